@@ -1,0 +1,108 @@
+#include "arena.h"
+
+#include <stdalign.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checked.h"
+
+enum { ALIGNMENT = 16, FIRST_BLOCK_BYTES = 4096, LARGEST_BLOCK_BYTES = 4 << 20 };
+
+struct psplit_arena_block {
+  psplit_arena_block *next;
+  size_t capacity; /* bytes of data[] */
+  size_t used;
+  alignas(ALIGNMENT) unsigned char data[];
+};
+
+void psplit_i_arena_init(psplit_arena *arena, size_t limit_bytes) {
+  *arena = (psplit_arena){.limit_bytes = limit_bytes};
+}
+
+void psplit_i_arena_fini(psplit_arena *arena) {
+  for (psplit_arena_block *block = arena->blocks; block;) {
+    psplit_arena_block *next = block->next;
+    free(block);
+    block = next;
+  }
+  psplit_i_arena_init(arena, arena->limit_bytes);
+}
+
+void psplit_i_arena_reset(psplit_arena *arena) {
+  psplit_arena_block *kept = arena->blocks;
+  if (!kept) return;
+  for (psplit_arena_block *block = kept->next; block;) {
+    psplit_arena_block *next = block->next;
+    free(block);
+    block = next;
+  }
+  kept->next = NULL;
+  kept->used = 0;
+  arena->used_bytes = sizeof *kept + kept->capacity;
+}
+
+/* A block for at least `bytes`. Small requests get blocks that double, so that an arena costs
+ * little when small and few system calls when large; a large one gets a block of its own size. */
+static psplit_arena_block *add_block(psplit_arena *arena, size_t bytes) {
+  size_t capacity = arena->used_bytes;
+  if (capacity < FIRST_BLOCK_BYTES) capacity = FIRST_BLOCK_BYTES;
+  if (capacity > LARGEST_BLOCK_BYTES) capacity = LARGEST_BLOCK_BYTES;
+  if (capacity < bytes) capacity = bytes;
+  size_t total;
+  if (!psplit_i_add_size(capacity, sizeof(psplit_arena_block), &total)) return NULL;
+  if (arena->limit_bytes && total > arena->limit_bytes - arena->used_bytes) {
+    /* What is left may still hold the request, if not a whole block. */
+    total = arena->limit_bytes - arena->used_bytes;
+    if (total < sizeof(psplit_arena_block) || total - sizeof(psplit_arena_block) < bytes)
+      return NULL;
+    capacity = total - sizeof(psplit_arena_block);
+  }
+  psplit_arena_block *block = malloc(total);
+  if (!block) return NULL;
+  block->capacity = capacity;
+  block->used = 0;
+  arena->used_bytes += total;
+  /* A dedicated large block goes behind the current one, whose free tail stays in use. */
+  if (bytes > LARGEST_BLOCK_BYTES / 4 && arena->blocks) {
+    block->next = arena->blocks->next;
+    arena->blocks->next = block;
+  } else {
+    block->next = arena->blocks;
+    arena->blocks = block;
+  }
+  return block;
+}
+
+void *psplit_i_arena_alloc(psplit_arena *arena, size_t bytes) {
+  if (bytes == 0) bytes = 1;
+  if (bytes > SIZE_MAX - ALIGNMENT) return NULL;
+  bytes = (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+  psplit_arena_block *block = arena->blocks;
+  if (!block || block->capacity - block->used < bytes) block = add_block(arena, bytes);
+  if (!block) return NULL;
+  void *memory = block->data + block->used;
+  block->used += bytes;
+  return memory;
+}
+
+void *psplit_i_arena_array(psplit_arena *arena, size_t n, size_t size) {
+  size_t bytes;
+  return psplit_i_mul_size(n, size, &bytes) ? psplit_i_arena_alloc(arena, bytes) : NULL;
+}
+
+void *psplit_i_arena_zeroed(psplit_arena *arena, size_t n, size_t size) {
+  size_t bytes;
+  if (!psplit_i_mul_size(n, size, &bytes)) return NULL;
+  void *memory = psplit_i_arena_alloc(arena, bytes);
+  if (memory) memset(memory, 0, bytes);
+  return memory;
+}
+
+char *psplit_i_arena_strndup(psplit_arena *arena, const char *text, size_t bytes) {
+  if (bytes == SIZE_MAX) return NULL;
+  char *copy = psplit_i_arena_alloc(arena, bytes + 1);
+  if (!copy) return NULL;
+  memcpy(copy, text, bytes);
+  copy[bytes] = '\0';
+  return copy;
+}

@@ -1,0 +1,18 @@
+/* base: the ground every other folder stands on. Arenas, diagnostics, checked sizes, growable
+ * arrays, string interning, hashing, a streaming JSON writer. Knows no graph and no file format.
+ *
+ * Conventions: functions that can fail return psplit_code and describe the first failure in a
+ * caller-owned psplit_diag. Nothing here has global or static mutable state. */
+#ifndef PSPLIT_BASE_BASE_H
+#define PSPLIT_BASE_BASE_H
+
+#include "arena.h"
+#include "checked.h"
+#include "diag.h"
+#include "hash.h"
+#include "intern.h"
+#include "json.h"
+#include "text.h"
+#include "vec.h"
+
+#endif

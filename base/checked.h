@@ -1,0 +1,55 @@
+/* Checked arithmetic for counts and sizes that come from a file. Each returns false on overflow
+ * and leaves *out untouched then. */
+#ifndef PSPLIT_BASE_CHECKED_H
+#define PSPLIT_BASE_CHECKED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+static inline bool psplit_i_add_size(size_t a, size_t b, size_t *out) {
+  if (a > SIZE_MAX - b) return false;
+  *out = a + b;
+  return true;
+}
+
+static inline bool psplit_i_mul_size(size_t a, size_t b, size_t *out) {
+  if (b != 0 && a > SIZE_MAX / b) return false;
+  *out = a * b;
+  return true;
+}
+
+static inline bool psplit_i_add_u64(uint64_t a, uint64_t b, uint64_t *out) {
+  if (a > UINT64_MAX - b) return false;
+  *out = a + b;
+  return true;
+}
+
+static inline bool psplit_i_mul_u64(uint64_t a, uint64_t b, uint64_t *out) {
+  if (b != 0 && a > UINT64_MAX / b) return false;
+  *out = a * b;
+  return true;
+}
+
+static inline bool psplit_i_add_i64(int64_t a, int64_t b, int64_t *out) {
+  if ((b > 0 && a > INT64_MAX - b) || (b < 0 && a < INT64_MIN - b)) return false;
+  *out = a + b;
+  return true;
+}
+
+/* Sums that stop at INT64_MAX / UINT64_MAX: for costs, where "at least this much" is the truth. */
+static inline int64_t psplit_i_sat_add_i64(int64_t a, int64_t b) {
+  int64_t sum;
+  if (psplit_i_add_i64(a, b, &sum)) return sum;
+  return a < 0 ? INT64_MIN : INT64_MAX;
+}
+
+static inline uint64_t psplit_i_sat_add_u64(uint64_t a, uint64_t b) {
+  return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static inline uint64_t psplit_i_sat_mul_u64(uint64_t a, uint64_t b) {
+  return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
+}
+
+#endif

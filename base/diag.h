@@ -1,0 +1,31 @@
+/* Filling a psplit_diag, and the one macro that hides control flow. */
+#ifndef PSPLIT_BASE_DIAG_H
+#define PSPLIT_BASE_DIAG_H
+
+#include <psplit/base.h>
+
+/* Records `code` and a formatted line unless `diag` already holds a failure; returns `code`.
+ * `diag` may be NULL. Control characters of the text are replaced by '?', so that a name taken
+ * from a file cannot drive a terminal. */
+psplit_code psplit_i_fail(psplit_diag *diag, psplit_code code, const char *format, ...)
+  PSPLIT_PRINTF(3, 4);
+
+/* Puts "<text>: " before the recorded failure, if there is one. */
+void psplit_i_diag_context(psplit_diag *diag, const char *format, ...) PSPLIT_PRINTF(2, 3);
+
+/* Out of memory at this place. */
+psplit_code psplit_i_nomem(psplit_diag *diag);
+
+/* Sends one formatted line to `sink`, which may be NULL. */
+void psplit_i_say(const psplit_sink *sink, psplit_severity severity, const char *format, ...)
+  PSPLIT_PRINTF(3, 4);
+
+/* Evaluates a call; on failure goes to the label `out` with `code` set. The function must declare
+ * `psplit_code code` before its first use. */
+#define PSPLIT_TRY(call)              \
+  do {                                \
+    code = (call);                    \
+    if (code != PSPLIT_OK) goto out;  \
+  } while (0)
+
+#endif

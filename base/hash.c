@@ -1,0 +1,60 @@
+#include "hash.h"
+
+#include <string.h>
+
+static uint64_t load64(const unsigned char *bytes) {
+  uint64_t word;
+  memcpy(&word, bytes, sizeof word);
+  return word;
+}
+
+static void absorb(psplit_hasher *hasher, const unsigned char *block) {
+  hasher->a = (hasher->a ^ load64(block)) * UINT64_C(0x9e3779b97f4a7c15);
+  hasher->a ^= hasher->a >> 29;
+  hasher->b = (hasher->b ^ load64(block + 8)) * UINT64_C(0xc2b2ae3d27d4eb4f) + hasher->a;
+  hasher->b ^= hasher->b >> 31;
+}
+
+void psplit_i_hasher_init(psplit_hasher *hasher) {
+  *hasher = (psplit_hasher){.a = UINT64_C(0x243f6a8885a308d3), .b = UINT64_C(0x13198a2e03707344)};
+}
+
+void psplit_i_hasher_add(psplit_hasher *hasher, const void *data, size_t bytes) {
+  const unsigned char *next = data;
+  hasher->total_bytes += bytes;
+  if (hasher->n_tail) {
+    const size_t room = sizeof hasher->tail - hasher->n_tail;
+    const size_t take = bytes < room ? bytes : room;
+    memcpy(hasher->tail + hasher->n_tail, next, take);
+    hasher->n_tail += (unsigned)take;
+    next += take;
+    bytes -= take;
+    if (hasher->n_tail < sizeof hasher->tail) return;
+    absorb(hasher, hasher->tail);
+    hasher->n_tail = 0;
+  }
+  for (; bytes >= sizeof hasher->tail; bytes -= sizeof hasher->tail, next += sizeof hasher->tail)
+    absorb(hasher, next);
+  if (bytes) memcpy(hasher->tail, next, bytes);
+  hasher->n_tail = (unsigned)bytes;
+}
+
+void psplit_i_hasher_done(const psplit_hasher *hasher, uint64_t out[2]) {
+  psplit_hasher last = *hasher;
+  memset(last.tail + last.n_tail, 0, sizeof last.tail - last.n_tail);
+  absorb(&last, last.tail);
+  out[0] = psplit_i_mix64(last.a ^ last.total_bytes);
+  out[1] = psplit_i_mix64(last.b + out[0]);
+}
+
+uint64_t psplit_i_hash_bytes(const void *data, size_t bytes, uint64_t seed) {
+  const unsigned char *next = data;
+  uint64_t h = seed ^ (bytes * UINT64_C(0x9e3779b97f4a7c15));
+  for (; bytes >= 8; bytes -= 8, next += 8) {
+    h = (h ^ load64(next)) * UINT64_C(0x9e3779b97f4a7c15);
+    h ^= h >> 32;
+  }
+  uint64_t tail = 0;
+  if (bytes) memcpy(&tail, next, bytes);
+  return psplit_i_mix64(h ^ tail);
+}

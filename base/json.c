@@ -1,0 +1,120 @@
+#include "json.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void psplit_i_json_init(psplit_json *json, psplit_text *out) { *json = (psplit_json){.out = out}; }
+
+static void new_line(psplit_json *json) {
+  if (json->compact) return;
+  psplit_i_text_add(json->out, "\n", 1);
+  for (unsigned i = 0; i < json->depth; i++) psplit_i_text_add(json->out, "  ", 2);
+}
+
+/* What stands between the previous item and the next one. */
+static void begin_item(psplit_json *json) {
+  if (json->after_key) {
+    json->after_key = false;
+    return;
+  }
+  if (json->need_comma) psplit_i_text_puts(json->out, json->compact ? ", " : ",");
+  if (json->depth) new_line(json);
+}
+
+void psplit_i_json_open(psplit_json *json, char bracket) {
+  begin_item(json);
+  psplit_i_text_add(json->out, &bracket, 1);
+  json->depth++;
+  json->need_comma = false;
+}
+
+void psplit_i_json_close(psplit_json *json, char bracket) {
+  json->depth--;
+  if (json->need_comma) new_line(json);
+  psplit_i_text_add(json->out, &bracket, 1);
+  json->need_comma = true;
+  if (json->depth == 0) psplit_i_text_add(json->out, "\n", 1);
+}
+
+static void quoted(psplit_text *out, const char *value) {
+  const unsigned char *s = (const unsigned char *)value;
+  size_t left = strlen(value);
+  psplit_i_text_add(out, "\"", 1);
+  while (left) {
+    size_t run = 0; /* bytes that stand for themselves */
+    while (run < left) {
+      const size_t length = psplit_i_utf8_length(s + run, left - run);
+      if (length == 0 || s[run] < 0x20 || s[run] == '"' || s[run] == '\\' || s[run] == 0x7f) break;
+      run += length;
+    }
+    psplit_i_text_add(out, s, run);
+    s += run;
+    left -= run;
+    if (!left) break;
+    if (*s == '"' || *s == '\\')
+      psplit_i_text_addf(out, "\\%c", *s);
+    else if (*s < 0x20 || *s == 0x7f)
+      psplit_i_text_addf(out, "\\u%04x", *s);
+    else
+      psplit_i_text_puts(out, "\\ufffd");
+    s++;
+    left--;
+  }
+  psplit_i_text_add(out, "\"", 1);
+}
+
+void psplit_i_json_key(psplit_json *json, const char *key) {
+  begin_item(json);
+  quoted(json->out, key);
+  psplit_i_text_add(json->out, ": ", 2);
+  json->after_key = true;
+}
+
+void psplit_i_json_string(psplit_json *json, const char *value) {
+  begin_item(json);
+  quoted(json->out, value);
+  json->need_comma = true;
+}
+
+void psplit_i_json_int(psplit_json *json, int64_t value) {
+  begin_item(json);
+  psplit_i_text_addf(json->out, "%" PRId64, value);
+  json->need_comma = true;
+}
+
+void psplit_i_json_uint(psplit_json *json, uint64_t value) {
+  begin_item(json);
+  psplit_i_text_addf(json->out, "%" PRIu64, value);
+  json->need_comma = true;
+}
+
+void psplit_i_json_double(psplit_json *json, double value) {
+  if (!isfinite(value)) {
+    psplit_i_json_null(json);
+    return;
+  }
+  begin_item(json);
+  char text[40];
+  for (int digits = 1; digits <= 17; digits++) {
+    snprintf(text, sizeof text, "%.*g", digits, value);
+    if (strtod(text, NULL) == value) break;
+  }
+  psplit_i_text_puts(json->out, text);
+  if (!strpbrk(text, ".e")) psplit_i_text_puts(json->out, ".0");
+  json->need_comma = true;
+}
+
+void psplit_i_json_bool(psplit_json *json, bool value) {
+  begin_item(json);
+  psplit_i_text_puts(json->out, value ? "true" : "false");
+  json->need_comma = true;
+}
+
+void psplit_i_json_null(psplit_json *json) {
+  begin_item(json);
+  psplit_i_text_puts(json->out, "null");
+  json->need_comma = true;
+}

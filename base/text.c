@@ -1,0 +1,126 @@
+#include "text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vec.h"
+
+void psplit_i_text_fini(psplit_text *text) {
+  free(text->bytes);
+  *text = (psplit_text){0};
+}
+
+static bool reserve(psplit_text *text, size_t n) {
+  if (text->failed) return false;
+  if (n == SIZE_MAX ||
+      !psplit_i_vec_grow((void **)&text->bytes, &text->capacity, text->n, n + 1, 1))
+    text->failed = true;
+  return !text->failed;
+}
+
+void psplit_i_text_add(psplit_text *text, const void *bytes, size_t n) {
+  if (!reserve(text, n)) return;
+  if (n) memcpy(text->bytes + text->n, bytes, n);
+  text->n += n;
+  text->bytes[text->n] = '\0';
+}
+
+void psplit_i_text_puts(psplit_text *text, const char *string) {
+  psplit_i_text_add(text, string, strlen(string));
+}
+
+void psplit_i_text_addf(psplit_text *text, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  va_list again;
+  va_copy(again, args);
+  const int need = vsnprintf(NULL, 0, format, args);
+  va_end(args);
+  if (need >= 0 && reserve(text, (size_t)need)) {
+    vsnprintf(text->bytes + text->n, (size_t)need + 1, format, again);
+    text->n += (size_t)need;
+  } else {
+    text->failed = true;
+  }
+  va_end(again);
+}
+
+size_t psplit_i_utf8_length(const unsigned char *s, size_t n) {
+  if (n == 0) return 0;
+  if (s[0] < 0x80) return 1;
+  const size_t length = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+  if (s[0] < 0xc2 || s[0] > 0xf4 || n < length) return 0;
+  for (size_t i = 1; i < length; i++)
+    if ((s[i] & 0xc0) != 0x80) return 0;
+  if (s[0] == 0xe0 && s[1] < 0xa0) return 0; /* overlong */
+  if (s[0] == 0xed && s[1] > 0x9f) return 0; /* surrogates */
+  if (s[0] == 0xf0 && s[1] < 0x90) return 0; /* overlong */
+  if (s[0] == 0xf4 && s[1] > 0x8f) return 0; /* above U+10FFFF */
+  return length;
+}
+
+/* Matches one character against the pattern element at `p`; *next is the element after it. A '['
+ * without its ']' stands for itself. */
+static bool element_matches(const char *p, unsigned char c, const char **next) {
+  if (*p == '\\' && p[1]) {
+    *next = p + 2;
+    return (unsigned char)p[1] == c;
+  }
+  if (*p == '[') {
+    const char *q = p + 1;
+    const bool negated = *q == '!' || *q == '^';
+    if (negated) q++;
+    bool inside = false;
+    for (const char *first = q; *q && (*q != ']' || q == first); q++) {
+      const unsigned char low = (unsigned char)*q;
+      unsigned char high = low;
+      if (q[1] == '-' && q[2] && q[2] != ']') {
+        high = (unsigned char)q[2];
+        q += 2;
+      }
+      if (c >= low && c <= high) inside = true;
+    }
+    if (*q == ']') {
+      *next = q + 1;
+      return inside != negated;
+    }
+  }
+  *next = p + 1;
+  return *p == '?' || (unsigned char)*p == c;
+}
+
+bool psplit_i_glob_match(const char *pattern, const char *name) {
+  const char *star = NULL, *star_name = NULL;
+  while (*name) {
+    const char *next;
+    if (*pattern == '*') {
+      star = ++pattern;
+      star_name = name;
+    } else if (*pattern && element_matches(pattern, (unsigned char)*name, &next)) {
+      pattern = next;
+      name++;
+    } else if (star) {
+      pattern = star;
+      name = ++star_name;
+    } else {
+      return false;
+    }
+  }
+  while (*pattern == '*') pattern++;
+  return !*pattern;
+}
+
+bool psplit_i_parse_u64(const char *text, uint64_t *out) {
+  if (!*text) return false;
+  uint64_t value = 0;
+  for (; *text; text++) {
+    if (*text < '0' || *text > '9') return false;
+    const unsigned digit = (unsigned)(*text - '0');
+    if (value > (UINT64_MAX - digit) / 10) return false;
+    value = value * 10 + digit;
+  }
+  *out = value;
+  return true;
+}

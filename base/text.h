@@ -1,0 +1,32 @@
+/* Growable byte string and text formatting. */
+#ifndef PSPLIT_BASE_TEXT_H
+#define PSPLIT_BASE_TEXT_H
+
+#include <psplit/base.h>
+#include <stddef.h>
+
+/* Bytes with a terminating NUL that `n` does not count. After a failed allocation every further
+ * call is a no-op and `failed` stays true: check once at the end. */
+typedef struct psplit_text {
+  char *bytes; /* NULL while empty */
+  size_t n, capacity;
+  bool failed;
+} psplit_text;
+
+void psplit_i_text_fini(psplit_text *text);
+void psplit_i_text_add(psplit_text *text, const void *bytes, size_t n);
+void psplit_i_text_addf(psplit_text *text, const char *format, ...) PSPLIT_PRINTF(2, 3);
+void psplit_i_text_puts(psplit_text *text, const char *string);
+
+/* Length of the valid UTF-8 sequence that starts at `s` (`n` bytes left), or 0. Overlong forms,
+ * surrogates and values above U+10FFFF are not valid. */
+size_t psplit_i_utf8_length(const unsigned char *s, size_t n);
+
+/* Shell-style pattern over a whole name: `*`, `?`, `[a-z]`, `[!a-z]`, `\` quotes the next
+ * character. `*` also matches '/'. O(pattern * name), no recursion. */
+bool psplit_i_glob_match(const char *pattern, const char *name);
+
+/* Strict decimal of an unsigned integer: digits only, whole string, no overflow. */
+bool psplit_i_parse_u64(const char *text, uint64_t *out);
+
+#endif
