@@ -1,0 +1,35 @@
+/* Opening an ONNX model. */
+#ifndef PSPLIT_MODEL_H
+#define PSPLIT_MODEL_H
+
+#include <psplit/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An open model: its structure in memory, its weights still in their files. Read-only once open,
+ * so several threads may use one. Holds file descriptors for the model and its external data. */
+typedef struct psplit_model psplit_model;
+
+typedef struct psplit_read_options {
+  uint64_t max_graph_bytes; /* memory the structure (not the weights) may take; 0: 2 GiB */
+  bool follow_symlinks;     /* external data may be a symbolic link, as in model hubs' caches */
+} psplit_read_options;
+
+/* Opens the model file `path`; `options` may be NULL. On success the caller owns *out_model.
+ * Errors: IO (cannot be read), MALFORMED (not protobuf, not a model), INVALID (breaks an ONNX rule:
+ * the message names the node or tensor), UNSUPPORTED, LIMIT (depth, counts, max_graph_bytes),
+ * NOMEM; *out_model is untouched then. Reads the structure once, O(its bytes); weights are skipped. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_model_open(const char *path,
+                                                         const psplit_read_options *options,
+                                                         psplit_diag *diag,
+                                                         psplit_model **out_model);
+
+/* Closes and frees; NULL is fine. */
+PSPLIT_API void psplit_model_close(psplit_model *model);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
