@@ -8,6 +8,7 @@
 
 #include "arena.h"
 #include "checked.h"
+#include "compat.h"
 #include "diag.h"
 #include "hash.h"
 #include "intern.h"

@@ -1,0 +1,73 @@
+#include "compat.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#endif
+
+enum { OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
+
+/* One component after the other, none of them a symbolic link: what openat2 does in one call. */
+static int open_by_components(int dir_fd, const char *path) {
+  int at = dup(dir_fd);
+  while (at >= 0) {
+    const size_t n = strcspn(path, "/");
+    char component[NAME_MAX + 1];
+    if (n > NAME_MAX) {
+      close(at);
+      errno = ENAMETOOLONG;
+      return -1;
+    }
+    memcpy(component, path, n);
+    component[n] = '\0';
+    path += n;
+    while (*path == '/') path++;
+    const bool last = *path == '\0';
+    if (n == 2 && component[0] == '.' && component[1] == '.') {
+      close(at);
+      errno = EXDEV;
+      return -1;
+    }
+    const int next = openat(at, n ? component : ".",
+                            OPEN_FLAGS | O_NOFOLLOW | (last ? 0 : O_DIRECTORY));
+    const int reason = errno;
+    close(at);
+    errno = reason;
+    if (last) return next;
+    at = next;
+  }
+  return -1;
+}
+
+int psplit_i_open_beneath(int dir_fd, const char *path, bool follow_symlinks) {
+  if (path[0] == '/') {
+    errno = EXDEV;
+    return -1;
+  }
+  if (follow_symlinks) return openat(dir_fd, path, OPEN_FLAGS);
+#if defined(__linux__) && defined(SYS_openat2)
+  struct open_how how = {
+    .flags = OPEN_FLAGS,
+    .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+  const long fd = syscall(SYS_openat2, dir_fd, path, &how, sizeof how);
+  if (fd >= 0 || (errno != ENOSYS && errno != EPERM)) return (int)fd;
+#endif
+  return open_by_components(dir_fd, path);
+}
+
+bool psplit_i_exchange(const char *a, const char *b) {
+#ifdef RENAME_EXCHANGE
+  return renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) == 0;
+#else
+  (void)a;
+  (void)b;
+  return false;
+#endif
+}

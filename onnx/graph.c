@@ -1,0 +1,179 @@
+/* Looking things up in a graph index. */
+#include "graph.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "onnx.pb-c.h"
+
+const char *psplit_i_node_label(const psplit_graph *graph, uint32_t node, char *buffer,
+                                size_t bytes) {
+  const psplit_node *n = &graph->nodes[node];
+  if (*n->name) return n->name;
+  snprintf(buffer, bytes, "#%" PRIu32 " (%s)", node, n->op_type);
+  return buffer;
+}
+
+bool psplit_i_node_is(const psplit_node *node, const char *op_type) {
+  return !*node->domain && strcmp(node->op_type, op_type) == 0;
+}
+
+uint32_t psplit_i_graph_find_value(const psplit_graph *graph, const char *name) {
+  return psplit_i_intern_find(&graph->names, name);
+}
+
+uint32_t psplit_i_value_resolve(const psplit_graph **io_graph, uint32_t value) {
+  while ((*io_graph)->values[value].outer != PSPLIT_NONE) {
+    value = (*io_graph)->values[value].outer;
+    *io_graph = (*io_graph)->parent;
+  }
+  return value;
+}
+
+static const Onnx__AttributeProto *find_attribute(const psplit_node *node, const char *name) {
+  for (size_t i = 0; i < node->proto->n_attribute; i++) {
+    const Onnx__AttributeProto *attribute = node->proto->attribute[i];
+    if (attribute->name && strcmp(attribute->name, name) == 0)
+      return attribute->ref_attr_name && *attribute->ref_attr_name ? NULL : attribute;
+  }
+  return NULL;
+}
+
+bool psplit_i_attr_int(const psplit_node *node, const char *name, int64_t *out) {
+  const Onnx__AttributeProto *attribute = find_attribute(node, name);
+  if (!attribute || !attribute->has_i) return false;
+  *out = attribute->i;
+  return true;
+}
+
+bool psplit_i_attr_float(const psplit_node *node, const char *name, float *out) {
+  const Onnx__AttributeProto *attribute = find_attribute(node, name);
+  if (!attribute || !attribute->has_f) return false;
+  *out = attribute->f;
+  return true;
+}
+
+bool psplit_i_attr_string(const psplit_node *node, const char *name, const char **out,
+                          size_t *out_n) {
+  const Onnx__AttributeProto *attribute = find_attribute(node, name);
+  if (!attribute || !attribute->has_s) return false;
+  *out = (const char *)attribute->s.data;
+  *out_n = attribute->s.len;
+  return true;
+}
+
+bool psplit_i_attr_ints(const psplit_node *node, const char *name, const int64_t **out,
+                        size_t *out_n) {
+  const Onnx__AttributeProto *attribute = find_attribute(node, name);
+  if (!attribute ||
+      (!attribute->n_ints && attribute->type != ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS))
+    return false;
+  *out = attribute->ints;
+  *out_n = attribute->n_ints;
+  return true;
+}
+
+bool psplit_i_attr_floats(const psplit_node *node, const char *name, const float **out,
+                          size_t *out_n) {
+  const Onnx__AttributeProto *attribute = find_attribute(node, name);
+  if (!attribute ||
+      (!attribute->n_floats && attribute->type != ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS))
+    return false;
+  *out = attribute->floats;
+  *out_n = attribute->n_floats;
+  return true;
+}
+
+bool psplit_i_attr_strings(const psplit_node *node, const char *name, size_t *out_n) {
+  const Onnx__AttributeProto *attribute = find_attribute(node, name);
+  if (!attribute ||
+      (!attribute->n_strings && attribute->type != ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS))
+    return false;
+  *out_n = attribute->n_strings;
+  return true;
+}
+
+const struct Onnx__TensorProto *psplit_i_attr_tensor(const psplit_node *node, const char *name) {
+  const Onnx__AttributeProto *attribute = find_attribute(node, name);
+  return attribute ? attribute->t : NULL;
+}
+
+const struct Onnx__SparseTensorProto *psplit_i_attr_sparse(const psplit_node *node,
+                                                           const char *name) {
+  const Onnx__AttributeProto *attribute = find_attribute(node, name);
+  return attribute ? attribute->sparse_tensor : NULL;
+}
+
+const struct Onnx__TypeProto *psplit_i_attr_type(const psplit_node *node, const char *name) {
+  const Onnx__AttributeProto *attribute = find_attribute(node, name);
+  return attribute ? attribute->tp : NULL;
+}
+
+const psplit_graph *psplit_i_attr_body(const psplit_node *node, const char *name) {
+  const Onnx__AttributeProto *attribute = find_attribute(node, name);
+  if (!attribute || !attribute->g) return NULL;
+  for (uint32_t b = 0; b < node->n_bodies; b++)
+    if (node->bodies[b]->proto == attribute->g) return node->bodies[b];
+  return NULL;
+}
+
+bool psplit_i_node_has_attr_ref(const psplit_node *node) {
+  for (size_t i = 0; i < node->proto->n_attribute; i++)
+    if (node->proto->attribute[i]->ref_attr_name && *node->proto->attribute[i]->ref_attr_name)
+      return true;
+  return false;
+}
+
+psplit_type_kind psplit_i_type_kind(const struct Onnx__TypeProto *type) {
+  if (!type) return PSPLIT_TYPE_UNKNOWN;
+  switch (type->value_case) {
+    case ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE: return PSPLIT_TYPE_TENSOR;
+    case ONNX__TYPE_PROTO__VALUE_SPARSE_TENSOR_TYPE: return PSPLIT_TYPE_SPARSE_TENSOR;
+    case ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE: return PSPLIT_TYPE_SEQUENCE;
+    case ONNX__TYPE_PROTO__VALUE_MAP_TYPE: return PSPLIT_TYPE_MAP;
+    case ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE: return PSPLIT_TYPE_OPTIONAL;
+    case ONNX__TYPE_PROTO__VALUE_OPAQUE_TYPE: return PSPLIT_TYPE_OPAQUE;
+    default: return PSPLIT_TYPE_UNKNOWN;
+  }
+}
+
+int32_t psplit_i_type_elem(const struct Onnx__TypeProto *type) {
+  switch (psplit_i_type_kind(type)) {
+    case PSPLIT_TYPE_TENSOR: return type->tensor_type->elem_type;
+    case PSPLIT_TYPE_SPARSE_TENSOR: return type->sparse_tensor_type->elem_type;
+    default: return 0;
+  }
+}
+
+const struct Onnx__TypeProto *psplit_i_type_inner(const struct Onnx__TypeProto *type) {
+  switch (psplit_i_type_kind(type)) {
+    case PSPLIT_TYPE_SEQUENCE: return type->sequence_type->elem_type;
+    case PSPLIT_TYPE_OPTIONAL: return type->optional_type->elem_type;
+    default: return NULL;
+  }
+}
+
+static const Onnx__TensorShapeProto *shape_of(const struct Onnx__TypeProto *type) {
+  switch (psplit_i_type_kind(type)) {
+    case PSPLIT_TYPE_TENSOR: return type->tensor_type->shape;
+    case PSPLIT_TYPE_SPARSE_TENSOR: return type->sparse_tensor_type->shape;
+    default: return NULL;
+  }
+}
+
+int64_t psplit_i_type_rank(const struct Onnx__TypeProto *type) {
+  const Onnx__TensorShapeProto *shape = shape_of(type);
+  return shape ? (int64_t)shape->n_dim : -1;
+}
+
+psplit_declared_dim psplit_i_type_dim(const struct Onnx__TypeProto *type, uint32_t axis) {
+  const Onnx__TensorShapeProto__Dimension *dim = shape_of(type)->dim[axis];
+  psplit_declared_dim out = {.value = -1};
+  if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE &&
+      dim->dim_value >= 0)
+    out.value = dim->dim_value;
+  if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && *dim->dim_param)
+    out.param = dim->dim_param;
+  return out;
+}

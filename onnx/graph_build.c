@@ -1,0 +1,612 @@
+/* Building the graph index: names to ids, captures of bodies, calls of functions, topological order.
+ *
+ * Scopes are built from the outside in. All definitions of a scope are numbered before its nodes are
+ * connected, so files whose nodes are not in topological order need no special case. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model.h"
+
+/* A graph under construction. `values` moves into the arena when the scope is complete. */
+typedef struct scope {
+  struct scope *outer;
+  psplit_graph *graph;
+  PSPLIT_VEC(psplit_value) values;
+  size_t n_opsets;
+  Onnx__OperatorSetIdProto *const *opsets;
+} scope;
+
+typedef struct builder {
+  psplit_model *model;
+  psplit_intern functions; /* domain \x1f name \x1f overload -> index */
+  psplit_diag *diag;
+} builder;
+
+static psplit_code build_scope(builder *b, scope *s);
+
+static const char *text_or_empty(const char *text) { return text ? text : ""; }
+
+static const char *domain_of(const char *domain) {
+  return !domain || strcmp(domain, "ai.onnx") == 0 ? "" : domain;
+}
+
+/* What to call the scope in a message. */
+static const char *scope_kind(const scope *s) {
+  if (s->graph->function) return "function";
+  return s->outer ? "body" : "graph";
+}
+
+static psplit_code define(builder *b, scope *s, const char *name, psplit_value **out) {
+  const uint32_t before = s->graph->names.n;
+  const uint32_t id = psplit_i_intern_add(&s->graph->names, name);
+  if (id == PSPLIT_NONE) return psplit_i_nomem(b->diag);
+  if (id == before) {
+    const psplit_value value = {.name = s->graph->names.text[id],
+                                .producer = PSPLIT_NONE,
+                                .input = PSPLIT_NONE,
+                                .initializer = PSPLIT_NONE,
+                                .sparse_initializer = PSPLIT_NONE,
+                                .outer = PSPLIT_NONE,
+                                .value_info = PSPLIT_NONE};
+    if (!psplit_i_vec_push(&s->values, value)) return psplit_i_nomem(b->diag);
+  }
+  *out = &s->values.items[id];
+  return PSPLIT_OK;
+}
+
+static psplit_code defined_twice(builder *b, const scope *s, const char *name) {
+  return psplit_i_fail(b->diag, PSPLIT_INVALID, "value \"%s\" is defined twice in %s \"%s\"", name,
+                       scope_kind(s), s->graph->name);
+}
+
+static bool has_initializer(const psplit_value *value) {
+  return value->initializer != PSPLIT_NONE || value->sparse_initializer != PSPLIT_NONE;
+}
+
+static psplit_code define_inputs(builder *b, scope *s) {
+  psplit_code code = PSPLIT_OK;
+  psplit_graph *graph = s->graph;
+  psplit_arena *arena = &b->model->arena;
+  const size_t n = graph->proto ? graph->proto->n_input : graph->function->n_input;
+  graph->inputs = PSPLIT_NEW(arena, uint32_t, n);
+  if (!graph->inputs) return psplit_i_nomem(b->diag);
+  for (size_t i = 0; i < n; i++) {
+    const char *name =
+      text_or_empty(graph->proto ? graph->proto->input[i]->name : graph->function->input[i]);
+    if (!*name)
+      return psplit_i_fail(b->diag, PSPLIT_INVALID, "input %zu of %s \"%s\" has no name", i,
+                           scope_kind(s), graph->name);
+    psplit_value *value;
+    PSPLIT_TRY(define(b, s, name, &value));
+    if (value->input != PSPLIT_NONE) return defined_twice(b, s, name);
+    value->input = (uint32_t)i;
+    if (graph->proto) value->declared_type = graph->proto->input[i]->type;
+    graph->inputs[graph->n_inputs++] = (uint32_t)(value - s->values.items);
+  }
+out:
+  return code;
+}
+
+static psplit_code define_initializers(builder *b, scope *s) {
+  psplit_code code = PSPLIT_OK;
+  psplit_graph *graph = s->graph;
+  if (!graph->proto) return PSPLIT_OK;
+  const Onnx__GraphProto *proto = graph->proto;
+  graph->initializers = PSPLIT_NEW(&b->model->arena, uint32_t, proto->n_initializer);
+  if (!graph->initializers) return psplit_i_nomem(b->diag);
+  for (size_t i = 0; i < proto->n_initializer; i++) {
+    const char *name = text_or_empty(proto->initializer[i]->name);
+    if (!*name)
+      return psplit_i_fail(b->diag, PSPLIT_INVALID, "initializer %zu of %s \"%s\" has no name", i,
+                           scope_kind(s), graph->name);
+    psplit_value *value;
+    PSPLIT_TRY(define(b, s, name, &value));
+    if (has_initializer(value)) return defined_twice(b, s, name);
+    value->initializer = (uint32_t)i;
+    graph->initializers[graph->n_initializers++] = (uint32_t)(value - s->values.items);
+  }
+  for (size_t i = 0; i < proto->n_sparse_initializer; i++) {
+    const Onnx__SparseTensorProto *sparse = proto->sparse_initializer[i];
+    const char *name = text_or_empty(sparse->values ? sparse->values->name : NULL);
+    if (!*name)
+      return psplit_i_fail(b->diag, PSPLIT_INVALID,
+                           "sparse initializer %zu of %s \"%s\" has no name", i, scope_kind(s),
+                           graph->name);
+    psplit_value *value;
+    PSPLIT_TRY(define(b, s, name, &value));
+    if (has_initializer(value)) return defined_twice(b, s, name);
+    value->sparse_initializer = (uint32_t)i;
+    graph->n_sparse_initializers++;
+  }
+out:
+  return code;
+}
+
+static psplit_code define_node_outputs(builder *b, scope *s, size_t n_nodes,
+                                       Onnx__NodeProto *const *protos) {
+  psplit_code code = PSPLIT_OK;
+  psplit_graph *graph = s->graph;
+  psplit_arena *arena = &b->model->arena;
+  graph->nodes = PSPLIT_NEW(arena, psplit_node, n_nodes);
+  if (!graph->nodes) return psplit_i_nomem(b->diag);
+  graph->n_nodes = (uint32_t)n_nodes;
+  for (uint32_t i = 0; i < n_nodes; i++) {
+    const Onnx__NodeProto *proto = protos[i];
+    uint32_t *outputs = psplit_i_arena_array(arena, proto->n_output, sizeof *outputs);
+    if (!outputs) return psplit_i_nomem(b->diag);
+    for (size_t o = 0; o < proto->n_output; o++) {
+      outputs[o] = PSPLIT_NONE;
+      if (!*proto->output[o]) continue;
+      psplit_value *value;
+      PSPLIT_TRY(define(b, s, proto->output[o], &value));
+      if (value->producer != PSPLIT_NONE || value->input != PSPLIT_NONE || has_initializer(value))
+        return defined_twice(b, s, value->name);
+      value->producer = i;
+      outputs[o] = (uint32_t)(value - s->values.items);
+    }
+    graph->nodes[i] = (psplit_node){.name = text_or_empty(proto->name),
+                                    .op_type = text_or_empty(proto->op_type),
+                                    .domain = domain_of(proto->domain),
+                                    .overload = text_or_empty(proto->overload),
+                                    .outputs = outputs,
+                                    .n_outputs = (uint32_t)proto->n_output,
+                                    .function = PSPLIT_NONE,
+                                    .proto = proto};
+  }
+out:
+  return code;
+}
+
+/* Value of `name` as seen from scope `s`; a name of an enclosing scope is captured on the way in.
+ * PSPLIT_NONE in *out where no scope defines it. */
+static psplit_code look_up(builder *b, scope *s, const char *name, uint32_t *out) {
+  psplit_code code = PSPLIT_OK;
+  *out = psplit_i_intern_find(&s->graph->names, name);
+  if (*out != PSPLIT_NONE || !s->outer) return PSPLIT_OK;
+  uint32_t outer;
+  PSPLIT_TRY(look_up(b, s->outer, name, &outer));
+  if (outer == PSPLIT_NONE) return PSPLIT_OK;
+  psplit_value *value;
+  PSPLIT_TRY(define(b, s, name, &value));
+  value->outer = outer;
+  *out = (uint32_t)(value - s->values.items);
+out:
+  return code;
+}
+
+static int compare_ids(const void *a, const void *b) {
+  const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* Sorts, drops repeats and what `inputs` already names; the new count. */
+static uint32_t tidy_captures(uint32_t *captures, uint32_t n, const uint32_t *inputs,
+                              uint32_t n_inputs) {
+  if (n) qsort(captures, n, sizeof *captures, compare_ids);
+  uint32_t kept = 0;
+  for (uint32_t c = 0; c < n; c++) {
+    bool repeated = kept && captures[kept - 1] == captures[c];
+    for (uint32_t i = 0; i < n_inputs && !repeated; i++) repeated = inputs[i] == captures[c];
+    if (!repeated) captures[kept++] = captures[c];
+  }
+  return kept;
+}
+
+static psplit_code build_body(builder *b, scope *s, uint32_t node, const Onnx__GraphProto *proto,
+                              psplit_graph **out) {
+  psplit_graph *graph = PSPLIT_NEW(&b->model->arena, psplit_graph, 1);
+  if (!graph) return psplit_i_nomem(b->diag);
+  *out = graph; /* owned by the node from here, so that closing the model finds it */
+  graph->model = b->model;
+  graph->parent = s->graph;
+  graph->parent_node = node;
+  graph->name = text_or_empty(proto->name);
+  graph->proto = proto;
+  scope inner = {.outer = s, .graph = graph, .n_opsets = s->n_opsets, .opsets = s->opsets};
+  const psplit_code code = build_scope(b, &inner);
+  psplit_i_vec_fini(&inner.values);
+  return code;
+}
+
+/* Bodies of a node, and what they capture from scope `s`. */
+static psplit_code build_bodies(builder *b, scope *s, uint32_t id) {
+  psplit_code code = PSPLIT_OK;
+  psplit_node *node = &s->graph->nodes[id];
+  psplit_arena *arena = &b->model->arena;
+  size_t n_bodies = 0;
+  for (size_t a = 0; a < node->proto->n_attribute; a++)
+    n_bodies += (node->proto->attribute[a]->g != NULL) + node->proto->attribute[a]->n_graphs;
+  if (!n_bodies) return PSPLIT_OK;
+  psplit_graph **bodies = PSPLIT_NEW(arena, psplit_graph *, n_bodies);
+  if (!bodies) return psplit_i_nomem(b->diag);
+  node->bodies = bodies;
+  size_t n_captures = 0;
+  for (size_t a = 0; a < node->proto->n_attribute; a++) {
+    const Onnx__AttributeProto *attribute = node->proto->attribute[a];
+    for (size_t g = 0; g < attribute->n_graphs + 1; g++) {
+      const Onnx__GraphProto *proto = g ? attribute->graphs[g - 1] : attribute->g;
+      if (!proto) continue;
+      psplit_graph **body = &bodies[node->n_bodies++];
+      PSPLIT_TRY(build_body(b, s, id, proto, body));
+      for (uint32_t v = 0; v < (*body)->n_values; v++)
+        n_captures += (*body)->values[v].outer != PSPLIT_NONE;
+    }
+  }
+  uint32_t *captures = psplit_i_arena_array(arena, n_captures, sizeof *captures);
+  if (!captures) return psplit_i_nomem(b->diag);
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < node->n_bodies; i++)
+    for (uint32_t v = 0; v < bodies[i]->n_values; v++)
+      if (bodies[i]->values[v].outer != PSPLIT_NONE) captures[n++] = bodies[i]->values[v].outer;
+  node->captures = captures;
+  node->n_captures = tidy_captures(captures, n, node->inputs, node->n_inputs);
+out:
+  return code;
+}
+
+static uint32_t find_function(const builder *b, const psplit_node *node) {
+  if (!b->functions.n) return PSPLIT_NONE;
+  char key[1024];
+  const int n = snprintf(key, sizeof key, "%s\x1f%s\x1f%s", node->domain, node->op_type,
+                         node->overload);
+  return n > 0 && (size_t)n < sizeof key ? psplit_i_intern_find(&b->functions, key) : PSPLIT_NONE;
+}
+
+static int64_t opset_of(const scope *s, const char *domain) {
+  for (size_t i = 0; i < s->n_opsets; i++)
+    if (strcmp(domain_of(s->opsets[i]->domain), domain) == 0) return s->opsets[i]->version;
+  return 0;
+}
+
+static psplit_code connect_nodes(builder *b, scope *s) {
+  psplit_code code = PSPLIT_OK;
+  psplit_graph *graph = s->graph;
+  for (uint32_t i = 0; i < graph->n_nodes; i++) {
+    psplit_node *node = &graph->nodes[i];
+    const size_t n_inputs = node->proto->n_input;
+    uint32_t *inputs = psplit_i_arena_array(&b->model->arena, n_inputs, sizeof *inputs);
+    if (!inputs) return psplit_i_nomem(b->diag);
+    for (size_t k = 0; k < n_inputs; k++) {
+      inputs[k] = PSPLIT_NONE;
+      const char *name = node->proto->input[k];
+      if (!*name) continue;
+      PSPLIT_TRY(look_up(b, s, name, &inputs[k]));
+      if (inputs[k] == PSPLIT_NONE) {
+        char label[128];
+        return psplit_i_fail(b->diag, PSPLIT_INVALID,
+                             "node %s reads \"%s\", which nothing defines",
+                             psplit_i_node_label(graph, i, label, sizeof label), name);
+      }
+    }
+    node->inputs = inputs;
+    node->n_inputs = (uint32_t)n_inputs;
+    node->opset = opset_of(s, node->domain);
+    node->function = find_function(b, node);
+    PSPLIT_TRY(build_bodies(b, s, i));
+  }
+out:
+  return code;
+}
+
+static psplit_code connect_outputs(builder *b, scope *s) {
+  psplit_code code = PSPLIT_OK;
+  psplit_graph *graph = s->graph;
+  const size_t n = graph->proto ? graph->proto->n_output : graph->function->n_output;
+  graph->outputs = PSPLIT_NEW(&b->model->arena, uint32_t, n);
+  if (!graph->outputs) return psplit_i_nomem(b->diag);
+  for (size_t i = 0; i < n; i++) {
+    const char *name =
+      text_or_empty(graph->proto ? graph->proto->output[i]->name : graph->function->output[i]);
+    uint32_t id = PSPLIT_NONE;
+    if (*name) PSPLIT_TRY(look_up(b, s, name, &id));
+    if (id == PSPLIT_NONE)
+      return psplit_i_fail(b->diag, PSPLIT_INVALID, "output \"%s\" of %s \"%s\" is never defined",
+                           name, scope_kind(s), graph->name);
+    psplit_value *value = &s->values.items[id];
+    value->is_output = true;
+    if (graph->proto && !value->declared_type) value->declared_type = graph->proto->output[i]->type;
+    graph->outputs[graph->n_outputs++] = id;
+  }
+out:
+  return code;
+}
+
+static void attach_value_infos(scope *s) {
+  psplit_graph *graph = s->graph;
+  const size_t n = graph->proto ? graph->proto->n_value_info : graph->function->n_value_info;
+  for (size_t i = 0; i < n; i++) {
+    const Onnx__ValueInfoProto *info =
+      graph->proto ? graph->proto->value_info[i] : graph->function->value_info[i];
+    const uint32_t id =
+      info->name ? psplit_i_intern_find(&graph->names, info->name) : PSPLIT_NONE;
+    if (id == PSPLIT_NONE) continue; /* exporters leave entries for values that are gone */
+    psplit_value *value = &s->values.items[id];
+    if (value->outer != PSPLIT_NONE) continue;
+    value->value_info = (uint32_t)i;
+    if (!value->declared_type) value->declared_type = info->type;
+  }
+}
+
+/* Calls `visit` for each value the node reads, captures included, repeats too. */
+#define FOR_EACH_READ(node, value)                                                    \
+  for (uint32_t read_ = 0, value;                                                     \
+       read_ < (node)->n_inputs + (node)->n_captures &&                               \
+       (value = read_ < (node)->n_inputs ? (node)->inputs[read_]                      \
+                                         : (node)->captures[read_ - (node)->n_inputs], \
+        true);                                                                        \
+       read_++)
+
+/* Consumer lists: counting sort by value, nodes ascending. `last[v]` is 1 + the last node seen. */
+static psplit_code index_consumers(builder *b, psplit_graph *graph) {
+  psplit_arena *arena = &b->model->arena;
+  const size_t n_values = graph->n_values;
+  graph->consumer_off = PSPLIT_NEW(arena, uint32_t, n_values + 1);
+  uint32_t *last = calloc(n_values + 1, sizeof *last);
+  if (!graph->consumer_off || !last) {
+    free(last);
+    return psplit_i_nomem(b->diag);
+  }
+  uint32_t *count = graph->consumer_off + 1;
+  for (uint32_t n = 0; n < graph->n_nodes; n++)
+    FOR_EACH_READ(&graph->nodes[n], value) {
+      if (value == PSPLIT_NONE || last[value] == n + 1) continue;
+      last[value] = n + 1;
+      count[value]++;
+    }
+  for (size_t v = 0; v < n_values; v++) count[v] += graph->consumer_off[v];
+  graph->consumers = psplit_i_arena_array(arena, graph->consumer_off[n_values], sizeof(uint32_t));
+  if (!graph->consumers) {
+    free(last);
+    return psplit_i_nomem(b->diag);
+  }
+  memset(last, 0, (n_values + 1) * sizeof *last);
+  uint32_t *fill = malloc((n_values + 1) * sizeof *fill);
+  if (!fill) {
+    free(last);
+    return psplit_i_nomem(b->diag);
+  }
+  memcpy(fill, graph->consumer_off, (n_values + 1) * sizeof *fill);
+  for (uint32_t n = 0; n < graph->n_nodes; n++)
+    FOR_EACH_READ(&graph->nodes[n], value) {
+      if (value == PSPLIT_NONE || last[value] == n + 1) continue;
+      last[value] = n + 1;
+      graph->consumers[fill[value]++] = n;
+    }
+  free(fill);
+  free(last);
+  return PSPLIT_OK;
+}
+
+static void heap_push(uint32_t *heap, uint32_t *n, uint32_t node) {
+  uint32_t at = (*n)++;
+  for (; at && heap[(at - 1) / 2] > node; at = (at - 1) / 2) heap[at] = heap[(at - 1) / 2];
+  heap[at] = node;
+}
+
+static uint32_t heap_pop(uint32_t *heap, uint32_t *n) {
+  const uint32_t top = heap[0], moved = heap[--*n];
+  uint32_t at = 0;
+  for (uint32_t child; (child = 2 * at + 1) < *n; at = child) {
+    if (child + 1 < *n && heap[child + 1] < heap[child]) child++;
+    if (heap[child] >= moved) break;
+    heap[at] = heap[child];
+  }
+  heap[at] = moved;
+  return top;
+}
+
+/* Names one cycle among the nodes that no order could place (`waiting` > 0). */
+static psplit_code report_cycle(builder *b, const psplit_graph *graph, const uint32_t *waiting) {
+  uint32_t node = 0;
+  while (!waiting[node]) node++;
+  /* Every waiting node reads from a waiting node; n steps back end inside a cycle. */
+  for (uint32_t step = 0, first = PSPLIT_NONE; node != first; step++) {
+    if (step == graph->n_nodes) first = node;
+    FOR_EACH_READ(&graph->nodes[node], value) {
+      const uint32_t producer =
+        value == PSPLIT_NONE ? PSPLIT_NONE : graph->values[value].producer;
+      if (producer == PSPLIT_NONE || !waiting[producer]) continue;
+      node = producer;
+      break;
+    }
+    if (step == graph->n_nodes && node == first) break; /* it reads its own output */
+  }
+  psplit_text path = {0};
+  char label[128];
+  uint32_t at = node, shown = 0;
+  do {
+    if (shown++ < 8)
+      psplit_i_text_addf(&path, "%s <- ", psplit_i_node_label(graph, at, label, sizeof label));
+    else if (shown == 10)
+      psplit_i_text_puts(&path, "... <- ");
+    FOR_EACH_READ(&graph->nodes[at], value) {
+      const uint32_t producer =
+        value == PSPLIT_NONE ? PSPLIT_NONE : graph->values[value].producer;
+      if (producer == PSPLIT_NONE || !waiting[producer]) continue;
+      at = producer;
+      break;
+    }
+  } while (at != node);
+  const psplit_code code =
+    psplit_i_fail(b->diag, PSPLIT_INVALID, "the nodes form a cycle: %s%s",
+                  path.bytes ? path.bytes : "",
+                  psplit_i_node_label(graph, node, label, sizeof label));
+  psplit_i_text_fini(&path);
+  return code;
+}
+
+/* Kahn's algorithm, the earliest node of the file first: a sorted file keeps its order. */
+static psplit_code sort_topologically(builder *b, psplit_graph *graph) {
+  psplit_code code = PSPLIT_OK;
+  const size_t n_nodes = graph->n_nodes;
+  graph->topo = PSPLIT_NEW(&b->model->arena, uint32_t, n_nodes);
+  uint32_t *waiting = calloc(n_nodes + 1, sizeof *waiting); /* distinct values not yet there */
+  uint32_t *ready = malloc((n_nodes + 1) * sizeof *ready);
+  if (!graph->topo || !waiting || !ready) {
+    code = psplit_i_nomem(b->diag);
+    goto out;
+  }
+  for (uint32_t v = 0; v < graph->n_values; v++)
+    if (graph->values[v].producer != PSPLIT_NONE)
+      for (uint32_t c = graph->consumer_off[v]; c < graph->consumer_off[v + 1]; c++)
+        waiting[graph->consumers[c]]++;
+  uint32_t n_ready = 0, n_placed = 0;
+  for (uint32_t n = 0; n < n_nodes; n++)
+    if (!waiting[n]) heap_push(ready, &n_ready, n);
+  while (n_ready) {
+    const uint32_t n = heap_pop(ready, &n_ready);
+    graph->topo[n_placed++] = n;
+    for (uint32_t o = 0; o < graph->nodes[n].n_outputs; o++) {
+      const uint32_t v = graph->nodes[n].outputs[o];
+      if (v == PSPLIT_NONE) continue;
+      for (uint32_t c = graph->consumer_off[v]; c < graph->consumer_off[v + 1]; c++)
+        if (--waiting[graph->consumers[c]] == 0) heap_push(ready, &n_ready, graph->consumers[c]);
+    }
+  }
+  if (n_placed < n_nodes) code = report_cycle(b, graph, waiting);
+out:
+  free(ready);
+  free(waiting);
+  return code;
+}
+
+static psplit_code build_scope(builder *b, scope *s) {
+  psplit_code code;
+  psplit_graph *graph = s->graph;
+  const Onnx__GraphProto *proto = graph->proto;
+  PSPLIT_TRY(define_inputs(b, s));
+  PSPLIT_TRY(define_initializers(b, s));
+  PSPLIT_TRY(define_node_outputs(b, s, proto ? proto->n_node : graph->function->n_node,
+                                 proto ? proto->node : graph->function->node));
+  PSPLIT_TRY(connect_nodes(b, s));
+  PSPLIT_TRY(connect_outputs(b, s));
+  attach_value_infos(s);
+  graph->values = psplit_i_arena_array(&b->model->arena, s->values.n, sizeof *graph->values);
+  if (!graph->values) return psplit_i_nomem(b->diag);
+  if (s->values.n) memcpy(graph->values, s->values.items, s->values.n * sizeof *graph->values);
+  graph->n_values = (uint32_t)s->values.n;
+  PSPLIT_TRY(index_consumers(b, graph));
+  PSPLIT_TRY(sort_topologically(b, graph));
+out:
+  return code;
+}
+
+static psplit_code index_functions(builder *b) {
+  psplit_model *model = b->model;
+  for (size_t f = 0; f < model->proto->n_functions; f++) {
+    const Onnx__FunctionProto *function = model->proto->functions[f];
+    psplit_text key = {0};
+    psplit_i_text_addf(&key, "%s\x1f%s\x1f%s", domain_of(function->domain),
+                       text_or_empty(function->name), text_or_empty(function->overload));
+    char *kept = key.failed ? NULL : psplit_i_arena_strndup(&model->arena, key.bytes, key.n);
+    psplit_i_text_fini(&key);
+    const uint32_t id = kept ? psplit_i_intern_add(&b->functions, kept) : PSPLIT_NONE;
+    if (id == PSPLIT_NONE) return psplit_i_nomem(b->diag);
+    if (id != f)
+      return psplit_i_fail(b->diag, PSPLIT_INVALID, "function \"%s\" is defined twice",
+                           text_or_empty(function->name));
+  }
+  return PSPLIT_OK;
+}
+
+static psplit_code build_functions(builder *b) {
+  psplit_model *model = b->model;
+  model->functions = PSPLIT_NEW(&model->arena, psplit_graph *, model->proto->n_functions);
+  if (!model->functions) return psplit_i_nomem(b->diag);
+  for (size_t f = 0; f < model->proto->n_functions; f++) {
+    const Onnx__FunctionProto *function = model->proto->functions[f];
+    psplit_graph *graph = PSPLIT_NEW(&model->arena, psplit_graph, 1);
+    if (!graph) return psplit_i_nomem(b->diag);
+    model->functions[f] = graph;
+    graph->model = model;
+    graph->name = text_or_empty(function->name);
+    graph->function = function;
+    scope s = {.graph = graph,
+               .n_opsets = function->n_opset_import,
+               .opsets = function->opset_import};
+    const psplit_code code = build_scope(b, &s);
+    psplit_i_vec_fini(&s.values);
+    if (code != PSPLIT_OK) {
+      psplit_i_diag_context(b->diag, "function \"%s\"", graph->name);
+      return code;
+    }
+  }
+  return PSPLIT_OK;
+}
+
+/* Appends the functions that a graph calls, its bodies included. Depth is bounded by the scan. */
+static bool collect_calls(const psplit_graph *graph, psplit_text *calls) {
+  for (uint32_t n = 0; n < graph->n_nodes; n++) {
+    const psplit_node *node = &graph->nodes[n];
+    if (node->function != PSPLIT_NONE)
+      psplit_i_text_add(calls, &node->function, sizeof node->function);
+    for (uint32_t i = 0; i < node->n_bodies; i++)
+      if (!collect_calls(node->bodies[i], calls)) return false;
+  }
+  return !calls->failed;
+}
+
+/* Functions must not call each other in a circle: Kahn's algorithm over the call graph. */
+static psplit_code refuse_recursion(builder *b) {
+  psplit_code code = PSPLIT_OK;
+  const psplit_model *model = b->model;
+  const size_t n = model->proto->n_functions;
+  if (!n) return PSPLIT_OK;
+  psplit_text *calls = calloc(n, sizeof *calls);
+  uint32_t *n_callers = calloc(n, sizeof *n_callers);
+  uint32_t *ready = malloc(n * sizeof *ready);
+  if (!calls || !n_callers || !ready) code = psplit_i_nomem(b->diag);
+  for (size_t f = 0; f < n && code == PSPLIT_OK; f++)
+    if (!collect_calls(model->functions[f], &calls[f])) code = psplit_i_nomem(b->diag);
+  if (code != PSPLIT_OK) goto out;
+  for (size_t f = 0; f < n; f++)
+    for (size_t c = 0; c < calls[f].n / sizeof(uint32_t); c++) {
+      uint32_t callee;
+      memcpy(&callee, calls[f].bytes + c * sizeof callee, sizeof callee);
+      n_callers[callee]++;
+    }
+  size_t n_ready = 0, n_done = 0;
+  for (uint32_t f = 0; f < n; f++)
+    if (!n_callers[f]) ready[n_ready++] = f;
+  while (n_done < n_ready) {
+    const uint32_t f = ready[n_done++];
+    for (size_t c = 0; c < calls[f].n / sizeof(uint32_t); c++) {
+      uint32_t callee;
+      memcpy(&callee, calls[f].bytes + c * sizeof callee, sizeof callee);
+      if (--n_callers[callee] == 0) ready[n_ready++] = callee;
+    }
+  }
+  for (uint32_t f = 0; f < n && code == PSPLIT_OK; f++)
+    if (n_callers[f])
+      code = psplit_i_fail(b->diag, PSPLIT_INVALID, "function \"%s\" calls itself in a circle",
+                           model->functions[f]->name);
+out:
+  for (size_t f = 0; calls && f < n; f++) psplit_i_text_fini(&calls[f]);
+  free(calls);
+  free(n_callers);
+  free(ready);
+  return code;
+}
+
+psplit_code psplit_i_graph_build(psplit_model *model, psplit_diag *diag) {
+  psplit_code code;
+  builder b = {.model = model, .diag = diag};
+  psplit_i_intern_init(&b.functions);
+  scope s = {.n_opsets = model->proto->n_opset_import, .opsets = model->proto->opset_import};
+  PSPLIT_TRY(index_functions(&b));
+  PSPLIT_TRY(build_functions(&b));
+  PSPLIT_TRY(refuse_recursion(&b));
+  model->graph = PSPLIT_NEW(&model->arena, psplit_graph, 1);
+  if (!model->graph) PSPLIT_TRY(psplit_i_nomem(diag));
+  s.graph = model->graph;
+  s.graph->model = model;
+  s.graph->name = text_or_empty(model->proto->graph->name);
+  s.graph->proto = model->proto->graph;
+  PSPLIT_TRY(build_scope(&b, &s));
+out:
+  psplit_i_vec_fini(&s.values);
+  psplit_i_intern_fini(&b.functions);
+  return code;
+}

@@ -1,0 +1,151 @@
+#include "model.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const uint64_t DEFAULT_GRAPH_BYTES = UINT64_C(2) << 30;
+enum { NEWEST_IR_VERSION = 14 };
+
+static void *unpack_alloc(void *arena, size_t bytes) { return psplit_i_arena_alloc(arena, bytes); }
+
+static void unpack_free(void *arena, void *memory) {
+  (void)arena; /* the arena goes as a whole */
+  (void)memory;
+}
+
+static psplit_code open_file(const char *path, psplit_diag *diag, psplit_i_data_file *out) {
+  const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0) return psplit_i_fail(diag, PSPLIT_IO, "cannot open: %s", strerror(errno));
+  struct stat status;
+  if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+    close(fd);
+    return psplit_i_fail(diag, PSPLIT_IO, "not a regular file");
+  }
+  *out = (psplit_i_data_file){
+    .location = "",
+    .fd = fd,
+    .bytes = (uint64_t)status.st_size,
+    .device = (uint64_t)status.st_dev,
+    .inode = (uint64_t)status.st_ino,
+    .modified_ns = (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec};
+  return PSPLIT_OK;
+}
+
+/* Positions of the graph's repeated messages among its fields, one list each. */
+static psplit_code index_spans(psplit_model *model, psplit_diag *diag) {
+  const struct {
+    uint32_t field;
+    size_t n;
+    uint32_t **out;
+  } lists[] = {{1, model->proto->graph->n_node, &model->node_spans},
+               {5, model->proto->graph->n_initializer, &model->initializer_spans},
+               {15, model->proto->graph->n_sparse_initializer, &model->sparse_spans},
+               {13, model->proto->graph->n_value_info, &model->value_info_spans}};
+  const psplit_i_spans *fields = &model->skeleton.graph_fields;
+  for (size_t l = 0; l < sizeof lists / sizeof *lists; l++) {
+    *lists[l].out = PSPLIT_NEW(&model->arena, uint32_t, lists[l].n);
+    if (!*lists[l].out) return psplit_i_nomem(diag);
+    size_t n = 0;
+    for (size_t i = 0; i < fields->n; i++)
+      if (fields->items[i].field == lists[l].field && n < lists[l].n)
+        (*lists[l].out)[n++] = (uint32_t)i;
+    if (n != lists[l].n)
+      return psplit_i_fail(diag, PSPLIT_INTERNAL, "field %" PRIu32 ": scan and unpack disagree",
+                           lists[l].field);
+  }
+  return PSPLIT_OK;
+}
+
+static psplit_code check_versions(const Onnx__ModelProto *proto, psplit_diag *diag) {
+  if (!proto->graph)
+    return psplit_i_fail(diag, PSPLIT_MALFORMED, "not an ONNX model: it holds no graph");
+  if (!proto->has_ir_version || proto->ir_version < 1)
+    return psplit_i_fail(diag, PSPLIT_INVALID, "the model states no ir_version");
+  if (proto->ir_version > NEWEST_IR_VERSION)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "IR version %" PRId64 " is newer than %d, the newest this version knows",
+                         proto->ir_version, NEWEST_IR_VERSION);
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_model_open(const char *path, const psplit_read_options *options,
+                              psplit_diag *diag, psplit_model **out_model) {
+  psplit_code code;
+  psplit_arena arena;
+  psplit_i_arena_init(&arena, 0);
+  psplit_model *model = PSPLIT_NEW(&arena, psplit_model, 1);
+  char *own_path = psplit_i_arena_strndup(&arena, path, strlen(path));
+  if (!model || !own_path) {
+    psplit_i_arena_fini(&arena);
+    return psplit_i_nomem(diag);
+  }
+  model->arena = arena;
+  model->path = own_path;
+  if (options) model->options = *options;
+  const uint64_t max_bytes =
+    model->options.max_graph_bytes ? model->options.max_graph_bytes : DEFAULT_GRAPH_BYTES;
+
+  psplit_i_data_file file;
+  PSPLIT_TRY(open_file(path, diag, &file));
+  if (!psplit_i_vec_push(&model->files, file)) {
+    close(file.fd);
+    PSPLIT_TRY(psplit_i_nomem(diag));
+  }
+  if (file.bytes == 0)
+    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_MALFORMED, "not an ONNX model: the file is empty"));
+  PSPLIT_TRY(psplit_i_skeleton_scan(file.fd, file.bytes, max_bytes, diag, &model->skeleton));
+
+  ProtobufCAllocator allocator = {unpack_alloc, unpack_free, &model->arena};
+  model->proto = (Onnx__ModelProto *)protobuf_c_message_unpack(
+    &onnx__model_proto__descriptor, &allocator, model->skeleton.n_bytes, model->skeleton.bytes);
+  if (!model->proto)
+    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_MALFORMED, "not an ONNX model: it cannot be unpacked"));
+  PSPLIT_TRY(check_versions(model->proto, diag));
+  PSPLIT_TRY(index_spans(model, diag));
+  PSPLIT_TRY(psplit_i_tensors_check(model, diag));
+  PSPLIT_TRY(psplit_i_graph_build(model, diag));
+  *out_model = model;
+  return PSPLIT_OK;
+
+out:
+  psplit_i_diag_context(diag, "%s", path);
+  psplit_model_close(model);
+  return code;
+}
+
+static void close_graph(psplit_graph *graph) {
+  if (!graph) return;
+  psplit_i_intern_fini(&graph->names);
+  for (uint32_t n = 0; graph->nodes && n < graph->n_nodes; n++)
+    for (uint32_t b = 0; b < graph->nodes[n].n_bodies; b++) close_graph(graph->nodes[n].bodies[b]);
+}
+
+void psplit_model_close(psplit_model *model) {
+  if (!model) return;
+  close_graph(model->graph);
+  for (size_t f = 0; model->functions && f < model->proto->n_functions; f++)
+    close_graph(model->functions[f]);
+  for (size_t i = 0; i < model->files.n; i++) close(model->files.items[i].fd);
+  psplit_i_vec_fini(&model->files);
+  psplit_i_skeleton_fini(&model->skeleton);
+  psplit_arena arena = model->arena; /* the model itself lives in it */
+  psplit_i_arena_fini(&arena);
+}
+
+const psplit_graph *psplit_i_model_graph(const psplit_model *model) { return model->graph; }
+
+uint32_t psplit_i_model_n_functions(const psplit_model *model) {
+  return (uint32_t)model->proto->n_functions;
+}
+
+const psplit_graph *psplit_i_model_function(const psplit_model *model, uint32_t index) {
+  return model->functions[index];
+}
+
+int64_t psplit_i_model_ir_version(const psplit_model *model) { return model->proto->ir_version; }
+
+const char *psplit_i_model_path(const psplit_model *model) { return model->path; }

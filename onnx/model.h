@@ -1,0 +1,77 @@
+/* An open model, as onnx/ and emit/ see it: the unpacked messages, their bytes in the file, and the
+ * files that hold tensor data. */
+#ifndef PSPLIT_ONNX_MODEL_H
+#define PSPLIT_ONNX_MODEL_H
+
+#include "base.h"
+#include "graph.h"
+#include "onnx.pb-c.h"
+#include "skeleton.h"
+
+/* A file tensor data is read from. Index 0 is the model file itself. */
+typedef struct psplit_i_data_file {
+  const char *location; /* as the model spells it; "" for the model file */
+  int fd;
+  uint64_t bytes;
+  uint64_t device, inode; /* identity, so that no output is ever an input */
+  int64_t modified_ns;
+} psplit_i_data_file;
+
+struct psplit_model {
+  psplit_arena arena; /* messages, graphs, names */
+  const char *path;
+  psplit_read_options options;
+  psplit_i_skeleton skeleton;
+  Onnx__ModelProto *proto;
+  psplit_graph *graph;
+  psplit_graph **functions; /* [proto->n_functions] */
+  PSPLIT_VEC(psplit_i_data_file) files;
+  bool has_external_data;
+  /* Spans of the graph's repeated messages, by position: node i is graph_fields[node_spans[i]]. */
+  uint32_t *node_spans, *initializer_spans, *sparse_spans, *value_info_spans;
+};
+
+/* Where the raw bytes of a tensor are: in memory, or a range of a data file. */
+typedef struct psplit_i_payload {
+  const uint8_t *memory; /* NULL where `file` holds it */
+  uint32_t file;         /* index into model->files */
+  uint64_t offset, bytes;
+} psplit_i_payload;
+
+/* Finds the raw bytes of a tensor stored as raw_data or external data; false for tensors stored in
+ * typed fields, as strings, or empty. The model was checked when it was opened: ranges are inside
+ * their files. */
+bool psplit_i_tensor_payload(const psplit_model *model, const Onnx__TensorProto *proto,
+                             psplit_i_payload *out);
+
+/* Reads [offset, offset + bytes) of a data file. Errors: IO. */
+PSPLIT_MUST_USE psplit_code psplit_i_model_read(const psplit_model *model, uint32_t file,
+                                                uint64_t offset, void *out, size_t bytes,
+                                                psplit_diag *diag);
+
+/* Whether the files are still the ones that were opened (size and modification time). */
+PSPLIT_MUST_USE psplit_code psplit_i_model_unchanged(const psplit_model *model, psplit_diag *diag);
+
+/* The external_data entries of a tensor, parsed strictly. */
+typedef struct psplit_i_external {
+  const char *location;
+  uint64_t offset;
+  uint64_t bytes; /* as stated, or UINT64_MAX where the file does not say */
+} psplit_i_external;
+
+PSPLIT_MUST_USE psplit_code psplit_i_external_parse(const Onnx__TensorProto *tensor,
+                                                    psplit_diag *diag, psplit_i_external *out);
+
+/* Index of the data file `location`, opened on first use: a regular file at or below the model's
+ * directory, reached without `..`, and without symbolic links unless the options follow them.
+ * Errors: IO, INVALID (a location that escapes), UNSUPPORTED (not a regular file). */
+PSPLIT_MUST_USE psplit_code psplit_i_data_file_open(psplit_model *model, const char *location,
+                                                    psplit_diag *diag, uint32_t *out_file);
+
+/* Checks every tensor of the model: dims, size of the stored data, range of external data. */
+PSPLIT_MUST_USE psplit_code psplit_i_tensors_check(psplit_model *model, psplit_diag *diag);
+
+/* Builds model->graph and model->functions from model->proto. */
+PSPLIT_MUST_USE psplit_code psplit_i_graph_build(psplit_model *model, psplit_diag *diag);
+
+#endif

@@ -1,0 +1,421 @@
+#include "skeleton.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "onnx.pb-c.h"
+#include "wire.h"
+
+enum {
+  MAX_FIELD = 32,          /* field numbers of the schema are below this, but for payload_view */
+  MAX_MESSAGES = 40,
+  VIEW_FIELD = 536870911,  /* TensorProto.payload_view */
+  SMALL_WINDOW = 4 << 10,  /* after a skip: more may be skipped soon */
+  LARGE_WINDOW = 1 << 20
+};
+
+/* Memory protobuf-c and our arena take: per message beyond sizeof, and per field while parsing. */
+enum { MESSAGE_OVERHEAD_BYTES = 16, FIELD_OVERHEAD_BYTES = 40 };
+
+typedef enum field_kind {
+  FIELD_UNKNOWN = 0,
+  FIELD_VARINT,
+  FIELD_FIXED32,
+  FIELD_FIXED64,
+  FIELD_STRING,
+  FIELD_BYTES,
+  FIELD_MESSAGE
+} field_kind;
+
+typedef struct field_rule {
+  uint8_t kind;    /* field_kind */
+  uint8_t message; /* FIELD_MESSAGE: index of its rules */
+  bool repeated;
+  bool payload;    /* may stay in the file */
+} field_rule;
+
+typedef struct message_rule {
+  const ProtobufCMessageDescriptor *descriptor;
+  field_rule fields[MAX_FIELD];
+} message_rule;
+
+typedef struct frame {
+  const message_rule *rule;
+  uint64_t file_start, file_end; /* of the content */
+  size_t length_at;              /* where the skeleton holds its length */
+  unsigned length_width;
+  uint32_t seen;                 /* singular message fields met, by number */
+  bool has_view;
+} frame;
+
+typedef struct scanner {
+  int fd;
+  uint64_t file_bytes;
+  uint64_t position; /* next byte to scan */
+  /* window: bytes [window_start, window_start + n_window) of the file */
+  uint8_t *window;
+  uint64_t window_start;
+  size_t n_window, window_step;
+  message_rule rules[MAX_MESSAGES];
+  unsigned n_rules;
+  frame stack[PSPLIT_I_MAX_DEPTH];
+  unsigned depth;
+  uint64_t max_unpacked_bytes;
+  psplit_diag *diag;
+  psplit_i_skeleton *out;
+} scanner;
+
+static field_kind kind_of(const ProtobufCFieldDescriptor *field) {
+  switch (field->type) {
+    case PROTOBUF_C_TYPE_STRING: return FIELD_STRING;
+    case PROTOBUF_C_TYPE_BYTES: return FIELD_BYTES;
+    case PROTOBUF_C_TYPE_MESSAGE: return FIELD_MESSAGE;
+    case PROTOBUF_C_TYPE_FLOAT:
+    case PROTOBUF_C_TYPE_FIXED32:
+    case PROTOBUF_C_TYPE_SFIXED32: return FIELD_FIXED32;
+    case PROTOBUF_C_TYPE_DOUBLE:
+    case PROTOBUF_C_TYPE_FIXED64:
+    case PROTOBUF_C_TYPE_SFIXED64: return FIELD_FIXED64;
+    default: return FIELD_VARINT;
+  }
+}
+
+/* Index of the rules of `descriptor`, compiled from protobuf-c's tables on first use. The schema
+ * has fewer than MAX_MESSAGES messages; a test would notice it growing past that. */
+static unsigned rule_index(scanner *s, const ProtobufCMessageDescriptor *descriptor) {
+  for (unsigned i = 0; i < s->n_rules; i++)
+    if (s->rules[i].descriptor == descriptor) return i;
+  const unsigned index = s->n_rules++;
+  message_rule *rule = &s->rules[index];
+  rule->descriptor = descriptor;
+  for (unsigned i = 0; i < descriptor->n_fields; i++) {
+    const ProtobufCFieldDescriptor *field = &descriptor->fields[i];
+    if (field->id >= MAX_FIELD) continue; /* payload_view: handled by number */
+    const bool repeated = field->label == PROTOBUF_C_LABEL_REPEATED;
+    const field_kind kind = kind_of(field);
+    const bool numeric = kind != FIELD_STRING && kind != FIELD_BYTES && kind != FIELD_MESSAGE;
+    const bool payload =
+      descriptor == &onnx__tensor_proto__descriptor &&
+      (strcmp(field->name, "raw_data") == 0 || (repeated && numeric && field->id != 1));
+    rule->fields[field->id] = (field_rule){
+      .kind = (uint8_t)kind,
+      .repeated = repeated,
+      .payload = payload,
+      .message = kind == FIELD_MESSAGE ? (uint8_t)rule_index(s, field->descriptor) : 0};
+  }
+  return index;
+}
+
+static psplit_code malformed(scanner *s, uint64_t at, const char *what) {
+  return psplit_i_fail(s->diag, PSPLIT_MALFORMED,
+                       "not a readable ONNX model: %s at byte %" PRIu64 ", in %s", what, at,
+                       s->stack[s->depth - 1].rule->descriptor->short_name);
+}
+
+/* Makes the window hold the byte at `position` and as many as are left, up to `n` <= SMALL_WINDOW;
+ * *out_n of them. */
+static psplit_code peek(scanner *s, size_t n, const uint8_t **out_bytes, size_t *out_n) {
+  const uint64_t left = s->file_bytes - s->position;
+  if (n > left) n = (size_t)left;
+  if (s->position < s->window_start || s->position + n > s->window_start + s->n_window) {
+    s->window_start = s->position;
+    s->n_window = 0;
+    while (s->n_window < n) {
+      uint64_t want = s->window_step - s->n_window;
+      if (want > left - s->n_window) want = left - s->n_window;
+      const ssize_t got = pread(s->fd, s->window + s->n_window, (size_t)want,
+                                (off_t)(s->window_start + s->n_window));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0)
+        return psplit_i_fail(s->diag, PSPLIT_IO, "reading failed: %s", strerror(errno));
+      if (got == 0)
+        return psplit_i_fail(s->diag, PSPLIT_IO, "the file became shorter while it was read");
+      s->n_window += (size_t)got;
+    }
+    if (s->window_step < LARGE_WINDOW) s->window_step *= 2;
+  }
+  *out_bytes = s->window + (s->position - s->window_start);
+  *out_n = n;
+  return PSPLIT_OK;
+}
+
+/* Room for `n` more skeleton bytes. */
+static psplit_code reserve(scanner *s, size_t n) {
+  psplit_i_skeleton *out = s->out;
+  /* protobuf-c takes messages below 2 GiB, and spans hold 32-bit offsets. */
+  if (n > INT32_MAX || out->n_bytes + n > INT32_MAX)
+    return psplit_i_fail(s->diag, PSPLIT_LIMIT,
+                         "the model's structure without its weights is over 2 GiB");
+  if (!psplit_i_vec_grow((void **)&out->bytes, &out->capacity, out->n_bytes, n, 1))
+    return psplit_i_nomem(s->diag);
+  return PSPLIT_OK;
+}
+
+static psplit_code append(scanner *s, const void *bytes, size_t n) {
+  psplit_code code;
+  PSPLIT_TRY(reserve(s, n));
+  memcpy(s->out->bytes + s->out->n_bytes, bytes, n);
+  s->out->n_bytes += n;
+out:
+  return code;
+}
+
+/* Copies `n` file bytes from the scan position to the skeleton; strings may not hold a NUL, which
+ * would cut them short once unpacked. */
+static psplit_code copy_bytes(scanner *s, uint64_t n, bool is_string) {
+  psplit_code code = PSPLIT_OK;
+  while (n) {
+    const uint8_t *bytes;
+    size_t got;
+    PSPLIT_TRY(peek(s, n < SMALL_WINDOW ? (size_t)n : SMALL_WINDOW, &bytes, &got));
+    if (is_string && memchr(bytes, 0, got))
+      return malformed(s, s->position, "a string holds a NUL byte");
+    PSPLIT_TRY(append(s, bytes, got));
+    s->position += got;
+    n -= got;
+  }
+out:
+  return code;
+}
+
+static psplit_code charge(scanner *s, uint64_t bytes) {
+  s->out->unpacked_bytes = psplit_i_sat_add_u64(s->out->unpacked_bytes, bytes);
+  if (s->out->unpacked_bytes <= s->max_unpacked_bytes) return PSPLIT_OK;
+  return psplit_i_fail(s->diag, PSPLIT_LIMIT,
+                       "the model's structure needs over %" PRIu64
+                       " MiB of memory; --max-graph-memory raises the limit",
+                       s->max_unpacked_bytes >> 20);
+}
+
+static psplit_code open_message(scanner *s, const message_rule *rule, uint64_t content_bytes,
+                                unsigned length_width) {
+  psplit_code code;
+  if (s->depth == PSPLIT_I_MAX_DEPTH)
+    return psplit_i_fail(s->diag, PSPLIT_LIMIT,
+                         "messages nest more than %d deep at byte %" PRIu64, PSPLIT_I_MAX_DEPTH,
+                         s->position);
+  PSPLIT_TRY(charge(s, rule->descriptor->sizeof_message + MESSAGE_OVERHEAD_BYTES));
+  /* protobuf-c reads lengths of at most five bytes, enough for what a skeleton can hold. */
+  const unsigned width = length_width > 5 ? 5 : length_width;
+  PSPLIT_TRY(reserve(s, width));
+  s->stack[s->depth++] = (frame){.rule = rule,
+                                 .file_start = s->position,
+                                 .file_end = s->position + content_bytes,
+                                 .length_at = s->out->n_bytes,
+                                 .length_width = width};
+  s->out->n_bytes += width;
+out:
+  return code;
+}
+
+/* Where the fields of the message on top are recorded: the model's own, its graph's, or nowhere. */
+static psplit_i_spans *spans_of(scanner *s) {
+  if (s->depth == 1) return &s->out->model_fields;
+  if (s->depth == 2 && s->stack[1].rule->descriptor == &onnx__graph_proto__descriptor)
+    return &s->out->graph_fields;
+  return NULL;
+}
+
+static psplit_code close_message(scanner *s) {
+  psplit_i_skeleton *out = s->out;
+  const frame *top = &s->stack[--s->depth];
+  if (s->depth == 0) return PSPLIT_OK;
+  const size_t content_at = top->length_at + top->length_width;
+  psplit_i_varint_write(out->bytes + top->length_at, top->length_width, out->n_bytes - content_at);
+  if (top->has_view) s->stack[s->depth - 1].has_view = true;
+  psplit_i_spans *spans = spans_of(s);
+  if (spans) {
+    psplit_i_span *span = &spans->items[spans->n - 1];
+    span->file_bytes = top->file_end - span->file_offset;
+    span->skeleton_bytes = (uint32_t)(out->n_bytes - span->skeleton_offset);
+    span->has_view = top->has_view;
+  }
+  return PSPLIT_OK;
+}
+
+/* Leaves `bytes` payload bytes in the file and puts a PayloadView where the field stood;
+ * `tag_at` is the skeleton offset of the field's tag, which the view's own replaces. */
+static psplit_code leave_payload(scanner *s, uint32_t field, uint64_t bytes, size_t tag_at) {
+  psplit_code code;
+  Onnx__PayloadView view = ONNX__PAYLOAD_VIEW__INIT;
+  view.has_field = view.has_offset = view.has_bytes = 1;
+  view.field = field;
+  view.offset = s->position;
+  view.bytes = bytes;
+  uint8_t packed[64];
+  unsigned n = psplit_i_varint_width((uint64_t)VIEW_FIELD << 3);
+  psplit_i_varint_write(packed, n, ((uint64_t)VIEW_FIELD << 3) | PSPLIT_I_WIRE_BYTES);
+  packed[n] = (uint8_t)onnx__payload_view__get_packed_size(&view);
+  n += 1 + (unsigned)onnx__payload_view__pack(&view, packed + n + 1);
+  s->out->n_bytes = tag_at;
+  PSPLIT_TRY(append(s, packed, n));
+  PSPLIT_TRY(charge(s, sizeof view + MESSAGE_OVERHEAD_BYTES));
+  s->position += bytes;
+  s->stack[s->depth - 1].has_view = true;
+  if (bytes > SMALL_WINDOW) s->window_step = SMALL_WINDOW;
+out:
+  return code;
+}
+
+static bool wire_type_fits(const field_rule *rule, unsigned wire_type) {
+  switch (rule->kind) {
+    case FIELD_UNKNOWN: return true;
+    case FIELD_VARINT:
+      return wire_type == PSPLIT_I_WIRE_VARINT ||
+             (rule->repeated && wire_type == PSPLIT_I_WIRE_BYTES);
+    case FIELD_FIXED32:
+      return wire_type == PSPLIT_I_WIRE_FIXED32 ||
+             (rule->repeated && wire_type == PSPLIT_I_WIRE_BYTES);
+    case FIELD_FIXED64:
+      return wire_type == PSPLIT_I_WIRE_FIXED64 ||
+             (rule->repeated && wire_type == PSPLIT_I_WIRE_BYTES);
+    default: return wire_type == PSPLIT_I_WIRE_BYTES;
+  }
+}
+
+/* The content of a length-delimited field; `tag_at` is where the skeleton holds its tag. */
+static psplit_code scan_delimited(scanner *s, uint32_t field, const field_rule *rule,
+                                  size_t tag_at) {
+  psplit_code code;
+  frame *top = &s->stack[s->depth - 1];
+  const uint8_t *bytes;
+  size_t n;
+  PSPLIT_TRY(peek(s, PSPLIT_I_VARINT_MAX, &bytes, &n));
+  uint64_t length;
+  const unsigned width = psplit_i_varint_read(bytes, n, &length);
+  if (width == 0 || width > top->file_end - s->position)
+    return malformed(s, s->position, "a length is cut off");
+  if (length > top->file_end - s->position - width)
+    return malformed(s, s->position, "a length runs past the end of its message");
+
+  if (rule->kind == FIELD_MESSAGE) {
+    if (!rule->repeated) {
+      if (top->seen & (UINT32_C(1) << field))
+        return malformed(s, s->position, "a message that may stand once stands twice");
+      top->seen |= UINT32_C(1) << field;
+    }
+    s->position += width;
+    PSPLIT_TRY(open_message(s, &s->rules[rule->message], length, width));
+    return PSPLIT_OK;
+  }
+  if (rule->payload && length > PSPLIT_I_VIEW_BYTES) {
+    s->position += width;
+    return leave_payload(s, field, length, tag_at);
+  }
+  /* A packed element takes a byte in the file and up to eight in memory. */
+  const bool packed = rule->kind == FIELD_VARINT;
+  PSPLIT_TRY(charge(s, psplit_i_sat_mul_u64(length, packed ? 8 : 1)));
+  PSPLIT_TRY(append(s, bytes, width));
+  s->position += width;
+  PSPLIT_TRY(copy_bytes(s, length, rule->kind == FIELD_STRING));
+out:
+  return code;
+}
+
+static psplit_code scan_field(scanner *s) {
+  psplit_code code;
+  frame *top = &s->stack[s->depth - 1];
+  const uint8_t *bytes;
+  size_t n;
+  const uint64_t start = s->position;
+  const size_t tag_at = s->out->n_bytes;
+  PSPLIT_TRY(peek(s, 2 * PSPLIT_I_VARINT_MAX, &bytes, &n));
+  if (n > top->file_end - start) n = (size_t)(top->file_end - start);
+  uint64_t tag;
+  const unsigned tag_width = psplit_i_varint_read(bytes, n, &tag);
+  const uint64_t number = tag_width ? tag >> 3 : 0;
+  if (tag_width == 0 || tag_width > 5 || number == 0 || number > VIEW_FIELD)
+    return malformed(s, start, "no field starts");
+  const uint32_t field = (uint32_t)number;
+  const unsigned wire_type = (unsigned)(tag & 7);
+  const field_rule unknown = {0};
+  const field_rule *rule = field < MAX_FIELD ? &top->rule->fields[field] : &unknown;
+  if (field == VIEW_FIELD && top->rule->descriptor == &onnx__tensor_proto__descriptor)
+    return psplit_i_fail(s->diag, PSPLIT_UNSUPPORTED,
+                         "a tensor uses field number %d, which is reserved, at byte %" PRIu64,
+                         VIEW_FIELD, start);
+  if (!wire_type_fits(rule, wire_type))
+    return malformed(s, start, "a field has the wrong wire type");
+
+  psplit_i_spans *spans = spans_of(s);
+  size_t span_index = 0;
+  if (spans) {
+    span_index = spans->n;
+    if (!psplit_i_vec_push(spans, ((psplit_i_span){.file_offset = start,
+                                                   .skeleton_offset = (uint32_t)tag_at,
+                                                   .field = field})))
+      return psplit_i_nomem(s->diag);
+  }
+  PSPLIT_TRY(charge(s, FIELD_OVERHEAD_BYTES));
+
+  if (wire_type == PSPLIT_I_WIRE_BYTES) {
+    PSPLIT_TRY(append(s, bytes, tag_width));
+    s->position += tag_width;
+    PSPLIT_TRY(scan_delimited(s, field, rule, tag_at));
+    if (rule->kind == FIELD_MESSAGE) return PSPLIT_OK; /* its span ends when it closes */
+  } else {
+    uint64_t ignored;
+    unsigned width = 0;
+    if (wire_type == PSPLIT_I_WIRE_VARINT)
+      width = psplit_i_varint_read(bytes + tag_width, n - tag_width, &ignored);
+    else if (wire_type == PSPLIT_I_WIRE_FIXED64)
+      width = 8;
+    else if (wire_type == PSPLIT_I_WIRE_FIXED32)
+      width = 4;
+    else
+      return malformed(s, start, "a field has a wire type that ONNX does not use");
+    if (width == 0 || tag_width + width > n) return malformed(s, start, "a number is cut off");
+    PSPLIT_TRY(append(s, bytes, tag_width + width));
+    s->position += tag_width + width;
+  }
+  if (spans) {
+    psplit_i_span *span = &spans->items[span_index];
+    span->file_bytes = s->position - start;
+    span->skeleton_bytes = (uint32_t)(s->out->n_bytes - tag_at);
+    span->has_view = span->file_bytes != span->skeleton_bytes;
+  }
+out:
+  return code;
+}
+
+psplit_code psplit_i_skeleton_scan(int fd, uint64_t file_bytes, uint64_t max_unpacked_bytes,
+                                   psplit_diag *diag, psplit_i_skeleton *out_skeleton) {
+  psplit_code code = PSPLIT_OK;
+  *out_skeleton = (psplit_i_skeleton){0};
+  scanner *s = calloc(1, sizeof *s);
+  uint8_t *window = malloc(LARGE_WINDOW);
+  if (!s || !window) {
+    code = psplit_i_nomem(diag);
+    goto out;
+  }
+  s->fd = fd;
+  s->file_bytes = file_bytes;
+  s->window = window;
+  s->window_step = 16 * SMALL_WINDOW;
+  s->max_unpacked_bytes = max_unpacked_bytes;
+  s->diag = diag;
+  s->out = out_skeleton;
+  const unsigned model = rule_index(s, &onnx__model_proto__descriptor);
+  s->stack[s->depth++] = (frame){.rule = &s->rules[model], .file_end = file_bytes};
+  while (s->depth) {
+    if (s->position == s->stack[s->depth - 1].file_end)
+      PSPLIT_TRY(close_message(s));
+    else
+      PSPLIT_TRY(scan_field(s));
+  }
+out:
+  free(window);
+  free(s);
+  if (code != PSPLIT_OK) psplit_i_skeleton_fini(out_skeleton);
+  return code;
+}
+
+void psplit_i_skeleton_fini(psplit_i_skeleton *skeleton) {
+  free(skeleton->bytes);
+  psplit_i_vec_fini(&skeleton->model_fields);
+  psplit_i_vec_fini(&skeleton->graph_fields);
+  *skeleton = (psplit_i_skeleton){0};
+}

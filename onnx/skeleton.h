@@ -1,0 +1,48 @@
+/* The bounded wire scan: bytes of a model file to its skeleton.
+ *
+ * One pass over the protobuf wire format, driven by the schema, before protobuf-c sees a byte. It
+ * refuses what protobuf-c would crash on, merge quadratically, truncate or blow up in memory over,
+ * and it leaves large tensor payloads in the file: where one stood, the skeleton holds a PayloadView
+ * instead. Length prefixes that enclose a payload keep their width and get the new length, so the
+ * skeleton is itself a valid ModelProto. */
+#ifndef PSPLIT_ONNX_SKELETON_H
+#define PSPLIT_ONNX_SKELETON_H
+
+#include "base.h"
+
+enum {
+  PSPLIT_I_MAX_DEPTH = 100,     /* nested messages, the protobuf libraries' own default */
+  PSPLIT_I_VIEW_BYTES = 1024    /* payloads above this stay in the file */
+};
+
+/* One field of a message, tag and length included. Its skeleton bytes equal its file bytes unless
+ * `has_view`: then some payload inside stayed in the file. */
+typedef struct psplit_i_span {
+  uint64_t file_offset, file_bytes;
+  uint32_t skeleton_offset, skeleton_bytes;
+  uint32_t field; /* field number */
+  bool has_view;
+} psplit_i_span;
+
+typedef PSPLIT_VEC(psplit_i_span) psplit_i_spans;
+
+typedef struct psplit_i_skeleton {
+  uint8_t *bytes;
+  size_t n_bytes;
+  size_t capacity;
+  psplit_i_spans model_fields; /* direct fields of the ModelProto, in file order */
+  psplit_i_spans graph_fields; /* direct fields of its graph, in file order */
+  uint64_t unpacked_bytes;     /* estimate of what unpacking will allocate */
+} psplit_i_skeleton;
+
+/* Scans the first `file_bytes` bytes of `fd` (pread; the file position is not used).
+ * max_unpacked_bytes  bound on `unpacked_bytes`.
+ * On failure *out_skeleton is empty. Errors: IO, MALFORMED (with the byte offset and message type),
+ * LIMIT, UNSUPPORTED, NOMEM. O(file bytes outside payloads). */
+PSPLIT_MUST_USE psplit_code psplit_i_skeleton_scan(int fd, uint64_t file_bytes,
+                                                   uint64_t max_unpacked_bytes, psplit_diag *diag,
+                                                   psplit_i_skeleton *out_skeleton);
+
+void psplit_i_skeleton_fini(psplit_i_skeleton *skeleton);
+
+#endif

@@ -1,0 +1,366 @@
+/* Constant tensors: element types, checks, and reading small ones. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "model.h"
+#include "wire.h"
+
+/* X(number, name, bits): TensorProto.DataType in numpy's names. */
+#define DATA_TYPES(X)                                                                         \
+  X(1, "float32", 32) X(2, "uint8", 8) X(3, "int8", 8) X(4, "uint16", 16) X(5, "int16", 16)   \
+  X(6, "int32", 32) X(7, "int64", 64) X(8, "string", 0) X(9, "bool", 8) X(10, "float16", 16)  \
+  X(11, "float64", 64) X(12, "uint32", 32) X(13, "uint64", 64) X(14, "complex64", 64)         \
+  X(15, "complex128", 128) X(16, "bfloat16", 16) X(17, "float8e4m3fn", 8)                     \
+  X(18, "float8e4m3fnuz", 8) X(19, "float8e5m2", 8) X(20, "float8e5m2fnuz", 8)                \
+  X(21, "uint4", 4) X(22, "int4", 4) X(23, "float4e2m1", 4) X(24, "float8e8m0", 8)            \
+  X(25, "uint2", 2) X(26, "int2", 2)
+
+uint32_t psplit_i_dtype_bits(int32_t data_type) {
+  switch (data_type) {
+#define X(number, name, bits) case number: return bits;
+    DATA_TYPES(X)
+#undef X
+    default: return 0;
+  }
+}
+
+const char *psplit_i_dtype_name(int32_t data_type) {
+  switch (data_type) {
+#define X(number, name, bits) case number: return name;
+    DATA_TYPES(X)
+#undef X
+    default: return NULL;
+  }
+}
+
+/* Product of the dims; false where one is negative or it overflows. */
+static bool count_elements(const int64_t *dims, size_t n_dims, int64_t *out) {
+  uint64_t n = 1;
+  bool empty = false;
+  for (size_t i = 0; i < n_dims; i++) {
+    if (dims[i] < 0) return false;
+    if (dims[i] == 0) empty = true;
+    else if (!psplit_i_mul_u64(n, (uint64_t)dims[i], &n) || n > INT64_MAX / 16) return false;
+  }
+  *out = empty ? 0 : (int64_t)n;
+  return true;
+}
+
+static uint64_t packed_bytes(int64_t n_elements, uint32_t bits) {
+  return ((uint64_t)n_elements * bits + 7) / 8; /* n_elements <= INT64_MAX / 16: bits is at most 128 */
+}
+
+psplit_tensor psplit_i_tensor_of(const struct Onnx__TensorProto *proto) {
+  psplit_tensor tensor = {.proto = proto,
+                          .data_type = proto->data_type,
+                          .n_dims = (uint32_t)proto->n_dims,
+                          .dims = proto->dims};
+  if (count_elements(proto->dims, proto->n_dims, &tensor.n_elements))
+    tensor.data_bytes = packed_bytes(tensor.n_elements, psplit_i_dtype_bits(proto->data_type));
+  return tensor;
+}
+
+psplit_tensor psplit_i_graph_initializer(const psplit_graph *graph, uint32_t index) {
+  return psplit_i_tensor_of(graph->proto->initializer[index]);
+}
+
+static uint64_t view_bytes(const Onnx__TensorProto *proto, uint32_t field, uint64_t *out_offset) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < proto->n_payload_view; i++)
+    if (proto->payload_view[i]->field == field) {
+      bytes += proto->payload_view[i]->bytes;
+      if (out_offset) *out_offset = proto->payload_view[i]->offset;
+    }
+  return bytes;
+}
+
+enum { RAW_DATA_FIELD = 9 };
+
+bool psplit_i_tensor_payload(const psplit_model *model, const Onnx__TensorProto *proto,
+                             psplit_i_payload *out) {
+  if (proto->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL) {
+    psplit_i_external external;
+    if (psplit_i_external_parse(proto, NULL, &external) != PSPLIT_OK) return false;
+    for (uint32_t i = 1; i < model->files.n; i++)
+      if (strcmp(model->files.items[i].location, external.location) == 0) {
+        *out = (psplit_i_payload){
+          .file = i, .offset = external.offset, .bytes = psplit_i_tensor_of(proto).data_bytes};
+        return true;
+      }
+    return false;
+  }
+  if (proto->has_raw_data) {
+    *out = (psplit_i_payload){.memory = proto->raw_data.data, .bytes = proto->raw_data.len};
+    return proto->raw_data.len > 0;
+  }
+  uint64_t offset = 0;
+  const uint64_t bytes = view_bytes(proto, RAW_DATA_FIELD, &offset);
+  *out = (psplit_i_payload){.file = 0, .offset = offset, .bytes = bytes};
+  return bytes > 0;
+}
+
+static psplit_code check_external(psplit_model *model, const Onnx__TensorProto *tensor,
+                                  uint64_t data_bytes, psplit_diag *diag) {
+  psplit_code code;
+  psplit_i_external external;
+  PSPLIT_TRY(psplit_i_external_parse(tensor, diag, &external));
+  if (tensor->has_raw_data || tensor->n_payload_view)
+    return psplit_i_fail(diag, PSPLIT_INVALID, "it has both external and inline data");
+  if (tensor->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING)
+    return psplit_i_fail(diag, PSPLIT_INVALID, "strings cannot be external data");
+  uint32_t file;
+  PSPLIT_TRY(psplit_i_data_file_open(model, external.location, diag, &file));
+  if (external.bytes != UINT64_MAX && external.bytes != data_bytes)
+    return psplit_i_fail(diag, PSPLIT_INVALID,
+                         "its external data is %" PRIu64 " bytes, its shape needs %" PRIu64,
+                         external.bytes, data_bytes);
+  const uint64_t file_bytes = model->files.items[file].bytes;
+  if (external.offset > file_bytes || data_bytes > file_bytes - external.offset)
+    return psplit_i_fail(diag, PSPLIT_INVALID,
+                         "its external data, %" PRIu64 " bytes at %" PRIu64
+                         ", runs past the end of \"%s\" (%" PRIu64 " bytes)",
+                         data_bytes, external.offset, external.location, file_bytes);
+  model->has_external_data = true;
+out:
+  return code;
+}
+
+static psplit_code check_tensor(psplit_model *model, const Onnx__TensorProto *tensor,
+                                psplit_diag *diag) {
+  int64_t n_elements;
+  if (!count_elements(tensor->dims, tensor->n_dims, &n_elements))
+    return psplit_i_fail(diag, PSPLIT_INVALID, "its dimensions are negative or overflow");
+  if (tensor->segment)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "segmented tensors are not supported");
+  const uint32_t bits = psplit_i_dtype_bits(tensor->data_type);
+  const uint64_t data_bytes = packed_bytes(n_elements, bits);
+  if (tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
+    return check_external(model, tensor, data_bytes, diag);
+  uint64_t raw_views = 0;
+  for (size_t i = 0; i < tensor->n_payload_view; i++)
+    if (tensor->payload_view[i]->field == RAW_DATA_FIELD) raw_views++;
+  if (raw_views > 1 || (raw_views && tensor->has_raw_data))
+    return psplit_i_fail(diag, PSPLIT_INVALID, "it has raw_data twice");
+  const uint64_t raw =
+    tensor->has_raw_data ? tensor->raw_data.len : view_bytes(tensor, RAW_DATA_FIELD, NULL);
+  if ((tensor->has_raw_data || raw_views) && bits && raw != data_bytes)
+    return psplit_i_fail(diag, PSPLIT_INVALID,
+                         "it holds %" PRIu64 " bytes, its shape and type need %" PRIu64, raw,
+                         data_bytes);
+  return PSPLIT_OK;
+}
+
+static psplit_code check_graph(psplit_model *model, const Onnx__GraphProto *graph,
+                               psplit_diag *diag);
+
+static psplit_code check_named(psplit_model *model, const Onnx__TensorProto *tensor,
+                               const char *owner, psplit_diag *diag) {
+  const psplit_code code = check_tensor(model, tensor, diag);
+  if (code != PSPLIT_OK)
+    psplit_i_diag_context(diag, "tensor \"%s\"%s%s",
+                          tensor->name && *tensor->name ? tensor->name : "(unnamed)",
+                          owner ? " of node " : "", owner ? owner : "");
+  return code;
+}
+
+static psplit_code check_sparse(psplit_model *model, const Onnx__SparseTensorProto *sparse,
+                                const char *owner, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  int64_t n_elements;
+  if (!sparse->values || !sparse->indices ||
+      !count_elements(sparse->dims, sparse->n_dims, &n_elements))
+    return psplit_i_fail(diag, PSPLIT_INVALID,
+                         "a sparse tensor lacks values or indices, or its dimensions overflow");
+  PSPLIT_TRY(check_named(model, sparse->values, owner, diag));
+  PSPLIT_TRY(check_named(model, sparse->indices, owner, diag));
+out:
+  return code;
+}
+
+/* Recursion is bounded by the scan's depth limit. */
+static psplit_code check_nodes(psplit_model *model, size_t n_nodes, Onnx__NodeProto *const *nodes,
+                               psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  for (size_t i = 0; i < n_nodes; i++) {
+    const char *owner = nodes[i]->name ? nodes[i]->name : "";
+    for (size_t a = 0; a < nodes[i]->n_attribute; a++) {
+      const Onnx__AttributeProto *attribute = nodes[i]->attribute[a];
+      if (attribute->t) PSPLIT_TRY(check_named(model, attribute->t, owner, diag));
+      for (size_t t = 0; t < attribute->n_tensors; t++)
+        PSPLIT_TRY(check_named(model, attribute->tensors[t], owner, diag));
+      if (attribute->sparse_tensor)
+        PSPLIT_TRY(check_sparse(model, attribute->sparse_tensor, owner, diag));
+      for (size_t t = 0; t < attribute->n_sparse_tensors; t++)
+        PSPLIT_TRY(check_sparse(model, attribute->sparse_tensors[t], owner, diag));
+      if (attribute->g) PSPLIT_TRY(check_graph(model, attribute->g, diag));
+      for (size_t g = 0; g < attribute->n_graphs; g++)
+        PSPLIT_TRY(check_graph(model, attribute->graphs[g], diag));
+    }
+  }
+out:
+  return code;
+}
+
+static psplit_code check_graph(psplit_model *model, const Onnx__GraphProto *graph,
+                               psplit_diag *diag) {
+  psplit_code code;
+  for (size_t i = 0; i < graph->n_initializer; i++)
+    PSPLIT_TRY(check_named(model, graph->initializer[i], NULL, diag));
+  for (size_t i = 0; i < graph->n_sparse_initializer; i++)
+    PSPLIT_TRY(check_sparse(model, graph->sparse_initializer[i], NULL, diag));
+  PSPLIT_TRY(check_nodes(model, graph->n_node, graph->node, diag));
+out:
+  return code;
+}
+
+psplit_code psplit_i_tensors_check(psplit_model *model, psplit_diag *diag) {
+  psplit_code code;
+  PSPLIT_TRY(check_graph(model, model->proto->graph, diag));
+  for (size_t f = 0; f < model->proto->n_functions; f++)
+    PSPLIT_TRY(check_nodes(model, model->proto->functions[f]->n_node,
+                           model->proto->functions[f]->node, diag));
+out:
+  return code;
+}
+
+/* Little-endian raw bytes of a small tensor: in memory, or read into `arena`; NULL if they cannot
+ * be had or are not exactly `bytes` long. */
+static const uint8_t *small_raw(const psplit_model *model, const psplit_tensor *tensor,
+                                psplit_arena *arena) {
+  psplit_i_payload payload;
+  if (!psplit_i_tensor_payload(model, tensor->proto, &payload) ||
+      payload.bytes != tensor->data_bytes)
+    return NULL;
+  if (payload.memory) return payload.memory;
+  uint8_t *copy = psplit_i_arena_alloc(arena, (size_t)payload.bytes);
+  if (!copy || psplit_i_model_read(model, payload.file, payload.offset, copy,
+                                   (size_t)payload.bytes, NULL) != PSPLIT_OK)
+    return NULL;
+  return copy;
+}
+
+static uint64_t load_little_endian(const uint8_t *bytes, unsigned n) {
+  uint64_t word = 0;
+  for (unsigned i = 0; i < n; i++) word |= (uint64_t)bytes[i] << (8 * i);
+  return word;
+}
+
+static int64_t integer_of(uint64_t word, int32_t data_type) {
+  switch (data_type) {
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT8: return (int8_t)word;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT16: return (int16_t)word;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT32: return (int32_t)word;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__BOOL: return word != 0;
+    default: return (int64_t)word;
+  }
+}
+
+static bool is_integer(int32_t data_type) {
+  return (data_type >= ONNX__TENSOR_PROTO__DATA_TYPE__UINT8 &&
+          data_type <= ONNX__TENSOR_PROTO__DATA_TYPE__INT64) ||
+         data_type == ONNX__TENSOR_PROTO__DATA_TYPE__BOOL ||
+         data_type == ONNX__TENSOR_PROTO__DATA_TYPE__UINT32;
+}
+
+/* Values of the varint field `field` (int32_data or int64_data) that stayed in the file. */
+static bool read_packed_varints(const psplit_model *model, const psplit_tensor *tensor,
+                                uint32_t field, psplit_arena *arena, int64_t *out) {
+  uint64_t offset = 0;
+  const uint64_t bytes = view_bytes(tensor->proto, field, &offset);
+  uint8_t *packed = bytes <= (1u << 20) ? psplit_i_arena_alloc(arena, (size_t)bytes) : NULL;
+  if (!packed || tensor->proto->n_payload_view != 1 ||
+      psplit_i_model_read(model, 0, offset, packed, (size_t)bytes, NULL) != PSPLIT_OK)
+    return false;
+  size_t at = 0;
+  for (int64_t i = 0; i < tensor->n_elements; i++) {
+    uint64_t value;
+    const unsigned width = psplit_i_varint_read(packed + at, (size_t)bytes - at, &value);
+    if (!width) return false;
+    at += width;
+    out[i] = (int64_t)value;
+  }
+  return at == bytes;
+}
+
+bool psplit_i_tensor_int64s(const psplit_model *model, const psplit_tensor *tensor,
+                            int64_t max_elements, psplit_arena *arena, const int64_t **out,
+                            size_t *out_n) {
+  const Onnx__TensorProto *proto = tensor->proto;
+  if (!is_integer(tensor->data_type) || tensor->n_elements > max_elements) return false;
+  const size_t n = (size_t)tensor->n_elements;
+  int64_t *values = psplit_i_arena_array(arena, n ? n : 1, sizeof *values);
+  if (!values) return false;
+  if (proto->n_int64_data == n && n) {
+    memcpy(values, proto->int64_data, n * sizeof *values);
+  } else if (proto->n_int32_data == n && n) {
+    for (size_t i = 0; i < n; i++) values[i] = proto->int32_data[i];
+  } else if (n && view_bytes(proto, 7, NULL)) {
+    if (!read_packed_varints(model, tensor, 7, arena, values)) return false;
+  } else if (n && view_bytes(proto, 5, NULL)) {
+    if (!read_packed_varints(model, tensor, 5, arena, values)) return false;
+  } else if (n) {
+    const unsigned width = psplit_i_dtype_bits(tensor->data_type) / 8;
+    const uint8_t *raw = small_raw(model, tensor, arena);
+    if (!raw) return false;
+    for (size_t i = 0; i < n; i++)
+      values[i] = integer_of(load_little_endian(raw + i * width, width), tensor->data_type);
+  }
+  *out = values;
+  *out_n = n;
+  return true;
+}
+
+static double half_value(uint16_t bits) {
+  const int exponent = (bits >> 10) & 31;
+  const int mantissa = bits & 1023;
+  const double sign = bits & 0x8000 ? -1.0 : 1.0;
+  if (exponent == 31) return mantissa ? (double)NAN : sign * (double)INFINITY;
+  if (exponent == 0) return sign * ldexp(mantissa, -24);
+  return sign * ldexp(1024 + mantissa, exponent - 25);
+}
+
+static double float_value(uint64_t word, int32_t data_type) {
+  float single;
+  double value;
+  uint32_t low = (uint32_t)word;
+  switch (data_type) {
+    case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16: return half_value((uint16_t)word);
+    case ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16: low = (uint32_t)(word << 16); break;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE: memcpy(&value, &word, sizeof value); return value;
+    default: break;
+  }
+  memcpy(&single, &low, sizeof single);
+  return (double)single;
+}
+
+bool psplit_i_tensor_doubles(const psplit_model *model, const psplit_tensor *tensor,
+                             int64_t max_elements, psplit_arena *arena, const double **out,
+                             size_t *out_n) {
+  const Onnx__TensorProto *proto = tensor->proto;
+  const bool is_float = tensor->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT ||
+                        tensor->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE ||
+                        tensor->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16 ||
+                        tensor->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16;
+  if (!is_float || tensor->n_elements > max_elements) return false;
+  const size_t n = (size_t)tensor->n_elements;
+  double *values = psplit_i_arena_array(arena, n ? n : 1, sizeof *values);
+  if (!values) return false;
+  if (proto->n_float_data == n && n) {
+    for (size_t i = 0; i < n; i++) values[i] = (double)proto->float_data[i];
+  } else if (proto->n_double_data == n && n) {
+    memcpy(values, proto->double_data, n * sizeof *values);
+  } else if (proto->n_int32_data == n && n) {
+    for (size_t i = 0; i < n; i++)
+      values[i] = float_value((uint16_t)proto->int32_data[i], tensor->data_type);
+  } else if (n) {
+    const unsigned width = psplit_i_dtype_bits(tensor->data_type) / 8;
+    const uint8_t *raw = small_raw(model, tensor, arena);
+    if (!raw) return false;
+    for (size_t i = 0; i < n; i++)
+      values[i] = float_value(load_little_endian(raw + i * width, width), tensor->data_type);
+  }
+  *out = values;
+  *out_n = n;
+  return true;
+}
