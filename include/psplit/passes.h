@@ -1,0 +1,83 @@
+/* Running passes over a model: from operators to a plan.
+ *
+ * A unit is what passes work on: an open model, what has been found out about it (facts), its
+ * grouping into supernodes and, at the end, its plan. Passes group and place nodes; none rewrites
+ * one. The order of passes lives in a pipeline text such as
+ *   infer-shapes,cost,prune,attach,fuse,coarsen:max_nodes=5000,partition,replicate
+ * with options after a colon, several joined by ':' (`partition:solver=exact:gap=0.01`). */
+#ifndef PSPLIT_PASSES_H
+#define PSPLIT_PASSES_H
+
+#include <psplit/base.h>
+#include <psplit/devices.h>
+#include <psplit/model.h>
+#include <psplit/partition.h>
+#include <psplit/plan.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct psplit_unit psplit_unit;
+
+/* A symbolic dimension fixed for costing; never written into emitted files. */
+typedef struct psplit_dim_value {
+  const char *name;
+  int64_t value; /* >= 0 */
+} psplit_dim_value;
+
+typedef struct psplit_unit_options {
+  uint32_t n_stages;                  /* >= 1 */
+  const psplit_devices *devices;      /* at least n_stages; NULL: n_stages times the preset "cpu" */
+  const psplit_dim_value *dims;
+  size_t n_dims;
+  const char *const *pins;            /* "PATTERN=STAGE": nodes whose name matches, shell-style */
+  size_t n_pins;
+  const char *const *keep_together;   /* "PATTERN": matching nodes share a stage */
+  size_t n_keep_together;
+  psplit_objective objective;
+  const char *solver;                 /* NULL: auto */
+  double time_limit_s;                /* of the partitioner; < 0: none */
+  uint32_t n_threads;                 /* 0: as many as OpenMP gives; never changes the result */
+  uint64_t seed;
+  bool verify_each;                   /* check grouping after every pass; always in debug builds */
+  const psplit_sink *sink;            /* warnings, notes, progress; may be NULL */
+} psplit_unit_options;
+
+/* Defaults: 1 stage, 10 s, seed 1, everything else 0 or NULL. */
+PSPLIT_API void psplit_unit_options_init(psplit_unit_options *options);
+
+/* The model must outlive the unit; the options' strings, devices and sink too.
+ * Errors: USAGE (a pin that is not PATTERN=STAGE, a pattern that matches nothing), NOMEM. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_unit_create(const psplit_model *model,
+                                                          const psplit_unit_options *options,
+                                                          psplit_diag *diag,
+                                                          psplit_unit **out_unit);
+PSPLIT_API void psplit_unit_destroy(psplit_unit *unit);
+
+/* Runs a pipeline text; NULL runs the default one. Facts that a pass needs and that are not there
+ * are established first. A failed pass leaves the unit only to be destroyed.
+ * Errors: USAGE (the text), INFEASIBLE (no split), PLUGIN, INTERNAL (a pass broke convexity; the
+ * message names it), and what the passes return. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_unit_run(psplit_unit *unit, const char *pipeline,
+                                                       psplit_diag *diag);
+
+/* The default pipeline's text. */
+PSPLIT_API const char *psplit_default_pipeline(void);
+
+/* Canonical form of a pipeline text, with every option of every pass spelled out, malloc'd.
+ * Errors: USAGE, NOMEM. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_pipeline_canonical(const char *pipeline,
+                                                                 psplit_diag *diag,
+                                                                 char **out_text);
+
+/* Passes and their options as text for --help, malloc'd; NULL when out of memory. */
+PSPLIT_API char *psplit_passes_help(void);
+
+/* The plan, once a pipeline with `partition` has run; NULL before. Owned by the unit. */
+PSPLIT_API const psplit_plan *psplit_unit_plan(const psplit_unit *unit);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,64 @@
+/* A plan: which stage owns each operator node, what crosses between stages, and how good it is. */
+#ifndef PSPLIT_PLAN_H
+#define PSPLIT_PLAN_H
+
+#include <psplit/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Times are ns of one micro-batch, under the assumptions the plan names. */
+typedef struct psplit_plan_stage {
+  const char *device;
+  uint32_t n_nodes;      /* operator nodes in the stage's file, duplicates included */
+  uint32_t n_duplicated; /* of these, nodes whose own stage is another */
+  uint32_t n_supernodes;
+  uint64_t weight_bytes;          /* initializers and constants, each once */
+  uint64_t peak_activation_bytes; /* most bytes of live values at once, in the file's order */
+  int64_t compute_ns, recv_ns, send_ns, load_ns;
+} psplit_plan_stage;
+
+/* A tensor that crosses: sent once to each stage that receives it. */
+typedef struct psplit_plan_transfer {
+  uint32_t value;     /* id in the model's graph index */
+  const char *tensor; /* its name */
+  uint32_t from, to;  /* from < to */
+  bool bytes_known;   /* no assumption was needed */
+  uint64_t bytes;     /* of one micro-batch */
+} psplit_plan_transfer;
+
+/* A node computed in a stage besides its own, because that is cheaper than sending its result. */
+typedef struct psplit_plan_copy {
+  uint32_t node, stage;
+} psplit_plan_copy;
+
+typedef struct psplit_plan {
+  uint32_t n_nodes;
+  const uint32_t *node_stage; /* [n_nodes] the stage that owns the node; never falls along an edge */
+  uint32_t n_stages;
+  const psplit_plan_stage *stages;
+  uint32_t n_copies;
+  const psplit_plan_copy *copies;        /* by stage, then node; distinct; not the node's own stage */
+  uint32_t n_transfers;
+  const psplit_plan_transfer *transfers; /* by sending stage, then value, then receiving stage; the
+                                            position is the message tag */
+  const char *objective;      /* "throughput" or "latency" */
+  const char *solver, *bound; /* what found the plan, what certifies it */
+  const char *cost_source;    /* "analytic", "measured" or "given" */
+  int64_t bottleneck_ns, lower_bound_ns;
+  double gap_frac;
+  bool proved_optimal;
+  int64_t total_compute_ns;   /* of the whole model on the first device */
+  uint32_t n_supernodes;
+  uint32_t n_unknown_nodes;   /* nodes whose cost could not be told */
+  uint32_t n_dead_nodes;      /* nodes that reach no output */
+  uint32_t n_assumed;         /* symbols not fixed by the caller that costs depend on */
+  const char *const *assumed_names; /* [n_assumed] */
+  int64_t assumed_value;            /* what each was counted as */
+} psplit_plan;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

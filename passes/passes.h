@@ -1,0 +1,133 @@
+/* passes: from a graph index to a plan. The pass host, the passes (one file each), and the unit they
+ * work on. Does no I/O and sees no protobuf type.
+ *
+ * Everything a pass learns goes into the unit as a fact: shapes, costs, flags, the grouping, the
+ * stages. A pass states which facts it needs and which it keeps; the host establishes needs, runs the
+ * pass and drops what the pass did not keep. Groups are always convex and the quotient graph acyclic;
+ * check.c proves it after each pass. */
+#ifndef PSPLIT_PASSES_PASSES_INTERNAL_H
+#define PSPLIT_PASSES_PASSES_INTERNAL_H
+
+#include <psplit/passes.h>
+
+#include "base.h"
+#include "graph.h"
+#include "grouping.h"
+#include "shape.h"
+#include "work.h"
+
+typedef enum psplit_i_fact {
+  PSPLIT_I_FACT_SHAPES = 1 << 0,
+  PSPLIT_I_FACT_COSTS = 1 << 1,
+  PSPLIT_I_FACT_LIVE = 1 << 2,   /* node flags */
+  PSPLIT_I_FACT_GROUPS = 1 << 3, /* grouping beyond one node a group */
+  PSPLIT_I_FACT_STAGES = 1 << 4
+} psplit_i_fact;
+
+enum {
+  PSPLIT_I_NODE_DEAD = 1,        /* reaches no output: kept, costs nothing, runtimes drop it */
+  PSPLIT_I_NODE_FREE = 2,        /* a function of constants alone: runtimes fold it, and every stage
+                                    that needs its result may hold a copy */
+  PSPLIT_I_NODE_REPEATABLE = 4   /* same inputs, same outputs: a copy may stand in for a transfer */
+};
+
+/* A copy of a node in a stage other than its own. */
+typedef struct psplit_i_copy {
+  uint32_t node, stage;
+} psplit_i_copy;
+
+/* A tensor sent from one stage to another. */
+typedef struct psplit_i_transfer {
+  uint32_t value, from, to;
+} psplit_i_transfer;
+
+struct psplit_unit {
+  const psplit_model *model;
+  const psplit_graph *graph;
+  psplit_unit_options options;
+  psplit_devices *own_devices;    /* where the caller gave none */
+  const psplit_devices *devices;
+  psplit_arena arena;             /* facts: lives as long as the unit */
+  psplit_arena scratch;           /* reset by the host after every pass */
+  unsigned facts;
+
+  uint32_t *pin;       /* [n_nodes] stage, or PSPLIT_NONE */
+  uint32_t *together;  /* [n_nodes] class, or PSPLIT_NONE */
+
+  psplit_i_shapes *shapes;
+  psplit_i_costs *costs;
+  uint32_t n_classes;             /* devices that differ, by first appearance */
+  uint32_t *class_device;         /* [n_classes] a device of the class */
+  uint32_t *device_class;         /* [n_stages] */
+  int64_t *node_ns;               /* [n_classes][n_nodes] */
+  psplit_op_class *node_class;    /* [n_nodes] */
+  uint8_t *node_flags;            /* [n_nodes] PSPLIT_I_NODE_* */
+
+  psplit_i_grouping grouping;
+
+  uint32_t *stage;                /* [n_nodes] the stage that owns the node */
+  psplit_solution *solution;      /* of the last `partition` */
+  PSPLIT_VEC(psplit_i_copy) copies;
+  psplit_plan *plan;
+  uint32_t *transfer_value;       /* [plan->n_transfers] value id of each */
+};
+
+/* --- the unit --- */
+
+/* Whether a value's type can be sent: a tensor of known element type. */
+bool psplit_i_unit_sendable(const psplit_unit *unit, uint32_t value);
+
+/* Bytes of a value under the unit's assumptions; *out_known (may be NULL) tells whether they hold
+ * without one. */
+uint64_t psplit_i_unit_value_bytes(const psplit_unit *unit, uint32_t value, bool *out_known);
+
+/* Nodes of the stage, copies included, in topological order; in `arena`. NULL when out of memory. */
+const uint32_t *psplit_i_unit_stage_nodes(const psplit_unit *unit, uint32_t stage,
+                                          psplit_arena *arena, uint32_t *out_n);
+
+/* Makes unit->plan from stage, copies and solution: transfers, loads, memory. */
+PSPLIT_MUST_USE psplit_code psplit_i_plan_make(psplit_unit *unit, psplit_diag *diag);
+
+/* --- passes --- */
+
+typedef enum psplit_i_option_type { PSPLIT_I_OPTION_INT, PSPLIT_I_OPTION_REAL, PSPLIT_I_OPTION_TEXT,
+                                    PSPLIT_I_OPTION_BOOL } psplit_i_option_type;
+
+typedef struct psplit_i_option {
+  const char *name;
+  psplit_i_option_type type;
+  const char *fallback;  /* default, as text */
+  double low, high;      /* range of numbers */
+  const char *help;
+} psplit_i_option;
+
+typedef union psplit_i_option_value {
+  int64_t integer;
+  double real;
+  const char *text;
+  bool boolean;
+} psplit_i_option_value;
+
+typedef struct psplit_i_pass {
+  const char *name;
+  const char *help;
+  unsigned needs; /* facts */
+  unsigned keeps; /* facts that stay valid after it, what it makes included */
+  unsigned makes;
+  const psplit_i_option *options;
+  size_t n_options;
+  psplit_code (*run)(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag);
+} psplit_i_pass;
+
+/* The built-in passes, in the order of passes.def. */
+extern const psplit_i_pass *const psplit_i_passes[];
+extern const size_t psplit_i_n_passes;
+const psplit_i_pass *psplit_i_pass_find(const char *name, size_t n);
+
+/* Independent proof that groups partition the nodes and that the quotient graph is acyclic (which
+ * implies that every group is convex). INTERNAL with the names of two nodes otherwise. */
+PSPLIT_MUST_USE psplit_code psplit_i_check_groups(const psplit_unit *unit, psplit_diag *diag);
+/* The same for stages: never decreasing along an edge that no copy explains away, all in range. */
+PSPLIT_MUST_USE psplit_code psplit_i_check_stages(const psplit_unit *unit, psplit_diag *diag);
+
+#endif
