@@ -21,25 +21,22 @@ typedef struct psplit_i_grouping {
   uint32_t *size;            /* [n_nodes] members, at the leader */
   uint32_t *position;        /* [n_nodes] place in `order`, at the leader */
   uint32_t *order;           /* [n_nodes] leaders in topological order, with holes (PSPLIT_NONE) */
+  uint32_t *pin;             /* [n_nodes] stage the group is pinned to, or PSPLIT_NONE, at the leader */
   uint32_t *mark;            /* [n_nodes] scratch: stamp of the last search that met the group */
   uint32_t stamp;
 } psplit_i_grouping;
 
-/* One node a group, in a depth-first topological order (so that chains lie together). All arrays in
- * `arena`. False when out of memory. */
+/* One node a group, in a depth-first topological order (so that chains lie together). pin[n_nodes]
+ * is copied. All arrays in `arena`. False when out of memory. */
 bool psplit_i_grouping_init(psplit_i_grouping *grouping, const psplit_graph *graph,
-                            const uint8_t *node_flags, psplit_arena *arena);
+                            const uint8_t *node_flags, const uint32_t *pin, psplit_arena *arena);
 
 /* Leader of the node's group. */
 uint32_t psplit_i_group_of(const psplit_i_grouping *grouping, uint32_t node);
 
-/* Merges the groups of `nodes` into one if that is convex and the search stays within a bound on
- * work; false (and nothing changed) otherwise. */
+/* Merges the groups of `nodes` into one if that is convex, no two are pinned to different stages,
+ * and the search stays within a bound on work; false (and nothing changed) otherwise. */
 bool psplit_i_group_merge(psplit_i_grouping *grouping, const uint32_t *nodes, uint32_t n);
-
-/* Merges the groups of `nodes` and everything on paths between them: the least convex group that
- * holds them all. O(graph) in the worst case. */
-void psplit_i_group_merge_hull(psplit_i_grouping *grouping, const uint32_t *nodes, uint32_t n);
 
 /* Dense numbers 0..n_groups-1 in topological order for every node that is not free, PSPLIT_NONE for
  * free ones, in out_group[n_nodes]. */

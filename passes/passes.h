@@ -31,15 +31,9 @@ enum {
   PSPLIT_I_NODE_REPEATABLE = 4   /* same inputs, same outputs: a copy may stand in for a transfer */
 };
 
-/* A copy of a node in a stage other than its own. */
-typedef struct psplit_i_copy {
-  uint32_t node, stage;
-} psplit_i_copy;
-
-/* A tensor sent from one stage to another. */
-typedef struct psplit_i_transfer {
-  uint32_t value, from, to;
-} psplit_i_transfer;
+/* What a size that nothing fixes counts as. A ratio of costs rarely depends on it (a batch scales
+ * them all), but times and bytes do, so the plan names every symbol it was used for. */
+enum { PSPLIT_I_ASSUMED_SIZE = 1 };
 
 struct psplit_unit {
   const psplit_model *model;
@@ -67,9 +61,8 @@ struct psplit_unit {
 
   uint32_t *stage;                /* [n_nodes] the stage that owns the node */
   psplit_solution *solution;      /* of the last `partition` */
-  PSPLIT_VEC(psplit_i_copy) copies;
+  PSPLIT_VEC(psplit_plan_copy) copies; /* by stage, then node */
   psplit_plan *plan;
-  uint32_t *transfer_value;       /* [plan->n_transfers] value id of each */
 };
 
 /* --- the unit --- */
@@ -81,9 +74,8 @@ bool psplit_i_unit_sendable(const psplit_unit *unit, uint32_t value);
  * without one. */
 uint64_t psplit_i_unit_value_bytes(const psplit_unit *unit, uint32_t value, bool *out_known);
 
-/* Nodes of the stage, copies included, in topological order; in `arena`. NULL when out of memory. */
-const uint32_t *psplit_i_unit_stage_nodes(const psplit_unit *unit, uint32_t stage,
-                                          psplit_arena *arena, uint32_t *out_n);
+/* Puts unit->copies in their order. */
+void psplit_i_copies_sort(psplit_unit *unit);
 
 /* Makes unit->plan from stage, copies and solution: transfers, loads, memory. */
 PSPLIT_MUST_USE psplit_code psplit_i_plan_make(psplit_unit *unit, psplit_diag *diag);

@@ -1,0 +1,68 @@
+/* needs: costs, live, groups  keeps: everything  breaks: nothing
+ *
+ * Puts nodes that cost next to nothing where they belong: views with the producer of their bytes,
+ * Shape and Size with the producer of what they measure (their result is a few bytes, their input
+ * is not), other shape arithmetic with its consumer. Constants need no attaching: free nodes belong
+ * to every stage that uses them. */
+#include "passes.h"
+
+/* The one group that reads the node's results; PSPLIT_NONE where there are several or none. */
+static uint32_t only_reader(const psplit_unit *unit, uint32_t node) {
+  const psplit_graph *graph = unit->graph;
+  uint32_t reader = PSPLIT_NONE, group = PSPLIT_NONE;
+  for (uint32_t o = 0; o < graph->nodes[node].n_outputs; o++) {
+    const uint32_t value = graph->nodes[node].outputs[o];
+    if (value == PSPLIT_NONE) continue;
+    for (uint32_t c = graph->consumer_off[value]; c < graph->consumer_off[value + 1]; c++) {
+      const uint32_t other = psplit_i_group_of(&unit->grouping, graph->consumers[c]);
+      if (group != PSPLIT_NONE && other != group) return PSPLIT_NONE;
+      group = other;
+      reader = graph->consumers[c];
+    }
+  }
+  return reader;
+}
+
+/* Producer of the node's first input that is computed at all. */
+static uint32_t data_producer(const psplit_unit *unit, uint32_t node) {
+  const psplit_node *data = &unit->graph->nodes[node];
+  for (uint32_t i = 0; i < data->n_inputs; i++) {
+    if (data->inputs[i] == PSPLIT_NONE) continue;
+    const uint32_t producer = unit->graph->values[data->inputs[i]].producer;
+    if (producer != PSPLIT_NONE && !(unit->node_flags[producer] & PSPLIT_I_NODE_FREE))
+      return producer;
+  }
+  return PSPLIT_NONE;
+}
+
+static bool attach(psplit_unit *unit, uint32_t node, uint32_t to) {
+  return to != PSPLIT_NONE &&
+         psplit_i_group_merge(&unit->grouping, (const uint32_t[]){node, to}, 2);
+}
+
+static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag) {
+  (void)diag;
+  (void)values;
+  const psplit_graph *graph = unit->graph;
+  /* Backwards, so that a chain of shape arithmetic follows its end to the consumer. */
+  for (uint32_t i = graph->n_nodes; i-- > 0;) {
+    const uint32_t n = graph->topo[i];
+    if (unit->node_flags[n] & (PSPLIT_I_NODE_FREE | PSPLIT_I_NODE_DEAD)) continue;
+    const psplit_node *node = &graph->nodes[n];
+    const bool measures = psplit_i_node_is(node, "Shape") || psplit_i_node_is(node, "Size");
+    if (unit->node_class[n] == PSPLIT_CLASS_VIEW || measures) {
+      if (!attach(unit, n, data_producer(unit, n))) attach(unit, n, only_reader(unit, n));
+    } else if (unit->node_class[n] == PSPLIT_CLASS_SHAPE) {
+      if (!attach(unit, n, only_reader(unit, n))) attach(unit, n, data_producer(unit, n));
+    }
+  }
+  return PSPLIT_OK;
+}
+
+const psplit_i_pass psplit_i_pass_attach = {
+  .name = "attach",
+  .help = "group views and shape arithmetic with what they serve",
+  .needs = PSPLIT_I_FACT_COSTS | PSPLIT_I_FACT_LIVE | PSPLIT_I_FACT_GROUPS,
+  .keeps = ~(unsigned)PSPLIT_I_FACT_STAGES,
+  .run = run,
+};

@@ -1,0 +1,112 @@
+/* needs: shapes, live  keeps: everything  breaks: nothing
+ *
+ * Gives every node its time on every class of device. Sizes that nothing fixes are counted as
+ * ASSUMED_SIZE, said aloud once, and named in the plan. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "passes.h"
+
+/* Device times of all nodes; ns of dead and free nodes are 0, since runtimes drop or fold them. */
+static void fill_times(const psplit_unit *unit, uint32_t device, int64_t *out_ns) {
+  for (uint32_t n = 0; n < unit->graph->n_nodes; n++) {
+    const psplit_work work = psplit_i_costs_node(unit->costs, n);
+    out_ns[n] = unit->node_flags[n] & (PSPLIT_I_NODE_DEAD | PSPLIT_I_NODE_FREE)
+                  ? 0
+                  : psplit_devices_work_ns(unit->devices, device, &work);
+  }
+}
+
+/* Devices with equal times and memory are one class. */
+static psplit_code classify_devices(psplit_unit *unit, psplit_diag *diag) {
+  const size_t n = unit->graph->n_nodes;
+  unit->n_classes = 0;
+  unit->node_ns = NULL;
+  PSPLIT_VEC(int64_t *) classes = {0};
+  psplit_code code = PSPLIT_OK;
+  int64_t *spare = NULL;
+  for (uint32_t d = 0; d < unit->options.n_stages; d++) {
+    uint32_t class_id = 0;
+    if (d && unit->own_devices) goto known; /* one preset */
+    if (!spare && !(spare = psplit_i_arena_array(&unit->arena, n, sizeof *spare))) {
+      code = psplit_i_nomem(diag);
+      goto out;
+    }
+    fill_times(unit, d, spare);
+    for (; class_id < classes.n; class_id++)
+      if (memcmp(classes.items[class_id], spare, n * sizeof *spare) == 0) break;
+    if (class_id == classes.n) {
+      if (!psplit_i_vec_push(&classes, spare)) {
+        code = psplit_i_nomem(diag);
+        goto out;
+      }
+      unit->class_device[class_id] = d;
+      spare = NULL;
+    }
+  known:
+    unit->device_class[d] = class_id;
+  }
+  unit->n_classes = (uint32_t)classes.n;
+  unit->node_ns = psplit_i_arena_array(&unit->arena, classes.n * n, sizeof *unit->node_ns);
+  if (!unit->node_ns) code = psplit_i_nomem(diag);
+  for (size_t c = 0; unit->node_ns && c < classes.n; c++)
+    memcpy(unit->node_ns + c * n, classes.items[c], n * sizeof *unit->node_ns);
+out:
+  psplit_i_vec_fini(&classes);
+  return code;
+}
+
+static void say_what_is_missing(const psplit_unit *unit) {
+  const psplit_i_costs *costs = unit->costs;
+  psplit_text names = {0};
+  uint32_t n = 0;
+  for (const char *name; (name = psplit_i_costs_missing(costs, n)); n++)
+    if (n < 6) psplit_i_text_addf(&names, "%s--dim %s=N", n ? " " : "", name);
+  if (n)
+    psplit_i_say(unit->options.sink, PSPLIT_WARNING,
+                 "the cost of %" PRIu32 " nodes depends on sizes the model leaves open, counted as "
+                 "%d; pass %s%s to cost them",
+                 psplit_i_costs_n_assumed(costs), PSPLIT_I_ASSUMED_SIZE, names.bytes,
+                 n > 6 ? " ..." : "");
+  else if (psplit_i_costs_n_assumed(costs))
+    psplit_i_say(unit->options.sink, PSPLIT_NOTE,
+                 "the cost of %" PRIu32 " nodes depends on sizes only a run can tell, counted as %d",
+                 psplit_i_costs_n_assumed(costs), PSPLIT_I_ASSUMED_SIZE);
+  if (psplit_i_costs_n_unknown(costs))
+    psplit_i_say(unit->options.sink, PSPLIT_WARNING,
+                 "the cost of %" PRIu32 " nodes is not known: what is not known of it is left out",
+                 psplit_i_costs_n_unknown(costs));
+  psplit_i_text_fini(&names);
+}
+
+static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag) {
+  (void)values;
+  psplit_code code;
+  const psplit_unit_options *options = &unit->options;
+  psplit_binding *bindings = PSPLIT_NEW(&unit->scratch, psplit_binding, options->n_dims);
+  if (!bindings) return psplit_i_nomem(diag);
+  for (size_t i = 0; i < options->n_dims; i++)
+    bindings[i] = (psplit_binding){options->dims[i].name, options->dims[i].value};
+  const psplit_cost_options cost_options = {.bindings = bindings,
+                                            .n_bindings = options->n_dims,
+                                            .assume_named = PSPLIT_I_ASSUMED_SIZE,
+                                            .assume_anonymous = PSPLIT_I_ASSUMED_SIZE};
+  psplit_i_costs_destroy(unit->costs);
+  unit->costs = NULL;
+  PSPLIT_TRY(psplit_i_costs_create(unit->shapes, &cost_options, diag, &unit->costs));
+  for (uint32_t n = 0; n < unit->graph->n_nodes; n++)
+    unit->node_class[n] = psplit_i_costs_node(unit->costs, n).op_class;
+  PSPLIT_TRY(classify_devices(unit, diag));
+  say_what_is_missing(unit);
+out:
+  return code;
+}
+
+const psplit_i_pass psplit_i_pass_cost = {
+  .name = "cost",
+  .help = "give every node its time on every device",
+  .needs = PSPLIT_I_FACT_SHAPES | PSPLIT_I_FACT_LIVE,
+  .keeps = ~0u,
+  .makes = PSPLIT_I_FACT_COSTS,
+  .run = run,
+};

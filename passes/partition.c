@@ -1,0 +1,399 @@
+/* needs: costs, live, groups  keeps: everything  breaks: nothing
+ *
+ * Turns supernodes into a bare partition problem, solves it, and gives every node its stage. Free
+ * nodes (functions of constants) are not part of the problem: each goes to every stage that reads
+ * its result. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "passes.h"
+
+enum { OPTION_SOLVER, OPTION_GAP, OPTION_TIME_LIMIT };
+
+/* A problem under construction; every array lives in the pass scratch. */
+typedef struct builder {
+  psplit_unit *unit;
+  psplit_arena *arena;
+  psplit_diag *diag;
+  uint32_t *group; /* [n_nodes] supernode, PSPLIT_NONE for free nodes */
+  uint32_t n_groups;
+  psplit_problem problem;
+} builder;
+
+static void *array(builder *b, size_t n, size_t size) {
+  return psplit_i_arena_zeroed(b->arena, n, size);
+}
+
+static psplit_code build_nodes(builder *b) {
+  const psplit_unit *unit = b->unit;
+  const psplit_graph *graph = unit->graph;
+  const size_t n = b->n_groups, n_classes = unit->n_classes;
+  int64_t *time_ns = array(b, n * n_classes, sizeof *time_ns);
+  uint8_t *flags = array(b, n, sizeof *flags);
+  uint32_t *pin = array(b, n, sizeof *pin);
+  uint32_t *together = array(b, n, sizeof *together);
+  const char **names = array(b, n, sizeof *names);
+  /* Classes that a group's members join become one: `merged` points from class to class. */
+  uint32_t *merged = array(b, unit->options.n_keep_together, sizeof *merged);
+  if (!time_ns || !flags || !pin || !together || !names || !merged) return psplit_i_nomem(b->diag);
+  for (uint32_t c = 0; c < unit->options.n_keep_together; c++) merged[c] = c;
+  for (uint32_t g = 0; g < n; g++) {
+    pin[g] = together[g] = PSPLIT_NONE;
+    flags[g] = PSPLIT_NODE_AUXILIARY;
+  }
+  for (uint32_t i = 0; i < graph->n_nodes; i++) {
+    const uint32_t g = b->group[i];
+    if (g == PSPLIT_NONE) continue;
+    if (!names[g]) names[g] = graph->nodes[i].name;
+    if (!(unit->node_flags[i] & PSPLIT_I_NODE_DEAD)) flags[g] = 0;
+    if (unit->pin[i] != PSPLIT_NONE) pin[g] = unit->pin[i];
+    for (size_t c = 0; c < n_classes; c++)
+      time_ns[g * n_classes + c] = psplit_i_sat_add_i64(
+        time_ns[g * n_classes + c], unit->node_ns[c * graph->n_nodes + i]);
+    uint32_t class_id = unit->together[i];
+    if (class_id == PSPLIT_NONE) continue;
+    while (merged[class_id] != class_id) class_id = merged[class_id];
+    if (together[g] != PSPLIT_NONE) {
+      uint32_t other = together[g];
+      while (merged[other] != other) other = merged[other];
+      merged[other] = class_id;
+    }
+    together[g] = class_id;
+  }
+  for (uint32_t g = 0; g < n; g++)
+    while (together[g] != PSPLIT_NONE && merged[together[g]] != together[g])
+      together[g] = merged[together[g]];
+  b->problem.n_nodes = b->n_groups;
+  b->problem.n_classes = unit->n_classes;
+  b->problem.time_ns = time_ns;
+  b->problem.node_flags = flags;
+  b->problem.pin = pin;
+  b->problem.together = unit->options.n_keep_together ? together : NULL;
+  b->problem.node_name = names;
+  return PSPLIT_OK;
+}
+
+/* Time to send `bytes` from, or receive them on, a device of the class: over the link to its
+ * neighbour in the order of stages. */
+static int64_t transfer_ns(const psplit_unit *unit, uint32_t class_id, uint64_t bytes, bool send) {
+  const uint32_t device = unit->class_device[class_id];
+  const uint32_t last = unit->options.n_stages - 1;
+  const uint32_t from = send ? device : device ? device - 1 : device;
+  const uint32_t to = send ? (device < last ? device + 1 : device) : device;
+  if (from == to && last > 0)
+    return psplit_devices_transfer_ns(unit->devices, send ? device - 1 : device,
+                                      send ? device : device + 1, bytes);
+  return psplit_devices_transfer_ns(unit->devices, from, to, bytes);
+}
+
+/* One net for every value that some other group than its producer's reads. */
+static psplit_code build_nets(builder *b) {
+  const psplit_unit *unit = b->unit;
+  const psplit_graph *graph = unit->graph;
+  const size_t n_classes = unit->n_classes;
+  size_t n_nets = 0, n_pins = 0;
+  for (uint32_t v = 0; v < graph->n_values; v++) {
+    const uint32_t p = graph->values[v].producer;
+    if (p == PSPLIT_NONE || b->group[p] == PSPLIT_NONE) continue;
+    n_nets++;
+    n_pins += graph->consumer_off[v + 1] - graph->consumer_off[v];
+  }
+  uint32_t *producer = array(b, n_nets, sizeof *producer);
+  uint32_t *off = array(b, n_nets + 1, sizeof *off);
+  uint32_t *consumer = array(b, n_pins, sizeof *consumer);
+  uint64_t *bytes = array(b, n_nets, sizeof *bytes);
+  int64_t *send_ns = array(b, n_nets * n_classes, sizeof *send_ns);
+  int64_t *recv_ns = array(b, n_nets * n_classes, sizeof *recv_ns);
+  uint8_t *flags = array(b, n_nets, sizeof *flags);
+  uint32_t *last = array(b, b->n_groups, sizeof *last); /* 1 + last value that met the group */
+  if (!producer || !off || !consumer || !bytes || !send_ns || !recv_ns || !flags || !last)
+    return psplit_i_nomem(b->diag);
+  uint32_t net = 0, pin = 0;
+  for (uint32_t v = 0; v < graph->n_values; v++) {
+    const uint32_t p = graph->values[v].producer;
+    if (p == PSPLIT_NONE || b->group[p] == PSPLIT_NONE) continue;
+    const uint32_t first = pin;
+    last[b->group[p]] = v + 1;
+    for (uint32_t c = graph->consumer_off[v]; c < graph->consumer_off[v + 1]; c++) {
+      const uint32_t g = b->group[graph->consumers[c]];
+      if (last[g] == v + 1) continue;
+      last[g] = v + 1;
+      consumer[pin++] = g;
+    }
+    if (pin == first) continue;
+    producer[net] = b->group[p];
+    bytes[net] = psplit_i_unit_value_bytes(unit, v, NULL);
+    if (!psplit_i_unit_sendable(unit, v)) flags[net] = PSPLIT_NET_UNCUTTABLE;
+    for (uint32_t c = 0; c < n_classes; c++) {
+      send_ns[net * n_classes + c] = transfer_ns(unit, c, bytes[net], true);
+      recv_ns[net * n_classes + c] = transfer_ns(unit, c, bytes[net], false);
+    }
+    off[++net] = pin;
+  }
+  b->problem.n_nets = net;
+  b->problem.net_producer = producer;
+  b->problem.net_off = off;
+  b->problem.net_consumer = consumer;
+  b->problem.net_bytes = bytes;
+  b->problem.net_send_ns = send_ns;
+  b->problem.net_recv_ns = recv_ns;
+  b->problem.net_flags = flags;
+  return PSPLIT_OK;
+}
+
+static bool is_constant(const psplit_unit *unit, uint32_t value) {
+  const psplit_value *v = &unit->graph->values[value];
+  if (v->producer != PSPLIT_NONE) return unit->node_flags[v->producer] & PSPLIT_I_NODE_FREE;
+  return v->initializer != PSPLIT_NONE;
+}
+
+/* Weights: private to a group, or shared by several and then counted once per stage. */
+static psplit_code build_weights(builder *b) {
+  const psplit_unit *unit = b->unit;
+  const psplit_graph *graph = unit->graph;
+  size_t n_shared = 0, n_users = 0;
+  for (uint32_t v = 0; v < graph->n_values; v++)
+    if (is_constant(unit, v)) {
+      n_shared++;
+      n_users += graph->consumer_off[v + 1] - graph->consumer_off[v];
+    }
+  uint64_t *private_bytes = array(b, b->n_groups, sizeof *private_bytes);
+  uint64_t *shared_bytes = array(b, n_shared, sizeof *shared_bytes);
+  uint32_t *off = array(b, n_shared + 1, sizeof *off);
+  uint32_t *user = array(b, n_users, sizeof *user);
+  uint32_t *last = array(b, b->n_groups, sizeof *last);
+  if (!private_bytes || !shared_bytes || !off || !user || !last) return psplit_i_nomem(b->diag);
+  uint32_t weight = 0, at = 0;
+  for (uint32_t v = 0; v < graph->n_values; v++) {
+    if (!is_constant(unit, v)) continue;
+    const uint32_t first = at;
+    for (uint32_t c = graph->consumer_off[v]; c < graph->consumer_off[v + 1]; c++) {
+      const uint32_t g = b->group[graph->consumers[c]];
+      if (g == PSPLIT_NONE || last[g] == v + 1) continue;
+      last[g] = v + 1;
+      user[at++] = g;
+    }
+    const psplit_value *value = &graph->values[v];
+    const uint64_t bytes =
+      value->producer == PSPLIT_NONE
+        ? psplit_i_graph_initializer(graph, value->initializer).data_bytes
+        : psplit_i_unit_value_bytes(unit, v, NULL);
+    if (at == first + 1) {
+      private_bytes[user[first]] = psplit_i_sat_add_u64(private_bytes[user[first]], bytes);
+      at = first;
+    } else if (at > first) {
+      shared_bytes[weight++] = bytes;
+      off[weight] = at;
+    }
+  }
+  b->problem.weight_bytes = private_bytes;
+  b->problem.n_weights = weight;
+  b->problem.weight_group_bytes = shared_bytes;
+  b->problem.weight_off = off;
+  b->problem.weight_user = user;
+  return PSPLIT_OK;
+}
+
+static psplit_code build_devices(builder *b, const uint64_t *memory_bytes) {
+  const psplit_unit *unit = b->unit;
+  psplit_device *devices = array(b, unit->options.n_stages, sizeof *devices);
+  if (!devices) return psplit_i_nomem(b->diag);
+  for (uint32_t d = 0; d < unit->options.n_stages; d++)
+    devices[d] = (psplit_device){.class_id = unit->device_class[d],
+                                 .count = 1,
+                                 .memory_bytes = memory_bytes[d] == UINT64_MAX ? 0 : memory_bytes[d],
+                                 .name = psplit_devices_name(unit->devices, d)};
+  b->problem.n_devices = unit->options.n_stages;
+  b->problem.devices = devices;
+  b->problem.comm = PSPLIT_COMM_P2P;
+  b->problem.ticks_per_unit = 1;
+  return PSPLIT_OK;
+}
+
+/* Stages that read a free node's result; the least owns the node, the others hold copies. Walks
+ * backwards: by then a free node's free readers know their stages. */
+static psplit_code place_free_nodes(builder *b) {
+  psplit_unit *unit = b->unit;
+  const psplit_graph *graph = unit->graph;
+  psplit_code code = PSPLIT_OK;
+  uint32_t *first = array(b, graph->n_nodes, sizeof *first); /* of a node's range in `stages` */
+  uint32_t *count = array(b, graph->n_nodes, sizeof *count);
+  uint32_t *met = array(b, unit->options.n_stages, sizeof *met); /* 1 + node that met the stage */
+  PSPLIT_VEC(uint32_t) stages = {0};
+  if (!first || !count || !met) return psplit_i_nomem(b->diag);
+  for (uint32_t i = graph->n_nodes; i-- > 0;) {
+    const uint32_t n = graph->topo[i];
+    if (b->group[n] != PSPLIT_NONE) continue;
+    first[n] = (uint32_t)stages.n;
+    for (uint32_t o = 0; o < graph->nodes[n].n_outputs; o++) {
+      const uint32_t value = graph->nodes[n].outputs[o];
+      if (value == PSPLIT_NONE) continue;
+      for (uint32_t c = graph->consumer_off[value]; c < graph->consumer_off[value + 1]; c++) {
+        const uint32_t reader = graph->consumers[c];
+        const bool is_free = b->group[reader] == PSPLIT_NONE;
+        const uint32_t n_stages = is_free ? count[reader] : 1;
+        for (uint32_t k = 0; k < n_stages; k++) {
+          const uint32_t stage =
+            is_free ? stages.items[first[reader] + k] : unit->stage[reader];
+          if (met[stage] == n + 1) continue;
+          met[stage] = n + 1;
+          if (!psplit_i_vec_push(&stages, stage)) {
+            code = psplit_i_nomem(b->diag);
+            goto out;
+          }
+        }
+      }
+    }
+    if (stages.n == first[n] && !psplit_i_vec_push(&stages, 0)) { /* read by nobody */
+      code = psplit_i_nomem(b->diag);
+      goto out;
+    }
+    count[n] = (uint32_t)stages.n - first[n];
+    uint32_t owner = UINT32_MAX;
+    for (uint32_t k = 0; k < count[n]; k++)
+      if (stages.items[first[n] + k] < owner) owner = stages.items[first[n] + k];
+    unit->stage[n] = owner;
+    for (uint32_t k = 0; k < count[n]; k++) {
+      const uint32_t stage = stages.items[first[n] + k];
+      if (stage != owner &&
+          !psplit_i_vec_push(&unit->copies, ((psplit_plan_copy){n, stage}))) {
+        code = psplit_i_nomem(b->diag);
+        goto out;
+      }
+    }
+  }
+  psplit_i_copies_sort(unit);
+out:
+  psplit_i_vec_fini(&stages);
+  return code;
+}
+
+static psplit_code number_groups(builder *b) {
+  b->group = array(b, b->unit->graph->n_nodes, sizeof *b->group);
+  if (!b->group) return psplit_i_nomem(b->diag);
+  psplit_i_grouping_number(&b->unit->grouping, b->group);
+  b->n_groups = b->unit->grouping.n_groups;
+  return PSPLIT_OK;
+}
+
+static psplit_code solve(psplit_unit *unit, const psplit_i_option_value *values,
+                         const uint64_t *memory_bytes, psplit_diag *diag) {
+  psplit_code code;
+  builder b = {.unit = unit, .arena = &unit->scratch, .diag = diag};
+  PSPLIT_TRY(number_groups(&b));
+  PSPLIT_TRY(build_nodes(&b));
+  PSPLIT_TRY(build_nets(&b));
+  PSPLIT_TRY(build_weights(&b));
+  PSPLIT_TRY(build_devices(&b, memory_bytes));
+  psplit_partition_options options;
+  psplit_partition_options_init(&options);
+  options.objective = unit->options.objective;
+  options.solver = strcmp(values[OPTION_SOLVER].text, "auto") != 0 ? values[OPTION_SOLVER].text
+                   : unit->options.solver                           ? unit->options.solver
+                                                                    : "auto";
+  options.require_nonempty = true;
+  options.time_limit_s = values[OPTION_TIME_LIMIT].real >= 0 ? values[OPTION_TIME_LIMIT].real
+                                                             : unit->options.time_limit_s;
+  options.gap_frac = values[OPTION_GAP].real;
+  options.n_threads = unit->options.n_threads;
+  options.seed = unit->options.seed;
+  options.sink = unit->options.sink;
+  psplit_solution *solution;
+  PSPLIT_TRY(psplit_partition_solve(&b.problem, &options, diag, &solution));
+  psplit_solution_destroy(unit->solution);
+  unit->solution = solution;
+  for (uint32_t n = 0; n < unit->graph->n_nodes; n++)
+    if (b.group[n] != PSPLIT_NONE) unit->stage[n] = solution->stage[b.group[n]];
+  unit->copies.n = 0;
+  PSPLIT_TRY(place_free_nodes(&b));
+out:
+  psplit_i_arena_reset(&unit->scratch);
+  return code;
+}
+
+/* The solver limits weights alone; a stage's activations are known once it is cut. While a stage
+ * does not fit, its device offers the solver that much less. */
+static psplit_code solve_within_memory(psplit_unit *unit, const psplit_i_option_value *values,
+                                       psplit_diag *diag) {
+  enum { MAX_ROUNDS = 12 };
+  psplit_code code = PSPLIT_OK;
+  const uint32_t n_stages = unit->options.n_stages;
+  uint64_t *offered = psplit_i_arena_array(&unit->arena, n_stages, sizeof *offered);
+  if (!offered) return psplit_i_nomem(diag);
+  for (uint32_t s = 0; s < n_stages; s++)
+    offered[s] = psplit_devices_memory_bytes(unit->devices, s);
+  for (unsigned round = 0;; round++) {
+    PSPLIT_TRY(solve(unit, values, offered, diag));
+    PSPLIT_TRY(psplit_i_plan_make(unit, diag));
+    bool fits = true;
+    for (uint32_t s = 0; s < n_stages; s++) {
+      const psplit_plan_stage *stage = &unit->plan->stages[s];
+      const uint64_t need =
+        psplit_i_sat_add_u64(stage->weight_bytes, stage->peak_activation_bytes);
+      const uint64_t limit = psplit_devices_memory_bytes(unit->devices, s);
+      if (need <= limit) continue;
+      fits = false;
+      if (round == MAX_ROUNDS || stage->peak_activation_bytes >= limit)
+        return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
+                             "stage %" PRIu32 " needs %" PRIu64 " MiB (weights %" PRIu64
+                             ", activations %" PRIu64 ") and device %s has %" PRIu64
+                             "; more stages or a smaller --dim would help",
+                             s, need >> 20, stage->weight_bytes >> 20,
+                             stage->peak_activation_bytes >> 20, stage->device, limit >> 20);
+      const uint64_t excess = need - limit;
+      offered[s] = offered[s] > excess + 1 ? offered[s] - excess : 1;
+    }
+    if (fits) return PSPLIT_OK;
+  }
+out:
+  return code;
+}
+
+static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag) {
+  psplit_code code = PSPLIT_INFEASIBLE;
+  const uint32_t n_stages = unit->options.n_stages;
+  psplit_diag first = {0};
+  if (unit->grouping.n_groups >= n_stages) code = solve_within_memory(unit, values, &first);
+  if (code == PSPLIT_INFEASIBLE && unit->grouping.n_groups < unit->graph->n_nodes) {
+    /* Groups are a wish, stages are asked for: let go of the groups before giving up. */
+    const uint32_t n_groups = unit->grouping.n_groups;
+    if (!psplit_i_grouping_init(&unit->grouping, unit->graph, unit->node_flags, unit->pin,
+                                &unit->arena))
+      return psplit_i_nomem(diag);
+    if (unit->grouping.n_groups > n_groups && unit->grouping.n_groups >= n_stages) {
+      code = solve_within_memory(unit, values, diag);
+      if (code == PSPLIT_OK)
+        psplit_i_say(unit->options.sink, PSPLIT_NOTE,
+                     "%" PRIu32 " supernodes allow no such split; cut between operators instead",
+                     n_groups);
+      return code;
+    }
+  }
+  if (code == PSPLIT_INFEASIBLE && first.code == PSPLIT_OK)
+    return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
+                         "%" PRIu32 " stages cannot all have work: the model has %" PRIu32
+                         " nodes besides constants; ask for fewer stages",
+                         n_stages, unit->grouping.n_groups);
+  if (code != PSPLIT_OK) psplit_i_fail(diag, code, "%s", first.message);
+  return code;
+}
+
+static const psplit_i_option OPTIONS[] = {
+  [OPTION_SOLVER] = {"solver", PSPLIT_I_OPTION_TEXT, "auto", 0, 0,
+                     "auto, exact, search, anneal, multilevel or slice"},
+  [OPTION_GAP] = {"gap", PSPLIT_I_OPTION_REAL, "0", 0, 1, "stop at this relative gap"},
+  [OPTION_TIME_LIMIT] = {"time_limit", PSPLIT_I_OPTION_REAL, "-1", -1, 1e9,
+                         "seconds; -1: as --time-limit says"},
+};
+
+const psplit_i_pass psplit_i_pass_partition = {
+  .name = "partition",
+  .help = "assign supernodes to stages, minimising the slowest one",
+  .needs = PSPLIT_I_FACT_SHAPES | PSPLIT_I_FACT_COSTS | PSPLIT_I_FACT_LIVE | PSPLIT_I_FACT_GROUPS,
+  .keeps = ~0u,
+  .makes = PSPLIT_I_FACT_STAGES,
+  .options = OPTIONS,
+  .n_options = sizeof OPTIONS / sizeof *OPTIONS,
+  .run = run,
+};

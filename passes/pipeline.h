@@ -1,0 +1,28 @@
+/* Pipeline texts: `pass,pass:option=value:option=value,...`. */
+#ifndef PSPLIT_PASSES_PIPELINE_H
+#define PSPLIT_PASSES_PIPELINE_H
+
+#include "passes.h"
+
+enum { PSPLIT_I_MAX_STEPS = 256, PSPLIT_I_MAX_OPTIONS = 16 };
+
+typedef struct psplit_i_step {
+  const psplit_i_pass *pass;
+  psplit_i_option_value values[PSPLIT_I_MAX_OPTIONS]; /* texts point into the parsed copy */
+} psplit_i_step;
+
+typedef struct psplit_i_pipeline {
+  size_t n_steps;
+  psplit_i_step *steps;
+} psplit_i_pipeline;
+
+/* Parses a text; steps and option texts live in `arena`. Errors: USAGE, naming the word and what
+ * would be right; NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_pipeline_parse(const char *text, psplit_arena *arena,
+                                                    psplit_diag *diag,
+                                                    psplit_i_pipeline *out_pipeline);
+
+/* The default values of a pass's options. */
+void psplit_i_pass_defaults(const psplit_i_pass *pass, psplit_i_option_value *out_values);
+
+#endif

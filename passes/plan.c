@@ -1,0 +1,297 @@
+/* From stages and copies to the plan that users see: transfers, loads, memory. Computed from the
+ * graph alone, so that it tells what will be emitted whatever the solver counted. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "passes.h"
+
+/* Nodes by stage, copies included, in topological order. */
+typedef struct layout {
+  uint32_t *off;  /* [n_stages + 1] */
+  uint32_t *node; /* [off[n_stages]] */
+} layout;
+
+static psplit_code lay_out(const psplit_unit *unit, psplit_arena *arena, psplit_diag *diag,
+                           layout *out) {
+  const uint32_t n_stages = unit->options.n_stages;
+  const uint32_t n_nodes = unit->graph->n_nodes;
+  const size_t n_copies = unit->copies.n;
+  out->off = PSPLIT_NEW(arena, uint32_t, (size_t)n_stages + 2);
+  out->node = psplit_i_arena_array(arena, n_nodes + n_copies, sizeof *out->node);
+  /* copies by node: counting sort, so that the walk in topological order finds a node's copies */
+  uint32_t *copy_off = PSPLIT_NEW(arena, uint32_t, (size_t)n_nodes + 2);
+  uint32_t *copy_stage = psplit_i_arena_array(arena, n_copies, sizeof *copy_stage);
+  if (!out->off || !out->node || !copy_off || !copy_stage) return psplit_i_nomem(diag);
+  for (size_t c = 0; c < n_copies; c++) copy_off[unit->copies.items[c].node + 2]++;
+  for (uint32_t n = 0; n < n_nodes; n++) copy_off[n + 2] += copy_off[n + 1];
+  for (size_t c = 0; c < n_copies; c++)
+    copy_stage[copy_off[unit->copies.items[c].node + 1]++] = unit->copies.items[c].stage;
+  for (uint32_t n = 0; n < n_nodes; n++) out->off[unit->stage[n] + 2]++;
+  for (size_t c = 0; c < n_copies; c++) out->off[copy_stage[c] + 2]++;
+  for (uint32_t s = 0; s < n_stages; s++) out->off[s + 2] += out->off[s + 1];
+  for (uint32_t i = 0; i < n_nodes; i++) {
+    const uint32_t n = unit->graph->topo[i];
+    out->node[out->off[unit->stage[n] + 1]++] = n;
+    for (uint32_t c = copy_off[n]; c < copy_off[n + 1]; c++)
+      out->node[out->off[copy_stage[c] + 1]++] = n;
+  }
+  return PSPLIT_OK;
+}
+
+/* State of one stage's walk; arrays are reused from stage to stage, told apart by `stamp`. */
+typedef struct walk {
+  const psplit_unit *unit;
+  uint32_t stamp;
+  uint32_t *held;     /* [n_values] stamp: made or received here */
+  uint32_t *last_use; /* [n_values] position of the last reader in the stage; UINT32_MAX: to the end */
+  uint32_t *seen;     /* [n_values] stamp: a weight counted */
+  PSPLIT_VEC(psplit_plan_transfer) transfers;
+} walk;
+
+static bool is_constant(const psplit_unit *unit, uint32_t value) {
+  const psplit_value *v = &unit->graph->values[value];
+  if (v->producer != PSPLIT_NONE) return unit->node_flags[v->producer] & PSPLIT_I_NODE_FREE;
+  return v->initializer != PSPLIT_NONE || v->sparse_initializer != PSPLIT_NONE;
+}
+
+/* Bytes of a value that the stage keeps for its whole life. */
+static uint64_t weight_bytes(const psplit_unit *unit, uint32_t value) {
+  const psplit_value *v = &unit->graph->values[value];
+  if (v->producer == PSPLIT_NONE && v->initializer != PSPLIT_NONE)
+    return psplit_i_graph_initializer(unit->graph, v->initializer).data_bytes;
+  return psplit_i_unit_value_bytes(unit, value, NULL);
+}
+
+static psplit_code record_transfer(walk *w, uint32_t value, uint32_t to, psplit_diag *diag) {
+  const psplit_graph *graph = w->unit->graph;
+  const uint32_t producer = graph->values[value].producer;
+  psplit_plan_transfer transfer = {.value = value,
+                                   .tensor = graph->values[value].name,
+                                   .from = w->unit->stage[producer],
+                                   .to = to};
+  transfer.bytes = psplit_i_unit_value_bytes(w->unit, value, &transfer.bytes_known);
+  if (transfer.from >= to)
+    return psplit_i_fail(diag, PSPLIT_INTERNAL, "\"%s\" is needed before it is made",
+                         transfer.tensor);
+  return psplit_i_vec_push(&w->transfers, transfer) ? PSPLIT_OK : psplit_i_nomem(diag);
+}
+
+#define FOR_EACH_READ(node, value)                                                     \
+  for (uint32_t read_ = 0, value;                                                      \
+       read_ < (node)->n_inputs + (node)->n_captures &&                                \
+       (value = read_ < (node)->n_inputs ? (node)->inputs[read_]                       \
+                                         : (node)->captures[read_ - (node)->n_inputs], \
+        true);                                                                         \
+       read_++)                                                                        \
+    if (value != PSPLIT_NONE)
+
+/* What the stage receives, and how long each value lives in it. */
+static psplit_code find_reads(walk *w, const layout *l, uint32_t stage, uint64_t *out_weights,
+                              psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  const psplit_graph *graph = w->unit->graph;
+  w->stamp++;
+  for (uint32_t p = l->off[stage]; p < l->off[stage + 1]; p++) {
+    const psplit_node *node = &graph->nodes[l->node[p]];
+    FOR_EACH_READ(node, value) {
+      const uint32_t producer = graph->values[value].producer;
+      if (w->held[value] != w->stamp && producer != PSPLIT_NONE) {
+        PSPLIT_TRY(record_transfer(w, value, stage, diag));
+        w->held[value] = w->stamp;
+      }
+      w->last_use[value] = p;
+      if (!is_constant(w->unit, value) || w->seen[value] == w->stamp) continue;
+      w->seen[value] = w->stamp;
+      *out_weights = psplit_i_sat_add_u64(*out_weights, weight_bytes(w->unit, value));
+    }
+    for (uint32_t o = 0; o < node->n_outputs; o++) {
+      const uint32_t value = node->outputs[o];
+      if (value == PSPLIT_NONE) continue;
+      w->held[value] = w->stamp;
+      w->last_use[value] = p;
+    }
+  }
+out:
+  return code;
+}
+
+/* Most bytes of live values at once: those received or given live from the start to their last use,
+ * made ones from their node on, sent and output ones to the end. Constants are weights. */
+static uint64_t peak_bytes(walk *w, const layout *l, uint32_t stage) {
+  const psplit_unit *unit = w->unit;
+  const psplit_graph *graph = unit->graph;
+  for (size_t t = 0; t < w->transfers.n; t++)
+    if (w->transfers.items[t].from == stage) w->last_use[w->transfers.items[t].value] = UINT32_MAX;
+  uint64_t live = 0, peak;
+  w->stamp++; /* `seen` now means: counted as given from outside */
+  for (uint32_t p = l->off[stage]; p < l->off[stage + 1]; p++) {
+    const psplit_node *node = &graph->nodes[l->node[p]];
+    for (uint32_t o = 0; o < node->n_outputs; o++)
+      if (node->outputs[o] != PSPLIT_NONE) w->held[node->outputs[o]] = w->stamp;
+    FOR_EACH_READ(node, value) {
+      if (w->held[value] == w->stamp || w->seen[value] == w->stamp || is_constant(unit, value))
+        continue;
+      w->seen[value] = w->stamp;
+      live = psplit_i_sat_add_u64(live, psplit_i_unit_value_bytes(unit, value, NULL));
+    }
+  }
+  peak = live;
+  for (uint32_t p = l->off[stage]; p < l->off[stage + 1]; p++) {
+    const psplit_node *node = &graph->nodes[l->node[p]];
+    for (uint32_t o = 0; o < node->n_outputs; o++)
+      if (node->outputs[o] != PSPLIT_NONE && !is_constant(unit, node->outputs[o]))
+        live = psplit_i_sat_add_u64(live, psplit_i_unit_value_bytes(unit, node->outputs[o], NULL));
+    if (live > peak) peak = live;
+    for (uint32_t o = 0; o < node->n_outputs; o++) {
+      const uint32_t value = node->outputs[o];
+      if (value == PSPLIT_NONE || is_constant(unit, value)) continue;
+      if (w->last_use[value] == p && !graph->values[value].is_output)
+        live -= psplit_i_unit_value_bytes(unit, value, NULL);
+    }
+    w->stamp++;
+    FOR_EACH_READ(node, value) {
+      if (w->last_use[value] != p || w->seen[value] == w->stamp || is_constant(unit, value) ||
+          graph->values[value].is_output)
+        continue;
+      w->seen[value] = w->stamp; /* once, however often the node reads it */
+      live -= psplit_i_unit_value_bytes(unit, value, NULL);
+    }
+  }
+  return peak;
+}
+
+static int compare_transfers(const void *a, const void *b) {
+  const psplit_plan_transfer *x = a, *y = b;
+  if (x->from != y->from) return x->from < y->from ? -1 : 1;
+  if (x->value != y->value) return x->value < y->value ? -1 : 1;
+  return x->to < y->to ? -1 : x->to > y->to;
+}
+
+static void add_ns(int64_t *sum, int64_t ns) { *sum = psplit_i_sat_add_i64(*sum, ns); }
+
+static void charge_transfers(const psplit_unit *unit, psplit_plan_stage *stages,
+                             const psplit_plan_transfer *transfers, uint32_t n) {
+  for (uint32_t t = 0; t < n; t++) {
+    const int64_t ns = psplit_devices_transfer_ns(unit->devices, transfers[t].from,
+                                                  transfers[t].to, transfers[t].bytes);
+    add_ns(&stages[transfers[t].from].send_ns, ns);
+    add_ns(&stages[transfers[t].to].recv_ns, ns);
+  }
+}
+
+/* Groups by owning stage; a group lies in one stage whole. */
+static psplit_code count_supernodes(psplit_unit *unit, psplit_plan *plan,
+                                    psplit_plan_stage *stages, psplit_diag *diag) {
+  plan->n_supernodes = unit->grouping.n_groups;
+  uint32_t *group = psplit_i_arena_array(&unit->scratch, unit->graph->n_nodes, sizeof *group);
+  uint8_t *counted = PSPLIT_NEW(&unit->scratch, uint8_t, unit->graph->n_nodes);
+  if (!group || !counted) return psplit_i_nomem(diag);
+  psplit_i_grouping_number(&unit->grouping, group);
+  for (uint32_t n = 0; n < unit->graph->n_nodes; n++) {
+    if (group[n] == PSPLIT_NONE || counted[group[n]]) continue;
+    counted[group[n]] = 1;
+    stages[unit->stage[n]].n_supernodes++;
+  }
+  return PSPLIT_OK;
+}
+
+static psplit_code name_assumptions(psplit_unit *unit, psplit_plan *plan, psplit_diag *diag) {
+  while (psplit_i_costs_missing(unit->costs, plan->n_assumed)) plan->n_assumed++;
+  const char **names = PSPLIT_NEW(&unit->arena, const char *, plan->n_assumed);
+  if (!names) return psplit_i_nomem(diag);
+  for (uint32_t i = 0; i < plan->n_assumed; i++) {
+    const char *name = psplit_i_costs_missing(unit->costs, i);
+    if (!(names[i] = psplit_i_arena_strndup(&unit->arena, name, strlen(name))))
+      return psplit_i_nomem(diag);
+  }
+  plan->assumed_names = names;
+  plan->assumed_value = PSPLIT_I_ASSUMED_SIZE;
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_plan_make(psplit_unit *unit, psplit_diag *diag) {
+  psplit_code code;
+  const psplit_graph *graph = unit->graph;
+  const uint32_t n_stages = unit->options.n_stages;
+  psplit_arena *scratch = &unit->scratch;
+  walk w = {.unit = unit};
+  layout l;
+  w.held = PSPLIT_NEW(scratch, uint32_t, graph->n_values);
+  w.last_use = PSPLIT_NEW(scratch, uint32_t, graph->n_values);
+  w.seen = PSPLIT_NEW(scratch, uint32_t, graph->n_values);
+  psplit_plan *plan = PSPLIT_NEW(&unit->arena, psplit_plan, 1);
+  psplit_plan_stage *stages = PSPLIT_NEW(&unit->arena, psplit_plan_stage, n_stages);
+  if (!w.held || !w.last_use || !w.seen || !plan || !stages) return psplit_i_nomem(diag);
+  PSPLIT_TRY(lay_out(unit, scratch, diag, &l));
+
+  for (uint32_t s = 0; s < n_stages; s++) {
+    stages[s].device = psplit_devices_name(unit->devices, s);
+    stages[s].n_nodes = l.off[s + 1] - l.off[s];
+    PSPLIT_TRY(find_reads(&w, &l, s, &stages[s].weight_bytes, diag));
+  }
+  if (w.transfers.n)
+    qsort(w.transfers.items, w.transfers.n, sizeof *w.transfers.items, compare_transfers);
+  for (uint32_t s = 0; s < n_stages; s++) {
+    uint64_t ignored = 0;
+    const size_t n_transfers = w.transfers.n;
+    PSPLIT_TRY(find_reads(&w, &l, s, &ignored, diag)); /* its last uses, again */
+    w.transfers.n = n_transfers;
+    stages[s].peak_activation_bytes = peak_bytes(&w, &l, s);
+    for (uint32_t p = l.off[s]; p < l.off[s + 1]; p++) {
+      add_ns(&stages[s].compute_ns,
+             unit->node_ns[(size_t)unit->device_class[s] * graph->n_nodes + l.node[p]]);
+      stages[s].n_duplicated += unit->stage[l.node[p]] != s;
+    }
+  }
+  psplit_plan_transfer *transfers =
+    psplit_i_arena_array(&unit->arena, w.transfers.n, sizeof *transfers);
+  psplit_plan_copy *copies = psplit_i_arena_array(&unit->arena, unit->copies.n, sizeof *copies);
+  uint32_t *node_stage = psplit_i_arena_array(&unit->arena, graph->n_nodes, sizeof *node_stage);
+  if (!transfers || !copies || !node_stage) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (w.transfers.n) memcpy(transfers, w.transfers.items, w.transfers.n * sizeof *transfers);
+  if (unit->copies.n) memcpy(copies, unit->copies.items, unit->copies.n * sizeof *copies);
+  if (graph->n_nodes) memcpy(node_stage, unit->stage, graph->n_nodes * sizeof *node_stage);
+  charge_transfers(unit, stages, transfers, (uint32_t)w.transfers.n);
+  PSPLIT_TRY(count_supernodes(unit, plan, stages, diag));
+  PSPLIT_TRY(name_assumptions(unit, plan, diag));
+
+  plan->n_nodes = graph->n_nodes;
+  plan->node_stage = node_stage;
+  plan->n_stages = n_stages;
+  plan->stages = stages;
+  plan->n_copies = (uint32_t)unit->copies.n;
+  plan->copies = copies;
+  plan->n_transfers = (uint32_t)w.transfers.n;
+  plan->transfers = transfers;
+  plan->objective = unit->options.objective == PSPLIT_LATENCY ? "latency" : "throughput";
+  plan->solver = unit->solution ? unit->solution->solver : "none";
+  plan->bound = unit->solution ? unit->solution->bound : "none";
+  plan->cost_source = "analytic";
+  plan->n_unknown_nodes = psplit_i_costs_n_unknown(unit->costs);
+  for (uint32_t n = 0; n < graph->n_nodes; n++) {
+    plan->n_dead_nodes += (unit->node_flags[n] & PSPLIT_I_NODE_DEAD) != 0;
+    add_ns(&plan->total_compute_ns,
+           unit->node_ns[(size_t)unit->device_class[0] * graph->n_nodes + n]);
+  }
+  for (uint32_t s = 0; s < n_stages; s++) {
+    stages[s].load_ns = stages[s].compute_ns;
+    add_ns(&stages[s].load_ns, stages[s].recv_ns);
+    add_ns(&stages[s].load_ns, stages[s].send_ns);
+    if (stages[s].load_ns > plan->bottleneck_ns) plan->bottleneck_ns = stages[s].load_ns;
+  }
+  /* The solver's bound is for splits without copies; copies can get below it, which proves nothing
+   * about other copies, so the plan then claims no more than its own value. */
+  plan->lower_bound_ns = unit->solution ? unit->solution->lower_bound_ns : 0;
+  plan->proved_optimal = unit->solution && unit->solution->proved_optimal &&
+                         plan->bottleneck_ns == unit->solution->objective_ns;
+  if (plan->lower_bound_ns > plan->bottleneck_ns) plan->lower_bound_ns = plan->bottleneck_ns;
+  if (plan->bottleneck_ns > 0)
+    plan->gap_frac =
+      (double)(plan->bottleneck_ns - plan->lower_bound_ns) / (double)plan->bottleneck_ns;
+  unit->plan = plan;
+out:
+  psplit_i_vec_fini(&w.transfers);
+  psplit_i_arena_reset(scratch);
+  return code;
+}

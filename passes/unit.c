@@ -1,0 +1,144 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "passes.h"
+
+void psplit_unit_options_init(psplit_unit_options *options) {
+  *options = (psplit_unit_options){.n_stages = 1, .time_limit_s = 10, .seed = 1};
+}
+
+/* "PATTERN=STAGE" for every matching node. The pattern may itself hold '=': the last one counts. */
+static psplit_code apply_pin(psplit_unit *unit, const char *pin, psplit_diag *diag) {
+  const char *equals = strrchr(pin, '=');
+  uint64_t stage;
+  if (!equals || equals == pin || !psplit_i_parse_u64(equals + 1, &stage))
+    return psplit_i_fail(diag, PSPLIT_USAGE, "--pin %s: it takes PATTERN=STAGE", pin);
+  if (stage >= unit->options.n_stages)
+    return psplit_i_fail(diag, PSPLIT_USAGE, "--pin %s: stages are 0 to %" PRIu32, pin,
+                         unit->options.n_stages - 1);
+  char *pattern = psplit_i_arena_strndup(&unit->arena, pin, (size_t)(equals - pin));
+  if (!pattern) return psplit_i_nomem(diag);
+  bool any = false;
+  for (uint32_t n = 0; n < unit->graph->n_nodes; n++) {
+    const psplit_node *node = &unit->graph->nodes[n];
+    if (!*node->name || !psplit_i_glob_match(pattern, node->name)) continue;
+    any = true;
+    if (unit->pin[n] != PSPLIT_NONE && unit->pin[n] != stage)
+      return psplit_i_fail(diag, PSPLIT_USAGE,
+                           "--pin %s: node %s is pinned to stage %" PRIu32 " already", pin,
+                           node->name, unit->pin[n]);
+    unit->pin[n] = (uint32_t)stage;
+  }
+  if (!any) return psplit_i_fail(diag, PSPLIT_USAGE, "--pin %s matches no node", pin);
+  return PSPLIT_OK;
+}
+
+/* Nodes that match share a class; a node of an earlier class brings that class along. */
+static psplit_code apply_together(psplit_unit *unit, const char *pattern, uint32_t class_id,
+                                  psplit_diag *diag) {
+  bool any = false;
+  for (uint32_t n = 0; n < unit->graph->n_nodes; n++) {
+    const psplit_node *node = &unit->graph->nodes[n];
+    if (!*node->name || !psplit_i_glob_match(pattern, node->name)) continue;
+    any = true;
+    const uint32_t old = unit->together[n];
+    if (old == PSPLIT_NONE) {
+      unit->together[n] = class_id;
+    } else if (old != class_id) {
+      for (uint32_t m = 0; m < unit->graph->n_nodes; m++)
+        if (unit->together[m] == old) unit->together[m] = class_id;
+    }
+  }
+  if (!any)
+    return psplit_i_fail(diag, PSPLIT_USAGE, "--keep-together %s matches no node", pattern);
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_unit_create(const psplit_model *model, const psplit_unit_options *options,
+                               psplit_diag *diag, psplit_unit **out_unit) {
+  psplit_code code = PSPLIT_OK;
+  if (options->n_stages < 1)
+    return psplit_i_fail(diag, PSPLIT_USAGE, "at least one stage is needed");
+  if (options->devices && psplit_devices_count(options->devices) < options->n_stages)
+    return psplit_i_fail(diag, PSPLIT_USAGE,
+                         "%" PRIu32 " stages need as many devices; the devices file has %" PRIu32,
+                         options->n_stages, psplit_devices_count(options->devices));
+  psplit_unit *unit = calloc(1, sizeof *unit);
+  if (!unit) return psplit_i_nomem(diag);
+  psplit_i_arena_init(&unit->arena, 0);
+  psplit_i_arena_init(&unit->scratch, 0);
+  unit->model = model;
+  unit->graph = psplit_i_model_graph(model);
+  unit->options = *options;
+  const uint32_t n_nodes = unit->graph->n_nodes;
+  /* More stages than nodes is refused here, before anything is sized by their number. */
+  if (options->n_stages > (n_nodes ? n_nodes : 1))
+    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INFEASIBLE,
+                             "%" PRIu32 " stages cannot all have work: the model has %" PRIu32
+                             " nodes; ask for fewer stages",
+                             options->n_stages, n_nodes));
+  unit->pin = psplit_i_arena_array(&unit->arena, n_nodes, sizeof *unit->pin);
+  unit->together = psplit_i_arena_array(&unit->arena, n_nodes, sizeof *unit->together);
+  unit->stage = PSPLIT_NEW(&unit->arena, uint32_t, n_nodes);
+  unit->node_class = PSPLIT_NEW(&unit->arena, psplit_op_class, n_nodes);
+  unit->node_flags = PSPLIT_NEW(&unit->arena, uint8_t, n_nodes);
+  unit->class_device = PSPLIT_NEW(&unit->arena, uint32_t, options->n_stages);
+  unit->device_class = PSPLIT_NEW(&unit->arena, uint32_t, options->n_stages);
+  if (!unit->pin || !unit->together || !unit->stage || !unit->node_class || !unit->node_flags ||
+      !unit->class_device || !unit->device_class)
+    PSPLIT_TRY(psplit_i_nomem(diag));
+  for (uint32_t n = 0; n < n_nodes; n++) unit->pin[n] = unit->together[n] = PSPLIT_NONE;
+  for (size_t i = 0; i < options->n_pins; i++)
+    PSPLIT_TRY(apply_pin(unit, options->pins[i], diag));
+  for (size_t i = 0; i < options->n_keep_together; i++)
+    PSPLIT_TRY(apply_together(unit, options->keep_together[i], (uint32_t)i, diag));
+  unit->devices = options->devices;
+  if (!unit->devices) {
+    PSPLIT_TRY(psplit_devices_preset("cpu", options->n_stages, diag, &unit->own_devices));
+    unit->devices = unit->own_devices;
+  }
+  *out_unit = unit;
+  return PSPLIT_OK;
+out:
+  psplit_unit_destroy(unit);
+  return code;
+}
+
+void psplit_unit_destroy(psplit_unit *unit) {
+  if (!unit) return;
+  psplit_i_costs_destroy(unit->costs);
+  psplit_i_shapes_destroy(unit->shapes);
+  psplit_solution_destroy(unit->solution);
+  psplit_devices_destroy(unit->own_devices);
+  psplit_i_vec_fini(&unit->copies);
+  psplit_i_arena_fini(&unit->scratch);
+  psplit_i_arena_fini(&unit->arena);
+  free(unit);
+}
+
+const psplit_plan *psplit_unit_plan(const psplit_unit *unit) { return unit->plan; }
+
+bool psplit_i_unit_sendable(const psplit_unit *unit, uint32_t value) {
+  const psplit_vtype *type = psplit_i_shapes_type(unit->shapes, value);
+  return type->kind == PSPLIT_TYPE_TENSOR && type->elem != 0;
+}
+
+uint64_t psplit_i_unit_value_bytes(const psplit_unit *unit, uint32_t value, bool *out_known) {
+  uint64_t bytes = 0;
+  bool assumed = false;
+  const bool told = psplit_i_costs_value_bytes(unit->costs, value, &bytes, &assumed);
+  if (out_known) *out_known = told && !assumed;
+  return told ? bytes : 0;
+}
+
+static int compare_copies(const void *a, const void *b) {
+  const psplit_plan_copy *x = a, *y = b;
+  if (x->stage != y->stage) return x->stage < y->stage ? -1 : 1;
+  return x->node < y->node ? -1 : x->node > y->node;
+}
+
+void psplit_i_copies_sort(psplit_unit *unit) {
+  if (unit->copies.n)
+    qsort(unit->copies.items, unit->copies.n, sizeof *unit->copies.items, compare_copies);
+}
