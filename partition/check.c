@@ -182,8 +182,9 @@ static psplit_code finish_stage(check *c, uint32_t s) {
     const double r = load->replicas;
     double sync = 0;
     if (c->options->sync_bytes_per_s > 0)
-      sync = 4 * (r - 1) / r * (double)parameter_bytes(c, s) /
-             (c->options->micro_batches * c->options->sync_bytes_per_s) * c->p->ticks_per_unit;
+      sync =
+        4 * (r - 1) / r * (double)parameter_bytes(c, s) *
+        (1e9 * c->p->ticks_per_unit / (c->options->micro_batches * c->options->sync_bytes_per_s));
     load->load_ns = (parts + load->replicas - 1) / load->replicas + (int64_t)sync;
   }
   if (load->n_nodes == 0) load->load_ns = 0;

@@ -42,8 +42,8 @@ int64_t psplit_i_net_ns(const psplit_problem *problem, uint32_t net, uint32_t cl
   const psplit_link *link = &problem->links[class_id];
   double ns = 0;
   if (link->bytes_per_s > 0) ns = ceil((double)problem->net_bytes[net] / link->bytes_per_s * 1e9);
-  if (!(ns < 0x1p60)) return kSumLimit;
-  return psplit_i_sat_add_i64(link->latency_ns, (int64_t)ns);
+  ns = (ns + (double)link->latency_ns) * problem->ticks_per_unit;
+  return ns < 0x1p60 ? (int64_t)ns : kSumLimit;
 }
 
 static psplit_code check_nodes(const psplit_problem *p, psplit_diag *diag) {
