@@ -1,0 +1,241 @@
+/* Bare partition problems: a weighted DAG, devices and links in; a stage for every node out.
+ *
+ * Knows nothing of ONNX. Times are int64 ticks; a tick is one nanosecond unless the problem's
+ * `ticks_per_unit` says otherwise. All arithmetic on them is exact, so a proof is the same bits on
+ * every machine, for every thread count.
+ *
+ * Load of a stage S on device d (docs/partitioning.md states the model in full):
+ *   compute  sum of time(v, class of d), v in S
+ *   recv     once for every net with a consumer in S whose producer is not in S
+ *   send     for every net with its producer in S and a consumer outside: once per stage that
+ *            receives it (PSPLIT_COMM_P2P), or once (PSPLIT_COMM_SHARED)
+ *   load     compute + recv + send, or with `overlap` the largest of the three
+ * Throughput minimises the largest load. A contiguous split numbers stages so that they never
+ * decrease along a forward edge.
+ * Source of the model: Tarnawski et al., "Efficient Algorithms for Device Placement of DNN Graph
+ * Operators", NeurIPS 2020, sections 3-5. */
+#ifndef PSPLIT_PARTITION_H
+#define PSPLIT_PARTITION_H
+
+#include <psplit/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* time_ns of a node on a device class that cannot run it. */
+#define PSPLIT_TIME_FORBIDDEN INT64_MIN
+
+typedef enum psplit_comm { PSPLIT_COMM_P2P, PSPLIT_COMM_SHARED } psplit_comm;
+
+enum {
+  PSPLIT_NODE_BACKWARD = 1, /* part of the backward pass: its edges do not order stages */
+  PSPLIT_NODE_AUXILIARY = 2 /* does not make a stage non-empty (require_nonempty) */
+};
+enum { PSPLIT_NET_UNCUTTABLE = 1 /* producer and consumers share a stage */ };
+
+typedef struct psplit_device {
+  uint32_t class_id;     /* column of time_ns and of net_send_ns / net_recv_ns */
+  uint32_t count;        /* how many of them, >= 0; consecutive in the device order */
+  uint64_t memory_bytes; /* hard limit per device; 0: none */
+  bool free_comm;        /* pays no communication (a CPU beside accelerators) */
+  const char *name;      /* for reports; may be NULL */
+} psplit_device;
+
+/* Time to move a tensor = latency_ns + bytes / bytes_per_s, rounded up; charged to the sender and
+ * to the receiver. */
+typedef struct psplit_link {
+  int64_t latency_ns;
+  double bytes_per_s; /* > 0; 0: moving bytes takes no time beyond the latency */
+} psplit_link;
+
+/* All arrays belong to the caller (or to the object that psplit_problem_read_json made) and are
+ * only read. An optional array may be NULL. */
+typedef struct psplit_problem {
+  uint32_t n_nodes;
+  uint32_t n_classes; /* >= 1 */
+
+  const int64_t *time_ns;           /* [n_nodes * n_classes], node-major; >= 0 or FORBIDDEN */
+  const uint64_t *weight_bytes;     /* [n_nodes] private to the node; optional: 0 */
+  const uint64_t *activation_bytes; /* [n_nodes] held per micro-batch in flight; optional: 0 */
+  const uint8_t *node_flags;        /* [n_nodes] PSPLIT_NODE_*; optional: 0 */
+  const uint32_t *together;         /* [n_nodes] equal ids share a stage, NONE: free; optional */
+  const uint32_t *pin;              /* [n_nodes] fixed stage, NONE: free; optional */
+  const char *const *node_name;     /* [n_nodes] for messages; optional */
+  const uint32_t *device_mask;      /* reserved, NULL */
+
+  /* Nets: one tensor each. Several nets may have the same producer. */
+  uint32_t n_nets;
+  const uint32_t *net_producer; /* [n_nets] */
+  const uint32_t *net_off;      /* [n_nets + 1] into net_consumer */
+  const uint32_t *net_consumer; /* repeated consumers count once */
+  const uint64_t *net_bytes;    /* [n_nets]; optional when both times are given */
+  const int64_t *net_send_ns;   /* [n_nets * n_classes]; optional: from bytes and the link */
+  const int64_t *net_recv_ns;   /* likewise */
+  const uint8_t *net_flags;     /* [n_nets] PSPLIT_NET_*; optional: 0 */
+
+  /* Edges that order nodes and carry nothing. */
+  uint32_t n_order;
+  const uint32_t *order_from, *order_to; /* [n_order] */
+
+  /* Weights used by several nodes: their bytes count once per stage with a user. */
+  uint32_t n_weights;
+  const uint64_t *weight_group_bytes; /* [n_weights] */
+  const uint32_t *weight_off;         /* [n_weights + 1] into weight_user */
+  const uint32_t *weight_user;
+
+  uint32_t n_devices; /* entries of `devices`; stages = sum of their counts */
+  const psplit_device *devices;
+  const psplit_link *links; /* [n_classes]; optional when both net times are given */
+  psplit_comm comm;
+  bool overlap;
+  bool any_device_order; /* the solver chooses the order of devices (as the published format) */
+  /* With memory limits: activations of stage j of K are held K - j times (1F1B), not once. */
+  bool stash_1f1b;
+
+  double ticks_per_unit; /* for printing; 1 when times are plain ns */
+  /* Ids of the input file, for reports; optional. */
+  const int64_t *file_id;
+} psplit_problem;
+
+typedef enum psplit_objective { PSPLIT_THROUGHPUT, PSPLIT_LATENCY } psplit_objective;
+
+typedef struct psplit_partition_options {
+  psplit_objective objective;
+  /* "auto"; or one of "exact", "search", "anneal", "multilevel", "slice" to use only that solver
+   * (with the same bounds). */
+  const char *solver;
+  bool noncontiguous;    /* any node on any stage; throughput only */
+  bool require_nonempty; /* every stage holds at least one node that is not AUXILIARY */
+  uint32_t chunks;       /* virtual stages per device, >= 1 (interleaved schedules) */
+  uint32_t max_replicas; /* data-parallel copies of one stage, >= 1; copies use up devices */
+  /* Replicated stage: load = (compute + recv + send) / r + sync, where sync =
+   * 4 (r-1)/r * parameter bytes / (micro_batches * sync_bytes_per_s). Source: PipeDream. */
+  double sync_bytes_per_s;
+  uint32_t micro_batches;
+  double time_limit_s; /* < 0: none. 0 still gives a valid solution and a valid bound */
+  double gap_frac;     /* stop when value - bound <= gap_frac * value */
+  uint32_t n_threads;  /* 0: what OpenMP would use. Never changes the answer */
+  uint64_t seed;
+  uint64_t memory_cap_bytes; /* of the solver's own tables; 0: 1 GiB */
+  const psplit_sink *sink;   /* progress and advice; may be NULL */
+} psplit_partition_options;
+
+/* Throughput, solver "auto", 1 chunk, 1 replica, 10 s, gap 0, seed 1. */
+PSPLIT_API void psplit_partition_options_init(psplit_partition_options *options);
+
+typedef struct psplit_stage_load {
+  uint32_t device;  /* index into problem->devices */
+  uint32_t n_nodes; /* 0: the device stays empty */
+  uint32_t replicas;
+  int64_t compute_ns, recv_ns, send_ns;
+  int64_t load_ns; /* what the objective counts; with replicas: divided, plus sync */
+  uint64_t memory_bytes;
+} psplit_stage_load;
+
+typedef struct psplit_solution {
+  uint32_t n_nodes;
+  uint32_t n_stages;
+  uint32_t *stage;           /* [n_nodes] 0..n_stages-1 */
+  uint32_t *chunk;           /* [n_nodes] 0..chunks-1, virtual stage = chunk * n_stages + stage */
+  psplit_stage_load *stages; /* [n_stages] */
+  int64_t objective_ns;      /* bottleneck, or latency */
+  int64_t lower_bound_ns;    /* no solution is below this */
+  int64_t comm_ns;           /* sum of all recv and send times */
+  double gap_frac;           /* (objective - bound) / objective, 0 when both are 0 */
+  bool proved_optimal;
+  const char *solver; /* the solver that found it; static text */
+  const char *bound;  /* the bound that holds; static text */
+  double seconds;     /* wall clock */
+} psplit_solution;
+
+/* Solves `problem`. *out_solution is the caller's (psplit_solution_destroy).
+ * Same problem, options and seed give the same answer for any number of threads, as long as the
+ * time limit does not strike.
+ * Errors: INVALID (an id out of range, a cycle - a node on it is named -, a negative time),
+ * LIMIT (sums that overflow), USAGE (option out of range), UNSUPPORTED (a combination of options
+ * that no solver handles), INFEASIBLE (pins or keep-together contradict the edges; memory - the
+ * message says how many stages would do), NOMEM. */
+PSPLIT_API psplit_code psplit_partition_solve(const psplit_problem *problem,
+                                              const psplit_partition_options *options,
+                                              psplit_diag *diag,
+                                              psplit_solution **out_solution) PSPLIT_MUST_USE;
+PSPLIT_API void psplit_solution_destroy(psplit_solution *solution);
+
+/* Recomputes loads, objective and every constraint of `stage` (and `chunk`, which may be NULL)
+ * from the problem alone; shares no code with the solvers. The result has no bound (0).
+ * stage_device[n_stages] (optional) gives each stage's entry in problem->devices, default: the
+ * devices in their order; replicas[n_stages] (optional) defaults to 1.
+ * Errors: MISMATCH, with the first constraint that does not hold. O(nodes + pins). */
+PSPLIT_API psplit_code psplit_partition_check(const psplit_problem *problem,
+                                              const psplit_partition_options *options,
+                                              const uint32_t *stage, const uint32_t *chunk,
+                                              const uint32_t *stage_device,
+                                              const uint32_t *replicas, psplit_diag *diag,
+                                              psplit_solution **out_solution) PSPLIT_MUST_USE;
+
+/* Reads a problem from a JSON file: our own format or the published dnn-partitioning one
+ * (docs/partitioning.md). `path` "-" is not special. *out_problem is the caller's.
+ * Errors: IO, MALFORMED, INVALID, LIMIT, NOMEM. */
+PSPLIT_API psplit_code psplit_problem_read_json(const char *path, psplit_diag *diag,
+                                                psplit_problem **out_problem) PSPLIT_MUST_USE;
+/* The same from memory; `name` stands for the file in messages. */
+PSPLIT_API psplit_code psplit_problem_parse_json(const char *text, size_t n_bytes, const char *name,
+                                                 psplit_diag *diag,
+                                                 psplit_problem **out_problem) PSPLIT_MUST_USE;
+/* Only for problems made by the two functions above. */
+PSPLIT_API void psplit_problem_destroy(psplit_problem *problem);
+
+/* Number of stages of a problem: the sum of its devices' counts, saturating. */
+PSPLIT_API uint32_t psplit_problem_n_stages(const psplit_problem *problem);
+
+/* --- Schedules ------------------------------------------------------------------------------ */
+
+typedef enum psplit_schedule_kind {
+  PSPLIT_SCHEDULE_FILL_DRAIN,  /* all forward micro-batches, then all backward (GPipe) */
+  PSPLIT_SCHEDULE_1F1B,        /* one forward one backward after a warm-up (PipeDream-Flush) */
+  PSPLIT_SCHEDULE_INTERLEAVED, /* 1F1B over chunks (Megatron-LM) */
+  PSPLIT_SCHEDULE_STREAM       /* inference: forward only, one after the other */
+} psplit_schedule_kind;
+
+typedef struct psplit_schedule_input {
+  psplit_schedule_kind kind;
+  uint32_t n_stages; /* devices */
+  uint32_t n_chunks; /* >= 1; > 1 only for INTERLEAVED */
+  uint32_t n_micro_batches;
+  /* [n_chunks * n_stages], by virtual stage; >= 0. backward_ns is NULL for STREAM. */
+  const int64_t *forward_ns, *backward_ns;
+  /* [n_chunks * n_stages - 1] time from a virtual stage to the next one and, for backward, back;
+   * it delays the receiver and keeps neither busy. NULL: 0. */
+  const int64_t *link_ns;
+  /* [n_chunks * n_stages] bytes a micro-batch in flight holds; NULL: 0. */
+  const uint64_t *activation_bytes;
+} psplit_schedule_input;
+
+typedef struct psplit_schedule_slot {
+  uint32_t stage, chunk, micro_batch;
+  bool backward;
+  int64_t start_ns, end_ns;
+} psplit_schedule_slot;
+
+typedef struct psplit_schedule {
+  int64_t makespan_ns;
+  double bubble_frac;       /* idle share of all devices between time 0 and makespan */
+  int64_t *busy_ns;         /* [n_stages] */
+  uint32_t *peak_in_flight; /* [n_stages] micro-batches (chunks counted apart) held at once */
+  uint64_t *peak_bytes;     /* [n_stages] */
+  uint32_t n_stages;
+  size_t n_slots;
+  psplit_schedule_slot *slots; /* the Gantt chart, by stage, then by start */
+} psplit_schedule;
+
+/* O(chunks * stages * micro-batches). Errors: USAGE, LIMIT (overflow, above 2^26 slots), NOMEM. */
+PSPLIT_API psplit_code psplit_schedule_simulate(const psplit_schedule_input *input,
+                                                psplit_diag *diag,
+                                                psplit_schedule **out_schedule) PSPLIT_MUST_USE;
+PSPLIT_API void psplit_schedule_destroy(psplit_schedule *schedule);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

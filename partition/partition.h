@@ -1,0 +1,230 @@
+/* partition: bare weighted DAGs, the cost of a stage, bounds, solvers, the independent checker and
+ * the schedule simulator. Knows nothing of ONNX. Public face: <psplit/partition.h>.
+ *
+ * One way through the folder:
+ *   problem.c   is the caller's problem valid?          read_json.c  problems from files
+ *   core.c      problem -> core: items, order, nets     kernel.c     lossless reductions
+ *   machine.c   which device may take the next stage    walk.c       load of a growing stage
+ *   slice.c     best cut of one topological order       search.c     local search over orders
+ *   anneal.c    label moves: wide, non-contiguous, chunks, latency
+ *   flow.c      min cut                                 bound.c      cheap and min-cut bounds
+ *   wamc.c      weight-axis min-cut bound and windows   exact.c      DP over downsets
+ *   coarsen.c   acyclic coarsening                      multilevel.c a million nodes
+ *   brute.c     branch and bound for small variants     solve.c      the portfolio
+ *   check.c     the independent checker                 schedule.c   the simulator
+ *
+ * Every table here is indexed by items: sets of nodes that share a stage in some optimal solution.
+ * Items are numbered topologically: every order edge goes from a smaller to a larger id. */
+#ifndef PSPLIT_PARTITION_INTERNAL_H
+#define PSPLIT_PARTITION_INTERNAL_H
+
+#include <psplit/partition.h>
+
+#include "base.h"
+
+/* Above every sum of a valid problem (they stay below 2^60), and safe to add twice. */
+#define PSPLIT_I_INF (INT64_C(1) << 61)
+
+/* --- core.c --------------------------------------------------------------------------------- */
+
+/* A problem in the form the solvers use. Costs depend on the device type: an entry of
+ * problem->devices. Arrays with a type are type-major: w[t * n + v], send[t * n_nets + e]. */
+typedef struct psplit_core {
+  uint32_t n, n_types, n_nets, n_groups, n_stages;
+  int64_t *w;             /* [n_types * n]; INF: cannot run there */
+  uint64_t *weight_bytes; /* [n] */
+  uint64_t *act_bytes;    /* [n] */
+  uint32_t *n_counted;    /* [n] nodes that make a stage non-empty */
+  uint32_t *pin;          /* [n] stage or NONE */
+  uint32_t *pred_off, *pred, *succ_off, *succ;
+  /* Net e has pins net_pin[net_off[e] .. net_off[e+1]): the producer first, then consumers in
+   * ascending order, all distinct, at least two. */
+  uint32_t *net_off, *net_pin;
+  int64_t *send, *recv; /* [n_types * n_nets] */
+  bool *net_forward;    /* [n_nets] producer comes before every consumer in any stage order */
+  /* Incidences of item v: inc[inc_off[v] .. ): net * 2 + (v is the producer). */
+  uint32_t *inc_off, *inc;
+  /* Shared weights: group g counts group_bytes[g] once per stage with an item of it. */
+  uint64_t *group_bytes;
+  uint32_t *group_off, *group_item; /* by group */
+  uint32_t *own_off, *own;          /* groups by item */
+  uint32_t *item_of_node;           /* [problem->n_nodes] */
+  int64_t *total_w;                 /* [n_types] sum of w; INF when some item is forbidden */
+  uint32_t n_counted_items;
+  bool has_memory; /* some type has a limit and some item has bytes */
+  bool has_pins;
+  bool p2p; /* sends count per receiving stage */
+  bool overlap;
+  bool stash;
+  bool all_forward; /* every net is forward */
+  const psplit_problem *problem;
+  psplit_arena arena; /* owns every array above */
+} psplit_core;
+
+/* Builds the core of a validated problem with the nodes of each class of `merge` (union-find
+ * parents over nodes, may be NULL) together. Contracts keep-together classes, uncuttable nets and
+ * cycles between contracted nodes; sums identical nets; drops nets with one pin.
+ * O((nodes + pins) log nodes). Errors: INFEASIBLE (pins that contradict), NOMEM. */
+psplit_code psplit_i_core_init(psplit_core *core, const psplit_problem *problem,
+                               const uint32_t *merge, psplit_diag *diag);
+void psplit_i_core_fini(psplit_core *core);
+
+/* Union-find over dense ids: the root is always the smallest member, so results do not depend on
+ * the order of unions. */
+uint32_t psplit_i_find(uint32_t *parent, uint32_t x);
+bool psplit_i_unite(uint32_t *parent, uint32_t a, uint32_t b);
+
+/* --- machine.c ------------------------------------------------------------------------------ */
+
+/* Which device may take the next stage. Stages are formed from the last one backwards, because a
+ * sender's cost depends on who receives, and receivers come later. A state says which devices are
+ * used up; state 0: none. */
+typedef struct psplit_move {
+  uint32_t type, next, replicas;
+  uint32_t stage; /* number of the stage this makes */
+} psplit_move;
+
+typedef struct psplit_machine {
+  uint32_t n_states, n_stages, n_types;
+  uint32_t *move_off; /* [n_states + 1] */
+  psplit_move *moves;
+  bool any_order;  /* a state is a vector of counts by type (mixed radix); else a number used */
+  bool all_used;   /* every device takes a non-empty stage: only the last state is final */
+  uint32_t *radix; /* [n_types] weight of type t's count in a state, when any_order */
+  uint32_t *count; /* [n_types] */
+  uint32_t *used;  /* [n_states] devices used up */
+  uint32_t *stage_type; /* [n_stages] when the order is fixed */
+  /* Share of the reference weight (core's omega) that the devices not yet used can take when none
+   * may exceed 1; INF-like when unbounded. [n_states] */
+  double *capacity;
+  int64_t *omega; /* [core n] least time over types */
+  double *ratio;  /* [n_types] least w / omega over items, >= 1 */
+  int64_t total_omega;
+  bool replicated;
+  double sync_ns_per_byte; /* of replicas, before 4 (r-1) / r */
+  psplit_arena arena;
+} psplit_machine;
+
+/* Errors: UNSUPPORTED (too many device types in free order, pins in free order), INFEASIBLE
+ * (an item that no device can run), NOMEM. */
+psplit_code psplit_i_machine_init(psplit_machine *machine, const psplit_core *core,
+                                  const psplit_partition_options *options, psplit_diag *diag);
+void psplit_i_machine_fini(psplit_machine *machine);
+
+/* True when state a used no more of any device than b. */
+bool psplit_i_machine_leq(const psplit_machine *machine, uint32_t a, uint32_t b);
+
+/* The only move from `state` for a stage with an item pinned to `pin`; false: none. */
+bool psplit_i_machine_pinned(const psplit_machine *machine, uint32_t state, uint32_t pin,
+                             psplit_move *out_move);
+
+static inline bool psplit_i_machine_final(const psplit_machine *machine, uint32_t state) {
+  return !machine->all_used || machine->used[state] == machine->n_stages;
+}
+
+/* --- walk.c --------------------------------------------------------------------------------- */
+
+/* The load of a set of items that grows and shrinks one item at a time: O(types * degree). */
+typedef struct psplit_walk {
+  const psplit_core *core;
+  const uint32_t *times_sent; /* [n_nets] receivers to charge the producer for; NULL: 1 */
+  int64_t *w, *recv, *send;   /* [n_types] */
+  uint32_t *n_forbidden;      /* [n_types] items inside that the type cannot run */
+  uint64_t weight_bytes, act_bytes;
+  uint32_t n_counted, pin, n_pinned;
+  uint32_t *n_in;         /* [n_nets] pins inside */
+  bool *has_source;       /* [n_nets] the producer is inside */
+  uint32_t *n_users;      /* [n_groups] */
+  uint32_t *paid, n_paid; /* types that pay communication */
+} psplit_walk;
+
+psplit_code psplit_i_walk_init(psplit_walk *walk, const psplit_core *core, psplit_arena *arena);
+void psplit_i_walk_add(psplit_walk *walk, uint32_t item);
+void psplit_i_walk_remove(psplit_walk *walk, uint32_t item);
+/* Empties the set; `items` are exactly those inside. */
+void psplit_i_walk_clear(psplit_walk *walk, const uint32_t *items, uint32_t n);
+
+/* Load of the set as a stage made by `move`; INF when it does not fit the device. */
+int64_t psplit_i_walk_load(const psplit_walk *walk, const psplit_machine *machine,
+                           const psplit_move *move);
+
+/* --- cut.c: solutions ----------------------------------------------------------------------- */
+
+/* A contiguous solution over items. */
+typedef struct psplit_cut {
+  int64_t value, comm; /* bottleneck; sum of communication. INF: none */
+  uint32_t *stage;     /* [n items] */
+  uint32_t *device;    /* [n_stages] type */
+  uint32_t *replicas;  /* [n_stages] */
+} psplit_cut;
+
+psplit_code psplit_i_cut_init(psplit_cut *cut, const psplit_core *core, psplit_arena *arena);
+void psplit_i_cut_copy(psplit_cut *to, const psplit_cut *from, const psplit_core *core);
+/* True when a is strictly better: by value, communication, then stages, lexicographically. */
+bool psplit_i_cut_better(const psplit_cut *a, const psplit_cut *b, const psplit_core *core);
+/* Sets value and comm from the stages: exact, with every receiver counted. O(pins).
+ * scratch[n_stages * 4]. */
+void psplit_i_cut_evaluate(psplit_cut *cut, const psplit_core *core, const psplit_machine *machine,
+                           int64_t *scratch);
+/* times_sent[e] = stages that receive e, at least 1. mark[n_stages]. */
+void psplit_i_cut_times_sent(const psplit_cut *cut, const psplit_core *core, uint32_t *times_sent,
+                             uint32_t *mark);
+
+/* --- slice.c -------------------------------------------------------------------------------- */
+
+/* Scratch for slicing; one per thread. */
+typedef struct psplit_slicer {
+  const psplit_core *core;
+  const psplit_machine *machine;
+  psplit_walk walk;
+  psplit_arena arena;
+  int64_t *best;    /* [(n + 1) * n_states] */
+  uint64_t *parent; /* from position << 32 | from state */
+  uint32_t *active; /* [n_states] */
+  int64_t *scratch; /* [n_stages * 4] */
+  uint32_t *times_sent, *mark;
+  int64_t *prefix; /* [n + 1] omega before a position */
+} psplit_slicer;
+
+psplit_code psplit_i_slicer_init(psplit_slicer *slicer, const psplit_core *core,
+                                 const psplit_machine *machine);
+void psplit_i_slicer_fini(psplit_slicer *slicer);
+
+/* Best cut of the topological order `order` with every load <= limit (INF: no limit), or value INF.
+ * Sends are charged times_sent[e] times (NULL: once) during the search; the result is evaluated
+ * exactly. O(n * items per stage * degree * states in the window).
+ * Source: dynamic programming over one linear order, Jensen & Bokhari; windows: this project. */
+void psplit_i_slice(psplit_slicer *slicer, const uint32_t *order, const uint32_t *times_sent,
+                    int64_t limit, psplit_cut *out_cut);
+
+/* --- search.c ------------------------------------------------------------------------------- */
+
+typedef struct psplit_deadline {
+  double end; /* wall clock, seconds; < 0: none */
+} psplit_deadline;
+double psplit_i_now(void);
+bool psplit_i_expired(const psplit_deadline *deadline);
+
+typedef struct psplit_search_options {
+  uint64_t seed;
+  uint32_t n_threads, n_rounds, n_steps; /* rounds of n_steps per chain */
+  int64_t target;                        /* stop when value <= target */
+  psplit_deadline deadline;
+} psplit_search_options;
+
+/* Iterated local search over topological orders, from *cut when it has a value. Improves *cut.
+ * The same for any number of threads. Errors: NOMEM. */
+psplit_code psplit_i_search(const psplit_core *core, const psplit_machine *machine,
+                            const psplit_search_options *options, psplit_cut *cut);
+
+/* --- problem.c ------------------------------------------------------------------------------ */
+
+psplit_code psplit_i_problem_validate(const psplit_problem *problem, psplit_diag *diag);
+
+/* Ticks to send (or receive) net e on class c. */
+int64_t psplit_i_net_ns(const psplit_problem *problem, uint32_t net, uint32_t class_id, bool send);
+
+/* Name of a node for messages, in `buffer` when it has none. */
+const char *psplit_i_node_name(const psplit_problem *problem, uint32_t node, char buffer[32]);
+
+#endif
