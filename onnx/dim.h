@@ -48,12 +48,26 @@ psplit_dim psplit_i_dim_min(psplit_i_dims *dims, psplit_dim a, psplit_dim b);
 /* Size of an axis on which a and b are broadcast; PSPLIT_NONE where they are known to clash. */
 psplit_dim psplit_i_dim_broadcast(psplit_i_dims *dims, psplit_dim a, psplit_dim b);
 
+/* Contents of float tensors: a constant (an integral one becomes dim_const), and an exact quotient
+ * by divisor >= 1. No maker above takes them. */
+psplit_dim psplit_i_dim_real(psplit_i_dims *dims, double value);
+psplit_dim psplit_i_dim_ratio(psplit_i_dims *dims, psplit_dim a, int64_t divisor);
+
 /* Readers. */
+/* Of a constant, integer or real. */
+bool psplit_i_dim_is_real(const psplit_i_dims *dims, psplit_dim a, double *out);
+/* Of a ratio: its parts. */
+bool psplit_i_dim_is_ratio(const psplit_i_dims *dims, psplit_dim a, psplit_dim *out_dividend,
+                           int64_t *out_divisor);
+/* Whether it is an integer expression (neither a fractional real nor a ratio). */
+bool psplit_i_dim_is_integer(const psplit_i_dims *dims, psplit_dim a);
 bool psplit_i_dim_is_const(const psplit_i_dims *dims, psplit_dim a, int64_t *out);
 /* Name of a named symbol; NULL for everything else. */
 const char *psplit_i_dim_name(const psplit_i_dims *dims, psplit_dim a);
 /* A lone anonymous symbol. */
 bool psplit_i_dim_is_anonymous(const psplit_i_dims *dims, psplit_dim a);
+/* Whether an anonymous symbol is part of it. */
+bool psplit_i_dim_has_anonymous(const psplit_i_dims *dims, psplit_dim a);
 /* Bounds that hold for every value of the symbols; INT64_MIN / INT64_MAX where there are none. */
 int64_t psplit_i_dim_low(const psplit_i_dims *dims, psplit_dim a);
 int64_t psplit_i_dim_high(const psplit_i_dims *dims, psplit_dim a);
