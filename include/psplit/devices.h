@@ -1,0 +1,109 @@
+/* Devices and links: what a node costs in time, and what it costs to send a tensor.
+ *
+ * The model is a roofline (Williams, Waterman, Patterson, "Roofline: an insightful visual performance
+ * model", CACM 52(4), 2009) with a launch overhead: a node takes
+ *   overhead + max(flops / (peak of its dtype * efficiency of its class), bytes / memory bandwidth).
+ * All times are integers of nanoseconds, >= 0, and stop at INT64_MAX. */
+#ifndef PSPLIT_DEVICES_H
+#define PSPLIT_DEVICES_H
+
+#include <psplit/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What kind of work a node does; the classes that an efficiency can be given for. */
+typedef enum psplit_op_class {
+  PSPLIT_CLASS_OTHER = 0,
+  PSPLIT_CLASS_CONSTANT,    /* a literal: weight bytes, no time */
+  PSPLIT_CLASS_VIEW,        /* same bytes under another shape (Reshape, Squeeze, Identity): no time */
+  PSPLIT_CLASS_SHAPE,       /* arithmetic on sizes: Shape, and integer nodes of a few elements */
+  PSPLIT_CLASS_ELEMENTWISE,
+  PSPLIT_CLASS_CONV,
+  PSPLIT_CLASS_MATMUL,
+  PSPLIT_CLASS_ATTENTION,
+  PSPLIT_CLASS_RNN,
+  PSPLIT_CLASS_NORM,        /* normalisations and softmax */
+  PSPLIT_CLASS_POOL,
+  PSPLIT_CLASS_REDUCE,
+  PSPLIT_CLASS_MOVE,        /* rearranges bytes: Transpose, Concat, Slice, Gather, Pad, Expand */
+  PSPLIT_CLASS_RESIZE,      /* interpolation and sampling */
+  PSPLIT_CLASS_QUANT,       /* to and from quantised numbers */
+  PSPLIT_CLASS_SEARCH,      /* TopK, NonMaxSuppression, NonZero, Unique */
+  PSPLIT_CLASS_CONTROL,     /* If, Loop, Scan, function calls: the sum of what they run */
+  PSPLIT_N_CLASSES
+} psplit_op_class;
+
+/* Lower-case name of a class, as in a devices file ("conv"); NULL if out of range. */
+PSPLIT_API const char *psplit_op_class_name(psplit_op_class op_class);
+
+/* Work of one run of a node. Sums saturate at UINT64_MAX. */
+typedef struct psplit_work {
+  uint64_t flops;         /* arithmetic operations; a multiply-add is 2 */
+  uint64_t bytes_read;    /* inputs, weights included */
+  uint64_t bytes_written; /* outputs */
+  uint64_t weight_bytes;  /* of the weights the node reads, each counted once */
+  uint32_t launches;      /* kernels started: 0 for views and constants, more for control nodes */
+  int32_t data_type;      /* TensorProto.DataType the arithmetic is done in; 0 where unknown */
+  psplit_op_class op_class;
+  bool known;             /* false: a size was unknown, and the numbers leave out what needs it */
+} psplit_work;
+
+typedef struct psplit_devices psplit_devices;
+
+/* n_devices devices of preset `preset` (NULL: "cpu"), named cpu0, cpu1, ..., joined by the link
+ * that stands between processes of one host.
+ * Errors: USAGE (no such preset, n_devices 0), NOMEM. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_devices_preset(const char *preset, uint32_t n_devices,
+                                                             psplit_diag *diag,
+                                                             psplit_devices **out_devices);
+
+/* Reads a devices file (docs/devices.schema.json) from n_bytes of JSON. Strict: an unknown key, a
+ * duplicate or a number out of range is an error that names its path (`devices[1].memory_bytes`).
+ * Errors: MALFORMED (not JSON), INVALID, NOMEM. The caller owns *out_devices. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_devices_parse(const char *text, size_t n_bytes,
+                                                            psplit_diag *diag,
+                                                            psplit_devices **out_devices);
+
+/* Frees; NULL is fine. */
+PSPLIT_API void psplit_devices_destroy(psplit_devices *devices);
+
+PSPLIT_API uint32_t psplit_devices_count(const psplit_devices *devices);
+/* Name, owned by `devices`. */
+PSPLIT_API const char *psplit_devices_name(const psplit_devices *devices, uint32_t device);
+/* Memory the device offers to a stage; UINT64_MAX where the file sets no limit. */
+PSPLIT_API uint64_t psplit_devices_memory_bytes(const psplit_devices *devices, uint32_t device);
+
+/* Time of `work` on `device`, ns >= 0. Where work->known is false it is a lower bound. */
+PSPLIT_API int64_t psplit_devices_work_ns(const psplit_devices *devices, uint32_t device,
+                                          const psplit_work *work);
+
+/* A directed connection. */
+typedef struct psplit_link {
+  double bytes_per_second; /* > 0; INFINITY between a device and itself */
+  int64_t latency_ns;      /* >= 0 */
+} psplit_link;
+
+PSPLIT_API psplit_link psplit_devices_link(const psplit_devices *devices, uint32_t from,
+                                           uint32_t to);
+
+/* Time to move `bytes` from one device to another, ns: latency + bytes / bandwidth; 0 if from == to. */
+PSPLIT_API int64_t psplit_devices_transfer_ns(const psplit_devices *devices, uint32_t from,
+                                              uint32_t to, uint64_t bytes);
+
+/* Names of the built-in presets; NULL past the last. */
+PSPLIT_API const char *psplit_device_preset_name(uint32_t index);
+/* One line about a preset: what it is and where its numbers come from; NULL past the last. */
+PSPLIT_API const char *psplit_device_preset_about(uint32_t index);
+
+/* Measures this machine in about a quarter of a second with one thread: peak float32 rate and memory
+ * bandwidth. Writes a devices file (JSON text, malloc'd, NUL-terminated) of n_devices such devices
+ * to *out_text, for psplit_devices_parse; the caller may cache it. Errors: NOMEM, USAGE. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_devices_calibrate(uint32_t n_devices,
+                                                                psplit_diag *diag, char **out_text);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,54 @@
+/* Work of nodes and sizes of values, as numbers: shapes evaluated under given symbols.
+ *
+ * Formulas and their sources: docs/costs.md. */
+#ifndef PSPLIT_ONNX_WORK_H
+#define PSPLIT_ONNX_WORK_H
+
+#include <psplit/devices.h>
+
+#include "shape.h"
+
+typedef struct psplit_i_costs psplit_i_costs;
+
+typedef struct psplit_cost_options {
+  const psplit_binding *bindings; /* symbols to fix; names the model does not use are ignored */
+  size_t n_bindings;
+  int64_t assume_named;     /* value of every other named symbol; -1: leave them unknown */
+  int64_t assume_anonymous; /* value of sizes that only a run can tell; -1: leave them unknown */
+} psplit_cost_options;
+
+/* Evaluates everything once; `shapes` outlives the result. NULL options: nothing fixed or assumed.
+ * Errors: NOMEM. O(nodes + expressions). */
+PSPLIT_MUST_USE psplit_code psplit_i_costs_create(const psplit_i_shapes *shapes,
+                                                  const psplit_cost_options *options,
+                                                  psplit_diag *diag, psplit_i_costs **out_costs);
+void psplit_i_costs_destroy(psplit_i_costs *costs);
+
+/* Work of a node of the graph. Of a control node: what it runs. `known` is true if nothing was
+ * unknown; a number that rests on an assumption counts as known here, see n_assumed below. */
+psplit_work psplit_i_costs_node(const psplit_i_costs *costs, uint32_t node);
+
+/* Whether the node's work rests on an assumed symbol. */
+bool psplit_i_costs_node_assumed(const psplit_i_costs *costs, uint32_t node);
+
+/* Bytes of a value of the graph; false where a dimension or the element type is unknown, and for
+ * values that are not tensors (*out_bytes untouched then). *out_assumed (may be NULL) tells
+ * whether an assumption was used. */
+bool psplit_i_costs_value_bytes(const psplit_i_costs *costs, uint32_t value, uint64_t *out_bytes,
+                                bool *out_assumed);
+
+/* Number of a dimension; false if unknown. */
+bool psplit_i_costs_dim(const psplit_i_costs *costs, psplit_dim dim, int64_t *out);
+
+/* Nodes whose work is not known, and nodes whose work rests on an assumption. */
+uint32_t psplit_i_costs_n_unknown(const psplit_i_costs *costs);
+uint32_t psplit_i_costs_n_assumed(const psplit_i_costs *costs);
+
+/* Named symbols that those nodes hang on, in order of first appearance in the model: the
+ * names to pass as --dim. NULL past the last. */
+const char *psplit_i_costs_missing(const psplit_i_costs *costs, uint32_t index);
+
+/* Class of an operator by name, without shapes. */
+psplit_op_class psplit_i_op_class(const char *domain, const char *op_type);
+
+#endif
