@@ -94,8 +94,19 @@ psplit_code psplit_i_data_file_open(psplit_model *model, const char *location, p
     return psplit_i_fail(diag, PSPLIT_INVALID, "external data \"%s\" is not a regular file",
                          location);
   }
+  const char *slash = strrchr(model->path, '/');
+  const size_t n_directory = slash ? (size_t)(slash - model->path) + 1 : 0;
+  const size_t n_location = strlen(location);
+  char *file_path = psplit_i_arena_alloc(&model->arena, n_directory + n_location + 1);
+  if (!file_path) {
+    close(fd);
+    return psplit_i_nomem(diag);
+  }
+  memcpy(file_path, model->path, n_directory);
+  memcpy(file_path + n_directory, location, n_location + 1);
   const psplit_i_data_file file = {
     .location = location,
+    .path = file_path,
     .fd = fd,
     .bytes = (uint64_t)status.st_size,
     .device = (uint64_t)status.st_dev,

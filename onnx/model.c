@@ -27,6 +27,7 @@ static psplit_code open_file(const char *path, psplit_diag *diag, psplit_i_data_
   }
   *out = (psplit_i_data_file){
     .location = "",
+    .path = path,
     .fd = fd,
     .bytes = (uint64_t)status.st_size,
     .device = (uint64_t)status.st_dev,
@@ -90,7 +91,7 @@ psplit_code psplit_model_open(const char *path, const psplit_read_options *optio
     model->options.max_graph_bytes ? model->options.max_graph_bytes : DEFAULT_GRAPH_BYTES;
 
   psplit_i_data_file file;
-  PSPLIT_TRY(open_file(path, diag, &file));
+  PSPLIT_TRY(open_file(model->path, diag, &file));
   if (!psplit_i_vec_push(&model->files, file)) {
     close(file.fd);
     PSPLIT_TRY(psplit_i_nomem(diag));
@@ -149,3 +150,9 @@ const psplit_graph *psplit_i_model_function(const psplit_model *model, uint32_t 
 int64_t psplit_i_model_ir_version(const psplit_model *model) { return model->proto->ir_version; }
 
 const char *psplit_i_model_path(const psplit_model *model) { return model->path; }
+
+uint32_t psplit_model_n_files(const psplit_model *model) { return (uint32_t)model->files.n; }
+
+const char *psplit_model_file_path(const psplit_model *model, uint32_t index) {
+  return model->files.items[index].path;
+}

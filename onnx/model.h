@@ -11,6 +11,7 @@
 /* A file tensor data is read from. Index 0 is the model file itself. */
 typedef struct psplit_i_data_file {
   const char *location; /* as the model spells it; "" for the model file */
+  const char *path;     /* to open it from the working directory */
   int fd;
   uint64_t bytes;
   uint64_t device, inode; /* identity, so that no output is ever an input */

@@ -80,12 +80,12 @@ PSPLIT_API int64_t psplit_devices_work_ns(const psplit_devices *devices, uint32_
                                           const psplit_work *work);
 
 /* A directed connection. */
-typedef struct psplit_link {
+typedef struct psplit_device_link {
   double bytes_per_second; /* > 0; INFINITY between a device and itself */
   int64_t latency_ns;      /* >= 0 */
-} psplit_link;
+} psplit_device_link;
 
-PSPLIT_API psplit_link psplit_devices_link(const psplit_devices *devices, uint32_t from,
+PSPLIT_API psplit_device_link psplit_devices_link(const psplit_devices *devices, uint32_t from,
                                            uint32_t to);
 
 /* Time to move `bytes` from one device to another, ns: latency + bytes / bandwidth; 0 if from == to. */

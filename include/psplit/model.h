@@ -29,6 +29,11 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_model_open(const char *path,
 /* Closes and frees; NULL is fine. */
 PSPLIT_API void psplit_model_close(psplit_model *model);
 
+/* Files the model was read from: itself first, then its external data files. Paths as one would open
+ * them from the working directory; owned by the model. */
+PSPLIT_API uint32_t psplit_model_n_files(const psplit_model *model);
+PSPLIT_API const char *psplit_model_file_path(const psplit_model *model, uint32_t index);
+
 #ifdef __cplusplus
 }
 #endif

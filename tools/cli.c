@@ -1,0 +1,210 @@
+#include "cli.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_OPTIONS = 48 };
+
+int cli_next(const cli *program, int argc, char **argv, const char **out_argument) {
+  struct option options[MAX_OPTIONS + 1] = {0};
+  char letters[2 * MAX_OPTIONS + 2] = ":";
+  size_t n_letters = 1, n = 0;
+  for (size_t i = 0; i < program->n_options && n < MAX_OPTIONS; i++) {
+    const cli_option *option = &program->options[i];
+    if (!option->name) continue;
+    options[n++] =
+      (struct option){option->name, option->argument ? required_argument : no_argument, NULL,
+                      option->id};
+    if (option->id > 255) continue;
+    letters[n_letters++] = (char)option->id;
+    if (option->argument) letters[n_letters++] = ':';
+  }
+  opterr = 0;
+  const int id = getopt_long(argc, argv, letters, options, NULL);
+  *out_argument = optarg;
+  if (id == -1) return CLI_END;
+  if (id == ':' || id == '?') {
+    cli_usage(program, id == ':' ? "%s needs an argument" : "there is no option %s, or it takes no argument",
+              argv[optind - 1]);
+    return CLI_BAD;
+  }
+  return id;
+}
+
+void cli_print_help(const cli *program, FILE *out) {
+  fprintf(out, "Usage: %s %s\n\n%s\n", program->program, program->synopsis, program->about);
+  for (size_t i = 0; i < program->n_options; i++) {
+    const cli_option *option = &program->options[i];
+    if (!option->name) {
+      fprintf(out, "\n%s\n", option->help);
+      continue;
+    }
+    char left[64];
+    const int n = snprintf(left, sizeof left, "  %s%c%s --%s%s%s", option->id > 255 ? "  " : "-",
+                           option->id > 255 ? ' ' : (char)option->id, option->id > 255 ? "" : ",",
+                           option->name, option->argument ? " " : "",
+                           option->argument ? option->argument : "");
+    fprintf(out, n < 30 ? "%-30s%s\n" : "%s\n                              %s\n", left,
+            option->help);
+  }
+  fputs("\nExit status: 0 ok, 1 a check does not hold, 2 usage, 3 file, 4 malformed or invalid model,\n"
+        "5 unsupported, 6 limit, 7 infeasible, 8 plugin, 70 internal error.\n",
+        out);
+}
+
+void cli_print_version(const cli *program, FILE *out) {
+  fprintf(out, "%s %s\n", program->program, psplit_version());
+}
+
+int cli_fail(const psplit_diag *diag) {
+  fprintf(stderr, "error: %s\n", diag->message);
+  return psplit_code_exit_status(diag->code);
+}
+
+int cli_usage(const cli *program, const char *format, ...) {
+  char line[512];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(line, sizeof line, format, args);
+  va_end(args);
+  char safe[512];
+  fprintf(stderr, "error: %s; see %s --help\n", cli_printable(line, safe, sizeof safe),
+          program->program);
+  return psplit_code_exit_status(PSPLIT_USAGE);
+}
+
+bool cli_count(const cli *program, const char *name, const char *text, uint64_t low, uint64_t high,
+               uint64_t *out) {
+  char *end;
+  errno = 0;
+  const unsigned long long value = strtoull(text, &end, 10);
+  if (*text >= '0' && *text <= '9' && !*end && !errno && value >= low && value <= high) {
+    *out = value;
+    return true;
+  }
+  cli_usage(program, "--%s takes a whole number from %" PRIu64 " to %" PRIu64 ", not \"%s\"", name,
+            low, high, text);
+  return false;
+}
+
+bool cli_real(const cli *program, const char *name, const char *text, double low, double high,
+              double *out) {
+  char *end;
+  const double value = strtod(text, &end);
+  if (*text && !*end && value >= low && value <= high) {
+    *out = value;
+    return true;
+  }
+  cli_usage(program, "--%s takes a number from %g to %g, not \"%s\"", name, low, high, text);
+  return false;
+}
+
+const char *cli_bytes(uint64_t bytes, char *buffer) {
+  static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double value = (double)bytes;
+  size_t unit = 0;
+  for (; value >= 999.5 && unit + 1 < sizeof units / sizeof *units; unit++) value /= 1024;
+  snprintf(buffer, CLI_TEXT, "%.*f %s", unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2,
+           value, units[unit]);
+  return buffer;
+}
+
+const char *cli_time(int64_t ns, char *buffer) {
+  static const char *const units[] = {"ns", "us", "ms", "s"};
+  double value = (double)ns;
+  size_t unit = 0;
+  for (; value >= 999.5 && unit + 1 < sizeof units / sizeof *units; unit++) value /= 1000;
+  snprintf(buffer, CLI_TEXT, "%.*f %s", unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2,
+           value, units[unit]);
+  return buffer;
+}
+
+const char *cli_printable(const char *text, char *buffer, size_t bytes) {
+  size_t n = 0;
+  for (; text[n] && n + 1 < bytes; n++) {
+    const unsigned char c = (unsigned char)text[n];
+    buffer[n] = c < 0x20 || c == 0x7f ? '?' : text[n];
+  }
+  buffer[n] = '\0';
+  return buffer;
+}
+
+psplit_code cli_read_file(const char *path, psplit_diag *diag, char **out_text, size_t *out_n) {
+  static const size_t MAX_BYTES = (size_t)1 << 30;
+  FILE *file = fopen(path, "rb");
+  char *text = NULL;
+  size_t n = 0, capacity = 0;
+  psplit_code code = file ? PSPLIT_OK : PSPLIT_IO;
+  while (code == PSPLIT_OK) {
+    if (n + 1 >= capacity) {
+      capacity = capacity ? 2 * capacity : 65536;
+      char *grown = capacity <= 2 * MAX_BYTES ? realloc(text, capacity) : NULL;
+      if (!grown) {
+        code = PSPLIT_LIMIT;
+        break;
+      }
+      text = grown;
+    }
+    const size_t got = fread(text + n, 1, capacity - 1 - n, file);
+    n += got;
+    if (got == 0) {
+      if (ferror(file)) code = PSPLIT_IO;
+      break;
+    }
+  }
+  if (code != PSPLIT_OK) {
+    diag->code = code;
+    snprintf(diag->message, sizeof diag->message, "%s: %s", path,
+             code == PSPLIT_IO ? strerror(errno) : "too large");
+    free(text);
+  } else {
+    text[n] = '\0';
+    *out_text = text;
+    *out_n = n;
+  }
+  if (file) fclose(file);
+  return code;
+}
+
+double cli_now_s(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void show(void *user, psplit_severity severity, const char *line) {
+  static const double PATIENCE_S = 0.5;
+  cli_progress *progress = user;
+  if (progress->quiet) return;
+  if (severity == PSPLIT_PROGRESS) {
+    if (!progress->terminal) return;
+    const double now = cli_now_s();
+    if (now - progress->phase_start_s > PATIENCE_S) {
+      fprintf(stderr, "\r\033[K%s ...", line);
+      fflush(stderr);
+      progress->shown = true;
+    }
+    progress->phase_start_s = now;
+    return;
+  }
+  cli_progress_end(progress);
+  fprintf(stderr, "%s: %s\n", severity == PSPLIT_WARNING ? "warning" : "note", line);
+}
+
+psplit_sink cli_sink(cli_progress *progress) {
+  progress->terminal = isatty(STDERR_FILENO) == 1;
+  progress->phase_start_s = cli_now_s();
+  return (psplit_sink){.emit = show, .user = progress};
+}
+
+void cli_progress_end(cli_progress *progress) {
+  if (progress->shown) fputs("\r\033[K", stderr);
+  progress->shown = false;
+}

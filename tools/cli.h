@@ -1,0 +1,72 @@
+/* What the commands share: options from one table, sizes and times as people read them, lines on
+ * stderr. No logic. */
+#ifndef PSPLIT_TOOLS_CLI_H
+#define PSPLIT_TOOLS_CLI_H
+
+#include <psplit/base.h>
+#include <stdio.h>
+
+/* An option: one row gives its parsing and its line of --help. Rows with neither letter nor name are
+ * headings. */
+typedef struct cli_option {
+  int id;               /* what cli_next returns; a letter if there is a short form, else above 255 */
+  const char *name;     /* long form */
+  const char *argument; /* NULL where it takes none */
+  const char *help;
+} cli_option;
+
+typedef struct cli {
+  const char *program;
+  const char *synopsis; /* after the program's name */
+  const char *about;    /* one paragraph */
+  const cli_option *options;
+  size_t n_options;
+} cli;
+
+enum { CLI_END = -1, CLI_BAD = -2, CLI_HELP = 1000, CLI_VERSION };
+
+/* The next option's id, its argument in *out_argument; CLI_END when only operands are left (optind
+ * is the first), CLI_BAD after an error line was printed. Options and operands may be mixed. */
+int cli_next(const cli *program, int argc, char **argv, const char **out_argument);
+
+void cli_print_help(const cli *program, FILE *out);
+void cli_print_version(const cli *program, FILE *out);
+
+/* "error: ..." on stderr; the exit status for `code`. */
+int cli_fail(const psplit_diag *diag);
+/* The same for a mistake in the command line; hints at --help. */
+int cli_usage(const cli *program, const char *format, ...) PSPLIT_PRINTF(2, 3);
+
+/* Numbers of options. False (after an error line) where the text is not one in range. */
+bool cli_count(const cli *program, const char *name, const char *text, uint64_t low, uint64_t high,
+               uint64_t *out);
+bool cli_real(const cli *program, const char *name, const char *text, double low, double high,
+              double *out);
+
+/* "12.3 MiB", "45.6 ms": three digits that matter, in `buffer` of CLI_TEXT bytes. */
+enum { CLI_TEXT = 32 };
+const char *cli_bytes(uint64_t bytes, char *buffer);
+const char *cli_time(int64_t ns, char *buffer);
+
+/* A name from a model for a terminal: control bytes become '?'. Truncates to fit `bytes`. */
+const char *cli_printable(const char *text, char *buffer, size_t bytes);
+
+/* Reads a whole file (at most 1 GiB); malloc'd, NUL-terminated. Errors: IO, LIMIT, NOMEM. */
+PSPLIT_MUST_USE psplit_code cli_read_file(const char *path, psplit_diag *diag, char **out_text,
+                                          size_t *out_n);
+
+/* Warnings and notes to stderr; progress too when stderr is a terminal and a phase has taken over
+ * half a second. */
+typedef struct cli_progress {
+  bool quiet;
+  bool terminal;
+  double phase_start_s;
+  bool shown;
+} cli_progress;
+psplit_sink cli_sink(cli_progress *progress);
+void cli_progress_end(cli_progress *progress);
+
+/* Seconds on a clock that only goes forward. */
+double cli_now_s(void);
+
+#endif
