@@ -1,0 +1,67 @@
+/* onnx-pipeline-verify: prove that a directory of stages is the model. */
+#include <inttypes.h>
+#include <psplit/verify.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+#include <getopt.h>
+
+enum { OPT_THREADS = 256, OPT_MAX_GRAPH_MEMORY, OPT_FOLLOW_SYMLINKS };
+
+static const cli_option OPTIONS[] = {
+  {'m', "model", "MODEL", "the model that DIR was split from (needed)"},
+  {OPT_THREADS, "threads", "N", "for comparing weights; default: one a core"},
+  {OPT_MAX_GRAPH_MEMORY, "max-graph-memory", "MIB", "limit on a file's structure; default: 2048"},
+  {OPT_FOLLOW_SYMLINKS, "follow-symlinks", NULL, "external data may be symbolic links"},
+  {'q', "quiet", NULL, "say nothing when it holds"},
+  {'h', "help", NULL, "print this"},
+  {'V', "version", NULL, "print the version"},
+};
+
+static const cli PROGRAM = {
+  "onnx-pipeline-verify", "DIR --model MODEL [OPTION]...",
+  "Proves from the files alone that the stages in DIR together are MODEL: the same nodes, edges and\n"
+  "bytes once boundary nodes and declared duplicates are taken out. Prints the first difference.",
+  OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
+
+int main(int argc, char **argv) {
+  const char *model_path = NULL, *argument;
+  psplit_verify_options options = {0};
+  bool quiet = false;
+  uint64_t count;
+  for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;) {
+    switch (id) {
+      case 'm': model_path = argument; break;
+      case 'q': quiet = true; break;
+      case 'h': cli_print_help(&PROGRAM, stdout); return 0;
+      case 'V': cli_print_version(&PROGRAM, stdout); return 0;
+      case OPT_FOLLOW_SYMLINKS: options.read.follow_symlinks = true; break;
+      case OPT_THREADS:
+        if (!cli_count(&PROGRAM, "threads", argument, 1, 4096, &count)) return 2;
+        options.n_threads = (uint32_t)count;
+        break;
+      case OPT_MAX_GRAPH_MEMORY:
+        if (!cli_count(&PROGRAM, "max-graph-memory", argument, 1, UINT64_MAX >> 20, &count)) return 2;
+        options.read.max_graph_bytes = count << 20;
+        break;
+      default: return 2;
+    }
+  }
+  if (optind + 1 != argc || !model_path)
+    return cli_usage(&PROGRAM, "one directory and --model MODEL are needed");
+  psplit_diag diag = {0};
+  psplit_model *model = NULL;
+  psplit_verify_report report;
+  psplit_code code = psplit_model_open(model_path, &options.read, &diag, &model);
+  if (code == PSPLIT_OK) code = psplit_verify(argv[optind], model, &options, &diag, &report);
+  psplit_model_close(model);
+  if (code != PSPLIT_OK) return cli_fail(&diag);
+  char bytes[CLI_TEXT];
+  if (!quiet)
+    printf("%s is %s: %" PRIu32 " stages, %" PRIu32 " nodes (%" PRIu32 " duplicated), %" PRIu32
+           " transfers, %s of weights compared\n",
+           argv[optind], model_path, report.n_stages, report.n_nodes, report.n_duplicates,
+           report.n_transfers, cli_bytes(report.weight_bytes, bytes));
+  return fflush(stdout) == 0 ? 0 : 3;
+}

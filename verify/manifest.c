@@ -1,0 +1,222 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <string.h>
+
+#include "verify.h"
+
+typedef struct reader {
+  psplit_arena *arena;
+  psplit_diag *diag;
+} reader;
+
+static psplit_code bad(reader *r, const char *where, const char *what) {
+  return psplit_i_fail(r->diag, PSPLIT_INVALID, "pipeline.json: %s: %s", where, what);
+}
+
+static psplit_code read_string(reader *r, const json_t *object, const char *key, const char *where,
+                               const char **out) {
+  const json_t *value = json_object_get(object, key);
+  if (!json_is_string(value) || strlen(json_string_value(value)) != json_string_length(value))
+    return bad(r, where, key);
+  *out = psplit_i_arena_strndup(r->arena, json_string_value(value), json_string_length(value));
+  return *out ? PSPLIT_OK : psplit_i_nomem(r->diag);
+}
+
+static bool as_index(const json_t *value, uint32_t limit, uint32_t *out) {
+  if (!json_is_integer(value) || json_integer_value(value) < 0 ||
+      json_integer_value(value) >= (json_int_t)limit)
+    return false;
+  *out = (uint32_t)json_integer_value(value);
+  return true;
+}
+
+/* The array `key` of `object`; where it may be missing, NULL stands for an empty one. */
+static psplit_code get_array(reader *r, const json_t *object, const char *key, bool required,
+                             const json_t **out) {
+  *out = json_object_get(object, key);
+  if (!*out && !required) return PSPLIT_OK;
+  return json_is_array(*out) ? PSPLIT_OK : bad(r, key, "an array is needed");
+}
+
+static psplit_code read_destinations(reader *r, const json_t *row, uint32_t n_stages,
+                                     psplit_i_row *out) {
+  const json_t *to;
+  psplit_code code;
+  PSPLIT_TRY(get_array(r, row, "to", true, &to));
+  const size_t n = json_array_size(to);
+  uint32_t *stages = PSPLIT_NEW(r->arena, uint32_t, n);
+  if (!stages) return psplit_i_nomem(r->diag);
+  for (size_t i = 0; i < n; i++) {
+    const json_t *item = json_array_get(to, i);
+    if (json_is_string(item) && strcmp(json_string_value(item), "model") == 0)
+      out->to_model = true;
+    else if (as_index(item, n_stages, &stages[out->n_to]))
+      out->n_to++;
+    else
+      return bad(r, "to", "neither a stage nor \"model\"");
+  }
+  out->to = stages;
+out:
+  return code;
+}
+
+static psplit_code read_origin(reader *r, const json_t *row, uint32_t n_stages, psplit_i_row *out) {
+  const json_t *from = json_object_get(row, "from");
+  if (json_is_string(from) && strcmp(json_string_value(from), "model") == 0)
+    out->from = PSPLIT_I_FROM_MODEL;
+  else if (!as_index(from, n_stages, &out->from))
+    return bad(r, "from", "neither a stage nor \"model\"");
+  return PSPLIT_OK;
+}
+
+/* Rows of `first` and then of `second` (may be NULL). */
+static psplit_code read_rows(reader *r, const json_t *first, const json_t *second, bool outputs,
+                             uint32_t n_stages, const psplit_i_row **out, uint32_t *out_n) {
+  psplit_code code = PSPLIT_OK;
+  const size_t n_first = json_array_size(first), n = n_first + json_array_size(second);
+  psplit_i_row *rows = PSPLIT_NEW(r->arena, psplit_i_row, n);
+  if (!rows) return psplit_i_nomem(r->diag);
+  for (size_t i = 0; i < n; i++) {
+    const json_t *row =
+      i < n_first ? json_array_get(first, i) : json_array_get(second, i - n_first);
+    const char *where = outputs ? "outputs" : "inputs";
+    PSPLIT_TRY(read_string(r, row, "name", where, &rows[i].name));
+    PSPLIT_TRY(read_string(r, row, "tensor", where, &rows[i].tensor));
+    PSPLIT_TRY(outputs ? read_destinations(r, row, n_stages, &rows[i])
+                       : read_origin(r, row, n_stages, &rows[i]));
+  }
+  *out = rows;
+  *out_n = (uint32_t)n;
+out:
+  return code;
+}
+
+static psplit_code read_stage(reader *r, const json_t *object, uint32_t index, uint32_t n_stages,
+                              psplit_i_manifest_stage *out) {
+  psplit_code code;
+  const json_t *inputs, *optional, *outputs;
+  uint32_t stated;
+  if (!as_index(json_object_get(object, "index"), n_stages, &stated) || stated != index)
+    return bad(r, "stages", "index is not the position");
+  PSPLIT_TRY(read_string(r, object, "file", "stages", &out->file));
+  if (!*out->file || strchr(out->file, '/') || out->file[0] == '.')
+    return bad(r, "stages", "file is not a plain name");
+  PSPLIT_TRY(get_array(r, object, "inputs", true, &inputs));
+  PSPLIT_TRY(get_array(r, object, "optional_inputs", false, &optional));
+  PSPLIT_TRY(get_array(r, object, "outputs", true, &outputs));
+  PSPLIT_TRY(read_rows(r, inputs, optional, false, n_stages, &out->inputs, &out->n_inputs));
+  PSPLIT_TRY(read_rows(r, outputs, NULL, true, n_stages, &out->outputs, &out->n_outputs));
+out:
+  return code;
+}
+
+static psplit_code read_names(reader *r, const json_t *first, const json_t *second,
+                              const char *const **out, uint32_t *out_n) {
+  psplit_code code = PSPLIT_OK;
+  const size_t n_first = json_array_size(first), n = n_first + json_array_size(second);
+  const char **names = PSPLIT_NEW(r->arena, const char *, n);
+  if (!names) return psplit_i_nomem(r->diag);
+  for (size_t i = 0; i < n; i++)
+    PSPLIT_TRY(read_string(
+      r, i < n_first ? json_array_get(first, i) : json_array_get(second, i - n_first), "name",
+      "inputs and outputs", &names[i]));
+  *out = names;
+  *out_n = (uint32_t)n;
+out:
+  return code;
+}
+
+static psplit_code read_transfers(reader *r, const json_t *array, psplit_i_manifest *m) {
+  psplit_code code = PSPLIT_OK;
+  const size_t n = json_array_size(array);
+  psplit_i_manifest_transfer *transfers = PSPLIT_NEW(r->arena, psplit_i_manifest_transfer, n);
+  if (!transfers) return psplit_i_nomem(r->diag);
+  for (size_t i = 0; i < n; i++) {
+    const json_t *row = json_array_get(array, i);
+    const json_t *tag = json_object_get(row, "tag");
+    PSPLIT_TRY(read_string(r, row, "tensor", "transfers", &transfers[i].tensor));
+    if (!json_is_integer(tag) || json_integer_value(tag) < 0 ||
+        !as_index(json_object_get(row, "from"), m->n_stages, &transfers[i].from) ||
+        !as_index(json_object_get(row, "to"), m->n_stages, &transfers[i].to))
+      return bad(r, "transfers", "tag, from or to");
+    transfers[i].tag = (uint64_t)json_integer_value(tag);
+  }
+  m->transfers = transfers;
+  m->n_transfers = (uint32_t)n;
+out:
+  return code;
+}
+
+static psplit_code read_duplicates(reader *r, const json_t *array, psplit_i_manifest *m) {
+  const size_t n = json_array_size(array);
+  psplit_i_duplicate *duplicates = PSPLIT_NEW(r->arena, psplit_i_duplicate, n);
+  if (!duplicates) return psplit_i_nomem(r->diag);
+  for (size_t i = 0; i < n; i++) {
+    const json_t *row = json_array_get(array, i);
+    const json_t *also = json_object_get(row, "also");
+    if (!as_index(json_object_get(row, "index"), UINT32_MAX, &duplicates[i].node) ||
+        !json_is_array(also))
+      return bad(r, "duplicates", "index or also");
+    duplicates[i].n_stages = (uint32_t)json_array_size(also) + 1;
+  }
+  m->duplicates = duplicates;
+  m->n_duplicates = (uint32_t)n;
+  return PSPLIT_OK;
+}
+
+static psplit_code read_root(reader *r, const json_t *root, psplit_i_manifest *m) {
+  psplit_code code;
+  const char *format, *boundary;
+  const json_t *inputs, *optional, *outputs, *stages, *transfers, *duplicates;
+  PSPLIT_TRY(read_string(r, root, "format", "the file", &format));
+  if (strcmp(format, "onnx-pipeline-split") != 0 ||
+      json_integer_value(json_object_get(root, "version")) != 1)
+    return psplit_i_fail(r->diag, PSPLIT_UNSUPPORTED,
+                         "pipeline.json is not of format onnx-pipeline-split, version 1");
+  PSPLIT_TRY(read_string(r, root, "boundary", "the file", &boundary));
+  m->sendrecv = strcmp(boundary, "sendrecv") == 0;
+  if (!m->sendrecv && strcmp(boundary, "io") != 0) return bad(r, "boundary", boundary);
+  PSPLIT_TRY(get_array(r, root, "inputs", true, &inputs));
+  PSPLIT_TRY(get_array(r, root, "optional_inputs", false, &optional));
+  PSPLIT_TRY(get_array(r, root, "outputs", true, &outputs));
+  PSPLIT_TRY(get_array(r, root, "stages", true, &stages));
+  PSPLIT_TRY(get_array(r, root, "transfers", true, &transfers));
+  PSPLIT_TRY(get_array(r, root, "duplicates", false, &duplicates));
+  PSPLIT_TRY(read_names(r, inputs, optional, &m->inputs, &m->n_inputs));
+  PSPLIT_TRY(read_names(r, outputs, NULL, &m->outputs, &m->n_outputs));
+  m->n_stages = (uint32_t)json_array_size(stages);
+  psplit_i_manifest_stage *list = PSPLIT_NEW(r->arena, psplit_i_manifest_stage, m->n_stages);
+  if (!list) return psplit_i_nomem(r->diag);
+  for (uint32_t s = 0; s < m->n_stages; s++)
+    PSPLIT_TRY(read_stage(r, json_array_get(stages, s), s, m->n_stages, &list[s]));
+  m->stages = list;
+  PSPLIT_TRY(read_transfers(r, transfers, m));
+  PSPLIT_TRY(read_duplicates(r, duplicates, m));
+out:
+  return code;
+}
+
+psplit_code psplit_i_manifest_read(const char *directory, psplit_arena *arena, psplit_diag *diag,
+                                   psplit_i_manifest *out_manifest) {
+  reader r = {.arena = arena, .diag = diag};
+  psplit_text path = {0};
+  psplit_i_text_addf(&path, "%s/pipeline.json", directory);
+  if (path.failed) return psplit_i_nomem(diag);
+  psplit_code code;
+  json_error_t error;
+  FILE *file = fopen(path.bytes, "rb");
+  json_t *root = file ? json_loadf(file, JSON_REJECT_DUPLICATES, &error) : NULL;
+  psplit_i_manifest manifest = {0};
+  if (!file)
+    code = psplit_i_fail(diag, PSPLIT_IO, "%s: cannot open: %s", path.bytes, strerror(errno));
+  else if (!root)
+    code = psplit_i_fail(diag, PSPLIT_MALFORMED, "%s:%d: %s", path.bytes, error.line, error.text);
+  else
+    code = read_root(&r, root, &manifest);
+  json_decref(root);
+  if (file) fclose(file);
+  psplit_i_text_fini(&path);
+  if (code == PSPLIT_OK) *out_manifest = manifest;
+  return code;
+}

@@ -1,0 +1,117 @@
+/* Comparing weights: ranges of the model's files against ranges of the stages' files, in pieces that
+ * threads take as they come. The verdict is the first difference in the order of the list, whatever
+ * the number of threads. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include "verify.h"
+
+enum { BUFFER_BYTES = 256 << 10, PIECE_BYTES = 8 << 20 };
+
+/* The same bytes of the same file need no reading. */
+static bool same_place(const psplit_model *whole, const psplit_model *part,
+                       const psplit_i_pair *pair) {
+  if (pair->whole.memory || pair->part.memory) return false;
+  const psplit_i_data_file *a = &whole->files.items[pair->whole.file];
+  const psplit_i_data_file *b = &part->files.items[pair->part.file];
+  return a->device == b->device && a->inode == b->inode && pair->whole.offset == pair->part.offset;
+}
+
+static psplit_code fetch(const psplit_model *model, const psplit_i_payload *payload, uint64_t at,
+                         size_t n, uint8_t *buffer, const uint8_t **out, psplit_diag *diag) {
+  *out = buffer;
+  if (!payload->memory)
+    return psplit_i_model_read(model, payload->file, payload->offset + at, buffer, n, diag);
+  *out = payload->memory + at;
+  return PSPLIT_OK;
+}
+
+/* Compares [start, start + n) of a pair. */
+static psplit_code compare_piece(const psplit_model *whole, const psplit_model *part,
+                                 const psplit_i_pair *pair, uint64_t start, uint64_t n,
+                                 uint8_t *buffers, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  for (uint64_t at = start; at < start + n;) {
+    const uint64_t left = start + n - at;
+    const size_t step = left < BUFFER_BYTES ? (size_t)left : BUFFER_BYTES;
+    const uint8_t *a, *b;
+    PSPLIT_TRY(fetch(whole, &pair->whole, at, step, buffers, &a, diag));
+    PSPLIT_TRY(fetch(part, &pair->part, at, step, buffers + BUFFER_BYTES, &b, diag));
+    if (memcmp(a, b, step) != 0) {
+      size_t byte = 0;
+      while (a[byte] == b[byte]) byte++;
+      return psplit_i_fail(diag, PSPLIT_MISMATCH,
+                           "stage %" PRIu32 ": the data of \"%s\" differs at byte %" PRIu64,
+                           pair->stage, pair->name, at + byte);
+    }
+    at += step;
+  }
+out:
+  return code;
+}
+
+typedef struct piece {
+  size_t pair;
+  uint64_t start, n;
+} piece;
+
+psplit_code psplit_i_pairs_compare(const psplit_model *whole, psplit_model *const *parts,
+                                   const psplit_i_pairs *pairs, uint32_t n_threads,
+                                   psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  PSPLIT_VEC(piece) pieces = {0};
+  for (size_t p = 0; p < pairs->n; p++) {
+    const psplit_i_pair *pair = &pairs->items[p];
+    if (same_place(whole, parts[pair->stage], pair)) continue;
+    for (uint64_t at = 0; at < pair->whole.bytes; at += PIECE_BYTES) {
+      const uint64_t left = pair->whole.bytes - at;
+      const piece next = {p, at, left < PIECE_BYTES ? left : PIECE_BYTES};
+      if (!psplit_i_vec_push(&pieces, next)) PSPLIT_TRY(psplit_i_nomem(diag));
+    }
+  }
+  size_t first_bad = SIZE_MAX;
+  psplit_diag first_diag = {0};
+#ifdef _OPENMP
+  const int team = n_threads ? (int)n_threads : omp_get_max_threads();
+#pragma omp parallel num_threads(team) if (pieces.n > 1)
+#else
+  (void)n_threads;
+#endif
+  {
+    uint8_t *buffers = malloc((size_t)2 * BUFFER_BYTES);
+    psplit_diag own = {0};
+    size_t own_bad = SIZE_MAX;
+#ifdef _OPENMP
+#pragma omp for schedule(dynamic, 1)
+#endif
+    for (size_t i = 0; i < pieces.n; i++) {
+      if (i >= own_bad) continue; /* an earlier difference is known already */
+      const psplit_i_pair *pair = &pairs->items[pieces.items[i].pair];
+      psplit_diag here = {0};
+      const psplit_code got =
+        buffers ? compare_piece(whole, parts[pair->stage], pair, pieces.items[i].start,
+                                pieces.items[i].n, buffers, &here)
+                : psplit_i_nomem(&here);
+      if (got == PSPLIT_OK) continue;
+      own_bad = i;
+      own = here;
+    }
+#ifdef _OPENMP
+#pragma omp critical(psplit_verify_verdict)
+#endif
+    if (own_bad < first_bad) {
+      first_bad = own_bad;
+      first_diag = own;
+    }
+    free(buffers);
+  }
+  if (first_bad != SIZE_MAX) code = psplit_i_fail(diag, first_diag.code, "%s", first_diag.message);
+out:
+  psplit_i_vec_fini(&pieces);
+  return code;
+}
