@@ -33,15 +33,20 @@ out:
   return code;
 }
 
-/* The stage's model; in AUTO mode a large one is put together again with its weights outside. */
+/* The stage's model. Where too much of it is weights, it is put together again with initializers
+ * outside, and where that is not enough with those in nodes outside, too. */
 static psplit_code build_stage(emission *e, uint32_t stage, psplit_i_weights *weights,
                                psplit_arena *arena, psplit_i_rope *out) {
   psplit_code code;
-  PSPLIT_TRY(psplit_i_stage_model(e->split, stage, weights, arena, e->diag, out));
-  if (weights->mode == PSPLIT_WEIGHTS_AUTO && out->bytes > INLINE_BYTES) {
-    psplit_i_rope_fini(out);
-    weights->move_inline = true;
+  for (;;) {
     PSPLIT_TRY(psplit_i_stage_model(e->split, stage, weights, arena, e->diag, out));
+    if (weights->mode == PSPLIT_WEIGHTS_INLINE || out->bytes <= INLINE_BYTES ||
+        weights->move_attributes)
+      break;
+    weights->move_attributes = weights->move_inline || weights->mode != PSPLIT_WEIGHTS_AUTO;
+    weights->move_inline = true;
+    psplit_i_rope_fini(out);
+    psplit_i_weights_reset(weights);
   }
   if (out->bytes > MODEL_BYTES)
     PSPLIT_TRY(psplit_i_fail(
@@ -65,7 +70,10 @@ static psplit_code write_stage(emission *e, uint32_t stage) {
   psplit_i_rope rope = {0};
   psplit_i_file file = {0};
   psplit_i_weights weights = {
-    .model = e->split->model, .mode = e->options->weights, .data_name = data_name};
+    .model = e->split->model,
+    .mode = e->options->weights,
+    .move_attributes = e->options->weights == PSPLIT_WEIGHTS_REFERENCE,
+    .data_name = data_name};
   PSPLIT_TRY(build_stage(e, stage, &weights, &arena, &rope));
   PSPLIT_TRY(psplit_i_directory_file(&e->directory, name, e->split->model, e->options->cancel,
                                      e->diag, &file));
@@ -74,7 +82,7 @@ static psplit_code write_stage(emission *e, uint32_t stage) {
   PSPLIT_TRY(write_data(e, &weights));
 out:
   psplit_i_file_abandon(&file);
-  psplit_i_weights_fini(&weights);
+  psplit_i_weights_reset(&weights);
   psplit_i_rope_fini(&rope);
   psplit_i_arena_fini(&arena);
   return code;

@@ -122,7 +122,9 @@ typedef struct psplit_i_data_range {
 typedef struct psplit_i_weights {
   const psplit_model *model;
   psplit_weights mode;
-  bool move_inline;      /* large inline data goes to the data file as well */
+  bool move_inline;      /* large inline initializers go to the data file as well ... */
+  bool move_attributes;  /* ... and so does large inline data inside nodes */
+  bool in_node;          /* what is placed belongs to a node */
   const char *data_name; /* of the stage's data file */
   const char *const *locations; /* REFERENCE: of model->files, seen from the stage */
   PSPLIT_VEC(psplit_i_data_range) ranges; /* of the data file, ascending */
@@ -131,7 +133,8 @@ typedef struct psplit_i_weights {
   uint64_t data_bytes;   /* length of the data file */
 } psplit_i_weights;
 
-void psplit_i_weights_fini(psplit_i_weights *weights);
+/* Forgets what was placed; nothing is left to free. */
+void psplit_i_weights_reset(psplit_i_weights *weights);
 
 /* Where a tensor's data goes. */
 typedef struct psplit_i_place {

@@ -111,6 +111,7 @@ static psplit_code add_nodes(const assembly *a) {
   psplit_code code = PSPLIT_OK;
   const psplit_i_stage *stage = a->stage;
   const bool boundary = a->split->boundary == PSPLIT_BOUNDARY_SENDRECV;
+  a->weights->in_node = true;
   for (uint32_t i = 0; boundary && i < stage->n_inputs; i++)
     if (!stage->inputs[i].model)
       psplit_i_boundary_node(a->split, stage->inputs[i].transfer, false, a->arena, a->graph);
@@ -118,7 +119,8 @@ static psplit_code add_nodes(const assembly *a) {
     const uint32_t n = stage->nodes[i];
     const psplit_i_span *span =
       &a->model->skeleton.graph_fields.items[a->model->node_spans[n]];
-    const bool may_change = span->has_view || a->model->has_external_data;
+    const bool may_change =
+      a->model->has_external_data || (span->has_view && a->weights->move_attributes);
     if (may_change && psplit_i_weights_change_node(a->weights, a->split->graph->nodes[n].proto))
       PSPLIT_TRY(add_rewritten(a, span, &onnx__node_proto__descriptor, a->graph));
     else
@@ -128,6 +130,7 @@ static psplit_code add_nodes(const assembly *a) {
     if (!stage->outputs[o].model)
       psplit_i_boundary_node(a->split, stage->outputs[o].transfer, true, a->arena, a->graph);
 out:
+  a->weights->in_node = false;
   return code;
 }
 
@@ -212,6 +215,7 @@ static psplit_code index_ports(assembly *a) {
 /* Functions and training graphs may hold external data too. */
 static psplit_code add_model_field(const assembly *a, const psplit_i_span *span,
                                    psplit_i_rope *out) {
+  a->weights->in_node = span->field == MODEL_FUNCTIONS;
   if (span->field == MODEL_GRAPH) {
     psplit_i_rope_message(out, a->arena, MODEL_GRAPH, a->graph);
     return PSPLIT_OK;

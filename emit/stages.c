@@ -282,6 +282,9 @@ static psplit_code check_counts(const psplit_i_split *split, psplit_diag *diag) 
   for (uint32_t s = 0; s < split->plan->n_stages; s++) {
     const psplit_plan_stage *said = &split->plan->stages[s];
     const psplit_i_stage *stage = &split->stages[s];
+    if (stage->n_nodes == stage->n_copies && split->graph->n_nodes)
+      return psplit_i_fail(diag, PSPLIT_INTERNAL,
+                           "the plan leaves stage %" PRIu32 " without nodes of its own", s);
     if (said->n_nodes != stage->n_nodes || said->n_duplicated != stage->n_copies)
       return psplit_i_fail(diag, PSPLIT_INTERNAL,
                            "the plan counts %" PRIu32 " nodes, %" PRIu32

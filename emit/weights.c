@@ -5,10 +5,12 @@
 
 enum { DATA_ALIGNMENT = 4096 }; /* of tensors in a data file: pages, so that they can be mapped */
 
-void psplit_i_weights_fini(psplit_i_weights *weights) {
+void psplit_i_weights_reset(psplit_i_weights *weights) {
   psplit_i_vec_fini(&weights->ranges);
   free(weights->table);
   weights->table = NULL;
+  weights->n_table = 0;
+  weights->data_bytes = 0;
 }
 
 static uint32_t slot_of(const psplit_i_weights *weights, const psplit_i_data_range *range) {
@@ -58,10 +60,12 @@ static psplit_code place_in_data(psplit_i_weights *weights, const psplit_i_paylo
   return PSPLIT_OK;
 }
 
-/* Small inline data stays where it is, and so does what was read into memory with the structure. */
+/* Small inline data stays where it is: it was read into memory with the structure. Nodes stay as they
+ * are, byte for byte, as long as that can be. */
 static bool goes_external(const psplit_i_weights *weights, const psplit_i_payload *payload,
                           bool was_external) {
   if (!payload->bytes || payload->memory) return false;
+  if (!was_external && weights->in_node && !weights->move_attributes) return false;
   switch (weights->mode) {
     case PSPLIT_WEIGHTS_INLINE: return false;
     case PSPLIT_WEIGHTS_AUTO: return was_external || weights->move_inline;

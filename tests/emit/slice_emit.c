@@ -34,6 +34,10 @@ static int compare_transfers(const void *x, const void *y) {
   return a->to < b->to ? -1 : a->to > b->to;
 }
 
+static bool is_constant(const psplit_graph *graph, uint32_t node) {
+  return psplit_i_node_is(&graph->nodes[node], "Constant");
+}
+
 /* Each (value, reading stage) pair once: `seen` is indexed by stage. */
 static void cut_value(plan_parts *p, uint32_t v, bool *seen) {
   const psplit_graph *graph = p->graph;
@@ -44,7 +48,7 @@ static void cut_value(plan_parts *p, uint32_t v, bool *seen) {
     const uint32_t stage = p->node_stage[graph->consumers[c]];
     if (seen[stage]) continue;
     seen[stage] = true;
-    if (psplit_i_node_is(&graph->nodes[producer], "Constant")) {
+    if (is_constant(graph, producer)) {
       const psplit_plan_copy copy = {.node = producer, .stage = stage};
       if (!psplit_i_vec_push(&p->copies, copy)) abort();
     } else {
@@ -72,10 +76,13 @@ static void make_plan(plan_parts *p) {
   p->node_stage = calloc((size_t)graph->n_nodes + 1, sizeof *p->node_stage);
   bool *seen = calloc(p->n_stages, sizeof *seen);
   if (!p->node_stage || !seen) abort();
+  uint64_t n_sliced = 0, at = 0; /* nodes but constants */
+  for (uint32_t n = 0; n < graph->n_nodes; n++) n_sliced += !is_constant(graph, n);
   for (uint32_t i = 0; i < graph->n_nodes; i++)
-    p->node_stage[graph->topo[i]] = (uint32_t)((uint64_t)i * p->n_stages / graph->n_nodes);
+    if (!is_constant(graph, graph->topo[i]))
+      p->node_stage[graph->topo[i]] = (uint32_t)(at++ * p->n_stages / n_sliced);
   for (uint32_t n = 0; n < graph->n_nodes; n++)
-    if (psplit_i_node_is(&graph->nodes[n], "Constant")) p->node_stage[n] = first_reader(p, n);
+    if (is_constant(graph, n)) p->node_stage[n] = first_reader(p, n);
   for (uint32_t v = 0; v < graph->n_values; v++)
     if (graph->values[v].producer != PSPLIT_NONE) cut_value(p, v, seen);
   free(seen);
