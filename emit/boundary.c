@@ -8,7 +8,7 @@
 #include "wire.h"
 
 #define DOMAIN "psplit"
-enum { DOMAIN_VERSION = 1, FALLBACK_OPSET = 13 };
+enum { DOMAIN_VERSION = 1, FALLBACK_OPSET = 13, FIRST_IR_WITH_DOMAINS = 3 };
 enum { FIELD_NODE = 1, FIELD_OPSET_IMPORT = 8, FIELD_FUNCTION = 25 };
 
 /* protobuf-c's strings are not const. */
@@ -367,6 +367,10 @@ psplit_code psplit_i_boundary_functions(const psplit_i_split *split, bool sends,
                                         psplit_i_rope *out) {
   psplit_code code = PSPLIT_OK;
   if (!sends && !receives) return PSPLIT_OK;
+  if (psplit_i_model_ir_version(split->model) < FIRST_IR_WITH_DOMAINS)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "models before IR version 3 import no operator domains, which Send and "
+                         "Recv need; --boundary io does without");
   const int64_t version = imported(split->model, DOMAIN);
   if (version != 0 && version != DOMAIN_VERSION) return in_use("version", diag);
   if (!version) {

@@ -204,6 +204,22 @@ out:
   return code;
 }
 
+psplit_code psplit_i_directory_begin_inside(psplit_i_directory *d, const char *path,
+                                            bool replace, psplit_diag *diag) {
+  psplit_code code;
+  *d = (psplit_i_directory){.fd = -1, .replace = replace};
+  PSPLIT_TRY(take_path(d, path, diag));
+  free(d->parent);
+  d->parent = strdup(d->target);
+  if (!d->parent) return psplit_i_nomem(diag);
+  char prefix[MAX_NAME_PART + 32];
+  hidden_prefix("stages", prefix);
+  remove_stale(d->parent, prefix);
+  PSPLIT_TRY(make_temp(d, prefix, diag));
+out:
+  return code;
+}
+
 psplit_code psplit_i_directory_file(psplit_i_directory *d, const char *name,
                                     const psplit_model *model, const volatile int *cancel,
                                     psplit_diag *diag, psplit_i_file *out) {

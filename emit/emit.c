@@ -13,6 +13,7 @@ typedef struct emission {
   const psplit_i_split *split;
   const psplit_emit_options *options;
   psplit_i_directory directory;
+  const char *const *locations; /* REFERENCE: of the model's files */
   psplit_diag *diag;
 } emission;
 
@@ -73,7 +74,8 @@ static psplit_code write_stage(emission *e, uint32_t stage) {
     .model = e->split->model,
     .mode = e->options->weights,
     .move_attributes = e->options->weights == PSPLIT_WEIGHTS_REFERENCE,
-    .data_name = data_name};
+    .data_name = data_name,
+    .locations = e->locations};
   PSPLIT_TRY(build_stage(e, stage, &weights, &arena, &rope));
   PSPLIT_TRY(psplit_i_directory_file(&e->directory, name, e->split->model, e->options->cancel,
                                      e->diag, &file));
@@ -114,7 +116,16 @@ psplit_code psplit_emit(const psplit_model *model, const psplit_plan *plan, cons
                 .directory = {.fd = -1},
                 .diag = diag};
   PSPLIT_TRY(psplit_i_split_init(&split, model, plan, e.options, diag));
-  PSPLIT_TRY(psplit_i_directory_begin(&e.directory, model, directory, e.options->replace, diag));
+  const bool inside = e.options->weights == PSPLIT_WEIGHTS_REFERENCE;
+  if (inside) {
+    PSPLIT_TRY(
+      psplit_i_reference_locations(model, directory, &split.arena, diag, &e.locations));
+    PSPLIT_TRY(
+      psplit_i_directory_begin_inside(&e.directory, directory, e.options->replace, diag));
+  } else {
+    PSPLIT_TRY(
+      psplit_i_directory_begin(&e.directory, model, directory, e.options->replace, diag));
+  }
   for (uint32_t s = 0; s < plan->n_stages; s++) {
     psplit_i_say(e.options->sink, PSPLIT_PROGRESS, "writing stage %" PRIu32 " of %" PRIu32, s + 1,
                  plan->n_stages);
@@ -122,7 +133,8 @@ psplit_code psplit_emit(const psplit_model *model, const psplit_plan *plan, cons
   }
   PSPLIT_TRY(write_manifest(&e));
   PSPLIT_TRY(psplit_i_model_unchanged(model, diag));
-  PSPLIT_TRY(psplit_i_directory_commit(&e.directory, diag));
+  PSPLIT_TRY(inside ? psplit_i_directory_commit_inside(&e.directory, model, diag)
+                    : psplit_i_directory_commit(&e.directory, diag));
 out:
   psplit_i_directory_end(&e.directory);
   psplit_i_split_fini(&split);

@@ -8,6 +8,7 @@
  *   stage_model.c  a stage's ModelProto as a rope: byte ranges of memory and of files, in order
  *   file.c         a rope to a file, weights from file to file
  *   directory.c    a directory that appears complete or not at all
+ *   reference.c    stages among the model's files, pointing into them
  *   manifest.c     pipeline.json
  * Decides nothing about where to cut: a plan that leaves a value missing is refused. */
 #ifndef PSPLIT_EMIT_EMIT_H
@@ -199,6 +200,13 @@ PSPLIT_MUST_USE psplit_code psplit_i_file_close(psplit_i_file *file, uint64_t ex
 /* Closes after a failure; a closed or zeroed file is fine. */
 void psplit_i_file_abandon(psplit_i_file *file);
 
+/* Locations of model->files as external data of a model in `directory`. Errors: UNSUPPORTED (one is
+ * not below it), NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_reference_locations(const psplit_model *model,
+                                                         const char *directory,
+                                                         psplit_arena *arena, psplit_diag *diag,
+                                                         const char *const **out);
+
 /* --- the directory --- */
 
 typedef struct psplit_i_directory {
@@ -222,6 +230,15 @@ PSPLIT_MUST_USE psplit_code psplit_i_directory_file(psplit_i_directory *director
 /* Puts it in its place. */
 PSPLIT_MUST_USE psplit_code psplit_i_directory_commit(psplit_i_directory *directory,
                                                       psplit_diag *diag);
+/* The same inside the existing directory `path`, for files that are to stand among others. */
+PSPLIT_MUST_USE psplit_code psplit_i_directory_begin_inside(psplit_i_directory *directory,
+                                                            const char *path, bool replace,
+                                                            psplit_diag *diag);
+/* Moves the files to their places, pipeline.json last. With `replace` those of an earlier split go,
+ * and never an input of this one. Errors: IO (a file exists; nothing has changed then), NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_directory_commit_inside(psplit_i_directory *directory,
+                                                             const psplit_model *model,
+                                                             psplit_diag *diag);
 /* Removes what was not committed, and frees. */
 void psplit_i_directory_end(psplit_i_directory *directory);
 
