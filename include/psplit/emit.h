@@ -13,24 +13,33 @@ extern "C" {
 typedef enum psplit_boundary { PSPLIT_BOUNDARY_SENDRECV, PSPLIT_BOUNDARY_IO } psplit_boundary;
 
 typedef enum psplit_weights {
-  PSPLIT_WEIGHTS_AUTO,     /* inline; external where the model has external data or a stage passes 1 GiB */
-  PSPLIT_WEIGHTS_INLINE,
-  PSPLIT_WEIGHTS_EXTERNAL, /* stageI.onnx.data beside each stage */
-  PSPLIT_WEIGHTS_REFERENCE /* point into the model's own files; nothing is copied */
+  /* As in the model: inline data inline, external data in stageI.onnx.data. Large inline data becomes
+   * external where a stage would pass 1 GiB. */
+  PSPLIT_WEIGHTS_AUTO,
+  PSPLIT_WEIGHTS_INLINE,   /* all inline; LIMIT where a stage would pass 2 GiB */
+  PSPLIT_WEIGHTS_EXTERNAL, /* initializers over 1 KiB in stageI.onnx.data */
+  /* Nothing is copied: stages point into the model's own files. Runtimes read external data only at
+   * or below a stage's directory, so `directory` has to be the model's own or one above it. The
+   * files are put there one by one, pipeline.json last. */
+  PSPLIT_WEIGHTS_REFERENCE
 } psplit_weights;
 
 typedef struct psplit_emit_options {
   psplit_boundary boundary;
   psplit_weights weights;
-  bool replace;            /* an existing directory is replaced, once the new one is complete */
-  uint32_t n_threads;      /* 0: as many as OpenMP gives; never changes a byte */
+  /* An existing directory is replaced, once the new one is complete, unless it holds the model.
+   * REFERENCE: files of an earlier split are replaced, and nothing else. */
+  bool replace;
+  uint32_t n_threads;         /* never changes a byte; this version writes with one */
   const volatile int *cancel; /* becomes non-zero to stop early (IO "interrupted"); may be NULL */
-  const psplit_sink *sink; /* may be NULL */
+  const psplit_sink *sink;    /* may be NULL */
 } psplit_emit_options;
 
 /* Writes stage0.onnx ..., their .data files and pipeline.json to the directory `directory`, which
- * appears complete or not at all: it is written beside its place and renamed. The nodes are the
- * model's own bytes. `options` may be NULL.
+ * appears complete or not at all: it is written under a hidden name beside its place and renamed;
+ * what killed runs for the same directory left there is removed. The nodes are the model's own
+ * bytes. `options` may be NULL. A program that wants a file-size limit reported as an error ignores
+ * SIGXFSZ, as ever. Peak memory: O(nodes), whatever the weights.
  * Errors: IO (exists, not writable, disk full), INVALID and INTERNAL (a plan that does not fit the
  * model), UNSUPPORTED, LIMIT, NOMEM; nothing is left behind then. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit(const psplit_model *model,

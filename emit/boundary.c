@@ -1,0 +1,387 @@
+/* What crosses between stages: its type, the names of its ports, Send and Recv nodes, and the
+ * functions that let a stock runtime pass through them. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "emit.h"
+#include "wire.h"
+
+#define DOMAIN "psplit"
+enum { DOMAIN_VERSION = 1, FALLBACK_OPSET = 13, FIRST_IR_WITH_DOMAINS = 3 };
+enum { FIELD_NODE = 1, FIELD_OPSET_IMPORT = 8, FIELD_FUNCTION = 25 };
+
+/* protobuf-c's strings are not const. */
+static char *text(const char *string) {
+  union { const char *in; char *out; } u = {string};
+  return u.out;
+}
+
+/* --- types --- */
+
+/* Declared type only: what is declared stands. */
+static psplit_code boundary_type(psplit_i_split *split, uint32_t v, psplit_diag *diag,
+                                 psplit_i_boundary_type *out) {
+  const psplit_value *value = &split->graph->values[v];
+  const psplit_type_kind kind = psplit_i_type_kind(value->declared_type);
+  if (kind != PSPLIT_TYPE_UNKNOWN && kind != PSPLIT_TYPE_TENSOR)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "\"%s\" would have to be sent between stages, and only dense tensors can; "
+                         "keep its producer and its readers together",
+                         value->name);
+  *out = (psplit_i_boundary_type){.elem = psplit_i_type_elem(value->declared_type), .rank = -1};
+  if (!psplit_i_dtype_name(out->elem))
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "\"%s\" would have to be sent between stages, and its element type is not "
+                         "known; a value_info entry for it in the model would help",
+                         value->name);
+  const int64_t rank = psplit_i_type_rank(value->declared_type);
+  if (rank < 0) return PSPLIT_OK;
+  psplit_declared_dim *dims = psplit_i_arena_array(&split->arena, (size_t)rank, sizeof *dims);
+  if (!dims) return psplit_i_nomem(diag);
+  for (uint32_t a = 0; a < rank; a++) dims[a] = psplit_i_type_dim(value->declared_type, a);
+  out->rank = (int32_t)rank;
+  out->dims = dims;
+  return PSPLIT_OK;
+}
+
+/* --- names --- */
+
+/* Only names with one of these in them can be met by a name made here. */
+static psplit_code take(psplit_intern *taken, const char *name, psplit_diag *diag) {
+  if (!name || (!strstr(name, ".send") && !strstr(name, ".recv"))) return PSPLIT_OK;
+  return psplit_i_intern_add(taken, name) == PSPLIT_NONE ? psplit_i_nomem(diag) : PSPLIT_OK;
+}
+
+static psplit_code take_graph(psplit_intern *taken, const psplit_graph *graph, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  for (uint32_t v = 0; v < graph->n_values; v++)
+    PSPLIT_TRY(take(taken, graph->values[v].name, diag));
+  for (uint32_t n = 0; n < graph->n_nodes; n++) {
+    PSPLIT_TRY(take(taken, graph->nodes[n].name, diag));
+    for (uint32_t b = 0; b < graph->nodes[n].n_bodies; b++)
+      PSPLIT_TRY(take_graph(taken, graph->nodes[n].bodies[b], diag));
+  }
+  /* Names of values that are gone, which some reader may still trip over. */
+  for (size_t i = 0; graph->proto && i < graph->proto->n_value_info; i++)
+    PSPLIT_TRY(take(taken, graph->proto->value_info[i]->name, diag));
+out:
+  return code;
+}
+
+static const char *make_name(psplit_intern *taken, psplit_arena *arena, const char *tensor,
+                             const char *what, uint32_t stage) {
+  char tail[64];
+  for (uint32_t attempt = 0;; attempt++) {
+    int n = snprintf(tail, sizeof tail, ".%s%" PRIu32, what, stage);
+    if (attempt) n += snprintf(tail + n, sizeof tail - (size_t)n, "_%" PRIu32, attempt);
+    const size_t n_tensor = strlen(tensor);
+    char *name = psplit_i_arena_alloc(arena, n_tensor + (size_t)n + 1);
+    if (!name) return NULL;
+    memcpy(name, tensor, n_tensor);
+    memcpy(name + n_tensor, tail, (size_t)n + 1);
+    if (psplit_i_intern_find(taken, name) != PSPLIT_NONE) continue;
+    return psplit_i_intern_add(taken, name) == PSPLIT_NONE ? NULL : name;
+  }
+}
+
+static psplit_code make_names(psplit_i_split *split, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  const psplit_plan *plan = split->plan;
+  psplit_intern taken;
+  psplit_i_intern_init(&taken);
+  split->send_names = PSPLIT_NEW(&split->arena, const char *, plan->n_transfers);
+  split->recv_names = PSPLIT_NEW(&split->arena, const char *, plan->n_transfers);
+  if (!split->send_names || !split->recv_names) return psplit_i_nomem(diag);
+  PSPLIT_TRY(take_graph(&taken, split->graph, diag));
+  for (uint32_t f = 0; f < psplit_i_model_n_functions(split->model); f++)
+    PSPLIT_TRY(take_graph(&taken, psplit_i_model_function(split->model, f), diag));
+  for (uint32_t t = 0; t < plan->n_transfers; t++) {
+    const psplit_plan_transfer *transfer = &plan->transfers[t];
+    const char *tensor = split->graph->values[transfer->value].name;
+    /* Several stages may send to one, and one to several: the name says the other end. A relay
+     * has both, so the pair is told apart by what it does. */
+    split->send_names[t] = make_name(&taken, &split->arena, tensor, "send", transfer->to);
+    split->recv_names[t] = make_name(&taken, &split->arena, tensor, "recv", transfer->from);
+    if (!split->send_names[t] || !split->recv_names[t]) PSPLIT_TRY(psplit_i_nomem(diag));
+  }
+out:
+  psplit_i_intern_fini(&taken);
+  return code;
+}
+
+psplit_code psplit_i_boundary_init(psplit_i_split *split, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  const psplit_plan *plan = split->plan;
+  split->types = PSPLIT_NEW(&split->arena, psplit_i_boundary_type, plan->n_transfers);
+  if (!split->types) return psplit_i_nomem(diag);
+  for (uint32_t t = 0; t < plan->n_transfers; t++) {
+    if (t && plan->transfers[t].value == plan->transfers[t - 1].value)
+      split->types[t] = split->types[t - 1];
+    else
+      PSPLIT_TRY(boundary_type(split, plan->transfers[t].value, diag, &split->types[t]));
+  }
+  if (split->boundary == PSPLIT_BOUNDARY_SENDRECV) PSPLIT_TRY(make_names(split, diag));
+out:
+  return code;
+}
+
+/* --- messages --- */
+
+static void add_packed(psplit_i_rope *out, psplit_arena *arena, uint32_t field,
+                       const ProtobufCMessage *message) {
+  const size_t n = protobuf_c_message_get_packed_size(message);
+  uint8_t *bytes = psplit_i_arena_alloc(arena, n);
+  psplit_i_rope inner = {0};
+  if (bytes) {
+    protobuf_c_message_pack(message, bytes);
+    psplit_i_rope_view(&inner, bytes, n);
+  } else {
+    inner.failed = true;
+  }
+  psplit_i_rope_message(out, arena, field, &inner);
+  psplit_i_rope_fini(&inner);
+}
+
+static Onnx__AttributeProto int_attribute(const char *name, int64_t i) {
+  Onnx__AttributeProto attribute = ONNX__ATTRIBUTE_PROTO__INIT;
+  attribute.name = text(name);
+  attribute.has_type = attribute.has_i = 1;
+  attribute.type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT;
+  attribute.i = i;
+  return attribute;
+}
+
+static Onnx__AttributeProto string_attribute(const char *name, const char *s) {
+  Onnx__AttributeProto attribute = ONNX__ATTRIBUTE_PROTO__INIT;
+  attribute.name = text(name);
+  attribute.has_type = attribute.has_s = 1;
+  attribute.type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING;
+  attribute.s = (ProtobufCBinaryData){.len = strlen(s), .data = (uint8_t *)text(s)};
+  return attribute;
+}
+
+/* The sizes, where all are known; NULL otherwise. */
+static int64_t *known_shape(const psplit_i_boundary_type *type, psplit_arena *arena) {
+  if (type->rank < 0) return NULL;
+  int64_t *sizes = psplit_i_arena_array(arena, (size_t)type->rank, sizeof *sizes);
+  for (int32_t a = 0; sizes && a < type->rank; a++) {
+    if (type->dims[a].value < 0) return NULL;
+    sizes[a] = type->dims[a].value;
+  }
+  return sizes;
+}
+
+void psplit_i_boundary_node(const psplit_i_split *split, uint32_t t, bool send,
+                            psplit_arena *arena, psplit_i_rope *out) {
+  const psplit_plan_transfer *transfer = &split->plan->transfers[t];
+  const psplit_i_boundary_type *type = &split->types[t];
+  const char *tensor = split->graph->values[transfer->value].name;
+  Onnx__AttributeProto attributes[5] = {
+    int_attribute("tag", t),
+    int_attribute("peer", send ? transfer->to : transfer->from),
+    string_attribute("tensor", tensor),
+    int_attribute("dtype", type->elem),
+    ONNX__ATTRIBUTE_PROTO__INIT,
+  };
+  Onnx__AttributeProto *list[5];
+  for (size_t a = 0; a < 5; a++) list[a] = &attributes[a];
+  attributes[4].name = text("shape");
+  attributes[4].has_type = 1;
+  attributes[4].type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS;
+  attributes[4].ints = known_shape(type, arena);
+  attributes[4].n_ints = attributes[4].ints ? (size_t)type->rank : 0;
+  char *port = text(send ? split->send_names[t] : split->recv_names[t]);
+  char *value = text(tensor);
+  Onnx__NodeProto node = ONNX__NODE_PROTO__INIT;
+  node.name = port;
+  node.op_type = text(send ? "Send" : "Recv");
+  node.domain = text(DOMAIN);
+  node.n_input = node.n_output = 1;
+  node.input = send ? &value : &port;
+  node.output = send ? &port : &value;
+  node.n_attribute = attributes[4].ints ? 5 : 4;
+  node.attribute = list;
+  add_packed(out, arena, FIELD_NODE, &node.base);
+}
+
+/* Fields of the model's own value_info of the value, its name and type left out. */
+static void add_declared_rest(const psplit_i_split *split, uint32_t v, psplit_i_rope *out) {
+  const uint32_t info = split->graph->values[v].value_info;
+  if (info == PSPLIT_NONE) return;
+  const psplit_i_skeleton *skeleton = &split->model->skeleton;
+  const psplit_i_span *span =
+    &skeleton->graph_fields.items[split->model->value_info_spans[info]];
+  const uint8_t *at = skeleton->bytes + span->skeleton_offset, *end = at + span->skeleton_bytes;
+  uint64_t tag, length;
+  at += psplit_i_varint_read(at, (size_t)(end - at), &tag);
+  at += psplit_i_varint_read(at, (size_t)(end - at), &length);
+  while (at < end) {
+    const uint8_t *start = at;
+    const unsigned width = psplit_i_varint_read(at, (size_t)(end - at), &tag);
+    if (!width) return; /* the scan was here before: it cannot be */
+    at += width;
+    switch (tag & 7) {
+      case PSPLIT_I_WIRE_VARINT: at += psplit_i_varint_read(at, (size_t)(end - at), &length); break;
+      case PSPLIT_I_WIRE_FIXED64: at += 8; break;
+      case PSPLIT_I_WIRE_FIXED32: at += 4; break;
+      default:
+        at += psplit_i_varint_read(at, (size_t)(end - at), &length);
+        at += length;
+    }
+    if (tag >> 3 != 1 && tag >> 3 != 2) psplit_i_rope_view(out, start, (size_t)(at - start));
+  }
+}
+
+void psplit_i_boundary_value(const psplit_i_split *split, const psplit_i_port *port,
+                             uint32_t field, psplit_arena *arena, psplit_i_rope *out) {
+  const psplit_i_boundary_type *type = &split->types[port->transfer];
+  Onnx__TensorShapeProto shape = ONNX__TENSOR_SHAPE_PROTO__INIT;
+  Onnx__TypeProto__Tensor tensor = ONNX__TYPE_PROTO__TENSOR__INIT;
+  Onnx__TypeProto proto = ONNX__TYPE_PROTO__INIT;
+  tensor.has_elem_type = 1;
+  tensor.elem_type = type->elem;
+  proto.value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+  proto.tensor_type = &tensor;
+  if (type->rank >= 0) {
+    const size_t rank = (size_t)type->rank;
+    Onnx__TensorShapeProto__Dimension *dims = psplit_i_arena_array(arena, rank, sizeof *dims);
+    Onnx__TensorShapeProto__Dimension **list = psplit_i_arena_array(arena, rank, sizeof *list);
+    if (!dims || !list) {
+      out->failed = true;
+      return;
+    }
+    for (size_t a = 0; a < rank; a++) {
+      dims[a] = (Onnx__TensorShapeProto__Dimension)ONNX__TENSOR_SHAPE_PROTO__DIMENSION__INIT;
+      list[a] = &dims[a];
+      if (type->dims[a].value >= 0) {
+        dims[a].value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+        dims[a].dim_value = type->dims[a].value;
+      } else if (type->dims[a].param) {
+        dims[a].value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
+        dims[a].dim_param = text(type->dims[a].param);
+      }
+    }
+    shape.n_dim = rank;
+    shape.dim = list;
+    tensor.shape = &shape;
+  }
+  psplit_i_rope inner = {0};
+  psplit_text name = {0};
+  psplit_i_wire_bytes(&name, 1, port->name, strlen(port->name));
+  if (name.failed) inner.failed = true;
+  psplit_i_rope_copy(&inner, arena, name.bytes, name.n);
+  add_packed(&inner, arena, 2, &proto.base);
+  /* In io mode this stands in for the value_info entry. */
+  if (split->boundary == PSPLIT_BOUNDARY_IO) add_declared_rest(split, port->value, &inner);
+  psplit_i_rope_message(out, arena, field, &inner);
+  psplit_i_text_fini(&name);
+  psplit_i_rope_fini(&inner);
+}
+
+/* --- functions --- */
+
+static int64_t imported(const psplit_model *model, const char *domain) {
+  for (size_t i = 0; i < model->proto->n_opset_import; i++) {
+    const Onnx__OperatorSetIdProto *opset = model->proto->opset_import[i];
+    const char *named = opset->domain ? opset->domain : "";
+    if (strcmp(strcmp(named, "ai.onnx") == 0 ? "" : named, domain) == 0) return opset->version;
+  }
+  return 0;
+}
+
+/* Whether the model carries a function of this domain and name already; *out_same: this very one. */
+static bool find_function(const psplit_model *model, const char *name, const psplit_i_rope *ours,
+                          bool *out_same) {
+  const psplit_i_spans *fields = &model->skeleton.model_fields;
+  for (size_t i = 0, f = 0; i < fields->n; i++) {
+    if (fields->items[i].field != FIELD_FUNCTION) continue;
+    const Onnx__FunctionProto *function = model->proto->functions[f++];
+    if (!function->domain || strcmp(function->domain, DOMAIN) != 0 || !function->name ||
+        strcmp(function->name, name) != 0)
+      continue;
+    *out_same = fields->items[i].skeleton_bytes == ours->bytes;
+    const uint8_t *at = model->skeleton.bytes + fields->items[i].skeleton_offset;
+    for (size_t p = 0; *out_same && p < ours->pieces.n; p++) {
+      const psplit_i_piece *piece = &ours->pieces.items[p];
+      *out_same = memcmp(at, piece->memory, (size_t)piece->bytes) == 0;
+      at += piece->bytes;
+    }
+    return true;
+  }
+  return false;
+}
+
+static psplit_code in_use(const char *what, psplit_diag *diag) {
+  return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                       "the model has its own %s of domain \"" DOMAIN
+                       "\", which Send and Recv need; --boundary io does without",
+                       what);
+}
+
+static psplit_code add_function(const psplit_i_split *split, const char *name, psplit_arena *arena,
+                                psplit_diag *diag, psplit_i_rope *out) {
+  psplit_code code = PSPLIT_OK;
+  char *in = text("x"), *result = text("y");
+  char *attributes[] = {text("tag"), text("peer"), text("tensor"), text("dtype"), text("shape")};
+  const int64_t opset = imported(split->model, "");
+  Onnx__OperatorSetIdProto import = ONNX__OPERATOR_SET_ID_PROTO__INIT;
+  import.domain = text("");
+  import.has_version = 1;
+  import.version = opset ? opset : FALLBACK_OPSET;
+  Onnx__OperatorSetIdProto *imports = &import;
+  Onnx__NodeProto identity = ONNX__NODE_PROTO__INIT;
+  Onnx__NodeProto *nodes = &identity;
+  identity.op_type = text("Identity");
+  identity.n_input = identity.n_output = 1;
+  identity.input = &in;
+  identity.output = &result;
+  Onnx__FunctionProto function = ONNX__FUNCTION_PROTO__INIT;
+  function.name = text(name);
+  function.domain = text(DOMAIN);
+  function.n_input = function.n_output = 1;
+  function.input = &in;
+  function.output = &result;
+  function.n_attribute = sizeof attributes / sizeof *attributes;
+  function.attribute = attributes;
+  function.n_node = 1;
+  function.node = &nodes;
+  function.n_opset_import = 1;
+  function.opset_import = &imports;
+  psplit_i_rope ours = {0};
+  add_packed(&ours, arena, FIELD_FUNCTION, &function.base);
+  bool same = false;
+  if (find_function(split->model, name, &ours, &same)) {
+    if (!same) code = in_use("function", diag);
+  } else {
+    for (size_t i = 0; i < ours.pieces.n; i++)
+      psplit_i_rope_view(out, ours.pieces.items[i].memory, (size_t)ours.pieces.items[i].bytes);
+  }
+  if (ours.failed) out->failed = true;
+  psplit_i_rope_fini(&ours);
+  return code;
+}
+
+psplit_code psplit_i_boundary_functions(const psplit_i_split *split, bool sends, bool receives,
+                                        psplit_arena *arena, psplit_diag *diag,
+                                        psplit_i_rope *out) {
+  psplit_code code = PSPLIT_OK;
+  if (!sends && !receives) return PSPLIT_OK;
+  if (psplit_i_model_ir_version(split->model) < FIRST_IR_WITH_DOMAINS)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "models before IR version 3 import no operator domains, which Send and "
+                         "Recv need; --boundary io does without");
+  const int64_t version = imported(split->model, DOMAIN);
+  if (version != 0 && version != DOMAIN_VERSION) return in_use("version", diag);
+  if (!version) {
+    Onnx__OperatorSetIdProto import = ONNX__OPERATOR_SET_ID_PROTO__INIT;
+    import.domain = text(DOMAIN);
+    import.has_version = 1;
+    import.version = DOMAIN_VERSION;
+    add_packed(out, arena, FIELD_OPSET_IMPORT, &import.base);
+  }
+  if (sends) PSPLIT_TRY(add_function(split, "Send", arena, diag, out));
+  if (receives) PSPLIT_TRY(add_function(split, "Recv", arena, diag, out));
+out:
+  return code;
+}

@@ -1,0 +1,293 @@
+/* A directory that appears complete or not at all. It is filled under a hidden name beside its
+ * place, .NAME.psplit-PID-N, and renamed when complete. A lock on the hidden directory tells one
+ * that is being written from one that a killed run left behind. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "emit.h"
+
+enum { MAX_NAME_PART = 200, MAX_ATTEMPTS = 1000, FILE_BUFFER_BYTES = 256 << 10 };
+
+static char *join(const char *directory, const char *name) {
+  psplit_text path = {0};
+  psplit_i_text_addf(&path, "%s/%s", strcmp(directory, "/") == 0 ? "" : directory, name);
+  if (path.failed) psplit_i_text_fini(&path);
+  return path.bytes;
+}
+
+/* --- removing --- */
+
+/* Removes the tree `name` below `at`; symbolic links are removed, not followed. */
+static bool remove_tree(int at, const char *name) {
+  if (unlinkat(at, name, 0) == 0) return true;
+  if (errno != EISDIR && errno != EPERM) return errno == ENOENT;
+  const int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  DIR *entries = fd < 0 ? NULL : fdopendir(fd);
+  if (!entries) {
+    if (fd >= 0) close(fd);
+    return false;
+  }
+  bool removed = true;
+  for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
+    if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+    if (!remove_tree(fd, entry->d_name)) removed = false;
+  }
+  closedir(entries);
+  return removed && unlinkat(at, name, AT_REMOVEDIR) == 0;
+}
+
+/* What stands before PID-N in the hidden names for a target. */
+static void hidden_prefix(const char *name, char out[MAX_NAME_PART + 32]) {
+  snprintf(out, MAX_NAME_PART + 32, ".%.*s.psplit-", MAX_NAME_PART, name);
+}
+
+/* Digits, '-', digits: a user's own directory is not mistaken for one of ours. */
+static bool is_hidden_name(const char *name, const char *prefix) {
+  const size_t n = strlen(prefix);
+  if (strncmp(name, prefix, n) != 0) return false;
+  const size_t pid = strspn(name + n, "0123456789");
+  if (!pid || name[n + pid] != '-') return false;
+  const size_t number = strspn(name + n + pid + 1, "0123456789");
+  return number && name[n + pid + 1 + number] == '\0';
+}
+
+/* Removes hidden directories that nobody locks. Best effort: what cannot be removed stays. */
+static void remove_stale(const char *parent, const char *prefix) {
+  DIR *entries = opendir(parent);
+  if (!entries) return;
+  for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
+    if (!is_hidden_name(entry->d_name, prefix)) continue;
+    const int fd = openat(dirfd(entries), entry->d_name,
+                          O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) continue;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) remove_tree(dirfd(entries), entry->d_name);
+    close(fd);
+  }
+  closedir(entries);
+}
+
+/* --- beginning --- */
+
+/* Parent and name of `path`; "." and ".." stand for directories that exist, so they are looked up. */
+static psplit_code take_path(psplit_i_directory *d, const char *path, psplit_diag *diag) {
+  size_t n = strlen(path);
+  while (n > 1 && path[n - 1] == '/') n--;
+  d->target = n ? malloc(n + 1) : NULL;
+  if (!n) return psplit_i_fail(diag, PSPLIT_USAGE, "the output directory has no name");
+  if (!d->target) return psplit_i_nomem(diag);
+  memcpy(d->target, path, n);
+  d->target[n] = '\0';
+  const char *slash = strrchr(d->target, '/');
+  const char *name = slash ? slash + 1 : d->target;
+  if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+    char *real = realpath(d->target, NULL);
+    if (!real)
+      return psplit_i_fail(diag, PSPLIT_IO, "%s: %s", d->target, strerror(errno));
+    free(d->target);
+    d->target = real;
+    slash = strrchr(d->target, '/');
+  }
+  if (slash == d->target && !slash[1])
+    return psplit_i_fail(diag, PSPLIT_USAGE, "the root directory cannot be the output directory");
+  d->parent = strdup(slash ? d->target : ".");
+  if (!d->parent) return psplit_i_nomem(diag);
+  if (slash) d->parent[slash == d->target ? 1 : slash - d->target] = '\0';
+  struct stat status;
+  if (stat(d->parent, &status) != 0)
+    return psplit_i_fail(diag, PSPLIT_IO, "cannot make %s: %s: %s", d->target, d->parent,
+                         strerror(errno));
+  return PSPLIT_OK;
+}
+
+/* Whether `path` or a directory above it is the directory `target`. */
+static bool is_inside(const char *path, const struct stat *target) {
+  char *real = realpath(path, NULL);
+  bool inside = false;
+  while (real && *real && !inside) {
+    struct stat status;
+    inside = stat(real, &status) == 0 && status.st_dev == target->st_dev &&
+             status.st_ino == target->st_ino;
+    *strrchr(real, '/') = '\0';
+  }
+  free(real);
+  return inside;
+}
+
+static psplit_code refuse_input_inside(const psplit_i_directory *d, const psplit_model *model,
+                                       const struct stat *target, psplit_diag *diag) {
+  const char *slash = strrchr(model->path, '/');
+  for (size_t f = 0; f < model->files.n; f++) {
+    psplit_text path = {0};
+    if (f && slash)
+      psplit_i_text_addf(&path, "%.*s/", (int)(slash - model->path), model->path);
+    psplit_i_text_puts(&path, f ? model->files.items[f].location : model->path);
+    const bool inside = !path.failed && is_inside(path.bytes, target);
+    const bool failed = path.failed;
+    psplit_i_text_fini(&path);
+    if (failed) return psplit_i_nomem(diag);
+    if (inside)
+      return psplit_i_fail(diag, PSPLIT_IO,
+                           "%s holds the model itself and cannot be replaced; give another "
+                           "output directory",
+                           d->target);
+  }
+  return PSPLIT_OK;
+}
+
+static psplit_code check_target(const psplit_i_directory *d, const psplit_model *model,
+                                psplit_diag *diag) {
+  struct stat status;
+  if (lstat(d->target, &status) != 0) {
+    if (errno == ENOENT) return PSPLIT_OK;
+    return psplit_i_fail(diag, PSPLIT_IO, "%s: %s", d->target, strerror(errno));
+  }
+  if (!S_ISDIR(status.st_mode))
+    return psplit_i_fail(diag, PSPLIT_IO, "%s exists and is not a directory", d->target);
+  if (!d->replace)
+    return psplit_i_fail(diag, PSPLIT_IO, "%s exists; --force replaces it", d->target);
+  return refuse_input_inside(d, model, &status, diag);
+}
+
+/* Makes the hidden directory and locks it. Another run that looks for stale ones may take it
+ * between the two steps, and removes it then. */
+static psplit_code make_temp(psplit_i_directory *d, const char *prefix, psplit_diag *diag) {
+  for (unsigned attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    char name[MAX_NAME_PART + 80];
+    snprintf(name, sizeof name, "%s%ld-%u", prefix, (long)getpid(), attempt);
+    free(d->temp);
+    d->temp = join(d->parent, name);
+    if (!d->temp) return psplit_i_nomem(diag);
+    if (mkdir(d->temp, 0777) != 0) {
+      const int reason = errno;
+      free(d->temp);
+      d->temp = NULL;
+      if (reason == EEXIST) continue;
+      return psplit_i_fail(diag, PSPLIT_IO, "cannot make a directory in %s: %s", d->parent,
+                           strerror(reason));
+    }
+    d->fd = open(d->temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (d->fd < 0) continue;
+    /* Where there are no locks nothing is ever taken for stale. */
+    const bool lost = flock(d->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    struct stat ours, there;
+    if (!lost && fstat(d->fd, &ours) == 0 && lstat(d->temp, &there) == 0 &&
+        ours.st_ino == there.st_ino && ours.st_dev == there.st_dev)
+      return PSPLIT_OK;
+    close(d->fd);
+    d->fd = -1;
+  }
+  free(d->temp);
+  d->temp = NULL;
+  return psplit_i_fail(diag, PSPLIT_IO, "cannot make a directory in %s that stays", d->parent);
+}
+
+psplit_code psplit_i_directory_begin(psplit_i_directory *d, const psplit_model *model,
+                                     const char *path, bool replace, psplit_diag *diag) {
+  psplit_code code;
+  *d = (psplit_i_directory){.fd = -1, .replace = replace};
+  PSPLIT_TRY(take_path(d, path, diag));
+  PSPLIT_TRY(check_target(d, model, diag));
+  const char *slash = strrchr(d->target, '/');
+  char prefix[MAX_NAME_PART + 32];
+  hidden_prefix(slash ? slash + 1 : d->target, prefix);
+  remove_stale(d->parent, prefix);
+  PSPLIT_TRY(make_temp(d, prefix, diag));
+out:
+  return code;
+}
+
+psplit_code psplit_i_directory_begin_inside(psplit_i_directory *d, const char *path,
+                                            bool replace, psplit_diag *diag) {
+  psplit_code code;
+  *d = (psplit_i_directory){.fd = -1, .replace = replace};
+  PSPLIT_TRY(take_path(d, path, diag));
+  free(d->parent);
+  d->parent = strdup(d->target);
+  if (!d->parent) return psplit_i_nomem(diag);
+  char prefix[MAX_NAME_PART + 32];
+  hidden_prefix("stages", prefix);
+  remove_stale(d->parent, prefix);
+  PSPLIT_TRY(make_temp(d, prefix, diag));
+out:
+  return code;
+}
+
+psplit_code psplit_i_directory_file(psplit_i_directory *d, const char *name,
+                                    const psplit_model *model, const volatile int *cancel,
+                                    psplit_diag *diag, psplit_i_file *out) {
+  *out = (psplit_i_file){.fd = -1, .name = name, .cancel = cancel, .model = model};
+  uint8_t *buffer = malloc(FILE_BUFFER_BYTES);
+  if (!buffer) return psplit_i_nomem(diag);
+  out->fd = openat(d->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  if (out->fd < 0) {
+    free(buffer);
+    return psplit_i_fail(diag, PSPLIT_IO, "cannot make %s: %s", name, strerror(errno));
+  }
+  out->buffer = buffer;
+  return PSPLIT_OK;
+}
+
+/* --- ending --- */
+
+static bool rename_new(const char *from, const char *to) {
+#ifdef RENAME_NOREPLACE
+  if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return true;
+  if (errno != EINVAL && errno != ENOSYS) return false;
+#endif
+  struct stat status; /* rename replaces an empty directory */
+  if (lstat(to, &status) == 0) {
+    errno = EEXIST;
+    return false;
+  }
+  return rename(from, to) == 0;
+}
+
+/* Where entries cannot be exchanged: for a moment there is neither the old nor the new. */
+static psplit_code replace_in_steps(psplit_i_directory *d, psplit_diag *diag) {
+  psplit_text aside = {0};
+  psplit_i_text_addf(&aside, "%s9", d->temp);
+  if (aside.failed) return psplit_i_nomem(diag);
+  psplit_code code = PSPLIT_OK;
+  if (rename(d->target, aside.bytes) != 0 || rename(d->temp, d->target) != 0) {
+    code = psplit_i_fail(diag, PSPLIT_IO, "cannot replace %s: %s", d->target, strerror(errno));
+    if (access(d->target, F_OK) != 0) rename_new(aside.bytes, d->target);
+  } else {
+    remove_tree(AT_FDCWD, aside.bytes);
+    free(d->temp);
+    d->temp = NULL;
+  }
+  psplit_i_text_fini(&aside);
+  return code;
+}
+
+psplit_code psplit_i_directory_commit(psplit_i_directory *d, psplit_diag *diag) {
+  if (rename_new(d->temp, d->target)) {
+    free(d->temp);
+    d->temp = NULL;
+    return PSPLIT_OK;
+  }
+  if (errno != EEXIST && errno != ENOTEMPTY)
+    return psplit_i_fail(diag, PSPLIT_IO, "cannot rename to %s: %s", d->target, strerror(errno));
+  if (!d->replace)
+    return psplit_i_fail(diag, PSPLIT_IO, "%s exists; --force replaces it", d->target);
+  if (!psplit_i_exchange(d->temp, d->target)) return replace_in_steps(d, diag);
+  /* The hidden name now holds the old one, which directory_end removes. */
+  return PSPLIT_OK;
+}
+
+void psplit_i_directory_end(psplit_i_directory *d) {
+  if (d->temp) remove_tree(AT_FDCWD, d->temp);
+  if (d->fd >= 0) close(d->fd);
+  free(d->temp);
+  free(d->parent);
+  free(d->target);
+  *d = (psplit_i_directory){.fd = -1};
+}

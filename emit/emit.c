@@ -1,0 +1,160 @@
+/* A plan to a directory: checks, stage after stage, the manifest, and the rename at the end. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emit.h"
+
+static const uint64_t INLINE_BYTES = UINT64_C(1) << 30; /* above: AUTO moves weights out */
+static const uint64_t MODEL_BYTES = INT32_MAX;          /* above: protobuf does not read it */
+
+typedef struct emission {
+  const psplit_i_split *split;
+  const psplit_emit_options *options;
+  psplit_i_directory directory;
+  const char *const *locations; /* REFERENCE: of the model's files */
+  psplit_diag *diag;
+} emission;
+
+static psplit_code write_data(emission *e, const psplit_i_weights *weights) {
+  psplit_code code;
+  psplit_i_file file = {0};
+  if (!weights->ranges.n) return PSPLIT_OK;
+  PSPLIT_TRY(psplit_i_directory_file(&e->directory, weights->data_name, e->split->model,
+                                     e->options->cancel, e->diag, &file));
+  for (size_t r = 0; r < weights->ranges.n; r++) {
+    const psplit_i_data_range *range = &weights->ranges.items[r];
+    PSPLIT_TRY(psplit_i_file_skip(&file, range->out_offset, e->diag));
+    PSPLIT_TRY(psplit_i_file_range(&file, range->file, range->offset, range->bytes, e->diag));
+  }
+  PSPLIT_TRY(psplit_i_file_close(&file, weights->data_bytes, e->diag));
+out:
+  psplit_i_file_abandon(&file);
+  return code;
+}
+
+/* The stage's model. Where too much of it is weights, it is put together again with initializers
+ * outside, and where that is not enough with those in nodes outside, too. */
+static psplit_code build_stage(emission *e, uint32_t stage, psplit_i_weights *weights,
+                               psplit_arena *arena, psplit_i_rope *out) {
+  psplit_code code;
+  for (;;) {
+    PSPLIT_TRY(psplit_i_stage_model(e->split, stage, weights, arena, e->diag, out));
+    if (weights->mode == PSPLIT_WEIGHTS_INLINE || out->bytes <= INLINE_BYTES ||
+        weights->move_attributes)
+      break;
+    weights->move_attributes = weights->move_inline || weights->mode != PSPLIT_WEIGHTS_AUTO;
+    weights->move_inline = true;
+    psplit_i_rope_fini(out);
+    psplit_i_weights_reset(weights);
+  }
+  if (out->bytes > MODEL_BYTES)
+    PSPLIT_TRY(psplit_i_fail(
+      e->diag, PSPLIT_LIMIT,
+      "stage %" PRIu32 " takes %" PRIu64 " bytes in one file, and protobuf reads at most %" PRIu64
+      "; %s",
+      stage, out->bytes, MODEL_BYTES,
+      weights->mode == PSPLIT_WEIGHTS_INLINE ? "--weights external helps"
+                                             : "more stages would help"));
+out:
+  return code;
+}
+
+static psplit_code write_stage(emission *e, uint32_t stage) {
+  psplit_code code;
+  char name[32], data_name[40];
+  snprintf(name, sizeof name, "stage%" PRIu32 ".onnx", stage);
+  snprintf(data_name, sizeof data_name, "%s.data", name);
+  psplit_arena arena;
+  psplit_i_arena_init(&arena, 0);
+  psplit_i_rope rope = {0};
+  psplit_i_file file = {0};
+  psplit_i_weights weights = {
+    .model = e->split->model,
+    .mode = e->options->weights,
+    .move_attributes = e->options->weights == PSPLIT_WEIGHTS_REFERENCE,
+    .data_name = data_name,
+    .locations = e->locations};
+  PSPLIT_TRY(build_stage(e, stage, &weights, &arena, &rope));
+  PSPLIT_TRY(psplit_i_directory_file(&e->directory, name, e->split->model, e->options->cancel,
+                                     e->diag, &file));
+  PSPLIT_TRY(psplit_i_file_rope(&file, &rope, e->diag));
+  PSPLIT_TRY(psplit_i_file_close(&file, rope.bytes, e->diag));
+  PSPLIT_TRY(write_data(e, &weights));
+out:
+  psplit_i_file_abandon(&file);
+  psplit_i_weights_reset(&weights);
+  psplit_i_rope_fini(&rope);
+  psplit_i_arena_fini(&arena);
+  return code;
+}
+
+static psplit_code write_manifest(emission *e) {
+  psplit_code code = PSPLIT_OK;
+  psplit_text text = {0};
+  psplit_i_file file = {0};
+  psplit_i_manifest_write(e->split, &text);
+  if (text.failed) PSPLIT_TRY(psplit_i_nomem(e->diag));
+  PSPLIT_TRY(psplit_i_directory_file(&e->directory, "pipeline.json", e->split->model,
+                                     e->options->cancel, e->diag, &file));
+  PSPLIT_TRY(psplit_i_file_bytes(&file, (const uint8_t *)text.bytes, text.n, e->diag));
+  PSPLIT_TRY(psplit_i_file_close(&file, text.n, e->diag));
+out:
+  psplit_i_file_abandon(&file);
+  psplit_i_text_fini(&text);
+  return code;
+}
+
+psplit_code psplit_emit(const psplit_model *model, const psplit_plan *plan, const char *directory,
+                        const psplit_emit_options *options, psplit_diag *diag) {
+  psplit_code code;
+  const psplit_emit_options defaults = {0};
+  psplit_i_split split = {0};
+  emission e = {.split = &split,
+                .options = options ? options : &defaults,
+                .directory = {.fd = -1},
+                .diag = diag};
+  PSPLIT_TRY(psplit_i_split_init(&split, model, plan, e.options, diag));
+  const bool inside = e.options->weights == PSPLIT_WEIGHTS_REFERENCE;
+  if (inside) {
+    PSPLIT_TRY(
+      psplit_i_reference_locations(model, directory, &split.arena, diag, &e.locations));
+    PSPLIT_TRY(
+      psplit_i_directory_begin_inside(&e.directory, directory, e.options->replace, diag));
+  } else {
+    PSPLIT_TRY(
+      psplit_i_directory_begin(&e.directory, model, directory, e.options->replace, diag));
+  }
+  for (uint32_t s = 0; s < plan->n_stages; s++) {
+    psplit_i_say(e.options->sink, PSPLIT_PROGRESS, "writing stage %" PRIu32 " of %" PRIu32, s + 1,
+                 plan->n_stages);
+    PSPLIT_TRY(write_stage(&e, s));
+  }
+  PSPLIT_TRY(write_manifest(&e));
+  PSPLIT_TRY(psplit_i_model_unchanged(model, diag));
+  PSPLIT_TRY(inside ? psplit_i_directory_commit_inside(&e.directory, model, diag)
+                    : psplit_i_directory_commit(&e.directory, diag));
+out:
+  psplit_i_directory_end(&e.directory);
+  psplit_i_split_fini(&split);
+  return code;
+}
+
+psplit_code psplit_manifest(const psplit_model *model, const psplit_plan *plan,
+                            const psplit_emit_options *options, psplit_diag *diag,
+                            char **out_text) {
+  psplit_code code;
+  psplit_i_split split = {0};
+  psplit_text text = {0};
+  PSPLIT_TRY(psplit_i_split_init(&split, model, plan, options, diag));
+  psplit_i_manifest_write(&split, &text);
+  if (text.failed) {
+    psplit_i_text_fini(&text);
+    PSPLIT_TRY(psplit_i_nomem(diag));
+  }
+  *out_text = text.bytes;
+out:
+  psplit_i_split_fini(&split);
+  return code;
+}

@@ -1,0 +1,250 @@
+/* emit: a model and its plan to a directory of stage models.
+ *
+ * A stage file is put together from the bytes of the original file, never from unpacked messages:
+ *   stages.c       what belongs to each stage, and whether the plan fits the model
+ *   boundary.c     types, names and nodes of what crosses between stages
+ *   weights.c      where a tensor's data goes: inline, into stageI.onnx.data, or left where it is
+ *   rewrite.c      a message with tensors that move; everything else byte for byte
+ *   stage_model.c  a stage's ModelProto as a rope: byte ranges of memory and of files, in order
+ *   file.c         a rope to a file, weights from file to file
+ *   directory.c    a directory that appears complete or not at all
+ *   reference.c    stages among the model's files, pointing into them
+ *   manifest.c     pipeline.json
+ * Decides nothing about where to cut: a plan that leaves a value missing is refused. */
+#ifndef PSPLIT_EMIT_EMIT_H
+#define PSPLIT_EMIT_EMIT_H
+
+#include <psplit/emit.h>
+
+#include "model.h"
+
+/* --- ropes: bytes to be written, in order --- */
+
+typedef struct psplit_i_piece {
+  const uint8_t *memory; /* NULL: a range of model->files[file] */
+  uint32_t file;
+  uint64_t offset, bytes;
+} psplit_i_piece;
+
+/* After a failed allocation every call is a no-op and `failed` stays true. */
+typedef struct psplit_i_rope {
+  PSPLIT_VEC(psplit_i_piece) pieces;
+  uint64_t bytes;
+  bool failed;
+} psplit_i_rope;
+
+void psplit_i_rope_fini(psplit_i_rope *rope);
+/* Bytes that outlive the rope. */
+void psplit_i_rope_view(psplit_i_rope *rope, const void *bytes, size_t n);
+/* Bytes that do not: copied to `arena`. */
+void psplit_i_rope_copy(psplit_i_rope *rope, psplit_arena *arena, const void *bytes, size_t n);
+void psplit_i_rope_range(psplit_i_rope *rope, uint32_t file, uint64_t offset, uint64_t n);
+/* A length-delimited field with `inner` as its content. */
+void psplit_i_rope_message(psplit_i_rope *rope, psplit_arena *arena, uint32_t field,
+                           const psplit_i_rope *inner);
+
+/* --- stages --- */
+
+/* Type of a tensor that crosses, as far as it is known for sure. */
+typedef struct psplit_i_boundary_type {
+  int32_t elem; /* TensorProto.DataType */
+  int32_t rank; /* -1: not known */
+  const psplit_declared_dim *dims;
+  bool declared_wrong; /* what the model declares contradicts it */
+} psplit_i_boundary_type;
+
+/* A graph input or output of a stage's file. */
+typedef struct psplit_i_port {
+  uint32_t value;                 /* in the model's graph */
+  const char *name;               /* in the file */
+  uint32_t transfer, n_transfers; /* the transfers [transfer, transfer + n_transfers) use it */
+  bool model;                     /* it is the model's own too ... */
+  uint32_t position;              /* ... at this position among the graph's inputs or outputs */
+} psplit_i_port;
+
+typedef struct psplit_i_stage {
+  const uint32_t *nodes; /* in topological order, copies included */
+  uint32_t n_nodes, n_copies;
+  const psplit_i_port *inputs; /* the model's, in its order, then received ones by tag */
+  uint32_t n_inputs;
+  const psplit_i_port *outputs; /* the model's, in its order, then sent ones by tag */
+  uint32_t n_outputs;
+} psplit_i_stage;
+
+typedef struct psplit_i_split {
+  const psplit_model *model;
+  const psplit_graph *graph;
+  const psplit_plan *plan;
+  psplit_boundary boundary;
+  psplit_arena arena;
+  psplit_i_stage *stages;              /* [plan->n_stages] */
+  psplit_i_boundary_type *types;       /* [plan->n_transfers] */
+  const char **send_names, **recv_names; /* [plan->n_transfers]; sendrecv only */
+} psplit_i_split;
+
+/* Works out every stage and checks the plan completely: whatever a stage reads is made there,
+ * received or given, and nothing is sent for nothing. `options` may be NULL.
+ * Errors: INVALID (the plan is of another model), INTERNAL (the plan is wrong; names the node and
+ * the value), UNSUPPORTED (a value that cannot be sent), NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_split_init(psplit_i_split *split, const psplit_model *model,
+                                                const psplit_plan *plan,
+                                                const psplit_emit_options *options,
+                                                psplit_diag *diag);
+void psplit_i_split_fini(psplit_i_split *split);
+
+/* --- boundary --- */
+
+/* Fills split->types, and split->send_names and recv_names in sendrecv mode: `x.send2` is x on its
+ * way to stage 2, `x.recv0` is x from stage 0; a suffix keeps them apart from every name in the
+ * model. Errors: UNSUPPORTED (not a tensor, or of unknown type), NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_boundary_init(psplit_i_split *split, psplit_diag *diag);
+
+/* Appends fields of a GraphProto to `out`: a Send or Recv node, and a ValueInfoProto. */
+void psplit_i_boundary_node(const psplit_i_split *split, uint32_t transfer, bool send,
+                            psplit_arena *arena, psplit_i_rope *out);
+void psplit_i_boundary_value(const psplit_i_split *split, const psplit_i_port *port,
+                             uint32_t field, psplit_arena *arena, psplit_i_rope *out);
+
+/* Appends fields of a ModelProto: the opset import and the functions that stand for the nodes.
+ * Errors: UNSUPPORTED where the model uses the domain `psplit` for something else, NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_boundary_functions(const psplit_i_split *split, bool sends,
+                                                        bool receives, psplit_arena *arena,
+                                                        psplit_diag *diag, psplit_i_rope *out);
+
+/* --- weights --- */
+
+typedef struct psplit_i_data_range {
+  uint32_t file;
+  uint64_t offset, bytes;
+  uint64_t out_offset;
+} psplit_i_data_range;
+
+/* Where the tensors of one stage go. */
+typedef struct psplit_i_weights {
+  const psplit_model *model;
+  psplit_weights mode;
+  bool move_inline;      /* large inline initializers go to the data file as well ... */
+  bool move_attributes;  /* ... and so does large inline data inside nodes */
+  bool in_node;          /* what is placed belongs to a node */
+  const char *data_name; /* of the stage's data file */
+  const char *const *locations; /* REFERENCE: of model->files, seen from the stage */
+  PSPLIT_VEC(psplit_i_data_range) ranges; /* of the data file, ascending */
+  uint32_t *table;       /* open addressing over ranges: index + 1 */
+  uint32_t n_table;
+  uint64_t data_bytes;   /* length of the data file */
+} psplit_i_weights;
+
+/* Forgets what was placed; nothing is left to free. */
+void psplit_i_weights_reset(psplit_i_weights *weights);
+
+/* Where a tensor's data goes. */
+typedef struct psplit_i_place {
+  bool external;
+  const char *location;
+  uint64_t offset;
+} psplit_i_place;
+
+/* Places `payload`, which was external or inline. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_weights_place(psplit_i_weights *weights,
+                                                   const psplit_i_payload *payload,
+                                                   bool was_external, psplit_diag *diag,
+                                                   psplit_i_place *out);
+
+/* Whether some tensor of the message would change under `weights`. */
+bool psplit_i_weights_change_tensor(const psplit_i_weights *weights,
+                                    const Onnx__TensorProto *tensor);
+bool psplit_i_weights_change_sparse(const psplit_i_weights *weights,
+                                    const Onnx__SparseTensorProto *sparse);
+bool psplit_i_weights_change_node(const psplit_i_weights *weights, const Onnx__NodeProto *node);
+
+/* Appends one field (tag, length, content; in skeleton form) that holds a message of type
+ * `descriptor`, with the tensors inside placed anew. Errors: MALFORMED, UNSUPPORTED, NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_rewrite_field(psplit_i_weights *weights,
+                                                   const ProtobufCMessageDescriptor *descriptor,
+                                                   const uint8_t *bytes, size_t n,
+                                                   psplit_arena *arena, psplit_diag *diag,
+                                                   psplit_i_rope *out);
+
+/* --- stage models and files --- */
+
+/* The ModelProto of stage `stage`; tensors go where `weights` says. `arena` holds what the rope
+ * does not find in the model. Errors: those of the parts, NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_stage_model(const psplit_i_split *split, uint32_t stage,
+                                                 psplit_i_weights *weights, psplit_arena *arena,
+                                                 psplit_diag *diag, psplit_i_rope *out);
+
+/* Writes to a new file; `fd` is closed by psplit_i_file_close. */
+typedef struct psplit_i_file {
+  int fd;
+  const char *name;
+  uint8_t *buffer;
+  size_t n_buffered;
+  uint64_t written; /* buffered bytes included */
+  bool no_copy_range, no_sendfile;
+  const volatile int *cancel;
+  const psplit_model *model;
+} psplit_i_file;
+
+PSPLIT_MUST_USE psplit_code psplit_i_file_bytes(psplit_i_file *file, const uint8_t *bytes,
+                                                size_t n, psplit_diag *diag);
+PSPLIT_MUST_USE psplit_code psplit_i_file_range(psplit_i_file *file, uint32_t source,
+                                                uint64_t offset, uint64_t n, psplit_diag *diag);
+/* Zeros up to file offset `offset`, as a hole where the file system has them. */
+PSPLIT_MUST_USE psplit_code psplit_i_file_skip(psplit_i_file *file, uint64_t offset,
+                                               psplit_diag *diag);
+PSPLIT_MUST_USE psplit_code psplit_i_file_rope(psplit_i_file *file, const psplit_i_rope *rope,
+                                               psplit_diag *diag);
+/* Flushes, closes and compares the length with `expected`. */
+PSPLIT_MUST_USE psplit_code psplit_i_file_close(psplit_i_file *file, uint64_t expected,
+                                                psplit_diag *diag);
+/* Closes after a failure; a closed or zeroed file is fine. */
+void psplit_i_file_abandon(psplit_i_file *file);
+
+/* Locations of model->files as external data of a model in `directory`. Errors: UNSUPPORTED (one is
+ * not below it), NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_reference_locations(const psplit_model *model,
+                                                         const char *directory,
+                                                         psplit_arena *arena, psplit_diag *diag,
+                                                         const char *const **out);
+
+/* --- the directory --- */
+
+typedef struct psplit_i_directory {
+  char *target; /* path without trailing slashes */
+  char *parent; /* directory that holds it */
+  char *temp;   /* NULL until made */
+  int fd;       /* of temp; holds its lock */
+  bool replace;
+} psplit_i_directory;
+
+/* Makes a hidden directory beside `path`, locked as long as it is written, and removes those that
+ * killed runs for the same path left behind. Errors: IO, USAGE (no such name), NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_directory_begin(psplit_i_directory *directory,
+                                                     const psplit_model *model, const char *path,
+                                                     bool replace, psplit_diag *diag);
+/* Starts a new file in it. */
+PSPLIT_MUST_USE psplit_code psplit_i_directory_file(psplit_i_directory *directory,
+                                                    const char *name, const psplit_model *model,
+                                                    const volatile int *cancel, psplit_diag *diag,
+                                                    psplit_i_file *out);
+/* Puts it in its place. */
+PSPLIT_MUST_USE psplit_code psplit_i_directory_commit(psplit_i_directory *directory,
+                                                      psplit_diag *diag);
+/* The same inside the existing directory `path`, for files that are to stand among others. */
+PSPLIT_MUST_USE psplit_code psplit_i_directory_begin_inside(psplit_i_directory *directory,
+                                                            const char *path, bool replace,
+                                                            psplit_diag *diag);
+/* Moves the files to their places, pipeline.json last. With `replace` those of an earlier split go,
+ * and never an input of this one. Errors: IO (a file exists; nothing has changed then), NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_directory_commit_inside(psplit_i_directory *directory,
+                                                             const psplit_model *model,
+                                                             psplit_diag *diag);
+/* Removes what was not committed, and frees. */
+void psplit_i_directory_end(psplit_i_directory *directory);
+
+/* --- manifest --- */
+
+/* pipeline.json as text. Check out->failed. */
+void psplit_i_manifest_write(const psplit_i_split *split, psplit_text *out);
+
+#endif

@@ -1,0 +1,160 @@
+/* Writing a file: small pieces through a buffer, weights from file to file inside the kernel where
+ * it can do that. Peak memory is the buffer. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <sys/sendfile.h>
+#endif
+
+#include "emit.h"
+
+enum {
+  BUFFER_BYTES = 256 << 10,
+  BUFFERED_RANGE_BYTES = 32 << 10,   /* ranges below this are read into the buffer */
+  STEP_BYTES = 64 << 20              /* of one system call, so that `cancel` is heard */
+};
+
+static psplit_code cannot_write(const psplit_i_file *file, int reason, psplit_diag *diag) {
+  return psplit_i_fail(diag, PSPLIT_IO, "cannot write %s: %s", file->name, strerror(reason));
+}
+
+static psplit_code check_cancel(const psplit_i_file *file, psplit_diag *diag) {
+  if (!file->cancel || !*file->cancel) return PSPLIT_OK;
+  return psplit_i_fail(diag, PSPLIT_IO, "interrupted");
+}
+
+static psplit_code write_all(psplit_i_file *file, const uint8_t *bytes, size_t n,
+                             psplit_diag *diag) {
+  while (n) {
+    const ssize_t done = write(file->fd, bytes, n < STEP_BYTES ? n : STEP_BYTES);
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) return cannot_write(file, errno, diag);
+    bytes += done;
+    n -= (size_t)done;
+  }
+  return check_cancel(file, diag);
+}
+
+static psplit_code flush(psplit_i_file *file, psplit_diag *diag) {
+  const size_t n = file->n_buffered;
+  file->n_buffered = 0;
+  return n ? write_all(file, file->buffer, n, diag) : PSPLIT_OK;
+}
+
+psplit_code psplit_i_file_bytes(psplit_i_file *file, const uint8_t *bytes, size_t n,
+                                psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  file->written += n;
+  if (n > BUFFER_BYTES - file->n_buffered) PSPLIT_TRY(flush(file, diag));
+  if (n > BUFFER_BYTES) return write_all(file, bytes, n, diag);
+  if (n) memcpy(file->buffer + file->n_buffered, bytes, n);
+  file->n_buffered += n;
+out:
+  return code;
+}
+
+/* One step inside the kernel: bytes copied, 0 where it cannot be done this way, -1 with errno. */
+static ssize_t copy_in_kernel(psplit_i_file *file, int source, uint64_t offset, size_t n) {
+#ifdef __linux__
+  if (!file->no_copy_range) {
+    off_t at = (off_t)offset;
+    const ssize_t done = copy_file_range(source, &at, file->fd, NULL, n, 0);
+    if (done > 0) return done;
+    if (done < 0 && (errno == EINTR || errno == ENOSPC || errno == EFBIG || errno == EDQUOT))
+      return -1;
+    file->no_copy_range = true;
+  }
+  if (!file->no_sendfile) {
+    off_t at = (off_t)offset;
+    const ssize_t done = sendfile(file->fd, source, &at, n);
+    if (done > 0) return done;
+    if (done < 0 && (errno == EINTR || errno == ENOSPC || errno == EFBIG || errno == EDQUOT))
+      return -1;
+    file->no_sendfile = true;
+  }
+#endif
+  return 0;
+}
+
+psplit_code psplit_i_file_range(psplit_i_file *file, uint32_t source, uint64_t offset, uint64_t n,
+                                psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  if (n > BUFFER_BYTES - file->n_buffered || n > BUFFERED_RANGE_BYTES)
+    PSPLIT_TRY(flush(file, diag));
+  file->written += n;
+  if (n <= BUFFERED_RANGE_BYTES) {
+    PSPLIT_TRY(psplit_i_model_read(file->model, source, offset, file->buffer + file->n_buffered,
+                                   (size_t)n, diag));
+    file->n_buffered += (size_t)n;
+    return PSPLIT_OK;
+  }
+  while (n) {
+    PSPLIT_TRY(check_cancel(file, diag));
+    const size_t step = n < STEP_BYTES ? (size_t)n : STEP_BYTES;
+    ssize_t done = copy_in_kernel(file, file->model->files.items[source].fd, offset, step);
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) return cannot_write(file, errno, diag);
+    if (done == 0) {
+      const size_t part = step < BUFFER_BYTES ? step : BUFFER_BYTES;
+      PSPLIT_TRY(psplit_i_model_read(file->model, source, offset, file->buffer, part, diag));
+      PSPLIT_TRY(write_all(file, file->buffer, part, diag));
+      done = (ssize_t)part;
+    }
+    offset += (uint64_t)done;
+    n -= (uint64_t)done;
+  }
+out:
+  return code;
+}
+
+psplit_code psplit_i_file_skip(psplit_i_file *file, uint64_t offset, psplit_diag *diag) {
+  psplit_code code;
+  PSPLIT_TRY(flush(file, diag));
+  if (lseek(file->fd, (off_t)offset, SEEK_SET) < 0) return cannot_write(file, errno, diag);
+  file->written = offset;
+out:
+  return code;
+}
+
+psplit_code psplit_i_file_rope(psplit_i_file *file, const psplit_i_rope *rope, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  for (size_t i = 0; i < rope->pieces.n; i++) {
+    const psplit_i_piece *piece = &rope->pieces.items[i];
+    if (piece->memory)
+      PSPLIT_TRY(psplit_i_file_bytes(file, piece->memory, (size_t)piece->bytes, diag));
+    else
+      PSPLIT_TRY(psplit_i_file_range(file, piece->file, piece->offset, piece->bytes, diag));
+  }
+out:
+  return code;
+}
+
+psplit_code psplit_i_file_close(psplit_i_file *file, uint64_t expected, psplit_diag *diag) {
+  psplit_code code;
+  PSPLIT_TRY(flush(file, diag));
+  struct stat status;
+  if (fstat(file->fd, &status) != 0) return cannot_write(file, errno, diag);
+  if (file->written != expected || (uint64_t)status.st_size != expected)
+    return psplit_i_fail(diag, PSPLIT_INTERNAL,
+                         "%s has %" PRIu64 " bytes, %" PRIu64 " written, where %" PRIu64
+                         " were computed",
+                         file->name, (uint64_t)status.st_size, file->written, expected);
+  const int fd = file->fd;
+  file->fd = -1;
+  if (close(fd) != 0) return cannot_write(file, errno, diag); /* network file systems report here */
+out:
+  psplit_i_file_abandon(file);
+  return code;
+}
+
+void psplit_i_file_abandon(psplit_i_file *file) {
+  if (!file->buffer) return;
+  if (file->fd >= 0) close(file->fd);
+  free(file->buffer);
+  *file = (psplit_i_file){.fd = -1};
+}

@@ -1,0 +1,325 @@
+/* pipeline.json: docs/manifest.md says what each key means, docs/manifest.schema.json its form. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "emit.h"
+
+static void key_string(psplit_json *json, const char *key, const char *value) {
+  psplit_i_json_key(json, key);
+  psplit_i_json_string(json, value ? value : "");
+}
+
+static void key_uint(psplit_json *json, const char *key, uint64_t value) {
+  psplit_i_json_key(json, key);
+  psplit_i_json_uint(json, value);
+}
+
+static void key_int(psplit_json *json, const char *key, int64_t value) {
+  psplit_i_json_key(json, key);
+  psplit_i_json_int(json, value);
+}
+
+/* --- types --- */
+
+/* "float32", "sequence(map(int64, float32))"; false where it is not known. Depth: the scan's. */
+static bool print_type(const Onnx__TypeProto *type, psplit_text *out) {
+  switch (psplit_i_type_kind(type)) {
+    case PSPLIT_TYPE_TENSOR:
+    case PSPLIT_TYPE_SPARSE_TENSOR: {
+      const char *name = psplit_i_dtype_name(psplit_i_type_elem(type));
+      if (!name) return false;
+      const bool sparse = psplit_i_type_kind(type) == PSPLIT_TYPE_SPARSE_TENSOR;
+      psplit_i_text_addf(out, sparse ? "sparse_tensor(%s)" : "%s", name);
+      return true;
+    }
+    case PSPLIT_TYPE_SEQUENCE:
+    case PSPLIT_TYPE_OPTIONAL:
+      psplit_i_text_puts(
+        out, psplit_i_type_kind(type) == PSPLIT_TYPE_SEQUENCE ? "sequence(" : "optional(");
+      if (!print_type(psplit_i_type_inner(type), out)) return false;
+      psplit_i_text_puts(out, ")");
+      return true;
+    case PSPLIT_TYPE_MAP: {
+      const char *key = psplit_i_dtype_name(type->map_type->key_type);
+      if (!key) return false;
+      psplit_i_text_addf(out, "map(%s, ", key);
+      if (!print_type(type->map_type->value_type, out)) return false;
+      psplit_i_text_puts(out, ")");
+      return true;
+    }
+    case PSPLIT_TYPE_OPAQUE: psplit_i_text_puts(out, "opaque"); return true;
+    default: return false;
+  }
+}
+
+static void write_dim(psplit_json *json, psplit_declared_dim dim) {
+  if (dim.value >= 0)
+    psplit_i_json_int(json, dim.value);
+  else if (dim.param)
+    psplit_i_json_string(json, dim.param);
+  else
+    psplit_i_json_null(json);
+}
+
+static void write_declared(psplit_json *json, const Onnx__TypeProto *type) {
+  psplit_text dtype = {0};
+  psplit_i_json_key(json, "dtype");
+  if (print_type(type, &dtype) && dtype.bytes)
+    psplit_i_json_string(json, dtype.bytes);
+  else
+    psplit_i_json_null(json);
+  if (dtype.failed) json->out->failed = true;
+  psplit_i_text_fini(&dtype);
+  psplit_i_json_key(json, "shape");
+  const int64_t rank = psplit_i_type_rank(type);
+  if (rank < 0) {
+    psplit_i_json_null(json);
+    return;
+  }
+  psplit_i_json_open(json, '[');
+  for (uint32_t a = 0; a < rank; a++) write_dim(json, psplit_i_type_dim(type, a));
+  psplit_i_json_close(json, ']');
+}
+
+static void write_type(psplit_json *json, const psplit_i_boundary_type *type) {
+  key_string(json, "dtype", psplit_i_dtype_name(type->elem));
+  psplit_i_json_key(json, "shape");
+  if (type->rank < 0) {
+    psplit_i_json_null(json);
+    return;
+  }
+  psplit_i_json_open(json, '[');
+  for (int32_t a = 0; a < type->rank; a++) write_dim(json, type->dims[a]);
+  psplit_i_json_close(json, ']');
+}
+
+/* --- the model's own inputs and outputs --- */
+
+static bool has_default(const psplit_value *value) {
+  return value->initializer != PSPLIT_NONE || value->sparse_initializer != PSPLIT_NONE;
+}
+
+/* Before IR 4 every initializer had to be listed as an input, and runtimes take it as constant. */
+static bool overridable(const psplit_i_split *split) {
+  return psplit_i_model_ir_version(split->model) >= 4;
+}
+
+static void write_values(psplit_json *json, const psplit_graph *graph, const char *key,
+                         const uint32_t *values, uint32_t n, Onnx__ValueInfoProto *const *protos,
+                         bool filter, bool with_default) {
+  psplit_i_json_key(json, key);
+  psplit_i_json_open(json, '[');
+  for (uint32_t i = 0; i < n; i++) {
+    const psplit_value *value = &graph->values[values[i]];
+    if (filter && has_default(value) != with_default) continue;
+    psplit_i_json_open(json, '{');
+    json->compact = true;
+    key_string(json, "name", value->name);
+    write_declared(json, protos[i]->type);
+    psplit_i_json_close(json, '}');
+    json->compact = false;
+  }
+  psplit_i_json_close(json, ']');
+}
+
+static bool any_optional(const psplit_graph *graph) {
+  for (uint32_t i = 0; i < graph->n_inputs; i++)
+    if (has_default(&graph->values[graph->inputs[i]])) return true;
+  return false;
+}
+
+/* --- stages --- */
+
+static void write_inputs(const psplit_i_split *split, psplit_json *json, const char *key,
+                         const psplit_i_stage *stage, bool optional) {
+  psplit_i_json_key(json, key);
+  psplit_i_json_open(json, '[');
+  for (uint32_t i = 0; i < stage->n_inputs; i++) {
+    const psplit_i_port *port = &stage->inputs[i];
+    const psplit_value *value = &split->graph->values[port->value];
+    if (has_default(value) != optional) continue;
+    psplit_i_json_open(json, '{');
+    json->compact = true;
+    key_string(json, "name", port->name);
+    key_string(json, "tensor", value->name);
+    if (port->model)
+      key_string(json, "from", "model");
+    else
+      key_uint(json, "from", split->plan->transfers[port->transfer].from);
+    psplit_i_json_close(json, '}');
+    json->compact = false;
+  }
+  psplit_i_json_close(json, ']');
+}
+
+static void write_outputs(const psplit_i_split *split, psplit_json *json,
+                          const psplit_i_stage *stage) {
+  psplit_i_json_key(json, "outputs");
+  psplit_i_json_open(json, '[');
+  for (uint32_t o = 0; o < stage->n_outputs; o++) {
+    const psplit_i_port *port = &stage->outputs[o];
+    psplit_i_json_open(json, '{');
+    json->compact = true;
+    key_string(json, "name", port->name);
+    key_string(json, "tensor", split->graph->values[port->value].name);
+    psplit_i_json_key(json, "to");
+    psplit_i_json_open(json, '[');
+    for (uint32_t t = 0; t < port->n_transfers; t++)
+      psplit_i_json_uint(json, split->plan->transfers[port->transfer + t].to);
+    if (port->model) psplit_i_json_string(json, "model");
+    psplit_i_json_close(json, ']');
+    psplit_i_json_close(json, '}');
+    json->compact = false;
+  }
+  psplit_i_json_close(json, ']');
+}
+
+static void write_stage(const psplit_i_split *split, uint32_t s, psplit_json *json) {
+  const psplit_plan_stage *plan = &split->plan->stages[s];
+  char file[32];
+  snprintf(file, sizeof file, "stage%" PRIu32 ".onnx", s);
+  psplit_i_json_open(json, '{');
+  key_uint(json, "index", s);
+  key_string(json, "file", file);
+  key_string(json, "device", plan->device);
+  key_uint(json, "nodes", plan->n_nodes);
+  key_uint(json, "duplicated_nodes", plan->n_duplicated);
+  key_uint(json, "supernodes", plan->n_supernodes);
+  key_uint(json, "weight_bytes", plan->weight_bytes);
+  key_uint(json, "peak_activation_bytes", plan->peak_activation_bytes);
+  key_int(json, "compute_ns", plan->compute_ns);
+  key_int(json, "recv_ns", plan->recv_ns);
+  key_int(json, "send_ns", plan->send_ns);
+  key_int(json, "load_ns", plan->load_ns);
+  write_inputs(split, json, "inputs", &split->stages[s], false);
+  if (overridable(split) && any_optional(split->graph))
+    write_inputs(split, json, "optional_inputs", &split->stages[s], true);
+  write_outputs(split, json, &split->stages[s]);
+  psplit_i_json_close(json, '}');
+}
+
+static void write_transfers(const psplit_i_split *split, psplit_json *json) {
+  psplit_i_json_key(json, "transfers");
+  psplit_i_json_open(json, '[');
+  for (uint32_t t = 0; t < split->plan->n_transfers; t++) {
+    const psplit_plan_transfer *transfer = &split->plan->transfers[t];
+    psplit_i_json_open(json, '{');
+    json->compact = true;
+    key_uint(json, "tag", t);
+    key_string(json, "tensor", split->graph->values[transfer->value].name);
+    key_uint(json, "from", transfer->from);
+    key_uint(json, "to", transfer->to);
+    write_type(json, &split->types[t]);
+    if (transfer->bytes_known) {
+      key_uint(json, "bytes", transfer->bytes);
+    } else {
+      psplit_i_json_key(json, "bytes");
+      psplit_i_json_null(json);
+    }
+    psplit_i_json_close(json, '}');
+    json->compact = false;
+  }
+  psplit_i_json_close(json, ']');
+}
+
+/* One entry for a node that stands in several stages, by node. The copies are few beside the nodes,
+ * and stages hold them in topological order, so a list by node is made by counting. */
+static void write_duplicates(const psplit_i_split *split, psplit_json *json) {
+  const psplit_plan *plan = split->plan;
+  psplit_arena scratch;
+  psplit_i_arena_init(&scratch, 0);
+  uint32_t *off = PSPLIT_NEW(&scratch, uint32_t, (size_t)plan->n_nodes + 2);
+  uint32_t *stages = PSPLIT_NEW(&scratch, uint32_t, plan->n_copies);
+  psplit_i_json_key(json, "duplicates");
+  psplit_i_json_open(json, '[');
+  if (!off || !stages) {
+    json->out->failed = true;
+    goto out;
+  }
+  for (uint32_t c = 0; c < plan->n_copies; c++) off[plan->copies[c].node + 2]++;
+  for (uint32_t n = 0; n < plan->n_nodes; n++) off[n + 2] += off[n + 1];
+  for (uint32_t c = 0; c < plan->n_copies; c++)
+    stages[off[plan->copies[c].node + 1]++] = plan->copies[c].stage;
+  for (uint32_t n = 0; n < plan->n_nodes; n++) {
+    if (off[n] == off[n + 1]) continue;
+    psplit_i_json_open(json, '{');
+    json->compact = true;
+    key_uint(json, "index", n);
+    key_string(json, "node", split->graph->nodes[n].name);
+    key_uint(json, "stage", plan->node_stage[n]);
+    psplit_i_json_key(json, "also");
+    psplit_i_json_open(json, '[');
+    for (uint32_t c = off[n]; c < off[n + 1]; c++) psplit_i_json_uint(json, stages[c]);
+    psplit_i_json_close(json, ']');
+    psplit_i_json_close(json, '}');
+    json->compact = false;
+  }
+out:
+  psplit_i_json_close(json, ']');
+  psplit_i_arena_fini(&scratch);
+}
+
+static void write_plan(const psplit_plan *plan, psplit_json *json) {
+  psplit_i_json_key(json, "plan");
+  psplit_i_json_open(json, '{');
+  key_string(json, "objective", plan->objective);
+  key_string(json, "solver", plan->solver);
+  key_string(json, "bound", plan->bound);
+  key_int(json, "bottleneck_ns", plan->bottleneck_ns);
+  key_int(json, "lower_bound_ns", plan->lower_bound_ns);
+  psplit_i_json_key(json, "gap_frac");
+  psplit_i_json_double(json, plan->gap_frac);
+  psplit_i_json_key(json, "proved_optimal");
+  psplit_i_json_bool(json, plan->proved_optimal);
+  key_string(json, "cost_source", plan->cost_source);
+  key_int(json, "total_compute_ns", plan->total_compute_ns);
+  key_uint(json, "supernodes", plan->n_supernodes);
+  key_uint(json, "unknown_nodes", plan->n_unknown_nodes);
+  key_uint(json, "dead_nodes", plan->n_dead_nodes);
+  if (plan->n_assumed) {
+    psplit_i_json_key(json, "assumed_dims");
+    psplit_i_json_open(json, '{');
+    for (uint32_t i = 0; i < plan->n_assumed; i++)
+      key_int(json, plan->assumed_names[i], plan->assumed_value);
+    psplit_i_json_close(json, '}');
+  }
+  psplit_i_json_close(json, '}');
+}
+
+static const char *base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+void psplit_i_manifest_write(const psplit_i_split *split, psplit_text *out) {
+  const psplit_graph *graph = split->graph;
+  psplit_json json;
+  psplit_i_json_init(&json, out);
+  psplit_i_json_open(&json, '{');
+  key_string(&json, "format", "onnx-pipeline-split");
+  key_uint(&json, "version", 1);
+  psplit_text producer = {0};
+  psplit_i_text_addf(&producer, "onnx-pipeline-split %s", psplit_version());
+  if (producer.failed) out->failed = true;
+  key_string(&json, "producer", producer.bytes);
+  psplit_i_text_fini(&producer);
+  key_string(&json, "model", base_name(psplit_i_model_path(split->model)));
+  key_string(&json, "boundary",
+             split->boundary == PSPLIT_BOUNDARY_IO ? "io" : "sendrecv");
+  write_values(&json, graph, "inputs", graph->inputs, graph->n_inputs, graph->proto->input, true,
+               false);
+  if (overridable(split) && any_optional(graph))
+    write_values(&json, graph, "optional_inputs", graph->inputs, graph->n_inputs,
+                 graph->proto->input, true, true);
+  write_values(&json, graph, "outputs", graph->outputs, graph->n_outputs, graph->proto->output,
+               false, false);
+  psplit_i_json_key(&json, "stages");
+  psplit_i_json_open(&json, '[');
+  for (uint32_t s = 0; s < split->plan->n_stages; s++) write_stage(split, s, &json);
+  psplit_i_json_close(&json, ']');
+  write_transfers(split, &json);
+  if (split->plan->n_copies) write_duplicates(split, &json);
+  write_plan(split->plan, &json);
+  psplit_i_json_close(&json, '}');
+}
