@@ -1,0 +1,244 @@
+// Is a split the model? node chain.mjs DIR --model MODEL [--name NAME]
+//
+// Runs MODEL whole, then its stages in DIR one after the other exactly by the tables of
+// pipeline.json, and compares every output bit for bit: dtype, dims, bytes. Also holds
+// pipeline.json against its JSON Schema, against itself and against the files. NAME is the entry
+// of ../models/models.json that says how large the inputs are; by default MODEL's base name.
+//
+// Optimisation is off and one thread computes, so that no bit may differ.
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { isDeepStrictEqual, parseArgs } from 'node:util';
+import Ajv from 'ajv/dist/2020.js';
+import * as ort from 'onnxruntime-node';
+import { makeFeeds } from './feeds.mjs';
+import { Tap } from './tap.mjs';
+import { readModel } from './wire.mjs';
+
+const schemaFile = new URL('../../docs/manifest.schema.json', import.meta.url);
+export const models =
+  JSON.parse(readFileSync(new URL('../models/models.json', import.meta.url))).models;
+
+const open = (file) => ort.InferenceSession.create(file, {
+  graphOptimizationLevel: 'disabled', executionMode: 'sequential',
+  intraOpNumThreads: 1, interOpNumThreads: 1, logSeverityLevel: 3,
+});
+
+async function withSession(file, use) {
+  const session = await open(file);
+  try {
+    return await use(session);
+  } finally {
+    await session.release();
+  }
+}
+
+function difference(a, b) {
+  if (!b) return 'the chain gives no such output';
+  if (a.type !== b.type) return `dtype ${b.type}, not ${a.type}`;
+  if (!isDeepStrictEqual([...a.dims], [...b.dims])) return `dims [${b.dims}], not [${a.dims}]`;
+  if (a.type === 'string') return isDeepStrictEqual(a.data, b.data) ? '' : 'strings differ';
+  const bytes = ({ data }) => Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+  if (bytes(a).equals(bytes(b))) return '';
+  const at = a.data.findIndex((value, i) => !Object.is(value, b.data[i]));
+  return `element ${at} is ${b.data[at]}, not ${a.data[at]}`;
+}
+
+// A comparison of constants would hold whatever the stages computed.
+const varied = ({ data }) => data.length < 2 || data.some((value) => value !== data[0]);
+
+export async function runChain(dir, manifest, feeds) {
+  const produced = manifest.stages.map(() => new Map());
+  const outputs = {};
+  for (const stage of manifest.stages) {
+    const fed = {};
+    for (const { name, tensor, from } of stage.inputs) {
+      fed[name] = from === 'model' ? feeds[tensor] : produced[from]?.get(tensor);
+      if (!fed[name]) throw new Error(`stage ${stage.index}: ${tensor} from ${from} is not there`);
+    }
+    const got = await withSession(join(dir, stage.file), (session) => session.run(fed));
+    for (const { name, tensor, to } of stage.outputs) {
+      if (!got[name]) throw new Error(`stage ${stage.index} gives no output ${name}`);
+      if (to.includes('model')) outputs[tensor] = got[name];
+      if (to.some((target) => target !== 'model')) produced[stage.index].set(tensor, got[name]);
+    }
+  }
+  return outputs;
+}
+
+const sorted = (list) => [...list].sort();
+const sameSet = (a, b) => isDeepStrictEqual(sorted(a), sorted(b));
+const setProblem = (what, found, wanted) =>
+  sameSet(found, wanted) ? [] : [`${what}: [${sorted(found)}], not [${sorted(wanted)}]`];
+
+// What pipeline.json says against itself.
+function tableProblems({ inputs, outputs, stages, transfers }) {
+  const problems = [];
+  const edge = (tensor, from, to) => JSON.stringify([tensor, from, to]);
+  const received = [];
+  const sent = [];
+  const given = [];
+  stages.forEach((stage, index) => {
+    if (stage.index !== index) problems.push(`stage ${index} has index ${stage.index}`);
+    for (const { tensor, from } of stage.inputs) {
+      if (from !== 'model') {
+        received.push(edge(tensor, from, index));
+        if (from >= index) problems.push(`stage ${index} receives ${tensor} from stage ${from}`);
+      } else if (!inputs.some(({ name }) => name === tensor)) {
+        problems.push(`stage ${index} takes ${tensor}, which is no input of the model`);
+      }
+    }
+    for (const { tensor, to } of stage.outputs) {
+      for (const target of to) {
+        if (target === 'model') given.push(tensor);
+        else sent.push(edge(tensor, index, target));
+      }
+    }
+  });
+  const listed = transfers.map(({ tensor, from, to }) => edge(tensor, from, to));
+  problems.push(...setProblem('sent by stages, against received', sent, received));
+  problems.push(...setProblem('transfers, against received', listed, received));
+  problems.push(...setProblem('given to the model, against its outputs', given,
+    outputs.map(({ name }) => name)));
+  for (const { tensor, from, to } of transfers) {
+    if (from >= to) problems.push(`transfer of ${tensor} goes from ${from} to ${to}`);
+  }
+  if (new Set(transfers.map(({ tag }) => tag)).size !== transfers.length) {
+    problems.push('tags repeat');
+  }
+  return problems;
+}
+
+// Nodes of the stages, boundary nodes aside, against the nodes of the model.
+function nodeProblems(dir, manifest, modelFile) {
+  const key = ({ bytes }) => bytes.toString('latin1');
+  const left = new Map();
+  const wanted = readModel(readFileSync(modelFile)).nodes;
+  for (const node of wanted) left.set(key(node), (left.get(key(node)) ?? 0) + 1);
+  const problems = [];
+  const used = new Set();
+  let once = 0;
+  for (const stage of manifest.stages) {
+    const nodes = readModel(readFileSync(join(dir, stage.file))).nodes
+      .filter(({ domain }) => domain !== 'psplit');
+    if (nodes.length !== stage.nodes) {
+      problems.push(`${stage.file} has ${nodes.length} nodes, its table says ${stage.nodes}`);
+    }
+    once += stage.nodes - stage.duplicated_nodes;
+    for (const node of nodes) {
+      if (!left.has(key(node))) {
+        problems.push(`${stage.file}: node ${node.name} (${node.op}) is none of the model's`);
+      }
+      used.add(key(node));
+    }
+  }
+  if (once !== wanted.length) {
+    problems.push(`nodes less duplicates add up to ${once}, the model has ${wanted.length}`);
+  }
+  for (const node of wanted) {
+    if (!used.has(key(node))) problems.push(`node ${node.name} (${node.op}) is in no stage`);
+  }
+  return problems;
+}
+
+// What the files declare, against the tables and the model's own declarations.
+async function fileProblems(dir, manifest, declared) {
+  const problems = [];
+  const listed = manifest.stages.map(({ file }) => file);
+  problems.push(...setProblem('stage files',
+    readdirSync(dir).filter((file) => file.endsWith('.onnx')), listed));
+  for (const stage of manifest.stages) {
+    await withSession(join(dir, stage.file), (session) => {
+      for (const way of ['input', 'output']) {
+        problems.push(...setProblem(`${stage.file} ${way}s`, session[`${way}Names`],
+          stage[`${way}s`].map(({ name }) => name)));
+        for (const { name, tensor, from, to } of stage[`${way}s`]) {
+          const before = declared[way].find((value) => value.name === tensor);
+          const now = session[`${way}Metadata`].find((value) => value.name === name);
+          if (!before || !now || !(from === 'model' || to?.includes('model'))) continue;
+          if (now.type !== before.type || !isDeepStrictEqual(now.shape, before.shape)) {
+            problems.push(`${stage.file}: ${way} ${name} is ${now.type}[${now.shape}], ` +
+              `the model has ${before.type}[${before.shape}]`);
+          }
+        }
+      }
+    });
+  }
+  return problems;
+}
+
+function schemaProblems(manifest) {
+  const validate = new Ajv({ allErrors: true, allowUnionTypes: true })
+    .compile(JSON.parse(readFileSync(schemaFile)));
+  if (validate(manifest)) return [];
+  return validate.errors.map((e) => `${e.instancePath || '/'} ${e.message} ${JSON.stringify(e.params)}`);
+}
+
+const message = (error) => String(error.message ?? error);
+
+export async function checkSplit(tap, dir, modelFile, name) {
+  let manifest;
+  try {
+    manifest = JSON.parse(readFileSync(join(dir, 'pipeline.json')));
+  } catch (error) {
+    tap.ok(false, 'pipeline.json is JSON', message(error));
+    return;
+  }
+  if (existsSync(schemaFile)) {
+    if (!tap.none(schemaProblems(manifest), 'pipeline.json fits its schema')) return;
+  } else {
+    tap.skip('pipeline.json fits its schema', 'there is no docs/manifest.schema.json');
+  }
+  tap.none(tableProblems(manifest), 'the tables of pipeline.json agree');
+  const attempt = async (what, find) => {
+    let problems;
+    try {
+      problems = await find();
+    } catch (error) {
+      problems = [message(error)];
+    }
+    tap.none(problems, what);
+  };
+  await attempt('the stages hold the nodes of the model', () => nodeProblems(dir, manifest, modelFile));
+
+  const runs = models[name]?.runs ?? [{}];
+  const whole = [];
+  const declared = await withSession(modelFile, async (session) => {
+    for (const run of runs) {
+      const feeds = makeFeeds(session.inputMetadata, run);
+      whole.push({ feeds, outputs: await session.run(feeds) });
+    }
+    return { input: [...session.inputMetadata], output: [...session.outputMetadata] };
+  });
+  await attempt('the stage files load and declare what the tables say',
+    () => fileProblems(dir, manifest, declared));
+
+  for (const [i, { feeds, outputs }] of whole.entries()) {
+    let staged = {};
+    let broken;
+    try {
+      staged = await runChain(dir, manifest, feeds);
+    } catch (error) {
+      broken = message(error);
+    }
+    for (const [output, tensor] of Object.entries(outputs)) {
+      const what = `run ${i}: ${output} is the same bits`;
+      const problem = broken ?? difference(tensor, staged[output]);
+      tap.ok(!problem && varied(tensor), what, problem || 'all its elements are equal, so this shows nothing');
+    }
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true, options: { model: { type: 'string' }, name: { type: 'string' } },
+  });
+  if (positionals.length !== 1 || !values.model) {
+    console.error('usage: node chain.mjs DIR --model MODEL [--name NAME]');
+    process.exit(2);
+  }
+  const tap = new Tap();
+  await checkSplit(tap, positionals[0], values.model, values.name ?? basename(values.model, '.onnx'));
+  tap.done();
+}
