@@ -21,7 +21,7 @@ def subtests(test):
         if plan:
             found.append(("skipped", "", plan[1]))
         elif result:
-            title = result[2].strip(" -")
+            title = re.sub(r"^\s*-\s+", "", result[2]).strip()
             if (result[3] or "").upper() == "SKIP":
                 found.append(("skipped", title, result[4]))
             else:

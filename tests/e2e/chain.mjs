@@ -22,7 +22,7 @@ export const models =
 
 const open = (file) => ort.InferenceSession.create(file, {
   graphOptimizationLevel: 'disabled', executionMode: 'sequential',
-  intraOpNumThreads: 1, interOpNumThreads: 1, logSeverityLevel: 3,
+  intraOpNumThreads: 1, interOpNumThreads: 1, logSeverityLevel: 4,
 });
 
 async function withSession(file, use) {

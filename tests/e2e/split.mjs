@@ -15,8 +15,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { Tap, skipAll } from './tap.mjs';
 
 const table = JSON.parse(readFileSync(new URL('../models/models.json', import.meta.url)));
-const [what, tool, name, k = '4', boundary = 'sendrecv'] = process.argv.slice(2);
+const [what, tool, name, wanted, boundary = 'sendrecv'] = process.argv.slice(2);
 const model = table.models[name];
+const k = wanted ?? String(Math.min(4, model.max_stages ?? 4));
 const cache = process.env.PSPLIT_MODEL_CACHE ||
   fileURLToPath(new URL('../../.cache/models', import.meta.url));
 const file = join(cache, `${name}.onnx`);
