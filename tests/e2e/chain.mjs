@@ -17,7 +17,7 @@ import { Tap } from './tap.mjs';
 import { readModel } from './wire.mjs';
 
 const schemaFile = new URL('../../docs/manifest.schema.json', import.meta.url);
-export const models =
+const models =
   JSON.parse(readFileSync(new URL('../models/models.json', import.meta.url))).models;
 
 const open = (file) => ort.InferenceSession.create(file, {
@@ -34,7 +34,8 @@ async function withSession(file, use) {
   }
 }
 
-function difference(a, b) {
+// What tells tensor b from tensor a; empty if nothing does, down to the bits of a NaN.
+export function difference(a, b) {
   if (!b) return 'the chain gives no such output';
   if (a.type !== b.type) return `dtype ${b.type}, not ${a.type}`;
   if (!isDeepStrictEqual([...a.dims], [...b.dims])) return `dims [${b.dims}], not [${a.dims}]`;
@@ -110,34 +111,49 @@ function tableProblems({ inputs, outputs, stages, transfers }) {
   return problems;
 }
 
-// Nodes of the stages, boundary nodes aside, against the nodes of the model.
-function nodeProblems(dir, manifest, modelFile) {
-  const key = ({ bytes }) => bytes.toString('latin1');
-  const left = new Map();
-  const wanted = readModel(readFileSync(modelFile)).nodes;
-  for (const node of wanted) left.set(key(node), (left.get(key(node)) ?? 0) + 1);
+// The stages, boundary nodes aside, against the model: the same nodes, weights, functions and all
+// that is said about the model as a whole.
+function contentProblems(dir, manifest, modelFile) {
+  const model = readModel(readFileSync(modelFile));
+  const known = new Set(model.nodes.map(({ key }) => key));
+  const weights = new Map(model.weights.map((weight) => [weight.name, weight]));
+  const functions = new Set(model.functions.map(({ key }) => key));
   const problems = [];
   const used = new Set();
   let once = 0;
-  for (const stage of manifest.stages) {
-    const nodes = readModel(readFileSync(join(dir, stage.file))).nodes
-      .filter(({ domain }) => domain !== 'psplit');
-    if (nodes.length !== stage.nodes) {
-      problems.push(`${stage.file} has ${nodes.length} nodes, its table says ${stage.nodes}`);
+  for (const { file, nodes: count, duplicated_nodes: duplicated } of manifest.stages) {
+    const stage = readModel(readFileSync(join(dir, file)));
+    const nodes = stage.nodes.filter(({ domain }) => domain !== 'psplit');
+    if (nodes.length !== count) {
+      problems.push(`${file} has ${nodes.length} nodes, its table says ${count}`);
     }
-    once += stage.nodes - stage.duplicated_nodes;
-    for (const node of nodes) {
-      if (!left.has(key(node))) {
-        problems.push(`${stage.file}: node ${node.name} (${node.op}) is none of the model's`);
+    once += count - duplicated;
+    for (const { key, name, op } of nodes) {
+      if (!known.has(key)) problems.push(`${file}: node ${name} (${op}) is none of the model's`);
+      used.add(key);
+    }
+    for (const weight of stage.weights) {
+      const before = weights.get(weight.name);
+      const same = before?.external || weight.external
+        ? before?.rest === weight.rest : before?.key === weight.key;
+      if (!same) problems.push(`${file}: weight ${weight.name} is not the model's`);
+    }
+    for (const { key, domain } of stage.functions) {
+      if (domain !== 'psplit' && !functions.has(key)) {
+        problems.push(`${file}: a function of ${domain} is not the model's`);
       }
-      used.add(key(node));
     }
+    for (const opset of model.opsets) {
+      if (!stage.opsets.includes(opset)) problems.push(`${file}: an opset import is missing`);
+    }
+    if (stage.rest !== model.rest) problems.push(`${file}: fields of the model differ`);
+    if (stage.graphRest !== model.graphRest) problems.push(`${file}: fields of the graph differ`);
   }
-  if (once !== wanted.length) {
-    problems.push(`nodes less duplicates add up to ${once}, the model has ${wanted.length}`);
+  if (once !== model.nodes.length) {
+    problems.push(`nodes less duplicates add up to ${once}, the model has ${model.nodes.length}`);
   }
-  for (const node of wanted) {
-    if (!used.has(key(node))) problems.push(`node ${node.name} (${node.op}) is in no stage`);
+  for (const { key, name, op } of model.nodes) {
+    if (!used.has(key)) problems.push(`node ${name} (${op}) is in no stage`);
   }
   return problems;
 }
@@ -177,7 +193,7 @@ function schemaProblems(manifest) {
 
 const message = (error) => String(error.message ?? error);
 
-export async function checkSplit(tap, dir, modelFile, name) {
+export async function checkSplit(tap, dir, modelFile, runs) {
   let manifest;
   try {
     manifest = JSON.parse(readFileSync(join(dir, 'pipeline.json')));
@@ -200,9 +216,9 @@ export async function checkSplit(tap, dir, modelFile, name) {
     }
     tap.none(problems, what);
   };
-  await attempt('the stages hold the nodes of the model', () => nodeProblems(dir, manifest, modelFile));
+  await attempt('the stages hold the nodes and weights of the model',
+    () => contentProblems(dir, manifest, modelFile));
 
-  const runs = models[name]?.runs ?? [{}];
   const whole = [];
   const declared = await withSession(modelFile, async (session) => {
     for (const run of runs) {
@@ -239,6 +255,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     process.exit(2);
   }
   const tap = new Tap();
-  await checkSplit(tap, positionals[0], values.model, values.name ?? basename(values.model, '.onnx'));
+  const name = values.name ?? basename(values.model, '.onnx');
+  await checkSplit(tap, positionals[0], values.model, models[name]?.runs ?? [{}]);
   tap.done();
 }

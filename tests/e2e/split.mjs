@@ -4,6 +4,7 @@
 //   node split.mjs threads TOOL NAME            --threads 1 and 8 write the same bytes
 //   node split.mjs checker TOOL NAME            onnx.checker takes every stage file
 //   node split.mjs mutants TOOL NAME            chain.mjs sees a split that was spoilt
+//   node split.mjs fixture TOOL NAME            as chain, for a small model of fixtures.mjs
 import { spawnSync } from 'node:child_process';
 import {
   cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync,
@@ -12,26 +13,43 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
+import { checkSplit, difference } from './chain.mjs';
+import { fixtures, writeFixture } from './fixtures.mjs';
 import { Tap, skipAll } from './tap.mjs';
 
-const table = JSON.parse(readFileSync(new URL('../models/models.json', import.meta.url)));
-const [what, tool, name, wanted, boundary = 'sendrecv'] = process.argv.slice(2);
-const model = table.models[name];
-const k = wanted ?? String(Math.min(4, model.max_stages ?? 4));
-const cache = process.env.PSPLIT_MODEL_CACHE ||
-  fileURLToPath(new URL('../../.cache/models', import.meta.url));
-const file = join(cache, `${name}.onnx`);
-if (!existsSync(file)) skipAll(`the model cache has no ${name}.onnx; tests/models/fetch.sh fills it`);
-
+const { models } = JSON.parse(readFileSync(new URL('../models/models.json', import.meta.url)));
+const [what, tool, name, k, boundary = 'sendrecv'] = process.argv.slice(2);
+const model = what === 'fixture' ? fixtures[name] : models[name];
+const most = model.max_stages ?? Infinity;
 const tap = new Tap();
 const tmp = mkdtempSync(join(tmpdir(), 'psplit-e2e-'));
 process.on('exit', () => rmSync(tmp, { recursive: true, force: true }));
 
+let file;
+if (what === 'fixture') {
+  file = join(tmp, `${name}.onnx`);
+  writeFixture(name, file);
+} else {
+  const cache = process.env.PSPLIT_MODEL_CACHE ||
+    fileURLToPath(new URL('../../.cache/models', import.meta.url));
+  file = join(cache, `${name}.onnx`);
+  if (!existsSync(file)) {
+    skipAll(`the model cache has no ${name}.onnx; tests/models/fetch.sh fills it`);
+  }
+}
+
 // Sizes are given for costing only: the runs use others, which a stage must take all the same.
-function split(dir, ...more) {
+function split(dir, stages, ...more) {
   const dims = Object.entries(model.dims ?? {}).flatMap(([dim, n]) => ['--dim', `${dim}=${n}`]);
-  return spawnSync(tool, [file, '-k', k, '-o', dir, '--boundary', boundary, ...dims, ...more],
+  return spawnSync(tool, [file, '-k', `${stages}`, '-o', dir, ...dims, ...more],
     { encoding: 'utf8', timeout: 240000 });
+}
+
+// A split in four, or in as many stages as the model allows; undefined if that fails.
+function someSplit(dir = join(tmp, 'split'), ...more) {
+  const stages = Math.min(4, most);
+  const result = split(dir, stages, ...more);
+  return tap.ok(result.status === 0, `${name} is split in ${stages}`, ended(result)) ? dir : undefined;
 }
 
 const ended = ({ status, signal, error, stderr }) =>
@@ -44,35 +62,39 @@ function differing(a, b) {
   return names.filter((each) => !readFileSync(join(a, each)).equals(readFileSync(join(b, each))));
 }
 
-async function chain() {
-  const dir = join(tmp, 'split');
-  const result = split(dir);
-  if (Number(k) > (model.max_stages ?? Infinity)) {
-    tap.ok(result.status === 7, `${name} has too few nodes for ${k} stages`, ended(result));
+async function chainOf(stages, kind) {
+  const dir = join(tmp, `${stages}-${kind}`);
+  const result = split(dir, stages, '--boundary', kind);
+  if (stages > most) {
+    tap.ok(result.status === 7, `${name} has too few nodes for ${stages} stages`, ended(result));
     tap.ok(/^error: .+/m.test(result.stderr) && !existsSync(dir), 'it says so and writes nothing');
     return;
   }
-  if (!tap.ok(result.status === 0, `${name} is split in ${k}`, ended(result))) return;
+  const title = `${name} is split in ${stages} with ${kind}`;
+  if (!tap.ok(result.status === 0, title, ended(result))) return;
   const manifest = JSON.parse(readFileSync(join(dir, 'pipeline.json')));
-  tap.ok(manifest.stages.length === Number(k) && manifest.boundary === boundary,
+  tap.ok(manifest.stages.length === stages && manifest.boundary === kind,
     'stages and boundary are those asked for');
-  const { checkSplit } = await import('./chain.mjs');
-  await checkSplit(tap, dir, file, name);
+  await checkSplit(tap, dir, file, model.runs);
+}
+
+const chain = () => chainOf(Number(k), boundary);
+
+async function fixture() {
+  for (const stages of [2, 3]) {
+    for (const kind of ['sendrecv', 'io']) await chainOf(stages, kind);
+  }
 }
 
 function threads() {
-  const dirs = ['1', '8'].map((n) => [n, join(tmp, n)]);
-  const results = dirs.map(([n, dir]) => split(dir, '--threads', n));
-  for (const result of results) {
-    if (!tap.ok(result.status === 0, `${name} is split in ${k}`, ended(result))) return;
-  }
-  tap.none(differing(dirs[0][1], dirs[1][1]), 'one thread and eight write the same bytes');
+  const one = someSplit(join(tmp, '1'), '--threads', '1');
+  const eight = one && someSplit(join(tmp, '8'), '--threads', '8');
+  if (eight) tap.none(differing(one, eight), 'one thread and eight write the same bytes');
 }
 
 function checker() {
-  const dir = join(tmp, 'split');
-  const result = split(dir);
-  if (!tap.ok(result.status === 0, `${name} is split in ${k}`, ended(result))) return;
+  const dir = someSplit();
+  if (!dir) return;
   const script = fileURLToPath(new URL('checker.py', import.meta.url));
   for (const stage of readdirSync(dir).filter((each) => each.endsWith('.onnx')).sort()) {
     // Debian's interpreter by its path: another python3 on PATH does not see Debian's onnx.
@@ -110,10 +132,8 @@ const mutations = {
 };
 
 async function mutants() {
-  const dir = join(tmp, 'split');
-  const result = split(dir);
-  if (!tap.ok(result.status === 0, `${name} is split in ${k}`, ended(result))) return;
-  const { checkSplit } = await import('./chain.mjs');
+  const dir = someSplit();
+  if (!dir) return;
   for (const [title, mutate] of Object.entries({ 'nothing spoilt': () => {}, ...mutations })) {
     const copy = join(tmp, 'copy');
     cpSync(dir, copy, { recursive: true });
@@ -121,11 +141,27 @@ async function mutants() {
     mutate(copy, manifest);
     writeFileSync(join(copy, 'pipeline.json'), JSON.stringify(manifest));
     const quiet = new Tap(() => {});
-    await checkSplit(quiet, copy, file, name);
+    await checkSplit(quiet, copy, file, model.runs);
     tap.ok((quiet.failed > 0) === title in mutations, `seen: ${title}`);
     rmSync(copy, { recursive: true });
   }
+  comparesBits();
 }
 
-await { chain, threads, checker, mutants }[what]();
+function comparesBits() {
+  const floats = (bits, dims = [2]) =>
+    ({ type: 'float32', dims, data: new Float32Array(Uint32Array.from(bits).buffer) });
+  const one = floats([0x3f800000, 0x7fc00000]);
+  tap.ok(!difference(one, floats([0x3f800000, 0x7fc00000])), 'equal bits are equal, NaN too');
+  for (const [title, other] of Object.entries({
+    'the last bit': floats([0x3f800001, 0x7fc00000]),
+    'the bits of a NaN': floats([0x3f800000, 0x7fc00001]),
+    dims: floats([0x3f800000, 0x7fc00000], [2, 1]),
+    dtype: { ...one, type: 'int32' },
+    'a missing output': undefined,
+  })) tap.ok(difference(one, other), `seen: ${title}`);
+  tap.ok(difference(floats([0, 0]), floats([0, 0x80000000])), 'seen: the sign of zero');
+}
+
+await { chain, fixture, threads, checker, mutants }[what]();
 tap.done();

@@ -30,22 +30,41 @@ export function* fields(buffer) {
   }
 }
 
+// One message as text, whatever order its fields stand in.
+function canonical(buffer) {
+  return [...fields(buffer)].sort(([a], [b]) => a - b)
+    .map(([field, value]) => `${field}:${typeof value === 'number' ? value : value.toString('latin1')}`)
+    .join('\n');
+}
+
 const all = (buffer, wanted) =>
   [...fields(buffer)].filter(([field]) => field === wanted).map(([, value]) => value);
 const text = (buffer, wanted) => all(buffer, wanted).map(String).at(-1) ?? '';
+const without = (buffer, known) =>
+  [...fields(buffer)].filter(([field]) => !known.includes(field))
+    .sort(([a], [b]) => a - b).map(([field, value]) => `${field}:${String(value)}`).join('\n');
 
-// Field numbers of onnx.proto: ModelProto.graph = 7; GraphProto.node = 1, initializer = 5;
-// NodeProto input = 1, output = 2, name = 3, op_type = 4, domain = 7.
+// What a stage must keep of its model. Field numbers of onnx.proto: ModelProto graph 7, opset_import
+// 8, functions 25; GraphProto node 1, initializer 5, input 11, output 12, value_info 13,
+// quantization_annotation 14, sparse_initializer 15; NodeProto name 3, op_type 4, domain 7;
+// TensorProto name 8, raw_data 9, external_data 13, data_location 14; FunctionProto domain 10.
 export function readModel(bytes) {
-  const graph = all(bytes, 7);
-  if (graph.length !== 1) throw new Error(`${graph.length} graphs in one model`);
+  const graphs = all(bytes, 7);
+  if (graphs.length !== 1) throw new Error(`${graphs.length} graphs in one model`);
+  const [graph] = graphs;
   return {
-    nodes: all(graph[0], 1).map((node) => ({
-      bytes: node,
-      name: text(node, 3),
-      op: text(node, 4),
-      domain: text(node, 7),
-      outputs: all(node, 2).map(String),
+    nodes: all(graph, 1).map((node) => ({
+      key: canonical(node), name: text(node, 3), op: text(node, 4), domain: text(node, 7),
     })),
+    weights: all(graph, 5).map((tensor) => ({
+      name: text(tensor, 8),
+      external: all(tensor, 14).at(-1) === 1,
+      key: canonical(tensor),
+      rest: without(tensor, [9, 13, 14]),
+    })),
+    opsets: all(bytes, 8).map(canonical),
+    functions: all(bytes, 25).map((body) => ({ key: canonical(body), domain: text(body, 10) })),
+    rest: without(bytes, [7, 8, 25]),
+    graphRest: without(graph, [1, 5, 11, 12, 13, 14, 15]),
   };
 }
