@@ -25,9 +25,9 @@ measure() {
 for name in resnet50 vit_b_16; do
   model=$cache/$name.onnx
   cat "$model" >/dev/null
-  printf '%-10s  cp      %s\n' "$name" "$(measure cp "$model" "$tmp/out")"
-  printf '%-10s  split   %s\n' "$name" "$(measure "$tool" "$model" -k 4 -o "$tmp/out" --dim batch=1 --quiet)"
-  printf '%-10s  python  %s\n' "$name" "$(measure /usr/bin/python3 -c \
+  echo "$name  cp      $(measure cp "$model" "$tmp/out")"
+  echo "$name  split   $(measure "$tool" "$model" -k 4 -o "$tmp/out" --dim batch=1 --quiet)"
+  echo "$name  python  $(measure /usr/bin/python3 -c \
     'import onnx, sys; onnx.save(onnx.load(sys.argv[1]), sys.argv[2])' "$model" "$tmp/out")"
 done
 

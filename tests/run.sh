@@ -32,8 +32,8 @@ sh samples/install.sh clang:clang gcc:gcc meson:meson ninja-build:ninja pkg-conf
 
 if ! cmp -s tests/e2e/package-lock.json tests/e2e/node_modules/.installed; then
   echo "==> installing npm packages in tests/e2e"
-  (cd tests/e2e && npm ci --silent --ignore-scripts && cp package-lock.json node_modules/.installed) ||
-    stop "npm ci"
+  (cd tests/e2e && npm ci --silent --ignore-scripts) || stop "npm ci"
+  cp tests/e2e/package-lock.json tests/e2e/node_modules/.installed
 fi
 
 echo "==> test models in $PSPLIT_MODEL_CACHE"

@@ -165,7 +165,8 @@ def bad_bytes(tap, tool, cwd):
 
     each("an empty file", MALFORMED, write(cwd, "empty.onnx", b""))
     each("text", MALFORMED, write(cwd, "text.onnx", b"These are not the bytes of a model.\n" * 40))
-    each("a picture", MALFORMED, write(cwd, "p.onnx", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(500)))
+    each("a picture", MALFORMED,
+         write(cwd, "png.onnx", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(500)))
     each("zeros", MALFORMED, write(cwd, "zeros.onnx", bytes(4096)))
     each("a model without a graph", MALFORMED, write(cwd, "nograph.onnx", number(1, 8)))
     each("a length of 2^63", MALFORMED, write(cwd, "long.onnx", b"\x3a" + varint(1 << 63)))
@@ -245,7 +246,8 @@ def bad_options(tap, tool, cwd):
     each("an unknown pass option", USAGE, "good.onnx", "-k", "2", "-o", "out",
          "--passes", "coarsen:no_such_option=1")
     each("an unknown boundary", USAGE, "good.onnx", "-k", "2", "-o", "out", "--boundary", "x")
-    each("a dimension without a value", USAGE, "good.onnx", "-k", "2", "-o", "out", "--dim", "batch")
+    each("a dimension without a value", USAGE, "good.onnx", "-k", "2", "-o", "out",
+         "--dim", "batch")
     each("a negative dimension", USAGE, "good.onnx", "-k", "2", "-o", "out", "--dim", "batch=-4")
 
 

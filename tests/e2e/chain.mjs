@@ -188,7 +188,8 @@ function schemaProblems(manifest) {
   const validate = new Ajv({ allErrors: true, allowUnionTypes: true })
     .compile(JSON.parse(readFileSync(schemaFile)));
   if (validate(manifest)) return [];
-  return validate.errors.map((e) => `${e.instancePath || '/'} ${e.message} ${JSON.stringify(e.params)}`);
+  return validate.errors.map(({ instancePath, message, params }) =>
+    `${instancePath || '/'} ${message} ${JSON.stringify(params)}`);
 }
 
 const message = (error) => String(error.message ?? error);
@@ -241,7 +242,8 @@ export async function checkSplit(tap, dir, modelFile, runs) {
     for (const [output, tensor] of Object.entries(outputs)) {
       const what = `run ${i}: ${output} is the same bits`;
       const problem = broken ?? difference(tensor, staged[output]);
-      tap.ok(!problem && varied(tensor), what, problem || 'all its elements are equal, so this shows nothing');
+      tap.ok(!problem && varied(tensor), what,
+        problem || 'all its elements are equal, so this shows nothing');
     }
   }
 }

@@ -43,7 +43,9 @@ export function makeFeeds(inputs, run) {
     const count = dims.reduce((a, b) => a * b, 1);
     const given = run.values?.[name];
     const data = given ? make[type](given.length, () => 0) : make[type](count, random(name));
-    given?.forEach((value, i) => { data[i] = typeof data[i] === 'bigint' ? BigInt(value) : value; });
+    given?.forEach((value, i) => {
+      data[i] = typeof data[i] === 'bigint' ? BigInt(value) : value;
+    });
     feeds[name] = new ort.Tensor(type, data, dims);
   }
   return feeds;

@@ -32,7 +32,8 @@ const attr = {
   graph: (name, graph) => all(block(1, name), block(6, graph), int(20, 5)),
 };
 
-const node = (op, inputs, outputs, attrs = [], { domain, name = `n_${outputs.join('_')}`, extra = [] } = {}) =>
+const node = (op, inputs, outputs, attrs = [],
+  { domain, name = `n_${outputs.join('_')}`, extra = [] } = {}) =>
   all(blocks(1, inputs), blocks(2, outputs), name ? block(3, name) : [], block(4, op),
     blocks(5, attrs), domain ? block(7, domain) : [], extra);
 
@@ -56,8 +57,9 @@ function weightData(name, n = 8) {
 const weight = (name) => tensor(name, [8, 8], FLOAT, weightData(name));
 const scalar = (name, type, array) => tensor(name, [], type, bytesOf(array));
 
-const graph = ({ nodes, inputs = [value('x')], outputs = [value('y')], weights = [], extra = [] }) =>
-  all(blocks(1, nodes), block(2, 'fixture'), blocks(5, weights), extra, blocks(11, inputs),
+const graph = ({
+  nodes, inputs = [value('x')], outputs = [value('y')], weights = [], extra = [],
+}) => all(blocks(1, nodes), block(2, 'fixture'), blocks(5, weights), extra, blocks(11, inputs),
     blocks(12, outputs));
 
 const opset = (domain, version) => all(domain ? block(1, domain) : [], int(2, version));
@@ -119,7 +121,8 @@ export const fixtures = {
       const { nodes, weights } = layers('x', 'h', 2);
       let last = 'h';
       for (let i = 0; i < 5; i++) {
-        nodes.push(node('MatMul', [last, 'h.w0'], [`p${i}`]), node('Add', [`p${i}`, 'h'], [`q${i}`]));
+        nodes.push(node('MatMul', [last, 'h.w0'], [`p${i}`]),
+          node('Add', [`p${i}`, 'h'], [`q${i}`]));
         last = `q${i}`;
       }
       nodes.push(node('Add', [last, 'x'], ['y']));
@@ -168,8 +171,8 @@ export const fixtures = {
         outputs: [value('go_on', BOOL, []), value('next')],
       });
       return model({
-        nodes: [...before.nodes, node('Loop', ['trips', '', 'h'], ['l'], [attr.graph('body', body)]),
-          ...after.nodes],
+        nodes: [...before.nodes,
+          node('Loop', ['trips', '', 'h'], ['l'], [attr.graph('body', body)]), ...after.nodes],
         weights: [...before.weights, ...after.weights, weight('captured'),
           scalar('trips', INT64, new BigInt64Array([3n]))],
       });
@@ -182,7 +185,10 @@ export const fixtures = {
       const before = layers('x', 'h', 3);
       const after = layers('s', 'y', 3);
       const body = graph({
-        nodes: [node('Add', ['sum', 'row'], ['sum_out']), node('Identity', ['sum_out'], ['row_out'])],
+        nodes: [
+          node('Add', ['sum', 'row'], ['sum_out']),
+          node('Identity', ['sum_out'], ['row_out']),
+        ],
         inputs: [value('sum', FLOAT, [8]), value('row', FLOAT, [8])],
         outputs: [value('sum_out', FLOAT, [8]), value('row_out', FLOAT, [8])],
       });
@@ -204,7 +210,8 @@ export const fixtures = {
       const called = (name, body) => all(block(1, name), blocks(4, ['X', 'W']), blocks(5, ['Y']),
         blocks(7, body), blocks(9, [opset('', 17), opset('local', 1)]), block(10, 'local'));
       const local = { domain: 'local' };
-      const layer = called('Layer', [node('MatMul', ['X', 'W'], ['M']), node('Tanh', ['M'], ['Y'])]);
+      const layer = called('Layer',
+        [node('MatMul', ['X', 'W'], ['M']), node('Tanh', ['M'], ['Y'])]);
       const twice = called('Twice', [node('Layer', ['X', 'W'], ['L'], [], local),
         node('Layer', ['L', 'W'], ['Y'], [], local)]);
       const names = ['a', 'b', 'c', 'd', 'e', 'y'];
@@ -230,8 +237,11 @@ export const fixtures = {
     why: 'inputs and outputs that are left out',
     runs: [{ shapes: { x: [3, 2, 8] } }],
     build() {
-      const wide = (name, dims) => tensor(name, dims, FLOAT,
-        bytesOf(Float32Array.from({ length: dims.reduce((a, b) => a * b) }, (_, i) => Math.sin(i))));
+      const wide = (name, dims) => {
+        const length = dims.reduce((a, b) => a * b);
+        return tensor(name, dims, FLOAT,
+          bytesOf(Float32Array.from({ length }, (_, i) => Math.sin(i))));
+      };
       return model({
         nodes: [
           node('Clip', ['x', '', 'most'], ['c']),
@@ -291,7 +301,8 @@ export const fixtures = {
       const nodes = [];
       let last = 'x';
       for (const [name, type] of Object.entries({
-        half: FLOAT16, back: FLOAT, text: STRING, number: DOUBLE, whole: INT64, byte: UINT8, bool: BOOL,
+        half: FLOAT16, back: FLOAT, text: STRING, number: DOUBLE, whole: INT64, byte: UINT8,
+        bool: BOOL,
       })) {
         if (name === 'whole') {
           nodes.push(node('Mul', [last, 'fifty'], ['large']));
@@ -356,7 +367,8 @@ export const fixtures = {
       const { nodes, weights } = layers('x', 'h', 3);
       const ms = { domain: 'com.microsoft' };
       return model({
-        nodes: [...nodes, node('Gelu', ['h'], ['g'], [], ms), node('FusedMatMul', ['g', 'h.w0'], ['f'], [], ms),
+        nodes: [...nodes, node('Gelu', ['h'], ['g'], [], ms),
+          node('FusedMatMul', ['g', 'h.w0'], ['f'], [], ms),
           node('Gelu', ['f'], ['e'], [], ms), node('MatMul', ['e', 'h.w1'], ['y'])],
         weights,
       }, { opsets: [opset('', 17), opset('com.microsoft', 1)] });
@@ -392,7 +404,8 @@ export const fixtures = {
     why: 'Constant nodes first, used everywhere; a weight used by all; an Identity of a weight',
     build() {
       const constant = (name) => node('Constant', [], [name],
-        [all(block(1, 'value'), block(5, tensor('', [8, 8], FLOAT, weightData(name))), int(20, 4))]);
+        [all(block(1, 'value'), block(5, tensor('', [8, 8], FLOAT, weightData(name))),
+          int(20, 4))]);
       const nodes = [constant('k0'), constant('k1'), node('Identity', ['w'], ['same'])];
       let last = 'x';
       for (let i = 0; i < 6; i++) {
@@ -429,7 +442,9 @@ export const fixtures = {
     why: 'an output that is an input, and one that is a weight',
     build() {
       const { nodes, weights } = layers('x', 'y', 6);
-      return model({ nodes, weights, outputs: [value('y'), value('x'), value('y.w3', FLOAT, [8, 8])] });
+      return model({
+        nodes, weights, outputs: [value('y'), value('x'), value('y.w3', FLOAT, [8, 8])],
+      });
     },
   },
 };

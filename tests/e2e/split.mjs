@@ -49,7 +49,8 @@ function split(dir, stages, ...more) {
 function someSplit(dir = join(tmp, 'split'), ...more) {
   const stages = Math.min(4, most);
   const result = split(dir, stages, ...more);
-  return tap.ok(result.status === 0, `${name} is split in ${stages}`, ended(result)) ? dir : undefined;
+  const good = tap.ok(result.status === 0, `${name} is split in ${stages}`, ended(result));
+  return good ? dir : undefined;
 }
 
 const ended = ({ status, signal, error, stderr }) =>

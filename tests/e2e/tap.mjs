@@ -17,7 +17,8 @@ export class Tap {
     this.#print(`${good ? 'ok' : 'not ok'} ${this.#count} - ${name.replaceAll('#', '\\#')}`);
     if (!good) {
       this.#failed += 1;
-      for (const line of String(why ?? '').trimEnd().split('\n').slice(0, 20)) this.#print(`# ${line}`);
+      const reasons = String(why ?? '').trimEnd().split('\n').slice(0, 20);
+      for (const line of reasons) this.#print(`# ${line}`);
     }
     return good;
   }

@@ -30,24 +30,23 @@ export function* fields(buffer) {
   }
 }
 
-// One message as text, whatever order its fields stand in.
-function canonical(buffer) {
-  return [...fields(buffer)].sort(([a], [b]) => a - b)
-    .map(([field, value]) => `${field}:${typeof value === 'number' ? value : value.toString('latin1')}`)
-    .join('\n');
-}
+// A message as text, whatever order its fields stand in; `known` fields are left out.
+const show = (value) => (Buffer.isBuffer(value) ? value.toString('latin1') : value);
+const canonical = (buffer, known = []) => [...fields(buffer)]
+  .filter(([field]) => !known.includes(field))
+  .sort(([a], [b]) => a - b)
+  .map(([field, value]) => `${field}:${show(value)}`)
+  .join('\n');
 
 const all = (buffer, wanted) =>
   [...fields(buffer)].filter(([field]) => field === wanted).map(([, value]) => value);
 const text = (buffer, wanted) => all(buffer, wanted).map(String).at(-1) ?? '';
-const without = (buffer, known) =>
-  [...fields(buffer)].filter(([field]) => !known.includes(field))
-    .sort(([a], [b]) => a - b).map(([field, value]) => `${field}:${String(value)}`).join('\n');
 
-// What a stage must keep of its model. Field numbers of onnx.proto: ModelProto graph 7, opset_import
-// 8, functions 25; GraphProto node 1, initializer 5, input 11, output 12, value_info 13,
-// quantization_annotation 14, sparse_initializer 15; NodeProto name 3, op_type 4, domain 7;
-// TensorProto name 8, raw_data 9, external_data 13, data_location 14; FunctionProto domain 10.
+// What a stage must keep of its model. Field numbers of onnx.proto: ModelProto graph 7,
+// opset_import 8, functions 25; GraphProto node 1, initializer 5, input 11, output 12,
+// value_info 13, quantization_annotation 14, sparse_initializer 15; NodeProto name 3, op_type 4,
+// domain 7; TensorProto name 8, raw_data 9, external_data 13, data_location 14; FunctionProto
+// domain 10.
 export function readModel(bytes) {
   const graphs = all(bytes, 7);
   if (graphs.length !== 1) throw new Error(`${graphs.length} graphs in one model`);
@@ -60,11 +59,11 @@ export function readModel(bytes) {
       name: text(tensor, 8),
       external: all(tensor, 14).at(-1) === 1,
       key: canonical(tensor),
-      rest: without(tensor, [9, 13, 14]),
+      rest: canonical(tensor, [9, 13, 14]),
     })),
-    opsets: all(bytes, 8).map(canonical),
+    opsets: all(bytes, 8).map((opset) => canonical(opset)),
     functions: all(bytes, 25).map((body) => ({ key: canonical(body), domain: text(body, 10) })),
-    rest: without(bytes, [7, 8, 25]),
-    graphRest: without(graph, [1, 5, 11, 12, 13, 14, 15]),
+    rest: canonical(bytes, [7, 8, 25]),
+    graphRest: canonical(graph, [1, 5, 11, 12, 13, 14, 15]),
   };
 }

@@ -30,8 +30,9 @@ for (const [id, { spec, integrity }] of Object.entries(table.packages)) {
   // Inside DIR, so that the rename below stays on one file system.
   const tmp = mkdtempSync(join(dir, '.fetch-'));
   try {
-    const tarball = execFileSync('npm', ['pack', '--silent', '--ignore-scripts', spec],
-      { cwd: tmp, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] }).trim().split('\n').pop();
+    const printed = execFileSync('npm', ['pack', '--silent', '--ignore-scripts', spec],
+      { cwd: tmp, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
+    const tarball = printed.trim().split('\n').pop();
     const bytes = readFileSync(join(tmp, tarball));
     const found = `sha512-${createHash('sha512').update(bytes).digest('base64')}`;
     if (found !== integrity) throw new Error(`${spec}: its tarball is ${found}, not ${integrity}`);
