@@ -233,6 +233,17 @@ export const fixtures = {
     },
   },
 
+  defaults: {
+    why: 'inputs with a default: initializers that are listed as inputs, since IR 4',
+    build() {
+      const { nodes, weights } = layers('x', 'y', 6);
+      return model({
+        nodes, weights,
+        inputs: [value('y.w4', FLOAT, [8, 8]), value('x'), value('y.w1', FLOAT, [8, 8])],
+      });
+    },
+  },
+
   optional: {
     why: 'inputs and outputs that are left out',
     runs: [{ shapes: { x: [3, 2, 8] } }],

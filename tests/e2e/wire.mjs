@@ -42,11 +42,13 @@ const all = (buffer, wanted) =>
   [...fields(buffer)].filter(([field]) => field === wanted).map(([, value]) => value);
 const text = (buffer, wanted) => all(buffer, wanted).map(String).at(-1) ?? '';
 
+const declaration = (value) => ({ name: text(value, 1), key: canonical(value, [1]) });
+
 // What a stage must keep of its model. Field numbers of onnx.proto: ModelProto graph 7,
 // opset_import 8, functions 25; GraphProto node 1, initializer 5, input 11, output 12,
 // value_info 13, quantization_annotation 14, sparse_initializer 15; NodeProto name 3, op_type 4,
 // domain 7; TensorProto name 8, raw_data 9, external_data 13, data_location 14; FunctionProto
-// domain 10.
+// domain 10; ValueInfoProto name 1.
 export function readModel(bytes) {
   const graphs = all(bytes, 7);
   if (graphs.length !== 1) throw new Error(`${graphs.length} graphs in one model`);
@@ -61,6 +63,8 @@ export function readModel(bytes) {
       key: canonical(tensor),
       rest: canonical(tensor, [9, 13, 14]),
     })),
+    inputs: all(graph, 11).map(declaration),
+    outputs: all(graph, 12).map(declaration),
     opsets: all(bytes, 8).map((opset) => canonical(opset)),
     functions: all(bytes, 25).map((body) => ({ key: canonical(body), domain: text(body, 10) })),
     rest: canonical(bytes, [7, 8, 25]),
