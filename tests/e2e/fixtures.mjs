@@ -1,0 +1,480 @@
+// Small models, one for each thing that real files hold and that breaks naive tools.
+//
+// Written field by field (numbers of onnx.proto), so that a model can also hold what no ONNX
+// library would write. `node fixtures.mjs NAME FILE` writes one, to look at it.
+import { writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+// --- a protobuf writer ---
+
+function varint(value) {
+  const out = [];
+  let n = BigInt(value);
+  for (; n > 127n; n >>= 7n) out.push(Number(n & 127n) | 128);
+  return Buffer.from([...out, Number(n)]);
+}
+const int = (field, value) => Buffer.concat([varint(field * 8), varint(value)]);
+const block = (field, data) => {
+  const bytes = Buffer.from(data);
+  return Buffer.concat([varint(field * 8 + 2), varint(bytes.length), bytes]);
+};
+const blocks = (field, list) => Buffer.concat(list.map((data) => block(field, data)));
+const all = (...parts) => Buffer.concat(parts.flat());
+
+// --- ONNX messages ---
+
+const FLOAT = 1, UINT8 = 2, INT8 = 3, INT64 = 7, STRING = 8, BOOL = 9, FLOAT16 = 10, DOUBLE = 11;
+
+const attr = {
+  int: (name, i) => all(block(1, name), int(3, i), int(20, 2)),
+  ints: (name, list) => all(block(1, name), list.map((i) => int(8, i)), int(20, 7)),
+  graph: (name, graph) => all(block(1, name), block(6, graph), int(20, 5)),
+};
+
+const node = (op, inputs, outputs, attrs = [],
+  { domain, name = `n_${outputs.join('_')}`, extra = [] } = {}) =>
+  all(blocks(1, inputs), blocks(2, outputs), name ? block(3, name) : [], block(4, op),
+    blocks(5, attrs), domain ? block(7, domain) : [], extra);
+
+const value = (name, type = FLOAT, dims = ['n', 8]) => all(block(1, name), block(2, block(1,
+  all(int(1, type), block(2, blocks(1, dims.map((dim) =>
+    (typeof dim === 'number' ? int(1, dim) : block(2, dim)))))))));
+
+const tensor = (name, dims, type, data) =>
+  all(dims.map((dim) => int(1, dim)), int(2, type), block(8, name), block(9, data));
+
+const bytesOf = (array) => Buffer.from(array.buffer, array.byteOffset, array.byteLength);
+
+// A fixed 8 x 8 matrix per name, with entries around 0.3.
+function weightData(name, n = 8) {
+  let state = [...name].reduce((sum, c) => (sum * 31 + c.charCodeAt(0)) | 0, 7);
+  return bytesOf(Float32Array.from({ length: n * n }, () => {
+    state = (Math.imul(state, 1103515245) + 12345) | 0;
+    return ((state >>> 8) / 2 ** 24 - 0.5);
+  }));
+}
+const weight = (name) => tensor(name, [8, 8], FLOAT, weightData(name));
+const scalar = (name, type, array) => tensor(name, [], type, bytesOf(array));
+
+const graph = ({
+  nodes, inputs = [value('x')], outputs = [value('y')], weights = [], extra = [],
+}) => all(blocks(1, nodes), block(2, 'fixture'), blocks(5, weights), extra, blocks(11, inputs),
+    blocks(12, outputs));
+
+const opset = (domain, version) => all(domain ? block(1, domain) : [], int(2, version));
+
+const model = (parts, { ir = 8, opsets = [opset('', 17)], functions = [], extra = [] } = {}) =>
+  all(int(1, ir), block(2, 'fixtures.mjs'), block(7, graph(parts)), blocks(8, opsets), extra,
+    blocks(25, functions));
+
+// from -> (MatMul, Tanh) * count -> to, with the weights that it takes.
+function layers(from, to, count, prefix = to, named = true) {
+  const nodes = [];
+  const weights = [];
+  let last = from;
+  for (let i = 0; i < count; i++) {
+    const w = `${prefix}.w${i}`;
+    const out = i === count - 1 ? to : `${prefix}.t${i}`;
+    weights.push(weight(w));
+    const options = named ? {} : { name: '' };
+    nodes.push(node('MatMul', [last, w], [`${prefix}.m${i}`], [], options));
+    nodes.push(node('Tanh', [`${prefix}.m${i}`], [out], [], options));
+    last = out;
+  }
+  return { nodes, weights };
+}
+
+const x = { shapes: { x: [3, 8] } };
+
+// --- the models: build() gives the bytes, files() what lies beside them ---
+
+export const fixtures = {
+  unsorted: {
+    why: 'nodes stand after their consumers',
+    build() {
+      const { nodes, weights } = layers('x', 'y', 6);
+      return model({ nodes: nodes.reverse(), weights });
+    },
+  },
+
+  unnamed: {
+    why: 'no node has a name',
+    build: () => model(layers('x', 'y', 6, 'y', false)),
+  },
+
+  names: {
+    why: 'names with spaces, braces, quotes, dots, slashes and letters beyond ASCII',
+    build: () => model(layers('x', 'y', 6, 'a b{c}/../"d"\\%s ü→')),
+  },
+
+  inner_outputs: {
+    why: 'outputs of the model are consumed inside it',
+    build: () => model({
+      ...layers('x', 'y', 6), outputs: [value('y.t0'), value('y'), value('y.t3')],
+    }),
+  },
+
+  fan_out: {
+    why: 'one tensor is wanted by every stage, and the input by the last one',
+    build() {
+      const { nodes, weights } = layers('x', 'h', 2);
+      let last = 'h';
+      for (let i = 0; i < 5; i++) {
+        nodes.push(node('MatMul', [last, 'h.w0'], [`p${i}`]),
+          node('Add', [`p${i}`, 'h'], [`q${i}`]));
+        last = `q${i}`;
+      }
+      nodes.push(node('Add', [last, 'x'], ['y']));
+      return model({ nodes, weights });
+    },
+  },
+
+  if_captures: {
+    why: 'bodies take outer values, outer weights and an input that nothing else uses',
+    runs: [1, 0].map((flag) => ({ shapes: { x: [3, 8], z: [3, 8] }, values: { flag: [flag] } })),
+    build() {
+      const before = layers('x', 'h', 3);
+      const after = layers('i', 'y', 3);
+      // Both branches use the same names inside.
+      const yes = graph({
+        nodes: [node('MatMul', ['h.t0', 'captured'], ['b']), node('Add', ['b', 'h'], ['o'])],
+        inputs: [], outputs: [value('o')],
+      });
+      const no = graph({
+        nodes: [node('Mul', ['z', 'h.t1'], ['b']), node('Tanh', ['b'], ['o'])],
+        inputs: [], outputs: [value('o')],
+      });
+      const branch = node('If', ['flag'], ['i'],
+        [attr.graph('then_branch', yes), attr.graph('else_branch', no)]);
+      return model({
+        nodes: [...before.nodes, branch, ...after.nodes],
+        weights: [...before.weights, ...after.weights, weight('captured')],
+        inputs: [value('x'), value('z'), value('flag', BOOL, [])],
+      });
+    },
+  },
+
+  loop: {
+    why: 'a Loop whose body has a state, a captured weight and a captured value',
+    build() {
+      const before = layers('x', 'h', 3);
+      const after = layers('l', 'y', 3);
+      const body = graph({
+        nodes: [
+          node('Identity', ['go'], ['go_on']),
+          node('MatMul', ['state', 'captured'], ['m']),
+          node('Add', ['m', 'h.t0'], ['a']),
+          node('Tanh', ['a'], ['next']),
+        ],
+        inputs: [value('i', INT64, []), value('go', BOOL, []), value('state')],
+        outputs: [value('go_on', BOOL, []), value('next')],
+      });
+      return model({
+        nodes: [...before.nodes,
+          node('Loop', ['trips', '', 'h'], ['l'], [attr.graph('body', body)]), ...after.nodes],
+        weights: [...before.weights, ...after.weights, weight('captured'),
+          scalar('trips', INT64, new BigInt64Array([3n]))],
+      });
+    },
+  },
+
+  scan: {
+    why: 'a Scan over rows',
+    build() {
+      const before = layers('x', 'h', 3);
+      const after = layers('s', 'y', 3);
+      const body = graph({
+        nodes: [
+          node('Add', ['sum', 'row'], ['sum_out']),
+          node('Identity', ['sum_out'], ['row_out']),
+        ],
+        inputs: [value('sum', FLOAT, [8]), value('row', FLOAT, [8])],
+        outputs: [value('sum_out', FLOAT, [8]), value('row_out', FLOAT, [8])],
+      });
+      return model({
+        nodes: [...before.nodes,
+          node('Scan', ['zero', 'h'], ['total', 's'],
+            [attr.graph('body', body), attr.int('num_scan_inputs', 1)]),
+          ...after.nodes],
+        weights: [...before.weights, ...after.weights,
+          tensor('zero', [8], FLOAT, Buffer.alloc(32))],
+        outputs: [value('y'), value('total', FLOAT, [8])],
+      });
+    },
+  },
+
+  functions: {
+    why: 'model-local functions that call each other, from several places',
+    build() {
+      const called = (name, body) => all(block(1, name), blocks(4, ['X', 'W']), blocks(5, ['Y']),
+        blocks(7, body), blocks(9, [opset('', 17), opset('local', 1)]), block(10, 'local'));
+      const local = { domain: 'local' };
+      const layer = called('Layer',
+        [node('MatMul', ['X', 'W'], ['M']), node('Tanh', ['M'], ['Y'])]);
+      const twice = called('Twice', [node('Layer', ['X', 'W'], ['L'], [], local),
+        node('Layer', ['L', 'W'], ['Y'], [], local)]);
+      const names = ['a', 'b', 'c', 'd', 'e', 'y'];
+      return model({
+        nodes: names.map((to, i) => node(i % 2 ? 'Twice' : 'Layer', [names[i - 1] ?? 'x', `w${i}`],
+          [to], [], { domain: 'local', name: `call_${to}` })),
+        weights: names.map((_, i) => weight(`w${i}`)),
+      }, { opsets: [opset('', 17), opset('local', 1)], functions: [layer, twice] });
+    },
+  },
+
+  ir3: {
+    why: 'IR 3: initializers are listed as inputs too',
+    build() {
+      const { nodes, weights } = layers('x', 'y', 6);
+      const listed = weights.map((_, i) => value(`y.w${i}`, FLOAT, [8, 8]));
+      return model({ nodes, weights, inputs: [value('x'), ...listed] },
+        { ir: 3, opsets: [opset('', 8)] });
+    },
+  },
+
+  defaults: {
+    why: 'inputs with a default: initializers that are listed as inputs, since IR 4',
+    build() {
+      const { nodes, weights } = layers('x', 'y', 6);
+      return model({
+        nodes, weights,
+        inputs: [value('y.w4', FLOAT, [8, 8]), value('x'), value('y.w1', FLOAT, [8, 8])],
+      });
+    },
+  },
+
+  optional: {
+    why: 'inputs and outputs that are left out',
+    runs: [{ shapes: { x: [3, 2, 8] } }],
+    build() {
+      const wide = (name, dims) => {
+        const length = dims.reduce((a, b) => a * b);
+        return tensor(name, dims, FLOAT,
+          bytesOf(Float32Array.from({ length }, (_, i) => Math.sin(i))));
+      };
+      return model({
+        nodes: [
+          node('Clip', ['x', '', 'most'], ['c']),
+          node('LSTM', ['c', 'W', 'R', '', '', 'h0'], ['', 'h'], [attr.int('hidden_size', 8)]),
+          node('Tanh', ['h'], ['t']),
+          node('Dropout', ['t'], ['d', '']),
+          node('Clip', ['d', 'least'], ['e']),
+          node('MatMul', ['e', 'w'], ['y']),
+        ],
+        inputs: [value('x', FLOAT, ['t', 2, 8])],
+        outputs: [value('y', FLOAT, [1, 2, 8])],
+        weights: [wide('W', [1, 32, 8]), wide('R', [1, 32, 8]), wide('h0', [1, 2, 8]), weight('w'),
+          scalar('most', FLOAT, new Float32Array([0.6])),
+          scalar('least', FLOAT, new Float32Array([-0.4]))],
+      });
+    },
+  },
+
+  external: {
+    why: 'weights in a file beside the model, at offsets',
+    files: () => ({ 'weights.bin': all([0, 1, 2, 3, 4, 5].map((i) => weightData(`y.w${i}`))) }),
+    build() {
+      const { nodes, weights } = layers('x', 'y', 6);
+      const entry = (key, text) => all(block(1, key), block(2, text));
+      return model({
+        nodes,
+        weights: weights.map((_, i) => all(int(1, 8), int(1, 8), int(2, FLOAT), block(8, `y.w${i}`),
+          blocks(13, [entry('location', 'weights.bin'), entry('offset', `${256 * i}`),
+            entry('length', '256')]), int(14, 1))),
+      });
+    },
+  },
+
+  several_outputs: {
+    why: 'nodes with several outputs that go to different stages',
+    build() {
+      const { nodes, weights } = layers('x', 'h', 2);
+      const low = layers('low8', 'u', 2);
+      const high = layers('high8', 'v', 2);
+      return model({
+        nodes: [...nodes,
+          node('Split', ['h'], ['low', 'high'], [attr.int('axis', 1)]),
+          node('Concat', ['low', 'low'], ['low8'], [attr.int('axis', 1)]), ...low.nodes,
+          node('TopK', ['h', 'four'], ['top', 'at'], [attr.int('axis', 1)]),
+          node('Concat', ['high', 'top'], ['high8'], [attr.int('axis', 1)]), ...high.nodes,
+          node('Add', ['u', 'v'], ['y'])],
+        weights: [...weights, ...low.weights, ...high.weights,
+          tensor('four', [1], INT64, bytesOf(new BigInt64Array([4n])))],
+        outputs: [value('y'), value('at', INT64, ['n', 4])],
+      });
+    },
+  },
+
+  dtypes: {
+    why: 'tensors of many types cross',
+    build() {
+      const nodes = [];
+      let last = 'x';
+      for (const [name, type] of Object.entries({
+        half: FLOAT16, back: FLOAT, text: STRING, number: DOUBLE, whole: INT64, byte: UINT8,
+        bool: BOOL,
+      })) {
+        if (name === 'whole') {
+          nodes.push(node('Mul', [last, 'fifty'], ['large']));
+          last = 'large';
+        }
+        if (name === 'bool') {
+          nodes.push(node('Greater', [last, 'bound'], ['y']));
+          break;
+        }
+        nodes.push(node('Cast', [last], [name], [attr.int('to', type)]));
+        last = name;
+      }
+      return model({
+        nodes,
+        inputs: [value('x')],
+        outputs: [value('y', BOOL), value('text', STRING), value('half', FLOAT16),
+          value('byte', UINT8)],
+        weights: [scalar('fifty', DOUBLE, new Float64Array([50])),
+          scalar('bound', UINT8, new Uint8Array([20]))],
+      });
+    },
+  },
+
+  scalars: {
+    why: 'tensors without dimensions cross',
+    build() {
+      const a = layers('x', 'h', 3);
+      const b = layers('g', 'y', 3);
+      return model({
+        nodes: [...a.nodes, node('ReduceMax', ['h'], ['s'], [attr.int('keepdims', 0)]),
+          node('Neg', ['s'], ['t']), node('Sub', ['h', 't'], ['g']), ...b.nodes],
+        weights: [...a.weights, ...b.weights],
+        outputs: [value('y'), value('s', FLOAT, [])],
+      });
+    },
+  },
+
+  quantized: {
+    why: 'QuantizeLinear and DequantizeLinear around each MatMul',
+    build() {
+      const nodes = [];
+      const weights = [scalar('scale', FLOAT, new Float32Array([0.02])),
+        scalar('zero', INT8, new Int8Array([3]))];
+      let last = 'x';
+      for (let i = 0; i < 4; i++) {
+        weights.push(tensor(`w${i}`, [8, 8], INT8, weightData(`w${i}`, 4)));
+        nodes.push(
+          node('QuantizeLinear', [last, 'scale', 'zero'], [`q${i}`]),
+          node('DequantizeLinear', [`q${i}`, 'scale', 'zero'], [`d${i}`]),
+          node('DequantizeLinear', [`w${i}`, 'scale', 'zero'], [`f${i}`]),
+          node('MatMul', [`d${i}`, `f${i}`], [`m${i}`]),
+          node('Tanh', [`m${i}`], [i === 3 ? 'y' : `t${i}`]));
+        last = `t${i}`;
+      }
+      return model({ nodes, weights });
+    },
+  },
+
+  contrib: {
+    why: 'operators of another domain, which only one runtime knows',
+    build() {
+      const { nodes, weights } = layers('x', 'h', 3);
+      const ms = { domain: 'com.microsoft' };
+      return model({
+        nodes: [...nodes, node('Gelu', ['h'], ['g'], [], ms),
+          node('FusedMatMul', ['g', 'h.w0'], ['f'], [], ms),
+          node('Gelu', ['f'], ['e'], [], ms), node('MatMul', ['e', 'h.w1'], ['y'])],
+        weights,
+      }, { opsets: [opset('', 17), opset('com.microsoft', 1)] });
+    },
+  },
+
+  dead: {
+    why: 'nodes and weights that reach no output',
+    build() {
+      const live = layers('x', 'y', 5);
+      const dead = layers('y.t1', 'nowhere', 3);
+      return model({
+        nodes: [...live.nodes, ...dead.nodes],
+        weights: [...live.weights, ...dead.weights, weight('unused')],
+      });
+    },
+  },
+
+  sequence: {
+    why: 'a value that is no tensor',
+    build() {
+      const a = layers('x', 'h', 3);
+      const b = layers('c', 'y', 3);
+      return model({
+        nodes: [...a.nodes, node('SplitToSequence', ['h'], ['seq'], [attr.int('axis', 1)]),
+          node('ConcatFromSequence', ['seq'], ['c'], [attr.int('axis', 1)]), ...b.nodes],
+        weights: [...a.weights, ...b.weights],
+      });
+    },
+  },
+
+  shared_constants: {
+    why: 'Constant nodes first, used everywhere; a weight used by all; an Identity of a weight',
+    build() {
+      const constant = (name) => node('Constant', [], [name],
+        [all(block(1, 'value'), block(5, tensor('', [8, 8], FLOAT, weightData(name))),
+          int(20, 4))]);
+      const nodes = [constant('k0'), constant('k1'), node('Identity', ['w'], ['same'])];
+      let last = 'x';
+      for (let i = 0; i < 6; i++) {
+        nodes.push(node('MatMul', [last, ['k0', 'w', 'same', 'k1'][i % 4]], [`m${i}`]),
+          node('Tanh', [`m${i}`], [i === 5 ? 'y' : `t${i}`]));
+        last = `t${i}`;
+      }
+      return model({ nodes, weights: [weight('w')] });
+    },
+  },
+
+  extras: {
+    why: 'doc strings, metadata, annotations and fields from the future',
+    build() {
+      const { nodes, weights } = layers('x', 'y', 5);
+      const pair = (key, text) => all(block(1, key), block(2, text));
+      const future = block(4000, 'from the future');
+      nodes.push(node('Identity', ['y'], ['z'], [], {
+        extra: [block(6, 'a doc string'), block(9, pair('origin', 'layer 6')), future],
+      }));
+      return model({
+        nodes, weights,
+        outputs: [value('y'), all(value('z'), block(3, 'what it is'))],
+        extra: [block(10, 'the graph'), block(13, value('y.t0')),
+          block(14, all(block(1, 'y'), block(2, pair('SCALE_TENSOR', 'y.w0')))), future],
+      }, {
+        extra: [block(3, '1.2'), block(4, 'org.example'), int(5, 7), block(6, 'the model'),
+          block(14, pair('author', 'nobody')), block(14, pair('note', 'kept')), future],
+      });
+    },
+  },
+
+  through: {
+    why: 'an output that is an input, and one that is a weight',
+    build() {
+      const { nodes, weights } = layers('x', 'y', 6);
+      return model({
+        nodes, weights, outputs: [value('y'), value('x'), value('y.w3', FLOAT, [8, 8])],
+      });
+    },
+  },
+};
+
+for (const fixture of Object.values(fixtures)) fixture.runs ??= [x];
+
+export function writeFixture(name, file) {
+  const { build, files } = fixtures[name];
+  writeFileSync(file, build());
+  for (const [beside, bytes] of Object.entries(files?.() ?? {})) {
+    writeFileSync(join(dirname(file), beside), bytes);
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const [name, file] = process.argv.slice(2);
+  if (!fixtures[name] || !file) {
+    console.error(`usage: node fixtures.mjs NAME FILE; names: ${Object.keys(fixtures).join(' ')}`);
+    process.exit(2);
+  }
+  writeFixture(name, file);
+}

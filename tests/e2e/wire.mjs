@@ -1,0 +1,73 @@
+// Just enough of the protobuf wire format to look at an ONNX file without an ONNX library, so that
+// what the splitter wrote is read back by code that shares nothing with it.
+
+// [field number, value] of one message; a value is a Buffer view, or a number for the other types.
+export function* fields(buffer) {
+  let at = 0;
+  const varint = () => {
+    let value = 0;
+    for (let scale = 1; ; scale *= 128) {
+      if (at >= buffer.length) throw new Error('truncated varint');
+      const byte = buffer[at++];
+      value += (byte & 127) * scale;
+      if (byte < 128) return value;
+    }
+  };
+  while (at < buffer.length) {
+    const key = varint();
+    const type = key % 8;
+    const field = Math.floor(key / 8);
+    if (type === 0) {
+      yield [field, varint()];
+      continue;
+    }
+    const length = { 1: 8, 2: -1, 5: 4 }[type];
+    if (length === undefined) throw new Error(`wire type ${type}`);
+    const n = length < 0 ? varint() : length;
+    if (at + n > buffer.length) throw new Error('truncated field');
+    yield [field, buffer.subarray(at, at + n)];
+    at += n;
+  }
+}
+
+// A message as text, whatever order its fields stand in; `known` fields are left out.
+const show = (value) => (Buffer.isBuffer(value) ? value.toString('latin1') : value);
+const canonical = (buffer, known = []) => [...fields(buffer)]
+  .filter(([field]) => !known.includes(field))
+  .sort(([a], [b]) => a - b)
+  .map(([field, value]) => `${field}:${show(value)}`)
+  .join('\n');
+
+const all = (buffer, wanted) =>
+  [...fields(buffer)].filter(([field]) => field === wanted).map(([, value]) => value);
+const text = (buffer, wanted) => all(buffer, wanted).map(String).at(-1) ?? '';
+
+const declaration = (value) => ({ name: text(value, 1), key: canonical(value, [1]) });
+
+// What a stage must keep of its model. Field numbers of onnx.proto: ModelProto graph 7,
+// opset_import 8, functions 25; GraphProto node 1, initializer 5, input 11, output 12,
+// value_info 13, quantization_annotation 14, sparse_initializer 15; NodeProto name 3, op_type 4,
+// domain 7; TensorProto name 8, raw_data 9, external_data 13, data_location 14; FunctionProto
+// domain 10; ValueInfoProto name 1.
+export function readModel(bytes) {
+  const graphs = all(bytes, 7);
+  if (graphs.length !== 1) throw new Error(`${graphs.length} graphs in one model`);
+  const [graph] = graphs;
+  return {
+    nodes: all(graph, 1).map((node) => ({
+      key: canonical(node), name: text(node, 3), op: text(node, 4), domain: text(node, 7),
+    })),
+    weights: all(graph, 5).map((tensor) => ({
+      name: text(tensor, 8),
+      external: all(tensor, 14).at(-1) === 1,
+      key: canonical(tensor),
+      rest: canonical(tensor, [9, 13, 14]),
+    })),
+    inputs: all(graph, 11).map(declaration),
+    outputs: all(graph, 12).map(declaration),
+    opsets: all(bytes, 8).map((opset) => canonical(opset)),
+    functions: all(bytes, 25).map((body) => ({ key: canonical(body), domain: text(body, 10) })),
+    rest: canonical(bytes, [7, 8, 25]),
+    graphRest: canonical(graph, [1, 5, 11, 12, 13, 14, 15]),
+  };
+}

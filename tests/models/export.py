@@ -1,0 +1,66 @@
+#!/usr/bin/python3
+"""Exports the torchvision test models that are not there yet: export.py DIR [NAME...]
+
+Debian's python3-torch 1.13 and python3-torchvision 0.14. Random weights from a fixed seed, so
+nothing is downloaded; opset 17; the batch axis is named `batch`. A file appears complete or not at
+all.
+"""
+import os
+import sys
+
+NAMES = ("resnet50", "densenet121", "mobilenet_v3_small", "vit_b_16")
+
+
+def build(name):
+    import torch
+    import torchvision
+
+    torch.manual_seed(20)
+    model = getattr(torchvision.models, name)(weights=None)
+    if name == "vit_b_16":
+        # Starts as zeros, which would make every output zero and every comparison vacuous.
+        torch.nn.init.normal_(model.heads.head.weight, std=0.02)
+    norms = [m for m in model.modules() if isinstance(m, torch.nn.BatchNorm2d)]
+    if norms:
+        # As after training: weights that differ, and statistics that keep activations near 1. Left
+        # as they start, signals fade to 1e-10 and equal tensors are exported as one plus Identity.
+        for norm in norms:
+            torch.nn.init.uniform_(norm.weight, 0.5, 1.5)
+            torch.nn.init.normal_(norm.bias, std=0.1)
+            norm.momentum = None
+        with torch.no_grad():
+            model.train()(torch.randn(8, 3, 224, 224))
+    return model.eval()
+
+
+def export(name, path):
+    import torch
+
+    part = "%s.part.%d" % (path, os.getpid())
+    try:
+        torch.onnx.export(
+            build(name), torch.zeros(1, 3, 224, 224), part, opset_version=17,
+            input_names=["image"], output_names=["logits"],
+            dynamic_axes={"image": {0: "batch"}, "logits": {0: "batch"}})
+        os.rename(part, path)
+    finally:
+        if os.path.exists(part):
+            os.unlink(part)
+
+
+def main(argv):
+    if len(argv) < 2:
+        sys.exit("usage: export.py DIR [NAME...]")
+    out, names = argv[1], argv[2:] or NAMES
+    os.makedirs(out, exist_ok=True)
+    for name in names:
+        if name not in NAMES:
+            sys.exit("export.py: unknown model %s; there are: %s" % (name, " ".join(NAMES)))
+        path = os.path.join(out, name + ".onnx")
+        if not os.path.exists(path):
+            print("exporting", path, flush=True)
+            export(name, path)
+
+
+if __name__ == "__main__":
+    main(sys.argv)

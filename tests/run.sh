@@ -1,0 +1,48 @@
+#!/bin/sh
+# Builds and runs every test: sh tests/run.sh
+#
+# Installs what is missing (Debian packages; npm packages into tests/e2e), fills the model cache,
+# builds with gcc (compiling is the test) and with clang, and runs all suites of docs/testing.md.
+# The last line counts single checks: N passed, M failed, K skipped.
+set -eu
+cd "$(dirname "$0")/.."
+PSPLIT_MODEL_CACHE=${PSPLIT_MODEL_CACHE:-$PWD/.cache/models}
+export PSPLIT_MODEL_CACHE
+
+# What stops the run before any test is a failure that counts too.
+stop() {
+  echo "tests/run.sh: $1 failed"
+  echo "0 passed, 1 failed, 0 skipped"
+  exit 1
+}
+
+build() {
+  dir=$1 compiler=$2
+  echo "==> building with $compiler in $dir/"
+  if [ ! -f "$dir/build.ninja" ]; then
+    CC=$compiler meson setup "$dir" --buildtype=debugoptimized -Dwerror=true || return 1
+  fi
+  ninja -C "$dir" --quiet
+}
+
+sh samples/install.sh clang:clang gcc:gcc meson:meson ninja-build:ninja pkg-config:pkg-config \
+  libomp-dev libprotobuf-c-dev protobuf-c-compiler:protoc-c protobuf-compiler:protoc \
+  libjansson-dev libcmocka-dev libonnx-dev nodejs:node npm:npm ca-certificates \
+  python3-numpy python3-onnx python3-torch python3-torchvision || stop "installing packages"
+
+if ! cmp -s tests/e2e/package-lock.json tests/e2e/node_modules/.installed; then
+  echo "==> installing npm packages in tests/e2e"
+  (cd tests/e2e && npm ci --silent --ignore-scripts) || stop "npm ci"
+  cp tests/e2e/package-lock.json tests/e2e/node_modules/.installed
+fi
+
+echo "==> test models in $PSPLIT_MODEL_CACHE"
+sh tests/models/fetch.sh || stop "filling the model cache"
+
+gcc=passed
+build build-gcc gcc || gcc=failed
+build build-test clang || stop "building with clang"
+
+echo "==> running the tests"
+meson test -C build-test --no-rebuild --print-errorlogs || true # summary.py judges
+/usr/bin/python3 tests/summary.py build-test/meson-logs/testlog.json "gcc build=$gcc"
