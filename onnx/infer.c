@@ -1,0 +1,456 @@
+/* Shape inference: scopes, the walk over nodes, merging with declared types. */
+#include "infer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_DEPTH = 200, MEMO_SLOTS = 4096 };
+
+/* Contents kept, over all values; 4 bytes each, and at worst an expression for each. */
+static const uint64_t MAX_TOTAL_ELEMENTS = UINT64_C(4) << 20;
+
+struct psplit_memo {
+  psplit_memo *next;
+  uint64_t hash;
+  uint32_t function;
+  uint32_t n_inputs;
+  psplit_vtype *inputs;
+  psplit_scope *scope;
+};
+
+static void *take(psplit_i_shapes *s, size_t n, size_t size) {
+  void *memory = psplit_i_arena_zeroed(&s->arena, n, size);
+  if (!memory) s->failed = true;
+  return memory;
+}
+
+psplit_dim psplit_i_symbol(psplit_i_shapes *s, const char *name) {
+  for (size_t i = 0; i < s->n_bindings; i++)
+    if (strcmp(s->bindings[i].name, name) == 0)
+      return psplit_i_dim_const(s->dims, s->bindings[i].value);
+  return psplit_i_dim_symbol(s->dims, name);
+}
+
+static psplit_dim declared_dim(psplit_i_shapes *s, psplit_declared_dim dim) {
+  if (dim.value >= 0) return psplit_i_dim_const(s->dims, dim.value);
+  if (dim.param && *dim.param) return psplit_i_symbol(s, dim.param);
+  return PSPLIT_NONE;
+}
+
+/* Tensor part of a declared type, and the kinds around it. */
+static const Onnx__TypeProto *tensor_part(const Onnx__TypeProto *type, uint8_t *kind,
+                                          uint8_t *inner) {
+  *kind = (uint8_t)psplit_i_type_kind(type);
+  *inner = PSPLIT_TYPE_UNKNOWN;
+  for (int level = 0; level < 3 && type; level++) {
+    const psplit_type_kind here = psplit_i_type_kind(type);
+    if (level == 1) *inner = (uint8_t)here;
+    if (here == PSPLIT_TYPE_TENSOR || here == PSPLIT_TYPE_SPARSE_TENSOR) return type;
+    if (here != PSPLIT_TYPE_SEQUENCE && here != PSPLIT_TYPE_OPTIONAL) return NULL;
+    type = psplit_i_type_inner(type);
+  }
+  return NULL;
+}
+
+static void declare_dims(psplit_i_shapes *s, psplit_vtype *type, const Onnx__TypeProto *declared) {
+  psplit_dim *merged = NULL;
+  for (int32_t axis = 0; axis < type->rank; axis++) {
+    const psplit_dim said = declared_dim(s, psplit_i_type_dim(declared, (uint32_t)axis));
+    if (said == PSPLIT_NONE || said == type->dims[axis]) continue;
+    const psplit_dim own = type->dims[axis];
+    int64_t number;
+    if (psplit_i_dim_has_anonymous(s->dims, own) &&
+        (psplit_i_dim_is_anonymous(s->dims, own) || !psplit_i_dim_differ(s->dims, own, said))) {
+      if (!merged) {
+        merged = take(s, (size_t)type->rank, sizeof *merged);
+        if (!merged) return;
+        memcpy(merged, type->dims, (size_t)type->rank * sizeof *merged);
+        type->dims = merged;
+      }
+      merged[axis] = said;
+    } else if (psplit_i_dim_is_const(s->dims, said, &number) &&
+               psplit_i_dim_differ(s->dims, own, said)) {
+      type->declared_wrong = true;
+    }
+  }
+}
+
+void psplit_i_type_declare(psplit_i_shapes *s, psplit_vtype *type,
+                           const Onnx__TypeProto *declared) {
+  if (!declared) return;
+  uint8_t kind, inner;
+  const Onnx__TypeProto *tensor = tensor_part(declared, &kind, &inner);
+  if (kind == PSPLIT_TYPE_UNKNOWN) return;
+  if (type->kind == PSPLIT_TYPE_UNKNOWN) {
+    type->kind = kind;
+    type->inner = inner;
+    type->elem = 0;
+    type->rank = -1;
+  } else if (type->kind != kind) {
+    type->declared_wrong = true;
+    return;
+  }
+  if (type->inner == PSPLIT_TYPE_UNKNOWN) type->inner = inner;
+  if (!tensor) return;
+  const int32_t elem = psplit_i_type_elem(tensor);
+  if (type->elem == 0) type->elem = elem;
+  else if (elem != 0 && elem != type->elem) type->declared_wrong = true;
+  const int64_t rank = psplit_i_type_rank(tensor);
+  if (rank < 0 || rank > PSPLIT_MAX_RANK) return;
+  if (type->rank < 0) {
+    psplit_dim *dims = take(s, (size_t)rank, sizeof *dims);
+    if (!dims) return;
+    for (uint32_t axis = 0; axis < rank; axis++) {
+      const psplit_dim dim = declared_dim(s, psplit_i_type_dim(tensor, axis));
+      dims[axis] = dim == PSPLIT_NONE ? psplit_i_dim_fresh(s->dims) : dim;
+    }
+    type->rank = (int32_t)rank;
+    type->dims = dims;
+  } else if (type->rank != rank) {
+    type->declared_wrong = true;
+  } else {
+    declare_dims(s, type, tensor);
+  }
+}
+
+psplit_vtype psplit_i_type_merge(psplit_site *at, const psplit_vtype *a, const psplit_vtype *b) {
+  psplit_vtype merged = *a;
+  merged.declared_wrong = merged.is_weight = false;
+  merged.elements = NULL;
+  merged.n_elements = 0;
+  if (a->kind == PSPLIT_TYPE_UNKNOWN || a->kind != b->kind)
+    return (psplit_vtype){.rank = -1};
+  if (a->inner != b->inner) merged.inner = PSPLIT_TYPE_UNKNOWN;
+  if (a->elem != b->elem) merged.elem = 0;
+  if (a->rank != b->rank) {
+    merged.rank = -1;
+    merged.dims = NULL;
+    return merged;
+  }
+  psplit_dim *dims = NULL;
+  for (int32_t axis = 0; axis < a->rank; axis++) {
+    if (a->dims[axis] == b->dims[axis]) continue;
+    if (!dims) {
+      dims = take(at->s, (size_t)a->rank, sizeof *dims);
+      if (!dims) return (psplit_vtype){.rank = -1};
+      memcpy(dims, a->dims, (size_t)a->rank * sizeof *dims);
+      merged.dims = dims;
+    }
+    dims[axis] = psplit_i_dim_fresh(at->dims);
+  }
+  if (!dims && a->elements && b->elements && a->n_elements == b->n_elements) {
+    psplit_dim *elements = psplit_i_new_elements(at, a->n_elements);
+    if (!elements) return merged;
+    for (uint32_t i = 0; i < a->n_elements; i++)
+      elements[i] = a->elements[i] == b->elements[i] ? a->elements[i]
+                                                     : psplit_i_dim_fresh_value(at->dims);
+    merged.elements = elements;
+    merged.n_elements = a->n_elements;
+  }
+  return merged;
+}
+
+static psplit_scope *new_scope(psplit_i_shapes *s, const psplit_graph *graph, uint32_t depth) {
+  const uint64_t price = (uint64_t)graph->n_nodes + graph->n_values;
+  if (depth > MAX_DEPTH || price > s->budget_nodes) {
+    if (!s->told_budget)
+      psplit_i_say(s->sink, PSPLIT_WARNING,
+                   "functions and bodies are called too often or too deeply to follow all calls; "
+                   "some shapes and costs stay unknown");
+    s->told_budget = true;
+    return NULL;
+  }
+  s->budget_nodes -= price;
+  psplit_scope *scope = take(s, 1, sizeof *scope);
+  if (!scope) return NULL;
+  scope->graph = graph;
+  scope->depth = depth;
+  scope->index = s->n_scopes++;
+  scope->types = take(s, graph->n_values, sizeof *scope->types);
+  if (!scope->types) return NULL;
+  for (uint32_t v = 0; v < graph->n_values; v++) scope->types[v].rank = -1;
+  for (uint32_t i = 0; i < graph->n_initializers; i++) {
+    const psplit_tensor tensor = psplit_i_graph_initializer(graph, i);
+    psplit_vtype *type = &scope->types[graph->initializers[i]];
+    type->kind = PSPLIT_TYPE_TENSOR;
+    type->elem = tensor.data_type;
+    type->is_weight = true;
+    if (tensor.n_dims > PSPLIT_MAX_RANK) continue;
+    psplit_dim *dims = take(s, tensor.n_dims, sizeof *dims);
+    if (!dims) return NULL;
+    for (uint32_t axis = 0; axis < tensor.n_dims; axis++)
+      dims[axis] = psplit_i_dim_const(s->dims, tensor.dims[axis]);
+    type->dims = dims;
+    type->rank = (int32_t)tensor.n_dims;
+  }
+  return scope;
+}
+
+/* Declared types complete the inputs, except where the caller's type is known already. */
+static void declare_inputs(psplit_i_shapes *s, psplit_scope *scope) {
+  const psplit_graph *graph = scope->graph;
+  for (uint32_t i = 0; i < graph->n_inputs; i++)
+    psplit_i_type_declare(s, &scope->types[graph->inputs[i]],
+                          graph->values[graph->inputs[i]].declared_type);
+  if (graph->n_sparse_initializers == 0) return;
+  for (uint32_t v = 0; v < graph->n_values; v++) {
+    if (graph->values[v].sparse_initializer == PSPLIT_NONE) continue;
+    const Onnx__SparseTensorProto *sparse =
+      graph->proto->sparse_initializer[graph->values[v].sparse_initializer];
+    psplit_vtype *type = &scope->types[v];
+    type->kind = PSPLIT_TYPE_TENSOR; /* what reads it sees a dense tensor */
+    type->elem = sparse->values ? sparse->values->data_type : 0;
+    type->is_weight = true;
+    if (sparse->n_dims > PSPLIT_MAX_RANK) continue;
+    psplit_dim *dims = take(s, sparse->n_dims, sizeof *dims);
+    if (!dims) return;
+    for (size_t axis = 0; axis < sparse->n_dims; axis++)
+      dims[axis] = sparse->dims[axis] < 0 ? psplit_i_dim_fresh(s->dims)
+                                          : psplit_i_dim_const(s->dims, sparse->dims[axis]);
+    type->dims = dims;
+    type->rank = (int32_t)sparse->n_dims;
+  }
+}
+
+psplit_scope *psplit_i_scope_body(psplit_site *at, const psplit_graph *body) {
+  psplit_scope *scope = new_scope(at->s, body, at->scope->depth + 1);
+  if (!scope) return NULL;
+  scope->parent = at->scope;
+  for (uint32_t v = 0; v < body->n_values; v++)
+    if (body->values[v].outer != PSPLIT_NONE)
+      scope->types[v] = at->scope->types[body->values[v].outer];
+  return scope;
+}
+
+static int compare_children(const void *a, const void *b) {
+  const psplit_child *x = a, *y = b;
+  return x->node < y->node ? -1 : x->node > y->node;
+}
+
+void psplit_i_scope_attach(psplit_site *at, psplit_scope *child, psplit_dim trips,
+                           bool alternative) {
+  psplit_scope *scope = at->scope;
+  if (scope->n_children == scope->capacity) {
+    const uint32_t capacity = scope->capacity ? scope->capacity * 2 : 4;
+    psplit_child *children = take(at->s, capacity, sizeof *children);
+    if (!children) return;
+    if (scope->n_children)
+      memcpy(children, scope->children, scope->n_children * sizeof *children);
+    scope->children = children;
+    scope->capacity = capacity;
+  }
+  scope->children[scope->n_children++] = (psplit_child){at->id, trips, alternative, child};
+}
+
+static void report_missing(psplit_i_shapes *s, const psplit_node *node) {
+  s->n_uncovered++;
+  const size_t domain_n = strlen(node->domain), op_n = strlen(node->op_type);
+  char *key = psplit_i_arena_array(&s->arena, domain_n + op_n + 2, 1);
+  if (!key) {
+    s->failed = true;
+    return;
+  }
+  memcpy(key, node->domain, domain_n);
+  key[domain_n] = ':';
+  memcpy(key + domain_n + 1, node->op_type, op_n + 1);
+  if (psplit_i_intern_find(&s->missing, key) != PSPLIT_NONE) return;
+  if (psplit_i_intern_add(&s->missing, key) == PSPLIT_NONE) s->failed = true;
+  psplit_i_say(s->sink, PSPLIT_WARNING,
+               "no shape rule for operator %s%s%s; its outputs keep their declared types",
+               node->domain, domain_n ? "." : "", node->op_type);
+}
+
+void psplit_i_scope_run(psplit_i_shapes *s, psplit_scope *scope) {
+  const psplit_graph *graph = scope->graph;
+  declare_inputs(s, scope);
+  for (uint32_t i = 0; i < graph->n_nodes && !s->failed; i++) {
+    psplit_site at = {.s = s, .dims = s->dims, .scope = scope, .id = graph->topo[i]};
+    at.node = &graph->nodes[at.id];
+    if (at.node->function != PSPLIT_NONE) {
+      psplit_i_infer_call(&at);
+    } else {
+      const psplit_rule *rule = psplit_i_rule_of(s, at.node);
+      if (rule) rule->infer(&at);
+      else report_missing(s, at.node);
+    }
+    for (uint32_t o = 0; o < at.node->n_outputs; o++)
+      if (at.node->outputs[o] != PSPLIT_NONE)
+        psplit_i_type_declare(s, &scope->types[at.node->outputs[o]],
+                              graph->values[at.node->outputs[o]].declared_type);
+  }
+  if (scope->n_children > 1) {
+    bool sorted = true;
+    for (uint32_t i = 1; i < scope->n_children; i++)
+      sorted = sorted && scope->children[i - 1].node <= scope->children[i].node;
+    if (!sorted)
+      qsort(scope->children, scope->n_children, sizeof *scope->children, compare_children);
+  }
+}
+
+static uint64_t hash_type(uint64_t hash, const psplit_vtype *type) {
+  hash = psplit_i_mix64(hash ^ (uint64_t)(uint32_t)type->elem ^ ((uint64_t)type->kind << 32) ^
+                        ((uint64_t)type->inner << 40) ^ ((uint64_t)type->is_weight << 48));
+  hash = psplit_i_mix64(hash ^ (uint64_t)(uint32_t)type->rank);
+  for (int32_t i = 0; i < type->rank; i++) hash = psplit_i_mix64(hash ^ type->dims[i]);
+  for (uint32_t i = 0; i < type->n_elements; i++) hash = psplit_i_mix64(hash ^ type->elements[i]);
+  return hash;
+}
+
+static bool same_type(const psplit_vtype *a, const psplit_vtype *b) {
+  if (a->kind != b->kind || a->inner != b->inner || a->elem != b->elem || a->rank != b->rank ||
+      a->n_elements != b->n_elements || a->is_weight != b->is_weight)
+    return false;
+  for (int32_t i = 0; i < a->rank; i++)
+    if (a->dims[i] != b->dims[i]) return false;
+  for (uint32_t i = 0; i < a->n_elements; i++)
+    if (a->elements[i] != b->elements[i]) return false;
+  return true;
+}
+
+/* A call of the same function with the same types, of a function that takes no attributes. */
+static psplit_memo *find_call(psplit_i_shapes *s, uint32_t function, const psplit_vtype *inputs,
+                              uint32_t n_inputs, uint64_t hash) {
+  if (!s->memo) s->memo = take(s, MEMO_SLOTS, sizeof(psplit_memo *));
+  if (!s->memo) return NULL;
+  for (psplit_memo *memo = s->memo[hash % MEMO_SLOTS]; memo; memo = memo->next) {
+    if (memo->hash != hash || memo->function != function || memo->n_inputs != n_inputs) continue;
+    uint32_t i = 0;
+    while (i < n_inputs && same_type(&memo->inputs[i], &inputs[i])) i++;
+    if (i == n_inputs) return memo;
+  }
+  return NULL;
+}
+
+static psplit_scope *run_function(psplit_site *at, const psplit_graph *function,
+                                  const psplit_vtype *inputs) {
+  psplit_scope *scope = new_scope(at->s, function, at->scope->depth + 1);
+  if (!scope) return NULL;
+  scope->call = at->node;
+  scope->caller = at->scope;
+  for (uint32_t i = 0; i < function->n_inputs; i++) scope->types[function->inputs[i]] = inputs[i];
+  psplit_i_scope_run(at->s, scope);
+  return scope;
+}
+
+void psplit_i_infer_call(psplit_site *at) {
+  psplit_i_shapes *s = at->s;
+  const psplit_graph *function = psplit_i_model_function(s->graph->model, at->node->function);
+  psplit_vtype *inputs = take(s, function->n_inputs, sizeof *inputs);
+  if (!inputs) return;
+  uint64_t hash = psplit_i_mix64(at->node->function);
+  for (uint32_t i = 0; i < function->n_inputs; i++) {
+    /* Contents are looked up here, because the callee cannot reach what its inputs stand for. */
+    uint32_t n;
+    int64_t count_of;
+    if (psplit_i_is_int_type(psplit_i_elem(at, i)) ||
+        (psplit_i_count(at->dims, psplit_i_in(at, i), &count_of) && count_of <= 8))
+      psplit_i_elements(at, i, &n);
+    inputs[i] = *psplit_i_in(at, i);
+    inputs[i].declared_wrong = false;
+    hash = hash_type(hash, &inputs[i]);
+  }
+  const bool plain =
+    function->function->n_attribute == 0 && function->function->n_attribute_proto == 0;
+  const psplit_memo *seen =
+    plain ? find_call(s, at->node->function, inputs, function->n_inputs, hash) : NULL;
+  psplit_scope *scope = seen ? seen->scope : run_function(at, function, inputs);
+  if (!scope) return;
+  if (plain && !seen && s->memo) {
+    psplit_memo *memo = take(s, 1, sizeof *memo);
+    if (!memo) return;
+    *memo = (psplit_memo){s->memo[hash % MEMO_SLOTS], hash,   at->node->function,
+                          function->n_inputs,         inputs, scope};
+    s->memo[hash % MEMO_SLOTS] = memo;
+  }
+  for (uint32_t o = 0; o < function->n_outputs; o++)
+    psplit_i_out_type(at, o, &scope->types[function->outputs[o]]);
+  psplit_i_scope_attach(at, scope, 1, false);
+}
+
+/* Nodes and values of a graph and its bodies. */
+static uint64_t count(const psplit_graph *graph) {
+  uint64_t n = (uint64_t)graph->n_nodes + graph->n_values;
+  for (uint32_t i = 0; i < graph->n_nodes; i++)
+    for (uint32_t b = 0; b < graph->nodes[i].n_bodies; b++) n += count(graph->nodes[i].bodies[b]);
+  return n;
+}
+
+psplit_code psplit_i_shapes_create(const psplit_graph *graph, const psplit_binding *bindings,
+                                   size_t n_bindings, const psplit_sink *sink, psplit_diag *diag,
+                                   psplit_i_shapes **out_shapes) {
+  for (size_t i = 0; i < n_bindings; i++)
+    if (bindings[i].value < 0)
+      return psplit_i_fail(diag, PSPLIT_INVALID, "dimension %s cannot be %lld: it is negative",
+                           bindings[i].name, (long long)bindings[i].value);
+  psplit_i_shapes *s = calloc(1, sizeof *s);
+  if (!s) return psplit_i_nomem(diag);
+  psplit_i_arena_init(&s->arena, 0);
+  psplit_i_intern_init(&s->missing);
+  psplit_i_intern_init(&s->rule_names);
+  s->graph = graph;
+  s->bindings = bindings;
+  s->n_bindings = n_bindings;
+  s->sink = sink;
+  s->budget_elements = MAX_TOTAL_ELEMENTS;
+  s->budget_nodes = count(graph);
+  for (uint32_t f = 0; f < psplit_i_model_n_functions(graph->model); f++)
+    s->budget_nodes += count(psplit_i_model_function(graph->model, f));
+  s->budget_nodes = s->budget_nodes * 8 + 1000000;
+  s->dims = psplit_i_dims_create();
+  s->failed = !s->dims || !psplit_i_rules_index(s);
+  if (!s->failed) s->root = new_scope(s, graph, 0);
+  if (s->root && !s->failed) psplit_i_scope_run(s, s->root);
+  if (s->failed || !s->root || psplit_i_dims_failed(s->dims)) {
+    psplit_i_shapes_destroy(s);
+    return psplit_i_nomem(diag);
+  }
+  s->bindings = NULL;
+  s->n_bindings = 0;
+  s->sink = NULL;
+  *out_shapes = s;
+  return PSPLIT_OK;
+}
+
+void psplit_i_shapes_destroy(psplit_i_shapes *s) {
+  if (!s) return;
+  psplit_i_dims_destroy(s->dims);
+  psplit_i_intern_fini(&s->missing);
+  psplit_i_intern_fini(&s->rule_names);
+  psplit_i_arena_fini(&s->arena);
+  free(s);
+}
+
+const psplit_graph *psplit_i_shapes_graph(const psplit_i_shapes *s) { return s->graph; }
+const psplit_i_dims *psplit_i_shapes_dims(const psplit_i_shapes *s) { return s->dims; }
+uint32_t psplit_i_shapes_n_uncovered(const psplit_i_shapes *s) { return s->n_uncovered; }
+
+const psplit_vtype *psplit_i_shapes_type(const psplit_i_shapes *s, uint32_t value) {
+  return &s->root->types[value];
+}
+
+psplit_emit_dim psplit_i_shapes_emit_dim(const psplit_i_shapes *s, psplit_dim dim) {
+  psplit_emit_dim emit = {.value = -1};
+  if (!psplit_i_dim_is_const(s->dims, dim, &emit.value) || emit.value < 0) emit.value = -1;
+  emit.symbol = psplit_i_dim_name(s->dims, dim);
+  return emit;
+}
+
+void psplit_i_shapes_print(const psplit_i_shapes *s, const psplit_vtype *type, psplit_text *out) {
+  static const char *const around[] = {"?", "", "sparse ", "sequence of ", "map", "optional ",
+                                       "opaque"};
+  psplit_i_text_puts(out, around[type->kind]);
+  if (type->kind == PSPLIT_TYPE_OPTIONAL && type->inner == PSPLIT_TYPE_SEQUENCE)
+    psplit_i_text_puts(out, "sequence of ");
+  if (type->kind == PSPLIT_TYPE_UNKNOWN || type->kind == PSPLIT_TYPE_MAP ||
+      type->kind == PSPLIT_TYPE_OPAQUE)
+    return;
+  const char *name = psplit_i_dtype_name(type->elem);
+  psplit_i_text_puts(out, name ? name : "?");
+  psplit_i_text_puts(out, "[");
+  if (type->rank < 0) psplit_i_text_puts(out, "...");
+  for (int32_t i = 0; i < type->rank; i++) {
+    if (i > 0) psplit_i_text_puts(out, ", ");
+    psplit_i_dim_print(s->dims, type->dims[i], out);
+  }
+  psplit_i_text_puts(out, "]");
+}

@@ -1,0 +1,340 @@
+/* Work of nodes: bytes, classes, bodies; the arithmetic is counted in work_flops.c. */
+#include "work_inside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Integer tensors up to this size are sizes, not data. */
+enum { SHAPE_ELEMENTS = 64 };
+
+static void *take(psplit_i_costs *costs, size_t n, size_t size) {
+  return psplit_i_arena_zeroed(&costs->arena, n, size);
+}
+
+uint64_t psplit_i_tally_dim(psplit_tally *tally, psplit_dim dim) {
+  psplit_i_costs *costs = tally->costs;
+  const bool known = costs->known[dim] && costs->value[dim] >= 0;
+  if (!known) tally->unknown = true;
+  if (costs->assumed[dim]) tally->assumed = true;
+  if (!known || costs->assumed[dim])
+    psplit_i_dim_mark_symbols(costs->shapes->dims, dim, costs->visited, costs->needed);
+  return known ? (uint64_t)costs->value[dim] : 0;
+}
+
+uint64_t psplit_i_tally_elements(psplit_tally *tally, const psplit_vtype *type) {
+  const bool tensor = type->kind == PSPLIT_TYPE_TENSOR ||
+                      (type->kind == PSPLIT_TYPE_OPTIONAL && type->inner == PSPLIT_TYPE_TENSOR);
+  if (!tensor || type->rank < 0) {
+    tally->unknown = true;
+    return 0;
+  }
+  uint64_t n = 1;
+  bool zero = false;
+  for (int32_t axis = 0; axis < type->rank; axis++) {
+    const uint64_t size = psplit_i_tally_dim(tally, type->dims[axis]);
+    zero |= size == 0;
+    n = psplit_i_sat_mul_u64(n, size);
+  }
+  return zero ? 0 : n;
+}
+
+uint64_t psplit_i_tally_bytes(psplit_tally *tally, const psplit_vtype *type) {
+  const uint32_t bits = psplit_i_dtype_bits(type->elem);
+  const uint64_t n = psplit_i_tally_elements(tally, type);
+  if (bits == 0) tally->unknown = true;
+  if (bits % 8 == 0) return psplit_i_sat_mul_u64(n, bits / 8);
+  return n / 8 * bits + (n % 8 * bits + 7) / 8;
+}
+
+const psplit_vtype *psplit_i_site_output(const psplit_site *at, uint32_t output) {
+  static const psplit_vtype unknown = {.rank = -1};
+  return psplit_i_wants(at, output) ? &at->scope->types[at->node->outputs[output]] : &unknown;
+}
+
+static void add_work(psplit_work *sum, const psplit_work *more, uint64_t times) {
+  sum->flops = psplit_i_sat_add_u64(sum->flops, psplit_i_sat_mul_u64(more->flops, times));
+  sum->bytes_read =
+    psplit_i_sat_add_u64(sum->bytes_read, psplit_i_sat_mul_u64(more->bytes_read, times));
+  sum->bytes_written =
+    psplit_i_sat_add_u64(sum->bytes_written, psplit_i_sat_mul_u64(more->bytes_written, times));
+  const uint64_t launches =
+    psplit_i_sat_add_u64(sum->launches, psplit_i_sat_mul_u64(more->launches, times));
+  sum->launches = launches > UINT32_MAX ? UINT32_MAX : (uint32_t)launches;
+  if (!more->known) sum->known = false;
+}
+
+static bool is_small_integer(const psplit_tally *tally, const psplit_vtype *type) {
+  int64_t n;
+  return psplit_i_is_int_type(type->elem) &&
+         psplit_i_count(tally->costs->shapes->dims, type, &n) && n <= SHAPE_ELEMENTS;
+}
+
+/* Whether the node only computes with sizes. */
+static bool is_shape_work(const psplit_tally *tally, const psplit_site *at) {
+  for (uint32_t o = 0; o < at->node->n_outputs; o++)
+    if (psplit_i_wants(at, o) && !is_small_integer(tally, psplit_i_site_output(at, o)))
+      return false;
+  for (uint32_t i = 0; i < at->node->n_inputs; i++)
+    if (psplit_i_has(at, i) && !is_small_integer(tally, psplit_i_in(at, i))) return false;
+  return true;
+}
+
+static bool repeated(const psplit_node *node, uint32_t input) {
+  for (uint32_t i = 0; i < input && i < 64; i++)
+    if (node->inputs[i] == node->inputs[input]) return true;
+  return false;
+}
+
+/* Nodes that read only the part of input 0 that they hand on. */
+static bool reads_part(const psplit_node *node) {
+  static const char *const names[] = {"Gather", "GatherElements", "GatherND", "Slice",
+                                      "GatherBlockQuantized"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(names[i], node->op_type) == 0) return true;
+  return false;
+}
+
+static void count_bytes(psplit_tally *tally, const psplit_site *at, psplit_work *work) {
+  const bool part = reads_part(at->node);
+  for (uint32_t o = 0; o < at->node->n_outputs; o++)
+    if (psplit_i_wants(at, o))
+      work->bytes_written = psplit_i_sat_add_u64(
+        work->bytes_written, psplit_i_tally_bytes(tally, psplit_i_site_output(at, o)));
+  for (uint32_t i = 0; i < at->node->n_inputs; i++) {
+    if (!psplit_i_has(at, i) || repeated(at->node, i)) continue;
+    const psplit_vtype *type = psplit_i_in(at, i);
+    const bool skip = part && i == 0;
+    const uint64_t bytes =
+      skip && !type->is_weight ? work->bytes_written : psplit_i_tally_bytes(tally, type);
+    work->bytes_read =
+      psplit_i_sat_add_u64(work->bytes_read, skip ? work->bytes_written : bytes);
+    if (type->is_weight) work->weight_bytes = psplit_i_sat_add_u64(work->weight_bytes, bytes);
+  }
+}
+
+static psplit_node_cost scope_cost(psplit_i_costs *costs, psplit_scope *scope);
+
+/* What hangs on node `id` of a scope: calls and bodies by their trips, of branches the costlier. */
+static void count_children(psplit_tally *tally, const psplit_site *at, psplit_work *work) {
+  const psplit_scope *scope = at->scope;
+  uint32_t low = 0, high = scope->n_children;
+  while (low < high) {
+    const uint32_t middle = low + (high - low) / 2;
+    if (scope->children[middle].node < at->id) low = middle + 1;
+    else high = middle;
+  }
+  psplit_node_cost costlier = {.work.known = true};
+  bool any_branch = false, any = false;
+  for (; low < scope->n_children && scope->children[low].node == at->id; low++) {
+    const psplit_child *child = &scope->children[low];
+    const psplit_node_cost cost = scope_cost(tally->costs, child->scope);
+    work->weight_bytes = psplit_i_sat_add_u64(work->weight_bytes, cost.work.weight_bytes);
+    any = true;
+    if (!child->alternative) {
+      const bool was_unknown = tally->unknown;
+      const uint64_t trips = psplit_i_tally_dim(tally, child->trips);
+      /* Without a trip count, one trip is the least that says something. */
+      const bool trips_unknown = tally->unknown && !was_unknown && trips == 0;
+      add_work(work, &cost.work, trips_unknown ? 1 : trips);
+      tally->assumed |= cost.assumed;
+      continue;
+    }
+    const bool more = cost.work.flops > costlier.work.flops ||
+                      (cost.work.flops == costlier.work.flops &&
+                       psplit_i_sat_add_u64(cost.work.bytes_read, cost.work.bytes_written) >
+                         psplit_i_sat_add_u64(costlier.work.bytes_read, costlier.work.bytes_written));
+    tally->assumed |= cost.assumed;
+    if (!cost.work.known) tally->unknown = true;
+    if (!any_branch || more) costlier = cost;
+    any_branch = true;
+  }
+  if (any_branch) add_work(work, &costlier.work, 1);
+  if (!any || !work->known) tally->unknown = true;
+}
+
+static int32_t compute_type(const psplit_site *at, psplit_op_class op_class) {
+  const int32_t in = psplit_i_elem(at, 0), out = psplit_i_site_output(at, 0)->elem;
+  const bool product = op_class == PSPLIT_CLASS_CONV || op_class == PSPLIT_CLASS_MATMUL ||
+                       op_class == PSPLIT_CLASS_ATTENTION || op_class == PSPLIT_CLASS_RNN;
+  return product && in ? in : out ? out : in;
+}
+
+static psplit_node_cost node_cost(psplit_i_costs *costs, psplit_scope *scope, uint32_t id) {
+  psplit_tally tally = {.costs = costs};
+  const psplit_site at = {.scope = scope, .node = &scope->graph->nodes[id], .id = id};
+  psplit_work work = {.launches = 1, .known = true};
+  const psplit_rule *rule =
+    at.node->function != PSPLIT_NONE ? NULL : psplit_i_rule_of(costs->shapes, at.node);
+  if (at.node->function != PSPLIT_NONE || (rule && rule->flops == PSPLIT_FLOPS_CONTROL)) {
+    work.op_class = PSPLIT_CLASS_CONTROL;
+    work.launches = at.node->function != PSPLIT_NONE ? 0 : 1;
+    count_children(&tally, &at, &work);
+  } else if (!rule) {
+    count_bytes(&tally, &at, &work);
+    tally.unknown = true;
+  } else {
+    work.op_class = rule->op_class;
+    const bool movable =
+      work.op_class == PSPLIT_CLASS_ELEMENTWISE || work.op_class == PSPLIT_CLASS_MOVE ||
+      work.op_class == PSPLIT_CLASS_REDUCE || work.op_class == PSPLIT_CLASS_VIEW;
+    if (movable && is_shape_work(&tally, &at)) work.op_class = PSPLIT_CLASS_SHAPE;
+    if (work.op_class == PSPLIT_CLASS_CONSTANT) {
+      work.weight_bytes = psplit_i_tally_bytes(&tally, psplit_i_site_output(&at, 0));
+      work.launches = 0;
+    } else if (work.op_class == PSPLIT_CLASS_VIEW) {
+      count_bytes(&tally, &at, &work);
+      work.bytes_read = work.bytes_written = 0;
+      work.launches = 0;
+    } else if (rule->op_class == PSPLIT_CLASS_SHAPE) {
+      /* Reads a size, not the data. */
+    } else {
+      count_bytes(&tally, &at, &work);
+      work.flops = psplit_i_count_flops(&tally, &at, rule->flops);
+    }
+  }
+  work.data_type = compute_type(&at, work.op_class);
+  work.known = !tally.unknown;
+  return (psplit_node_cost){work, tally.assumed};
+}
+
+/* One run of all nodes of a scope. Weights that several nodes read count once per scope. */
+static psplit_node_cost scope_cost(psplit_i_costs *costs, psplit_scope *scope) {
+  if (costs->scope_done[scope->index]) return costs->scopes[scope->index];
+  psplit_node_cost sum = {.work = {.known = true, .op_class = PSPLIT_CLASS_CONTROL}};
+  psplit_tally tally = {.costs = costs};
+  for (uint32_t n = 0; n < scope->graph->n_nodes; n++) {
+    const psplit_node_cost cost = node_cost(costs, scope, n);
+    add_work(&sum.work, &cost.work, 1);
+    sum.assumed |= cost.assumed;
+    if (cost.work.op_class == PSPLIT_CLASS_CONTROL || cost.work.op_class == PSPLIT_CLASS_CONSTANT)
+      sum.work.weight_bytes = psplit_i_sat_add_u64(sum.work.weight_bytes, cost.work.weight_bytes);
+  }
+  for (uint32_t v = 0; v < scope->graph->n_values; v++)
+    if (scope->types[v].is_weight && scope->graph->values[v].producer == PSPLIT_NONE)
+      sum.work.weight_bytes = psplit_i_sat_add_u64(
+        sum.work.weight_bytes, psplit_i_tally_bytes(&tally, &scope->types[v]));
+  costs->scopes[scope->index] = sum;
+  costs->scope_done[scope->index] = true;
+  return sum;
+}
+
+static bool evaluate(psplit_i_costs *costs, const psplit_cost_options *options) {
+  const psplit_i_dims *dims = costs->shapes->dims;
+  const uint32_t n = psplit_i_dims_count(dims), n_symbols = psplit_i_dims_n_symbols(dims);
+  costs->value = take(costs, n, sizeof *costs->value);
+  costs->known = take(costs, n, sizeof *costs->known);
+  costs->assumed = take(costs, n, sizeof *costs->assumed);
+  costs->visited = take(costs, n, 1);
+  costs->needed = take(costs, n_symbols, sizeof *costs->needed);
+  int64_t *symbol_value = take(costs, n_symbols, sizeof *symbol_value);
+  bool *symbol_known = take(costs, n_symbols, sizeof *symbol_known);
+  if (!costs->value || !costs->known || !costs->assumed || !costs->visited || !costs->needed ||
+      !symbol_value || !symbol_known)
+    return false;
+  for (uint32_t s = 0; s < n_symbols; s++) {
+    const char *name = psplit_i_dims_symbol_name(dims, s);
+    for (size_t b = 0; name && b < options->n_bindings; b++)
+      if (strcmp(options->bindings[b].name, name) == 0) {
+        symbol_value[s] = options->bindings[b].value;
+        symbol_known[s] = true;
+      }
+  }
+  psplit_i_dims_eval(dims, symbol_value, symbol_known, costs->value, costs->known);
+  if (options->assume_named < 0 && options->assume_anonymous < 0) return true;
+  memcpy(costs->assumed, costs->known, n * sizeof *costs->known);
+  for (uint32_t s = 0; s < n_symbols; s++) {
+    if (symbol_known[s]) continue;
+    const int64_t assume =
+      psplit_i_dims_symbol_name(dims, s) ? options->assume_named : options->assume_anonymous;
+    symbol_known[s] = assume >= 0;
+    symbol_value[s] = assume;
+  }
+  psplit_i_dims_eval(dims, symbol_value, symbol_known, costs->value, costs->known);
+  for (uint32_t i = 0; i < n; i++) costs->assumed[i] = costs->known[i] && !costs->assumed[i];
+  return true;
+}
+
+static bool list_missing(psplit_i_costs *costs) {
+  const psplit_i_dims *dims = costs->shapes->dims;
+  const uint32_t n_symbols = psplit_i_dims_n_symbols(dims);
+  costs->missing = take(costs, n_symbols, sizeof *costs->missing);
+  if (!costs->missing) return false;
+  for (uint32_t s = 0; s < n_symbols; s++)
+    if (costs->needed[s] && psplit_i_dims_symbol_name(dims, s))
+      costs->missing[costs->n_missing++] = psplit_i_dims_symbol_name(dims, s);
+  return true;
+}
+
+psplit_code psplit_i_costs_create(const psplit_i_shapes *shapes,
+                                  const psplit_cost_options *options, psplit_diag *diag,
+                                  psplit_i_costs **out_costs) {
+  static const psplit_cost_options nothing = {.assume_named = -1, .assume_anonymous = -1};
+  psplit_i_costs *costs = calloc(1, sizeof *costs);
+  if (!costs) return psplit_i_nomem(diag);
+  psplit_i_arena_init(&costs->arena, 0);
+  costs->shapes = shapes;
+  const uint32_t n_nodes = shapes->graph->n_nodes;
+  costs->nodes = take(costs, n_nodes, sizeof *costs->nodes);
+  costs->scopes = take(costs, shapes->n_scopes, sizeof *costs->scopes);
+  costs->scope_done = take(costs, shapes->n_scopes, sizeof *costs->scope_done);
+  bool fine = costs->nodes && costs->scopes && costs->scope_done &&
+              evaluate(costs, options ? options : &nothing);
+  for (uint32_t n = 0; fine && n < n_nodes; n++) {
+    costs->nodes[n] = node_cost(costs, shapes->root, n);
+    costs->n_unknown += !costs->nodes[n].work.known;
+    costs->n_assumed += costs->nodes[n].assumed;
+  }
+  fine = fine && list_missing(costs);
+  if (!fine) {
+    psplit_i_costs_destroy(costs);
+    return psplit_i_nomem(diag);
+  }
+  *out_costs = costs;
+  return PSPLIT_OK;
+}
+
+void psplit_i_costs_destroy(psplit_i_costs *costs) {
+  if (!costs) return;
+  psplit_i_arena_fini(&costs->arena);
+  free(costs);
+}
+
+psplit_work psplit_i_costs_node(const psplit_i_costs *costs, uint32_t node) {
+  return costs->nodes[node].work;
+}
+bool psplit_i_costs_node_assumed(const psplit_i_costs *costs, uint32_t node) {
+  return costs->nodes[node].assumed;
+}
+uint32_t psplit_i_costs_n_unknown(const psplit_i_costs *costs) { return costs->n_unknown; }
+uint32_t psplit_i_costs_n_assumed(const psplit_i_costs *costs) { return costs->n_assumed; }
+
+const char *psplit_i_costs_missing(const psplit_i_costs *costs, uint32_t index) {
+  return index < costs->n_missing ? costs->missing[index] : NULL;
+}
+
+bool psplit_i_costs_dim(const psplit_i_costs *costs, psplit_dim dim, int64_t *out) {
+  if (!costs->known[dim]) return false;
+  *out = costs->value[dim];
+  return true;
+}
+
+bool psplit_i_costs_value_bytes(const psplit_i_costs *costs, uint32_t value, uint64_t *out_bytes,
+                                bool *out_assumed) {
+  const psplit_vtype *type = psplit_i_shapes_type(costs->shapes, value);
+  const uint32_t bits = psplit_i_dtype_bits(type->elem);
+  if (type->kind != PSPLIT_TYPE_TENSOR || type->rank < 0 || bits == 0) return false;
+  uint64_t n = 1;
+  bool zero = false, assumed = false;
+  for (int32_t axis = 0; axis < type->rank; axis++) {
+    const psplit_dim dim = type->dims[axis];
+    if (!costs->known[dim] || costs->value[dim] < 0) return false;
+    zero |= costs->value[dim] == 0;
+    assumed |= costs->assumed[dim];
+    n = psplit_i_sat_mul_u64(n, (uint64_t)costs->value[dim]);
+  }
+  if (zero) n = 0;
+  *out_bytes = bits % 8 == 0 ? psplit_i_sat_mul_u64(n, bits / 8)
+                             : n / 8 * bits + (n % 8 * bits + 7) / 8;
+  if (out_assumed) *out_assumed = assumed;
+  return true;
+}

@@ -1,0 +1,229 @@
+/* Arithmetic operations per operator. The formulas stand in docs/costs.md, with their sources. */
+#include "work_inside.h"
+
+static uint64_t mul(uint64_t a, uint64_t b) { return psplit_i_sat_mul_u64(a, b); }
+static uint64_t add(uint64_t a, uint64_t b) { return psplit_i_sat_add_u64(a, b); }
+
+static uint64_t log2_of(uint64_t n) {
+  uint64_t bits = 1;
+  while (n > 2) {
+    n = (n + 1) / 2;
+    bits++;
+  }
+  return bits;
+}
+
+static uint64_t in_elements(psplit_tally *t, const psplit_site *at, uint32_t input) {
+  return psplit_i_tally_elements(t, psplit_i_in(at, input));
+}
+
+static uint64_t out_elements(psplit_tally *t, const psplit_site *at) {
+  return psplit_i_tally_elements(t, psplit_i_site_output(at, 0));
+}
+
+/* Dimension of an input, from the back when negative. */
+static uint64_t in_dim(psplit_tally *t, const psplit_site *at, uint32_t input, int32_t axis) {
+  const psplit_vtype *type = psplit_i_in(at, input);
+  if (axis < 0) axis += type->rank;
+  if (type->rank < 0 || axis < 0 || axis >= type->rank) {
+    t->unknown = true;
+    return 0;
+  }
+  return psplit_i_tally_dim(t, type->dims[axis]);
+}
+
+/* Product of the dimensions of a weight from `axis` on. */
+static uint64_t volume_from(psplit_tally *t, const psplit_site *at, uint32_t input, int32_t axis) {
+  const psplit_vtype *type = psplit_i_in(at, input);
+  if (type->rank < axis) {
+    t->unknown = true;
+    return 0;
+  }
+  uint64_t volume = 1;
+  for (int32_t i = axis; i < type->rank; i++)
+    volume = mul(volume, psplit_i_tally_dim(t, type->dims[i]));
+  return volume;
+}
+
+/* Every output element sums input channels of its group over the kernel. */
+static uint64_t conv(psplit_tally *t, const psplit_site *at, uint32_t weights) {
+  return mul(2, mul(out_elements(t, at), volume_from(t, at, weights, 1)));
+}
+
+static uint64_t deform_conv(psplit_tally *t, const psplit_site *at) {
+  /* Each tap is interpolated from four neighbours. */
+  const uint64_t taps = mul(in_elements(t, at, 2), in_dim(t, at, 0, 1));
+  return add(conv(t, at, 1), mul(4, taps));
+}
+
+static uint64_t pool(psplit_tally *t, const psplit_site *at) {
+  size_t n;
+  const int64_t *kernel = psplit_i_int_list(at, "kernel_shape", &n);
+  uint64_t volume = 1;
+  for (size_t i = 0; kernel && i < n; i++)
+    volume = mul(volume, kernel[i] > 0 ? (uint64_t)kernel[i] : 1);
+  return mul(out_elements(t, at), volume);
+}
+
+static uint64_t mat_mul(psplit_tally *t, const psplit_site *at) {
+  const bool swap = psplit_i_int(at, "transA", 0) != 0 && psplit_i_rank(at, 0) > 1;
+  return mul(2, mul(out_elements(t, at), in_dim(t, at, 0, swap ? -2 : -1)));
+}
+
+static uint64_t gemm(psplit_tally *t, const psplit_site *at) {
+  const uint64_t inner = in_dim(t, at, 0, psplit_i_int(at, "transA", 0) ? 0 : 1);
+  const uint64_t out = out_elements(t, at);
+  return add(mul(2, mul(out, inner)), psplit_i_has(at, 2) ? out : 0);
+}
+
+/* Product over all distinct letters: each is an index of one big sum. */
+static uint64_t einsum(psplit_tally *t, const psplit_site *at) {
+  const Onnx__AttributeProto *equation = psplit_i_attribute(at, "equation");
+  bool seen[128] = {false};
+  uint64_t product = 1;
+  uint32_t input = 0;
+  int32_t axis = 0;
+  if (!equation) return 0;
+  for (size_t i = 0; i < equation->s.len && equation->s.data[i] != '-'; i++) {
+    const unsigned char c = equation->s.data[i];
+    const psplit_vtype *type = psplit_i_in(at, input);
+    if (c == ',') {
+      input++;
+      axis = 0;
+    } else if (c == '.') {
+      /* The dots' own axes are outputs: counted through the output instead. */
+      return mul(2, mul(out_elements(t, at), in_dim(t, at, 0, -1)));
+    } else if (c != ' ' && c < 128) {
+      if (axis >= type->rank) {
+        t->unknown = true;
+        return 0;
+      }
+      if (!seen[c]) product = mul(product, psplit_i_tally_dim(t, type->dims[axis]));
+      seen[c] = true;
+      axis++;
+    }
+  }
+  return mul(input > 0 ? 2 : 1, product);
+}
+
+/* Products with W and R for each step and sample, and the gates. */
+static uint64_t rnn(psplit_tally *t, const psplit_site *at) {
+  const psplit_vtype *x = psplit_i_in(at, 0);
+  if (x->rank != 3) {
+    t->unknown = true;
+    return 0;
+  }
+  const uint64_t steps =
+    mul(psplit_i_tally_dim(t, x->dims[0]), psplit_i_tally_dim(t, x->dims[1]));
+  const uint64_t weights = add(in_elements(t, at, 1), in_elements(t, at, 2));
+  const uint64_t gates = mul(in_dim(t, at, 2, 0), in_dim(t, at, 2, 1));
+  return mul(steps, add(mul(2, weights), mul(10, gates)));
+}
+
+/* Length that queries attend to: what is new and what is past. */
+static uint64_t attended(psplit_tally *t, const psplit_site *at) {
+  const bool standard = !*at->node->domain;
+  const bool grouped = at->node->op_type[0] == 'G';
+  const psplit_vtype *keys = psplit_i_in(at, 1);
+  const uint32_t past = standard ? 4 : grouped ? 3 : 6;
+  uint64_t length;
+  if (keys->rank == 4) length = psplit_i_tally_dim(t, keys->dims[2]);
+  else if (keys->rank == 3 || keys->rank == 5) length = psplit_i_tally_dim(t, keys->dims[1]);
+  else length = in_dim(t, at, 0, 1); /* keys packed with the queries */
+  if (psplit_i_has(at, past)) length = add(length, in_dim(t, at, past, 2));
+  return length;
+}
+
+/* Scores and weighted values are products over the attended length; softmax on the scores. */
+static uint64_t attention(psplit_tally *t, const psplit_site *at) {
+  const psplit_vtype *q = psplit_i_in(at, 0);
+  const uint64_t out = out_elements(t, at), length = attended(t, at);
+  const int64_t heads =
+    psplit_i_int(at, !*at->node->domain ? "q_num_heads" : "num_heads", 0);
+  const uint64_t rows = q->rank == 4
+                          ? volume_from(t, at, 0, 0) / (in_dim(t, at, 0, 3) ? in_dim(t, at, 0, 3) : 1)
+                          : mul(mul(in_dim(t, at, 0, 0), in_dim(t, at, 0, 1)),
+                                heads > 0 ? (uint64_t)heads : 1);
+  return add(mul(4, mul(out, length)), mul(10, mul(rows, length)));
+}
+
+static uint64_t attention_qkv(psplit_tally *t, const psplit_site *at) {
+  const uint64_t batch = in_dim(t, at, 0, 0), seq = in_dim(t, at, 0, 1);
+  const uint64_t projection =
+    mul(2, mul(mul(batch, seq), mul(in_dim(t, at, 0, 2), in_dim(t, at, 1, -1))));
+  const uint32_t past = at->node->op_type[0] == 'Q' ? 8 : 4;
+  uint64_t length = seq;
+  if (psplit_i_has(at, past)) length = add(length, in_dim(t, at, past, 3));
+  const int64_t heads = psplit_i_int(at, "num_heads", 1);
+  const uint64_t rows = mul(mul(batch, seq), heads > 0 ? (uint64_t)heads : 1);
+  return add(projection,
+             add(mul(4, mul(out_elements(t, at), length)), mul(10, mul(rows, length))));
+}
+
+static uint64_t resize(psplit_tally *t, const psplit_site *at) {
+  if (psplit_i_text_is(at, "mode", "nearest", at->node->op_type[0] != 'G')) return 0;
+  const bool cubic =
+    psplit_i_text_is(at, "mode", "cubic", false) || psplit_i_text_is(at, "mode", "bicubic", false);
+  return mul(cubic ? 40 : 8, out_elements(t, at));
+}
+
+static uint64_t dft(psplit_tally *t, const psplit_site *at) {
+  const psplit_vtype *out = psplit_i_site_output(at, 0);
+  if (out->rank < 2) {
+    t->unknown = true;
+    return 0;
+  }
+  const uint64_t length = psplit_i_tally_dim(t, out->dims[out->rank - 2]);
+  return mul(5, mul(out_elements(t, at), log2_of(length)));
+}
+
+static uint64_t roi(psplit_tally *t, const psplit_site *at) {
+  int64_t samples = psplit_i_int(at, "sampling_ratio", 0);
+  if (samples < 1 || samples > 1024) samples = 2;
+  return mul(mul(8, (uint64_t)(samples * samples)), out_elements(t, at));
+}
+
+static uint64_t sort(psplit_tally *t, const psplit_site *at) {
+  const uint64_t n = in_elements(t, at, 0);
+  const psplit_vtype *data = psplit_i_in(at, 0);
+  int32_t axis;
+  uint64_t length = n;
+  if (data->rank > 0 && psplit_i_axis(psplit_i_int(at, "axis", -1), data->rank, &axis))
+    length = psplit_i_tally_dim(t, data->dims[axis]);
+  return mul(n, log2_of(length));
+}
+
+uint64_t psplit_i_count_flops(psplit_tally *t, const psplit_site *at, psplit_flops how) {
+  switch (how) {
+    case PSPLIT_FLOPS_NONE:
+    case PSPLIT_FLOPS_CONTROL: return 0;
+    case PSPLIT_FLOPS_OUT: return out_elements(t, at);
+    case PSPLIT_FLOPS_OUT_FEW: return mul(4, out_elements(t, at));
+    case PSPLIT_FLOPS_OUT_MANY: return mul(10, out_elements(t, at));
+    case PSPLIT_FLOPS_INPUTS:
+      return mul(at->node->n_inputs > 1 ? at->node->n_inputs - 1 : 0, out_elements(t, at));
+    case PSPLIT_FLOPS_IN: return in_elements(t, at, 0);
+    case PSPLIT_FLOPS_IN_FEW: return mul(4, in_elements(t, at, 0));
+    case PSPLIT_FLOPS_NORM: return mul(8, in_elements(t, at, 0));
+    case PSPLIT_FLOPS_SORT: return sort(t, at);
+    case PSPLIT_FLOPS_CONV: return conv(t, at, 1);
+    case PSPLIT_FLOPS_QCONV: return conv(t, at, 3);
+    case PSPLIT_FLOPS_CONV_TRANSPOSE:
+      return mul(2, mul(in_elements(t, at, 0), volume_from(t, at, 1, 1)));
+    case PSPLIT_FLOPS_DEFORM_CONV: return deform_conv(t, at);
+    case PSPLIT_FLOPS_POOL: return pool(t, at);
+    case PSPLIT_FLOPS_MATMUL:
+    case PSPLIT_FLOPS_QMATMUL:
+    case PSPLIT_FLOPS_NBITS: return mat_mul(t, at);
+    case PSPLIT_FLOPS_GEMM:
+    case PSPLIT_FLOPS_QGEMM: return gemm(t, at);
+    case PSPLIT_FLOPS_EINSUM: return einsum(t, at);
+    case PSPLIT_FLOPS_RNN: return rnn(t, at);
+    case PSPLIT_FLOPS_ATTENTION: return attention(t, at);
+    case PSPLIT_FLOPS_ATTENTION_QKV: return attention_qkv(t, at);
+    case PSPLIT_FLOPS_RESIZE: return resize(t, at);
+    case PSPLIT_FLOPS_DFT: return dft(t, at);
+    case PSPLIT_FLOPS_ROI: return roi(t, at);
+  }
+  return 0;
+}

@@ -1,0 +1,46 @@
+/* Inside of psplit_i_costs, shared by work.c (nodes, scopes) and work_flops.c (formulas). */
+#ifndef PSPLIT_ONNX_WORK_INSIDE_H
+#define PSPLIT_ONNX_WORK_INSIDE_H
+
+#include "infer.h"
+#include "work.h"
+
+typedef struct psplit_node_cost {
+  psplit_work work;
+  bool assumed;
+} psplit_node_cost;
+
+struct psplit_i_costs {
+  const psplit_i_shapes *shapes;
+  int64_t *value;         /* [expressions] */
+  bool *known;
+  bool *assumed;          /* known, but only by an assumption */
+  unsigned char *visited; /* expressions whose symbols are marked */
+  bool *needed;           /* [symbols] an unknown or assumed number hangs on it */
+  psplit_node_cost *nodes;  /* [graph->n_nodes] */
+  psplit_node_cost *scopes; /* [n_scopes], one run each */
+  bool *scope_done;
+  const char **missing;
+  uint32_t n_missing, n_unknown, n_assumed;
+  psplit_arena arena;
+};
+
+/* What is being counted: flags gather over the numbers asked for. */
+typedef struct psplit_tally {
+  psplit_i_costs *costs;
+  bool unknown, assumed;
+} psplit_tally;
+
+/* A dimension; 0 with `unknown` set where it is not known. */
+uint64_t psplit_i_tally_dim(psplit_tally *tally, psplit_dim dim);
+/* Elements and bytes of a type. */
+uint64_t psplit_i_tally_elements(psplit_tally *tally, const psplit_vtype *type);
+uint64_t psplit_i_tally_bytes(psplit_tally *tally, const psplit_vtype *type);
+
+/* Type of an output; an unknown type for an omitted one. */
+const psplit_vtype *psplit_i_site_output(const psplit_site *at, uint32_t output);
+
+/* Arithmetic of one run of a node. */
+uint64_t psplit_i_count_flops(psplit_tally *tally, const psplit_site *at, psplit_flops how);
+
+#endif
