@@ -64,7 +64,8 @@ psplit_code psplit_i_node_bound(const psplit_core *core, const psplit_machine *m
     if (machine->count[t] == 0) continue;
     if (core->problem->devices[t].free_comm) { /* there an item costs no more than itself */
       for (uint32_t i = 0; i < core->n; i++)
-        if (core->w[(size_t)t * core->n + i] < bound[i]) bound[i] = core->w[(size_t)t * core->n + i];
+        if (core->w[(size_t)t * core->n + i] < bound[i])
+          bound[i] = core->w[(size_t)t * core->n + i];
       continue;
     }
     for (uint32_t e = 0; e < core->n_nets; e++) {

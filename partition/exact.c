@@ -1,14 +1,15 @@
 /* Dynamic programming over downsets as a decision: is every load <= limit possible?
  *
- * A label (left, state, receivers): the downset of items not yet placed, the devices used behind it,
- * and how many stages already receive each tensor still to be sent. Labels are expanded in rounds by
- * the number of devices used; the labels of a round are independent. From a label the last stage of
- * what is left grows item by item in decreasing topological order, which visits every sub-downset
- * exactly once; the walk stops where compute or memory alone exceed the limit, both monotone.
+ * A label (left, state, receivers): the downset of items not yet placed, the devices used behind
+ * it, and how many stages already receive each tensor still to be sent. Labels are expanded in
+ * rounds by the number of devices used; the labels of a round are independent. From a label the
+ * last stage of what is left grows item by item in decreasing topological order, which visits every
+ * sub-downset exactly once; the walk stops where compute or memory alone exceed the limit, both
+ * monotone.
  *
- * The set of labels of a round does not depend on threads: labels are only dropped when an equal one
- * exists or, between rounds, when one of an earlier round needs no more. Steps and bytes are counted
- * in total, so running out is deterministic as well. */
+ * The set of labels of a round does not depend on threads: labels are only dropped when an equal
+ * one exists or, between rounds, when one of an earlier round needs no more. Steps and bytes are
+ * counted in total, so running out is deterministic as well. */
 #include <omp.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -30,8 +31,8 @@ typedef struct label {
 typedef struct shard {
   omp_lock_t lock;
   PSPLIT_VEC(label) labels;
-  PSPLIT_VEC(uint64_t) bits;     /* [labels.n * words] */
-  PSPLIT_VEC(uint32_t) counts;   /* net, count pairs of all labels, one after the other */
+  PSPLIT_VEC(uint64_t) bits;      /* [labels.n * words] */
+  PSPLIT_VEC(uint32_t) counts;    /* net, count pairs of all labels, one after the other */
   PSPLIT_VEC(uint32_t) counts_at; /* [labels.n] end of a label's pairs */
   uint32_t *slots;
   size_t n_slots;
@@ -45,9 +46,9 @@ typedef struct exact {
   const psplit_exact_options *options;
   psplit_arena arena;
   uint32_t words;
-  uint64_t *zobrist;   /* [n] */
+  uint64_t *zobrist; /* [n] */
   bool count_receivers;
-  bool *counted;       /* [n_nets] forward, several consumers, sent to each */
+  bool *counted; /* [n_nets] forward, several consumers, sent to each */
   shard shards[N_SHARDS];
   int64_t *low, *high; /* [n_states] omega a downset before the state may have at all */
   int64_t reach;       /* most omega of one stage */
@@ -66,12 +67,12 @@ typedef struct digger {
   psplit_walk walk;
   psplit_arena arena;
   uint32_t *times_sent, *pairs;
-  uint64_t *left, *tops;   /* bitsets: what is left, its maximal items */
-  uint32_t *n_succ;        /* successors left, by item */
-  uint32_t *taken;         /* items of the stage, in order */
+  uint64_t *left, *tops; /* bitsets: what is left, its maximal items */
+  uint32_t *n_succ;      /* successors left, by item */
+  uint32_t *taken;       /* items of the stage, in order */
   uint32_t n_taken;
   uint64_t hash, receivers, n_steps;
-  int64_t omega;           /* of what is left */
+  int64_t omega; /* of what is left */
   const label *from;
   uint32_t from_id;
 } digger;
@@ -442,8 +443,8 @@ static psplit_code gather(exact *x, uint32_t used, round_label **out_labels,
         x->round_ids[n] = k * N_SHARDS + i;
         memcpy(x->round_bits + n * x->words, s->bits.items + (size_t)k * x->words,
                x->words * sizeof *x->round_bits);
-        (*out_labels)[n] = (round_label){s->labels.items[k], (uint32_t)n_counts,
-                                         (uint32_t)(n_counts + to - from)};
+        (*out_labels)[n] =
+          (round_label){s->labels.items[k], (uint32_t)n_counts, (uint32_t)(n_counts + to - from)};
         if (to > from)
           memcpy(*out_counts + n_counts, s->counts.items + from, (to - from) * sizeof **out_counts);
         n_counts += to - from;
@@ -496,7 +497,8 @@ static uint32_t final_label(const exact *x, uint32_t from_round) {
         for (uint32_t w = 0; w < x->words && empty; w++)
           empty = s->bits.items[(size_t)k * x->words + w] == 0;
         if (!empty || !psplit_i_machine_final(x->machine, l->state)) continue;
-        if (least && (l->comm > least->comm || (l->comm == least->comm && l->state >= least->state)))
+        if (least &&
+            (l->comm > least->comm || (l->comm == least->comm && l->state >= least->state)))
           continue;
         least = l;
         best = k * N_SHARDS + i;

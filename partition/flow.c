@@ -98,8 +98,7 @@ bool psplit_i_flow_run(psplit_flow *flow, uint32_t source, uint32_t sink, int64_
   if (!psplit_i_vec_reserve(&flow->scratch, 3 * n)) return false;
   uint32_t *level = flow->scratch.items, *next = level + n, *path = next + n;
   while (*inout_value < enough && levels(flow, source, sink, level, path))
-    *inout_value +=
-      blocking_flow(flow, source, sink, level, next, path, enough - *inout_value);
+    *inout_value += blocking_flow(flow, source, sink, level, next, path, enough - *inout_value);
   if (*inout_value > enough) *inout_value = enough;
   return true;
 }

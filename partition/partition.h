@@ -247,8 +247,8 @@ bool psplit_i_flow_side(psplit_flow *flow, uint32_t source, bool *side);
 
 /* Lower bound along the weight axis, and what it says about every place on the axis. */
 typedef struct psplit_wamc {
-  int64_t bound;      /* no contiguous split has a smaller bottleneck (if <= limit; see below) */
-  uint32_t n_buckets; /* 0: not computed; then every window is open */
+  int64_t bound;       /* no contiguous split has a smaller bottleneck (if <= limit; see below) */
+  uint32_t n_buckets;  /* 0: not computed; then every window is open */
   int64_t *low, *high; /* [n_buckets] omega of the downsets in a bucket; first: empty; last: all */
   /* [n_buckets * n_states] bound on the bottleneck of everything before a downset of the bucket
    * when the devices of the state are used up behind it. */
@@ -276,22 +276,21 @@ typedef enum psplit_verdict {
 } psplit_verdict;
 
 typedef struct psplit_exact_options {
-  int64_t limit;        /* largest load allowed */
-  bool least_comm;      /* among them, one with the least sum of communication */
-  uint64_t max_steps;   /* items moved, over all threads; decides the same for any number of them */
+  int64_t limit;      /* largest load allowed */
+  bool least_comm;    /* among them, one with the least sum of communication */
+  uint64_t max_steps; /* items moved, over all threads; decides the same for any number of them */
   uint64_t memory_bytes;
   uint32_t n_threads;
   psplit_deadline deadline;
-  uint64_t *out_steps;  /* may be NULL */
+  uint64_t *out_steps; /* may be NULL */
 } psplit_exact_options;
 
 /* Is there a contiguous split with every load <= limit? Dynamic programming over downsets, from the
- * last stage backwards: a label is (what is left, devices used, receivers counted so far), kept only
- * inside the windows of `wamc`. With YES, *out_cut is one, evaluated.
- * Exact for shared and point-to-point communication; with point-to-point and nets that are not
- * forward it may answer YES with a cut above the limit.
- * Source: downset programs of Tarnawski et al. (NeurIPS 2020, section 5); the decision form, the
- * windows and receiver counts are this project's. Errors: NOMEM. */
+ * last stage backwards: a label is (what is left, devices used, receivers counted so far), kept
+ * only inside the windows of `wamc`. With YES, *out_cut is one, evaluated. Exact for shared and
+ * point-to-point communication; with point-to-point and nets that are not forward it may answer YES
+ * with a cut above the limit. Source: downset programs of Tarnawski et al. (NeurIPS 2020, section
+ * 5); the decision form, the windows and receiver counts are this project's. Errors: NOMEM. */
 psplit_code psplit_i_exact(const psplit_core *core, const psplit_machine *machine,
                            const psplit_wamc *wamc, const psplit_exact_options *options,
                            psplit_cut *out_cut, psplit_verdict *out_verdict);
@@ -306,6 +305,61 @@ int64_t psplit_i_simple_bound(const psplit_core *core, const psplit_machine *mac
 psplit_code psplit_i_node_bound(const psplit_core *core, const psplit_machine *machine,
                                 int64_t limit, const psplit_deadline *deadline,
                                 int64_t *inout_bound);
+
+/* --- kernel.c ------------------------------------------------------------------------------- */
+
+/* Rebuilds *core with items united that share a stage in some optimal solution:
+ * rule M - an item moves to its only neighbour on one side when the tensor between them costs at
+ * least what the item brings along; and, for bottlenecks up to `limit` (INF: unknown), items joined
+ * by a net that no stage can afford to cut. `parent[n_nodes]` is union-find over nodes, in and out.
+ * Every split of the kernel is a split of the problem with the same loads; some best split of the
+ * problem is one of the kernel (any split <= limit, for the second rule).
+ * O(rounds * pins log nodes). Errors: NOMEM, INFEASIBLE. */
+psplit_code psplit_i_kernel(psplit_core *core, const psplit_machine *machine, int64_t limit,
+                            uint32_t *parent, psplit_diag *diag);
+
+/* --- solve.c, contiguous.c -------------------------------------------------------------------- */
+
+/* What a solver hands back, by node; checked and reported in solve.c. */
+typedef struct psplit_answer {
+  uint32_t *stage, *chunk;     /* [n_nodes] */
+  uint32_t *device, *replicas; /* [n_stages] */
+  int64_t bound;
+  const char *solver, *bound_name;
+} psplit_answer;
+
+typedef struct psplit_job {
+  const psplit_problem *problem;
+  const psplit_partition_options *options;
+  psplit_deadline deadline;
+  psplit_arena *arena; /* owns the answer */
+  psplit_diag *diag;
+} psplit_job;
+
+psplit_code psplit_i_answer_init(psplit_answer *answer, const psplit_job *job);
+/* Copies a cut of a core of the job's problem. */
+void psplit_i_answer_take(psplit_answer *answer, const psplit_core *core, const psplit_cut *cut);
+/* The other way round; value and comm are evaluated. Items must not straddle stages. */
+void psplit_i_answer_give(const psplit_answer *answer, const psplit_core *core,
+                          const psplit_machine *machine, psplit_cut *cut, int64_t *scratch);
+
+/* Contiguous throughput. Fills *out_answer. */
+psplit_code psplit_i_contiguous(const psplit_job *job, psplit_answer *out_answer);
+
+/* --- multilevel.c --------------------------------------------------------------------------- */
+
+/* A split of a graph of any size: coarsen acyclically, solve, project, refine. Linear time and
+ * memory; the same for any number of threads. out_cut->value stays INF when none was found.
+ * Source: Herrmann et al., "Multilevel algorithms for acyclic partitioning of directed acyclic
+ * graphs", SIAM J. Sci. Comput. 2019, section 4, for safe matchings; refinement is this project's.
+ */
+psplit_code psplit_i_multilevel(const psplit_core *core, const psplit_machine *machine,
+                                const psplit_job *job, psplit_cut *out_cut);
+
+/* --- place.c -------------------------------------------------------------------------------- */
+
+/* Latency, interleaved chunks and non-contiguous placement. Fills *out_answer. */
+psplit_code psplit_i_place(const psplit_job *job, psplit_answer *out_answer);
 
 /* --- problem.c ------------------------------------------------------------------------------ */
 

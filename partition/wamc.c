@@ -11,8 +11,13 @@
 
 #include "partition.h"
 
-enum { MAX_ITEMS = 1 << 14, MAX_BUCKETS = 1 << 12, MAX_STEPS = 24, MAX_CELLS = 1 << 24,
-       MAX_FREE = 1 << 21 };
+enum {
+  MAX_ITEMS = 1 << 14,
+  MAX_BUCKETS = 1 << 12,
+  MAX_STEPS = 24,
+  MAX_CELLS = 1 << 24,
+  MAX_FREE = 1 << 21
+};
 
 /* The least crossing cost once nets up to a threshold count. */
 typedef struct cut_step {
@@ -32,11 +37,11 @@ typedef struct axis {
   psplit_wamc *out;
   int64_t limit, reach; /* reach: most omega of one stage */
   item_rank *by_in, *by_out;
-  uint32_t *tin, *tout;       /* [n] free in bucket q iff tout < q < tin */
-  uint32_t *net_in, *net_out; /* [n_nets] largest tin, least tout of the pins */
+  uint32_t *tin, *tout;        /* [n] free in bucket q iff tout < q < tin */
+  uint32_t *net_in, *net_out;  /* [n_nets] largest tin, least tout of the pins */
   int64_t *cost_in, *cost_out; /* [n_nets] least recv / send over paying types */
   uint32_t *free_off, *free_item, *near_off, *near_net; /* by bucket */
-  cut_step *in, *outgoing;    /* [n_buckets * MAX_STEPS] */
+  cut_step *in, *outgoing;                              /* [n_buckets * MAX_STEPS] */
   uint8_t *n_in, *n_outgoing;
 } axis;
 
@@ -84,11 +89,9 @@ static psplit_code rank_items(axis *x) {
   qsort(x->by_in, n, sizeof *x->by_in, compare_ranks);
   qsort(x->by_out, n, sizeof *x->by_out, compare_ranks);
   int64_t sum = 0;
-  for (uint32_t k = 0; k < n; k++)
-    x->by_in[k].sum = sum += x->machine->omega[x->by_in[k].item];
+  for (uint32_t k = 0; k < n; k++) x->by_in[k].sum = sum += x->machine->omega[x->by_in[k].item];
   sum = 0;
-  for (uint32_t k = n; k-- > 0;)
-    x->by_out[k].sum = sum += x->machine->omega[x->by_out[k].item];
+  for (uint32_t k = n; k-- > 0;) x->by_out[k].sum = sum += x->machine->omega[x->by_out[k].item];
   code = PSPLIT_OK;
 out:
   psplit_i_arena_fini(&scratch);
@@ -116,8 +119,7 @@ static bool tighten(const axis *x, int64_t *low, int64_t *high) {
     const uint32_t n_in = lower_rank(x->by_in, n, *low);
     const uint32_t first_out = lower_rank(x->by_out, n, *high + 1);
     const int64_t least = n_in ? x->by_in[n_in - 1].sum : 0;
-    const int64_t most =
-      x->machine->total_omega - (first_out < n ? x->by_out[first_out].sum : 0);
+    const int64_t most = x->machine->total_omega - (first_out < n ? x->by_out[first_out].sum : 0);
     const bool settled = least <= *low && most >= *high;
     if (least > *low) *low = least;
     if (most < *high) *high = most;
@@ -277,8 +279,7 @@ static void cut_bucket(const axis *x, cutter *c, uint32_t q, bool incoming) {
   if (psplit_i_flow_node(&c->flow) != SOURCE || psplit_i_flow_node(&c->flow) != SINK)
     c->failed = true;
   for (uint32_t k = x->free_off[q]; k < x->free_off[q + 1]; k++)
-    if ((c->place[x->free_item[k]] = psplit_i_flow_node(&c->flow)) == PSPLIT_NONE)
-      c->failed = true;
+    if ((c->place[x->free_item[k]] = psplit_i_flow_node(&c->flow)) == PSPLIT_NONE) c->failed = true;
   if (c->failed) return;
   for (uint32_t k = x->free_off[q]; k < x->free_off[q + 1]; k++) {
     const uint32_t i = x->free_item[k];
@@ -290,8 +291,8 @@ static void cut_bucket(const axis *x, cutter *c, uint32_t q, bool incoming) {
   for (uint32_t k = x->near_off[q]; k < x->near_off[q + 1]; k++) {
     const uint32_t e = x->near_net[k];
     const uint32_t partner = incoming ? x->net_in[e] : x->net_out[e];
-    const int64_t gap = incoming ? wamc->low[partner] - wamc->high[q]
-                                 : wamc->low[q] - wamc->high[partner];
+    const int64_t gap =
+      incoming ? wamc->low[partner] - wamc->high[q] : wamc->low[q] - wamc->high[partner];
     if (gap > x->reach) continue;
     c->nets[n_nets++] = (uint64_t)(incoming ? partner : q - partner) << 32 | e;
   }
@@ -315,8 +316,7 @@ static void cut_bucket(const axis *x, cutter *c, uint32_t q, bool incoming) {
     }
     const int64_t before = value;
     if (!psplit_i_flow_run(&c->flow, SOURCE, SINK, x->limit + 1, &value)) c->failed = true;
-    if (value > before)
-      steps[n_steps++] = (cut_step){incoming ? threshold : q - threshold, value};
+    if (value > before) steps[n_steps++] = (cut_step){incoming ? threshold : q - threshold, value};
   }
   *(incoming ? &x->n_in[q] : &x->n_outgoing[q]) = n_steps;
 }
