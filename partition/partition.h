@@ -217,6 +217,150 @@ typedef struct psplit_search_options {
 psplit_code psplit_i_search(const psplit_core *core, const psplit_machine *machine,
                             const psplit_search_options *options, psplit_cut *cut);
 
+/* --- flow.c --------------------------------------------------------------------------------- */
+
+/* Maximum flow by Dinic's algorithm on a network that may grow between calls. */
+typedef struct psplit_flow_arc {
+  uint32_t to, next; /* next: arc + 1 of the same tail, 0: last */
+  int64_t cap;       /* what is left; the reverse arc is at index ^ 1 */
+} psplit_flow_arc;
+
+typedef struct psplit_flow {
+  PSPLIT_VEC(uint32_t) head;
+  PSPLIT_VEC(psplit_flow_arc) arcs;
+  PSPLIT_VEC(uint32_t) scratch;
+} psplit_flow;
+
+void psplit_i_flow_reset(psplit_flow *flow); /* to the empty network; keeps memory */
+void psplit_i_flow_fini(psplit_flow *flow);
+/* Id of a new node, NONE when out of memory. */
+uint32_t psplit_i_flow_node(psplit_flow *flow);
+bool psplit_i_flow_arc_add(psplit_flow *flow, uint32_t from, uint32_t to, int64_t cap);
+/* Pushes what still fits from `source` to `sink`; adds it to *inout_value, which stops growing at
+ * `enough`. False when out of memory. */
+bool psplit_i_flow_run(psplit_flow *flow, uint32_t source, uint32_t sink, int64_t enough,
+                       int64_t *inout_value);
+/* After a run: side[v] = reachable from `source` in what is left. */
+bool psplit_i_flow_side(psplit_flow *flow, uint32_t source, bool *side);
+
+/* --- wamc.c --------------------------------------------------------------------------------- */
+
+/* Lower bound along the weight axis, and what it says about every place on the axis. */
+typedef struct psplit_wamc {
+  int64_t bound;       /* no contiguous split has a smaller bottleneck (if <= limit; see below) */
+  uint32_t n_buckets;  /* 0: not computed; then every window is open */
+  int64_t *low, *high; /* [n_buckets] omega of the downsets in a bucket; first: empty; last: all */
+  /* [n_buckets * n_states] bound on the bottleneck of everything before a downset of the bucket
+   * when the devices of the state are used up behind it. */
+  int64_t *before;
+  uint32_t n_states;
+  psplit_arena arena;
+} psplit_wamc;
+
+/* Only stages with a load <= limit are considered: the bound is min(true bound, limit + 1).
+ * Errors: NOMEM. Needs O(n^2 / 8) bytes; computes nothing above 16,384 items. Parallel over
+ * buckets; integer results, the same for any number of threads. */
+psplit_code psplit_i_wamc(const psplit_core *core, const psplit_machine *machine, int64_t limit,
+                          uint32_t n_threads, psplit_wamc *out_wamc);
+void psplit_i_wamc_fini(psplit_wamc *wamc);
+
+/* Bound on the stages before a downset of weight `omega` (neither empty nor all) in `state`. */
+int64_t psplit_i_wamc_before(const psplit_wamc *wamc, int64_t omega, uint32_t state);
+
+/* --- exact.c -------------------------------------------------------------------------------- */
+
+typedef enum psplit_verdict {
+  PSPLIT_I_YES,    /* a split with every load <= limit was found */
+  PSPLIT_I_NO,     /* there is none */
+  PSPLIT_I_UNKNOWN /* steps, memory or time ran out */
+} psplit_verdict;
+
+typedef struct psplit_exact_options {
+  int64_t limit;      /* largest load allowed */
+  bool least_comm;    /* among them, one with the least sum of communication */
+  uint64_t max_steps; /* items moved, over all threads; decides the same for any number of them */
+  uint64_t memory_bytes;
+  uint32_t n_threads;
+  psplit_deadline deadline;
+  uint64_t *out_steps; /* may be NULL */
+} psplit_exact_options;
+
+/* Is there a contiguous split with every load <= limit? Dynamic programming over downsets, from the
+ * last stage backwards: a label is (what is left, devices used, receivers counted so far), kept
+ * only inside the windows of `wamc`. With YES, *out_cut is one, evaluated. Exact for shared and
+ * point-to-point communication; with point-to-point and nets that are not forward it may answer YES
+ * with a cut above the limit. Source: downset programs of Tarnawski et al. (NeurIPS 2020, section
+ * 5); the decision form, the windows and receiver counts are this project's. Errors: NOMEM. */
+psplit_code psplit_i_exact(const psplit_core *core, const psplit_machine *machine,
+                           const psplit_wamc *wamc, const psplit_exact_options *options,
+                           psplit_cut *out_cut, psplit_verdict *out_verdict);
+
+/* --- bound.c -------------------------------------------------------------------------------- */
+
+/* max(total / devices, heaviest item), for any placement. */
+int64_t psplit_i_simple_bound(const psplit_core *core, const psplit_machine *machine);
+
+/* Largest over items v of the least load of a set with v, by min cut; at least `known`. Valid for
+ * any placement. Looks at items while steps last. Errors: NOMEM. */
+psplit_code psplit_i_node_bound(const psplit_core *core, const psplit_machine *machine,
+                                int64_t limit, const psplit_deadline *deadline,
+                                int64_t *inout_bound);
+
+/* --- kernel.c ------------------------------------------------------------------------------- */
+
+/* Rebuilds *core with items united that share a stage in some optimal solution:
+ * rule M - an item moves to its only neighbour on one side when the tensor between them costs at
+ * least what the item brings along; and, for bottlenecks up to `limit` (INF: unknown), items joined
+ * by a net that no stage can afford to cut. `parent[n_nodes]` is union-find over nodes, in and out.
+ * Every split of the kernel is a split of the problem with the same loads; some best split of the
+ * problem is one of the kernel (any split <= limit, for the second rule).
+ * O(rounds * pins log nodes). Errors: NOMEM, INFEASIBLE. */
+psplit_code psplit_i_kernel(psplit_core *core, const psplit_machine *machine, int64_t limit,
+                            uint32_t *parent, psplit_diag *diag);
+
+/* --- solve.c, contiguous.c -------------------------------------------------------------------- */
+
+/* What a solver hands back, by node; checked and reported in solve.c. */
+typedef struct psplit_answer {
+  uint32_t *stage, *chunk;     /* [n_nodes] */
+  uint32_t *device, *replicas; /* [n_stages] */
+  int64_t bound;
+  const char *solver, *bound_name;
+} psplit_answer;
+
+typedef struct psplit_job {
+  const psplit_problem *problem;
+  const psplit_partition_options *options;
+  psplit_deadline deadline;
+  psplit_arena *arena; /* owns the answer */
+  psplit_diag *diag;
+} psplit_job;
+
+psplit_code psplit_i_answer_init(psplit_answer *answer, const psplit_job *job);
+/* Copies a cut of a core of the job's problem. */
+void psplit_i_answer_take(psplit_answer *answer, const psplit_core *core, const psplit_cut *cut);
+/* The other way round; value and comm are evaluated. Items must not straddle stages. */
+void psplit_i_answer_give(const psplit_answer *answer, const psplit_core *core,
+                          const psplit_machine *machine, psplit_cut *cut, int64_t *scratch);
+
+/* Contiguous throughput. Fills *out_answer. */
+psplit_code psplit_i_contiguous(const psplit_job *job, psplit_answer *out_answer);
+
+/* --- multilevel.c --------------------------------------------------------------------------- */
+
+/* A split of a graph of any size: coarsen acyclically, solve, project, refine. Linear time and
+ * memory; the same for any number of threads. out_cut->value stays INF when none was found.
+ * Source: Herrmann et al., "Multilevel algorithms for acyclic partitioning of directed acyclic
+ * graphs", SIAM J. Sci. Comput. 2019, section 4, for safe matchings; refinement is this project's.
+ */
+psplit_code psplit_i_multilevel(const psplit_core *core, const psplit_machine *machine,
+                                const psplit_job *job, psplit_cut *out_cut);
+
+/* --- place.c -------------------------------------------------------------------------------- */
+
+/* Latency, interleaved chunks and non-contiguous placement. Fills *out_answer. */
+psplit_code psplit_i_place(const psplit_job *job, psplit_answer *out_answer);
+
 /* --- problem.c ------------------------------------------------------------------------------ */
 
 psplit_code psplit_i_problem_validate(const psplit_problem *problem, psplit_diag *diag);

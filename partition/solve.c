@@ -1,43 +1,169 @@
-/* The portfolio: which solver runs when, and what is reported. */
+/* The front door: options, which solver, the check of its answer, the report. */
+#include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "partition.h"
+
+psplit_code psplit_i_answer_init(psplit_answer *answer, const psplit_job *job) {
+  const uint32_t n = job->problem->n_nodes, n_stages = psplit_problem_n_stages(job->problem);
+  memset(answer, 0, sizeof *answer);
+  answer->stage = PSPLIT_NEW(job->arena, uint32_t, n);
+  answer->chunk = PSPLIT_NEW(job->arena, uint32_t, n);
+  answer->device = PSPLIT_NEW(job->arena, uint32_t, n_stages);
+  answer->replicas = PSPLIT_NEW(job->arena, uint32_t, n_stages);
+  answer->solver = answer->bound_name = "none";
+  return answer->stage && answer->chunk && answer->device && answer->replicas
+           ? PSPLIT_OK
+           : psplit_i_nomem(job->diag);
+}
+
+void psplit_i_answer_take(psplit_answer *answer, const psplit_core *core, const psplit_cut *cut) {
+  for (uint32_t v = 0; v < core->problem->n_nodes; v++)
+    answer->stage[v] = cut->stage[core->item_of_node[v]];
+  memcpy(answer->device, cut->device, core->n_stages * sizeof *cut->device);
+  memcpy(answer->replicas, cut->replicas, core->n_stages * sizeof *cut->replicas);
+}
+
+void psplit_i_answer_give(const psplit_answer *answer, const psplit_core *core,
+                          const psplit_machine *machine, psplit_cut *cut, int64_t *scratch) {
+  for (uint32_t v = 0; v < core->problem->n_nodes; v++)
+    cut->stage[core->item_of_node[v]] = answer->stage[v];
+  memcpy(cut->device, answer->device, core->n_stages * sizeof *cut->device);
+  memcpy(cut->replicas, answer->replicas, core->n_stages * sizeof *cut->replicas);
+  psplit_i_cut_evaluate(cut, core, machine, scratch);
+}
+
+static psplit_code check_options(const psplit_problem *p, const psplit_partition_options *o,
+                                 psplit_diag *diag) {
+  static const char *const solvers[] = {"auto", "exact", "search", "anneal", "multilevel", "slice"};
+  bool known = false;
+  for (size_t i = 0; o->solver && i < sizeof solvers / sizeof *solvers; i++)
+    known |= strcmp(o->solver, solvers[i]) == 0;
+  if (!known)
+    return psplit_i_fail(
+      diag, PSPLIT_USAGE,
+      "no solver \"%s\"; there are auto, exact, search, anneal, multilevel, slice",
+      o->solver ? o->solver : "");
+  if (o->chunks == 0 || o->chunks > 1024 || o->max_replicas == 0 || o->micro_batches == 0 ||
+      !(o->gap_frac >= 0) || !(o->sync_bytes_per_s >= 0) || o->time_limit_s != o->time_limit_s)
+    return psplit_i_fail(diag, PSPLIT_USAGE,
+                         "chunks, replicas and micro-batches must be at least 1, the gap and "
+                         "bandwidths at least 0");
+  if (o->n_threads > 1024)
+    return psplit_i_fail(diag, PSPLIT_USAGE, "%" PRIu32 " threads; at most 1024", o->n_threads);
+  const bool plain = o->chunks == 1 && !o->noncontiguous && o->objective == PSPLIT_THROUGHPUT;
+  if (o->max_replicas > 1 && (!plain || o->require_nonempty))
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "replicas go with contiguous throughput that may leave devices empty");
+  if (o->objective == PSPLIT_LATENCY && (o->chunks > 1 || o->noncontiguous))
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "latency goes with contiguous stages and one chunk per device");
+  if (o->chunks > 1 && o->noncontiguous)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "chunks are contiguous by definition");
+  if (o->require_nonempty && p->any_device_order) {
+    uint32_t n_kinds = 0;
+    for (uint32_t d = 0; d < p->n_devices; d++) n_kinds += p->devices[d].count > 0;
+    if (n_kinds > 1)
+      return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                           "non-empty stages need devices in a fixed order");
+  }
+  if (o->objective == PSPLIT_LATENCY && p->node_flags)
+    for (uint32_t v = 0; v < p->n_nodes; v++)
+      if (p->node_flags[v] & PSPLIT_NODE_BACKWARD)
+        return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "latency is defined for forward graphs");
+  return PSPLIT_OK;
+}
+
+/* Each non-empty stage needs a counting node of its own class. */
+static psplit_code check_enough_nodes(const psplit_problem *p, psplit_diag *diag) {
+  psplit_core core;
+  const psplit_code code = psplit_i_core_init(&core, p, NULL, diag);
+  if (code != PSPLIT_OK) return code;
+  const uint32_t n = core.n_counted_items, n_stages = core.n_stages;
+  psplit_i_core_fini(&core);
+  if (n >= n_stages) return PSPLIT_OK;
+  return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
+                       "%" PRIu32 " stages, but only %" PRIu32
+                       " groups of nodes can be told apart; ask for at most %" PRIu32,
+                       n_stages, n, n ? n : 1);
+}
+
+/* Stage numbers without gaps, where nothing depends on them. */
+static void close_gaps(const psplit_job *job, psplit_answer *answer, uint32_t *number) {
+  const psplit_problem *p = job->problem;
+  const uint32_t n_stages = psplit_problem_n_stages(p);
+  uint32_t n_kinds = 0;
+  for (uint32_t d = 0; d < p->n_devices; d++) n_kinds += p->devices[d].count > 0;
+  if (p->pin || p->stash_1f1b || job->options->chunks > 1) return;
+  if (n_kinds > 1 && !p->any_device_order) return;
+  for (uint32_t s = 0; s < n_stages; s++) number[s] = PSPLIT_NONE;
+  for (uint32_t v = 0; v < p->n_nodes; v++) number[answer->stage[v]] = 0;
+  uint32_t n = 0;
+  for (uint32_t s = 0; s < n_stages; s++) {
+    if (number[s] == PSPLIT_NONE) continue;
+    number[s] = n;
+    answer->device[n] = answer->device[s];
+    answer->replicas[n++] = answer->replicas[s];
+  }
+  /* Devices that stay empty: whatever entry has some left. */
+  for (uint32_t s = n; s < n_stages; s++) answer->replicas[s] = 1;
+  for (uint32_t v = 0; v < p->n_nodes; v++) answer->stage[v] = number[answer->stage[v]];
+  for (uint32_t d = 0, s = n; d < p->n_devices && s < n_stages; d++) {
+    uint32_t used = 0;
+    for (uint32_t k = 0; k < n; k++) used += answer->device[k] == d ? answer->replicas[k] : 0;
+    for (; used < p->devices[d].count && s < n_stages; used++) answer->device[s++] = d;
+  }
+}
 
 psplit_code psplit_partition_solve(const psplit_problem *problem,
                                    const psplit_partition_options *options, psplit_diag *diag,
                                    psplit_solution **out_solution) {
-  psplit_code code = psplit_i_problem_validate(problem, diag);
-  if (code != PSPLIT_OK) return code;
+  psplit_diag own = {0};
+  if (!diag) diag = &own;
   const double start = psplit_i_now();
-  psplit_core core;
-  psplit_machine machine = {0};
   psplit_arena arena;
   psplit_i_arena_init(&arena, 0);
-  uint32_t *stage = NULL;
-  PSPLIT_TRY(psplit_i_core_init(&core, problem, NULL, diag));
-  PSPLIT_TRY(psplit_i_machine_init(&machine, &core, options, diag));
-  psplit_cut cut;
-  PSPLIT_TRY(psplit_i_cut_init(&cut, &core, &arena));
-  const psplit_search_options search = {
-    .seed = options->seed,
-    .n_threads = options->n_threads,
-    .n_rounds = 4,
-    .n_steps = 40,
-    .deadline = {options->time_limit_s < 0 ? -1 : start + options->time_limit_s}};
-  PSPLIT_TRY(psplit_i_search(&core, &machine, &search, &cut));
-  stage = calloc(problem->n_nodes, sizeof *stage);
-  if (!stage) {
+  const double seconds = options->time_limit_s;
+  const psplit_job job = {problem, options, {seconds < 0 ? -1 : start + seconds}, &arena, diag};
+  psplit_answer answer;
+  psplit_solution *solution = NULL;
+  psplit_code code;
+  PSPLIT_TRY(check_options(problem, options, diag));
+  PSPLIT_TRY(psplit_i_problem_validate(problem, diag));
+  if (options->require_nonempty) PSPLIT_TRY(check_enough_nodes(problem, diag));
+  PSPLIT_TRY(psplit_i_answer_init(&answer, &job));
+  const bool plain =
+    options->chunks == 1 && !options->noncontiguous && options->objective == PSPLIT_THROUGHPUT;
+  PSPLIT_TRY(plain ? psplit_i_contiguous(&job, &answer) : psplit_i_place(&job, &answer));
+  uint32_t *number = PSPLIT_NEW(&arena, uint32_t, psplit_problem_n_stages(problem));
+  if (!number) {
     code = psplit_i_nomem(diag);
     goto out;
   }
-  for (uint32_t v = 0; v < problem->n_nodes; v++) stage[v] = cut.stage[core.item_of_node[v]];
-  PSPLIT_TRY(psplit_partition_check(problem, options, stage, NULL, cut.device, cut.replicas, diag,
-                                    out_solution));
-  (*out_solution)->seconds = psplit_i_now() - start;
+  close_gaps(&job, &answer, number);
+  code = psplit_partition_check(problem, options, answer.stage, answer.chunk, answer.device,
+                                answer.replicas, diag, &solution);
+  if (code != PSPLIT_OK) {
+    if (code == PSPLIT_MISMATCH) {
+      psplit_i_diag_context(diag, "solver %s: its own check fails", answer.solver);
+      diag->code = code = PSPLIT_INTERNAL;
+    }
+    goto out;
+  }
+  assert(answer.bound <= solution->objective_ns);
+  if (answer.bound > solution->objective_ns)
+    answer.bound = 0; /* a bug must not look like a proof */
+  solution->lower_bound_ns = answer.bound;
+  const double value = (double)solution->objective_ns;
+  solution->gap_frac = value > 0 ? (value - (double)answer.bound) / value : 0;
+  solution->proved_optimal = answer.bound == solution->objective_ns;
+  solution->solver = answer.solver;
+  solution->bound = answer.bound_name;
+  solution->seconds = psplit_i_now() - start;
+  *out_solution = solution;
 out:
-  free(stage);
-  psplit_i_machine_fini(&machine);
-  psplit_i_core_fini(&core);
   psplit_i_arena_fini(&arena);
   return code;
 }

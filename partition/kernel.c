@@ -1,0 +1,194 @@
+/* Lossless reductions. Rule M, forwards: v has one predecessor u, in stage a, and sits in stage b.
+ * Moving v to a keeps the order. Stage a gains w(v) and what v's other nets cost there, and saves
+ * the sending of the nets {u, v}; stage b loses w(v) and the receiving of {u, v}, and pays at most
+ * for v's other nets. When both balances are <= 0 on every type, no stage gets worse. Backwards:
+ * the same with the only successor. Equal costs for sender and receiver make the two conditions
+ * one. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "partition.h"
+
+typedef struct kernel {
+  const psplit_core *core;
+  const psplit_machine *machine;
+  psplit_arena arena;
+  bool symmetric; /* shared, and every net costs sender and receiver the same */
+  bool memory_binds;
+  bool *moved;          /* [n] item is part of a merge of this round */
+  uint32_t *first_node; /* [n] */
+} kernel;
+
+static bool is_symmetric(const psplit_core *core) {
+  if (core->p2p) return false;
+  for (size_t k = 0; k < (size_t)core->n_types * core->n_nets; k++)
+    if (core->send[k] != core->recv[k]) return false;
+  return true;
+}
+
+static bool may_bind(const psplit_core *core) {
+  if (!core->has_memory) return false;
+  uint64_t total = 0, least = UINT64_MAX;
+  for (uint32_t i = 0; i < core->n; i++)
+    total += core->weight_bytes[i] + core->act_bytes[i] * (core->stash ? core->n_stages : 1);
+  for (uint32_t g = 0; g < core->n_groups; g++) total += core->group_bytes[g];
+  for (uint32_t t = 0; t < core->n_types; t++) {
+    const uint64_t bytes = core->problem->devices[t].memory_bytes;
+    if (bytes && bytes < least) least = bytes;
+  }
+  return total > least;
+}
+
+static bool has_bytes(const psplit_core *core, uint32_t v) {
+  return core->weight_bytes[v] || core->act_bytes[v] || core->own_off[v + 1] > core->own_off[v];
+}
+
+/* Is u a pin of net e? Pins after the first are sorted. */
+static bool touches(const psplit_core *core, uint32_t e, uint32_t u) {
+  if (core->net_pin[core->net_off[e]] == u) return true;
+  uint32_t low = core->net_off[e] + 1, high = core->net_off[e + 1];
+  while (low < high) {
+    const uint32_t middle = low + (high - low) / 2;
+    if (core->net_pin[middle] < u)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low < core->net_off[e + 1] && core->net_pin[low] == u;
+}
+
+/* Balances of the two stages on type t when v joins its only neighbour u: both must be <= 0. */
+typedef struct balance {
+  int64_t joined, left;
+} balance;
+
+static bool weigh(const kernel *k, uint32_t v, uint32_t u, bool forwards, uint32_t t,
+                  balance *out) {
+  const psplit_core *core = k->core;
+  const int64_t w = core->w[(size_t)t * core->n + v];
+  if (w >= PSPLIT_I_INF) return false;
+  out->joined = w;
+  out->left = -w;
+  for (uint32_t l = core->inc_off[v]; l < core->inc_off[v + 1]; l++) {
+    const uint32_t e = core->inc[l] >> 1, size = core->net_off[e + 1] - core->net_off[e];
+    const bool sends = core->inc[l] & 1, with_u = touches(core, e, u);
+    const int64_t send = core->send[(size_t)t * core->n_nets + e];
+    const int64_t recv = core->recv[(size_t)t * core->n_nets + e];
+    if (with_u && size == 2) {
+      /* Forwards u sends it to v; backwards v sends it to u. Symmetric nets may run either way. */
+      out->joined -= forwards ? send : recv;
+      out->left -= forwards ? recv : send;
+    } else if (k->symmetric) {
+      if (with_u) continue;
+      out->joined += send;
+      out->left += send;
+    } else if (!core->net_forward[e]) {
+      return false;
+    } else if (forwards) {
+      if (!sends) continue; /* u's net with more consumers: no stage receives it anew */
+      out->joined += send * (core->p2p ? (int64_t)size - 1 : 1);
+      out->left += recv;
+    } else {
+      if (sends) continue; /* all its consumers are u */
+      if (core->p2p && size != 2) return false;
+      out->joined += recv;
+      out->left += send;
+    }
+  }
+  return true;
+}
+
+static bool rule_m(const kernel *k, uint32_t v, uint32_t u, bool forwards) {
+  const psplit_core *core = k->core;
+  if (core->pin[v] != PSPLIT_NONE) return false;
+  if (k->memory_binds && has_bytes(core, v)) return false;
+  if (k->machine->replicated && has_bytes(core, v)) return false;
+  for (uint32_t t = 0; t < core->n_types; t++) {
+    balance b;
+    if (k->machine->count[t] == 0) continue;
+    if (!weigh(k, v, u, forwards, t, &b) || b.joined > 0 || b.left > 0) return false;
+  }
+  return true;
+}
+
+/* One merge per item and round: conditions are checked against unmerged items. */
+static void unite(kernel *k, uint32_t *parent, uint32_t a, uint32_t b) {
+  psplit_i_unite(parent, k->first_node[a], k->first_node[b]);
+  k->moved[a] = k->moved[b] = true;
+}
+
+static bool apply_rule_m(kernel *k, uint32_t *parent) {
+  const psplit_core *core = k->core;
+  bool any = false;
+  for (uint32_t v = 0; v < core->n; v++) {
+    const uint32_t n_pred = core->pred_off[v + 1] - core->pred_off[v];
+    const uint32_t n_succ = core->succ_off[v + 1] - core->succ_off[v];
+    const uint32_t u = core->pred[core->pred_off[v]], s = core->succ[core->succ_off[v]];
+    if (k->moved[v]) continue;
+    if (n_pred == 1 && !k->moved[u] && rule_m(k, v, u, true))
+      unite(k, parent, v, u), any = true;
+    else if (n_succ == 1 && !k->moved[s] && rule_m(k, v, s, false))
+      unite(k, parent, v, s), any = true;
+  }
+  return any;
+}
+
+/* Two nets {u, v} and w(u): whoever is cut off from the producer or a consumer pays at least the
+ * net plus the heaviest pin on its side. */
+static bool apply_limit(kernel *k, int64_t limit, uint32_t *parent) {
+  const psplit_core *core = k->core;
+  bool any = false;
+  for (uint32_t t = 0; t < core->n_types; t++) /* someone may take a cut net for nothing */
+    if (core->problem->devices[t].free_comm && k->machine->count[t] > 0) return false;
+  if (k->machine->replicated || core->overlap) return false;
+  for (uint32_t e = 0; e < core->n_nets; e++) {
+    int64_t send = PSPLIT_I_INF, recv = PSPLIT_I_INF;
+    for (uint32_t t = 0; t < core->n_types; t++) {
+      if (k->machine->count[t] == 0) continue;
+      const size_t cell = (size_t)t * core->n_nets + e;
+      if (core->send[cell] < send) send = core->send[cell];
+      if (core->recv[cell] < recv) recv = core->recv[cell];
+    }
+    const uint32_t *pins = core->net_pin + core->net_off[e];
+    const uint32_t n_pins = core->net_off[e + 1] - core->net_off[e];
+    if (send + k->machine->omega[pins[0]] > limit) { /* the producer can send it to nobody */
+      for (uint32_t l = 1; l < n_pins; l++)
+        any |= psplit_i_unite(parent, k->first_node[pins[0]], k->first_node[pins[l]]);
+      continue;
+    }
+    for (uint32_t l = 1; l < n_pins; l++)
+      if (recv + k->machine->omega[pins[l]] > limit)
+        any |= psplit_i_unite(parent, k->first_node[pins[0]], k->first_node[pins[l]]);
+  }
+  return any;
+}
+
+psplit_code psplit_i_kernel(psplit_core *core, const psplit_machine *machine, int64_t limit,
+                            uint32_t *parent, psplit_diag *diag) {
+  const psplit_problem *problem = core->problem;
+  const bool use_m = !machine->all_used && !core->overlap;
+  for (uint32_t round = 0; round < 64; round++) {
+    kernel k = {.core = core, .machine = machine};
+    psplit_i_arena_init(&k.arena, 0);
+    k.moved = PSPLIT_NEW(&k.arena, bool, core->n);
+    k.first_node = PSPLIT_NEW(&k.arena, uint32_t, core->n);
+    if (!k.moved || !k.first_node) {
+      psplit_i_arena_fini(&k.arena);
+      return psplit_i_nomem(diag);
+    }
+    for (uint32_t v = problem->n_nodes; v-- > 0;) k.first_node[core->item_of_node[v]] = v;
+    k.symmetric = is_symmetric(core);
+    k.memory_binds = may_bind(core);
+    /* machine->omega belongs to the core it was made for: the limit rule needs that one. */
+    bool any = round == 0 && limit < PSPLIT_I_INF && apply_limit(&k, limit, parent);
+    if (!any) any = use_m && apply_rule_m(&k, parent);
+    psplit_i_arena_fini(&k.arena);
+    if (!any) break;
+    psplit_core next;
+    const psplit_code code = psplit_i_core_init(&next, problem, parent, diag);
+    if (code != PSPLIT_OK) return code;
+    psplit_i_core_fini(core);
+    *core = next;
+  }
+  return PSPLIT_OK;
+}
