@@ -1,7 +1,8 @@
 /* needs: shapes, live  keeps: everything  breaks: nothing
  *
- * Gives every node its time on every class of device. Sizes that nothing fixes are counted as
- * ASSUMED_SIZE, said aloud once, and named in the plan. */
+ * Gives every node its time on every class of device. A size that nothing fixes is counted as some
+ * number all the same, said aloud once and named in the plan: ratios of costs rarely hang on it (a
+ * batch scales them all), and a cut needs ratios. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -65,13 +66,14 @@ static void say_what_is_missing(const psplit_unit *unit) {
   if (n)
     psplit_i_say(unit->options.sink, PSPLIT_WARNING,
                  "the cost of %" PRIu32 " nodes depends on sizes the model leaves open, counted as "
-                 "%d; pass %s%s to cost them",
-                 psplit_i_costs_n_assumed(costs), PSPLIT_I_ASSUMED_SIZE, names.bytes,
+                 "%" PRId64 "; pass %s%s to cost them",
+                 psplit_i_costs_n_assumed(costs), unit->assumed_size, names.bytes,
                  n > 6 ? " ..." : "");
   else if (psplit_i_costs_n_assumed(costs))
     psplit_i_say(unit->options.sink, PSPLIT_NOTE,
-                 "the cost of %" PRIu32 " nodes depends on sizes only a run can tell, counted as %d",
-                 psplit_i_costs_n_assumed(costs), PSPLIT_I_ASSUMED_SIZE);
+                 "the cost of %" PRIu32
+                 " nodes depends on sizes only a run can tell, counted as %" PRId64,
+                 psplit_i_costs_n_assumed(costs), unit->assumed_size);
   if (psplit_i_costs_n_unknown(costs))
     psplit_i_say(unit->options.sink, PSPLIT_WARNING,
                  "the cost of %" PRIu32 " nodes is not known: what is not known of it is left out",
@@ -79,21 +81,42 @@ static void say_what_is_missing(const psplit_unit *unit) {
   psplit_i_text_fini(&names);
 }
 
-static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag) {
-  (void)values;
-  psplit_code code;
+/* Counts open sizes as the least of a few numbers that leaves the fewest nodes unknown: a size of 1
+ * suits a batch, but an audio model whose first convolution spans 400 samples has no output then. */
+static psplit_code evaluate(psplit_unit *unit, psplit_diag *diag) {
+  static const int64_t candidates[] = {1, 64, 1024, 16384};
+  psplit_code code = PSPLIT_OK;
   const psplit_unit_options *options = &unit->options;
   psplit_binding *bindings = PSPLIT_NEW(&unit->scratch, psplit_binding, options->n_dims);
   if (!bindings) return psplit_i_nomem(diag);
   for (size_t i = 0; i < options->n_dims; i++)
     bindings[i] = (psplit_binding){options->dims[i].name, options->dims[i].value};
-  const psplit_cost_options cost_options = {.bindings = bindings,
-                                            .n_bindings = options->n_dims,
-                                            .assume_named = PSPLIT_I_ASSUMED_SIZE,
-                                            .assume_anonymous = PSPLIT_I_ASSUMED_SIZE};
+  for (size_t c = 0; c < sizeof candidates / sizeof *candidates; c++) {
+    const psplit_cost_options cost_options = {.bindings = bindings,
+                                              .n_bindings = options->n_dims,
+                                              .assume_named = candidates[c],
+                                              .assume_anonymous = candidates[c]};
+    psplit_i_costs *costs;
+    PSPLIT_TRY(psplit_i_costs_create(unit->shapes, &cost_options, diag, &costs));
+    const bool better =
+      !unit->costs || psplit_i_costs_n_unknown(costs) < psplit_i_costs_n_unknown(unit->costs);
+    psplit_i_costs_destroy(better ? unit->costs : costs);
+    if (better) {
+      unit->costs = costs;
+      unit->assumed_size = candidates[c];
+    }
+    if (psplit_i_costs_n_unknown(unit->costs) == 0) break;
+  }
+out:
+  return code;
+}
+
+static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag) {
+  (void)values;
+  psplit_code code;
   psplit_i_costs_destroy(unit->costs);
   unit->costs = NULL;
-  PSPLIT_TRY(psplit_i_costs_create(unit->shapes, &cost_options, diag, &unit->costs));
+  PSPLIT_TRY(evaluate(unit, diag));
   for (uint32_t n = 0; n < unit->graph->n_nodes; n++)
     unit->node_class[n] = psplit_i_costs_node(unit->costs, n).op_class;
   PSPLIT_TRY(classify_devices(unit, diag));

@@ -31,10 +31,6 @@ enum {
   PSPLIT_I_NODE_REPEATABLE = 4   /* same inputs, same outputs: a copy may stand in for a transfer */
 };
 
-/* What a size that nothing fixes counts as. A ratio of costs rarely depends on it (a batch scales
- * them all), but times and bytes do, so the plan names every symbol it was used for. */
-enum { PSPLIT_I_ASSUMED_SIZE = 1 };
-
 struct psplit_unit {
   const psplit_model *model;
   const psplit_graph *graph;
@@ -50,6 +46,7 @@ struct psplit_unit {
 
   psplit_i_shapes *shapes;
   psplit_i_costs *costs;
+  int64_t assumed_size;           /* what a size that nothing fixes counts as */
   uint32_t n_classes;             /* devices that differ, by first appearance */
   uint32_t *class_device;         /* [n_classes] a device of the class */
   uint32_t *device_class;         /* [n_stages] */

@@ -206,7 +206,7 @@ static psplit_code name_assumptions(psplit_unit *unit, psplit_plan *plan, psplit
       return psplit_i_nomem(diag);
   }
   plan->assumed_names = names;
-  plan->assumed_value = PSPLIT_I_ASSUMED_SIZE;
+  plan->assumed_value = unit->assumed_size;
   return PSPLIT_OK;
 }
 
