@@ -127,10 +127,14 @@ static psplit_code make_names(psplit_i_split *split, psplit_diag *diag) {
   for (uint32_t t = 0; t < plan->n_transfers; t++) {
     const psplit_plan_transfer *transfer = &plan->transfers[t];
     const char *tensor = split->graph->values[transfer->value].name;
-    /* Several stages may send to one, and one to several: the name says the other end. A relay
-     * has both, so the pair is told apart by what it does. */
+    /* A name says the other end. Stages that receive the same tensor may use the same name: each
+     * receives it once. */
+    const bool repeated = t && transfer[-1].from == transfer->from &&
+                          transfer[-1].value == transfer->value;
     split->send_names[t] = make_name(&taken, &split->arena, tensor, "send", transfer->to);
-    split->recv_names[t] = make_name(&taken, &split->arena, tensor, "recv", transfer->from);
+    split->recv_names[t] =
+      repeated ? split->recv_names[t - 1]
+               : make_name(&taken, &split->arena, tensor, "recv", transfer->from);
     if (!split->send_names[t] || !split->recv_names[t]) PSPLIT_TRY(psplit_i_nomem(diag));
   }
 out:
