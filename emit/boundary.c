@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "emit.h"
+#include "shape.h"
 #include "wire.h"
 
 #define DOMAIN "psplit"
@@ -19,30 +20,57 @@ static char *text(const char *string) {
 
 /* --- types --- */
 
-/* Declared type only: what is declared stands. */
-static psplit_code boundary_type(psplit_i_split *split, uint32_t v, psplit_diag *diag,
-                                 psplit_i_boundary_type *out) {
-  const psplit_value *value = &split->graph->values[v];
-  const psplit_type_kind kind = psplit_i_type_kind(value->declared_type);
-  if (kind != PSPLIT_TYPE_UNKNOWN && kind != PSPLIT_TYPE_TENSOR)
+/* What inference and the declarations together are sure of. A number or a plain symbol of the model
+ * goes into the file; anything else about a dimension stays open. */
+static psplit_code boundary_type(psplit_i_split *split, const psplit_i_shapes *shapes, uint32_t v,
+                                 psplit_diag *diag, psplit_i_boundary_type *out) {
+  const char *name = split->graph->values[v].name;
+  const psplit_vtype *type = psplit_i_shapes_type(shapes, v);
+  if (type->kind != PSPLIT_TYPE_UNKNOWN && type->kind != PSPLIT_TYPE_TENSOR)
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
                          "\"%s\" would have to be sent between stages, and only dense tensors can; "
                          "keep its producer and its readers together",
-                         value->name);
-  *out = (psplit_i_boundary_type){.elem = psplit_i_type_elem(value->declared_type), .rank = -1};
+                         name);
+  *out = (psplit_i_boundary_type){
+    .elem = type->elem, .rank = -1, .declared_wrong = type->declared_wrong};
   if (!psplit_i_dtype_name(out->elem))
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
                          "\"%s\" would have to be sent between stages, and its element type is not "
                          "known; a value_info entry for it in the model would help",
-                         value->name);
-  const int64_t rank = psplit_i_type_rank(value->declared_type);
-  if (rank < 0) return PSPLIT_OK;
-  psplit_declared_dim *dims = psplit_i_arena_array(&split->arena, (size_t)rank, sizeof *dims);
+                         name);
+  if (type->rank < 0) return PSPLIT_OK;
+  const size_t rank = (size_t)type->rank;
+  psplit_declared_dim *dims = psplit_i_arena_array(&split->arena, rank, sizeof *dims);
   if (!dims) return psplit_i_nomem(diag);
-  for (uint32_t a = 0; a < rank; a++) dims[a] = psplit_i_type_dim(value->declared_type, a);
-  out->rank = (int32_t)rank;
+  for (size_t a = 0; a < rank; a++) {
+    const psplit_emit_dim dim = psplit_i_shapes_emit_dim(shapes, type->dims[a]);
+    dims[a] = (psplit_declared_dim){.value = dim.value};
+    if (dim.value >= 0 || !dim.symbol) continue;
+    dims[a].param = psplit_i_arena_strndup(&split->arena, dim.symbol, strlen(dim.symbol));
+    if (!dims[a].param) return psplit_i_nomem(diag);
+  }
+  out->rank = type->rank;
   out->dims = dims;
   return PSPLIT_OK;
+}
+
+static psplit_code find_types(psplit_i_split *split, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  const psplit_plan *plan = split->plan;
+  if (!plan->n_transfers) return PSPLIT_OK;
+  split->types = PSPLIT_NEW(&split->arena, psplit_i_boundary_type, plan->n_transfers);
+  if (!split->types) return psplit_i_nomem(diag);
+  psplit_i_shapes *shapes = NULL;
+  PSPLIT_TRY(psplit_i_shapes_create(split->graph, NULL, 0, NULL, diag, &shapes));
+  for (uint32_t t = 0; t < plan->n_transfers; t++) {
+    if (t && plan->transfers[t].value == plan->transfers[t - 1].value)
+      split->types[t] = split->types[t - 1];
+    else
+      PSPLIT_TRY(boundary_type(split, shapes, plan->transfers[t].value, diag, &split->types[t]));
+  }
+out:
+  psplit_i_shapes_destroy(shapes);
+  return code;
 }
 
 /* --- names --- */
@@ -99,10 +127,14 @@ static psplit_code make_names(psplit_i_split *split, psplit_diag *diag) {
   for (uint32_t t = 0; t < plan->n_transfers; t++) {
     const psplit_plan_transfer *transfer = &plan->transfers[t];
     const char *tensor = split->graph->values[transfer->value].name;
-    /* Several stages may send to one, and one to several: the name says the other end. A relay
-     * has both, so the pair is told apart by what it does. */
+    /* A name says the other end. Stages that receive the same tensor may use the same name: each
+     * receives it once. */
+    const bool repeated = t && transfer[-1].from == transfer->from &&
+                          transfer[-1].value == transfer->value;
     split->send_names[t] = make_name(&taken, &split->arena, tensor, "send", transfer->to);
-    split->recv_names[t] = make_name(&taken, &split->arena, tensor, "recv", transfer->from);
+    split->recv_names[t] =
+      repeated ? split->recv_names[t - 1]
+               : make_name(&taken, &split->arena, tensor, "recv", transfer->from);
     if (!split->send_names[t] || !split->recv_names[t]) PSPLIT_TRY(psplit_i_nomem(diag));
   }
 out:
@@ -111,16 +143,8 @@ out:
 }
 
 psplit_code psplit_i_boundary_init(psplit_i_split *split, psplit_diag *diag) {
-  psplit_code code = PSPLIT_OK;
-  const psplit_plan *plan = split->plan;
-  split->types = PSPLIT_NEW(&split->arena, psplit_i_boundary_type, plan->n_transfers);
-  if (!split->types) return psplit_i_nomem(diag);
-  for (uint32_t t = 0; t < plan->n_transfers; t++) {
-    if (t && plan->transfers[t].value == plan->transfers[t - 1].value)
-      split->types[t] = split->types[t - 1];
-    else
-      PSPLIT_TRY(boundary_type(split, plan->transfers[t].value, diag, &split->types[t]));
-  }
+  psplit_code code;
+  PSPLIT_TRY(find_types(split, diag));
   if (split->boundary == PSPLIT_BOUNDARY_SENDRECV) PSPLIT_TRY(make_names(split, diag));
 out:
   return code;
