@@ -136,6 +136,10 @@ typedef struct psplit_tensor {
 psplit_tensor psplit_i_graph_initializer(const psplit_graph *graph, uint32_t index);
 psplit_tensor psplit_i_tensor_of(const struct Onnx__TensorProto *proto);
 
+/* Bytes of the constants that a node carries inside: initializers and Constant nodes of its bodies
+ * and of the function it calls (not of functions called from there). Saturates. */
+uint64_t psplit_i_node_inner_bytes(const psplit_graph *graph, uint32_t node);
+
 /* Elements as int64, for integer and bool tensors of at most `max_elements`; *out_n elements in
  * `arena`. False where the type is another, there are more, or the data cannot be read. */
 bool psplit_i_tensor_int64s(const psplit_model *model, const psplit_tensor *tensor,

@@ -65,6 +65,32 @@ psplit_tensor psplit_i_graph_initializer(const psplit_graph *graph, uint32_t ind
   return psplit_i_tensor_of(graph->proto->initializer[index]);
 }
 
+static uint64_t constant_bytes(const psplit_graph *graph) {
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < graph->n_initializers; i++)
+    sum = psplit_i_sat_add_u64(sum, psplit_i_graph_initializer(graph, i).data_bytes);
+  for (uint32_t n = 0; n < graph->n_nodes; n++) {
+    const Onnx__TensorProto *value = psplit_i_node_is(&graph->nodes[n], "Constant")
+                                       ? psplit_i_attr_tensor(&graph->nodes[n], "value")
+                                       : NULL;
+    if (value) sum = psplit_i_sat_add_u64(sum, psplit_i_tensor_of(value).data_bytes);
+    if (graph->nodes[n].n_bodies) sum = psplit_i_sat_add_u64(sum, psplit_i_node_inner_bytes(graph, n));
+  }
+  return sum;
+}
+
+uint64_t psplit_i_node_inner_bytes(const psplit_graph *graph, uint32_t node) {
+  const psplit_node *data = &graph->nodes[node];
+  uint64_t sum = 0;
+  for (uint32_t b = 0; b < data->n_bodies; b++)
+    sum = psplit_i_sat_add_u64(sum, constant_bytes(data->bodies[b]));
+  /* A function's own calls are left out: following them could take exponential time. */
+  if (data->function != PSPLIT_NONE)
+    sum = psplit_i_sat_add_u64(
+      sum, constant_bytes(psplit_i_model_function(graph->model, data->function)));
+  return sum;
+}
+
 static uint64_t view_bytes(const Onnx__TensorProto *proto, uint32_t field, uint64_t *out_offset) {
   uint64_t bytes = 0;
   for (size_t i = 0; i < proto->n_payload_view; i++)

@@ -164,6 +164,12 @@ static psplit_code build_weights(builder *b) {
   uint32_t *user = array(b, n_users, sizeof *user);
   uint32_t *last = array(b, b->n_groups, sizeof *last);
   if (!private_bytes || !shared_bytes || !off || !user || !last) return psplit_i_nomem(b->diag);
+  for (uint32_t n = 0; n < graph->n_nodes; n++) {
+    const uint32_t g = b->group[n];
+    if (g == PSPLIT_NONE || (!graph->nodes[n].n_bodies && graph->nodes[n].function == PSPLIT_NONE))
+      continue;
+    private_bytes[g] = psplit_i_sat_add_u64(private_bytes[g], psplit_i_node_inner_bytes(graph, n));
+  }
   uint32_t weight = 0, at = 0;
   for (uint32_t v = 0; v < graph->n_values; v++) {
     if (!is_constant(unit, v)) continue;

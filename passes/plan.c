@@ -94,6 +94,9 @@ static psplit_code find_reads(walk *w, const layout *l, uint32_t stage, uint64_t
   w->stamp++;
   for (uint32_t p = l->off[stage]; p < l->off[stage + 1]; p++) {
     const psplit_node *node = &graph->nodes[l->node[p]];
+    if (node->n_bodies || node->function != PSPLIT_NONE)
+      *out_weights =
+        psplit_i_sat_add_u64(*out_weights, psplit_i_node_inner_bytes(graph, l->node[p]));
     FOR_EACH_READ(node, value) {
       const uint32_t producer = graph->values[value].producer;
       if (w->held[value] != w->stamp && producer != PSPLIT_NONE) {
@@ -210,6 +213,34 @@ static psplit_code name_assumptions(psplit_unit *unit, psplit_plan *plan, psplit
   return PSPLIT_OK;
 }
 
+/* The solver's bound is for splits that compute each node once. A plan whose copies get below it falls
+ * back on what holds for any split: some stage does its share of all work, and one does the heaviest
+ * node, on the device that is fastest at it. */
+static void set_bound(const psplit_unit *unit, psplit_plan *plan) {
+  const size_t n_nodes = unit->graph->n_nodes;
+  if (!unit->solution) return;
+  plan->lower_bound_ns = unit->solution->lower_bound_ns;
+  plan->proved_optimal =
+    unit->solution->proved_optimal && plan->bottleneck_ns == unit->solution->objective_ns;
+  if (plan->bottleneck_ns < plan->lower_bound_ns) {
+    int64_t total_ns = 0, heaviest_ns = 0;
+    for (size_t n = 0; n < n_nodes; n++) {
+      int64_t least_ns = unit->node_ns[n];
+      for (size_t c = 1; c < unit->n_classes; c++)
+        if (unit->node_ns[c * n_nodes + n] < least_ns) least_ns = unit->node_ns[c * n_nodes + n];
+      add_ns(&total_ns, least_ns);
+      if (least_ns > heaviest_ns) heaviest_ns = least_ns;
+    }
+    const int64_t share_ns = total_ns / plan->n_stages;
+    plan->lower_bound_ns = share_ns > heaviest_ns ? share_ns : heaviest_ns;
+    plan->bound = "share of the work";
+  }
+  if (plan->lower_bound_ns > plan->bottleneck_ns) plan->lower_bound_ns = plan->bottleneck_ns;
+  if (plan->bottleneck_ns > 0)
+    plan->gap_frac =
+      (double)(plan->bottleneck_ns - plan->lower_bound_ns) / (double)plan->bottleneck_ns;
+}
+
 psplit_code psplit_i_plan_make(psplit_unit *unit, psplit_diag *diag) {
   psplit_code code;
   const psplit_graph *graph = unit->graph;
@@ -280,15 +311,7 @@ psplit_code psplit_i_plan_make(psplit_unit *unit, psplit_diag *diag) {
     add_ns(&stages[s].load_ns, stages[s].send_ns);
     if (stages[s].load_ns > plan->bottleneck_ns) plan->bottleneck_ns = stages[s].load_ns;
   }
-  /* The solver's bound is for splits without copies; copies can get below it, which proves nothing
-   * about other copies, so the plan then claims no more than its own value. */
-  plan->lower_bound_ns = unit->solution ? unit->solution->lower_bound_ns : 0;
-  plan->proved_optimal = unit->solution && unit->solution->proved_optimal &&
-                         plan->bottleneck_ns == unit->solution->objective_ns;
-  if (plan->lower_bound_ns > plan->bottleneck_ns) plan->lower_bound_ns = plan->bottleneck_ns;
-  if (plan->bottleneck_ns > 0)
-    plan->gap_frac =
-      (double)(plan->bottleneck_ns - plan->lower_bound_ns) / (double)plan->bottleneck_ns;
+  set_bound(unit, plan);
   unit->plan = plan;
 out:
   psplit_i_vec_fini(&w.transfers);

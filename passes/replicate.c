@@ -133,6 +133,62 @@ out:
   return code;
 }
 
+static bool stage_holds(const psplit_unit *unit, const uint32_t *copy_off, const uint32_t *copy_at,
+                        uint32_t stage, uint32_t node) {
+  if (unit->stage[node] == stage) return true;
+  for (uint32_t c = copy_off[node]; c < copy_off[node + 1]; c++)
+    if (unit->copies.items[copy_at[c]].stage == stage &&
+        unit->copies.items[copy_at[c]].node == node)
+      return true;
+  return false;
+}
+
+/* Whether the node's own stage still has a use for it: a reader there, a receiver, an output. */
+static bool used_at_home(const psplit_unit *unit, const uint32_t *copy_off,
+                         const uint32_t *copy_at, uint32_t node) {
+  const psplit_graph *graph = unit->graph;
+  const uint32_t home = unit->stage[node];
+  for (uint32_t o = 0; o < graph->nodes[node].n_outputs; o++) {
+    const uint32_t value = graph->nodes[node].outputs[o];
+    if (value == PSPLIT_NONE) continue;
+    if (graph->values[value].is_output) return true;
+    for (uint32_t c = graph->consumer_off[value]; c < graph->consumer_off[value + 1]; c++) {
+      const uint32_t reader = graph->consumers[c];
+      if (stage_holds(unit, copy_off, copy_at, home, reader) ||
+          !stage_holds(unit, copy_off, copy_at, unit->stage[reader], node))
+        return true;
+      for (uint32_t k = copy_off[reader]; k < copy_off[reader + 1]; k++)
+        if (!stage_holds(unit, copy_off, copy_at, unit->copies.items[copy_at[k]].stage, node))
+          return true;
+    }
+  }
+  return false;
+}
+
+/* A node that was copied to every stage that reads it would stand in its own without a use, and
+ * cannot move there: supernodes stay whole. Its first copy goes then, and its result is sent. */
+static psplit_code drop_idle(psplit_unit *unit, psplit_diag *diag) {
+  const psplit_graph *graph = unit->graph;
+  const size_t n_copies = unit->copies.n;
+  uint32_t *off = PSPLIT_NEW(&unit->scratch, uint32_t, (size_t)graph->n_nodes + 2);
+  uint32_t *at = psplit_i_arena_array(&unit->scratch, n_copies, sizeof *at);
+  if (!off || !at) return psplit_i_nomem(diag);
+  for (size_t c = 0; c < n_copies; c++) off[unit->copies.items[c].node + 2]++;
+  for (uint32_t n = 0; n < graph->n_nodes; n++) off[n + 2] += off[n + 1];
+  for (uint32_t c = 0; c < n_copies; c++) at[off[unit->copies.items[c].node + 1]++] = c;
+  for (uint32_t i = graph->n_nodes; i-- > 0;) {
+    const uint32_t n = graph->topo[i];
+    if (off[n] < off[n + 1] && !(unit->node_flags[n] & PSPLIT_I_NODE_FREE) &&
+        !used_at_home(unit, off, at, n))
+      unit->copies.items[at[off[n]]].node = PSPLIT_NONE;
+  }
+  size_t kept = 0;
+  for (size_t c = 0; c < n_copies; c++)
+    if (unit->copies.items[c].node != PSPLIT_NONE) unit->copies.items[kept++] = unit->copies.items[c];
+  unit->copies.n = kept;
+  return PSPLIT_OK;
+}
+
 static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag) {
   (void)values;
   psplit_code code = PSPLIT_OK;
@@ -148,6 +204,7 @@ static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, p
   for (uint32_t i = 1; i < plan->n_stages; i++)
     PSPLIT_TRY(replicate_into(&s, i, plan->bottleneck_ns));
   psplit_i_copies_sort(unit);
+  PSPLIT_TRY(drop_idle(unit, diag));
 out:
   return code;
 }
