@@ -5,8 +5,16 @@
 #include <string.h>
 
 #include "checked.h"
+#include "compat.h"
 
 enum { ALIGNMENT = 16, FIRST_BLOCK_BYTES = 4096, LARGEST_BLOCK_BYTES = 4 << 20 };
+
+/* Bytes that stay untouchable behind each allocation where AddressSanitizer watches. */
+#ifdef PSPLIT_HAS_ASAN
+enum { REDZONE = 16 };
+#else
+enum { REDZONE = 0 };
+#endif
 
 struct psplit_arena_block {
   psplit_arena_block *next;
@@ -19,42 +27,47 @@ void psplit_i_arena_init(psplit_arena *arena, size_t limit_bytes) {
   *arena = (psplit_arena){.limit_bytes = limit_bytes};
 }
 
-void psplit_i_arena_fini(psplit_arena *arena) {
-  for (psplit_arena_block *block = arena->blocks; block;) {
+static void free_blocks(psplit_arena_block *block) {
+  while (block) {
     psplit_arena_block *next = block->next;
+    PSPLIT_UNPOISON(block->data, block->capacity);
     free(block);
     block = next;
   }
+}
+
+void psplit_i_arena_fini(psplit_arena *arena) {
+  free_blocks(arena->blocks);
   psplit_i_arena_init(arena, arena->limit_bytes);
 }
 
 void psplit_i_arena_reset(psplit_arena *arena) {
   psplit_arena_block *kept = arena->blocks;
   if (!kept) return;
-  for (psplit_arena_block *block = kept->next; block;) {
-    psplit_arena_block *next = block->next;
-    free(block);
-    block = next;
-  }
+  free_blocks(kept->next);
   kept->next = NULL;
   kept->used = 0;
+  PSPLIT_POISON(kept->data, kept->capacity);
   arena->used_bytes = sizeof *kept + kept->capacity;
 }
 
 /* A block for at least `bytes`. Small requests get blocks that double, so that an arena costs
  * little when small and few system calls when large; a large one gets a block of its own size. */
 static psplit_arena_block *add_block(psplit_arena *arena, size_t bytes) {
+  const bool dedicated = bytes > LARGEST_BLOCK_BYTES / 4 && arena->blocks;
   size_t capacity = arena->used_bytes;
   if (capacity < FIRST_BLOCK_BYTES) capacity = FIRST_BLOCK_BYTES;
   if (capacity > LARGEST_BLOCK_BYTES) capacity = LARGEST_BLOCK_BYTES;
-  if (capacity < bytes) capacity = bytes;
+  if (dedicated || capacity < bytes) capacity = bytes;
   size_t total;
   if (!psplit_i_add_size(capacity, sizeof(psplit_arena_block), &total)) return NULL;
   if (arena->limit_bytes && total > arena->limit_bytes - arena->used_bytes) {
     /* What is left may still hold the request, if not a whole block. */
     total = arena->limit_bytes - arena->used_bytes;
-    if (total < sizeof(psplit_arena_block) || total - sizeof(psplit_arena_block) < bytes)
+    if (total < sizeof(psplit_arena_block) || total - sizeof(psplit_arena_block) < bytes) {
+      arena->over_limit = true;
       return NULL;
+    }
     capacity = total - sizeof(psplit_arena_block);
   }
   psplit_arena_block *block = malloc(total);
@@ -62,8 +75,9 @@ static psplit_arena_block *add_block(psplit_arena *arena, size_t bytes) {
   block->capacity = capacity;
   block->used = 0;
   arena->used_bytes += total;
-  /* A dedicated large block goes behind the current one, whose free tail stays in use. */
-  if (bytes > LARGEST_BLOCK_BYTES / 4 && arena->blocks) {
+  PSPLIT_POISON(block->data, capacity);
+  /* A dedicated block goes behind the current one, whose free tail stays in use. */
+  if (dedicated) {
     block->next = arena->blocks->next;
     arena->blocks->next = block;
   } else {
@@ -75,13 +89,16 @@ static psplit_arena_block *add_block(psplit_arena *arena, size_t bytes) {
 
 void *psplit_i_arena_alloc(psplit_arena *arena, size_t bytes) {
   if (bytes == 0) bytes = 1;
-  if (bytes > SIZE_MAX - ALIGNMENT) return NULL;
-  bytes = (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+  if (bytes > SIZE_MAX - ALIGNMENT - REDZONE) return NULL;
+  const size_t asked = bytes;
+  bytes = ((bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1)) + REDZONE;
   psplit_arena_block *block = arena->blocks;
   if (!block || block->capacity - block->used < bytes) block = add_block(arena, bytes);
   if (!block) return NULL;
   void *memory = block->data + block->used;
   block->used += bytes;
+  PSPLIT_UNPOISON(memory, asked);
+  (void)asked; /* only AddressSanitizer wants to know */
   return memory;
 }
 

@@ -3,6 +3,7 @@
 #ifndef PSPLIT_BASE_ARENA_H
 #define PSPLIT_BASE_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,6 +13,7 @@ typedef struct psplit_arena {
   psplit_arena_block *blocks; /* newest first */
   size_t used_bytes;          /* bytes taken from the system, block headers included */
   size_t limit_bytes;         /* 0: none; an allocation that would pass it fails */
+  bool over_limit;            /* one did */
 } psplit_arena;
 
 /* `limit_bytes` 0 means no limit. Allocates nothing. Not thread-safe: one arena, one thread. */

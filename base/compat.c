@@ -5,10 +5,15 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "hash.h"
 
 #ifdef __linux__
 #include <linux/openat2.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #endif
 
@@ -37,7 +42,12 @@ static int open_by_components(int dir_fd, const char *path) {
     }
     const int next = openat(at, n ? component : ".",
                             OPEN_FLAGS | O_NOFOLLOW | (last ? 0 : O_DIRECTORY));
-    const int reason = errno;
+    int reason = errno;
+    /* A symbolic link where a directory must be is reported as "not a directory". */
+    struct stat status;
+    if (next < 0 && reason == ENOTDIR &&
+        fstatat(at, component, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode))
+      reason = ELOOP;
     close(at);
     errno = reason;
     if (last) return next;
@@ -60,6 +70,17 @@ int psplit_i_open_beneath(int dir_fd, const char *path, bool follow_symlinks) {
   if (fd >= 0 || (errno != ENOSYS && errno != EPERM)) return (int)fd;
 #endif
   return open_by_components(dir_fd, path);
+}
+
+void psplit_i_random(void *out, size_t bytes) {
+#ifdef __linux__
+  if (getrandom(out, bytes, GRND_NONBLOCK) == (ssize_t)bytes) return;
+#endif
+  struct timespec now = {0};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const uint64_t seed = (uint64_t)now.tv_nsec ^ (uint64_t)(uintptr_t)out;
+  for (size_t i = 0; i < bytes; i++)
+    ((unsigned char *)out)[i] = (unsigned char)psplit_i_splitmix64(seed, i);
 }
 
 bool psplit_i_exchange(const char *a, const char *b) {

@@ -3,13 +3,34 @@
 #define PSPLIT_BASE_COMPAT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Opens `path`, relative to the directory `dir_fd`, for reading, refusing to leave that directory:
  * no absolute path, no "..", and no symbolic link unless `follow_symlinks`. Never blocks on a FIFO
  * or device. Returns a descriptor, or -1 with errno (ELOOP, EXDEV: it would leave). */
 int psplit_i_open_beneath(int dir_fd, const char *path, bool follow_symlinks);
 
+/* Fills `out` with numbers that a file's author cannot foresee. Not for cryptography. */
+void psplit_i_random(void *out, size_t bytes);
+
 /* Exchanges two directory entries atomically; false where the system cannot. */
 bool psplit_i_exchange(const char *a, const char *b);
+
+/* Memory that must not be touched, told to AddressSanitizer; nothing in other builds. */
+#if defined(__SANITIZE_ADDRESS__)
+#define PSPLIT_HAS_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define PSPLIT_HAS_ASAN 1
+#endif
+#endif
+#ifdef PSPLIT_HAS_ASAN
+#include <sanitizer/asan_interface.h>
+#define PSPLIT_POISON(memory, bytes) __asan_poison_memory_region((memory), (bytes))
+#define PSPLIT_UNPOISON(memory, bytes) __asan_unpoison_memory_region((memory), (bytes))
+#else
+#define PSPLIT_POISON(memory, bytes) ((void)0)
+#define PSPLIT_UNPOISON(memory, bytes) ((void)0)
+#endif
 
 #endif

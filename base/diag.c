@@ -4,9 +4,20 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "text.h"
+
+/* What a terminal may act on becomes '?': control characters, the C1 ones of UTF-8 (U+0080 to
+ * U+009F) too, and bytes that are not UTF-8, such as a character that the end of `text` cut. */
 static void make_printable(char *text) {
-  for (unsigned char *c = (unsigned char *)text; *c; c++)
-    if (*c < 0x20 || *c == 0x7f) *c = '?';
+  unsigned char *c = (unsigned char *)text;
+  for (size_t left = strlen(text); left;) {
+    const size_t length = psplit_i_utf8_length(c, left);
+    const bool control = *c < 0x20 || *c == 0x7f || (length == 2 && *c == 0xc2 && c[1] < 0xa0);
+    const size_t n = length ? length : 1;
+    if (control || !length) memset(c, '?', n);
+    c += n;
+    left -= n;
+  }
 }
 
 psplit_code psplit_i_fail(psplit_diag *diag, psplit_code code, const char *format, ...) {

@@ -5,8 +5,8 @@
 #include <psplit/base.h>
 
 /* Records `code` and a formatted line unless `diag` already holds a failure; returns `code`.
- * `diag` may be NULL. Control characters of the text are replaced by '?', so that a name taken
- * from a file cannot drive a terminal. */
+ * `diag` may be NULL. Control characters and invalid UTF-8 in the text are replaced by '?', so
+ * that a name taken from a file cannot drive a terminal. */
 psplit_code psplit_i_fail(psplit_diag *diag, psplit_code code, const char *format, ...)
   PSPLIT_PRINTF(3, 4);
 

@@ -20,6 +20,7 @@ void psplit_i_hasher_init(psplit_hasher *hasher) {
 }
 
 void psplit_i_hasher_add(psplit_hasher *hasher, const void *data, size_t bytes) {
+  if (bytes == 0) return;
   const unsigned char *next = data;
   hasher->total_bytes += bytes;
   if (hasher->n_tail) {
@@ -57,4 +58,40 @@ uint64_t psplit_i_hash_bytes(const void *data, size_t bytes, uint64_t seed) {
   uint64_t tail = 0;
   if (bytes) memcpy(&tail, next, bytes);
   return psplit_i_mix64(h ^ tail);
+}
+
+static uint64_t rotated(uint64_t x, unsigned by) { return x << by | x >> (64 - by); }
+
+static void sip_round(uint64_t v[4]) {
+  v[0] += v[1];
+  v[2] += v[3];
+  v[1] = rotated(v[1], 13) ^ v[0];
+  v[3] = rotated(v[3], 16) ^ v[2];
+  v[0] = rotated(v[0], 32);
+  v[2] += v[1];
+  v[0] += v[3];
+  v[1] = rotated(v[1], 17) ^ v[2];
+  v[3] = rotated(v[3], 21) ^ v[0];
+  v[2] = rotated(v[2], 32);
+}
+
+uint64_t psplit_i_siphash(const void *data, size_t bytes, const uint64_t key[2]) {
+  const unsigned char *next = data;
+  uint64_t v[4] = {
+    key[0] ^ UINT64_C(0x736f6d6570736575), key[1] ^ UINT64_C(0x646f72616e646f6d),
+    key[0] ^ UINT64_C(0x6c7967656e657261), key[1] ^ UINT64_C(0x7465646279746573)};
+  uint64_t last = (uint64_t)bytes << 56;
+  for (; bytes >= 8; bytes -= 8, next += 8) {
+    const uint64_t word = load64(next);
+    v[3] ^= word;
+    sip_round(v);
+    v[0] ^= word;
+  }
+  for (size_t i = 0; i < bytes; i++) last |= (uint64_t)next[i] << (8 * i);
+  v[3] ^= last;
+  sip_round(v);
+  v[0] ^= last;
+  v[2] ^= 0xff;
+  for (unsigned i = 0; i < 3; i++) sip_round(v);
+  return v[0] ^ v[1] ^ v[2] ^ v[3];
 }

@@ -61,25 +61,46 @@ static int open_model_directory(const char *path) {
   return open(n ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
+/* Only compared, never read as a time: seconds far from 1970 may wrap around. */
+static int64_t modified_ns_of(const struct stat *status) {
+  return (int64_t)((uint64_t)status->st_mtim.tv_sec * 1000000000 +
+                   (uint64_t)status->st_mtim.tv_nsec);
+}
+
+psplit_i_data_file psplit_i_data_file_of(const char *location, const char *path, int fd,
+                                         const struct stat *status) {
+  return (psplit_i_data_file){.location = location,
+                              .path = path,
+                              .fd = fd,
+                              .bytes = (uint64_t)status->st_size,
+                              .device = (uint64_t)status->st_dev,
+                              .inode = (uint64_t)status->st_ino,
+                              .modified_ns = modified_ns_of(status)};
+}
+
 psplit_code psplit_i_data_file_open(psplit_model *model, const char *location, psplit_diag *diag,
                                     uint32_t *out_file) {
-  /* A handful of files at most: exporters write one, or one for each tensor below a directory. */
-  for (size_t i = model->files.n; i-- > 1;)
-    if (strcmp(model->files.items[i].location, location) == 0) {
-      *out_file = (uint32_t)i;
-      return PSPLIT_OK;
-    }
+  const uint32_t known = psplit_i_intern_find(&model->locations, location);
+  if (known != PSPLIT_NONE) {
+    *out_file = known + 1;
+    return PSPLIT_OK;
+  }
   if (location_escapes(location))
     return psplit_i_fail(diag, PSPLIT_INVALID,
                          "external data location \"%s\" leads out of the model's directory",
                          location);
-  const int dir_fd = open_model_directory(model->path);
-  if (dir_fd < 0)
+  if (model->directory_fd < 0) model->directory_fd = open_model_directory(model->path);
+  if (model->directory_fd < 0)
     return psplit_i_fail(diag, PSPLIT_IO, "cannot open the model's directory: %s",
                          strerror(errno));
-  const int fd = psplit_i_open_beneath(dir_fd, location, model->options.follow_symlinks);
+  const int fd =
+    psplit_i_open_beneath(model->directory_fd, location, model->options.follow_symlinks);
   const int reason = errno;
-  close(dir_fd);
+  if (fd < 0 && (reason == EMFILE || reason == ENFILE))
+    return psplit_i_fail(diag, PSPLIT_LIMIT,
+                         "external data \"%s\" is one open file too many; `ulimit -n` raises the "
+                         "limit",
+                         location);
   if (fd < 0 && (reason == ELOOP || reason == EXDEV))
     return psplit_i_fail(diag, PSPLIT_INVALID,
                          "external data \"%s\" is reached through a symbolic link; "
@@ -97,26 +118,16 @@ psplit_code psplit_i_data_file_open(psplit_model *model, const char *location, p
   const char *slash = strrchr(model->path, '/');
   const size_t n_directory = slash ? (size_t)(slash - model->path) + 1 : 0;
   const size_t n_location = strlen(location);
-  char *file_path = psplit_i_arena_alloc(&model->arena, n_directory + n_location + 1);
-  if (!file_path) {
+  char *path = psplit_i_arena_alloc(&model->arena, n_directory + n_location + 1);
+  if (!path || !psplit_i_vec_reserve(&model->files, 1) ||
+      psplit_i_intern_add(&model->locations, location) == PSPLIT_NONE) {
     close(fd);
     return psplit_i_nomem(diag);
   }
-  memcpy(file_path, model->path, n_directory);
-  memcpy(file_path + n_directory, location, n_location + 1);
-  const psplit_i_data_file file = {
-    .location = location,
-    .path = file_path,
-    .fd = fd,
-    .bytes = (uint64_t)status.st_size,
-    .device = (uint64_t)status.st_dev,
-    .inode = (uint64_t)status.st_ino,
-    .modified_ns = (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec};
-  if (!psplit_i_vec_push(&model->files, file)) {
-    close(fd);
-    return psplit_i_nomem(diag);
-  }
-  *out_file = (uint32_t)(model->files.n - 1);
+  memcpy(path, model->path, n_directory);
+  memcpy(path + n_directory, location, n_location + 1);
+  *out_file = (uint32_t)model->files.n;
+  model->files.items[model->files.n++] = psplit_i_data_file_of(location, path, fd, &status);
   return PSPLIT_OK;
 }
 
@@ -143,7 +154,7 @@ psplit_code psplit_i_model_unchanged(const psplit_model *model, psplit_diag *dia
     const psplit_i_data_file *file = &model->files.items[i];
     struct stat status;
     if (fstat(file->fd, &status) != 0 || (uint64_t)status.st_size != file->bytes ||
-        (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec != file->modified_ns)
+        modified_ns_of(&status) != file->modified_ns)
       return psplit_i_fail(diag, PSPLIT_IO, "%s changed while it was being split",
                            i ? file->location : model->path);
   }

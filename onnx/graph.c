@@ -31,44 +31,57 @@ uint32_t psplit_i_value_resolve(const psplit_graph **io_graph, uint32_t value) {
   return value;
 }
 
-static const Onnx__AttributeProto *find_attribute(const psplit_node *node, const char *name) {
+/* The attribute `name`, unless it refers to one of the enclosing function or states a type other
+ * than `type` (before IR 2 none was stated). */
+static const Onnx__AttributeProto *find_attribute(const psplit_node *node, const char *name,
+                                                  Onnx__AttributeProto__AttributeType type) {
   for (size_t i = 0; i < node->proto->n_attribute; i++) {
     const Onnx__AttributeProto *attribute = node->proto->attribute[i];
-    if (attribute->name && strcmp(attribute->name, name) == 0)
-      return attribute->ref_attr_name && *attribute->ref_attr_name ? NULL : attribute;
+    if (!attribute->name || strcmp(attribute->name, name) != 0) continue;
+    if (attribute->ref_attr_name && *attribute->ref_attr_name) return NULL;
+    const bool stated =
+      attribute->has_type && attribute->type != ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__UNDEFINED;
+    return stated && attribute->type != type ? NULL : attribute;
   }
   return NULL;
 }
 
+/* Whether the value may be taken: writers of proto3 leave out a field that is 0, but not the type. */
+static bool has_value(const Onnx__AttributeProto *attribute, bool present) {
+  return present || attribute->type != ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__UNDEFINED;
+}
+
 bool psplit_i_attr_int(const psplit_node *node, const char *name, int64_t *out) {
-  const Onnx__AttributeProto *attribute = find_attribute(node, name);
-  if (!attribute || !attribute->has_i) return false;
+  const Onnx__AttributeProto *attribute =
+    find_attribute(node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
+  if (!attribute || !has_value(attribute, attribute->has_i)) return false;
   *out = attribute->i;
   return true;
 }
 
 bool psplit_i_attr_float(const psplit_node *node, const char *name, float *out) {
-  const Onnx__AttributeProto *attribute = find_attribute(node, name);
-  if (!attribute || !attribute->has_f) return false;
+  const Onnx__AttributeProto *attribute =
+    find_attribute(node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT);
+  if (!attribute || !has_value(attribute, attribute->has_f)) return false;
   *out = attribute->f;
   return true;
 }
 
 bool psplit_i_attr_string(const psplit_node *node, const char *name, const char **out,
                           size_t *out_n) {
-  const Onnx__AttributeProto *attribute = find_attribute(node, name);
-  if (!attribute || !attribute->has_s) return false;
-  *out = (const char *)attribute->s.data;
+  const Onnx__AttributeProto *attribute =
+    find_attribute(node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING);
+  if (!attribute || !has_value(attribute, attribute->has_s)) return false;
+  *out = attribute->s.len ? (const char *)attribute->s.data : "";
   *out_n = attribute->s.len;
   return true;
 }
 
 bool psplit_i_attr_ints(const psplit_node *node, const char *name, const int64_t **out,
                         size_t *out_n) {
-  const Onnx__AttributeProto *attribute = find_attribute(node, name);
-  if (!attribute ||
-      (!attribute->n_ints && attribute->type != ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS))
-    return false;
+  const Onnx__AttributeProto *attribute =
+    find_attribute(node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS);
+  if (!attribute || !has_value(attribute, attribute->n_ints > 0)) return false;
   *out = attribute->ints;
   *out_n = attribute->n_ints;
   return true;
@@ -76,42 +89,44 @@ bool psplit_i_attr_ints(const psplit_node *node, const char *name, const int64_t
 
 bool psplit_i_attr_floats(const psplit_node *node, const char *name, const float **out,
                           size_t *out_n) {
-  const Onnx__AttributeProto *attribute = find_attribute(node, name);
-  if (!attribute ||
-      (!attribute->n_floats && attribute->type != ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS))
-    return false;
+  const Onnx__AttributeProto *attribute =
+    find_attribute(node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS);
+  if (!attribute || !has_value(attribute, attribute->n_floats > 0)) return false;
   *out = attribute->floats;
   *out_n = attribute->n_floats;
   return true;
 }
 
 bool psplit_i_attr_strings(const psplit_node *node, const char *name, size_t *out_n) {
-  const Onnx__AttributeProto *attribute = find_attribute(node, name);
-  if (!attribute ||
-      (!attribute->n_strings && attribute->type != ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS))
-    return false;
+  const Onnx__AttributeProto *attribute =
+    find_attribute(node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS);
+  if (!attribute || !has_value(attribute, attribute->n_strings > 0)) return false;
   *out_n = attribute->n_strings;
   return true;
 }
 
 const struct Onnx__TensorProto *psplit_i_attr_tensor(const psplit_node *node, const char *name) {
-  const Onnx__AttributeProto *attribute = find_attribute(node, name);
+  const Onnx__AttributeProto *attribute =
+    find_attribute(node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR);
   return attribute ? attribute->t : NULL;
 }
 
 const struct Onnx__SparseTensorProto *psplit_i_attr_sparse(const psplit_node *node,
                                                            const char *name) {
-  const Onnx__AttributeProto *attribute = find_attribute(node, name);
+  const Onnx__AttributeProto *attribute =
+    find_attribute(node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__SPARSE_TENSOR);
   return attribute ? attribute->sparse_tensor : NULL;
 }
 
 const struct Onnx__TypeProto *psplit_i_attr_type(const psplit_node *node, const char *name) {
-  const Onnx__AttributeProto *attribute = find_attribute(node, name);
+  const Onnx__AttributeProto *attribute =
+    find_attribute(node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TYPE_PROTO);
   return attribute ? attribute->tp : NULL;
 }
 
 const psplit_graph *psplit_i_attr_body(const psplit_node *node, const char *name) {
-  const Onnx__AttributeProto *attribute = find_attribute(node, name);
+  const Onnx__AttributeProto *attribute =
+    find_attribute(node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH);
   if (!attribute || !attribute->g) return NULL;
   for (uint32_t b = 0; b < node->n_bodies; b++)
     if (node->bodies[b]->proto == attribute->g) return node->bodies[b];

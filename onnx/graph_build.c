@@ -9,18 +9,24 @@
 
 #include "model.h"
 
-/* A graph under construction. `values` moves into the arena when the scope is complete. */
+/* Versions of the operator sets that a model or function imports, by domain. */
+typedef struct opsets {
+  psplit_intern domains;
+  PSPLIT_VEC(int64_t) versions;
+} opsets;
+
+/* A graph under construction. `values` becomes the graph's when the scope is complete. */
 typedef struct scope {
   struct scope *outer;
   psplit_graph *graph;
   PSPLIT_VEC(psplit_value) values;
-  size_t n_opsets;
-  Onnx__OperatorSetIdProto *const *opsets;
+  const opsets *opsets; /* those of the model or function; bodies share them */
 } scope;
 
 typedef struct builder {
   psplit_model *model;
-  psplit_intern functions; /* domain \x1f name \x1f overload -> index */
+  psplit_intern functions; /* function_key() -> index */
+  psplit_text key;
   psplit_diag *diag;
 } builder;
 
@@ -132,10 +138,12 @@ static psplit_code define_node_outputs(builder *b, scope *s, size_t n_nodes,
   graph->nodes = PSPLIT_NEW(arena, psplit_node, n_nodes);
   if (!graph->nodes) return psplit_i_nomem(b->diag);
   graph->n_nodes = (uint32_t)n_nodes;
+  size_t n_all = 0;
+  for (uint32_t i = 0; i < n_nodes; i++) n_all += protos[i]->n_output;
+  uint32_t *outputs = psplit_i_arena_array(arena, n_all, sizeof *outputs);
+  if (!outputs) return psplit_i_nomem(b->diag);
   for (uint32_t i = 0; i < n_nodes; i++) {
     const Onnx__NodeProto *proto = protos[i];
-    uint32_t *outputs = psplit_i_arena_array(arena, proto->n_output, sizeof *outputs);
-    if (!outputs) return psplit_i_nomem(b->diag);
     for (size_t o = 0; o < proto->n_output; o++) {
       outputs[o] = PSPLIT_NONE;
       if (!*proto->output[o]) continue;
@@ -154,6 +162,7 @@ static psplit_code define_node_outputs(builder *b, scope *s, size_t n_nodes,
                                     .n_outputs = (uint32_t)proto->n_output,
                                     .function = PSPLIT_NONE,
                                     .proto = proto};
+    outputs += proto->n_output;
   }
 out:
   return code;
@@ -181,15 +190,20 @@ static int compare_ids(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* Sorts, drops repeats and what `inputs` already names; the new count. */
-static uint32_t tidy_captures(uint32_t *captures, uint32_t n, const uint32_t *inputs,
-                              uint32_t n_inputs) {
-  if (n) qsort(captures, n, sizeof *captures, compare_ids);
+static void sort_ids(uint32_t *ids, uint32_t n) {
+  if (n) qsort(ids, n, sizeof *ids, compare_ids);
+}
+
+/* Sorts, drops repeats and what `inputs` already names; the new count. Sorts `inputs` too. */
+static uint32_t tidy_captures(uint32_t *captures, uint32_t n, uint32_t *inputs, uint32_t n_inputs) {
+  sort_ids(captures, n);
+  sort_ids(inputs, n_inputs);
   uint32_t kept = 0;
-  for (uint32_t c = 0; c < n; c++) {
-    bool repeated = kept && captures[kept - 1] == captures[c];
-    for (uint32_t i = 0; i < n_inputs && !repeated; i++) repeated = inputs[i] == captures[c];
-    if (!repeated) captures[kept++] = captures[c];
+  for (uint32_t c = 0, i = 0; c < n; c++) {
+    while (i < n_inputs && inputs[i] < captures[c]) i++;
+    const bool is_input = i < n_inputs && inputs[i] == captures[c];
+    const bool repeated = kept && captures[kept - 1] == captures[c];
+    if (!is_input && !repeated) captures[kept++] = captures[c];
   }
   return kept;
 }
@@ -204,7 +218,7 @@ static psplit_code build_body(builder *b, scope *s, uint32_t node, const Onnx__G
   graph->parent_node = node;
   graph->name = text_or_empty(proto->name);
   graph->proto = proto;
-  scope inner = {.outer = s, .graph = graph, .n_opsets = s->n_opsets, .opsets = s->opsets};
+  scope inner = {.outer = s, .graph = graph, .opsets = s->opsets};
   const psplit_code code = build_scope(b, &inner);
   psplit_i_vec_fini(&inner.values);
   return code;
@@ -234,40 +248,105 @@ static psplit_code build_bodies(builder *b, scope *s, uint32_t id) {
         n_captures += (*body)->values[v].outer != PSPLIT_NONE;
     }
   }
-  uint32_t *captures = psplit_i_arena_array(arena, n_captures, sizeof *captures);
+  /* Behind the captures, room to sort the inputs. */
+  uint32_t *captures = psplit_i_arena_array(arena, n_captures + node->n_inputs, sizeof *captures);
   if (!captures) return psplit_i_nomem(b->diag);
   uint32_t n = 0;
   for (uint32_t i = 0; i < node->n_bodies; i++)
     for (uint32_t v = 0; v < bodies[i]->n_values; v++)
       if (bodies[i]->values[v].outer != PSPLIT_NONE) captures[n++] = bodies[i]->values[v].outer;
+  if (node->n_inputs) memcpy(captures + n, node->inputs, node->n_inputs * sizeof *captures);
   node->captures = captures;
-  node->n_captures = tidy_captures(captures, n, node->inputs, node->n_inputs);
+  node->n_captures = tidy_captures(captures, n, captures + n, node->n_inputs);
 out:
   return code;
 }
 
-static uint32_t find_function(const builder *b, const psplit_node *node) {
-  if (!b->functions.n) return PSPLIT_NONE;
-  char key[1024];
-  const int n = snprintf(key, sizeof key, "%s\x1f%s\x1f%s", node->domain, node->op_type,
-                         node->overload);
-  return n > 0 && (size_t)n < sizeof key ? psplit_i_intern_find(&b->functions, key) : PSPLIT_NONE;
+/* The key of a function: its names behind their lengths, so that no two functions share one. Valid
+ * until the next call; NULL when out of memory. */
+static const char *function_key(builder *b, const char *domain, const char *name,
+                                const char *overload) {
+  b->key.n = 0;
+  psplit_i_text_addf(&b->key, "%zu %zu ", strlen(domain), strlen(name));
+  psplit_i_text_puts(&b->key, domain);
+  psplit_i_text_puts(&b->key, name);
+  psplit_i_text_puts(&b->key, overload);
+  return b->key.failed ? NULL : b->key.bytes;
+}
+
+static psplit_code find_function(builder *b, psplit_node *node) {
+  if (!b->functions.n) return PSPLIT_OK;
+  const char *key = function_key(b, node->domain, node->op_type, node->overload);
+  if (!key) return psplit_i_nomem(b->diag);
+  node->function = psplit_i_intern_find(&b->functions, key);
+  return PSPLIT_OK;
+}
+
+static psplit_code index_opsets(builder *b, size_t n, Onnx__OperatorSetIdProto *const *imports,
+                                opsets *out) {
+  for (size_t i = 0; i < n; i++) {
+    const char *domain = domain_of(imports[i]->domain);
+    const uint32_t id = psplit_i_intern_add(&out->domains, domain);
+    if (id == PSPLIT_NONE) return psplit_i_nomem(b->diag);
+    if (id == out->versions.n) {
+      if (!psplit_i_vec_push(&out->versions, imports[i]->version)) return psplit_i_nomem(b->diag);
+    } else if (out->versions.items[id] != imports[i]->version) {
+      return psplit_i_fail(b->diag, PSPLIT_INVALID,
+                           "operator set \"%s\" is imported in versions %" PRId64 " and %" PRId64,
+                           domain, out->versions.items[id], imports[i]->version);
+    }
+  }
+  return PSPLIT_OK;
+}
+
+static void opsets_fini(opsets *o) {
+  psplit_i_intern_fini(&o->domains);
+  psplit_i_vec_fini(&o->versions);
 }
 
 static int64_t opset_of(const scope *s, const char *domain) {
-  for (size_t i = 0; i < s->n_opsets; i++)
-    if (strcmp(domain_of(s->opsets[i]->domain), domain) == 0) return s->opsets[i]->version;
-  return 0;
+  const uint32_t id = psplit_i_intern_find(&s->opsets->domains, domain);
+  return id == PSPLIT_NONE ? 0 : s->opsets->versions.items[id];
+}
+
+/* An attribute given twice has no one meaning. */
+static psplit_code check_attribute_names(builder *b, const psplit_graph *graph, uint32_t id) {
+  enum { FEW = 16 };
+  const Onnx__NodeProto *proto = graph->nodes[id].proto;
+  const char *repeated = NULL;
+  psplit_intern names;
+  psplit_i_intern_init(&names);
+  for (size_t a = 0; a < proto->n_attribute && !repeated; a++) {
+    const char *name = text_or_empty(proto->attribute[a]->name);
+    if (proto->n_attribute > FEW) {
+      const uint32_t known = psplit_i_intern_add(&names, name);
+      if (known == PSPLIT_NONE) {
+        psplit_i_intern_fini(&names);
+        return psplit_i_nomem(b->diag);
+      }
+      if (known != a) repeated = name;
+    } else {
+      for (size_t before = 0; before < a; before++)
+        if (strcmp(text_or_empty(proto->attribute[before]->name), name) == 0) repeated = name;
+    }
+  }
+  psplit_i_intern_fini(&names);
+  if (!repeated) return PSPLIT_OK;
+  char label[128];
+  return psplit_i_fail(b->diag, PSPLIT_INVALID, "node %s has the attribute \"%s\" twice",
+                       psplit_i_node_label(graph, id, label, sizeof label), repeated);
 }
 
 static psplit_code connect_nodes(builder *b, scope *s) {
   psplit_code code = PSPLIT_OK;
   psplit_graph *graph = s->graph;
+  size_t n_all = 0;
+  for (uint32_t i = 0; i < graph->n_nodes; i++) n_all += graph->nodes[i].proto->n_input;
+  uint32_t *inputs = psplit_i_arena_array(&b->model->arena, n_all, sizeof *inputs);
+  if (!inputs) return psplit_i_nomem(b->diag);
   for (uint32_t i = 0; i < graph->n_nodes; i++) {
     psplit_node *node = &graph->nodes[i];
     const size_t n_inputs = node->proto->n_input;
-    uint32_t *inputs = psplit_i_arena_array(&b->model->arena, n_inputs, sizeof *inputs);
-    if (!inputs) return psplit_i_nomem(b->diag);
     for (size_t k = 0; k < n_inputs; k++) {
       inputs[k] = PSPLIT_NONE;
       const char *name = node->proto->input[k];
@@ -282,8 +361,10 @@ static psplit_code connect_nodes(builder *b, scope *s) {
     }
     node->inputs = inputs;
     node->n_inputs = (uint32_t)n_inputs;
+    inputs += n_inputs;
     node->opset = opset_of(s, node->domain);
-    node->function = find_function(b, node);
+    PSPLIT_TRY(find_function(b, node));
+    PSPLIT_TRY(check_attribute_names(b, graph, i));
     PSPLIT_TRY(build_bodies(b, s, i));
   }
 out:
@@ -397,37 +478,35 @@ static uint32_t heap_pop(uint32_t *heap, uint32_t *n) {
   return top;
 }
 
-/* Names one cycle among the nodes that no order could place (`waiting` > 0). */
-static psplit_code report_cycle(builder *b, const psplit_graph *graph, const uint32_t *waiting) {
+/* A node that `node` waits for; one that is waiting always has one. */
+static uint32_t awaited(const psplit_graph *graph, const uint32_t *waiting, uint32_t node) {
+  FOR_EACH_READ(&graph->nodes[node], value) {
+    const uint32_t producer = value == PSPLIT_NONE ? PSPLIT_NONE : graph->values[value].producer;
+    if (producer != PSPLIT_NONE && waiting[producer]) return producer;
+  }
+  return PSPLIT_NONE;
+}
+
+/* Names one cycle among the nodes that no order could place (`waiting` > 0): following what each
+ * waits for ends in one. Overwrites `waiting`. */
+static psplit_code report_cycle(builder *b, const psplit_graph *graph, uint32_t *waiting) {
+  enum { MOST_SHOWN = 8 };
+  const uint32_t PASSED = UINT32_MAX;
   uint32_t node = 0;
   while (!waiting[node]) node++;
-  /* Every waiting node reads from a waiting node; n steps back end inside a cycle. */
-  for (uint32_t step = 0, first = PSPLIT_NONE; node != first; step++) {
-    if (step == graph->n_nodes) first = node;
-    FOR_EACH_READ(&graph->nodes[node], value) {
-      const uint32_t producer =
-        value == PSPLIT_NONE ? PSPLIT_NONE : graph->values[value].producer;
-      if (producer == PSPLIT_NONE || !waiting[producer]) continue;
-      node = producer;
-      break;
-    }
-    if (step == graph->n_nodes && node == first) break; /* it reads its own output */
+  while (waiting[node] != PASSED) {
+    waiting[node] = PASSED;
+    node = awaited(graph, waiting, node);
   }
   psplit_text path = {0};
   char label[128];
   uint32_t at = node, shown = 0;
   do {
-    if (shown++ < 8)
+    if (shown++ < MOST_SHOWN)
       psplit_i_text_addf(&path, "%s <- ", psplit_i_node_label(graph, at, label, sizeof label));
-    else if (shown == 10)
+    else if (shown == MOST_SHOWN + 1)
       psplit_i_text_puts(&path, "... <- ");
-    FOR_EACH_READ(&graph->nodes[at], value) {
-      const uint32_t producer =
-        value == PSPLIT_NONE ? PSPLIT_NONE : graph->values[value].producer;
-      if (producer == PSPLIT_NONE || !waiting[producer]) continue;
-      at = producer;
-      break;
-    }
+    at = awaited(graph, waiting, at);
   } while (at != node);
   const psplit_code code =
     psplit_i_fail(b->diag, PSPLIT_INVALID, "the nodes form a cycle: %s%s",
@@ -437,14 +516,29 @@ static psplit_code report_cycle(builder *b, const psplit_graph *graph, const uin
   return code;
 }
 
-/* Kahn's algorithm, the earliest node of the file first: a sorted file keeps its order. */
+static bool is_sorted(const psplit_graph *graph) {
+  for (uint32_t n = 0; n < graph->n_nodes; n++)
+    FOR_EACH_READ(&graph->nodes[n], value) {
+      const uint32_t producer = value == PSPLIT_NONE ? PSPLIT_NONE : graph->values[value].producer;
+      if (producer != PSPLIT_NONE && producer >= n) return false;
+    }
+  return true;
+}
+
+/* Kahn's algorithm, the earliest node of the file first: a sorted file, which almost all are, keeps
+ * its order and needs no more than the look that tells. */
 static psplit_code sort_topologically(builder *b, psplit_graph *graph) {
   psplit_code code = PSPLIT_OK;
   const size_t n_nodes = graph->n_nodes;
-  graph->topo = PSPLIT_NEW(&b->model->arena, uint32_t, n_nodes);
+  graph->topo = psplit_i_arena_array(&b->model->arena, n_nodes, sizeof *graph->topo);
+  if (!graph->topo) return psplit_i_nomem(b->diag);
+  if (is_sorted(graph)) {
+    for (uint32_t n = 0; n < n_nodes; n++) graph->topo[n] = n;
+    return PSPLIT_OK;
+  }
   uint32_t *waiting = calloc(n_nodes + 1, sizeof *waiting); /* distinct values not yet there */
   uint32_t *ready = malloc((n_nodes + 1) * sizeof *ready);
-  if (!graph->topo || !waiting || !ready) {
+  if (!waiting || !ready) {
     code = psplit_i_nomem(b->diag);
     goto out;
   }
@@ -472,10 +566,25 @@ out:
   return code;
 }
 
+/* At most as many names as this are the scope's own. */
+static size_t count_definitions(const psplit_graph *graph) {
+  const Onnx__GraphProto *proto = graph->proto;
+  const Onnx__FunctionProto *function = graph->function;
+  size_t n = proto ? proto->n_input + proto->n_initializer + proto->n_sparse_initializer
+                   : function->n_input;
+  const size_t n_nodes = proto ? proto->n_node : function->n_node;
+  for (size_t i = 0; i < n_nodes; i++) n += (proto ? proto->node : function->node)[i]->n_output;
+  return n;
+}
+
 static psplit_code build_scope(builder *b, scope *s) {
   psplit_code code;
   psplit_graph *graph = s->graph;
   const Onnx__GraphProto *proto = graph->proto;
+  const size_t n_definitions = count_definitions(graph);
+  if (!psplit_i_vec_reserve(&s->values, n_definitions) ||
+      !psplit_i_intern_reserve(&graph->names, n_definitions))
+    return psplit_i_nomem(b->diag);
   PSPLIT_TRY(define_inputs(b, s));
   PSPLIT_TRY(define_initializers(b, s));
   PSPLIT_TRY(define_node_outputs(b, s, proto ? proto->n_node : graph->function->n_node,
@@ -483,10 +592,9 @@ static psplit_code build_scope(builder *b, scope *s) {
   PSPLIT_TRY(connect_nodes(b, s));
   PSPLIT_TRY(connect_outputs(b, s));
   attach_value_infos(s);
-  graph->values = psplit_i_arena_array(&b->model->arena, s->values.n, sizeof *graph->values);
-  if (!graph->values) return psplit_i_nomem(b->diag);
-  if (s->values.n) memcpy(graph->values, s->values.items, s->values.n * sizeof *graph->values);
+  graph->values = s->values.items;
   graph->n_values = (uint32_t)s->values.n;
+  memset(&s->values, 0, sizeof s->values);
   PSPLIT_TRY(index_consumers(b, graph));
   PSPLIT_TRY(sort_topologically(b, graph));
 out:
@@ -497,11 +605,9 @@ static psplit_code index_functions(builder *b) {
   psplit_model *model = b->model;
   for (size_t f = 0; f < model->proto->n_functions; f++) {
     const Onnx__FunctionProto *function = model->proto->functions[f];
-    psplit_text key = {0};
-    psplit_i_text_addf(&key, "%s\x1f%s\x1f%s", domain_of(function->domain),
-                       text_or_empty(function->name), text_or_empty(function->overload));
-    char *kept = key.failed ? NULL : psplit_i_arena_strndup(&model->arena, key.bytes, key.n);
-    psplit_i_text_fini(&key);
+    const char *key = function_key(b, domain_of(function->domain), text_or_empty(function->name),
+                                   text_or_empty(function->overload));
+    char *kept = key ? psplit_i_arena_strndup(&model->arena, key, b->key.n) : NULL;
     const uint32_t id = kept ? psplit_i_intern_add(&b->functions, kept) : PSPLIT_NONE;
     if (id == PSPLIT_NONE) return psplit_i_nomem(b->diag);
     if (id != f)
@@ -523,11 +629,13 @@ static psplit_code build_functions(builder *b) {
     graph->model = model;
     graph->name = text_or_empty(function->name);
     graph->function = function;
-    scope s = {.graph = graph,
-               .n_opsets = function->n_opset_import,
-               .opsets = function->opset_import};
-    const psplit_code code = build_scope(b, &s);
+    opsets imports = {0};
+    scope s = {.graph = graph, .opsets = &imports};
+    psplit_code code =
+      index_opsets(b, function->n_opset_import, function->opset_import, &imports);
+    if (code == PSPLIT_OK) code = build_scope(b, &s);
     psplit_i_vec_fini(&s.values);
+    opsets_fini(&imports);
     if (code != PSPLIT_OK) {
       psplit_i_diag_context(b->diag, "function \"%s\"", graph->name);
       return code;
@@ -594,7 +702,9 @@ psplit_code psplit_i_graph_build(psplit_model *model, psplit_diag *diag) {
   psplit_code code;
   builder b = {.model = model, .diag = diag};
   psplit_i_intern_init(&b.functions);
-  scope s = {.n_opsets = model->proto->n_opset_import, .opsets = model->proto->opset_import};
+  opsets imports = {0};
+  scope s = {.opsets = &imports};
+  PSPLIT_TRY(index_opsets(&b, model->proto->n_opset_import, model->proto->opset_import, &imports));
   PSPLIT_TRY(index_functions(&b));
   PSPLIT_TRY(build_functions(&b));
   PSPLIT_TRY(refuse_recursion(&b));
@@ -607,6 +717,8 @@ psplit_code psplit_i_graph_build(psplit_model *model, psplit_diag *diag) {
   PSPLIT_TRY(build_scope(&b, &s));
 out:
   psplit_i_vec_fini(&s.values);
+  opsets_fini(&imports);
   psplit_i_intern_fini(&b.functions);
+  psplit_i_text_fini(&b.key);
   return code;
 }

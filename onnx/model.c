@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,11 +11,32 @@
 static const uint64_t DEFAULT_GRAPH_BYTES = UINT64_C(2) << 30;
 enum { NEWEST_IR_VERSION = 14 };
 
-static void *unpack_alloc(void *arena, size_t bytes) { return psplit_i_arena_alloc(arena, bytes); }
+/* Where protobuf-c allocates, and whether it ever could not. */
+typedef struct unpacker {
+  psplit_arena *arena;
+  bool failed;
+} unpacker;
 
-static void unpack_free(void *arena, void *memory) {
-  (void)arena; /* the arena goes as a whole */
+static void *unpack_alloc(void *data, size_t bytes) {
+  unpacker *u = data;
+  void *memory = psplit_i_arena_alloc(u->arena, bytes);
+  if (!memory) u->failed = true;
+  return memory;
+}
+
+static void unpack_free(void *data, void *memory) {
+  (void)data; /* the arena goes as a whole */
   (void)memory;
+}
+
+static psplit_code unpack(psplit_model *model, psplit_diag *diag) {
+  unpacker u = {.arena = &model->arena};
+  ProtobufCAllocator allocator = {unpack_alloc, unpack_free, &u};
+  model->proto = (Onnx__ModelProto *)protobuf_c_message_unpack(
+    &onnx__model_proto__descriptor, &allocator, model->skeleton.n_bytes, model->skeleton.bytes);
+  if (model->proto) return PSPLIT_OK;
+  if (u.failed) return psplit_i_nomem(diag);
+  return psplit_i_fail(diag, PSPLIT_MALFORMED, "not an ONNX model: it cannot be unpacked");
 }
 
 static psplit_code open_file(const char *path, psplit_diag *diag, psplit_i_data_file *out) {
@@ -25,14 +47,7 @@ static psplit_code open_file(const char *path, psplit_diag *diag, psplit_i_data_
     close(fd);
     return psplit_i_fail(diag, PSPLIT_IO, "not a regular file");
   }
-  *out = (psplit_i_data_file){
-    .location = "",
-    .path = path,
-    .fd = fd,
-    .bytes = (uint64_t)status.st_size,
-    .device = (uint64_t)status.st_dev,
-    .inode = (uint64_t)status.st_ino,
-    .modified_ns = (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec};
+  *out = psplit_i_data_file_of("", path, fd, &status);
   return PSPLIT_OK;
 }
 
@@ -86,6 +101,7 @@ psplit_code psplit_model_open(const char *path, const psplit_read_options *optio
   }
   model->arena = arena;
   model->path = own_path;
+  model->directory_fd = -1;
   if (options) model->options = *options;
   const uint64_t max_bytes =
     model->options.max_graph_bytes ? model->options.max_graph_bytes : DEFAULT_GRAPH_BYTES;
@@ -100,11 +116,8 @@ psplit_code psplit_model_open(const char *path, const psplit_read_options *optio
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_MALFORMED, "not an ONNX model: the file is empty"));
   PSPLIT_TRY(psplit_i_skeleton_scan(file.fd, file.bytes, max_bytes, diag, &model->skeleton));
 
-  ProtobufCAllocator allocator = {unpack_alloc, unpack_free, &model->arena};
-  model->proto = (Onnx__ModelProto *)protobuf_c_message_unpack(
-    &onnx__model_proto__descriptor, &allocator, model->skeleton.n_bytes, model->skeleton.bytes);
-  if (!model->proto)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_MALFORMED, "not an ONNX model: it cannot be unpacked"));
+  model->arena.limit_bytes = max_bytes < SIZE_MAX ? (size_t)max_bytes : 0;
+  PSPLIT_TRY(unpack(model, diag));
   PSPLIT_TRY(check_versions(model->proto, diag));
   PSPLIT_TRY(index_spans(model, diag));
   PSPLIT_TRY(psplit_i_tensors_check(model, diag));
@@ -113,6 +126,10 @@ psplit_code psplit_model_open(const char *path, const psplit_read_options *optio
   return PSPLIT_OK;
 
 out:
+  if (code == PSPLIT_NOMEM && model->arena.over_limit) {
+    if (diag) *diag = (psplit_diag){0};
+    code = psplit_i_graph_over_limit(max_bytes, diag);
+  }
   psplit_i_diag_context(diag, "%s", path);
   psplit_model_close(model);
   return code;
@@ -121,6 +138,7 @@ out:
 static void close_graph(psplit_graph *graph) {
   if (!graph) return;
   psplit_i_intern_fini(&graph->names);
+  free(graph->values);
   for (uint32_t n = 0; graph->nodes && n < graph->n_nodes; n++)
     for (uint32_t b = 0; b < graph->nodes[n].n_bodies; b++) close_graph(graph->nodes[n].bodies[b]);
 }
@@ -132,6 +150,8 @@ void psplit_model_close(psplit_model *model) {
     close_graph(model->functions[f]);
   for (size_t i = 0; i < model->files.n; i++) close(model->files.items[i].fd);
   psplit_i_vec_fini(&model->files);
+  psplit_i_intern_fini(&model->locations);
+  if (model->directory_fd >= 0) close(model->directory_fd);
   psplit_i_skeleton_fini(&model->skeleton);
   psplit_arena arena = model->arena; /* the model itself lives in it */
   psplit_i_arena_fini(&arena);

@@ -27,6 +27,8 @@ struct psplit_model {
   psplit_graph *graph;
   psplit_graph **functions; /* [proto->n_functions] */
   PSPLIT_VEC(psplit_i_data_file) files;
+  psplit_intern locations; /* of files[1..], in their order */
+  int directory_fd;        /* of the model file, for its external data; -1 until one is opened */
   bool has_external_data;
   /* Spans of the graph's repeated messages, by position: node i is graph_fields[node_spans[i]]. */
   uint32_t *node_spans, *initializer_spans, *sparse_spans, *value_info_spans;
@@ -63,9 +65,15 @@ typedef struct psplit_i_external {
 PSPLIT_MUST_USE psplit_code psplit_i_external_parse(const Onnx__TensorProto *tensor,
                                                     psplit_diag *diag, psplit_i_external *out);
 
+struct stat;
+
+/* The entry for an open file. */
+psplit_i_data_file psplit_i_data_file_of(const char *location, const char *path, int fd,
+                                         const struct stat *status);
+
 /* Index of the data file `location`, opened on first use: a regular file at or below the model's
  * directory, reached without `..`, and without symbolic links unless the options follow them.
- * Errors: IO, INVALID (a location that escapes), UNSUPPORTED (not a regular file). */
+ * Errors: IO, INVALID (a location that escapes, not a regular file), LIMIT (too many files), NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_data_file_open(psplit_model *model, const char *location,
                                                     psplit_diag *diag, uint32_t *out_file);
 

@@ -1,5 +1,6 @@
 #include "skeleton.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,8 +18,32 @@ enum {
   LARGE_WINDOW = 1 << 20
 };
 
-/* Memory protobuf-c and our arena take: per message beyond sizeof, and per field while parsing. */
-enum { MESSAGE_OVERHEAD_BYTES = 16, FIELD_OVERHEAD_BYTES = 40 };
+/* protobuf-c reads lengths of at most five bytes, which is enough for what a skeleton can hold. */
+enum { WIDEST_LENGTH = 5 };
+
+/* Memory protobuf-c and our arena take: for each message beyond its sizeof, for each field while
+ * parsing, for each string or byte string beyond its length, for each field kept as unknown. */
+enum {
+  MESSAGE_OVERHEAD_BYTES = 16,
+  FIELD_OVERHEAD_BYTES = 40,
+  BYTES_OVERHEAD_BYTES = 16,
+  UNKNOWN_OVERHEAD_BYTES = 64
+};
+
+/* Memory the graph index takes, tables while they grow included: for each node, each graph and each
+ * value of a graph. */
+enum { NODE_INDEX_BYTES = 200, GRAPH_INDEX_BYTES = 600, VALUE_INDEX_BYTES = 120 };
+
+/* Field numbers of the messages that the index is made from. */
+enum {
+  NODE_INPUT = 1,
+  NODE_OUTPUT = 2,
+  FUNCTION_INPUT = 4,
+  GRAPH_INITIALIZER = 5,
+  GRAPH_INPUT = 11,
+  GRAPH_OUTPUT = 12,
+  GRAPH_SPARSE_INITIALIZER = 15
+};
 
 typedef enum field_kind {
   FIELD_UNKNOWN = 0,
@@ -35,10 +60,13 @@ typedef struct field_rule {
   uint8_t message; /* FIELD_MESSAGE: index of its rules */
   bool repeated;
   bool payload;    /* may stay in the file */
+  bool defines;    /* names a value of the graph it stands in */
+  bool captures;   /* may name a value of an enclosing graph, which all graphs between then hold */
 } field_rule;
 
 typedef struct message_rule {
   const ProtobufCMessageDescriptor *descriptor;
+  uint32_t index_bytes; /* what the graph index adds to one */
   field_rule fields[MAX_FIELD];
 } message_rule;
 
@@ -62,7 +90,7 @@ typedef struct scanner {
   message_rule rules[MAX_MESSAGES];
   unsigned n_rules;
   frame stack[PSPLIT_I_MAX_DEPTH];
-  unsigned depth;
+  unsigned depth, graph_depth; /* open messages; graphs among them */
   uint64_t max_unpacked_bytes;
   psplit_diag *diag;
   psplit_i_skeleton *out;
@@ -83,14 +111,18 @@ static field_kind kind_of(const ProtobufCFieldDescriptor *field) {
   }
 }
 
-/* Index of the rules of `descriptor`, compiled from protobuf-c's tables on first use. The schema
- * has fewer than MAX_MESSAGES messages; a test would notice it growing past that. */
+/* Index of the rules of `descriptor`, compiled from protobuf-c's tables on first use. */
 static unsigned rule_index(scanner *s, const ProtobufCMessageDescriptor *descriptor) {
   for (unsigned i = 0; i < s->n_rules; i++)
     if (s->rules[i].descriptor == descriptor) return i;
+  assert(s->n_rules < MAX_MESSAGES);
   const unsigned index = s->n_rules++;
   message_rule *rule = &s->rules[index];
   rule->descriptor = descriptor;
+  const bool is_node = descriptor == &onnx__node_proto__descriptor;
+  const bool is_graph = descriptor == &onnx__graph_proto__descriptor;
+  const bool is_function = descriptor == &onnx__function_proto__descriptor;
+  rule->index_bytes = is_node ? NODE_INDEX_BYTES : is_graph || is_function ? GRAPH_INDEX_BYTES : 0;
   for (unsigned i = 0; i < descriptor->n_fields; i++) {
     const ProtobufCFieldDescriptor *field = &descriptor->fields[i];
     if (field->id >= MAX_FIELD) continue; /* payload_view: handled by number */
@@ -104,6 +136,10 @@ static unsigned rule_index(scanner *s, const ProtobufCMessageDescriptor *descrip
       .kind = (uint8_t)kind,
       .repeated = repeated,
       .payload = payload,
+      .defines = (is_node && field->id == NODE_OUTPUT) || (is_function && field->id == FUNCTION_INPUT) ||
+                 (is_graph && (field->id == GRAPH_INITIALIZER || field->id == GRAPH_INPUT ||
+                               field->id == GRAPH_SPARSE_INITIALIZER)),
+      .captures = (is_node && field->id == NODE_INPUT) || (is_graph && field->id == GRAPH_OUTPUT),
       .message = kind == FIELD_MESSAGE ? (uint8_t)rule_index(s, field->descriptor) : 0};
   }
   return index;
@@ -181,13 +217,18 @@ out:
   return code;
 }
 
-static psplit_code charge(scanner *s, uint64_t bytes) {
-  s->out->unpacked_bytes = psplit_i_sat_add_u64(s->out->unpacked_bytes, bytes);
-  if (s->out->unpacked_bytes <= s->max_unpacked_bytes) return PSPLIT_OK;
-  return psplit_i_fail(s->diag, PSPLIT_LIMIT,
+psplit_code psplit_i_graph_over_limit(uint64_t max_bytes, psplit_diag *diag) {
+  return psplit_i_fail(diag, PSPLIT_LIMIT,
                        "the model's structure needs over %" PRIu64
                        " MiB of memory; --max-graph-memory raises the limit",
-                       s->max_unpacked_bytes >> 20);
+                       max_bytes >> 20);
+}
+
+static psplit_code charge(scanner *s, uint64_t bytes) {
+  s->out->unpacked_bytes = psplit_i_sat_add_u64(s->out->unpacked_bytes, bytes);
+  const uint64_t total = psplit_i_sat_add_u64(s->out->unpacked_bytes, s->out->n_bytes);
+  if (total <= s->max_unpacked_bytes) return PSPLIT_OK;
+  return psplit_i_graph_over_limit(s->max_unpacked_bytes, s->diag);
 }
 
 static psplit_code open_message(scanner *s, const message_rule *rule, uint64_t content_bytes,
@@ -197,15 +238,17 @@ static psplit_code open_message(scanner *s, const message_rule *rule, uint64_t c
     return psplit_i_fail(s->diag, PSPLIT_LIMIT,
                          "messages nest more than %d deep at byte %" PRIu64, PSPLIT_I_MAX_DEPTH,
                          s->position);
-  PSPLIT_TRY(charge(s, rule->descriptor->sizeof_message + MESSAGE_OVERHEAD_BYTES));
-  /* protobuf-c reads lengths of at most five bytes, enough for what a skeleton can hold. */
-  const unsigned width = length_width > 5 ? 5 : length_width;
+  PSPLIT_TRY(charge(s, rule->descriptor->sizeof_message + MESSAGE_OVERHEAD_BYTES +
+                         rule->index_bytes));
+  const unsigned width = length_width > WIDEST_LENGTH ? WIDEST_LENGTH : length_width;
   PSPLIT_TRY(reserve(s, width));
   s->stack[s->depth++] = (frame){.rule = rule,
                                  .file_start = s->position,
                                  .file_end = s->position + content_bytes,
                                  .length_at = s->out->n_bytes,
-                                 .length_width = width};
+                                 .length_width = width,
+                                 .has_view = width != length_width};
+  if (rule->index_bytes == GRAPH_INDEX_BYTES) s->graph_depth++;
   s->out->n_bytes += width;
 out:
   return code;
@@ -223,6 +266,7 @@ static psplit_code close_message(scanner *s) {
   psplit_i_skeleton *out = s->out;
   const frame *top = &s->stack[--s->depth];
   if (s->depth == 0) return PSPLIT_OK;
+  if (top->rule->index_bytes == GRAPH_INDEX_BYTES) s->graph_depth--;
   const size_t content_at = top->length_at + top->length_width;
   psplit_i_varint_write(out->bytes + top->length_at, top->length_width, out->n_bytes - content_at);
   if (top->has_view) s->stack[s->depth - 1].has_view = true;
@@ -276,6 +320,19 @@ static bool wire_type_fits(const field_rule *rule, unsigned wire_type) {
   }
 }
 
+/* Whether `n` bytes are a whole number of packed elements, of those kinds whose width is fixed. */
+static bool packs_evenly(const field_rule *rule, uint64_t n) {
+  if (rule->kind == FIELD_FIXED32) return n % 4 == 0;
+  return rule->kind != FIELD_FIXED64 || n % 8 == 0;
+}
+
+static bool are_varints(const uint8_t *bytes, size_t n) {
+  uint64_t ignored;
+  for (unsigned width; n; bytes += width, n -= width)
+    if (!(width = psplit_i_varint_read(bytes, n, &ignored))) return false;
+  return true;
+}
+
 /* The content of a length-delimited field; `tag_at` is where the skeleton holds its tag. */
 static psplit_code scan_delimited(scanner *s, uint32_t field, const field_rule *rule,
                                   size_t tag_at) {
@@ -301,16 +358,25 @@ static psplit_code scan_delimited(scanner *s, uint32_t field, const field_rule *
     PSPLIT_TRY(open_message(s, &s->rules[rule->message], length, width));
     return PSPLIT_OK;
   }
+  if (!packs_evenly(rule, length))
+    return malformed(s, s->position, "a packed number is cut off");
   if (rule->payload && length > PSPLIT_I_VIEW_BYTES) {
     s->position += width;
     return leave_payload(s, field, length, tag_at);
   }
   /* A packed element takes a byte in the file and up to eight in memory. */
   const bool packed = rule->kind == FIELD_VARINT;
+  PSPLIT_TRY(charge(s, BYTES_OVERHEAD_BYTES));
   PSPLIT_TRY(charge(s, psplit_i_sat_mul_u64(length, packed ? 8 : 1)));
-  PSPLIT_TRY(append(s, bytes, width));
+  const unsigned kept_width = width > WIDEST_LENGTH ? WIDEST_LENGTH : width;
+  if (kept_width != width) top->has_view = true;
+  PSPLIT_TRY(reserve(s, kept_width));
+  psplit_i_varint_write(s->out->bytes + s->out->n_bytes, kept_width, length);
+  s->out->n_bytes += kept_width;
   s->position += width;
   PSPLIT_TRY(copy_bytes(s, length, rule->kind == FIELD_STRING));
+  if (packed && !are_varints(s->out->bytes + s->out->n_bytes - length, (size_t)length))
+    return malformed(s, s->position, "a packed number is cut off");
 out:
   return code;
 }
@@ -349,7 +415,11 @@ static psplit_code scan_field(scanner *s) {
                                                    .field = field})))
       return psplit_i_nomem(s->diag);
   }
-  PSPLIT_TRY(charge(s, FIELD_OVERHEAD_BYTES));
+  PSPLIT_TRY(charge(s, FIELD_OVERHEAD_BYTES +
+                         (rule->kind == FIELD_UNKNOWN ? UNKNOWN_OVERHEAD_BYTES : 0)));
+  if (rule->defines) PSPLIT_TRY(charge(s, VALUE_INDEX_BYTES));
+  if (rule->captures && s->graph_depth > 1)
+    PSPLIT_TRY(charge(s, (uint64_t)VALUE_INDEX_BYTES * (s->graph_depth - 1)));
 
   if (wire_type == PSPLIT_I_WIRE_BYTES) {
     PSPLIT_TRY(append(s, bytes, tag_width));

@@ -16,7 +16,8 @@ enum {
 };
 
 /* One field of a message, tag and length included. Its skeleton bytes equal its file bytes unless
- * `has_view`: then some payload inside stayed in the file. */
+ * `has_view`: then some payload inside stayed in the file, or (in files over 32 GiB) a length prefix
+ * of over five bytes was shortened. */
 typedef struct psplit_i_span {
   uint64_t file_offset, file_bytes;
   uint32_t skeleton_offset, skeleton_bytes;
@@ -32,16 +33,19 @@ typedef struct psplit_i_skeleton {
   size_t capacity;
   psplit_i_spans model_fields; /* direct fields of the ModelProto, in file order */
   psplit_i_spans graph_fields; /* direct fields of its graph, in file order */
-  uint64_t unpacked_bytes;     /* estimate of what unpacking will allocate */
+  uint64_t unpacked_bytes;     /* estimate of what unpacking and indexing will allocate */
 } psplit_i_skeleton;
 
 /* Scans the first `file_bytes` bytes of `fd` (pread; the file position is not used).
- * max_unpacked_bytes  bound on `unpacked_bytes`.
+ * max_unpacked_bytes  bound on `unpacked_bytes` and `n_bytes` together.
  * On failure *out_skeleton is empty. Errors: IO, MALFORMED (with the byte offset and message type),
  * LIMIT, UNSUPPORTED, NOMEM. O(file bytes outside payloads). */
 PSPLIT_MUST_USE psplit_code psplit_i_skeleton_scan(int fd, uint64_t file_bytes,
                                                    uint64_t max_unpacked_bytes, psplit_diag *diag,
                                                    psplit_i_skeleton *out_skeleton);
+
+/* The failure LIMIT for a structure that would take over `max_bytes`. */
+psplit_code psplit_i_graph_over_limit(uint64_t max_bytes, psplit_diag *diag);
 
 void psplit_i_skeleton_fini(psplit_i_skeleton *skeleton);
 

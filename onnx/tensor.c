@@ -101,20 +101,43 @@ static uint64_t view_bytes(const Onnx__TensorProto *proto, uint32_t field, uint6
   return bytes;
 }
 
-enum { RAW_DATA_FIELD = 9 };
+/* TensorProto's field numbers for data. */
+enum {
+  FLOAT_DATA_FIELD = 4,
+  INT32_DATA_FIELD = 5,
+  STRING_DATA_FIELD = 6,
+  INT64_DATA_FIELD = 7,
+  RAW_DATA_FIELD = 9,
+  DOUBLE_DATA_FIELD = 10,
+  UINT64_DATA_FIELD = 11
+};
+
+/* The typed field that holds elements of a type; all types not named here share int32_data. */
+static uint32_t typed_field(int32_t data_type) {
+  switch (data_type) {
+    case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT:
+    case ONNX__TENSOR_PROTO__DATA_TYPE__COMPLEX64: return FLOAT_DATA_FIELD;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE:
+    case ONNX__TENSOR_PROTO__DATA_TYPE__COMPLEX128: return DOUBLE_DATA_FIELD;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__STRING: return STRING_DATA_FIELD;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT64: return INT64_DATA_FIELD;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT32:
+    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT64: return UINT64_DATA_FIELD;
+    default: return INT32_DATA_FIELD;
+  }
+}
 
 bool psplit_i_tensor_payload(const psplit_model *model, const Onnx__TensorProto *proto,
                              psplit_i_payload *out) {
   if (proto->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL) {
     psplit_i_external external;
     if (psplit_i_external_parse(proto, NULL, &external) != PSPLIT_OK) return false;
-    for (uint32_t i = 1; i < model->files.n; i++)
-      if (strcmp(model->files.items[i].location, external.location) == 0) {
-        *out = (psplit_i_payload){
-          .file = i, .offset = external.offset, .bytes = psplit_i_tensor_of(proto).data_bytes};
-        return true;
-      }
-    return false;
+    const uint32_t file = psplit_i_intern_find(&model->locations, external.location);
+    if (file == PSPLIT_NONE) return false;
+    *out = (psplit_i_payload){.file = file + 1,
+                              .offset = external.offset,
+                              .bytes = psplit_i_tensor_of(proto).data_bytes};
+    return out->bytes > 0;
   }
   if (proto->has_raw_data) {
     *out = (psplit_i_payload){.memory = proto->raw_data.data, .bytes = proto->raw_data.len};
@@ -126,12 +149,73 @@ bool psplit_i_tensor_payload(const psplit_model *model, const Onnx__TensorProto 
   return bytes > 0;
 }
 
+/* Elements in the typed fields of a tensor, where each field's element type is the tensor's own. */
+typedef struct typed_count {
+  uint64_t least, most; /* numbers that stayed in the file as varints are not counted one by one */
+} typed_count;
+
+static typed_count count_typed(const Onnx__TensorProto *tensor) {
+  typed_count count = {0};
+  count.least = tensor->n_float_data + tensor->n_double_data + tensor->n_int32_data +
+                tensor->n_int64_data + tensor->n_uint64_data + tensor->n_string_data;
+  count.most = count.least;
+  for (size_t i = 0; i < tensor->n_payload_view; i++) {
+    const Onnx__PayloadView *view = tensor->payload_view[i];
+    const bool fixed = view->field == FLOAT_DATA_FIELD || view->field == DOUBLE_DATA_FIELD;
+    const uint64_t width = view->field == FLOAT_DATA_FIELD ? 4 : 8;
+    if (view->field == RAW_DATA_FIELD) continue;
+    count.least += fixed ? view->bytes / width : view->bytes / PSPLIT_I_VARINT_MAX;
+    count.most += fixed ? view->bytes / width : view->bytes;
+  }
+  return count;
+}
+
+static bool has_field(const Onnx__TensorProto *tensor, uint32_t field) {
+  switch (field) {
+    case FLOAT_DATA_FIELD: if (tensor->n_float_data) return true; break;
+    case INT32_DATA_FIELD: if (tensor->n_int32_data) return true; break;
+    case STRING_DATA_FIELD: return tensor->n_string_data > 0;
+    case INT64_DATA_FIELD: if (tensor->n_int64_data) return true; break;
+    case DOUBLE_DATA_FIELD: if (tensor->n_double_data) return true; break;
+    case UINT64_DATA_FIELD: if (tensor->n_uint64_data) return true; break;
+    default: break;
+  }
+  return view_bytes(tensor, field, NULL) > 0;
+}
+
+/* Data in typed fields: of the one field that the element type uses, as many as the shape says. */
+static psplit_code check_typed(const Onnx__TensorProto *tensor, int64_t n_elements,
+                               psplit_diag *diag) {
+  static const uint32_t fields[] = {FLOAT_DATA_FIELD, INT32_DATA_FIELD,  STRING_DATA_FIELD,
+                                    INT64_DATA_FIELD, DOUBLE_DATA_FIELD, UINT64_DATA_FIELD};
+  const uint32_t own = typed_field(tensor->data_type);
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+    if (fields[i] != own && has_field(tensor, fields[i]))
+      return psplit_i_fail(diag, PSPLIT_INVALID, "it holds data of another type than its own");
+  const typed_count count = count_typed(tensor);
+  const uint64_t n = (uint64_t)n_elements;
+  uint64_t least = n, most = n;
+  switch (tensor->data_type) {
+    case ONNX__TENSOR_PROTO__DATA_TYPE__COMPLEX64:
+    case ONNX__TENSOR_PROTO__DATA_TYPE__COMPLEX128: least = most = 2 * n; break;
+    default: /* types below a byte: packed, or by some writers one in each number */
+      if (psplit_i_dtype_bits(tensor->data_type) % 8 != 0)
+        least = packed_bytes(n_elements, psplit_i_dtype_bits(tensor->data_type));
+  }
+  if (count.most < least || count.least > most)
+    return psplit_i_fail(diag, PSPLIT_INVALID,
+                         "it holds %s%" PRIu64 " numbers or strings, its shape needs %" PRIu64,
+                         count.least == count.most ? "" : "about ", count.least, least);
+  return PSPLIT_OK;
+}
+
 static psplit_code check_external(psplit_model *model, const Onnx__TensorProto *tensor,
                                   uint64_t data_bytes, psplit_diag *diag) {
   psplit_code code;
   psplit_i_external external;
   PSPLIT_TRY(psplit_i_external_parse(tensor, diag, &external));
-  if (tensor->has_raw_data || tensor->n_payload_view)
+  if ((tensor->has_raw_data && tensor->raw_data.len) || tensor->n_payload_view ||
+      count_typed(tensor).most)
     return psplit_i_fail(diag, PSPLIT_INVALID, "it has both external and inline data");
   if (tensor->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING)
     return psplit_i_fail(diag, PSPLIT_INVALID, "strings cannot be external data");
@@ -159,6 +243,11 @@ static psplit_code check_tensor(psplit_model *model, const Onnx__TensorProto *te
     return psplit_i_fail(diag, PSPLIT_INVALID, "its dimensions are negative or overflow");
   if (tensor->segment)
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "segmented tensors are not supported");
+  if (tensor->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__UNDEFINED)
+    return psplit_i_fail(diag, PSPLIT_INVALID, "it has no element type");
+  if (!psplit_i_dtype_name(tensor->data_type))
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "its element type, number %" PRId32
+                         ", is newer than this version", tensor->data_type);
   const uint32_t bits = psplit_i_dtype_bits(tensor->data_type);
   const uint64_t data_bytes = packed_bytes(n_elements, bits);
   if (tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
@@ -170,7 +259,11 @@ static psplit_code check_tensor(psplit_model *model, const Onnx__TensorProto *te
     return psplit_i_fail(diag, PSPLIT_INVALID, "it has raw_data twice");
   const uint64_t raw =
     tensor->has_raw_data ? tensor->raw_data.len : view_bytes(tensor, RAW_DATA_FIELD, NULL);
-  if ((tensor->has_raw_data || raw_views) && bits && raw != data_bytes)
+  if (raw == 0) return check_typed(tensor, n_elements, diag);
+  if (count_typed(tensor).most)
+    return psplit_i_fail(diag, PSPLIT_INVALID, "it has both raw_data and typed data");
+  if (!bits) return psplit_i_fail(diag, PSPLIT_INVALID, "strings cannot be raw_data");
+  if (raw != data_bytes)
     return psplit_i_fail(diag, PSPLIT_INVALID,
                          "it holds %" PRIu64 " bytes, its shape and type need %" PRIu64, raw,
                          data_bytes);
@@ -204,26 +297,36 @@ out:
   return code;
 }
 
+static const char *text_or_empty(const char *text) { return text ? text : ""; }
+
 /* Recursion is bounded by the scan's depth limit. */
+static psplit_code check_attributes(psplit_model *model, size_t n_attributes,
+                                    Onnx__AttributeProto *const *attributes, const char *owner,
+                                    psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  for (size_t a = 0; a < n_attributes; a++) {
+    const Onnx__AttributeProto *attribute = attributes[a];
+    if (attribute->t) PSPLIT_TRY(check_named(model, attribute->t, owner, diag));
+    for (size_t t = 0; t < attribute->n_tensors; t++)
+      PSPLIT_TRY(check_named(model, attribute->tensors[t], owner, diag));
+    if (attribute->sparse_tensor)
+      PSPLIT_TRY(check_sparse(model, attribute->sparse_tensor, owner, diag));
+    for (size_t t = 0; t < attribute->n_sparse_tensors; t++)
+      PSPLIT_TRY(check_sparse(model, attribute->sparse_tensors[t], owner, diag));
+    if (attribute->g) PSPLIT_TRY(check_graph(model, attribute->g, diag));
+    for (size_t g = 0; g < attribute->n_graphs; g++)
+      PSPLIT_TRY(check_graph(model, attribute->graphs[g], diag));
+  }
+out:
+  return code;
+}
+
 static psplit_code check_nodes(psplit_model *model, size_t n_nodes, Onnx__NodeProto *const *nodes,
                                psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
-  for (size_t i = 0; i < n_nodes; i++) {
-    const char *owner = nodes[i]->name ? nodes[i]->name : "";
-    for (size_t a = 0; a < nodes[i]->n_attribute; a++) {
-      const Onnx__AttributeProto *attribute = nodes[i]->attribute[a];
-      if (attribute->t) PSPLIT_TRY(check_named(model, attribute->t, owner, diag));
-      for (size_t t = 0; t < attribute->n_tensors; t++)
-        PSPLIT_TRY(check_named(model, attribute->tensors[t], owner, diag));
-      if (attribute->sparse_tensor)
-        PSPLIT_TRY(check_sparse(model, attribute->sparse_tensor, owner, diag));
-      for (size_t t = 0; t < attribute->n_sparse_tensors; t++)
-        PSPLIT_TRY(check_sparse(model, attribute->sparse_tensors[t], owner, diag));
-      if (attribute->g) PSPLIT_TRY(check_graph(model, attribute->g, diag));
-      for (size_t g = 0; g < attribute->n_graphs; g++)
-        PSPLIT_TRY(check_graph(model, attribute->graphs[g], diag));
-    }
-  }
+  for (size_t i = 0; i < n_nodes; i++)
+    PSPLIT_TRY(check_attributes(model, nodes[i]->n_attribute, nodes[i]->attribute,
+                                text_or_empty(nodes[i]->name), diag));
 out:
   return code;
 }
@@ -242,10 +345,19 @@ out:
 
 psplit_code psplit_i_tensors_check(psplit_model *model, psplit_diag *diag) {
   psplit_code code;
-  PSPLIT_TRY(check_graph(model, model->proto->graph, diag));
-  for (size_t f = 0; f < model->proto->n_functions; f++)
-    PSPLIT_TRY(check_nodes(model, model->proto->functions[f]->n_node,
-                           model->proto->functions[f]->node, diag));
+  const Onnx__ModelProto *proto = model->proto;
+  PSPLIT_TRY(check_graph(model, proto->graph, diag));
+  for (size_t f = 0; f < proto->n_functions; f++) {
+    const Onnx__FunctionProto *function = proto->functions[f];
+    PSPLIT_TRY(check_nodes(model, function->n_node, function->node, diag));
+    PSPLIT_TRY(check_attributes(model, function->n_attribute_proto, function->attribute_proto,
+                                text_or_empty(function->name), diag));
+  }
+  for (size_t t = 0; t < proto->n_training_info; t++) {
+    const Onnx__TrainingInfoProto *training = proto->training_info[t];
+    if (training->initialization) PSPLIT_TRY(check_graph(model, training->initialization, diag));
+    if (training->algorithm) PSPLIT_TRY(check_graph(model, training->algorithm, diag));
+  }
 out:
   return code;
 }
@@ -289,13 +401,17 @@ static bool is_integer(int32_t data_type) {
          data_type == ONNX__TENSOR_PROTO__DATA_TYPE__UINT32;
 }
 
-/* Values of the varint field `field` (int32_data or int64_data) that stayed in the file. */
+/* Values of a tensor's varint field (int32_data, int64_data, uint64_data) that stayed in the file. */
 static bool read_packed_varints(const psplit_model *model, const psplit_tensor *tensor,
-                                uint32_t field, psplit_arena *arena, int64_t *out) {
+                                psplit_arena *arena, int64_t *out) {
+  const uint32_t field = typed_field(tensor->data_type);
   uint64_t offset = 0;
   const uint64_t bytes = view_bytes(tensor->proto, field, &offset);
   uint8_t *packed = bytes <= (1u << 20) ? psplit_i_arena_alloc(arena, (size_t)bytes) : NULL;
-  if (!packed || tensor->proto->n_payload_view != 1 ||
+  const Onnx__TensorProto *proto = tensor->proto;
+  const bool in_pieces = proto->n_payload_view != 1 || proto->n_int32_data ||
+                         proto->n_int64_data || proto->n_uint64_data;
+  if (!packed || in_pieces ||
       psplit_i_model_read(model, 0, offset, packed, (size_t)bytes, NULL) != PSPLIT_OK)
     return false;
   size_t at = 0;
@@ -304,7 +420,7 @@ static bool read_packed_varints(const psplit_model *model, const psplit_tensor *
     const unsigned width = psplit_i_varint_read(packed + at, (size_t)bytes - at, &value);
     if (!width) return false;
     at += width;
-    out[i] = (int64_t)value;
+    out[i] = field == INT32_DATA_FIELD ? (int32_t)(uint32_t)value : (int64_t)value;
   }
   return at == bytes;
 }
@@ -315,16 +431,17 @@ bool psplit_i_tensor_int64s(const psplit_model *model, const psplit_tensor *tens
   const Onnx__TensorProto *proto = tensor->proto;
   if (!is_integer(tensor->data_type) || tensor->n_elements > max_elements) return false;
   const size_t n = (size_t)tensor->n_elements;
+  const uint32_t field = typed_field(tensor->data_type);
   int64_t *values = psplit_i_arena_array(arena, n ? n : 1, sizeof *values);
   if (!values) return false;
-  if (proto->n_int64_data == n && n) {
+  if (n && field == INT64_DATA_FIELD && proto->n_int64_data == n) {
     memcpy(values, proto->int64_data, n * sizeof *values);
-  } else if (proto->n_int32_data == n && n) {
+  } else if (n && field == INT32_DATA_FIELD && proto->n_int32_data == n) {
     for (size_t i = 0; i < n; i++) values[i] = proto->int32_data[i];
-  } else if (n && view_bytes(proto, 7, NULL)) {
-    if (!read_packed_varints(model, tensor, 7, arena, values)) return false;
-  } else if (n && view_bytes(proto, 5, NULL)) {
-    if (!read_packed_varints(model, tensor, 5, arena, values)) return false;
+  } else if (n && field == UINT64_DATA_FIELD && proto->n_uint64_data == n) {
+    for (size_t i = 0; i < n; i++) values[i] = (int64_t)proto->uint64_data[i];
+  } else if (n && view_bytes(proto, field, NULL)) {
+    if (!read_packed_varints(model, tensor, arena, values)) return false;
   } else if (n) {
     const unsigned width = psplit_i_dtype_bits(tensor->data_type) / 8;
     const uint8_t *raw = small_raw(model, tensor, arena);
@@ -372,13 +489,28 @@ bool psplit_i_tensor_doubles(const psplit_model *model, const psplit_tensor *ten
   const size_t n = (size_t)tensor->n_elements;
   double *values = psplit_i_arena_array(arena, n ? n : 1, sizeof *values);
   if (!values) return false;
-  if (proto->n_float_data == n && n) {
+  const uint32_t field = typed_field(tensor->data_type);
+  const unsigned field_width = field == FLOAT_DATA_FIELD ? 4 : 8;
+  uint64_t offset = 0;
+  if (n && field == FLOAT_DATA_FIELD && proto->n_float_data == n) {
     for (size_t i = 0; i < n; i++) values[i] = (double)proto->float_data[i];
-  } else if (proto->n_double_data == n && n) {
+  } else if (n && field == DOUBLE_DATA_FIELD && proto->n_double_data == n) {
     memcpy(values, proto->double_data, n * sizeof *values);
-  } else if (proto->n_int32_data == n && n) {
+  } else if (n && field == INT32_DATA_FIELD && proto->n_int32_data == n) {
     for (size_t i = 0; i < n; i++)
       values[i] = float_value((uint16_t)proto->int32_data[i], tensor->data_type);
+  } else if (n && field != INT32_DATA_FIELD && proto->n_payload_view == 1 &&
+             view_bytes(proto, field, &offset) == (uint64_t)n * field_width) {
+    uint8_t *packed = psplit_i_arena_array(arena, n, field_width);
+    if (!packed || psplit_i_model_read(model, 0, offset, packed, n * field_width, NULL) != PSPLIT_OK)
+      return false;
+    for (size_t i = 0; i < n; i++)
+      values[i] =
+        float_value(load_little_endian(packed + i * field_width, field_width), tensor->data_type);
+  } else if (n && field == INT32_DATA_FIELD && view_bytes(proto, field, NULL)) {
+    int64_t *codes = psplit_i_arena_array(arena, n, sizeof *codes);
+    if (!codes || !read_packed_varints(model, tensor, arena, codes)) return false;
+    for (size_t i = 0; i < n; i++) values[i] = float_value((uint16_t)codes[i], tensor->data_type);
   } else if (n) {
     const unsigned width = psplit_i_dtype_bits(tensor->data_type) / 8;
     const uint8_t *raw = small_raw(model, tensor, arena);

@@ -6,6 +6,7 @@
 /* cmocka.h needs the four above first. */
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base.h"
@@ -26,6 +27,89 @@ static void arena_keeps_alignment_and_limit(void **state) {
   assert_non_null(psplit_i_arena_alloc(&arena, 8));
   psplit_i_arena_fini(&arena);
   psplit_i_arena_fini(&arena);
+}
+
+/* Large requests neither waste a whole block each nor close the one that small requests fill. */
+static void arena_gives_large_requests_their_own_block(void **state) {
+  (void)state;
+  psplit_arena arena;
+  psplit_i_arena_init(&arena, 0);
+  for (int i = 0; i < 50; i++) {
+    assert_non_null(psplit_i_arena_alloc(&arena, 1100 << 10));
+    assert_non_null(psplit_i_arena_alloc(&arena, 100));
+  }
+  assert_in_range(arena.used_bytes, 50 * 1100 << 10, (50 * 1100 << 10) + (6 << 20));
+  assert_false(arena.over_limit);
+  arena.limit_bytes = arena.used_bytes + (1 << 20);
+  assert_null(psplit_i_arena_alloc(&arena, 2 << 20));
+  assert_true(arena.over_limit);
+  assert_non_null(psplit_i_arena_alloc(&arena, 1 << 19));
+  psplit_i_arena_fini(&arena);
+}
+
+static void siphash_is_siphash(void **state) {
+  (void)state;
+  /* SipHash-1-3 of the empty string under the key 00 01 .. 0f. */
+  const uint64_t key[2] = {UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908)};
+  assert_true(psplit_i_siphash("", 0, key) == UINT64_C(0xabac0158050fc4dc));
+  for (size_t n = 1; n < 30; n++) /* every byte and the length count */
+    for (size_t at = 0; at < n; at++) {
+      char text[30] = {0};
+      const uint64_t before = psplit_i_siphash(text, n, key);
+      assert_true(psplit_i_siphash(text, n - 1, key) != before);
+      text[at] = 1;
+      assert_true(psplit_i_siphash(text, n, key) != before);
+    }
+}
+
+static void intern_reserves(void **state) {
+  (void)state;
+  psplit_intern table;
+  psplit_i_intern_init(&table);
+  assert_int_equal(psplit_i_intern_add(&table, "first"), 0);
+  assert_true(psplit_i_intern_reserve(&table, 10000));
+  const uint64_t *slots = table.slots;
+  static char names[10000][8];
+  for (unsigned i = 0; i < 10000; i++) {
+    snprintf(names[i], sizeof names[i], "n%u", i);
+    assert_int_equal(psplit_i_intern_add(&table, names[i]), i + 1);
+  }
+  assert_ptr_equal(table.slots, slots);
+  assert_int_equal(psplit_i_intern_find(&table, "first"), 0);
+  assert_false(psplit_i_intern_reserve(&table, SIZE_MAX));
+  assert_false(psplit_i_intern_reserve(&table, UINT32_MAX));
+  psplit_i_intern_fini(&table);
+}
+
+/* Names that collide for any seed of a multiply-and-shift hash; 2^14 of them must not take the
+ * quarter of a billion comparisons that they would then need. */
+static void intern_cannot_be_flooded(void **state) {
+  (void)state;
+  enum { BITS = 14, N = 1 << BITS };
+  char(*names)[BITS * 16 + 1] = calloc(N, sizeof *names);
+  assert_non_null(names);
+  for (unsigned i = 0; i < N; i++) {
+    memset(names[i], 'a', BITS * 16);
+    for (unsigned b = 0; b < BITS; b++)
+      if (i >> b & 1) { /* bit 63 of one word, then bits 63 and 31 of the next */
+        names[i][b * 16 + 7] ^= (char)0x80;
+        names[i][b * 16 + 15] ^= (char)0x80;
+        names[i][b * 16 + 11] ^= (char)0x80;
+      }
+  }
+  assert_true(psplit_i_hash_bytes(names[0], BITS * 16, 5) ==
+              psplit_i_hash_bytes(names[N - 1], BITS * 16, 5)); /* they do collide there */
+  psplit_intern table;
+  psplit_i_intern_init(&table);
+  for (unsigned i = 0; i < N; i++) assert_int_equal(psplit_i_intern_add(&table, names[i]), i);
+  uint32_t longest = 0; /* run of full slots, which bounds every search */
+  for (uint32_t s = 0, run = 0; s < table.n_slots; s++) {
+    run = table.slots[s] ? run + 1 : 0;
+    if (run > longest) longest = run;
+  }
+  assert_in_range(longest, 1, 500);
+  psplit_i_intern_fini(&table);
+  free(names);
 }
 
 static void intern_numbers_in_order_of_appearance(void **state) {
@@ -119,11 +203,28 @@ static void diag_keeps_the_first_failure_printable(void **state) {
   psplit_i_diag_context(&diag, "model.onnx");
   assert_int_equal(diag.code, PSPLIT_IO);
   assert_string_equal(diag.message, "model.onnx: no file a?[31mb");
+
+  diag = (psplit_diag){0}; /* UTF-8 stays; a C1 control, a stray byte and a cut character do not */
+  (void)psplit_i_fail(&diag, PSPLIT_IO, "\xc3\xa4 \xc2\x9b" "31m \x9b" "31m \x7f \xe2\x82");
+  assert_string_equal(diag.message, "\xc3\xa4 ??31m ?31m ? ??");
+  char giant[2 * PSPLIT_DIAG_BYTES];
+  for (size_t i = 0; i + 1 < sizeof giant; i += 2) memcpy(giant + i, "\xc3\xa4", 2);
+  giant[sizeof giant - 1] = '\0';
+  diag = (psplit_diag){0};
+  (void)psplit_i_fail(&diag, PSPLIT_IO, "%s", giant);
+  assert_int_equal(strlen(diag.message), PSPLIT_DIAG_BYTES - 1);
+  assert_int_equal(diag.message[PSPLIT_DIAG_BYTES - 2], '?');
+  psplit_i_diag_context(&diag, "%s", giant); /* no room: the failure itself matters more */
+  assert_int_equal(strlen(diag.message), PSPLIT_DIAG_BYTES - 1);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(arena_keeps_alignment_and_limit),
+    cmocka_unit_test(arena_gives_large_requests_their_own_block),
+    cmocka_unit_test(siphash_is_siphash),
+    cmocka_unit_test(intern_reserves),
+    cmocka_unit_test(intern_cannot_be_flooded),
     cmocka_unit_test(intern_numbers_in_order_of_appearance),
     cmocka_unit_test(glob_matches_like_a_shell),
     cmocka_unit_test(json_is_valid_for_any_bytes),

@@ -1,0 +1,345 @@
+/* External data: every hostile form is refused with its code, at once, and by both ways of opening
+ * a file below a directory (openat2, and component by component where the system has none). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above first. */
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "model.h"
+#include "onnx.pb-c.h"
+#include "open.h"
+
+static char directory[64]; /* the model is directory/m/model.onnx */
+
+static void in_directory(char path[256], const char *name) {
+  snprintf(path, 256, "%s/%s", directory, name);
+}
+
+static void put_link(const char *name, const char *target) {
+  char path[256];
+  in_directory(path, name);
+  assert_int_equal(symlink(target, path), 0);
+}
+
+static int make_files(void **state) {
+  (void)state;
+  static const char bytes[8192] = {1, 2, 3, 4};
+  char path[256];
+  strcpy(directory, "/tmp/psplit-external-XXXXXX");
+  assert_non_null(mkdtemp(directory));
+  static const char *const directories[] = {"m", "m/sub", "m/x..y", "outside"};
+  for (size_t i = 0; i < sizeof directories / sizeof *directories; i++) {
+    in_directory(path, directories[i]);
+    assert_int_equal(mkdir(path, 0755), 0);
+  }
+  static const char *const files[] = {"m/w.bin", "m/sub/w.bin", "m/x..y/..z",
+                                      "m/...",   "secret",      "outside/w.bin"};
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    in_directory(path, files[i]);
+    write_file(path, bytes, sizeof bytes);
+  }
+  put_link("m/to_inside", "w.bin");
+  put_link("m/to_outside", "../secret");
+  put_link("m/chain", "chain2");
+  put_link("m/chain2", "to_outside");
+  put_link("m/loop", "loop");
+  put_link("m/dir_link", "../outside");
+  put_link("m/sub_link", "sub");
+  put_link("m/zero_link", "/dev/zero");
+  in_directory(path, "m/fifo");
+  assert_int_equal(mkfifo(path, 0644), 0);
+  in_directory(path, "m/zero"); /* needs root; the case below then expects IO instead */
+  if (mknod(path, S_IFCHR | 0644, (dev_t)(1 << 8 | 5)) != 0) (void)unlink(path);
+  return 0;
+}
+
+static int remove_files(void **state) {
+  (void)state;
+  char command[128];
+  snprintf(command, sizeof command, "rm -r %s", directory);
+  return system(command);
+}
+
+/* A model with one external float tensor of `n` elements; entries that are NULL are left out. */
+static pb external_tensor(const char *location, const char *offset, const char *length, int64_t n) {
+  pb tensor = make_tensor("t", 1, 1, &n);
+  if (location) add_external(&tensor, "location", location);
+  if (offset) add_external(&tensor, "offset", offset);
+  if (length) add_external(&tensor, "length", length);
+  pb_int(&tensor, 14, 1);
+  return tensor;
+}
+
+/* Opens a model around `tensor` in the directory; closes it again if that succeeds. */
+static psplit_code open_with(pb *tensor, bool follow_symlinks, psplit_diag *diag) {
+  pb graph = {0};
+  pb_message(&graph, 5, tensor);
+  pb bytes = make_model(&graph);
+  char path[256];
+  in_directory(path, "m/model.onnx");
+  write_file(path, bytes.bytes, bytes.n);
+  psplit_i_text_fini(&bytes);
+  const psplit_read_options options = {.follow_symlinks = follow_symlinks};
+  psplit_model *model = NULL;
+  *diag = (psplit_diag){0};
+  const psplit_code code = psplit_model_open(path, &options, diag, &model);
+  if (model) {
+    psplit_i_payload payload;
+    assert_true(psplit_i_tensor_payload(model, model->proto->graph->initializer[0], &payload));
+    assert_int_equal(payload.file, 1);
+    assert_true(model->has_external_data);
+    check_model(model);
+    assert_int_equal(psplit_i_model_unchanged(model, NULL), PSPLIT_OK);
+  }
+  psplit_model_close(model);
+  return code;
+}
+
+static double seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static void each_form_has_its_code(void **state) {
+  (void)state;
+  char absolute[256];
+  in_directory(absolute, "m/w.bin");
+  const struct {
+    const char *location, *offset, *length;
+    psplit_code code, following; /* the second with --follow-symlinks */
+    const char *part;
+  } cases[] = {
+    {"w.bin", NULL, NULL, PSPLIT_OK, PSPLIT_OK, ""},
+    {"w.bin", "8152", "40", PSPLIT_OK, PSPLIT_OK, ""},
+    {"./w.bin", NULL, NULL, PSPLIT_OK, PSPLIT_OK, ""},
+    {"sub/w.bin", "0", NULL, PSPLIT_OK, PSPLIT_OK, ""},
+    {"sub//w.bin", "0", NULL, PSPLIT_OK, PSPLIT_OK, ""},
+    {"x..y/..z", NULL, NULL, PSPLIT_OK, PSPLIT_OK, ""},
+    {"...", NULL, NULL, PSPLIT_OK, PSPLIT_OK, ""},
+    {"model.onnx", "3", NULL, PSPLIT_OK, PSPLIT_OK, ""},
+    /* where it is */
+    {NULL, NULL, NULL, PSPLIT_INVALID, PSPLIT_INVALID, "without a location"},
+    {"", NULL, NULL, PSPLIT_INVALID, PSPLIT_INVALID, "without a location"},
+    {absolute, NULL, NULL, PSPLIT_INVALID, PSPLIT_INVALID, "leads out"},
+    {"/dev/zero", NULL, NULL, PSPLIT_INVALID, PSPLIT_INVALID, "leads out"},
+    {"\\w.bin", NULL, NULL, PSPLIT_INVALID, PSPLIT_INVALID, "leads out"},
+    {"..", NULL, NULL, PSPLIT_INVALID, PSPLIT_INVALID, "leads out"},
+    {"../secret", NULL, NULL, PSPLIT_INVALID, PSPLIT_INVALID, "leads out"},
+    {"sub/../w.bin", NULL, NULL, PSPLIT_INVALID, PSPLIT_INVALID, "leads out"},
+    {"sub/../../secret", NULL, NULL, PSPLIT_INVALID, PSPLIT_INVALID, "leads out"},
+    {"sub/..", NULL, NULL, PSPLIT_INVALID, PSPLIT_INVALID, "leads out"},
+    {"to_inside", NULL, NULL, PSPLIT_INVALID, PSPLIT_OK, "symbolic link"},
+    {"to_outside", NULL, NULL, PSPLIT_INVALID, PSPLIT_OK, "symbolic link"},
+    {"chain", NULL, NULL, PSPLIT_INVALID, PSPLIT_OK, "symbolic link"},
+    {"loop", NULL, NULL, PSPLIT_INVALID, PSPLIT_INVALID, "symbolic link"},
+    {"dir_link/w.bin", NULL, NULL, PSPLIT_INVALID, PSPLIT_OK, "symbolic link"},
+    {"sub_link/w.bin", NULL, NULL, PSPLIT_INVALID, PSPLIT_OK, "symbolic link"},
+    {"zero_link", NULL, NULL, PSPLIT_INVALID, PSPLIT_INVALID, ""},
+    /* what it is */
+    {"absent", NULL, NULL, PSPLIT_IO, PSPLIT_IO, "No such file"},
+    {"w.bin/x", NULL, NULL, PSPLIT_IO, PSPLIT_IO, "Not a directory"},
+    {"fifo", NULL, NULL, PSPLIT_INVALID, PSPLIT_INVALID, "not a regular file"},
+    {"sub", NULL, NULL, PSPLIT_INVALID, PSPLIT_INVALID, "not a regular file"},
+    {".", NULL, NULL, PSPLIT_INVALID, PSPLIT_INVALID, "not a regular file"},
+    /* which bytes of it */
+    {"w.bin", "-4", NULL, PSPLIT_INVALID, PSPLIT_INVALID, "offset \"-4\""},
+    {"w.bin", "+4", NULL, PSPLIT_INVALID, PSPLIT_INVALID, "offset \"+4\""},
+    {"w.bin", " 4", NULL, PSPLIT_INVALID, PSPLIT_INVALID, "offset \" 4\""},
+    {"w.bin", "4x", NULL, PSPLIT_INVALID, PSPLIT_INVALID, "offset \"4x\""},
+    {"w.bin", "0x4", NULL, PSPLIT_INVALID, PSPLIT_INVALID, "offset \"0x4\""},
+    {"w.bin", "", NULL, PSPLIT_INVALID, PSPLIT_INVALID, "offset \"\""},
+    {"w.bin", "18446744073709551616", NULL, PSPLIT_INVALID, PSPLIT_INVALID, "offset"},
+    {"w.bin", "18446744073709551615", NULL, PSPLIT_INVALID, PSPLIT_INVALID, "past the end"},
+    {"w.bin", "18446744073709551600", "40", PSPLIT_INVALID, PSPLIT_INVALID, "past the end"},
+    {"w.bin", "9223372036854775807", NULL, PSPLIT_INVALID, PSPLIT_INVALID, "past the end"},
+    {"w.bin", "8192", NULL, PSPLIT_INVALID, PSPLIT_INVALID, "past the end"},
+    {"w.bin", "8153", NULL, PSPLIT_INVALID, PSPLIT_INVALID, "past the end"},
+    {"w.bin", NULL, "39", PSPLIT_INVALID, PSPLIT_INVALID, "39 bytes, its shape needs 40"},
+    {"w.bin", NULL, "44", PSPLIT_INVALID, PSPLIT_INVALID, "44 bytes, its shape needs 40"},
+    {"w.bin", NULL, "-1", PSPLIT_INVALID, PSPLIT_INVALID, "length \"-1\""},
+    {"w.bin", NULL, "18446744073709551615", PSPLIT_INVALID, PSPLIT_INVALID, "length"},
+    {"w.bin", NULL, "18446744073709551656", PSPLIT_INVALID, PSPLIT_INVALID, "length"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (unsigned follow = 0; follow < 2; follow++) {
+      pb tensor = external_tensor(cases[i].location, cases[i].offset, cases[i].length, 10);
+      psplit_diag diag;
+      const double start = seconds();
+      const psplit_code code = open_with(&tensor, follow, &diag);
+      if (seconds() - start > 2) fail_msg("case %zu took %.1f s", i, seconds() - start);
+      if (code != (follow ? cases[i].following : cases[i].code))
+        fail_msg("%s, offset %s, length %s, follow %u: %s: %s", cases[i].location, cases[i].offset,
+                 cases[i].length, follow, psplit_code_name(code), diag.message);
+      if (!follow && !strstr(diag.message, cases[i].part))
+        fail_msg("\"%s\" lacks \"%s\"", diag.message, cases[i].part);
+    }
+}
+
+static void devices_are_refused(void **state) {
+  (void)state;
+  char path[256];
+  struct stat status;
+  in_directory(path, "m/zero");
+  pb tensor = external_tensor("zero", NULL, NULL, 10);
+  psplit_diag diag;
+  const psplit_code code = open_with(&tensor, false, &diag);
+  const bool made = stat(path, &status) == 0;
+  /* A container may let a device be made but not opened. */
+  if (code != PSPLIT_INVALID) assert_int_equal(code, PSPLIT_IO);
+  if (made && code == PSPLIT_INVALID) assert_non_null(strstr(diag.message, "not a regular file"));
+}
+
+static void contradictions_are_refused(void **state) {
+  (void)state;
+  psplit_diag diag;
+  pb tensor = external_tensor("w.bin", NULL, NULL, 1);
+  pb_bytes(&tensor, 9, "1234", 4);
+  assert_int_equal(open_with(&tensor, false, &diag), PSPLIT_INVALID);
+  assert_non_null(strstr(diag.message, "both external and inline"));
+  tensor = external_tensor("w.bin", NULL, NULL, 1);
+  pb_bytes(&tensor, 4, "1234", 4);
+  assert_int_equal(open_with(&tensor, false, &diag), PSPLIT_INVALID);
+  assert_non_null(strstr(diag.message, "both external and inline"));
+  static const char large[4000];
+  tensor = external_tensor("w.bin", NULL, NULL, 1000);
+  pb_bytes(&tensor, 9, large, sizeof large);
+  assert_int_equal(open_with(&tensor, false, &diag), PSPLIT_INVALID);
+  assert_non_null(strstr(diag.message, "both external and inline"));
+
+  tensor = make_tensor("t", 8, 1, &(int64_t){1});
+  add_external(&tensor, "location", "w.bin");
+  pb_int(&tensor, 14, 1);
+  assert_int_equal(open_with(&tensor, false, &diag), PSPLIT_INVALID);
+  assert_non_null(strstr(diag.message, "strings"));
+
+  static const char *const twice[] = {"location", "offset", "length"};
+  for (size_t i = 0; i < 3; i++) {
+    tensor = external_tensor("w.bin", "0", "40", 10);
+    add_external(&tensor, twice[i], i ? (i == 1 ? "0" : "40") : "w.bin");
+    assert_int_equal(open_with(&tensor, false, &diag), PSPLIT_INVALID);
+  }
+  tensor = external_tensor("w.bin", NULL, NULL, 10);
+  add_external(&tensor, "checksum", "whatever"); /* other keys are the writer's own */
+  assert_int_equal(open_with(&tensor, false, &diag), PSPLIT_OK);
+
+  pb entry = {0};
+  tensor = external_tensor(NULL, NULL, NULL, 10);
+  pb_string(&entry, 1, "location");
+  pb_bytes(&entry, 2, "w.bin\0.txt", 10);
+  pb_message(&tensor, 13, &entry);
+  assert_int_equal(open_with(&tensor, false, &diag), PSPLIT_MALFORMED);
+  assert_non_null(strstr(diag.message, "NUL"));
+}
+
+/* A file for each tensor, as some exporters write, in linear time; and too many open files are a
+ * limit that the message says how to raise. */
+static void many_files(void **state) {
+  (void)state;
+  struct rlimit old;
+  assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+  const unsigned n = old.rlim_cur < 4000 ? (unsigned)old.rlim_cur - 50 : 4000;
+  pb graph = {0};
+  char path[256], name[32];
+  for (unsigned i = 0; i < n; i++) {
+    snprintf(name, sizeof name, "m/part%u", i);
+    in_directory(path, name);
+    write_file(path, "1234", 4);
+    pb tensor = make_tensor(name, 1, 1, &(int64_t){1});
+    add_external(&tensor, "location", name + 2);
+    pb_int(&tensor, 14, 1);
+    pb_message(&graph, 5, &tensor);
+  }
+  pb bytes = make_model(&graph);
+  in_directory(path, "m/many.onnx");
+  write_file(path, bytes.bytes, bytes.n);
+  psplit_i_text_fini(&bytes);
+  psplit_model *model = NULL;
+  psplit_diag diag = {0};
+  assert_int_equal(psplit_model_open(path, NULL, &diag, &model), PSPLIT_OK);
+  assert_int_equal(model->files.n, n + 1);
+  psplit_i_payload payload;
+  assert_true(psplit_i_tensor_payload(model, model->proto->graph->initializer[n - 1], &payload));
+  assert_int_equal(payload.file, n);
+  psplit_model_close(model);
+
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){64, old.rlim_max}), 0);
+  model = NULL;
+  assert_int_equal(psplit_model_open(path, NULL, &diag, &model), PSPLIT_LIMIT);
+  assert_non_null(strstr(diag.message, "ulimit -n"));
+  assert_null(model);
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+  for (unsigned i = 0; i < n; i++) {
+    snprintf(name, sizeof name, "m/part%u", i);
+    in_directory(path, name);
+    unlink(path);
+  }
+}
+
+/* A change of either file after it was opened is noticed. */
+static void changed_files_are_noticed(void **state) {
+  (void)state;
+  psplit_diag diag;
+  pb tensor = external_tensor("w.bin", NULL, NULL, 10);
+  assert_int_equal(open_with(&tensor, false, &diag), PSPLIT_OK);
+  char model_path[256], data_path[256];
+  in_directory(model_path, "m/model.onnx");
+  in_directory(data_path, "m/w.bin");
+  const char *const paths[] = {model_path, data_path};
+  for (size_t i = 0; i < 2; i++) {
+    psplit_model *model = NULL;
+    diag = (psplit_diag){0};
+    assert_int_equal(psplit_model_open(model_path, NULL, &diag, &model), PSPLIT_OK);
+    assert_int_equal(psplit_i_model_unchanged(model, &diag), PSPLIT_OK);
+    /* the year 2400: nanoseconds since 1970 do not fit 64 bits */
+    const struct timespec times[2] = {{.tv_sec = 13569465600}, {.tv_sec = 13569465600}};
+    assert_int_equal(utimensat(AT_FDCWD, paths[i], times, 0), 0);
+    assert_int_equal(psplit_i_model_unchanged(model, &diag), PSPLIT_IO);
+    psplit_model_close(model);
+  }
+}
+
+/* From here on openat2 does not exist for this process. */
+static void without_openat2(void **state) {
+  struct sock_filter filter[] = {
+    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  struct sock_fprog program = {.len = sizeof filter / sizeof *filter, .filter = filter};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+    skip();
+  errno = 0;
+  assert_int_equal(syscall(SYS_openat2, -1, "", NULL, 0), -1);
+  assert_int_equal(errno, ENOSYS);
+  each_form_has_its_code(state);
+  devices_are_refused(state);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(each_form_has_its_code),
+    cmocka_unit_test(devices_are_refused),
+    cmocka_unit_test(contradictions_are_refused),
+    cmocka_unit_test(many_files),
+    cmocka_unit_test(changed_files_are_noticed),
+    cmocka_unit_test(without_openat2), /* last: it cannot be undone */
+  };
+  return cmocka_run_group_tests(tests, make_files, remove_files);
+}

@@ -1,0 +1,47 @@
+#include "open.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int memory_file(const void *bytes, size_t n) {
+  const int fd = memfd_create("model", MFD_CLOEXEC);
+  if (fd < 0 || (n && write(fd, bytes, n) != (ssize_t)n)) {
+    perror("memfd");
+    abort();
+  }
+  return fd;
+}
+
+static psplit_code open_bytes(pb *bytes, psplit_diag *diag, psplit_model **out) {
+  char path[64];
+  const int fd = memory_file(bytes->bytes, bytes->n);
+  psplit_i_text_fini(bytes);
+  snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+  const psplit_code code = psplit_model_open(path, NULL, diag, out);
+  close(fd);
+  return code;
+}
+
+psplit_model *opened(pb *bytes) {
+  psplit_diag diag = {0};
+  psplit_model *model = NULL;
+  if (open_bytes(bytes, &diag, &model) != PSPLIT_OK) {
+    fprintf(stderr, "refused: %s\n", diag.message);
+    abort();
+  }
+  check_model(model);
+  return model;
+}
+
+void refused(pb *bytes, psplit_code code, const char *part) {
+  psplit_diag diag = {0};
+  psplit_model *model = NULL;
+  const psplit_code got = open_bytes(bytes, &diag, &model);
+  if (got == code && diag.code == code && !model && strstr(diag.message, part)) return;
+  fprintf(stderr, "expected %s with \"%s\", got %s: %s\n", psplit_code_name(code), part,
+          psplit_code_name(got), diag.message);
+  abort();
+}

@@ -1,0 +1,18 @@
+/* Opening models that exist in memory only. */
+#ifndef PSPLIT_TESTS_OPEN_H
+#define PSPLIT_TESTS_OPEN_H
+
+#include "build.h"
+#include "check.h"
+
+/* An unnamed file in memory that holds the bytes; the caller closes it. */
+int memory_file(const void *bytes, size_t n);
+
+/* Opens `bytes` and checks every invariant of the model; ends the program where it cannot. Both
+ * functions free `bytes`. */
+psplit_model *opened(pb *bytes);
+
+/* Requires that opening fails with `code` and a message that contains `part`. */
+void refused(pb *bytes, psplit_code code, const char *part);
+
+#endif
