@@ -1,0 +1,46 @@
+#!/bin/sh
+# TAP: every public header compiles alone, as C11 and as C++, and no room includes a header of a room
+# that its arrows do not lead to (docs/design.md, Rooms). Private headers cannot be reached across
+# rooms at all; what is left to check here are the public ones.
+# usage: headers.sh SOURCE_ROOT CC
+set -u
+cd "$1" || exit 1
+cc=$2
+n=0
+report() { # STATUS NAME
+  n=$((n + 1))
+  if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi
+}
+
+for header in include/psplit/*.h; do
+  name=${header#include/}
+  echo "#include <$name>" |
+    $cc -std=c11 -Wall -Wextra -Wconversion -Wshadow -Werror -Iinclude -fsyntax-only -x c -
+  report $? "$name as C11"
+  if echo | $cc -x c++ -fsyntax-only - 2>/dev/null; then
+    echo "#include <$name>" |
+      $cc -std=c++11 -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ -
+    report $? "$name as C++11"
+  else
+    n=$((n + 1))
+    echo "ok $n - $name as C++11 # SKIP $cc has no C++"
+  fi
+done
+
+# ROOM ALLOWED...: public headers a room may include.
+arrows() {
+  room=$1
+  shift
+  allowed=$(printf '%s|' "$@")
+  bad=$(grep -Hno '#include <psplit/[a-z_]*\.h>' "$room"/*.[ch] | grep -vE "psplit/(${allowed%|})\.h>")
+  [ -z "$bad" ] || echo "# $bad"
+  [ -z "$bad" ]
+  report $? "$room/ includes what its arrows allow"
+}
+arrows base base
+arrows onnx base model devices
+arrows partition base partition
+arrows passes base model devices partition plan passes
+arrows emit base model plan emit
+arrows verify base model verify
+echo "1..$n"
