@@ -236,25 +236,12 @@ static void add_declared_rest(const psplit_i_split *split, uint32_t v, psplit_i_
   const psplit_i_skeleton *skeleton = &split->model->skeleton;
   const psplit_i_span *span =
     &skeleton->graph_fields.items[split->model->value_info_spans[info]];
-  const uint8_t *at = skeleton->bytes + span->skeleton_offset, *end = at + span->skeleton_bytes;
-  uint64_t tag, length;
-  at += psplit_i_varint_read(at, (size_t)(end - at), &tag);
-  at += psplit_i_varint_read(at, (size_t)(end - at), &length);
-  while (at < end) {
-    const uint8_t *start = at;
-    const unsigned width = psplit_i_varint_read(at, (size_t)(end - at), &tag);
-    if (!width) return; /* the scan was here before: it cannot be */
-    at += width;
-    switch (tag & 7) {
-      case PSPLIT_I_WIRE_VARINT: at += psplit_i_varint_read(at, (size_t)(end - at), &length); break;
-      case PSPLIT_I_WIRE_FIXED64: at += 8; break;
-      case PSPLIT_I_WIRE_FIXED32: at += 4; break;
-      default:
-        at += psplit_i_varint_read(at, (size_t)(end - at), &length);
-        at += length;
-    }
-    if (tag >> 3 != 1 && tag >> 3 != 2) psplit_i_rope_view(out, start, (size_t)(at - start));
-  }
+  const uint8_t *at = skeleton->bytes + span->skeleton_offset;
+  psplit_i_field info_field, f;
+  if (!psplit_i_next_field(&at, at + span->skeleton_bytes, &info_field)) return;
+  at = info_field.content;
+  while (at < info_field.end && psplit_i_next_field(&at, info_field.end, &f))
+    if (f.number != 1 && f.number != 2) psplit_i_rope_view(out, f.start, (size_t)(f.end - f.start));
 }
 
 void psplit_i_boundary_value(const psplit_i_split *split, const psplit_i_port *port,

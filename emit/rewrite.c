@@ -21,18 +21,13 @@ typedef struct rewriter {
   psplit_diag *diag;
 } rewriter;
 
-typedef struct field {
-  const uint8_t *start, *content, *end; /* content: after tag and length */
-  uint32_t number;
-  unsigned wire_type;
-} field;
-
-static bool next_field(const uint8_t **io_at, const uint8_t *end, field *out) {
+bool psplit_i_next_field(const uint8_t **io_at, const uint8_t *end, psplit_i_field *out) {
   const uint8_t *at = *io_at;
   uint64_t tag, length;
   const unsigned width = psplit_i_varint_read(at, (size_t)(end - at), &tag);
-  *out = (field){.start = at, .number = (uint32_t)(tag >> 3), .wire_type = (unsigned)(tag & 7)};
   if (!width) return false;
+  *out = (psplit_i_field){
+    .start = at, .number = (uint32_t)(tag >> 3), .wire_type = (unsigned)(tag & 7)};
   at += width;
   unsigned more = 0;
   uint64_t n = 0;
@@ -91,9 +86,9 @@ static void add_payload(psplit_i_rope *out, psplit_arena *arena, uint32_t number
 }
 
 /* Whether an external_data entry says where the data is; others (checksum) stay true. */
-static bool is_place_entry(const field *f) {
+static bool is_place_entry(const psplit_i_field *f) {
   const uint8_t *at = f->content;
-  for (field key; at < f->end && next_field(&at, f->end, &key);) {
+  for (psplit_i_field key; at < f->end && psplit_i_next_field(&at, f->end, &key);) {
     if (key.number != 1 || key.wire_type != PSPLIT_I_WIRE_BYTES) continue;
     const size_t n = (size_t)(key.end - key.content);
     return (n == 8 && memcmp(key.content, "location", n) == 0) ||
@@ -103,7 +98,7 @@ static bool is_place_entry(const field *f) {
   return false;
 }
 
-static psplit_code add_view(rewriter *r, const field *f, bool external, psplit_i_rope *out) {
+static psplit_code add_view(rewriter *r, const psplit_i_field *f, bool external, psplit_i_rope *out) {
   ProtobufCAllocator *plain = NULL;
   Onnx__PayloadView *view =
     onnx__payload_view__unpack(plain, (size_t)(f->end - f->content), f->content);
@@ -142,8 +137,8 @@ static psplit_code rewrite_tensor(rewriter *r, const uint8_t *at, const uint8_t 
                              tensor->name ? tensor->name : ""));
   if (found) PSPLIT_TRY(psplit_i_weights_place(r->weights, &payload, was_external, r->diag, &place));
   while (at < end) {
-    field f;
-    if (!next_field(&at, end, &f)) PSPLIT_TRY(lost(r));
+    psplit_i_field f;
+    if (!psplit_i_next_field(&at, end, &f)) PSPLIT_TRY(lost(r));
     if (f.number == TENSOR_PAYLOAD_VIEW) {
       PSPLIT_TRY(add_view(r, &f, place.external, out));
       continue;
@@ -166,7 +161,7 @@ static psplit_code rewrite_message(rewriter *r, const ProtobufCMessageDescriptor
                                    const uint8_t *at, const uint8_t *end, psplit_i_rope *out);
 
 static psplit_code rewrite_content(rewriter *r, const ProtobufCMessageDescriptor *descriptor,
-                                   const field *f, psplit_i_rope *out) {
+                                   const psplit_i_field *f, psplit_i_rope *out) {
   psplit_code code;
   psplit_i_rope inner = {0};
   if (descriptor == &onnx__tensor_proto__descriptor)
@@ -183,8 +178,8 @@ static psplit_code rewrite_message(rewriter *r, const ProtobufCMessageDescriptor
                                    const uint8_t *at, const uint8_t *end, psplit_i_rope *out) {
   psplit_code code = PSPLIT_OK;
   while (at < end) {
-    field f;
-    if (!next_field(&at, end, &f)) return lost(r);
+    psplit_i_field f;
+    if (!psplit_i_next_field(&at, end, &f)) return lost(r);
     const ProtobufCFieldDescriptor *known =
       f.wire_type == PSPLIT_I_WIRE_BYTES
         ? protobuf_c_message_descriptor_get_field(descriptor, f.number)
@@ -203,7 +198,7 @@ psplit_code psplit_i_rewrite_field(psplit_i_weights *weights,
                                    const uint8_t *bytes, size_t n, psplit_arena *arena,
                                    psplit_diag *diag, psplit_i_rope *out) {
   rewriter r = {.weights = weights, .arena = arena, .diag = diag};
-  field f;
-  if (!next_field(&bytes, bytes + n, &f)) return lost(&r);
+  psplit_i_field f;
+  if (!psplit_i_next_field(&bytes, bytes + n, &f)) return lost(&r);
   return rewrite_content(&r, descriptor, &f, out);
 }
