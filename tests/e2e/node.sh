@@ -9,6 +9,18 @@ skip() {
 command -v node >/dev/null || skip "there is no node"
 [ -d "$here/node_modules/onnxruntime-node" ] ||
   skip "there is no onnxruntime-node; npm ci in tests/e2e brings it"
+
 script=$1
 shift
-exec node "$here/$script" "$@"
+out=$(mktemp)
+trap 'rm -f "$out"' EXIT
+status=0
+node "$here/$script" "$@" >"$out" || status=$?
+cat "$out"
+# About one run in some hundreds, Node crashes in onnxruntime-node while it ends, long after the
+# last check. The plan line comes last: with it, every check has had its say.
+if [ "$status" = 139 ] && tail -n 1 "$out" | grep -q '^1\.\.[0-9]'; then
+  echo "# node crashed while ending, after the last check"
+  status=0
+fi
+exit "$status"
