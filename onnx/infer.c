@@ -175,7 +175,11 @@ static psplit_scope *new_scope(psplit_i_shapes *s, const psplit_graph *graph, ui
     type->kind = PSPLIT_TYPE_TENSOR;
     type->elem = tensor.data_type;
     type->is_weight = true;
-    if (tensor.n_dims > PSPLIT_MAX_RANK) continue;
+    /* A default that a caller may replace, by a tensor of any size that the input declares. */
+    const psplit_value *value = &graph->values[graph->initializers[i]];
+    const bool replaceable = value->input != PSPLIT_NONE && value->declared_type &&
+                             psplit_i_model_ir_version(graph->model) >= 4;
+    if (replaceable || tensor.n_dims > PSPLIT_MAX_RANK) continue;
     psplit_dim *dims = take(s, tensor.n_dims, sizeof *dims);
     if (!dims) return NULL;
     for (uint32_t axis = 0; axis < tensor.n_dims; axis++)

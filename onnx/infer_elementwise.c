@@ -382,6 +382,11 @@ static psplit_dim cast(psplit_site *at, int32_t elem, psplit_dim a) {
   return a;
 }
 
+static psplit_dim positive_part(psplit_site *at, int32_t elem, psplit_dim a) {
+  return apply(at, FOLD_MAX, elem, elem, a, psplit_i_dim_const(at->dims, 0));
+}
+
+void psplit_i_infer_relu(psplit_site *at) { unary(at, psplit_i_elem(at, 0), positive_part); }
 void psplit_i_infer_neg(psplit_site *at) { unary(at, psplit_i_elem(at, 0), neg); }
 void psplit_i_infer_abs(psplit_site *at) { unary(at, psplit_i_elem(at, 0), absolute); }
 void psplit_i_infer_not(psplit_site *at) { unary(at, BOOL, not); }

@@ -170,16 +170,28 @@ void psplit_i_infer_non_zero(psplit_site *at) {
   psplit_i_out_elements(at, 0, out, (uint32_t)count);
 }
 
+/* Number of true elements of input 1, where all are known. */
+static psplit_dim count_true(psplit_site *at) {
+  uint32_t n;
+  int64_t value, count = 0;
+  const psplit_dim *chosen = psplit_i_known_elements(at, 1, &n);
+  for (uint32_t i = 0; chosen && i < n; i++) {
+    if (!psplit_i_dim_is_const(at->dims, chosen[i], &value)) return psplit_i_dim_fresh(at->dims);
+    count += value != 0;
+  }
+  return chosen ? psplit_i_dim_const(at->dims, count) : psplit_i_dim_fresh(at->dims);
+}
+
 void psplit_i_infer_compress(psplit_site *at) {
   const psplit_vtype *data = psplit_i_in(at, 0);
   psplit_dim dims[PSPLIT_MAX_RANK];
   int32_t axis;
   if (!psplit_i_attribute(at, "axis")) {
-    dims[0] = psplit_i_dim_fresh(at->dims);
+    dims[0] = count_true(at);
     psplit_i_out(at, 0, data->elem, 1, dims);
   } else if (data->rank >= 0 && psplit_i_axis(psplit_i_int(at, "axis", 0), data->rank, &axis)) {
     memcpy(dims, data->dims, (size_t)data->rank * sizeof *dims);
-    dims[axis] = psplit_i_dim_fresh(at->dims);
+    dims[axis] = count_true(at);
     psplit_i_out(at, 0, data->elem, data->rank, dims);
   } else {
     psplit_i_out(at, 0, data->elem, data->rank < 0 ? -1 : 0, NULL);

@@ -92,6 +92,8 @@ static const psplit_dim *load(psplit_site *at, uint32_t value) {
     scope = scope->parent;
   }
   const psplit_value *v = &scope->graph->values[value];
+  /* From IR 4 on, an initializer listed as an input is a default that a caller may replace. */
+  if (v->input != PSPLIT_NONE && psplit_i_model_ir_version(scope->graph->model) >= 4) return NULL;
   if (v->initializer != PSPLIT_NONE)
     return load_tensor(at, psplit_i_graph_initializer(scope->graph, v->initializer));
   if (v->producer == PSPLIT_NONE) return NULL;

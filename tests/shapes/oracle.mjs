@@ -7,10 +7,14 @@
 //   oracle.mjs DUMP_SHAPES list [NAME...]   as `cache`, one line for each value that is not agreed on
 //
 // A value agrees if rank, type and all sizes are the same, is unknown if a part is not known and the
-// rest agrees, and contradicts otherwise. Symbols are compared twice: fixed before inference
-// (--bind) and only in the results (--eval).
+// rest agrees, and contradicts otherwise. It is asked three ways: of the model as it is; of the model
+// without the types that it declares for anything but its inputs, so that the rules alone answer;
+// and the latter with symbols fixed only in the results (--eval), not before inference (--bind). The
+// backend tests are asked a fourth way, with their inputs as constants, since most rules that depend
+// on contents are fed through inputs there.
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
@@ -39,18 +43,43 @@ function varint(value) {
 const block = (field, data) =>
   Buffer.concat([varint(field * 8 + 2), varint(data.length), data]);
 
-// The model with more graph outputs, without types. Fields of ModelProto other than the graph stay
-// as they are; a message may hold its fields in any order.
-function withOutputs(bytes, names) {
+// The model with another graph. Fields of ModelProto other than the graph stay as they are.
+function withGraph(bytes, make) {
   const [graph] = all(bytes, 7);
   const start = graph.byteOffset - bytes.byteOffset;
-  const head = bytes.subarray(0, start);
-  // Step back over the length and the key of the graph field.
   const prefix = block(7, graph).length - graph.length;
-  const more = Buffer.concat(names.map((name) => block(12, block(1, Buffer.from(name)))));
-  const whole = Buffer.concat([graph, more]);
-  return Buffer.concat([head.subarray(0, start - prefix), block(7, whole),
+  return Buffer.concat([bytes.subarray(0, start - prefix), block(7, make(graph)),
     bytes.subarray(start + graph.length)]);
+}
+
+// More graph outputs, without types. A message may hold its fields in any order.
+const output = (name) => block(12, block(1, Buffer.from(name)));
+const withOutputs = (bytes, names) =>
+  withGraph(bytes, (graph) => Buffer.concat([graph, ...names.map(output)]));
+
+// Only what inference needs: nodes, initializers, inputs, and outputs by name.
+const undeclared = (bytes) => withGraph(bytes, (graph) => Buffer.concat([...fields(graph)]
+  .filter(([field]) => [1, 2, 5, 11, 12, 15].includes(field))
+  .map(([field, value]) => (field === 12 ? output(text(value, 1)) : block(field, value)))));
+
+// TensorProto of a fed tensor; nothing for strings.
+function initializer(name, tensor) {
+  if (!ArrayBuffer.isView(tensor.data)) return Buffer.alloc(0);
+  const { buffer, byteOffset, byteLength } = tensor.data;
+  return block(5, Buffer.concat([
+    ...tensor.dims.map((dim) => Buffer.concat([varint(1 * 8), varint(dim)])),
+    varint(2 * 8), varint(typeNumbers[tensor.type]), block(8, Buffer.from(name)),
+    block(9, Buffer.from(buffer, byteOffset, byteLength))]));
+}
+
+// The fed inputs as initializers, and no longer as inputs.
+function constant(bytes, feeds) {
+  const fixed = new Map(Object.entries(feeds).map(([name, tensor]) => [name, initializer(name, tensor)])
+    .filter(([, init]) => init.length));
+  return withGraph(bytes, (graph) => Buffer.concat([
+    ...[...fields(graph)].filter(([field, value]) => field !== 11 || !fixed.has(text(value, 1)))
+      .map(([field, value]) => block(field, value)),
+    ...fixed.values()]));
 }
 
 const unescape = (name) => Buffer.from(
@@ -106,6 +135,10 @@ function compare(mine, tensor) {
   return problems.length ? 'contradict' : unknown ? 'unknown' : 'agree';
 }
 
+const [dump, mode, ...rest] = process.argv.slice(2);
+const ways = ['declared', 'bare', 'later', ...(mode === 'dir' ? ['constant'] : [])];
+const scratch = mkdtempSync(join(tmpdir(), 'oracle-'));
+const bare = join(scratch, 'bare.onnx');
 const newCount = () => ({ agree: 0, unknown: 0, contradict: 0, skipped: 0, wrong: 0 });
 
 // What a session can hand out: names of node outputs that are not outputs yet and are tensors.
@@ -146,9 +179,12 @@ async function check(dump, file, feeds, report) {
   }
   const sizes = sizesOf(bytes, given);
   const counts = {};
-  for (const option of ['--bind', '--eval']) {
-    const values = inferred(dump, file, option, sizes);
-    const count = (counts[option] = newCount());
+  for (const way of ways) {
+    if (way !== 'declared' && way !== 'later')
+      writeFileSync(bare, way === 'bare' ? undeclared(bytes) : constant(undeclared(bytes), given));
+    const values = inferred(dump, way === 'declared' ? file : bare,
+      way === 'later' ? '--eval' : '--bind', sizes);
+    const count = (counts[way] = newCount());
     for (const [name, tensor] of Object.entries(results)) {
       const mine = values.get(name);
       if (!mine || !tensor || !tensor.dims || typeNumbers[tensor.type] === undefined) {
@@ -159,7 +195,7 @@ async function check(dump, file, feeds, report) {
       count[verdict] += 1;
       if (mine.wrong) count.wrong += 1;
       if (verdict !== 'agree' || mine.wrong)
-        report(`${option} ${verdict}${mine.wrong ? ' (declared wrong)' : ''}: ${name} is ` +
+        report(`${way} ${verdict}${mine.wrong ? ' (declared wrong)' : ''}: ${name} is ` +
                `${tensor.type}[${tensor.dims}], inferred type ${mine.elem} rank ${mine.rank} ` +
                mine.text);
     }
@@ -168,12 +204,13 @@ async function check(dump, file, feeds, report) {
 }
 
 function row(label, counts) {
-  const cells = ['--bind', '--eval'].map((option) => {
-    const c = counts[option];
-    return `${c.agree}/${c.unknown}/${c.contradict}`;
+  const cells = ways.map((way) => {
+    const c = counts[way];
+    return `${way} ${c.agree}/${c.unknown}/${c.contradict}`;
   });
-  return `${label}: agree/unknown/contradict ${cells[0]} fixed before, ${cells[1]} fixed after` +
-    (counts['--bind'].wrong ? `, ${counts['--bind'].wrong} wrong declarations` : '');
+  const { wrong } = counts.declared;
+  return `${label}: agree/unknown/contradict ${cells.join(', ')}` +
+    (wrong ? `, ${wrong} wrong declarations` : '');
 }
 
 // --- tensors of the backend tests ---
@@ -230,7 +267,7 @@ function tensorOf(bytes) {
 }
 
 async function directory(dump, path, list) {
-  const total = { '--bind': newCount(), '--eval': newCount() };
+  const total = Object.fromEntries(ways.map((way) => [way, newCount()]));
   const contradicted = [];
   const unknown = [];
   const refused = new Map();
@@ -249,11 +286,11 @@ async function directory(dump, path, list) {
       }
       const lines = [];
       const counts = await check(dump, file, () => feeds, (line) => lines.push(`${name} ${line}`));
-      for (const option of ['--bind', '--eval'])
-        for (const key of Object.keys(total[option])) total[option][key] += counts[option][key];
+      for (const way of ways)
+        for (const key of Object.keys(total[way])) total[way][key] += counts[way][key];
       models += 1;
       if (lines.some((line) => line.includes('contradict'))) contradicted.push(...lines);
-      else if (counts['--bind'].unknown) unknown.push(...lines);
+      else if (counts.constant.unknown) unknown.push(...lines);
     } catch (error) {
       const reason = String(error.message).split('\n')[0].replace(/[0-9]+/g, 'N').slice(0, 60);
       refused.set(reason, (refused.get(reason) ?? 0) + 1);
@@ -266,7 +303,6 @@ async function directory(dump, path, list) {
   return contradicted;
 }
 
-const [dump, mode, ...rest] = process.argv.slice(2);
 const tap = new Tap();
 if (mode === 'dir') {
   const contradicted = await directory(dump, rest[0], rest[1] === 'list');
@@ -291,4 +327,5 @@ if (mode === 'dir') {
     }
   }
 }
+rmSync(scratch, { recursive: true });
 tap.done();

@@ -1,0 +1,155 @@
+/* Devices: what a file may say, and times that follow from it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above first. */
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <psplit/devices.h>
+
+static psplit_devices *parsed(const char *text) {
+  psplit_diag diag = {0};
+  psplit_devices *devices = NULL;
+  if (psplit_devices_parse(text, strlen(text), &diag, &devices) != PSPLIT_OK)
+    fail_msg("%s", diag.message);
+  return devices;
+}
+
+static void times_follow_the_roofline(void **state) {
+  (void)state;
+  psplit_devices *devices = parsed(
+    "{\"devices\": [{\"name\": \"a\", \"flops_per_second\": {\"float32\": 1e9, \"int8\": 4e9},"
+    " \"memory_bandwidth\": 1e9, \"memory_bytes\": 1000, \"overhead_ns\": 7,"
+    " \"efficiency\": {\"conv\": 0.5}}, {\"name\": \"b\", \"preset\": \"nvidia-a100-80gb\"}],"
+    " \"links\": [{\"from\": \"a\", \"to\": \"b\", \"bytes_per_second\": 1e9, \"latency_ns\": 100}]}");
+  psplit_work work = {.flops = 1000, .bytes_read = 100, .launches = 1, .data_type = 1,
+                      .op_class = PSPLIT_CLASS_CONV, .known = true};
+  assert_int_equal(psplit_devices_work_ns(devices, 0, &work), 7 + 2000);
+  work.data_type = 3;
+  assert_int_equal(psplit_devices_work_ns(devices, 0, &work), 7 + 500);
+  work.bytes_written = 3900; /* now bytes are what takes time */
+  assert_int_equal(psplit_devices_work_ns(devices, 0, &work), 7 + 4000);
+  work = (psplit_work){.op_class = PSPLIT_CLASS_VIEW, .known = true};
+  assert_int_equal(psplit_devices_work_ns(devices, 0, &work), 0);
+  work = (psplit_work){.flops = UINT64_MAX, .bytes_read = UINT64_MAX, .launches = UINT32_MAX};
+  assert_int_equal(psplit_devices_work_ns(devices, 0, &work), INT64_MAX);
+  assert_int_equal(psplit_devices_transfer_ns(devices, 0, 1, 50), 150);
+  assert_int_equal(psplit_devices_transfer_ns(devices, 1, 0, 50), 150);
+  assert_int_equal(psplit_devices_transfer_ns(devices, 1, 1, 50), 0);
+  assert_int_equal(psplit_devices_memory_bytes(devices, 0), 1000);
+  assert_string_equal(psplit_devices_name(devices, 1), "b");
+  psplit_devices_destroy(devices);
+}
+
+static void topology_goes_by_host_and_rack(void **state) {
+  (void)state;
+  psplit_devices *devices = parsed(
+    "{\"devices\": ["
+    "{\"name\": \"a\", \"preset\": \"cpu\", \"host\": \"h1\", \"rack\": \"r1\"},"
+    "{\"name\": \"b\", \"preset\": \"cpu\", \"host\": \"h1\", \"rack\": \"r1\"},"
+    "{\"name\": \"c\", \"preset\": \"cpu\", \"host\": \"h2\", \"rack\": \"r1\"},"
+    "{\"name\": \"d\", \"preset\": \"cpu\", \"host\": \"h3\", \"rack\": \"r2\"}],"
+    "\"topology\": {\"same_host\": {\"latency_ns\": 1}, \"same_rack\": {\"latency_ns\": 2},"
+    "\"anywhere\": {\"latency_ns\": 3}}}");
+  const int expected[4][4] = {{0, 1, 2, 3}, {1, 0, 2, 3}, {2, 2, 0, 3}, {3, 3, 3, 0}};
+  for (uint32_t from = 0; from < 4; from++)
+    for (uint32_t to = 0; to < 4; to++)
+      assert_int_equal(psplit_devices_link(devices, from, to).latency_ns, expected[from][to]);
+  psplit_devices_destroy(devices);
+}
+
+static void errors_name_the_place(void **state) {
+  (void)state;
+#define DEVICE "\"name\": \"a\", \"preset\": \"cpu\""
+  static const struct { const char *text, *part; psplit_code code; } cases[] = {
+    {"", "line 1", PSPLIT_MALFORMED},
+    {"[", "line 1", PSPLIT_MALFORMED},
+    {"[]", "file: must be an object", PSPLIT_INVALID},
+    {"{}", "devices: must be an array", PSPLIT_INVALID},
+    {"{\"devices\": []}", "devices: must be an array", PSPLIT_INVALID},
+    {"{\"devices\": [{}]}", "devices[0].name: is missing", PSPLIT_INVALID},
+    {"{\"devices\": [{\"name\": \"a\"}]}", "devices[0].flops_per_second.float32: is missing",
+     PSPLIT_INVALID},
+    {"{\"devices\": [{" DEVICE "}, {" DEVICE "}]}", "devices[1].name: is the name of an earlier",
+     PSPLIT_INVALID},
+    {"{\"devices\": [{" DEVICE ", \"memory_bytes\": -1}]}", "devices[0].memory_bytes: must be",
+     PSPLIT_INVALID},
+    {"{\"devices\": [{" DEVICE ", \"memory_bytes\": 1.5}]}", "devices[0].memory_bytes: must be",
+     PSPLIT_INVALID},
+    {"{\"devices\": [{" DEVICE ", \"memory\": 1}]}", "devices[0].memory: is not a key",
+     PSPLIT_INVALID},
+    {"{\"devices\": [{" DEVICE ", \"name\": \"b\"}]}", "line 1", PSPLIT_MALFORMED},
+    {"{\"devices\": [{\"name\": \"a\", \"preset\": \"no\"}]}", "devices[0].preset: names no preset",
+     PSPLIT_INVALID},
+    {"{\"devices\": [{" DEVICE ", \"efficiency\": {\"conv\": 1.5}}]}",
+     "devices[0].efficiency.conv: must be a number above 0 up to 1", PSPLIT_INVALID},
+    {"{\"devices\": [{" DEVICE ", \"flops_per_second\": {\"float32\": 0}}]}",
+     "devices[0].flops_per_second.float32: must be", PSPLIT_INVALID},
+    {"{\"devices\": [{" DEVICE "}], \"links\": [{\"from\": \"a\", \"to\": \"x\"}]}",
+     "links[0].to: must name", PSPLIT_INVALID},
+    {"{\"devices\": [{" DEVICE "}], \"links\": [{\"from\": \"a\", \"to\": \"a\"}]}",
+     "links[0]: joins a device to itself", PSPLIT_INVALID},
+    {"{\"devices\": [{" DEVICE "}], \"topology\": {\"near\": {}}}", "topology.near: is not a key",
+     PSPLIT_INVALID},
+    {"{\"devices\": [{" DEVICE "}], \"version\": 2}", "version: must be 1", PSPLIT_INVALID},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    psplit_diag diag = {0};
+    psplit_devices *devices = NULL;
+    const psplit_code code =
+      psplit_devices_parse(cases[i].text, strlen(cases[i].text), &diag, &devices);
+    if (code != cases[i].code || !strstr(diag.message, cases[i].part))
+      fail_msg("%s gave %s: %s", cases[i].text, psplit_code_name(code), diag.message);
+    assert_null(devices);
+  }
+}
+
+static void presets_are_usable(void **state) {
+  (void)state;
+  uint32_t n = 0;
+  for (const char *name; (name = psplit_device_preset_name(n)); n++) {
+    psplit_diag diag = {0};
+    psplit_devices *devices;
+    assert_int_equal(psplit_devices_preset(name, 2, &diag, &devices), PSPLIT_OK);
+    assert_non_null(psplit_device_preset_about(n));
+    const psplit_work work = {.flops = 1000000, .bytes_read = 1000000, .launches = 1};
+    for (int type = 0; type < 30; type++) {
+      psplit_work typed = work;
+      typed.data_type = type;
+      const int64_t ns = psplit_devices_work_ns(devices, 1, &typed);
+      assert_true(ns > 0 && ns < 1000000000);
+    }
+    psplit_devices_destroy(devices);
+  }
+  assert_true(n > 5);
+  psplit_diag diag = {0};
+  psplit_devices *devices = NULL;
+  assert_int_equal(psplit_devices_preset("none", 1, &diag, &devices), PSPLIT_USAGE);
+  assert_int_equal(psplit_devices_preset(NULL, 0, &diag, &devices), PSPLIT_USAGE);
+  assert_int_equal(psplit_devices_preset(NULL, 3, &diag, &devices), PSPLIT_OK);
+  assert_string_equal(psplit_devices_name(devices, 2), "cpu2");
+  psplit_devices_destroy(devices);
+}
+
+static void calibration_is_a_devices_file(void **state) {
+  (void)state;
+  psplit_diag diag = {0};
+  char *text;
+  assert_int_equal(psplit_devices_calibrate(2, &diag, &text), PSPLIT_OK);
+  psplit_devices *devices = parsed(text);
+  assert_int_equal(psplit_devices_count(devices), 2);
+  psplit_devices_destroy(devices);
+  free(text);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(times_follow_the_roofline), cmocka_unit_test(topology_goes_by_host_and_rack),
+    cmocka_unit_test(errors_name_the_place),     cmocka_unit_test(presets_are_usable),
+    cmocka_unit_test(calibration_is_a_devices_file),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
