@@ -75,7 +75,10 @@ psplit_code psplit_unit_run(psplit_unit *unit, const char *text, psplit_diag *di
   for (size_t s = 0; s < pipeline.n_steps; s++)
     PSPLIT_TRY(run_pass(unit, pipeline.steps[s].pass, pipeline.steps[s].values, 0, diag));
   /* The stages that leave here are checked whatever the build. */
+  unit->plan = NULL;
   if (unit->facts & PSPLIT_I_FACT_STAGES) {
+    PSPLIT_TRY(establish(
+      unit, PSPLIT_I_FACT_SHAPES | PSPLIT_I_FACT_COSTS | PSPLIT_I_FACT_LIVE, 0, diag));
     PSPLIT_TRY(psplit_i_check_stages(unit, diag));
     PSPLIT_TRY(psplit_i_plan_make(unit, diag));
   }

@@ -143,7 +143,7 @@ static bool stage_holds(const psplit_unit *unit, const uint32_t *copy_off, const
   return false;
 }
 
-/* Whether the node's own stage still has a use for it: a reader there, a receiver, an output. */
+/* Whether the node's own stage still has a use for it: a live reader there, a receiver, an output. */
 static bool used_at_home(const psplit_unit *unit, const uint32_t *copy_off,
                          const uint32_t *copy_at, uint32_t node) {
   const psplit_graph *graph = unit->graph;
@@ -154,6 +154,7 @@ static bool used_at_home(const psplit_unit *unit, const uint32_t *copy_off,
     if (graph->values[value].is_output) return true;
     for (uint32_t c = graph->consumer_off[value]; c < graph->consumer_off[value + 1]; c++) {
       const uint32_t reader = graph->consumers[c];
+      if (unit->node_flags[reader] & PSPLIT_I_NODE_DEAD) continue;
       if (stage_holds(unit, copy_off, copy_at, home, reader) ||
           !stage_holds(unit, copy_off, copy_at, unit->stage[reader], node))
         return true;

@@ -1,0 +1,337 @@
+/* What each pass does to small models: which nodes it groups, marks and computes again, what the plan
+ * says, and which requests cannot be met. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above first. */
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "open.h"
+#include "passes.h"
+
+/* A float tensor input (11), output (12) or value_info (13) of the given shape. */
+static void add_shaped(pb *graph, uint32_t field, const char *name, int32_t dtype,
+                       const int64_t *dims, unsigned n_dims) {
+  pb shape = {0}, tensor = {0}, type = {0}, info = {0};
+  for (unsigned i = 0; i < n_dims; i++) {
+    pb dim = {0};
+    pb_int(&dim, 1, dims[i]);
+    pb_message(&shape, 1, &dim);
+  }
+  pb_int(&tensor, 1, dtype);
+  pb_message(&tensor, 2, &shape);
+  pb_message(&type, 1, &tensor);
+  pb_string(&info, 1, name);
+  pb_message(&info, 2, &type);
+  pb_message(graph, field, &info);
+}
+
+#define SHAPED(graph, field, name, dtype, ...)                                 \
+  add_shaped(graph, field, name, dtype, (const int64_t[]){__VA_ARGS__},        \
+             sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
+
+/* A float initializer of the given shape. */
+#define WEIGHT(graph, name, ...)                                                                \
+  add_weight(graph, name, (const int64_t[]){__VA_ARGS__},                                       \
+             sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
+
+static void add_weight(pb *graph, const char *name, const int64_t *dims, unsigned n_dims) {
+  size_t n = 1;
+  for (unsigned i = 0; i < n_dims; i++) n *= (size_t)dims[i];
+  float *zeros = calloc(n, sizeof *zeros);
+  pb tensor = make_tensor(name, 1, n_dims, dims);
+  pb_bytes(&tensor, 9, zeros, n * sizeof *zeros);
+  pb_message(graph, 5, &tensor);
+  free(zeros);
+}
+
+/* A model and a unit over it. */
+typedef struct bench {
+  psplit_model *model;
+  psplit_unit *unit;
+  const psplit_graph *graph;
+} bench;
+
+static bench start(pb *graph, const psplit_unit_options *options) {
+  pb bytes = make_model(graph);
+  bench b = {.model = opened(&bytes)};
+  psplit_diag diag = {0};
+  if (psplit_unit_create(b.model, options, &diag, &b.unit) != PSPLIT_OK) fail_msg("%s", diag.message);
+  b.graph = psplit_i_model_graph(b.model);
+  return b;
+}
+
+static void stop(bench *b) {
+  psplit_unit_destroy(b->unit);
+  psplit_model_close(b->model);
+}
+
+static void run(bench *b, const char *pipeline) {
+  psplit_diag diag = {0};
+  if (psplit_unit_run(b->unit, pipeline, &diag) != PSPLIT_OK) fail_msg("%s", diag.message);
+}
+
+static psplit_unit_options stages(uint32_t n) {
+  psplit_unit_options options;
+  psplit_unit_options_init(&options);
+  options.n_stages = n;
+  options.verify_each = true;
+  return options;
+}
+
+static uint32_t node_of(const bench *b, const char *value) {
+  const uint32_t v = psplit_i_graph_find_value(b->graph, value);
+  assert_int_not_equal(v, PSPLIT_NONE);
+  return b->graph->values[v].producer;
+}
+
+static bool together(const bench *b, const char *x, const char *y) {
+  return psplit_i_group_of(&b->unit->grouping, node_of(b, x)) ==
+         psplit_i_group_of(&b->unit->grouping, node_of(b, y));
+}
+
+/* A convolution and what runtimes run with it: normalisation, residual sum, activation. */
+static void fuse_follows_a_convolution(void **state) {
+  (void)state;
+  pb g = {0};
+  SHAPED(&g, 11, "x", 1, 1, 4, 8, 8);
+  WEIGHT(&g, "w", 4, 4, 1, 1);
+  WEIGHT(&g, "s", 4);
+  add_node(&g, "Conv", "x w", "c1");
+  add_node(&g, "BatchNormalization", "c1 s s s s", "n1");
+  add_node(&g, "Relu", "n1", "r1");
+  add_node(&g, "Conv", "r1 w", "c2");
+  add_node(&g, "Add", "c2 x", "sum");
+  add_node(&g, "Relu", "sum", "r2");
+  add_node(&g, "MaxPool", "r2", "pool");
+  SHAPED(&g, 12, "pool", 1, 1, 4, 8, 8);
+  const psplit_unit_options options = stages(1);
+  bench b = start(&g, &options);
+  run(&b, "prune,fuse");
+  assert_true(together(&b, "c1", "n1") && together(&b, "c1", "r1"));
+  assert_true(together(&b, "c2", "sum") && together(&b, "c2", "r2"));
+  assert_false(together(&b, "r1", "c2"));
+  assert_false(together(&b, "r2", "pool"));
+  stop(&b);
+}
+
+/* Activations that exporters write as several nodes: SiLU, HardSwish, Gelu. */
+static void fuse_follows_decomposed_activations(void **state) {
+  (void)state;
+  pb g = {0};
+  SHAPED(&g, 11, "x", 1, 4, 8);
+  WEIGHT(&g, "w", 8, 8);
+  WEIGHT(&g, "k", 1);
+  add_node(&g, "MatMul", "x w", "m1");
+  add_node(&g, "Add", "m1 k", "b1");
+  add_node(&g, "Sigmoid", "b1", "g1");
+  add_node(&g, "Mul", "b1 g1", "silu");
+  add_node(&g, "MatMul", "silu w", "m2");
+  add_node(&g, "Div", "m2 k", "e1");
+  add_node(&g, "Erf", "e1", "e2");
+  add_node(&g, "Add", "e2 k", "e3");
+  add_node(&g, "Mul", "m2 e3", "e4");
+  add_node(&g, "Mul", "e4 k", "gelu");
+  add_node(&g, "Softmax", "gelu", "y");
+  SHAPED(&g, 12, "y", 1, 4, 8);
+  const psplit_unit_options options = stages(1);
+  bench b = start(&g, &options);
+  run(&b, "prune,fuse");
+  assert_true(together(&b, "m1", "b1") && together(&b, "m1", "g1") && together(&b, "m1", "silu"));
+  assert_true(together(&b, "m2", "e1") && together(&b, "m2", "e4") && together(&b, "m2", "gelu"));
+  assert_false(together(&b, "silu", "m2"));
+  assert_false(together(&b, "gelu", "y"));
+  stop(&b);
+}
+
+/* A quantised chain is cut where the tensor is int8, and the cut sends the int8 tensor. */
+static void quantised_tensors_cross_as_int8(void **state) {
+  (void)state;
+  pb g = {0};
+  SHAPED(&g, 11, "x", 1, 64, 64);
+  WEIGHT(&g, "w", 64, 64);
+  WEIGHT(&g, "scale", 1);
+  pb zero = make_tensor("zero", 3, 0, NULL);
+  pb_bytes(&zero, 9, "", 1);
+  pb_message(&g, 5, &zero);
+  add_node(&g, "MatMul", "x w", "m1");
+  add_node(&g, "QuantizeLinear", "m1 scale zero", "q1");
+  add_node(&g, "DequantizeLinear", "q1 scale zero", "d1");
+  add_node(&g, "MatMul", "d1 w", "m2");
+  SHAPED(&g, 12, "m2", 1, 64, 64);
+  const psplit_unit_options options = stages(2);
+  bench b = start(&g, &options);
+  run(&b, NULL);
+  assert_true(together(&b, "m1", "q1") && together(&b, "d1", "m2"));
+  const psplit_plan *plan = psplit_unit_plan(b.unit);
+  assert_int_equal(plan->n_transfers, 1);
+  assert_string_equal(plan->transfers[0].tensor, "q1");
+  assert_int_equal(plan->transfers[0].bytes, 64 * 64);
+  assert_true(plan->transfers[0].bytes_known);
+  stop(&b);
+}
+
+/* Constants stand where they are used, dead nodes stay and cost nothing, random ones are not free. */
+static void prune_sorts_nodes(void **state) {
+  (void)state;
+  pb g = {0};
+  SHAPED(&g, 11, "x", 1, 8, 8);
+  WEIGHT(&g, "w", 8, 8);
+  add_node(&g, "Identity", "w", "w2");
+  add_node(&g, "MatMul", "x w2", "a");
+  add_node(&g, "MatMul", "a w2", "y");
+  add_node(&g, "Relu", "a", "dead");
+  add_node(&g, "RandomNormalLike", "w", "noise");
+  add_node(&g, "Add", "y noise", "z");
+  SHAPED(&g, 12, "z", 1, 8, 8);
+  const psplit_unit_options options = stages(2);
+  bench b = start(&g, &options);
+  run(&b, NULL);
+  const uint8_t *flags = b.unit->node_flags;
+  assert_true(flags[node_of(&b, "w2")] & PSPLIT_I_NODE_FREE);
+  assert_true(flags[node_of(&b, "dead")] & PSPLIT_I_NODE_DEAD);
+  assert_false(flags[node_of(&b, "noise")] & (PSPLIT_I_NODE_FREE | PSPLIT_I_NODE_REPEATABLE));
+  const psplit_plan *plan = psplit_unit_plan(b.unit);
+  assert_int_equal(plan->n_dead_nodes, 1);
+  assert_int_equal(b.unit->node_ns[node_of(&b, "dead")], 0);
+  uint32_t n_nodes = 0;
+  for (uint32_t s = 0; s < 2; s++) n_nodes += plan->stages[s].n_nodes - plan->stages[s].n_duplicated;
+  assert_int_equal(n_nodes, b.graph->n_nodes);
+  assert_int_equal(plan->n_copies, 1); /* the constant, in the second stage too */
+  assert_int_equal(plan->copies[0].node, node_of(&b, "w2"));
+  stop(&b);
+}
+
+/* A float mask made from a bool model input is made again where it is needed, not sent. */
+static void replicate_makes_masks_again(void **state) {
+  (void)state;
+  pb g = {0};
+  SHAPED(&g, 11, "x", 1, 256, 256);
+  SHAPED(&g, 11, "ids", 9, 256, 256);
+  WEIGHT(&g, "w", 256, 256);
+  pb to_float = {0};
+  add_int_attribute(&to_float, "to", 1);
+  add_node_with(&g, "Cast", "ids", "mask", &to_float);
+  add_node(&g, "MatMul", "x w", "a");
+  add_node(&g, "Softmax", "a", "as");
+  add_node(&g, "Mul", "as mask", "am");
+  add_node(&g, "MatMul", "am w", "b");
+  add_node(&g, "Softmax", "b", "bs");
+  add_node(&g, "Mul", "bs mask", "bm");
+  SHAPED(&g, 12, "bm", 1, 256, 256);
+  const psplit_unit_options options = stages(2);
+  bench b = start(&g, &options);
+  run(&b, NULL);
+  const psplit_plan *plan = psplit_unit_plan(b.unit);
+  for (uint32_t t = 0; t < plan->n_transfers; t++)
+    assert_string_not_equal(plan->transfers[t].tensor, "mask");
+  assert_int_equal(plan->n_copies, 1);
+  assert_int_equal(plan->copies[0].node, node_of(&b, "mask"));
+  stop(&b);
+}
+
+static psplit_code solve(pb *g, const psplit_unit_options *options, psplit_diag *diag) {
+  pb bytes = make_model(g);
+  psplit_model *model = opened(&bytes);
+  psplit_unit *unit = NULL;
+  psplit_code code = psplit_unit_create(model, options, diag, &unit);
+  if (code == PSPLIT_OK) code = psplit_unit_run(unit, NULL, diag);
+  psplit_unit_destroy(unit);
+  psplit_model_close(model);
+  return code;
+}
+
+static pb chain(void) {
+  pb g = {0};
+  SHAPED(&g, 11, "x", 1, 8, 8);
+  add_node(&g, "Softmax", "x", "a");
+  add_node(&g, "Softmax", "a", "b");
+  add_node(&g, "Softmax", "b", "c");
+  SHAPED(&g, 12, "c", 1, 8, 8);
+  return g;
+}
+
+static void what_cannot_be_met_is_refused(void **state) {
+  (void)state;
+  psplit_diag diag = {0};
+  psplit_unit_options options = stages(4);
+  pb g = chain();
+  assert_int_equal(solve(&g, &options, &diag), PSPLIT_INFEASIBLE);
+
+  options = stages(2);
+  options.pins = (const char *const[]){"nothing*=0"};
+  options.n_pins = 1;
+  diag = (psplit_diag){0};
+  g = chain();
+  assert_int_equal(solve(&g, &options, &diag), PSPLIT_USAGE);
+  assert_non_null(strstr(diag.message, "matches no node"));
+
+  options.pins = (const char *const[]){"a=2"};
+  diag = (psplit_diag){0};
+  g = chain();
+  assert_int_equal(solve(&g, &options, &diag), PSPLIT_USAGE);
+  assert_non_null(strstr(diag.message, "stages are 0 to 1"));
+}
+
+/* Every value between the two ends is a sequence: no cut sends one. */
+static void sequences_are_never_cut(void **state) {
+  (void)state;
+  pb g = {0};
+  SHAPED(&g, 11, "x", 1, 8, 8);
+  pb axis = {0};
+  add_int_attribute(&axis, "axis", 0);
+  add_node(&g, "SplitToSequence", "x", "seq");
+  add_node_with(&g, "ConcatFromSequence", "seq", "y", &axis);
+  SHAPED(&g, 12, "y", 1, 8, 8);
+  psplit_unit_options options = stages(2);
+  psplit_diag diag = {0};
+  assert_int_equal(solve(&g, &options, &diag), PSPLIT_INFEASIBLE);
+}
+
+/* Passes in any order leave convex groups: verify_each checks after every one. */
+static void any_order_of_passes_is_safe(void **state) {
+  (void)state;
+  static const char *const names[] = {"prune", "attach", "fuse", "coarsen:max_nodes=4", "cost",
+                                      "infer-shapes", "partition", "replicate"};
+  for (uint64_t seed = 0; seed < 60; seed++) {
+    pb g = {0};
+    SHAPED(&g, 11, "x", 1, 1, 4, 8, 8);
+    WEIGHT(&g, "w", 4, 4, 1, 1);
+    add_node(&g, "Conv", "x w", "a");
+    add_node(&g, "Relu", "a", "b");
+    add_node(&g, "Conv", "b w", "c");
+    add_node(&g, "Sigmoid", "c", "d");
+    add_node(&g, "Mul", "c d", "e");
+    add_node(&g, "Add", "e b", "f");
+    add_node(&g, "Shape", "f", "s");
+    add_node(&g, "Conv", "f w", "h");
+    add_node(&g, "Reshape", "h s", "i");
+    SHAPED(&g, 12, "i", 1, 1, 4, 8, 8);
+    const psplit_unit_options options = stages(1 + (uint32_t)(seed % 3));
+    bench b = start(&g, &options);
+    psplit_text text = {0};
+    for (unsigned step = 0; step < 10; step++)
+      psplit_i_text_addf(&text, "%s%s", step ? "," : "",
+                         names[psplit_i_splitmix64(seed, step) % (sizeof names / sizeof *names)]);
+    run(&b, text.bytes);
+    psplit_i_text_fini(&text);
+    stop(&b);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(fuse_follows_a_convolution),
+    cmocka_unit_test(fuse_follows_decomposed_activations),
+    cmocka_unit_test(quantised_tensors_cross_as_int8),
+    cmocka_unit_test(prune_sorts_nodes),
+    cmocka_unit_test(replicate_makes_masks_again),
+    cmocka_unit_test(what_cannot_be_met_is_refused),
+    cmocka_unit_test(sequences_are_never_cut),
+    cmocka_unit_test(any_order_of_passes_is_safe),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
