@@ -15,10 +15,11 @@ enum {
 
 enum { PSPLIT_I_VARINT_MAX = 10 };
 
-/* Reads a varint from at most `n` bytes; returns its width, or 0 when it is truncated or longer
- * than 64 bits. */
+/* Reads a varint from at most `n` bytes; returns its width, or 0 (and a value of 0) when it is
+ * truncated or longer than 64 bits. */
 static inline unsigned psplit_i_varint_read(const uint8_t *bytes, size_t n, uint64_t *out) {
   uint64_t value = 0;
+  *out = 0;
   for (unsigned i = 0; i < PSPLIT_I_VARINT_MAX && i < n; i++) {
     value |= (uint64_t)(bytes[i] & 0x7f) << (7 * i);
     if (bytes[i] & 0x80) continue;

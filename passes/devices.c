@@ -149,10 +149,10 @@ static psplit_code wrong(reader *r, const char *path, const char *what) {
   return psplit_i_fail(r->diag, PSPLIT_INVALID, "%s: %s", path, what);
 }
 
-/* "a.b" or "b" in `out`. */
+/* "a.b" or "b" in `out`; just "a" where that is too long for a message. */
 static const char *join(char *out, const char *path, const char *key) {
-  snprintf(out, PATH_BYTES, "%s%s%s", path, *path ? "." : "", key);
-  return out;
+  const int n = snprintf(out, PATH_BYTES, "%s%s%s", path, *path ? "." : "", key);
+  return n < PATH_BYTES ? out : path;
 }
 
 /* Every key of `object` is one of the NULL-terminated list. */
