@@ -75,9 +75,9 @@ static bool weigh(const kernel *k, uint32_t v, uint32_t u, bool forwards, uint32
     const int64_t send = core->send[(size_t)t * core->n_nets + e];
     const int64_t recv = core->recv[(size_t)t * core->n_nets + e];
     if (with_u && size == 2) {
-      /* Forwards u sends it to v; backwards v sends it to u. Symmetric nets may run either way. */
-      out->joined -= forwards ? send : recv;
-      out->left -= forwards ? recv : send;
+      /* Twins' nets run either way, whatever the order says. */
+      out->joined -= sends ? recv : send;
+      out->left -= sends ? send : recv;
     } else if (k->symmetric) {
       if (with_u) continue;
       out->joined += send;

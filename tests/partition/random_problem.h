@@ -10,12 +10,12 @@ typedef enum shape { CHAIN, TREE, SERIES_PARALLEL, LAYERED, ANY_ORDER, N_SHAPES 
 
 /* What a problem may contain; a set bit means "with some probability". */
 enum {
-  WITH_CLASSES = 1,     /* several device classes, some nodes forbidden on one */
-  WITH_FREE_COMM = 2,   /* a CPU that pays no communication */
-  WITH_MEMORY = 4,      /* limits that bind, shared weights */
-  WITH_TWINS = 8,       /* backward nodes, keep-together classes */
+  WITH_CLASSES = 1,   /* several device classes, some nodes forbidden on one */
+  WITH_FREE_COMM = 2, /* a CPU that pays no communication */
+  WITH_MEMORY = 4,    /* limits that bind, shared weights */
+  WITH_TWINS = 8,     /* backward nodes, keep-together classes */
   WITH_PINS = 16,
-  WITH_TOGETHER = 32,   /* and uncuttable nets, order edges */
+  WITH_TOGETHER = 32, /* and uncuttable nets, order edges */
   WITH_OVERLAP = 64,
   WITH_STASH = 128
 };
