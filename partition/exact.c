@@ -313,6 +313,12 @@ static bool fits(const digger *d) {
   return false;
 }
 
+/* Pinned elsewhere than what the stage already holds. */
+static bool pins_clash(const digger *d, uint32_t item) {
+  const uint32_t pin = d->x->core->pin[item];
+  return pin != PSPLIT_NONE && d->walk.pin != PSPLIT_NONE && d->walk.pin != pin;
+}
+
 static void load_label(digger *d, uint32_t k) {
   exact *x = d->x;
   const psplit_core *core = x->core;
@@ -351,11 +357,13 @@ static void expand(digger *d) {
     last &= m->capacity[m->moves[k].next] == 0;
   if (last) { /* all that is left or nothing */
     if (d->omega > x->reach) return;
+    bool clash = false;
     for (uint32_t u; (u = top_below(d, core->n)) != PSPLIT_NONE;) {
+      clash |= pins_clash(d, u);
       take(d, u);
       d->n_steps++;
     }
-    if (fits(d)) offer_stage(d);
+    if (!clash && fits(d)) offer_stage(d);
     while (d->n_taken) give_back(d);
     return;
   }
@@ -369,8 +377,7 @@ static void expand(digger *d) {
       continue;
     }
     below = u;
-    const uint32_t pin = d->walk.pin;
-    if (pin != PSPLIT_NONE && core->pin[u] != PSPLIT_NONE && core->pin[u] != pin) continue;
+    if (pins_clash(d, u)) continue;
     take(d, u);
     d->n_steps++;
     if (!fits(d)) {

@@ -75,9 +75,9 @@ static bool weigh(const kernel *k, uint32_t v, uint32_t u, bool forwards, uint32
     const int64_t send = core->send[(size_t)t * core->n_nets + e];
     const int64_t recv = core->recv[(size_t)t * core->n_nets + e];
     if (with_u && size == 2) {
-      /* Forwards u sends it to v; backwards v sends it to u. Symmetric nets may run either way. */
-      out->joined -= forwards ? send : recv;
-      out->left -= forwards ? recv : send;
+      /* Twins' nets run either way, whatever the order says. */
+      out->joined -= sends ? recv : send;
+      out->left -= sends ? send : recv;
     } else if (k->symmetric) {
       if (with_u) continue;
       out->joined += send;
@@ -123,11 +123,12 @@ static bool apply_rule_m(kernel *k, uint32_t *parent) {
   for (uint32_t v = 0; v < core->n; v++) {
     const uint32_t n_pred = core->pred_off[v + 1] - core->pred_off[v];
     const uint32_t n_succ = core->succ_off[v + 1] - core->succ_off[v];
-    const uint32_t u = core->pred[core->pred_off[v]], s = core->succ[core->succ_off[v]];
+    const uint32_t u = n_pred == 1 ? core->pred[core->pred_off[v]] : PSPLIT_NONE;
+    const uint32_t s = n_succ == 1 ? core->succ[core->succ_off[v]] : PSPLIT_NONE;
     if (k->moved[v]) continue;
-    if (n_pred == 1 && !k->moved[u] && rule_m(k, v, u, true))
+    if (u != PSPLIT_NONE && !k->moved[u] && rule_m(k, v, u, true))
       unite(k, parent, v, u), any = true;
-    else if (n_succ == 1 && !k->moved[s] && rule_m(k, v, s, false))
+    else if (s != PSPLIT_NONE && !k->moved[s] && rule_m(k, v, s, false))
       unite(k, parent, v, s), any = true;
   }
   return any;

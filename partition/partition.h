@@ -9,7 +9,7 @@
  *   anneal.c    label moves: wide, non-contiguous, chunks, latency
  *   flow.c      min cut                                 bound.c      cheap and min-cut bounds
  *   wamc.c      weight-axis min-cut bound and windows   exact.c      DP over downsets
- *   coarsen.c   acyclic coarsening                      multilevel.c a million nodes
+ *   coarsen.c   contraction of clusters                 multilevel.c a million nodes
  *   brute.c     branch and bound for small variants     solve.c      the portfolio
  *   check.c     the independent checker                 schedule.c   the simulator
  *
@@ -346,12 +346,22 @@ void psplit_i_answer_give(const psplit_answer *answer, const psplit_core *core,
 /* Contiguous throughput. Fills *out_answer. */
 psplit_code psplit_i_contiguous(const psplit_job *job, psplit_answer *out_answer);
 
+/* --- coarsen.c ------------------------------------------------------------------------------ */
+
+/* Core of clusters of `core`'s items. cluster[n] < n_clusters, and never decreases along an edge:
+ * clusters are numbered topologically. Splits of it are splits of `core` with the same loads.
+ * O((n + pins) log pins). Errors: NOMEM. */
+psplit_code psplit_i_contract(const psplit_core *core, const uint32_t *cluster, uint32_t n_clusters,
+                              psplit_core *out_core);
+
 /* --- multilevel.c --------------------------------------------------------------------------- */
 
-/* A split of a graph of any size: coarsen acyclically, solve, project, refine. Linear time and
- * memory; the same for any number of threads. out_cut->value stays INF when none was found.
- * Source: Herrmann et al., "Multilevel algorithms for acyclic partitioning of directed acyclic
- * graphs", SIAM J. Sci. Comput. 2019, section 4, for safe matchings; refinement is this project's.
+/* A split of a graph of any size: orders are cut into segments of equal weight, the segments solved
+ * by local search, and the neighbourhood of every cut into finer segments, down to items. Linear
+ * time and memory a level; the same for any number of threads. out_cut->value stays INF when no
+ * split was found. The idea of coarsening a directed graph without making cycles, and of refining
+ * on the way back: Herrmann et al., "Multilevel algorithms for acyclic partitioning of directed
+ * acyclic graphs", SIAM J. Sci. Comput. 2019; segments of an order and zooming are this project's.
  */
 psplit_code psplit_i_multilevel(const psplit_core *core, const psplit_machine *machine,
                                 const psplit_job *job, psplit_cut *out_cut);

@@ -118,7 +118,17 @@ static void try_order(const psplit_core *core, chain *c, worker *w) {
     psplit_i_cut_times_sent(&c->now, core, w->slicer.times_sent, w->slicer.mark);
     times_sent = w->slicer.times_sent;
   }
-  psplit_i_slice(&w->slicer, w->order, times_sent, c->now.value, &w->trial);
+  if (c->now.value < PSPLIT_I_INF) {
+    psplit_i_slice(&w->slicer, w->order, times_sent, c->now.value, &w->trial);
+  } else { /* without a limit every slice is tried: quadratic. Grow one instead */
+    const int64_t least = psplit_i_simple_bound(core, w->slicer.machine);
+    w->trial.value = PSPLIT_I_INF;
+    for (int64_t limit = least + least / 4 + 1; w->trial.value >= PSPLIT_I_INF; limit *= 2) {
+      if (limit >= PSPLIT_I_INF / 4) limit = PSPLIT_I_INF;
+      psplit_i_slice(&w->slicer, w->order, times_sent, limit, &w->trial);
+      if (limit >= PSPLIT_I_INF) break;
+    }
+  }
   if (w->trial.value > c->now.value || w->trial.value >= PSPLIT_I_INF) return;
   if (psplit_i_cut_better(&w->trial, &c->best, core)) psplit_i_cut_copy(&c->best, &w->trial, core);
   psplit_i_cut_copy(&c->now, &w->trial, core);

@@ -350,8 +350,13 @@ static psplit_code cut_buckets(axis *x, uint32_t n_threads) {
 
 /* --- the program over buckets and states --- */
 
-static int64_t load_bound(const axis *x, const psplit_move *move, int64_t omega, int64_t in,
-                          int64_t out) {
+typedef struct stage_bound {
+  int64_t omega, in, out;
+} stage_bound;
+
+static int64_t load_bound(const axis *x, const psplit_move *move, stage_bound part) {
+  int64_t in = part.in, out = part.out;
+  const int64_t omega = part.omega;
   const bool free_comm = x->core->problem->devices[move->type].free_comm;
   int64_t w = omega;
   if (x->machine->ratio[move->type] > 1)
@@ -364,6 +369,22 @@ static int64_t load_bound(const axis *x, const psplit_move *move, int64_t omega,
     if (out > load) load = out;
   }
   return move->replicas > 1 ? (load + move->replicas - 1) / move->replicas : load;
+}
+
+/* Stages from a downset in bucket q1 to one in q2. */
+static void relax(const axis *x, uint32_t q1, uint32_t q2, const uint32_t *states,
+                  uint32_t n_active, stage_bound part) {
+  const psplit_machine *m = x->machine;
+  const int64_t *before = x->out->before + (size_t)q1 * m->n_states;
+  int64_t *here = x->out->before + (size_t)q2 * m->n_states;
+  for (uint32_t i = 0; i < n_active; i++)
+    for (uint32_t k = m->move_off[states[i]]; k < m->move_off[states[i] + 1]; k++) {
+      const int64_t rest = before[m->moves[k].next];
+      if (rest >= here[states[i]]) continue;
+      int64_t load = load_bound(x, &m->moves[k], part);
+      if (load < rest) load = rest;
+      if (load <= x->limit && load < here[states[i]]) here[states[i]] = load;
+    }
 }
 
 static psplit_code run_program(axis *x) {
@@ -381,8 +402,7 @@ static psplit_code run_program(axis *x) {
     if (psplit_i_machine_final(m, c)) wamc->before[c] = 0;
   const double limit = (double)x->limit * (1 + 1e-9);
   for (uint32_t q2 = 1; q2 < n_buckets; q2++) {
-    /* States that leave enough devices for what is before, and used enough for what is behind;
-     * more used up first, which is what a stage within one bucket needs. */
+    /* States that leave enough devices for what is before, and used enough for what is behind. */
     uint32_t n_active = 0;
     for (uint32_t c = n_states; c-- > 0;)
       if ((double)wamc->low[q2] <= limit * m->capacity[c] &&
@@ -392,9 +412,8 @@ static psplit_code run_program(axis *x) {
     const cut_step *steps_out = x->outgoing + (size_t)q2 * MAX_STEPS;
     const uint32_t n_out = q2 + 1 < n_buckets ? x->n_outgoing[q2] : 0;
     uint32_t at_out = 0;
-    for (uint32_t q1 = q2; q1 != PSPLIT_NONE; q1--) {
-      if (q1 == q2 && (q2 == n_buckets - 1)) continue;
-      const int64_t omega = wamc->low[q2] > wamc->high[q1] ? wamc->low[q2] - wamc->high[q1] : 0;
+    for (uint32_t q1 = q2; q1-- > 0;) {
+      const int64_t omega = wamc->low[q2] - wamc->high[q1];
       if (omega > x->reach) break;
       const uint32_t n_in = q1 > 0 ? x->n_in[q1] : 0;
       const cut_step *steps_in = x->in + (size_t)q1 * MAX_STEPS;
@@ -402,17 +421,10 @@ static psplit_code run_program(axis *x) {
       while (at_out < n_out && steps_out[at_out].bucket >= q1) at_out++;
       const int64_t in = at_in[q1] ? steps_in[at_in[q1] - 1].value : 0;
       const int64_t out = at_out ? steps_out[at_out - 1].value : 0;
-      const int64_t *before = wamc->before + (size_t)q1 * n_states;
-      int64_t *here = wamc->before + (size_t)q2 * n_states;
-      for (uint32_t i = 0; i < n_active; i++)
-        for (uint32_t k = m->move_off[states[i]]; k < m->move_off[states[i] + 1]; k++) {
-          const int64_t rest = before[m->moves[k].next];
-          if (rest >= here[states[i]]) continue;
-          int64_t load = load_bound(x, &m->moves[k], omega, in, out);
-          if (load < rest) load = rest;
-          if (load <= x->limit && load < here[states[i]]) here[states[i]] = load;
-        }
+      relax(x, q1, q2, states, n_active, (stage_bound){omega > 0 ? omega : 0, in, out});
     }
+    /* Last, and more used up first: stages within one bucket build on each other. */
+    if (q2 + 1 < n_buckets) relax(x, q2, q2, states, n_active, (stage_bound){0, 0, 0});
   }
   const int64_t bound = wamc->before[(size_t)(n_buckets - 1) * n_states];
   wamc->bound = bound > x->limit ? x->limit + 1 : bound;

@@ -1,0 +1,102 @@
+/* Solvers against enumeration on thousands of random problems: bound <= optimum <= value always,
+ * and equality wherever optimality is claimed - which, at this size, is everywhere. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above first. */
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "random_problem.h"
+
+typedef struct family {
+  const char *name;
+  unsigned features;
+  uint32_t n_seeds, most_nodes, most_stages;
+  uint32_t chunks, replicas;
+  bool nonempty, noncontiguous, latency;
+} family;
+
+static const family kFamilies[] = {
+  {"plain", 0, 120, 8, 4, 1, 1, false, false, false},
+  {"nonempty", 0, 60, 7, 4, 1, 1, true, false, false},
+  {"classes", WITH_CLASSES, 50, 7, 3, 1, 1, false, false, false},
+  {"cpu", WITH_CLASSES | WITH_FREE_COMM, 50, 7, 3, 1, 1, false, false, false},
+  {"memory", WITH_MEMORY, 60, 7, 3, 1, 1, false, false, false},
+  {"stash", WITH_MEMORY | WITH_STASH | WITH_CLASSES, 40, 7, 3, 1, 1, false, false, false},
+  {"twins", WITH_TWINS, 60, 4, 3, 1, 1, false, false, false},
+  {"twins and memory", WITH_TWINS | WITH_MEMORY, 40, 4, 3, 1, 1, false, false, false},
+  {"pins", WITH_PINS | WITH_TOGETHER, 60, 7, 3, 1, 1, false, false, false},
+  {"pins and classes", WITH_PINS | WITH_CLASSES | WITH_TOGETHER, 40, 7, 3, 1, 1, true, false,
+   false},
+  {"together", WITH_TOGETHER, 60, 7, 4, 1, 1, false, false, false},
+  {"overlap", WITH_OVERLAP, 60, 7, 3, 1, 1, false, false, false},
+  {"replicas", WITH_MEMORY, 30, 6, 3, 1, 3, false, false, false},
+};
+
+static psplit_partition_options options_of(const family *f) {
+  psplit_partition_options o;
+  psplit_partition_options_init(&o);
+  o.chunks = f->chunks;
+  o.max_replicas = f->replicas;
+  o.require_nonempty = f->nonempty;
+  o.noncontiguous = f->noncontiguous;
+  o.objective = f->latency ? PSPLIT_LATENCY : PSPLIT_THROUGHPUT;
+  o.sync_bytes_per_s = f->replicas > 1 ? 1e9 : 0;
+  return o;
+}
+
+static void compare(const family *f, const random_problem *r, const psplit_partition_options *o,
+                    const char *what) {
+  int64_t comm, best = best_by_enumeration(&r->problem, o, &comm);
+  psplit_diag diag = {0};
+  psplit_solution *solution = NULL;
+  const psplit_code code = psplit_partition_solve(&r->problem, o, &diag, &solution);
+  if (best == INT64_MAX) {
+    if (code != PSPLIT_INFEASIBLE)
+      fail_msg("%s %s: infeasible, but %s: %s", f->name, what, psplit_code_name(code),
+               diag.message);
+    return;
+  }
+  if (code != PSPLIT_OK)
+    fail_msg("%s %s: optimum %lld, but %s", f->name, what, (long long)best, diag.message);
+  if (solution->lower_bound_ns > best || solution->objective_ns < best)
+    fail_msg("%s %s: bound %lld (%s) <= optimum %lld <= value %lld (%s) does not hold", f->name,
+             what, (long long)solution->lower_bound_ns, solution->bound, (long long)best,
+             (long long)solution->objective_ns, solution->solver);
+  if (solution->objective_ns != best && !(f->features & WITH_TWINS) &&
+      (solution->proved_optimal || strcmp(o->solver, "auto") == 0))
+    fail_msg("%s %s: optimum %lld, value %lld (%s, bound %lld)", f->name, what, (long long)best,
+             (long long)solution->objective_ns, solution->solver,
+             (long long)solution->lower_bound_ns);
+  psplit_solution_destroy(solution);
+}
+
+static void run_family(const family *f) {
+  static random_problem r;
+  const psplit_partition_options o = options_of(f);
+  for (uint32_t seed = 0; seed < f->n_seeds; seed++)
+    for (shape kind = 0; kind < N_SHAPES; kind++) {
+      const uint32_t n = 1 + (seed * 7 + kind) % f->most_nodes;
+      const uint32_t k = 1 + (seed * 5 + kind * 3) % f->most_stages;
+      make_random_problem(&r, seed, kind, n, k, f->features);
+      char what[64];
+      snprintf(what, sizeof what, "(seed %u, shape %d, %u nodes, %u stages)", seed, (int)kind, n,
+               k);
+      compare(f, &r, &o, what);
+    }
+}
+
+static void solvers_agree_with_enumeration(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof kFamilies / sizeof *kFamilies; i++) run_family(&kFamilies[i]);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(solvers_agree_with_enumeration),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
