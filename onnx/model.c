@@ -8,7 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const uint64_t DEFAULT_GRAPH_BYTES = UINT64_C(2) << 30;
+/* The default limit on the structure's memory follows the file, since a graph of ordinary nodes takes
+ * about seven times its bytes, while a file of empty messages asks for a hundred and fifty times. */
+static const uint64_t LEAST_GRAPH_BYTES = UINT64_C(64) << 20, MOST_GRAPH_BYTES = UINT64_C(2) << 30;
+static const uint64_t GRAPH_BYTES_PER_FILE_BYTE = 16;
 enum { NEWEST_IR_VERSION = 14 };
 
 /* Where protobuf-c allocates, and whether it ever could not. */
@@ -88,6 +91,12 @@ static psplit_code check_versions(const Onnx__ModelProto *proto, psplit_diag *di
   return PSPLIT_OK;
 }
 
+static uint64_t default_limit(uint64_t file_bytes) {
+  const uint64_t bytes = psplit_i_sat_mul_u64(file_bytes, GRAPH_BYTES_PER_FILE_BYTE);
+  if (bytes < LEAST_GRAPH_BYTES) return LEAST_GRAPH_BYTES;
+  return bytes < MOST_GRAPH_BYTES ? bytes : MOST_GRAPH_BYTES;
+}
+
 psplit_code psplit_model_open(const char *path, const psplit_read_options *options,
                               psplit_diag *diag, psplit_model **out_model) {
   psplit_code code;
@@ -103,8 +112,7 @@ psplit_code psplit_model_open(const char *path, const psplit_read_options *optio
   model->path = own_path;
   model->directory_fd = -1;
   if (options) model->options = *options;
-  const uint64_t max_bytes =
-    model->options.max_graph_bytes ? model->options.max_graph_bytes : DEFAULT_GRAPH_BYTES;
+  uint64_t max_bytes = model->options.max_graph_bytes;
 
   psplit_i_data_file file;
   PSPLIT_TRY(open_file(model->path, diag, &file));
@@ -114,6 +122,7 @@ psplit_code psplit_model_open(const char *path, const psplit_read_options *optio
   }
   if (file.bytes == 0)
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_MALFORMED, "not an ONNX model: the file is empty"));
+  if (!max_bytes) max_bytes = default_limit(file.bytes);
   PSPLIT_TRY(psplit_i_skeleton_scan(file.fd, file.bytes, max_bytes, diag, &model->skeleton));
 
   model->arena.limit_bytes = max_bytes < SIZE_MAX ? (size_t)max_bytes : 0;
