@@ -65,8 +65,8 @@ static void remove_stale(const char *parent, const char *prefix) {
   if (!entries) return;
   for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
     if (!is_hidden_name(entry->d_name, prefix)) continue;
-    const int fd = openat(dirfd(entries), entry->d_name,
-                          O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    const int fd =
+      openat(dirfd(entries), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) continue;
     if (flock(fd, LOCK_EX | LOCK_NB) == 0) remove_tree(dirfd(entries), entry->d_name);
     close(fd);
@@ -76,7 +76,8 @@ static void remove_stale(const char *parent, const char *prefix) {
 
 /* --- beginning --- */
 
-/* Parent and name of `path`; "." and ".." stand for directories that exist, so they are looked up. */
+/* Parent and name of `path`; "." and ".." stand for directories that exist, so they are looked up.
+ */
 static psplit_code take_path(psplit_i_directory *d, const char *path, psplit_diag *diag) {
   size_t n = strlen(path);
   while (n > 1 && path[n - 1] == '/') n--;
@@ -89,8 +90,7 @@ static psplit_code take_path(psplit_i_directory *d, const char *path, psplit_dia
   const char *name = slash ? slash + 1 : d->target;
   if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
     char *real = realpath(d->target, NULL);
-    if (!real)
-      return psplit_i_fail(diag, PSPLIT_IO, "%s: %s", d->target, strerror(errno));
+    if (!real) return psplit_i_fail(diag, PSPLIT_IO, "%s: %s", d->target, strerror(errno));
     free(d->target);
     d->target = real;
     slash = strrchr(d->target, '/');
@@ -126,8 +126,7 @@ static psplit_code refuse_input_inside(const psplit_i_directory *d, const psplit
   const char *slash = strrchr(model->path, '/');
   for (size_t f = 0; f < model->files.n; f++) {
     psplit_text path = {0};
-    if (f && slash)
-      psplit_i_text_addf(&path, "%.*s/", (int)(slash - model->path), model->path);
+    if (f && slash) psplit_i_text_addf(&path, "%.*s/", (int)(slash - model->path), model->path);
     psplit_i_text_puts(&path, f ? model->files.items[f].location : model->path);
     const bool inside = !path.failed && is_inside(path.bytes, target);
     const bool failed = path.failed;
@@ -204,8 +203,8 @@ out:
   return code;
 }
 
-psplit_code psplit_i_directory_begin_inside(psplit_i_directory *d, const char *path,
-                                            bool replace, psplit_diag *diag) {
+psplit_code psplit_i_directory_begin_inside(psplit_i_directory *d, const char *path, bool replace,
+                                            psplit_diag *diag) {
   psplit_code code;
   *d = (psplit_i_directory){.fd = -1, .replace = replace};
   PSPLIT_TRY(take_path(d, path, diag));

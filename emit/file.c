@@ -15,8 +15,8 @@
 
 enum {
   BUFFER_BYTES = 256 << 10,
-  BUFFERED_RANGE_BYTES = 32 << 10,   /* ranges below this are read into the buffer */
-  STEP_BYTES = 64 << 20              /* of one system call, so that `cancel` is heard */
+  BUFFERED_RANGE_BYTES = 32 << 10, /* ranges below this are read into the buffer */
+  STEP_BYTES = 64 << 20            /* of one system call, so that `cancel` is heard */
 };
 
 static psplit_code cannot_write(const psplit_i_file *file, int reason, psplit_diag *diag) {

@@ -52,10 +52,8 @@ static void cut_value(plan_parts *p, uint32_t v, bool *seen) {
       const psplit_plan_copy copy = {.node = producer, .stage = stage};
       if (!psplit_i_vec_push(&p->copies, copy)) abort();
     } else {
-      const psplit_plan_transfer transfer = {.value = v,
-                                             .tensor = graph->values[v].name,
-                                             .from = p->node_stage[producer],
-                                             .to = stage};
+      const psplit_plan_transfer transfer = {
+        .value = v, .tensor = graph->values[v].name, .from = p->node_stage[producer], .to = stage};
       if (!psplit_i_vec_push(&p->transfers, transfer)) abort();
     }
   }
@@ -66,8 +64,7 @@ static uint32_t first_reader(const plan_parts *p, uint32_t node) {
   const uint32_t v = graph->nodes[node].outputs[0];
   uint32_t first = PSPLIT_NONE;
   for (uint32_t c = graph->consumer_off[v]; c < graph->consumer_off[v + 1]; c++)
-    if (p->node_stage[graph->consumers[c]] < first)
-      first = p->node_stage[graph->consumers[c]];
+    if (p->node_stage[graph->consumers[c]] < first) first = p->node_stage[graph->consumers[c]];
   return first == PSPLIT_NONE ? p->node_stage[node] : first;
 }
 
