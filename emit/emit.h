@@ -77,6 +77,7 @@ typedef struct psplit_i_split {
   const psplit_plan *plan;
   psplit_boundary boundary;
   psplit_arena arena;
+  uint32_t *info_values;                 /* value of each value_info entry, or PSPLIT_NONE */
   psplit_i_stage *stages;                /* [plan->n_stages] */
   psplit_i_boundary_type *types;         /* [plan->n_transfers] */
   const char **send_names, **recv_names; /* [plan->n_transfers]; sendrecv only */

@@ -151,8 +151,7 @@ static psplit_code add_sparse(const assembly *a, const psplit_i_span *span, uint
 }
 
 static void add_value_info(const assembly *a, const psplit_i_span *span, uint32_t i) {
-  const char *name = a->model->proto->graph->value_info[i]->name;
-  const uint32_t v = name ? psplit_i_graph_find_value(a->split->graph, name) : PSPLIT_NONE;
+  const uint32_t v = a->split->info_values[i];
   if (v != PSPLIT_NONE && a->present[v] == PRESENT) add_span(a, span, a->graph);
 }
 

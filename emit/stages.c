@@ -334,6 +334,18 @@ out:
   return code;
 }
 
+/* Looked up once, not for each stage. */
+static psplit_code find_infos(psplit_i_split *split, psplit_diag *diag) {
+  const Onnx__GraphProto *proto = split->graph->proto;
+  split->info_values = PSPLIT_NEW(&split->arena, uint32_t, proto->n_value_info);
+  if (!split->info_values) return psplit_i_nomem(diag);
+  for (size_t i = 0; i < proto->n_value_info; i++) {
+    const char *name = proto->value_info[i]->name;
+    split->info_values[i] = name ? psplit_i_graph_find_value(split->graph, name) : PSPLIT_NONE;
+  }
+  return PSPLIT_OK;
+}
+
 psplit_code psplit_i_split_init(psplit_i_split *split, const psplit_model *model,
                                 const psplit_plan *plan, const psplit_emit_options *options,
                                 psplit_diag *diag) {
@@ -347,6 +359,7 @@ psplit_code psplit_i_split_init(psplit_i_split *split, const psplit_model *model
   PSPLIT_TRY(check_transfers(split, diag));
   split->stages = PSPLIT_NEW(&split->arena, psplit_i_stage, plan->n_stages);
   if (!split->stages) PSPLIT_TRY(psplit_i_nomem(diag));
+  PSPLIT_TRY(find_infos(split, diag));
   PSPLIT_TRY(list_nodes(split, diag));
   PSPLIT_TRY(check_counts(split, diag));
   PSPLIT_TRY(psplit_i_boundary_init(split, diag));
