@@ -222,13 +222,15 @@ out:
 psplit_code psplit_i_directory_file(psplit_i_directory *d, const char *name,
                                     const psplit_model *model, const volatile int *cancel,
                                     psplit_diag *diag, psplit_i_file *out) {
-  *out = (psplit_i_file){.fd = -1, .name = name, .cancel = cancel, .model = model};
+  *out = (psplit_i_file){
+    .fd = -1, .directory = d->target, .name = name, .cancel = cancel, .model = model};
   uint8_t *buffer = malloc(FILE_BUFFER_BYTES);
   if (!buffer) return psplit_i_nomem(diag);
   out->fd = openat(d->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (out->fd < 0) {
     free(buffer);
-    return psplit_i_fail(diag, PSPLIT_IO, "cannot make %s: %s", name, strerror(errno));
+    return psplit_i_fail(diag, PSPLIT_IO, "cannot make %s/%s: %s", d->target, name,
+                         strerror(errno));
   }
   out->buffer = buffer;
   return PSPLIT_OK;

@@ -1,5 +1,6 @@
 /* A plan to a directory: checks, stage after stage, the manifest, and the rename at the end. */
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,7 +105,7 @@ out:
   return code;
 }
 
-psplit_code psplit_emit(const psplit_model *model, const psplit_plan *plan, const char *directory,
+static psplit_code emit(const psplit_model *model, const psplit_plan *plan, const char *directory,
                         const psplit_emit_options *options, psplit_diag *diag) {
   psplit_code code;
   const psplit_emit_options defaults = {0};
@@ -133,6 +134,23 @@ psplit_code psplit_emit(const psplit_model *model, const psplit_plan *plan, cons
 out:
   psplit_i_directory_end(&e.directory);
   psplit_i_split_fini(&split);
+  return code;
+}
+
+psplit_code psplit_emit(const psplit_model *model, const psplit_plan *plan, const char *directory,
+                        const psplit_emit_options *options, psplit_diag *diag) {
+  /* Writing past a file-size limit raises a signal in this thread that would end the process with
+   * half a directory left. Held back, it is an error of the write, like a full disk. */
+  sigset_t limit, before;
+  sigemptyset(&limit);
+  sigaddset(&limit, SIGXFSZ);
+  const bool held = pthread_sigmask(SIG_BLOCK, &limit, &before) == 0;
+  const psplit_code code = emit(model, plan, directory, options, diag);
+  if (held && !sigismember(&before, SIGXFSZ)) {
+    const struct timespec now = {0};
+    while (sigtimedwait(&limit, NULL, &now) == SIGXFSZ) continue;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+  }
   return code;
 }
 

@@ -187,7 +187,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_stage_model(const psplit_i_split *split, ui
 /* Writes to a new file; `fd` is closed by psplit_i_file_close. */
 typedef struct psplit_i_file {
   int fd;
-  const char *name;
+  const char *directory, *name; /* for messages; the directory's final path */
   uint8_t *buffer;
   size_t n_buffered;
   uint64_t written; /* buffered bytes included */

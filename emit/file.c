@@ -20,7 +20,8 @@ enum {
 };
 
 static psplit_code cannot_write(const psplit_i_file *file, int reason, psplit_diag *diag) {
-  return psplit_i_fail(diag, PSPLIT_IO, "cannot write %s: %s", file->name, strerror(reason));
+  return psplit_i_fail(diag, PSPLIT_IO, "cannot write %s/%s: %s", file->directory, file->name,
+                       strerror(reason));
 }
 
 static psplit_code check_cancel(const psplit_i_file *file, psplit_diag *diag) {

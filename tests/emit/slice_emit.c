@@ -3,7 +3,6 @@
  *   slice_emit MODEL K DIR [io|sendrecv] [auto|inline|external|reference] [force]
  * Constants are copied to where they are read; everything else that crosses is sent. */
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,7 +125,6 @@ int main(int argc, char **argv) {
   static const char *const boundaries[] = {"sendrecv", "io"};
   static const char *const weights[] = {"auto", "inline", "external", "reference"};
   if (argc < 4) return 2;
-  signal(SIGXFSZ, SIG_IGN); /* a file-size limit is an error like any other */
   psplit_diag diag = {0};
   psplit_model *model;
   psplit_code code = psplit_model_open(argv[1], NULL, &diag, &model);
