@@ -14,7 +14,10 @@ enum { FIELD_NODE = 1, FIELD_OPSET_IMPORT = 8, FIELD_FUNCTION = 25 };
 
 /* protobuf-c's strings are not const. */
 static char *text(const char *string) {
-  union { const char *in; char *out; } u = {string};
+  union {
+    const char *in;
+    char *out;
+  } u = {string};
   return u.out;
 }
 
@@ -129,12 +132,12 @@ static psplit_code make_names(psplit_i_split *split, psplit_diag *diag) {
     const char *tensor = split->graph->values[transfer->value].name;
     /* A name says the other end. Stages that receive the same tensor may use the same name: each
      * receives it once. */
-    const bool repeated = t && transfer[-1].from == transfer->from &&
-                          transfer[-1].value == transfer->value;
+    const bool repeated =
+      t && transfer[-1].from == transfer->from && transfer[-1].value == transfer->value;
     split->send_names[t] = make_name(&taken, &split->arena, tensor, "send", transfer->to);
-    split->recv_names[t] =
-      repeated ? split->recv_names[t - 1]
-               : make_name(&taken, &split->arena, tensor, "recv", transfer->from);
+    split->recv_names[t] = repeated
+                             ? split->recv_names[t - 1]
+                             : make_name(&taken, &split->arena, tensor, "recv", transfer->from);
     if (!split->send_names[t] || !split->recv_names[t]) PSPLIT_TRY(psplit_i_nomem(diag));
   }
 out:
@@ -196,8 +199,8 @@ static int64_t *known_shape(const psplit_i_boundary_type *type, psplit_arena *ar
   return sizes;
 }
 
-void psplit_i_boundary_node(const psplit_i_split *split, uint32_t t, bool send,
-                            psplit_arena *arena, psplit_i_rope *out) {
+void psplit_i_boundary_node(const psplit_i_split *split, uint32_t t, bool send, psplit_arena *arena,
+                            psplit_i_rope *out) {
   const psplit_plan_transfer *transfer = &split->plan->transfers[t];
   const psplit_i_boundary_type *type = &split->types[t];
   const char *tensor = split->graph->values[transfer->value].name;
@@ -234,8 +237,7 @@ static void add_declared_rest(const psplit_i_split *split, uint32_t v, psplit_i_
   const uint32_t info = split->graph->values[v].value_info;
   if (info == PSPLIT_NONE) return;
   const psplit_i_skeleton *skeleton = &split->model->skeleton;
-  const psplit_i_span *span =
-    &skeleton->graph_fields.items[split->model->value_info_spans[info]];
+  const psplit_i_span *span = &skeleton->graph_fields.items[split->model->value_info_spans[info]];
   const uint8_t *at = skeleton->bytes + span->skeleton_offset;
   psplit_i_field info_field, f;
   if (!psplit_i_next_field(&at, at + span->skeleton_bytes, &info_field)) return;
@@ -244,8 +246,8 @@ static void add_declared_rest(const psplit_i_split *split, uint32_t v, psplit_i_
     if (f.number != 1 && f.number != 2) psplit_i_rope_view(out, f.start, (size_t)(f.end - f.start));
 }
 
-void psplit_i_boundary_value(const psplit_i_split *split, const psplit_i_port *port,
-                             uint32_t field, psplit_arena *arena, psplit_i_rope *out) {
+void psplit_i_boundary_value(const psplit_i_split *split, const psplit_i_port *port, uint32_t field,
+                             psplit_arena *arena, psplit_i_rope *out) {
   const psplit_i_boundary_type *type = &split->types[port->transfer];
   Onnx__TensorShapeProto shape = ONNX__TENSOR_SHAPE_PROTO__INIT;
   Onnx__TypeProto__Tensor tensor = ONNX__TYPE_PROTO__TENSOR__INIT;
@@ -301,7 +303,8 @@ static int64_t imported(const psplit_model *model, const char *domain) {
   return 0;
 }
 
-/* Whether the model carries a function of this domain and name already; *out_same: this very one. */
+/* Whether the model carries a function of this domain and name already; *out_same: this very one.
+ */
 static bool find_function(const psplit_model *model, const char *name, const psplit_i_rope *ours,
                           bool *out_same) {
   const psplit_i_spans *fields = &model->skeleton.model_fields;

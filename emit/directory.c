@@ -65,8 +65,8 @@ static void remove_stale(const char *parent, const char *prefix) {
   if (!entries) return;
   for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
     if (!is_hidden_name(entry->d_name, prefix)) continue;
-    const int fd = openat(dirfd(entries), entry->d_name,
-                          O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    const int fd =
+      openat(dirfd(entries), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) continue;
     if (flock(fd, LOCK_EX | LOCK_NB) == 0) remove_tree(dirfd(entries), entry->d_name);
     close(fd);
@@ -76,7 +76,8 @@ static void remove_stale(const char *parent, const char *prefix) {
 
 /* --- beginning --- */
 
-/* Parent and name of `path`; "." and ".." stand for directories that exist, so they are looked up. */
+/* Parent and name of `path`; "." and ".." stand for directories that exist, so they are looked up.
+ */
 static psplit_code take_path(psplit_i_directory *d, const char *path, psplit_diag *diag) {
   size_t n = strlen(path);
   while (n > 1 && path[n - 1] == '/') n--;
@@ -89,8 +90,7 @@ static psplit_code take_path(psplit_i_directory *d, const char *path, psplit_dia
   const char *name = slash ? slash + 1 : d->target;
   if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
     char *real = realpath(d->target, NULL);
-    if (!real)
-      return psplit_i_fail(diag, PSPLIT_IO, "%s: %s", d->target, strerror(errno));
+    if (!real) return psplit_i_fail(diag, PSPLIT_IO, "%s: %s", d->target, strerror(errno));
     free(d->target);
     d->target = real;
     slash = strrchr(d->target, '/');
@@ -126,8 +126,7 @@ static psplit_code refuse_input_inside(const psplit_i_directory *d, const psplit
   const char *slash = strrchr(model->path, '/');
   for (size_t f = 0; f < model->files.n; f++) {
     psplit_text path = {0};
-    if (f && slash)
-      psplit_i_text_addf(&path, "%.*s/", (int)(slash - model->path), model->path);
+    if (f && slash) psplit_i_text_addf(&path, "%.*s/", (int)(slash - model->path), model->path);
     psplit_i_text_puts(&path, f ? model->files.items[f].location : model->path);
     const bool inside = !path.failed && is_inside(path.bytes, target);
     const bool failed = path.failed;
@@ -204,8 +203,8 @@ out:
   return code;
 }
 
-psplit_code psplit_i_directory_begin_inside(psplit_i_directory *d, const char *path,
-                                            bool replace, psplit_diag *diag) {
+psplit_code psplit_i_directory_begin_inside(psplit_i_directory *d, const char *path, bool replace,
+                                            psplit_diag *diag) {
   psplit_code code;
   *d = (psplit_i_directory){.fd = -1, .replace = replace};
   PSPLIT_TRY(take_path(d, path, diag));
@@ -223,13 +222,15 @@ out:
 psplit_code psplit_i_directory_file(psplit_i_directory *d, const char *name,
                                     const psplit_model *model, const volatile int *cancel,
                                     psplit_diag *diag, psplit_i_file *out) {
-  *out = (psplit_i_file){.fd = -1, .name = name, .cancel = cancel, .model = model};
+  *out = (psplit_i_file){
+    .fd = -1, .directory = d->target, .name = name, .cancel = cancel, .model = model};
   uint8_t *buffer = malloc(FILE_BUFFER_BYTES);
   if (!buffer) return psplit_i_nomem(diag);
   out->fd = openat(d->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (out->fd < 0) {
     free(buffer);
-    return psplit_i_fail(diag, PSPLIT_IO, "cannot make %s: %s", name, strerror(errno));
+    return psplit_i_fail(diag, PSPLIT_IO, "cannot make %s/%s: %s", d->target, name,
+                         strerror(errno));
   }
   out->buffer = buffer;
   return PSPLIT_OK;

@@ -1,5 +1,6 @@
 /* A plan to a directory: checks, stage after stage, the manifest, and the rename at the end. */
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,13 +51,12 @@ static psplit_code build_stage(emission *e, uint32_t stage, psplit_i_weights *we
     psplit_i_weights_reset(weights);
   }
   if (out->bytes > MODEL_BYTES)
-    PSPLIT_TRY(psplit_i_fail(
-      e->diag, PSPLIT_LIMIT,
-      "stage %" PRIu32 " takes %" PRIu64 " bytes in one file, and protobuf reads at most %" PRIu64
-      "; %s",
-      stage, out->bytes, MODEL_BYTES,
-      weights->mode == PSPLIT_WEIGHTS_INLINE ? "--weights external helps"
-                                             : "more stages would help"));
+    PSPLIT_TRY(psplit_i_fail(e->diag, PSPLIT_LIMIT,
+                             "stage %" PRIu32 " takes %" PRIu64
+                             " bytes in one file, and protobuf reads at most %" PRIu64 "; %s",
+                             stage, out->bytes, MODEL_BYTES,
+                             weights->mode == PSPLIT_WEIGHTS_INLINE ? "--weights external helps"
+                                                                    : "more stages would help"));
 out:
   return code;
 }
@@ -70,12 +70,11 @@ static psplit_code write_stage(emission *e, uint32_t stage) {
   psplit_i_arena_init(&arena, 0);
   psplit_i_rope rope = {0};
   psplit_i_file file = {0};
-  psplit_i_weights weights = {
-    .model = e->split->model,
-    .mode = e->options->weights,
-    .move_attributes = e->options->weights == PSPLIT_WEIGHTS_REFERENCE,
-    .data_name = data_name,
-    .locations = e->locations};
+  psplit_i_weights weights = {.model = e->split->model,
+                              .mode = e->options->weights,
+                              .move_attributes = e->options->weights == PSPLIT_WEIGHTS_REFERENCE,
+                              .data_name = data_name,
+                              .locations = e->locations};
   PSPLIT_TRY(build_stage(e, stage, &weights, &arena, &rope));
   PSPLIT_TRY(psplit_i_directory_file(&e->directory, name, e->split->model, e->options->cancel,
                                      e->diag, &file));
@@ -106,7 +105,7 @@ out:
   return code;
 }
 
-psplit_code psplit_emit(const psplit_model *model, const psplit_plan *plan, const char *directory,
+static psplit_code emit(const psplit_model *model, const psplit_plan *plan, const char *directory,
                         const psplit_emit_options *options, psplit_diag *diag) {
   psplit_code code;
   const psplit_emit_options defaults = {0};
@@ -118,13 +117,10 @@ psplit_code psplit_emit(const psplit_model *model, const psplit_plan *plan, cons
   PSPLIT_TRY(psplit_i_split_init(&split, model, plan, e.options, diag));
   const bool inside = e.options->weights == PSPLIT_WEIGHTS_REFERENCE;
   if (inside) {
-    PSPLIT_TRY(
-      psplit_i_reference_locations(model, directory, &split.arena, diag, &e.locations));
-    PSPLIT_TRY(
-      psplit_i_directory_begin_inside(&e.directory, directory, e.options->replace, diag));
+    PSPLIT_TRY(psplit_i_reference_locations(model, directory, &split.arena, diag, &e.locations));
+    PSPLIT_TRY(psplit_i_directory_begin_inside(&e.directory, directory, e.options->replace, diag));
   } else {
-    PSPLIT_TRY(
-      psplit_i_directory_begin(&e.directory, model, directory, e.options->replace, diag));
+    PSPLIT_TRY(psplit_i_directory_begin(&e.directory, model, directory, e.options->replace, diag));
   }
   for (uint32_t s = 0; s < plan->n_stages; s++) {
     psplit_i_say(e.options->sink, PSPLIT_PROGRESS, "writing stage %" PRIu32 " of %" PRIu32, s + 1,
@@ -138,6 +134,23 @@ psplit_code psplit_emit(const psplit_model *model, const psplit_plan *plan, cons
 out:
   psplit_i_directory_end(&e.directory);
   psplit_i_split_fini(&split);
+  return code;
+}
+
+psplit_code psplit_emit(const psplit_model *model, const psplit_plan *plan, const char *directory,
+                        const psplit_emit_options *options, psplit_diag *diag) {
+  /* Writing past a file-size limit raises a signal in this thread that would end the process with
+   * half a directory left. Held back, it is an error of the write, like a full disk. */
+  sigset_t limit, before;
+  sigemptyset(&limit);
+  sigaddset(&limit, SIGXFSZ);
+  const bool held = pthread_sigmask(SIG_BLOCK, &limit, &before) == 0;
+  const psplit_code code = emit(model, plan, directory, options, diag);
+  if (held && !sigismember(&before, SIGXFSZ)) {
+    const struct timespec now = {0};
+    while (sigtimedwait(&limit, NULL, &now) == SIGXFSZ) continue;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+  }
   return code;
 }
 

@@ -77,8 +77,9 @@ typedef struct psplit_i_split {
   const psplit_plan *plan;
   psplit_boundary boundary;
   psplit_arena arena;
-  psplit_i_stage *stages;              /* [plan->n_stages] */
-  psplit_i_boundary_type *types;       /* [plan->n_transfers] */
+  uint32_t *info_values;                 /* value of each value_info entry, or PSPLIT_NONE */
+  psplit_i_stage *stages;                /* [plan->n_stages] */
+  psplit_i_boundary_type *types;         /* [plan->n_transfers] */
   const char **send_names, **recv_names; /* [plan->n_transfers]; sendrecv only */
 } psplit_i_split;
 
@@ -102,8 +103,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_boundary_init(psplit_i_split *split, psplit
 /* Appends fields of a GraphProto to `out`: a Send or Recv node, and a ValueInfoProto. */
 void psplit_i_boundary_node(const psplit_i_split *split, uint32_t transfer, bool send,
                             psplit_arena *arena, psplit_i_rope *out);
-void psplit_i_boundary_value(const psplit_i_split *split, const psplit_i_port *port,
-                             uint32_t field, psplit_arena *arena, psplit_i_rope *out);
+void psplit_i_boundary_value(const psplit_i_split *split, const psplit_i_port *port, uint32_t field,
+                             psplit_arena *arena, psplit_i_rope *out);
 
 /* Appends fields of a ModelProto: the opset import and the functions that stand for the nodes.
  * Errors: UNSUPPORTED where the model uses the domain `psplit` for something else, NOMEM. */
@@ -123,15 +124,15 @@ typedef struct psplit_i_data_range {
 typedef struct psplit_i_weights {
   const psplit_model *model;
   psplit_weights mode;
-  bool move_inline;      /* large inline initializers go to the data file as well ... */
-  bool move_attributes;  /* ... and so does large inline data inside nodes */
-  bool in_node;          /* what is placed belongs to a node */
-  const char *data_name; /* of the stage's data file */
+  bool move_inline;             /* large inline initializers go to the data file as well ... */
+  bool move_attributes;         /* ... and so does large inline data inside nodes */
+  bool in_node;                 /* what is placed belongs to a node */
+  const char *data_name;        /* of the stage's data file */
   const char *const *locations; /* REFERENCE: of model->files, seen from the stage */
   PSPLIT_VEC(psplit_i_data_range) ranges; /* of the data file, ascending */
-  uint32_t *table;       /* open addressing over ranges: index + 1 */
+  uint32_t *table;                        /* open addressing over ranges: index + 1 */
   uint32_t n_table;
-  uint64_t data_bytes;   /* length of the data file */
+  uint64_t data_bytes; /* length of the data file */
 } psplit_i_weights;
 
 /* Forgets what was placed; nothing is left to free. */
@@ -186,7 +187,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_stage_model(const psplit_i_split *split, ui
 /* Writes to a new file; `fd` is closed by psplit_i_file_close. */
 typedef struct psplit_i_file {
   int fd;
-  const char *name;
+  const char *directory, *name; /* for messages; the directory's final path */
   uint8_t *buffer;
   size_t n_buffered;
   uint64_t written; /* buffered bytes included */
@@ -195,8 +196,8 @@ typedef struct psplit_i_file {
   const psplit_model *model;
 } psplit_i_file;
 
-PSPLIT_MUST_USE psplit_code psplit_i_file_bytes(psplit_i_file *file, const uint8_t *bytes,
-                                                size_t n, psplit_diag *diag);
+PSPLIT_MUST_USE psplit_code psplit_i_file_bytes(psplit_i_file *file, const uint8_t *bytes, size_t n,
+                                                psplit_diag *diag);
 PSPLIT_MUST_USE psplit_code psplit_i_file_range(psplit_i_file *file, uint32_t source,
                                                 uint64_t offset, uint64_t n, psplit_diag *diag);
 /* Zeros up to file offset `offset`, as a hole where the file system has them. */
@@ -213,8 +214,8 @@ void psplit_i_file_abandon(psplit_i_file *file);
 /* Locations of model->files as external data of a model in `directory`. Errors: UNSUPPORTED (one is
  * not below it), NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_reference_locations(const psplit_model *model,
-                                                         const char *directory,
-                                                         psplit_arena *arena, psplit_diag *diag,
+                                                         const char *directory, psplit_arena *arena,
+                                                         psplit_diag *diag,
                                                          const char *const **out);
 
 /* --- the directory --- */
@@ -233,8 +234,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_directory_begin(psplit_i_directory *directo
                                                      const psplit_model *model, const char *path,
                                                      bool replace, psplit_diag *diag);
 /* Starts a new file in it. */
-PSPLIT_MUST_USE psplit_code psplit_i_directory_file(psplit_i_directory *directory,
-                                                    const char *name, const psplit_model *model,
+PSPLIT_MUST_USE psplit_code psplit_i_directory_file(psplit_i_directory *directory, const char *name,
+                                                    const psplit_model *model,
                                                     const volatile int *cancel, psplit_diag *diag,
                                                     psplit_i_file *out);
 /* Puts it in its place. */

@@ -15,12 +15,13 @@
 
 enum {
   BUFFER_BYTES = 256 << 10,
-  BUFFERED_RANGE_BYTES = 32 << 10,   /* ranges below this are read into the buffer */
-  STEP_BYTES = 64 << 20              /* of one system call, so that `cancel` is heard */
+  BUFFERED_RANGE_BYTES = 32 << 10, /* ranges below this are read into the buffer */
+  STEP_BYTES = 64 << 20            /* of one system call, so that `cancel` is heard */
 };
 
 static psplit_code cannot_write(const psplit_i_file *file, int reason, psplit_diag *diag) {
-  return psplit_i_fail(diag, PSPLIT_IO, "cannot write %s: %s", file->name, strerror(reason));
+  return psplit_i_fail(diag, PSPLIT_IO, "cannot write %s/%s: %s", file->directory, file->name,
+                       strerror(reason));
 }
 
 static psplit_code check_cancel(const psplit_i_file *file, psplit_diag *diag) {

@@ -305,8 +305,7 @@ void psplit_i_manifest_write(const psplit_i_split *split, psplit_text *out) {
   key_string(&json, "producer", producer.bytes);
   psplit_i_text_fini(&producer);
   key_string(&json, "model", base_name(psplit_i_model_path(split->model)));
-  key_string(&json, "boundary",
-             split->boundary == PSPLIT_BOUNDARY_IO ? "io" : "sendrecv");
+  key_string(&json, "boundary", split->boundary == PSPLIT_BOUNDARY_IO ? "io" : "sendrecv");
   write_values(&json, graph, "inputs", graph->inputs, graph->n_inputs, graph->proto->input, true,
                false);
   if (overridable(split) && any_optional(graph))

@@ -1,6 +1,6 @@
-/* --weights reference: stages that point into the model's own files. Runtimes take external data only
- * at or below a model's directory, so the stages have to stand in a directory that holds the model,
- * among its files. They are made in a hidden directory there and then moved out one by one;
+/* --weights reference: stages that point into the model's own files. Runtimes take external data
+ * only at or below a model's directory, so the stages have to stand in a directory that holds the
+ * model, among its files. They are made in a hidden directory there and then moved out one by one;
  * pipeline.json comes last and says that they are complete. */
 #include <dirent.h>
 #include <errno.h>
@@ -114,9 +114,9 @@ static psplit_code check_places(const psplit_i_directory *d, int at, const pspli
       return psplit_i_fail(diag, PSPLIT_IO, "%s/%s is the model's own file; rename it", d->target,
                            names->items[i]);
     if (!d->replace || !S_ISREG(status.st_mode))
-      return psplit_i_fail(diag, PSPLIT_IO, "%s/%s exists%s", d->target, names->items[i],
-                           S_ISREG(status.st_mode) ? "; --force replaces it"
-                                                   : " and is not a regular file");
+      return psplit_i_fail(
+        diag, PSPLIT_IO, "%s/%s exists%s", d->target, names->items[i],
+        S_ISREG(status.st_mode) ? "; --force replaces it" : " and is not a regular file");
   }
   return PSPLIT_OK;
 }

@@ -26,8 +26,8 @@ bool psplit_i_next_field(const uint8_t **io_at, const uint8_t *end, psplit_i_fie
   uint64_t tag, length;
   const unsigned width = psplit_i_varint_read(at, (size_t)(end - at), &tag);
   if (!width) return false;
-  *out = (psplit_i_field){
-    .start = at, .number = (uint32_t)(tag >> 3), .wire_type = (unsigned)(tag & 7)};
+  *out =
+    (psplit_i_field){.start = at, .number = (uint32_t)(tag >> 3), .wire_type = (unsigned)(tag & 7)};
   at += width;
   unsigned more = 0;
   uint64_t n = 0;
@@ -52,8 +52,7 @@ static psplit_code lost(const rewriter *r) {
   return psplit_i_fail(r->diag, PSPLIT_INTERNAL, "a message changed since it was scanned");
 }
 
-static void add_entry(psplit_i_rope *out, psplit_arena *arena, const char *key,
-                      const char *value) {
+static void add_entry(psplit_i_rope *out, psplit_arena *arena, const char *key, const char *value) {
   psplit_text entry = {0}, whole = {0};
   psplit_i_wire_bytes(&entry, 1, key, strlen(key));
   psplit_i_wire_bytes(&entry, 2, value, strlen(value));
@@ -92,13 +91,14 @@ static bool is_place_entry(const psplit_i_field *f) {
     if (key.number != 1 || key.wire_type != PSPLIT_I_WIRE_BYTES) continue;
     const size_t n = (size_t)(key.end - key.content);
     return (n == 8 && memcmp(key.content, "location", n) == 0) ||
-           (n == 6 && (memcmp(key.content, "offset", n) == 0 ||
-                       memcmp(key.content, "length", n) == 0));
+           (n == 6 &&
+            (memcmp(key.content, "offset", n) == 0 || memcmp(key.content, "length", n) == 0));
   }
   return false;
 }
 
-static psplit_code add_view(rewriter *r, const psplit_i_field *f, bool external, psplit_i_rope *out) {
+static psplit_code add_view(rewriter *r, const psplit_i_field *f, bool external,
+                            psplit_i_rope *out) {
   ProtobufCAllocator *plain = NULL;
   Onnx__PayloadView *view =
     onnx__payload_view__unpack(plain, (size_t)(f->end - f->content), f->content);
@@ -122,11 +122,9 @@ static psplit_code rewrite_tensor(rewriter *r, const uint8_t *at, const uint8_t 
   psplit_arena scratch;
   psplit_i_arena_init(&scratch, 0);
   ProtobufCAllocator allocator = {scratch_alloc, scratch_free, &scratch};
-  const Onnx__TensorProto *tensor =
-    onnx__tensor_proto__unpack(&allocator, (size_t)(end - at), at);
+  const Onnx__TensorProto *tensor = onnx__tensor_proto__unpack(&allocator, (size_t)(end - at), at);
   if (!tensor) PSPLIT_TRY(psplit_i_nomem(r->diag));
-  const bool was_external =
-    tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+  const bool was_external = tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
   psplit_i_payload payload;
   psplit_i_place place = {0};
   const bool found = psplit_i_tensor_payload(r->weights->model, tensor, &payload);
@@ -135,7 +133,8 @@ static psplit_code rewrite_tensor(rewriter *r, const uint8_t *at, const uint8_t 
                              "tensor \"%s\" has external data in a part of the model that is not "
                              "run (training_info), which cannot be taken along",
                              tensor->name ? tensor->name : ""));
-  if (found) PSPLIT_TRY(psplit_i_weights_place(r->weights, &payload, was_external, r->diag, &place));
+  if (found)
+    PSPLIT_TRY(psplit_i_weights_place(r->weights, &payload, was_external, r->diag, &place));
   while (at < end) {
     psplit_i_field f;
     if (!psplit_i_next_field(&at, end, &f)) PSPLIT_TRY(lost(r));
@@ -144,8 +143,9 @@ static psplit_code rewrite_tensor(rewriter *r, const uint8_t *at, const uint8_t 
       continue;
     }
     const bool drop =
-      was_external && ((f.number == TENSOR_EXTERNAL_DATA && (!place.external || is_place_entry(&f))) ||
-                       (f.number == TENSOR_DATA_LOCATION && !place.external));
+      was_external &&
+      ((f.number == TENSOR_EXTERNAL_DATA && (!place.external || is_place_entry(&f))) ||
+       (f.number == TENSOR_DATA_LOCATION && !place.external));
     if (!drop) psplit_i_rope_view(out, f.start, (size_t)(f.end - f.start));
   }
   if (place.external)

@@ -18,8 +18,8 @@ enum {
 
 typedef enum presence {
   ABSENT = 0,
-  PRESENT,     /* a node, an input or an output of the stage has it */
-  AT_RIM,      /* the stage's file declares it as an input or output it is not in the model */
+  PRESENT,          /* a node, an input or an output of the stage has it */
+  AT_RIM,           /* the stage's file declares it as an input or output it is not in the model */
   RECEIVED_AS_OTHER /* the model's declaration is contradicted where the stage receives it */
 } presence;
 
@@ -30,7 +30,7 @@ typedef struct assembly {
   psplit_i_weights *weights;
   psplit_arena *arena;
   psplit_diag *diag;
-  uint8_t *present;       /* [n_values] */
+  uint8_t *present;                        /* [n_values] */
   const psplit_i_span **inputs, **outputs; /* spans by position */
   psplit_i_rope *graph;
 } assembly;
@@ -39,14 +39,12 @@ static void add_span(const assembly *a, const psplit_i_span *span, psplit_i_rope
   if (span->has_view)
     psplit_i_rope_range(out, 0, span->file_offset, span->file_bytes);
   else
-    psplit_i_rope_view(out, a->model->skeleton.bytes + span->skeleton_offset,
-                       span->skeleton_bytes);
+    psplit_i_rope_view(out, a->model->skeleton.bytes + span->skeleton_offset, span->skeleton_bytes);
 }
 
 /* The field, with the tensors inside where they belong. */
 static psplit_code add_rewritten(const assembly *a, const psplit_i_span *span,
-                                 const ProtobufCMessageDescriptor *descriptor,
-                                 psplit_i_rope *out) {
+                                 const ProtobufCMessageDescriptor *descriptor, psplit_i_rope *out) {
   return psplit_i_rewrite_field(a->weights, descriptor,
                                 a->model->skeleton.bytes + span->skeleton_offset,
                                 span->skeleton_bytes, a->arena, a->diag, out);
@@ -93,9 +91,9 @@ static void mark_annotated(const assembly *a) {
   const Onnx__GraphProto *proto = a->model->proto->graph;
   for (size_t i = 0; i < proto->n_quantization_annotation; i++) {
     const Onnx__TensorAnnotation *annotation = proto->quantization_annotation[i];
-    const uint32_t v =
-      annotation->tensor_name ? psplit_i_graph_find_value(graph, annotation->tensor_name)
-                              : PSPLIT_NONE;
+    const uint32_t v = annotation->tensor_name
+                         ? psplit_i_graph_find_value(graph, annotation->tensor_name)
+                         : PSPLIT_NONE;
     if (v == PSPLIT_NONE || !a->present[v]) continue;
     for (size_t k = 0; k < annotation->n_quant_parameter_tensor_names; k++) {
       const char *name = annotation->quant_parameter_tensor_names[k]->value;
@@ -117,8 +115,7 @@ static psplit_code add_nodes(const assembly *a) {
       psplit_i_boundary_node(a->split, stage->inputs[i].transfer, false, a->arena, a->graph);
   for (uint32_t i = 0; i < stage->n_nodes; i++) {
     const uint32_t n = stage->nodes[i];
-    const psplit_i_span *span =
-      &a->model->skeleton.graph_fields.items[a->model->node_spans[n]];
+    const psplit_i_span *span = &a->model->skeleton.graph_fields.items[a->model->node_spans[n]];
     const bool may_change =
       a->model->has_external_data || (span->has_view && a->weights->move_attributes);
     if (may_change && psplit_i_weights_change_node(a->weights, a->split->graph->nodes[n].proto))
@@ -154,8 +151,7 @@ static psplit_code add_sparse(const assembly *a, const psplit_i_span *span, uint
 }
 
 static void add_value_info(const assembly *a, const psplit_i_span *span, uint32_t i) {
-  const char *name = a->model->proto->graph->value_info[i]->name;
-  const uint32_t v = name ? psplit_i_graph_find_value(a->split->graph, name) : PSPLIT_NONE;
+  const uint32_t v = a->split->info_values[i];
   if (v != PSPLIT_NONE && a->present[v] == PRESENT) add_span(a, span, a->graph);
 }
 
@@ -229,8 +225,8 @@ static psplit_code add_model_field(const assembly *a, const psplit_i_span *span,
 }
 
 psplit_code psplit_i_stage_model(const psplit_i_split *split, uint32_t stage,
-                                 psplit_i_weights *weights, psplit_arena *arena,
-                                 psplit_diag *diag, psplit_i_rope *out) {
+                                 psplit_i_weights *weights, psplit_arena *arena, psplit_diag *diag,
+                                 psplit_i_rope *out) {
   psplit_code code;
   psplit_i_rope graph = {0};
   assembly a = {.split = split,
@@ -248,8 +244,7 @@ psplit_code psplit_i_stage_model(const psplit_i_split *split, uint32_t stage,
   add_ports(&a, a.stage->inputs, a.stage->n_inputs, GRAPH_INPUT, a.inputs);
   add_ports(&a, a.stage->outputs, a.stage->n_outputs, GRAPH_OUTPUT, a.outputs);
   const psplit_i_spans *fields = &split->model->skeleton.model_fields;
-  for (size_t i = 0; i < fields->n; i++)
-    PSPLIT_TRY(add_model_field(&a, &fields->items[i], out));
+  for (size_t i = 0; i < fields->n; i++) PSPLIT_TRY(add_model_field(&a, &fields->items[i], out));
   bool sends = false, receives = false;
   for (uint32_t i = 0; i < a.stage->n_inputs; i++) receives |= !a.stage->inputs[i].model;
   for (uint32_t o = 0; o < a.stage->n_outputs; o++) sends |= !a.stage->outputs[o].model;

@@ -32,13 +32,13 @@ static psplit_code check_nodes(const psplit_i_split *split, psplit_diag *diag) {
   if (plan->n_stages == 0) return psplit_i_fail(diag, PSPLIT_INVALID, "the plan has no stages");
   for (uint32_t n = 0; n < plan->n_nodes; n++)
     if (plan->node_stage[n] >= plan->n_stages)
-      return psplit_i_fail(diag, PSPLIT_INTERNAL, "the plan puts node %" PRIu32
-                           " in stage %" PRIu32 " of %" PRIu32, n, plan->node_stage[n],
-                           plan->n_stages);
+      return psplit_i_fail(diag, PSPLIT_INTERNAL,
+                           "the plan puts node %" PRIu32 " in stage %" PRIu32 " of %" PRIu32, n,
+                           plan->node_stage[n], plan->n_stages);
   for (uint32_t c = 0; c < plan->n_copies; c++) {
     const psplit_plan_copy *copy = &plan->copies[c], *last = c ? copy - 1 : NULL;
-    const bool ascending = !last || last->stage < copy->stage ||
-                           (last->stage == copy->stage && last->node < copy->node);
+    const bool ascending =
+      !last || last->stage < copy->stage || (last->stage == copy->stage && last->node < copy->node);
     if (copy->node >= plan->n_nodes || copy->stage >= plan->n_stages || !ascending ||
         plan->node_stage[copy->node] == copy->stage)
       return psplit_i_fail(diag, PSPLIT_INTERNAL,
@@ -55,11 +55,10 @@ static psplit_code check_transfers(const psplit_i_split *split, psplit_diag *dia
     const psplit_plan_transfer *transfer = &plan->transfers[t], *last = t ? transfer - 1 : NULL;
     const bool in_range = transfer->value < split->graph->n_values &&
                           transfer->from < transfer->to && transfer->to < plan->n_stages;
-    const bool ascending =
-      !last || last->from < transfer->from ||
-      (last->from == transfer->from &&
-       (last->value < transfer->value ||
-        (last->value == transfer->value && last->to < transfer->to)));
+    const bool ascending = !last || last->from < transfer->from ||
+                           (last->from == transfer->from &&
+                            (last->value < transfer->value ||
+                             (last->value == transfer->value && last->to < transfer->to)));
     if (!in_range || !ascending)
       return psplit_i_fail(diag, PSPLIT_INTERNAL,
                            "transfer %" PRIu32 " of the plan (value %" PRIu32 ", stage %" PRIu32
@@ -176,10 +175,9 @@ static psplit_code mark_stage(const psplit_i_split *split, uint32_t s, const uin
   for (uint32_t r = 0; r < n_received; r++) {
     const psplit_plan_transfer *transfer = &plan->transfers[received[r]];
     if (marks->made[transfer->value] == s + 1 || marks->got[transfer->value] == s + 1)
-      return psplit_i_fail(diag, PSPLIT_INTERNAL,
-                           "the plan sends \"%s\" to stage %" PRIu32 ", which %s it",
-                           transfer->tensor, s,
-                           marks->made[transfer->value] == s + 1 ? "makes" : "already receives");
+      return psplit_i_fail(
+        diag, PSPLIT_INTERNAL, "the plan sends \"%s\" to stage %" PRIu32 ", which %s it",
+        transfer->tensor, s, marks->made[transfer->value] == s + 1 ? "makes" : "already receives");
     marks->got[transfer->value] = s + 1;
   }
   PSPLIT_TRY(mark_reads(split, s, marks, diag));
@@ -218,19 +216,19 @@ static psplit_code list_inputs(psplit_i_split *split, uint32_t s, const uint32_t
       const uint32_t v = graph->inputs[i];
       if (marks->used[v] != s + 1 && home_of(split, v) != s) continue;
       if (pass)
-        ports[at] = (psplit_i_port){
-          .value = v, .name = graph->values[v].name, .model = true, .position = i};
+        ports[at] =
+          (psplit_i_port){.value = v, .name = graph->values[v].name, .model = true, .position = i};
       at++;
     }
     if (!pass) n += at;
     stage->n_inputs = n;
     for (uint32_t r = 0; pass && r < n_received; r++) {
       const uint32_t t = received[r], v = split->plan->transfers[t].value;
-      ports[at++] = (psplit_i_port){
-        .value = v,
-        .name = split->recv_names ? split->recv_names[t] : graph->values[v].name,
-        .transfer = t,
-        .n_transfers = 1};
+      ports[at++] =
+        (psplit_i_port){.value = v,
+                        .name = split->recv_names ? split->recv_names[t] : graph->values[v].name,
+                        .transfer = t,
+                        .n_transfers = 1};
     }
   }
   return PSPLIT_OK;
@@ -250,8 +248,7 @@ static psplit_code list_outputs(psplit_i_split *split, uint32_t s, uint32_t firs
   for (uint32_t o = 0; o < graph->n_outputs; o++) {
     const uint32_t v = graph->outputs[o];
     if (home_of(split, v) != s) continue;
-    psplit_i_port port = {
-      .value = v, .name = graph->values[v].name, .model = true, .position = o};
+    psplit_i_port port = {.value = v, .name = graph->values[v].name, .model = true, .position = o};
     if (plain && marks->sent[v] == s + 1) {
       port.transfer = marks->sent_at[v];
       while (port.transfer + port.n_transfers < end_sent &&
@@ -268,11 +265,10 @@ static psplit_code list_outputs(psplit_i_split *split, uint32_t s, uint32_t firs
       ports[at - 1].n_transfers++;
       continue;
     }
-    ports[at++] = (psplit_i_port){
-      .value = v,
-      .name = plain ? graph->values[v].name : split->send_names[t],
-      .transfer = t,
-      .n_transfers = 1};
+    ports[at++] = (psplit_i_port){.value = v,
+                                  .name = plain ? graph->values[v].name : split->send_names[t],
+                                  .transfer = t,
+                                  .n_transfers = 1};
   }
   stage->n_outputs = at;
   return PSPLIT_OK;
@@ -338,20 +334,32 @@ out:
   return code;
 }
 
+/* Looked up once, not for each stage. */
+static psplit_code find_infos(psplit_i_split *split, psplit_diag *diag) {
+  const Onnx__GraphProto *proto = split->graph->proto;
+  split->info_values = PSPLIT_NEW(&split->arena, uint32_t, proto->n_value_info);
+  if (!split->info_values) return psplit_i_nomem(diag);
+  for (size_t i = 0; i < proto->n_value_info; i++) {
+    const char *name = proto->value_info[i]->name;
+    split->info_values[i] = name ? psplit_i_graph_find_value(split->graph, name) : PSPLIT_NONE;
+  }
+  return PSPLIT_OK;
+}
+
 psplit_code psplit_i_split_init(psplit_i_split *split, const psplit_model *model,
                                 const psplit_plan *plan, const psplit_emit_options *options,
                                 psplit_diag *diag) {
   psplit_code code;
-  *split = (psplit_i_split){
-    .model = model,
-    .graph = psplit_i_model_graph(model),
-    .plan = plan,
-    .boundary = options ? options->boundary : PSPLIT_BOUNDARY_SENDRECV};
+  *split = (psplit_i_split){.model = model,
+                            .graph = psplit_i_model_graph(model),
+                            .plan = plan,
+                            .boundary = options ? options->boundary : PSPLIT_BOUNDARY_SENDRECV};
   psplit_i_arena_init(&split->arena, 0);
   PSPLIT_TRY(check_nodes(split, diag));
   PSPLIT_TRY(check_transfers(split, diag));
   split->stages = PSPLIT_NEW(&split->arena, psplit_i_stage, plan->n_stages);
   if (!split->stages) PSPLIT_TRY(psplit_i_nomem(diag));
+  PSPLIT_TRY(find_infos(split, diag));
   PSPLIT_TRY(list_nodes(split, diag));
   PSPLIT_TRY(check_counts(split, diag));
   PSPLIT_TRY(psplit_i_boundary_init(split, diag));

@@ -15,8 +15,7 @@ void psplit_i_weights_reset(psplit_i_weights *weights) {
 
 static uint32_t slot_of(const psplit_i_weights *weights, const psplit_i_data_range *range) {
   const uint32_t mask = weights->n_table - 1;
-  const uint64_t hash =
-    psplit_i_mix64(psplit_i_mix64(range->offset + range->file) ^ range->bytes);
+  const uint64_t hash = psplit_i_mix64(psplit_i_mix64(range->offset + range->file) ^ range->bytes);
   uint32_t slot = (uint32_t)hash & mask;
   for (; weights->table[slot]; slot = (slot + 1) & mask) {
     const psplit_i_data_range *other = &weights->ranges.items[weights->table[slot] - 1];
@@ -51,8 +50,7 @@ static psplit_code place_in_data(psplit_i_weights *weights, const psplit_i_paylo
     *out_offset = weights->ranges.items[weights->table[slot] - 1].out_offset;
     return PSPLIT_OK;
   }
-  range.out_offset =
-    (weights->data_bytes + DATA_ALIGNMENT - 1) / DATA_ALIGNMENT * DATA_ALIGNMENT;
+  range.out_offset = (weights->data_bytes + DATA_ALIGNMENT - 1) / DATA_ALIGNMENT * DATA_ALIGNMENT;
   if (!psplit_i_vec_push(&weights->ranges, range)) return psplit_i_nomem(diag);
   weights->table[slot] = (uint32_t)weights->ranges.n;
   weights->data_bytes = range.out_offset + range.bytes;
@@ -60,8 +58,8 @@ static psplit_code place_in_data(psplit_i_weights *weights, const psplit_i_paylo
   return PSPLIT_OK;
 }
 
-/* Small inline data stays where it is: it was read into memory with the structure. Nodes stay as they
- * are, byte for byte, as long as that can be. */
+/* Small inline data stays where it is: it was read into memory with the structure. Nodes stay as
+ * they are, byte for byte, as long as that can be. */
 static bool goes_external(const psplit_i_weights *weights, const psplit_i_payload *payload,
                           bool was_external) {
   if (!payload->bytes || payload->memory) return false;
@@ -116,8 +114,7 @@ static bool changes_attribute(const psplit_i_weights *weights,
                               const Onnx__AttributeProto *attribute) {
   if (attribute->t && psplit_i_weights_change_tensor(weights, attribute->t)) return true;
   if (attribute->g && changes_graph(weights, attribute->g)) return true;
-  if (attribute->sparse_tensor &&
-      psplit_i_weights_change_sparse(weights, attribute->sparse_tensor))
+  if (attribute->sparse_tensor && psplit_i_weights_change_sparse(weights, attribute->sparse_tensor))
     return true;
   for (size_t i = 0; i < attribute->n_tensors; i++)
     if (psplit_i_weights_change_tensor(weights, attribute->tensors[i])) return true;

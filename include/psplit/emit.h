@@ -13,8 +13,8 @@ extern "C" {
 typedef enum psplit_boundary { PSPLIT_BOUNDARY_SENDRECV, PSPLIT_BOUNDARY_IO } psplit_boundary;
 
 typedef enum psplit_weights {
-  /* As in the model: inline data inline, external data in stageI.onnx.data. Large inline data becomes
-   * external where a stage would pass 1 GiB. */
+  /* As in the model: inline data inline, external data in stageI.onnx.data. Large inline data
+   * becomes external where a stage would pass 1 GiB. */
   PSPLIT_WEIGHTS_AUTO,
   PSPLIT_WEIGHTS_INLINE,   /* all inline; LIMIT where a stage would pass 2 GiB */
   PSPLIT_WEIGHTS_EXTERNAL, /* initializers over 1 KiB in stageI.onnx.data */
@@ -38,8 +38,7 @@ typedef struct psplit_emit_options {
 /* Writes stage0.onnx ..., their .data files and pipeline.json to the directory `directory`, which
  * appears complete or not at all: it is written under a hidden name beside its place and renamed;
  * what killed runs for the same directory left there is removed. The nodes are the model's own
- * bytes. `options` may be NULL. A program that wants a file-size limit reported as an error ignores
- * SIGXFSZ, as ever. Peak memory: O(nodes), whatever the weights.
+ * bytes. `options` may be NULL. Peak memory: O(nodes), whatever the weights.
  * Errors: IO (exists, not writable, disk full), INVALID and INTERNAL (a plan that does not fit the
  * model), UNSUPPORTED, LIMIT, NOMEM; nothing is left behind then. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit(const psplit_model *model,

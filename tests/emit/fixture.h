@@ -109,8 +109,10 @@ static inline psplit_text model_of(psplit_text graph, unsigned ir_version, unsig
   put_string(&out, 2, "fixture");
   put(&out, 7, graph);
   put_int(&import, 2, opset);
-  if (ir_version >= 3) put(&out, 8, import);
-  else psplit_i_text_fini(&import);
+  if (ir_version >= 3)
+    put(&out, 8, import);
+  else
+    psplit_i_text_fini(&import);
   return out;
 }
 

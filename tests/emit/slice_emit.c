@@ -3,7 +3,6 @@
  *   slice_emit MODEL K DIR [io|sendrecv] [auto|inline|external|reference] [force]
  * Constants are copied to where they are read; everything else that crosses is sent. */
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,10 +51,8 @@ static void cut_value(plan_parts *p, uint32_t v, bool *seen) {
       const psplit_plan_copy copy = {.node = producer, .stage = stage};
       if (!psplit_i_vec_push(&p->copies, copy)) abort();
     } else {
-      const psplit_plan_transfer transfer = {.value = v,
-                                             .tensor = graph->values[v].name,
-                                             .from = p->node_stage[producer],
-                                             .to = stage};
+      const psplit_plan_transfer transfer = {
+        .value = v, .tensor = graph->values[v].name, .from = p->node_stage[producer], .to = stage};
       if (!psplit_i_vec_push(&p->transfers, transfer)) abort();
     }
   }
@@ -66,8 +63,7 @@ static uint32_t first_reader(const plan_parts *p, uint32_t node) {
   const uint32_t v = graph->nodes[node].outputs[0];
   uint32_t first = PSPLIT_NONE;
   for (uint32_t c = graph->consumer_off[v]; c < graph->consumer_off[v + 1]; c++)
-    if (p->node_stage[graph->consumers[c]] < first)
-      first = p->node_stage[graph->consumers[c]];
+    if (p->node_stage[graph->consumers[c]] < first) first = p->node_stage[graph->consumers[c]];
   return first == PSPLIT_NONE ? p->node_stage[node] : first;
 }
 
@@ -129,7 +125,6 @@ int main(int argc, char **argv) {
   static const char *const boundaries[] = {"sendrecv", "io"};
   static const char *const weights[] = {"auto", "inline", "external", "reference"};
   if (argc < 4) return 2;
-  signal(SIGXFSZ, SIG_IGN); /* a file-size limit is an error like any other */
   psplit_diag diag = {0};
   psplit_model *model;
   psplit_code code = psplit_model_open(argv[1], NULL, &diag, &model);

@@ -163,8 +163,8 @@ static uint32_t id_of(const psplit_model *model, const char *name) {
 
 static void add_transfer(test_plan *p, const psplit_model *model, const char *name, uint32_t from,
                          uint32_t to) {
-  p->transfers[p->plan.n_transfers++] = (psplit_plan_transfer){
-    .value = id_of(model, name), .tensor = name, .from = from, .to = to};
+  p->transfers[p->plan.n_transfers++] =
+    (psplit_plan_transfer){.value = id_of(model, name), .tensor = name, .from = from, .to = to};
 }
 
 static void add_copy(test_plan *p, uint32_t node_id, uint32_t stage) {
@@ -393,7 +393,10 @@ static void deterministic(void **state) {
 
 typedef void spoiler(test_plan *p, const psplit_model *model);
 
-static void lose_transfer(test_plan *p, const psplit_model *m) { (void)m; p->plan.n_transfers--; }
+static void lose_transfer(test_plan *p, const psplit_model *m) {
+  (void)m;
+  p->plan.n_transfers--;
+}
 static void swap_transfers(test_plan *p, const psplit_model *m) {
   (void)m;
   const psplit_plan_transfer first = p->transfers[0];
@@ -418,17 +421,35 @@ static void send_input(test_plan *p, const psplit_model *m) {
   p->transfers[0].value = id_of(m, "x");
   p->transfers[0].tensor = "x";
 }
-static void fall_back(test_plan *p, const psplit_model *m) { (void)m; p->node_stage[0] = 1; }
-static void beyond(test_plan *p, const psplit_model *m) { (void)m; p->node_stage[0] = 9; }
-static void miscount(test_plan *p, const psplit_model *m) { (void)m; p->stages[1].n_nodes++; }
-static void other_model(test_plan *p, const psplit_model *m) { (void)m; p->plan.n_nodes--; }
-static void copy_original(test_plan *p, const psplit_model *m) { (void)m; add_copy(p, 0, 0); }
+static void fall_back(test_plan *p, const psplit_model *m) {
+  (void)m;
+  p->node_stage[0] = 1;
+}
+static void beyond(test_plan *p, const psplit_model *m) {
+  (void)m;
+  p->node_stage[0] = 9;
+}
+static void miscount(test_plan *p, const psplit_model *m) {
+  (void)m;
+  p->stages[1].n_nodes++;
+}
+static void other_model(test_plan *p, const psplit_model *m) {
+  (void)m;
+  p->plan.n_nodes--;
+}
+static void copy_original(test_plan *p, const psplit_model *m) {
+  (void)m;
+  add_copy(p, 0, 0);
+}
 static void copy_starved(test_plan *p, const psplit_model *m) {
   (void)m;
   add_copy(p, 4, 1);
   end_plan(p);
 }
-static void misname(test_plan *p, const psplit_model *m) { (void)m; p->transfers[0].tensor = "z"; }
+static void misname(test_plan *p, const psplit_model *m) {
+  (void)m;
+  p->transfers[0].tensor = "z";
+}
 
 /* Each is refused by name, and nothing is written. */
 static void wrong_plans(void **state) {
@@ -457,8 +478,8 @@ static void wrong_plans(void **state) {
     rich_plan(&p, model);
     cases[i].spoil(&p, model);
     psplit_diag diag;
-    const psplit_code code = emit(model, &p, "out", PSPLIT_BOUNDARY_SENDRECV, PSPLIT_WEIGHTS_AUTO,
-                                  false, &diag);
+    const psplit_code code =
+      emit(model, &p, "out", PSPLIT_BOUNDARY_SENDRECV, PSPLIT_WEIGHTS_AUTO, false, &diag);
     if (code != cases[i].code || !strstr(diag.message, cases[i].says))
       fail_msg("case %zu: %s: %s", i, psplit_code_name(code), diag.message);
     assert_false(exists("out"));
@@ -482,9 +503,9 @@ static void old_models(void **state) {
   add_transfer(&p, model, "a", 0, 1);
   end_plan(&p);
   psplit_diag diag;
-  assert_int_equal(emit(model, &p, "out", PSPLIT_BOUNDARY_SENDRECV, PSPLIT_WEIGHTS_AUTO, false,
-                        &diag),
-                   PSPLIT_UNSUPPORTED);
+  assert_int_equal(
+    emit(model, &p, "out", PSPLIT_BOUNDARY_SENDRECV, PSPLIT_WEIGHTS_AUTO, false, &diag),
+    PSPLIT_UNSUPPORTED);
   assert_non_null(strstr(diag.message, "--boundary io"));
   emit_ok(model, &p, "out", PSPLIT_BOUNDARY_IO, PSPLIT_WEIGHTS_AUTO);
   psplit_model_close(model);
@@ -542,8 +563,7 @@ static void external_plan(test_plan *p, const psplit_model *model) {
   end_plan(p);
 }
 
-static void assert_weight(const psplit_model *model, const Onnx__TensorProto *tensor,
-                          float first) {
+static void assert_weight(const psplit_model *model, const Onnx__TensorProto *tensor, float first) {
   psplit_arena arena;
   psplit_i_arena_init(&arena, 0);
   const psplit_tensor view = psplit_i_tensor_of(tensor);
@@ -555,7 +575,8 @@ static void assert_weight(const psplit_model *model, const Onnx__TensorProto *te
   psplit_i_arena_fini(&arena);
 }
 
-/* External data stays external, at page bounds, each range once; what else an entry says is kept. */
+/* External data stays external, at page bounds, each range once; what else an entry says is kept.
+ */
 static void external_stays(void **state) {
   (void)state;
   psplit_model *model = open_external();
@@ -621,9 +642,9 @@ static void referenced(void **state) {
   test_plan p;
   external_plan(&p, model);
   psplit_diag diag;
-  assert_int_equal(emit(model, &p, "out", PSPLIT_BOUNDARY_IO, PSPLIT_WEIGHTS_REFERENCE, false,
-                        &diag),
-                   PSPLIT_UNSUPPORTED);
+  assert_int_equal(
+    emit(model, &p, "out", PSPLIT_BOUNDARY_IO, PSPLIT_WEIGHTS_REFERENCE, false, &diag),
+    PSPLIT_UNSUPPORTED);
   assert_false(exists("out"));
   emit_ok(model, &p, ".", PSPLIT_BOUNDARY_IO, PSPLIT_WEIGHTS_REFERENCE);
   assert_false(exists("stage0.onnx.data"));
@@ -631,11 +652,9 @@ static void referenced(void **state) {
   assert_string_equal(stage->files.items[1].location, "m/w/data.bin");
   assert_weight(stage, stage->proto->graph->initializer[0], 0);
   psplit_model_close(stage);
-  assert_int_equal(emit(model, &p, ".", PSPLIT_BOUNDARY_IO, PSPLIT_WEIGHTS_REFERENCE, false,
-                        &diag),
+  assert_int_equal(emit(model, &p, ".", PSPLIT_BOUNDARY_IO, PSPLIT_WEIGHTS_REFERENCE, false, &diag),
                    PSPLIT_IO);
-  assert_int_equal(emit(model, &p, ".", PSPLIT_BOUNDARY_IO, PSPLIT_WEIGHTS_REFERENCE, true,
-                        &diag),
+  assert_int_equal(emit(model, &p, ".", PSPLIT_BOUNDARY_IO, PSPLIT_WEIGHTS_REFERENCE, true, &diag),
                    PSPLIT_OK);
   assert_int_equal(system("test \"$(ls -A | tr '\\n' ' ')\" = "
                           "'m pipeline.json stage0.onnx stage1.onnx '"),
@@ -648,9 +667,8 @@ static void referenced(void **state) {
 static void emit_refused(const psplit_model *model, const test_plan *p, const char *directory,
                          bool replace, const char *says) {
   psplit_diag diag;
-  assert_int_equal(emit(model, p, directory, PSPLIT_BOUNDARY_IO, PSPLIT_WEIGHTS_AUTO, replace,
-                        &diag),
-                   PSPLIT_IO);
+  assert_int_equal(
+    emit(model, p, directory, PSPLIT_BOUNDARY_IO, PSPLIT_WEIGHTS_AUTO, replace, &diag), PSPLIT_IO);
   if (!strstr(diag.message, says)) fail_msg("\"%s\" does not say \"%s\"", diag.message, says);
 }
 
@@ -734,12 +752,12 @@ static void interrupted(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    CASE(plain_stages),       CASE(bytes_are_kept),     CASE(boundary_nodes),
-    CASE(names_are_unique),   CASE(relays_and_copies),  CASE(deterministic),
-    CASE(wrong_plans),        CASE(old_models),         CASE(split_twice),
-    CASE(external_stays),     CASE(external_to_inline), CASE(inline_to_external),
-    CASE(referenced),         CASE(what_is_in_the_way), CASE(hidden_directories),
-    CASE(changed_model),      CASE(interrupted),
+    CASE(plain_stages),     CASE(bytes_are_kept),     CASE(boundary_nodes),
+    CASE(names_are_unique), CASE(relays_and_copies),  CASE(deterministic),
+    CASE(wrong_plans),      CASE(old_models),         CASE(split_twice),
+    CASE(external_stays),   CASE(external_to_inline), CASE(inline_to_external),
+    CASE(referenced),       CASE(what_is_in_the_way), CASE(hidden_directories),
+    CASE(changed_model),    CASE(interrupted),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
