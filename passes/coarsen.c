@@ -1,107 +1,219 @@
 /* needs: costs, live, groups  keeps: everything but stages  breaks: nothing
  *
- * Merges groups along their dearest tensors until at most max_nodes are left: heavy-edge matching,
- * level by level, each merge checked for convexity. A group stops growing at twice the average
- * weight it would have in the end, so that the partitioner keeps its choice. */
+ * Merges groups until at most max_nodes are left, in linear rounds that cannot make a cycle:
+ *   vertical    Levels are taken in bands of two. Within a band, edges go from its lower to its upper
+ *               level only. A group of the upper level joins its one predecessor in the band, or a group
+ *               of the lower level its one successor: the first kind of cluster is entered from the
+ *               band through its root alone, which nothing in the band enters, the second is left by no
+ *               edge of the band; so no cycle of clusters exists within a band, and between bands edges
+ *               only go up.
+ *   horizontal  Groups of one level have no path between them, and a cluster of one level leaves every
+ *               edge going up.
+ * A cluster stops growing at a small multiple of the average weight it would have in the end, so that
+ * the partitioner keeps its choice. Source of the band argument: Herrmann et al., "Multilevel algorithms
+ * for acyclic partitioning of directed acyclic graphs", SIAM J. Sci. Comput. 41(4), 2019, section 4.1. */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "passes.h"
+#include "quotient.h"
 
 enum { OPTION_MAX_NODES };
 
-/* An edge between groups, as a value and one of its readers. */
-typedef struct edge {
-  uint64_t bytes;
-  uint32_t from, to; /* nodes */
-} edge;
+/* What a group has become part of; the two kinds of vertical cluster do not mix. */
+enum { SINGLE, ENTERED_AT_ROOT, LEFT_AT_ROOT };
 
-static int dearest_first(const void *a, const void *b) {
-  const edge *x = a, *y = b;
-  if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
-  if (x->from != y->from) return x->from < y->from ? -1 : 1;
-  return x->to < y->to ? -1 : x->to > y->to;
+/* Clusters under construction: every group points to its root. */
+typedef struct clusters {
+  const psplit_i_quotient *q;
+  uint32_t *root;  /* [n] */
+  int64_t *ns;     /* [n] at the root */
+  uint32_t *pin;   /* [n] at the root */
+  uint8_t *part;   /* [n] SINGLE, ... */
+  uint32_t n_left; /* clusters, singles included */
+  uint32_t max_nodes;
+  int64_t max_ns;
+} clusters;
+
+static bool start(clusters *c, const psplit_i_quotient *q, uint32_t max_nodes, int64_t max_ns,
+                  psplit_arena *arena) {
+  *c = (clusters){.q = q, .n_left = q->n, .max_nodes = max_nodes, .max_ns = max_ns};
+  c->root = psplit_i_arena_array(arena, q->n, sizeof *c->root);
+  c->ns = psplit_i_arena_array(arena, q->n, sizeof *c->ns);
+  c->pin = psplit_i_arena_array(arena, q->n, sizeof *c->pin);
+  c->part = PSPLIT_NEW(arena, uint8_t, q->n);
+  if (!c->root || !c->ns || !c->pin || !c->part) return false;
+  for (uint32_t g = 0; g < q->n; g++) c->root[g] = g;
+  memcpy(c->ns, q->ns, q->n * sizeof *c->ns);
+  memcpy(c->pin, q->pin, q->n * sizeof *c->pin);
+  return true;
 }
 
-/* Every tensor that joins two groups. */
-static size_t collect_edges(psplit_unit *unit, edge *edges) {
-  const psplit_graph *graph = unit->graph;
-  size_t n = 0;
-  for (uint32_t v = 0; v < graph->n_values; v++) {
-    const uint32_t from = graph->values[v].producer;
-    if (from == PSPLIT_NONE || (unit->node_flags[from] & PSPLIT_I_NODE_FREE)) continue;
-    for (uint32_t c = graph->consumer_off[v]; c < graph->consumer_off[v + 1]; c++) {
-      const uint32_t to = graph->consumers[c];
-      if (psplit_i_group_of(&unit->grouping, from) == psplit_i_group_of(&unit->grouping, to))
-        continue;
-      if (edges)
-        edges[n] = (edge){.bytes = psplit_i_unit_value_bytes(unit, v, NULL), .from = from, .to = to};
-      n++;
+/* Puts the single `g` into the cluster of `root` if weight and pins allow. */
+static bool join(clusters *c, uint32_t g, uint32_t root) {
+  const int64_t sum_ns = psplit_i_sat_add_i64(c->ns[root], c->q->ns[g]);
+  const uint32_t pin = c->q->pin[g];
+  if (c->n_left <= c->max_nodes || sum_ns > c->max_ns ||
+      (pin != PSPLIT_NONE && c->pin[root] != PSPLIT_NONE && pin != c->pin[root]))
+    return false;
+  c->root[g] = root;
+  c->ns[root] = sum_ns;
+  if (pin != PSPLIT_NONE) c->pin[root] = pin;
+  c->n_left--;
+  return true;
+}
+
+/* The one neighbour at `level`, or PSPLIT_NONE if there are several or none. */
+static uint32_t only_at_level(const psplit_i_quotient *q, const uint32_t *list, uint32_t n,
+                              uint32_t level) {
+  uint32_t found = PSPLIT_NONE;
+  for (uint32_t i = 0; i < n; i++) {
+    if (q->level[list[i]] != level) continue;
+    if (found != PSPLIT_NONE) return PSPLIT_NONE;
+    found = list[i];
+  }
+  return found;
+}
+
+/* Bands are levels (2i, 2i + 1) for parity 0, (2i - 1, 2i) for parity 1. */
+static void match_vertically(clusters *c, uint32_t parity) {
+  const psplit_i_quotient *q = c->q;
+  for (uint32_t i = 0; i < q->n; i++) {
+    const uint32_t g = q->order[i];
+    if (c->part[g] != SINGLE) continue;
+    const bool upper = (q->level[g] + parity) % 2 == 1;
+    if (upper && q->level[g] > 0) {
+      const uint32_t u = only_at_level(q, q->pred + q->pred_off[g],
+                                       q->pred_off[g + 1] - q->pred_off[g], q->level[g] - 1);
+      if (u != PSPLIT_NONE && c->part[u] != LEFT_AT_ROOT && c->root[u] == u && join(c, g, u))
+        c->part[g] = c->part[u] = ENTERED_AT_ROOT;
+    } else if (!upper) {
+      const uint32_t v = only_at_level(q, q->succ + q->succ_off[g],
+                                       q->succ_off[g + 1] - q->succ_off[g], q->level[g] + 1);
+      if (v != PSPLIT_NONE && c->part[v] != ENTERED_AT_ROOT && c->root[v] == v && join(c, g, v))
+        c->part[g] = c->part[v] = LEFT_AT_ROOT;
     }
   }
-  return n;
 }
 
-/* One round: each group takes part in at most one merge. The number of merges. */
-static uint32_t match_once(psplit_unit *unit, int64_t *group_ns, int64_t max_ns, uint32_t max_nodes,
-                           uint32_t *round_of, uint32_t round, psplit_diag *diag,
-                           psplit_code *out_code) {
-  const size_t n = collect_edges(unit, NULL);
-  edge *edges = malloc((n + 1) * sizeof *edges);
-  if (!edges) {
-    *out_code = psplit_i_nomem(diag);
-    return 0;
+/* The neighbour it shares most bytes with: a predecessor, or a successor where it has none. */
+static uint32_t dearest_neighbour(const psplit_i_quotient *q, uint32_t g) {
+  const bool forwards = q->pred_off[g] == q->pred_off[g + 1];
+  const uint32_t *off = forwards ? q->succ_off : q->pred_off;
+  const uint32_t *list = forwards ? q->succ : q->pred;
+  const uint64_t *bytes = forwards ? q->succ_bytes : q->pred_bytes;
+  if (off[g] == off[g + 1]) return PSPLIT_NONE;
+  uint32_t best = off[g];
+  for (uint32_t e = off[g] + 1; e < off[g + 1]; e++)
+    if (bytes[e] > bytes[best]) best = e;
+  return list[best];
+}
+
+/* Pairs groups of a level that share their dearest neighbour; with `any`, whichever come together. */
+static bool match_horizontally(clusters *c, bool any, psplit_arena *arena) {
+  const psplit_i_quotient *q = c->q;
+  /* [n] the last single that waits for a partner at this neighbour, or at this level */
+  uint32_t *waiting = psplit_i_arena_array(arena, q->n, sizeof *waiting);
+  if (!waiting) return false;
+  for (uint32_t g = 0; g < q->n; g++) waiting[g] = PSPLIT_NONE;
+  for (uint32_t i = 0; i < q->n; i++) {
+    const uint32_t g = q->order[i];
+    const uint32_t key = any ? q->level[g] : dearest_neighbour(q, g);
+    if (key == PSPLIT_NONE) continue;
+    const uint32_t partner = waiting[key];
+    if (partner != PSPLIT_NONE && q->level[partner] == q->level[g] && join(c, g, partner))
+      waiting[key] = PSPLIT_NONE;
+    else
+      waiting[key] = g;
   }
-  collect_edges(unit, edges);
-  qsort(edges, n, sizeof *edges, dearest_first);
-  uint32_t n_merges = 0;
-  for (size_t e = 0; e < n && unit->grouping.n_groups > max_nodes; e++) {
-    const uint32_t a = psplit_i_group_of(&unit->grouping, edges[e].from);
-    const uint32_t b = psplit_i_group_of(&unit->grouping, edges[e].to);
-    if (a == b || round_of[a] == round || round_of[b] == round) continue;
-    const int64_t sum_ns = psplit_i_sat_add_i64(group_ns[a], group_ns[b]);
-    if (sum_ns > max_ns) continue;
-    if (!psplit_i_group_merge(&unit->grouping, (const uint32_t[]){a, b}, 2)) continue;
-    const uint32_t merged = psplit_i_group_of(&unit->grouping, a);
-    group_ns[merged] = sum_ns;
-    round_of[merged] = round;
-    n_merges++;
+  return true;
+}
+
+typedef enum round_kind { EVEN_BANDS, ODD_BANDS, SIBLINGS, ANY_SIBLINGS, N_ROUND_KINDS } round_kind;
+
+/* A series of rounds. */
+typedef struct series {
+  psplit_i_quotient q;    /* after the last round; lives in arenas[at] */
+  psplit_arena arenas[2]; /* the quotient at hand, and the next one */
+  unsigned at;
+  uint32_t n_first;
+  uint32_t *label;        /* [n_first] group of the first quotient -> group of q */
+  uint32_t max_nodes;
+  int64_t max_ns;
+} series;
+
+/* One round: matches, contracts, renames. Leaves the series as it was where nothing matches. */
+static psplit_code run_round(series *s, round_kind kind, psplit_diag *diag) {
+  clusters c;
+  psplit_arena *arena = &s->arenas[1 - s->at];
+  psplit_i_arena_reset(arena);
+  if (!start(&c, &s->q, s->max_nodes, s->max_ns, arena)) return psplit_i_nomem(diag);
+  if (kind == EVEN_BANDS || kind == ODD_BANDS)
+    match_vertically(&c, kind == ODD_BANDS);
+  else if (!match_horizontally(&c, kind == ANY_SIBLINGS, arena))
+    return psplit_i_nomem(diag);
+  if (c.n_left == s->q.n) return PSPLIT_OK;
+  uint32_t *label = psplit_i_arena_array(arena, s->q.n, sizeof *label);
+  if (!label) return psplit_i_nomem(diag);
+  uint32_t n_labels = 0;
+  for (uint32_t i = 0; i < s->q.n; i++)
+    if (c.root[s->q.order[i]] == s->q.order[i]) label[s->q.order[i]] = n_labels++;
+  for (uint32_t g = 0; g < s->q.n; g++) label[g] = label[c.root[g]];
+  psplit_i_quotient coarse;
+  if (!psplit_i_quotient_contract(&s->q, label, n_labels, arena, &coarse))
+    return psplit_i_nomem(diag);
+  for (uint32_t g = 0; g < s->n_first; g++) s->label[g] = label[s->label[g]];
+  s->q = coarse;
+  s->at = 1 - s->at;
+  return PSPLIT_OK;
+}
+
+static psplit_code run_series(series *s, int64_t total_ns, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  s->max_ns = total_ns / s->max_nodes * 2 + 1;
+  while (s->q.n > s->max_nodes) {
+    const uint32_t before = s->q.n;
+    for (round_kind kind = EVEN_BANDS; kind < N_ROUND_KINDS && s->q.n > s->max_nodes; kind++) {
+      /* Unrelated siblings are the last resort. */
+      if (kind == ANY_SIBLINGS && before - s->q.n > before / 10) break;
+      PSPLIT_TRY(run_round(s, kind, diag));
+    }
+    if (before - s->q.n > before / 20) continue;
+    if (s->q.n == before && s->max_ns > total_ns) break;
+    s->max_ns = s->max_ns > total_ns / 2 ? total_ns + 1 : s->max_ns * 2;
   }
-  free(edges);
-  return n_merges;
+out:
+  return code;
 }
 
 static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
-  const uint32_t max_nodes = (uint32_t)values[OPTION_MAX_NODES].integer;
   const uint32_t n_nodes = unit->graph->n_nodes;
-  if (unit->grouping.n_groups <= max_nodes) return PSPLIT_OK;
-  int64_t *group_ns = PSPLIT_NEW(&unit->scratch, int64_t, n_nodes);
-  uint32_t *round_of = PSPLIT_NEW(&unit->scratch, uint32_t, n_nodes);
-  if (!group_ns || !round_of) return psplit_i_nomem(diag);
+  series s = {.n_first = unit->grouping.n_groups,
+              .max_nodes = (uint32_t)values[OPTION_MAX_NODES].integer};
+  if (s.n_first <= s.max_nodes) return PSPLIT_OK;
+  psplit_i_arena_init(&s.arenas[0], 0);
+  psplit_i_arena_init(&s.arenas[1], 0);
+  uint32_t *group = psplit_i_arena_array(&unit->scratch, n_nodes, sizeof *group);
+  uint32_t *rank = psplit_i_arena_array(&unit->scratch, s.n_first, sizeof *rank);
+  s.label = psplit_i_arena_array(&unit->scratch, s.n_first, sizeof *s.label);
+  if (!group || !rank || !s.label) PSPLIT_TRY(psplit_i_nomem(diag));
+  psplit_i_grouping_number(&unit->grouping, group);
+  for (uint32_t g = 0; g < s.n_first; g++) s.label[g] = g;
+  if (!psplit_i_quotient_make(unit, group, &s.arenas[0], &s.q)) PSPLIT_TRY(psplit_i_nomem(diag));
   int64_t total_ns = 0;
-  for (uint32_t n = 0; n < n_nodes; n++) {
-    if (unit->node_flags[n] & PSPLIT_I_NODE_FREE) continue;
-    const uint32_t g = psplit_i_group_of(&unit->grouping, n);
-    group_ns[g] = psplit_i_sat_add_i64(group_ns[g], unit->node_ns[n]);
-    total_ns = psplit_i_sat_add_i64(total_ns, unit->node_ns[n]);
-  }
-  int64_t max_ns = total_ns / max_nodes * 2 + 1;
-  for (uint32_t round = 1; unit->grouping.n_groups > max_nodes; round++) {
-    const uint32_t n_merges =
-      match_once(unit, group_ns, max_ns, max_nodes, round_of, round, diag, &code);
-    if (code != PSPLIT_OK) return code;
-    if (n_merges > unit->grouping.n_groups / 20) continue;
-    /* Little is left to match under this weight: allow more, until even that gains nothing. */
-    if (max_ns > total_ns && n_merges == 0) break;
-    max_ns = max_ns > total_ns / 2 ? total_ns + 1 : max_ns * 2;
-  }
-  if (unit->grouping.n_groups > max_nodes)
+  for (uint32_t g = 0; g < s.q.n; g++) total_ns = psplit_i_sat_add_i64(total_ns, s.q.ns[g]);
+  PSPLIT_TRY(run_series(&s, total_ns, diag));
+  if (s.q.n > s.max_nodes)
     psplit_i_say(unit->options.sink, PSPLIT_NOTE,
-                 "coarsening stopped at %" PRIu32 " supernodes: no pair is left to merge",
-                 unit->grouping.n_groups);
-  return PSPLIT_OK;
+                 "coarsening stopped at %" PRIu32 " supernodes: pins keep the others apart", s.q.n);
+  for (uint32_t i = 0; i < s.q.n; i++) rank[s.q.order[i]] = i;
+  for (uint32_t n = 0; n < n_nodes; n++)
+    if (group[n] != PSPLIT_NONE) group[n] = rank[s.label[group[n]]];
+  psplit_i_grouping_assign(&unit->grouping, group, s.q.n);
+out:
+  psplit_i_arena_fini(&s.arenas[0]);
+  psplit_i_arena_fini(&s.arenas[1]);
+  return code;
 }
 
 static const psplit_i_option OPTIONS[] = {
@@ -111,7 +223,7 @@ static const psplit_i_option OPTIONS[] = {
 
 const psplit_i_pass psplit_i_pass_coarsen = {
   .name = "coarsen",
-  .help = "merge supernodes along their dearest tensors",
+  .help = "merge supernodes until a bounded number is left",
   .needs = PSPLIT_I_FACT_COSTS | PSPLIT_I_FACT_LIVE | PSPLIT_I_FACT_GROUPS,
   .keeps = ~(unsigned)PSPLIT_I_FACT_STAGES,
   .options = OPTIONS,

@@ -201,6 +201,37 @@ out:
   return merged;
 }
 
+void psplit_i_grouping_assign(psplit_i_grouping *g, const uint32_t *label, uint32_t n_labels) {
+  const uint32_t n = g->graph->n_nodes;
+  uint32_t *pin_of = g->mark; /* by label; marks start afresh below */
+  for (uint32_t l = 0; l < n_labels; l++) pin_of[l] = PSPLIT_NONE;
+  for (uint32_t i = 0; i < n; i++) {
+    if (label[i] == PSPLIT_NONE) continue;
+    const uint32_t pin = g->pin[psplit_i_group_of(g, i)];
+    if (pin != PSPLIT_NONE) pin_of[label[i]] = pin;
+  }
+  for (uint32_t p = 0; p < n; p++) g->order[p] = PSPLIT_NONE;
+  for (uint32_t i = 0; i < n; i++) {
+    g->leader[i] = g->next[i] = i;
+    g->size[i] = 1;
+    if (label[i] == PSPLIT_NONE) continue;
+    const uint32_t top = g->order[label[i]];
+    if (top == PSPLIT_NONE) {
+      g->order[label[i]] = i;
+      g->position[i] = label[i];
+      g->pin[i] = pin_of[label[i]];
+    } else {
+      g->leader[i] = top;
+      g->next[i] = g->next[top];
+      g->next[top] = i;
+      g->size[top]++;
+    }
+  }
+  memset(g->mark, 0, n * sizeof *g->mark);
+  g->stamp = 0;
+  g->n_groups = n_labels;
+}
+
 void psplit_i_grouping_number(const psplit_i_grouping *g, uint32_t *out_group) {
   const uint32_t n = g->graph->n_nodes;
   uint32_t number = 0;

@@ -38,6 +38,11 @@ uint32_t psplit_i_group_of(const psplit_i_grouping *grouping, uint32_t node);
  * and the search stays within a bound on work; false (and nothing changed) otherwise. */
 bool psplit_i_group_merge(psplit_i_grouping *grouping, const uint32_t *nodes, uint32_t n);
 
+/* Replaces the groups by those of label[n_nodes] (PSPLIT_NONE for free nodes): labels 0..n_labels-1 in
+ * a topological order of the quotient graph, each the union of groups there are. Pins come along. */
+void psplit_i_grouping_assign(psplit_i_grouping *grouping, const uint32_t *label,
+                              uint32_t n_labels);
+
 /* Dense numbers 0..n_groups-1 in topological order for every node that is not free, PSPLIT_NONE for
  * free ones, in out_group[n_nodes]. */
 void psplit_i_grouping_number(const psplit_i_grouping *grouping, uint32_t *out_group);
