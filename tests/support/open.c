@@ -20,7 +20,9 @@ static psplit_code open_bytes(pb *bytes, psplit_diag *diag, psplit_model **out) 
   const int fd = memory_file(bytes->bytes, bytes->n);
   psplit_i_text_fini(bytes);
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-  const psplit_code code = psplit_model_open(path, NULL, diag, out);
+  /* Tests of speed open files that ask for more than the default grants. */
+  const psplit_read_options options = {.max_graph_bytes = UINT64_C(2) << 30};
+  const psplit_code code = psplit_model_open(path, &options, diag, out);
   close(fd);
   return code;
 }
