@@ -9,6 +9,7 @@
 #include "partition.h"
 
 enum { N_CHAINS = 4 };
+static const double kHeat[N_CHAINS] = {1, 3, 10, 30};
 
 typedef struct chain {
   psplit_board board;
@@ -65,11 +66,11 @@ static bool propose(chain *c, uint32_t item, uint32_t *out_label) {
            b->n_counted[from] == core->n_counted[item]);
 }
 
-static void run_chain(chain *c, const psplit_job *job, uint64_t n_steps) {
+static void run_chain(chain *c, const psplit_job *job, uint64_t n_steps, double heat) {
   psplit_board *b = &c->board;
   const double unit = c->best > 0 ? (double)c->best : 1;
   double now = energy(b, unit);
-  const double hot = b->latency ? 0.02 : 0.3, cold = b->latency ? 1e-5 : 1e-4;
+  const double hot = heat * (b->latency ? 0.01 : 0.1), cold = b->latency ? 1e-5 : 1e-4;
   const double cooling = pow(cold / hot, 1.0 / (double)(n_steps + 1));
   double temperature = hot;
   for (uint64_t step = 0; step < n_steps; step++, temperature *= cooling) {
@@ -97,7 +98,8 @@ static void run_chain(chain *c, const psplit_job *job, uint64_t n_steps) {
 }
 
 psplit_code psplit_i_anneal(const psplit_core *core, uint32_t chunks, const psplit_job *job,
-                            const uint32_t *types, uint32_t *label, int64_t *inout_value) {
+                            const uint32_t *types, uint64_t salt, uint32_t *label,
+                            int64_t *inout_value) {
   psplit_code code = PSPLIT_OK;
   const int n_threads =
     job->options->n_threads ? (int)job->options->n_threads : omp_get_max_threads();
@@ -106,21 +108,21 @@ psplit_code psplit_i_anneal(const psplit_core *core, uint32_t chunks, const pspl
   for (uint32_t i = 0; i < N_CHAINS; i++) {
     chain *c = &chains[i];
     psplit_i_arena_init(&c->arena, 0);
-    c->seed = psplit_i_mix64(job->options->seed * 0x9e3779b1 + i + 77);
-    c->best = *inout_value;
+    c->seed = psplit_i_mix64(job->options->seed * 0x9e3779b1 + salt * N_CHAINS + i);
     c->label = PSPLIT_NEW(&c->arena, uint32_t, core->n);
     PSPLIT_TRY(c->label ? PSPLIT_OK : PSPLIT_NOMEM);
     PSPLIT_TRY(psplit_i_board_init(&c->board, core, chunks, job->options, &c->arena));
     memcpy(c->board.type, types, core->n_stages * sizeof *types);
     for (uint32_t v = 0; v < core->n; v++) psplit_i_board_add(&c->board, v, label[v]);
     memcpy(c->label, label, core->n * sizeof *label);
+    c->best = psplit_i_board_value(&c->board);
   }
-  const uint64_t per_item = core->n > 20000 ? 50 : 2000;
+  const uint64_t per_item = core->n > 20000 ? 50 : 8000;
   uint64_t n_steps = per_item * core->n;
-  if (n_steps > 2000000) n_steps = 2000000;
+  if (n_steps > 3000000) n_steps = 3000000;
 #pragma omp parallel for schedule(dynamic, 1) \
   num_threads(n_threads < N_CHAINS ? n_threads : N_CHAINS)
-  for (uint32_t i = 0; i < N_CHAINS; i++) run_chain(&chains[i], job, n_steps);
+  for (uint32_t i = 0; i < N_CHAINS; i++) run_chain(&chains[i], job, n_steps, kHeat[i]);
   for (uint32_t i = 0; i < N_CHAINS; i++)
     if (chains[i].best < *inout_value) {
       *inout_value = chains[i].best;

@@ -431,6 +431,7 @@ static psplit_code init(psplit_core *core, const psplit_problem *problem, const 
   core->n_stages = psplit_problem_n_stages(problem);
   core->p2p = problem->comm == PSPLIT_COMM_P2P;
   core->overlap = problem->overlap;
+  core->unordered = unordered;
   core->stash = problem->stash_1f1b;
   build b = {.p = problem, .unordered = unordered};
   psplit_i_arena_init(&b.scratch, 0);
@@ -460,8 +461,8 @@ psplit_code psplit_i_core_init(psplit_core *core, const psplit_problem *problem,
 }
 
 psplit_code psplit_i_core_init_unordered(psplit_core *core, const psplit_problem *problem,
-                                         psplit_diag *diag) {
-  return init(core, problem, NULL, true, diag);
+                                         const uint32_t *merge, psplit_diag *diag) {
+  return init(core, problem, merge, true, diag);
 }
 
 void psplit_i_core_fini(psplit_core *core) {

@@ -58,6 +58,7 @@ typedef struct psplit_core {
   bool overlap;
   bool stash;
   bool all_forward; /* every net is forward */
+  bool unordered;   /* no edges: any item on any stage */
   const psplit_problem *problem;
   psplit_arena arena; /* owns every array above */
 } psplit_core;
@@ -70,7 +71,7 @@ psplit_code psplit_i_core_init(psplit_core *core, const psplit_problem *problem,
                                const uint32_t *merge, psplit_diag *diag);
 /* The same for placement without any order: no edges, hence no cycles to contract. */
 psplit_code psplit_i_core_init_unordered(psplit_core *core, const psplit_problem *problem,
-                                         psplit_diag *diag);
+                                         const uint32_t *merge, psplit_diag *diag);
 void psplit_i_core_fini(psplit_core *core);
 
 /* Union-find over dense ids: the root is always the smallest member, so results do not depend on
@@ -314,7 +315,8 @@ psplit_code psplit_i_node_bound(const psplit_core *core, const psplit_machine *m
 
 /* Rebuilds *core with items united that share a stage in some optimal solution:
  * rule M - an item moves to its only neighbour on one side when the tensor between them costs at
- * least what the item brings along; and, for bottlenecks up to `limit` (INF: unknown), items joined
+ * least what the item brings along (without an order: any neighbour, when sender and receiver pay the
+ * same); and, for bottlenecks up to `limit` (INF: unknown), items joined
  * by a net that no stage can afford to cut. `parent[n_nodes]` is union-find over nodes, in and out.
  * Every split of the kernel is a split of the problem with the same loads; some best split of the
  * problem is one of the kernel (any split <= limit, for the second rule).
@@ -406,10 +408,11 @@ bool psplit_i_board_range(const psplit_board *board, uint32_t item, uint32_t *lo
 
 /* --- anneal.c, brute.c ---------------------------------------------------------------------- */
 
-/* Simulated annealing from the board's full placement (label[n] of best in, best out). Chains are
- * independent; the same for any number of threads. */
+/* Simulated annealing from the full placement label[n]; writes a better one than *inout_value, if it
+ * finds any. Chains are independent; the same for any number of threads. */
 psplit_code psplit_i_anneal(const psplit_core *core, uint32_t chunks, const psplit_job *job,
-                            const uint32_t *types, uint32_t *label, int64_t *inout_value);
+                            const uint32_t *types, uint64_t salt, uint32_t *label,
+                            int64_t *inout_value);
 
 /* Depth-first branch and bound; *out_done tells whether it finished within max_steps. */
 psplit_code psplit_i_brute(const psplit_core *core, uint32_t chunks, const psplit_job *job,

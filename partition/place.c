@@ -37,10 +37,10 @@ static psplit_code contiguous_start(const psplit_job *job, psplit_answer *answer
 
 /* Start for chunks: the devices, repeated, as stages of their own; labels 0 .. chunks * K - 1.
  * Memory may not fit then, and the board says so. */
-static psplit_code folded_start(const psplit_job *job, uint32_t *stage) {
+static psplit_code folded_start(const psplit_job *job, uint32_t chunks, uint32_t *stage) {
   psplit_problem problem = *job->problem;
   psplit_partition_options options = *job->options;
-  const uint32_t n = problem.n_devices, chunks = options.chunks;
+  const uint32_t n = problem.n_devices;
   psplit_device *devices = PSPLIT_NEW(job->arena, psplit_device, (size_t)n * chunks);
   psplit_answer answer;
   psplit_diag ignored = {0};
@@ -52,7 +52,8 @@ static psplit_code folded_start(const psplit_job *job, uint32_t *stage) {
   problem.any_device_order = false;
   problem.pin = NULL;
   options.chunks = 1;
-  options.require_nonempty = false;
+  options.noncontiguous = options.require_nonempty = false;
+  options.objective = PSPLIT_THROUGHPUT;
   options.time_limit_s = 1;
   psplit_deadline deadline = {psplit_i_now() + 1};
   const psplit_job inner = {&problem, &options, deadline, job->arena, &ignored};
@@ -148,81 +149,164 @@ static psplit_code bounds(const psplit_job *job, const psplit_core *core,
   return code;
 }
 
-psplit_code psplit_i_place(const psplit_job *job, psplit_answer *out_answer) {
+/* A placement by node, and the core it is being improved on. */
+typedef struct placing {
+  const psplit_job *job;
+  psplit_core core;
+  psplit_machine machine;
+  psplit_partition_options loose; /* the machine is only asked for measures */
+  uint32_t *node_label, *types, *parent;
+  int64_t value;
+} placing;
+
+static psplit_code bind(placing *p) {
+  psplit_i_machine_fini(&p->machine);
+  return psplit_i_machine_init(&p->machine, &p->core, &p->loose, p->job->diag);
+}
+
+static void from_nodes(const placing *p, uint32_t *label) {
+  for (uint32_t v = p->job->problem->n_nodes; v-- > 0;)
+    label[p->core.item_of_node[v]] = p->node_label[v];
+}
+
+static void to_nodes(placing *p, const uint32_t *label, int64_t value) {
+  for (uint32_t v = 0; v < p->job->problem->n_nodes; v++)
+    p->node_label[v] = label[p->core.item_of_node[v]];
+  p->value = value;
+}
+
+/* Two chunks per device are a way from contiguous to free placement. */
+static psplit_code two_chunks(const psplit_job *job, psplit_answer *answer) {
+  psplit_partition_options options = *job->options;
+  psplit_diag ignored = {0};
+  options.noncontiguous = false;
+  options.chunks = 2;
+  const psplit_job inner = {job->problem, &options, job->deadline, job->arena, &ignored};
+  return psplit_i_place(&inner, answer);
+}
+
+static psplit_code start(placing *p, psplit_answer *answer) {
+  const psplit_job *job = p->job;
   const psplit_problem *problem = job->problem;
-  const uint32_t chunks = job->options->chunks, n_stages = psplit_problem_n_stages(problem);
-  psplit_core core = {0};
-  psplit_machine machine = {0};
+  const uint32_t chunks = job->options->chunks;
   psplit_board board;
-  psplit_partition_options loose = *job->options; /* the machine is only asked for measures */
-  loose.require_nonempty = false;
   psplit_code code;
-  PSPLIT_TRY(job->options->noncontiguous ? psplit_i_core_init_unordered(&core, problem, job->diag)
-                                         : psplit_i_core_init(&core, problem, NULL, job->diag));
-  PSPLIT_TRY(psplit_i_machine_init(&machine, &core, &loose, job->diag));
-  PSPLIT_TRY(psplit_i_board_init(&board, &core, chunks, job->options, job->arena));
-  uint32_t *label = PSPLIT_NEW(job->arena, uint32_t, core.n);
-  uint32_t *other = PSPLIT_NEW(job->arena, uint32_t, core.n);
-  uint32_t *types = PSPLIT_NEW(job->arena, uint32_t, n_stages);
-  uint32_t *slot = PSPLIT_NEW(job->arena, uint32_t, n_stages);
+  uint32_t *label = PSPLIT_NEW(job->arena, uint32_t, p->core.n);
+  uint32_t *slot = PSPLIT_NEW(job->arena, uint32_t, p->core.n_stages);
   uint32_t *folded = PSPLIT_NEW(job->arena, uint32_t, problem->n_nodes);
-  PSPLIT_TRY(label && other && types && slot && folded ? PSPLIT_OK : PSPLIT_NOMEM);
-  out_answer->solver = "contiguous";
-  int64_t value = PSPLIT_I_INF;
-  code = contiguous_start(job, out_answer);
+  PSPLIT_TRY(label && slot && folded ? PSPLIT_OK : PSPLIT_NOMEM);
+  PSPLIT_TRY(psplit_i_board_init(&board, &p->core, chunks, job->options, job->arena));
+  code = contiguous_start(job, answer);
+  answer->solver = "contiguous";
+  complete_types(job, answer, p->types);
   if (code == PSPLIT_INFEASIBLE) { /* a freer placement may still exist */
-    job->diag->code = PSPLIT_OK;
-    job->diag->message[0] = '\0';
+    *job->diag = (psplit_diag){0};
     code = PSPLIT_OK;
-    complete_types(job, out_answer, types);
   } else {
     PSPLIT_TRY(code);
-    complete_types(job, out_answer, types);
-    labels_of(job, &core, out_answer, types, label, slot);
-    value = judge(&board, types, label);
+    labels_of(job, &p->core, answer, p->types, label, slot);
+    to_nodes(p, label, judge(&board, p->types, label));
   }
-  if (chunks > 1 && folded_start(job, folded) == PSPLIT_OK) {
-    for (uint32_t v = 0; v < problem->n_nodes; v++) other[core.item_of_node[v]] = folded[v];
-    const int64_t trial = judge(&board, types, other);
-    if (trial < value) {
-      value = trial;
-      memcpy(label, other, core.n * sizeof *label);
+  if (chunks > 1 && folded_start(job, chunks, folded) == PSPLIT_OK) {
+    for (uint32_t v = 0; v < problem->n_nodes; v++) label[p->core.item_of_node[v]] = folded[v];
+    const int64_t value = judge(&board, p->types, label);
+    if (value < p->value) to_nodes(p, label, value);
+  }
+  if (job->options->noncontiguous && two_chunks(job, answer) == PSPLIT_OK) {
+    labels_of(job, &p->core, answer, p->types, label, slot);
+    const int64_t value = judge(&board, p->types, label);
+    if (value < p->value) to_nodes(p, label, value);
+  }
+out:
+  return code;
+}
+
+/* Annealing, on a core that shrinks with what the value so far rules out. */
+static psplit_code anneal(placing *p, psplit_answer *answer) {
+  const psplit_job *job = p->job;
+  psplit_code code = PSPLIT_OK;
+  uint32_t n_idle = 0;
+  for (uint64_t round = 0; n_idle < 2 && p->value > answer->bound; round++) {
+    const int64_t before = p->value;
+    if (psplit_i_expired(&job->deadline)) break;
+    if (p->core.unordered && !job->options->require_nonempty) {
+      PSPLIT_TRY(psplit_i_kernel(&p->core, &p->machine, p->value, p->parent, job->diag));
+      PSPLIT_TRY(bind(p));
+    }
+    uint32_t *label = PSPLIT_NEW(job->arena, uint32_t, p->core.n);
+    PSPLIT_TRY(label ? PSPLIT_OK : PSPLIT_NOMEM);
+    from_nodes(p, label);
+    int64_t value = p->value;
+    PSPLIT_TRY(psplit_i_anneal(&p->core, job->options->chunks, job, p->types, round, label, &value));
+    if (value < before) {
+      to_nodes(p, label, value);
+      answer->solver = "anneal";
+      n_idle = 0;
+    } else {
+      n_idle++;
     }
   }
-  PSPLIT_TRY(bounds(job, &core, &machine, value, out_answer));
-  if (value < PSPLIT_I_INF && value > out_answer->bound) {
-    const int64_t before = value;
-    PSPLIT_TRY(psplit_i_anneal(&core, chunks, job, types, label, &value));
-    if (value < before) out_answer->solver = "anneal";
+out:
+  return code;
+}
+
+static psplit_code brute(placing *p, psplit_answer *answer) {
+  bool finished;
+  uint32_t *label = PSPLIT_NEW(p->job->arena, uint32_t, p->core.n);
+  if (!label) return PSPLIT_NOMEM;
+  int64_t value = p->value;
+  const psplit_code code = psplit_i_brute(&p->core, p->job->options->chunks, p->job, p->types,
+                                          BRUTE_STEPS, label, &value, &finished);
+  if (code != PSPLIT_OK) return code;
+  if (value < p->value) {
+    to_nodes(p, label, value);
+    answer->solver = "branch and bound";
   }
-  if (value > out_answer->bound) {
-    const int64_t before = value;
-    bool finished;
-    PSPLIT_TRY(psplit_i_brute(&core, chunks, job, types, BRUTE_STEPS, label, &value, &finished));
-    if (value < before) out_answer->solver = "branch and bound";
-    if (finished && value < PSPLIT_I_INF) {
-      out_answer->bound = value;
-      out_answer->bound_name = "branch and bound";
-    }
+  if (finished && value < PSPLIT_I_INF) {
+    answer->bound = value;
+    answer->bound_name = "branch and bound";
   }
-  if (value >= PSPLIT_I_INF) {
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_place(const psplit_job *job, psplit_answer *out_answer) {
+  const psplit_problem *problem = job->problem;
+  const uint32_t n_stages = psplit_problem_n_stages(problem);
+  placing p = {.job = job, .loose = *job->options, .value = PSPLIT_I_INF};
+  p.loose.require_nonempty = false;
+  psplit_code code;
+  p.node_label = PSPLIT_NEW(job->arena, uint32_t, problem->n_nodes);
+  p.parent = PSPLIT_NEW(job->arena, uint32_t, problem->n_nodes);
+  p.types = PSPLIT_NEW(job->arena, uint32_t, n_stages);
+  PSPLIT_TRY(p.node_label && p.parent && p.types ? PSPLIT_OK : PSPLIT_NOMEM);
+  for (uint32_t v = 0; v < problem->n_nodes; v++) p.parent[v] = v;
+  PSPLIT_TRY(job->options->noncontiguous
+               ? psplit_i_core_init_unordered(&p.core, problem, NULL, job->diag)
+               : psplit_i_core_init(&p.core, problem, NULL, job->diag));
+  PSPLIT_TRY(bind(&p));
+  PSPLIT_TRY(start(&p, out_answer));
+  PSPLIT_TRY(bounds(job, &p.core, &p.machine, p.value, out_answer));
+  out_answer->solver = "contiguous";
+  if (p.value < PSPLIT_I_INF) PSPLIT_TRY(anneal(&p, out_answer));
+  if (p.value > out_answer->bound) PSPLIT_TRY(brute(&p, out_answer));
+  if (p.value >= PSPLIT_I_INF) {
     code = psplit_i_fail(job->diag, PSPLIT_INFEASIBLE,
                          "no placement was found that satisfies memory limits and pins");
     goto out;
   }
   for (uint32_t v = 0; v < problem->n_nodes; v++) {
-    out_answer->stage[v] = label[core.item_of_node[v]] % n_stages;
-    out_answer->chunk[v] = label[core.item_of_node[v]] / n_stages;
+    out_answer->stage[v] = p.node_label[v] % n_stages;
+    out_answer->chunk[v] = p.node_label[v] / n_stages;
   }
   for (uint32_t s = 0; s < n_stages; s++) {
-    out_answer->device[s] = types[s];
+    out_answer->device[s] = p.types[s];
     out_answer->replicas[s] = 1;
   }
 out:
   if (code == PSPLIT_NOMEM) psplit_i_nomem(job->diag);
   if (code == PSPLIT_LIMIT && job->diag->code == PSPLIT_OK)
     psplit_i_fail(job->diag, PSPLIT_LIMIT, "too many tensors times devices for this variant");
-  psplit_i_machine_fini(&machine);
-  psplit_i_core_fini(&core);
+  psplit_i_machine_fini(&p.machine);
+  psplit_i_core_fini(&p.core);
   return code;
 }

@@ -79,7 +79,7 @@ static psplit_code check_options(const psplit_problem *p, const psplit_partition
 /* Each non-empty stage needs a counting node of its own class. */
 static psplit_code check_enough_nodes(const psplit_problem *p, bool unordered, psplit_diag *diag) {
   psplit_core core;
-  const psplit_code code = unordered ? psplit_i_core_init_unordered(&core, p, diag)
+  const psplit_code code = unordered ? psplit_i_core_init_unordered(&core, p, NULL, diag)
                                      : psplit_i_core_init(&core, p, NULL, diag);
   if (code != PSPLIT_OK) return code;
   const uint32_t n = core.n_counted_items, n_stages = core.n_stages;
