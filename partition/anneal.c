@@ -1,4 +1,4 @@
-/* Simulated annealing on labels. Energy: the sum of loads to the sixth power, which sees every
+/* Simulated annealing on labels. Energy: the sum of loads to the twelfth power, which sees every
  * device and is ruled by the largest; for latency, the value itself. Source: Kirkpatrick, Gelatt,
  * Vecchi, "Optimization by simulated annealing", Science 1983. */
 #include <math.h>
@@ -28,7 +28,7 @@ static double energy(psplit_board *b, double unit) {
   double sum = 0;
   for (uint32_t k = 0; k < b->n_devices; k++) {
     const double x = (double)psplit_i_board_load(b, k) / unit, cube = x * x * x;
-    sum += cube * cube;
+    sum += cube * cube * cube * cube;
   }
   return sum;
 }

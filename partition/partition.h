@@ -315,12 +315,12 @@ psplit_code psplit_i_node_bound(const psplit_core *core, const psplit_machine *m
 
 /* Rebuilds *core with items united that share a stage in some optimal solution:
  * rule M - an item moves to its only neighbour on one side when the tensor between them costs at
- * least what the item brings along (without an order: any neighbour, when sender and receiver pay the
- * same); and, for bottlenecks up to `limit` (INF: unknown), items joined
- * by a net that no stage can afford to cut. `parent[n_nodes]` is union-find over nodes, in and out.
- * Every split of the kernel is a split of the problem with the same loads; some best split of the
- * problem is one of the kernel (any split <= limit, for the second rule).
- * O(rounds * pins log nodes). Errors: NOMEM, INFEASIBLE. */
+ * least what the item brings along (without an order: any neighbour, when sender and receiver pay
+ * the same); and, for bottlenecks up to `limit` (INF: unknown), items joined by a net that no stage
+ * can afford to cut. `parent[n_nodes]` is union-find over nodes, in and out. Every split of the
+ * kernel is a split of the problem with the same loads; some best split of the problem is one of
+ * the kernel (any split <= limit, for the second rule). O(rounds * pins log nodes). Errors: NOMEM,
+ * INFEASIBLE. */
 psplit_code psplit_i_kernel(psplit_core *core, const psplit_machine *machine, int64_t limit,
                             uint32_t *parent, psplit_diag *diag);
 
@@ -408,8 +408,8 @@ bool psplit_i_board_range(const psplit_board *board, uint32_t item, uint32_t *lo
 
 /* --- anneal.c, brute.c ---------------------------------------------------------------------- */
 
-/* Simulated annealing from the full placement label[n]; writes a better one than *inout_value, if it
- * finds any. Chains are independent; the same for any number of threads. */
+/* Simulated annealing from the full placement label[n]; writes a better one than *inout_value, if
+ * it finds any. Chains are independent; the same for any number of threads. */
 psplit_code psplit_i_anneal(const psplit_core *core, uint32_t chunks, const psplit_job *job,
                             const uint32_t *types, uint64_t salt, uint32_t *label,
                             int64_t *inout_value);
