@@ -234,7 +234,7 @@ static psplit_code attempt_run(attempt *a, bool use_kernel) {
   a->best.value = PSPLIT_I_INF;
   a->budget = FIRST_STEPS;
   const double seconds = job->options->time_limit_s;
-  a->most = seconds < 0 ? UINT64_MAX / 2 : (uint64_t)(seconds * 1e7) + 1;
+  a->most = seconds < 0 ? UINT64_MAX / 2 : (uint64_t)(seconds * 4e6) + 1;
   PSPLIT_TRY(psplit_i_core_init(&a->core, problem, NULL, job->diag));
   PSPLIT_TRY(bind_core(a));
   const bool only_slice = strcmp(job->options->solver, "slice") == 0;
@@ -254,6 +254,12 @@ static psplit_code attempt_run(attempt *a, bool use_kernel) {
   }
   if (use_kernel) PSPLIT_TRY(reduce(a, a->best.value, parent));
   PSPLIT_TRY(make_windows(a));
+  if (!done(a)) {
+    int64_t bound = a->bound;
+    PSPLIT_TRY(psplit_i_node_bound(&a->core, &a->machine, a->best.value,
+                                   a->core.n <= LARGE ? 64 : 8, &job->deadline, &bound));
+    raise_bound(a, bound, "node min cut");
+  }
   if (a->wamc.n_buckets == 0 && a->core.n > LARGE) goto out; /* no windows: no exact program */
   if (only_slice || strcmp(job->options->solver, "multilevel") == 0) goto out;
   if (strcmp(job->options->solver, "search") == 0) {

@@ -305,10 +305,11 @@ psplit_code psplit_i_exact(const psplit_core *core, const psplit_machine *machin
 /* max(total / devices, heaviest item), for any placement. */
 int64_t psplit_i_simple_bound(const psplit_core *core, const psplit_machine *machine);
 
-/* Largest over items v of the least load of a set with v, by min cut; at least `known`. Valid for
- * any placement. Looks at items while steps last. Errors: NOMEM. */
+/* Largest over items v of the least load of a set with v, by min cut; raises *inout_bound. Valid
+ * for any placement. Looks at the `most_items` items that are heaviest with their nets. Errors:
+ * NOMEM. */
 psplit_code psplit_i_node_bound(const psplit_core *core, const psplit_machine *machine,
-                                int64_t limit, const psplit_deadline *deadline,
+                                int64_t limit, uint32_t most_items, const psplit_deadline *deadline,
                                 int64_t *inout_bound);
 
 /* --- kernel.c ------------------------------------------------------------------------------- */

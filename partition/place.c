@@ -142,9 +142,8 @@ static psplit_code bounds(const psplit_job *job, const psplit_core *core,
     return PSPLIT_OK;
   }
   const int64_t before = out->bound;
-  psplit_code code = PSPLIT_OK;
-  if (core->n <= 3000)
-    code = psplit_i_node_bound(core, machine, value, &job->deadline, &out->bound);
+  const psplit_code code = psplit_i_node_bound(
+    core, machine, value, core->n <= 3000 ? core->n : 100, &job->deadline, &out->bound);
   if (out->bound > before) out->bound_name = "node min cut";
   return code;
 }
