@@ -98,8 +98,8 @@ static void run_chain(chain *c, const psplit_job *job, uint64_t n_steps, double 
 }
 
 psplit_code psplit_i_anneal(const psplit_core *core, uint32_t chunks, const psplit_job *job,
-                            const uint32_t *types, uint64_t salt, uint32_t *label,
-                            int64_t *inout_value) {
+                            const uint32_t *types, uint64_t salt, uint64_t max_steps,
+                            uint32_t *label, int64_t *inout_value) {
   psplit_code code = PSPLIT_OK;
   const int n_threads =
     job->options->n_threads ? (int)job->options->n_threads : omp_get_max_threads();
@@ -119,7 +119,7 @@ psplit_code psplit_i_anneal(const psplit_core *core, uint32_t chunks, const pspl
   }
   const uint64_t per_item = core->n > 20000 ? 50 : 8000;
   uint64_t n_steps = per_item * core->n;
-  if (n_steps > 3000000) n_steps = 3000000;
+  if (n_steps > max_steps) n_steps = max_steps;
 #pragma omp parallel for schedule(dynamic, 1) \
   num_threads(n_threads < N_CHAINS ? n_threads : N_CHAINS)
   for (uint32_t i = 0; i < N_CHAINS; i++) run_chain(&chains[i], job, n_steps, kHeat[i]);

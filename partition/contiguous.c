@@ -12,12 +12,14 @@
 #include "partition.h"
 
 enum {
-  LARGE = 6000,
-  FIRST_STEPS = 1 << 22,
-  TIE_STEPS = 1 << 20,
-  FIND_STEPS = 1 << 26,
+  LARGE = 6000,          /* items above which orders are too long to search whole */
+  FIRST_STEPS = 1 << 22, /* of the exact program's first run */
+  TIE_STEPS = 1 << 20,   /* what breaking ties may cost */
+  FIND_STEPS = 1 << 26,  /* to find any split at all */
   BRUTE_ITEMS = 40,
-  BRUTE_STEPS = 1000000
+  BRUTE_STEPS = 1000000,
+  SEARCH_WORK = 200000000, /* items added to walks by one call of the search */
+  ANNEAL_STEPS = 1000000
 };
 
 /* Everything about one attempt: with or without the demand that all stages hold something. */
@@ -89,6 +91,15 @@ static psplit_deadline limit_of(const attempt *a) {
   return a->must_find ? (psplit_deadline){-1} : a->job->deadline;
 }
 
+/* Steps per chain and round that `work` items added to walks buy. */
+static uint32_t affordable(const attempt *a, uint64_t work, uint32_t n_rounds, uint32_t most) {
+  const psplit_core *core = &a->core;
+  const uint64_t pins = core->net_off[core->n_nets] + core->n;
+  const uint64_t one = pins * (core->n / core->n_stages + 1);
+  const uint64_t steps = work / one / 8 / n_rounds;
+  return steps < 1 ? 1 : steps < most ? (uint32_t)steps : most;
+}
+
 static psplit_code search(attempt *a, uint32_t n_rounds, uint32_t n_steps, uint64_t salt) {
   const psplit_search_options options = {
     .seed = a->job->options->seed + salt * 0x9e37,
@@ -144,6 +155,20 @@ static psplit_code run_exact(attempt *a, int64_t limit, bool least_comm, uint64_
   return PSPLIT_OK;
 }
 
+/* Moves of single items over the cuts: better than orders on wide graphs. */
+static psplit_code anneal(attempt *a, uint64_t salt) {
+  if (a->machine.replicated || done(a)) return PSPLIT_OK;
+  psplit_i_cut_copy(&a->trial, &a->best, &a->core);
+  const psplit_code code = psplit_i_anneal(&a->core, 1, a->job, a->trial.device, salt, ANNEAL_STEPS,
+                                           a->trial.stage, &a->trial.value);
+  if (code == PSPLIT_LIMIT) return PSPLIT_OK;
+  if (code != PSPLIT_OK) return code;
+  if (a->trial.value >= a->best.value) return PSPLIT_OK;
+  psplit_i_cut_evaluate(&a->trial, &a->core, &a->machine, a->scratch);
+  take_cut(a, &a->trial, "anneal");
+  return PSPLIT_OK;
+}
+
 /* Narrows the gap from below: the middle first, then closer to the bound, where less is possible
  * and the program is faster. */
 static psplit_code bisect(attempt *a) {
@@ -169,7 +194,8 @@ static psplit_code improve(attempt *a) {
     if (done(a)) break;
     PSPLIT_TRY(run_exact(a, a->best.value - 1, false, a->budget, &verdict));
     if (verdict != PSPLIT_I_UNKNOWN) continue;
-    PSPLIT_TRY(search(a, 8, 40, salt));
+    PSPLIT_TRY(search(a, 8, affordable(a, SEARCH_WORK, 8, 40), salt));
+    PSPLIT_TRY(anneal(a, salt));
     if (a->best.value < before) continue;
     PSPLIT_TRY(bisect(a));
     if (a->undercounted) break; /* more steps would not help */
@@ -263,7 +289,12 @@ static psplit_code attempt_run(attempt *a, bool use_kernel) {
   if (a->wamc.n_buckets == 0 && a->core.n > LARGE) goto out; /* no windows: no exact program */
   if (only_slice || strcmp(job->options->solver, "multilevel") == 0) goto out;
   if (strcmp(job->options->solver, "search") == 0) {
-    for (uint64_t salt = 1; salt <= 8 && !done(a); salt++) PSPLIT_TRY(search(a, 8, 40, salt));
+    for (uint64_t salt = 1; salt <= 8 && !done(a); salt++)
+      PSPLIT_TRY(search(a, 8, affordable(a, SEARCH_WORK, 8, 40), salt));
+    goto out;
+  }
+  if (strcmp(job->options->solver, "anneal") == 0) {
+    for (uint64_t salt = 1; salt <= 4 && !done(a); salt++) PSPLIT_TRY(anneal(a, salt));
     goto out;
   }
   PSPLIT_TRY(improve(a));

@@ -412,8 +412,8 @@ bool psplit_i_board_range(const psplit_board *board, uint32_t item, uint32_t *lo
 /* Simulated annealing from the full placement label[n]; writes a better one than *inout_value, if
  * it finds any. Chains are independent; the same for any number of threads. */
 psplit_code psplit_i_anneal(const psplit_core *core, uint32_t chunks, const psplit_job *job,
-                            const uint32_t *types, uint64_t salt, uint32_t *label,
-                            int64_t *inout_value);
+                            const uint32_t *types, uint64_t salt, uint64_t max_steps,
+                            uint32_t *label, int64_t *inout_value);
 
 /* Depth-first branch and bound; *out_done tells whether it finished within max_steps. */
 psplit_code psplit_i_brute(const psplit_core *core, uint32_t chunks, const psplit_job *job,

@@ -6,7 +6,7 @@
 
 #include "partition.h"
 
-enum { BRUTE_STEPS = 3000000 };
+enum { BRUTE_STEPS = 3000000, ANNEAL_STEPS = 3000000 };
 
 /* No latency is below the longest path of least times, nor below the work over all devices. */
 static int64_t critical_path(const psplit_core *core, const psplit_machine *machine,
@@ -237,7 +237,8 @@ static psplit_code anneal(placing *p, psplit_answer *answer) {
     from_nodes(p, label);
     int64_t value = p->value;
     PSPLIT_TRY(
-      psplit_i_anneal(&p->core, job->options->chunks, job, p->types, round, label, &value));
+      psplit_i_anneal(&p->core, job->options->chunks, job, p->types, round,
+                               ANNEAL_STEPS, label, &value));
     if (value < before) {
       to_nodes(p, label, value);
       answer->solver = "anneal";
