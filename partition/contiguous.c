@@ -178,7 +178,8 @@ static psplit_code bisect(attempt *a) {
     psplit_verdict verdict;
     if (limit >= a->best.value - 1) break;
     PSPLIT_TRY(run_exact(a, limit, false, a->budget, &verdict));
-    if (verdict != PSPLIT_I_UNKNOWN) part = 1;
+    if (verdict == PSPLIT_I_YES) break; /* just below the new value may be quick now */
+    if (verdict == PSPLIT_I_NO) part = 1;
     if (a->spent > a->most) break;
   }
 out:
@@ -198,6 +199,7 @@ static psplit_code improve(attempt *a) {
     PSPLIT_TRY(anneal(a, salt));
     if (a->best.value < before) continue;
     PSPLIT_TRY(bisect(a));
+    if (a->best.value < before) continue;
     if (a->undercounted) break; /* more steps would not help */
     a->budget *= 4;
   }
