@@ -1,4 +1,6 @@
 /* Bounds that hold for any placement, contiguous or not. */
+#include <stdlib.h>
+
 #include "partition.h"
 
 int64_t psplit_i_simple_bound(const psplit_core *core, const psplit_machine *machine) {
@@ -46,26 +48,29 @@ static bool build(psplit_flow *flow, const psplit_core *core, const psplit_machi
   return ok;
 }
 
-psplit_code psplit_i_node_bound(const psplit_core *core, const psplit_machine *machine,
-                                int64_t limit, const psplit_deadline *deadline,
-                                int64_t *inout_bound) {
-  if (core->overlap || machine->replicated) return PSPLIT_OK;
-  psplit_flow flow = {0}, whole = {0};
-  psplit_arena arena;
-  psplit_i_arena_init(&arena, 0);
-  psplit_code code = PSPLIT_NOMEM;
-  int64_t *send = PSPLIT_NEW(&arena, int64_t, core->n_nets);
-  int64_t *recv = PSPLIT_NEW(&arena, int64_t, core->n_nets);
-  int64_t *bound = PSPLIT_NEW(&arena, int64_t, core->n);
-  if (!send || !recv || !bound) goto out;
+typedef struct candidate {
+  int64_t most; /* load of the item alone: its bound cannot be above */
+  uint32_t item;
+} candidate;
+
+static int compare_candidates(const void *a, const void *b) {
+  const candidate *x = a, *y = b;
+  if (x->most != y->most) return x->most > y->most ? -1 : 1;
+  return x->item < y->item ? -1 : x->item > y->item;
+}
+
+/* Least costs over the types that pay; least[i] of the types that do not. False: none pays. */
+static bool least_costs(const psplit_core *core, const psplit_machine *m, int64_t *send,
+                        int64_t *recv, int64_t *least) {
   bool any = false;
-  for (uint32_t i = 0; i < core->n; i++) bound[i] = PSPLIT_I_INF;
+  for (uint32_t i = 0; i < core->n; i++) least[i] = PSPLIT_I_INF;
   for (uint32_t t = 0; t < core->n_types; t++) {
-    if (machine->count[t] == 0) continue;
+    if (m->count[t] == 0) continue;
     if (core->problem->devices[t].free_comm) { /* there an item costs no more than itself */
-      for (uint32_t i = 0; i < core->n; i++)
-        if (core->w[(size_t)t * core->n + i] < bound[i])
-          bound[i] = core->w[(size_t)t * core->n + i];
+      for (uint32_t i = 0; i < core->n; i++) {
+        const int64_t w = core->w[(size_t)t * core->n + i];
+        if (w < least[i]) least[i] = w;
+      }
       continue;
     }
     for (uint32_t e = 0; e < core->n_nets; e++) {
@@ -75,23 +80,55 @@ psplit_code psplit_i_node_bound(const psplit_core *core, const psplit_machine *m
     }
     any = true;
   }
-  if (any && !build(&whole, core, machine, send, recv)) goto out;
-  for (uint32_t i = 0; i < core->n && any; i++) {
-    if (bound[i] <= *inout_bound) continue;
-    if (psplit_i_expired(deadline)) break;
-    psplit_i_flow_reset(&flow);
-    if (!psplit_i_vec_reserve(&flow.head, whole.head.n) ||
-        !psplit_i_vec_reserve(&flow.arcs, whole.arcs.n))
-      goto out;
-    for (size_t k = 0; k < whole.head.n; k++) flow.head.items[k] = whole.head.items[k];
-    for (size_t k = 0; k < whole.arcs.n; k++) flow.arcs.items[k] = whole.arcs.items[k];
-    flow.head.n = whole.head.n;
-    flow.arcs.n = whole.arcs.n;
-    const int64_t enough = bound[i] < limit ? bound[i] : limit;
+  return any;
+}
+
+static bool copy_flow(psplit_flow *to, const psplit_flow *from) {
+  psplit_i_flow_reset(to);
+  if (!psplit_i_vec_reserve(&to->head, from->head.n) ||
+      !psplit_i_vec_reserve(&to->arcs, from->arcs.n))
+    return false;
+  for (size_t k = 0; k < from->head.n; k++) to->head.items[k] = from->head.items[k];
+  for (size_t k = 0; k < from->arcs.n; k++) to->arcs.items[k] = from->arcs.items[k];
+  to->head.n = from->head.n;
+  to->arcs.n = from->arcs.n;
+  return true;
+}
+
+psplit_code psplit_i_node_bound(const psplit_core *core, const psplit_machine *machine,
+                                int64_t limit, uint32_t most_items, const psplit_deadline *deadline,
+                                int64_t *inout_bound) {
+  if (core->overlap || machine->replicated) return PSPLIT_OK;
+  psplit_flow flow = {0}, whole = {0};
+  psplit_arena arena;
+  psplit_i_arena_init(&arena, 0);
+  psplit_code code = PSPLIT_NOMEM;
+  int64_t *send = PSPLIT_NEW(&arena, int64_t, core->n_nets);
+  int64_t *recv = PSPLIT_NEW(&arena, int64_t, core->n_nets);
+  int64_t *least = PSPLIT_NEW(&arena, int64_t, core->n);
+  candidate *list = PSPLIT_NEW(&arena, candidate, core->n);
+  if (!send || !recv || !least || !list) goto out;
+  code = PSPLIT_OK;
+  if (!least_costs(core, machine, send, recv, least)) goto out;
+  for (uint32_t i = 0; i < core->n; i++) {
+    int64_t alone = machine->omega[i];
+    for (uint32_t l = core->inc_off[i]; l < core->inc_off[i + 1]; l++)
+      alone += (core->inc[l] & 1 ? send : recv)[core->inc[l] >> 1];
+    list[i] = (candidate){alone < least[i] ? alone : least[i], i};
+  }
+  qsort(list, core->n, sizeof *list, compare_candidates);
+  code = PSPLIT_NOMEM;
+  bool built = false;
+  for (uint32_t k = 0; k < core->n && k < most_items; k++) {
+    const uint32_t i = list[k].item;
+    if (list[k].most <= *inout_bound || *inout_bound >= limit || psplit_i_expired(deadline)) break;
+    if (!built && !build(&whole, core, machine, send, recv)) goto out;
+    built = true;
+    if (!copy_flow(&flow, &whole)) goto out;
+    const int64_t enough = least[i] < limit ? least[i] : limit;
     int64_t value = 0;
     if (!psplit_i_flow_run(&flow, i, core->n, enough, &value)) goto out;
     if (value > *inout_bound) *inout_bound = value;
-    if (*inout_bound >= limit) break;
   }
   code = PSPLIT_OK;
 out:

@@ -11,7 +11,16 @@
 
 #include "partition.h"
 
-enum { LARGE = 6000, FIRST_STEPS = 1 << 22, TIE_STEPS = 1 << 20 };
+enum {
+  LARGE = 6000,          /* items above which orders are too long to search whole */
+  FIRST_STEPS = 1 << 22, /* of the exact program's first run */
+  TIE_STEPS = 1 << 20,   /* what breaking ties may cost */
+  FIND_STEPS = 1 << 26,  /* to find any split at all */
+  BRUTE_ITEMS = 40,
+  BRUTE_STEPS = 1000000,
+  SEARCH_WORK = 200000000, /* items added to walks by one call of the search */
+  ANNEAL_STEPS = 1000000
+};
 
 /* Everything about one attempt: with or without the demand that all stages hold something. */
 typedef struct attempt {
@@ -27,6 +36,8 @@ typedef struct attempt {
   psplit_answer *answer; /* best split by node: survives a new core */
   uint64_t budget, spent, most;
   const char *solver, *bound_name;
+  bool must_find;
+  bool undercounted; /* the exact program cannot decide near the best value */
 } attempt;
 
 static void raise_bound(attempt *a, int64_t bound, const char *name) {
@@ -75,6 +86,20 @@ static psplit_code reduce(attempt *a, int64_t limit, uint32_t *parent) {
   return code;
 }
 
+/* Until there is some split, only steps count: even a time limit of 0 gives one. */
+static psplit_deadline limit_of(const attempt *a) {
+  return a->must_find ? (psplit_deadline){-1} : a->job->deadline;
+}
+
+/* Steps per chain and round that `work` items added to walks buy. */
+static uint32_t affordable(const attempt *a, uint64_t work, uint32_t n_rounds, uint32_t most) {
+  const psplit_core *core = &a->core;
+  const uint64_t pins = core->net_off[core->n_nets] + core->n;
+  const uint64_t one = pins * (core->n / core->n_stages + 1);
+  const uint64_t steps = work / one / 8 / n_rounds;
+  return steps < 1 ? 1 : steps < most ? (uint32_t)steps : most;
+}
+
 static psplit_code search(attempt *a, uint32_t n_rounds, uint32_t n_steps, uint64_t salt) {
   const psplit_search_options options = {
     .seed = a->job->options->seed + salt * 0x9e37,
@@ -82,7 +107,7 @@ static psplit_code search(attempt *a, uint32_t n_rounds, uint32_t n_steps, uint6
     .n_rounds = n_rounds,
     .n_steps = n_steps,
     .target = a->bound,
-    .deadline = a->job->deadline,
+    .deadline = limit_of(a),
   };
   psplit_i_cut_copy(&a->trial, &a->best, &a->core);
   const psplit_code code = psplit_i_search(&a->core, &a->machine, &options, &a->trial);
@@ -111,7 +136,7 @@ static psplit_code run_exact(attempt *a, int64_t limit, bool least_comm, uint64_
     .max_steps = budget,
     .memory_bytes = cap ? cap : UINT64_C(1) << 30,
     .n_threads = a->job->options->n_threads,
-    .deadline = a->job->deadline,
+    .deadline = limit_of(a),
     .out_steps = &steps,
   };
   const psplit_code code =
@@ -121,9 +146,26 @@ static psplit_code run_exact(attempt *a, int64_t limit, bool least_comm, uint64_
   if (*out_verdict == PSPLIT_I_NO && !least_comm) raise_bound(a, limit + 1, "exact");
   if (*out_verdict == PSPLIT_I_YES) {
     /* With nets that are not forward, receivers may have been undercounted. */
-    if (a->trial.value > limit) *out_verdict = PSPLIT_I_UNKNOWN;
+    if (a->trial.value > limit) {
+      *out_verdict = PSPLIT_I_UNKNOWN;
+      a->undercounted = true;
+    }
     take_cut(a, &a->trial, "exact");
   }
+  return PSPLIT_OK;
+}
+
+/* Moves of single items over the cuts: better than orders on wide graphs. */
+static psplit_code anneal(attempt *a, uint64_t salt) {
+  if (a->machine.replicated || done(a)) return PSPLIT_OK;
+  psplit_i_cut_copy(&a->trial, &a->best, &a->core);
+  const psplit_code code = psplit_i_anneal(&a->core, 1, a->job, a->trial.device, salt, ANNEAL_STEPS,
+                                           a->trial.stage, &a->trial.value);
+  if (code == PSPLIT_LIMIT) return PSPLIT_OK;
+  if (code != PSPLIT_OK) return code;
+  if (a->trial.value >= a->best.value) return PSPLIT_OK;
+  psplit_i_cut_evaluate(&a->trial, &a->core, &a->machine, a->scratch);
+  take_cut(a, &a->trial, "anneal");
   return PSPLIT_OK;
 }
 
@@ -136,7 +178,8 @@ static psplit_code bisect(attempt *a) {
     psplit_verdict verdict;
     if (limit >= a->best.value - 1) break;
     PSPLIT_TRY(run_exact(a, limit, false, a->budget, &verdict));
-    if (verdict != PSPLIT_I_UNKNOWN) part = 1;
+    if (verdict == PSPLIT_I_YES) break; /* just below the new value may be quick now */
+    if (verdict == PSPLIT_I_NO) part = 1;
     if (a->spent > a->most) break;
   }
 out:
@@ -152,9 +195,12 @@ static psplit_code improve(attempt *a) {
     if (done(a)) break;
     PSPLIT_TRY(run_exact(a, a->best.value - 1, false, a->budget, &verdict));
     if (verdict != PSPLIT_I_UNKNOWN) continue;
-    PSPLIT_TRY(search(a, 8, 40, salt));
+    PSPLIT_TRY(search(a, 8, affordable(a, SEARCH_WORK, 8, 40), salt));
+    PSPLIT_TRY(anneal(a, salt));
     if (a->best.value < before) continue;
     PSPLIT_TRY(bisect(a));
+    if (a->best.value < before) continue;
+    if (a->undercounted) break; /* more steps would not help */
     a->budget *= 4;
   }
 out:
@@ -173,13 +219,33 @@ static psplit_code break_ties(attempt *a) {
   return run_exact(a, a->best.value, true, TIE_STEPS, &verdict);
 }
 
+/* What the exact program leaves open (sends of backward nodes, counted from below there) small
+ * problems can still have proved. */
+static psplit_code try_brute(attempt *a) {
+  bool finished;
+  if (a->bound >= a->best.value || a->machine.replicated || a->core.n > BRUTE_ITEMS || done(a))
+    return PSPLIT_OK;
+  psplit_i_cut_copy(&a->trial, &a->best, &a->core);
+  const psplit_code code = psplit_i_brute(&a->core, 1, a->job, a->trial.device, BRUTE_STEPS,
+                                          a->trial.stage, &a->trial.value, &finished);
+  if (code == PSPLIT_LIMIT) return PSPLIT_OK;
+  if (code != PSPLIT_OK) return code;
+  if (a->trial.value < a->best.value) {
+    psplit_i_cut_evaluate(&a->trial, &a->core, &a->machine, a->scratch);
+    take_cut(a, &a->trial, "branch and bound");
+  }
+  if (finished) raise_bound(a, a->best.value, "branch and bound");
+  return PSPLIT_OK;
+}
+
 static bool any_memory_limit(const attempt *a) { return a->core.has_memory; }
 
 /* No split was found: is there one at all? */
 static psplit_code find_any(attempt *a) {
   psplit_verdict verdict = PSPLIT_I_UNKNOWN;
   const int64_t everything = PSPLIT_I_INF / 2;
-  psplit_code code = run_exact(a, everything, false, a->most, &verdict);
+  psplit_code code =
+    run_exact(a, everything, false, a->most > FIND_STEPS ? a->most : FIND_STEPS, &verdict);
   if (code == PSPLIT_OK && a->best.value >= PSPLIT_I_INF)
     code = verdict == PSPLIT_I_NO ? PSPLIT_INFEASIBLE : PSPLIT_UNSUPPORTED;
   return code;
@@ -196,7 +262,7 @@ static psplit_code attempt_run(attempt *a, bool use_kernel) {
   a->best.value = PSPLIT_I_INF;
   a->budget = FIRST_STEPS;
   const double seconds = job->options->time_limit_s;
-  a->most = seconds < 0 ? UINT64_MAX / 2 : (uint64_t)(seconds * 1e7) + 1;
+  a->most = seconds < 0 ? UINT64_MAX / 2 : (uint64_t)(seconds * 4e6) + 1;
   PSPLIT_TRY(psplit_i_core_init(&a->core, problem, NULL, job->diag));
   PSPLIT_TRY(bind_core(a));
   const bool only_slice = strcmp(job->options->solver, "slice") == 0;
@@ -208,16 +274,33 @@ static psplit_code attempt_run(attempt *a, bool use_kernel) {
   }
   if (a->core.n <= LARGE || a->best.value >= PSPLIT_I_INF)
     PSPLIT_TRY(search(a, 1, only_slice ? 0 : a->core.n > 1000 ? 4 : 12, 0));
-  if (a->best.value >= PSPLIT_I_INF) PSPLIT_TRY(search(a, 16, 50, 1));
-  if (a->best.value >= PSPLIT_I_INF) PSPLIT_TRY(find_any(a));
+  if (a->best.value >= PSPLIT_I_INF) {
+    a->must_find = true;
+    PSPLIT_TRY(search(a, 16, 50, 1));
+    if (a->best.value >= PSPLIT_I_INF) PSPLIT_TRY(find_any(a));
+    a->must_find = false;
+  }
   if (use_kernel) PSPLIT_TRY(reduce(a, a->best.value, parent));
   PSPLIT_TRY(make_windows(a));
-  if (a->core.n > LARGE || only_slice || strcmp(job->options->solver, "multilevel") == 0) goto out;
+  if (!done(a)) {
+    int64_t bound = a->bound;
+    PSPLIT_TRY(psplit_i_node_bound(&a->core, &a->machine, a->best.value,
+                                   a->core.n <= LARGE ? 64 : 8, &job->deadline, &bound));
+    raise_bound(a, bound, "node min cut");
+  }
+  if (a->wamc.n_buckets == 0 && a->core.n > LARGE) goto out; /* no windows: no exact program */
+  if (only_slice || strcmp(job->options->solver, "multilevel") == 0) goto out;
   if (strcmp(job->options->solver, "search") == 0) {
-    for (uint64_t salt = 1; salt <= 8 && !done(a); salt++) PSPLIT_TRY(search(a, 8, 40, salt));
+    for (uint64_t salt = 1; salt <= 8 && !done(a); salt++)
+      PSPLIT_TRY(search(a, 8, affordable(a, SEARCH_WORK, 8, 40), salt));
+    goto out;
+  }
+  if (strcmp(job->options->solver, "anneal") == 0) {
+    for (uint64_t salt = 1; salt <= 4 && !done(a); salt++) PSPLIT_TRY(anneal(a, salt));
     goto out;
   }
   PSPLIT_TRY(improve(a));
+  PSPLIT_TRY(try_brute(a));
   PSPLIT_TRY(break_ties(a));
 out:
   return code;

@@ -34,6 +34,7 @@ typedef struct build {
   bool *orphan; /* [n_nodes] backward, and no forward node in its keep-together class */
   size_t n_edges;
   uint64_t *edges; /* from << 32 | to, between classes */
+  bool unordered;  /* no edge orders anything */
 } build;
 
 static bool is_backward(const psplit_problem *p, uint32_t v) {
@@ -95,7 +96,7 @@ static void number_classes(build *b) {
  * only where one of them has no forward twin: the backward pass visits the stages in reverse. */
 static void add_edge(build *b, uint32_t from, uint32_t to) {
   const uint32_t x = b->class_of[from], y = b->class_of[to];
-  if (x == y) return;
+  if (x == y || b->unordered) return;
   const bool back_from = is_backward(b->p, from), back_to = is_backward(b->p, to);
   if (!back_from && !back_to)
     b->edges[b->n_edges++] = (uint64_t)x << 32 | y;
@@ -420,8 +421,8 @@ static psplit_code fill_groups(psplit_core *core, build *b, psplit_diag *diag) {
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_core_init(psplit_core *core, const psplit_problem *problem,
-                               const uint32_t *merge, psplit_diag *diag) {
+static psplit_code init(psplit_core *core, const psplit_problem *problem, const uint32_t *merge,
+                        bool unordered, psplit_diag *diag) {
   psplit_code code = PSPLIT_NOMEM;
   memset(core, 0, sizeof *core);
   psplit_i_arena_init(&core->arena, 0);
@@ -430,8 +431,9 @@ psplit_code psplit_i_core_init(psplit_core *core, const psplit_problem *problem,
   core->n_stages = psplit_problem_n_stages(problem);
   core->p2p = problem->comm == PSPLIT_COMM_P2P;
   core->overlap = problem->overlap;
+  core->unordered = unordered;
   core->stash = problem->stash_1f1b;
-  build b = {.p = problem};
+  build b = {.p = problem, .unordered = unordered};
   psplit_i_arena_init(&b.scratch, 0);
   b.parent = psplit_i_arena_array(&b.scratch, problem->n_nodes, sizeof *b.parent);
   b.class_of = psplit_i_arena_array(&b.scratch, problem->n_nodes, sizeof *b.class_of);
@@ -451,6 +453,16 @@ out:
   if (code == PSPLIT_NOMEM) psplit_i_nomem(diag);
   if (code != PSPLIT_OK) psplit_i_core_fini(core);
   return code;
+}
+
+psplit_code psplit_i_core_init(psplit_core *core, const psplit_problem *problem,
+                               const uint32_t *merge, psplit_diag *diag) {
+  return init(core, problem, merge, false, diag);
+}
+
+psplit_code psplit_i_core_init_unordered(psplit_core *core, const psplit_problem *problem,
+                                         const uint32_t *merge, psplit_diag *diag) {
+  return init(core, problem, merge, true, diag);
 }
 
 void psplit_i_core_fini(psplit_core *core) {

@@ -23,6 +23,7 @@ typedef struct label {
   uint64_t hash, receivers; /* of the downset; of the receiver counts */
   uint64_t parent_hash;     /* tie-break between equal labels, so that the parent is unique */
   int64_t comm;             /* least communication of what is placed */
+  int64_t omega;            /* of what is left */
   uint32_t parent;          /* id of a label, NONE: the first */
   uint32_t state, next_of_round;
 } label;
@@ -184,9 +185,7 @@ static bool dominated(const exact *x, const shard *s, uint32_t index) {
   const label *mine = &s->labels.items[index];
   if (x->machine->all_used) return false;
   const uint64_t *bits = s->bits.items + (size_t)index * x->words;
-  int64_t omega = 0;
-  for (uint32_t i = 0; i < x->core->n; i++)
-    if (bits[i / 64] >> (i % 64) & 1) omega += x->machine->omega[i];
+  const int64_t omega = mine->omega;
   for (uint32_t state = 0; state < mine->state; state++) { /* leq implies a smaller number */
     if (omega < x->low[state] || omega > x->high[state]) continue;
     if (!psplit_i_machine_leq(x->machine, state, mine->state)) continue;
@@ -218,6 +217,7 @@ static void offer(digger *d, uint32_t next, int64_t comm) {
                        .receivers = d->receivers,
                        .parent_hash = d->from ? psplit_i_mix64(d->from->hash ^ d->from->state) : 0,
                        .comm = x->options->least_comm ? comm : 0,
+                       .omega = d->omega,
                        .parent = d->from_id,
                        .state = next};
   insert(d, &fresh);
@@ -623,7 +623,8 @@ psplit_code psplit_i_exact(const psplit_core *core, const psplit_machine *machin
     d->left[i / 64] |= UINT64_C(1) << (i % 64);
     d->hash ^= x->zobrist[i];
   }
-  const label root = {.hash = d->hash, .parent = PSPLIT_NONE};
+  const label root = {
+    .hash = d->hash, .omega = machine->total_omega, .parent = PSPLIT_NONE};
   insert(d, &root);
   uint32_t found = PSPLIT_NONE;
   for (uint32_t used = 0; used < machine->n_stages; used++) {

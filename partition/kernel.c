@@ -117,9 +117,24 @@ static void unite(kernel *k, uint32_t *parent, uint32_t a, uint32_t b) {
   k->moved[a] = k->moved[b] = true;
 }
 
+/* Without an order, every net {u, v} makes u a candidate. */
+static bool apply_rule_m_unordered(kernel *k, uint32_t *parent) {
+  const psplit_core *core = k->core;
+  bool any = false;
+  for (uint32_t v = 0; v < core->n && k->symmetric; v++)
+    for (uint32_t l = core->inc_off[v]; l < core->inc_off[v + 1] && !k->moved[v]; l++) {
+      const uint32_t e = core->inc[l] >> 1, at = core->net_off[e];
+      if (core->net_off[e + 1] - at != 2) continue;
+      const uint32_t u = core->net_pin[at] == v ? core->net_pin[at + 1] : core->net_pin[at];
+      if (!k->moved[u] && rule_m(k, v, u, true)) unite(k, parent, v, u), any = true;
+    }
+  return any;
+}
+
 static bool apply_rule_m(kernel *k, uint32_t *parent) {
   const psplit_core *core = k->core;
   bool any = false;
+  if (core->unordered) return apply_rule_m_unordered(k, parent);
   for (uint32_t v = 0; v < core->n; v++) {
     const uint32_t n_pred = core->pred_off[v + 1] - core->pred_off[v];
     const uint32_t n_succ = core->succ_off[v + 1] - core->succ_off[v];
@@ -186,7 +201,9 @@ psplit_code psplit_i_kernel(psplit_core *core, const psplit_machine *machine, in
     psplit_i_arena_fini(&k.arena);
     if (!any) break;
     psplit_core next;
-    const psplit_code code = psplit_i_core_init(&next, problem, parent, diag);
+    const psplit_code code = core->unordered
+                               ? psplit_i_core_init_unordered(&next, problem, parent, diag)
+                               : psplit_i_core_init(&next, problem, parent, diag);
     if (code != PSPLIT_OK) return code;
     psplit_i_core_fini(core);
     *core = next;

@@ -6,7 +6,8 @@
  *   core.c      problem -> core: items, order, nets     kernel.c     lossless reductions
  *   machine.c   which device may take the next stage    walk.c       load of a growing stage
  *   slice.c     best cut of one topological order       search.c     local search over orders
- *   anneal.c    label moves: wide, non-contiguous, chunks, latency
+ *   board.c     items on labels, any objective          anneal.c     label moves
+ *   place.c     non-contiguous, chunks, latency
  *   flow.c      min cut                                 bound.c      cheap and min-cut bounds
  *   wamc.c      weight-axis min-cut bound and windows   exact.c      DP over downsets
  *   coarsen.c   contraction of clusters                 multilevel.c a million nodes
@@ -57,6 +58,7 @@ typedef struct psplit_core {
   bool overlap;
   bool stash;
   bool all_forward; /* every net is forward */
+  bool unordered;   /* no edges: any item on any stage */
   const psplit_problem *problem;
   psplit_arena arena; /* owns every array above */
 } psplit_core;
@@ -67,6 +69,9 @@ typedef struct psplit_core {
  * O((nodes + pins) log nodes). Errors: INFEASIBLE (pins that contradict), NOMEM. */
 psplit_code psplit_i_core_init(psplit_core *core, const psplit_problem *problem,
                                const uint32_t *merge, psplit_diag *diag);
+/* The same for placement without any order: no edges, hence no cycles to contract. */
+psplit_code psplit_i_core_init_unordered(psplit_core *core, const psplit_problem *problem,
+                                         const uint32_t *merge, psplit_diag *diag);
 void psplit_i_core_fini(psplit_core *core);
 
 /* Union-find over dense ids: the root is always the smallest member, so results do not depend on
@@ -300,21 +305,23 @@ psplit_code psplit_i_exact(const psplit_core *core, const psplit_machine *machin
 /* max(total / devices, heaviest item), for any placement. */
 int64_t psplit_i_simple_bound(const psplit_core *core, const psplit_machine *machine);
 
-/* Largest over items v of the least load of a set with v, by min cut; at least `known`. Valid for
- * any placement. Looks at items while steps last. Errors: NOMEM. */
+/* Largest over items v of the least load of a set with v, by min cut; raises *inout_bound. Valid
+ * for any placement. Looks at the `most_items` items that are heaviest with their nets. Errors:
+ * NOMEM. */
 psplit_code psplit_i_node_bound(const psplit_core *core, const psplit_machine *machine,
-                                int64_t limit, const psplit_deadline *deadline,
+                                int64_t limit, uint32_t most_items, const psplit_deadline *deadline,
                                 int64_t *inout_bound);
 
 /* --- kernel.c ------------------------------------------------------------------------------- */
 
 /* Rebuilds *core with items united that share a stage in some optimal solution:
  * rule M - an item moves to its only neighbour on one side when the tensor between them costs at
- * least what the item brings along; and, for bottlenecks up to `limit` (INF: unknown), items joined
- * by a net that no stage can afford to cut. `parent[n_nodes]` is union-find over nodes, in and out.
- * Every split of the kernel is a split of the problem with the same loads; some best split of the
- * problem is one of the kernel (any split <= limit, for the second rule).
- * O(rounds * pins log nodes). Errors: NOMEM, INFEASIBLE. */
+ * least what the item brings along (without an order: any neighbour, when sender and receiver pay
+ * the same); and, for bottlenecks up to `limit` (INF: unknown), items joined by a net that no stage
+ * can afford to cut. `parent[n_nodes]` is union-find over nodes, in and out. Every split of the
+ * kernel is a split of the problem with the same loads; some best split of the problem is one of
+ * the kernel (any split <= limit, for the second rule). O(rounds * pins log nodes). Errors: NOMEM,
+ * INFEASIBLE. */
 psplit_code psplit_i_kernel(psplit_core *core, const psplit_machine *machine, int64_t limit,
                             uint32_t *parent, psplit_diag *diag);
 
@@ -365,6 +372,53 @@ psplit_code psplit_i_contract(const psplit_core *core, const uint32_t *cluster, 
  */
 psplit_code psplit_i_multilevel(const psplit_core *core, const psplit_machine *machine,
                                 const psplit_job *job, psplit_cut *out_cut);
+
+/* --- board.c -------------------------------------------------------------------------------- */
+
+/* Items on labels, added and removed one at a time: device = label % n_devices. Partial boards are
+ * fine; what is on them never costs less when items are added. */
+typedef struct psplit_board {
+  const psplit_core *core;
+  uint32_t n_devices, n_labels;
+  bool ordered; /* labels never decrease along an edge */
+  bool latency;
+  bool nonempty;
+  uint32_t *type;                /* [n_devices] */
+  uint32_t *label;               /* [n] NONE: not placed */
+  int64_t *w, *recv, *send;      /* [n_devices] */
+  uint64_t *weight, *act;        /* [n_devices] bytes */
+  uint32_t *n_counted, *n_items; /* [n_devices] */
+  uint32_t *home, *n_receivers;  /* [n_nets] device of the producer; devices that receive */
+  uint32_t *n_on;                /* [n_nets * n_devices] consumers */
+  uint32_t *n_users;             /* [n_groups * n_devices] */
+  uint32_t *n_arcs;              /* [n_devices^2] edges between stages, for latency */
+  int64_t *ready;                /* [n_devices] */
+} psplit_board;
+
+/* Errors: NOMEM, LIMIT (tables above 2^28 cells). */
+psplit_code psplit_i_board_init(psplit_board *board, const psplit_core *core, uint32_t chunks,
+                                const psplit_partition_options *options, psplit_arena *arena);
+void psplit_i_board_add(psplit_board *board, uint32_t item, uint32_t label);
+void psplit_i_board_remove(psplit_board *board, uint32_t item);
+int64_t psplit_i_board_load(const psplit_board *board, uint32_t device);
+/* Largest load, or latency. */
+int64_t psplit_i_board_value(psplit_board *board);
+bool psplit_i_board_fits(const psplit_board *board, uint32_t device);
+/* Labels that the placed neighbours and the pin leave to an item; false: none. */
+bool psplit_i_board_range(const psplit_board *board, uint32_t item, uint32_t *low, uint32_t *high);
+
+/* --- anneal.c, brute.c ---------------------------------------------------------------------- */
+
+/* Simulated annealing from the full placement label[n]; writes a better one than *inout_value, if
+ * it finds any. Chains are independent; the same for any number of threads. */
+psplit_code psplit_i_anneal(const psplit_core *core, uint32_t chunks, const psplit_job *job,
+                            const uint32_t *types, uint64_t salt, uint64_t max_steps,
+                            uint32_t *label, int64_t *inout_value);
+
+/* Depth-first branch and bound; *out_done tells whether it finished within max_steps. */
+psplit_code psplit_i_brute(const psplit_core *core, uint32_t chunks, const psplit_job *job,
+                           uint32_t *types, uint64_t max_steps, uint32_t *label,
+                           int64_t *inout_value, bool *out_done);
 
 /* --- place.c -------------------------------------------------------------------------------- */
 

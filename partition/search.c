@@ -143,7 +143,8 @@ static const drawing kFirstOrders[N_CHAINS] = {
 static void run_chain(const psplit_core *core, const psplit_search_options *options, chain *c,
                       worker *w, uint32_t index, bool first) {
   static const uint32_t noises[] = {KEY_UNIT / 4, KEY_UNIT, KEY_UNIT + KEY_UNIT / 2, KEY_UNIT * 3};
-  if (first) {
+  /* The very first order is always tried: a time limit of 0 still gives a split. */
+  if (first && (index == 0 || !psplit_i_expired(&options->deadline))) {
     draw_order(core, c, w, &kFirstOrders[index]);
     try_order(core, c, w);
   }

@@ -77,9 +77,10 @@ static psplit_code check_options(const psplit_problem *p, const psplit_partition
 }
 
 /* Each non-empty stage needs a counting node of its own class. */
-static psplit_code check_enough_nodes(const psplit_problem *p, psplit_diag *diag) {
+static psplit_code check_enough_nodes(const psplit_problem *p, bool unordered, psplit_diag *diag) {
   psplit_core core;
-  const psplit_code code = psplit_i_core_init(&core, p, NULL, diag);
+  const psplit_code code = unordered ? psplit_i_core_init_unordered(&core, p, NULL, diag)
+                                     : psplit_i_core_init(&core, p, NULL, diag);
   if (code != PSPLIT_OK) return code;
   const uint32_t n = core.n_counted_items, n_stages = core.n_stages;
   psplit_i_core_fini(&core);
@@ -132,7 +133,8 @@ psplit_code psplit_partition_solve(const psplit_problem *problem,
   psplit_code code;
   PSPLIT_TRY(check_options(problem, options, diag));
   PSPLIT_TRY(psplit_i_problem_validate(problem, diag));
-  if (options->require_nonempty) PSPLIT_TRY(check_enough_nodes(problem, diag));
+  if (options->require_nonempty)
+    PSPLIT_TRY(check_enough_nodes(problem, options->noncontiguous, diag));
   PSPLIT_TRY(psplit_i_answer_init(&answer, &job));
   const bool plain =
     options->chunks == 1 && !options->noncontiguous && options->objective == PSPLIT_THROUGHPUT;

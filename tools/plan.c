@@ -1,19 +1,11 @@
 /* onnx-pipeline-plan: solve a bare partition problem, no ONNX involved. */
-#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <psplit/partition.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-typedef struct settings {
-  const char *path, *objective, *comm;
-  psplit_partition_options options;
-  long stages, cpus; /* -1: as the file says */
-  bool overlap, json, quiet;
-} settings;
+#include "cli.h"
 
 enum {
   OPT_CPUS = 256,
@@ -33,192 +25,139 @@ enum {
   OPT_SEED,
   OPT_MEMORY,
   OPT_JSON,
-  OPT_QUIET,
-  OPT_HELP,
-  OPT_VERSION
+  OPT_QUIET
 };
 
-/* One table: what getopt reads and what --help prints. */
-static const struct {
-  struct option option;
-  const char *argument, *help;
-} kOptions[] = {
-  {{"stages", required_argument, NULL, 'k'}, "N", "number of accelerators (default: the file's)"},
-  {{"cpus", required_argument, NULL, OPT_CPUS},
-   "N",
-   "number of CPUs beside them, for problems that have any"},
-  {{"objective", required_argument, NULL, OPT_OBJECTIVE},
-   "throughput|latency",
-   "what to minimise: the slowest stage, or one sample's way through"},
-  {{"non-contiguous", no_argument, NULL, OPT_NONCONTIGUOUS}, NULL, "any node on any device"},
-  {{"chunks", required_argument, NULL, OPT_CHUNKS},
-   "C",
-   "virtual stages per device, for interleaved schedules (1)"},
-  {{"replicas", required_argument, NULL, OPT_REPLICAS},
-   "R",
-   "data-parallel copies of one stage, at most (1)"},
-  {{"sync-bandwidth", required_argument, NULL, OPT_SYNC},
-   "BYTES/S",
-   "between copies, for their weights (0: free)"},
-  {{"micro-batches", required_argument, NULL, OPT_MICRO},
-   "M",
-   "micro-batches between two synchronisations (1)"},
-  {{"comm", required_argument, NULL, OPT_COMM},
-   "p2p|shared",
-   "a tensor is sent to each receiving stage, or once to shared memory"},
-  {{"overlap", no_argument, NULL, OPT_OVERLAP},
-   NULL,
-   "transfers overlap with compute: a load is the largest part, not the sum"},
-  {{"no-empty-stages", no_argument, NULL, OPT_NONEMPTY},
-   NULL,
-   "every stage holds at least one node"},
-  {{"solver", required_argument, NULL, OPT_SOLVER},
-   "NAME",
-   "auto, exact, search, anneal, multilevel, slice (auto)"},
-  {{"time-limit", required_argument, NULL, OPT_TIME},
-   "SECONDS",
-   "stop then, with what there is (10); -1: none"},
-  {{"gap", required_argument, NULL, OPT_GAP},
-   "FRACTION",
-   "stop when value and bound are this close (0)"},
-  {{"threads", required_argument, NULL, OPT_THREADS},
-   "N",
-   "threads (all); never changes the answer"},
-  {{"seed", required_argument, NULL, OPT_SEED}, "N", "of the random choices (1)"},
-  {{"memory-cap", required_argument, NULL, OPT_MEMORY},
-   "BYTES",
-   "for the exact solver's tables (1 GiB)"},
-  {{"json", no_argument, NULL, OPT_JSON}, NULL, "print the plan as JSON"},
-  {{"quiet", no_argument, NULL, OPT_QUIET}, NULL, "no advice on stderr"},
-  {{"help", no_argument, NULL, OPT_HELP}, NULL, "this text"},
-  {{"version", no_argument, NULL, OPT_VERSION}, NULL, "the version"},
+static const cli_option OPTIONS[] = {
+  {0, NULL, NULL, "What to solve:"},
+  {'k', "stages", "N", "number of accelerators (default: the file's)"},
+  {OPT_CPUS, "cpus", "N", "number of CPUs beside them, for problems that have any"},
+  {OPT_OBJECTIVE, "objective", "NAME", "throughput: the slowest stage; latency: one sample's way"},
+  {OPT_NONCONTIGUOUS, "non-contiguous", NULL, "any node on any device"},
+  {OPT_CHUNKS, "chunks", "C", "virtual stages per device, for interleaved schedules (1)"},
+  {OPT_REPLICAS, "replicas", "R", "data-parallel copies of one stage, at most (1)"},
+  {OPT_SYNC, "sync-bandwidth", "BYTES/S", "between copies, for their weights (0: free)"},
+  {OPT_MICRO, "micro-batches", "M", "between two synchronisations of copies (1)"},
+  {OPT_COMM, "comm", "p2p|shared", "a tensor goes to each receiving stage, or to shared memory"},
+  {OPT_OVERLAP, "overlap", NULL, "transfers overlap: a load is its largest part, not the sum"},
+  {OPT_NONEMPTY, "no-empty-stages", NULL, "every stage holds at least one node"},
+  {0, NULL, NULL, "How:"},
+  {OPT_SOLVER, "solver", "NAME", "auto, exact, search, anneal, multilevel, slice (auto)"},
+  {OPT_TIME, "time-limit", "SECONDS", "stop then, with what there is (10); -1: none"},
+  {OPT_GAP, "gap", "FRACTION", "stop when value and bound are this close (0)"},
+  {OPT_THREADS, "threads", "N", "threads (0: all); never changes the plan"},
+  {OPT_SEED, "seed", "N", "of the random choices (1)"},
+  {OPT_MEMORY, "memory-cap", "BYTES", "for the exact solver's tables (1 GiB)"},
+  {0, NULL, NULL, "Output:"},
+  {OPT_JSON, "json", NULL, "print the plan as JSON"},
+  {OPT_QUIET, "quiet", NULL, "no advice on stderr"},
+  {'h', "help", NULL, "print this and exit"},
+  {'V', "version", NULL, "print the version and exit"},
 };
-enum { N_OPTIONS = sizeof kOptions / sizeof *kOptions };
 
-static int usage_error(const char *format, const char *what) {
-  fputs("error: ", stderr);
-  fprintf(stderr, format, what);
-  fputs("; see onnx-pipeline-plan --help\n", stderr);
-  return psplit_code_exit_status(PSPLIT_USAGE);
+static const cli PROGRAM = {
+  "onnx-pipeline-plan",
+  "[OPTION]... PROBLEM.json",
+  "Cut a weighted graph into pipeline stages and prove how good the cut is.\n"
+  "PROBLEM.json is a psplit-problem or a dnn-partitioning problem (docs/partitioning.md).",
+  OPTIONS,
+  sizeof OPTIONS / sizeof *OPTIONS,
+};
+
+typedef struct settings {
+  const char *path, *comm;
+  psplit_partition_options options;
+  int64_t stages, cpus; /* -1: as the file says */
+  bool overlap, json, done;
+  cli_progress progress;
+} settings;
+
+static bool choose(const char *name, const char *text, const char *a, const char *b) {
+  if (strcmp(text, a) == 0 || strcmp(text, b) == 0) return true;
+  cli_usage(&PROGRAM, "--%s is %s or %s, not \"%s\"", name, a, b, text);
+  return false;
 }
 
-static void print_help(void) {
-  puts(
-    "Usage: onnx-pipeline-plan [OPTION]... PROBLEM.json\n"
-    "Cut a weighted graph into pipeline stages and prove how good the cut is.\n"
-    "PROBLEM.json: a psplit-problem or a dnn-partitioning problem (docs/partitioning.md).\n");
-  for (int i = 0; i < N_OPTIONS; i++) {
-    char left[64];
-    const int code = kOptions[i].option.val;
-    snprintf(left, sizeof left, "%s--%s%s%s", code == 'k' ? "-k, " : "    ",
-             kOptions[i].option.name, kOptions[i].argument ? " " : "",
-             kOptions[i].argument ? kOptions[i].argument : "");
-    printf("  %-36s %s\n", left, kOptions[i].help);
-  }
-  puts(
-    "\nExit status: 0 ok, 2 usage, 3 unreadable file, 4 invalid problem, 5 unsupported,\n"
-    "6 limit exceeded, 7 infeasible, 70 internal error.");
-}
-
-static bool parse_number(const char *text, double low, double high, double *out) {
-  char *end;
-  errno = 0;
-  const double value = strtod(text, &end);
-  if (errno || end == text || *end || !(value >= low && value <= high)) return false;
-  *out = value;
+static bool small(const char *name, const char *text, uint64_t low, uint64_t high, uint32_t *out) {
+  uint64_t value;
+  if (!cli_count(&PROGRAM, name, text, low, high, &value)) return false;
+  *out = (uint32_t)value;
   return true;
 }
 
-static bool parse_count(const char *text, double high, double *out) {
-  return parse_number(text, 0, high, out) && *out == (double)(uint64_t)*out;
+static bool devices(const char *name, const char *text, uint64_t low, int64_t *out) {
+  uint64_t value;
+  if (!cli_count(&PROGRAM, name, text, low, 65535, &value)) return false;
+  *out = (int64_t)value;
+  return true;
 }
 
-/* -1: go on; otherwise the exit status. */
-static int read_option(settings *s, int code) {
+static bool take_option(settings *s, int id, const char *text) {
   psplit_partition_options *o = &s->options;
-  double value = 0;
-  bool ok = true;
-  switch (code) {
-    case 'k':
-      ok = parse_count(optarg, 1e6, &value);
-      s->stages = (long)value;
-      break;
-    case OPT_CPUS:
-      ok = parse_count(optarg, 1e6, &value);
-      s->cpus = (long)value;
-      break;
-    case OPT_CHUNKS:
-      ok = parse_count(optarg, 1024, &value);
-      o->chunks = (uint32_t)value;
-      break;
-    case OPT_REPLICAS:
-      ok = parse_count(optarg, 65535, &value);
-      o->max_replicas = (uint32_t)value;
-      break;
-    case OPT_MICRO:
-      ok = parse_count(optarg, 1e6, &value);
-      o->micro_batches = (uint32_t)value;
-      break;
-    case OPT_SYNC: ok = parse_number(optarg, 0, 1e18, &o->sync_bytes_per_s); break;
-    case OPT_TIME: ok = parse_number(optarg, -1, 1e9, &o->time_limit_s); break;
-    case OPT_GAP: ok = parse_number(optarg, 0, 1, &o->gap_frac); break;
-    case OPT_THREADS:
-      ok = parse_count(optarg, 1024, &value);
-      o->n_threads = (uint32_t)value;
-      break;
-    case OPT_SEED:
-      ok = parse_count(optarg, 0x1p53, &value);
-      o->seed = (uint64_t)value;
-      break;
-    case OPT_MEMORY:
-      ok = parse_count(optarg, 0x1p53, &value);
-      o->memory_cap_bytes = (uint64_t)value;
-      break;
+  switch (id) {
+    case 'k': return devices("stages", text, 0, &s->stages);
+    case OPT_CPUS: return devices("cpus", text, 0, &s->cpus);
     case OPT_OBJECTIVE:
-      ok = strcmp(optarg, "throughput") == 0 || strcmp(optarg, "latency") == 0;
-      o->objective = optarg[0] == 'l' ? PSPLIT_LATENCY : PSPLIT_THROUGHPUT;
-      break;
-    case OPT_COMM:
-      ok = strcmp(optarg, "p2p") == 0 || strcmp(optarg, "shared") == 0;
-      s->comm = optarg;
-      break;
-    case OPT_NONCONTIGUOUS: o->noncontiguous = true; break;
-    case OPT_OVERLAP: s->overlap = true; break;
-    case OPT_NONEMPTY: o->require_nonempty = true; break;
-    case OPT_SOLVER: o->solver = optarg; break;
-    case OPT_JSON: s->json = true; break;
-    case OPT_QUIET: s->quiet = true; break;
-    case OPT_HELP: print_help(); return 0;
-    case OPT_VERSION: printf("onnx-pipeline-plan %s\n", psplit_version()); return 0;
-    default: fputs("see onnx-pipeline-plan --help\n", stderr); return 2;
+      o->objective = text[0] == 'l' ? PSPLIT_LATENCY : PSPLIT_THROUGHPUT;
+      return choose("objective", text, "throughput", "latency");
+    case OPT_NONCONTIGUOUS: o->noncontiguous = true; return true;
+    case OPT_CHUNKS: return small("chunks", text, 1, 1024, &o->chunks);
+    case OPT_REPLICAS: return small("replicas", text, 1, 65535, &o->max_replicas);
+    case OPT_SYNC: return cli_real(&PROGRAM, "sync-bandwidth", text, 0, 1e18, &o->sync_bytes_per_s);
+    case OPT_MICRO: return small("micro-batches", text, 1, 1000000, &o->micro_batches);
+    case OPT_COMM: s->comm = text; return choose("comm", text, "p2p", "shared");
+    case OPT_OVERLAP: s->overlap = true; return true;
+    case OPT_NONEMPTY: o->require_nonempty = true; return true;
+    case OPT_SOLVER: o->solver = text; return true;
+    case OPT_TIME: return cli_real(&PROGRAM, "time-limit", text, -1, 1e9, &o->time_limit_s);
+    case OPT_GAP: return cli_real(&PROGRAM, "gap", text, 0, 1, &o->gap_frac);
+    case OPT_THREADS: return small("threads", text, 0, 1024, &o->n_threads);
+    case OPT_SEED: return cli_count(&PROGRAM, "seed", text, 0, UINT64_MAX, &o->seed);
+    case OPT_MEMORY:
+      return cli_count(&PROGRAM, "memory-cap", text, 1, UINT64_MAX, &o->memory_cap_bytes);
+    case OPT_JSON: s->json = true; return true;
+    case OPT_QUIET: s->progress.quiet = true; return true;
+    case 'h':
+    case CLI_HELP:
+      cli_print_help(&PROGRAM, stdout);
+      s->done = true;
+      return true;
+    case 'V':
+    case CLI_VERSION:
+      cli_print_version(&PROGRAM, stdout);
+      s->done = true;
+      return true;
+    default: return false;
   }
-  return ok ? -1 : usage_error("\"%s\" is not a value for this option", optarg);
 }
 
+/* 0, or the exit status of a usage error. */
 static int read_arguments(int argc, char **argv, settings *s) {
-  struct option options[N_OPTIONS + 1] = {{0}};
-  for (int i = 0; i < N_OPTIONS; i++) options[i] = kOptions[i].option;
+  const char *argument;
   psplit_partition_options_init(&s->options);
   s->stages = s->cpus = -1;
-  for (int code; (code = getopt_long(argc, argv, "k:", options, NULL)) != -1;) {
-    const int status = read_option(s, code);
-    if (status >= 0) return status;
-  }
-  if (optind + 1 != argc)
-    return usage_error("%s", optind == argc ? "no problem file given" : "more than one file given");
+  for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;)
+    if (id == CLI_BAD || !take_option(s, id, argument))
+      return psplit_code_exit_status(PSPLIT_USAGE);
+    else if (s->done)
+      return 0;
+  if (optind == argc) return cli_usage(&PROGRAM, "a problem file is needed");
+  if (optind + 1 < argc)
+    return cli_usage(&PROGRAM, "one problem at a time: \"%s\" and \"%s\"", argv[optind],
+                     argv[optind + 1]);
   s->path = argv[optind];
-  return -1;
+  return 0;
 }
 
 /* Counts of the first device that pays communication and of the first that does not. */
-static const char *set_devices(const settings *s, psplit_device *devices, uint32_t n) {
+static const char *set_devices(const settings *s, psplit_device *list, uint32_t n) {
   bool have_cpu = false, have_other = false;
   for (uint32_t d = 0; d < n; d++) {
-    if (devices[d].free_comm && !have_cpu) {
+    if (list[d].free_comm && !have_cpu) {
       have_cpu = true;
-      if (s->cpus >= 0) devices[d].count = (uint32_t)s->cpus;
-    } else if (!devices[d].free_comm && s->stages >= 0) {
-      devices[d].count = have_other ? 0 : (uint32_t)s->stages;
+      if (s->cpus >= 0) list[d].count = (uint32_t)s->cpus;
+    } else if (!list[d].free_comm && s->stages >= 0) {
+      list[d].count = have_other ? 0 : (uint32_t)s->stages;
       have_other = true;
     }
   }
@@ -271,10 +210,11 @@ static void print_table(const psplit_problem *p, const psplit_solution *plan) {
          "recv", "send", "memory");
   for (uint32_t k = 0; k < plan->n_stages; k++) {
     const psplit_stage_load *l = &plan->stages[k];
-    const char *name = p->devices[l->device].name;
+    char name[13];
+    cli_printable(p->devices[l->device].name ? p->devices[l->device].name : "device", name,
+                  sizeof name);
     char text[32];
-    snprintf(text, sizeof text, "%.12s%s", name ? name : "device",
-             l->replicas > 1 ? " (copies)" : "");
+    snprintf(text, sizeof text, "%.12s%s", name, l->replicas > 1 ? " (copies)" : "");
     printf("%5" PRIu32 "  %-12s %8" PRIu32 " %14.6f %14.6f %14.6f %14.6f %16" PRIu64 "\n", k, text,
            l->n_nodes, (double)l->load_ns / unit, (double)l->compute_ns / unit,
            (double)l->recv_ns / unit, (double)l->send_ns / unit, l->memory_bytes);
@@ -285,43 +225,33 @@ static void print_table(const psplit_problem *p, const psplit_solution *plan) {
          plan->bound, plan->seconds);
 }
 
-static void advise(void *user, psplit_severity severity, const char *line) {
-  (void)user;
-  if (severity != PSPLIT_PROGRESS || isatty(STDERR_FILENO)) fprintf(stderr, "%s\n", line);
-}
-
-static int fail(const psplit_diag *diag, psplit_code code) {
-  fprintf(stderr, "error: %s\n", diag->message);
-  return psplit_code_exit_status(code);
-}
-
 int main(int argc, char **argv) {
   settings s = {0};
   int status = read_arguments(argc, argv, &s);
-  if (status >= 0) return status;
-  const psplit_sink sink = {advise, NULL};
-  if (!s.quiet) s.options.sink = &sink;
+  if (status || s.done) return status;
+  const psplit_sink sink = cli_sink(&s.progress);
+  s.options.sink = &sink;
   psplit_diag diag = {0};
   psplit_problem *file = NULL;
   psplit_solution *plan = NULL;
-  psplit_code code = psplit_problem_read_json(s.path, &diag, &file);
-  if (code != PSPLIT_OK) return fail(&diag, code);
+  if (psplit_problem_read_json(s.path, &diag, &file) != PSPLIT_OK) return cli_fail(&diag);
   psplit_problem problem = *file;
-  psplit_device *devices = malloc(problem.n_devices * sizeof *devices);
-  if (!devices) {
+  psplit_device *list = malloc(problem.n_devices * sizeof *list);
+  if (!list) {
     psplit_problem_destroy(file);
     return psplit_code_exit_status(PSPLIT_NOMEM);
   }
-  memcpy(devices, problem.devices, problem.n_devices * sizeof *devices);
-  problem.devices = devices;
+  memcpy(list, problem.devices, problem.n_devices * sizeof *list);
+  problem.devices = list;
   if (s.comm) problem.comm = s.comm[0] == 's' ? PSPLIT_COMM_SHARED : PSPLIT_COMM_P2P;
   if (s.overlap) problem.overlap = true;
-  const char *wrong = set_devices(&s, devices, problem.n_devices);
+  const char *wrong = set_devices(&s, list, problem.n_devices);
   if (wrong) {
-    status = usage_error("%s", wrong);
-  } else if ((code = psplit_partition_solve(&problem, &s.options, &diag, &plan)) != PSPLIT_OK) {
-    status = fail(&diag, code);
+    status = cli_usage(&PROGRAM, "%s", wrong);
+  } else if (psplit_partition_solve(&problem, &s.options, &diag, &plan) != PSPLIT_OK) {
+    status = cli_fail(&diag);
   } else {
+    cli_progress_end(&s.progress);
     if (s.json)
       print_json(&problem, &s, plan);
     else
@@ -330,6 +260,6 @@ int main(int argc, char **argv) {
   }
   psplit_solution_destroy(plan);
   psplit_problem_destroy(file);
-  free(devices);
+  free(list);
   return status;
 }

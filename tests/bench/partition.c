@@ -1,4 +1,5 @@
-/* Bench of the partitioner: published problems (from a directory) and generated ones, one line each.
+/* Bench of the partitioner: published problems (from a directory) and generated ones, one line
+ * each.
  *
  *   bench_partition [--dir DIR | --kind KIND --nodes N] [--stages K] [--threads T] [--repeat R]
  *

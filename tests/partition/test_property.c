@@ -33,6 +33,16 @@ static const family kFamilies[] = {
    false},
   {"together", WITH_TOGETHER, 60, 7, 4, 1, 1, false, false, false},
   {"overlap", WITH_OVERLAP, 60, 7, 3, 1, 1, false, false, false},
+  {"chunks", 0, 30, 6, 2, 2, 1, false, false, false},
+  {"chunks, memory, classes", WITH_MEMORY | WITH_CLASSES, 20, 5, 2, 2, 1, false, false, false},
+  {"non-contiguous", 0, 40, 6, 3, 1, 1, false, true, false},
+  {"non-contiguous, nonempty", WITH_TOGETHER, 20, 6, 3, 1, 1, true, true, false},
+  {"non-contiguous, cpu", WITH_CLASSES | WITH_FREE_COMM, 20, 6, 3, 1, 1, false, true, false},
+  {"non-contiguous, memory, pins", WITH_MEMORY | WITH_PINS, 20, 6, 3, 1, 1, false, true, false},
+  {"non-contiguous, twins", WITH_TWINS, 20, 3, 3, 1, 1, false, true, false},
+  {"latency", 0, 40, 7, 3, 1, 1, false, false, true},
+  {"latency, classes", WITH_CLASSES, 20, 6, 3, 1, 1, false, false, true},
+  {"latency, memory, pins", WITH_MEMORY | WITH_PINS, 20, 6, 3, 1, 1, true, false, true},
   {"replicas", WITH_MEMORY, 30, 6, 3, 1, 3, false, false, false},
 };
 
@@ -66,7 +76,7 @@ static void compare(const family *f, const random_problem *r, const psplit_parti
     fail_msg("%s %s: bound %lld (%s) <= optimum %lld <= value %lld (%s) does not hold", f->name,
              what, (long long)solution->lower_bound_ns, solution->bound, (long long)best,
              (long long)solution->objective_ns, solution->solver);
-  if (solution->objective_ns != best && !(f->features & WITH_TWINS) &&
+  if (solution->objective_ns != best &&
       (solution->proved_optimal || strcmp(o->solver, "auto") == 0))
     fail_msg("%s %s: optimum %lld, value %lld (%s, bound %lld)", f->name, what, (long long)best,
              (long long)solution->objective_ns, solution->solver,

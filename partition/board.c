@@ -1,0 +1,170 @@
+/* Items on labels: loads, memory and latency of any placement, kept up to date. */
+#include <string.h>
+
+#include "partition.h"
+
+static const uint64_t kMaxCells = UINT64_C(1) << 28;
+
+psplit_code psplit_i_board_init(psplit_board *b, const psplit_core *core, uint32_t chunks,
+                                const psplit_partition_options *options, psplit_arena *arena) {
+  memset(b, 0, sizeof *b);
+  const uint32_t k = core->n_stages;
+  b->core = core;
+  b->n_devices = k;
+  b->n_labels = k * chunks;
+  b->ordered = !options->noncontiguous;
+  b->latency = options->objective == PSPLIT_LATENCY;
+  b->nonempty = options->require_nonempty;
+  if (((uint64_t)core->n_nets + core->n_groups + (b->latency ? k : 1)) * k > kMaxCells)
+    return PSPLIT_LIMIT;
+  b->type = PSPLIT_NEW(arena, uint32_t, k);
+  b->label = PSPLIT_NEW(arena, uint32_t, core->n);
+  b->w = PSPLIT_NEW(arena, int64_t, (size_t)k * 3);
+  b->weight = PSPLIT_NEW(arena, uint64_t, (size_t)k * 2);
+  b->n_counted = PSPLIT_NEW(arena, uint32_t, (size_t)k * 2);
+  b->home = PSPLIT_NEW(arena, uint32_t, core->n_nets);
+  b->n_receivers = PSPLIT_NEW(arena, uint32_t, core->n_nets);
+  b->n_on = PSPLIT_NEW(arena, uint32_t, (size_t)core->n_nets * k);
+  b->n_users = PSPLIT_NEW(arena, uint32_t, (size_t)core->n_groups * k);
+  b->n_arcs = PSPLIT_NEW(arena, uint32_t, b->latency ? (size_t)k * k : 1);
+  b->ready = PSPLIT_NEW(arena, int64_t, k);
+  if (!b->type || !b->label || !b->w || !b->weight || !b->n_counted || !b->home ||
+      !b->n_receivers || !b->n_on || !b->n_users || !b->n_arcs || !b->ready)
+    return PSPLIT_NOMEM;
+  b->recv = b->w + k;
+  b->send = b->recv + k;
+  b->act = b->weight + k;
+  b->n_items = b->n_counted + k;
+  memset(b->label, 0xff, core->n * sizeof *b->label);
+  memset(b->home, 0xff, core->n_nets * sizeof *b->home);
+  uint32_t device = 0;
+  for (uint32_t t = 0; t < core->n_types; t++)
+    for (uint32_t i = 0; i < core->problem->devices[t].count; i++) b->type[device++] = t;
+  return PSPLIT_OK;
+}
+
+static int64_t send_cost(const psplit_board *b, uint32_t e, uint32_t device) {
+  return b->core->send[(size_t)b->type[device] * b->core->n_nets + e];
+}
+
+static int64_t recv_cost(const psplit_board *b, uint32_t e, uint32_t device) {
+  return b->core->recv[(size_t)b->type[device] * b->core->n_nets + e];
+}
+
+/* Device k begins (sign 1) or ceases (-1) to receive net e. */
+static void receive(psplit_board *b, uint32_t e, uint32_t k, int sign) {
+  b->recv[k] += sign * recv_cost(b, e, k);
+  const uint32_t before = b->n_receivers[e];
+  b->n_receivers[e] = sign > 0 ? before + 1 : before - 1;
+  if (b->core->p2p || (sign > 0 ? before == 0 : before == 1))
+    b->send[b->home[e]] += sign * send_cost(b, e, b->home[e]);
+}
+
+static void charge_producer(psplit_board *b, uint32_t e, uint32_t k, int sign) {
+  for (uint32_t other = 0; other < b->n_devices; other++)
+    if (other != k && b->n_on[(size_t)e * b->n_devices + other] > 0) receive(b, e, other, sign);
+}
+
+static void count_arcs(psplit_board *b, uint32_t item, uint32_t k, int sign) {
+  const psplit_core *core = b->core;
+  for (uint32_t l = core->pred_off[item]; l < core->pred_off[item + 1]; l++)
+    if (b->label[core->pred[l]] != PSPLIT_NONE)
+      b->n_arcs[(size_t)b->label[core->pred[l]] * b->n_devices + k] += (uint32_t)sign;
+  for (uint32_t l = core->succ_off[item]; l < core->succ_off[item + 1]; l++)
+    if (b->label[core->succ[l]] != PSPLIT_NONE)
+      b->n_arcs[(size_t)k * b->n_devices + b->label[core->succ[l]]] += (uint32_t)sign;
+}
+
+void psplit_i_board_add(psplit_board *b, uint32_t item, uint32_t label) {
+  const psplit_core *core = b->core;
+  const uint32_t k = label % b->n_devices;
+  b->w[k] += core->w[(size_t)b->type[k] * core->n + item];
+  b->weight[k] += core->weight_bytes[item];
+  b->act[k] += core->act_bytes[item];
+  b->n_counted[k] += core->n_counted[item];
+  b->n_items[k]++;
+  for (uint32_t l = core->inc_off[item]; l < core->inc_off[item + 1]; l++) {
+    const uint32_t e = core->inc[l] >> 1;
+    if (core->inc[l] & 1) {
+      b->home[e] = k;
+      charge_producer(b, e, k, 1);
+    } else if (b->n_on[(size_t)e * b->n_devices + k]++ == 0 && b->home[e] != PSPLIT_NONE &&
+               b->home[e] != k) {
+      receive(b, e, k, 1);
+    }
+  }
+  for (uint32_t l = core->own_off[item]; l < core->own_off[item + 1]; l++)
+    if (b->n_users[(size_t)core->own[l] * b->n_devices + k]++ == 0)
+      b->weight[k] += core->group_bytes[core->own[l]];
+  if (b->latency) count_arcs(b, item, k, 1);
+  b->label[item] = label;
+}
+
+void psplit_i_board_remove(psplit_board *b, uint32_t item) {
+  const psplit_core *core = b->core;
+  const uint32_t k = b->label[item] % b->n_devices;
+  b->label[item] = PSPLIT_NONE;
+  if (b->latency) count_arcs(b, item, k, -1);
+  for (uint32_t l = core->own_off[item]; l < core->own_off[item + 1]; l++)
+    if (--b->n_users[(size_t)core->own[l] * b->n_devices + k] == 0)
+      b->weight[k] -= core->group_bytes[core->own[l]];
+  for (uint32_t l = core->inc_off[item]; l < core->inc_off[item + 1]; l++) {
+    const uint32_t e = core->inc[l] >> 1;
+    if (core->inc[l] & 1) {
+      charge_producer(b, e, k, -1);
+      b->home[e] = PSPLIT_NONE;
+    } else if (--b->n_on[(size_t)e * b->n_devices + k] == 0 && b->home[e] != PSPLIT_NONE &&
+               b->home[e] != k) {
+      receive(b, e, k, -1);
+    }
+  }
+  b->n_items[k]--;
+  b->n_counted[k] -= core->n_counted[item];
+  b->act[k] -= core->act_bytes[item];
+  b->weight[k] -= core->weight_bytes[item];
+  b->w[k] -= core->w[(size_t)b->type[k] * core->n + item];
+}
+
+int64_t psplit_i_board_load(const psplit_board *b, uint32_t k) {
+  if (!b->core->overlap) return b->w[k] + b->recv[k] + b->send[k];
+  const int64_t comm = b->recv[k] > b->send[k] ? b->recv[k] : b->send[k];
+  return b->w[k] > comm ? b->w[k] : comm;
+}
+
+int64_t psplit_i_board_value(psplit_board *b) {
+  int64_t most = 0;
+  if (!b->latency) {
+    for (uint32_t k = 0; k < b->n_devices; k++) {
+      const int64_t load = psplit_i_board_load(b, k);
+      if (load > most) most = load;
+    }
+    return most;
+  }
+  memset(b->ready, 0, b->n_devices * sizeof *b->ready);
+  for (uint32_t k = 0; k < b->n_devices; k++) {
+    const int64_t end = b->ready[k] + psplit_i_board_load(b, k);
+    if (end > most) most = end;
+    for (uint32_t next = k + 1; next < b->n_devices; next++)
+      if (b->n_arcs[(size_t)k * b->n_devices + next] && end > b->ready[next]) b->ready[next] = end;
+  }
+  return most;
+}
+
+bool psplit_i_board_fits(const psplit_board *b, uint32_t k) {
+  const uint64_t limit = b->core->problem->devices[b->type[k]].memory_bytes;
+  if (!limit) return true;
+  const uint64_t held = b->core->stash ? b->n_devices - k : 1;
+  return psplit_i_sat_add_u64(b->weight[k], psplit_i_sat_mul_u64(held, b->act[k])) <= limit;
+}
+
+bool psplit_i_board_range(const psplit_board *b, uint32_t item, uint32_t *low, uint32_t *high) {
+  const psplit_core *core = b->core;
+  *low = 0;
+  *high = b->n_labels - 1;
+  for (uint32_t l = core->pred_off[item]; b->ordered && l < core->pred_off[item + 1]; l++)
+    if (b->label[core->pred[l]] != PSPLIT_NONE && b->label[core->pred[l]] > *low)
+      *low = b->label[core->pred[l]];
+  for (uint32_t l = core->succ_off[item]; b->ordered && l < core->succ_off[item + 1]; l++)
+    if (b->label[core->succ[l]] < *high) *high = b->label[core->succ[l]];
+  return *low <= *high;
+}

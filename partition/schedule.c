@@ -1,0 +1,212 @@
+/* What a schedule of micro-batches makes of stage times: each device runs its list of forward and
+ * backward pieces in a fixed order, each piece waits for the piece that feeds it.
+ * Sources: GPipe (Huang et al., NeurIPS 2019), PipeDream-Flush / 1F1B (Narayanan et al., ICML
+ * 2021), interleaved 1F1B (Narayanan et al., SC 2021, section 2.2). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "partition.h"
+
+static const size_t kMaxSlots = (size_t)1 << 26;
+
+typedef struct simulation {
+  const psplit_schedule_input *in;
+  psplit_schedule *out;
+  uint32_t n_virtual, n_units; /* units: pieces of one device one way, with those filled up */
+  size_t per_device;
+  int64_t *done; /* [2 * n_virtual * n_micro_batches] end of a piece, -1: not run */
+} simulation;
+
+/* The n-th forward (or backward) piece of a device. Interleaved: groups of n_stages micro-batches
+ * go through all chunks in turn, backward in reverse. A last group that is short is filled up with
+ * micro-batches that do not exist, which keeps the order free of deadlock. */
+static void piece(const simulation *s, uint32_t n, bool backward, uint32_t *chunk,
+                  uint32_t *micro) {
+  const uint32_t k = s->in->n_stages, c = s->in->n_chunks;
+  if (c == 1) {
+    *chunk = 0;
+    *micro = n;
+    return;
+  }
+  const uint32_t step = n % (k * c) / k;
+  *chunk = backward ? c - 1 - step : step;
+  *micro = n / (k * c) * k + n % k;
+}
+
+/* Forward pieces a device runs before its first backward one. */
+static uint32_t warm_up(const simulation *s, uint32_t stage) {
+  const psplit_schedule_input *in = s->in;
+  uint32_t n = s->n_units;
+  if (in->kind == PSPLIT_SCHEDULE_1F1B)
+    n = in->n_stages - stage;
+  else if (in->kind == PSPLIT_SCHEDULE_INTERLEAVED)
+    n = (in->n_stages - stage - 1) * 2 + (in->n_chunks - 1) * in->n_stages + 1;
+  return n < s->n_units ? n : s->n_units;
+}
+
+/* The list of a device's pieces, in order. */
+static void list_pieces(const simulation *s, uint32_t stage, psplit_schedule_slot *slots) {
+  uint32_t forward = 0, back = 0;
+  const uint32_t warm = warm_up(s, stage);
+  const bool has_backward = s->in->backward_ns != NULL;
+  size_t n = 0;
+  while (n < s->per_device) {
+    const bool backward =
+      has_backward && forward >= warm && (forward == s->n_units || forward > back + warm - 1);
+    psplit_schedule_slot *slot = &slots[n];
+    *slot = (psplit_schedule_slot){.stage = stage, .backward = backward};
+    piece(s, backward ? back++ : forward++, backward, &slot->chunk, &slot->micro_batch);
+    n += slot->micro_batch < s->in->n_micro_batches;
+  }
+}
+
+static int64_t *done_at(const simulation *s, uint32_t v, uint32_t micro, bool backward) {
+  return &s->done[((size_t)backward * s->n_virtual + v) * s->in->n_micro_batches + micro];
+}
+
+/* When the piece's input is there; -1: not yet known. */
+static int64_t ready_at(const simulation *s, const psplit_schedule_slot *slot) {
+  const uint32_t v = slot->chunk * s->in->n_stages + slot->stage;
+  const int64_t *link = s->in->link_ns;
+  int64_t at;
+  if (!slot->backward) {
+    if (v == 0) return 0;
+    at = *done_at(s, v - 1, slot->micro_batch, false);
+    return at < 0 ? -1 : at + (link ? link[v - 1] : 0);
+  }
+  if (v == s->n_virtual - 1) return *done_at(s, v, slot->micro_batch, false);
+  at = *done_at(s, v + 1, slot->micro_batch, true);
+  return at < 0 ? -1 : at + (link ? link[v] : 0);
+}
+
+/* Runs every device as far as its next piece's input allows, until nothing is left. */
+static bool run(simulation *s, size_t *next, int64_t *clock) {
+  psplit_schedule *out = s->out;
+  size_t left = out->n_slots;
+  while (left > 0) {
+    const size_t before = left;
+    for (uint32_t d = 0; d < s->in->n_stages; d++)
+      for (; next[d] < s->per_device; next[d]++, left--) {
+        psplit_schedule_slot *slot = &out->slots[d * s->per_device + next[d]];
+        const int64_t ready = ready_at(s, slot);
+        if (ready < 0) break;
+        const uint32_t v = slot->chunk * s->in->n_stages + d;
+        slot->start_ns = ready > clock[d] ? ready : clock[d];
+        slot->end_ns =
+          slot->start_ns + (slot->backward ? s->in->backward_ns : s->in->forward_ns)[v];
+        clock[d] = slot->end_ns;
+        out->busy_ns[d] += slot->end_ns - slot->start_ns;
+        *done_at(s, v, slot->micro_batch, slot->backward) = slot->end_ns;
+        if (slot->end_ns > out->makespan_ns) out->makespan_ns = slot->end_ns;
+      }
+    if (left == before) return false;
+  }
+  return true;
+}
+
+/* A forward piece holds its activations until its backward piece ends; without a backward pass
+ * until it ends itself. */
+static void count_in_flight(simulation *s) {
+  psplit_schedule *out = s->out;
+  for (uint32_t d = 0; d < s->in->n_stages; d++) {
+    uint32_t held = 0;
+    uint64_t bytes = 0;
+    for (size_t k = 0; k < s->per_device; k++) {
+      const psplit_schedule_slot *slot = &out->slots[d * s->per_device + k];
+      const uint64_t one =
+        s->in->activation_bytes ? s->in->activation_bytes[slot->chunk * s->in->n_stages + d] : 0;
+      if (!slot->backward) {
+        held++;
+        bytes = psplit_i_sat_add_u64(bytes, one);
+        if (held > out->peak_in_flight[d]) out->peak_in_flight[d] = held;
+        if (bytes > out->peak_bytes[d]) out->peak_bytes[d] = bytes;
+      }
+      if (slot->backward || !s->in->backward_ns) {
+        held--;
+        bytes -= one;
+      }
+    }
+  }
+}
+
+static psplit_code check_input(const psplit_schedule_input *in, psplit_diag *diag) {
+  if (in->n_stages == 0 || in->n_chunks == 0 || in->n_micro_batches == 0 || !in->forward_ns)
+    return psplit_i_fail(diag, PSPLIT_USAGE,
+                         "a schedule needs stages, chunks, micro-batches and forward times");
+  if (in->n_chunks > 1 && in->kind != PSPLIT_SCHEDULE_INTERLEAVED)
+    return psplit_i_fail(diag, PSPLIT_USAGE, "only the interleaved schedule has chunks");
+  if ((in->kind == PSPLIT_SCHEDULE_STREAM) != (in->backward_ns == NULL))
+    return psplit_i_fail(diag, PSPLIT_USAGE,
+                         "inference streams have no backward times, the others need them");
+  const uint64_t n_virtual = (uint64_t)in->n_stages * in->n_chunks;
+  const uint64_t slots =
+    psplit_i_sat_mul_u64(n_virtual * 2, (uint64_t)in->n_micro_batches + in->n_stages);
+  if (n_virtual > kMaxSlots || slots > kMaxSlots)
+    return psplit_i_fail(diag, PSPLIT_LIMIT, "a schedule of more than %zu pieces", kMaxSlots);
+  int64_t total = 0;
+  for (uint64_t v = 0; v < n_virtual; v++) {
+    const int64_t parts[] = {in->forward_ns[v], in->backward_ns ? in->backward_ns[v] : 0,
+                             in->link_ns && v + 1 < n_virtual ? in->link_ns[v] : 0};
+    for (int k = 0; k < 3; k++) {
+      if (parts[k] < 0) return psplit_i_fail(diag, PSPLIT_USAGE, "a negative stage or link time");
+      total = psplit_i_sat_add_i64(total, parts[k]);
+    }
+  }
+  if (total > INT64_MAX / 4 / in->n_micro_batches)
+    return psplit_i_fail(diag, PSPLIT_LIMIT, "the schedule's times overflow");
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_schedule_simulate(const psplit_schedule_input *in, psplit_diag *diag,
+                                     psplit_schedule **out_schedule) {
+  psplit_code code = check_input(in, diag);
+  if (code != PSPLIT_OK) return code;
+  simulation s = {.in = in, .out = calloc(1, sizeof *s.out)};
+  psplit_arena arena;
+  psplit_i_arena_init(&arena, 0);
+  const uint32_t k = in->n_stages;
+  s.n_virtual = k * in->n_chunks;
+  s.n_units = in->n_micro_batches;
+  if (in->n_chunks > 1) s.n_units = in->n_chunks * ((in->n_micro_batches + k - 1) / k * k);
+  s.per_device = (size_t)in->n_chunks * in->n_micro_batches * (in->backward_ns ? 2 : 1);
+  const size_t cells = (size_t)s.n_virtual * in->n_micro_batches * 2;
+  s.done = psplit_i_arena_array(&arena, cells, sizeof *s.done);
+  size_t *next = PSPLIT_NEW(&arena, size_t, k);
+  int64_t *clock = PSPLIT_NEW(&arena, int64_t, k);
+  if (!s.out || !s.done || !next || !clock) goto nomem;
+  s.out->n_stages = k;
+  s.out->n_slots = s.per_device * k;
+  s.out->busy_ns = calloc(k, sizeof *s.out->busy_ns);
+  s.out->peak_in_flight = calloc(k, sizeof *s.out->peak_in_flight);
+  s.out->peak_bytes = calloc(k, sizeof *s.out->peak_bytes);
+  s.out->slots = malloc(s.out->n_slots * sizeof *s.out->slots);
+  if (!s.out->busy_ns || !s.out->peak_in_flight || !s.out->peak_bytes || !s.out->slots) goto nomem;
+  memset(s.done, 0xff, cells * sizeof *s.done);
+  for (uint32_t d = 0; d < k; d++) list_pieces(&s, d, s.out->slots + d * s.per_device);
+  if (!run(&s, next, clock)) {
+    code = psplit_i_fail(diag, PSPLIT_INTERNAL, "the schedule's pieces wait for each other");
+    goto out;
+  }
+  count_in_flight(&s);
+  double busy = 0;
+  for (uint32_t d = 0; d < k; d++) busy += (double)s.out->busy_ns[d];
+  if (s.out->makespan_ns > 0) s.out->bubble_frac = 1 - busy / ((double)s.out->makespan_ns * k);
+  *out_schedule = s.out;
+  s.out = NULL;
+out:
+  psplit_schedule_destroy(s.out);
+  psplit_i_arena_fini(&arena);
+  return code;
+nomem:
+  code = psplit_i_nomem(diag);
+  goto out;
+}
+
+void psplit_schedule_destroy(psplit_schedule *schedule) {
+  if (!schedule) return;
+  free(schedule->busy_ns);
+  free(schedule->peak_in_flight);
+  free(schedule->peak_bytes);
+  free(schedule->slots);
+  free(schedule);
+}

@@ -1,0 +1,97 @@
+"""onnx-pipeline-plan from outside: exit statuses, JSON, and the same bytes for any thread count."""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+PLAN = sys.argv[1]
+N = [0]
+FAILED = [False]
+
+
+def check(name, holds, more=""):
+    N[0] += 1
+    print(f"{'ok' if holds else 'not ok'} {N[0]} - {name}")
+    if not holds:
+        FAILED[0] = True
+        print("# " + str(more).replace("\n", " "))
+
+
+def run(*arguments):
+    return subprocess.run([PLAN, *arguments], capture_output=True, text=True, timeout=120)
+
+
+def published(n, backward=False):
+    """A chain with skip edges in the published format."""
+    nodes = [{"id": 100 - i, "supportedOnFpga": True, "cpuLatency": 10.0 * (i % 5 + 1),
+              "fpgaLatency": i % 5 + 1.5, "isBackwardNode": backward and i >= n // 2,
+              "colorClass": 7 + min(i, n - 1 - i) if backward else 7 + i, "size": 10.0}
+             for i in range(n)]
+    edges = [{"sourceId": 100 - i, "destId": 100 - j, "cost": 0.25 + i % 3}
+             for i in range(n) for j in (i + 1, i + 4)
+             if j < n and (not backward or (i < n // 2) == (j < n // 2))]
+    return {"maxFPGAs": 3, "maxCPUs": 1, "maxSizePerFPGA": 1000.0, "nodes": nodes, "edges": edges}
+
+
+with tempfile.TemporaryDirectory() as directory:
+    def write(name, content):
+        path = os.path.join(directory, name)
+        with open(path, "w", encoding="utf-8") as out:
+            out.write(content if isinstance(content, str) else json.dumps(content))
+        return path
+
+    chain = write("chain.json", published(24))
+    result = run("--json", chain)
+    plan = json.loads(result.stdout) if result.returncode == 0 else {}
+    keys = {"objective", "lower_bound", "gap_frac", "proved_optimal", "solver", "solve_seconds",
+            "loads", "stage"}
+    check("json has the promised keys", keys <= set(plan), result.stderr)
+    check("small problems are proved", plan.get("proved_optimal") is True, plan)
+    check("every node has a stage", set(plan["stage"]) == {str(100 - i) for i in range(24)})
+    check("the objective is the largest load", abs(max(plan["loads"]) - plan["objective"]) < 1e-9)
+    check("the bound is the objective", plan["lower_bound"] == plan["objective"])
+
+    def without_time(text):
+        return re.sub(r'"solve_seconds": [0-9.]+', "", text)
+
+    same = {without_time(run("--json", "--threads", str(t), chain).stdout) for t in (1, 2, 5)}
+    check("threads do not change a byte", len(same) == 1)
+    table = run(chain)
+    check("the table ends with the proof", "proved optimal" in table.stdout, table.stdout)
+    training = run("--json", write("training.json", published(24, True)))
+    check("training graphs are solved", training.returncode == 0, training.stderr)
+    for extra in (["--non-contiguous"], ["--chunks", "2"], ["--objective", "latency"],
+                  ["--replicas", "2"], ["--overlap"], ["--comm", "p2p"], ["-k", "2", "--cpus", "0"],
+                  ["--time-limit", "0"], ["--cpus", "0", "--no-empty-stages"]):
+        result = run("--json", *extra, chain)
+        check("option " + " ".join(extra), result.returncode == 0 and json.loads(result.stdout),
+              result.stderr)
+
+    def refuses(name, status, *arguments):
+        bad = run(*arguments)
+        line = bad.stderr.strip().split("\n")[-1] if bad.stderr else ""
+        check(name, bad.returncode == status and line.startswith("error: ") and not bad.stdout,
+              f"{bad.returncode} {bad.stderr}")
+
+    refuses("no file: usage", 2)
+    refuses("unknown option: usage", 2, "--frobnicate", chain)
+    refuses("bad number: usage", 2, "-k", "many", chain)
+    refuses("no devices: usage", 2, "-k", "0", "--cpus", "0", chain)
+    refuses("no such file", 3, os.path.join(directory, "absent.json"))
+    refuses("not JSON", 4, write("broken.json", "{"))
+    cyclic = published(6)
+    cyclic["edges"].append({"sourceId": 95, "destId": 100, "cost": 1})
+    refuses("a cycle", 4, write("cyclic.json", cyclic))
+    negative = published(6)
+    negative["nodes"][2]["fpgaLatency"] = -1
+    refuses("a negative time", 4, write("negative.json", negative))
+    tight = published(12)
+    tight["maxSizePerFPGA"], tight["maxCPUs"] = 25.0, 0
+    refuses("memory that cannot fit", 7, write("tight.json", tight))
+    check("version", run("--version").stdout.startswith("onnx-pipeline-plan "))
+    check("help", "--non-contiguous" in run("--help").stdout)
+
+print(f"1..{N[0]}")
+sys.exit(FAILED[0])

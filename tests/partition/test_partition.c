@@ -1,0 +1,478 @@
+/* The partitioner's public face: the checker by hand-made numbers, files, errors, schedules, and
+ * the promise that threads never change an answer. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above first. */
+#include <cmocka.h>
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "random_problem.h"
+
+static psplit_partition_options defaults(void) {
+  psplit_partition_options o;
+  psplit_partition_options_init(&o);
+  return o;
+}
+
+/* a -> {b, c}, b -> d, c -> d; times 10, 20, 30, 40; a's tensor costs 3 to send and 5 to receive.
+ */
+static const int64_t kTimes[] = {10, 20, 30, 40};
+static const uint32_t kProducer[] = {0, 1, 2}, kOff[] = {0, 2, 3, 4}, kConsumer[] = {1, 2, 3, 3};
+static const int64_t kSend[] = {3, 7, 11}, kRecv[] = {5, 13, 17};
+
+static psplit_problem diamond(const psplit_device *device) {
+  return (psplit_problem){.n_nodes = 4,
+                          .n_classes = 1,
+                          .time_ns = kTimes,
+                          .n_nets = 3,
+                          .net_producer = kProducer,
+                          .net_off = kOff,
+                          .net_consumer = kConsumer,
+                          .net_send_ns = kSend,
+                          .net_recv_ns = kRecv,
+                          .n_devices = 1,
+                          .devices = device,
+                          .ticks_per_unit = 1};
+}
+
+static void checker_counts_by_hand(void **state) {
+  (void)state;
+  const psplit_device three = {.count = 3};
+  psplit_problem p = diamond(&three);
+  psplit_partition_options o = defaults();
+  psplit_diag diag = {0};
+  psplit_solution *s;
+  const uint32_t stage[] = {0, 1, 2, 2};
+  assert_int_equal(psplit_partition_check(&p, &o, stage, NULL, NULL, NULL, &diag, &s), PSPLIT_OK);
+  /* a goes to two stages: 2 * 3. b receives a and sends to d. c and d: a's and b's tensors. */
+  assert_int_equal(s->stages[0].load_ns, 10 + 2 * 3);
+  assert_int_equal(s->stages[1].load_ns, 20 + 5 + 7);
+  assert_int_equal(s->stages[2].load_ns, 30 + 40 + 5 + 13);
+  assert_int_equal(s->objective_ns, 88);
+  assert_int_equal(s->comm_ns, 6 + 12 + 18);
+  psplit_solution_destroy(s);
+  p.comm = PSPLIT_COMM_SHARED;
+  assert_int_equal(psplit_partition_check(&p, &o, stage, NULL, NULL, NULL, &diag, &s), PSPLIT_OK);
+  assert_int_equal(s->stages[0].load_ns, 10 + 3);
+  psplit_solution_destroy(s);
+  p.overlap = true;
+  assert_int_equal(psplit_partition_check(&p, &o, stage, NULL, NULL, NULL, &diag, &s), PSPLIT_OK);
+  assert_int_equal(s->objective_ns, 70);
+  psplit_solution_destroy(s);
+  p.overlap = false;
+  o.objective = PSPLIT_LATENCY; /* 13, then 32, then 88 */
+  assert_int_equal(psplit_partition_check(&p, &o, stage, NULL, NULL, NULL, &diag, &s), PSPLIT_OK);
+  assert_int_equal(s->objective_ns, 13 + 32 + 88);
+  psplit_solution_destroy(s);
+}
+
+static void checker_finds_every_kind_of_violation(void **state) {
+  (void)state;
+  static const uint32_t good[] = {0, 0, 1, 1}, back[] = {1, 0, 1, 1}, far[] = {0, 0, 0, 9};
+  static const uint32_t empty[] = {0, 0, 0, 0}, split[] = {0, 1, 1, 1};
+  static const uint32_t pin[] = {PSPLIT_NONE, PSPLIT_NONE, 0, PSPLIT_NONE};
+  static const uint32_t together[] = {5, 5, PSPLIT_NONE, PSPLIT_NONE};
+  static const uint64_t bytes[] = {60, 60, 10, 10}, group[] = {50};
+  static const uint32_t group_off[] = {0, 2}, users[] = {2, 3}, from[] = {2}, to[] = {3};
+  static const uint32_t hop[] = {0, 0, 1, 0};
+  static const uint64_t middle[] = {0, 10, 10, 0};
+  static const uint8_t uncuttable[] = {PSPLIT_NET_UNCUTTABLE, 0, 0};
+  const psplit_device two = {.count = 2}, small = {.count = 2, .memory_bytes = 100};
+  const psplit_device tight = {.count = 2, .memory_bytes = 69};
+  static const struct {
+    const char *what;
+    const uint32_t *stage;
+    int variant;
+    psplit_code code;
+  } cases[] = {
+    {"fine", good, 0, PSPLIT_OK},
+    {"edge back", back, 0, PSPLIT_MISMATCH},
+    {"no such stage", far, 0, PSPLIT_MISMATCH},
+    {"empty stage", empty, 1, PSPLIT_MISMATCH},
+    {"pinned", good, 2, PSPLIT_MISMATCH},
+    {"together", split, 3, PSPLIT_MISMATCH},
+    {"together, kept", good, 3, PSPLIT_OK},
+    {"memory", good, 4, PSPLIT_MISMATCH},
+    {"shared weight counts once", split, 5, PSPLIT_MISMATCH},
+    {"uncuttable", good, 6, PSPLIT_MISMATCH},
+    {"order edge", hop, 7, PSPLIT_MISMATCH},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    psplit_problem p = diamond(cases[i].variant == 4   ? &small
+                               : cases[i].variant == 5 ? &tight
+                                                       : &two);
+    psplit_partition_options o = defaults();
+    o.require_nonempty = cases[i].variant == 1;
+    if (cases[i].variant == 2) p.pin = pin;
+    if (cases[i].variant == 3) p.together = together;
+    if (cases[i].variant == 4) p.weight_bytes = bytes;
+    if (cases[i].variant == 5) {
+      p.weight_bytes = middle;
+      p.n_weights = 1, p.weight_group_bytes = group, p.weight_off = group_off,
+      p.weight_user = users;
+    }
+    if (cases[i].variant == 6) p.net_flags = uncuttable;
+    if (cases[i].variant == 7) {
+      p.n_nets = 0;
+      p.n_order = 1, p.order_from = from, p.order_to = to;
+    }
+    psplit_diag diag = {0};
+    psplit_solution *s = NULL;
+    const psplit_code code =
+      psplit_partition_check(&p, &o, cases[i].stage, NULL, NULL, NULL, &diag, &s);
+    if (code != cases[i].code)
+      fail_msg("%s: %s %s", cases[i].what, psplit_code_name(code), diag.message);
+    psplit_solution_destroy(s);
+  }
+}
+
+static void invalid_problems_are_named(void **state) {
+  (void)state;
+  const psplit_device two = {.count = 2}, none = {.count = 0};
+  static const int64_t negative[] = {1, -2, 3, 4}, huge[] = {INT64_MAX / 2, INT64_MAX / 2, 3, 4};
+  static const uint32_t cyclic[] = {1, 2, 3, 0}, outside[] = {1, 2, 3, 7};
+  for (int i = 0; i < 7; i++) {
+    psplit_problem p = diamond(i == 0 ? &none : &two);
+    psplit_partition_options o = defaults();
+    psplit_code want = PSPLIT_INVALID;
+    if (i == 0) want = PSPLIT_USAGE;
+    if (i == 1) p.time_ns = negative;
+    if (i == 2) p.time_ns = huge, want = PSPLIT_LIMIT;
+    if (i == 3) p.net_consumer = cyclic;
+    if (i == 4) p.net_consumer = outside;
+    if (i == 5) o.solver = "magic", want = PSPLIT_USAGE;
+    if (i == 6) p.n_nodes = 0;
+    psplit_diag diag = {0};
+    psplit_solution *s = NULL;
+    const psplit_code code = psplit_partition_solve(&p, &o, &diag, &s);
+    if (code != want || diag.message[0] == '\0' || s)
+      fail_msg("case %d: %s %s", i, psplit_code_name(code), diag.message);
+    if (i == 3) assert_non_null(strstr(diag.message, "cycle through node"));
+  }
+}
+
+static void infeasible_says_what_would_do(void **state) {
+  (void)state;
+  static const uint64_t bytes[] = {60, 60, 60, 60};
+  psplit_device device = {.count = 2, .memory_bytes = 70};
+  psplit_problem p = diamond(&device);
+  p.weight_bytes = bytes;
+  psplit_partition_options o = defaults();
+  psplit_diag diag = {0};
+  psplit_solution *s = NULL;
+  assert_int_equal(psplit_partition_solve(&p, &o, &diag, &s), PSPLIT_INFEASIBLE);
+  assert_non_null(strstr(diag.message, "4 stages would do"));
+  device.memory_bytes = 50;
+  diag = (psplit_diag){0};
+  assert_int_equal(psplit_partition_solve(&p, &o, &diag, &s), PSPLIT_INFEASIBLE);
+  assert_non_null(strstr(diag.message, "no number of stages helps"));
+  device = (psplit_device){.count = 5};
+  o.require_nonempty = true;
+  diag = (psplit_diag){0};
+  assert_int_equal(psplit_partition_solve(&p, &o, &diag, &s), PSPLIT_INFEASIBLE);
+  assert_non_null(strstr(diag.message, "at most 4"));
+}
+
+/* Wide enough that the exact program, several searches and ties all get to run. */
+static void threads_never_change_the_answer(void **state) {
+  (void)state;
+  static random_problem r;
+  for (uint64_t seed = 0; seed < 12; seed++) {
+    const unsigned features = seed % 3 == 0 ? WITH_CLASSES : seed % 3 == 1 ? WITH_MEMORY : 0;
+    make_random_problem(&r, seed, seed % 2 ? ANY_ORDER : LAYERED, 24, 3, features);
+    if (features & WITH_MEMORY) r.devices[0].memory_bytes = 300;
+    psplit_solution *first = NULL;
+    for (uint32_t threads = 1; threads <= 8; threads *= 2) {
+      psplit_partition_options o = defaults();
+      o.n_threads = threads;
+      o.noncontiguous = seed % 4 == 3;
+      o.time_limit_s = -1;
+      psplit_diag diag = {0};
+      psplit_solution *s = NULL;
+      if (psplit_partition_solve(&r.problem, &o, &diag, &s) != PSPLIT_OK)
+        fail_msg("%s", diag.message);
+      if (!first) {
+        first = s;
+        continue;
+      }
+      assert_int_equal(s->objective_ns, first->objective_ns);
+      assert_int_equal(s->lower_bound_ns, first->lower_bound_ns);
+      assert_string_equal(s->solver, first->solver);
+      assert_memory_equal(s->stage, first->stage, s->n_nodes * sizeof *s->stage);
+      psplit_solution_destroy(s);
+    }
+    psplit_solution_destroy(first);
+  }
+}
+
+static void no_time_still_gives_a_split_and_a_bound(void **state) {
+  (void)state;
+  static random_problem r;
+  for (uint64_t seed = 0; seed < 20; seed++) {
+    make_random_problem(&r, seed, LAYERED, 40, 4, 0);
+    psplit_partition_options o = defaults();
+    o.time_limit_s = 0;
+    o.noncontiguous = seed % 3 == 1;
+    o.chunks = seed % 3 == 2 ? 2 : 1;
+    psplit_diag diag = {0};
+    psplit_solution *s = NULL;
+    if (psplit_partition_solve(&r.problem, &o, &diag, &s) != PSPLIT_OK)
+      fail_msg("%s", diag.message);
+    assert_true(s->lower_bound_ns <= s->objective_ns);
+    psplit_solution_destroy(s);
+  }
+}
+
+static void every_solver_answers(void **state) {
+  (void)state;
+  static const char *const solvers[] = {"auto", "exact", "search", "anneal", "multilevel", "slice"};
+  static random_problem r;
+  for (size_t i = 0; i < sizeof solvers / sizeof *solvers; i++) {
+    make_random_problem(&r, i, LAYERED, 40, 4, 0);
+    psplit_partition_options o = defaults();
+    o.solver = solvers[i];
+    psplit_diag diag = {0};
+    psplit_solution *s = NULL;
+    if (psplit_partition_solve(&r.problem, &o, &diag, &s) != PSPLIT_OK)
+      fail_msg("%s: %s", solvers[i], diag.message);
+    assert_true(s->lower_bound_ns <= s->objective_ns);
+    psplit_solution_destroy(s);
+  }
+}
+
+/* --- files --- */
+
+static void own_format_is_read(void **state) {
+  (void)state;
+  static const char text[] =
+    "{\"format\": \"psplit-problem\", \"version\": 1, \"comm\": \"shared\","
+    " \"devices\": [{\"name\": \"gpu\", \"count\": 2, \"memory_bytes\": 100},"
+    "               {\"class\": 1, \"free_comm\": true}],"
+    " \"links\": [{\"latency_ns\": 5, \"bytes_per_s\": 1e9}, {\"latency_ns\": 0}],"
+    " \"nodes\": [{\"id\": 7, \"name\": \"a\", \"time_ns\": [3, null], \"weight_bytes\": 10},"
+    "             {\"id\": 9, \"time_ns\": 4, \"pin\": 1, \"auxiliary\": true}],"
+    " \"tensors\": [{\"producer\": 7, \"consumers\": [9], \"bytes\": 20}],"
+    " \"order\": [[7, 9]], \"weights\": [{\"bytes\": 6, \"users\": [7, 9]}]}";
+  psplit_diag diag = {0};
+  psplit_problem *p = NULL;
+  if (psplit_problem_parse_json(text, sizeof text - 1, "text", &diag, &p) != PSPLIT_OK)
+    fail_msg("%s", diag.message);
+  assert_int_equal(p->n_nodes, 2);
+  assert_int_equal(p->n_classes, 2);
+  assert_int_equal(psplit_problem_n_stages(p), 3);
+  assert_true(p->time_ns[1] == PSPLIT_TIME_FORBIDDEN && p->time_ns[2] == 4 && p->time_ns[3] == 4);
+  assert_true(p->net_send_ns[0] == 25 && p->net_recv_ns[0] == 25 && p->net_send_ns[1] == 0);
+  assert_int_equal(p->pin[1], 1);
+  assert_int_equal(p->node_flags[1], PSPLIT_NODE_AUXILIARY);
+  assert_int_equal(p->n_order, 1);
+  assert_int_equal(p->weight_group_bytes[0], 6);
+  psplit_problem_destroy(p);
+}
+
+static void published_format_is_read(void **state) {
+  (void)state;
+  static const char text[] =
+    "{\"maxSizePerFPGA\": 100.0, \"maxFPGAs\": 2, \"maxCPUs\": 1, \"nodes\": ["
+    "{\"id\": 4, \"supportedOnFpga\": 1, \"cpuLatency\": 20, \"fpgaLatency\": 2.5, \"size\": 60.5,"
+    " \"isBackwardNode\": 0, \"colorClass\": -3},"
+    "{\"id\": 2, \"supportedOnFpga\": false, \"cpuLatency\": 1, \"fpgaLatency\": 0, \"size\": 1,"
+    " \"isBackwardNode\": true, \"colorClass\": -3}],"
+    "\"edges\": [{\"sourceId\": 4, \"destId\": 2, \"cost\": 0.25, \"size\": 1}]}";
+  psplit_diag diag = {0};
+  psplit_problem *p = NULL;
+  if (psplit_problem_parse_json(text, sizeof text - 1, "text", &diag, &p) != PSPLIT_OK)
+    fail_msg("%s", diag.message);
+  assert_true(p->time_ns[0] == (int64_t)(2.5 * p->ticks_per_unit));
+  assert_true(p->time_ns[2] == PSPLIT_TIME_FORBIDDEN);
+  assert_int_equal(p->weight_bytes[0], 61);
+  assert_int_equal(p->together[0], p->together[1]);
+  assert_int_equal(p->node_flags[1], PSPLIT_NODE_BACKWARD);
+  assert_true(p->devices[0].count == 2 && p->devices[1].free_comm && p->any_device_order);
+  assert_int_equal(p->comm, PSPLIT_COMM_SHARED);
+  psplit_problem_destroy(p);
+}
+
+static void bad_files_are_refused(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    psplit_code code;
+  } cases[] = {
+    {"", PSPLIT_MALFORMED},
+    {"{", PSPLIT_MALFORMED},
+    {"[]", PSPLIT_INVALID},
+    {"{\"format\": \"psplit-problem\"}", PSPLIT_INVALID},
+    {"{\"format\": \"psplit-problem\", \"version\": 2}", PSPLIT_UNSUPPORTED},
+    {"{\"format\": \"psplit-problem\", \"nodes\": [{\"time_ns\": 1e999}], \"devices\": [{}]}",
+     PSPLIT_MALFORMED},
+    {"{\"format\": \"psplit-problem\", \"nodes\": [{\"time_ns\": NaN}], \"devices\": [{}]}",
+     PSPLIT_MALFORMED},
+    {"{\"format\": \"psplit-problem\", \"nodes\": [{\"time_ns\": -1}], \"devices\": [{}]}",
+     PSPLIT_INVALID},
+    {"{\"format\": \"psplit-problem\", \"nodes\": [{\"id\": 1, \"time_ns\": 1},"
+     "{\"id\": 1, \"time_ns\": 1}], \"devices\": [{}]}",
+     PSPLIT_INVALID},
+    {"{\"maxFPGAs\": 2, \"nodes\": [{\"id\": 0, \"fpgaLatency\": 1}], \"edges\": []}",
+     PSPLIT_INVALID},
+    {"{\"maxFPGAs\": -2, \"nodes\": [{\"id\": 0, \"supportedOnFpga\": 1, \"fpgaLatency\": 1,"
+     " \"cpuLatency\": 1, \"size\": 0}], \"edges\": []}",
+     PSPLIT_INVALID},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    psplit_diag diag = {0};
+    psplit_problem *p = NULL;
+    const psplit_code code =
+      psplit_problem_parse_json(cases[i].text, strlen(cases[i].text), "text", &diag, &p);
+    if (code != cases[i].code || p)
+      fail_msg("case %zu: %s %s", i, psplit_code_name(code), diag.message);
+  }
+  psplit_diag diag = {0};
+  psplit_problem *p = NULL;
+  assert_int_equal(psplit_problem_read_json("/nonexistent/x.json", &diag, &p), PSPLIT_IO);
+}
+
+/* The published optima, by file name; the files are not part of the project. */
+static void published_problems_are_solved(void **state) {
+  (void)state;
+  static const struct {
+    const char *name;
+    double optimum;
+  } known[] = {
+    {"bert24_inference", 17.789906},
+    {"bert24_training", 41.745812},
+    {"gnmt_inference", 32.910658},
+    {"gnmt_training", 107.004414},
+    {"inceptionv3_inference", 51.551864},
+    {"layers-resnet50_inference", 33.774666},
+    {"layers-resnet50_training", 78.631812},
+    {"bert-3_inference", 27.918568},
+    {"bert-3_training", 65.303149},
+    {"bert-6_inference", 29.579506},
+    {"bert-12_inference", 147.477984},
+    {"operators-resnet50_inference", 124.348850},
+    {"operators-resnet50_training", 255.194416},
+  };
+  const char *dir = getenv("PSPLIT_PUBLISHED_PROBLEMS");
+  if (!dir || !*dir) {
+    print_message("# PSPLIT_PUBLISHED_PROBLEMS names no directory\n");
+    skip();
+  }
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    DIR *d = opendir(dir);
+    assert_non_null(d);
+    char path[4096] = "";
+    for (const struct dirent *entry; (entry = readdir(d));)
+      if (strstr(entry->d_name, known[i].name))
+        snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
+    closedir(d);
+    psplit_diag diag = {0};
+    psplit_problem *p = NULL;
+    psplit_solution *s = NULL;
+    const psplit_partition_options o = defaults();
+    if (psplit_problem_read_json(path, &diag, &p) != PSPLIT_OK ||
+        psplit_partition_solve(p, &o, &diag, &s) != PSPLIT_OK)
+      fail_msg("%s: %s", known[i].name, diag.message);
+    const double value = (double)s->objective_ns / p->ticks_per_unit;
+    if (!s->proved_optimal || value > known[i].optimum + 1e-4 || value < known[i].optimum - 1e-4)
+      fail_msg("%s: %f, proved %d", known[i].name, value, s->proved_optimal);
+    psplit_solution_destroy(s);
+    psplit_problem_destroy(p);
+  }
+}
+
+/* --- schedules --- */
+
+static psplit_schedule *simulate(psplit_schedule_kind kind, uint32_t k, uint32_t c, uint32_t m,
+                                 int64_t f, int64_t b) {
+  int64_t forward[64], backward[64];
+  for (uint32_t v = 0; v < k * c; v++) forward[v] = f, backward[v] = b;
+  const psplit_schedule_input in = {.kind = kind,
+                                    .n_stages = k,
+                                    .n_chunks = c,
+                                    .n_micro_batches = m,
+                                    .forward_ns = forward,
+                                    .backward_ns = b ? backward : NULL};
+  psplit_diag diag = {0};
+  psplit_schedule *s = NULL;
+  if (psplit_schedule_simulate(&in, &diag, &s) != PSPLIT_OK) fail_msg("%s", diag.message);
+  return s;
+}
+
+static void schedules_match_their_formulas(void **state) {
+  (void)state;
+  for (uint32_t k = 1; k <= 6; k++)
+    for (uint32_t m = 1; m <= 12; m++) {
+      psplit_schedule *s = simulate(PSPLIT_SCHEDULE_FILL_DRAIN, k, 1, m, 10, 20);
+      assert_int_equal(s->makespan_ns, (m + k - 1) * 30);
+      assert_int_equal(s->peak_in_flight[0], m);
+      psplit_schedule_destroy(s);
+      s = simulate(PSPLIT_SCHEDULE_1F1B, k, 1, m, 10, 20);
+      assert_int_equal(s->makespan_ns, (m + k - 1) * 30);
+      for (uint32_t d = 0; d < k; d++)
+        assert_int_equal(s->peak_in_flight[d], k - d < m ? k - d : m);
+      psplit_schedule_destroy(s);
+      s = simulate(PSPLIT_SCHEDULE_STREAM, k, 1, m, 10, 0);
+      assert_int_equal(s->makespan_ns, (m + k - 1) * 10);
+      assert_int_equal(s->peak_in_flight[0], 1);
+      psplit_schedule_destroy(s);
+      for (uint32_t c = 2; c <= 4; c++) {
+        s = simulate(PSPLIT_SCHEDULE_INTERLEAVED, k, c, m, 10, 20);
+        /* Whole groups: the bubble shrinks by the number of chunks. */
+        if (m % k == 0) assert_int_equal(s->makespan_ns, (m * c + k - 1) * 30);
+        assert_true(s->makespan_ns >= (int64_t)(m * c) * 30);
+        psplit_schedule_destroy(s);
+      }
+    }
+}
+
+static void uneven_schedules_keep_their_promises(void **state) {
+  (void)state;
+  static const int64_t forward[] = {5, 9, 2}, backward[] = {7, 1, 8}, link[] = {3, 4};
+  static const uint64_t bytes[] = {100, 200, 300};
+  const psplit_schedule_input in = {PSPLIT_SCHEDULE_1F1B, 3, 1, 4, forward, backward, link, bytes};
+  psplit_diag diag = {0};
+  psplit_schedule *s = NULL;
+  assert_int_equal(psplit_schedule_simulate(&in, &diag, &s), PSPLIT_OK);
+  assert_int_equal(s->n_slots, 24);
+  for (uint32_t d = 0; d < 3; d++) {
+    assert_int_equal(s->busy_ns[d], 4 * (forward[d] + backward[d]));
+    for (size_t i = d * 8 + 1; i < d * 8 + 8; i++)
+      assert_true(s->slots[i].start_ns >= s->slots[i - 1].end_ns);
+  }
+  assert_int_equal(s->peak_bytes[0], 300);
+  assert_int_equal(s->peak_bytes[2], 300);
+  /* The first micro-batch has to go all the way and come back. */
+  assert_true(s->makespan_ns >= 5 + 3 + 9 + 4 + 2 + 8 + 4 + 1 + 3 + 7);
+  psplit_schedule_destroy(s);
+  psplit_schedule_input bad = in;
+  bad.n_micro_batches = 0;
+  assert_int_equal(psplit_schedule_simulate(&bad, NULL, &s), PSPLIT_USAGE);
+  bad = in;
+  bad.n_micro_batches = UINT32_MAX;
+  assert_int_equal(psplit_schedule_simulate(&bad, NULL, &s), PSPLIT_LIMIT);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(checker_counts_by_hand),
+    cmocka_unit_test(checker_finds_every_kind_of_violation),
+    cmocka_unit_test(invalid_problems_are_named),
+    cmocka_unit_test(infeasible_says_what_would_do),
+    cmocka_unit_test(threads_never_change_the_answer),
+    cmocka_unit_test(no_time_still_gives_a_split_and_a_bound),
+    cmocka_unit_test(every_solver_answers),
+    cmocka_unit_test(own_format_is_read),
+    cmocka_unit_test(published_format_is_read),
+    cmocka_unit_test(bad_files_are_refused),
+    cmocka_unit_test(published_problems_are_solved),
+    cmocka_unit_test(schedules_match_their_formulas),
+    cmocka_unit_test(uneven_schedules_keep_their_promises),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
