@@ -4,6 +4,7 @@
 //
 //   oracle.mjs DUMP_SHAPES cache            the models of tests/models (PSPLIT_MODEL_CACHE)
 //   oracle.mjs DUMP_SHAPES dir DIRECTORY    ONNX backend tests: */model.onnx, test_data_set_0
+//   oracle.mjs DUMP_SHAPES file MODEL RUN   one model; RUN is a run of models.json, as JSON
 //   oracle.mjs DUMP_SHAPES list [NAME...]   as `cache`, one line for each value that is not agreed on
 //
 // A value agrees if rank, type and all sizes are the same, is unknown if a part is not known and the
@@ -307,6 +308,13 @@ const tap = new Tap();
 if (mode === 'dir') {
   const contradicted = await directory(dump, rest[0], rest[1] === 'list');
   tap.none(contradicted, `no contradiction in ${rest[0]}`);
+} else if (mode === 'file') {
+  const lines = [];
+  const settings = JSON.parse(rest[1] ?? '{}');
+  const counts = await check(dump, rest[0],
+    (session) => makeFeeds(session.inputMetadata, settings), (line) => lines.push(line));
+  for (const line of lines) console.log(`# ${line}`);
+  tap.none(lines.filter((line) => line.includes('contradict')), row(rest[0], counts));
 } else {
   const cache = process.env.PSPLIT_MODEL_CACHE ?? join(here, '../../.cache/models');
   const { models } = JSON.parse(readFileSync(join(here, '../models/models.json'), 'utf8'));
