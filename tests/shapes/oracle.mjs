@@ -305,7 +305,9 @@ async function directory(dump, path, list) {
 }
 
 const tap = new Tap();
-if (mode === 'dir') {
+if (mode === 'dir' && !existsSync(rest[0])) {
+  tap.skip(rest[0], 'not there; package libonnx-testdata has it');
+} else if (mode === 'dir') {
   const contradicted = await directory(dump, rest[0], rest[1] === 'list');
   tap.none(contradicted, `no contradiction in ${rest[0]}`);
 } else if (mode === 'file') {
