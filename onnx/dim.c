@@ -208,6 +208,7 @@ psplit_dim psplit_i_dim_make(psplit_i_dims *dims, psplit_dim_kind kind, int64_t 
     if (e->hash == (uint32_t)hash && same(dims, e, kind, constant, operands, coefs, n))
       return dims->slots[at] - 1;
   }
+  if (dims->failed) return 0; /* nothing is added any more: the table may be full */
   psplit_dim_expr e = {.kind = (uint8_t)kind, .n = (uint16_t)n, .hash = (uint32_t)hash,
                        .constant = constant, .operand_off = (uint32_t)dims->operands.n,
                        .coef_off = (uint32_t)dims->coefs.n};
@@ -250,11 +251,14 @@ psplit_dim psplit_i_dim_symbol(psplit_i_dims *dims, const char *name) {
   const uint32_t found = psplit_i_intern_find(&dims->names, name);
   if (found != PSPLIT_NONE) return dims->symbol_expr.items[dims->named.items[found]];
   const char *copy = psplit_i_arena_strndup(&dims->arena, name, strlen(name));
-  if (!copy || psplit_i_intern_add(&dims->names, copy) == PSPLIT_NONE ||
-      !psplit_i_vec_push(&dims->named, (uint32_t)dims->symbols.n)) {
+  /* Room for all parts first, so that a name never stands without its symbol. */
+  if (dims->failed || !copy || !psplit_i_vec_reserve(&dims->named, 1) ||
+      !psplit_i_vec_reserve(&dims->symbols, 1) || !psplit_i_vec_reserve(&dims->symbol_expr, 1) ||
+      psplit_i_intern_add(&dims->names, copy) == PSPLIT_NONE) {
     dims->failed = true;
     return 0;
   }
+  dims->named.items[dims->named.n++] = (uint32_t)dims->symbols.n;
   return new_symbol(dims, copy, 0);
 }
 

@@ -267,7 +267,9 @@ static void report_missing(psplit_i_shapes *s, const psplit_node *node) {
 void psplit_i_scope_run(psplit_i_shapes *s, psplit_scope *scope) {
   const psplit_graph *graph = scope->graph;
   declare_inputs(s, scope);
-  for (uint32_t i = 0; i < graph->n_nodes && !s->failed; i++) {
+  for (uint32_t i = 0; i < graph->n_nodes; i++) {
+    s->failed |= psplit_i_dims_failed(s->dims);
+    if (s->failed) break;
     psplit_site at = {.s = s, .dims = s->dims, .scope = scope, .id = graph->topo[i]};
     at.node = &graph->nodes[at.id];
     if (at.node->function != PSPLIT_NONE) {

@@ -52,7 +52,9 @@ static bool read_window(psplit_site *at, int32_t n, const psplit_vtype *weights,
 static psplit_dim positions(psplit_site *at, const window *w, int32_t i, psplit_dim in) {
   psplit_i_dims *d = at->dims;
   const psplit_dim stride = psplit_i_dim_const(d, w->stride[i]);
-  if (w->same) return psplit_i_dim_ceil_div(d, in, stride);
+  /* For dilated windows, the specification and ONNX Runtime differ about SAME. */
+  if (w->same)
+    return w->dilation[i] == 1 ? psplit_i_dim_ceil_div(d, in, stride) : psplit_i_dim_fresh(d);
   /* in + pads - dilation * (kernel - 1) - 1 */
   psplit_dim room = psplit_i_dim_add_const(d, in, w->begin[i] + w->end[i] + w->dilation[i] - 1);
   room = psplit_i_dim_sub(d, room, psplit_i_dim_mul_const(d, w->kernel[i], w->dilation[i]));

@@ -340,6 +340,11 @@ static psplit_dim root(psplit_site *at, int32_t elem, psplit_dim a) {
   return psplit_i_dim_is_real(at->dims, a, &value) ? real(at, elem, sqrt(value)) : PSPLIT_NONE;
 }
 
+static psplit_dim inverse(psplit_site *at, int32_t elem, psplit_dim a) {
+  double value;
+  return psplit_i_dim_is_real(at->dims, a, &value) ? real(at, elem, 1.0 / value) : PSPLIT_NONE;
+}
+
 /* Rounding: `how` turns a constant into an integer; a ratio goes by integer division. */
 static psplit_dim rounded(psplit_site *at, psplit_dim a, double (*how)(double),
                           psplit_dim (*divide)(psplit_i_dims *, psplit_dim, psplit_dim)) {
@@ -392,6 +397,7 @@ void psplit_i_infer_abs(psplit_site *at) { unary(at, psplit_i_elem(at, 0), absol
 void psplit_i_infer_not(psplit_site *at) { unary(at, BOOL, not); }
 void psplit_i_infer_sign(psplit_site *at) { unary(at, psplit_i_elem(at, 0), sign); }
 void psplit_i_infer_sqrt(psplit_site *at) { unary(at, psplit_i_elem(at, 0), root); }
+void psplit_i_infer_reciprocal(psplit_site *at) { unary(at, psplit_i_elem(at, 0), inverse); }
 void psplit_i_infer_floor(psplit_site *at) { unary(at, psplit_i_elem(at, 0), round_down); }
 void psplit_i_infer_ceil(psplit_site *at) { unary(at, psplit_i_elem(at, 0), round_up); }
 void psplit_i_infer_round(psplit_site *at) { unary(at, psplit_i_elem(at, 0), round_even); }

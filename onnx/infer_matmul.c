@@ -5,55 +5,67 @@
 
 enum { FLOAT = 1, INT32 = 6 };
 
-/* Rows, columns and batch of a product of input `a` and input `b`; `swap_*` transposes the last two
- * dimensions first. */
-static void product(psplit_site *at, uint32_t a, uint32_t b, bool swap_a, bool swap_b,
-                    int32_t elem) {
-  const psplit_vtype *left = psplit_i_in(at, a), *right = psplit_i_in(at, b);
-  psplit_dim dims[PSPLIT_MAX_RANK];
-  if (left->rank < 1 || right->rank < 1) {
+/* An operand of a product; `swap` transposes its last two dimensions, `batch_inside` first moves
+ * dimension 0 behind the batch: [m, b..., k] is [b..., m, k] (FusedMatMul's transBatch). */
+typedef struct operand {
+  uint32_t input;
+  bool swap, batch_inside;
+} operand;
+
+static void arrange(const psplit_site *at, operand o, psplit_dim *dims) {
+  const psplit_vtype *type = psplit_i_in(at, o.input);
+  const int32_t n = type->rank;
+  memcpy(dims, type->dims, (size_t)n * sizeof *dims);
+  for (int32_t i = 0; o.batch_inside && n > 2 && i < n - 1; i++)
+    dims[i] = i == n - 2 ? type->dims[0] : type->dims[i + 1];
+  if (!o.swap || n < 2) return;
+  const psplit_dim last = dims[n - 1];
+  dims[n - 1] = dims[n - 2];
+  dims[n - 2] = last;
+}
+
+/* Batch, rows and columns of a product. */
+static void product(psplit_site *at, operand a, operand b, int32_t elem) {
+  const int32_t left_rank = psplit_i_rank(at, a.input), right_rank = psplit_i_rank(at, b.input);
+  psplit_dim left[PSPLIT_MAX_RANK], right[PSPLIT_MAX_RANK], dims[PSPLIT_MAX_RANK];
+  if (left_rank < 1 || right_rank < 1) {
     psplit_i_out(at, 0, elem, -1, NULL);
     return;
   }
-  const int32_t batch_a = left->rank > 2 ? left->rank - 2 : 0;
-  const int32_t batch_b = right->rank > 2 ? right->rank - 2 : 0;
+  arrange(at, a, left);
+  arrange(at, b, right);
+  const int32_t batch_a = left_rank > 2 ? left_rank - 2 : 0;
+  const int32_t batch_b = right_rank > 2 ? right_rank - 2 : 0;
   int32_t rank = batch_a > batch_b ? batch_a : batch_b;
   for (int32_t i = 0; i < rank; i++) {
     const int32_t ia = i - (rank - batch_a), ib = i - (rank - batch_b);
-    dims[i] = ia < 0   ? right->dims[ib]
-              : ib < 0 ? left->dims[ia]
-                       : psplit_i_dim_broadcast(at->dims, left->dims[ia], right->dims[ib]);
+    dims[i] = ia < 0   ? right[ib]
+              : ib < 0 ? left[ia]
+                       : psplit_i_dim_broadcast(at->dims, left[ia], right[ib]);
     if (dims[i] == PSPLIT_NONE) dims[i] = psplit_i_dim_fresh(at->dims);
   }
-  if (left->rank > 1) dims[rank++] = left->dims[left->rank - (swap_a ? 1 : 2)];
-  if (right->rank > 1) dims[rank++] = right->dims[right->rank - (swap_b ? 2 : 1)];
+  if (left_rank > 1) dims[rank++] = left[left_rank - 2];
+  if (right_rank > 1) dims[rank++] = right[right_rank - 1];
   psplit_i_out(at, 0, elem, rank, dims);
 }
 
-void psplit_i_infer_mat_mul(psplit_site *at) {
-  product(at, 0, 1, false, false, psplit_i_elem(at, 0));
+static void plain_product(psplit_site *at, uint32_t b, int32_t elem) {
+  product(at, (operand){.input = 0}, (operand){.input = b}, elem);
 }
-void psplit_i_infer_mat_mul_integer(psplit_site *at) { product(at, 0, 1, false, false, INT32); }
+
+void psplit_i_infer_mat_mul(psplit_site *at) { plain_product(at, 1, psplit_i_elem(at, 0)); }
+void psplit_i_infer_mat_mul_integer(psplit_site *at) { plain_product(at, 1, INT32); }
 void psplit_i_infer_mat_mul_integer_to_float(psplit_site *at) {
-  product(at, 0, 1, false, false, psplit_i_elem(at, 2) ? psplit_i_elem(at, 2) : FLOAT);
-}
-void psplit_i_infer_dynamic_quantize_mat_mul(psplit_site *at) {
-  product(at, 0, 1, false, false, psplit_i_elem(at, 0));
+  plain_product(at, 1, psplit_i_elem(at, 2) ? psplit_i_elem(at, 2) : FLOAT);
 }
 void psplit_i_infer_qlinear_mat_mul(psplit_site *at) {
-  product(at, 0, 3, false, false, psplit_i_elem(at, 7) ? psplit_i_elem(at, 7) : psplit_i_elem(at, 0));
+  plain_product(at, 3, psplit_i_elem(at, 7) ? psplit_i_elem(at, 7) : psplit_i_elem(at, 0));
 }
 
 void psplit_i_infer_fused_mat_mul(psplit_site *at) {
-  if (psplit_i_int(at, "transBatchA", 0) || psplit_i_int(at, "transBatchB", 0)) {
-    psplit_dim dims[PSPLIT_MAX_RANK];
-    const int32_t rank = psplit_i_rank(at, 0);
-    if (rank >= 0) psplit_i_fresh_dims(at, rank, dims);
-    psplit_i_out(at, 0, psplit_i_elem(at, 0), rank, dims);
-    return;
-  }
-  product(at, 0, 1, psplit_i_int(at, "transA", 0) != 0, psplit_i_int(at, "transB", 0) != 0,
-          psplit_i_elem(at, 0));
+  const operand a = {0, psplit_i_int(at, "transA", 0) != 0, psplit_i_int(at, "transBatchA", 0) != 0};
+  const operand b = {1, psplit_i_int(at, "transB", 0) != 0, psplit_i_int(at, "transBatchB", 0) != 0};
+  product(at, a, b, psplit_i_elem(at, 0));
 }
 
 static void gemm(psplit_site *at, uint32_t b, int32_t elem) {

@@ -18,15 +18,29 @@ static int32_t without(psplit_site *at, const psplit_vtype *data, const bool *re
 
 typedef psplit_dim (*join_fn)(psplit_i_dims *dims, psplit_dim a, psplit_dim b);
 
-/* Contents of a reduction of a whole small integer tensor. */
+/* The same of two numbers; the result is exact, or not told. */
+static psplit_dim join_reals(psplit_site *at, join_fn join, psplit_dim a, psplit_dim b) {
+  double x, y;
+  if (psplit_i_dim_is_integer(at->dims, a) && psplit_i_dim_is_integer(at->dims, b))
+    return join(at->dims, a, b);
+  if (!psplit_i_dim_is_real(at->dims, a, &x) || !psplit_i_dim_is_real(at->dims, b, &y))
+    return PSPLIT_NONE;
+  if (join == psplit_i_dim_max) return x > y ? a : b;
+  if (join == psplit_i_dim_min) return x < y ? a : b;
+  return PSPLIT_NONE;
+}
+
+/* Contents of a reduction of a whole small tensor. */
 static void reduce_all(psplit_site *at, join_fn join) {
   uint32_t n;
-  if (!psplit_i_is_int_type(psplit_i_elem(at, 0))) return;
   const psplit_dim *elements = psplit_i_elements(at, 0, &n);
   psplit_dim *out = elements && n > 0 ? psplit_i_new_elements(at, 1) : NULL;
   if (!out) return;
   *out = elements[0];
-  for (uint32_t i = 1; i < n; i++) *out = join(at->dims, *out, elements[i]);
+  for (uint32_t i = 1; i < n; i++) {
+    *out = join_reals(at, join, *out, elements[i]);
+    if (*out == PSPLIT_NONE) return;
+  }
   psplit_i_out_elements(at, 0, out, 1);
 }
 

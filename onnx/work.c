@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Integer tensors up to this size are sizes, not data. */
-enum { SHAPE_ELEMENTS = 64 };
+enum { SHAPE_ELEMENTS = 64, DEPTHWISE_CHANNELS = 4 };
 
 static void *take(psplit_i_costs *costs, size_t n, size_t size) {
   return psplit_i_arena_zeroed(&costs->arena, n, size);
@@ -152,16 +152,27 @@ static void count_children(psplit_tally *tally, const psplit_site *at, psplit_wo
   if (!any || !work->known) tally->unknown = true;
 }
 
+/* Few input channels per group: little arithmetic per byte, and slower kernels. */
+static bool is_depthwise(const psplit_site *at, const psplit_rule *rule) {
+  const bool quantised = rule->flops == PSPLIT_FLOPS_QCONV;
+  if (rule->flops != PSPLIT_FLOPS_CONV && !quantised) return false;
+  const psplit_vtype *weights = psplit_i_in(at, quantised ? 3 : 1);
+  return psplit_i_int(at, "group", 1) > 1 && weights->rank > 2 &&
+         psplit_i_dim_high(at->dims, weights->dims[1]) <= DEPTHWISE_CHANNELS;
+}
+
 static int32_t compute_type(const psplit_site *at, psplit_op_class op_class) {
   const int32_t in = psplit_i_elem(at, 0), out = psplit_i_site_output(at, 0)->elem;
-  const bool product = op_class == PSPLIT_CLASS_CONV || op_class == PSPLIT_CLASS_MATMUL ||
+  const bool product = op_class == PSPLIT_CLASS_CONV || op_class == PSPLIT_CLASS_DEPTHWISE ||
+                       op_class == PSPLIT_CLASS_MATMUL ||
                        op_class == PSPLIT_CLASS_ATTENTION || op_class == PSPLIT_CLASS_RNN;
   return product && in ? in : out ? out : in;
 }
 
 static psplit_node_cost node_cost(psplit_i_costs *costs, psplit_scope *scope, uint32_t id) {
   psplit_tally tally = {.costs = costs};
-  const psplit_site at = {.scope = scope, .node = &scope->graph->nodes[id], .id = id};
+  const psplit_site at = {.dims = costs->shapes->dims, .scope = scope,
+                          .node = &scope->graph->nodes[id], .id = id};
   psplit_work work = {.launches = 1, .known = true};
   const psplit_rule *rule =
     at.node->function != PSPLIT_NONE ? NULL : psplit_i_rule_of(costs->shapes, at.node);
@@ -174,6 +185,7 @@ static psplit_node_cost node_cost(psplit_i_costs *costs, psplit_scope *scope, ui
     tally.unknown = true;
   } else {
     work.op_class = rule->op_class;
+    if (is_depthwise(&at, rule)) work.op_class = PSPLIT_CLASS_DEPTHWISE;
     const bool movable =
       work.op_class == PSPLIT_CLASS_ELEMENTWISE || work.op_class == PSPLIT_CLASS_MOVE ||
       work.op_class == PSPLIT_CLASS_REDUCE || work.op_class == PSPLIT_CLASS_VIEW;

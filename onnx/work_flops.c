@@ -67,7 +67,9 @@ static uint64_t pool(psplit_tally *t, const psplit_site *at) {
 
 static uint64_t mat_mul(psplit_tally *t, const psplit_site *at) {
   const bool swap = psplit_i_int(at, "transA", 0) != 0 && psplit_i_rank(at, 0) > 1;
-  return mul(2, mul(out_elements(t, at), in_dim(t, at, 0, swap ? -2 : -1)));
+  /* FusedMatMul may hold the rows in front of the batch. */
+  const bool rows_first = psplit_i_int(at, "transBatchA", 0) != 0;
+  return mul(2, mul(out_elements(t, at), in_dim(t, at, 0, !swap ? -1 : rows_first ? 0 : -2)));
 }
 
 static uint64_t gemm(psplit_tally *t, const psplit_site *at) {

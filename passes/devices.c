@@ -25,7 +25,7 @@ struct psplit_devices {
 };
 
 static const char *const class_names[PSPLIT_N_CLASSES] = {
-  "other", "constant", "view", "shape", "elementwise", "conv", "matmul", "attention", "rnn", "norm",
+  "other", "constant", "view", "shape", "elementwise", "conv", "depthwise", "matmul", "attention", "rnn", "norm",
   "pool", "reduce", "move", "resize", "quant", "search", "control"};
 
 const char *psplit_op_class_name(psplit_op_class op_class) {

@@ -21,6 +21,7 @@ typedef enum psplit_op_class {
   PSPLIT_CLASS_SHAPE,       /* arithmetic on sizes: Shape, and integer nodes of a few elements */
   PSPLIT_CLASS_ELEMENTWISE,
   PSPLIT_CLASS_CONV,
+  PSPLIT_CLASS_DEPTHWISE,   /* convolutions with few input channels per group */
   PSPLIT_CLASS_MATMUL,
   PSPLIT_CLASS_ATTENTION,
   PSPLIT_CLASS_RNN,
@@ -97,8 +98,8 @@ PSPLIT_API const char *psplit_device_preset_name(uint32_t index);
 /* One line about a preset: what it is and where its numbers come from; NULL past the last. */
 PSPLIT_API const char *psplit_device_preset_about(uint32_t index);
 
-/* Measures this machine in about a quarter of a second with one thread: peak float32 rate and memory
- * bandwidth. Writes a devices file (JSON text, malloc'd, NUL-terminated) of n_devices such devices
+/* Measures this machine in about a quarter of a second with one thread: its clock, by which the preset
+ * "cpu" is scaled, and its memory bandwidth. Writes a devices file (JSON text, malloc'd, NUL-terminated) of n_devices such devices
  * to *out_text, for psplit_devices_parse; the caller may cache it. Errors: NOMEM, USAGE. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_devices_calibrate(uint32_t n_devices,
                                                                 psplit_diag *diag, char **out_text);

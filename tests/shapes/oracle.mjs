@@ -4,6 +4,9 @@
 //
 //   oracle.mjs DUMP_SHAPES cache            the models of tests/models (PSPLIT_MODEL_CACHE)
 //   oracle.mjs DUMP_SHAPES dir DIRECTORY    ONNX backend tests: */model.onnx, test_data_set_0
+//   oracle.mjs DUMP_SHAPES file MODEL RUN   one model; RUN is a run of models.json, as JSON
+//   oracle.mjs DUMP_SHAPES cases            the one-node models of cases.mjs
+//   oracle.mjs DUMP_SHAPES fixtures         the models of tests/e2e/fixtures.mjs
 //   oracle.mjs DUMP_SHAPES list [NAME...]   as `cache`, one line for each value that is not agreed on
 //
 // A value agrees if rank, type and all sizes are the same, is unknown if a part is not known and the
@@ -19,6 +22,8 @@ import { dirname, join } from 'node:path';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { makeFeeds } from '../e2e/feeds.mjs';
+import { build, cases } from './cases.mjs';
+import { fixtures } from '../e2e/fixtures.mjs';
 import { Tap } from '../e2e/tap.mjs';
 import { fields } from '../e2e/wire.mjs';
 
@@ -304,9 +309,46 @@ async function directory(dump, path, list) {
 }
 
 const tap = new Tap();
-if (mode === 'dir') {
+if (mode === 'dir' && !existsSync(rest[0])) {
+  tap.skip(rest[0], 'not there; package libonnx-testdata has it');
+} else if (mode === 'dir') {
   const contradicted = await directory(dump, rest[0], rest[1] === 'list');
   tap.none(contradicted, `no contradiction in ${rest[0]}`);
+} else if (mode === 'cases' || mode === 'fixtures') {
+  const models = mode === 'cases'
+    ? cases.map((spec, i) => ({ label: `case ${i} ${spec[0]}`, ...build(spec) }))
+    : Object.entries(fixtures).flatMap(([label, { build: make, files, runs }]) => (files ? []
+      : (runs ?? [{ shapes: { x: [3, 8] } }]).map((settings) =>
+        ({ label, bytes: make(), run: settings }))));
+  const total = Object.fromEntries(ways.map((way) => [way, newCount()]));
+  const file = join(scratch, 'case.onnx');
+  const contradicted = [];
+  let ran = 0;
+  for (const { label, bytes, run: settings } of models) {
+    writeFileSync(file, bytes);
+    try {
+      const lines = [];
+      const counts = await check(dump, file,
+        (session) => makeFeeds(session.inputMetadata, settings), (line) => lines.push(line));
+      for (const way of ways)
+        for (const key of Object.keys(total[way])) total[way][key] += counts[way][key];
+      ran += 1;
+      contradicted.push(...lines.filter((line) => line.includes('contradict'))
+        .map((line) => `${label} ${line}`));
+      for (const line of lines) if (line.startsWith('bare')) console.log(`# ${label} ${line}`);
+    } catch (error) {
+      console.log(`# not run: ${label}: ${String(error.message).split('\n')[0].slice(0, 110)}`);
+    }
+  }
+  console.log(`# ${row(`${ran} of ${models.length} models`, total)}`);
+  tap.none(contradicted, `no contradiction in ${mode}`);
+} else if (mode === 'file') {
+  const lines = [];
+  const settings = JSON.parse(rest[1] ?? '{}');
+  const counts = await check(dump, rest[0],
+    (session) => makeFeeds(session.inputMetadata, settings), (line) => lines.push(line));
+  for (const line of lines) console.log(`# ${line}`);
+  tap.none(lines.filter((line) => line.includes('contradict')), row(rest[0], counts));
 } else {
   const cache = process.env.PSPLIT_MODEL_CACHE ?? join(here, '../../.cache/models');
   const { models } = JSON.parse(readFileSync(join(here, '../models/models.json'), 'utf8'));

@@ -1,0 +1,238 @@
+// One-node models of newer operators and of com.microsoft ones, for oracle.mjs.
+//
+// An input is "TYPE DIMS" for a fed tensor, with dims like n=3 for a symbol n that is 3 in the run,
+// "TYPE DIMS: VALUES" for an initializer, "TYPE DIMS! VALUES" for a fed tensor of given values, or "-".
+
+const types = {
+  f: [1, 4], u8: [2, 1], i8: [3, 1], i32: [6, 4], i64: [7, 8], b: [9, 1], f16: [10, 2], f64: [11, 8],
+};
+
+function varint(value) {
+  const out = [];
+  for (let n = BigInt.asUintN(64, BigInt(value)); ; n >>= 7n) {
+    if (n < 128n) return Buffer.from([...out, Number(n)]);
+    out.push(Number(n & 127n) | 128);
+  }
+}
+const int = (field, value) => Buffer.concat([varint(field * 8), varint(value)]);
+const block = (field, data) => {
+  const bytes = Buffer.from(data);
+  return Buffer.concat([varint(field * 8 + 2), varint(bytes.length), bytes]);
+};
+const float = (field, value) => {
+  const bytes = Buffer.alloc(4);
+  bytes.writeFloatLE(value);
+  return Buffer.concat([varint(field * 8 + 5), bytes]);
+};
+
+function attribute([name, value]) {
+  const parts = [block(1, name)];
+  if (typeof value === 'string') parts.push(block(4, value), int(20, 3));
+  else if (Array.isArray(value)) parts.push(...value.map((v) => int(8, v)), int(20, 7));
+  else if (Number.isInteger(value)) parts.push(int(3, value), int(20, 2));
+  else parts.push(float(2, value.f ?? value), int(20, 1));
+  return block(5, Buffer.concat(parts));
+}
+
+function raw(type, values) {
+  const [, size] = types[type];
+  const bytes = Buffer.alloc(values.length * size);
+  values.forEach((value, i) => {
+    if (type === 'f') bytes.writeFloatLE(value, i * 4);
+    else if (type === 'f64') bytes.writeDoubleLE(value, i * 8);
+    else if (type === 'i64') bytes.writeBigInt64LE(BigInt(value), i * 8);
+    else if (type === 'i32') bytes.writeInt32LE(value, i * 4);
+    else bytes.writeUInt8(value & 255, i * size);
+  });
+  return bytes;
+}
+
+function parse(text) {
+  const [, type, dims, mark, values] = /^(\w+) ?([\w=,]*)([:!]?)(.*)$/.exec(text);
+  const parsed = dims ? dims.split(',').map((dim) => dim.split('=')) : [];
+  return {
+    type, mark, dims: parsed.map((dim) => Number(dim.at(-1))),
+    params: parsed.map((dim) => (dim.length > 1 ? dim[0] : null)),
+    values: values.trim() ? values.trim().split(/[ ,]+/).map(Number) : [],
+  };
+}
+
+// {bytes, run}: the model and the sizes and values that feeds.mjs makes its inputs of.
+export function build([op, opset, inputs, attributes = {}, n_outputs = 1]) {
+  const [domain, name] = op.includes(':') ? op.split(':') : ['', op];
+  const run = { shapes: {}, values: {} };
+  const graph = [];
+  const node = [];
+  inputs.forEach((text, i) => {
+    node.push(block(1, text === '-' ? '' : `x${i}`));
+    if (text === '-') return;
+    const input = parse(text);
+    if (input.mark === ':') {
+      graph.push(block(5, Buffer.concat([...input.dims.map((dim) => int(1, dim)),
+        int(2, types[input.type][0]), block(8, `x${i}`), block(9, raw(input.type, input.values))])));
+      return;
+    }
+    run.shapes[`x${i}`] = input.dims;
+    if (input.mark === '!') run.values[`x${i}`] = input.values;
+    const shape = input.dims.map((dim, axis) =>
+      block(1, input.params[axis] ? block(2, input.params[axis]) : int(1, dim)));
+    graph.push(block(11, Buffer.concat([block(1, `x${i}`), block(2, block(1, Buffer.concat(
+      [int(1, types[input.type][0]), block(2, Buffer.concat(shape))])))])));
+  });
+  for (let o = 0; o < n_outputs; o++) {
+    node.push(block(2, `y${o}`));
+    graph.push(block(12, block(1, `y${o}`)));
+  }
+  node.push(block(4, name), block(7, domain), ...Object.entries(attributes).map(attribute));
+  graph.push(block(1, Buffer.concat(node)), block(2, 'case'));
+  const bytes = Buffer.concat([int(1, 10), block(7, Buffer.concat(graph)),
+    block(8, int(2, opset)), block(8, Buffer.concat([block(1, 'com.microsoft'), int(2, 1)]))]);
+  return { bytes, run };
+}
+
+const ms = 'com.microsoft:';
+const zeros = (n) => Array(n).fill(0).join(' ');
+export const cases = [
+  ['Split', 18, ['f n=2,10'], { axis: 1, num_outputs: 3 }, 3],
+  ['Split', 18, ['f n=10,2'], { num_outputs: 4 }, 4],
+  ['Split', 13, ['f n=2,10', 'i64 2: 3 7'], { axis: -1 }, 2],
+  ['Pad', 18, ['f n=2,c=3,4', 'i64 2: 1 2', '-', 'i64 1: -1']],
+  ['Pad', 13, ['f n=2,c=3,4', 'i64 6: 0 1 2 0 0 -1']],
+  ['Resize', 18, ['f n=1,c=2,h=5,w=7', '-', '-', 'i64 2: 9 4'], { axes: [2, 3] }],
+  ['Resize', 18, ['f n=1,c=2,h=5,w=7', '-', '-', 'i64 2: 9 4'],
+    { axes: [2, 3], keep_aspect_ratio_policy: 'not_larger' }],
+  ['Resize', 18, ['f n=1,c=2,h=5,w=7', '-', '-', 'i64 2: 9 4'],
+    { axes: [3, 2], keep_aspect_ratio_policy: 'not_smaller' }],
+  ['Resize', 19, ['f n=1,c=2,h=5,w=7', '-', 'f 4: 1 1 1.5 0.6']],
+  ['Resize', 11, ['f n=1,c=2,h=5,w=7', 'f 0:', 'f 4: 1 1 2 0.5'], { mode: 'linear' }],
+  ['Resize', 10, ['f n=1,c=2,h=5,w=7', 'f 4: 1 1 2.5 2']],
+  ['Upsample', 9, ['f n=1,c=2,h=5,w=7', 'f 4: 1 1 2 3']],
+  ['ReduceMean', 18, ['f n=2,c=3,4', 'i64 2: 1 -1'], { keepdims: 0 }],
+  ['ReduceMax', 20, ['f n=2,c=3,4', 'i64 1: 1']],
+  ['ReduceL2', 18, ['f n=2,c=3,4'], { keepdims: 0 }],
+  ['ReduceSum', 13, ['f n=2,c=3,4', 'i64 0:'], { noop_with_empty_axes: 1 }],
+  ['CenterCropPad', 18, ['f n=20,10,3', 'i64 2: 10 9'], { axes: [1, 0] }],
+  ['Col2Im', 18, ['f n=1,10,12', 'i64 2: 4 5', 'i64 2: 1 2'], { dilations: [1, 1], pads: [0, 0, 0, 0], strides: [1, 1] }],
+  ['GroupNormalization', 21, ['f n=2,4,h=5', 'f 4', 'f 4'], { num_groups: 2 }],
+  ['LayerNormalization', 17, ['f n=2,s=3,8', 'f 8', 'f 8'], { axis: -1 }, 3],
+  ['RMSNormalization', 23, ['f n=2,s=3,8', 'f 8']],
+  ['Mish', 18, ['f n=2,3']], ['Gelu', 20, ['f n=2,3']], ['Swish', 24, ['f n=2,3']],
+  ['DFT', 20, ['f n=2,10,1', '-', 'i64 : 1']],
+  ['DFT', 20, ['f n=2,10,1', '-', 'i64 : 1'], { onesided: 1 }],
+  ['DFT', 20, ['f n=2,10,2', 'i64 : 16'], { }],
+  ['DFT', 17, ['f n=2,10,1'], { onesided: 1 }],
+  ['STFT', 17, ['f n=1,128,1', 'i64 : 8', '-', 'i64 : 16']],
+  ['STFT', 17, ['f n=1,l=128,1', 'i64 : 8', 'f 16']],
+  ['AffineGrid', 20, ['f n=2,2,3', 'i64 4: 2 3 5 6']],
+  ['AffineGrid', 20, ['f n=2,3,4', 'i64 5: 2 3 4 5 6']],
+  ['GridSample', 20, ['f n=1,c=2,4,5,6', 'f n=1,2,3,4,3']],
+  ['GridSample', 16, ['f n=1,c=2,4,5', 'f n=1,2,3,2']],
+  ['ScatterND', 18, ['f n=4,5', 'i64 2,1! 1 2', 'f 2,5'], { reduction: 'add' }],
+  ['ScatterElements', 18, ['f n=4,5', 'i64 1,2! 1 2', 'f 1,2'], { axis: 1 }],
+  ['GatherND', 13, ['f n=2,3,4', 'i64 n=2,1! 1 2'], { batch_dims: 1 }],
+  ['GatherElements', 13, ['f n=2,3', 'i64 1,2! 0 1'], { axis: 1 }],
+  ['Trilu', 14, ['f n=4,4'], { upper: 0 }],
+  ['IsInf', 20, ['f n=4']],
+  ['BitwiseAnd', 18, ['i32 n=4,1', 'i32 5']],
+  ['Bernoulli', 15, ['f n=4'], { dtype: 6 }],
+  ['Attention', 23, ['f b=2,s=3,32', 'f b=2,t=5,16', 'f b=2,t=5,16'], { q_num_heads: 4, kv_num_heads: 2 }],
+  ['Attention', 23, ['f b=2,4,s=3,8', 'f b=2,4,t=5,8', 'f b=2,4,t=5,10'], {}],
+  ['Attention', 23, ['f b=2,4,s=3,8', 'f b=2,4,t=5,8', 'f b=2,4,t=5,8', '-', 'f b=2,4,p=6,8', 'f b=2,4,p=6,8'], {}, 3],
+  ['RotaryEmbedding', 23, ['f b=2,4,s=3,8', 'f b=2,s=3,4', 'f b=2,s=3,4']],
+  ['TensorScatter', 24, ['f b=2,4,m=8,3', 'f b=2,4,s=2,3', 'i64 b=2! 0 1']],
+  ['QuantizeLinear', 13, ['f n=2,3', 'f : 0.1', 'i8 : 0']],
+  ['QuantizeLinear', 19, ['f n=2,3', 'f : 0.1']],
+  ['QuantizeLinear', 21, ['f n=2,4', 'f : 0.1'], { output_dtype: 4 }],
+  ['DequantizeLinear', 19, ['u8 n=2,3', 'f : 0.1', 'u8 : 0']],
+  ['DynamicQuantizeLinear', 11, ['f n=2,3'], {}, 3],
+  ['MatMulInteger', 10, ['u8 n=2,3', 'u8 3,4']],
+  ['ConvInteger', 10, ['u8 n=1,2,h=5,6', 'u8 3,2,3,3'], { pads: [1, 0, 1, 0] }],
+  ['QLinearConv', 10, ['u8 n=1,2,h=5,6', 'f : 0.1', 'u8 : 0', 'u8 3,2,3,3', 'f : 0.1', 'u8 : 0', 'f : 0.1', 'u8 : 0']],
+  ['QLinearMatMul', 10, ['u8 n=2,3', 'f : 0.1', 'u8 : 0', 'u8 3,4', 'f : 0.1', 'u8 : 0', 'f : 0.1', 'u8 : 0']],
+  ['Conv', 11, ['f n=1,4,h=9', 'f 6,2,3'], { group: 2, dilations: [2], strides: [2], auto_pad: 'SAME_UPPER' }],
+  ['Conv', 11, ['f n=1,4,h=9', 'f 6,2,3'], { group: 2, auto_pad: 'VALID', strides: [3] }],
+  ['ConvTranspose', 11, ['f n=1,4,h=5,w=6', 'f 4,3,3,3'], { group: 2, strides: [2, 3], pads: [1, 0, 1, 1], output_padding: [1, 0] }],
+  ['ConvTranspose', 11, ['f n=1,4,h=5', 'f 4,3,3'], { strides: [2], auto_pad: 'SAME_UPPER' }],
+  ['ConvTranspose', 11, ['f n=1,4,h=5', 'f 4,3,3'], { strides: [2], output_shape: [10] }],
+  ['DeformConv', 19, ['f n=1,2,h=5,w=5', 'f 3,2,3,3', 'f n=1,18,3,3'], { kernel_shape: [3, 3] }],
+  ['MaxPool', 12, ['f n=1,c=2,h=7,w=9'], { kernel_shape: [3, 2], strides: [2, 2], ceil_mode: 1, pads: [1, 0, 1, 1] }, 2],
+  ['MaxPool', 12, ['f n=1,c=2,h=7'], { kernel_shape: [3], dilations: [2], auto_pad: 'SAME_LOWER', strides: [2] }],
+  ['AveragePool', 19, ['f n=1,c=2,h=8'], { kernel_shape: [3], strides: [2], ceil_mode: 1, dilations: [2] }],
+  ['AveragePool', 11, ['f n=1,c=2,h=4'], { kernel_shape: [1], strides: [3], ceil_mode: 1 }],
+  ['LpPool', 18, ['f n=1,c=2,h=8'], { kernel_shape: [3], strides: [2], ceil_mode: 1 }],
+  ['GlobalLpPool', 2, ['f n=1,c=2,h=8']],
+  ['MaxUnpool', 11, ['f n=1,1,2,2', 'i64 n=1,1,2,2! 5 7 13 15'], { kernel_shape: [2, 2], strides: [2, 2] }],
+  ['RoiAlign', 16, ['f n=1,c=2,8,8', 'f r=3,4', 'i64 r=3! 0 0 0'], { output_height: 4, output_width: 5 }],
+  ['MaxRoiPool', 1, ['f n=1,c=2,8,8', 'f r=3,5! 0 0 0 1 1 0 0 0 2 2 0 1 1 3 3'], { pooled_shape: [2, 3] }],
+  ['DepthToSpace', 13, ['f n=1,8,h=2,w=3'], { blocksize: 2, mode: 'CRD' }],
+  ['SpaceToDepth', 13, ['f n=1,2,h=4,w=6'], { blocksize: 2 }],
+  ['LSTM', 14, ['f s=3,b=2,4', 'f 2,24,4', 'f 2,24,6'], { hidden_size: 6, direction: 'bidirectional' }, 3],
+  ['GRU', 14, ['f s=3,b=2,4', 'f 1,18,4', 'f 1,18,6'], { hidden_size: 6 }, 2],
+  ['RNN', 14, ['f s=3,b=2,4', 'f 1,6,4', 'f 1,6,6'], { hidden_size: 6 }, 2],
+  ['Einsum', 12, ['f b=2,i=3,j=4', 'f b=2,j=4,k=5'], { equation: 'bij, bjk -> bik' }],
+  ['Einsum', 12, ['f b=2,3,4', 'f 4,5'], { equation: '...ij,jk' }],
+  ['Einsum', 12, ['f b=2,c=3,3'], { equation: '...ii->...i' }],
+  ['Gemm', 13, ['f k=3,m=2', 'f 5,k=3', 'f 5'], { transA: 1, transB: 1 }],
+  ['MatMul', 13, ['f 3', 'f b=2,3,4']], ['MatMul', 13, ['f b=2,5,3', 'f 3']], ['MatMul', 13, ['f 3', 'f 3']],
+  ['TopK', 11, ['f n=3,5', 'i64 1: 2'], { axis: 0 }, 2],
+  ['OneHot', 11, ['i64 n=3! 0 1 2', 'i64 : 4', 'f 2: 0 1'], { axis: 0 }],
+  ['ArgMax', 13, ['f n=3,5'], { axis: 1, keepdims: 0 }],
+  ['CumSum', 14, ['f n=3,5', 'i64 : 1']],
+  ['Unique', 11, ['f n=4'], {}, 4],
+  ['Compress', 11, ['f n=4,2', 'b 4! 1 0 1 1'], { axis: 0 }],
+  ['NonZero', 13, ['f n=4,2']],
+  ['EyeLike', 9, ['f n=4,2'], { dtype: 7 }],
+  ['Range', 11, ['f : 0.5', 'f : 7', 'f : 1.25']], ['Range', 11, ['i64 : 9', 'i64 : 0', 'i64 : -2']],
+  ['Flatten', 13, ['f a=2,b=3,c=4'], { axis: -1 }], ['Flatten', 13, ['f a=2,b=3,c=4'], { axis: 0 }],
+  ['Shape', 15, ['f a=2,b=3,c=4'], { start: -2 }], ['Shape', 15, ['f a=2,b=3,c=4'], { end: -1 }],
+  ['Size', 13, ['f a=2,b=3,c=4']],
+  ['Dropout', 13, ['f n=2,3'], {}, 2],
+  ['BatchNormalization', 15, ['f n=2,3,h=4', 'f 3', 'f 3', 'f 3', 'f 3']],
+  ['InstanceNormalization', 6, ['f n=2,3,h=4', 'f 3', 'f 3']],
+  ['MelWeightMatrix', 17, ['i64 : 8', 'i64 : 16', 'i64 : 8192', 'f : 0', 'f : 4000']],
+  ['HannWindow', 17, ['i64 : 10']], ['BlackmanWindow', 17, ['i64 : 10'], { output_datatype: 11 }],
+  ['Multinomial', 7, ['f n=2,3'], { sample_size: 4 }],
+  ['RandomUniformLike', 1, ['f n=2,3'], { dtype: 11 }],
+  ['Det', 11, ['f n=2,3,3']],
+  ['SequenceConstruct', 11, ['f 2,3', 'f 2,3']],
+  ['NegativeLogLikelihoodLoss', 13, ['f n=3,5,d=2', 'i64 n=3,d=2! 0 1 2 3 4 0'], { reduction: 'none' }],
+  ['SoftmaxCrossEntropyLoss', 13, ['f n=3,5', 'i64 n=3! 0 1 2'], {}, 2],
+  [`${ms}Gelu`, 17, ['f n=2,3']], [`${ms}FastGelu`, 17, ['f n=2,3']], [`${ms}QuickGelu`, 17, ['f n=2,3']],
+  [`${ms}BiasGelu`, 17, ['f n=2,3', 'f 3']],
+  [`${ms}SkipLayerNormalization`, 17, ['f b=2,s=3,8', 'f b=2,s=3,8', 'f 8', 'f 8'], {}, 4],
+  [`${ms}SkipLayerNormalization`, 17, ['f b=2,s=3,8', 'f b=2,s=3,8', 'f 8'], {}, 1],
+  [`${ms}SkipSimplifiedLayerNormalization`, 17, ['f b=2,s=3,8', 'f b=2,s=3,8', 'f 8'], {}, 4],
+  ['SimplifiedLayerNormalization', 17, ['f b=2,s=3,8', 'f 8'], { axis: -1 }],
+  [`${ms}EmbedLayerNormalization`, 17, ['i32 b=2,s=3! 0 1 2 0 1 2', 'i32 b=2,s=3! 0 0 0 1 1 1', 'f 10,8', 'f 6,8', 'f 2,8', 'f 8', 'f 8'], {}, 2],
+  [`${ms}Attention`, 17, ['f b=2,s=3,8', 'f 8,24', 'f 24'], { num_heads: 2 }],
+  [`${ms}Attention`, 17, ['f b=2,s=3,8', 'f 8,24', 'f 24', '-', 'f 2,b=2,2,p=5,4'], { num_heads: 2 }, 2],
+  [`${ms}MultiHeadAttention`, 17, ['f b=2,s=3,8', 'f b=2,t=5,8', 'f b=2,t=5,8'], { num_heads: 2 }],
+  [`${ms}MultiHeadAttention`, 17, ['f b=2,s=3,8', 'f b=2,s=3,8', 'f b=2,s=3,8', '-', '-', '-', 'f b=2,2,p=4,4', 'f b=2,2,p=4,4'], { num_heads: 2 }, 3],
+  [`${ms}MultiHeadAttention`, 17, ['f b=2,s=3,8', 'f b=2,2,t=5,4', 'f b=2,2,t=5,4'], { num_heads: 2 }],
+  [`${ms}GroupQueryAttention`, 17, ['f b=1,s=1,32', 'f b=1,s=1,16', 'f b=1,s=1,16', 'f b=1,2,p=8,8', 'f b=1,2,p=8,8', 'i32 b=1! 3', 'i32 : 4'], { num_heads: 4, kv_num_heads: 2 }, 3],
+  [`${ms}GroupQueryAttention`, 17, ['f b=1,s=1,64', '-', '-', 'f b=1,2,p=8,8', 'f b=1,2,p=8,8', 'i32 b=1! 3', 'i32 : 4'], { num_heads: 4, kv_num_heads: 2 }, 3],
+  [`${ms}RotaryEmbedding`, 17, ['f b=2,s=3,16', 'i64 1! 0', 'f 10,4', 'f 10,4'], { num_heads: 2 }],
+  [`${ms}MatMulNBits`, 17, ['f b=2,s=3,64', `u8 16,2,16: ${zeros(512)}`, `f 32: ${zeros(32)}`], { K: 64, N: 16, bits: 4, block_size: 32 }],
+  [`${ms}FusedMatMul`, 17, ['f b=2,3,5', 'f b=2,4,5'], { transB: 1 }],
+  [`${ms}FusedMatMul`, 17, ['f b=2,5,3', 'f b=2,5,4'], { transA: 1 }],
+  [`${ms}FusedMatMul`, 17, ['f 7,b=2,5', 'f 9,b=2,5'], { transB: 1, transBatchA: 1, transBatchB: 1 }],
+  [`${ms}DynamicQuantizeMatMul`, 17, ['f n=2,3', `u8 3,4: ${zeros(12)}`, 'f : 0.1', 'u8 : 0']],
+  [`${ms}MatMulIntegerToFloat`, 17, ['u8 n=2,3', `u8 3,4: ${zeros(12)}`, 'f : 0.1', 'f : 0.1', 'u8 : 0', 'u8 : 0']],
+  [`${ms}QLinearAdd`, 17, ['u8 n=2,3', 'f : 0.1', 'u8 : 0', 'u8 3', 'f : 0.1', 'u8 : 0', 'f : 0.1', 'u8 : 0']],
+  [`${ms}QLinearMul`, 17, ['u8 n=2,3', 'f : 0.1', 'u8 : 0', 'u8 n=2,1', 'f : 0.1', 'u8 : 0', 'f : 0.1', 'u8 : 0']],
+  [`${ms}QLinearSigmoid`, 17, ['u8 n=2,3', 'f : 0.1', 'u8 : 0', 'f : 0.1', 'u8 : 0']],
+  [`${ms}QLinearLeakyRelu`, 17, ['u8 n=2,3', 'f : 0.1', 'u8 : 0', 'f : 0.1', 'u8 : 0'], { alpha: 0.1 }],
+  [`${ms}QLinearSoftmax`, 17, ['u8 n=2,3', 'f : 0.1', 'u8 : 0', 'f : 0.1', 'u8 : 0'], { opset: 13, axis: -1 }],
+  [`${ms}QLinearGlobalAveragePool`, 17, ['u8 n=2,3,h=4,w=5', 'f : 0.1', 'u8 : 0', 'f : 0.1', 'u8 : 0']],
+  [`${ms}QLinearGlobalAveragePool`, 17, ['u8 n=2,h=4,w=5,3', 'f : 0.1', 'u8 : 0', 'f : 0.1', 'u8 : 0'], { channels_last: 1 }],
+  [`${ms}QLinearAveragePool`, 17, ['u8 n=2,3,h=4,w=5', 'f : 0.1', 'u8 : 0', 'f : 0.1', 'u8 : 0'], { kernel_shape: [2, 2] }],
+  [`${ms}QLinearConcat`, 17, ['f : 0.1', 'u8 : 0', 'u8 n=2,3', 'f : 0.1', 'u8 : 0', 'u8 n=2,4', 'f : 0.1', 'u8 : 0'], { axis: 1 }],
+  [`${ms}QGemm`, 17, ['u8 n=2,3', 'f : 0.1', 'u8 : 0', `u8 3,4: ${zeros(12)}`, 'f : 0.1', 'u8 : 0'], { alpha: { f: 1 } }],
+  [`${ms}QGemm`, 17, ['u8 n=2,3', 'f : 0.1', 'u8 : 0', `u8 3,4: ${zeros(12)}`, 'f : 0.1', 'u8 : 0', '-', 'f : 0.1', 'u8 : 0'], { alpha: { f: 1 } }],
+  [`${ms}FusedConv`, 17, ['f n=1,2,h=5,6', 'f 3,2,3,3'], { activation: 'Relu' }],
+  [`${ms}FusedGemm`, 17, ['f n=2,3', 'f 3,4', 'f 4'], { activation: 'Relu' }],
+  [`${ms}Trilu`, 17, ['f n=4,4']], [`${ms}Inverse`, 17, ['f n=2,3,3']],
+  [`${ms}GatherND`, 17, ['f 2,3', 'i64 2,1! 0 1']],
+  [`${ms}Pad`, 17, ['f n=2,3', 'i64 4! 0 1 0 1', 'f : 0']],
+  [`${ms}BiasSoftmax`, 17, ['f n=2,3', 'f n=2,3'], { axis: 1, is_inner_broadcast: 0 }],
+];
