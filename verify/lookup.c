@@ -102,12 +102,13 @@ static psplit_code add_transfers(psplit_i_proof *p) {
     const psplit_i_manifest_transfer *transfer = &m->transfers[t];
     uint32_t tensor;
     PSPLIT_TRY(name_id(p, transfer->tensor, &tensor));
-    if (!psplit_i_table_add(&p->tags, (uint32_t)transfer->tag, (uint32_t)(transfer->tag >> 32), 0, t))
+    if (!psplit_i_table_add(&p->tags, (uint32_t)transfer->tag, (uint32_t)(transfer->tag >> 32), 0,
+                            t))
       return PSPLIT_I_DIFFERS(p, "two transfers have tag %" PRIu64, transfer->tag);
     if (!psplit_i_table_add(&p->transfers, tensor, transfer->from, transfer->to, t))
-      return PSPLIT_I_DIFFERS(p, "\"%s\" from stage %" PRIu32 " to %" PRIu32
-                              " stands twice among the transfers",
-                              transfer->tensor, transfer->from, transfer->to);
+      return PSPLIT_I_DIFFERS(
+        p, "\"%s\" from stage %" PRIu32 " to %" PRIu32 " stands twice among the transfers",
+        transfer->tensor, transfer->from, transfer->to);
   }
 out:
   return code;
@@ -118,8 +119,9 @@ static psplit_code add_duplicates(psplit_i_proof *p) {
   for (uint32_t d = 0; d < m->n_duplicates; d++) {
     const psplit_i_duplicate *duplicate = &m->duplicates[d];
     if (duplicate->node >= p->graph->n_nodes)
-      return PSPLIT_I_DIFFERS(p, "the manifest declares a duplicate of node %" PRIu32
-                              ", which is not there", duplicate->node);
+      return PSPLIT_I_DIFFERS(
+        p, "the manifest declares a duplicate of node %" PRIu32 ", which is not there",
+        duplicate->node);
     if (p->declared[duplicate->node])
       return PSPLIT_I_DIFFERS(p, "the manifest declares node %" PRIu32 " a duplicate twice",
                               duplicate->node);
@@ -127,8 +129,8 @@ static psplit_code add_duplicates(psplit_i_proof *p) {
     for (uint32_t i = 0; i < duplicate->n_also + 1; i++)
       if (!psplit_i_table_add(&p->duplicates, duplicate->node,
                               i ? duplicate->also[i - 1] : duplicate->stage, 0, d))
-        return PSPLIT_I_DIFFERS(p, "the manifest places a copy of node %" PRIu32
-                                " twice in one stage", duplicate->node);
+        return PSPLIT_I_DIFFERS(
+          p, "the manifest places a copy of node %" PRIu32 " twice in one stage", duplicate->node);
   }
   return PSPLIT_OK;
 }

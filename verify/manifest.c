@@ -123,9 +123,9 @@ static psplit_code read_names(reader *r, const json_t *first, const json_t *seco
   const char **names = PSPLIT_NEW(r->arena, const char *, n);
   if (!names) return psplit_i_nomem(r->diag);
   for (size_t i = 0; i < n; i++)
-    PSPLIT_TRY(read_string(
-      r, i < n_first ? json_array_get(first, i) : json_array_get(second, i - n_first), "name",
-      "inputs and outputs", &names[i]));
+    PSPLIT_TRY(
+      read_string(r, i < n_first ? json_array_get(first, i) : json_array_get(second, i - n_first),
+                  "name", "inputs and outputs", &names[i]));
   *out = names;
   *out_n = (uint32_t)n;
 out:

@@ -1,6 +1,6 @@
-/* Comparing weights: ranges of the model's files against ranges of the stages' files, in pieces that
- * threads take as they come. The verdict is the first difference in the order of the list, whatever
- * the number of threads. */
+/* Comparing weights: ranges of the model's files against ranges of the stages' files, in pieces
+ * that threads take as they come. The verdict is the first difference in the order of the list,
+ * whatever the number of threads. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,8 +46,8 @@ static psplit_code compare_piece(const psplit_model *whole, const psplit_model *
       size_t byte = 0;
       while (a[byte] == b[byte]) byte++;
       return psplit_i_fail(diag, PSPLIT_MISMATCH,
-                           "stage %" PRIu32 ": the data of \"%s\" differs at byte %" PRIu64,
-                           stage, pair->name, at + byte);
+                           "stage %" PRIu32 ": the data of \"%s\" differs at byte %" PRIu64, stage,
+                           pair->name, at + byte);
     }
     at += step;
   }
@@ -93,10 +93,10 @@ psplit_code psplit_i_pairs_compare(const psplit_model *whole, const psplit_model
       if (i >= own_bad) continue; /* an earlier difference is known already */
       const psplit_i_pair *pair = &pairs->items[pieces.items[i].pair];
       psplit_diag here = {0};
-      const psplit_code got =
-        buffers ? compare_piece(whole, part, stage, pair, pieces.items[i].start,
-                                pieces.items[i].n, buffers, &here)
-                : psplit_i_nomem(&here);
+      const psplit_code got = buffers
+                                ? compare_piece(whole, part, stage, pair, pieces.items[i].start,
+                                                pieces.items[i].n, buffers, &here)
+                                : psplit_i_nomem(&here);
       if (got == PSPLIT_OK) continue;
       own_bad = i;
       own = here;

@@ -1,9 +1,10 @@
-/* The proof. A name in a stage's scope must stand for the model's value of that name: because a node
- * with the model's own bytes makes it there, or an initializer with the model's content holds it, or
- * the model's input gives it, or it is received from an earlier stage in whose scope it stands for
- * the same value. Ports of the boundary have names that the model does not use. From that, equal
- * nodes read equal values, so the stages compute what the model does. What is left is coverage:
- * every node, output and weight that something reads is somewhere, and nothing else is. */
+/* The proof. A name in a stage's scope must stand for the model's value of that name: because a
+ * node with the model's own bytes makes it there, or an initializer with the model's content holds
+ * it, or the model's input gives it, or it is received from an earlier stage in whose scope it
+ * stands for the same value. Ports of the boundary have names that the model does not use. From
+ * that, equal nodes read equal values, so the stages compute what the model does. What is left is
+ * coverage: every node, output and weight that something reads is somewhere, and nothing else is.
+ */
 #include "verify.h"
 
 #include <inttypes.h>
@@ -49,8 +50,10 @@ static psplit_code find_silent(psplit_i_proof *p, uint32_t part, uint32_t *out_n
   uint32_t low = 0;
   for (uint32_t high = p->n_silent; low < high;) {
     const uint32_t middle = low + (high - low) / 2;
-    if (compare_silent(&p->silent[middle], &key) < 0) low = middle + 1;
-    else high = middle;
+    if (compare_silent(&p->silent[middle], &key) < 0)
+      low = middle + 1;
+    else
+      high = middle;
   }
   if (low == p->n_silent || memcmp(p->silent[low].hash, key.hash, sizeof key.hash) != 0)
     return PSPLIT_OK;
@@ -63,7 +66,8 @@ out:
   return code;
 }
 
-/* The model's node that makes the first named output of a stage's node. PSPLIT_NONE if none does. */
+/* The model's node that makes the first named output of a stage's node. PSPLIT_NONE if none does.
+ */
 static psplit_code find_node(psplit_i_proof *p, uint32_t part, uint32_t *out_node) {
   const psplit_node *node = &p->part->nodes[part];
   for (uint32_t o = 0; o < node->n_outputs; o++) {
@@ -85,16 +89,18 @@ static psplit_code check_node(psplit_i_proof *p, uint32_t part) {
   if (n == PSPLIT_NONE)
     return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": node %s is not in the model", p->at, name);
   bool equal;
-  PSPLIT_TRY(
-    psplit_i_compare(p, PSPLIT_I_GRAPH_NODE, n, part, p->graph->nodes[n].name, &equal));
+  PSPLIT_TRY(psplit_i_compare(p, PSPLIT_I_GRAPH_NODE, n, part, p->graph->nodes[n].name, &equal));
   if (!equal)
     return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": node %s is not as in the model", p->at, name);
   if (p->seen_in[n] == p->at + 1)
     return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": node %s stands twice", p->at, name);
   if (p->declared[n] ? psplit_i_table_find(&p->duplicates, n, p->at, 0) == PSPLIT_NONE
                      : p->n_seen[n] > 0)
-    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": node %s is in an earlier stage, and no duplicate "
-                            "that the manifest declares", p->at, name);
+    return PSPLIT_I_DIFFERS(p,
+                            "stage %" PRIu32
+                            ": node %s is in an earlier stage, and no duplicate "
+                            "that the manifest declares",
+                            p->at, name);
   p->seen_in[n] = p->at + 1;
   p->n_seen[n]++;
 out:
@@ -110,9 +116,9 @@ static psplit_code check_nodes(psplit_i_proof *p) {
     n_nodes += !boundary;
   }
   if (n_nodes != p->manifest.stages[p->at].n_nodes)
-    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": the manifest says %" PRIu32
-                            " nodes, the file has %" PRIu32, p->at,
-                            p->manifest.stages[p->at].n_nodes, n_nodes);
+    return PSPLIT_I_DIFFERS(
+      p, "stage %" PRIu32 ": the manifest says %" PRIu32 " nodes, the file has %" PRIu32, p->at,
+      p->manifest.stages[p->at].n_nodes, n_nodes);
 out:
   return code;
 }
@@ -139,20 +145,21 @@ static bool is_used(const psplit_graph *graph, uint32_t value) {
 
 /* An initializer of the stage is the model's, stands there for a reason, and can be overridden by a
  * caller where the model's can. */
-static psplit_code check_initializer(psplit_i_proof *p, uint32_t v, const psplit_intern *mentioned) {
+static psplit_code check_initializer(psplit_i_proof *p, uint32_t v,
+                                     const psplit_intern *mentioned) {
   psplit_code code = PSPLIT_OK;
   const psplit_value *part = &p->part->values[v];
   const bool sparse = part->sparse_initializer != PSPLIT_NONE;
   const uint32_t value = psplit_i_graph_find_value(p->graph, part->name);
   const psplit_value *whole = value == PSPLIT_NONE ? NULL : &p->graph->values[value];
-  const uint32_t index = !whole ? PSPLIT_NONE
+  const uint32_t index = !whole   ? PSPLIT_NONE
                          : sparse ? whole->sparse_initializer
                                   : whole->initializer;
   bool equal = index != PSPLIT_NONE;
   if (equal)
-    PSPLIT_TRY(psplit_i_compare(p, sparse ? PSPLIT_I_GRAPH_SPARSE : PSPLIT_I_GRAPH_INITIALIZER, index,
-                                sparse ? part->sparse_initializer : part->initializer, whole->name,
-                                &equal));
+    PSPLIT_TRY(psplit_i_compare(p, sparse ? PSPLIT_I_GRAPH_SPARSE : PSPLIT_I_GRAPH_INITIALIZER,
+                                index, sparse ? part->sparse_initializer : part->initializer,
+                                whole->name, &equal));
   if (!equal)
     return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": initializer \"%s\" is not the model's", p->at,
                             part->name);
@@ -193,8 +200,7 @@ static psplit_code check_value_infos(psplit_i_proof *p) {
     if (part != PSPLIT_NONE) {
       bool equal = whole != PSPLIT_NONE;
       if (equal)
-        PSPLIT_TRY(
-          psplit_i_compare(p, PSPLIT_I_GRAPH_VALUE_INFO, whole, part, here->name, &equal));
+        PSPLIT_TRY(psplit_i_compare(p, PSPLIT_I_GRAPH_VALUE_INFO, whole, part, here->name, &equal));
       if (!equal)
         return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": value_info of \"%s\" is not the model's",
                                 p->at, here->name);
@@ -237,8 +243,11 @@ static psplit_code check_annotations(psplit_i_proof *p) {
     if (id != PSPLIT_NONE && k < whole->n_quantization_annotation)
       PSPLIT_TRY(psplit_i_compare(p, PSPLIT_I_GRAPH_ANNOTATION, k, i, "annotation", &equal));
     if (!equal)
-      return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": a quantization annotation of \"%s\" is not the "
-                              "model's", p->at, name ? name : "");
+      return PSPLIT_I_DIFFERS(p,
+                              "stage %" PRIu32
+                              ": a quantization annotation of \"%s\" is not the "
+                              "model's",
+                              p->at, name ? name : "");
     /* A tensor annotated twice is not worth an index of its own: the next one is near. */
     for (k++; k < whole->n_quantization_annotation; k++) {
       const char *other = whole->quantization_annotation[k]->tensor_name;
@@ -253,7 +262,8 @@ static psplit_code check_annotations(psplit_i_proof *p) {
   for (uint32_t id = 0; id < p->annotated.n; id++)
     if (psplit_i_graph_find_value(p->part, p->annotated.text[id]) != PSPLIT_NONE &&
         next[id] != whole->n_quantization_annotation)
-      return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": the quantization annotation of \"%s\" is missing",
+      return PSPLIT_I_DIFFERS(p,
+                              "stage %" PRIu32 ": the quantization annotation of \"%s\" is missing",
                               p->at, p->annotated.text[id]);
 out:
   return code;
@@ -313,13 +323,15 @@ static psplit_code cover_nodes(psplit_i_proof *p) {
     const char *name = psplit_i_node_label(p->graph, n, label, sizeof label);
     if (!p->n_seen[n]) return PSPLIT_I_DIFFERS(p, "node %s is in no stage", name);
     if (p->n_seen[n] != wanted)
-      return PSPLIT_I_DIFFERS(p, "node %s is in %" PRIu32 " stages, the manifest says %" PRIu32, name,
-                              p->n_seen[n], wanted);
+      return PSPLIT_I_DIFFERS(p, "node %s is in %" PRIu32 " stages, the manifest says %" PRIu32,
+                              name, p->n_seen[n], wanted);
     bool differs = false;
     if (p->n_seen[n] > 1) PSPLIT_TRY(varies(p, &p->graph->nodes[n], &differs));
     if (differs)
-      return PSPLIT_I_DIFFERS(p, "node %s is in several stages, and its copies may not agree: random "
-                              "numbers or an operator nobody knows", name);
+      return PSPLIT_I_DIFFERS(p,
+                              "node %s is in several stages, and its copies may not agree: random "
+                              "numbers or an operator nobody knows",
+                              name);
   }
   uint32_t *n_copies = PSPLIT_NEW(&p->arena, uint32_t, p->manifest.n_stages);
   if (!n_copies) return psplit_i_nomem(p->diag);
@@ -328,9 +340,9 @@ static psplit_code cover_nodes(psplit_i_proof *p) {
       n_copies[p->manifest.duplicates[d].also[k]]++;
   for (uint32_t s = 0; s < p->manifest.n_stages; s++)
     if (n_copies[s] != p->manifest.stages[s].n_duplicated)
-      return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": the manifest counts %" PRIu32
-                              " duplicated nodes and lists %" PRIu32,
-                              s, p->manifest.stages[s].n_duplicated, n_copies[s]);
+      return PSPLIT_I_DIFFERS(
+        p, "stage %" PRIu32 ": the manifest counts %" PRIu32 " duplicated nodes and lists %" PRIu32,
+        s, p->manifest.stages[s].n_duplicated, n_copies[s]);
 out:
   return code;
 }
@@ -402,8 +414,9 @@ static psplit_code open_stage(psplit_i_proof *p, const char *directory,
   psplit_text path = {0};
   psplit_i_text_addf(&path, "%s/%s", directory, p->manifest.stages[p->at].file);
   const psplit_code code =
-    path.failed ? psplit_i_nomem(p->diag)
-                : psplit_model_open(path.bytes, options ? &options->read : NULL, p->diag, &p->stage);
+    path.failed
+      ? psplit_i_nomem(p->diag)
+      : psplit_model_open(path.bytes, options ? &options->read : NULL, p->diag, &p->stage);
   psplit_i_text_fini(&path);
   return code;
 }

@@ -7,8 +7,8 @@
  *   ports.c      boundary nodes, inputs, outputs, transfers
  *   verify.c     the proof: nodes, weights, descriptions, coverage
  *   payloads.c   weights, byte for byte, in parallel
- * Shares the reader (onnx/) with the rest of the project; knows nothing of passes/ and emit/, so that
- * a mistake there cannot hide here. */
+ * Shares the reader (onnx/) with the rest of the project; knows nothing of passes/ and emit/, so
+ * that a mistake there cannot hide here. */
 #ifndef PSPLIT_VERIFY_VERIFY_INTERNAL_H
 #define PSPLIT_VERIFY_VERIFY_INTERNAL_H
 
@@ -61,7 +61,8 @@ typedef struct psplit_i_manifest {
   const psplit_i_duplicate *duplicates;
 } psplit_i_manifest;
 
-/* Reads directory/pipeline.json into `arena`. Errors: IO, MALFORMED, INVALID, UNSUPPORTED, NOMEM. */
+/* Reads directory/pipeline.json into `arena`. Errors: IO, MALFORMED, INVALID, UNSUPPORTED, NOMEM.
+ */
 PSPLIT_MUST_USE psplit_code psplit_i_manifest_read(const char *directory, psplit_arena *arena,
                                                    psplit_diag *diag,
                                                    psplit_i_manifest *out_manifest);
@@ -141,21 +142,21 @@ typedef struct psplit_i_proof {
   uint64_t weight_bytes;
 
   /* Tables. */
-  psplit_i_field_spans spans;   /* of the model */
-  uint32_t *first_output;       /* [n_values] position among the model's outputs, or PSPLIT_NONE */
-  uint32_t *next_output;        /* [n_outputs] the next one of the same value */
-  psplit_intern annotated;      /* tensors with quantization annotations, by id: ... */
-  uint32_t *annotation;         /* [annotated.n] ... the first such annotation */
-  psplit_i_silent *silent;      /* the model's nodes without outputs, by hash and position */
+  psplit_i_field_spans spans; /* of the model */
+  uint32_t *first_output;     /* [n_values] position among the model's outputs, or PSPLIT_NONE */
+  uint32_t *next_output;      /* [n_outputs] the next one of the same value */
+  psplit_intern annotated;    /* tensors with quantization annotations, by id: ... */
+  uint32_t *annotation;       /* [annotated.n] ... the first such annotation */
+  psplit_i_silent *silent;    /* the model's nodes without outputs, by hash and position */
   uint32_t n_silent;
-  psplit_intern names;          /* of ports and tensors in the manifest */
-  psplit_i_table rows;          /* (port, stage, inputs or outputs) -> row */
-  psplit_i_table wants;         /* (tensor, from, to) -> input row of `to` */
-  psplit_i_table offers;        /* (tensor, from, to) -> output row of `from` */
-  psplit_i_table transfers;     /* (tensor, from, to) -> transfer */
-  psplit_i_table tags;          /* (low half, high half, 0) -> transfer */
-  psplit_i_table duplicates;    /* (node, stage, 0) -> index of the duplicate */
-  uint32_t *declared;           /* [n_nodes] 1 + index of its duplicate, or 0 */
+  psplit_intern names;       /* of ports and tensors in the manifest */
+  psplit_i_table rows;       /* (port, stage, inputs or outputs) -> row */
+  psplit_i_table wants;      /* (tensor, from, to) -> input row of `to` */
+  psplit_i_table offers;     /* (tensor, from, to) -> output row of `from` */
+  psplit_i_table transfers;  /* (tensor, from, to) -> transfer */
+  psplit_i_table tags;       /* (low half, high half, 0) -> transfer */
+  psplit_i_table duplicates; /* (node, stage, 0) -> index of the duplicate */
+  uint32_t *declared;        /* [n_nodes] 1 + index of its duplicate, or 0 */
 
   psplit_text a, b; /* canonical forms at hand */
   psplit_i_payloads payload_a, payload_b;
@@ -180,8 +181,8 @@ enum {
 /* Fills the tables over the manifest; what stands twice in it is a MISMATCH. */
 PSPLIT_MUST_USE psplit_code psplit_i_tables_init(psplit_i_proof *p);
 
-/* Compares the whole-th `field` of the model's graph with the part-th of the stage's. Raw tensor data
- * is noted in `pairs` under `name`, to be compared later. Errors: INTERNAL, NOMEM. */
+/* Compares the whole-th `field` of the model's graph with the part-th of the stage's. Raw tensor
+ * data is noted in `pairs` under `name`, to be compared later. Errors: INTERNAL, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_compare(psplit_i_proof *p, uint32_t field, uint32_t whole,
                                              uint32_t part, const char *name, bool *out_equal);
 
@@ -194,7 +195,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_field_spans_init(const psplit_model *model,
                                                       psplit_arena *arena, psplit_diag *diag,
                                                       psplit_i_field_spans *out);
 
-/* A 128-bit hash of the canonical form of node `node` of `model`; raw tensor data does not count. */
+/* A 128-bit hash of the canonical form of node `node` of `model`; raw tensor data does not count.
+ */
 PSPLIT_MUST_USE psplit_code psplit_i_node_hash(psplit_i_proof *p, const psplit_model *model,
                                                uint32_t node, uint64_t out[2]);
 
