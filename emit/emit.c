@@ -128,6 +128,8 @@ static psplit_code emit(const psplit_model *model, const psplit_plan *plan, cons
     PSPLIT_TRY(write_stage(&e, s));
   }
   PSPLIT_TRY(write_manifest(&e));
+  if (e.options->accept)
+    PSPLIT_TRY(e.options->accept(e.options->accept_user, e.directory.temp, diag));
   PSPLIT_TRY(psplit_i_model_unchanged(model, diag));
   PSPLIT_TRY(inside ? psplit_i_directory_commit_inside(&e.directory, model, diag)
                     : psplit_i_directory_commit(&e.directory, diag));

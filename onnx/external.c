@@ -48,10 +48,15 @@ static bool location_escapes(const char *location) {
   return false;
 }
 
+/* Characters of `path` up to its last slash. */
+static size_t directory_length(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
 static int open_model_directory(const char *path) {
   char directory[4096];
-  const char *slash = strrchr(path, '/');
-  const size_t n = slash ? (size_t)(slash - path) + 1 : 0;
+  const size_t n = directory_length(path);
   if (n >= sizeof directory) {
     errno = ENAMETOOLONG;
     return -1;
@@ -89,7 +94,11 @@ psplit_code psplit_i_data_file_open(psplit_model *model, const char *location, p
     return psplit_i_fail(diag, PSPLIT_INVALID,
                          "external data location \"%s\" leads out of the model's directory",
                          location);
-  if (model->directory_fd < 0) model->directory_fd = open_model_directory(model->path);
+  const char *data_directory = model->options.data_directory;
+  if (model->directory_fd < 0)
+    model->directory_fd = data_directory
+                            ? open(data_directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+                            : open_model_directory(model->path);
   if (model->directory_fd < 0)
     return psplit_i_fail(diag, PSPLIT_IO, "cannot open the model's directory: %s",
                          strerror(errno));
@@ -115,17 +124,18 @@ psplit_code psplit_i_data_file_open(psplit_model *model, const char *location, p
     return psplit_i_fail(diag, PSPLIT_INVALID, "external data \"%s\" is not a regular file",
                          location);
   }
-  const char *slash = strrchr(model->path, '/');
-  const size_t n_directory = slash ? (size_t)(slash - model->path) + 1 : 0;
+  const char *directory = data_directory ? data_directory : model->path;
+  const size_t n_directory = data_directory ? strlen(data_directory) : directory_length(directory);
   const size_t n_location = strlen(location);
-  char *path = psplit_i_arena_alloc(&model->arena, n_directory + n_location + 1);
+  char *path = psplit_i_arena_alloc(&model->arena, n_directory + 1 + n_location + 1);
   if (!path || !psplit_i_vec_reserve(&model->files, 1) ||
       psplit_i_intern_add(&model->locations, location) == PSPLIT_NONE) {
     close(fd);
     return psplit_i_nomem(diag);
   }
-  memcpy(path, model->path, n_directory);
-  memcpy(path + n_directory, location, n_location + 1);
+  memcpy(path, directory, n_directory);
+  if (data_directory) path[n_directory] = '/';
+  memcpy(path + n_directory + (data_directory != NULL), location, n_location + 1);
   *out_file = (uint32_t)model->files.n;
   model->files.items[model->files.n++] = psplit_i_data_file_of(location, path, fd, &status);
   return PSPLIT_OK;

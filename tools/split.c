@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <psplit/emit.h>
 #include <psplit/passes.h>
+#include <psplit/verify.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@ enum {
   OPT_DEVICES = 256, OPT_DIM, OPT_PASSES, OPT_PRINT_PIPELINE, OPT_HELP_PASSES, OPT_OBJECTIVE,
   OPT_SOLVER, OPT_TIME_LIMIT, OPT_THREADS, OPT_SEED, OPT_PIN, OPT_TOGETHER, OPT_BOUNDARY,
   OPT_WEIGHTS, OPT_PLAN_ONLY, OPT_JSON, OPT_DEPFILE, OPT_FORCE, OPT_MAX_GRAPH_MEMORY,
-  OPT_FOLLOW_SYMLINKS
+  OPT_FOLLOW_SYMLINKS, OPT_VERIFY
 };
 
 static const cli_option OPTIONS[] = {
@@ -23,6 +24,7 @@ static const cli_option OPTIONS[] = {
   {OPT_FORCE, "force", NULL, "replace DIR if it exists"},
   {OPT_BOUNDARY, "boundary", "KIND", "sendrecv (default): Send and Recv nodes; io: plain inputs, outputs"},
   {OPT_WEIGHTS, "weights", "WHERE", "auto (default), inline, external, or reference to the model's files"},
+  {OPT_VERIFY, "verify", NULL, "prove that the stages are MODEL before DIR appears"},
   {OPT_PLAN_ONLY, "plan-only", NULL, "write no files"},
   {OPT_JSON, "json", NULL, "print the manifest instead of the table"},
   {OPT_DEPFILE, "depfile", "FILE", "write a make rule of what DIR/pipeline.json depends on"},
@@ -66,7 +68,8 @@ typedef struct request {
   psplit_dim_value dims[MAX_REPEATED];
   const char *pins[MAX_REPEATED];
   const char *together[MAX_REPEATED];
-  bool plan_only, json, print_pipeline, done;
+  bool plan_only, json, print_pipeline, verify, done;
+  const psplit_model *opened; /* MODEL, for --verify */
   cli_progress progress;
 } request;
 
@@ -157,6 +160,7 @@ static bool parse_option(request *r, int id, char *argument) {
       if (!choice("weights", argument, weights, &which)) return false;
       r->emit.weights = (psplit_weights)which;
       return true;
+    case OPT_VERIFY: r->verify = true; return true;
     case OPT_PLAN_ONLY: r->plan_only = true; return true;
     case OPT_JSON: r->json = true; return true;
     case OPT_DEPFILE: r->depfile = argument; return true;
@@ -191,6 +195,7 @@ static int parse(request *r, int argc, char **argv) {
   r->model = argv[optind];
   if (!r->n_stages && !r->devices) return cli_usage(&PROGRAM, "-k N or --devices FILE is needed");
   if (!r->plan_only && !r->directory) return cli_usage(&PROGRAM, "-o DIR or --plan-only is needed");
+  if (r->plan_only && r->verify) return cli_usage(&PROGRAM, "--verify needs -o DIR");
   if (r->plan_only && r->depfile) return cli_usage(&PROGRAM, "--depfile needs -o DIR");
   return 0;
 }
@@ -294,6 +299,15 @@ static psplit_code write_depfile(const request *r, const psplit_model *model, ps
   return PSPLIT_IO;
 }
 
+/* --verify: the finished files, before they are put in place. */
+static psplit_code prove(void *user, const char *directory, psplit_diag *diag) {
+  const request *r = user;
+  psplit_verify_options options = {.read = r->read, .n_threads = r->emit.n_threads};
+  if (r->emit.weights == PSPLIT_WEIGHTS_REFERENCE) options.read.data_directory = r->directory;
+  r->emit.sink->emit(r->emit.sink->user, PSPLIT_PROGRESS, "proving that the stages are the model");
+  return psplit_verify(directory, r->opened, &options, diag, NULL);
+}
+
 /* The whole pipeline: open, pass, emit, print. */
 static psplit_code split(request *r, psplit_diag *diag) {
   const double start_s = cli_now_s();
@@ -308,6 +322,9 @@ static psplit_code split(request *r, psplit_diag *diag) {
   r->unit.devices = devices;
   r->unit.sink = r->emit.sink = &sink;
   r->emit.cancel = &interrupted;
+  r->opened = model;
+  if (r->verify) r->emit.accept = prove;
+  r->emit.accept_user = r;
   if (code == PSPLIT_OK) code = psplit_unit_create(model, &r->unit, diag, &unit);
   if (code == PSPLIT_OK) code = psplit_unit_run(unit, r->pipeline, diag);
   const psplit_plan *plan = unit ? psplit_unit_plan(unit) : NULL;
@@ -322,6 +339,8 @@ static psplit_code split(request *r, psplit_diag *diag) {
   cli_progress_end(&r->progress);
   if (code == PSPLIT_OK && manifest) fputs(manifest, stdout);
   else if (code == PSPLIT_OK && !r->progress.quiet) print_plan(plan, cli_now_s() - start_s);
+  if (code == PSPLIT_OK && r->verify && !r->json && !r->progress.quiet)
+    puts("\nverified: the stages together are the model");
   free(manifest);
   psplit_unit_destroy(unit);
   psplit_model_close(model);

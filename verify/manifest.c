@@ -99,9 +99,14 @@ static psplit_code read_stage(reader *r, const json_t *object, uint32_t index, u
   uint32_t stated;
   if (!as_index(json_object_get(object, "index"), n_stages, &stated) || stated != index)
     return bad(r, "stages", "index is not the position");
+  if (!as_index(json_object_get(object, "nodes"), UINT32_MAX, &out->n_nodes) ||
+      !as_index(json_object_get(object, "duplicated_nodes"), UINT32_MAX, &out->n_duplicated))
+    return bad(r, "stages", "nodes or duplicated_nodes");
   PSPLIT_TRY(read_string(r, object, "file", "stages", &out->file));
   if (!*out->file || strchr(out->file, '/') || out->file[0] == '.')
-    return bad(r, "stages", "file is not a plain name");
+    return psplit_i_fail(r->diag, PSPLIT_INVALID,
+                         "pipeline.json: stage %" PRIu32 ": file \"%s\" is not a plain name", index,
+                         out->file);
   PSPLIT_TRY(get_array(r, object, "inputs", true, &inputs));
   PSPLIT_TRY(get_array(r, object, "optional_inputs", false, &optional));
   PSPLIT_TRY(get_array(r, object, "outputs", true, &outputs));
@@ -118,9 +123,9 @@ static psplit_code read_names(reader *r, const json_t *first, const json_t *seco
   const char **names = PSPLIT_NEW(r->arena, const char *, n);
   if (!names) return psplit_i_nomem(r->diag);
   for (size_t i = 0; i < n; i++)
-    PSPLIT_TRY(read_string(
-      r, i < n_first ? json_array_get(first, i) : json_array_get(second, i - n_first), "name",
-      "inputs and outputs", &names[i]));
+    PSPLIT_TRY(
+      read_string(r, i < n_first ? json_array_get(first, i) : json_array_get(second, i - n_first),
+                  "name", "inputs and outputs", &names[i]));
   *out = names;
   *out_n = (uint32_t)n;
 out:
@@ -136,6 +141,7 @@ static psplit_code read_transfers(reader *r, const json_t *array, psplit_i_manif
     const json_t *row = json_array_get(array, i);
     const json_t *tag = json_object_get(row, "tag");
     PSPLIT_TRY(read_string(r, row, "tensor", "transfers", &transfers[i].tensor));
+    PSPLIT_TRY(read_string(r, row, "dtype", "transfers", &transfers[i].dtype));
     if (!json_is_integer(tag) || json_integer_value(tag) < 0 ||
         !as_index(json_object_get(row, "from"), m->n_stages, &transfers[i].from) ||
         !as_index(json_object_get(row, "to"), m->n_stages, &transfers[i].to))
@@ -155,10 +161,17 @@ static psplit_code read_duplicates(reader *r, const json_t *array, psplit_i_mani
   for (size_t i = 0; i < n; i++) {
     const json_t *row = json_array_get(array, i);
     const json_t *also = json_object_get(row, "also");
-    if (!as_index(json_object_get(row, "index"), UINT32_MAX, &duplicates[i].node) ||
-        !json_is_array(also))
-      return bad(r, "duplicates", "index or also");
-    duplicates[i].n_stages = (uint32_t)json_array_size(also) + 1;
+    const size_t n_also = json_array_size(also);
+    uint32_t *stages = PSPLIT_NEW(r->arena, uint32_t, n_also);
+    if (!stages) return psplit_i_nomem(r->diag);
+    bool good = json_is_array(also) &&
+                as_index(json_object_get(row, "index"), UINT32_MAX, &duplicates[i].node) &&
+                as_index(json_object_get(row, "stage"), m->n_stages, &duplicates[i].stage);
+    for (size_t k = 0; k < n_also && good; k++)
+      good = as_index(json_array_get(also, k), m->n_stages, &stages[k]);
+    if (!good) return bad(r, "duplicates", "index, stage or also");
+    duplicates[i].also = stages;
+    duplicates[i].n_also = (uint32_t)n_also;
   }
   m->duplicates = duplicates;
   m->n_duplicates = (uint32_t)n;

@@ -1,6 +1,6 @@
-/* Comparing weights: ranges of the model's files against ranges of the stages' files, in pieces that
- * threads take as they come. The verdict is the first difference in the order of the list, whatever
- * the number of threads. */
+/* Comparing weights: ranges of the model's files against ranges of the stages' files, in pieces
+ * that threads take as they come. The verdict is the first difference in the order of the list,
+ * whatever the number of threads. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +33,8 @@ static psplit_code fetch(const psplit_model *model, const psplit_i_payload *payl
 
 /* Compares [start, start + n) of a pair. */
 static psplit_code compare_piece(const psplit_model *whole, const psplit_model *part,
-                                 const psplit_i_pair *pair, uint64_t start, uint64_t n,
-                                 uint8_t *buffers, psplit_diag *diag) {
+                                 uint32_t stage, const psplit_i_pair *pair, uint64_t start,
+                                 uint64_t n, uint8_t *buffers, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   for (uint64_t at = start; at < start + n;) {
     const uint64_t left = start + n - at;
@@ -46,8 +46,8 @@ static psplit_code compare_piece(const psplit_model *whole, const psplit_model *
       size_t byte = 0;
       while (a[byte] == b[byte]) byte++;
       return psplit_i_fail(diag, PSPLIT_MISMATCH,
-                           "stage %" PRIu32 ": the data of \"%s\" differs at byte %" PRIu64,
-                           pair->stage, pair->name, at + byte);
+                           "stage %" PRIu32 ": the data of \"%s\" differs at byte %" PRIu64, stage,
+                           pair->name, at + byte);
     }
     at += step;
   }
@@ -60,14 +60,14 @@ typedef struct piece {
   uint64_t start, n;
 } piece;
 
-psplit_code psplit_i_pairs_compare(const psplit_model *whole, psplit_model *const *parts,
-                                   const psplit_i_pairs *pairs, uint32_t n_threads,
+psplit_code psplit_i_pairs_compare(const psplit_model *whole, const psplit_model *part,
+                                   uint32_t stage, const psplit_i_pairs *pairs, uint32_t n_threads,
                                    psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   PSPLIT_VEC(piece) pieces = {0};
   for (size_t p = 0; p < pairs->n; p++) {
     const psplit_i_pair *pair = &pairs->items[p];
-    if (same_place(whole, parts[pair->stage], pair)) continue;
+    if (same_place(whole, part, pair)) continue;
     for (uint64_t at = 0; at < pair->whole.bytes; at += PIECE_BYTES) {
       const uint64_t left = pair->whole.bytes - at;
       const piece next = {p, at, left < PIECE_BYTES ? left : PIECE_BYTES};
@@ -93,10 +93,10 @@ psplit_code psplit_i_pairs_compare(const psplit_model *whole, psplit_model *cons
       if (i >= own_bad) continue; /* an earlier difference is known already */
       const psplit_i_pair *pair = &pairs->items[pieces.items[i].pair];
       psplit_diag here = {0};
-      const psplit_code got =
-        buffers ? compare_piece(whole, parts[pair->stage], pair, pieces.items[i].start,
-                                pieces.items[i].n, buffers, &here)
-                : psplit_i_nomem(&here);
+      const psplit_code got = buffers
+                                ? compare_piece(whole, part, stage, pair, pieces.items[i].start,
+                                                pieces.items[i].n, buffers, &here)
+                                : psplit_i_nomem(&here);
       if (got == PSPLIT_OK) continue;
       own_bad = i;
       own = here;

@@ -1,11 +1,14 @@
 /* verify: proves that stages are the model they were split from.
  *
  *   canonical.c  messages in a form where equal content is equal bytes, wherever tensors are stored
+ *   compare.c    fields of the model against fields of a stage
  *   manifest.c   pipeline.json, read strictly
- *   verify.c     the proof
+ *   lookup.c     tables over the manifest, so that no check searches
+ *   ports.c      boundary nodes, inputs, outputs, transfers
+ *   verify.c     the proof: nodes, weights, descriptions, coverage
  *   payloads.c   weights, byte for byte, in parallel
- * Shares the reader (onnx/) with the rest of the project; knows nothing of passes/ and emit/, so that
- * a mistake there cannot hide here. */
+ * Shares the reader (onnx/) with the rest of the project; knows nothing of passes/ and emit/, so
+ * that a mistake there cannot hide here. */
 #ifndef PSPLIT_VERIFY_VERIFY_INTERNAL_H
 #define PSPLIT_VERIFY_VERIFY_INTERNAL_H
 
@@ -26,6 +29,7 @@ typedef struct psplit_i_row {
 
 typedef struct psplit_i_manifest_stage {
   const char *file;
+  uint32_t n_nodes, n_duplicated;
   uint32_t n_inputs, n_outputs;
   const psplit_i_row *inputs; /* optional ones included */
   const psplit_i_row *outputs;
@@ -33,13 +37,15 @@ typedef struct psplit_i_manifest_stage {
 
 typedef struct psplit_i_manifest_transfer {
   uint64_t tag;
-  const char *tensor;
+  const char *tensor, *dtype;
   uint32_t from, to;
 } psplit_i_manifest_transfer;
 
 typedef struct psplit_i_duplicate {
   uint32_t node;
-  uint32_t n_stages; /* its own and the others */
+  uint32_t stage; /* its own */
+  const uint32_t *also;
+  uint32_t n_also;
 } psplit_i_duplicate;
 
 typedef struct psplit_i_manifest {
@@ -55,23 +61,164 @@ typedef struct psplit_i_manifest {
   const psplit_i_duplicate *duplicates;
 } psplit_i_manifest;
 
-/* Reads directory/pipeline.json into `arena`. Errors: IO, MALFORMED, INVALID, UNSUPPORTED, NOMEM. */
+/* Reads directory/pipeline.json into `arena`. Errors: IO, MALFORMED, INVALID, UNSUPPORTED, NOMEM.
+ */
 PSPLIT_MUST_USE psplit_code psplit_i_manifest_read(const char *directory, psplit_arena *arena,
                                                    psplit_diag *diag,
                                                    psplit_i_manifest *out_manifest);
 
+/* --- tables --- */
+
+/* A table from three numbers to one; room for as many entries as it was made for. */
+typedef struct psplit_i_entry {
+  uint32_t a, b, c;
+  uint32_t value; /* PSPLIT_NONE: empty */
+} psplit_i_entry;
+
+typedef struct psplit_i_table {
+  psplit_i_entry *entries;
+  uint32_t n_slots; /* a power of two */
+  uint64_t seed;    /* secret, so that no file can make its entries collide */
+} psplit_i_table;
+
+/* False when out of memory. */
+bool psplit_i_table_init(psplit_i_table *table, psplit_arena *arena, size_t n, uint64_t seed);
+/* False where the key is there already; its value stays. `value` is not PSPLIT_NONE. */
+bool psplit_i_table_add(psplit_i_table *table, uint32_t a, uint32_t b, uint32_t c, uint32_t value);
+/* PSPLIT_NONE where the key is not there. */
+uint32_t psplit_i_table_find(const psplit_i_table *table, uint32_t a, uint32_t b, uint32_t c);
+
+/* --- the proof --- */
+
 /* Bytes of the model and of a stage that must be equal. */
 typedef struct psplit_i_pair {
   psplit_i_payload whole, part; /* of equal length */
-  uint32_t stage;
-  const char *name; /* of the tensor or node that holds them */
+  const char *name;             /* of the tensor or node that holds them */
 } psplit_i_pair;
 
 typedef PSPLIT_VEC(psplit_i_pair) psplit_i_pairs;
 
+/* Spans of those repeated fields of a graph that the model does not index itself. */
+typedef struct psplit_i_field_spans {
+  const psplit_i_span **inputs, **outputs, **annotations;
+} psplit_i_field_spans;
+
+/* A node without outputs, found by what it holds. */
+typedef struct psplit_i_silent {
+  uint64_t hash[2];
+  uint32_t node;
+  uint32_t n_taken; /* on the first of equal ones: how many are seen already */
+} psplit_i_silent;
+
+/* How a stage declares a tensor that it sends. */
+typedef struct psplit_i_port_type {
+  int32_t elem;
+  uint64_t hash[2]; /* of the whole type */
+} psplit_i_port_type;
+
+typedef struct psplit_i_proof {
+  const psplit_model *model;
+  const psplit_graph *graph;
+  psplit_i_manifest manifest;
+  psplit_arena arena;   /* as long as the proof */
+  psplit_arena scratch; /* as long as a stage is looked at */
+  psplit_diag *diag;
+
+  /* The stage at hand. */
+  uint32_t at;
+  psplit_model *stage;
+  const psplit_graph *part;
+  psplit_i_field_spans part_spans;
+  psplit_i_pairs pairs;
+
+  /* What was seen so far. */
+  uint32_t *n_seen;          /* [n_nodes] stages that hold the node */
+  uint32_t *seen_in;         /* [n_nodes] 1 + last stage that was seen to hold it */
+  uint8_t *initializer_seen; /* [n_values] */
+  uint8_t *output_seen;      /* [n_outputs of the model] */
+  uint8_t *function_tame;    /* [n_functions] looked through: nothing in it draws random numbers */
+  uint8_t *sent, *received;  /* [n_transfers] its Send and its Recv were met */
+  psplit_i_port_type *types; /* [n_transfers] as the sender declares it */
+  uint64_t weight_bytes;
+
+  /* Tables. */
+  psplit_i_field_spans spans; /* of the model */
+  uint32_t *first_output;     /* [n_values] position among the model's outputs, or PSPLIT_NONE */
+  uint32_t *next_output;      /* [n_outputs] the next one of the same value */
+  psplit_intern annotated;    /* tensors with quantization annotations, by id: ... */
+  uint32_t *annotation;       /* [annotated.n] ... the first such annotation */
+  psplit_i_silent *silent;    /* the model's nodes without outputs, by hash and position */
+  uint32_t n_silent;
+  psplit_intern names;       /* of ports and tensors in the manifest */
+  psplit_i_table rows;       /* (port, stage, inputs or outputs) -> row */
+  psplit_i_table wants;      /* (tensor, from, to) -> input row of `to` */
+  psplit_i_table offers;     /* (tensor, from, to) -> output row of `from` */
+  psplit_i_table transfers;  /* (tensor, from, to) -> transfer */
+  psplit_i_table tags;       /* (low half, high half, 0) -> transfer */
+  psplit_i_table duplicates; /* (node, stage, 0) -> index of the duplicate */
+  uint32_t *declared;        /* [n_nodes] 1 + index of its duplicate, or 0 */
+
+  psplit_text a, b; /* canonical forms at hand */
+  psplit_i_payloads payload_a, payload_b;
+} psplit_i_proof;
+
+#define PSPLIT_I_DIFFERS(p, ...) psplit_i_fail((p)->diag, PSPLIT_MISMATCH, __VA_ARGS__)
+
+/* Field numbers of ModelProto and GraphProto that are compared by their own rules. */
+enum {
+  PSPLIT_I_MODEL_GRAPH = 7,
+  PSPLIT_I_MODEL_OPSETS = 8,
+  PSPLIT_I_MODEL_FUNCTIONS = 25,
+  PSPLIT_I_GRAPH_NODE = 1,
+  PSPLIT_I_GRAPH_INITIALIZER = 5,
+  PSPLIT_I_GRAPH_INPUT = 11,
+  PSPLIT_I_GRAPH_OUTPUT = 12,
+  PSPLIT_I_GRAPH_VALUE_INFO = 13,
+  PSPLIT_I_GRAPH_ANNOTATION = 14,
+  PSPLIT_I_GRAPH_SPARSE = 15
+};
+
+/* Fills the tables over the manifest; what stands twice in it is a MISMATCH. */
+PSPLIT_MUST_USE psplit_code psplit_i_tables_init(psplit_i_proof *p);
+
+/* Compares the whole-th `field` of the model's graph with the part-th of the stage's. Raw tensor
+ * data is noted in `pairs` under `name`, to be compared later. Errors: INTERNAL, NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_compare(psplit_i_proof *p, uint32_t field, uint32_t whole,
+                                             uint32_t part, const char *name, bool *out_equal);
+
+/* All that a stage takes over from the model as it is: fields of the model and of its graph, opset
+ * imports and functions; boundary functions may come on top. */
+PSPLIT_MUST_USE psplit_code psplit_i_compare_rest(psplit_i_proof *p);
+
+/* Where the graph's inputs, outputs and annotations stand. */
+PSPLIT_MUST_USE psplit_code psplit_i_field_spans_init(const psplit_model *model,
+                                                      psplit_arena *arena, psplit_diag *diag,
+                                                      psplit_i_field_spans *out);
+
+/* A 128-bit hash of the canonical form of node `node` of `model`; raw tensor data does not count.
+ */
+PSPLIT_MUST_USE psplit_code psplit_i_node_hash(psplit_i_proof *p, const psplit_model *model,
+                                               uint32_t node, uint64_t out[2]);
+
+/* A function that does nothing but hand its input on. */
+bool psplit_i_function_is_boundary(const psplit_model *stage, size_t index);
+
+/* Whether the stage's node is a Send or Recv of the boundary: its port is no name of the model. One
+ * that the model itself has is a node like any other. */
+bool psplit_i_is_boundary_node(const psplit_i_proof *p, const psplit_node *node);
+
+/* A boundary node of the stage is a transfer of the manifest, and the only node for it. */
+PSPLIT_MUST_USE psplit_code psplit_i_check_boundary_node(psplit_i_proof *p, uint32_t node);
+
+/* What the manifest says of the model and of the transfers, before any stage is looked at. */
+PSPLIT_MUST_USE psplit_code psplit_i_check_manifest(psplit_i_proof *p);
+
+PSPLIT_MUST_USE psplit_code psplit_i_check_inputs(psplit_i_proof *p);
+PSPLIT_MUST_USE psplit_code psplit_i_check_outputs(psplit_i_proof *p);
+
 /* Compares every pair; the first that differs, in the order of the list, is the MISMATCH. */
 PSPLIT_MUST_USE psplit_code psplit_i_pairs_compare(const psplit_model *whole,
-                                                   psplit_model *const *parts,
+                                                   const psplit_model *part, uint32_t stage,
                                                    const psplit_i_pairs *pairs, uint32_t n_threads,
                                                    psplit_diag *diag);
 

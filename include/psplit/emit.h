@@ -33,6 +33,11 @@ typedef struct psplit_emit_options {
   uint32_t n_threads;         /* never changes a byte; this version writes with one */
   const volatile int *cancel; /* becomes non-zero to stop early (IO "interrupted"); may be NULL */
   const psplit_sink *sink;    /* may be NULL */
+  /* Called with the directory that holds the finished files before they are put in place; anything
+   * but OK removes them and becomes the result. REFERENCE: the files point into the model's as seen
+   * from where they will be. May be NULL. */
+  psplit_code (*accept)(void *user, const char *directory, psplit_diag *diag);
+  void *accept_user;
 } psplit_emit_options;
 
 /* Writes stage0.onnx ..., their .data files and pipeline.json to the directory `directory`, which

@@ -17,6 +17,7 @@ typedef struct psplit_read_options {
    * most 2 GiB. */
   uint64_t max_graph_bytes;
   bool follow_symlinks;     /* external data may be a symbolic link, as in model hubs' caches */
+  const char *data_directory; /* where external data is while the model is opened; NULL: beside it */
 } psplit_read_options;
 
 /* Opens the model file `path`; `options` may be NULL. On success the caller owns *out_model.

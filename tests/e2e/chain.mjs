@@ -16,11 +16,13 @@ import { makeFeeds } from './feeds.mjs';
 import { Tap } from './tap.mjs';
 import { readModel } from './wire.mjs';
 
+export { ort };
+
 const schemaFile = new URL('../../docs/manifest.schema.json', import.meta.url);
 const models =
   JSON.parse(readFileSync(new URL('../models/models.json', import.meta.url))).models;
 
-const open = (file) => ort.InferenceSession.create(file, {
+export const open = (file) => ort.InferenceSession.create(file, {
   graphOptimizationLevel: 'disabled', executionMode: 'sequential',
   intraOpNumThreads: 1, interOpNumThreads: 1, logSeverityLevel: 4,
 });

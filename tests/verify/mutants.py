@@ -1,0 +1,833 @@
+#!/usr/bin/env python3
+"""Does onnx-pipeline-verify notice? mutants.py SPLIT VERIFY ACCEPT_SPOILT
+
+Splits a model that holds a bit of everything, spoils the split in one way after the other, and
+wants each told: exit status 1 (or 3, 4, 5 where a file itself is bad) and one `error:` line that
+names the thing. What is not spoilt has to pass. Results as TAP.
+"""
+import json
+import os
+import random
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+from wire import Message, message
+
+MISMATCH, FILE, INVALID, UNSUPPORTED = 1, 3, 4, 5
+FLOAT, INT64, BOOL = 1, 7, 9
+# ModelProto and GraphProto; NodeProto; AttributeProto; TensorProto.
+IR, GRAPH, OPSETS, METADATA, FUNCTIONS = 1, 7, 8, 14, 25
+NODE, INITIALIZER, INPUT, OUTPUT, VALUE_INFO, ANNOTATION = 1, 5, 11, 12, 13, 14
+N_INPUT, N_OUTPUT, N_NAME, N_OP, N_ATTRIBUTE, N_DOMAIN = 1, 2, 3, 4, 5, 7
+FUTURE = 4000
+
+
+# --- the model ---
+
+def attribute(name, *parts):
+    return message((1, name), *parts)
+
+
+def float_attribute(name, bits):
+    out = message((1, name), (20, 1))
+    out.fields.append([2 << 3 | 5, bits])
+    return out
+
+
+def node(op, inputs, outputs, attributes=(), domain=None, more=()):
+    out = Message()
+    for name in inputs:
+        out.add(N_INPUT, name)
+    for name in outputs:
+        out.add(N_OUTPUT, name)
+    out.add(N_NAME, "make_" + "_".join(outputs)).add(N_OP, op)
+    for each in attributes:
+        out.add(N_ATTRIBUTE, each)
+    if domain:
+        out.add(N_DOMAIN, domain)
+    for number, value in more:
+        out.add(number, value)
+    return out
+
+
+def value(name, dims=("n", 8), kind=FLOAT):
+    shape = Message()
+    for dim in dims:
+        shape.add(1, message((1 if isinstance(dim, int) else 2, dim)))
+    return message((1, name), (2, message((1, message((1, kind), (2, shape))))))
+
+
+def tensor(name, dims, data):
+    out = Message()
+    for dim in dims:
+        out.add(1, dim)
+    return out.add(2, FLOAT).add(8, name).add(9, data)
+
+
+def noise(name, n):
+    """n floats; small ones, so that nothing here is a NaN by chance."""
+    source = random.Random(name)
+    return b"".join(struct.pack("<f", source.uniform(-1, 1)) for _ in range(n))
+
+
+def external(name, dims, location, offset, n):
+    out = Message()
+    for dim in dims:
+        out.add(1, dim)
+    out.add(2, FLOAT).add(8, name)
+    for key, text in (("location", location), ("offset", str(offset)), ("length", str(n))):
+        out.add(13, message((1, key), (2, text)))
+    return out.add(14, 1)
+
+
+def graph(nodes, inputs, outputs, initializers=(), more=()):
+    out = Message()
+    for each in nodes:
+        out.add(NODE, each)
+    out.add(2, "main")
+    for each in initializers:
+        out.add(INITIALIZER, each)
+    for each in inputs:
+        out.add(INPUT, each)
+    for each in outputs:
+        out.add(OUTPUT, each)
+    for number, each in more:
+        out.add(number, each)
+    return out
+
+
+def opset(domain, version):
+    return message((1, domain), (2, version))
+
+
+def function(domain, name, inputs, outputs, nodes):
+    out = message((1, name))
+    for each in inputs:
+        out.add(4, each)
+    for each in outputs:
+        out.add(5, each)
+    for each in nodes:
+        out.add(7, each)
+    return out.add(9, opset("", 17)).add(10, domain)
+
+
+def model(main, functions=(), more=(), domains=("local",)):
+    out = message((IR, 8), (2, "mutants.py"), (GRAPH, main), (OPSETS, opset("", 17)))
+    for domain in domains:
+        out.add(OPSETS, opset(domain, 1))
+    for number, each in more:
+        out.add(number, each)
+    for each in functions:
+        out.add(FUNCTIONS, each)
+    return out
+
+
+def build(directory):
+    """A model in three parts, a, b and c; the letters say where the test pins each node. Nobody
+    runs it: w_big has the size that stays in the file, not the one that fits its neighbours."""
+    with open(os.path.join(directory, "weights.bin"), "wb") as file:
+        file.write(b"\0" * 512 + noise("w_ext", 64))
+    pair = message((1, "key"), (2, "value"))
+    inner = graph([node("MatMul", ["a4", "w_body"], ["t"]), node("Relu", ["t"], ["inner"])], [],
+                  [value("inner")], [tensor("w_body", [8, 8], noise("w_body", 64))])
+    deep = graph([node("LeakyRelu", ["a3"], ["deep_out"], 
+                       [float_attribute("alpha", b"\0\0\0\x3f")])], [], [value("deep_out")])
+    nested = graph([node("If", ["flag"], ["nested_out"], [
+        attribute("then_branch", (6, deep), (20, 5)),
+        attribute("else_branch", (6, inner), (20, 5))])],
+        [], [value("nested_out")])
+    other = graph([node("Neg", ["a4"], ["negative"])], [], [value("negative")])
+    nodes = [
+        node("MatMul", ["x", "w_in"], ["a1"]),
+        node("Layer", ["a1", "w_fun"], ["a2"], domain="local"),
+        node("Tanh", ["a2"], ["a3"], more=[(6, "a doc string"), (FUTURE, "node")]),
+        node("Constant", [], ["k"], [attribute("value", (5, tensor("", [8], noise("k", 8))),
+                                               (20, 4))]),
+        node("Add", ["a3", "k"], ["a4"]),
+        node("MatMul", ["a4", "w_ext"], ["b1"]),
+        node("If", ["flag"], ["b2"], [attribute("then_branch", (6, nested), (20, 5)),
+                                      attribute("else_branch", (6, other), (20, 5))]),
+        node("Sub", ["b2", "b1"], ["b3"]),
+        node("Add", ["b3", "k"], ["b4"]),
+        node("MatMul", ["b4", "w_in"], ["c1"]),
+        node("MatMul", ["c1", "w_big"], ["c2"]),
+        node("Add", ["c2", "a4"], ["c3"]),
+        node("RandomNormalLike", ["c3"], ["c4"]),
+        node("Add", ["c3", "c4"], ["y"]),
+    ]
+    big = noise("w_big_1", 1024) + b"\x01\x00\xc0\x7f" + noise("w_big_2", 1023)
+    main = graph(
+        nodes, [value("x"), value("flag", (), BOOL)], [value("b3"), value("y")],
+        [tensor("w_in", [8, 8], noise("w_in", 64)), tensor("w_fun", [8, 8], noise("w_fun", 64)),
+         external("w_ext", [8, 8], "weights.bin", 512, 256), tensor("w_big", [8, 8 * 32], big)],
+        [(10, "about the graph"), (VALUE_INFO, value("a1")), (VALUE_INFO, value("b1")),
+         (ANNOTATION, message((1, "b4"), (2, message((1, "SCALE_TENSOR"), (2, "w_in"))))),
+         (FUTURE, "graph")])
+    layer = function("local", "Layer", ["X", "W"], ["Y"],
+                     [node("MatMul", ["X", "W"], ["M"]), node("Tanh", ["M"], ["Y"])])
+    whole = model(main, [layer], [(METADATA, pair), (FUTURE, "model")])
+    path = os.path.join(directory, "model.onnx")
+    save(whole, path)
+    return path
+
+
+def save(whole, path):
+    with open(path, "wb") as file:
+        file.write(whole.bytes())
+
+
+def load(path):
+    with open(path, "rb") as file:
+        return Message(file.read())
+
+
+# --- a split in a directory, to be spoilt ---
+
+class Split:
+    def __init__(self, directory, model_path):
+        self.directory, self.model_path = directory, model_path
+        with open(os.path.join(directory, "pipeline.json")) as file:
+            self.manifest = json.load(file)
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+    def stage(self, index, change):
+        """change(model), on stage `index`."""
+        path = self.path(f"stage{index}.onnx")
+        whole = load(path)
+        change(whole)
+        save(whole, path)
+
+    def graph(self, index, change):
+        """change(graph), on the main graph of stage `index`."""
+        def inside(main):
+            change(main)
+            return main
+        self.stage(index, lambda whole: whole.edit(GRAPH, inside))
+
+    def node(self, index, output, change):
+        """Replaces the node that makes `output`; change gives None to drop it."""
+        def here(main):
+            met = main.edit(NODE, change, lambda each: output.encode() in each.all(N_OUTPUT))
+            assert met == 1, f"{met} nodes make {output}"
+        self.graph(index, here)
+
+    def boundary(self, index, op, tensor_name, change):
+        def here(main):
+            met = main.edit(NODE, change, lambda each: is_boundary(each, op, tensor_name))
+            assert met == 1, f"{met} {op} nodes for {tensor_name}"
+        self.graph(index, here)
+
+    def row(self, index, table, tensor_name, **where):
+        return next(row for row in self.manifest["stages"][index][table]
+                    if row["tensor"] == tensor_name
+                    and all(row.get(key) == wanted for key, wanted in where.items()))
+
+    def transfer(self, tensor_name, from_, to):
+        return next(each for each in self.manifest["transfers"]
+                    if (each["tensor"], each["from"], each["to"]) == (tensor_name, from_, to))
+
+    def done(self):
+        with open(self.path("pipeline.json"), "w") as file:
+            json.dump(self.manifest, file)
+
+
+def attribute_of(each, name):
+    return next((Message(raw) for raw in each.all(N_ATTRIBUTE) if Message(raw).text(1) == name),
+                None)
+
+
+def is_boundary(each, op, tensor_name):
+    return (each.text(N_DOMAIN) == "psplit" and each.text(N_OP) == op
+            and attribute_of(each, "tensor").text(4) == tensor_name)
+
+
+def with_attribute(each, name, number, new):
+    each.edit(N_ATTRIBUTE, lambda a: a.set(number, new), lambda a: a.text(1) == name)
+    return each
+
+
+def initializer(name, change):
+    def apply(main):
+        assert main.edit(INITIALIZER, change, lambda each: each.text(8) == name) == 1
+    return apply
+
+
+def flipped(data, at=None):
+    data = bytearray(data)
+    data[len(data) // 2 if at is None else at] ^= 1
+    return bytes(data)
+
+
+def in_attribute(each, name, number, change):
+    """change(message) on field `number` of an attribute."""
+    def inside(found):
+        found.edit(number, change)
+        return found
+    assert each.edit(N_ATTRIBUTE, inside, lambda a: a.text(1) == name) == 1
+    return each
+
+
+def nested_body(which, change):
+    """change(graph) on a branch of the If inside the If."""
+    def nested(main):
+        main.edit(NODE, lambda each: in_attribute(each, which, 6, change))
+        return main
+    return lambda each: in_attribute(each, "then_branch", 6, nested)
+
+
+# --- what is spoilt ---
+# (title, boundary or None for both, mutation, exit statuses, pattern that the line has to match)
+
+def deep_alpha(main):
+    main.edit(NODE, lambda each: with_attribute(each, "alpha", 2, b"\1\0\0\x3f"))
+    return main
+
+
+def body_weight(main):
+    main.edit(INITIALIZER, lambda each: each.set(9, flipped(each.first(9))))
+    return main
+
+
+def rename_in_stage(split):
+    def rename(each):
+        for number in (N_INPUT, N_OUTPUT):
+            for place in each.fields:
+                if place[0] >> 3 == number and place[1] == b"b2":
+                    place[1] = b"zz"
+        return each
+    split.graph(1, lambda main: main.edit(NODE, rename))
+
+
+def external_byte(split):
+    path = split.path("stage1.onnx.data")
+    with open(path, "rb") as file:
+        data = file.read()
+    with open(path, "wb") as file:
+        file.write(flipped(data, 100))
+
+
+def swap_tags(split):
+    first, second = split.manifest["transfers"][:2]
+    first["tag"], second["tag"] = second["tag"], first["tag"]
+
+
+def send_with_tag_of_another(split):
+    other = split.transfer("a4", 0, 1)["tag"]
+    split.boundary(0, "Send", "a3", lambda each: with_attribute(each, "tag", 3, other))
+
+
+def drop_output(split, index, name):
+    split.graph(index, lambda main: main.edit(OUTPUT, lambda _: None,
+                                              lambda each: each.text(1) == name))
+    rows = split.manifest["stages"][index]["outputs"]
+    rows[:] = [row for row in rows if row["name"] != name]
+
+
+def no_sender(split):
+    """Stage 1 still receives a3; stage 0 has forgotten about it."""
+    row = split.row(0, "outputs", "a3")
+    if split.manifest["boundary"] == "sendrecv":
+        split.boundary(0, "Send", "a3", lambda each: None)
+    drop_output(split, 0, row["name"])
+    split.manifest["transfers"].remove(split.transfer("a3", 0, 1))
+
+
+def backward(split):
+    each = split.transfer("a4", 0, 2)
+    each["from"], each["to"] = 2, 0
+
+
+def from_later(split):
+    split.row(1, "inputs", "a3")["from"] = 2
+
+
+def no_capture(split):
+    """The body in stage 1 reads a3, which is no longer received there."""
+    row = split.row(1, "inputs", "a3")
+    split.graph(1, lambda main: main.edit(INPUT, lambda _: None,
+                                          lambda each: each.text(1) == row["name"]))
+    if split.manifest["boundary"] == "sendrecv":
+        split.boundary(1, "Recv", "a3", lambda each: None)
+    split.manifest["stages"][1]["inputs"].remove(row)
+
+
+def undeclared(split):
+    split.manifest.pop("duplicates")
+
+
+def copy_elsewhere(split):
+    """The copy is declared, in another stage than it is."""
+    each = split.manifest["duplicates"][0]
+    each["also"] = [2]
+    split.manifest["stages"][1]["duplicated_nodes"] -= 1
+    split.manifest["stages"][2]["duplicated_nodes"] += 1
+
+
+def extra_transfer(split):
+    again = dict(split.transfer("a3", 0, 1))
+    again["tag"] = 99
+    split.manifest["transfers"].append(again)
+
+
+def port_with_a_name_of_the_model(split):
+    row = split.row(0, "outputs", "a3")
+    old = row["name"]
+
+    def rename(each, number):
+        return each.set(number, "b1")
+    split.boundary(0, "Send", "a3", lambda each: rename(each, N_OUTPUT))
+    split.graph(0, lambda main: main.edit(OUTPUT, lambda each: rename(each, 1),
+                                          lambda each: each.text(1) == old))
+    row["name"] = "b1"
+
+
+def second_send(split):
+    def add(main):
+        send = next(each for each in map(Message, main.all(NODE)) if is_boundary(each, "Send", "a3"))
+        send.set(N_OUTPUT, "a3.again")
+        main.add(NODE, send)
+    split.graph(0, add)
+
+
+def received_type(split):
+    """Stage 1 declares what it receives as another type than stage 0 sends."""
+    name = split.row(1, "inputs", "a3")["name"]
+
+    def retype(port):
+        def as_int(kind):
+            kind.edit(1, lambda t: t.set(1, INT64))
+            return kind
+        port.edit(2, as_int)
+        return port
+    split.graph(1, lambda main: main.edit(INPUT, retype, lambda each: each.text(1) == name))
+
+
+def received_dim(split):
+    name = split.row(1, "inputs", "a3")["name"]
+    split.graph(1, lambda main: main.edit(INPUT, lambda port: dim_param(port, b"q"),
+                                          lambda each: each.text(1) == name))
+
+
+def dim_param(port, new):
+    def in_dim(dim):
+        return dim.set(2, new)
+
+    def in_shape(shape):
+        shape.edit(1, in_dim, lambda dim: dim.first(2) is not None)
+        return shape
+
+    def in_tensor(kind):
+        kind.edit(2, in_shape)
+        return kind
+
+    def in_type(kind):
+        kind.edit(1, in_tensor)
+        return kind
+    assert port.edit(2, in_type) == 1
+    return port
+
+
+def identity_to(op):
+    def change(whole):
+        def inside(each):
+            each.edit(7, lambda inner: inner.set(N_OP, op))
+            return each
+        assert whole.edit(FUNCTIONS, inside, lambda each: each.text(10) == "psplit") >= 1
+    return change
+
+
+def other_function(whole):
+    def inside(each):
+        each.edit(7, lambda inner: inner.set(N_OP, "Sin"), lambda inner: inner.text(N_OP) == "Tanh")
+        return each
+    assert whole.edit(FUNCTIONS, inside, lambda each: each.text(10) == "local") == 1
+
+
+def truncate(split):
+    with open(split.path("stage1.onnx"), "r+b") as file:
+        file.truncate(os.path.getsize(file.name) - 7)
+
+
+def of_sendrecv(title, mutation, names):
+    return (title, "sendrecv", mutation, (MISMATCH,), names)
+
+
+def dropped(output, index):
+    def mutate(split):
+        split.node(index, output, lambda each: None)
+        split.manifest["stages"][index]["nodes"] -= 1
+    return mutate
+
+
+def swapped_inputs(each):
+    first, second = each.all(N_INPUT)
+    return each.set(N_INPUT, second, 0).set(N_INPUT, first, 1)
+
+
+def constant_byte(each):
+    return in_attribute(each, "value", 5, lambda t: t.set(9, flipped(t.first(9))))
+
+
+def stray_initializer(main):
+    main.add(INITIALIZER, tensor("stray", [1], noise("stray", 1)))
+
+
+def lost(number, text):
+    """Drops the plain field `number` that holds `text`."""
+    def change(each):
+        before = len(each.fields)
+        each.fields = [f for f in each.fields if not (f[0] >> 3 == number and f[1] == text)]
+        assert len(each.fields) == before - 1
+        return each
+    return change
+
+
+def lost_function(whole):
+    assert whole.edit(FUNCTIONS, lambda _: None, lambda each: each.text(10) == "local") == 1
+
+
+def replaced_function(whole):
+    """The calls stay valid; what is called is not the model's."""
+    lost_function(whole)
+    whole.add(FUNCTIONS, function("local", "Layer", ["X", "W"], ["Y"],
+                                  [node("MatMul", ["X", "W"], ["Y"])]))
+
+
+MUTANTS = [
+    ("a dropped node that others read", None, lambda s: s.node(1, "b3", lambda _: None), (INVALID,),
+     "b3"),
+    ("a dropped node at the end", None, lambda s: (drop_output(s, 2, "y"), dropped("y", 2)(s)),
+     (MISMATCH,), "make_y"),
+    ("a wrong count of nodes", None,
+     lambda s: s.manifest["stages"][0].__setitem__("nodes", 4), (MISMATCH,), "4 nodes"),
+    ("an undeclared duplicate", None, undeclared, (MISMATCH,), "make_k"),
+    ("a copy that is declared elsewhere", None, copy_elsewhere, (MISMATCH,), "make_k"),
+    ("a wrong count of duplicates", None,
+     lambda s: s.manifest["stages"][1].__setitem__("duplicated_nodes", 5), (MISMATCH,), "stage 1"),
+    ("an attribute inside a nested body", None,
+     lambda s: s.node(1, "b2", nested_body("then_branch", deep_alpha)), (MISMATCH,), "make_b2"),
+    ("a byte of an initializer of a nested body", None,
+     lambda s: s.node(1, "b2", nested_body("else_branch", body_weight)), (MISMATCH,), "make_b2"),
+    ("a node's inputs the other way round", None,
+     lambda s: s.node(1, "b3", swapped_inputs), (MISMATCH,), "make_b3"),
+    ("a node's operator", None, lambda s: s.node(0, "a3", lambda n: n.set(N_OP, "Sinh")),
+     (MISMATCH,), "make_a3"),
+    ("a node's name", None, lambda s: s.node(0, "a3", lambda n: n.set(N_NAME, "other")),
+     (MISMATCH,), "other"),
+    ("a node's doc string", None, lambda s: s.node(0, "a3", lambda n: n.set(6, "another")),
+     (MISMATCH,), "make_a3"),
+    ("a node's unknown field", None, lambda s: s.node(0, "a3", lost(FUTURE, b"node")), (MISMATCH,),
+     "make_a3"),
+    ("a value renamed throughout a stage", None, rename_in_stage, (MISMATCH,), "zz|b2"),
+    ("a byte of a small inline weight", None, lambda s: s.graph(
+        0, initializer("w_in", lambda t: t.set(9, flipped(t.first(9))))), (MISMATCH,), "w_in"),
+    ("a byte of a large inline weight", None, lambda s: s.graph(
+        2, initializer("w_big", lambda t: t.set(9, flipped(t.first(9), 1)))), (MISMATCH,), "w_big"),
+    ("the bits of a NaN", None, lambda s: s.graph(
+        2, initializer("w_big", lambda t: t.set(9, flipped(t.first(9), 4096)))), (MISMATCH,),
+     "w_big"),
+    ("a byte of an external weight", None, external_byte, (MISMATCH,), "w_ext"),
+    ("a byte of a weight in an attribute", None, lambda s: s.node(0, "k", constant_byte),
+     (MISMATCH,), "make_k"),
+    ("the dims of a weight", None, lambda s: s.graph(
+        0, initializer("w_in", lambda t: t.set(1, 4).set(1, 16, 1))), (MISMATCH,), "w_in"),
+    ("an initializer that the model does not have", None, lambda s: s.graph(0, stray_initializer),
+     (MISMATCH,), "stray"),
+    ("an initializer that nothing in the stage reads", None,
+     lambda s: s.graph(1, lambda g: g.add(
+         INITIALIZER, tensor("w_fun", [8, 8], noise("w_fun", 64)))),
+     (MISMATCH,), "w_fun"),
+    ("a lost initializer", None,
+     lambda s: s.graph(0, initializer("w_in", lambda _: None)), (INVALID,), "w_in"),
+    ("a wrong `to` among the transfers", None,
+     lambda s: s.transfer("a3", 0, 1).__setitem__("to", 2), (MISMATCH,), "a3"),
+    ("a wrong `to` among the outputs", None,
+     lambda s: s.row(0, "outputs", "a3").__setitem__("to", [2]), (MISMATCH,), "a3"),
+    ("a wrong `from` among the transfers", None,
+     lambda s: s.transfer("a4", 0, 2).__setitem__("from", 1), (MISMATCH,), "a4"),
+    ("a wrong `from` among the inputs", None,
+     lambda s: s.row(2, "inputs", "a4").__setitem__("from", 1), (MISMATCH,), "a4"),
+    ("an input from a later stage", None, from_later, (MISMATCH,), "a3"),
+    ("a transfer that goes backward", None, backward, (MISMATCH,), "a4"),
+    ("a wrong tensor of an input", None,
+     lambda s: s.row(1, "inputs", "a3").__setitem__("tensor", "a2"), (MISMATCH,), "a[23]"),
+    ("an input listed twice", None,
+     lambda s: s.manifest["stages"][1]["inputs"].append(dict(s.manifest["stages"][1]["inputs"][0])),
+     (MISMATCH,), "twice"),
+    ("a transfer listed twice", None, extra_transfer, (MISMATCH,), "a3"),
+    ("a tag used twice", None,
+     lambda s: s.manifest["transfers"][1].__setitem__("tag", s.manifest["transfers"][0]["tag"]),
+     (MISMATCH,), "tag"),
+    ("a transfer of another dtype", None,
+     lambda s: s.transfer("a3", 0, 1).__setitem__("dtype", "float16"), (MISMATCH,), "a3"),
+    ("a port of another type", None, received_type, (MISMATCH,), "a3"),
+    ("a port with another dimension", None, received_dim, (MISMATCH,), "a3"),
+    ("a tensor that nobody sends", None, no_sender, (MISMATCH,), "a3"),
+    ("a missing capture", None, no_capture, (MISMATCH, INVALID), "a3"),
+    ("stages in another order", None, lambda s: (
+        s.manifest["stages"][0].__setitem__("file", "stage1.onnx"),
+        s.manifest["stages"][1].__setitem__("file", "stage0.onnx")), (MISMATCH,), "stage 0"),
+    ("a lost function", None, lambda s: s.stage(1, lost_function), (MISMATCH,), "function"),
+    ("another body of a function", None, lambda s: s.stage(0, other_function), (MISMATCH,),
+     "function"),
+    ("another function of the same name", None, lambda s: s.stage(0, replaced_function),
+     (MISMATCH,), "function"),
+    ("another opset import", None, lambda s: s.stage(0, lambda m: m.edit(
+        OPSETS, lambda o: o.set(2, 16), lambda o: o.text(1) == "")), (MISMATCH,), "opset"),
+    ("one opset import more", None, lambda s: s.stage(0, lambda m: m.add(OPSETS, opset("more", 1))),
+     (MISMATCH,), "opset"),
+    ("another IR version", None, lambda s: s.stage(0, lambda m: m.set(IR, 7)), (MISMATCH,),
+     "ir_version"),
+    ("other metadata", None, lambda s: s.stage(0, lambda m: m.edit(
+        METADATA, lambda each: each.set(2, "other"))), (MISMATCH,), "metadata"),
+    ("lost metadata", None, lambda s: s.stage(2, lambda m: m.drop(METADATA)), (MISMATCH,),
+     "metadata"),
+    ("a lost unknown field of the model", None, lambda s: s.stage(1, lost(FUTURE, b"model")),
+     (MISMATCH,), "4000"),
+    ("a lost unknown field of the graph", None, lambda s: s.graph(1, lost(FUTURE, b"graph")),
+     (MISMATCH,), "4000"),
+    ("another doc string of the graph", None, lambda s: s.graph(1, lambda g: g.set(10, "other")),
+     (MISMATCH,), "doc_string"),
+    ("a lost output of the model", None, lambda s: drop_output(s, 1, "b3"), (MISMATCH,), "b3"),
+    ("an output that the manifest forgets", None, lambda s: s.manifest["outputs"].pop(),
+     (MISMATCH,), "outputs"),
+    ("outputs in another order", None, lambda s: s.manifest["outputs"].reverse(), (MISMATCH,),
+     "b3|y"),
+    ("an input that the manifest forgets", None, lambda s: s.manifest["inputs"].pop(0),
+     (MISMATCH,), '"x"'),
+    ("an input that the model does not have", None,
+     lambda s: s.manifest["inputs"].append(dict(s.manifest["inputs"][0], name="more")),
+     (MISMATCH,), '"more"'),
+    ("another dimension of an input", None, lambda s: s.graph(0, lambda g: g.edit(
+        INPUT, lambda port: dim_param(port, b"m"), lambda each: each.text(1) == "x")), (MISMATCH,),
+     '"x"'),
+    ("another dimension of an output", None, lambda s: s.graph(2, lambda g: g.edit(
+        OUTPUT, lambda port: dim_param(port, b"m"), lambda each: each.text(1) == "y")), (MISMATCH,),
+     '"y"'),
+    ("a lost value_info", None, lambda s: s.graph(0, lambda g: g.edit(
+        VALUE_INFO, lambda _: None, lambda each: each.text(1) == "a1")), (MISMATCH,), "a1"),
+    ("another value_info", None, lambda s: s.graph(0, lambda g: g.edit(
+        VALUE_INFO, lambda info: dim_param(info, b"m"), lambda each: each.text(1) == "a1")),
+     (MISMATCH,), "a1"),
+    ("a lost quantization annotation", None, lambda s: s.graph(2, lambda g: g.drop(ANNOTATION)),
+     (MISMATCH,), "b4"),
+    ("another quantization annotation", None, lambda s: s.graph(1, lambda g: g.edit(
+        ANNOTATION, lambda a: a.set(1, "b1"))), (MISMATCH,), "b1|b4"),
+    ("a missing stage file", None, lambda s: os.remove(s.path("stage1.onnx")), (FILE,),
+     "stage1.onnx"),
+    ("a missing data file", None, lambda s: os.remove(s.path("stage1.onnx.data")), (FILE,),
+     "stage1.onnx.data"),
+    ("a truncated stage", None, truncate, (INVALID,), "stage1.onnx"),
+    ("a missing manifest", None, lambda s: setattr(s, "manifest", None), (FILE,), "pipeline.json"),
+    ("another version of the manifest", None, lambda s: s.manifest.__setitem__("version", 2),
+     (UNSUPPORTED,), "version"),
+    ("another format", None, lambda s: s.manifest.__setitem__("format", "other"), (UNSUPPORTED,),
+     "format"),
+    ("a path as a file's name", None,
+     lambda s: s.manifest["stages"][0].__setitem__("file", "../x"), (INVALID,), r"\.\./x"),
+    ("one stage less", None, lambda s: s.manifest["stages"].pop(), (MISMATCH, INVALID),
+     "stage|from|to|transfers"),
+    ("the wrong boundary", None, lambda s: s.manifest.__setitem__(
+        "boundary", "io" if s.manifest["boundary"] == "sendrecv" else "sendrecv"), (MISMATCH,),
+     "stage 0"),
+    of_sendrecv("swapped tags", swap_tags, "stage 0"),
+    of_sendrecv("a Send with the tag of another", send_with_tag_of_another, "a3"),
+    of_sendrecv("a Send to another peer", lambda s: s.boundary(
+        0, "Send", "a3", lambda n: with_attribute(n, "peer", 3, 2)), "a3"),
+    of_sendrecv("a Recv from another peer", lambda s: s.boundary(
+        1, "Recv", "a3", lambda n: with_attribute(n, "peer", 3, 2)), "a3"),
+    of_sendrecv("a Recv that says another tensor", lambda s: s.boundary(
+        1, "Recv", "a3", lambda n: with_attribute(n, "tensor", 4, "a2")), "a[23]"),
+    of_sendrecv("a Send that says another dtype", lambda s: s.boundary(
+        0, "Send", "a3", lambda n: with_attribute(n, "dtype", 3, INT64)), "a3"),
+    of_sendrecv("a Send of another value", lambda s: s.boundary(
+        0, "Send", "a3", lambda n: n.set(N_INPUT, "a2")), "a[23]"),
+    of_sendrecv("two Sends for one transfer", second_send, "a3"),
+    of_sendrecv("a port with a name of the model", port_with_a_name_of_the_model, r"a3\.send1"),
+    of_sendrecv("a boundary function that computes", lambda s: s.stage(0, identity_to("Neg")),
+                   "function"),
+    of_sendrecv("a lost boundary function", lambda s: s.stage(0, lambda m: m.edit(
+        FUNCTIONS, lambda _: None, lambda each: each.text(10) == "psplit")), "Send"),
+]
+
+
+# --- running ---
+
+class Tap:
+    def __init__(self):
+        self.count = self.failed = 0
+
+    def ok(self, good, title, why=""):
+        self.count += 1
+        self.failed += not good
+        print(f"{'ok' if good else 'not ok'} {self.count} - {title}")
+        if not good:
+            print("".join(f"# {line}\n" for line in str(why).splitlines()), end="")
+        return good
+
+
+def run(*command):
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def check(tap, title, result, statuses, named):
+    errors = [line for line in result.stderr.splitlines() if line.startswith("error:")]
+    good = (result.returncode in statuses and not result.stdout and len(errors) == 1
+            and len(result.stderr.splitlines()) == 1 and re.search(named, errors[0]))
+    tap.ok(good, title, f"exit status {result.returncode}, wanted one of {statuses} and a line "
+           f"that names {named}\n{result.stdout}{result.stderr}")
+
+
+def split(tap, tool, path, directory, boundary, pins, stages):
+    pinned = [word for pin in pins for word in ("--pin", pin)]
+    result = run(tool, path, "-k", str(stages), "-o", directory, "--boundary", boundary, "-q",
+                 *pinned)
+    return tap.ok(result.returncode == 0, f"{os.path.basename(path)} is split with {boundary}",
+                  result.stderr)
+
+
+def spoil_all(tap, tools, path, tmp, boundary):
+    whole = os.path.join(tmp, "split-" + boundary)
+    pins = ["make_a*=0", "make_b*=1", "make_c*=2", "make_y=2"]
+    if not split(tap, tools[0], path, whole, boundary, pins, 3):
+        return
+    result = run(tools[1], whole, "--model", path)
+    tap.ok(result.returncode == 0 and len(result.stdout.splitlines()) == 1 and not result.stderr,
+           f"{boundary}: nothing spoilt", result.stderr)
+    for title, only, mutate, statuses, named in MUTANTS:
+        if only not in (None, boundary):
+            continue
+        directory = os.path.join(tmp, "mutant")
+        shutil.copytree(whole, directory)
+        mutant = Split(directory, path)
+        try:
+            mutate(mutant)
+            if mutant.manifest is None:
+                os.remove(mutant.path("pipeline.json"))
+            else:
+                mutant.done()
+        except Exception as error:  # a mutation that finds nothing to spoil shows nothing
+            tap.ok(False, f"{boundary}: {title}", f"{type(error).__name__}: {error}")
+        else:
+            check(tap, f"{boundary}: {title}", run(tools[1], directory, "--model", path), statuses,
+                  named)
+        shutil.rmtree(directory)
+
+
+def copied_operator(tap, tools, tmp, op, domain, good):
+    """Stage 1 computes r again instead of receiving it: right for a function of its inputs only."""
+    main = graph([node(op, ["x"], ["r"], domain=domain), node("Add", ["r", "x"], ["y"]),
+                  node("Mul", ["r", "x"], ["z"])], [value("x")], [value("y"), value("z")],
+                 more=[(VALUE_INFO, value("r"))])
+    path = os.path.join(tmp, f"{op}.onnx")
+    save(model(main, domains=[domain] if domain else []), path)
+    directory = os.path.join(tmp, f"{op}-split")
+    if not split(tap, tools[0], path, directory, "io", ["make_r=0", "make_y=0", "make_z=1"], 2):
+        return
+    mutant = Split(directory, path)
+    stages = mutant.manifest["stages"]
+    if not mutant.manifest.get("duplicates"):
+        copied = Message(load(path).first(GRAPH)).all(NODE)[0]
+        mutant.graph(1, lambda g: (
+            g.edit(INPUT, lambda _: None, lambda each: each.text(1) == "r"),
+            g.add(VALUE_INFO, value("r")), g.fields.insert(0, [NODE << 3 | 2, copied])))
+        mutant.graph(0, lambda g: (
+            g.edit(OUTPUT, lambda _: None, lambda each: each.text(1) == "r"),
+            g.drop(VALUE_INFO), g.add(VALUE_INFO, value("r"))))
+        stages[1]["inputs"] = [row for row in stages[1]["inputs"] if row["tensor"] != "r"]
+        stages[0]["outputs"] = [row for row in stages[0]["outputs"] if row["tensor"] != "r"]
+        mutant.manifest["transfers"] = []
+        stages[1]["nodes"] += 1
+        stages[1]["duplicated_nodes"] += 1
+        mutant.manifest["duplicates"] = [{"index": 0, "node": "make_r", "stage": 0, "also": [1]}]
+    mutant.done()
+    result = run(tools[1], directory, "--model", path)
+    if good:
+        tap.ok(result.returncode == 0, f"a declared copy of {op}", result.stderr)
+    else:
+        check(tap, f"a declared copy of {op}", result, (MISMATCH,), "make_r")
+
+
+def foreign_boundary(tap, tools, path, tmp):
+    """The model has a psplit::Send of its own, which negates; the split's Send nodes call it."""
+    directory = os.path.join(tmp, "foreign")
+    if not split(tap, tools[0], path, directory, "sendrecv",
+                 ["make_a*=0", "make_b*=1", "make_c*=2", "make_y=2"], 3):
+        return
+    negate = function("psplit", "Send", ["x"], ["y"], [node("Neg", ["x"], ["y"])])
+    other = load(path).add(OPSETS, opset("psplit", 1)).add(FUNCTIONS, negate)
+    other_path = os.path.join(os.path.dirname(path), "foreign.onnx")
+    save(other, other_path)
+    mutant = Split(directory, path)
+
+    def replace(whole):
+        whole.edit(FUNCTIONS, lambda _: None,
+                   lambda each: (each.text(10), each.text(1)) == ("psplit", "Send"))
+        whole.edit(OPSETS, lambda _: None, lambda each: each.text(1) == "psplit")
+        receives = [raw for raw in whole.all(FUNCTIONS) if Message(raw).text(10) == "psplit"]
+        whole.edit(FUNCTIONS, lambda _: None, lambda each: each.text(10) == "psplit")
+        whole.add(OPSETS, opset("psplit", 1)).add(FUNCTIONS, negate)
+        for raw in receives:
+            whole.add(FUNCTIONS, raw)
+    for index in range(3):
+        mutant.stage(index, replace)
+    mutant.done()
+    check(tap, "a function of the model behind Send",
+          run(tools[1], directory, "--model", other_path), (MISMATCH,), "Send")
+    os.remove(other_path)
+
+
+def before_it_appears(tap, tools, path, tmp):
+    """--verify: the proof comes before the directory."""
+    for weights in ("auto", "inline", "external", "reference"):
+        for boundary in ("sendrecv", "io"):
+            beside = os.path.join(tmp, "beside")
+            os.mkdir(beside)
+            for name in ("model.onnx", "weights.bin"):
+                shutil.copy(os.path.join(tmp, name), beside)
+            out = beside if weights == "reference" else os.path.join(beside, "out")
+            copy = os.path.join(beside, "model.onnx")
+            result = run(tools[0], copy, "-k", "3", "-o", out, "--verify", "--weights", weights,
+                         "--boundary", boundary)
+            again = run(tools[1], out, "--model", copy)
+            tap.ok(result.returncode == 0 and result.stdout.endswith(
+                "\nverified: the stages together are the model\n") and again.returncode == 0,
+                f"--verify with --weights {weights} --boundary {boundary}",
+                result.stderr + again.stderr)
+            shutil.rmtree(beside)
+    before = sorted(os.listdir(tmp))
+    result = run(tools[2], path, os.path.join(tmp, "never"))
+    check(tap, "a split that is spoilt before it is proved", result, (MISMATCH, INVALID), "stage1?")
+    tap.ok(sorted(os.listdir(tmp)) == before, "it never appears and leaves nothing",
+           sorted(os.listdir(tmp)))
+    result = run(tools[0], path, "-k", "2", "--plan-only", "--verify")
+    tap.ok(result.returncode == 2, "--verify without a directory is a mistake", result.stderr)
+
+
+def main():
+    tools = sys.argv[1:4]
+    tap = Tap()
+    with tempfile.TemporaryDirectory(prefix="psplit-mutants-") as tmp:
+        path = build(tmp)
+        for boundary in ("sendrecv", "io"):
+            spoil_all(tap, tools, path, tmp, boundary)
+        copied_operator(tap, tools, tmp, "Tanh", None, True)
+        copied_operator(tap, tools, tmp, "RandomNormalLike", None, False)
+        copied_operator(tap, tools, tmp, "Dropout", None, False)
+        copied_operator(tap, tools, tmp, "Mystery", "unheard.of", False)
+        foreign_boundary(tap, tools, path, tmp)
+        before_it_appears(tap, tools, path, tmp)
+        result = run(tools[1], tmp, "--model", os.path.join(tmp, "no.onnx"))
+        check(tap, "a missing model", result, (FILE,), "no.onnx")
+    print(f"1..{tap.count}")
+    return 1 if tap.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
