@@ -124,15 +124,9 @@ static void bound(const psplit_i_dims *dims, psplit_dim_expr *e, const psplit_di
   e->low = INT64_MIN;
   e->high = INT64_MAX;
   switch ((psplit_dim_kind)e->kind) {
-    case PSPLIT_DIM_CONST:
-      e->low = e->high = e->constant;
-      break;
-    case PSPLIT_DIM_SUM:
-      bound_sum(dims, e, operands, coefs);
-      break;
-    case PSPLIT_DIM_PRODUCT:
-      bound_product(dims, e, operands);
-      break;
+    case PSPLIT_DIM_CONST: e->low = e->high = e->constant; break;
+    case PSPLIT_DIM_SUM: bound_sum(dims, e, operands, coefs); break;
+    case PSPLIT_DIM_PRODUCT: bound_product(dims, e, operands); break;
     case PSPLIT_DIM_FLOOR_DIV:
     case PSPLIT_DIM_TRUNC_DIV:
       if (b->kind == PSPLIT_DIM_CONST && b->constant > 0) {
@@ -164,8 +158,7 @@ static void bound(const psplit_i_dims *dims, psplit_dim_expr *e, const psplit_di
       break;
     case PSPLIT_DIM_REAL:
     case PSPLIT_DIM_SYMBOL:
-    case PSPLIT_DIM_RATIO:
-      break;
+    case PSPLIT_DIM_RATIO: break;
   }
 }
 
@@ -209,8 +202,11 @@ psplit_dim psplit_i_dim_make(psplit_i_dims *dims, psplit_dim_kind kind, int64_t 
       return dims->slots[at] - 1;
   }
   if (dims->failed) return 0; /* nothing is added any more: the table may be full */
-  psplit_dim_expr e = {.kind = (uint8_t)kind, .n = (uint16_t)n, .hash = (uint32_t)hash,
-                       .constant = constant, .operand_off = (uint32_t)dims->operands.n,
+  psplit_dim_expr e = {.kind = (uint8_t)kind,
+                       .n = (uint16_t)n,
+                       .hash = (uint32_t)hash,
+                       .constant = constant,
+                       .operand_off = (uint32_t)dims->operands.n,
                        .coef_off = (uint32_t)dims->coefs.n};
   bound(dims, &e, operands, coefs);
   for (uint32_t i = 0; i < n; i++) e.anonymous |= psplit_i_dim_at(dims, operands[i])->anonymous;
@@ -240,8 +236,8 @@ static psplit_dim new_symbol(psplit_i_dims *dims, const char *name, int64_t low)
     dims->failed = true;
     return 0;
   }
-  const psplit_dim id = psplit_i_dim_make(dims, PSPLIT_DIM_SYMBOL,
-                                          (int64_t)dims->symbols.n - 1, NULL, NULL, 0);
+  const psplit_dim id =
+    psplit_i_dim_make(dims, PSPLIT_DIM_SYMBOL, (int64_t)dims->symbols.n - 1, NULL, NULL, 0);
   if (!dims->failed) dims->exprs.items[id].low = low;
   dims->symbol_expr.items[dims->symbol_expr.n++] = id;
   return id;
@@ -396,8 +392,10 @@ bool psplit_i_dim_mono_div(psplit_i_dims *dims, psplit_dim a, psplit_dim b, pspl
   const uint32_t na = factors(dims, a, fa), nb = factors(dims, b, fb);
   uint32_t n = 0, j = 0;
   for (uint32_t i = 0; i < na; i++) {
-    if (j < nb && fa[i] == fb[j]) j++;
-    else rest[n++] = fa[i];
+    if (j < nb && fa[i] == fb[j])
+      j++;
+    else
+      rest[n++] = fa[i];
   }
   if (j < nb) return false;
   *out = n == 0   ? PSPLIT_NONE
@@ -420,8 +418,7 @@ static psplit_dim mul_poly(psplit_i_dims *dims, const psplit_dim_poly *a, const 
   for (uint32_t i = 0; i < a->n && *fits; i++)
     for (uint32_t j = 0; j < b->n && *fits; j++) {
       const psplit_dim mono = psplit_i_dim_mono_mul(dims, a->terms[i].mono, b->terms[j].mono);
-      *fits = mono != PSPLIT_NONE &&
-              psplit_i_mul_i64(a->terms[i].coef, b->terms[j].coef, &c) &&
+      *fits = mono != PSPLIT_NONE && psplit_i_mul_i64(a->terms[i].coef, b->terms[j].coef, &c) &&
               psplit_i_dim_poly_add(&product, c, mono);
     }
   return *fits ? psplit_i_dim_from_poly(dims, &product) : 0;

@@ -7,7 +7,7 @@
  *
  * A symbol is named (a dim_param; one symbol per name and model; stands for an integer >= 0) or
  * anonymous (a size or an integer that only a run can tell). An id is never reused, and an
- * expression's id is above the ids it is made of. Nothing here ever reads an unknown as a number. */
+ * expression's id is above the ids it is made of. Nothing here reads an unknown as a number. */
 #ifndef PSPLIT_ONNX_DIM_H
 #define PSPLIT_ONNX_DIM_H
 
@@ -30,8 +30,8 @@ bool psplit_i_dims_failed(const psplit_i_dims *dims);
 /* Makers. Integer overflow gives an anonymous symbol. */
 psplit_dim psplit_i_dim_const(psplit_i_dims *dims, int64_t value);
 psplit_dim psplit_i_dim_symbol(psplit_i_dims *dims, const char *name); /* copies the name */
-psplit_dim psplit_i_dim_fresh(psplit_i_dims *dims);       /* anonymous, >= 0: a size */
-psplit_dim psplit_i_dim_fresh_value(psplit_i_dims *dims); /* anonymous, any integer */
+psplit_dim psplit_i_dim_fresh(psplit_i_dims *dims);                    /* anonymous, >= 0: a size */
+psplit_dim psplit_i_dim_fresh_value(psplit_i_dims *dims);              /* anonymous, any integer */
 psplit_dim psplit_i_dim_add(psplit_i_dims *dims, psplit_dim a, psplit_dim b);
 psplit_dim psplit_i_dim_sub(psplit_i_dims *dims, psplit_dim a, psplit_dim b);
 psplit_dim psplit_i_dim_mul(psplit_i_dims *dims, psplit_dim a, psplit_dim b);
@@ -86,8 +86,8 @@ const char *psplit_i_dims_symbol_name(const psplit_i_dims *dims, uint32_t symbol
 void psplit_i_dims_eval(const psplit_i_dims *dims, const int64_t *symbol_value,
                         const bool *symbol_known, int64_t *out_value, bool *out_known);
 
-/* Sets mark[s] for each symbol s that `a` is made of. `visited` has count bytes, zeroed by the caller
- * before the first of a series of calls; the series is O(table). */
+/* Sets mark[s] for each symbol s that `a` is made of. `visited` has count bytes, zeroed by the
+ * caller before the first of a series of calls; the series is O(table). */
 void psplit_i_dim_mark_symbols(const psplit_i_dims *dims, psplit_dim a, unsigned char *visited,
                                bool *mark);
 

@@ -36,11 +36,16 @@ static bool eval_extreme(const psplit_i_dims *dims, const psplit_dim_expr *e, co
     const psplit_dim operand = dims->operands.items[e->operand_off + i];
     if (!known[operand]) return false;
     const int64_t x = value[operand];
-    if (i == 0) best = x;
-    else if (e->kind == PSPLIT_DIM_MAX) best = x > best ? x : best;
-    else if (e->kind == PSPLIT_DIM_MIN) best = x < best ? x : best;
-    else if (best == 1) best = x;
-    else if (x != 1 && x != best) return false;
+    if (i == 0)
+      best = x;
+    else if (e->kind == PSPLIT_DIM_MAX)
+      best = x > best ? x : best;
+    else if (e->kind == PSPLIT_DIM_MIN)
+      best = x < best ? x : best;
+    else if (best == 1)
+      best = x;
+    else if (x != 1 && x != best)
+      return false;
   }
   *out = best;
   return true;
@@ -73,28 +78,19 @@ void psplit_i_dims_eval(const psplit_i_dims *dims, const int64_t *symbol_value,
         known = true;
         value = e->constant;
         break;
-      case PSPLIT_DIM_REAL:
-        break;
+      case PSPLIT_DIM_REAL: break;
       case PSPLIT_DIM_SYMBOL:
         known = symbol_known[e->constant];
         value = known ? symbol_value[e->constant] : 0;
         break;
-      case PSPLIT_DIM_SUM:
-        known = eval_sum(dims, e, out_value, out_known, &value);
-        break;
-      case PSPLIT_DIM_PRODUCT:
-        known = eval_product(dims, e, out_value, out_known, &value);
-        break;
+      case PSPLIT_DIM_SUM: known = eval_sum(dims, e, out_value, out_known, &value); break;
+      case PSPLIT_DIM_PRODUCT: known = eval_product(dims, e, out_value, out_known, &value); break;
       case PSPLIT_DIM_FLOOR_DIV:
       case PSPLIT_DIM_TRUNC_DIV:
-      case PSPLIT_DIM_RATIO:
-        known = eval_quotient(dims, e, out_value, out_known, &value);
-        break;
+      case PSPLIT_DIM_RATIO: known = eval_quotient(dims, e, out_value, out_known, &value); break;
       case PSPLIT_DIM_MAX:
       case PSPLIT_DIM_MIN:
-      case PSPLIT_DIM_BROADCAST:
-        known = eval_extreme(dims, e, out_value, out_known, &value);
-        break;
+      case PSPLIT_DIM_BROADCAST: known = eval_extreme(dims, e, out_value, out_known, &value); break;
       case PSPLIT_DIM_BOX:
         known = out_known[dims->operands.items[e->operand_off]];
         value = out_value[dims->operands.items[e->operand_off]];
@@ -138,16 +134,17 @@ static void print_sum(const psplit_i_dims *dims, const psplit_dim_expr *e, size_
     for (uint32_t i = 0; i < e->n; i++) {
       const int64_t coef = dims->coefs.items[e->coef_off + i];
       if ((coef < 0) != (sign == 1)) continue;
-      if (coef < 0) psplit_i_text_puts(out, "-");
-      else if (!first) psplit_i_text_puts(out, "+");
+      if (coef < 0)
+        psplit_i_text_puts(out, "-");
+      else if (!first)
+        psplit_i_text_puts(out, "+");
       first = false;
       const uint64_t magnitude = coef < 0 ? 0 - (uint64_t)coef : (uint64_t)coef;
       if (magnitude != 1) psplit_i_text_addf(out, "%llu*", (unsigned long long)magnitude);
       print(dims, dims->operands.items[e->operand_off + i], limit, depth, out);
     }
   }
-  if (e->constant != 0)
-    psplit_i_text_addf(out, first ? "%lld" : "%+lld", (long long)e->constant);
+  if (e->constant != 0) psplit_i_text_addf(out, first ? "%lld" : "%+lld", (long long)e->constant);
 }
 
 static void print_call(const psplit_i_dims *dims, const psplit_dim_expr *e, const char *name,
@@ -176,9 +173,7 @@ static void print(const psplit_i_dims *dims, psplit_dim a, size_t limit, int dep
   const psplit_dim_expr *e = psplit_i_dim_at(dims, a);
   depth--;
   switch ((psplit_dim_kind)e->kind) {
-    case PSPLIT_DIM_CONST:
-      psplit_i_text_addf(out, "%lld", (long long)e->constant);
-      break;
+    case PSPLIT_DIM_CONST: psplit_i_text_addf(out, "%lld", (long long)e->constant); break;
     case PSPLIT_DIM_REAL: {
       double value;
       memcpy(&value, &e->constant, sizeof value);
@@ -186,39 +181,25 @@ static void print(const psplit_i_dims *dims, psplit_dim a, size_t limit, int dep
       break;
     }
     case PSPLIT_DIM_SYMBOL:
-      if (e->anonymous) psplit_i_text_addf(out, "?%lld", (long long)e->constant);
-      else psplit_i_text_puts(out, dims->symbols.items[e->constant]);
+      if (e->anonymous)
+        psplit_i_text_addf(out, "?%lld", (long long)e->constant);
+      else
+        psplit_i_text_puts(out, dims->symbols.items[e->constant]);
       break;
-    case PSPLIT_DIM_SUM:
-      print_sum(dims, e, limit, depth, out);
-      break;
+    case PSPLIT_DIM_SUM: print_sum(dims, e, limit, depth, out); break;
     case PSPLIT_DIM_PRODUCT:
       for (uint32_t i = 0; i < e->n; i++) {
         if (i > 0) psplit_i_text_puts(out, "*");
         print(dims, dims->operands.items[e->operand_off + i], limit, depth, out);
       }
       break;
-    case PSPLIT_DIM_FLOOR_DIV:
-      print_call(dims, e, "floor", "/", limit, depth, out);
-      break;
-    case PSPLIT_DIM_TRUNC_DIV:
-      print_call(dims, e, "trunc", "/", limit, depth, out);
-      break;
-    case PSPLIT_DIM_RATIO:
-      print_call(dims, e, "", "/", limit, depth, out);
-      break;
-    case PSPLIT_DIM_MAX:
-      print_call(dims, e, "max", ", ", limit, depth, out);
-      break;
-    case PSPLIT_DIM_MIN:
-      print_call(dims, e, "min", ", ", limit, depth, out);
-      break;
-    case PSPLIT_DIM_BROADCAST:
-      print_call(dims, e, "broadcast", ", ", limit, depth, out);
-      break;
-    case PSPLIT_DIM_BOX:
-      print_call(dims, e, "", "", limit, depth, out);
-      break;
+    case PSPLIT_DIM_FLOOR_DIV: print_call(dims, e, "floor", "/", limit, depth, out); break;
+    case PSPLIT_DIM_TRUNC_DIV: print_call(dims, e, "trunc", "/", limit, depth, out); break;
+    case PSPLIT_DIM_RATIO: print_call(dims, e, "", "/", limit, depth, out); break;
+    case PSPLIT_DIM_MAX: print_call(dims, e, "max", ", ", limit, depth, out); break;
+    case PSPLIT_DIM_MIN: print_call(dims, e, "min", ", ", limit, depth, out); break;
+    case PSPLIT_DIM_BROADCAST: print_call(dims, e, "broadcast", ", ", limit, depth, out); break;
+    case PSPLIT_DIM_BOX: print_call(dims, e, "", "", limit, depth, out); break;
   }
 }
 

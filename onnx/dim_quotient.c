@@ -83,8 +83,8 @@ static bool divide_exactly(psplit_i_dims *dims, const psplit_dim_poly *a, const 
   return false;
 }
 
-/* floor(a / b) for b > 1: multiples of b leave the quotient, the rest is reduced by the common factor
- * and to a constant in [0, b), and a quotient of a quotient is one quotient. */
+/* floor(a / b) for b > 1: multiples of b leave the quotient, the rest is reduced by the common
+ * factor and to a constant in [0, b), and a quotient of a quotient is one quotient. */
 static psplit_dim floor_div_const(psplit_i_dims *dims, psplit_dim a, int64_t b) {
   psplit_dim_poly whole = {0}, rest = {0}, all;
   psplit_i_dim_to_poly(dims, a, &all);
@@ -151,8 +151,8 @@ psplit_dim psplit_i_dim_floor_div(psplit_i_dims *dims, psplit_dim a, psplit_dim 
 }
 
 psplit_dim psplit_i_dim_ceil_div(psplit_i_dims *dims, psplit_dim a, psplit_dim b) {
-  return psplit_i_dim_floor_div(
-    dims, psplit_i_dim_add_const(dims, psplit_i_dim_add(dims, a, b), -1), b);
+  return psplit_i_dim_floor_div(dims,
+                                psplit_i_dim_add_const(dims, psplit_i_dim_add(dims, a, b), -1), b);
 }
 
 psplit_dim psplit_i_dim_trunc_div(psplit_i_dims *dims, psplit_dim a, psplit_dim b) {
@@ -189,7 +189,7 @@ psplit_dim psplit_i_dim_mod(psplit_i_dims *dims, psplit_dim a, psplit_dim b) {
   return psplit_i_dim_sub(dims, a, psplit_i_dim_mul(dims, b, psplit_i_dim_floor_div(dims, a, b)));
 }
 
-/* Operands of `a` if it is of `kind`, else `a` itself, added to list[n]; 0 when there are too many. */
+/* Operands of `a` if it is of `kind`, else `a` itself, added to list[n]; 0 if too many. */
 static uint32_t gather(const psplit_i_dims *dims, psplit_dim_kind kind, psplit_dim a,
                        psplit_dim *list, uint32_t n) {
   const psplit_dim_expr *e = psplit_i_dim_at(dims, a);
@@ -252,8 +252,7 @@ psplit_dim psplit_i_dim_broadcast(psplit_i_dims *dims, psplit_dim a, psplit_dim 
 }
 
 psplit_dim psplit_i_dim_real(psplit_i_dims *dims, double value) {
-  if (value > -9007199254740992.0 && value < 9007199254740992.0 &&
-      (double)(int64_t)value == value)
+  if (value > -9007199254740992.0 && value < 9007199254740992.0 && (double)(int64_t)value == value)
     return psplit_i_dim_const(dims, (int64_t)value);
   int64_t bits;
   memcpy(&bits, &value, sizeof bits);
@@ -276,9 +275,12 @@ psplit_dim psplit_i_dim_ratio(psplit_i_dims *dims, psplit_dim a, int64_t divisor
 
 bool psplit_i_dim_is_real(const psplit_i_dims *dims, psplit_dim a, double *out) {
   const psplit_dim_expr *e = psplit_i_dim_at(dims, a);
-  if (e->kind == PSPLIT_DIM_CONST) *out = (double)e->constant;
-  else if (e->kind == PSPLIT_DIM_REAL) memcpy(out, &e->constant, sizeof *out);
-  else return false;
+  if (e->kind == PSPLIT_DIM_CONST)
+    *out = (double)e->constant;
+  else if (e->kind == PSPLIT_DIM_REAL)
+    memcpy(out, &e->constant, sizeof *out);
+  else
+    return false;
   return true;
 }
 

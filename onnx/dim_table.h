@@ -14,11 +14,11 @@ typedef enum psplit_dim_kind {
   PSPLIT_DIM_PRODUCT,   /* of atoms, ascending, a power by repetition */
   PSPLIT_DIM_FLOOR_DIV, /* operands: dividend, divisor */
   PSPLIT_DIM_TRUNC_DIV,
-  PSPLIT_DIM_RATIO,     /* exact quotient by a positive constant; contents of float tensors only */
-  PSPLIT_DIM_MAX,       /* operands ascending */
+  PSPLIT_DIM_RATIO, /* exact quotient by a positive constant; contents of float tensors only */
+  PSPLIT_DIM_MAX,   /* operands ascending */
   PSPLIT_DIM_MIN,
   PSPLIT_DIM_BROADCAST,
-  PSPLIT_DIM_BOX        /* an expression taken as an atom, because it is long */
+  PSPLIT_DIM_BOX /* an expression taken as an atom, because it is long */
 } psplit_dim_kind;
 
 typedef struct psplit_dim_expr {
@@ -70,7 +70,7 @@ psplit_dim psplit_i_dim_atom(psplit_i_dims *dims, psplit_dim a);
 /* Product of two monomials (atoms or PRODUCTs); PSPLIT_NONE when too long. */
 psplit_dim psplit_i_dim_mono_mul(psplit_i_dims *dims, psplit_dim a, psplit_dim b);
 
-/* a / b for monomials where b's factors are among a's: *out is the quotient, or PSPLIT_NONE for 1. */
+/* a / b for monomials where b's factors are among a's; *out is PSPLIT_NONE for a quotient of 1. */
 bool psplit_i_dim_mono_div(psplit_i_dims *dims, psplit_dim a, psplit_dim b, psplit_dim *out);
 
 /* Finds or adds an expression. */

@@ -93,8 +93,10 @@ void psplit_i_type_declare(psplit_i_shapes *s, psplit_vtype *type,
   if (type->inner == PSPLIT_TYPE_UNKNOWN) type->inner = inner;
   if (!tensor) return;
   const int32_t elem = psplit_i_type_elem(tensor);
-  if (type->elem == 0) type->elem = elem;
-  else if (elem != 0 && elem != type->elem) type->declared_wrong = true;
+  if (type->elem == 0)
+    type->elem = elem;
+  else if (elem != 0 && elem != type->elem)
+    type->declared_wrong = true;
   const int64_t rank = psplit_i_type_rank(tensor);
   if (rank < 0 || rank > PSPLIT_MAX_RANK) return;
   if (type->rank < 0) {
@@ -118,8 +120,7 @@ psplit_vtype psplit_i_type_merge(psplit_site *at, const psplit_vtype *a, const p
   merged.declared_wrong = merged.is_weight = false;
   merged.elements = NULL;
   merged.n_elements = 0;
-  if (a->kind == PSPLIT_TYPE_UNKNOWN || a->kind != b->kind)
-    return (psplit_vtype){.rank = -1};
+  if (a->kind == PSPLIT_TYPE_UNKNOWN || a->kind != b->kind) return (psplit_vtype){.rank = -1};
   if (a->inner != b->inner) merged.inner = PSPLIT_TYPE_UNKNOWN;
   if (a->elem != b->elem) merged.elem = 0;
   if (a->rank != b->rank) {
@@ -142,8 +143,8 @@ psplit_vtype psplit_i_type_merge(psplit_site *at, const psplit_vtype *a, const p
     psplit_dim *elements = psplit_i_new_elements(at, a->n_elements);
     if (!elements) return merged;
     for (uint32_t i = 0; i < a->n_elements; i++)
-      elements[i] = a->elements[i] == b->elements[i] ? a->elements[i]
-                                                     : psplit_i_dim_fresh_value(at->dims);
+      elements[i] =
+        a->elements[i] == b->elements[i] ? a->elements[i] : psplit_i_dim_fresh_value(at->dims);
     merged.elements = elements;
     merged.n_elements = a->n_elements;
   }
@@ -238,8 +239,7 @@ void psplit_i_scope_attach(psplit_site *at, psplit_scope *child, psplit_dim trip
     const uint32_t capacity = scope->capacity ? scope->capacity * 2 : 4;
     psplit_child *children = take(at->s, capacity, sizeof *children);
     if (!children) return;
-    if (scope->n_children)
-      memcpy(children, scope->children, scope->n_children * sizeof *children);
+    if (scope->n_children) memcpy(children, scope->children, scope->n_children * sizeof *children);
     scope->children = children;
     scope->capacity = capacity;
   }
@@ -276,8 +276,10 @@ void psplit_i_scope_run(psplit_i_shapes *s, psplit_scope *scope) {
       psplit_i_infer_call(&at);
     } else {
       const psplit_rule *rule = psplit_i_rule_of(s, at.node);
-      if (rule) rule->infer(&at);
-      else report_missing(s, at.node);
+      if (rule)
+        rule->infer(&at);
+      else
+        report_missing(s, at.node);
     }
     for (uint32_t o = 0; o < at.node->n_outputs; o++)
       if (at.node->outputs[o] != PSPLIT_NONE)
@@ -442,8 +444,8 @@ psplit_emit_dim psplit_i_shapes_emit_dim(const psplit_i_shapes *s, psplit_dim di
 }
 
 void psplit_i_shapes_print(const psplit_i_shapes *s, const psplit_vtype *type, psplit_text *out) {
-  static const char *const around[] = {"?", "", "sparse ", "sequence of ", "map", "optional ",
-                                       "opaque"};
+  static const char *const around[] = {"?",   "",          "sparse ", "sequence of ",
+                                       "map", "optional ", "opaque"};
   psplit_i_text_puts(out, around[type->kind]);
   if (type->kind == PSPLIT_TYPE_OPTIONAL && type->inner == PSPLIT_TYPE_SEQUENCE)
     psplit_i_text_puts(out, "sequence of ");

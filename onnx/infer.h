@@ -1,8 +1,8 @@
 /* Inside of shape inference: the table of rules, and what a rule may call.
  *
- * A rule looks at one node through a psplit_site and states the types of its outputs. It never fails:
- * what it cannot tell it leaves out, and an allocation that fails is noted in the psplit_i_shapes.
- * Rules of one family stand in one infer_<family>.c; rules.def names them all. */
+ * A rule looks at one node through a psplit_site and states the types of its outputs. It never
+ * fails: what it cannot tell it leaves out, and an allocation that fails is noted in the
+ * psplit_i_shapes. Rules of one family stand in one infer_<family>.c; rules.def names them all. */
 #ifndef PSPLIT_ONNX_INFER_H
 #define PSPLIT_ONNX_INFER_H
 
@@ -20,22 +20,22 @@ typedef enum psplit_flops {
   PSPLIT_FLOPS_INPUTS,   /* 1 per output element and input beyond the first */
   PSPLIT_FLOPS_IN,       /* 1 per element of input 0 */
   PSPLIT_FLOPS_IN_FEW,
-  PSPLIT_FLOPS_NORM,     /* 8 per element of input 0 */
-  PSPLIT_FLOPS_SORT,     /* n log2 n on the axis */
+  PSPLIT_FLOPS_NORM, /* 8 per element of input 0 */
+  PSPLIT_FLOPS_SORT, /* n log2 n on the axis */
   PSPLIT_FLOPS_CONV,
   PSPLIT_FLOPS_CONV_TRANSPOSE,
   PSPLIT_FLOPS_DEFORM_CONV,
   PSPLIT_FLOPS_POOL,
-  PSPLIT_FLOPS_MATMUL,   /* the last two dims of inputs 0 and 1 */
+  PSPLIT_FLOPS_MATMUL, /* the last two dims of inputs 0 and 1 */
   PSPLIT_FLOPS_GEMM,
-  PSPLIT_FLOPS_QMATMUL,  /* MatMul with operands at inputs 0 and 3 */
+  PSPLIT_FLOPS_QMATMUL, /* MatMul with operands at inputs 0 and 3 */
   PSPLIT_FLOPS_QGEMM,
-  PSPLIT_FLOPS_QCONV,    /* Conv with operands at inputs 0 and 3 */
-  PSPLIT_FLOPS_NBITS,    /* MatMulNBits: attributes K and N */
+  PSPLIT_FLOPS_QCONV, /* Conv with operands at inputs 0 and 3 */
+  PSPLIT_FLOPS_NBITS, /* MatMulNBits: attributes K and N */
   PSPLIT_FLOPS_EINSUM,
   PSPLIT_FLOPS_RNN,
-  PSPLIT_FLOPS_ATTENTION,    /* ai.onnx Attention, MultiHeadAttention, GroupQueryAttention */
-  PSPLIT_FLOPS_ATTENTION_QKV,/* com.microsoft Attention: with the input projection */
+  PSPLIT_FLOPS_ATTENTION,     /* ai.onnx Attention, MultiHeadAttention, GroupQueryAttention */
+  PSPLIT_FLOPS_ATTENTION_QKV, /* com.microsoft Attention: with the input projection */
   PSPLIT_FLOPS_RESIZE,
   PSPLIT_FLOPS_DFT,
   PSPLIT_FLOPS_ROI,
@@ -76,16 +76,16 @@ struct psplit_i_shapes {
   const psplit_binding *bindings;
   size_t n_bindings;
   const psplit_sink *sink;
-  psplit_intern missing;   /* "domain:op" of operators without a rule that were reported */
+  psplit_intern missing; /* "domain:op" of operators without a rule that were reported */
   psplit_intern rule_names;
-  uint32_t *rule_first;    /* rule_names id -> first entry; the rest follow through rule_next */
+  uint32_t *rule_first; /* rule_names id -> first entry; the rest follow through rule_next */
   uint32_t *rule_next;
-  psplit_memo **memo;      /* function calls seen, hashed */
-  uint64_t budget_nodes;   /* nodes and values that may still be visited */
+  psplit_memo **memo;    /* function calls seen, hashed */
+  uint64_t budget_nodes; /* nodes and values that may still be visited */
   uint64_t budget_elements;
   uint32_t n_uncovered;
   bool told_budget;
-  bool failed;             /* out of memory */
+  bool failed; /* out of memory */
 };
 
 typedef struct psplit_site {
@@ -123,8 +123,7 @@ psplit_scope *psplit_i_scope_body(psplit_site *at, const psplit_graph *body);
 void psplit_i_scope_attach(psplit_site *at, psplit_scope *scope, psplit_dim trips,
                            bool alternative);
 /* Completes `type` by the declared type of a value; marks a contradiction. */
-void psplit_i_type_declare(psplit_i_shapes *s, psplit_vtype *type,
-                           const Onnx__TypeProto *declared);
+void psplit_i_type_declare(psplit_i_shapes *s, psplit_vtype *type, const Onnx__TypeProto *declared);
 /* Types of a call of a model-local function. */
 void psplit_i_infer_call(psplit_site *at);
 
@@ -201,7 +200,8 @@ void psplit_i_fresh_dims(psplit_site *at, int32_t rank, psplit_dim *dims);
 bool psplit_i_is_int_type(int32_t elem);
 bool psplit_i_is_real_type(int32_t elem);
 
-#define PSPLIT_RULE(domain, op, since, until, fn, op_class, flops) void psplit_i_infer_##fn(psplit_site *at);
+#define PSPLIT_RULE(domain, op, since, until, fn, op_class, flops) \
+  void psplit_i_infer_##fn(psplit_site *at);
 #include "rules.def"
 #undef PSPLIT_RULE
 

@@ -33,7 +33,8 @@ static void attention_qkv(psplit_site *at, uint32_t past_input, int32_t elem) {
   const int64_t heads = psplit_i_int(at, "num_heads", 0);
   size_t n;
   const int64_t *sizes = psplit_i_int_list(at, "qkv_hidden_sizes", &n);
-  psplit_dim v_hidden = psplit_i_dim_floor_div(d, psplit_i_dim_of(at, 1, -1), psplit_i_dim_const(d, 3));
+  psplit_dim v_hidden =
+    psplit_i_dim_floor_div(d, psplit_i_dim_of(at, 1, -1), psplit_i_dim_const(d, 3));
   if (sizes && n == 3 && sizes[2] > 0) v_hidden = psplit_i_dim_const(d, sizes[2]);
   const psplit_dim y[3] = {psplit_i_dim_of(at, 0, 0), psplit_i_dim_of(at, 0, 1), v_hidden};
   psplit_i_out(at, 0, elem, 3, y);
@@ -55,13 +56,12 @@ void psplit_i_infer_qattention(psplit_site *at) {
   attention_qkv(at, 8, elem_or(psplit_i_elem(at, 3), FLOAT));
 }
 
-/* query [b, s, h] or packed [b, s, heads, 3, size]; key and value [b, t, h] or [b, heads, t, size]. */
+/* query [b, s, h] or packed [b, s, heads, 3, size]; key, value [b, t, h] or [b, heads, t, size]. */
 void psplit_i_infer_multi_head_attention(psplit_site *at) {
   psplit_i_dims *d = at->dims;
   const psplit_vtype *q = psplit_i_in(at, 0), *k = psplit_i_in(at, 1), *v = psplit_i_in(at, 2);
   const int64_t n_heads = psplit_i_int(at, "num_heads", 0);
-  const psplit_dim heads =
-    n_heads > 0 ? psplit_i_dim_const(d, n_heads) : psplit_i_dim_fresh(d);
+  const psplit_dim heads = n_heads > 0 ? psplit_i_dim_const(d, n_heads) : psplit_i_dim_fresh(d);
   const psplit_dim batch = psplit_i_dim_of(at, 0, 0), seq = psplit_i_dim_of(at, 0, 1);
   psplit_dim k_size = psplit_i_dim_fresh(d), v_size = psplit_i_dim_fresh(d), added = seq;
   if (q->rank == 5) {
@@ -99,14 +99,15 @@ void psplit_i_infer_group_query_attention(psplit_site *at) {
   psplit_dim hidden = psplit_i_dim_of(at, 0, 2), size = psplit_i_dim_fresh(d);
   if (sane) {
     const bool packed = !psplit_i_has(at, 1);
-    size = psplit_i_dim_floor_div(d, hidden,
-                                  psplit_i_dim_const(d, packed ? heads + 2 * kv : heads));
+    size =
+      psplit_i_dim_floor_div(d, hidden, psplit_i_dim_const(d, packed ? heads + 2 * kv : heads));
     if (packed) hidden = psplit_i_dim_mul_const(d, size, heads);
   }
   const psplit_dim y[3] = {psplit_i_dim_of(at, 0, 0), psplit_i_dim_of(at, 0, 1), hidden};
   psplit_i_out(at, 0, psplit_i_elem(at, 0), 3, y);
   for (uint32_t o = 1; o < 3; o++) {
-    /* The cache may be a buffer of the longest length or grow: its length is for the run to tell. */
+    /* The cache may be a buffer of the longest length or grow: its length is for the run to tell.
+     */
     const psplit_dim present[4] = {y[0], sane ? psplit_i_dim_const(d, kv) : psplit_i_dim_fresh(d),
                                    psplit_i_dim_fresh(d), size};
     psplit_i_out(at, o, elem_or(psplit_i_elem(at, 2 + o), psplit_i_elem(at, 0)), 4, present);
@@ -149,8 +150,8 @@ void psplit_i_infer_qlinear_global_pool(psplit_site *at) {
   const bool last = psplit_i_int(at, "channels_last", 0) != 0;
   psplit_dim dims[PSPLIT_MAX_RANK];
   for (int32_t i = 0; i < data->rank; i++)
-    dims[i] = i == 0 || i == (last ? data->rank - 1 : 1) ? data->dims[i]
-                                                         : psplit_i_dim_const(at->dims, 1);
+    dims[i] =
+      i == 0 || i == (last ? data->rank - 1 : 1) ? data->dims[i] : psplit_i_dim_const(at->dims, 1);
   psplit_i_out(at, 0, data->elem, data->rank, dims);
 }
 
@@ -164,8 +165,10 @@ void psplit_i_infer_same_rank(psplit_site *at) {
 
 /* QLinearAveragePool: as AveragePool unless channels come last. */
 void psplit_i_infer_qlinear_pool(psplit_site *at) {
-  if (psplit_i_int(at, "channels_last", 0)) psplit_i_infer_same_rank(at);
-  else psplit_i_infer_pool(at);
+  if (psplit_i_int(at, "channels_last", 0))
+    psplit_i_infer_same_rank(at);
+  else
+    psplit_i_infer_pool(at);
 }
 
 /* Rows of a table of packed weights picked by indices. */
@@ -211,8 +214,8 @@ void psplit_i_infer_ml_classifier(psplit_site *at) {
   if (!numbers) numbers = other;
   const bool text = words && words->n_strings > 0;
   const size_t n = text ? words->n_strings : numbers ? numbers->n_ints : 0;
-  const psplit_dim rows = psplit_i_rank(at, 0) == 2 ? psplit_i_dim_of(at, 0, 0)
-                                                    : psplit_i_dim_fresh(at->dims);
+  const psplit_dim rows =
+    psplit_i_rank(at, 0) == 2 ? psplit_i_dim_of(at, 0, 0) : psplit_i_dim_fresh(at->dims);
   psplit_i_out(at, 0, text ? STRING : INT64, 1, &rows);
   rows_and(at, 1, FLOAT,
            n > 0 ? psplit_i_dim_const(at->dims, (int64_t)n) : psplit_i_dim_fresh(at->dims));
@@ -224,10 +227,14 @@ void psplit_i_infer_ml_float_like(psplit_site *at) { psplit_i_out_like(at, 0, 0,
 void psplit_i_infer_ml_label_encoder(psplit_site *at) {
   int32_t elem = 0;
   const Onnx__AttributeProto *tensor = psplit_i_attribute(at, "values_tensor");
-  if (psplit_i_attribute(at, "values_strings")) elem = STRING;
-  else if (psplit_i_attribute(at, "values_int64s")) elem = INT64;
-  else if (psplit_i_attribute(at, "values_floats")) elem = FLOAT;
-  else if (tensor && tensor->t) elem = psplit_i_tensor_of(tensor->t).data_type;
+  if (psplit_i_attribute(at, "values_strings"))
+    elem = STRING;
+  else if (psplit_i_attribute(at, "values_int64s"))
+    elem = INT64;
+  else if (psplit_i_attribute(at, "values_floats"))
+    elem = FLOAT;
+  else if (tensor && tensor->t)
+    elem = psplit_i_tensor_of(tensor->t).data_type;
   else if (psplit_i_attribute(at, "classes_strings"))
     elem = psplit_i_elem(at, 0) == STRING ? INT64 : STRING;
   psplit_i_out_like(at, 0, 0, elem);
@@ -284,6 +291,7 @@ void psplit_i_infer_ml_feature_vectorizer(psplit_site *at) {
   int64_t total = 0;
   for (size_t i = 0; columns && i < n; i++)
     if (total < 0 || columns[i] < 0 || !psplit_i_add_i64(total, columns[i], &total)) total = -1;
-  rows_and(at, 0, FLOAT,
-           columns && total >= 0 ? psplit_i_dim_const(at->dims, total) : psplit_i_dim_fresh(at->dims));
+  rows_and(
+    at, 0, FLOAT,
+    columns && total >= 0 ? psplit_i_dim_const(at->dims, total) : psplit_i_dim_fresh(at->dims));
 }

@@ -28,7 +28,8 @@ static psplit_scope *run_branch(psplit_site *at, const psplit_graph *branch, boo
 
 void psplit_i_infer_if(psplit_site *at) {
   int64_t condition;
-  const psplit_graph *then_graph = body_of(at, "then_branch"), *else_graph = body_of(at, "else_branch");
+  const psplit_graph *then_graph = body_of(at, "then_branch"),
+                     *else_graph = body_of(at, "else_branch");
   if (psplit_i_int_input(at, 0, &condition)) {
     const psplit_scope *taken = run_branch(at, condition ? then_graph : else_graph, false);
     for (uint32_t o = 0; taken && o < at->node->n_outputs; o++)
@@ -77,7 +78,8 @@ static bool covers(const psplit_site *at, psplit_dim since, const psplit_vtype *
 }
 
 /* A type with fresh sizes where the loop made them vary; `from` is the type before the loop. */
-static psplit_vtype after_loop(psplit_site *at, const psplit_vtype *from, const psplit_vtype *inside) {
+static psplit_vtype after_loop(psplit_site *at, const psplit_vtype *from,
+                               const psplit_vtype *inside) {
   psplit_vtype result = carried(inside);
   if (from->rank != inside->rank || inside->rank < 0) return result;
   bool varies = false;
@@ -112,8 +114,8 @@ static bool stacked(psplit_site *at, const psplit_vtype *type, int64_t axis, psp
 }
 
 /* Runs a body until the types of its carried inputs hold for every iteration; NULL if they do not
- * settle. Carried inputs are body inputs [first, first + n) and leave as outputs [first_out, first_out + n). `prepare` sets the
- * other inputs. */
+ * settle. Carried inputs are body inputs [first, first + n) and leave as outputs [first_out,
+ * first_out + n). `prepare` sets the other inputs. */
 static psplit_scope *run_to_fixpoint(psplit_site *at, const psplit_graph *body, uint32_t first,
                                      uint32_t first_out, uint32_t n, psplit_vtype *types,
                                      void (*prepare)(psplit_site *at, psplit_scope *scope)) {
@@ -139,8 +141,8 @@ static psplit_scope *run_to_fixpoint(psplit_site *at, const psplit_graph *body, 
   return NULL;
 }
 
-/* A Loop whose condition starts true hands that on, so that a body that passes it through is seen to
- * run to its trip count. */
+/* A Loop whose condition starts true hands that on, so that a body that passes it through is seen
+ * to run to its trip count. */
 static void prepare_loop(psplit_site *at, psplit_scope *scope) {
   const psplit_graph *body = scope->graph;
   int64_t condition = 1;
@@ -148,9 +150,9 @@ static void prepare_loop(psplit_site *at, psplit_scope *scope) {
   if (body->n_inputs > 0)
     set_scalar(at, &scope->types[body->inputs[0]], INT64, psplit_i_dim_fresh(at->dims));
   if (body->n_inputs > 1)
-    set_scalar(at, &scope->types[body->inputs[1]], BOOL,
-               starts && condition ? psplit_i_dim_const(at->dims, 1)
-                                   : psplit_i_dim_fresh_value(at->dims));
+    set_scalar(
+      at, &scope->types[body->inputs[1]], BOOL,
+      starts && condition ? psplit_i_dim_const(at->dims, 1) : psplit_i_dim_fresh_value(at->dims));
 }
 
 /* The trip count, or a fresh size where the condition may stop the loop. */
@@ -293,11 +295,12 @@ void psplit_i_infer_scan(psplit_site *at) {
       psplit_dim two[PSPLIT_MAX_RANK];
       bool known = stacked(at, inside, 0, trips, dims);
       const psplit_vtype once = {.rank = inside->rank + 1, .dims = dims};
-      known = known && stacked(at, &once, 0, psplit_i_dim_of(at, shape.skip + shape.n_states, 0), two);
+      known =
+        known && stacked(at, &once, 0, psplit_i_dim_of(at, shape.skip + shape.n_states, 0), two);
       psplit_i_out(at, o, inside->elem, known ? inside->rank + 2 : -1, two);
     } else {
-      const bool known = stacked(
-        at, inside, scan_axis(at, "scan_output_axes", o - shape.n_states, 0), trips, dims);
+      const bool known =
+        stacked(at, inside, scan_axis(at, "scan_output_axes", o - shape.n_states, 0), trips, dims);
       psplit_i_out(at, o, inside->elem, known ? inside->rank + 1 : -1, dims);
     }
   }
@@ -327,9 +330,8 @@ void psplit_i_infer_sequence_map(psplit_site *at) {
     const psplit_vtype *inside = output_of(scope, o);
     psplit_dim dims[PSPLIT_MAX_RANK];
     for (int32_t i = 0; i < inside->rank; i++)
-      dims[i] = psplit_i_dim_has_anonymous(at->dims, inside->dims[i])
-                  ? psplit_i_dim_fresh(at->dims)
-                  : inside->dims[i];
+      dims[i] = psplit_i_dim_has_anonymous(at->dims, inside->dims[i]) ? psplit_i_dim_fresh(at->dims)
+                                                                      : inside->dims[i];
     psplit_i_out_sequence(at, o, inside->elem, inside->rank, dims);
   }
 }
@@ -367,6 +369,6 @@ void psplit_i_infer_sequence_at(psplit_site *at) {
   /* Members may differ where the sequence's own sizes are open. */
   for (int32_t i = 0; i < element.rank; i++)
     dims[i] = psplit_i_dim_has_anonymous(at->dims, element.dims[i]) ? psplit_i_dim_fresh(at->dims)
-                                                                     : element.dims[i];
+                                                                    : element.dims[i];
   psplit_i_out(at, 0, element.elem, element.rank, dims);
 }

@@ -11,7 +11,7 @@ typedef struct window {
   int32_t n;
   psplit_dim kernel[MAX_SPATIAL];
   int64_t stride[MAX_SPATIAL], dilation[MAX_SPATIAL], begin[MAX_SPATIAL], end[MAX_SPATIAL];
-  bool same;      /* output = ceil(input / stride) */
+  bool same; /* output = ceil(input / stride) */
   bool ceil_mode;
 } window;
 
@@ -38,12 +38,15 @@ static bool read_window(psplit_site *at, int32_t n, const psplit_vtype *weights,
     w->dilation[i] = dilation && s < n_dilation ? dilation[i] : 1;
     w->begin[i] = notset && pads && s < n_pads ? pads[i] : 0;
     w->end[i] = notset && pads && s_end < n_pads ? pads[s_end] : 0;
-    if (w->stride[i] < 1 || !small(w->stride[i]) || !small(w->dilation[i]) ||
-        !small(w->begin[i]) || !small(w->end[i]))
+    if (w->stride[i] < 1 || !small(w->stride[i]) || !small(w->dilation[i]) || !small(w->begin[i]) ||
+        !small(w->end[i]))
       return false;
-    if (kernel && s < n_kernel) w->kernel[i] = psplit_i_dim_const(at->dims, kernel[i]);
-    else if (weights && weights->rank == n + 2) w->kernel[i] = weights->dims[i + 2];
-    else return false;
+    if (kernel && s < n_kernel)
+      w->kernel[i] = psplit_i_dim_const(at->dims, kernel[i]);
+    else if (weights && weights->rank == n + 2)
+      w->kernel[i] = weights->dims[i + 2];
+    else
+      return false;
   }
   return true;
 }
@@ -58,8 +61,7 @@ static psplit_dim positions(psplit_site *at, const window *w, int32_t i, psplit_
   /* in + pads - dilation * (kernel - 1) - 1 */
   psplit_dim room = psplit_i_dim_add_const(d, in, w->begin[i] + w->end[i] + w->dilation[i] - 1);
   room = psplit_i_dim_sub(d, room, psplit_i_dim_mul_const(d, w->kernel[i], w->dilation[i]));
-  if (!w->ceil_mode)
-    return psplit_i_dim_add_const(d, psplit_i_dim_floor_div(d, room, stride), 1);
+  if (!w->ceil_mode) return psplit_i_dim_add_const(d, psplit_i_dim_floor_div(d, room, stride), 1);
   const psplit_dim up = psplit_i_dim_add_const(d, psplit_i_dim_ceil_div(d, room, stride), 1);
   /* The last window has to start inside the input or its leading padding. */
   const psplit_dim inside = psplit_i_dim_add_const(
@@ -123,8 +125,8 @@ void psplit_i_infer_conv_transpose(psplit_site *at) {
       /* stride * (in - 1) + extra + dilation * (kernel - 1) + 1 - pads */
       psplit_dim size = psplit_i_dim_add(d, psplit_i_dim_mul_const(d, in, w.stride[i]),
                                          psplit_i_dim_mul_const(d, w.kernel[i], w.dilation[i]));
-      size = psplit_i_dim_add_const(
-        d, size, more - w.stride[i] - w.dilation[i] + 1 - w.begin[i] - w.end[i]);
+      size = psplit_i_dim_add_const(d, size,
+                                    more - w.stride[i] - w.dilation[i] + 1 - w.begin[i] - w.end[i]);
       dims[i + 2] = size;
     }
   }
@@ -175,8 +177,8 @@ void psplit_i_infer_max_unpool(psplit_site *at) {
     dims[0] = data->dims[0];
     dims[1] = data->dims[1];
     for (int32_t i = 0; i < w.n; i++) {
-      const psplit_dim size = psplit_i_dim_add(
-        d, psplit_i_dim_mul_const(d, data->dims[i + 2], w.stride[i]), w.kernel[i]);
+      const psplit_dim size =
+        psplit_i_dim_add(d, psplit_i_dim_mul_const(d, data->dims[i + 2], w.stride[i]), w.kernel[i]);
       dims[i + 2] = psplit_i_dim_add_const(d, size, -w.stride[i] - w.begin[i] - w.end[i]);
     }
   }
@@ -268,9 +270,8 @@ static psplit_dim scaled(psplit_site *at, psplit_dim size, psplit_dim scale) {
                                                     : psplit_i_dim_fresh(at->dims);
   if (psplit_i_dim_is_real(at->dims, size, &whole)) {
     const float product = (float)whole * (float)factor;
-    return product >= 0 && product < 1e15f
-             ? psplit_i_dim_const(at->dims, (int64_t)floorf(product))
-             : psplit_i_dim_fresh(at->dims);
+    return product >= 0 && product < 1e15f ? psplit_i_dim_const(at->dims, (int64_t)floorf(product))
+                                           : psplit_i_dim_fresh(at->dims);
   }
   for (int64_t q = 1; q <= 1024 && factor > 0 && factor < 1e6; q *= 2)
     if (factor * (double)q == floor(factor * (double)q))
@@ -298,7 +299,7 @@ static void keep_aspect(psplit_site *at, const psplit_vtype *data, const int32_t
     psplit_i_dim_is_real(at->dims, data->dims[axes[i]], &in);
     const float size = roundf(scale * (float)in);
     dims[axes[i]] = size >= 0 && size < 1e15f ? psplit_i_dim_const(at->dims, (int64_t)size)
-                                               : psplit_i_dim_fresh(at->dims);
+                                              : psplit_i_dim_fresh(at->dims);
   }
 }
 
@@ -315,7 +316,9 @@ static void resize(psplit_site *at, int scales_input, int sizes_input) {
   const int64_t *list = psplit_i_int_list(at, "axes", &n_axes);
   uint32_t n = list ? (uint32_t)n_axes : (uint32_t)data->rank, n_scales = 0, n_sizes = 0;
   for (uint32_t i = 0; i < n; i++)
-    if (n > (uint32_t)data->rank || !psplit_i_axis(list ? list[i] : (int64_t)i, data->rank, &axes[i])) n = 0;
+    if (n > (uint32_t)data->rank ||
+        !psplit_i_axis(list ? list[i] : (int64_t)i, data->rank, &axes[i]))
+      n = 0;
   memcpy(dims, data->dims, (size_t)data->rank * sizeof *dims);
   const psplit_dim *scales =
     scales_input >= 0 ? psplit_i_known_elements(at, (uint32_t)scales_input, &n_scales) : NULL;
@@ -324,7 +327,8 @@ static void resize(psplit_site *at, int scales_input, int sizes_input) {
   const bool larger = psplit_i_text_is(at, "keep_aspect_ratio_policy", "not_smaller", false);
   const bool smaller = psplit_i_text_is(at, "keep_aspect_ratio_policy", "not_larger", false);
   if (sizes && n_sizes == n && n > 0) {
-    if (larger || smaller) keep_aspect(at, data, axes, n, sizes, larger, dims);
+    if (larger || smaller)
+      keep_aspect(at, data, axes, n, sizes, larger, dims);
     else
       for (uint32_t i = 0; i < n; i++) dims[axes[i]] = sizes[i];
   } else if (scales && n_scales == n && n > 0 &&
@@ -348,10 +352,10 @@ void psplit_i_infer_upsample7(psplit_site *at) {
   psplit_dim dims[PSPLIT_MAX_RANK];
   for (int32_t i = 0; i < data->rank; i++) {
     double factor = 0;
-    if (scales && (size_t)i < scales->n_floats) factor = (double)scales->floats[i];
+    if (scales && (size_t)i < scales->n_floats)
+      factor = (double)scales->floats[i];
     else if (!scales && data->rank == 4)
-      factor = i < 2 ? 1.0
-                     : (double)psplit_i_float(at, i == 2 ? "height_scale" : "width_scale", 0);
+      factor = i < 2 ? 1.0 : (double)psplit_i_float(at, i == 2 ? "height_scale" : "width_scale", 0);
     dims[i] = factor > 0 ? scaled(at, data->dims[i], psplit_i_dim_real(at->dims, factor))
                          : psplit_i_dim_fresh(at->dims);
   }
@@ -361,7 +365,7 @@ void psplit_i_infer_upsample7(psplit_site *at) {
 void psplit_i_infer_image_decoder(psplit_site *at) {
   psplit_dim dims[3];
   psplit_i_fresh_dims(at, 2, dims);
-  dims[2] = psplit_i_dim_const(
-    at->dims, psplit_i_text_is(at, "pixel_format", "Grayscale", false) ? 1 : 3);
+  dims[2] =
+    psplit_i_dim_const(at->dims, psplit_i_text_is(at, "pixel_format", "Grayscale", false) ? 1 : 3);
   psplit_i_out(at, 0, UINT8, 3, dims);
 }

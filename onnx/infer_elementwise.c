@@ -7,16 +7,34 @@
 enum { BOOL = 9, FLOAT = 1, DOUBLE = 11, REAL_ELEMENTS = 64 };
 
 typedef enum fold {
-  FOLD_ADD, FOLD_SUB, FOLD_MUL, FOLD_DIV, FOLD_MOD, FOLD_FMOD, FOLD_POW, FOLD_MIN, FOLD_MAX,
-  FOLD_EQUAL, FOLD_LESS, FOLD_GREATER, FOLD_LESS_EQUAL, FOLD_GREATER_EQUAL,
-  FOLD_AND, FOLD_OR, FOLD_XOR
+  FOLD_ADD,
+  FOLD_SUB,
+  FOLD_MUL,
+  FOLD_DIV,
+  FOLD_MOD,
+  FOLD_FMOD,
+  FOLD_POW,
+  FOLD_MIN,
+  FOLD_MAX,
+  FOLD_EQUAL,
+  FOLD_LESS,
+  FOLD_GREATER,
+  FOLD_LESS_EQUAL,
+  FOLD_GREATER_EQUAL,
+  FOLD_AND,
+  FOLD_OR,
+  FOLD_XOR
 } fold;
 
 /* Numbers that an element type holds; false for a constant that would wrap. */
 static bool holds(int32_t elem, int64_t value) {
-  static const struct { int32_t elem; int64_t low, high; } ranges[] = {
-    {2, 0, UINT8_MAX}, {3, INT8_MIN, INT8_MAX}, {4, 0, UINT16_MAX}, {5, INT16_MIN, INT16_MAX},
-    {6, INT32_MIN, INT32_MAX}, {9, 0, 1}, {12, 0, UINT32_MAX}, {13, 0, INT64_MAX},
+  static const struct {
+    int32_t elem;
+    int64_t low, high;
+  } ranges[] = {
+    {2, 0, UINT8_MAX},         {3, INT8_MIN, INT8_MAX},   {4, 0, UINT16_MAX},
+    {5, INT16_MIN, INT16_MAX}, {6, INT32_MIN, INT32_MAX}, {9, 0, 1},
+    {12, 0, UINT32_MAX},       {13, 0, INT64_MAX},
   };
   for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
     if (ranges[i].elem == elem) return value >= ranges[i].low && value <= ranges[i].high;
@@ -33,8 +51,10 @@ static psplit_dim settle(psplit_site *at, int32_t elem, psplit_dim result) {
 }
 
 static psplit_dim real(psplit_site *at, int32_t elem, double value) {
-  if (elem == FLOAT) value = (double)(float)value;
-  else if (elem != DOUBLE && value != floor(value)) return PSPLIT_NONE;
+  if (elem == FLOAT)
+    value = (double)(float)value;
+  else if (elem != DOUBLE && value != floor(value))
+    return PSPLIT_NONE;
   return psplit_i_dim_real(at->dims, value);
 }
 
@@ -94,9 +114,9 @@ static psplit_dim compare(psplit_site *at, fold op, psplit_dim a, psplit_dim b) 
   psplit_i_dims *dims = at->dims;
   double x, y;
   if (psplit_i_dim_is_real(dims, a, &x) && psplit_i_dim_is_real(dims, b, &y))
-    return truth(at, op == FOLD_EQUAL     ? x == y
-                     : op == FOLD_LESS    ? x < y
-                     : op == FOLD_GREATER ? x > y
+    return truth(at, op == FOLD_EQUAL        ? x == y
+                     : op == FOLD_LESS       ? x < y
+                     : op == FOLD_GREATER    ? x > y
                      : op == FOLD_LESS_EQUAL ? x <= y
                                              : x >= y);
   if (!psplit_i_dim_is_integer(dims, a) || !psplit_i_dim_is_integer(dims, b)) return PSPLIT_NONE;
@@ -269,8 +289,10 @@ static void variadic(psplit_site *at, fold op, bool folds) {
     psplit_i_out_type(at, 0, psplit_i_in(at, 0));
     return;
   }
-  if (at->node->opset > 0 && at->node->opset < 8) psplit_i_out_like(at, 0, 0, psplit_i_elem(at, 0));
-  else psplit_i_infer_broadcast(at);
+  if (at->node->opset > 0 && at->node->opset < 8)
+    psplit_i_out_like(at, 0, 0, psplit_i_elem(at, 0));
+  else
+    psplit_i_infer_broadcast(at);
 }
 
 void psplit_i_infer_min(psplit_site *at) { variadic(at, FOLD_MIN, true); }
@@ -321,7 +343,7 @@ static psplit_dim absolute(psplit_site *at, int32_t elem, psplit_dim a) {
                                                                                     : PSPLIT_NONE;
 }
 
-static psplit_dim not(psplit_site *at, int32_t elem, psplit_dim a) {
+static psplit_dim not(psplit_site * at, int32_t elem, psplit_dim a) {
   int64_t value;
   (void)elem;
   return psplit_i_dim_is_const(at->dims, a, &value) ? truth(at, !value) : PSPLIT_NONE;
@@ -330,9 +352,10 @@ static psplit_dim not(psplit_site *at, int32_t elem, psplit_dim a) {
 static psplit_dim sign(psplit_site *at, int32_t elem, psplit_dim a) {
   double value;
   (void)elem;
-  return psplit_i_dim_is_real(at->dims, a, &value)
-           ? psplit_i_dim_const(at->dims, value > 0 ? 1 : value < 0 ? -1 : 0)
-           : PSPLIT_NONE;
+  return psplit_i_dim_is_real(at->dims, a, &value) ? psplit_i_dim_const(at->dims, value > 0   ? 1
+                                                                                  : value < 0 ? -1
+                                                                                              : 0)
+                                                   : PSPLIT_NONE;
 }
 
 static psplit_dim root(psplit_site *at, int32_t elem, psplit_dim a) {
@@ -394,7 +417,7 @@ static psplit_dim positive_part(psplit_site *at, int32_t elem, psplit_dim a) {
 void psplit_i_infer_relu(psplit_site *at) { unary(at, psplit_i_elem(at, 0), positive_part); }
 void psplit_i_infer_neg(psplit_site *at) { unary(at, psplit_i_elem(at, 0), neg); }
 void psplit_i_infer_abs(psplit_site *at) { unary(at, psplit_i_elem(at, 0), absolute); }
-void psplit_i_infer_not(psplit_site *at) { unary(at, BOOL, not); }
+void psplit_i_infer_not(psplit_site *at) { unary(at, BOOL, not ); }
 void psplit_i_infer_sign(psplit_site *at) { unary(at, psplit_i_elem(at, 0), sign); }
 void psplit_i_infer_sqrt(psplit_site *at) { unary(at, psplit_i_elem(at, 0), root); }
 void psplit_i_infer_reciprocal(psplit_site *at) { unary(at, psplit_i_elem(at, 0), inverse); }
@@ -407,9 +430,9 @@ static int32_t target_type(const psplit_site *at) {
   const Onnx__AttributeProto *to = psplit_i_attribute(at, "to");
   if (!to) return 0;
   if (!to->has_s) return to->has_i && to->i > 0 && to->i < 64 ? (int32_t)to->i : 0;
-  static const char *const words[] = {"", "FLOAT", "UINT8", "INT8", "UINT16", "INT16", "INT32",
-                                      "INT64", "STRING", "BOOL", "FLOAT16", "DOUBLE", "UINT32",
-                                      "UINT64", "COMPLEX64", "COMPLEX128"};
+  static const char *const words[] = {
+    "",       "FLOAT", "UINT8",   "INT8",   "UINT16", "INT16",  "INT32",     "INT64",
+    "STRING", "BOOL",  "FLOAT16", "DOUBLE", "UINT32", "UINT64", "COMPLEX64", "COMPLEX128"};
   for (int32_t i = 1; i < (int32_t)(sizeof words / sizeof *words); i++)
     if (strlen(words[i]) == to->s.len && memcmp(words[i], to->s.data, to->s.len) == 0) return i;
   return 0;
@@ -428,8 +451,10 @@ void psplit_i_infer_cast(psplit_site *at) {
 
 void psplit_i_infer_cast_like(psplit_site *at) {
   const int32_t elem = psplit_i_elem(at, 1);
-  if (psplit_i_is_int_type(elem) || psplit_i_is_real_type(elem)) unary(at, elem, cast);
-  else psplit_i_out_like(at, 0, 0, elem);
+  if (psplit_i_is_int_type(elem) || psplit_i_is_real_type(elem))
+    unary(at, elem, cast);
+  else
+    psplit_i_out_like(at, 0, 0, elem);
 }
 
 void psplit_i_infer_bit_cast(psplit_site *at) { psplit_i_out_like(at, 0, 0, target_type(at)); }
@@ -472,9 +497,12 @@ void psplit_i_infer_where(psplit_site *at) {
     const int64_t ia = source(at, psplit_i_in(at, 1), rank, dims, i);
     const int64_t ib = source(at, psplit_i_in(at, 2), rank, dims, i);
     if (ic >= nc || ia >= na || ib >= nb) return;
-    if (psplit_i_dim_is_const(at->dims, c[ic], &choice)) out[i] = choice ? a[ia] : b[ib];
-    else if (a[ia] == b[ib]) out[i] = a[ia];
-    else out[i] = settle(at, elem, PSPLIT_NONE);
+    if (psplit_i_dim_is_const(at->dims, c[ic], &choice))
+      out[i] = choice ? a[ia] : b[ib];
+    else if (a[ia] == b[ib])
+      out[i] = a[ia];
+    else
+      out[i] = settle(at, elem, PSPLIT_NONE);
     if (out[i] == PSPLIT_NONE) return;
   }
   psplit_i_out_elements(at, 0, out, (uint32_t)n);
@@ -483,16 +511,16 @@ void psplit_i_infer_where(psplit_site *at) {
 /* Same shape as input 0 and a type from the attribute, else `fallback`, else that of input 0. */
 static void typed_like(psplit_site *at, int32_t fallback) {
   const int64_t elem = psplit_i_int(at, "dtype", 0);
-  psplit_i_out_like(at, 0, 0, elem > 0 && elem < 64 ? (int32_t)elem
-                              : fallback            ? fallback
-                                                    : psplit_i_elem(at, 0));
+  psplit_i_out_like(at, 0, 0,
+                    elem > 0 && elem < 64 ? (int32_t)elem
+                    : fallback            ? fallback
+                                          : psplit_i_elem(at, 0));
 }
 void psplit_i_infer_typed_like(psplit_site *at) { typed_like(at, 0); }
 
 void psplit_i_infer_dropout(psplit_site *at) {
   psplit_i_out_like(at, 0, 0, psplit_i_elem(at, 0));
   /* The mask had the data's type until opset 10. */
-  psplit_i_out_like(at, 1, 0, at->node->opset > 0 && at->node->opset < 10 ? psplit_i_elem(at, 0)
-                                                                          : BOOL);
+  psplit_i_out_like(at, 1, 0,
+                    at->node->opset > 0 && at->node->opset < 10 ? psplit_i_elem(at, 0) : BOOL);
 }
-

@@ -19,9 +19,12 @@ static void gather_elements_of_shape(psplit_site *at, int32_t axis) {
   for (int32_t i = 0; i < data->rank; i++) {
     int64_t d = 1;
     psplit_i_dim_is_const(at->dims, data->dims[i], &d);
-    if (i < axis) outer *= d;
-    else if (i > axis) inner *= d;
-    else size = d;
+    if (i < axis)
+      outer *= d;
+    else if (i > axis)
+      inner *= d;
+    else
+      size = d;
   }
   (void)indices;
   int64_t k = 0;
@@ -141,7 +144,8 @@ void psplit_i_infer_non_zero(psplit_site *at) {
   const psplit_vtype *data = psplit_i_in(at, 0);
   psplit_dim dims[2];
   /* A scalar counts as one axis for runtimes, as none for the specification: left open. */
-  dims[0] = data->rank > 0 ? psplit_i_dim_const(at->dims, data->rank) : psplit_i_dim_fresh(at->dims);
+  dims[0] =
+    data->rank > 0 ? psplit_i_dim_const(at->dims, data->rank) : psplit_i_dim_fresh(at->dims);
   dims[1] = psplit_i_dim_fresh(at->dims);
   uint32_t n;
   const psplit_dim *elements = data->rank > 0 ? psplit_i_known_elements(at, 0, &n) : NULL;
@@ -252,8 +256,8 @@ void psplit_i_infer_non_max_suppression(psplit_site *at) {
 void psplit_i_infer_multinomial(psplit_site *at) {
   const int64_t samples = psplit_i_int(at, "sample_size", 1);
   const int64_t elem = psplit_i_int(at, "dtype", INT32);
-  const psplit_dim dims[2] = {
-    psplit_i_dim_of(at, 0, 0),
-    samples < 0 ? psplit_i_dim_fresh(at->dims) : psplit_i_dim_const(at->dims, samples)};
+  const psplit_dim dims[2] = {psplit_i_dim_of(at, 0, 0), samples < 0
+                                                           ? psplit_i_dim_fresh(at->dims)
+                                                           : psplit_i_dim_const(at->dims, samples)};
   psplit_i_out(at, 0, elem > 0 && elem < 64 ? (int32_t)elem : INT32, 2, dims);
 }

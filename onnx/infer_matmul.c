@@ -63,8 +63,10 @@ void psplit_i_infer_qlinear_mat_mul(psplit_site *at) {
 }
 
 void psplit_i_infer_fused_mat_mul(psplit_site *at) {
-  const operand a = {0, psplit_i_int(at, "transA", 0) != 0, psplit_i_int(at, "transBatchA", 0) != 0};
-  const operand b = {1, psplit_i_int(at, "transB", 0) != 0, psplit_i_int(at, "transBatchB", 0) != 0};
+  const operand a = {0, psplit_i_int(at, "transA", 0) != 0,
+                     psplit_i_int(at, "transBatchA", 0) != 0};
+  const operand b = {1, psplit_i_int(at, "transB", 0) != 0,
+                     psplit_i_int(at, "transBatchB", 0) != 0};
   product(at, a, b, psplit_i_elem(at, 0));
 }
 
@@ -101,8 +103,10 @@ static bool einsum_term(psplit_site *at, uint32_t input, const char *text, size_
   int32_t letters = 0, axis = 0;
   bool has_dots = false;
   for (size_t i = 0; i < n; i++) {
-    if (text[i] == '.') has_dots = true;
-    else if (text[i] != ' ') letters++;
+    if (text[i] == '.')
+      has_dots = true;
+    else if (text[i] != ' ')
+      letters++;
   }
   if (type->rank < letters || (!has_dots && type->rank != letters)) return false;
   const int32_t more = type->rank - letters;
@@ -185,8 +189,8 @@ static psplit_dim positive_or(psplit_site *at, int64_t value, psplit_dim fallbac
   return value > 0 ? psplit_i_dim_const(at->dims, value) : fallback;
 }
 
-/* RNN, GRU, LSTM: X [seq, batch, in], R [directions, gates * hidden, hidden]; batch comes first with
- * layout = 1. */
+/* RNN, GRU, LSTM: X [seq, batch, in], R [directions, gates * hidden, hidden]; batch comes first
+ * with layout = 1. */
 static void recurrent(psplit_site *at, uint32_t n_states, int32_t hidden_axis) {
   const int32_t elem = psplit_i_elem(at, 0);
   const bool batch_first = psplit_i_int(at, "layout", 0) != 0;

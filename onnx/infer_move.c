@@ -65,7 +65,8 @@ static void concat_elements(psplit_site *at, int32_t axis, const psplit_vtype *o
     for (uint32_t i = 0; i < at->node->n_inputs; i++) {
       const psplit_dim *from = psplit_i_elements(at, i, &n_in);
       const int64_t chunk = (int64_t)n_in / outer;
-      for (int64_t k = 0; k < chunk && written < n; k++) elements[written++] = from[row * chunk + k];
+      for (int64_t k = 0; k < chunk && written < n; k++)
+        elements[written++] = from[row * chunk + k];
     }
   if (written == n) psplit_i_out_elements(at, 0, elements, (uint32_t)n);
 }
@@ -87,8 +88,8 @@ void psplit_i_infer_concat(psplit_site *at) {
   for (uint32_t i = 0; i < at->node->n_inputs; i++) {
     const psplit_vtype *type = psplit_i_in(at, i);
     const bool fits = type->rank == rank;
-    total = psplit_i_dim_add(at->dims, total,
-                             fits ? type->dims[axis] : psplit_i_dim_fresh(at->dims));
+    total =
+      psplit_i_dim_add(at->dims, total, fits ? type->dims[axis] : psplit_i_dim_fresh(at->dims));
     for (int32_t d = 0; d < rank && fits; d++)
       dims[d] = dims[d] == PSPLIT_NONE ? type->dims[d] : prefer(at, dims[d], type->dims[d]);
   }
@@ -163,26 +164,31 @@ static psplit_dim slice_size(psplit_site *at, psplit_dim start, psplit_dim end, 
   psplit_dim distance;
   if (step > 0) {
     start = from_front(at, start, size);
-    if (psplit_i_dim_is_const(d, end, &value) && value >= INT32_MAX) end = size;
-    else end = from_front(at, end, size);
+    if (psplit_i_dim_is_const(d, end, &value) && value >= INT32_MAX)
+      end = size;
+    else
+      end = from_front(at, end, size);
     if (start == PSPLIT_NONE || end == PSPLIT_NONE) return psplit_i_dim_fresh(d);
     end = psplit_i_dim_min(d, end, size);
     distance = psplit_i_dim_sub(d, end, psplit_i_dim_max(d, start, zero));
   } else {
     const psplit_dim last = psplit_i_dim_add_const(d, size, -1);
     const psplit_dim before = psplit_i_dim_const(d, -1);
-    if (psplit_i_dim_is_const(d, start, &value) && value >= INT32_MAX) start = last;
-    else start = from_front(at, start, size);
-    if (psplit_i_dim_is_const(d, end, &value) && value <= -INT32_MAX) end = before;
-    else end = from_front(at, end, size);
+    if (psplit_i_dim_is_const(d, start, &value) && value >= INT32_MAX)
+      start = last;
+    else
+      start = from_front(at, start, size);
+    if (psplit_i_dim_is_const(d, end, &value) && value <= -INT32_MAX)
+      end = before;
+    else
+      end = from_front(at, end, size);
     if (start == PSPLIT_NONE || end == PSPLIT_NONE || step == INT64_MIN)
       return psplit_i_dim_fresh(d);
     start = psplit_i_dim_min(d, start, last);
     distance = psplit_i_dim_sub(d, start, psplit_i_dim_max(d, end, before));
     step = -step;
   }
-  return psplit_i_dim_max(
-    d, psplit_i_dim_ceil_div(d, distance, psplit_i_dim_const(d, step)), zero);
+  return psplit_i_dim_max(d, psplit_i_dim_ceil_div(d, distance, psplit_i_dim_const(d, step)), zero);
 }
 
 /* Number of the first element that a slice takes; all numbers. */

@@ -10,8 +10,10 @@ static int32_t without(psplit_site *at, const psplit_vtype *data, const bool *re
                        psplit_dim *dims) {
   int32_t n = 0;
   for (int32_t i = 0; i < data->rank; i++) {
-    if (!reduced[i]) dims[n++] = data->dims[i];
-    else if (keep) dims[n++] = psplit_i_dim_const(at->dims, 1);
+    if (!reduced[i])
+      dims[n++] = data->dims[i];
+    else if (keep)
+      dims[n++] = psplit_i_dim_const(at->dims, 1);
   }
   return n;
 }
@@ -134,7 +136,8 @@ void psplit_i_infer_rms_normalization(psplit_site *at) {
 void psplit_i_infer_loss(psplit_site *at) {
   if (psplit_i_text_is(at, "reduction", "none", false))
     psplit_i_out_like(at, 0, 1, psplit_i_elem(at, 0));
-  else psplit_i_out(at, 0, psplit_i_elem(at, 0), 0, NULL);
+  else
+    psplit_i_out(at, 0, psplit_i_elem(at, 0), 0, NULL);
   psplit_i_out_like(at, 1, 0, psplit_i_elem(at, 0));
 }
 

@@ -9,7 +9,8 @@ enum { FLOAT = 1, UINT8 = 2, INT64 = 7, STRING = 8, BOOL = 9 };
 static int32_t common(psplit_site *at, const psplit_vtype *a, const psplit_vtype *b,
                       psplit_dim *dims) {
   const psplit_vtype merged = psplit_i_type_merge(
-    at, &(psplit_vtype){.kind = PSPLIT_TYPE_TENSOR, .elem = a->elem, .rank = a->rank, .dims = a->dims},
+    at,
+    &(psplit_vtype){.kind = PSPLIT_TYPE_TENSOR, .elem = a->elem, .rank = a->rank, .dims = a->dims},
     &(psplit_vtype){.kind = PSPLIT_TYPE_TENSOR, .elem = b->elem, .rank = b->rank, .dims = b->dims});
   if (merged.rank > 0) memcpy(dims, merged.dims, (size_t)merged.rank * sizeof *dims);
   return merged.rank;
@@ -78,8 +79,8 @@ void psplit_i_infer_split_to_sequence(psplit_site *at) {
     const bool equal = psplit_i_int_input(at, 1, &part) && psplit_i_rank(at, 1) == 0 && part > 0 &&
                        psplit_i_dim_is_const(at->dims, data->dims[axis], &size);
     last = equal ? size % part : 1;
-    dims[axis] = equal && last == 0 ? psplit_i_dim_const(at->dims, part)
-                                    : psplit_i_dim_fresh(at->dims);
+    dims[axis] =
+      equal && last == 0 ? psplit_i_dim_const(at->dims, part) : psplit_i_dim_fresh(at->dims);
   }
   psplit_i_out_sequence(at, 0, data->elem, rank, dims);
 }
@@ -87,7 +88,7 @@ void psplit_i_infer_split_to_sequence(psplit_site *at) {
 /* Type of the zero point, of the attribute, or uint8. */
 void psplit_i_infer_quantize_linear(psplit_site *at) {
   const int64_t wanted = psplit_i_int(at, "output_dtype", 0);
-  const int32_t elem = psplit_i_has(at, 2)          ? psplit_i_elem(at, 2)
+  const int32_t elem = psplit_i_has(at, 2)         ? psplit_i_elem(at, 2)
                        : wanted > 0 && wanted < 64 ? (int32_t)wanted
                                                    : UINT8;
   psplit_i_out_like(at, 0, 0, elem);
@@ -130,13 +131,12 @@ static void dft(psplit_site *at, int64_t axis_given, bool axis_known) {
         return;
       }
     } else if (inverse && one) { /* from n/2 + 1 back to n, taken as even */
-      dims[axis] = psplit_i_dim_mul_const(
-        at->dims, psplit_i_dim_add_const(at->dims, dims[axis], -1), 2);
+      dims[axis] =
+        psplit_i_dim_mul_const(at->dims, psplit_i_dim_add_const(at->dims, dims[axis], -1), 2);
     }
     if (one && !inverse)
       dims[axis] = psplit_i_dim_add_const(
-        at->dims,
-        psplit_i_dim_floor_div(at->dims, dims[axis], psplit_i_dim_const(at->dims, 2)), 1);
+        at->dims, psplit_i_dim_floor_div(at->dims, dims[axis], psplit_i_dim_const(at->dims, 2)), 1);
   }
   psplit_i_out(at, 0, data->elem, data->rank, dims);
 }
@@ -155,23 +155,24 @@ void psplit_i_infer_stft(psplit_site *at) {
   int64_t step;
   psplit_dim length = PSPLIT_NONE, frames = PSPLIT_NONE, bins = PSPLIT_NONE;
   const psplit_dim *given = psplit_i_elements(at, 3, &n);
-  if (given && n == 1) length = *given;
-  else if (psplit_i_rank(at, 2) == 1) length = psplit_i_dim_of(at, 2, 0);
+  if (given && n == 1)
+    length = *given;
+  else if (psplit_i_rank(at, 2) == 1)
+    length = psplit_i_dim_of(at, 2, 0);
   if (length != PSPLIT_NONE) {
-    bins = psplit_i_int(at, "onesided", 1)
-             ? psplit_i_dim_add_const(
-                 d, psplit_i_dim_floor_div(d, length, psplit_i_dim_const(d, 2)), 1)
-             : length;
+    bins =
+      psplit_i_int(at, "onesided", 1)
+        ? psplit_i_dim_add_const(d, psplit_i_dim_floor_div(d, length, psplit_i_dim_const(d, 2)), 1)
+        : length;
     if (psplit_i_int_input(at, 1, &step) && step > 0 && psplit_i_rank(at, 0) > 1) {
       const psplit_dim room = psplit_i_dim_sub(d, psplit_i_dim_of(at, 0, 1), length);
-      frames = psplit_i_dim_add_const(
-        d, psplit_i_dim_floor_div(d, room, psplit_i_dim_const(d, step)), 1);
+      frames =
+        psplit_i_dim_add_const(d, psplit_i_dim_floor_div(d, room, psplit_i_dim_const(d, step)), 1);
     }
   }
-  const psplit_dim dims[4] = {psplit_i_dim_of(at, 0, 0),
-                              frames == PSPLIT_NONE ? psplit_i_dim_fresh(d) : frames,
-                              bins == PSPLIT_NONE ? psplit_i_dim_fresh(d) : bins,
-                              psplit_i_dim_const(d, 2)};
+  const psplit_dim dims[4] = {
+    psplit_i_dim_of(at, 0, 0), frames == PSPLIT_NONE ? psplit_i_dim_fresh(d) : frames,
+    bins == PSPLIT_NONE ? psplit_i_dim_fresh(d) : bins, psplit_i_dim_const(d, 2)};
   psplit_i_out(at, 0, psplit_i_elem(at, 0), 4, dims);
 }
 

@@ -22,8 +22,12 @@ const psplit_vtype *psplit_i_in(const psplit_site *at, uint32_t input) {
   return psplit_i_has(at, input) ? &at->scope->types[at->node->inputs[input]] : &unknown;
 }
 
-int32_t psplit_i_elem(const psplit_site *at, uint32_t input) { return psplit_i_in(at, input)->elem; }
-int32_t psplit_i_rank(const psplit_site *at, uint32_t input) { return psplit_i_in(at, input)->rank; }
+int32_t psplit_i_elem(const psplit_site *at, uint32_t input) {
+  return psplit_i_in(at, input)->elem;
+}
+int32_t psplit_i_rank(const psplit_site *at, uint32_t input) {
+  return psplit_i_in(at, input)->rank;
+}
 
 psplit_dim psplit_i_dim_of(psplit_site *at, uint32_t input, int32_t axis) {
   const psplit_vtype *type = psplit_i_in(at, input);
@@ -113,8 +117,7 @@ static const psplit_dim *elements_of(psplit_site *at, uint32_t input, uint32_t *
     if (!psplit_i_count(at->dims, type, &n) || n > PSPLIT_MAX_ELEMENTS) return NULL;
     const bool is_int = psplit_i_is_int_type(type->elem);
     if (!is_int && !psplit_i_is_real_type(type->elem)) return NULL;
-    const psplit_dim *elements =
-      type->is_weight ? load(at, at->node->inputs[input]) : NULL;
+    const psplit_dim *elements = type->is_weight ? load(at, at->node->inputs[input]) : NULL;
     if (!elements && is_int && make_up && n <= MADE_UP_ELEMENTS) {
       psplit_dim *made = psplit_i_new_elements(at, n);
       if (made)

@@ -58,9 +58,12 @@ void psplit_i_infer_reshape(psplit_site *at) {
   int32_t open = -1, n_open = 0;
   for (int32_t i = 0; i < rank; i++) {
     int64_t value;
-    if (!psplit_i_dim_is_const(at->dims, dims[i], &value)) dims[i] = asked(at, dims[i]);
-    else if (value < 0) dims[i] = PSPLIT_NONE;
-    else if (value == 0 && !zero_is_zero) dims[i] = psplit_i_dim_of(at, 0, i < 64 ? i : 0);
+    if (!psplit_i_dim_is_const(at->dims, dims[i], &value))
+      dims[i] = asked(at, dims[i]);
+    else if (value < 0)
+      dims[i] = PSPLIT_NONE;
+    else if (value == 0 && !zero_is_zero)
+      dims[i] = psplit_i_dim_of(at, 0, i < 64 ? i : 0);
     if (dims[i] == PSPLIT_NONE) {
       open = i;
       n_open++;
@@ -101,7 +104,8 @@ void psplit_i_infer_squeeze(psplit_site *at) {
   for (int32_t i = 0; i < data->rank && rank >= 0; i++) {
     int64_t size;
     if (!given) {
-      if (psplit_i_dim_is_const(at->dims, data->dims[i], &size)) drop[i] = size == 1;
+      if (psplit_i_dim_is_const(at->dims, data->dims[i], &size))
+        drop[i] = size == 1;
       else if (psplit_i_dim_low(at->dims, data->dims[i]) <= 1) {
         rank = -1;
         break;
@@ -266,8 +270,8 @@ void psplit_i_infer_constant_of_shape(psplit_site *at) {
     if (n <= PSPLIT_MAX_RANK && n) memcpy(dims, shape, n * sizeof *dims);
     psplit_i_out(at, 0, elem, n <= PSPLIT_MAX_RANK ? (int32_t)n : -1, dims);
     fill_elements(at, a && a->t ? fill_value(at, &tensor) : psplit_i_dim_const(at->dims, 0));
-  } else if (psplit_i_rank(at, 0) == 1 &&
-             psplit_i_count(at->dims, psplit_i_in(at, 0), &count) && count <= PSPLIT_MAX_RANK) {
+  } else if (psplit_i_rank(at, 0) == 1 && psplit_i_count(at->dims, psplit_i_in(at, 0), &count) &&
+             count <= PSPLIT_MAX_RANK) {
     psplit_i_fresh_dims(at, (int32_t)count, dims);
     psplit_i_out(at, 0, elem, (int32_t)count, dims);
   } else {
@@ -405,10 +409,11 @@ void psplit_i_infer_mel_weight_matrix(psplit_site *at) {
   const psplit_dim *bins = psplit_i_elements(at, 0, &n);
   dims[1] = bins && n == 1 ? *bins : psplit_i_dim_fresh(at->dims);
   const psplit_dim *length = psplit_i_elements(at, 1, &n);
-  dims[0] = length && n == 1
-              ? psplit_i_dim_add_const(at->dims, psplit_i_dim_floor_div(
-                  at->dims, *length, psplit_i_dim_const(at->dims, 2)), 1)
-              : psplit_i_dim_fresh(at->dims);
+  dims[0] =
+    length && n == 1
+      ? psplit_i_dim_add_const(
+          at->dims, psplit_i_dim_floor_div(at->dims, *length, psplit_i_dim_const(at->dims, 2)), 1)
+      : psplit_i_dim_fresh(at->dims);
   const int64_t elem = psplit_i_int(at, "output_datatype", FLOAT);
   psplit_i_out(at, 0, elem > 0 && elem < 64 ? (int32_t)elem : FLOAT, 2, dims);
 }

@@ -65,8 +65,8 @@ static void add_work(psplit_work *sum, const psplit_work *more, uint64_t times) 
 
 static bool is_small_integer(const psplit_tally *tally, const psplit_vtype *type) {
   int64_t n;
-  return psplit_i_is_int_type(type->elem) &&
-         psplit_i_count(tally->costs->shapes->dims, type, &n) && n <= SHAPE_ELEMENTS;
+  return psplit_i_is_int_type(type->elem) && psplit_i_count(tally->costs->shapes->dims, type, &n) &&
+         n <= SHAPE_ELEMENTS;
 }
 
 /* Whether the node only computes with sizes. */
@@ -106,8 +106,7 @@ static void count_bytes(psplit_tally *tally, const psplit_site *at, psplit_work 
     const bool skip = part && i == 0;
     const uint64_t bytes =
       skip && !type->is_weight ? work->bytes_written : psplit_i_tally_bytes(tally, type);
-    work->bytes_read =
-      psplit_i_sat_add_u64(work->bytes_read, skip ? work->bytes_written : bytes);
+    work->bytes_read = psplit_i_sat_add_u64(work->bytes_read, skip ? work->bytes_written : bytes);
     if (type->is_weight) work->weight_bytes = psplit_i_sat_add_u64(work->weight_bytes, bytes);
   }
 }
@@ -120,8 +119,10 @@ static void count_children(psplit_tally *tally, const psplit_site *at, psplit_wo
   uint32_t low = 0, high = scope->n_children;
   while (low < high) {
     const uint32_t middle = low + (high - low) / 2;
-    if (scope->children[middle].node < at->id) low = middle + 1;
-    else high = middle;
+    if (scope->children[middle].node < at->id)
+      low = middle + 1;
+    else
+      high = middle;
   }
   psplit_node_cost costlier = {.work.known = true};
   bool any_branch = false, any = false;
@@ -139,10 +140,11 @@ static void count_children(psplit_tally *tally, const psplit_site *at, psplit_wo
       tally->assumed |= cost.assumed;
       continue;
     }
-    const bool more = cost.work.flops > costlier.work.flops ||
-                      (cost.work.flops == costlier.work.flops &&
-                       psplit_i_sat_add_u64(cost.work.bytes_read, cost.work.bytes_written) >
-                         psplit_i_sat_add_u64(costlier.work.bytes_read, costlier.work.bytes_written));
+    const bool more =
+      cost.work.flops > costlier.work.flops ||
+      (cost.work.flops == costlier.work.flops &&
+       psplit_i_sat_add_u64(cost.work.bytes_read, cost.work.bytes_written) >
+         psplit_i_sat_add_u64(costlier.work.bytes_read, costlier.work.bytes_written));
     tally->assumed |= cost.assumed;
     if (!cost.work.known) tally->unknown = true;
     if (!any_branch || more) costlier = cost;
@@ -164,15 +166,15 @@ static bool is_depthwise(const psplit_site *at, const psplit_rule *rule) {
 static int32_t compute_type(const psplit_site *at, psplit_op_class op_class) {
   const int32_t in = psplit_i_elem(at, 0), out = psplit_i_site_output(at, 0)->elem;
   const bool product = op_class == PSPLIT_CLASS_CONV || op_class == PSPLIT_CLASS_DEPTHWISE ||
-                       op_class == PSPLIT_CLASS_MATMUL ||
-                       op_class == PSPLIT_CLASS_ATTENTION || op_class == PSPLIT_CLASS_RNN;
+                       op_class == PSPLIT_CLASS_MATMUL || op_class == PSPLIT_CLASS_ATTENTION ||
+                       op_class == PSPLIT_CLASS_RNN;
   return product && in ? in : out ? out : in;
 }
 
 static psplit_node_cost node_cost(psplit_i_costs *costs, psplit_scope *scope, uint32_t id) {
   psplit_tally tally = {.costs = costs};
-  const psplit_site at = {.dims = costs->shapes->dims, .scope = scope,
-                          .node = &scope->graph->nodes[id], .id = id};
+  const psplit_site at = {
+    .dims = costs->shapes->dims, .scope = scope, .node = &scope->graph->nodes[id], .id = id};
   psplit_work work = {.launches = 1, .known = true};
   const psplit_rule *rule =
     at.node->function != PSPLIT_NONE ? NULL : psplit_i_rule_of(costs->shapes, at.node);
@@ -186,9 +188,9 @@ static psplit_node_cost node_cost(psplit_i_costs *costs, psplit_scope *scope, ui
   } else {
     work.op_class = rule->op_class;
     if (is_depthwise(&at, rule)) work.op_class = PSPLIT_CLASS_DEPTHWISE;
-    const bool movable =
-      work.op_class == PSPLIT_CLASS_ELEMENTWISE || work.op_class == PSPLIT_CLASS_MOVE ||
-      work.op_class == PSPLIT_CLASS_REDUCE || work.op_class == PSPLIT_CLASS_VIEW;
+    const bool movable = work.op_class == PSPLIT_CLASS_ELEMENTWISE ||
+                         work.op_class == PSPLIT_CLASS_MOVE ||
+                         work.op_class == PSPLIT_CLASS_REDUCE || work.op_class == PSPLIT_CLASS_VIEW;
     if (movable && is_shape_work(&tally, &at)) work.op_class = PSPLIT_CLASS_SHAPE;
     if (work.op_class == PSPLIT_CLASS_CONSTANT) {
       work.weight_bytes = psplit_i_tally_bytes(&tally, psplit_i_site_output(&at, 0));
@@ -223,8 +225,8 @@ static psplit_node_cost scope_cost(psplit_i_costs *costs, psplit_scope *scope) {
   }
   for (uint32_t v = 0; v < scope->graph->n_values; v++)
     if (scope->types[v].is_weight && scope->graph->values[v].producer == PSPLIT_NONE)
-      sum.work.weight_bytes = psplit_i_sat_add_u64(
-        sum.work.weight_bytes, psplit_i_tally_bytes(&tally, &scope->types[v]));
+      sum.work.weight_bytes =
+        psplit_i_sat_add_u64(sum.work.weight_bytes, psplit_i_tally_bytes(&tally, &scope->types[v]));
   costs->scopes[scope->index] = sum;
   costs->scope_done[scope->index] = true;
   return sum;
@@ -277,9 +279,8 @@ static bool list_missing(psplit_i_costs *costs) {
   return true;
 }
 
-psplit_code psplit_i_costs_create(const psplit_i_shapes *shapes,
-                                  const psplit_cost_options *options, psplit_diag *diag,
-                                  psplit_i_costs **out_costs) {
+psplit_code psplit_i_costs_create(const psplit_i_shapes *shapes, const psplit_cost_options *options,
+                                  psplit_diag *diag, psplit_i_costs **out_costs) {
   static const psplit_cost_options nothing = {.assume_named = -1, .assume_anonymous = -1};
   psplit_i_costs *costs = calloc(1, sizeof *costs);
   if (!costs) return psplit_i_nomem(diag);
@@ -345,8 +346,8 @@ bool psplit_i_costs_value_bytes(const psplit_i_costs *costs, uint32_t value, uin
     n = psplit_i_sat_mul_u64(n, (uint64_t)costs->value[dim]);
   }
   if (zero) n = 0;
-  *out_bytes = bits % 8 == 0 ? psplit_i_sat_mul_u64(n, bits / 8)
-                             : n / 8 * bits + (n % 8 * bits + 7) / 8;
+  *out_bytes =
+    bits % 8 == 0 ? psplit_i_sat_mul_u64(n, bits / 8) : n / 8 * bits + (n % 8 * bits + 7) / 8;
   if (out_assumed) *out_assumed = assumed;
   return true;
 }

@@ -115,8 +115,7 @@ static uint64_t rnn(psplit_tally *t, const psplit_site *at) {
     t->unknown = true;
     return 0;
   }
-  const uint64_t steps =
-    mul(psplit_i_tally_dim(t, x->dims[0]), psplit_i_tally_dim(t, x->dims[1]));
+  const uint64_t steps = mul(psplit_i_tally_dim(t, x->dims[0]), psplit_i_tally_dim(t, x->dims[1]));
   const uint64_t weights = add(in_elements(t, at, 1), in_elements(t, at, 2));
   const uint64_t gates = mul(in_dim(t, at, 2, 0), in_dim(t, at, 2, 1));
   return mul(steps, add(mul(2, weights), mul(10, gates)));
@@ -129,9 +128,12 @@ static uint64_t attended(psplit_tally *t, const psplit_site *at) {
   const psplit_vtype *keys = psplit_i_in(at, 1);
   const uint32_t past = standard ? 4 : grouped ? 3 : 6;
   uint64_t length;
-  if (keys->rank == 4) length = psplit_i_tally_dim(t, keys->dims[2]);
-  else if (keys->rank == 3 || keys->rank == 5) length = psplit_i_tally_dim(t, keys->dims[1]);
-  else length = in_dim(t, at, 0, 1); /* keys packed with the queries */
+  if (keys->rank == 4)
+    length = psplit_i_tally_dim(t, keys->dims[2]);
+  else if (keys->rank == 3 || keys->rank == 5)
+    length = psplit_i_tally_dim(t, keys->dims[1]);
+  else
+    length = in_dim(t, at, 0, 1); /* keys packed with the queries */
   if (psplit_i_has(at, past)) length = add(length, in_dim(t, at, past, 2));
   return length;
 }
@@ -140,12 +142,11 @@ static uint64_t attended(psplit_tally *t, const psplit_site *at) {
 static uint64_t attention(psplit_tally *t, const psplit_site *at) {
   const psplit_vtype *q = psplit_i_in(at, 0);
   const uint64_t out = out_elements(t, at), length = attended(t, at);
-  const int64_t heads =
-    psplit_i_int(at, !*at->node->domain ? "q_num_heads" : "num_heads", 0);
-  const uint64_t rows = q->rank == 4
-                          ? volume_from(t, at, 0, 0) / (in_dim(t, at, 0, 3) ? in_dim(t, at, 0, 3) : 1)
-                          : mul(mul(in_dim(t, at, 0, 0), in_dim(t, at, 0, 1)),
-                                heads > 0 ? (uint64_t)heads : 1);
+  const int64_t heads = psplit_i_int(at, !*at->node->domain ? "q_num_heads" : "num_heads", 0);
+  const uint64_t rows =
+    q->rank == 4
+      ? volume_from(t, at, 0, 0) / (in_dim(t, at, 0, 3) ? in_dim(t, at, 0, 3) : 1)
+      : mul(mul(in_dim(t, at, 0, 0), in_dim(t, at, 0, 1)), heads > 0 ? (uint64_t)heads : 1);
   return add(mul(4, mul(out, length)), mul(10, mul(rows, length)));
 }
 
@@ -158,8 +159,7 @@ static uint64_t attention_qkv(psplit_tally *t, const psplit_site *at) {
   if (psplit_i_has(at, past)) length = add(length, in_dim(t, at, past, 3));
   const int64_t heads = psplit_i_int(at, "num_heads", 1);
   const uint64_t rows = mul(mul(batch, seq), heads > 0 ? (uint64_t)heads : 1);
-  return add(projection,
-             add(mul(4, mul(out_elements(t, at), length)), mul(10, mul(rows, length))));
+  return add(projection, add(mul(4, mul(out_elements(t, at), length)), mul(10, mul(rows, length))));
 }
 
 static uint64_t resize(psplit_tally *t, const psplit_site *at) {

@@ -12,11 +12,11 @@ typedef struct psplit_node_cost {
 
 struct psplit_i_costs {
   const psplit_i_shapes *shapes;
-  int64_t *value;         /* [expressions] */
+  int64_t *value; /* [expressions] */
   bool *known;
-  bool *assumed;          /* known, but only by an assumption */
-  unsigned char *visited; /* expressions whose symbols are marked */
-  bool *needed;           /* [symbols] an unknown or assumed number hangs on it */
+  bool *assumed;            /* known, but only by an assumption */
+  unsigned char *visited;   /* expressions whose symbols are marked */
+  bool *needed;             /* [symbols] an unknown or assumed number hangs on it */
   psplit_node_cost *nodes;  /* [graph->n_nodes] */
   psplit_node_cost *scopes; /* [n_scopes], one run each */
   bool *scope_done;

@@ -27,8 +27,8 @@ static double best_of(double (*run)(float *data, size_t n), float *data, size_t 
   return best;
 }
 
-/* A chain of integer multiplies and adds that wait for each other: its time is latency, which depends
- * on the clock and neither on the compiler nor on vectors. */
+/* A chain of integer multiplies and adds that wait for each other: its time is latency, which
+ * depends on the clock and neither on the compiler nor on vectors. */
 static double chain(float *data, size_t n) {
   uint64_t x = (uint64_t)data[1];
   const uint64_t a = (uint64_t)data[2] | 5, b = (uint64_t)data[3] | 1;
@@ -42,7 +42,8 @@ static double streaming(float *data, size_t n) {
 }
 
 psplit_code psplit_devices_calibrate(uint32_t n_devices, psplit_diag *diag, char **out_text) {
-  /* Multiplying takes 3 cycles and adding 1 on the usual x86 and Arm cores of the last ten years. */
+  /* Multiplying takes 3 cycles and adding 1 on the usual x86 and Arm cores of the last ten years.
+   */
   enum { LINKS = 4 << 20, CYCLES_PER_LINK = 4, STREAMED = 16 << 20 };
   const double preset_hz = 3e9;
   psplit_device_model model;

@@ -4,8 +4,17 @@
 
 #include <string.h>
 
-enum { FLOAT = 1, UINT8 = 2, INT8 = 3, FLOAT16 = 10, DOUBLE = 11, BFLOAT16 = 16, FLOAT8 = 17,
-       UINT4 = 21, INT4 = 22 };
+enum {
+  FLOAT = 1,
+  UINT8 = 2,
+  INT8 = 3,
+  FLOAT16 = 10,
+  DOUBLE = 11,
+  BFLOAT16 = 16,
+  FLOAT8 = 17,
+  UINT4 = 21,
+  INT4 = 22
+};
 
 #define T 1e12
 #define G 1e9
@@ -23,8 +32,10 @@ typedef struct preset {
 } preset;
 
 static const preset presets[] = {
-  {"cpu", "one core with AVX2 at 3 GHz: 2 x 8 fused multiply-adds a cycle; copies through the "
-          "last cache", 96 * G, 0, 0, 16 * G, UINT64_MAX, 3000, CPU},
+  {"cpu",
+   "one core with AVX2 at 3 GHz: 2 x 8 fused multiply-adds a cycle; copies through the "
+   "last cache",
+   96 * G, 0, 0, 16 * G, UINT64_MAX, 3000, CPU},
   {"cpu-avx512", "one server core with AVX-512 VNNI at 2.5 GHz: 2 x 16 fused multiply-adds a cycle",
    160 * G, 0, 640 * G, 16 * G, UINT64_MAX, 3000, CPU},
   {"cpu-sse", "one core with SSE2 only at 3 GHz: 4 multiplies and 4 adds a cycle", 24 * G, 0, 0,

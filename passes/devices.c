@@ -25,16 +25,16 @@ struct psplit_devices {
 };
 
 static const char *const class_names[PSPLIT_N_CLASSES] = {
-  "other", "constant", "view", "shape", "elementwise", "conv", "depthwise", "matmul", "attention", "rnn", "norm",
-  "pool", "reduce", "move", "resize", "quant", "search", "control"};
+  "other",     "constant", "view",      "shape", "elementwise", "conv",
+  "depthwise", "matmul",   "attention", "rnn",   "norm",        "pool",
+  "reduce",    "move",     "resize",    "quant", "search",      "control"};
 
 const char *psplit_op_class_name(psplit_op_class op_class) {
   return (unsigned)op_class < PSPLIT_N_CLASSES ? class_names[op_class] : NULL;
 }
 
 /* Between processes of one host, machines of one rack (10 GbE), and others (1 GbE). */
-static const psplit_device_link default_links[3] = {
-  {8e9, 10000}, {1.1e9, 50000}, {1.1e8, 200000}};
+static const psplit_device_link default_links[3] = {{8e9, 10000}, {1.1e9, 50000}, {1.1e8, 200000}};
 static const char *const link_names[3] = {"same_host", "same_rack", "anywhere"};
 
 static psplit_devices *new_devices(uint32_t n) {
@@ -58,11 +58,11 @@ static void connect_by_place(psplit_devices *devices, const psplit_device_link *
   for (uint32_t from = 0; from < devices->n; from++)
     for (uint32_t to = 0; to < devices->n; to++) {
       const device *a = &devices->devices[from], *b = &devices->devices[to];
-      devices->links[(size_t)from * devices->n + to] =
-        from == to                      ? (psplit_device_link){INFINITY, 0}
-        : same_text(a->host, b->host) ? links[0]
-        : same_text(a->rack, b->rack) ? links[1]
-                                      : links[2];
+      devices->links[(size_t)from * devices->n + to] = from == to
+                                                         ? (psplit_device_link){INFINITY, 0}
+                                                       : same_text(a->host, b->host) ? links[0]
+                                                       : same_text(a->rack, b->rack) ? links[1]
+                                                                                     : links[2];
     }
 }
 
@@ -79,8 +79,8 @@ psplit_code psplit_devices_preset(const char *preset, uint32_t n_devices, psplit
   if (!devices) return psplit_i_nomem(diag);
   for (uint32_t d = 0; d < n_devices; d++) {
     char name[96];
-    const int n = snprintf(name, sizeof name, "%.64s%s%u", preset,
-                           strcmp(preset, "cpu") == 0 ? "" : "-", d);
+    const int n =
+      snprintf(name, sizeof name, "%.64s%s%u", preset, strcmp(preset, "cpu") == 0 ? "" : "-", d);
     devices->devices[d].model = model;
     devices->devices[d].name = psplit_i_arena_strndup(&devices->arena, name, (size_t)n);
     if (!devices->devices[d].name) {
@@ -128,7 +128,8 @@ int64_t psplit_devices_work_ns(const psplit_devices *devices, uint32_t d, const 
   int64_t overhead;
   if (model->overhead_ns > 0 && work->launches > INT64_MAX / model->overhead_ns)
     overhead = INT64_MAX;
-  else overhead = model->overhead_ns * work->launches;
+  else
+    overhead = model->overhead_ns * work->launches;
   return psplit_i_sat_add_i64(overhead, to_ns(compute > move ? compute : move));
 }
 
@@ -180,8 +181,7 @@ static psplit_code read_number(reader *r, const char *path, json_t *object, cons
   if (!(or_equal ? value >= low : value > low) || !(value <= high) || isinf(value)) {
     char what[96];
     int n = snprintf(what, sizeof what, "must be a number %s %g", or_equal ? "from" : "above", low);
-    if (high < HUGE_VAL && n > 0)
-      snprintf(what + n, sizeof what - (size_t)n, " up to %g", high);
+    if (high < HUGE_VAL && n > 0) snprintf(what + n, sizeof what - (size_t)n, " up to %g", high);
     return wrong(r, join(here, path, key), what);
   }
   *out = value;
@@ -207,15 +207,19 @@ static psplit_code read_string(reader *r, const char *path, json_t *object, cons
   if (!item) return PSPLIT_OK;
   if (!json_is_string(item) || json_string_length(item) == 0)
     return wrong(r, join(here, path, key), "must be a string that is not empty");
-  *out = psplit_i_arena_strndup(&r->devices->arena, json_string_value(item),
-                                json_string_length(item));
+  *out =
+    psplit_i_arena_strndup(&r->devices->arena, json_string_value(item), json_string_length(item));
   return *out ? PSPLIT_OK : psplit_i_nomem(r->diag);
 }
 
-static const struct { const char *name; int data_type; } rate_names[] = {
-  {"float32", 1}, {"uint8", 2}, {"int8", 3}, {"int32", 6}, {"int64", 7}, {"float16", 10},
-  {"float64", 11}, {"bfloat16", 16}, {"float8e4m3fn", 17}, {"float8e4m3fnuz", 18},
-  {"float8e5m2", 19}, {"float8e5m2fnuz", 20}, {"uint4", 21}, {"int4", 22}, {"float4e2m1", 23},
+static const struct {
+  const char *name;
+  int data_type;
+} rate_names[] = {
+  {"float32", 1},       {"uint8", 2},           {"int8", 3},        {"int32", 6},
+  {"int64", 7},         {"float16", 10},        {"float64", 11},    {"bfloat16", 16},
+  {"float8e4m3fn", 17}, {"float8e4m3fnuz", 18}, {"float8e5m2", 19}, {"float8e5m2fnuz", 20},
+  {"uint4", 21},        {"int4", 22},           {"float4e2m1", 23},
 };
 enum { N_RATES = sizeof rate_names / sizeof *rate_names };
 
@@ -239,16 +243,16 @@ static psplit_code read_efficiency(reader *r, const char *path, json_t *object,
   for (int i = 0; i < PSPLIT_N_CLASSES; i++) known[i] = class_names[i];
   PSPLIT_TRY(check_keys(r, path, object, known));
   for (int i = 0; i < PSPLIT_N_CLASSES; i++)
-    PSPLIT_TRY(
-      read_number(r, path, object, class_names[i], 0, false, 1, &model->efficiency[i]));
+    PSPLIT_TRY(read_number(r, path, object, class_names[i], 0, false, 1, &model->efficiency[i]));
 out:
   return code;
 }
 
 static psplit_code read_device(reader *r, const char *path, json_t *object, device *out) {
-  static const char *const known[] = {"name", "preset", "flops_per_second", "memory_bandwidth",
-                                      "memory_bytes", "overhead_ns", "efficiency", "host", "rack",
-                                      NULL};
+  static const char *const known[] = {
+    "name",         "preset",      "flops_per_second", "memory_bandwidth",
+    "memory_bytes", "overhead_ns", "efficiency",       "host",
+    "rack",         NULL};
   psplit_code code = PSPLIT_OK;
   char here[PATH_BYTES];
   const char *preset = NULL;
@@ -289,8 +293,8 @@ out:
 
 static psplit_code read_link(reader *r, const char *path, json_t *object, psplit_device_link *out) {
   psplit_code code = PSPLIT_OK;
-  PSPLIT_TRY(read_number(r, path, object, "bytes_per_second", 0, false, HUGE_VAL,
-                         &out->bytes_per_second));
+  PSPLIT_TRY(
+    read_number(r, path, object, "bytes_per_second", 0, false, HUGE_VAL, &out->bytes_per_second));
   PSPLIT_TRY(read_integer(r, path, object, "latency_ns", &out->latency_ns));
 out:
   return code;
@@ -328,8 +332,8 @@ static psplit_code find_end(reader *r, const char *path, json_t *object, const c
 
 /* Links named one by one; each holds for both directions unless "one_way" is true. */
 static psplit_code read_links(reader *r, json_t *list) {
-  static const char *const known[] = {"from", "to", "bytes_per_second", "latency_ns", "one_way",
-                                      NULL};
+  static const char *const known[] = {"from",       "to",      "bytes_per_second",
+                                      "latency_ns", "one_way", NULL};
   psplit_code code = PSPLIT_OK;
   char path[PATH_BYTES], here[PATH_BYTES];
   if (!list) return PSPLIT_OK;
@@ -361,8 +365,10 @@ static psplit_code check_names(reader *r) {
     char path[PATH_BYTES];
     const uint32_t id = psplit_i_intern_add(&names, r->devices->devices[d].name);
     snprintf(path, sizeof path, "devices[%u].name", d);
-    if (id == PSPLIT_NONE) code = psplit_i_nomem(r->diag);
-    else if (id != d) code = wrong(r, path, "is the name of an earlier device");
+    if (id == PSPLIT_NONE)
+      code = psplit_i_nomem(r->diag);
+    else if (id != d)
+      code = wrong(r, path, "is the name of an earlier device");
   }
   psplit_i_intern_fini(&names);
   return code;
@@ -402,8 +408,7 @@ psplit_code psplit_devices_parse(const char *text, size_t n_bytes, psplit_diag *
                                  psplit_devices **out_devices) {
   json_error_t error;
   json_t *root = json_loadb(text, n_bytes, JSON_REJECT_DUPLICATES, &error);
-  if (!root)
-    return psplit_i_fail(diag, PSPLIT_MALFORMED, "line %d: %s", error.line, error.text);
+  if (!root) return psplit_i_fail(diag, PSPLIT_MALFORMED, "line %d: %s", error.line, error.text);
   reader r = {.diag = diag};
   const psplit_code code = read_file(&r, root);
   json_decref(root);

@@ -1,8 +1,10 @@
 /* Devices and links: what a node costs in time, and what it costs to send a tensor.
  *
- * The model is a roofline (Williams, Waterman, Patterson, "Roofline: an insightful visual performance
- * model", CACM 52(4), 2009) with a launch overhead: a node takes
- *   overhead + max(flops / (peak of its dtype * efficiency of its class), bytes / memory bandwidth).
+ * The model is a roofline (Williams, Waterman, Patterson, "Roofline: an insightful visual
+ * performance model", CACM 52(4), 2009) with a launch overhead. A node takes
+ *
+ *   overhead + max(flops / (peak(dtype) * efficiency(class)), bytes / memory bandwidth)
+ *
  * All times are integers of nanoseconds, >= 0, and stop at INT64_MAX. */
 #ifndef PSPLIT_DEVICES_H
 #define PSPLIT_DEVICES_H
@@ -16,23 +18,23 @@ extern "C" {
 /* What kind of work a node does; the classes that an efficiency can be given for. */
 typedef enum psplit_op_class {
   PSPLIT_CLASS_OTHER = 0,
-  PSPLIT_CLASS_CONSTANT,    /* a literal: weight bytes, no time */
-  PSPLIT_CLASS_VIEW,        /* same bytes under another shape (Reshape, Squeeze, Identity): no time */
-  PSPLIT_CLASS_SHAPE,       /* arithmetic on sizes: Shape, and integer nodes of a few elements */
+  PSPLIT_CLASS_CONSTANT, /* a literal: weight bytes, no time */
+  PSPLIT_CLASS_VIEW,     /* same bytes under another shape (Reshape, Squeeze, Identity): no time */
+  PSPLIT_CLASS_SHAPE,    /* arithmetic on sizes: Shape, and integer nodes of a few elements */
   PSPLIT_CLASS_ELEMENTWISE,
   PSPLIT_CLASS_CONV,
-  PSPLIT_CLASS_DEPTHWISE,   /* convolutions with few input channels per group */
+  PSPLIT_CLASS_DEPTHWISE, /* convolutions with few input channels per group */
   PSPLIT_CLASS_MATMUL,
   PSPLIT_CLASS_ATTENTION,
   PSPLIT_CLASS_RNN,
-  PSPLIT_CLASS_NORM,        /* normalisations and softmax */
+  PSPLIT_CLASS_NORM, /* normalisations and softmax */
   PSPLIT_CLASS_POOL,
   PSPLIT_CLASS_REDUCE,
-  PSPLIT_CLASS_MOVE,        /* rearranges bytes: Transpose, Concat, Slice, Gather, Pad, Expand */
-  PSPLIT_CLASS_RESIZE,      /* interpolation and sampling */
-  PSPLIT_CLASS_QUANT,       /* to and from quantised numbers */
-  PSPLIT_CLASS_SEARCH,      /* TopK, NonMaxSuppression, NonZero, Unique */
-  PSPLIT_CLASS_CONTROL,     /* If, Loop, Scan, function calls: the sum of what they run */
+  PSPLIT_CLASS_MOVE,    /* rearranges bytes: Transpose, Concat, Slice, Gather, Pad, Expand */
+  PSPLIT_CLASS_RESIZE,  /* interpolation and sampling */
+  PSPLIT_CLASS_QUANT,   /* to and from quantised numbers */
+  PSPLIT_CLASS_SEARCH,  /* TopK, NonMaxSuppression, NonZero, Unique */
+  PSPLIT_CLASS_CONTROL, /* If, Loop, Scan, function calls: the sum of what they run */
   PSPLIT_N_CLASSES
 } psplit_op_class;
 
@@ -48,7 +50,7 @@ typedef struct psplit_work {
   uint32_t launches;      /* kernels started: 0 for views and constants, more for control nodes */
   int32_t data_type;      /* TensorProto.DataType the arithmetic is done in; 0 where unknown */
   psplit_op_class op_class;
-  bool known;             /* false: a size was unknown, and the numbers leave out what needs it */
+  bool known; /* false: a size was unknown, and the numbers leave out what needs it */
 } psplit_work;
 
 typedef struct psplit_devices psplit_devices;
@@ -87,9 +89,10 @@ typedef struct psplit_device_link {
 } psplit_device_link;
 
 PSPLIT_API psplit_device_link psplit_devices_link(const psplit_devices *devices, uint32_t from,
-                                           uint32_t to);
+                                                  uint32_t to);
 
-/* Time to move `bytes` from one device to another, ns: latency + bytes / bandwidth; 0 if from == to. */
+/* Time to move `bytes` from one device to another, ns: latency + bytes / bandwidth. 0 within one.
+ */
 PSPLIT_API int64_t psplit_devices_transfer_ns(const psplit_devices *devices, uint32_t from,
                                               uint32_t to, uint64_t bytes);
 
@@ -98,9 +101,10 @@ PSPLIT_API const char *psplit_device_preset_name(uint32_t index);
 /* One line about a preset: what it is and where its numbers come from; NULL past the last. */
 PSPLIT_API const char *psplit_device_preset_about(uint32_t index);
 
-/* Measures this machine in about a quarter of a second with one thread: its clock, by which the preset
- * "cpu" is scaled, and its memory bandwidth. Writes a devices file (JSON text, malloc'd, NUL-terminated) of n_devices such devices
- * to *out_text, for psplit_devices_parse; the caller may cache it. Errors: NOMEM, USAGE. */
+/* Measures this machine in about a quarter of a second with one thread: its clock, by which the
+ * preset "cpu" is scaled, and its memory bandwidth. Writes a devices file (JSON text, malloc'd,
+ * NUL-terminated) of n_devices such devices to *out_text, for psplit_devices_parse; the caller may
+ * cache it. Errors: NOMEM, USAGE. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_devices_calibrate(uint32_t n_devices,
                                                                 psplit_diag *diag, char **out_text);
 

@@ -8,12 +8,12 @@
 #include "open.h"
 #include "work.h"
 
-#define REQUIRE(condition)                                  \
-  do {                                                      \
-    if (!(condition)) {                                     \
-      fprintf(stderr, "%d: %s\n", __LINE__, #condition);    \
-      abort();                                              \
-    }                                                       \
+#define REQUIRE(condition)                               \
+  do {                                                   \
+    if (!(condition)) {                                  \
+      fprintf(stderr, "%d: %s\n", __LINE__, #condition); \
+      abort();                                           \
+    }                                                    \
   } while (0)
 
 static void check_type(const psplit_i_shapes *shapes, const psplit_vtype *type) {

@@ -15,8 +15,10 @@
 
 static void print_name(const char *name) {
   for (const unsigned char *c = (const unsigned char *)name; *c; c++)
-    if (*c < 33 || *c == '%') printf("%%%02X", *c);
-    else putchar(*c);
+    if (*c < 33 || *c == '%')
+      printf("%%%02X", *c);
+    else
+      putchar(*c);
 }
 
 static void say(void *user, psplit_severity severity, const char *line) {
@@ -42,8 +44,10 @@ static void print_values(const psplit_i_shapes *shapes, const psplit_i_costs *co
       int64_t size;
       psplit_text text = {0};
       psplit_i_dim_print(psplit_i_shapes_dims(shapes), type->dims[i], &text);
-      if (psplit_i_costs_dim(costs, type->dims[i], &size)) printf("\t%" PRId64 "=", size);
-      else printf("\t?=");
+      if (psplit_i_costs_dim(costs, type->dims[i], &size))
+        printf("\t%" PRId64 "=", size);
+      else
+        printf("\t?=");
       print_name(text.bytes ? text.bytes : "");
       psplit_i_text_fini(&text);
     }
@@ -74,16 +78,21 @@ int main(int argc, char **argv) {
   int64_t assume = -1;
   if (argc < 2) return 2;
   for (int i = 2; i < argc; i++) {
-    if (strcmp(argv[i], "--costs") == 0) with_costs = true;
-    else if (strcmp(argv[i], "--quiet") == 0) quiet = true;
-    else if (strcmp(argv[i], "--assume") == 0 && i + 1 < argc) assume = atoll(argv[++i]);
+    if (strcmp(argv[i], "--costs") == 0)
+      with_costs = true;
+    else if (strcmp(argv[i], "--quiet") == 0)
+      quiet = true;
+    else if (strcmp(argv[i], "--assume") == 0 && i + 1 < argc)
+      assume = atoll(argv[++i]);
     else if (i + 1 < argc && strchr(argv[i + 1], '=')) {
       const bool bind = strcmp(argv[i], "--bind") == 0;
       char *equals = strrchr(argv[++i], '=');
       *equals = 0;
       const psplit_binding binding = {argv[i], atoll(equals + 1)};
-      if (bind && n_bound < 64) bound[n_bound++] = binding;
-      else if (n_evaluated < 64) evaluated[n_evaluated++] = binding;
+      if (bind && n_bound < 64)
+        bound[n_bound++] = binding;
+      else if (n_evaluated < 64)
+        evaluated[n_evaluated++] = binding;
     }
   }
   psplit_diag diag = {0};

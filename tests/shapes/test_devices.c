@@ -24,9 +24,14 @@ static void times_follow_the_roofline(void **state) {
     "{\"devices\": [{\"name\": \"a\", \"flops_per_second\": {\"float32\": 1e9, \"int8\": 4e9},"
     " \"memory_bandwidth\": 1e9, \"memory_bytes\": 1000, \"overhead_ns\": 7,"
     " \"efficiency\": {\"conv\": 0.5}}, {\"name\": \"b\", \"preset\": \"nvidia-a100-80gb\"}],"
-    " \"links\": [{\"from\": \"a\", \"to\": \"b\", \"bytes_per_second\": 1e9, \"latency_ns\": 100}]}");
-  psplit_work work = {.flops = 1000, .bytes_read = 100, .launches = 1, .data_type = 1,
-                      .op_class = PSPLIT_CLASS_CONV, .known = true};
+    " \"links\": [{\"from\": \"a\", \"to\": \"b\", \"bytes_per_second\": 1e9, \"latency_ns\": "
+    "100}]}");
+  psplit_work work = {.flops = 1000,
+                      .bytes_read = 100,
+                      .launches = 1,
+                      .data_type = 1,
+                      .op_class = PSPLIT_CLASS_CONV,
+                      .known = true};
   assert_int_equal(psplit_devices_work_ns(devices, 0, &work), 7 + 2000);
   work.data_type = 3;
   assert_int_equal(psplit_devices_work_ns(devices, 0, &work), 7 + 500);
@@ -64,7 +69,10 @@ static void topology_goes_by_host_and_rack(void **state) {
 static void errors_name_the_place(void **state) {
   (void)state;
 #define DEVICE "\"name\": \"a\", \"preset\": \"cpu\""
-  static const struct { const char *text, *part; psplit_code code; } cases[] = {
+  static const struct {
+    const char *text, *part;
+    psplit_code code;
+  } cases[] = {
     {"", "line 1", PSPLIT_MALFORMED},
     {"[", "line 1", PSPLIT_MALFORMED},
     {"[]", "file: must be an object", PSPLIT_INVALID},
@@ -147,8 +155,10 @@ static void calibration_is_a_devices_file(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(times_follow_the_roofline), cmocka_unit_test(topology_goes_by_host_and_rack),
-    cmocka_unit_test(errors_name_the_place),     cmocka_unit_test(presets_are_usable),
+    cmocka_unit_test(times_follow_the_roofline),
+    cmocka_unit_test(topology_goes_by_host_and_rack),
+    cmocka_unit_test(errors_name_the_place),
+    cmocka_unit_test(presets_are_usable),
     cmocka_unit_test(calibration_is_a_devices_file),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,8 +55,7 @@ static void equal_expressions_have_one_id(void **state) {
   /* (b*seq*12*64) / (b*seq*12) and the same with a sum inside */
   assert_int_equal(quotient(mul(mul(b, seq), num(768)), mul(mul(seq, b), num(12))), num(64));
   const psplit_dim total = add(seq, past);
-  assert_int_equal(quotient(mul(mul(b, total), num(768)), mul(total, num(12))),
-                   mul(b, num(64)));
+  assert_int_equal(quotient(mul(mul(b, total), num(768)), mul(total, num(12))), mul(b, num(64)));
   assert_int_equal(add(seq, psplit_i_dim_mul_const(d, seq, -1)), num(0));
   assert_int_equal(psplit_i_dim_max(d, seq, past), psplit_i_dim_max(d, past, seq));
   assert_int_equal(psplit_i_dim_max(d, add(seq, num(1)), seq), add(seq, num(1)));

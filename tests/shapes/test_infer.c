@@ -1,10 +1,15 @@
-/* Shape inference on small models, one for each rule of thumb that real exports need, and on
- * models that are made to hurt. A model is a text, one line per item:
+/* Shape inference on small models, one for each rule of thumb that real exports need, and on models
+ * that are made to hurt. A model is a text of one line per item, and a case says what a value must
+ * print as:
+ *
  *   in x float batch,3,h      an input; "?" for a dimension without a name, "..." for no shape
+ *
  *   const s int64 2: 1 -1     an initializer: dims, then elements ("int64 :" is a scalar)
+ *
  *   Reshape x s > y ; axis=1 perm=0,2,1    a node; "-" is an omitted input
+ *
  *   out y                     an output
- * and a case says what a value must print as. */
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,8 +42,10 @@ static void add_input(pb *graph, char *rest) {
   if (!dims || strcmp(dims, "...") != 0) {
     for (char *dim = dims ? strtok(dims, ",") : NULL; dim; dim = strtok(NULL, ",")) {
       pb message = {0};
-      if (is_number(dim)) pb_int(&message, 1, strtoll(dim, NULL, 10));
-      else if (strcmp(dim, "?") != 0) pb_string(&message, 2, dim);
+      if (is_number(dim))
+        pb_int(&message, 1, strtoll(dim, NULL, 10));
+      else if (strcmp(dim, "?") != 0)
+        pb_string(&message, 2, dim);
       pb_message(&shape, 1, &message);
     }
     pb_message(&tensor, 2, &shape);
@@ -65,9 +72,12 @@ static void add_constant(pb *graph, char *rest) {
     const int64_t whole = strtoll(item, NULL, 10);
     const float real = strtof(item, NULL);
     const uint8_t byte = (uint8_t)whole;
-    if (type == 1) psplit_i_text_add(&data, &real, sizeof real);
-    else if (type == 7) psplit_i_text_add(&data, &whole, sizeof whole);
-    else psplit_i_text_add(&data, &byte, 1);
+    if (type == 1)
+      psplit_i_text_add(&data, &real, sizeof real);
+    else if (type == 7)
+      psplit_i_text_add(&data, &whole, sizeof whole);
+    else
+      psplit_i_text_add(&data, &byte, 1);
   }
   pb_bytes(&tensor, 9, data.bytes, data.n);
   psplit_i_text_fini(&data);
@@ -115,9 +125,12 @@ static void add_line(pb *graph, char *line) {
       pb_string(&node, 7, word);
     }
     for (word = strtok_r(NULL, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
-      if (strcmp(word, ">") == 0 || strcmp(word, ";") == 0) part++;
-      else if (part < 2) pb_string(&node, part == 0 ? 1 : 2, strcmp(word, "-") == 0 ? "" : word);
-      else add_attribute(&node, word);
+      if (strcmp(word, ">") == 0 || strcmp(word, ";") == 0)
+        part++;
+      else if (part < 2)
+        pb_string(&node, part == 0 ? 1 : 2, strcmp(word, "-") == 0 ? "" : word);
+      else
+        add_attribute(&node, word);
     }
     pb_message(graph, 1, &node);
   }
@@ -170,7 +183,11 @@ static void is(const char *why, const psplit_i_shapes *shapes, const char *value
   psplit_i_text_fini(&text);
 }
 
-static const struct { const char *why; int opset; const char *model, *value, *expected; } cases[] = {
+static const struct {
+  const char *why;
+  int opset;
+  const char *model, *value, *expected;
+} cases[] = {
   {"sizes pass through Shape, Gather, Concat, Reshape", 17,
    "in x float batch,seq,768\nconst i int64 : 0\nconst j int64 : 1\nconst a int64 1: 0\n"
    "const t int64 2: 12 64\nShape x > s\nGather s i > b\nGather s j > q\nUnsqueeze b a > bu\n"
@@ -184,17 +201,19 @@ static const struct { const char *why; int opset; const char *model, *value, *ex
    "float32[batch, c, h*w]"},
   {"two strided convolutions of an unknown size", 17,
    "in x float n,3,h,w\nin w float 8,3,3,3\nin v float 8,8,3,3\n"
-   "Conv x w > a ; strides=2,2 pads=1,1,1,1\nConv a v > y ; strides=2,2 pads=1,1,1,1\nout y", "y",
-   "float32[n, 8, floor((h+3)/4), floor((w+3)/4)]"},
+   "Conv x w > a ; strides=2,2 pads=1,1,1,1\nConv a v > y ; strides=2,2 pads=1,1,1,1\nout y",
+   "y", "float32[n, 8, floor((h+3)/4), floor((w+3)/4)]"},
   {"growing cache", 17,
    "in past float b,4,past,8\nin now float b,4,seq,8\nConcat past now > y ; axis=2\nout y", "y",
    "float32[b, 4, past+seq, 8]"},
   {"slices count from the end", 17,
    "in x float b,n\nconst s int64 1: 1\nconst e int64 1: 9223372036854775807\n"
-   "const a int64 1: 1\nSlice x s e a > y\nout y", "y", "float32[b, max(0, n-1)]"},
+   "const a int64 1: 1\nSlice x s e a > y\nout y",
+   "y", "float32[b, max(0, n-1)]"},
   {"a slice backwards", 17,
    "in x float b,10\nconst s int64 1: -1\nconst e int64 1: -9223372036854775807\n"
-   "const a int64 1: 1\nconst t int64 1: -3\nSlice x s e a t > y\nout y", "y", "float32[b, 4]"},
+   "const a int64 1: 1\nconst t int64 1: -3\nSlice x s e a t > y\nout y",
+   "y", "float32[b, 4]"},
   {"attributes of Slice before opset 10", 9,
    "in x float b,10\nSlice x > y ; axes=1,0 starts=2,0 ends=8,1\nout y", "y",
    "float32[min(1, b), 6]"},
@@ -207,11 +226,13 @@ static const struct { const char *why; int opset; const char *model, *value, *ex
   {"sizes by way of floats", 13,
    "in x float n,c,h,w\nconst i int64 : 2\nconst k float : 1.5\nShape x > s\nGather s i > g\n"
    "Cast g > f ; to=1\nMul f k > m\nFloor m > fl\nCast fl > o ; to=7\nRange z o one > y\n"
-   "const z int64 : 0\nconst one int64 : 1\nout y", "y", "int64[floor((3*h)/2)]"},
+   "const z int64 : 0\nconst one int64 : 1\nout y",
+   "y", "int64[floor((3*h)/2)]"},
   {"-1 turned into 1 by Where, as Expand exports write it", 17,
    "in x float b,1,64\nconst t int64 3: -1 7 -1\nconst m int64 1: -1\nconst n int64 1: 3\n"
    "ConstantOfShape n > ones ; value=1\nEqual t m > e\nconst o int64 3: 1 1 1\nWhere e o t > s\n"
-   "Expand x s > y\nout y", "y", "float32[b, 7, 64]"},
+   "Expand x s > y\nout y",
+   "y", "float32[b, 7, 64]"},
   {"a size that only a run can tell is one symbol", 17,
    "in x float n\nNonZero x > nz\nTranspose nz > t\nGatherND x t > g\nAdd g g > y\nout y", "y",
    "float32[?1]"},
@@ -227,54 +248,58 @@ static const struct { const char *why; int opset; const char *model, *value, *ex
   {"Einsum with letters", 13,
    "in a float b,h,i,d\nin c float b,h,j,d\nEinsum a c > y ; equation=bhid,bhjd->bhij\nout y", "y",
    "float32[b, h, i, j]"},
-  {"Split into uneven parts", 18,
-   "in x float b,10\nSplit x > p q r ; axis=1 num_outputs=3\nout r", "r", "float32[b, 2]"},
-  {"a broadcast of two symbols says so", 17,
-   "in a float n,4\nin c float m,1\nAdd a c > y\nout y", "y", "float32[broadcast(n, m), 4]"},
+  {"Split into uneven parts", 18, "in x float b,10\nSplit x > p q r ; axis=1 num_outputs=3\nout r",
+   "r", "float32[b, 2]"},
+  {"a broadcast of two symbols says so", 17, "in a float n,4\nin c float m,1\nAdd a c > y\nout y",
+   "y", "float32[broadcast(n, m), 4]"},
   {"LSTM of two directions", 14,
    "in x float seq,b,8\nin w float 2,64,8\nin r float 2,64,16\n"
-   "LSTM x w r > y h c ; hidden_size=16 direction=bidirectional\nout y", "y",
-   "float32[seq, 2, b, 16]"},
+   "LSTM x w r > y h c ; hidden_size=16 direction=bidirectional\nout y",
+   "y", "float32[seq, 2, b, 16]"},
   {"attention with grouped keys", 23,
    "in q float b,s,512\nin k float b,t,128\nin v float b,t,128\n"
-   "Attention q k v > y ; q_num_heads=8 kv_num_heads=2\nout y", "y", "float32[b, s, 512]"},
+   "Attention q k v > y ; q_num_heads=8 kv_num_heads=2\nout y",
+   "y", "float32[b, s, 512]"},
   {"present keys of MultiHeadAttention", 17,
    "in q float b,s,64\nin k float b,s,64\nin v float b,s,64\nin pk float b,4,p,16\n"
    "in pv float b,4,p,16\n"
-   "com.microsoft.MultiHeadAttention q k v - - - pk pv > y nk nv ; num_heads=4\nout nk", "nk",
-   "float32[b, 4, s+p, 16]"},
+   "com.microsoft.MultiHeadAttention q k v - - - pk pv > y nk nv ; num_heads=4\nout nk",
+   "nk", "float32[b, 4, s+p, 16]"},
   {"packed weights", 17,
    "in x float b,s,64\nin w uint8 256,2,16\nin c float 512\n"
-   "com.microsoft.MatMulNBits x w c > y ; K=64 N=256 bits=4 block_size=32\nout y", "y",
-   "float32[b, s, 256]"},
+   "com.microsoft.MatMulNBits x w c > y ; K=64 N=256 bits=4 block_size=32\nout y",
+   "y", "float32[b, s, 256]"},
   {"SkipLayerNormalization", 17,
    "in x float b,s,64\nin k float b,s,64\nin g float 64\n"
-   "com.microsoft.SkipLayerNormalization x k g > y m v sum\nout sum", "sum", "float32[b, s, 64]"},
+   "com.microsoft.SkipLayerNormalization x k g > y m v sum\nout sum",
+   "sum", "float32[b, s, 64]"},
   {"TopK at most takes what it is asked for", 11,
    "in x float b,n\nconst k int64 1: 5\nTopK x k > v i\nout i", "i", "int64[b, 5]"},
   {"overflowing sizes are unknown", 17,
    "const s int64 3: 9223372036854775807 9223372036854775807 2\nConstantOfShape s > x\n"
-   "const t int64 1: -1\nReshape x t > y\nout y", "y", "float32[2*?0]"},
-  {"a negative size is unknown", 17,
-   "const s int64 1: -5\nConstantOfShape s > y\nout y", "y", "float32[?0]"},
+   "const t int64 1: -1\nReshape x t > y\nout y",
+   "y", "float32[2*?0]"},
+  {"a negative size is unknown", 17, "const s int64 1: -5\nConstantOfShape s > y\nout y", "y",
+   "float32[?0]"},
   {"a kernel larger than its input", 17,
    "in x float 1,1,2,2\nin w float 1,1,5,5\nConv x w > y\nout y", "y", "float32[1, 1, ?4, ?5]"},
   {"a step of zero", 17,
    "in x float 10\nconst o int64 1: 0\nconst e int64 1: 5\nSlice x o e o o > y\nout y", "y",
    "float32[?0]"},
-  {"axes out of range", 17,
-   "in x float 10\nconst a int64 1: 7\nSqueeze x a > y\nout y", "y", "float32[...]"},
+  {"axes out of range", 17, "in x float 10\nconst a int64 1: 7\nSqueeze x a > y\nout y", "y",
+   "float32[...]"},
   {"a range that never ends", 17,
    "const a int64 : 0\nconst b int64 : 10\nconst z int64 : 0\nRange a b z > y\nout y", "y",
    "int64[?0]"},
   {"a range as long as an integer allows", 17,
    "const a int64 : -9223372036854775808\nconst b int64 : 9223372036854775807\n"
-   "const z int64 : 1\nRange a b z > y\nout y", "y", "int64[?0]"},
+   "const z int64 : 1\nRange a b z > y\nout y",
+   "y", "int64[?0]"},
   {"a division by zero", 17,
    "const a int64 1: 7\nconst z int64 1: 0\nDiv a z > s\nConstantOfShape s > y\nout y", "y",
    "float32[?0]"},
-  {"an equation that is no equation", 17,
-   "in x float 2,3\nEinsum x > y ; equation=->.,..,\nout y", "y", "float32[...]"},
+  {"an equation that is no equation", 17, "in x float 2,3\nEinsum x > y ; equation=->.,..,\nout y",
+   "y", "float32[...]"},
 };
 
 static void rules_give_the_shapes_of_exports(void **state) {
@@ -293,8 +318,8 @@ static void rules_give_the_shapes_of_exports(void **state) {
 
 static void bindings_reach_branches_and_results(void **state) {
   (void)state;
-  psplit_model *model = model_of(
-    "in x float batch,4\nShape x > s\nConstantOfShape s > y\nout y", 17);
+  psplit_model *model =
+    model_of("in x float batch,4\nShape x > s\nConstantOfShape s > y\nout y", 17);
   const psplit_binding bindings[] = {{"batch", 3}, {"unused", 1}};
   psplit_i_shapes *shapes = infer(model, bindings, 2);
   is("bound", shapes, "y", "float32[3, 4]");
@@ -309,8 +334,9 @@ static void bindings_reach_branches_and_results(void **state) {
   psplit_i_shapes_destroy(shapes);
   psplit_diag diag = {0};
   const psplit_binding negative = {"batch", -1};
-  assert_int_equal(psplit_i_shapes_create(psplit_i_model_graph(model), &negative, 1, NULL, &diag,
-                                          &shapes), PSPLIT_INVALID);
+  assert_int_equal(
+    psplit_i_shapes_create(psplit_i_model_graph(model), &negative, 1, NULL, &diag, &shapes),
+    PSPLIT_INVALID);
   psplit_model_close(model);
 }
 
@@ -318,7 +344,8 @@ static void work_is_known_or_says_what_is_missing(void **state) {
   (void)state;
   psplit_model *model = model_of(
     "in x float batch,128\nin u float unrelated\nconst i int64 1: 0\nin w float 128,256\n"
-    "MatMul x w > y\nRelu y > z\nRelu u > v\nout z\nout v", 17);
+    "MatMul x w > y\nRelu y > z\nRelu u > v\nout z\nout v",
+    17);
   psplit_i_shapes *shapes = infer(model, NULL, 0);
   psplit_i_costs *costs;
   assert_int_equal(psplit_i_costs_create(shapes, NULL, NULL, &costs), PSPLIT_OK);
