@@ -1,197 +1,10 @@
 /* Rules: element by element, with broadcasting; contents of small tensors are computed. */
+#include "infer_fold.h"
+
 #include <math.h>
 #include <string.h>
 
-#include "infer.h"
-
-enum { BOOL = 9, FLOAT = 1, DOUBLE = 11, REAL_ELEMENTS = 64 };
-
-typedef enum fold {
-  FOLD_ADD,
-  FOLD_SUB,
-  FOLD_MUL,
-  FOLD_DIV,
-  FOLD_MOD,
-  FOLD_FMOD,
-  FOLD_POW,
-  FOLD_MIN,
-  FOLD_MAX,
-  FOLD_EQUAL,
-  FOLD_LESS,
-  FOLD_GREATER,
-  FOLD_LESS_EQUAL,
-  FOLD_GREATER_EQUAL,
-  FOLD_AND,
-  FOLD_OR,
-  FOLD_XOR
-} fold;
-
-/* Numbers that an element type holds; false for a constant that would wrap. */
-static bool holds(int32_t elem, int64_t value) {
-  static const struct {
-    int32_t elem;
-    int64_t low, high;
-  } ranges[] = {
-    {2, 0, UINT8_MAX},         {3, INT8_MIN, INT8_MAX},   {4, 0, UINT16_MAX},
-    {5, INT16_MIN, INT16_MAX}, {6, INT32_MIN, INT32_MAX}, {9, 0, 1},
-    {12, 0, UINT32_MAX},       {13, 0, INT64_MAX},
-  };
-  for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
-    if (ranges[i].elem == elem) return value >= ranges[i].low && value <= ranges[i].high;
-  return true;
-}
-
-/* An integer result of type `elem`: itself, or an unknown integer where it cannot be told. */
-static psplit_dim settle(psplit_site *at, int32_t elem, psplit_dim result) {
-  int64_t value;
-  if (result == PSPLIT_NONE ||
-      (psplit_i_dim_is_const(at->dims, result, &value) && !holds(elem, value)))
-    return psplit_i_is_int_type(elem) ? psplit_i_dim_fresh_value(at->dims) : PSPLIT_NONE;
-  return result;
-}
-
-static psplit_dim real(psplit_site *at, int32_t elem, double value) {
-  if (elem == FLOAT)
-    value = (double)(float)value;
-  else if (elem != DOUBLE && value != floor(value))
-    return PSPLIT_NONE;
-  return psplit_i_dim_real(at->dims, value);
-}
-
-/* value = numerator / 2^k with a small k. */
-static bool dyadic(double value, int64_t *out_numerator, int64_t *out_divisor) {
-  if (!(fabs(value) < 1e6)) return false;
-  for (int64_t divisor = 1; divisor <= 1024; divisor *= 2)
-    if (value * (double)divisor == floor(value * (double)divisor)) {
-      *out_numerator = (int64_t)(value * (double)divisor);
-      *out_divisor = divisor;
-      return true;
-    }
-  return false;
-}
-
-/* As an integer expression over a positive divisor. */
-static bool fraction(psplit_site *at, psplit_dim a, psplit_dim *out, int64_t *out_divisor) {
-  double value;
-  int64_t numerator;
-  if (psplit_i_dim_is_ratio(at->dims, a, out, out_divisor)) return true;
-  if (psplit_i_dim_is_real(at->dims, a, &value)) {
-    if (!dyadic(value, &numerator, out_divisor)) return false;
-    *out = psplit_i_dim_const(at->dims, numerator);
-    return true;
-  }
-  *out = a;
-  *out_divisor = 1;
-  return true;
-}
-
-static psplit_dim fold_fractions(psplit_site *at, fold op, psplit_dim a, psplit_dim b) {
-  psplit_i_dims *dims = at->dims;
-  psplit_dim x, y;
-  int64_t p, q, value;
-  if (!fraction(at, a, &x, &p) || !fraction(at, b, &y, &q) || p > 4096 || q > 4096)
-    return PSPLIT_NONE;
-  const psplit_dim left = psplit_i_dim_mul_const(dims, x, q);
-  const psplit_dim right = psplit_i_dim_mul_const(dims, y, p);
-  switch (op) {
-    case FOLD_ADD: return psplit_i_dim_ratio(dims, psplit_i_dim_add(dims, left, right), p * q);
-    case FOLD_SUB: return psplit_i_dim_ratio(dims, psplit_i_dim_sub(dims, left, right), p * q);
-    case FOLD_MUL: return psplit_i_dim_ratio(dims, psplit_i_dim_mul(dims, x, y), p * q);
-    case FOLD_DIV:
-      if (x == y && p == q) return psplit_i_dim_const(dims, 1);
-      if (!psplit_i_dim_is_const(dims, y, &value) || value <= 0 || value > 1000000 || p * value < 1)
-        return PSPLIT_NONE;
-      return psplit_i_dim_ratio(dims, left, p * value);
-    case FOLD_MIN: return p == 1 && q == 1 ? psplit_i_dim_min(dims, x, y) : PSPLIT_NONE;
-    case FOLD_MAX: return p == 1 && q == 1 ? psplit_i_dim_max(dims, x, y) : PSPLIT_NONE;
-    default: return PSPLIT_NONE;
-  }
-}
-
-static psplit_dim truth(psplit_site *at, bool value) { return psplit_i_dim_const(at->dims, value); }
-
-static psplit_dim compare(psplit_site *at, fold op, psplit_dim a, psplit_dim b) {
-  psplit_i_dims *dims = at->dims;
-  double x, y;
-  if (psplit_i_dim_is_real(dims, a, &x) && psplit_i_dim_is_real(dims, b, &y))
-    return truth(at, op == FOLD_EQUAL        ? x == y
-                     : op == FOLD_LESS       ? x < y
-                     : op == FOLD_GREATER    ? x > y
-                     : op == FOLD_LESS_EQUAL ? x <= y
-                                             : x >= y);
-  if (!psplit_i_dim_is_integer(dims, a) || !psplit_i_dim_is_integer(dims, b)) return PSPLIT_NONE;
-  if (op == FOLD_EQUAL)
-    return a == b                            ? truth(at, true)
-           : psplit_i_dim_differ(dims, a, b) ? truth(at, false)
-                                             : PSPLIT_NONE;
-  const bool swap = op == FOLD_GREATER || op == FOLD_GREATER_EQUAL;
-  const psplit_dim d = swap ? psplit_i_dim_sub(dims, b, a) : psplit_i_dim_sub(dims, a, b);
-  const int64_t low = psplit_i_dim_low(dims, d), high = psplit_i_dim_high(dims, d);
-  const bool strict = op == FOLD_LESS || op == FOLD_GREATER;
-  if (strict ? high < 0 : high <= 0) return truth(at, true);
-  if (strict ? low >= 0 : low > 0) return truth(at, false);
-  return PSPLIT_NONE;
-}
-
-static psplit_dim fold_logic(psplit_site *at, fold op, psplit_dim a, psplit_dim b) {
-  int64_t x, y;
-  const bool x_known = psplit_i_dim_is_const(at->dims, a, &x);
-  const bool y_known = psplit_i_dim_is_const(at->dims, b, &y);
-  if (op == FOLD_AND && ((x_known && !x) || (y_known && !y))) return truth(at, false);
-  if (op == FOLD_OR && ((x_known && x) || (y_known && y))) return truth(at, true);
-  if (!x_known || !y_known) return PSPLIT_NONE;
-  return truth(at, op == FOLD_AND ? x && y : op == FOLD_OR ? x || y : !x != !y);
-}
-
-static psplit_dim fold_ints(psplit_site *at, fold op, psplit_dim a, psplit_dim b) {
-  psplit_i_dims *dims = at->dims;
-  int64_t x, y;
-  switch (op) {
-    case FOLD_ADD: return psplit_i_dim_add(dims, a, b);
-    case FOLD_SUB: return psplit_i_dim_sub(dims, a, b);
-    case FOLD_MUL: return psplit_i_dim_mul(dims, a, b);
-    case FOLD_DIV: return psplit_i_dim_trunc_div(dims, a, b);
-    case FOLD_MOD: return psplit_i_dim_mod(dims, a, b);
-    case FOLD_MIN: return psplit_i_dim_min(dims, a, b);
-    case FOLD_MAX: return psplit_i_dim_max(dims, a, b);
-    case FOLD_FMOD:
-      if (!psplit_i_dim_is_const(dims, a, &x) || !psplit_i_dim_is_const(dims, b, &y) || y == 0 ||
-          y == -1)
-        return PSPLIT_NONE;
-      return psplit_i_dim_const(dims, x % y);
-    case FOLD_POW:
-      if (!psplit_i_dim_is_const(dims, b, &y) || y < 0 || y > 64) return PSPLIT_NONE;
-      x = y;
-      for (y = 0, b = psplit_i_dim_const(dims, 1); y < x; y++) b = psplit_i_dim_mul(dims, a, b);
-      return b;
-    default: return PSPLIT_NONE;
-  }
-}
-
-static psplit_dim fold_reals(psplit_site *at, fold op, int32_t elem, psplit_dim a, psplit_dim b) {
-  double x, y;
-  if (!psplit_i_dim_is_real(at->dims, a, &x) || !psplit_i_dim_is_real(at->dims, b, &y))
-    return fold_fractions(at, op, a, b);
-  switch (op) {
-    case FOLD_ADD: return real(at, elem, x + y);
-    case FOLD_SUB: return real(at, elem, x - y);
-    case FOLD_MUL: return real(at, elem, x * y);
-    case FOLD_DIV: return real(at, elem, x / y);
-    case FOLD_MIN: return real(at, elem, x < y ? x : y);
-    case FOLD_MAX: return real(at, elem, x > y ? x : y);
-    case FOLD_POW: return real(at, elem, pow(x, y));
-    default: return PSPLIT_NONE;
-  }
-}
-
-/* One element of a result of type `elem` from operands of type `from`. */
-static psplit_dim apply(psplit_site *at, fold op, int32_t from, int32_t elem, psplit_dim a,
-                        psplit_dim b) {
-  if (op >= FOLD_AND) return settle(at, elem, fold_logic(at, op, a, b));
-  if (op >= FOLD_EQUAL) return settle(at, elem, compare(at, op, a, b));
-  if (psplit_i_is_int_type(from)) return settle(at, elem, fold_ints(at, op, a, b));
-  return fold_reals(at, op, elem, a, b);
-}
+enum { BOOL = 9, REAL_ELEMENTS = 64 };
 
 /* Position in input `type` of position `at_out` in an output of `rank` dims[]; all numbers. */
 static int64_t source(const psplit_site *at, const psplit_vtype *type, int32_t rank,
@@ -219,7 +32,7 @@ static bool foldable(psplit_site *at, int32_t elem, int32_t rank, const psplit_d
   return *out_n <= (psplit_i_is_int_type(elem) ? PSPLIT_MAX_ELEMENTS : REAL_ELEMENTS);
 }
 
-static void binary(psplit_site *at, fold op, int32_t elem) {
+static void binary(psplit_site *at, psplit_fold op, int32_t elem) {
   psplit_dim dims[PSPLIT_MAX_RANK];
   if (at->node->opset > 0 && at->node->opset < 7) { /* one-way broadcast to the first input */
     psplit_i_out_like(at, 0, 0, elem);
@@ -239,7 +52,7 @@ static void binary(psplit_site *at, fold op, int32_t elem) {
     const int64_t ia = source(at, psplit_i_in(at, 0), rank, dims, i);
     const int64_t ib = source(at, psplit_i_in(at, 1), rank, dims, i);
     if (ia >= na || ib >= nb) return;
-    out[i] = apply(at, op, from, elem, a[ia], b[ib]);
+    out[i] = psplit_i_fold(at, op, from, elem, a[ia], b[ib]);
     if (out[i] == PSPLIT_NONE) return;
   }
   psplit_i_out_elements(at, 0, out, (uint32_t)n);
@@ -250,22 +63,23 @@ static void binary(psplit_site *at, fold op, int32_t elem) {
 #define COMPARE(name, op) \
   void psplit_i_infer_##name(psplit_site *at) { binary(at, op, BOOL); }
 
-BINARY(add, FOLD_ADD)
-BINARY(sub, FOLD_SUB)
-BINARY(mul, FOLD_MUL)
-BINARY(div, FOLD_DIV)
-BINARY(pow, FOLD_POW)
-COMPARE(equal, FOLD_EQUAL)
-COMPARE(less, FOLD_LESS)
-COMPARE(greater, FOLD_GREATER)
-COMPARE(less_equal, FOLD_LESS_EQUAL)
-COMPARE(greater_equal, FOLD_GREATER_EQUAL)
-COMPARE(and, FOLD_AND)
-COMPARE(or, FOLD_OR)
-COMPARE(xor, FOLD_XOR)
+BINARY(add, PSPLIT_FOLD_ADD)
+BINARY(sub, PSPLIT_FOLD_SUB)
+BINARY(mul, PSPLIT_FOLD_MUL)
+BINARY(div, PSPLIT_FOLD_DIV)
+BINARY(pow, PSPLIT_FOLD_POW)
+COMPARE(equal, PSPLIT_FOLD_EQUAL)
+COMPARE(less, PSPLIT_FOLD_LESS)
+COMPARE(greater, PSPLIT_FOLD_GREATER)
+COMPARE(less_equal, PSPLIT_FOLD_LESS_EQUAL)
+COMPARE(greater_equal, PSPLIT_FOLD_GREATER_EQUAL)
+COMPARE(and, PSPLIT_FOLD_AND)
+COMPARE(or, PSPLIT_FOLD_OR)
+COMPARE(xor, PSPLIT_FOLD_XOR)
 
 void psplit_i_infer_mod(psplit_site *at) {
-  binary(at, psplit_i_int(at, "fmod", 0) ? FOLD_FMOD : FOLD_MOD, psplit_i_elem(at, 0));
+  binary(at, psplit_i_int(at, "fmod", 0) ? PSPLIT_FOLD_FMOD : PSPLIT_FOLD_MOD,
+         psplit_i_elem(at, 0));
 }
 
 /* Broadcast of all inputs, type of the first; nothing computed. */
@@ -280,7 +94,7 @@ void psplit_i_infer_broadcast(psplit_site *at) {
 }
 
 /* Min, Max, Sum, Mean of any number of inputs. */
-static void variadic(psplit_site *at, fold op, bool folds) {
+static void variadic(psplit_site *at, psplit_fold op, bool folds) {
   if (at->node->n_inputs == 2 && folds && (at->node->opset == 0 || at->node->opset >= 8)) {
     binary(at, op, psplit_i_elem(at, 0));
     return;
@@ -295,10 +109,10 @@ static void variadic(psplit_site *at, fold op, bool folds) {
     psplit_i_infer_broadcast(at);
 }
 
-void psplit_i_infer_min(psplit_site *at) { variadic(at, FOLD_MIN, true); }
-void psplit_i_infer_max(psplit_site *at) { variadic(at, FOLD_MAX, true); }
-void psplit_i_infer_sum(psplit_site *at) { variadic(at, FOLD_ADD, true); }
-void psplit_i_infer_mean(psplit_site *at) { variadic(at, FOLD_ADD, false); }
+void psplit_i_infer_min(psplit_site *at) { variadic(at, PSPLIT_FOLD_MIN, true); }
+void psplit_i_infer_max(psplit_site *at) { variadic(at, PSPLIT_FOLD_MAX, true); }
+void psplit_i_infer_sum(psplit_site *at) { variadic(at, PSPLIT_FOLD_ADD, true); }
+void psplit_i_infer_mean(psplit_site *at) { variadic(at, PSPLIT_FOLD_ADD, false); }
 
 void psplit_i_infer_same(psplit_site *at) { psplit_i_out_like(at, 0, 0, psplit_i_elem(at, 0)); }
 void psplit_i_infer_same_bool(psplit_site *at) { psplit_i_out_like(at, 0, 0, BOOL); }
@@ -346,7 +160,8 @@ static psplit_dim absolute(psplit_site *at, int32_t elem, psplit_dim a) {
 static psplit_dim not(psplit_site * at, int32_t elem, psplit_dim a) {
   int64_t value;
   (void)elem;
-  return psplit_i_dim_is_const(at->dims, a, &value) ? truth(at, !value) : PSPLIT_NONE;
+  return psplit_i_dim_is_const(at->dims, a, &value) ? psplit_i_dim_const(at->dims, !value)
+                                                    : PSPLIT_NONE;
 }
 
 static psplit_dim sign(psplit_site *at, int32_t elem, psplit_dim a) {
@@ -360,12 +175,14 @@ static psplit_dim sign(psplit_site *at, int32_t elem, psplit_dim a) {
 
 static psplit_dim root(psplit_site *at, int32_t elem, psplit_dim a) {
   double value;
-  return psplit_i_dim_is_real(at->dims, a, &value) ? real(at, elem, sqrt(value)) : PSPLIT_NONE;
+  return psplit_i_dim_is_real(at->dims, a, &value) ? psplit_i_fold_real(at, elem, sqrt(value))
+                                                   : PSPLIT_NONE;
 }
 
 static psplit_dim inverse(psplit_site *at, int32_t elem, psplit_dim a) {
   double value;
-  return psplit_i_dim_is_real(at->dims, a, &value) ? real(at, elem, 1.0 / value) : PSPLIT_NONE;
+  return psplit_i_dim_is_real(at->dims, a, &value) ? psplit_i_fold_real(at, elem, 1.0 / value)
+                                                   : PSPLIT_NONE;
 }
 
 /* Rounding: `how` turns a constant into an integer; a ratio goes by integer division. */
@@ -397,21 +214,21 @@ static psplit_dim cast(psplit_site *at, int32_t elem, psplit_dim a) {
   int64_t value;
   double number;
   if (elem == BOOL) {
-    if (psplit_i_dim_is_const(at->dims, a, &value)) return truth(at, value != 0);
+    if (psplit_i_dim_is_const(at->dims, a, &value)) return psplit_i_dim_const(at->dims, value != 0);
     if (psplit_i_dim_is_integer(at->dims, a) && psplit_i_dim_low(at->dims, a) > 0)
-      return truth(at, true);
+      return psplit_i_dim_const(at->dims, true);
     return PSPLIT_NONE;
   }
   if (psplit_i_is_int_type(elem)) {
     if (psplit_i_dim_is_real(at->dims, a, &number) && !(fabs(number) < 9e18)) return PSPLIT_NONE;
-    return settle(at, elem, rounded(at, a, trunc, psplit_i_dim_trunc_div));
+    return psplit_i_fold_settle(at, elem, rounded(at, a, trunc, psplit_i_dim_trunc_div));
   }
-  if (psplit_i_dim_is_real(at->dims, a, &number)) return real(at, elem, number);
+  if (psplit_i_dim_is_real(at->dims, a, &number)) return psplit_i_fold_real(at, elem, number);
   return a;
 }
 
 static psplit_dim positive_part(psplit_site *at, int32_t elem, psplit_dim a) {
-  return apply(at, FOLD_MAX, elem, elem, a, psplit_i_dim_const(at->dims, 0));
+  return psplit_i_fold(at, PSPLIT_FOLD_MAX, elem, elem, a, psplit_i_dim_const(at->dims, 0));
 }
 
 void psplit_i_infer_relu(psplit_site *at) { unary(at, psplit_i_elem(at, 0), positive_part); }
@@ -472,8 +289,9 @@ void psplit_i_infer_clip(psplit_site *at) {
   if (!out) return;
   for (uint32_t i = 0; i < n; i++) {
     out[i] = a[i];
-    if (low) out[i] = apply(at, FOLD_MAX, elem, elem, out[i], low[0]);
-    if (high && out[i] != PSPLIT_NONE) out[i] = apply(at, FOLD_MIN, elem, elem, out[i], high[0]);
+    if (low) out[i] = psplit_i_fold(at, PSPLIT_FOLD_MAX, elem, elem, out[i], low[0]);
+    if (high && out[i] != PSPLIT_NONE)
+      out[i] = psplit_i_fold(at, PSPLIT_FOLD_MIN, elem, elem, out[i], high[0]);
     if (out[i] == PSPLIT_NONE) return;
   }
   psplit_i_out_elements(at, 0, out, n);
@@ -502,7 +320,7 @@ void psplit_i_infer_where(psplit_site *at) {
     else if (a[ia] == b[ib])
       out[i] = a[ia];
     else
-      out[i] = settle(at, elem, PSPLIT_NONE);
+      out[i] = psplit_i_fold_settle(at, elem, PSPLIT_NONE);
     if (out[i] == PSPLIT_NONE) return;
   }
   psplit_i_out_elements(at, 0, out, (uint32_t)n);
