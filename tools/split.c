@@ -43,7 +43,7 @@ static const cli_option OPTIONS[] = {
   {OPT_PRINT_PIPELINE, "print-pipeline", NULL, "print the pipeline with all options, and stop"},
   {OPT_HELP_PASSES, "help-passes", NULL, "print passes and their options, and stop"},
   {0, NULL, NULL, "Reading:"},
-  {OPT_MAX_GRAPH_MEMORY, "max-graph-memory", "MIB", "limit on the model's structure; default: 16 times the file, 256 to 2048"},
+  {OPT_MAX_GRAPH_MEMORY, "max-graph-memory", "MIB", "limit on the model's structure; default: 32 times the file, 256 to 2048"},
   {OPT_FOLLOW_SYMLINKS, "follow-symlinks", NULL, "external data may be symbolic links"},
   {0, NULL, NULL, "General:"},
   {'q', "quiet", NULL, "no table, warnings or progress"},

@@ -12,7 +12,7 @@ enum { OPT_THREADS = 256, OPT_MAX_GRAPH_MEMORY, OPT_FOLLOW_SYMLINKS };
 static const cli_option OPTIONS[] = {
   {'m', "model", "MODEL", "the model that DIR was split from (needed)"},
   {OPT_THREADS, "threads", "N", "for comparing weights; default: one a core"},
-  {OPT_MAX_GRAPH_MEMORY, "max-graph-memory", "MIB", "limit on a file's structure; default: 16 times the file, 256 to 2048"},
+  {OPT_MAX_GRAPH_MEMORY, "max-graph-memory", "MIB", "limit on a file's structure; default: 32 times the file, 256 to 2048"},
   {OPT_FOLLOW_SYMLINKS, "follow-symlinks", NULL, "external data may be symbolic links"},
   {'q', "quiet", NULL, "say nothing when it holds"},
   {'h', "help", NULL, "print this"},

@@ -13,7 +13,7 @@ extern "C" {
 typedef struct psplit_model psplit_model;
 
 typedef struct psplit_read_options {
-  /* Memory the structure (not the weights) may take; 0: 16 times the file, but at least 256 MiB and at
+  /* Memory the structure (not the weights) may take; 0: 32 times the file, but at least 256 MiB and at
    * most 2 GiB. */
   uint64_t max_graph_bytes;
   bool follow_symlinks;     /* external data may be a symbolic link, as in model hubs' caches */
