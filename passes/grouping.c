@@ -9,6 +9,15 @@
  * a quadratic run on a million nodes. */
 enum { MAX_REGION = 20000 };
 
+/* So is one that looks at more than a few, once all merges together have looked at this many places:
+ * a wide graph of a million nodes would take minutes otherwise. Real models stay far below. */
+static const uint64_t MAX_WORK = UINT64_C(1) << 28;
+enum { NARROW_REGION = 64 };
+
+static uint32_t region_limit(const psplit_i_grouping *g) {
+  return g->work < MAX_WORK ? MAX_REGION : NARROW_REGION;
+}
+
 static bool is_free(const psplit_i_grouping *g, uint32_t node) {
   return g->node_flags[node] & PSPLIT_I_NODE_FREE;
 }
@@ -108,7 +117,7 @@ static bool search(psplit_i_grouping *g, const uint32_t *leaders, uint32_t n, re
         if (g->mark[to] == g->stamp) {
           if (i >= n) *out_convex = false;
         } else if (g->mark[to] != g->stamp + 1 && g->position[to] < r->high) {
-          if (r->n_reached == MAX_REGION) return false;
+          if (r->n_reached == region_limit(g)) return false;
           g->mark[to] = g->stamp + 1;
           r->reached[r->n_reached++] = to;
         }
@@ -168,12 +177,15 @@ bool psplit_i_group_merge(psplit_i_grouping *g, const uint32_t *nodes, uint32_t 
   if (!leaders || !r.reached) goto out;
   const uint32_t n_leaders = distinct_leaders(g, nodes, n, leaders, &r);
   merged = n_leaders == 1;
-  if (n_leaders < 2 || r.high - r.low > 8 * MAX_REGION) goto out;
-  if (!search(g, leaders, n_leaders, &r, &convex) || !convex) goto out;
+  if (n_leaders < 2 || r.high - r.low > 8 * region_limit(g)) goto out;
+  const bool searched = search(g, leaders, n_leaders, &r, &convex);
+  g->work += r.n_reached;
+  if (!searched || !convex) goto out;
 
   /* Of the region: what the set does not reach keeps its place towards the front, then the merged
    * group, then what it reaches. */
   const uint32_t width = r.high - r.low + 1;
+  g->work += width;
   moved = malloc(width * sizeof *moved);
   if (!moved) goto out;
   uint32_t n_moved = 0, at = r.low;
