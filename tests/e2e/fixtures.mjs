@@ -25,12 +25,16 @@ const all = (...parts) => Buffer.concat(parts.flat());
 // --- ONNX messages ---
 
 const FLOAT = 1, UINT8 = 2, INT8 = 3, INT64 = 7, STRING = 8, BOOL = 9, FLOAT16 = 10, DOUBLE = 11;
+const BFLOAT16 = 16, FLOAT8E4M3FN = 17, FLOAT8E5M2 = 19, INT4 = 22;
 
 const attr = {
   int: (name, i) => all(block(1, name), int(3, i), int(20, 2)),
   ints: (name, list) => all(block(1, name), list.map((i) => int(8, i)), int(20, 7)),
   graph: (name, graph) => all(block(1, name), block(6, graph), int(20, 5)),
 };
+
+const float = (name, f) => all(block(1, name), varint(2 * 8 + 5),
+  Buffer.from(Float32Array.of(f).buffer), int(20, 1));
 
 const node = (op, inputs, outputs, attrs = [],
   { domain, name = `n_${outputs.join('_')}`, extra = [] } = {}) =>
@@ -105,7 +109,7 @@ export const fixtures = {
 
   names: {
     why: 'names with spaces, braces, quotes, dots, slashes and letters beyond ASCII',
-    build: () => model(layers('x', 'y', 6, 'a b{c}/../"d"\\%s ü→')),
+    build: () => model(layers('x', 'y', 6, 'a b{c}/../"d"\\%s:e,f-g;h ü→')),
   },
 
   inner_outputs: {
@@ -449,6 +453,204 @@ export const fixtures = {
     },
   },
 
+  tied: {
+    why: 'the first and the last layer share a weight',
+    build() {
+      const { nodes, weights } = layers('x', 'h', 5);
+      return model({ nodes: [...nodes, node('MatMul', ['h', 'h.w0'], ['y'])], weights });
+    },
+  },
+
+  empty: {
+    why: 'tensors without elements cross',
+    build() {
+      const a = layers('x', 'h', 3);
+      const b = layers('g', 'y', 3);
+      const one = (name, n) => tensor(name, [1], INT64, bytesOf(new BigInt64Array([BigInt(n)])));
+      return model({
+        nodes: [...a.nodes, node('Slice', ['h', 'none', 'none', 'columns'], ['nothing']),
+          node('Tanh', ['nothing'], ['still']), node('Concat', ['h', 'still'], ['g'],
+            [attr.int('axis', 1)]), ...b.nodes],
+        weights: [...a.weights, ...b.weights, one('none', 0), one('columns', 1)],
+        outputs: [value('y'), value('still', FLOAT, ['n', 0])],
+      });
+    },
+  },
+
+  random: {
+    why: 'random numbers are drawn once, not in each stage that reads them',
+    never_copied: ['n_r'],
+    build() {
+      const { nodes, weights } = layers('s', 'h', 5);
+      return model({
+        nodes: [node('RandomUniformLike', ['x'], ['r'], [float('seed', 7)]),
+          node('Add', ['x', 'r'], ['s']), ...nodes, node('Mul', ['h', 'r'], ['y'])],
+        weights,
+      });
+    },
+  },
+
+  int8_wire: {
+    why: 'a cut at a quantized tensor sends int8 and dequantizes it again where it is read',
+    pins: ['n_a*=0', 'n_q=0', 'n_d=1', 'n_y*=1'],
+    stages: [2],
+    dtypes: ['int8'],
+    build() {
+      const a = layers('x', 'a', 2);
+      const b = layers('d', 'y', 2);
+      return model({
+        nodes: [...a.nodes, node('QuantizeLinear', ['a', 'scale', 'zero'], ['q']),
+          node('DequantizeLinear', ['q', 'scale', 'zero'], ['d']), ...b.nodes],
+        weights: [...a.weights, ...b.weights, scalar('scale', FLOAT, new Float32Array([0.02])),
+          scalar('zero', INT8, new Int8Array([3]))],
+      });
+    },
+  },
+
+  int4: {
+    why: 'weights of int4',
+    build() {
+      const nodes = [];
+      const weights = [scalar('scale', FLOAT, new Float32Array([0.1]))];
+      let last = 'x';
+      for (let i = 0; i < 4; i++) {
+        weights.push(tensor(`w${i}`, [8, 8], INT4, weightData(`w${i}`).subarray(0, 32)));
+        nodes.push(node('DequantizeLinear', [`w${i}`, 'scale'], [`f${i}`]),
+          node('MatMul', [last, `f${i}`], [`m${i}`]),
+          node('Tanh', [`m${i}`], [i === 3 ? 'y' : `t${i}`]));
+        last = `t${i}`;
+      }
+      return model({ nodes, weights }, { ir: 10, opsets: [opset('', 21)] });
+    },
+  },
+
+  narrow_floats: {
+    why: 'bfloat16 and float8 tensors',
+    unrunnable: 'the Node binding cannot pass such tensors from stage to stage',
+    build() {
+      const nodes = [];
+      let last = 'x';
+      for (const [name, type] of Object.entries({
+        b: BFLOAT16, f: FLOAT, e4: FLOAT8E4M3FN, g: FLOAT, e5: FLOAT8E5M2, y: FLOAT,
+      })) {
+        nodes.push(node('Cast', [last], [name], [attr.int('to', type)]));
+        last = name;
+      }
+      return model({ nodes }, { ir: 9, opsets: [opset('', 19)] });
+    },
+  },
+
+  sparse: {
+    why: 'a sparse initializer',
+    build() {
+      const { nodes, weights } = layers('x', 'h', 5);
+      const few = all(block(1, tensor('sparse', [3], FLOAT,
+        bytesOf(new Float32Array([0.5, -1, 2])))), block(2, tensor('', [3], INT64,
+        bytesOf(new BigInt64Array([3n, 20n, 61n])))), int(3, 8), int(3, 8));
+      return model({
+        nodes: [...nodes, node('MatMul', ['h', 'sparse'], ['y'])], weights,
+        extra: [block(15, few)],
+      });
+    },
+  },
+
+  body_function: {
+    why: 'a function that only a body calls, and one that this one calls',
+    runs: [1, 0].map((flag) => ({ shapes: { x: [3, 8] }, values: { flag: [flag] } })),
+    build() {
+      const local = { domain: 'local' };
+      const called = (name, body) => all(block(1, name), block(4, 'X'), block(5, 'Y'),
+        blocks(7, body), blocks(9, [opset('', 17), opset('local', 1)]), block(10, 'local'));
+      const before = layers('x', 'h', 3);
+      const after = layers('i', 'y', 3);
+      const branch = (op, name) => graph({
+        nodes: [node(op, ['h'], [name], [], op === 'Outer' ? local : {})], inputs: [],
+        outputs: [value(name)],
+      });
+      return model({
+        nodes: [...before.nodes, node('If', ['flag'], ['i'],
+          [attr.graph('then_branch', branch('Outer', 'o')),
+            attr.graph('else_branch', branch('Neg', 'p'))]), ...after.nodes],
+        weights: [...before.weights, ...after.weights],
+        inputs: [value('x'), value('flag', BOOL, [])],
+      }, {
+        opsets: [opset('', 17), opset('local', 1)],
+        functions: [called('Outer', [node('Inner', ['X'], ['Y'], [], local)]),
+          called('Inner', [node('Sin', ['X'], ['Y'])])],
+      });
+    },
+  },
+
+  overload: {
+    why: 'two functions of one name, told apart by their overload',
+    build() {
+      const called = (overload, op) => all(block(1, 'F'), block(4, 'X'), block(5, 'Y'),
+        block(7, node(op, ['X'], ['Y'])), block(9, opset('', 17)), block(10, 'local'),
+        block(13, overload));
+      const call = (from, to, overload) =>
+        node('F', [from], [to], [], { domain: 'local', extra: [block(8, overload)] });
+      const { nodes, weights } = layers('c', 'd', 2);
+      return model({
+        nodes: [call('x', 'a', 'one'), call('a', 'b', 'two'), call('b', 'c', 'one'), ...nodes,
+          call('d', 'y', 'two')],
+        weights,
+      }, {
+        ir: 10, opsets: [opset('', 17), opset('local', 1)],
+        functions: [called('one', 'Sin'), called('two', 'Tanh')],
+      });
+    },
+  },
+
+  training: {
+    why: 'training_info',
+    build() {
+      const step = graph({ nodes: [node('Neg', ['g'], ['h'])], inputs: [value('g')],
+        outputs: [value('h')] });
+      const binding = all(block(1, 'y.w0'), block(2, 'h'));
+      return model(layers('x', 'y', 6),
+        { extra: [block(20, all(block(2, step), block(4, binding)))] });
+    },
+  },
+
+  optional_value: {
+    why: 'a value of an optional type',
+    build() {
+      const a = layers('x', 'h', 3);
+      const b = layers('g', 'y', 3);
+      return model({
+        nodes: [...a.nodes, node('Optional', ['h'], ['o']),
+          node('OptionalGetElement', ['o'], ['g']), ...b.nodes],
+        weights: [...a.weights, ...b.weights],
+      });
+    },
+  },
+
+  only_sequences: {
+    why: 'every cut would send a sequence',
+    max_stages: 1,
+    build: () => model({
+      nodes: [node('SequenceConstruct', ['x'], ['a']), node('SequenceInsert', ['a', 'x'], ['b']),
+        node('ConcatFromSequence', ['b'], ['y'], [attr.int('axis', 1)])],
+    }),
+  },
+
+  one_if: {
+    why: 'the whole model is one If',
+    max_stages: 1,
+    runs: [{ shapes: { x: [3, 8] }, values: { flag: [1] } }],
+    build() {
+      const branch = (name) => {
+        const { nodes, weights } = layers('x', name, 3);
+        return graph({ nodes, weights, inputs: [], outputs: [value(name)] });
+      };
+      return model({
+        nodes: [node('If', ['flag'], ['y'], [attr.graph('then_branch', branch('p')),
+          attr.graph('else_branch', branch('q'))])],
+        inputs: [value('x'), value('flag', BOOL, [])],
+      });
+    },
+  },
+
   through: {
     why: 'an output that is an input, and one that is a weight',
     build() {
@@ -459,6 +661,15 @@ export const fixtures = {
     },
   },
 };
+
+// One for each IR version that carries what the others do; 3 has a fixture of its own above.
+for (const ir of [4, 5, 6, 7, 9, 10, 11, 12, 13, 14]) {
+  fixtures[`ir${ir}`] = {
+    why: `IR ${ir}`,
+    unrunnable: ir > 13 ? 'ONNX Runtime knows IR versions up to 13' : undefined,
+    build: () => model(layers('x', 'y', 6), { ir, opsets: [opset('', ir < 7 ? 11 : 17)] }),
+  };
+}
 
 for (const fixture of Object.values(fixtures)) fixture.runs ??= [x];
 

@@ -10,7 +10,7 @@ import {
   cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 import { checkSplit, difference } from './chain.mjs';
@@ -41,7 +41,8 @@ if (what === 'fixture') {
 // Sizes are given for costing only: the runs use others, which a stage must take all the same.
 function split(dir, stages, ...more) {
   const dims = Object.entries(model.dims ?? {}).flatMap(([dim, n]) => ['--dim', `${dim}=${n}`]);
-  return spawnSync(tool, [file, '-k', `${stages}`, '-o', dir, ...dims, ...more],
+  const pins = (model.pins ?? []).flatMap((pin) => ['--pin', pin]);
+  return spawnSync(tool, [file, '-k', `${stages}`, '-o', dir, ...dims, ...pins, ...more],
     { encoding: 'utf8', timeout: 240000 });
 }
 
@@ -76,13 +77,25 @@ async function chainOf(stages, kind) {
   const manifest = JSON.parse(readFileSync(join(dir, 'pipeline.json')));
   tap.ok(manifest.stages.length === stages && manifest.boundary === kind,
     'stages and boundary are those asked for');
+  const proof = spawnSync(join(dirname(tool), 'onnx-pipeline-verify'), [dir, '--model', file],
+    { encoding: 'utf8', timeout: 240000 });
+  tap.ok(proof.status === 0, `${title}: proved`, ended(proof));
+  const copied = (manifest.duplicates ?? []).map(({ node }) => node);
+  tap.none((model.never_copied ?? []).filter((each) => copied.includes(each)),
+    'what must not be computed again is not');
+  const crossing = manifest.transfers.map(({ dtype }) => dtype);
+  if (model.dtypes) tap.ok(isDeepStrictEqual(crossing, model.dtypes), 'types cross', crossing);
+  if (model.unrunnable) {
+    tap.skip(`${title}: run`, model.unrunnable);
+    return;
+  }
   await checkSplit(tap, dir, file, model.runs);
 }
 
 const chain = () => chainOf(Number(k), boundary);
 
 async function fixture() {
-  for (const stages of [2, 3]) {
+  for (const stages of model.stages ?? [2, 3]) {
     for (const kind of ['sendrecv', 'io']) await chainOf(stages, kind);
   }
 }
