@@ -4,6 +4,7 @@
  * nodes (functions of constants) are not part of the problem: each goes to every stage that reads
  * its result. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -356,7 +357,27 @@ out:
   return code;
 }
 
-static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag) {
+/* Says what may stand in the way: values that keep their producer and their readers together. */
+static void name_unsendable(const psplit_unit *unit, psplit_diag *diag) {
+  uint32_t first = PSPLIT_NONE, n = 0;
+  for (uint32_t v = 0; v < unit->graph->n_values; v++) {
+    if (unit->graph->values[v].producer == PSPLIT_NONE || psplit_i_unit_sendable(unit, v) ||
+        unit->graph->consumer_off[v] == unit->graph->consumer_off[v + 1])
+      continue;
+    if (!n++) first = v;
+  }
+  const size_t used = strlen(diag->message);
+  if (n == 1)
+    snprintf(diag->message + used, sizeof diag->message - used,
+             "; \"%s\" is not known to be a dense tensor and is never sent",
+             unit->graph->values[first].name);
+  else if (n)
+    snprintf(diag->message + used, sizeof diag->message - used,
+             "; \"%s\" and %" PRIu32 " more are not known to be dense tensors and are never sent",
+             unit->graph->values[first].name, n - 1);
+}
+
+static psplit_code cut(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag) {
   psplit_code code = PSPLIT_INFEASIBLE;
   const uint32_t n_stages = unit->options.n_stages;
   psplit_diag first = {0};
@@ -382,6 +403,12 @@ static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, p
                          " nodes besides constants; ask for fewer stages",
                          n_stages, unit->grouping.n_groups);
   if (code != PSPLIT_OK) psplit_i_fail(diag, code, "%s", first.message);
+  return code;
+}
+
+static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag) {
+  const psplit_code code = cut(unit, values, diag);
+  if (code == PSPLIT_INFEASIBLE) name_unsendable(unit, diag);
   return code;
 }
 

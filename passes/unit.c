@@ -73,6 +73,12 @@ psplit_code psplit_unit_create(const psplit_model *model, const psplit_unit_opti
   unit->options = *options;
   const uint32_t n_nodes = unit->graph->n_nodes;
   /* More stages than nodes is refused here, before anything is sized by their number. */
+  const psplit_node *only = n_nodes == 1 ? &unit->graph->nodes[0] : NULL;
+  if (options->n_stages > 1 && only && only->n_bodies)
+    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INFEASIBLE,
+                             "%" PRIu32 " stages cannot all have work: the whole model is one %s "
+                             "node, and no cut goes through a node's bodies",
+                             options->n_stages, only->op_type));
   if (options->n_stages > (n_nodes ? n_nodes : 1))
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INFEASIBLE,
                              "%" PRIu32 " stages cannot all have work: the model has %" PRIu32

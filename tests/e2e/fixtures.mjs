@@ -628,6 +628,7 @@ export const fixtures = {
   only_sequences: {
     why: 'every cut would send a sequence',
     max_stages: 1,
+    says: /"a" and 1 more/,
     build: () => model({
       nodes: [node('SequenceConstruct', ['x'], ['a']), node('SequenceInsert', ['a', 'x'], ['b']),
         node('ConcatFromSequence', ['b'], ['y'], [attr.int('axis', 1)])],
@@ -637,6 +638,7 @@ export const fixtures = {
   one_if: {
     why: 'the whole model is one If',
     max_stages: 1,
+    says: /one If node/,
     runs: [{ shapes: { x: [3, 8] }, values: { flag: [1] } }],
     build() {
       const branch = (name) => {

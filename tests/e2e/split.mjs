@@ -70,6 +70,7 @@ async function chainOf(stages, kind) {
   if (stages > most) {
     tap.ok(result.status === 7, `${name} has too few nodes for ${stages} stages`, ended(result));
     tap.ok(/^error: .+/m.test(result.stderr) && !existsSync(dir), 'it says so and writes nothing');
+    if (model.says) tap.ok(model.says.test(result.stderr), `it names ${model.says}`, result.stderr);
     return;
   }
   const title = `${name} is split in ${stages} with ${kind}`;
