@@ -632,6 +632,7 @@ export const fixtures = {
     build: () => model({
       nodes: [node('SequenceConstruct', ['x'], ['a']), node('SequenceInsert', ['a', 'x'], ['b']),
         node('ConcatFromSequence', ['b'], ['y'], [attr.int('axis', 1)])],
+      outputs: [value('y', FLOAT, ['n', 16])],
     }),
   },
 
