@@ -42,6 +42,47 @@ static void add_span(const assembly *a, const psplit_i_span *span, psplit_i_rope
     psplit_i_rope_view(out, a->model->skeleton.bytes + span->skeleton_offset, span->skeleton_bytes);
 }
 
+/* The tensors that an annotation names, as values of the graph: visit(a, value). */
+static void for_each_parameter(const assembly *a, const Onnx__TensorAnnotation *annotation,
+                               void (*visit)(const assembly *a, uint32_t value)) {
+  const psplit_graph *graph = a->split->graph;
+  for (size_t k = 0; k < annotation->n_quant_parameter_tensor_names; k++) {
+    const char *name = annotation->quant_parameter_tensor_names[k]->value;
+    const uint32_t named = name ? psplit_i_graph_find_value(graph, name) : PSPLIT_NONE;
+    if (named != PSPLIT_NONE && (graph->values[named].initializer != PSPLIT_NONE ||
+                                 graph->values[named].sparse_initializer != PSPLIT_NONE))
+      visit(a, named);
+  }
+}
+
+static void set_present(const assembly *a, uint32_t value) { a->present[value] = PRESENT; }
+
+static bool is_unread(const psplit_graph *graph, uint32_t value) {
+  return graph->consumer_off[value] == graph->consumer_off[value + 1] &&
+         !graph->values[value].is_output && graph->values[value].input == PSPLIT_NONE;
+}
+
+static void set_absent_if_unread(const assembly *a, uint32_t value) {
+  if (is_unread(a->split->graph, value)) a->present[value] = 0;
+}
+
+/* Initializers that nothing reads are part of the model all the same: the first stage keeps them, but
+ * for those that go with a value's annotation. */
+static void mark_unread(const assembly *a) {
+  const psplit_graph *graph = a->split->graph;
+  const Onnx__GraphProto *proto = a->model->proto->graph;
+  for (uint32_t v = 0; v < graph->n_values; v++)
+    if (is_unread(graph, v) && (graph->values[v].initializer != PSPLIT_NONE ||
+                                graph->values[v].sparse_initializer != PSPLIT_NONE))
+      a->present[v] = PRESENT;
+  for (size_t i = 0; i < proto->n_quantization_annotation; i++) {
+    const Onnx__TensorAnnotation *annotation = proto->quantization_annotation[i];
+    if (annotation->tensor_name &&
+        psplit_i_graph_find_value(graph, annotation->tensor_name) != PSPLIT_NONE)
+      for_each_parameter(a, annotation, set_absent_if_unread);
+  }
+}
+
 /* The field, with the tensors inside where they belong. */
 static psplit_code add_rewritten(const assembly *a, const psplit_i_span *span,
                                  const ProtobufCMessageDescriptor *descriptor, psplit_i_rope *out) {
@@ -61,6 +102,7 @@ static void mark_present(const assembly *a) {
     for (uint32_t k = 0; k < node->n_outputs; k++)
       if (node->outputs[k] != PSPLIT_NONE) a->present[node->outputs[k]] = PRESENT;
   }
+  if (stage == a->split->stages) mark_unread(a);
   const bool plain = a->split->boundary == PSPLIT_BOUNDARY_IO;
   for (uint32_t i = 0; i < stage->n_inputs; i++) {
     const psplit_i_port *port = &stage->inputs[i];
@@ -95,13 +137,7 @@ static void mark_annotated(const assembly *a) {
                          ? psplit_i_graph_find_value(graph, annotation->tensor_name)
                          : PSPLIT_NONE;
     if (v == PSPLIT_NONE || !a->present[v]) continue;
-    for (size_t k = 0; k < annotation->n_quant_parameter_tensor_names; k++) {
-      const char *name = annotation->quant_parameter_tensor_names[k]->value;
-      const uint32_t named = name ? psplit_i_graph_find_value(graph, name) : PSPLIT_NONE;
-      if (named != PSPLIT_NONE && (graph->values[named].initializer != PSPLIT_NONE ||
-                                   graph->values[named].sparse_initializer != PSPLIT_NONE))
-        a->present[named] = PRESENT;
-    }
+    for_each_parameter(a, annotation, set_present);
   }
 }
 

@@ -289,6 +289,11 @@ static psplit_code solve(psplit_unit *unit, const psplit_i_option_value *values,
   psplit_code code;
   builder b = {.unit = unit, .arena = &unit->scratch, .diag = diag};
   PSPLIT_TRY(number_groups(&b));
+  unit->copies.n = 0;
+  if (b.n_groups == 0) { /* constants alone: all of them in the one stage */
+    PSPLIT_TRY(place_free_nodes(&b));
+    goto out;
+  }
   PSPLIT_TRY(build_nodes(&b));
   PSPLIT_TRY(build_nets(&b));
   PSPLIT_TRY(build_weights(&b));
@@ -299,7 +304,7 @@ static psplit_code solve(psplit_unit *unit, const psplit_i_option_value *values,
   options.solver = strcmp(values[OPTION_SOLVER].text, "auto") != 0 ? values[OPTION_SOLVER].text
                    : unit->options.solver                           ? unit->options.solver
                                                                     : "auto";
-  options.require_nonempty = true;
+  options.require_nonempty = unit->options.n_stages > 1; /* constants alone are a model too */
   options.time_limit_s = values[OPTION_TIME_LIMIT].real >= 0 ? values[OPTION_TIME_LIMIT].real
                                                              : unit->options.time_limit_s;
   options.gap_frac = values[OPTION_GAP].real;
@@ -312,7 +317,6 @@ static psplit_code solve(psplit_unit *unit, const psplit_i_option_value *values,
   unit->solution = solution;
   for (uint32_t n = 0; n < unit->graph->n_nodes; n++)
     if (b.group[n] != PSPLIT_NONE) unit->stage[n] = solution->stage[b.group[n]];
-  unit->copies.n = 0;
   PSPLIT_TRY(place_free_nodes(&b));
 out:
   psplit_i_arena_reset(&unit->scratch);
@@ -381,7 +385,8 @@ static psplit_code cut(psplit_unit *unit, const psplit_i_option_value *values, p
   psplit_code code = PSPLIT_INFEASIBLE;
   const uint32_t n_stages = unit->options.n_stages;
   psplit_diag first = {0};
-  if (unit->grouping.n_groups >= n_stages) code = solve_within_memory(unit, values, &first);
+  if (unit->grouping.n_groups >= n_stages || n_stages == 1)
+    code = solve_within_memory(unit, values, &first);
   if (code == PSPLIT_INFEASIBLE && unit->grouping.n_groups < unit->graph->n_nodes) {
     /* Groups are a wish, stages are asked for: let go of the groups before giving up. */
     const uint32_t n_groups = unit->grouping.n_groups;

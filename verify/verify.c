@@ -357,7 +357,7 @@ static psplit_code check_coverage(psplit_i_proof *p) {
   for (uint32_t v = 0; v < p->graph->n_values; v++) {
     const psplit_value *value = &p->graph->values[v];
     if ((value->initializer != PSPLIT_NONE || value->sparse_initializer != PSPLIT_NONE) &&
-        is_used(p->graph, v) && !p->initializer_seen[v])
+        !p->initializer_seen[v])
       return PSPLIT_I_DIFFERS(p, "initializer \"%s\" is in no stage", value->name);
   }
   for (uint32_t t = 0; p->manifest.sendrecv && t < p->manifest.n_transfers; t++)
