@@ -126,13 +126,15 @@ static psplit_code make_windows(attempt *a) {
   return PSPLIT_OK;
 }
 
-static psplit_code run_exact(attempt *a, int64_t limit, bool least_comm, uint64_t budget,
-                             psplit_verdict *out_verdict) {
+/* One run of the exact program. */
+static psplit_code ask(attempt *a, int64_t limit, bool least_comm, bool send_once, uint64_t budget,
+                       psplit_verdict *out_verdict) {
   uint64_t steps = 0;
   const uint64_t cap = a->job->options->memory_cap_bytes;
   const psplit_exact_options options = {
     .limit = limit,
     .least_comm = least_comm,
+    .send_once = send_once,
     .max_steps = budget,
     .memory_bytes = cap ? cap : UINT64_C(1) << 30,
     .n_threads = a->job->options->n_threads,
@@ -144,15 +146,26 @@ static psplit_code run_exact(attempt *a, int64_t limit, bool least_comm, uint64_
   a->spent += steps;
   if (code != PSPLIT_OK) return psplit_i_nomem(a->job->diag);
   if (*out_verdict == PSPLIT_I_NO && !least_comm) raise_bound(a, limit + 1, "exact");
-  if (*out_verdict == PSPLIT_I_YES) {
-    /* With nets that are not forward, receivers may have been undercounted. */
-    if (a->trial.value > limit) {
-      *out_verdict = PSPLIT_I_UNKNOWN;
-      a->undercounted = true;
-    }
-    take_cut(a, &a->trial, "exact");
-  }
+  if (*out_verdict == PSPLIT_I_YES) take_cut(a, &a->trial, "exact");
   return PSPLIT_OK;
+}
+
+static psplit_code run_exact(attempt *a, int64_t limit, bool least_comm, uint64_t budget,
+                             psplit_verdict *out_verdict) {
+  psplit_code code = PSPLIT_OK;
+  /* Point to point, counting receivers multiplies the labels. Without it NO is just as good, and a
+   * YES often holds as it is. */
+  if (a->core.p2p && !least_comm) {
+    code = ask(a, limit, false, true, budget, out_verdict);
+    if (code != PSPLIT_OK || *out_verdict != PSPLIT_I_YES || a->trial.value <= limit) return code;
+  }
+  code = ask(a, limit, least_comm, false, budget, out_verdict);
+  /* With nets that are not forward, receivers may have been undercounted all the same. */
+  if (code == PSPLIT_OK && *out_verdict == PSPLIT_I_YES && a->trial.value > limit) {
+    *out_verdict = PSPLIT_I_UNKNOWN;
+    a->undercounted = true;
+  }
+  return code;
 }
 
 /* Moves of single items over the cuts: better than orders on wide graphs. */
