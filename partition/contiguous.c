@@ -13,13 +13,13 @@
 
 enum {
   LARGE = 6000,          /* items above which orders are too long to search whole */
-  FIRST_STEPS = 1 << 22, /* of the exact program's first run */
+  FIRST_STEPS = 1 << 21, /* of the exact program's first run */
   TIE_STEPS = 1 << 20,   /* what breaking ties may cost */
   FIND_STEPS = 1 << 26,  /* to find any split at all */
   BRUTE_ITEMS = 40,
   BRUTE_STEPS = 1000000,
-  SEARCH_WORK = 200000000, /* items added to walks by one call of the search */
-  ANNEAL_STEPS = 1000000
+  SEARCH_WORK = 100000000, /* items added to walks by one call of the search */
+  ANNEAL_STEPS = 500000
 };
 
 /* Everything about one attempt: with or without the demand that all stages hold something. */
