@@ -208,8 +208,8 @@ static psplit_code improve(attempt *a) {
     if (done(a)) break;
     PSPLIT_TRY(run_exact(a, a->best.value - 1, false, a->budget, &verdict));
     if (verdict != PSPLIT_I_UNKNOWN) continue;
-    PSPLIT_TRY(search(a, 8, affordable(a, SEARCH_WORK, 8, 40), salt));
     PSPLIT_TRY(anneal(a, salt));
+    PSPLIT_TRY(search(a, 8, affordable(a, SEARCH_WORK, 8, 40), salt));
     if (a->best.value < before) continue;
     PSPLIT_TRY(bisect(a));
     if (a->best.value < before) continue;
