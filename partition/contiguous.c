@@ -13,13 +13,13 @@
 
 enum {
   LARGE = 6000,          /* items above which orders are too long to search whole */
-  FIRST_STEPS = 1 << 22, /* of the exact program's first run */
+  FIRST_STEPS = 1 << 21, /* of the exact program's first run */
   TIE_STEPS = 1 << 20,   /* what breaking ties may cost */
   FIND_STEPS = 1 << 26,  /* to find any split at all */
   BRUTE_ITEMS = 40,
   BRUTE_STEPS = 1000000,
-  SEARCH_WORK = 200000000, /* items added to walks by one call of the search */
-  ANNEAL_STEPS = 1000000
+  SEARCH_WORK = 100000000, /* items added to walks by one call of the search */
+  ANNEAL_STEPS = 500000
 };
 
 /* Everything about one attempt: with or without the demand that all stages hold something. */
@@ -126,13 +126,15 @@ static psplit_code make_windows(attempt *a) {
   return PSPLIT_OK;
 }
 
-static psplit_code run_exact(attempt *a, int64_t limit, bool least_comm, uint64_t budget,
-                             psplit_verdict *out_verdict) {
+/* One run of the exact program. */
+static psplit_code ask(attempt *a, int64_t limit, bool least_comm, bool send_once, uint64_t budget,
+                       psplit_verdict *out_verdict) {
   uint64_t steps = 0;
   const uint64_t cap = a->job->options->memory_cap_bytes;
   const psplit_exact_options options = {
     .limit = limit,
     .least_comm = least_comm,
+    .send_once = send_once,
     .max_steps = budget,
     .memory_bytes = cap ? cap : UINT64_C(1) << 30,
     .n_threads = a->job->options->n_threads,
@@ -144,15 +146,26 @@ static psplit_code run_exact(attempt *a, int64_t limit, bool least_comm, uint64_
   a->spent += steps;
   if (code != PSPLIT_OK) return psplit_i_nomem(a->job->diag);
   if (*out_verdict == PSPLIT_I_NO && !least_comm) raise_bound(a, limit + 1, "exact");
-  if (*out_verdict == PSPLIT_I_YES) {
-    /* With nets that are not forward, receivers may have been undercounted. */
-    if (a->trial.value > limit) {
-      *out_verdict = PSPLIT_I_UNKNOWN;
-      a->undercounted = true;
-    }
-    take_cut(a, &a->trial, "exact");
-  }
+  if (*out_verdict == PSPLIT_I_YES) take_cut(a, &a->trial, "exact");
   return PSPLIT_OK;
+}
+
+static psplit_code run_exact(attempt *a, int64_t limit, bool least_comm, uint64_t budget,
+                             psplit_verdict *out_verdict) {
+  psplit_code code = PSPLIT_OK;
+  /* Point to point, counting receivers multiplies the labels. Without it NO is just as good, and a
+   * YES often holds as it is. */
+  if (a->core.p2p && !least_comm) {
+    code = ask(a, limit, false, true, budget, out_verdict);
+    if (code != PSPLIT_OK || *out_verdict != PSPLIT_I_YES || a->trial.value <= limit) return code;
+  }
+  code = ask(a, limit, least_comm, false, budget, out_verdict);
+  /* With nets that are not forward, receivers may have been undercounted all the same. */
+  if (code == PSPLIT_OK && *out_verdict == PSPLIT_I_YES && a->trial.value > limit) {
+    *out_verdict = PSPLIT_I_UNKNOWN;
+    a->undercounted = true;
+  }
+  return code;
 }
 
 /* Moves of single items over the cuts: better than orders on wide graphs. */
@@ -195,8 +208,8 @@ static psplit_code improve(attempt *a) {
     if (done(a)) break;
     PSPLIT_TRY(run_exact(a, a->best.value - 1, false, a->budget, &verdict));
     if (verdict != PSPLIT_I_UNKNOWN) continue;
-    PSPLIT_TRY(search(a, 8, affordable(a, SEARCH_WORK, 8, 40), salt));
     PSPLIT_TRY(anneal(a, salt));
+    PSPLIT_TRY(search(a, 8, affordable(a, SEARCH_WORK, 8, 40), salt));
     if (a->best.value < before) continue;
     PSPLIT_TRY(bisect(a));
     if (a->best.value < before) continue;

@@ -17,7 +17,7 @@
 
 #include "partition.h"
 
-enum { N_SHARDS = 128 };
+enum { N_SHARDS = 128, N_RECENT = 1 << 13, STEPS_PER_LABEL = 8 };
 
 typedef struct label {
   uint64_t hash, receivers; /* of the downset; of the receiver counts */
@@ -47,9 +47,11 @@ typedef struct exact {
   const psplit_exact_options *options;
   psplit_arena arena;
   uint32_t words;
-  uint64_t *zobrist; /* [n] */
+  uint64_t *zobrist2; /* [n] a second, independent hash */
+  uint64_t *zobrist;  /* [n] */
   bool count_receivers;
-  bool *counted; /* [n_nets] forward, several consumers, sent to each */
+  int64_t *least_recv; /* [n_nets] over types that pay; 0 with overlap */
+  bool *counted;       /* [n_nets] forward, several consumers, sent to each */
   shard shards[N_SHARDS];
   int64_t *low, *high; /* [n_states] omega a downset before the state may have at all */
   int64_t reach;       /* most omega of one stage */
@@ -62,6 +64,13 @@ typedef struct exact {
   uint64_t *round_bits;
 } exact;
 
+/* What a thread handed in lately, by 128 bits of hash: most offers repeat one, and need no lock. */
+typedef struct recent {
+  uint64_t hash, check, parent_hash;
+  int64_t comm;
+  uint32_t state;
+} recent;
+
 /* One thread's walk down from a label. */
 typedef struct digger {
   exact *x;
@@ -72,8 +81,10 @@ typedef struct digger {
   uint32_t *n_succ;      /* successors left, by item */
   uint32_t *taken;       /* items of the stage, in order */
   uint32_t n_taken;
-  uint64_t hash, receivers, n_steps;
-  int64_t omega; /* of what is left */
+  int64_t *passed; /* [n + 1] received for good, by depth */
+  uint64_t hash, check, receivers, n_steps;
+  recent *recent; /* [N_RECENT] */
+  int64_t omega;  /* of what is left */
   const label *from;
   uint32_t from_id;
 } digger;
@@ -165,6 +176,7 @@ static bool insert(digger *d, const label *fresh) {
   s->labels.items[s->labels.n++].next_of_round = *head;
   *head = index;
   s->slots[slot] = index;
+  atomic_fetch_add_explicit(&x->n_steps, STEPS_PER_LABEL, memory_order_relaxed);
   const uint64_t bytes =
     x->words * sizeof(uint64_t) + sizeof(label) + 12 + n_pairs * sizeof(uint32_t);
   if (atomic_fetch_add_explicit(&x->n_bytes, bytes, memory_order_relaxed) + bytes >
@@ -220,6 +232,14 @@ static void offer(digger *d, uint32_t next, int64_t comm) {
                        .omega = d->omega,
                        .parent = d->from_id,
                        .state = next};
+  if (d->from) {
+    recent *r = &d->recent[psplit_i_mix64(fresh.hash + next) & (N_RECENT - 1)];
+    const uint64_t check = d->check + psplit_i_mix64(d->receivers);
+    if (r->hash == fresh.hash && r->check == check && r->state == next &&
+        (r->comm < fresh.comm || (r->comm == fresh.comm && r->parent_hash <= fresh.parent_hash)))
+      return; /* an equal label with a parent at least as good is in already */
+    *r = (recent){fresh.hash, check, fresh.parent_hash, fresh.comm, next};
+  }
   insert(d, &fresh);
 }
 
@@ -267,6 +287,7 @@ static void take(digger *d, uint32_t item) {
   d->left[item / 64] &= ~bit;
   d->tops[item / 64] &= ~bit;
   d->hash ^= d->x->zobrist[item];
+  d->check ^= d->x->zobrist2[item];
   d->omega -= d->x->machine->omega[item];
   psplit_i_walk_add(&d->walk, item);
   if (d->x->count_receivers) count_taken(d, item, true);
@@ -288,6 +309,7 @@ static void give_back(digger *d) {
   if (d->x->count_receivers) count_taken(d, item, false);
   d->omega += d->x->machine->omega[item];
   d->hash ^= d->x->zobrist[item];
+  d->check ^= d->x->zobrist2[item];
   d->left[item / 64] |= bit;
   d->tops[item / 64] |= bit;
 }
@@ -304,13 +326,42 @@ static uint32_t top_below(const digger *d, uint32_t limit) {
   return word * 64 + 63 - (uint32_t)__builtin_clzll(bits);
 }
 
-static bool fits(const digger *d) {
+/* Can the stage grow at all? Compute and memory only grow; so do sends when all nets are forward:
+ * whoever receives is placed already. `received` is what is received for good. */
+static bool fits(const digger *d, int64_t received) {
   const exact *x = d->x;
   const psplit_walk *walk = &d->walk;
+  const bool sends_grow = x->core->all_forward && !x->core->overlap;
   for (uint32_t t = 0; t < x->machine->n_types; t++)
-    if (x->machine->count[t] && !walk->n_forbidden[t] && walk->w[t] <= x->reach)
+    if (x->machine->count[t] && !walk->n_forbidden[t] &&
+        walk->w[t] + (sends_grow ? walk->send[t] : 0) +
+            (x->core->problem->devices[t].free_comm ? 0 : received) <=
+          x->reach)
       return walk->weight_bytes + walk->act_bytes <= x->most_bytes;
   return false;
+}
+
+/* The walk takes items in decreasing order: one that it has passed stays out, and what the stage
+ * receives from it is paid for good. */
+static int64_t cost_of_passing(const digger *d, uint32_t item) {
+  const psplit_core *core = d->x->core;
+  int64_t sum = 0;
+  for (uint32_t k = core->inc_off[item]; k < core->inc_off[item + 1]; k++)
+    if ((core->inc[k] & 1) && d->walk.n_in[core->inc[k] >> 1] > 0)
+      sum += d->x->least_recv[core->inc[k] >> 1];
+  return sum;
+}
+
+static int64_t cost_of_range(const digger *d, uint32_t above, uint32_t below) {
+  int64_t sum = 0;
+  for (uint32_t word = (above + 1) / 64; word * 64 < below; word++) {
+    uint64_t bits = d->left[word];
+    if (word == (above + 1) / 64) bits &= UINT64_MAX << ((above + 1) % 64);
+    if (below - word * 64 < 64) bits &= (UINT64_C(1) << (below - word * 64)) - 1;
+    for (; bits; bits &= bits - 1)
+      sum += cost_of_passing(d, word * 64 + (uint32_t)__builtin_ctzll(bits));
+  }
+  return sum;
 }
 
 /* Pinned elsewhere than what the stage already holds. */
@@ -329,9 +380,11 @@ static void load_label(digger *d, uint32_t k) {
   d->receivers = d->from->receivers;
   d->hash = d->from->hash ^ d->receivers;
   d->omega = 0;
+  d->check = 0;
   for (uint32_t i = 0; i < core->n; i++) {
     if (!(d->left[i / 64] >> (i % 64) & 1)) continue;
     d->omega += x->machine->omega[i];
+    d->check ^= x->zobrist2[i];
     uint32_t n_succ = 0;
     for (uint32_t l = core->succ_off[i]; l < core->succ_off[i + 1]; l++)
       n_succ += d->left[core->succ[l] / 64] >> (core->succ[l] % 64) & 1;
@@ -363,25 +416,36 @@ static void expand(digger *d) {
       take(d, u);
       d->n_steps++;
     }
-    if (!clash && fits(d)) offer_stage(d);
+    if (!clash && fits(d, 0)) offer_stage(d);
     while (d->n_taken) give_back(d);
     return;
   }
   uint32_t below = core->n;
+  d->passed[0] = 0;
   for (;;) {
-    const uint32_t u = top_below(d, below);
+    uint32_t u = top_below(d, below);
+    int64_t *passed = &d->passed[d->n_taken];
+    if (u != PSPLIT_NONE) {
+      *passed += cost_of_range(d, u, below);
+      if (*passed > 0 && !fits(d, *passed)) u = PSPLIT_NONE; /* nothing below helps */
+    }
     if (u == PSPLIT_NONE) {
       if (d->n_taken == 0) break;
       below = d->taken[d->n_taken - 1];
       give_back(d);
+      d->passed[d->n_taken] += cost_of_passing(d, below);
       continue;
     }
     below = u;
-    if (pins_clash(d, u)) continue;
-    take(d, u);
-    d->n_steps++;
-    if (!fits(d)) {
-      give_back(d);
+    const bool clash = pins_clash(d, u);
+    if (!clash) {
+      take(d, u);
+      d->n_steps++;
+      d->passed[d->n_taken] = *passed;
+    }
+    if (clash || !fits(d, *passed)) {
+      if (!clash) give_back(d);
+      *passed += cost_of_passing(d, u);
       continue;
     }
     offer_stage(d);
@@ -411,7 +475,11 @@ static psplit_code digger_init(digger *d, exact *x) {
   d->tops = PSPLIT_NEW(&d->arena, uint64_t, x->words);
   d->n_succ = PSPLIT_NEW(&d->arena, uint32_t, n);
   d->taken = PSPLIT_NEW(&d->arena, uint32_t, n);
-  if (!d->times_sent || !d->pairs || !d->left || !d->tops || !d->n_succ || !d->taken)
+  d->recent = PSPLIT_NEW(&d->arena, recent, N_RECENT);
+  if (!d->recent) return PSPLIT_NOMEM;
+  for (uint32_t i = 0; i < N_RECENT; i++) d->recent[i].state = PSPLIT_NONE;
+  d->passed = PSPLIT_NEW(&d->arena, int64_t, (size_t)n + 1);
+  if (!d->times_sent || !d->pairs || !d->left || !d->tops || !d->n_succ || !d->taken || !d->passed)
     return PSPLIT_NOMEM;
   const psplit_code code = psplit_i_walk_init(&d->walk, x->core, &d->arena);
   if (x->core->p2p) d->walk.times_sent = d->times_sent;
@@ -560,9 +628,24 @@ static psplit_code prepare(exact *x) {
   x->counted = PSPLIT_NEW(&x->arena, bool, core->n_nets);
   x->low = psplit_i_arena_array(&x->arena, m->n_states, sizeof *x->low);
   x->high = psplit_i_arena_array(&x->arena, m->n_states, sizeof *x->high);
-  if (!x->zobrist || !x->counted || !x->low || !x->high) return PSPLIT_NOMEM;
-  for (uint32_t i = 0; i < n; i++) x->zobrist[i] = psplit_i_splitmix64(0x5eed, i);
-  for (uint32_t e = 0; core->p2p && e < core->n_nets; e++) {
+  x->zobrist2 = psplit_i_arena_array(&x->arena, n, sizeof *x->zobrist2);
+  if (!x->zobrist2) return PSPLIT_NOMEM;
+  x->least_recv = PSPLIT_NEW(&x->arena, int64_t, core->n_nets);
+  if (!x->least_recv || !x->zobrist || !x->counted || !x->low || !x->high) return PSPLIT_NOMEM;
+  bool any_pays = false;
+  for (uint32_t t = 0; t < core->n_types && !core->overlap; t++) {
+    if (core->problem->devices[t].free_comm || m->count[t] == 0) continue;
+    for (uint32_t e = 0; e < core->n_nets; e++) {
+      const int64_t recv = core->recv[(size_t)t * core->n_nets + e];
+      if (!any_pays || recv < x->least_recv[e]) x->least_recv[e] = recv;
+    }
+    any_pays = true;
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    x->zobrist[i] = psplit_i_splitmix64(0x5eed, i);
+    x->zobrist2[i] = psplit_i_splitmix64(0xfeed, i);
+  }
+  for (uint32_t e = 0; core->p2p && !x->options->send_once && e < core->n_nets; e++) {
     bool costs = false;
     for (uint32_t t = 0; t < core->n_types; t++)
       costs |= core->send[(size_t)t * core->n_nets + e] > 0;
@@ -623,8 +706,7 @@ psplit_code psplit_i_exact(const psplit_core *core, const psplit_machine *machin
     d->left[i / 64] |= UINT64_C(1) << (i % 64);
     d->hash ^= x->zobrist[i];
   }
-  const label root = {
-    .hash = d->hash, .omega = machine->total_omega, .parent = PSPLIT_NONE};
+  const label root = {.hash = d->hash, .omega = machine->total_omega, .parent = PSPLIT_NONE};
   insert(d, &root);
   uint32_t found = PSPLIT_NONE;
   for (uint32_t used = 0; used < machine->n_stages; used++) {
@@ -632,6 +714,7 @@ psplit_code psplit_i_exact(const psplit_core *core, const psplit_machine *machin
     if (atomic_load(&x->out_of_memory)) PSPLIT_TRY(PSPLIT_NOMEM);
     uint64_t steps = 0;
     for (int i = 0; i < n_threads; i++) steps += diggers[i].n_steps;
+    for (uint32_t i = 0; i < N_SHARDS; i++) steps += x->shards[i].labels.n * STEPS_PER_LABEL;
     if (options->out_steps) *options->out_steps = steps;
     if (atomic_load(&x->out_of_work) || steps > options->max_steps) goto out;
     if (!options->least_comm) found = final_label(x, used + 1);

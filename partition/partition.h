@@ -283,7 +283,9 @@ typedef enum psplit_verdict {
 typedef struct psplit_exact_options {
   int64_t limit;      /* largest load allowed */
   bool least_comm;    /* among them, one with the least sum of communication */
-  uint64_t max_steps; /* items moved, over all threads; decides the same for any number of them */
+  bool send_once;     /* charge a tensor's producer once: NO holds, YES may be above the limit */
+  uint64_t max_steps; /* items moved, 8 a label, over all threads; decides the same for any number
+                         of them */
   uint64_t memory_bytes;
   uint32_t n_threads;
   psplit_deadline deadline;
