@@ -209,6 +209,8 @@ typedef struct psplit_deadline {
 } psplit_deadline;
 double psplit_i_now(void);
 bool psplit_i_expired(const psplit_deadline *deadline);
+/* The moment options->time_limit_s from now; none where the limit counts work. */
+psplit_deadline psplit_i_deadline_in(const psplit_partition_options *options);
 
 typedef struct psplit_search_options {
   uint64_t seed;

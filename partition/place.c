@@ -30,7 +30,7 @@ static psplit_code contiguous_start(const psplit_job *job, psplit_answer *answer
   options.chunks = 1;
   const double limit = job->options->time_limit_s;
   options.time_limit_s = limit < 0 || limit > 4 ? 2 : limit / 2;
-  psplit_deadline deadline = {psplit_i_now() + options.time_limit_s};
+  const psplit_deadline deadline = psplit_i_deadline_in(&options);
   const psplit_job inner = {job->problem, &options, deadline, job->arena, job->diag};
   return psplit_i_contiguous(&inner, answer);
 }
@@ -55,7 +55,7 @@ static psplit_code folded_start(const psplit_job *job, uint32_t chunks, uint32_t
   options.noncontiguous = options.require_nonempty = false;
   options.objective = PSPLIT_THROUGHPUT;
   options.time_limit_s = 1;
-  psplit_deadline deadline = {psplit_i_now() + 1};
+  const psplit_deadline deadline = psplit_i_deadline_in(&options);
   const psplit_job inner = {&problem, &options, deadline, job->arena, &ignored};
   psplit_code code = psplit_i_answer_init(&answer, &inner);
   if (code == PSPLIT_OK) code = psplit_i_contiguous(&inner, &answer);

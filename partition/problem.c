@@ -17,6 +17,7 @@ void psplit_partition_options_init(psplit_partition_options *options) {
   options->max_replicas = 1;
   options->micro_batches = 1;
   options->time_limit_s = 10;
+  options->limit_by_work = true;
   options->seed = 1;
 }
 

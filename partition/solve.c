@@ -126,8 +126,7 @@ psplit_code psplit_partition_solve(const psplit_problem *problem,
   const double start = psplit_i_now();
   psplit_arena arena;
   psplit_i_arena_init(&arena, 0);
-  const double seconds = options->time_limit_s;
-  const psplit_job job = {problem, options, {seconds < 0 ? -1 : start + seconds}, &arena, diag};
+  const psplit_job job = {problem, options, psplit_i_deadline_in(options), &arena, diag};
   psplit_answer answer;
   psplit_solution *solution = NULL;
   psplit_code code;

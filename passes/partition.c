@@ -305,8 +305,13 @@ static psplit_code solve(psplit_unit *unit, const psplit_i_option_value *values,
                    : unit->options.solver                           ? unit->options.solver
                                                                     : "auto";
   options.require_nonempty = unit->options.n_stages > 1; /* constants alone are a model too */
-  options.time_limit_s = values[OPTION_TIME_LIMIT].real >= 0 ? values[OPTION_TIME_LIMIT].real
-                                                             : unit->options.time_limit_s;
+  if (values[OPTION_TIME_LIMIT].real >= 0) {
+    options.time_limit_s = values[OPTION_TIME_LIMIT].real;
+    options.limit_by_work = false;
+  } else {
+    options.time_limit_s = unit->options.time_limit_s;
+    options.limit_by_work = unit->options.limit_by_work;
+  }
   options.gap_frac = values[OPTION_GAP].real;
   options.n_threads = unit->options.n_threads;
   options.seed = unit->options.seed;

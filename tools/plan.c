@@ -43,7 +43,7 @@ static const cli_option OPTIONS[] = {
   {OPT_NONEMPTY, "no-empty-stages", NULL, "every stage holds at least one node"},
   {0, NULL, NULL, "How:"},
   {OPT_SOLVER, "solver", "NAME", "auto, exact, search, anneal, multilevel, slice (auto)"},
-  {OPT_TIME, "time-limit", "SECONDS", "stop then, with what there is (10); -1: none"},
+  {OPT_TIME, "time-limit", "SECONDS", "stop then, by the clock; default: work worth about 10; -1: none"},
   {OPT_GAP, "gap", "FRACTION", "stop when value and bound are this close (0)"},
   {OPT_THREADS, "threads", "N", "threads (0: all); never changes the plan"},
   {OPT_SEED, "seed", "N", "of the random choices (1)"},
@@ -109,7 +109,9 @@ static bool take_option(settings *s, int id, const char *text) {
     case OPT_OVERLAP: s->overlap = true; return true;
     case OPT_NONEMPTY: o->require_nonempty = true; return true;
     case OPT_SOLVER: o->solver = text; return true;
-    case OPT_TIME: return cli_real(&PROGRAM, "time-limit", text, -1, 1e9, &o->time_limit_s);
+    case OPT_TIME:
+      o->limit_by_work = false;
+      return cli_real(&PROGRAM, "time-limit", text, -1, 1e9, &o->time_limit_s);
     case OPT_GAP: return cli_real(&PROGRAM, "gap", text, 0, 1, &o->gap_frac);
     case OPT_THREADS: return small("threads", text, 0, 1024, &o->n_threads);
     case OPT_SEED: return cli_count(&PROGRAM, "seed", text, 0, UINT64_MAX, &o->seed);

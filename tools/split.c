@@ -36,7 +36,7 @@ static const cli_option OPTIONS[] = {
   {OPT_TOGETHER, "keep-together", "PATTERN", "nodes whose name matches share a stage (repeatable)"},
   {OPT_OBJECTIVE, "objective", "WHAT", "throughput (default): the slowest stage; or latency"},
   {OPT_SOLVER, "solver", "NAME", "auto (default), exact, search, anneal, multilevel or slice"},
-  {OPT_TIME_LIMIT, "time-limit", "SECONDS", "of the partitioner; default: 10"},
+  {OPT_TIME_LIMIT, "time-limit", "SECONDS", "of the partitioner, by the clock; default: work worth about 10"},
   {OPT_SEED, "seed", "N", "of the search; default: 1"},
   {OPT_THREADS, "threads", "N", "never changes the result; default: one a core"},
   {OPT_PASSES, "passes", "PIPELINE", "passes to run, in order; see --print-pipeline"},
@@ -143,6 +143,7 @@ static bool parse_option(request *r, int id, char *argument) {
       return true;
     case OPT_SOLVER: r->unit.solver = argument; return true;
     case OPT_TIME_LIMIT:
+      r->unit.limit_by_work = false;
       return cli_real(&PROGRAM, "time-limit", argument, 0, 1e9, &r->unit.time_limit_s);
     case OPT_THREADS:
       if (!cli_count(&PROGRAM, "threads", argument, 1, 4096, &count)) return false;

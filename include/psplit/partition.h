@@ -114,6 +114,9 @@ typedef struct psplit_partition_options {
   double sync_bytes_per_s;
   uint32_t micro_batches;
   double time_limit_s; /* < 0: none. 0 still gives a valid solution and a valid bound */
+  /* Count work against the limit, not the clock: about as many seconds on an ordinary machine, and the
+   * same answer on every one, however busy. The default. */
+  bool limit_by_work;
   double gap_frac;     /* stop when value - bound <= gap_frac * value */
   uint32_t n_threads;  /* 0: what OpenMP would use. Never changes the answer */
   uint64_t seed;

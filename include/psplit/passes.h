@@ -38,13 +38,14 @@ typedef struct psplit_unit_options {
   psplit_objective objective;
   const char *solver;                 /* NULL: auto */
   double time_limit_s;                /* of the partitioner; < 0: none */
+  bool limit_by_work;                 /* the limit counts work, not the clock: see partition.h */
   uint32_t n_threads;                 /* 0: as many as OpenMP gives; never changes the result */
   uint64_t seed;
   bool verify_each;                   /* check grouping after every pass; always in debug builds */
   const psplit_sink *sink;            /* warnings, notes, progress; may be NULL */
 } psplit_unit_options;
 
-/* Defaults: 1 stage, 10 s, seed 1, everything else 0 or NULL. */
+/* Defaults: 1 stage, 10 s of work, seed 1, everything else 0 or NULL. */
 PSPLIT_API void psplit_unit_options_init(psplit_unit_options *options);
 
 /* The model must outlive the unit; the options' strings, devices and sink too.
