@@ -1,0 +1,286 @@
+/* onnx-pipeline-run: run the stages of a split, all at work at once. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+#include <getopt.h>
+
+#include "outputs.h"
+#include "report.h"
+
+enum {
+  OPT_RANDOM = 256,
+  OPT_SEED,
+  OPT_DIM,
+  OPT_SHAPE,
+  OPT_WARMUP,
+  OPT_ONNXRUNTIME,
+  OPT_OPTIMIZATION,
+  OPT_THREADS,
+  OPT_DEPTH,
+  OPT_NO_PIN,
+  OPT_JSON,
+  OPT_TRACE,
+};
+
+static const cli_option OPTIONS[] = {
+  {0, NULL, NULL, "Inputs and outputs:"},
+  {'i', "input", "[NAME=]FILE", "an input: .npy, .pb or raw; .npz has several; {} is the micro-batch"},
+  {OPT_RANDOM, "random", NULL, "random numbers for inputs that no file gives"},
+  {OPT_SEED, "seed", "N", "of the random numbers; default: 1"},
+  {OPT_DIM, "dim", "NAME=VALUE", "size of a symbolic dimension (repeatable)"},
+  {OPT_SHAPE, "shape", "NAME=N,N,...", "size of an input (repeatable)"},
+  {'o', "output", "DIR", "write each output of each micro-batch as .npy"},
+  {0, NULL, NULL, "How it runs:"},
+  {'m', "micro-batches", "M", "how many to run; default: 1"},
+  {OPT_WARMUP, "warmup", "N", "run so many before the clock starts; default: 1"},
+  {OPT_ONNXRUNTIME, "onnxruntime", "FILE", "libonnxruntime.so; default: PSPLIT_ONNXRUNTIME, the loader's"},
+  {OPT_OPTIMIZATION, "optimization", "LEVEL", "0, 1, 2 or 99 (default): of ONNX Runtime's graph optimiser"},
+  {OPT_THREADS, "threads", "N", "in each stage; default: 1"},
+  {OPT_DEPTH, "depth", "N", "micro-batches that wait between two stages; default: 2"},
+  {OPT_NO_PIN, "no-pin", NULL, "do not keep each stage on a core of its own"},
+  {0, NULL, NULL, "What it tells:"},
+  {OPT_JSON, "json", NULL, "print the report as JSON instead of the table"},
+  {OPT_TRACE, "trace", "FILE", "write a trace for Perfetto or chrome://tracing"},
+  {0, NULL, NULL, "General:"},
+  {'q', "quiet", NULL, "no table"},
+  {'h', "help", NULL, "print this"},
+  {'V', "version", NULL, "print the version"},
+};
+
+static const cli PROGRAM = {
+  "onnx-pipeline-run", "DIR [OPTION]...",
+  "Runs the stages in DIR, which onnx-pipeline-split wrote, in ONNX Runtime: all at once, each on its\n"
+  "own micro-batch. Reports how fast it was beside what was predicted.",
+  OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
+
+typedef struct settings {
+  const char *directory, *onnxruntime, *output, *trace;
+  bool json, quiet;
+  PSPLIT_VEC(psplit_i_given) given;
+  PSPLIT_VEC(psplit_i_dim_value) dims;
+  PSPLIT_VEC(psplit_i_shape_value) shapes;
+  psplit_i_run_options run;
+} settings;
+
+static atomic_int interrupted;
+static void on_signal(int number) { atomic_store(&interrupted, number); }
+
+/* Cuts "NAME=VALUE" at the last '='; false (after an error line) where there is none. */
+static bool cut(const char *option, const char *text, char **out_name, const char **out_value) {
+  const char *at = strrchr(text, '=');
+  if (!at || at == text) {
+    cli_usage(&PROGRAM, "--%s takes NAME=VALUE, not \"%s\"", option, text);
+    return false;
+  }
+  *out_name = strndup(text, (size_t)(at - text));
+  *out_value = at + 1;
+  return *out_name != NULL;
+}
+
+static bool add_dim(settings *s, const char *text) {
+  char *name;
+  const char *value;
+  uint64_t count;
+  if (!cut("dim", text, &name, &value) ||
+      !cli_count(&PROGRAM, "dim", value, 0, INT64_MAX, &count))
+    return false;
+  return psplit_i_vec_push(&s->dims, ((psplit_i_dim_value){name, (int64_t)count}));
+}
+
+static bool add_shape(settings *s, const char *text) {
+  psplit_i_shape_value shape = {0};
+  char *name;
+  const char *value;
+  if (!cut("shape", text, &name, &value)) return false;
+  shape.input = name;
+  while (*value) {
+    char *end;
+    errno = 0;
+    const long long size = strtoll(value, &end, 10);
+    if (*value < '0' || *value > '9' || errno || shape.n_dims == PSPLIT_I_MAX_RANK ||
+        (*end && *end != ',')) {
+      cli_usage(&PROGRAM, "--shape takes NAME=N,N,..., not \"%s\"", text);
+      return false;
+    }
+    shape.dims[shape.n_dims++] = size;
+    value = end + (*end == ',');
+  }
+  return psplit_i_vec_push(&s->shapes, shape);
+}
+
+static bool add_input(settings *s, const char *text) {
+  const char *at = strchr(text, '=');
+  psplit_i_given given = {NULL, text};
+  if (at) given = (psplit_i_given){strndup(text, (size_t)(at - text)), at + 1};
+  else if (strlen(text) < 4 || strcmp(text + strlen(text) - 4, ".npz") != 0) {
+    cli_usage(&PROGRAM, "--input takes NAME=FILE, or an .npz; not \"%s\"", text);
+    return false;
+  }
+  return psplit_i_vec_push(&s->given, given);
+}
+
+/* -1: go on; else the exit status. */
+static int parse(int argc, char **argv, settings *s) {
+  const char *argument;
+  uint64_t count;
+  for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;) {
+    bool good = true;
+    switch (id) {
+      case 'i': good = add_input(s, argument); break;
+      case OPT_RANDOM: s->run.feed.random = true; break;
+      case OPT_SEED:
+        good = cli_count(&PROGRAM, "seed", argument, 0, UINT64_MAX, &s->run.feed.seed);
+        break;
+      case OPT_DIM: good = add_dim(s, argument); break;
+      case OPT_SHAPE: good = add_shape(s, argument); break;
+      case 'o': s->output = argument; break;
+      case 'm':
+        if ((good = cli_count(&PROGRAM, "micro-batches", argument, 1, 10000000, &count)))
+          s->run.n_micro_batches = (uint32_t)count;
+        break;
+      case OPT_WARMUP:
+        if ((good = cli_count(&PROGRAM, "warmup", argument, 0, 1000000, &count)))
+          s->run.n_warmup = (uint32_t)count;
+        break;
+      case OPT_ONNXRUNTIME: s->onnxruntime = argument; break;
+      case OPT_OPTIMIZATION:
+        good = cli_count(&PROGRAM, "optimization", argument, 0, 99, &count);
+        if (good && count > 2 && count != 99) {
+          cli_usage(&PROGRAM, "--optimization takes 0, 1, 2 or 99, not \"%s\"", argument);
+          good = false;
+        }
+        s->run.session.optimization = (int)count;
+        break;
+      case OPT_THREADS:
+        if ((good = cli_count(&PROGRAM, "threads", argument, 1, 4096, &count)))
+          s->run.session.n_threads = (uint32_t)count;
+        break;
+      case OPT_DEPTH:
+        if ((good = cli_count(&PROGRAM, "depth", argument, 1, 1000, &count)))
+          s->run.depth = (uint32_t)count;
+        break;
+      case OPT_NO_PIN: s->run.pin = false; break;
+      case OPT_JSON: s->json = true; break;
+      case OPT_TRACE: s->trace = argument; break;
+      case 'q': s->quiet = true; break;
+      case 'h': cli_print_help(&PROGRAM, stdout); return 0;
+      case 'V': cli_print_version(&PROGRAM, stdout); return 0;
+      default: good = false;
+    }
+    if (!good) return 2;
+  }
+  if (optind + 1 != argc) return cli_usage(&PROGRAM, "one directory is needed");
+  s->directory = argv[optind];
+  s->run.feed.given = s->given.items;
+  s->run.feed.n_given = s->given.n;
+  s->run.feed.dims = s->dims.items;
+  s->run.feed.n_dims = s->dims.n;
+  s->run.feed.shapes = s->shapes.items;
+  s->run.feed.n_shapes = s->shapes.n;
+  return -1;
+}
+
+/* A name given that the model does not have is a mistake. */
+static psplit_code check_names(const settings *s, const psplit_i_pipe *pipe, psplit_diag *diag) {
+  for (size_t i = 0; i < s->given.n + s->shapes.n; i++) {
+    const char *name =
+      i < s->given.n ? s->given.items[i].input : s->shapes.items[i - s->given.n].input;
+    bool found = !name;
+    for (uint32_t p = 0; p < pipe->n_inputs; p++) found |= name && strcmp(name, pipe->inputs[p]) == 0;
+    if (!found) return psplit_i_fail(diag, PSPLIT_USAGE, "the model has no input %s", name);
+  }
+  return PSPLIT_OK;
+}
+
+static void print_table(const psplit_i_report *report, const psplit_i_pipe *pipe) {
+  char text[6][CLI_TEXT], device[64];
+  printf("%-5s  %-10s %11s %11s %11s %11s %11s %11s\n", "stage", "device", "busy", "predicted",
+         "wait in", "wait out", "transfer", "received");
+  for (uint32_t s = 0; s < report->n_stages; s++) {
+    const psplit_i_stage_report *row = &report->stages[s];
+    const int64_t predicted = pipe->stages[s].compute_ns;
+    printf("%5" PRIu32 "  %-10s %11s %11s %11s %11s %11s %11s\n", s,
+           cli_printable(pipe->stages[s].device, device, sizeof device),
+           cli_time(row->busy_ns, text[0]), predicted < 0 ? "?" : cli_time(predicted, text[1]),
+           cli_time(row->wait_in_ns, text[2]), cli_time(row->wait_out_ns, text[3]),
+           cli_time(row->transfer_ns, text[4]), cli_bytes(row->bytes, text[5]));
+  }
+  printf("\n%" PRIu32 " micro-batches in %.3g s: %.4g a second", report->n_micro_batches,
+         report->seconds, report->throughput);
+  if (pipe->bottleneck_ns > 0) printf(", predicted %.4g", 1e9 / (double)pipe->bottleneck_ns);
+  printf(" (costs %s)\nlatency %s, at most %s\nidle %.1f %% of the stages' time; filling and "
+         "draining alone is %.1f %%\n",
+         pipe->cost_source, cli_time(report->latency_median_ns, text[0]),
+         cli_time(report->latency_max_ns, text[1]), 100 * report->bubble_frac,
+         100 * report->bubble_fill_frac);
+}
+
+static psplit_code tell(const settings *s, const psplit_i_ort *ort, const psplit_i_pipe *pipe,
+                        const psplit_i_timeline *timeline, psplit_diag *diag) {
+  psplit_i_report report = {0};
+  psplit_text json = {0}, trace = {0};
+  psplit_code code;
+  PSPLIT_TRY(psplit_i_report_make(timeline, diag, &report));
+  if (s->trace) {
+    psplit_i_trace_json(timeline, pipe, &trace);
+    PSPLIT_TRY(trace.failed ? psplit_i_nomem(diag) : psplit_i_file_write(s->trace, &trace, diag));
+  }
+  if (s->json) {
+    psplit_i_report_json(&report, pipe, "threads", ort->version, &json);
+    if (json.failed) code = psplit_i_nomem(diag);
+    else fputs(json.bytes, stdout);
+  } else if (!s->quiet) {
+    print_table(&report, pipe);
+  }
+  if (fflush(stdout) != 0) code = psplit_i_fail(diag, PSPLIT_IO, "standard output cannot be written");
+out:
+  psplit_i_text_fini(&trace);
+  psplit_i_text_fini(&json);
+  psplit_i_report_fini(&report);
+  return code;
+}
+
+int main(int argc, char **argv) {
+  settings s = {.run = {.session = {.optimization = 99, .n_threads = 1}, .n_micro_batches = 1,
+                        .n_warmup = 1, .depth = 2, .pin = true, .feed.seed = 1,
+                        .interrupted = &interrupted}};
+  int status = parse(argc, argv, &s);
+  if (status >= 0) goto done;
+  signal(SIGINT, on_signal);
+  signal(SIGTERM, on_signal);
+  psplit_diag diag = {0};
+  psplit_i_pipe pipe = {0};
+  psplit_i_ort ort = {0};
+  psplit_i_timeline timeline = {0};
+  psplit_i_output_directory outputs = {s.output};
+  psplit_code code;
+  PSPLIT_TRY(psplit_i_pipe_read(s.directory, &diag, &pipe));
+  PSPLIT_TRY(check_names(&s, &pipe, &diag));
+  PSPLIT_TRY(psplit_i_ort_open(s.onnxruntime, &diag, &ort));
+  if (s.output) {
+    PSPLIT_TRY(psplit_i_outputs_begin(s.output, &pipe, s.run.n_micro_batches, &diag));
+    s.run.sink = psplit_i_outputs_write;
+    s.run.user = &outputs;
+  }
+  PSPLIT_TRY(psplit_i_run_threads(&ort, &pipe, &s.run, &diag, &timeline));
+  PSPLIT_TRY(tell(&s, &ort, &pipe, &timeline, &diag));
+out:
+  status = code == PSPLIT_OK ? 0 : cli_fail(&diag);
+  if (code != PSPLIT_OK && atomic_load(&interrupted)) status = 128 + atomic_load(&interrupted);
+  psplit_i_timeline_fini(&timeline);
+  psplit_i_ort_close(&ort);
+  psplit_i_pipe_fini(&pipe);
+done:
+  for (size_t i = 0; i < s.given.n; i++) free((char *)s.given.items[i].input);
+  for (size_t i = 0; i < s.dims.n; i++) free((char *)s.dims.items[i].name);
+  for (size_t i = 0; i < s.shapes.n; i++) free((char *)s.shapes.items[i].input);
+  psplit_i_vec_fini(&s.given);
+  psplit_i_vec_fini(&s.dims);
+  psplit_i_vec_fini(&s.shapes);
+  return status;
+}
