@@ -5,9 +5,10 @@
 #include <sys/stat.h>
 
 psplit_code psplit_i_outputs_begin(const char *directory, const psplit_i_pipe *pipe,
-                                   uint32_t n_micro_batches, psplit_diag *diag) {
+                                   uint32_t n_micro_batches, bool index, psplit_diag *diag) {
   if (mkdir(directory, 0777) != 0 && errno != EEXIST)
     return psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be made: %s", directory, strerror(errno));
+  if (!index) return PSPLIT_OK;
   psplit_text text = {0}, path = {0};
   psplit_json json;
   psplit_i_json_init(&json, &text);

@@ -10,9 +10,10 @@ typedef struct psplit_i_output_directory {
   const char *directory;
 } psplit_i_output_directory;
 
-/* Makes the directory where it does not exist, and writes outputs.json. Errors: IO. */
+/* Makes the directory where it does not exist, and with `index` writes outputs.json. Errors: IO. */
 PSPLIT_MUST_USE psplit_code psplit_i_outputs_begin(const char *directory, const psplit_i_pipe *pipe,
-                                                   uint32_t n_micro_batches, psplit_diag *diag);
+                                                   uint32_t n_micro_batches, bool index,
+                                                   psplit_diag *diag);
 
 /* A psplit_i_sink; `user` is a psplit_i_output_directory. */
 PSPLIT_MUST_USE psplit_code psplit_i_outputs_write(void *user, uint32_t micro_batch, uint32_t output,

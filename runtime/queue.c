@@ -74,11 +74,15 @@ psplit_i_bundle *psplit_i_queue_try_pop(psplit_i_queue *queue) {
   return bundle;
 }
 
-bool psplit_i_queue_has_room(psplit_i_queue *queue) {
+uint32_t psplit_i_queue_n(psplit_i_queue *queue) {
   pthread_mutex_lock(&queue->mutex);
-  const bool room = queue->n < queue->depth;
+  const uint32_t n = queue->n;
   pthread_mutex_unlock(&queue->mutex);
-  return room;
+  return n;
+}
+
+bool psplit_i_queue_has_room(psplit_i_queue *queue) {
+  return psplit_i_queue_n(queue) < queue->depth;
 }
 
 void psplit_i_queue_close(psplit_i_queue *queue) {

@@ -36,9 +36,10 @@ void psplit_i_queue_fini(psplit_i_queue *queue);
 bool psplit_i_queue_push(psplit_i_queue *queue, psplit_i_bundle *bundle);
 /* Waits for a bundle, which the caller then owns; NULL if the queue was closed. */
 psplit_i_bundle *psplit_i_queue_pop(psplit_i_queue *queue);
-/* These two do not wait. */
+/* These do not wait. */
 psplit_i_bundle *psplit_i_queue_try_pop(psplit_i_queue *queue);
 bool psplit_i_queue_has_room(psplit_i_queue *queue);
+uint32_t psplit_i_queue_n(psplit_i_queue *queue);
 /* Wakes whoever waits; from then on nothing goes in or out. */
 void psplit_i_queue_close(psplit_i_queue *queue);
 

@@ -27,6 +27,8 @@ void psplit_i_stage_init(psplit_i_stage *stage, uint32_t index, const psplit_i_o
 
 void psplit_i_stage_fini(psplit_i_stage *stage) { pthread_mutex_destroy(&stage->mutex); }
 
+bool psplit_i_stage_computes(psplit_i_stage *stage) { return atomic_load(&stage->computes); }
+
 void psplit_i_stage_stop(psplit_i_stage *stage) {
   pthread_mutex_lock(&stage->mutex);
   stage->stopped = true;
@@ -118,7 +120,9 @@ static bool take(psplit_i_stage *stage, work *w, uint32_t micro_batch, psplit_di
   for (uint32_t l = 0; l < pipe->n_links; l++) {
     const psplit_i_pipe_link *link = &pipe->links[l];
     if (link->to != stage->index) continue;
+    atomic_store(&stage->computes, false);
     psplit_i_bundle *bundle = psplit_i_queue_pop(stage->queues[l]);
+    atomic_store(&stage->computes, true);
     if (!bundle) return false;
     for (uint32_t i = 0; i < link->n_tensors; i++) {
       w->inputs[link->inputs[i]] = bundle->tensors[i];
@@ -148,7 +152,9 @@ static psplit_code give(psplit_i_stage *stage, work *w, uint32_t micro_batch, bo
     if (!bundle) return psplit_i_nomem(diag);
     for (uint32_t i = 0; i < link->n_tensors; i++)
       bundle->tensors[i] = psplit_i_tensor_hold(w->outputs[link->outputs[i]]);
+    atomic_store(&stage->computes, false);
     *out_stopped = !psplit_i_queue_push(stage->queues[l], bundle);
+    atomic_store(&stage->computes, true);
   }
   for (uint32_t i = 0; to_sink && stage->options->sink && i < table->n_outputs; i++) {
     if (table->outputs[i].model_output == PSPLIT_NONE) continue;
@@ -183,15 +189,23 @@ static bool run_all(psplit_i_stage *stage, work *w, uint32_t n, bool measured, p
   return !stopped;
 }
 
+static bool meet(psplit_i_stage *stage) {
+  atomic_store(&stage->computes, false);
+  const bool good = stage->host->meet(stage->host);
+  atomic_store(&stage->computes, true);
+  return good;
+}
+
 void psplit_i_stage_main(psplit_i_stage *stage) {
   const psplit_i_pipe_stage *table = &stage->pipe->stages[stage->index];
   const psplit_i_run_options *options = stage->options;
   psplit_diag diag = {0};
   work w = {0};
+  atomic_store(&stage->computes, true);
   if (open_work(stage, table, &w, &diag) == PSPLIT_OK) {
     set_running(stage, &w.session);
-    if (stage->host->meet(stage->host) && run_all(stage, &w, options->n_warmup, false, &diag) &&
-        stage->host->meet(stage->host))
+    if (meet(stage) && run_all(stage, &w, options->n_warmup, false, &diag) &&
+        meet(stage))
       run_all(stage, &w, options->n_micro_batches, true, &diag);
     set_running(stage, NULL);
   }
@@ -200,4 +214,5 @@ void psplit_i_stage_main(psplit_i_stage *stage) {
     stage->host->fail(stage->host, &diag);
   }
   close_work(&w, table);
+  atomic_store(&stage->computes, false);
 }

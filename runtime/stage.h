@@ -24,6 +24,7 @@ typedef struct psplit_i_stage {
   pthread_mutex_t mutex;    /* guards `running` */
   psplit_i_session *running; /* for psplit_i_stage_stop */
   bool stopped;
+  atomic_bool computes;
 } psplit_i_stage;
 
 void psplit_i_stage_init(psplit_i_stage *stage, uint32_t index, const psplit_i_ort *ort,
@@ -34,6 +35,9 @@ void psplit_i_stage_fini(psplit_i_stage *stage);
 /* Opens the session, meets the others, warms up, meets again, runs all micro-batches. Failures go to
  * the host. */
 void psplit_i_stage_main(psplit_i_stage *stage);
+
+/* Whether it is busy on its own: it opens its session, reads inputs, computes or writes outputs. */
+bool psplit_i_stage_computes(psplit_i_stage *stage);
 
 /* Makes psplit_i_stage_main return soon. From any thread. */
 void psplit_i_stage_stop(psplit_i_stage *stage);

@@ -11,6 +11,11 @@
 
 #include "outputs.h"
 #include "report.h"
+#ifdef PSPLIT_HAS_MPI
+#include "mpi_transport.h"
+#else
+#define PSPLIT_HAS_MPI 0
+#endif
 
 enum {
   OPT_RANDOM = 256,
@@ -23,6 +28,9 @@ enum {
   OPT_THREADS,
   OPT_DEPTH,
   OPT_NO_PIN,
+  OPT_TRANSPORT,
+  OPT_TIMEOUT,
+  OPT_CHUNK,
   OPT_JSON,
   OPT_TRACE,
 };
@@ -43,6 +51,11 @@ static const cli_option OPTIONS[] = {
   {OPT_THREADS, "threads", "N", "in each stage; default: 1"},
   {OPT_DEPTH, "depth", "N", "micro-batches that wait between two stages; default: 2"},
   {OPT_NO_PIN, "no-pin", NULL, "do not keep each stage on a core of its own"},
+#if PSPLIT_HAS_MPI
+  {OPT_TRANSPORT, "transport", "WHAT", "threads, or mpi: a stage per rank; default: mpi under mpirun"},
+  {OPT_TIMEOUT, "timeout", "SECONDS", "longest silence of other ranks; default: 300"},
+  {OPT_CHUNK, "chunk", "BYTES", "largest message between ranks; default: 1 GiB"},
+#endif
   {0, NULL, NULL, "What it tells:"},
   {OPT_JSON, "json", NULL, "print the report as JSON instead of the table"},
   {OPT_TRACE, "trace", "FILE", "write a trace for Perfetto or chrome://tracing"},
@@ -60,7 +73,7 @@ static const cli PROGRAM = {
 
 typedef struct settings {
   const char *directory, *onnxruntime, *output, *trace;
-  bool json, quiet;
+  bool json, quiet, mpi;
   PSPLIT_VEC(psplit_i_given) given;
   PSPLIT_VEC(psplit_i_dim_value) dims;
   PSPLIT_VEC(psplit_i_shape_value) shapes;
@@ -165,6 +178,19 @@ static int parse(int argc, char **argv, settings *s) {
           s->run.depth = (uint32_t)count;
         break;
       case OPT_NO_PIN: s->run.pin = false; break;
+#if PSPLIT_HAS_MPI
+      case OPT_TRANSPORT:
+        s->mpi = strcmp(argument, "mpi") == 0;
+        if (s->mpi || strcmp(argument, "threads") == 0) break;
+        cli_usage(&PROGRAM, "--transport takes threads or mpi, not \"%s\"", argument);
+        return 2;
+      case OPT_TIMEOUT:
+        good = cli_real(&PROGRAM, "timeout", argument, 0.1, 1e9, &s->run.timeout_s);
+        break;
+      case OPT_CHUNK:
+        good = cli_count(&PROGRAM, "chunk", argument, 1, 1 << 30, &s->run.chunk_bytes);
+        break;
+#endif
       case OPT_JSON: s->json = true; break;
       case OPT_TRACE: s->trace = argument; break;
       case 'q': s->quiet = true; break;
@@ -231,7 +257,7 @@ static psplit_code tell(const settings *s, const psplit_i_ort *ort, const psplit
     PSPLIT_TRY(trace.failed ? psplit_i_nomem(diag) : psplit_i_file_write(s->trace, &trace, diag));
   }
   if (s->json) {
-    psplit_i_report_json(&report, pipe, "threads", ort->version, &json);
+    psplit_i_report_json(&report, pipe, s->mpi ? "mpi" : "threads", ort->version, &json);
     if (json.failed) code = psplit_i_nomem(diag);
     else fputs(json.bytes, stdout);
   } else if (!s->quiet) {
@@ -245,42 +271,73 @@ out:
   return code;
 }
 
-int main(int argc, char **argv) {
-  settings s = {.run = {.session = {.optimization = 99, .n_threads = 1}, .n_micro_batches = 1,
-                        .n_warmup = 1, .depth = 2, .pin = true, .feed.seed = 1,
-                        .interrupted = &interrupted}};
-  int status = parse(argc, argv, &s);
-  if (status >= 0) goto done;
-  signal(SIGINT, on_signal);
-  signal(SIGTERM, on_signal);
-  psplit_diag diag = {0};
+/* Runs this process's part: all stages, or that of this rank. Rank 0 reports. */
+static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank, uint32_t n_ranks) {
   psplit_i_pipe pipe = {0};
   psplit_i_ort ort = {0};
   psplit_i_timeline timeline = {0};
-  psplit_i_output_directory outputs = {s.output};
+  psplit_i_output_directory outputs = {s->output};
   psplit_code code;
-  PSPLIT_TRY(psplit_i_pipe_read(s.directory, &diag, &pipe));
-  PSPLIT_TRY(check_names(&s, &pipe, &diag));
-  PSPLIT_TRY(psplit_i_ort_open(s.onnxruntime, &diag, &ort));
-  if (s.output) {
-    PSPLIT_TRY(psplit_i_outputs_begin(s.output, &pipe, s.run.n_micro_batches, &diag));
-    s.run.sink = psplit_i_outputs_write;
-    s.run.user = &outputs;
+  PSPLIT_TRY(psplit_i_pipe_read(s->directory, diag, &pipe));
+  PSPLIT_TRY(check_names(s, &pipe, diag));
+  if (s->mpi && n_ranks != pipe.n_stages) {
+    code = psplit_i_fail(diag, PSPLIT_USAGE, "%u ranks for %u stages: mpirun -n %u", n_ranks,
+                         pipe.n_stages, pipe.n_stages);
+    goto out;
   }
-  PSPLIT_TRY(psplit_i_run_threads(&ort, &pipe, &s.run, &diag, &timeline));
-  PSPLIT_TRY(tell(&s, &ort, &pipe, &timeline, &diag));
+  PSPLIT_TRY(psplit_i_ort_open(s->onnxruntime, diag, &ort));
+  if (s->output) {
+    PSPLIT_TRY(psplit_i_outputs_begin(s->output, &pipe, s->run.n_micro_batches, rank == 0, diag));
+    s->run.sink = psplit_i_outputs_write;
+    s->run.user = &outputs;
+  }
+#if PSPLIT_HAS_MPI
+  if (s->mpi) PSPLIT_TRY(psplit_i_run_mpi(&ort, &pipe, &s->run, rank, diag, &timeline));
+#endif
+  if (!s->mpi) PSPLIT_TRY(psplit_i_run_threads(&ort, &pipe, &s->run, diag, &timeline));
+  if (rank == 0) PSPLIT_TRY(tell(s, &ort, &pipe, &timeline, diag));
 out:
-  status = code == PSPLIT_OK ? 0 : cli_fail(&diag);
-  if (code != PSPLIT_OK && atomic_load(&interrupted)) status = 128 + atomic_load(&interrupted);
   psplit_i_timeline_fini(&timeline);
   psplit_i_ort_close(&ort);
   psplit_i_pipe_fini(&pipe);
-done:
-  for (size_t i = 0; i < s.given.n; i++) free((char *)s.given.items[i].input);
-  for (size_t i = 0; i < s.dims.n; i++) free((char *)s.dims.items[i].name);
-  for (size_t i = 0; i < s.shapes.n; i++) free((char *)s.shapes.items[i].input);
-  psplit_i_vec_fini(&s.given);
-  psplit_i_vec_fini(&s.dims);
-  psplit_i_vec_fini(&s.shapes);
+  return code;
+}
+
+static void free_settings(settings *s) {
+  for (size_t i = 0; i < s->given.n; i++) free((char *)s->given.items[i].input);
+  for (size_t i = 0; i < s->dims.n; i++) free((char *)s->dims.items[i].name);
+  for (size_t i = 0; i < s->shapes.n; i++) free((char *)s->shapes.items[i].input);
+  psplit_i_vec_fini(&s->given);
+  psplit_i_vec_fini(&s->dims);
+  psplit_i_vec_fini(&s->shapes);
+}
+
+int main(int argc, char **argv) {
+  settings s = {.run = {.session = {.optimization = 99, .n_threads = 1}, .n_micro_batches = 1,
+                        .n_warmup = 1, .depth = 2, .pin = true, .timeout_s = 300,
+                        .chunk_bytes = 1 << 30, .feed.seed = 1, .interrupted = &interrupted}};
+  psplit_diag diag = {0};
+  psplit_code code = PSPLIT_OK;
+  uint32_t rank = 0, n_ranks = 0;
+#if PSPLIT_HAS_MPI
+  s.mpi = psplit_i_mpi_launched();
+#endif
+  int status = parse(argc, argv, &s);
+  if (status < 0) {
+#if PSPLIT_HAS_MPI
+    if (s.mpi) code = psplit_i_mpi_begin(&diag, &rank, &n_ranks);
+#endif
+    signal(SIGINT, on_signal);
+    signal(SIGTERM, on_signal);
+    if (code == PSPLIT_OK) code = run(&s, &diag, rank, n_ranks);
+    const int number = atomic_load(&interrupted);
+    status = code == PSPLIT_OK ? 0 : number ? 128 + number : psplit_code_exit_status(code);
+    if (code != PSPLIT_OK) cli_fail(&diag);
+  }
+  free_settings(&s);
+#if PSPLIT_HAS_MPI
+  if (n_ranks && code != PSPLIT_OK) psplit_i_mpi_abort(status);
+  if (n_ranks) psplit_i_mpi_end();
+#endif
   return status;
 }
