@@ -3,16 +3,17 @@
 //   node run.mjs model RUN SPLIT NAME      a real model in 2 and 3 stages, both boundaries
 //   node run.mjs fixture RUN SPLIT NAME    the same for a small model of ../e2e/fixtures.mjs
 //
+// Behind NAME may stand a launcher that takes the number of ranks: "mpirun -n".
+//
 // The whole model runs in onnxruntime-node, the stages in the runner, which reads its inputs from
 // .npy files and writes its outputs as such; both with optimisation off and one thread. Four
 // micro-batches with inputs of their own are under way at once.
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { difference } from '../e2e/chain.mjs';
 import { makeFeeds } from '../e2e/feeds.mjs';
 import { fixtures, writeFixture } from '../e2e/fixtures.mjs';
@@ -23,6 +24,7 @@ const require = createRequire(new URL('../e2e/', import.meta.url));
 const ort = require('onnxruntime-node');
 const { models } = JSON.parse(readFileSync(new URL('../models/models.json', import.meta.url)));
 const [what, runner, splitter, name, launcher = ''] = process.argv.slice(2);
+if (launcher.startsWith('skip ')) skipAll(launcher.slice(5));
 const model = what === 'fixture' ? fixtures[name] : models[name];
 const tap = new Tap();
 const tmp = mkdtempSync(join(tmpdir(), 'psplit-run-'));
