@@ -214,6 +214,7 @@ static psplit_code read_root(psplit_i_pipe *p, const json_t *root, psplit_diag *
   PSPLIT_TRY(get_array(root, "stages", true, diag, &stages));
   PSPLIT_TRY(get_array(root, "transfers", true, diag, &transfers));
   p->n_inputs = (uint32_t)(json_array_size(inputs) + json_array_size(optional));
+  p->n_needed = (uint32_t)json_array_size(inputs);
   p->n_outputs = (uint32_t)json_array_size(outputs);
   p->n_stages = (uint32_t)json_array_size(stages);
   if (p->n_stages == 0) return bad(diag, "there are no stages");

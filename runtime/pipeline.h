@@ -33,7 +33,8 @@ typedef struct psplit_i_pipe {
   const char *directory;
   uint32_t n_stages, n_inputs, n_outputs;
   psplit_i_pipe_stage *stages;
-  const char **inputs;  /* of the model, optional ones behind the others */
+  uint32_t n_needed;    /* inputs that are not optional: the first ones */
+  const char **inputs;  /* of the model */
   const char **outputs; /* of the model */
   uint32_t n_links;
   psplit_i_pipe_link *links; /* by from, then to */

@@ -1,14 +1,13 @@
 /* onnx-pipeline-run: run the stages of a split, all at work at once. */
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
 
 #include <getopt.h>
 
+#include "feed_options.h"
 #include "outputs.h"
 #include "report.h"
 #ifdef PSPLIT_HAS_MPI
@@ -18,11 +17,7 @@
 #endif
 
 enum {
-  OPT_RANDOM = 256,
-  OPT_SEED,
-  OPT_DIM,
-  OPT_SHAPE,
-  OPT_WARMUP,
+  OPT_WARMUP = 256,
   OPT_ONNXRUNTIME,
   OPT_OPTIMIZATION,
   OPT_THREADS,
@@ -37,11 +32,8 @@ enum {
 
 static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "Inputs and outputs:"},
-  {'i', "input", "[NAME=]FILE", "an input: .npy, .pb or raw; .npz has several; {} is the micro-batch"},
+  FEED_OPTIONS,
   {OPT_RANDOM, "random", NULL, "random numbers for inputs that no file gives"},
-  {OPT_SEED, "seed", "N", "of the random numbers; default: 1"},
-  {OPT_DIM, "dim", "NAME=VALUE", "size of a symbolic dimension (repeatable)"},
-  {OPT_SHAPE, "shape", "NAME=N,N,...", "size of an input (repeatable)"},
   {'o', "output", "DIR", "write each output of each micro-batch as .npy"},
   {0, NULL, NULL, "How it runs:"},
   {'m', "micro-batches", "M", "how many to run; default: 1"},
@@ -74,68 +66,12 @@ static const cli PROGRAM = {
 typedef struct settings {
   const char *directory, *onnxruntime, *output, *trace;
   bool json, quiet, mpi;
-  PSPLIT_VEC(psplit_i_given) given;
-  PSPLIT_VEC(psplit_i_dim_value) dims;
-  PSPLIT_VEC(psplit_i_shape_value) shapes;
+  feed_settings feed;
   psplit_i_run_options run;
 } settings;
 
 static atomic_int interrupted;
 static void on_signal(int number) { atomic_store(&interrupted, number); }
-
-/* Cuts "NAME=VALUE" at the last '='; false (after an error line) where there is none. */
-static bool cut(const char *option, const char *text, char **out_name, const char **out_value) {
-  const char *at = strrchr(text, '=');
-  if (!at || at == text) {
-    cli_usage(&PROGRAM, "--%s takes NAME=VALUE, not \"%s\"", option, text);
-    return false;
-  }
-  *out_name = strndup(text, (size_t)(at - text));
-  *out_value = at + 1;
-  return *out_name != NULL;
-}
-
-static bool add_dim(settings *s, const char *text) {
-  char *name;
-  const char *value;
-  uint64_t count;
-  if (!cut("dim", text, &name, &value) ||
-      !cli_count(&PROGRAM, "dim", value, 0, INT64_MAX, &count))
-    return false;
-  return psplit_i_vec_push(&s->dims, ((psplit_i_dim_value){name, (int64_t)count}));
-}
-
-static bool add_shape(settings *s, const char *text) {
-  psplit_i_shape_value shape = {0};
-  char *name;
-  const char *value;
-  if (!cut("shape", text, &name, &value)) return false;
-  shape.input = name;
-  while (*value) {
-    char *end;
-    errno = 0;
-    const long long size = strtoll(value, &end, 10);
-    if (*value < '0' || *value > '9' || errno || shape.n_dims == PSPLIT_I_MAX_RANK ||
-        (*end && *end != ',')) {
-      cli_usage(&PROGRAM, "--shape takes NAME=N,N,..., not \"%s\"", text);
-      return false;
-    }
-    shape.dims[shape.n_dims++] = size;
-    value = end + (*end == ',');
-  }
-  return psplit_i_vec_push(&s->shapes, shape);
-}
-
-static bool add_input(settings *s, const char *text) {
-  const char *at = strchr(text, '=');
-  psplit_i_given given = {NULL, text};
-  if (at) given = (psplit_i_given){strndup(text, (size_t)(at - text)), at + 1};
-  else if (strlen(text) < 4 || strcmp(text + strlen(text) - 4, ".npz") != 0) {
-    cli_usage(&PROGRAM, "--input takes NAME=FILE, or an .npz; not \"%s\"", text);
-    return false;
-  }
-  return psplit_i_vec_push(&s->given, given);
-}
 
 /* -1: go on; else the exit status. */
 static int parse(int argc, char **argv, settings *s) {
@@ -144,13 +80,7 @@ static int parse(int argc, char **argv, settings *s) {
   for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;) {
     bool good = true;
     switch (id) {
-      case 'i': good = add_input(s, argument); break;
-      case OPT_RANDOM: s->run.feed.random = true; break;
-      case OPT_SEED:
-        good = cli_count(&PROGRAM, "seed", argument, 0, UINT64_MAX, &s->run.feed.seed);
-        break;
-      case OPT_DIM: good = add_dim(s, argument); break;
-      case OPT_SHAPE: good = add_shape(s, argument); break;
+      case OPT_RANDOM: s->feed.options.random = true; break;
       case 'o': s->output = argument; break;
       case 'm':
         if ((good = cli_count(&PROGRAM, "micro-batches", argument, 1, 10000000, &count)))
@@ -196,31 +126,14 @@ static int parse(int argc, char **argv, settings *s) {
       case 'q': s->quiet = true; break;
       case 'h': cli_print_help(&PROGRAM, stdout); return 0;
       case 'V': cli_print_version(&PROGRAM, stdout); return 0;
-      default: good = false;
+      default: good = feed_option(&PROGRAM, &s->feed, id, argument);
     }
     if (!good) return 2;
   }
   if (optind + 1 != argc) return cli_usage(&PROGRAM, "one directory is needed");
   s->directory = argv[optind];
-  s->run.feed.given = s->given.items;
-  s->run.feed.n_given = s->given.n;
-  s->run.feed.dims = s->dims.items;
-  s->run.feed.n_dims = s->dims.n;
-  s->run.feed.shapes = s->shapes.items;
-  s->run.feed.n_shapes = s->shapes.n;
+  s->run.feed = s->feed.options;
   return -1;
-}
-
-/* A name given that the model does not have is a mistake. */
-static psplit_code check_names(const settings *s, const psplit_i_pipe *pipe, psplit_diag *diag) {
-  for (size_t i = 0; i < s->given.n + s->shapes.n; i++) {
-    const char *name =
-      i < s->given.n ? s->given.items[i].input : s->shapes.items[i - s->given.n].input;
-    bool found = !name;
-    for (uint32_t p = 0; p < pipe->n_inputs; p++) found |= name && strcmp(name, pipe->inputs[p]) == 0;
-    if (!found) return psplit_i_fail(diag, PSPLIT_USAGE, "the model has no input %s", name);
-  }
-  return PSPLIT_OK;
 }
 
 static void print_table(const psplit_i_report *report, const psplit_i_pipe *pipe) {
@@ -279,7 +192,7 @@ static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank, uint32_t n
   psplit_i_output_directory outputs = {s->output};
   psplit_code code;
   PSPLIT_TRY(psplit_i_pipe_read(s->directory, diag, &pipe));
-  PSPLIT_TRY(check_names(s, &pipe, diag));
+  PSPLIT_TRY(feed_check(&s->feed, &pipe, diag));
   if (s->mpi && n_ranks != pipe.n_stages) {
     code = psplit_i_fail(diag, PSPLIT_USAGE, "%u ranks for %u stages: mpirun -n %u", n_ranks,
                          pipe.n_stages, pipe.n_stages);
@@ -303,19 +216,11 @@ out:
   return code;
 }
 
-static void free_settings(settings *s) {
-  for (size_t i = 0; i < s->given.n; i++) free((char *)s->given.items[i].input);
-  for (size_t i = 0; i < s->dims.n; i++) free((char *)s->dims.items[i].name);
-  for (size_t i = 0; i < s->shapes.n; i++) free((char *)s->shapes.items[i].input);
-  psplit_i_vec_fini(&s->given);
-  psplit_i_vec_fini(&s->dims);
-  psplit_i_vec_fini(&s->shapes);
-}
-
 int main(int argc, char **argv) {
   settings s = {.run = {.session = {.optimization = 99, .n_threads = 1}, .n_micro_batches = 1,
                         .n_warmup = 1, .depth = 2, .pin = true, .timeout_s = 300,
-                        .chunk_bytes = 1 << 30, .feed.seed = 1, .interrupted = &interrupted}};
+                        .chunk_bytes = 1 << 30, .interrupted = &interrupted},
+                .feed.options.seed = 1};
   psplit_diag diag = {0};
   psplit_code code = PSPLIT_OK;
   uint32_t rank = 0, n_ranks = 0;
@@ -334,7 +239,7 @@ int main(int argc, char **argv) {
     status = code == PSPLIT_OK ? 0 : number ? 128 + number : psplit_code_exit_status(code);
     if (code != PSPLIT_OK) cli_fail(&diag);
   }
-  free_settings(&s);
+  feed_fini(&s.feed);
 #if PSPLIT_HAS_MPI
   if (n_ranks && code != PSPLIT_OK) psplit_i_mpi_abort(status);
   if (n_ranks) psplit_i_mpi_end();
