@@ -13,7 +13,8 @@ static bool ends_with(const char *text, const char *end) {
   return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-static psplit_code read_all(const char *path, psplit_diag *diag, unsigned char **out, size_t *out_n) {
+static psplit_code read_all(const char *path, psplit_diag *diag, unsigned char **out,
+                            size_t *out_n) {
   FILE *file = fopen(path, "rb");
   struct stat status;
   unsigned char *data = NULL;
@@ -41,20 +42,23 @@ static psplit_code parse_raw(const psplit_i_ort *ort, const char *path, const un
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "%s: strings have no raw form; use .npy", path);
   if (wanted->n_dims == PSPLIT_NONE)
     return psplit_i_fail(diag, PSPLIT_USAGE,
-                         "%s holds raw bytes: say how large the input is, with --dim or --shape", path);
-  psplit_code code = psplit_i_tensor_create(ort, wanted->data_type, wanted->dims, wanted->n_dims,
-                                            diag, &tensor);
+                         "%s holds raw bytes: say how large the input is, with --dim or --shape",
+                         path);
+  psplit_code code =
+    psplit_i_tensor_create(ort, wanted->data_type, wanted->dims, wanted->n_dims, diag, &tensor);
   if (code != PSPLIT_OK) return code;
   PSPLIT_TRY(psplit_i_tensor_look(tensor, diag, &view));
   if (view.n_bytes != n)
     code = psplit_i_fail(diag, PSPLIT_INVALID,
-                         "%s has %zu bytes, the input has %" PRIu64 "; see --dim and --shape", path, n,
-                         view.n_bytes);
+                         "%s has %zu bytes, the input has %" PRIu64 "; see --dim and --shape", path,
+                         n, view.n_bytes);
   else if (n)
     memcpy(view.data, data, n);
 out:
-  if (code == PSPLIT_OK) *out = tensor;
-  else psplit_i_tensor_release(tensor);
+  if (code == PSPLIT_OK)
+    *out = tensor;
+  else
+    psplit_i_tensor_release(tensor);
   return code;
 }
 
@@ -111,7 +115,8 @@ psplit_code psplit_i_file_write(const char *path, const psplit_text *text, pspli
   return good ? PSPLIT_OK : PSPLIT_IO;
 }
 
-psplit_code psplit_i_array_write(const psplit_i_tensor *tensor, const char *stem, psplit_diag *diag) {
+psplit_code psplit_i_array_write(const psplit_i_tensor *tensor, const char *stem,
+                                 psplit_diag *diag) {
   psplit_text text = {0}, path = {0};
   bool npy = true;
   psplit_code code = psplit_i_npy_format(tensor, diag, &text);
@@ -121,7 +126,8 @@ psplit_code psplit_i_array_write(const psplit_i_tensor *tensor, const char *stem
   }
   psplit_i_text_addf(&path, "%s.%s", stem, npy ? "npy" : "pb");
   if (code == PSPLIT_OK)
-    code = text.failed || path.failed ? psplit_i_nomem(diag) : psplit_i_file_write(path.bytes, &text, diag);
+    code = text.failed || path.failed ? psplit_i_nomem(diag)
+                                      : psplit_i_file_write(path.bytes, &text, diag);
   psplit_i_text_fini(&path);
   psplit_i_text_fini(&text);
   return code;

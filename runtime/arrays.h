@@ -4,7 +4,8 @@
 
 #include "ort.h"
 
-/* What a file has to give: the type, and where `n_dims` is not PSPLIT_NONE, the size of a raw file. */
+/* What a file has to give: the type, and where `n_dims` is not PSPLIT_NONE, the size of a raw file.
+ */
 typedef struct psplit_i_array_wanted {
   int32_t data_type;
   uint32_t n_dims;
@@ -20,8 +21,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_array_read(const psplit_i_ort *ort, const c
                                                 psplit_diag *diag, psplit_i_tensor **out);
 
 /* Whether an .npz has array `member`. */
-PSPLIT_MUST_USE psplit_code psplit_i_npz_has(const char *path, const char *member, psplit_diag *diag,
-                                             bool *out);
+PSPLIT_MUST_USE psplit_code psplit_i_npz_has(const char *path, const char *member,
+                                             psplit_diag *diag, bool *out);
 
 /* Writes `stem`.npy, or `stem`.pb where numpy has no such type. The file appears complete or not at
  * all. Errors: IO, NOMEM. */

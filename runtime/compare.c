@@ -6,7 +6,7 @@
 
 typedef struct comparison {
   const psplit_i_pipe *pipe;
-  psplit_i_tensor **whole; /* [micro_batch * n_outputs + output] */
+  psplit_i_tensor **whole;          /* [micro_batch * n_outputs + output] */
   psplit_i_difference *differences; /* each output is made by one stage, so by one thread */
 } comparison;
 
@@ -91,7 +91,8 @@ static void add_numbers(const psplit_i_tensor_view *whole, const psplit_i_tensor
   const uint32_t bits = psplit_i_element_bits(whole->data_type);
   const uint64_t bytes = bits < 8 ? 1 : bits / 8, n = bits < 8 ? whole->n_bytes : whole->n_elements;
   for (uint64_t i = 0; i < n; i++) {
-    if (memcmp((const char *)whole->data + i * bytes, (const char *)part->data + i * bytes, bytes) == 0)
+    if (memcmp((const char *)whole->data + i * bytes, (const char *)part->data + i * bytes,
+               bytes) == 0)
       continue;
     d->n_different++;
     const double a = number(whole, i), b = number(part, i), gap = fabs(a - b);
@@ -132,8 +133,10 @@ static psplit_code compare(void *user, uint32_t micro_batch, uint32_t output, ps
     return psplit_i_fail(diag, PSPLIT_MISMATCH, "output %s has another type or shape",
                          c->pipe->outputs[output]);
   d->n_elements += a.n_elements;
-  if (a.data) add_numbers(&a, &b, d);
-  else if (a.n_elements) code = add_strings(whole, part, &a, &b, diag, d);
+  if (a.data)
+    add_numbers(&a, &b, d);
+  else if (a.n_elements)
+    code = add_strings(whole, part, &a, &b, diag, d);
 out:
   return code;
 }

@@ -7,7 +7,8 @@
 /* How an output of the pipeline differs from the model's, over all micro-batches. */
 typedef struct psplit_i_difference {
   uint64_t n_elements, n_different; /* by their bits */
-  double max_abs, max_rel; /* of those that differ; rel: over the model's; infinite with NaN, strings */
+  double max_abs,
+    max_rel; /* of those that differ; rel: over the model's; infinite with NaN, strings */
 } psplit_i_difference;
 
 /* Runs `model_path` whole, then the pipeline over threads, on the same inputs and at the same level

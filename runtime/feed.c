@@ -20,7 +20,9 @@ psplit_code psplit_i_tensor_fill_random(psplit_i_tensor *tensor, uint64_t seed, 
   const int32_t type = view.data_type;
   const bool complex = type == C64 || type == C128;
   /* What is smaller than a byte, or has no type in C, is bytes here. */
-  const uint64_t n = complex ? 2 * view.n_elements : bits && bits < 8 ? view.n_bytes : view.n_elements;
+  const uint64_t n = complex            ? 2 * view.n_elements
+                     : bits && bits < 8 ? view.n_bytes
+                                        : view.n_elements;
   for (uint64_t i = 0; i < n && code == PSPLIT_OK; i++) {
     const uint64_t r = psplit_i_splitmix64(stream, i), small = r % 100;
     const uint32_t sign = (uint32_t)(r & 1) << 15;
@@ -30,8 +32,12 @@ psplit_code psplit_i_tensor_fill_random(psplit_i_tensor *tensor, uint64_t seed, 
       case F64:
       case C128: ((double *)view.data)[i] = 2 * unit(r) - 1; break;
       /* Of 16-bit floats: +-[0.125, 1). */
-      case F16: ((uint16_t *)view.data)[i] = (uint16_t)(sign | (0x3000 + (r >> 32) % 0x0c00)); break;
-      case BF16: ((uint16_t *)view.data)[i] = (uint16_t)(sign | (0x3e00 + (r >> 32) % 0x0180)); break;
+      case F16:
+        ((uint16_t *)view.data)[i] = (uint16_t)(sign | (0x3000 + (r >> 32) % 0x0c00));
+        break;
+      case BF16:
+        ((uint16_t *)view.data)[i] = (uint16_t)(sign | (0x3e00 + (r >> 32) % 0x0180));
+        break;
       case BOOL: ((uint8_t *)view.data)[i] = (uint8_t)(r >> 63); break;
       case U16:
       case I16: ((uint16_t *)view.data)[i] = (uint16_t)small; break;
@@ -54,8 +60,8 @@ psplit_code psplit_i_tensor_fill_random(psplit_i_tensor *tensor, uint64_t seed, 
   return code;
 }
 
-/* The sizes of an input, from --shape, the file's own, or --dim. Returns the symbol of the first that
- * is not known ("" where it has none), or NULL. */
+/* The sizes of an input, from --shape, the file's own, or --dim. Returns the symbol of the first
+ * that is not known ("" where it has none), or NULL. */
 static const char *find_dims(const psplit_i_port *port, const char *name,
                              const psplit_i_feed_options *options, psplit_i_feed *feed) {
   const char *unknown = NULL;
@@ -121,7 +127,8 @@ psplit_code psplit_i_feed_open(const psplit_i_ort *ort, const psplit_i_port *por
   }
   if (!port)
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                         "input %s has a default that ONNX Runtime does not let one override", name);
+                         "input %s has a default that ONNX Runtime does not let one override",
+                         name);
   if (!port->is_tensor)
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "input %s is not a dense tensor", name);
   feed.wanted.data_type = port->data_type;
@@ -133,12 +140,13 @@ psplit_code psplit_i_feed_open(const psplit_i_ort *ort, const psplit_i_port *por
     PSPLIT_TRY(psplit_i_array_read(ort, path, name, &feed.wanted, diag, &feed.ready[0]));
     feed.n_ready = 1;
   } else if (!options->random) {
-    code = psplit_i_fail(diag, PSPLIT_USAGE, "nothing is given for input %s: --input %s=FILE, or --random",
-                         name, name);
+    code = psplit_i_fail(diag, PSPLIT_USAGE,
+                         "nothing is given for input %s: --input %s=FILE, or --random", name, name);
   } else if (unknown) {
-    code = psplit_i_fail(
-      diag, PSPLIT_USAGE, "the size of %s in input %s is not known: --dim NAME=VALUE, or --shape %s=...",
-      *unknown ? unknown : "an unnamed dimension", name, name);
+    code =
+      psplit_i_fail(diag, PSPLIT_USAGE,
+                    "the size of %s in input %s is not known: --dim NAME=VALUE, or --shape %s=...",
+                    *unknown ? unknown : "an unnamed dimension", name, name);
   } else {
     code = make_random(&feed, options, n_micro_batches, diag);
   }

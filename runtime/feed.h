@@ -42,9 +42,10 @@ typedef struct psplit_i_feed {
   uint32_t n_ready;
 } psplit_i_feed;
 
-/* Prepares input `name` of the model, which the session has as `port` (NULL: only as a constant), for at most n_micro_batches. Where the input is `optional` and
- * no file gives it, *out_used is false. Errors: USAGE (nothing given, or a size is not known), and
- * those of psplit_i_array_read. */
+/* Prepares input `name` of the model, which the session has as `port` (NULL: only as a constant),
+ * for at most n_micro_batches. Where the input is `optional` and no file gives it, *out_used is
+ * false. Errors: USAGE (nothing given, or a size is not known), and those of psplit_i_array_read.
+ */
 PSPLIT_MUST_USE psplit_code psplit_i_feed_open(const psplit_i_ort *ort, const psplit_i_port *port,
                                                const char *name, bool optional,
                                                const psplit_i_feed_options *options,

@@ -1,10 +1,11 @@
 /* Transport: one stage per MPI rank.
  *
- * The stage computes in a thread of its own and knows only queues. The main thread, the only one that
- * calls MPI, moves bundles between queues and ranks: one at a time on each link, so the order of
- * messages between two ranks on a tag is that of micro-batches. A bundle is one message of sizes, then
- * its data in chunks. Every call is non-blocking and tested in turn, so no order of arrival on
- * different links can make ranks wait for each other (see runtime.h), and silence is noticed. */
+ * The stage computes in a thread of its own and knows only queues. The main thread, the only one
+ * that calls MPI, moves bundles between queues and ranks: one at a time on each link, so the order
+ * of messages between two ranks on a tag is that of micro-batches. A bundle is one message of
+ * sizes, then its data in chunks. Every call is non-blocking and tested in turn, so no order of
+ * arrival on different links can make ranks wait for each other (see runtime.h), and silence is
+ * noticed. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,10 +26,10 @@ typedef struct lane {
   int peer;
   bool outward;
   enum { IDLE, SIZES, DATA } state;
-  uint32_t n_left;   /* bundles that have not begun */
+  uint32_t n_left; /* bundles that have not begun */
   psplit_i_bundle *bundle;
-  int64_t *sizes;    /* [n_tensors * SIZES_EACH] */
-  void **packed;     /* [n_tensors] strings as bytes */
+  int64_t *sizes; /* [n_tensors * SIZES_EACH] */
+  void **packed;  /* [n_tensors] strings as bytes */
   MPI_Request *requests;
   int n_requests, capacity;
   int64_t began_ns;
@@ -262,8 +263,10 @@ static psplit_code check_patience(const psplit_i_run_options *options, int64_t s
   if (options->interrupted && atomic_load(options->interrupted))
     return psplit_i_fail(diag, PSPLIT_IO, "interrupted");
   if (1e-9 * (double)(psplit_i_now_ns() - silent_since_ns) > options->timeout_s)
-    return psplit_i_fail(diag, PSPLIT_IO, "%s: nothing was heard from the other ranks for %g s "
-                         "(see --timeout)", what, options->timeout_s);
+    return psplit_i_fail(diag, PSPLIT_IO,
+                         "%s: nothing was heard from the other ranks for %g s "
+                         "(see --timeout)",
+                         what, options->timeout_s);
   return PSPLIT_OK;
 }
 
@@ -404,7 +407,9 @@ static psplit_code open_lanes(const psplit_i_pipe *pipe, const psplit_i_run_opti
     PSPLIT_TRY(psplit_i_queue_init(&h->queues[k], options->depth, diag));
     h->queue_list[k] = &h->queues[k];
     lane *l = &lanes[(*n_lanes)++];
-    *l = (lane){.link = k, .n_tensors = link->n_tensors, .outward = link->from == rank,
+    *l = (lane){.link = k,
+                .n_tensors = link->n_tensors,
+                .outward = link->from == rank,
                 .peer = (int)(link->from == rank ? link->to : link->from),
                 .n_left = options->n_warmup + options->n_micro_batches};
     l->sizes = calloc((size_t)l->n_tensors * SIZES_EACH + 1, sizeof *l->sizes);

@@ -7,15 +7,15 @@
 
 #include "arrays.h"
 
-/* X(descr without byte order, TensorProto.DataType, is it how numpy writes the type) */
+/* Types without their byte order; `written`: how numpy itself spells the type. */
 static const struct {
   const char *descr;
   int32_t data_type;
   bool written;
 } DESCRS[] = {
-  {"f4", 1, true},  {"u1", 2, true},  {"i1", 3, true},   {"u2", 4, true},   {"i2", 5, true},
-  {"i4", 6, true},  {"i8", 7, true},  {"b1", 9, true},   {"f2", 10, true},  {"f8", 11, true},
-  {"u4", 12, true}, {"u8", 13, true}, {"c8", 14, true},  {"c16", 15, true}, {"u2", 10, false},
+  {"f4", 1, true},   {"u1", 2, true},   {"i1", 3, true},   {"u2", 4, true},   {"i2", 5, true},
+  {"i4", 6, true},   {"i8", 7, true},   {"b1", 9, true},   {"f2", 10, true},  {"f8", 11, true},
+  {"u4", 12, true},  {"u8", 13, true},  {"c8", 14, true},  {"c16", 15, true}, {"u2", 10, false},
   {"u2", 16, false}, {"V2", 16, false}, {"u1", 17, false}, {"u1", 18, false}, {"u1", 19, false},
   {"u1", 20, false}, {"u1", 24, false}, {"V1", 17, false}, {"V1", 18, false}, {"V1", 19, false},
   {"V1", 20, false}, {"V1", 24, false},
@@ -80,8 +80,8 @@ static size_t put_utf8(uint32_t c, char *out) {
 }
 
 /* Fixed-width strings, padded with zeros: bytes ('S') or UTF-32 ('U'). */
-static psplit_code parse_strings(const char *path, const unsigned char *data, size_t n, size_t width,
-                                 bool wide, uint64_t n_elements, psplit_diag *diag,
+static psplit_code parse_strings(const char *path, const unsigned char *data, size_t n,
+                                 size_t width, bool wide, uint64_t n_elements, psplit_diag *diag,
                                  psplit_i_tensor *tensor) {
   const size_t unit = wide ? 4 : 1;
   uint64_t all;
@@ -154,8 +154,10 @@ psplit_code psplit_i_npy_parse(const psplit_i_ort *ort, const char *path, const 
     memcpy(view.data, body, n_body);
   }
 out:
-  if (code == PSPLIT_OK) *out = tensor;
-  else psplit_i_tensor_release(tensor);
+  if (code == PSPLIT_OK)
+    *out = tensor;
+  else
+    psplit_i_tensor_release(tensor);
   return code;
 }
 
@@ -164,13 +166,15 @@ static void put_header(psplit_text *out, const char *descr, const psplit_i_tenso
   psplit_i_text_addf(&text, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
   for (size_t i = 0; i < view->n_dims; i++)
     psplit_i_text_addf(&text, "%" PRId64 "%s", view->dims[i],
-                       i + 1 < view->n_dims ? ", " : view->n_dims == 1 ? "," : "");
+                       i + 1 < view->n_dims ? ", "
+                       : view->n_dims == 1  ? ","
+                                            : "");
   psplit_i_text_puts(&text, "), }");
   while (!text.failed && (10 + text.n + 1) % 64) psplit_i_text_puts(&text, " ");
   psplit_i_text_puts(&text, "\n");
-  const unsigned char start[] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)(text.n & 0xff),
-                                 (unsigned char)(text.n >> 8)};
-  psplit_i_text_add(out, start, sizeof start);
+  const char n[2] = {(char)(text.n & 0xff), (char)(text.n >> 8)};
+  psplit_i_text_add(out, "\x93NUMPY\1\0", 8);
+  psplit_i_text_add(out, n, sizeof n);
   psplit_i_text_add(out, text.bytes, text.n);
   out->failed |= text.failed;
   psplit_i_text_fini(&text);
@@ -218,7 +222,8 @@ static psplit_code format_strings(const psplit_i_tensor *tensor, const psplit_i_
   return code;
 }
 
-psplit_code psplit_i_npy_format(const psplit_i_tensor *tensor, psplit_diag *diag, psplit_text *out) {
+psplit_code psplit_i_npy_format(const psplit_i_tensor *tensor, psplit_diag *diag,
+                                psplit_text *out) {
   psplit_i_tensor_view view;
   psplit_code code = psplit_i_tensor_look(tensor, diag, &view);
   if (code != PSPLIT_OK) return code;
@@ -263,8 +268,8 @@ static void read_zip64(const unsigned char *extra, size_t n_extra, entry *e) {
 }
 
 psplit_code psplit_i_npz_find(const char *path, const unsigned char *data, size_t n,
-                              const char *member, psplit_diag *diag,
-                              const unsigned char **out_data, size_t *out_n) {
+                              const char *member, psplit_diag *diag, const unsigned char **out_data,
+                              size_t *out_n) {
   enum { END_BYTES = 22, ENTRY_BYTES = 46, LOCAL_BYTES = 30, MAX_COMMENT = 65535 };
   *out_data = NULL;
   size_t end = n;
@@ -279,7 +284,8 @@ psplit_code psplit_i_npz_find(const char *path, const unsigned char *data, size_
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "%s: archives over 4 GiB; use .npy", path);
   while (at <= end && end - at >= ENTRY_BYTES && memcmp(data + at, "PK\1\2", 4) == 0) {
     const unsigned char *head = data + at;
-    entry e = {little(head + 10, 2), little(head + 20, 4), little(head + 24, 4), little(head + 42, 4)};
+    entry e = {little(head + 10, 2), little(head + 20, 4), little(head + 24, 4),
+               little(head + 42, 4)};
     const size_t n_name = (size_t)little(head + 28, 2), n_extra = (size_t)little(head + 30, 2),
                  n_comment = (size_t)little(head + 32, 2);
     if (n_name + n_extra + n_comment > end - at - ENTRY_BYTES) break;

@@ -7,7 +7,8 @@
 
 static const char HOW[] =
   "name one with --onnxruntime FILE or PSPLIT_ONNXRUNTIME; `npm install --ignore-scripts "
-  "onnxruntime-node` has it as node_modules/onnxruntime-node/bin/napi-v6/linux/*/libonnxruntime.so.1";
+  "onnxruntime-node` has it as "
+  "node_modules/onnxruntime-node/bin/napi-v6/linux/*/libonnxruntime.so.1";
 
 /* A handle to the library, and the name it was found under. */
 static void *open_library(const char *path, const char **out_name) {
@@ -40,8 +41,8 @@ static psplit_code find_api(psplit_i_ort *ort, const char *name, psplit_diag *di
   memcpy(&table, &found, sizeof table);
   if (!table)
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                         "%s is ONNX Runtime %s, which is too old: 1.%d or newer is needed; %s", name,
-                         ort->version, ORT_VERSION_NEEDED, HOW);
+                         "%s is ONNX Runtime %s, which is too old: 1.%d or newer is needed; %s",
+                         name, ort->version, ORT_VERSION_NEEDED, HOW);
 #define X(position, result, member, parameters) \
   memcpy(&ort->api.member, &table[position], sizeof ort->api.member);
   ORT_ENTRIES(X)
@@ -55,15 +56,15 @@ psplit_code psplit_i_ort_open(const char *path, psplit_diag *diag, psplit_i_ort 
   ort.library = open_library(path, &name);
   if (!ort.library) {
     const char *why = dlerror();
-    return psplit_i_fail(diag, PSPLIT_IO, "ONNX Runtime cannot be opened: %s; %s",
-                         why ? why : name, HOW);
+    return psplit_i_fail(diag, PSPLIT_IO, "ONNX Runtime cannot be opened: %s; %s", why ? why : name,
+                         HOW);
   }
   psplit_code code;
   PSPLIT_TRY(find_api(&ort, name, diag));
-  PSPLIT_TRY(psplit_i_ort_check(&ort, ort.api.CreateEnv(ORT_LOG_ERROR, "psplit", &ort.env), name,
-                                diag));
-  PSPLIT_TRY(psplit_i_ort_check(&ort, ort.api.GetAllocatorWithDefaultOptions(&ort.allocator), name,
-                                diag));
+  PSPLIT_TRY(
+    psplit_i_ort_check(&ort, ort.api.CreateEnv(ORT_LOG_ERROR, "psplit", &ort.env), name, diag));
+  PSPLIT_TRY(
+    psplit_i_ort_check(&ort, ort.api.GetAllocatorWithDefaultOptions(&ort.allocator), name, diag));
   *out = ort;
 out:
   if (code != PSPLIT_OK) psplit_i_ort_close(&ort);
@@ -88,8 +89,8 @@ static psplit_code read_shape(const psplit_i_ort *ort, psplit_i_port *port, cons
                               psplit_diag *diag) {
   psplit_code code;
   const OrtShapeInfo *info = NULL;
-  PSPLIT_TRY(psplit_i_ort_check(ort, ort->api.CastTypeInfoToTensorInfo(port->type, &info), path,
-                                diag));
+  PSPLIT_TRY(
+    psplit_i_ort_check(ort, ort->api.CastTypeInfoToTensorInfo(port->type, &info), path, diag));
   port->is_tensor = info != NULL;
   if (!info) return PSPLIT_OK;
   int type;
@@ -99,8 +100,8 @@ static psplit_code read_shape(const psplit_i_ort *ort, psplit_i_port *port, cons
   if (port->n_dims > PSPLIT_I_MAX_RANK)
     return psplit_i_fail(diag, PSPLIT_LIMIT, "%s: input %s has more than %d dimensions", path,
                          port->name, PSPLIT_I_MAX_RANK);
-  PSPLIT_TRY(psplit_i_ort_check(ort, ort->api.GetDimensions(info, port->dims, port->n_dims), path,
-                                diag));
+  PSPLIT_TRY(
+    psplit_i_ort_check(ort, ort->api.GetDimensions(info, port->dims, port->n_dims), path, diag));
   PSPLIT_TRY(psplit_i_ort_check(
     ort, ort->api.GetSymbolicDimensions(info, port->symbols, port->n_dims), path, diag));
 out:
@@ -133,11 +134,12 @@ static psplit_code read_ports(psplit_i_session *s, const char *path, psplit_diag
   psplit_code code;
   const OrtApi *api = &s->ort->api;
   size_t n_plain, n_default;
-  PSPLIT_TRY(psplit_i_ort_check(s->ort, api->SessionGetInputCount(s->session, &n_plain), path, diag));
+  PSPLIT_TRY(
+    psplit_i_ort_check(s->ort, api->SessionGetInputCount(s->session, &n_plain), path, diag));
   PSPLIT_TRY(psplit_i_ort_check(
     s->ort, api->SessionGetOverridableInitializerCount(s->session, &n_default), path, diag));
-  PSPLIT_TRY(psplit_i_ort_check(s->ort, api->SessionGetOutputCount(s->session, &s->n_outputs), path,
-                                diag));
+  PSPLIT_TRY(
+    psplit_i_ort_check(s->ort, api->SessionGetOutputCount(s->session, &s->n_outputs), path, diag));
   s->n_inputs = n_plain + n_default;
   s->inputs = calloc(s->n_inputs + 1, sizeof *s->inputs);
   s->outputs = calloc(s->n_outputs + 1, sizeof *s->outputs);
@@ -145,8 +147,8 @@ static psplit_code read_ports(psplit_i_session *s, const char *path, psplit_diag
   for (size_t i = 0; i < s->n_inputs; i++) PSPLIT_TRY(read_input(s, i, n_plain, path, diag));
   for (size_t i = 0; i < s->n_outputs; i++)
     PSPLIT_TRY(psplit_i_ort_check(
-      s->ort, api->SessionGetOutputName(s->session, i, s->ort->allocator, &s->outputs[i].name), path,
-      diag));
+      s->ort, api->SessionGetOutputName(s->session, i, s->ort->allocator, &s->outputs[i].name),
+      path, diag));
 out:
   return code;
 }
@@ -166,10 +168,10 @@ psplit_code psplit_i_session_open(const psplit_i_ort *ort, const char *path,
                                 path, diag));
   PSPLIT_TRY(psplit_i_ort_check(ort, api->SetInterOpNumThreads(settings, 1), path, diag));
   if (options->profile_prefix)
-    PSPLIT_TRY(psplit_i_ort_check(ort, api->EnableProfiling(settings, options->profile_prefix), path,
-                                  diag));
-  PSPLIT_TRY(psplit_i_ort_check(ort, api->CreateSession(ort->env, path, settings, &s.session), path,
-                                diag));
+    PSPLIT_TRY(
+      psplit_i_ort_check(ort, api->EnableProfiling(settings, options->profile_prefix), path, diag));
+  PSPLIT_TRY(
+    psplit_i_ort_check(ort, api->CreateSession(ort->env, path, settings, &s.session), path, diag));
   PSPLIT_TRY(psplit_i_ort_check(ort, api->CreateRunOptions(&s.run_options), path, diag));
   PSPLIT_TRY(read_ports(&s, path, diag));
   *out = s;
@@ -181,7 +183,8 @@ out:
 
 static void free_ports(const psplit_i_ort *ort, psplit_i_port *ports, size_t n) {
   for (size_t i = 0; ports && i < n; i++) {
-    OrtStatus *status = ports[i].name ? ort->api.AllocatorFree(ort->allocator, ports[i].name) : NULL;
+    OrtStatus *status =
+      ports[i].name ? ort->api.AllocatorFree(ort->allocator, ports[i].name) : NULL;
     if (status) ort->api.ReleaseStatus(status);
     if (ports[i].type) ort->api.ReleaseTypeInfo(ports[i].type);
   }

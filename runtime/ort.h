@@ -31,11 +31,11 @@ typedef struct psplit_i_session_options {
 } psplit_i_session_options;
 
 typedef struct psplit_i_port {
-  char *name;         /* allocated by ONNX Runtime */
-  bool is_tensor;     /* inputs only, like all below */
+  char *name;     /* allocated by ONNX Runtime */
+  bool is_tensor; /* inputs only, like all below */
   int32_t data_type;
   size_t n_dims;
-  int64_t dims[PSPLIT_I_MAX_RANK];       /* -1: not fixed */
+  int64_t dims[PSPLIT_I_MAX_RANK];        /* -1: not fixed */
   const char *symbols[PSPLIT_I_MAX_RANK]; /* "" where there is none; the session's */
   OrtTypeInfo *type;
 } psplit_i_port;

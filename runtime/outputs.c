@@ -22,8 +22,9 @@ psplit_code psplit_i_outputs_begin(const char *directory, const psplit_i_pipe *p
   psplit_i_json_close(&json, '}');
   psplit_i_text_puts(&text, "\n");
   psplit_i_text_addf(&path, "%s/outputs.json", directory);
-  const psplit_code code = text.failed || path.failed ? psplit_i_nomem(diag)
-                                                      : psplit_i_file_write(path.bytes, &text, diag);
+  const psplit_code code = text.failed || path.failed
+                             ? psplit_i_nomem(diag)
+                             : psplit_i_file_write(path.bytes, &text, diag);
   psplit_i_text_fini(&path);
   psplit_i_text_fini(&text);
   return code;

@@ -177,7 +177,8 @@ static psplit_code read_links(psplit_i_pipe *p, const json_t *list, psplit_diag 
   uint32_t *ports = PSPLIT_NEW(&p->arena, uint32_t, 2 * n);
   p->links = PSPLIT_NEW(&p->arena, psplit_i_pipe_link, n);
   if (!all || !ports || !p->links) return psplit_i_nomem(diag);
-  for (size_t i = 0; i < n; i++) PSPLIT_TRY(read_transfer(p, json_array_get(list, i), diag, &all[i]));
+  for (size_t i = 0; i < n; i++)
+    PSPLIT_TRY(read_transfer(p, json_array_get(list, i), diag, &all[i]));
   if (n) qsort(all, n, sizeof *all, by_pair_and_tag);
   for (size_t i = 0; i < n; i++) {
     psplit_i_pipe_link *link = p->n_links ? &p->links[p->n_links - 1] : NULL;
@@ -255,8 +256,10 @@ psplit_code psplit_i_pipe_read(const char *directory, psplit_diag *diag, psplit_
   json_decref(root);
   if (file) fclose(file);
   psplit_i_text_fini(&path);
-  if (code == PSPLIT_OK) *out = pipe;
-  else psplit_i_pipe_fini(&pipe);
+  if (code == PSPLIT_OK)
+    *out = pipe;
+  else
+    psplit_i_pipe_fini(&pipe);
   return code;
 }
 

@@ -7,8 +7,8 @@
 /* A graph input or output of a stage file. */
 typedef struct psplit_i_pipe_port {
   const char *name, *tensor;
-  uint32_t from;      /* inputs: a stage, or PSPLIT_NONE for the model */
-  bool optional;      /* inputs: the file has a default for it */
+  uint32_t from;         /* inputs: a stage, or PSPLIT_NONE for the model */
+  bool optional;         /* inputs: the file has a default for it */
   uint32_t model_output; /* outputs: position in the model's outputs, or PSPLIT_NONE */
   uint32_t n_to, *to;    /* outputs: stages */
 } psplit_i_pipe_port;
@@ -37,7 +37,7 @@ typedef struct psplit_i_pipe {
   const char **inputs;  /* of the model */
   const char **outputs; /* of the model */
   uint32_t n_links;
-  psplit_i_pipe_link *links; /* by from, then to */
+  psplit_i_pipe_link *links;               /* by from, then to */
   int64_t bottleneck_ns, total_compute_ns; /* -1: not known */
   const char *cost_source;
 } psplit_i_pipe;

@@ -15,7 +15,7 @@ typedef struct psplit_i_bundle {
   psplit_i_tensor *tensors[];
 } psplit_i_bundle;
 
-psplit_i_bundle *psplit_i_bundle_create(uint32_t n); /* NULL when out of memory */
+psplit_i_bundle *psplit_i_bundle_create(uint32_t n);   /* NULL when out of memory */
 void psplit_i_bundle_destroy(psplit_i_bundle *bundle); /* releases the tensors; NULL is fine */
 
 /* A bounded queue with one producer and one consumer. */

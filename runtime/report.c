@@ -69,8 +69,10 @@ void psplit_i_report_fini(psplit_i_report *report) {
 
 static void put_ns(psplit_json *json, const char *key, int64_t ns) {
   psplit_i_json_key(json, key);
-  if (ns < 0) psplit_i_json_null(json);
-  else psplit_i_json_int(json, ns);
+  if (ns < 0)
+    psplit_i_json_null(json);
+  else
+    psplit_i_json_int(json, ns);
 }
 
 static void put_double(psplit_json *json, const char *key, double value) {
@@ -123,8 +125,8 @@ void psplit_i_report_json(const psplit_i_report *report, const psplit_i_pipe *pi
 }
 
 /* One span; times in microseconds, as the format has them. */
-static void put_span(psplit_json *json, const char *name, uint32_t stage, int row, uint32_t micro_batch,
-                     int64_t begin_ns, int64_t end_ns) {
+static void put_span(psplit_json *json, const char *name, uint32_t stage, int row,
+                     uint32_t micro_batch, int64_t begin_ns, int64_t end_ns) {
   if (end_ns <= begin_ns) return;
   json->compact = false;
   psplit_i_json_open(json, '{');
@@ -143,7 +145,8 @@ static void put_span(psplit_json *json, const char *name, uint32_t stage, int ro
   json->compact = false;
 }
 
-static void put_name(psplit_json *json, uint32_t stage, const char *what, int row, const char *name) {
+static void put_name(psplit_json *json, uint32_t stage, const char *what, int row,
+                     const char *name) {
   psplit_i_json_open(json, '{');
   json->compact = true;
   put_text(json, "name", what);

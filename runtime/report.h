@@ -17,9 +17,10 @@ typedef struct psplit_i_report {
   uint32_t n_stages, n_micro_batches;
   double seconds;    /* from the first input taken to the last output given */
   double throughput; /* micro-batches a second */
-  int64_t latency_median_ns, latency_max_ns; /* of a micro-batch, from its first to its last stage */
-  double bubble_frac; /* part of the stages' time in which they did not compute */
-  double bubble_fill_frac; /* what filling and draining alone would cost: (K-1)/(M+K-1) */
+  int64_t latency_median_ns,
+    latency_max_ns;              /* of a micro-batch, from its first to its last stage */
+  double bubble_frac;            /* part of the stages' time in which they did not compute */
+  double bubble_fill_frac;       /* what filling and draining alone would cost: (K-1)/(M+K-1) */
   psplit_i_stage_report *stages; /* malloc'd */
 } psplit_i_report;
 

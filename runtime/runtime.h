@@ -14,9 +14,9 @@
  *
  * A stage takes one bundle from each stage before it and gives one to each stage behind it, in the
  * order of micro-batches, through queues that hold at most `depth` of them. That cannot deadlock:
- * of all stages, take the one at the least micro-batch and, of these, the first. Those before it are
- * past this micro-batch, so what it takes is there; those behind it have taken all earlier bundles,
- * so what it gives has room. */
+ * of all stages, take the one at the least micro-batch and, of these, the first. Those before it
+ * are past this micro-batch, so what it takes is there; those behind it have taken all earlier
+ * bundles, so what it gives has room. */
 #ifndef PSPLIT_RUNTIME_RUNTIME_H
 #define PSPLIT_RUNTIME_RUNTIME_H
 
@@ -25,8 +25,8 @@
 #include "feed.h"
 #include "pipeline.h"
 
-/* Receives output `output` (position in pipe->outputs) of a micro-batch; called by the thread of the
- * stage that made it. The tensor is lent. */
+/* Receives output `output` (position in pipe->outputs) of a micro-batch; called by the thread of
+ * the stage that made it. The tensor is lent. */
 typedef psplit_code (*psplit_i_sink)(void *user, uint32_t micro_batch, uint32_t output,
                                      psplit_i_tensor *tensor, psplit_diag *diag);
 
@@ -60,8 +60,8 @@ typedef struct psplit_i_timeline {
 } psplit_i_timeline;
 void psplit_i_timeline_fini(psplit_i_timeline *timeline);
 
-/* Runs all stages in this process, a thread each. The first failure stops all; its message names the
- * stage. */
+/* Runs all stages in this process, a thread each. The first failure stops all; its message names
+ * the stage. */
 PSPLIT_MUST_USE psplit_code psplit_i_run_threads(const psplit_i_ort *ort, const psplit_i_pipe *pipe,
                                                  const psplit_i_run_options *options,
                                                  psplit_diag *diag, psplit_i_timeline *out);

@@ -6,9 +6,9 @@
 /* What one micro-batch needs, by position in the tables of pipeline.json. */
 typedef struct work {
   psplit_i_session session;
-  psplit_i_feed *feeds;      /* [n_inputs] */
-  bool *is_fed;              /* [n_inputs] */
-  const char **input_names;  /* [n_inputs] given to the session: unused optional inputs are not */
+  psplit_i_feed *feeds;     /* [n_inputs] */
+  bool *is_fed;             /* [n_inputs] */
+  const char **input_names; /* [n_inputs] given to the session: unused optional inputs are not */
   uint32_t *input_ports;
   uint32_t n_given;
   const char **output_names; /* [n_outputs] */
@@ -20,8 +20,13 @@ typedef struct work {
 void psplit_i_stage_init(psplit_i_stage *stage, uint32_t index, const psplit_i_ort *ort,
                          const psplit_i_pipe *pipe, const psplit_i_run_options *options,
                          psplit_i_host *host, psplit_i_queue **queues, psplit_i_event *events) {
-  *stage = (psplit_i_stage){.index = index, .ort = ort, .pipe = pipe, .options = options,
-                            .host = host, .queues = queues, .events = events};
+  *stage = (psplit_i_stage){.index = index,
+                            .ort = ort,
+                            .pipe = pipe,
+                            .options = options,
+                            .host = host,
+                            .queues = queues,
+                            .events = events};
   pthread_mutex_init(&stage->mutex, NULL);
 }
 
@@ -65,8 +70,8 @@ static void close_work(work *w, const psplit_i_pipe_stage *table) {
   free(w->outputs);
 }
 
-static psplit_code open_feeds(const psplit_i_stage *stage, const psplit_i_pipe_stage *table, work *w,
-                              psplit_diag *diag) {
+static psplit_code open_feeds(const psplit_i_stage *stage, const psplit_i_pipe_stage *table,
+                              work *w, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   for (uint32_t i = 0; i < table->n_inputs; i++) {
     const psplit_i_pipe_port *row = &table->inputs[i];
@@ -106,7 +111,8 @@ static psplit_code open_work(const psplit_i_stage *stage, const psplit_i_pipe_st
       !w->inputs || !w->given || !w->outputs || path.failed)
     psplit_i_nomem(diag);
   else
-    code = psplit_i_session_open(stage->ort, path.bytes, &stage->options->session, diag, &w->session);
+    code =
+      psplit_i_session_open(stage->ort, path.bytes, &stage->options->session, diag, &w->session);
   psplit_i_text_fini(&path);
   if (code != PSPLIT_OK) return code;
   for (uint32_t i = 0; i < table->n_outputs; i++) w->output_names[i] = table->outputs[i].name;
@@ -158,8 +164,8 @@ static psplit_code give(psplit_i_stage *stage, work *w, uint32_t micro_batch, bo
   }
   for (uint32_t i = 0; to_sink && stage->options->sink && i < table->n_outputs; i++) {
     if (table->outputs[i].model_output == PSPLIT_NONE) continue;
-    PSPLIT_TRY(stage->options->sink(stage->options->user, micro_batch, table->outputs[i].model_output,
-                                    w->outputs[i], diag));
+    PSPLIT_TRY(stage->options->sink(stage->options->user, micro_batch,
+                                    table->outputs[i].model_output, w->outputs[i], diag));
   }
 out:
   return code;
@@ -204,8 +210,7 @@ void psplit_i_stage_main(psplit_i_stage *stage) {
   atomic_store(&stage->computes, true);
   if (open_work(stage, table, &w, &diag) == PSPLIT_OK) {
     set_running(stage, &w.session);
-    if (meet(stage) && run_all(stage, &w, options->n_warmup, false, &diag) &&
-        meet(stage))
+    if (meet(stage) && run_all(stage, &w, options->n_warmup, false, &diag) && meet(stage))
       run_all(stage, &w, options->n_micro_batches, true, &diag);
     set_running(stage, NULL);
   }

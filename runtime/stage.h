@@ -19,9 +19,9 @@ typedef struct psplit_i_stage {
   const psplit_i_pipe *pipe;
   const psplit_i_run_options *options;
   psplit_i_host *host;
-  psplit_i_queue **queues;  /* [pipe->n_links]; those of other stages may be NULL */
-  psplit_i_event *events;   /* [n_micro_batches] */
-  pthread_mutex_t mutex;    /* guards `running` */
+  psplit_i_queue **queues;   /* [pipe->n_links]; those of other stages may be NULL */
+  psplit_i_event *events;    /* [n_micro_batches] */
+  pthread_mutex_t mutex;     /* guards `running` */
   psplit_i_session *running; /* for psplit_i_stage_stop */
   bool stopped;
   atomic_bool computes;
@@ -32,8 +32,8 @@ void psplit_i_stage_init(psplit_i_stage *stage, uint32_t index, const psplit_i_o
                          psplit_i_host *host, psplit_i_queue **queues, psplit_i_event *events);
 void psplit_i_stage_fini(psplit_i_stage *stage);
 
-/* Opens the session, meets the others, warms up, meets again, runs all micro-batches. Failures go to
- * the host. */
+/* Opens the session, meets the others, warms up, meets again, runs all micro-batches. Failures go
+ * to the host. */
 void psplit_i_stage_main(psplit_i_stage *stage);
 
 /* Whether it is busy on its own: it opens its session, reads inputs, computes or writes outputs. */

@@ -13,15 +13,16 @@ struct psplit_i_tensor {
 };
 
 /* X(TensorProto.DataType, ONNX Runtime's number, numpy's name, bits) */
-#define ELEMENTS(X)                                                                               \
-  X(1, 1, "float32", 32) X(2, 2, "uint8", 8) X(3, 3, "int8", 8) X(4, 4, "uint16", 16)             \
-  X(5, 5, "int16", 16) X(6, 6, "int32", 32) X(7, 7, "int64", 64) X(8, 8, "string", 0)             \
-  X(9, 9, "bool", 8) X(10, 10, "float16", 16) X(11, 11, "float64", 64) X(12, 12, "uint32", 32)    \
-  X(13, 13, "uint64", 64) X(14, 14, "complex64", 64) X(15, 15, "complex128", 128)                 \
-  X(16, 16, "bfloat16", 16) X(17, 17, "float8e4m3fn", 8) X(18, 18, "float8e4m3fnuz", 8)           \
-  X(19, 19, "float8e5m2", 8) X(20, 20, "float8e5m2fnuz", 8) X(21, 21, "uint4", 4)                 \
-  X(22, 22, "int4", 4) X(23, 23, "float4e2m1", 4) X(24, 26, "float8e8m0", 8)                      \
-  X(25, 24, "uint2", 2) X(26, 25, "int2", 2)
+#define ELEMENTS(X)                                                                             \
+  X(1, 1, "float32", 32)                                                                        \
+  X(2, 2, "uint8", 8) X(3, 3, "int8", 8) X(4, 4, "uint16", 16) X(5, 5, "int16", 16)             \
+    X(6, 6, "int32", 32) X(7, 7, "int64", 64) X(8, 8, "string", 0) X(9, 9, "bool", 8)           \
+      X(10, 10, "float16", 16) X(11, 11, "float64", 64) X(12, 12, "uint32", 32)                 \
+        X(13, 13, "uint64", 64) X(14, 14, "complex64", 64) X(15, 15, "complex128", 128)         \
+          X(16, 16, "bfloat16", 16) X(17, 17, "float8e4m3fn", 8) X(18, 18, "float8e4m3fnuz", 8) \
+            X(19, 19, "float8e5m2", 8) X(20, 20, "float8e5m2fnuz", 8) X(21, 21, "uint4", 4)     \
+              X(22, 22, "int4", 4) X(23, 23, "float4e2m1", 4) X(24, 26, "float8e8m0", 8)        \
+                X(25, 24, "uint2", 2) X(26, 25, "int2", 2)
 
 static const struct {
   uint8_t proto, ort, bits;
@@ -77,14 +78,15 @@ psplit_code psplit_i_tensor_create(const psplit_i_ort *ort, int32_t data_type, c
   if (!psplit_i_element_name(data_type))
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "a tensor of data type %d", (int)data_type);
   if (n_dims > PSPLIT_I_MAX_RANK ||
-      !psplit_i_tensor_size(data_type, dims, n_dims, &n_elements, &n_bytes) || n_bytes > SIZE_MAX / 2)
+      !psplit_i_tensor_size(data_type, dims, n_dims, &n_elements, &n_bytes) ||
+      n_bytes > SIZE_MAX / 2)
     return psplit_i_fail(diag, PSPLIT_LIMIT, "a tensor is too large, or has a negative dimension");
   OrtValue *value = NULL;
   psplit_code code;
-  PSPLIT_TRY(psplit_i_ort_check(ort,
-                                ort->api.CreateTensorAsOrtValue(ort->allocator, dims, n_dims,
-                                                                TYPES[data_type - 1].ort, &value),
-                                "creating a tensor", diag));
+  PSPLIT_TRY(psplit_i_ort_check(
+    ort,
+    ort->api.CreateTensorAsOrtValue(ort->allocator, dims, n_dims, TYPES[data_type - 1].ort, &value),
+    "creating a tensor", diag));
   psplit_i_tensor *tensor = psplit_i_tensor_wrap(ort, value);
   if (!tensor) return psplit_i_nomem(diag);
   *out = tensor;
@@ -115,9 +117,10 @@ psplit_code psplit_i_tensor_look(const psplit_i_tensor *tensor, psplit_diag *dia
   psplit_code code;
   PSPLIT_TRY(psplit_i_ort_check(ort, ort->api.IsTensor(tensor->value, &is_tensor), WHAT, diag));
   if (!is_tensor)
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "a value is not a dense tensor (sequence or map)");
-  PSPLIT_TRY(psplit_i_ort_check(ort, ort->api.GetTensorTypeAndShape(tensor->value, &info), WHAT,
-                                diag));
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "a value is not a dense tensor (sequence or map)");
+  PSPLIT_TRY(
+    psplit_i_ort_check(ort, ort->api.GetTensorTypeAndShape(tensor->value, &info), WHAT, diag));
   PSPLIT_TRY(psplit_i_ort_check(ort, ort->api.GetTensorElementType(info, &type), WHAT, diag));
   PSPLIT_TRY(psplit_i_ort_check(ort, ort->api.GetDimensionsCount(info, &view.n_dims), WHAT, diag));
   view.data_type = psplit_i_element_from_ort(type);
@@ -126,8 +129,8 @@ psplit_code psplit_i_tensor_look(const psplit_i_tensor *tensor, psplit_diag *dia
                          view.n_dims, type);
     goto out;
   }
-  PSPLIT_TRY(psplit_i_ort_check(ort, ort->api.GetDimensions(info, view.dims, view.n_dims), WHAT,
-                                diag));
+  PSPLIT_TRY(
+    psplit_i_ort_check(ort, ort->api.GetDimensions(info, view.dims, view.n_dims), WHAT, diag));
   if (!psplit_i_tensor_size(view.data_type, view.dims, view.n_dims, &view.n_elements,
                             &view.n_bytes)) {
     code = psplit_i_fail(diag, PSPLIT_LIMIT, "a tensor is too large");
@@ -135,12 +138,12 @@ psplit_code psplit_i_tensor_look(const psplit_i_tensor *tensor, psplit_diag *dia
   }
   if (type == ORT_STRING) {
     size_t n_text = 0;
-    PSPLIT_TRY(psplit_i_ort_check(
-      ort, ort->api.GetStringTensorDataLength(tensor->value, &n_text), WHAT, diag));
+    PSPLIT_TRY(psplit_i_ort_check(ort, ort->api.GetStringTensorDataLength(tensor->value, &n_text),
+                                  WHAT, diag));
     view.n_bytes = view.n_elements * sizeof(uint64_t) + n_text;
   } else {
-    PSPLIT_TRY(psplit_i_ort_check(ort, ort->api.GetTensorMutableData(tensor->value, &view.data), WHAT,
-                                  diag));
+    PSPLIT_TRY(psplit_i_ort_check(ort, ort->api.GetTensorMutableData(tensor->value, &view.data),
+                                  WHAT, diag));
   }
   *out = view;
 out:
@@ -192,10 +195,10 @@ psplit_code psplit_i_tensor_set_string(psplit_i_tensor *tensor, size_t index, co
                                        size_t n_bytes, psplit_diag *diag) {
   char *buffer = NULL;
   psplit_code code;
-  PSPLIT_TRY(psplit_i_ort_check(tensor->ort,
-                                tensor->ort->api.GetResizedStringTensorElementBuffer(
-                                  tensor->value, index, n_bytes, &buffer),
-                                "strings", diag));
+  PSPLIT_TRY(psplit_i_ort_check(
+    tensor->ort,
+    tensor->ort->api.GetResizedStringTensorElementBuffer(tensor->value, index, n_bytes, &buffer),
+    "strings", diag));
   if (n_bytes) memcpy(buffer, text, n_bytes);
 out:
   return code;

@@ -14,7 +14,8 @@ typedef struct psplit_i_tensor psplit_i_tensor;
 
 /* Takes over `value`; NULL when out of memory (and `value` is released). */
 psplit_i_tensor *psplit_i_tensor_wrap(const psplit_i_ort *ort, OrtValue *value);
-/* An uninitialised tensor; `data_type` is a TensorProto.DataType. Errors: NOMEM, UNSUPPORTED, LIMIT. */
+/* An uninitialised tensor; `data_type` is a TensorProto.DataType. Errors: NOMEM, UNSUPPORTED,
+ * LIMIT. */
 PSPLIT_MUST_USE psplit_code psplit_i_tensor_create(const psplit_i_ort *ort, int32_t data_type,
                                                    const int64_t *dims, size_t n_dims,
                                                    psplit_diag *diag, psplit_i_tensor **out);

@@ -66,7 +66,8 @@ psplit_code psplit_i_pb_parse(const psplit_i_ort *ort, const char *path, const u
                          name ? name : "no known type", psplit_i_element_name(wanted->data_type));
     goto out;
   }
-  PSPLIT_TRY(psplit_i_tensor_create(ort, proto->data_type, proto->dims, proto->n_dims, diag, &tensor));
+  PSPLIT_TRY(
+    psplit_i_tensor_create(ort, proto->data_type, proto->dims, proto->n_dims, diag, &tensor));
   PSPLIT_TRY(psplit_i_tensor_look(tensor, diag, &view));
   PSPLIT_TRY(fill(proto, &view, path, diag, tensor));
   *out = tensor;

@@ -51,8 +51,7 @@ static void fail(psplit_i_host *host, const psplit_diag *diag) {
 /* A core for each stage, where the process may use so many. */
 static void pin_to_core(uint32_t index, uint32_t n_stages) {
   cpu_set_t allowed, mine;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 ||
-      CPU_COUNT(&allowed) < (int)n_stages)
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < (int)n_stages)
     return;
   for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
     if (!CPU_ISSET(cpu, &allowed) || index-- != 0) continue;
@@ -106,8 +105,8 @@ void psplit_i_timeline_fini(psplit_i_timeline *timeline) {
 
 static psplit_code start(crew *c, psplit_diag *diag) {
   for (; c->n_left < c->n_stages; c->n_left++) {
-    const int error = pthread_create(&c->threads[c->n_left], NULL, stage_thread,
-                                     &c->stages[c->n_left]);
+    const int error =
+      pthread_create(&c->threads[c->n_left], NULL, stage_thread, &c->stages[c->n_left]);
     if (error) return psplit_i_fail(diag, PSPLIT_NOMEM, "no thread can be started");
   }
   return PSPLIT_OK;
@@ -158,7 +157,9 @@ out:
   free(c.stages);
   pthread_cond_destroy(&c.changed);
   pthread_mutex_destroy(&c.mutex);
-  if (code == PSPLIT_OK) *out = timeline;
-  else psplit_i_timeline_fini(&timeline);
+  if (code == PSPLIT_OK)
+    *out = timeline;
+  else
+    psplit_i_timeline_fini(&timeline);
   return code;
 }

@@ -51,7 +51,8 @@ static bool add_shape(const cli *program, feed_settings *s, const char *text) {
 static bool add_input(const cli *program, feed_settings *s, const char *text) {
   const char *at = strchr(text, '=');
   psplit_i_given given = {NULL, text};
-  if (at) given = (psplit_i_given){strndup(text, (size_t)(at - text)), at + 1};
+  if (at)
+    given = (psplit_i_given){strndup(text, (size_t)(at - text)), at + 1};
   else if (strlen(text) < 4 || strcmp(text + strlen(text) - 4, ".npz") != 0) {
     cli_usage(program, "--input takes NAME=FILE, or an .npz; not \"%s\"", text);
     return false;
@@ -63,7 +64,9 @@ bool feed_option(const cli *program, feed_settings *s, int id, const char *argum
   bool good = false;
   switch (id) {
     case OPT_INPUT: good = add_input(program, s, argument); break;
-    case OPT_SEED: good = cli_count(program, "seed", argument, 0, UINT64_MAX, &s->options.seed); break;
+    case OPT_SEED:
+      good = cli_count(program, "seed", argument, 0, UINT64_MAX, &s->options.seed);
+      break;
     case OPT_DIM: good = add_dim(program, s, argument); break;
     case OPT_SHAPE: good = add_shape(program, s, argument); break;
     default: break;
@@ -91,7 +94,8 @@ psplit_code feed_check(const feed_settings *s, const psplit_i_pipe *pipe, psplit
     const char *name =
       i < s->given.n ? s->given.items[i].input : s->shapes.items[i - s->given.n].input;
     bool found = !name;
-    for (uint32_t p = 0; p < pipe->n_inputs; p++) found |= name && strcmp(name, pipe->inputs[p]) == 0;
+    for (uint32_t p = 0; p < pipe->n_inputs; p++)
+      found |= name && strcmp(name, pipe->inputs[p]) == 0;
     if (!found) return psplit_i_fail(diag, PSPLIT_USAGE, "the model has no input %s", name);
   }
   return PSPLIT_OK;

@@ -1,4 +1,5 @@
-/* The options that say what the model is fed with: onnx-pipeline-run and onnx-pipeline-verify --run. */
+/* The options that say what the model is fed with: onnx-pipeline-run and onnx-pipeline-verify
+ * --run. */
 #ifndef PSPLIT_TOOLS_FEED_OPTIONS_H
 #define PSPLIT_TOOLS_FEED_OPTIONS_H
 
@@ -8,12 +9,13 @@
 enum { OPT_INPUT = 'i', OPT_RANDOM = 2000, OPT_SEED, OPT_DIM, OPT_SHAPE };
 
 /* Rows of an option table. */
-#define FEED_OPTIONS                                                                                \
-  {OPT_INPUT, "input", "[NAME=]FILE",                                                               \
-   "an input: .npy, .pb or raw; .npz has several; {} is the micro-batch"},                          \
-    {OPT_SEED, "seed", "N", "of random inputs; default: 1"},                                        \
-    {OPT_DIM, "dim", "NAME=VALUE", "size of a symbolic dimension (repeatable)"},                    \
-    {OPT_SHAPE, "shape", "NAME=N,N,...", "size of an input (repeatable)"}
+#define FEED_OPTIONS                                                               \
+  {OPT_INPUT, "input", "[NAME=]FILE",                                              \
+   "an input: .npy, .pb or raw; .npz has several; {} is the micro-batch"},         \
+    {OPT_SEED, "seed", "N", "of random inputs; default: 1"},                       \
+    {OPT_DIM, "dim", "NAME=VALUE", "size of a symbolic dimension (repeatable)"}, { \
+    OPT_SHAPE, "shape", "NAME=N,N,...", "size of an input (repeatable)"            \
+  }
 
 typedef struct feed_settings {
   PSPLIT_VEC(psplit_i_given) given;

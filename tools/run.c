@@ -38,13 +38,16 @@ static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "How it runs:"},
   {'m', "micro-batches", "M", "how many to run; default: 1"},
   {OPT_WARMUP, "warmup", "N", "run so many before the clock starts; default: 1"},
-  {OPT_ONNXRUNTIME, "onnxruntime", "FILE", "libonnxruntime.so; default: PSPLIT_ONNXRUNTIME, the loader's"},
-  {OPT_OPTIMIZATION, "optimization", "LEVEL", "0, 1, 2 or 99 (default): of ONNX Runtime's graph optimiser"},
+  {OPT_ONNXRUNTIME, "onnxruntime", "FILE",
+   "libonnxruntime.so; default: PSPLIT_ONNXRUNTIME, the loader's"},
+  {OPT_OPTIMIZATION, "optimization", "LEVEL",
+   "0, 1, 2 or 99 (default): of ONNX Runtime's graph optimiser"},
   {OPT_THREADS, "threads", "N", "in each stage; default: 1"},
   {OPT_DEPTH, "depth", "N", "micro-batches that wait between two stages; default: 2"},
   {OPT_NO_PIN, "no-pin", NULL, "do not keep each stage on a core of its own"},
 #if PSPLIT_HAS_MPI
-  {OPT_TRANSPORT, "transport", "WHAT", "threads, or mpi: a stage per rank; default: mpi under mpirun"},
+  {OPT_TRANSPORT, "transport", "WHAT",
+   "threads, or mpi: a stage per rank; default: mpi under mpirun"},
   {OPT_TIMEOUT, "timeout", "SECONDS", "longest silence of other ranks; default: 300"},
   {OPT_CHUNK, "chunk", "BYTES", "largest message between ranks; default: 1 GiB"},
 #endif
@@ -57,11 +60,11 @@ static const cli_option OPTIONS[] = {
   {'V', "version", NULL, "print the version"},
 };
 
-static const cli PROGRAM = {
-  "onnx-pipeline-run", "DIR [OPTION]...",
-  "Runs the stages in DIR, which onnx-pipeline-split wrote, in ONNX Runtime: all at once, each on its\n"
-  "own micro-batch. Reports how fast it was beside what was predicted.",
-  OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
+static const cli PROGRAM = {"onnx-pipeline-run", "DIR [OPTION]...",
+                            "Runs the stages in DIR, which onnx-pipeline-split wrote, in ONNX "
+                            "Runtime: all at once, each on its\n"
+                            "own micro-batch. Reports how fast it was beside what was predicted.",
+                            OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
 
 typedef struct settings {
   const char *directory, *onnxruntime, *output, *trace;
@@ -152,11 +155,12 @@ static void print_table(const psplit_i_report *report, const psplit_i_pipe *pipe
   printf("\n%" PRIu32 " micro-batches in %.3g s: %.4g a second", report->n_micro_batches,
          report->seconds, report->throughput);
   if (pipe->bottleneck_ns > 0) printf(", predicted %.4g", 1e9 / (double)pipe->bottleneck_ns);
-  printf(" (costs %s)\nlatency %s, at most %s\nidle %.1f %% of the stages' time; filling and "
-         "draining alone is %.1f %%\n",
-         pipe->cost_source, cli_time(report->latency_median_ns, text[0]),
-         cli_time(report->latency_max_ns, text[1]), 100 * report->bubble_frac,
-         100 * report->bubble_fill_frac);
+  printf(
+    " (costs %s)\nlatency %s, at most %s\nidle %.1f %% of the stages' time; filling and "
+    "draining alone is %.1f %%\n",
+    pipe->cost_source, cli_time(report->latency_median_ns, text[0]),
+    cli_time(report->latency_max_ns, text[1]), 100 * report->bubble_frac,
+    100 * report->bubble_fill_frac);
 }
 
 static psplit_code tell(const settings *s, const psplit_i_ort *ort, const psplit_i_pipe *pipe,
@@ -171,12 +175,15 @@ static psplit_code tell(const settings *s, const psplit_i_ort *ort, const psplit
   }
   if (s->json) {
     psplit_i_report_json(&report, pipe, s->mpi ? "mpi" : "threads", ort->version, &json);
-    if (json.failed) code = psplit_i_nomem(diag);
-    else fputs(json.bytes, stdout);
+    if (json.failed)
+      code = psplit_i_nomem(diag);
+    else
+      fputs(json.bytes, stdout);
   } else if (!s->quiet) {
     print_table(&report, pipe);
   }
-  if (fflush(stdout) != 0) code = psplit_i_fail(diag, PSPLIT_IO, "standard output cannot be written");
+  if (fflush(stdout) != 0)
+    code = psplit_i_fail(diag, PSPLIT_IO, "standard output cannot be written");
 out:
   psplit_i_text_fini(&trace);
   psplit_i_text_fini(&json);
@@ -217,9 +224,14 @@ out:
 }
 
 int main(int argc, char **argv) {
-  settings s = {.run = {.session = {.optimization = 99, .n_threads = 1}, .n_micro_batches = 1,
-                        .n_warmup = 1, .depth = 2, .pin = true, .timeout_s = 300,
-                        .chunk_bytes = 1 << 30, .interrupted = &interrupted},
+  settings s = {.run = {.session = {.optimization = 99, .n_threads = 1},
+                        .n_micro_batches = 1,
+                        .n_warmup = 1,
+                        .depth = 2,
+                        .pin = true,
+                        .timeout_s = 300,
+                        .chunk_bytes = 1 << 30,
+                        .interrupted = &interrupted},
                 .feed.options.seed = 1};
   psplit_diag diag = {0};
   psplit_code code = PSPLIT_OK;

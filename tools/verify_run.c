@@ -24,8 +24,9 @@ bool verify_run_option(const cli *program, verify_run *run, int id, const char *
   }
 }
 
-static psplit_code compare(const verify_run *run, const psplit_i_ort *ort, const psplit_i_pipe *pipe,
-                           const char *model_path, bool quiet, psplit_diag *diag) {
+static psplit_code compare(const verify_run *run, const psplit_i_ort *ort,
+                           const psplit_i_pipe *pipe, const char *model_path, bool quiet,
+                           psplit_diag *diag) {
   psplit_i_difference *found = calloc((size_t)pipe->n_outputs + 1, sizeof *found);
   if (!found) return psplit_i_nomem(diag);
   psplit_code code;
@@ -42,7 +43,8 @@ static psplit_code compare(const verify_run *run, const psplit_i_ort *ort, const
     if (!d->n_different)
       printf("output %s: %" PRIu64 " elements, the same bits\n", name, d->n_elements);
     else
-      printf("output %s: %" PRIu64 " of %" PRIu64 " elements differ, by at most %.3g, relative %.3g\n",
+      printf("output %s: %" PRIu64 " of %" PRIu64
+             " elements differ, by at most %.3g, relative %.3g\n",
              name, d->n_different, d->n_elements, d->max_abs, d->max_rel);
   }
 out:

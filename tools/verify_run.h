@@ -14,19 +14,22 @@ typedef struct verify_run {
 } verify_run;
 
 /* Optimisation off and one thread: bits can be compared. Inputs that no file gives are random. */
-#define VERIFY_RUN_INIT                                                             \
-  {                                                                                 \
-    .feed.options = {.random = true, .seed = 1}, .options = {                       \
-      .session = {.optimization = 0, .n_threads = 1}, .n_micro_batches = 2, .depth = 2 \
-    }                                                                               \
+#define VERIFY_RUN_INIT                                       \
+  {                                                           \
+    .feed.options = {.random = true, .seed = 1}, .options = { \
+      .session = {.optimization = 0, .n_threads = 1},         \
+      .n_micro_batches = 2,                                   \
+      .depth = 2                                              \
+    }                                                         \
   }
 
 /* Takes an option; false after an error line. */
 bool verify_run_option(const cli *program, verify_run *run, int id, const char *argument);
 
-/* Compares and prints a line for each output, if --run was given; frees `run`. Errors: MISMATCH where
- * a bit differs with optimisation off. */
+/* Compares and prints a line for each output, if --run was given; frees `run`. Errors: MISMATCH
+ * where a bit differs with optimisation off. */
 PSPLIT_MUST_USE psplit_code verify_run_finish(verify_run *run, const char *directory,
-                                              const char *model_path, bool quiet, psplit_diag *diag);
+                                              const char *model_path, bool quiet,
+                                              psplit_diag *diag);
 
 #endif
