@@ -31,7 +31,7 @@ typedef struct lane {
   int64_t *sizes; /* [n_tensors * SIZES_EACH] */
   void **packed;  /* [n_tensors] strings as bytes */
   MPI_Request *requests;
-  int n_requests, capacity;
+  int n_requests, n_complete, capacity;
   int64_t began_ns;
 } lane;
 
@@ -139,7 +139,6 @@ static void clear_packed(lane *l) {
 static psplit_code begin_out(lane *l, uint64_t chunk_bytes, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   psplit_i_tensor_view view;
-  l->n_requests = 0;
   if (!reserve_requests(l, 1)) return psplit_i_nomem(diag);
   for (uint32_t i = 0; i < l->n_tensors; i++) {
     int64_t *sizes = l->sizes + (size_t)i * SIZES_EACH;
@@ -170,7 +169,6 @@ out:
 static psplit_code begin_data_in(lane *l, const psplit_i_ort *ort, uint64_t chunk_bytes,
                                  psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
-  l->n_requests = 0;
   l->began_ns = psplit_i_now_ns();
   l->bundle = psplit_i_bundle_create(l->n_tensors);
   if (!l->bundle) return psplit_i_nomem(diag);
@@ -216,10 +214,21 @@ out:
   return code;
 }
 
+/* Whether all that is under way has arrived. One after the other: MPI_Testall's own declaration
+ * makes gcc warn of MPI_STATUSES_IGNORE. */
+static bool all_complete(lane *l) {
+  for (; l->n_complete < l->n_requests; l->n_complete++) {
+    int complete = 0;
+    MPI_Test(&l->requests[l->n_complete], &complete, MPI_STATUS_IGNORE);
+    if (!complete) return false;
+  }
+  l->n_requests = l->n_complete = 0;
+  return true;
+}
+
 /* One look at a lane; *moved says whether something happened. */
 static psplit_code step(lane *l, psplit_i_queue *queue, const port_host *h, uint64_t chunk_bytes,
                         psplit_diag *diag, bool *moved) {
-  int complete = 0;
   if (l->state == IDLE) {
     if (!l->n_left) return PSPLIT_OK;
     if (l->outward) {
@@ -238,8 +247,7 @@ static psplit_code step(lane *l, psplit_i_queue *queue, const port_host *h, uint
     l->state = SIZES;
     return PSPLIT_OK;
   }
-  MPI_Testall(l->n_requests, l->requests, &complete, MPI_STATUSES_IGNORE);
-  if (!complete) return PSPLIT_OK;
+  if (!all_complete(l)) return PSPLIT_OK;
   *moved = true;
   if (l->state == SIZES) return begin_data_in(l, h->stage.ort, chunk_bytes, diag);
   if (!l->outward) return end_data_in(l, queue, diag);

@@ -1,4 +1,6 @@
-// What else onnx-pipeline-run promises: node trouble.mjs RUN SPLIT NO_LIBRARY OLD_LIBRARY [LAUNCHER]
+// What else onnx-pipeline-run promises, and onnx-pipeline-verify --run:
+//
+//   node trouble.mjs RUN SPLIT VERIFY NO_LIBRARY OLD_LIBRARY [LAUNCHER]
 //
 // Inputs of every kind of file, seeds, large tensors over an edge that skips a stage, and failures:
 // each says what and where, ends soon and leaves nothing behind. With a LAUNCHER ("mpirun -n") the
@@ -12,7 +14,7 @@ import { writeFixture } from '../e2e/fixtures.mjs';
 import { Tap, skipAll } from '../e2e/tap.mjs';
 import { readNpy, writeNpy, writeNpz } from './npy.mjs';
 
-const [runner, splitter, noLibrary, oldLibrary, launcher = ''] = process.argv.slice(2);
+const [runner, splitter, verifier, noLibrary, oldLibrary, launcher = ''] = process.argv.slice(2);
 if (launcher.startsWith('skip ')) skipAll(launcher.slice(5));
 const tap = new Tap();
 const tmp = mkdtempSync(join(tmpdir(), 'psplit-trouble-'));
@@ -106,6 +108,26 @@ tap.ok(told.micro_batches === 5 && told.stages.length === 3 && told.throughput_p
 tap.ok(Math.abs(told.bubble_fill_frac - 2 / 7) < 1e-9, '(K-1)/(M+K-1) is 2/7');
 const trace = JSON.parse(readFileSync(join(tmp, 'trace.json'))).traceEvents;
 tap.ok(trace.filter(({ name }) => name === 'compute').length === 15, 'the trace has 15 runs');
+
+// Numbers beside the proof.
+function verify(file, split, ...args) {
+  return spawnSync(verifier, [split, '--model', file, '--run', '--dim', 'n=3', ...args],
+    { encoding: 'utf8', timeout: 60000, env });
+}
+if (!launcher) {
+  const same = verify(model, dir, '-i', `${input}=${join(tmp, 'x.npy')}`);
+  tap.ok(same.status === 0 && /output y: 48 elements, the same bits/.test(same.stdout),
+    'verify --run: the same bits', `${same.status}\n${same.stdout}${same.stderr}`);
+  const other = join(tmp, 'unseeded.onnx');
+  writeFixture('unseeded', other);
+  spawnSync(splitter, [other, '-k', '2', '-o', join(tmp, 'unseeded'), '--quiet', '--dim', 'n=3']);
+  const differ = verify(other, join(tmp, 'unseeded'));
+  tap.ok(differ.status === 1 && /^error: output y: \d+ of 48 elements differ/m.test(differ.stderr),
+    'verify --run: other bits', `${differ.status}\n${differ.stdout}${differ.stderr}`);
+  const told99 = verify(other, join(tmp, 'unseeded'), '--optimization', '99');
+  tap.ok(told99.status === 0 && /output y: \d+ of 48 elements differ, by at most \d/.test(told99.stdout),
+    'verify --run with optimisation: the differences', `${told99.status}\n${told99.stderr}`);
+}
 
 // Failures.
 mistake('no size', 2, /--dim/, dir, '--random');
