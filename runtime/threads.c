@@ -53,7 +53,7 @@ static void pin_to_core(uint32_t index, uint32_t n_stages) {
   cpu_set_t allowed, mine;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < (int)n_stages)
     return;
-  for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+  for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
     if (!CPU_ISSET(cpu, &allowed) || index-- != 0) continue;
     CPU_ZERO(&mine);
     CPU_SET(cpu, &mine);
