@@ -27,7 +27,7 @@ build() {
 
 sh samples/install.sh clang:clang gcc:gcc meson:meson ninja-build:ninja pkg-config:pkg-config \
   libomp-dev libprotobuf-c-dev protobuf-c-compiler:protoc-c protobuf-compiler:protoc \
-  libjansson-dev libcmocka-dev libonnx-dev libonnx-testdata nodejs:node npm:npm ca-certificates \
+  libjansson-dev libcmocka-dev mpich libmpich-dev libonnx-dev libonnx-testdata nodejs:node npm:npm ca-certificates \
   python3-numpy python3-onnx python3-torch python3-torchvision || stop "installing packages"
 
 if ! cmp -s tests/e2e/package-lock.json tests/e2e/node_modules/.installed; then

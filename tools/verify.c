@@ -7,6 +7,12 @@
 
 #include <getopt.h>
 
+#ifdef PSPLIT_HAS_RUNTIME
+#include "verify_run.h"
+#else
+#define PSPLIT_HAS_RUNTIME 0
+#endif
+
 enum { OPT_THREADS = 256, OPT_MAX_GRAPH_MEMORY, OPT_FOLLOW_SYMLINKS };
 
 static const cli_option OPTIONS[] = {
@@ -14,6 +20,13 @@ static const cli_option OPTIONS[] = {
   {OPT_THREADS, "threads", "N", "for comparing weights; default: one a core"},
   {OPT_MAX_GRAPH_MEMORY, "max-graph-memory", "MIB", "limit on a file's structure; default: 32 times the file, 256 to 2048"},
   {OPT_FOLLOW_SYMLINKS, "follow-symlinks", NULL, "external data may be symbolic links"},
+#if PSPLIT_HAS_RUNTIME
+  {OPT_RUN, "run", NULL, "also run MODEL and the stages in ONNX Runtime, and compare outputs"},
+  FEED_OPTIONS,
+  {OPT_MICRO_BATCHES, "micro-batches", "M", "inputs to compare; default: 2"},
+  {OPT_OPTIMIZATION, "optimization", "LEVEL", "0 (default): bits must be equal; 1, 2, 99: differences are told"},
+  {OPT_ONNXRUNTIME, "onnxruntime", "FILE", "libonnxruntime.so; default: PSPLIT_ONNXRUNTIME, the loader's"},
+#endif
   {'q', "quiet", NULL, "say nothing when it holds"},
   {'h', "help", NULL, "print this"},
   {'V', "version", NULL, "print the version"},
@@ -30,6 +43,9 @@ int main(int argc, char **argv) {
   psplit_verify_options options = {0};
   bool quiet = false;
   uint64_t count;
+#if PSPLIT_HAS_RUNTIME
+  verify_run run = VERIFY_RUN_INIT;
+#endif
   for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;) {
     switch (id) {
       case 'm': model_path = argument; break;
@@ -45,7 +61,12 @@ int main(int argc, char **argv) {
         if (!cli_count(&PROGRAM, "max-graph-memory", argument, 1, UINT64_MAX >> 20, &count)) return 2;
         options.read.max_graph_bytes = count << 20;
         break;
+#if PSPLIT_HAS_RUNTIME
+      default:
+        if (!verify_run_option(&PROGRAM, &run, id, argument)) return 2;
+#else
       default: return 2;
+#endif
     }
   }
   if (optind + 1 != argc || !model_path)
@@ -63,5 +84,9 @@ int main(int argc, char **argv) {
            " transfers, %s of weights compared\n",
            argv[optind], model_path, report.n_stages, report.n_nodes, report.n_duplicates,
            report.n_transfers, cli_bytes(report.weight_bytes, bytes));
+#if PSPLIT_HAS_RUNTIME
+  code = verify_run_finish(&run, argv[optind], model_path, quiet, &diag);
+  if (code != PSPLIT_OK) return cli_fail(&diag);
+#endif
   return fflush(stdout) == 0 ? 0 : 3;
 }

@@ -453,6 +453,15 @@ export const fixtures = {
     },
   },
 
+  unseeded: {
+    why: 'numbers that are others in each run: a comparison must see that',
+    build() {
+      const { nodes, weights } = layers('x', 'h', 4);
+      nodes.push(node('RandomNormalLike', ['h'], ['r']), node('Add', ['h', 'r'], ['y']));
+      return model({ nodes, weights });
+    },
+  },
+
   tied: {
     why: 'the first and the last layer share a weight',
     build() {

@@ -43,4 +43,5 @@ arrows partition base partition
 arrows passes base model devices partition plan passes
 arrows emit base model plan emit
 arrows verify base model verify
+arrows runtime base
 echo "1..$n"

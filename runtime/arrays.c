@@ -1,0 +1,134 @@
+#include "arrays.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool ends_with(const char *text, const char *end) {
+  const size_t n = strlen(text), m = strlen(end);
+  return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+static psplit_code read_all(const char *path, psplit_diag *diag, unsigned char **out,
+                            size_t *out_n) {
+  FILE *file = fopen(path, "rb");
+  struct stat status;
+  unsigned char *data = NULL;
+  const bool good = file && fstat(fileno(file), &status) == 0 && S_ISREG(status.st_mode) &&
+                    (data = malloc((size_t)status.st_size + 1)) &&
+                    fread(data, 1, (size_t)status.st_size, file) == (size_t)status.st_size;
+  if (good) {
+    *out = data;
+    *out_n = (size_t)status.st_size;
+  } else {
+    psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be read: %s", path,
+                  file && errno == 0 ? "not a regular file" : strerror(errno));
+    free(data);
+  }
+  if (file) fclose(file);
+  return good ? PSPLIT_OK : PSPLIT_IO;
+}
+
+static psplit_code parse_raw(const psplit_i_ort *ort, const char *path, const unsigned char *data,
+                             size_t n, const psplit_i_array_wanted *wanted, psplit_diag *diag,
+                             psplit_i_tensor **out) {
+  psplit_i_tensor *tensor;
+  psplit_i_tensor_view view;
+  if (!psplit_i_element_bits(wanted->data_type))
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "%s: strings have no raw form; use .npy", path);
+  if (wanted->n_dims == PSPLIT_NONE)
+    return psplit_i_fail(diag, PSPLIT_USAGE,
+                         "%s holds raw bytes: say how large the input is, with --dim or --shape",
+                         path);
+  psplit_code code =
+    psplit_i_tensor_create(ort, wanted->data_type, wanted->dims, wanted->n_dims, diag, &tensor);
+  if (code != PSPLIT_OK) return code;
+  PSPLIT_TRY(psplit_i_tensor_look(tensor, diag, &view));
+  if (view.n_bytes != n)
+    code = psplit_i_fail(diag, PSPLIT_INVALID,
+                         "%s has %zu bytes, the input has %" PRIu64 "; see --dim and --shape", path,
+                         n, view.n_bytes);
+  else if (n)
+    memcpy(view.data, data, n);
+out:
+  if (code == PSPLIT_OK)
+    *out = tensor;
+  else
+    psplit_i_tensor_release(tensor);
+  return code;
+}
+
+psplit_code psplit_i_array_read(const psplit_i_ort *ort, const char *path, const char *member,
+                                const psplit_i_array_wanted *wanted, psplit_diag *diag,
+                                psplit_i_tensor **out) {
+  unsigned char *data;
+  size_t n;
+  psplit_code code = read_all(path, diag, &data, &n);
+  if (code != PSPLIT_OK) return code;
+  if (ends_with(path, ".npz")) {
+    const unsigned char *part;
+    size_t n_part = 0;
+    PSPLIT_TRY(psplit_i_npz_find(path, data, n, member, diag, &part, &n_part));
+    code = part ? psplit_i_npy_parse(ort, path, part, n_part, wanted, diag, out)
+                : psplit_i_fail(diag, PSPLIT_INVALID, "%s has no array %s", path, member);
+  } else if (ends_with(path, ".npy")) {
+    code = psplit_i_npy_parse(ort, path, data, n, wanted, diag, out);
+  } else if (ends_with(path, ".pb")) {
+    code = psplit_i_pb_parse(ort, path, data, n, wanted, diag, out);
+  } else {
+    code = parse_raw(ort, path, data, n, wanted, diag, out);
+  }
+out:
+  free(data);
+  return code;
+}
+
+psplit_code psplit_i_npz_has(const char *path, const char *member, psplit_diag *diag, bool *out) {
+  unsigned char *data;
+  const unsigned char *part;
+  size_t n, n_part;
+  psplit_code code = read_all(path, diag, &data, &n);
+  if (code != PSPLIT_OK) return code;
+  code = psplit_i_npz_find(path, data, n, member, diag, &part, &n_part);
+  if (code == PSPLIT_OK) *out = part != NULL;
+  free(data);
+  return code;
+}
+
+psplit_code psplit_i_file_write(const char *path, const psplit_text *text, psplit_diag *diag) {
+  psplit_text part = {0};
+  psplit_i_text_addf(&part, "%s.part", path);
+  if (part.failed) return psplit_i_nomem(diag);
+  FILE *file = fopen(part.bytes, "wb");
+  bool good = file && fwrite(text->bytes, 1, text->n, file) == text->n;
+  if (file) good &= fclose(file) == 0;
+  good = good && rename(part.bytes, path) == 0;
+  if (!good) {
+    psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be written: %s", path, strerror(errno));
+    if (file) unlink(part.bytes);
+  }
+  psplit_i_text_fini(&part);
+  return good ? PSPLIT_OK : PSPLIT_IO;
+}
+
+psplit_code psplit_i_array_write(const psplit_i_tensor *tensor, const char *stem,
+                                 psplit_diag *diag) {
+  psplit_text text = {0}, path = {0};
+  bool npy = true;
+  psplit_code code = psplit_i_npy_format(tensor, diag, &text);
+  if (code == PSPLIT_UNSUPPORTED && diag->code == PSPLIT_OK) {
+    npy = false;
+    code = psplit_i_pb_format(tensor, diag, &text);
+  }
+  psplit_i_text_addf(&path, "%s.%s", stem, npy ? "npy" : "pb");
+  if (code == PSPLIT_OK)
+    code = text.failed || path.failed ? psplit_i_nomem(diag)
+                                      : psplit_i_file_write(path.bytes, &text, diag);
+  psplit_i_text_fini(&path);
+  psplit_i_text_fini(&text);
+  return code;
+}

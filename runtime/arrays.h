@@ -1,0 +1,55 @@
+/* Tensors in files: .npy and .npz of numpy, .pb (TensorProto), raw bytes. */
+#ifndef PSPLIT_RUNTIME_ARRAYS_H
+#define PSPLIT_RUNTIME_ARRAYS_H
+
+#include "ort.h"
+
+/* What a file has to give: the type, and where `n_dims` is not PSPLIT_NONE, the size of a raw file.
+ */
+typedef struct psplit_i_array_wanted {
+  int32_t data_type;
+  uint32_t n_dims;
+  const int64_t *dims;
+} psplit_i_array_wanted;
+
+/* Reads the tensor in `path`, whose kind its ending tells: .npy, .npz (array `member`, stored as
+ * numpy.savez does), .pb; all else is raw little-endian bytes, for which wanted->dims is needed.
+ * Errors: IO, MALFORMED, INVALID (another type), UNSUPPORTED (Fortran order, compressed), NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_array_read(const psplit_i_ort *ort, const char *path,
+                                                const char *member,
+                                                const psplit_i_array_wanted *wanted,
+                                                psplit_diag *diag, psplit_i_tensor **out);
+
+/* Whether an .npz has array `member`. */
+PSPLIT_MUST_USE psplit_code psplit_i_npz_has(const char *path, const char *member,
+                                             psplit_diag *diag, bool *out);
+
+/* Writes `stem`.npy, or `stem`.pb where numpy has no such type. The file appears complete or not at
+ * all. Errors: IO, NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_array_write(const psplit_i_tensor *tensor, const char *stem,
+                                                 psplit_diag *diag);
+
+/* Writes `text` to `path`, complete or not at all. Errors: IO. */
+PSPLIT_MUST_USE psplit_code psplit_i_file_write(const char *path, const psplit_text *text,
+                                                psplit_diag *diag);
+
+/* The kinds, one file each. `data` is what the whole file holds. */
+PSPLIT_MUST_USE psplit_code psplit_i_npy_parse(const psplit_i_ort *ort, const char *path,
+                                               const unsigned char *data, size_t n,
+                                               const psplit_i_array_wanted *wanted,
+                                               psplit_diag *diag, psplit_i_tensor **out);
+/* False where numpy has no such type; else sets out->failed or fills it. */
+PSPLIT_MUST_USE psplit_code psplit_i_npy_format(const psplit_i_tensor *tensor, psplit_diag *diag,
+                                                psplit_text *out);
+/* Finds a stored member; *out_data is NULL where there is none. */
+PSPLIT_MUST_USE psplit_code psplit_i_npz_find(const char *path, const unsigned char *data, size_t n,
+                                              const char *member, psplit_diag *diag,
+                                              const unsigned char **out_data, size_t *out_n);
+PSPLIT_MUST_USE psplit_code psplit_i_pb_parse(const psplit_i_ort *ort, const char *path,
+                                              const unsigned char *data, size_t n,
+                                              const psplit_i_array_wanted *wanted,
+                                              psplit_diag *diag, psplit_i_tensor **out);
+PSPLIT_MUST_USE psplit_code psplit_i_pb_format(const psplit_i_tensor *tensor, psplit_diag *diag,
+                                               psplit_text *out);
+
+#endif

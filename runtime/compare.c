@@ -1,0 +1,163 @@
+#include "compare.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct comparison {
+  const psplit_i_pipe *pipe;
+  psplit_i_tensor **whole;          /* [micro_batch * n_outputs + output] */
+  psplit_i_difference *differences; /* each output is made by one stage, so by one thread */
+} comparison;
+
+static psplit_code run_whole(const psplit_i_ort *ort, const char *path, const psplit_i_pipe *pipe,
+                             const psplit_i_run_options *options, psplit_i_tensor **whole,
+                             psplit_diag *diag) {
+  psplit_i_session session = {0};
+  uint32_t n_given = 0;
+  const size_t n = (size_t)pipe->n_inputs + 1;
+  psplit_i_feed *feeds = calloc(n, sizeof *feeds);
+  psplit_i_tensor **given = calloc(n, sizeof *given);
+  const char **names = calloc(n, sizeof *names);
+  psplit_code code;
+  if (!feeds || !given || !names) {
+    code = psplit_i_nomem(diag);
+    goto out;
+  }
+  PSPLIT_TRY(psplit_i_session_open(ort, path, &options->session, diag, &session));
+  for (uint32_t i = 0; i < pipe->n_inputs; i++) {
+    bool used;
+    PSPLIT_TRY(psplit_i_feed_open(ort, psplit_i_session_input(&session, pipe->inputs[i]),
+                                  pipe->inputs[i], i >= pipe->n_needed, &options->feed,
+                                  options->n_micro_batches, diag, &feeds[n_given], &used));
+    if (used) names[n_given++] = pipe->inputs[i];
+  }
+  for (uint32_t m = 0; m < options->n_micro_batches && code == PSPLIT_OK; m++) {
+    for (uint32_t i = 0; i < n_given && code == PSPLIT_OK; i++)
+      code = psplit_i_feed_get(&feeds[i], m, diag, &given[i]);
+    if (code == PSPLIT_OK)
+      code = psplit_i_session_run(&session, names, given, n_given, pipe->outputs,
+                                  whole + (size_t)m * pipe->n_outputs, pipe->n_outputs, diag);
+    for (uint32_t i = 0; i < n_given; i++) {
+      psplit_i_tensor_release(given[i]);
+      given[i] = NULL;
+    }
+  }
+out:
+  if (code != PSPLIT_OK) psplit_i_diag_context(diag, "%s", path);
+  for (uint32_t i = 0; feeds && i < n_given; i++) psplit_i_feed_close(&feeds[i]);
+  psplit_i_session_close(&session);
+  free(names);
+  free(given);
+  free(feeds);
+  return code;
+}
+
+/* Element i as a number; NAN where it is none that C has. */
+static double number(const psplit_i_tensor_view *view, uint64_t i) {
+  const void *data = view->data;
+  switch (view->data_type) {
+    case 1: return ((const float *)data)[i];
+    case 2:
+    case 9: return ((const uint8_t *)data)[i];
+    case 3: return ((const int8_t *)data)[i];
+    case 4: return ((const uint16_t *)data)[i];
+    case 5: return ((const int16_t *)data)[i];
+    case 6: return ((const int32_t *)data)[i];
+    case 7: return (double)((const int64_t *)data)[i];
+    case 11: return ((const double *)data)[i];
+    case 12: return ((const uint32_t *)data)[i];
+    case 13: return (double)((const uint64_t *)data)[i];
+    case 10: { /* float16: sign, 5 bits of exponent, 10 of mantissa */
+      const uint16_t h = ((const uint16_t *)data)[i];
+      const int exponent = h >> 10 & 31, mantissa = h & 1023;
+      const double size = exponent == 31  ? (mantissa ? NAN : INFINITY)
+                          : exponent == 0 ? ldexp(mantissa, -24)
+                                          : ldexp(1024 + mantissa, exponent - 25);
+      return h >> 15 ? -size : size;
+    }
+    case 16: { /* bfloat16: the upper half of a float */
+      const uint32_t bits = (uint32_t)((const uint16_t *)data)[i] << 16;
+      float value;
+      memcpy(&value, &bits, sizeof value);
+      return value;
+    }
+    default: return NAN;
+  }
+}
+
+static void add_numbers(const psplit_i_tensor_view *whole, const psplit_i_tensor_view *part,
+                        psplit_i_difference *d) {
+  const uint32_t bits = psplit_i_element_bits(whole->data_type);
+  const uint64_t bytes = bits < 8 ? 1 : bits / 8, n = bits < 8 ? whole->n_bytes : whole->n_elements;
+  for (uint64_t i = 0; i < n; i++) {
+    if (memcmp((const char *)whole->data + i * bytes, (const char *)part->data + i * bytes,
+               bytes) == 0)
+      continue;
+    d->n_different++;
+    const double a = number(whole, i), b = number(part, i), gap = fabs(a - b);
+    d->max_abs = isnan(gap) ? INFINITY : fmax(d->max_abs, gap);
+    d->max_rel = isnan(gap) || a == 0 ? INFINITY : fmax(d->max_rel, gap / fabs(a));
+  }
+}
+
+static psplit_code add_strings(const psplit_i_tensor *whole, const psplit_i_tensor *part,
+                               const psplit_i_tensor_view *a, const psplit_i_tensor_view *b,
+                               psplit_diag *diag, psplit_i_difference *d) {
+  char *x = malloc((size_t)a->n_bytes + 1), *y = malloc((size_t)b->n_bytes + 1);
+  psplit_code code = x && y ? PSPLIT_OK : psplit_i_nomem(diag);
+  if (code != PSPLIT_OK) goto out;
+  PSPLIT_TRY(psplit_i_tensor_pack(whole, a, diag, x));
+  PSPLIT_TRY(psplit_i_tensor_pack(part, b, diag, y));
+  if (a->n_bytes != b->n_bytes || memcmp(x, y, (size_t)a->n_bytes) != 0) {
+    d->n_different++;
+    d->max_abs = d->max_rel = INFINITY;
+  }
+out:
+  free(x);
+  free(y);
+  return code;
+}
+
+static psplit_code compare(void *user, uint32_t micro_batch, uint32_t output, psplit_i_tensor *part,
+                           psplit_diag *diag) {
+  comparison *c = user;
+  const psplit_i_tensor *whole = c->whole[(size_t)micro_batch * c->pipe->n_outputs + output];
+  psplit_i_difference *d = &c->differences[output];
+  psplit_i_tensor_view a, b;
+  psplit_code code;
+  PSPLIT_TRY(psplit_i_tensor_look(whole, diag, &a));
+  PSPLIT_TRY(psplit_i_tensor_look(part, diag, &b));
+  if (a.data_type != b.data_type || a.n_dims != b.n_dims ||
+      memcmp(a.dims, b.dims, a.n_dims * sizeof *a.dims) != 0)
+    return psplit_i_fail(diag, PSPLIT_MISMATCH, "output %s has another type or shape",
+                         c->pipe->outputs[output]);
+  d->n_elements += a.n_elements;
+  if (a.data)
+    add_numbers(&a, &b, d);
+  else if (a.n_elements)
+    code = add_strings(whole, part, &a, &b, diag, d);
+out:
+  return code;
+}
+
+psplit_code psplit_i_compare_run(const psplit_i_ort *ort, const char *model_path,
+                                 const psplit_i_pipe *pipe, const psplit_i_run_options *options,
+                                 psplit_diag *diag, psplit_i_difference *out) {
+  const size_t n = (size_t)options->n_micro_batches * pipe->n_outputs;
+  comparison c = {pipe, calloc(n + 1, sizeof *c.whole), out};
+  psplit_i_run_options run = *options;
+  psplit_i_timeline timeline = {0};
+  psplit_code code = c.whole ? PSPLIT_OK : psplit_i_nomem(diag);
+  if (code != PSPLIT_OK) return code;
+  memset(out, 0, pipe->n_outputs * sizeof *out);
+  run.sink = compare;
+  run.user = &c;
+  PSPLIT_TRY(run_whole(ort, model_path, pipe, options, c.whole, diag));
+  PSPLIT_TRY(psplit_i_run_threads(ort, pipe, &run, diag, &timeline));
+out:
+  psplit_i_timeline_fini(&timeline);
+  for (size_t i = 0; i < n; i++) psplit_i_tensor_release(c.whole[i]);
+  free(c.whole);
+  return code;
+}

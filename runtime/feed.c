@@ -1,0 +1,183 @@
+#include "feed.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { F32 = 1, U8, I8, U16, I16, I32, I64, STRING, BOOL, F16, F64, U32, U64, C64, C128, BF16 };
+
+static double unit(uint64_t bits) { return (double)(bits >> 11) * 0x1p-53; }
+
+psplit_code psplit_i_tensor_fill_random(psplit_i_tensor *tensor, uint64_t seed, const char *name,
+                                        uint32_t micro_batch, psplit_diag *diag) {
+  psplit_i_tensor_view view;
+  psplit_code code = psplit_i_tensor_look(tensor, diag, &view);
+  if (code != PSPLIT_OK) return code;
+  const uint64_t stream =
+    psplit_i_splitmix64(psplit_i_hash_bytes(name, strlen(name), seed), micro_batch);
+  const uint32_t bits = psplit_i_element_bits(view.data_type);
+  const int32_t type = view.data_type;
+  const bool complex = type == C64 || type == C128;
+  /* What is smaller than a byte, or has no type in C, is bytes here. */
+  const uint64_t n = complex            ? 2 * view.n_elements
+                     : bits && bits < 8 ? view.n_bytes
+                                        : view.n_elements;
+  for (uint64_t i = 0; i < n && code == PSPLIT_OK; i++) {
+    const uint64_t r = psplit_i_splitmix64(stream, i), small = r % 100;
+    const uint32_t sign = (uint32_t)(r & 1) << 15;
+    switch (type) {
+      case F32:
+      case C64: ((float *)view.data)[i] = (float)((double)(r >> 40) * 0x1p-23 - 1); break;
+      case F64:
+      case C128: ((double *)view.data)[i] = 2 * unit(r) - 1; break;
+      /* Of 16-bit floats: +-[0.125, 1). */
+      case F16:
+        ((uint16_t *)view.data)[i] = (uint16_t)(sign | (0x3000 + (r >> 32) % 0x0c00));
+        break;
+      case BF16:
+        ((uint16_t *)view.data)[i] = (uint16_t)(sign | (0x3e00 + (r >> 32) % 0x0180));
+        break;
+      case BOOL: ((uint8_t *)view.data)[i] = (uint8_t)(r >> 63); break;
+      case U16:
+      case I16: ((uint16_t *)view.data)[i] = (uint16_t)small; break;
+      case U32:
+      case I32: ((uint32_t *)view.data)[i] = (uint32_t)small; break;
+      case U64:
+      case I64: ((uint64_t *)view.data)[i] = small; break;
+      case U8:
+      case I8: ((uint8_t *)view.data)[i] = (uint8_t)(r >> 56); break;
+      case STRING: {
+        char text[8];
+        const int length = snprintf(text, sizeof text, "s%d", (int)small);
+        code = psplit_i_tensor_set_string(tensor, (size_t)i, text, (size_t)length, diag);
+        break;
+      }
+      default: /* 8-bit floats stay finite with the sign and the top of the exponent clear */
+        ((uint8_t *)view.data)[i] = (uint8_t)(bits == 8 ? (r >> 56) & 0x3f : r >> 56);
+    }
+  }
+  return code;
+}
+
+/* The sizes of an input, from --shape, the file's own, or --dim. Returns the symbol of the first
+ * that is not known ("" where it has none), or NULL. */
+static const char *find_dims(const psplit_i_port *port, const char *name,
+                             const psplit_i_feed_options *options, psplit_i_feed *feed) {
+  const char *unknown = NULL;
+  for (size_t i = 0; i < options->n_shapes; i++) {
+    const psplit_i_shape_value *shape = &options->shapes[i];
+    if (strcmp(shape->input, name) != 0) continue;
+    memcpy(feed->dims, shape->dims, shape->n_dims * sizeof *feed->dims);
+    feed->wanted.n_dims = shape->n_dims;
+    return NULL;
+  }
+  for (size_t d = 0; d < port->n_dims; d++) {
+    feed->dims[d] = port->dims[d];
+    for (size_t i = 0; feed->dims[d] < 0 && i < options->n_dims; i++)
+      if (strcmp(options->dims[i].name, port->symbols[d]) == 0)
+        feed->dims[d] = options->dims[i].value;
+    if (feed->dims[d] < 0 && !unknown) unknown = port->symbols[d];
+  }
+  feed->wanted.n_dims = unknown ? PSPLIT_NONE : (uint32_t)port->n_dims;
+  return unknown;
+}
+
+static psplit_code make_random(psplit_i_feed *feed, const psplit_i_feed_options *options,
+                               uint32_t n_micro_batches, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  while (feed->n_ready < PSPLIT_I_DISTINCT && feed->n_ready < n_micro_batches) {
+    psplit_i_tensor **tensor = &feed->ready[feed->n_ready];
+    PSPLIT_TRY(psplit_i_tensor_create(feed->ort, feed->wanted.data_type, feed->dims,
+                                      feed->wanted.n_dims, diag, tensor));
+    feed->n_ready++;
+    PSPLIT_TRY(
+      psplit_i_tensor_fill_random(*tensor, options->seed, feed->input, feed->n_ready - 1, diag));
+  }
+out:
+  return code;
+}
+
+static psplit_code find_file(const psplit_i_feed_options *options, const char *name,
+                             psplit_diag *diag, const char **out_path) {
+  psplit_code code = PSPLIT_OK;
+  *out_path = NULL;
+  for (size_t i = 0; i < options->n_given && !*out_path; i++) {
+    const psplit_i_given *given = &options->given[i];
+    bool has = given->input && strcmp(given->input, name) == 0;
+    if (!given->input) PSPLIT_TRY(psplit_i_npz_has(given->path, name, diag, &has));
+    if (has) *out_path = given->path;
+  }
+out:
+  return code;
+}
+
+psplit_code psplit_i_feed_open(const psplit_i_ort *ort, const psplit_i_port *port, const char *name,
+                               bool optional, const psplit_i_feed_options *options,
+                               uint32_t n_micro_batches, psplit_diag *diag, psplit_i_feed *out,
+                               bool *out_used) {
+  psplit_i_feed feed = {.ort = ort, .input = name};
+  const char *unknown, *path;
+  psplit_code code;
+  *out_used = true;
+  PSPLIT_TRY(find_file(options, name, diag, &path));
+  if (!path && optional) {
+    *out_used = false;
+    return PSPLIT_OK;
+  }
+  if (!port)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "input %s has a default that ONNX Runtime does not let one override",
+                         name);
+  if (!port->is_tensor)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "input %s is not a dense tensor", name);
+  feed.wanted.data_type = port->data_type;
+  unknown = find_dims(port, name, options, &feed);
+  feed.wanted.dims = feed.dims;
+  if (path && strstr(path, "{}")) {
+    feed.path = path;
+  } else if (path) {
+    PSPLIT_TRY(psplit_i_array_read(ort, path, name, &feed.wanted, diag, &feed.ready[0]));
+    feed.n_ready = 1;
+  } else if (!options->random) {
+    code = psplit_i_fail(diag, PSPLIT_USAGE,
+                         "nothing is given for input %s: --input %s=FILE, or --random", name, name);
+  } else if (unknown) {
+    code =
+      psplit_i_fail(diag, PSPLIT_USAGE,
+                    "the size of %s in input %s is not known: --dim NAME=VALUE, or --shape %s=...",
+                    *unknown ? unknown : "an unnamed dimension", name, name);
+  } else {
+    code = make_random(&feed, options, n_micro_batches, diag);
+  }
+out:
+  if (code == PSPLIT_OK) {
+    *out = feed;
+    out->wanted.dims = out->dims;
+  } else {
+    psplit_i_feed_close(&feed);
+  }
+  return code;
+}
+
+psplit_code psplit_i_feed_get(const psplit_i_feed *feed, uint32_t micro_batch, psplit_diag *diag,
+                              psplit_i_tensor **out) {
+  if (!feed->path) {
+    *out = psplit_i_tensor_hold(feed->ready[micro_batch % feed->n_ready]);
+    return PSPLIT_OK;
+  }
+  const char *hole = strstr(feed->path, "{}");
+  psplit_text path = {0};
+  psplit_i_text_add(&path, feed->path, (size_t)(hole - feed->path));
+  psplit_i_text_addf(&path, "%" PRIu32 "%s", micro_batch, hole + 2);
+  const psplit_code code =
+    path.failed ? psplit_i_nomem(diag)
+                : psplit_i_array_read(feed->ort, path.bytes, feed->input, &feed->wanted, diag, out);
+  psplit_i_text_fini(&path);
+  return code;
+}
+
+void psplit_i_feed_close(psplit_i_feed *feed) {
+  for (uint32_t i = 0; i < feed->n_ready; i++) psplit_i_tensor_release(feed->ready[i]);
+  feed->n_ready = 0;
+}

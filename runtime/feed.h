@@ -1,0 +1,65 @@
+/* Where the inputs of the model come from: files, or random numbers. */
+#ifndef PSPLIT_RUNTIME_FEED_H
+#define PSPLIT_RUNTIME_FEED_H
+
+#include "arrays.h"
+
+/* A file for an input. In the path, {} stands for the number of the micro-batch. */
+typedef struct psplit_i_given {
+  const char *input; /* NULL: an .npz with arrays named like inputs */
+  const char *path;
+} psplit_i_given;
+
+typedef struct psplit_i_dim_value {
+  const char *name;
+  int64_t value;
+} psplit_i_dim_value;
+
+typedef struct psplit_i_shape_value {
+  const char *input;
+  uint32_t n_dims;
+  int64_t dims[PSPLIT_I_MAX_RANK];
+} psplit_i_shape_value;
+
+typedef struct psplit_i_feed_options {
+  const psplit_i_given *given;
+  const psplit_i_dim_value *dims;
+  const psplit_i_shape_value *shapes;
+  size_t n_given, n_dims, n_shapes;
+  bool random; /* for inputs that no file gives */
+  uint64_t seed;
+} psplit_i_feed_options;
+
+/* An input of the model. Random inputs repeat after PSPLIT_I_DISTINCT micro-batches: all are made
+ * before the clock starts. */
+enum { PSPLIT_I_DISTINCT = 4 };
+typedef struct psplit_i_feed {
+  const psplit_i_ort *ort;
+  const char *input, *path; /* path: read anew for each micro-batch; else NULL */
+  psplit_i_array_wanted wanted;
+  int64_t dims[PSPLIT_I_MAX_RANK];
+  psplit_i_tensor *ready[PSPLIT_I_DISTINCT];
+  uint32_t n_ready;
+} psplit_i_feed;
+
+/* Prepares input `name` of the model, which the session has as `port` (NULL: only as a constant),
+ * for at most n_micro_batches. Where the input is `optional` and no file gives it, *out_used is
+ * false. Errors: USAGE (nothing given, or a size is not known), and those of psplit_i_array_read.
+ */
+PSPLIT_MUST_USE psplit_code psplit_i_feed_open(const psplit_i_ort *ort, const psplit_i_port *port,
+                                               const char *name, bool optional,
+                                               const psplit_i_feed_options *options,
+                                               uint32_t n_micro_batches, psplit_diag *diag,
+                                               psplit_i_feed *out, bool *out_used);
+/* The tensor for a micro-batch; the caller releases it. */
+PSPLIT_MUST_USE psplit_code psplit_i_feed_get(const psplit_i_feed *feed, uint32_t micro_batch,
+                                              psplit_diag *diag, psplit_i_tensor **out);
+void psplit_i_feed_close(psplit_i_feed *feed); /* a zeroed one is fine */
+
+/* Fills a tensor with numbers that depend on the seed, the name and the micro-batch alone: uniform
+ * in [-1, 1) for floats, 0..99 for integers, all values for 8 bits and bool. */
+PSPLIT_MUST_USE psplit_code psplit_i_tensor_fill_random(psplit_i_tensor *tensor, uint64_t seed,
+                                                        const char *name, uint32_t micro_batch,
+                                                        psplit_diag *diag);
+
+#endif

@@ -1,0 +1,245 @@
+#include "ort.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char HOW[] =
+  "name one with --onnxruntime FILE or PSPLIT_ONNXRUNTIME; `npm install --ignore-scripts "
+  "onnxruntime-node` has it as "
+  "node_modules/onnxruntime-node/bin/napi-v6/linux/*/libonnxruntime.so.1";
+
+/* A handle to the library, and the name it was found under. */
+static void *open_library(const char *path, const char **out_name) {
+  static const char *const NAMES[] = {"libonnxruntime.so.1", "libonnxruntime.so"};
+  if (!path) path = getenv("PSPLIT_ONNXRUNTIME");
+  if (path && *path) {
+    *out_name = path;
+    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  }
+  void *library = NULL;
+  for (size_t i = 0; !library && i < sizeof NAMES / sizeof *NAMES; i++) {
+    *out_name = NAMES[i];
+    library = dlopen(NAMES[i], RTLD_NOW | RTLD_LOCAL);
+  }
+  return library;
+}
+
+static psplit_code find_api(psplit_i_ort *ort, const char *name, psplit_diag *diag) {
+  union {
+    void *object;
+    const OrtApiBase *(*function)(void);
+  } get_base = {dlsym(ort->library, "OrtGetApiBase")};
+  const OrtApiBase *base = get_base.object ? get_base.function() : NULL;
+  if (!base || !base->GetApi || !base->GetVersionString)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "%s is not ONNX Runtime; %s", name, HOW);
+  ort->version = base->GetVersionString();
+  /* A function pointer has the size of a pointer wherever dlsym is; the table is read as such. */
+  void (*const *table)(void) = NULL;
+  const void *found = base->GetApi(ORT_VERSION_NEEDED);
+  memcpy(&table, &found, sizeof table);
+  if (!table)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "%s is ONNX Runtime %s, which is too old: 1.%d or newer is needed; %s",
+                         name, ort->version, ORT_VERSION_NEEDED, HOW);
+#define X(position, result, member, parameters) \
+  memcpy(&ort->api.member, &table[position], sizeof ort->api.member);
+  ORT_ENTRIES(X)
+#undef X
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_ort_open(const char *path, psplit_diag *diag, psplit_i_ort *out) {
+  psplit_i_ort ort = {0};
+  const char *name;
+  ort.library = open_library(path, &name);
+  if (!ort.library) {
+    const char *why = dlerror();
+    return psplit_i_fail(diag, PSPLIT_IO, "ONNX Runtime cannot be opened: %s; %s", why ? why : name,
+                         HOW);
+  }
+  psplit_code code;
+  PSPLIT_TRY(find_api(&ort, name, diag));
+  PSPLIT_TRY(
+    psplit_i_ort_check(&ort, ort.api.CreateEnv(ORT_LOG_ERROR, "psplit", &ort.env), name, diag));
+  PSPLIT_TRY(
+    psplit_i_ort_check(&ort, ort.api.GetAllocatorWithDefaultOptions(&ort.allocator), name, diag));
+  *out = ort;
+out:
+  if (code != PSPLIT_OK) psplit_i_ort_close(&ort);
+  return code;
+}
+
+void psplit_i_ort_close(psplit_i_ort *ort) {
+  if (ort->env) ort->api.ReleaseEnv(ort->env);
+  /* The library stays: its thread-local destructors may run later. */
+  memset(ort, 0, sizeof *ort);
+}
+
+psplit_code psplit_i_ort_check(const psplit_i_ort *ort, OrtStatus *status, const char *what,
+                               psplit_diag *diag) {
+  if (!status) return PSPLIT_OK;
+  psplit_i_fail(diag, PSPLIT_INVALID, "%s: %s", what, ort->api.GetErrorMessage(status));
+  ort->api.ReleaseStatus(status);
+  return PSPLIT_INVALID;
+}
+
+static psplit_code read_shape(const psplit_i_ort *ort, psplit_i_port *port, const char *path,
+                              psplit_diag *diag) {
+  psplit_code code;
+  const OrtShapeInfo *info = NULL;
+  PSPLIT_TRY(
+    psplit_i_ort_check(ort, ort->api.CastTypeInfoToTensorInfo(port->type, &info), path, diag));
+  port->is_tensor = info != NULL;
+  if (!info) return PSPLIT_OK;
+  int type;
+  PSPLIT_TRY(psplit_i_ort_check(ort, ort->api.GetTensorElementType(info, &type), path, diag));
+  port->data_type = psplit_i_element_from_ort(type);
+  PSPLIT_TRY(psplit_i_ort_check(ort, ort->api.GetDimensionsCount(info, &port->n_dims), path, diag));
+  if (port->n_dims > PSPLIT_I_MAX_RANK)
+    return psplit_i_fail(diag, PSPLIT_LIMIT, "%s: input %s has more than %d dimensions", path,
+                         port->name, PSPLIT_I_MAX_RANK);
+  PSPLIT_TRY(
+    psplit_i_ort_check(ort, ort->api.GetDimensions(info, port->dims, port->n_dims), path, diag));
+  PSPLIT_TRY(psplit_i_ort_check(
+    ort, ort->api.GetSymbolicDimensions(info, port->symbols, port->n_dims), path, diag));
+out:
+  return code;
+}
+
+static psplit_code read_input(psplit_i_session *s, size_t i, size_t n_plain, const char *path,
+                              psplit_diag *diag) {
+  const OrtApi *api = &s->ort->api;
+  OrtAllocator *allocator = s->ort->allocator;
+  psplit_i_port *port = &s->inputs[i];
+  const size_t k = i - n_plain;
+  psplit_code code;
+  PSPLIT_TRY(psplit_i_ort_check(
+    s->ort,
+    i < n_plain ? api->SessionGetInputName(s->session, i, allocator, &port->name)
+                : api->SessionGetOverridableInitializerName(s->session, k, allocator, &port->name),
+    path, diag));
+  PSPLIT_TRY(psplit_i_ort_check(
+    s->ort,
+    i < n_plain ? api->SessionGetInputTypeInfo(s->session, i, &port->type)
+                : api->SessionGetOverridableInitializerTypeInfo(s->session, k, &port->type),
+    path, diag));
+  PSPLIT_TRY(read_shape(s->ort, port, path, diag));
+out:
+  return code;
+}
+
+static psplit_code read_ports(psplit_i_session *s, const char *path, psplit_diag *diag) {
+  psplit_code code;
+  const OrtApi *api = &s->ort->api;
+  size_t n_plain, n_default;
+  PSPLIT_TRY(
+    psplit_i_ort_check(s->ort, api->SessionGetInputCount(s->session, &n_plain), path, diag));
+  PSPLIT_TRY(psplit_i_ort_check(
+    s->ort, api->SessionGetOverridableInitializerCount(s->session, &n_default), path, diag));
+  PSPLIT_TRY(
+    psplit_i_ort_check(s->ort, api->SessionGetOutputCount(s->session, &s->n_outputs), path, diag));
+  s->n_inputs = n_plain + n_default;
+  s->inputs = calloc(s->n_inputs + 1, sizeof *s->inputs);
+  s->outputs = calloc(s->n_outputs + 1, sizeof *s->outputs);
+  if (!s->inputs || !s->outputs) return psplit_i_nomem(diag);
+  for (size_t i = 0; i < s->n_inputs; i++) PSPLIT_TRY(read_input(s, i, n_plain, path, diag));
+  for (size_t i = 0; i < s->n_outputs; i++)
+    PSPLIT_TRY(psplit_i_ort_check(
+      s->ort, api->SessionGetOutputName(s->session, i, s->ort->allocator, &s->outputs[i].name),
+      path, diag));
+out:
+  return code;
+}
+
+psplit_code psplit_i_session_open(const psplit_i_ort *ort, const char *path,
+                                  const psplit_i_session_options *options, psplit_diag *diag,
+                                  psplit_i_session *out) {
+  const OrtApi *api = &ort->api;
+  OrtSessionOptions *settings = NULL;
+  psplit_i_session s = {.ort = ort};
+  psplit_code code;
+  if (access(path, R_OK) != 0) return psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be read", path);
+  PSPLIT_TRY(psplit_i_ort_check(ort, api->CreateSessionOptions(&settings), path, diag));
+  PSPLIT_TRY(psplit_i_ort_check(
+    ort, api->SetSessionGraphOptimizationLevel(settings, options->optimization), path, diag));
+  PSPLIT_TRY(psplit_i_ort_check(ort, api->SetIntraOpNumThreads(settings, (int)options->n_threads),
+                                path, diag));
+  PSPLIT_TRY(psplit_i_ort_check(ort, api->SetInterOpNumThreads(settings, 1), path, diag));
+  if (options->profile_prefix)
+    PSPLIT_TRY(
+      psplit_i_ort_check(ort, api->EnableProfiling(settings, options->profile_prefix), path, diag));
+  PSPLIT_TRY(
+    psplit_i_ort_check(ort, api->CreateSession(ort->env, path, settings, &s.session), path, diag));
+  PSPLIT_TRY(psplit_i_ort_check(ort, api->CreateRunOptions(&s.run_options), path, diag));
+  PSPLIT_TRY(read_ports(&s, path, diag));
+  *out = s;
+out:
+  if (settings) api->ReleaseSessionOptions(settings);
+  if (code != PSPLIT_OK) psplit_i_session_close(&s);
+  return code;
+}
+
+static void free_ports(const psplit_i_ort *ort, psplit_i_port *ports, size_t n) {
+  for (size_t i = 0; ports && i < n; i++) {
+    OrtStatus *status =
+      ports[i].name ? ort->api.AllocatorFree(ort->allocator, ports[i].name) : NULL;
+    if (status) ort->api.ReleaseStatus(status);
+    if (ports[i].type) ort->api.ReleaseTypeInfo(ports[i].type);
+  }
+  free(ports);
+}
+
+void psplit_i_session_close(psplit_i_session *session) {
+  if (!session->ort) return;
+  free_ports(session->ort, session->inputs, session->n_inputs);
+  free_ports(session->ort, session->outputs, session->n_outputs);
+  if (session->run_options) session->ort->api.ReleaseRunOptions(session->run_options);
+  if (session->session) session->ort->api.ReleaseSession(session->session);
+  memset(session, 0, sizeof *session);
+}
+
+const psplit_i_port *psplit_i_session_input(const psplit_i_session *session, const char *name) {
+  for (size_t i = 0; i < session->n_inputs; i++)
+    if (strcmp(session->inputs[i].name, name) == 0) return &session->inputs[i];
+  return NULL;
+}
+
+psplit_code psplit_i_session_run(psplit_i_session *session, const char *const *input_names,
+                                 psplit_i_tensor *const *inputs, size_t n,
+                                 const char *const *output_names, psplit_i_tensor **outputs,
+                                 size_t m, psplit_diag *diag) {
+  const psplit_i_ort *ort = session->ort;
+  const OrtValue **given = calloc(n + 1, sizeof *given);
+  OrtValue **got = calloc(m + 1, sizeof *got);
+  size_t done = 0;
+  psplit_code code = given && got ? PSPLIT_OK : psplit_i_nomem(diag);
+  if (code != PSPLIT_OK) goto out;
+  for (size_t i = 0; i < n; i++) given[i] = psplit_i_tensor_value(inputs[i]);
+  PSPLIT_TRY(psplit_i_ort_check(ort,
+                                ort->api.Run(session->session, session->run_options, input_names,
+                                             given, n, output_names, m, got),
+                                "ONNX Runtime", diag));
+  for (; done < m; done++) {
+    outputs[done] = psplit_i_tensor_wrap(ort, got[done]);
+    got[done] = NULL;
+    if (!outputs[done]) {
+      code = psplit_i_nomem(diag);
+      break;
+    }
+  }
+  for (size_t i = 0; code != PSPLIT_OK && i < done; i++) psplit_i_tensor_release(outputs[i]);
+out:
+  for (size_t i = 0; got && i < m; i++)
+    if (got[i]) ort->api.ReleaseValue(got[i]);
+  free(got);
+  free(given);
+  return code;
+}
+
+void psplit_i_session_stop(psplit_i_session *session) {
+  if (!session->run_options) return;
+  OrtStatus *status = session->ort->api.RunOptionsSetTerminate(session->run_options);
+  if (status) session->ort->api.ReleaseStatus(status);
+}

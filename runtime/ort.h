@@ -1,0 +1,71 @@
+/* ONNX Runtime: the library and its sessions. */
+#ifndef PSPLIT_RUNTIME_ORT_H
+#define PSPLIT_RUNTIME_ORT_H
+
+#include "tensor.h"
+
+/* The open library with its environment; read-only once open, shared by threads. */
+struct psplit_i_ort {
+  void *library;
+  OrtApi api;
+  const char *version;
+  OrtEnv *env;
+  OrtAllocator *allocator; /* of CPU memory, the library's own */
+};
+
+/* Opens `path`, else the file that PSPLIT_ONNXRUNTIME names, else libonnxruntime.so.1 or
+ * libonnxruntime.so where the loader looks. Errors: IO (no library; says how to get one),
+ * UNSUPPORTED (not ONNX Runtime, or too old), PLUGIN. */
+PSPLIT_MUST_USE psplit_code psplit_i_ort_open(const char *path, psplit_diag *diag,
+                                              psplit_i_ort *out);
+void psplit_i_ort_close(psplit_i_ort *ort); /* a zeroed one is fine */
+
+/* Turns a status into a failure "<what>: <message>" and releases it; NULL is OK. */
+PSPLIT_MUST_USE psplit_code psplit_i_ort_check(const psplit_i_ort *ort, OrtStatus *status,
+                                               const char *what, psplit_diag *diag);
+
+typedef struct psplit_i_session_options {
+  int optimization;           /* 0 none, 1 basic, 2 extended, 99 all */
+  uint32_t n_threads;         /* within an operator; 0: as many as there are cores */
+  const char *profile_prefix; /* NULL: no profile */
+} psplit_i_session_options;
+
+typedef struct psplit_i_port {
+  char *name;     /* allocated by ONNX Runtime */
+  bool is_tensor; /* inputs only, like all below */
+  int32_t data_type;
+  size_t n_dims;
+  int64_t dims[PSPLIT_I_MAX_RANK];        /* -1: not fixed */
+  const char *symbols[PSPLIT_I_MAX_RANK]; /* "" where there is none; the session's */
+  OrtTypeInfo *type;
+} psplit_i_port;
+
+typedef struct psplit_i_session {
+  const psplit_i_ort *ort;
+  OrtSession *session;
+  OrtRunOptions *run_options; /* for psplit_i_session_stop */
+  size_t n_inputs, n_outputs; /* inputs with a default stand behind the others */
+  psplit_i_port *inputs, *outputs;
+} psplit_i_session;
+
+/* Errors: IO (no such file), INVALID (ONNX Runtime does not take it), NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_session_open(const psplit_i_ort *ort, const char *path,
+                                                  const psplit_i_session_options *options,
+                                                  psplit_diag *diag, psplit_i_session *out);
+void psplit_i_session_close(psplit_i_session *session); /* a zeroed one is fine */
+
+const psplit_i_port *psplit_i_session_input(const psplit_i_session *session, const char *name);
+
+/* Runs it on n inputs by name. On success the caller owns the m tensors in `outputs`.
+ * Errors: INVALID (ONNX Runtime reports a failure), NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_session_run(psplit_i_session *session,
+                                                 const char *const *input_names,
+                                                 psplit_i_tensor *const *inputs, size_t n,
+                                                 const char *const *output_names,
+                                                 psplit_i_tensor **outputs, size_t m,
+                                                 psplit_diag *diag);
+
+/* Makes the run under way, if any, and all later ones fail. From any thread. */
+void psplit_i_session_stop(psplit_i_session *session);
+
+#endif

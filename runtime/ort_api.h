@@ -1,0 +1,103 @@
+/* The part of ONNX Runtime's C API that the runner calls, declared by us, so that building needs no
+ * header of ONNX Runtime and running takes whichever library is found.
+ *
+ * The API is a table of function pointers that OrtGetApiBase()->GetApi(version) returns. The table
+ * is append-only: an entry never moves, and a newer library answers every older version. So an
+ * entry is named by its position, which the documentation of struct OrtApi gives by its order.
+ * GetApi is asked for the version that has the last entry used here; a library that is older
+ * returns NULL.
+ *
+ * Every function with a status returns NULL on success. Enumerations are C ints. */
+#ifndef PSPLIT_RUNTIME_ORT_API_H
+#define PSPLIT_RUNTIME_ORT_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Version 17 (ONNX Runtime 1.17, January 2024) holds all of ORT_ENTRIES. */
+enum { ORT_VERSION_NEEDED = 17 };
+
+typedef struct OrtStatus OrtStatus;
+typedef struct OrtEnv OrtEnv;
+typedef struct OrtSession OrtSession;
+typedef struct OrtSessionOptions OrtSessionOptions;
+typedef struct OrtRunOptions OrtRunOptions;
+typedef struct OrtValue OrtValue;
+typedef struct OrtTypeInfo OrtTypeInfo;
+typedef struct OrtShapeInfo OrtShapeInfo; /* OrtTensorTypeAndShapeInfo */
+typedef struct OrtAllocator OrtAllocator;
+
+typedef struct OrtApiBase {
+  const void *(*GetApi)(uint32_t version);
+  const char *(*GetVersionString)(void);
+} OrtApiBase;
+
+enum {
+  ORT_LOG_ERROR = 3,
+  ORT_TYPE_TENSOR = 1, /* ONNXType */
+  ORT_STRING = 8       /* ONNXTensorElementDataType; up to 23 the numbers of TensorProto.DataType */
+};
+
+/* X(position, result, name, parameters) */
+#define ORT_ENTRIES(X)                                                                            \
+  X(2, const char *, GetErrorMessage, (const OrtStatus *))                                        \
+  X(3, OrtStatus *, CreateEnv, (int severity, const char *log_id, OrtEnv **))                     \
+  X(7, OrtStatus *, CreateSession,                                                                \
+    (const OrtEnv *, const char *path, const OrtSessionOptions *, OrtSession **))                 \
+  X(9, OrtStatus *, Run,                                                                          \
+    (OrtSession *, const OrtRunOptions *, const char *const *input_names,                         \
+     const OrtValue *const *inputs, size_t n_inputs, const char *const *output_names,             \
+     size_t n_outputs, OrtValue **outputs))                                                       \
+  X(10, OrtStatus *, CreateSessionOptions, (OrtSessionOptions **))                                \
+  X(14, OrtStatus *, EnableProfiling, (OrtSessionOptions *, const char *prefix))                  \
+  X(23, OrtStatus *, SetSessionGraphOptimizationLevel, (OrtSessionOptions *, int level))          \
+  X(24, OrtStatus *, SetIntraOpNumThreads, (OrtSessionOptions *, int n))                          \
+  X(25, OrtStatus *, SetInterOpNumThreads, (OrtSessionOptions *, int n))                          \
+  X(30, OrtStatus *, SessionGetInputCount, (const OrtSession *, size_t *))                        \
+  X(31, OrtStatus *, SessionGetOutputCount, (const OrtSession *, size_t *))                       \
+  X(32, OrtStatus *, SessionGetOverridableInitializerCount, (const OrtSession *, size_t *))       \
+  X(33, OrtStatus *, SessionGetInputTypeInfo, (const OrtSession *, size_t index, OrtTypeInfo **)) \
+  X(35, OrtStatus *, SessionGetOverridableInitializerTypeInfo,                                    \
+    (const OrtSession *, size_t index, OrtTypeInfo **))                                           \
+  X(36, OrtStatus *, SessionGetInputName,                                                         \
+    (const OrtSession *, size_t index, OrtAllocator *, char **))                                  \
+  X(37, OrtStatus *, SessionGetOutputName,                                                        \
+    (const OrtSession *, size_t index, OrtAllocator *, char **))                                  \
+  X(38, OrtStatus *, SessionGetOverridableInitializerName,                                        \
+    (const OrtSession *, size_t index, OrtAllocator *, char **))                                  \
+  X(39, OrtStatus *, CreateRunOptions, (OrtRunOptions **))                                        \
+  X(46, OrtStatus *, RunOptionsSetTerminate, (OrtRunOptions *))                                   \
+  X(48, OrtStatus *, CreateTensorAsOrtValue,                                                      \
+    (OrtAllocator *, const int64_t *dims, size_t n_dims, int type, OrtValue **))                  \
+  X(50, OrtStatus *, IsTensor, (const OrtValue *, int *))                                         \
+  X(51, OrtStatus *, GetTensorMutableData, (OrtValue *, void **))                                 \
+  X(53, OrtStatus *, GetStringTensorDataLength, (const OrtValue *, size_t *))                     \
+  X(54, OrtStatus *, GetStringTensorContent,                                                      \
+    (const OrtValue *, void *text, size_t n_bytes, size_t *offsets, size_t n_offsets))            \
+  X(55, OrtStatus *, CastTypeInfoToTensorInfo, (const OrtTypeInfo *, const OrtShapeInfo **))      \
+  X(60, OrtStatus *, GetTensorElementType, (const OrtShapeInfo *, int *))                         \
+  X(61, OrtStatus *, GetDimensionsCount, (const OrtShapeInfo *, size_t *))                        \
+  X(62, OrtStatus *, GetDimensions, (const OrtShapeInfo *, int64_t *, size_t))                    \
+  X(63, OrtStatus *, GetSymbolicDimensions, (const OrtShapeInfo *, const char **, size_t))        \
+  X(65, OrtStatus *, GetTensorTypeAndShape, (const OrtValue *, OrtShapeInfo **))                  \
+  X(76, OrtStatus *, AllocatorFree, (OrtAllocator *, void *))                                     \
+  X(78, OrtStatus *, GetAllocatorWithDefaultOptions, (OrtAllocator **))                           \
+  X(92, void, ReleaseEnv, (OrtEnv *))                                                             \
+  X(93, void, ReleaseStatus, (OrtStatus *))                                                       \
+  X(95, void, ReleaseSession, (OrtSession *))                                                     \
+  X(96, void, ReleaseValue, (OrtValue *))                                                         \
+  X(97, void, ReleaseRunOptions, (OrtRunOptions *))                                               \
+  X(98, void, ReleaseTypeInfo, (OrtTypeInfo *))                                                   \
+  X(99, void, ReleaseTensorTypeAndShapeInfo, (OrtShapeInfo *))                                    \
+  X(100, void, ReleaseSessionOptions, (OrtSessionOptions *))                                      \
+  X(110, OrtStatus *, SessionEndProfiling, (OrtSession *, OrtAllocator *, char **))               \
+  X(252, OrtStatus *, GetResizedStringTensorElementBuffer,                                        \
+    (OrtValue *, size_t index, size_t n_bytes, char **))
+
+#define X(position, result, name, parameters) result(*name) parameters;
+typedef struct OrtApi {
+  ORT_ENTRIES(X)
+} OrtApi;
+#undef X
+
+#endif

@@ -1,0 +1,99 @@
+#include "queue.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+psplit_i_bundle *psplit_i_bundle_create(uint32_t n) {
+  psplit_i_bundle *bundle = calloc(1, sizeof *bundle + n * sizeof *bundle->tensors);
+  if (bundle) bundle->n = n;
+  return bundle;
+}
+
+void psplit_i_bundle_destroy(psplit_i_bundle *bundle) {
+  for (uint32_t i = 0; bundle && i < bundle->n; i++) psplit_i_tensor_release(bundle->tensors[i]);
+  free(bundle);
+}
+
+psplit_code psplit_i_queue_init(psplit_i_queue *queue, uint32_t depth, psplit_diag *diag) {
+  *queue = (psplit_i_queue){.depth = depth, .ring = calloc(depth, sizeof *queue->ring)};
+  if (!queue->ring) return psplit_i_nomem(diag);
+  pthread_mutex_init(&queue->mutex, NULL);
+  pthread_cond_init(&queue->changed, NULL);
+  return PSPLIT_OK;
+}
+
+void psplit_i_queue_fini(psplit_i_queue *queue) {
+  if (!queue->ring) return;
+  while (queue->n) {
+    psplit_i_bundle_destroy(queue->ring[queue->head]);
+    queue->head = (queue->head + 1) % queue->depth;
+    queue->n--;
+  }
+  pthread_cond_destroy(&queue->changed);
+  pthread_mutex_destroy(&queue->mutex);
+  free(queue->ring);
+  queue->ring = NULL;
+}
+
+bool psplit_i_queue_push(psplit_i_queue *queue, psplit_i_bundle *bundle) {
+  pthread_mutex_lock(&queue->mutex);
+  while (!queue->closed && queue->n == queue->depth)
+    pthread_cond_wait(&queue->changed, &queue->mutex);
+  const bool open = !queue->closed;
+  if (open) {
+    queue->ring[(queue->head + queue->n) % queue->depth] = bundle;
+    queue->n++;
+    pthread_cond_signal(&queue->changed);
+  }
+  pthread_mutex_unlock(&queue->mutex);
+  if (!open) psplit_i_bundle_destroy(bundle);
+  return open;
+}
+
+static psplit_i_bundle *take(psplit_i_queue *queue) {
+  if (queue->closed || queue->n == 0) return NULL;
+  psplit_i_bundle *bundle = queue->ring[queue->head];
+  queue->head = (queue->head + 1) % queue->depth;
+  queue->n--;
+  pthread_cond_signal(&queue->changed);
+  return bundle;
+}
+
+psplit_i_bundle *psplit_i_queue_pop(psplit_i_queue *queue) {
+  pthread_mutex_lock(&queue->mutex);
+  while (!queue->closed && queue->n == 0) pthread_cond_wait(&queue->changed, &queue->mutex);
+  psplit_i_bundle *bundle = take(queue);
+  pthread_mutex_unlock(&queue->mutex);
+  return bundle;
+}
+
+psplit_i_bundle *psplit_i_queue_try_pop(psplit_i_queue *queue) {
+  pthread_mutex_lock(&queue->mutex);
+  psplit_i_bundle *bundle = take(queue);
+  pthread_mutex_unlock(&queue->mutex);
+  return bundle;
+}
+
+uint32_t psplit_i_queue_n(psplit_i_queue *queue) {
+  pthread_mutex_lock(&queue->mutex);
+  const uint32_t n = queue->n;
+  pthread_mutex_unlock(&queue->mutex);
+  return n;
+}
+
+bool psplit_i_queue_has_room(psplit_i_queue *queue) {
+  return psplit_i_queue_n(queue) < queue->depth;
+}
+
+void psplit_i_queue_close(psplit_i_queue *queue) {
+  pthread_mutex_lock(&queue->mutex);
+  queue->closed = true;
+  pthread_cond_broadcast(&queue->changed);
+  pthread_mutex_unlock(&queue->mutex);
+}
+
+int64_t psplit_i_now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}

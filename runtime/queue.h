@@ -1,0 +1,48 @@
+/* What flows between stages: bundles, in bounded queues, and the one switch that stops them all. */
+#ifndef PSPLIT_RUNTIME_QUEUE_H
+#define PSPLIT_RUNTIME_QUEUE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "tensor.h"
+
+/* All tensors that one stage sends to another for one micro-batch, in the order of their tags. */
+typedef struct psplit_i_bundle {
+  uint32_t n;
+  uint64_t bytes;      /* of their data; filled in by who moves it */
+  int64_t transfer_ns; /* time its data was on the way; 0 where it did not move */
+  psplit_i_tensor *tensors[];
+} psplit_i_bundle;
+
+psplit_i_bundle *psplit_i_bundle_create(uint32_t n);   /* NULL when out of memory */
+void psplit_i_bundle_destroy(psplit_i_bundle *bundle); /* releases the tensors; NULL is fine */
+
+/* A bounded queue with one producer and one consumer. */
+typedef struct psplit_i_queue {
+  pthread_mutex_t mutex;
+  pthread_cond_t changed;
+  psplit_i_bundle **ring; /* [depth] */
+  uint32_t depth, head, n;
+  bool closed;
+} psplit_i_queue;
+
+PSPLIT_MUST_USE psplit_code psplit_i_queue_init(psplit_i_queue *queue, uint32_t depth,
+                                                psplit_diag *diag);
+/* Destroys what is still in it. */
+void psplit_i_queue_fini(psplit_i_queue *queue);
+
+/* Waits for room. False if the queue was closed: the bundle is destroyed then. */
+bool psplit_i_queue_push(psplit_i_queue *queue, psplit_i_bundle *bundle);
+/* Waits for a bundle, which the caller then owns; NULL if the queue was closed. */
+psplit_i_bundle *psplit_i_queue_pop(psplit_i_queue *queue);
+/* These do not wait. */
+psplit_i_bundle *psplit_i_queue_try_pop(psplit_i_queue *queue);
+bool psplit_i_queue_has_room(psplit_i_queue *queue);
+uint32_t psplit_i_queue_n(psplit_i_queue *queue);
+/* Wakes whoever waits; from then on nothing goes in or out. */
+void psplit_i_queue_close(psplit_i_queue *queue);
+
+int64_t psplit_i_now_ns(void); /* CLOCK_MONOTONIC */
+
+#endif

@@ -1,0 +1,69 @@
+/* runtime: runs the stages of a split with ONNX Runtime, each on its own micro-batch at a time.
+ *
+ *   ort_api.h, ort.c   ONNX Runtime, opened at run time: the table of its C API, sessions
+ *   tensor.c           values of ONNX Runtime that several stages hold
+ *   arrays.c, npy.c, tensor_proto.c   tensors in files
+ *   feed.c             inputs of the model: files, random numbers
+ *   pipeline.c         pipeline.json: who sends what to whom
+ *   queue.c            bundles of tensors in bounded queues
+ *   stage.c            one stage: take, run, give, for each micro-batch
+ *   threads.c          transport: all stages in this process
+ *   mpi.c              transport: one stage per MPI rank (optional)
+ *   report.c, trace.c  what was measured, beside what was predicted
+ *   compare.c          the whole model against the pipeline
+ *
+ * A stage takes one bundle from each stage before it and gives one to each stage behind it, in the
+ * order of micro-batches, through queues that hold at most `depth` of them. That cannot deadlock:
+ * of all stages, take the one at the least micro-batch and, of these, the first. Those before it
+ * are past this micro-batch, so what it takes is there; those behind it have taken all earlier
+ * bundles, so what it gives has room. */
+#ifndef PSPLIT_RUNTIME_RUNTIME_H
+#define PSPLIT_RUNTIME_RUNTIME_H
+
+#include <stdatomic.h>
+
+#include "feed.h"
+#include "pipeline.h"
+
+/* Receives output `output` (position in pipe->outputs) of a micro-batch; called by the thread of
+ * the stage that made it. The tensor is lent. */
+typedef psplit_code (*psplit_i_sink)(void *user, uint32_t micro_batch, uint32_t output,
+                                     psplit_i_tensor *tensor, psplit_diag *diag);
+
+typedef struct psplit_i_run_options {
+  psplit_i_session_options session;
+  psplit_i_feed_options feed;
+  uint32_t n_micro_batches; /* measured ones, at least 1 */
+  uint32_t n_warmup;        /* run before the clock starts; their outputs are dropped */
+  uint32_t depth;           /* bundles that wait between two stages, at least 1 */
+  bool pin;                 /* threads: a core for each stage, where there are enough */
+  double timeout_s;         /* MPI: longest silence of a rank that is waited for */
+  uint64_t chunk_bytes;     /* MPI: largest message, at most 2^30 */
+  psplit_i_sink sink;       /* may be NULL */
+  void *user;
+  const atomic_int *interrupted; /* looked at now and then; not 0: stop */
+} psplit_i_run_options;
+
+/* What happened to a micro-batch in a stage: points in time, ns on the clock of rank 0. */
+typedef struct psplit_i_event {
+  int64_t begin_ns;    /* starts to wait for its inputs */
+  int64_t ready_ns;    /* has them */
+  int64_t done_ns;     /* has run */
+  int64_t sent_ns;     /* has handed over its outputs */
+  int64_t transfer_ns; /* time its inputs were on the way */
+  uint64_t bytes;      /* of inputs that other stages sent */
+} psplit_i_event;
+
+typedef struct psplit_i_timeline {
+  uint32_t n_stages, n_micro_batches;
+  psplit_i_event *events; /* [stage * n_micro_batches + micro_batch]; malloc'd */
+} psplit_i_timeline;
+void psplit_i_timeline_fini(psplit_i_timeline *timeline);
+
+/* Runs all stages in this process, a thread each. The first failure stops all; its message names
+ * the stage. */
+PSPLIT_MUST_USE psplit_code psplit_i_run_threads(const psplit_i_ort *ort, const psplit_i_pipe *pipe,
+                                                 const psplit_i_run_options *options,
+                                                 psplit_diag *diag, psplit_i_timeline *out);
+
+#endif

@@ -1,0 +1,45 @@
+/* One stage at work. What is the same for every transport. */
+#ifndef PSPLIT_RUNTIME_STAGE_H
+#define PSPLIT_RUNTIME_STAGE_H
+
+#include "queue.h"
+#include "runtime.h"
+
+/* Who runs stages: how they meet, and what happens when one fails. */
+typedef struct psplit_i_host {
+  /* Waits until every stage is here; false if the run was stopped. */
+  bool (*meet)(struct psplit_i_host *host);
+  /* Keeps the first failure, closes all queues and stops all sessions. */
+  void (*fail)(struct psplit_i_host *host, const psplit_diag *diag);
+} psplit_i_host;
+
+typedef struct psplit_i_stage {
+  uint32_t index;
+  const psplit_i_ort *ort;
+  const psplit_i_pipe *pipe;
+  const psplit_i_run_options *options;
+  psplit_i_host *host;
+  psplit_i_queue **queues;   /* [pipe->n_links]; those of other stages may be NULL */
+  psplit_i_event *events;    /* [n_micro_batches] */
+  pthread_mutex_t mutex;     /* guards `running` */
+  psplit_i_session *running; /* for psplit_i_stage_stop */
+  bool stopped;
+  atomic_bool computes;
+} psplit_i_stage;
+
+void psplit_i_stage_init(psplit_i_stage *stage, uint32_t index, const psplit_i_ort *ort,
+                         const psplit_i_pipe *pipe, const psplit_i_run_options *options,
+                         psplit_i_host *host, psplit_i_queue **queues, psplit_i_event *events);
+void psplit_i_stage_fini(psplit_i_stage *stage);
+
+/* Opens the session, meets the others, warms up, meets again, runs all micro-batches. Failures go
+ * to the host. */
+void psplit_i_stage_main(psplit_i_stage *stage);
+
+/* Whether it is busy on its own: it opens its session, reads inputs, computes or writes outputs. */
+bool psplit_i_stage_computes(psplit_i_stage *stage);
+
+/* Makes psplit_i_stage_main return soon. From any thread. */
+void psplit_i_stage_stop(psplit_i_stage *stage);
+
+#endif

@@ -1,0 +1,205 @@
+#include "tensor.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ort.h"
+
+struct psplit_i_tensor {
+  const psplit_i_ort *ort;
+  OrtValue *value;
+  atomic_uint holders;
+};
+
+/* X(TensorProto.DataType, ONNX Runtime's number, numpy's name, bits) */
+#define ELEMENTS(X)                                                                             \
+  X(1, 1, "float32", 32)                                                                        \
+  X(2, 2, "uint8", 8) X(3, 3, "int8", 8) X(4, 4, "uint16", 16) X(5, 5, "int16", 16)             \
+    X(6, 6, "int32", 32) X(7, 7, "int64", 64) X(8, 8, "string", 0) X(9, 9, "bool", 8)           \
+      X(10, 10, "float16", 16) X(11, 11, "float64", 64) X(12, 12, "uint32", 32)                 \
+        X(13, 13, "uint64", 64) X(14, 14, "complex64", 64) X(15, 15, "complex128", 128)         \
+          X(16, 16, "bfloat16", 16) X(17, 17, "float8e4m3fn", 8) X(18, 18, "float8e4m3fnuz", 8) \
+            X(19, 19, "float8e5m2", 8) X(20, 20, "float8e5m2fnuz", 8) X(21, 21, "uint4", 4)     \
+              X(22, 22, "int4", 4) X(23, 23, "float4e2m1", 4) X(24, 26, "float8e8m0", 8)        \
+                X(25, 24, "uint2", 2) X(26, 25, "int2", 2)
+
+static const struct {
+  uint8_t proto, ort, bits;
+  const char *name;
+} TYPES[] = {
+#define X(proto, ort, name, bits) {proto, ort, bits, name},
+  ELEMENTS(X)
+#undef X
+};
+enum { N_TYPES = sizeof TYPES / sizeof *TYPES };
+
+uint32_t psplit_i_element_bits(int32_t data_type) {
+  return data_type >= 1 && data_type <= N_TYPES ? TYPES[data_type - 1].bits : 0;
+}
+
+const char *psplit_i_element_name(int32_t data_type) {
+  return data_type >= 1 && data_type <= N_TYPES ? TYPES[data_type - 1].name : NULL;
+}
+
+int32_t psplit_i_element_from_ort(int type) {
+  for (size_t i = 0; i < N_TYPES; i++)
+    if (TYPES[i].ort == type) return TYPES[i].proto;
+  return 0;
+}
+
+bool psplit_i_tensor_size(int32_t data_type, const int64_t *dims, size_t n_dims,
+                          uint64_t *out_elements, uint64_t *out_bytes) {
+  uint64_t n = 1, bits;
+  for (size_t i = 0; i < n_dims; i++)
+    if (dims[i] < 0 || !psplit_i_mul_u64(n, (uint64_t)dims[i], &n)) return false;
+  if (!psplit_i_mul_u64(n, psplit_i_element_bits(data_type), &bits) || bits > UINT64_MAX - 7)
+    return false;
+  *out_elements = n;
+  *out_bytes = (bits + 7) / 8;
+  return true;
+}
+
+psplit_i_tensor *psplit_i_tensor_wrap(const psplit_i_ort *ort, OrtValue *value) {
+  psplit_i_tensor *tensor = malloc(sizeof *tensor);
+  if (!tensor) {
+    ort->api.ReleaseValue(value);
+    return NULL;
+  }
+  tensor->ort = ort;
+  tensor->value = value;
+  atomic_init(&tensor->holders, 1);
+  return tensor;
+}
+
+psplit_code psplit_i_tensor_create(const psplit_i_ort *ort, int32_t data_type, const int64_t *dims,
+                                   size_t n_dims, psplit_diag *diag, psplit_i_tensor **out) {
+  uint64_t n_elements, n_bytes;
+  if (!psplit_i_element_name(data_type))
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "a tensor of data type %d", (int)data_type);
+  if (n_dims > PSPLIT_I_MAX_RANK ||
+      !psplit_i_tensor_size(data_type, dims, n_dims, &n_elements, &n_bytes) ||
+      n_bytes > SIZE_MAX / 2)
+    return psplit_i_fail(diag, PSPLIT_LIMIT, "a tensor is too large, or has a negative dimension");
+  OrtValue *value = NULL;
+  psplit_code code;
+  PSPLIT_TRY(psplit_i_ort_check(
+    ort,
+    ort->api.CreateTensorAsOrtValue(ort->allocator, dims, n_dims, TYPES[data_type - 1].ort, &value),
+    "creating a tensor", diag));
+  psplit_i_tensor *tensor = psplit_i_tensor_wrap(ort, value);
+  if (!tensor) return psplit_i_nomem(diag);
+  *out = tensor;
+out:
+  return code;
+}
+
+psplit_i_tensor *psplit_i_tensor_hold(psplit_i_tensor *tensor) {
+  atomic_fetch_add_explicit(&tensor->holders, 1, memory_order_relaxed);
+  return tensor;
+}
+
+void psplit_i_tensor_release(psplit_i_tensor *tensor) {
+  if (!tensor || atomic_fetch_sub_explicit(&tensor->holders, 1, memory_order_acq_rel) != 1) return;
+  tensor->ort->api.ReleaseValue(tensor->value);
+  free(tensor);
+}
+
+OrtValue *psplit_i_tensor_value(const psplit_i_tensor *tensor) { return tensor->value; }
+
+psplit_code psplit_i_tensor_look(const psplit_i_tensor *tensor, psplit_diag *diag,
+                                 psplit_i_tensor_view *out) {
+  const psplit_i_ort *ort = tensor->ort;
+  static const char WHAT[] = "a tensor";
+  psplit_i_tensor_view view = {0};
+  OrtShapeInfo *info = NULL;
+  int is_tensor = 0, type;
+  psplit_code code;
+  PSPLIT_TRY(psplit_i_ort_check(ort, ort->api.IsTensor(tensor->value, &is_tensor), WHAT, diag));
+  if (!is_tensor)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "a value is not a dense tensor (sequence or map)");
+  PSPLIT_TRY(
+    psplit_i_ort_check(ort, ort->api.GetTensorTypeAndShape(tensor->value, &info), WHAT, diag));
+  PSPLIT_TRY(psplit_i_ort_check(ort, ort->api.GetTensorElementType(info, &type), WHAT, diag));
+  PSPLIT_TRY(psplit_i_ort_check(ort, ort->api.GetDimensionsCount(info, &view.n_dims), WHAT, diag));
+  view.data_type = psplit_i_element_from_ort(type);
+  if (!view.data_type || view.n_dims > PSPLIT_I_MAX_RANK) {
+    code = psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "a tensor of %zu dimensions and type %d",
+                         view.n_dims, type);
+    goto out;
+  }
+  PSPLIT_TRY(
+    psplit_i_ort_check(ort, ort->api.GetDimensions(info, view.dims, view.n_dims), WHAT, diag));
+  if (!psplit_i_tensor_size(view.data_type, view.dims, view.n_dims, &view.n_elements,
+                            &view.n_bytes)) {
+    code = psplit_i_fail(diag, PSPLIT_LIMIT, "a tensor is too large");
+    goto out;
+  }
+  if (type == ORT_STRING) {
+    size_t n_text = 0;
+    PSPLIT_TRY(psplit_i_ort_check(ort, ort->api.GetStringTensorDataLength(tensor->value, &n_text),
+                                  WHAT, diag));
+    view.n_bytes = view.n_elements * sizeof(uint64_t) + n_text;
+  } else {
+    PSPLIT_TRY(psplit_i_ort_check(ort, ort->api.GetTensorMutableData(tensor->value, &view.data),
+                                  WHAT, diag));
+  }
+  *out = view;
+out:
+  if (info) ort->api.ReleaseTensorTypeAndShapeInfo(info);
+  return code;
+}
+
+psplit_code psplit_i_tensor_pack(const psplit_i_tensor *tensor, const psplit_i_tensor_view *view,
+                                 psplit_diag *diag, void *bytes) {
+  const size_t n = (size_t)view->n_elements, head = n * sizeof(uint64_t);
+  if (n == 0) return PSPLIT_OK;
+  size_t *offsets = malloc(n * sizeof *offsets);
+  if (!offsets) return psplit_i_nomem(diag);
+  const size_t n_text = (size_t)view->n_bytes - head;
+  psplit_code code;
+  PSPLIT_TRY(psplit_i_ort_check(tensor->ort,
+                                tensor->ort->api.GetStringTensorContent(
+                                  tensor->value, (char *)bytes + head, n_text, offsets, n),
+                                "strings", diag));
+  for (size_t i = 0; i < n; i++) {
+    const uint64_t length = (i + 1 < n ? offsets[i + 1] : n_text) - offsets[i];
+    memcpy((char *)bytes + i * sizeof length, &length, sizeof length);
+  }
+out:
+  free(offsets);
+  return code;
+}
+
+psplit_code psplit_i_tensor_unpack(psplit_i_tensor *tensor, uint64_t n_elements, const void *bytes,
+                                   uint64_t n_bytes, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  uint64_t at;
+  if (!psplit_i_mul_u64(n_elements, sizeof(uint64_t), &at) || at > n_bytes)
+    return psplit_i_fail(diag, PSPLIT_INTERNAL, "a message of strings is too short");
+  for (uint64_t i = 0; i < n_elements; i++) {
+    uint64_t length;
+    memcpy(&length, (const char *)bytes + i * sizeof length, sizeof length);
+    if (length > n_bytes - at)
+      return psplit_i_fail(diag, PSPLIT_INTERNAL, "a message of strings is too short");
+    PSPLIT_TRY(psplit_i_tensor_set_string(tensor, (size_t)i, (const char *)bytes + at,
+                                          (size_t)length, diag));
+    at += length;
+  }
+out:
+  return code;
+}
+
+psplit_code psplit_i_tensor_set_string(psplit_i_tensor *tensor, size_t index, const char *text,
+                                       size_t n_bytes, psplit_diag *diag) {
+  char *buffer = NULL;
+  psplit_code code;
+  PSPLIT_TRY(psplit_i_ort_check(
+    tensor->ort,
+    tensor->ort->api.GetResizedStringTensorElementBuffer(tensor->value, index, n_bytes, &buffer),
+    "strings", diag));
+  if (n_bytes) memcpy(buffer, text, n_bytes);
+out:
+  return code;
+}

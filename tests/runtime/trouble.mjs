@@ -1,0 +1,211 @@
+// What else onnx-pipeline-run promises, and onnx-pipeline-verify --run:
+//
+//   node trouble.mjs RUN SPLIT VERIFY NO_LIBRARY OLD_LIBRARY [LAUNCHER]
+//
+// Inputs of every kind of file, seeds, large tensors over an edge that skips a stage, and failures:
+// each says what and where, ends soon and leaves nothing behind. With a LAUNCHER ("mpirun -n") the
+// same over MPI, and a rank that is killed.
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { writeFixture } from '../e2e/fixtures.mjs';
+import { Tap, skipAll } from '../e2e/tap.mjs';
+import { readNpy, writeNpy, writeNpz } from './npy.mjs';
+
+const [runner, splitter, verifier, noLibrary, oldLibrary, launcher = ''] = process.argv.slice(2);
+if (launcher.startsWith('skip ')) skipAll(launcher.slice(5));
+const tap = new Tap();
+const tmp = mkdtempSync(join(tmpdir(), 'psplit-trouble-'));
+process.on('exit', () => rmSync(tmp, { recursive: true, force: true }));
+const library = fileURLToPath(new URL(
+  `../e2e/node_modules/onnxruntime-node/bin/napi-v6/linux/${process.arch}/libonnxruntime.so.1`,
+  import.meta.url));
+const env = { ...process.env, PSPLIT_ONNXRUNTIME: library };
+
+const model = join(tmp, 'fan_out.onnx');
+writeFixture('fan_out', model);
+const dir = join(tmp, 'split');
+const made = spawnSync(splitter, [model, '-k', '3', '-o', dir, '--quiet', '--dim', 'n=3'],
+  { encoding: 'utf8' });
+tap.ok(made.status === 0, 'fan_out is split', made.stderr);
+const { transfers, inputs } = JSON.parse(readFileSync(join(dir, 'pipeline.json')));
+tap.ok(transfers.some(({ from, to }) => to - from === 2), 'a tensor skips a stage',
+  JSON.stringify(transfers));
+const [{ name: input }] = inputs;
+
+const command = (args) => (launcher ? [...launcher.split(' '), '3', runner, ...args]
+  : [runner, ...args]);
+function run(...args) {
+  const [program, ...rest] = command(args);
+  return spawnSync(program, rest, { encoding: 'utf8', timeout: 60000, env });
+}
+// A mistake that has nothing to do with who moves tensors is looked at once.
+function mistake(...args) {
+  if (!launcher) fails(...args);
+}
+function fails(title, status, pattern, ...args) {
+  const result = run(...args);
+  const lines = result.stderr.split('\n').filter((line) => line.startsWith('error:'));
+  tap.ok(result.status === status && lines.length >= 1 && lines.some((line) => pattern.test(line)),
+    title, `exit status ${result.status}\n${result.stderr}`);
+}
+const bytes = (out, file = '0-0.npy') => readFileSync(join(tmp, out, file));
+const runs = (title, out, ...args) => {
+  const result = run(dir, '--quiet', '--output', join(tmp, out), ...args);
+  return tap.ok(result.status === 0, title, `exit status ${result.status}\n${result.stderr}`);
+};
+
+// Inputs: the same numbers from each kind of file give the same bits.
+const tensor = {
+  type: 'float32', dims: [3, 8], data: Float32Array.from({ length: 24 }, (_, i) => i / 24 - 0.4),
+};
+const raw = Buffer.from(tensor.data.buffer);
+writeNpy(join(tmp, 'x.npy'), tensor);
+writeNpz(join(tmp, 'x.npz'), { other: tensor, [input]: tensor });
+writeFileSync(join(tmp, 'x.raw'), raw);
+writeFileSync(join(tmp, 'x.pb'), // TensorProto: dims 3, 8; data_type 1; raw_data
+  Buffer.concat([Buffer.from([8, 3, 8, 8, 16, 1, 0x4a, raw.length]), raw]));
+if (runs('.npy', 'npy', '--input', `${input}=${join(tmp, 'x.npy')}`)) {
+  for (const [kind, ...args] of launcher ? [] : [
+    ['npz', '--input', join(tmp, 'x.npz')],
+    ['pb', '--input', `${input}=${join(tmp, 'x.pb')}`],
+    ['raw', '--input', `${input}=${join(tmp, 'x.raw')}`, '--dim', 'n=3'],
+  ]) {
+    tap.ok(runs(`.${kind}`, kind, ...args) && bytes(kind).equals(bytes('npy')),
+      `.${kind} gives what .npy gives`);
+  }
+}
+
+// Random numbers hang on the seed alone, not on the number of micro-batches.
+const random = ['--random', '--dim', 'n=3'];
+if (runs('seed 7', 'r7', ...random, '--seed', '7', '-m', '3') &&
+    runs('seed 7 again', 'r7b', ...random, '--seed', '7', '-m', '2', '--depth', '1') &&
+    runs('seed 8', 'r8', ...random, '--seed', '8')) {
+  tap.ok(bytes('r7').equals(bytes('r7b')), 'a seed gives the same bits again');
+  tap.ok(!bytes('r7').equals(bytes('r8')), 'another seed gives others');
+  tap.ok(!bytes('r7').equals(bytes('r7', '1-0.npy')), 'so does another micro-batch');
+}
+
+// 16 MiB in each tensor, one place in each queue. A chunk is what one message may hold.
+if (runs('16 MiB over an edge that skips a stage, with queues of one', 'big', '--random',
+  '--shape', `${input}=524288,8`, '-m', '4', '--depth', '1')) {
+  tap.ok(readNpy(join(tmp, 'big', '3-0.npy')).dims[0] === 524288, 'its outputs have that size');
+}
+rmSync(join(tmp, 'big'), { recursive: true, force: true });
+if (launcher) {
+  tap.ok(runs('in messages of 10 bytes', 'chunks', ...random, '--seed', '7', '--chunk', '10') &&
+    bytes('chunks').equals(bytes('r7')), 'chunks give the same bits');
+}
+
+// The report and the trace.
+const report = run(dir, ...random, '-m', '5', '--json', '--trace', join(tmp, 'trace.json'));
+tap.ok(report.status === 0, '--json and --trace', report.stderr);
+const told = JSON.parse(report.stdout);
+tap.ok(told.micro_batches === 5 && told.stages.length === 3 && told.throughput_per_s > 0 &&
+  told.transport === (launcher ? 'mpi' : 'threads'), 'the report has what was run', report.stdout);
+tap.ok(Math.abs(told.bubble_fill_frac - 2 / 7) < 1e-9, '(K-1)/(M+K-1) is 2/7');
+const trace = JSON.parse(readFileSync(join(tmp, 'trace.json'))).traceEvents;
+tap.ok(trace.filter(({ name }) => name === 'compute').length === 15, 'the trace has 15 runs');
+
+// Numbers beside the proof.
+function verify(file, split, ...args) {
+  return spawnSync(verifier, [split, '--model', file, '--run', '--dim', 'n=3', ...args],
+    { encoding: 'utf8', timeout: 60000, env });
+}
+if (!launcher) {
+  const same = verify(model, dir, '-i', `${input}=${join(tmp, 'x.npy')}`);
+  tap.ok(same.status === 0 && /output y: 48 elements, the same bits/.test(same.stdout),
+    'verify --run: the same bits', `${same.status}\n${same.stdout}${same.stderr}`);
+  const other = join(tmp, 'unseeded.onnx');
+  writeFixture('unseeded', other);
+  spawnSync(splitter, [other, '-k', '2', '-o', join(tmp, 'unseeded'), '--quiet', '--dim', 'n=3']);
+  const differ = verify(other, join(tmp, 'unseeded'));
+  tap.ok(differ.status === 1 && /^error: output y: \d+ of 48 elements differ/m.test(differ.stderr),
+    'verify --run: other bits', `${differ.status}\n${differ.stdout}${differ.stderr}`);
+  const told99 = verify(other, join(tmp, 'unseeded'), '--optimization', '99');
+  tap.ok(told99.status === 0 && /output y: \d+ of 48 elements differ, by at most \d/.test(told99.stdout),
+    'verify --run with optimisation: the differences', `${told99.status}\n${told99.stderr}`);
+}
+
+// Failures.
+mistake('no size', 2, /--dim/, dir, '--random');
+mistake('no input', 2, /--random/, dir);
+mistake('an input that is none', 2, /no input nix/, dir, ...random, '--input', 'nix=x.npy');
+fails('a file that is not there', 3, /nix\.npy/, dir, '--input', `${input}=nix.npy`);
+writeNpy(join(tmp, 'double.npy'), { ...tensor, type: 'float64', data: Float64Array.from(tensor.data) });
+mistake('a file of another type', 4, /float32/, dir, '--input', `${input}=${join(tmp, 'double.npy')}`);
+mistake('a raw file of another size', 4, /bytes/, dir, '--input', `${input}=${join(tmp, 'x.raw')}`,
+  '--dim', 'n=4');
+writeFileSync(join(tmp, 'cut.npy'), readFileSync(join(tmp, 'x.npy')).subarray(0, 150));
+mistake('a file that is cut off', 4, /size/, dir, '--input', `${input}=${join(tmp, 'cut.npy')}`);
+mistake('no library', 3, /onnxruntime-node/, dir, ...random, '--onnxruntime', '/nix/libonnxruntime.so');
+mistake('another library', 5, /not ONNX Runtime/, dir, ...random, '--onnxruntime', noLibrary);
+mistake('an old library', 5, /1\.16\.3.* too old/, dir, ...random, '--onnxruntime', oldLibrary);
+mistake('no directory', 3, /pipeline\.json/, join(tmp, 'nix'), ...random);
+for (let i = 0; i < 9; i++) {
+  writeNpy(join(tmp, `m${i}.npy`), i === 5 ? { ...tensor, dims: [24] } : tensor);
+}
+fails('a micro-batch that fails', 4, /stage \d.*micro-batch 5/, dir, '-m', '9', '--warmup', '0',
+  '--input', `${input}=${join(tmp, 'm{}.npy')}`, '--output', join(tmp, 'failing'));
+tap.none(readdirSync(join(tmp, 'failing')).filter((name) => name.endsWith('.part')),
+  'no file is left in part');
+rmSync(join(dir, 'stage2.onnx'));
+fails('a stage that cannot be opened', 3, /stage 2 \(stage2\.onnx\)/, dir, ...random);
+
+// Stopped from outside: ends within seconds, and all of it.
+const again = join(tmp, 'again');
+spawnSync(splitter, [model, '-k', '3', '-o', again, '--quiet', '--dim', 'n=3']);
+const parentOf = (pid) => {
+  try {
+    return Number(readFileSync(`/proc/${pid}/stat`, 'latin1').replace(/^.*\) . /s, '').split(' ')[0]);
+  } catch {
+    return 0;
+  }
+};
+const processes = () => readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number);
+const runnersBelow = (root) => processes().filter((pid) => {
+  let command = '';
+  try {
+    command = readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0')[0];
+  } catch { /* it has ended */ }
+  let at = pid;
+  for (let depth = 0; command === runner && at > 1 && at !== root && depth < 8; depth++) at = parentOf(at);
+  return command === runner && at === root;
+});
+const sleep = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
+
+async function stopped(title, stop, good, ...more) {
+  const out = join(tmp, `stop${Math.random()}`);
+  const [program, ...rest] = command([again, ...random, '-m', '10000000', '--quiet', '--output', out,
+    ...more]);
+  const child = spawn(program, rest, { env, stdio: ['ignore', 'ignore', 'pipe'] });
+  let stderr = '';
+  child.stderr.on('data', (data) => { stderr += data; });
+  const ended = new Promise((resolve) => {
+    child.on('exit', (status, signal) => resolve({ status, signal }));
+  });
+  for (let i = 0; i < 300 && !existsSync(join(out, '9-0.npy')); i++) await sleep(20);
+  const pids = launcher ? runnersBelow(child.pid) : [child.pid];
+  tap.ok(pids.length === (launcher ? 3 : 1), `${title}: it runs`, `${pids}`);
+  const start = Date.now();
+  stop(child, pids);
+  const end = await Promise.race([ended, sleep(20000)]);
+  tap.ok(end && good(end) && Date.now() - start < 10000, `${title}: it ends within seconds`,
+    `${JSON.stringify(end)} after ${Date.now() - start} ms\n${stderr}`);
+  if (!end) child.kill('SIGKILL');
+  for (let i = 0; i < 30 && pids.some((pid) => existsSync(`/proc/${pid}`)); i++) await sleep(100);
+  tap.none(pids.filter((pid) => existsSync(`/proc/${pid}`)), `${title}: no process is left`);
+  tap.none(readdirSync(out).filter((name) => name.endsWith('.part') && end?.status === 130),
+    `${title}: no file is left in part`);
+}
+await stopped('Ctrl-C', (child) => child.kill('SIGINT'),
+  ({ status, signal }) => launcher || status === 130 || signal === 'SIGINT');
+if (launcher) {
+  await stopped('a killed rank', (_, pids) => process.kill(pids[1], 'SIGKILL'),
+    ({ status, signal }) => status !== 0 || signal);
+  await stopped('a rank that falls silent', (_, pids) => process.kill(pids[1], 'SIGSTOP'),
+    ({ status, signal }) => status !== 0 || signal, '--timeout', '1');
+}
+tap.done();

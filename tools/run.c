@@ -1,0 +1,260 @@
+/* onnx-pipeline-run: run the stages of a split, all at work at once. */
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+
+#include "cli.h"
+
+#include <getopt.h>
+
+#include "feed_options.h"
+#include "outputs.h"
+#include "report.h"
+#ifdef PSPLIT_HAS_MPI
+#include "mpi_transport.h"
+#else
+#define PSPLIT_HAS_MPI 0
+#endif
+
+enum {
+  OPT_WARMUP = 256,
+  OPT_ONNXRUNTIME,
+  OPT_OPTIMIZATION,
+  OPT_THREADS,
+  OPT_DEPTH,
+  OPT_NO_PIN,
+  OPT_TRANSPORT,
+  OPT_TIMEOUT,
+  OPT_CHUNK,
+  OPT_JSON,
+  OPT_TRACE,
+};
+
+static const cli_option OPTIONS[] = {
+  {0, NULL, NULL, "Inputs and outputs:"},
+  FEED_OPTIONS,
+  {OPT_RANDOM, "random", NULL, "random numbers for inputs that no file gives"},
+  {'o', "output", "DIR", "write each output of each micro-batch as .npy"},
+  {0, NULL, NULL, "How it runs:"},
+  {'m', "micro-batches", "M", "how many to run; default: 1"},
+  {OPT_WARMUP, "warmup", "N", "run so many before the clock starts; default: 1"},
+  {OPT_ONNXRUNTIME, "onnxruntime", "FILE",
+   "libonnxruntime.so; default: PSPLIT_ONNXRUNTIME, the loader's"},
+  {OPT_OPTIMIZATION, "optimization", "LEVEL",
+   "0, 1, 2 or 99 (default): of ONNX Runtime's graph optimiser"},
+  {OPT_THREADS, "threads", "N", "in each stage; default: 1"},
+  {OPT_DEPTH, "depth", "N", "micro-batches that wait between two stages; default: 2"},
+  {OPT_NO_PIN, "no-pin", NULL, "do not keep each stage on a core of its own"},
+#if PSPLIT_HAS_MPI
+  {OPT_TRANSPORT, "transport", "WHAT",
+   "threads, or mpi: a stage per rank; default: mpi under mpirun"},
+  {OPT_TIMEOUT, "timeout", "SECONDS", "longest silence of other ranks; default: 300"},
+  {OPT_CHUNK, "chunk", "BYTES", "largest message between ranks; default: 1 GiB"},
+#endif
+  {0, NULL, NULL, "What it tells:"},
+  {OPT_JSON, "json", NULL, "print the report as JSON instead of the table"},
+  {OPT_TRACE, "trace", "FILE", "write a trace for Perfetto or chrome://tracing"},
+  {0, NULL, NULL, "General:"},
+  {'q', "quiet", NULL, "no table"},
+  {'h', "help", NULL, "print this"},
+  {'V', "version", NULL, "print the version"},
+};
+
+static const cli PROGRAM = {"onnx-pipeline-run", "DIR [OPTION]...",
+                            "Runs the stages in DIR, which onnx-pipeline-split wrote, in ONNX "
+                            "Runtime: all at once, each on its\n"
+                            "own micro-batch. Reports how fast it was beside what was predicted.",
+                            OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
+
+typedef struct settings {
+  const char *directory, *onnxruntime, *output, *trace;
+  bool json, quiet, mpi;
+  feed_settings feed;
+  psplit_i_run_options run;
+} settings;
+
+static atomic_int interrupted;
+static void on_signal(int number) { atomic_store(&interrupted, number); }
+
+/* -1: go on; else the exit status. */
+static int parse(int argc, char **argv, settings *s) {
+  const char *argument;
+  uint64_t count;
+  for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;) {
+    bool good = true;
+    switch (id) {
+      case OPT_RANDOM: s->feed.options.random = true; break;
+      case 'o': s->output = argument; break;
+      case 'm':
+        if ((good = cli_count(&PROGRAM, "micro-batches", argument, 1, 10000000, &count)))
+          s->run.n_micro_batches = (uint32_t)count;
+        break;
+      case OPT_WARMUP:
+        if ((good = cli_count(&PROGRAM, "warmup", argument, 0, 1000000, &count)))
+          s->run.n_warmup = (uint32_t)count;
+        break;
+      case OPT_ONNXRUNTIME: s->onnxruntime = argument; break;
+      case OPT_OPTIMIZATION:
+        good = cli_count(&PROGRAM, "optimization", argument, 0, 99, &count);
+        if (good && count > 2 && count != 99) {
+          cli_usage(&PROGRAM, "--optimization takes 0, 1, 2 or 99, not \"%s\"", argument);
+          good = false;
+        }
+        s->run.session.optimization = (int)count;
+        break;
+      case OPT_THREADS:
+        if ((good = cli_count(&PROGRAM, "threads", argument, 1, 4096, &count)))
+          s->run.session.n_threads = (uint32_t)count;
+        break;
+      case OPT_DEPTH:
+        if ((good = cli_count(&PROGRAM, "depth", argument, 1, 1000, &count)))
+          s->run.depth = (uint32_t)count;
+        break;
+      case OPT_NO_PIN: s->run.pin = false; break;
+#if PSPLIT_HAS_MPI
+      case OPT_TRANSPORT:
+        s->mpi = strcmp(argument, "mpi") == 0;
+        if (s->mpi || strcmp(argument, "threads") == 0) break;
+        cli_usage(&PROGRAM, "--transport takes threads or mpi, not \"%s\"", argument);
+        return 2;
+      case OPT_TIMEOUT:
+        good = cli_real(&PROGRAM, "timeout", argument, 0.1, 1e9, &s->run.timeout_s);
+        break;
+      case OPT_CHUNK:
+        good = cli_count(&PROGRAM, "chunk", argument, 1, 1 << 30, &s->run.chunk_bytes);
+        break;
+#endif
+      case OPT_JSON: s->json = true; break;
+      case OPT_TRACE: s->trace = argument; break;
+      case 'q': s->quiet = true; break;
+      case 'h': cli_print_help(&PROGRAM, stdout); return 0;
+      case 'V': cli_print_version(&PROGRAM, stdout); return 0;
+      default: good = feed_option(&PROGRAM, &s->feed, id, argument);
+    }
+    if (!good) return 2;
+  }
+  if (optind + 1 != argc) return cli_usage(&PROGRAM, "one directory is needed");
+  s->directory = argv[optind];
+  s->run.feed = s->feed.options;
+  return -1;
+}
+
+static void print_table(const psplit_i_report *report, const psplit_i_pipe *pipe) {
+  char text[6][CLI_TEXT], device[64];
+  printf("%-5s  %-10s %11s %11s %11s %11s %11s %11s\n", "stage", "device", "busy", "predicted",
+         "wait in", "wait out", "transfer", "received");
+  for (uint32_t s = 0; s < report->n_stages; s++) {
+    const psplit_i_stage_report *row = &report->stages[s];
+    const int64_t predicted = pipe->stages[s].compute_ns;
+    printf("%5" PRIu32 "  %-10s %11s %11s %11s %11s %11s %11s\n", s,
+           cli_printable(pipe->stages[s].device, device, sizeof device),
+           cli_time(row->busy_ns, text[0]), predicted < 0 ? "?" : cli_time(predicted, text[1]),
+           cli_time(row->wait_in_ns, text[2]), cli_time(row->wait_out_ns, text[3]),
+           cli_time(row->transfer_ns, text[4]), cli_bytes(row->bytes, text[5]));
+  }
+  printf("\n%" PRIu32 " micro-batches in %.3g s: %.4g a second", report->n_micro_batches,
+         report->seconds, report->throughput);
+  if (pipe->bottleneck_ns > 0) printf(", predicted %.4g", 1e9 / (double)pipe->bottleneck_ns);
+  printf(
+    " (costs %s)\nlatency %s, at most %s\nidle %.1f %% of the stages' time; filling and "
+    "draining alone is %.1f %%\n",
+    pipe->cost_source, cli_time(report->latency_median_ns, text[0]),
+    cli_time(report->latency_max_ns, text[1]), 100 * report->bubble_frac,
+    100 * report->bubble_fill_frac);
+}
+
+static psplit_code tell(const settings *s, const psplit_i_ort *ort, const psplit_i_pipe *pipe,
+                        const psplit_i_timeline *timeline, psplit_diag *diag) {
+  psplit_i_report report = {0};
+  psplit_text json = {0}, trace = {0};
+  psplit_code code;
+  PSPLIT_TRY(psplit_i_report_make(timeline, diag, &report));
+  if (s->trace) {
+    psplit_i_trace_json(timeline, pipe, &trace);
+    PSPLIT_TRY(trace.failed ? psplit_i_nomem(diag) : psplit_i_file_write(s->trace, &trace, diag));
+  }
+  if (s->json) {
+    psplit_i_report_json(&report, pipe, s->mpi ? "mpi" : "threads", ort->version, &json);
+    if (json.failed)
+      code = psplit_i_nomem(diag);
+    else
+      fputs(json.bytes, stdout);
+  } else if (!s->quiet) {
+    print_table(&report, pipe);
+  }
+  if (fflush(stdout) != 0)
+    code = psplit_i_fail(diag, PSPLIT_IO, "standard output cannot be written");
+out:
+  psplit_i_text_fini(&trace);
+  psplit_i_text_fini(&json);
+  psplit_i_report_fini(&report);
+  return code;
+}
+
+/* Runs this process's part: all stages, or that of this rank. Rank 0 reports. */
+static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank, uint32_t n_ranks) {
+  psplit_i_pipe pipe = {0};
+  psplit_i_ort ort = {0};
+  psplit_i_timeline timeline = {0};
+  psplit_i_output_directory outputs = {s->output};
+  psplit_code code;
+  PSPLIT_TRY(psplit_i_pipe_read(s->directory, diag, &pipe));
+  PSPLIT_TRY(feed_check(&s->feed, &pipe, diag));
+  if (s->mpi && n_ranks != pipe.n_stages) {
+    code = psplit_i_fail(diag, PSPLIT_USAGE, "%u ranks for %u stages: mpirun -n %u", n_ranks,
+                         pipe.n_stages, pipe.n_stages);
+    goto out;
+  }
+  PSPLIT_TRY(psplit_i_ort_open(s->onnxruntime, diag, &ort));
+  if (s->output) {
+    PSPLIT_TRY(psplit_i_outputs_begin(s->output, &pipe, s->run.n_micro_batches, rank == 0, diag));
+    s->run.sink = psplit_i_outputs_write;
+    s->run.user = &outputs;
+  }
+#if PSPLIT_HAS_MPI
+  if (s->mpi) PSPLIT_TRY(psplit_i_run_mpi(&ort, &pipe, &s->run, rank, diag, &timeline));
+#endif
+  if (!s->mpi) PSPLIT_TRY(psplit_i_run_threads(&ort, &pipe, &s->run, diag, &timeline));
+  if (rank == 0) PSPLIT_TRY(tell(s, &ort, &pipe, &timeline, diag));
+out:
+  psplit_i_timeline_fini(&timeline);
+  psplit_i_ort_close(&ort);
+  psplit_i_pipe_fini(&pipe);
+  return code;
+}
+
+int main(int argc, char **argv) {
+  settings s = {.run = {.session = {.optimization = 99, .n_threads = 1},
+                        .n_micro_batches = 1,
+                        .n_warmup = 1,
+                        .depth = 2,
+                        .pin = true,
+                        .timeout_s = 300,
+                        .chunk_bytes = 1 << 30,
+                        .interrupted = &interrupted},
+                .feed.options.seed = 1};
+  psplit_diag diag = {0};
+  psplit_code code = PSPLIT_OK;
+  uint32_t rank = 0, n_ranks = 0;
+#if PSPLIT_HAS_MPI
+  s.mpi = psplit_i_mpi_launched();
+#endif
+  int status = parse(argc, argv, &s);
+  if (status < 0) {
+#if PSPLIT_HAS_MPI
+    if (s.mpi) code = psplit_i_mpi_begin(&diag, &rank, &n_ranks);
+#endif
+    signal(SIGINT, on_signal);
+    signal(SIGTERM, on_signal);
+    if (code == PSPLIT_OK) code = run(&s, &diag, rank, n_ranks);
+    const int number = atomic_load(&interrupted);
+    status = code == PSPLIT_OK ? 0 : number ? 128 + number : psplit_code_exit_status(code);
+    if (code != PSPLIT_OK) cli_fail(&diag);
+  }
+  feed_fini(&s.feed);
+#if PSPLIT_HAS_MPI
+  if (n_ranks && code != PSPLIT_OK) psplit_i_mpi_abort(status);
+  if (n_ranks) psplit_i_mpi_end();
+#endif
+  return status;
+}

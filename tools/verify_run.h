@@ -1,0 +1,35 @@
+/* onnx-pipeline-verify --run: the numbers beside the proof. Built with the runtime. */
+#ifndef PSPLIT_TOOLS_VERIFY_RUN_H
+#define PSPLIT_TOOLS_VERIFY_RUN_H
+
+#include "feed_options.h"
+
+enum { OPT_RUN = 3000, OPT_MICRO_BATCHES, OPT_OPTIMIZATION, OPT_ONNXRUNTIME };
+
+typedef struct verify_run {
+  bool wanted;
+  const char *onnxruntime;
+  feed_settings feed;
+  psplit_i_run_options options;
+} verify_run;
+
+/* Optimisation off and one thread: bits can be compared. Inputs that no file gives are random. */
+#define VERIFY_RUN_INIT                                       \
+  {                                                           \
+    .feed.options = {.random = true, .seed = 1}, .options = { \
+      .session = {.optimization = 0, .n_threads = 1},         \
+      .n_micro_batches = 2,                                   \
+      .depth = 2                                              \
+    }                                                         \
+  }
+
+/* Takes an option; false after an error line. */
+bool verify_run_option(const cli *program, verify_run *run, int id, const char *argument);
+
+/* Compares and prints a line for each output, if --run was given; frees `run`. Errors: MISMATCH
+ * where a bit differs with optimisation off. */
+PSPLIT_MUST_USE psplit_code verify_run_finish(verify_run *run, const char *directory,
+                                              const char *model_path, bool quiet,
+                                              psplit_diag *diag);
+
+#endif
