@@ -40,7 +40,8 @@ arrows() {
 arrows base base
 arrows onnx base model devices
 arrows partition base partition
-arrows passes base model devices partition plan passes
+arrows passes base model devices partition plan passes snapshot
 arrows emit base model plan emit
+arrows view base snapshot view
 arrows verify base model verify
 echo "1..$n"
