@@ -12,12 +12,12 @@ static size_t printable_length(const unsigned char *s, size_t left) {
 
 void psplit_i_view_word(psplit_text *out, const char *name) {
   if (!*name) psplit_i_text_puts(out, "-");
-  if (strcmp(name, "-") == 0) {
-    psplit_i_text_puts(out, "\\x2d");
-    return;
-  }
-  const unsigned char *s = (const unsigned char *)name;
-  for (size_t left = strlen(name); left;) {
+  else if (strcmp(name, "-") == 0) psplit_i_text_puts(out, "\\x2d");
+  else psplit_i_view_escaped(out, name, strlen(name));
+}
+
+void psplit_i_view_escaped(psplit_text *out, const char *text, size_t left) {
+  for (const unsigned char *s = (const unsigned char *)text; left;) {
     const size_t n = printable_length(s, left);
     const size_t width = n ? n : 1;
     if (*s == '\\')

@@ -1,6 +1,7 @@
 /* The text format: `kind id title key=value ...`, one item a line, in a fixed order. What is not
  * known is "-"; a size that rests on an assumption has '~' before it. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "view.h"
 
@@ -34,6 +35,18 @@ static void put_values(psplit_text *out, const psplit_snapshot *s, const char *k
     psplit_i_view_word(out, values[i] == PSPLIT_NONE ? "" : s->values[values[i]].name);
   }
   if (!n) psplit_i_text_puts(out, "-");
+}
+
+/* "float32[batch,64]": a word, without the spaces. */
+static void put_type(psplit_text *out, const char *type) {
+  if (!type) psplit_i_text_puts(out, "-");
+  while (type && *type) {
+    const size_t n = strcspn(type, ", ");
+    psplit_i_view_escaped(out, type, n);
+    type += n;
+    if (*type == ',') psplit_i_text_puts(out, ",");
+    if (*type) type++;
+  }
 }
 
 static void put_node_name(psplit_text *out, const psplit_snapshot *s, uint32_t node) {
@@ -71,8 +84,8 @@ static void put_operator(psplit_text *out, const psplit_snapshot *s, uint32_t id
   psplit_i_text_puts(out, " types=");
   for (uint32_t o = 0; o < node->n_outputs; o++) {
     const uint32_t v = node->outputs[o];
-    if (o) psplit_i_text_puts(out, ",");
-    psplit_i_view_word(out, v == PSPLIT_NONE || !s->values[v].type ? "" : s->values[v].type);
+    if (o) psplit_i_text_puts(out, ";");
+    put_type(out, v == PSPLIT_NONE ? NULL : s->values[v].type);
   }
   if (!node->n_outputs) psplit_i_text_puts(out, "-");
   psplit_i_text_puts(out, "\n");
@@ -102,7 +115,7 @@ static void put_edge(psplit_text *out, const psplit_snapshot *s, const psplit_sn
   psplit_i_view_word(out, value->name);
   put_bytes(out, s, "bytes", value->bytes_known, value->bytes);
   psplit_i_text_puts(out, " type=");
-  psplit_i_view_word(out, value->type ? value->type : "");
+  put_type(out, value->type);
   psplit_i_text_puts(out, "\n");
 }
 

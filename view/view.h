@@ -12,6 +12,8 @@
 /* A name as one word: spaces, commas, quotes, control bytes, and what is not UTF-8, become \xNN; a
  * backslash becomes two. An empty name is "-", and the name "-" is "\x2d". */
 void psplit_i_view_word(psplit_text *out, const char *name);
+/* The escapes alone, for `n` bytes of text. */
+void psplit_i_view_escaped(psplit_text *out, const char *text, size_t n);
 
 /* A name as a quoted DOT string: always valid UTF-8, and no escape that Graphviz would expand. */
 void psplit_i_view_dot_string(psplit_text *out, const char *name);

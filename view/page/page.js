@@ -106,7 +106,7 @@
     }
     for (const [key, { from, to, sum }] of lines) {
       const cut = groups[from].stage !== groups[to].stage;
-      elements.push({ group: 'edges', data: { id: `e${key}`, source: `g${from}`, target: `g${to}`, label: bytes(sum), cut: cut ? 1 : 0 } });
+      elements.push({ group: 'edges', data: { id: `e${key}`, source: `g${from}`, target: `g${to}`, label: bytes(sum), cut: cut ? 1 : 0, skip: !cut && at[from].x === at[to].x && at[to].y - at[from].y > HEIGHT ? 1 : 0 } });
     }
     cy?.destroy();
     cy = cytoscape({
@@ -115,6 +115,8 @@
       style: [
         { selector: 'node', style: { shape: 'round-rectangle', width: WIDTH - 24, height: HEIGHT - 24, label: 'data(label)', 'background-color': 'data(colour)', 'border-width': 'data(border)', 'border-color': '#5b6675', 'text-valign': 'center', 'text-wrap': 'wrap', 'text-max-width': `${WIDTH - 32}px`, 'text-overflow-wrap': 'anywhere', 'font-size': 9, 'min-zoomed-font-size': 5 } },
         { selector: 'edge', style: { width: 1.2, 'line-color': '#9aa5b3', 'target-arrow-color': '#9aa5b3', 'target-arrow-shape': large ? 'none' : 'triangle', 'arrow-scale': 0.7, 'curve-style': large ? 'haystack' : 'bezier', label: large ? '' : 'data(label)', 'font-size': 7, color: '#5b6675', 'min-zoomed-font-size': 6, 'text-background-color': '#fff', 'text-background-opacity': 0.8 } },
+        // Beside the boxes that it passes, not behind them.
+        ...(large ? [] : [{ selector: 'edge[skip > 0]', style: { 'curve-style': 'unbundled-bezier', 'control-point-distances': WIDTH * 0.6, 'control-point-weights': 0.5 } }]),
         { selector: 'edge[cut > 0]', style: { width: 2.4, 'line-color': '#c8553d', 'target-arrow-color': '#c8553d' } },
         { selector: ':selected', style: { 'border-color': '#000', 'border-width': 4 } },
       ],
@@ -233,10 +235,9 @@
       return;
     }
     const W = 400, H = 130;
-    const log = (n) => Math.log2(1 + n);
-    const top = Math.max(...plan.cut_bytes.slice(0, places).map(log), 1);
+    const top = plan.cut_bytes.slice(0, places).reduce((most, n) => Math.max(most, n), 1);
     const x = (p) => W * (p + 0.5) / places;
-    const y = (n) => H - (H - 8) * log(n) / top;
+    const y = (n) => H - (H - 16) * n / top;
     const svg = drawing('svg', { viewBox: `0 0 ${W} ${H + 18}`, role: 'img', 'aria-label': 'bytes that cross behind each supernode' });
     const points = [];
     for (let p = 0; p < places; p++) points.push(`${x(p).toFixed(1)},${y(plan.cut_bytes[p]).toFixed(1)}`);
@@ -248,7 +249,7 @@
       svg.append(drawing('line', { class: 'cut', x1: x(p), x2: x(p), y1: 0, y2: H, stroke: '#c8553d', 'stroke-dasharray': '3 2' }));
       svg.append(drawing('text', { x: Math.min(x(p) + 3, W - 80), y: 10 }, `${bytes(plan.cut_bytes[p])}, ${time(plan.cut_ns[p])}`));
     }
-    svg.append(drawing('text', { x: 0, y: H + 14, class: 'soft' }, `supernodes in order; up to ${bytes(2 ** top - 1)} cross (logarithmic)`));
+    svg.append(drawing('text', { x: 0, y: H + 14, class: 'soft' }, `supernodes in order; ${bytes(top)} at most`));
     svg.addEventListener('click', (event) => {
       const box = svg.getBoundingClientRect();
       const p = Math.min(places - 1, Math.max(0, Math.floor((event.clientX - box.left) / box.width * places)));
