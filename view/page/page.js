@@ -55,6 +55,15 @@
       const rows = stages.get(key);
       (rows[row[g.id]] ??= []).push(g.id);
     }
+    // A row that is very wide goes on below itself.
+    const wide = Math.max(6, Math.ceil(Math.sqrt(groups.length) / 2));
+    for (const [key, rows] of stages) {
+      stages.set(key, rows.flatMap((ids) => {
+        const lines = [];
+        for (let i = 0; i < ids.length; i += wide) lines.push(ids.slice(i, i + wide));
+        return lines;
+      }));
+    }
     const area = [...stages.values()].reduce((sum, rows) =>
       sum + rows.reduce((most, r) => Math.max(most, r.length), 1) * rows.length, 0);
     const tallest = Math.max(24, Math.ceil(Math.sqrt(area * WIDTH / HEIGHT / 1.5)));
