@@ -1,6 +1,7 @@
 /* onnx-pipeline-inspect: a model's operators, supernodes or stages, before, between or after passes. */
 #include <errno.h>
 #include <inttypes.h>
+#include <psplit/emit.h>
 #include <psplit/model.h>
 #include <psplit/passes.h>
 #include <psplit/snapshot.h>
@@ -16,16 +17,18 @@
 enum {
   OPT_FORMAT = 256, OPT_LEVEL, OPT_AFTER, OPT_BEFORE, OPT_DUMP_AFTER, OPT_DUMP_DIR, OPT_PASSES,
   OPT_DEVICES, OPT_DIM, OPT_PIN, OPT_TOGETHER, OPT_OBJECTIVE, OPT_SOLVER, OPT_TIME_LIMIT, OPT_SEED,
-  OPT_THREADS, OPT_MICRO_BATCHES, OPT_MAX_GRAPH_MEMORY, OPT_FOLLOW_SYMLINKS
+  OPT_THREADS, OPT_MICRO_BATCHES, OPT_MAX_GRAPH_MEMORY, OPT_FOLLOW_SYMLINKS, OPT_FORCE,
+  OPT_IGNORE_ANNOTATIONS, OPT_CONFIGURATION
 };
 
 static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "What to show:"},
-  {OPT_FORMAT, "format", "FORMAT", "text (default), json, dot, svg or html"},
+  {OPT_FORMAT, "format", "FORMAT", "text (default), json, dot, svg, html or onnx"},
   {OPT_LEVEL, "level", "LEVEL", "operators, supernodes (default) or stages"},
   {OPT_AFTER, "after", "PASS", "as it is once PASS has run; default: after the whole pipeline"},
   {OPT_BEFORE, "before", "PASS", "as it is before PASS runs"},
-  {'o', "output", "FILE", "write FILE instead of standard output"},
+  {'o', "output", "FILE", "write FILE instead of standard output; onnx needs it"},
+  {OPT_FORCE, "force", NULL, "with onnx, replace FILE if it exists"},
   {OPT_DUMP_AFTER, "dump-after", "PASS", "a file after each run of PASS; all: after every pass"},
   {OPT_DUMP_DIR, "dump-dir", "DIR", "where --dump-after writes; made if missing"},
   {OPT_MICRO_BATCHES, "micro-batches", "N", "of the schedule in an HTML page; default: 8"},
@@ -35,6 +38,8 @@ static const cli_option OPTIONS[] = {
   {OPT_DEVICES, "devices", "FILE", "devices and links as JSON, or a preset's name"},
   {OPT_DIM, "dim", "NAME=VALUE", "fix a symbolic dimension for costing (repeatable)"},
   {OPT_PIN, "pin", "PATTERN=STAGE", "nodes whose name matches go to that stage (repeatable)"},
+  {OPT_IGNORE_ANNOTATIONS, "ignore-annotations", NULL, "do not pin nodes to the stages MODEL gives them"},
+  {OPT_CONFIGURATION, "configuration", "NAME", "whose stages count, where MODEL has several"},
   {OPT_TOGETHER, "keep-together", "PATTERN", "nodes whose name matches share a stage (repeatable)"},
   {OPT_OBJECTIVE, "objective", "WHAT", "throughput (default) or latency"},
   {OPT_SOLVER, "solver", "NAME", "auto (default), exact, search, anneal, multilevel or slice"},
@@ -61,7 +66,7 @@ enum { MAX_REPEATED = 256, MAX_PLANS = 64 };
 typedef struct request {
   const char *model, *output, *devices, *pipeline, *dump_after, *dump_dir;
   uint32_t first_k, last_k; /* 0: not given */
-  bool svg, done;
+  bool svg, onnx, force, done;
   psplit_view_options view;
   psplit_read_options read;
   psplit_unit_options unit;
@@ -73,11 +78,14 @@ typedef struct request {
 } request;
 
 static psplit_code parse_format(request *r, const char *text) {
-  static const char *const names[] = {"text", "json", "dot", "html", "svg", NULL};
+  static const char *const names[] = {"text", "json", "dot", "html", "svg", "onnx", NULL};
   int which;
   if (!cli_choice(&PROGRAM, "format", text, names, &which)) return PSPLIT_USAGE;
   r->svg = which == 4;
-  r->view.format = r->svg ? PSPLIT_VIEW_DOT : (psplit_view_format)which;
+  r->onnx = which == 5;
+  r->view.format = r->svg    ? PSPLIT_VIEW_DOT
+                   : r->onnx ? PSPLIT_VIEW_TEXT
+                             : (psplit_view_format)which;
   return PSPLIT_OK;
 }
 
@@ -117,6 +125,9 @@ static bool parse_option(request *r, int id, char *argument) {
       if (!cli_choice(&PROGRAM, "objective", argument, objectives, &which)) return false;
       r->unit.objective = which ? PSPLIT_LATENCY : PSPLIT_THROUGHPUT;
       return true;
+    case OPT_FORCE: r->force = true; return true;
+    case OPT_IGNORE_ANNOTATIONS: r->unit.ignore_annotations = true; return true;
+    case OPT_CONFIGURATION: r->unit.configuration = argument; return true;
     case OPT_SOLVER: r->unit.solver = argument; return true;
     case OPT_TIME_LIMIT:
       return cli_real(&PROGRAM, "time-limit", argument, 0, 1e9, &r->unit.time_limit_s);
@@ -155,6 +166,8 @@ static int parse(request *r, int argc, char **argv) {
   r->model = argv[optind];
   if (r->view.level == PSPLIT_VIEW_STAGES && !r->first_k && !r->devices)
     return cli_usage(&PROGRAM, "--level stages needs -k N or --devices FILE");
+  if (r->onnx && (!r->output || r->dump_after || r->view.level != PSPLIT_VIEW_SUPERNODES))
+    return cli_usage(&PROGRAM, "--format onnx shows supernodes and needs -o FILE");
   if (!r->dump_after != !r->dump_dir)
     return cli_usage(&PROGRAM, "--dump-after PASS and --dump-dir DIR come together");
   if (r->first_k != r->last_k && r->view.format != PSPLIT_VIEW_HTML)
@@ -194,6 +207,26 @@ static psplit_code show(const request *r, const psplit_snapshot *const *snapshot
   if (code == PSPLIT_OK && r->svg) code = dot_to_svg(&text, &n_text, diag);
   if (code == PSPLIT_OK) code = write_out(path, text, n_text, diag);
   free(text);
+  return code;
+}
+
+/* The model with supernodes as functions. */
+static psplit_code show_blocks(const request *r, const psplit_model *model,
+                               const psplit_snapshot *snapshot, psplit_diag *diag) {
+  uint32_t *node_block = malloc(((size_t)snapshot->n_nodes + 1) * sizeof *node_block);
+  const char **titles = malloc(((size_t)snapshot->n_groups + 1) * sizeof *titles);
+  psplit_code code = PSPLIT_NOMEM;
+  if (node_block && titles) {
+    for (uint32_t n = 0; n < snapshot->n_nodes; n++) node_block[n] = snapshot->nodes[n].group;
+    for (uint32_t g = 0; g < snapshot->n_groups; g++) titles[g] = snapshot->groups[g].title;
+    const psplit_blocks blocks = {snapshot->n_nodes, node_block, snapshot->n_groups, titles};
+    code = psplit_emit_blocks(model, &blocks, r->output, r->force, diag);
+  } else {
+    diag->code = code;
+    snprintf(diag->message, sizeof diag->message, "out of memory");
+  }
+  free(titles);
+  free(node_block);
   return code;
 }
 
@@ -263,7 +296,8 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
     sink.emit = k == r->first_k ? cli_quiet : sink.emit; /* the same warnings once */
   }
   cli_progress_end(&r->progress);
-  if (code == PSPLIT_OK && !r->dump_after) code = show(r, snapshots, n, r->output, diag);
+  if (code == PSPLIT_OK && r->onnx) code = show_blocks(r, model, snapshots[0], diag);
+  else if (code == PSPLIT_OK && !r->dump_after) code = show(r, snapshots, n, r->output, diag);
   for (size_t i = 0; i < MAX_PLANS; i++) {
     psplit_snapshot_destroy(plans[i].snapshot);
     psplit_unit_destroy(plans[i].unit);

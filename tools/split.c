@@ -14,7 +14,8 @@ enum {
   OPT_DEVICES = 256, OPT_DIM, OPT_PASSES, OPT_PRINT_PIPELINE, OPT_HELP_PASSES, OPT_OBJECTIVE,
   OPT_SOLVER, OPT_TIME_LIMIT, OPT_THREADS, OPT_SEED, OPT_PIN, OPT_TOGETHER, OPT_BOUNDARY,
   OPT_WEIGHTS, OPT_PLAN_ONLY, OPT_JSON, OPT_DEPFILE, OPT_FORCE, OPT_MAX_GRAPH_MEMORY,
-  OPT_FOLLOW_SYMLINKS, OPT_VERIFY, OPT_MICRO_BATCHES
+  OPT_FOLLOW_SYMLINKS, OPT_VERIFY, OPT_MICRO_BATCHES,
+  OPT_ANNOTATE, OPT_IGNORE_ANNOTATIONS, OPT_CONFIGURATION
 };
 
 static const cli_option OPTIONS[] = {
@@ -27,6 +28,7 @@ static const cli_option OPTIONS[] = {
   {OPT_VERIFY, "verify", NULL, "prove that the stages are MODEL before DIR appears"},
   {OPT_PLAN_ONLY, "plan-only", NULL, "write no files; with -k N..M a line for each number of stages"},
   {OPT_MICRO_BATCHES, "micro-batches", "N", "in flight when a range of stages is compared; default: 8"},
+  {OPT_ANNOTATE, "annotate", "FILE", "write MODEL with its stages in the ONNX multi-device fields"},
   {OPT_JSON, "json", NULL, "print the manifest instead of the table"},
   {OPT_DEPFILE, "depfile", "FILE", "write a make rule of what DIR/pipeline.json depends on"},
   {0, NULL, NULL, "What it costs:"},
@@ -34,6 +36,8 @@ static const cli_option OPTIONS[] = {
   {OPT_DIM, "dim", "NAME=VALUE", "fix a symbolic dimension for costing (repeatable)"},
   {0, NULL, NULL, "How it is cut:"},
   {OPT_PIN, "pin", "PATTERN=STAGE", "nodes whose name matches go to that stage (repeatable)"},
+  {OPT_IGNORE_ANNOTATIONS, "ignore-annotations", NULL, "do not pin nodes to the stages MODEL gives them"},
+  {OPT_CONFIGURATION, "configuration", "NAME", "whose stages count, where MODEL has several"},
   {OPT_TOGETHER, "keep-together", "PATTERN", "nodes whose name matches share a stage (repeatable)"},
   {OPT_OBJECTIVE, "objective", "WHAT", "throughput (default): the slowest stage; or latency"},
   {OPT_SOLVER, "solver", "NAME", "auto (default), exact, search, anneal, multilevel or slice"},
@@ -61,7 +65,7 @@ static const cli PROGRAM = {
 enum { MAX_REPEATED = 256 };
 
 typedef struct request {
-  const char *model, *directory, *devices, *pipeline, *depfile;
+  const char *model, *directory, *devices, *pipeline, *depfile, *annotate;
   uint32_t n_stages, last_k; /* a range of stages to plan where they differ */
   uint32_t n_micro_batches;
   psplit_read_options read;
@@ -136,6 +140,9 @@ static bool parse_option(request *r, int id, char *argument) {
       if (!cli_count(&PROGRAM, "micro-batches", argument, 1, 10000, &count)) return false;
       r->n_micro_batches = (uint32_t)count;
       return true;
+    case OPT_ANNOTATE: r->annotate = argument; return true;
+    case OPT_IGNORE_ANNOTATIONS: r->unit.ignore_annotations = true; return true;
+    case OPT_CONFIGURATION: r->unit.configuration = argument; return true;
     case OPT_JSON: r->json = true; return true;
     case OPT_DEPFILE: r->depfile = argument; return true;
     case OPT_FORCE: r->emit.replace = true; return true;
@@ -169,11 +176,14 @@ static int parse(request *r, int argc, char **argv) {
                      argv[optind + 1]);
   r->model = argv[optind];
   if (!r->n_stages && !r->devices) return cli_usage(&PROGRAM, "-k N or --devices FILE is needed");
-  if (!r->plan_only && !r->directory) return cli_usage(&PROGRAM, "-o DIR or --plan-only is needed");
-  if (r->plan_only && r->verify) return cli_usage(&PROGRAM, "--verify needs -o DIR");
+  if (!r->plan_only && !r->directory && !r->annotate)
+    return cli_usage(&PROGRAM, "-o DIR, --annotate FILE or --plan-only is needed");
+  if (r->annotate && r->last_k > r->n_stages)
+    return cli_usage(&PROGRAM, "--annotate takes one number of stages");
+  if ((r->plan_only || !r->directory) && r->verify) return cli_usage(&PROGRAM, "--verify needs -o DIR");
   if (r->last_k > r->n_stages && (!r->plan_only || r->json))
     return cli_usage(&PROGRAM, "a range of stages is for --plan-only, without --json");
-  if (r->plan_only && r->depfile) return cli_usage(&PROGRAM, "--depfile needs -o DIR");
+  if ((r->plan_only || !r->directory) && r->depfile) return cli_usage(&PROGRAM, "--depfile needs -o DIR");
   return 0;
 }
 
@@ -353,8 +363,10 @@ static psplit_code split(request *r, psplit_diag *diag) {
   if (code == PSPLIT_OK) code = psplit_unit_run(unit, r->pipeline, diag);
   const psplit_plan *plan = unit ? psplit_unit_plan(unit) : NULL;
   if (code == PSPLIT_OK && !plan) code = no_plan(diag);
-  if (code == PSPLIT_OK && !r->plan_only)
+  if (code == PSPLIT_OK && r->directory && !r->plan_only)
     code = psplit_emit(model, plan, r->directory, &r->emit, diag);
+  if (code == PSPLIT_OK && r->annotate)
+    code = psplit_emit_annotated(model, plan, r->annotate, r->emit.replace, diag);
   if (code == PSPLIT_OK && r->depfile) code = write_depfile(r, model, diag);
   if (code == PSPLIT_OK && r->json) code = psplit_manifest(model, plan, &r->emit, diag, &manifest);
   cli_progress_end(&r->progress);

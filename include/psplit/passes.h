@@ -42,6 +42,10 @@ typedef struct psplit_unit_options {
   size_t n_pins;
   const char *const *keep_together;   /* "PATTERN": matching nodes share a stage */
   size_t n_keep_together;
+  /* Nodes that the model itself gives a stage (pipeline_stage of the ONNX multi-device fields) are
+   * pinned to it, unless `pins` say otherwise. */
+  bool ignore_annotations;
+  const char *configuration;          /* whose stages count; NULL: the only one that has some */
   psplit_objective objective;
   const char *solver;                 /* NULL: auto */
   double time_limit_s;                /* of the partitioner; < 0: none */
@@ -57,7 +61,8 @@ typedef struct psplit_unit_options {
 PSPLIT_API void psplit_unit_options_init(psplit_unit_options *options);
 
 /* The model must outlive the unit; the options' strings, devices and sink too.
- * Errors: USAGE (a pin that is not PATTERN=STAGE, a pattern that matches nothing), NOMEM. */
+ * Errors: USAGE (a pin that is not PATTERN=STAGE, a pattern that matches nothing, annotations with
+ * more stages or of several configurations), INVALID (annotations that break a rule), NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_unit_create(const psplit_model *model,
                                                           const psplit_unit_options *options,
                                                           psplit_diag *diag,
