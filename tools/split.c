@@ -15,7 +15,7 @@ enum {
   OPT_SOLVER, OPT_TIME_LIMIT, OPT_THREADS, OPT_SEED, OPT_PIN, OPT_TOGETHER, OPT_BOUNDARY,
   OPT_WEIGHTS, OPT_PLAN_ONLY, OPT_JSON, OPT_DEPFILE, OPT_FORCE, OPT_MAX_GRAPH_MEMORY,
   OPT_FOLLOW_SYMLINKS, OPT_VERIFY, OPT_MICRO_BATCHES,
-  OPT_ANNOTATE, OPT_IGNORE_ANNOTATIONS, OPT_CONFIGURATION
+  OPT_ANNOTATE, OPT_ANNOTATE_AS, OPT_IGNORE_ANNOTATIONS, OPT_CONFIGURATION
 };
 
 static const cli_option OPTIONS[] = {
@@ -28,7 +28,8 @@ static const cli_option OPTIONS[] = {
   {OPT_VERIFY, "verify", NULL, "prove that the stages are MODEL before DIR appears"},
   {OPT_PLAN_ONLY, "plan-only", NULL, "write no files; with -k N..M a line for each number of stages"},
   {OPT_MICRO_BATCHES, "micro-batches", "N", "in flight when a range of stages is compared; default: 8"},
-  {OPT_ANNOTATE, "annotate", "FILE", "write MODEL with its stages in the ONNX multi-device fields"},
+  {OPT_ANNOTATE, "annotate", "FILE", "write MODEL with the stages of its nodes added"},
+  {OPT_ANNOTATE_AS, "annotate-as", "FORM", "onnx (default): multi-device fields; layer_ann; olive"},
   {OPT_JSON, "json", NULL, "print the manifest instead of the table"},
   {OPT_DEPFILE, "depfile", "FILE", "write a make rule of what DIR/pipeline.json depends on"},
   {0, NULL, NULL, "What it costs:"},
@@ -68,6 +69,7 @@ typedef struct request {
   const char *model, *directory, *devices, *pipeline, *depfile, *annotate;
   uint32_t n_stages, last_k; /* a range of stages to plan where they differ */
   uint32_t n_micro_batches;
+  psplit_annotation annotation;
   psplit_read_options read;
   psplit_unit_options unit;
   psplit_emit_options emit;
@@ -89,6 +91,7 @@ static void on_signal(int signal_number) {
 static bool parse_option(request *r, int id, char *argument) {
   static const char *const boundaries[] = {"sendrecv", "io", NULL};
   static const char *const weights[] = {"auto", "inline", "external", "reference", NULL};
+  static const char *const annotations[] = {"onnx", "layer_ann", "olive", NULL};
   static const char *const objectives[] = {"throughput", "latency", NULL};
   uint64_t count;
   int which;
@@ -141,6 +144,10 @@ static bool parse_option(request *r, int id, char *argument) {
       r->n_micro_batches = (uint32_t)count;
       return true;
     case OPT_ANNOTATE: r->annotate = argument; return true;
+    case OPT_ANNOTATE_AS:
+      if (!cli_choice(&PROGRAM, "annotate-as", argument, annotations, &which)) return false;
+      r->annotation = (psplit_annotation)which;
+      return true;
     case OPT_IGNORE_ANNOTATIONS: r->unit.ignore_annotations = true; return true;
     case OPT_CONFIGURATION: r->unit.configuration = argument; return true;
     case OPT_JSON: r->json = true; return true;
@@ -366,7 +373,7 @@ static psplit_code split(request *r, psplit_diag *diag) {
   if (code == PSPLIT_OK && r->directory && !r->plan_only)
     code = psplit_emit(model, plan, r->directory, &r->emit, diag);
   if (code == PSPLIT_OK && r->annotate)
-    code = psplit_emit_annotated(model, plan, r->annotate, r->emit.replace, diag);
+    code = psplit_emit_annotated(model, plan, r->annotation, r->annotate, r->emit.replace, diag);
   if (code == PSPLIT_OK && r->depfile) code = write_depfile(r, model, diag);
   if (code == PSPLIT_OK && r->json) code = psplit_manifest(model, plan, &r->emit, diag, &manifest);
   cli_progress_end(&r->progress);

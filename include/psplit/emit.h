@@ -57,15 +57,27 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_manifest(const psplit_model *model
                                                        const psplit_emit_options *options,
                                                        psplit_diag *diag, char **out_text);
 
-/* Writes the model itself to the file `path`, annotated with the multi-device fields of ONNX and
- * with nothing else changed: a configuration (named "pipeline", or "pipeline-2" ... where the model
- * has one) with the plan's devices, and for each node of the main graph the stage that owns it,
- * counted from 0. Bodies of control flow belong to their node. A file in place of `path` is kept
- * unless `replace`; the model's own files always are. Nothing is left behind on failure.
+typedef enum psplit_annotation {
+  /* The multi-device fields of ONNX: a configuration (named "pipeline", or "pipeline-2" ... where
+   * the model has one) with the plan's devices, and the stage of each node, counted from 0. */
+  PSPLIT_ANNOTATION_ONNX,
+  /* Node metadata "layer_ann" = "stage0" ..., which ONNX Runtime's option
+   * session.layer_assignment_settings maps to devices. */
+  PSPLIT_ANNOTATION_LAYER_ANN,
+  /* Model metadata "split_assignments", which Olive's SplitModel cuts by: scopes of node names, all
+   * of one depth, and their stages. Unnamed nodes are left to it. */
+  PSPLIT_ANNOTATION_OLIVE
+} psplit_annotation;
+
+/* Writes the model itself to the file `path` with the stages of its nodes added and nothing else
+ * changed. Bodies of control flow belong to their node. A file in place of `path` is kept unless
+ * `replace`; the model's own files always are. Nothing is left behind on failure.
  * Errors: IO, UNSUPPORTED (external data, and `path` is in another directory than the model: its
- * locations would not hold there), INVALID (the plan is of another model), NOMEM. */
+ * locations would not hold there; names that Olive's form cannot tell apart), INVALID (the plan is
+ * of another model), NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_annotated(const psplit_model *model,
                                                              const psplit_plan *plan,
+                                                             psplit_annotation annotation,
                                                              const char *path, bool replace,
                                                              psplit_diag *diag);
 

@@ -73,6 +73,27 @@ function annotationProblems(model, annotated, nStages) {
   return problems;
 }
 
+function layerProblems(model, annotated) {
+  const [before, after] = [model, annotated].map((file) => all(graphOf(readFileSync(file)), 1));
+  return after.flatMap((node, i) => {
+    const added = [...fields(node.subarray(before[i].length))];
+    const good = node.subarray(0, before[i].length).equals(before[i]) && added.length === 1 &&
+      added[0][0] === 9 && `${all(added[0][1], 1)[0]}` === 'layer_ann' &&
+      /^stage[0-9]+$/.test(`${all(added[0][1], 2)[0]}`);
+    return good ? [] : [`node ${i}`];
+  });
+}
+
+function oliveProblems(model, annotated) {
+  const [before, after] = [readFileSync(model), readFileSync(annotated)];
+  if (!after.subarray(0, before.length).equals(before)) return ['the model changed'];
+  const [[field, entry], ...more] = [...fields(after.subarray(before.length))];
+  const [key, value] = [`${all(entry, 1)[0]}`, `${all(entry, 2)[0]}`];
+  const good = field === 14 && !more.length && key === 'split_assignments' &&
+    value.split(';').every((each) => /^[^=]+=[0-9]+$/.test(each));
+  return good ? [] : [`${field}: ${key} = ${value.slice(0, 200)}`];
+}
+
 async function check(name, file, model) {
   // Beside the model: external data is found from there alone.
   const blocks = join(file, '..', `${name}.blocks-${process.pid}.onnx`);
@@ -91,6 +112,12 @@ async function check(name, file, model) {
     tap.none(annotationProblems(file, annotated, k), `${name}: nothing but annotations was added`);
     tap.none(await compare(file, annotated, model.runs).catch((error) => [`${error}`]),
       `${name}: annotated, the same bits`);
+    run(splitTool, file, '-q', '-k', `${k}`, '--annotate', annotated, '--annotate-as', 'layer_ann', '--force', ...dims);
+    tap.none(layerProblems(file, annotated), `${name}: a layer_ann for every node, and nothing else`);
+    ran = run(splitTool, file, '-q', '-k', `${k}`, '--annotate', annotated, '--annotate-as', 'olive', '--force', ...dims);
+    if (ran.status === 5) tap.ok(/^error: .*(names|split_assignments)/m.test(ran.stderr), `${name}: its names say too little for Olive`);
+    else tap.none(oliveProblems(file, annotated), `${name}: split_assignments, and nothing else`);
+    run(splitTool, file, '-q', '-k', `${k}`, '--annotate', annotated, '--force', ...dims);
     const plan = (m, ...more) => run(splitTool, m, '-q', '-k', `${k}`, '--plan-only', '--json', ...dims, ...more);
     const stages = ({ stdout }) => JSON.stringify(JSON.parse(stdout || '{}').stages?.map((s) => [s.nodes - s.duplicated_nodes, s.load_ns]));
     const [first, again] = [plan(file), plan(annotated)];

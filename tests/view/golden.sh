@@ -1,12 +1,13 @@
 #!/bin/sh
 # TAP: what onnx-pipeline-inspect prints for small models, byte for byte, at 1 and 8 threads.
-# usage: golden.sh TOOL MAKE_MODEL [--bless] [CASE...]
+# usage: golden.sh INSPECT MAKE_MODEL [--bless] [CASE...]
 #
-# A case is a file: comment lines that say why it exists, a line `args: ...`, the model's text
+# A case is a file: comment lines that say why it exists, a line `args: ...` (or `split: ...`, for
+# onnx-pipeline-split, which is looked for beside INSPECT), the model's text
 # (make_model.c) after `--- model`, what is expected after `--- expected`. --bless writes the latter
 # anew: read the diff. With --dump-after, the files of the dump follow each other.
 set -u
-tool=$1 make_model=$2
+inspect=$1 make_model=$2
 shift 2
 bless=no
 if [ "${1-}" = --bless ]; then
@@ -35,7 +36,12 @@ run() { # THREADS: stdout or the dump, stderr and status last
 n=0
 for case in "$@"; do
   n=$((n + 1))
+  tool=$inspect
   args=$(sed -n 's/^args: //p' "$case")
+  if grep -q '^split: ' "$case"; then
+    tool=${inspect%/*}/onnx-pipeline-split
+    args=$(sed -n 's/^split: //p' "$case")
+  fi
   sed '1,/^--- model$/d; /^--- expected$/,$d' "$case" | "$make_model" "$tmp/model.onnx" || exit 1
   sed '1,/^--- expected$/d' "$case" >"$tmp/expected"
   run 1 >"$tmp/got"

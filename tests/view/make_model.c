@@ -3,7 +3,8 @@
  *   input NAME DIMS        a float tensor; DIMS are numbers and symbols joined by ',', "-" for a scalar
  *   output NAME
  *   weight NAME DIMS       a float initializer of zeros
- *   node NAME OP INPUTS OUTPUTS
+ *   configuration NAME N   of N devices
+ *   node NAME OP INPUTS OUTPUTS [CONFIGURATION=STAGE]
  *
  * INPUTS and OUTPUTS are names joined by ','; "-" is no name at all. In names, \xNN is a byte. */
 #include <stdio.h>
@@ -69,7 +70,7 @@ static pb weight(char *name, char *dims) {
   return tensor;
 }
 
-static pb node(char *name, const char *op, char *inputs, char *outputs) {
+static pb node(char *name, const char *op, char *inputs, char *outputs, char *placed) {
   pb message = {0};
   for (char *each; inputs && strcmp(inputs, "-") != 0 && (each = strsep(&inputs, ","));)
     pb_string(&message, 1, name_of(each));
@@ -77,17 +78,23 @@ static pb node(char *name, const char *op, char *inputs, char *outputs) {
     pb_string(&message, 2, name_of(each));
   if (strcmp(name, "-") != 0) pb_string(&message, 3, name_of(name));
   pb_string(&message, 4, op);
+  if (placed) {
+    pb entry = {0};
+    pb_string(&entry, 1, strsep(&placed, "="));
+    if (placed) pb_int(&entry, 3, strtol(placed, NULL, 10));
+    pb_message(&message, 10, &entry);
+  }
   return message;
 }
 
 int main(int argc, char **argv) {
   char line[LINE_BYTES];
-  pb graph = {0};
+  pb graph = {0}, configurations = {0};
   if (argc != 2) bad("usage: make_model OUT.onnx < TEXT");
   while (fgets(line, sizeof line, stdin)) {
     line[strcspn(line, "\n")] = '\0';
-    char *rest = line, *words[5] = {0};
-    for (size_t n = 0; rest && n < 5; n++) words[n] = strsep(&rest, " ");
+    char *rest = line, *words[6] = {0};
+    for (size_t n = 0; rest && n < 6; n++) words[n] = strsep(&rest, " ");
     if (!*words[0] || *words[0] == '#') continue;
     if (strcmp(words[0], "input") == 0 || strcmp(words[0], "output") == 0) {
       pb info = value_info(words[1], words[2]);
@@ -95,15 +102,22 @@ int main(int argc, char **argv) {
     } else if (strcmp(words[0], "weight") == 0) {
       pb tensor = weight(words[1], words[2]);
       pb_message(&graph, 5, &tensor);
+    } else if (strcmp(words[0], "configuration") == 0 && words[2]) {
+      pb message = {0};
+      pb_string(&message, 1, words[1]);
+      pb_int(&message, 2, strtol(words[2], NULL, 10));
+      pb_message(&configurations, 26, &message);
     } else if (strcmp(words[0], "node") == 0 && words[4]) {
-      pb message = node(words[1], words[2], words[3], words[4]);
+      pb message = node(words[1], words[2], words[3], words[4], words[5]);
       pb_message(&graph, 1, &message);
     } else {
       bad(words[0]);
     }
   }
   pb model = make_model(&graph);
+  psplit_i_text_add(&model, configurations.bytes, configurations.n);
   write_file(argv[1], model.bytes, model.n);
-  free(model.bytes);
+  psplit_i_text_fini(&model);
+  psplit_i_text_fini(&configurations);
   return 0;
 }
