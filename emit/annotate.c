@@ -1,7 +1,7 @@
 /* The model with its stages written into it, in one of three forms.
  * Sources: ONNX, docs/proposals/ONNXMultiDeviceProposal.md and onnx.proto (IR 11 and later; older
- * readers pass the fields over); ONNX Runtime, docs/PartitioningWithAnnotationsAndMemoryConstraints;
- * Olive, olive/passes/onnx/split.py. */
+ * readers pass the fields over); ONNX Runtime,
+ * docs/PartitioningWithAnnotationsAndMemoryConstraints; Olive, olive/passes/onnx/split.py. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -95,8 +95,10 @@ static void add_configuration(const psplit_plan *plan, const char *name, psplit_
   for (uint32_t s = 0; s < plan->n_stages; s++)
     psplit_i_wire_bytes(&message, 3, plan->stages[s].device, strlen(plan->stages[s].device));
   psplit_i_wire_bytes(&field, MODEL_CONFIGURATION, message.bytes, message.n);
-  if (message.failed || field.failed) out->failed = true;
-  else psplit_i_rope_copy(out, arena, field.bytes, field.n);
+  if (message.failed || field.failed)
+    out->failed = true;
+  else
+    psplit_i_rope_copy(out, arena, field.bytes, field.n);
   psplit_i_text_fini(&field);
   psplit_i_text_fini(&message);
 }
@@ -133,8 +135,10 @@ static bool collect_scopes(const psplit_model *model, const psplit_plan *plan, u
       *out_failed = true;
       return true;
     }
-    if (id == known) stage[id] = plan->node_stage[n];
-    else if (stage[id] != plan->node_stage[n]) return false;
+    if (id == known)
+      stage[id] = plan->node_stage[n];
+    else if (stage[id] != plan->node_stage[n])
+      return false;
   }
   return true;
 }
@@ -142,8 +146,7 @@ static bool collect_scopes(const psplit_model *model, const psplit_plan *plan, u
 /* "scope=0;scope=1...": of the least depth that tells stages apart. Olive takes the depth of the
  * first scope for that of all. */
 static psplit_code put_split_assignments(const psplit_model *model, const psplit_plan *plan,
-                                         psplit_arena *arena, psplit_diag *diag,
-                                         psplit_text *out) {
+                                         psplit_arena *arena, psplit_diag *diag, psplit_text *out) {
   psplit_code code = PSPLIT_OK;
   psplit_text value = {0};
   psplit_intern scopes;
@@ -186,8 +189,8 @@ out:
 }
 
 psplit_code psplit_emit_annotated(const psplit_model *model, const psplit_plan *plan,
-                                  psplit_annotation annotation, const char *path,
-                                  bool replace, psplit_diag *diag) {
+                                  psplit_annotation annotation, const char *path, bool replace,
+                                  psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   psplit_arena arena;
   psplit_i_rope graph = {0}, out = {0};
@@ -195,8 +198,8 @@ psplit_code psplit_emit_annotated(const psplit_model *model, const psplit_plan *
   char name[32];
   psplit_i_arena_init(&arena, 0);
   if (plan->n_nodes != model->graph->n_nodes)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INVALID, "the plan is of another model than %s",
-                             model->path));
+    PSPLIT_TRY(
+      psplit_i_fail(diag, PSPLIT_INVALID, "the plan is of another model than %s", model->path));
   choose_name(model, name, sizeof name);
   uint32_t node = 0;
   for (size_t i = 0; i < model->skeleton.graph_fields.n; i++) {
@@ -209,8 +212,10 @@ psplit_code psplit_emit_annotated(const psplit_model *model, const psplit_plan *
   }
   for (size_t i = 0; i < model->skeleton.model_fields.n; i++) {
     const psplit_i_span *span = &model->skeleton.model_fields.items[i];
-    if (span->field == MODEL_GRAPH) psplit_i_rope_message(&out, &arena, MODEL_GRAPH, &graph);
-    else psplit_i_rope_span(&out, model, span);
+    if (span->field == MODEL_GRAPH)
+      psplit_i_rope_message(&out, &arena, MODEL_GRAPH, &graph);
+    else
+      psplit_i_rope_span(&out, model, span);
   }
   if (annotation == PSPLIT_ANNOTATION_ONNX) add_configuration(plan, name, &arena, &out);
   if (annotation == PSPLIT_ANNOTATION_OLIVE) {

@@ -1,6 +1,6 @@
-/* The model with blocks of nodes as model-local functions. A function sees no names of the graph: all
- * that its nodes read becomes an input under its own name, weights too, so that the nodes' bytes
- * stand in it as they are. */
+/* The model with blocks of nodes as model-local functions. A function sees no names of the graph:
+ * all that its nodes read becomes an input under its own name, weights too, so that the nodes'
+ * bytes stand in it as they are. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,8 +113,10 @@ static psplit_code settle(maker *m) {
 static void choose_domain(maker *m) {
   for (uint32_t number = 1;; number++) {
     bool taken = false;
-    if (number == 1) snprintf(m->domain, sizeof m->domain, "psplit.supernodes");
-    else snprintf(m->domain, sizeof m->domain, "psplit.supernodes%" PRIu32, number);
+    if (number == 1)
+      snprintf(m->domain, sizeof m->domain, "psplit.supernodes");
+    else
+      snprintf(m->domain, sizeof m->domain, "psplit.supernodes%" PRIu32, number);
     for (size_t i = 0; i < m->model->proto->n_opset_import; i++) {
       const char *domain = m->model->proto->opset_import[i]->domain;
       if (domain && strcmp(domain, m->domain) == 0) taken = true;
@@ -276,8 +278,10 @@ static void add_import(maker *m, psplit_i_rope *out) {
   psplit_i_wire_tag(&entry, 2, PSPLIT_I_WIRE_VARINT);
   psplit_i_wire_varint(&entry, 1);
   psplit_i_wire_bytes(&field, MODEL_OPSET_IMPORT, entry.bytes, entry.n);
-  if (entry.failed || field.failed) out->failed = true;
-  else psplit_i_rope_copy(out, &m->arena, field.bytes, field.n);
+  if (entry.failed || field.failed)
+    out->failed = true;
+  else
+    psplit_i_rope_copy(out, &m->arena, field.bytes, field.n);
   psplit_i_text_fini(&field);
   psplit_i_text_fini(&entry);
 }
@@ -290,22 +294,26 @@ psplit_code psplit_emit_blocks(const psplit_model *model, const psplit_blocks *b
   psplit_i_arena_init(&m.arena, 0);
   psplit_i_intern_init(&m.names);
   if (blocks->n_nodes != model->graph->n_nodes)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INVALID, "the blocks are of another model than %s",
-                             model->path));
+    PSPLIT_TRY(
+      psplit_i_fail(diag, PSPLIT_INVALID, "the blocks are of another model than %s", model->path));
   PSPLIT_TRY(settle(&m));
   choose_domain(&m);
   PSPLIT_TRY(add_nodes(&m));
   add_other_fields(&m);
   for (size_t i = 0; i < model->skeleton.model_fields.n; i++) {
     const psplit_i_span *span = &model->skeleton.model_fields.items[i];
-    if (span->field == MODEL_GRAPH) psplit_i_rope_message(&out, &m.arena, MODEL_GRAPH, &m.graph_rope);
-    else psplit_i_rope_span(&out, model, span);
+    if (span->field == MODEL_GRAPH)
+      psplit_i_rope_message(&out, &m.arena, MODEL_GRAPH, &m.graph_rope);
+    else
+      psplit_i_rope_span(&out, model, span);
   }
   add_import(&m, &out);
   for (size_t i = 0; i < m.functions.pieces.n; i++) {
     const psplit_i_piece *piece = &m.functions.pieces.items[i];
-    if (piece->memory) psplit_i_rope_view(&out, piece->memory, (size_t)piece->bytes);
-    else psplit_i_rope_range(&out, piece->file, piece->offset, piece->bytes);
+    if (piece->memory)
+      psplit_i_rope_view(&out, piece->memory, (size_t)piece->bytes);
+    else
+      psplit_i_rope_range(&out, piece->file, piece->offset, piece->bytes);
   }
   if (out.failed || m.graph_rope.failed || m.functions.failed) PSPLIT_TRY(psplit_i_nomem(diag));
   PSPLIT_TRY(psplit_i_model_file_write(model, &out, path, replace, diag));

@@ -37,8 +37,8 @@ static psplit_code only_configuration(const psplit_graph *graph, psplit_diag *di
 }
 
 static psplit_code read_node(const psplit_graph *graph, uint32_t n,
-                             const Onnx__DeviceConfigurationProto *configuration,
-                             psplit_diag *diag, uint32_t *out_stage) {
+                             const Onnx__DeviceConfigurationProto *configuration, psplit_diag *diag,
+                             uint32_t *out_stage) {
   const Onnx__NodeProto *node = graph->nodes[n].proto;
   char label[128];
   for (size_t i = 0; i < node->n_device_configurations; i++) {
@@ -69,8 +69,8 @@ static psplit_code read_node(const psplit_graph *graph, uint32_t n,
 }
 
 /* latest[n]: a node of the latest stage among `n` and what it depends on; NONE without one. */
-static psplit_code check_forward(const psplit_graph *graph, const uint32_t *stage,
-                                 uint32_t *latest, psplit_diag *diag) {
+static psplit_code check_forward(const psplit_graph *graph, const uint32_t *stage, uint32_t *latest,
+                                 psplit_diag *diag) {
   char before[128], after[128];
   for (uint32_t i = 0; i < graph->n_nodes; i++) {
     const uint32_t n = graph->topo[i];
@@ -85,13 +85,12 @@ static psplit_code check_forward(const psplit_graph *graph, const uint32_t *stag
     }
     if (stage[n] == PSPLIT_NONE) continue;
     if (latest[n] != PSPLIT_NONE && stage[latest[n]] > stage[n])
-      return psplit_i_fail(diag, PSPLIT_INVALID,
-                           "node %s is annotated with stage %" PRIu32
-                           " and depends on %s of stage %" PRIu32
-                           "; --ignore-annotations passes over all annotations",
-                           psplit_i_node_label(graph, n, after, sizeof after), stage[n],
-                           psplit_i_node_label(graph, latest[n], before, sizeof before),
-                           stage[latest[n]]);
+      return psplit_i_fail(
+        diag, PSPLIT_INVALID,
+        "node %s is annotated with stage %" PRIu32 " and depends on %s of stage %" PRIu32
+        "; --ignore-annotations passes over all annotations",
+        psplit_i_node_label(graph, n, after, sizeof after), stage[n],
+        psplit_i_node_label(graph, latest[n], before, sizeof before), stage[latest[n]]);
     latest[n] = n;
   }
   return PSPLIT_OK;

@@ -33,8 +33,10 @@ static char *dotted(const char *scope, size_t n, psplit_arena *arena) {
       const size_t n_last = used - last;
       const bool repeats = n_last && width > n_last && scope[i + n_last] == '.' &&
                            memcmp(scope + i, out + last, n_last) == 0;
-      if (repeats) used = last;
-      else if (used) out[used++] = '.';
+      if (repeats)
+        used = last;
+      else if (used)
+        out[used++] = '.';
       if (!repeats) last = used;
       memcpy(out + used, scope + i, width);
       used += width;
@@ -72,14 +74,15 @@ static const char *joined(const char *scope, const char *name, uint32_t number,
   char *out = psplit_i_arena_alloc(arena, n);
   if (!out) return NULL;
   const char *colon = *scope && *name ? ":" : "";
-  if (number) snprintf(out, n, "%s%s%s#%" PRIu32, scope, colon, name, number);
-  else snprintf(out, n, "%s%s%s", scope, colon, name);
+  if (number)
+    snprintf(out, n, "%s%s%s#%" PRIu32, scope, colon, name, number);
+  else
+    snprintf(out, n, "%s%s%s", scope, colon, name);
   return out;
 }
 
 psplit_code psplit_i_scope_titles(const psplit_i_scoped *groups, uint32_t n_groups,
-                                  psplit_arena *arena, psplit_diag *diag,
-                                  const char **out_titles) {
+                                  psplit_arena *arena, psplit_diag *diag, const char **out_titles) {
   psplit_code code = PSPLIT_NOMEM;
   psplit_intern seen;
   psplit_i_intern_init(&seen);

@@ -151,7 +151,8 @@ static void count_bytes(psplit_snapshot_group *group, const psplit_snapshot_valu
   if (!value->bytes_known) group->bytes_known = false;
 }
 
-/* Bytes of constants and of what comes from outside; `met`[value] is 1 + the last group that met it. */
+/* Bytes of constants and of what comes from outside; `met`[value] is 1 + the last group that met
+ * it. */
 static void count_reads(maker *m, uint32_t g, uint32_t *met) {
   psplit_snapshot_group *group = &m->groups[g];
   for (uint32_t i = 0; i < group->n_nodes; i++) {

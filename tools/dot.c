@@ -29,8 +29,7 @@ static int start(int in[2], int out[2], pid_t *out_pid) {
     reason = posix_spawn_file_actions_adddup2(&actions, moves[i][0], moves[i][1]);
   const int closed[] = {in[0], in[1], out[0], out[1]};
   for (size_t i = 0; i < 4 && !reason; i++)
-    if (closed[i] > STDERR_FILENO)
-      reason = posix_spawn_file_actions_addclose(&actions, closed[i]);
+    if (closed[i] > STDERR_FILENO) reason = posix_spawn_file_actions_addclose(&actions, closed[i]);
   char name[] = "dot", format[] = "-Tsvg";
   char *const arguments[] = {name, format, NULL};
   if (!reason) reason = posix_spawnp(out_pid, "dot", &actions, NULL, arguments, environ);
@@ -57,8 +56,10 @@ static char *exchange(const char *text, size_t n, int to, int from, size_t *out_
     if (to >= 0 && ends[1].revents) {
       /* A pipe takes this much without blocking once it is writable. */
       const ssize_t done = write(to, text + sent, n - sent < 4096 ? n - sent : 4096);
-      if (done < 0) sent = n; /* dot has gone: its exit status tells */
-      else sent += (size_t)done;
+      if (done < 0)
+        sent = n; /* dot has gone: its exit status tells */
+      else
+        sent += (size_t)done;
     }
     if (!ends[0].revents) continue;
     if (capacity - used < 65536) {

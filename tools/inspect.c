@@ -1,4 +1,5 @@
-/* onnx-pipeline-inspect: a model's operators, supernodes or stages, before, between or after passes. */
+/* onnx-pipeline-inspect: a model's operators, supernodes or stages, before, between or after
+ * passes. */
 #include <errno.h>
 #include <inttypes.h>
 #include <psplit/emit.h>
@@ -15,10 +16,28 @@
 #include "dot.h"
 
 enum {
-  OPT_FORMAT = 256, OPT_LEVEL, OPT_AFTER, OPT_BEFORE, OPT_DUMP_AFTER, OPT_DUMP_DIR, OPT_PASSES,
-  OPT_DEVICES, OPT_DIM, OPT_PIN, OPT_TOGETHER, OPT_OBJECTIVE, OPT_SOLVER, OPT_TIME_LIMIT, OPT_SEED,
-  OPT_THREADS, OPT_MICRO_BATCHES, OPT_MAX_GRAPH_MEMORY, OPT_FOLLOW_SYMLINKS, OPT_FORCE,
-  OPT_IGNORE_ANNOTATIONS, OPT_CONFIGURATION
+  OPT_FORMAT = 256,
+  OPT_LEVEL,
+  OPT_AFTER,
+  OPT_BEFORE,
+  OPT_DUMP_AFTER,
+  OPT_DUMP_DIR,
+  OPT_PASSES,
+  OPT_DEVICES,
+  OPT_DIM,
+  OPT_PIN,
+  OPT_TOGETHER,
+  OPT_OBJECTIVE,
+  OPT_SOLVER,
+  OPT_TIME_LIMIT,
+  OPT_SEED,
+  OPT_THREADS,
+  OPT_MICRO_BATCHES,
+  OPT_MAX_GRAPH_MEMORY,
+  OPT_FOLLOW_SYMLINKS,
+  OPT_FORCE,
+  OPT_IGNORE_ANNOTATIONS,
+  OPT_CONFIGURATION
 };
 
 static const cli_option OPTIONS[] = {
@@ -38,7 +57,8 @@ static const cli_option OPTIONS[] = {
   {OPT_DEVICES, "devices", "FILE", "devices and links as JSON, or a preset's name"},
   {OPT_DIM, "dim", "NAME=VALUE", "fix a symbolic dimension for costing (repeatable)"},
   {OPT_PIN, "pin", "PATTERN=STAGE", "nodes whose name matches go to that stage (repeatable)"},
-  {OPT_IGNORE_ANNOTATIONS, "ignore-annotations", NULL, "do not pin nodes to the stages MODEL gives them"},
+  {OPT_IGNORE_ANNOTATIONS, "ignore-annotations", NULL,
+   "do not pin nodes to the stages MODEL gives them"},
   {OPT_CONFIGURATION, "configuration", "NAME", "whose stages count, where MODEL has several"},
   {OPT_TOGETHER, "keep-together", "PATTERN", "nodes whose name matches share a stage (repeatable)"},
   {OPT_OBJECTIVE, "objective", "WHAT", "throughput (default) or latency"},
@@ -47,7 +67,8 @@ static const cli_option OPTIONS[] = {
   {OPT_SEED, "seed", "N", "of the search; default: 1"},
   {OPT_THREADS, "threads", "N", "never changes the result"},
   {0, NULL, NULL, "Reading:"},
-  {OPT_MAX_GRAPH_MEMORY, "max-graph-memory", "MIB", "limit on the model's structure; default: 2048"},
+  {OPT_MAX_GRAPH_MEMORY, "max-graph-memory", "MIB",
+   "limit on the model's structure; default: 2048"},
   {OPT_FOLLOW_SYMLINKS, "follow-symlinks", NULL, "external data may be symbolic links"},
   {0, NULL, NULL, "General:"},
   {'q', "quiet", NULL, "no warnings or progress"},
@@ -55,11 +76,11 @@ static const cli_option OPTIONS[] = {
   {'V', "version", NULL, "print the version"},
 };
 
-static const cli PROGRAM = {
-  "onnx-pipeline-inspect", "MODEL [OPTION]...",
-  "Shows a model as the passes see it: its operators, the supernodes they were grouped into, or the\n"
-  "stages of a plan.",
-  OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
+static const cli PROGRAM = {"onnx-pipeline-inspect", "MODEL [OPTION]...",
+                            "Shows a model as the passes see it: its operators, the supernodes "
+                            "they were grouped into, or the\n"
+                            "stages of a plan.",
+                            OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
 
 enum { MAX_REPEATED = 256, MAX_PLANS = 64 };
 
@@ -95,8 +116,14 @@ static bool parse_option(request *r, int id, char *argument) {
   uint64_t count;
   int which;
   switch (id) {
-    case 'h': cli_print_help(&PROGRAM, stdout); r->done = true; return true;
-    case 'V': cli_print_version(&PROGRAM, stdout); r->done = true; return true;
+    case 'h':
+      cli_print_help(&PROGRAM, stdout);
+      r->done = true;
+      return true;
+    case 'V':
+      cli_print_version(&PROGRAM, stdout);
+      r->done = true;
+      return true;
     case 'q': r->progress.quiet = true; return true;
     case 'o': r->output = argument; return true;
     case 'k': return cli_range(&PROGRAM, "stages", argument, &r->first_k, &r->last_k);
@@ -243,9 +270,11 @@ static psplit_code dump(void *user, psplit_unit *unit, const char *pass, psplit_
   const int n = snprintf(path, sizeof path, "%s/%02u-%s.%s", r->dump_dir, number, pass,
                          r->svg ? "svg" : endings[r->view.format]);
   const psplit_snapshot *one = snapshot;
-  if (n < 0 || (size_t)n >= sizeof path) errno = ENAMETOOLONG, code = cannot_write(r->dump_dir, diag);
+  if (n < 0 || (size_t)n >= sizeof path)
+    errno = ENAMETOOLONG, code = cannot_write(r->dump_dir, diag);
   /* There are no stages before they are made: nothing to dump yet. */
-  else if (r->view.level != PSPLIT_VIEW_STAGES || snapshot->plan) code = show(r, &one, 1, path, diag);
+  else if (r->view.level != PSPLIT_VIEW_STAGES || snapshot->plan)
+    code = show(r, &one, 1, path, diag);
   psplit_snapshot_destroy(snapshot);
   return code;
 }
@@ -296,8 +325,10 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
     sink.emit = k == r->first_k ? cli_quiet : sink.emit; /* the same warnings once */
   }
   cli_progress_end(&r->progress);
-  if (code == PSPLIT_OK && r->onnx) code = show_blocks(r, model, snapshots[0], diag);
-  else if (code == PSPLIT_OK && !r->dump_after) code = show(r, snapshots, n, r->output, diag);
+  if (code == PSPLIT_OK && r->onnx)
+    code = show_blocks(r, model, snapshots[0], diag);
+  else if (code == PSPLIT_OK && !r->dump_after)
+    code = show(r, snapshots, n, r->output, diag);
   for (size_t i = 0; i < MAX_PLANS; i++) {
     psplit_snapshot_destroy(plans[i].snapshot);
     psplit_unit_destroy(plans[i].unit);

@@ -25,8 +25,10 @@ static void put_box(psplit_text *out, char kind, uint32_t id, const char *name,
                     const char *detail) {
   psplit_text label = {0};
   psplit_i_view_dot_string(&label, name);
-  if (label.failed) out->failed = true;
-  else label.bytes[label.n - 1] = '\0'; /* without the closing quote */
+  if (label.failed)
+    out->failed = true;
+  else
+    label.bytes[label.n - 1] = '\0'; /* without the closing quote */
   psplit_i_text_addf(out, "    %c%" PRIu32 " [label=%s\\n", kind, id,
                      label.bytes ? label.bytes : "\"");
   psplit_text second = {0};

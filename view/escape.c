@@ -11,9 +11,12 @@ static size_t printable_length(const unsigned char *s, size_t left) {
 }
 
 void psplit_i_view_word(psplit_text *out, const char *name) {
-  if (!*name) psplit_i_text_puts(out, "-");
-  else if (strcmp(name, "-") == 0) psplit_i_text_puts(out, "\\x2d");
-  else psplit_i_view_escaped(out, name, strlen(name));
+  if (!*name)
+    psplit_i_text_puts(out, "-");
+  else if (strcmp(name, "-") == 0)
+    psplit_i_text_puts(out, "\\x2d");
+  else
+    psplit_i_view_escaped(out, name, strlen(name));
 }
 
 void psplit_i_view_escaped(psplit_text *out, const char *text, size_t left) {
@@ -63,8 +66,10 @@ void psplit_i_view_html(psplit_text *out, const char *text) {
       case '"': psplit_i_text_puts(out, "&quot;"); break;
       case '\'': psplit_i_text_puts(out, "&#39;"); break;
       default:
-        if (n) psplit_i_text_add(out, s, width);
-        else psplit_i_text_puts(out, "\xef\xbf\xbd");
+        if (n)
+          psplit_i_text_add(out, s, width);
+        else
+          psplit_i_text_puts(out, "\xef\xbf\xbd");
     }
     s += width;
     left -= width;

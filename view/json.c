@@ -3,14 +3,18 @@
 
 static void id_or_null(psplit_json *json, const char *key, uint32_t id) {
   psplit_i_json_key(json, key);
-  if (id == PSPLIT_NONE) psplit_i_json_null(json);
-  else psplit_i_json_uint(json, id);
+  if (id == PSPLIT_NONE)
+    psplit_i_json_null(json);
+  else
+    psplit_i_json_uint(json, id);
 }
 
 static void uint_or_null(psplit_json *json, const char *key, bool known, uint64_t number) {
   psplit_i_json_key(json, key);
-  if (known) psplit_i_json_uint(json, number);
-  else psplit_i_json_null(json);
+  if (known)
+    psplit_i_json_uint(json, number);
+  else
+    psplit_i_json_null(json);
 }
 
 static void key_uint(psplit_json *json, const char *key, uint64_t number) {
@@ -24,8 +28,10 @@ static void key_int(psplit_json *json, const char *key, int64_t number) {
 
 static void key_string(psplit_json *json, const char *key, const char *text) {
   psplit_i_json_key(json, key);
-  if (text) psplit_i_json_string(json, text);
-  else psplit_i_json_null(json);
+  if (text)
+    psplit_i_json_string(json, text);
+  else
+    psplit_i_json_null(json);
 }
 
 static void key_bool(psplit_json *json, const char *key, bool value) {
@@ -37,8 +43,10 @@ static void key_ids(psplit_json *json, const char *key, const uint32_t *ids, uin
   psplit_i_json_key(json, key);
   psplit_i_json_open(json, '[');
   for (uint32_t i = 0; i < n; i++) {
-    if (ids[i] == PSPLIT_NONE) psplit_i_json_null(json);
-    else psplit_i_json_uint(json, ids[i]);
+    if (ids[i] == PSPLIT_NONE)
+      psplit_i_json_null(json);
+    else
+      psplit_i_json_uint(json, ids[i]);
   }
   psplit_i_json_close(json, ']');
 }
@@ -70,8 +78,10 @@ void psplit_i_view_json_nodes(psplit_json *json, const psplit_snapshot *s) {
     key_bool(json, "dead", node->flags & PSPLIT_SNAPSHOT_NODE_DEAD);
     key_string(json, "class", costs ? psplit_op_class_name(node->work.op_class) : NULL);
     psplit_i_json_key(json, "cost_ns");
-    if (costs) psplit_i_json_int(json, node->cost_ns);
-    else psplit_i_json_null(json);
+    if (costs)
+      psplit_i_json_int(json, node->cost_ns);
+    else
+      psplit_i_json_null(json);
     uint_or_null(json, "flops", costs && node->work.known, node->work.flops);
     key_ids(json, "inputs", node->inputs, node->n_inputs);
     key_ids(json, "captures", node->captures, node->n_captures);
@@ -110,8 +120,10 @@ void psplit_i_view_json_groups(psplit_json *json, const psplit_snapshot *s) {
     key_string(json, "title", group->title);
     id_or_null(json, "stage", group->stage);
     psplit_i_json_key(json, "cost_ns");
-    if (costs) psplit_i_json_int(json, group->cost_ns);
-    else psplit_i_json_null(json);
+    if (costs)
+      psplit_i_json_int(json, group->cost_ns);
+    else
+      psplit_i_json_null(json);
     uint_or_null(json, "weight_bytes", costs, group->weight_bytes);
     uint_or_null(json, "bytes_in", costs, group->bytes_in);
     uint_or_null(json, "bytes_out", costs, group->bytes_out);

@@ -6,25 +6,33 @@
 #include "view.h"
 
 static void put_id(psplit_text *out, const char *key, uint32_t id) {
-  if (id == PSPLIT_NONE) psplit_i_text_addf(out, " %s=-", key);
-  else psplit_i_text_addf(out, " %s=%" PRIu32, key, id);
+  if (id == PSPLIT_NONE)
+    psplit_i_text_addf(out, " %s=-", key);
+  else
+    psplit_i_text_addf(out, " %s=%" PRIu32, key, id);
 }
 
 static void put_u64(psplit_text *out, const char *key, bool known, uint64_t number) {
-  if (known) psplit_i_text_addf(out, " %s=%" PRIu64, key, number);
-  else psplit_i_text_addf(out, " %s=-", key);
+  if (known)
+    psplit_i_text_addf(out, " %s=%" PRIu64, key, number);
+  else
+    psplit_i_text_addf(out, " %s=-", key);
 }
 
 static void put_ns(psplit_text *out, const char *key, bool known, int64_t ns) {
-  if (known) psplit_i_text_addf(out, " %s=%" PRId64, key, ns);
-  else psplit_i_text_addf(out, " %s=-", key);
+  if (known)
+    psplit_i_text_addf(out, " %s=%" PRId64, key, ns);
+  else
+    psplit_i_text_addf(out, " %s=-", key);
 }
 
 /* Bytes of tensors: unknown, assumed or sure. */
 static void put_bytes(psplit_text *out, const psplit_snapshot *s, const char *key, bool sure,
                       uint64_t bytes) {
-  if (!(s->facts & PSPLIT_SNAPSHOT_COSTS)) put_u64(out, key, false, 0);
-  else psplit_i_text_addf(out, " %s=%s%" PRIu64, key, sure ? "" : "~", bytes);
+  if (!(s->facts & PSPLIT_SNAPSHOT_COSTS))
+    put_u64(out, key, false, 0);
+  else
+    psplit_i_text_addf(out, " %s=%s%" PRIu64, key, sure ? "" : "~", bytes);
 }
 
 static void put_values(psplit_text *out, const psplit_snapshot *s, const char *key,
@@ -50,8 +58,10 @@ static void put_type(psplit_text *out, const char *type) {
 }
 
 static void put_node_name(psplit_text *out, const psplit_snapshot *s, uint32_t node) {
-  if (*s->nodes[node].name) psplit_i_view_word(out, s->nodes[node].name);
-  else psplit_i_text_addf(out, "#%" PRIu32, node);
+  if (*s->nodes[node].name)
+    psplit_i_view_word(out, s->nodes[node].name);
+  else
+    psplit_i_text_addf(out, "#%" PRIu32, node);
 }
 
 static void put_operator(psplit_text *out, const psplit_snapshot *s, uint32_t id) {
@@ -73,11 +83,16 @@ static void put_operator(psplit_text *out, const psplit_snapshot *s, uint32_t id
   put_u64(out, "bytes_read", costs && node->work.known, node->work.bytes_read);
   put_u64(out, "bytes_written", costs && node->work.known, node->work.bytes_written);
   psplit_i_text_puts(out, " flags=");
-  if (!(s->facts & PSPLIT_SNAPSHOT_LIVE)) psplit_i_text_puts(out, "-");
-  else if (node->flags & PSPLIT_SNAPSHOT_NODE_FREE) psplit_i_text_puts(out, "constant");
-  else if (node->flags & PSPLIT_SNAPSHOT_NODE_DEAD) psplit_i_text_puts(out, "dead");
-  else if (node->flags & PSPLIT_SNAPSHOT_NODE_REPEATABLE) psplit_i_text_puts(out, "repeatable");
-  else psplit_i_text_puts(out, "unique");
+  if (!(s->facts & PSPLIT_SNAPSHOT_LIVE))
+    psplit_i_text_puts(out, "-");
+  else if (node->flags & PSPLIT_SNAPSHOT_NODE_FREE)
+    psplit_i_text_puts(out, "constant");
+  else if (node->flags & PSPLIT_SNAPSHOT_NODE_DEAD)
+    psplit_i_text_puts(out, "dead");
+  else if (node->flags & PSPLIT_SNAPSHOT_NODE_REPEATABLE)
+    psplit_i_text_puts(out, "repeatable");
+  else
+    psplit_i_text_puts(out, "unique");
   put_values(out, s, "inputs", node->inputs, node->n_inputs);
   if (node->n_captures) put_values(out, s, "captures", node->captures, node->n_captures);
   put_values(out, s, "outputs", node->outputs, node->n_outputs);
@@ -156,13 +171,11 @@ static void put_header(psplit_text *out, const psplit_snapshot *s) {
 }
 
 static void put_plan(psplit_text *out, const psplit_plan *plan) {
-  psplit_i_text_addf(out,
-                     "plan %s solver=%s bound=", plan->objective, plan->solver);
+  psplit_i_text_addf(out, "plan %s solver=%s bound=", plan->objective, plan->solver);
   psplit_i_view_word(out, plan->bound);
-  psplit_i_text_addf(out,
-                     " bottleneck_ns=%" PRId64 " lower_bound_ns=%" PRId64 " proved_optimal=%s\n",
-                     plan->bottleneck_ns, plan->lower_bound_ns,
-                     plan->proved_optimal ? "yes" : "no");
+  psplit_i_text_addf(
+    out, " bottleneck_ns=%" PRId64 " lower_bound_ns=%" PRId64 " proved_optimal=%s\n",
+    plan->bottleneck_ns, plan->lower_bound_ns, plan->proved_optimal ? "yes" : "no");
 }
 
 void psplit_i_view_text(const psplit_snapshot *s, psplit_view_level level, psplit_text *out) {

@@ -12,8 +12,8 @@ extern "C" {
 typedef enum psplit_view_format {
   PSPLIT_VIEW_TEXT, /* a line for each operator, supernode or stage; made for grep */
   PSPLIT_VIEW_JSON,
-  PSPLIT_VIEW_DOT,  /* for Graphviz */
-  PSPLIT_VIEW_HTML  /* one page with all levels in it, which loads nothing */
+  PSPLIT_VIEW_DOT, /* for Graphviz */
+  PSPLIT_VIEW_HTML /* one page with all levels in it, which loads nothing */
 } psplit_view_format;
 
 typedef enum psplit_view_level {

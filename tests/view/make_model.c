@@ -1,10 +1,8 @@
 /* The model text of golden cases, from standard input, to an ONNX file: make_model OUT.onnx
  *
- *   input NAME DIMS        a float tensor; DIMS are numbers and symbols joined by ',', "-" for a scalar
- *   output NAME
- *   weight NAME DIMS       a float initializer of zeros
- *   configuration NAME N   of N devices
- *   node NAME OP INPUTS OUTPUTS [CONFIGURATION=STAGE]
+ *   input NAME DIMS        a float tensor; DIMS are numbers and symbols joined by ',', "-" for a
+ * scalar output NAME weight NAME DIMS       a float initializer of zeros configuration NAME N   of
+ * N devices node NAME OP INPUTS OUTPUTS [CONFIGURATION=STAGE]
  *
  * INPUTS and OUTPUTS are names joined by ','; "-" is no name at all. In names, \xNN is a byte. */
 #include <stdio.h>
@@ -46,8 +44,10 @@ static pb value_info(char *name, char *dims) {
     pb message = {0};
     char *end;
     const long number = strtol(dim, &end, 10);
-    if (*dim && !*end) pb_int(&message, 1, number);
-    else pb_string(&message, 2, name_of(dim));
+    if (*dim && !*end)
+      pb_int(&message, 1, number);
+    else
+      pb_string(&message, 2, name_of(dim));
     pb_message(&shape, 1, &message);
   }
   if (dims || shape.n) pb_message(&tensor, 2, &shape);

@@ -9,9 +9,20 @@ static int fail(const char *path) {
   return 1;
 }
 
+static int same(const char *a, const char *b) {
+  FILE *x = fopen(a, "rb"), *y = fopen(b, "rb");
+  int c = x && y ? 0 : 1, d = 0;
+  while (x && y && c == d && c != EOF) c = getc(x), d = getc(y);
+  if (x) fclose(x);
+  if (y) fclose(y);
+  return x && y && c == d;
+}
+
 int main(int argc, char **argv) {
+  char temp[4096];
   if (argc < 4) return fail("usage: embed OUT.c OUT.d NAME=PATH...");
-  FILE *out = fopen(argv[1], "w");
+  snprintf(temp, sizeof temp, "%s.new", argv[1]);
+  FILE *out = fopen(temp, "w");
   FILE *deps = fopen(argv[2], "w");
   if (!out || !deps) return fail(argv[1]);
   fprintf(deps, "%s:", argv[1]);
@@ -33,5 +44,7 @@ int main(int argc, char **argv) {
     if (in) fclose(in);
   }
   fputc('\n', deps);
-  return fclose(out) == 0 && fclose(deps) == 0 ? 0 : fail(argv[1]);
+  if (fclose(out) != 0 || fclose(deps) != 0) return fail(temp);
+  /* The same as before keeps its time, so that nothing is built again for it. */
+  return same(temp, argv[1]) ? remove(temp) : rename(temp, argv[1]);
 }
