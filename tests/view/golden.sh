@@ -7,7 +7,7 @@
 # (make_model.c) after `--- model`, what is expected after `--- expected`. --bless writes the latter
 # anew: read the diff. With --dump-after, the files of the dump follow each other.
 set -u
-inspect=$1 make_model=$2
+inspect=$(realpath "$1") make_model=$(realpath "$2")
 shift 2
 bless=no
 if [ "${1-}" = --bless ]; then
