@@ -10,6 +10,9 @@
  *   directory.c    a directory that appears complete or not at all
  *   reference.c    stages among the model's files, pointing into them
  *   manifest.c     pipeline.json
+ *   model_file.c   one model to one file
+ *   annotate.c     the whole model with its stages in the multi-device fields
+ *   blocks.c       the whole model with groups of nodes as model-local functions
  * Decides nothing about where to cut: a plan that leaves a value missing is refused. */
 #ifndef PSPLIT_EMIT_EMIT_H
 #define PSPLIT_EMIT_EMIT_H
@@ -252,6 +255,22 @@ PSPLIT_MUST_USE psplit_code psplit_i_directory_commit_inside(psplit_i_directory 
                                                              psplit_diag *diag);
 /* Removes what was not committed, and frees. */
 void psplit_i_directory_end(psplit_i_directory *directory);
+
+/* --- single files --- */
+
+/* Appends a field of the model or its main graph as it stands. */
+void psplit_i_rope_span(psplit_i_rope *rope, const psplit_model *model, const psplit_i_span *span);
+
+/* Where the content of a field (behind tag and length) is in its file: for spans that have a view.
+ * Errors: IO, INTERNAL (the file changed). */
+PSPLIT_MUST_USE psplit_code psplit_i_span_content(const psplit_model *model,
+                                                  const psplit_i_span *span, psplit_diag *diag,
+                                                  uint64_t *out_offset, uint64_t *out_bytes);
+
+/* Writes `rope` to the file `path`: beside its place first, then renamed. */
+PSPLIT_MUST_USE psplit_code psplit_i_model_file_write(const psplit_model *model,
+                                                      const psplit_i_rope *rope, const char *path,
+                                                      bool replace, psplit_diag *diag);
 
 /* --- manifest --- */
 

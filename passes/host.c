@@ -45,6 +45,17 @@ out:
   return code;
 }
 
+/* An observer sees the plan that the stages make now, not one from before this pass. */
+static psplit_code observe(psplit_unit *unit, const char *pass, psplit_diag *diag) {
+  psplit_code code;
+  const psplit_observer *observer = unit->options.observer;
+  if (!observer) return PSPLIT_OK;
+  if (unit->facts & PSPLIT_I_FACT_STAGES) PSPLIT_TRY(psplit_i_plan_make(unit, diag));
+  code = observer->after_pass(observer->user, unit, pass, diag);
+out:
+  return code;
+}
+
 static psplit_code run_pass(psplit_unit *unit, const psplit_i_pass *pass,
                             const psplit_i_option_value *values, unsigned depth,
                             psplit_diag *diag) {
@@ -60,9 +71,28 @@ static psplit_code run_pass(psplit_unit *unit, const psplit_i_pass *pass,
     if (unit->facts & PSPLIT_I_FACT_GROUPS) PSPLIT_TRY(psplit_i_check_groups(unit, diag));
     if (unit->facts & PSPLIT_I_FACT_STAGES) PSPLIT_TRY(psplit_i_check_stages(unit, diag));
   }
+  unit->last_pass = pass->name;
+  PSPLIT_TRY(observe(unit, pass->name, diag));
 out:
   if (code == PSPLIT_INTERNAL) psplit_i_diag_context(diag, "after pass %s", pass->name);
   return code;
+}
+
+/* How many steps of the pipeline to run. */
+static psplit_code find_end(const psplit_unit_options *options, const psplit_i_pipeline *pipeline,
+                            psplit_diag *diag, size_t *out_n_steps) {
+  const char *names[] = {options->stop_before, options->stop_after};
+  *out_n_steps = pipeline->n_steps;
+  for (size_t after = 0; after < 2; after++) {
+    size_t s = 0;
+    if (!names[after]) continue;
+    while (s < pipeline->n_steps && strcmp(pipeline->steps[s].pass->name, names[after]) != 0) s++;
+    if (s == pipeline->n_steps)
+      return psplit_i_fail(diag, PSPLIT_USAGE, "the pipeline has no pass \"%s\" to stop at",
+                           names[after]);
+    if (s + after < *out_n_steps) *out_n_steps = s + after;
+  }
+  return PSPLIT_OK;
 }
 
 psplit_code psplit_unit_run(psplit_unit *unit, const char *text, psplit_diag *diag) {
@@ -72,7 +102,9 @@ psplit_code psplit_unit_run(psplit_unit *unit, const char *text, psplit_diag *di
   psplit_i_pipeline pipeline;
   PSPLIT_TRY(psplit_i_pipeline_parse(text ? text : psplit_default_pipeline(), &arena, diag,
                                      &pipeline));
-  for (size_t s = 0; s < pipeline.n_steps; s++)
+  size_t n_steps;
+  PSPLIT_TRY(find_end(&unit->options, &pipeline, diag, &n_steps));
+  for (size_t s = 0; s < n_steps; s++)
     PSPLIT_TRY(run_pass(unit, pipeline.steps[s].pass, pipeline.steps[s].values, 0, diag));
   /* The stages that leave here are checked whatever the build. */
   unit->plan = NULL;

@@ -41,6 +41,8 @@ struct psplit_unit {
   psplit_arena scratch;           /* reset by the host after every pass */
   unsigned facts;
 
+  const char *last_pass; /* that ran; NULL before the first */
+
   uint32_t *pin;       /* [n_nodes] stage, or PSPLIT_NONE */
   uint32_t *together;  /* [n_nodes] class, or PSPLIT_NONE */
 

@@ -318,3 +318,18 @@ out:
   psplit_i_arena_reset(scratch);
   return code;
 }
+
+psplit_code psplit_plan_schedule(const psplit_plan *plan, uint32_t n_micro_batches,
+                                 psplit_diag *diag, psplit_schedule **out_schedule) {
+  int64_t *load_ns = malloc(((size_t)plan->n_stages + 1) * sizeof *load_ns);
+  if (!load_ns) return psplit_i_nomem(diag);
+  for (uint32_t s = 0; s < plan->n_stages; s++) load_ns[s] = plan->stages[s].load_ns;
+  const psplit_schedule_input input = {.kind = PSPLIT_SCHEDULE_STREAM,
+                                       .n_stages = plan->n_stages,
+                                       .n_chunks = 1,
+                                       .n_micro_batches = n_micro_batches,
+                                       .forward_ns = load_ns};
+  const psplit_code code = psplit_schedule_simulate(&input, diag, out_schedule);
+  free(load_ns);
+  return code;
+}

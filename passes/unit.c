@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "passes.h"
+#include "placement.h"
 
 void psplit_unit_options_init(psplit_unit_options *options) {
   *options = (psplit_unit_options){
@@ -56,6 +57,36 @@ static psplit_code apply_together(psplit_unit *unit, const char *pattern, uint32
   return PSPLIT_OK;
 }
 
+/* Stages that the model's own annotations give, where no --pin does. */
+static psplit_code apply_annotations(psplit_unit *unit, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  const uint32_t n_nodes = unit->graph->n_nodes;
+  uint32_t n_pinned = 0;
+  bool any;
+  if (unit->options.ignore_annotations) return PSPLIT_OK;
+  uint32_t *stage = psplit_i_arena_array(&unit->scratch, n_nodes, sizeof *stage);
+  if (!stage) return psplit_i_nomem(diag);
+  PSPLIT_TRY(psplit_i_placement_read(unit->graph, unit->options.configuration, diag, stage, &any));
+  for (uint32_t n = 0; any && n < n_nodes; n++) {
+    char label[128];
+    if (stage[n] == PSPLIT_NONE || unit->pin[n] != PSPLIT_NONE) continue;
+    if (stage[n] >= unit->options.n_stages)
+      return psplit_i_fail(diag, PSPLIT_USAGE,
+                           "the model annotates node %s with stage %" PRIu32
+                           "; ask for %" PRIu32 " stages or more, or --ignore-annotations",
+                           psplit_i_node_label(unit->graph, n, label, sizeof label), stage[n],
+                           stage[n] + 1);
+    unit->pin[n] = stage[n];
+    n_pinned++;
+  }
+  if (n_pinned)
+    psplit_i_say(unit->options.sink, PSPLIT_NOTE,
+                 "the model's annotations pin %" PRIu32 " nodes to stages", n_pinned);
+out:
+  psplit_i_arena_reset(&unit->scratch);
+  return code;
+}
+
 psplit_code psplit_unit_create(const psplit_model *model, const psplit_unit_options *options,
                                psplit_diag *diag, psplit_unit **out_unit) {
   psplit_code code = PSPLIT_OK;
@@ -98,6 +129,7 @@ psplit_code psplit_unit_create(const psplit_model *model, const psplit_unit_opti
   for (uint32_t n = 0; n < n_nodes; n++) unit->pin[n] = unit->together[n] = PSPLIT_NONE;
   for (size_t i = 0; i < options->n_pins; i++)
     PSPLIT_TRY(apply_pin(unit, options->pins[i], diag));
+  PSPLIT_TRY(apply_annotations(unit, diag));
   for (size_t i = 0; i < options->n_keep_together; i++)
     PSPLIT_TRY(apply_together(unit, options->keep_together[i], (uint32_t)i, diag));
   unit->devices = options->devices;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds and runs every test: sh tests/run.sh
 #
-# Installs what is missing (Debian packages; npm packages into tests/e2e), fills the model cache,
+# Installs what is missing (Debian packages; npm packages into tests/e2e, tests/view and view/page), fills the model cache,
 # builds with gcc (compiling is the test) and with clang, and runs all suites of docs/testing.md.
 # The last line counts single checks: N passed, M failed, K skipped.
 set -eu
@@ -27,14 +27,16 @@ build() {
 
 sh samples/install.sh clang:clang gcc:gcc meson:meson ninja-build:ninja pkg-config:pkg-config \
   libomp-dev libprotobuf-c-dev protobuf-c-compiler:protoc-c protobuf-compiler:protoc \
-  libjansson-dev libcmocka-dev mpich libmpich-dev libonnx-dev libonnx-testdata nodejs:node npm:npm ca-certificates \
-  python3-numpy python3-onnx python3-torch python3-torchvision || stop "installing packages"
+  libjansson-dev libcmocka-dev mpich libmpich-dev libonnx-dev libonnx-testdata nodejs:node npm:npm \
+  ca-certificates chromium graphviz:dot python3-numpy python3-onnx python3-torch \
+  python3-torchvision || stop "installing packages"
 
-if ! cmp -s tests/e2e/package-lock.json tests/e2e/node_modules/.installed; then
-  echo "==> installing npm packages in tests/e2e"
-  (cd tests/e2e && npm ci --silent --ignore-scripts) || stop "npm ci"
-  cp tests/e2e/package-lock.json tests/e2e/node_modules/.installed
-fi
+for each in tests/e2e tests/view view/page; do
+  cmp -s $each/package-lock.json $each/node_modules/.installed && continue
+  echo "==> installing npm packages in $each"
+  (cd $each && npm ci --silent --ignore-scripts) || stop "npm ci in $each"
+  cp $each/package-lock.json $each/node_modules/.installed
+done
 
 echo "==> test models in $PSPLIT_MODEL_CACHE"
 sh tests/models/fetch.sh || stop "filling the model cache"

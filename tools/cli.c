@@ -106,6 +106,82 @@ bool cli_real(const cli *program, const char *name, const char *text, double low
   return false;
 }
 
+bool cli_range(const cli *program, const char *name, const char *text, uint32_t *out_low,
+               uint32_t *out_high) {
+  static const uint64_t MOST = 1u << 20;
+  const char *dots = strstr(text, "..");
+  char first[24];
+  uint64_t low, high;
+  const size_t n = dots ? (size_t)(dots - text) : strlen(text);
+  if (n >= sizeof first) return cli_count(program, name, text, 1, MOST, &low);
+  memcpy(first, text, n);
+  first[n] = '\0';
+  if (!cli_count(program, name, first, 1, MOST, &low) ||
+      !cli_count(program, name, dots ? dots + 2 : first, low, MOST, &high))
+    return false;
+  *out_low = (uint32_t)low;
+  *out_high = (uint32_t)high;
+  return true;
+}
+
+bool cli_choice(const cli *program, const char *name, const char *text, const char *const *words,
+                int *out) {
+  for (int i = 0; words[i]; i++)
+    if (strcmp(words[i], text) == 0) {
+      *out = i;
+      return true;
+    }
+  cli_usage(program, "--%s does not know \"%s\"", name, text);
+  return false;
+}
+
+bool cli_dim(const cli *program, char *text, psplit_dim_value *dims, size_t most, size_t *io_n) {
+  char *equals = strrchr(text, '=');
+  uint64_t value;
+  if (!equals || equals == text || *io_n == most) {
+    cli_usage(program, "--dim takes NAME=VALUE, not \"%s\"", text);
+    return false;
+  }
+  if (!cli_count(program, "dim", equals + 1, 0, INT64_MAX, &value)) return false;
+  *equals = '\0';
+  dims[(*io_n)++] = (psplit_dim_value){text, (int64_t)value};
+  return true;
+}
+
+bool cli_repeated(const cli *program, const char *name, const char *text, const char **list,
+                  size_t most, size_t *io_n) {
+  if (*io_n == most) {
+    cli_usage(program, "--%s can stand at most %zu times", name, most);
+    return false;
+  }
+  list[(*io_n)++] = text;
+  return true;
+}
+
+bool cli_is_preset(const char *name) {
+  for (uint32_t i = 0; psplit_device_preset_name(i); i++)
+    if (strcmp(psplit_device_preset_name(i), name) == 0) return true;
+  return false;
+}
+
+psplit_code cli_devices(const char *name, uint32_t *io_n_stages, psplit_diag *diag,
+                        psplit_devices **out_devices) {
+  if (!name) return PSPLIT_OK;
+  psplit_code code;
+  if (cli_is_preset(name)) {
+    code = psplit_devices_preset(name, *io_n_stages ? *io_n_stages : 1, diag, out_devices);
+  } else {
+    char *text;
+    size_t n;
+    code = cli_read_file(name, diag, &text, &n);
+    if (code != PSPLIT_OK) return code;
+    code = psplit_devices_parse(text, n, diag, out_devices);
+    free(text);
+  }
+  if (code == PSPLIT_OK && !*io_n_stages) *io_n_stages = psplit_devices_count(*out_devices);
+  return code;
+}
+
 const char *cli_bytes(uint64_t bytes, char *buffer) {
   static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   double value = (double)bytes;
@@ -196,6 +272,10 @@ static void show(void *user, psplit_severity severity, const char *line) {
   }
   cli_progress_end(progress);
   fprintf(stderr, "%s: %s\n", severity == PSPLIT_WARNING ? "warning" : "note", line);
+}
+
+void cli_quiet(void *user, psplit_severity severity, const char *line) {
+  (void)user, (void)severity, (void)line;
 }
 
 psplit_sink cli_sink(cli_progress *progress) {

@@ -4,6 +4,8 @@
 #define PSPLIT_TOOLS_CLI_H
 
 #include <psplit/base.h>
+#include <psplit/devices.h>
+#include <psplit/passes.h>
 #include <stdio.h>
 
 /* An option: one row gives its parsing and its line of --help. Rows with neither letter nor name are
@@ -43,6 +45,24 @@ bool cli_count(const cli *program, const char *name, const char *text, uint64_t 
 bool cli_real(const cli *program, const char *name, const char *text, double low, double high,
               double *out);
 
+/* "3" or "1..8" (low and high, 1 <= low <= high). */
+bool cli_range(const cli *program, const char *name, const char *text, uint32_t *out_low,
+               uint32_t *out_high);
+/* Index of `text` among the NULL-terminated `words`. */
+bool cli_choice(const cli *program, const char *name, const char *text, const char *const *words,
+                int *out);
+/* NAME=VALUE appended to `dims`; the text is argv's, cut in two at the last '='. */
+bool cli_dim(const cli *program, char *text, psplit_dim_value *dims, size_t most, size_t *io_n);
+/* `text` appended to `list`. */
+bool cli_repeated(const cli *program, const char *name, const char *text, const char **list,
+                  size_t most, size_t *io_n);
+
+/* Devices of --devices, a preset's name or a file; *out_devices stays NULL where `name` is. A
+ * number of stages of 0 becomes the file's number of devices. */
+PSPLIT_MUST_USE psplit_code cli_devices(const char *name, uint32_t *io_n_stages, psplit_diag *diag,
+                                        psplit_devices **out_devices);
+bool cli_is_preset(const char *name);
+
 /* "12.3 MiB", "45.6 ms": three digits that matter, in `buffer` of CLI_TEXT bytes. */
 enum { CLI_TEXT = 32 };
 const char *cli_bytes(uint64_t bytes, char *buffer);
@@ -65,6 +85,8 @@ typedef struct cli_progress {
 } cli_progress;
 psplit_sink cli_sink(cli_progress *progress);
 void cli_progress_end(cli_progress *progress);
+/* For a sink that is to say nothing from here on. */
+void cli_quiet(void *user, psplit_severity severity, const char *line);
 
 /* Seconds on a clock that only goes forward. */
 double cli_now_s(void);

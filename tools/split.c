@@ -14,18 +14,22 @@ enum {
   OPT_DEVICES = 256, OPT_DIM, OPT_PASSES, OPT_PRINT_PIPELINE, OPT_HELP_PASSES, OPT_OBJECTIVE,
   OPT_SOLVER, OPT_TIME_LIMIT, OPT_THREADS, OPT_SEED, OPT_PIN, OPT_TOGETHER, OPT_BOUNDARY,
   OPT_WEIGHTS, OPT_PLAN_ONLY, OPT_JSON, OPT_DEPFILE, OPT_FORCE, OPT_MAX_GRAPH_MEMORY,
-  OPT_FOLLOW_SYMLINKS, OPT_VERIFY
+  OPT_FOLLOW_SYMLINKS, OPT_VERIFY, OPT_MICRO_BATCHES,
+  OPT_ANNOTATE, OPT_ANNOTATE_AS, OPT_IGNORE_ANNOTATIONS, OPT_CONFIGURATION
 };
 
 static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "What to make:"},
-  {'k', "stages", "N", "number of stages; default: one for each device of --devices"},
+  {'k', "stages", "N[..M]", "number of stages; default: one for each device of --devices"},
   {'o', "output", "DIR", "directory to write; it appears complete or not at all"},
   {OPT_FORCE, "force", NULL, "replace DIR if it exists"},
   {OPT_BOUNDARY, "boundary", "KIND", "sendrecv (default): Send and Recv nodes; io: plain inputs, outputs"},
   {OPT_WEIGHTS, "weights", "WHERE", "auto (default), inline, external, or reference to the model's files"},
   {OPT_VERIFY, "verify", NULL, "prove that the stages are MODEL before DIR appears"},
-  {OPT_PLAN_ONLY, "plan-only", NULL, "write no files"},
+  {OPT_PLAN_ONLY, "plan-only", NULL, "write no files; with -k N..M a line for each number of stages"},
+  {OPT_MICRO_BATCHES, "micro-batches", "N", "in flight when a range of stages is compared; default: 8"},
+  {OPT_ANNOTATE, "annotate", "FILE", "write MODEL with the stages of its nodes added"},
+  {OPT_ANNOTATE_AS, "annotate-as", "FORM", "onnx (default): multi-device fields; layer_ann; olive"},
   {OPT_JSON, "json", NULL, "print the manifest instead of the table"},
   {OPT_DEPFILE, "depfile", "FILE", "write a make rule of what DIR/pipeline.json depends on"},
   {0, NULL, NULL, "What it costs:"},
@@ -33,6 +37,8 @@ static const cli_option OPTIONS[] = {
   {OPT_DIM, "dim", "NAME=VALUE", "fix a symbolic dimension for costing (repeatable)"},
   {0, NULL, NULL, "How it is cut:"},
   {OPT_PIN, "pin", "PATTERN=STAGE", "nodes whose name matches go to that stage (repeatable)"},
+  {OPT_IGNORE_ANNOTATIONS, "ignore-annotations", NULL, "do not pin nodes to the stages MODEL gives them"},
+  {OPT_CONFIGURATION, "configuration", "NAME", "whose stages count, where MODEL has several"},
   {OPT_TOGETHER, "keep-together", "PATTERN", "nodes whose name matches share a stage (repeatable)"},
   {OPT_OBJECTIVE, "objective", "WHAT", "throughput (default): the slowest stage; or latency"},
   {OPT_SOLVER, "solver", "NAME", "auto (default), exact, search, anneal, multilevel or slice"},
@@ -60,8 +66,10 @@ static const cli PROGRAM = {
 enum { MAX_REPEATED = 256 };
 
 typedef struct request {
-  const char *model, *directory, *devices, *pipeline, *depfile;
-  uint64_t n_stages;
+  const char *model, *directory, *devices, *pipeline, *depfile, *annotate;
+  uint32_t n_stages, last_k; /* a range of stages to plan where they differ */
+  uint32_t n_micro_batches;
+  psplit_annotation annotation;
   psplit_read_options read;
   psplit_unit_options unit;
   psplit_emit_options emit;
@@ -80,48 +88,15 @@ static void on_signal(int signal_number) {
   interrupted = 1;
 }
 
-/* NAME=VALUE; the text is argv's, cut in two. The last '=' separates. */
-static bool parse_dim(request *r, char *text) {
-  char *equals = strrchr(text, '=');
-  uint64_t value;
-  if (!equals || equals == text || r->unit.n_dims == MAX_REPEATED) {
-    cli_usage(&PROGRAM, "--dim takes NAME=VALUE, not \"%s\"", text);
-    return false;
-  }
-  if (!cli_count(&PROGRAM, "dim", equals + 1, 0, INT64_MAX, &value)) return false;
-  *equals = '\0';
-  r->dims[r->unit.n_dims++] = (psplit_dim_value){text, (int64_t)value};
-  return true;
-}
-
-static bool repeated(const char **list, size_t *n, const char *name, const char *text) {
-  if (*n == MAX_REPEATED) {
-    cli_usage(&PROGRAM, "--%s can stand at most %d times", name, MAX_REPEATED);
-    return false;
-  }
-  list[(*n)++] = text;
-  return true;
-}
-
-/* Index of `text` among the NULL-terminated `words`; false after an error line. */
-static bool choice(const char *name, const char *text, const char *const *words, int *out) {
-  for (int i = 0; words[i]; i++)
-    if (strcmp(words[i], text) == 0) {
-      *out = i;
-      return true;
-    }
-  cli_usage(&PROGRAM, "--%s does not know \"%s\"", name, text);
-  return false;
-}
-
 static bool parse_option(request *r, int id, char *argument) {
   static const char *const boundaries[] = {"sendrecv", "io", NULL};
   static const char *const weights[] = {"auto", "inline", "external", "reference", NULL};
+  static const char *const annotations[] = {"onnx", "layer_ann", "olive", NULL};
   static const char *const objectives[] = {"throughput", "latency", NULL};
   uint64_t count;
   int which;
   switch (id) {
-    case 'k': return cli_count(&PROGRAM, "stages", argument, 1, 1u << 20, &r->n_stages);
+    case 'k': return cli_range(&PROGRAM, "stages", argument, &r->n_stages, &r->last_k);
     case 'o': r->directory = argument; return true;
     case 'q': r->progress.quiet = true; return true;
     case 'h': cli_print_help(&PROGRAM, stdout); r->done = true; return true;
@@ -134,11 +109,11 @@ static bool parse_option(request *r, int id, char *argument) {
       return true;
     }
     case OPT_DEVICES: r->devices = argument; return true;
-    case OPT_DIM: return parse_dim(r, argument);
+    case OPT_DIM: return cli_dim(&PROGRAM, argument, r->dims, MAX_REPEATED, &r->unit.n_dims);
     case OPT_PASSES: r->pipeline = argument; return true;
     case OPT_PRINT_PIPELINE: r->print_pipeline = true; return true;
     case OPT_OBJECTIVE:
-      if (!choice("objective", argument, objectives, &which)) return false;
+      if (!cli_choice(&PROGRAM, "objective", argument, objectives, &which)) return false;
       r->unit.objective = which ? PSPLIT_LATENCY : PSPLIT_THROUGHPUT;
       return true;
     case OPT_SOLVER: r->unit.solver = argument; return true;
@@ -150,19 +125,32 @@ static bool parse_option(request *r, int id, char *argument) {
       r->unit.n_threads = r->emit.n_threads = (uint32_t)count;
       return true;
     case OPT_SEED: return cli_count(&PROGRAM, "seed", argument, 0, UINT64_MAX, &r->unit.seed);
-    case OPT_PIN: return repeated(r->pins, &r->unit.n_pins, "pin", argument);
+    case OPT_PIN:
+      return cli_repeated(&PROGRAM, "pin", argument, r->pins, MAX_REPEATED, &r->unit.n_pins);
     case OPT_TOGETHER:
-      return repeated(r->together, &r->unit.n_keep_together, "keep-together", argument);
+      return cli_repeated(&PROGRAM, "keep-together", argument, r->together, MAX_REPEATED,
+                          &r->unit.n_keep_together);
     case OPT_BOUNDARY:
-      if (!choice("boundary", argument, boundaries, &which)) return false;
+      if (!cli_choice(&PROGRAM, "boundary", argument, boundaries, &which)) return false;
       r->emit.boundary = which ? PSPLIT_BOUNDARY_IO : PSPLIT_BOUNDARY_SENDRECV;
       return true;
     case OPT_WEIGHTS:
-      if (!choice("weights", argument, weights, &which)) return false;
+      if (!cli_choice(&PROGRAM, "weights", argument, weights, &which)) return false;
       r->emit.weights = (psplit_weights)which;
       return true;
     case OPT_VERIFY: r->verify = true; return true;
     case OPT_PLAN_ONLY: r->plan_only = true; return true;
+    case OPT_MICRO_BATCHES:
+      if (!cli_count(&PROGRAM, "micro-batches", argument, 1, 10000, &count)) return false;
+      r->n_micro_batches = (uint32_t)count;
+      return true;
+    case OPT_ANNOTATE: r->annotate = argument; return true;
+    case OPT_ANNOTATE_AS:
+      if (!cli_choice(&PROGRAM, "annotate-as", argument, annotations, &which)) return false;
+      r->annotation = (psplit_annotation)which;
+      return true;
+    case OPT_IGNORE_ANNOTATIONS: r->unit.ignore_annotations = true; return true;
+    case OPT_CONFIGURATION: r->unit.configuration = argument; return true;
     case OPT_JSON: r->json = true; return true;
     case OPT_DEPFILE: r->depfile = argument; return true;
     case OPT_FORCE: r->emit.replace = true; return true;
@@ -179,6 +167,7 @@ static bool parse_option(request *r, int id, char *argument) {
 /* Fills the request; 0 to go on, else the exit status (plus r->done for a clean stop). */
 static int parse(request *r, int argc, char **argv) {
   psplit_unit_options_init(&r->unit);
+  r->n_micro_batches = 8;
   const char *argument;
   for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;) {
     if (id == CLI_BAD || !parse_option(r, id, (char *)(uintptr_t)argument))
@@ -195,34 +184,15 @@ static int parse(request *r, int argc, char **argv) {
                      argv[optind + 1]);
   r->model = argv[optind];
   if (!r->n_stages && !r->devices) return cli_usage(&PROGRAM, "-k N or --devices FILE is needed");
-  if (!r->plan_only && !r->directory) return cli_usage(&PROGRAM, "-o DIR or --plan-only is needed");
-  if (r->plan_only && r->verify) return cli_usage(&PROGRAM, "--verify needs -o DIR");
-  if (r->plan_only && r->depfile) return cli_usage(&PROGRAM, "--depfile needs -o DIR");
+  if (!r->plan_only && !r->directory && !r->annotate)
+    return cli_usage(&PROGRAM, "-o DIR, --annotate FILE or --plan-only is needed");
+  if (r->annotate && r->last_k > r->n_stages)
+    return cli_usage(&PROGRAM, "--annotate takes one number of stages");
+  if ((r->plan_only || !r->directory) && r->verify) return cli_usage(&PROGRAM, "--verify needs -o DIR");
+  if (r->last_k > r->n_stages && (!r->plan_only || r->json))
+    return cli_usage(&PROGRAM, "a range of stages is for --plan-only, without --json");
+  if ((r->plan_only || !r->directory) && r->depfile) return cli_usage(&PROGRAM, "--depfile needs -o DIR");
   return 0;
-}
-
-static bool is_preset(const char *name) {
-  for (uint32_t i = 0; psplit_device_preset_name(i); i++)
-    if (strcmp(psplit_device_preset_name(i), name) == 0) return true;
-  return false;
-}
-
-static psplit_code open_devices(request *r, psplit_diag *diag, psplit_devices **out_devices) {
-  if (!r->devices) return PSPLIT_OK;
-  psplit_code code;
-  if (is_preset(r->devices)) {
-    code = psplit_devices_preset(r->devices, r->n_stages ? (uint32_t)r->n_stages : 1, diag,
-                                 out_devices);
-  } else {
-    char *text;
-    size_t n;
-    code = cli_read_file(r->devices, diag, &text, &n);
-    if (code != PSPLIT_OK) return code;
-    code = psplit_devices_parse(text, n, diag, out_devices);
-    free(text);
-  }
-  if (code == PSPLIT_OK && !r->n_stages) r->n_stages = psplit_devices_count(*out_devices);
-  return code;
 }
 
 static void print_share(const char *label, int64_t ns) {
@@ -291,7 +261,7 @@ static psplit_code write_depfile(const request *r, const psplit_model *model, ps
         fputc(*path, file);
       }
     }
-    if (r->devices && !is_preset(r->devices)) fprintf(file, " \\\n  %s", r->devices);
+    if (r->devices && !cli_is_preset(r->devices)) fprintf(file, " \\\n  %s", r->devices);
     fputc('\n', file);
   }
   if (file && fclose(file) == 0) return PSPLIT_OK;
@@ -309,6 +279,77 @@ static psplit_code prove(void *user, const char *directory, psplit_diag *diag) {
   return psplit_verify(directory, r->opened, &options, diag, NULL);
 }
 
+static psplit_code no_plan(psplit_diag *diag) {
+  snprintf(diag->message, sizeof diag->message, "the pipeline has no pass that partitions");
+  return diag->code = PSPLIT_USAGE;
+}
+
+static void print_comparison_head(const request *r) {
+  printf("stages  bottleneck       bound      gap  speed-up      memory     on wire  bubble of %" PRIu32
+         "\n",
+         r->n_micro_batches);
+}
+
+/* One number of stages on one line. */
+static psplit_code print_comparison(const request *r, const psplit_plan *plan, psplit_diag *diag) {
+  char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT], d[CLI_TEXT];
+  psplit_schedule *schedule;
+  const psplit_code code = psplit_plan_schedule(plan, r->n_micro_batches, diag, &schedule);
+  if (code != PSPLIT_OK) return code;
+  uint64_t memory = 0, wire = 0;
+  bool sure = true;
+  for (uint32_t s = 0; s < plan->n_stages; s++) {
+    const uint64_t need = plan->stages[s].weight_bytes + plan->stages[s].peak_activation_bytes;
+    if (need > memory) memory = need;
+  }
+  for (uint32_t t = 0; t < plan->n_transfers; t++) {
+    wire += plan->transfers[t].bytes;
+    sure = sure && plan->transfers[t].bytes_known;
+  }
+  const double speed_up = plan->bottleneck_ns > 0
+                            ? (double)plan->total_compute_ns / (double)plan->bottleneck_ns
+                            : 1;
+  printf("%6" PRIu32 " %11s %11s %6.2f %% %8.2fx %11s %s%10s %10.1f %%%s\n", plan->n_stages,
+         cli_time(plan->bottleneck_ns, a), cli_time(plan->lower_bound_ns, b),
+         100 * plan->gap_frac, speed_up, cli_bytes(memory, c), sure ? " " : "~",
+         cli_bytes(wire, d), 100 * schedule->bubble_frac,
+         plan->proved_optimal ? "  optimal" : "");
+  psplit_schedule_destroy(schedule);
+  return PSPLIT_OK;
+}
+
+/* What each number of stages of the range would give; one that has no plan says so and is passed. */
+static psplit_code compare(request *r, psplit_diag *diag) {
+  psplit_sink sink = cli_sink(&r->progress);
+  psplit_model *model = NULL;
+  psplit_code code = psplit_model_open(r->model, &r->read, diag, &model);
+  r->unit.sink = &sink;
+  if (code == PSPLIT_OK) print_comparison_head(r);
+  for (uint32_t k = r->n_stages; code == PSPLIT_OK && k <= r->last_k; k++) {
+    psplit_devices *devices = NULL;
+    psplit_unit *unit = NULL;
+    r->unit.n_stages = k;
+    code = cli_devices(r->devices, &r->unit.n_stages, diag, &devices);
+    r->unit.devices = devices;
+    if (code == PSPLIT_OK) code = psplit_unit_create(model, &r->unit, diag, &unit);
+    if (code == PSPLIT_OK) code = psplit_unit_run(unit, r->pipeline, diag);
+    const psplit_plan *plan = unit ? psplit_unit_plan(unit) : NULL;
+    cli_progress_end(&r->progress);
+    if (code == PSPLIT_OK && !plan) code = no_plan(diag);
+    if (code == PSPLIT_OK) code = print_comparison(r, plan, diag);
+    if (code == PSPLIT_INFEASIBLE && k > r->n_stages) {
+      printf("%6" PRIu32 " infeasible\n", k);
+      code = PSPLIT_OK;
+      *diag = (psplit_diag){0};
+    }
+    sink.emit = cli_quiet; /* the same warnings once */
+    psplit_unit_destroy(unit);
+    psplit_devices_destroy(devices);
+  }
+  psplit_model_close(model);
+  return code;
+}
+
 /* The whole pipeline: open, pass, emit, print. */
 static psplit_code split(request *r, psplit_diag *diag) {
   const double start_s = cli_now_s();
@@ -317,9 +358,9 @@ static psplit_code split(request *r, psplit_diag *diag) {
   psplit_model *model = NULL;
   psplit_unit *unit = NULL;
   char *manifest = NULL;
-  psplit_code code = open_devices(r, diag, &devices);
+  psplit_code code = cli_devices(r->devices, &r->n_stages, diag, &devices);
   if (code == PSPLIT_OK) code = psplit_model_open(r->model, &r->read, diag, &model);
-  r->unit.n_stages = (uint32_t)r->n_stages;
+  r->unit.n_stages = r->n_stages;
   r->unit.devices = devices;
   r->unit.sink = r->emit.sink = &sink;
   r->emit.cancel = &interrupted;
@@ -329,12 +370,11 @@ static psplit_code split(request *r, psplit_diag *diag) {
   if (code == PSPLIT_OK) code = psplit_unit_create(model, &r->unit, diag, &unit);
   if (code == PSPLIT_OK) code = psplit_unit_run(unit, r->pipeline, diag);
   const psplit_plan *plan = unit ? psplit_unit_plan(unit) : NULL;
-  if (code == PSPLIT_OK && !plan) {
-    snprintf(diag->message, sizeof diag->message, "the pipeline has no pass that partitions");
-    code = diag->code = PSPLIT_USAGE;
-  }
-  if (code == PSPLIT_OK && !r->plan_only)
+  if (code == PSPLIT_OK && !plan) code = no_plan(diag);
+  if (code == PSPLIT_OK && r->directory && !r->plan_only)
     code = psplit_emit(model, plan, r->directory, &r->emit, diag);
+  if (code == PSPLIT_OK && r->annotate)
+    code = psplit_emit_annotated(model, plan, r->annotation, r->annotate, r->emit.replace, diag);
   if (code == PSPLIT_OK && r->depfile) code = write_depfile(r, model, diag);
   if (code == PSPLIT_OK && r->json) code = psplit_manifest(model, plan, &r->emit, diag, &manifest);
   cli_progress_end(&r->progress);
@@ -366,6 +406,7 @@ int main(int argc, char **argv) {
   signal(SIGINT, on_signal);
   signal(SIGTERM, on_signal);
   psplit_diag diag = {0};
-  if (split(&r, &diag) != PSPLIT_OK) return cli_fail(&diag);
+  const bool several = r.last_k > r.n_stages;
+  if ((several ? compare(&r, &diag) : split(&r, &diag)) != PSPLIT_OK) return cli_fail(&diag);
   return fflush(stdout) == 0 ? 0 : 3;
 }

@@ -57,6 +57,47 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_manifest(const psplit_model *model
                                                        const psplit_emit_options *options,
                                                        psplit_diag *diag, char **out_text);
 
+typedef enum psplit_annotation {
+  /* The multi-device fields of ONNX: a configuration (named "pipeline", or "pipeline-2" ... where
+   * the model has one) with the plan's devices, and the stage of each node, counted from 0. */
+  PSPLIT_ANNOTATION_ONNX,
+  /* Node metadata "layer_ann" = "stage0" ..., which ONNX Runtime's option
+   * session.layer_assignment_settings maps to devices. */
+  PSPLIT_ANNOTATION_LAYER_ANN,
+  /* Model metadata "split_assignments", which Olive's SplitModel cuts by: scopes of node names, all
+   * of one depth, and their stages. Unnamed nodes are left to it. */
+  PSPLIT_ANNOTATION_OLIVE
+} psplit_annotation;
+
+/* Writes the model itself to the file `path` with the stages of its nodes added and nothing else
+ * changed. Bodies of control flow belong to their node. A file in place of `path` is kept unless
+ * `replace`; the model's own files always are. Nothing is left behind on failure.
+ * Errors: IO, UNSUPPORTED (external data, and `path` is in another directory than the model: its
+ * locations would not hold there; names that Olive's form cannot tell apart), INVALID (the plan is
+ * of another model), NOMEM. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_annotated(const psplit_model *model,
+                                                             const psplit_plan *plan,
+                                                             psplit_annotation annotation,
+                                                             const char *path, bool replace,
+                                                             psplit_diag *diag);
+
+/* Groups of the main graph's nodes. */
+typedef struct psplit_blocks {
+  uint32_t n_nodes;
+  const uint32_t *node_block; /* [n_nodes] block, or PSPLIT_NONE for a function of constants */
+  uint32_t n_blocks;          /* in topological order */
+  const char *const *titles;  /* [n_blocks] */
+} psplit_blocks;
+
+/* Writes a model that computes the same with the same node bytes, in which every block of several
+ * nodes is a call of a model-local function: it opens in model viewers as boxes to step into. Nodes
+ * of constants that one block alone reads move into it; the others stay outside. Rules for `path`
+ * and errors: as psplit_emit_annotated. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_blocks(const psplit_model *model,
+                                                          const psplit_blocks *blocks,
+                                                          const char *path, bool replace,
+                                                          psplit_diag *diag);
+
 #ifdef __cplusplus
 }
 #endif

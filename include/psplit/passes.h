@@ -26,6 +26,13 @@ typedef struct psplit_dim_value {
   int64_t value; /* >= 0 */
 } psplit_dim_value;
 
+/* Is told after each pass, those included that ran because a later one needs them. A failure ends
+ * the run. */
+typedef struct psplit_observer {
+  psplit_code (*after_pass)(void *user, psplit_unit *unit, const char *pass, psplit_diag *diag);
+  void *user;
+} psplit_observer;
+
 typedef struct psplit_unit_options {
   uint32_t n_stages;                  /* >= 1 */
   const psplit_devices *devices;      /* at least n_stages; NULL: n_stages times the preset "cpu" */
@@ -35,6 +42,10 @@ typedef struct psplit_unit_options {
   size_t n_pins;
   const char *const *keep_together;   /* "PATTERN": matching nodes share a stage */
   size_t n_keep_together;
+  /* Nodes that the model itself gives a stage (pipeline_stage of the ONNX multi-device fields) are
+   * pinned to it, unless `pins` say otherwise. */
+  bool ignore_annotations;
+  const char *configuration;          /* whose stages count; NULL: the only one that has some */
   psplit_objective objective;
   const char *solver;                 /* NULL: auto */
   double time_limit_s;                /* of the partitioner; < 0: none */
@@ -43,13 +54,16 @@ typedef struct psplit_unit_options {
   uint64_t seed;
   bool verify_each;                   /* check grouping after every pass; always in debug builds */
   const psplit_sink *sink;            /* warnings, notes, progress; may be NULL */
+  const psplit_observer *observer;    /* may be NULL */
+  const char *stop_before, *stop_after; /* a pass of the pipeline, its first; NULL: run to the end */
 } psplit_unit_options;
 
 /* Defaults: 1 stage, 10 s of work, seed 1, everything else 0 or NULL. */
 PSPLIT_API void psplit_unit_options_init(psplit_unit_options *options);
 
 /* The model must outlive the unit; the options' strings, devices and sink too.
- * Errors: USAGE (a pin that is not PATTERN=STAGE, a pattern that matches nothing), NOMEM. */
+ * Errors: USAGE (a pin that is not PATTERN=STAGE, a pattern that matches nothing, annotations with
+ * more stages or of several configurations), INVALID (annotations that break a rule), NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_unit_create(const psplit_model *model,
                                                           const psplit_unit_options *options,
                                                           psplit_diag *diag,
@@ -58,7 +72,7 @@ PSPLIT_API void psplit_unit_destroy(psplit_unit *unit);
 
 /* Runs a pipeline text; NULL runs the default one. Facts that a pass needs and that are not there
  * are established first. A failed pass leaves the unit only to be destroyed.
- * Errors: USAGE (the text), INFEASIBLE (no split), PLUGIN, INTERNAL (a pass broke convexity; the
+ * Errors: USAGE (the text, a pass to stop at that is not in it), INFEASIBLE (no split), PLUGIN, INTERNAL (a pass broke convexity; the
  * message names it), and what the passes return. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_unit_run(psplit_unit *unit, const char *pipeline,
                                                        psplit_diag *diag);
@@ -77,6 +91,13 @@ PSPLIT_API char *psplit_passes_help(void);
 
 /* The plan, once a pipeline with `partition` has run; NULL before. Owned by the unit. */
 PSPLIT_API const psplit_plan *psplit_unit_plan(const psplit_unit *unit);
+
+/* The schedule of n_micro_batches through the plan's stages, each busy for its load, forward only
+ * (PSPLIT_SCHEDULE_STREAM). Errors: those of psplit_schedule_simulate. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_plan_schedule(const psplit_plan *plan,
+                                                            uint32_t n_micro_batches,
+                                                            psplit_diag *diag,
+                                                            psplit_schedule **out_schedule);
 
 #ifdef __cplusplus
 }

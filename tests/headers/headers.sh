@@ -40,8 +40,9 @@ arrows() {
 arrows base base
 arrows onnx base model devices
 arrows partition base partition
-arrows passes base model devices partition plan passes
+arrows passes base model devices partition plan passes snapshot
 arrows emit base model plan emit
+arrows view base snapshot view
 arrows verify base model verify
 arrows runtime base
 echo "1..$n"

@@ -1,0 +1,104 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "emit.h"
+#include "wire.h"
+
+void psplit_i_rope_span(psplit_i_rope *rope, const psplit_model *model, const psplit_i_span *span) {
+  if (span->has_view)
+    psplit_i_rope_range(rope, 0, span->file_offset, span->file_bytes);
+  else
+    psplit_i_rope_view(rope, model->skeleton.bytes + span->skeleton_offset, span->skeleton_bytes);
+}
+
+psplit_code psplit_i_span_content(const psplit_model *model, const psplit_i_span *span,
+                                  psplit_diag *diag, uint64_t *out_offset, uint64_t *out_bytes) {
+  psplit_code code;
+  uint8_t head[2 * PSPLIT_I_VARINT_MAX];
+  const size_t n = span->file_bytes < sizeof head ? (size_t)span->file_bytes : sizeof head;
+  uint64_t tag, length;
+  PSPLIT_TRY(psplit_i_model_read(model, 0, span->file_offset, head, n, diag));
+  const unsigned n_tag = psplit_i_varint_read(head, n, &tag);
+  const unsigned n_length = psplit_i_varint_read(head + n_tag, n - n_tag, &length);
+  if (!n_tag || !n_length || n_tag + n_length + length != span->file_bytes)
+    return psplit_i_fail(diag, PSPLIT_INTERNAL, "%s changed since it was opened", model->path);
+  *out_offset = span->file_offset + n_tag + n_length;
+  *out_bytes = length;
+out:
+  return code;
+}
+
+/* `path` without its last component, malloc'd. */
+static char *directory_of(const char *path) {
+  const char *slash = strrchr(path, '/');
+  if (!slash) return strdup(".");
+  return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+}
+
+static bool same_place(const char *a, const char *b) {
+  struct stat x, y;
+  return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* Whether `path` may be made: not one of the model's files, and where their locations hold. */
+static psplit_code check_place(const psplit_model *model, const char *path, bool replace,
+                               psplit_diag *diag) {
+  struct stat status;
+  if (lstat(path, &status) == 0) {
+    for (size_t f = 0; f < model->files.n; f++)
+      if ((uint64_t)status.st_dev == model->files.items[f].device &&
+          (uint64_t)status.st_ino == model->files.items[f].inode)
+        return psplit_i_fail(diag, PSPLIT_IO, "%s is a file of the model itself", path);
+    if (!replace || !S_ISREG(status.st_mode))
+      return psplit_i_fail(diag, PSPLIT_IO, "%s exists%s", path,
+                           S_ISREG(status.st_mode) ? "; --force replaces it" : "");
+  }
+  if (!model->has_external_data) return PSPLIT_OK;
+  char *here = directory_of(path), *there = directory_of(model->path);
+  const bool known = here && there, same = known && same_place(here, there);
+  free(here);
+  free(there);
+  if (!known) return psplit_i_nomem(diag);
+  if (same) return PSPLIT_OK;
+  return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                       "%s: the model has external data, which it finds from its own directory "
+                       "alone; write the file beside %s",
+                       path, model->path);
+}
+
+psplit_code psplit_i_model_file_write(const psplit_model *model, const psplit_i_rope *rope,
+                                      const char *path, bool replace, psplit_diag *diag) {
+  psplit_code code;
+  psplit_text temp = {0};
+  uint64_t number;
+  psplit_i_file file = {.fd = -1};
+  bool made = false;
+  PSPLIT_TRY(check_place(model, path, replace, diag));
+  psplit_i_random(&number, sizeof number);
+  psplit_i_text_addf(&temp, "%s.%016" PRIx64, path, number);
+  char *directory = directory_of(path);
+  if (temp.failed || !directory) {
+    free(directory);
+    PSPLIT_TRY(psplit_i_nomem(diag));
+  }
+  psplit_i_directory place = {.target = directory, .fd = AT_FDCWD};
+  code = psplit_i_directory_file(&place, temp.bytes, model, NULL, diag, &file);
+  made = code == PSPLIT_OK;
+  if (made) code = psplit_i_file_rope(&file, rope, diag);
+  if (code == PSPLIT_OK) code = psplit_i_file_close(&file, rope->bytes, diag);
+  if (code == PSPLIT_OK) code = psplit_i_model_unchanged(model, diag);
+  psplit_i_file_abandon(&file);
+  free(directory);
+  if (code == PSPLIT_OK && rename(temp.bytes, path) != 0)
+    code = psplit_i_fail(diag, PSPLIT_IO, "cannot make %s: %s", path, strerror(errno));
+out:
+  if (made && code != PSPLIT_OK) unlink(temp.bytes);
+  psplit_i_text_fini(&temp);
+  return code;
+}

@@ -1,0 +1,103 @@
+/* What passes have found out about a model so far, as plain data: operators, supernodes, stages,
+ * and the tensors between them. Taken before, between or after passes; what is not known yet says
+ * so. */
+#ifndef PSPLIT_SNAPSHOT_H
+#define PSPLIT_SNAPSHOT_H
+
+#include <psplit/base.h>
+#include <psplit/devices.h>
+#include <psplit/passes.h>
+#include <psplit/plan.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+  PSPLIT_SNAPSHOT_SHAPES = 1, /* types of values are known */
+  PSPLIT_SNAPSHOT_COSTS = 2,  /* work, times and bytes are */
+  PSPLIT_SNAPSHOT_LIVE = 4,   /* node flags are */
+  PSPLIT_SNAPSHOT_STAGES = 8  /* stages and the plan are */
+};
+
+enum {
+  PSPLIT_SNAPSHOT_NODE_DEAD = 1, /* reaches no output */
+  PSPLIT_SNAPSHOT_NODE_FREE = 2, /* a function of constants: in no supernode, and in every stage
+                                    that reads its result */
+  PSPLIT_SNAPSHOT_NODE_REPEATABLE = 4 /* a copy may stand in for a transfer */
+};
+
+/* An operator; its id is its position in the file. */
+typedef struct psplit_snapshot_node {
+  const char *name; /* "" where the file has none */
+  const char *op_type;
+  const char *domain;       /* "" for the standard operators */
+  const uint32_t *inputs;   /* [n_inputs] value ids; PSPLIT_NONE for an omitted one */
+  const uint32_t *captures; /* [n_captures] value ids that its bodies read */
+  const uint32_t *outputs;  /* [n_outputs] value ids; PSPLIT_NONE for an omitted one */
+  uint32_t n_inputs, n_captures, n_outputs;
+  uint32_t group;   /* supernode, or PSPLIT_NONE for free nodes */
+  uint32_t stage;   /* the one that owns it; PSPLIT_NONE while unknown */
+  unsigned flags;   /* PSPLIT_SNAPSHOT_NODE_* */
+  psplit_work work; /* zero without COSTS */
+  int64_t cost_ns;  /* on the device of its stage, on the first one while that is unknown */
+} psplit_snapshot_node;
+
+typedef struct psplit_snapshot_value {
+  const char *name;
+  const char *type;  /* "float32[batch, 64]"; NULL without SHAPES */
+  uint32_t producer; /* node, or PSPLIT_NONE */
+  bool is_input, is_output;
+  bool is_constant; /* a weight, or made by a free node */
+  bool bytes_known; /* no assumption was needed */
+  uint64_t bytes;   /* 0 without COSTS or where it cannot be told */
+} psplit_snapshot_value;
+
+/* A supernode. Without a pass that groups, every operator that is not free is one. */
+typedef struct psplit_snapshot_group {
+  const char *title;     /* from the scope names that the exporter left: "encoder.layers.3.attn" */
+  const uint32_t *nodes; /* [n_nodes] in topological order */
+  uint32_t n_nodes;
+  uint32_t stage;   /* PSPLIT_NONE while unknown */
+  bool bytes_known; /* of bytes_in and bytes_out */
+  int64_t cost_ns;
+  uint64_t weight_bytes; /* constants that it reads, each once */
+  uint64_t bytes_in,
+    bytes_out; /* tensors from and to other supernodes and the model's own; each once */
+} psplit_snapshot_group;
+
+/* A tensor that one supernode makes and another reads. */
+typedef struct psplit_snapshot_edge {
+  uint32_t from, to, value;
+} psplit_snapshot_edge;
+
+typedef struct psplit_snapshot {
+  unsigned facts;   /* PSPLIT_SNAPSHOT_* */
+  const char *pass; /* the last one that ran; NULL before the first */
+  uint32_t n_nodes, n_values, n_groups, n_edges, n_stages;
+  const psplit_snapshot_node *nodes;
+  const psplit_snapshot_value *values;
+  const uint32_t *topo;                /* [n_nodes] */
+  const psplit_snapshot_group *groups; /* numbered in topological order */
+  const psplit_snapshot_edge *edges;   /* by from, to, value */
+  /* Groups by stage, then number: an order in which every cut between two places is a split in
+   * two. Behind place i, cut_bytes[i] bytes cross, which take cut_ns[i] over the first link. */
+  const uint32_t *order;              /* [n_groups] */
+  const uint64_t *cut_bytes;          /* [n_groups] */
+  const int64_t *cut_ns;              /* [n_groups]; zeros where one device is all there is */
+  const psplit_plan *plan;            /* NULL without STAGES */
+  const char *const *device_name;     /* [n_stages] */
+  const uint64_t *memory_limit_bytes; /* [n_stages]; UINT64_MAX: none */
+} psplit_snapshot;
+
+/* The unit as it is now. The snapshot borrows from the unit and its model, which outlive it; later
+ * passes do not change it. Errors: NOMEM. O(nodes + values + edges, times log). */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_snapshot_take(psplit_unit *unit, psplit_diag *diag,
+                                                            psplit_snapshot **out_snapshot);
+/* NULL is fine. */
+PSPLIT_API void psplit_snapshot_destroy(psplit_snapshot *snapshot);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

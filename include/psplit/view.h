@@ -1,0 +1,50 @@
+/* Snapshots as text that people and programs read: docs/inspect.md. */
+#ifndef PSPLIT_VIEW_H
+#define PSPLIT_VIEW_H
+
+#include <psplit/base.h>
+#include <psplit/snapshot.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum psplit_view_format {
+  PSPLIT_VIEW_TEXT, /* a line for each operator, supernode or stage; made for grep */
+  PSPLIT_VIEW_JSON,
+  PSPLIT_VIEW_DOT, /* for Graphviz */
+  PSPLIT_VIEW_HTML /* one page with all levels in it, which loads nothing */
+} psplit_view_format;
+
+typedef enum psplit_view_level {
+  PSPLIT_VIEW_OPERATORS,
+  PSPLIT_VIEW_SUPERNODES,
+  PSPLIT_VIEW_STAGES /* needs a snapshot with stages */
+} psplit_view_level;
+
+typedef struct psplit_view_options {
+  psplit_view_format format;
+  psplit_view_level level;  /* HTML has all */
+  uint32_t n_micro_batches; /* of the schedule that HTML shows; 0: 8 */
+  const char *title;        /* of an HTML page; may be NULL */
+} psplit_view_options;
+
+/* Whether this build can make a format: HTML needs assets that the build may have been without. */
+PSPLIT_API bool psplit_view_has(psplit_view_format format);
+
+/* Writes snapshots of one model as text, malloc'd and NUL-terminated; *out_n (may be NULL) is its
+ * length. HTML takes several, of different numbers of stages, and lets the reader choose; the other
+ * formats take one. The same snapshots give the same bytes: no pointers, times or paths. Names from
+ * the model are data: escaped as the format wants it, whatever bytes they hold.
+ * Errors: USAGE (several snapshots, a level that the snapshot has not reached), UNSUPPORTED (a
+ * format that this build is without), NOMEM. O(operators + tensors). */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_view(const psplit_snapshot *const *snapshots,
+                                                   size_t n_snapshots,
+                                                   const psplit_view_options *options,
+                                                   psplit_diag *diag, char **out_text,
+                                                   size_t *out_n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,125 @@
+#include "placement.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model.h"
+
+static const char *text_of(const char *text) { return text ? text : ""; }
+
+static const Onnx__DeviceConfigurationProto *find_configuration(const psplit_model *model,
+                                                                const char *name) {
+  for (size_t i = 0; i < model->proto->n_configuration; i++)
+    if (strcmp(text_of(model->proto->configuration[i]->name), name) == 0)
+      return model->proto->configuration[i];
+  return NULL;
+}
+
+/* The only configuration under which nodes have stages; *out_name stays NULL where none does. */
+static psplit_code only_configuration(const psplit_graph *graph, psplit_diag *diag,
+                                      const char **out_name) {
+  for (uint32_t n = 0; n < graph->n_nodes; n++) {
+    const Onnx__NodeProto *node = graph->nodes[n].proto;
+    for (size_t i = 0; i < node->n_device_configurations; i++) {
+      const Onnx__NodeDeviceConfigurationProto *entry = node->device_configurations[i];
+      if (!entry->has_pipeline_stage) continue;
+      const char *name = text_of(entry->configuration_id);
+      if (*out_name && strcmp(*out_name, name) != 0)
+        return psplit_i_fail(diag, PSPLIT_USAGE,
+                             "the model has stages of the configurations \"%s\" and \"%s\"; choose "
+                             "one with --configuration, or --ignore-annotations",
+                             *out_name, name);
+      *out_name = name;
+    }
+  }
+  return PSPLIT_OK;
+}
+
+static psplit_code read_node(const psplit_graph *graph, uint32_t n,
+                             const Onnx__DeviceConfigurationProto *configuration, psplit_diag *diag,
+                             uint32_t *out_stage) {
+  const Onnx__NodeProto *node = graph->nodes[n].proto;
+  char label[128];
+  for (size_t i = 0; i < node->n_device_configurations; i++) {
+    const Onnx__NodeDeviceConfigurationProto *entry = node->device_configurations[i];
+    if (!find_configuration(graph->model, text_of(entry->configuration_id)))
+      return psplit_i_fail(diag, PSPLIT_INVALID,
+                           "node %s is annotated for the configuration \"%s\", which the model has "
+                           "not; --ignore-annotations passes over all of them",
+                           psplit_i_node_label(graph, n, label, sizeof label),
+                           text_of(entry->configuration_id));
+    if (!entry->has_pipeline_stage ||
+        strcmp(text_of(entry->configuration_id), text_of(configuration->name)) != 0)
+      continue;
+    const int32_t stage = entry->pipeline_stage;
+    if (stage < 0 || stage >= configuration->num_devices)
+      return psplit_i_fail(diag, PSPLIT_INVALID,
+                           "node %s is annotated with stage %" PRId32
+                           ", and the configuration \"%s\" has %" PRId32
+                           " devices; --ignore-annotations passes over all annotations",
+                           psplit_i_node_label(graph, n, label, sizeof label), stage,
+                           text_of(configuration->name), configuration->num_devices);
+    if (*out_stage != PSPLIT_NONE && *out_stage != (uint32_t)stage)
+      return psplit_i_fail(diag, PSPLIT_INVALID, "node %s is annotated with two stages",
+                           psplit_i_node_label(graph, n, label, sizeof label));
+    *out_stage = (uint32_t)stage;
+  }
+  return PSPLIT_OK;
+}
+
+/* latest[n]: a node of the latest stage among `n` and what it depends on; NONE without one. */
+static psplit_code check_forward(const psplit_graph *graph, const uint32_t *stage, uint32_t *latest,
+                                 psplit_diag *diag) {
+  char before[128], after[128];
+  for (uint32_t i = 0; i < graph->n_nodes; i++) {
+    const uint32_t n = graph->topo[i];
+    const psplit_node *node = &graph->nodes[n];
+    latest[n] = PSPLIT_NONE;
+    for (uint32_t r = 0; r < node->n_inputs + node->n_captures; r++) {
+      const uint32_t v = r < node->n_inputs ? node->inputs[r] : node->captures[r - node->n_inputs];
+      const uint32_t from = v == PSPLIT_NONE ? PSPLIT_NONE : graph->values[v].producer;
+      if (from == PSPLIT_NONE || latest[from] == PSPLIT_NONE) continue;
+      if (latest[n] == PSPLIT_NONE || stage[latest[from]] > stage[latest[n]])
+        latest[n] = latest[from];
+    }
+    if (stage[n] == PSPLIT_NONE) continue;
+    if (latest[n] != PSPLIT_NONE && stage[latest[n]] > stage[n])
+      return psplit_i_fail(
+        diag, PSPLIT_INVALID,
+        "node %s is annotated with stage %" PRIu32 " and depends on %s of stage %" PRIu32
+        "; --ignore-annotations passes over all annotations",
+        psplit_i_node_label(graph, n, after, sizeof after), stage[n],
+        psplit_i_node_label(graph, latest[n], before, sizeof before), stage[latest[n]]);
+    latest[n] = n;
+  }
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_placement_read(const psplit_graph *graph, const char *name, psplit_diag *diag,
+                                    uint32_t *out_stage, bool *out_any) {
+  psplit_code code = PSPLIT_OK;
+  uint32_t *latest = NULL;
+  bool any = false;
+  for (uint32_t n = 0; n < graph->n_nodes; n++) out_stage[n] = PSPLIT_NONE;
+  if (!name) PSPLIT_TRY(only_configuration(graph, diag, &name));
+  if (out_any) *out_any = false;
+  if (!name) return PSPLIT_OK;
+  const Onnx__DeviceConfigurationProto *configuration = find_configuration(graph->model, name);
+  if (!configuration)
+    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INVALID,
+                             "the model has no configuration \"%s\"; --ignore-annotations passes "
+                             "over all annotations",
+                             name));
+  for (uint32_t n = 0; n < graph->n_nodes; n++) {
+    PSPLIT_TRY(read_node(graph, n, configuration, diag, &out_stage[n]));
+    any = any || out_stage[n] != PSPLIT_NONE;
+  }
+  latest = malloc(((size_t)graph->n_nodes + 1) * sizeof *latest);
+  if (!latest) PSPLIT_TRY(psplit_i_nomem(diag));
+  PSPLIT_TRY(check_forward(graph, out_stage, latest, diag));
+  if (out_any) *out_any = any;
+out:
+  free(latest);
+  return code;
+}

@@ -1,0 +1,348 @@
+/* onnx-pipeline-inspect: a model's operators, supernodes or stages, before, between or after
+ * passes. */
+#include <errno.h>
+#include <inttypes.h>
+#include <psplit/emit.h>
+#include <psplit/model.h>
+#include <psplit/passes.h>
+#include <psplit/snapshot.h>
+#include <psplit/view.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "dot.h"
+
+enum {
+  OPT_FORMAT = 256,
+  OPT_LEVEL,
+  OPT_AFTER,
+  OPT_BEFORE,
+  OPT_DUMP_AFTER,
+  OPT_DUMP_DIR,
+  OPT_PASSES,
+  OPT_DEVICES,
+  OPT_DIM,
+  OPT_PIN,
+  OPT_TOGETHER,
+  OPT_OBJECTIVE,
+  OPT_SOLVER,
+  OPT_TIME_LIMIT,
+  OPT_SEED,
+  OPT_THREADS,
+  OPT_MICRO_BATCHES,
+  OPT_MAX_GRAPH_MEMORY,
+  OPT_FOLLOW_SYMLINKS,
+  OPT_FORCE,
+  OPT_IGNORE_ANNOTATIONS,
+  OPT_CONFIGURATION
+};
+
+static const cli_option OPTIONS[] = {
+  {0, NULL, NULL, "What to show:"},
+  {OPT_FORMAT, "format", "FORMAT", "text (default), json, dot, svg, html or onnx"},
+  {OPT_LEVEL, "level", "LEVEL", "operators, supernodes (default) or stages"},
+  {OPT_AFTER, "after", "PASS", "as it is once PASS has run; default: after the whole pipeline"},
+  {OPT_BEFORE, "before", "PASS", "as it is before PASS runs"},
+  {'o', "output", "FILE", "write FILE instead of standard output; onnx needs it"},
+  {OPT_FORCE, "force", NULL, "with onnx, replace FILE if it exists"},
+  {OPT_DUMP_AFTER, "dump-after", "PASS", "a file after each run of PASS; all: after every pass"},
+  {OPT_DUMP_DIR, "dump-dir", "DIR", "where --dump-after writes; made if missing"},
+  {OPT_MICRO_BATCHES, "micro-batches", "N", "of the schedule in an HTML page; default: 8"},
+  {0, NULL, NULL, "The plan, as for onnx-pipeline-split:"},
+  {'k', "stages", "N[..M]", "number of stages (html: several); default: stop before partition"},
+  {OPT_PASSES, "passes", "PIPELINE", "passes to run, in order"},
+  {OPT_DEVICES, "devices", "FILE", "devices and links as JSON, or a preset's name"},
+  {OPT_DIM, "dim", "NAME=VALUE", "fix a symbolic dimension for costing (repeatable)"},
+  {OPT_PIN, "pin", "PATTERN=STAGE", "nodes whose name matches go to that stage (repeatable)"},
+  {OPT_IGNORE_ANNOTATIONS, "ignore-annotations", NULL,
+   "do not pin nodes to the stages MODEL gives them"},
+  {OPT_CONFIGURATION, "configuration", "NAME", "whose stages count, where MODEL has several"},
+  {OPT_TOGETHER, "keep-together", "PATTERN", "nodes whose name matches share a stage (repeatable)"},
+  {OPT_OBJECTIVE, "objective", "WHAT", "throughput (default) or latency"},
+  {OPT_SOLVER, "solver", "NAME", "auto (default), exact, search, anneal, multilevel or slice"},
+  {OPT_TIME_LIMIT, "time-limit", "SECONDS", "of the partitioner; default: 10"},
+  {OPT_SEED, "seed", "N", "of the search; default: 1"},
+  {OPT_THREADS, "threads", "N", "never changes the result"},
+  {0, NULL, NULL, "Reading:"},
+  {OPT_MAX_GRAPH_MEMORY, "max-graph-memory", "MIB",
+   "limit on the model's structure; default: 2048"},
+  {OPT_FOLLOW_SYMLINKS, "follow-symlinks", NULL, "external data may be symbolic links"},
+  {0, NULL, NULL, "General:"},
+  {'q', "quiet", NULL, "no warnings or progress"},
+  {'h', "help", NULL, "print this"},
+  {'V', "version", NULL, "print the version"},
+};
+
+static const cli PROGRAM = {"onnx-pipeline-inspect", "MODEL [OPTION]...",
+                            "Shows a model as the passes see it: its operators, the supernodes "
+                            "they were grouped into, or the\n"
+                            "stages of a plan.",
+                            OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
+
+enum { MAX_REPEATED = 256, MAX_PLANS = 64 };
+
+typedef struct request {
+  const char *model, *output, *devices, *pipeline, *dump_after, *dump_dir;
+  uint32_t first_k, last_k; /* 0: not given */
+  bool svg, onnx, force, done;
+  psplit_view_options view;
+  psplit_read_options read;
+  psplit_unit_options unit;
+  psplit_dim_value dims[MAX_REPEATED];
+  const char *pins[MAX_REPEATED];
+  const char *together[MAX_REPEATED];
+  cli_progress progress;
+  unsigned n_dumps;
+} request;
+
+static psplit_code parse_format(request *r, const char *text) {
+  static const char *const names[] = {"text", "json", "dot", "html", "svg", "onnx", NULL};
+  int which;
+  if (!cli_choice(&PROGRAM, "format", text, names, &which)) return PSPLIT_USAGE;
+  r->svg = which == 4;
+  r->onnx = which == 5;
+  r->view.format = r->svg    ? PSPLIT_VIEW_DOT
+                   : r->onnx ? PSPLIT_VIEW_TEXT
+                             : (psplit_view_format)which;
+  return PSPLIT_OK;
+}
+
+static bool parse_option(request *r, int id, char *argument) {
+  static const char *const levels[] = {"operators", "supernodes", "stages", NULL};
+  static const char *const objectives[] = {"throughput", "latency", NULL};
+  uint64_t count;
+  int which;
+  switch (id) {
+    case 'h':
+      cli_print_help(&PROGRAM, stdout);
+      r->done = true;
+      return true;
+    case 'V':
+      cli_print_version(&PROGRAM, stdout);
+      r->done = true;
+      return true;
+    case 'q': r->progress.quiet = true; return true;
+    case 'o': r->output = argument; return true;
+    case 'k': return cli_range(&PROGRAM, "stages", argument, &r->first_k, &r->last_k);
+    case OPT_FORMAT: return parse_format(r, argument) == PSPLIT_OK;
+    case OPT_LEVEL:
+      if (!cli_choice(&PROGRAM, "level", argument, levels, &which)) return false;
+      r->view.level = (psplit_view_level)which;
+      return true;
+    case OPT_AFTER: r->unit.stop_after = argument; return true;
+    case OPT_BEFORE: r->unit.stop_before = argument; return true;
+    case OPT_DUMP_AFTER: r->dump_after = argument; return true;
+    case OPT_DUMP_DIR: r->dump_dir = argument; return true;
+    case OPT_MICRO_BATCHES:
+      if (!cli_count(&PROGRAM, "micro-batches", argument, 1, 10000, &count)) return false;
+      r->view.n_micro_batches = (uint32_t)count;
+      return true;
+    case OPT_PASSES: r->pipeline = argument; return true;
+    case OPT_DEVICES: r->devices = argument; return true;
+    case OPT_DIM: return cli_dim(&PROGRAM, argument, r->dims, MAX_REPEATED, &r->unit.n_dims);
+    case OPT_PIN:
+      return cli_repeated(&PROGRAM, "pin", argument, r->pins, MAX_REPEATED, &r->unit.n_pins);
+    case OPT_TOGETHER:
+      return cli_repeated(&PROGRAM, "keep-together", argument, r->together, MAX_REPEATED,
+                          &r->unit.n_keep_together);
+    case OPT_OBJECTIVE:
+      if (!cli_choice(&PROGRAM, "objective", argument, objectives, &which)) return false;
+      r->unit.objective = which ? PSPLIT_LATENCY : PSPLIT_THROUGHPUT;
+      return true;
+    case OPT_FORCE: r->force = true; return true;
+    case OPT_IGNORE_ANNOTATIONS: r->unit.ignore_annotations = true; return true;
+    case OPT_CONFIGURATION: r->unit.configuration = argument; return true;
+    case OPT_SOLVER: r->unit.solver = argument; return true;
+    case OPT_TIME_LIMIT:
+      return cli_real(&PROGRAM, "time-limit", argument, 0, 1e9, &r->unit.time_limit_s);
+    case OPT_SEED: return cli_count(&PROGRAM, "seed", argument, 0, UINT64_MAX, &r->unit.seed);
+    case OPT_THREADS:
+      if (!cli_count(&PROGRAM, "threads", argument, 1, 4096, &count)) return false;
+      r->unit.n_threads = (uint32_t)count;
+      return true;
+    case OPT_MAX_GRAPH_MEMORY:
+      if (!cli_count(&PROGRAM, "max-graph-memory", argument, 1, UINT64_MAX >> 20, &count))
+        return false;
+      r->read.max_graph_bytes = count << 20;
+      return true;
+    case OPT_FOLLOW_SYMLINKS: r->read.follow_symlinks = true; return true;
+    default: return false;
+  }
+}
+
+/* Fills the request; 0 to go on, else the exit status (plus r->done for a clean stop). */
+static int parse(request *r, int argc, char **argv) {
+  psplit_unit_options_init(&r->unit);
+  r->view.level = PSPLIT_VIEW_SUPERNODES;
+  const char *argument;
+  for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;) {
+    if (id == CLI_BAD || !parse_option(r, id, (char *)(uintptr_t)argument))
+      return psplit_code_exit_status(PSPLIT_USAGE);
+    if (r->done) return 0;
+  }
+  r->unit.dims = r->dims;
+  r->unit.pins = r->pins;
+  r->unit.keep_together = r->together;
+  if (optind == argc) return cli_usage(&PROGRAM, "a model is needed");
+  if (optind + 1 < argc)
+    return cli_usage(&PROGRAM, "one model at a time: \"%s\" and \"%s\"", argv[optind],
+                     argv[optind + 1]);
+  r->model = argv[optind];
+  if (r->view.level == PSPLIT_VIEW_STAGES && !r->first_k && !r->devices)
+    return cli_usage(&PROGRAM, "--level stages needs -k N or --devices FILE");
+  if (r->onnx && (!r->output || r->dump_after || r->view.level != PSPLIT_VIEW_SUPERNODES))
+    return cli_usage(&PROGRAM, "--format onnx shows supernodes and needs -o FILE");
+  if (!r->dump_after != !r->dump_dir)
+    return cli_usage(&PROGRAM, "--dump-after PASS and --dump-dir DIR come together");
+  if (r->first_k != r->last_k && r->view.format != PSPLIT_VIEW_HTML)
+    return cli_usage(&PROGRAM, "only --format html shows several numbers of stages");
+  if (r->last_k - r->first_k >= MAX_PLANS)
+    return cli_usage(&PROGRAM, "at most %d numbers of stages in one page", MAX_PLANS);
+  if (r->dump_after && r->first_k != r->last_k)
+    return cli_usage(&PROGRAM, "--dump-after takes one number of stages");
+  return 0;
+}
+
+static psplit_code cannot_write(const char *path, psplit_diag *diag) {
+  diag->code = PSPLIT_IO;
+  char safe[1024];
+  snprintf(diag->message, sizeof diag->message, "%s: cannot be written: %s",
+           cli_printable(path, safe, sizeof safe), strerror(errno));
+  return PSPLIT_IO;
+}
+
+/* Text to a file, or to standard output where `path` is NULL. A failed write leaves no file. */
+static psplit_code write_out(const char *path, const char *text, size_t n, psplit_diag *diag) {
+  FILE *file = path ? fopen(path, "wb") : stdout;
+  if (!file) return cannot_write(path, diag);
+  const bool whole = fwrite(text, 1, n, file) == n && fflush(file) == 0;
+  if (!path) return whole ? PSPLIT_OK : cannot_write("standard output", diag);
+  if (fclose(file) == 0 && whole) return PSPLIT_OK;
+  const psplit_code code = cannot_write(path, diag);
+  remove(path);
+  return code;
+}
+
+static psplit_code show(const request *r, const psplit_snapshot *const *snapshots, size_t n,
+                        const char *path, psplit_diag *diag) {
+  char *text = NULL;
+  size_t n_text;
+  psplit_code code = psplit_view(snapshots, n, &r->view, diag, &text, &n_text);
+  if (code == PSPLIT_OK && r->svg) code = dot_to_svg(&text, &n_text, diag);
+  if (code == PSPLIT_OK) code = write_out(path, text, n_text, diag);
+  free(text);
+  return code;
+}
+
+/* The model with supernodes as functions. */
+static psplit_code show_blocks(const request *r, const psplit_model *model,
+                               const psplit_snapshot *snapshot, psplit_diag *diag) {
+  uint32_t *node_block = malloc(((size_t)snapshot->n_nodes + 1) * sizeof *node_block);
+  const char **titles = malloc(((size_t)snapshot->n_groups + 1) * sizeof *titles);
+  psplit_code code = PSPLIT_NOMEM;
+  if (node_block && titles) {
+    for (uint32_t n = 0; n < snapshot->n_nodes; n++) node_block[n] = snapshot->nodes[n].group;
+    for (uint32_t g = 0; g < snapshot->n_groups; g++) titles[g] = snapshot->groups[g].title;
+    const psplit_blocks blocks = {snapshot->n_nodes, node_block, snapshot->n_groups, titles};
+    code = psplit_emit_blocks(model, &blocks, r->output, r->force, diag);
+  } else {
+    diag->code = code;
+    snprintf(diag->message, sizeof diag->message, "out of memory");
+  }
+  free(titles);
+  free(node_block);
+  return code;
+}
+
+/* DIR/03-fuse.txt, numbered in the order in which the passes ran. */
+static psplit_code dump(void *user, psplit_unit *unit, const char *pass, psplit_diag *diag) {
+  static const char *const endings[] = {"txt", "json", "dot", "html"};
+  request *r = user;
+  psplit_snapshot *snapshot;
+  const unsigned number = ++r->n_dumps;
+  if (strcmp(r->dump_after, "all") != 0 && strcmp(r->dump_after, pass) != 0) return PSPLIT_OK;
+  psplit_code code = psplit_snapshot_take(unit, diag, &snapshot);
+  if (code != PSPLIT_OK) return code;
+  char path[4096];
+  const int n = snprintf(path, sizeof path, "%s/%02u-%s.%s", r->dump_dir, number, pass,
+                         r->svg ? "svg" : endings[r->view.format]);
+  const psplit_snapshot *one = snapshot;
+  if (n < 0 || (size_t)n >= sizeof path)
+    errno = ENAMETOOLONG, code = cannot_write(r->dump_dir, diag);
+  /* There are no stages before they are made: nothing to dump yet. */
+  else if (r->view.level != PSPLIT_VIEW_STAGES || snapshot->plan)
+    code = show(r, &one, 1, path, diag);
+  psplit_snapshot_destroy(snapshot);
+  return code;
+}
+
+/* A plan in the making: what its snapshot borrows from. */
+typedef struct planned {
+  psplit_devices *devices;
+  psplit_unit *unit;
+  psplit_snapshot *snapshot;
+} planned;
+
+static psplit_code run(request *r, const psplit_model *model, uint32_t k, planned *out,
+                       psplit_diag *diag) {
+  psplit_unit_options options = r->unit;
+  const psplit_observer observer = {.after_pass = dump, .user = r};
+  options.n_stages = k;
+  psplit_code code = cli_devices(r->devices, &options.n_stages, diag, &out->devices);
+  options.devices = out->devices;
+  /* Nobody said how many stages: show what there is to cut. */
+  const char *pipeline = r->pipeline ? r->pipeline : psplit_default_pipeline();
+  if (!options.n_stages && !options.stop_after && !options.stop_before &&
+      strstr(pipeline, "partition"))
+    options.stop_before = "partition";
+  if (!options.n_stages) options.n_stages = 1;
+  if (r->dump_after) options.observer = &observer;
+  if (code == PSPLIT_OK) code = psplit_unit_create(model, &options, diag, &out->unit);
+  if (code == PSPLIT_OK) code = psplit_unit_run(out->unit, r->pipeline, diag);
+  if (code == PSPLIT_OK && !r->dump_after)
+    code = psplit_snapshot_take(out->unit, diag, &out->snapshot);
+  return code;
+}
+
+static psplit_code inspect(request *r, psplit_diag *diag) {
+  static planned plans[MAX_PLANS];
+  const psplit_snapshot *snapshots[MAX_PLANS];
+  psplit_sink sink = cli_sink(&r->progress);
+  psplit_model *model = NULL;
+  const char *slash = strrchr(r->model, '/');
+  r->view.title = slash ? slash + 1 : r->model;
+  r->unit.sink = &sink;
+  psplit_code code = psplit_model_open(r->model, &r->read, diag, &model);
+  if (code == PSPLIT_OK && r->dump_dir && mkdir(r->dump_dir, 0777) != 0 && errno != EEXIST)
+    code = cannot_write(r->dump_dir, diag);
+  size_t n = 0;
+  for (uint32_t k = r->first_k; code == PSPLIT_OK && k <= r->last_k; k++, n++) {
+    code = run(r, model, k, &plans[n], diag);
+    snapshots[n] = plans[n].snapshot;
+    sink.emit = k == r->first_k ? cli_quiet : sink.emit; /* the same warnings once */
+  }
+  cli_progress_end(&r->progress);
+  if (code == PSPLIT_OK && r->onnx)
+    code = show_blocks(r, model, snapshots[0], diag);
+  else if (code == PSPLIT_OK && !r->dump_after)
+    code = show(r, snapshots, n, r->output, diag);
+  for (size_t i = 0; i < MAX_PLANS; i++) {
+    psplit_snapshot_destroy(plans[i].snapshot);
+    psplit_unit_destroy(plans[i].unit);
+    psplit_devices_destroy(plans[i].devices);
+  }
+  psplit_model_close(model);
+  return code;
+}
+
+int main(int argc, char **argv) {
+  static request r;
+  const int status = parse(&r, argc, argv);
+  if (status || r.done) return status;
+  psplit_diag diag = {0};
+  if (inspect(&r, &diag) != PSPLIT_OK) return cli_fail(&diag);
+  return fflush(stdout) == 0 ? 0 : 3;
+}

@@ -1,0 +1,137 @@
+/* The DOT format: boxes by stage, arrows with bytes. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "view.h"
+
+static void bytes_text(char *out, size_t n, uint64_t bytes) {
+  static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double value = (double)bytes;
+  size_t unit = 0;
+  for (; value >= 999.5 && unit < 6; unit++) value /= 1024;
+  snprintf(out, n, "%.3g %s", value, units[unit]);
+}
+
+static void time_text(char *out, size_t n, int64_t ns) {
+  static const char *const units[] = {"ns", "us", "ms", "s"};
+  double value = (double)ns;
+  size_t unit = 0;
+  for (; value >= 999.5 && unit < 3; unit++) value /= 1000;
+  snprintf(out, n, "%.3g %s", value, units[unit]);
+}
+
+/* A box of two lines, the first a name. */
+static void put_box(psplit_text *out, char kind, uint32_t id, const char *name,
+                    const char *detail) {
+  psplit_text label = {0};
+  psplit_i_view_dot_string(&label, name);
+  if (label.failed)
+    out->failed = true;
+  else
+    label.bytes[label.n - 1] = '\0'; /* without the closing quote */
+  psplit_i_text_addf(out, "    %c%" PRIu32 " [label=%s\\n", kind, id,
+                     label.bytes ? label.bytes : "\"");
+  psplit_text second = {0};
+  psplit_i_view_dot_string(&second, detail);
+  psplit_i_text_puts(out, second.bytes ? second.bytes + 1 : "\"");
+  psplit_i_text_puts(out, "];\n");
+  psplit_i_text_fini(&second);
+  psplit_i_text_fini(&label);
+}
+
+static void put_arrow(psplit_text *out, const psplit_snapshot *s, char kind, uint32_t from,
+                      uint32_t to, uint32_t v) {
+  const psplit_snapshot_value *value = &s->values[v];
+  char bytes[32] = "";
+  if (s->facts & PSPLIT_SNAPSHOT_COSTS) bytes_text(bytes, sizeof bytes, value->bytes);
+  psplit_i_text_addf(out, "  %c%" PRIu32 " -> %c%" PRIu32 " [tooltip=", kind, from, kind, to);
+  psplit_i_view_dot_string(out, value->name);
+  psplit_i_text_addf(out, ", label=\"%s\"];\n", bytes);
+}
+
+/* Boxes of one stage, or all where there are no stages (PSPLIT_NONE). */
+static void put_groups(psplit_text *out, const psplit_snapshot *s, uint32_t stage) {
+  for (uint32_t g = 0; g < s->n_groups; g++) {
+    const psplit_snapshot_group *group = &s->groups[g];
+    char time[32] = "", detail[80];
+    if (group->stage != stage) continue;
+    if (s->facts & PSPLIT_SNAPSHOT_COSTS) time_text(time, sizeof time, group->cost_ns);
+    snprintf(detail, sizeof detail, "%" PRIu32 " operator%s%s%s", group->n_nodes,
+             group->n_nodes == 1 ? "" : "s", *time ? ", " : "", time);
+    put_box(out, 'g', g, group->title, detail);
+  }
+}
+
+static void put_nodes(psplit_text *out, const psplit_snapshot *s, uint32_t stage) {
+  for (uint32_t i = 0; i < s->n_nodes; i++) {
+    const uint32_t n = s->topo[i];
+    const psplit_snapshot_node *node = &s->nodes[n];
+    if (node->stage == stage && !(node->flags & PSPLIT_SNAPSHOT_NODE_FREE))
+      put_box(out, 'n', n, node->op_type, node->name);
+  }
+}
+
+static void put_by_stage(psplit_text *out, const psplit_snapshot *s,
+                         void (*put)(psplit_text *, const psplit_snapshot *, uint32_t)) {
+  if (!s->plan) {
+    put(out, s, PSPLIT_NONE);
+    return;
+  }
+  for (uint32_t i = 0; i < s->n_stages; i++) {
+    psplit_i_text_addf(out,
+                       "  subgraph cluster_%" PRIu32 " {\n    label=\"stage %" PRIu32
+                       "\"; colorscheme=set312; color=%" PRIu32 "; style=filled;\n",
+                       i, i, i % 12 + 1);
+    put(out, s, i);
+    psplit_i_text_puts(out, "  }\n");
+  }
+}
+
+static void put_node_arrows(psplit_text *out, const psplit_snapshot *s) {
+  for (uint32_t i = 0; i < s->n_nodes; i++) {
+    const uint32_t n = s->topo[i];
+    const psplit_snapshot_node *node = &s->nodes[n];
+    if (node->flags & PSPLIT_SNAPSHOT_NODE_FREE) continue;
+    PSPLIT_I_EACH_READ(node, v) {
+      const psplit_snapshot_value *value = &s->values[v];
+      if (value->producer != PSPLIT_NONE && !value->is_constant)
+        put_arrow(out, s, 'n', value->producer, n, v);
+    }
+  }
+}
+
+static void put_stages(psplit_text *out, const psplit_snapshot *s) {
+  for (uint32_t i = 0; i < s->n_stages; i++) {
+    const psplit_plan_stage *stage = &s->plan->stages[i];
+    char time[32], detail[80], name[160];
+    time_text(time, sizeof time, stage->load_ns);
+    snprintf(detail, sizeof detail, "%" PRIu32 " operators, %s", stage->n_nodes, time);
+    snprintf(name, sizeof name, "stage %" PRIu32 ": %.100s", i, stage->device);
+    put_box(out, 's', i, name, detail);
+  }
+  for (uint32_t t = 0; t < s->plan->n_transfers; t++) {
+    const psplit_plan_transfer *transfer = &s->plan->transfers[t];
+    put_arrow(out, s, 's', transfer->from, transfer->to, transfer->value);
+  }
+}
+
+void psplit_i_view_dot(const psplit_snapshot *s, psplit_view_level level, psplit_text *out) {
+  psplit_i_text_puts(out,
+                     "digraph model {\n"
+                     "  node [shape=box, style=\"rounded,filled\", fillcolor=white, "
+                     "fontname=\"sans-serif\"];\n"
+                     "  edge [fontname=\"sans-serif\", fontsize=9];\n");
+  switch (level) {
+    case PSPLIT_VIEW_OPERATORS:
+      put_by_stage(out, s, put_nodes);
+      put_node_arrows(out, s);
+      break;
+    case PSPLIT_VIEW_SUPERNODES:
+      put_by_stage(out, s, put_groups);
+      for (uint32_t e = 0; e < s->n_edges; e++)
+        put_arrow(out, s, 'g', s->edges[e].from, s->edges[e].to, s->edges[e].value);
+      break;
+    case PSPLIT_VIEW_STAGES: put_stages(out, s); break;
+  }
+  psplit_i_text_puts(out, "}\n");
+}

@@ -1,0 +1,239 @@
+/* The JSON format: docs/inspect.md names every key. Items stand one a line. */
+#include "view.h"
+
+static void id_or_null(psplit_json *json, const char *key, uint32_t id) {
+  psplit_i_json_key(json, key);
+  if (id == PSPLIT_NONE)
+    psplit_i_json_null(json);
+  else
+    psplit_i_json_uint(json, id);
+}
+
+static void uint_or_null(psplit_json *json, const char *key, bool known, uint64_t number) {
+  psplit_i_json_key(json, key);
+  if (known)
+    psplit_i_json_uint(json, number);
+  else
+    psplit_i_json_null(json);
+}
+
+static void key_uint(psplit_json *json, const char *key, uint64_t number) {
+  uint_or_null(json, key, true, number);
+}
+
+static void key_int(psplit_json *json, const char *key, int64_t number) {
+  psplit_i_json_key(json, key);
+  psplit_i_json_int(json, number);
+}
+
+static void key_string(psplit_json *json, const char *key, const char *text) {
+  psplit_i_json_key(json, key);
+  if (text)
+    psplit_i_json_string(json, text);
+  else
+    psplit_i_json_null(json);
+}
+
+static void key_bool(psplit_json *json, const char *key, bool value) {
+  psplit_i_json_key(json, key);
+  psplit_i_json_bool(json, value);
+}
+
+static void key_ids(psplit_json *json, const char *key, const uint32_t *ids, uint32_t n) {
+  psplit_i_json_key(json, key);
+  psplit_i_json_open(json, '[');
+  for (uint32_t i = 0; i < n; i++) {
+    if (ids[i] == PSPLIT_NONE)
+      psplit_i_json_null(json);
+    else
+      psplit_i_json_uint(json, ids[i]);
+  }
+  psplit_i_json_close(json, ']');
+}
+
+/* An object on one line. */
+static void open_line(psplit_json *json) {
+  psplit_i_json_open(json, '{');
+  json->compact = true;
+}
+
+static void close_line(psplit_json *json) {
+  psplit_i_json_close(json, '}');
+  json->compact = false;
+}
+
+void psplit_i_view_json_nodes(psplit_json *json, const psplit_snapshot *s) {
+  const bool costs = s->facts & PSPLIT_SNAPSHOT_COSTS;
+  psplit_i_json_open(json, '[');
+  for (uint32_t n = 0; n < s->n_nodes; n++) {
+    const psplit_snapshot_node *node = &s->nodes[n];
+    open_line(json);
+    key_uint(json, "id", n);
+    key_string(json, "name", node->name);
+    key_string(json, "op", node->op_type);
+    key_string(json, "domain", node->domain);
+    id_or_null(json, "supernode", node->group);
+    id_or_null(json, "stage", node->stage);
+    key_bool(json, "constant", node->flags & PSPLIT_SNAPSHOT_NODE_FREE);
+    key_bool(json, "dead", node->flags & PSPLIT_SNAPSHOT_NODE_DEAD);
+    key_string(json, "class", costs ? psplit_op_class_name(node->work.op_class) : NULL);
+    psplit_i_json_key(json, "cost_ns");
+    if (costs)
+      psplit_i_json_int(json, node->cost_ns);
+    else
+      psplit_i_json_null(json);
+    uint_or_null(json, "flops", costs && node->work.known, node->work.flops);
+    key_ids(json, "inputs", node->inputs, node->n_inputs);
+    key_ids(json, "captures", node->captures, node->n_captures);
+    key_ids(json, "outputs", node->outputs, node->n_outputs);
+    close_line(json);
+  }
+  psplit_i_json_close(json, ']');
+}
+
+void psplit_i_view_json_values(psplit_json *json, const psplit_snapshot *s) {
+  psplit_i_json_open(json, '[');
+  for (uint32_t v = 0; v < s->n_values; v++) {
+    const psplit_snapshot_value *value = &s->values[v];
+    open_line(json);
+    key_uint(json, "id", v);
+    key_string(json, "name", value->name);
+    key_string(json, "type", value->type);
+    id_or_null(json, "producer", value->producer);
+    key_bool(json, "constant", value->is_constant);
+    key_bool(json, "input", value->is_input);
+    key_bool(json, "output", value->is_output);
+    uint_or_null(json, "bytes", s->facts & PSPLIT_SNAPSHOT_COSTS, value->bytes);
+    key_bool(json, "bytes_known", value->bytes_known);
+    close_line(json);
+  }
+  psplit_i_json_close(json, ']');
+}
+
+void psplit_i_view_json_groups(psplit_json *json, const psplit_snapshot *s) {
+  const bool costs = s->facts & PSPLIT_SNAPSHOT_COSTS;
+  psplit_i_json_open(json, '[');
+  for (uint32_t g = 0; g < s->n_groups; g++) {
+    const psplit_snapshot_group *group = &s->groups[g];
+    open_line(json);
+    key_uint(json, "id", g);
+    key_string(json, "title", group->title);
+    id_or_null(json, "stage", group->stage);
+    psplit_i_json_key(json, "cost_ns");
+    if (costs)
+      psplit_i_json_int(json, group->cost_ns);
+    else
+      psplit_i_json_null(json);
+    uint_or_null(json, "weight_bytes", costs, group->weight_bytes);
+    uint_or_null(json, "bytes_in", costs, group->bytes_in);
+    uint_or_null(json, "bytes_out", costs, group->bytes_out);
+    key_bool(json, "bytes_known", group->bytes_known);
+    key_ids(json, "operators", group->nodes, group->n_nodes);
+    close_line(json);
+  }
+  psplit_i_json_close(json, ']');
+}
+
+void psplit_i_view_json_edges(psplit_json *json, const psplit_snapshot *s) {
+  psplit_i_json_open(json, '[');
+  for (uint32_t e = 0; e < s->n_edges; e++) {
+    const psplit_snapshot_edge *edge = &s->edges[e];
+    const psplit_snapshot_value *value = &s->values[edge->value];
+    open_line(json);
+    key_uint(json, "from", edge->from);
+    key_uint(json, "to", edge->to);
+    key_string(json, "tensor", value->name);
+    key_string(json, "type", value->type);
+    uint_or_null(json, "bytes", s->facts & PSPLIT_SNAPSHOT_COSTS, value->bytes);
+    close_line(json);
+  }
+  psplit_i_json_close(json, ']');
+}
+
+void psplit_i_view_json_stages(psplit_json *json, const psplit_snapshot *s) {
+  psplit_i_json_open(json, '[');
+  for (uint32_t i = 0; i < s->n_stages; i++) {
+    const psplit_plan_stage *stage = &s->plan->stages[i];
+    const uint64_t limit = s->memory_limit_bytes[i];
+    open_line(json);
+    key_uint(json, "index", i);
+    key_string(json, "device", stage->device);
+    key_uint(json, "operators", stage->n_nodes);
+    key_uint(json, "duplicated", stage->n_duplicated);
+    key_uint(json, "supernodes", stage->n_supernodes);
+    key_int(json, "compute_ns", stage->compute_ns);
+    key_int(json, "recv_ns", stage->recv_ns);
+    key_int(json, "send_ns", stage->send_ns);
+    key_int(json, "load_ns", stage->load_ns);
+    key_uint(json, "weight_bytes", stage->weight_bytes);
+    key_uint(json, "activation_bytes", stage->peak_activation_bytes);
+    uint_or_null(json, "memory_limit_bytes", limit != UINT64_MAX, limit);
+    close_line(json);
+  }
+  psplit_i_json_close(json, ']');
+}
+
+void psplit_i_view_json_transfers(psplit_json *json, const psplit_snapshot *s) {
+  psplit_i_json_open(json, '[');
+  for (uint32_t t = 0; t < s->plan->n_transfers; t++) {
+    const psplit_plan_transfer *transfer = &s->plan->transfers[t];
+    open_line(json);
+    key_uint(json, "tag", t);
+    key_string(json, "tensor", transfer->tensor);
+    key_uint(json, "from", transfer->from);
+    key_uint(json, "to", transfer->to);
+    key_uint(json, "bytes", transfer->bytes);
+    key_bool(json, "bytes_known", transfer->bytes_known);
+    close_line(json);
+  }
+  psplit_i_json_close(json, ']');
+}
+
+void psplit_i_view_json_plan(psplit_json *json, const psplit_snapshot *s) {
+  const psplit_plan *plan = s->plan;
+  psplit_i_json_open(json, '{');
+  key_string(json, "objective", plan->objective);
+  key_string(json, "solver", plan->solver);
+  key_string(json, "bound", plan->bound);
+  key_int(json, "bottleneck_ns", plan->bottleneck_ns);
+  key_int(json, "lower_bound_ns", plan->lower_bound_ns);
+  psplit_i_json_key(json, "gap_frac");
+  psplit_i_json_double(json, plan->gap_frac);
+  key_bool(json, "proved_optimal", plan->proved_optimal);
+  key_int(json, "total_compute_ns", plan->total_compute_ns);
+  psplit_i_json_close(json, '}');
+}
+
+void psplit_i_view_json(const psplit_snapshot *s, psplit_view_level level, psplit_text *out) {
+  static const char *const levels[] = {"operators", "supernodes", "stages"};
+  psplit_json json;
+  psplit_i_json_init(&json, out);
+  psplit_i_json_open(&json, '{');
+  key_string(&json, "format", "onnx-pipeline-inspect");
+  key_int(&json, "version", 1);
+  key_string(&json, "level", levels[level]);
+  key_string(&json, "after", s->pass);
+  switch (level) {
+    case PSPLIT_VIEW_OPERATORS:
+      psplit_i_json_key(&json, "operators");
+      psplit_i_view_json_nodes(&json, s);
+      psplit_i_json_key(&json, "tensors");
+      psplit_i_view_json_values(&json, s);
+      break;
+    case PSPLIT_VIEW_SUPERNODES:
+      psplit_i_json_key(&json, "supernodes");
+      psplit_i_view_json_groups(&json, s);
+      psplit_i_json_key(&json, "edges");
+      psplit_i_view_json_edges(&json, s);
+      break;
+    case PSPLIT_VIEW_STAGES:
+      psplit_i_json_key(&json, "plan");
+      psplit_i_view_json_plan(&json, s);
+      psplit_i_json_key(&json, "stages");
+      psplit_i_view_json_stages(&json, s);
+      psplit_i_json_key(&json, "transfers");
+      psplit_i_view_json_transfers(&json, s);
+      break;
+  }
+  psplit_i_json_close(&json, '}');
+}

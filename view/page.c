@@ -1,0 +1,156 @@
+/* The HTML format: page/page.html with its parts put in. The data is JSON in a script element that
+ * no browser runs; '<' inside it is escaped, so that no name can end the element. */
+#include <string.h>
+
+#include "view.h"
+
+static void put_schedule(psplit_json *json, const psplit_schedule *schedule) {
+  psplit_i_json_open(json, '{');
+  psplit_i_json_key(json, "makespan_ns");
+  psplit_i_json_int(json, schedule->makespan_ns);
+  psplit_i_json_key(json, "bubble_frac");
+  psplit_i_json_double(json, schedule->bubble_frac);
+  psplit_i_json_key(json, "slots"); /* [stage, micro-batch, start, end] */
+  psplit_i_json_open(json, '[');
+  json->compact = true;
+  for (size_t i = 0; i < schedule->n_slots; i++) {
+    const psplit_schedule_slot *slot = &schedule->slots[i];
+    psplit_i_json_open(json, '[');
+    psplit_i_json_uint(json, slot->stage);
+    psplit_i_json_uint(json, slot->micro_batch);
+    psplit_i_json_int(json, slot->start_ns);
+    psplit_i_json_int(json, slot->end_ns);
+    psplit_i_json_close(json, ']');
+  }
+  psplit_i_json_close(json, ']');
+  json->compact = false;
+  psplit_i_json_close(json, '}');
+}
+
+static void put_cuts(psplit_json *json, const psplit_snapshot *s) {
+  json->compact = false;
+  psplit_i_json_key(json, "order");
+  psplit_i_json_open(json, '[');
+  json->compact = true;
+  for (uint32_t g = 0; g < s->n_groups; g++) psplit_i_json_uint(json, s->order[g]);
+  psplit_i_json_close(json, ']');
+  psplit_i_json_key(json, "cut_bytes");
+  psplit_i_json_open(json, '[');
+  for (uint32_t g = 0; g < s->n_groups; g++) psplit_i_json_uint(json, s->cut_bytes[g]);
+  psplit_i_json_close(json, ']');
+  psplit_i_json_key(json, "cut_ns");
+  psplit_i_json_open(json, '[');
+  for (uint32_t g = 0; g < s->n_groups; g++) psplit_i_json_int(json, s->cut_ns[g]);
+  psplit_i_json_close(json, ']');
+  json->compact = false;
+}
+
+static psplit_code put_plan(psplit_json *json, const psplit_snapshot *s, uint32_t n_micro_batches,
+                            psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  psplit_schedule *schedule = NULL;
+  psplit_i_json_open(json, '{');
+  psplit_i_json_key(json, "supernodes");
+  psplit_i_view_json_groups(json, s);
+  psplit_i_json_key(json, "edges");
+  psplit_i_view_json_edges(json, s);
+  put_cuts(json, s);
+  if (s->plan) {
+    PSPLIT_TRY(psplit_plan_schedule(s->plan, n_micro_batches, diag, &schedule));
+    psplit_i_json_key(json, "plan");
+    psplit_i_view_json_plan(json, s);
+    psplit_i_json_key(json, "stages");
+    psplit_i_view_json_stages(json, s);
+    psplit_i_json_key(json, "transfers");
+    psplit_i_view_json_transfers(json, s);
+    psplit_i_json_key(json, "schedule");
+    put_schedule(json, schedule);
+  }
+  psplit_i_json_close(json, '}');
+out:
+  psplit_schedule_destroy(schedule);
+  return code;
+}
+
+static psplit_code make_data(const psplit_snapshot *const *snapshots, size_t n,
+                             uint32_t n_micro_batches, psplit_diag *diag, psplit_text *out) {
+  psplit_code code = PSPLIT_OK;
+  psplit_json json;
+  psplit_i_json_init(&json, out);
+  psplit_i_json_open(&json, '{');
+  psplit_i_json_key(&json, "micro_batches");
+  psplit_i_json_uint(&json, n_micro_batches);
+  psplit_i_json_key(&json, "chosen"); /* the plan to begin with: the last */
+  psplit_i_json_uint(&json, n - 1);
+  psplit_i_json_key(&json, "operators");
+  psplit_i_view_json_nodes(&json, snapshots[0]);
+  psplit_i_json_key(&json, "tensors");
+  psplit_i_view_json_values(&json, snapshots[0]);
+  psplit_i_json_key(&json, "plans");
+  psplit_i_json_open(&json, '[');
+  for (size_t i = 0; i < n; i++) PSPLIT_TRY(put_plan(&json, snapshots[i], n_micro_batches, diag));
+  psplit_i_json_close(&json, ']');
+  psplit_i_json_close(&json, '}');
+out:
+  return code;
+}
+
+static void put_data(psplit_text *out, const psplit_text *data) {
+  const char *at = data->bytes, *end = at + data->n;
+  while (at < end) {
+    const char *less = memchr(at, '<', (size_t)(end - at));
+    const char *stop = less ? less : end;
+    psplit_i_text_add(out, at, (size_t)(stop - at));
+    if (less) psplit_i_text_puts(out, "\\u003c");
+    at = less ? less + 1 : end;
+  }
+}
+
+static void put_asset(psplit_text *out, const psplit_i_asset *asset) {
+  psplit_i_text_add(out, asset->bytes, asset->n);
+}
+
+/* One @@WORD@@ of the template. */
+static void put_part(psplit_text *out, const char *word, size_t n, const char *title,
+                     const psplit_text *data) {
+  if (n == 5 && memcmp(word, "TITLE", n) == 0) psplit_i_view_html(out, title);
+  if (n == 5 && memcmp(word, "STYLE", n) == 0) put_asset(out, &psplit_i_asset_page_css);
+  if (n == 4 && memcmp(word, "DATA", n) == 0) put_data(out, data);
+  if (n == 6 && memcmp(word, "SCRIPT", n) == 0) put_asset(out, &psplit_i_asset_page_js);
+  if (n != 7 || memcmp(word, "LIBRARY", n) != 0) return;
+  psplit_i_text_puts(out, "/*! Cytoscape.js\n");
+  put_asset(out, &psplit_i_asset_cytoscape_license);
+  psplit_i_text_puts(out, "*/\n");
+  put_asset(out, &psplit_i_asset_cytoscape_js);
+}
+
+static const char *find_mark(const char *at, const char *end) {
+  for (; at + 1 < end; at++)
+    if (at[0] == '@' && at[1] == '@') return at;
+  return NULL;
+}
+
+psplit_code psplit_i_view_page(const psplit_snapshot *const *snapshots, size_t n,
+                               const psplit_view_options *options, psplit_diag *diag,
+                               psplit_text *out) {
+  psplit_code code;
+  psplit_text data = {0};
+  const uint32_t n_micro_batches = options->n_micro_batches ? options->n_micro_batches : 8;
+  PSPLIT_TRY(make_data(snapshots, n, n_micro_batches, diag, &data));
+  if (data.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  const char *at = (const char *)psplit_i_asset_page_html.bytes;
+  const char *end = at + psplit_i_asset_page_html.n;
+  while (at < end) {
+    const char *mark = find_mark(at, end);
+    const char *close = mark ? find_mark(mark + 2, end) : NULL;
+    if (!close) break;
+    psplit_i_text_add(out, at, (size_t)(mark - at));
+    put_part(out, mark + 2, (size_t)(close - mark - 2), options->title ? options->title : "model",
+             &data);
+    at = close + 2;
+  }
+  psplit_i_text_add(out, at, (size_t)(end - at));
+out:
+  psplit_i_text_fini(&data);
+  return code;
+}

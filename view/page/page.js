@@ -1,0 +1,347 @@
+'use strict';
+// The page: supernode graph, stages, cuts, schedule. Everything that comes from the model reaches the
+// document through textContent or as a label on the canvas, never as markup.
+(() => {
+  const data = JSON.parse(document.getElementById('data').textContent);
+  const byId = (id) => document.getElementById(id);
+  const SVG = 'http://www.w3.org/2000/svg';
+
+  function element(name, attributes = {}, ...children) {
+    const made = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    made.append(...children);
+    return made;
+  }
+
+  function drawing(name, attributes = {}, text) {
+    const made = document.createElementNS(SVG, name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    if (text !== undefined) made.textContent = text;
+    return made;
+  }
+
+  function scaled(value, units, step) {
+    let unit = 0;
+    for (; value >= 999.5 && unit + 1 < units.length; unit++) value /= step;
+    return `${value >= 99.95 || unit === 0 ? value.toFixed(0) : value.toPrecision(3)} ${units[unit]}`;
+  }
+  const bytes = (n) => (n === null ? 'unknown' : scaled(n, ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'], 1024));
+  const time = (ns) => (ns === null ? 'unknown' : scaled(ns, ['ns', 'us', 'ms', 's'], 1000));
+  const count = (n, noun) => `${n} ${noun}${n === 1 ? '' : 's'}`;
+  const colour = (stage, light = 78) =>
+    (stage === null ? '#e4e7eb' : `hsl(${(210 + stage * 137.508) % 360}, 62%, ${light}%)`);
+  const label = (node) => node.name || `#${node.id}`;
+
+  let plan = data.plans[0];
+  let cy = null;
+
+  // Rows: the longest path inside a stage. Tall stages continue in further columns, so that the
+  // whole is about as wide as it is high.
+  const WIDTH = 170, HEIGHT = 62, GAP = 90;
+
+  function place(groups, edges) {
+    const into = groups.map(() => []);
+    for (const { from, to } of edges) into[to].push(from);
+    const row = new Array(groups.length).fill(0);
+    for (const g of groups) {
+      for (const from of into[g.id]) {
+        if (groups[from].stage === g.stage) row[g.id] = Math.max(row[g.id], row[from] + 1);
+      }
+    }
+    const stages = new Map();
+    for (const g of groups) {
+      const key = g.stage ?? 0;
+      if (!stages.has(key)) stages.set(key, []);
+      const rows = stages.get(key);
+      (rows[row[g.id]] ??= []).push(g.id);
+    }
+    // A row that is very wide goes on below itself.
+    const wide = Math.max(6, Math.ceil(Math.sqrt(groups.length) / 2));
+    for (const [key, rows] of stages) {
+      stages.set(key, rows.flatMap((ids) => {
+        const lines = [];
+        for (let i = 0; i < ids.length; i += wide) lines.push(ids.slice(i, i + wide));
+        return lines;
+      }));
+    }
+    const area = [...stages.values()].reduce((sum, rows) =>
+      sum + rows.reduce((most, r) => Math.max(most, r.length), 1) * rows.length, 0);
+    const tallest = Math.max(24, Math.ceil(Math.sqrt(area * WIDTH / HEIGHT / 1.5)));
+    const at = new Array(groups.length);
+    let left = 0;
+    for (const key of [...stages.keys()].sort((a, b) => a - b)) {
+      const rows = stages.get(key);
+      for (let first = 0; first < rows.length; first += tallest) {
+        const part = rows.slice(first, first + tallest);
+        const widest = part.reduce((most, r) => Math.max(most, r.length), 1);
+        part.forEach((ids, y) => {
+          // Beside what it reads: the mean place of its predecessors decides the order in a row.
+          const mean = (id) => {
+            const known = into[id].filter((from) => at[from] && groups[from].stage === groups[id].stage);
+            return known.length ? known.reduce((sum, from) => sum + at[from].x, 0) / known.length : Infinity;
+          };
+          const sorted = ids.map((id) => [mean(id), id]).sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+          sorted.forEach(([, id], i) => {
+            at[id] = { x: left + (i + (widest - ids.length) / 2) * WIDTH, y: y * HEIGHT };
+          });
+        });
+        left += widest * WIDTH + GAP / 2;
+      }
+      left += GAP;
+    }
+    return at;
+  }
+
+  function draw() {
+    const groups = plan.supernodes;
+    const at = place(groups, plan.edges);
+    const large = groups.length > 800;
+    const most = groups.reduce((max, g) => Math.max(max, g.cost_ns ?? 0), 1);
+    const elements = groups.map((g) => ({
+      group: 'nodes',
+      data: {
+        id: `g${g.id}`, label: `${g.title}\n${count(g.operators.length, 'operator')}, ${time(g.cost_ns)}`,
+        colour: colour(g.stage), border: 1 + 4 * Math.sqrt((g.cost_ns ?? 0) / most),
+      },
+      position: at[g.id],
+    }));
+    // One line for all tensors between the same two supernodes.
+    const lines = new Map();
+    for (const edge of plan.edges) {
+      const key = `${edge.from}-${edge.to}`;
+      const line = lines.get(key) ?? { ...edge, sum: 0 };
+      line.sum += edge.bytes ?? 0;
+      lines.set(key, line);
+    }
+    for (const [key, { from, to, sum }] of lines) {
+      const cut = groups[from].stage !== groups[to].stage;
+      elements.push({ group: 'edges', data: { id: `e${key}`, source: `g${from}`, target: `g${to}`, label: bytes(sum), cut: cut ? 1 : 0, skip: !cut && at[from].x === at[to].x && at[to].y - at[from].y > HEIGHT ? 1 : 0 } });
+    }
+    cy?.destroy();
+    cy = cytoscape({
+      container: byId('canvas'), elements, layout: { name: 'preset' }, minZoom: 0.005, maxZoom: 4,
+      textureOnViewport: large, hideEdgesOnViewport: large, boxSelectionEnabled: false, autoungrabify: true,
+      style: [
+        { selector: 'node', style: { shape: 'round-rectangle', width: WIDTH - 24, height: HEIGHT - 24, label: 'data(label)', 'background-color': 'data(colour)', 'border-width': 'data(border)', 'border-color': '#5b6675', 'text-valign': 'center', 'text-wrap': 'wrap', 'text-max-width': `${WIDTH - 32}px`, 'text-overflow-wrap': 'anywhere', 'font-size': 9, 'min-zoomed-font-size': 5 } },
+        { selector: 'edge', style: { width: 1.2, 'line-color': '#9aa5b3', 'target-arrow-color': '#9aa5b3', 'target-arrow-shape': large ? 'none' : 'triangle', 'arrow-scale': 0.7, 'curve-style': large ? 'haystack' : 'bezier', label: large ? '' : 'data(label)', 'font-size': 7, color: '#5b6675', 'min-zoomed-font-size': 6, 'text-background-color': '#fff', 'text-background-opacity': 0.8 } },
+        // Beside the boxes that it passes, not behind them.
+        ...(large ? [] : [{ selector: 'edge[skip > 0]', style: { 'curve-style': 'unbundled-bezier', 'control-point-distances': WIDTH * 0.6, 'control-point-weights': 0.5 } }]),
+        { selector: 'edge[cut > 0]', style: { width: 2.4, 'line-color': '#c8553d', 'target-arrow-color': '#c8553d' } },
+        { selector: ':selected', style: { 'border-color': '#000', 'border-width': 4 } },
+      ],
+    });
+    cy.on('tap', 'node', (event) => show(Number(event.target.id().slice(1))));
+    cy.fit(undefined, 24);
+    // Nothing can be read in a large graph as a whole: begin at its first supernodes.
+    if (large) focus(plan.order[0], 0.9);
+    const legend = byId('legend');
+    legend.replaceChildren();
+    for (const { index } of plan.stages ?? []) {
+      const swatch = element('span', { class: 'swatch' });
+      swatch.style.background = colour(index);
+      legend.append(swatch, `stage ${index}`);
+    }
+  }
+
+  function focus(id, zoom = Math.max(cy.zoom(), 0.9)) {
+    cy.zoom(zoom);
+    cy.center(cy.getElementById(`g${id}`));
+  }
+
+  function facts(list) {
+    const made = element('dl');
+    for (const [name, value] of list) made.append(element('dt', {}, name), element('dd', {}, value));
+    return made;
+  }
+
+  const ROWS = 200;
+
+  function operatorRows(body, ids, first) {
+    for (const id of ids.slice(first, first + ROWS)) {
+      const node = data.operators[id];
+      const types = node.outputs.filter((v) => v !== null).map((v) => data.tensors[v].type ?? '').join(', ');
+      const name = element('td', {}, label(node));
+      if (types) name.append(element('br'), element('small', {}, types));
+      body.append(element('tr', {}, element('td', {}, node.op), name,
+        element('td', { class: 'number' }, time(node.cost_ns))));
+    }
+    if (first + ROWS >= ids.length) return;
+    const more = element('button', { type: 'button' }, `${ids.length - first - ROWS} more`);
+    const line = element('tr', {}, element('td', { colspan: 3 }, more));
+    more.addEventListener('click', () => { line.remove(); operatorRows(body, ids, first + ROWS); });
+    body.append(line);
+  }
+
+  function show(id) {
+    const group = plan.supernodes[id];
+    cy.elements().unselect();
+    cy.getElementById(`g${id}`).select();
+    const body = element('tbody');
+    operatorRows(body, group.operators, 0);
+    const assumed = group.bytes_known || group.bytes_in === null ? '' : ' (with assumed sizes)';
+    byId('detail').replaceChildren(
+      element('h2', {}, group.title),
+      facts([
+        ['supernode', `${group.id}${group.stage === null ? '' : `, in stage ${group.stage}`}`],
+        ['time', time(group.cost_ns)], ['weights', bytes(group.weight_bytes)],
+        ['in', bytes(group.bytes_in) + assumed], ['out', bytes(group.bytes_out) + assumed],
+      ]),
+      element('div', { class: 'scroll' }, element('table', {}, element('thead', {}, element('tr', {},
+        element('th', {}, 'operator'), element('th', {}, count(group.operators.length, 'name')),
+        element('th', { class: 'number' }, 'time'))), body)),
+    );
+    byId('detail').dataset.supernode = id;
+    byId('detail').scrollIntoView({ block: 'nearest' });
+  }
+
+  function bar(parts, whole) {
+    const made = element('div', { class: 'bar' });
+    for (const [kind, amount] of parts) {
+      const part = element('i', { class: kind });
+      part.style.width = `${100 * amount / Math.max(whole, 1)}%`;
+      made.append(part);
+    }
+    return made;
+  }
+
+  function drawStages() {
+    const box = byId('stages');
+    box.replaceChildren(element('h2', {}, 'Stages'));
+    if (!plan.stages) {
+      box.append(element('p', { class: 'hint' }, 'Not partitioned yet.'));
+      return;
+    }
+    const key = element('p', { class: 'key' });
+    for (const [kind, text] of [['compute', 'compute'], ['recv', 'receive'], ['send', 'send'], ['weights', 'weights'], ['activations', 'activations']]) {
+      key.append(element('span', { class: `swatch ${kind}` }), text);
+    }
+    box.append(key);
+    const memory = (s) => s.weight_bytes + s.activation_bytes;
+    const slowest = Math.max(...plan.stages.map((s) => s.load_ns));
+    const fullest = Math.max(...plan.stages.map(memory));
+    for (const s of plan.stages) {
+      const limit = s.memory_limit_bytes;
+      const swatch = element('span', { class: 'swatch' });
+      swatch.style.background = colour(s.index);
+      const title = element('span', {}, swatch, `stage ${s.index}, ${s.device}`);
+      const memoryBar = bar([['weights', s.weight_bytes], ['activations', s.activation_bytes]], limit ?? fullest);
+      if (limit !== null && memory(s) > limit) memoryBar.classList.add('over');
+      box.append(element('div', { class: 'stage' },
+        element('p', {}, title, element('span', {}, `${time(s.load_ns)}${s.load_ns === slowest ? ', the slowest' : ''}`)),
+        bar([['compute', s.compute_ns], ['recv', s.recv_ns], ['send', s.send_ns]], slowest),
+        memoryBar,
+        element('p', {}, element('span', {}, `${count(s.operators, 'operator')}, ${count(s.supernodes, 'supernode')}`),
+          element('span', {}, `${bytes(memory(s))}${limit === null ? '' : ` of ${bytes(limit)}`}`))));
+    }
+  }
+
+  function drawCuts() {
+    const box = byId('cuts');
+    box.replaceChildren(element('h2', {}, 'Cost of a cut, by place'));
+    const places = plan.cut_bytes.length - 1;
+    if (places < 1 || plan.supernodes[0].cost_ns === null) {
+      box.append(element('p', { class: 'hint' }, 'Nothing to cut, or no costs yet.'));
+      return;
+    }
+    const W = 400, H = 130;
+    const top = plan.cut_bytes.slice(0, places).reduce((most, n) => Math.max(most, n), 1);
+    const x = (p) => W * (p + 0.5) / places;
+    const y = (n) => H - (H - 16) * n / top;
+    const svg = drawing('svg', { viewBox: `0 0 ${W} ${H + 18}`, role: 'img', 'aria-label': 'bytes that cross behind each supernode' });
+    const points = [];
+    for (let p = 0; p < places; p++) points.push(`${x(p).toFixed(1)},${y(plan.cut_bytes[p]).toFixed(1)}`);
+    svg.append(drawing('line', { x1: 0, x2: W, y1: H, y2: H, stroke: '#d4d8de' }));
+    svg.append(drawing('polyline', { points: points.join(' '), fill: 'none', stroke: '#3b6fb6', 'stroke-width': 1.2 }));
+    for (let p = 0; p < places; p++) {
+      const here = plan.supernodes[plan.order[p]], next = plan.supernodes[plan.order[p + 1]];
+      if (here.stage === next.stage) continue;
+      svg.append(drawing('line', { class: 'cut', x1: x(p), x2: x(p), y1: 0, y2: H, stroke: '#c8553d', 'stroke-dasharray': '3 2' }));
+      svg.append(drawing('text', { x: Math.min(x(p) + 3, W - 80), y: 10 }, `${bytes(plan.cut_bytes[p])}, ${time(plan.cut_ns[p])}`));
+    }
+    svg.append(drawing('text', { x: 0, y: H + 14, class: 'soft' }, `supernodes in order; ${bytes(top)} at most`));
+    svg.addEventListener('click', (event) => {
+      const box = svg.getBoundingClientRect();
+      const p = Math.min(places - 1, Math.max(0, Math.floor((event.clientX - box.left) / box.width * places)));
+      show(plan.order[p]);
+      focus(plan.order[p]);
+    });
+    box.append(svg);
+  }
+
+  function drawSchedule() {
+    const box = byId('schedule');
+    box.replaceChildren(element('h2', {}, 'Schedule'));
+    if (!plan.schedule) {
+      box.append(element('p', { class: 'hint' }, 'Not partitioned yet.'));
+      return;
+    }
+    const { makespan_ns: end, slots, bubble_frac: bubble } = plan.schedule;
+    const W = 400, ROW = 20, n = plan.stages.length;
+    const svg = drawing('svg', { viewBox: `0 0 ${W} ${n * ROW + 18}`, role: 'img', 'aria-label': 'which stage works on which micro-batch, over time' });
+    for (const [stage, batch, from, to] of slots) {
+      const width = W * (to - from) / Math.max(end, 1);
+      const rect = drawing('rect', { x: W * from / Math.max(end, 1), y: stage * ROW + 1, width: Math.max(width - 0.4, 0.2), height: ROW - 2, fill: colour(stage, 70 - 18 * (batch % 2)) });
+      rect.append(drawing('title', {}, `stage ${stage}, micro-batch ${batch}: ${time(from)} to ${time(to)}`));
+      svg.append(rect);
+      if (width > 14) svg.append(drawing('text', { x: W * from / end + 3, y: stage * ROW + 14 }, batch));
+    }
+    svg.append(drawing('text', { x: 0, y: n * ROW + 14, class: 'soft' }, `${count(data.micro_batches, 'micro-batch').replace('batchs', 'batches')} in ${time(end)}, ${(100 * bubble).toFixed(1)} % idle`));
+    box.append(svg);
+  }
+
+  function summary() {
+    const p = plan.plan;
+    byId('summary').textContent = [
+      count(data.operators.length, 'operator'), count(plan.supernodes.length, 'supernode'),
+      ...(p ? [count(plan.stages.length, 'stage'), `slowest ${time(p.bottleneck_ns)}`,
+        `at least ${time(p.lower_bound_ns)}${p.proved_optimal ? ', proved optimal' : ''}`] : [])].join(', ');
+  }
+
+  function update() {
+    plan = data.plans[Number(byId('slider').value)];
+    byId('chosen').textContent = plan.stages ? plan.stages.length : '';
+    delete byId('detail').dataset.supernode;
+    summary();
+    draw();
+    drawStages();
+    drawCuts();
+    drawSchedule();
+  }
+
+  let searching = 0;
+  function search() {
+    const found = byId('found');
+    const wanted = byId('search').value.toLowerCase();
+    found.replaceChildren();
+    found.hidden = !wanted;
+    if (!wanted) return;
+    const hits = [];
+    for (const g of plan.supernodes) {
+      if (hits.length >= 60) break;
+      if (g.title.toLowerCase().includes(wanted)) hits.push([g.title, 'supernode', g.id]);
+      for (const id of g.operators) {
+        const node = data.operators[id];
+        if (hits.length < 60 && (node.name.toLowerCase().includes(wanted) || node.op.toLowerCase() === wanted)) {
+          hits.push([label(node), `${node.op} in ${g.title}`, g.id]);
+        }
+      }
+    }
+    for (const [name, where, id] of hits) {
+      const button = element('button', { type: 'button' }, name, ' ', element('small', {}, where));
+      button.addEventListener('click', () => { found.hidden = true; show(id); focus(id); });
+      found.append(element('li', {}, button));
+    }
+    if (!hits.length) found.append(element('li', {}, 'nothing has that name'));
+  }
+
+  byId('search').addEventListener('input', () => { clearTimeout(searching); searching = setTimeout(search, 120); });
+  byId('search').addEventListener('keydown', (event) => { if (event.key === 'Escape') byId('found').hidden = true; });
+  byId('fit').addEventListener('click', () => cy.fit(undefined, 24));
+  byId('slider').max = data.plans.length - 1;
+  byId('slider').value = data.plans.length > 1 ? data.chosen : 0;
+  byId('choice').hidden = data.plans.length < 2;
+  byId('slider').addEventListener('input', update);
+  update();
+  // For tests, and for who wants to ask more of the graph from the browser's console.
+  window.page = { data, show, graph: () => cy };
+})();

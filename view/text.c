@@ -1,0 +1,197 @@
+/* The text format: `kind id title key=value ...`, one item a line, in a fixed order. What is not
+ * known is "-"; a size that rests on an assumption has '~' before it. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "view.h"
+
+static void put_id(psplit_text *out, const char *key, uint32_t id) {
+  if (id == PSPLIT_NONE)
+    psplit_i_text_addf(out, " %s=-", key);
+  else
+    psplit_i_text_addf(out, " %s=%" PRIu32, key, id);
+}
+
+static void put_u64(psplit_text *out, const char *key, bool known, uint64_t number) {
+  if (known)
+    psplit_i_text_addf(out, " %s=%" PRIu64, key, number);
+  else
+    psplit_i_text_addf(out, " %s=-", key);
+}
+
+static void put_ns(psplit_text *out, const char *key, bool known, int64_t ns) {
+  if (known)
+    psplit_i_text_addf(out, " %s=%" PRId64, key, ns);
+  else
+    psplit_i_text_addf(out, " %s=-", key);
+}
+
+/* Bytes of tensors: unknown, assumed or sure. */
+static void put_bytes(psplit_text *out, const psplit_snapshot *s, const char *key, bool sure,
+                      uint64_t bytes) {
+  if (!(s->facts & PSPLIT_SNAPSHOT_COSTS))
+    put_u64(out, key, false, 0);
+  else
+    psplit_i_text_addf(out, " %s=%s%" PRIu64, key, sure ? "" : "~", bytes);
+}
+
+static void put_values(psplit_text *out, const psplit_snapshot *s, const char *key,
+                       const uint32_t *values, uint32_t n) {
+  psplit_i_text_addf(out, " %s=", key);
+  for (uint32_t i = 0; i < n; i++) {
+    if (i) psplit_i_text_puts(out, ",");
+    psplit_i_view_word(out, values[i] == PSPLIT_NONE ? "" : s->values[values[i]].name);
+  }
+  if (!n) psplit_i_text_puts(out, "-");
+}
+
+/* "float32[batch,64]": a word, without the spaces. */
+static void put_type(psplit_text *out, const char *type) {
+  if (!type) psplit_i_text_puts(out, "-");
+  while (type && *type) {
+    const size_t n = strcspn(type, ", ");
+    psplit_i_view_escaped(out, type, n);
+    type += n;
+    if (*type == ',') psplit_i_text_puts(out, ",");
+    if (*type) type++;
+  }
+}
+
+static void put_node_name(psplit_text *out, const psplit_snapshot *s, uint32_t node) {
+  if (*s->nodes[node].name)
+    psplit_i_view_word(out, s->nodes[node].name);
+  else
+    psplit_i_text_addf(out, "#%" PRIu32, node);
+}
+
+static void put_operator(psplit_text *out, const psplit_snapshot *s, uint32_t id) {
+  const psplit_snapshot_node *node = &s->nodes[id];
+  const bool costs = s->facts & PSPLIT_SNAPSHOT_COSTS;
+  psplit_i_text_addf(out, "operator %" PRIu32 " ", id);
+  put_node_name(out, s, id);
+  psplit_i_text_puts(out, " op=");
+  if (*node->domain) {
+    psplit_i_view_word(out, node->domain);
+    psplit_i_text_puts(out, "::");
+  }
+  psplit_i_view_word(out, node->op_type);
+  put_id(out, "supernode", node->group);
+  put_id(out, "stage", node->stage);
+  psplit_i_text_addf(out, " class=%s", costs ? psplit_op_class_name(node->work.op_class) : "-");
+  put_ns(out, "cost_ns", costs, node->cost_ns);
+  put_u64(out, "flops", costs && node->work.known, node->work.flops);
+  put_u64(out, "bytes_read", costs && node->work.known, node->work.bytes_read);
+  put_u64(out, "bytes_written", costs && node->work.known, node->work.bytes_written);
+  psplit_i_text_puts(out, " flags=");
+  if (!(s->facts & PSPLIT_SNAPSHOT_LIVE))
+    psplit_i_text_puts(out, "-");
+  else if (node->flags & PSPLIT_SNAPSHOT_NODE_FREE)
+    psplit_i_text_puts(out, "constant");
+  else if (node->flags & PSPLIT_SNAPSHOT_NODE_DEAD)
+    psplit_i_text_puts(out, "dead");
+  else if (node->flags & PSPLIT_SNAPSHOT_NODE_REPEATABLE)
+    psplit_i_text_puts(out, "repeatable");
+  else
+    psplit_i_text_puts(out, "unique");
+  put_values(out, s, "inputs", node->inputs, node->n_inputs);
+  if (node->n_captures) put_values(out, s, "captures", node->captures, node->n_captures);
+  put_values(out, s, "outputs", node->outputs, node->n_outputs);
+  psplit_i_text_puts(out, " types=");
+  for (uint32_t o = 0; o < node->n_outputs; o++) {
+    const uint32_t v = node->outputs[o];
+    if (o) psplit_i_text_puts(out, ";");
+    put_type(out, v == PSPLIT_NONE ? NULL : s->values[v].type);
+  }
+  if (!node->n_outputs) psplit_i_text_puts(out, "-");
+  psplit_i_text_puts(out, "\n");
+}
+
+static void put_supernode(psplit_text *out, const psplit_snapshot *s, uint32_t id) {
+  const psplit_snapshot_group *group = &s->groups[id];
+  psplit_i_text_addf(out, "supernode %" PRIu32 " ", id);
+  psplit_i_view_word(out, group->title);
+  put_id(out, "stage", group->stage);
+  psplit_i_text_addf(out, " operators=%" PRIu32, group->n_nodes);
+  put_ns(out, "cost_ns", s->facts & PSPLIT_SNAPSHOT_COSTS, group->cost_ns);
+  put_bytes(out, s, "weight_bytes", true, group->weight_bytes);
+  put_bytes(out, s, "bytes_in", group->bytes_known, group->bytes_in);
+  put_bytes(out, s, "bytes_out", group->bytes_known, group->bytes_out);
+  psplit_i_text_puts(out, " members=");
+  for (uint32_t i = 0; i < group->n_nodes; i++) {
+    if (i) psplit_i_text_puts(out, ",");
+    put_node_name(out, s, group->nodes[i]);
+  }
+  psplit_i_text_puts(out, "\n");
+}
+
+static void put_edge(psplit_text *out, const psplit_snapshot *s, const psplit_snapshot_edge *edge) {
+  const psplit_snapshot_value *value = &s->values[edge->value];
+  psplit_i_text_addf(out, "edge %" PRIu32 " %" PRIu32 " tensor=", edge->from, edge->to);
+  psplit_i_view_word(out, value->name);
+  put_bytes(out, s, "bytes", value->bytes_known, value->bytes);
+  psplit_i_text_puts(out, " type=");
+  put_type(out, value->type);
+  psplit_i_text_puts(out, "\n");
+}
+
+static void put_stage(psplit_text *out, const psplit_snapshot *s, uint32_t id) {
+  const psplit_plan_stage *stage = &s->plan->stages[id];
+  psplit_i_text_addf(out, "stage %" PRIu32 " ", id);
+  psplit_i_view_word(out, stage->device);
+  psplit_i_text_addf(out,
+                     " operators=%" PRIu32 " duplicated=%" PRIu32 " supernodes=%" PRIu32
+                     " compute_ns=%" PRId64 " recv_ns=%" PRId64 " send_ns=%" PRId64
+                     " load_ns=%" PRId64 " weight_bytes=%" PRIu64 " activation_bytes=%" PRIu64,
+                     stage->n_nodes, stage->n_duplicated, stage->n_supernodes, stage->compute_ns,
+                     stage->recv_ns, stage->send_ns, stage->load_ns, stage->weight_bytes,
+                     stage->peak_activation_bytes);
+  const uint64_t limit = s->memory_limit_bytes[id];
+  put_u64(out, "memory_limit_bytes", limit != UINT64_MAX, limit);
+  psplit_i_text_puts(out, "\n");
+}
+
+static void put_transfer(psplit_text *out, const psplit_snapshot *s, uint32_t tag) {
+  const psplit_plan_transfer *transfer = &s->plan->transfers[tag];
+  psplit_i_text_addf(out, "transfer %" PRIu32 " ", tag);
+  psplit_i_view_word(out, transfer->tensor);
+  psplit_i_text_addf(out, " from=%" PRIu32 " to=%" PRIu32, transfer->from, transfer->to);
+  put_bytes(out, s, "bytes", transfer->bytes_known, transfer->bytes);
+  psplit_i_text_puts(out, "\n");
+}
+
+static void put_header(psplit_text *out, const psplit_snapshot *s) {
+  uint32_t n_constants = 0;
+  for (uint32_t n = 0; n < s->n_nodes; n++)
+    n_constants += (s->nodes[n].flags & PSPLIT_SNAPSHOT_NODE_FREE) != 0;
+  psplit_i_text_addf(out, "model operators=%" PRIu32, s->n_nodes);
+  put_u64(out, "constants", s->facts & PSPLIT_SNAPSHOT_LIVE, n_constants);
+  psplit_i_text_addf(out, " supernodes=%" PRIu32, s->n_groups);
+  put_u64(out, "stages", s->plan != NULL, s->n_stages);
+  psplit_i_text_addf(out, " after=%s\n", s->pass ? s->pass : "-");
+}
+
+static void put_plan(psplit_text *out, const psplit_plan *plan) {
+  psplit_i_text_addf(out, "plan %s solver=%s bound=", plan->objective, plan->solver);
+  psplit_i_view_word(out, plan->bound);
+  psplit_i_text_addf(
+    out, " bottleneck_ns=%" PRId64 " lower_bound_ns=%" PRId64 " proved_optimal=%s\n",
+    plan->bottleneck_ns, plan->lower_bound_ns, plan->proved_optimal ? "yes" : "no");
+}
+
+void psplit_i_view_text(const psplit_snapshot *s, psplit_view_level level, psplit_text *out) {
+  put_header(out, s);
+  switch (level) {
+    case PSPLIT_VIEW_OPERATORS:
+      for (uint32_t i = 0; i < s->n_nodes; i++) put_operator(out, s, s->topo[i]);
+      break;
+    case PSPLIT_VIEW_SUPERNODES:
+      for (uint32_t g = 0; g < s->n_groups; g++) put_supernode(out, s, g);
+      for (uint32_t e = 0; e < s->n_edges; e++) put_edge(out, s, &s->edges[e]);
+      break;
+    case PSPLIT_VIEW_STAGES:
+      put_plan(out, s->plan);
+      for (uint32_t i = 0; i < s->n_stages; i++) put_stage(out, s, i);
+      for (uint32_t t = 0; t < s->plan->n_transfers; t++) put_transfer(out, s, t);
+      break;
+  }
+}

@@ -1,0 +1,37 @@
+#include "view.h"
+
+bool psplit_view_has(psplit_view_format format) {
+  return format != PSPLIT_VIEW_HTML || psplit_i_asset_cytoscape_js.n > 0;
+}
+
+psplit_code psplit_view(const psplit_snapshot *const *snapshots, size_t n_snapshots,
+                        const psplit_view_options *options, psplit_diag *diag, char **out_text,
+                        size_t *out_n) {
+  psplit_code code = PSPLIT_OK;
+  psplit_text out = {0};
+  const bool page = options->format == PSPLIT_VIEW_HTML;
+  if (!psplit_view_has(options->format))
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "this build is without HTML pages: run view/page/fetch.sh in the source "
+                         "tree, then build again");
+  if (n_snapshots == 0 || (n_snapshots > 1 && !page))
+    return psplit_i_fail(diag, PSPLIT_USAGE, "only an HTML page shows several plans at once");
+  if (!page && options->level == PSPLIT_VIEW_STAGES && !snapshots[0]->plan)
+    return psplit_i_fail(diag, PSPLIT_USAGE,
+                         "there are no stages at this point: they come with the pass partition");
+  switch (options->format) {
+    case PSPLIT_VIEW_TEXT: psplit_i_view_text(snapshots[0], options->level, &out); break;
+    case PSPLIT_VIEW_JSON: psplit_i_view_json(snapshots[0], options->level, &out); break;
+    case PSPLIT_VIEW_DOT: psplit_i_view_dot(snapshots[0], options->level, &out); break;
+    case PSPLIT_VIEW_HTML:
+      PSPLIT_TRY(psplit_i_view_page(snapshots, n_snapshots, options, diag, &out));
+      break;
+  }
+  if (out.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  *out_text = out.bytes;
+  if (out_n) *out_n = out.n;
+  out.bytes = NULL;
+out:
+  psplit_i_text_fini(&out);
+  return code;
+}

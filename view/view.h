@@ -1,0 +1,60 @@
+/* view: snapshots to text, JSON, DOT and HTML. Knows plain data only: no model, no pass, no file.
+ *
+ * One format, one file; escape.c has what names need to be harmless in each. page/ holds the parts
+ * of the HTML page, which the build turns into page_assets.c (page/embed.c). */
+#ifndef PSPLIT_VIEW_VIEW_INTERNAL_H
+#define PSPLIT_VIEW_VIEW_INTERNAL_H
+
+#include <psplit/view.h>
+
+#include "base.h"
+
+/* A name as one word: spaces, commas, quotes, control bytes, and what is not UTF-8, become \xNN; a
+ * backslash becomes two. An empty name is "-", and the name "-" is "\x2d". */
+void psplit_i_view_word(psplit_text *out, const char *name);
+/* The escapes alone, for `n` bytes of text. */
+void psplit_i_view_escaped(psplit_text *out, const char *text, size_t n);
+
+/* A name as a quoted DOT string: always valid UTF-8, and no escape that Graphviz would expand. */
+void psplit_i_view_dot_string(psplit_text *out, const char *name);
+
+/* Text for HTML, in element content and in quoted attributes. */
+void psplit_i_view_html(psplit_text *out, const char *text);
+
+/* Every value that the node reads, in order: `value` runs over its inputs, then its captures. */
+#define PSPLIT_I_EACH_READ(node, value)                                                \
+  for (uint32_t read_ = 0, value;                                                      \
+       read_ < (node)->n_inputs + (node)->n_captures &&                                \
+       (value = read_ < (node)->n_inputs ? (node)->inputs[read_]                       \
+                                         : (node)->captures[read_ - (node)->n_inputs], \
+       true);                                                                          \
+       read_++)                                                                        \
+    if (value != PSPLIT_NONE)
+
+/* One snapshot in a format; out->failed tells of missing memory. */
+void psplit_i_view_text(const psplit_snapshot *s, psplit_view_level level, psplit_text *out);
+void psplit_i_view_dot(const psplit_snapshot *s, psplit_view_level level, psplit_text *out);
+void psplit_i_view_json(const psplit_snapshot *s, psplit_view_level level, psplit_text *out);
+
+/* The parts that JSON and HTML share: an array of the level's items. */
+void psplit_i_view_json_nodes(psplit_json *json, const psplit_snapshot *s);
+void psplit_i_view_json_values(psplit_json *json, const psplit_snapshot *s);
+void psplit_i_view_json_groups(psplit_json *json, const psplit_snapshot *s);
+void psplit_i_view_json_edges(psplit_json *json, const psplit_snapshot *s);
+void psplit_i_view_json_stages(psplit_json *json, const psplit_snapshot *s);
+void psplit_i_view_json_transfers(psplit_json *json, const psplit_snapshot *s);
+void psplit_i_view_json_plan(psplit_json *json, const psplit_snapshot *s);
+
+PSPLIT_MUST_USE psplit_code psplit_i_view_page(const psplit_snapshot *const *snapshots, size_t n,
+                                               const psplit_view_options *options,
+                                               psplit_diag *diag, psplit_text *out);
+
+/* Parts of the page, by the names of their files; n is 0 where the build had none. */
+typedef struct psplit_i_asset {
+  const unsigned char *bytes;
+  size_t n;
+} psplit_i_asset;
+extern const psplit_i_asset psplit_i_asset_page_html, psplit_i_asset_page_css,
+  psplit_i_asset_page_js, psplit_i_asset_cytoscape_js, psplit_i_asset_cytoscape_license;
+
+#endif
