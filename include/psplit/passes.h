@@ -13,6 +13,7 @@
 #include <psplit/model.h>
 #include <psplit/partition.h>
 #include <psplit/plan.h>
+#include <psplit/plugins.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -25,6 +26,11 @@ typedef struct psplit_dim_value {
   const char *name;
   int64_t value; /* >= 0 */
 } psplit_dim_value;
+
+/* Reads a file that a pass's option names (passes do no I/O themselves) into *out_text, malloc'd,
+ * *out_n bytes. Errors: IO, LIMIT, NOMEM; outputs untouched then. */
+typedef psplit_code (*psplit_read_text)(void *user, const char *path, psplit_diag *diag,
+                                        char **out_text, size_t *out_n);
 
 typedef struct psplit_unit_options {
   uint32_t n_stages;                  /* >= 1 */
@@ -42,6 +48,9 @@ typedef struct psplit_unit_options {
   uint64_t seed;
   bool verify_each;                   /* check grouping after every pass; always in debug builds */
   const psplit_sink *sink;            /* warnings, notes, progress; may be NULL */
+  psplit_read_text read_text;         /* for passes with an option that names a file; may be NULL */
+  void *read_text_user;
+  const psplit_plugins *plugins;      /* passes besides the built-in ones; may be NULL */
 } psplit_unit_options;
 
 /* Defaults: 1 stage, 10 s, seed 1, everything else 0 or NULL. */

@@ -40,7 +40,7 @@ arrows() {
 arrows base base
 arrows onnx base model devices
 arrows partition base partition
-arrows passes base model devices partition plan passes
+arrows passes base model devices partition plan passes plugin plugins
 arrows emit base model plan emit
 arrows verify base model verify
 echo "1..$n"
