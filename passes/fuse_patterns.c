@@ -62,7 +62,6 @@ static const char ACTIVATIONS[] =
   LINE("g = Mul(x, f)")
   LINE("y = Mul(g, const)")
   LINE("x ?= @producer(*)")
-  LINE("out y")
   LINE("pattern gelu")
   LINE("e = Erf(d)")
   LINE("d = Div | Mul(x, const)")
@@ -70,7 +69,6 @@ static const char ACTIVATIONS[] =
   LINE("y = Mul(h, f)")
   LINE("h = Mul | Div(x, const)")
   LINE("x ?= @producer(*)")
-  LINE("out y")
   LINE("pattern gelu")
   LINE("e = Erf(d)")
   LINE("d = Div | Mul(x, const)")
@@ -78,7 +76,6 @@ static const char ACTIVATIONS[] =
   LINE("g = Mul(f, const)")
   LINE("y = Mul(x, g)")
   LINE("x ?= @producer(*)")
-  LINE("out y")
   /* The same with tanh(sqrt(2 / pi) (x + 0.0447 x^3)). */
   LINE("pattern gelu-tanh")
   LINE("t = Tanh(s)")
@@ -90,7 +87,6 @@ static const char ACTIVATIONS[] =
   LINE("y = Mul(h, f)")
   LINE("h = Mul | Div(x, const)")
   LINE("x ?= @producer(*)")
-  LINE("out y")
   LINE("pattern gelu-tanh")
   LINE("t = Tanh(s)")
   LINE("s = Mul(u, const)")
@@ -101,7 +97,6 @@ static const char ACTIVATIONS[] =
   LINE("g = Mul(f, const)")
   LINE("y = Mul(x, g)")
   LINE("x ?= @producer(*)")
-  LINE("out y")
   LINE("pattern gelu-tanh")
   LINE("t = Tanh(s)")
   LINE("s = Mul(u, const)")
@@ -113,18 +108,15 @@ static const char ACTIVATIONS[] =
   LINE("y = Mul(h, f)")
   LINE("h = Mul | Div(x, const)")
   LINE("x ?= @producer(*)")
-  LINE("out y")
   LINE("pattern silu")
   LINE("s = Sigmoid | HardSigmoid(x)")
   LINE("y = Mul(x, s)")
   LINE("x ?= @producer(*)")
-  LINE("out y")
   LINE("pattern quick-gelu")
   LINE("s = Sigmoid(z)")
   LINE("z = Mul(x, const)")
   LINE("y = Mul(x, s)")
   LINE("x ?= @producer(*)")
-  LINE("out y")
   LINE("pattern hard-swish")
   LINE("c = Clip | Relu(a, *)")
   LINE("a = Add(x, const)")
@@ -132,7 +124,6 @@ static const char ACTIVATIONS[] =
   LINE("m = Mul(x, c6)")
   LINE("y = Div | Mul(m, const)")
   LINE("x ?= @producer(*)")
-  LINE("out y")
   LINE("pattern hard-swish")
   LINE("c = Clip | Relu(a, *)")
   LINE("a = Add(x, const)")
@@ -140,13 +131,11 @@ static const char ACTIVATIONS[] =
   LINE("d = Div | Mul(c6, const)")
   LINE("y = Mul(x, d)")
   LINE("x ?= @producer(*)")
-  LINE("out y")
   LINE("pattern mish")
   LINE("p = Softplus(x)")
   LINE("t = Tanh(p)")
   LINE("y = Mul(x, t)")
   LINE("x ?= @producer(*)")
-  LINE("out y")
   LINE("pattern mish")
   LINE("e = Exp(x)")
   LINE("o = Add(e, const)")
@@ -154,14 +143,12 @@ static const char ACTIVATIONS[] =
   LINE("t = Tanh(p)")
   LINE("y = Mul(x, t)")
   LINE("x ?= @producer(*)")
-  LINE("out y")
   LINE("pattern softmax")
   LINE("e = Exp(s)")
   LINE("u = ReduceSum(e, *)")
   LINE("y = Div(e, u)")
   LINE("s ?= Sub(x, m)")
-  LINE("m ?= ReduceMax(x, *)")
-  LINE("out y");
+  LINE("m ?= ReduceMax(x, *)");
 
 static const char NORMALISATIONS[] =
   LINE("pattern layer-norm")
@@ -249,8 +236,7 @@ static const char NORMALISATIONS[] =
   LINE("r ?= Reshape(_, _)")
   LINE("b ?= Reshape(i, _)")
   LINE("s ?= Mul(b, const)")
-  LINE("y ?= Add(s, const)")
-  LINE("out y");
+  LINE("y ?= Add(s, const)");
 
 static const char ATTENTION[] =
   /* Scores, scale and mask in any of the usual orders, softmax, context. */
@@ -271,7 +257,6 @@ static const char ATTENTION[] =
   LINE("k0 ?= Transpose(_)")
   LINE("v ?= Transpose(_)")
   LINE("o ?= Transpose(y)")
-  LINE("out o")
   LINE("pattern transposed-operand")
   LINE("t = Transpose(_)")
   LINE("y = MatMul | FusedMatMul(~t, *)")
@@ -284,7 +269,6 @@ static const char ATTENTION[] =
   LINE("a = Mul(x, _)")
   LINE("h2 ?= Slice(x, *)")
   LINE("h1 ?= Slice(x, *)")
-  LINE("out y")
   LINE("pattern rotary")
   LINE("h1, h2 = Split(x, *)")
   LINE("n = Neg(h2)")
@@ -292,7 +276,6 @@ static const char ATTENTION[] =
   LINE("b = Mul(r, _)")
   LINE("y = Add(a, b)")
   LINE("a = Mul(x, _)")
-  LINE("out y")
   /* Pairs interleaved, and only a part of the head turned. */
   LINE("pattern rotary")
   LINE("n = Neg(h2)")
@@ -312,19 +295,16 @@ static const char ATTENTION[] =
   LINE("z ?= Concat(y, pass)")
   LINE("pass ?= Slice(whole, *)")
   LINE("whole ?= Transpose(_)")
-  LINE("out z")
   LINE("pattern recurrent")
   LINE("y, h, c = LSTM | GRU | RNN(x, *)")
   LINE("x ?= Transpose(_)")
   LINE("t ?= Transpose(y)")
   LINE("z ?= Squeeze | Reshape(t, *)")
-  LINE("out z h c")
   LINE("pattern resize")
   LINE("r = Resize | Upsample(x, *)")
   LINE("r2 ?= Resize | Upsample(r, *)")
   LINE("x ?= Transpose(_)")
-  LINE("y ?= Transpose(r2)")
-  LINE("out y");
+  LINE("y ?= Transpose(r2)");
 
 const char *const psplit_i_fuse_patterns[] = {SETS,      KERNELS, ACTIVATIONS, NORMALISATIONS,
                                               ATTENTION, NULL};

@@ -210,7 +210,7 @@ out:
   return code;
 }
 
-/* What may be read outside: the values after "out", else those of the last step. */
+/* What may be read outside: the values after "out", else those that no step reads. */
 static psplit_code finish_pattern(parser *p) {
   if (!p->in_pattern) return PSPLIT_OK;
   psplit_i_pattern *pattern = &p->into->patterns.items[p->into->patterns.n - 1];
@@ -218,10 +218,7 @@ static psplit_code finish_pattern(parser *p) {
   if (!pattern->n_steps) return wrong(p, "no steps in pattern", pattern->name);
   if (p->outs & ~p->made) return wrong(p, "\"out\" names a value that no step makes in", pattern->name);
   pattern->n_names = p->n_names;
-  pattern->outs = p->outs;
-  const psplit_i_step_pattern *last = &p->into->steps.items[p->into->steps.n - 1];
-  for (uint32_t r = 0; r < last->n_results && !p->outs; r++)
-    if (last->results[r] != PSPLIT_NONE) pattern->outs |= UINT64_C(1) << last->results[r];
+  pattern->outs = p->outs ? p->outs : p->made & ~p->used;
   return PSPLIT_OK;
 }
 

@@ -57,7 +57,9 @@ export function readGraph(file) {
 }
 
 const isReorder = ({ op }) => op === 'ReorderInput' || op === 'ReorderOutput';
-const activations = ['Relu', 'LeakyRelu', 'Sigmoid', 'Tanh', 'Clip', 'HardSigmoid', 'HardSwish', 'Gelu'];
+const activations = [
+  'Relu', 'LeakyRelu', 'Sigmoid', 'Tanh', 'Clip', 'HardSigmoid', 'HardSwish', 'Gelu',
+];
 
 // By names: who makes and who reads a value, and which node bears a name.
 function indexOf({ nodes }) {
@@ -166,6 +168,11 @@ function showGroups(tool, args) {
   });
 }
 
+const isCovered = (nodes) => ({ members }) =>
+  members.every((id) => nodes[id].group === nodes[members[0]].group);
+const isSevered = (nodes) => ({ members }) => !nodes[members[0]].stages.some((stage) =>
+  members.every((id) => nodes[id].stages.includes(stage)));
+
 const label = (original, { op, members }) =>
   `${op}: ${members.map((id) => `${original.nodes[id].op}(${original.nodes[id].outputs[0]})`).join(' ')}`;
 
@@ -183,18 +190,20 @@ async function main(tool, name, k = '4') {
   const dims = Object.entries(models[name].dims ?? {}).map(([dim, n]) => `${dim}=${n}`);
   const stages = Math.min(Number(k), models[name].max_stages ?? Infinity);
   const nodes = showGroups(tool, [file, `${stages}`, ...dims]);
+  const unfused = showGroups(tool, [file, `${stages}`, ...dims, '--passes',
+    'infer-shapes,cost,prune,attach,coarsen,partition,replicate']);
   const original = readGraph(file);
   for (const level of ['extended', 'all']) {
     const out = join(tmp, `${level}.onnx`);
     await optimise(file, level, out);
     const { fused, unmapped } =
       fusedKernels(original, readGraph(out), (id) => nodes[id].group === '-');
-    const covered = fused.filter(({ members }) =>
-      members.every((id) => nodes[id].group === nodes[members[0]].group));
-    const severed = fused.filter(({ members }) => !nodes[members[0]].stages.some((stage) =>
-      members.every((id) => nodes[id].stages.includes(stage))));
+    const covered = fused.filter(isCovered(nodes));
+    const severed = fused.filter(isSevered(nodes));
     console.log(`# ${name} ${level}: ${fused.length} fused kernels, ${covered.length} covered, ` +
-      `${severed.length} severed by ${stages} stages, ${unmapped} unmapped`);
+      `${severed.length} severed by ${stages} stages, ${unmapped} unmapped; without fuse ` +
+      `${fused.filter(isCovered(unfused)).length} covered, ` +
+      `${fused.filter(isSevered(unfused)).length} severed`);
     for (const kernel of fused) {
       if (!covered.includes(kernel)) console.log(`# not covered: ${label(original, kernel)}`);
     }
