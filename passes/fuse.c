@@ -1,213 +1,125 @@
 /* needs: costs, live, groups  keeps: everything but stages  breaks: nothing
  *
- * Groups what runtimes run as one kernel, so that no cut falls inside: a heavy operator with its
- * bias, normalisation, activation and residual sum; an operator with the Dequantize- and
- * QuantizeLinear nodes around it. A cut inside such a group costs speed and, with optimisation on,
- * equality in the last bit. Nodes are grouped, never rewritten. */
+ * Groups what runtimes run as one kernel, so that no cut falls inside: a cut there costs speed and,
+ * with optimisation on, equality in the last bit. What such a kernel looks like is said by patterns
+ * (fuse_patterns.c, and the caller's own); matches that share a node become one group. Nodes are
+ * grouped, never rewritten. */
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "passes.h"
+#include "pattern.h"
 
-enum { MAX_MEMBERS = 64, MAX_REGION = 12 };
+enum { OPTION_PATTERNS };
 
-/* A group being grown, by node. */
-typedef struct cluster {
-  psplit_unit *unit;
-  uint32_t nodes[MAX_MEMBERS];
-  uint32_t n;
-} cluster;
+/* Patterns by the operator they can start at: one list per operator type of the graph. */
+typedef struct anchors {
+  psplit_intern ops;
+  uint32_t *op_of;     /* [n_nodes] id in `ops` */
+  uint32_t *first;     /* [ops + 1] into `patterns` */
+  PSPLIT_VEC(uint32_t) patterns;
+} anchors;
 
-static bool contains(const cluster *c, uint32_t node) {
-  for (uint32_t i = 0; i < c->n; i++)
-    if (c->nodes[i] == node) return true;
-  return false;
+static void anchors_fini(anchors *a) {
+  psplit_i_intern_fini(&a->ops);
+  psplit_i_vec_fini(&a->patterns);
 }
 
-static bool named_one_of(const psplit_node *node, const char *const *names) {
-  if (*node->domain && strcmp(node->domain, "com.microsoft") != 0) return false;
-  for (; *names; names++)
-    if (strcmp(node->op_type, *names) == 0) return true;
-  return false;
-}
-
-/* Operators that runtimes fuse into. */
-static bool is_anchor(const psplit_node *node) {
-  static const char *const anchors[] = {
-    "Conv",         "ConvTranspose", "Gemm",       "MatMul",        "FusedMatMul", "ConvInteger",
-    "MatMulInteger", "QLinearConv",  "QLinearMatMul", "MatMulNBits", NULL};
-  return named_one_of(node, anchors);
-}
-
-/* One tensor in, one of the same shape out, element by element. */
-static bool is_activation(const psplit_node *node) {
-  static const char *const activations[] = {
-    "Relu",   "LeakyRelu", "Sigmoid", "Tanh", "Clip",     "Elu",  "Selu", "HardSigmoid",
-    "HardSwish", "Softplus", "Gelu",  "FastGelu", "QuickGelu", "PRelu", "Mish", "Celu",
-    "Erf",    "ThresholdedRelu", "Swish", NULL};
-  return named_one_of(node, activations);
-}
-
-static bool is_arithmetic(const psplit_node *node) {
-  static const char *const arithmetic[] = {"Add", "Sub", "Mul", "Div", "Pow", "Max", "Min", NULL};
-  return named_one_of(node, arithmetic);
-}
-
-static bool is_constant(const psplit_unit *unit, uint32_t value) {
-  if (value == PSPLIT_NONE) return true;
-  const psplit_value *v = &unit->graph->values[value];
-  if (v->producer != PSPLIT_NONE) return unit->node_flags[v->producer] & PSPLIT_I_NODE_FREE;
-  return v->initializer != PSPLIT_NONE;
-}
-
-static bool reads_only(const cluster *c, const uint32_t *extra, uint32_t n_extra,
-                       const psplit_node *node) {
-  if (node->n_captures) return false;
-  for (uint32_t i = 0; i < node->n_inputs; i++) {
-    const uint32_t value = node->inputs[i];
-    if (is_constant(c->unit, value)) continue;
-    const uint32_t producer = c->unit->graph->values[value].producer;
-    if (producer == PSPLIT_NONE) return false;
-    bool inside = contains(c, producer);
-    for (uint32_t e = 0; e < n_extra && !inside; e++) inside = extra[e] == producer;
-    if (!inside) return false;
-  }
-  return true;
-}
-
-/* The only value that leaves the cluster (and `extra`), or PSPLIT_NONE if several do or none. */
-static uint32_t only_exit(const cluster *c, const uint32_t *extra, uint32_t n_extra) {
-  const psplit_graph *graph = c->unit->graph;
-  uint32_t exit_value = PSPLIT_NONE;
-  for (uint32_t i = 0; i < c->n + n_extra; i++) {
-    const uint32_t member = i < c->n ? c->nodes[i] : extra[i - c->n];
-    const psplit_node *node = &graph->nodes[member];
-    for (uint32_t o = 0; o < node->n_outputs; o++) {
-      const uint32_t value = node->outputs[o];
-      if (value == PSPLIT_NONE) continue;
-      bool leaves = graph->values[value].is_output;
-      for (uint32_t k = graph->consumer_off[value]; k < graph->consumer_off[value + 1] && !leaves;
-           k++) {
-        const uint32_t reader = graph->consumers[k];
-        leaves = !contains(c, reader);
-        for (uint32_t e = 0; e < n_extra && leaves; e++) leaves = extra[e] != reader;
-      }
-      if (!leaves) continue;
-      if (exit_value != PSPLIT_NONE) return PSPLIT_NONE;
-      exit_value = value;
-    }
-  }
-  return exit_value;
-}
-
-/* Extends by a region of element-wise nodes that reads the cluster alone and has one exit: the
- * decomposed forms of Gelu, SiLU, HardSwish, Mish. */
-static bool absorb_region(cluster *c, uint32_t value) {
-  const psplit_graph *graph = c->unit->graph;
-  uint32_t region[MAX_REGION];
-  uint32_t n = 0;
-  for (bool grew = true; grew && n < MAX_REGION;) {
-    grew = false;
-    /* Readers of the cluster's exit and of the region's own results. */
-    for (uint32_t r = 0; r <= n && !grew; r++) {
-      const uint32_t from =
-        r == 0 ? value : graph->nodes[region[r - 1]].n_outputs == 1
-                           ? graph->nodes[region[r - 1]].outputs[0] : PSPLIT_NONE;
-      if (from == PSPLIT_NONE) continue;
-      for (uint32_t k = graph->consumer_off[from]; k < graph->consumer_off[from + 1]; k++) {
-        const uint32_t reader = graph->consumers[k];
-        const psplit_node *node = &graph->nodes[reader];
-        bool known = contains(c, reader);
-        for (uint32_t e = 0; e < n && !known; e++) known = region[e] == reader;
-        if (known || !(is_activation(node) || is_arithmetic(node)) ||
-            !reads_only(c, region, n, node))
-          continue;
-        region[n++] = reader;
-        grew = true;
-        break;
-      }
-    }
-    if (n && only_exit(c, region, n) != PSPLIT_NONE && c->n + n <= MAX_MEMBERS) {
-      memcpy(c->nodes + c->n, region, n * sizeof *region);
-      c->n += n;
-      return true;
-    }
-  }
-  return false;
-}
-
-/* Takes in the operator that follows, if it is one that runtimes fuse; `residuals` is how many sums
- * with a tensor from elsewhere may still join. */
-static bool absorb_next(cluster *c, unsigned *residuals) {
-  const psplit_graph *graph = c->unit->graph;
-  const uint32_t value = only_exit(c, NULL, 0);
-  if (value == PSPLIT_NONE || graph->values[value].is_output) return false;
-  const uint32_t first = graph->consumer_off[value], last = graph->consumer_off[value + 1];
-  if (last - first > 1) return absorb_region(c, value);
-  if (last == first || c->n == MAX_MEMBERS) return false;
-  const uint32_t reader = graph->consumers[first];
-  const psplit_node *node = &graph->nodes[reader];
-  const bool normalises = psplit_i_node_is(node, "BatchNormalization");
-  const bool residual = psplit_i_node_is(node, "Add") && *residuals > 0;
-  if (!(normalises || is_activation(node) || is_arithmetic(node))) return false;
-  if (!reads_only(c, NULL, 0, node)) {
-    if (!residual) return false;
-    --*residuals;
-  }
-  c->nodes[c->n++] = reader;
-  return true;
-}
-
-static bool merge(cluster *c) { return psplit_i_group_merge(&c->unit->grouping, c->nodes, c->n); }
-
-static void fuse_from(psplit_unit *unit, uint32_t anchor) {
-  cluster c = {.unit = unit, .nodes = {anchor}, .n = 1};
-  unsigned residuals = 1;
-  uint32_t good = 1;
-  /* Grow as far as the pattern goes, but keep the longest prefix that stays convex. */
-  while (absorb_next(&c, &residuals))
-    if (merge(&c)) good = c.n;
-    else break;
-  c.n = good;
-}
-
-/* A quantised operator: DequantizeLinear in front of it that serves it alone, QuantizeLinear behind
- * the value it makes. What crosses a cut is then the quantised tensor. */
-static void fuse_quantised(psplit_unit *unit, uint32_t node) {
+static psplit_code anchors_init(psplit_unit *unit, const psplit_i_patterns *table, anchors *a,
+                                psplit_diag *diag) {
   const psplit_graph *graph = unit->graph;
-  const psplit_node *data = &graph->nodes[node];
-  if (psplit_i_node_is(data, "QuantizeLinear")) {
-    const uint32_t producer =
-      data->n_inputs && data->inputs[0] != PSPLIT_NONE ? graph->values[data->inputs[0]].producer
-                                                       : PSPLIT_NONE;
-    if (producer != PSPLIT_NONE && !(unit->node_flags[producer] & PSPLIT_I_NODE_FREE))
-      psplit_i_group_merge(&unit->grouping, (const uint32_t[]){producer, node}, 2);
-  } else if (psplit_i_node_is(data, "DequantizeLinear") && data->n_outputs == 1 &&
-             data->outputs[0] != PSPLIT_NONE) {
-    const uint32_t value = data->outputs[0];
-    if (graph->consumer_off[value + 1] - graph->consumer_off[value] == 1)
-      psplit_i_group_merge(
-        &unit->grouping,
-        (const uint32_t[]){node, graph->consumers[graph->consumer_off[value]]}, 2);
-  }
-}
-
-static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag) {
-  (void)diag;
-  (void)values;
-  const psplit_graph *graph = unit->graph;
-  for (uint32_t i = 0; i < graph->n_nodes; i++) {
-    const uint32_t n = graph->topo[i];
-    if (unit->node_flags[n] & (PSPLIT_I_NODE_FREE | PSPLIT_I_NODE_DEAD)) continue;
-    if (is_anchor(&graph->nodes[n])) fuse_from(unit, n);
-    fuse_quantised(unit, n);
+  psplit_i_intern_init(&a->ops);
+  a->op_of = PSPLIT_NEW(&unit->scratch, uint32_t, graph->n_nodes);
+  a->first = PSPLIT_NEW(&unit->scratch, uint32_t, (size_t)graph->n_nodes + 1);
+  if (!a->op_of || !a->first) return psplit_i_nomem(diag);
+  for (uint32_t n = 0; n < graph->n_nodes; n++) {
+    const uint32_t known = a->ops.n;
+    /* Domains are told apart when a match is tried: a type that only a custom domain has costs one
+     * attempt. */
+    a->op_of[n] = psplit_i_intern_add(&a->ops, graph->nodes[n].op_type);
+    if (a->op_of[n] == PSPLIT_NONE) return psplit_i_nomem(diag);
+    if (a->ops.n == known) continue;
+    a->first[known] = (uint32_t)a->patterns.n;
+    for (uint32_t p = 0; p < table->patterns.n; p++) {
+      const psplit_i_pattern *pattern = &table->patterns.items[p];
+      if (psplit_i_pattern_names(table, pattern, graph->nodes[n].op_type) &&
+          !psplit_i_vec_push(&a->patterns, p))
+        return psplit_i_nomem(diag);
+    }
+    a->first[a->ops.n] = (uint32_t)a->patterns.n;
   }
   return PSPLIT_OK;
 }
+
+/* The longest prefix of the match that stays convex. */
+static void merge_prefix(psplit_unit *unit, const uint32_t *nodes, uint32_t n) {
+  while (n > 1 && !psplit_i_group_merge(&unit->grouping, nodes, n)) n--;
+}
+
+static void fuse_at(psplit_unit *unit, const psplit_i_patterns *table, const anchors *a,
+                    uint32_t node) {
+  const psplit_i_match_input input = {
+    .graph = unit->graph, .node_flags = unit->node_flags, .scratch = &unit->scratch};
+  const char *matched = ""; /* of several patterns with one name, the first that fits counts */
+  for (uint32_t i = a->first[a->op_of[node]]; i < a->first[a->op_of[node] + 1]; i++) {
+    const psplit_i_pattern *pattern = &table->patterns.items[a->patterns.items[i]];
+    if (strcmp(pattern->name, matched) == 0) continue;
+    uint32_t members[PSPLIT_I_PATTERN_STEPS];
+    const uint32_t n = psplit_i_pattern_match(&input, table, pattern, node, members);
+    if (!n) continue;
+    matched = pattern->name;
+    merge_prefix(unit, members, n);
+  }
+}
+
+static psplit_code read_patterns(psplit_unit *unit, const char *file, psplit_i_patterns *table,
+                                 psplit_diag *diag) {
+  psplit_code code;
+  for (size_t i = 0; psplit_i_fuse_patterns[i]; i++)
+    PSPLIT_TRY(psplit_i_patterns_parse(table, "built-in patterns", psplit_i_fuse_patterns[i],
+                                       strlen(psplit_i_fuse_patterns[i]), &unit->scratch, diag));
+  if (!*file) return PSPLIT_OK;
+  if (!unit->options.read_text)
+    return psplit_i_fail(diag, PSPLIT_USAGE,
+                         "pass fuse: this program cannot read the patterns file %s", file);
+  char *text;
+  size_t n;
+  PSPLIT_TRY(unit->options.read_text(unit->options.read_text_user, file, diag, &text, &n));
+  code = psplit_i_patterns_parse(table, file, text, n, &unit->scratch, diag);
+  free(text);
+out:
+  return code;
+}
+
+static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag) {
+  psplit_code code;
+  psplit_i_patterns table = {0};
+  anchors a = {0};
+  PSPLIT_TRY(read_patterns(unit, values[OPTION_PATTERNS].text, &table, diag));
+  PSPLIT_TRY(anchors_init(unit, &table, &a, diag));
+  for (uint32_t i = 0; i < unit->graph->n_nodes; i++) {
+    const uint32_t n = unit->graph->topo[i];
+    if (!(unit->node_flags[n] & (PSPLIT_I_NODE_FREE | PSPLIT_I_NODE_DEAD)))
+      fuse_at(unit, &table, &a, n);
+  }
+out:
+  anchors_fini(&a);
+  psplit_i_patterns_fini(&table);
+  return code;
+}
+
+static const psplit_i_option OPTIONS[] = {
+  [OPTION_PATTERNS] = {"patterns", PSPLIT_I_OPTION_TEXT, "", 0, 0,
+                       "file of further patterns; see docs/passes.md"},
+};
 
 const psplit_i_pass psplit_i_pass_fuse = {
   .name = "fuse",
   .help = "group operators that runtimes run as one kernel",
   .needs = PSPLIT_I_FACT_LIVE | PSPLIT_I_FACT_GROUPS,
   .keeps = ~(unsigned)PSPLIT_I_FACT_STAGES,
+  .options = OPTIONS,
+  .n_options = sizeof OPTIONS / sizeof *OPTIONS,
   .run = run,
 };

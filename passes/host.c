@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "pipeline.h"
+#include "plugin.h"
 
 #define X(identifier) extern const psplit_i_pass psplit_i_pass_##identifier;
 #include "passes.def"
@@ -64,7 +65,8 @@ static psplit_code run_pass(psplit_unit *unit, const psplit_i_pass *pass,
     return psplit_i_fail(diag, PSPLIT_INTERNAL, "pass %s needs what needs it", pass->name);
   PSPLIT_TRY(establish(unit, pass->needs, depth, diag));
   psplit_i_say(unit->options.sink, PSPLIT_PROGRESS, "%s", pass->name);
-  PSPLIT_TRY(pass->run(unit, values, diag));
+  PSPLIT_TRY(pass->plugin ? psplit_i_plugin_run(unit, pass, values, diag)
+                          : pass->run(unit, values, diag));
   psplit_i_arena_reset(&unit->scratch);
   unit->facts = (unit->facts & pass->keeps) | pass->makes;
   if (ALWAYS_CHECK || unit->options.verify_each) {
@@ -100,7 +102,8 @@ psplit_code psplit_unit_run(psplit_unit *unit, const char *text, psplit_diag *di
   psplit_arena arena;
   psplit_i_arena_init(&arena, 0);
   psplit_i_pipeline pipeline;
-  PSPLIT_TRY(psplit_i_pipeline_parse(text ? text : psplit_default_pipeline(), &arena, diag,
+  PSPLIT_TRY(psplit_i_pipeline_parse(unit->options.plugins,
+                                     text ? text : psplit_default_pipeline(), &arena, diag,
                                      &pipeline));
   size_t n_steps;
   PSPLIT_TRY(find_end(&unit->options, &pipeline, diag, &n_steps));

@@ -36,9 +36,9 @@ static psplit_code build_nodes(builder *b) {
   uint32_t *together = array(b, n, sizeof *together);
   const char **names = array(b, n, sizeof *names);
   /* Classes that a group's members join become one: `merged` points from class to class. */
-  uint32_t *merged = array(b, unit->options.n_keep_together, sizeof *merged);
+  uint32_t *merged = array(b, unit->n_together, sizeof *merged);
   if (!time_ns || !flags || !pin || !together || !names || !merged) return psplit_i_nomem(b->diag);
-  for (uint32_t c = 0; c < unit->options.n_keep_together; c++) merged[c] = c;
+  for (uint32_t c = 0; c < unit->n_together; c++) merged[c] = c;
   for (uint32_t g = 0; g < n; g++) {
     pin[g] = together[g] = PSPLIT_NONE;
     flags[g] = PSPLIT_NODE_AUXILIARY;
@@ -70,7 +70,7 @@ static psplit_code build_nodes(builder *b) {
   b->problem.time_ns = time_ns;
   b->problem.node_flags = flags;
   b->problem.pin = pin;
-  b->problem.together = unit->options.n_keep_together ? together : NULL;
+  b->problem.together = unit->n_together ? together : NULL;
   b->problem.node_name = names;
   return PSPLIT_OK;
 }
@@ -125,7 +125,8 @@ static psplit_code build_nets(builder *b) {
     if (pin == first) continue;
     producer[net] = b->group[p];
     bytes[net] = psplit_i_unit_value_bytes(unit, v, NULL);
-    if (!psplit_i_unit_sendable(unit, v)) flags[net] = PSPLIT_NET_UNCUTTABLE;
+    if (!psplit_i_unit_sendable(unit, v) || unit->uncuttable[v])
+      flags[net] = PSPLIT_NET_UNCUTTABLE;
     for (uint32_t c = 0; c < n_classes; c++) {
       send_ns[net * n_classes + c] = transfer_ns(unit, c, bytes[net], true);
       recv_ns[net * n_classes + c] = transfer_ns(unit, c, bytes[net], false);

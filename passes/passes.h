@@ -31,6 +31,12 @@ enum {
   PSPLIT_I_NODE_REPEATABLE = 4   /* same inputs, same outputs: a copy may stand in for a transfer */
 };
 
+/* A line that a pass left with a node. */
+typedef struct psplit_i_note {
+  uint32_t node;
+  const char *text;
+} psplit_i_note;
+
 struct psplit_unit {
   const psplit_model *model;
   const psplit_graph *graph;
@@ -45,6 +51,9 @@ struct psplit_unit {
 
   uint32_t *pin;       /* [n_nodes] stage, or PSPLIT_NONE */
   uint32_t *together;  /* [n_nodes] class, or PSPLIT_NONE */
+  uint32_t n_together; /* classes */
+  uint8_t *uncuttable; /* [n_values] 1: no cut may send it */
+  PSPLIT_VEC(psplit_i_note) notes;
 
   psplit_i_shapes *shapes;
   psplit_i_costs *costs;
@@ -108,12 +117,14 @@ typedef struct psplit_i_pass {
   const psplit_i_option *options;
   size_t n_options;
   psplit_code (*run)(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag);
+  const struct psplit_plugin_pass *plugin; /* the plugin's pass that this one stands for, or NULL */
 } psplit_i_pass;
 
 /* The built-in passes, in the order of passes.def. */
 extern const psplit_i_pass *const psplit_i_passes[];
 extern const size_t psplit_i_n_passes;
-const psplit_i_pass *psplit_i_pass_find(const char *name, size_t n);
+/* One of those, or of the loaded plugins (may be NULL); NULL if there is none of that name. */
+const psplit_i_pass *psplit_i_pass_find(const psplit_plugins *plugins, const char *name, size_t n);
 
 /* Independent proof that groups partition the nodes and that the quotient graph is acyclic (which
  * implies that every group is convex). INTERNAL with the names of two nodes otherwise. */

@@ -6,21 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plugin.h"
+
 static const char DEFAULT_PIPELINE[] =
   "infer-shapes,cost,prune,attach,fuse,coarsen,partition,replicate";
 
 const char *psplit_default_pipeline(void) { return DEFAULT_PIPELINE; }
 
-const psplit_i_pass *psplit_i_pass_find(const char *name, size_t n) {
+const psplit_i_pass *psplit_i_pass_find(const psplit_plugins *plugins, const char *name, size_t n) {
   for (size_t p = 0; p < psplit_i_n_passes; p++)
     if (strlen(psplit_i_passes[p]->name) == n && memcmp(psplit_i_passes[p]->name, name, n) == 0)
       return psplit_i_passes[p];
-  return NULL;
+  return psplit_i_plugins_find(plugins, name, n);
 }
 
-/* Whether `text` is a value of the option; *out_value then holds it. */
-static bool parse_value(const psplit_i_option *option, const char *text,
-                        psplit_i_option_value *out_value) {
+bool psplit_i_option_parse(const psplit_i_option *option, const char *text,
+                           psplit_i_option_value *out_value) {
   char *end;
   switch (option->type) {
     case PSPLIT_I_OPTION_INT: {
@@ -48,13 +49,17 @@ static bool parse_value(const psplit_i_option *option, const char *text,
 
 void psplit_i_pass_defaults(const psplit_i_pass *pass, psplit_i_option_value *out_values) {
   for (size_t o = 0; o < pass->n_options; o++)
-    parse_value(&pass->options[o], pass->options[o].fallback, &out_values[o]);
+    psplit_i_option_parse(&pass->options[o], pass->options[o].fallback, &out_values[o]);
 }
 
-static psplit_code unknown_pass(const char *name, psplit_diag *diag) {
+static psplit_code unknown_pass(const psplit_plugins *plugins, const char *name,
+                                psplit_diag *diag) {
   psplit_text known = {0};
   for (size_t p = 0; p < psplit_i_n_passes; p++)
     psplit_i_text_addf(&known, "%s%s", p ? ", " : "", psplit_i_passes[p]->name);
+  const psplit_i_pass *pass;
+  for (size_t p = 0; (pass = psplit_i_plugins_pass(plugins, p)); p++)
+    psplit_i_text_addf(&known, ", %s", pass->name);
   const psplit_code code =
     psplit_i_fail(diag, PSPLIT_USAGE, "no pass is called \"%s\"; there are %s", name,
                   known.bytes ? known.bytes : "");
@@ -74,7 +79,7 @@ static psplit_code parse_option(const psplit_i_pass *pass, char *word, psplit_di
     const char *value = equals                                  ? equals + 1
                         : option->type == PSPLIT_I_OPTION_BOOL ? "true"
                                                                 : "";
-    if (parse_value(option, value, &step->values[o])) return PSPLIT_OK;
+    if (psplit_i_option_parse(option, value, &step->values[o])) return PSPLIT_OK;
     if (option->type == PSPLIT_I_OPTION_INT || option->type == PSPLIT_I_OPTION_REAL)
       return psplit_i_fail(diag, PSPLIT_USAGE,
                            "pass %s: %s takes a number from %.12g to %.12g, not \"%s\"", pass->name,
@@ -86,7 +91,8 @@ static psplit_code parse_option(const psplit_i_pass *pass, char *word, psplit_di
                        pass->name, word);
 }
 
-psplit_code psplit_i_pipeline_parse(const char *text, psplit_arena *arena, psplit_diag *diag,
+psplit_code psplit_i_pipeline_parse(const psplit_plugins *plugins, const char *text,
+                                    psplit_arena *arena, psplit_diag *diag,
                                     psplit_i_pipeline *out_pipeline) {
   psplit_code code;
   char *rest = psplit_i_arena_strndup(arena, text, strlen(text));
@@ -100,8 +106,8 @@ psplit_code psplit_i_pipeline_parse(const char *text, psplit_arena *arena, pspli
       return psplit_i_fail(diag, PSPLIT_USAGE, "a pipeline has at most %d passes",
                            PSPLIT_I_MAX_STEPS);
     psplit_i_step *step = &steps[n_steps++];
-    step->pass = psplit_i_pass_find(name, strlen(name));
-    if (!step->pass) return unknown_pass(name, diag);
+    step->pass = psplit_i_pass_find(plugins, name, strlen(name));
+    if (!step->pass) return unknown_pass(plugins, name, diag);
     psplit_i_pass_defaults(step->pass, step->values);
     while (words) PSPLIT_TRY(parse_option(step->pass, strsep(&words, ":"), diag, step));
   }
@@ -122,17 +128,26 @@ static void print_value(psplit_text *out, const psplit_i_option *option,
 }
 
 psplit_code psplit_pipeline_canonical(const char *text, psplit_diag *diag, char **out_text) {
+  return psplit_plugins_canonical(NULL, text, diag, out_text);
+}
+
+psplit_code psplit_plugins_canonical(const psplit_plugins *plugins, const char *text,
+                                     psplit_diag *diag, char **out_text) {
   psplit_code code;
   psplit_arena arena;
   psplit_i_arena_init(&arena, 0);
   psplit_text out = {0};
   psplit_i_pipeline pipeline;
-  PSPLIT_TRY(psplit_i_pipeline_parse(text ? text : DEFAULT_PIPELINE, &arena, diag, &pipeline));
+  PSPLIT_TRY(psplit_i_pipeline_parse(plugins, text ? text : DEFAULT_PIPELINE, &arena, diag,
+                                     &pipeline));
   psplit_i_text_puts(&out, "");
   for (size_t s = 0; s < pipeline.n_steps; s++) {
     const psplit_i_pass *pass = pipeline.steps[s].pass;
     psplit_i_text_addf(&out, "%s%s", s ? "," : "", pass->name);
     for (size_t o = 0; o < pass->n_options; o++) {
+      const bool unset = pass->options[o].type == PSPLIT_I_OPTION_TEXT &&
+                         !*pipeline.steps[s].values[o].text;
+      if (unset) continue;
       psplit_i_text_addf(&out, ":%s=", pass->options[o].name);
       print_value(&out, &pass->options[o], &pipeline.steps[s].values[o]);
     }
@@ -146,19 +161,24 @@ out:
   return code;
 }
 
-char *psplit_passes_help(void) {
-  psplit_text out = {0};
-  for (size_t p = 0; p < psplit_i_n_passes; p++) {
-    const psplit_i_pass *pass = psplit_i_passes[p];
-    psplit_i_text_addf(&out, "%-14s %s\n", pass->name, pass->help);
-    for (size_t o = 0; o < pass->n_options; o++) {
-      const psplit_i_option *option = &pass->options[o];
-      psplit_i_text_addf(&out, "    %s=%s  %s", option->name, option->fallback, option->help);
-      if (option->type == PSPLIT_I_OPTION_INT || option->type == PSPLIT_I_OPTION_REAL)
-        psplit_i_text_addf(&out, " (%.12g to %.12g)", option->low, option->high);
-      psplit_i_text_puts(&out, "\n");
-    }
+static void add_help(psplit_text *out, const psplit_i_pass *pass) {
+  psplit_i_text_addf(out, "%-14s %s\n", pass->name, pass->help);
+  for (size_t o = 0; o < pass->n_options; o++) {
+    const psplit_i_option *option = &pass->options[o];
+    psplit_i_text_addf(out, "    %s=%s  %s", option->name, option->fallback, option->help);
+    if (option->type == PSPLIT_I_OPTION_INT || option->type == PSPLIT_I_OPTION_REAL)
+      psplit_i_text_addf(out, " (%.12g to %.12g)", option->low, option->high);
+    psplit_i_text_puts(out, "\n");
   }
+}
+
+char *psplit_passes_help(void) { return psplit_plugins_help(NULL); }
+
+char *psplit_plugins_help(const psplit_plugins *plugins) {
+  psplit_text out = {0};
+  for (size_t p = 0; p < psplit_i_n_passes; p++) add_help(&out, psplit_i_passes[p]);
+  const psplit_i_pass *pass;
+  for (size_t p = 0; (pass = psplit_i_plugins_pass(plugins, p)); p++) add_help(&out, pass);
   if (!out.failed) return out.bytes;
   psplit_i_text_fini(&out);
   return NULL;

@@ -118,12 +118,13 @@ psplit_code psplit_unit_create(const psplit_model *model, const psplit_unit_opti
                              options->n_stages, n_nodes));
   unit->pin = psplit_i_arena_array(&unit->arena, n_nodes, sizeof *unit->pin);
   unit->together = psplit_i_arena_array(&unit->arena, n_nodes, sizeof *unit->together);
+  unit->uncuttable = PSPLIT_NEW(&unit->arena, uint8_t, unit->graph->n_values);
   unit->stage = PSPLIT_NEW(&unit->arena, uint32_t, n_nodes);
   unit->node_class = PSPLIT_NEW(&unit->arena, psplit_op_class, n_nodes);
   unit->node_flags = PSPLIT_NEW(&unit->arena, uint8_t, n_nodes);
   unit->class_device = PSPLIT_NEW(&unit->arena, uint32_t, options->n_stages);
   unit->device_class = PSPLIT_NEW(&unit->arena, uint32_t, options->n_stages);
-  if (!unit->pin || !unit->together || !unit->stage || !unit->node_class || !unit->node_flags ||
+  if (!unit->pin || !unit->together || !unit->uncuttable || !unit->stage || !unit->node_class || !unit->node_flags ||
       !unit->class_device || !unit->device_class)
     PSPLIT_TRY(psplit_i_nomem(diag));
   for (uint32_t n = 0; n < n_nodes; n++) unit->pin[n] = unit->together[n] = PSPLIT_NONE;
@@ -132,6 +133,7 @@ psplit_code psplit_unit_create(const psplit_model *model, const psplit_unit_opti
   PSPLIT_TRY(apply_annotations(unit, diag));
   for (size_t i = 0; i < options->n_keep_together; i++)
     PSPLIT_TRY(apply_together(unit, options->keep_together[i], (uint32_t)i, diag));
+  unit->n_together = (uint32_t)options->n_keep_together;
   unit->devices = options->devices;
   if (!unit->devices) {
     PSPLIT_TRY(psplit_devices_preset("cpu", options->n_stages, diag, &unit->own_devices));
@@ -151,6 +153,7 @@ void psplit_unit_destroy(psplit_unit *unit) {
   psplit_solution_destroy(unit->solution);
   psplit_devices_destroy(unit->own_devices);
   psplit_i_vec_fini(&unit->copies);
+  psplit_i_vec_fini(&unit->notes);
   psplit_i_arena_fini(&unit->scratch);
   psplit_i_arena_fini(&unit->arena);
   free(unit);

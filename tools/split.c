@@ -11,7 +11,8 @@
 #include "cli.h"
 
 enum {
-  OPT_DEVICES = 256, OPT_DIM, OPT_PASSES, OPT_PRINT_PIPELINE, OPT_HELP_PASSES, OPT_OBJECTIVE,
+  OPT_DEVICES = 256, OPT_DIM, OPT_PASSES, OPT_PRINT_PIPELINE, OPT_HELP_PASSES, OPT_PLUGIN,
+  OPT_OBJECTIVE,
   OPT_SOLVER, OPT_TIME_LIMIT, OPT_THREADS, OPT_SEED, OPT_PIN, OPT_TOGETHER, OPT_BOUNDARY,
   OPT_WEIGHTS, OPT_PLAN_ONLY, OPT_JSON, OPT_DEPFILE, OPT_FORCE, OPT_MAX_GRAPH_MEMORY,
   OPT_FOLLOW_SYMLINKS, OPT_VERIFY, OPT_MICRO_BATCHES,
@@ -47,6 +48,7 @@ static const cli_option OPTIONS[] = {
   {OPT_THREADS, "threads", "N", "never changes the result; default: one a core"},
   {OPT_PASSES, "passes", "PIPELINE", "passes to run, in order; see --print-pipeline"},
   {OPT_PRINT_PIPELINE, "print-pipeline", NULL, "print the pipeline with all options, and stop"},
+  {OPT_PLUGIN, "load-pass-plugin", "FILE", "passes of your own; repeatable, see docs/plugin-abi.md"},
   {OPT_HELP_PASSES, "help-passes", NULL, "print passes and their options, and stop"},
   {0, NULL, NULL, "Reading:"},
   {OPT_MAX_GRAPH_MEMORY, "max-graph-memory", "MIB", "limit on the model's structure; default: 32 times the file, 256 to 2048"},
@@ -76,7 +78,10 @@ typedef struct request {
   psplit_dim_value dims[MAX_REPEATED];
   const char *pins[MAX_REPEATED];
   const char *together[MAX_REPEATED];
-  bool plan_only, json, print_pipeline, verify, done;
+  const char *plugin_files[MAX_REPEATED];
+  size_t n_plugin_files;
+  psplit_plugins *plugins;
+  bool plan_only, json, print_pipeline, help_passes, verify, done;
   const psplit_model *opened; /* MODEL, for --verify */
   cli_progress progress;
 } request;
@@ -101,13 +106,10 @@ static bool parse_option(request *r, int id, char *argument) {
     case 'q': r->progress.quiet = true; return true;
     case 'h': cli_print_help(&PROGRAM, stdout); r->done = true; return true;
     case 'V': cli_print_version(&PROGRAM, stdout); r->done = true; return true;
-    case OPT_HELP_PASSES: {
-      char *text = psplit_passes_help();
-      if (text) fputs(text, stdout);
-      free(text);
-      r->done = true;
-      return true;
-    }
+    case OPT_HELP_PASSES: r->help_passes = true; return true;
+    case OPT_PLUGIN:
+      return cli_repeated(&PROGRAM, "load-pass-plugin", argument, r->plugin_files, MAX_REPEATED,
+                          &r->n_plugin_files);
     case OPT_DEVICES: r->devices = argument; return true;
     case OPT_DIM: return cli_dim(&PROGRAM, argument, r->dims, MAX_REPEATED, &r->unit.n_dims);
     case OPT_PASSES: r->pipeline = argument; return true;
@@ -177,7 +179,7 @@ static int parse(request *r, int argc, char **argv) {
   r->unit.dims = r->dims;
   r->unit.pins = r->pins;
   r->unit.keep_together = r->together;
-  if (r->print_pipeline) return 0;
+  if (r->print_pipeline || r->help_passes) return 0;
   if (optind == argc) return cli_usage(&PROGRAM, "a model is needed");
   if (optind + 1 < argc)
     return cli_usage(&PROGRAM, "one model at a time: \"%s\" and \"%s\"", argv[optind],
@@ -279,6 +281,12 @@ static psplit_code prove(void *user, const char *directory, psplit_diag *diag) {
   return psplit_verify(directory, r->opened, &options, diag, NULL);
 }
 
+static psplit_code read_text(void *user, const char *path, psplit_diag *diag, char **out_text,
+                             size_t *out_n) {
+  (void)user;
+  return cli_read_file(path, diag, out_text, out_n);
+}
+
 static psplit_code no_plan(psplit_diag *diag) {
   snprintf(diag->message, sizeof diag->message, "the pipeline has no pass that partitions");
   return diag->code = PSPLIT_USAGE;
@@ -324,6 +332,8 @@ static psplit_code compare(request *r, psplit_diag *diag) {
   psplit_model *model = NULL;
   psplit_code code = psplit_model_open(r->model, &r->read, diag, &model);
   r->unit.sink = &sink;
+  r->unit.read_text = read_text;
+  r->unit.plugins = r->plugins;
   if (code == PSPLIT_OK) print_comparison_head(r);
   for (uint32_t k = r->n_stages; code == PSPLIT_OK && k <= r->last_k; k++) {
     psplit_devices *devices = NULL;
@@ -363,6 +373,8 @@ static psplit_code split(request *r, psplit_diag *diag) {
   r->unit.n_stages = r->n_stages;
   r->unit.devices = devices;
   r->unit.sink = r->emit.sink = &sink;
+  r->unit.read_text = read_text;
+  r->unit.plugins = r->plugins;
   r->emit.cancel = &interrupted;
   r->opened = model;
   if (r->verify) r->emit.accept = prove;
@@ -392,21 +404,46 @@ static psplit_code split(request *r, psplit_diag *diag) {
 static int print_pipeline(const request *r) {
   psplit_diag diag = {0};
   char *text;
-  if (psplit_pipeline_canonical(r->pipeline, &diag, &text) != PSPLIT_OK) return cli_fail(&diag);
+  if (psplit_plugins_canonical(r->plugins, r->pipeline, &diag, &text) != PSPLIT_OK)
+    return cli_fail(&diag);
   puts(text);
   free(text);
   return 0;
+}
+
+static int print_passes(const request *r) {
+  char *text = psplit_plugins_help(r->plugins);
+  if (text) fputs(text, stdout);
+  free(text);
+  return text ? 0 : psplit_code_exit_status(PSPLIT_NOMEM);
+}
+
+static psplit_code load_plugins(request *r, psplit_diag *diag) {
+  if (!r->n_plugin_files) return PSPLIT_OK;
+  r->plugins = psplit_plugins_create();
+  psplit_code code = r->plugins ? PSPLIT_OK : PSPLIT_NOMEM;
+  for (size_t i = 0; i < r->n_plugin_files && code == PSPLIT_OK; i++)
+    code = psplit_plugins_load(r->plugins, r->plugin_files[i], diag);
+  return code;
+}
+
+static int run(request *r) {
+  psplit_diag diag = {0};
+  if (load_plugins(r, &diag) != PSPLIT_OK) return cli_fail(&diag);
+  if (r->help_passes) return print_passes(r);
+  if (r->print_pipeline) return print_pipeline(r);
+  const bool several = r->last_k > r->n_stages;
+  if ((several ? compare(r, &diag) : split(r, &diag)) != PSPLIT_OK) return cli_fail(&diag);
+  return fflush(stdout) == 0 ? 0 : 3;
 }
 
 int main(int argc, char **argv) {
   static request r;
   const int status = parse(&r, argc, argv);
   if (status || r.done) return status;
-  if (r.print_pipeline) return print_pipeline(&r);
   signal(SIGINT, on_signal);
   signal(SIGTERM, on_signal);
-  psplit_diag diag = {0};
-  const bool several = r.last_k > r.n_stages;
-  if ((several ? compare(&r, &diag) : split(&r, &diag)) != PSPLIT_OK) return cli_fail(&diag);
-  return fflush(stdout) == 0 ? 0 : 3;
+  const int done = run(&r);
+  psplit_plugins_destroy(r.plugins);
+  return done;
 }

@@ -13,6 +13,7 @@
 #include <psplit/model.h>
 #include <psplit/partition.h>
 #include <psplit/plan.h>
+#include <psplit/plugins.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -32,6 +33,11 @@ typedef struct psplit_observer {
   psplit_code (*after_pass)(void *user, psplit_unit *unit, const char *pass, psplit_diag *diag);
   void *user;
 } psplit_observer;
+
+/* Reads a file that a pass's option names (passes do no I/O themselves) into *out_text, malloc'd,
+ * *out_n bytes. Errors: IO, LIMIT, NOMEM; outputs untouched then. */
+typedef psplit_code (*psplit_read_text)(void *user, const char *path, psplit_diag *diag,
+                                        char **out_text, size_t *out_n);
 
 typedef struct psplit_unit_options {
   uint32_t n_stages;                  /* >= 1 */
@@ -56,6 +62,9 @@ typedef struct psplit_unit_options {
   const psplit_sink *sink;            /* warnings, notes, progress; may be NULL */
   const psplit_observer *observer;    /* may be NULL */
   const char *stop_before, *stop_after; /* a pass of the pipeline, its first; NULL: run to the end */
+  psplit_read_text read_text;         /* for passes with an option that names a file; may be NULL */
+  void *read_text_user;
+  const psplit_plugins *plugins;      /* passes besides the built-in ones; may be NULL */
 } psplit_unit_options;
 
 /* Defaults: 1 stage, 10 s of work, seed 1, everything else 0 or NULL. */

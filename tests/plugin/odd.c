@@ -1,0 +1,128 @@
+/* One source, many plugins, each odd in one way: -DCASE_... picks it. plugins.py says what the host
+ * must answer to each. */
+#include <psplit/plugin.h>
+
+#define STRING_(text) #text
+#define STRING(text) STRING_(text)
+
+#ifndef PASS_NAME
+#define PASS_NAME odd
+#endif
+
+#if !defined(CASE_NO_RUN)
+static int run(const psplit_plugin_host *host, psplit_plugin_unit *unit,
+               const psplit_plugin_value *values) {
+  (void)host;
+  (void)values;
+  (void)unit;
+#if defined(CASE_TEARS)
+  const uint32_t ends[] = {0, host->n_nodes(unit) - 1};
+  host->must_group(unit, ends, 2);
+  if (host->group(unit, ends, 2)) return 9; /* it knows better */
+#elif defined(CASE_FAILS)
+  host->fail(unit, "the moon is\nfull");
+  return 3;
+#elif defined(CASE_WILD)
+  /* Ids out of range, everywhere. */
+  const uint32_t *ids;
+  const uint32_t bad[] = {UINT32_MAX, 1u << 30, host->n_nodes(unit)};
+  int64_t number = 7;
+  for (int i = 0; i < 3; i++) {
+    if (*host->node_name(unit, bad[i]) || host->node_inputs(unit, bad[i], &ids) ||
+        host->node_outputs(unit, bad[i], &ids) || *host->stage_device(unit, bad[i]) ||
+        host->attr_int(unit, bad[i], "axis", &number) || number != 7 ||
+        host->node_ns(unit, bad[i], 0) || host->group_of(unit, bad[i]) != PSPLIT_PLUGIN_NONE ||
+        host->pin(unit, bad[i], 0) || host->pin(unit, 0, bad[i]) ||
+        host->note(unit, bad[i], "no"))
+      return 1;
+    host->set_cost(unit, bad[i], 0, 5);
+    host->set_cost(unit, 0, bad[i] == UINT32_MAX ? 0 : bad[i], -5);
+  }
+  host->keep_together(unit, bad, 3);
+  host->must_group(unit, bad, 3);
+  host->forbid_cut(unit, UINT32_MAX);
+  if (*host->value_name(unit, UINT32_MAX) || host->value_consumers(unit, UINT32_MAX, &ids) ||
+      host->value_dim(unit, UINT32_MAX, 0) != -1 || host->value_rank(unit, UINT32_MAX) != -1)
+    return 2;
+#elif defined(CASE_PINS)
+  for (uint32_t n = 0; n < host->n_nodes(unit); n++)
+    if (!host->pin(unit, n, n < 2 ? 0 : 1)) return 1;
+#elif defined(CASE_FORBIDS)
+  for (uint32_t v = 0; v < host->n_values(unit); v++) host->forbid_cut(unit, v);
+#else
+  if (host->abi != PSPLIT_PLUGIN_ABI || host->struct_size < sizeof *host) return 1;
+#endif
+  return 0;
+}
+#endif
+
+#if defined(CASE_BAD_DEFAULT)
+static const psplit_plugin_option OPTIONS[] = {{"n", PSPLIT_PLUGIN_INT, "20", 0, 10, "a number"}};
+#endif
+
+/* What a later version of the header may look like. */
+typedef struct longer_pass {
+  psplit_plugin_pass now;
+  void *later;
+} longer_pass;
+
+static const longer_pass PASS = {
+  .now = {
+#if defined(CASE_SHORT_PASS)
+    .struct_size = offsetof(psplit_plugin_pass, run),
+#elif defined(CASE_LONGER) || defined(CASE_FUTURE)
+    .struct_size = sizeof PASS,
+#else
+    .struct_size = sizeof(psplit_plugin_pass),
+#endif
+    .name = STRING(PASS_NAME),
+    .help = "an odd pass",
+#if defined(CASE_BAD_DEFAULT)
+    .options = OPTIONS,
+    .n_options = 1,
+#endif
+#if !defined(CASE_NO_RUN)
+    .run = run,
+#endif
+  },
+#if defined(CASE_FUTURE)
+  .later = (void *)&PASS,
+#endif
+};
+
+static const psplit_plugin_pass *const PASSES[] = {&PASS.now, &PASS.now};
+
+static const psplit_plugin PLUGIN = {
+#if defined(CASE_OLDER_ABI)
+  .abi = PSPLIT_PLUGIN_ABI - 1,
+#elif defined(CASE_NEWER_ABI)
+  .abi = PSPLIT_PLUGIN_ABI + 1,
+#else
+  .abi = PSPLIT_PLUGIN_ABI,
+#endif
+#if defined(CASE_SHORT)
+  .struct_size = offsetof(psplit_plugin, passes),
+#else
+  .struct_size = sizeof(psplit_plugin),
+#endif
+#if defined(CASE_SANITIZED)
+  .sanitizer = "other",
+#else
+  .sanitizer = PSPLIT_PLUGIN_SANITIZER,
+#endif
+  .name = "odd",
+  .version = "1",
+  .passes = PASSES,
+#if defined(CASE_TWICE)
+  .n_passes = 2,
+#else
+  .n_passes = 1,
+#endif
+};
+
+#if defined(CASE_NO_SYMBOL)
+PSPLIT_PLUGIN_EXPORT const psplit_plugin *another_name(void);
+const psplit_plugin *another_name(void) { return &PLUGIN; }
+#else
+const psplit_plugin *psplit_plugin_query(void) { return &PLUGIN; }
+#endif

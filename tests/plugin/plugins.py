@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""What onnx-pipeline-split says to pass plugins: plugins.py TOOL ODD_PLUGINS SAMPLES
+
+Refusals are exit status 8 and one `error:` line that names the file or the pass and the reason; good
+plugins do what they are for. Results as TAP.
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from bad_input import Tap, chain, graph, model, node, value, weight, write
+
+OK, FILE, INFEASIBLE, PLUGIN = 0, 3, 7, 8
+BEFORE, AFTER = "infer-shapes,cost,prune,attach,fuse", "coarsen,partition,replicate"
+
+
+class Bench:
+    def __init__(self, tool, cwd, tap):
+        self.tool, self.cwd, self.tap = tool, cwd, tap
+
+    def run(self, *args, stages="2", file="m.onnx", passes=None):
+        command = [self.tool, file, "-k", stages, "--plan-only", "--json", *args]
+        if passes:
+            command += ["--passes", ",".join([BEFORE, passes, AFTER])]
+        return subprocess.run(command, cwd=self.cwd, capture_output=True, text=True, timeout=60)
+
+    def check(self, title, done, status, *parts):
+        problems = []
+        if done.returncode != status:
+            problems.append("exit status %d, not %d" % (done.returncode, status))
+        errors = [line for line in done.stderr.splitlines() if line.startswith("error:")]
+        if len(errors) != (status != OK):
+            problems.append("%d error lines" % len(errors))
+        problems += ["\"%s\" is not said" % part for part in parts if part not in done.stderr]
+        self.tap.ok(not problems, title, "\n".join(problems + [done.stderr[:600]]))
+
+
+def refusals(bench, plugins):
+    def each(case, *parts):
+        path = os.path.join(plugins, case + ".so")
+        bench.check("refused: " + case.replace("_", " "),
+                    bench.run("--load-pass-plugin", path), PLUGIN, path, *parts)
+
+    each("older_abi", "plugin ABI 0", "speaks 1")
+    each("newer_abi", "plugin ABI 2", "speaks 1")
+    each("short", "too short")
+    each("short_pass", "too short", "psplit_plugin_pass")
+    each("future", "newer psplit")
+    each("sanitized", "other sanitizer")
+    each("twice", "there is a pass odd already")
+    each("builtin", "there is a pass fuse already")
+    each("upper_case", "a-z")
+    each("no_symbol", "exports no psplit_plugin_query")
+    each("no_run", "nothing to run")
+    each("bad_default", "\"20\"", "option n")
+
+    plain = os.path.join(plugins, "plain.so")
+    bench.check("refused: the same plugin twice",
+                bench.run("--load-pass-plugin", plain, "--load-pass-plugin", plain), PLUGIN,
+                "there is a pass odd already")
+    bench.check("refused: no such file", bench.run("--load-pass-plugin", "none.so"), PLUGIN,
+                "none.so", "cannot be loaded")
+    write(bench.cwd, "text.so", b"not a shared object\n")
+    bench.check("refused: not a shared object", bench.run("--load-pass-plugin", "text.so"), PLUGIN,
+                "text.so", "cannot be loaded")
+
+
+def runs(bench, plugins):
+    def each(title, case, status, *parts):
+        path = os.path.join(plugins, case + ".so")
+        done = bench.run("--load-pass-plugin", path, passes="odd")
+        bench.check(title, done, status, *parts)
+        return done
+
+    each("a good plugin runs", "plain", OK)
+    each("a plugin of a newer header that uses nothing new runs", "longer", OK)
+    each("ids out of range do no harm", "wild", OK)
+    each("a pass that tears a group is refused by name", "tears", PLUGIN, "pass odd is refused",
+         "not convex")
+    each("a pass that fails is quoted, on one line", "fails", PLUGIN,
+         "pass odd failed with 3: the moon is?full")
+    pinned = each("pins hold", "pins", OK)
+    if pinned.returncode == OK:
+        stages = json.loads(pinned.stdout)["stages"]
+        bench.tap.ok([stage["nodes"] for stage in stages] == [2, 10], "and put nodes where they say",
+                     pinned.stdout)
+    each("a value that may not be cut is not", "forbids", INFEASIBLE)
+
+    path = os.path.join(plugins, "plain.so")
+    done = bench.run("--load-pass-plugin", path, "--passes", "odd", "--print-pipeline")
+    bench.tap.ok(done.stdout == "odd\n", "--print-pipeline knows the pass", done.stdout + done.stderr)
+    done = bench.run("--load-pass-plugin", path, "--help-passes")
+    bench.tap.ok("an odd pass" in done.stdout, "--help-passes shows it", done.stdout + done.stderr)
+    shutil.copy(path, os.path.join(bench.cwd, "here.so"))
+    bench.check("a name without a slash is a file here",
+                bench.run("--load-pass-plugin", "here.so", passes="odd"), OK)
+
+
+def decoder():
+    """Two layers; the cache of each is read at its start and written at its end."""
+    nodes, last, inputs, outputs, weights = [], "x", [value("x", [8, 8])], [], []
+    for layer in (0, 1):
+        p, q = "past_key_values.%d." % layer, "present.%d." % layer
+        mid = "h%d" % layer
+        nodes += [node("MatMul", [last, "w%d" % layer], [mid]),
+                  node("Concat", [mid, p + "key"], [q + "key"], block_axis()),
+                  node("Softmax", [mid], ["s%d" % layer]),
+                  node("MatMul", ["s%d" % layer, "w%d" % layer], ["t%d" % layer]),
+                  node("Concat", ["t%d" % layer, p + "value"], [q + "value"], block_axis())]
+        inputs += [value(p + "key", [8, 8]), value(p + "value", [8, 8])]
+        outputs += [value(q + "key", [16, 8]), value(q + "value", [16, 8])]
+        weights.append(weight("w%d" % layer, 8))
+        last = "t%d" % layer
+    return model(graph(nodes, inputs, outputs, weights))
+
+
+def block_axis():
+    from bad_input import block, number
+    return block(1, "axis") + number(3, 0) + number(20, 2)
+
+
+def samples(bench, folder):
+    write(bench.cwd, "decoder.onnx", decoder())
+    kv = os.path.join(folder, "keep_kv_pairs.so")
+    done = bench.run("--load-pass-plugin", kv, passes="keep-kv-pairs", file="decoder.onnx")
+    bench.check("keep-kv-pairs runs", done, OK, "caches of 2 layers")
+    if done.returncode == OK:
+        cut = [t["tensor"] for t in json.loads(done.stdout)["transfers"]]
+        bench.tap.ok(cut == ["t0"], "keep-kv-pairs leaves the cut between the layers", str(cut))
+
+    write(bench.cwd, "devices.json", json.dumps({"devices": [
+        {"name": "npu0", "preset": "cpu"}, {"name": "cpu0", "preset": "cpu"}]}).encode())
+    write(bench.cwd, "table.txt", b"# operator device factor\nSoftmax npu never\n")
+    write(bench.cwd, "bad.txt", b"MatMul npu\n")
+    write(bench.cwd, "soft.onnx", model(graph(
+        [node("Relu", ["x"], ["a"]), node("MatMul", ["a", "w"], ["b"]), node("Softmax", ["b"], ["c"]),
+         node("MatMul", ["c", "w"], ["d"]), node("MatMul", ["d", "w"], ["e"]),
+         node("MatMul", ["e", "w"], ["y"])],
+        [value("x", [8, 8])], [value("y", [8, 8])], [weight("w", 8)])))
+    table = os.path.join(folder, "device_table.so")
+
+    def with_table(name):
+        return bench.run("--load-pass-plugin", table, "--devices", "devices.json",
+                         passes="device-table" + name, file="soft.onnx")
+
+    done = with_table(":file=table.txt")
+    bench.check("device-table runs", done, OK)
+    if done.returncode == OK:
+        nodes = [stage["nodes"] for stage in json.loads(done.stdout)["stages"]]
+        bench.tap.ok(nodes[0] <= 2, "device-table keeps Softmax off the npu", str(nodes))
+    bench.check("device-table names a bad line", with_table(":file=bad.txt"), PLUGIN,
+                "pass device-table failed", "bad.txt:1:")
+    bench.check("device-table wants a table", with_table(""), PLUGIN, "a table is needed")
+
+
+def main(tool, plugins, folder):
+    cwd = os.path.realpath(tempfile.mkdtemp(prefix="psplit-plugin-"))
+    tap = Tap()
+    bench = Bench(os.path.abspath(tool), cwd, tap)
+    try:
+        write(cwd, "m.onnx", chain(6))
+        refusals(bench, plugins)
+        runs(bench, plugins)
+        samples(bench, folder)
+    finally:
+        shutil.rmtree(cwd, ignore_errors=True)
+    print("1..%d" % tap.count)
+    sys.exit(tap.failed > 0)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
