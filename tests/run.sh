@@ -31,12 +31,14 @@ sh samples/install.sh clang:clang gcc:gcc meson:meson ninja-build:ninja pkg-conf
   ca-certificates chromium graphviz:dot python3-numpy python3-onnx python3-torch \
   python3-torchvision || stop "installing packages"
 
-for each in tests/e2e tests/view view/page; do
+for each in tests/e2e tests/view; do
   cmp -s $each/package-lock.json $each/node_modules/.installed && continue
   echo "==> installing npm packages in $each"
   (cd $each && npm ci --silent --ignore-scripts) || stop "npm ci in $each"
   cp $each/package-lock.json $each/node_modules/.installed
 done
+
+sh view/page/fetch.sh || stop "fetching the page's library"
 
 echo "==> test models in $PSPLIT_MODEL_CACHE"
 sh tests/models/fetch.sh || stop "filling the model cache"
