@@ -201,8 +201,9 @@ static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank, uint32_t n
   PSPLIT_TRY(psplit_i_pipe_read(s->directory, diag, &pipe));
   PSPLIT_TRY(feed_check(&s->feed, &pipe, diag));
   if (s->mpi && n_ranks != pipe.n_stages) {
-    code = psplit_i_fail(diag, PSPLIT_USAGE, "%u ranks for %u stages: mpirun -n %u", n_ranks,
-                         pipe.n_stages, pipe.n_stages);
+    code = psplit_i_fail(diag, PSPLIT_USAGE,
+                         "%u ranks for %u stages: mpirun -n %u, of the MPI it is built with",
+                         n_ranks, pipe.n_stages, pipe.n_stages);
     goto out;
   }
   PSPLIT_TRY(psplit_i_ort_open(s->onnxruntime, diag, &ort));
