@@ -187,6 +187,22 @@ static bool try_node(matcher *m, uint32_t step_index, uint32_t id, uint32_t sour
   return false;
 }
 
+/* Of the operands that are known, the one with the fewest readers; PSPLIT_NONE if none is. */
+static uint32_t least_read_operand(const matcher *m, const psplit_i_step_pattern *step) {
+  const uint32_t *off = m->graph->consumer_off;
+  uint32_t best = PSPLIT_NONE;
+  for (uint32_t o = 0; o < step->n_operands; o++) {
+    const psplit_i_operand *operand = &step->operands[o];
+    if (operand->kind != PSPLIT_I_OPERAND_VALUE && operand->kind != PSPLIT_I_OPERAND_ANYWHERE)
+      continue;
+    const uint32_t value = m->bound[operand->name];
+    if (value == PSPLIT_NONE) continue;
+    if (best == PSPLIT_NONE || off[value + 1] - off[value] < off[best + 1] - off[best])
+      best = value;
+  }
+  return best;
+}
+
 /* Where the step can be: the producer of a result that is known, or the readers of an operand. */
 static bool try_candidates(matcher *m, uint32_t step_index) {
   const psplit_graph *graph = m->graph;
@@ -201,18 +217,12 @@ static bool try_candidates(matcher *m, uint32_t step_index) {
     return producer != PSPLIT_NONE &&
            try_node(m, step_index, producer, may_leave ? PSPLIT_NONE : value);
   }
-  for (uint32_t o = 0; o < step->n_operands; o++) {
-    const psplit_i_operand *operand = &step->operands[o];
-    if (operand->kind != PSPLIT_I_OPERAND_VALUE && operand->kind != PSPLIT_I_OPERAND_ANYWHERE)
-      continue;
-    const uint32_t value = m->bound[operand->name];
-    if (value == PSPLIT_NONE) continue;
-    for (uint32_t c = graph->consumer_off[value]; c < graph->consumer_off[value + 1]; c++) {
-      if (m->n_attempts > MAX_ATTEMPTS) return false;
-      if (try_node(m, step_index, graph->consumers[c], step->optional ? value : PSPLIT_NONE))
-        return true;
-    }
-    return false;
+  const uint32_t value = least_read_operand(m, step);
+  if (value == PSPLIT_NONE) return false;
+  for (uint32_t c = graph->consumer_off[value]; c < graph->consumer_off[value + 1]; c++) {
+    if (m->n_attempts > MAX_ATTEMPTS) return false;
+    if (try_node(m, step_index, graph->consumers[c], step->optional ? value : PSPLIT_NONE))
+      return true;
   }
   return false;
 }

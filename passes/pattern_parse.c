@@ -13,7 +13,7 @@ typedef struct parser {
   const char *origin;
   uint32_t line;
   const char *at;         /* rest of the current line */
-  bool in_pattern;
+  bool in_pattern, no_memory;
   uint32_t n_names;       /* of the pattern at hand */
   const char *names[PSPLIT_I_PATTERN_NAMES];
   uint64_t made, used, outs; /* bit per name */
@@ -27,6 +27,7 @@ void psplit_i_patterns_fini(psplit_i_patterns *patterns) {
 }
 
 static psplit_code wrong(const parser *p, const char *what, const char *word) {
+  if (p->no_memory) return psplit_i_nomem(p->diag); /* a word that stands there seemed missing */
   return psplit_i_fail(p->diag, PSPLIT_USAGE, "%s:%" PRIu32 ": %s%s%s%s; see docs/passes.md",
                        p->origin, p->line, what, *word ? " \"" : "", word, *word ? "\"" : "");
 }
@@ -45,6 +46,7 @@ static const char *word(parser *p) {
   while (is_word(p->at[n])) n++;
   if (!n) return NULL;
   const char *text = psplit_i_arena_strndup(p->arena, p->at, n);
+  if (!text) p->no_memory = true;
   p->at += n;
   return text;
 }
@@ -283,6 +285,7 @@ psplit_code psplit_i_patterns_parse(psplit_i_patterns *patterns, const char *ori
     PSPLIT_TRY(parse_line(&p));
   }
   PSPLIT_TRY(finish_pattern(&p));
+  if (p.no_memory) return psplit_i_nomem(diag);
 out:
   return code;
 }

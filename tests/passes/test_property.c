@@ -1,0 +1,136 @@
+/* Whatever passes run in whatever order over whatever graph, groups are convex, their quotient has no
+ * cycle, and stages never fall along an edge: told by code that shares nothing with the passes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above first. */
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "open.h"
+#include "passes.h"
+
+enum { MAX_NODES = 60 };
+
+/* A stream of draws. */
+typedef struct dice {
+  uint64_t seed, at;
+} dice;
+
+static uint32_t draw(dice *d, uint32_t below) {
+  return (uint32_t)(psplit_i_splitmix64(d->seed, d->at++) % below);
+}
+
+/* Operators that patterns speak of, over values of recent nodes, so that their shapes come up. */
+static psplit_model *random_model(dice *d) {
+  static const char *const ops[] = {
+    "MatMul", "Add", "Mul", "Relu", "Sigmoid", "Tanh", "Erf", "Div", "Sub", "Softmax", "Transpose",
+    "Concat", "Softplus", "Neg", "Conv", "BatchNormalization", "Exp", "Shape", "Identity"};
+  static const unsigned arity[] = {2, 2, 2, 1, 1, 1, 1, 2, 2, 1, 1, 2, 1, 1, 2, 5, 1, 1, 1};
+  pb graph = {0};
+  add_values(&graph, 11, "v0 v1");
+  add_initializers(&graph, "W K");
+  const uint32_t n = 5 + draw(d, MAX_NODES - 5);
+  for (uint32_t i = 0; i < n; i++) {
+    const uint32_t op = draw(d, sizeof ops / sizeof *ops);
+    char inputs[128] = "", output[16];
+    for (unsigned k = 0; k < arity[op]; k++) {
+      const uint32_t n_known = i + 2, window = n_known < 6 ? n_known : 6;
+      char input[16];
+      if (k > 0 && draw(d, 3) == 0) snprintf(input, sizeof input, "%s", draw(d, 2) ? "W" : "K");
+      else
+        snprintf(input, sizeof input, "v%u",
+                 draw(d, 8) ? n_known - 1 - draw(d, window) : draw(d, n_known));
+      strcat(strcat(inputs, k ? " " : ""), input);
+    }
+    snprintf(output, sizeof output, "v%u", i + 2);
+    add_node(&graph, ops[op], inputs, output);
+    if (i + 1 == n || draw(d, 10) == 0) add_values(&graph, 12, output);
+  }
+  pb bytes = make_model(&graph);
+  return opened(&bytes);
+}
+
+/* Groups numbered by the leader of each node; repeatedly removes one that waits for none. */
+static void assert_acyclic(const psplit_unit *unit, const char *pipeline) {
+  const psplit_graph *graph = unit->graph;
+  bool gone[MAX_NODES] = {0};
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (uint32_t leader = 0; leader < graph->n_nodes; leader++) {
+      bool waits = gone[leader];
+      for (uint32_t n = 0; n < graph->n_nodes && !waits; n++) {
+        if (psplit_i_group_of(&unit->grouping, n) != leader) continue;
+        for (uint32_t i = 0; i < graph->nodes[n].n_inputs && !waits; i++) {
+          const uint32_t from = graph->values[graph->nodes[n].inputs[i]].producer;
+          if (from == PSPLIT_NONE || (unit->node_flags[from] & PSPLIT_I_NODE_FREE)) continue;
+          const uint32_t other = psplit_i_group_of(&unit->grouping, from);
+          waits = other != leader && !gone[other];
+        }
+      }
+      if (!waits) gone[leader] = progress = true;
+    }
+  }
+  for (uint32_t n = 0; n < graph->n_nodes; n++)
+    if (!gone[psplit_i_group_of(&unit->grouping, n)])
+      fail_msg("%s: a cycle through the group of node %u", pipeline, n);
+}
+
+static void assert_forward(const psplit_unit *unit, const psplit_plan *plan) {
+  const psplit_graph *graph = unit->graph;
+  for (uint32_t n = 0; n < graph->n_nodes; n++)
+    for (uint32_t i = 0; i < graph->nodes[n].n_inputs; i++) {
+      const uint32_t from = graph->values[graph->nodes[n].inputs[i]].producer;
+      if (from == PSPLIT_NONE) continue;
+      bool here = plan->node_stage[from] <= plan->node_stage[n];
+      for (uint32_t c = 0; c < plan->n_copies && !here; c++)
+        here = plan->copies[c].node == from && plan->copies[c].stage == plan->node_stage[n];
+      assert_true(here);
+    }
+}
+
+static void any_passes_in_any_order(void **state) {
+  (void)state;
+  static const char *const passes[] = {"prune", "attach", "fuse", "coarsen:max_nodes=12", "cost",
+                                       "infer-shapes", "coarsen:max_nodes=4", "fuse"};
+  uint32_t n_grouped = 0, n_planned = 0;
+  for (uint64_t seed = 0; seed < 200; seed++) {
+    dice d = {.seed = seed};
+    psplit_model *model = random_model(&d);
+    psplit_unit_options options;
+    psplit_unit_options_init(&options);
+    options.n_stages = 1 + draw(&d, 3);
+    options.verify_each = true;
+    options.time_limit_s = 0.05;
+    options.n_threads = 1;
+    char pipeline[512] = "";
+    for (unsigned i = 0; i < 7; i++)
+      strcat(strcat(pipeline, i ? "," : ""),
+             passes[draw(&d, sizeof passes / sizeof *passes)]);
+    strcat(pipeline, seed % 2 ? ",partition" : ",attach");
+    psplit_unit *unit;
+    psplit_diag diag = {0};
+    assert_int_equal(psplit_unit_create(model, &options, &diag, &unit), PSPLIT_OK);
+    const psplit_code code = psplit_unit_run(unit, pipeline, &diag);
+    if (code != PSPLIT_INFEASIBLE) {
+      if (code != PSPLIT_OK) fail_msg("seed %u, %s: %s", (unsigned)seed, pipeline, diag.message);
+      assert_acyclic(unit, pipeline);
+      n_grouped += unit->grouping.n_groups < unit->graph->n_nodes;
+      if (psplit_unit_plan(unit)) {
+        assert_forward(unit, psplit_unit_plan(unit));
+        n_planned++;
+      }
+    }
+    psplit_unit_destroy(unit);
+    psplit_model_close(model);
+  }
+  assert_true(n_grouped > 100 && n_planned > 25); /* often enough to mean something */
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(any_passes_in_any_order)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
