@@ -16,8 +16,8 @@ enum { OPTION_PATTERNS };
 /* Patterns by the operator they can start at: one list per operator type of the graph. */
 typedef struct anchors {
   psplit_intern ops;
-  uint32_t *op_of;     /* [n_nodes] id in `ops` */
-  uint32_t *first;     /* [ops + 1] into `patterns` */
+  uint32_t *op_of; /* [n_nodes] id in `ops` */
+  uint32_t *first; /* [ops + 1] into `patterns` */
   PSPLIT_VEC(uint32_t) patterns;
 } anchors;
 

@@ -1,8 +1,10 @@
-/* Patterns of operators, as text: what `fuse` looks for. The language is described in docs/passes.md.
+/* Patterns of operators, as text: what `fuse` looks for. The language is described in
+ * docs/passes.md.
  *
- * A pattern is a list of steps, each an operator with the values it reads and makes. Matching starts
- * at a node that fits the first step (the anchor) and takes the other steps in order, each reached
- * from a value that is known by then: backwards to its producer or forwards to its readers. */
+ * A pattern is a list of steps, each an operator with the values it reads and makes. Matching
+ * starts at a node that fits the first step (the anchor) and takes the other steps in order, each
+ * reached from a value that is known by then: backwards to its producer or forwards to its readers.
+ */
 #ifndef PSPLIT_PASSES_PATTERN_H
 #define PSPLIT_PASSES_PATTERN_H
 
@@ -10,7 +12,7 @@
 #include "graph.h"
 
 enum {
-  PSPLIT_I_PATTERN_STEPS = 48,  /* per pattern */
+  PSPLIT_I_PATTERN_STEPS = 48, /* per pattern */
   PSPLIT_I_PATTERN_NAMES = 64,
   PSPLIT_I_PATTERN_OPERANDS = 8, /* per step */
   PSPLIT_I_PATTERN_RESULTS = 4

@@ -1,5 +1,5 @@
-/* Finding a pattern around an anchor: depth-first over the steps, with the bindings undone on the way
- * back. A budget of attempts per anchor keeps the whole linear in the number of nodes. */
+/* Finding a pattern around an anchor: depth-first over the steps, with the bindings undone on the
+ * way back. A budget of attempts per anchor keeps the whole linear in the number of nodes. */
 #include <math.h>
 #include <string.h>
 
@@ -26,9 +26,9 @@ static bool op_fits(const psplit_i_patterns *table, const psplit_i_step_pattern 
   for (uint32_t i = step->first_op; i < step->first_op + step->n_ops; i++) {
     const psplit_i_pattern_op *op = &table->ops.items[i];
     if (strcmp(op->op_type, "*") != 0 && strcmp(op->op_type, node->op_type) != 0) continue;
-    if (op->domain ? strcmp(op->domain, node->domain) == 0
-                   : !*node->domain || strcmp(node->domain, "com.microsoft") == 0 ||
-                       op->op_type[0] == '*')
+    if (op->domain
+          ? strcmp(op->domain, node->domain) == 0
+          : !*node->domain || strcmp(node->domain, "com.microsoft") == 0 || op->op_type[0] == '*')
       return true;
   }
   return false;
@@ -157,7 +157,8 @@ static bool bind_node(matcher *m, const psplit_i_step_pattern *step, uint32_t id
 }
 
 static bool is_commutative(const psplit_node *node) {
-  static const char *const ops[] = {"Add", "Mul", "Max", "Min", "Sum", "Mean", "And", "Or", "Equal"};
+  static const char *const ops[] = {"Add",  "Mul", "Max", "Min",  "Sum",
+                                    "Mean", "And", "Or",  "Equal"};
   if (node->n_inputs != 2) return false;
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
     if (strcmp(node->op_type, ops[i]) == 0) return true;
@@ -167,8 +168,7 @@ static bool is_commutative(const psplit_node *node) {
 /* Takes `id` for the step and goes on with the rest. `source` is the value that an optional step
  * carries on from: nothing but the match may read it. PSPLIT_NONE for other steps. */
 static bool try_node(matcher *m, uint32_t step_index, uint32_t id, uint32_t source) {
-  const psplit_i_step_pattern *step =
-    &m->table->steps.items[m->pattern->first_step + step_index];
+  const psplit_i_step_pattern *step = &m->table->steps.items[m->pattern->first_step + step_index];
   const psplit_node *node = &m->graph->nodes[id];
   if (++m->n_attempts > MAX_ATTEMPTS || is_member(m, id) || !op_fits(m->table, step, node) ||
       m->input->node_flags[id] & (PSPLIT_I_NODE_FREE | PSPLIT_I_NODE_DEAD))
@@ -178,8 +178,8 @@ static bool try_node(matcher *m, uint32_t step_index, uint32_t id, uint32_t sour
   const unsigned n_orders = is_commutative(node) && step->n_operands == 2 ? 2 : 1;
   for (unsigned order = 0; order < n_orders; order++) {
     m->nodes[m->n_nodes++] = id;
-    if (bind_node(m, step, id, order == 1) &&
-        (source == PSPLIT_NONE || stays_inside(m, source)) && match_from(m, step_index + 1))
+    if (bind_node(m, step, id, order == 1) && (source == PSPLIT_NONE || stays_inside(m, source)) &&
+        match_from(m, step_index + 1))
       return true;
     m->n_nodes--;
     memcpy(m->bound, saved, sizeof saved);
@@ -206,8 +206,7 @@ static uint32_t least_read_operand(const matcher *m, const psplit_i_step_pattern
 /* Where the step can be: the producer of a result that is known, or the readers of an operand. */
 static bool try_candidates(matcher *m, uint32_t step_index) {
   const psplit_graph *graph = m->graph;
-  const psplit_i_step_pattern *step =
-    &m->table->steps.items[m->pattern->first_step + step_index];
+  const psplit_i_step_pattern *step = &m->table->steps.items[m->pattern->first_step + step_index];
   for (uint32_t r = 0; r < step->n_results; r++) {
     const uint32_t value =
       step->results[r] == PSPLIT_NONE ? PSPLIT_NONE : m->bound[step->results[r]];
@@ -230,8 +229,7 @@ static bool try_candidates(matcher *m, uint32_t step_index) {
 /* An optional step that is not there: its first result and its first named operand are one value,
  * whichever of the two is known. */
 static bool skip_step(matcher *m, uint32_t step_index) {
-  const psplit_i_step_pattern *step =
-    &m->table->steps.items[m->pattern->first_step + step_index];
+  const psplit_i_step_pattern *step = &m->table->steps.items[m->pattern->first_step + step_index];
   uint32_t *result = step->results[0] == PSPLIT_NONE ? NULL : &m->bound[step->results[0]];
   uint32_t *operand = NULL;
   for (uint32_t o = 0; o < step->n_operands && !operand; o++)
@@ -240,8 +238,10 @@ static bool skip_step(matcher *m, uint32_t step_index) {
       operand = &m->bound[step->operands[o].name];
   const uint32_t old_result = result ? *result : PSPLIT_NONE;
   const uint32_t old_operand = operand ? *operand : PSPLIT_NONE;
-  if (result && operand && *result == PSPLIT_NONE) *result = *operand;
-  else if (result && operand && *operand == PSPLIT_NONE) *operand = *result;
+  if (result && operand && *result == PSPLIT_NONE)
+    *result = *operand;
+  else if (result && operand && *operand == PSPLIT_NONE)
+    *operand = *result;
   if (match_from(m, step_index + 1)) return true;
   if (result) *result = old_result;
   if (operand) *operand = old_operand;
@@ -252,8 +252,7 @@ static bool match_from(matcher *m, uint32_t step_index) {
   if (step_index == m->pattern->n_steps) return is_closed(m);
   if (m->n_attempts > MAX_ATTEMPTS) return false;
   if (try_candidates(m, step_index)) return true;
-  const bool optional =
-    m->table->steps.items[m->pattern->first_step + step_index].optional;
+  const bool optional = m->table->steps.items[m->pattern->first_step + step_index].optional;
   return optional && skip_step(m, step_index);
 }
 

@@ -12,9 +12,9 @@ typedef struct parser {
   psplit_diag *diag;
   const char *origin;
   uint32_t line;
-  const char *at;         /* rest of the current line */
+  const char *at; /* rest of the current line */
   bool in_pattern, no_memory;
-  uint32_t n_names;       /* of the pattern at hand */
+  uint32_t n_names; /* of the pattern at hand */
   const char *names[PSPLIT_I_PATTERN_NAMES];
   uint64_t made, used, outs; /* bit per name */
 } parser;
@@ -133,9 +133,12 @@ static psplit_code parse_operand(parser *p, psplit_i_operand *out) {
   if (out->kind == PSPLIT_I_OPERAND_VALUE) {
     char *end;
     out->number = strtod(text, &end);
-    if (strcmp(text, "_") == 0) out->kind = PSPLIT_I_OPERAND_ANY;
-    else if (strcmp(text, "const") == 0) out->kind = PSPLIT_I_OPERAND_CONST;
-    else if (!*end && !isalpha((unsigned char)*text)) out->kind = PSPLIT_I_OPERAND_NUMBER;
+    if (strcmp(text, "_") == 0)
+      out->kind = PSPLIT_I_OPERAND_ANY;
+    else if (strcmp(text, "const") == 0)
+      out->kind = PSPLIT_I_OPERAND_CONST;
+    else if (!*end && !isalpha((unsigned char)*text))
+      out->kind = PSPLIT_I_OPERAND_NUMBER;
     if (out->kind != PSPLIT_I_OPERAND_VALUE) return PSPLIT_OK;
   }
   const psplit_code code = name_id(p, text, &out->name);
@@ -150,8 +153,7 @@ static psplit_code parse_operands(parser *p, psplit_i_step_pattern *step) {
   do {
     if (step->n_operands == PSPLIT_I_PATTERN_OPERANDS)
       return wrong(p, "a step has at most 8 operands", "");
-    if (step->n_operands &&
-        step->operands[step->n_operands - 1].kind == PSPLIT_I_OPERAND_REST)
+    if (step->n_operands && step->operands[step->n_operands - 1].kind == PSPLIT_I_OPERAND_REST)
       return wrong(p, "\"*\" stands last among operands", "");
     PSPLIT_TRY(parse_operand(p, &step->operands[step->n_operands]));
     step->n_operands++;
@@ -167,8 +169,8 @@ static bool is_reached(const psplit_i_step_pattern *step, uint64_t known) {
     if (step->results[r] != PSPLIT_NONE && known >> step->results[r] & 1) return true;
   for (uint32_t o = 0; o < step->n_operands; o++) {
     const psplit_i_operand *operand = &step->operands[o];
-    const bool named = operand->kind == PSPLIT_I_OPERAND_VALUE ||
-                       operand->kind == PSPLIT_I_OPERAND_ANYWHERE;
+    const bool named =
+      operand->kind == PSPLIT_I_OPERAND_VALUE || operand->kind == PSPLIT_I_OPERAND_ANYWHERE;
     if (named && known >> operand->name & 1) return true;
   }
   return false;
@@ -201,8 +203,7 @@ static psplit_code parse_step(parser *p, const char *first) {
   step.n_ops = (uint32_t)p->into->ops.n - step.first_op;
   PSPLIT_TRY(parse_operands(p, &step));
   PSPLIT_TRY(line_end(p));
-  if (step.optional && !pattern->n_steps)
-    return wrong(p, "the first step cannot be optional", "");
+  if (step.optional && !pattern->n_steps) return wrong(p, "the first step cannot be optional", "");
   if (pattern->n_steps && !is_reached(&step, known))
     return wrong(p, "no earlier step names a value of this one:", first);
   if (!psplit_i_vec_push(&p->into->steps, step)) return psplit_i_nomem(p->diag);
@@ -218,7 +219,8 @@ static psplit_code finish_pattern(parser *p) {
   psplit_i_pattern *pattern = &p->into->patterns.items[p->into->patterns.n - 1];
   p->in_pattern = false;
   if (!pattern->n_steps) return wrong(p, "no steps in pattern", pattern->name);
-  if (p->outs & ~p->made) return wrong(p, "\"out\" names a value that no step makes in", pattern->name);
+  if (p->outs & ~p->made)
+    return wrong(p, "\"out\" names a value that no step makes in", pattern->name);
   pattern->n_names = p->n_names;
   pattern->outs = p->outs ? p->outs : p->made & ~p->used;
   return PSPLIT_OK;

@@ -16,11 +16,10 @@ typedef struct psplit_i_pipeline {
   psplit_i_step *steps;
 } psplit_i_pipeline;
 
-/* Parses a text that may name passes of `plugins` (may be NULL); steps and option texts live in `arena`. Errors: USAGE, naming the word and what
- * would be right; NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_pipeline_parse(const psplit_plugins *plugins,
-                                                    const char *text, psplit_arena *arena,
-                                                    psplit_diag *diag,
+/* Parses a text that may name passes of `plugins` (may be NULL); steps and option texts live in
+ * `arena`. Errors: USAGE, naming the word and what would be right; NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_pipeline_parse(const psplit_plugins *plugins, const char *text,
+                                                    psplit_arena *arena, psplit_diag *diag,
                                                     psplit_i_pipeline *out_pipeline);
 
 /* Whether `text` is a value of the option; *out_value then holds it, and points into it. */

@@ -91,9 +91,8 @@ static psplit_code wrap_options(const char *path, const psplit_plugin_pass *from
                                    .help = option->help ? option->help : ""};
     psplit_i_option_value value;
     if (!psplit_i_option_parse(&options[o], option->fallback, &value))
-      return psplit_i_fail(diag, PSPLIT_PLUGIN,
-                           "%s: pass %s: \"%s\" is no value of its option %s", path, from->name,
-                           option->fallback, option->name);
+      return psplit_i_fail(diag, PSPLIT_PLUGIN, "%s: pass %s: \"%s\" is no value of its option %s",
+                           path, from->name, option->fallback, option->name);
   }
   pass->options = options;
   pass->n_options = from->n_options;
@@ -145,7 +144,8 @@ static psplit_code check_plugin(const char *path, const psplit_plugin *plugin, p
                          "set struct_size to sizeof(psplit_plugin)",
                          path, plugin->struct_size, PSPLIT_PLUGIN_ABI, LEAST_PLUGIN);
   if (!tail_is_zero(plugin, sizeof *plugin, plugin->struct_size))
-    return refuse(path, diag, "its description uses what this version does not have; use a newer psplit");
+    return refuse(path, diag,
+                  "its description uses what this version does not have; use a newer psplit");
   const char *sanitizer = plugin->sanitizer ? plugin->sanitizer : "none";
   if (strcmp(sanitizer, "none") != 0 && strcmp(sanitizer, PSPLIT_PLUGIN_SANITIZER) != 0)
     return psplit_i_fail(diag, PSPLIT_PLUGIN,

@@ -1,5 +1,6 @@
 /* The host's side of a plugin's pass: the functions it is handed, and the check behind it. Every id
- * that comes from a plugin is tested here; nothing of a plugin can break the unit but its own code. */
+ * that comes from a plugin is tested here; nothing of a plugin can break the unit but its own code.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +10,8 @@
 
 struct psplit_plugin_unit {
   psplit_unit *unit;
-  char why[512];                 /* what the pass gave `fail` */
-  uint32_t torn_from, torn_to;   /* two nodes that must_group could not join, or NONE */
+  char why[512];               /* what the pass gave `fail` */
+  uint32_t torn_from, torn_to; /* two nodes that must_group could not join, or NONE */
   bool no_memory;
 };
 
@@ -121,8 +122,8 @@ static int32_t value_rank(const psplit_plugin_unit *u, uint32_t value) {
 static int64_t value_dim(const psplit_plugin_unit *u, uint32_t value, uint32_t axis) {
   int64_t dim = -1;
   if (value_rank(u, value) > 0 && axis < (uint32_t)value_rank(u, value) &&
-      !psplit_i_costs_dim(u->unit->costs,
-                          psplit_i_shapes_type(u->unit->shapes, value)->dims[axis], &dim))
+      !psplit_i_costs_dim(u->unit->costs, psplit_i_shapes_type(u->unit->shapes, value)->dims[axis],
+                          &dim))
     return -1;
   return dim;
 }
@@ -165,8 +166,10 @@ static void must_group(psplit_plugin_unit *u, const uint32_t *nodes, size_t n) {
   if (group(u, nodes, n) || u->torn_from != PSPLIT_NONE) return;
   for (size_t i = 0; i < n && u->torn_to == PSPLIT_NONE; i++) {
     if (group_of(u, nodes[i]) == PSPLIT_NONE) continue;
-    if (u->torn_from == PSPLIT_NONE) u->torn_from = nodes[i];
-    else if (group_of(u, nodes[i]) != group_of(u, u->torn_from)) u->torn_to = nodes[i];
+    if (u->torn_from == PSPLIT_NONE)
+      u->torn_from = nodes[i];
+    else if (group_of(u, nodes[i]) != group_of(u, u->torn_from))
+      u->torn_to = nodes[i];
   }
 }
 

@@ -124,8 +124,8 @@ psplit_code psplit_unit_create(const psplit_model *model, const psplit_unit_opti
   unit->node_flags = PSPLIT_NEW(&unit->arena, uint8_t, n_nodes);
   unit->class_device = PSPLIT_NEW(&unit->arena, uint32_t, options->n_stages);
   unit->device_class = PSPLIT_NEW(&unit->arena, uint32_t, options->n_stages);
-  if (!unit->pin || !unit->together || !unit->uncuttable || !unit->stage || !unit->node_class || !unit->node_flags ||
-      !unit->class_device || !unit->device_class)
+  if (!unit->pin || !unit->together || !unit->uncuttable || !unit->stage || !unit->node_class ||
+      !unit->node_flags || !unit->class_device || !unit->device_class)
     PSPLIT_TRY(psplit_i_nomem(diag));
   for (uint32_t n = 0; n < n_nodes; n++) unit->pin[n] = unit->together[n] = PSPLIT_NONE;
   for (size_t i = 0; i < options->n_pins; i++)

@@ -9,9 +9,11 @@
  *   Conv     dsp  0.5
  *
  *   --load-pass-plugin ./device_table.so \
- *   --passes infer-shapes,cost,prune,attach,fuse,device-table:file=npu.txt,coarsen,partition,replicate
+ *   --passes
+ * infer-shapes,cost,prune,attach,fuse,device-table:file=npu.txt,coarsen,partition,replicate
  *
- * An operator that only one device runs is pinned there; where several do, the others are priced out. */
+ * An operator that only one device runs is pinned there; where several do, the others are priced
+ * out. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +47,8 @@ static int read_table(const psplit_plugin_host *host, psplit_plugin_unit *unit, 
     char factor[WORD], more;
     text[strcspn(text, "#\n")] = '\0';
     if (!text[strspn(text, " \t\r")]) continue;
-    if (n == MAX_RULES) n = fail(host, unit, name, line, "too many lines");
+    if (n == MAX_RULES)
+      n = fail(host, unit, name, line, "too many lines");
     else if (sscanf(text, "%63s %63s %63s %c", rules[n].op, rules[n].device, factor, &more) != 3)
       n = fail(host, unit, name, line, "it is: OPERATOR DEVICE FACTOR");
     if (n < 0) break;
@@ -53,7 +56,8 @@ static int read_table(const psplit_plugin_host *host, psplit_plugin_unit *unit, 
     rules[n].factor = strcmp(factor, "never") == 0 ? -1 : strtod(factor, &end);
     if (rules[n].factor != -1 && (*end || !(rules[n].factor >= 0 && rules[n].factor <= 1e6)))
       n = fail(host, unit, name, line, "FACTOR is a number from 0 to 1000000, or \"never\"");
-    else n++;
+    else
+      n++;
   }
   fclose(file);
   return n;
@@ -77,8 +81,8 @@ static void apply(const psplit_plugin_host *host, psplit_plugin_unit *unit, cons
   int64_t *ns = malloc(n_stages * sizeof *ns);
   if (!ns) return;
   for (uint32_t s = 0; s < n_stages; s++) {
-    const double factor = factor_of(rules, n_rules, host->node_op_type(unit, node),
-                                    host->stage_device(unit, s));
+    const double factor =
+      factor_of(rules, n_rules, host->node_op_type(unit, node), host->stage_device(unit, s));
     ns[s] = factor < 0 ? FORBIDDEN_NS : (int64_t)((double)host->node_ns(unit, node, s) * factor);
     if (factor >= 0) {
       n_able++;

@@ -20,8 +20,8 @@ static long layer_of(const char *name) {
   for (; dot; dot = strchr(dot + 1, '.')) {
     char *end;
     const long layer = strtol(dot + 1, &end, 10);
-    const int is_pair = strstr(end, ".key") == end || strstr(end, ".value") == end ||
-                        strstr(end, ".decoder.") == end;
+    const int is_pair =
+      strstr(end, ".key") == end || strstr(end, ".value") == end || strstr(end, ".decoder.") == end;
     if (end != dot + 1 && is_pair && layer >= 0 && layer < MAX_LAYERS) return layer;
   }
   return -1;

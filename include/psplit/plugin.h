@@ -2,8 +2,8 @@
  *
  * A plugin is a shared object that exports one function, `psplit_plugin_query`, which returns a
  * description of its passes. The description is data; nothing of the plugin runs before a pipeline
- * names one of its passes. This header is plain C, needs no other header of the library, and a plugin
- * links with nothing: the host hands each pass a table of functions.
+ * names one of its passes. This header is plain C, needs no other header of the library, and a
+ * plugin links with nothing: the host hands each pass a table of functions.
  *
  *   cc -shared -fPIC $(pkg-config --cflags psplit) mine.c -o mine.so
  *   onnx-pipeline-split MODEL -k 2 -o DIR --load-pass-plugin ./mine.so \
@@ -19,8 +19,8 @@
 extern "C" {
 #endif
 
-/* Raised when something here changes its meaning. What is added goes to the end of a struct and does
- * not raise it: `struct_size` tells how much of a struct the other side knows. */
+/* Raised when something here changes its meaning. What is added goes to the end of a struct and
+ * does not raise it: `struct_size` tells how much of a struct the other side knows. */
 #define PSPLIT_PLUGIN_ABI 1u
 
 /* An id that names nothing. Nodes, values and stages are numbered from 0. */
@@ -56,20 +56,22 @@ extern "C" {
 typedef struct psplit_plugin_unit psplit_plugin_unit;
 
 /* What the host does for a pass. Strings and arrays that it returns are the host's and live as long
- * as the run of the pass. An id out of range is answered like an absent thing: "", 0, false, NONE. */
+ * as the run of the pass. An id out of range is answered like an absent thing: "", 0, false, NONE.
+ */
 typedef struct psplit_plugin_host {
-  size_t struct_size;   /* of the host's table: a field at or beyond it is not there */
-  uint32_t abi;         /* PSPLIT_PLUGIN_ABI of the host */
-  const char *version;  /* of the library, "X.Y.Z" */
+  size_t struct_size;  /* of the host's table: a field at or beyond it is not there */
+  uint32_t abi;        /* PSPLIT_PLUGIN_ABI of the host */
+  const char *version; /* of the library, "X.Y.Z" */
 
   /* The graph: operators and the values between them. */
   uint32_t (*n_nodes)(const psplit_plugin_unit *unit);
   uint32_t (*n_values)(const psplit_plugin_unit *unit);
   uint32_t (*n_stages)(const psplit_plugin_unit *unit);
-  const uint32_t *(*topological_order)(const psplit_plugin_unit *unit); /* [n_nodes] node ids */
+  const uint32_t *(*topological_order)(const psplit_plugin_unit *unit);    /* [n_nodes] node ids */
   const char *(*node_name)(const psplit_plugin_unit *unit, uint32_t node); /* "" for most nodes */
   const char *(*node_op_type)(const psplit_plugin_unit *unit, uint32_t node);
-  const char *(*node_domain)(const psplit_plugin_unit *unit, uint32_t node); /* "" is the standard's */
+  const char *(*node_domain)(const psplit_plugin_unit *unit,
+                             uint32_t node); /* "" is the standard's */
   /* Value ids; NONE for one that is left out. Captures are what the node's bodies read besides. */
   uint32_t (*node_inputs)(const psplit_plugin_unit *unit, uint32_t node, const uint32_t **out);
   uint32_t (*node_outputs)(const psplit_plugin_unit *unit, uint32_t node, const uint32_t **out);
@@ -102,10 +104,10 @@ typedef struct psplit_plugin_host {
   const char *(*stage_device)(const psplit_plugin_unit *unit, uint32_t stage);
   int64_t (*node_ns)(const psplit_plugin_unit *unit, uint32_t node, uint32_t stage);
 
-  /* Groups: sets of nodes that share a stage and run as one, with no path that leaves and comes back.
-   * `group` says false, and changes nothing, where joining the groups of the nodes would make such a
-   * path or join two stages' pins. `must_group` does not ask: where that cannot be, the host refuses
-   * the pass once it has run. */
+  /* Groups: sets of nodes that share a stage and run as one, with no path that leaves and comes
+   * back. `group` says false, and changes nothing, where joining the groups of the nodes would make
+   * such a path or join two stages' pins. `must_group` does not ask: where that cannot be, the host
+   * refuses the pass once it has run. */
   uint32_t (*group_of)(const psplit_plugin_unit *unit, uint32_t node);
   bool (*group)(psplit_plugin_unit *unit, const uint32_t *nodes, size_t n);
   void (*must_group)(psplit_plugin_unit *unit, const uint32_t *nodes, size_t n);
@@ -153,7 +155,7 @@ typedef struct psplit_plugin_pass {
   const char *name;   /* lower-case letters, digits and '-' */
   const char *help;   /* one line */
   const psplit_plugin_option *options;
-  size_t n_options;   /* <= 16 */
+  size_t n_options; /* <= 16 */
   /* values[n_options] in the order of `options`. 0, or anything else to end the run. */
   int (*run)(const psplit_plugin_host *host, psplit_plugin_unit *unit,
              const psplit_plugin_value *values);

@@ -16,16 +16,15 @@ PSPLIT_API psplit_plugins *psplit_plugins_create(void);
 PSPLIT_API void psplit_plugins_destroy(psplit_plugins *plugins);
 
 /* Loads one shared object, by its path. Its code runs in this process with all its rights.
- * Errors: PLUGIN (not there, not a plugin, another ABI, a description that does not hold, a pass whose
- * name is taken), with the file and the reason; NOMEM. The set is unchanged then. */
+ * Errors: PLUGIN (not there, not a plugin, another ABI, a description that does not hold, a pass
+ * whose name is taken), with the file and the reason; NOMEM. The set is unchanged then. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_plugins_load(psplit_plugins *plugins,
                                                            const char *path, psplit_diag *diag);
 
 /* psplit_pipeline_canonical() and psplit_passes_help() with the passes of the set (may be NULL). */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_plugins_canonical(const psplit_plugins *plugins,
                                                                 const char *pipeline,
-                                                                psplit_diag *diag,
-                                                                char **out_text);
+                                                                psplit_diag *diag, char **out_text);
 PSPLIT_API char *psplit_plugins_help(const psplit_plugins *plugins);
 
 #ifdef __cplusplus

@@ -31,9 +31,12 @@ static void print_nodes(const psplit_unit *unit) {
   psplit_i_grouping_number(&unit->grouping, group);
   for (uint32_t n = 0; n < graph->n_nodes; n++) {
     printf("%" PRIu32 " ", n);
-    if (unit->node_flags[n] & PSPLIT_I_NODE_DEAD) fputs("dead", stdout);
-    else if (group[n] == PSPLIT_NONE) fputs("-", stdout);
-    else printf("%" PRIu32, group[n]);
+    if (unit->node_flags[n] & PSPLIT_I_NODE_DEAD)
+      fputs("dead", stdout);
+    else if (group[n] == PSPLIT_NONE)
+      fputs("-", stdout);
+    else
+      printf("%" PRIu32, group[n]);
     fputs(" ", stdout);
     print_stages(plan, n);
     printf(" %s\n", graph->nodes[n].op_type);

@@ -1,5 +1,6 @@
-/* Whatever passes run in whatever order over whatever graph, groups are convex, their quotient has no
- * cycle, and stages never fall along an edge: told by code that shares nothing with the passes. */
+/* Whatever passes run in whatever order over whatever graph, groups are convex, their quotient has
+ * no cycle, and stages never fall along an edge: told by code that shares nothing with the passes.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,8 +28,9 @@ static uint32_t draw(dice *d, uint32_t below) {
 /* Operators that patterns speak of, over values of recent nodes, so that their shapes come up. */
 static psplit_model *random_model(dice *d) {
   static const char *const ops[] = {
-    "MatMul", "Add", "Mul", "Relu", "Sigmoid", "Tanh", "Erf", "Div", "Sub", "Softmax", "Transpose",
-    "Concat", "Softplus", "Neg", "Conv", "BatchNormalization", "Exp", "Shape", "Identity"};
+    "MatMul", "Add",     "Mul",       "Relu",   "Sigmoid",  "Tanh", "Erf",  "Div",
+    "Sub",    "Softmax", "Transpose", "Concat", "Softplus", "Neg",  "Conv", "BatchNormalization",
+    "Exp",    "Shape",   "Identity"};
   static const unsigned arity[] = {2, 2, 2, 1, 1, 1, 1, 2, 2, 1, 1, 2, 1, 1, 2, 5, 1, 1, 1};
   pb graph = {0};
   add_values(&graph, 11, "v0 v1");
@@ -40,7 +42,8 @@ static psplit_model *random_model(dice *d) {
     for (unsigned k = 0; k < arity[op]; k++) {
       const uint32_t n_known = i + 2, window = n_known < 6 ? n_known : 6;
       char input[16];
-      if (k > 0 && draw(d, 3) == 0) snprintf(input, sizeof input, "%s", draw(d, 2) ? "W" : "K");
+      if (k > 0 && draw(d, 3) == 0)
+        snprintf(input, sizeof input, "%s", draw(d, 2) ? "W" : "K");
       else
         snprintf(input, sizeof input, "v%u",
                  draw(d, 8) ? n_known - 1 - draw(d, window) : draw(d, n_known));
@@ -94,8 +97,14 @@ static void assert_forward(const psplit_unit *unit, const psplit_plan *plan) {
 
 static void any_passes_in_any_order(void **state) {
   (void)state;
-  static const char *const passes[] = {"prune", "attach", "fuse", "coarsen:max_nodes=12", "cost",
-                                       "infer-shapes", "coarsen:max_nodes=4", "fuse"};
+  static const char *const passes[] = {"prune",
+                                       "attach",
+                                       "fuse",
+                                       "coarsen:max_nodes=12",
+                                       "cost",
+                                       "infer-shapes",
+                                       "coarsen:max_nodes=4",
+                                       "fuse"};
   uint32_t n_grouped = 0, n_planned = 0;
   for (uint64_t seed = 0; seed < 200; seed++) {
     dice d = {.seed = seed};
@@ -108,8 +117,7 @@ static void any_passes_in_any_order(void **state) {
     options.n_threads = 1;
     char pipeline[512] = "";
     for (unsigned i = 0; i < 7; i++)
-      strcat(strcat(pipeline, i ? "," : ""),
-             passes[draw(&d, sizeof passes / sizeof *passes)]);
+      strcat(strcat(pipeline, i ? "," : ""), passes[draw(&d, sizeof passes / sizeof *passes)]);
     strcat(pipeline, seed % 2 ? ",partition" : ",attach");
     psplit_unit *unit;
     psplit_diag diag = {0};
