@@ -455,6 +455,7 @@ export const fixtures = {
 
   unseeded: {
     why: 'numbers that are others in each run: a comparison must see that',
+    unrunnable: 'each run draws other numbers',
     build() {
       const { nodes, weights } = layers('x', 'h', 4);
       nodes.push(node('RandomNormalLike', ['h'], ['r']), node('Add', ['h', 'r'], ['y']));
