@@ -182,11 +182,7 @@ static psplit_code build_weights(builder *b) {
       last[g] = v + 1;
       user[at++] = g;
     }
-    const psplit_value *value = &graph->values[v];
-    const uint64_t bytes =
-      value->producer == PSPLIT_NONE
-        ? psplit_i_graph_initializer(graph, value->initializer).data_bytes
-        : psplit_i_unit_value_bytes(unit, v, NULL);
+    const uint64_t bytes = psplit_i_unit_weight_bytes(unit, v);
     if (at == first + 1) {
       private_bytes[user[first]] = psplit_i_sat_add_u64(private_bytes[user[first]], bytes);
       at = first;

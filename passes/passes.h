@@ -82,6 +82,9 @@ bool psplit_i_unit_sendable(const psplit_unit *unit, uint32_t value);
  * without one. */
 uint64_t psplit_i_unit_value_bytes(const psplit_unit *unit, uint32_t value, bool *out_known);
 
+/* Bytes of a constant that a stage keeps for its whole life: as stored, or as a free node makes it. */
+uint64_t psplit_i_unit_weight_bytes(const psplit_unit *unit, uint32_t value);
+
 /* Puts unit->copies in their order. */
 void psplit_i_copies_sort(psplit_unit *unit);
 

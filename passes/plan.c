@@ -55,14 +55,6 @@ static bool is_constant(const psplit_unit *unit, uint32_t value) {
   return v->initializer != PSPLIT_NONE || v->sparse_initializer != PSPLIT_NONE;
 }
 
-/* Bytes of a value that the stage keeps for its whole life. */
-static uint64_t weight_bytes(const psplit_unit *unit, uint32_t value) {
-  const psplit_value *v = &unit->graph->values[value];
-  if (v->producer == PSPLIT_NONE && v->initializer != PSPLIT_NONE)
-    return psplit_i_graph_initializer(unit->graph, v->initializer).data_bytes;
-  return psplit_i_unit_value_bytes(unit, value, NULL);
-}
-
 static psplit_code record_transfer(walk *w, uint32_t value, uint32_t to, psplit_diag *diag) {
   const psplit_graph *graph = w->unit->graph;
   const uint32_t producer = graph->values[value].producer;
@@ -106,7 +98,7 @@ static psplit_code find_reads(walk *w, const layout *l, uint32_t stage, uint64_t
       w->last_use[value] = p;
       if (!is_constant(w->unit, value) || w->seen[value] == w->stamp) continue;
       w->seen[value] = w->stamp;
-      *out_weights = psplit_i_sat_add_u64(*out_weights, weight_bytes(w->unit, value));
+      *out_weights = psplit_i_sat_add_u64(*out_weights, psplit_i_unit_weight_bytes(w->unit, value));
     }
     for (uint32_t o = 0; o < node->n_outputs; o++) {
       const uint32_t value = node->outputs[o];

@@ -174,6 +174,13 @@ uint64_t psplit_i_unit_value_bytes(const psplit_unit *unit, uint32_t value, bool
   return told ? bytes : 0;
 }
 
+uint64_t psplit_i_unit_weight_bytes(const psplit_unit *unit, uint32_t value) {
+  const psplit_value *v = &unit->graph->values[value];
+  if (v->producer == PSPLIT_NONE && v->initializer != PSPLIT_NONE)
+    return psplit_i_graph_initializer(unit->graph, v->initializer).data_bytes;
+  return psplit_i_unit_value_bytes(unit, value, NULL);
+}
+
 static int compare_copies(const void *a, const void *b) {
   const psplit_plan_copy *x = a, *y = b;
   if (x->stage != y->stage) return x->stage < y->stage ? -1 : 1;
