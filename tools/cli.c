@@ -80,6 +80,11 @@ int cli_usage(const cli *program, const char *format, ...) {
   return psplit_code_exit_status(PSPLIT_USAGE);
 }
 
+psplit_code cli_nomem(psplit_diag *diag) {
+  snprintf(diag->message, sizeof diag->message, "out of memory");
+  return diag->code = PSPLIT_NOMEM;
+}
+
 bool cli_count(const cli *program, const char *name, const char *text, uint64_t low, uint64_t high,
                uint64_t *out) {
   char *end;

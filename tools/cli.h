@@ -34,10 +34,13 @@ int cli_next(const cli *program, int argc, char **argv, const char **out_argumen
 void cli_print_help(const cli *program, FILE *out);
 void cli_print_version(const cli *program, FILE *out);
 
-/* "error: ..." on stderr; the exit status for `code`. */
+/* "error: ..." on stderr; the exit status for its code. */
 int cli_fail(const psplit_diag *diag);
 /* The same for a mistake in the command line; hints at --help. */
 int cli_usage(const cli *program, const char *format, ...) PSPLIT_PRINTF(2, 3);
+
+/* Out of memory, in `diag`: NOMEM. */
+PSPLIT_MUST_USE psplit_code cli_nomem(psplit_diag *diag);
 
 /* Numbers of options. False (after an error line) where the text is not one in range. */
 bool cli_count(const cli *program, const char *name, const char *text, uint64_t low, uint64_t high,
