@@ -7,7 +7,7 @@
 
 void psplit_unit_options_init(psplit_unit_options *options) {
   *options = (psplit_unit_options){
-    .n_stages = 1, .time_limit_s = 10, .limit_by_work = true, .seed = 1};
+    .n_stages = 1, .queue_depth = 2, .time_limit_s = 10, .limit_by_work = true, .seed = 1};
 }
 
 /* "PATTERN=STAGE" for every matching node. The pattern may itself hold '=': the last one counts. */

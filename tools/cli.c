@@ -173,7 +173,9 @@ psplit_code cli_devices(const char *name, uint32_t *io_n_stages, psplit_diag *di
                         psplit_devices **out_devices) {
   if (!name) return PSPLIT_OK;
   psplit_code code;
-  if (cli_is_preset(name)) {
+  if (strcmp(name, "cpu") == 0) {
+    code = cli_this_machine(*io_n_stages ? *io_n_stages : 1, diag, out_devices);
+  } else if (cli_is_preset(name)) {
     code = psplit_devices_preset(name, *io_n_stages ? *io_n_stages : 1, diag, out_devices);
   } else {
     char *text;

@@ -65,6 +65,11 @@ bool cli_repeated(const cli *program, const char *name, const char *text, const 
 PSPLIT_MUST_USE psplit_code cli_devices(const char *name, uint32_t *io_n_stages, psplit_diag *diag,
                                         psplit_devices **out_devices);
 bool cli_is_preset(const char *name);
+/* n_devices cores of this machine as a short measurement found them. The measurement is kept in
+ * $XDG_CACHE_HOME/onnx-pipeline-split (~/.cache where that is not set), a file for each kind of CPU;
+ * without such a place it is taken each time. Errors: USAGE, NOMEM. */
+PSPLIT_MUST_USE psplit_code cli_this_machine(uint32_t n_devices, psplit_diag *diag,
+                                             psplit_devices **out_devices);
 
 /* "12.3 MiB", "45.6 ms": three digits that matter, in `buffer` of CLI_TEXT bytes. */
 enum { CLI_TEXT = 32 };

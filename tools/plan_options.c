@@ -15,6 +15,11 @@ void plan_options_init(plan_options *options) {
 static bool numbered(const cli *program, plan_options *o, int id, const char *argument) {
   uint64_t count;
   if (id == PLAN_SEED) return cli_count(program, "seed", argument, 0, UINT64_MAX, &o->unit.seed);
+  if (id == PLAN_DEPTH) {
+    if (!cli_count(program, "depth", argument, 0, 1000, &count)) return false;
+    o->unit.queue_depth = (uint32_t)count;
+    return true;
+  }
   if (id == PLAN_THREADS) {
     if (!cli_count(program, "threads", argument, 1, 4096, &count)) return false;
     o->unit.n_threads = (uint32_t)count;
@@ -52,6 +57,7 @@ bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
       return cli_repeated(program, "load-pass-plugin", argument, o->plugin_files, PLAN_MAX_REPEATED,
                           &o->n_plugin_files);
     case PLAN_FOLLOW_SYMLINKS: o->read.follow_symlinks = true; return true;
+    case PLAN_DEPTH:
     case PLAN_SEED:
     case PLAN_THREADS:
     case PLAN_TIME_LIMIT:

@@ -10,6 +10,7 @@
 enum {
   PLAN_DEVICES = 3000,
   PLAN_DIM,
+  PLAN_DEPTH,
   PLAN_PIN,
   PLAN_IGNORE_ANNOTATIONS,
   PLAN_CONFIGURATION,
@@ -29,8 +30,10 @@ enum {
 /* clang-format off */
 #define PLAN_COST_OPTIONS \
   {PLAN_DEVICES, "devices", "FILE", \
-   "devices and links as JSON, or a preset's name; default: cpu"}, \
-  {PLAN_DIM, "dim", "NAME=VALUE", "fix a symbolic dimension for costing (repeatable)"}
+   "devices and links as JSON; a preset's name; or cpu: this machine, measured"}, \
+  {PLAN_DIM, "dim", "NAME=VALUE", "fix a symbolic dimension for costing (repeatable)"}, \
+  {PLAN_DEPTH, "depth", "N", \
+   "micro-batches that wait between two stages, for memory; default: 2"}
 #define PLAN_CUT_OPTIONS \
   {PLAN_PIN, "pin", "PATTERN=STAGE", "nodes whose name matches go to that stage (repeatable)"}, \
   {PLAN_IGNORE_ANNOTATIONS, "ignore-annotations", NULL, \

@@ -158,15 +158,15 @@ static void print_transfers(const psplit_plan *plan) {
 
 static void print_plan(const psplit_plan *plan, double seconds) {
   char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT], d[CLI_TEXT], e[CLI_TEXT], f[CLI_TEXT];
-  printf("stage  device      nodes  supernodes    weights  activations   receive   compute      send"
+  printf("stage  device      nodes  supernodes    weights     memory   receive   compute      send"
          "      load\n");
   for (uint32_t s = 0; s < plan->n_stages; s++) {
     const psplit_plan_stage *stage = &plan->stages[s];
     char device[12];
-    printf("%5" PRIu32 "  %-10s %6" PRIu32 " %11" PRIu32 " %10s %12s %9s %9s %9s %9s%s\n", s,
+    printf("%5" PRIu32 "  %-10s %6" PRIu32 " %11" PRIu32 " %10s %10s %9s %9s %9s %9s%s\n", s,
            cli_printable(stage->device, device, sizeof device), stage->n_nodes,
            stage->n_supernodes, cli_bytes(stage->weight_bytes, a),
-           cli_bytes(stage->peak_activation_bytes, b), cli_time(stage->recv_ns, c),
+           cli_bytes(stage->memory_bytes, b), cli_time(stage->recv_ns, c),
            cli_time(stage->compute_ns, d), cli_time(stage->send_ns, e),
            cli_time(stage->load_ns, f), stage->load_ns == plan->bottleneck_ns ? "  <" : "");
   }
@@ -240,10 +240,8 @@ static psplit_code print_comparison(const request *r, const psplit_plan *plan, p
   if (code != PSPLIT_OK) return code;
   uint64_t memory = 0, wire = 0;
   bool sure = true;
-  for (uint32_t s = 0; s < plan->n_stages; s++) {
-    const uint64_t need = plan->stages[s].weight_bytes + plan->stages[s].peak_activation_bytes;
-    if (need > memory) memory = need;
-  }
+  for (uint32_t s = 0; s < plan->n_stages; s++)
+    if (plan->stages[s].memory_bytes > memory) memory = plan->stages[s].memory_bytes;
   for (uint32_t t = 0; t < plan->n_transfers; t++) {
     wire += plan->transfers[t].bytes;
     sure = sure && plan->transfers[t].bytes_known;

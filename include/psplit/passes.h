@@ -52,6 +52,8 @@ typedef struct psplit_unit_options {
    * pinned to it, unless `pins` say otherwise. */
   bool ignore_annotations;
   const char *configuration;          /* whose stages count; NULL: the only one that has some */
+  uint32_t queue_depth;               /* micro-batches that wait between two stages besides the one
+                                         computed: their tensors take memory on both devices */
   psplit_objective objective;
   const char *solver;                 /* NULL: auto */
   double time_limit_s;                /* of the partitioner; < 0: none */
@@ -67,7 +69,7 @@ typedef struct psplit_unit_options {
   const psplit_plugins *plugins;      /* passes besides the built-in ones; may be NULL */
 } psplit_unit_options;
 
-/* Defaults: 1 stage, 10 s of work, seed 1, everything else 0 or NULL. */
+/* Defaults: 1 stage, queue depth 2, 10 s of work, seed 1, everything else 0 or NULL. */
 PSPLIT_API void psplit_unit_options_init(psplit_unit_options *options);
 
 /* The model must outlive the unit; the options' strings, devices and sink too.
