@@ -262,7 +262,7 @@ psplit_code psplit_i_fit_memory(psplit_unit *unit, const uint32_t *group, uint32
     at = end;
   }
   out->n_stages = n;
-  if (n > n_wanted) return PSPLIT_OK;
+  if (n > n_wanted || !group_stage) return PSPLIT_OK;
   thin_places(&f, MAX_PLACES, stage_end, n);
   if (!sum_times(&f)) return psplit_i_nomem(diag);
   if (!cut_places(&f, stage_end)) return PSPLIT_OK;

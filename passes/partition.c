@@ -52,8 +52,8 @@ static psplit_code build_nodes(builder *b) {
     if (!(unit->node_flags[i] & PSPLIT_I_NODE_DEAD)) flags[g] = 0;
     if (unit->pin[i] != PSPLIT_NONE) pin[g] = unit->pin[i];
     for (size_t c = 0; c < n_classes; c++)
-      time_ns[g * n_classes + c] = psplit_i_sat_add_i64(
-        time_ns[g * n_classes + c], unit->node_ns[c * graph->n_nodes + i]);
+      time_ns[g * n_classes + c] =
+        psplit_i_sat_add_i64(time_ns[g * n_classes + c], unit->node_ns[c * graph->n_nodes + i]);
     uint32_t class_id = unit->together[i];
     if (class_id == PSPLIT_NONE) continue;
     while (merged[class_id] != class_id) class_id = merged[class_id];
@@ -127,8 +127,7 @@ static psplit_code build_nets(builder *b) {
     if (pin == first) continue;
     producer[net] = b->group[p];
     bytes[net] = psplit_i_unit_value_bytes(unit, v, NULL);
-    if (!psplit_i_unit_sendable(unit, v) || unit->uncuttable[v])
-      flags[net] = PSPLIT_NET_UNCUTTABLE;
+    if (!psplit_i_unit_sendable(unit, v) || unit->uncuttable[v]) flags[net] = PSPLIT_NET_UNCUTTABLE;
     for (uint32_t c = 0; c < n_classes; c++) {
       send_ns[net * n_classes + c] = transfer_ns(unit, c, bytes[net], true);
       recv_ns[net * n_classes + c] = transfer_ns(unit, c, bytes[net], false);
@@ -206,10 +205,11 @@ static psplit_code build_devices(builder *b, const uint64_t *memory_bytes) {
   psplit_device *devices = array(b, unit->options.n_stages, sizeof *devices);
   if (!devices) return psplit_i_nomem(b->diag);
   for (uint32_t d = 0; d < unit->options.n_stages; d++)
-    devices[d] = (psplit_device){.class_id = unit->device_class[d],
-                                 .count = 1,
-                                 .memory_bytes = memory_bytes[d] == UINT64_MAX ? 0 : memory_bytes[d],
-                                 .name = psplit_devices_name(unit->devices, d)};
+    devices[d] =
+      (psplit_device){.class_id = unit->device_class[d],
+                      .count = 1,
+                      .memory_bytes = memory_bytes[d] == UINT64_MAX ? 0 : memory_bytes[d],
+                      .name = psplit_devices_name(unit->devices, d)};
   b->problem.n_devices = unit->options.n_stages;
   b->problem.devices = devices;
   b->problem.comm = PSPLIT_COMM_P2P;
@@ -240,8 +240,7 @@ static psplit_code place_free_nodes(builder *b) {
         const bool is_free = b->group[reader] == PSPLIT_NONE;
         const uint32_t n_stages = is_free ? count[reader] : 1;
         for (uint32_t k = 0; k < n_stages; k++) {
-          const uint32_t stage =
-            is_free ? stages.items[first[reader] + k] : unit->stage[reader];
+          const uint32_t stage = is_free ? stages.items[first[reader] + k] : unit->stage[reader];
           if (met[stage] == n + 1) continue;
           met[stage] = n + 1;
           if (!psplit_i_vec_push(&stages, stage)) {
@@ -262,8 +261,7 @@ static psplit_code place_free_nodes(builder *b) {
     unit->stage[n] = owner;
     for (uint32_t k = 0; k < count[n]; k++) {
       const uint32_t stage = stages.items[first[n] + k];
-      if (stage != owner &&
-          !psplit_i_vec_push(&unit->copies, ((psplit_plan_copy){n, stage}))) {
+      if (stage != owner && !psplit_i_vec_push(&unit->copies, ((psplit_plan_copy){n, stage}))) {
         code = psplit_i_nomem(b->diag);
         goto out;
       }
@@ -283,8 +281,9 @@ static psplit_code number_groups(builder *b) {
   return PSPLIT_OK;
 }
 
+/* `share` of the time limit is for this solution. */
 static psplit_code solve(psplit_unit *unit, const psplit_i_option_value *values,
-                         const uint64_t *memory_bytes, psplit_diag *diag) {
+                         const uint64_t *memory_bytes, double share, psplit_diag *diag) {
   psplit_code code;
   builder b = {.unit = unit, .arena = &unit->scratch, .diag = diag};
   PSPLIT_TRY(number_groups(&b));
@@ -301,8 +300,8 @@ static psplit_code solve(psplit_unit *unit, const psplit_i_option_value *values,
   psplit_partition_options_init(&options);
   options.objective = unit->options.objective;
   options.solver = strcmp(values[OPTION_SOLVER].text, "auto") != 0 ? values[OPTION_SOLVER].text
-                   : unit->options.solver                           ? unit->options.solver
-                                                                    : "auto";
+                   : unit->options.solver                          ? unit->options.solver
+                                                                   : "auto";
   options.require_nonempty = unit->options.n_stages > 1; /* constants alone are a model too */
   if (values[OPTION_TIME_LIMIT].real >= 0) {
     options.time_limit_s = values[OPTION_TIME_LIMIT].real;
@@ -311,6 +310,7 @@ static psplit_code solve(psplit_unit *unit, const psplit_i_option_value *values,
     options.time_limit_s = unit->options.time_limit_s;
     options.limit_by_work = unit->options.limit_by_work;
   }
+  options.time_limit_s *= share; /* no limit, which is below 0, stays none */
   options.gap_frac = values[OPTION_GAP].real;
   options.n_threads = unit->options.n_threads;
   options.seed = unit->options.seed;
@@ -393,14 +393,15 @@ static psplit_code too_large(psplit_unit *unit, bool solved, const psplit_i_fit 
                          " stages fits the devices, of which the largest has %s; %s",
                          s, amount(largest, limit), advice);
   const psplit_plan_stage *stage = &unit->plan->stages[s];
-  return psplit_i_fail(
-    diag, PSPLIT_INFEASIBLE,
-    "memory: stage %" PRIu32 " needs %s (weights %s, activations %s, buffers %s, workspace %s) and "
-    "device %s has %s; %s",
-    s, amount(stage->memory_bytes, need), amount(stage->weight_bytes, weights),
-    amount(stage->peak_activation_bytes, activations), amount(stage->buffer_bytes, buffers),
-    amount(stage->workspace_bytes, workspace), stage->device,
-    amount(psplit_devices_memory_bytes(unit->devices, s), limit), advice);
+  return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
+                       "memory: stage %" PRIu32
+                       " needs %s (weights %s, activations %s, buffers %s, workspace %s) and "
+                       "device %s has %s; %s",
+                       s, amount(stage->memory_bytes, need), amount(stage->weight_bytes, weights),
+                       amount(stage->peak_activation_bytes, activations),
+                       amount(stage->buffer_bytes, buffers),
+                       amount(stage->workspace_bytes, workspace), stage->device,
+                       amount(psplit_devices_memory_bytes(unit->devices, s), limit), advice);
 }
 
 /* Numbers groups in another topological order: by the stage that the solver gave them, then as they
@@ -435,8 +436,9 @@ out:
   return code;
 }
 
-/* The best cut of an order of the groups where the solver's does not fit, or is worse; an error that
- * says why not where none fits. `solved`: there is a plan; it fits if first_too_large says so. */
+/* The best cut of an order of the groups where the solver's does not fit, or is worse; an error
+ * that says why not where none fits. `solved`: there is a plan; it fits if first_too_large says so.
+ */
 static psplit_code cut_to_fit(psplit_unit *unit, bool solved, psplit_diag *diag) {
   psplit_code code;
   psplit_i_fit fit;
@@ -478,11 +480,40 @@ out:
   return code;
 }
 
-/* The solver limits weights alone; a stage's other memory is known once it is cut. While a stage does
- * not fit, its device offers the solver that much less. The bound of the first round, which offered
- * everything, holds for every split; those of later rounds do not. */
+static psplit_code first_fit_suffices(psplit_unit *unit, bool *out, psplit_diag *diag) {
+  psplit_code code;
+  psplit_i_fit fit;
+  bool cut;
+  builder b = {.unit = unit, .arena = &unit->scratch, .diag = diag};
+  PSPLIT_TRY(number_groups(&b));
+  PSPLIT_TRY(psplit_i_fit_memory(unit, b.group, b.n_groups, NULL, &fit, &cut, diag));
+  *out = fit.n_stages && fit.n_stages <= unit->options.n_stages;
+  psplit_i_arena_reset(&unit->scratch);
+out:
+  return code;
+}
+
+/* Whether all devices together cannot hold what each weight takes once: no search can help. */
+static bool weights_exceed_memory(const psplit_unit *unit) {
+  const psplit_graph *graph = unit->graph;
+  uint64_t weights = 0, room = 0;
+  for (uint32_t v = 0; v < graph->n_values; v++)
+    if (psplit_i_unit_constant(unit, v))
+      for (uint32_t c = graph->consumer_off[v]; c < graph->consumer_off[v + 1]; c++)
+        if (!(unit->node_flags[graph->consumers[c]] & PSPLIT_I_NODE_FREE)) {
+          weights = psplit_i_sat_add_u64(weights, psplit_i_unit_weight_bytes(unit, v));
+          break;
+        }
+  for (uint32_t s = 0; s < unit->options.n_stages; s++)
+    room = psplit_i_sat_add_u64(room, psplit_devices_memory_bytes(unit->devices, s));
+  return weights > room;
+}
+
+/* The solver limits weights alone; a stage's other memory is known once it is cut. While a stage
+ * does not fit, its device offers the solver that much less. The bound of the first round, which
+ * offered everything, holds for every split; those of later rounds do not. */
 static psplit_code solve_within_memory(psplit_unit *unit, const psplit_i_option_value *values,
-                                       psplit_diag *diag) {
+                                       double share, psplit_diag *diag) {
   enum { MAX_ROUNDS = 6 };
   psplit_code code = PSPLIT_OK;
   int64_t bound_ns = 0;
@@ -491,9 +522,15 @@ static psplit_code solve_within_memory(psplit_unit *unit, const psplit_i_option_
   if (!offered) return psplit_i_nomem(diag);
   for (uint32_t s = 0; s < n_stages; s++)
     offered[s] = psplit_devices_memory_bytes(unit->devices, s);
+  if (any_memory_limit(unit) && !any_pin(unit)) {
+    if (weights_exceed_memory(unit)) return cut_to_fit(unit, false, diag);
+    bool easy;
+    PSPLIT_TRY(first_fit_suffices(unit, &easy, diag));
+    if (!easy) share /= 5; /* there may be no split at all: a search should not take all the time */
+  }
   for (unsigned round = 0; round < MAX_ROUNDS; round++) {
     psplit_diag why = {0};
-    code = solve(unit, values, offered, &why);
+    code = solve(unit, values, offered, round ? share / 10 : share, &why);
     if (code == PSPLIT_INFEASIBLE && round) break;
     if (code == PSPLIT_INFEASIBLE && any_memory_limit(unit) && !any_pin(unit))
       return cut_to_fit(unit, false, diag);
@@ -545,7 +582,7 @@ static psplit_code cut(psplit_unit *unit, const psplit_i_option_value *values, p
   const uint32_t n_stages = unit->options.n_stages;
   psplit_diag first = {0};
   if (unit->grouping.n_groups >= n_stages || n_stages == 1)
-    code = solve_within_memory(unit, values, &first);
+    code = solve_within_memory(unit, values, 1, &first);
   if (code == PSPLIT_INFEASIBLE && unit->grouping.n_groups < unit->graph->n_nodes) {
     /* Groups are a wish, stages are asked for: let go of the groups before giving up. */
     const uint32_t n_groups = unit->grouping.n_groups;
@@ -553,7 +590,7 @@ static psplit_code cut(psplit_unit *unit, const psplit_i_option_value *values, p
                                 &unit->arena))
       return psplit_i_nomem(diag);
     if (unit->grouping.n_groups > n_groups && unit->grouping.n_groups >= n_stages) {
-      code = solve_within_memory(unit, values, diag);
+      code = solve_within_memory(unit, values, 0.25, diag);
       if (code == PSPLIT_OK)
         psplit_i_say(unit->options.sink, PSPLIT_NOTE,
                      "%" PRIu32 " supernodes allow no such split; cut between operators instead",

@@ -300,6 +300,9 @@ static psplit_code split(request *r, psplit_diag *diag) {
   if (code == PSPLIT_OK) code = planned_make(&r->plan, model, r->n_stages, diag, &made);
   const psplit_plan *plan = made.unit ? psplit_unit_plan(made.unit) : NULL;
   if (code == PSPLIT_OK && !plan) code = no_plan(diag);
+  /* Until here an interrupt may end the program at once: nothing was written. */
+  signal(SIGINT, on_signal);
+  signal(SIGTERM, on_signal);
   if (code == PSPLIT_OK && r->directory && !r->plan_only)
     code = psplit_emit(model, plan, r->directory, &r->emit, diag);
   if (code == PSPLIT_OK && r->annotate)
@@ -348,8 +351,6 @@ int main(int argc, char **argv) {
   static request r;
   const int status = parse(&r, argc, argv);
   if (status || r.done) return status;
-  signal(SIGINT, on_signal);
-  signal(SIGTERM, on_signal);
   const int done = run(&r);
   plan_options_fini(&r.plan);
   return done;
