@@ -3,6 +3,7 @@
  *
  * One way through the folder:
  *   problem.c   is the caller's problem valid?          read_json.c  problems from files
+ *   devices.c   device entries that are alike, as one
  *   core.c      problem -> core: items, order, nets     kernel.c     lossless reductions
  *   machine.c   which device may take the next stage    walk.c       load of a growing stage
  *   slice.c     best cut of one topological order       search.c     local search over orders
@@ -328,6 +329,20 @@ psplit_code psplit_i_node_bound(const psplit_core *core, const psplit_machine *m
  * INFEASIBLE. */
 psplit_code psplit_i_kernel(psplit_core *core, const psplit_machine *machine, int64_t limit,
                             uint32_t *parent, psplit_diag *diag);
+
+/* --- devices.c ------------------------------------------------------------------------------ */
+
+/* *out_problem: the same with entries of devices that are alike as one, adjacent ones only where
+ * the order is fixed. out_merged[problem->n_devices]: the new entry of an old one, NONE where that
+ * has no devices. Without effect when stages may have copies. Errors: NOMEM. */
+psplit_code psplit_i_devices_merge(const psplit_problem *problem,
+                                   const psplit_partition_options *options, psplit_arena *arena,
+                                   psplit_problem *out_problem, uint32_t *out_merged);
+/* The way back: inout_device[n_stages] from merged entries to those of `problem`, in stage order.
+ * stage[n_nodes] tells which stages hold something. Errors: NOMEM. */
+psplit_code psplit_i_devices_tell_apart(const psplit_problem *problem, const uint32_t *merged,
+                                        const uint32_t *stage, psplit_arena *arena,
+                                        uint32_t *inout_device);
 
 /* --- solve.c, contiguous.c -------------------------------------------------------------------- */
 
