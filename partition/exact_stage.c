@@ -76,6 +76,7 @@ static bool giving_up(const digger *d, uint32_t v, uint32_t t, int64_t *out_send
 static bool is_given_up(const digger *d, uint32_t v) {
   const exact *x = d->x;
   const psplit_core *core = x->core;
+  if (core->pin[v] != PSPLIT_NONE) return false;
   if (x->machine->all_used && core->n_counted[v] > 0) return false;
   for (uint32_t t = 0; t < core->n_types; t++) {
     const int64_t w = core->w[(size_t)t * core->n + v];
