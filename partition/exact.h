@@ -95,6 +95,8 @@ void psplit_i_exact_insert(digger *d, const label *fresh);
 /* Is there a label of an earlier round with the same downset and receivers that used no more of any
  * device (and, where it matters, no more communication)? */
 bool psplit_i_exact_dominated(const exact *x, const shard *s, uint32_t index);
+/* Is there a label like this one, with these bits? */
+bool psplit_i_exact_reached(exact *x, const label *like, const uint64_t *bits);
 
 /* --- exact_stage.c --- */
 

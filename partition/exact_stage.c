@@ -310,11 +310,32 @@ void psplit_i_digger_load(digger *d, const label *from, uint32_t id, const uint6
   for (uint32_t i = 0; i < n_counts; i += 2) d->times_sent[counts[i]] = counts[i + 1];
 }
 
+/* Was a label reached with one item less, which whoever holds it would give up gladly? */
+static bool less_is_left(digger *d) {
+  exact *x = d->x;
+  if (x->options->least_comm || x->count_receivers) return false;
+  for (uint32_t word = 0; word < x->words; word++)
+    for (uint64_t bits = d->tops[word]; bits; bits &= bits - 1) {
+      const uint32_t v = word * 64 + (uint32_t)__builtin_ctzll(bits);
+      const uint64_t bit = UINT64_C(1) << (v % 64);
+      const label like = {.hash = d->hash ^ x->zobrist[v],
+                          .omega = d->omega - x->machine->omega[v],
+                          .state = d->from->state};
+      if (!is_given_up(d, v)) continue;
+      d->left[word] &= ~bit;
+      const bool reached = psplit_i_exact_reached(x, &like, d->left);
+      d->left[word] |= bit;
+      if (reached) return true;
+    }
+  return false;
+}
+
 void psplit_i_digger_expand(digger *d) {
   exact *x = d->x;
   const psplit_machine *m = x->machine;
   const psplit_core *core = x->core;
   const uint32_t state = d->from->state;
+  if (less_is_left(d)) return;
   bool last = core->has_pins ? m->used[state] + 1 == m->n_stages : true;
   for (uint32_t k = m->move_off[state]; k < m->move_off[state + 1]; k++)
     last &= m->capacity[m->moves[k].next] == 0;

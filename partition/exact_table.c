@@ -96,24 +96,37 @@ out:
   omp_unset_lock(&s->lock);
 }
 
+/* Is there a label with these bits in `state`, sending no more than `most_comm`? */
+static bool holds(const exact *x, const shard *s, const label *like, const uint64_t *bits,
+                  uint32_t state, int64_t most_comm) {
+  if (like->omega < x->low[state] || like->omega > x->high[state]) return false;
+  size_t slot = slot_of(s, like->hash, state);
+  for (; s->slots[slot] != PSPLIT_NONE; slot = (slot + 1) & (s->n_slots - 1)) {
+    const label *other = &s->labels.items[s->slots[slot]];
+    if (other->hash == like->hash && other->receivers == like->receivers && other->state == state &&
+        other->comm <= most_comm && same_bits(x, s, s->slots[slot], bits))
+      return true;
+  }
+  return false;
+}
+
 bool psplit_i_exact_dominated(const exact *x, const shard *s, uint32_t index) {
   const label *mine = &s->labels.items[index];
   if (x->machine->all_used) return false;
   const uint64_t *bits = s->bits.items + (size_t)index * x->words;
-  const int64_t omega = mine->omega;
-  for (uint32_t state = 0; state < mine->state; state++) { /* leq implies a smaller number */
-    if (omega < x->low[state] || omega > x->high[state]) continue;
-    if (!psplit_i_machine_leq(x->machine, state, mine->state)) continue;
-    size_t slot = slot_of(s, mine->hash, state);
-    for (; s->slots[slot] != PSPLIT_NONE; slot = (slot + 1) & (s->n_slots - 1)) {
-      const label *other = &s->labels.items[s->slots[slot]];
-      if (other->hash != mine->hash || other->receivers != mine->receivers || other->state != state)
-        continue;
-      if (x->options->least_comm && other->comm > mine->comm) continue;
-      if (same_bits(x, s, s->slots[slot], bits)) return true;
-    }
-  }
+  for (uint32_t state = 0; state < mine->state; state++) /* leq implies a smaller number */
+    if (psplit_i_machine_leq(x->machine, state, mine->state) &&
+        holds(x, s, mine, bits, state, mine->comm))
+      return true;
   return false;
+}
+
+bool psplit_i_exact_reached(exact *x, const label *like, const uint64_t *bits) {
+  shard *s = &x->shards[like->hash % N_SHARDS];
+  omp_set_lock(&s->lock);
+  const bool reached = holds(x, s, like, bits, like->state, INT64_MAX);
+  omp_unset_lock(&s->lock);
+  return reached;
 }
 
 psplit_code psplit_i_exact_table_init(exact *x) {
