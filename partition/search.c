@@ -186,11 +186,12 @@ psplit_code psplit_i_search(const psplit_core *core, const psplit_machine *machi
     if (cut->value < PSPLIT_I_INF) psplit_i_cut_copy(&chains[i].now, cut, core);
   }
   for (int i = 0; i < n_workers; i++) PSPLIT_TRY(worker_init(&workers[i], core, machine));
+  const bool fresh = cut->value >= PSPLIT_I_INF;
   for (uint32_t round = 0; round < options->n_rounds; round++) {
     const int64_t before = cut->value;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(n_workers)
     for (uint32_t i = 0; i < N_CHAINS; i++)
-      run_chain(core, options, &chains[i], &workers[omp_get_thread_num()], i, round == 0);
+      run_chain(core, options, &chains[i], &workers[omp_get_thread_num()], i, fresh && round == 0);
     for (uint32_t i = 0; i < N_CHAINS; i++) PSPLIT_TRY(chains[i].failed ? PSPLIT_NOMEM : PSPLIT_OK);
     for (uint32_t i = 0; i < N_CHAINS; i++)
       if (psplit_i_cut_better(&chains[i].best, cut, core))
