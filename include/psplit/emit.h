@@ -30,7 +30,9 @@ typedef struct psplit_emit_options {
   /* An existing directory is replaced, once the new one is complete, unless it holds the model.
    * REFERENCE: files of an earlier split are replaced, and nothing else. */
   bool replace;
-  uint32_t n_threads;         /* never changes a byte; this version writes with one */
+  /* Stages written at a time, where there is much to write; 0: as many as OpenMP gives. Never
+   * changes a byte. `sink` is called by one of the threads at a time. */
+  uint32_t n_threads;
   const volatile int *cancel; /* becomes non-zero to stop early (IO "interrupted"); may be NULL */
   const psplit_sink *sink;    /* may be NULL */
   /* Called with the directory that holds the finished files before they are put in place; anything
