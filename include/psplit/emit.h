@@ -20,7 +20,9 @@ typedef enum psplit_weights {
   PSPLIT_WEIGHTS_EXTERNAL, /* initializers over 1 KiB in stageI.onnx.data */
   /* Nothing is copied: stages point into the model's own files. Runtimes read external data only at
    * or below a stage's directory, so `directory` has to be the model's own or one above it. The
-   * files are put there one by one, pipeline.json last. */
+   * files take their places there one by one, pipeline.json last; what fails on the way is undone. A
+   * killed process leaves the old split, the new one, or no pipeline.json and what the next such run
+   * undoes. */
   PSPLIT_WEIGHTS_REFERENCE
 } psplit_weights;
 
