@@ -11,6 +11,7 @@
  *   mpi.c              transport: one stage per MPI rank (optional)
  *   report.c, trace.c  what was measured, beside what was predicted
  *   compare.c          the whole model against the pipeline
+ *   profile.c          the whole model under ONNX Runtime's profiler
  *
  * A stage takes one bundle from each stage before it and gives one to each stage behind it, in the
  * order of micro-batches, through queues that hold at most `depth` of them. That cannot deadlock:

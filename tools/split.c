@@ -177,9 +177,12 @@ static void print_plan(const psplit_plan *plan, double seconds) {
   printf(", gap %.2f %%%s (solver %s, bound %s)\n", 100 * plan->gap_frac,
          plan->proved_optimal ? ", proved optimal" : "", plan->solver, plan->bound);
   if (plan->bottleneck_ns > 0)
-    printf("expected speed-up over one device %.2fx of %" PRIu32 ", costs %s%s",
+    printf("expected speed-up over one device %.2fx of %" PRIu32 ", costs %s",
            (double)plan->total_compute_ns / (double)plan->bottleneck_ns, plan->n_stages,
-           plan->cost_source, plan->n_assumed ? " with" : "");
+           plan->cost_source);
+  if (plan->measured_frac > 0 && plan->measured_frac < 1)
+    printf(" for %.1f %% of the time", 100 * plan->measured_frac);
+  if (plan->n_assumed) printf(" with");
   for (uint32_t i = 0; i < plan->n_assumed; i++) {
     char name[80];
     printf(" %s=%" PRId64, cli_printable(plan->assumed_names[i], name, sizeof name),
@@ -204,6 +207,8 @@ static psplit_code write_depfile(const request *r, const psplit_model *model, ps
     }
     if (r->plan.devices && !cli_is_preset(r->plan.devices))
       fprintf(file, " \\\n  %s", r->plan.devices);
+    for (size_t i = 0; i < r->plan.n_cost_files; i++)
+      fprintf(file, " \\\n  %s", r->plan.cost_files[i]);
     fputc('\n', file);
   }
   if (file && fclose(file) == 0) return PSPLIT_OK;
@@ -339,6 +344,7 @@ static int run(request *r) {
   if (plan_load_plugins(&r->plan, &diag) != PSPLIT_OK) return cli_fail(&diag);
   if (r->help_passes) return print_passes(r);
   if (r->print_pipeline) return print_pipeline(r);
+  if (plan_load_costs(&r->plan, &diag) != PSPLIT_OK) return cli_fail(&diag);
   const bool several = r->last_k > r->n_stages;
   if ((several ? compare(r, &diag) : split(r, &diag)) != PSPLIT_OK) return cli_fail(&diag);
   return fflush(stdout) == 0 ? 0 : 3;

@@ -9,6 +9,7 @@
 #define PSPLIT_PASSES_H
 
 #include <psplit/base.h>
+#include <psplit/cost_table.h>
 #include <psplit/devices.h>
 #include <psplit/model.h>
 #include <psplit/partition.h>
@@ -44,6 +45,8 @@ typedef struct psplit_unit_options {
   const psplit_devices *devices;      /* at least n_stages; NULL: n_stages times the preset "cpu" */
   const psplit_dim_value *dims;
   size_t n_dims;
+  const psplit_cost_table *const *costs; /* [n_costs] instead of the roofline; a later one overrides */
+  size_t n_costs;
   const char *const *pins;            /* "PATTERN=STAGE": nodes whose name matches, shell-style */
   size_t n_pins;
   const char *const *keep_together;   /* "PATTERN": matching nodes share a stage */
