@@ -111,6 +111,15 @@ bool cli_real(const cli *program, const char *name, const char *text, double low
   return false;
 }
 
+bool cli_level(const cli *program, const char *text, int *out) {
+  uint64_t count;
+  if (!cli_count(program, "optimization", text, 0, 99, &count)) return false;
+  *out = (int)count;
+  if (count <= 2 || count == 99) return true;
+  cli_usage(program, "--optimization takes 0, 1, 2 or 99, not \"%s\"", text);
+  return false;
+}
+
 bool cli_range(const cli *program, const char *name, const char *text, uint32_t *out_low,
                uint32_t *out_high) {
   static const uint64_t MOST = 1u << 20;

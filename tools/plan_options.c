@@ -105,8 +105,7 @@ psplit_code plan_load_costs(plan_options *options, psplit_diag *diag) {
 }
 
 void plan_options_fini(plan_options *options) {
-  for (size_t i = 0; i < options->n_cost_files; i++)
-    psplit_cost_table_destroy(options->costs[i]);
+  for (size_t i = 0; i <= PLAN_MAX_COSTS; i++) psplit_cost_table_destroy(options->costs[i]);
   psplit_plugins_destroy(options->plugins);
   options->plugins = NULL;
 }

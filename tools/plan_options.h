@@ -69,7 +69,7 @@ typedef struct plan_options {
   const char *pins[PLAN_MAX_REPEATED];
   const char *together[PLAN_MAX_REPEATED];
   const char *cost_files[PLAN_MAX_COSTS];
-  psplit_cost_table *costs[PLAN_MAX_COSTS];
+  psplit_cost_table *costs[PLAN_MAX_COSTS + 1]; /* those of --autotune behind the files' */
   size_t n_cost_files;
   const char *plugin_files[PLAN_MAX_REPEATED];
   size_t n_plugin_files;

@@ -101,12 +101,7 @@ static int parse(int argc, char **argv, settings *s) {
         break;
       case OPT_ONNXRUNTIME: s->onnxruntime = argument; break;
       case OPT_OPTIMIZATION:
-        good = cli_count(&PROGRAM, "optimization", argument, 0, 99, &count);
-        if (good && count > 2 && count != 99) {
-          cli_usage(&PROGRAM, "--optimization takes 0, 1, 2 or 99, not \"%s\"", argument);
-          good = false;
-        }
-        s->run.session.optimization = (int)count;
+        good = cli_level(&PROGRAM, argument, &s->run.session.optimization);
         break;
       case OPT_THREADS:
         if ((good = cli_count(&PROGRAM, "threads", argument, 1, 4096, &count)))

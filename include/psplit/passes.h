@@ -106,6 +106,10 @@ PSPLIT_API char *psplit_passes_help(void);
 /* The plan, once a pipeline with `partition` has run; NULL before. Owned by the unit. */
 PSPLIT_API const psplit_plan *psplit_unit_plan(const psplit_unit *unit);
 
+/* Time of every node on a device, ns, as the costs have it: out_ns[nodes of the model], by their
+ * position in the file. All 0 before `cost` has run. */
+PSPLIT_API void psplit_unit_node_ns(const psplit_unit *unit, uint32_t device, int64_t *out_ns);
+
 /* The schedule of n_micro_batches through the plan's stages, each busy for its load, forward only
  * (PSPLIT_SCHEDULE_STREAM). Errors: those of psplit_schedule_simulate. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_plan_schedule(const psplit_plan *plan,
