@@ -25,6 +25,7 @@ enum {
   OPT_THREADS,
   OPT_DEPTH,
   OPT_NO_PIN,
+  OPT_ALONE,
   OPT_TRANSPORT,
   OPT_TIMEOUT,
   OPT_CHUNK,
@@ -48,6 +49,7 @@ static const cli_option OPTIONS[] = {
   {OPT_THREADS, "threads", "N", "in each stage; default: 1"},
   {OPT_DEPTH, "depth", "N", "micro-batches that wait between two stages; default: 2"},
   {OPT_NO_PIN, "no-pin", NULL, "do not keep each stage on a core of its own"},
+  {OPT_ALONE, "one-at-a-time", NULL, "no two stages compute at once: what each takes by itself"},
 #if PSPLIT_HAS_MPI
   {OPT_TRANSPORT, "transport", "WHAT",
    "threads, or mpi: a stage per rank; default: mpi under mpirun"},
@@ -82,6 +84,8 @@ typedef struct settings {
 static atomic_int interrupted;
 static void on_signal(int number) { atomic_store(&interrupted, number); }
 
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+
 /* -1: go on; else the exit status. */
 static int parse(int argc, char **argv, settings *s) {
   const char *argument;
@@ -112,6 +116,7 @@ static int parse(int argc, char **argv, settings *s) {
           s->run.depth = (uint32_t)count;
         break;
       case OPT_NO_PIN: s->run.pin = false; break;
+      case OPT_ALONE: s->run.turn = &turn; break;
 #if PSPLIT_HAS_MPI
       case OPT_TRANSPORT:
         s->mpi = strcmp(argument, "mpi") == 0;
@@ -258,7 +263,7 @@ int main(int argc, char **argv) {
   s.mpi = psplit_i_mpi_launched();
 #endif
   int status = parse(argc, argv, &s);
-  if (s.profile) s.mpi = false;
+  if (s.profile || s.run.turn) s.mpi = false;
   if (status < 0) {
 #if PSPLIT_HAS_MPI
     if (s.mpi) code = psplit_i_mpi_begin(&diag, &rank, &n_ranks);

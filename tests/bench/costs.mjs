@@ -1,8 +1,8 @@
 // How good are predicted costs? node costs.mjs BUILD [K [ROUNDS [MODEL...]]]
 //
 // For each model of the cache: a cut in K stages by the roofline, each stage run alone with one thread
-// (one micro-batch at a time, so that only one stage is at work; the least of ROUNDS). Beside the share of the time
-// that each stage takes stands what was predicted: by the roofline, and by a profile of the whole model
+// (the stages take turns; the least of ROUNDS means over ten micro-batches). Beside the share of the
+// time that each stage takes stands what was predicted: by the roofline, and by a profile of the whole model
 // (onnx-pipeline-run --profile). Then the same per class of nodes, measured by another profile.
 // A MODEL is a name in models.json, or FILE.onnx[:DIM=N...]. No test: nothing fails.
 import { execFileSync } from 'node:child_process';
@@ -78,7 +78,7 @@ for (const text of wanted.length ? wanted : defaults) {
   const busy = Array.from({ length: Number(k) }, () => Infinity);
   for (let round = 0; round < Number(rounds); round++) {
     const report = JSON.parse(run('run',
-      [dir, '--random', '--json', '--transport', 'threads', '-m', '1', '--warmup', '3', ...dims]));
+      [dir, '--random', '--json', '--one-at-a-time', '--no-pin', '-m', '10', '--warmup', '3', ...dims]));
     report.stages.forEach((stage, s) => { busy[s] = Math.min(busy[s], stage.busy_ns); });
   }
   const roofline = operators(file, ['-k', k, ...dims]);
