@@ -59,14 +59,14 @@ static void keep_workspace(psplit_unit *unit, uint64_t bytes, const uint32_t *no
     if (bytes > unit->node_workspace_bytes[nodes[i]]) unit->node_workspace_bytes[nodes[i]] = bytes;
 }
 
-static psplit_code nothing_matches(const psplit_cost_table *table, const psplit_i_cost_map *map,
+static psplit_code nothing_matches(const psplit_cost_table *table,
                                    const psplit_graph *graph, psplit_diag *diag) {
   char label[128];
   return psplit_i_fail(
     diag, PSPLIT_INVALID,
     "%s: none of its %zu rows is about a node of this model: it has \"%.100s\", the model "
     "\"%.100s\"; take a costs file of the same model",
-    table->name, table->rows.n, map->unmatched ? map->unmatched : "",
+    table->name, table->rows.n, table->rows.n ? table->rows.items[0].label : "",
     graph->n_nodes ? psplit_i_node_label(graph, 0, label, sizeof label) : "no nodes");
 }
 
@@ -75,8 +75,8 @@ static psplit_code add_rows(psplit_unit *unit, const psplit_cost_table *table, u
   psplit_code code;
   psplit_i_cost_map map;
   PSPLIT_TRY(psplit_i_cost_match(table, unit->graph, NULL, &unit->scratch, diag, &map));
-  if (map.n_unmatched == table->rows.n)
-    return nothing_matches(table, &map, unit->graph, diag);
+  if (!map.n_matched)
+    return nothing_matches(table, unit->graph, diag);
   if (map.n_unmatched)
     psplit_i_say(unit->options.sink, PSPLIT_WARNING,
                  "%s: %" PRIu32 " of %zu rows are about no node of this model, such as \"%.100s\"",

@@ -314,6 +314,18 @@ static uint32_t final_row(const matcher *m, uint32_t r) {
 
 /* --- the map --- */
 
+/* Rows with nodes, and those without that are missed: a kernel that takes no workspace is not. */
+static void count_rows(const matcher *m, psplit_i_cost_map *out) {
+  for (uint32_t r = 0; r < m->n_rows; r++) {
+    const psplit_i_cost_row *row = row_of(m, r);
+    if (out->off[r] != out->off[r + 1]) {
+      out->n_matched++;
+    } else if (m->table->format != PSPLIT_I_COSTS_MEMORY || row->workspace_bytes) {
+      if (!out->n_unmatched++) out->unmatched = row->label;
+    }
+  }
+}
+
 static psplit_code write_map(matcher *m, psplit_i_cost_map *out) {
   const size_t n_rows = m->n_rows;
   uint32_t *owned_off = PSPLIT_NEW(m->arena, uint32_t, n_rows + 2);
@@ -347,13 +359,12 @@ static psplit_code write_map(matcher *m, psplit_i_cost_map *out) {
 static psplit_code match_kernels(matcher *m, psplit_i_cost_map *out) {
   psplit_code code;
   const bool profile = m->table->format == PSPLIT_I_COSTS_PROFILE;
+  bool any = false;
   for (uint32_t r = 0; r < m->n_rows; r++) {
     find_kernel(m, r);
-    if (m->anchor[r] != PSPLIT_NONE || m->same_as[r] != r || out->n_unmatched++) continue;
-    out->unmatched = row_of(m, r)->label;
+    any |= m->anchor[r] != PSPLIT_NONE;
   }
-  if (out->n_unmatched == m->n_rows) return PSPLIT_OK;
-  if (profile) {
+  if (profile && any) {
     /* Of two that a sum could belong to, the one that ran last had both its terms. */
     for (uint32_t r = m->n_rows; r-- > 0;)
       if (m->goes_on[r]) claim_chain(m, r);
@@ -362,10 +373,6 @@ static psplit_code match_kernels(matcher *m, psplit_i_cost_map *out) {
     if (!m->optimized) PSPLIT_TRY(take_turns(m));
     claim_forwards(m);
     place_helpers(m);
-    out->n_unmatched = 0;
-    for (uint32_t r = 0; r < m->n_rows; r++)
-      if (m->anchor[r] == PSPLIT_NONE && m->same_as[r] == r && !out->n_unmatched++)
-        out->unmatched = row_of(m, r)->label;
   }
   code = write_map(m, out);
 out:
@@ -391,7 +398,6 @@ static psplit_code match_names(matcher *m, psplit_i_cost_map *out) {
       const uint32_t n = maker_of(m->graph, row->values[i]);
       if (n != PSPLIT_NONE && !psplit_i_vec_push(&nodes, n)) PSPLIT_TRY(psplit_i_nomem(m->diag));
     }
-    if (nodes.n == out->off[r] && !out->n_unmatched++) out->unmatched = row->label;
     if (nodes.n >= PSPLIT_NONE)
       PSPLIT_TRY(psplit_i_fail(m->diag, PSPLIT_LIMIT, "the rows speak of too many nodes"));
     out->off[r + 1] = (uint32_t)nodes.n;
@@ -411,8 +417,7 @@ static psplit_code match_modules(matcher *m, psplit_i_cost_map *out) {
   psplit_intern modules;
   psplit_i_intern_init(&modules);
   uint32_t *row_of_module = psplit_i_arena_array(m->arena, m->n_rows, sizeof *row_of_module);
-  uint8_t *met = PSPLIT_NEW(m->arena, uint8_t, m->n_rows);
-  if (!row_of_module || !met) PSPLIT_TRY(psplit_i_nomem(m->diag));
+  if (!row_of_module) PSPLIT_TRY(psplit_i_nomem(m->diag));
   for (uint32_t r = 0; r < m->n_rows; r++) {
     const uint32_t id = psplit_i_intern_add(&modules, row_of(m, r)->label);
     if (id == PSPLIT_NONE) PSPLIT_TRY(psplit_i_nomem(m->diag));
@@ -427,10 +432,7 @@ static psplit_code match_modules(matcher *m, psplit_i_cost_map *out) {
       if (id != PSPLIT_NONE) own(m, n, row_of_module[id]);
       if ((dot = strrchr(scope, '.'))) *dot = '\0';
     }
-    if (m->owner[n] != PSPLIT_NONE) met[m->owner[n]] = 1;
   }
-  for (uint32_t r = 0; r < m->n_rows; r++)
-    if (!met[r] && !out->n_unmatched++) out->unmatched = row_of(m, r)->label;
   code = write_map(m, out);
 out:
   psplit_i_intern_fini(&modules);
@@ -466,6 +468,7 @@ psplit_code psplit_i_cost_match(const psplit_cost_table *table, const psplit_gra
     case PSPLIT_I_COSTS_OLIVE: code = match_modules(&m, out); break;
     default: code = match_kernels(&m, out); break;
   }
+  if (code == PSPLIT_OK) count_rows(&m, out);
 out:
   psplit_i_cost_names_fini(&m.names);
   return code;

@@ -63,7 +63,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_cost_csv_read(const char *text, size_t n,
 typedef struct psplit_i_cost_map {
   uint32_t *off;  /* [rows + 1] */
   uint32_t *node; /* ids; a node may be in several rows */
-  uint32_t n_unmatched; /* rows that speak of no node of the model */
+  uint32_t n_matched;   /* rows that speak of nodes */
+  uint32_t n_unmatched; /* rows that say something, of no node of the model */
   const char *unmatched; /* the label of the first of these, or NULL */
 } psplit_i_cost_map;
 

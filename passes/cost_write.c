@@ -153,9 +153,9 @@ psplit_code psplit_cost_table_profile(const psplit_model *model, const psplit_mo
   const psplit_graph *ran = optimized ? psplit_i_model_graph(optimized) : NULL;
   if (ran && !lines_up(table, ran)) ran = NULL;
   PSPLIT_TRY(psplit_i_cost_match(table, w.graph, ran, &arena, diag, &w.map));
-  if (w.map.n_unmatched == table->rows.n)
+  if (!w.map.n_matched)
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INVALID, "no kernel is one of the model's, such as %.100s",
-                             w.map.unmatched));
+                             table->rows.items[0].label));
   psplit_i_cost_names_fini(&w.names);
   PSPLIT_TRY(psplit_i_cost_names_init(&w.names, w.graph, &arena, diag));
   PSPLIT_TRY(join_rows(&w, (double)run->total_ns, &arena, diag));
