@@ -94,19 +94,29 @@ out:
   return code;
 }
 
-/* Warms up, then runs; the least time of a run is in *out_ns, as for kernels. */
+static int by_size(const void *a, const void *b) {
+  const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* Warms up, then runs; outputs may be NULL. */
 static psplit_code run_all(whole *w, const psplit_i_run_options *options, psplit_diag *diag,
-                           int64_t *out_ns) {
+                           int64_t *out_least_ns, int64_t *out_median_ns) {
+  const uint32_t n = options->n_micro_batches;
   psplit_code code = PSPLIT_OK;
-  int64_t ns = 0, least_ns = INT64_MAX;
-  for (uint32_t i = 0; i < options->n_warmup + options->n_micro_batches; i++) {
+  int64_t *ns = calloc(n, sizeof *ns), warm_ns;
+  if (!ns) return psplit_i_nomem(diag);
+  for (uint32_t i = 0; i < options->n_warmup + n; i++) {
     if (options->interrupted && atomic_load(options->interrupted))
       PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "interrupted"));
-    PSPLIT_TRY(run_once(w, i, diag, &ns));
-    if (i >= options->n_warmup && ns < least_ns) least_ns = ns;
+    PSPLIT_TRY(
+      run_once(w, i, diag, i < options->n_warmup ? &warm_ns : &ns[i - options->n_warmup]));
   }
-  *out_ns = least_ns;
+  qsort(ns, n, sizeof *ns, by_size);
+  if (out_least_ns) *out_least_ns = ns[0];
+  if (out_median_ns) *out_median_ns = ns[n / 2];
 out:
+  free(ns);
   return code;
 }
 
@@ -149,14 +159,13 @@ static psplit_code run_profiled(const psplit_i_ort *ort, const char *path,
   psplit_text prefix = {0};
   whole w = {0};
   char *file = NULL;
-  int64_t ignored;
   psplit_i_session_options session = options->session;
   psplit_i_text_addf(&prefix, "%s/profile", profile->directory.bytes);
   if (prefix.failed) PSPLIT_TRY(psplit_i_nomem(diag));
   session.profile_prefix = prefix.bytes;
   session.optimized_path = profile->optimized.bytes;
   PSPLIT_TRY(open_whole(ort, path, &session, options, diag, &w));
-  PSPLIT_TRY(run_all(&w, options, diag, &ignored));
+  PSPLIT_TRY(run_all(&w, options, diag, NULL, NULL));
   PSPLIT_TRY(psplit_i_ort_check(
     ort, ort->api.SessionEndProfiling(w.session.session, ort->allocator, &file), path, diag));
   PSPLIT_TRY(read_file(file, diag, &profile->events, &profile->n_events));
@@ -179,7 +188,7 @@ psplit_code psplit_i_profile_run(const psplit_i_ort *ort, const char *path,
   PSPLIT_TRY(make_directory(&profile, diag));
   PSPLIT_TRY(run_profiled(ort, path, options, diag, &profile));
   PSPLIT_TRY(open_whole(ort, path, &options->session, options, diag, &w));
-  PSPLIT_TRY(run_all(&w, options, diag, &profile.total_ns));
+  PSPLIT_TRY(run_all(&w, options, diag, &profile.least_ns, &profile.median_ns));
 out:
   close_whole(&w);
   if (code == PSPLIT_OK) {

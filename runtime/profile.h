@@ -9,7 +9,7 @@ typedef struct psplit_i_profile {
   psplit_text optimized; /* path of the model as it ran */
   char *events;          /* ONNX Runtime's profile, n_events bytes; malloc'd */
   size_t n_events;
-  int64_t total_ns;      /* the fastest run without the profiler */
+  int64_t least_ns, median_ns; /* of runs without the profiler */
 } psplit_i_profile;
 
 /* Runs the model at options->session n_warmup + n_micro_batches times under the profiler, then as

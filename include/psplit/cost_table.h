@@ -38,7 +38,7 @@ PSPLIT_API void psplit_cost_table_destroy(psplit_cost_table *table);
 typedef struct psplit_profiled_run {
   const char *profile; /* ONNX Runtime's, JSON */
   size_t n_profile;
-  int64_t total_ns;    /* a run without the profiler took so long; 0: not measured */
+  int64_t least_ns, median_ns; /* runs without the profiler took so long; 0: not measured */
   const char *onnxruntime; /* its version; may be NULL */
   int optimization;    /* level: 0, 1, 2 or 99 */
   uint32_t n_threads, n_runs;
@@ -46,7 +46,7 @@ typedef struct psplit_profiled_run {
 
 /* Turns a profile into a costs file for `model`, malloc'd JSON. `optimized` is the model that ran,
  * as ONNX Runtime saved it: a kernel stands for the nodes of `model` between its inputs and its
- * outputs. Times add up to total_ns.
+ * outputs. Times add up to median_ns.
  * Errors: those of psplit_cost_table_parse; INVALID where no kernel is one of the model's. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code
 psplit_cost_table_profile(const psplit_model *model, const psplit_model *optimized,
