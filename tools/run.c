@@ -40,7 +40,7 @@ static const cli_option OPTIONS[] = {
   {OPT_RANDOM, "random", NULL, "random numbers for inputs that no file gives"},
   {'o', "output", "DIR", "write each output of each micro-batch as .npy"},
   {0, NULL, NULL, "How it runs:"},
-  {'m', "micro-batches", "M", "how many to run; default: 1"},
+  {'m', "micro-batches", "M", "how many to run; default: 1, with --profile 20"},
   {OPT_WARMUP, "warmup", "N", "run so many before the clock starts; default: 1"},
   {OPT_ONNXRUNTIME, "onnxruntime", "FILE",
    "libonnxruntime.so; default: PSPLIT_ONNXRUNTIME, the loader's"},
