@@ -276,6 +276,10 @@ static void write_plan(const psplit_plan *plan, psplit_json *json) {
   psplit_i_json_key(json, "proved_optimal");
   psplit_i_json_bool(json, plan->proved_optimal);
   key_string(json, "cost_source", plan->cost_source);
+  if (plan->measured_frac > 0) {
+    psplit_i_json_key(json, "measured_frac");
+    psplit_i_json_double(json, plan->measured_frac);
+  }
   key_int(json, "total_compute_ns", plan->total_compute_ns);
   key_uint(json, "supernodes", plan->n_supernodes);
   key_uint(json, "unknown_nodes", plan->n_unknown_nodes);

@@ -118,8 +118,10 @@ void psplit_i_liveness_measure(psplit_i_liveness *l, const uint32_t *nodes, uint
     FOR_EACH_MADE(&l->unit->graph->nodes[nodes[p]], value)
     if (!psplit_i_unit_constant(l->unit, value))
       add(&live, psplit_i_unit_value_bytes(l->unit, value, NULL));
-    if (live > out->activation_bytes || out->peak_node == PSPLIT_NONE) out->peak_node = nodes[p];
-    if (live > out->activation_bytes) out->activation_bytes = live;
+    uint64_t running = live;
+    if (l->unit->node_workspace_bytes) add(&running, l->unit->node_workspace_bytes[nodes[p]]);
+    if (running > out->activation_bytes || out->peak_node == PSPLIT_NONE) out->peak_node = nodes[p];
+    if (running > out->activation_bytes) out->activation_bytes = running;
     const uint64_t freed = dying(l, nodes[p], p);
     live = live == UINT64_MAX ? live : live - freed; /* a saturated sum stays so */
   }

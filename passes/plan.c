@@ -247,7 +247,8 @@ psplit_code psplit_i_plan_make(psplit_unit *unit, psplit_diag *diag) {
   plan->objective = unit->options.objective == PSPLIT_LATENCY ? "latency" : "throughput";
   plan->solver = unit->solution ? unit->solution->solver : "none";
   plan->bound = unit->solution ? unit->solution->bound : "none";
-  plan->cost_source = "analytic";
+  plan->cost_source = unit->cost_source;
+  plan->measured_frac = unit->measured_frac;
   plan->n_unknown_nodes = psplit_i_costs_n_unknown(unit->costs);
   for (uint32_t n = 0; n < graph->n_nodes; n++) {
     plan->n_dead_nodes += (unit->node_flags[n] & PSPLIT_I_NODE_DEAD) != 0;

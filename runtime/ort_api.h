@@ -49,6 +49,7 @@ enum {
      const OrtValue *const *inputs, size_t n_inputs, const char *const *output_names,             \
      size_t n_outputs, OrtValue **outputs))                                                       \
   X(10, OrtStatus *, CreateSessionOptions, (OrtSessionOptions **))                                \
+  X(11, OrtStatus *, SetOptimizedModelFilePath, (OrtSessionOptions *, const char *path))          \
   X(14, OrtStatus *, EnableProfiling, (OrtSessionOptions *, const char *prefix))                  \
   X(23, OrtStatus *, SetSessionGraphOptimizationLevel, (OrtSessionOptions *, int level))          \
   X(24, OrtStatus *, SetIntraOpNumThreads, (OrtSessionOptions *, int n))                          \
@@ -91,6 +92,8 @@ enum {
   X(99, void, ReleaseTensorTypeAndShapeInfo, (OrtShapeInfo *))                                    \
   X(100, void, ReleaseSessionOptions, (OrtSessionOptions *))                                      \
   X(110, OrtStatus *, SessionEndProfiling, (OrtSession *, OrtAllocator *, char **))               \
+  X(130, OrtStatus *, AddSessionConfigEntry,                                                      \
+    (OrtSessionOptions *, const char *key, const char *value))                                    \
   X(252, OrtStatus *, GetResizedStringTensorElementBuffer,                                        \
     (OrtValue *, size_t index, size_t n_bytes, char **))
 

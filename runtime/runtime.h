@@ -11,6 +11,7 @@
  *   mpi.c              transport: one stage per MPI rank (optional)
  *   report.c, trace.c  what was measured, beside what was predicted
  *   compare.c          the whole model against the pipeline
+ *   profile.c          the whole model under ONNX Runtime's profiler
  *
  * A stage takes one bundle from each stage before it and gives one to each stage behind it, in the
  * order of micro-batches, through queues that hold at most `depth` of them. That cannot deadlock:
@@ -20,6 +21,7 @@
 #ifndef PSPLIT_RUNTIME_RUNTIME_H
 #define PSPLIT_RUNTIME_RUNTIME_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "feed.h"
@@ -37,6 +39,7 @@ typedef struct psplit_i_run_options {
   uint32_t n_warmup;        /* run before the clock starts; their outputs are dropped */
   uint32_t depth;           /* bundles that wait between two stages, at least 1 */
   bool pin;                 /* threads: a core for each stage, where there are enough */
+  pthread_mutex_t *turn;    /* threads: held by the stage that computes; NULL: all compute at once */
   double timeout_s;         /* MPI: longest silence of a rank that is waited for */
   uint64_t chunk_bytes;     /* MPI: largest message, at most 2^30 */
   psplit_i_sink sink;       /* may be NULL */

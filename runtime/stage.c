@@ -171,6 +171,19 @@ out:
   return code;
 }
 
+/* Computes, when it is this stage's turn; event->ready_ns is when it begins. */
+static psplit_code compute(psplit_i_stage *stage, work *w, psplit_diag *diag,
+                           psplit_i_event *event) {
+  pthread_mutex_t *turn = stage->options->turn;
+  if (turn) pthread_mutex_lock(turn);
+  event->ready_ns = psplit_i_now_ns();
+  const psplit_code code = psplit_i_session_run(
+    &w->session, w->input_names, w->given, w->n_given, w->output_names, w->outputs,
+    stage->pipe->stages[stage->index].n_outputs, diag);
+  if (turn) pthread_mutex_unlock(turn);
+  return code;
+}
+
 /* Runs micro-batches 0..n-1. False if the run was stopped, here (diag tells) or elsewhere. */
 static bool run_all(psplit_i_stage *stage, work *w, uint32_t n, bool measured, psplit_diag *diag) {
   const psplit_i_pipe_stage *table = &stage->pipe->stages[stage->index];
@@ -178,10 +191,8 @@ static bool run_all(psplit_i_stage *stage, work *w, uint32_t n, bool measured, p
   for (uint32_t m = 0; m < n && !stopped; m++) {
     psplit_i_event event = {.begin_ns = psplit_i_now_ns()};
     if (!take(stage, w, m, diag, &event)) return false;
-    event.ready_ns = psplit_i_now_ns();
     for (uint32_t i = 0; i < w->n_given; i++) w->given[i] = w->inputs[w->input_ports[i]];
-    if (psplit_i_session_run(&w->session, w->input_names, w->given, w->n_given, w->output_names,
-                             w->outputs, table->n_outputs, diag)) {
+    if (compute(stage, w, diag, &event)) {
       psplit_i_diag_context(diag, "micro-batch %u", m);
       return false;
     }

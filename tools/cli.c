@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_OPTIONS = 48 };
+enum { MAX_OPTIONS = 64 };
 
 int cli_next(const cli *program, int argc, char **argv, const char **out_argument) {
   struct option options[MAX_OPTIONS + 1] = {0};
@@ -108,6 +108,15 @@ bool cli_real(const cli *program, const char *name, const char *text, double low
     return true;
   }
   cli_usage(program, "--%s takes a number from %g to %g, not \"%s\"", name, low, high, text);
+  return false;
+}
+
+bool cli_level(const cli *program, const char *text, int *out) {
+  uint64_t count;
+  if (!cli_count(program, "optimization", text, 0, 99, &count)) return false;
+  *out = (int)count;
+  if (count <= 2 || count == 99) return true;
+  cli_usage(program, "--optimization takes 0, 1, 2 or 99, not \"%s\"", text);
   return false;
 }
 

@@ -51,6 +51,8 @@ bool cli_real(const cli *program, const char *name, const char *text, double low
 /* "3" or "1..8" (low and high, 1 <= low <= high). */
 bool cli_range(const cli *program, const char *name, const char *text, uint32_t *out_low,
                uint32_t *out_high);
+/* A level of ONNX Runtime's optimiser: 0, 1, 2 or 99. */
+bool cli_level(const cli *program, const char *text, int *out);
 /* Index of `text` among the NULL-terminated `words`. */
 bool cli_choice(const cli *program, const char *name, const char *text, const char *const *words,
                 int *out);

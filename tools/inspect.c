@@ -233,6 +233,7 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
   if (r->dump_after) r->plan.unit.observer = &observer;
   if (!any_stages) stop_before_stages(&r->plan);
   psplit_code code = plan_load_plugins(&r->plan, diag);
+  if (code == PSPLIT_OK) code = plan_load_costs(&r->plan, diag);
   if (code == PSPLIT_OK) code = psplit_model_open(r->model, &r->plan.read, diag, &model);
   if (code == PSPLIT_OK && r->dump_dir && mkdir(r->dump_dir, 0777) != 0 && errno != EEXIST)
     code = cannot_write(r->dump_dir, diag);

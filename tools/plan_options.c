@@ -39,6 +39,9 @@ bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
   int which;
   switch (id) {
     case PLAN_DEVICES: o->devices = argument; return true;
+    case PLAN_COSTS:
+      return cli_repeated(program, "costs", argument, o->cost_files, PLAN_MAX_COSTS,
+                          &o->n_cost_files);
     case PLAN_DIM: return cli_dim(program, argument, o->dims, PLAN_MAX_REPEATED, &o->unit.n_dims);
     case PLAN_PIN:
       return cli_repeated(program, "pin", argument, o->pins, PLAN_MAX_REPEATED, &o->unit.n_pins);
@@ -85,7 +88,24 @@ psplit_code plan_load_plugins(plan_options *options, psplit_diag *diag) {
   return code;
 }
 
+psplit_code plan_load_costs(plan_options *options, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  for (size_t i = 0; i < options->n_cost_files && code == PSPLIT_OK; i++) {
+    const char *file = options->cost_files[i];
+    char *text;
+    size_t n;
+    code = cli_read_file(file, diag, &text, &n);
+    if (code != PSPLIT_OK) break;
+    code = psplit_cost_table_parse(file, text, n, diag, &options->costs[i]);
+    free(text);
+  }
+  options->unit.costs = (const psplit_cost_table *const *)options->costs;
+  options->unit.n_costs = options->n_cost_files;
+  return code;
+}
+
 void plan_options_fini(plan_options *options) {
+  for (size_t i = 0; i <= PLAN_MAX_COSTS; i++) psplit_cost_table_destroy(options->costs[i]);
   psplit_plugins_destroy(options->plugins);
   options->plugins = NULL;
 }

@@ -9,6 +9,7 @@
 
 enum {
   PLAN_DEVICES = 3000,
+  PLAN_COSTS,
   PLAN_DIM,
   PLAN_DEPTH,
   PLAN_PIN,
@@ -31,6 +32,8 @@ enum {
 #define PLAN_COST_OPTIONS \
   {PLAN_DEVICES, "devices", "FILE", \
    "devices and links as JSON; a preset's name; or cpu: this machine, measured"}, \
+  {PLAN_COSTS, "costs", "FILE", \
+   "measured or given costs (repeatable); default: a roofline"}, \
   {PLAN_DIM, "dim", "NAME=VALUE", "fix a symbolic dimension for costing (repeatable)"}, \
   {PLAN_DEPTH, "depth", "N", \
    "micro-batches that wait between two stages, for memory; default: 2"}
@@ -56,7 +59,7 @@ enum {
   {PLAN_FOLLOW_SYMLINKS, "follow-symlinks", NULL, "external data may be symbolic links"}
 /* clang-format on */
 
-enum { PLAN_MAX_REPEATED = 256 };
+enum { PLAN_MAX_REPEATED = 256, PLAN_MAX_COSTS = 16 };
 
 typedef struct plan_options {
   const char *devices, *pipeline; /* NULL: not given */
@@ -65,6 +68,9 @@ typedef struct plan_options {
   psplit_dim_value dims[PLAN_MAX_REPEATED];
   const char *pins[PLAN_MAX_REPEATED];
   const char *together[PLAN_MAX_REPEATED];
+  const char *cost_files[PLAN_MAX_COSTS];
+  psplit_cost_table *costs[PLAN_MAX_COSTS + 1]; /* those of --autotune behind the files' */
+  size_t n_cost_files;
   const char *plugin_files[PLAN_MAX_REPEATED];
   size_t n_plugin_files;
   psplit_plugins *plugins;
@@ -78,6 +84,8 @@ bool plan_option(const cli *program, plan_options *options, int id, char *argume
 int plan_model(const cli *program, int argc, char **argv, const char **out_model);
 /* Loads the files of --load-pass-plugin: once, before a plan is made or the passes are listed. */
 PSPLIT_MUST_USE psplit_code plan_load_plugins(plan_options *options, psplit_diag *diag);
+/* Reads the files of --costs: once, before a plan is made. */
+PSPLIT_MUST_USE psplit_code plan_load_costs(plan_options *options, psplit_diag *diag);
 /* When no plan made with them is left. */
 void plan_options_fini(plan_options *options);
 

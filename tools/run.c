@@ -1,6 +1,7 @@
 /* onnx-pipeline-run: run the stages of a split, all at work at once. */
 #include <inttypes.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
@@ -9,6 +10,7 @@
 
 #include "feed_options.h"
 #include "outputs.h"
+#include "profile_model.h"
 #include "report.h"
 #ifdef PSPLIT_HAS_MPI
 #include "mpi_transport.h"
@@ -23,11 +25,13 @@ enum {
   OPT_THREADS,
   OPT_DEPTH,
   OPT_NO_PIN,
+  OPT_ALONE,
   OPT_TRANSPORT,
   OPT_TIMEOUT,
   OPT_CHUNK,
   OPT_JSON,
   OPT_TRACE,
+  OPT_PROFILE,
 };
 
 static const cli_option OPTIONS[] = {
@@ -36,7 +40,7 @@ static const cli_option OPTIONS[] = {
   {OPT_RANDOM, "random", NULL, "random numbers for inputs that no file gives"},
   {'o', "output", "DIR", "write each output of each micro-batch as .npy"},
   {0, NULL, NULL, "How it runs:"},
-  {'m', "micro-batches", "M", "how many to run; default: 1"},
+  {'m', "micro-batches", "M", "how many to run; default: 1, with --profile 20"},
   {OPT_WARMUP, "warmup", "N", "run so many before the clock starts; default: 1"},
   {OPT_ONNXRUNTIME, "onnxruntime", "FILE",
    "libonnxruntime.so; default: PSPLIT_ONNXRUNTIME, the loader's"},
@@ -45,6 +49,7 @@ static const cli_option OPTIONS[] = {
   {OPT_THREADS, "threads", "N", "in each stage; default: 1"},
   {OPT_DEPTH, "depth", "N", "micro-batches that wait between two stages; default: 2"},
   {OPT_NO_PIN, "no-pin", NULL, "do not keep each stage on a core of its own"},
+  {OPT_ALONE, "one-at-a-time", NULL, "no two stages compute at once: what each takes by itself"},
 #if PSPLIT_HAS_MPI
   {OPT_TRANSPORT, "transport", "WHAT",
    "threads, or mpi: a stage per rank; default: mpi under mpirun"},
@@ -53,6 +58,7 @@ static const cli_option OPTIONS[] = {
 #endif
   {0, NULL, NULL, "What it tells:"},
   {OPT_JSON, "json", NULL, "print the report as JSON instead of the table"},
+  {OPT_PROFILE, "profile", "FILE", "run MODEL whole and write what its nodes cost, for --costs"},
   {OPT_TRACE, "trace", "FILE", "write a trace for Perfetto or chrome://tracing"},
   {0, NULL, NULL, "General:"},
   {'q', "quiet", NULL, "no table"},
@@ -60,14 +66,16 @@ static const cli_option OPTIONS[] = {
   {'V', "version", NULL, "print the version"},
 };
 
-static const cli PROGRAM = {"onnx-pipeline-run", "DIR [OPTION]...",
+static const cli PROGRAM = {"onnx-pipeline-run", "DIR [OPTION]... | --profile FILE MODEL",
                             "Runs the stages in DIR, which onnx-pipeline-split wrote, in ONNX "
                             "Runtime: all at once, each on its\n"
                             "own micro-batch. Reports how fast it was beside what was predicted.",
                             OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
 
+enum { PROFILE_RUNS = 20 };
+
 typedef struct settings {
-  const char *directory, *onnxruntime, *output, *trace;
+  const char *directory, *onnxruntime, *output, *trace, *profile;
   bool json, quiet, mpi;
   feed_settings feed;
   psplit_i_run_options run;
@@ -75,6 +83,8 @@ typedef struct settings {
 
 static atomic_int interrupted;
 static void on_signal(int number) { atomic_store(&interrupted, number); }
+
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 
 /* -1: go on; else the exit status. */
 static int parse(int argc, char **argv, settings *s) {
@@ -95,12 +105,7 @@ static int parse(int argc, char **argv, settings *s) {
         break;
       case OPT_ONNXRUNTIME: s->onnxruntime = argument; break;
       case OPT_OPTIMIZATION:
-        good = cli_count(&PROGRAM, "optimization", argument, 0, 99, &count);
-        if (good && count > 2 && count != 99) {
-          cli_usage(&PROGRAM, "--optimization takes 0, 1, 2 or 99, not \"%s\"", argument);
-          good = false;
-        }
-        s->run.session.optimization = (int)count;
+        good = cli_level(&PROGRAM, argument, &s->run.session.optimization);
         break;
       case OPT_THREADS:
         if ((good = cli_count(&PROGRAM, "threads", argument, 1, 4096, &count)))
@@ -111,6 +116,7 @@ static int parse(int argc, char **argv, settings *s) {
           s->run.depth = (uint32_t)count;
         break;
       case OPT_NO_PIN: s->run.pin = false; break;
+      case OPT_ALONE: s->run.turn = &turn; break;
 #if PSPLIT_HAS_MPI
       case OPT_TRANSPORT:
         s->mpi = strcmp(argument, "mpi") == 0;
@@ -126,6 +132,7 @@ static int parse(int argc, char **argv, settings *s) {
 #endif
       case OPT_JSON: s->json = true; break;
       case OPT_TRACE: s->trace = argument; break;
+      case OPT_PROFILE: s->profile = argument; break;
       case 'q': s->quiet = true; break;
       case 'h': cli_print_help(&PROGRAM, stdout); return 0;
       case 'V': cli_print_version(&PROGRAM, stdout); return 0;
@@ -133,7 +140,11 @@ static int parse(int argc, char **argv, settings *s) {
     }
     if (!good) return 2;
   }
-  if (optind + 1 != argc) return cli_usage(&PROGRAM, "one directory is needed");
+  if (optind + 1 != argc)
+    return cli_usage(&PROGRAM, s->profile ? "one model is needed" : "one directory is needed");
+  if (s->profile && (s->output || s->trace || s->json))
+    return cli_usage(&PROGRAM, "--profile FILE takes no --output, --trace or --json");
+  if (!s->run.n_micro_batches) s->run.n_micro_batches = s->profile ? PROFILE_RUNS : 1;
   s->directory = argv[optind];
   s->run.feed = s->feed.options;
   return -1;
@@ -191,6 +202,18 @@ out:
   return code;
 }
 
+/* --profile: what the whole model's nodes cost, to a file that appears whole. */
+static psplit_code profile(const settings *s, psplit_diag *diag) {
+  char *text = NULL;
+  psplit_code code;
+  PSPLIT_TRY(profile_model(s->directory, s->onnxruntime, &s->run, &s->feed, diag, &text));
+  const psplit_text file = {.bytes = text, .n = strlen(text)};
+  PSPLIT_TRY(psplit_i_file_write(s->profile, &file, diag));
+out:
+  free(text);
+  return code;
+}
+
 /* Runs this process's part: all stages, or that of this rank. Rank 0 reports. */
 static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank, uint32_t n_ranks) {
   psplit_i_pipe pipe = {0};
@@ -226,7 +249,6 @@ out:
 
 int main(int argc, char **argv) {
   settings s = {.run = {.session = {.optimization = 99, .n_threads = 1},
-                        .n_micro_batches = 1,
                         .n_warmup = 1,
                         .depth = 2,
                         .pin = true,
@@ -241,13 +263,14 @@ int main(int argc, char **argv) {
   s.mpi = psplit_i_mpi_launched();
 #endif
   int status = parse(argc, argv, &s);
+  if (s.profile || s.run.turn) s.mpi = false;
   if (status < 0) {
 #if PSPLIT_HAS_MPI
     if (s.mpi) code = psplit_i_mpi_begin(&diag, &rank, &n_ranks);
 #endif
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
-    if (code == PSPLIT_OK) code = run(&s, &diag, rank, n_ranks);
+    if (code == PSPLIT_OK) code = s.profile ? profile(&s, &diag) : run(&s, &diag, rank, n_ranks);
     const int number = atomic_load(&interrupted);
     status = code == PSPLIT_OK ? 0 : number ? 128 + number : psplit_code_exit_status(code);
     if (code != PSPLIT_OK) cli_fail(&diag);

@@ -8,12 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "autotune.h"
 #include "cli.h"
 #include "plan_options.h"
 
 enum {
   OPT_PRINT_PIPELINE = 256, OPT_HELP_PASSES, OPT_BOUNDARY, OPT_WEIGHTS, OPT_PLAN_ONLY, OPT_JSON,
-  OPT_DEPFILE, OPT_FORCE, OPT_VERIFY, OPT_MICRO_BATCHES, OPT_ANNOTATE, OPT_ANNOTATE_AS
+  OPT_DEPFILE, OPT_FORCE, OPT_VERIFY, OPT_MICRO_BATCHES, OPT_ANNOTATE, OPT_ANNOTATE_AS,
+  OPT_AUTOTUNE, OPT_ONNXRUNTIME, OPT_OPTIMIZATION
 };
 
 static const cli_option OPTIONS[] = {
@@ -32,6 +34,9 @@ static const cli_option OPTIONS[] = {
   {OPT_DEPFILE, "depfile", "FILE", "write a make rule of what DIR/pipeline.json depends on"},
   {0, NULL, NULL, "What it costs:"},
   PLAN_COST_OPTIONS,
+  {OPT_AUTOTUNE, "autotune", "N", "run the stages and correct their costs, at most N times"},
+  {OPT_ONNXRUNTIME, "onnxruntime", "FILE", "with --autotune: libonnxruntime.so"},
+  {OPT_OPTIMIZATION, "optimization", "LEVEL", "with --autotune: 0, 1, 2 or 99 (default), of ONNX Runtime"},
   {0, NULL, NULL, "How it is cut:"},
   PLAN_CUT_OPTIONS,
   {OPT_PRINT_PIPELINE, "print-pipeline", NULL, "print the pipeline with all options, and stop"},
@@ -56,6 +61,7 @@ typedef struct request {
   uint32_t n_micro_batches;
   psplit_annotation annotation;
   plan_options plan;
+  autotune_options tune;
   psplit_emit_options emit;
   bool plan_only, json, print_pipeline, help_passes, verify, done;
   const psplit_model *opened; /* MODEL, for --verify */
@@ -92,6 +98,12 @@ static bool parse_option(request *r, int id, char *argument) {
       r->emit.weights = (psplit_weights)which;
       return true;
     case OPT_VERIFY: r->verify = true; return true;
+    case OPT_AUTOTUNE:
+      if (!cli_count(&PROGRAM, "autotune", argument, 1, 1000, &count)) return false;
+      r->tune.n_rounds = (uint32_t)count;
+      return true;
+    case OPT_ONNXRUNTIME: r->tune.onnxruntime = argument; return true;
+    case OPT_OPTIMIZATION: return cli_level(&PROGRAM, argument, &r->tune.optimization);
     case OPT_PLAN_ONLY: r->plan_only = true; return true;
     case OPT_MICRO_BATCHES:
       if (!cli_count(&PROGRAM, "micro-batches", argument, 1, 10000, &count)) return false;
@@ -111,6 +123,7 @@ static bool parse_option(request *r, int id, char *argument) {
 
 /* Fills the request; 0 to go on, else the exit status (plus r->done for a clean stop). */
 static int parse(request *r, int argc, char **argv) {
+  r->tune.optimization = 99;
   plan_options_init(&r->plan);
   r->n_micro_batches = 8;
   const char *argument;
@@ -130,6 +143,10 @@ static int parse(request *r, int argc, char **argv) {
   if (r->annotate && r->last_k > r->n_stages)
     return cli_usage(&PROGRAM, "--annotate takes one number of stages");
   if ((r->plan_only || !r->directory) && r->verify) return cli_usage(&PROGRAM, "--verify needs -o DIR");
+  if (r->tune.n_rounds && (r->plan_only || !r->directory))
+    return cli_usage(&PROGRAM, "--autotune needs -o DIR");
+  if (r->tune.n_rounds && r->emit.weights == PSPLIT_WEIGHTS_REFERENCE)
+    return cli_usage(&PROGRAM, "--autotune and --weights reference do not go together");
   if (r->last_k > r->n_stages && (!r->plan_only || r->json))
     return cli_usage(&PROGRAM, "a range of stages is for --plan-only, without --json");
   if ((r->plan_only || !r->directory) && r->depfile) return cli_usage(&PROGRAM, "--depfile needs -o DIR");
@@ -177,9 +194,12 @@ static void print_plan(const psplit_plan *plan, double seconds) {
   printf(", gap %.2f %%%s (solver %s, bound %s)\n", 100 * plan->gap_frac,
          plan->proved_optimal ? ", proved optimal" : "", plan->solver, plan->bound);
   if (plan->bottleneck_ns > 0)
-    printf("expected speed-up over one device %.2fx of %" PRIu32 ", costs %s%s",
+    printf("expected speed-up over one device %.2fx of %" PRIu32 ", costs %s",
            (double)plan->total_compute_ns / (double)plan->bottleneck_ns, plan->n_stages,
-           plan->cost_source, plan->n_assumed ? " with" : "");
+           plan->cost_source);
+  if (plan->measured_frac > 0 && plan->measured_frac < 1)
+    printf(" for %.1f %% of the time", 100 * plan->measured_frac);
+  if (plan->n_assumed) printf(" with");
   for (uint32_t i = 0; i < plan->n_assumed; i++) {
     char name[80];
     printf(" %s=%" PRId64, cli_printable(plan->assumed_names[i], name, sizeof name),
@@ -204,6 +224,8 @@ static psplit_code write_depfile(const request *r, const psplit_model *model, ps
     }
     if (r->plan.devices && !cli_is_preset(r->plan.devices))
       fprintf(file, " \\\n  %s", r->plan.devices);
+    for (size_t i = 0; i < r->plan.n_cost_files; i++)
+      fprintf(file, " \\\n  %s", r->plan.cost_files[i]);
     fputc('\n', file);
   }
   if (file && fclose(file) == 0) return PSPLIT_OK;
@@ -284,6 +306,24 @@ static psplit_code compare(request *r, psplit_diag *diag) {
   return code;
 }
 
+/* --autotune: the rounds' stages stand beside DIR while they run. */
+static psplit_code tune(request *r, const psplit_model *model, psplit_diag *diag) {
+  size_t n = strlen(r->directory);
+  while (n > 1 && r->directory[n - 1] == '/') n--;
+  char *scratch = malloc(n + sizeof ".autotune");
+  if (!scratch) return cli_nomem(diag);
+  memcpy(scratch, r->directory, n);
+  memcpy(scratch + n, ".autotune", sizeof ".autotune");
+  psplit_emit_options emit = r->emit;
+  emit.replace = true;
+  emit.accept = NULL;
+  FILE *out = r->progress.quiet ? NULL : r->json ? stderr : stdout;
+  const psplit_code code = autotune(&r->tune, r->model, model, r->n_stages, &emit, scratch, out,
+                                    diag, &r->plan);
+  free(scratch);
+  return code;
+}
+
 /* The whole pipeline: open, pass, emit, print. */
 static psplit_code split(request *r, psplit_diag *diag) {
   const double start_s = cli_now_s();
@@ -297,6 +337,7 @@ static psplit_code split(request *r, psplit_diag *diag) {
   r->emit.accept_user = r;
   psplit_code code = psplit_model_open(r->model, &r->plan.read, diag, &model);
   r->opened = model;
+  if (code == PSPLIT_OK && r->tune.n_rounds) code = tune(r, model, diag);
   if (code == PSPLIT_OK) code = planned_make(&r->plan, model, r->n_stages, diag, &made);
   const psplit_plan *plan = made.unit ? psplit_unit_plan(made.unit) : NULL;
   if (code == PSPLIT_OK && !plan) code = no_plan(diag);
@@ -342,6 +383,7 @@ static int run(request *r) {
   if (plan_load_plugins(&r->plan, &diag) != PSPLIT_OK) return cli_fail(&diag);
   if (r->help_passes) return print_passes(r);
   if (r->print_pipeline) return print_pipeline(r);
+  if (plan_load_costs(&r->plan, &diag) != PSPLIT_OK) return cli_fail(&diag);
   const bool several = r->last_k > r->n_stages;
   if ((several ? compare(r, &diag) : split(r, &diag)) != PSPLIT_OK) return cli_fail(&diag);
   return fflush(stdout) == 0 ? 0 : 3;

@@ -49,6 +49,7 @@ typedef struct psplit_plan {
   const char *objective;      /* "throughput" or "latency" */
   const char *solver, *bound; /* what found the plan, what certifies it */
   const char *cost_source;    /* "analytic", "measured" or "given" */
+  double measured_frac;       /* part of total_compute_ns that costs files speak of */
   int64_t bottleneck_ns, lower_bound_ns;
   double gap_frac;
   bool proved_optimal;
