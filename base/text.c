@@ -61,6 +61,17 @@ size_t psplit_i_utf8_length(const unsigned char *s, size_t n) {
   return length;
 }
 
+bool psplit_i_is_utf8(const char *text) {
+  const unsigned char *s = (const unsigned char *)text;
+  for (size_t left = strlen(text); left;) {
+    const size_t n = psplit_i_utf8_length(s, left);
+    if (!n) return false;
+    s += n;
+    left -= n;
+  }
+  return true;
+}
+
 /* Matches one character against the pattern element at `p`; *next is the element after it. A '['
  * without its ']' stands for itself. */
 static bool element_matches(const char *p, unsigned char c, const char **next) {

@@ -22,6 +22,8 @@ void psplit_i_text_puts(psplit_text *text, const char *string);
  * surrogates and values above U+10FFFF are not valid. */
 size_t psplit_i_utf8_length(const unsigned char *s, size_t n);
 
+bool psplit_i_is_utf8(const char *text);
+
 /* Shell-style pattern over a whole name: `*`, `?`, `[a-z]`, `[!a-z]`, `\` quotes the next
  * character. `*` also matches '/'. O(pattern * name), no recursion. */
 bool psplit_i_glob_match(const char *pattern, const char *name);

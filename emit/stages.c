@@ -346,6 +346,27 @@ static psplit_code find_infos(psplit_i_split *split, psplit_diag *diag) {
   return PSPLIT_OK;
 }
 
+/* JSON is UTF-8, so another name could not be told from others in pipeline.json. */
+static psplit_code check_name(const char *name, const char *what, psplit_diag *diag) {
+  if (psplit_i_is_utf8(name)) return PSPLIT_OK;
+  return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                       "%s \"%s\" is not UTF-8, so pipeline.json cannot name it", what, name);
+}
+
+/* Of all that the manifest names. */
+static psplit_code check_names(const psplit_i_split *split, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  const psplit_graph *graph = split->graph;
+  for (uint32_t i = 0; i < graph->n_inputs; i++)
+    PSPLIT_TRY(check_name(graph->values[graph->inputs[i]].name, "graph input", diag));
+  for (uint32_t o = 0; o < graph->n_outputs; o++)
+    PSPLIT_TRY(check_name(graph->values[graph->outputs[o]].name, "graph output", diag));
+  for (uint32_t t = 0; t < split->plan->n_transfers; t++)
+    PSPLIT_TRY(check_name(split->plan->transfers[t].tensor, "tensor between stages", diag));
+out:
+  return code;
+}
+
 psplit_code psplit_i_split_init(psplit_i_split *split, const psplit_model *model,
                                 const psplit_plan *plan, const psplit_emit_options *options,
                                 psplit_diag *diag) {
@@ -357,6 +378,7 @@ psplit_code psplit_i_split_init(psplit_i_split *split, const psplit_model *model
   psplit_i_arena_init(&split->arena, 0);
   PSPLIT_TRY(check_nodes(split, diag));
   PSPLIT_TRY(check_transfers(split, diag));
+  PSPLIT_TRY(check_names(split, diag));
   split->stages = PSPLIT_NEW(&split->arena, psplit_i_stage, plan->n_stages);
   if (!split->stages) PSPLIT_TRY(psplit_i_nomem(diag));
   PSPLIT_TRY(find_infos(split, diag));

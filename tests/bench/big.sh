@@ -1,10 +1,11 @@
 #!/bin/sh
 # How long do split, --verify and verify take beside cp of the same bytes? big.sh BUILD_DIR [WORK_DIR]
 #
-# A model of 2.5 GiB of external weights, one of 3 GiB inline and a graph of a million small nodes
-# are made in WORK_DIR (default: a temporary directory; about 12 GB are needed) and removed at the
-# end. Prints wall seconds and peak memory (MB) of each command. Everything runs from a warm cache;
-# each command is run three times and the median of the times is printed.
+# A model of 2.5 GiB of external weights, one of 3 GiB inline and graphs of a million small nodes are
+# made in WORK_DIR (default: a temporary directory; about 12 GB are needed) and removed at the end.
+# Prints the median of wall seconds, how often that is the median of cp, and peak memory (MB).
+# Everything runs from a warm cache. The commands take turns, five times: writing speed drifts with
+# what the kernel still writes back, so what runs after the others is slower whatever it is.
 set -eu
 build=$(cd "$1" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
@@ -15,18 +16,37 @@ cd "$work"
 split=$build/tools/onnx-pipeline-split
 verify=$build/tools/onnx-pipeline-verify
 
-# measure TITLE PATH_TO_REMOVE_BEFORE COMMAND...
-measure() {
-  title=$1 remove=$2
+# once TITLE PATH COMMAND...: PATH is removed and the disk is left alone first.
+once() {
+  title=$1
+  rm -rf "$2"
   shift 2
-  : >times
-  for _ in 1 2 3; do
-    rm -rf "$remove"
-    /usr/bin/time -f '%e %M' -a -o times "$@" >/dev/null
-  done
-  sort -n times | awk -v title="$title" '
-    { seconds[NR] = $1; if ($2 > most) most = $2 }
-    END { printf "%-34s %8.2f s %8.0f MB\n", title, seconds[2], most / 1000 }'
+  sync
+  /usr/bin/time -f "%e %M $title" -a -o times "$@" >/dev/null
+}
+
+# Medians of all titles in order of their first run, relative to the title `cp` if there is one.
+report() {
+  awk '
+    { title = $0; sub(/^[^ ]* [^ ]* /, "", title)
+      if (!(title in n)) order[++titles] = title
+      seconds[title, ++n[title]] = $1
+      if ($2 > most[title]) most[title] = $2 }
+    function median(title, i, j, t) {
+      for (i = 1; i <= n[title]; i++)
+        for (j = i; j > 1 && seconds[title, j] < seconds[title, j - 1]; j--) {
+          t = seconds[title, j]
+          seconds[title, j] = seconds[title, j - 1]
+          seconds[title, j - 1] = t
+        }
+      return seconds[title, int((n[title] + 1) / 2)]
+    }
+    END { cp = "cp" in n ? median("cp") : 0
+          for (i = 1; i <= titles; i++) {
+            s = median(order[i])
+            printf "  %-30s %7.2f s  %s  %6.0f MB\n", order[i], s,
+              cp ? sprintf("%5.2f of cp", s / cp) : "", most[order[i]] / 1000 } }' times
+  rm times
 }
 
 models() {
@@ -36,28 +56,37 @@ models() {
   mkdir whole
   mv model.onnx* whole
   cat whole/* >/dev/null
-  measure "  cp" copy cp -r whole copy
-  rm -rf copy
-  measure "  split" out "$split" whole/model.onnx -k 4 -o out -q
-  measure "  verify" none "$verify" out --model whole/model.onnx
-  measure "  split --verify" out "$split" whole/model.onnx -k 4 -o out -q --verify
-  rm -rf out
-  measure "  split, weights by reference" whole/pipeline.json \
-    "$split" whole/model.onnx -k 4 -o whole --weights reference --force -q
-  measure "  the same with --verify" whole/pipeline.json \
-    "$split" whole/model.onnx -k 4 -o whole --weights reference --force -q --verify
+  model=whole/model.onnx
+  for _ in 1 2 3 4 5; do
+    once cp copy cp -r whole copy
+    rm -rf copy
+    once split out "$split" $model -k 4 -o out -q
+    once verify none "$verify" out --model $model
+    once "split --verify" out "$split" $model -k 4 -o out -q --verify
+    rm -rf out
+  done
+  for _ in 1 2 3 4 5; do
+    once "split --weights reference" whole/pipeline.json \
+      "$split" $model -k 4 -o whole --weights reference --force -q
+    once "the same with --verify" whole/pipeline.json \
+      "$split" $model -k 4 -o whole --weights reference --force -q --verify
+  done
+  report
   rm -rf whole
 }
 
 models external 2.5
 models inline 3
 
+ninja -C "$build" --quiet tests/bench/make_big_graph
 for kind in chain layered; do
   echo "a million nodes, $kind"
-  ninja -C "$build" --quiet tests/bench/make_big_graph
   "$build/tests/bench/make_big_graph" 1000000 "$kind" graph.onnx
-  measure "  split" out "$split" graph.onnx -k 4 -o out -q
-  measure "  verify" none "$verify" out --model graph.onnx
-  measure "  split --verify" out "$split" graph.onnx -k 4 -o out -q --verify
-  rm -rf out
+  for _ in 1 2 3; do
+    once split out "$split" graph.onnx -k 4 -o out -q
+    once verify none "$verify" out --model graph.onnx
+    once "split --verify" out "$split" graph.onnx -k 4 -o out -q --verify
+    rm -rf out
+  done
+  report
 done
