@@ -1,10 +1,10 @@
 /* Times of nodes from tables of costs.
  *
- * A row's time is shared among its nodes in proportion to their roofline on the first device, where the
- * tables are taken to come from. What no row speaks of takes no time if the table is complete (a
- * profile has a row for every kernel that ran); else its roofline, times the one factor that makes
- * the rooflines of the other nodes add up to their measured times. On another kind of device a
- * node takes as much longer as its roofline does. */
+ * A row's time is shared among its nodes in proportion to their roofline on the first device, where
+ * the tables are taken to come from. What no row speaks of takes no time if the table is complete
+ * (a profile has a row for every kernel that ran); else its roofline, times the one factor that
+ * makes the rooflines of the other nodes add up to their measured times. On another kind of device
+ * a node takes as much longer as its roofline does. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -59,8 +59,8 @@ static void keep_workspace(psplit_unit *unit, uint64_t bytes, const uint32_t *no
     if (bytes > unit->node_workspace_bytes[nodes[i]]) unit->node_workspace_bytes[nodes[i]] = bytes;
 }
 
-static psplit_code nothing_matches(const psplit_cost_table *table,
-                                   const psplit_graph *graph, psplit_diag *diag) {
+static psplit_code nothing_matches(const psplit_cost_table *table, const psplit_graph *graph,
+                                   psplit_diag *diag) {
   char label[128];
   return psplit_i_fail(
     diag, PSPLIT_INVALID,
@@ -75,8 +75,7 @@ static psplit_code add_rows(psplit_unit *unit, const psplit_cost_table *table, u
   psplit_code code;
   psplit_i_cost_map map;
   PSPLIT_TRY(psplit_i_cost_match(table, unit->graph, NULL, &unit->scratch, diag, &map));
-  if (!map.n_matched)
-    return nothing_matches(table, unit->graph, diag);
+  if (!map.n_matched) return nothing_matches(table, unit->graph, diag);
   if (map.n_unmatched)
     psplit_i_say(unit->options.sink, PSPLIT_WARNING,
                  "%s: %" PRIu32 " of %zu rows are about no node of this model, such as \"%.100s\"",

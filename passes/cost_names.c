@@ -55,7 +55,7 @@ static uint32_t maker_of(const psplit_i_cost_names *names, const char *value) {
 static bool cut(char *text, size_t *io_n, const char *suffix) {
   const size_t n = strlen(suffix);
   if (*io_n <= n || memcmp(text + *io_n - n, suffix, n) != 0) return false;
-  text[*io_n -= n] = '\0';
+  text[ *io_n -= n] = '\0';
   return true;
 }
 
@@ -64,7 +64,7 @@ static bool cut_number(char *text, size_t *io_n) {
   size_t n = *io_n;
   while (n > 1 && text[n - 1] >= '0' && text[n - 1] <= '9') n--;
   if (n == *io_n || n < 2 || text[n - 1] != '_') return false;
-  text[*io_n = n - 1] = '\0';
+  text[ *io_n = n - 1] = '\0';
   return true;
 }
 
@@ -77,7 +77,7 @@ static bool cut_fusion(char *text, size_t *io_n) {
   const size_t n_last = *io_n - n - 1;
   if (n_last && (n_last < n_word || memcmp(text + *io_n - n_word, FUSION, n_word) != 0))
     return false;
-  text[*io_n = n] = '\0';
+  text[ *io_n = n] = '\0';
   return true;
 }
 

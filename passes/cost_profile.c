@@ -1,5 +1,6 @@
 /* A profile of ONNX Runtime: what EnableProfiling writes, an array of events in Chrome's trace
- * format. Of these, "<node>_kernel_time" of category Node count: one for each kernel of each run. */
+ * format. Of these, "<node>_kernel_time" of category Node count: one for each kernel of each run.
+ */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -34,7 +35,7 @@ static psplit_code bad(const reader *r, size_t i, const char *why) {
 
 /* Kernels that run others: those are in their time. */
 static bool runs_others(const char *op) {
-  static const char *const ops[] = {"If",           "Loop",     "Scan",      "SequenceMap",
+  static const char *const ops[] = {"If",           "Loop",     "Scan",       "SequenceMap",
                                     "GreedySearch", "Sampling", "BeamSearch", "WhisperBeamSearch"};
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
     if (strcmp(op, ops[i]) == 0) return true;
@@ -98,9 +99,9 @@ static int by_kernel_and_time(const void *a, const void *b) {
   return (x->us > y->us) - (x->us < y->us);
 }
 
-/* The least of a kernel's times: what disturbs it only makes it slower, and the first run is cold. ONNX
- * Runtime cuts times to whole microseconds, so half of one is missing on average. A kernel that ran several times in a run counts as often. Kernels of bodies
- * have no events left and go. */
+/* The least of a kernel's times: what disturbs it only makes it slower, and the first run is cold.
+ * ONNX Runtime cuts times to whole microseconds, so half of one is missing on average. A kernel
+ * that ran several times in a run counts as often. Kernels of bodies have no events left and go. */
 static void set_times(reader *r) {
   events_list *events = &r->events;
   psplit_i_cost_row *rows = r->table->rows.items;

@@ -146,9 +146,9 @@ static psplit_code read_flag(const json_t *root, const char *key, psplit_diag *d
 }
 
 static psplit_code read_own(const json_t *root, psplit_cost_table *table, psplit_diag *diag) {
-  static const char *const known[] = {
-    "format", "version", "measured", "complete", "model", "onnxruntime", "optimization",
-    "threads", "runs", "total_ns", "costs", NULL};
+  static const char *const known[] = {"format", "version",     "measured",     "complete",
+                                      "model",  "onnxruntime", "optimization", "threads",
+                                      "runs",   "total_ns",    "costs",        NULL};
   psplit_code code;
   const json_t *version = json_object_get(root, "version"), *list = json_object_get(root, "costs");
   if (!json_is_integer(version) || json_integer_value(version) != 1)

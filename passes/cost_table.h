@@ -4,7 +4,8 @@
  *   cost_profile.c  a profile of ONNX Runtime: a row for each kernel
  *   cost_csv.c      ONNX Runtime's memory statistics, Olive's cost model
  *   cost_names.c    which node a kernel's name speaks of
- *   cost_match.c    rows to nodes: what a kernel does besides the node its name speaks of
+ *   cost_kernels.c  what a kernel does besides the node its name speaks of
+ *   cost_match.c    rows to nodes
  *   cost_apply.c    times of nodes from the rows, and of those that no row speaks of
  *   cost_write.c    a profiled run as our own JSON */
 #ifndef PSPLIT_PASSES_COST_TABLE_H
@@ -30,8 +31,8 @@ typedef struct psplit_i_cost_row {
   const char *const *nodes;  /* [n_nodes] names; NULL where the label is to be read */
   const char *const *values; /* [n_values] outputs of nodes */
   uint32_t n_nodes, n_values;
-  double ns;                /* >= 0, finite; < 0: the row gives no time */
-  bool has_work;            /* a time by the roofline of these */
+  double ns;     /* >= 0, finite; < 0: the row gives no time */
+  bool has_work; /* a time by the roofline of these */
   uint64_t flops, bytes;
   uint64_t workspace_bytes; /* what the kernel takes while it runs, besides its outputs */
 } psplit_i_cost_row;
@@ -40,8 +41,8 @@ struct psplit_cost_table {
   psplit_arena arena;
   const char *name; /* of its file, for messages */
   psplit_i_cost_format format;
-  bool complete; /* what no row speaks of takes no time */
-  bool measured; /* else: given */
+  bool complete;                      /* what no row speaks of takes no time */
+  bool measured;                      /* else: given */
   PSPLIT_VEC(psplit_i_cost_row) rows; /* kernels: in the order they ran */
 };
 
@@ -52,8 +53,7 @@ psplit_i_cost_row *psplit_i_cost_table_add(psplit_cost_table *table, psplit_diag
 struct json_t;
 /* The array of events of a profile; appends to `table`. */
 PSPLIT_MUST_USE psplit_code psplit_i_cost_profile_read(const struct json_t *events,
-                                                       psplit_cost_table *table,
-                                                       psplit_diag *diag);
+                                                       psplit_cost_table *table, psplit_diag *diag);
 /* Whether the first line of `text` is the head of a CSV that is known; which is in *out_format. */
 bool psplit_i_cost_csv_known(const char *text, size_t n, psplit_i_cost_format *out_format);
 PSPLIT_MUST_USE psplit_code psplit_i_cost_csv_read(const char *text, size_t n,
@@ -61,20 +61,19 @@ PSPLIT_MUST_USE psplit_code psplit_i_cost_csv_read(const char *text, size_t n,
 
 /* The nodes of each row. */
 typedef struct psplit_i_cost_map {
-  uint32_t *off;  /* [rows + 1] */
-  uint32_t *node; /* ids; a node may be in several rows */
-  uint32_t n_matched;   /* rows that speak of nodes */
-  uint32_t n_unmatched; /* rows that say something, of no node of the model */
+  uint32_t *off;         /* [rows + 1] */
+  uint32_t *node;        /* ids; a node may be in several rows */
+  uint32_t n_matched;    /* rows that speak of nodes */
+  uint32_t n_unmatched;  /* rows that say something, of no node of the model */
   const char *unmatched; /* the label of the first of these, or NULL */
 } psplit_i_cost_map;
 
-/* `optimized`: the model that ran, for kernels of a profile, its nodes in the order of the rows; NULL
- * where only names tell. Arrays in `arena`. Errors: NOMEM. */
+/* `optimized`: the model that ran, for kernels of a profile, its nodes in the order of the rows;
+ * NULL where only names tell. Arrays in `arena`. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_cost_match(const psplit_cost_table *table,
                                                 const psplit_graph *graph,
-                                                const psplit_graph *optimized,
-                                                psplit_arena *arena, psplit_diag *diag,
-                                                psplit_i_cost_map *out);
+                                                const psplit_graph *optimized, psplit_arena *arena,
+                                                psplit_diag *diag, psplit_i_cost_map *out);
 
 /* Names of a graph's nodes, for cost_names.c. */
 typedef struct psplit_i_cost_names {
@@ -87,8 +86,8 @@ typedef struct psplit_i_cost_names {
   uint32_t n_counted;
 } psplit_i_cost_names;
 PSPLIT_MUST_USE psplit_code psplit_i_cost_names_init(psplit_i_cost_names *names,
-                                                     const psplit_graph *graph,
-                                                     psplit_arena *arena, psplit_diag *diag);
+                                                     const psplit_graph *graph, psplit_arena *arena,
+                                                     psplit_diag *diag);
 void psplit_i_cost_names_fini(psplit_i_cost_names *names);
 /* First node of a name, or PSPLIT_NONE. */
 uint32_t psplit_i_cost_names_node(const psplit_i_cost_names *names, const char *name);

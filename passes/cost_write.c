@@ -159,7 +159,8 @@ psplit_code psplit_cost_table_profile(const psplit_model *model, const psplit_mo
   if (ran && !lines_up(table, ran)) ran = NULL;
   PSPLIT_TRY(psplit_i_cost_match(table, w.graph, ran, &arena, diag, &w.map));
   if (!w.map.n_matched)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INVALID, "no kernel is one of the model's, such as %.100s",
+    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INVALID,
+                             "no kernel is one of the model's, such as %.100s",
                              table->rows.items[0].label));
   psplit_i_cost_names_fini(&w.names);
   PSPLIT_TRY(psplit_i_cost_names_init(&w.names, w.graph, &arena, diag));

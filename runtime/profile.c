@@ -11,11 +11,11 @@
 /* A session of the whole model with what it is fed. */
 typedef struct whole {
   psplit_i_session session;
-  psplit_i_feed *feeds;     /* [n_inputs] */
-  const char **names;       /* [n_given] */
-  psplit_i_tensor **given;  /* [n_given] */
-  const char **outputs;     /* [n_outputs] names */
-  psplit_i_tensor **got;    /* [n_outputs] */
+  psplit_i_feed *feeds;    /* [n_inputs] */
+  const char **names;      /* [n_given] */
+  psplit_i_tensor **given; /* [n_given] */
+  const char **outputs;    /* [n_outputs] names */
+  psplit_i_tensor **got;   /* [n_outputs] */
   uint32_t n_given;
 } whole;
 
@@ -109,8 +109,7 @@ static psplit_code run_all(whole *w, const psplit_i_run_options *options, psplit
   for (uint32_t i = 0; i < options->n_warmup + n; i++) {
     if (options->interrupted && atomic_load(options->interrupted))
       PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "interrupted"));
-    PSPLIT_TRY(
-      run_once(w, i, diag, i < options->n_warmup ? &warm_ns : &ns[i - options->n_warmup]));
+    PSPLIT_TRY(run_once(w, i, diag, i < options->n_warmup ? &warm_ns : &ns[i - options->n_warmup]));
   }
   qsort(ns, n, sizeof *ns, by_size);
   if (out_least_ns) *out_least_ns = ns[0];
@@ -140,7 +139,8 @@ static psplit_code read_file(const char *path, psplit_diag *diag, char **out_tex
   long n = -1;
   if (file && fseek(file, 0, SEEK_END) == 0) n = ftell(file);
   if (n >= 0) text = malloc((size_t)n + 1);
-  const bool good = text && fseek(file, 0, SEEK_SET) == 0 && fread(text, 1, (size_t)n, file) == (size_t)n;
+  const bool good =
+    text && fseek(file, 0, SEEK_SET) == 0 && fread(text, 1, (size_t)n, file) == (size_t)n;
   if (file) fclose(file);
   if (!good) {
     free(text);

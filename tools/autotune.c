@@ -23,7 +23,8 @@ psplit_code autotune(const autotune_options *options, const char *path, const ps
 #include "profile_model.h"
 #include "runtime.h"
 
-/* How far costs follow a measurement, as an exponent: less than 1 keeps noise from swinging the cut. */
+/* How far costs follow a measurement, as an exponent: less than 1 keeps noise from swinging the
+ * cut. */
 static const double DAMPING = 0.8;
 static const double BALANCED = 0.05;
 
@@ -37,10 +38,10 @@ typedef struct tuner {
   psplit_i_run_options run;
   psplit_i_dim_value *dims;
   uint32_t n_nodes, n_stages;
-  int64_t *node_ns;         /* [n_nodes] of this round, on the first device */
-  int64_t *best_ns;         /* of the best */
-  uint32_t *node_stage;     /* [n_nodes] of the round before */
-  int64_t *measured_ns;     /* [n_stages] */
+  int64_t *node_ns;     /* [n_nodes] of this round, on the first device */
+  int64_t *best_ns;     /* of the best */
+  uint32_t *node_stage; /* [n_nodes] of the round before */
+  int64_t *measured_ns; /* [n_stages] */
   int64_t best_slowest_ns;
 } tuner;
 
@@ -90,10 +91,10 @@ static int by_size(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* What each stage took for a micro-batch: the lower quartile, since what disturbs a stage from outside only
- * makes it slower, while the least may be of a moment when the other stages waited. */
+/* What each stage took for a micro-batch: the lower quartile, since what disturbs a stage from
+ * outside only makes it slower, while the least may be of a moment when the other stages waited. */
 static psplit_code take_times(const psplit_i_timeline *timeline, psplit_diag *diag,
-                                int64_t *out_ns) {
+                              int64_t *out_ns) {
   const uint32_t n = timeline->n_micro_batches;
   int64_t *ns = calloc(n, sizeof *ns);
   if (!ns) return psplit_i_nomem(diag);
@@ -145,8 +146,7 @@ static void print_round(const tuner *t, uint32_t round, const psplit_plan *plan,
   if (round == 1) fputs("round  imbalance   predicted  measured stages\n", out);
   fprintf(out, "%5" PRIu32 " %8.1f %% %11s ", round, 100 * imbalance,
           cli_time(plan->bottleneck_ns, text));
-  for (uint32_t s = 0; s < t->n_stages; s++)
-    fprintf(out, " %s", cli_time(t->measured_ns[s], text));
+  for (uint32_t s = 0; s < t->n_stages; s++) fprintf(out, " %s", cli_time(t->measured_ns[s], text));
   fputs("\n", out);
   fflush(out);
 }
@@ -157,8 +157,8 @@ static void correct(tuner *t, const psplit_plan *plan) {
     const uint32_t s = plan->node_stage[n];
     const double predicted = (double)plan->stages[s].compute_ns;
     if (predicted > 0 && t->measured_ns[s] > 0)
-      t->node_ns[n] = llround((double)t->node_ns[n] *
-                              pow((double)t->measured_ns[s] / predicted, DAMPING));
+      t->node_ns[n] =
+        llround((double)t->node_ns[n] * pow((double)t->measured_ns[s] / predicted, DAMPING));
   }
 }
 

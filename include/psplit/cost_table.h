@@ -16,10 +16,10 @@ extern "C" {
 /* Read-only once made; several units may use one at a time. */
 typedef struct psplit_cost_table psplit_cost_table;
 
-/* Reads a costs file of any of the four kinds, told apart by what they contain; `name` is what messages
- * call it. The caller owns *out_table, which borrows nothing.
- * Errors: MALFORMED (neither JSON nor a CSV of a known kind), INVALID (a value that cannot be; the
- * message gives the place), NOMEM. O(bytes). */
+/* Reads a costs file of any of the four kinds, told apart by what they contain; `name` is what
+ * messages call it. The caller owns *out_table, which borrows nothing. Errors: MALFORMED (neither
+ * JSON nor a CSV of a known kind), INVALID (a value that cannot be; the message gives the place),
+ * NOMEM. O(bytes). */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_cost_table_parse(const char *name, const char *text,
                                                                size_t n_bytes, psplit_diag *diag,
                                                                psplit_cost_table **out_table);
@@ -39,8 +39,8 @@ typedef struct psplit_profiled_run {
   const char *profile; /* ONNX Runtime's, JSON */
   size_t n_profile;
   int64_t least_ns, median_ns; /* runs without the profiler took so long; 0: not measured */
-  const char *onnxruntime; /* its version; may be NULL */
-  int optimization;    /* level: 0, 1, 2 or 99 */
+  const char *onnxruntime;     /* its version; may be NULL */
+  int optimization;            /* level: 0, 1, 2 or 99 */
   uint32_t n_threads, n_runs;
 } psplit_profiled_run;
 
@@ -48,9 +48,11 @@ typedef struct psplit_profiled_run {
  * as ONNX Runtime saved it: a kernel stands for the nodes of `model` between its inputs and its
  * outputs. Times add up to median_ns.
  * Errors: those of psplit_cost_table_parse; INVALID where no kernel is one of the model's. */
-PSPLIT_API PSPLIT_MUST_USE psplit_code
-psplit_cost_table_profile(const psplit_model *model, const psplit_model *optimized,
-                          const psplit_profiled_run *run, psplit_diag *diag, char **out_text);
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_cost_table_profile(const psplit_model *model,
+                                                                 const psplit_model *optimized,
+                                                                 const psplit_profiled_run *run,
+                                                                 psplit_diag *diag,
+                                                                 char **out_text);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
-/* Costs files: each kind is read for what it says of a model, what it leaves open is scaled, and what
- * cannot be is refused with its place. */
+/* Costs files: each kind is read for what it says of a model, what it leaves open is scaled, and
+ * what cannot be is refused with its place. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,8 @@
 #include "open.h"
 #include "passes.h"
 
-static void add_named(pb *graph, const char *name, const char *op, const char *in, const char *out) {
+static void add_named(pb *graph, const char *name, const char *op, const char *in,
+                      const char *out) {
   pb node = make_node(op, in, out, NULL);
   pb_string(&node, 3, name);
   pb_message(graph, 1, &node);
@@ -106,7 +107,8 @@ static void what_is_given_overrides_and_the_rest_is_scaled(void **state) {
   (void)state;
   psplit_model *model = block();
   bench plain = costed(model, NULL, NULL);
-  bench b = costed(model, OWN("\"costs\": [{\"nodes\": [\"/a/conv/Conv\"], \"ns\": 1000000}]"), NULL);
+  bench b =
+    costed(model, OWN("\"costs\": [{\"nodes\": [\"/a/conv/Conv\"], \"ns\": 1000000}]"), NULL);
   assert_int_equal(b.ns[CONV1], 1000000);
   const double factor = 1e6 / (double)plain.ns[CONV1];
   for (uint32_t n = RELU1; n < N_NODES; n++)
@@ -142,10 +144,11 @@ static void a_complete_table_leaves_nothing_to_scale(void **state) {
 static void a_later_table_overrides_an_earlier_one(void **state) {
   (void)state;
   psplit_model *model = block();
-  bench b = costed(model,
-                   OWN("\"complete\": true, \"costs\": [{\"nodes\": [\"/a/conv/Conv\"], \"ns\": 5},"
-                       "{\"nodes\": [\"/b/Add\"], \"ns\": 9}]"),
-                   OWN("\"costs\": [{\"nodes\": [\"/b/Add\"], \"ns\": 6}, {\"nodes\": [\"/b/Add\"], \"ns\": 4}]"));
+  bench b = costed(
+    model,
+    OWN("\"complete\": true, \"costs\": [{\"nodes\": [\"/a/conv/Conv\"], \"ns\": 5},"
+        "{\"nodes\": [\"/b/Add\"], \"ns\": 9}]"),
+    OWN("\"costs\": [{\"nodes\": [\"/b/Add\"], \"ns\": 6}, {\"nodes\": [\"/b/Add\"], \"ns\": 4}]"));
   assert_int_equal(b.ns[CONV1], 5);
   assert_int_equal(b.ns[ADD], 10); /* rows of one table add up */
   assert_int_equal(b.ns[CONV2], 0);
@@ -153,12 +156,12 @@ static void a_later_table_overrides_an_earlier_one(void **state) {
   psplit_model_close(model);
 }
 
-#define KERNEL(name, op, ts, dur)                                                              \
+#define KERNEL(name, op, ts, dur)                                                           \
   "{\"cat\": \"Node\", \"name\": \"" name "_kernel_time\", \"ts\": " #ts ", \"dur\": " #dur \
   ", \"tid\": 1, \"args\": {\"op_name\": \"" op "\", \"node_index\": \"" #ts "\"}}"
 
-/* Two runs at level 99: layouts, a sum and activations inside convolutions, a pool by its number. The
- * first run is cold. */
+/* Two runs at level 99: layouts, a sum and activations inside convolutions, a pool by its number.
+ * The first run is cold. */
 static void a_profile_is_mapped_back(void **state) {
   (void)state;
   static const char profile[] =
@@ -183,9 +186,8 @@ static void a_profile_is_mapped_back(void **state) {
 /* Kernels of a body are in the time of the node that runs it. */
 static void kernels_of_bodies_do_not_count_twice(void **state) {
   (void)state;
-  static const char profile[] =
-    "[" KERNEL("/a/conv/Conv", "Conv", 10, 5) "," KERNEL("/a/act/Relu", "Relu", 22, 3) ","
-    KERNEL("/b/Add", "If", 20, 9) "]";
+  static const char profile[] = "[" KERNEL("/a/conv/Conv", "Conv", 10, 5) "," KERNEL(
+    "/a/act/Relu", "Relu", 22, 3) "," KERNEL("/b/Add", "If", 20, 9) "]";
   psplit_model *model = block();
   bench b = costed(model, profile, NULL);
   assert_int_equal(b.ns[CONV1], 5500);
@@ -200,9 +202,10 @@ static void kernels_of_bodies_do_not_count_twice(void **state) {
 static void a_nameless_kernel_gets_what_is_left_between(void **state) {
   (void)state;
   static const char profile[] =
-    "[" KERNEL("/a/conv/Conv", "Conv", 10, 5) "," KERNEL("/a/act/Relu", "Relu", 20, 1) ","
-    KERNEL("/b/b.0/conv/Conv", "Conv", 30, 5) "," KERNEL("AddRelu_token_8", "AddRelu", 40, 8) ","
-    KERNEL("GlobalAveragePool_5", "GlobalAveragePool", 50, 1) "]";
+    "[" KERNEL("/a/conv/Conv", "Conv", 10, 5) "," KERNEL("/a/act/Relu", "Relu", 20, 1) "," KERNEL(
+      "/b/b.0/conv/Conv", "Conv", 30, 5) "," KERNEL("AddRelu_token_8", "AddRelu", 40,
+                                                    8) "," KERNEL("GlobalAveragePool_5",
+                                                                  "GlobalAveragePool", 50, 1) "]";
   psplit_model *model = block();
   bench b = costed(model, profile, NULL);
   assert_int_equal(b.ns[ADD] + b.ns[RELU2], 8500);
@@ -233,8 +236,10 @@ static void memory_statistics_give_workspaces_alone(void **state) {
 static void olive_speaks_of_modules(void **state) {
   (void)state;
   psplit_model *model = block();
-  bench b = costed(model, "module,num_params,num_bytes,num_flops\r\na.conv,64,256,960000000\r\n"
-                          "b.0.conv,64,128.5,480000000\r\n", NULL);
+  bench b = costed(model,
+                   "module,num_params,num_bytes,num_flops\r\na.conv,64,256,960000000\r\n"
+                   "b.0.conv,64,128.5,480000000\r\n",
+                   NULL);
   assert_string_equal(b.unit->cost_source, "given");
   /* Twice the work, but for the launch; and work that is all flops at the rate of a convolution. */
   assert_true(b.ns[CONV1] > 1000000);
@@ -249,8 +254,9 @@ static void what_matches_nothing_is_an_error(void **state) {
   psplit_model *model = block();
   bench b;
   psplit_diag diag = {0};
-  assert_int_equal(cost(&b, model, OWN("\"costs\": [{\"nodes\": [\"other\"], \"ns\": 1}]"), NULL, &diag),
-                   PSPLIT_INVALID);
+  assert_int_equal(
+    cost(&b, model, OWN("\"costs\": [{\"nodes\": [\"other\"], \"ns\": 1}]"), NULL, &diag),
+    PSPLIT_INVALID);
   assert_non_null(strstr(diag.message, "none of its 1 rows"));
   assert_non_null(strstr(diag.message, "\"other\""));
   assert_non_null(strstr(diag.message, "/a/conv/Conv"));
@@ -314,7 +320,8 @@ static void hostile_files_are_refused_with_the_place(void **state) {
   free(deep);
 }
 
-/* The optimised model says exactly what a kernel does, whatever it is called; times fit the whole. */
+/* The optimised model says exactly what a kernel does, whatever it is called; times fit the whole.
+ */
 static void a_profiled_run_becomes_a_costs_file(void **state) {
   (void)state;
   psplit_model *model = block();
@@ -328,11 +335,16 @@ static void a_profiled_run_becomes_a_costs_file(void **state) {
   pb bytes = make_model(&g);
   psplit_model *optimized = opened(&bytes);
   static const char profile[] =
-    "[" KERNEL("k0", "ReorderInput", 1, 1) "," KERNEL("r1_nchwc", "Conv", 2, 50) ","
-    KERNEL("whatever", "FusedConv", 3, 30) "," KERNEL("k3", "GlobalAveragePool", 4, 3) "]";
-  const psplit_profiled_run run = {
-    .profile = profile, .n_profile = strlen(profile), .least_ns = 94000, .median_ns = 94000, .onnxruntime = "1.99",
-    .optimization = 99, .n_threads = 1, .n_runs = 1};
+    "[" KERNEL("k0", "ReorderInput", 1, 1) "," KERNEL("r1_nchwc", "Conv", 2, 50) "," KERNEL(
+      "whatever", "FusedConv", 3, 30) "," KERNEL("k3", "GlobalAveragePool", 4, 3) "]";
+  const psplit_profiled_run run = {.profile = profile,
+                                   .n_profile = strlen(profile),
+                                   .least_ns = 94000,
+                                   .median_ns = 94000,
+                                   .onnxruntime = "1.99",
+                                   .optimization = 99,
+                                   .n_threads = 1,
+                                   .n_runs = 1};
   psplit_diag diag = {0};
   char *text;
   if (psplit_cost_table_profile(model, optimized, &run, &diag, &text) != PSPLIT_OK)
