@@ -32,10 +32,10 @@ enum {
   PSPLIT_I_NODE_REPEATABLE = 4   /* same inputs, same outputs: a copy may stand in for a transfer */
 };
 
-/* A line that a pass left with a node. */
+/* A line that a pass left with a node, or with the model (PSPLIT_NONE). */
 typedef struct psplit_i_note {
   uint32_t node;
-  const char *text;
+  const char *pass, *text;
 } psplit_i_note;
 
 struct psplit_unit {
