@@ -79,6 +79,7 @@ async function block() {
   const page = await open(title, small('supernodes', '-k', '2', '--dim', 'batch=2', '--micro-batches', '5'));
   if (!page) return;
   tap.ok(await page.locator('#stages .stage').count() === 2, `${title}: a bar for each of two stages`);
+  tap.ok(await page.locator('#stages .bar').nth(1).locator('i').count() === 4, `${title}: memory in its four parts`);
   tap.ok(await supernodes(page) === 4, `${title}: four supernodes`);
   tap.ok(await page.locator('#schedule rect').count() === 10, `${title}: two stages times five micro-batches`);
   await page.fill('#batches', '7');

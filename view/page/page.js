@@ -333,26 +333,25 @@
       return;
     }
     const key = element('p', { class: 'key' });
-    for (const [kind, text] of [['compute', 'compute'], ['recv', 'receive'], ['send', 'send'], ['weights', 'weights'], ['activations', 'activations']]) {
+    for (const [kind, text] of [['compute', 'compute'], ['recv', 'receive'], ['send', 'send'], ['weights', 'weights'], ['activations', 'activations'], ['buffers', 'buffers'], ['workspace', 'workspace']]) {
       key.append(element('span', { class: `swatch ${kind}` }), text);
     }
     box.append(key);
-    const memory = (s) => s.weight_bytes + s.activation_bytes;
     const slowest = Math.max(...plan.stages.map((s) => s.load_ns));
-    const fullest = Math.max(...plan.stages.map(memory));
+    const fullest = Math.max(...plan.stages.map((s) => s.memory_bytes));
     for (const s of plan.stages) {
       const limit = s.memory_limit_bytes;
       const swatch = element('span', { class: 'swatch' });
       swatch.style.background = colour(s.index);
       const title = element('span', {}, swatch, `stage ${s.index}, ${s.device}`);
-      const memoryBar = bar([['weights', s.weight_bytes], ['activations', s.activation_bytes]], limit ?? fullest);
-      if (limit !== null && memory(s) > limit) memoryBar.classList.add('over');
+      const memoryBar = bar([['weights', s.weight_bytes], ['activations', s.activation_bytes], ['buffers', s.buffer_bytes], ['workspace', s.workspace_bytes]], limit ?? fullest);
+      if (limit !== null && s.memory_bytes > limit) memoryBar.classList.add('over');
       box.append(element('div', { class: 'stage' },
         element('p', {}, title, element('span', {}, `${time(s.load_ns)}${s.load_ns === slowest ? ', the slowest' : ''}`)),
         bar([['compute', s.compute_ns], ['recv', s.recv_ns], ['send', s.send_ns]], slowest),
         memoryBar,
         element('p', {}, element('span', {}, `${count(s.operators, 'operator')}, ${count(s.supernodes, 'supernode')}`),
-          element('span', {}, `${bytes(memory(s))}${limit === null ? '' : ` of ${bytes(limit)}`}`))));
+          element('span', {}, `${bytes(s.memory_bytes)}${limit === null ? '' : ` of ${bytes(limit)}`}`))));
     }
   }
 
