@@ -149,34 +149,79 @@ static bool apply_rule_m(kernel *k, uint32_t *parent) {
   return any;
 }
 
-/* Two nets {u, v} and w(u): whoever is cut off from the producer or a consumer pays at least the
- * net plus the heaviest pin on its side. */
-static bool apply_limit(kernel *k, int64_t limit, uint32_t *parent) {
+/* What each net costs at least, whoever sends or receives it. */
+typedef struct least_costs {
+  int64_t *send, *recv; /* [n_nets] */
+} least_costs;
+
+static bool find_least_costs(kernel *k, least_costs *out) {
   const psplit_core *core = k->core;
-  bool any = false;
-  for (uint32_t t = 0; t < core->n_types; t++) /* someone may take a cut net for nothing */
-    if (core->problem->devices[t].free_comm && k->machine->count[t] > 0) return false;
-  if (k->machine->replicated || core->overlap) return false;
+  out->send = PSPLIT_NEW(&k->arena, int64_t, core->n_nets);
+  out->recv = PSPLIT_NEW(&k->arena, int64_t, core->n_nets);
+  if (!out->send || !out->recv) return false;
   for (uint32_t e = 0; e < core->n_nets; e++) {
-    int64_t send = PSPLIT_I_INF, recv = PSPLIT_I_INF;
+    out->send[e] = out->recv[e] = PSPLIT_I_INF;
     for (uint32_t t = 0; t < core->n_types; t++) {
       if (k->machine->count[t] == 0) continue;
       const size_t cell = (size_t)t * core->n_nets + e;
-      if (core->send[cell] < send) send = core->send[cell];
-      if (core->recv[cell] < recv) recv = core->recv[cell];
+      if (core->send[cell] < out->send[e]) out->send[e] = core->send[cell];
+      if (core->recv[cell] < out->recv[e]) out->recv[e] = core->recv[cell];
     }
-    const uint32_t *pins = core->net_pin + core->net_off[e];
-    const uint32_t n_pins = core->net_off[e + 1] - core->net_off[e];
-    if (send + k->machine->omega[pins[0]] > limit) { /* the producer can send it to nobody */
-      for (uint32_t l = 1; l < n_pins; l++)
-        any |= psplit_i_unite(parent, k->first_node[pins[0]], k->first_node[pins[l]]);
-      continue;
-    }
-    for (uint32_t l = 1; l < n_pins; l++)
-      if (recv + k->machine->omega[pins[l]] > limit)
-        any |= psplit_i_unite(parent, k->first_node[pins[0]], k->first_node[pins[l]]);
   }
-  return any;
+  return true;
+}
+
+/* What a stage with x pays at least for nets that it shares with each other item, if that one is
+ * not in the stage: x's own it sends, the other's it receives, and one of a third item it sends or
+ * receives. */
+typedef struct shared_costs {
+  int64_t *paid;   /* [n] by the other item */
+  uint32_t *items; /* [n] those with a cost */
+  uint32_t n_items;
+} shared_costs;
+
+static void add_shared_costs(const psplit_core *core, const least_costs *least, uint32_t x,
+                             shared_costs *out) {
+  enum { MOST_SIBLINGS = 64 }; /* pins of a net whose consumers are compared with each other */
+  for (uint32_t l = core->inc_off[x]; l < core->inc_off[x + 1]; l++) {
+    const uint32_t e = core->inc[l] >> 1, first = core->net_off[e];
+    const bool sends = core->inc[l] & 1;
+    const uint32_t n_pins = core->net_off[e + 1] - first;
+    const uint32_t end = first + (sends || n_pins <= MOST_SIBLINGS ? n_pins : 1);
+    const int64_t either = least->send[e] < least->recv[e] ? least->send[e] : least->recv[e];
+    for (uint32_t at = first; at < end; at++) {
+      const uint32_t y = core->net_pin[at];
+      const int64_t cost = sends ? least->send[e] : at == first ? least->recv[e] : either;
+      if (y == x || cost == 0) continue;
+      if (!out->paid[y]) out->items[out->n_items++] = y;
+      out->paid[y] = psplit_i_sat_add_i64(out->paid[y], cost);
+    }
+  }
+}
+
+/* Where a stage with x and without y would be above the limit, they share one: neighbours, and
+ * siblings that read the same. */
+static psplit_code apply_limit(kernel *k, int64_t limit, uint32_t *parent, bool *out_any) {
+  const psplit_core *core = k->core;
+  least_costs least;
+  shared_costs shared = {0};
+  *out_any = false;
+  for (uint32_t t = 0; t < core->n_types; t++) /* someone may take a cut net for nothing */
+    if (core->problem->devices[t].free_comm && k->machine->count[t] > 0) return PSPLIT_OK;
+  if (k->machine->replicated || core->overlap) return PSPLIT_OK;
+  shared.paid = PSPLIT_NEW(&k->arena, int64_t, core->n);
+  shared.items = PSPLIT_NEW(&k->arena, uint32_t, core->n);
+  if (!shared.paid || !shared.items || !find_least_costs(k, &least)) return PSPLIT_NOMEM;
+  for (uint32_t x = 0; x < core->n; x++) {
+    add_shared_costs(core, &least, x, &shared);
+    for (; shared.n_items; shared.n_items--) {
+      const uint32_t y = shared.items[shared.n_items - 1];
+      if (psplit_i_sat_add_i64(shared.paid[y], k->machine->omega[x]) > limit)
+        *out_any |= psplit_i_unite(parent, k->first_node[x], k->first_node[y]);
+      shared.paid[y] = 0;
+    }
+  }
+  return PSPLIT_OK;
 }
 
 psplit_code psplit_i_kernel(psplit_core *core, const psplit_machine *machine, int64_t limit,
@@ -188,22 +233,22 @@ psplit_code psplit_i_kernel(psplit_core *core, const psplit_machine *machine, in
     psplit_i_arena_init(&k.arena, 0);
     k.moved = PSPLIT_NEW(&k.arena, bool, core->n);
     k.first_node = PSPLIT_NEW(&k.arena, uint32_t, core->n);
-    if (!k.moved || !k.first_node) {
-      psplit_i_arena_fini(&k.arena);
-      return psplit_i_nomem(diag);
+    psplit_code code = k.moved && k.first_node ? PSPLIT_OK : PSPLIT_NOMEM;
+    bool any = false;
+    if (code == PSPLIT_OK) {
+      for (uint32_t v = problem->n_nodes; v-- > 0;) k.first_node[core->item_of_node[v]] = v;
+      k.symmetric = is_symmetric(core);
+      k.memory_binds = may_bind(core);
+      /* machine->omega belongs to the core it was made for: the limit rule needs that one. */
+      if (round == 0 && limit < PSPLIT_I_INF) code = apply_limit(&k, limit, parent, &any);
+      if (!any) any = use_m && apply_rule_m(&k, parent);
     }
-    for (uint32_t v = problem->n_nodes; v-- > 0;) k.first_node[core->item_of_node[v]] = v;
-    k.symmetric = is_symmetric(core);
-    k.memory_binds = may_bind(core);
-    /* machine->omega belongs to the core it was made for: the limit rule needs that one. */
-    bool any = round == 0 && limit < PSPLIT_I_INF && apply_limit(&k, limit, parent);
-    if (!any) any = use_m && apply_rule_m(&k, parent);
     psplit_i_arena_fini(&k.arena);
+    if (code != PSPLIT_OK) return psplit_i_nomem(diag);
     if (!any) break;
     psplit_core next;
-    const psplit_code code = core->unordered
-                               ? psplit_i_core_init_unordered(&next, problem, parent, diag)
-                               : psplit_i_core_init(&next, problem, parent, diag);
+    code = core->unordered ? psplit_i_core_init_unordered(&next, problem, parent, diag)
+                           : psplit_i_core_init(&next, problem, parent, diag);
     if (code != PSPLIT_OK) return code;
     psplit_i_core_fini(core);
     *core = next;

@@ -14,6 +14,7 @@
  *   coarsen.c   contraction of clusters                 multilevel.c a million nodes
  *   brute.c     branch and bound for small variants     solve.c      the portfolio
  *   check.c     the independent checker                 schedule.c   the simulator
+ *   reduce.c    the reductions, for callers
  *
  * Every table here is indexed by items: sets of nodes that share a stage in some optimal solution.
  * Items are numbered topologically: every order edge goes from a smaller to a larger id. */
@@ -329,8 +330,8 @@ psplit_code psplit_i_node_bound(const psplit_core *core, const psplit_machine *m
 /* Rebuilds *core with items united that share a stage in some optimal solution:
  * rule M - an item moves to its only neighbour on one side when the tensor between them costs at
  * least what the item brings along (without an order: any neighbour, when sender and receiver pay
- * the same); and, for bottlenecks up to `limit` (INF: unknown), items joined by a net that no stage
- * can afford to cut. `parent[n_nodes]` is union-find over nodes, in and out. Every split of the
+ * the same); and, for bottlenecks up to `limit` (INF: unknown), items that share more nets than a
+ * stage with one of them and without the other can afford. `parent[n_nodes]` is union-find over nodes, in and out. Every split of the
  * kernel is a split of the problem with the same loads; some best split of the problem is one of
  * the kernel (any split <= limit, for the second rule). O(rounds * pins log nodes). Errors: NOMEM,
  * INFEASIBLE. */

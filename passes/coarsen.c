@@ -1,23 +1,23 @@
 /* needs: costs, live, groups  keeps: everything but stages  breaks: nothing
  *
- * Merges groups until at most max_nodes are left, in linear rounds that cannot make a cycle:
- *   vertical    Levels are taken in bands of two. Within a band, edges go from its lower to its upper
- *               level only. A group of the upper level joins its one predecessor in the band, or a group
- *               of the lower level its one successor: the first kind of cluster is entered from the
- *               band through its root alone, which nothing in the band enters, the second is left by no
- *               edge of the band; so no cycle of clusters exists within a band, and between bands edges
- *               only go up.
- *   horizontal  Groups of one level have no path between them, and a cluster of one level leaves every
- *               edge going up.
- * A cluster stops growing at a small multiple of the average weight it would have in the end, so that
- * the partitioner keeps its choice. Source of the band argument: Herrmann et al., "Multilevel algorithms
- * for acyclic partitioning of directed acyclic graphs", SIAM J. Sci. Comput. 41(4), 2019, section 4.1. */
+ * Merges groups until at most max_nodes are left. First those that some best split keeps together
+ * (partition/reduce.c, which proves it): this loses nothing. Then, where they are still too many,
+ * in linear rounds that cannot make a cycle: vertical    Levels are taken in bands of two. Within a
+ * band, edges go from its lower to its upper level only. A group of the upper level joins its one
+ * predecessor in the band, or a group of the lower level its one successor: the first kind of
+ * cluster is entered from the band through its root alone, which nothing in the band enters, the
+ * second is left by no edge of the band; so no cycle of clusters exists within a band, and between
+ * bands edges only go up. horizontal  Groups of one level have no path between them, and a cluster
+ * of one level leaves every edge going up. A cluster stops growing at a small multiple of the
+ * average weight it would have in the end, so that the partitioner keeps its choice. Source of the
+ * band argument: Herrmann et al., "Multilevel algorithms for acyclic partitioning of directed
+ * acyclic graphs", SIAM J. Sci. Comput. 41(4), 2019, section 4.1. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "quotient.h"
 
-enum { OPTION_MAX_NODES };
+enum { OPTION_MAX_NODES, OPTION_EXACT };
 
 /* What a group has become part of; the two kinds of vertical cluster do not mix. */
 enum { SINGLE, ENTERED_AT_ROOT, LEFT_AT_ROOT };
@@ -108,7 +108,8 @@ static uint32_t dearest_neighbour(const psplit_i_quotient *q, uint32_t g) {
   return list[best];
 }
 
-/* Pairs groups of a level that share their dearest neighbour; with `any`, whichever come together. */
+/* Pairs groups of a level that share their dearest neighbour; with `any`, whichever come together.
+ */
 static bool match_horizontally(clusters *c, bool any, psplit_arena *arena) {
   const psplit_i_quotient *q = c->q;
   /* [n] the last single that waits for a partner at this neighbour, or at this level */
@@ -136,7 +137,7 @@ typedef struct series {
   psplit_arena arenas[2]; /* the quotient at hand, and the next one */
   unsigned at;
   uint32_t n_first;
-  uint32_t *label;        /* [n_first] group of the first quotient -> group of q */
+  uint32_t *label; /* [n_first] group of the first quotient -> group of q */
   uint32_t max_nodes;
   int64_t max_ns;
 } series;
@@ -185,12 +186,48 @@ out:
   return code;
 }
 
-static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag) {
+/* Whether memory may rule splits out: then what is best without it says little. Half of a device is
+ * left for what a plan counts besides the model's own bytes. */
+static bool memory_may_bind(const psplit_unit *unit) {
+  uint64_t total = 0;
+  for (uint32_t v = 0; v < unit->graph->n_values; v++)
+    total = psplit_i_sat_add_u64(total, psplit_i_unit_weight_bytes(unit, v));
+  for (uint32_t s = 0; s < unit->options.n_stages; s++)
+    if (total > psplit_devices_memory_bytes(unit->devices, s) / 2) return true;
+  return false;
+}
+
+/* Merges what some best split keeps together. The bounds on a cut must hold for all the groups that
+ * `partition` will see, so this comes before anything that loses. */
+static psplit_code reduce_exactly(psplit_unit *unit, psplit_diag *diag) {
+  psplit_code code;
+  psplit_problem problem;
+  psplit_partition_options options;
+  uint32_t *group;
+  psplit_i_partition_options(unit, &options);
+  if (options.objective != PSPLIT_THROUGHPUT || unit->options.n_stages == 1 ||
+      unit->grouping.n_groups < unit->options.n_stages || memory_may_bind(unit))
+    return PSPLIT_OK;
+  PSPLIT_TRY(psplit_i_problem_make(unit, diag, &problem, &group));
+  uint32_t *label = psplit_i_arena_array(&unit->scratch, problem.n_nodes, sizeof *label), n_labels;
+  if (!label) PSPLIT_TRY(psplit_i_nomem(diag));
+  psplit_diag ignored = {0}; /* where demands contradict each other, `partition` says so */
+  code = psplit_partition_reduce(&problem, &options, INT64_MAX, &ignored, label, &n_labels);
+  if (code != PSPLIT_OK && code != PSPLIT_INFEASIBLE)
+    psplit_i_fail(diag, code, "%s", ignored.message);
+  if (code != PSPLIT_OK) goto out;
+  for (uint32_t n = 0; n < unit->graph->n_nodes; n++)
+    if (group[n] != PSPLIT_NONE) group[n] = label[group[n]];
+  psplit_i_grouping_assign(&unit->grouping, group, n_labels);
+out:
+  psplit_i_arena_reset(&unit->scratch);
+  return code == PSPLIT_INFEASIBLE ? PSPLIT_OK : code;
+}
+
+static psplit_code merge_down(psplit_unit *unit, uint32_t max_nodes, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   const uint32_t n_nodes = unit->graph->n_nodes;
-  series s = {.n_first = unit->grouping.n_groups,
-              .max_nodes = (uint32_t)values[OPTION_MAX_NODES].integer};
-  if (s.n_first <= s.max_nodes) return PSPLIT_OK;
+  series s = {.n_first = unit->grouping.n_groups, .max_nodes = max_nodes};
   psplit_i_arena_init(&s.arenas[0], 0);
   psplit_i_arena_init(&s.arenas[1], 0);
   uint32_t *group = psplit_i_arena_array(&unit->scratch, n_nodes, sizeof *group);
@@ -216,9 +253,21 @@ out:
   return code;
 }
 
+static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  const uint32_t max_nodes = (uint32_t)values[OPTION_MAX_NODES].integer;
+  if (values[OPTION_EXACT].boolean || unit->grouping.n_groups > max_nodes)
+    PSPLIT_TRY(reduce_exactly(unit, diag));
+  if (unit->grouping.n_groups > max_nodes) PSPLIT_TRY(merge_down(unit, max_nodes, diag));
+out:
+  return code;
+}
+
 static const psplit_i_option OPTIONS[] = {
   [OPTION_MAX_NODES] = {"max_nodes", PSPLIT_I_OPTION_INT, "10000", 1, 4e9,
                         "most supernodes that are left"},
+  [OPTION_EXACT] = {"exact", PSPLIT_I_OPTION_BOOL, "false", 0, 0,
+                    "merge what some best split keeps together even where there is room"},
 };
 
 const psplit_i_pass psplit_i_pass_coarsen = {

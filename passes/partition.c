@@ -281,6 +281,43 @@ static psplit_code number_groups(builder *b) {
   return PSPLIT_OK;
 }
 
+/* The problem on the devices, which have memory_bytes[n_stages]; UINT64_MAX: no limit. */
+static psplit_code build(builder *b, const uint64_t *memory_bytes) {
+  psplit_code code;
+  PSPLIT_TRY(build_nodes(b));
+  PSPLIT_TRY(build_nets(b));
+  PSPLIT_TRY(build_weights(b));
+  PSPLIT_TRY(build_devices(b, memory_bytes));
+out:
+  return code;
+}
+
+psplit_code psplit_i_problem_make(psplit_unit *unit, psplit_diag *diag,
+                                  psplit_problem *out_problem, uint32_t **out_group) {
+  psplit_code code;
+  builder b = {.unit = unit, .arena = &unit->scratch, .diag = diag};
+  uint64_t *no_limit = array(&b, unit->options.n_stages, sizeof *no_limit);
+  if (!no_limit) return psplit_i_nomem(diag);
+  for (uint32_t s = 0; s < unit->options.n_stages; s++) no_limit[s] = UINT64_MAX;
+  PSPLIT_TRY(number_groups(&b));
+  PSPLIT_TRY(build(&b, no_limit));
+  *out_problem = b.problem;
+  *out_group = b.group;
+out:
+  return code;
+}
+
+void psplit_i_partition_options(const psplit_unit *unit, psplit_partition_options *out) {
+  psplit_partition_options_init(out);
+  out->objective = unit->options.objective;
+  out->require_nonempty = unit->options.n_stages > 1; /* constants alone are a model too */
+  out->time_limit_s = unit->options.time_limit_s;
+  out->limit_by_work = unit->options.limit_by_work;
+  out->n_threads = unit->options.n_threads;
+  out->seed = unit->options.seed;
+  out->sink = unit->options.sink;
+}
+
 /* `share` of the time limit is for this solution. */
 static psplit_code solve(psplit_unit *unit, const psplit_i_option_value *values,
                          const uint64_t *memory_bytes, double share, psplit_diag *diag) {
@@ -292,29 +329,18 @@ static psplit_code solve(psplit_unit *unit, const psplit_i_option_value *values,
     PSPLIT_TRY(place_free_nodes(&b));
     goto out;
   }
-  PSPLIT_TRY(build_nodes(&b));
-  PSPLIT_TRY(build_nets(&b));
-  PSPLIT_TRY(build_weights(&b));
-  PSPLIT_TRY(build_devices(&b, memory_bytes));
+  PSPLIT_TRY(build(&b, memory_bytes));
   psplit_partition_options options;
-  psplit_partition_options_init(&options);
-  options.objective = unit->options.objective;
+  psplit_i_partition_options(unit, &options);
   options.solver = strcmp(values[OPTION_SOLVER].text, "auto") != 0 ? values[OPTION_SOLVER].text
                    : unit->options.solver                          ? unit->options.solver
                                                                    : "auto";
-  options.require_nonempty = unit->options.n_stages > 1; /* constants alone are a model too */
   if (values[OPTION_TIME_LIMIT].real >= 0) {
     options.time_limit_s = values[OPTION_TIME_LIMIT].real;
     options.limit_by_work = false;
-  } else {
-    options.time_limit_s = unit->options.time_limit_s;
-    options.limit_by_work = unit->options.limit_by_work;
   }
   options.time_limit_s *= share; /* no limit, which is below 0, stays none */
   options.gap_frac = values[OPTION_GAP].real;
-  options.n_threads = unit->options.n_threads;
-  options.seed = unit->options.seed;
-  options.sink = unit->options.sink;
   psplit_solution *solution;
   PSPLIT_TRY(psplit_partition_solve(&b.problem, &options, diag, &solution));
   psplit_solution_destroy(unit->solution);

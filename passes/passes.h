@@ -8,6 +8,7 @@
 #ifndef PSPLIT_PASSES_PASSES_INTERNAL_H
 #define PSPLIT_PASSES_PASSES_INTERNAL_H
 
+#include <psplit/partition.h>
 #include <psplit/passes.h>
 
 #include "base.h"
@@ -31,10 +32,10 @@ enum {
   PSPLIT_I_NODE_REPEATABLE = 4   /* same inputs, same outputs: a copy may stand in for a transfer */
 };
 
-/* A line that a pass left with a node. */
+/* A line that a pass left with a node, or with the model (PSPLIT_NONE). */
 typedef struct psplit_i_note {
   uint32_t node;
-  const char *text;
+  const char *pass, *text;
 } psplit_i_note;
 
 struct psplit_unit {
@@ -90,6 +91,15 @@ uint64_t psplit_i_unit_weight_bytes(const psplit_unit *unit, uint32_t value);
 
 /* Puts unit->copies in their order. */
 void psplit_i_copies_sort(psplit_unit *unit);
+
+/* The unit as a bare partition problem without memory limits: node i is the supernode that
+ * psplit_i_grouping_number numbers i, as *out_group has it by operator. Lives in unit->scratch. Needs
+ * COSTS, LIVE and GROUPS. */
+PSPLIT_MUST_USE psplit_code psplit_i_problem_make(psplit_unit *unit, psplit_diag *diag,
+                                                  psplit_problem *out_problem,
+                                                  uint32_t **out_group);
+/* How the unit's options have it solved. */
+void psplit_i_partition_options(const psplit_unit *unit, psplit_partition_options *out);
 
 /* Makes unit->plan from stage, copies and solution: transfers, loads, memory. */
 PSPLIT_MUST_USE psplit_code psplit_i_plan_make(psplit_unit *unit, psplit_diag *diag);

@@ -10,6 +10,7 @@
 
 struct psplit_plugin_unit {
   psplit_unit *unit;
+  const char *pass;            /* the one that runs */
   char why[512];               /* what the pass gave `fail` */
   uint32_t torn_from, torn_to; /* two nodes that must_group could not join, or NONE */
   bool no_memory;
@@ -207,9 +208,9 @@ static bool pin(psplit_plugin_unit *u, uint32_t node, uint32_t stage) {
 }
 
 static bool note(psplit_plugin_unit *u, uint32_t node, const char *text) {
-  if (node >= n_nodes(u) || !text) return false;
+  if ((node >= n_nodes(u) && node != PSPLIT_PLUGIN_NONE) || !text) return false;
   const char *copy = psplit_i_arena_strndup(&u->unit->arena, text, strlen(text));
-  return copy && psplit_i_vec_push(&u->unit->notes, ((psplit_i_note){node, copy}));
+  return copy && psplit_i_vec_push(&u->unit->notes, ((psplit_i_note){node, u->pass, copy}));
 }
 
 static void say(psplit_plugin_unit *u, const char *text) {
@@ -297,7 +298,8 @@ psplit_code psplit_i_plugin_run(psplit_unit *unit, const psplit_i_pass *pass,
       case PSPLIT_I_OPTION_BOOL: given[o].boolean = values[o].boolean; break;
     }
   }
-  psplit_plugin_unit u = {.unit = unit, .torn_from = PSPLIT_NONE, .torn_to = PSPLIT_NONE};
+  psplit_plugin_unit u = {
+    .unit = unit, .pass = pass->name, .torn_from = PSPLIT_NONE, .torn_to = PSPLIT_NONE};
   const int status = pass->plugin->run(&host, &u, given);
   return judge(&u, pass, status, diag);
 }

@@ -81,7 +81,8 @@ static const char *joined(const char *scope, const char *name, uint32_t number,
 }
 
 psplit_code psplit_i_scope_titles(const psplit_i_scoped *groups, uint32_t n_groups,
-                                  psplit_arena *arena, psplit_diag *diag, const char **out_titles) {
+                                  psplit_arena *arena, psplit_diag *diag, const char **out_titles,
+                                  const char **out_scopes) {
   psplit_code code = PSPLIT_NOMEM;
   psplit_intern seen;
   psplit_i_intern_init(&seen);
@@ -89,7 +90,7 @@ psplit_code psplit_i_scope_titles(const psplit_i_scoped *groups, uint32_t n_grou
   uint32_t *id = PSPLIT_NEW(arena, uint32_t, n_groups);
   if (!count || !id) goto out;
   for (uint32_t g = 0; g < n_groups; g++) {
-    if (!(out_titles[g] = shared_scope(&groups[g], arena))) goto out;
+    if (!(out_titles[g] = out_scopes[g] = shared_scope(&groups[g], arena))) goto out;
     if ((id[g] = psplit_i_intern_add(&seen, out_titles[g])) == PSPLIT_NONE) goto out;
     count[id[g]]++;
   }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "passes.h"
+#include "repeat.h"
 #include "scope.h"
 
 /* The snapshot and the memory of its arrays. */
@@ -26,6 +27,7 @@ typedef struct maker {
   psplit_snapshot_value *values;
   psplit_snapshot_group *groups;
   uint32_t *group_off, *members; /* members of group g: members[group_off[g] ..] */
+  const char **scopes;           /* [n_groups] */
 } maker;
 
 static unsigned facts_of(const psplit_unit *unit) {
@@ -273,7 +275,8 @@ static psplit_code make_titles(maker *m) {
   psplit_i_scoped *scoped = PSPLIT_NEW(m->scratch, psplit_i_scoped, n_groups);
   const char **names = PSPLIT_NEW(m->scratch, const char *, m->graph->n_nodes);
   const char **titles = PSPLIT_NEW(m->scratch, const char *, n_groups);
-  if (!scoped || !names || !titles) return psplit_i_nomem(m->diag);
+  m->scopes = PSPLIT_NEW(m->scratch, const char *, n_groups);
+  if (!scoped || !names || !titles || !m->scopes) return psplit_i_nomem(m->diag);
   for (uint32_t g = 0; g < n_groups; g++) {
     const psplit_snapshot_group *group = &m->groups[g];
     const char **own = names + m->group_off[g];
@@ -285,13 +288,61 @@ static psplit_code make_titles(maker *m) {
     scoped[g].fallback = psplit_i_arena_strndup(m->scratch, label, strlen(label));
     if (!scoped[g].fallback) return psplit_i_nomem(m->diag);
   }
-  PSPLIT_TRY(psplit_i_scope_titles(scoped, n_groups, m->arena, m->diag, titles));
+  PSPLIT_TRY(psplit_i_scope_titles(scoped, n_groups, m->arena, m->diag, titles, m->scopes));
   for (uint32_t g = 0; g < n_groups; g++) {
     m->groups[g].title = psplit_i_arena_strndup(m->arena, titles[g], strlen(titles[g]));
     if (!m->groups[g].title) return psplit_i_nomem(m->diag);
   }
 out:
   return code;
+}
+
+/* What a group's operators are and how they feed each other; place[node] is its position among the
+ * members met so far. */
+static uint64_t shape_of(const maker *m, const psplit_snapshot_group *group, uint32_t *place) {
+  uint64_t hash = group->n_nodes;
+  for (uint32_t i = 0; i < group->n_nodes; i++) {
+    const psplit_snapshot_node *node = &m->nodes[group->nodes[i]];
+    place[group->nodes[i]] = i;
+    hash = psplit_i_hash_bytes(node->op_type, strlen(node->op_type), hash);
+    hash = psplit_i_hash_bytes(node->domain, strlen(node->domain), hash ^ node->n_outputs);
+    for (uint32_t r = 0; r < node->n_inputs + node->n_captures; r++) {
+      enum { OMITTED, CONSTANT, OUTSIDE, MEMBER };
+      const uint32_t v = r < node->n_inputs ? node->inputs[r] : node->captures[r - node->n_inputs];
+      const uint32_t producer = v == PSPLIT_NONE ? PSPLIT_NONE : m->values[v].producer;
+      uint64_t from = v == PSPLIT_NONE ? OMITTED : m->values[v].is_constant ? CONSTANT : OUTSIDE;
+      if (from == OUTSIDE && producer != PSPLIT_NONE && m->nodes[producer].group == node->group)
+        from = MEMBER + (uint64_t)place[producer];
+      hash = psplit_i_mix64(hash ^ from);
+    }
+  }
+  return hash;
+}
+
+static psplit_code make_repeats(maker *m) {
+  psplit_snapshot *s = m->snapshot;
+  uint64_t *shape = psplit_i_arena_array(m->scratch, s->n_groups, sizeof *shape);
+  uint32_t *place = PSPLIT_NEW(m->scratch, uint32_t, m->graph->n_nodes);
+  psplit_snapshot_repeat *repeats;
+  if (!shape || !place) return psplit_i_nomem(m->diag);
+  for (uint32_t g = 0; g < s->n_groups; g++) shape[g] = shape_of(m, &m->groups[g], place);
+  const psplit_i_repeat_input input = {s->n_groups, shape, m->scopes, s->n_edges, s->edges};
+  const psplit_code code =
+    psplit_i_repeats_find(&input, m->arena, m->diag, &repeats, &s->n_repeats);
+  if (code == PSPLIT_OK) s->repeats = repeats;
+  return code;
+}
+
+static psplit_code make_notes(maker *m) {
+  const psplit_unit *unit = m->unit;
+  psplit_snapshot_note *notes = PSPLIT_NEW(m->arena, psplit_snapshot_note, unit->notes.n);
+  if (!notes) return psplit_i_nomem(m->diag);
+  for (size_t i = 0; i < unit->notes.n; i++)
+    notes[i] = (psplit_snapshot_note){unit->notes.items[i].node, unit->notes.items[i].pass,
+                                      unit->notes.items[i].text};
+  m->snapshot->notes = notes;
+  m->snapshot->n_notes = (uint32_t)unit->notes.n;
+  return PSPLIT_OK;
 }
 
 static psplit_code name_devices(maker *m) {
@@ -335,6 +386,8 @@ psplit_code psplit_snapshot_take(psplit_unit *unit, psplit_diag *diag,
   PSPLIT_TRY(make_edges(&m));
   PSPLIT_TRY(make_cuts(&m));
   PSPLIT_TRY(make_titles(&m));
+  PSPLIT_TRY(make_repeats(&m));
+  PSPLIT_TRY(make_notes(&m));
   PSPLIT_TRY(name_devices(&m));
   h->snapshot.nodes = m.nodes;
   h->snapshot.values = m.values;

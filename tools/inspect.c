@@ -24,6 +24,7 @@ enum {
   OPT_DUMP_AFTER,
   OPT_DUMP_DIR,
   OPT_MICRO_BATCHES,
+  OPT_FOLD,
   OPT_FORCE
 };
 
@@ -31,6 +32,7 @@ static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "What to show:"},
   {OPT_FORMAT, "format", "FORMAT", "text (default), json, dot, svg, html or onnx"},
   {OPT_LEVEL, "level", "LEVEL", "operators, supernodes (default) or stages"},
+  {OPT_FOLD, "fold", NULL, "text: of blocks that repeat, show the first one alone"},
   {OPT_AFTER, "after", "PASS", "as it is once PASS has run; default: after the whole pipeline"},
   {OPT_BEFORE, "before", "PASS", "as it is before PASS runs"},
   {'o', "output", "FILE", "write FILE instead of standard output; onnx needs it"},
@@ -109,6 +111,7 @@ static bool parse_option(request *r, int id, char *argument) {
       if (!cli_count(&PROGRAM, "micro-batches", argument, 1, 10000, &count)) return false;
       r->view.n_micro_batches = (uint32_t)count;
       return true;
+    case OPT_FOLD: r->view.fold = true; return true;
     case OPT_FORCE: r->force = true; return true;
     default: return plan_option(&PROGRAM, &r->plan, id, argument);
   }
@@ -130,6 +133,8 @@ static int parse(request *r, int argc, char **argv) {
     return cli_usage(&PROGRAM, "--level stages needs -k N or --devices FILE");
   if (r->onnx && (!r->output || r->dump_after || r->view.level != PSPLIT_VIEW_SUPERNODES))
     return cli_usage(&PROGRAM, "--format onnx shows supernodes and needs -o FILE");
+  if (r->view.fold && (r->onnx || r->view.format != PSPLIT_VIEW_TEXT))
+    return cli_usage(&PROGRAM, "--fold goes with --format text");
   if (!r->dump_after != !r->dump_dir)
     return cli_usage(&PROGRAM, "--dump-after PASS and --dump-dir DIR come together");
   if (r->first_k != r->last_k && r->view.format != PSPLIT_VIEW_HTML)

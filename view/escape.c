@@ -19,19 +19,28 @@ void psplit_i_view_word(psplit_text *out, const char *name) {
     psplit_i_view_escaped(out, name, strlen(name));
 }
 
-void psplit_i_view_escaped(psplit_text *out, const char *text, size_t left) {
+/* `special`: printable characters that are escaped all the same. */
+static void put_escaped(psplit_text *out, const char *text, size_t left, const char *special) {
   for (const unsigned char *s = (const unsigned char *)text; left;) {
     const size_t n = printable_length(s, left);
     const size_t width = n ? n : 1;
     if (*s == '\\')
       psplit_i_text_puts(out, "\\\\");
-    else if (!n || *s == ' ' || *s == ',' || *s == '"')
+    else if (!n || (*s && strchr(special, *s)))
       psplit_i_text_addf(out, "\\x%02x", *s);
     else
       psplit_i_text_add(out, s, width);
     s += width;
     left -= width;
   }
+}
+
+void psplit_i_view_escaped(psplit_text *out, const char *text, size_t n) {
+  put_escaped(out, text, n, " ,\"");
+}
+
+void psplit_i_view_line(psplit_text *out, const char *text) {
+  put_escaped(out, text, strlen(text), "");
 }
 
 void psplit_i_view_dot_string(psplit_text *out, const char *name) {

@@ -150,6 +150,35 @@ void psplit_i_view_json_edges(psplit_json *json, const psplit_snapshot *s) {
   psplit_i_json_close(json, ']');
 }
 
+void psplit_i_view_json_repeats(psplit_json *json, const psplit_snapshot *s) {
+  psplit_i_json_open(json, '[');
+  for (uint32_t r = 0; r < s->n_repeats; r++) {
+    const psplit_snapshot_repeat *repeat = &s->repeats[r];
+    open_line(json);
+    key_string(json, "title", repeat->title);
+    key_uint(json, "first", repeat->first);
+    key_uint(json, "blocks", repeat->n_blocks);
+    key_uint(json, "supernodes", repeat->n_groups);
+    close_line(json);
+  }
+  psplit_i_json_close(json, ']');
+}
+
+void psplit_i_view_json_notes(psplit_json *json, const psplit_snapshot *s) {
+  psplit_i_json_open(json, '[');
+  for (uint32_t n = 0; n < s->n_notes; n++) {
+    const psplit_snapshot_note *note = &s->notes[n];
+    open_line(json);
+    key_string(json, "pass", note->pass);
+    id_or_null(json, "operator", note->node);
+    id_or_null(json, "supernode",
+               note->node == PSPLIT_NONE ? PSPLIT_NONE : s->nodes[note->node].group);
+    key_string(json, "text", note->text);
+    close_line(json);
+  }
+  psplit_i_json_close(json, ']');
+}
+
 void psplit_i_view_json_stages(psplit_json *json, const psplit_snapshot *s) {
   psplit_i_json_open(json, '[');
   for (uint32_t i = 0; i < s->n_stages; i++) {
@@ -216,6 +245,8 @@ void psplit_i_view_json(const psplit_snapshot *s, psplit_view_level level, pspli
   key_int(&json, "version", 1);
   key_string(&json, "level", levels[level]);
   key_string(&json, "after", s->pass);
+  psplit_i_json_key(&json, "notes");
+  psplit_i_view_json_notes(&json, s);
   switch (level) {
     case PSPLIT_VIEW_OPERATORS:
       psplit_i_json_key(&json, "operators");
@@ -226,6 +257,8 @@ void psplit_i_view_json(const psplit_snapshot *s, psplit_view_level level, pspli
     case PSPLIT_VIEW_SUPERNODES:
       psplit_i_json_key(&json, "supernodes");
       psplit_i_view_json_groups(&json, s);
+      psplit_i_json_key(&json, "repeats");
+      psplit_i_view_json_repeats(&json, s);
       psplit_i_json_key(&json, "edges");
       psplit_i_view_json_edges(&json, s);
       break;

@@ -4,29 +4,6 @@
 
 #include "view.h"
 
-static void put_schedule(psplit_json *json, const psplit_schedule *schedule) {
-  psplit_i_json_open(json, '{');
-  psplit_i_json_key(json, "makespan_ns");
-  psplit_i_json_int(json, schedule->makespan_ns);
-  psplit_i_json_key(json, "bubble_frac");
-  psplit_i_json_double(json, schedule->bubble_frac);
-  psplit_i_json_key(json, "slots"); /* [stage, micro-batch, start, end] */
-  psplit_i_json_open(json, '[');
-  json->compact = true;
-  for (size_t i = 0; i < schedule->n_slots; i++) {
-    const psplit_schedule_slot *slot = &schedule->slots[i];
-    psplit_i_json_open(json, '[');
-    psplit_i_json_uint(json, slot->stage);
-    psplit_i_json_uint(json, slot->micro_batch);
-    psplit_i_json_int(json, slot->start_ns);
-    psplit_i_json_int(json, slot->end_ns);
-    psplit_i_json_close(json, ']');
-  }
-  psplit_i_json_close(json, ']');
-  json->compact = false;
-  psplit_i_json_close(json, '}');
-}
-
 static void put_cuts(psplit_json *json, const psplit_snapshot *s) {
   json->compact = false;
   psplit_i_json_key(json, "order");
@@ -45,36 +22,30 @@ static void put_cuts(psplit_json *json, const psplit_snapshot *s) {
   json->compact = false;
 }
 
-static psplit_code put_plan(psplit_json *json, const psplit_snapshot *s, uint32_t n_micro_batches,
-                            psplit_diag *diag) {
-  psplit_code code = PSPLIT_OK;
-  psplit_schedule *schedule = NULL;
+static void put_plan(psplit_json *json, const psplit_snapshot *s) {
   psplit_i_json_open(json, '{');
   psplit_i_json_key(json, "supernodes");
   psplit_i_view_json_groups(json, s);
+  psplit_i_json_key(json, "repeats");
+  psplit_i_view_json_repeats(json, s);
+  psplit_i_json_key(json, "notes");
+  psplit_i_view_json_notes(json, s);
   psplit_i_json_key(json, "edges");
   psplit_i_view_json_edges(json, s);
   put_cuts(json, s);
   if (s->plan) {
-    PSPLIT_TRY(psplit_plan_schedule(s->plan, n_micro_batches, diag, &schedule));
     psplit_i_json_key(json, "plan");
     psplit_i_view_json_plan(json, s);
     psplit_i_json_key(json, "stages");
     psplit_i_view_json_stages(json, s);
     psplit_i_json_key(json, "transfers");
     psplit_i_view_json_transfers(json, s);
-    psplit_i_json_key(json, "schedule");
-    put_schedule(json, schedule);
   }
   psplit_i_json_close(json, '}');
-out:
-  psplit_schedule_destroy(schedule);
-  return code;
 }
 
-static psplit_code make_data(const psplit_snapshot *const *snapshots, size_t n,
-                             uint32_t n_micro_batches, psplit_diag *diag, psplit_text *out) {
-  psplit_code code = PSPLIT_OK;
+static void put_all(const psplit_snapshot *const *snapshots, size_t n, uint32_t n_micro_batches,
+                    psplit_text *out) {
   psplit_json json;
   psplit_i_json_init(&json, out);
   psplit_i_json_open(&json, '{');
@@ -88,11 +59,9 @@ static psplit_code make_data(const psplit_snapshot *const *snapshots, size_t n,
   psplit_i_view_json_values(&json, snapshots[0]);
   psplit_i_json_key(&json, "plans");
   psplit_i_json_open(&json, '[');
-  for (size_t i = 0; i < n; i++) PSPLIT_TRY(put_plan(&json, snapshots[i], n_micro_batches, diag));
+  for (size_t i = 0; i < n; i++) put_plan(&json, snapshots[i]);
   psplit_i_json_close(&json, ']');
   psplit_i_json_close(&json, '}');
-out:
-  return code;
 }
 
 static void put_data(psplit_text *out, const psplit_text *data) {
@@ -133,10 +102,9 @@ static const char *find_mark(const char *at, const char *end) {
 psplit_code psplit_i_view_page(const psplit_snapshot *const *snapshots, size_t n,
                                const psplit_view_options *options, psplit_diag *diag,
                                psplit_text *out) {
-  psplit_code code;
+  psplit_code code = PSPLIT_OK;
   psplit_text data = {0};
-  const uint32_t n_micro_batches = options->n_micro_batches ? options->n_micro_batches : 8;
-  PSPLIT_TRY(make_data(snapshots, n, n_micro_batches, diag, &data));
+  put_all(snapshots, n, options->n_micro_batches ? options->n_micro_batches : 8, &data);
   if (data.failed) PSPLIT_TRY(psplit_i_nomem(diag));
   const char *at = (const char *)psplit_i_asset_page_html.bytes;
   const char *end = at + psplit_i_asset_page_html.n;

@@ -1,6 +1,7 @@
 /* The text format: `kind id title key=value ...`, one item a line, in a fixed order. What is not
  * known is "-"; a size that rests on an assumption has '~' before it. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "view.h"
@@ -134,6 +135,59 @@ static void put_edge(psplit_text *out, const psplit_snapshot *s, const psplit_sn
   psplit_i_text_puts(out, "\n");
 }
 
+/* Totals of all blocks. */
+static void put_repeat(psplit_text *out, const psplit_snapshot *s, uint32_t id) {
+  const psplit_snapshot_repeat *repeat = &s->repeats[id];
+  const uint32_t n = repeat->n_blocks * repeat->n_groups;
+  int64_t cost_ns = 0;
+  uint64_t weight_bytes = 0;
+  for (uint32_t g = repeat->first; g < repeat->first + n; g++) {
+    cost_ns = psplit_i_sat_add_i64(cost_ns, s->groups[g].cost_ns);
+    weight_bytes = psplit_i_sat_add_u64(weight_bytes, s->groups[g].weight_bytes);
+  }
+  psplit_i_text_addf(out, "repeat %" PRIu32 " ", id);
+  psplit_i_view_word(out, repeat->title);
+  psplit_i_text_addf(out,
+                     " blocks=%" PRIu32 " supernodes=%" PRIu32 " first=%" PRIu32 " last=%" PRIu32,
+                     repeat->n_blocks, repeat->n_groups, repeat->first, repeat->first + n - 1);
+  put_ns(out, "cost_ns", s->facts & PSPLIT_SNAPSHOT_COSTS, cost_ns);
+  put_bytes(out, s, "weight_bytes", true, weight_bytes);
+  psplit_i_text_puts(out, "\n");
+}
+
+/* The text comes last and as it is, but for what would break the line. */
+static void put_note(psplit_text *out, const psplit_snapshot *s, const psplit_snapshot_note *note) {
+  psplit_i_text_puts(out, "note ");
+  psplit_i_view_word(out, note->pass);
+  put_id(out, "supernode", note->node == PSPLIT_NONE ? PSPLIT_NONE : s->nodes[note->node].group);
+  psplit_i_text_puts(out, " operator=");
+  if (note->node == PSPLIT_NONE)
+    psplit_i_text_puts(out, "-");
+  else
+    put_node_name(out, s, note->node);
+  psplit_i_text_puts(out, " text=");
+  psplit_i_view_line(out, note->text);
+  psplit_i_text_puts(out, "\n");
+}
+
+/* Supernodes and the edges between them; with `fold`, of repeated blocks the first alone. */
+static bool put_supernodes(psplit_text *out, const psplit_snapshot *s, bool fold) {
+  bool *hidden = calloc((size_t)s->n_groups + 1, sizeof *hidden);
+  if (!hidden) return false;
+  for (uint32_t r = 0; fold && r < s->n_repeats; r++) {
+    const psplit_snapshot_repeat *repeat = &s->repeats[r];
+    const uint32_t n = repeat->n_blocks * repeat->n_groups;
+    for (uint32_t i = repeat->n_groups; i < n; i++) hidden[repeat->first + i] = true;
+  }
+  for (uint32_t r = 0; r < s->n_repeats; r++) put_repeat(out, s, r);
+  for (uint32_t g = 0; g < s->n_groups; g++)
+    if (!hidden[g]) put_supernode(out, s, g);
+  for (uint32_t e = 0; e < s->n_edges; e++)
+    if (!hidden[s->edges[e].from] && !hidden[s->edges[e].to]) put_edge(out, s, &s->edges[e]);
+  free(hidden);
+  return true;
+}
+
 static void put_stage(psplit_text *out, const psplit_snapshot *s, uint32_t id) {
   const psplit_plan_stage *stage = &s->plan->stages[id];
   psplit_i_text_addf(out, "stage %" PRIu32 " ", id);
@@ -180,15 +234,16 @@ static void put_plan(psplit_text *out, const psplit_plan *plan) {
     plan->bottleneck_ns, plan->lower_bound_ns, plan->proved_optimal ? "yes" : "no");
 }
 
-void psplit_i_view_text(const psplit_snapshot *s, psplit_view_level level, psplit_text *out) {
+void psplit_i_view_text(const psplit_snapshot *s, const psplit_view_options *options,
+                        psplit_text *out) {
   put_header(out, s);
-  switch (level) {
+  for (uint32_t n = 0; n < s->n_notes; n++) put_note(out, s, &s->notes[n]);
+  switch (options->level) {
     case PSPLIT_VIEW_OPERATORS:
       for (uint32_t i = 0; i < s->n_nodes; i++) put_operator(out, s, s->topo[i]);
       break;
     case PSPLIT_VIEW_SUPERNODES:
-      for (uint32_t g = 0; g < s->n_groups; g++) put_supernode(out, s, g);
-      for (uint32_t e = 0; e < s->n_edges; e++) put_edge(out, s, &s->edges[e]);
+      if (!put_supernodes(out, s, options->fold)) out->failed = true;
       break;
     case PSPLIT_VIEW_STAGES:
       put_plan(out, s->plan);

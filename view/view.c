@@ -20,7 +20,7 @@ psplit_code psplit_view(const psplit_snapshot *const *snapshots, size_t n_snapsh
     return psplit_i_fail(diag, PSPLIT_USAGE,
                          "there are no stages at this point: they come with the pass partition");
   switch (options->format) {
-    case PSPLIT_VIEW_TEXT: psplit_i_view_text(snapshots[0], options->level, &out); break;
+    case PSPLIT_VIEW_TEXT: psplit_i_view_text(snapshots[0], options, &out); break;
     case PSPLIT_VIEW_JSON: psplit_i_view_json(snapshots[0], options->level, &out); break;
     case PSPLIT_VIEW_DOT: psplit_i_view_dot(snapshots[0], options->level, &out); break;
     case PSPLIT_VIEW_HTML:

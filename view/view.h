@@ -12,7 +12,9 @@
 /* A name as one word: spaces, commas, quotes, control bytes, and what is not UTF-8, become \xNN; a
  * backslash becomes two. An empty name is "-", and the name "-" is "\x2d". */
 void psplit_i_view_word(psplit_text *out, const char *name);
-/* The escapes alone, for `n` bytes of text. */
+/* Text to the end of a line: only control bytes, what is not UTF-8, and backslashes are escaped. */
+void psplit_i_view_line(psplit_text *out, const char *text);
+/* The escapes of a word alone, for `n` bytes of text. */
 void psplit_i_view_escaped(psplit_text *out, const char *text, size_t n);
 
 /* A name as a quoted DOT string: always valid UTF-8, and no escape that Graphviz would expand. */
@@ -32,7 +34,8 @@ void psplit_i_view_html(psplit_text *out, const char *text);
     if (value != PSPLIT_NONE)
 
 /* One snapshot in a format; out->failed tells of missing memory. */
-void psplit_i_view_text(const psplit_snapshot *s, psplit_view_level level, psplit_text *out);
+void psplit_i_view_text(const psplit_snapshot *s, const psplit_view_options *options,
+                        psplit_text *out);
 void psplit_i_view_dot(const psplit_snapshot *s, psplit_view_level level, psplit_text *out);
 void psplit_i_view_json(const psplit_snapshot *s, psplit_view_level level, psplit_text *out);
 
@@ -41,6 +44,8 @@ void psplit_i_view_json_nodes(psplit_json *json, const psplit_snapshot *s);
 void psplit_i_view_json_values(psplit_json *json, const psplit_snapshot *s);
 void psplit_i_view_json_groups(psplit_json *json, const psplit_snapshot *s);
 void psplit_i_view_json_edges(psplit_json *json, const psplit_snapshot *s);
+void psplit_i_view_json_repeats(psplit_json *json, const psplit_snapshot *s);
+void psplit_i_view_json_notes(psplit_json *json, const psplit_snapshot *s);
 void psplit_i_view_json_stages(psplit_json *json, const psplit_snapshot *s);
 void psplit_i_view_json_transfers(psplit_json *json, const psplit_snapshot *s);
 void psplit_i_view_json_plan(psplit_json *json, const psplit_snapshot *s);

@@ -165,6 +165,19 @@ PSPLIT_API psplit_code psplit_partition_solve(const psplit_problem *problem,
                                               psplit_solution **out_solution) PSPLIT_MUST_USE;
 PSPLIT_API void psplit_solution_destroy(psplit_solution *solution);
 
+/* Classes of nodes that some best split keeps together: the least bottleneck over splits that keep all
+ * of them together is the least of all. out_class[n_nodes] holds 0..*out_n_classes-1, numbered
+ * topologically. `limit_ns` is the bottleneck of a split that meets every demand, the smaller the more
+ * is united; INT64_MAX: one is looked for. With require_nonempty the demand is kept.
+ * Errors: those of psplit_partition_solve, except that a problem without any split may go unnoticed;
+ * UNSUPPORTED for what is not contiguous throughput with one chunk. The outputs are untouched then.
+ * O(rounds * pins log nodes), plus about a second for a million nodes to find a split. */
+PSPLIT_API psplit_code psplit_partition_reduce(const psplit_problem *problem,
+                                               const psplit_partition_options *options,
+                                               int64_t limit_ns, psplit_diag *diag,
+                                               uint32_t *out_class,
+                                               uint32_t *out_n_classes) PSPLIT_MUST_USE;
+
 /* Recomputes loads, objective and every constraint of `stage` (and `chunk`, which may be NULL)
  * from the problem alone; shares no code with the solvers. The result has no bound (0).
  * stage_device[n_stages] (optional) gives each stage's entry in problem->devices, default: the

@@ -120,7 +120,8 @@ typedef struct psplit_plugin_host {
   void (*set_cost)(psplit_plugin_unit *unit, uint32_t node, uint32_t stage, int64_t ns);
   /* False where its group is pinned to another stage, and for constants. */
   bool (*pin)(psplit_plugin_unit *unit, uint32_t node, uint32_t stage);
-  /* A line kept with the node, and one for whoever runs the tool. Copied. */
+  /* A line kept with the node, or with PSPLIT_PLUGIN_NONE with the model, which onnx-pipeline-inspect
+   * shows; and one for whoever runs the tool. Copied. */
   bool (*note)(psplit_plugin_unit *unit, uint32_t node, const char *text);
   void (*say)(psplit_plugin_unit *unit, const char *text);
   /* Why the pass is about to return something else than 0. Copied. */

@@ -66,6 +66,19 @@ typedef struct psplit_snapshot_group {
     bytes_out; /* tensors from and to other supernodes and the model's own; each once */
 } psplit_snapshot_group;
 
+/* A run of blocks that are alike, layers for example: block b is the n_groups supernodes from
+ * first + b * n_groups on. */
+typedef struct psplit_snapshot_repeat {
+  const char *title; /* "encoder.layers.[0-11]"; "" where the model has no scope names */
+  uint32_t first, n_blocks, n_groups;
+} psplit_snapshot_repeat;
+
+/* A line that a plugin's pass left. */
+typedef struct psplit_snapshot_note {
+  uint32_t node; /* PSPLIT_NONE: about the model as a whole */
+  const char *pass, *text;
+} psplit_snapshot_note;
+
 /* A tensor that one supernode makes and another reads. */
 typedef struct psplit_snapshot_edge {
   uint32_t from, to, value;
@@ -74,12 +87,14 @@ typedef struct psplit_snapshot_edge {
 typedef struct psplit_snapshot {
   unsigned facts;   /* PSPLIT_SNAPSHOT_* */
   const char *pass; /* the last one that ran; NULL before the first */
-  uint32_t n_nodes, n_values, n_groups, n_edges, n_stages;
+  uint32_t n_nodes, n_values, n_groups, n_edges, n_stages, n_repeats, n_notes;
   const psplit_snapshot_node *nodes;
   const psplit_snapshot_value *values;
   const uint32_t *topo;                /* [n_nodes] */
   const psplit_snapshot_group *groups; /* numbered in topological order */
   const psplit_snapshot_edge *edges;   /* by from, to, value */
+  const psplit_snapshot_repeat *repeats; /* by first; they do not overlap */
+  const psplit_snapshot_note *notes;     /* in the order in which they were left */
   /* Groups by stage, then number: an order in which every cut between two places is a split in
    * two. Behind place i, cut_bytes[i] bytes cross, which take cut_ns[i] over the first link. */
   const uint32_t *order;              /* [n_groups] */

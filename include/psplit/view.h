@@ -27,6 +27,7 @@ typedef struct psplit_view_options {
   psplit_view_level level;  /* HTML has all */
   uint32_t n_micro_batches; /* of the schedule that HTML shows; 0: 8 */
   const char *title;        /* of an HTML page; may be NULL */
+  bool fold;                /* TEXT: of blocks that repeat, the first one's supernodes alone */
 } psplit_view_options;
 
 /* Whether this build can make a format: HTML needs assets that the build may have been without. */

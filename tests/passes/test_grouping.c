@@ -155,8 +155,8 @@ static void pipeline_texts_parse(void **state) {
   (void)state;
   canonical_is("", "");
   canonical_is("fuse", "fuse");
-  canonical_is("coarsen:max_nodes=50,fuse", "coarsen:max_nodes=50,fuse");
-  canonical_is("coarsen", "coarsen:max_nodes=10000");
+  canonical_is("coarsen:max_nodes=50,fuse", "coarsen:max_nodes=50:exact=false,fuse");
+  canonical_is("coarsen", "coarsen:max_nodes=10000:exact=false");
   refused("fuze", "no pass is called \"fuze\"");
   refused("fuse,", "no pass is called \"\"");
   refused("coarsen:max_nodes=0", "from 1 to");

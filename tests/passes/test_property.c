@@ -25,8 +25,9 @@ static uint32_t draw(dice *d, uint32_t below) {
   return (uint32_t)(psplit_i_splitmix64(d->seed, d->at++) % below);
 }
 
-/* Operators that patterns speak of, over values of recent nodes, so that their shapes come up. */
-static psplit_model *random_model(dice *d) {
+/* Operators that patterns speak of, over values of recent nodes, so that their shapes come up. Has
+ * below `most_nodes` of them. */
+static psplit_model *random_model(dice *d, uint32_t most_nodes) {
   static const char *const ops[] = {
     "MatMul", "Add",     "Mul",       "Relu",   "Sigmoid",  "Tanh", "Erf",  "Div",
     "Sub",    "Softmax", "Transpose", "Concat", "Softplus", "Neg",  "Conv", "BatchNormalization",
@@ -35,7 +36,7 @@ static psplit_model *random_model(dice *d) {
   pb graph = {0};
   add_values(&graph, 11, "v0 v1");
   add_initializers(&graph, "W K");
-  const uint32_t n = 5 + draw(d, MAX_NODES - 5);
+  const uint32_t n = 5 + draw(d, most_nodes - 5);
   for (uint32_t i = 0; i < n; i++) {
     const uint32_t op = draw(d, sizeof ops / sizeof *ops);
     char inputs[128] = "", output[16];
@@ -104,11 +105,11 @@ static void any_passes_in_any_order(void **state) {
                                        "cost",
                                        "infer-shapes",
                                        "coarsen:max_nodes=4",
-                                       "fuse"};
+                                       "coarsen:exact=true"};
   uint32_t n_grouped = 0, n_planned = 0;
   for (uint64_t seed = 0; seed < 200; seed++) {
     dice d = {.seed = seed};
-    psplit_model *model = random_model(&d);
+    psplit_model *model = random_model(&d, MAX_NODES);
     psplit_unit_options options;
     psplit_unit_options_init(&options);
     options.n_stages = 1 + draw(&d, 3);
@@ -138,7 +139,53 @@ static void any_passes_in_any_order(void **state) {
   assert_true(n_grouped > 100 && n_planned > 25); /* often enough to mean something */
 }
 
+/* The unit's best cut after a pipeline. */
+static int64_t best_cut(const psplit_model *model, uint32_t n_stages, const char *pipeline,
+                        uint32_t *out_n_groups) {
+  psplit_unit_options options;
+  psplit_unit_options_init(&options);
+  options.n_stages = n_stages;
+  options.verify_each = true;
+  options.n_threads = 1;
+  psplit_unit *unit;
+  psplit_diag diag = {0};
+  assert_int_equal(psplit_unit_create(model, &options, &diag, &unit), PSPLIT_OK);
+  const psplit_code code = psplit_unit_run(unit, pipeline, &diag);
+  if (code != PSPLIT_OK && code != PSPLIT_INFEASIBLE) fail_msg("%s: %s", pipeline, diag.message);
+  *out_n_groups = unit->grouping.n_groups;
+  int64_t best = INT64_MAX;
+  if (code == PSPLIT_OK) {
+    assert_true(unit->solution->proved_optimal);
+    best = unit->solution->objective_ns;
+  }
+  psplit_unit_destroy(unit);
+  return best;
+}
+
+static void exact_coarsening_loses_nothing(void **state) {
+  (void)state;
+  uint32_t n_before = 0, n_after = 0;
+  for (uint64_t seed = 1000; seed < 1080; seed++) {
+    dice d = {.seed = seed};
+    psplit_model *model = random_model(&d, 14);
+    const uint32_t n_stages = 2 + draw(&d, 2);
+    uint32_t before, after;
+    const int64_t best = best_cut(model, n_stages, "cost,prune,partition", &before);
+    const int64_t again =
+      best_cut(model, n_stages, "cost,prune,coarsen:exact=true,partition", &after);
+    if (again != best)
+      fail_msg("seed %u: %lld with %u supernodes, %lld with %u", (unsigned)seed, (long long)again,
+               (unsigned)after, (long long)best, (unsigned)before);
+    psplit_model_close(model);
+    n_before += before;
+    n_after += after;
+  }
+  print_message("# %u supernodes became %u\n", (unsigned)n_before, (unsigned)n_after);
+  assert_true(n_after < n_before);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(any_passes_in_any_order)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(any_passes_in_any_order),
+                                     cmocka_unit_test(exact_coarsening_loses_nothing)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

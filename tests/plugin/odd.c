@@ -33,7 +33,7 @@ static int run(const psplit_plugin_host *host, psplit_plugin_unit *unit,
         host->attr_int(unit, bad[i], "axis", &number) || number != 7 ||
         host->node_ns(unit, bad[i], 0) || host->group_of(unit, bad[i]) != PSPLIT_PLUGIN_NONE ||
         host->pin(unit, bad[i], 0) || host->pin(unit, 0, bad[i]) ||
-        host->note(unit, bad[i], "no"))
+        (bad[i] != PSPLIT_PLUGIN_NONE && host->note(unit, bad[i], "no")))
       return 1;
     host->set_cost(unit, bad[i], 0, 5);
     host->set_cost(unit, 0, bad[i] == UINT32_MAX ? 0 : bad[i], -5);
@@ -47,6 +47,10 @@ static int run(const psplit_plugin_host *host, psplit_plugin_unit *unit,
 #elif defined(CASE_PINS)
   for (uint32_t n = 0; n < host->n_nodes(unit); n++)
     if (!host->pin(unit, n, n < 2 ? 0 : 1)) return 1;
+#elif defined(CASE_NOTES)
+  if (!host->note(unit, 2, "slow on Tuesdays, </script><b>always</b>") ||
+      !host->note(unit, PSPLIT_PLUGIN_NONE, "two\nlines") || host->note(unit, 2, NULL))
+    return 1;
 #elif defined(CASE_FORBIDS)
   for (uint32_t v = 0; v < host->n_values(unit); v++) host->forbid_cut(unit, v);
 #else

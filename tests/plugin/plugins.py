@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What onnx-pipeline-split says to pass plugins: plugins.py TOOL ODD_PLUGINS SAMPLES
+"""What the commands say to pass plugins: plugins.py SPLIT INSPECT ODD_PLUGINS SAMPLES
 
 Refusals are exit status 8 and one `error:` line that names the file or the pass and the reason; good
 plugins do what they are for. Results as TAP.
@@ -13,7 +13,7 @@ import tempfile
 
 from bad_input import Tap, chain, graph, model, node, value, weight, write
 
-OK, FILE, INFEASIBLE, PLUGIN = 0, 3, 7, 8
+OK, UNSUPPORTED, INFEASIBLE, PLUGIN = 0, 5, 7, 8
 BEFORE, AFTER = "infer-shapes,cost,prune,attach,fuse", "coarsen,partition,replicate"
 
 
@@ -99,6 +99,41 @@ def runs(bench, plugins):
                 bench.run("--load-pass-plugin", "here.so", passes="odd"), OK)
 
 
+def inspects(bench, inspect, plugins):
+    """onnx-pipeline-inspect loads plugins as well, and shows the notes that they leave."""
+    passes = ["--passes", BEFORE + ",odd,coarsen"]
+
+    def show(case, *args):
+        command = [inspect, "m.onnx", "--load-pass-plugin", os.path.join(plugins, case + ".so"), *args]
+        return subprocess.run(command, cwd=bench.cwd, capture_output=True, text=True, timeout=60)
+
+    bench.check("inspect refuses what is not for this host", show("newer_abi"), PLUGIN, "plugin ABI 2")
+    bench.check("inspect names a pass that tears a group", show("tears", *passes), PLUGIN,
+                "pass odd is refused")
+    bench.check("a plugin's pass is one to stop after", show("plain", *passes, "--after", "odd"), OK)
+    done = show("notes", *passes)
+    bench.check("inspect runs a pass that leaves notes", done, OK)
+    notes = [line for line in done.stdout.splitlines() if line.startswith("note ")]
+    owner = next((line.split()[1] for line in done.stdout.splitlines()
+                  if line.startswith("supernode ") and "make_m1" in line.split("members=")[1].split(",")), "")
+    bench.tap.ok(notes == [
+        "note odd supernode=%s operator=make_m1 text=slow on Tuesdays, </script><b>always</b>" % owner,
+        "note odd supernode=- operator=- text=two\\x0alines"], "text has a line for each", "\n".join(notes))
+    for level in ("operators", "supernodes"):
+        done = show("notes", *passes, "--format", "json", "--level", level)
+        bench.tap.ok(done.returncode == OK and json.loads(done.stdout)["notes"] == [
+            {"pass": "odd", "operator": 2, "supernode": int(owner),
+             "text": "slow on Tuesdays, </script><b>always</b>"},
+            {"pass": "odd", "operator": None, "supernode": None, "text": "two\nlines"}],
+            "json has them with the %s" % level, done.stdout[:600] + done.stderr)
+    done = show("notes", *passes, "--format", "html")
+    if done.returncode == UNSUPPORTED:
+        bench.tap.ok(True, "html has them # SKIP this build makes no pages")
+    else:
+        bench.tap.ok("slow on Tuesdays, \\u003c/script>" in done.stdout and
+                     "<b>always" not in done.stdout, "html has them, as data", done.stderr)
+
+
 def decoder():
     """Two layers; the cache of each is read at its start and written at its end."""
     nodes, last, inputs, outputs, weights = [], "x", [value("x", [8, 8])], [], []
@@ -156,7 +191,7 @@ def samples(bench, folder):
     bench.check("device-table wants a table", with_table(""), PLUGIN, "a table is needed")
 
 
-def main(tool, plugins, folder):
+def main(tool, inspect, plugins, folder):
     cwd = os.path.realpath(tempfile.mkdtemp(prefix="psplit-plugin-"))
     tap = Tap()
     bench = Bench(os.path.abspath(tool), cwd, tap)
@@ -164,6 +199,7 @@ def main(tool, plugins, folder):
         write(cwd, "m.onnx", chain(6))
         refusals(bench, plugins)
         runs(bench, plugins)
+        inspects(bench, os.path.abspath(inspect), plugins)
         samples(bench, folder)
     finally:
         shutil.rmtree(cwd, ignore_errors=True)

@@ -11,9 +11,9 @@
 static void expect_titles(const psplit_i_scoped *groups, uint32_t n, const char *const *expected) {
   psplit_arena arena;
   psplit_diag diag = {0};
-  const char *titles[8];
+  const char *titles[8], *scopes[8];
   psplit_i_arena_init(&arena, 0);
-  assert_int_equal(psplit_i_scope_titles(groups, n, &arena, &diag, titles), PSPLIT_OK);
+  assert_int_equal(psplit_i_scope_titles(groups, n, &arena, &diag, titles, scopes), PSPLIT_OK);
   for (uint32_t g = 0; g < n; g++) assert_string_equal(titles[g], expected[g]);
   psplit_i_arena_fini(&arena);
 }

@@ -31,9 +31,61 @@
   const colour = (stage, light = 78) =>
     (stage === null ? '#e4e7eb' : `hsl(${(210 + stage * 137.508) % 360}, 62%, ${light}%)`);
   const label = (node) => node.name || `#${node.id}`;
+  const dark = matchMedia('(prefers-color-scheme: dark)');
+  const ink = () => (dark.matches
+    ? { text: '#10151c', line: '#7d8896', soft: '#b3bdc9', paper: '#161b22', cut: '#ff8a70', chosen: '#fff' }
+    : { text: '#1c2430', line: '#9aa5b3', soft: '#5b6675', paper: '#fff', cut: '#c8553d', chosen: '#000' });
 
   let plan = data.plans[0];
   let cy = null;
+  let boxes = []; // what is drawn: supernodes, or blocks of them
+  let boxOf = []; // by supernode
+
+  // The end of a long title tells more than its start.
+  const shortened = (title) => (title.length > 44 ? `…${title.slice(-43)}` : title);
+  const blockName = (repeat, b) => `${repeat.title || 'block'}, ${b + 1} of ${repeat.blocks}`;
+
+  // One box a supernode; folded, one for each repeated block that lies in one stage.
+  function makeBoxes() {
+    boxes = [];
+    boxOf = new Array(plan.supernodes.length);
+    const blockOf = new Map();
+    if (byId('fold').checked) {
+      for (const repeat of plan.repeats) {
+        for (let b = 0; b < repeat.blocks; b++) {
+          const first = repeat.first + b * repeat.supernodes;
+          const ids = plan.supernodes.slice(first, first + repeat.supernodes).map((g) => g.id);
+          const { stage } = plan.supernodes[first];
+          if (ids.some((id) => plan.supernodes[id].stage !== stage)) continue;
+          for (const id of ids) blockOf.set(id, { ids, title: blockName(repeat, b) });
+        }
+      }
+    }
+    for (const g of plan.supernodes) {
+      const block = blockOf.get(g.id) ?? { ids: [g.id], title: g.title };
+      if (block.ids[0] === g.id) {
+        const cost = block.ids.reduce((sum, id) => sum + (plan.supernodes[id].cost_ns ?? 0), 0);
+        const operators = block.ids.reduce((sum, id) => sum + plan.supernodes[id].operators.length, 0);
+        boxes.push({ id: boxes.length, ids: block.ids, title: block.title, stage: g.stage, operators,
+          cost_ns: g.cost_ns === null ? null : cost });
+      }
+      boxOf[g.id] = boxes.length - 1;
+    }
+  }
+
+  // One line for all tensors between the same two boxes; each counts once, whoever reads it there.
+  function makeLines() {
+    const lines = new Map();
+    for (const edge of plan.edges) {
+      const from = boxOf[edge.from], to = boxOf[edge.to];
+      if (from === to) continue;
+      const line = lines.get(`${from}-${to}`) ?? { from, to, sum: 0, tensors: new Set() };
+      if (!line.tensors.has(edge.tensor)) line.sum += edge.bytes ?? 0;
+      line.tensors.add(edge.tensor);
+      lines.set(`${from}-${to}`, line);
+    }
+    return [...lines.values()];
+  }
 
   // Rows: the longest path inside a stage. Tall stages continue in further columns, so that the
   // whole is about as wide as it is high.
@@ -92,60 +144,79 @@
     return at;
   }
 
+  function style(large) {
+    const tint = ink();
+    return [
+      { selector: 'node', style: { shape: 'round-rectangle', width: WIDTH - 24, height: HEIGHT - 24, label: 'data(label)', color: tint.text, 'background-color': 'data(colour)', 'border-width': 'data(border)', 'border-color': tint.soft, 'text-valign': 'center', 'text-wrap': 'wrap', 'text-max-width': `${WIDTH - 32}px`, 'text-overflow-wrap': 'anywhere', 'font-size': 9, 'min-zoomed-font-size': 5 } },
+      { selector: 'edge', style: { width: 1.2, 'line-color': tint.line, 'target-arrow-color': tint.line, 'target-arrow-shape': large ? 'none' : 'triangle', 'arrow-scale': 0.7, 'curve-style': large ? 'haystack' : 'bezier', label: large ? '' : 'data(label)', 'font-size': 7, color: tint.soft, 'min-zoomed-font-size': 6, 'text-background-color': tint.paper, 'text-background-opacity': 0.8 } },
+      // Beside the boxes that it passes, not behind them.
+      ...(large ? [] : [{ selector: 'edge[skip > 0]', style: { 'curve-style': 'unbundled-bezier', 'control-point-distances': WIDTH * 0.6, 'control-point-weights': 0.5 } }]),
+      { selector: 'edge[cut > 0]', style: { width: 2.4, 'line-color': tint.cut, 'target-arrow-color': tint.cut } },
+      { selector: ':selected', style: { 'border-color': tint.chosen, 'border-width': 5 } },
+    ];
+  }
+
   function draw() {
-    const groups = plan.supernodes;
-    const at = place(groups, plan.edges);
-    const large = groups.length > 800;
-    const most = groups.reduce((max, g) => Math.max(max, g.cost_ns ?? 0), 1);
-    const elements = groups.map((g) => ({
+    makeBoxes();
+    const lines = makeLines();
+    const at = place(boxes, lines);
+    const large = boxes.length > 800;
+    const most = boxes.reduce((max, g) => Math.max(max, g.cost_ns ?? 0), 1);
+    const elements = boxes.map((g) => ({
       group: 'nodes',
       data: {
-        id: `g${g.id}`, label: `${g.title}\n${count(g.operators.length, 'operator')}, ${time(g.cost_ns)}`,
+        id: `g${g.id}`,
+        label: `${shortened(g.title)}\n${g.ids.length > 1 ? count(g.ids.length, 'supernode') : count(g.operators, 'operator')}, ${time(g.cost_ns)}`,
         colour: colour(g.stage), border: 1 + 4 * Math.sqrt((g.cost_ns ?? 0) / most),
       },
       position: at[g.id],
     }));
-    // One line for all tensors between the same two supernodes.
-    const lines = new Map();
-    for (const edge of plan.edges) {
-      const key = `${edge.from}-${edge.to}`;
-      const line = lines.get(key) ?? { ...edge, sum: 0 };
-      line.sum += edge.bytes ?? 0;
-      lines.set(key, line);
-    }
-    for (const [key, { from, to, sum }] of lines) {
-      const cut = groups[from].stage !== groups[to].stage;
-      elements.push({ group: 'edges', data: { id: `e${key}`, source: `g${from}`, target: `g${to}`, label: bytes(sum), cut: cut ? 1 : 0, skip: !cut && at[from].x === at[to].x && at[to].y - at[from].y > HEIGHT ? 1 : 0 } });
+    for (const { from, to, sum } of lines) {
+      const cut = boxes[from].stage !== boxes[to].stage;
+      elements.push({ group: 'edges', data: { id: `e${from}-${to}`, source: `g${from}`, target: `g${to}`, label: bytes(sum), cut: cut ? 1 : 0, skip: !cut && at[from].x === at[to].x && at[to].y - at[from].y > HEIGHT ? 1 : 0 } });
     }
     cy?.destroy();
     cy = cytoscape({
       container: byId('canvas'), elements, layout: { name: 'preset' }, minZoom: 0.005, maxZoom: 4,
       textureOnViewport: large, hideEdgesOnViewport: large, boxSelectionEnabled: false, autoungrabify: true,
-      style: [
-        { selector: 'node', style: { shape: 'round-rectangle', width: WIDTH - 24, height: HEIGHT - 24, label: 'data(label)', 'background-color': 'data(colour)', 'border-width': 'data(border)', 'border-color': '#5b6675', 'text-valign': 'center', 'text-wrap': 'wrap', 'text-max-width': `${WIDTH - 32}px`, 'text-overflow-wrap': 'anywhere', 'font-size': 9, 'min-zoomed-font-size': 5 } },
-        { selector: 'edge', style: { width: 1.2, 'line-color': '#9aa5b3', 'target-arrow-color': '#9aa5b3', 'target-arrow-shape': large ? 'none' : 'triangle', 'arrow-scale': 0.7, 'curve-style': large ? 'haystack' : 'bezier', label: large ? '' : 'data(label)', 'font-size': 7, color: '#5b6675', 'min-zoomed-font-size': 6, 'text-background-color': '#fff', 'text-background-opacity': 0.8 } },
-        // Beside the boxes that it passes, not behind them.
-        ...(large ? [] : [{ selector: 'edge[skip > 0]', style: { 'curve-style': 'unbundled-bezier', 'control-point-distances': WIDTH * 0.6, 'control-point-weights': 0.5 } }]),
-        { selector: 'edge[cut > 0]', style: { width: 2.4, 'line-color': '#c8553d', 'target-arrow-color': '#c8553d' } },
-        { selector: ':selected', style: { 'border-color': '#000', 'border-width': 4 } },
-      ],
+      style: style(large),
     });
-    cy.on('tap', 'node', (event) => show(Number(event.target.id().slice(1))));
+    cy.on('tap', 'node', (event) => {
+      const box = boxes[Number(event.target.id().slice(1))];
+      if (box.ids.length > 1) showBlock(box);
+      else show(box.ids[0]);
+    });
     cy.fit(undefined, 24);
     // Nothing can be read in a large graph as a whole: begin at its first supernodes.
-    if (large) focus(plan.order[0], 0.9);
-    const legend = byId('legend');
-    legend.replaceChildren();
-    for (const { index } of plan.stages ?? []) {
-      const swatch = element('span', { class: 'swatch' });
-      swatch.style.background = colour(index);
-      legend.append(swatch, `stage ${index}`);
-    }
+    if (large) focus([plan.order[0]], 0.9);
+    drawLegend();
   }
 
-  function focus(id, zoom = Math.max(cy.zoom(), 0.9)) {
-    cy.zoom(zoom);
-    cy.center(cy.getElementById(`g${id}`));
+  function drawLegend() {
+    const legend = byId('legend');
+    const swatch = (kind, background) => {
+      const made = element('span', { class: `swatch ${kind}` });
+      if (background) made.style.background = background;
+      return made;
+    };
+    legend.replaceChildren();
+    for (const { index } of plan.stages ?? []) legend.append(swatch('', colour(index)), `stage ${index}`);
+    if (plan.stages?.length > 1) legend.append(swatch('crossing'), 'sent between stages');
+    legend.append(swatch('dear'), 'the thicker the border, the more time');
+  }
+
+  // Centres the boxes of some supernodes; zooms in, or out until all can be seen.
+  function focus(ids, zoom = Math.max(cy.zoom(), 0.9)) {
+    const wanted = cy.collection();
+    for (const id of ids) wanted.merge(cy.getElementById(`g${boxOf[id]}`));
+    cy.elements().unselect();
+    wanted.select();
+    if (wanted.length > 1) {
+      cy.fit(wanted, 60);
+    } else {
+      cy.zoom(zoom);
+      cy.center(wanted);
+    }
   }
 
   function facts(list) {
@@ -172,26 +243,76 @@
     body.append(line);
   }
 
+  // The notes that plugins left with some operators, or with the model.
+  function noteList(wanted) {
+    const list = element('ul', { class: 'notes' });
+    for (const note of plan.notes.filter(wanted)) {
+      const where = note.operator === null ? '' : `, ${label(data.operators[note.operator])}`;
+      list.append(element('li', {}, note.text, ' ', element('small', {}, `${note.pass}${where}`)));
+    }
+    return list.childElementCount ? [list] : [];
+  }
+
+  function select(title, list, ...rest) {
+    byId('detail').replaceChildren(element('h2', {}, title), facts(list), ...rest);
+    byId('detail').scrollIntoView({ block: 'nearest' });
+  }
+
   function show(id) {
     const group = plan.supernodes[id];
     cy.elements().unselect();
-    cy.getElementById(`g${id}`).select();
+    cy.getElementById(`g${boxOf[id]}`).select();
     const body = element('tbody');
     operatorRows(body, group.operators, 0);
     const assumed = group.bytes_known || group.bytes_in === null ? '' : ' (with assumed sizes)';
-    byId('detail').replaceChildren(
-      element('h2', {}, group.title),
-      facts([
-        ['supernode', `${group.id}${group.stage === null ? '' : `, in stage ${group.stage}`}`],
-        ['time', time(group.cost_ns)], ['weights', bytes(group.weight_bytes)],
-        ['in', bytes(group.bytes_in) + assumed], ['out', bytes(group.bytes_out) + assumed],
-      ]),
-      element('div', { class: 'scroll' }, element('table', {}, element('thead', {}, element('tr', {},
-        element('th', {}, 'operator'), element('th', {}, count(group.operators.length, 'name')),
-        element('th', { class: 'number' }, 'time'))), body)),
-    );
+    select(group.title, [
+      ['supernode', `${group.id}${group.stage === null ? '' : `, in stage ${group.stage}`}`],
+      ['time', time(group.cost_ns)], ['weights', bytes(group.weight_bytes)],
+      ['in', bytes(group.bytes_in) + assumed], ['out', bytes(group.bytes_out) + assumed],
+    ], ...noteList((note) => note.supernode === id),
+    element('div', { class: 'scroll' }, element('table', {}, element('thead', {}, element('tr', {},
+      element('th', {}, 'operator'), element('th', {}, count(group.operators.length, 'name')),
+      element('th', { class: 'number' }, 'time'))), body)));
     byId('detail').dataset.supernode = id;
-    byId('detail').scrollIntoView({ block: 'nearest' });
+  }
+
+  // A folded block: its supernodes, each of which can be looked at.
+  function showBlock(box) {
+    const list = element('ul', { class: 'plain' });
+    for (const id of box.ids) {
+      const button = element('button', { type: 'button' }, plan.supernodes[id].title, ' ',
+        element('small', {}, time(plan.supernodes[id].cost_ns)));
+      button.addEventListener('click', () => show(id));
+      list.append(element('li', {}, button));
+    }
+    const weights = box.ids.reduce((sum, id) => sum + (plan.supernodes[id].weight_bytes ?? 0), 0);
+    select(box.title, [
+      ['block', `${count(box.ids.length, 'supernode')}${box.stage === null ? '' : `, in stage ${box.stage}`}`],
+      ['time', time(box.cost_ns)], ['weights', bytes(weights)],
+    ], list);
+    byId('detail').dataset.supernode = box.ids[0];
+  }
+
+  function drawRepeats() {
+    const list = byId('repeats').querySelector('ul');
+    byId('repeats').hidden = !plan.repeats.length;
+    list.replaceChildren();
+    for (const repeat of plan.repeats) {
+      const n = repeat.blocks * repeat.supernodes;
+      const all = plan.supernodes.slice(repeat.first, repeat.first + n);
+      const cost = all.reduce((sum, g) => sum + (g.cost_ns ?? 0), 0);
+      const button = element('button', { type: 'button' },
+        `${repeat.title || 'without names'}: ${repeat.blocks} × block of ${count(repeat.supernodes, 'supernode')}`,
+        ' ', element('small', {}, time(all[0].cost_ns === null ? null : cost)));
+      button.addEventListener('click', () => focus(all.map((g) => g.id)));
+      list.append(element('li', {}, button));
+    }
+  }
+
+  function drawNotes() {
+    const notes = noteList(() => true);
+    byId('notes').hidden = !notes.length;
+    byId('notes').replaceChildren(element('h2', {}, 'Notes'), ...notes);
   }
 
   function bar(parts, whole) {
@@ -212,26 +333,25 @@
       return;
     }
     const key = element('p', { class: 'key' });
-    for (const [kind, text] of [['compute', 'compute'], ['recv', 'receive'], ['send', 'send'], ['weights', 'weights'], ['activations', 'activations']]) {
+    for (const [kind, text] of [['compute', 'compute'], ['recv', 'receive'], ['send', 'send'], ['weights', 'weights'], ['activations', 'activations'], ['buffers', 'buffers'], ['workspace', 'workspace']]) {
       key.append(element('span', { class: `swatch ${kind}` }), text);
     }
     box.append(key);
-    const memory = (s) => s.weight_bytes + s.activation_bytes;
     const slowest = Math.max(...plan.stages.map((s) => s.load_ns));
-    const fullest = Math.max(...plan.stages.map(memory));
+    const fullest = Math.max(...plan.stages.map((s) => s.memory_bytes));
     for (const s of plan.stages) {
       const limit = s.memory_limit_bytes;
       const swatch = element('span', { class: 'swatch' });
       swatch.style.background = colour(s.index);
       const title = element('span', {}, swatch, `stage ${s.index}, ${s.device}`);
-      const memoryBar = bar([['weights', s.weight_bytes], ['activations', s.activation_bytes]], limit ?? fullest);
-      if (limit !== null && memory(s) > limit) memoryBar.classList.add('over');
+      const memoryBar = bar([['weights', s.weight_bytes], ['activations', s.activation_bytes], ['buffers', s.buffer_bytes], ['workspace', s.workspace_bytes]], limit ?? fullest);
+      if (limit !== null && s.memory_bytes > limit) memoryBar.classList.add('over');
       box.append(element('div', { class: 'stage' },
         element('p', {}, title, element('span', {}, `${time(s.load_ns)}${s.load_ns === slowest ? ', the slowest' : ''}`)),
         bar([['compute', s.compute_ns], ['recv', s.recv_ns], ['send', s.send_ns]], slowest),
         memoryBar,
         element('p', {}, element('span', {}, `${count(s.operators, 'operator')}, ${count(s.supernodes, 'supernode')}`),
-          element('span', {}, `${bytes(memory(s))}${limit === null ? '' : ` of ${bytes(limit)}`}`))));
+          element('span', {}, `${bytes(s.memory_bytes)}${limit === null ? '' : ` of ${bytes(limit)}`}`))));
     }
   }
 
@@ -249,43 +369,73 @@
     const y = (n) => H - (H - 16) * n / top;
     const svg = drawing('svg', { viewBox: `0 0 ${W} ${H + 18}`, role: 'img', 'aria-label': 'bytes that cross behind each supernode' });
     const points = [];
+    let free = 0;
     for (let p = 0; p < places; p++) points.push(`${x(p).toFixed(1)},${y(plan.cut_bytes[p]).toFixed(1)}`);
-    svg.append(drawing('line', { x1: 0, x2: W, y1: H, y2: H, stroke: '#d4d8de' }));
-    svg.append(drawing('polyline', { points: points.join(' '), fill: 'none', stroke: '#3b6fb6', 'stroke-width': 1.2 }));
+    svg.append(drawing('line', { class: 'axis', x1: 0, x2: W, y1: H, y2: H }));
+    svg.append(drawing('polyline', { class: 'curve', points: points.join(' ') }));
     for (let p = 0; p < places; p++) {
       const here = plan.supernodes[plan.order[p]], next = plan.supernodes[plan.order[p + 1]];
       if (here.stage === next.stage) continue;
-      svg.append(drawing('line', { class: 'cut', x1: x(p), x2: x(p), y1: 0, y2: H, stroke: '#c8553d', 'stroke-dasharray': '3 2' }));
-      svg.append(drawing('text', { x: Math.min(x(p) + 3, W - 80), y: 10 }, `${bytes(plan.cut_bytes[p])}, ${time(plan.cut_ns[p])}`));
+      const line = drawing('line', { class: 'cut', x1: x(p), x2: x(p), y1: 0, y2: H });
+      line.append(drawing('title', {}, `${bytes(plan.cut_bytes[p])}, ${time(plan.cut_ns[p])}`));
+      svg.append(line);
+      // A label stands where the one before it has ended; what has no room is told by the pointer.
+      const text = bytes(plan.cut_bytes[p]);
+      const left = Math.min(x(p) + 3, W - 6 * text.length);
+      if (left < free) continue;
+      svg.append(drawing('text', { x: left, y: 10 }, text));
+      free = left + 6 * text.length + 6;
     }
-    svg.append(drawing('text', { x: 0, y: H + 14, class: 'soft' }, `supernodes in order; ${bytes(top)} at most`));
+    svg.append(drawing('text', { x: 0, y: H + 14, class: 'soft' }, `supernodes in order; ${bytes(top)} at most; dashed: the plan's cuts`));
     svg.addEventListener('click', (event) => {
       const box = svg.getBoundingClientRect();
       const p = Math.min(places - 1, Math.max(0, Math.floor((event.clientX - box.left) / box.width * places)));
+      focus([plan.order[p]]);
       show(plan.order[p]);
-      focus(plan.order[p]);
     });
     box.append(svg);
   }
 
+  // When stages work on which micro-batch, forward only: each stage takes the next one when it is
+  // done and the stage before it has sent it. [stage, micro-batch, start, end]
+  function simulate(loads, n) {
+    const slots = [];
+    let ready = new Array(n).fill(0);
+    loads.forEach((load, stage) => {
+      let free = 0;
+      ready = ready.map((at, batch) => {
+        const start = Math.max(at, free);
+        free = start + load;
+        slots.push([stage, batch, start, free]);
+        return free;
+      });
+    });
+    const makespan = ready[n - 1] ?? 0;
+    const busy = n * loads.reduce((sum, load) => sum + load, 0);
+    return { slots, makespan, bubble: makespan ? 1 - busy / (makespan * loads.length) : 0 };
+  }
+
   function drawSchedule() {
-    const box = byId('schedule');
-    box.replaceChildren(element('h2', {}, 'Schedule'));
-    if (!plan.schedule) {
+    const box = byId('gantt');
+    box.replaceChildren();
+    byId('batches').parentElement.hidden = !plan.stages;
+    if (!plan.stages) {
       box.append(element('p', { class: 'hint' }, 'Not partitioned yet.'));
       return;
     }
-    const { makespan_ns: end, slots, bubble_frac: bubble } = plan.schedule;
-    const W = 400, ROW = 20, n = plan.stages.length;
-    const svg = drawing('svg', { viewBox: `0 0 ${W} ${n * ROW + 18}`, role: 'img', 'aria-label': 'which stage works on which micro-batch, over time' });
+    const n = Math.min(1000, Math.max(1, Math.floor(Number(byId('batches').value)) || 1));
+    const { slots, makespan, bubble } = simulate(plan.stages.map((s) => s.load_ns), n);
+    const W = 400, ROW = 20, rows = plan.stages.length;
+    const svg = drawing('svg', { viewBox: `0 0 ${W} ${rows * ROW + 18}`, role: 'img', 'aria-label': 'which stage works on which micro-batch, over time' });
     for (const [stage, batch, from, to] of slots) {
-      const width = W * (to - from) / Math.max(end, 1);
-      const rect = drawing('rect', { x: W * from / Math.max(end, 1), y: stage * ROW + 1, width: Math.max(width - 0.4, 0.2), height: ROW - 2, fill: colour(stage, 70 - 18 * (batch % 2)) });
+      const width = W * (to - from) / Math.max(makespan, 1);
+      if (width < 0.05) continue; // nothing to see
+      const rect = drawing('rect', { x: W * from / makespan, y: stage * ROW + 1, width: Math.max(width - 0.4, 0.2), height: ROW - 2, fill: colour(stage, 78 - 12 * (batch % 2)) });
       rect.append(drawing('title', {}, `stage ${stage}, micro-batch ${batch}: ${time(from)} to ${time(to)}`));
       svg.append(rect);
-      if (width > 14) svg.append(drawing('text', { x: W * from / end + 3, y: stage * ROW + 14 }, batch));
+      if (width > 7 * String(batch).length + 6) svg.append(drawing('text', { class: 'on', x: W * from / makespan + 3, y: stage * ROW + 14 }, batch));
     }
-    svg.append(drawing('text', { x: 0, y: n * ROW + 14, class: 'soft' }, `${count(data.micro_batches, 'micro-batch').replace('batchs', 'batches')} in ${time(end)}, ${(100 * bubble).toFixed(1)} % idle`));
+    svg.append(drawing('text', { x: 0, y: rows * ROW + 14, class: 'soft' }, `${n} micro-batch${n === 1 ? '' : 'es'} in ${time(makespan)}, ${(100 * bubble).toFixed(1)} % idle`));
     box.append(svg);
   }
 
@@ -303,6 +453,8 @@
     delete byId('detail').dataset.supernode;
     summary();
     draw();
+    drawRepeats();
+    drawNotes();
     drawStages();
     drawCuts();
     drawSchedule();
@@ -328,7 +480,7 @@
     }
     for (const [name, where, id] of hits) {
       const button = element('button', { type: 'button' }, name, ' ', element('small', {}, where));
-      button.addEventListener('click', () => { found.hidden = true; show(id); focus(id); });
+      button.addEventListener('click', () => { found.hidden = true; focus([id]); show(id); });
       found.append(element('li', {}, button));
     }
     if (!hits.length) found.append(element('li', {}, 'nothing has that name'));
@@ -337,11 +489,15 @@
   byId('search').addEventListener('input', () => { clearTimeout(searching); searching = setTimeout(search, 120); });
   byId('search').addEventListener('keydown', (event) => { if (event.key === 'Escape') byId('found').hidden = true; });
   byId('fit').addEventListener('click', () => cy.fit(undefined, 24));
+  byId('fold').addEventListener('change', draw);
+  byId('batches').value = data.micro_batches;
+  byId('batches').addEventListener('input', drawSchedule);
+  dark.addEventListener('change', draw);
   byId('slider').max = data.plans.length - 1;
   byId('slider').value = data.plans.length > 1 ? data.chosen : 0;
   byId('choice').hidden = data.plans.length < 2;
   byId('slider').addEventListener('input', update);
   update();
   // For tests, and for who wants to ask more of the graph from the browser's console.
-  window.page = { data, show, graph: () => cy };
+  window.page = { data, show, simulate, graph: () => cy, box: (id) => cy.getElementById(`g${boxOf[id]}`) };
 })();
