@@ -7,9 +7,11 @@
  * arrival on different links can make ranks wait for each other (see runtime.h), and silence is
  * noticed. */
 #include <mpi.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "mpi_transport.h"
 #include "stage.h"
@@ -66,7 +68,21 @@ psplit_code psplit_i_mpi_begin(psplit_diag *diag, uint32_t *out_rank, uint32_t *
 
 void psplit_i_mpi_end(void) { MPI_Finalize(); }
 
+static volatile sig_atomic_t abort_status;
+static void leave(int number) {
+  (void)number;
+  _Exit(abort_status);
+}
+
 _Noreturn void psplit_i_mpi_abort(int status) {
+  static const long TELL_NS = 200000000;
+  enum { ABORT_S = 10 };
+  /* A launcher that is told to end all may drop what it has not yet passed on: our error line. */
+  nanosleep(&(struct timespec){0, TELL_NS}, NULL);
+  /* Nor does MPI say how long it takes to abort where a host cannot be reached. */
+  abort_status = status;
+  signal(SIGALRM, leave);
+  alarm(ABORT_S);
   MPI_Abort(MPI_COMM_WORLD, status);
   _Exit(status);
 }
@@ -455,7 +471,7 @@ psplit_code psplit_i_run_mpi(const psplit_i_ort *ort, const psplit_i_pipe *pipe,
   code = serve(&h, lanes, n_lanes, options, diag);
   if (code != PSPLIT_OK) fail(&h.host, diag);
   pthread_join(thread, NULL);
-  if (code == PSPLIT_OK) code = gather(events, options, rank, pipe->n_stages, diag, out);
+  if (code == PSPLIT_OK) code = gather(events, options, rank, pipe->manifest.n_stages, diag, out);
 out:
   /* After a failure, requests are under way that still use these: the caller ends the process. */
   for (uint32_t i = 0; code == PSPLIT_OK && i < n_lanes; i++) {

@@ -99,24 +99,24 @@ void psplit_i_report_json(const psplit_i_report *report, const psplit_i_pipe *pi
   put_ns(&json, "latency_max_ns", report->latency_max_ns);
   put_double(&json, "bubble_frac", report->bubble_frac);
   put_double(&json, "bubble_fill_frac", report->bubble_fill_frac);
-  put_ns(&json, "predicted_bottleneck_ns", pipe->bottleneck_ns);
-  put_text(&json, "cost_source", pipe->cost_source);
+  put_ns(&json, "predicted_bottleneck_ns", pipe->manifest.bottleneck_ns);
+  put_text(&json, "cost_source", pipe->manifest.cost_source);
   psplit_i_json_key(&json, "stages");
   psplit_i_json_open(&json, '[');
   for (uint32_t s = 0; s < report->n_stages; s++) {
     const psplit_i_stage_report *stage = &report->stages[s];
     psplit_i_json_open(&json, '{');
     put_ns(&json, "index", s);
-    put_text(&json, "device", pipe->stages[s].device);
+    put_text(&json, "device", pipe->manifest.stages[s].device);
     put_ns(&json, "busy_ns", stage->busy_ns);
     put_ns(&json, "wait_in_ns", stage->wait_in_ns);
     put_ns(&json, "wait_out_ns", stage->wait_out_ns);
     put_ns(&json, "transfer_ns", stage->transfer_ns);
     put_ns(&json, "received_bytes", (int64_t)stage->bytes);
-    put_ns(&json, "predicted_compute_ns", pipe->stages[s].compute_ns);
-    put_ns(&json, "predicted_recv_ns", pipe->stages[s].recv_ns);
-    put_ns(&json, "predicted_send_ns", pipe->stages[s].send_ns);
-    put_ns(&json, "predicted_load_ns", pipe->stages[s].load_ns);
+    put_ns(&json, "predicted_compute_ns", pipe->manifest.stages[s].compute_ns);
+    put_ns(&json, "predicted_recv_ns", pipe->manifest.stages[s].recv_ns);
+    put_ns(&json, "predicted_send_ns", pipe->manifest.stages[s].send_ns);
+    put_ns(&json, "predicted_load_ns", pipe->manifest.stages[s].load_ns);
     psplit_i_json_close(&json, '}');
   }
   psplit_i_json_close(&json, ']');
@@ -175,7 +175,7 @@ void psplit_i_trace_json(const psplit_i_timeline *timeline, const psplit_i_pipe 
     if (timeline->events[i].begin_ns < zero) zero = timeline->events[i].begin_ns;
   for (uint32_t s = 0; s < timeline->n_stages; s++) {
     char name[64];
-    snprintf(name, sizeof name, "stage %u on %.40s", s, pipe->stages[s].device);
+    snprintf(name, sizeof name, "stage %u on %.40s", s, pipe->manifest.stages[s].device);
     put_name(&json, s, "process_name", 0, name);
     put_name(&json, s, "thread_name", 0, "compute");
     put_name(&json, s, "thread_name", 1, "wait");

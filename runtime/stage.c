@@ -55,7 +55,7 @@ static void release_all(psplit_i_tensor **tensors, uint32_t n) {
   }
 }
 
-static void close_work(work *w, const psplit_i_pipe_stage *table) {
+static void close_work(work *w, const psplit_i_manifest_stage *table) {
   for (uint32_t i = 0; w->feeds && i < table->n_inputs; i++) psplit_i_feed_close(&w->feeds[i]);
   release_all(w->inputs, table->n_inputs);
   release_all(w->outputs, table->n_outputs);
@@ -70,13 +70,13 @@ static void close_work(work *w, const psplit_i_pipe_stage *table) {
   free(w->outputs);
 }
 
-static psplit_code open_feeds(const psplit_i_stage *stage, const psplit_i_pipe_stage *table,
+static psplit_code open_feeds(const psplit_i_stage *stage, const psplit_i_manifest_stage *table,
                               work *w, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   for (uint32_t i = 0; i < table->n_inputs; i++) {
-    const psplit_i_pipe_port *row = &table->inputs[i];
+    const psplit_i_row *row = &table->inputs[i];
     bool used = true;
-    if (row->from == PSPLIT_NONE) {
+    if (row->from == PSPLIT_I_FROM_MODEL) {
       const psplit_i_port *port = psplit_i_session_input(&w->session, row->name);
       if (!port && !row->optional)
         return psplit_i_fail(diag, PSPLIT_INVALID, "%s has no input %s", table->file, row->name);
@@ -93,7 +93,7 @@ out:
   return code;
 }
 
-static psplit_code open_work(const psplit_i_stage *stage, const psplit_i_pipe_stage *table, work *w,
+static psplit_code open_work(const psplit_i_stage *stage, const psplit_i_manifest_stage *table, work *w,
                              psplit_diag *diag) {
   const size_t n_in = (size_t)table->n_inputs + 1, n_out = (size_t)table->n_outputs + 1;
   psplit_text path = {0};
@@ -138,7 +138,7 @@ static bool take(psplit_i_stage *stage, work *w, uint32_t micro_batch, psplit_di
     event->bytes += bundle->bytes;
     psplit_i_bundle_destroy(bundle);
   }
-  const uint32_t n_inputs = pipe->stages[stage->index].n_inputs;
+  const uint32_t n_inputs = pipe->manifest.stages[stage->index].n_inputs;
   for (uint32_t i = 0; i < n_inputs; i++)
     if (w->is_fed[i] && psplit_i_feed_get(&w->feeds[i], micro_batch, diag, &w->inputs[i]))
       return false;
@@ -149,7 +149,7 @@ static bool take(psplit_i_stage *stage, work *w, uint32_t micro_batch, psplit_di
 static psplit_code give(psplit_i_stage *stage, work *w, uint32_t micro_batch, bool to_sink,
                         psplit_diag *diag, bool *out_stopped) {
   const psplit_i_pipe *pipe = stage->pipe;
-  const psplit_i_pipe_stage *table = &pipe->stages[stage->index];
+  const psplit_i_manifest_stage *table = &pipe->manifest.stages[stage->index];
   psplit_code code = PSPLIT_OK;
   for (uint32_t l = 0; l < pipe->n_links && !*out_stopped; l++) {
     const psplit_i_pipe_link *link = &pipe->links[l];
@@ -163,9 +163,10 @@ static psplit_code give(psplit_i_stage *stage, work *w, uint32_t micro_batch, bo
     atomic_store(&stage->computes, true);
   }
   for (uint32_t i = 0; to_sink && stage->options->sink && i < table->n_outputs; i++) {
-    if (table->outputs[i].model_output == PSPLIT_NONE) continue;
-    PSPLIT_TRY(stage->options->sink(stage->options->user, micro_batch,
-                                    table->outputs[i].model_output, w->outputs[i], diag));
+    const uint32_t output = pipe->model_output[stage->index][i];
+    if (output == PSPLIT_NONE) continue;
+    PSPLIT_TRY(
+      stage->options->sink(stage->options->user, micro_batch, output, w->outputs[i], diag));
   }
 out:
   return code;
@@ -173,7 +174,7 @@ out:
 
 /* Runs micro-batches 0..n-1. False if the run was stopped, here (diag tells) or elsewhere. */
 static bool run_all(psplit_i_stage *stage, work *w, uint32_t n, bool measured, psplit_diag *diag) {
-  const psplit_i_pipe_stage *table = &stage->pipe->stages[stage->index];
+  const psplit_i_manifest_stage *table = &stage->pipe->manifest.stages[stage->index];
   bool stopped = false;
   for (uint32_t m = 0; m < n && !stopped; m++) {
     psplit_i_event event = {.begin_ns = psplit_i_now_ns()};
@@ -203,7 +204,7 @@ static bool meet(psplit_i_stage *stage) {
 }
 
 void psplit_i_stage_main(psplit_i_stage *stage) {
-  const psplit_i_pipe_stage *table = &stage->pipe->stages[stage->index];
+  const psplit_i_manifest_stage *table = &stage->pipe->manifest.stages[stage->index];
   const psplit_i_run_options *options = stage->options;
   psplit_diag diag = {0};
   work w = {0};

@@ -115,7 +115,7 @@ static psplit_code start(crew *c, psplit_diag *diag) {
 psplit_code psplit_i_run_threads(const psplit_i_ort *ort, const psplit_i_pipe *pipe,
                                  const psplit_i_run_options *options, psplit_diag *diag,
                                  psplit_i_timeline *out) {
-  const uint32_t n = pipe->n_stages, n_mb = options->n_micro_batches;
+  const uint32_t n = pipe->manifest.n_stages, n_mb = options->n_micro_batches;
   crew c = {.host = {meet, fail}, .n_stages = n, .n_links = pipe->n_links};
   psplit_i_timeline timeline = {n, n_mb, calloc((size_t)n * n_mb, sizeof *timeline.events)};
   psplit_code code = PSPLIT_OK;

@@ -145,20 +145,20 @@ static void print_table(const psplit_i_report *report, const psplit_i_pipe *pipe
          "wait in", "wait out", "transfer", "received");
   for (uint32_t s = 0; s < report->n_stages; s++) {
     const psplit_i_stage_report *row = &report->stages[s];
-    const int64_t predicted = pipe->stages[s].compute_ns;
+    const int64_t predicted = pipe->manifest.stages[s].compute_ns;
     printf("%5" PRIu32 "  %-10s %11s %11s %11s %11s %11s %11s\n", s,
-           cli_printable(pipe->stages[s].device, device, sizeof device),
+           cli_printable(pipe->manifest.stages[s].device, device, sizeof device),
            cli_time(row->busy_ns, text[0]), predicted < 0 ? "?" : cli_time(predicted, text[1]),
            cli_time(row->wait_in_ns, text[2]), cli_time(row->wait_out_ns, text[3]),
            cli_time(row->transfer_ns, text[4]), cli_bytes(row->bytes, text[5]));
   }
   printf("\n%" PRIu32 " micro-batches in %.3g s: %.4g a second", report->n_micro_batches,
          report->seconds, report->throughput);
-  if (pipe->bottleneck_ns > 0) printf(", predicted %.4g", 1e9 / (double)pipe->bottleneck_ns);
+  if (pipe->manifest.bottleneck_ns > 0) printf(", predicted %.4g", 1e9 / (double)pipe->manifest.bottleneck_ns);
   printf(
     " (costs %s)\nlatency %s, at most %s\nidle %.1f %% of the stages' time; filling and "
     "draining alone is %.1f %%\n",
-    pipe->cost_source, cli_time(report->latency_median_ns, text[0]),
+    pipe->manifest.cost_source, cli_time(report->latency_median_ns, text[0]),
     cli_time(report->latency_max_ns, text[1]), 100 * report->bubble_frac,
     100 * report->bubble_fill_frac);
 }
@@ -200,10 +200,10 @@ static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank, uint32_t n
   psplit_code code;
   PSPLIT_TRY(psplit_i_pipe_read(s->directory, diag, &pipe));
   PSPLIT_TRY(feed_check(&s->feed, &pipe, diag));
-  if (s->mpi && n_ranks != pipe.n_stages) {
+  if (s->mpi && n_ranks != pipe.manifest.n_stages) {
     code = psplit_i_fail(diag, PSPLIT_USAGE,
                          "%u ranks for %u stages: mpirun -n %u, of the MPI it is built with",
-                         n_ranks, pipe.n_stages, pipe.n_stages);
+                         n_ranks, pipe.manifest.n_stages, pipe.manifest.n_stages);
     goto out;
   }
   PSPLIT_TRY(psplit_i_ort_open(s->onnxruntime, diag, &ort));
