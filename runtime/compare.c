@@ -28,8 +28,9 @@ static psplit_code run_whole(const psplit_i_ort *ort, const char *path, const ps
   for (uint32_t i = 0; i < pipe->manifest.n_inputs; i++) {
     bool used;
     PSPLIT_TRY(psplit_i_feed_open(ort, psplit_i_session_input(&session, pipe->manifest.inputs[i]),
-                                  pipe->manifest.inputs[i], i >= pipe->manifest.n_needed, &options->feed,
-                                  options->n_micro_batches, diag, &feeds[n_given], &used));
+                                  pipe->manifest.inputs[i], i >= pipe->manifest.n_needed,
+                                  &options->feed, options->n_micro_batches, diag, &feeds[n_given],
+                                  &used));
     if (used) names[n_given++] = pipe->manifest.inputs[i];
   }
   for (uint32_t m = 0; m < options->n_micro_batches && code == PSPLIT_OK; m++) {
@@ -37,7 +38,8 @@ static psplit_code run_whole(const psplit_i_ort *ort, const char *path, const ps
       code = psplit_i_feed_get(&feeds[i], m, diag, &given[i]);
     if (code == PSPLIT_OK)
       code = psplit_i_session_run(&session, names, given, n_given, pipe->manifest.outputs,
-                                  whole + (size_t)m * pipe->manifest.n_outputs, pipe->manifest.n_outputs, diag);
+                                  whole + (size_t)m * pipe->manifest.n_outputs,
+                                  pipe->manifest.n_outputs, diag);
     for (uint32_t i = 0; i < n_given; i++) {
       psplit_i_tensor_release(given[i]);
       given[i] = NULL;
@@ -122,7 +124,8 @@ out:
 static psplit_code compare(void *user, uint32_t micro_batch, uint32_t output, psplit_i_tensor *part,
                            psplit_diag *diag) {
   comparison *c = user;
-  const psplit_i_tensor *whole = c->whole[(size_t)micro_batch * c->pipe->manifest.n_outputs + output];
+  const psplit_i_tensor *whole =
+    c->whole[(size_t)micro_batch * c->pipe->manifest.n_outputs + output];
   psplit_i_difference *d = &c->differences[output];
   psplit_i_tensor_view a, b;
   psplit_code code;

@@ -17,7 +17,8 @@ psplit_code psplit_i_outputs_begin(const char *directory, const psplit_i_pipe *p
   psplit_i_json_uint(&json, n_micro_batches);
   psplit_i_json_key(&json, "outputs");
   psplit_i_json_open(&json, '[');
-  for (uint32_t o = 0; o < pipe->manifest.n_outputs; o++) psplit_i_json_string(&json, pipe->manifest.outputs[o]);
+  for (uint32_t o = 0; o < pipe->manifest.n_outputs; o++)
+    psplit_i_json_string(&json, pipe->manifest.outputs[o]);
   psplit_i_json_close(&json, ']');
   psplit_i_json_close(&json, '}');
   psplit_i_text_puts(&text, "\n");

@@ -28,7 +28,8 @@ static psplit_code find_model_outputs(psplit_i_pipe *p, psplit_diag *diag) {
       found[o] = row->to_model ? find_name(m->outputs, m->n_outputs, row->tensor) : PSPLIT_NONE;
       if (row->to_model && found[o] == PSPLIT_NONE)
         return psplit_i_fail(diag, PSPLIT_INVALID,
-                             "pipeline.json: stage %" PRIu32 " gives the model %s, which is none of "
+                             "pipeline.json: stage %" PRIu32
+                             " gives the model %s, which is none of "
                              "its outputs",
                              s, row->tensor);
     }
@@ -161,8 +162,8 @@ psplit_code psplit_i_pipe_open_ends(psplit_i_pipe *pipe, bool collect, psplit_di
       if (stage->inputs[i].from != PSPLIT_I_FROM_MODEL || stage->inputs[i].optional) continue;
       const uint32_t input = find_name(m->inputs, m->n_needed, stage->inputs[i].tensor);
       if (input == PSPLIT_NONE)
-        return psplit_i_fail(diag, PSPLIT_INVALID,
-                             "pipeline.json: the model has no input %s", stage->inputs[i].tensor);
+        return psplit_i_fail(diag, PSPLIT_INVALID, "pipeline.json: the model has no input %s",
+                             stage->inputs[i].tensor);
       add_tensor(pipe, input, i);
     }
   }

@@ -1,6 +1,7 @@
 /* runtime: runs the stages of a split with ONNX Runtime, each on its own micro-batch at a time.
  *
  *   ort_api.h, ort.c   ONNX Runtime, opened at run time: the table of its C API, sessions
+ *   provider.c         execution providers of sessions
  *   tensor.c           values of ONNX Runtime that several stages hold
  *   arrays.c, npy.c, tensor_proto.c   tensors in files
  *   feed.c             inputs of the model: files, random numbers
@@ -32,6 +33,7 @@ typedef psplit_code (*psplit_i_sink)(void *user, uint32_t micro_batch, uint32_t 
 
 typedef struct psplit_i_run_options {
   psplit_i_session_options session;
+  const psplit_i_session_options *stage_sessions; /* [n_stages]; NULL: `session` for all */
   psplit_i_feed_options feed;
   uint32_t n_micro_batches; /* measured ones, at least 1 */
   uint32_t n_warmup;        /* run before the clock starts; their outputs are dropped */

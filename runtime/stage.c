@@ -30,6 +30,11 @@ void psplit_i_stage_init(psplit_i_stage *stage, uint32_t index, const psplit_i_o
   pthread_mutex_init(&stage->mutex, NULL);
 }
 
+const psplit_i_session_options *psplit_i_stage_session(const psplit_i_run_options *options,
+                                                       uint32_t index) {
+  return options->stage_sessions ? &options->stage_sessions[index] : &options->session;
+}
+
 void psplit_i_stage_fini(psplit_i_stage *stage) { pthread_mutex_destroy(&stage->mutex); }
 
 bool psplit_i_stage_computes(psplit_i_stage *stage) { return atomic_load(&stage->computes); }
@@ -93,8 +98,8 @@ out:
   return code;
 }
 
-static psplit_code open_work(const psplit_i_stage *stage, const psplit_i_manifest_stage *table, work *w,
-                             psplit_diag *diag) {
+static psplit_code open_work(const psplit_i_stage *stage, const psplit_i_manifest_stage *table,
+                             work *w, psplit_diag *diag) {
   const size_t n_in = (size_t)table->n_inputs + 1, n_out = (size_t)table->n_outputs + 1;
   psplit_text path = {0};
   psplit_code code = PSPLIT_NOMEM;
@@ -111,8 +116,9 @@ static psplit_code open_work(const psplit_i_stage *stage, const psplit_i_manifes
       !w->inputs || !w->given || !w->outputs || path.failed)
     psplit_i_nomem(diag);
   else
-    code =
-      psplit_i_session_open(stage->ort, path.bytes, &stage->options->session, diag, &w->session);
+    code = psplit_i_session_open(stage->ort, path.bytes,
+                                 psplit_i_stage_session(stage->options, stage->index), diag,
+                                 &w->session);
   psplit_i_text_fini(&path);
   if (code != PSPLIT_OK) return code;
   for (uint32_t i = 0; i < table->n_outputs; i++) w->output_names[i] = table->outputs[i].name;

@@ -32,6 +32,10 @@ void psplit_i_stage_init(psplit_i_stage *stage, uint32_t index, const psplit_i_o
                          psplit_i_host *host, psplit_i_queue **queues, psplit_i_event *events);
 void psplit_i_stage_fini(psplit_i_stage *stage);
 
+/* How stage `index` is run. */
+const psplit_i_session_options *psplit_i_stage_session(const psplit_i_run_options *options,
+                                                       uint32_t index);
+
 /* Opens the session, meets the others, warms up, meets again, runs all micro-batches. Failures go
  * to the host. */
 void psplit_i_stage_main(psplit_i_stage *stage);

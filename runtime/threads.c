@@ -48,6 +48,13 @@ static void fail(psplit_i_host *host, const psplit_diag *diag) {
   for (uint32_t s = 0; s < c->n_stages; s++) psplit_i_stage_stop(&c->stages[s]);
 }
 
+/* Whether each stage computes in one thread, so that a core of its own is what it needs. */
+static bool single_threaded(const psplit_i_run_options *options, uint32_t n_stages) {
+  for (uint32_t s = 0; s < n_stages; s++)
+    if (psplit_i_stage_session(options, s)->n_threads != 1) return false;
+  return true;
+}
+
 /* A core for each stage, where the process may use so many. */
 static void pin_to_core(uint32_t index, uint32_t n_stages) {
   cpu_set_t allowed, mine;
@@ -65,7 +72,7 @@ static void pin_to_core(uint32_t index, uint32_t n_stages) {
 static void *stage_thread(void *argument) {
   psplit_i_stage *stage = argument;
   crew *c = (crew *)stage->host;
-  if (stage->options->pin && stage->options->session.n_threads == 1)
+  if (stage->options->pin && single_threaded(stage->options, c->n_stages))
     pin_to_core(stage->index, c->n_stages);
   psplit_i_stage_main(stage);
   pthread_mutex_lock(&c->mutex);

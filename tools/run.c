@@ -10,6 +10,7 @@
 #include "feed_options.h"
 #include "outputs.h"
 #include "report.h"
+#include "session_options.h"
 #ifdef PSPLIT_HAS_MPI
 #include "mpi_transport.h"
 #else
@@ -19,8 +20,6 @@
 enum {
   OPT_WARMUP = 256,
   OPT_ONNXRUNTIME,
-  OPT_OPTIMIZATION,
-  OPT_THREADS,
   OPT_DEPTH,
   OPT_NO_PIN,
   OPT_TRANSPORT,
@@ -40,9 +39,6 @@ static const cli_option OPTIONS[] = {
   {OPT_WARMUP, "warmup", "N", "run so many before the clock starts; default: 1"},
   {OPT_ONNXRUNTIME, "onnxruntime", "FILE",
    "libonnxruntime.so; default: PSPLIT_ONNXRUNTIME, the loader's"},
-  {OPT_OPTIMIZATION, "optimization", "LEVEL",
-   "0, 1, 2 or 99 (default): of ONNX Runtime's graph optimiser"},
-  {OPT_THREADS, "threads", "N", "in each stage; default: 1"},
   {OPT_DEPTH, "depth", "N", "micro-batches that wait between two stages; default: 2"},
   {OPT_NO_PIN, "no-pin", NULL, "do not keep each stage on a core of its own"},
 #if PSPLIT_HAS_MPI
@@ -51,6 +47,8 @@ static const cli_option OPTIONS[] = {
   {OPT_TIMEOUT, "timeout", "SECONDS", "longest silence of other ranks; default: 300"},
   {OPT_CHUNK, "chunk", "BYTES", "largest message between ranks; default: 1 GiB"},
 #endif
+  {0, NULL, NULL, "How ONNX Runtime runs each stage, or STAGE:"},
+  SESSION_OPTIONS,
   {0, NULL, NULL, "What it tells:"},
   {OPT_JSON, "json", NULL, "print the report as JSON instead of the table"},
   {OPT_TRACE, "trace", "FILE", "write a trace for Perfetto or chrome://tracing"},
@@ -70,6 +68,7 @@ typedef struct settings {
   const char *directory, *onnxruntime, *output, *trace;
   bool json, quiet, mpi;
   feed_settings feed;
+  session_settings sessions;
   psplit_i_run_options run;
 } settings;
 
@@ -94,18 +93,6 @@ static int parse(int argc, char **argv, settings *s) {
           s->run.n_warmup = (uint32_t)count;
         break;
       case OPT_ONNXRUNTIME: s->onnxruntime = argument; break;
-      case OPT_OPTIMIZATION:
-        good = cli_count(&PROGRAM, "optimization", argument, 0, 99, &count);
-        if (good && count > 2 && count != 99) {
-          cli_usage(&PROGRAM, "--optimization takes 0, 1, 2 or 99, not \"%s\"", argument);
-          good = false;
-        }
-        s->run.session.optimization = (int)count;
-        break;
-      case OPT_THREADS:
-        if ((good = cli_count(&PROGRAM, "threads", argument, 1, 4096, &count)))
-          s->run.session.n_threads = (uint32_t)count;
-        break;
       case OPT_DEPTH:
         if ((good = cli_count(&PROGRAM, "depth", argument, 1, 1000, &count)))
           s->run.depth = (uint32_t)count;
@@ -129,7 +116,9 @@ static int parse(int argc, char **argv, settings *s) {
       case 'q': s->quiet = true; break;
       case 'h': cli_print_help(&PROGRAM, stdout); return 0;
       case 'V': cli_print_version(&PROGRAM, stdout); return 0;
-      default: good = feed_option(&PROGRAM, &s->feed, id, argument);
+      default:
+        good = feed_option(&PROGRAM, &s->feed, id, argument) ||
+               session_option(&PROGRAM, &s->sessions, id, argument);
     }
     if (!good) return 2;
   }
@@ -154,7 +143,8 @@ static void print_table(const psplit_i_report *report, const psplit_i_pipe *pipe
   }
   printf("\n%" PRIu32 " micro-batches in %.3g s: %.4g a second", report->n_micro_batches,
          report->seconds, report->throughput);
-  if (pipe->manifest.bottleneck_ns > 0) printf(", predicted %.4g", 1e9 / (double)pipe->manifest.bottleneck_ns);
+  if (pipe->manifest.bottleneck_ns > 0)
+    printf(", predicted %.4g", 1e9 / (double)pipe->manifest.bottleneck_ns);
   printf(
     " (costs %s)\nlatency %s, at most %s\nidle %.1f %% of the stages' time; filling and "
     "draining alone is %.1f %%\n",
@@ -200,6 +190,8 @@ static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank, uint32_t n
   psplit_code code;
   PSPLIT_TRY(psplit_i_pipe_read(s->directory, diag, &pipe));
   PSPLIT_TRY(feed_check(&s->feed, &pipe, diag));
+  PSPLIT_TRY(session_settings_apply(&s->sessions, &pipe.manifest, diag));
+  s->run.stage_sessions = s->sessions.stages;
   if (s->mpi && n_ranks != pipe.manifest.n_stages) {
     code = psplit_i_fail(diag, PSPLIT_USAGE,
                          "%u ranks for %u stages: mpirun -n %u, of the MPI it is built with",
@@ -225,8 +217,7 @@ out:
 }
 
 int main(int argc, char **argv) {
-  settings s = {.run = {.session = {.optimization = 99, .n_threads = 1},
-                        .n_micro_batches = 1,
+  settings s = {.run = {.n_micro_batches = 1,
                         .n_warmup = 1,
                         .depth = 2,
                         .pin = true,
@@ -253,6 +244,7 @@ int main(int argc, char **argv) {
     if (code != PSPLIT_OK) cli_fail(&diag);
   }
   feed_fini(&s.feed);
+  session_settings_fini(&s.sessions);
 #if PSPLIT_HAS_MPI
   if (n_ranks && code != PSPLIT_OK) psplit_i_mpi_abort(status);
   if (n_ranks) psplit_i_mpi_end();
