@@ -145,6 +145,45 @@ out:
   return code;
 }
 
+static psplit_code read_shape(reader *r, const json_t *shape, psplit_i_declared *out) {
+  const size_t n = json_array_size(shape);
+  int64_t *dims = PSPLIT_NEW(r->arena, int64_t, n);
+  const char **symbols = PSPLIT_NEW(r->arena, const char *, n);
+  if (!dims || !symbols) return psplit_i_nomem(r->diag);
+  for (size_t i = 0; i < n; i++) {
+    const json_t *dim = json_array_get(shape, i);
+    dims[i] = json_is_integer(dim) && json_integer_value(dim) >= 0 ? json_integer_value(dim) : -1;
+    symbols[i] = "";
+    if (!json_is_string(dim)) continue;
+    symbols[i] = psplit_i_arena_strndup(r->arena, json_string_value(dim), json_string_length(dim));
+    if (!symbols[i]) return psplit_i_nomem(r->diag);
+  }
+  out->n_dims = (uint32_t)n;
+  out->dims = dims;
+  out->symbols = symbols;
+  return PSPLIT_OK;
+}
+
+static psplit_code read_declared(reader *r, const json_t *first, const json_t *second,
+                                 const psplit_i_declared **out) {
+  psplit_code code = PSPLIT_OK;
+  const size_t n_first = json_array_size(first), n = n_first + json_array_size(second);
+  psplit_i_declared *declared = PSPLIT_NEW(r->arena, psplit_i_declared, n);
+  if (!declared) return psplit_i_nomem(r->diag);
+  for (size_t i = 0; i < n; i++) {
+    const json_t *row =
+      i < n_first ? json_array_get(first, i) : json_array_get(second, i - n_first);
+    declared[i].n_dims = PSPLIT_NONE;
+    if (json_is_string(json_object_get(row, "dtype")))
+      PSPLIT_TRY(read_string(r, row, "dtype", "inputs", &declared[i].dtype));
+    if (json_is_array(json_object_get(row, "shape")))
+      PSPLIT_TRY(read_shape(r, json_object_get(row, "shape"), &declared[i]));
+  }
+  *out = declared;
+out:
+  return code;
+}
+
 static psplit_code read_transfers(reader *r, const json_t *array, psplit_i_manifest *m) {
   psplit_code code = PSPLIT_OK;
   const size_t n = json_array_size(array);
@@ -210,6 +249,7 @@ static psplit_code read_root(reader *r, const json_t *root, psplit_i_manifest *m
   PSPLIT_TRY(get_array(r, root, "transfers", true, &transfers));
   PSPLIT_TRY(get_array(r, root, "duplicates", false, &duplicates));
   PSPLIT_TRY(read_names(r, inputs, optional, &m->inputs, &m->n_inputs));
+  PSPLIT_TRY(read_declared(r, inputs, optional, &m->declared));
   PSPLIT_TRY(read_names(r, outputs, NULL, &m->outputs, &m->n_outputs));
   m->n_needed = (uint32_t)json_array_size(inputs);
   m->n_stages = (uint32_t)json_array_size(stages);

@@ -7,6 +7,14 @@
 
 enum { PSPLIT_I_FROM_MODEL = 0xfffffffe };
 
+/* How the model declares an input. */
+typedef struct psplit_i_declared {
+  const char *dtype;          /* NULL: not known, or no dense tensor */
+  uint32_t n_dims;            /* PSPLIT_NONE: rank not known */
+  const int64_t *dims;        /* -1: not fixed */
+  const char *const *symbols; /* "" where there is none */
+} psplit_i_declared;
+
 /* A row of a stage's inputs or outputs. */
 typedef struct psplit_i_row {
   const char *name, *tensor;
@@ -45,6 +53,7 @@ typedef struct psplit_i_manifest {
   uint32_t n_needed;            /* inputs that are not optional: the first ones */
   const char *const *inputs;
   const char *const *outputs;
+  const psplit_i_declared *declared; /* [n_inputs] */
   uint32_t n_stages;
   const psplit_i_manifest_stage *stages;
   uint32_t n_transfers;

@@ -149,32 +149,42 @@ static void add_tensor(psplit_i_pipe *pipe, uint32_t output, uint32_t input) {
   link->inputs[link->n_tensors++] = input;
 }
 
-psplit_code psplit_i_pipe_open_ends(psplit_i_pipe *pipe, bool collect, psplit_diag *diag) {
+static psplit_code add_feed(psplit_i_pipe *pipe, uint32_t s, psplit_diag *diag) {
   const psplit_i_manifest *m = &pipe->manifest;
-  for (uint32_t s = 0; s < m->n_stages; s++) {
-    const psplit_i_manifest_stage *stage = &m->stages[s];
-    bool fed = !receives(pipe, s);
-    for (uint32_t i = 0; i < stage->n_inputs; i++)
-      fed |= stage->inputs[i].from == PSPLIT_I_FROM_MODEL && !stage->inputs[i].optional;
-    if (!fed) continue;
-    if (!add_link(pipe, PSPLIT_I_OUTSIDE, s, stage->n_inputs)) return psplit_i_nomem(diag);
-    for (uint32_t i = 0; i < stage->n_inputs; i++) {
-      if (stage->inputs[i].from != PSPLIT_I_FROM_MODEL || stage->inputs[i].optional) continue;
-      const uint32_t input = find_name(m->inputs, m->n_needed, stage->inputs[i].tensor);
-      if (input == PSPLIT_NONE)
-        return psplit_i_fail(diag, PSPLIT_INVALID, "pipeline.json: the model has no input %s",
-                             stage->inputs[i].tensor);
-      add_tensor(pipe, input, i);
-    }
-  }
-  for (uint32_t s = 0; s < m->n_stages && collect; s++) {
-    uint32_t n = 0;
-    for (uint32_t o = 0; o < m->stages[s].n_outputs; o++)
-      n += pipe->model_output[s][o] != PSPLIT_NONE;
-    if (!n) continue;
-    if (!add_link(pipe, s, PSPLIT_I_OUTSIDE, n)) return psplit_i_nomem(diag);
-    for (uint32_t o = 0; o < m->stages[s].n_outputs; o++)
-      if (pipe->model_output[s][o] != PSPLIT_NONE) add_tensor(pipe, o, pipe->model_output[s][o]);
+  const psplit_i_manifest_stage *stage = &m->stages[s];
+  bool fed = !receives(pipe, s);
+  for (uint32_t i = 0; i < stage->n_inputs; i++)
+    fed |= stage->inputs[i].from == PSPLIT_I_FROM_MODEL && !stage->inputs[i].optional;
+  if (!fed) return PSPLIT_OK;
+  if (!add_link(pipe, PSPLIT_I_OUTSIDE, s, stage->n_inputs)) return psplit_i_nomem(diag);
+  for (uint32_t i = 0; i < stage->n_inputs; i++) {
+    if (stage->inputs[i].from != PSPLIT_I_FROM_MODEL || stage->inputs[i].optional) continue;
+    const uint32_t input = find_name(m->inputs, m->n_needed, stage->inputs[i].tensor);
+    if (input == PSPLIT_NONE)
+      return psplit_i_fail(diag, PSPLIT_INVALID, "pipeline.json: the model has no input %s",
+                           stage->inputs[i].tensor);
+    add_tensor(pipe, input, i);
   }
   return PSPLIT_OK;
+}
+
+static psplit_code add_collect(psplit_i_pipe *pipe, uint32_t s, psplit_diag *diag) {
+  const uint32_t n_outputs = pipe->manifest.stages[s].n_outputs, *found = pipe->model_output[s];
+  uint32_t n = 0;
+  for (uint32_t o = 0; o < n_outputs; o++) n += found[o] != PSPLIT_NONE;
+  if (n && !add_link(pipe, s, PSPLIT_I_OUTSIDE, n)) return psplit_i_nomem(diag);
+  for (uint32_t o = 0; o < n_outputs; o++)
+    if (found[o] != PSPLIT_NONE) add_tensor(pipe, o, found[o]);
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_pipe_open_ends(psplit_i_pipe *pipe, bool feed, bool collect,
+                                    psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  for (uint32_t s = 0; s < pipe->manifest.n_stages; s++) {
+    if (feed) PSPLIT_TRY(add_feed(pipe, s, diag));
+    if (collect) PSPLIT_TRY(add_collect(pipe, s, diag));
+  }
+out:
+  return code;
 }

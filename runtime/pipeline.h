@@ -31,10 +31,10 @@ PSPLIT_MUST_USE psplit_code psplit_i_pipe_read(const char *directory, psplit_dia
                                                psplit_i_pipe *out);
 void psplit_i_pipe_fini(psplit_i_pipe *pipe); /* a zeroed one is fine */
 
-/* For a stream: adds a link from the outside to each stage that reads inputs of the model or
- * receives nothing, without the model's optional inputs; and with `collect` one to the outside from
- * each stage that makes outputs of the model. Errors: NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_pipe_open_ends(psplit_i_pipe *pipe, bool collect,
+/* Adds links with the outside. With `feed`, for a stream, one to each stage that reads inputs of
+ * the model (optional ones do not count) or receives nothing; with `collect` one from each stage
+ * that makes outputs of the model. Errors: INVALID, NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_pipe_open_ends(psplit_i_pipe *pipe, bool feed, bool collect,
                                                     psplit_diag *diag);
 
 #endif

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -27,15 +28,19 @@ enum {
   OPT_CHUNK,
   OPT_JSON,
   OPT_TRACE,
+  OPT_STREAM,
 };
 
 static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "Inputs and outputs:"},
   FEED_OPTIONS,
   {OPT_RANDOM, "random", NULL, "random numbers for inputs that no file gives"},
-  {'o', "output", "DIR", "write each output of each micro-batch as .npy"},
+  {OPT_STREAM, "stream", NULL,
+   "take micro-batches as they come, until the inputs end: from standard input (\"-\"), pipes, {}"},
+  {'o', "output", "DIR",
+   "write each output of each micro-batch as .npy; a pipe, or \"-\": one after the other into it"},
   {0, NULL, NULL, "How it runs:"},
-  {'m', "micro-batches", "M", "how many to run; default: 1"},
+  {'m', "micro-batches", "M", "how many to run; default: 1, of a stream all"},
   {OPT_WARMUP, "warmup", "N", "run so many before the clock starts; default: 1"},
   {OPT_ONNXRUNTIME, "onnxruntime", "FILE",
    "libonnxruntime.so; default: PSPLIT_ONNXRUNTIME, the loader's"},
@@ -66,13 +71,14 @@ static const cli PROGRAM = {"onnx-pipeline-run", "DIR [OPTION]...",
 
 typedef struct settings {
   const char *directory, *onnxruntime, *output, *trace;
-  bool json, quiet, mpi;
+  bool json, quiet, mpi, stream;
   feed_settings feed;
   session_settings sessions;
   psplit_i_run_options run;
 } settings;
 
 static atomic_int interrupted;
+static atomic_bool failed;
 static void on_signal(int number) { atomic_store(&interrupted, number); }
 
 /* -1: go on; else the exit status. */
@@ -83,6 +89,7 @@ static int parse(int argc, char **argv, settings *s) {
     bool good = true;
     switch (id) {
       case OPT_RANDOM: s->feed.options.random = true; break;
+      case OPT_STREAM: s->stream = true; break;
       case 'o': s->output = argument; break;
       case 'm':
         if ((good = cli_count(&PROGRAM, "micro-batches", argument, 1, 10000000, &count)))
@@ -125,39 +132,46 @@ static int parse(int argc, char **argv, settings *s) {
   if (optind + 1 != argc) return cli_usage(&PROGRAM, "one directory is needed");
   s->directory = argv[optind];
   s->run.feed = s->feed.options;
+  if (s->stream) s->run.n_warmup = 0;
+  if (!s->run.n_micro_batches) s->run.n_micro_batches = s->stream ? PSPLIT_I_ENDLESS : 1;
   return -1;
 }
 
-static void print_table(const psplit_i_report *report, const psplit_i_pipe *pipe) {
+static void print_table(const psplit_i_report *report, const psplit_i_pipe *pipe, FILE *out) {
   char text[6][CLI_TEXT], device[64];
-  printf("%-5s  %-10s %11s %11s %11s %11s %11s %11s\n", "stage", "device", "busy", "predicted",
-         "wait in", "wait out", "transfer", "received");
+  fprintf(out, "%-5s  %-10s %11s %11s %11s %11s %11s %11s\n", "stage", "device", "busy",
+          "predicted", "wait in", "wait out", "transfer", "received");
   for (uint32_t s = 0; s < report->n_stages; s++) {
     const psplit_i_stage_report *row = &report->stages[s];
     const int64_t predicted = pipe->manifest.stages[s].compute_ns;
-    printf("%5" PRIu32 "  %-10s %11s %11s %11s %11s %11s %11s\n", s,
-           cli_printable(pipe->manifest.stages[s].device, device, sizeof device),
-           cli_time(row->busy_ns, text[0]), predicted < 0 ? "?" : cli_time(predicted, text[1]),
-           cli_time(row->wait_in_ns, text[2]), cli_time(row->wait_out_ns, text[3]),
-           cli_time(row->transfer_ns, text[4]), cli_bytes(row->bytes, text[5]));
+    fprintf(out, "%5" PRIu32 "  %-10s %11s %11s %11s %11s %11s %11s\n", s,
+            cli_printable(pipe->manifest.stages[s].device, device, sizeof device),
+            cli_time(row->busy_ns, text[0]), predicted < 0 ? "?" : cli_time(predicted, text[1]),
+            cli_time(row->wait_in_ns, text[2]), cli_time(row->wait_out_ns, text[3]),
+            cli_time(row->transfer_ns, text[4]), cli_bytes(row->bytes, text[5]));
   }
-  printf("\n%" PRIu32 " micro-batches in %.3g s: %.4g a second", report->n_micro_batches,
-         report->seconds, report->throughput);
+  fprintf(out, "\n%" PRIu64 " micro-batches in %.3g s: %.4g a second", report->n_micro_batches,
+          report->seconds, report->throughput);
   if (pipe->manifest.bottleneck_ns > 0)
-    printf(", predicted %.4g", 1e9 / (double)pipe->manifest.bottleneck_ns);
-  printf(
-    " (costs %s)\nlatency %s, at most %s\nidle %.1f %% of the stages' time; filling and "
-    "draining alone is %.1f %%\n",
-    pipe->manifest.cost_source, cli_time(report->latency_median_ns, text[0]),
-    cli_time(report->latency_max_ns, text[1]), 100 * report->bubble_frac,
-    100 * report->bubble_fill_frac);
+    fprintf(out, ", predicted %.4g", 1e9 / (double)pipe->manifest.bottleneck_ns);
+  fprintf(out,
+          " (costs %s)\nlatency %s, at most %s\nidle %.1f %% of the stages' time; filling and "
+          "draining alone is %.1f %%\n",
+          pipe->manifest.cost_source, cli_time(report->latency_median_ns, text[0]),
+          cli_time(report->latency_max_ns, text[1]), 100 * report->bubble_frac,
+          100 * report->bubble_fill_frac);
 }
+
+static bool to_stdout(const settings *s) { return s->output && strcmp(s->output, "-") == 0; }
+/* Outputs go one after the other into one file, not each into one of its own. */
+static bool to_stream(const settings *s) { return s->output && psplit_i_records_are_in(s->output); }
 
 static psplit_code tell(const settings *s, const psplit_i_ort *ort, const psplit_i_pipe *pipe,
                         const psplit_i_timeline *timeline, psplit_diag *diag) {
   psplit_i_report report = {0};
   psplit_text json = {0}, trace = {0};
   psplit_code code;
+  FILE *out = to_stdout(s) ? stderr : stdout; /* outputs are not to be mixed with words */
   PSPLIT_TRY(psplit_i_report_make(timeline, diag, &report));
   if (s->trace) {
     psplit_i_trace_json(timeline, pipe, &trace);
@@ -168,12 +182,11 @@ static psplit_code tell(const settings *s, const psplit_i_ort *ort, const psplit
     if (json.failed)
       code = psplit_i_nomem(diag);
     else
-      fputs(json.bytes, stdout);
+      fputs(json.bytes, out);
   } else if (!s->quiet) {
-    print_table(&report, pipe);
+    print_table(&report, pipe, out);
   }
-  if (fflush(stdout) != 0)
-    code = psplit_i_fail(diag, PSPLIT_IO, "standard output cannot be written");
+  if (fflush(out) != 0) code = psplit_i_fail(diag, PSPLIT_IO, "standard output cannot be written");
 out:
   psplit_i_text_fini(&trace);
   psplit_i_text_fini(&json);
@@ -187,9 +200,12 @@ static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank, uint32_t n
   psplit_i_ort ort = {0};
   psplit_i_timeline timeline = {0};
   psplit_i_output_directory outputs = {s->output};
+  psplit_i_output_stream stream = {"standard output", STDOUT_FILENO, &failed};
   psplit_code code;
   PSPLIT_TRY(psplit_i_pipe_read(s->directory, diag, &pipe));
   PSPLIT_TRY(feed_check(&s->feed, &pipe, diag));
+  if (s->stream || to_stream(s))
+    PSPLIT_TRY(psplit_i_pipe_open_ends(&pipe, s->stream, to_stream(s), diag));
   PSPLIT_TRY(session_settings_apply(&s->sessions, &pipe.manifest, diag));
   s->run.stage_sessions = s->sessions.stages;
   if (s->mpi && n_ranks != pipe.manifest.n_stages) {
@@ -199,8 +215,15 @@ static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank, uint32_t n
     goto out;
   }
   PSPLIT_TRY(psplit_i_ort_open(s->onnxruntime, diag, &ort));
-  if (s->output) {
-    PSPLIT_TRY(psplit_i_outputs_begin(s->output, &pipe, s->run.n_micro_batches, rank == 0, diag));
+  if (to_stream(s)) {
+    if (rank == 0 && !to_stdout(s))
+      PSPLIT_TRY(psplit_i_output_stream_open(s->output, &interrupted, diag, &stream));
+    s->run.sink = psplit_i_outputs_stream;
+    s->run.user = &stream;
+  } else if (s->output) {
+    PSPLIT_TRY(psplit_i_outputs_begin(s->output, diag));
+    if (rank == 0)
+      PSPLIT_TRY(psplit_i_outputs_index(s->output, &pipe.manifest, s->run.n_micro_batches, diag));
     s->run.sink = psplit_i_outputs_write;
     s->run.user = &outputs;
   }
@@ -208,8 +231,11 @@ static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank, uint32_t n
   if (s->mpi) PSPLIT_TRY(psplit_i_run_mpi(&ort, &pipe, &s->run, rank, diag, &timeline));
 #endif
   if (!s->mpi) PSPLIT_TRY(psplit_i_run_threads(&ort, &pipe, &s->run, diag, &timeline));
+  if (rank == 0 && s->stream && s->output && !to_stream(s))
+    PSPLIT_TRY(psplit_i_outputs_index(s->output, &pipe.manifest, timeline.n_micro_batches, diag));
   if (rank == 0) PSPLIT_TRY(tell(s, &ort, &pipe, &timeline, diag));
 out:
+  if (stream.fd != STDOUT_FILENO) close(stream.fd);
   psplit_i_timeline_fini(&timeline);
   psplit_i_ort_close(&ort);
   psplit_i_pipe_fini(&pipe);
@@ -217,13 +243,13 @@ out:
 }
 
 int main(int argc, char **argv) {
-  settings s = {.run = {.n_micro_batches = 1,
-                        .n_warmup = 1,
+  settings s = {.run = {.n_warmup = 1,
                         .depth = 2,
                         .pin = true,
                         .timeout_s = 300,
                         .chunk_bytes = 1 << 30,
-                        .interrupted = &interrupted},
+                        .interrupted = &interrupted,
+                        .failed = &failed},
                 .feed.options.seed = 1};
   psplit_diag diag = {0};
   psplit_code code = PSPLIT_OK;
@@ -238,6 +264,7 @@ int main(int argc, char **argv) {
 #endif
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
+    signal(SIGPIPE, SIG_IGN); /* a reader that has gone is an error like any other */
     if (code == PSPLIT_OK) code = run(&s, &diag, rank, n_ranks);
     const int number = atomic_load(&interrupted);
     status = code == PSPLIT_OK ? 0 : number ? 128 + number : psplit_code_exit_status(code);

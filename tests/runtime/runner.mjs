@@ -55,3 +55,12 @@ export class Runner {
       `exit status ${result.status}\n${result.stderr}`);
   }
 }
+
+export const sleep = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
+
+// What `promise` gives, or undefined after so long. Node does not wait for the clock at its end.
+export function within(ms, promise) {
+  let timer;
+  const late = new Promise((resolve) => { timer = setTimeout(resolve, ms); });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}

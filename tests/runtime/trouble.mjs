@@ -9,7 +9,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readNpy, writeNpy, writeNpz } from './npy.mjs';
-import { Runner, env } from './runner.mjs';
+import { Runner, env, sleep, within } from './runner.mjs';
 
 const [runner, splitter, verifier, noLibrary, oldLibrary, launcher = ''] = process.argv.slice(2);
 const each = new Runner(runner, splitter, launcher);
@@ -145,7 +145,6 @@ const runnersBelow = (root) => processes().filter((pid) => {
   for (let depth = 0; command === runner && at > 1 && at !== root && depth < 8; depth++) at = parentOf(at);
   return command === runner && at === root;
 });
-const sleep = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 
 async function stopped(title, stop, good, ...more) {
   const out = join(tmp, `stop${Math.random()}`);
@@ -162,7 +161,7 @@ async function stopped(title, stop, good, ...more) {
   tap.ok(pids.length === (launcher ? 3 : 1), `${title}: it runs`, `${pids}`);
   const start = Date.now();
   stop(child, pids);
-  const end = await Promise.race([ended, sleep(20000)]);
+  const end = await within(20000, ended);
   tap.ok(end && good(end) && Date.now() - start < 10000, `${title}: it ends within seconds`,
     `${JSON.stringify(end)} after ${Date.now() - start} ms\n${stderr}`);
   if (!end) child.kill('SIGKILL');
