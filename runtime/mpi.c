@@ -7,6 +7,7 @@
  * runtime.h), and silence is noticed. */
 #include <mpi.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -50,23 +51,35 @@ psplit_code psplit_i_mpi_begin(psplit_diag *diag, uint32_t *out_rank, uint32_t *
   return PSPLIT_OK;
 }
 
-void psplit_i_mpi_end(void) { MPI_Finalize(); }
-
 static volatile sig_atomic_t abort_status;
 static void leave(int number) {
   (void)number;
   _Exit(abort_status);
 }
 
+/* This process ends at the latest so much later, whatever MPI does. */
+static void leave_within(unsigned seconds, int status) {
+  abort_status = status;
+  signal(SIGALRM, leave);
+  alarm(seconds);
+}
+
+void psplit_i_mpi_end(void) {
+  /* All is done and told. Some MPI hang here now and then: MPICH 4.0 with UCX over TCP. */
+  enum { FINALIZE_S = 15 };
+  fflush(NULL);
+  leave_within(FINALIZE_S, 0);
+  MPI_Finalize();
+  alarm(0);
+}
+
 _Noreturn void psplit_i_mpi_abort(int status) {
   static const long TELL_NS = 200000000;
-  enum { ABORT_S = 10 };
+  enum { ABORT_S = 5 };
   /* A launcher that is told to end all may drop what it has not yet passed on: our error line. */
   nanosleep(&(struct timespec){0, TELL_NS}, NULL);
   /* Nor does MPI say how long it takes to abort where a host cannot be reached. */
-  abort_status = status;
-  signal(SIGALRM, leave);
-  alarm(ABORT_S);
+  leave_within(ABORT_S, status);
   MPI_Abort(MPI_COMM_WORLD, status);
   _Exit(status);
 }

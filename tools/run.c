@@ -49,7 +49,7 @@ static const cli_option OPTIONS[] = {
 #if PSPLIT_HAS_MPI
   {OPT_TRANSPORT, "transport", "WHAT",
    "threads, or mpi: a stage per rank; default: mpi under mpirun"},
-  {OPT_TIMEOUT, "timeout", "SECONDS", "longest silence of other ranks; default: 300"},
+  {OPT_TIMEOUT, "timeout", "SECONDS", "longest silence of a rank; default: 60"},
   {OPT_CHUNK, "chunk", "BYTES", "largest message between ranks; default: 1 GiB"},
 #endif
   {0, NULL, NULL, "How ONNX Runtime runs each stage, or STAGE:"},
@@ -246,7 +246,7 @@ int main(int argc, char **argv) {
   settings s = {.run = {.n_warmup = 1,
                         .depth = 2,
                         .pin = true,
-                        .timeout_s = 300,
+                        .timeout_s = 60,
                         .chunk_bytes = 1 << 30,
                         .interrupted = &interrupted,
                         .failed = &failed},
