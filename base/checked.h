@@ -51,5 +51,10 @@ static inline uint64_t psplit_i_sat_add_u64(uint64_t a, uint64_t b) {
 static inline uint64_t psplit_i_sat_mul_u64(uint64_t a, uint64_t b) {
   return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
 }
+/* Of numbers >= 0. */
+static inline int64_t psplit_i_sat_mul_i64(int64_t a, int64_t b) {
+  int64_t out;
+  return __builtin_mul_overflow(a, b, &out) ? INT64_MAX : out;
+}
 
 #endif

@@ -59,8 +59,9 @@ static bool is_hidden_name(const char *name, const char *prefix) {
   return number && name[n + pid + 1 + number] == '\0';
 }
 
-/* Removes hidden directories that nobody locks. Best effort: what cannot be removed stays. */
-static void remove_stale(const char *parent, const char *prefix) {
+/* Removes hidden directories that nobody locks; `inside`: after what was moved between them and
+ * `parent` is back. Best effort: what cannot be removed stays. */
+static void remove_stale(const char *parent, const char *prefix, bool inside) {
   DIR *entries = opendir(parent);
   if (!entries) return;
   for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
@@ -68,7 +69,9 @@ static void remove_stale(const char *parent, const char *prefix) {
     const int fd =
       openat(dirfd(entries), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) continue;
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0) remove_tree(dirfd(entries), entry->d_name);
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+        (!inside || psplit_i_inside_restore(dirfd(entries), fd)))
+      remove_tree(dirfd(entries), entry->d_name);
     close(fd);
   }
   closedir(entries);
@@ -197,7 +200,7 @@ psplit_code psplit_i_directory_begin(psplit_i_directory *d, const psplit_model *
   const char *slash = strrchr(d->target, '/');
   char prefix[MAX_NAME_PART + 32];
   hidden_prefix(slash ? slash + 1 : d->target, prefix);
-  remove_stale(d->parent, prefix);
+  remove_stale(d->parent, prefix, false);
   PSPLIT_TRY(make_temp(d, prefix, diag));
 out:
   return code;
@@ -213,7 +216,7 @@ psplit_code psplit_i_directory_begin_inside(psplit_i_directory *d, const char *p
   if (!d->parent) return psplit_i_nomem(diag);
   char prefix[MAX_NAME_PART + 32];
   hidden_prefix("stages", prefix);
-  remove_stale(d->parent, prefix);
+  remove_stale(d->parent, prefix, true);
   PSPLIT_TRY(make_temp(d, prefix, diag));
 out:
   return code;

@@ -1,14 +1,22 @@
-/* A plan to a directory: checks, stage after stage, the manifest, and the rename at the end. */
+/* A plan to a directory: checks, the stages, the manifest, and the rename at the end. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
 #include "emit.h"
 
 static const uint64_t INLINE_BYTES = UINT64_C(1) << 30; /* above: AUTO moves weights out */
 static const uint64_t MODEL_BYTES = INT32_MAX;          /* above: protobuf does not read it */
+
+/* Above these, several stages are written at a time: copying in the page cache takes a core. */
+static const uint64_t PARALLEL_BYTES = UINT64_C(32) << 20;
+static const uint32_t PARALLEL_NODES = 100000;
 
 typedef struct emission {
   const psplit_i_split *split;
@@ -17,6 +25,35 @@ typedef struct emission {
   const char *const *locations; /* REFERENCE: of the model's files */
   psplit_diag *diag;
 } emission;
+
+/* Writing past a file-size limit raises a signal in the thread that writes, which would end the
+ * process with half a directory left. Held back, it is an error of the write, like a full disk. */
+typedef struct held_signal {
+  sigset_t before;
+  bool held;
+} held_signal;
+
+static sigset_t size_limit_signal(void) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGXFSZ);
+  return set;
+}
+
+static held_signal hold_size_limit_signal(void) {
+  const sigset_t set = size_limit_signal();
+  held_signal h = {.held = false};
+  h.held = pthread_sigmask(SIG_BLOCK, &set, &h.before) == 0;
+  return h;
+}
+
+static void let_size_limit_signal(const held_signal *h) {
+  if (!h->held || sigismember(&h->before, SIGXFSZ)) return;
+  const sigset_t set = size_limit_signal();
+  const struct timespec now = {0};
+  while (sigtimedwait(&set, NULL, &now) == SIGXFSZ) continue;
+  pthread_sigmask(SIG_SETMASK, &h->before, NULL);
+}
 
 static psplit_code write_data(emission *e, const psplit_i_weights *weights) {
   psplit_code code;
@@ -89,6 +126,59 @@ out:
   return code;
 }
 
+static void say_stage(const emission *e, uint32_t stage) {
+  psplit_i_say(e->options->sink, PSPLIT_PROGRESS, "writing stage %" PRIu32 " of %" PRIu32,
+               stage + 1, e->split->plan->n_stages);
+}
+
+static bool is_large(const emission *e) {
+  const psplit_model *model = e->split->model;
+  uint64_t bytes = 0;
+  if (e->options->weights != PSPLIT_WEIGHTS_REFERENCE)
+    for (size_t f = 0; f < model->files.n; f++)
+      bytes = psplit_i_sat_add_u64(bytes, model->files.items[f].bytes);
+  return model->graph->n_nodes > PARALLEL_NODES || bytes > PARALLEL_BYTES;
+}
+
+/* Threads take the stages in order. What fails is the first one that does, by number: no stage
+ * before a failed one is left out. */
+static psplit_code write_stages(emission *e) {
+  const uint32_t n_stages = e->split->plan->n_stages;
+  uint32_t first_bad = n_stages;
+  psplit_diag first_diag = {0};
+#ifdef _OPENMP
+  const uint32_t n_threads = e->options->n_threads;
+  const int team = n_threads ? (int)n_threads : omp_get_max_threads();
+#pragma omp parallel for schedule(dynamic, 1) num_threads(team) if (is_large(e) && n_stages > 1)
+#endif
+  for (uint32_t s = 0; s < n_stages; s++) {
+    psplit_diag diag = {0};
+    emission own = *e;
+    own.diag = &diag;
+    bool skip;
+#ifdef _OPENMP
+#pragma omp critical(psplit_emit_stage)
+#endif
+    {
+      skip = s > first_bad;
+      if (!skip) say_stage(e, s);
+    }
+    const held_signal held = hold_size_limit_signal();
+    const psplit_code code = skip ? PSPLIT_OK : write_stage(&own, s);
+    let_size_limit_signal(&held);
+#ifdef _OPENMP
+#pragma omp critical(psplit_emit_stage)
+#endif
+    if (code != PSPLIT_OK && s < first_bad) {
+      first_bad = s;
+      first_diag = diag;
+    }
+  }
+  if (first_bad == n_stages) return PSPLIT_OK;
+  if (e->diag) *e->diag = first_diag;
+  return first_diag.code;
+}
+
 static psplit_code write_manifest(emission *e) {
   psplit_code code = PSPLIT_OK;
   psplit_text text = {0};
@@ -122,11 +212,7 @@ static psplit_code emit(const psplit_model *model, const psplit_plan *plan, cons
   } else {
     PSPLIT_TRY(psplit_i_directory_begin(&e.directory, model, directory, e.options->replace, diag));
   }
-  for (uint32_t s = 0; s < plan->n_stages; s++) {
-    psplit_i_say(e.options->sink, PSPLIT_PROGRESS, "writing stage %" PRIu32 " of %" PRIu32, s + 1,
-                 plan->n_stages);
-    PSPLIT_TRY(write_stage(&e, s));
-  }
+  PSPLIT_TRY(write_stages(&e));
   PSPLIT_TRY(write_manifest(&e));
   if (e.options->accept)
     PSPLIT_TRY(e.options->accept(e.options->accept_user, e.directory.temp, diag));
@@ -141,18 +227,9 @@ out:
 
 psplit_code psplit_emit(const psplit_model *model, const psplit_plan *plan, const char *directory,
                         const psplit_emit_options *options, psplit_diag *diag) {
-  /* Writing past a file-size limit raises a signal in this thread that would end the process with
-   * half a directory left. Held back, it is an error of the write, like a full disk. */
-  sigset_t limit, before;
-  sigemptyset(&limit);
-  sigaddset(&limit, SIGXFSZ);
-  const bool held = pthread_sigmask(SIG_BLOCK, &limit, &before) == 0;
+  const held_signal held = hold_size_limit_signal();
   const psplit_code code = emit(model, plan, directory, options, diag);
-  if (held && !sigismember(&before, SIGXFSZ)) {
-    const struct timespec now = {0};
-    while (sigtimedwait(&limit, NULL, &now) == SIGXFSZ) continue;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-  }
+  let_size_limit_signal(&held);
   return code;
 }
 

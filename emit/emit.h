@@ -8,7 +8,8 @@
  *   stage_model.c  a stage's ModelProto as a rope: byte ranges of memory and of files, in order
  *   file.c         a rope to a file, weights from file to file
  *   directory.c    a directory that appears complete or not at all
- *   reference.c    stages among the model's files, pointing into them
+ *   reference.c    stages that point into the model's files
+ *   inside.c       files that take their places among others, all or none
  *   manifest.c     pipeline.json
  *   model_file.c   one model to one file
  *   annotate.c     the whole model with its stages in the multi-device fields
@@ -249,10 +250,14 @@ PSPLIT_MUST_USE psplit_code psplit_i_directory_begin_inside(psplit_i_directory *
                                                             const char *path, bool replace,
                                                             psplit_diag *diag);
 /* Moves the files to their places, pipeline.json last. With `replace` those of an earlier split go,
- * and never an input of this one. Errors: IO (a file exists; nothing has changed then), NOMEM. */
+ * and never an input of this one. Errors: IO (a file exists, or cannot be moved), NOMEM; everything
+ * is as it was then. */
 PSPLIT_MUST_USE psplit_code psplit_i_directory_commit_inside(psplit_i_directory *directory,
                                                              const psplit_model *model,
                                                              psplit_diag *diag);
+/* Undoes in the directory `at` what a killed run moved out of or into its directory `hidden`. False
+ * where it could not. */
+bool psplit_i_inside_restore(int at, int hidden);
 /* Removes what was not committed, and frees. */
 void psplit_i_directory_end(psplit_i_directory *directory);
 

@@ -82,9 +82,31 @@ static ssize_t copy_in_kernel(psplit_i_file *file, int source, uint64_t offset, 
   return 0;
 }
 
+/* Copies some of the *io_n bytes at *io_offset of `source`, which `fd` reads; the buffer is empty.
+ */
+static psplit_code copy_step(psplit_i_file *file, uint32_t source, int fd, uint64_t *io_offset,
+                             uint64_t *io_n, psplit_diag *diag) {
+  psplit_code code;
+  PSPLIT_TRY(check_cancel(file, diag));
+  const size_t step = *io_n < STEP_BYTES ? (size_t)*io_n : STEP_BYTES;
+  ssize_t done = copy_in_kernel(file, fd, *io_offset, step);
+  if (done < 0) return errno == EINTR ? PSPLIT_OK : cannot_write(file, errno, diag);
+  if (done == 0) {
+    const size_t part = step < BUFFER_BYTES ? step : BUFFER_BYTES;
+    PSPLIT_TRY(psplit_i_model_read(file->model, source, *io_offset, file->buffer, part, diag));
+    PSPLIT_TRY(write_all(file, file->buffer, part, diag));
+    done = (ssize_t)part;
+  }
+  *io_offset += (uint64_t)done;
+  *io_n -= (uint64_t)done;
+out:
+  return code;
+}
+
 psplit_code psplit_i_file_range(psplit_i_file *file, uint32_t source, uint64_t offset, uint64_t n,
                                 psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
+  int fd = -1;
   if (n > BUFFER_BYTES - file->n_buffered || n > BUFFERED_RANGE_BYTES)
     PSPLIT_TRY(flush(file, diag));
   file->written += n;
@@ -94,21 +116,9 @@ psplit_code psplit_i_file_range(psplit_i_file *file, uint32_t source, uint64_t o
     file->n_buffered += (size_t)n;
     return PSPLIT_OK;
   }
-  while (n) {
-    PSPLIT_TRY(check_cancel(file, diag));
-    const size_t step = n < STEP_BYTES ? (size_t)n : STEP_BYTES;
-    ssize_t done = copy_in_kernel(file, file->model->files.items[source].fd, offset, step);
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) return cannot_write(file, errno, diag);
-    if (done == 0) {
-      const size_t part = step < BUFFER_BYTES ? step : BUFFER_BYTES;
-      PSPLIT_TRY(psplit_i_model_read(file->model, source, offset, file->buffer, part, diag));
-      PSPLIT_TRY(write_all(file, file->buffer, part, diag));
-      done = (ssize_t)part;
-    }
-    offset += (uint64_t)done;
-    n -= (uint64_t)done;
-  }
+  PSPLIT_TRY(psplit_i_data_file_hold(file->model, source, diag, &fd));
+  while (n && code == PSPLIT_OK) code = copy_step(file, source, fd, &offset, &n, diag);
+  psplit_i_data_file_release(file->model, source, fd);
 out:
   return code;
 }

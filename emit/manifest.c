@@ -188,6 +188,9 @@ static void write_stage(const psplit_i_split *split, uint32_t s, psplit_json *js
   key_uint(json, "supernodes", plan->n_supernodes);
   key_uint(json, "weight_bytes", plan->weight_bytes);
   key_uint(json, "peak_activation_bytes", plan->peak_activation_bytes);
+  key_uint(json, "buffer_bytes", plan->buffer_bytes);
+  key_uint(json, "workspace_bytes", plan->workspace_bytes);
+  key_uint(json, "memory_bytes", plan->memory_bytes);
   key_int(json, "compute_ns", plan->compute_ns);
   key_int(json, "recv_ns", plan->recv_ns);
   key_int(json, "send_ns", plan->send_ns);
@@ -273,6 +276,10 @@ static void write_plan(const psplit_plan *plan, psplit_json *json) {
   psplit_i_json_key(json, "proved_optimal");
   psplit_i_json_bool(json, plan->proved_optimal);
   key_string(json, "cost_source", plan->cost_source);
+  if (plan->measured_frac > 0) {
+    psplit_i_json_key(json, "measured_frac");
+    psplit_i_json_double(json, plan->measured_frac);
+  }
   key_int(json, "total_compute_ns", plan->total_compute_ns);
   key_uint(json, "supernodes", plan->n_supernodes);
   key_uint(json, "unknown_nodes", plan->n_unknown_nodes);

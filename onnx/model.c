@@ -42,16 +42,15 @@ static psplit_code unpack(psplit_model *model, psplit_diag *diag) {
   return psplit_i_fail(diag, PSPLIT_MALFORMED, "not an ONNX model: it cannot be unpacked");
 }
 
-static psplit_code open_file(const char *path, psplit_diag *diag, psplit_i_data_file *out) {
-  const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (fd < 0) return psplit_i_fail(diag, PSPLIT_IO, "cannot open: %s", strerror(errno));
+/* The model file, files[0]. */
+static psplit_code open_file(psplit_model *model, psplit_diag *diag) {
+  model->fd = open(model->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (model->fd < 0) return psplit_i_fail(diag, PSPLIT_IO, "cannot open: %s", strerror(errno));
   struct stat status;
-  if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
-    close(fd);
+  if (fstat(model->fd, &status) != 0 || !S_ISREG(status.st_mode))
     return psplit_i_fail(diag, PSPLIT_IO, "not a regular file");
-  }
-  *out = psplit_i_data_file_of("", path, fd, &status);
-  return PSPLIT_OK;
+  const psplit_i_data_file file = psplit_i_data_file_of("", model->path, &status);
+  return psplit_i_vec_push(&model->files, file) ? PSPLIT_OK : psplit_i_nomem(diag);
 }
 
 /* Positions of the graph's repeated messages among its fields, one list each. */
@@ -110,20 +109,17 @@ psplit_code psplit_model_open(const char *path, const psplit_read_options *optio
   }
   model->arena = arena;
   model->path = own_path;
-  model->directory_fd = -1;
+  model->fd = model->directory_fd = -1;
   if (options) model->options = *options;
   uint64_t max_bytes = model->options.max_graph_bytes;
 
-  psplit_i_data_file file;
-  PSPLIT_TRY(open_file(model->path, diag, &file));
-  if (!psplit_i_vec_push(&model->files, file)) {
-    close(file.fd);
-    PSPLIT_TRY(psplit_i_nomem(diag));
-  }
-  if (file.bytes == 0)
+  PSPLIT_TRY(open_file(model, diag));
+  const uint64_t file_bytes = model->files.items[0].bytes;
+  if (file_bytes == 0)
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_MALFORMED, "not an ONNX model: the file is empty"));
-  if (!max_bytes) max_bytes = default_limit(file.bytes);
-  PSPLIT_TRY(psplit_i_skeleton_scan(file.fd, file.bytes, max_bytes, diag, &model->skeleton));
+  if (!max_bytes) max_bytes = default_limit(file_bytes);
+  PSPLIT_TRY(psplit_i_skeleton_scan(model->fd, file_bytes, max_bytes, diag, &model->skeleton));
+  PSPLIT_TRY(psplit_i_open_files_create(model, diag));
 
   model->arena.limit_bytes = max_bytes < SIZE_MAX ? (size_t)max_bytes : 0;
   PSPLIT_TRY(unpack(model, diag));
@@ -157,7 +153,8 @@ void psplit_model_close(psplit_model *model) {
   close_graph(model->graph);
   for (size_t f = 0; model->functions && f < model->proto->n_functions; f++)
     close_graph(model->functions[f]);
-  for (size_t i = 0; i < model->files.n; i++) close(model->files.items[i].fd);
+  psplit_i_open_files_close(model);
+  if (model->fd >= 0) close(model->fd);
   psplit_i_vec_fini(&model->files);
   psplit_i_intern_fini(&model->locations);
   if (model->directory_fd >= 0) close(model->directory_fd);

@@ -12,15 +12,18 @@
 typedef struct psplit_i_data_file {
   const char *location; /* as the model spells it; "" for the model file */
   const char *path;     /* to open it from the working directory */
-  int fd;
   uint64_t bytes;
   uint64_t device, inode; /* identity, so that no output is ever an input */
   int64_t modified_ns;
 } psplit_i_data_file;
 
+/* Descriptors of the data files that are open at the moment, under a lock. */
+typedef struct psplit_i_open_files psplit_i_open_files;
+
 struct psplit_model {
   psplit_arena arena; /* messages, graphs, names */
   const char *path;
+  int fd; /* of the model file, as long as the model is open */
   psplit_read_options options;
   psplit_i_skeleton skeleton;
   Onnx__ModelProto *proto;
@@ -28,6 +31,7 @@ struct psplit_model {
   psplit_graph **functions; /* [proto->n_functions] */
   PSPLIT_VEC(psplit_i_data_file) files;
   psplit_intern locations; /* of files[1..], in their order */
+  psplit_i_open_files *open_files;
   int directory_fd;        /* of the model file, for its external data; -1 until one is opened */
   bool has_external_data;
   /* Spans of the graph's repeated messages, by position: node i is graph_fields[node_spans[i]]. */
@@ -67,9 +71,20 @@ PSPLIT_MUST_USE psplit_code psplit_i_external_parse(const Onnx__TensorProto *ten
 
 struct stat;
 
-/* The entry for an open file. */
-psplit_i_data_file psplit_i_data_file_of(const char *location, const char *path, int fd,
+/* The entry for a file. */
+psplit_i_data_file psplit_i_data_file_of(const char *location, const char *path,
                                          const struct stat *status);
+
+PSPLIT_MUST_USE psplit_code psplit_i_open_files_create(psplit_model *model, psplit_diag *diag);
+/* Closes them all; a model without is fine. */
+void psplit_i_open_files_close(psplit_model *model);
+
+/* A descriptor of a data file, to be given back with release. Only so many stay open, the ones used
+ * last; one that was closed is opened again. Threads: any number at once.
+ * Errors: IO (cannot be opened, or is another file by now), LIMIT (too many open files). */
+PSPLIT_MUST_USE psplit_code psplit_i_data_file_hold(const psplit_model *model, uint32_t file,
+                                                    psplit_diag *diag, int *out_fd);
+void psplit_i_data_file_release(const psplit_model *model, uint32_t file, int fd);
 
 /* Index of the data file `location`, opened on first use: a regular file at or below the model's
  * directory, reached without `..`, and without symbolic links unless the options follow them.

@@ -253,14 +253,38 @@ static psplit_code try_brute(attempt *a) {
 
 static bool any_memory_limit(const attempt *a) { return a->core.has_memory; }
 
-/* No split was found: is there one at all? */
+/* More bytes than all devices have together? */
+static bool overflows_memory(const attempt *a) {
+  const psplit_core *core = &a->core;
+  uint64_t need = 0, have = 0;
+  for (uint32_t i = 0; i < core->n; i++) need += core->weight_bytes[i] + core->act_bytes[i];
+  for (uint32_t g = 0; g < core->n_groups; g++) need += core->group_bytes[g];
+  for (uint32_t t = 0; t < core->n_types; t++) {
+    const psplit_device *device = &core->problem->devices[t];
+    if (device->count > 0 && device->memory_bytes == 0) return false;
+    have = psplit_i_sat_add_u64(have, psplit_i_sat_mul_u64(device->count, device->memory_bytes));
+  }
+  return need > have;
+}
+
+/* No split was found: is there one at all? A short run of the exact program often knows; then a
+ * long search, then a long run. */
 static psplit_code find_any(attempt *a) {
-  psplit_verdict verdict = PSPLIT_I_UNKNOWN;
   const int64_t everything = PSPLIT_I_INF / 2;
-  psplit_code code =
-    run_exact(a, everything, false, a->most > FIND_STEPS ? a->most : FIND_STEPS, &verdict);
-  if (code == PSPLIT_OK && a->best.value >= PSPLIT_I_INF)
+  if (a->core.has_memory && overflows_memory(a)) return PSPLIT_INFEASIBLE;
+  psplit_code code = PSPLIT_OK;
+  psplit_verdict verdict = PSPLIT_I_UNKNOWN;
+  a->must_find = true;
+  PSPLIT_TRY(run_exact(a, everything, false, FIRST_STEPS, &verdict));
+  if (verdict == PSPLIT_I_UNKNOWN && a->best.value >= PSPLIT_I_INF)
+    PSPLIT_TRY(search(a, 16, 50, 1));
+  if (verdict == PSPLIT_I_UNKNOWN && a->best.value >= PSPLIT_I_INF)
+    PSPLIT_TRY(
+      run_exact(a, everything, false, a->most > FIND_STEPS ? a->most : FIND_STEPS, &verdict));
+  if (a->best.value >= PSPLIT_I_INF)
     code = verdict == PSPLIT_I_NO ? PSPLIT_INFEASIBLE : PSPLIT_UNSUPPORTED;
+out:
+  a->must_find = false;
   return code;
 }
 
@@ -287,12 +311,7 @@ static psplit_code attempt_run(attempt *a, bool use_kernel) {
   }
   if (a->core.n <= LARGE || a->best.value >= PSPLIT_I_INF)
     PSPLIT_TRY(search(a, 1, only_slice ? 0 : a->core.n > 1000 ? 4 : 12, 0));
-  if (a->best.value >= PSPLIT_I_INF) {
-    a->must_find = true;
-    PSPLIT_TRY(search(a, 16, 50, 1));
-    if (a->best.value >= PSPLIT_I_INF) PSPLIT_TRY(find_any(a));
-    a->must_find = false;
-  }
+  if (a->best.value >= PSPLIT_I_INF) PSPLIT_TRY(find_any(a));
   if (use_kernel) PSPLIT_TRY(reduce(a, a->best.value, parent));
   PSPLIT_TRY(make_windows(a));
   if (!done(a)) {

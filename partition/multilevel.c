@@ -3,7 +3,13 @@
 
 #include "partition.h"
 
-enum { N_ORDERS = 3, FINE_PARTS = 24, MAX_CELLS = 1 << 23 };
+enum {
+  N_ORDERS = 3,
+  FINE_PARTS = 24,
+  MAX_CELLS = 1 << 23,
+  SEARCH_STEPS = 4,
+  SEARCH_WORK = 150000000 /* pins added to walks by one search over segments */
+};
 
 typedef struct zoom {
   const psplit_core *core;
@@ -137,6 +143,9 @@ static psplit_code solve_segments(zoom *z, uint32_t n_segments, bool from_best, 
     memcpy(cut.replicas, z->best->replicas, core->n_stages * sizeof *cut.replicas);
     psplit_i_cut_evaluate(&cut, &coarse, &machine, scratch);
   }
+  const uint64_t one =
+    ((uint64_t)coarse.net_off[coarse.n_nets] + coarse.n) * (coarse.n / core->n_stages + 1);
+  while (n_steps > 1 && one * n_steps * 8 > SEARCH_WORK) n_steps--;
   const psplit_search_options options = {
     .seed = z->job->options->seed + salt,
     .n_threads = z->job->options->n_threads,
@@ -202,7 +211,7 @@ psplit_code psplit_i_multilevel(const psplit_core *core, const psplit_machine *m
       code = PSPLIT_NOMEM;
       goto out;
     }
-    PSPLIT_TRY(solve_segments(&z, n_fine, true, 100 + (uint64_t)reach, 4));
+    PSPLIT_TRY(solve_segments(&z, n_fine, true, 100 + (uint64_t)reach, SEARCH_STEPS));
     if (n_fine == n || reach / FINE_PARTS * n < z.total / 4) break;
   }
 out:

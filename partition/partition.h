@@ -3,6 +3,7 @@
  *
  * One way through the folder:
  *   problem.c   is the caller's problem valid?          read_json.c  problems from files
+ *   devices.c   device entries that are alike, as one
  *   core.c      problem -> core: items, order, nets     kernel.c     lossless reductions
  *   machine.c   which device may take the next stage    walk.c       load of a growing stage
  *   slice.c     best cut of one topological order       search.c     local search over orders
@@ -177,14 +178,21 @@ void psplit_i_cut_times_sent(const psplit_cut *cut, const psplit_core *core, uin
 
 /* --- slice.c -------------------------------------------------------------------------------- */
 
+/* Best bottleneck behind a position of the order in a state, and the stage in front of it. */
+typedef struct psplit_slice_cell {
+  int64_t value;
+  uint32_t from, from_state;
+} psplit_slice_cell;
+
 /* Scratch for slicing; one per thread. */
 typedef struct psplit_slicer {
   const psplit_core *core;
   const psplit_machine *machine;
   psplit_walk walk;
   psplit_arena arena;
-  int64_t *best;    /* [(n + 1) * n_states] */
-  uint64_t *parent; /* from position << 32 | from state */
+  PSPLIT_VEC(psplit_slice_cell) cells;
+  size_t *row;      /* [n + 2] first cell of a position */
+  uint32_t *first;  /* [n + 1] its state */
   uint32_t *active; /* [n_states] */
   int64_t *scratch; /* [n_stages * 4] */
   uint32_t *times_sent, *mark;
@@ -197,9 +205,9 @@ void psplit_i_slicer_fini(psplit_slicer *slicer);
 
 /* Best cut of the topological order `order` with every load <= limit (INF: no limit), or value INF.
  * Sends are charged times_sent[e] times (NULL: once) during the search; the result is evaluated
- * exactly. O(n * items per stage * degree * states in the window).
+ * exactly. False: out of memory. O(n * items per stage * degree * states in the window).
  * Source: dynamic programming over one linear order, Jensen & Bokhari; windows: this project. */
-void psplit_i_slice(psplit_slicer *slicer, const uint32_t *order, const uint32_t *times_sent,
+bool psplit_i_slice(psplit_slicer *slicer, const uint32_t *order, const uint32_t *times_sent,
                     int64_t limit, psplit_cut *out_cut);
 
 /* --- search.c ------------------------------------------------------------------------------- */
@@ -328,6 +336,20 @@ psplit_code psplit_i_node_bound(const psplit_core *core, const psplit_machine *m
  * INFEASIBLE. */
 psplit_code psplit_i_kernel(psplit_core *core, const psplit_machine *machine, int64_t limit,
                             uint32_t *parent, psplit_diag *diag);
+
+/* --- devices.c ------------------------------------------------------------------------------ */
+
+/* *out_problem: the same with entries of devices that are alike as one, adjacent ones only where
+ * the order is fixed. out_merged[problem->n_devices]: the new entry of an old one, NONE where that
+ * has no devices. Without effect when stages may have copies. Errors: NOMEM. */
+psplit_code psplit_i_devices_merge(const psplit_problem *problem,
+                                   const psplit_partition_options *options, psplit_arena *arena,
+                                   psplit_problem *out_problem, uint32_t *out_merged);
+/* The way back: inout_device[n_stages] from merged entries to those of `problem`, in stage order.
+ * stage[n_nodes] tells which stages hold something. Errors: NOMEM. */
+psplit_code psplit_i_devices_tell_apart(const psplit_problem *problem, const uint32_t *merged,
+                                        const uint32_t *stage, psplit_arena *arena,
+                                        uint32_t *inout_device);
 
 /* --- solve.c, contiguous.c -------------------------------------------------------------------- */
 

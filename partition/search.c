@@ -28,6 +28,7 @@ bool psplit_i_expired(const psplit_deadline *deadline) {
 typedef struct chain {
   psplit_cut now, best;
   uint64_t seed, n_drawn;
+  bool failed; /* out of memory */
 } chain;
 
 /* Scratch of one thread. */
@@ -116,6 +117,30 @@ static void draw_order(const psplit_core *core, chain *c, worker *w, const drawi
   }
 }
 
+/* No stage has a larger load: every item on its slowest device, every tensor sent to all. */
+static int64_t largest_load(const psplit_core *core) {
+  int64_t sum = 1;
+  for (uint32_t i = 0; i < core->n; i++) {
+    int64_t most = 0;
+    for (uint32_t t = 0; t < core->n_types; t++) {
+      const int64_t w = core->w[(size_t)t * core->n + i];
+      if (w < PSPLIT_I_INF && w > most) most = w;
+    }
+    sum = psplit_i_sat_add_i64(sum, most);
+  }
+  for (uint32_t e = 0; e < core->n_nets; e++) {
+    const int64_t fan = core->p2p ? core->net_off[e + 1] - core->net_off[e] - 1 : 1;
+    int64_t most = 0;
+    for (uint32_t t = 0; t < core->n_types; t++) {
+      const size_t cell = (size_t)t * core->n_nets + e;
+      const int64_t both = core->recv[cell] + core->send[cell] * fan;
+      if (both > most) most = both;
+    }
+    sum = psplit_i_sat_add_i64(sum, most);
+  }
+  return sum < PSPLIT_I_INF / 4 ? sum : PSPLIT_I_INF / 4;
+}
+
 /* Slices w->order; keeps the result in c->now when it is not worse. */
 static void try_order(const psplit_core *core, chain *c, worker *w) {
   const uint32_t *times_sent = NULL;
@@ -124,14 +149,15 @@ static void try_order(const psplit_core *core, chain *c, worker *w) {
     times_sent = w->slicer.times_sent;
   }
   if (c->now.value < PSPLIT_I_INF) {
-    psplit_i_slice(&w->slicer, w->order, times_sent, c->now.value, &w->trial);
+    c->failed |= !psplit_i_slice(&w->slicer, w->order, times_sent, c->now.value, &w->trial);
   } else { /* without a limit every slice is tried: quadratic. Grow one instead */
     const int64_t least = psplit_i_simple_bound(core, w->slicer.machine);
+    const int64_t most = largest_load(core);
     w->trial.value = PSPLIT_I_INF;
     for (int64_t limit = least + least / 4 + 1; w->trial.value >= PSPLIT_I_INF; limit *= 2) {
-      if (limit >= PSPLIT_I_INF / 4) limit = PSPLIT_I_INF;
-      psplit_i_slice(&w->slicer, w->order, times_sent, limit, &w->trial);
-      if (limit >= PSPLIT_I_INF) break;
+      if (limit >= most) limit = PSPLIT_I_INF;
+      c->failed |= !psplit_i_slice(&w->slicer, w->order, times_sent, limit, &w->trial);
+      if (c->failed || limit >= PSPLIT_I_INF) break;
     }
   }
   if (w->trial.value > c->now.value || w->trial.value >= PSPLIT_I_INF) return;
@@ -185,11 +211,13 @@ psplit_code psplit_i_search(const psplit_core *core, const psplit_machine *machi
     if (cut->value < PSPLIT_I_INF) psplit_i_cut_copy(&chains[i].now, cut, core);
   }
   for (int i = 0; i < n_workers; i++) PSPLIT_TRY(worker_init(&workers[i], core, machine));
+  const bool fresh = cut->value >= PSPLIT_I_INF;
   for (uint32_t round = 0; round < options->n_rounds; round++) {
     const int64_t before = cut->value;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(n_workers)
     for (uint32_t i = 0; i < N_CHAINS; i++)
-      run_chain(core, options, &chains[i], &workers[omp_get_thread_num()], i, round == 0);
+      run_chain(core, options, &chains[i], &workers[omp_get_thread_num()], i, fresh && round == 0);
+    for (uint32_t i = 0; i < N_CHAINS; i++) PSPLIT_TRY(chains[i].failed ? PSPLIT_NOMEM : PSPLIT_OK);
     for (uint32_t i = 0; i < N_CHAINS; i++)
       if (psplit_i_cut_better(&chains[i].best, cut, core))
         psplit_i_cut_copy(cut, &chains[i].best, core);

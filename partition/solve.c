@@ -126,12 +126,16 @@ psplit_code psplit_partition_solve(const psplit_problem *problem,
   const double start = psplit_i_now();
   psplit_arena arena;
   psplit_i_arena_init(&arena, 0);
-  const psplit_job job = {problem, options, psplit_i_deadline_in(options), &arena, diag};
+  psplit_problem merged;
+  const psplit_job job = {&merged, options, psplit_i_deadline_in(options), &arena, diag};
   psplit_answer answer;
   psplit_solution *solution = NULL;
   psplit_code code;
   PSPLIT_TRY(check_options(problem, options, diag));
   PSPLIT_TRY(psplit_i_problem_validate(problem, diag));
+  uint32_t *entry = PSPLIT_NEW(&arena, uint32_t, problem->n_devices);
+  PSPLIT_TRY(entry ? PSPLIT_OK : PSPLIT_NOMEM);
+  PSPLIT_TRY(psplit_i_devices_merge(problem, options, &arena, &merged, entry));
   if (options->require_nonempty)
     PSPLIT_TRY(check_enough_nodes(problem, options->noncontiguous, diag));
   PSPLIT_TRY(psplit_i_answer_init(&answer, &job));
@@ -139,11 +143,10 @@ psplit_code psplit_partition_solve(const psplit_problem *problem,
     options->chunks == 1 && !options->noncontiguous && options->objective == PSPLIT_THROUGHPUT;
   PSPLIT_TRY(plain ? psplit_i_contiguous(&job, &answer) : psplit_i_place(&job, &answer));
   uint32_t *number = PSPLIT_NEW(&arena, uint32_t, psplit_problem_n_stages(problem));
-  if (!number) {
-    code = psplit_i_nomem(diag);
-    goto out;
-  }
+  PSPLIT_TRY(number ? PSPLIT_OK : PSPLIT_NOMEM);
   close_gaps(&job, &answer, number);
+  if (options->max_replicas == 1)
+    PSPLIT_TRY(psplit_i_devices_tell_apart(problem, entry, answer.stage, &arena, answer.device));
   code = psplit_partition_check(problem, options, answer.stage, answer.chunk, answer.device,
                                 answer.replicas, diag, &solution);
   if (code != PSPLIT_OK) {
@@ -165,6 +168,7 @@ psplit_code psplit_partition_solve(const psplit_problem *problem,
   solution->seconds = psplit_i_now() - start;
   *out_solution = solution;
 out:
+  if (code == PSPLIT_NOMEM) psplit_i_nomem(diag);
   psplit_i_arena_fini(&arena);
   return code;
 }

@@ -1,11 +1,13 @@
 /* needs: shapes, live  keeps: everything  breaks: nothing
  *
- * Gives every node its time on every class of device. A size that nothing fixes is counted as some
+ * Gives every node its time on every class of device: by the roofline, or as the caller's tables
+ * of costs say. A size that nothing fixes is counted as some
  * number all the same, said aloud once and named in the plan: ratios of costs rarely hang on it (a
  * batch scales them all), and a cut needs ratios. */
 #include <inttypes.h>
 #include <string.h>
 
+#include "cost_table.h"
 #include "passes.h"
 
 /* Device times of all nodes; ns of dead and free nodes are 0, since runtimes drop or fold them. */
@@ -120,6 +122,7 @@ static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, p
   for (uint32_t n = 0; n < unit->graph->n_nodes; n++)
     unit->node_class[n] = psplit_i_costs_node(unit->costs, n).op_class;
   PSPLIT_TRY(classify_devices(unit, diag));
+  PSPLIT_TRY(psplit_i_cost_apply(unit, diag));
   say_what_is_missing(unit);
 out:
   return code;

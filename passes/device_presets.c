@@ -86,6 +86,10 @@ static double efficiency(family kind, psplit_op_class op_class) {
   }
 }
 
+/* A GPU runtime's context and its libraries' workspaces take about this much of a card; the others
+ * share the machine's memory with everything else and set nothing aside. */
+static uint64_t workspace_bytes(family kind) { return kind == GPU ? 512 * (GB / 1000) : 0; }
+
 bool psplit_i_device_preset(const char *name, psplit_device_model *out) {
   for (int i = 0; i < N_PRESETS; i++) {
     if (strcmp(presets[i].name, name) != 0) continue;
@@ -97,6 +101,7 @@ bool psplit_i_device_preset(const char *name, psplit_device_model *out) {
     out->flops_per_second[UINT8] = presets[i].int8;
     out->memory_bandwidth = presets[i].bandwidth;
     out->memory_bytes = presets[i].memory_bytes;
+    out->workspace_bytes = workspace_bytes(presets[i].family);
     out->overhead_ns = presets[i].overhead_ns;
     for (int c = 0; c < PSPLIT_N_CLASSES; c++)
       out->efficiency[c] = efficiency(presets[i].family, (psplit_op_class)c);

@@ -11,6 +11,7 @@ typedef struct psplit_device_model {
   double flops_per_second[PSPLIT_N_DTYPES]; /* by TensorProto.DataType */
   double memory_bandwidth;                  /* bytes per second */
   uint64_t memory_bytes;                    /* UINT64_MAX: no limit */
+  uint64_t workspace_bytes;                 /* of them, what the runtime keeps for itself */
   int64_t overhead_ns;                      /* per kernel started */
   double efficiency[PSPLIT_N_CLASSES];      /* share of the peak that a class reaches, (0, 1] */
 } psplit_device_model;

@@ -67,24 +67,20 @@ static void connect_by_place(psplit_devices *devices, const psplit_device_link *
     }
 }
 
-psplit_code psplit_devices_preset(const char *preset, uint32_t n_devices, psplit_diag *diag,
-                                  psplit_devices **out_devices) {
-  psplit_device_model model;
-  if (!preset) preset = "cpu";
-  if (!psplit_i_device_preset(preset, &model))
-    return psplit_i_fail(diag, PSPLIT_USAGE, "there is no device preset \"%s\"", preset);
+/* n_devices times `model`, named `name` with a number behind, on one host. */
+static psplit_code make_alike(const psplit_device_model *model, const char *name,
+                              uint32_t n_devices, psplit_diag *diag, psplit_devices **out_devices) {
   if (n_devices == 0 || n_devices > MAX_DEVICES)
     return psplit_i_fail(diag, PSPLIT_USAGE, "%u devices; between 1 and %d can be used", n_devices,
                          MAX_DEVICES);
   psplit_devices *devices = new_devices(n_devices);
   if (!devices) return psplit_i_nomem(diag);
   for (uint32_t d = 0; d < n_devices; d++) {
-    char name[96];
-    const int n =
-      snprintf(name, sizeof name, "%.64s%s%u", preset, strcmp(preset, "cpu") == 0 ? "" : "-", d);
-    devices->devices[d].model = model;
+    char numbered[96];
+    const int n = snprintf(numbered, sizeof numbered, "%.64s%u", name, d);
+    devices->devices[d].model = *model;
     devices->devices[d].session.optimization = -1;
-    devices->devices[d].name = psplit_i_arena_strndup(&devices->arena, name, (size_t)n);
+    devices->devices[d].name = psplit_i_arena_strndup(&devices->arena, numbered, (size_t)n);
     if (!devices->devices[d].name) {
       psplit_devices_destroy(devices);
       return psplit_i_nomem(diag);
@@ -93,6 +89,23 @@ psplit_code psplit_devices_preset(const char *preset, uint32_t n_devices, psplit
   connect_by_place(devices, default_links);
   *out_devices = devices;
   return PSPLIT_OK;
+}
+
+psplit_code psplit_devices_preset(const char *preset, uint32_t n_devices, psplit_diag *diag,
+                                  psplit_devices **out_devices) {
+  psplit_device_model model;
+  char name[65];
+  if (!preset) preset = "cpu";
+  if (!psplit_i_device_preset(preset, &model))
+    return psplit_i_fail(diag, PSPLIT_USAGE, "there is no device preset \"%s\"", preset);
+  snprintf(name, sizeof name, "%s%s", preset, strcmp(preset, "cpu") == 0 ? "" : "-");
+  return make_alike(&model, name, n_devices, diag, out_devices);
+}
+
+psplit_code psplit_devices_repeat(const psplit_devices *devices, uint32_t n_devices,
+                                  psplit_diag *diag, psplit_devices **out_devices) {
+  const device *first = &devices->devices[0];
+  return make_alike(&first->model, first->name, n_devices, diag, out_devices);
 }
 
 void psplit_devices_destroy(psplit_devices *devices) {
@@ -107,6 +120,9 @@ const char *psplit_devices_name(const psplit_devices *devices, uint32_t d) {
 }
 uint64_t psplit_devices_memory_bytes(const psplit_devices *devices, uint32_t d) {
   return devices->devices[d].model.memory_bytes;
+}
+uint64_t psplit_devices_workspace_bytes(const psplit_devices *devices, uint32_t d) {
+  return devices->devices[d].model.workspace_bytes;
 }
 const psplit_session *psplit_devices_session(const psplit_devices *devices, uint32_t d) {
   return &devices->devices[d].session;
@@ -311,21 +327,14 @@ out:
 }
 
 static psplit_code read_device(reader *r, const char *path, json_t *object, device *out) {
-  static const char *const known[] = {"name",
-                                      "preset",
-                                      "flops_per_second",
-                                      "memory_bandwidth",
-                                      "memory_bytes",
-                                      "overhead_ns",
-                                      "efficiency",
-                                      "host",
-                                      "rack",
-                                      "session",
-                                      NULL};
+  static const char *const known[] = {
+    "name",         "preset",      "flops_per_second", "memory_bandwidth",
+    "memory_bytes", "overhead_ns", "efficiency",       "workspace_bytes",
+    "host",         "rack",        "session",          NULL};
   psplit_code code = PSPLIT_OK;
   char here[PATH_BYTES];
   const char *preset = NULL;
-  int64_t memory = -1;
+  int64_t memory = -1, workspace = -1;
   PSPLIT_TRY(check_keys(r, path, object, known));
   PSPLIT_TRY(read_string(r, path, object, "name", &out->name));
   if (!out->name) return wrong(r, join(here, path, "name"), "is missing");
@@ -353,6 +362,8 @@ static psplit_code read_device(reader *r, const char *path, json_t *object, devi
                          &out->model.memory_bandwidth));
   PSPLIT_TRY(read_integer(r, path, object, "memory_bytes", &memory));
   if (memory >= 0) out->model.memory_bytes = (uint64_t)memory;
+  PSPLIT_TRY(read_integer(r, path, object, "workspace_bytes", &workspace));
+  if (workspace >= 0) out->model.workspace_bytes = (uint64_t)workspace;
   PSPLIT_TRY(read_integer(r, path, object, "overhead_ns", &out->model.overhead_ns));
   if (!(psplit_i_device_rate(&out->model, 1) > 0))
     return wrong(r, join(here, path, "flops_per_second.float32"),

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fit.h"
+#include "liveness.h"
 #include "passes.h"
 
 enum { OPTION_SOLVER, OPTION_GAP, OPTION_TIME_LIMIT };
@@ -50,8 +52,8 @@ static psplit_code build_nodes(builder *b) {
     if (!(unit->node_flags[i] & PSPLIT_I_NODE_DEAD)) flags[g] = 0;
     if (unit->pin[i] != PSPLIT_NONE) pin[g] = unit->pin[i];
     for (size_t c = 0; c < n_classes; c++)
-      time_ns[g * n_classes + c] = psplit_i_sat_add_i64(
-        time_ns[g * n_classes + c], unit->node_ns[c * graph->n_nodes + i]);
+      time_ns[g * n_classes + c] =
+        psplit_i_sat_add_i64(time_ns[g * n_classes + c], unit->node_ns[c * graph->n_nodes + i]);
     uint32_t class_id = unit->together[i];
     if (class_id == PSPLIT_NONE) continue;
     while (merged[class_id] != class_id) class_id = merged[class_id];
@@ -125,8 +127,7 @@ static psplit_code build_nets(builder *b) {
     if (pin == first) continue;
     producer[net] = b->group[p];
     bytes[net] = psplit_i_unit_value_bytes(unit, v, NULL);
-    if (!psplit_i_unit_sendable(unit, v) || unit->uncuttable[v])
-      flags[net] = PSPLIT_NET_UNCUTTABLE;
+    if (!psplit_i_unit_sendable(unit, v) || unit->uncuttable[v]) flags[net] = PSPLIT_NET_UNCUTTABLE;
     for (uint32_t c = 0; c < n_classes; c++) {
       send_ns[net * n_classes + c] = transfer_ns(unit, c, bytes[net], true);
       recv_ns[net * n_classes + c] = transfer_ns(unit, c, bytes[net], false);
@@ -204,10 +205,11 @@ static psplit_code build_devices(builder *b, const uint64_t *memory_bytes) {
   psplit_device *devices = array(b, unit->options.n_stages, sizeof *devices);
   if (!devices) return psplit_i_nomem(b->diag);
   for (uint32_t d = 0; d < unit->options.n_stages; d++)
-    devices[d] = (psplit_device){.class_id = unit->device_class[d],
-                                 .count = 1,
-                                 .memory_bytes = memory_bytes[d] == UINT64_MAX ? 0 : memory_bytes[d],
-                                 .name = psplit_devices_name(unit->devices, d)};
+    devices[d] =
+      (psplit_device){.class_id = unit->device_class[d],
+                      .count = 1,
+                      .memory_bytes = memory_bytes[d] == UINT64_MAX ? 0 : memory_bytes[d],
+                      .name = psplit_devices_name(unit->devices, d)};
   b->problem.n_devices = unit->options.n_stages;
   b->problem.devices = devices;
   b->problem.comm = PSPLIT_COMM_P2P;
@@ -238,8 +240,7 @@ static psplit_code place_free_nodes(builder *b) {
         const bool is_free = b->group[reader] == PSPLIT_NONE;
         const uint32_t n_stages = is_free ? count[reader] : 1;
         for (uint32_t k = 0; k < n_stages; k++) {
-          const uint32_t stage =
-            is_free ? stages.items[first[reader] + k] : unit->stage[reader];
+          const uint32_t stage = is_free ? stages.items[first[reader] + k] : unit->stage[reader];
           if (met[stage] == n + 1) continue;
           met[stage] = n + 1;
           if (!psplit_i_vec_push(&stages, stage)) {
@@ -260,8 +261,7 @@ static psplit_code place_free_nodes(builder *b) {
     unit->stage[n] = owner;
     for (uint32_t k = 0; k < count[n]; k++) {
       const uint32_t stage = stages.items[first[n] + k];
-      if (stage != owner &&
-          !psplit_i_vec_push(&unit->copies, ((psplit_plan_copy){n, stage}))) {
+      if (stage != owner && !psplit_i_vec_push(&unit->copies, ((psplit_plan_copy){n, stage}))) {
         code = psplit_i_nomem(b->diag);
         goto out;
       }
@@ -281,8 +281,9 @@ static psplit_code number_groups(builder *b) {
   return PSPLIT_OK;
 }
 
+/* `share` of the time limit is for this solution. */
 static psplit_code solve(psplit_unit *unit, const psplit_i_option_value *values,
-                         const uint64_t *memory_bytes, psplit_diag *diag) {
+                         const uint64_t *memory_bytes, double share, psplit_diag *diag) {
   psplit_code code;
   builder b = {.unit = unit, .arena = &unit->scratch, .diag = diag};
   PSPLIT_TRY(number_groups(&b));
@@ -299,8 +300,8 @@ static psplit_code solve(psplit_unit *unit, const psplit_i_option_value *values,
   psplit_partition_options_init(&options);
   options.objective = unit->options.objective;
   options.solver = strcmp(values[OPTION_SOLVER].text, "auto") != 0 ? values[OPTION_SOLVER].text
-                   : unit->options.solver                           ? unit->options.solver
-                                                                    : "auto";
+                   : unit->options.solver                          ? unit->options.solver
+                                                                   : "auto";
   options.require_nonempty = unit->options.n_stages > 1; /* constants alone are a model too */
   if (values[OPTION_TIME_LIMIT].real >= 0) {
     options.time_limit_s = values[OPTION_TIME_LIMIT].real;
@@ -309,6 +310,7 @@ static psplit_code solve(psplit_unit *unit, const psplit_i_option_value *values,
     options.time_limit_s = unit->options.time_limit_s;
     options.limit_by_work = unit->options.limit_by_work;
   }
+  options.time_limit_s *= share; /* no limit, which is below 0, stays none */
   options.gap_frac = values[OPTION_GAP].real;
   options.n_threads = unit->options.n_threads;
   options.seed = unit->options.seed;
@@ -325,40 +327,232 @@ out:
   return code;
 }
 
-/* The solver limits weights alone; a stage's activations are known once it is cut. While a stage
- * does not fit, its device offers the solver that much less. */
+/* First stage that needs more than its device has; n_stages where all fit. */
+static uint32_t first_too_large(const psplit_unit *unit) {
+  uint32_t s = 0;
+  while (s < unit->options.n_stages &&
+         unit->plan->stages[s].memory_bytes <= psplit_devices_memory_bytes(unit->devices, s))
+    s++;
+  return s;
+}
+
+static bool any_memory_limit(const psplit_unit *unit) {
+  for (uint32_t s = 0; s < unit->options.n_stages; s++)
+    if (psplit_devices_memory_bytes(unit->devices, s) != UINT64_MAX) return true;
+  return false;
+}
+
+static bool any_pin(const psplit_unit *unit) {
+  for (uint32_t n = 0; n < unit->graph->n_nodes; n++)
+    if (unit->pin[n] != PSPLIT_NONE || unit->together[n] != PSPLIT_NONE) return true;
+  return false;
+}
+
+static const char *name_of_value(const psplit_unit *unit, uint32_t value) {
+  return value == PSPLIT_NONE ? "?" : unit->graph->values[value].name;
+}
+
+/* An unnamed node goes by what it makes. */
+static const char *name_of_node(const psplit_unit *unit, uint32_t node) {
+  if (node == PSPLIT_NONE) return "?";
+  const psplit_node *n = &unit->graph->nodes[node];
+  return *n->name || !n->n_outputs ? n->name : name_of_value(unit, n->outputs[0]);
+}
+
+/* Bytes as people read them in an error: whole MiB where that loses little. */
+static const char *amount(uint64_t bytes, char out[32]) {
+  const bool large = bytes >= UINT64_C(10) << 20;
+  snprintf(out, 32, "%" PRIu64 " %s", large ? bytes >> 20 : bytes >> 10, large ? "MiB" : "KiB");
+  return out;
+}
+
+/* Says what does not fit where, and what would. `solved`: the plan is the best that was found. */
+static psplit_code too_large(psplit_unit *unit, bool solved, const psplit_i_fit *fit,
+                             psplit_diag *diag) {
+  char need[32], weights[32], activations[32], buffers[32], workspace[32], limit[32];
+  char advice[PSPLIT_DIAG_BYTES / 2];
+  uint64_t largest = 0;
+  for (uint32_t s = 0; s < unit->options.n_stages; s++)
+    if (psplit_devices_memory_bytes(unit->devices, s) > largest)
+      largest = psplit_devices_memory_bytes(unit->devices, s);
+  if (fit->n_stages == 0)
+    snprintf(advice, sizeof advice,
+             "no number of stages fits: node \"%s\" and what must stay with it need %s, the "
+             "largest tensor there is \"%s\"",
+             name_of_node(unit, fit->blocking_node), amount(fit->blocking_bytes, need),
+             name_of_value(unit, fit->blocking_value));
+  else if (fit->n_stages != unit->options.n_stages)
+    snprintf(advice, sizeof advice, "%" PRIu32 " stages would fit%s", fit->n_stages,
+             any_pin(unit) ? " without pins" : "");
+  else
+    snprintf(advice, sizeof advice, "without pins it would fit");
+  const uint32_t s = solved ? first_too_large(unit) : unit->options.n_stages;
+  if (s == unit->options.n_stages)
+    return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
+                         "memory: no split into %" PRIu32
+                         " stages fits the devices, of which the largest has %s; %s",
+                         s, amount(largest, limit), advice);
+  const psplit_plan_stage *stage = &unit->plan->stages[s];
+  return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
+                       "memory: stage %" PRIu32
+                       " needs %s (weights %s, activations %s, buffers %s, workspace %s) and "
+                       "device %s has %s; %s",
+                       s, amount(stage->memory_bytes, need), amount(stage->weight_bytes, weights),
+                       amount(stage->peak_activation_bytes, activations),
+                       amount(stage->buffer_bytes, buffers),
+                       amount(stage->workspace_bytes, workspace), stage->device,
+                       amount(psplit_devices_memory_bytes(unit->devices, s), limit), advice);
+}
+
+/* Numbers groups in another topological order: by the stage that the solver gave them, then as they
+ * are. */
+static psplit_code number_by_stage(builder *b) {
+  const psplit_unit *unit = b->unit;
+  const uint32_t n_stages = unit->options.n_stages;
+  uint32_t *stage = array(b, b->n_groups, sizeof *stage);
+  uint32_t *at = array(b, (size_t)n_stages + 1, sizeof *at);
+  uint32_t *number = array(b, b->n_groups, sizeof *number);
+  if (!stage || !at || !number) return psplit_i_nomem(b->diag);
+  for (uint32_t n = 0; n < unit->graph->n_nodes; n++)
+    if (b->group[n] != PSPLIT_NONE) stage[b->group[n]] = unit->stage[n];
+  for (uint32_t g = 0; g < b->n_groups; g++) at[stage[g] + 1]++;
+  for (uint32_t s = 0; s < n_stages; s++) at[s + 1] += at[s];
+  for (uint32_t g = 0; g < b->n_groups; g++) number[g] = at[stage[g]]++;
+  for (uint32_t n = 0; n < unit->graph->n_nodes; n++)
+    if (b->group[n] != PSPLIT_NONE) b->group[n] = number[b->group[n]];
+  return PSPLIT_OK;
+}
+
+/* Gives the nodes that are not free these stages, and makes the plan. */
+static psplit_code adopt(builder *b, const uint32_t *node_stage) {
+  psplit_code code;
+  psplit_unit *unit = b->unit;
+  unit->copies.n = 0;
+  for (uint32_t n = 0; n < unit->graph->n_nodes; n++)
+    if (b->group[n] != PSPLIT_NONE) unit->stage[n] = node_stage[n];
+  PSPLIT_TRY(place_free_nodes(b));
+  PSPLIT_TRY(psplit_i_plan_make(unit, b->diag)); /* ends the scratch, and with it b's arrays */
+out:
+  return code;
+}
+
+/* The best cut of an order of the groups where the solver's does not fit, or is worse; an error
+ * that says why not where none fits. `solved`: there is a plan; it fits if first_too_large says so.
+ */
+static psplit_code cut_to_fit(psplit_unit *unit, bool solved, psplit_diag *diag) {
+  psplit_code code;
+  psplit_i_fit fit;
+  bool found;
+  const uint32_t n_nodes = unit->graph->n_nodes;
+  const bool fitting = solved && first_too_large(unit) == unit->options.n_stages;
+  builder b = {.unit = unit, .arena = &unit->scratch, .diag = diag};
+  PSPLIT_TRY(number_groups(&b));
+  uint32_t *group_stage = array(&b, b.n_groups, sizeof *group_stage);
+  uint32_t *old = psplit_i_arena_array(&unit->arena, n_nodes, sizeof *old);
+  uint32_t *cut = psplit_i_arena_array(&unit->arena, n_nodes, sizeof *cut);
+  if (!group_stage || !old || !cut) return psplit_i_nomem(diag);
+  PSPLIT_TRY(psplit_i_fit_memory(unit, b.group, b.n_groups, group_stage, &fit, &found, diag));
+  if (solved && !found) {
+    psplit_i_fit other;
+    PSPLIT_TRY(number_by_stage(&b));
+    PSPLIT_TRY(psplit_i_fit_memory(unit, b.group, b.n_groups, group_stage, &other, &found, diag));
+    if (other.n_stages && (!fit.n_stages || other.n_stages < fit.n_stages)) fit = other;
+  }
+  found = found && !any_pin(unit);
+  if (!found && !fitting) return too_large(unit, solved, &fit, diag);
+  if (!found) goto out;
+  memcpy(old, unit->stage, n_nodes * sizeof *old);
+  for (uint32_t n = 0; n < n_nodes; n++)
+    cut[n] = b.group[n] == PSPLIT_NONE ? 0 : group_stage[b.group[n]];
+  const int64_t old_ns = fitting ? unit->plan->bottleneck_ns : INT64_MAX;
+  PSPLIT_TRY(adopt(&b, cut));
+  if (first_too_large(unit) < unit->options.n_stages) {
+    if (!fitting) return too_large(unit, true, &fit, diag);
+  } else if (unit->plan->bottleneck_ns < old_ns) {
+    if (unit->solution) unit->solution->solver = "fit";
+    unit->plan->solver = "fit";
+    goto out;
+  }
+  PSPLIT_TRY(number_groups(&b));
+  PSPLIT_TRY(adopt(&b, old));
+out:
+  psplit_i_arena_reset(&unit->scratch);
+  return code;
+}
+
+static psplit_code first_fit_suffices(psplit_unit *unit, bool *out, psplit_diag *diag) {
+  psplit_code code;
+  psplit_i_fit fit;
+  bool cut;
+  builder b = {.unit = unit, .arena = &unit->scratch, .diag = diag};
+  PSPLIT_TRY(number_groups(&b));
+  PSPLIT_TRY(psplit_i_fit_memory(unit, b.group, b.n_groups, NULL, &fit, &cut, diag));
+  *out = fit.n_stages && fit.n_stages <= unit->options.n_stages;
+  psplit_i_arena_reset(&unit->scratch);
+out:
+  return code;
+}
+
+/* Whether all devices together cannot hold what each weight takes once: no search can help. */
+static bool weights_exceed_memory(const psplit_unit *unit) {
+  const psplit_graph *graph = unit->graph;
+  uint64_t weights = 0, room = 0;
+  for (uint32_t v = 0; v < graph->n_values; v++)
+    if (psplit_i_unit_constant(unit, v))
+      for (uint32_t c = graph->consumer_off[v]; c < graph->consumer_off[v + 1]; c++)
+        if (!(unit->node_flags[graph->consumers[c]] & PSPLIT_I_NODE_FREE)) {
+          weights = psplit_i_sat_add_u64(weights, psplit_i_unit_weight_bytes(unit, v));
+          break;
+        }
+  for (uint32_t s = 0; s < unit->options.n_stages; s++)
+    room = psplit_i_sat_add_u64(room, psplit_devices_memory_bytes(unit->devices, s));
+  return weights > room;
+}
+
+/* The solver limits weights alone; a stage's other memory is known once it is cut. While a stage
+ * does not fit, its device offers the solver that much less. The bound of the first round, which
+ * offered everything, holds for every split; those of later rounds do not. */
 static psplit_code solve_within_memory(psplit_unit *unit, const psplit_i_option_value *values,
-                                       psplit_diag *diag) {
-  enum { MAX_ROUNDS = 12 };
+                                       double share, psplit_diag *diag) {
+  enum { MAX_ROUNDS = 6 };
   psplit_code code = PSPLIT_OK;
+  int64_t bound_ns = 0;
   const uint32_t n_stages = unit->options.n_stages;
   uint64_t *offered = psplit_i_arena_array(&unit->arena, n_stages, sizeof *offered);
   if (!offered) return psplit_i_nomem(diag);
   for (uint32_t s = 0; s < n_stages; s++)
     offered[s] = psplit_devices_memory_bytes(unit->devices, s);
-  for (unsigned round = 0;; round++) {
-    PSPLIT_TRY(solve(unit, values, offered, diag));
+  if (any_memory_limit(unit) && !any_pin(unit)) {
+    if (weights_exceed_memory(unit)) return cut_to_fit(unit, false, diag);
+    bool easy;
+    PSPLIT_TRY(first_fit_suffices(unit, &easy, diag));
+    if (!easy) share /= 5; /* there may be no split at all: a search should not take all the time */
+  }
+  for (unsigned round = 0; round < MAX_ROUNDS; round++) {
+    psplit_diag why = {0};
+    code = solve(unit, values, offered, round ? share / 10 : share, &why);
+    if (code == PSPLIT_INFEASIBLE && round) break;
+    if (code == PSPLIT_INFEASIBLE && any_memory_limit(unit) && !any_pin(unit))
+      return cut_to_fit(unit, false, diag);
+    if (code != PSPLIT_OK) return psplit_i_fail(diag, code, "%s", why.message);
+    if (unit->solution) {
+      if (round == 0) bound_ns = unit->solution->lower_bound_ns;
+      unit->solution->lower_bound_ns = bound_ns;
+      unit->solution->proved_optimal &= unit->solution->objective_ns == bound_ns;
+    }
     PSPLIT_TRY(psplit_i_plan_make(unit, diag));
-    bool fits = true;
+    if (first_too_large(unit) == n_stages) break;
     for (uint32_t s = 0; s < n_stages; s++) {
-      const psplit_plan_stage *stage = &unit->plan->stages[s];
-      const uint64_t need =
-        psplit_i_sat_add_u64(stage->weight_bytes, stage->peak_activation_bytes);
+      const uint64_t need = unit->plan->stages[s].memory_bytes;
       const uint64_t limit = psplit_devices_memory_bytes(unit->devices, s);
       if (need <= limit) continue;
-      fits = false;
-      if (round == MAX_ROUNDS || stage->peak_activation_bytes >= limit)
-        return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
-                             "stage %" PRIu32 " needs %" PRIu64 " MiB (weights %" PRIu64
-                             ", activations %" PRIu64 ") and device %s has %" PRIu64
-                             "; more stages or a smaller --dim would help",
-                             s, need >> 20, stage->weight_bytes >> 20,
-                             stage->peak_activation_bytes >> 20, stage->device, limit >> 20);
       const uint64_t excess = need - limit;
       offered[s] = offered[s] > excess + 1 ? offered[s] - excess : 1;
     }
-    if (fits) return PSPLIT_OK;
   }
+  if (first_too_large(unit) == n_stages && (unit->plan->proved_optimal || !any_memory_limit(unit)))
+    return PSPLIT_OK;
+  return cut_to_fit(unit, true, diag);
 out:
   return code;
 }
@@ -388,7 +582,7 @@ static psplit_code cut(psplit_unit *unit, const psplit_i_option_value *values, p
   const uint32_t n_stages = unit->options.n_stages;
   psplit_diag first = {0};
   if (unit->grouping.n_groups >= n_stages || n_stages == 1)
-    code = solve_within_memory(unit, values, &first);
+    code = solve_within_memory(unit, values, 1, &first);
   if (code == PSPLIT_INFEASIBLE && unit->grouping.n_groups < unit->graph->n_nodes) {
     /* Groups are a wish, stages are asked for: let go of the groups before giving up. */
     const uint32_t n_groups = unit->grouping.n_groups;
@@ -396,7 +590,7 @@ static psplit_code cut(psplit_unit *unit, const psplit_i_option_value *values, p
                                 &unit->arena))
       return psplit_i_nomem(diag);
     if (unit->grouping.n_groups > n_groups && unit->grouping.n_groups >= n_stages) {
-      code = solve_within_memory(unit, values, diag);
+      code = solve_within_memory(unit, values, 0.25, diag);
       if (code == PSPLIT_OK)
         psplit_i_say(unit->options.sink, PSPLIT_NOTE,
                      "%" PRIu32 " supernodes allow no such split; cut between operators instead",

@@ -62,6 +62,9 @@ struct psplit_unit {
   uint32_t *class_device;         /* [n_classes] a device of the class */
   uint32_t *device_class;         /* [n_stages] */
   int64_t *node_ns;               /* [n_classes][n_nodes] */
+  uint64_t *node_workspace_bytes; /* [n_nodes] as given in costs files; NULL: none was */
+  const char *cost_source;        /* "analytic", "measured" or "given" */
+  double measured_frac;           /* part of all nodes' time that tables of costs speak of */
   psplit_op_class *node_class;    /* [n_nodes] */
   uint8_t *node_flags;            /* [n_nodes] PSPLIT_I_NODE_* */
 

@@ -245,7 +245,7 @@ out:
 static psplit_code parse_outs(parser *p) {
   psplit_code code;
   for (const char *name; (name = word(p));) {
-    uint32_t id;
+    uint32_t id = 0;
     PSPLIT_TRY(name_id(p, name, &id));
     p->outs |= UINT64_C(1) << id;
   }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "liveness.h"
 #include "passes.h"
 
 /* Nodes by stage, copies included, in topological order. */
@@ -43,17 +44,9 @@ static psplit_code lay_out(const psplit_unit *unit, psplit_arena *arena, psplit_
 typedef struct walk {
   const psplit_unit *unit;
   uint32_t stamp;
-  uint32_t *held;     /* [n_values] stamp: made or received here */
-  uint32_t *last_use; /* [n_values] position of the last reader in the stage; UINT32_MAX: to the end */
-  uint32_t *seen;     /* [n_values] stamp: a weight counted */
+  uint32_t *held; /* [n_values] stamp: made or received here */
   PSPLIT_VEC(psplit_plan_transfer) transfers;
 } walk;
-
-static bool is_constant(const psplit_unit *unit, uint32_t value) {
-  const psplit_value *v = &unit->graph->values[value];
-  if (v->producer != PSPLIT_NONE) return unit->node_flags[v->producer] & PSPLIT_I_NODE_FREE;
-  return v->initializer != PSPLIT_NONE || v->sparse_initializer != PSPLIT_NONE;
-}
 
 static psplit_code record_transfer(walk *w, uint32_t value, uint32_t to, psplit_diag *diag) {
   const psplit_graph *graph = w->unit->graph;
@@ -78,82 +71,52 @@ static psplit_code record_transfer(walk *w, uint32_t value, uint32_t to, psplit_
        read_++)                                                                        \
     if (value != PSPLIT_NONE)
 
-/* What the stage receives, and how long each value lives in it. */
-static psplit_code find_reads(walk *w, const layout *l, uint32_t stage, uint64_t *out_weights,
-                              psplit_diag *diag) {
+/* What the stage receives. */
+static psplit_code find_transfers(walk *w, const layout *l, uint32_t stage, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   const psplit_graph *graph = w->unit->graph;
   w->stamp++;
   for (uint32_t p = l->off[stage]; p < l->off[stage + 1]; p++) {
     const psplit_node *node = &graph->nodes[l->node[p]];
-    if (node->n_bodies || node->function != PSPLIT_NONE)
-      *out_weights =
-        psplit_i_sat_add_u64(*out_weights, psplit_i_node_inner_bytes(graph, l->node[p]));
     FOR_EACH_READ(node, value) {
-      const uint32_t producer = graph->values[value].producer;
-      if (w->held[value] != w->stamp && producer != PSPLIT_NONE) {
-        PSPLIT_TRY(record_transfer(w, value, stage, diag));
-        w->held[value] = w->stamp;
-      }
-      w->last_use[value] = p;
-      if (!is_constant(w->unit, value) || w->seen[value] == w->stamp) continue;
-      w->seen[value] = w->stamp;
-      *out_weights = psplit_i_sat_add_u64(*out_weights, psplit_i_unit_weight_bytes(w->unit, value));
-    }
-    for (uint32_t o = 0; o < node->n_outputs; o++) {
-      const uint32_t value = node->outputs[o];
-      if (value == PSPLIT_NONE) continue;
+      if (w->held[value] == w->stamp || graph->values[value].producer == PSPLIT_NONE) continue;
+      PSPLIT_TRY(record_transfer(w, value, stage, diag));
       w->held[value] = w->stamp;
-      w->last_use[value] = p;
     }
+    for (uint32_t o = 0; o < node->n_outputs; o++)
+      if (node->outputs[o] != PSPLIT_NONE) w->held[node->outputs[o]] = w->stamp;
   }
 out:
   return code;
 }
 
-/* Most bytes of live values at once: those received or given live from the start to their last use,
- * made ones from their node on, sent and output ones to the end. Constants are weights. */
-static uint64_t peak_bytes(walk *w, const layout *l, uint32_t stage) {
-  const psplit_unit *unit = w->unit;
-  const psplit_graph *graph = unit->graph;
-  for (size_t t = 0; t < w->transfers.n; t++)
-    if (w->transfers.items[t].from == stage) w->last_use[w->transfers.items[t].value] = UINT32_MAX;
-  uint64_t live = 0, peak;
-  w->stamp++; /* `seen` now means: counted as given from outside */
-  for (uint32_t p = l->off[stage]; p < l->off[stage + 1]; p++) {
-    const psplit_node *node = &graph->nodes[l->node[p]];
-    for (uint32_t o = 0; o < node->n_outputs; o++)
-      if (node->outputs[o] != PSPLIT_NONE) w->held[node->outputs[o]] = w->stamp;
-    FOR_EACH_READ(node, value) {
-      if (w->held[value] == w->stamp || w->seen[value] == w->stamp || is_constant(unit, value))
-        continue;
-      w->seen[value] = w->stamp;
-      live = psplit_i_sat_add_u64(live, psplit_i_unit_value_bytes(unit, value, NULL));
-    }
+/* Memory of every stage; the transfers are in their order. */
+static psplit_code measure_memory(walk *w, const layout *l, psplit_plan_stage *stages,
+                                  psplit_arena *scratch, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  const psplit_plan_transfer *transfers = w->transfers.items;
+  const uint32_t n_transfers = (uint32_t)w->transfers.n;
+  psplit_i_liveness liveness;
+  uint32_t *sent = psplit_i_arena_array(scratch, n_transfers, sizeof *sent);
+  if (!sent) return psplit_i_nomem(diag);
+  for (uint32_t t = 0; t < n_transfers; t++) sent[t] = transfers[t].value;
+  PSPLIT_TRY(psplit_i_liveness_init(&liveness, w->unit, scratch, diag));
+  for (uint32_t s = 0, t = 0; s < w->unit->options.n_stages; s++) {
+    psplit_i_stage_memory memory;
+    const uint32_t first = t;
+    while (t < n_transfers && transfers[t].from == s) t++;
+    psplit_i_liveness_measure(&liveness, &l->node[l->off[s]], l->off[s + 1] - l->off[s],
+                              &sent[first], t - first, &memory);
+    stages[s].weight_bytes = memory.weight_bytes;
+    stages[s].peak_activation_bytes = memory.activation_bytes;
+    stages[s].buffer_bytes =
+      psplit_i_sat_mul_u64(psplit_i_sat_add_u64(memory.received_bytes, memory.sent_bytes),
+                           w->unit->options.queue_depth);
+    stages[s].workspace_bytes = psplit_devices_workspace_bytes(w->unit->devices, s);
+    stages[s].memory_bytes = psplit_i_stage_need(w->unit, s, &memory);
   }
-  peak = live;
-  for (uint32_t p = l->off[stage]; p < l->off[stage + 1]; p++) {
-    const psplit_node *node = &graph->nodes[l->node[p]];
-    for (uint32_t o = 0; o < node->n_outputs; o++)
-      if (node->outputs[o] != PSPLIT_NONE && !is_constant(unit, node->outputs[o]))
-        live = psplit_i_sat_add_u64(live, psplit_i_unit_value_bytes(unit, node->outputs[o], NULL));
-    if (live > peak) peak = live;
-    for (uint32_t o = 0; o < node->n_outputs; o++) {
-      const uint32_t value = node->outputs[o];
-      if (value == PSPLIT_NONE || is_constant(unit, value)) continue;
-      if (w->last_use[value] == p && !graph->values[value].is_output)
-        live -= psplit_i_unit_value_bytes(unit, value, NULL);
-    }
-    w->stamp++;
-    FOR_EACH_READ(node, value) {
-      if (w->last_use[value] != p || w->seen[value] == w->stamp || is_constant(unit, value) ||
-          graph->values[value].is_output)
-        continue;
-      w->seen[value] = w->stamp; /* once, however often the node reads it */
-      live -= psplit_i_unit_value_bytes(unit, value, NULL);
-    }
-  }
-  return peak;
+out:
+  return code;
 }
 
 static int compare_transfers(const void *a, const void *b) {
@@ -241,26 +204,20 @@ psplit_code psplit_i_plan_make(psplit_unit *unit, psplit_diag *diag) {
   walk w = {.unit = unit};
   layout l;
   w.held = PSPLIT_NEW(scratch, uint32_t, graph->n_values);
-  w.last_use = PSPLIT_NEW(scratch, uint32_t, graph->n_values);
-  w.seen = PSPLIT_NEW(scratch, uint32_t, graph->n_values);
   psplit_plan *plan = PSPLIT_NEW(&unit->arena, psplit_plan, 1);
   psplit_plan_stage *stages = PSPLIT_NEW(&unit->arena, psplit_plan_stage, n_stages);
-  if (!w.held || !w.last_use || !w.seen || !plan || !stages) return psplit_i_nomem(diag);
+  if (!w.held || !plan || !stages) return psplit_i_nomem(diag);
   PSPLIT_TRY(lay_out(unit, scratch, diag, &l));
 
   for (uint32_t s = 0; s < n_stages; s++) {
     stages[s].device = psplit_devices_name(unit->devices, s);
     stages[s].n_nodes = l.off[s + 1] - l.off[s];
-    PSPLIT_TRY(find_reads(&w, &l, s, &stages[s].weight_bytes, diag));
+    PSPLIT_TRY(find_transfers(&w, &l, s, diag));
   }
   if (w.transfers.n)
     qsort(w.transfers.items, w.transfers.n, sizeof *w.transfers.items, compare_transfers);
+  PSPLIT_TRY(measure_memory(&w, &l, stages, scratch, diag));
   for (uint32_t s = 0; s < n_stages; s++) {
-    uint64_t ignored = 0;
-    const size_t n_transfers = w.transfers.n;
-    PSPLIT_TRY(find_reads(&w, &l, s, &ignored, diag)); /* its last uses, again */
-    w.transfers.n = n_transfers;
-    stages[s].peak_activation_bytes = peak_bytes(&w, &l, s);
     for (uint32_t p = l.off[s]; p < l.off[s + 1]; p++) {
       add_ns(&stages[s].compute_ns,
              unit->node_ns[(size_t)unit->device_class[s] * graph->n_nodes + l.node[p]]);
@@ -290,7 +247,8 @@ psplit_code psplit_i_plan_make(psplit_unit *unit, psplit_diag *diag) {
   plan->objective = unit->options.objective == PSPLIT_LATENCY ? "latency" : "throughput";
   plan->solver = unit->solution ? unit->solution->solver : "none";
   plan->bound = unit->solution ? unit->solution->bound : "none";
-  plan->cost_source = "analytic";
+  plan->cost_source = unit->cost_source;
+  plan->measured_frac = unit->measured_frac;
   plan->n_unknown_nodes = psplit_i_costs_n_unknown(unit->costs);
   for (uint32_t n = 0; n < graph->n_nodes; n++) {
     plan->n_dead_nodes += (unit->node_flags[n] & PSPLIT_I_NODE_DEAD) != 0;

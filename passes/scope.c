@@ -20,8 +20,7 @@ static size_t common_scope(const char *a, size_t n, const char *b, size_t n_b) {
   return same ? same - 1 : 0;
 }
 
-/* "/layer1/layer1.0/conv1" to "layer1.0.conv1": exporters repeat what a component begins with. */
-static char *dotted(const char *scope, size_t n, psplit_arena *arena) {
+char *psplit_i_scope_dotted(const char *scope, size_t n, psplit_arena *arena) {
   char *out = psplit_i_arena_alloc(arena, n + 1);
   if (!out) return NULL;
   size_t used = 0, last = 0; /* `last`: where the previous component starts */
@@ -65,7 +64,7 @@ static const char *shared_scope(const psplit_i_scoped *group, psplit_arena *aren
     if (!first) first = name;
     if (!n) return "";
   }
-  return first ? dotted(first, n, arena) : "";
+  return first ? psplit_i_scope_dotted(first, n, arena) : "";
 }
 
 static const char *joined(const char *scope, const char *name, uint32_t number,

@@ -21,4 +21,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_scope_titles(const psplit_i_scoped *groups,
                                                   psplit_arena *arena, psplit_diag *diag,
                                                   const char **out_titles);
 
+/* "/layer1/layer1.0/conv1", the first n bytes of `scope`, as "layer1.0.conv1": dotted, and without what
+ * a component repeats of the one before. NULL when out of memory. */
+char *psplit_i_scope_dotted(const char *scope, size_t n, psplit_arena *arena);
+
 #endif

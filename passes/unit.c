@@ -7,7 +7,7 @@
 
 void psplit_unit_options_init(psplit_unit_options *options) {
   *options = (psplit_unit_options){
-    .n_stages = 1, .time_limit_s = 10, .limit_by_work = true, .seed = 1};
+    .n_stages = 1, .queue_depth = 2, .time_limit_s = 10, .limit_by_work = true, .seed = 1};
 }
 
 /* "PATTERN=STAGE" for every matching node. The pattern may itself hold '=': the last one counts. */
@@ -160,6 +160,15 @@ void psplit_unit_destroy(psplit_unit *unit) {
 }
 
 const psplit_plan *psplit_unit_plan(const psplit_unit *unit) { return unit->plan; }
+
+void psplit_unit_node_ns(const psplit_unit *unit, uint32_t device, int64_t *out_ns) {
+  const size_t n = unit->graph->n_nodes;
+  if (!n) return;
+  if (unit->facts & PSPLIT_I_FACT_COSTS)
+    memcpy(out_ns, unit->node_ns + unit->device_class[device] * n, n * sizeof *out_ns);
+  else
+    memset(out_ns, 0, n * sizeof *out_ns);
+}
 
 bool psplit_i_unit_sendable(const psplit_unit *unit, uint32_t value) {
   const psplit_vtype *type = psplit_i_shapes_type(unit->shapes, value);

@@ -153,6 +153,26 @@ out:
   return code;
 }
 
+/* The optimised model's weights go beside it: one file of all would end at 2 GiB. */
+static psplit_code save_optimized(const psplit_i_ort *ort, OrtSessionOptions *settings,
+                                  const char *path, psplit_diag *diag) {
+  psplit_code code;
+  PSPLIT_TRY(
+    psplit_i_ort_check(ort, ort->api.SetOptimizedModelFilePath(settings, path), path, diag));
+  PSPLIT_TRY(psplit_i_ort_check(
+    ort,
+    ort->api.AddSessionConfigEntry(
+      settings, "session.optimized_model_external_initializers_file_name", "optimized.data"),
+    path, diag));
+  PSPLIT_TRY(psplit_i_ort_check(
+    ort,
+    ort->api.AddSessionConfigEntry(
+      settings, "session.optimized_model_external_initializers_min_size_in_bytes", "1024"),
+    path, diag));
+out:
+  return code;
+}
+
 static psplit_code apply(const psplit_i_ort *ort, OrtSessionOptions *settings,
                          const psplit_i_session_options *options, const char *path,
                          psplit_diag *diag) {
@@ -165,6 +185,8 @@ static psplit_code apply(const psplit_i_ort *ort, OrtSessionOptions *settings,
   if (options->profile_prefix)
     PSPLIT_TRY(psplit_i_ort_check(ort, ort->api.EnableProfiling(settings, options->profile_prefix),
                                   path, diag));
+  if (options->optimized_path)
+    PSPLIT_TRY(save_optimized(ort, settings, options->optimized_path, diag));
   for (size_t i = 0; i < options->n_config; i++)
     PSPLIT_TRY(psplit_i_ort_check(
       ort,

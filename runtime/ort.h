@@ -28,6 +28,7 @@ typedef struct psplit_i_session_options {
   int optimization;           /* 0 none, 1 basic, 2 extended, 99 all */
   uint32_t n_threads;         /* within an operator; 0: as many as there are cores */
   const char *profile_prefix; /* NULL: no profile */
+  const char *optimized_path; /* where the model is written as it will run; NULL: nowhere */
   const char *provider; /* execution provider, with or without "ExecutionProvider"; NULL: CPU */
   size_t n_provider_options;
   const char *const *provider_keys, *const *provider_values;

@@ -49,6 +49,7 @@ enum {
      const OrtValue *const *inputs, size_t n_inputs, const char *const *output_names,             \
      size_t n_outputs, OrtValue **outputs))                                                       \
   X(10, OrtStatus *, CreateSessionOptions, (OrtSessionOptions **))                                \
+  X(11, OrtStatus *, SetOptimizedModelFilePath, (OrtSessionOptions *, const char *path))          \
   X(14, OrtStatus *, EnableProfiling, (OrtSessionOptions *, const char *prefix))                  \
   X(23, OrtStatus *, SetSessionGraphOptimizationLevel, (OrtSessionOptions *, int level))          \
   X(24, OrtStatus *, SetIntraOpNumThreads, (OrtSessionOptions *, int n))                          \

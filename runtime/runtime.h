@@ -14,6 +14,7 @@
  *   mpi.c, mpi_lane.c, mpi_pulse.c   transport: one stage per MPI rank (optional)
  *   timeline.c, report.c   what was measured, beside what was predicted
  *   compare.c          the whole model against the pipeline
+ *   profile.c          the whole model under ONNX Runtime's profiler
  *
  * A stage takes one bundle from each stage before it and gives one to each stage behind it, in the
  * order of micro-batches, through queues that hold at most `depth` of them. That cannot deadlock:
@@ -23,6 +24,7 @@
 #ifndef PSPLIT_RUNTIME_RUNTIME_H
 #define PSPLIT_RUNTIME_RUNTIME_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "feed.h"
@@ -41,12 +43,13 @@ typedef struct psplit_i_run_options {
   const psplit_i_session_options *stage_sessions; /* [n_stages]; NULL: `session` for all */
   psplit_i_feed_options feed;
   uint32_t n_micro_batches; /* measured ones, at least 1; of a stream, at most so many */
-  uint32_t n_warmup;    /* run before the clock starts; their outputs are dropped; 0 in streams */
-  uint32_t depth;       /* bundles that wait between two stages, at least 1 */
-  bool pin;             /* threads: a core for each stage, where there are enough */
-  double timeout_s;     /* MPI: longest silence of a rank that is waited for */
-  uint64_t chunk_bytes; /* MPI: largest message, at most 2^30 */
-  psplit_i_sink sink;   /* may be NULL */
+  uint32_t n_warmup;     /* run before the clock starts; their outputs are dropped; 0 in streams */
+  uint32_t depth;        /* bundles that wait between two stages, at least 1 */
+  bool pin;              /* threads: a core for each stage, where there are enough */
+  pthread_mutex_t *turn; /* threads: held by the stage that computes; NULL: all compute at once */
+  double timeout_s;      /* MPI: longest silence of a rank that is waited for */
+  uint64_t chunk_bytes;  /* MPI: largest message, at most 2^30 */
+  psplit_i_sink sink;    /* may be NULL */
   void *user;
   const atomic_int *interrupted; /* looked at now and then; not 0: stop */
   atomic_bool *failed;           /* set at the first failure, for sinks that wait; may be NULL */

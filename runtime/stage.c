@@ -189,15 +189,26 @@ static void add_event(psplit_i_stage *stage, uint64_t micro_batch, const psplit_
   sums->last_sent_ns = e->sent_ns;
 }
 
+/* Computes, when it is this stage's turn; event->ready_ns is when it begins. */
+static psplit_code compute(psplit_i_stage *stage, work *w, psplit_diag *diag,
+                           psplit_i_event *event) {
+  pthread_mutex_t *turn = stage->options->turn;
+  if (turn) pthread_mutex_lock(turn);
+  event->ready_ns = psplit_i_now_ns();
+  const psplit_code code =
+    psplit_i_session_run(&w->session, w->input_names, w->given, w->n_given, w->output_names,
+                         w->outputs, stage->pipe->manifest.stages[stage->index].n_outputs, diag);
+  if (turn) pthread_mutex_unlock(turn);
+  return code;
+}
+
 /* Runs what was taken and hands it on. */
 static psplit_code run_one(psplit_i_stage *stage, work *w, uint64_t micro_batch, bool measured,
                            psplit_i_event *event, psplit_diag *diag, bool *out_stopped) {
   const psplit_i_manifest_stage *table = &stage->pipe->manifest.stages[stage->index];
   psplit_code code;
-  event->ready_ns = psplit_i_now_ns();
   for (uint32_t i = 0; i < w->n_given; i++) w->given[i] = w->inputs[w->input_ports[i]];
-  PSPLIT_TRY(psplit_i_session_run(&w->session, w->input_names, w->given, w->n_given,
-                                  w->output_names, w->outputs, table->n_outputs, diag));
+  PSPLIT_TRY(compute(stage, w, diag, event));
   release_all(w->inputs, table->n_inputs);
   event->done_ns = psplit_i_now_ns();
   PSPLIT_TRY(give(stage, w, false, diag, out_stopped));

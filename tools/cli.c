@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_OPTIONS = 48 };
+enum { MAX_OPTIONS = 64 };
 
 int cli_next(const cli *program, int argc, char **argv, const char **out_argument) {
   struct option options[MAX_OPTIONS + 1] = {0};
@@ -80,6 +80,11 @@ int cli_usage(const cli *program, const char *format, ...) {
   return psplit_code_exit_status(PSPLIT_USAGE);
 }
 
+psplit_code cli_nomem(psplit_diag *diag) {
+  snprintf(diag->message, sizeof diag->message, "out of memory");
+  return diag->code = PSPLIT_NOMEM;
+}
+
 bool cli_count(const cli *program, const char *name, const char *text, uint64_t low, uint64_t high,
                uint64_t *out) {
   char *end;
@@ -103,6 +108,15 @@ bool cli_real(const cli *program, const char *name, const char *text, double low
     return true;
   }
   cli_usage(program, "--%s takes a number from %g to %g, not \"%s\"", name, low, high, text);
+  return false;
+}
+
+bool cli_level(const cli *program, const char *text, int *out) {
+  uint64_t count;
+  if (!cli_count(program, "optimization", text, 0, 99, &count)) return false;
+  *out = (int)count;
+  if (count <= 2 || count == 99) return true;
+  cli_usage(program, "--optimization takes 0, 1, 2 or 99, not \"%s\"", text);
   return false;
 }
 
@@ -168,7 +182,9 @@ psplit_code cli_devices(const char *name, uint32_t *io_n_stages, psplit_diag *di
                         psplit_devices **out_devices) {
   if (!name) return PSPLIT_OK;
   psplit_code code;
-  if (cli_is_preset(name)) {
+  if (strcmp(name, "cpu") == 0) {
+    code = cli_this_machine(*io_n_stages ? *io_n_stages : 1, diag, out_devices);
+  } else if (cli_is_preset(name)) {
     code = psplit_devices_preset(name, *io_n_stages ? *io_n_stages : 1, diag, out_devices);
   } else {
     char *text;

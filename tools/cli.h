@@ -34,10 +34,13 @@ int cli_next(const cli *program, int argc, char **argv, const char **out_argumen
 void cli_print_help(const cli *program, FILE *out);
 void cli_print_version(const cli *program, FILE *out);
 
-/* "error: ..." on stderr; the exit status for `code`. */
+/* "error: ..." on stderr; the exit status for its code. */
 int cli_fail(const psplit_diag *diag);
 /* The same for a mistake in the command line; hints at --help. */
 int cli_usage(const cli *program, const char *format, ...) PSPLIT_PRINTF(2, 3);
+
+/* Out of memory, in `diag`: NOMEM. */
+PSPLIT_MUST_USE psplit_code cli_nomem(psplit_diag *diag);
 
 /* Numbers of options. False (after an error line) where the text is not one in range. */
 bool cli_count(const cli *program, const char *name, const char *text, uint64_t low, uint64_t high,
@@ -48,6 +51,8 @@ bool cli_real(const cli *program, const char *name, const char *text, double low
 /* "3" or "1..8" (low and high, 1 <= low <= high). */
 bool cli_range(const cli *program, const char *name, const char *text, uint32_t *out_low,
                uint32_t *out_high);
+/* A level of ONNX Runtime's optimiser: 0, 1, 2 or 99. */
+bool cli_level(const cli *program, const char *text, int *out);
 /* Index of `text` among the NULL-terminated `words`. */
 bool cli_choice(const cli *program, const char *name, const char *text, const char *const *words,
                 int *out);
@@ -62,6 +67,11 @@ bool cli_repeated(const cli *program, const char *name, const char *text, const 
 PSPLIT_MUST_USE psplit_code cli_devices(const char *name, uint32_t *io_n_stages, psplit_diag *diag,
                                         psplit_devices **out_devices);
 bool cli_is_preset(const char *name);
+/* n_devices cores of this machine as a short measurement found them. The measurement is kept in
+ * $XDG_CACHE_HOME/onnx-pipeline-split (~/.cache where that is not set), a file for each kind of CPU;
+ * without such a place it is taken each time. Errors: USAGE, NOMEM. */
+PSPLIT_MUST_USE psplit_code cli_this_machine(uint32_t n_devices, psplit_diag *diag,
+                                             psplit_devices **out_devices);
 
 /* "12.3 MiB", "45.6 ms": three digits that matter, in `buffer` of CLI_TEXT bytes. */
 enum { CLI_TEXT = 32 };

@@ -14,6 +14,7 @@
 
 #include "cli.h"
 #include "dot.h"
+#include "plan_options.h"
 
 enum {
   OPT_FORMAT = 256,
@@ -22,22 +23,8 @@ enum {
   OPT_BEFORE,
   OPT_DUMP_AFTER,
   OPT_DUMP_DIR,
-  OPT_PASSES,
-  OPT_DEVICES,
-  OPT_DIM,
-  OPT_PIN,
-  OPT_TOGETHER,
-  OPT_OBJECTIVE,
-  OPT_SOLVER,
-  OPT_TIME_LIMIT,
-  OPT_SEED,
-  OPT_THREADS,
   OPT_MICRO_BATCHES,
-  OPT_MAX_GRAPH_MEMORY,
-  OPT_FOLLOW_SYMLINKS,
-  OPT_FORCE,
-  OPT_IGNORE_ANNOTATIONS,
-  OPT_CONFIGURATION
+  OPT_FORCE
 };
 
 static const cli_option OPTIONS[] = {
@@ -53,23 +40,10 @@ static const cli_option OPTIONS[] = {
   {OPT_MICRO_BATCHES, "micro-batches", "N", "of the schedule in an HTML page; default: 8"},
   {0, NULL, NULL, "The plan, as for onnx-pipeline-split:"},
   {'k', "stages", "N[..M]", "number of stages (html: several); default: stop before partition"},
-  {OPT_PASSES, "passes", "PIPELINE", "passes to run, in order"},
-  {OPT_DEVICES, "devices", "FILE", "devices and links as JSON, or a preset's name"},
-  {OPT_DIM, "dim", "NAME=VALUE", "fix a symbolic dimension for costing (repeatable)"},
-  {OPT_PIN, "pin", "PATTERN=STAGE", "nodes whose name matches go to that stage (repeatable)"},
-  {OPT_IGNORE_ANNOTATIONS, "ignore-annotations", NULL,
-   "do not pin nodes to the stages MODEL gives them"},
-  {OPT_CONFIGURATION, "configuration", "NAME", "whose stages count, where MODEL has several"},
-  {OPT_TOGETHER, "keep-together", "PATTERN", "nodes whose name matches share a stage (repeatable)"},
-  {OPT_OBJECTIVE, "objective", "WHAT", "throughput (default) or latency"},
-  {OPT_SOLVER, "solver", "NAME", "auto (default), exact, search, anneal, multilevel or slice"},
-  {OPT_TIME_LIMIT, "time-limit", "SECONDS", "of the partitioner; default: 10"},
-  {OPT_SEED, "seed", "N", "of the search; default: 1"},
-  {OPT_THREADS, "threads", "N", "never changes the result"},
+  PLAN_COST_OPTIONS,
+  PLAN_CUT_OPTIONS,
   {0, NULL, NULL, "Reading:"},
-  {OPT_MAX_GRAPH_MEMORY, "max-graph-memory", "MIB",
-   "limit on the model's structure; default: 2048"},
-  {OPT_FOLLOW_SYMLINKS, "follow-symlinks", NULL, "external data may be symbolic links"},
+  PLAN_READ_OPTIONS,
   {0, NULL, NULL, "General:"},
   {'q', "quiet", NULL, "no warnings or progress"},
   {'h', "help", NULL, "print this"},
@@ -82,18 +56,14 @@ static const cli PROGRAM = {"onnx-pipeline-inspect", "MODEL [OPTION]...",
                             "stages of a plan.",
                             OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
 
-enum { MAX_REPEATED = 256, MAX_PLANS = 64 };
+enum { MAX_PLANS = 64 };
 
 typedef struct request {
-  const char *model, *output, *devices, *pipeline, *dump_after, *dump_dir;
+  const char *model, *output, *dump_after, *dump_dir;
   uint32_t first_k, last_k; /* 0: not given */
   bool svg, onnx, force, done;
   psplit_view_options view;
-  psplit_read_options read;
-  psplit_unit_options unit;
-  psplit_dim_value dims[MAX_REPEATED];
-  const char *pins[MAX_REPEATED];
-  const char *together[MAX_REPEATED];
+  plan_options plan;
   cli_progress progress;
   unsigned n_dumps;
 } request;
@@ -112,7 +82,6 @@ static psplit_code parse_format(request *r, const char *text) {
 
 static bool parse_option(request *r, int id, char *argument) {
   static const char *const levels[] = {"operators", "supernodes", "stages", NULL};
-  static const char *const objectives[] = {"throughput", "latency", NULL};
   uint64_t count;
   int which;
   switch (id) {
@@ -132,50 +101,22 @@ static bool parse_option(request *r, int id, char *argument) {
       if (!cli_choice(&PROGRAM, "level", argument, levels, &which)) return false;
       r->view.level = (psplit_view_level)which;
       return true;
-    case OPT_AFTER: r->unit.stop_after = argument; return true;
-    case OPT_BEFORE: r->unit.stop_before = argument; return true;
+    case OPT_AFTER: r->plan.unit.stop_after = argument; return true;
+    case OPT_BEFORE: r->plan.unit.stop_before = argument; return true;
     case OPT_DUMP_AFTER: r->dump_after = argument; return true;
     case OPT_DUMP_DIR: r->dump_dir = argument; return true;
     case OPT_MICRO_BATCHES:
       if (!cli_count(&PROGRAM, "micro-batches", argument, 1, 10000, &count)) return false;
       r->view.n_micro_batches = (uint32_t)count;
       return true;
-    case OPT_PASSES: r->pipeline = argument; return true;
-    case OPT_DEVICES: r->devices = argument; return true;
-    case OPT_DIM: return cli_dim(&PROGRAM, argument, r->dims, MAX_REPEATED, &r->unit.n_dims);
-    case OPT_PIN:
-      return cli_repeated(&PROGRAM, "pin", argument, r->pins, MAX_REPEATED, &r->unit.n_pins);
-    case OPT_TOGETHER:
-      return cli_repeated(&PROGRAM, "keep-together", argument, r->together, MAX_REPEATED,
-                          &r->unit.n_keep_together);
-    case OPT_OBJECTIVE:
-      if (!cli_choice(&PROGRAM, "objective", argument, objectives, &which)) return false;
-      r->unit.objective = which ? PSPLIT_LATENCY : PSPLIT_THROUGHPUT;
-      return true;
     case OPT_FORCE: r->force = true; return true;
-    case OPT_IGNORE_ANNOTATIONS: r->unit.ignore_annotations = true; return true;
-    case OPT_CONFIGURATION: r->unit.configuration = argument; return true;
-    case OPT_SOLVER: r->unit.solver = argument; return true;
-    case OPT_TIME_LIMIT:
-      return cli_real(&PROGRAM, "time-limit", argument, 0, 1e9, &r->unit.time_limit_s);
-    case OPT_SEED: return cli_count(&PROGRAM, "seed", argument, 0, UINT64_MAX, &r->unit.seed);
-    case OPT_THREADS:
-      if (!cli_count(&PROGRAM, "threads", argument, 1, 4096, &count)) return false;
-      r->unit.n_threads = (uint32_t)count;
-      return true;
-    case OPT_MAX_GRAPH_MEMORY:
-      if (!cli_count(&PROGRAM, "max-graph-memory", argument, 1, UINT64_MAX >> 20, &count))
-        return false;
-      r->read.max_graph_bytes = count << 20;
-      return true;
-    case OPT_FOLLOW_SYMLINKS: r->read.follow_symlinks = true; return true;
-    default: return false;
+    default: return plan_option(&PROGRAM, &r->plan, id, argument);
   }
 }
 
 /* Fills the request; 0 to go on, else the exit status (plus r->done for a clean stop). */
 static int parse(request *r, int argc, char **argv) {
-  psplit_unit_options_init(&r->unit);
+  plan_options_init(&r->plan);
   r->view.level = PSPLIT_VIEW_SUPERNODES;
   const char *argument;
   for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;) {
@@ -183,15 +124,9 @@ static int parse(request *r, int argc, char **argv) {
       return psplit_code_exit_status(PSPLIT_USAGE);
     if (r->done) return 0;
   }
-  r->unit.dims = r->dims;
-  r->unit.pins = r->pins;
-  r->unit.keep_together = r->together;
-  if (optind == argc) return cli_usage(&PROGRAM, "a model is needed");
-  if (optind + 1 < argc)
-    return cli_usage(&PROGRAM, "one model at a time: \"%s\" and \"%s\"", argv[optind],
-                     argv[optind + 1]);
-  r->model = argv[optind];
-  if (r->view.level == PSPLIT_VIEW_STAGES && !r->first_k && !r->devices)
+  const int status = plan_model(&PROGRAM, argc, argv, &r->model);
+  if (status) return status;
+  if (r->view.level == PSPLIT_VIEW_STAGES && !r->first_k && !r->plan.devices)
     return cli_usage(&PROGRAM, "--level stages needs -k N or --devices FILE");
   if (r->onnx && (!r->output || r->dump_after || r->view.level != PSPLIT_VIEW_SUPERNODES))
     return cli_usage(&PROGRAM, "--format onnx shows supernodes and needs -o FILE");
@@ -242,15 +177,14 @@ static psplit_code show_blocks(const request *r, const psplit_model *model,
                                const psplit_snapshot *snapshot, psplit_diag *diag) {
   uint32_t *node_block = malloc(((size_t)snapshot->n_nodes + 1) * sizeof *node_block);
   const char **titles = malloc(((size_t)snapshot->n_groups + 1) * sizeof *titles);
-  psplit_code code = PSPLIT_NOMEM;
+  psplit_code code;
   if (node_block && titles) {
     for (uint32_t n = 0; n < snapshot->n_nodes; n++) node_block[n] = snapshot->nodes[n].group;
     for (uint32_t g = 0; g < snapshot->n_groups; g++) titles[g] = snapshot->groups[g].title;
     const psplit_blocks blocks = {snapshot->n_nodes, node_block, snapshot->n_groups, titles};
     code = psplit_emit_blocks(model, &blocks, r->output, r->force, diag);
   } else {
-    diag->code = code;
-    snprintf(diag->message, sizeof diag->message, "out of memory");
+    code = cli_nomem(diag);
   }
   free(titles);
   free(node_block);
@@ -279,62 +213,48 @@ static psplit_code dump(void *user, psplit_unit *unit, const char *pass, psplit_
   return code;
 }
 
-/* A plan in the making: what its snapshot borrows from. */
-typedef struct planned {
-  psplit_devices *devices;
-  psplit_unit *unit;
-  psplit_snapshot *snapshot;
-} planned;
-
-static psplit_code run(request *r, const psplit_model *model, uint32_t k, planned *out,
-                       psplit_diag *diag) {
-  psplit_unit_options options = r->unit;
-  const psplit_observer observer = {.after_pass = dump, .user = r};
-  options.n_stages = k;
-  psplit_code code = cli_devices(r->devices, &options.n_stages, diag, &out->devices);
-  options.devices = out->devices;
-  /* Nobody said how many stages: show what there is to cut. */
-  const char *pipeline = r->pipeline ? r->pipeline : psplit_default_pipeline();
-  if (!options.n_stages && !options.stop_after && !options.stop_before &&
-      strstr(pipeline, "partition"))
-    options.stop_before = "partition";
-  if (!options.n_stages) options.n_stages = 1;
-  if (r->dump_after) options.observer = &observer;
-  if (code == PSPLIT_OK) code = psplit_unit_create(model, &options, diag, &out->unit);
-  if (code == PSPLIT_OK) code = psplit_unit_run(out->unit, r->pipeline, diag);
-  if (code == PSPLIT_OK && !r->dump_after)
-    code = psplit_snapshot_take(out->unit, diag, &out->snapshot);
-  return code;
+/* Nobody said how many stages: show what there is to cut. */
+static void stop_before_stages(plan_options *plan) {
+  const char *pipeline = plan->pipeline ? plan->pipeline : psplit_default_pipeline();
+  if (!plan->unit.stop_after && !plan->unit.stop_before && strstr(pipeline, "partition"))
+    plan->unit.stop_before = "partition";
 }
 
 static psplit_code inspect(request *r, psplit_diag *diag) {
   static planned plans[MAX_PLANS];
-  const psplit_snapshot *snapshots[MAX_PLANS];
+  static psplit_snapshot *snapshots[MAX_PLANS];
+  const psplit_observer observer = {.after_pass = dump, .user = r};
+  const bool any_stages = r->first_k || r->plan.devices;
   psplit_sink sink = cli_sink(&r->progress);
   psplit_model *model = NULL;
   const char *slash = strrchr(r->model, '/');
   r->view.title = slash ? slash + 1 : r->model;
-  r->unit.sink = &sink;
-  psplit_code code = psplit_model_open(r->model, &r->read, diag, &model);
+  r->plan.unit.sink = &sink;
+  if (r->dump_after) r->plan.unit.observer = &observer;
+  if (!any_stages) stop_before_stages(&r->plan);
+  psplit_code code = plan_load_plugins(&r->plan, diag);
+  if (code == PSPLIT_OK) code = plan_load_costs(&r->plan, diag);
+  if (code == PSPLIT_OK) code = psplit_model_open(r->model, &r->plan.read, diag, &model);
   if (code == PSPLIT_OK && r->dump_dir && mkdir(r->dump_dir, 0777) != 0 && errno != EEXIST)
     code = cannot_write(r->dump_dir, diag);
   size_t n = 0;
   for (uint32_t k = r->first_k; code == PSPLIT_OK && k <= r->last_k; k++, n++) {
-    code = run(r, model, k, &plans[n], diag);
-    snapshots[n] = plans[n].snapshot;
-    sink.emit = k == r->first_k ? cli_quiet : sink.emit; /* the same warnings once */
+    code = planned_make(&r->plan, model, any_stages ? k : 1, diag, &plans[n]);
+    if (code == PSPLIT_OK && !r->dump_after)
+      code = psplit_snapshot_take(plans[n].unit, diag, &snapshots[n]);
+    sink.emit = cli_quiet; /* the same warnings once */
   }
   cli_progress_end(&r->progress);
   if (code == PSPLIT_OK && r->onnx)
     code = show_blocks(r, model, snapshots[0], diag);
   else if (code == PSPLIT_OK && !r->dump_after)
-    code = show(r, snapshots, n, r->output, diag);
+    code = show(r, (const psplit_snapshot *const *)snapshots, n, r->output, diag);
   for (size_t i = 0; i < MAX_PLANS; i++) {
-    psplit_snapshot_destroy(plans[i].snapshot);
-    psplit_unit_destroy(plans[i].unit);
-    psplit_devices_destroy(plans[i].devices);
+    psplit_snapshot_destroy(snapshots[i]);
+    planned_fini(&plans[i]);
   }
   psplit_model_close(model);
+  plan_options_fini(&r->plan);
   return code;
 }
 

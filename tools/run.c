@@ -1,6 +1,7 @@
 /* onnx-pipeline-run: run the stages of a split, all at work at once. */
 #include <inttypes.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 
 #include "feed_options.h"
 #include "outputs.h"
+#include "profile_model.h"
 #include "report.h"
 #include "session_options.h"
 #ifdef PSPLIT_HAS_MPI
@@ -23,12 +25,14 @@ enum {
   OPT_ONNXRUNTIME,
   OPT_DEPTH,
   OPT_NO_PIN,
+  OPT_ALONE,
   OPT_TRANSPORT,
   OPT_TIMEOUT,
   OPT_CHUNK,
   OPT_JSON,
   OPT_TRACE,
   OPT_STREAM,
+  OPT_PROFILE,
 };
 
 static const cli_option OPTIONS[] = {
@@ -40,12 +44,13 @@ static const cli_option OPTIONS[] = {
   {'o', "output", "DIR",
    "write each output of each micro-batch as .npy; a pipe, or \"-\": one after the other into it"},
   {0, NULL, NULL, "How it runs:"},
-  {'m', "micro-batches", "M", "how many to run; default: 1, of a stream all"},
+  {'m', "micro-batches", "M", "how many to run; default: 1, with --profile 20, of a stream all"},
   {OPT_WARMUP, "warmup", "N", "run so many before the clock starts; default: 1"},
   {OPT_ONNXRUNTIME, "onnxruntime", "FILE",
    "libonnxruntime.so; default: PSPLIT_ONNXRUNTIME, the loader's"},
   {OPT_DEPTH, "depth", "N", "micro-batches that wait between two stages; default: 2"},
   {OPT_NO_PIN, "no-pin", NULL, "do not keep each stage on a core of its own"},
+  {OPT_ALONE, "one-at-a-time", NULL, "no two stages compute at once: what each takes by itself"},
 #if PSPLIT_HAS_MPI
   {OPT_TRANSPORT, "transport", "WHAT",
    "threads, or mpi: a stage per rank; default: mpi under mpirun"},
@@ -56,6 +61,7 @@ static const cli_option OPTIONS[] = {
   SESSION_OPTIONS,
   {0, NULL, NULL, "What it tells:"},
   {OPT_JSON, "json", NULL, "print the report as JSON instead of the table"},
+  {OPT_PROFILE, "profile", "FILE", "run MODEL whole and write what its nodes cost, for --costs"},
   {OPT_TRACE, "trace", "FILE", "write a trace for Perfetto or chrome://tracing"},
   {0, NULL, NULL, "General:"},
   {'q', "quiet", NULL, "no table"},
@@ -63,14 +69,16 @@ static const cli_option OPTIONS[] = {
   {'V', "version", NULL, "print the version"},
 };
 
-static const cli PROGRAM = {"onnx-pipeline-run", "DIR [OPTION]...",
+static const cli PROGRAM = {"onnx-pipeline-run", "DIR [OPTION]... | --profile FILE MODEL",
                             "Runs the stages in DIR, which onnx-pipeline-split wrote, in ONNX "
                             "Runtime: all at once, each on its\n"
                             "own micro-batch. Reports how fast it was beside what was predicted.",
                             OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
 
+enum { PROFILE_RUNS = 20 };
+
 typedef struct settings {
-  const char *directory, *onnxruntime, *output, *trace;
+  const char *directory, *onnxruntime, *output, *trace, *profile;
   bool json, quiet, mpi, stream;
   feed_settings feed;
   session_settings sessions;
@@ -80,6 +88,8 @@ typedef struct settings {
 static atomic_int interrupted;
 static atomic_bool failed;
 static void on_signal(int number) { atomic_store(&interrupted, number); }
+
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 
 /* -1: go on; else the exit status. */
 static int parse(int argc, char **argv, settings *s) {
@@ -105,6 +115,7 @@ static int parse(int argc, char **argv, settings *s) {
           s->run.depth = (uint32_t)count;
         break;
       case OPT_NO_PIN: s->run.pin = false; break;
+      case OPT_ALONE: s->run.turn = &turn; break;
 #if PSPLIT_HAS_MPI
       case OPT_TRANSPORT:
         s->mpi = strcmp(argument, "mpi") == 0;
@@ -120,6 +131,7 @@ static int parse(int argc, char **argv, settings *s) {
 #endif
       case OPT_JSON: s->json = true; break;
       case OPT_TRACE: s->trace = argument; break;
+      case OPT_PROFILE: s->profile = argument; break;
       case 'q': s->quiet = true; break;
       case 'h': cli_print_help(&PROGRAM, stdout); return 0;
       case 'V': cli_print_version(&PROGRAM, stdout); return 0;
@@ -129,11 +141,16 @@ static int parse(int argc, char **argv, settings *s) {
     }
     if (!good) return 2;
   }
-  if (optind + 1 != argc) return cli_usage(&PROGRAM, "one directory is needed");
+  if (optind + 1 != argc)
+    return cli_usage(&PROGRAM, s->profile ? "one model is needed" : "one directory is needed");
+  if (s->profile && (s->output || s->trace || s->json || s->stream))
+    return cli_usage(&PROGRAM, "--profile FILE takes no --output, --stream, --trace or --json");
+  if (!s->run.n_micro_batches)
+    s->run.n_micro_batches = s->profile ? PROFILE_RUNS : s->stream ? PSPLIT_I_ENDLESS : 1;
+  session_settings_all(&s->sessions, &s->run.session);
   s->directory = argv[optind];
   s->run.feed = s->feed.options;
   if (s->stream) s->run.n_warmup = 0;
-  if (!s->run.n_micro_batches) s->run.n_micro_batches = s->stream ? PSPLIT_I_ENDLESS : 1;
   return -1;
 }
 
@@ -194,6 +211,18 @@ out:
   return code;
 }
 
+/* --profile: what the whole model's nodes cost, to a file that appears whole. */
+static psplit_code profile(const settings *s, psplit_diag *diag) {
+  char *text = NULL;
+  psplit_code code;
+  PSPLIT_TRY(profile_model(s->directory, s->onnxruntime, &s->run, &s->feed, diag, &text));
+  const psplit_text file = {.bytes = text, .n = strlen(text)};
+  PSPLIT_TRY(psplit_i_file_write(s->profile, &file, diag));
+out:
+  free(text);
+  return code;
+}
+
 /* Runs this process's part: all stages, or that of this rank. Rank 0 reports. */
 static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank, uint32_t n_ranks) {
   psplit_i_pipe pipe = {0};
@@ -243,7 +272,8 @@ out:
 }
 
 int main(int argc, char **argv) {
-  settings s = {.run = {.n_warmup = 1,
+  settings s = {.run = {.session = {.optimization = 99, .n_threads = 1},
+                        .n_warmup = 1,
                         .depth = 2,
                         .pin = true,
                         .timeout_s = 60,
@@ -258,6 +288,7 @@ int main(int argc, char **argv) {
   s.mpi = psplit_i_mpi_launched();
 #endif
   int status = parse(argc, argv, &s);
+  if (s.profile || s.run.turn) s.mpi = false;
   if (status < 0) {
 #if PSPLIT_HAS_MPI
     if (s.mpi) code = psplit_i_mpi_begin(&diag, &rank, &n_ranks);
@@ -265,7 +296,7 @@ int main(int argc, char **argv) {
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
     signal(SIGPIPE, SIG_IGN); /* a reader that has gone is an error like any other */
-    if (code == PSPLIT_OK) code = run(&s, &diag, rank, n_ranks);
+    if (code == PSPLIT_OK) code = s.profile ? profile(&s, &diag) : run(&s, &diag, rank, n_ranks);
     const int number = atomic_load(&interrupted);
     status = code == PSPLIT_OK ? 0 : number ? 128 + number : psplit_code_exit_status(code);
     if (code != PSPLIT_OK) cli_fail(&diag);

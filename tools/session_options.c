@@ -14,15 +14,14 @@ static uint32_t cut_stage(const char **text) {
 }
 
 static bool read_number(const cli *program, session_setting *setting) {
-  const bool level = setting->id == OPT_LEVEL;
   uint64_t count;
-  if (!cli_count(program, level ? "optimization" : "threads", setting->value, level ? 0 : 1,
-                 level ? 99 : 4096, &count))
-    return false;
-  if (level && count > 2 && count != 99) {
-    cli_usage(program, "--optimization takes 0, 1, 2 or 99, not \"%s\"", setting->value);
-    return false;
+  int level;
+  if (setting->id == OPT_LEVEL) {
+    if (!cli_level(program, setting->value, &level)) return false;
+    setting->number = (uint32_t)level;
+    return true;
   }
+  if (!cli_count(program, "threads", setting->value, 1, 4096, &count)) return false;
   setting->number = (uint32_t)count;
   return true;
 }
@@ -55,6 +54,15 @@ bool session_option(const cli *program, session_settings *s, int id, const char 
   if (psplit_i_vec_push(&s->list, setting)) return true;
   free(setting.key);
   return false;
+}
+
+void session_settings_all(const session_settings *s, psplit_i_session_options *out) {
+  for (size_t i = 0; i < s->list.n; i++) {
+    const session_setting *setting = &s->list.items[i];
+    if (setting->stage != PSPLIT_NONE) continue;
+    if (setting->id == OPT_THREADS) out->n_threads = setting->number;
+    if (setting->id == OPT_LEVEL) out->optimization = (int)setting->number;
+  }
 }
 
 /* A list of keys and values in the making. */

@@ -46,6 +46,9 @@ typedef struct session_settings {
 /* Takes one of these options; false after an error line, or where `id` is none of them. */
 bool session_option(const cli *program, session_settings *s, int id, const char *argument);
 
+/* Threads and level for all stages, for what has none. */
+void session_settings_all(const session_settings *s, psplit_i_session_options *out);
+
 /* Makes s->stages. What is said for one stage goes before what is said for all, and this before the
  * devices file. Errors: USAGE (no such stage, a device that the file has not), those of reading. */
 PSPLIT_MUST_USE psplit_code session_settings_apply(session_settings *s,

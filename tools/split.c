@@ -8,15 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "autotune.h"
 #include "cli.h"
+#include "plan_options.h"
 
 enum {
-  OPT_DEVICES = 256, OPT_DIM, OPT_PASSES, OPT_PRINT_PIPELINE, OPT_HELP_PASSES, OPT_PLUGIN,
-  OPT_OBJECTIVE,
-  OPT_SOLVER, OPT_TIME_LIMIT, OPT_THREADS, OPT_SEED, OPT_PIN, OPT_TOGETHER, OPT_BOUNDARY,
-  OPT_WEIGHTS, OPT_PLAN_ONLY, OPT_JSON, OPT_DEPFILE, OPT_FORCE, OPT_MAX_GRAPH_MEMORY,
-  OPT_FOLLOW_SYMLINKS, OPT_VERIFY, OPT_MICRO_BATCHES,
-  OPT_ANNOTATE, OPT_ANNOTATE_AS, OPT_IGNORE_ANNOTATIONS, OPT_CONFIGURATION
+  OPT_PRINT_PIPELINE = 256, OPT_HELP_PASSES, OPT_BOUNDARY, OPT_WEIGHTS, OPT_PLAN_ONLY, OPT_JSON,
+  OPT_DEPFILE, OPT_FORCE, OPT_VERIFY, OPT_MICRO_BATCHES, OPT_ANNOTATE, OPT_ANNOTATE_AS,
+  OPT_AUTOTUNE, OPT_ONNXRUNTIME, OPT_OPTIMIZATION
 };
 
 static const cli_option OPTIONS[] = {
@@ -34,25 +33,16 @@ static const cli_option OPTIONS[] = {
   {OPT_JSON, "json", NULL, "print the manifest instead of the table"},
   {OPT_DEPFILE, "depfile", "FILE", "write a make rule of what DIR/pipeline.json depends on"},
   {0, NULL, NULL, "What it costs:"},
-  {OPT_DEVICES, "devices", "FILE", "devices and links as JSON, or a preset's name; default: cpu"},
-  {OPT_DIM, "dim", "NAME=VALUE", "fix a symbolic dimension for costing (repeatable)"},
+  PLAN_COST_OPTIONS,
+  {OPT_AUTOTUNE, "autotune", "N", "run the stages and correct their costs, at most N times"},
+  {OPT_ONNXRUNTIME, "onnxruntime", "FILE", "with --autotune: libonnxruntime.so"},
+  {OPT_OPTIMIZATION, "optimization", "LEVEL", "with --autotune: 0, 1, 2 or 99 (default), of ONNX Runtime"},
   {0, NULL, NULL, "How it is cut:"},
-  {OPT_PIN, "pin", "PATTERN=STAGE", "nodes whose name matches go to that stage (repeatable)"},
-  {OPT_IGNORE_ANNOTATIONS, "ignore-annotations", NULL, "do not pin nodes to the stages MODEL gives them"},
-  {OPT_CONFIGURATION, "configuration", "NAME", "whose stages count, where MODEL has several"},
-  {OPT_TOGETHER, "keep-together", "PATTERN", "nodes whose name matches share a stage (repeatable)"},
-  {OPT_OBJECTIVE, "objective", "WHAT", "throughput (default): the slowest stage; or latency"},
-  {OPT_SOLVER, "solver", "NAME", "auto (default), exact, search, anneal, multilevel or slice"},
-  {OPT_TIME_LIMIT, "time-limit", "SECONDS", "of the partitioner, by the clock; default: work worth about 10"},
-  {OPT_SEED, "seed", "N", "of the search; default: 1"},
-  {OPT_THREADS, "threads", "N", "never changes the result; default: one a core"},
-  {OPT_PASSES, "passes", "PIPELINE", "passes to run, in order; see --print-pipeline"},
+  PLAN_CUT_OPTIONS,
   {OPT_PRINT_PIPELINE, "print-pipeline", NULL, "print the pipeline with all options, and stop"},
-  {OPT_PLUGIN, "load-pass-plugin", "FILE", "passes of your own; repeatable, see docs/plugin-abi.md"},
   {OPT_HELP_PASSES, "help-passes", NULL, "print passes and their options, and stop"},
   {0, NULL, NULL, "Reading:"},
-  {OPT_MAX_GRAPH_MEMORY, "max-graph-memory", "MIB", "limit on the model's structure; default: 32 times the file, 256 to 2048"},
-  {OPT_FOLLOW_SYMLINKS, "follow-symlinks", NULL, "external data may be symbolic links"},
+  PLAN_READ_OPTIONS,
   {0, NULL, NULL, "General:"},
   {'q', "quiet", NULL, "no table, warnings or progress"},
   {'h', "help", NULL, "print this"},
@@ -65,22 +55,14 @@ static const cli PROGRAM = {
   "same function, with the slowest stage as fast as can be, and a proof of how good the cut is.",
   OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
 
-enum { MAX_REPEATED = 256 };
-
 typedef struct request {
-  const char *model, *directory, *devices, *pipeline, *depfile, *annotate;
+  const char *model, *directory, *depfile, *annotate;
   uint32_t n_stages, last_k; /* a range of stages to plan where they differ */
   uint32_t n_micro_batches;
   psplit_annotation annotation;
-  psplit_read_options read;
-  psplit_unit_options unit;
+  plan_options plan;
+  autotune_options tune;
   psplit_emit_options emit;
-  psplit_dim_value dims[MAX_REPEATED];
-  const char *pins[MAX_REPEATED];
-  const char *together[MAX_REPEATED];
-  const char *plugin_files[MAX_REPEATED];
-  size_t n_plugin_files;
-  psplit_plugins *plugins;
   bool plan_only, json, print_pipeline, help_passes, verify, done;
   const psplit_model *opened; /* MODEL, for --verify */
   cli_progress progress;
@@ -97,7 +79,6 @@ static bool parse_option(request *r, int id, char *argument) {
   static const char *const boundaries[] = {"sendrecv", "io", NULL};
   static const char *const weights[] = {"auto", "inline", "external", "reference", NULL};
   static const char *const annotations[] = {"onnx", "layer_ann", "olive", NULL};
-  static const char *const objectives[] = {"throughput", "latency", NULL};
   uint64_t count;
   int which;
   switch (id) {
@@ -107,31 +88,7 @@ static bool parse_option(request *r, int id, char *argument) {
     case 'h': cli_print_help(&PROGRAM, stdout); r->done = true; return true;
     case 'V': cli_print_version(&PROGRAM, stdout); r->done = true; return true;
     case OPT_HELP_PASSES: r->help_passes = true; return true;
-    case OPT_PLUGIN:
-      return cli_repeated(&PROGRAM, "load-pass-plugin", argument, r->plugin_files, MAX_REPEATED,
-                          &r->n_plugin_files);
-    case OPT_DEVICES: r->devices = argument; return true;
-    case OPT_DIM: return cli_dim(&PROGRAM, argument, r->dims, MAX_REPEATED, &r->unit.n_dims);
-    case OPT_PASSES: r->pipeline = argument; return true;
     case OPT_PRINT_PIPELINE: r->print_pipeline = true; return true;
-    case OPT_OBJECTIVE:
-      if (!cli_choice(&PROGRAM, "objective", argument, objectives, &which)) return false;
-      r->unit.objective = which ? PSPLIT_LATENCY : PSPLIT_THROUGHPUT;
-      return true;
-    case OPT_SOLVER: r->unit.solver = argument; return true;
-    case OPT_TIME_LIMIT:
-      r->unit.limit_by_work = false;
-      return cli_real(&PROGRAM, "time-limit", argument, 0, 1e9, &r->unit.time_limit_s);
-    case OPT_THREADS:
-      if (!cli_count(&PROGRAM, "threads", argument, 1, 4096, &count)) return false;
-      r->unit.n_threads = r->emit.n_threads = (uint32_t)count;
-      return true;
-    case OPT_SEED: return cli_count(&PROGRAM, "seed", argument, 0, UINT64_MAX, &r->unit.seed);
-    case OPT_PIN:
-      return cli_repeated(&PROGRAM, "pin", argument, r->pins, MAX_REPEATED, &r->unit.n_pins);
-    case OPT_TOGETHER:
-      return cli_repeated(&PROGRAM, "keep-together", argument, r->together, MAX_REPEATED,
-                          &r->unit.n_keep_together);
     case OPT_BOUNDARY:
       if (!cli_choice(&PROGRAM, "boundary", argument, boundaries, &which)) return false;
       r->emit.boundary = which ? PSPLIT_BOUNDARY_IO : PSPLIT_BOUNDARY_SENDRECV;
@@ -141,6 +98,12 @@ static bool parse_option(request *r, int id, char *argument) {
       r->emit.weights = (psplit_weights)which;
       return true;
     case OPT_VERIFY: r->verify = true; return true;
+    case OPT_AUTOTUNE:
+      if (!cli_count(&PROGRAM, "autotune", argument, 1, 1000, &count)) return false;
+      r->tune.n_rounds = (uint32_t)count;
+      return true;
+    case OPT_ONNXRUNTIME: r->tune.onnxruntime = argument; return true;
+    case OPT_OPTIMIZATION: return cli_level(&PROGRAM, argument, &r->tune.optimization);
     case OPT_PLAN_ONLY: r->plan_only = true; return true;
     case OPT_MICRO_BATCHES:
       if (!cli_count(&PROGRAM, "micro-batches", argument, 1, 10000, &count)) return false;
@@ -151,24 +114,17 @@ static bool parse_option(request *r, int id, char *argument) {
       if (!cli_choice(&PROGRAM, "annotate-as", argument, annotations, &which)) return false;
       r->annotation = (psplit_annotation)which;
       return true;
-    case OPT_IGNORE_ANNOTATIONS: r->unit.ignore_annotations = true; return true;
-    case OPT_CONFIGURATION: r->unit.configuration = argument; return true;
     case OPT_JSON: r->json = true; return true;
     case OPT_DEPFILE: r->depfile = argument; return true;
     case OPT_FORCE: r->emit.replace = true; return true;
-    case OPT_MAX_GRAPH_MEMORY:
-      if (!cli_count(&PROGRAM, "max-graph-memory", argument, 1, UINT64_MAX >> 20, &count))
-        return false;
-      r->read.max_graph_bytes = count << 20;
-      return true;
-    case OPT_FOLLOW_SYMLINKS: r->read.follow_symlinks = true; return true;
-    default: return false;
+    default: return plan_option(&PROGRAM, &r->plan, id, argument);
   }
 }
 
 /* Fills the request; 0 to go on, else the exit status (plus r->done for a clean stop). */
 static int parse(request *r, int argc, char **argv) {
-  psplit_unit_options_init(&r->unit);
+  r->tune.optimization = 99;
+  plan_options_init(&r->plan);
   r->n_micro_batches = 8;
   const char *argument;
   for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;) {
@@ -176,21 +132,21 @@ static int parse(request *r, int argc, char **argv) {
       return psplit_code_exit_status(PSPLIT_USAGE);
     if (r->done) return 0;
   }
-  r->unit.dims = r->dims;
-  r->unit.pins = r->pins;
-  r->unit.keep_together = r->together;
+  r->emit.n_threads = r->plan.unit.n_threads;
   if (r->print_pipeline || r->help_passes) return 0;
-  if (optind == argc) return cli_usage(&PROGRAM, "a model is needed");
-  if (optind + 1 < argc)
-    return cli_usage(&PROGRAM, "one model at a time: \"%s\" and \"%s\"", argv[optind],
-                     argv[optind + 1]);
-  r->model = argv[optind];
-  if (!r->n_stages && !r->devices) return cli_usage(&PROGRAM, "-k N or --devices FILE is needed");
+  const int status = plan_model(&PROGRAM, argc, argv, &r->model);
+  if (status) return status;
+  if (!r->n_stages && !r->plan.devices)
+    return cli_usage(&PROGRAM, "-k N or --devices FILE is needed");
   if (!r->plan_only && !r->directory && !r->annotate)
     return cli_usage(&PROGRAM, "-o DIR, --annotate FILE or --plan-only is needed");
   if (r->annotate && r->last_k > r->n_stages)
     return cli_usage(&PROGRAM, "--annotate takes one number of stages");
   if ((r->plan_only || !r->directory) && r->verify) return cli_usage(&PROGRAM, "--verify needs -o DIR");
+  if (r->tune.n_rounds && (r->plan_only || !r->directory))
+    return cli_usage(&PROGRAM, "--autotune needs -o DIR");
+  if (r->tune.n_rounds && r->emit.weights == PSPLIT_WEIGHTS_REFERENCE)
+    return cli_usage(&PROGRAM, "--autotune and --weights reference do not go together");
   if (r->last_k > r->n_stages && (!r->plan_only || r->json))
     return cli_usage(&PROGRAM, "a range of stages is for --plan-only, without --json");
   if ((r->plan_only || !r->directory) && r->depfile) return cli_usage(&PROGRAM, "--depfile needs -o DIR");
@@ -219,15 +175,15 @@ static void print_transfers(const psplit_plan *plan) {
 
 static void print_plan(const psplit_plan *plan, double seconds) {
   char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT], d[CLI_TEXT], e[CLI_TEXT], f[CLI_TEXT];
-  printf("stage  device      nodes  supernodes    weights  activations   receive   compute      send"
+  printf("stage  device      nodes  supernodes    weights     memory   receive   compute      send"
          "      load\n");
   for (uint32_t s = 0; s < plan->n_stages; s++) {
     const psplit_plan_stage *stage = &plan->stages[s];
     char device[12];
-    printf("%5" PRIu32 "  %-10s %6" PRIu32 " %11" PRIu32 " %10s %12s %9s %9s %9s %9s%s\n", s,
+    printf("%5" PRIu32 "  %-10s %6" PRIu32 " %11" PRIu32 " %10s %10s %9s %9s %9s %9s%s\n", s,
            cli_printable(stage->device, device, sizeof device), stage->n_nodes,
            stage->n_supernodes, cli_bytes(stage->weight_bytes, a),
-           cli_bytes(stage->peak_activation_bytes, b), cli_time(stage->recv_ns, c),
+           cli_bytes(stage->memory_bytes, b), cli_time(stage->recv_ns, c),
            cli_time(stage->compute_ns, d), cli_time(stage->send_ns, e),
            cli_time(stage->load_ns, f), stage->load_ns == plan->bottleneck_ns ? "  <" : "");
   }
@@ -238,9 +194,12 @@ static void print_plan(const psplit_plan *plan, double seconds) {
   printf(", gap %.2f %%%s (solver %s, bound %s)\n", 100 * plan->gap_frac,
          plan->proved_optimal ? ", proved optimal" : "", plan->solver, plan->bound);
   if (plan->bottleneck_ns > 0)
-    printf("expected speed-up over one device %.2fx of %" PRIu32 ", costs %s%s",
+    printf("expected speed-up over one device %.2fx of %" PRIu32 ", costs %s",
            (double)plan->total_compute_ns / (double)plan->bottleneck_ns, plan->n_stages,
-           plan->cost_source, plan->n_assumed ? " with" : "");
+           plan->cost_source);
+  if (plan->measured_frac > 0 && plan->measured_frac < 1)
+    printf(" for %.1f %% of the time", 100 * plan->measured_frac);
+  if (plan->n_assumed) printf(" with");
   for (uint32_t i = 0; i < plan->n_assumed; i++) {
     char name[80];
     printf(" %s=%" PRId64, cli_printable(plan->assumed_names[i], name, sizeof name),
@@ -263,7 +222,10 @@ static psplit_code write_depfile(const request *r, const psplit_model *model, ps
         fputc(*path, file);
       }
     }
-    if (r->devices && !cli_is_preset(r->devices)) fprintf(file, " \\\n  %s", r->devices);
+    if (r->plan.devices && !cli_is_preset(r->plan.devices))
+      fprintf(file, " \\\n  %s", r->plan.devices);
+    for (size_t i = 0; i < r->plan.n_cost_files; i++)
+      fprintf(file, " \\\n  %s", r->plan.cost_files[i]);
     fputc('\n', file);
   }
   if (file && fclose(file) == 0) return PSPLIT_OK;
@@ -275,16 +237,10 @@ static psplit_code write_depfile(const request *r, const psplit_model *model, ps
 /* --verify: the finished files, before they are put in place. */
 static psplit_code prove(void *user, const char *directory, psplit_diag *diag) {
   const request *r = user;
-  psplit_verify_options options = {.read = r->read, .n_threads = r->emit.n_threads};
+  psplit_verify_options options = {.read = r->plan.read, .n_threads = r->emit.n_threads};
   if (r->emit.weights == PSPLIT_WEIGHTS_REFERENCE) options.read.data_directory = r->directory;
   r->emit.sink->emit(r->emit.sink->user, PSPLIT_PROGRESS, "proving that the stages are the model");
   return psplit_verify(directory, r->opened, &options, diag, NULL);
-}
-
-static psplit_code read_text(void *user, const char *path, psplit_diag *diag, char **out_text,
-                             size_t *out_n) {
-  (void)user;
-  return cli_read_file(path, diag, out_text, out_n);
 }
 
 static psplit_code no_plan(psplit_diag *diag) {
@@ -306,10 +262,8 @@ static psplit_code print_comparison(const request *r, const psplit_plan *plan, p
   if (code != PSPLIT_OK) return code;
   uint64_t memory = 0, wire = 0;
   bool sure = true;
-  for (uint32_t s = 0; s < plan->n_stages; s++) {
-    const uint64_t need = plan->stages[s].weight_bytes + plan->stages[s].peak_activation_bytes;
-    if (need > memory) memory = need;
-  }
+  for (uint32_t s = 0; s < plan->n_stages; s++)
+    if (plan->stages[s].memory_bytes > memory) memory = plan->stages[s].memory_bytes;
   for (uint32_t t = 0; t < plan->n_transfers; t++) {
     wire += plan->transfers[t].bytes;
     sure = sure && plan->transfers[t].bytes_known;
@@ -330,20 +284,13 @@ static psplit_code print_comparison(const request *r, const psplit_plan *plan, p
 static psplit_code compare(request *r, psplit_diag *diag) {
   psplit_sink sink = cli_sink(&r->progress);
   psplit_model *model = NULL;
-  psplit_code code = psplit_model_open(r->model, &r->read, diag, &model);
-  r->unit.sink = &sink;
-  r->unit.read_text = read_text;
-  r->unit.plugins = r->plugins;
+  r->plan.unit.sink = &sink;
+  psplit_code code = psplit_model_open(r->model, &r->plan.read, diag, &model);
   if (code == PSPLIT_OK) print_comparison_head(r);
   for (uint32_t k = r->n_stages; code == PSPLIT_OK && k <= r->last_k; k++) {
-    psplit_devices *devices = NULL;
-    psplit_unit *unit = NULL;
-    r->unit.n_stages = k;
-    code = cli_devices(r->devices, &r->unit.n_stages, diag, &devices);
-    r->unit.devices = devices;
-    if (code == PSPLIT_OK) code = psplit_unit_create(model, &r->unit, diag, &unit);
-    if (code == PSPLIT_OK) code = psplit_unit_run(unit, r->pipeline, diag);
-    const psplit_plan *plan = unit ? psplit_unit_plan(unit) : NULL;
+    planned made = {0};
+    code = planned_make(&r->plan, model, k, diag, &made);
+    const psplit_plan *plan = made.unit ? psplit_unit_plan(made.unit) : NULL;
     cli_progress_end(&r->progress);
     if (code == PSPLIT_OK && !plan) code = no_plan(diag);
     if (code == PSPLIT_OK) code = print_comparison(r, plan, diag);
@@ -353,10 +300,27 @@ static psplit_code compare(request *r, psplit_diag *diag) {
       *diag = (psplit_diag){0};
     }
     sink.emit = cli_quiet; /* the same warnings once */
-    psplit_unit_destroy(unit);
-    psplit_devices_destroy(devices);
+    planned_fini(&made);
   }
   psplit_model_close(model);
+  return code;
+}
+
+/* --autotune: the rounds' stages stand beside DIR while they run. */
+static psplit_code tune(request *r, const psplit_model *model, psplit_diag *diag) {
+  size_t n = strlen(r->directory);
+  while (n > 1 && r->directory[n - 1] == '/') n--;
+  char *scratch = malloc(n + sizeof ".autotune");
+  if (!scratch) return cli_nomem(diag);
+  memcpy(scratch, r->directory, n);
+  memcpy(scratch + n, ".autotune", sizeof ".autotune");
+  psplit_emit_options emit = r->emit;
+  emit.replace = true;
+  emit.accept = NULL;
+  FILE *out = r->progress.quiet ? NULL : r->json ? stderr : stdout;
+  const psplit_code code = autotune(&r->tune, r->model, model, r->n_stages, &emit, scratch, out,
+                                    diag, &r->plan);
+  free(scratch);
   return code;
 }
 
@@ -364,25 +328,22 @@ static psplit_code compare(request *r, psplit_diag *diag) {
 static psplit_code split(request *r, psplit_diag *diag) {
   const double start_s = cli_now_s();
   psplit_sink sink = cli_sink(&r->progress);
-  psplit_devices *devices = NULL;
+  planned made = {0};
   psplit_model *model = NULL;
-  psplit_unit *unit = NULL;
   char *manifest = NULL;
-  psplit_code code = cli_devices(r->devices, &r->n_stages, diag, &devices);
-  if (code == PSPLIT_OK) code = psplit_model_open(r->model, &r->read, diag, &model);
-  r->unit.n_stages = r->n_stages;
-  r->unit.devices = devices;
-  r->unit.sink = r->emit.sink = &sink;
-  r->unit.read_text = read_text;
-  r->unit.plugins = r->plugins;
+  r->plan.unit.sink = r->emit.sink = &sink;
   r->emit.cancel = &interrupted;
-  r->opened = model;
   if (r->verify) r->emit.accept = prove;
   r->emit.accept_user = r;
-  if (code == PSPLIT_OK) code = psplit_unit_create(model, &r->unit, diag, &unit);
-  if (code == PSPLIT_OK) code = psplit_unit_run(unit, r->pipeline, diag);
-  const psplit_plan *plan = unit ? psplit_unit_plan(unit) : NULL;
+  psplit_code code = psplit_model_open(r->model, &r->plan.read, diag, &model);
+  r->opened = model;
+  if (code == PSPLIT_OK && r->tune.n_rounds) code = tune(r, model, diag);
+  if (code == PSPLIT_OK) code = planned_make(&r->plan, model, r->n_stages, diag, &made);
+  const psplit_plan *plan = made.unit ? psplit_unit_plan(made.unit) : NULL;
   if (code == PSPLIT_OK && !plan) code = no_plan(diag);
+  /* Until here an interrupt may end the program at once: nothing was written. */
+  signal(SIGINT, on_signal);
+  signal(SIGTERM, on_signal);
   if (code == PSPLIT_OK && r->directory && !r->plan_only)
     code = psplit_emit(model, plan, r->directory, &r->emit, diag);
   if (code == PSPLIT_OK && r->annotate)
@@ -395,16 +356,15 @@ static psplit_code split(request *r, psplit_diag *diag) {
   if (code == PSPLIT_OK && r->verify && !r->json && !r->progress.quiet)
     puts("\nverified: the stages together are the model");
   free(manifest);
-  psplit_unit_destroy(unit);
+  planned_fini(&made);
   psplit_model_close(model);
-  psplit_devices_destroy(devices);
   return code;
 }
 
 static int print_pipeline(const request *r) {
   psplit_diag diag = {0};
   char *text;
-  if (psplit_plugins_canonical(r->plugins, r->pipeline, &diag, &text) != PSPLIT_OK)
+  if (psplit_plugins_canonical(r->plan.plugins, r->plan.pipeline, &diag, &text) != PSPLIT_OK)
     return cli_fail(&diag);
   puts(text);
   free(text);
@@ -412,26 +372,18 @@ static int print_pipeline(const request *r) {
 }
 
 static int print_passes(const request *r) {
-  char *text = psplit_plugins_help(r->plugins);
+  char *text = psplit_plugins_help(r->plan.plugins);
   if (text) fputs(text, stdout);
   free(text);
   return text ? 0 : psplit_code_exit_status(PSPLIT_NOMEM);
 }
 
-static psplit_code load_plugins(request *r, psplit_diag *diag) {
-  if (!r->n_plugin_files) return PSPLIT_OK;
-  r->plugins = psplit_plugins_create();
-  psplit_code code = r->plugins ? PSPLIT_OK : PSPLIT_NOMEM;
-  for (size_t i = 0; i < r->n_plugin_files && code == PSPLIT_OK; i++)
-    code = psplit_plugins_load(r->plugins, r->plugin_files[i], diag);
-  return code;
-}
-
 static int run(request *r) {
   psplit_diag diag = {0};
-  if (load_plugins(r, &diag) != PSPLIT_OK) return cli_fail(&diag);
+  if (plan_load_plugins(&r->plan, &diag) != PSPLIT_OK) return cli_fail(&diag);
   if (r->help_passes) return print_passes(r);
   if (r->print_pipeline) return print_pipeline(r);
+  if (plan_load_costs(&r->plan, &diag) != PSPLIT_OK) return cli_fail(&diag);
   const bool several = r->last_k > r->n_stages;
   if ((several ? compare(r, &diag) : split(r, &diag)) != PSPLIT_OK) return cli_fail(&diag);
   return fflush(stdout) == 0 ? 0 : 3;
@@ -441,9 +393,7 @@ int main(int argc, char **argv) {
   static request r;
   const int status = parse(&r, argc, argv);
   if (status || r.done) return status;
-  signal(SIGINT, on_signal);
-  signal(SIGTERM, on_signal);
   const int done = run(&r);
-  psplit_plugins_destroy(r.plugins);
+  plan_options_fini(&r.plan);
   return done;
 }

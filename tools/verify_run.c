@@ -14,12 +14,7 @@ bool verify_run_option(const cli *program, verify_run *run, int id, const char *
       if (!cli_count(program, "micro-batches", argument, 1, 1000000, &count)) return false;
       run->options.n_micro_batches = (uint32_t)count;
       return true;
-    case OPT_OPTIMIZATION:
-      if (!cli_count(program, "optimization", argument, 0, 99, &count)) return false;
-      run->options.session.optimization = (int)count;
-      if (count <= 2 || count == 99) return true;
-      cli_usage(program, "--optimization takes 0, 1, 2 or 99, not \"%s\"", argument);
-      return false;
+    case OPT_OPTIMIZATION: return cli_level(program, argument, &run->options.session.optimization);
     default: return feed_option(program, &run->feed, id, argument);
   }
 }

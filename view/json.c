@@ -167,6 +167,9 @@ void psplit_i_view_json_stages(psplit_json *json, const psplit_snapshot *s) {
     key_int(json, "load_ns", stage->load_ns);
     key_uint(json, "weight_bytes", stage->weight_bytes);
     key_uint(json, "activation_bytes", stage->peak_activation_bytes);
+    key_uint(json, "buffer_bytes", stage->buffer_bytes);
+    key_uint(json, "workspace_bytes", stage->workspace_bytes);
+    key_uint(json, "memory_bytes", stage->memory_bytes);
     uint_or_null(json, "memory_limit_bytes", limit != UINT64_MAX, limit);
     close_line(json);
   }

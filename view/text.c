@@ -141,10 +141,12 @@ static void put_stage(psplit_text *out, const psplit_snapshot *s, uint32_t id) {
   psplit_i_text_addf(out,
                      " operators=%" PRIu32 " duplicated=%" PRIu32 " supernodes=%" PRIu32
                      " compute_ns=%" PRId64 " recv_ns=%" PRId64 " send_ns=%" PRId64
-                     " load_ns=%" PRId64 " weight_bytes=%" PRIu64 " activation_bytes=%" PRIu64,
+                     " load_ns=%" PRId64 " weight_bytes=%" PRIu64 " activation_bytes=%" PRIu64
+                     " buffer_bytes=%" PRIu64 " workspace_bytes=%" PRIu64 " memory_bytes=%" PRIu64,
                      stage->n_nodes, stage->n_duplicated, stage->n_supernodes, stage->compute_ns,
                      stage->recv_ns, stage->send_ns, stage->load_ns, stage->weight_bytes,
-                     stage->peak_activation_bytes);
+                     stage->peak_activation_bytes, stage->buffer_bytes, stage->workspace_bytes,
+                     stage->memory_bytes);
   const uint64_t limit = s->memory_limit_bytes[id];
   put_u64(out, "memory_limit_bytes", limit != UINT64_MAX, limit);
   psplit_i_text_puts(out, "\n");

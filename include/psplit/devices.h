@@ -77,6 +77,8 @@ PSPLIT_API uint32_t psplit_devices_count(const psplit_devices *devices);
 PSPLIT_API const char *psplit_devices_name(const psplit_devices *devices, uint32_t device);
 /* Memory the device offers to a stage; UINT64_MAX where the file sets no limit. */
 PSPLIT_API uint64_t psplit_devices_memory_bytes(const psplit_devices *devices, uint32_t device);
+/* Memory that the device's runtime needs besides weights and tensors (kernel workspaces, code). */
+PSPLIT_API uint64_t psplit_devices_workspace_bytes(const psplit_devices *devices, uint32_t device);
 
 /* How ONNX Runtime is to run a stage on a device. */
 typedef struct psplit_session {
@@ -116,12 +118,17 @@ PSPLIT_API const char *psplit_device_preset_name(uint32_t index);
 /* One line about a preset: what it is and where its numbers come from; NULL past the last. */
 PSPLIT_API const char *psplit_device_preset_about(uint32_t index);
 
-/* Measures this machine in about a quarter of a second with one thread: its clock, by which the
- * preset "cpu" is scaled, and its memory bandwidth. Writes a devices file (JSON text, malloc'd,
- * NUL-terminated) of n_devices such devices to *out_text, for psplit_devices_parse; the caller may
- * cache it. Errors: NOMEM, USAGE. */
-PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_devices_calibrate(uint32_t n_devices,
-                                                                psplit_diag *diag, char **out_text);
+/* n_devices copies of the first of `devices`, named as it is with a number behind, on one host. The
+ * caller owns *out_devices. Errors: USAGE (n_devices 0 or above 1024), NOMEM. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_devices_repeat(const psplit_devices *devices,
+                                                             uint32_t n_devices, psplit_diag *diag,
+                                                             psplit_devices **out_devices);
+
+/* Measures this machine in about a quarter of a second with one thread: its clock and its memory
+ * bandwidth; the width of its vector unit, where the machine tells it, chooses the preset that the
+ * clock scales. Writes a devices file of one device "cpu" (JSON text, malloc'd, NUL-terminated) to
+ * *out_text, for psplit_devices_parse; the caller may cache it. Errors: NOMEM. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_devices_calibrate(psplit_diag *diag, char **out_text);
 
 #ifdef __cplusplus
 }

@@ -20,7 +20,9 @@ typedef enum psplit_weights {
   PSPLIT_WEIGHTS_EXTERNAL, /* initializers over 1 KiB in stageI.onnx.data */
   /* Nothing is copied: stages point into the model's own files. Runtimes read external data only at
    * or below a stage's directory, so `directory` has to be the model's own or one above it. The
-   * files are put there one by one, pipeline.json last. */
+   * files take their places there one by one, pipeline.json last; what fails on the way is undone. A
+   * killed process leaves the old split, the new one, or no pipeline.json and what the next such run
+   * undoes. */
   PSPLIT_WEIGHTS_REFERENCE
 } psplit_weights;
 
@@ -30,7 +32,9 @@ typedef struct psplit_emit_options {
   /* An existing directory is replaced, once the new one is complete, unless it holds the model.
    * REFERENCE: files of an earlier split are replaced, and nothing else. */
   bool replace;
-  uint32_t n_threads;         /* never changes a byte; this version writes with one */
+  /* Stages written at a time, where there is much to write; 0: as many as OpenMP gives. Never
+   * changes a byte. `sink` is called by one of the threads at a time. */
+  uint32_t n_threads;
   const volatile int *cancel; /* becomes non-zero to stop early (IO "interrupted"); may be NULL */
   const psplit_sink *sink;    /* may be NULL */
   /* Called with the directory that holds the finished files before they are put in place; anything

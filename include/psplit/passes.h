@@ -9,6 +9,7 @@
 #define PSPLIT_PASSES_H
 
 #include <psplit/base.h>
+#include <psplit/cost_table.h>
 #include <psplit/devices.h>
 #include <psplit/model.h>
 #include <psplit/partition.h>
@@ -44,6 +45,8 @@ typedef struct psplit_unit_options {
   const psplit_devices *devices;      /* at least n_stages; NULL: n_stages times the preset "cpu" */
   const psplit_dim_value *dims;
   size_t n_dims;
+  const psplit_cost_table *const *costs; /* [n_costs] instead of the roofline; a later one overrides */
+  size_t n_costs;
   const char *const *pins;            /* "PATTERN=STAGE": nodes whose name matches, shell-style */
   size_t n_pins;
   const char *const *keep_together;   /* "PATTERN": matching nodes share a stage */
@@ -52,6 +55,8 @@ typedef struct psplit_unit_options {
    * pinned to it, unless `pins` say otherwise. */
   bool ignore_annotations;
   const char *configuration;          /* whose stages count; NULL: the only one that has some */
+  uint32_t queue_depth;               /* micro-batches that wait between two stages besides the one
+                                         computed: their tensors take memory on both devices */
   psplit_objective objective;
   const char *solver;                 /* NULL: auto */
   double time_limit_s;                /* of the partitioner; < 0: none */
@@ -67,7 +72,7 @@ typedef struct psplit_unit_options {
   const psplit_plugins *plugins;      /* passes besides the built-in ones; may be NULL */
 } psplit_unit_options;
 
-/* Defaults: 1 stage, 10 s of work, seed 1, everything else 0 or NULL. */
+/* Defaults: 1 stage, queue depth 2, 10 s of work, seed 1, everything else 0 or NULL. */
 PSPLIT_API void psplit_unit_options_init(psplit_unit_options *options);
 
 /* The model must outlive the unit; the options' strings, devices and sink too.
@@ -100,6 +105,10 @@ PSPLIT_API char *psplit_passes_help(void);
 
 /* The plan, once a pipeline with `partition` has run; NULL before. Owned by the unit. */
 PSPLIT_API const psplit_plan *psplit_unit_plan(const psplit_unit *unit);
+
+/* Time of every node on a device, ns, as the costs have it: out_ns[nodes of the model], by their
+ * position in the file. All 0 before `cost` has run. */
+PSPLIT_API void psplit_unit_node_ns(const psplit_unit *unit, uint32_t device, int64_t *out_ns);
 
 /* The schedule of n_micro_batches through the plan's stages, each busy for its load, forward only
  * (PSPLIT_SCHEDULE_STREAM). Errors: those of psplit_schedule_simulate. */

@@ -16,6 +16,9 @@ typedef struct psplit_plan_stage {
   uint32_t n_supernodes;
   uint64_t weight_bytes;          /* initializers and constants, each once */
   uint64_t peak_activation_bytes; /* most bytes of live values at once, in the file's order */
+  uint64_t buffer_bytes;          /* received and sent tensors of the micro-batches that wait */
+  uint64_t workspace_bytes;       /* what the device's runtime keeps for itself */
+  uint64_t memory_bytes;          /* the sum of the four: held against the device's memory */
   int64_t compute_ns, recv_ns, send_ns, load_ns;
 } psplit_plan_stage;
 
@@ -46,6 +49,7 @@ typedef struct psplit_plan {
   const char *objective;      /* "throughput" or "latency" */
   const char *solver, *bound; /* what found the plan, what certifies it */
   const char *cost_source;    /* "analytic", "measured" or "given" */
+  double measured_frac;       /* part of total_compute_ns that costs files speak of */
   int64_t bottleneck_ns, lower_bound_ns;
   double gap_frac;
   bool proved_optimal;

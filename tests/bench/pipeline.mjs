@@ -3,7 +3,9 @@
 // For each model of the cache, in turn and again for each round: the whole model with one thread, with
 // K threads, the pipeline of K stages with a thread each, and K copies of the whole model at once,
 // which is the most that the machine can do. Prints medians over the rounds, as micro-batches a
-// second and as ratios, and the slowest stage beside what was predicted. No test: nothing fails.
+// second and as ratios, and the slowest stage beside what was predicted. The cut is made with a profile of
+// the whole model; PSPLIT_BENCH_COSTS=roofline does without, tune=N takes --autotune N. No test: nothing
+// fails.
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,6 +27,8 @@ const env = {
 
 const names = wanted.length ? wanted : ['ppocr_rec', 'ppocr_det', 'retinaface',
   'moonshine_tiny_encoder', 'resnet50', 'densenet121', 'mobilenet_v3_small', 'vit_b_16'];
+const how = process.env.PSPLIT_BENCH_COSTS ?? 'profile';
+const seconds = Number(process.env.PSPLIT_BENCH_SECONDS ?? 3);
 const median = (list) => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)];
 
 const start = (args) => new Promise((resolve, reject) => {
@@ -39,21 +43,28 @@ const row = (...cells) =>
 row('model', '1 thread/s', `${k} threads/s`, 'pipeline/s', `${k} copies/s`, 'pipe/1', `pipe/${k}t`,
   'pipe/copies', 'slowest ms', 'predicted ms');
 const ratios = [[], [], []];
+const errors = [];
 for (const name of names) {
   const file = join(cache, `${name}.onnx`);
   if (!existsSync(file)) continue;
   const model = models[name];
   const dims = Object.entries(model.dims ?? {}).flatMap(([dim, n]) => ['--dim', `${dim}=${n}`]);
   const dirs = [1, Number(k)].map((n) => join(tmp, `${name}-${n}`));
+  const costs = join(tmp, `${name}.json`);
+  const profiled = spawnSync(runner, ['--profile', costs, file, ...dims], { encoding: 'utf8', env });
+  if (profiled.status !== 0) throw new Error(profiled.stderr);
   for (const [i, n] of [[0, 1], [1, k]]) {
-    const made = spawnSync(splitter, [file, '-k', `${n}`, '-o', dirs[i], '--quiet', ...dims],
-      { encoding: 'utf8' });
+    const made = spawnSync(splitter,
+      [file, '-k', `${n}`, '-o', dirs[i], '--quiet', ...dims,
+        ...(how === 'roofline' ? [] : ['--costs', costs]),
+        ...(i === 1 && how.startsWith('tune=') ? ['--autotune', how.slice(5)] : [])],
+      { encoding: 'utf8', env });
     if (made.status !== 0) throw new Error(made.stderr);
   }
-  // About a second of work in each measurement.
+  // So much work in each measurement that filling and draining the pipeline hardly count.
   const [whole, parts] = dirs;
   const once = await start([whole, ...dims, '-m', '3', '--no-pin']);
-  const m = `${Math.max(10, Math.round(once.throughput_per_s))}`;
+  const m = `${Math.max(10, Math.round(seconds * once.throughput_per_s))}`;
   const kinds = {
     one: async () => (await start([whole, ...dims, '-m', m, '--no-pin'])).throughput_per_s,
     threads: async () =>
@@ -75,6 +86,7 @@ for (const name of names) {
   for (let round = 0; round < Number(rounds); round++) {
     for (const [kind, measure] of Object.entries(kinds)) got[kind].push(await measure());
   }
+  errors.push(Math.abs(predicted / median(slowest) - 1));
   const ratio = (other) => median(got.pipeline.map((rate, i) => rate / got[other][i]));
   const three = ['one', 'threads', 'copies'].map(ratio);
   three.forEach((value, i) => ratios[i].push(value));
@@ -82,4 +94,5 @@ for (const name of names) {
     ...three.map((value) => value.toFixed(2)), median(slowest).toFixed(1), predicted.toFixed(1));
   dirs.forEach((dir) => rmSync(dir, { recursive: true }));
 }
-row('median', '', '', '', '', ...ratios.map((list) => median(list).toFixed(2)));
+row('median', '', '', '', '', ...ratios.map((list) => median(list).toFixed(2)), '',
+  `off ${(100 * median(errors)).toFixed(1)} %`);

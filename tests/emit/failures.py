@@ -171,7 +171,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="psplit-emit-") as home:
         source = os.path.join(home, "model.onnx")
         with open(source, "wb") as file:
-            file.write(model(16, 1 << 17))
+            file.write(model(16, 1 << 19))  # enough for several stages to be written at a time
         for i, case in enumerate((file_limit, full_disk, not_writable, kills, together)):
             work = os.path.join(home, "work%d" % i)
             os.mkdir(work)

@@ -40,7 +40,7 @@ arrows() {
 arrows base base
 arrows onnx base model devices
 arrows partition base partition
-arrows passes base model devices partition plan passes plugin plugins snapshot
+arrows passes base cost_table model devices partition plan passes plugin plugins snapshot
 arrows emit base model plan emit
 arrows view base snapshot view
 arrows verify base model verify

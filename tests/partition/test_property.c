@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "partition.h"
 #include "random_problem.h"
 
 typedef struct family {
@@ -85,6 +86,56 @@ static void compare(const family *f, const random_problem *r, const psplit_parti
   psplit_solution_destroy(solution);
 }
 
+/* The solver seldom needs the exact program at this size: ask it itself. With the windows that the
+ * optimum leaves and without any, it must find the optimum and nothing below. */
+static void ask_exact(const family *f, const random_problem *r, const psplit_partition_options *o,
+                      const char *what) {
+  int64_t comm;
+  const int64_t best = best_by_enumeration(&r->problem, o, &comm);
+  psplit_core core;
+  psplit_machine machine;
+  psplit_wamc wamc[2] = {0};
+  psplit_arena arena;
+  psplit_cut cut;
+  psplit_i_arena_init(&arena, 0);
+  if (psplit_i_core_init(&core, &r->problem, NULL, NULL) != PSPLIT_OK) {
+    assert_true(best == INT64_MAX);
+    return;
+  }
+  if (psplit_i_machine_init(&machine, &core, o, NULL) != PSPLIT_OK) goto no_machine;
+  assert_int_equal(psplit_i_cut_init(&cut, &core, &arena), PSPLIT_OK);
+  if (best < INT64_MAX)
+    assert_int_equal(psplit_i_wamc(&core, &machine, best, 1, &wamc[1]), PSPLIT_OK);
+  for (int windows = 0; windows < 2; windows++)
+    for (int64_t limit = best == INT64_MAX ? best : best - 1; limit <= best; limit++) {
+      psplit_exact_options options = {.limit = limit < PSPLIT_I_INF / 2 ? limit : PSPLIT_I_INF / 2,
+                                      .max_steps = UINT64_MAX,
+                                      .memory_bytes = 1 << 30,
+                                      .n_threads = 1,
+                                      .deadline = {-1}};
+      for (int once = 0; once < 2 && limit >= 0; once++) {
+        psplit_verdict verdict;
+        options.send_once = once;
+        assert_int_equal(psplit_i_exact(&core, &machine, &wamc[windows], &options, &cut, &verdict),
+                         PSPLIT_OK);
+        const bool may = verdict == PSPLIT_I_YES && cut.value > limit; /* sends undercounted */
+        if (best < INT64_MAX && limit == best ? verdict != PSPLIT_I_YES
+                                              : verdict != PSPLIT_I_NO && !may)
+          fail_msg("%s %s: optimum %lld, exact says %d at %lld (value %lld; windows %d, once %d)",
+                   f->name, what, (long long)best, (int)verdict, (long long)limit,
+                   (long long)cut.value, windows, once);
+        if (verdict == PSPLIT_I_YES && cut.value > limit && !once && core.all_forward)
+          fail_msg("%s %s: exact is wrong about its own answer", f->name, what);
+      }
+      if (limit == INT64_MAX) break;
+    }
+  psplit_i_wamc_fini(&wamc[1]);
+no_machine:
+  psplit_i_machine_fini(&machine);
+  psplit_i_core_fini(&core);
+  psplit_i_arena_fini(&arena);
+}
+
 static void run_family(const family *f) {
   static random_problem r;
   const psplit_partition_options o = options_of(f);
@@ -100,6 +151,7 @@ static void run_family(const family *f) {
       snprintf(what, sizeof what, "(seed %u, shape %d, %u nodes, %u stages)", seed, (int)kind, n,
                k);
       compare(f, &r, &o, what);
+      if (f->chunks == 1 && !f->noncontiguous && !f->latency) ask_exact(f, &r, &o, what);
     }
 }
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 /* cmocka.h needs the four above first. */
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -276,6 +277,162 @@ static void what_cannot_be_met_is_refused(void **state) {
   assert_non_null(strstr(diag.message, "stages are 0 to 1"));
 }
 
+/* n devices of the preset "cpu" with this much memory. */
+static psplit_devices *limited(uint32_t n, uint64_t memory_bytes) {
+  psplit_text text = {0};
+  psplit_diag diag = {0};
+  psplit_devices *devices;
+  psplit_i_text_puts(&text, "{\"devices\": [");
+  for (uint32_t d = 0; d < n; d++)
+    psplit_i_text_addf(&text, "%s{\"name\": \"d%u\", \"preset\": \"cpu\", \"memory_bytes\": %llu}",
+                       d ? ", " : "", d, (unsigned long long)memory_bytes);
+  psplit_i_text_puts(&text, "]}");
+  assert_false(text.failed);
+  if (psplit_devices_parse(text.bytes, strlen(text.bytes), &diag, &devices) != PSPLIT_OK)
+    fail_msg("%s", diag.message);
+  psplit_i_text_fini(&text);
+  return devices;
+}
+
+enum { LINKS = 7 };
+
+/* x of width[0] floats through LINKS products with weights of width[i] x width[i + 1]. */
+static pb products(const int64_t width[LINKS + 1]) {
+  pb g = {0};
+  SHAPED(&g, 11, "v0", 1, 1, width[0]);
+  for (int i = 0; i < LINKS; i++) {
+    char weight[16], inputs[32], output[16];
+    snprintf(weight, sizeof weight, "w%d", i);
+    snprintf(inputs, sizeof inputs, "v%d w%d", i, i);
+    snprintf(output, sizeof output, "v%d", i + 1);
+    WEIGHT(&g, weight, width[i], width[i + 1]);
+    add_node(&g, "MatMul", inputs, output);
+  }
+  SHAPED(&g, 12, "v7", 1, 1, width[LINKS]);
+  return g;
+}
+
+static void memory_is_what_a_stage_holds(void **state) {
+  (void)state;
+  pb g = products((const int64_t[]){8, 8, 16, 8, 8, 8, 8, 4});
+  psplit_devices *devices = limited(2, 1 << 20);
+  psplit_unit_options options = stages(2);
+  options.devices = devices;
+  options.queue_depth = 3;
+  bench b = start(&g, &options);
+  b.unit->pin[node_of(&b, "v2")] = 0;
+  b.unit->pin[node_of(&b, "v3")] = 1;
+  run(&b, "partition");
+  const psplit_plan_stage *first = &b.unit->plan->stages[0], *second = &b.unit->plan->stages[1];
+  assert_int_equal(first->weight_bytes, 4 * (8 * 8 + 8 * 16));
+  assert_int_equal(first->peak_activation_bytes, 4 * (8 + 16)); /* v1 and v2 */
+  assert_int_equal(first->buffer_bytes, 3 * 4 * 16);            /* v2, sent */
+  assert_int_equal(first->memory_bytes,
+                   first->weight_bytes + first->peak_activation_bytes + first->buffer_bytes);
+  assert_int_equal(second->weight_bytes, 4 * (16 * 8 + 3 * 8 * 8 + 8 * 4));
+  assert_int_equal(second->peak_activation_bytes, 4 * (16 + 8)); /* v2 and v3 */
+  assert_int_equal(second->buffer_bytes, 3 * 4 * 16);
+  stop(&b);
+  psplit_devices_destroy(devices);
+}
+
+/* Bytes that products i..j-1 hold in a stage of their own, boundary buffers of depth 2 included. */
+static uint64_t bytes_of_products(const int64_t *width, int i, int j) {
+  uint64_t weights = 0, peak = 0;
+  for (int p = i; p < j; p++) {
+    const uint64_t live = 4 * (uint64_t)(width[p] + width[p + 1]);
+    weights += 4 * (uint64_t)(width[p] * width[p + 1]);
+    if (live > peak) peak = live;
+  }
+  return weights + peak + 2 * 4 * (uint64_t)((i ? width[i] : 0) + (j < LINKS ? width[j] : 0));
+}
+
+static int64_t load_of_products(const bench *b, const int64_t *width, int i, int j) {
+  int64_t ns = 0;
+  for (int p = i; p < j; p++) {
+    char name[16];
+    snprintf(name, sizeof name, "v%d", p + 1);
+    ns += b->unit->node_ns[node_of(b, name)];
+  }
+  if (i) ns += psplit_devices_transfer_ns(b->unit->devices, 0, 1, 4 * (uint64_t)width[i]);
+  if (j < LINKS) ns += psplit_devices_transfer_ns(b->unit->devices, 0, 1, 4 * (uint64_t)width[j]);
+  return ns;
+}
+
+/* Against all cuts into three: a plan exactly where one fits, and then the fastest. */
+static void memory_limits_a_cut_as_brute_force_says(void **state) {
+  (void)state;
+  uint32_t random = 1;
+  int n_fitting = 0, n_refused = 0;
+  for (int round = 0; round < 200; round++) {
+    int64_t width[LINKS + 1];
+    for (int i = 0; i <= LINKS; i++) {
+      random = random * 1664525 + 1013904223;
+      width[i] = 1 + (random >> 16) % 40;
+    }
+    random = random * 1664525 + 1013904223;
+    const uint64_t limit = 2000 + (random >> 16) % 12000;
+    pb g = products(width);
+    psplit_devices *devices = limited(3, limit);
+    psplit_unit_options options = stages(3);
+    options.devices = devices;
+    bench b = start(&g, &options);
+    psplit_diag diag = {0};
+    const psplit_code code = psplit_unit_run(b.unit, "infer-shapes,cost,prune,partition", &diag);
+    int64_t best_ns = INT64_MAX;
+    for (int i = 1; i < LINKS - 1; i++)
+      for (int j = i + 1; j < LINKS; j++) {
+        const int end[] = {0, i, j, LINKS};
+        int64_t slowest_ns = 0;
+        for (int s = 0; s < 3; s++) {
+          const int64_t ns = bytes_of_products(width, end[s], end[s + 1]) > limit
+                               ? INT64_MAX
+                               : load_of_products(&b, width, end[s], end[s + 1]);
+          if (ns > slowest_ns) slowest_ns = ns;
+        }
+        if (slowest_ns < best_ns) best_ns = slowest_ns;
+      }
+    if (best_ns == INT64_MAX) {
+      n_refused++;
+      assert_int_equal(code, PSPLIT_INFEASIBLE);
+      assert_non_null(strstr(diag.message, "memory: "));
+    } else {
+      n_fitting++;
+      if (code != PSPLIT_OK) fail_msg("round %d: %s", round, diag.message);
+      assert_int_equal(b.unit->plan->bottleneck_ns, best_ns);
+      assert_true(b.unit->plan->lower_bound_ns <= best_ns);
+      for (int s = 0; s < 3; s++) assert_true(b.unit->plan->stages[s].memory_bytes <= limit);
+    }
+    stop(&b);
+    psplit_devices_destroy(devices);
+  }
+  assert_true(n_fitting > 20 && n_refused > 20);
+}
+
+static void memory_error_says_what_is_in_the_way(void **state) {
+  (void)state;
+  const int64_t width[] = {8, 8, 8, 64, 64, 8, 8, 8};
+  const struct {
+    uint64_t limit;
+    const char *words[4];
+  } cases[] = {
+    {21600, {"memory: stage", "device d", "would fit"}},
+    {9000, {"\"v4\"", "KiB", "largest tensor there is \"w3\"", "no number of stages fits"}},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    pb g = products(width);
+    psplit_devices *devices = limited(1, cases[i].limit);
+    psplit_unit_options options = stages(1);
+    psplit_diag diag = {0};
+    options.devices = devices;
+    assert_int_equal(solve(&g, &options, &diag), PSPLIT_INFEASIBLE);
+    for (size_t w = 0; w < 4 && cases[i].words[w]; w++)
+      if (!strstr(diag.message, cases[i].words[w]))
+        fail_msg("no \"%s\" in: %s", cases[i].words[w], diag.message);
+    psplit_devices_destroy(devices);
+  }
+}
+
 /* Every value between the two ends is a sequence: no cut sends one. */
 static void sequences_are_never_cut(void **state) {
   (void)state;
@@ -330,6 +487,9 @@ int main(void) {
     cmocka_unit_test(prune_sorts_nodes),
     cmocka_unit_test(replicate_makes_masks_again),
     cmocka_unit_test(what_cannot_be_met_is_refused),
+    cmocka_unit_test(memory_is_what_a_stage_holds),
+    cmocka_unit_test(memory_limits_a_cut_as_brute_force_says),
+    cmocka_unit_test(memory_error_says_what_is_in_the_way),
     cmocka_unit_test(sequences_are_never_cut),
     cmocka_unit_test(any_order_of_passes_is_safe),
   };

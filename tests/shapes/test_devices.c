@@ -146,10 +146,15 @@ static void calibration_is_a_devices_file(void **state) {
   (void)state;
   psplit_diag diag = {0};
   char *text;
-  assert_int_equal(psplit_devices_calibrate(2, &diag, &text), PSPLIT_OK);
-  psplit_devices *devices = parsed(text);
-  assert_int_equal(psplit_devices_count(devices), 2);
-  psplit_devices_destroy(devices);
+  assert_int_equal(psplit_devices_calibrate(&diag, &text), PSPLIT_OK);
+  psplit_devices *one = parsed(text), *three = NULL;
+  assert_int_equal(psplit_devices_count(one), 1);
+  assert_int_equal(psplit_devices_repeat(one, 3, &diag, &three), PSPLIT_OK);
+  assert_int_equal(psplit_devices_count(three), 3);
+  assert_string_equal(psplit_devices_name(three, 2), "cpu2");
+  assert_true(psplit_devices_transfer_ns(three, 0, 2, 1 << 20) > 0);
+  psplit_devices_destroy(three);
+  psplit_devices_destroy(one);
   free(text);
 }
 

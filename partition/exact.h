@@ -1,0 +1,109 @@
+/* Inside the exact program: labels, the table that holds them, and the walk that expands one.
+ * exact.c runs the rounds, exact_table.c keeps the labels, exact_stage.c grows stages. */
+#ifndef PSPLIT_PARTITION_EXACT_H
+#define PSPLIT_PARTITION_EXACT_H
+
+#include <omp.h>
+#include <stdatomic.h>
+
+#include "partition.h"
+
+enum { N_SHARDS = 128, N_RECENT = 1 << 13, STEPS_PER_LABEL = 8 };
+
+typedef struct label {
+  uint64_t hash, receivers; /* of the downset; of the receiver counts */
+  uint64_t parent_hash;     /* tie-break between equal labels, so that the parent is unique */
+  int64_t comm;             /* least communication of what is placed */
+  int64_t omega;            /* of what is left */
+  uint32_t parent;          /* id of a label, NONE: the first */
+  uint32_t state, next_of_round;
+} label;
+
+/* Labels by hash; a label's id is index * N_SHARDS + shard. */
+typedef struct shard {
+  omp_lock_t lock;
+  PSPLIT_VEC(label) labels;
+  PSPLIT_VEC(uint64_t) bits;      /* [labels.n * words] */
+  PSPLIT_VEC(uint32_t) counts;    /* net, count pairs of all labels, one after the other */
+  PSPLIT_VEC(uint32_t) counts_at; /* [labels.n] end of a label's pairs */
+  uint32_t *slots;
+  size_t n_slots;
+  uint32_t *round_head; /* [n_stages + 1] labels by devices used */
+} shard;
+
+typedef struct exact {
+  const psplit_core *core;
+  const psplit_machine *machine;
+  const psplit_wamc *wamc;
+  const psplit_exact_options *options;
+  psplit_arena arena;
+  uint32_t words;
+  uint64_t *zobrist2; /* [n] a second, independent hash */
+  uint64_t *zobrist;  /* [n] */
+  bool count_receivers;
+  int64_t *least_send, *least_recv; /* [n_nets] over types that pay; 0 with overlap */
+  bool *counted;                    /* [n_nets] forward, several consumers, sent to each */
+  shard shards[N_SHARDS];
+  int64_t *low, *high; /* [n_states] omega a downset before the state may have at all */
+  /* [n_states] reference time that the devices not yet used have within the limit, and the part of
+   * it that a tick of communication takes at least; 0: some device communicates for nothing. */
+  double *room, open_share;
+  int64_t reach;       /* most omega of one stage */
+  uint64_t most_bytes; /* most memory of any device */
+  _Atomic uint64_t n_steps, n_bytes;
+  atomic_bool out_of_work, out_of_memory;
+  /* The labels of the round in flight, copied: shards grow while it runs. */
+  uint32_t n_round;
+  uint32_t *round_ids;
+  uint64_t *round_bits;
+} exact;
+
+/* What a thread handed in lately, by 128 bits of hash: most offers repeat one, and need no lock. */
+typedef struct recent {
+  uint64_t hash, check, parent_hash;
+  int64_t comm;
+  uint32_t state;
+} recent;
+
+/* One thread's walk down from a label. */
+typedef struct digger {
+  exact *x;
+  psplit_walk walk;
+  psplit_arena arena;
+  uint32_t *times_sent, *pairs;
+  uint64_t *left, *tops; /* bitsets: what is left, its maximal items */
+  uint32_t *n_succ;      /* successors left, by item */
+  uint32_t *n_placed;    /* [n_nets] pins that are not left */
+  int64_t open;          /* least communication of nets that cross out of what is left, for it */
+  uint32_t *taken;       /* items of the stage, in order */
+  uint32_t n_taken;
+  int64_t *passed; /* [n + 1] received for good, by depth */
+  uint64_t hash, check, receivers, n_steps;
+  recent *recent; /* [N_RECENT] */
+  int64_t omega;  /* of what is left */
+  const label *from;
+  uint32_t from_id;
+} digger;
+
+/* --- exact_table.c --- */
+
+psplit_code psplit_i_exact_table_init(exact *x);
+void psplit_i_exact_table_fini(exact *x);
+/* Inserts the digger's downset as a label with `fresh`'s state, or lets it improve an equal one.
+ * Without memory or work left it says so in x. */
+void psplit_i_exact_insert(digger *d, const label *fresh);
+/* Is there a label of an earlier round with the same downset and receivers that used no more of any
+ * device (and, where it matters, no more communication)? */
+bool psplit_i_exact_dominated(const exact *x, const shard *s, uint32_t index);
+/* Is there a label like this one, with these bits? */
+bool psplit_i_exact_reached(exact *x, const label *like, const uint64_t *bits);
+
+/* --- exact_stage.c --- */
+
+psplit_code psplit_i_digger_init(digger *d, exact *x);
+void psplit_i_digger_load(digger *d, const label *from, uint32_t id, const uint64_t *left,
+                          const uint32_t *counts, uint32_t n_counts);
+/* Offers every label that one more stage behind the label that was loaded gives. */
+void psplit_i_digger_expand(digger *d);
+
+#endif

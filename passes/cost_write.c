@@ -1,0 +1,178 @@
+/* A profiled run as a costs file. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cost_table.h"
+
+typedef struct writer {
+  const psplit_graph *graph;
+  const psplit_cost_table *table;
+  psplit_i_cost_map map;
+  psplit_i_cost_names names;
+  double *ns; /* [rows] of all rows that share a row's nodes, at the first of them; < 0: none */
+} writer;
+
+/* Rows with the same nodes become one. Kernels' times are the least that were seen, so what the
+ * fastest run took besides goes to each kernel alike, and where the profiler made kernels slower
+ * than they are, all are shortened. Then all are stretched to a run as runs are mostly. */
+static psplit_code join_rows(writer *w, const psplit_profiled_run *run, psplit_arena *arena,
+                             psplit_diag *diag) {
+  const double total_ns = (double)run->least_ns;
+  const double stretch =
+    run->least_ns > 0 && run->median_ns > run->least_ns ? (double)run->median_ns / total_ns : 1;
+  const size_t n_rows = w->table->rows.n;
+  uint32_t *first = psplit_i_arena_array(arena, w->graph->n_nodes, sizeof *first);
+  double sum = 0, n_kernels = 0;
+  w->ns = psplit_i_arena_array(arena, n_rows, sizeof *w->ns);
+  if (!first || !w->ns) return psplit_i_nomem(diag);
+  memset(first, 0xff, w->graph->n_nodes * sizeof *first);
+  for (uint32_t r = 0; r < n_rows; r++) {
+    if (w->map.off[r] == w->map.off[r + 1]) continue;
+    sum += w->table->rows.items[r].ns;
+    n_kernels++;
+  }
+  const double factor = total_ns > 0 && total_ns < sum ? total_ns / sum : 1;
+  const double each_ns = total_ns > sum ? (total_ns - sum) / n_kernels : 0;
+  for (uint32_t r = 0; r < n_rows; r++) {
+    w->ns[r] = -1;
+    if (w->map.off[r] == w->map.off[r + 1]) continue;
+    uint32_t *owner = &first[w->map.node[w->map.off[r]]];
+    if (*owner == PSPLIT_NONE) {
+      *owner = r;
+      w->ns[r] = 0;
+    }
+    w->ns[*owner] += stretch * (w->table->rows.items[r].ns * factor + each_ns);
+  }
+  return PSPLIT_OK;
+}
+
+static bool has_own_name(const writer *w, uint32_t n) {
+  const char *name = w->graph->nodes[n].name;
+  return *name && psplit_i_cost_names_node(&w->names, name) == n && w->names.next[n] == PSPLIT_NONE;
+}
+
+static const char *first_output(const writer *w, uint32_t n) {
+  const psplit_node *node = &w->graph->nodes[n];
+  for (uint32_t o = 0; o < node->n_outputs; o++)
+    if (node->outputs[o] != PSPLIT_NONE) return w->graph->values[node->outputs[o]].name;
+  return NULL;
+}
+
+/* The list of a row's nodes: those with a name of their own, or what the others make. */
+static void put_nodes(const writer *w, uint32_t r, bool by_name, psplit_json *json) {
+  bool open = false;
+  for (uint32_t i = w->map.off[r]; i < w->map.off[r + 1]; i++) {
+    const uint32_t n = w->map.node[i];
+    if (has_own_name(w, n) != by_name) continue;
+    const char *text = by_name ? w->graph->nodes[n].name : first_output(w, n);
+    if (!text) continue;
+    if (!open) {
+      psplit_i_json_key(json, by_name ? "nodes" : "outputs");
+      psplit_i_json_open(json, '[');
+    }
+    open = true;
+    psplit_i_json_string(json, text);
+  }
+  if (open) psplit_i_json_close(json, ']');
+}
+
+static void put_text(psplit_json *json, const char *key, const char *value) {
+  psplit_i_json_key(json, key);
+  psplit_i_json_string(json, value);
+}
+
+static void put_int(psplit_json *json, const char *key, int64_t value) {
+  psplit_i_json_key(json, key);
+  psplit_i_json_int(json, value);
+}
+
+static void put_flag(psplit_json *json, const char *key) {
+  psplit_i_json_key(json, key);
+  psplit_i_json_bool(json, true);
+}
+
+static void write_rows(const writer *w, psplit_json *json) {
+  psplit_i_json_key(json, "costs");
+  psplit_i_json_open(json, '[');
+  for (uint32_t r = 0; r < w->table->rows.n; r++) {
+    if (w->ns[r] < 0) continue;
+    psplit_i_json_open(json, '{');
+    json->compact = true;
+    put_nodes(w, r, true, json);
+    put_nodes(w, r, false, json);
+    if (*w->table->rows.items[r].op) put_text(json, "kernel", w->table->rows.items[r].op);
+    put_int(json, "ns", (int64_t)llround(w->ns[r]));
+    psplit_i_json_close(json, '}');
+    json->compact = false;
+  }
+  psplit_i_json_close(json, ']');
+}
+
+static void write_file(const writer *w, const psplit_profiled_run *run, const char *model,
+                       psplit_text *out) {
+  psplit_json json;
+  psplit_i_json_init(&json, out);
+  psplit_i_json_open(&json, '{');
+  put_text(&json, "format", "onnx-pipeline-split-costs");
+  put_int(&json, "version", 1);
+  put_flag(&json, "measured");
+  put_flag(&json, "complete");
+  put_text(&json, "model", model);
+  if (run->onnxruntime) put_text(&json, "onnxruntime", run->onnxruntime);
+  put_int(&json, "optimization", run->optimization);
+  put_int(&json, "threads", run->n_threads);
+  put_int(&json, "runs", run->n_runs);
+  put_int(&json, "total_ns", run->median_ns);
+  write_rows(w, &json);
+  psplit_i_json_close(&json, '}');
+  psplit_i_text_puts(out, "\n");
+}
+
+/* Whether the nodes of the optimised model are the kernels, one by one. */
+static bool lines_up(const psplit_cost_table *kernels, const psplit_graph *optimized) {
+  if (kernels->rows.n != optimized->n_nodes) return false;
+  for (uint32_t n = 0; n < optimized->n_nodes; n++) {
+    const psplit_node *node = &optimized->nodes[n];
+    const psplit_i_cost_row *row = &kernels->rows.items[n];
+    if (strcmp(node->op_type, row->op) != 0 || (*node->name && strcmp(node->name, row->label) != 0))
+      return false;
+  }
+  return true;
+}
+
+psplit_code psplit_cost_table_profile(const psplit_model *model, const psplit_model *optimized,
+                                      const psplit_profiled_run *run, psplit_diag *diag,
+                                      char **out_text) {
+  psplit_code code;
+  psplit_cost_table *table = NULL;
+  psplit_arena arena;
+  psplit_text text = {0};
+  writer w = {.graph = psplit_i_model_graph(model)};
+  psplit_i_arena_init(&arena, 0);
+  psplit_i_intern_init(&w.names.names);
+  PSPLIT_TRY(psplit_cost_table_parse("the profile", run->profile, run->n_profile, diag, &table));
+  if (table->format != PSPLIT_I_COSTS_PROFILE)
+    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INVALID, "it is no profile of ONNX Runtime"));
+  w.table = table;
+  const psplit_graph *ran = optimized ? psplit_i_model_graph(optimized) : NULL;
+  if (ran && !lines_up(table, ran)) ran = NULL;
+  PSPLIT_TRY(psplit_i_cost_match(table, w.graph, ran, &arena, diag, &w.map));
+  if (!w.map.n_matched)
+    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INVALID, "no kernel is one of the model's, such as %.100s",
+                             table->rows.items[0].label));
+  psplit_i_cost_names_fini(&w.names);
+  PSPLIT_TRY(psplit_i_cost_names_init(&w.names, w.graph, &arena, diag));
+  PSPLIT_TRY(join_rows(&w, run, &arena, diag));
+  const char *path = psplit_i_model_path(model), *slash = strrchr(path, '/');
+  write_file(&w, run, slash ? slash + 1 : path, &text);
+  if (text.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  *out_text = text.bytes;
+  text.bytes = NULL;
+out:
+  psplit_i_text_fini(&text);
+  psplit_i_cost_names_fini(&w.names);
+  psplit_cost_table_destroy(table);
+  psplit_i_arena_fini(&arena);
+  return code;
+}

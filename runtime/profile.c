@@ -1,0 +1,215 @@
+#include "profile.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "queue.h"
+
+/* A session of the whole model with what it is fed. */
+typedef struct whole {
+  psplit_i_session session;
+  psplit_i_feed *feeds;     /* [n_inputs] */
+  const char **names;       /* [n_given] */
+  psplit_i_tensor **given;  /* [n_given] */
+  const char **outputs;     /* [n_outputs] names */
+  psplit_i_tensor **got;    /* [n_outputs] */
+  uint32_t n_given;
+} whole;
+
+static void release_all(psplit_i_tensor **tensors, size_t n) {
+  for (size_t i = 0; tensors && i < n; i++) {
+    psplit_i_tensor_release(tensors[i]);
+    tensors[i] = NULL;
+  }
+}
+
+static void close_whole(whole *w) {
+  for (uint32_t i = 0; w->feeds && i < w->n_given; i++) psplit_i_feed_close(&w->feeds[i]);
+  release_all(w->given, w->n_given);
+  release_all(w->got, w->session.n_outputs);
+  psplit_i_session_close(&w->session);
+  free(w->feeds);
+  free(w->names);
+  free(w->given);
+  free(w->outputs);
+  free(w->got);
+  memset(w, 0, sizeof *w);
+}
+
+/* Inputs that the model does not have are a mistake. */
+static psplit_code check_feed(const psplit_i_session *session, const psplit_i_feed_options *feed,
+                              psplit_diag *diag) {
+  for (size_t i = 0; i < feed->n_given + feed->n_shapes; i++) {
+    const char *name =
+      i < feed->n_given ? feed->given[i].input : feed->shapes[i - feed->n_given].input;
+    if (name && !psplit_i_session_input(session, name))
+      return psplit_i_fail(diag, PSPLIT_USAGE, "the model has no input %s", name);
+  }
+  return PSPLIT_OK;
+}
+
+static psplit_code open_whole(const psplit_i_ort *ort, const char *path,
+                              const psplit_i_session_options *session,
+                              const psplit_i_run_options *options, psplit_diag *diag, whole *w) {
+  psplit_code code;
+  size_t n_needed;
+  PSPLIT_TRY(psplit_i_session_open(ort, path, session, diag, &w->session));
+  PSPLIT_TRY(check_feed(&w->session, &options->feed, diag));
+  const size_t n_in = w->session.n_inputs, n_out = w->session.n_outputs;
+  PSPLIT_TRY(psplit_i_ort_check(ort, ort->api.SessionGetInputCount(w->session.session, &n_needed),
+                                path, diag));
+  w->feeds = calloc(n_in + 1, sizeof *w->feeds);
+  w->names = calloc(n_in + 1, sizeof *w->names);
+  w->given = calloc(n_in + 1, sizeof *w->given);
+  w->outputs = calloc(n_out + 1, sizeof *w->outputs);
+  w->got = calloc(n_out + 1, sizeof *w->got);
+  if (!w->feeds || !w->names || !w->given || !w->outputs || !w->got)
+    PSPLIT_TRY(psplit_i_nomem(diag));
+  for (size_t i = 0; i < n_in; i++) {
+    const char *name = w->session.inputs[i].name;
+    bool used;
+    PSPLIT_TRY(psplit_i_feed_open(ort, &w->session.inputs[i], name, i >= n_needed, &options->feed,
+                                  PSPLIT_I_DISTINCT, diag, &w->feeds[w->n_given], &used));
+    if (used) w->names[w->n_given++] = name;
+  }
+  for (size_t o = 0; o < n_out; o++) w->outputs[o] = w->session.outputs[o].name;
+out:
+  return code;
+}
+
+static psplit_code run_once(whole *w, uint32_t number, psplit_diag *diag, int64_t *out_ns) {
+  psplit_code code = PSPLIT_OK;
+  for (uint32_t i = 0; i < w->n_given; i++)
+    PSPLIT_TRY(psplit_i_feed_get(&w->feeds[i], number % PSPLIT_I_DISTINCT, diag, &w->given[i]));
+  const int64_t begin_ns = psplit_i_now_ns();
+  PSPLIT_TRY(psplit_i_session_run(&w->session, w->names, w->given, w->n_given, w->outputs, w->got,
+                                  w->session.n_outputs, diag));
+  *out_ns = psplit_i_now_ns() - begin_ns;
+out:
+  release_all(w->got, w->session.n_outputs);
+  release_all(w->given, w->n_given);
+  return code;
+}
+
+static int by_size(const void *a, const void *b) {
+  const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* Warms up, then runs; outputs may be NULL. */
+static psplit_code run_all(whole *w, const psplit_i_run_options *options, psplit_diag *diag,
+                           int64_t *out_least_ns, int64_t *out_median_ns) {
+  const uint32_t n = options->n_micro_batches;
+  psplit_code code = PSPLIT_OK;
+  int64_t *ns = calloc(n, sizeof *ns), warm_ns;
+  if (!ns) return psplit_i_nomem(diag);
+  for (uint32_t i = 0; i < options->n_warmup + n; i++) {
+    if (options->interrupted && atomic_load(options->interrupted))
+      PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "interrupted"));
+    PSPLIT_TRY(
+      run_once(w, i, diag, i < options->n_warmup ? &warm_ns : &ns[i - options->n_warmup]));
+  }
+  qsort(ns, n, sizeof *ns, by_size);
+  if (out_least_ns) *out_least_ns = ns[0];
+  if (out_median_ns) *out_median_ns = ns[n / 2];
+out:
+  free(ns);
+  return code;
+}
+
+static psplit_code make_directory(psplit_i_profile *profile, psplit_diag *diag) {
+  const char *where = getenv("TMPDIR");
+  psplit_i_text_addf(&profile->directory, "%s/psplit-profile-XXXXXX",
+                     where && *where ? where : "/tmp");
+  if (profile->directory.failed) return psplit_i_nomem(diag);
+  if (!mkdtemp(profile->directory.bytes)) {
+    psplit_i_text_fini(&profile->directory);
+    return psplit_i_fail(diag, PSPLIT_IO, "no directory can be made under %s",
+                         where && *where ? where : "/tmp");
+  }
+  psplit_i_text_addf(&profile->optimized, "%s/optimized.onnx", profile->directory.bytes);
+  return profile->optimized.failed ? psplit_i_nomem(diag) : PSPLIT_OK;
+}
+
+static psplit_code read_file(const char *path, psplit_diag *diag, char **out_text, size_t *out_n) {
+  FILE *file = fopen(path, "rb");
+  char *text = NULL;
+  long n = -1;
+  if (file && fseek(file, 0, SEEK_END) == 0) n = ftell(file);
+  if (n >= 0) text = malloc((size_t)n + 1);
+  const bool good = text && fseek(file, 0, SEEK_SET) == 0 && fread(text, 1, (size_t)n, file) == (size_t)n;
+  if (file) fclose(file);
+  if (!good) {
+    free(text);
+    return psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be read", path);
+  }
+  *out_text = text;
+  *out_n = (size_t)n;
+  return PSPLIT_OK;
+}
+
+/* Under the profiler. Its file appears when the profile is ended. */
+static psplit_code run_profiled(const psplit_i_ort *ort, const char *path,
+                                const psplit_i_run_options *options, psplit_diag *diag,
+                                psplit_i_profile *profile) {
+  psplit_code code;
+  psplit_text prefix = {0};
+  whole w = {0};
+  char *file = NULL;
+  psplit_i_session_options session = options->session;
+  psplit_i_text_addf(&prefix, "%s/profile", profile->directory.bytes);
+  if (prefix.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  session.profile_prefix = prefix.bytes;
+  session.optimized_path = profile->optimized.bytes;
+  PSPLIT_TRY(open_whole(ort, path, &session, options, diag, &w));
+  PSPLIT_TRY(run_all(&w, options, diag, NULL, NULL));
+  PSPLIT_TRY(psplit_i_ort_check(
+    ort, ort->api.SessionEndProfiling(w.session.session, ort->allocator, &file), path, diag));
+  PSPLIT_TRY(read_file(file, diag, &profile->events, &profile->n_events));
+out:
+  if (file) {
+    OrtStatus *status = ort->api.AllocatorFree(ort->allocator, file);
+    if (status) ort->api.ReleaseStatus(status);
+  }
+  close_whole(&w);
+  psplit_i_text_fini(&prefix);
+  return code;
+}
+
+psplit_code psplit_i_profile_run(const psplit_i_ort *ort, const char *path,
+                                 const psplit_i_run_options *options, psplit_diag *diag,
+                                 psplit_i_profile *out) {
+  psplit_code code;
+  psplit_i_profile profile = {0};
+  whole w = {0};
+  PSPLIT_TRY(make_directory(&profile, diag));
+  PSPLIT_TRY(run_profiled(ort, path, options, diag, &profile));
+  PSPLIT_TRY(open_whole(ort, path, &options->session, options, diag, &w));
+  PSPLIT_TRY(run_all(&w, options, diag, &profile.least_ns, &profile.median_ns));
+out:
+  close_whole(&w);
+  if (code == PSPLIT_OK) {
+    *out = profile;
+  } else {
+    psplit_i_diag_context(diag, "%s", path);
+    psplit_i_profile_fini(&profile);
+  }
+  return code;
+}
+
+void psplit_i_profile_fini(psplit_i_profile *profile) {
+  DIR *directory = profile->directory.bytes ? opendir(profile->directory.bytes) : NULL;
+  for (struct dirent *each; directory && (each = readdir(directory));)
+    if (each->d_name[0] != '.') unlinkat(dirfd(directory), each->d_name, 0);
+  if (directory) {
+    closedir(directory);
+    rmdir(profile->directory.bytes);
+  }
+  free(profile->events);
+  psplit_i_text_fini(&profile->optimized);
+  psplit_i_text_fini(&profile->directory);
+  memset(profile, 0, sizeof *profile);
+}

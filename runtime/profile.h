@@ -1,0 +1,23 @@
+/* Measuring the whole model: how long each kernel takes, and the whole. */
+#ifndef PSPLIT_RUNTIME_PROFILE_H
+#define PSPLIT_RUNTIME_PROFILE_H
+
+#include "runtime.h"
+
+typedef struct psplit_i_profile {
+  psplit_text directory; /* temporary; holds the files below, the weights too */
+  psplit_text optimized; /* path of the model as it ran */
+  char *events;          /* ONNX Runtime's profile, n_events bytes; malloc'd */
+  size_t n_events;
+  int64_t least_ns, median_ns; /* of runs without the profiler */
+} psplit_i_profile;
+
+/* Runs the model at options->session n_warmup + n_micro_batches times under the profiler, then as
+ * often without. Errors: IO (no temporary directory), those of sessions and feeds; IO "interrupted". */
+PSPLIT_MUST_USE psplit_code psplit_i_profile_run(const psplit_i_ort *ort, const char *path,
+                                                 const psplit_i_run_options *options,
+                                                 psplit_diag *diag, psplit_i_profile *out);
+/* Removes the files; a zeroed one is fine. */
+void psplit_i_profile_fini(psplit_i_profile *profile);
+
+#endif

@@ -1,0 +1,114 @@
+// How good are predicted costs? node costs.mjs BUILD [K [ROUNDS [MODEL...]]]
+//
+// For each model of the cache: a cut in K stages by the roofline, each stage run alone with one thread
+// (the stages take turns; the least of ROUNDS means over ten micro-batches). Beside the share of the
+// time that each stage takes stands what was predicted: by the roofline, and by a profile of the whole model
+// (onnx-pipeline-run --profile). Then the same per class of nodes, measured by another profile.
+// A MODEL is a name in models.json, or FILE.onnx[:DIM=N...]. No test: nothing fails.
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const [build, k = '4', rounds = '7', ...wanted] = process.argv.slice(2);
+const tool = (name) => join(build, 'tools', `onnx-pipeline-${name}`);
+const { models } = JSON.parse(readFileSync(new URL('../models/models.json', import.meta.url)));
+const cache = process.env.PSPLIT_MODEL_CACHE ||
+  fileURLToPath(new URL('../../.cache/models', import.meta.url));
+const tmp = mkdtempSync(join(tmpdir(), 'psplit-costs-'));
+process.on('exit', () => rmSync(tmp, { recursive: true, force: true }));
+const env = {
+  ...process.env,
+  PSPLIT_ONNXRUNTIME: process.env.PSPLIT_ONNXRUNTIME || fileURLToPath(new URL(
+    `../e2e/node_modules/onnxruntime-node/bin/napi-v6/linux/${process.arch}/libonnxruntime.so.1`,
+    import.meta.url)),
+};
+const run = (name, args) => execFileSync(tool(name), args,
+  { env, encoding: 'utf8', maxBuffer: 1 << 30, stdio: ['ignore', 'pipe', 'inherit'] });
+
+const defaults = ['ppocr_det', 'ppocr_rec', 'ppocr_cls', 'retinaface', 'moonshine_tiny_encoder',
+  'resnet50', 'densenet121', 'mobilenet_v3_small', 'vit_b_16', 'wakeword'];
+const find = (text) => {
+  if (models[text]) {
+    const { dims = {} } = models[text];
+    return { file: join(cache, `${text}.onnx`), dims: Object.entries(dims).map((each) => each.join('=')) };
+  }
+  const [file, ...dims] = text.split(':');
+  return { file, dims };
+};
+
+const median = (list) => {
+  const sorted = [...list].sort((a, b) => a - b);
+  const half = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+};
+const shares = (list) => {
+  const sum = list.reduce((a, b) => a + b, 0);
+  return list.map((each) => each / sum);
+};
+const errors = (predicted, measured) => predicted.map((p, i) => Math.abs(p / measured[i] - 1));
+const percent = (x) => `${(100 * x).toFixed(1)}`;
+const row = (...cells) =>
+  console.log(`| ${cells.join(' | ')} |`);
+
+const operators = (file, args) =>
+  JSON.parse(run('inspect', [file, '--level', 'operators', '--format', 'json', '--quiet', ...args])).operators;
+const sumBy = (nodes, key) => {
+  const sums = {};
+  for (const node of nodes) sums[node[key]] = (sums[node[key]] ?? 0) + node.cost_ns;
+  return sums;
+};
+
+const all = { roofline: [], measured: [] };
+const classes = {};
+row('model', 'ms', 'measured shares %', 'error by roofline %', 'error with --costs %', 'total, --costs');
+row('---', '---', '---', '---', '---', '---');
+for (const text of wanted.length ? wanted : defaults) {
+  const { file, dims: pairs } = find(text);
+  if (!existsSync(file)) continue;
+  const dims = pairs.flatMap((pair) => ['--dim', pair]);
+  const costs = ['a', 'b'].map((letter) => {
+    const path = join(tmp, `${letter}.json`);
+    run('run', ['--profile', path, file, ...dims, '-m', String(3 * Number(rounds))]);
+    return path;
+  });
+  const dir = join(tmp, 'stages');
+  run('split', [file, '-k', k, '-o', dir, '--force', '--quiet', ...dims]);
+  const busy = Array.from({ length: Number(k) }, () => Infinity);
+  for (let round = 0; round < Number(rounds); round++) {
+    const report = JSON.parse(run('run',
+      [dir, '--random', '--json', '--one-at-a-time', '--no-pin', '-m', '10', '--warmup', '3', ...dims]));
+    report.stages.forEach((stage, s) => { busy[s] = Math.min(busy[s], stage.busy_ns); });
+  }
+  const roofline = operators(file, ['-k', k, ...dims]);
+  const [byCosts, again] = costs.map((path) => operators(file, ['--costs', path, ...dims]));
+  const stageOf = (nodes) =>
+    Object.values(sumBy(nodes.map((node, n) => ({ ...node, stage: roofline[n].stage })), 'stage'));
+  const measured = shares(busy);
+  const of = [roofline, byCosts].map((nodes) => errors(shares(stageOf(nodes)), measured));
+  all.roofline.push(...of[0]);
+  all.measured.push(...of[1]);
+  const total = busy.reduce((a, b) => a + b, 0);
+  const predicted = stageOf(byCosts).reduce((a, b) => a + b, 0);
+  row(basename(file, '.onnx'), (total / 1e6).toFixed(2), measured.map(percent).join(' '),
+    ...of.map((list) => list.map(percent).join(' ')), (predicted / total).toFixed(3));
+  const sums = [again, roofline, byCosts].map((nodes) => sumBy(nodes, 'class'));
+  const totals = sums.map((each) => Object.values(each).reduce((a, b) => a + b, 0));
+  for (const name of Object.keys(sums[0])) {
+    const [m, ...p] = sums.map((each, i) => (each[name] ?? 0) / totals[i]);
+    if (m < 0.01) continue;
+    const entry = (classes[name] ??= { share: [], roofline: [], measured: [] });
+    entry.share.push(m);
+    entry.roofline.push(Math.abs(p[0] / m - 1));
+    entry.measured.push(Math.abs(p[1] / m - 1));
+  }
+}
+row(`median of ${all.roofline.length} stages`, '', '', percent(median(all.roofline)),
+  percent(median(all.measured)), '');
+console.log();
+row('class', 'models with 1 % or more', 'median share %', 'error by roofline %', 'error with --costs %');
+row('---', '---', '---', '---', '---');
+for (const [name, { share, roofline, measured }] of Object.entries(classes)) {
+  row(name, share.length, ...[share, roofline, measured].map((list) => percent(median(list))));
+}

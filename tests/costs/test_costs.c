@@ -1,0 +1,367 @@
+/* Costs files: each kind is read for what it says of a model, what it leaves open is scaled, and what
+ * cannot be is refused with its place. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above first. */
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cost_table.h"
+#include "open.h"
+#include "passes.h"
+
+static void add_named(pb *graph, const char *name, const char *op, const char *in, const char *out) {
+  pb node = make_node(op, in, out, NULL);
+  pb_string(&node, 3, name);
+  pb_message(graph, 1, &node);
+}
+
+static void add_shaped(pb *graph, uint32_t field, const char *name, const int64_t *dims,
+                       unsigned n_dims) {
+  pb shape = {0}, tensor = {0}, type = {0}, info = {0};
+  for (unsigned i = 0; i < n_dims; i++) {
+    pb dim = {0};
+    pb_int(&dim, 1, dims[i]);
+    pb_message(&shape, 1, &dim);
+  }
+  pb_int(&tensor, 1, 1);
+  pb_message(&tensor, 2, &shape);
+  pb_message(&type, 1, &tensor);
+  pb_string(&info, 1, name);
+  pb_message(&info, 2, &type);
+  pb_message(graph, field, &info);
+}
+
+/* A residual block: two convolutions, a sum, activations, a pool without a name. */
+static psplit_model *block(void) {
+  static const int64_t image[] = {1, 8, 16, 16}, kernel[] = {8, 8, 1, 1};
+  pb g = {0}, weight = make_tensor("w", 1, 4, kernel);
+  float *zeros = calloc(64, sizeof *zeros);
+  pb_bytes(&weight, 9, zeros, 64 * sizeof *zeros);
+  free(zeros);
+  pb_message(&g, 5, &weight);
+  add_shaped(&g, 11, "x", image, 4);
+  add_named(&g, "/a/conv/Conv", "Conv", "x w", "c1");
+  add_named(&g, "/a/act/Relu", "Relu", "c1", "r1");
+  add_named(&g, "/b/b.0/conv/Conv", "Conv", "r1 w", "c2");
+  add_named(&g, "/b/Add", "Add", "c2 x", "sum");
+  add_named(&g, "/b/Relu", "Relu", "sum", "r2");
+  add_node(&g, "GlobalAveragePool", "r2", "y");
+  add_shaped(&g, 12, "y", (const int64_t[]){1, 8, 1, 1}, 4);
+  pb bytes = make_model(&g);
+  return opened(&bytes);
+}
+enum { CONV1, RELU1, CONV2, ADD, RELU2, POOL, N_NODES };
+
+static psplit_cost_table *parsed(const char *text) {
+  psplit_diag diag = {0};
+  psplit_cost_table *table;
+  if (psplit_cost_table_parse("costs", text, strlen(text), &diag, &table) != PSPLIT_OK)
+    fail_msg("%s", diag.message);
+  return table;
+}
+
+/* A unit over `model` whose costs come from the texts. */
+typedef struct bench {
+  psplit_cost_table *tables[2];
+  psplit_unit *unit;
+  int64_t ns[N_NODES];
+} bench;
+
+static psplit_code cost(bench *b, psplit_model *model, const char *one, const char *two,
+                        psplit_diag *diag) {
+  *b = (bench){0};
+  psplit_unit_options options;
+  psplit_unit_options_init(&options);
+  if (one) b->tables[options.n_costs++] = parsed(one);
+  if (two) b->tables[options.n_costs++] = parsed(two);
+  options.costs = (const psplit_cost_table *const *)b->tables;
+  psplit_code code;
+  PSPLIT_TRY(psplit_unit_create(model, &options, diag, &b->unit));
+  PSPLIT_TRY(psplit_unit_run(b->unit, "infer-shapes,cost", diag));
+  psplit_unit_node_ns(b->unit, 0, b->ns);
+out:
+  return code;
+}
+
+static void stop(bench *b) {
+  psplit_unit_destroy(b->unit);
+  for (size_t i = 0; i < 2; i++) psplit_cost_table_destroy(b->tables[i]);
+}
+
+static bench costed(psplit_model *model, const char *one, const char *two) {
+  bench b;
+  psplit_diag diag = {0};
+  if (cost(&b, model, one, two, &diag) != PSPLIT_OK) fail_msg("%s", diag.message);
+  return b;
+}
+
+#define OWN(rest) "{\"format\": \"onnx-pipeline-split-costs\", \"version\": 1, " rest "}"
+
+static void what_is_given_overrides_and_the_rest_is_scaled(void **state) {
+  (void)state;
+  psplit_model *model = block();
+  bench plain = costed(model, NULL, NULL);
+  bench b = costed(model, OWN("\"costs\": [{\"nodes\": [\"/a/conv/Conv\"], \"ns\": 1000000}]"), NULL);
+  assert_int_equal(b.ns[CONV1], 1000000);
+  const double factor = 1e6 / (double)plain.ns[CONV1];
+  for (uint32_t n = RELU1; n < N_NODES; n++)
+    assert_true(llabs(b.ns[n] - (int64_t)(factor * (double)plain.ns[n])) <= 1);
+  assert_string_equal(b.unit->cost_source, "given");
+  double sum = 0;
+  for (uint32_t n = 0; n < N_NODES; n++) sum += (double)b.ns[n];
+  assert_true(b.unit->measured_frac > 0.99e6 / sum && b.unit->measured_frac < 1.01e6 / sum);
+  assert_string_equal(plain.unit->cost_source, "analytic");
+  stop(&plain);
+  stop(&b);
+  psplit_model_close(model);
+}
+
+static void a_complete_table_leaves_nothing_to_scale(void **state) {
+  (void)state;
+  psplit_model *model = block();
+  bench b = costed(model,
+                   OWN("\"complete\": true, \"measured\": true, \"costs\": ["
+                       "{\"nodes\": [\"/a/conv/Conv\", \"/a/act/Relu\"], \"ns\": 1000},"
+                       "{\"outputs\": [\"y\"], \"ns\": 7.4, \"kernel\": \"Pool\"}]"),
+                   NULL);
+  assert_int_equal(b.ns[CONV1] + b.ns[RELU1], 1000);
+  assert_true(b.ns[CONV1] > b.ns[RELU1] && b.ns[RELU1] > 0);
+  assert_int_equal(b.ns[POOL], 7);
+  assert_int_equal(b.ns[CONV2] + b.ns[ADD] + b.ns[RELU2], 0);
+  assert_string_equal(b.unit->cost_source, "measured");
+  assert_true(b.unit->measured_frac == 1);
+  stop(&b);
+  psplit_model_close(model);
+}
+
+static void a_later_table_overrides_an_earlier_one(void **state) {
+  (void)state;
+  psplit_model *model = block();
+  bench b = costed(model,
+                   OWN("\"complete\": true, \"costs\": [{\"nodes\": [\"/a/conv/Conv\"], \"ns\": 5},"
+                       "{\"nodes\": [\"/b/Add\"], \"ns\": 9}]"),
+                   OWN("\"costs\": [{\"nodes\": [\"/b/Add\"], \"ns\": 6}, {\"nodes\": [\"/b/Add\"], \"ns\": 4}]"));
+  assert_int_equal(b.ns[CONV1], 5);
+  assert_int_equal(b.ns[ADD], 10); /* rows of one table add up */
+  assert_int_equal(b.ns[CONV2], 0);
+  stop(&b);
+  psplit_model_close(model);
+}
+
+#define KERNEL(name, op, ts, dur)                                                              \
+  "{\"cat\": \"Node\", \"name\": \"" name "_kernel_time\", \"ts\": " #ts ", \"dur\": " #dur \
+  ", \"tid\": 1, \"args\": {\"op_name\": \"" op "\", \"node_index\": \"" #ts "\"}}"
+
+/* Two runs at level 99: layouts, a sum and activations inside convolutions, a pool by its number. The
+ * first run is cold. */
+static void a_profile_is_mapped_back(void **state) {
+  (void)state;
+  static const char profile[] =
+    "[{\"cat\": \"Session\", \"name\": \"model_run\", \"ts\": 0, \"dur\": 500}," KERNEL(
+      "ReorderInput_token_3", "ReorderInput", 1, 2) "," KERNEL("r1_nchwc", "Conv", 10, 90) ","
+    KERNEL("c2_nchwc", "Conv", 20, 60) "," KERNEL("GlobalAveragePool_5", "GlobalAveragePool", 30, 4)
+    ",{\"cat\": \"Session\", \"name\": \"model_run\", \"ts\": 600, \"dur\": 500}," KERNEL(
+      "ReorderInput_token_3", "ReorderInput", 1, 2) "," KERNEL("r1_nchwc", "Conv", 10, 50) ","
+    KERNEL("c2_nchwc", "Conv", 20, 30) "," KERNEL("GlobalAveragePool_5", "GlobalAveragePool", 30, 3)
+    "]";
+  psplit_model *model = block();
+  bench b = costed(model, profile, NULL);
+  assert_int_equal(b.ns[CONV1] + b.ns[RELU1], 50500 + 2500); /* with what reorders its input */
+  assert_int_equal(b.ns[CONV2] + b.ns[ADD] + b.ns[RELU2], 30500);
+  assert_int_equal(b.ns[POOL], 3500);
+  assert_true(b.ns[RELU1] > 0 && b.ns[ADD] > 0 && b.ns[RELU2] > 0);
+  assert_string_equal(b.unit->cost_source, "measured");
+  stop(&b);
+  psplit_model_close(model);
+}
+
+/* Kernels of a body are in the time of the node that runs it. */
+static void kernels_of_bodies_do_not_count_twice(void **state) {
+  (void)state;
+  static const char profile[] =
+    "[" KERNEL("/a/conv/Conv", "Conv", 10, 5) "," KERNEL("/a/act/Relu", "Relu", 22, 3) ","
+    KERNEL("/b/Add", "If", 20, 9) "]";
+  psplit_model *model = block();
+  bench b = costed(model, profile, NULL);
+  assert_int_equal(b.ns[CONV1], 5500);
+  int64_t sum = 0;
+  for (uint32_t n = 0; n < N_NODES; n++) sum += b.ns[n];
+  assert_true(llabs(sum - 15000) <= 3);
+  stop(&b);
+  psplit_model_close(model);
+}
+
+/* A kernel whose name says nothing does the nodes whose turn it was. */
+static void a_nameless_kernel_gets_what_is_left_between(void **state) {
+  (void)state;
+  static const char profile[] =
+    "[" KERNEL("/a/conv/Conv", "Conv", 10, 5) "," KERNEL("/a/act/Relu", "Relu", 20, 1) ","
+    KERNEL("/b/b.0/conv/Conv", "Conv", 30, 5) "," KERNEL("AddRelu_token_8", "AddRelu", 40, 8) ","
+    KERNEL("GlobalAveragePool_5", "GlobalAveragePool", 50, 1) "]";
+  psplit_model *model = block();
+  bench b = costed(model, profile, NULL);
+  assert_int_equal(b.ns[ADD] + b.ns[RELU2], 8500);
+  assert_int_equal(b.ns[CONV2], 5500);
+  stop(&b);
+  psplit_model_close(model);
+}
+
+static void memory_statistics_give_workspaces_alone(void **state) {
+  (void)state;
+  psplit_model *model = block();
+  bench plain = costed(model, NULL, NULL);
+  bench b = costed(
+    model,
+    "#name,input_sizes,initializers_sizes,total_dynamic_sizes,total_temp_allocations\n"
+    "r1_nchwc_13458112695043213455,8192,0,0,4096\n/b/Add_77,1,0,256,512\nReorderOutput_1,5,0,0,0\n",
+    NULL);
+  assert_memory_equal(b.ns, plain.ns, sizeof b.ns);
+  assert_string_equal(b.unit->cost_source, "analytic");
+  assert_int_equal(b.unit->node_workspace_bytes[RELU1], 4096);
+  assert_int_equal(b.unit->node_workspace_bytes[ADD], 512);
+  assert_int_equal(b.unit->node_workspace_bytes[POOL], 0);
+  stop(&plain);
+  stop(&b);
+  psplit_model_close(model);
+}
+
+static void olive_speaks_of_modules(void **state) {
+  (void)state;
+  psplit_model *model = block();
+  bench b = costed(model, "module,num_params,num_bytes,num_flops\r\na.conv,64,256,960000000\r\n"
+                          "b.0.conv,64,128.5,480000000\r\n", NULL);
+  assert_string_equal(b.unit->cost_source, "given");
+  /* Twice the work, but for the launch; and work that is all flops at the rate of a convolution. */
+  assert_true(b.ns[CONV1] > 1000000);
+  assert_true(llabs(b.ns[CONV1] - 2 * b.ns[CONV2]) < 100000);
+  assert_true(b.ns[POOL] > 0); /* scaled */
+  stop(&b);
+  psplit_model_close(model);
+}
+
+static void what_matches_nothing_is_an_error(void **state) {
+  (void)state;
+  psplit_model *model = block();
+  bench b;
+  psplit_diag diag = {0};
+  assert_int_equal(cost(&b, model, OWN("\"costs\": [{\"nodes\": [\"other\"], \"ns\": 1}]"), NULL, &diag),
+                   PSPLIT_INVALID);
+  assert_non_null(strstr(diag.message, "none of its 1 rows"));
+  assert_non_null(strstr(diag.message, "\"other\""));
+  assert_non_null(strstr(diag.message, "/a/conv/Conv"));
+  stop(&b);
+  psplit_model_close(model);
+}
+
+static void hostile_files_are_refused_with_the_place(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    psplit_code code;
+    const char *part;
+  } cases[] = {
+    {"", PSPLIT_MALFORMED, "no costs file"},
+    {"name,ns\na,1\n", PSPLIT_MALFORMED, "no costs file"},
+    {"[{\"cat\": \"Node\", ", PSPLIT_MALFORMED, "line 1"},
+    {"{\"x\": NaN}", PSPLIT_MALFORMED, "line 1"},
+    {"{\"a\": 1}", PSPLIT_INVALID, "\"format\""},
+    {"[]", PSPLIT_INVALID, "no events of kernels"},
+    {"[1]", PSPLIT_INVALID, "event 0"},
+    {"[" KERNEL("a", "A", 1, -1) "]", PSPLIT_INVALID, "event 0: \"dur\""},
+    {"[" KERNEL("a", "A", 1, 1e300) "]", PSPLIT_INVALID, "event 0: \"dur\""},
+    {"[" KERNEL("a", "A", -1, 1) "]", PSPLIT_INVALID, "event 0: \"ts\""},
+    {OWN("\"costs\": {}"), PSPLIT_INVALID, "costs: must be an array"},
+    {OWN("\"costs\": [], \"cost\": 1"), PSPLIT_INVALID, "\"cost\" is not a key"},
+    {OWN("\"costs\": [3]"), PSPLIT_INVALID, "costs[0]: must be an object"},
+    {OWN("\"costs\": [{\"ns\": 1}]"), PSPLIT_INVALID, "costs[0]: needs \"nodes\""},
+    {OWN("\"costs\": [{\"nodes\": [\"a\"]}]"), PSPLIT_INVALID, "costs[0]: needs \"ns\""},
+    {OWN("\"costs\": [{\"nodes\": [], \"ns\": 1}]"), PSPLIT_INVALID, "costs[0].nodes"},
+    {OWN("\"costs\": [{\"nodes\": [1], \"ns\": 1}]"), PSPLIT_INVALID, "costs[0].nodes"},
+    {OWN("\"costs\": [{\"nodes\": [\"a\"], \"ns\": -1}]"), PSPLIT_INVALID, "costs[0].ns"},
+    {OWN("\"costs\": [{\"nodes\": [\"a\"], \"ns\": \"1\"}]"), PSPLIT_INVALID, "costs[0].ns"},
+    {OWN("\"costs\": [{\"nodes\": [\"a\"], \"ns\": 1e19}]"), PSPLIT_INVALID, "costs[0].ns"},
+    {OWN("\"costs\": [{\"nodes\": [\"a\"], \"workspace_bytes\": 1.5}]"), PSPLIT_INVALID,
+     "costs[0].workspace_bytes"},
+    {"{\"format\": \"onnx-pipeline-split-costs\", \"version\": 2, \"costs\": []}", PSPLIT_INVALID,
+     "version: must be 1"},
+    {OWN("\"complete\": 1, \"costs\": []"), PSPLIT_INVALID, "complete: must be true or false"},
+    {"module,num_params,num_bytes\na,1\n", PSPLIT_INVALID, "line 2: it has fewer than 2"},
+    {"module,num_params,num_bytes\na,1,x\n", PSPLIT_INVALID, "line 2: \"x\""},
+    {"module,num_params,num_bytes\na,1,99999999999999999999999\n", PSPLIT_INVALID, "line 2"},
+    {"module,num_params,num_bytes\na,1,-5\n", PSPLIT_INVALID, "line 2"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    psplit_diag diag = {0};
+    psplit_cost_table *table = NULL;
+    const psplit_code code =
+      psplit_cost_table_parse("f", cases[i].text, strlen(cases[i].text), &diag, &table);
+    if (code != cases[i].code || !strstr(diag.message, cases[i].part) || table)
+      fail_msg("%s: %d, \"%s\"", cases[i].text, (int)code, diag.message);
+  }
+  /* A document that is nested deeper than the reader goes. */
+  enum { DEEP = 100000 };
+  char *deep = malloc(DEEP + 1);
+  memset(deep, '[', DEEP);
+  deep[DEEP] = '\0';
+  psplit_diag diag = {0};
+  psplit_cost_table *table = NULL;
+  assert_int_equal(psplit_cost_table_parse("f", deep, DEEP, &diag, &table), PSPLIT_MALFORMED);
+  free(deep);
+}
+
+/* The optimised model says exactly what a kernel does, whatever it is called; times fit the whole. */
+static void a_profiled_run_becomes_a_costs_file(void **state) {
+  (void)state;
+  psplit_model *model = block();
+  pb g = {0};
+  add_values(&g, 11, "x w");
+  add_named(&g, "k0", "ReorderInput", "x", "t0");
+  add_named(&g, "r1_nchwc", "Conv", "t0 w", "t1");
+  add_named(&g, "whatever", "FusedConv", "t1 w x", "r2");
+  add_named(&g, "k3", "GlobalAveragePool", "r2", "y");
+  add_values(&g, 12, "y");
+  pb bytes = make_model(&g);
+  psplit_model *optimized = opened(&bytes);
+  static const char profile[] =
+    "[" KERNEL("k0", "ReorderInput", 1, 1) "," KERNEL("r1_nchwc", "Conv", 2, 50) ","
+    KERNEL("whatever", "FusedConv", 3, 30) "," KERNEL("k3", "GlobalAveragePool", 4, 3) "]";
+  const psplit_profiled_run run = {
+    .profile = profile, .n_profile = strlen(profile), .least_ns = 94000, .median_ns = 94000, .onnxruntime = "1.99",
+    .optimization = 99, .n_threads = 1, .n_runs = 1};
+  psplit_diag diag = {0};
+  char *text;
+  if (psplit_cost_table_profile(model, optimized, &run, &diag, &text) != PSPLIT_OK)
+    fail_msg("%s", diag.message);
+  bench b = costed(model, text, NULL);
+  /* 86 us in kernels, 8 us between them: 2 us for each of the four. */
+  assert_int_equal(b.ns[CONV1] + b.ns[RELU1], 1500 + 50500 + 2 * 2000);
+  assert_int_equal(b.ns[CONV2] + b.ns[ADD] + b.ns[RELU2], 30500 + 2000);
+  assert_int_equal(b.ns[POOL], 3500 + 2000);
+  assert_non_null(strstr(text, "\"outputs\": [\"y\"]")); /* it has no name */
+  stop(&b);
+  free(text);
+  psplit_model_close(optimized);
+  psplit_model_close(model);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(what_is_given_overrides_and_the_rest_is_scaled),
+    cmocka_unit_test(a_complete_table_leaves_nothing_to_scale),
+    cmocka_unit_test(a_later_table_overrides_an_earlier_one),
+    cmocka_unit_test(a_profile_is_mapped_back),
+    cmocka_unit_test(kernels_of_bodies_do_not_count_twice),
+    cmocka_unit_test(a_nameless_kernel_gets_what_is_left_between),
+    cmocka_unit_test(memory_statistics_give_workspaces_alone),
+    cmocka_unit_test(olive_speaks_of_modules),
+    cmocka_unit_test(what_matches_nothing_is_an_error),
+    cmocka_unit_test(hostile_files_are_refused_with_the_place),
+    cmocka_unit_test(a_profiled_run_becomes_a_costs_file),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,260 @@
+#include "autotune.h"
+
+#ifndef PSPLIT_HAS_RUNTIME
+psplit_code autotune(const autotune_options *options, const char *path, const psplit_model *model,
+                     uint32_t n_stages, const psplit_emit_options *emit, const char *scratch,
+                     FILE *out, psplit_diag *diag, plan_options *plan) {
+  (void)options, (void)path, (void)model, (void)n_stages, (void)emit, (void)scratch, (void)out;
+  (void)plan;
+  snprintf(diag->message, sizeof diag->message,
+           "--autotune runs stages, and this program was built without the runner; build it with "
+           "-Druntime=enabled");
+  return diag->code = PSPLIT_UNSUPPORTED;
+}
+#else
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "profile_model.h"
+#include "runtime.h"
+
+/* How far costs follow a measurement, as an exponent: less than 1 keeps noise from swinging the cut. */
+static const double DAMPING = 0.8;
+static const double BALANCED = 0.05;
+
+typedef struct tuner {
+  const autotune_options *options;
+  const psplit_model *model;
+  const psplit_emit_options *emit;
+  const char *scratch;
+  plan_options *plan;
+  psplit_i_ort ort;
+  psplit_i_run_options run;
+  psplit_i_dim_value *dims;
+  uint32_t n_nodes, n_stages;
+  int64_t *node_ns;         /* [n_nodes] of this round, on the first device */
+  int64_t *best_ns;         /* of the best */
+  uint32_t *node_stage;     /* [n_nodes] of the round before */
+  int64_t *measured_ns;     /* [n_stages] */
+  int64_t best_slowest_ns;
+} tuner;
+
+static void remove_tree(const char *path) {
+  DIR *directory = opendir(path);
+  if (!directory) return;
+  for (struct dirent *each; (each = readdir(directory));)
+    if (each->d_name[0] != '.') unlinkat(dirfd(directory), each->d_name, 0);
+  closedir(directory);
+  rmdir(path);
+}
+
+/* The plan's costs become `table`, which `plan` owns from here on. */
+static void use_table(plan_options *plan, psplit_cost_table *table) {
+  psplit_cost_table_destroy(plan->costs[plan->n_cost_files]);
+  plan->costs[plan->n_cost_files] = table;
+  plan->unit.costs = (const psplit_cost_table *const *)plan->costs;
+  plan->unit.n_costs = plan->n_cost_files + 1;
+}
+
+static psplit_code use_times(tuner *t, const int64_t *node_ns, psplit_diag *diag) {
+  psplit_cost_table *table;
+  const psplit_code code = psplit_cost_table_of_nodes(node_ns, t->n_nodes, diag, &table);
+  if (code == PSPLIT_OK) use_table(t->plan, table);
+  return code;
+}
+
+/* Without costs, those of the whole model are where to begin. */
+static psplit_code measure_whole(tuner *t, const char *path, psplit_diag *diag) {
+  enum { RUNS = 10 };
+  psplit_code code;
+  char *text = NULL;
+  psplit_cost_table *table;
+  feed_settings feed = {.options = t->run.feed};
+  psplit_i_run_options run = t->run;
+  run.n_micro_batches = RUNS;
+  PSPLIT_TRY(profile_model(path, t->options->onnxruntime, &run, &feed, diag, &text));
+  PSPLIT_TRY(psplit_cost_table_parse("the profile", text, strlen(text), diag, &table));
+  use_table(t->plan, table);
+out:
+  free(text);
+  return code;
+}
+
+static int by_size(const void *a, const void *b) {
+  const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* What each stage took for a micro-batch: the lower quartile, since what disturbs a stage from outside only
+ * makes it slower, while the least may be of a moment when the other stages waited. */
+static psplit_code take_times(const psplit_i_timeline *timeline, psplit_diag *diag,
+                                int64_t *out_ns) {
+  const uint32_t n = psplit_i_timeline_n(timeline);
+  int64_t *ns = calloc(n, sizeof *ns);
+  if (!ns) return psplit_i_nomem(diag);
+  for (uint32_t s = 0; s < timeline->n_stages; s++) {
+    for (uint32_t m = 0; m < n; m++) {
+      const psplit_i_event *e = psplit_i_timeline_event(timeline, s, m);
+      ns[m] = e->done_ns - e->ready_ns;
+    }
+    qsort(ns, n, sizeof *ns, by_size);
+    out_ns[s] = ns[n / 4];
+  }
+  free(ns);
+  return PSPLIT_OK;
+}
+
+/* Writes the stages, runs them, and gives their times. About a second of work. */
+static psplit_code run_stages(tuner *t, const psplit_plan *plan, psplit_diag *diag) {
+  psplit_code code;
+  psplit_i_pipe pipe = {0};
+  psplit_i_timeline timeline = {0};
+  const double n = plan->bottleneck_ns > 0 ? 1e9 / (double)plan->bottleneck_ns : 100;
+  t->run.n_micro_batches = n < 10 ? 10 : n > 1000 ? 1000 : (uint32_t)n;
+  PSPLIT_TRY(psplit_emit(t->model, plan, t->scratch, t->emit, diag));
+  PSPLIT_TRY(psplit_i_pipe_read(t->scratch, diag, &pipe));
+  PSPLIT_TRY(psplit_i_run_threads(&t->ort, &pipe, &t->run, diag, &timeline));
+  PSPLIT_TRY(take_times(&timeline, diag, t->measured_ns));
+out:
+  psplit_i_timeline_fini(&timeline);
+  psplit_i_pipe_fini(&pipe);
+  remove_tree(t->scratch);
+  return code;
+}
+
+static double slowest_over_mean(const tuner *t, int64_t *out_slowest_ns) {
+  double sum = 0;
+  int64_t slowest_ns = 0;
+  for (uint32_t s = 0; s < t->n_stages; s++) {
+    sum += (double)t->measured_ns[s];
+    if (t->measured_ns[s] > slowest_ns) slowest_ns = t->measured_ns[s];
+  }
+  *out_slowest_ns = slowest_ns;
+  return sum > 0 ? (double)slowest_ns * t->n_stages / sum - 1 : 0;
+}
+
+static void print_round(const tuner *t, uint32_t round, const psplit_plan *plan, double imbalance,
+                        FILE *out) {
+  char text[CLI_TEXT];
+  if (!out) return;
+  if (round == 1) fputs("round  imbalance   predicted  measured stages\n", out);
+  fprintf(out, "%5" PRIu32 " %8.1f %% %11s ", round, 100 * imbalance,
+          cli_time(plan->bottleneck_ns, text));
+  for (uint32_t s = 0; s < t->n_stages; s++)
+    fprintf(out, " %s", cli_time(t->measured_ns[s], text));
+  fputs("\n", out);
+  fflush(out);
+}
+
+/* The nodes of a stage get dearer as it was slower than predicted. */
+static void correct(tuner *t, const psplit_plan *plan) {
+  for (uint32_t n = 0; n < t->n_nodes; n++) {
+    const uint32_t s = plan->node_stage[n];
+    const double predicted = (double)plan->stages[s].compute_ns;
+    if (predicted > 0 && t->measured_ns[s] > 0)
+      t->node_ns[n] = llround((double)t->node_ns[n] *
+                              pow((double)t->measured_ns[s] / predicted, DAMPING));
+  }
+}
+
+static psplit_code make_room(tuner *t, const psplit_plan *plan, psplit_diag *diag) {
+  t->n_nodes = plan->n_nodes;
+  t->n_stages = plan->n_stages;
+  t->node_ns = calloc((size_t)t->n_nodes + 1, sizeof *t->node_ns);
+  t->best_ns = calloc((size_t)t->n_nodes + 1, sizeof *t->best_ns);
+  t->node_stage = calloc((size_t)t->n_nodes + 1, sizeof *t->node_stage);
+  t->measured_ns = calloc((size_t)t->n_stages + 1, sizeof *t->measured_ns);
+  return t->node_ns && t->best_ns && t->node_stage && t->measured_ns ? PSPLIT_OK
+                                                                     : psplit_i_nomem(diag);
+}
+
+/* One round; *out_done: another would not help. */
+static psplit_code tune_once(tuner *t, uint32_t round, FILE *out, psplit_diag *diag,
+                             bool *out_done) {
+  psplit_code code;
+  planned made = {0};
+  int64_t slowest_ns;
+  PSPLIT_TRY(planned_make(t->plan, t->model, t->n_stages, diag, &made));
+  const psplit_plan *plan = psplit_unit_plan(made.unit);
+  if (!plan)
+    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE, "the pipeline has no pass that partitions"));
+  if (round == 1) PSPLIT_TRY(make_room(t, plan, diag));
+  const size_t n_bytes = t->n_nodes * sizeof *t->node_stage;
+  *out_done = round > 1 && memcmp(t->node_stage, plan->node_stage, n_bytes) == 0;
+  if (*out_done) goto out;
+  memcpy(t->node_stage, plan->node_stage, n_bytes);
+  psplit_unit_node_ns(made.unit, 0, t->node_ns);
+  PSPLIT_TRY(run_stages(t, plan, diag));
+  const double imbalance = slowest_over_mean(t, &slowest_ns);
+  print_round(t, round, plan, imbalance, out);
+  if (round == 1 || slowest_ns < t->best_slowest_ns) {
+    t->best_slowest_ns = slowest_ns;
+    memcpy(t->best_ns, t->node_ns, t->n_nodes * sizeof *t->best_ns);
+  }
+  correct(t, plan);
+  *out_done = imbalance <= BALANCED;
+out:
+  planned_fini(&made);
+  return code;
+}
+
+static psplit_code tune(tuner *t, FILE *out, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  bool done = false;
+  for (uint32_t round = 1; round <= t->options->n_rounds && !done; round++) {
+    if (t->emit->cancel && *t->emit->cancel)
+      PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "interrupted"));
+    PSPLIT_TRY(tune_once(t, round, out, diag, &done));
+    if (!done) PSPLIT_TRY(use_times(t, t->node_ns, diag));
+    t->plan->unit.sink = NULL; /* the same warnings once */
+  }
+  code = use_times(t, t->best_ns, diag);
+out:
+  return code;
+}
+
+static psplit_code prepare(tuner *t, psplit_diag *diag) {
+  const plan_options *plan = t->plan;
+  t->dims = calloc(plan->unit.n_dims + 1, sizeof *t->dims);
+  if (!t->dims) return psplit_i_nomem(diag);
+  for (size_t i = 0; i < plan->unit.n_dims; i++)
+    t->dims[i] = (psplit_i_dim_value){plan->unit.dims[i].name, plan->unit.dims[i].value};
+  t->run = (psplit_i_run_options){
+    .session = {.optimization = t->options->optimization, .n_threads = 1},
+    .feed = {.dims = t->dims, .n_dims = plan->unit.n_dims, .random = true, .seed = 1},
+    .n_warmup = 2,
+    .depth = 2,
+    .pin = true};
+  return psplit_i_ort_open(t->options->onnxruntime, diag, &t->ort);
+}
+
+psplit_code autotune(const autotune_options *options, const char *path, const psplit_model *model,
+                     uint32_t n_stages, const psplit_emit_options *emit, const char *scratch,
+                     FILE *out, psplit_diag *diag, plan_options *plan) {
+  psplit_code code;
+  tuner t = {.options = options,
+             .model = model,
+             .emit = emit,
+             .scratch = scratch,
+             .plan = plan,
+             .n_stages = n_stages};
+  const psplit_sink *sink = plan->unit.sink;
+  PSPLIT_TRY(prepare(&t, diag));
+  if (!plan->n_cost_files) PSPLIT_TRY(measure_whole(&t, path, diag));
+  PSPLIT_TRY(tune(&t, out, diag));
+out:
+  plan->unit.sink = sink;
+  psplit_i_ort_close(&t.ort);
+  free(t.dims);
+  free(t.measured_ns);
+  free(t.node_stage);
+  free(t.best_ns);
+  free(t.node_ns);
+  return code;
+}
+#endif

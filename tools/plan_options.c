@@ -1,0 +1,136 @@
+#include "plan_options.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+void plan_options_init(plan_options *options) {
+  *options = (plan_options){0};
+  psplit_unit_options_init(&options->unit);
+  options->unit.dims = options->dims;
+  options->unit.pins = options->pins;
+  options->unit.keep_together = options->together;
+}
+
+/* Where a number is the argument; false after an error line. */
+static bool numbered(const cli *program, plan_options *o, int id, const char *argument) {
+  uint64_t count;
+  if (id == PLAN_SEED) return cli_count(program, "seed", argument, 0, UINT64_MAX, &o->unit.seed);
+  if (id == PLAN_DEPTH) {
+    if (!cli_count(program, "depth", argument, 0, 1000, &count)) return false;
+    o->unit.queue_depth = (uint32_t)count;
+    return true;
+  }
+  if (id == PLAN_THREADS) {
+    if (!cli_count(program, "threads", argument, 1, 4096, &count)) return false;
+    o->unit.n_threads = (uint32_t)count;
+    return true;
+  }
+  if (id == PLAN_TIME_LIMIT) {
+    o->unit.limit_by_work = false;
+    return cli_real(program, "time-limit", argument, 0, 1e9, &o->unit.time_limit_s);
+  }
+  if (!cli_count(program, "max-graph-memory", argument, 1, UINT64_MAX >> 20, &count)) return false;
+  o->read.max_graph_bytes = count << 20;
+  return true;
+}
+
+bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
+  static const char *const objectives[] = {"throughput", "latency", NULL};
+  int which;
+  switch (id) {
+    case PLAN_DEVICES: o->devices = argument; return true;
+    case PLAN_COSTS:
+      return cli_repeated(program, "costs", argument, o->cost_files, PLAN_MAX_COSTS,
+                          &o->n_cost_files);
+    case PLAN_DIM: return cli_dim(program, argument, o->dims, PLAN_MAX_REPEATED, &o->unit.n_dims);
+    case PLAN_PIN:
+      return cli_repeated(program, "pin", argument, o->pins, PLAN_MAX_REPEATED, &o->unit.n_pins);
+    case PLAN_TOGETHER:
+      return cli_repeated(program, "keep-together", argument, o->together, PLAN_MAX_REPEATED,
+                          &o->unit.n_keep_together);
+    case PLAN_IGNORE_ANNOTATIONS: o->unit.ignore_annotations = true; return true;
+    case PLAN_CONFIGURATION: o->unit.configuration = argument; return true;
+    case PLAN_OBJECTIVE:
+      if (!cli_choice(program, "objective", argument, objectives, &which)) return false;
+      o->unit.objective = which ? PSPLIT_LATENCY : PSPLIT_THROUGHPUT;
+      return true;
+    case PLAN_SOLVER: o->unit.solver = argument; return true;
+    case PLAN_PASSES: o->pipeline = argument; return true;
+    case PLAN_PLUGIN:
+      return cli_repeated(program, "load-pass-plugin", argument, o->plugin_files, PLAN_MAX_REPEATED,
+                          &o->n_plugin_files);
+    case PLAN_FOLLOW_SYMLINKS: o->read.follow_symlinks = true; return true;
+    case PLAN_DEPTH:
+    case PLAN_SEED:
+    case PLAN_THREADS:
+    case PLAN_TIME_LIMIT:
+    case PLAN_MAX_GRAPH_MEMORY: return numbered(program, o, id, argument);
+    default: return false;
+  }
+}
+
+int plan_model(const cli *program, int argc, char **argv, const char **out_model) {
+  if (optind == argc) return cli_usage(program, "a model is needed");
+  if (optind + 1 < argc)
+    return cli_usage(program, "one model at a time: \"%s\" and \"%s\"", argv[optind],
+                     argv[optind + 1]);
+  *out_model = argv[optind];
+  return 0;
+}
+
+psplit_code plan_load_plugins(plan_options *options, psplit_diag *diag) {
+  if (!options->n_plugin_files) return PSPLIT_OK;
+  options->plugins = psplit_plugins_create();
+  if (!options->plugins) return cli_nomem(diag);
+  psplit_code code = PSPLIT_OK;
+  for (size_t i = 0; i < options->n_plugin_files && code == PSPLIT_OK; i++)
+    code = psplit_plugins_load(options->plugins, options->plugin_files[i], diag);
+  return code;
+}
+
+psplit_code plan_load_costs(plan_options *options, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  for (size_t i = 0; i < options->n_cost_files && code == PSPLIT_OK; i++) {
+    const char *file = options->cost_files[i];
+    char *text;
+    size_t n;
+    code = cli_read_file(file, diag, &text, &n);
+    if (code != PSPLIT_OK) break;
+    code = psplit_cost_table_parse(file, text, n, diag, &options->costs[i]);
+    free(text);
+  }
+  options->unit.costs = (const psplit_cost_table *const *)options->costs;
+  options->unit.n_costs = options->n_cost_files;
+  return code;
+}
+
+void plan_options_fini(plan_options *options) {
+  for (size_t i = 0; i <= PLAN_MAX_COSTS; i++) psplit_cost_table_destroy(options->costs[i]);
+  psplit_plugins_destroy(options->plugins);
+  options->plugins = NULL;
+}
+
+static psplit_code read_text(void *user, const char *path, psplit_diag *diag, char **out_text,
+                             size_t *out_n) {
+  (void)user;
+  return cli_read_file(path, diag, out_text, out_n);
+}
+
+psplit_code planned_make(const plan_options *options, const psplit_model *model, uint32_t n_stages,
+                         psplit_diag *diag, planned *out) {
+  psplit_unit_options unit = options->unit;
+  unit.n_stages = n_stages;
+  psplit_code code = cli_devices(options->devices, &unit.n_stages, diag, &out->devices);
+  unit.devices = out->devices;
+  unit.read_text = read_text;
+  unit.plugins = options->plugins;
+  if (code == PSPLIT_OK) code = psplit_unit_create(model, &unit, diag, &out->unit);
+  if (code == PSPLIT_OK) code = psplit_unit_run(out->unit, options->pipeline, diag);
+  return code;
+}
+
+void planned_fini(planned *plan) {
+  psplit_unit_destroy(plan->unit);
+  psplit_devices_destroy(plan->devices);
+  *plan = (planned){0};
+}

@@ -1,0 +1,104 @@
+/* What the commands that make plans share: the options that say which passes run, what things cost
+ * and how the model is cut, and the run of the passes itself. */
+#ifndef PSPLIT_TOOLS_PLAN_OPTIONS_H
+#define PSPLIT_TOOLS_PLAN_OPTIONS_H
+
+#include <psplit/plugins.h>
+
+#include "cli.h"
+
+enum {
+  PLAN_DEVICES = 3000,
+  PLAN_COSTS,
+  PLAN_DIM,
+  PLAN_DEPTH,
+  PLAN_PIN,
+  PLAN_IGNORE_ANNOTATIONS,
+  PLAN_CONFIGURATION,
+  PLAN_TOGETHER,
+  PLAN_OBJECTIVE,
+  PLAN_SOLVER,
+  PLAN_TIME_LIMIT,
+  PLAN_SEED,
+  PLAN_THREADS,
+  PLAN_PASSES,
+  PLAN_PLUGIN,
+  PLAN_MAX_GRAPH_MEMORY,
+  PLAN_FOLLOW_SYMLINKS
+};
+
+/* Rows of an option table, under the command's own headings. */
+/* clang-format off */
+#define PLAN_COST_OPTIONS \
+  {PLAN_DEVICES, "devices", "FILE", \
+   "devices and links as JSON; a preset's name; or cpu: this machine, measured"}, \
+  {PLAN_COSTS, "costs", "FILE", \
+   "measured or given costs (repeatable); default: a roofline"}, \
+  {PLAN_DIM, "dim", "NAME=VALUE", "fix a symbolic dimension for costing (repeatable)"}, \
+  {PLAN_DEPTH, "depth", "N", \
+   "micro-batches that wait between two stages, for memory; default: 2"}
+#define PLAN_CUT_OPTIONS \
+  {PLAN_PIN, "pin", "PATTERN=STAGE", "nodes whose name matches go to that stage (repeatable)"}, \
+  {PLAN_IGNORE_ANNOTATIONS, "ignore-annotations", NULL, \
+   "do not pin nodes to the stages MODEL gives them"}, \
+  {PLAN_CONFIGURATION, "configuration", "NAME", "whose stages count, where MODEL has several"}, \
+  {PLAN_TOGETHER, "keep-together", "PATTERN", \
+   "nodes whose name matches share a stage (repeatable)"}, \
+  {PLAN_OBJECTIVE, "objective", "WHAT", "throughput (default): the slowest stage; or latency"}, \
+  {PLAN_SOLVER, "solver", "NAME", "auto (default), exact, search, anneal, multilevel or slice"}, \
+  {PLAN_TIME_LIMIT, "time-limit", "SECONDS", \
+   "of the partitioner, by the clock; default: work worth about 10"}, \
+  {PLAN_SEED, "seed", "N", "of the search; default: 1"}, \
+  {PLAN_THREADS, "threads", "N", "never changes the result; default: one a core"}, \
+  {PLAN_PASSES, "passes", "PIPELINE", "passes to run, in order"}, \
+  {PLAN_PLUGIN, "load-pass-plugin", "FILE", \
+   "passes of your own; repeatable, see docs/plugin-abi.md"}
+#define PLAN_READ_OPTIONS \
+  {PLAN_MAX_GRAPH_MEMORY, "max-graph-memory", "MIB", \
+   "limit on the model's structure; default: 32 times the file, 256 to 2048"}, \
+  {PLAN_FOLLOW_SYMLINKS, "follow-symlinks", NULL, "external data may be symbolic links"}
+/* clang-format on */
+
+enum { PLAN_MAX_REPEATED = 256, PLAN_MAX_COSTS = 16 };
+
+typedef struct plan_options {
+  const char *devices, *pipeline; /* NULL: not given */
+  psplit_read_options read;
+  psplit_unit_options unit; /* points into the lists */
+  psplit_dim_value dims[PLAN_MAX_REPEATED];
+  const char *pins[PLAN_MAX_REPEATED];
+  const char *together[PLAN_MAX_REPEATED];
+  const char *cost_files[PLAN_MAX_COSTS];
+  psplit_cost_table *costs[PLAN_MAX_COSTS + 1]; /* those of --autotune behind the files' */
+  size_t n_cost_files;
+  const char *plugin_files[PLAN_MAX_REPEATED];
+  size_t n_plugin_files;
+  psplit_plugins *plugins;
+} plan_options;
+
+void plan_options_init(plan_options *options);
+/* Takes one of these options (`argument` is argv's: --dim is cut in two); false after an error
+ * line, or where `id` is none of them. */
+bool plan_option(const cli *program, plan_options *options, int id, char *argument);
+/* The one operand, once cli_next has come to its end: 0, or an exit status after an error line. */
+int plan_model(const cli *program, int argc, char **argv, const char **out_model);
+/* Loads the files of --load-pass-plugin: once, before a plan is made or the passes are listed. */
+PSPLIT_MUST_USE psplit_code plan_load_plugins(plan_options *options, psplit_diag *diag);
+/* Reads the files of --costs: once, before a plan is made. */
+PSPLIT_MUST_USE psplit_code plan_load_costs(plan_options *options, psplit_diag *diag);
+/* When no plan made with them is left. */
+void plan_options_fini(plan_options *options);
+
+/* A run of the passes, with what it borrows from. Zero before; to be finished in any case. */
+typedef struct planned {
+  psplit_devices *devices;
+  psplit_unit *unit;
+} planned;
+
+/* Runs the pipeline over the model. n_stages 0: one for each device. Errors: those of the devices
+ * file and of psplit_unit_run. */
+PSPLIT_MUST_USE psplit_code planned_make(const plan_options *options, const psplit_model *model,
+                                         uint32_t n_stages, psplit_diag *diag, planned *out);
+void planned_fini(planned *plan);
+
+#endif
