@@ -15,6 +15,7 @@ enum { MAX_DEVICES = 1024, PATH_BYTES = 256 };
 typedef struct device {
   const char *name, *host, *rack;
   psplit_device_model model;
+  psplit_session session;
 } device;
 
 struct psplit_devices {
@@ -68,8 +69,7 @@ static void connect_by_place(psplit_devices *devices, const psplit_device_link *
 
 /* n_devices times `model`, named `name` with a number behind, on one host. */
 static psplit_code make_alike(const psplit_device_model *model, const char *name,
-                              uint32_t n_devices, psplit_diag *diag,
-                              psplit_devices **out_devices) {
+                              uint32_t n_devices, psplit_diag *diag, psplit_devices **out_devices) {
   if (n_devices == 0 || n_devices > MAX_DEVICES)
     return psplit_i_fail(diag, PSPLIT_USAGE, "%u devices; between 1 and %d can be used", n_devices,
                          MAX_DEVICES);
@@ -79,6 +79,7 @@ static psplit_code make_alike(const psplit_device_model *model, const char *name
     char numbered[96];
     const int n = snprintf(numbered, sizeof numbered, "%.64s%u", name, d);
     devices->devices[d].model = *model;
+    devices->devices[d].session.optimization = -1;
     devices->devices[d].name = psplit_i_arena_strndup(&devices->arena, numbered, (size_t)n);
     if (!devices->devices[d].name) {
       psplit_devices_destroy(devices);
@@ -122,6 +123,9 @@ uint64_t psplit_devices_memory_bytes(const psplit_devices *devices, uint32_t d) 
 }
 uint64_t psplit_devices_workspace_bytes(const psplit_devices *devices, uint32_t d) {
   return devices->devices[d].model.workspace_bytes;
+}
+const psplit_session *psplit_devices_session(const psplit_devices *devices, uint32_t d) {
+  return &devices->devices[d].session;
 }
 psplit_device_link psplit_devices_link(const psplit_devices *devices, uint32_t from, uint32_t to) {
   return devices->links[(size_t)from * devices->n + to];
@@ -265,11 +269,68 @@ out:
   return code;
 }
 
+/* An object of strings and integers, as text. */
+static psplit_code read_texts(reader *r, const char *path, json_t *object, const char *name,
+                              uint32_t *out_n, const char *const **out_keys,
+                              const char *const **out_values) {
+  char here[PATH_BYTES], there[PATH_BYTES], number[32];
+  json_t *texts = json_object_get(object, name), *value;
+  const char *key;
+  if (!texts) return PSPLIT_OK;
+  join(here, path, name);
+  if (!json_is_object(texts)) return wrong(r, here, "must be an object");
+  const char **keys = PSPLIT_NEW(&r->devices->arena, const char *, json_object_size(texts));
+  const char **values = PSPLIT_NEW(&r->devices->arena, const char *, json_object_size(texts));
+  if (!keys || !values) return psplit_i_nomem(r->diag);
+  json_object_foreach(texts, key, value) {
+    const char *text = json_string_value(value);
+    if (json_is_integer(value)) {
+      snprintf(number, sizeof number, "%lld", (long long)json_integer_value(value));
+      text = number;
+    }
+    if (!text) return wrong(r, join(there, here, key), "must be a string or an integer");
+    keys[*out_n] = psplit_i_arena_strndup(&r->devices->arena, key, strlen(key));
+    values[*out_n] = psplit_i_arena_strndup(&r->devices->arena, text, strlen(text));
+    if (!keys[*out_n] || !values[*out_n]) return psplit_i_nomem(r->diag);
+    ++*out_n;
+  }
+  *out_keys = keys;
+  *out_values = values;
+  return PSPLIT_OK;
+}
+
+static psplit_code read_session(reader *r, const char *path, json_t *object, psplit_session *out) {
+  static const char *const known[] = {"provider",     "provider_options", "threads",
+                                      "optimization", "config",           NULL};
+  enum { MAX_THREADS = 4096 };
+  psplit_code code = PSPLIT_OK;
+  char here[PATH_BYTES];
+  int64_t threads = 0, level = -1;
+  PSPLIT_TRY(check_keys(r, path, object, known));
+  PSPLIT_TRY(read_string(r, path, object, "provider", &out->provider));
+  PSPLIT_TRY(read_texts(r, path, object, "provider_options", &out->n_provider_options,
+                        &out->provider_keys, &out->provider_values));
+  PSPLIT_TRY(
+    read_texts(r, path, object, "config", &out->n_config, &out->config_keys, &out->config_values));
+  if (out->n_provider_options && !out->provider)
+    return wrong(r, join(here, path, "provider"), "is missing, and provider_options are given");
+  PSPLIT_TRY(read_integer(r, path, object, "threads", &threads));
+  if (json_object_get(object, "threads") && (threads < 1 || threads > MAX_THREADS))
+    return wrong(r, join(here, path, "threads"), "must be from 1 to 4096");
+  PSPLIT_TRY(read_integer(r, path, object, "optimization", &level));
+  if (level > 2 && level != 99)
+    return wrong(r, join(here, path, "optimization"), "must be 0, 1, 2 or 99");
+  out->n_threads = (uint32_t)threads;
+  out->optimization = (int32_t)level;
+out:
+  return code;
+}
+
 static psplit_code read_device(reader *r, const char *path, json_t *object, device *out) {
   static const char *const known[] = {
     "name",         "preset",      "flops_per_second", "memory_bandwidth",
     "memory_bytes", "overhead_ns", "efficiency",       "workspace_bytes",
-    "host",         "rack",        NULL};
+    "host",         "rack",        "session",          NULL};
   psplit_code code = PSPLIT_OK;
   char here[PATH_BYTES];
   const char *preset = NULL;
@@ -279,6 +340,9 @@ static psplit_code read_device(reader *r, const char *path, json_t *object, devi
   if (!out->name) return wrong(r, join(here, path, "name"), "is missing");
   PSPLIT_TRY(read_string(r, path, object, "host", &out->host));
   PSPLIT_TRY(read_string(r, path, object, "rack", &out->rack));
+  out->session.optimization = -1;
+  json_t *session = json_object_get(object, "session");
+  if (session) PSPLIT_TRY(read_session(r, join(here, path, "session"), session, &out->session));
   PSPLIT_TRY(read_string(r, path, object, "preset", &preset));
   /* Without a preset, efficiencies are those of a CPU, and nothing else has a default. */
   psplit_i_device_preset("cpu", &out->model);

@@ -33,9 +33,9 @@ static psplit_code read_all(const char *path, psplit_diag *diag, unsigned char *
   return good ? PSPLIT_OK : PSPLIT_IO;
 }
 
-static psplit_code parse_raw(const psplit_i_ort *ort, const char *path, const unsigned char *data,
-                             size_t n, const psplit_i_array_wanted *wanted, psplit_diag *diag,
-                             psplit_i_tensor **out) {
+psplit_code psplit_i_raw_parse(const psplit_i_ort *ort, const char *path, const unsigned char *data,
+                               size_t n, const psplit_i_array_wanted *wanted, psplit_diag *diag,
+                               psplit_i_tensor **out) {
   psplit_i_tensor *tensor;
   psplit_i_tensor_view view;
   if (!psplit_i_element_bits(wanted->data_type))
@@ -80,7 +80,7 @@ psplit_code psplit_i_array_read(const psplit_i_ort *ort, const char *path, const
   } else if (ends_with(path, ".pb")) {
     code = psplit_i_pb_parse(ort, path, data, n, wanted, diag, out);
   } else {
-    code = parse_raw(ort, path, data, n, wanted, diag, out);
+    code = psplit_i_raw_parse(ort, path, data, n, wanted, diag, out);
   }
 out:
   free(data);

@@ -38,6 +38,13 @@ PSPLIT_MUST_USE psplit_code psplit_i_npy_parse(const psplit_i_ort *ort, const ch
                                                const unsigned char *data, size_t n,
                                                const psplit_i_array_wanted *wanted,
                                                psplit_diag *diag, psplit_i_tensor **out);
+/* Bytes that a .npy which begins with these n has, as far as they tell: n or less once it is whole.
+ * False where it is none. */
+bool psplit_i_npy_measure(const unsigned char *data, size_t n, uint64_t *out_needed);
+PSPLIT_MUST_USE psplit_code psplit_i_raw_parse(const psplit_i_ort *ort, const char *path,
+                                               const unsigned char *data, size_t n,
+                                               const psplit_i_array_wanted *wanted,
+                                               psplit_diag *diag, psplit_i_tensor **out);
 /* False where numpy has no such type; else sets out->failed or fills it. */
 PSPLIT_MUST_USE psplit_code psplit_i_npy_format(const psplit_i_tensor *tensor, psplit_diag *diag,
                                                 psplit_text *out);

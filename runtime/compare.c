@@ -15,7 +15,7 @@ static psplit_code run_whole(const psplit_i_ort *ort, const char *path, const ps
                              psplit_diag *diag) {
   psplit_i_session session = {0};
   uint32_t n_given = 0;
-  const size_t n = (size_t)pipe->n_inputs + 1;
+  const size_t n = (size_t)pipe->manifest.n_inputs + 1;
   psplit_i_feed *feeds = calloc(n, sizeof *feeds);
   psplit_i_tensor **given = calloc(n, sizeof *given);
   const char **names = calloc(n, sizeof *names);
@@ -25,19 +25,21 @@ static psplit_code run_whole(const psplit_i_ort *ort, const char *path, const ps
     goto out;
   }
   PSPLIT_TRY(psplit_i_session_open(ort, path, &options->session, diag, &session));
-  for (uint32_t i = 0; i < pipe->n_inputs; i++) {
+  for (uint32_t i = 0; i < pipe->manifest.n_inputs; i++) {
     bool used;
-    PSPLIT_TRY(psplit_i_feed_open(ort, psplit_i_session_input(&session, pipe->inputs[i]),
-                                  pipe->inputs[i], i >= pipe->n_needed, &options->feed,
-                                  options->n_micro_batches, diag, &feeds[n_given], &used));
-    if (used) names[n_given++] = pipe->inputs[i];
+    PSPLIT_TRY(psplit_i_feed_open(ort, psplit_i_session_input(&session, pipe->manifest.inputs[i]),
+                                  pipe->manifest.inputs[i], i >= pipe->manifest.n_needed,
+                                  &options->feed, options->n_micro_batches, diag, &feeds[n_given],
+                                  &used));
+    if (used) names[n_given++] = pipe->manifest.inputs[i];
   }
   for (uint32_t m = 0; m < options->n_micro_batches && code == PSPLIT_OK; m++) {
     for (uint32_t i = 0; i < n_given && code == PSPLIT_OK; i++)
       code = psplit_i_feed_get(&feeds[i], m, diag, &given[i]);
     if (code == PSPLIT_OK)
-      code = psplit_i_session_run(&session, names, given, n_given, pipe->outputs,
-                                  whole + (size_t)m * pipe->n_outputs, pipe->n_outputs, diag);
+      code = psplit_i_session_run(&session, names, given, n_given, pipe->manifest.outputs,
+                                  whole + (size_t)m * pipe->manifest.n_outputs,
+                                  pipe->manifest.n_outputs, diag);
     for (uint32_t i = 0; i < n_given; i++) {
       psplit_i_tensor_release(given[i]);
       given[i] = NULL;
@@ -122,7 +124,8 @@ out:
 static psplit_code compare(void *user, uint32_t micro_batch, uint32_t output, psplit_i_tensor *part,
                            psplit_diag *diag) {
   comparison *c = user;
-  const psplit_i_tensor *whole = c->whole[(size_t)micro_batch * c->pipe->n_outputs + output];
+  const psplit_i_tensor *whole =
+    c->whole[(size_t)micro_batch * c->pipe->manifest.n_outputs + output];
   psplit_i_difference *d = &c->differences[output];
   psplit_i_tensor_view a, b;
   psplit_code code;
@@ -131,7 +134,7 @@ static psplit_code compare(void *user, uint32_t micro_batch, uint32_t output, ps
   if (a.data_type != b.data_type || a.n_dims != b.n_dims ||
       memcmp(a.dims, b.dims, a.n_dims * sizeof *a.dims) != 0)
     return psplit_i_fail(diag, PSPLIT_MISMATCH, "output %s has another type or shape",
-                         c->pipe->outputs[output]);
+                         c->pipe->manifest.outputs[output]);
   d->n_elements += a.n_elements;
   if (a.data)
     add_numbers(&a, &b, d);
@@ -144,13 +147,13 @@ out:
 psplit_code psplit_i_compare_run(const psplit_i_ort *ort, const char *model_path,
                                  const psplit_i_pipe *pipe, const psplit_i_run_options *options,
                                  psplit_diag *diag, psplit_i_difference *out) {
-  const size_t n = (size_t)options->n_micro_batches * pipe->n_outputs;
+  const size_t n = (size_t)options->n_micro_batches * pipe->manifest.n_outputs;
   comparison c = {pipe, calloc(n + 1, sizeof *c.whole), out};
   psplit_i_run_options run = *options;
   psplit_i_timeline timeline = {0};
   psplit_code code = c.whole ? PSPLIT_OK : psplit_i_nomem(diag);
   if (code != PSPLIT_OK) return code;
-  memset(out, 0, pipe->n_outputs * sizeof *out);
+  memset(out, 0, pipe->manifest.n_outputs * sizeof *out);
   run.sink = compare;
   run.user = &c;
   PSPLIT_TRY(run_whole(ort, model_path, pipe, options, c.whole, diag));

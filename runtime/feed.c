@@ -1,9 +1,11 @@
 #include "feed.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { F32 = 1, U8, I8, U16, I16, I32, I64, STRING, BOOL, F16, F64, U32, U64, C64, C128, BF16 };
 
@@ -136,6 +138,11 @@ psplit_code psplit_i_feed_open(const psplit_i_ort *ort, const psplit_i_port *por
   feed.wanted.dims = feed.dims;
   if (path && strstr(path, "{}")) {
     feed.path = path;
+    feed.counts = options->records != NULL;
+  } else if (path && options->records && psplit_i_records_are_in(path)) {
+    PSPLIT_TRY(psplit_i_records_open(options->records, path, diag, &feed.records));
+  } else if (path && strcmp(path, "-") == 0) {
+    code = psplit_i_fail(diag, PSPLIT_USAGE, "standard input, for input %s, needs --stream", name);
   } else if (path) {
     PSPLIT_TRY(psplit_i_array_read(ort, path, name, &feed.wanted, diag, &feed.ready[0]));
     feed.n_ready = 1;
@@ -162,6 +169,8 @@ out:
 
 psplit_code psplit_i_feed_get(const psplit_i_feed *feed, uint32_t micro_batch, psplit_diag *diag,
                               psplit_i_tensor **out) {
+  if (feed->records)
+    return psplit_i_records_next(feed->records, feed->ort, &feed->wanted, diag, out);
   if (!feed->path) {
     *out = psplit_i_tensor_hold(feed->ready[micro_batch % feed->n_ready]);
     return PSPLIT_OK;
@@ -170,9 +179,13 @@ psplit_code psplit_i_feed_get(const psplit_i_feed *feed, uint32_t micro_batch, p
   psplit_text path = {0};
   psplit_i_text_add(&path, feed->path, (size_t)(hole - feed->path));
   psplit_i_text_addf(&path, "%" PRIu32 "%s", micro_batch, hole + 2);
-  const psplit_code code =
-    path.failed ? psplit_i_nomem(diag)
-                : psplit_i_array_read(feed->ort, path.bytes, feed->input, &feed->wanted, diag, out);
+  psplit_code code = PSPLIT_OK;
+  if (path.failed)
+    code = psplit_i_nomem(diag);
+  else if (feed->counts && access(path.bytes, F_OK) != 0 && errno == ENOENT)
+    *out = NULL;
+  else
+    code = psplit_i_array_read(feed->ort, path.bytes, feed->input, &feed->wanted, diag, out);
   psplit_i_text_fini(&path);
   return code;
 }

@@ -2,7 +2,7 @@
 #ifndef PSPLIT_RUNTIME_FEED_H
 #define PSPLIT_RUNTIME_FEED_H
 
-#include "arrays.h"
+#include "records.h"
 
 /* A file for an input. In the path, {} stands for the number of the micro-batch. */
 typedef struct psplit_i_given {
@@ -26,6 +26,9 @@ typedef struct psplit_i_feed_options {
   const psplit_i_dim_value *dims;
   const psplit_i_shape_value *shapes;
   size_t n_given, n_dims, n_shapes;
+  /* For a stream: "-" and files that are no regular ones hold one tensor after another, and {}
+   * counts up to the first file that is not there. */
+  psplit_i_record_files *records;
   bool random; /* for inputs that no file gives */
   uint64_t seed;
 } psplit_i_feed_options;
@@ -35,7 +38,9 @@ typedef struct psplit_i_feed_options {
 enum { PSPLIT_I_DISTINCT = 4 };
 typedef struct psplit_i_feed {
   const psplit_i_ort *ort;
-  const char *input, *path; /* path: read anew for each micro-batch; else NULL */
+  const char *input, *path;  /* path: read anew for each micro-batch; else NULL */
+  psplit_i_records *records; /* where tensors come one after the other */
+  bool counts;               /* the first file that is not there is the end */
   psplit_i_array_wanted wanted;
   int64_t dims[PSPLIT_I_MAX_RANK];
   psplit_i_tensor *ready[PSPLIT_I_DISTINCT];
@@ -51,7 +56,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_feed_open(const psplit_i_ort *ort, const ps
                                                const psplit_i_feed_options *options,
                                                uint32_t n_micro_batches, psplit_diag *diag,
                                                psplit_i_feed *out, bool *out_used);
-/* The tensor for a micro-batch; the caller releases it. */
+/* The tensor for a micro-batch, which the caller releases; NULL at the end of a stream. */
 PSPLIT_MUST_USE psplit_code psplit_i_feed_get(const psplit_i_feed *feed, uint32_t micro_batch,
                                               psplit_diag *diag, psplit_i_tensor **out);
 void psplit_i_feed_close(psplit_i_feed *feed); /* a zeroed one is fine */

@@ -1,51 +1,38 @@
 /* Transport: one stage per MPI rank.
  *
- * The stage computes in a thread of its own and knows only queues. The main thread, the only one
- * that calls MPI, moves bundles between queues and ranks: one at a time on each link, so the order
- * of messages between two ranks on a tag is that of micro-batches. A bundle is one message of
- * sizes, then its data in chunks. Every call is non-blocking and tested in turn, so no order of
- * arrival on different links can make ranks wait for each other (see runtime.h), and silence is
- * noticed. */
+ * The stage computes in a thread of its own and knows only queues; so do, on rank 0, the feeder and
+ * the collector. The main thread, the only one that calls MPI, moves bundles between queues and
+ * ranks (mpi_lane.c) and gives signs of life (mpi_pulse.c). Every call is non-blocking and tested
+ * in turn, so no order of arrival on different links can make ranks wait for each other (see
+ * runtime.h), and silence is noticed. */
 #include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "ends.h"
+#include "mpi_lane.h"
+#include "mpi_pulse.h"
 #include "mpi_transport.h"
-#include "stage.h"
-
-enum {
-  TAG_SIZES = 1, /* + 2 * link; the data behind it has TAG_SIZES + 1 + 2 * link */
-  /* Of the message of sizes, int64_t for each tensor: type, bytes, rank, dims. */
-  SIZES_EACH = 3 + PSPLIT_I_MAX_RANK,
-};
-
-/* A bundle on its way over a link, in or out. */
-typedef struct lane {
-  uint32_t link, n_tensors;
-  int peer;
-  bool outward;
-  enum { IDLE, SIZES, DATA } state;
-  uint32_t n_left; /* bundles that have not begun */
-  psplit_i_bundle *bundle;
-  int64_t *sizes; /* [n_tensors * SIZES_EACH] */
-  void **packed;  /* [n_tensors] strings as bytes */
-  MPI_Request *requests;
-  int n_requests, n_complete, capacity;
-  int64_t began_ns;
-} lane;
 
 typedef struct port_host {
-  psplit_i_host host;
+  psplit_i_host host; /* first: the stage knows only this */
   pthread_mutex_t mutex;
   pthread_cond_t changed;
   uint32_t n_met, n_allowed; /* meetings the stage has come to, and that have taken place */
-  bool stopped, done;
+  uint32_t n_started, n_ended;
   psplit_diag diag;
   psplit_i_stage stage;
+  psplit_i_ends ends;
+  pthread_t threads[3]; /* of the stage, the feeder, the collector */
   psplit_i_queue *queues;
   psplit_i_queue **queue_list;
-  uint32_t n_links;
+  psplit_i_lane *lanes;
+  uint32_t n_links, n_lanes;
+  psplit_i_pulse *pulse;
 } port_host;
 
 bool psplit_i_mpi_launched(void) {
@@ -64,9 +51,35 @@ psplit_code psplit_i_mpi_begin(psplit_diag *diag, uint32_t *out_rank, uint32_t *
   return PSPLIT_OK;
 }
 
-void psplit_i_mpi_end(void) { MPI_Finalize(); }
+static volatile sig_atomic_t abort_status;
+static void leave(int number) {
+  (void)number;
+  _Exit(abort_status);
+}
+
+/* This process ends at the latest so much later, whatever MPI does. */
+static void leave_within(unsigned seconds, int status) {
+  abort_status = status;
+  signal(SIGALRM, leave);
+  alarm(seconds);
+}
+
+void psplit_i_mpi_end(void) {
+  /* All is done and told. Some MPI hang here now and then: MPICH 4.0 with UCX over TCP. */
+  enum { FINALIZE_S = 15 };
+  fflush(NULL);
+  leave_within(FINALIZE_S, 0);
+  MPI_Finalize();
+  alarm(0);
+}
 
 _Noreturn void psplit_i_mpi_abort(int status) {
+  static const long TELL_NS = 200000000;
+  enum { ABORT_S = 5 };
+  /* A launcher that is told to end all may drop what it has not yet passed on: our error line. */
+  nanosleep(&(struct timespec){0, TELL_NS}, NULL);
+  /* Nor does MPI say how long it takes to abort where a host cannot be reached. */
+  leave_within(ABORT_S, status);
   MPI_Abort(MPI_COMM_WORLD, status);
   _Exit(status);
 }
@@ -75,8 +88,9 @@ static bool meet(psplit_i_host *host) {
   port_host *h = (port_host *)host;
   pthread_mutex_lock(&h->mutex);
   const uint32_t mine = ++h->n_met;
-  while (h->n_allowed < mine && !h->stopped) pthread_cond_wait(&h->changed, &h->mutex);
-  const bool good = !h->stopped;
+  while (h->n_allowed < mine && !atomic_load(&host->stopped))
+    pthread_cond_wait(&h->changed, &h->mutex);
+  const bool good = !atomic_load(&host->stopped);
   pthread_mutex_unlock(&h->mutex);
   return good;
 }
@@ -84,178 +98,43 @@ static bool meet(psplit_i_host *host) {
 static void fail(psplit_i_host *host, const psplit_diag *diag) {
   port_host *h = (port_host *)host;
   pthread_mutex_lock(&h->mutex);
-  const bool first = !h->stopped;
+  const bool first = !atomic_exchange(&host->stopped, true);
   if (first) h->diag = *diag;
-  h->stopped = true;
   pthread_cond_broadcast(&h->changed);
   pthread_mutex_unlock(&h->mutex);
   if (!first) return;
+  atomic_bool *failed = h->ends.options->failed;
+  if (failed) atomic_store(failed, true);
   for (uint32_t l = 0; l < h->n_links; l++)
     if (h->queue_list[l]) psplit_i_queue_close(h->queue_list[l]);
   psplit_i_stage_stop(&h->stage);
 }
 
+static void count_end(port_host *h) {
+  pthread_mutex_lock(&h->mutex);
+  h->n_ended++;
+  pthread_mutex_unlock(&h->mutex);
+}
+
 static void *stage_thread(void *argument) {
   port_host *h = argument;
   psplit_i_stage_main(&h->stage);
-  pthread_mutex_lock(&h->mutex);
-  h->done = true;
-  pthread_mutex_unlock(&h->mutex);
+  count_end(h);
   return NULL;
 }
 
-static bool reserve_requests(lane *l, uint64_t n) {
-  if (n > (uint64_t)INT32_MAX / 2) return false;
-  if ((int)n <= l->capacity) return true;
-  MPI_Request *grown = realloc(l->requests, (size_t)n * sizeof *grown);
-  if (!grown) return false;
-  l->requests = grown;
-  l->capacity = (int)n;
-  return true;
+static void *feeder_thread(void *argument) {
+  port_host *h = argument;
+  psplit_i_feeder_main(&h->ends);
+  count_end(h);
+  return NULL;
 }
 
-/* Starts moving `bytes` in messages of at most chunk_bytes each. */
-static bool move(lane *l, void *data, uint64_t bytes, uint64_t chunk_bytes) {
-  const int tag = TAG_SIZES + 1 + 2 * (int)l->link;
-  if (!reserve_requests(l, (uint64_t)l->n_requests + bytes / chunk_bytes + 1)) return false;
-  for (uint64_t at = 0; at < bytes; at += chunk_bytes) {
-    const int n = (int)(bytes - at < chunk_bytes ? bytes - at : chunk_bytes);
-    MPI_Request *request = &l->requests[l->n_requests++];
-    if (l->outward)
-      MPI_Isend((char *)data + at, n, MPI_BYTE, l->peer, tag, MPI_COMM_WORLD, request);
-    else
-      MPI_Irecv((char *)data + at, n, MPI_BYTE, l->peer, tag, MPI_COMM_WORLD, request);
-  }
-  return true;
-}
-
-static void clear_packed(lane *l) {
-  for (uint32_t i = 0; i < l->n_tensors; i++) {
-    free(l->packed[i]);
-    l->packed[i] = NULL;
-  }
-}
-
-static psplit_code begin_out(lane *l, uint64_t chunk_bytes, psplit_diag *diag) {
-  psplit_code code = PSPLIT_OK;
-  psplit_i_tensor_view view;
-  if (!reserve_requests(l, 1)) return psplit_i_nomem(diag);
-  for (uint32_t i = 0; i < l->n_tensors; i++) {
-    int64_t *sizes = l->sizes + (size_t)i * SIZES_EACH;
-    PSPLIT_TRY(psplit_i_tensor_look(l->bundle->tensors[i], diag, &view));
-    sizes[0] = view.data_type;
-    sizes[1] = (int64_t)view.n_bytes;
-    sizes[2] = (int64_t)view.n_dims;
-    memcpy(sizes + 3, view.dims, view.n_dims * sizeof *sizes);
-  }
-  MPI_Isend(l->sizes, (int)l->n_tensors * SIZES_EACH, MPI_INT64_T, l->peer,
-            TAG_SIZES + 2 * (int)l->link, MPI_COMM_WORLD, &l->requests[l->n_requests++]);
-  for (uint32_t i = 0; i < l->n_tensors; i++) {
-    psplit_i_tensor *tensor = l->bundle->tensors[i];
-    PSPLIT_TRY(psplit_i_tensor_look(tensor, diag, &view));
-    if (!view.data && view.n_bytes) {
-      l->packed[i] = malloc((size_t)view.n_bytes);
-      if (!l->packed[i]) return psplit_i_nomem(diag);
-      PSPLIT_TRY(psplit_i_tensor_pack(tensor, &view, diag, l->packed[i]));
-    }
-    if (!move(l, view.data ? view.data : l->packed[i], view.n_bytes, chunk_bytes))
-      return psplit_i_nomem(diag);
-  }
-  l->state = DATA;
-out:
-  return code;
-}
-
-static psplit_code begin_data_in(lane *l, const psplit_i_ort *ort, uint64_t chunk_bytes,
-                                 psplit_diag *diag) {
-  psplit_code code = PSPLIT_OK;
-  l->began_ns = psplit_i_now_ns();
-  l->bundle = psplit_i_bundle_create(l->n_tensors);
-  if (!l->bundle) return psplit_i_nomem(diag);
-  for (uint32_t i = 0; i < l->n_tensors; i++) {
-    const int64_t *sizes = l->sizes + (size_t)i * SIZES_EACH;
-    psplit_i_tensor_view view;
-    if (sizes[2] < 0 || sizes[2] > PSPLIT_I_MAX_RANK || sizes[1] < 0)
-      return psplit_i_fail(diag, PSPLIT_INTERNAL, "a message of sizes makes no sense");
-    PSPLIT_TRY(psplit_i_tensor_create(ort, (int32_t)sizes[0], sizes + 3, (size_t)sizes[2], diag,
-                                      &l->bundle->tensors[i]));
-    PSPLIT_TRY(psplit_i_tensor_look(l->bundle->tensors[i], diag, &view));
-    if (!view.data && sizes[1]) {
-      l->packed[i] = malloc((size_t)sizes[1]);
-      if (!l->packed[i]) return psplit_i_nomem(diag);
-    } else if (view.data && (uint64_t)sizes[1] != view.n_bytes) {
-      return psplit_i_fail(diag, PSPLIT_INTERNAL, "a message of sizes makes no sense");
-    }
-    if (!move(l, view.data ? view.data : l->packed[i], (uint64_t)sizes[1], chunk_bytes))
-      return psplit_i_nomem(diag);
-    l->bundle->bytes += (uint64_t)sizes[1];
-  }
-  l->state = DATA;
-out:
-  return code;
-}
-
-/* All data is there: strings are made, the bundle goes to the stage. */
-static psplit_code end_data_in(lane *l, psplit_i_queue *queue, psplit_diag *diag) {
-  psplit_code code = PSPLIT_OK;
-  for (uint32_t i = 0; i < l->n_tensors; i++) {
-    if (!l->packed[i]) continue;
-    psplit_i_tensor_view view;
-    PSPLIT_TRY(psplit_i_tensor_look(l->bundle->tensors[i], diag, &view));
-    PSPLIT_TRY(psplit_i_tensor_unpack(l->bundle->tensors[i], view.n_elements, l->packed[i],
-                                      (uint64_t)l->sizes[(size_t)i * SIZES_EACH + 1], diag));
-  }
-  clear_packed(l);
-  l->bundle->transfer_ns = psplit_i_now_ns() - l->began_ns;
-  psplit_i_queue_push(queue, l->bundle); /* there was room when the bundle began */
-  l->bundle = NULL;
-  l->state = IDLE;
-out:
-  return code;
-}
-
-/* Whether all that is under way has arrived. One after the other: MPI_Testall's own declaration
- * makes gcc warn of MPI_STATUSES_IGNORE. */
-static bool all_complete(lane *l) {
-  for (; l->n_complete < l->n_requests; l->n_complete++) {
-    int complete = 0;
-    MPI_Test(&l->requests[l->n_complete], &complete, MPI_STATUS_IGNORE);
-    if (!complete) return false;
-  }
-  l->n_requests = l->n_complete = 0;
-  return true;
-}
-
-/* One look at a lane; *moved says whether something happened. */
-static psplit_code step(lane *l, psplit_i_queue *queue, const port_host *h, uint64_t chunk_bytes,
-                        psplit_diag *diag, bool *moved) {
-  if (l->state == IDLE) {
-    if (!l->n_left) return PSPLIT_OK;
-    if (l->outward) {
-      l->bundle = psplit_i_queue_try_pop(queue);
-      if (!l->bundle) return PSPLIT_OK;
-    } else if (!psplit_i_queue_has_room(queue)) {
-      return PSPLIT_OK;
-    }
-    *moved = true;
-    l->n_left--;
-    if (l->outward) return begin_out(l, chunk_bytes, diag);
-    if (!reserve_requests(l, 1)) return psplit_i_nomem(diag);
-    MPI_Irecv(l->sizes, (int)l->n_tensors * SIZES_EACH, MPI_INT64_T, l->peer,
-              TAG_SIZES + 2 * (int)l->link, MPI_COMM_WORLD, &l->requests[0]);
-    l->n_requests = 1;
-    l->state = SIZES;
-    return PSPLIT_OK;
-  }
-  if (!all_complete(l)) return PSPLIT_OK;
-  *moved = true;
-  if (l->state == SIZES) return begin_data_in(l, h->stage.ort, chunk_bytes, diag);
-  if (!l->outward) return end_data_in(l, queue, diag);
-  clear_packed(l);
-  psplit_i_bundle_destroy(l->bundle);
-  l->bundle = NULL;
-  l->state = IDLE;
-  return PSPLIT_OK;
+static void *collector_thread(void *argument) {
+  port_host *h = argument;
+  psplit_i_collector_main(&h->ends);
+  count_end(h);
+  return NULL;
 }
 
 /* Waits a little when nothing happened: a rank shares its core with its stage. */
@@ -265,72 +144,65 @@ static void rest(uint32_t n_idle) {
   nanosleep(&(struct timespec){0, n_idle < 200 ? SHORT_NS : LONG_NS}, NULL);
 }
 
-/* What this rank waits for has not moved for too long, or somebody interrupts. */
-static psplit_code check_patience(const psplit_i_run_options *options, int64_t silent_since_ns,
-                                  const char *what, psplit_diag *diag) {
-  if (options->interrupted && atomic_load(options->interrupted))
-    return psplit_i_fail(diag, PSPLIT_IO, "interrupted");
-  if (1e-9 * (double)(psplit_i_now_ns() - silent_since_ns) > options->timeout_s)
-    return psplit_i_fail(diag, PSPLIT_IO,
-                         "%s: nothing was heard from the other ranks for %g s "
-                         "(see --timeout)",
-                         what, options->timeout_s);
-  return PSPLIT_OK;
+static psplit_code check_interrupt(const psplit_i_run_options *options, psplit_diag *diag) {
+  if (!options->interrupted || !atomic_load(options->interrupted)) return PSPLIT_OK;
+  return psplit_i_fail(diag, PSPLIT_IO, "interrupted");
 }
 
 static psplit_code wait_for(MPI_Request *request, const psplit_i_run_options *options,
                             const char *what, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
   const int64_t since = psplit_i_now_ns();
-  for (uint32_t n_idle = 0;; n_idle++) {
+  for (uint32_t n_idle = 0; code == PSPLIT_OK; n_idle++) {
     int complete = 0;
     MPI_Test(request, &complete, MPI_STATUS_IGNORE);
     if (complete) return PSPLIT_OK;
-    const psplit_code code = check_patience(options, since, what, diag);
-    if (code != PSPLIT_OK) return code;
+    code = check_interrupt(options, diag);
+    if (code == PSPLIT_OK && 1e-9 * (double)(psplit_i_now_ns() - since) > options->timeout_s)
+      code = psplit_i_fail(diag, PSPLIT_IO,
+                           "%s: nothing was heard of the other ranks for %g s (see --timeout)",
+                           what, options->timeout_s);
     rest(n_idle);
   }
+  return code;
 }
 
-/* Serves the lanes until the stage is done and everything is sent. Silence counts only while the
- * stage is not computing: it waits in a queue, or is done. */
-static psplit_code serve(port_host *h, lane *lanes, uint32_t n_lanes,
-                         const psplit_i_run_options *options, psplit_diag *diag) {
+/* A meeting of all ranks, where this one's stage has come to it. */
+static void step_meeting(port_host *h, MPI_Request *barrier, bool *out_moved) {
+  int complete = 0;
+  if (*barrier == MPI_REQUEST_NULL) MPI_Ibarrier(MPI_COMM_WORLD, barrier);
+  MPI_Test(barrier, &complete, MPI_STATUS_IGNORE);
+  if (!complete) return;
+  *out_moved = true;
+  pthread_mutex_lock(&h->mutex);
+  h->n_allowed++;
+  pthread_cond_broadcast(&h->changed);
+  pthread_mutex_unlock(&h->mutex);
+}
+
+/* Serves the lanes until this rank and all others have nothing more to do. */
+static psplit_code serve(port_host *h, const psplit_i_run_options *options, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
-  int64_t heard_ns = psplit_i_now_ns();
   MPI_Request barrier = MPI_REQUEST_NULL;
-  uint32_t n_idle = 0;
-  for (;;) {
-    bool moved = false, busy = false;
-    /* Looked at before the lanes: what a stage gave before it came here or was done is in them. */
+  bool all_done = false;
+  for (uint32_t n_idle = 0; !all_done; n_idle++) {
+    bool moved = false;
     pthread_mutex_lock(&h->mutex);
-    const bool stopped = h->stopped, done = h->done, meeting = h->n_met > h->n_allowed;
+    bool done = h->n_ended == h->n_started;
+    const bool meeting = h->n_met > h->n_allowed;
     pthread_mutex_unlock(&h->mutex);
-    if (stopped) {
+    if (atomic_load(&h->host.stopped)) {
       *diag = h->diag;
       return h->diag.code;
     }
-    for (uint32_t i = 0; i < n_lanes; i++) {
-      lane *l = &lanes[i];
-      PSPLIT_TRY(step(l, h->queue_list[l->link], h, options->chunk_bytes, diag, &moved));
-      if (l->outward) busy |= l->state != IDLE || psplit_i_queue_n(h->queue_list[l->link]) != 0;
+    for (uint32_t i = 0; i < h->n_lanes; i++) {
+      PSPLIT_TRY(psplit_i_lane_step(&h->lanes[i], diag, &moved));
+      done &= h->lanes[i].ended;
     }
-    if (meeting && !busy) {
-      int complete = 0;
-      if (barrier == MPI_REQUEST_NULL) MPI_Ibarrier(MPI_COMM_WORLD, &barrier);
-      MPI_Test(&barrier, &complete, MPI_STATUS_IGNORE);
-      if (complete) {
-        barrier = MPI_REQUEST_NULL;
-        moved = true;
-        pthread_mutex_lock(&h->mutex);
-        h->n_allowed++;
-        pthread_cond_broadcast(&h->changed);
-        pthread_mutex_unlock(&h->mutex);
-      }
-    }
-    if (done && !busy) return PSPLIT_OK;
-    if (moved || psplit_i_stage_computes(&h->stage)) heard_ns = psplit_i_now_ns();
-    PSPLIT_TRY(check_patience(options, heard_ns, "a stage waits", diag));
-    n_idle = moved ? 0 : n_idle + 1;
+    if (meeting) step_meeting(h, &barrier, &moved);
+    PSPLIT_TRY(psplit_i_pulse_step(h->pulse, done, diag, &all_done));
+    PSPLIT_TRY(check_interrupt(options, diag));
+    if (moved) n_idle = 0;
     rest(n_idle);
   }
 out:
@@ -341,7 +213,7 @@ out:
 static psplit_code clock_offset(uint32_t rank, uint32_t n_ranks,
                                 const psplit_i_run_options *options, psplit_diag *diag,
                                 int64_t *out_ns) {
-  enum { TRIPS = 8, TAG = 0 };
+  enum { TRIPS = 8, TAG = PSPLIT_I_TAG_CLOCK };
   static const char WHAT[] = "comparing clocks";
   psplit_code code = PSPLIT_OK;
   *out_ns = 0;
@@ -374,30 +246,38 @@ out:
   return code;
 }
 
-static void shift(psplit_i_event *events, uint32_t n, int64_t offset_ns) {
-  for (uint32_t m = 0; m < n; m++) {
-    events[m].begin_ns -= offset_ns;
-    events[m].ready_ns -= offset_ns;
-    events[m].done_ns -= offset_ns;
-    events[m].sent_ns -= offset_ns;
+static void shift(psplit_i_timeline *timeline, int64_t offset_ns) {
+  for (uint32_t m = 0; m < timeline->capacity; m++) {
+    psplit_i_event *e = &timeline->events[m];
+    e->begin_ns -= offset_ns;
+    e->ready_ns -= offset_ns;
+    e->done_ns -= offset_ns;
+    e->sent_ns -= offset_ns;
   }
+  timeline->sums->first_ready_ns -= offset_ns;
+  timeline->sums->last_sent_ns -= offset_ns;
 }
 
-static psplit_code gather(psplit_i_event *mine, const psplit_i_run_options *options, uint32_t rank,
-                          uint32_t n_ranks, psplit_diag *diag, psplit_i_timeline *out) {
+/* Brings the timelines of all ranks, each of one stage, to rank 0. */
+static psplit_code gather(psplit_i_timeline *mine, const psplit_i_run_options *options,
+                          uint32_t rank, uint32_t n_ranks, psplit_diag *diag,
+                          psplit_i_timeline *out) {
   psplit_code code;
-  const size_t n = options->n_micro_batches, bytes = n * sizeof *mine;
-  psplit_i_timeline all = {n_ranks, options->n_micro_batches, NULL};
+  const int events_bytes = (int)(mine->capacity * sizeof *mine->events),
+            sums_bytes = (int)sizeof *mine->sums;
+  psplit_i_timeline all = {0};
   MPI_Request request;
   int64_t offset_ns;
-  if (bytes > INT32_MAX)
-    return psplit_i_fail(diag, PSPLIT_LIMIT, "too many micro-batches for a report over MPI");
   PSPLIT_TRY(clock_offset(rank, n_ranks, options, diag, &offset_ns));
-  shift(mine, options->n_micro_batches, offset_ns);
-  if (rank == 0 && !(all.events = calloc(n * n_ranks, sizeof *mine))) return psplit_i_nomem(diag);
-  MPI_Igather(mine, (int)bytes, MPI_BYTE, all.events, (int)bytes, MPI_BYTE, 0, MPI_COMM_WORLD,
+  shift(mine, offset_ns);
+  if (rank == 0) PSPLIT_TRY(psplit_i_timeline_init(n_ranks, mine->capacity, diag, &all));
+  MPI_Igather(mine->events, events_bytes, MPI_BYTE, all.events, events_bytes, MPI_BYTE, 0,
+              MPI_COMM_WORLD, &request);
+  PSPLIT_TRY(wait_for(&request, options, "collecting the report", diag));
+  MPI_Igather(mine->sums, sums_bytes, MPI_BYTE, all.sums, sums_bytes, MPI_BYTE, 0, MPI_COMM_WORLD,
               &request);
   PSPLIT_TRY(wait_for(&request, options, "collecting the report", diag));
+  all.n_micro_batches = mine->sums->n_micro_batches;
   *out = all;
   return PSPLIT_OK;
 out:
@@ -405,25 +285,73 @@ out:
   return code;
 }
 
-static psplit_code open_lanes(const psplit_i_pipe *pipe, const psplit_i_run_options *options,
-                              uint32_t rank, port_host *h, lane *lanes, uint32_t *n_lanes,
-                              psplit_diag *diag) {
+static uint32_t rank_of(uint32_t end) { return end == PSPLIT_I_OUTSIDE ? 0 : end; }
+
+/* A queue for each link that this rank has to do with, and a lane where it leads to another. */
+static psplit_code open_links(port_host *h, uint32_t rank, psplit_diag *diag) {
+  const psplit_i_pipe *pipe = h->ends.pipe;
   psplit_code code = PSPLIT_OK;
   for (uint32_t k = 0; k < pipe->n_links; k++) {
     const psplit_i_pipe_link *link = &pipe->links[k];
-    if (link->from != rank && link->to != rank) continue;
-    PSPLIT_TRY(psplit_i_queue_init(&h->queues[k], options->depth, diag));
+    const uint32_t from = rank_of(link->from), to = rank_of(link->to);
+    if (from != rank && to != rank) continue;
+    PSPLIT_TRY(psplit_i_queue_init(&h->queues[k], h->ends.options->depth, diag));
     h->queue_list[k] = &h->queues[k];
-    lane *l = &lanes[(*n_lanes)++];
-    *l = (lane){.link = k,
-                .n_tensors = link->n_tensors,
-                .outward = link->from == rank,
-                .peer = (int)(link->from == rank ? link->to : link->from),
-                .n_left = options->n_warmup + options->n_micro_batches};
-    l->sizes = calloc((size_t)l->n_tensors * SIZES_EACH + 1, sizeof *l->sizes);
-    l->packed = calloc((size_t)l->n_tensors + 1, sizeof *l->packed);
-    if (!l->sizes || !l->packed) return psplit_i_nomem(diag);
+    if (from == to) continue;
+    psplit_i_lane *l = &h->lanes[h->n_lanes++];
+    *l = (psplit_i_lane){.link = k,
+                         .n_tensors = link->n_tensors,
+                         .outward = from == rank,
+                         .peer = (int)(from == rank ? to : from),
+                         .queue = &h->queues[k],
+                         .ort = h->ends.ort,
+                         .chunk_bytes = h->ends.options->chunk_bytes};
+    PSPLIT_TRY(psplit_i_lane_init(l, diag));
   }
+out:
+  return code;
+}
+
+static psplit_code start(port_host *h, void *(*body)(void *), psplit_diag *diag) {
+  if (pthread_create(&h->threads[h->n_started], NULL, body, h))
+    return psplit_i_fail(diag, PSPLIT_NOMEM, "no thread can be started");
+  h->n_started++;
+  return PSPLIT_OK;
+}
+
+static psplit_code start_all(port_host *h, uint32_t rank, psplit_diag *diag) {
+  psplit_code code;
+  PSPLIT_TRY(start(h, stage_thread, diag));
+  if (rank == 0 && h->stage.streams) PSPLIT_TRY(start(h, feeder_thread, diag));
+  if (rank == 0 && h->stage.collected) PSPLIT_TRY(start(h, collector_thread, diag));
+out:
+  return code;
+}
+
+static psplit_code make(port_host *h, uint32_t rank, psplit_i_timeline *timeline,
+                        psplit_diag *diag) {
+  const psplit_i_ends *e = &h->ends;
+  const size_t n_links = (size_t)h->n_links + 1;
+  psplit_code code;
+  h->queues = calloc(n_links, sizeof *h->queues);
+  h->queue_list = calloc(n_links, sizeof *h->queue_list);
+  h->lanes = calloc(n_links, sizeof *h->lanes);
+  if (!h->queues || !h->queue_list || !h->lanes) return psplit_i_nomem(diag);
+  h->ends.queues = h->queue_list;
+  PSPLIT_TRY(psplit_i_timeline_init(1, e->options->n_micro_batches, diag, timeline));
+  PSPLIT_TRY(open_links(h, rank, diag));
+  PSPLIT_TRY(psplit_i_pulse_create(rank, e->pipe->manifest.n_stages, e->options->timeout_s, diag,
+                                   &h->pulse));
+  h->stage = (psplit_i_stage){.index = rank,
+                              .ort = e->ort,
+                              .pipe = e->pipe,
+                              .options = e->options,
+                              .host = &h->host,
+                              .queues = h->queue_list,
+                              .events = timeline->events,
+                              .n_events = timeline->capacity,
+                              .sums = timeline->sums};
+  psplit_i_stage_init(&h->stage);
 out:
   return code;
 }
@@ -431,44 +359,28 @@ out:
 psplit_code psplit_i_run_mpi(const psplit_i_ort *ort, const psplit_i_pipe *pipe,
                              const psplit_i_run_options *options, uint32_t rank, psplit_diag *diag,
                              psplit_i_timeline *out) {
-  port_host h = {.host = {meet, fail}, .n_links = pipe->n_links};
-  const size_t n_links = (size_t)pipe->n_links + 1;
-  psplit_i_event *events = calloc(options->n_micro_batches, sizeof *events);
-  lane *lanes = calloc(n_links, sizeof *lanes);
-  uint32_t n_lanes = 0;
-  pthread_t thread;
+  port_host h = {.host = {.meet = meet, .fail = fail}, .n_links = pipe->n_links};
+  psplit_i_timeline mine = {0};
   psplit_code code;
+  h.ends = (psplit_i_ends){.ort = ort, .pipe = pipe, .options = options, .host = &h.host};
   pthread_mutex_init(&h.mutex, NULL);
   pthread_cond_init(&h.changed, NULL);
-  h.queues = calloc(n_links, sizeof *h.queues);
-  h.queue_list = calloc(n_links, sizeof *h.queue_list);
-  psplit_i_stage_init(&h.stage, rank, ort, pipe, options, &h.host, h.queue_list, events);
-  if (!events || !lanes || !h.queues || !h.queue_list) {
-    code = psplit_i_nomem(diag);
-    goto out;
-  }
-  PSPLIT_TRY(open_lanes(pipe, options, rank, &h, lanes, &n_lanes, diag));
-  if (pthread_create(&thread, NULL, stage_thread, &h)) {
-    code = psplit_i_fail(diag, PSPLIT_NOMEM, "no thread can be started");
-    goto out;
-  }
-  code = serve(&h, lanes, n_lanes, options, diag);
+  PSPLIT_TRY(make(&h, rank, &mine, diag));
+  code = start_all(&h, rank, diag);
+  if (code == PSPLIT_OK) code = serve(&h, options, diag);
   if (code != PSPLIT_OK) fail(&h.host, diag);
-  pthread_join(thread, NULL);
-  if (code == PSPLIT_OK) code = gather(events, options, rank, pipe->n_stages, diag, out);
+  for (uint32_t t = 0; t < h.n_started; t++) pthread_join(h.threads[t], NULL);
+  if (code == PSPLIT_OK) code = gather(&mine, options, rank, pipe->manifest.n_stages, diag, out);
+  psplit_i_stage_fini(&h.stage);
 out:
   /* After a failure, requests are under way that still use these: the caller ends the process. */
-  for (uint32_t i = 0; code == PSPLIT_OK && i < n_lanes; i++) {
-    free(lanes[i].sizes);
-    free(lanes[i].packed);
-    free(lanes[i].requests);
-  }
+  for (uint32_t i = 0; code == PSPLIT_OK && i < h.n_lanes; i++) psplit_i_lane_fini(&h.lanes[i]);
+  if (code == PSPLIT_OK) psplit_i_pulse_destroy(h.pulse);
   for (uint32_t l = 0; h.queues && l < pipe->n_links; l++) psplit_i_queue_fini(&h.queues[l]);
-  psplit_i_stage_fini(&h.stage);
   free(h.queue_list);
   free(h.queues);
-  free(lanes);
-  free(events);
+  if (code == PSPLIT_OK) free(h.lanes);
+  psplit_i_timeline_fini(&mine);
   pthread_cond_destroy(&h.changed);
   pthread_mutex_destroy(&h.mutex);
   return code;

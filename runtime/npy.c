@@ -20,7 +20,12 @@ static const struct {
   {"u1", 20, false}, {"u1", 24, false}, {"V1", 17, false}, {"V1", 18, false}, {"V1", 19, false},
   {"V1", 20, false}, {"V1", 24, false},
 };
-enum { N_DESCRS = sizeof DESCRS / sizeof *DESCRS, STRING = 8 };
+enum {
+  N_DESCRS = sizeof DESCRS / sizeof *DESCRS,
+  STRING = 8,
+  FIRST_BYTES = 12,
+  MAX_HEADER = 1 << 20
+};
 
 static psplit_code malformed(psplit_diag *diag, const char *path, const char *what) {
   return psplit_i_fail(diag, PSPLIT_MALFORMED, "%s: %s", path, what);
@@ -61,6 +66,45 @@ static bool parse_header(const char *text, header *out) {
     shape = end + (*end == 'L');
   }
   return *shape == ')';
+}
+
+/* Where the data behind the header begins, which may lie past n. */
+static bool find_header(const unsigned char *data, size_t n, size_t *out) {
+  if (n < FIRST_BYTES || memcmp(data, "\x93NUMPY", 6) != 0 || data[6] < 1 || data[6] > 3)
+    return false;
+  *out =
+    data[6] == 1
+      ? 10 + (data[8] | (size_t)data[9] << 8)
+      : 12 + (data[8] | (size_t)data[9] << 8 | (size_t)data[10] << 16 | (size_t)data[11] << 24);
+  return true;
+}
+
+/* The header, which ends at `end`. */
+static bool read_header(const unsigned char *data, size_t end, header *out) {
+  const size_t begin = data[6] == 1 ? 10 : 12;
+  char *text = strndup((const char *)data + begin, end - begin);
+  memset(out, 0, sizeof *out);
+  const bool good = text && parse_header(text, out);
+  free(text);
+  return good;
+}
+
+bool psplit_i_npy_measure(const unsigned char *data, size_t n, uint64_t *out_needed) {
+  size_t at;
+  header head;
+  *out_needed = FIRST_BYTES;
+  if (n < FIRST_BYTES) return n < 6 || memcmp(data, "\x93NUMPY", 6) == 0;
+  if (!find_header(data, n, &at) || at > MAX_HEADER) return false;
+  *out_needed = at;
+  if (at > n) return true;
+  if (!read_header(data, at, &head)) return false;
+  const char *kind = head.descr + (strchr("<|=>", head.descr[0]) != NULL);
+  uint64_t bytes;
+  if (!*kind || !psplit_i_parse_u64(kind + 1, &bytes)) return false;
+  if (*kind == 'U' && !psplit_i_mul_u64(bytes, 4, &bytes)) return false;
+  for (size_t d = 0; d < head.n_dims; d++)
+    if (!psplit_i_mul_u64(bytes, (uint64_t)head.dims[d], &bytes)) return false;
+  return psplit_i_add_u64(bytes, at, out_needed);
 }
 
 static size_t put_utf8(uint32_t c, char *out) {
@@ -107,20 +151,12 @@ static psplit_code parse_strings(const char *path, const unsigned char *data, si
 psplit_code psplit_i_npy_parse(const psplit_i_ort *ort, const char *path, const unsigned char *data,
                                size_t n, const psplit_i_array_wanted *wanted, psplit_diag *diag,
                                psplit_i_tensor **out) {
-  if (n < 12 || memcmp(data, "\x93NUMPY", 6) != 0 || data[6] < 1 || data[6] > 3)
+  header head;
+  size_t at;
+  if (!find_header(data, n, &at))
     return malformed(diag, path, "not an .npy file of version 1 to 3");
-  const size_t at = data[6] == 1 ? 10 : 12;
-  const size_t n_header = data[8] | (size_t)data[9] << 8 |
-                          (data[6] == 1 ? 0 : (size_t)data[10] << 16 | (size_t)data[11] << 24);
-  if (n_header > n - at) return malformed(diag, path, "the header is cut off");
-  char *text = malloc(n_header + 1);
-  if (!text) return psplit_i_nomem(diag);
-  memcpy(text, data + at, n_header);
-  text[n_header] = '\0';
-  header head = {0};
-  const bool good = parse_header(text, &head);
-  free(text);
-  if (!good) return malformed(diag, path, "the header is no .npy header");
+  if (at > n) return malformed(diag, path, "the header is cut off");
+  if (!read_header(data, at, &head)) return malformed(diag, path, "the header is no .npy header");
   if (head.fortran)
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
                          "%s is in Fortran order; save numpy.ascontiguousarray of it", path);
@@ -139,8 +175,8 @@ psplit_code psplit_i_npy_parse(const psplit_i_ort *ort, const char *path, const 
     psplit_i_tensor_create(ort, wanted->data_type, head.dims, head.n_dims, diag, &tensor);
   if (code != PSPLIT_OK) return code;
   PSPLIT_TRY(psplit_i_tensor_look(tensor, diag, &view));
-  const unsigned char *body = data + at + n_header;
-  const size_t n_body = n - at - n_header;
+  const unsigned char *body = data + at;
+  const size_t n_body = n - at;
   if (wanted->data_type == STRING) {
     uint64_t width;
     if (!psplit_i_parse_u64(kind + 1, &width) || width > SIZE_MAX / 8)

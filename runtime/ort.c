@@ -173,6 +173,30 @@ out:
   return code;
 }
 
+static psplit_code apply(const psplit_i_ort *ort, OrtSessionOptions *settings,
+                         const psplit_i_session_options *options, const char *path,
+                         psplit_diag *diag) {
+  psplit_code code;
+  PSPLIT_TRY(psplit_i_ort_check(
+    ort, ort->api.SetSessionGraphOptimizationLevel(settings, options->optimization), path, diag));
+  PSPLIT_TRY(psplit_i_ort_check(
+    ort, ort->api.SetIntraOpNumThreads(settings, (int)options->n_threads), path, diag));
+  PSPLIT_TRY(psplit_i_ort_check(ort, ort->api.SetInterOpNumThreads(settings, 1), path, diag));
+  if (options->profile_prefix)
+    PSPLIT_TRY(psplit_i_ort_check(ort, ort->api.EnableProfiling(settings, options->profile_prefix),
+                                  path, diag));
+  if (options->optimized_path)
+    PSPLIT_TRY(save_optimized(ort, settings, options->optimized_path, diag));
+  for (size_t i = 0; i < options->n_config; i++)
+    PSPLIT_TRY(psplit_i_ort_check(
+      ort,
+      ort->api.AddSessionConfigEntry(settings, options->config_keys[i], options->config_values[i]),
+      options->config_keys[i], diag));
+  if (options->provider) PSPLIT_TRY(psplit_i_provider_append(ort, settings, options, diag));
+out:
+  return code;
+}
+
 psplit_code psplit_i_session_open(const psplit_i_ort *ort, const char *path,
                                   const psplit_i_session_options *options, psplit_diag *diag,
                                   psplit_i_session *out) {
@@ -182,16 +206,7 @@ psplit_code psplit_i_session_open(const psplit_i_ort *ort, const char *path,
   psplit_code code;
   if (access(path, R_OK) != 0) return psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be read", path);
   PSPLIT_TRY(psplit_i_ort_check(ort, api->CreateSessionOptions(&settings), path, diag));
-  PSPLIT_TRY(psplit_i_ort_check(
-    ort, api->SetSessionGraphOptimizationLevel(settings, options->optimization), path, diag));
-  PSPLIT_TRY(psplit_i_ort_check(ort, api->SetIntraOpNumThreads(settings, (int)options->n_threads),
-                                path, diag));
-  PSPLIT_TRY(psplit_i_ort_check(ort, api->SetInterOpNumThreads(settings, 1), path, diag));
-  if (options->profile_prefix)
-    PSPLIT_TRY(
-      psplit_i_ort_check(ort, api->EnableProfiling(settings, options->profile_prefix), path, diag));
-  if (options->optimized_path)
-    PSPLIT_TRY(save_optimized(ort, settings, options->optimized_path, diag));
+  PSPLIT_TRY(apply(ort, settings, options, path, diag));
   PSPLIT_TRY(
     psplit_i_ort_check(ort, api->CreateSession(ort->env, path, settings, &s.session), path, diag));
   PSPLIT_TRY(psplit_i_ort_check(ort, api->CreateRunOptions(&s.run_options), path, diag));

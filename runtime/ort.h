@@ -29,7 +29,20 @@ typedef struct psplit_i_session_options {
   uint32_t n_threads;         /* within an operator; 0: as many as there are cores */
   const char *profile_prefix; /* NULL: no profile */
   const char *optimized_path; /* where the model is written as it will run; NULL: nowhere */
+  const char *provider; /* execution provider, with or without "ExecutionProvider"; NULL: CPU */
+  size_t n_provider_options;
+  const char *const *provider_keys, *const *provider_values;
+  size_t n_config; /* configuration entries */
+  const char *const *config_keys, *const *config_values;
 } psplit_i_session_options;
+
+/* Adds options->provider to `settings`, before the CPU, which takes what it cannot run. Errors:
+ * UNSUPPORTED (the library has no such provider; lists what it has), INVALID (it does not start).
+ */
+PSPLIT_MUST_USE psplit_code psplit_i_provider_append(const psplit_i_ort *ort,
+                                                     OrtSessionOptions *settings,
+                                                     const psplit_i_session_options *options,
+                                                     psplit_diag *diag);
 
 typedef struct psplit_i_port {
   char *name;     /* allocated by ONNX Runtime */

@@ -92,8 +92,33 @@ enum {
   X(99, void, ReleaseTensorTypeAndShapeInfo, (OrtShapeInfo *))                                    \
   X(100, void, ReleaseSessionOptions, (OrtSessionOptions *))                                      \
   X(110, OrtStatus *, SessionEndProfiling, (OrtSession *, OrtAllocator *, char **))               \
+  X(125, OrtStatus *, GetAvailableProviders, (char ***, int *n))                                  \
+  X(126, OrtStatus *, ReleaseAvailableProviders, (char **, int n))                                \
   X(130, OrtStatus *, AddSessionConfigEntry,                                                      \
     (OrtSessionOptions *, const char *key, const char *value))                                    \
+  X(170, OrtStatus *, AppendExecutionProvider_TensorRT, (OrtSessionOptions *, const void *))      \
+  X(171, OrtStatus *, CreateTensorRTProviderOptions, (void **))                                   \
+  X(172, OrtStatus *, UpdateTensorRTProviderOptions,                                              \
+    (void *, const char *const *keys, const char *const *values, size_t n))                       \
+  X(174, void, ReleaseTensorRTProviderOptions, (void *))                                          \
+  X(204, OrtStatus *, AppendExecutionProvider_CUDA, (OrtSessionOptions *, const void *))          \
+  X(205, OrtStatus *, CreateCUDAProviderOptions, (void **))                                       \
+  X(206, OrtStatus *, UpdateCUDAProviderOptions,                                                  \
+    (void *, const char *const *keys, const char *const *values, size_t n))                       \
+  X(208, void, ReleaseCUDAProviderOptions, (void *))                                              \
+  X(216, OrtStatus *, SessionOptionsAppendExecutionProvider,                                      \
+    (OrtSessionOptions *, const char *name, const char *const *keys, const char *const *values,   \
+     size_t n))                                                                                   \
+  X(220, OrtStatus *, AppendExecutionProvider_CANN, (OrtSessionOptions *, const void *))          \
+  X(221, OrtStatus *, CreateCANNProviderOptions, (void **))                                       \
+  X(222, OrtStatus *, UpdateCANNProviderOptions,                                                  \
+    (void *, const char *const *keys, const char *const *values, size_t n))                       \
+  X(224, void, ReleaseCANNProviderOptions, (void *))                                              \
+  X(239, OrtStatus *, AppendExecutionProvider_Dnnl, (OrtSessionOptions *, const void *))          \
+  X(240, OrtStatus *, CreateDnnlProviderOptions, (void **))                                       \
+  X(241, OrtStatus *, UpdateDnnlProviderOptions,                                                  \
+    (void *, const char *const *keys, const char *const *values, size_t n))                       \
+  X(243, void, ReleaseDnnlProviderOptions, (void *))                                              \
   X(252, OrtStatus *, GetResizedStringTensorElementBuffer,                                        \
     (OrtValue *, size_t index, size_t n_bytes, char **))
 

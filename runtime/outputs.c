@@ -1,23 +1,34 @@
 #include "outputs.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
-psplit_code psplit_i_outputs_begin(const char *directory, const psplit_i_pipe *pipe,
-                                   uint32_t n_micro_batches, bool index, psplit_diag *diag) {
-  if (mkdir(directory, 0777) != 0 && errno != EEXIST)
-    return psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be made: %s", directory, strerror(errno));
-  if (!index) return PSPLIT_OK;
+psplit_code psplit_i_outputs_begin(const char *directory, psplit_diag *diag) {
+  if (mkdir(directory, 0777) == 0 || errno == EEXIST) return PSPLIT_OK;
+  return psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be made: %s", directory, strerror(errno));
+}
+
+psplit_code psplit_i_outputs_index(const char *directory, const psplit_i_manifest *manifest,
+                                   uint64_t n_micro_batches, psplit_diag *diag) {
   psplit_text text = {0}, path = {0};
   psplit_json json;
   psplit_i_json_init(&json, &text);
   psplit_i_json_open(&json, '{');
   psplit_i_json_key(&json, "micro_batches");
-  psplit_i_json_uint(&json, n_micro_batches);
+  if (n_micro_batches == PSPLIT_I_ENDLESS)
+    psplit_i_json_null(&json);
+  else
+    psplit_i_json_uint(&json, n_micro_batches);
   psplit_i_json_key(&json, "outputs");
   psplit_i_json_open(&json, '[');
-  for (uint32_t o = 0; o < pipe->n_outputs; o++) psplit_i_json_string(&json, pipe->outputs[o]);
+  for (uint32_t o = 0; o < manifest->n_outputs; o++)
+    psplit_i_json_string(&json, manifest->outputs[o]);
   psplit_i_json_close(&json, ']');
   psplit_i_json_close(&json, '}');
   psplit_i_text_puts(&text, "\n");
@@ -38,5 +49,54 @@ psplit_code psplit_i_outputs_write(void *user, uint32_t micro_batch, uint32_t ou
   const psplit_code code =
     stem.failed ? psplit_i_nomem(diag) : psplit_i_array_write(tensor, stem.bytes, diag);
   psplit_i_text_fini(&stem);
+  return code;
+}
+
+/* Writes all of it. So much at once as a pipe that has any room takes, so that a reader who has
+ * stopped reading cannot hold us. */
+static psplit_code write_all(const psplit_i_output_stream *to, const char *bytes, size_t n,
+                             psplit_diag *diag) {
+  enum { LOOK_MS = 50 };
+  struct pollfd event = {.fd = to->fd, .events = POLLOUT};
+  while (n) {
+    if (atomic_load(to->stop)) return psplit_i_fail(diag, PSPLIT_IO, "the run was stopped");
+    if (poll(&event, 1, LOOK_MS) <= 0) continue;
+    const ssize_t done = write(to->fd, bytes, n < PIPE_BUF ? n : PIPE_BUF);
+    if (done < 0 && errno != EAGAIN && errno != EINTR)
+      return psplit_i_fail(diag, PSPLIT_IO, "%s cannot be written: %s", to->name, strerror(errno));
+    if (done <= 0) continue;
+    bytes += done;
+    n -= (size_t)done;
+  }
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_output_stream_open(const char *path, const atomic_int *interrupted,
+                                        psplit_diag *diag, psplit_i_output_stream *out) {
+  static const long LOOK_NS = 50000000;
+  int fd;
+  /* ENXIO: nobody has it open for reading. */
+  while ((fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)) < 0 && errno == ENXIO &&
+         !atomic_load(interrupted))
+    nanosleep(&(struct timespec){0, LOOK_NS}, NULL);
+  if (fd < 0)
+    return psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be opened: %s", path, strerror(errno));
+  out->name = path;
+  out->fd = fd;
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_outputs_stream(void *user, uint32_t micro_batch, uint32_t output,
+                                    psplit_i_tensor *tensor, psplit_diag *diag) {
+  psplit_text text = {0};
+  psplit_code code = psplit_i_npy_format(tensor, diag, &text);
+  if (code == PSPLIT_UNSUPPORTED && diag->code == PSPLIT_OK)
+    psplit_i_fail(diag, code, "numpy has no such type; -o DIR writes it as .pb");
+  else if (code == PSPLIT_OK && text.failed)
+    code = psplit_i_nomem(diag);
+  if (code == PSPLIT_OK) code = write_all(user, text.bytes, text.n, diag);
+  if (code != PSPLIT_OK)
+    psplit_i_diag_context(diag, "micro-batch %u, output %u", micro_batch, output);
+  psplit_i_text_fini(&text);
   return code;
 }

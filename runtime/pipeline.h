@@ -1,51 +1,40 @@
-/* pipeline.json, as far as running needs it, and what follows from it: who sends what to whom. */
+/* What follows from pipeline.json for running: who sends what to whom. */
 #ifndef PSPLIT_RUNTIME_PIPELINE_H
 #define PSPLIT_RUNTIME_PIPELINE_H
 
-#include "base.h"
+#include "manifest.h"
 
-/* A graph input or output of a stage file. */
-typedef struct psplit_i_pipe_port {
-  const char *name, *tensor;
-  uint32_t from;         /* inputs: a stage, or PSPLIT_NONE for the model */
-  bool optional;         /* inputs: the file has a default for it */
-  uint32_t model_output; /* outputs: position in the model's outputs, or PSPLIT_NONE */
-  uint32_t n_to, *to;    /* outputs: stages */
-} psplit_i_pipe_port;
+/* The end of a link that is no stage: the feeder and the collector of a stream. */
+enum { PSPLIT_I_OUTSIDE = PSPLIT_I_FROM_MODEL };
 
 /* All that goes from one stage to another for a micro-batch, in the order of the tags. */
 typedef struct psplit_i_pipe_link {
   uint32_t from, to;
   uint32_t n_tensors;
-  uint32_t *outputs; /* [n_tensors] ports of `from` */
-  uint32_t *inputs;  /* [n_tensors] ports of `to` */
+  uint32_t *outputs; /* [n_tensors] ports of `from`; inputs of the model where it is the outside */
+  uint32_t *inputs;  /* [n_tensors] ports of `to`; outputs of the model where it is the outside */
 } psplit_i_pipe_link;
-
-typedef struct psplit_i_pipe_stage {
-  const char *file, *device;
-  uint32_t n_inputs, n_outputs;
-  psplit_i_pipe_port *inputs, *outputs;
-  int64_t compute_ns, recv_ns, send_ns, load_ns; /* as planned; -1 where not known */
-} psplit_i_pipe_stage;
 
 typedef struct psplit_i_pipe {
   psplit_arena arena;
   const char *directory;
-  uint32_t n_stages, n_inputs, n_outputs;
-  psplit_i_pipe_stage *stages;
-  uint32_t n_needed;    /* inputs that are not optional: the first ones */
-  const char **inputs;  /* of the model */
-  const char **outputs; /* of the model */
+  psplit_i_manifest manifest;
+  uint32_t **model_output; /* [stage][output of the stage]: position in manifest.outputs, or
+                              PSPLIT_NONE */
   uint32_t n_links;
-  psplit_i_pipe_link *links;               /* by from, then to */
-  int64_t bottleneck_ns, total_compute_ns; /* -1: not known */
-  const char *cost_source;
+  psplit_i_pipe_link *links; /* by from, then to; those with the outside behind all others */
 } psplit_i_pipe;
 
-/* Reads directory/pipeline.json strictly; `directory` outlives it. Errors: IO, MALFORMED, INVALID
- * (also where the tables of two stages do not agree), UNSUPPORTED, NOMEM. */
+/* Reads directory/pipeline.json; `directory` outlives it. Errors: those of psplit_i_manifest_read,
+ * INVALID also where the tables of two stages do not agree. */
 PSPLIT_MUST_USE psplit_code psplit_i_pipe_read(const char *directory, psplit_diag *diag,
                                                psplit_i_pipe *out);
 void psplit_i_pipe_fini(psplit_i_pipe *pipe); /* a zeroed one is fine */
+
+/* Adds links with the outside. With `feed`, for a stream, one to each stage that reads inputs of
+ * the model (optional ones do not count) or receives nothing; with `collect` one from each stage
+ * that makes outputs of the model. Errors: INVALID, NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_pipe_open_ends(psplit_i_pipe *pipe, bool feed, bool collect,
+                                                    psplit_diag *diag);
 
 #endif

@@ -12,6 +12,7 @@ typedef struct psplit_i_bundle {
   uint32_t n;
   uint64_t bytes;      /* of their data; filled in by who moves it */
   int64_t transfer_ns; /* time its data was on the way; 0 where it did not move */
+  bool end;            /* no micro-batch: none comes behind it, and there are no tensors */
   psplit_i_tensor *tensors[];
 } psplit_i_bundle;
 

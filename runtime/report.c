@@ -8,56 +8,62 @@ static int by_size(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-static void add_stage(const psplit_i_event *events, uint32_t n, psplit_i_stage_report *out) {
-  psplit_i_stage_report sum = {0};
-  for (uint32_t m = 0; m < n; m++) {
-    const psplit_i_event *e = &events[m];
-    sum.wait_in_ns += e->ready_ns - e->begin_ns;
-    sum.busy_ns += e->done_ns - e->ready_ns;
-    sum.wait_out_ns += e->sent_ns - e->done_ns;
-    sum.transfer_ns += e->transfer_ns;
-    sum.bytes += e->bytes;
-  }
-  *out = (psplit_i_stage_report){sum.busy_ns / n, sum.wait_in_ns / n, sum.wait_out_ns / n,
-                                 sum.transfer_ns / n, sum.bytes / n};
+static psplit_i_stage_report stage_means(const psplit_i_sums *sums) {
+  const int64_t n = sums->n_micro_batches ? (int64_t)sums->n_micro_batches : 1;
+  return (psplit_i_stage_report){sums->busy_ns / n, sums->wait_in_ns / n, sums->wait_out_ns / n,
+                                 sums->transfer_ns / n, sums->bytes / (uint64_t)n};
 }
 
-psplit_code psplit_i_report_make(const psplit_i_timeline *timeline, psplit_diag *diag,
-                                 psplit_i_report *out) {
-  const uint32_t k = timeline->n_stages, n = timeline->n_micro_batches;
-  psplit_i_report report = {.n_stages = k, .n_micro_batches = n};
-  int64_t *latency = calloc(n, sizeof *latency);
-  report.stages = calloc(k, sizeof *report.stages);
-  if (!latency || !report.stages) {
-    free(latency);
-    free(report.stages);
-    return psplit_i_nomem(diag);
-  }
-  int64_t first = INT64_MAX, last = INT64_MIN, busy = 0;
-  for (uint32_t s = 0; s < k; s++) {
-    add_stage(timeline->events + (size_t)s * n, n, &report.stages[s]);
-    busy += report.stages[s].busy_ns;
-  }
+/* Latencies of the micro-batches whose events are there. */
+static psplit_code add_latency(const psplit_i_timeline *timeline, psplit_diag *diag,
+                               psplit_i_report *out) {
+  const uint32_t n = psplit_i_timeline_n(timeline);
+  int64_t *latency = calloc((size_t)n + 1, sizeof *latency);
+  if (!latency) return psplit_i_nomem(diag);
   for (uint32_t m = 0; m < n; m++) {
     int64_t begin = INT64_MAX, end = INT64_MIN;
-    for (uint32_t s = 0; s < k; s++) {
-      const psplit_i_event *e = &timeline->events[(size_t)s * n + m];
+    for (uint32_t s = 0; s < timeline->n_stages; s++) {
+      const psplit_i_event *e = psplit_i_timeline_event(timeline, s, m);
       if (e->ready_ns < begin) begin = e->ready_ns;
       if (e->sent_ns > end) end = e->sent_ns;
     }
     latency[m] = end - begin;
-    if (begin < first) first = begin;
-    if (end > last) last = end;
   }
   qsort(latency, n, sizeof *latency, by_size);
-  report.latency_median_ns = latency[n / 2];
-  report.latency_max_ns = latency[n - 1];
+  if (n) {
+    out->latency_median_ns = latency[n / 2];
+    out->latency_max_ns = latency[n - 1];
+  }
   free(latency);
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_report_make(const psplit_i_timeline *timeline, psplit_diag *diag,
+                                 psplit_i_report *out) {
+  const uint32_t k = timeline->n_stages;
+  const double n = (double)timeline->n_micro_batches;
+  psplit_i_report report = {.n_stages = k, .n_micro_batches = timeline->n_micro_batches};
+  int64_t first = INT64_MAX, last = INT64_MIN;
+  double busy = 0;
+  report.stages = calloc(k, sizeof *report.stages);
+  if (!report.stages) return psplit_i_nomem(diag);
+  for (uint32_t s = 0; s < k; s++) {
+    const psplit_i_sums *sums = &timeline->sums[s];
+    report.stages[s] = stage_means(sums);
+    busy += (double)sums->busy_ns;
+    if (sums->first_ready_ns < first) first = sums->first_ready_ns;
+    if (sums->last_sent_ns > last) last = sums->last_sent_ns;
+  }
+  const psplit_code code = add_latency(timeline, diag, &report);
+  if (code != PSPLIT_OK) {
+    psplit_i_report_fini(&report);
+    return code;
+  }
   report.seconds = 1e-9 * (double)(last - first);
   report.throughput = last > first ? n / report.seconds : 0;
   const double room = (double)(last - first) * k;
-  report.bubble_frac = room > 0 ? 1 - (double)busy * n / room : 0;
-  report.bubble_fill_frac = (k - 1.0) / (n + k - 1.0);
+  report.bubble_frac = room > 0 ? 1 - busy / room : 0;
+  report.bubble_fill_frac = n > 0 ? (k - 1.0) / (n + k - 1.0) : 0;
   *out = report;
   return PSPLIT_OK;
 }
@@ -92,31 +98,31 @@ void psplit_i_report_json(const psplit_i_report *report, const psplit_i_pipe *pi
   psplit_i_json_open(&json, '{');
   put_text(&json, "transport", transport);
   put_text(&json, "onnxruntime", onnxruntime);
-  put_ns(&json, "micro_batches", report->n_micro_batches);
+  put_ns(&json, "micro_batches", (int64_t)report->n_micro_batches);
   put_double(&json, "seconds", report->seconds);
   put_double(&json, "throughput_per_s", report->throughput);
   put_ns(&json, "latency_median_ns", report->latency_median_ns);
   put_ns(&json, "latency_max_ns", report->latency_max_ns);
   put_double(&json, "bubble_frac", report->bubble_frac);
   put_double(&json, "bubble_fill_frac", report->bubble_fill_frac);
-  put_ns(&json, "predicted_bottleneck_ns", pipe->bottleneck_ns);
-  put_text(&json, "cost_source", pipe->cost_source);
+  put_ns(&json, "predicted_bottleneck_ns", pipe->manifest.bottleneck_ns);
+  put_text(&json, "cost_source", pipe->manifest.cost_source);
   psplit_i_json_key(&json, "stages");
   psplit_i_json_open(&json, '[');
   for (uint32_t s = 0; s < report->n_stages; s++) {
     const psplit_i_stage_report *stage = &report->stages[s];
     psplit_i_json_open(&json, '{');
     put_ns(&json, "index", s);
-    put_text(&json, "device", pipe->stages[s].device);
+    put_text(&json, "device", pipe->manifest.stages[s].device);
     put_ns(&json, "busy_ns", stage->busy_ns);
     put_ns(&json, "wait_in_ns", stage->wait_in_ns);
     put_ns(&json, "wait_out_ns", stage->wait_out_ns);
     put_ns(&json, "transfer_ns", stage->transfer_ns);
     put_ns(&json, "received_bytes", (int64_t)stage->bytes);
-    put_ns(&json, "predicted_compute_ns", pipe->stages[s].compute_ns);
-    put_ns(&json, "predicted_recv_ns", pipe->stages[s].recv_ns);
-    put_ns(&json, "predicted_send_ns", pipe->stages[s].send_ns);
-    put_ns(&json, "predicted_load_ns", pipe->stages[s].load_ns);
+    put_ns(&json, "predicted_compute_ns", pipe->manifest.stages[s].compute_ns);
+    put_ns(&json, "predicted_recv_ns", pipe->manifest.stages[s].recv_ns);
+    put_ns(&json, "predicted_send_ns", pipe->manifest.stages[s].send_ns);
+    put_ns(&json, "predicted_load_ns", pipe->manifest.stages[s].load_ns);
     psplit_i_json_close(&json, '}');
   }
   psplit_i_json_close(&json, ']');
@@ -126,7 +132,7 @@ void psplit_i_report_json(const psplit_i_report *report, const psplit_i_pipe *pi
 
 /* One span; times in microseconds, as the format has them. */
 static void put_span(psplit_json *json, const char *name, uint32_t stage, int row,
-                     uint32_t micro_batch, int64_t begin_ns, int64_t end_ns) {
+                     uint64_t micro_batch, int64_t begin_ns, int64_t end_ns) {
   if (end_ns <= begin_ns) return;
   json->compact = false;
   psplit_i_json_open(json, '{');
@@ -139,7 +145,7 @@ static void put_span(psplit_json *json, const char *name, uint32_t stage, int ro
   put_double(json, "dur", 1e-3 * (double)(end_ns - begin_ns));
   psplit_i_json_key(json, "args");
   psplit_i_json_open(json, '{');
-  put_ns(json, "micro_batch", micro_batch);
+  put_ns(json, "micro_batch", (int64_t)micro_batch);
   psplit_i_json_close(json, '}');
   psplit_i_json_close(json, '}');
   json->compact = false;
@@ -163,7 +169,8 @@ static void put_name(psplit_json *json, uint32_t stage, const char *what, int ro
 
 void psplit_i_trace_json(const psplit_i_timeline *timeline, const psplit_i_pipe *pipe,
                          psplit_text *out) {
-  const uint32_t n = timeline->n_micro_batches;
+  const uint32_t n = psplit_i_timeline_n(timeline);
+  const uint64_t first = timeline->n_micro_batches - n;
   psplit_json json;
   psplit_i_json_init(&json, out);
   psplit_i_json_open(&json, '{');
@@ -171,19 +178,21 @@ void psplit_i_trace_json(const psplit_i_timeline *timeline, const psplit_i_pipe 
   psplit_i_json_key(&json, "traceEvents");
   psplit_i_json_open(&json, '[');
   int64_t zero = INT64_MAX;
-  for (size_t i = 0; i < (size_t)n * timeline->n_stages; i++)
-    if (timeline->events[i].begin_ns < zero) zero = timeline->events[i].begin_ns;
+  for (uint32_t s = 0; s < timeline->n_stages && n; s++) {
+    const psplit_i_event *e = psplit_i_timeline_event(timeline, s, 0);
+    if (e->begin_ns < zero) zero = e->begin_ns;
+  }
   for (uint32_t s = 0; s < timeline->n_stages; s++) {
     char name[64];
-    snprintf(name, sizeof name, "stage %u on %.40s", s, pipe->stages[s].device);
+    snprintf(name, sizeof name, "stage %u on %.40s", s, pipe->manifest.stages[s].device);
     put_name(&json, s, "process_name", 0, name);
     put_name(&json, s, "thread_name", 0, "compute");
     put_name(&json, s, "thread_name", 1, "wait");
     for (uint32_t m = 0; m < n; m++) {
-      const psplit_i_event *e = &timeline->events[(size_t)s * n + m];
-      put_span(&json, "inputs", s, 1, m, e->begin_ns - zero, e->ready_ns - zero);
-      put_span(&json, "compute", s, 0, m, e->ready_ns - zero, e->done_ns - zero);
-      put_span(&json, "outputs", s, 1, m, e->done_ns - zero, e->sent_ns - zero);
+      const psplit_i_event *e = psplit_i_timeline_event(timeline, s, m);
+      put_span(&json, "inputs", s, 1, first + m, e->begin_ns - zero, e->ready_ns - zero);
+      put_span(&json, "compute", s, 0, first + m, e->ready_ns - zero, e->done_ns - zero);
+      put_span(&json, "outputs", s, 1, first + m, e->done_ns - zero, e->sent_ns - zero);
     }
   }
   psplit_i_json_close(&json, ']');

@@ -14,7 +14,8 @@ typedef struct psplit_i_stage_report {
 } psplit_i_stage_report;
 
 typedef struct psplit_i_report {
-  uint32_t n_stages, n_micro_batches;
+  uint32_t n_stages;
+  uint64_t n_micro_batches;
   double seconds;    /* from the first input taken to the last output given */
   double throughput; /* micro-batches a second */
   int64_t latency_median_ns,

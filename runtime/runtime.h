@@ -1,15 +1,18 @@
 /* runtime: runs the stages of a split with ONNX Runtime, each on its own micro-batch at a time.
  *
  *   ort_api.h, ort.c   ONNX Runtime, opened at run time: the table of its C API, sessions
+ *   provider.c         execution providers of sessions
  *   tensor.c           values of ONNX Runtime that several stages hold
  *   arrays.c, npy.c, tensor_proto.c   tensors in files
  *   feed.c             inputs of the model: files, random numbers
+ *   records.c          files that hold one tensor after another
  *   pipeline.c         pipeline.json: who sends what to whom
  *   queue.c            bundles of tensors in bounded queues
  *   stage.c            one stage: take, run, give, for each micro-batch
+ *   ends.c             before the first stage and behind the last: feeder, collector
  *   threads.c          transport: all stages in this process
- *   mpi.c              transport: one stage per MPI rank (optional)
- *   report.c, trace.c  what was measured, beside what was predicted
+ *   mpi.c, mpi_lane.c, mpi_pulse.c   transport: one stage per MPI rank (optional)
+ *   timeline.c, report.c   what was measured, beside what was predicted
  *   compare.c          the whole model against the pipeline
  *   profile.c          the whole model under ONNX Runtime's profiler
  *
@@ -27,24 +30,29 @@
 #include "feed.h"
 #include "pipeline.h"
 
-/* Receives output `output` (position in pipe->outputs) of a micro-batch; called by the thread of
- * the stage that made it. The tensor is lent. */
+/* Receives output `output` (position in the manifest's outputs) of a micro-batch; called by the
+ * thread of the stage that made it, or by the collector. The tensor is lent. */
 typedef psplit_code (*psplit_i_sink)(void *user, uint32_t micro_batch, uint32_t output,
                                      psplit_i_tensor *tensor, psplit_diag *diag);
 
+/* As n_micro_batches: until the inputs of a stream end. */
+#define PSPLIT_I_ENDLESS UINT32_MAX
+
 typedef struct psplit_i_run_options {
   psplit_i_session_options session;
+  const psplit_i_session_options *stage_sessions; /* [n_stages]; NULL: `session` for all */
   psplit_i_feed_options feed;
-  uint32_t n_micro_batches; /* measured ones, at least 1 */
-  uint32_t n_warmup;        /* run before the clock starts; their outputs are dropped */
-  uint32_t depth;           /* bundles that wait between two stages, at least 1 */
-  bool pin;                 /* threads: a core for each stage, where there are enough */
-  pthread_mutex_t *turn;    /* threads: held by the stage that computes; NULL: all compute at once */
-  double timeout_s;         /* MPI: longest silence of a rank that is waited for */
-  uint64_t chunk_bytes;     /* MPI: largest message, at most 2^30 */
-  psplit_i_sink sink;       /* may be NULL */
+  uint32_t n_micro_batches; /* measured ones, at least 1; of a stream, at most so many */
+  uint32_t n_warmup;     /* run before the clock starts; their outputs are dropped; 0 in streams */
+  uint32_t depth;        /* bundles that wait between two stages, at least 1 */
+  bool pin;              /* threads: a core for each stage, where there are enough */
+  pthread_mutex_t *turn; /* threads: held by the stage that computes; NULL: all compute at once */
+  double timeout_s;      /* MPI: longest silence of a rank that is waited for */
+  uint64_t chunk_bytes;  /* MPI: largest message, at most 2^30 */
+  psplit_i_sink sink;    /* may be NULL */
   void *user;
   const atomic_int *interrupted; /* looked at now and then; not 0: stop */
+  atomic_bool *failed;           /* set at the first failure, for sinks that wait; may be NULL */
 } psplit_i_run_options;
 
 /* What happened to a micro-batch in a stage: points in time, ns on the clock of rank 0. */
@@ -57,11 +65,32 @@ typedef struct psplit_i_event {
   uint64_t bytes;      /* of inputs that other stages sent */
 } psplit_i_event;
 
+/* Sums over all micro-batches of a stage. */
+typedef struct psplit_i_sums {
+  int64_t wait_in_ns, busy_ns, wait_out_ns, transfer_ns;
+  uint64_t bytes;
+  uint64_t n_micro_batches;
+  int64_t first_ready_ns, last_sent_ns;
+} psplit_i_sums;
+
+/* A long run keeps the events of its last micro-batches only, so that memory stays bounded. */
+enum { PSPLIT_I_MOST_EVENTS = 1 << 14 };
+
 typedef struct psplit_i_timeline {
-  uint32_t n_stages, n_micro_batches;
-  psplit_i_event *events; /* [stage * n_micro_batches + micro_batch]; malloc'd */
+  uint32_t n_stages;
+  uint64_t n_micro_batches;
+  uint32_t capacity;      /* micro-batches that there is room for */
+  psplit_i_event *events; /* [stage * capacity + micro_batch % capacity]; malloc'd */
+  psplit_i_sums *sums;    /* [n_stages]; malloc'd */
 } psplit_i_timeline;
-void psplit_i_timeline_fini(psplit_i_timeline *timeline);
+
+PSPLIT_MUST_USE psplit_code psplit_i_timeline_init(uint32_t n_stages, uint32_t n_micro_batches,
+                                                   psplit_diag *diag, psplit_i_timeline *out);
+void psplit_i_timeline_fini(psplit_i_timeline *timeline); /* a zeroed one is fine */
+/* How many events of a stage there are, and the i-th of them, oldest first. */
+uint32_t psplit_i_timeline_n(const psplit_i_timeline *timeline);
+const psplit_i_event *psplit_i_timeline_event(const psplit_i_timeline *timeline, uint32_t stage,
+                                              uint32_t i);
 
 /* Runs all stages in this process, a thread each. The first failure stops all; its message names
  * the stage. */

@@ -1,5 +1,6 @@
 #include "stage.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,22 +18,20 @@ typedef struct work {
   psplit_i_tensor **outputs; /* [n_outputs] */
 } work;
 
-void psplit_i_stage_init(psplit_i_stage *stage, uint32_t index, const psplit_i_ort *ort,
-                         const psplit_i_pipe *pipe, const psplit_i_run_options *options,
-                         psplit_i_host *host, psplit_i_queue **queues, psplit_i_event *events) {
-  *stage = (psplit_i_stage){.index = index,
-                            .ort = ort,
-                            .pipe = pipe,
-                            .options = options,
-                            .host = host,
-                            .queues = queues,
-                            .events = events};
+void psplit_i_stage_init(psplit_i_stage *stage) {
   pthread_mutex_init(&stage->mutex, NULL);
+  for (uint32_t l = 0; l < stage->pipe->n_links; l++) {
+    stage->streams |= stage->pipe->links[l].from == PSPLIT_I_OUTSIDE;
+    stage->collected |= stage->pipe->links[l].to == PSPLIT_I_OUTSIDE;
+  }
+}
+
+const psplit_i_session_options *psplit_i_stage_session(const psplit_i_run_options *options,
+                                                       uint32_t index) {
+  return options->stage_sessions ? &options->stage_sessions[index] : &options->session;
 }
 
 void psplit_i_stage_fini(psplit_i_stage *stage) { pthread_mutex_destroy(&stage->mutex); }
-
-bool psplit_i_stage_computes(psplit_i_stage *stage) { return atomic_load(&stage->computes); }
 
 void psplit_i_stage_stop(psplit_i_stage *stage) {
   pthread_mutex_lock(&stage->mutex);
@@ -55,7 +54,7 @@ static void release_all(psplit_i_tensor **tensors, uint32_t n) {
   }
 }
 
-static void close_work(work *w, const psplit_i_pipe_stage *table) {
+static void close_work(work *w, const psplit_i_manifest_stage *table) {
   for (uint32_t i = 0; w->feeds && i < table->n_inputs; i++) psplit_i_feed_close(&w->feeds[i]);
   release_all(w->inputs, table->n_inputs);
   release_all(w->outputs, table->n_outputs);
@@ -70,13 +69,13 @@ static void close_work(work *w, const psplit_i_pipe_stage *table) {
   free(w->outputs);
 }
 
-static psplit_code open_feeds(const psplit_i_stage *stage, const psplit_i_pipe_stage *table,
+static psplit_code open_feeds(const psplit_i_stage *stage, const psplit_i_manifest_stage *table,
                               work *w, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   for (uint32_t i = 0; i < table->n_inputs; i++) {
-    const psplit_i_pipe_port *row = &table->inputs[i];
+    const psplit_i_row *row = &table->inputs[i];
     bool used = true;
-    if (row->from == PSPLIT_NONE) {
+    if (row->from == PSPLIT_I_FROM_MODEL && (!stage->streams || row->optional)) {
       const psplit_i_port *port = psplit_i_session_input(&w->session, row->name);
       if (!port && !row->optional)
         return psplit_i_fail(diag, PSPLIT_INVALID, "%s has no input %s", table->file, row->name);
@@ -93,8 +92,8 @@ out:
   return code;
 }
 
-static psplit_code open_work(const psplit_i_stage *stage, const psplit_i_pipe_stage *table, work *w,
-                             psplit_diag *diag) {
+static psplit_code open_work(const psplit_i_stage *stage, const psplit_i_manifest_stage *table,
+                             work *w, psplit_diag *diag) {
   const size_t n_in = (size_t)table->n_inputs + 1, n_out = (size_t)table->n_outputs + 1;
   psplit_text path = {0};
   psplit_code code = PSPLIT_NOMEM;
@@ -111,26 +110,26 @@ static psplit_code open_work(const psplit_i_stage *stage, const psplit_i_pipe_st
       !w->inputs || !w->given || !w->outputs || path.failed)
     psplit_i_nomem(diag);
   else
-    code =
-      psplit_i_session_open(stage->ort, path.bytes, &stage->options->session, diag, &w->session);
+    code = psplit_i_session_open(stage->ort, path.bytes,
+                                 psplit_i_stage_session(stage->options, stage->index), diag,
+                                 &w->session);
   psplit_i_text_fini(&path);
   if (code != PSPLIT_OK) return code;
   for (uint32_t i = 0; i < table->n_outputs; i++) w->output_names[i] = table->outputs[i].name;
   return open_feeds(stage, table, w, diag);
 }
 
-/* Fills w->inputs. False if the run was stopped. */
-static bool take(psplit_i_stage *stage, work *w, uint32_t micro_batch, psplit_diag *diag,
-                 psplit_i_event *event) {
+/* Fills w->inputs. False if the run was stopped, or *out_end: that was all. */
+static bool take(psplit_i_stage *stage, work *w, uint64_t micro_batch, psplit_diag *diag,
+                 psplit_i_event *event, bool *out_end) {
   const psplit_i_pipe *pipe = stage->pipe;
   for (uint32_t l = 0; l < pipe->n_links; l++) {
     const psplit_i_pipe_link *link = &pipe->links[l];
     if (link->to != stage->index) continue;
-    atomic_store(&stage->computes, false);
     psplit_i_bundle *bundle = psplit_i_queue_pop(stage->queues[l]);
-    atomic_store(&stage->computes, true);
     if (!bundle) return false;
-    for (uint32_t i = 0; i < link->n_tensors; i++) {
+    *out_end |= bundle->end; /* all come to the end at the same micro-batch */
+    for (uint32_t i = 0; !bundle->end && i < link->n_tensors; i++) {
       w->inputs[link->inputs[i]] = bundle->tensors[i];
       bundle->tensors[i] = NULL;
     }
@@ -138,37 +137,56 @@ static bool take(psplit_i_stage *stage, work *w, uint32_t micro_batch, psplit_di
     event->bytes += bundle->bytes;
     psplit_i_bundle_destroy(bundle);
   }
-  const uint32_t n_inputs = pipe->stages[stage->index].n_inputs;
+  if (*out_end) return false;
+  const uint32_t n_inputs = pipe->manifest.stages[stage->index].n_inputs;
   for (uint32_t i = 0; i < n_inputs; i++)
-    if (w->is_fed[i] && psplit_i_feed_get(&w->feeds[i], micro_batch, diag, &w->inputs[i]))
+    if (w->is_fed[i] && psplit_i_feed_get(&w->feeds[i], (uint32_t)micro_batch, diag, &w->inputs[i]))
       return false;
   return true;
 }
 
-/* Hands w->outputs to the stages behind this one and to the sink. */
-static psplit_code give(psplit_i_stage *stage, work *w, uint32_t micro_batch, bool to_sink,
-                        psplit_diag *diag, bool *out_stopped) {
+/* Hands w->outputs to those behind this stage, or tells them the end. */
+static psplit_code give(psplit_i_stage *stage, work *w, bool end, psplit_diag *diag,
+                        bool *out_stopped) {
   const psplit_i_pipe *pipe = stage->pipe;
-  const psplit_i_pipe_stage *table = &pipe->stages[stage->index];
-  psplit_code code = PSPLIT_OK;
   for (uint32_t l = 0; l < pipe->n_links && !*out_stopped; l++) {
     const psplit_i_pipe_link *link = &pipe->links[l];
     if (link->from != stage->index) continue;
     psplit_i_bundle *bundle = psplit_i_bundle_create(link->n_tensors);
     if (!bundle) return psplit_i_nomem(diag);
-    for (uint32_t i = 0; i < link->n_tensors; i++)
+    bundle->end = end;
+    for (uint32_t i = 0; i < link->n_tensors && !end; i++)
       bundle->tensors[i] = psplit_i_tensor_hold(w->outputs[link->outputs[i]]);
-    atomic_store(&stage->computes, false);
     *out_stopped = !psplit_i_queue_push(stage->queues[l], bundle);
-    atomic_store(&stage->computes, true);
   }
-  for (uint32_t i = 0; to_sink && stage->options->sink && i < table->n_outputs; i++) {
-    if (table->outputs[i].model_output == PSPLIT_NONE) continue;
-    PSPLIT_TRY(stage->options->sink(stage->options->user, micro_batch,
-                                    table->outputs[i].model_output, w->outputs[i], diag));
+  return PSPLIT_OK;
+}
+
+/* Hands outputs of the model to the sink, where no collector does. */
+static psplit_code put_out(psplit_i_stage *stage, work *w, uint64_t micro_batch,
+                           psplit_diag *diag) {
+  const psplit_i_run_options *options = stage->options;
+  const uint32_t n = stage->pipe->manifest.stages[stage->index].n_outputs;
+  psplit_code code = PSPLIT_OK;
+  for (uint32_t i = 0; options->sink && !stage->collected && i < n; i++) {
+    const uint32_t output = stage->pipe->model_output[stage->index][i];
+    if (output == PSPLIT_NONE) continue;
+    PSPLIT_TRY(options->sink(options->user, (uint32_t)micro_batch, output, w->outputs[i], diag));
   }
 out:
   return code;
+}
+
+static void add_event(psplit_i_stage *stage, uint64_t micro_batch, const psplit_i_event *e) {
+  psplit_i_sums *sums = stage->sums;
+  stage->events[micro_batch % stage->n_events] = *e;
+  sums->wait_in_ns += e->ready_ns - e->begin_ns;
+  sums->busy_ns += e->done_ns - e->ready_ns;
+  sums->wait_out_ns += e->sent_ns - e->done_ns;
+  sums->transfer_ns += e->transfer_ns;
+  sums->bytes += e->bytes;
+  if (sums->n_micro_batches++ == 0) sums->first_ready_ns = e->ready_ns;
+  sums->last_sent_ns = e->sent_ns;
 }
 
 /* Computes, when it is this stage's turn; event->ready_ns is when it begins. */
@@ -177,58 +195,72 @@ static psplit_code compute(psplit_i_stage *stage, work *w, psplit_diag *diag,
   pthread_mutex_t *turn = stage->options->turn;
   if (turn) pthread_mutex_lock(turn);
   event->ready_ns = psplit_i_now_ns();
-  const psplit_code code = psplit_i_session_run(
-    &w->session, w->input_names, w->given, w->n_given, w->output_names, w->outputs,
-    stage->pipe->stages[stage->index].n_outputs, diag);
+  const psplit_code code =
+    psplit_i_session_run(&w->session, w->input_names, w->given, w->n_given, w->output_names,
+                         w->outputs, stage->pipe->manifest.stages[stage->index].n_outputs, diag);
   if (turn) pthread_mutex_unlock(turn);
   return code;
 }
 
-/* Runs micro-batches 0..n-1. False if the run was stopped, here (diag tells) or elsewhere. */
+/* Runs what was taken and hands it on. */
+static psplit_code run_one(psplit_i_stage *stage, work *w, uint64_t micro_batch, bool measured,
+                           psplit_i_event *event, psplit_diag *diag, bool *out_stopped) {
+  const psplit_i_manifest_stage *table = &stage->pipe->manifest.stages[stage->index];
+  psplit_code code;
+  for (uint32_t i = 0; i < w->n_given; i++) w->given[i] = w->inputs[w->input_ports[i]];
+  PSPLIT_TRY(compute(stage, w, diag, event));
+  release_all(w->inputs, table->n_inputs);
+  event->done_ns = psplit_i_now_ns();
+  PSPLIT_TRY(give(stage, w, false, diag, out_stopped));
+  if (measured && !*out_stopped) PSPLIT_TRY(put_out(stage, w, micro_batch, diag));
+  release_all(w->outputs, table->n_outputs);
+  event->sent_ns = psplit_i_now_ns();
+  if (measured) add_event(stage, micro_batch, event);
+out:
+  return code;
+}
+
+/* Runs micro-batches 0..n-1, in a stream all that come. False if the run was stopped, here (diag
+ * tells) or elsewhere. */
 static bool run_all(psplit_i_stage *stage, work *w, uint32_t n, bool measured, psplit_diag *diag) {
-  const psplit_i_pipe_stage *table = &stage->pipe->stages[stage->index];
-  bool stopped = false;
-  for (uint32_t m = 0; m < n && !stopped; m++) {
+  bool stopped = false, end = false;
+  for (uint64_t m = 0; (m < n || stage->streams) && !stopped; m++) {
     psplit_i_event event = {.begin_ns = psplit_i_now_ns()};
-    if (!take(stage, w, m, diag, &event)) return false;
-    for (uint32_t i = 0; i < w->n_given; i++) w->given[i] = w->inputs[w->input_ports[i]];
-    if (compute(stage, w, diag, &event)) {
-      psplit_i_diag_context(diag, "micro-batch %u", m);
-      return false;
-    }
-    release_all(w->inputs, table->n_inputs);
-    event.done_ns = psplit_i_now_ns();
-    if (give(stage, w, m, measured, diag, &stopped)) return false;
-    release_all(w->outputs, table->n_outputs);
-    event.sent_ns = psplit_i_now_ns();
-    if (measured) stage->events[m] = event;
+    if (take(stage, w, m, diag, &event, &end) &&
+        run_one(stage, w, m, measured, &event, diag, &stopped) == PSPLIT_OK)
+      continue;
+    if (end) return true;
+    if (diag->code != PSPLIT_OK) psplit_i_diag_context(diag, "micro-batch %" PRIu64, m);
+    return false;
   }
   return !stopped;
 }
 
-static bool meet(psplit_i_stage *stage) {
-  atomic_store(&stage->computes, false);
-  const bool good = stage->host->meet(stage->host);
-  atomic_store(&stage->computes, true);
-  return good;
+/* All from the first meeting to the word that this was all. */
+static psplit_code work_through(psplit_i_stage *stage, work *w, psplit_diag *diag) {
+  const psplit_i_run_options *options = stage->options;
+  psplit_i_host *host = stage->host;
+  bool stopped = false;
+  if (!host->meet(host)) return diag->code;
+  if (!stage->streams && !(run_all(stage, w, options->n_warmup, false, diag) && host->meet(host)))
+    return diag->code;
+  if (!run_all(stage, w, options->n_micro_batches, true, diag)) return diag->code;
+  return give(stage, w, true, diag, &stopped);
 }
 
 void psplit_i_stage_main(psplit_i_stage *stage) {
-  const psplit_i_pipe_stage *table = &stage->pipe->stages[stage->index];
-  const psplit_i_run_options *options = stage->options;
+  const psplit_i_manifest_stage *table = &stage->pipe->manifest.stages[stage->index];
   psplit_diag diag = {0};
   work w = {0};
-  atomic_store(&stage->computes, true);
-  if (open_work(stage, table, &w, &diag) == PSPLIT_OK) {
+  psplit_code code = open_work(stage, table, &w, &diag);
+  if (code == PSPLIT_OK) {
     set_running(stage, &w.session);
-    if (meet(stage) && run_all(stage, &w, options->n_warmup, false, &diag) && meet(stage))
-      run_all(stage, &w, options->n_micro_batches, true, &diag);
+    code = work_through(stage, &w, &diag);
     set_running(stage, NULL);
   }
-  if (diag.code != PSPLIT_OK) {
+  if (code != PSPLIT_OK) {
     psplit_i_diag_context(&diag, "stage %u (%s)", stage->index, table->file);
     stage->host->fail(stage->host, &diag);
   }
   close_work(&w, table);
-  atomic_store(&stage->computes, false);
 }

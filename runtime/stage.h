@@ -11,6 +11,7 @@ typedef struct psplit_i_host {
   bool (*meet)(struct psplit_i_host *host);
   /* Keeps the first failure, closes all queues and stops all sessions. */
   void (*fail)(struct psplit_i_host *host, const psplit_diag *diag);
+  atomic_bool stopped; /* there was a failure */
 } psplit_i_host;
 
 typedef struct psplit_i_stage {
@@ -19,25 +20,27 @@ typedef struct psplit_i_stage {
   const psplit_i_pipe *pipe;
   const psplit_i_run_options *options;
   psplit_i_host *host;
-  psplit_i_queue **queues;   /* [pipe->n_links]; those of other stages may be NULL */
-  psplit_i_event *events;    /* [n_micro_batches] */
+  psplit_i_queue **queues; /* [pipe->n_links]; those of other stages may be NULL */
+  psplit_i_event *events;  /* [n_events] a ring of the last micro-batches */
+  uint32_t n_events;
+  psplit_i_sums *sums;
   pthread_mutex_t mutex;     /* guards `running` */
   psplit_i_session *running; /* for psplit_i_stage_stop */
   bool stopped;
-  atomic_bool computes;
+  bool streams, collected; /* there is a feeder, a collector */
 } psplit_i_stage;
 
-void psplit_i_stage_init(psplit_i_stage *stage, uint32_t index, const psplit_i_ort *ort,
-                         const psplit_i_pipe *pipe, const psplit_i_run_options *options,
-                         psplit_i_host *host, psplit_i_queue **queues, psplit_i_event *events);
+/* `stage` with its ort, pipe, options, host, queues, events and sums set, ready to run. */
+void psplit_i_stage_init(psplit_i_stage *stage);
 void psplit_i_stage_fini(psplit_i_stage *stage);
 
-/* Opens the session, meets the others, warms up, meets again, runs all micro-batches. Failures go
- * to the host. */
-void psplit_i_stage_main(psplit_i_stage *stage);
+/* How stage `index` is run. */
+const psplit_i_session_options *psplit_i_stage_session(const psplit_i_run_options *options,
+                                                       uint32_t index);
 
-/* Whether it is busy on its own: it opens its session, reads inputs, computes or writes outputs. */
-bool psplit_i_stage_computes(psplit_i_stage *stage);
+/* Opens the session, meets the others, warms up, meets again, runs all micro-batches, and tells the
+ * stages behind it that this was all. Failures go to the host. */
+void psplit_i_stage_main(psplit_i_stage *stage);
 
 /* Makes psplit_i_stage_main return soon. From any thread. */
 void psplit_i_stage_stop(psplit_i_stage *stage);

@@ -94,8 +94,8 @@ psplit_code feed_check(const feed_settings *s, const psplit_i_pipe *pipe, psplit
     const char *name =
       i < s->given.n ? s->given.items[i].input : s->shapes.items[i - s->given.n].input;
     bool found = !name;
-    for (uint32_t p = 0; p < pipe->n_inputs; p++)
-      found |= name && strcmp(name, pipe->inputs[p]) == 0;
+    for (uint32_t p = 0; p < pipe->manifest.n_inputs; p++)
+      found |= name && strcmp(name, pipe->manifest.inputs[p]) == 0;
     if (!found) return psplit_i_fail(diag, PSPLIT_USAGE, "the model has no input %s", name);
   }
   return PSPLIT_OK;

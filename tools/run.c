@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -12,6 +13,7 @@
 #include "outputs.h"
 #include "profile_model.h"
 #include "report.h"
+#include "session_options.h"
 #ifdef PSPLIT_HAS_MPI
 #include "mpi_transport.h"
 #else
@@ -21,8 +23,6 @@
 enum {
   OPT_WARMUP = 256,
   OPT_ONNXRUNTIME,
-  OPT_OPTIMIZATION,
-  OPT_THREADS,
   OPT_DEPTH,
   OPT_NO_PIN,
   OPT_ALONE,
@@ -31,6 +31,7 @@ enum {
   OPT_CHUNK,
   OPT_JSON,
   OPT_TRACE,
+  OPT_STREAM,
   OPT_PROFILE,
 };
 
@@ -38,24 +39,26 @@ static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "Inputs and outputs:"},
   FEED_OPTIONS,
   {OPT_RANDOM, "random", NULL, "random numbers for inputs that no file gives"},
-  {'o', "output", "DIR", "write each output of each micro-batch as .npy"},
+  {OPT_STREAM, "stream", NULL,
+   "take micro-batches as they come, until the inputs end: from standard input (\"-\"), pipes, {}"},
+  {'o', "output", "DIR",
+   "write each output of each micro-batch as .npy; a pipe, or \"-\": one after the other into it"},
   {0, NULL, NULL, "How it runs:"},
-  {'m', "micro-batches", "M", "how many to run; default: 1, with --profile 20"},
+  {'m', "micro-batches", "M", "how many to run; default: 1, with --profile 20, of a stream all"},
   {OPT_WARMUP, "warmup", "N", "run so many before the clock starts; default: 1"},
   {OPT_ONNXRUNTIME, "onnxruntime", "FILE",
    "libonnxruntime.so; default: PSPLIT_ONNXRUNTIME, the loader's"},
-  {OPT_OPTIMIZATION, "optimization", "LEVEL",
-   "0, 1, 2 or 99 (default): of ONNX Runtime's graph optimiser"},
-  {OPT_THREADS, "threads", "N", "in each stage; default: 1"},
   {OPT_DEPTH, "depth", "N", "micro-batches that wait between two stages; default: 2"},
   {OPT_NO_PIN, "no-pin", NULL, "do not keep each stage on a core of its own"},
   {OPT_ALONE, "one-at-a-time", NULL, "no two stages compute at once: what each takes by itself"},
 #if PSPLIT_HAS_MPI
   {OPT_TRANSPORT, "transport", "WHAT",
    "threads, or mpi: a stage per rank; default: mpi under mpirun"},
-  {OPT_TIMEOUT, "timeout", "SECONDS", "longest silence of other ranks; default: 300"},
+  {OPT_TIMEOUT, "timeout", "SECONDS", "longest silence of a rank; default: 60"},
   {OPT_CHUNK, "chunk", "BYTES", "largest message between ranks; default: 1 GiB"},
 #endif
+  {0, NULL, NULL, "How ONNX Runtime runs each stage, or STAGE:"},
+  SESSION_OPTIONS,
   {0, NULL, NULL, "What it tells:"},
   {OPT_JSON, "json", NULL, "print the report as JSON instead of the table"},
   {OPT_PROFILE, "profile", "FILE", "run MODEL whole and write what its nodes cost, for --costs"},
@@ -76,12 +79,14 @@ enum { PROFILE_RUNS = 20 };
 
 typedef struct settings {
   const char *directory, *onnxruntime, *output, *trace, *profile;
-  bool json, quiet, mpi;
+  bool json, quiet, mpi, stream;
   feed_settings feed;
+  session_settings sessions;
   psplit_i_run_options run;
 } settings;
 
 static atomic_int interrupted;
+static atomic_bool failed;
 static void on_signal(int number) { atomic_store(&interrupted, number); }
 
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
@@ -94,6 +99,7 @@ static int parse(int argc, char **argv, settings *s) {
     bool good = true;
     switch (id) {
       case OPT_RANDOM: s->feed.options.random = true; break;
+      case OPT_STREAM: s->stream = true; break;
       case 'o': s->output = argument; break;
       case 'm':
         if ((good = cli_count(&PROGRAM, "micro-batches", argument, 1, 10000000, &count)))
@@ -104,13 +110,6 @@ static int parse(int argc, char **argv, settings *s) {
           s->run.n_warmup = (uint32_t)count;
         break;
       case OPT_ONNXRUNTIME: s->onnxruntime = argument; break;
-      case OPT_OPTIMIZATION:
-        good = cli_level(&PROGRAM, argument, &s->run.session.optimization);
-        break;
-      case OPT_THREADS:
-        if ((good = cli_count(&PROGRAM, "threads", argument, 1, 4096, &count)))
-          s->run.session.n_threads = (uint32_t)count;
-        break;
       case OPT_DEPTH:
         if ((good = cli_count(&PROGRAM, "depth", argument, 1, 1000, &count)))
           s->run.depth = (uint32_t)count;
@@ -136,49 +135,60 @@ static int parse(int argc, char **argv, settings *s) {
       case 'q': s->quiet = true; break;
       case 'h': cli_print_help(&PROGRAM, stdout); return 0;
       case 'V': cli_print_version(&PROGRAM, stdout); return 0;
-      default: good = feed_option(&PROGRAM, &s->feed, id, argument);
+      default:
+        good = feed_option(&PROGRAM, &s->feed, id, argument) ||
+               session_option(&PROGRAM, &s->sessions, id, argument);
     }
     if (!good) return 2;
   }
   if (optind + 1 != argc)
     return cli_usage(&PROGRAM, s->profile ? "one model is needed" : "one directory is needed");
-  if (s->profile && (s->output || s->trace || s->json))
-    return cli_usage(&PROGRAM, "--profile FILE takes no --output, --trace or --json");
-  if (!s->run.n_micro_batches) s->run.n_micro_batches = s->profile ? PROFILE_RUNS : 1;
+  if (s->profile && (s->output || s->trace || s->json || s->stream))
+    return cli_usage(&PROGRAM, "--profile FILE takes no --output, --stream, --trace or --json");
+  if (!s->run.n_micro_batches)
+    s->run.n_micro_batches = s->profile ? PROFILE_RUNS : s->stream ? PSPLIT_I_ENDLESS : 1;
+  session_settings_all(&s->sessions, &s->run.session);
   s->directory = argv[optind];
   s->run.feed = s->feed.options;
+  if (s->stream) s->run.n_warmup = 0;
   return -1;
 }
 
-static void print_table(const psplit_i_report *report, const psplit_i_pipe *pipe) {
+static void print_table(const psplit_i_report *report, const psplit_i_pipe *pipe, FILE *out) {
   char text[6][CLI_TEXT], device[64];
-  printf("%-5s  %-10s %11s %11s %11s %11s %11s %11s\n", "stage", "device", "busy", "predicted",
-         "wait in", "wait out", "transfer", "received");
+  fprintf(out, "%-5s  %-10s %11s %11s %11s %11s %11s %11s\n", "stage", "device", "busy",
+          "predicted", "wait in", "wait out", "transfer", "received");
   for (uint32_t s = 0; s < report->n_stages; s++) {
     const psplit_i_stage_report *row = &report->stages[s];
-    const int64_t predicted = pipe->stages[s].compute_ns;
-    printf("%5" PRIu32 "  %-10s %11s %11s %11s %11s %11s %11s\n", s,
-           cli_printable(pipe->stages[s].device, device, sizeof device),
-           cli_time(row->busy_ns, text[0]), predicted < 0 ? "?" : cli_time(predicted, text[1]),
-           cli_time(row->wait_in_ns, text[2]), cli_time(row->wait_out_ns, text[3]),
-           cli_time(row->transfer_ns, text[4]), cli_bytes(row->bytes, text[5]));
+    const int64_t predicted = pipe->manifest.stages[s].compute_ns;
+    fprintf(out, "%5" PRIu32 "  %-10s %11s %11s %11s %11s %11s %11s\n", s,
+            cli_printable(pipe->manifest.stages[s].device, device, sizeof device),
+            cli_time(row->busy_ns, text[0]), predicted < 0 ? "?" : cli_time(predicted, text[1]),
+            cli_time(row->wait_in_ns, text[2]), cli_time(row->wait_out_ns, text[3]),
+            cli_time(row->transfer_ns, text[4]), cli_bytes(row->bytes, text[5]));
   }
-  printf("\n%" PRIu32 " micro-batches in %.3g s: %.4g a second", report->n_micro_batches,
-         report->seconds, report->throughput);
-  if (pipe->bottleneck_ns > 0) printf(", predicted %.4g", 1e9 / (double)pipe->bottleneck_ns);
-  printf(
-    " (costs %s)\nlatency %s, at most %s\nidle %.1f %% of the stages' time; filling and "
-    "draining alone is %.1f %%\n",
-    pipe->cost_source, cli_time(report->latency_median_ns, text[0]),
-    cli_time(report->latency_max_ns, text[1]), 100 * report->bubble_frac,
-    100 * report->bubble_fill_frac);
+  fprintf(out, "\n%" PRIu64 " micro-batches in %.3g s: %.4g a second", report->n_micro_batches,
+          report->seconds, report->throughput);
+  if (pipe->manifest.bottleneck_ns > 0)
+    fprintf(out, ", predicted %.4g", 1e9 / (double)pipe->manifest.bottleneck_ns);
+  fprintf(out,
+          " (costs %s)\nlatency %s, at most %s\nidle %.1f %% of the stages' time; filling and "
+          "draining alone is %.1f %%\n",
+          pipe->manifest.cost_source, cli_time(report->latency_median_ns, text[0]),
+          cli_time(report->latency_max_ns, text[1]), 100 * report->bubble_frac,
+          100 * report->bubble_fill_frac);
 }
+
+static bool to_stdout(const settings *s) { return s->output && strcmp(s->output, "-") == 0; }
+/* Outputs go one after the other into one file, not each into one of its own. */
+static bool to_stream(const settings *s) { return s->output && psplit_i_records_are_in(s->output); }
 
 static psplit_code tell(const settings *s, const psplit_i_ort *ort, const psplit_i_pipe *pipe,
                         const psplit_i_timeline *timeline, psplit_diag *diag) {
   psplit_i_report report = {0};
   psplit_text json = {0}, trace = {0};
   psplit_code code;
+  FILE *out = to_stdout(s) ? stderr : stdout; /* outputs are not to be mixed with words */
   PSPLIT_TRY(psplit_i_report_make(timeline, diag, &report));
   if (s->trace) {
     psplit_i_trace_json(timeline, pipe, &trace);
@@ -189,12 +199,11 @@ static psplit_code tell(const settings *s, const psplit_i_ort *ort, const psplit
     if (json.failed)
       code = psplit_i_nomem(diag);
     else
-      fputs(json.bytes, stdout);
+      fputs(json.bytes, out);
   } else if (!s->quiet) {
-    print_table(&report, pipe);
+    print_table(&report, pipe, out);
   }
-  if (fflush(stdout) != 0)
-    code = psplit_i_fail(diag, PSPLIT_IO, "standard output cannot be written");
+  if (fflush(out) != 0) code = psplit_i_fail(diag, PSPLIT_IO, "standard output cannot be written");
 out:
   psplit_i_text_fini(&trace);
   psplit_i_text_fini(&json);
@@ -220,18 +229,30 @@ static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank, uint32_t n
   psplit_i_ort ort = {0};
   psplit_i_timeline timeline = {0};
   psplit_i_output_directory outputs = {s->output};
+  psplit_i_output_stream stream = {"standard output", STDOUT_FILENO, &failed};
   psplit_code code;
   PSPLIT_TRY(psplit_i_pipe_read(s->directory, diag, &pipe));
   PSPLIT_TRY(feed_check(&s->feed, &pipe, diag));
-  if (s->mpi && n_ranks != pipe.n_stages) {
+  if (s->stream || to_stream(s))
+    PSPLIT_TRY(psplit_i_pipe_open_ends(&pipe, s->stream, to_stream(s), diag));
+  PSPLIT_TRY(session_settings_apply(&s->sessions, &pipe.manifest, diag));
+  s->run.stage_sessions = s->sessions.stages;
+  if (s->mpi && n_ranks != pipe.manifest.n_stages) {
     code = psplit_i_fail(diag, PSPLIT_USAGE,
                          "%u ranks for %u stages: mpirun -n %u, of the MPI it is built with",
-                         n_ranks, pipe.n_stages, pipe.n_stages);
+                         n_ranks, pipe.manifest.n_stages, pipe.manifest.n_stages);
     goto out;
   }
   PSPLIT_TRY(psplit_i_ort_open(s->onnxruntime, diag, &ort));
-  if (s->output) {
-    PSPLIT_TRY(psplit_i_outputs_begin(s->output, &pipe, s->run.n_micro_batches, rank == 0, diag));
+  if (to_stream(s)) {
+    if (rank == 0 && !to_stdout(s))
+      PSPLIT_TRY(psplit_i_output_stream_open(s->output, &interrupted, diag, &stream));
+    s->run.sink = psplit_i_outputs_stream;
+    s->run.user = &stream;
+  } else if (s->output) {
+    PSPLIT_TRY(psplit_i_outputs_begin(s->output, diag));
+    if (rank == 0)
+      PSPLIT_TRY(psplit_i_outputs_index(s->output, &pipe.manifest, s->run.n_micro_batches, diag));
     s->run.sink = psplit_i_outputs_write;
     s->run.user = &outputs;
   }
@@ -239,8 +260,11 @@ static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank, uint32_t n
   if (s->mpi) PSPLIT_TRY(psplit_i_run_mpi(&ort, &pipe, &s->run, rank, diag, &timeline));
 #endif
   if (!s->mpi) PSPLIT_TRY(psplit_i_run_threads(&ort, &pipe, &s->run, diag, &timeline));
+  if (rank == 0 && s->stream && s->output && !to_stream(s))
+    PSPLIT_TRY(psplit_i_outputs_index(s->output, &pipe.manifest, timeline.n_micro_batches, diag));
   if (rank == 0) PSPLIT_TRY(tell(s, &ort, &pipe, &timeline, diag));
 out:
+  if (stream.fd != STDOUT_FILENO) close(stream.fd);
   psplit_i_timeline_fini(&timeline);
   psplit_i_ort_close(&ort);
   psplit_i_pipe_fini(&pipe);
@@ -252,9 +276,10 @@ int main(int argc, char **argv) {
                         .n_warmup = 1,
                         .depth = 2,
                         .pin = true,
-                        .timeout_s = 300,
+                        .timeout_s = 60,
                         .chunk_bytes = 1 << 30,
-                        .interrupted = &interrupted},
+                        .interrupted = &interrupted,
+                        .failed = &failed},
                 .feed.options.seed = 1};
   psplit_diag diag = {0};
   psplit_code code = PSPLIT_OK;
@@ -270,12 +295,14 @@ int main(int argc, char **argv) {
 #endif
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
+    signal(SIGPIPE, SIG_IGN); /* a reader that has gone is an error like any other */
     if (code == PSPLIT_OK) code = s.profile ? profile(&s, &diag) : run(&s, &diag, rank, n_ranks);
     const int number = atomic_load(&interrupted);
     status = code == PSPLIT_OK ? 0 : number ? 128 + number : psplit_code_exit_status(code);
     if (code != PSPLIT_OK) cli_fail(&diag);
   }
   feed_fini(&s.feed);
+  session_settings_fini(&s.sessions);
 #if PSPLIT_HAS_MPI
   if (n_ranks && code != PSPLIT_OK) psplit_i_mpi_abort(status);
   if (n_ranks) psplit_i_mpi_end();

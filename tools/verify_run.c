@@ -22,18 +22,18 @@ bool verify_run_option(const cli *program, verify_run *run, int id, const char *
 static psplit_code compare(const verify_run *run, const psplit_i_ort *ort,
                            const psplit_i_pipe *pipe, const char *model_path, bool quiet,
                            psplit_diag *diag) {
-  psplit_i_difference *found = calloc((size_t)pipe->n_outputs + 1, sizeof *found);
+  psplit_i_difference *found = calloc((size_t)pipe->manifest.n_outputs + 1, sizeof *found);
   if (!found) return psplit_i_nomem(diag);
   psplit_code code;
   PSPLIT_TRY(psplit_i_compare_run(ort, model_path, pipe, &run->options, diag, found));
-  for (uint32_t o = 0; o < pipe->n_outputs; o++) {
+  for (uint32_t o = 0; o < pipe->manifest.n_outputs; o++) {
     char name[256];
     const psplit_i_difference *d = &found[o];
-    cli_printable(pipe->outputs[o], name, sizeof name);
+    cli_printable(pipe->manifest.outputs[o], name, sizeof name);
     if (d->n_different && run->options.session.optimization == 0)
       code = psplit_i_fail(diag, PSPLIT_MISMATCH,
                            "output %s: %" PRIu64 " of %" PRIu64 " elements differ, by at most %g",
-                           pipe->outputs[o], d->n_different, d->n_elements, d->max_abs);
+                           pipe->manifest.outputs[o], d->n_different, d->n_elements, d->max_abs);
     if (quiet) continue;
     if (!d->n_different)
       printf("output %s: %" PRIu64 " elements, the same bits\n", name, d->n_elements);

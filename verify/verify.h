@@ -2,12 +2,11 @@
  *
  *   canonical.c  messages in a form where equal content is equal bytes, wherever tensors are stored
  *   compare.c    fields of the model against fields of a stage
- *   manifest.c   pipeline.json, read strictly
  *   lookup.c     tables over the manifest, so that no check searches
  *   ports.c      boundary nodes, inputs, outputs, transfers
  *   verify.c     the proof: nodes, weights, descriptions, coverage
  *   payloads.c   weights, byte for byte, in parallel
- * Shares the reader (onnx/) with the rest of the project; knows nothing of passes/ and emit/, so
+ * Shares the readers (onnx/, manifest/) with the rest of the project; knows nothing of passes/ and emit/, so
  * that a mistake there cannot hide here. */
 #ifndef PSPLIT_VERIFY_VERIFY_INTERNAL_H
 #define PSPLIT_VERIFY_VERIFY_INTERNAL_H
@@ -15,57 +14,7 @@
 #include <psplit/verify.h>
 
 #include "canonical.h"
-
-enum { PSPLIT_I_FROM_MODEL = 0xfffffffe };
-
-/* A row of a stage's inputs or outputs. */
-typedef struct psplit_i_row {
-  const char *name, *tensor;
-  uint32_t from;      /* inputs: a stage, or PSPLIT_I_FROM_MODEL */
-  bool to_model;      /* outputs */
-  const uint32_t *to; /* outputs: stages */
-  uint32_t n_to;
-} psplit_i_row;
-
-typedef struct psplit_i_manifest_stage {
-  const char *file;
-  uint32_t n_nodes, n_duplicated;
-  uint32_t n_inputs, n_outputs;
-  const psplit_i_row *inputs; /* optional ones included */
-  const psplit_i_row *outputs;
-} psplit_i_manifest_stage;
-
-typedef struct psplit_i_manifest_transfer {
-  uint64_t tag;
-  const char *tensor, *dtype;
-  uint32_t from, to;
-} psplit_i_manifest_transfer;
-
-typedef struct psplit_i_duplicate {
-  uint32_t node;
-  uint32_t stage; /* its own */
-  const uint32_t *also;
-  uint32_t n_also;
-} psplit_i_duplicate;
-
-typedef struct psplit_i_manifest {
-  bool sendrecv;
-  uint32_t n_inputs, n_outputs; /* of the model */
-  const char *const *inputs;    /* optional ones behind the others */
-  const char *const *outputs;
-  uint32_t n_stages;
-  const psplit_i_manifest_stage *stages;
-  uint32_t n_transfers;
-  const psplit_i_manifest_transfer *transfers;
-  uint32_t n_duplicates;
-  const psplit_i_duplicate *duplicates;
-} psplit_i_manifest;
-
-/* Reads directory/pipeline.json into `arena`. Errors: IO, MALFORMED, INVALID, UNSUPPORTED, NOMEM.
- */
-PSPLIT_MUST_USE psplit_code psplit_i_manifest_read(const char *directory, psplit_arena *arena,
-                                                   psplit_diag *diag,
-                                                   psplit_i_manifest *out_manifest);
+#include "manifest.h"
 
 /* --- tables --- */
 

@@ -80,6 +80,21 @@ PSPLIT_API uint64_t psplit_devices_memory_bytes(const psplit_devices *devices, u
 /* Memory that the device's runtime needs besides weights and tensors (kernel workspaces, code). */
 PSPLIT_API uint64_t psplit_devices_workspace_bytes(const psplit_devices *devices, uint32_t device);
 
+/* How ONNX Runtime is to run a stage on a device. */
+typedef struct psplit_session {
+  const char *provider; /* execution provider; NULL: not said */
+  uint32_t n_provider_options;
+  const char *const *provider_keys, *const *provider_values;
+  uint32_t n_config; /* entries of the session's configuration */
+  const char *const *config_keys, *const *config_values;
+  uint32_t n_threads;   /* within an operator; 0: not said */
+  int32_t optimization; /* level of the graph optimiser; -1: not said */
+} psplit_session;
+
+/* What the file says of sessions on `device`; lives as long as `devices`. */
+PSPLIT_API const psplit_session *psplit_devices_session(const psplit_devices *devices,
+                                                        uint32_t device);
+
 /* Time of `work` on `device`, ns >= 0. Where work->known is false it is a lower bound. */
 PSPLIT_API int64_t psplit_devices_work_ns(const psplit_devices *devices, uint32_t device,
                                           const psplit_work *work);

@@ -134,6 +134,15 @@ export const fixtures = {
     },
   },
 
+  two_inputs: {
+    why: 'a second input, which only the last stage reads',
+    build() {
+      const { nodes, weights } = layers('x', 'h', 6);
+      nodes.push(node('Add', ['h', 'late'], ['y']));
+      return model({ nodes, weights, inputs: [value('x'), value('late')] });
+    },
+    runs: [{ shapes: { x: [3, 8], late: [3, 8] } }],
+  },
   if_captures: {
     why: 'bodies take outer values, outer weights and an input that nothing else uses',
     runs: [1, 0].map((flag) => ({ shapes: { x: [3, 8], z: [3, 8] }, values: { flag: [flag] } })),

@@ -6,50 +6,24 @@
 // each says what and where, ends soon and leaves nothing behind. With a LAUNCHER ("mpirun -n") the
 // same over MPI, and a rank that is killed.
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { writeFixture } from '../e2e/fixtures.mjs';
-import { Tap, skipAll } from '../e2e/tap.mjs';
 import { readNpy, writeNpy, writeNpz } from './npy.mjs';
+import { Runner, env, sleep, within } from './runner.mjs';
 
 const [runner, splitter, verifier, noLibrary, oldLibrary, launcher = ''] = process.argv.slice(2);
-if (launcher.startsWith('skip ')) skipAll(launcher.slice(5));
-const tap = new Tap();
-const tmp = mkdtempSync(join(tmpdir(), 'psplit-trouble-'));
-process.on('exit', () => rmSync(tmp, { recursive: true, force: true }));
-const library = fileURLToPath(new URL(
-  `../e2e/node_modules/onnxruntime-node/bin/napi-v6/linux/${process.arch}/libonnxruntime.so.1`,
-  import.meta.url));
-const env = { ...process.env, PSPLIT_ONNXRUNTIME: library };
-
-const model = join(tmp, 'fan_out.onnx');
-writeFixture('fan_out', model);
-const dir = join(tmp, 'split');
-const made = spawnSync(splitter, [model, '-k', '3', '-o', dir, '--quiet', '--dim', 'n=3'],
-  { encoding: 'utf8' });
-tap.ok(made.status === 0, 'fan_out is split', made.stderr);
-const { transfers, inputs } = JSON.parse(readFileSync(join(dir, 'pipeline.json')));
+const each = new Runner(runner, splitter, launcher);
+const { tap, tmp } = each;
+const { model, dir, manifest: { transfers, inputs } } = each.split('fan_out');
 tap.ok(transfers.some(({ from, to }) => to - from === 2), 'a tensor skips a stage',
   JSON.stringify(transfers));
 const [{ name: input }] = inputs;
 
-const command = (args) => (launcher ? [...launcher.split(' '), '3', runner, ...args]
-  : [runner, ...args]);
-function run(...args) {
-  const [program, ...rest] = command(args);
-  return spawnSync(program, rest, { encoding: 'utf8', timeout: 60000, env });
-}
+const run = (...args) => each.run(args);
+const fails = (title, status, pattern, ...args) => each.fails(title, status, pattern, args);
 // A mistake that has nothing to do with who moves tensors is looked at once.
 function mistake(...args) {
   if (!launcher) fails(...args);
-}
-function fails(title, status, pattern, ...args) {
-  const result = run(...args);
-  const lines = result.stderr.split('\n').filter((line) => line.startsWith('error:'));
-  tap.ok(result.status === status && lines.length >= 1 && lines.some((line) => pattern.test(line)),
-    title, `exit status ${result.status}\n${result.stderr}`);
 }
 const bytes = (out, file = '0-0.npy') => readFileSync(join(tmp, out, file));
 const runs = (title, out, ...args) => {
@@ -118,13 +92,11 @@ if (!launcher) {
   const same = verify(model, dir, '-i', `${input}=${join(tmp, 'x.npy')}`);
   tap.ok(same.status === 0 && /output y: 48 elements, the same bits/.test(same.stdout),
     'verify --run: the same bits', `${same.status}\n${same.stdout}${same.stderr}`);
-  const other = join(tmp, 'unseeded.onnx');
-  writeFixture('unseeded', other);
-  spawnSync(splitter, [other, '-k', '2', '-o', join(tmp, 'unseeded'), '--quiet', '--dim', 'n=3']);
-  const differ = verify(other, join(tmp, 'unseeded'));
+  const other = each.split('unseeded', { stages: 2 });
+  const differ = verify(other.model, other.dir);
   tap.ok(differ.status === 1 && /^error: output y: \d+ of 48 elements differ/m.test(differ.stderr),
     'verify --run: other bits', `${differ.status}\n${differ.stdout}${differ.stderr}`);
-  const told99 = verify(other, join(tmp, 'unseeded'), '--optimization', '99');
+  const told99 = verify(other.model, other.dir, '--optimization', '99');
   tap.ok(told99.status === 0 && /output y: \d+ of 48 elements differ, by at most \d/.test(told99.stdout),
     'verify --run with optimisation: the differences', `${told99.status}\n${told99.stderr}`);
 }
@@ -155,8 +127,7 @@ rmSync(join(dir, 'stage2.onnx'));
 fails('a stage that cannot be opened', 3, /stage 2 \(stage2\.onnx\)/, dir, ...random);
 
 // Stopped from outside: ends within seconds, and all of it.
-const again = join(tmp, 'again');
-spawnSync(splitter, [model, '-k', '3', '-o', again, '--quiet', '--dim', 'n=3']);
+const { dir: again } = each.split('fan_out', { as: 'again' });
 const parentOf = (pid) => {
   try {
     return Number(readFileSync(`/proc/${pid}/stat`, 'latin1').replace(/^.*\) . /s, '').split(' ')[0]);
@@ -174,11 +145,10 @@ const runnersBelow = (root) => processes().filter((pid) => {
   for (let depth = 0; command === runner && at > 1 && at !== root && depth < 8; depth++) at = parentOf(at);
   return command === runner && at === root;
 });
-const sleep = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 
 async function stopped(title, stop, good, ...more) {
   const out = join(tmp, `stop${Math.random()}`);
-  const [program, ...rest] = command([again, ...random, '-m', '10000000', '--quiet', '--output', out,
+  const [program, ...rest] = each.command([again, ...random, '-m', '10000000', '--quiet', '--output', out,
     ...more]);
   const child = spawn(program, rest, { env, stdio: ['ignore', 'ignore', 'pipe'] });
   let stderr = '';
@@ -191,7 +161,7 @@ async function stopped(title, stop, good, ...more) {
   tap.ok(pids.length === (launcher ? 3 : 1), `${title}: it runs`, `${pids}`);
   const start = Date.now();
   stop(child, pids);
-  const end = await Promise.race([ended, sleep(20000)]);
+  const end = await within(20000, ended);
   tap.ok(end && good(end) && Date.now() - start < 10000, `${title}: it ends within seconds`,
     `${JSON.stringify(end)} after ${Date.now() - start} ms\n${stderr}`);
   if (!end) child.kill('SIGKILL');

@@ -1,9 +1,10 @@
+#include "manifest.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <string.h>
-
-#include "verify.h"
 
 typedef struct reader {
   psplit_arena *arena;
@@ -37,6 +38,12 @@ static psplit_code get_array(reader *r, const json_t *object, const char *key, b
   *out = json_object_get(object, key);
   if (!*out && !required) return PSPLIT_OK;
   return json_is_array(*out) ? PSPLIT_OK : bad(r, key, "an array is needed");
+}
+
+/* A time of the plan; -1 where it is not known. */
+static int64_t get_ns(const json_t *object, const char *key) {
+  const json_t *value = json_object_get(object, key);
+  return json_is_integer(value) && json_integer_value(value) >= 0 ? json_integer_value(value) : -1;
 }
 
 static psplit_code read_destinations(reader *r, const json_t *row, uint32_t n_stages,
@@ -81,6 +88,7 @@ static psplit_code read_rows(reader *r, const json_t *first, const json_t *secon
     const json_t *row =
       i < n_first ? json_array_get(first, i) : json_array_get(second, i - n_first);
     const char *where = outputs ? "outputs" : "inputs";
+    rows[i].optional = i >= n_first;
     PSPLIT_TRY(read_string(r, row, "name", where, &rows[i].name));
     PSPLIT_TRY(read_string(r, row, "tensor", where, &rows[i].tensor));
     PSPLIT_TRY(outputs ? read_destinations(r, row, n_stages, &rows[i])
@@ -107,9 +115,14 @@ static psplit_code read_stage(reader *r, const json_t *object, uint32_t index, u
     return psplit_i_fail(r->diag, PSPLIT_INVALID,
                          "pipeline.json: stage %" PRIu32 ": file \"%s\" is not a plain name", index,
                          out->file);
+  PSPLIT_TRY(read_string(r, object, "device", "stages", &out->device));
   PSPLIT_TRY(get_array(r, object, "inputs", true, &inputs));
   PSPLIT_TRY(get_array(r, object, "optional_inputs", false, &optional));
   PSPLIT_TRY(get_array(r, object, "outputs", true, &outputs));
+  out->compute_ns = get_ns(object, "compute_ns");
+  out->recv_ns = get_ns(object, "recv_ns");
+  out->send_ns = get_ns(object, "send_ns");
+  out->load_ns = get_ns(object, "load_ns");
   PSPLIT_TRY(read_rows(r, inputs, optional, false, n_stages, &out->inputs, &out->n_inputs));
   PSPLIT_TRY(read_rows(r, outputs, NULL, true, n_stages, &out->outputs, &out->n_outputs));
 out:
@@ -128,6 +141,45 @@ static psplit_code read_names(reader *r, const json_t *first, const json_t *seco
                   "name", "inputs and outputs", &names[i]));
   *out = names;
   *out_n = (uint32_t)n;
+out:
+  return code;
+}
+
+static psplit_code read_shape(reader *r, const json_t *shape, psplit_i_declared *out) {
+  const size_t n = json_array_size(shape);
+  int64_t *dims = PSPLIT_NEW(r->arena, int64_t, n);
+  const char **symbols = PSPLIT_NEW(r->arena, const char *, n);
+  if (!dims || !symbols) return psplit_i_nomem(r->diag);
+  for (size_t i = 0; i < n; i++) {
+    const json_t *dim = json_array_get(shape, i);
+    dims[i] = json_is_integer(dim) && json_integer_value(dim) >= 0 ? json_integer_value(dim) : -1;
+    symbols[i] = "";
+    if (!json_is_string(dim)) continue;
+    symbols[i] = psplit_i_arena_strndup(r->arena, json_string_value(dim), json_string_length(dim));
+    if (!symbols[i]) return psplit_i_nomem(r->diag);
+  }
+  out->n_dims = (uint32_t)n;
+  out->dims = dims;
+  out->symbols = symbols;
+  return PSPLIT_OK;
+}
+
+static psplit_code read_declared(reader *r, const json_t *first, const json_t *second,
+                                 const psplit_i_declared **out) {
+  psplit_code code = PSPLIT_OK;
+  const size_t n_first = json_array_size(first), n = n_first + json_array_size(second);
+  psplit_i_declared *declared = PSPLIT_NEW(r->arena, psplit_i_declared, n);
+  if (!declared) return psplit_i_nomem(r->diag);
+  for (size_t i = 0; i < n; i++) {
+    const json_t *row =
+      i < n_first ? json_array_get(first, i) : json_array_get(second, i - n_first);
+    declared[i].n_dims = PSPLIT_NONE;
+    if (json_is_string(json_object_get(row, "dtype")))
+      PSPLIT_TRY(read_string(r, row, "dtype", "inputs", &declared[i].dtype));
+    if (json_is_array(json_object_get(row, "shape")))
+      PSPLIT_TRY(read_shape(r, json_object_get(row, "shape"), &declared[i]));
+  }
+  *out = declared;
 out:
   return code;
 }
@@ -197,8 +249,11 @@ static psplit_code read_root(reader *r, const json_t *root, psplit_i_manifest *m
   PSPLIT_TRY(get_array(r, root, "transfers", true, &transfers));
   PSPLIT_TRY(get_array(r, root, "duplicates", false, &duplicates));
   PSPLIT_TRY(read_names(r, inputs, optional, &m->inputs, &m->n_inputs));
+  PSPLIT_TRY(read_declared(r, inputs, optional, &m->declared));
   PSPLIT_TRY(read_names(r, outputs, NULL, &m->outputs, &m->n_outputs));
+  m->n_needed = (uint32_t)json_array_size(inputs);
   m->n_stages = (uint32_t)json_array_size(stages);
+  if (m->n_stages == 0) return bad(r, "stages", "there are none");
   psplit_i_manifest_stage *list = PSPLIT_NEW(r->arena, psplit_i_manifest_stage, m->n_stages);
   if (!list) return psplit_i_nomem(r->diag);
   for (uint32_t s = 0; s < m->n_stages; s++)
@@ -206,6 +261,10 @@ static psplit_code read_root(reader *r, const json_t *root, psplit_i_manifest *m
   m->stages = list;
   PSPLIT_TRY(read_transfers(r, transfers, m));
   PSPLIT_TRY(read_duplicates(r, duplicates, m));
+  const json_t *plan = json_object_get(root, "plan");
+  PSPLIT_TRY(read_string(r, plan, "cost_source", "plan", &m->cost_source));
+  m->bottleneck_ns = get_ns(plan, "bottleneck_ns");
+  m->total_compute_ns = get_ns(plan, "total_compute_ns");
 out:
   return code;
 }

@@ -1,0 +1,74 @@
+/* manifest: pipeline.json, read strictly. What verify/ checks and runtime/ follows; knows neither
+ * emit/, which writes it, nor models. */
+#ifndef PSPLIT_MANIFEST_MANIFEST_H
+#define PSPLIT_MANIFEST_MANIFEST_H
+
+#include "base.h"
+
+enum { PSPLIT_I_FROM_MODEL = 0xfffffffe };
+
+/* How the model declares an input. */
+typedef struct psplit_i_declared {
+  const char *dtype;          /* NULL: not known, or no dense tensor */
+  uint32_t n_dims;            /* PSPLIT_NONE: rank not known */
+  const int64_t *dims;        /* -1: not fixed */
+  const char *const *symbols; /* "" where there is none */
+} psplit_i_declared;
+
+/* A row of a stage's inputs or outputs. */
+typedef struct psplit_i_row {
+  const char *name, *tensor;
+  uint32_t from;      /* inputs: a stage, or PSPLIT_I_FROM_MODEL */
+  bool optional;      /* inputs: the file has a default for it */
+  bool to_model;      /* outputs */
+  const uint32_t *to; /* outputs: stages */
+  uint32_t n_to;
+} psplit_i_row;
+
+typedef struct psplit_i_manifest_stage {
+  const char *file, *device;
+  uint32_t n_nodes, n_duplicated;
+  uint32_t n_inputs, n_outputs;
+  const psplit_i_row *inputs; /* optional ones behind the others */
+  const psplit_i_row *outputs;
+  int64_t compute_ns, recv_ns, send_ns, load_ns; /* as planned; -1: not known */
+} psplit_i_manifest_stage;
+
+typedef struct psplit_i_manifest_transfer {
+  uint64_t tag;
+  const char *tensor, *dtype;
+  uint32_t from, to;
+} psplit_i_manifest_transfer;
+
+typedef struct psplit_i_duplicate {
+  uint32_t node;
+  uint32_t stage; /* its own */
+  const uint32_t *also;
+  uint32_t n_also;
+} psplit_i_duplicate;
+
+typedef struct psplit_i_manifest {
+  bool sendrecv;
+  uint32_t n_inputs, n_outputs; /* of the model */
+  uint32_t n_needed;            /* inputs that are not optional: the first ones */
+  const char *const *inputs;
+  const char *const *outputs;
+  const psplit_i_declared *declared; /* [n_inputs] */
+  uint32_t n_stages;
+  const psplit_i_manifest_stage *stages;
+  uint32_t n_transfers;
+  const psplit_i_manifest_transfer *transfers;
+  uint32_t n_duplicates;
+  const psplit_i_duplicate *duplicates;
+  int64_t bottleneck_ns, total_compute_ns; /* as planned; -1: not known */
+  const char *cost_source;
+} psplit_i_manifest;
+
+/* Reads directory/pipeline.json into `arena`. Stages and positions are in range; whether the tables
+ * of two stages agree is for the caller to see. Errors: IO, MALFORMED, INVALID, UNSUPPORTED, NOMEM.
+ */
+PSPLIT_MUST_USE psplit_code psplit_i_manifest_read(const char *directory, psplit_arena *arena,
+                                                   psplit_diag *diag,
+                                                   psplit_i_manifest *out_manifest);
+
+#endif

@@ -1,0 +1,23 @@
+/* The two ends of a pipeline: the feeder reads the inputs of a stream and gives them to the stages
+ * that need them; the collector takes outputs of the model from the stages that make them and hands
+ * them to the sink in order. Each is a thread of its own, and as little able to deadlock as a
+ * stage: the feeder is before all of them, the collector behind. */
+#ifndef PSPLIT_RUNTIME_ENDS_H
+#define PSPLIT_RUNTIME_ENDS_H
+
+#include "stage.h"
+
+typedef struct psplit_i_ends {
+  const psplit_i_ort *ort;
+  const psplit_i_pipe *pipe;
+  const psplit_i_run_options *options;
+  psplit_i_host *host;
+  psplit_i_queue **queues; /* [pipe->n_links] */
+} psplit_i_ends;
+
+/* They return when all is through or the run was stopped; failures go to the host. The collector
+ * ends with the last of the streams that it takes. */
+void psplit_i_feeder_main(const psplit_i_ends *ends);
+void psplit_i_collector_main(const psplit_i_ends *ends);
+
+#endif

@@ -1,0 +1,180 @@
+#include "mpi_lane.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The message of sizes: whether this is the end, then for each tensor: type, bytes, rank, dims. */
+enum { SIZES_EACH = 3 + PSPLIT_I_MAX_RANK };
+
+static int n_sizes(const psplit_i_lane *l) { return 1 + (int)l->n_tensors * SIZES_EACH; }
+static int64_t *sizes_of(const psplit_i_lane *l, uint32_t i) {
+  return l->sizes + 1 + (size_t)i * SIZES_EACH;
+}
+
+psplit_code psplit_i_lane_init(psplit_i_lane *l, psplit_diag *diag) {
+  l->sizes = calloc((size_t)n_sizes(l), sizeof *l->sizes);
+  l->packed = calloc((size_t)l->n_tensors + 1, sizeof *l->packed);
+  return l->sizes && l->packed ? PSPLIT_OK : psplit_i_nomem(diag);
+}
+
+void psplit_i_lane_fini(psplit_i_lane *l) {
+  free(l->sizes);
+  free(l->packed);
+  free(l->requests);
+}
+
+static bool reserve_requests(psplit_i_lane *l, uint64_t n) {
+  if (n > (uint64_t)INT32_MAX / 2) return false;
+  if ((int)n <= l->capacity) return true;
+  MPI_Request *grown = realloc(l->requests, (size_t)n * sizeof *grown);
+  if (!grown) return false;
+  l->requests = grown;
+  l->capacity = (int)n;
+  return true;
+}
+
+/* Starts moving `bytes` in messages of at most chunk_bytes each. */
+static bool move(psplit_i_lane *l, void *data, uint64_t bytes) {
+  const int tag = PSPLIT_I_TAG_LANES + 1 + 2 * (int)l->link;
+  if (!reserve_requests(l, (uint64_t)l->n_requests + bytes / l->chunk_bytes + 1)) return false;
+  for (uint64_t at = 0; at < bytes; at += l->chunk_bytes) {
+    const int n = (int)(bytes - at < l->chunk_bytes ? bytes - at : l->chunk_bytes);
+    MPI_Request *request = &l->requests[l->n_requests++];
+    if (l->outward)
+      MPI_Isend((char *)data + at, n, MPI_BYTE, l->peer, tag, MPI_COMM_WORLD, request);
+    else
+      MPI_Irecv((char *)data + at, n, MPI_BYTE, l->peer, tag, MPI_COMM_WORLD, request);
+  }
+  return true;
+}
+
+static void clear_packed(psplit_i_lane *l) {
+  for (uint32_t i = 0; i < l->n_tensors; i++) {
+    free(l->packed[i]);
+    l->packed[i] = NULL;
+  }
+}
+
+static psplit_code begin_out(psplit_i_lane *l, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  psplit_i_tensor_view view;
+  if (!reserve_requests(l, 1)) return psplit_i_nomem(diag);
+  l->sizes[0] = l->bundle->end;
+  const uint32_t n = l->bundle->end ? 0 : l->n_tensors;
+  for (uint32_t i = 0; i < n; i++) {
+    int64_t *sizes = sizes_of(l, i);
+    PSPLIT_TRY(psplit_i_tensor_look(l->bundle->tensors[i], diag, &view));
+    sizes[0] = view.data_type;
+    sizes[1] = (int64_t)view.n_bytes;
+    sizes[2] = (int64_t)view.n_dims;
+    memcpy(sizes + 3, view.dims, view.n_dims * sizeof *sizes);
+  }
+  MPI_Isend(l->sizes, n_sizes(l), MPI_INT64_T, l->peer, PSPLIT_I_TAG_LANES + 2 * (int)l->link,
+            MPI_COMM_WORLD, &l->requests[l->n_requests++]);
+  for (uint32_t i = 0; i < n; i++) {
+    psplit_i_tensor *tensor = l->bundle->tensors[i];
+    PSPLIT_TRY(psplit_i_tensor_look(tensor, diag, &view));
+    if (!view.data && view.n_bytes) {
+      l->packed[i] = malloc((size_t)view.n_bytes);
+      if (!l->packed[i]) return psplit_i_nomem(diag);
+      PSPLIT_TRY(psplit_i_tensor_pack(tensor, &view, diag, l->packed[i]));
+    }
+    if (!move(l, view.data ? view.data : l->packed[i], view.n_bytes)) return psplit_i_nomem(diag);
+  }
+  l->state = PSPLIT_I_LANE_DATA;
+out:
+  return code;
+}
+
+static psplit_code begin_data_in(psplit_i_lane *l, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  l->began_ns = psplit_i_now_ns();
+  l->bundle = psplit_i_bundle_create(l->n_tensors);
+  if (!l->bundle) return psplit_i_nomem(diag);
+  l->bundle->end = l->sizes[0] != 0;
+  for (uint32_t i = 0; i < l->n_tensors && !l->bundle->end; i++) {
+    const int64_t *sizes = sizes_of(l, i);
+    psplit_i_tensor_view view;
+    if (sizes[2] < 0 || sizes[2] > PSPLIT_I_MAX_RANK || sizes[1] < 0)
+      return psplit_i_fail(diag, PSPLIT_INTERNAL, "a message of sizes makes no sense");
+    PSPLIT_TRY(psplit_i_tensor_create(l->ort, (int32_t)sizes[0], sizes + 3, (size_t)sizes[2], diag,
+                                      &l->bundle->tensors[i]));
+    PSPLIT_TRY(psplit_i_tensor_look(l->bundle->tensors[i], diag, &view));
+    if (!view.data && sizes[1]) {
+      l->packed[i] = malloc((size_t)sizes[1]);
+      if (!l->packed[i]) return psplit_i_nomem(diag);
+    } else if (view.data && (uint64_t)sizes[1] != view.n_bytes) {
+      return psplit_i_fail(diag, PSPLIT_INTERNAL, "a message of sizes makes no sense");
+    }
+    if (!move(l, view.data ? view.data : l->packed[i], (uint64_t)sizes[1]))
+      return psplit_i_nomem(diag);
+    l->bundle->bytes += (uint64_t)sizes[1];
+  }
+  l->state = PSPLIT_I_LANE_DATA;
+out:
+  return code;
+}
+
+/* All data is there: strings are made, the bundle goes to the stage. */
+static psplit_code end_data_in(psplit_i_lane *l, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  for (uint32_t i = 0; i < l->n_tensors; i++) {
+    if (!l->packed[i]) continue;
+    psplit_i_tensor_view view;
+    PSPLIT_TRY(psplit_i_tensor_look(l->bundle->tensors[i], diag, &view));
+    PSPLIT_TRY(psplit_i_tensor_unpack(l->bundle->tensors[i], view.n_elements, l->packed[i],
+                                      (uint64_t)sizes_of(l, i)[1], diag));
+  }
+  clear_packed(l);
+  l->bundle->transfer_ns = psplit_i_now_ns() - l->began_ns;
+  l->ended = l->bundle->end;
+  psplit_i_queue_push(l->queue, l->bundle); /* there was room when the bundle began */
+  l->bundle = NULL;
+  l->state = PSPLIT_I_LANE_IDLE;
+out:
+  return code;
+}
+
+/* Whether all that is under way has arrived. One after the other: MPI_Testall's own declaration
+ * makes gcc warn of MPI_STATUSES_IGNORE. */
+static bool all_complete(psplit_i_lane *l) {
+  for (; l->n_complete < l->n_requests; l->n_complete++) {
+    int complete = 0;
+    MPI_Test(&l->requests[l->n_complete], &complete, MPI_STATUS_IGNORE);
+    if (!complete) return false;
+  }
+  l->n_requests = l->n_complete = 0;
+  return true;
+}
+
+static psplit_code begin(psplit_i_lane *l, psplit_diag *diag, bool *out_moved) {
+  if (l->outward) {
+    l->bundle = psplit_i_queue_try_pop(l->queue);
+    if (!l->bundle) return PSPLIT_OK;
+    *out_moved = true;
+    return begin_out(l, diag);
+  }
+  if (!psplit_i_queue_has_room(l->queue)) return PSPLIT_OK;
+  *out_moved = true;
+  if (!reserve_requests(l, 1)) return psplit_i_nomem(diag);
+  MPI_Irecv(l->sizes, n_sizes(l), MPI_INT64_T, l->peer, PSPLIT_I_TAG_LANES + 2 * (int)l->link,
+            MPI_COMM_WORLD, &l->requests[0]);
+  l->n_requests = 1;
+  l->state = PSPLIT_I_LANE_SIZES;
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_lane_step(psplit_i_lane *l, psplit_diag *diag, bool *out_moved) {
+  if (l->ended) return PSPLIT_OK;
+  if (l->state == PSPLIT_I_LANE_IDLE) return begin(l, diag, out_moved);
+  if (!all_complete(l)) return PSPLIT_OK;
+  *out_moved = true;
+  if (l->state == PSPLIT_I_LANE_SIZES) return begin_data_in(l, diag);
+  if (!l->outward) return end_data_in(l, diag);
+  clear_packed(l);
+  l->ended = l->bundle->end;
+  psplit_i_bundle_destroy(l->bundle);
+  l->bundle = NULL;
+  l->state = PSPLIT_I_LANE_IDLE;
+  return PSPLIT_OK;
+}

@@ -1,0 +1,124 @@
+/* Execution providers of a session. */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "ort.h"
+
+static const char SUFFIX[] = "ExecutionProvider", CANNOT_START[] = "it cannot be started";
+
+/* "CUDA" and "cudaexecutionprovider" both name CUDAExecutionProvider. */
+static bool is_named(const char *provider, const char *name) {
+  const size_t n = strlen(provider) - strlen(SUFFIX);
+  return strcasecmp(provider, name) == 0 ||
+         (strlen(name) == n && strncasecmp(provider, name, n) == 0);
+}
+
+static bool ends_in_suffix(const char *text) {
+  const size_t n = strlen(text);
+  return n > strlen(SUFFIX) && strcmp(text + n - strlen(SUFFIX), SUFFIX) == 0;
+}
+
+/* Finds the provider's full name among those of the library, which own it. */
+static const char *find(char **available, int n, const char *name) {
+  for (int i = 0; i < n; i++)
+    if (ends_in_suffix(available[i]) && is_named(available[i], name)) return available[i];
+  return NULL;
+}
+
+static psplit_code not_there(char **available, int n, const char *name, psplit_diag *diag) {
+  psplit_text list = {0};
+  for (int i = 0; i < n; i++) {
+    if (!ends_in_suffix(available[i])) continue;
+    psplit_i_text_addf(&list, "%s%.*s", list.n ? ", " : "",
+                       (int)(strlen(available[i]) - strlen(SUFFIX)), available[i]);
+  }
+  psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                "execution provider %s is not in this ONNX Runtime, which has %s", name,
+                list.failed || !list.n ? "none" : list.bytes);
+  psplit_i_text_fini(&list);
+  return PSPLIT_UNSUPPORTED;
+}
+
+/* Providers with options in an object of their own, whose four functions have one form. */
+static psplit_code append_own(const psplit_i_ort *ort, OrtSessionOptions *settings,
+                              const psplit_i_session_options *options,
+                              OrtStatus *(*create)(void **),
+                              OrtStatus *(*update)(void *, const char *const *, const char *const *,
+                                                   size_t),
+                              OrtStatus *(*append)(OrtSessionOptions *, const void *),
+                              void (*release)(void *), psplit_diag *diag) {
+  void *own = NULL;
+  psplit_code code;
+  PSPLIT_TRY(psplit_i_ort_check(ort, create(&own), CANNOT_START, diag));
+  if (options->n_provider_options)
+    PSPLIT_TRY(psplit_i_ort_check(
+      ort,
+      update(own, options->provider_keys, options->provider_values, options->n_provider_options),
+      CANNOT_START, diag));
+  PSPLIT_TRY(psplit_i_ort_check(ort, append(settings, own), CANNOT_START, diag));
+out:
+  if (own) release(own);
+  return code;
+}
+
+/* The generic function has short names of its own for some. */
+static const char *generic_name(const char *provider, char *buffer, size_t n) {
+  static const char *const ODD[][2] = {
+    {"XnnpackExecutionProvider", "XNNPACK"}, {"WebGpuExecutionProvider", "WebGPU"},
+    {"WebNNExecutionProvider", "WEBNN"},     {"AzureExecutionProvider", "AZURE"},
+    {"DmlExecutionProvider", "DML"},         {"JsExecutionProvider", "JS"}};
+  for (size_t i = 0; i < sizeof ODD / sizeof *ODD; i++)
+    if (strcmp(provider, ODD[i][0]) == 0) return ODD[i][1];
+  snprintf(buffer, n, "%.*s", (int)(strlen(provider) - strlen(SUFFIX)), provider);
+  return buffer;
+}
+
+static psplit_code append(const psplit_i_ort *ort, OrtSessionOptions *settings,
+                          const psplit_i_session_options *options, const char *provider,
+                          psplit_diag *diag) {
+  const OrtApi *api = &ort->api;
+  char buffer[64];
+  if (strcmp(provider, "CPUExecutionProvider") == 0) {
+    if (!options->n_provider_options) return PSPLIT_OK;
+    return psplit_i_fail(diag, PSPLIT_USAGE, "there are no options");
+  }
+#define OWN(name, KIND)                                                                        \
+  if (strcmp(provider, name "ExecutionProvider") == 0)                                         \
+    return append_own(ort, settings, options, api->Create##KIND##ProviderOptions,              \
+                      api->Update##KIND##ProviderOptions, api->AppendExecutionProvider_##KIND, \
+                      api->Release##KIND##ProviderOptions, diag);
+  OWN("CUDA", CUDA)
+  OWN("Tensorrt", TensorRT)
+  OWN("Dnnl", Dnnl)
+  OWN("CANN", CANN)
+#undef OWN
+  return psplit_i_ort_check(
+    ort,
+    api->SessionOptionsAppendExecutionProvider(
+      settings, generic_name(provider, buffer, sizeof buffer), options->provider_keys,
+      options->provider_values, options->n_provider_options),
+    CANNOT_START, diag);
+}
+
+psplit_code psplit_i_provider_append(const psplit_i_ort *ort, OrtSessionOptions *settings,
+                                     const psplit_i_session_options *options, psplit_diag *diag) {
+  char **available = NULL;
+  int n = 0;
+  psplit_code code;
+  PSPLIT_TRY(psplit_i_ort_check(ort, ort->api.GetAvailableProviders(&available, &n),
+                                "execution providers", diag));
+  const char *provider = find(available, n, options->provider);
+  if (!provider) {
+    code = not_there(available, n, options->provider, diag);
+  } else {
+    code = append(ort, settings, options, provider, diag);
+    if (code != PSPLIT_OK) psplit_i_diag_context(diag, "execution provider %s", options->provider);
+  }
+out:
+  if (available) {
+    OrtStatus *status = ort->api.ReleaseAvailableProviders(available, n);
+    if (status) ort->api.ReleaseStatus(status);
+  }
+  return code;
+}

@@ -1,0 +1,66 @@
+// What tests of onnx-pipeline-run share: a directory of their own, ONNX Runtime, a split of a small
+// model, the command that runs it.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { writeFixture } from '../e2e/fixtures.mjs';
+import { Tap, skipAll } from '../e2e/tap.mjs';
+
+export const library = fileURLToPath(new URL(
+  `../e2e/node_modules/onnxruntime-node/bin/napi-v6/linux/${process.arch}/libonnxruntime.so.1`,
+  import.meta.url));
+export const env = { ...process.env, PSPLIT_ONNXRUNTIME: library };
+
+// The launcher takes a number of ranks behind it ("mpirun -n"); "skip WHY" skips all, "" is threads.
+export class Runner {
+  constructor(runner, splitter, launcher = '', ranks = 3) {
+    if (launcher.startsWith('skip ')) skipAll(launcher.slice(5));
+    Object.assign(this, { runner, splitter, launcher, ranks });
+    this.tap = new Tap();
+    this.tmp = mkdtempSync(join(tmpdir(), 'psplit-run-'));
+    process.on('exit', () => rmSync(this.tmp, { recursive: true, force: true }));
+  }
+
+  // Splits a model of ../e2e/fixtures.mjs; gives the directory and what pipeline.json says.
+  split(name, { as = name, stages = this.ranks, args = [] } = {}) {
+    const model = join(this.tmp, `${name}.onnx`);
+    const dir = join(this.tmp, as);
+    writeFixture(name, model);
+    const made = spawnSync(this.splitter,
+      [model, '-k', `${stages}`, '-o', dir, '--quiet', '--dim', 'n=3', ...args],
+      { encoding: 'utf8' });
+    if (!this.tap.ok(made.status === 0, `${name} is split`, made.stderr)) process.exit(1);
+    return { model, dir, manifest: JSON.parse(readFileSync(join(dir, 'pipeline.json'))) };
+  }
+
+  command(args) {
+    return this.launcher ? [...this.launcher.split(' '), `${this.ranks}`, this.runner, ...args]
+      : [this.runner, ...args];
+  }
+
+  run(args, options = {}) {
+    const [program, ...rest] = this.command(args);
+    return spawnSync(program, rest, {
+      encoding: 'utf8', timeout: 60000, env, maxBuffer: 1 << 28, ...options,
+    });
+  }
+
+  // One of the error lines has to match.
+  fails(title, status, pattern, args, options) {
+    const result = this.run(args, options);
+    const lines = `${result.stderr}`.split('\n').filter((line) => line.startsWith('error:'));
+    return this.tap.ok(result.status === status && lines.some((line) => pattern.test(line)), title,
+      `exit status ${result.status}\n${result.stderr}`);
+  }
+}
+
+export const sleep = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
+
+// What `promise` gives, or undefined after so long. Node does not wait for the clock at its end.
+export function within(ms, promise) {
+  let timer;
+  const late = new Promise((resolve) => { timer = setTimeout(resolve, ms); });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}

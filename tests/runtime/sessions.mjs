@@ -1,0 +1,85 @@
+// Options of the sessions reach the stages they are for:
+//
+//   node sessions.mjs RUN SPLIT [LAUNCHER]
+//
+// ONNX Runtime refuses a bad configuration entry when it opens a session, and so tells which stages
+// were given it. Threads are counted in /proc.
+import { spawn } from 'node:child_process';
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Runner, env } from './runner.mjs';
+
+const [runner, splitter, launcher] = process.argv.slice(2);
+const each = new Runner(runner, splitter, launcher);
+const { tap, tmp } = each;
+const devices = (...sessions) => {
+  const file = join(tmp, 'devices.json');
+  writeFileSync(file, JSON.stringify({
+    devices: sessions.map((session, i) => ({ name: `cpu${i}`, preset: 'cpu', ...session && { session } })),
+  }));
+  return file;
+};
+const { dir } = each.split('fan_out');
+const args = [dir, '--random', '--dim', 'n=3', '--quiet'];
+const runs = (title, ...more) => {
+  const { status, stderr } = each.run([...args, ...more]);
+  tap.ok(status === 0, title, `exit status ${status}\n${stderr}`);
+};
+const fails = (title, status, pattern, ...more) =>
+  each.fails(title, status, pattern, [...args, ...more]);
+const bad = 'session.intra_op_thread_affinities=nonsense'; // looked at where there are threads
+
+runs('the CPU by name', '--provider', 'CPUExecutionProvider', '--provider', '1=cpu');
+fails('a provider that is not there', 5,
+  /stage \d \(stage\d\.onnx\): execution provider NoSuch is not in this ONNX Runtime, which has .*CPU/,
+  '--provider', 'NoSuch');
+fails('a provider of one stage', 5, /stage 1 .*NoSuch/, '--provider', '1=NoSuch');
+fails('the stage goes before all', 5, /stage 2 .*Other/, '--provider', '2=Other', '--provider', 'CPU');
+fails('options of a provider that has none', 2, /stage 1 .*provider CPU: there are no options/,
+  '--provider', 'CPU', '--provider-option', '1=device_id=0');
+fails('options of no provider', 2, /stage 0.*no --provider/, '--provider-option', 'device_id=0');
+fails('no such stage', 2, /stages 0 to 2/, '--threads', '3=2');
+fails('not a number', 2, /--threads/, '--threads', '1=x');
+fails('no such level', 2, /0, 1, 2 or 99/, '--optimization', '1=3');
+runs('levels and threads by stage', '--optimization', '0', '--optimization', '2=99', '--threads', '1=2');
+fails('a configuration entry of one stage', 4, /stage 1 \(stage1\.onnx\)/, '--threads', '2',
+  '--session-config', `1=${bad}`);
+
+// The devices file says the same, by the names of the devices that the stages were planned for.
+runs('devices without sessions', '--devices', devices(null, null, null));
+runs('devices', '--devices', devices(
+  { threads: 2 }, { optimization: 0, provider: 'CPU' }, { config: { 'session.disable_prepacking': 1 } }));
+fails('a provider of a device', 5, /stage 2 .*NoSuch/,
+  '--devices', devices(null, null, { provider: 'NoSuch', provider_options: { a: 'b', c: 2 } }));
+runs('an option goes before the file', '--provider', '2=CPU',
+  '--devices', devices(null, null, { provider: 'NoSuch', provider_options: { a: 'b' } }));
+fails('a configuration entry of a device', 4, /stage 1 /, '--devices', devices(
+  null, { threads: 2, config: { 'session.intra_op_thread_affinities': 'nonsense' } }, null));
+fails('a device that is missing', 2, /stage 2 was planned for device cpu2/,
+  '--devices', devices(null, null));
+fails('a key that is not known', 4, /devices\[0\]\.session\.provder/,
+  '--devices', devices({ provder: 'x' }));
+fails('options without a provider', 4, /session\.provider: is missing/,
+  '--devices', devices({ provider_options: { a: 'b' } }, null, null));
+
+// ONNX Runtime starts n - 1 threads for a session of n.
+async function threads(...more) {
+  const child = spawn(runner, [...args, '-m', '10000000', ...more], { env, stdio: ['ignore', 'ignore', 'inherit'] });
+  const ended = new Promise((resolve) => { child.on('exit', resolve); });
+  let most = 0;
+  for (let i = 0; i < 100; i++) {
+    await new Promise((resolve) => { setTimeout(resolve, 20); });
+    try {
+      most = Math.max(most, readdirSync(`/proc/${child.pid}/task`).length);
+    } catch { /* it has ended */ }
+  }
+  child.kill('SIGKILL');
+  await ended;
+  return most;
+}
+if (!launcher) {
+  const one = await threads();
+  const more = await threads('--threads', '2', '--threads', '1=4');
+  tap.ok(more - one === 1 + 3 + 1, 'threads: 2 in two stages, 4 in the other', `${one}, then ${more}`);
+}
+tap.done();
