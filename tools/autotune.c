@@ -94,13 +94,8 @@ static int by_size(const void *a, const void *b) {
 /* What each stage took for a micro-batch: the lower quartile, since what disturbs a stage from
  * outside only makes it slower, while the least may be of a moment when the other stages waited. */
 static psplit_code take_times(const psplit_i_timeline *timeline, psplit_diag *diag,
-<<<<<<< HEAD
                               int64_t *out_ns) {
-  const uint32_t n = timeline->n_micro_batches;
-=======
-                                int64_t *out_ns) {
   const uint32_t n = psplit_i_timeline_n(timeline);
->>>>>>> runtime
   int64_t *ns = calloc(n, sizeof *ns);
   if (!ns) return psplit_i_nomem(diag);
   for (uint32_t s = 0; s < timeline->n_stages; s++) {
