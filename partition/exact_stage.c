@@ -3,6 +3,9 @@
 
 #include "exact.h"
 
+/* Looking through so many items is a step of work. */
+enum { ITEMS_PER_STEP = 16 };
+
 static uint64_t count_key(uint32_t net, uint32_t count) {
   return psplit_i_splitmix64(net, (UINT64_C(1) << 32) + count);
 }
@@ -330,11 +333,23 @@ static bool less_is_left(digger *d) {
   return false;
 }
 
+/* Tells the others of the steps since the last time; false when there is no work left for any. */
+static bool may_go_on(digger *d) {
+  exact *x = d->x;
+  atomic_fetch_add_explicit(&x->n_steps, d->n_steps - d->n_told, memory_order_relaxed);
+  d->n_told = d->n_steps;
+  if (atomic_load_explicit(&x->n_steps, memory_order_relaxed) > x->options->max_steps ||
+      psplit_i_expired(&x->options->deadline))
+    atomic_store_explicit(&x->out_of_work, true, memory_order_relaxed);
+  return !atomic_load_explicit(&x->out_of_work, memory_order_relaxed);
+}
+
 void psplit_i_digger_expand(digger *d) {
   exact *x = d->x;
   const psplit_machine *m = x->machine;
   const psplit_core *core = x->core;
   const uint32_t state = d->from->state;
+  d->n_steps += core->n / ITEMS_PER_STEP; /* of loading the label */
   if (less_is_left(d)) return;
   bool last = core->has_pins ? m->used[state] + 1 == m->n_stages : true;
   for (uint32_t k = m->move_off[state]; k < m->move_off[state + 1]; k++)
@@ -356,7 +371,12 @@ void psplit_i_digger_expand(digger *d) {
   for (;;) {
     uint32_t u = top_below(d, below);
     int64_t *passed = &d->passed[d->n_taken];
+    if (d->n_steps - d->n_told >= 1024 && !may_go_on(d)) {
+      while (d->n_taken) give_back(d);
+      return;
+    }
     if (u != PSPLIT_NONE) {
+      d->n_steps += (below - u) / ITEMS_PER_STEP;
       *passed += cost_of_range(d, u, below);
       if (*passed > 0 && !fits(d, *passed)) u = PSPLIT_NONE; /* nothing below helps */
     }
@@ -380,16 +400,6 @@ void psplit_i_digger_expand(digger *d) {
       continue;
     }
     offer_stage(d);
-    if ((d->n_steps & 1023) == 0) {
-      atomic_fetch_add_explicit(&x->n_steps, 1024, memory_order_relaxed);
-      if (atomic_load_explicit(&x->n_steps, memory_order_relaxed) > x->options->max_steps ||
-          psplit_i_expired(&x->options->deadline))
-        atomic_store_explicit(&x->out_of_work, true, memory_order_relaxed);
-      if (atomic_load_explicit(&x->out_of_work, memory_order_relaxed)) {
-        while (d->n_taken) give_back(d);
-        return;
-      }
-    }
   }
 }
 
