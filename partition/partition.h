@@ -13,6 +13,7 @@
  *   wamc.c      weight-axis min-cut bound and windows   exact.c      DP over downsets
  *   coarsen.c   contraction of clusters                 multilevel.c a million nodes
  *   brute.c     branch and bound for small variants     solve.c      the portfolio
+ *   attempt.c   core, best split, bound and budget      feasible.c   is there any split?
  *   check.c     the independent checker                 schedule.c   the simulator
  *
  * Every table here is indexed by items: sets of nodes that share a stage in some optimal solution.
@@ -225,6 +226,7 @@ typedef struct psplit_search_options {
   uint32_t n_threads, n_rounds, n_steps; /* rounds of n_steps per chain */
   int64_t target;                        /* stop when value <= target */
   psplit_deadline deadline;
+  uint64_t *out_slices; /* orders tried, at most; may be NULL */
 } psplit_search_options;
 
 /* Iterated local search over topological orders, from *cut when it has a value. Improves *cut.

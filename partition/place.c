@@ -236,9 +236,8 @@ static psplit_code anneal(placing *p, psplit_answer *answer) {
     PSPLIT_TRY(label ? PSPLIT_OK : PSPLIT_NOMEM);
     from_nodes(p, label);
     int64_t value = p->value;
-    PSPLIT_TRY(
-      psplit_i_anneal(&p->core, job->options->chunks, job, p->types, round,
-                               ANNEAL_STEPS, label, &value));
+    PSPLIT_TRY(psplit_i_anneal(&p->core, job->options->chunks, job, p->types, round, ANNEAL_STEPS,
+                               label, &value));
     if (value < before) {
       to_nodes(p, label, value);
       answer->solver = "anneal";
