@@ -119,13 +119,14 @@ psplit_code psplit_i_brute(const psplit_core *core, uint32_t chunks, const pspli
     n_kinds += left[t] > 0;
   }
   b.same_devices = n_kinds == 1 && !core->has_pins && !core->stash;
-  /* Only an order of stages makes the order of devices matter. */
-  if (core->problem->any_device_order && b.board.ordered && n_kinds > 1 && core->n_stages <= 16)
+  /* The order of devices matters where stages have one, or a number means something. */
+  const bool any_order = core->problem->any_device_order && n_kinds > 1 &&
+                         (b.board.ordered || core->has_pins || core->stash);
+  if (any_order && core->n_stages <= 16)
     search_orders(&b, 0, left);
   else
     search(&b);
-  *out_done = !b.stopped && !(core->problem->any_device_order && b.board.ordered && n_kinds > 1 &&
-                              core->n_stages > 16);
+  *out_done = !b.stopped && !(any_order && core->n_stages > 16);
   *inout_value = b.best;
 out:
   psplit_i_arena_fini(&arena);

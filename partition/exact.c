@@ -116,7 +116,7 @@ static psplit_code trace(exact *x, uint32_t id, psplit_cut *cut) {
   int64_t *scratch = PSPLIT_NEW(&x->arena, int64_t, (size_t)core->n_stages * 4);
   if (!scratch) return PSPLIT_NOMEM;
   for (uint32_t k = 0; k < m->n_stages; k++) {
-    cut->device[k] = m->any_order ? 0 : m->stage_type[k];
+    cut->device[k] = PSPLIT_NONE;
     cut->replicas[k] = 1;
   }
   for (;;) {
@@ -127,22 +127,18 @@ static psplit_code trace(exact *x, uint32_t id, psplit_cut *cut) {
     const label *from = &up->labels.items[l->parent / N_SHARDS];
     const uint64_t *bits = s->bits.items + (size_t)(id / N_SHARDS) * x->words;
     const uint64_t *all = up->bits.items + (size_t)(l->parent / N_SHARDS) * x->words;
-    psplit_move move = {0};
     uint32_t pin = PSPLIT_NONE;
     for (uint32_t i = 0; i < core->n; i++)
       if (((all[i / 64] & ~bits[i / 64]) >> (i % 64) & 1) && core->pin[i] != PSPLIT_NONE)
         pin = core->pin[i];
-    if (pin != PSPLIT_NONE)
-      psplit_i_machine_pinned(m, from->state, pin, &move);
-    else
-      for (uint32_t k = m->move_off[from->state]; k < m->move_off[from->state + 1]; k++)
-        if (m->moves[k].next == l->state) move = m->moves[k];
+    const psplit_move move = psplit_i_machine_between(m, from->state, l->state, pin);
     for (uint32_t i = 0; i < core->n; i++)
       if ((all[i / 64] & ~bits[i / 64]) >> (i % 64) & 1) cut->stage[i] = move.stage;
     cut->device[move.stage] = move.type;
     cut->replicas[move.stage] = move.replicas;
     id = l->parent;
   }
+  psplit_i_machine_name_devices(m, cut->replicas, cut->device);
   psplit_i_cut_evaluate(cut, core, m, scratch);
   return PSPLIT_OK;
 }

@@ -120,9 +120,10 @@ static void offer_stage(digger *d) {
   if (m->all_used && walk->n_counted == 0) return;
   if (walk->pin != PSPLIT_NONE) {
     psplit_move move;
-    if (psplit_i_machine_pinned(m, state, walk->pin, &move) &&
-        psplit_i_walk_load(walk, m, &move) <= x->options->limit)
-      offer(d, move.next, d->from->comm + walk->recv[move.type] + walk->send[move.type]);
+    for (uint32_t t = 0; t < m->n_types; t++)
+      if (psplit_i_machine_pinned(m, state, walk->pin, t, &move) &&
+          psplit_i_walk_load(walk, m, &move) <= x->options->limit)
+        offer(d, move.next, d->from->comm + walk->recv[t] + walk->send[t]);
     return;
   }
   const psplit_move *moves = m->moves + m->move_off[state];

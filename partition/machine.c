@@ -77,23 +77,28 @@ static psplit_code fixed_order(psplit_machine *m, const psplit_core *core,
   return PSPLIT_OK;
 }
 
+static psplit_code too_many_states(psplit_diag *diag) {
+  return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                       "too many kinds of devices for the solver to order (at most %d combinations "
+                       "of counts, with pins times stages); give the devices in stage order",
+                       MAX_STATES);
+}
+
 static psplit_code free_order(psplit_machine *m, const psplit_core *core,
                               const psplit_partition_options *options, psplit_diag *diag) {
-  if (core->has_pins)
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                         "pins name stages, so they need devices in a fixed order");
   m->radix = PSPLIT_NEW(&m->arena, uint32_t, m->n_types);
   if (!m->radix) return psplit_i_nomem(diag);
   uint64_t n_states = 1;
   for (uint32_t t = 0; t < m->n_types; t++) {
     m->radix[t] = (uint32_t)n_states;
     n_states *= (uint64_t)m->count[t] + 1;
-    if (n_states > MAX_STATES)
-      return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                           "too many kinds of devices for the solver to order (at most %d "
-                           "combinations of counts); give the devices in stage order",
-                           MAX_STATES);
+    if (n_states > MAX_STATES) return too_many_states(diag);
   }
+  /* A pinned stage may leave devices behind it unused, whichever: count stages apart. */
+  const uint32_t n_counts = (uint32_t)n_states;
+  if (core->has_pins) n_states *= (uint64_t)m->n_stages + 1;
+  if (n_states > MAX_STATES) return too_many_states(diag);
+  m->stage_radix = core->has_pins ? n_counts : 0;
   const uint32_t most = max_replicas(options);
   m->n_states = (uint32_t)n_states;
   m->used = PSPLIT_NEW(&m->arena, uint32_t, n_states);
@@ -105,12 +110,14 @@ static psplit_code free_order(psplit_machine *m, const psplit_core *core,
   for (uint32_t c = 0; c < n_states; c++) {
     m->move_off[c] = n_moves;
     for (uint32_t t = 0; t < m->n_types; t++) m->used[c] += c / m->radix[t] % (m->count[t] + 1);
+    if (m->stage_radix) m->used[c] = c / m->stage_radix;
+    if (m->used[c] == m->n_stages) continue;
     for (uint32_t t = 0; t < m->n_types; t++) {
       const uint32_t left = m->count[t] - c / m->radix[t] % (m->count[t] + 1);
       m->capacity[c] += left / m->ratio[t];
-      for (uint32_t r = 1; r <= most && r <= left; r++)
+      for (uint32_t r = 1; r <= most && r <= left && m->used[c] + r <= m->n_stages; r++)
         m->moves[n_moves++] =
-          (psplit_move){t, c + r * m->radix[t], r, m->n_stages - m->used[c] - r};
+          (psplit_move){t, c + r * (m->radix[t] + m->stage_radix), r, m->n_stages - m->used[c] - r};
     }
   }
   m->move_off[n_states] = n_moves;
@@ -153,15 +160,46 @@ void psplit_i_machine_fini(psplit_machine *m) { psplit_i_arena_fini(&m->arena); 
 
 bool psplit_i_machine_leq(const psplit_machine *m, uint32_t a, uint32_t b) {
   if (!m->any_order) return a <= b;
+  if (m->used[a] > m->used[b]) return false;
   for (uint32_t t = 0; t < m->n_types; t++)
     if (a / m->radix[t] % (m->count[t] + 1) > b / m->radix[t] % (m->count[t] + 1)) return false;
   return true;
 }
 
-bool psplit_i_machine_pinned(const psplit_machine *m, uint32_t state, uint32_t pin,
+bool psplit_i_machine_pinned(const psplit_machine *m, uint32_t state, uint32_t pin, uint32_t type,
                              psplit_move *out_move) {
-  const uint32_t top = m->n_stages - state;
+  const uint32_t top = m->n_stages - m->used[state];
   if (pin >= top || (m->all_used && pin + 1 != top)) return false;
-  *out_move = (psplit_move){m->stage_type[pin], m->n_stages - pin, 1, pin};
+  uint32_t next = m->n_stages - pin;
+  if (m->any_order) {
+    if (state / m->radix[type] % (m->count[type] + 1) == m->count[type]) return false;
+    next = state + m->radix[type] + (top - pin) * m->stage_radix;
+  } else if (type != m->stage_type[pin]) {
+    return false;
+  }
+  *out_move = (psplit_move){type, next, 1, pin};
   return true;
+}
+
+psplit_move psplit_i_machine_between(const psplit_machine *m, uint32_t from, uint32_t to,
+                                     uint32_t pin) {
+  psplit_move move = {0};
+  for (uint32_t t = 0; pin != PSPLIT_NONE && t < m->n_types; t++)
+    if (psplit_i_machine_pinned(m, from, pin, t, &move) && move.next == to) return move;
+  for (uint32_t k = m->move_off[from]; k < m->move_off[from + 1]; k++)
+    if (m->moves[k].next == to) move = m->moves[k];
+  return move;
+}
+
+void psplit_i_machine_name_devices(const psplit_machine *m, const uint32_t *replicas,
+                                   uint32_t *device) {
+  for (uint32_t s = 0; !m->any_order && s < m->n_stages; s++) device[s] = m->stage_type[s];
+  for (uint32_t t = 0; m->any_order && t < m->n_types; t++) {
+    uint32_t used = 0;
+    for (uint32_t s = 0; s < m->n_stages; s++) used += device[s] == t ? replicas[s] : 0;
+    for (uint32_t s = 0; s < m->n_stages; s++) {
+      if (device[s] != PSPLIT_NONE) continue;
+      if (used++ < m->count[t] || t + 1 == m->n_types) device[s] = t;
+    }
+  }
 }

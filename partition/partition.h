@@ -13,6 +13,7 @@
  *   wamc.c      weight-axis min-cut bound and windows   exact.c      DP over downsets
  *   coarsen.c   contraction of clusters                 multilevel.c a million nodes
  *   brute.c     branch and bound for small variants     solve.c      the portfolio
+ *   attempt.c   core, best split, bound and budget      feasible.c   is there any split?
  *   check.c     the independent checker                 schedule.c   the simulator
  *   reduce.c    the reductions, for callers
  *
@@ -98,8 +99,9 @@ typedef struct psplit_machine {
   bool any_order;  /* a state is a vector of counts by type (mixed radix); else a number used */
   bool all_used;   /* every device takes a non-empty stage: only the last state is final */
   uint32_t *radix; /* [n_types] weight of type t's count in a state, when any_order */
-  uint32_t *count; /* [n_types] */
-  uint32_t *used;  /* [n_states] devices used up */
+  uint32_t stage_radix; /* weight of the number of stages passed, used or not; 0: not counted */
+  uint32_t *count;      /* [n_types] */
+  uint32_t *used;       /* [n_states] devices used up */
   uint32_t *stage_type; /* [n_stages] when the order is fixed */
   /* Share of the reference weight (core's omega) that the devices not yet used can take when none
    * may exceed 1; INF-like when unbounded. [n_states] */
@@ -112,8 +114,8 @@ typedef struct psplit_machine {
   psplit_arena arena;
 } psplit_machine;
 
-/* Errors: UNSUPPORTED (too many device types in free order, pins in free order), INFEASIBLE
- * (an item that no device can run), NOMEM. */
+/* Errors: UNSUPPORTED (too many device types in free order), INFEASIBLE (an item that no device can
+ * run), NOMEM. */
 psplit_code psplit_i_machine_init(psplit_machine *machine, const psplit_core *core,
                                   const psplit_partition_options *options, psplit_diag *diag);
 void psplit_i_machine_fini(psplit_machine *machine);
@@ -121,9 +123,16 @@ void psplit_i_machine_fini(psplit_machine *machine);
 /* True when state a used no more of any device than b. */
 bool psplit_i_machine_leq(const psplit_machine *machine, uint32_t a, uint32_t b);
 
-/* The only move from `state` for a stage with an item pinned to `pin`; false: none. */
+/* The move from `state` for a stage with an item pinned to `pin` on a device of `type`; false:
+ * none. */
 bool psplit_i_machine_pinned(const psplit_machine *machine, uint32_t state, uint32_t pin,
-                             psplit_move *out_move);
+                             uint32_t type, psplit_move *out_move);
+/* The move that led from one state to another; pin: of the stage's items, or NONE. */
+psplit_move psplit_i_machine_between(const psplit_machine *machine, uint32_t from, uint32_t to,
+                                     uint32_t pin);
+/* Gives stages whose device[] is NONE, which hold nothing, what is left of each type. */
+void psplit_i_machine_name_devices(const psplit_machine *machine, const uint32_t *replicas,
+                                   uint32_t *device);
 
 static inline bool psplit_i_machine_final(const psplit_machine *machine, uint32_t state) {
   return !machine->all_used || machine->used[state] == machine->n_stages;
@@ -226,6 +235,7 @@ typedef struct psplit_search_options {
   uint32_t n_threads, n_rounds, n_steps; /* rounds of n_steps per chain */
   int64_t target;                        /* stop when value <= target */
   psplit_deadline deadline;
+  uint64_t *out_slices; /* orders tried, at most; may be NULL */
 } psplit_search_options;
 
 /* Iterated local search over topological orders, from *cut when it has a value. Improves *cut.

@@ -88,7 +88,7 @@ static int64_t judge(psplit_board *board, const uint32_t *types, const uint32_t 
 static void complete_types(const psplit_job *job, const psplit_answer *answer, uint32_t *types) {
   const psplit_problem *p = job->problem;
   const uint32_t n_stages = psplit_problem_n_stages(p);
-  if (!p->any_device_order || job->options->noncontiguous) {
+  if (!p->any_device_order || (job->options->noncontiguous && !p->pin)) {
     uint32_t k = 0;
     for (uint32_t d = 0; d < p->n_devices; d++)
       for (uint32_t i = 0; i < p->devices[d].count; i++) types[k++] = d;
@@ -110,7 +110,7 @@ static void labels_of(const psplit_job *job, const psplit_core *core, const pspl
                       const uint32_t *types, uint32_t *label, uint32_t *slot) {
   const uint32_t n_stages = core->n_stages;
   for (uint32_t s = 0; s < n_stages; s++) slot[s] = s;
-  if (job->options->noncontiguous && job->problem->any_device_order) {
+  if (job->options->noncontiguous && job->problem->any_device_order && !job->problem->pin) {
     bool *taken = PSPLIT_NEW(job->arena, bool, n_stages);
     bool *in_use = PSPLIT_NEW(job->arena, bool, n_stages);
     if (!taken || !in_use) return;
@@ -236,9 +236,8 @@ static psplit_code anneal(placing *p, psplit_answer *answer) {
     PSPLIT_TRY(label ? PSPLIT_OK : PSPLIT_NOMEM);
     from_nodes(p, label);
     int64_t value = p->value;
-    PSPLIT_TRY(
-      psplit_i_anneal(&p->core, job->options->chunks, job, p->types, round,
-                               ANNEAL_STEPS, label, &value));
+    PSPLIT_TRY(psplit_i_anneal(&p->core, job->options->chunks, job, p->types, round, ANNEAL_STEPS,
+                               label, &value));
     if (value < before) {
       to_nodes(p, label, value);
       answer->solver = "anneal";

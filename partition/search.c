@@ -28,6 +28,7 @@ bool psplit_i_expired(const psplit_deadline *deadline) {
 typedef struct chain {
   psplit_cut now, best;
   uint64_t seed, n_drawn;
+  bool tight;  /* an order had no split at all: memory or pins rule out more than loads do */
   bool failed; /* out of memory */
 } chain;
 
@@ -150,16 +151,17 @@ static void try_order(const psplit_core *core, chain *c, worker *w) {
   }
   if (c->now.value < PSPLIT_I_INF) {
     c->failed |= !psplit_i_slice(&w->slicer, w->order, times_sent, c->now.value, &w->trial);
-  } else { /* without a limit every slice is tried: quadratic. Grow one instead */
+  } else { /* every stage up to the largest load: quadratic. A close limit often does */
     const int64_t least = psplit_i_simple_bound(core, w->slicer.machine);
     const int64_t most = largest_load(core);
     w->trial.value = PSPLIT_I_INF;
-    for (int64_t limit = least + least / 4 + 1; w->trial.value >= PSPLIT_I_INF; limit *= 2) {
-      if (limit >= most) limit = PSPLIT_I_INF;
+    for (int64_t limit = least + least / 4 + 1; w->trial.value >= PSPLIT_I_INF; limit *= 4) {
+      if (limit > most || c->tight) limit = most;
       c->failed |= !psplit_i_slice(&w->slicer, w->order, times_sent, limit, &w->trial);
-      if (c->failed || limit >= PSPLIT_I_INF) break;
+      if (c->failed || limit >= most) break;
     }
   }
+  c->tight |= w->trial.value >= PSPLIT_I_INF;
   if (w->trial.value > c->now.value || w->trial.value >= PSPLIT_I_INF) return;
   if (psplit_i_cut_better(&w->trial, &c->best, core)) psplit_i_cut_copy(&c->best, &w->trial, core);
   psplit_i_cut_copy(&c->now, &w->trial, core);
@@ -214,6 +216,7 @@ psplit_code psplit_i_search(const psplit_core *core, const psplit_machine *machi
   const bool fresh = cut->value >= PSPLIT_I_INF;
   for (uint32_t round = 0; round < options->n_rounds; round++) {
     const int64_t before = cut->value;
+    if (options->out_slices) *options->out_slices += N_CHAINS * (uint64_t)options->n_steps;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(n_workers)
     for (uint32_t i = 0; i < N_CHAINS; i++)
       run_chain(core, options, &chains[i], &workers[omp_get_thread_num()], i, fresh && round == 0);

@@ -98,8 +98,9 @@ static void relax_all(const slice_step *step) {
     const uint32_t state = s->active[i];
     if (walk->pin != PSPLIT_NONE) {
       psplit_move move;
-      if (psplit_i_machine_pinned(m, state, walk->pin, &move))
-        relax(step, state, &move, psplit_i_walk_load(walk, m, &move));
+      for (uint32_t t = 0; t < m->n_types; t++)
+        if (psplit_i_machine_pinned(m, state, walk->pin, t, &move))
+          relax(step, state, &move, psplit_i_walk_load(walk, m, &move));
       continue;
     }
     for (uint32_t k = m->move_off[state]; k < m->move_off[state + 1]; k++) {
@@ -118,28 +119,24 @@ static bool pins_clash(const psplit_core *core, uint32_t pin, uint32_t item) {
 static void trace(psplit_slicer *s, const uint32_t *order, uint32_t state, psplit_cut *cut) {
   const psplit_machine *m = s->machine;
   for (uint32_t k = 0; k < m->n_stages; k++) {
-    cut->device[k] = m->any_order ? 0 : m->stage_type[k];
+    cut->device[k] = PSPLIT_NONE;
     cut->replicas[k] = 1;
   }
   uint32_t a = 0;
   while (a < s->core->n) {
     const psplit_slice_cell *cell = cell_at(s, a, state);
     const uint32_t b = cell->from, from = cell->from_state;
-    psplit_move move = {0};
     uint32_t pin = PSPLIT_NONE;
     for (uint32_t i = a; i < b; i++)
       if (s->core->pin[order[i]] != PSPLIT_NONE) pin = s->core->pin[order[i]];
-    if (pin != PSPLIT_NONE)
-      psplit_i_machine_pinned(m, from, pin, &move);
-    else
-      for (uint32_t k = m->move_off[from]; k < m->move_off[from + 1]; k++)
-        if (m->moves[k].next == state) move = m->moves[k];
+    const psplit_move move = psplit_i_machine_between(m, from, state, pin);
     for (uint32_t i = a; i < b; i++) cut->stage[order[i]] = move.stage;
     cut->device[move.stage] = move.type;
     cut->replicas[move.stage] = move.replicas;
     a = b;
     state = from;
   }
+  psplit_i_machine_name_devices(m, cut->replicas, cut->device);
 }
 
 bool psplit_i_slice(psplit_slicer *s, const uint32_t *order, const uint32_t *times_sent,

@@ -62,13 +62,6 @@ static psplit_code check_options(const psplit_problem *p, const psplit_partition
                          "latency goes with contiguous stages and one chunk per device");
   if (o->chunks > 1 && o->noncontiguous)
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "chunks are contiguous by definition");
-  if (o->require_nonempty && p->any_device_order) {
-    uint32_t n_kinds = 0;
-    for (uint32_t d = 0; d < p->n_devices; d++) n_kinds += p->devices[d].count > 0;
-    if (n_kinds > 1)
-      return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                           "non-empty stages need devices in a fixed order");
-  }
   if (o->objective == PSPLIT_LATENCY && p->node_flags)
     for (uint32_t v = 0; v < p->n_nodes; v++)
       if (p->node_flags[v] & PSPLIT_NODE_BACKWARD)

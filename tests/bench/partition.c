@@ -215,7 +215,10 @@ int main(int argc, char **argv) {
     if (strcmp(argv[i], "--stages") == 0) b.stages = (uint32_t)strtoul(value, NULL, 10);
     if (strcmp(argv[i], "--threads") == 0) b.options.n_threads = (uint32_t)strtoul(value, NULL, 10);
     if (strcmp(argv[i], "--repeat") == 0) b.repeat = (uint32_t)strtoul(value, NULL, 10);
-    if (strcmp(argv[i], "--time-limit") == 0) b.options.time_limit_s = strtod(value, NULL);
+    if (strcmp(argv[i], "--time-limit") == 0) {
+      b.options.time_limit_s = strtod(value, NULL);
+      b.options.limit_by_work = false;
+    }
     if (strcmp(argv[i], "--solver") == 0) b.options.solver = value;
   }
   printf("%-34s %8s %5s %16s %16s %8s %8s %8s %8s %3s %s\n", "problem", "nodes", "K", "value",

@@ -69,7 +69,7 @@ static void add_devices(random_problem *r, uint64_t *state, uint32_t n_stages, u
     p->n_devices = p->n_classes = 2;
     r->devices[0].count = n_stages - 1;
     r->devices[1] = (psplit_device){.class_id = 1, .count = 1};
-    p->any_device_order = below(state, 2) && !(features & WITH_PINS);
+    p->any_device_order = below(state, 2);
   }
   if (features & WITH_FREE_COMM) r->devices[p->n_devices - 1].free_comm = true;
   if (features & WITH_MEMORY)

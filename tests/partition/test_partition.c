@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "random_problem.h"
 
@@ -177,6 +178,59 @@ static void infeasible_says_what_would_do(void **state) {
   diag = (psplit_diag){0};
   assert_int_equal(psplit_partition_solve(&p, &o, &diag, &s), PSPLIT_INFEASIBLE);
   assert_non_null(strstr(diag.message, "at most 4"));
+}
+
+/* Layers of 20 nodes, each fed by two of the layer before; bytes differ. Four devices with barely
+ * the sum of all bytes: nobody knows quickly whether anything fits. */
+static void memory_that_hardly_fits_takes_no_longer_than_allowed(void **state) {
+  (void)state;
+  enum { WIDTH = 20, N = 1200 };
+  static int64_t time_ns[N], cost[N];
+  static uint64_t bytes[N];
+  static uint32_t producer[N], off[N + 1], consumer[2 * N];
+  uint64_t sum = 0;
+  uint32_t n_nets = 0;
+  for (uint32_t v = 0; v < N; v++) {
+    time_ns[v] = 100 + v * 7 % 31;
+    cost[v] = 1 + v % 5;
+    bytes[v] = 1000 + v * v % 977;
+    sum += bytes[v];
+    if (v + WIDTH >= N) continue;
+    producer[n_nets] = v;
+    const uint32_t next = (v / WIDTH + 1) * WIDTH;
+    consumer[2 * n_nets] = next + v * 3 % WIDTH;
+    consumer[2 * n_nets + 1] = next + (v * 3 + 1 + v % 7) % WIDTH;
+    n_nets++;
+    off[n_nets] = 2 * n_nets;
+  }
+  const psplit_device four = {.count = 4, .memory_bytes = sum / 4 + 1};
+  const psplit_problem p = {.n_nodes = N,
+                            .n_classes = 1,
+                            .time_ns = time_ns,
+                            .weight_bytes = bytes,
+                            .n_nets = n_nets,
+                            .net_producer = producer,
+                            .net_off = off,
+                            .net_consumer = consumer,
+                            .net_send_ns = cost,
+                            .net_recv_ns = cost,
+                            .n_devices = 1,
+                            .devices = &four,
+                            .ticks_per_unit = 1};
+  for (int by_work = 0; by_work < 2; by_work++) {
+    psplit_partition_options o = defaults();
+    o.time_limit_s = 0.5;
+    o.limit_by_work = by_work;
+    o.n_threads = 1;
+    psplit_diag diag = {0};
+    psplit_solution *s = NULL;
+    const clock_t start = clock();
+    const psplit_code code = psplit_partition_solve(&p, &o, &diag, &s);
+    const double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    assert_true(code == PSPLIT_OK || (code == PSPLIT_INFEASIBLE && strstr(diag.message, "memory")));
+    if (seconds > 8) fail_msg("%.1f s of CPU for a limit of 0.5", seconds); /* sanitizers: slow */
+    psplit_solution_destroy(s);
+  }
 }
 
 /* Wide enough that the exact program, several searches and ties all get to run. */
@@ -459,8 +513,7 @@ static void uneven_schedules_keep_their_promises(void **state) {
 int main(int argc, char **argv) {
   if (argc > 1 && strcmp(argv[1], "published") == 0) {
     const struct CMUnitTest published[] = {cmocka_unit_test(published_problems_are_solved)};
-    if (getenv("PSPLIT_PUBLISHED_PROBLEMS"))
-      return cmocka_run_group_tests(published, NULL, NULL);
+    if (getenv("PSPLIT_PUBLISHED_PROBLEMS")) return cmocka_run_group_tests(published, NULL, NULL);
     puts("1..0 # SKIP PSPLIT_PUBLISHED_PROBLEMS names no directory");
     return 0;
   }
@@ -469,6 +522,7 @@ int main(int argc, char **argv) {
     cmocka_unit_test(checker_finds_every_kind_of_violation),
     cmocka_unit_test(invalid_problems_are_named),
     cmocka_unit_test(infeasible_says_what_would_do),
+    cmocka_unit_test(memory_that_hardly_fits_takes_no_longer_than_allowed),
     cmocka_unit_test(threads_never_change_the_answer),
     cmocka_unit_test(no_time_still_gives_a_split_and_a_bound),
     cmocka_unit_test(every_solver_answers),

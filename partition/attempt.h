@@ -1,0 +1,61 @@
+/* One attempt at contiguous throughput: the core, the best split so far, the bound, the budget. */
+#ifndef PSPLIT_PARTITION_ATTEMPT_H
+#define PSPLIT_PARTITION_ATTEMPT_H
+
+#include "partition.h"
+
+enum {
+  PSPLIT_I_LARGE = 6000,            /* items above which orders are too long to search whole */
+  PSPLIT_I_FIRST_STEPS = 1 << 21,   /* of the exact program's first run */
+  PSPLIT_I_SEARCH_WORK = 100000000, /* items added to walks by one call of the search */
+};
+
+typedef struct psplit_attempt {
+  const psplit_job *job;
+  psplit_arena arena;
+  psplit_core core;
+  psplit_machine machine;
+  psplit_wamc wamc;
+  psplit_cut best, trial;
+  int64_t *scratch;
+  int64_t bound;
+  int64_t wamc_limit;    /* value for which the windows were made */
+  psplit_answer *answer; /* best split by node: survives a new core */
+  uint64_t budget, spent, most;
+  const char *solver, *bound_name;
+  psplit_deadline deadline; /* the job's, or later while there is no split at all */
+  bool undercounted;        /* the exact program cannot decide near the best value */
+} psplit_attempt;
+
+/* The rest is zero; everything is freed by fini. Errors: INFEASIBLE, NOMEM. */
+psplit_code psplit_i_attempt_init(psplit_attempt *a);
+void psplit_i_attempt_fini(psplit_attempt *a);
+/* Reduces the core for splits up to `limit`; carries the best split over. parent[n_nodes]:
+ * union-find. */
+psplit_code psplit_i_attempt_reduce(psplit_attempt *a, int64_t limit, uint32_t *parent);
+
+void psplit_i_attempt_raise(psplit_attempt *a, int64_t bound, const char *name);
+/* A larger bottleneck is never taken; of equal ones, the one that sends less. */
+void psplit_i_attempt_take(psplit_attempt *a, const psplit_cut *cut, const char *solver);
+/* Close enough, or out of time. */
+bool psplit_i_attempt_done(const psplit_attempt *a);
+
+/* Steps per chain and round that `work` items added to walks buy, 1 to `most`. */
+uint32_t psplit_i_attempt_affords(const psplit_attempt *a, uint64_t work, uint32_t n_rounds,
+                                  uint32_t most);
+psplit_code psplit_i_attempt_search(psplit_attempt *a, uint32_t n_rounds, uint32_t n_steps,
+                                    uint64_t salt);
+/* Moves of single items over the cuts: better than orders on wide graphs. */
+psplit_code psplit_i_attempt_anneal(psplit_attempt *a, uint64_t salt);
+psplit_code psplit_i_attempt_windows(psplit_attempt *a);
+psplit_code psplit_i_attempt_exact(psplit_attempt *a, int64_t limit, bool least_comm,
+                                   uint64_t budget, psplit_verdict *out_verdict);
+
+/* --- feasible.c --- */
+
+/* No split was found yet: looks for any. INFEASIBLE: there is none; UNSUPPORTED: nobody knows. */
+psplit_code psplit_i_attempt_find_any(psplit_attempt *a);
+/* Says why there is no split, and how many stages would do. Returns INFEASIBLE. */
+psplit_code psplit_i_attempt_explain(const psplit_attempt *a);
+
+#endif

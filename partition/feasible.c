@@ -1,0 +1,117 @@
+/* Is there any split, and if not, why? */
+#include "attempt.h"
+
+enum { MOST_STAGES = 65535, TRIED_STAGES = 4096 };
+
+/* Even a time limit of 0 looks this long for a split. */
+static const double LEAST_SECONDS = 0.25;
+
+/* More bytes than all devices have together? */
+static bool overflows_memory(const psplit_attempt *a) {
+  const psplit_core *core = &a->core;
+  uint64_t need = 0, have = 0;
+  for (uint32_t i = 0; i < core->n; i++) need += core->weight_bytes[i] + core->act_bytes[i];
+  for (uint32_t g = 0; g < core->n_groups; g++) need += core->group_bytes[g];
+  for (uint32_t t = 0; t < core->n_types; t++) {
+    const psplit_device *device = &core->problem->devices[t];
+    if (device->count > 0 && device->memory_bytes == 0) return false;
+    have = psplit_i_sat_add_u64(have, psplit_i_sat_mul_u64(device->count, device->memory_bytes));
+  }
+  return need > have;
+}
+
+psplit_code psplit_i_attempt_find_any(psplit_attempt *a) {
+  const int64_t everything = PSPLIT_I_INF / 2;
+  if (a->core.has_memory && overflows_memory(a)) return PSPLIT_INFEASIBLE;
+  /* A short run of the exact program often knows; then a search, then a long run. */
+  psplit_code code = PSPLIT_OK;
+  psplit_verdict verdict = PSPLIT_I_UNKNOWN;
+  const double least = psplit_i_now() + LEAST_SECONDS;
+  if (a->deadline.end >= 0 && a->deadline.end < least) a->deadline.end = least;
+  PSPLIT_TRY(psplit_i_attempt_exact(a, everything, false, PSPLIT_I_FIRST_STEPS, &verdict));
+  if (verdict == PSPLIT_I_UNKNOWN && a->best.value >= PSPLIT_I_INF)
+    PSPLIT_TRY(
+      psplit_i_attempt_search(a, 4, psplit_i_attempt_affords(a, PSPLIT_I_SEARCH_WORK, 4, 100), 1));
+  if (verdict == PSPLIT_I_UNKNOWN && a->best.value >= PSPLIT_I_INF)
+    PSPLIT_TRY(psplit_i_attempt_exact(a, everything, false, a->most, &verdict));
+  if (a->best.value >= PSPLIT_I_INF)
+    code = verdict == PSPLIT_I_NO ? PSPLIT_INFEASIBLE : PSPLIT_UNSUPPORTED;
+out:
+  a->deadline = a->job->deadline;
+  return code;
+}
+
+/* Does local search find a split into the stages of `job`? */
+static bool finds_split(const psplit_job *job) {
+  psplit_attempt a = {.job = job};
+  psplit_answer answer;
+  a.answer = &answer;
+  const bool found =
+    psplit_i_answer_init(&answer, job) == PSPLIT_OK && psplit_i_attempt_init(&a) == PSPLIT_OK &&
+    a.core.n <= PSPLIT_I_LARGE &&
+    psplit_i_attempt_search(&a, 2, psplit_i_attempt_affords(&a, PSPLIT_I_SEARCH_WORK / 20, 2, 20),
+                            1) == PSPLIT_OK &&
+    a.best.value < PSPLIT_I_INF;
+  psplit_i_attempt_fini(&a);
+  return found;
+}
+
+/* Smallest number of devices of the first type for which local search finds a split; 0: none. */
+static uint32_t devices_that_do(const psplit_job *job) {
+  psplit_problem problem = *job->problem;
+  psplit_device devices = problem.devices[0];
+  psplit_partition_options options = *job->options;
+  psplit_diag ignored = {0};
+  options.require_nonempty = false;
+  uint32_t low = psplit_problem_n_stages(&problem), high = 0;
+  problem.devices = &devices;
+  problem.n_devices = 1;
+  problem.pin = NULL;
+  const psplit_deadline deadline = {
+    job->deadline.end < 0 ? -1 : psplit_i_now() + (job->options->time_limit_s + LEAST_SECONDS) / 4};
+  const psplit_job inner = {&problem, &options, deadline, job->arena, &ignored};
+  while (low < MOST_STAGES && (high == 0 || high - low > 1)) {
+    devices.count =
+      high == 0 ? (low * 2 < MOST_STAGES ? low * 2 : MOST_STAGES) : low + (high - low) / 2;
+    ignored = (psplit_diag){0};
+    if (finds_split(&inner))
+      high = devices.count;
+    else if (high == 0 && (devices.count >= TRIED_STAGES || psplit_i_expired(&deadline)))
+      return 0;
+    else
+      low = devices.count;
+  }
+  return high;
+}
+
+psplit_code psplit_i_attempt_explain(const psplit_attempt *a) {
+  const psplit_job *job = a->job;
+  const psplit_problem *p = job->problem;
+  if (!a->core.has_memory)
+    return psplit_i_fail(job->diag, PSPLIT_INFEASIBLE,
+                         "no split satisfies the pins and the devices' order");
+  uint64_t most = 0;
+  for (uint32_t d = 0; d < p->n_devices; d++)
+    if (p->devices[d].count && p->devices[d].memory_bytes > most) most = p->devices[d].memory_bytes;
+  for (uint32_t i = 0; i < a->core.n; i++)
+    if (a->core.weight_bytes[i] + a->core.act_bytes[i] > most) {
+      uint32_t v = 0;
+      while (a->core.item_of_node[v] != i) v++;
+      char name[32];
+      return psplit_i_fail(
+        job->diag, PSPLIT_INFEASIBLE,
+        "memory: node %s and what must stay with it need %llu bytes, the largest "
+        "device has %llu; no number of stages helps",
+        psplit_i_node_name(p, v, name),
+        (unsigned long long)(a->core.weight_bytes[i] + a->core.act_bytes[i]),
+        (unsigned long long)most);
+    }
+  const uint32_t enough = devices_that_do(job);
+  if (enough)
+    return psplit_i_fail(job->diag, PSPLIT_INFEASIBLE,
+                         "memory: no split into %u stages fits the devices; %u stages would do",
+                         psplit_problem_n_stages(p), enough);
+  return psplit_i_fail(job->diag, PSPLIT_INFEASIBLE,
+                       "memory: no split into %u stages fits the devices",
+                       psplit_problem_n_stages(p));
+}
