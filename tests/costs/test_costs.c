@@ -156,6 +156,9 @@ static void a_later_table_overrides_an_earlier_one(void **state) {
   psplit_model_close(model);
 }
 
+#define STATISTICS \
+  "#name,input_sizes,initializers_sizes,total_dynamic_sizes,total_temp_allocations\n"
+
 #define KERNEL(name, op, ts, dur)                                                           \
   "{\"cat\": \"Node\", \"name\": \"" name "_kernel_time\", \"ts\": " #ts ", \"dur\": " #dur \
   ", \"tid\": 1, \"args\": {\"op_name\": \"" op "\", \"node_index\": \"" #ts "\"}}"
@@ -409,8 +412,7 @@ static void spoilt_files_are_taken_or_refused(void **state) {
       "fused /b/b.0/conv/Conv", "Conv", 20,
       60) "," KERNEL("/b/Add/SumFusion//XFusion/", "If", 30,
                      5) "," KERNEL("GlobalAveragePool_5", "GlobalAveragePool", 40, 4) "]",
-    "#name,input_sizes,initializers_sizes,total_dynamic_sizes,total_temp_allocations\n/b/"
-    "Add_7,1,2,3,4\n",
+    STATISTICS "/b/Add_7,1,2,3,4\n",
     "module,num_params,num_bytes,num_flops\na.conv,64,256,960\nb,1,2.5,3\n"};
   enum { ROUNDS = 2000 };
   psplit_model *model = block();
