@@ -80,15 +80,25 @@ static psplit_code add_rows(psplit_unit *unit, const psplit_cost_table *table, u
     psplit_i_say(unit->options.sink, PSPLIT_WARNING,
                  "%s: %" PRIu32 " of %zu rows are about no node of this model, such as \"%.100s\"",
                  table->name, map.n_unmatched, table->rows.n, map.unmatched);
-  bool any = false;
+  double *ns = PSPLIT_NEW(&unit->scratch, double, table->rows.n); /* of rows that share nodes */
+  uint8_t *timed = PSPLIT_NEW(&unit->scratch, uint8_t, table->rows.n);
+  uint64_t *workspace = PSPLIT_NEW(&unit->scratch, uint64_t, table->rows.n);
+  if (!ns || !timed || !workspace) return psplit_i_nomem(diag);
   for (uint32_t r = 0; r < table->rows.n; r++) {
     const psplit_i_cost_row *row = &table->rows.items[r];
-    const uint32_t *nodes = map.node + map.off[r], n = map.off[r + 1] - map.off[r];
+    const uint32_t at = map.same_as[r], n = map.off[at + 1] - map.off[at];
     if (!n) continue;
-    if (row->workspace_bytes) keep_workspace(unit, row->workspace_bytes, nodes, n);
+    if (row->workspace_bytes > workspace[at]) workspace[at] = row->workspace_bytes;
     if (row->ns < 0 && !row->has_work) continue;
-    any = true;
-    share(unit, row->has_work ? time_of_work(unit, row, nodes, n) : row->ns, mark, nodes, n, t);
+    timed[at] = 1;
+    ns[at] += row->has_work ? time_of_work(unit, row, map.node + map.off[at], n) : row->ns;
+  }
+  bool any = false;
+  for (uint32_t r = 0; r < table->rows.n; r++) {
+    const uint32_t *nodes = map.node + map.off[r], n = map.off[r + 1] - map.off[r];
+    if (workspace[r]) keep_workspace(unit, workspace[r], nodes, n);
+    if (timed[r]) share(unit, ns[r], mark, nodes, n, t);
+    any |= timed[r];
   }
   if (any) {
     t->complete |= table->complete;

@@ -18,6 +18,15 @@
 
 #include "cost_match.h"
 
+/* Kernels that only bring a tensor into another layout or place. */
+static bool is_helper(const char *op) {
+  static const char *const ops[] = {"ReorderInput", "ReorderOutput", "MemcpyFromHost",
+                                    "MemcpyToHost"};
+  for (size_t i = 0; op && i < sizeof ops / sizeof *ops; i++)
+    if (strcmp(op, ops[i]) == 0) return true;
+  return false;
+}
+
 /* --- 1. names and outputs --- */
 
 /* What the optimised model says that kernel r makes. */
@@ -36,11 +45,13 @@ static uint32_t find_by_outputs(psplit_i_matcher *m, uint32_t r) {
   return found;
 }
 
-static void find_kernel(psplit_i_matcher *m, uint32_t r) {
+static psplit_code find_kernel(psplit_i_matcher *m, uint32_t r) {
+  psplit_code code = PSPLIT_OK;
   const psplit_i_cost_row *row = psplit_i_row_of(m, r);
   uint32_t found = find_by_outputs(m, r);
   if (found == PSPLIT_NONE && m->same_as[r] == r) {
-    const psplit_i_kernel_name name = psplit_i_kernel_name_read(&m->names, row->label, row->op);
+    psplit_i_kernel_name name;
+    PSPLIT_TRY(psplit_i_kernel_name_read(&m->names, row->label, row->op, m->diag, &name));
     if (psplit_i_own(m, name.node, r))
       found = name.node;
     else if (name.node != PSPLIT_NONE)
@@ -50,14 +61,27 @@ static void find_kernel(psplit_i_matcher *m, uint32_t r) {
   m->anchor[r] = found;
   m->is_fused[r] = found != PSPLIT_NONE && (m->optimized || !row->op ||
                                             strcmp(m->graph->nodes[found].op_type, row->op) != 0);
+out:
+  return code;
 }
 
 /* What kernels do behind the node of their name: a sum, an activation, each read by the next alone.
  */
 static bool can_end_a_kernel(const char *op) {
-  static const char *const ops[] = {
-    "Add", "Sum",         "Relu", "LeakyRelu", "Clip",     "Tanh",           "Sigmoid",
-    "Elu", "HardSigmoid", "Selu", "Softplus",  "Softsign", "ThresholdedRelu"};
+  static const char *const ops[] = {"Add",
+                                    "Sum",
+                                    "Relu",
+                                    "LeakyRelu",
+                                    "Clip",
+                                    "Tanh",
+                                    "Sigmoid",
+                                    "Elu",
+                                    "HardSigmoid",
+                                    "Selu",
+                                    "Softplus",
+                                    "Softsign",
+                                    "ThresholdedRelu",
+                                    "HardSwish"};
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
     if (strcmp(op, ops[i]) == 0) return true;
   return false;
@@ -98,14 +122,6 @@ typedef struct component {
 } component;
 
 typedef PSPLIT_VEC(component) component_list;
-
-static bool is_helper(const char *op) {
-  static const char *const ops[] = {"ReorderInput", "ReorderOutput", "MemcpyFromHost",
-                                    "MemcpyToHost"};
-  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-    if (strcmp(op, ops[i]) == 0) return true;
-  return false;
-}
 
 /* Meets a neighbour of a component: one more member, or a kernel on its rim. */
 static void meet(psplit_i_matcher *m, uint32_t node, uint32_t id, uint32_t *of, bool before,
@@ -263,14 +279,16 @@ psplit_code psplit_i_match_kernels(psplit_i_matcher *m) {
   psplit_code code = PSPLIT_OK;
   const bool profile = m->table->format == PSPLIT_I_COSTS_PROFILE;
   bool any = false;
-  for (uint32_t r = 0; r < m->n_rows; r++) {
-    find_kernel(m, r);
-    any |= m->anchor[r] != PSPLIT_NONE;
-  }
+  for (uint32_t r = 0; r < m->n_rows; r++)
+    if (!is_helper(psplit_i_row_of(m, r)->op)) PSPLIT_TRY(find_kernel(m, r));
+  /* Of two that a sum could belong to, the one that ran last had both its terms. */
+  for (uint32_t r = m->n_rows; profile && r-- > 0;)
+    if (m->goes_on[r]) claim_chain(m, r);
+  /* What a value is called in another layout belongs to who made it, where that is known by now. */
+  for (uint32_t r = 0; r < m->n_rows; r++)
+    if (is_helper(psplit_i_row_of(m, r)->op)) PSPLIT_TRY(find_kernel(m, r));
+  for (uint32_t r = 0; r < m->n_rows; r++) any |= m->anchor[r] != PSPLIT_NONE;
   if (profile && any) {
-    /* Of two that a sum could belong to, the one that ran last had both its terms. */
-    for (uint32_t r = m->n_rows; r-- > 0;)
-      if (m->goes_on[r]) claim_chain(m, r);
     for (uint32_t r = 0; r < m->n_rows; r++)
       if (m->anchor[r] != PSPLIT_NONE && m->is_fused[r]) claim_backwards(m, r, m->anchor[r]);
     if (!m->optimized) PSPLIT_TRY(take_turns(m));

@@ -21,11 +21,33 @@ static void find_free(psplit_i_matcher *m) {
 
 /* --- the map --- */
 
+static uint32_t final_row(const psplit_i_matcher *m, uint32_t r) {
+  for (uint32_t steps = 0; m->same_as[r] != r && steps < m->n_rows; steps++) r = m->same_as[r];
+  return r;
+}
+
+/* From `owner`: each node in one row. */
+static psplit_code write_map(psplit_i_matcher *m, psplit_i_cost_map *out) {
+  uint32_t *off = PSPLIT_NEW(m->arena, uint32_t, (size_t)m->n_rows + 2);
+  out->node = psplit_i_arena_array(m->arena, m->graph->n_nodes, sizeof *out->node);
+  if (!off || !out->node) return psplit_i_nomem(m->diag);
+  for (uint32_t n = 0; n < m->graph->n_nodes; n++)
+    if (m->owner[n] != PSPLIT_NONE) off[m->owner[n] + 2]++;
+  for (uint32_t r = 0; r < m->n_rows; r++) off[r + 2] += off[r + 1];
+  for (uint32_t n = 0; n < m->graph->n_nodes; n++)
+    if (m->owner[n] != PSPLIT_NONE) out->node[off[m->owner[n] + 1]++] = n;
+  for (uint32_t r = 0; r < m->n_rows; r++) m->same_as[r] = final_row(m, r);
+  out->off = off;
+  out->same_as = m->same_as;
+  return PSPLIT_OK;
+}
+
 /* Rows with nodes, and those without that are missed: a kernel that takes no workspace is not. */
 static void count_rows(const psplit_i_matcher *m, psplit_i_cost_map *out) {
   for (uint32_t r = 0; r < m->n_rows; r++) {
     const psplit_i_cost_row *row = psplit_i_row_of(m, r);
-    if (out->off[r] != out->off[r + 1]) {
+    const uint32_t at = out->same_as[r];
+    if (out->off[at] != out->off[at + 1]) {
       out->n_matched++;
     } else if (m->table->format != PSPLIT_I_COSTS_MEMORY || row->workspace_bytes) {
       if (!out->n_unmatched++) out->unmatched = row->label;
@@ -33,44 +55,10 @@ static void count_rows(const psplit_i_matcher *m, psplit_i_cost_map *out) {
   }
 }
 
-static uint32_t final_row(const psplit_i_matcher *m, uint32_t r) {
-  for (uint32_t steps = 0; m->same_as[r] != r && steps < m->n_rows; steps++) r = m->same_as[r];
-  return r;
-}
-
-static psplit_code write_map(psplit_i_matcher *m, psplit_i_cost_map *out) {
-  const size_t n_rows = m->n_rows;
-  uint32_t *owned_off = PSPLIT_NEW(m->arena, uint32_t, n_rows + 2);
-  uint32_t *owned = psplit_i_arena_array(m->arena, m->graph->n_nodes, sizeof *owned);
-  uint64_t n_pairs = 0;
-  out->off = PSPLIT_NEW(m->arena, uint32_t, n_rows + 1);
-  if (!owned_off || !owned || !out->off) return psplit_i_nomem(m->diag);
-  for (uint32_t n = 0; n < m->graph->n_nodes; n++)
-    if (m->owner[n] != PSPLIT_NONE) owned_off[m->owner[n] + 2]++;
-  for (uint32_t r = 0; r < n_rows; r++) owned_off[r + 2] += owned_off[r + 1];
-  for (uint32_t n = 0; n < m->graph->n_nodes; n++)
-    if (m->owner[n] != PSPLIT_NONE) owned[owned_off[m->owner[n] + 1]++] = n;
-  for (uint32_t r = 0; r < n_rows; r++) {
-    const uint32_t f = final_row(m, r);
-    n_pairs += owned_off[f + 1] - owned_off[f];
-    if (n_pairs >= PSPLIT_NONE)
-      return psplit_i_fail(m->diag, PSPLIT_LIMIT, "the rows speak of too many nodes");
-    out->off[r + 1] = (uint32_t)n_pairs;
-  }
-  out->node = psplit_i_arena_array(m->arena, (size_t)n_pairs, sizeof *out->node);
-  if (!out->node) return psplit_i_nomem(m->diag);
-  for (uint32_t r = 0; r < n_rows; r++) {
-    const uint32_t f = final_row(m, r);
-    if (owned_off[f + 1] > owned_off[f])
-      memcpy(out->node + out->off[r], owned + owned_off[f],
-             (owned_off[f + 1] - owned_off[f]) * sizeof *owned);
-  }
-  return PSPLIT_OK;
-}
-
 /* --- rows that name nodes, modules --- */
 
 typedef PSPLIT_VEC(uint32_t) id_list;
+enum { MOST_PAIRS = 1 << 26 }; /* rows and their nodes: many rows may name many nodes of one name */
 
 static psplit_code match_names(psplit_i_matcher *m, psplit_i_cost_map *out) {
   psplit_code code = PSPLIT_OK;
@@ -87,10 +75,11 @@ static psplit_code match_names(psplit_i_matcher *m, psplit_i_cost_map *out) {
       const uint32_t n = psplit_i_maker_of(m->graph, row->values[i]);
       if (n != PSPLIT_NONE && !psplit_i_vec_push(&nodes, n)) PSPLIT_TRY(psplit_i_nomem(m->diag));
     }
-    if (nodes.n >= PSPLIT_NONE)
+    if (nodes.n > MOST_PAIRS)
       PSPLIT_TRY(psplit_i_fail(m->diag, PSPLIT_LIMIT, "the rows speak of too many nodes"));
     out->off[r + 1] = (uint32_t)nodes.n;
   }
+  out->same_as = m->same_as;
   out->node = psplit_i_arena_array(m->arena, nodes.n, sizeof *out->node);
   if (!out->node) PSPLIT_TRY(psplit_i_nomem(m->diag));
   if (nodes.n) memcpy(out->node, nodes.items, nodes.n * sizeof *out->node);
@@ -115,6 +104,7 @@ static psplit_code match_modules(psplit_i_matcher *m, psplit_i_cost_map *out) {
   for (uint32_t n = 0; n < m->graph->n_nodes; n++) {
     const char *name = m->graph->nodes[n].name, *slash = strrchr(name, '/');
     char *scope = slash ? psplit_i_scope_dotted(name, (size_t)(slash - name), m->arena) : NULL;
+    if (slash && !scope) PSPLIT_TRY(psplit_i_nomem(m->diag));
     for (char *dot = scope; dot && m->owner[n] == PSPLIT_NONE;) {
       const uint32_t id = psplit_i_intern_find(&modules, scope);
       if (id != PSPLIT_NONE) psplit_i_own(m, n, row_of_module[id]);

@@ -99,27 +99,34 @@ static psplit_i_kernel_name read_layout(const psplit_i_cost_names *names, char *
   return found;
 }
 
-psplit_i_kernel_name psplit_i_kernel_name_read(const psplit_i_cost_names *names, const char *label,
-                                               const char *op) {
+/* The node of a name that ONNX Runtime made, in `text` of n bytes, which is cut. */
+static psplit_i_kernel_name read_made(const psplit_i_cost_names *names, char *text, size_t n) {
   static const char FUSED[] = "fused ";
-  psplit_i_kernel_name found = {.node = psplit_i_cost_names_node(names, label)};
-  if (found.node != PSPLIT_NONE) return found;
-  if (op && (found.node = numbered(names, label, op)) != PSPLIT_NONE) return found;
-  size_t n = strlen(label);
-  char *text = psplit_i_arena_strndup(names->arena, label, n);
-  if (!text) return found;
   const bool fused = strncmp(text, FUSED, sizeof FUSED - 1) == 0;
+  psplit_i_kernel_name found = {.node = PSPLIT_NONE, .goes_on = fused};
   if (fused) memmove(text, text + sizeof FUSED - 1, (n -= sizeof FUSED - 1) + 1);
   /* Twice: a hash may stand behind the number that tells names apart. */
   for (int round = 0; found.node == PSPLIT_NONE && round < 3; round++) {
     if (round && !cut_number(text, &n)) break;
     if (round) (void)cut(text, &n, "_token");
     found.node = psplit_i_cost_names_node(names, text);
-    found.goes_on = fused;
     if (found.node != PSPLIT_NONE) break;
     if (cut(text, &n, "_nchwc")) return read_layout(names, text, n);
     while (found.node == PSPLIT_NONE && cut_fusion(text, &n))
       found.node = psplit_i_cost_names_node(names, text);
   }
   return found;
+}
+
+psplit_code psplit_i_kernel_name_read(const psplit_i_cost_names *names, const char *label,
+                                      const char *op, psplit_diag *diag,
+                                      psplit_i_kernel_name *out) {
+  *out = (psplit_i_kernel_name){.node = psplit_i_cost_names_node(names, label)};
+  if (out->node == PSPLIT_NONE && op) out->node = numbered(names, label, op);
+  if (out->node != PSPLIT_NONE) return PSPLIT_OK;
+  const size_t n = strlen(label);
+  char *text = psplit_i_arena_strndup(names->arena, label, n);
+  if (!text) return psplit_i_nomem(diag);
+  *out = read_made(names, text, n);
+  return PSPLIT_OK;
 }

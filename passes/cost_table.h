@@ -59,8 +59,9 @@ bool psplit_i_cost_csv_known(const char *text, size_t n, psplit_i_cost_format *o
 PSPLIT_MUST_USE psplit_code psplit_i_cost_csv_read(const char *text, size_t n,
                                                    psplit_cost_table *table, psplit_diag *diag);
 
-/* The nodes of each row. */
+/* The nodes of each row: those of row same_as[r]. */
 typedef struct psplit_i_cost_map {
+  uint32_t *same_as;     /* [rows] the row that holds the nodes: mostly itself */
   uint32_t *off;         /* [rows + 1] */
   uint32_t *node;        /* ids; a node may be in several rows */
   uint32_t n_matched;    /* rows that speak of nodes */
@@ -96,9 +97,10 @@ typedef struct psplit_i_kernel_name {
   uint32_t node; /* or PSPLIT_NONE */
   bool goes_on;  /* the kernel may do more behind it: a sum, an activation */
 } psplit_i_kernel_name;
-/* Errors: none; out of memory reads as an unknown name. */
-psplit_i_kernel_name psplit_i_kernel_name_read(const psplit_i_cost_names *names, const char *label,
-                                               const char *op);
+/* Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_kernel_name_read(const psplit_i_cost_names *names,
+                                                      const char *label, const char *op,
+                                                      psplit_diag *diag, psplit_i_kernel_name *out);
 
 struct psplit_unit;
 /* Puts the costs that the caller gave in the place of the roofline's. */

@@ -22,27 +22,21 @@ static psplit_code join_rows(writer *w, const psplit_profiled_run *run, psplit_a
   const double stretch =
     run->least_ns > 0 && run->median_ns > run->least_ns ? (double)run->median_ns / total_ns : 1;
   const size_t n_rows = w->table->rows.n;
-  uint32_t *first = psplit_i_arena_array(arena, w->graph->n_nodes, sizeof *first);
   double sum = 0, n_kernels = 0;
   w->ns = psplit_i_arena_array(arena, n_rows, sizeof *w->ns);
-  if (!first || !w->ns) return psplit_i_nomem(diag);
-  memset(first, 0xff, w->graph->n_nodes * sizeof *first);
+  if (!w->ns) return psplit_i_nomem(diag);
   for (uint32_t r = 0; r < n_rows; r++) {
-    if (w->map.off[r] == w->map.off[r + 1]) continue;
+    w->ns[r] = w->map.off[r] == w->map.off[r + 1] ? -1 : 0;
+    const uint32_t at = w->map.same_as[r];
+    if (w->map.off[at] == w->map.off[at + 1]) continue;
     sum += w->table->rows.items[r].ns;
     n_kernels++;
   }
   const double factor = total_ns > 0 && total_ns < sum ? total_ns / sum : 1;
   const double each_ns = total_ns > sum ? (total_ns - sum) / n_kernels : 0;
   for (uint32_t r = 0; r < n_rows; r++) {
-    w->ns[r] = -1;
-    if (w->map.off[r] == w->map.off[r + 1]) continue;
-    uint32_t *owner = &first[w->map.node[w->map.off[r]]];
-    if (*owner == PSPLIT_NONE) {
-      *owner = r;
-      w->ns[r] = 0;
-    }
-    w->ns[*owner] += stretch * (w->table->rows.items[r].ns * factor + each_ns);
+    const uint32_t at = w->map.same_as[r];
+    if (w->ns[at] >= 0) w->ns[at] += stretch * (w->table->rows.items[r].ns * factor + each_ns);
   }
   return PSPLIT_OK;
 }

@@ -314,6 +314,11 @@ static psplit_code tune(request *r, const psplit_model *model, psplit_diag *diag
   if (!scratch) return cli_nomem(diag);
   memcpy(scratch, r->directory, n);
   memcpy(scratch + n, ".autotune", sizeof ".autotune");
+  if (!r->emit.replace && access(r->directory, F_OK) == 0) { /* before it is worked for */
+    free(scratch);
+    snprintf(diag->message, sizeof diag->message, "%s exists; --force replaces it", r->directory);
+    return diag->code = PSPLIT_IO;
+  }
   psplit_emit_options emit = r->emit;
   emit.replace = true;
   emit.accept = NULL;

@@ -156,6 +156,9 @@ static void a_later_table_overrides_an_earlier_one(void **state) {
   psplit_model_close(model);
 }
 
+#define STATISTICS \
+  "#name,input_sizes,initializers_sizes,total_dynamic_sizes,total_temp_allocations\n"
+
 #define KERNEL(name, op, ts, dur)                                                           \
   "{\"cat\": \"Node\", \"name\": \"" name "_kernel_time\", \"ts\": " #ts ", \"dur\": " #dur \
   ", \"tid\": 1, \"args\": {\"op_name\": \"" op "\", \"node_index\": \"" #ts "\"}}"
@@ -361,6 +364,91 @@ static void a_profiled_run_becomes_a_costs_file(void **state) {
   psplit_model_close(model);
 }
 
+/* Times are the first device's: on another kind a node takes as much longer as its roofline does.
+ */
+static void another_device_is_as_much_slower_as_its_roofline(void **state) {
+  (void)state;
+  static const char text[] =
+    "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\"}, {\"name\": \"b\", "
+    "\"flops_per_second\": "
+    "{\"float32\": 9.6e9}, \"memory_bandwidth\": 1.6e9, \"overhead_ns\": 15000}]}";
+  psplit_model *model = block();
+  psplit_diag diag = {0};
+  psplit_devices *devices;
+  psplit_unit *unit;
+  int64_t ns[2][2][N_NODES]; /* by the roofline, by the file; on a, on b */
+  assert_int_equal(psplit_devices_parse(text, strlen(text), &diag, &devices), PSPLIT_OK);
+  psplit_cost_table *table = parsed(
+    OWN("\"complete\": true, \"costs\": [{\"nodes\": [\"/a/conv/Conv\"], \"ns\": 1000000}]"));
+  for (int with = 0; with < 2; with++) {
+    psplit_unit_options options;
+    psplit_unit_options_init(&options);
+    options.n_stages = 2;
+    options.devices = devices;
+    options.costs = (const psplit_cost_table *const *)&table;
+    options.n_costs = (size_t)with;
+    assert_int_equal(psplit_unit_create(model, &options, &diag, &unit), PSPLIT_OK);
+    assert_int_equal(psplit_unit_run(unit, "infer-shapes,cost", &diag), PSPLIT_OK);
+    for (uint32_t d = 0; d < 2; d++) psplit_unit_node_ns(unit, d, ns[with][d]);
+    psplit_unit_destroy(unit);
+  }
+  const double slower = (double)ns[0][1][CONV1] / (double)ns[0][0][CONV1];
+  assert_true(slower > 5);
+  assert_int_equal(ns[1][0][CONV1], 1000000);
+  assert_true(llabs(ns[1][1][CONV1] - (int64_t)(1e6 * slower)) <= 1);
+  assert_int_equal(ns[1][1][CONV2], 0);
+  psplit_cost_table_destroy(table);
+  psplit_devices_destroy(devices);
+  psplit_model_close(model);
+}
+
+/* Whatever bytes a file has, it is taken or refused; what is taken gives times that can be. */
+static void spoilt_files_are_taken_or_refused(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+    OWN("\"complete\": false, \"costs\": [{\"nodes\": [\"/a/conv/Conv\", \"/b/Add\"], \"ns\": 1e6},"
+        "{\"outputs\": [\"y\"], \"workspace_bytes\": 77}]"),
+    "[" KERNEL("r1_nchwc_token_4", "Conv", 10, 90) "," KERNEL(
+      "fused /b/b.0/conv/Conv", "Conv", 20,
+      60) "," KERNEL("/b/Add/SumFusion//XFusion/", "If", 30,
+                     5) "," KERNEL("GlobalAveragePool_5", "GlobalAveragePool", 40, 4) "]",
+    STATISTICS "/b/Add_7,1,2,3,4\n",
+    "module,num_params,num_bytes,num_flops\na.conv,64,256,960\nb,1,2.5,3\n"};
+  enum { ROUNDS = 2000 };
+  psplit_model *model = block();
+  for (uint64_t seed = 0; seed < ROUNDS; seed++) {
+    const char *text = texts[seed % 4];
+    const size_t n = strlen(text);
+    char *spoilt = strdup(text);
+    for (uint64_t i = 0; i < 1 + seed % 3; i++) {
+      const uint64_t r = psplit_i_splitmix64(seed, i);
+      static const char bytes[] = "0129-.,:\"[]{}e_/\n \\";
+      spoilt[(r >> 16) % n] = r % 3 ? bytes[(r >> 8) % (sizeof bytes - 1)] : (char)(r >> 40);
+    }
+    psplit_diag diag = {0};
+    psplit_cost_table *table = NULL;
+    psplit_unit_options options;
+    psplit_unit *unit = NULL;
+    psplit_unit_options_init(&options);
+    if (psplit_cost_table_parse("f", spoilt, n, &diag, &table) == PSPLIT_OK) {
+      options.costs = (const psplit_cost_table *const *)&table;
+      options.n_costs = 1;
+      assert_int_equal(psplit_unit_create(model, &options, &diag, &unit), PSPLIT_OK);
+      if (psplit_unit_run(unit, "infer-shapes,cost", &diag) == PSPLIT_OK) {
+        int64_t ns[N_NODES];
+        psplit_unit_node_ns(unit, 0, ns);
+        for (uint32_t i = 0; i < N_NODES; i++) assert_true(ns[i] >= 0);
+      } else {
+        assert_int_equal(diag.code, PSPLIT_INVALID);
+      }
+      psplit_unit_destroy(unit);
+    }
+    psplit_cost_table_destroy(table);
+    free(spoilt);
+  }
+  psplit_model_close(model);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_given_overrides_and_the_rest_is_scaled),
@@ -374,6 +462,8 @@ int main(void) {
     cmocka_unit_test(what_matches_nothing_is_an_error),
     cmocka_unit_test(hostile_files_are_refused_with_the_place),
     cmocka_unit_test(a_profiled_run_becomes_a_costs_file),
+    cmocka_unit_test(another_device_is_as_much_slower_as_its_roofline),
+    cmocka_unit_test(spoilt_files_are_taken_or_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,109 @@
+/* Reading costs files and finding their nodes when memory runs out. The i-th allocation fails, for
+ * every i until none is reached: the calls say NOMEM and leave no memory behind. The linker wraps
+ * the allocator (meson.build), but not that of jansson, a library of its own. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cost_table.h"
+#include "open.h"
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t n, size_t bytes);
+void *__real_realloc(void *memory, size_t bytes);
+void __real_free(void *memory);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t n, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
+void __wrap_free(void *memory);
+
+static long n_live, n_until_failure = -1;
+
+static bool fails(void) { return n_until_failure >= 0 && n_until_failure-- == 0; }
+
+static void *counted(void *memory) {
+  n_live += memory != NULL;
+  return memory;
+}
+
+void *__wrap_malloc(size_t bytes) { return fails() ? NULL : counted(__real_malloc(bytes)); }
+
+void *__wrap_calloc(size_t n, size_t bytes) {
+  return fails() ? NULL : counted(__real_calloc(n, bytes));
+}
+
+void *__wrap_realloc(void *memory, size_t bytes) {
+  if (fails()) return NULL;
+  return memory ? __real_realloc(memory, bytes) : counted(__real_realloc(NULL, bytes));
+}
+
+void __wrap_free(void *memory) {
+  n_live -= memory != NULL;
+  __real_free(memory);
+}
+
+static psplit_model *model(void) {
+  pb g = {0};
+  add_values(&g, 11, "x");
+  add_node(&g, "Relu", "x", "a");
+  add_node(&g, "Exp", "a", "b");
+  add_node(&g, "Neg", "b", "c");
+  add_values(&g, 12, "c");
+  pb bytes = make_model(&g);
+  return opened(&bytes);
+}
+
+static psplit_code read_and_match(const char *text, const psplit_graph *graph) {
+  psplit_diag diag = {0};
+  psplit_cost_table *table = NULL;
+  psplit_i_cost_map map;
+  psplit_arena arena;
+  psplit_code code;
+  psplit_i_arena_init(&arena, 0);
+  PSPLIT_TRY(psplit_cost_table_parse("f", text, strlen(text), &diag, &table));
+  PSPLIT_TRY(psplit_i_cost_match(table, graph, NULL, &arena, &diag, &map));
+out:
+  psplit_cost_table_destroy(table);
+  psplit_i_arena_fini(&arena);
+  return code;
+}
+
+/* Number of allocations that it takes; -1 where something went wrong. */
+static long try_all(const char *text, const psplit_graph *graph) {
+  for (long i = 0; i < 10000; i++) {
+    const long live_before = n_live;
+    n_until_failure = i;
+    const psplit_code code = read_and_match(text, graph);
+    const bool reached = n_until_failure < 0;
+    n_until_failure = -1;
+    if (code != (reached ? PSPLIT_NOMEM : PSPLIT_OK) || n_live != live_before) {
+      fprintf(stderr, "%.30s: allocation %ld: %s, %ld blocks stay\n", text, i,
+              psplit_code_name(code), n_live - live_before);
+      return -1;
+    }
+    if (!reached) return i;
+  }
+  return -1;
+}
+
+#define KERNEL(name, op)                              \
+  "{\"cat\": \"Node\", \"name\": \"" name             \
+  "_kernel_time\", \"ts\": 1, \"dur\": 2, \"args\": " \
+  "{\"op_name\": \"" op "\"}}"
+
+int main(void) {
+  static const char *const texts[] = {
+    "{\"format\": \"onnx-pipeline-split-costs\", \"version\": 1, \"costs\": "
+    "[{\"outputs\": [\"a\", \"b\"], \"ns\": 1}]}",
+    "[" KERNEL("Relu_0", "Relu") "," KERNEL("Mystery_token_1", "Mystery") "," KERNEL("c_nchwc",
+                                                                                     "Neg") "]",
+    "#name,input_sizes,initializers_sizes,total_dynamic_sizes,total_temp_allocations\na_nchwc_1,1,"
+    "2,3,4\n",
+    "module,num_params,num_bytes\na,1,2\n"};
+  psplit_model *opened_model = model();
+  int failed = 0;
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    failed |= try_all(texts[i], psplit_i_model_graph(opened_model)) < 4;
+  psplit_model_close(opened_model);
+  return failed;
+}
