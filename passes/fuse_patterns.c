@@ -1,20 +1,24 @@
-/* The built-in patterns of `fuse`: what runtimes run as one kernel, in the shapes that exporters write.
- * The language is described in docs/passes.md. A pattern overlaps others freely: matches that share a
- * node become one group, so that each pattern here says one thing. */
+/* The built-in patterns of `fuse`: what runtimes run as one kernel, in the shapes that exporters
+ * write. The language is described in docs/passes.md. A pattern overlaps others freely: matches
+ * that share a node become one group, so that each pattern here says one thing. */
 #include "pattern.h"
 
+/* A line of a pattern is a line here. */
+/* clang-format off */
 #define LINE(text) text "\n"
 
 static const char SETS[] =
-  LINE("set kernel = Conv | ConvTranspose | Gemm | MatMul | FusedMatMul | ConvInteger | MatMulInteger")
-  LINE("set kernel = QLinearConv | QLinearMatMul | MatMulNBits | FusedConv | FusedGemm | GemmInteger")
+  LINE("set kernel = Conv | ConvTranspose | Gemm | MatMul | FusedMatMul | ConvInteger")
+  LINE("set kernel = MatMulInteger | QLinearConv | QLinearMatMul | MatMulNBits | FusedConv")
+  LINE("set kernel = FusedGemm | GemmInteger")
   LINE("set pointwise = Add | Sub | Mul | Div | Pow | Max | Min")
-  LINE("set activation = Relu | LeakyRelu | Sigmoid | Tanh | Clip | Elu | Selu | HardSigmoid | HardSwish")
-  LINE("set activation = Softplus | Softsign | Gelu | FastGelu | QuickGelu | PRelu | Mish | Celu | Erf")
-  LINE("set activation = ThresholdedRelu | Swish")
+  LINE("set activation = Relu | LeakyRelu | Sigmoid | Tanh | Clip | Elu | Selu | HardSigmoid")
+  LINE("set activation = HardSwish | Softplus | Softsign | Gelu | FastGelu | QuickGelu | PRelu")
+  LINE("set activation = Mish | Celu | Erf | ThresholdedRelu | Swish")
   /* What an activation that is written as several nodes runs behind. */
-  LINE("set producer = Conv | ConvTranspose | Gemm | MatMul | FusedMatMul | QLinearConv | MatMulNBits")
-  LINE("set producer = BatchNormalization | InstanceNormalization | Add | Sub | Mul | Div");
+  LINE("set producer = Conv | ConvTranspose | Gemm | MatMul | FusedMatMul | QLinearConv")
+  LINE("set producer = MatMulNBits | BatchNormalization | InstanceNormalization | Add | Sub")
+  LINE("set producer = Mul | Div");
 
 /* A heavy operator and what follows it: normalisation, bias or scale, activation, residual sum. */
 static const char KERNELS[] =
@@ -104,6 +108,39 @@ static const char ACTIVATIONS[] =
   LINE("v = Mul(w, const)")
   LINE("w = Mul(x, w2)")
   LINE("w2 = Mul(x, x)")
+  LINE("f = Add(t, const)")
+  LINE("y = Mul(h, f)")
+  LINE("h = Mul | Div(x, const)")
+  LINE("x ?= @producer(*)")
+  LINE("pattern gelu-tanh")
+  LINE("t = Tanh(s)")
+  LINE("s = Mul(u, const)")
+  LINE("u = Add(x, v)")
+  LINE("v = Mul(w, const)")
+  LINE("w = Mul(x, w2)")
+  LINE("w2 = Mul(x, x)")
+  LINE("f = Add(t, const)")
+  LINE("g = Mul(x, f)")
+  LINE("y = Mul(g, const)")
+  LINE("x ?= @producer(*)")
+  LINE("pattern gelu-tanh")
+  LINE("t = Tanh(s)")
+  LINE("s = Mul(u, const)")
+  LINE("u = Add(x, v)")
+  LINE("v = Mul(w, const)")
+  LINE("w = Pow(x, 3)")
+  LINE("f = Add(t, const)")
+  LINE("g = Mul(x, f)")
+  LINE("y = Mul(g, const)")
+  LINE("x ?= @producer(*)")
+  /* The argument as sqrt(2 / pi) x (1 + 0.0447 x x). */
+  LINE("pattern gelu-tanh")
+  LINE("t = Tanh(s)")
+  LINE("s = Mul(u, p)")
+  LINE("u = Mul(x, const)")
+  LINE("p = Add(q, const)")
+  LINE("q = Mul(c, x)")
+  LINE("c = Mul(x, const)")
   LINE("f = Add(t, const)")
   LINE("y = Mul(h, f)")
   LINE("h = Mul | Div(x, const)")
@@ -300,11 +337,16 @@ static const char ATTENTION[] =
   LINE("x ?= Transpose(_)")
   LINE("t ?= Transpose(y)")
   LINE("z ?= Squeeze | Reshape(t, *)")
+  LINE("b ?= Transpose(z)")
+  LINE("pattern recurrent-state")
+  LINE("s = ConstantOfShape | Expand(*)")
+  LINE("y, h, c = LSTM | GRU | RNN(~s, *)")
   LINE("pattern resize")
   LINE("r = Resize | Upsample(x, *)")
   LINE("r2 ?= Resize | Upsample(r, *)")
   LINE("x ?= Transpose(_)")
   LINE("y ?= Transpose(r2)");
 
+/* clang-format on */
 const char *const psplit_i_fuse_patterns[] = {SETS,      KERNELS, ACTIVATIONS, NORMALISATIONS,
                                               ATTENTION, NULL};

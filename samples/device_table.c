@@ -127,16 +127,4 @@ static const psplit_plugin_pass PASS = {
   .run = run,
 };
 
-const psplit_plugin *psplit_plugin_query(void) {
-  static const psplit_plugin_pass *const passes[] = {&PASS};
-  static const psplit_plugin plugin = {
-    .abi = PSPLIT_PLUGIN_ABI,
-    .struct_size = sizeof plugin,
-    .sanitizer = PSPLIT_PLUGIN_SANITIZER,
-    .name = "device-table",
-    .version = "1",
-    .passes = passes,
-    .n_passes = 1,
-  };
-  return &plugin;
-}
+PSPLIT_PLUGIN_OF("device-table", "1", &PASS)

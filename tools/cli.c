@@ -19,9 +19,8 @@ int cli_next(const cli *program, int argc, char **argv, const char **out_argumen
   for (size_t i = 0; i < program->n_options && n < MAX_OPTIONS; i++) {
     const cli_option *option = &program->options[i];
     if (!option->name) continue;
-    options[n++] =
-      (struct option){option->name, option->argument ? required_argument : no_argument, NULL,
-                      option->id};
+    options[n++] = (struct option){option->name, option->argument ? required_argument : no_argument,
+                                   NULL, option->id};
     if (option->id > 255) continue;
     letters[n_letters++] = (char)option->id;
     if (option->argument) letters[n_letters++] = ':';
@@ -31,7 +30,8 @@ int cli_next(const cli *program, int argc, char **argv, const char **out_argumen
   *out_argument = optarg;
   if (id == -1) return CLI_END;
   if (id == ':' || id == '?') {
-    cli_usage(program, id == ':' ? "%s needs an argument" : "there is no option %s, or it takes no argument",
+    cli_usage(program,
+              id == ':' ? "%s needs an argument" : "there is no option %s, or it takes no argument",
               argv[optind - 1]);
     return CLI_BAD;
   }
@@ -47,16 +47,17 @@ void cli_print_help(const cli *program, FILE *out) {
       continue;
     }
     char left[64];
-    const int n = snprintf(left, sizeof left, "  %s%c%s --%s%s%s", option->id > 255 ? "  " : "-",
-                           option->id > 255 ? ' ' : (char)option->id, option->id > 255 ? "" : ",",
-                           option->name, option->argument ? " " : "",
-                           option->argument ? option->argument : "");
+    const int n =
+      snprintf(left, sizeof left, "  %s%c%s --%s%s%s", option->id > 255 ? "  " : "-",
+               option->id > 255 ? ' ' : (char)option->id, option->id > 255 ? "" : ",", option->name,
+               option->argument ? " " : "", option->argument ? option->argument : "");
     fprintf(out, n < 30 ? "%-30s%s\n" : "%s\n                              %s\n", left,
             option->help);
   }
-  fputs("\nExit status: 0 ok, 1 a check does not hold, 2 usage, 3 file, 4 malformed or invalid model,\n"
-        "5 unsupported, 6 limit, 7 infeasible, 8 plugin, 70 internal error.\n",
-        out);
+  fputs(
+    "\nExit status: 0 ok, 1 a check does not hold, 2 usage, 3 file, 4 malformed or invalid model,\n"
+    "5 unsupported, 6 limit, 7 infeasible, 8 plugin, 70 internal error.\n",
+    out);
 }
 
 void cli_print_version(const cli *program, FILE *out) {
@@ -203,7 +204,10 @@ const char *cli_bytes(uint64_t bytes, char *buffer) {
   double value = (double)bytes;
   size_t unit = 0;
   for (; value >= 999.5 && unit + 1 < sizeof units / sizeof *units; unit++) value /= 1024;
-  snprintf(buffer, CLI_TEXT, "%.*f %s", unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2,
+  snprintf(buffer, CLI_TEXT, "%.*f %s",
+           unit == 0 || value >= 99.95 ? 0
+           : value >= 9.995            ? 1
+                                       : 2,
            value, units[unit]);
   return buffer;
 }
@@ -213,7 +217,10 @@ const char *cli_time(int64_t ns, char *buffer) {
   double value = (double)ns;
   size_t unit = 0;
   for (; value >= 999.5 && unit + 1 < sizeof units / sizeof *units; unit++) value /= 1000;
-  snprintf(buffer, CLI_TEXT, "%.*f %s", unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2,
+  snprintf(buffer, CLI_TEXT, "%.*f %s",
+           unit == 0 || value >= 99.95 ? 0
+           : value >= 9.995            ? 1
+                                       : 2,
            value, units[unit]);
   return buffer;
 }

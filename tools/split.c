@@ -13,9 +13,21 @@
 #include "plan_options.h"
 
 enum {
-  OPT_PRINT_PIPELINE = 256, OPT_HELP_PASSES, OPT_BOUNDARY, OPT_WEIGHTS, OPT_PLAN_ONLY, OPT_JSON,
-  OPT_DEPFILE, OPT_FORCE, OPT_VERIFY, OPT_MICRO_BATCHES, OPT_ANNOTATE, OPT_ANNOTATE_AS,
-  OPT_AUTOTUNE, OPT_ONNXRUNTIME, OPT_OPTIMIZATION
+  OPT_PRINT_PIPELINE = 256,
+  OPT_HELP_PASSES,
+  OPT_BOUNDARY,
+  OPT_WEIGHTS,
+  OPT_PLAN_ONLY,
+  OPT_JSON,
+  OPT_DEPFILE,
+  OPT_FORCE,
+  OPT_VERIFY,
+  OPT_MICRO_BATCHES,
+  OPT_ANNOTATE,
+  OPT_ANNOTATE_AS,
+  OPT_AUTOTUNE,
+  OPT_ONNXRUNTIME,
+  OPT_OPTIMIZATION
 };
 
 static const cli_option OPTIONS[] = {
@@ -23,11 +35,15 @@ static const cli_option OPTIONS[] = {
   {'k', "stages", "N[..M]", "number of stages; default: one for each device of --devices"},
   {'o', "output", "DIR", "directory to write; it appears complete or not at all"},
   {OPT_FORCE, "force", NULL, "replace DIR if it exists"},
-  {OPT_BOUNDARY, "boundary", "KIND", "sendrecv (default): Send and Recv nodes; io: plain inputs, outputs"},
-  {OPT_WEIGHTS, "weights", "WHERE", "auto (default), inline, external, or reference to the model's files"},
+  {OPT_BOUNDARY, "boundary", "KIND",
+   "sendrecv (default): Send and Recv nodes; io: plain inputs, outputs"},
+  {OPT_WEIGHTS, "weights", "WHERE",
+   "auto (default), inline, external, or reference to the model's files"},
   {OPT_VERIFY, "verify", NULL, "prove that the stages are MODEL before DIR appears"},
-  {OPT_PLAN_ONLY, "plan-only", NULL, "write no files; with -k N..M a line for each number of stages"},
-  {OPT_MICRO_BATCHES, "micro-batches", "N", "in flight when a range of stages is compared; default: 8"},
+  {OPT_PLAN_ONLY, "plan-only", NULL,
+   "write no files; with -k N..M a line for each number of stages"},
+  {OPT_MICRO_BATCHES, "micro-batches", "N",
+   "in flight when a range of stages is compared; default: 8"},
   {OPT_ANNOTATE, "annotate", "FILE", "write MODEL with the stages of its nodes added"},
   {OPT_ANNOTATE_AS, "annotate-as", "FORM", "onnx (default): multi-device fields; layer_ann; olive"},
   {OPT_JSON, "json", NULL, "print the manifest instead of the table"},
@@ -36,7 +52,8 @@ static const cli_option OPTIONS[] = {
   PLAN_COST_OPTIONS,
   {OPT_AUTOTUNE, "autotune", "N", "run the stages and correct their costs, at most N times"},
   {OPT_ONNXRUNTIME, "onnxruntime", "FILE", "with --autotune: libonnxruntime.so"},
-  {OPT_OPTIMIZATION, "optimization", "LEVEL", "with --autotune: 0, 1, 2 or 99 (default), of ONNX Runtime"},
+  {OPT_OPTIMIZATION, "optimization", "LEVEL",
+   "with --autotune: 0, 1, 2 or 99 (default), of ONNX Runtime"},
   {0, NULL, NULL, "How it is cut:"},
   PLAN_CUT_OPTIONS,
   {OPT_PRINT_PIPELINE, "print-pipeline", NULL, "print the pipeline with all options, and stop"},
@@ -85,8 +102,14 @@ static bool parse_option(request *r, int id, char *argument) {
     case 'k': return cli_range(&PROGRAM, "stages", argument, &r->n_stages, &r->last_k);
     case 'o': r->directory = argument; return true;
     case 'q': r->progress.quiet = true; return true;
-    case 'h': cli_print_help(&PROGRAM, stdout); r->done = true; return true;
-    case 'V': cli_print_version(&PROGRAM, stdout); r->done = true; return true;
+    case 'h':
+      cli_print_help(&PROGRAM, stdout);
+      r->done = true;
+      return true;
+    case 'V':
+      cli_print_version(&PROGRAM, stdout);
+      r->done = true;
+      return true;
     case OPT_HELP_PASSES: r->help_passes = true; return true;
     case OPT_PRINT_PIPELINE: r->print_pipeline = true; return true;
     case OPT_BOUNDARY:
@@ -142,14 +165,16 @@ static int parse(request *r, int argc, char **argv) {
     return cli_usage(&PROGRAM, "-o DIR, --annotate FILE or --plan-only is needed");
   if (r->annotate && r->last_k > r->n_stages)
     return cli_usage(&PROGRAM, "--annotate takes one number of stages");
-  if ((r->plan_only || !r->directory) && r->verify) return cli_usage(&PROGRAM, "--verify needs -o DIR");
+  if ((r->plan_only || !r->directory) && r->verify)
+    return cli_usage(&PROGRAM, "--verify needs -o DIR");
   if (r->tune.n_rounds && (r->plan_only || !r->directory))
     return cli_usage(&PROGRAM, "--autotune needs -o DIR");
   if (r->tune.n_rounds && r->emit.weights == PSPLIT_WEIGHTS_REFERENCE)
     return cli_usage(&PROGRAM, "--autotune and --weights reference do not go together");
   if (r->last_k > r->n_stages && (!r->plan_only || r->json))
     return cli_usage(&PROGRAM, "a range of stages is for --plan-only, without --json");
-  if ((r->plan_only || !r->directory) && r->depfile) return cli_usage(&PROGRAM, "--depfile needs -o DIR");
+  if ((r->plan_only || !r->directory) && r->depfile)
+    return cli_usage(&PROGRAM, "--depfile needs -o DIR");
   return 0;
 }
 
@@ -175,16 +200,16 @@ static void print_transfers(const psplit_plan *plan) {
 
 static void print_plan(const psplit_plan *plan, double seconds) {
   char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT], d[CLI_TEXT], e[CLI_TEXT], f[CLI_TEXT];
-  printf("stage  device      nodes  supernodes    weights     memory   receive   compute      send"
-         "      load\n");
+  printf(
+    "stage  device      nodes  supernodes    weights     memory   receive   compute      send"
+    "      load\n");
   for (uint32_t s = 0; s < plan->n_stages; s++) {
     const psplit_plan_stage *stage = &plan->stages[s];
     char device[12];
     printf("%5" PRIu32 "  %-10s %6" PRIu32 " %11" PRIu32 " %10s %10s %9s %9s %9s %9s%s\n", s,
-           cli_printable(stage->device, device, sizeof device), stage->n_nodes,
-           stage->n_supernodes, cli_bytes(stage->weight_bytes, a),
-           cli_bytes(stage->memory_bytes, b), cli_time(stage->recv_ns, c),
-           cli_time(stage->compute_ns, d), cli_time(stage->send_ns, e),
+           cli_printable(stage->device, device, sizeof device), stage->n_nodes, stage->n_supernodes,
+           cli_bytes(stage->weight_bytes, a), cli_bytes(stage->memory_bytes, b),
+           cli_time(stage->recv_ns, c), cli_time(stage->compute_ns, d), cli_time(stage->send_ns, e),
            cli_time(stage->load_ns, f), stage->load_ns == plan->bottleneck_ns ? "  <" : "");
   }
   print_transfers(plan);
@@ -249,9 +274,10 @@ static psplit_code no_plan(psplit_diag *diag) {
 }
 
 static void print_comparison_head(const request *r) {
-  printf("stages  bottleneck       bound      gap  speed-up      memory     on wire  bubble of %" PRIu32
-         "\n",
-         r->n_micro_batches);
+  printf(
+    "stages  bottleneck       bound      gap  speed-up      memory     on wire  bubble of %" PRIu32
+    "\n",
+    r->n_micro_batches);
 }
 
 /* One number of stages on one line. */
@@ -268,19 +294,18 @@ static psplit_code print_comparison(const request *r, const psplit_plan *plan, p
     wire += plan->transfers[t].bytes;
     sure = sure && plan->transfers[t].bytes_known;
   }
-  const double speed_up = plan->bottleneck_ns > 0
-                            ? (double)plan->total_compute_ns / (double)plan->bottleneck_ns
-                            : 1;
+  const double speed_up =
+    plan->bottleneck_ns > 0 ? (double)plan->total_compute_ns / (double)plan->bottleneck_ns : 1;
   printf("%6" PRIu32 " %11s %11s %6.2f %% %8.2fx %11s %s%10s %10.1f %%%s\n", plan->n_stages,
-         cli_time(plan->bottleneck_ns, a), cli_time(plan->lower_bound_ns, b),
-         100 * plan->gap_frac, speed_up, cli_bytes(memory, c), sure ? " " : "~",
-         cli_bytes(wire, d), 100 * schedule->bubble_frac,
-         plan->proved_optimal ? "  optimal" : "");
+         cli_time(plan->bottleneck_ns, a), cli_time(plan->lower_bound_ns, b), 100 * plan->gap_frac,
+         speed_up, cli_bytes(memory, c), sure ? " " : "~", cli_bytes(wire, d),
+         100 * schedule->bubble_frac, plan->proved_optimal ? "  optimal" : "");
   psplit_schedule_destroy(schedule);
   return PSPLIT_OK;
 }
 
-/* What each number of stages of the range would give; one that has no plan says so and is passed. */
+/* What each number of stages of the range would give; one that has no plan says so and is passed.
+ */
 static psplit_code compare(request *r, psplit_diag *diag) {
   psplit_sink sink = cli_sink(&r->progress);
   psplit_model *model = NULL;
@@ -323,8 +348,8 @@ static psplit_code tune(request *r, const psplit_model *model, psplit_diag *diag
   emit.replace = true;
   emit.accept = NULL;
   FILE *out = r->progress.quiet ? NULL : r->json ? stderr : stdout;
-  const psplit_code code = autotune(&r->tune, r->model, model, r->n_stages, &emit, scratch, out,
-                                    diag, &r->plan);
+  const psplit_code code =
+    autotune(&r->tune, r->model, model, r->n_stages, &emit, scratch, out, diag, &r->plan);
   free(scratch);
   return code;
 }
@@ -356,8 +381,10 @@ static psplit_code split(request *r, psplit_diag *diag) {
   if (code == PSPLIT_OK && r->depfile) code = write_depfile(r, model, diag);
   if (code == PSPLIT_OK && r->json) code = psplit_manifest(model, plan, &r->emit, diag, &manifest);
   cli_progress_end(&r->progress);
-  if (code == PSPLIT_OK && manifest) fputs(manifest, stdout);
-  else if (code == PSPLIT_OK && !r->progress.quiet) print_plan(plan, cli_now_s() - start_s);
+  if (code == PSPLIT_OK && manifest)
+    fputs(manifest, stdout);
+  else if (code == PSPLIT_OK && !r->progress.quiet)
+    print_plan(plan, cli_now_s() - start_s);
   if (code == PSPLIT_OK && r->verify && !r->json && !r->progress.quiet)
     puts("\nverified: the stages together are the model");
   free(manifest);

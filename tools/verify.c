@@ -18,14 +18,17 @@ enum { OPT_THREADS = 256, OPT_MAX_GRAPH_MEMORY, OPT_FOLLOW_SYMLINKS };
 static const cli_option OPTIONS[] = {
   {'m', "model", "MODEL", "the model that DIR was split from (needed)"},
   {OPT_THREADS, "threads", "N", "for comparing weights; default: one a core"},
-  {OPT_MAX_GRAPH_MEMORY, "max-graph-memory", "MIB", "limit on a file's structure; default: 32 times the file, 256 to 2048"},
+  {OPT_MAX_GRAPH_MEMORY, "max-graph-memory", "MIB",
+   "limit on a file's structure; default: 32 times the file, 256 to 2048"},
   {OPT_FOLLOW_SYMLINKS, "follow-symlinks", NULL, "external data may be symbolic links"},
 #if PSPLIT_HAS_RUNTIME
   {OPT_RUN, "run", NULL, "also run MODEL and the stages in ONNX Runtime, and compare outputs"},
   FEED_OPTIONS,
   {OPT_MICRO_BATCHES, "micro-batches", "M", "inputs to compare; default: 2"},
-  {OPT_OPTIMIZATION, "optimization", "LEVEL", "0 (default): bits must be equal; 1, 2, 99: differences are told"},
-  {OPT_ONNXRUNTIME, "onnxruntime", "FILE", "libonnxruntime.so; default: PSPLIT_ONNXRUNTIME, the loader's"},
+  {OPT_OPTIMIZATION, "optimization", "LEVEL",
+   "0 (default): bits must be equal; 1, 2, 99: differences are told"},
+  {OPT_ONNXRUNTIME, "onnxruntime", "FILE",
+   "libonnxruntime.so; default: PSPLIT_ONNXRUNTIME, the loader's"},
 #endif
   {'q', "quiet", NULL, "say nothing when it holds"},
   {'h', "help", NULL, "print this"},
@@ -34,7 +37,8 @@ static const cli_option OPTIONS[] = {
 
 static const cli PROGRAM = {
   "onnx-pipeline-verify", "DIR --model MODEL [OPTION]...",
-  "Proves from the files alone that the stages in DIR together are MODEL: the same nodes, edges and\n"
+  "Proves from the files alone that the stages in DIR together are MODEL: the same nodes, edges "
+  "and\n"
   "bytes once boundary nodes and declared duplicates are taken out. Prints the first difference.",
   OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
 
@@ -58,7 +62,8 @@ int main(int argc, char **argv) {
         options.n_threads = (uint32_t)count;
         break;
       case OPT_MAX_GRAPH_MEMORY:
-        if (!cli_count(&PROGRAM, "max-graph-memory", argument, 1, UINT64_MAX >> 20, &count)) return 2;
+        if (!cli_count(&PROGRAM, "max-graph-memory", argument, 1, UINT64_MAX >> 20, &count))
+          return 2;
         options.read.max_graph_bytes = count << 20;
         break;
 #if PSPLIT_HAS_RUNTIME

@@ -33,6 +33,7 @@ static void put_box(psplit_text *out, char kind, uint32_t id, const char *name,
                      label.bytes ? label.bytes : "\"");
   psplit_text second = {0};
   psplit_i_view_dot_string(&second, detail);
+  if (second.failed) out->failed = true;
   psplit_i_text_puts(out, second.bytes ? second.bytes + 1 : "\"");
   psplit_i_text_puts(out, "];\n");
   psplit_i_text_fini(&second);

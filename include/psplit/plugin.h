@@ -120,8 +120,8 @@ typedef struct psplit_plugin_host {
   void (*set_cost)(psplit_plugin_unit *unit, uint32_t node, uint32_t stage, int64_t ns);
   /* False where its group is pinned to another stage, and for constants. */
   bool (*pin)(psplit_plugin_unit *unit, uint32_t node, uint32_t stage);
-  /* A line kept with the node, or with PSPLIT_PLUGIN_NONE with the model, which onnx-pipeline-inspect
-   * shows; and one for whoever runs the tool. Copied. */
+  /* A line kept with the node, or with PSPLIT_PLUGIN_NONE with the model, which
+   * onnx-pipeline-inspect shows; and one for whoever runs the tool. Copied. */
   bool (*note)(psplit_plugin_unit *unit, uint32_t node, const char *text);
   void (*say)(psplit_plugin_unit *unit, const char *text);
   /* Why the pass is about to return something else than 0. Copied. */
@@ -174,6 +174,16 @@ typedef struct psplit_plugin {
 
 /* What a plugin exports, under the name `psplit_plugin_query`. */
 PSPLIT_PLUGIN_EXPORT const psplit_plugin *psplit_plugin_query(void);
+
+/* Defines it for the passes whose addresses follow; no semicolon behind it. */
+#define PSPLIT_PLUGIN_OF(name_, version_, ...)                                \
+  const psplit_plugin *psplit_plugin_query(void) {                            \
+    static const psplit_plugin_pass *const passes[] = {__VA_ARGS__};          \
+    static const psplit_plugin plugin = {                                     \
+      PSPLIT_PLUGIN_ABI, sizeof plugin, PSPLIT_PLUGIN_SANITIZER,       name_, \
+      version_,          passes,        sizeof passes / sizeof *passes};      \
+    return &plugin;                                                           \
+  }
 
 #ifdef __cplusplus
 }

@@ -1,12 +1,13 @@
 // What ONNX Runtime fuses, held against the groups of a split:
 //
 //   node fusion.mjs SHOW_GROUPS NAME [K]      TAP; K stages, by default 4
+//   node fusion.mjs SHOW_GROUPS exported      the modules of tests/passes/exported.py, uncut
 //
 // ONNX Runtime writes its optimised graph at levels 2 (extended) and 99 (all). A kernel of it keeps
 // the name of the value that it computes; the values in between are gone. So the nodes of the
 // original graph that a kernel stands for are those met on the way back from its outputs to the
-// nearest values that the optimised graph still has. A kernel of two nodes and more is covered where
-// one group holds them all, and severed where no stage does.
+// nearest values that the optimised graph still has. A kernel of two nodes and more is covered
+// where one group holds them all, and severed where no stage does.
 //
 // Identity does nothing and vanishes in any stage: it counts nowhere.
 //
@@ -16,10 +17,10 @@
 // At level 99 convolutions work on blocked tensors under new names. What such a tensor is in the
 // original graph is told by the Reorder that turns it back, by the kernel's name
 // (`<output value>_nchwc`), or by that of a node which was kept; a residual sum and an activation
-// that joined later show as a fourth input and an attribute. A kernel that none of this names (a moved
-// Transpose) is unmapped, and belongs to whatever reads it.
+// that joined later show as a fourth input and an attribute. A kernel that none of this names (a
+// moved Transpose) is unmapped, and belongs to whatever reads it.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -174,21 +175,20 @@ const isSevered = (nodes) => ({ members }) => !nodes[members[0]].stages.some((st
   members.every((id) => nodes[id].stages.includes(stage)));
 
 const label = (original, { op, members }) =>
-  `${op}: ${members.map((id) => `${original.nodes[id].op}(${original.nodes[id].outputs[0]})`).join(' ')}`;
+  `${op}: ` + members.map((id) => original.nodes[id])
+    .map((node) => `${node.op}(${node.outputs[0]})`).join(' ');
 
-async function main(tool, name, k = '4') {
-  const { models } = JSON.parse(readFileSync(new URL('../models/models.json', import.meta.url)));
-  const cache = process.env.PSPLIT_MODEL_CACHE ||
-    fileURLToPath(new URL('../../.cache/models', import.meta.url));
-  const file = join(cache, `${name}.onnx`);
-  if (!existsSync(file)) {
-    skipAll(`the model cache has no ${name}.onnx; tests/models/fetch.sh fills it`);
-  }
-  const tmp = mkdtempSync(join(tmpdir(), 'psplit-fusion-'));
-  process.on('exit', () => rmSync(tmp, { recursive: true, force: true }));
-  const tap = new Tap();
-  const dims = Object.entries(models[name].dims ?? {}).map(([dim, n]) => `${dim}=${n}`);
-  const stages = Math.min(Number(k), models[name].max_stages ?? Infinity);
+// A directory that goes away in the end.
+const made = [];
+process.on('exit', () => made.forEach((dir) => rmSync(dir, { recursive: true, force: true })));
+function scratch() {
+  made.push(mkdtempSync(join(tmpdir(), 'psplit-fusion-')));
+  return made.at(-1);
+}
+
+// Holds one model against ONNX Runtime at both levels.
+async function hold(tap, tool, { name, file, stages, dims = [], all: wantsAll }) {
+  const tmp = scratch();
   const nodes = showGroups(tool, [file, `${stages}`, ...dims]);
   const unfused = showGroups(tool, [file, `${stages}`, ...dims, '--passes',
     'infer-shapes,cost,prune,attach,coarsen,partition,replicate']);
@@ -199,18 +199,56 @@ async function main(tool, name, k = '4') {
     const { fused, unmapped } =
       fusedKernels(original, readGraph(out), (id) => nodes[id].group === '-');
     const covered = fused.filter(isCovered(nodes));
+    const missed = fused.filter((kernel) => !covered.includes(kernel))
+      .map((kernel) => label(original, kernel));
     const severed = fused.filter(isSevered(nodes));
     console.log(`# ${name} ${level}: ${fused.length} fused kernels, ${covered.length} covered, ` +
       `${severed.length} severed by ${stages} stages, ${unmapped} unmapped; without fuse ` +
       `${fused.filter(isCovered(unfused)).length} covered, ` +
       `${fused.filter(isSevered(unfused)).length} severed`);
-    for (const kernel of fused) {
-      if (!covered.includes(kernel)) console.log(`# not covered: ${label(original, kernel)}`);
+    if (wantsAll) {
+      tap.none(missed, `${name}: all ${fused.length} kernels fused at level ${level} are covered`);
+    } else {
+      for (const kernel of missed) console.log(`# not covered: ${kernel}`);
+      tap.none(severed.map((kernel) => label(original, kernel)), `${name}: ${stages} stages ` +
+        `sever none of the ${fused.length} kernels fused at level ${level}`);
     }
-    tap.none(severed.map((kernel) => label(original, kernel)),
-      `${name}: ${stages} stages sever none of the ${fused.length} kernels fused at level ${level}`);
     rmSync(out, { force: true });
   }
+}
+
+// The small modules of tests/passes/exported.py. Most are a group or two: there is nothing to cut.
+async function holdExported(tap, tool) {
+  const tmp = scratch();
+  const script = fileURLToPath(new URL('../passes/exported.py', import.meta.url));
+  const exported = spawnSync('/usr/bin/python3', [script, tool, tmp],
+    { encoding: 'utf8', timeout: 240000 });
+  if (exported.error || /^1..0 # SKIP/m.test(exported.stdout)) skipAll('there is no python3-torch');
+  for (const each of readdirSync(tmp).filter((file) => file.endsWith('.onnx')).sort()) {
+    const name = each.replace('.onnx', '');
+    const file = join(tmp, each);
+    await hold(tap, tool, { name, file, stages: 1, all: true });
+    if (name.startsWith('transformer')) await hold(tap, tool, { name, file, stages: 2 });
+  }
+}
+
+async function main(tool, name, k = '4') {
+  const tap = new Tap();
+  if (name === 'exported') {
+    await holdExported(tap, tool);
+    tap.done();
+    return;
+  }
+  const { models } = JSON.parse(readFileSync(new URL('../models/models.json', import.meta.url)));
+  const cache = process.env.PSPLIT_MODEL_CACHE ||
+    fileURLToPath(new URL('../../.cache/models', import.meta.url));
+  const file = join(cache, `${name}.onnx`);
+  if (!existsSync(file)) {
+    skipAll(`the model cache has no ${name}.onnx; tests/models/fetch.sh fills it`);
+  }
+  const dims = Object.entries(models[name].dims ?? {}).map(([dim, n]) => `${dim}=${n}`);
+  const stages = Math.min(Number(k), models[name].max_stages ?? Infinity);
+  await hold(tap, tool, { name, file, stages, dims });
   tap.done();
 }
 

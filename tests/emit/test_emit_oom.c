@@ -9,26 +9,9 @@
 
 #include <psplit/emit.h>
 
+#include "failing.h"
 #include "fixture.h"
 #include "graph.h"
-
-/* The linker sends the library's calls here (--wrap). */
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *memory, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *memory, size_t bytes);
-
-static long left = -1; /* allocations until one fails; negative: none does */
-
-static bool fails(void) { return left >= 0 && left-- == 0; }
-
-void *__wrap_malloc(size_t bytes) { return fails() ? NULL : __real_malloc(bytes); }
-void *__wrap_calloc(size_t n, size_t size) { return fails() ? NULL : __real_calloc(n, size); }
-void *__wrap_realloc(void *memory, size_t bytes) {
-  return fails() ? NULL : __real_realloc(memory, bytes);
-}
 
 /* x -> Add(w) -> Relu -> Add(w) -> y; the weight is large enough to be moved. */
 static void write_model(void) {
@@ -76,9 +59,11 @@ static void every_allocation(void **state) {
   psplit_code code = PSPLIT_NOMEM;
   for (long nth = 0; code != PSPLIT_OK; nth++) {
     diag = (psplit_diag){0};
-    left = nth;
+    const long live_before = live_blocks();
+    fail_allocation_after(nth);
     code = psplit_emit(model, &plan, "out", &options, &diag);
-    left = -1;
+    stop_failing();
+    assert_int_equal(live_blocks(), live_before);
     if (code != PSPLIT_OK && code != PSPLIT_NOMEM)
       fail_msg("allocation %ld: %s: %s", nth, psplit_code_name(code), diag.message);
     struct stat status;

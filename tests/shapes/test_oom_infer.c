@@ -1,46 +1,12 @@
 /* Inferring shapes and counting work when memory runs out:  test_oom_infer MODEL...
  * The i-th allocation fails, for every i until none is reached: the calls say NOMEM, or do without
- * (contents that cannot be read are merely unknown), and leave no memory behind. The linker wraps
- * the allocator (meson.build). */
+ * (contents that cannot be read are merely unknown), and leave no memory behind. */
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "failing.h"
 #include "shape.h"
 #include "work.h"
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t n, size_t bytes);
-void *__real_realloc(void *memory, size_t bytes);
-void __real_free(void *memory);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t n, size_t bytes);
-void *__wrap_realloc(void *memory, size_t bytes);
-void __wrap_free(void *memory);
-
-static long n_live, n_until_failure = -1;
-
-static bool fails(void) { return n_until_failure >= 0 && n_until_failure-- == 0; }
-
-static void *counted(void *memory) {
-  n_live += memory != NULL;
-  return memory;
-}
-
-void *__wrap_malloc(size_t bytes) { return fails() ? NULL : counted(__real_malloc(bytes)); }
-
-void *__wrap_calloc(size_t n, size_t bytes) {
-  return fails() ? NULL : counted(__real_calloc(n, bytes));
-}
-
-void *__wrap_realloc(void *memory, size_t bytes) {
-  if (fails()) return NULL;
-  return memory ? __real_realloc(memory, bytes) : counted(__real_realloc(NULL, bytes));
-}
-
-void __wrap_free(void *memory) {
-  n_live -= memory != NULL;
-  __real_free(memory);
-}
 
 static psplit_code infer_and_cost(const psplit_graph *graph) {
   psplit_diag diag = {0};
@@ -59,15 +25,14 @@ out:
 /* Number of allocations that it takes; -1 where something went wrong. */
 static long try_all(const psplit_graph *graph) {
   for (long i = 0; i < 100000; i++) {
-    const long live_before = n_live;
-    n_until_failure = i;
+    const long live_before = live_blocks();
+    fail_allocation_after(i);
     const psplit_code code = infer_and_cost(graph);
-    const bool reached = n_until_failure < 0;
-    n_until_failure = -1;
+    const bool reached = stop_failing();
     if ((code != PSPLIT_OK && code != PSPLIT_NOMEM) || (code != PSPLIT_OK && !reached) ||
-        n_live != live_before) {
+        live_blocks() != live_before) {
       fprintf(stderr, "allocation %ld: %s, %ld blocks stay\n", i, psplit_code_name(code),
-              n_live - live_before);
+              live_blocks() - live_before);
       return -1;
     }
     if (!reached) return i;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs page.mjs, or says as TAP why it cannot be run here: page.sh TOOL MAKE_MODEL MAKE_BIG_GRAPH
+# Runs a test in Chromium, or says as TAP why it cannot be run here: page.sh SCRIPT TOOL [ARGS]
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 skip() {
@@ -10,5 +10,7 @@ command -v node >/dev/null || skip "there is no node"
 [ -d "$here/node_modules/playwright-core" ] ||
   skip "there is no playwright-core; npm ci in tests/view brings it"
 command -v chromium >/dev/null || skip "there is no chromium"
+script=$1
+shift
 "$1" --help >/dev/null
-exec node "$here/page.mjs" "$@"
+exec node "$here/$script" "$@"

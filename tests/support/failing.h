@@ -1,0 +1,15 @@
+/* Allocations that fail when told to. A program that uses this is linked with failing_dep, whose
+ * flags have the linker send the allocator's calls here. */
+#ifndef PSPLIT_TESTS_FAILING_H
+#define PSPLIT_TESTS_FAILING_H
+
+#include <stdbool.h>
+
+/* Lets the next `nth` allocations succeed and the one after them fail. */
+void fail_allocation_after(long nth);
+/* No allocation fails any more. Tells whether one has. */
+bool stop_failing(void);
+/* Blocks that are allocated and not freed. */
+long live_blocks(void);
+
+#endif
