@@ -2,7 +2,8 @@
  * the schedule simulator. Knows nothing of ONNX. Public face: <psplit/partition.h>.
  *
  * One way through the folder:
- *   problem.c   is the caller's problem valid?          read_json.c  problems from files
+ *   problem.c   is the caller's problem valid?          read_json.c  problems from files,
+ *   read_own.c, read_published.c                        in two formats
  *   devices.c   device entries that are alike, as one
  *   core.c      problem -> core: items, order, nets     kernel.c     lossless reductions
  *   machine.c   which device may take the next stage    walk.c       load of a growing stage

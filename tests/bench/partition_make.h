@@ -1,0 +1,39 @@
+/* Generated problems for the bench: graphs of any size, and stand-ins with the structure of the
+ * published instances (which are not part of the project). Deterministic. */
+#ifndef PSPLIT_BENCH_PARTITION_MAKE_H
+#define PSPLIT_BENCH_PARTITION_MAKE_H
+
+#include <psplit/partition.h>
+
+/* Growing arrays of a problem. Times are ns; a net's send and receive times are equal. */
+typedef struct maker {
+  uint32_t n, n_nets, n_pins, most;
+  int64_t *time, *send;
+  uint32_t *producer, *off, *consumer, *together;
+  uint8_t *flags;
+  uint64_t state;
+} maker;
+
+typedef struct made_family {
+  const char *name;
+  void (*make)(maker *m);
+  bool training; /* backward twins are added */
+  uint32_t n_stages;
+} made_family;
+
+extern const made_family kMadeFamilies[];
+extern const uint32_t kNMadeFamilies;
+
+/* At most about `most` nodes; ends the program when out of memory. */
+void maker_init(maker *m, uint32_t most);
+void maker_fini(maker *m);
+
+/* Repeated blocks of attention and feed-forward; random layers of 100 nodes. */
+void make_transformer(maker *m, uint32_t n_nodes);
+void make_layered(maker *m, uint32_t n_nodes);
+void make_family(const made_family *family, maker *m);
+
+/* The problem over the maker's arrays; devices are the caller's. */
+psplit_problem maker_problem(const maker *m, const psplit_device *devices, uint32_t n_devices);
+
+#endif
