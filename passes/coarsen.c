@@ -247,6 +247,7 @@ static psplit_code merge_down(psplit_unit *unit, uint32_t max_nodes, psplit_diag
   for (uint32_t n = 0; n < n_nodes; n++)
     if (group[n] != PSPLIT_NONE) group[n] = rank[s.label[group[n]]];
   psplit_i_grouping_assign(&unit->grouping, group, s.q.n);
+  unit->coarsened = true;
 out:
   psplit_i_arena_fini(&s.arenas[0]);
   psplit_i_arena_fini(&s.arenas[1]);

@@ -12,6 +12,8 @@
 #include "liveness.h"
 #include "passes.h"
 
+#define COARSE_GAP 0.005
+
 enum { OPTION_SOLVER, OPTION_GAP, OPTION_TIME_LIMIT };
 
 /* A problem under construction; every array lives in the pass scratch. */
@@ -341,6 +343,8 @@ static psplit_code solve(psplit_unit *unit, const psplit_i_option_value *values,
   }
   options.time_limit_s *= share; /* no limit, which is below 0, stays none */
   options.gap_frac = values[OPTION_GAP].real;
+  /* What coarsening lost is not known: proofs to the last bit say nothing about the model. */
+  if (unit->coarsened && options.gap_frac < COARSE_GAP) options.gap_frac = COARSE_GAP;
   psplit_solution *solution;
   PSPLIT_TRY(psplit_partition_solve(&b.problem, &options, diag, &solution));
   psplit_solution_destroy(unit->solution);

@@ -70,6 +70,7 @@ struct psplit_unit {
   uint8_t *node_flags;            /* [n_nodes] PSPLIT_I_NODE_* */
 
   psplit_i_grouping grouping;
+  bool coarsened;                 /* groups were merged that a best cut might part */
 
   uint32_t *stage;                /* [n_nodes] the stage that owns the node */
   psplit_solution *solution;      /* of the last `partition` */
