@@ -87,6 +87,12 @@ with tempfile.TemporaryDirectory() as directory:
     negative = published(6)
     negative["nodes"][2]["fpgaLatency"] = -1
     refuses("a negative time", 4, write("negative.json", negative))
+    huge = published(6)
+    huge["nodes"][1]["fpgaLatency"] = huge["nodes"][1]["cpuLatency"] = 1e300
+    refuses("times that overflow", 4, write("huge.json", huge))
+    refuses("not a number", 4, write("nan.json", '{"maxFPGAs": 2, "nodes": [{"id": NaN}]}'))
+    refuses("more stages than nodes, none empty", 7, "-k", "30", "--cpus", "0",
+            "--no-empty-stages", chain)
     tight = published(12)
     tight["maxSizePerFPGA"], tight["maxCPUs"] = 25.0, 0
     refuses("memory that cannot fit", 7, write("tight.json", tight))

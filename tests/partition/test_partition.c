@@ -158,6 +158,71 @@ static void invalid_problems_are_named(void **state) {
   }
 }
 
+/* Numbers that no cost can be: refused by name wherever they may stand. */
+static void impossible_numbers_are_refused(void **state) {
+  (void)state;
+  static const int64_t negative[] = {3, -7, 11}, huge[] = {3, INT64_MAX / 2, 11};
+  static const uint64_t bytes[] = {8, 8, 8}, many[] = {UINT64_MAX, UINT64_MAX, 1, 1};
+  static const uint32_t chain_of_order[] = {3, 0};
+  const psplit_device two = {.count = 2};
+  static const struct {
+    const char *what;
+    psplit_code code;
+  } cases[] = {
+    {"negative send", PSPLIT_INVALID},
+    {"negative recv", PSPLIT_INVALID},
+    {"huge send", PSPLIT_LIMIT},
+    {"NaN bandwidth", PSPLIT_INVALID},
+    {"negative bandwidth", PSPLIT_INVALID},
+    {"negative latency", PSPLIT_INVALID},
+    {"bytes overflow", PSPLIT_LIMIT},
+    {"order edges make a cycle", PSPLIT_INVALID},
+    {"NaN time limit", PSPLIT_USAGE},
+    {"NaN gap", PSPLIT_USAGE},
+    {"pin beyond the stages", PSPLIT_USAGE},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    psplit_problem p = diamond(&two);
+    psplit_partition_options o = defaults();
+    psplit_link link = {.latency_ns = i == 5 ? -1 : 0,
+                        .bytes_per_s = i == 3   ? strtod("nan", NULL)
+                                       : i == 4 ? -1.0
+                                                : 1e9};
+    static const uint32_t pin[] = {PSPLIT_NONE, 2, PSPLIT_NONE, PSPLIT_NONE};
+    if (i == 0) p.net_send_ns = negative;
+    if (i == 1) p.net_recv_ns = negative;
+    if (i == 2) p.net_send_ns = huge;
+    if (i >= 3 && i <= 5) {
+      p.net_send_ns = p.net_recv_ns = NULL;
+      p.net_bytes = bytes;
+      p.links = &link;
+    }
+    if (i == 6) p.weight_bytes = many;
+    if (i == 7) p.n_order = 1, p.order_from = chain_of_order, p.order_to = chain_of_order + 1;
+    if (i == 8) o.time_limit_s = strtod("nan", NULL);
+    if (i == 9) o.gap_frac = strtod("nan", NULL);
+    if (i == 10) p.pin = pin;
+    psplit_diag diag = {0};
+    psplit_solution *s = NULL;
+    const psplit_code code = psplit_partition_solve(&p, &o, &diag, &s);
+    if (code != cases[i].code || diag.message[0] == '\0' || s)
+      fail_msg("%s: %s %s", cases[i].what, psplit_code_name(code), diag.message);
+  }
+}
+
+/* More devices than nodes is no error where devices may stay empty. */
+static void more_stages_than_nodes_leave_some_empty(void **state) {
+  (void)state;
+  const psplit_device nine = {.count = 9};
+  const psplit_problem p = diamond(&nine);
+  const psplit_partition_options o = defaults();
+  psplit_diag diag = {0};
+  psplit_solution *s = NULL;
+  if (psplit_partition_solve(&p, &o, &diag, &s) != PSPLIT_OK) fail_msg("%s", diag.message);
+  assert_true(s->proved_optimal && s->n_stages == 9);
+  psplit_solution_destroy(s);
+}
+
 static void infeasible_says_what_would_do(void **state) {
   (void)state;
   static const uint64_t bytes[] = {60, 60, 60, 60};
@@ -521,6 +586,8 @@ int main(int argc, char **argv) {
     cmocka_unit_test(checker_counts_by_hand),
     cmocka_unit_test(checker_finds_every_kind_of_violation),
     cmocka_unit_test(invalid_problems_are_named),
+    cmocka_unit_test(impossible_numbers_are_refused),
+    cmocka_unit_test(more_stages_than_nodes_leave_some_empty),
     cmocka_unit_test(infeasible_says_what_would_do),
     cmocka_unit_test(memory_that_hardly_fits_takes_no_longer_than_allowed),
     cmocka_unit_test(threads_never_change_the_answer),
