@@ -33,6 +33,20 @@ static double energy(psplit_board *b, double unit) {
   return sum;
 }
 
+static bool may_move(const psplit_board *b, uint32_t item, uint32_t label) {
+  const psplit_core *core = b->core;
+  const uint32_t k = label % b->n_devices, from = b->label[item] % b->n_devices;
+  if (core->pin[item] != PSPLIT_NONE && core->pin[item] != k) return false;
+  if (core->w[(size_t)b->type[k] * core->n + item] >= PSPLIT_I_INF) return false;
+  return !(b->nonempty && from != k && core->n_counted[item] > 0 &&
+           b->n_counted[from] == core->n_counted[item]);
+}
+
+static void move(psplit_board *b, uint32_t item, uint32_t label) {
+  psplit_i_board_remove(b, item);
+  psplit_i_board_add(b, item, label);
+}
+
 /* A label for `item`: near the present one along an order; next to a neighbour or anywhere else. */
 static bool propose(chain *c, uint32_t item, uint32_t *out_label) {
   psplit_board *b = &c->board;
@@ -57,13 +71,19 @@ static bool propose(chain *c, uint32_t item, uint32_t *out_label) {
   } else {
     *out_label = low + (uint32_t)(draw(c) % (high - low + 1));
   }
-  if (*out_label == now) return false;
-  const uint32_t k = *out_label % b->n_devices;
-  if (core->pin[item] != PSPLIT_NONE && core->pin[item] != k) return false;
-  if (core->w[(size_t)b->type[k] * core->n + item] >= PSPLIT_I_INF) return false;
-  const uint32_t from = now % b->n_devices;
-  return !(b->nonempty && from != k && core->n_counted[item] > 0 &&
-           b->n_counted[from] == core->n_counted[item]);
+  return *out_label != now && may_move(b, item, *out_label);
+}
+
+/* An item to move the other way at the same time, which keeps both sides' balance; NONE: none. */
+static uint32_t counterpart(chain *c, uint32_t item, uint32_t label) {
+  const psplit_board *b = &c->board;
+  if (b->ordered || b->nonempty || draw(c) & 1) return PSPLIT_NONE;
+  for (uint32_t k = 0; k < b->n_devices; k++) {
+    const uint32_t other = (uint32_t)(draw(c) % b->core->n);
+    if (other != item && b->label[other] == label && may_move(b, other, b->label[item]))
+      return other;
+  }
+  return PSPLIT_NONE;
 }
 
 static void run_chain(chain *c, const psplit_job *job, uint64_t n_steps, double heat) {
@@ -78,14 +98,15 @@ static void run_chain(chain *c, const psplit_job *job, uint64_t n_steps, double 
     const uint32_t item = (uint32_t)(draw(c) % b->core->n);
     uint32_t label;
     if (!propose(c, item, &label)) continue;
-    const uint32_t before = b->label[item];
-    psplit_i_board_remove(b, item);
-    psplit_i_board_add(b, item, label);
+    const uint32_t before = b->label[item], other = counterpart(c, item, label);
+    move(b, item, label);
+    if (other != PSPLIT_NONE) move(b, other, before);
     const double after = energy(b, unit);
-    const bool fits = psplit_i_board_fits(b, label % b->n_devices);
+    const bool fits =
+      psplit_i_board_fits(b, label % b->n_devices) && psplit_i_board_fits(b, before % b->n_devices);
     if (!fits || (after > now && uniform(c) >= exp((now - after) / temperature))) {
-      psplit_i_board_remove(b, item);
-      psplit_i_board_add(b, item, before);
+      move(b, item, before);
+      if (other != PSPLIT_NONE) move(b, other, label);
       continue;
     }
     now = after;
