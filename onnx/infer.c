@@ -93,10 +93,12 @@ void psplit_i_type_declare(psplit_i_shapes *s, psplit_vtype *type,
   if (type->inner == PSPLIT_TYPE_UNKNOWN) type->inner = inner;
   if (!tensor) return;
   const int32_t elem = psplit_i_type_elem(tensor);
-  if (type->elem == 0)
+  if (elem != 0 && elem != type->elem) {
+    /* No runtime takes a model whose operator makes another type, so the model's word is kept. */
     type->elem = elem;
-  else if (elem != 0 && elem != type->elem)
-    type->declared_wrong = true;
+    type->elements = NULL;
+    type->n_elements = 0;
+  }
   const int64_t rank = psplit_i_type_rank(tensor);
   if (rank < 0 || rank > PSPLIT_MAX_RANK) return;
   if (type->rank < 0) {

@@ -24,7 +24,7 @@ typedef struct psplit_binding {
 typedef struct psplit_vtype {
   uint8_t kind;           /* psplit_type_kind */
   uint8_t inner;          /* kind of the element of a sequence or optional; UNKNOWN otherwise */
-  bool declared_wrong;    /* the file declares another rank, dimension or element type */
+  bool declared_wrong;    /* the file declares another kind, rank or dimension */
   bool is_weight;         /* an initializer, or the output of a Constant */
   int32_t elem;           /* TensorProto.DataType of the tensor (or innermost tensor); 0 unknown */
   int32_t rank;           /* of that tensor; -1 unknown */

@@ -90,6 +90,10 @@ def cycle():
 
 # --- the harness ---
 
+def no_core():
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
 class Tap:
     def __init__(self):
         self.count = self.failed = 0
@@ -106,11 +110,11 @@ class Tap:
 class Run:
     """One run of the tool in a directory, judged by what the contract says of failures."""
 
-    def __init__(self, tool, cwd, args):
+    def __init__(self, tool, cwd, args, before_exec=no_core):
         before = listing(cwd)
         try:
             done = subprocess.run([tool, *args], cwd=cwd, timeout=60, stdin=subprocess.DEVNULL,
-                                  capture_output=True, preexec_fn=no_core)
+                                  capture_output=True, preexec_fn=before_exec)
             self.status = done.returncode
         except subprocess.TimeoutExpired as late:
             done, self.status = late, "none within 60 s"
@@ -135,10 +139,6 @@ class Run:
         return "\n".join(found)
 
 
-def no_core():
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
 def listing(cwd):
     return [os.path.join(at, name)[len(cwd):] for at, dirs, files in os.walk(cwd)
             for name in dirs + files]
@@ -150,9 +150,9 @@ def write(cwd, name, data):
     return name
 
 
-def check(tap, tool, cwd, title, expected, args):
+def check(tap, tool, cwd, title, expected, args, before_exec=no_core):
     expected = expected if isinstance(expected, tuple) else (expected,)
-    problem = Run(tool, cwd, args).problem(expected)
+    problem = Run(tool, cwd, args, before_exec).problem(expected)
     tap.ok(not problem, title, problem)
 
 
