@@ -255,6 +255,7 @@ static void shift(psplit_i_timeline *timeline, int64_t offset_ns) {
     e->sent_ns -= offset_ns;
   }
   timeline->sums->first_ready_ns -= offset_ns;
+  timeline->sums->first_sent_ns -= offset_ns;
   timeline->sums->last_sent_ns -= offset_ns;
 }
 

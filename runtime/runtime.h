@@ -70,7 +70,7 @@ typedef struct psplit_i_sums {
   int64_t wait_in_ns, busy_ns, wait_out_ns, transfer_ns;
   uint64_t bytes;
   uint64_t n_micro_batches;
-  int64_t first_ready_ns, last_sent_ns;
+  int64_t first_ready_ns, first_sent_ns, last_sent_ns;
 } psplit_i_sums;
 
 /* A long run keeps the events of its last micro-batches only, so that memory stays bounded. */
