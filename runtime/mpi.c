@@ -137,11 +137,12 @@ static void *collector_thread(void *argument) {
   return NULL;
 }
 
-/* Waits a little when nothing happened: a rank shares its core with its stage. */
-static void rest(uint32_t n_idle) {
+/* Waits a little when nothing happened: a rank shares its core with its stage. Data that is under
+ * way moves only while MPI is called, so it is not left alone for long. */
+static void rest(uint32_t n_idle, bool under_way) {
   static const long SHORT_NS = 20000, LONG_NS = 200000;
   if (n_idle < 20) return;
-  nanosleep(&(struct timespec){0, n_idle < 200 ? SHORT_NS : LONG_NS}, NULL);
+  nanosleep(&(struct timespec){0, n_idle < 200 || under_way ? SHORT_NS : LONG_NS}, NULL);
 }
 
 static psplit_code check_interrupt(const psplit_i_run_options *options, psplit_diag *diag) {
@@ -162,7 +163,7 @@ static psplit_code wait_for(MPI_Request *request, const psplit_i_run_options *op
       code = psplit_i_fail(diag, PSPLIT_IO,
                            "%s: nothing was heard of the other ranks for %g s (see --timeout)",
                            what, options->timeout_s);
-    rest(n_idle);
+    rest(n_idle, false);
   }
   return code;
 }
@@ -186,7 +187,7 @@ static psplit_code serve(port_host *h, const psplit_i_run_options *options, pspl
   MPI_Request barrier = MPI_REQUEST_NULL;
   bool all_done = false;
   for (uint32_t n_idle = 0; !all_done; n_idle++) {
-    bool moved = false;
+    bool moved = false, under_way = false;
     pthread_mutex_lock(&h->mutex);
     bool done = h->n_ended == h->n_started;
     const bool meeting = h->n_met > h->n_allowed;
@@ -198,12 +199,13 @@ static psplit_code serve(port_host *h, const psplit_i_run_options *options, pspl
     for (uint32_t i = 0; i < h->n_lanes; i++) {
       PSPLIT_TRY(psplit_i_lane_step(&h->lanes[i], diag, &moved));
       done &= h->lanes[i].ended;
+      under_way |= h->lanes[i].state == PSPLIT_I_LANE_DATA;
     }
     if (meeting) step_meeting(h, &barrier, &moved);
     PSPLIT_TRY(psplit_i_pulse_step(h->pulse, done, diag, &all_done));
     PSPLIT_TRY(check_interrupt(options, diag));
     if (moved) n_idle = 0;
-    rest(n_idle);
+    rest(n_idle, under_way);
   }
 out:
   return code;
