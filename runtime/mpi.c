@@ -14,9 +14,11 @@
 #include <unistd.h>
 
 #include "ends.h"
+#include "mpi_gather.h"
 #include "mpi_lane.h"
 #include "mpi_pulse.h"
 #include "mpi_transport.h"
+#include "mpi_wait.h"
 
 typedef struct port_host {
   psplit_i_host host; /* first: the stage knows only this */
@@ -137,36 +139,6 @@ static void *collector_thread(void *argument) {
   return NULL;
 }
 
-/* Waits a little when nothing happened: a rank shares its core with its stage. */
-static void rest(uint32_t n_idle) {
-  static const long SHORT_NS = 20000, LONG_NS = 200000;
-  if (n_idle < 20) return;
-  nanosleep(&(struct timespec){0, n_idle < 200 ? SHORT_NS : LONG_NS}, NULL);
-}
-
-static psplit_code check_interrupt(const psplit_i_run_options *options, psplit_diag *diag) {
-  if (!options->interrupted || !atomic_load(options->interrupted)) return PSPLIT_OK;
-  return psplit_i_fail(diag, PSPLIT_IO, "interrupted");
-}
-
-static psplit_code wait_for(MPI_Request *request, const psplit_i_run_options *options,
-                            const char *what, psplit_diag *diag) {
-  psplit_code code = PSPLIT_OK;
-  const int64_t since = psplit_i_now_ns();
-  for (uint32_t n_idle = 0; code == PSPLIT_OK; n_idle++) {
-    int complete = 0;
-    MPI_Test(request, &complete, MPI_STATUS_IGNORE);
-    if (complete) return PSPLIT_OK;
-    code = check_interrupt(options, diag);
-    if (code == PSPLIT_OK && 1e-9 * (double)(psplit_i_now_ns() - since) > options->timeout_s)
-      code = psplit_i_fail(diag, PSPLIT_IO,
-                           "%s: nothing was heard of the other ranks for %g s (see --timeout)",
-                           what, options->timeout_s);
-    rest(n_idle);
-  }
-  return code;
-}
-
 /* A meeting of all ranks, where this one's stage has come to it. */
 static void step_meeting(port_host *h, MPI_Request *barrier, bool *out_moved) {
   int complete = 0;
@@ -186,7 +158,7 @@ static psplit_code serve(port_host *h, const psplit_i_run_options *options, pspl
   MPI_Request barrier = MPI_REQUEST_NULL;
   bool all_done = false;
   for (uint32_t n_idle = 0; !all_done; n_idle++) {
-    bool moved = false;
+    bool moved = false, under_way = false;
     pthread_mutex_lock(&h->mutex);
     bool done = h->n_ended == h->n_started;
     const bool meeting = h->n_met > h->n_allowed;
@@ -198,90 +170,15 @@ static psplit_code serve(port_host *h, const psplit_i_run_options *options, pspl
     for (uint32_t i = 0; i < h->n_lanes; i++) {
       PSPLIT_TRY(psplit_i_lane_step(&h->lanes[i], diag, &moved));
       done &= h->lanes[i].ended;
+      under_way |= h->lanes[i].state == PSPLIT_I_LANE_DATA;
     }
     if (meeting) step_meeting(h, &barrier, &moved);
     PSPLIT_TRY(psplit_i_pulse_step(h->pulse, done, diag, &all_done));
-    PSPLIT_TRY(check_interrupt(options, diag));
+    PSPLIT_TRY(psplit_i_mpi_check_interrupt(options, diag));
     if (moved) n_idle = 0;
-    rest(n_idle);
+    psplit_i_mpi_rest(n_idle, under_way);
   }
 out:
-  return code;
-}
-
-/* How much later this rank's clock is than rank 0's, by the quickest of some round trips. */
-static psplit_code clock_offset(uint32_t rank, uint32_t n_ranks,
-                                const psplit_i_run_options *options, psplit_diag *diag,
-                                int64_t *out_ns) {
-  enum { TRIPS = 8, TAG = PSPLIT_I_TAG_CLOCK };
-  static const char WHAT[] = "comparing clocks";
-  psplit_code code = PSPLIT_OK;
-  *out_ns = 0;
-  for (uint32_t peer = 1; peer < n_ranks; peer++) {
-    if (rank != 0 && rank != peer) continue;
-    int64_t best_ns = INT64_MAX;
-    for (int trip = 0; trip < TRIPS; trip++) {
-      MPI_Request request;
-      int64_t theirs = 0;
-      const int64_t before = psplit_i_now_ns();
-      if (rank == 0) {
-        MPI_Irecv(&theirs, 1, MPI_INT64_T, (int)peer, TAG, MPI_COMM_WORLD, &request);
-        PSPLIT_TRY(wait_for(&request, options, WHAT, diag));
-        theirs = psplit_i_now_ns();
-        MPI_Isend(&theirs, 1, MPI_INT64_T, (int)peer, TAG, MPI_COMM_WORLD, &request);
-        PSPLIT_TRY(wait_for(&request, options, WHAT, diag));
-        continue;
-      }
-      MPI_Isend(&before, 1, MPI_INT64_T, 0, TAG, MPI_COMM_WORLD, &request);
-      PSPLIT_TRY(wait_for(&request, options, WHAT, diag));
-      MPI_Irecv(&theirs, 1, MPI_INT64_T, 0, TAG, MPI_COMM_WORLD, &request);
-      PSPLIT_TRY(wait_for(&request, options, WHAT, diag));
-      const int64_t after = psplit_i_now_ns();
-      if (after - before >= best_ns) continue;
-      best_ns = after - before;
-      *out_ns = before + best_ns / 2 - theirs;
-    }
-  }
-out:
-  return code;
-}
-
-static void shift(psplit_i_timeline *timeline, int64_t offset_ns) {
-  for (uint32_t m = 0; m < timeline->capacity; m++) {
-    psplit_i_event *e = &timeline->events[m];
-    e->begin_ns -= offset_ns;
-    e->ready_ns -= offset_ns;
-    e->done_ns -= offset_ns;
-    e->sent_ns -= offset_ns;
-  }
-  timeline->sums->first_ready_ns -= offset_ns;
-  timeline->sums->last_sent_ns -= offset_ns;
-}
-
-/* Brings the timelines of all ranks, each of one stage, to rank 0. */
-static psplit_code gather(psplit_i_timeline *mine, const psplit_i_run_options *options,
-                          uint32_t rank, uint32_t n_ranks, psplit_diag *diag,
-                          psplit_i_timeline *out) {
-  psplit_code code;
-  const int events_bytes = (int)(mine->capacity * sizeof *mine->events),
-            sums_bytes = (int)sizeof *mine->sums;
-  psplit_i_timeline all = {0};
-  MPI_Request request;
-  int64_t offset_ns;
-  PSPLIT_TRY(clock_offset(rank, n_ranks, options, diag, &offset_ns));
-  shift(mine, offset_ns);
-  if (rank == 0) PSPLIT_TRY(psplit_i_timeline_init(n_ranks, mine->capacity, diag, &all));
-  MPI_Igather(mine->events, events_bytes, MPI_BYTE, all.events, events_bytes, MPI_BYTE, 0,
-              MPI_COMM_WORLD, &request);
-  PSPLIT_TRY(wait_for(&request, options, "collecting the report", diag));
-  MPI_Igather(mine->sums, sums_bytes, MPI_BYTE, all.sums, sums_bytes, MPI_BYTE, 0, MPI_COMM_WORLD,
-              &request);
-  PSPLIT_TRY(wait_for(&request, options, "collecting the report", diag));
-  all.n_micro_batches = mine->sums->n_micro_batches;
-  *out = all;
-  return PSPLIT_OK;
-out:
-  psplit_i_timeline_fini(&all);
   return code;
 }
 
@@ -370,7 +267,8 @@ psplit_code psplit_i_run_mpi(const psplit_i_ort *ort, const psplit_i_pipe *pipe,
   if (code == PSPLIT_OK) code = serve(&h, options, diag);
   if (code != PSPLIT_OK) fail(&h.host, diag);
   for (uint32_t t = 0; t < h.n_started; t++) pthread_join(h.threads[t], NULL);
-  if (code == PSPLIT_OK) code = gather(&mine, options, rank, pipe->manifest.n_stages, diag, out);
+  if (code == PSPLIT_OK)
+    code = psplit_i_mpi_gather(&mine, options, rank, pipe->manifest.n_stages, diag, out);
   psplit_i_stage_fini(&h.stage);
 out:
   /* After a failure, requests are under way that still use these: the caller ends the process. */

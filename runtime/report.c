@@ -43,7 +43,7 @@ psplit_code psplit_i_report_make(const psplit_i_timeline *timeline, psplit_diag 
   const uint32_t k = timeline->n_stages;
   const double n = (double)timeline->n_micro_batches;
   psplit_i_report report = {.n_stages = k, .n_micro_batches = timeline->n_micro_batches};
-  int64_t first = INT64_MAX, last = INT64_MIN;
+  int64_t first = INT64_MAX, filled = INT64_MIN, last = INT64_MIN;
   double busy = 0;
   report.stages = calloc(k, sizeof *report.stages);
   if (!report.stages) return psplit_i_nomem(diag);
@@ -52,6 +52,7 @@ psplit_code psplit_i_report_make(const psplit_i_timeline *timeline, psplit_diag 
     report.stages[s] = stage_means(sums);
     busy += (double)sums->busy_ns;
     if (sums->first_ready_ns < first) first = sums->first_ready_ns;
+    if (sums->first_sent_ns > filled) filled = sums->first_sent_ns;
     if (sums->last_sent_ns > last) last = sums->last_sent_ns;
   }
   const psplit_code code = add_latency(timeline, diag, &report);
@@ -61,6 +62,7 @@ psplit_code psplit_i_report_make(const psplit_i_timeline *timeline, psplit_diag 
   }
   report.seconds = 1e-9 * (double)(last - first);
   report.throughput = last > first ? n / report.seconds : 0;
+  if (n > 1 && last > filled) report.steady_throughput = (n - 1) / (1e-9 * (double)(last - filled));
   const double room = (double)(last - first) * k;
   report.bubble_frac = room > 0 ? 1 - busy / room : 0;
   report.bubble_fill_frac = n > 0 ? (k - 1.0) / (n + k - 1.0) : 0;
@@ -101,6 +103,7 @@ void psplit_i_report_json(const psplit_i_report *report, const psplit_i_pipe *pi
   put_ns(&json, "micro_batches", (int64_t)report->n_micro_batches);
   put_double(&json, "seconds", report->seconds);
   put_double(&json, "throughput_per_s", report->throughput);
+  put_double(&json, "steady_throughput_per_s", report->steady_throughput);
   put_ns(&json, "latency_median_ns", report->latency_median_ns);
   put_ns(&json, "latency_max_ns", report->latency_max_ns);
   put_double(&json, "bubble_frac", report->bubble_frac);

@@ -18,6 +18,9 @@ typedef struct psplit_i_report {
   uint64_t n_micro_batches;
   double seconds;    /* from the first input taken to the last output given */
   double throughput; /* micro-batches a second */
+  /* Micro-batches a second between the first output given and the last: without filling and
+   * draining. 0 where there is but one. */
+  double steady_throughput;
   int64_t latency_median_ns,
     latency_max_ns;              /* of a micro-batch, from its first to its last stage */
   double bubble_frac;            /* part of the stages' time in which they did not compute */

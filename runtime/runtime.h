@@ -11,7 +11,8 @@
  *   stage.c            one stage: take, run, give, for each micro-batch
  *   ends.c             before the first stage and behind the last: feeder, collector
  *   threads.c          transport: all stages in this process
- *   mpi.c, mpi_lane.c, mpi_pulse.c   transport: one stage per MPI rank (optional)
+ *   mpi.c, mpi_lane.c, mpi_pulse.c, mpi_wait.c, mpi_gather.c   transport: one stage per MPI rank
+ *                      (optional)
  *   timeline.c, report.c   what was measured, beside what was predicted
  *   compare.c          the whole model against the pipeline
  *   profile.c          the whole model under ONNX Runtime's profiler
@@ -70,7 +71,7 @@ typedef struct psplit_i_sums {
   int64_t wait_in_ns, busy_ns, wait_out_ns, transfer_ns;
   uint64_t bytes;
   uint64_t n_micro_batches;
-  int64_t first_ready_ns, last_sent_ns;
+  int64_t first_ready_ns, first_sent_ns, last_sent_ns;
 } psplit_i_sums;
 
 /* A long run keeps the events of its last micro-batches only, so that memory stays bounded. */

@@ -185,7 +185,10 @@ static void add_event(psplit_i_stage *stage, uint64_t micro_batch, const psplit_
   sums->wait_out_ns += e->sent_ns - e->done_ns;
   sums->transfer_ns += e->transfer_ns;
   sums->bytes += e->bytes;
-  if (sums->n_micro_batches++ == 0) sums->first_ready_ns = e->ready_ns;
+  if (sums->n_micro_batches++ == 0) {
+    sums->first_ready_ns = e->ready_ns;
+    sums->first_sent_ns = e->sent_ns;
+  }
   sums->last_sent_ns = e->sent_ns;
 }
 

@@ -169,6 +169,7 @@ static void print_table(const psplit_i_report *report, const psplit_i_pipe *pipe
   }
   fprintf(out, "\n%" PRIu64 " micro-batches in %.3g s: %.4g a second", report->n_micro_batches,
           report->seconds, report->throughput);
+  if (report->steady_throughput > 0) fprintf(out, ", %.4g once filled", report->steady_throughput);
   if (pipe->manifest.bottleneck_ns > 0)
     fprintf(out, ", predicted %.4g", 1e9 / (double)pipe->manifest.bottleneck_ns);
   fprintf(out,

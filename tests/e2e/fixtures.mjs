@@ -682,6 +682,16 @@ export const fixtures = {
       });
     },
   },
+
+  one_edge: {
+    why: 'two cheap operators, and between them one tensor that is as large as n says',
+    max_stages: 2,
+    build: () => model({
+      nodes: [node('Neg', ['x'], ['h']),
+        node('ReduceMean', ['h'], ['y'], [attr.ints('axes', [0]), attr.int('keepdims', 0)])],
+      outputs: [value('y', FLOAT, [8])],
+    }),
+  },
 };
 
 // One for each IR version that carries what the others do; 3 has a fixture of its own above.

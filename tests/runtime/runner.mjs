@@ -42,7 +42,11 @@ export class Runner {
 
   run(args, options = {}) {
     const [program, ...rest] = this.command(args);
-    return spawnSync(program, rest, {
+    return this.start(program, rest, options);
+  }
+
+  start(program, args, options = {}) {
+    return spawnSync(program, args, {
       encoding: 'utf8', timeout: 60000, env, maxBuffer: 1 << 28, ...options,
     });
   }

@@ -1,0 +1,34 @@
+/* Inside of psplit_devices: what the model of devices and the reader of their file share. */
+#ifndef PSPLIT_PASSES_DEVICES_INSIDE_H
+#define PSPLIT_PASSES_DEVICES_INSIDE_H
+
+#include "base.h"
+#include "device_presets.h"
+
+enum { PSPLIT_I_MAX_DEVICES = 1024, PSPLIT_I_N_PLACES = 3 };
+
+typedef struct psplit_i_device {
+  const char *name, *host, *rack;
+  psplit_device_model model;
+  psplit_session session;
+} psplit_i_device;
+
+struct psplit_devices {
+  uint32_t n;
+  psplit_i_device *devices;
+  psplit_device_link *links; /* [n * n], from-major */
+  psplit_arena arena;        /* holds all strings */
+};
+
+/* Links between processes of one host, machines of one rack, and others, where nothing else is
+ * said. */
+extern const psplit_device_link psplit_i_default_links[PSPLIT_I_N_PLACES];
+
+/* n zeroed devices without links; NULL when out of memory. */
+psplit_devices *psplit_i_devices_create(uint32_t n);
+
+/* Gives each pair the one of links[PSPLIT_I_N_PLACES] that their hosts and racks ask for. Devices
+ * without a host stand on one host; hosts without a rack in one rack. */
+void psplit_i_devices_connect(psplit_devices *devices, const psplit_device_link *links);
+
+#endif

@@ -1,0 +1,80 @@
+#include "mpi_gather.h"
+
+#include "mpi_lane.h"
+#include "mpi_wait.h"
+
+/* How much later this rank's clock is than rank 0's, by the quickest of some round trips. */
+static psplit_code clock_offset(uint32_t rank, uint32_t n_ranks,
+                                const psplit_i_run_options *options, psplit_diag *diag,
+                                int64_t *out_ns) {
+  enum { TRIPS = 8, TAG = PSPLIT_I_TAG_CLOCK };
+  static const char WHAT[] = "comparing clocks";
+  psplit_code code = PSPLIT_OK;
+  *out_ns = 0;
+  for (uint32_t peer = 1; peer < n_ranks; peer++) {
+    if (rank != 0 && rank != peer) continue;
+    int64_t best_ns = INT64_MAX;
+    for (int trip = 0; trip < TRIPS; trip++) {
+      MPI_Request request;
+      int64_t theirs = 0;
+      const int64_t before = psplit_i_now_ns();
+      if (rank == 0) {
+        MPI_Irecv(&theirs, 1, MPI_INT64_T, (int)peer, TAG, MPI_COMM_WORLD, &request);
+        PSPLIT_TRY(psplit_i_mpi_wait(&request, options, WHAT, diag));
+        theirs = psplit_i_now_ns();
+        MPI_Isend(&theirs, 1, MPI_INT64_T, (int)peer, TAG, MPI_COMM_WORLD, &request);
+        PSPLIT_TRY(psplit_i_mpi_wait(&request, options, WHAT, diag));
+        continue;
+      }
+      MPI_Isend(&before, 1, MPI_INT64_T, 0, TAG, MPI_COMM_WORLD, &request);
+      PSPLIT_TRY(psplit_i_mpi_wait(&request, options, WHAT, diag));
+      MPI_Irecv(&theirs, 1, MPI_INT64_T, 0, TAG, MPI_COMM_WORLD, &request);
+      PSPLIT_TRY(psplit_i_mpi_wait(&request, options, WHAT, diag));
+      const int64_t after = psplit_i_now_ns();
+      if (after - before >= best_ns) continue;
+      best_ns = after - before;
+      *out_ns = before + best_ns / 2 - theirs;
+    }
+  }
+out:
+  return code;
+}
+
+static void shift(psplit_i_timeline *timeline, int64_t offset_ns) {
+  for (uint32_t m = 0; m < timeline->capacity; m++) {
+    psplit_i_event *e = &timeline->events[m];
+    e->begin_ns -= offset_ns;
+    e->ready_ns -= offset_ns;
+    e->done_ns -= offset_ns;
+    e->sent_ns -= offset_ns;
+  }
+  timeline->sums->first_ready_ns -= offset_ns;
+  timeline->sums->first_sent_ns -= offset_ns;
+  timeline->sums->last_sent_ns -= offset_ns;
+}
+
+psplit_code psplit_i_mpi_gather(psplit_i_timeline *mine, const psplit_i_run_options *options,
+                                uint32_t rank, uint32_t n_ranks, psplit_diag *diag,
+                                psplit_i_timeline *out) {
+  psplit_code code;
+  const int events_bytes = (int)(mine->capacity * sizeof *mine->events),
+            sums_bytes = (int)sizeof *mine->sums;
+  psplit_i_timeline all = {0};
+  MPI_Request request;
+  int64_t offset_ns;
+  PSPLIT_TRY(clock_offset(rank, n_ranks, options, diag, &offset_ns));
+  shift(mine, offset_ns);
+  if (rank == 0) PSPLIT_TRY(psplit_i_timeline_init(n_ranks, mine->capacity, diag, &all));
+  MPI_Igather(mine->events, events_bytes, MPI_BYTE, all.events, events_bytes, MPI_BYTE, 0,
+              MPI_COMM_WORLD, &request);
+  PSPLIT_TRY(psplit_i_mpi_wait(&request, options, "collecting the report", diag));
+  MPI_Igather(mine->sums, sums_bytes, MPI_BYTE, all.sums, sums_bytes, MPI_BYTE, 0, MPI_COMM_WORLD,
+              &request);
+  PSPLIT_TRY(psplit_i_mpi_wait(&request, options, "collecting the report", diag));
+  all.n_micro_batches = mine->sums->n_micro_batches;
+  *out = all;
+  return PSPLIT_OK;
+out:
+  psplit_i_timeline_fini(&all);
+  return code;
+}

@@ -1,0 +1,14 @@
+/* What all ranks measured, on one clock. */
+#ifndef PSPLIT_RUNTIME_MPI_GATHER_H
+#define PSPLIT_RUNTIME_MPI_GATHER_H
+
+#include "runtime.h"
+
+/* Brings the timelines of all ranks, each of one stage, to rank 0: *out, which is empty elsewhere.
+ * Turns the times of `mine` to rank 0's clock. Called by all ranks. Errors: NOMEM, IO. */
+PSPLIT_MUST_USE psplit_code psplit_i_mpi_gather(psplit_i_timeline *mine,
+                                                const psplit_i_run_options *options, uint32_t rank,
+                                                uint32_t n_ranks, psplit_diag *diag,
+                                                psplit_i_timeline *out);
+
+#endif

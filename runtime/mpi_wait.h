@@ -1,0 +1,24 @@
+/* How a rank waits: it looks again and again, so that it notices interrupts and silence. */
+#ifndef PSPLIT_RUNTIME_MPI_WAIT_H
+#define PSPLIT_RUNTIME_MPI_WAIT_H
+
+#include <mpi.h>
+
+#include "runtime.h"
+
+/* Waits a little when nothing happened in the last n_idle looks: a rank shares its core with its
+ * stage. Data that is under way moves only while MPI is called, so it is not left alone for long.
+ */
+void psplit_i_mpi_rest(uint32_t n_idle, bool under_way);
+
+/* Errors: IO (options->interrupted is set). */
+PSPLIT_MUST_USE psplit_code psplit_i_mpi_check_interrupt(const psplit_i_run_options *options,
+                                                         psplit_diag *diag);
+
+/* Until *request is complete. Errors: IO (interrupted; nothing for options->timeout_s; `what` says
+ * what was waited for). */
+PSPLIT_MUST_USE psplit_code psplit_i_mpi_wait(MPI_Request *request,
+                                              const psplit_i_run_options *options, const char *what,
+                                              psplit_diag *diag);
+
+#endif
