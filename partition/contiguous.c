@@ -67,7 +67,7 @@ static psplit_code bind_core(attempt *a) {
   psplit_i_machine_fini(&a->machine);
   const psplit_code code = psplit_i_machine_init(&a->machine, &a->core, job->options, job->diag);
   if (code != PSPLIT_OK) return code;
-  a->scratch = PSPLIT_NEW(&a->arena, int64_t, (size_t)a->core.n_stages * 4);
+  a->scratch = PSPLIT_NEW(&a->arena, int64_t, (size_t)a->core.n_stages * 5);
   if (!a->scratch || psplit_i_cut_init(&a->best, &a->core, &a->arena) != PSPLIT_OK ||
       psplit_i_cut_init(&a->trial, &a->core, &a->arena) != PSPLIT_OK)
     return psplit_i_nomem(job->diag);
@@ -272,6 +272,10 @@ static bool overflows_memory(const attempt *a) {
 static psplit_code find_any(attempt *a) {
   const int64_t everything = PSPLIT_I_INF / 2;
   if (a->core.has_memory && overflows_memory(a)) return PSPLIT_INFEASIBLE;
+  if (a->job->problem->next_hop) { /* the exact program does not know which stages are reached */
+    const psplit_code found = try_brute(a);
+    if (found != PSPLIT_OK || a->best.value < PSPLIT_I_INF) return found;
+  }
   psplit_code code = PSPLIT_OK;
   psplit_verdict verdict = PSPLIT_I_UNKNOWN;
   a->must_find = true;
@@ -360,6 +364,7 @@ static bool all_stages_used(const psplit_problem *problem, const psplit_answer *
 /* Smallest number of devices of the first type for which local search finds a split. */
 static uint32_t devices_that_do(const psplit_job *job) {
   psplit_problem problem = *job->problem;
+  problem.next_hop = NULL; /* of other numbers of stages */
   psplit_device devices = problem.devices[0];
   psplit_partition_options options = *job->options;
   psplit_diag ignored = {0};
@@ -443,13 +448,15 @@ static psplit_code run(const psplit_job *job, bool use_kernel, psplit_answer *ou
 }
 
 psplit_code psplit_i_contiguous(const psplit_job *job, psplit_answer *out_answer) {
-  if (!job->options->require_nonempty) return run(job, true, out_answer);
+  /* Moving an item to a neighbour's stage can make other stages pass more on. */
+  const bool use_kernel = !job->problem->next_hop;
+  if (!job->options->require_nonempty) return run(job, use_kernel, out_answer);
   /* Empty stages rarely help. Solve without the demand first: where the answer meets it anyway, it
    * is proved for both, and the reductions, which may empty a stage, could be used. */
   psplit_partition_options relaxed = *job->options;
   relaxed.require_nonempty = false;
   const psplit_job easier = {job->problem, &relaxed, job->deadline, job->arena, job->diag};
-  psplit_code code = run(&easier, true, out_answer);
+  psplit_code code = run(&easier, use_kernel, out_answer);
   if (code != PSPLIT_OK) return code;
   uint32_t *mark = PSPLIT_NEW(job->arena, uint32_t, psplit_problem_n_stages(job->problem));
   if (!mark) return psplit_i_nomem(job->diag);

@@ -158,6 +158,7 @@ int64_t psplit_devices_transfer_ns(const psplit_devices *devices, uint32_t from,
                                    uint64_t bytes) {
   if (from == to) return 0;
   const psplit_device_link link = psplit_devices_link(devices, from, to);
+  if (!(link.bytes_per_second > 0)) return INT64_MAX;
   return psplit_i_sat_add_i64(link.latency_ns, to_ns((double)bytes / link.bytes_per_second));
 }
 
@@ -377,7 +378,7 @@ out:
 static psplit_code read_link(reader *r, const char *path, json_t *object, psplit_device_link *out) {
   psplit_code code = PSPLIT_OK;
   PSPLIT_TRY(
-    read_number(r, path, object, "bytes_per_second", 0, false, HUGE_VAL, &out->bytes_per_second));
+    read_number(r, path, object, "bytes_per_second", 0, true, HUGE_VAL, &out->bytes_per_second));
   PSPLIT_TRY(read_integer(r, path, object, "latency_ns", &out->latency_ns));
 out:
   return code;

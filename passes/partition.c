@@ -77,17 +77,20 @@ static psplit_code build_nodes(builder *b) {
   return PSPLIT_OK;
 }
 
-/* Time to send `bytes` from, or receive them on, a device of the class: over the link to its
- * neighbour in the order of stages. */
+/* Time to send `bytes` from, or receive them on, a device of the class: over the link to the
+ * nearest device in the order of stages that it has one to; 0 where it has none at all. */
 static int64_t transfer_ns(const psplit_unit *unit, uint32_t class_id, uint64_t bytes, bool send) {
-  const uint32_t device = unit->class_device[class_id];
-  const uint32_t last = unit->options.n_stages - 1;
-  const uint32_t from = send ? device : device ? device - 1 : device;
-  const uint32_t to = send ? (device < last ? device + 1 : device) : device;
-  if (from == to && last > 0)
-    return psplit_devices_transfer_ns(unit->devices, send ? device - 1 : device,
-                                      send ? device : device + 1, bytes);
-  return psplit_devices_transfer_ns(unit->devices, from, to, bytes);
+  const uint32_t device = unit->class_device[class_id], n = unit->options.n_stages;
+  for (int side = 0; side < 2; side++) /* the other side at the ends of the pipeline */
+    for (uint32_t distance = 1; distance < n; distance++) {
+      const bool up = send != (side == 1);
+      if (up ? distance >= n - device : distance > device) break;
+      const uint32_t peer = up ? device + distance : device - distance;
+      const uint32_t from = up ? device : peer, to = up ? peer : device;
+      if (psplit_devices_link(unit->devices, from, to).bytes_per_second > 0)
+        return psplit_devices_transfer_ns(unit->devices, from, to, bytes);
+    }
+  return 0;
 }
 
 /* One net for every value that some other group than its producer's reads. */
@@ -145,19 +148,13 @@ static psplit_code build_nets(builder *b) {
   return PSPLIT_OK;
 }
 
-static bool is_constant(const psplit_unit *unit, uint32_t value) {
-  const psplit_value *v = &unit->graph->values[value];
-  if (v->producer != PSPLIT_NONE) return unit->node_flags[v->producer] & PSPLIT_I_NODE_FREE;
-  return v->initializer != PSPLIT_NONE;
-}
-
 /* Weights: private to a group, or shared by several and then counted once per stage. */
 static psplit_code build_weights(builder *b) {
   const psplit_unit *unit = b->unit;
   const psplit_graph *graph = unit->graph;
   size_t n_shared = 0, n_users = 0;
   for (uint32_t v = 0; v < graph->n_values; v++)
-    if (is_constant(unit, v)) {
+    if (psplit_i_unit_is_constant(unit, v)) {
       n_shared++;
       n_users += graph->consumer_off[v + 1] - graph->consumer_off[v];
     }
@@ -175,7 +172,7 @@ static psplit_code build_weights(builder *b) {
   }
   uint32_t weight = 0, at = 0;
   for (uint32_t v = 0; v < graph->n_values; v++) {
-    if (!is_constant(unit, v)) continue;
+    if (!psplit_i_unit_is_constant(unit, v)) continue;
     const uint32_t first = at;
     for (uint32_t c = graph->consumer_off[v]; c < graph->consumer_off[v + 1]; c++) {
       const uint32_t g = b->group[graph->consumers[c]];
@@ -213,6 +210,7 @@ static psplit_code build_devices(builder *b, const uint64_t *memory_bytes) {
   b->problem.n_devices = unit->options.n_stages;
   b->problem.devices = devices;
   b->problem.comm = PSPLIT_COMM_P2P;
+  b->problem.next_hop = unit->next_hop;
   b->problem.ticks_per_unit = 1;
   return PSPLIT_OK;
 }
@@ -484,7 +482,7 @@ static psplit_code cut_to_fit(psplit_unit *unit, bool solved, psplit_diag *diag)
     PSPLIT_TRY(psplit_i_fit_memory(unit, b.group, b.n_groups, group_stage, &other, &found, diag));
     if (other.n_stages && (!fit.n_stages || other.n_stages < fit.n_stages)) fit = other;
   }
-  found = found && !any_pin(unit);
+  found = found && !any_pin(unit) && !unit->next_hop; /* it knows of neither */
   if (!found && !fitting) return too_large(unit, solved, &fit, diag);
   if (!found) goto out;
   memcpy(old, unit->stage, n_nodes * sizeof *old);
@@ -524,7 +522,7 @@ static bool weights_exceed_memory(const psplit_unit *unit) {
   const psplit_graph *graph = unit->graph;
   uint64_t weights = 0, room = 0;
   for (uint32_t v = 0; v < graph->n_values; v++)
-    if (psplit_i_unit_constant(unit, v))
+    if (psplit_i_unit_is_constant(unit, v))
       for (uint32_t c = graph->consumer_off[v]; c < graph->consumer_off[v + 1]; c++)
         if (!(unit->node_flags[graph->consumers[c]] & PSPLIT_I_NODE_FREE)) {
           weights = psplit_i_sat_add_u64(weights, psplit_i_unit_weight_bytes(unit, v));
@@ -633,9 +631,24 @@ static psplit_code cut(psplit_unit *unit, const psplit_i_option_value *values, p
   return code;
 }
 
+/* Likewise: stages that nothing can be sent between. */
+static void name_unreachable(const psplit_unit *unit, psplit_diag *diag) {
+  const uint32_t n = unit->options.n_stages;
+  for (uint32_t i = 0; unit->next_hop && i < n; i++)
+    for (uint32_t j = i + 1; j < n; j++) {
+      if (unit->next_hop[(size_t)i * n + j] != PSPLIT_NONE) continue;
+      psplit_diag why = {0};
+      (void)psplit_i_no_way(unit, i, j, &why);
+      const size_t used = strlen(diag->message);
+      snprintf(diag->message + used, sizeof diag->message - used, "; %s", why.message);
+      return;
+    }
+}
+
 static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag) {
   const psplit_code code = cut(unit, values, diag);
   if (code == PSPLIT_INFEASIBLE) name_unsendable(unit, diag);
+  if (code == PSPLIT_INFEASIBLE) name_unreachable(unit, diag);
   return code;
 }
 

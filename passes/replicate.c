@@ -20,8 +20,7 @@ typedef struct state {
 } state;
 
 static int64_t send_cost(const psplit_unit *unit, uint32_t from, uint32_t to, uint32_t value) {
-  return psplit_devices_transfer_ns(unit->devices, from, to,
-                                    psplit_i_unit_value_bytes(unit, value, NULL));
+  return psplit_i_unit_transfer_ns(unit, from, to, psplit_i_unit_value_bytes(unit, value, NULL));
 }
 
 /* What it costs the stage to receive the node's results, all of them: a copy makes each local. */

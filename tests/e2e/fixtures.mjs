@@ -91,6 +91,24 @@ function layers(from, to, count, prefix = to, named = true) {
 
 const x = { shapes: { x: [3, 8] } };
 
+// A --devices file of four CPUs with links between these pairs and no others.
+const devices = (links) => JSON.stringify({
+  devices: [0, 1, 2, 3].map((i) => ({ name: `d${i}`, preset: 'cpu' })),
+  topology: { same_host: { bytes_per_second: 0 } },
+  links: links.map(([from, to]) => (
+    { from: `d${from}`, to: `d${to}`, bytes_per_second: 1e9, latency_ns: 1000 })),
+});
+
+// x -> h, `first` -> a, a + `second` -> b, b + h -> y.
+function skipping(first, second) {
+  const parts = [layers('x', 'h', 2), layers(first, 'a', 2), layers('b0', 'b', 2)];
+  return model({
+    nodes: [...parts.flatMap(({ nodes }) => nodes), node('Add', ['a', second], ['b0']),
+      node('Add', ['b', 'h'], ['y'])],
+    weights: parts.flatMap(({ weights }) => weights),
+  });
+}
+
 // --- the models: build() gives the bytes, files() what lies beside them ---
 
 export const fixtures = {
@@ -673,6 +691,58 @@ export const fixtures = {
     },
   },
 
+  relay: {
+    why: 'the first and the last device have no link: a tensor goes by way of the stages in between',
+    pins: ['n_h*=0', 'n_a*=1', 'n_b*=2', 'n_y*=3'],
+    options: ['--devices', 'FILES/chain.json'],
+    stages: [4],
+    hops: ['h 0-1', 'a 1-2', 'h 1-2', 'b 2-3', 'h 2-3'],
+    files: () => ({ 'chain.json': devices([[0, 1], [1, 2], [2, 3]]) }),
+    build: () => skipping('h', 'x'),
+  },
+
+  relay_once: {
+    why: 'of two ways the one by a stage that reads the tensor is taken, and a link where there is one',
+    pins: ['n_h*=0', 'n_a*=1', 'n_b*=2', 'n_y*=3'],
+    options: ['--devices', 'FILES/mesh.json'],
+    stages: [4],
+    hops: ['h 0-2', 'a 1-2', 'b 2-3', 'h 2-3'],
+    files: () => ({ 'mesh.json': devices([[0, 1], [0, 2], [1, 2], [1, 3], [2, 3]]) }),
+    build: () => skipping('x', 'h'),
+  },
+
+  relay_output: {
+    why: 'an output of the model is passed on as well, and so is what a body takes',
+    options: ['--devices', 'FILES/chain.json'],
+    stages: [2, 3],
+    runs: [1, 0].map((flag) => ({ shapes: { x: [3, 8] }, values: { flag: [flag] } })),
+    pins: ['n_h*=0'],
+    files: () => ({ 'chain.json': devices([[0, 1], [1, 2], [2, 3]]) }),
+    build() {
+      const before = layers('x', 'h', 2);
+      const after = layers('h', 'g', 5);
+      const branch = (op, name) => graph({
+        nodes: [node(op, ['g', 'h'], [name])], inputs: [], outputs: [value(name)],
+      });
+      return model({
+        nodes: [...before.nodes, ...after.nodes, node('If', ['flag'], ['y'],
+          [attr.graph('then_branch', branch('Add', 'p')),
+            attr.graph('else_branch', branch('Sub', 'q'))])],
+        weights: [...before.weights, ...after.weights],
+        inputs: [value('x'), value('flag', BOOL, [])], outputs: [value('y'), value('h')],
+      });
+    },
+  },
+
+  unlinked: {
+    why: 'no way of links leads to the last device',
+    options: ['--devices', 'FILES/apart.json'],
+    max_stages: 1,
+    says: /device "d0" \(stage 0\) to "d1"/,
+    files: () => ({ 'apart.json': devices([[2, 3]]) }),
+    build: () => model(layers('x', 'y', 6)),
+  },
+
   through: {
     why: 'an output that is an input, and one that is a weight',
     build() {
@@ -694,6 +764,14 @@ for (const ir of [4, 5, 6, 7, 9, 10, 11, 12, 13, 14]) {
 }
 
 for (const fixture of Object.values(fixtures)) fixture.runs ??= [x];
+
+// What the tool is told to split a model (one of these, or of ../models/models.json) that lies at
+// `file`: sizes, pins, options in which FILES/ stands for the model's directory.
+export const splitOptions = ({ dims = {}, pins = [], options = [] }, file) => [
+  ...Object.entries(dims).flatMap(([dim, n]) => ['--dim', `${dim}=${n}`]),
+  ...pins.flatMap((pin) => ['--pin', pin]),
+  ...options.map((option) => option.replace('FILES/', `${dirname(file)}/`)),
+];
 
 export function writeFixture(name, file) {
   const { build, files } = fixtures[name];

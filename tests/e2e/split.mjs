@@ -14,7 +14,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 import { checkSplit, difference } from './chain.mjs';
-import { fixtures, writeFixture } from './fixtures.mjs';
+import { fixtures, splitOptions, writeFixture } from './fixtures.mjs';
 import { Tap, skipAll } from './tap.mjs';
 
 const { models } = JSON.parse(readFileSync(new URL('../models/models.json', import.meta.url)));
@@ -40,9 +40,8 @@ if (what === 'fixture') {
 
 // Sizes are given for costing only: the runs use others, which a stage must take all the same.
 function split(dir, stages, ...more) {
-  const dims = Object.entries(model.dims ?? {}).flatMap(([dim, n]) => ['--dim', `${dim}=${n}`]);
-  const pins = (model.pins ?? []).flatMap((pin) => ['--pin', pin]);
-  return spawnSync(tool, [file, '-k', `${stages}`, '-o', dir, ...dims, ...pins, ...more],
+  return spawnSync(tool,
+    [file, '-k', `${stages}`, '-o', dir, ...splitOptions(model, file), ...more],
     { encoding: 'utf8', timeout: 240000 });
 }
 
@@ -53,6 +52,9 @@ function someSplit(dir = join(tmp, 'split'), ...more) {
   const good = tap.ok(result.status === 0, `${name} is split in ${stages}`, ended(result));
   return good ? dir : undefined;
 }
+
+const setDifference = (a, b) => [...a.filter((each) => !b.includes(each)).map((each) => `${each} is too much`),
+  ...b.filter((each) => !a.includes(each)).map((each) => `${each} is missing`)];
 
 const ended = ({ status, signal, error, stderr }) =>
   `${error ?? `exit status ${status}, signal ${signal}`}\n${stderr}`;
@@ -86,6 +88,8 @@ async function chainOf(stages, kind) {
     'what must not be computed again is not');
   const crossing = manifest.transfers.map(({ dtype }) => dtype);
   if (model.dtypes) tap.ok(isDeepStrictEqual(crossing, model.dtypes), 'types cross', crossing);
+  const hops = manifest.transfers.map(({ tensor, from, to }) => `${tensor} ${from}-${to}`);
+  if (model.hops) tap.none(setDifference(hops, model.hops), 'tensors go the ways they should');
   if (model.unrunnable) {
     tap.skip(`${title}: run`, model.unrunnable);
     return;

@@ -45,6 +45,11 @@ static const family kFamilies[] = {
   {"latency", 0, 40, 7, 3, 1, 1, false, false, true},
   {"latency, classes", WITH_CLASSES, 20, 6, 3, 1, 1, false, false, true},
   {"latency, memory, pins", WITH_MEMORY | WITH_PINS, 20, 6, 3, 1, 1, true, false, true},
+  {"relays", WITH_RELAYS, 90, 7, 4, 1, 1, false, false, false},
+  {"relays, nonempty", WITH_RELAYS | WITH_OVERLAP, 60, 7, 4, 1, 1, true, false, false},
+  {"relays, memory, pins", WITH_RELAYS | WITH_MEMORY | WITH_PINS, 40, 7, 3, 1, 1, true, false,
+   false},
+  {"relays, latency", WITH_RELAYS, 40, 6, 4, 1, 1, true, false, true},
   {"replicas", WITH_MEMORY, 30, 6, 3, 1, 3, false, false, false},
 };
 

@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { difference } from '../e2e/chain.mjs';
 import { makeFeeds } from '../e2e/feeds.mjs';
-import { fixtures, writeFixture } from '../e2e/fixtures.mjs';
+import { fixtures, splitOptions, writeFixture } from '../e2e/fixtures.mjs';
 import { Tap, skipAll } from '../e2e/tap.mjs';
 import { readNpy, writeNpy } from './npy.mjs';
 
@@ -86,13 +86,13 @@ function compare(out, title) {
   tap.none(problems, title);
 }
 
-for (const stages of [2, 3]) {
+for (const stages of model.stages ?? [2, 3]) {
   if (stages > (model.max_stages ?? Infinity)) continue;
   for (const boundary of ['sendrecv', 'io']) {
     const dir = join(tmp, `${stages}-${boundary}`);
-    const dims = Object.entries(model.dims ?? {}).flatMap(([dim, n]) => ['--dim', `${dim}=${n}`]);
     const split = spawnSync(splitter,
-      [file, '-k', `${stages}`, '-o', dir, '--boundary', boundary, '--quiet', ...dims],
+      [file, '-k', `${stages}`, '-o', dir, '--boundary', boundary, '--quiet',
+        ...splitOptions(model, file)],
       { encoding: 'utf8' });
     const title = `${name} in ${stages} stages with ${boundary}`;
     if (!tap.ok(split.status === 0, `${title} is split`, split.stderr)) continue;
