@@ -10,9 +10,23 @@
 
 #include "fit.h"
 #include "liveness.h"
-#include "passes.h"
+#include "tied.h"
 
 enum { OPTION_SOLVER, OPTION_GAP, OPTION_TIME_LIMIT };
+
+/* What one run of the solver is asked for. */
+typedef struct request {
+  const psplit_i_option_value *values;
+  const psplit_i_ties *ties;
+  const uint8_t *joined; /* [ties->weights.n] the weight's users share a stage */
+  bool quick;            /* is there a split at all? */
+} request;
+
+typedef struct cutter {
+  psplit_unit *unit;
+  const psplit_i_option_value *values;
+  const psplit_i_ties *ties;
+} cutter;
 
 /* A problem under construction; every array lives in the pass scratch. */
 typedef struct builder {
@@ -21,6 +35,7 @@ typedef struct builder {
   psplit_diag *diag;
   uint32_t *group; /* [n_nodes] supernode, PSPLIT_NONE for free nodes */
   uint32_t n_groups;
+  uint32_t *together; /* [n_groups] class, or PSPLIT_NONE */
   psplit_problem problem;
 } builder;
 
@@ -72,6 +87,7 @@ static psplit_code build_nodes(builder *b) {
   b->problem.time_ns = time_ns;
   b->problem.node_flags = flags;
   b->problem.pin = pin;
+  b->together = together;
   b->problem.together = unit->n_together ? together : NULL;
   b->problem.node_name = names;
   return PSPLIT_OK;
@@ -271,6 +287,21 @@ out:
   return code;
 }
 
+static bool joins_any(const request *r) {
+  bool any = false;
+  for (size_t w = 0; w < r->ties->weights.n; w++) any |= r->joined[w] != 0;
+  return any;
+}
+
+static psplit_code join_tied(builder *b, const request *r) {
+  if (!joins_any(r)) return PSPLIT_OK;
+  if (!psplit_i_ties_join(r->ties, r->joined, b->group, b->n_groups, b->unit->n_together, b->arena,
+                          b->together))
+    return psplit_i_nomem(b->diag);
+  b->problem.together = b->together;
+  return PSPLIT_OK;
+}
+
 static psplit_code number_groups(builder *b) {
   b->group = array(b, b->unit->graph->n_nodes, sizeof *b->group);
   if (!b->group) return psplit_i_nomem(b->diag);
@@ -317,9 +348,10 @@ void psplit_i_partition_options(const psplit_unit *unit, psplit_partition_option
 }
 
 /* `share` of the time limit is for this solution. */
-static psplit_code solve(psplit_unit *unit, const psplit_i_option_value *values,
-                         const uint64_t *memory_bytes, double share, psplit_diag *diag) {
+static psplit_code solve(psplit_unit *unit, const request *r, const uint64_t *memory_bytes,
+                         double share, psplit_diag *diag) {
   psplit_code code;
+  const psplit_i_option_value *values = r->values;
   builder b = {.unit = unit, .arena = &unit->scratch, .diag = diag};
   PSPLIT_TRY(number_groups(&b));
   unit->copies.n = 0;
@@ -328,6 +360,7 @@ static psplit_code solve(psplit_unit *unit, const psplit_i_option_value *values,
     goto out;
   }
   PSPLIT_TRY(build(&b, memory_bytes));
+  PSPLIT_TRY(join_tied(&b, r));
   psplit_partition_options options;
   psplit_i_partition_options(unit, &options);
   options.solver = strcmp(values[OPTION_SOLVER].text, "auto") != 0 ? values[OPTION_SOLVER].text
@@ -338,6 +371,7 @@ static psplit_code solve(psplit_unit *unit, const psplit_i_option_value *values,
     options.limit_by_work = false;
   }
   options.time_limit_s *= share; /* no limit, which is below 0, stays none */
+  if (r->quick) options.time_limit_s = 0;
   options.gap_frac = values[OPTION_GAP].real;
   psplit_solution *solution;
   PSPLIT_TRY(psplit_partition_solve(&b.problem, &options, diag, &solution));
@@ -463,7 +497,8 @@ out:
 /* The best cut of an order of the groups where the solver's does not fit, or is worse; an error
  * that says why not where none fits. `solved`: there is a plan; it fits if first_too_large says so.
  */
-static psplit_code cut_to_fit(psplit_unit *unit, bool solved, psplit_diag *diag) {
+static psplit_code cut_to_fit(psplit_unit *unit, const request *r, bool solved,
+                              psplit_diag *diag) {
   psplit_code code;
   psplit_i_fit fit;
   bool found;
@@ -482,7 +517,8 @@ static psplit_code cut_to_fit(psplit_unit *unit, bool solved, psplit_diag *diag)
     PSPLIT_TRY(psplit_i_fit_memory(unit, b.group, b.n_groups, group_stage, &other, &found, diag));
     if (other.n_stages && (!fit.n_stages || other.n_stages < fit.n_stages)) fit = other;
   }
-  found = found && !any_pin(unit) && !unit->next_hop; /* it knows of neither */
+  /* It knows nothing of these. */
+  found = found && !any_pin(unit) && !unit->next_hop && !joins_any(r);
   if (!found && !fitting) return too_large(unit, solved, &fit, diag);
   if (!found) goto out;
   memcpy(old, unit->stage, n_nodes * sizeof *old);
@@ -536,8 +572,8 @@ static bool weights_exceed_memory(const psplit_unit *unit) {
 /* The solver limits weights alone; a stage's other memory is known once it is cut. While a stage
  * does not fit, its device offers the solver that much less. The bound of the first round, which
  * offered everything, holds for every split; those of later rounds do not. */
-static psplit_code solve_within_memory(psplit_unit *unit, const psplit_i_option_value *values,
-                                       double share, psplit_diag *diag) {
+static psplit_code solve_within_memory(psplit_unit *unit, const request *r, double share,
+                                       psplit_diag *diag) {
   enum { MAX_ROUNDS = 6 };
   psplit_code code = PSPLIT_OK;
   int64_t bound_ns = 0;
@@ -547,17 +583,17 @@ static psplit_code solve_within_memory(psplit_unit *unit, const psplit_i_option_
   for (uint32_t s = 0; s < n_stages; s++)
     offered[s] = psplit_devices_memory_bytes(unit->devices, s);
   if (any_memory_limit(unit) && !any_pin(unit)) {
-    if (weights_exceed_memory(unit)) return cut_to_fit(unit, false, diag);
+    if (weights_exceed_memory(unit)) return cut_to_fit(unit, r, false, diag);
     bool easy;
     PSPLIT_TRY(first_fit_suffices(unit, &easy, diag));
     if (!easy) share /= 5; /* there may be no split at all: a search should not take all the time */
   }
   for (unsigned round = 0; round < MAX_ROUNDS; round++) {
     psplit_diag why = {0};
-    code = solve(unit, values, offered, round ? share / 10 : share, &why);
+    code = solve(unit, r, offered, round ? share / 10 : share, &why);
     if (code == PSPLIT_INFEASIBLE && round) break;
     if (code == PSPLIT_INFEASIBLE && any_memory_limit(unit) && !any_pin(unit))
-      return cut_to_fit(unit, false, diag);
+      return cut_to_fit(unit, r, false, diag);
     if (code != PSPLIT_OK) return psplit_i_fail(diag, code, "%s", why.message);
     if (unit->solution) {
       if (round == 0) bound_ns = unit->solution->lower_bound_ns;
@@ -576,7 +612,7 @@ static psplit_code solve_within_memory(psplit_unit *unit, const psplit_i_option_
   }
   if (first_too_large(unit) == n_stages && (unit->plan->proved_optimal || !any_memory_limit(unit)))
     return PSPLIT_OK;
-  return cut_to_fit(unit, true, diag);
+  return cut_to_fit(unit, r, true, diag);
 out:
   return code;
 }
@@ -601,12 +637,12 @@ static void name_unsendable(const psplit_unit *unit, psplit_diag *diag) {
              unit->graph->values[first].name, n - 1);
 }
 
-static psplit_code cut(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag) {
+static psplit_code cut(psplit_unit *unit, const request *r, psplit_diag *diag) {
   psplit_code code = PSPLIT_INFEASIBLE;
   const uint32_t n_stages = unit->options.n_stages;
   psplit_diag first = {0};
   if (unit->grouping.n_groups >= n_stages || n_stages == 1)
-    code = solve_within_memory(unit, values, 1, &first);
+    code = solve_within_memory(unit, r, 1, &first);
   if (code == PSPLIT_INFEASIBLE && unit->grouping.n_groups < unit->graph->n_nodes) {
     /* Groups are a wish, stages are asked for: let go of the groups before giving up. */
     const uint32_t n_groups = unit->grouping.n_groups;
@@ -614,7 +650,7 @@ static psplit_code cut(psplit_unit *unit, const psplit_i_option_value *values, p
                                 &unit->arena))
       return psplit_i_nomem(diag);
     if (unit->grouping.n_groups > n_groups && unit->grouping.n_groups >= n_stages) {
-      code = solve_within_memory(unit, values, 0.25, diag);
+      code = solve_within_memory(unit, r, 0.25, diag);
       if (code == PSPLIT_OK)
         psplit_i_say(unit->options.sink, PSPLIT_NOTE,
                      "%" PRIu32 " supernodes allow no such split; cut between operators instead",
@@ -631,24 +667,23 @@ static psplit_code cut(psplit_unit *unit, const psplit_i_option_value *values, p
   return code;
 }
 
-/* Likewise: stages that nothing can be sent between. */
-static void name_unreachable(const psplit_unit *unit, psplit_diag *diag) {
-  const uint32_t n = unit->options.n_stages;
-  for (uint32_t i = 0; unit->next_hop && i < n; i++)
-    for (uint32_t j = i + 1; j < n; j++) {
-      if (unit->next_hop[(size_t)i * n + j] != PSPLIT_NONE) continue;
-      psplit_diag why = {0};
-      (void)psplit_i_no_way(unit, i, j, &why);
-      const size_t used = strlen(diag->message);
-      snprintf(diag->message + used, sizeof diag->message - used, "; %s", why.message);
-      return;
-    }
+static psplit_code cut_joined(void *user, const uint8_t *joined, psplit_i_effort effort,
+                              psplit_diag *diag) {
+  cutter *c = user;
+  const request r = {c->values, c->ties, joined, effort == PSPLIT_I_CUT_ANY};
+  return effort == PSPLIT_I_CUT ? cut(c->unit, &r, diag)
+                                : solve_within_memory(c->unit, &r, 1, diag);
 }
 
 static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag) {
-  const psplit_code code = cut(unit, values, diag);
+  psplit_i_ties ties = {0};
+  cutter c = {unit, values, &ties};
+  psplit_code code = psplit_i_ties_find(unit, diag, &ties);
+  psplit_i_arena_reset(&unit->scratch);
+  if (code == PSPLIT_OK) code = psplit_i_ties_settle(unit, &ties, cut_joined, &c, diag);
+  psplit_i_ties_fini(&ties);
   if (code == PSPLIT_INFEASIBLE) name_unsendable(unit, diag);
-  if (code == PSPLIT_INFEASIBLE) name_unreachable(unit, diag);
+  if (code == PSPLIT_INFEASIBLE) psplit_i_name_unreachable(unit, diag);
   return code;
 }
 

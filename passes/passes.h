@@ -121,8 +121,8 @@ typedef PSPLIT_VEC(psplit_plan_transfer) psplit_i_transfers;
 PSPLIT_MUST_USE psplit_code psplit_i_relay_transfers(psplit_unit *unit,
                                                      psplit_i_transfers *io_transfers,
                                                      psplit_diag *diag);
-/* Fails with the names of the devices of two stages that no links join. */
-psplit_code psplit_i_no_way(const psplit_unit *unit, uint32_t from, uint32_t to, psplit_diag *diag);
+/* Adds the names of two devices that no links join, if there are such, to what `diag` says. */
+void psplit_i_name_unreachable(const psplit_unit *unit, psplit_diag *diag);
 
 /* Makes unit->plan from stage, copies and solution: transfers, loads, memory. */
 PSPLIT_MUST_USE psplit_code psplit_i_plan_make(psplit_unit *unit, psplit_diag *diag);

@@ -1,5 +1,6 @@
 /* Transfers between stages whose devices have no link: by way of stages in between. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,8 +26,7 @@ static bool is_copied_to(const psplit_unit *unit, uint32_t node, uint32_t stage)
          unit->copies.items[low].node == node;
 }
 
-psplit_code psplit_i_no_way(const psplit_unit *unit, uint32_t from, uint32_t to,
-                            psplit_diag *diag) {
+static psplit_code no_way(const psplit_unit *unit, uint32_t from, uint32_t to, psplit_diag *diag) {
   return psplit_i_fail(
     diag, PSPLIT_INFEASIBLE,
     "no links lead from device \"%s\" (stage %" PRIu32 ") to \"%s\" (stage %" PRIu32
@@ -55,7 +55,7 @@ psplit_code psplit_i_relay_transfers(psplit_unit *unit, psplit_i_transfers *io_t
     }
     const uint32_t n_hops =
       psplit_i_route(n_stages, unit->next_hop, wish->from, wish->to, held, stamp, hops);
-    if (!n_hops) PSPLIT_TRY(psplit_i_no_way(unit, wish->from, wish->to, diag));
+    if (!n_hops) PSPLIT_TRY(no_way(unit, wish->from, wish->to, diag));
     for (uint32_t h = 0; h < n_hops; h++) {
       psplit_plan_transfer hop = *wish;
       hop.from = hops[h].from;
@@ -69,4 +69,17 @@ psplit_code psplit_i_relay_transfers(psplit_unit *unit, psplit_i_transfers *io_t
 out:
   psplit_i_vec_fini(&out);
   return code;
+}
+
+void psplit_i_name_unreachable(const psplit_unit *unit, psplit_diag *diag) {
+  const uint32_t n = unit->options.n_stages;
+  for (uint32_t i = 0; unit->next_hop && i < n; i++)
+    for (uint32_t j = i + 1; j < n; j++) {
+      if (unit->next_hop[(size_t)i * n + j] != PSPLIT_NONE) continue;
+      psplit_diag why = {0};
+      (void)no_way(unit, i, j, &why);
+      const size_t used = strlen(diag->message);
+      snprintf(diag->message + used, sizeof diag->message - used, "; %s", why.message);
+      return;
+    }
 }

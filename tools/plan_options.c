@@ -35,6 +35,7 @@ static bool numbered(const cli *program, plan_options *o, int id, const char *ar
 }
 
 bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
+  static const char *const ties[] = {"auto", "duplicate", "together", NULL};
   static const char *const objectives[] = {"throughput", "latency", NULL};
   int which;
   switch (id) {
@@ -48,6 +49,10 @@ bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
     case PLAN_TOGETHER:
       return cli_repeated(program, "keep-together", argument, o->together, PLAN_MAX_REPEATED,
                           &o->unit.n_keep_together);
+    case PLAN_TIED_WEIGHTS:
+      if (!cli_choice(program, "tied-weights", argument, ties, &which)) return false;
+      o->unit.tied_weights = (psplit_tied_weights)which;
+      return true;
     case PLAN_IGNORE_ANNOTATIONS: o->unit.ignore_annotations = true; return true;
     case PLAN_CONFIGURATION: o->unit.configuration = argument; return true;
     case PLAN_OBJECTIVE:

@@ -16,6 +16,7 @@ enum {
   PLAN_IGNORE_ANNOTATIONS,
   PLAN_CONFIGURATION,
   PLAN_TOGETHER,
+  PLAN_TIED_WEIGHTS,
   PLAN_OBJECTIVE,
   PLAN_SOLVER,
   PLAN_TIME_LIMIT,
@@ -44,6 +45,8 @@ enum {
   {PLAN_CONFIGURATION, "configuration", "NAME", "whose stages count, where MODEL has several"}, \
   {PLAN_TOGETHER, "keep-together", "PATTERN", \
    "nodes whose name matches share a stage (repeatable)"}, \
+  {PLAN_TIED_WEIGHTS, "tied-weights", "HOW", \
+   "auto (default), duplicate in each stage, or users together"}, \
   {PLAN_OBJECTIVE, "objective", "WHAT", "throughput (default): the slowest stage; or latency"}, \
   {PLAN_SOLVER, "solver", "NAME", "auto (default), exact, search, anneal, multilevel or slice"}, \
   {PLAN_TIME_LIMIT, "time-limit", "SECONDS", \

@@ -99,6 +99,29 @@ const devices = (links) => JSON.stringify({
     { from: `d${from}`, to: `d${to}`, bytes_per_second: 1e9, latency_ns: 1000 })),
 });
 
+// The same with links between all, and a limit of memory each.
+const devicesWith = (memory) => JSON.stringify({
+  devices: memory.map((n, i) => ({ name: `d${i}`, preset: 'cpu', memory_bytes: n })),
+});
+
+// Token ids -> embedding -> `before` layers -> logits by the same table -> `after` nodes.
+function language(before, after = 0, transposed = false) {
+  const { nodes, weights } = before ? layers('e', 'h', before) : { nodes: [], weights: [] };
+  const hidden = before ? 'h' : 'e';
+  const head = transposed
+    ? [node('Transpose', ['emb'], ['emb_t']), node('MatMul', [hidden, 'emb_t'], ['logits'])]
+    : [node('Gemm', [hidden, 'emb'], ['logits'], [attr.int('transB', 1)])];
+  const names = [...Array(after).keys()].map((i) => (i + 1 === after ? 'y' : `s${i}`));
+  return model({
+    nodes: [node('Gather', ['emb', 'ids'], ['e']), ...nodes, ...head,
+      ...names.map((to, i) => node('Softmax', [names[i - 1] ?? 'logits'], [to]))],
+    weights: [...weights, tensor('emb', [64, 8], FLOAT,
+      all(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map((each) => weightData(each))))],
+    inputs: [value('ids', INT64, ['n'])], outputs: [value(after ? 'y' : 'logits', FLOAT, ['n', 64])],
+  });
+}
+const tokens = { shapes: { ids: [5] }, values: { ids: [3, 60, 0, 17, 17] } };
+
 // x -> h, `first` -> a, a + `second` -> b, b + h -> y.
 function skipping(first, second) {
   const parts = [layers('x', 'h', 2), layers(first, 'a', 2), layers('b0', 'b', 2)];
@@ -496,6 +519,73 @@ export const fixtures = {
       const { nodes, weights } = layers('x', 'h', 5);
       return model({ nodes: [...nodes, node('MatMul', ['h', 'h.w0'], ['y'])], weights });
     },
+  },
+
+  tied_auto: {
+    why: 'an embedding is the output layer too: cut apart, both stages hold it, as no slower cut does not',
+    options: ['--tied-weights', 'auto'],
+    runs: [tokens],
+    held: { emb: 2 },
+    build: () => language(4),
+  },
+
+  tied_duplicate: {
+    why: 'an embedding is the output layer too, each stage has its own',
+    options: ['--tied-weights', 'duplicate'],
+    pins: ['n_e=0', 'n_logits=1'],
+    runs: [tokens],
+    stages: [2],
+    held: { emb: 2 },
+    build: () => language(4, 3),
+  },
+
+  tied_together: {
+    why: 'an embedding and the output layer share a stage, on request',
+    options: ['--tied-weights', 'together'],
+    runs: [tokens],
+    held: { emb: 1 },
+    build: () => language(2, 4),
+  },
+
+  tied_transposed: {
+    why: 'a tied weight is used through a function of constants',
+    options: ['--tied-weights', 'together'],
+    runs: [tokens],
+    held: { emb: 1 },
+    build: () => language(2, 4, true),
+  },
+
+  tied_for_nothing: {
+    why: 'where a cut that keeps tied weights together is as good, it is taken unasked',
+    runs: [tokens],
+    held: { emb: 1 },
+    build: () => language(0, 4),
+  },
+
+  tied_memory: {
+    why: 'no second device has the memory for a tied weight',
+    options: ['--devices', 'FILES/small.json'],
+    runs: [tokens],
+    held: { emb: 1 },
+    files: () => ({ 'small.json': devicesWith([10000, 1900, 1900]) }),
+    build: () => language(2, 4),
+  },
+
+  tied_too_large: {
+    why: 'no device has the memory for a tied weight',
+    options: ['--devices', 'FILES/small.json'],
+    max_stages: 1,
+    says: /memory/,
+    files: () => ({ 'small.json': devicesWith([1900, 1900, 1900]) }),
+    build: () => language(2, 4),
+  },
+
+  tied_impossible: {
+    why: 'all but the ends use the tied weight: with its users on one stage nothing is left to cut',
+    options: ['--tied-weights', 'together'],
+    max_stages: 1,
+    says: /weight "emb" .*n_e and n_logits .*--tied-weights duplicate/,
+    build: () => language(4),
   },
 
   empty: {

@@ -16,6 +16,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { checkSplit, difference } from './chain.mjs';
 import { fixtures, splitOptions, writeFixture } from './fixtures.mjs';
 import { Tap, skipAll } from './tap.mjs';
+import { readModel } from './wire.mjs';
 
 const { models } = JSON.parse(readFileSync(new URL('../models/models.json', import.meta.url)));
 const [what, tool, name, k, boundary = 'sendrecv'] = process.argv.slice(2);
@@ -90,6 +91,11 @@ async function chainOf(stages, kind) {
   if (model.dtypes) tap.ok(isDeepStrictEqual(crossing, model.dtypes), 'types cross', crossing);
   const hops = manifest.transfers.map(({ tensor, from, to }) => `${tensor} ${from}-${to}`);
   if (model.hops) tap.none(setDifference(hops, model.hops), 'tensors go the ways they should');
+  for (const [weight, n] of Object.entries(model.held ?? {})) {
+    const holders = manifest.stages.filter(({ file: each }) =>
+      readModel(readFileSync(join(dir, each))).weights.some((found) => found.name === weight));
+    tap.ok(holders.length === n, `${n} of ${stages} stages hold ${weight}`, `${holders.length} do`);
+  }
   if (model.unrunnable) {
     tap.skip(`${title}: run`, model.unrunnable);
     return;
