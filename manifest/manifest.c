@@ -230,10 +230,33 @@ static psplit_code read_duplicates(reader *r, const json_t *array, psplit_i_mani
   return PSPLIT_OK;
 }
 
+static psplit_code read_inlined(reader *r, const json_t *array, psplit_i_manifest *m) {
+  psplit_code code = PSPLIT_OK;
+  const size_t n = json_array_size(array);
+  psplit_i_inlined_row *rows = PSPLIT_NEW(r->arena, psplit_i_inlined_row, n);
+  if (!rows) return psplit_i_nomem(r->diag);
+  for (size_t i = 0; i < n; i++) {
+    const json_t *row = json_array_get(array, i);
+    const json_t *assumed = json_object_get(row, "assumed");
+    const char *branch;
+    PSPLIT_TRY(read_string(r, row, "node", "inlined", &rows[i].node));
+    PSPLIT_TRY(read_string(r, row, "branch", "inlined", &branch));
+    PSPLIT_TRY(read_string(r, row, "condition", "inlined", &rows[i].condition));
+    rows[i].then_branch = strcmp(branch, "then") == 0;
+    if ((!rows[i].then_branch && strcmp(branch, "else") != 0) || !json_is_boolean(assumed))
+      return bad(r, "inlined", "branch or assumed");
+    rows[i].assumed = json_is_true(assumed);
+  }
+  m->inlined = rows;
+  m->n_inlined = (uint32_t)n;
+out:
+  return code;
+}
+
 static psplit_code read_root(reader *r, const json_t *root, psplit_i_manifest *m) {
   psplit_code code;
   const char *format, *boundary;
-  const json_t *inputs, *optional, *outputs, *stages, *transfers, *duplicates;
+  const json_t *inputs, *optional, *outputs, *stages, *transfers, *duplicates, *inlined;
   PSPLIT_TRY(read_string(r, root, "format", "the file", &format));
   if (strcmp(format, "onnx-pipeline-split") != 0 ||
       json_integer_value(json_object_get(root, "version")) != 1)
@@ -248,6 +271,8 @@ static psplit_code read_root(reader *r, const json_t *root, psplit_i_manifest *m
   PSPLIT_TRY(get_array(r, root, "stages", true, &stages));
   PSPLIT_TRY(get_array(r, root, "transfers", true, &transfers));
   PSPLIT_TRY(get_array(r, root, "duplicates", false, &duplicates));
+  PSPLIT_TRY(get_array(r, root, "inlined", false, &inlined));
+  PSPLIT_TRY(read_inlined(r, inlined, m));
   PSPLIT_TRY(read_names(r, inputs, optional, &m->inputs, &m->n_inputs));
   PSPLIT_TRY(read_declared(r, inputs, optional, &m->declared));
   PSPLIT_TRY(read_names(r, outputs, NULL, &m->outputs, &m->n_outputs));

@@ -47,6 +47,12 @@ typedef struct psplit_i_duplicate {
   uint32_t n_also;
 } psplit_i_duplicate;
 
+/* An If that was taken for one branch. */
+typedef struct psplit_i_inlined_row {
+  const char *node, *condition;
+  bool then_branch, assumed;
+} psplit_i_inlined_row;
+
 typedef struct psplit_i_manifest {
   bool sendrecv;
   uint32_t n_inputs, n_outputs; /* of the model */
@@ -60,6 +66,8 @@ typedef struct psplit_i_manifest {
   const psplit_i_manifest_transfer *transfers;
   uint32_t n_duplicates;
   const psplit_i_duplicate *duplicates;
+  uint32_t n_inlined;
+  const psplit_i_inlined_row *inlined;
   int64_t bottleneck_ns, total_compute_ns; /* as planned; -1: not known */
   const char *cost_source;
 } psplit_i_manifest;

@@ -134,8 +134,12 @@ psplit_code psplit_unit_create(const psplit_model *model, const psplit_unit_opti
   if (options->n_stages > 1 && only && only->n_bodies)
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INFEASIBLE,
                              "%" PRIu32 " stages cannot all have work: the whole model is one %s "
-                             "node, and no cut goes through a node's bodies",
-                             options->n_stages, only->op_type));
+                             "node, and no cut goes through a node's bodies%s",
+                             options->n_stages, only->op_type,
+                             psplit_i_node_is(only, "If")
+                               ? "; where it is known which branch runs, --inline-if NAME=then or "
+                                 "NAME=else takes it"
+                               : ""));
   if (options->n_stages > (n_nodes ? n_nodes : 1))
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INFEASIBLE,
                              "%" PRIu32 " stages cannot all have work: the model has %" PRIu32

@@ -1,6 +1,7 @@
 #include "plan_options.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 void plan_options_init(plan_options *options) {
@@ -9,6 +10,7 @@ void plan_options_init(plan_options *options) {
   options->unit.dims = options->dims;
   options->unit.pins = options->pins;
   options->unit.keep_together = options->together;
+  options->read.inline_ifs = options->inlined;
 }
 
 /* Where a number is the argument; false after an error line. */
@@ -31,6 +33,23 @@ static bool numbered(const cli *program, plan_options *o, int id, const char *ar
   }
   if (!cli_count(program, "max-graph-memory", argument, 1, UINT64_MAX >> 20, &count)) return false;
   o->read.max_graph_bytes = count << 20;
+  return true;
+}
+
+/* NAME=then or NAME=else; the last '=' counts. */
+static bool inline_if(const cli *program, plan_options *o, char *argument) {
+  char *equals = strrchr(argument, '=');
+  const bool then_branch = equals && strcmp(equals + 1, "then") == 0;
+  if (!equals || equals == argument || (!then_branch && strcmp(equals + 1, "else") != 0)) {
+    cli_usage(program, "--inline-if %s: it takes NAME=then or NAME=else", argument);
+    return false;
+  }
+  if (o->read.n_inline_ifs == PLAN_MAX_REPEATED) {
+    cli_usage(program, "--inline-if: at most %d", PLAN_MAX_REPEATED);
+    return false;
+  }
+  *equals = '\0';
+  o->inlined[o->read.n_inline_ifs++] = (psplit_inline_if){argument, then_branch};
   return true;
 }
 
@@ -64,6 +83,7 @@ bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
     case PLAN_PLUGIN:
       return cli_repeated(program, "load-pass-plugin", argument, o->plugin_files, PLAN_MAX_REPEATED,
                           &o->n_plugin_files);
+    case PLAN_INLINE_IF: return inline_if(program, o, argument);
     case PLAN_FOLLOW_SYMLINKS: o->read.follow_symlinks = true; return true;
     case PLAN_DEPTH:
     case PLAN_SEED:

@@ -2,6 +2,7 @@
  *
  *   canonical.c  messages in a form where equal content is equal bytes, wherever tensors are stored
  *   compare.c    fields of the model against fields of a stage
+ *   inlined.c    Ifs that were taken for one branch
  *   lookup.c     tables over the manifest, so that no check searches
  *   ports.c      boundary nodes, inputs, outputs, transfers
  *   verify.c     the proof: nodes, weights, descriptions, coverage
@@ -66,8 +67,9 @@ typedef struct psplit_i_port_type {
 } psplit_i_port_type;
 
 typedef struct psplit_i_proof {
-  const psplit_model *model;
+  const psplit_model *model; /* whose stages they are to be */
   const psplit_graph *graph;
+  psplit_model *inlined; /* where the manifest inlines Ifs: the model with that done; or NULL */
   psplit_i_manifest manifest;
   psplit_arena arena;   /* as long as the proof */
   psplit_arena scratch; /* as long as a stage is looked at */
@@ -161,6 +163,10 @@ PSPLIT_MUST_USE psplit_code psplit_i_check_boundary_node(psplit_i_proof *p, uint
 
 /* What the manifest says of the model and of the transfers, before any stage is looked at. */
 PSPLIT_MUST_USE psplit_code psplit_i_check_manifest(psplit_i_proof *p);
+
+/* `inlined` is the proof's model with those Ifs replaced that the manifest lists, and nothing else.
+ */
+PSPLIT_MUST_USE psplit_code psplit_i_check_inlined(psplit_i_proof *p, const psplit_model *inlined);
 
 PSPLIT_MUST_USE psplit_code psplit_i_check_inputs(psplit_i_proof *p);
 PSPLIT_MUST_USE psplit_code psplit_i_check_outputs(psplit_i_proof *p);

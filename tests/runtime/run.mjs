@@ -16,16 +16,15 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { difference } from '../e2e/chain.mjs';
 import { makeFeeds } from '../e2e/feeds.mjs';
-import { fixtures, splitOptions, writeFixture } from '../e2e/fixtures.mjs';
+import { fixtures, realModel, splitOptions, writeFixture } from '../e2e/fixtures.mjs';
 import { Tap, skipAll } from '../e2e/tap.mjs';
 import { readNpy, writeNpy } from './npy.mjs';
 
 const require = createRequire(new URL('../e2e/', import.meta.url));
 const ort = require('onnxruntime-node');
-const { models } = JSON.parse(readFileSync(new URL('../models/models.json', import.meta.url)));
 const [what, runner, splitter, name, launcher = ''] = process.argv.slice(2);
 if (launcher.startsWith('skip ')) skipAll(launcher.slice(5));
-const model = what === 'fixture' ? fixtures[name] : models[name];
+const model = what === 'fixture' ? fixtures[name] : realModel(name);
 const tap = new Tap();
 const tmp = mkdtempSync(join(tmpdir(), 'psplit-run-'));
 process.on('exit', () => rmSync(tmp, { recursive: true, force: true }));
@@ -40,9 +39,9 @@ if (what === 'fixture') {
 } else {
   const cache = process.env.PSPLIT_MODEL_CACHE ||
     fileURLToPath(new URL('../../.cache/models', import.meta.url));
-  file = join(cache, `${name}.onnx`);
+  file = join(cache, `${model.base}.onnx`);
   if (!existsSync(file)) {
-    skipAll(`the model cache has no ${name}.onnx; tests/models/fetch.sh fills it`);
+    skipAll(`the model cache has no ${model.base}.onnx; tests/models/fetch.sh fills it`);
   }
 }
 
