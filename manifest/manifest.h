@@ -34,10 +34,30 @@ typedef struct psplit_i_manifest_stage {
   int64_t compute_ns, recv_ns, send_ns, load_ns; /* as planned; -1: not known */
 } psplit_i_manifest_stage;
 
+/* As it is written: a dimension is a number, a symbol, or neither (value -1, param NULL). */
+typedef struct psplit_i_manifest_dim {
+  int64_t value;
+  const char *param;
+} psplit_i_manifest_dim;
+
+typedef struct psplit_i_shape {
+  int32_t rank; /* -1: null */
+  const psplit_i_manifest_dim *dims;
+} psplit_i_shape;
+
+/* An input or output of the model. */
+typedef struct psplit_i_manifest_value {
+  const char *name, *dtype; /* dtype NULL: null */
+  psplit_i_shape shape;
+} psplit_i_manifest_value;
+
 typedef struct psplit_i_manifest_transfer {
   uint64_t tag;
   const char *tensor, *dtype;
   uint32_t from, to;
+  psplit_i_shape shape;
+  bool bytes_known;
+  uint64_t bytes;
 } psplit_i_manifest_transfer;
 
 typedef struct psplit_i_duplicate {
@@ -60,6 +80,7 @@ typedef struct psplit_i_manifest {
   const char *const *inputs;
   const char *const *outputs;
   const psplit_i_declared *declared; /* [n_inputs] */
+  const psplit_i_manifest_value *input_values, *output_values; /* by the same positions */
   uint32_t n_stages;
   const psplit_i_manifest_stage *stages;
   uint32_t n_transfers;

@@ -124,6 +124,7 @@ static psplit_code build(psplit_model *model, uint64_t max_bytes, psplit_diag *d
   PSPLIT_TRY(index_spans(model, diag));
   PSPLIT_TRY(psplit_i_tensors_check(model, diag));
   PSPLIT_TRY(psplit_i_graph_build(model, diag));
+  PSPLIT_TRY(psplit_i_training_check(model, diag));
 out:
   return code;
 }

@@ -106,6 +106,15 @@ PSPLIT_MUST_USE psplit_code psplit_i_inline_if(const psplit_model *model,
 /* Checks every tensor of the model: dims, size of the stored data, range of external data. */
 PSPLIT_MUST_USE psplit_code psplit_i_tensors_check(psplit_model *model, psplit_diag *diag);
 
+/* A sparse tensor of n_elements in the dense form, whose values and indices are sound tensors: an
+ * index for each value, inside the tensor, ascending. Errors: INVALID. O(values). */
+PSPLIT_MUST_USE psplit_code psplit_i_sparse_check(const psplit_model *model,
+                                                  const Onnx__SparseTensorProto *sparse,
+                                                  int64_t n_elements, psplit_diag *diag);
+
+/* Names that the bindings of training_info speak of. Errors: INVALID, NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_training_check(const psplit_model *model, psplit_diag *diag);
+
 /* Builds model->graph and model->functions from model->proto. */
 PSPLIT_MUST_USE psplit_code psplit_i_graph_build(psplit_model *model, psplit_diag *diag);
 

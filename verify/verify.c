@@ -431,6 +431,8 @@ static psplit_code begin(psplit_i_proof *p) {
   PSPLIT_TRY(index_outputs(p));
   PSPLIT_TRY(index_annotations(p));
   PSPLIT_TRY(index_silent(p));
+  if (p->manifest.n_transfers)
+    PSPLIT_TRY(psplit_i_shapes_create(graph, NULL, 0, NULL, p->diag, &p->shapes));
   PSPLIT_TRY(psplit_i_tables_init(p));
   PSPLIT_TRY(psplit_i_check_manifest(p));
 out:
@@ -440,11 +442,11 @@ out:
 static psplit_code open_stage(psplit_i_proof *p, const char *directory,
                               const psplit_verify_options *options) {
   psplit_text path = {0};
+  psplit_read_options read = options ? options->read : (psplit_read_options){0};
+  read.is_stage = true;
   psplit_i_text_addf(&path, "%s/%s", directory, p->manifest.stages[p->at].file);
-  const psplit_code code =
-    path.failed
-      ? psplit_i_nomem(p->diag)
-      : psplit_model_open(path.bytes, options ? &options->read : NULL, p->diag, &p->stage);
+  const psplit_code code = path.failed ? psplit_i_nomem(p->diag)
+                                       : psplit_model_open(path.bytes, &read, p->diag, &p->stage);
   psplit_i_text_fini(&path);
   return code;
 }
@@ -500,6 +502,7 @@ psplit_code psplit_verify(const char *directory, const psplit_model *model,
   PSPLIT_TRY(check_coverage(&p));
   if (out_report) report(&p, out_report);
 out:
+  psplit_i_shapes_destroy(p.shapes);
   psplit_model_close(p.inlined);
   psplit_i_vec_fini(&p.pairs);
   psplit_i_vec_fini(&p.payload_a);

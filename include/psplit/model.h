@@ -29,6 +29,7 @@ typedef struct psplit_read_options {
    */
   const psplit_inline_if *inline_ifs;
   size_t n_inline_ifs;
+  bool is_stage;              /* of a split: its training_info may bind weights of other stages */
   const char *data_directory; /* where external data is while the model is opened; NULL: beside it */
 } psplit_read_options;
 

@@ -591,6 +591,7 @@ export const fixtures = {
     options: ['--devices', 'FILES/small.json'],
     max_stages: 1,
     says: /memory/,
+    runs: [tokens],
     files: () => ({ 'small.json': devicesWith([1900, 1900, 1900]) }),
     build: () => language(2, 4),
   },
@@ -599,6 +600,7 @@ export const fixtures = {
     why: 'all but the ends use the tied weight: with its users on one stage nothing is left to cut',
     options: ['--tied-weights', 'together'],
     max_stages: 1,
+    runs: [tokens],
     says: /weight "emb" .*n_e and n_logits .*--tied-weights duplicate/,
     build: () => language(4),
   },
@@ -802,6 +804,7 @@ export const fixtures = {
   only_maps: {
     why: 'every cut would send a map',
     max_stages: 1,
+    unrunnable: 'no runtime has the operators',
     says: /"made" and 1 more .*never sent/,
     build() {
       const own = { domain: 'org.example' };
@@ -933,6 +936,7 @@ export const fixtures = {
     options: ['--inline-if', 'n_i=then'],
     max_stages: 1,
     status: 5,
+    unrunnable: 'ONNX Runtime takes no name for another in a body',
     says: /"h.t0" of its then_branch is the name of another value/,
     build() {
       const before = layers('x', 'h', 3);

@@ -103,6 +103,7 @@ static void ask_exact(const family *f, const random_problem *r, const psplit_par
   psplit_arena arena;
   psplit_cut cut;
   psplit_i_arena_init(&arena, 0);
+  if (r->problem.next_hop && best == INT64_MAX) return; /* it does not know who is reached */
   if (psplit_i_core_init(&core, &r->problem, NULL, NULL) != PSPLIT_OK) {
     assert_true(best == INT64_MAX);
     return;
@@ -129,7 +130,9 @@ static void ask_exact(const family *f, const random_problem *r, const psplit_par
           fail_msg("%s %s: optimum %lld, exact says %d at %lld (value %lld; windows %d, once %d)",
                    f->name, what, (long long)best, (int)verdict, (long long)limit,
                    (long long)cut.value, windows, once);
-        if (verdict == PSPLIT_I_YES && cut.value > limit && !once && core.all_forward)
+        /* What others pass on is counted when a split is whole. */
+        if (verdict == PSPLIT_I_YES && cut.value > limit && !once && core.all_forward &&
+            !r->problem.next_hop)
           fail_msg("%s %s: exact is wrong about its own answer", f->name, what);
       }
       if (limit == INT64_MAX) break;

@@ -505,13 +505,13 @@ static pb sparse_chain(void) {
 static void sparse_weights_count(void **state) {
   (void)state;
   static const char devices_text[] =
-    "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\", \"memory_bytes\": 40000},"
+    "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\", \"memory_bytes\": 60000},"
     " {\"name\": \"b\", \"preset\": \"cpu\", \"memory_bytes\": %d}]}";
   for (int fits = 0; fits < 2; fits++) {
     char text[256];
     psplit_devices *devices = NULL;
     psplit_diag diag = {0};
-    const int n = snprintf(text, sizeof text, devices_text, fits ? 24000 : 16000);
+    const int n = snprintf(text, sizeof text, devices_text, fits ? 30000 : 16000);
     assert_int_equal(psplit_devices_parse(text, (size_t)n, &diag, &devices), PSPLIT_OK);
     psplit_unit_options options = stages(2);
     options.devices = devices;

@@ -433,6 +433,15 @@ def dim_param(port, new):
     return port
 
 
+def crossing_dim(split):
+    """Both ends and the manifest agree on a dimension that the tensor does not have."""
+    for index, table, number in ((0, "outputs", OUTPUT), (1, "inputs", INPUT)):
+        name = split.row(index, table, "a3")["name"]
+        split.graph(index, lambda main: main.edit(number, lambda port: dim_param(port, b"q"),
+                                                  lambda each: each.text(1) == name))
+    split.transfer("a3", 0, 1)["shape"][0] = "q"
+
+
 def identity_to(op):
     def change(whole):
         def inside(each):
@@ -568,6 +577,19 @@ MUTANTS = [
      lambda s: s.transfer("a3", 0, 1).__setitem__("dtype", "float16"), (MISMATCH,), "a3"),
     ("a port of another type", None, received_type, (MISMATCH,), "a3"),
     ("a port with another dimension", None, received_dim, (MISMATCH,), "a3"),
+    ("a dimension that both ends invent", None, crossing_dim, (MISMATCH,), "a3"),
+    ("a transfer of another shape", None,
+     lambda s: s.transfer("a3", 0, 1).__setitem__("shape", ["n", 9]), (MISMATCH,), "a3"),
+    ("a transfer of no shape", None,
+     lambda s: s.transfer("a3", 0, 1).__setitem__("shape", None), (MISMATCH,), "a3"),
+    ("a shape that is none", None,
+     lambda s: s.transfer("a3", 0, 1).__setitem__("shape", [-1]), (INVALID,), "shape"),
+    ("another dtype of an input in the manifest", None,
+     lambda s: s.manifest["inputs"][0].__setitem__("dtype", "float16"), (MISMATCH,), '"x"'),
+    ("another shape of an input in the manifest", None,
+     lambda s: s.manifest["inputs"][0].__setitem__("shape", [8]), (MISMATCH,), '"x"'),
+    ("another symbol of an output in the manifest", None,
+     lambda s: s.manifest["outputs"][0]["shape"].__setitem__(0, "m"), (MISMATCH,), '"b3"'),
     ("a tensor that nobody sends", None, no_sender, (MISMATCH,), "a3"),
     ("a missing capture", None, no_capture, (MISMATCH, INVALID), "a3"),
     ("stages in another order", None, lambda s: (
@@ -801,6 +823,8 @@ RELAYED = [
     ("a relay that is passed by", None, relay_skipped, (MISMATCH,), '"h"'),
     ("a relay of another tensor", None, relay_of_another, (MISMATCH,), '"h"|"a"|a0'),
     ("a relay without a source", None, relay_without_source, (MISMATCH, INVALID), '"h'),
+    ("a hop of another size", None,
+     lambda s: s.transfer("h", 1, 2).__setitem__("bytes", 97), (MISMATCH,), "96 bytes"),
     ("a hop that is not listed", None,
      lambda s: s.manifest["transfers"].remove(s.transfer("h", 1, 2)), (MISMATCH,), '"h"'),
 ]
@@ -810,8 +834,8 @@ def relays(tap, tools, tmp):
     path = os.path.join(tmp, "relayed.onnx")
     main = graph([node("Tanh", ["x"], ["h"]), node("Tanh", ["h2"], ["a0"]),
                   node("Sin", ["x"], ["h2"]), node("Sin", ["a0"], ["a"]),
-                  node("Add", ["a", "h"], ["y"])], [value("x")], [value("y")],
-                 more=[(VALUE_INFO, value(name)) for name in ("h", "h2", "a0", "a")])
+                  node("Add", ["a", "h"], ["y"])], [value("x", (3, 8))], [value("y", (3, 8))],
+                 more=[(VALUE_INFO, value(name, (3, 8))) for name in ("h", "h2", "a0", "a")])
     save(model(main, domains=[]), path)
     devices = os.path.join(tmp, "chain.json")
     with open(devices, "w") as file:
