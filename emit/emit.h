@@ -21,6 +21,7 @@
 #include <psplit/emit.h>
 
 #include "model.h"
+#include "wire.h"
 
 /* --- ropes: bytes to be written, in order --- */
 
@@ -161,16 +162,6 @@ bool psplit_i_weights_change_tensor(const psplit_i_weights *weights,
 bool psplit_i_weights_change_sparse(const psplit_i_weights *weights,
                                     const Onnx__SparseTensorProto *sparse);
 bool psplit_i_weights_change_node(const psplit_i_weights *weights, const Onnx__NodeProto *node);
-
-/* One field of a message in skeleton form. */
-typedef struct psplit_i_field {
-  const uint8_t *start, *content, *end; /* content: after the tag and the length */
-  uint32_t number;
-  unsigned wire_type;
-} psplit_i_field;
-
-/* The field that starts at *io_at, which moves past it; false where none can be read. */
-bool psplit_i_next_field(const uint8_t **io_at, const uint8_t *end, psplit_i_field *out);
 
 /* Appends one field (tag, length, content; in skeleton form) that holds a message of type
  * `descriptor`, with the tensors inside placed anew. Errors: MALFORMED, UNSUPPORTED, NOMEM. */

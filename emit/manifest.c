@@ -294,6 +294,25 @@ static void write_plan(const psplit_plan *plan, psplit_json *json) {
   psplit_i_json_close(json, '}');
 }
 
+/* Ifs that were taken for one branch, and what has to be true for that. */
+static void write_inlined(const psplit_model *model, psplit_json *json) {
+  psplit_i_json_key(json, "inlined");
+  psplit_i_json_open(json, '[');
+  for (size_t i = 0; i < model->inlined.n; i++) {
+    const psplit_inlined *one = &model->inlined.items[i];
+    psplit_i_json_open(json, '{');
+    json->compact = true;
+    key_string(json, "node", one->node);
+    key_string(json, "branch", one->then_branch ? "then" : "else");
+    key_string(json, "condition", one->condition);
+    psplit_i_json_key(json, "assumed");
+    psplit_i_json_bool(json, one->assumed);
+    psplit_i_json_close(json, '}');
+    json->compact = false;
+  }
+  psplit_i_json_close(json, ']');
+}
+
 static const char *base_name(const char *path) {
   const char *slash = strrchr(path, '/');
   return slash ? slash + 1 : path;
@@ -312,6 +331,7 @@ void psplit_i_manifest_write(const psplit_i_split *split, psplit_text *out) {
   key_string(&json, "producer", producer.bytes);
   psplit_i_text_fini(&producer);
   key_string(&json, "model", base_name(psplit_i_model_path(split->model)));
+  if (split->model->inlined.n) write_inlined(split->model, &json);
   key_string(&json, "boundary", split->boundary == PSPLIT_BOUNDARY_IO ? "io" : "sendrecv");
   write_values(&json, graph, "inputs", graph->inputs, graph->n_inputs, graph->proto->input, true,
                false);

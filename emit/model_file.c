@@ -21,6 +21,9 @@ psplit_code psplit_i_span_content(const psplit_model *model, const psplit_i_span
                                   psplit_diag *diag, uint64_t *out_offset, uint64_t *out_bytes) {
   psplit_code code;
   uint8_t head[2 * PSPLIT_I_VARINT_MAX];
+  if (!span->file_bytes)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "a model with an If inlined is only written in stages");
   const size_t n = span->file_bytes < sizeof head ? (size_t)span->file_bytes : sizeof head;
   uint64_t tag, length;
   PSPLIT_TRY(psplit_i_model_read(model, 0, span->file_offset, head, n, diag));

@@ -42,6 +42,9 @@ static void add_span(const assembly *a, const psplit_i_span *span, psplit_i_rope
     psplit_i_rope_view(out, a->model->skeleton.bytes + span->skeleton_offset, span->skeleton_bytes);
 }
 
+/* A field that is in pieces in the file: it goes through the rewriter, tensors moved or not. */
+static bool is_scattered(const psplit_i_span *span) { return span->has_view && !span->file_bytes; }
+
 /* The tensors that an annotation names, as values of the graph: visit(a, value). */
 static void for_each_parameter(const assembly *a, const Onnx__TensorAnnotation *annotation,
                                void (*visit)(const assembly *a, uint32_t value)) {
@@ -154,7 +157,8 @@ static psplit_code add_nodes(const assembly *a) {
     const psplit_i_span *span = &a->model->skeleton.graph_fields.items[a->model->node_spans[n]];
     const bool may_change =
       a->model->has_external_data || (span->has_view && a->weights->move_attributes);
-    if (may_change && psplit_i_weights_change_node(a->weights, a->split->graph->nodes[n].proto))
+    if (is_scattered(span) ||
+        (may_change && psplit_i_weights_change_node(a->weights, a->split->graph->nodes[n].proto)))
       PSPLIT_TRY(add_rewritten(a, span, &onnx__node_proto__descriptor, a->graph));
     else
       add_span(a, span, a->graph);
@@ -170,7 +174,8 @@ out:
 static psplit_code add_initializer(const assembly *a, const psplit_i_span *span, uint32_t i) {
   const psplit_graph *graph = a->split->graph;
   if (!a->present[graph->initializers[i]]) return PSPLIT_OK;
-  if (psplit_i_weights_change_tensor(a->weights, graph->proto->initializer[i]))
+  if (is_scattered(span) ||
+      psplit_i_weights_change_tensor(a->weights, graph->proto->initializer[i]))
     return add_rewritten(a, span, &onnx__tensor_proto__descriptor, a->graph);
   add_span(a, span, a->graph);
   return PSPLIT_OK;
@@ -180,7 +185,7 @@ static psplit_code add_sparse(const assembly *a, const psplit_i_span *span, uint
   const Onnx__SparseTensorProto *sparse = a->split->graph->proto->sparse_initializer[i];
   const uint32_t v = psplit_i_graph_find_value(a->split->graph, sparse->values->name);
   if (v == PSPLIT_NONE || !a->present[v]) return PSPLIT_OK;
-  if (psplit_i_weights_change_sparse(a->weights, sparse))
+  if (is_scattered(span) || psplit_i_weights_change_sparse(a->weights, sparse))
     return add_rewritten(a, span, &onnx__sparse_tensor_proto__descriptor, a->graph);
   add_span(a, span, a->graph);
   return PSPLIT_OK;

@@ -129,6 +129,54 @@ out:
   return code;
 }
 
+/* A size, a symbol, or null for each dimension; null for an unknown rank. */
+static psplit_code read_written_shape(reader *r, const json_t *row, const char *where,
+                              psplit_i_shape *out) {
+  enum { MOST_DIMS = 4096 };
+  const json_t *shape = json_object_get(row, "shape");
+  const size_t rank = json_array_size(shape);
+  *out = (psplit_i_shape){.rank = -1};
+  if (json_is_null(shape)) return PSPLIT_OK;
+  psplit_i_manifest_dim *dims = psplit_i_arena_array(r->arena, rank, sizeof *dims);
+  if (!dims) return psplit_i_nomem(r->diag);
+  bool good = json_is_array(shape) && rank <= MOST_DIMS;
+  for (size_t a = 0; a < rank && good; a++) {
+    const json_t *dim = json_array_get(shape, a);
+    dims[a] = (psplit_i_manifest_dim){.value = -1};
+    if (json_is_integer(dim))
+      good = (dims[a].value = json_integer_value(dim)) >= 0;
+    else if (json_is_string(dim)) {
+      dims[a].param =
+        psplit_i_arena_strndup(r->arena, json_string_value(dim), json_string_length(dim));
+      if (!dims[a].param) return psplit_i_nomem(r->diag);
+    } else {
+      good = json_is_null(dim);
+    }
+  }
+  if (!good) return bad(r, where, "shape");
+  *out = (psplit_i_shape){(int32_t)rank, dims};
+  return PSPLIT_OK;
+}
+
+static psplit_code read_values(reader *r, const json_t *first, const json_t *second,
+                               const psplit_i_manifest_value **out) {
+  psplit_code code = PSPLIT_OK;
+  const size_t n_first = json_array_size(first), n = n_first + json_array_size(second);
+  psplit_i_manifest_value *values = PSPLIT_NEW(r->arena, psplit_i_manifest_value, n);
+  if (!values) return psplit_i_nomem(r->diag);
+  for (size_t i = 0; i < n; i++) {
+    const json_t *row =
+      i < n_first ? json_array_get(first, i) : json_array_get(second, i - n_first);
+    PSPLIT_TRY(read_string(r, row, "name", "inputs and outputs", &values[i].name));
+    if (!json_is_null(json_object_get(row, "dtype")))
+      PSPLIT_TRY(read_string(r, row, "dtype", "inputs and outputs", &values[i].dtype));
+    PSPLIT_TRY(read_written_shape(r, row, "inputs and outputs", &values[i].shape));
+  }
+  *out = values;
+out:
+  return code;
+}
+
 static psplit_code read_names(reader *r, const json_t *first, const json_t *second,
                               const char *const **out, uint32_t *out_n) {
   psplit_code code = PSPLIT_OK;
@@ -199,6 +247,11 @@ static psplit_code read_transfers(reader *r, const json_t *array, psplit_i_manif
         !as_index(json_object_get(row, "to"), m->n_stages, &transfers[i].to))
       return bad(r, "transfers", "tag, from or to");
     transfers[i].tag = (uint64_t)json_integer_value(tag);
+    PSPLIT_TRY(read_written_shape(r, row, "transfers", &transfers[i].shape));
+    const json_t *bytes = json_object_get(row, "bytes");
+    transfers[i].bytes_known = json_is_integer(bytes) && json_integer_value(bytes) >= 0;
+    if (!transfers[i].bytes_known && !json_is_null(bytes)) return bad(r, "transfers", "bytes");
+    if (transfers[i].bytes_known) transfers[i].bytes = (uint64_t)json_integer_value(bytes);
   }
   m->transfers = transfers;
   m->n_transfers = (uint32_t)n;
@@ -230,10 +283,33 @@ static psplit_code read_duplicates(reader *r, const json_t *array, psplit_i_mani
   return PSPLIT_OK;
 }
 
+static psplit_code read_inlined(reader *r, const json_t *array, psplit_i_manifest *m) {
+  psplit_code code = PSPLIT_OK;
+  const size_t n = json_array_size(array);
+  psplit_i_inlined_row *rows = PSPLIT_NEW(r->arena, psplit_i_inlined_row, n);
+  if (!rows) return psplit_i_nomem(r->diag);
+  for (size_t i = 0; i < n; i++) {
+    const json_t *row = json_array_get(array, i);
+    const json_t *assumed = json_object_get(row, "assumed");
+    const char *branch;
+    PSPLIT_TRY(read_string(r, row, "node", "inlined", &rows[i].node));
+    PSPLIT_TRY(read_string(r, row, "branch", "inlined", &branch));
+    PSPLIT_TRY(read_string(r, row, "condition", "inlined", &rows[i].condition));
+    rows[i].then_branch = strcmp(branch, "then") == 0;
+    if ((!rows[i].then_branch && strcmp(branch, "else") != 0) || !json_is_boolean(assumed))
+      return bad(r, "inlined", "branch or assumed");
+    rows[i].assumed = json_is_true(assumed);
+  }
+  m->inlined = rows;
+  m->n_inlined = (uint32_t)n;
+out:
+  return code;
+}
+
 static psplit_code read_root(reader *r, const json_t *root, psplit_i_manifest *m) {
   psplit_code code;
   const char *format, *boundary;
-  const json_t *inputs, *optional, *outputs, *stages, *transfers, *duplicates;
+  const json_t *inputs, *optional, *outputs, *stages, *transfers, *duplicates, *inlined;
   PSPLIT_TRY(read_string(r, root, "format", "the file", &format));
   if (strcmp(format, "onnx-pipeline-split") != 0 ||
       json_integer_value(json_object_get(root, "version")) != 1)
@@ -248,10 +324,14 @@ static psplit_code read_root(reader *r, const json_t *root, psplit_i_manifest *m
   PSPLIT_TRY(get_array(r, root, "stages", true, &stages));
   PSPLIT_TRY(get_array(r, root, "transfers", true, &transfers));
   PSPLIT_TRY(get_array(r, root, "duplicates", false, &duplicates));
+  PSPLIT_TRY(get_array(r, root, "inlined", false, &inlined));
+  PSPLIT_TRY(read_inlined(r, inlined, m));
   PSPLIT_TRY(read_names(r, inputs, optional, &m->inputs, &m->n_inputs));
   PSPLIT_TRY(read_declared(r, inputs, optional, &m->declared));
   PSPLIT_TRY(read_names(r, outputs, NULL, &m->outputs, &m->n_outputs));
   m->n_needed = (uint32_t)json_array_size(inputs);
+  PSPLIT_TRY(read_values(r, inputs, optional, &m->input_values));
+  PSPLIT_TRY(read_values(r, outputs, NULL, &m->output_values));
   m->n_stages = (uint32_t)json_array_size(stages);
   if (m->n_stages == 0) return bad(r, "stages", "there are none");
   psplit_i_manifest_stage *list = PSPLIT_NEW(r->arena, psplit_i_manifest_stage, m->n_stages);

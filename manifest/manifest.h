@@ -34,10 +34,30 @@ typedef struct psplit_i_manifest_stage {
   int64_t compute_ns, recv_ns, send_ns, load_ns; /* as planned; -1: not known */
 } psplit_i_manifest_stage;
 
+/* As it is written: a dimension is a number, a symbol, or neither (value -1, param NULL). */
+typedef struct psplit_i_manifest_dim {
+  int64_t value;
+  const char *param;
+} psplit_i_manifest_dim;
+
+typedef struct psplit_i_shape {
+  int32_t rank; /* -1: null */
+  const psplit_i_manifest_dim *dims;
+} psplit_i_shape;
+
+/* An input or output of the model. */
+typedef struct psplit_i_manifest_value {
+  const char *name, *dtype; /* dtype NULL: null */
+  psplit_i_shape shape;
+} psplit_i_manifest_value;
+
 typedef struct psplit_i_manifest_transfer {
   uint64_t tag;
   const char *tensor, *dtype;
   uint32_t from, to;
+  psplit_i_shape shape;
+  bool bytes_known;
+  uint64_t bytes;
 } psplit_i_manifest_transfer;
 
 typedef struct psplit_i_duplicate {
@@ -47,6 +67,12 @@ typedef struct psplit_i_duplicate {
   uint32_t n_also;
 } psplit_i_duplicate;
 
+/* An If that was taken for one branch. */
+typedef struct psplit_i_inlined_row {
+  const char *node, *condition;
+  bool then_branch, assumed;
+} psplit_i_inlined_row;
+
 typedef struct psplit_i_manifest {
   bool sendrecv;
   uint32_t n_inputs, n_outputs; /* of the model */
@@ -54,12 +80,15 @@ typedef struct psplit_i_manifest {
   const char *const *inputs;
   const char *const *outputs;
   const psplit_i_declared *declared; /* [n_inputs] */
+  const psplit_i_manifest_value *input_values, *output_values; /* by the same positions */
   uint32_t n_stages;
   const psplit_i_manifest_stage *stages;
   uint32_t n_transfers;
   const psplit_i_manifest_transfer *transfers;
   uint32_t n_duplicates;
   const psplit_i_duplicate *duplicates;
+  uint32_t n_inlined;
+  const psplit_i_inlined_row *inlined;
   int64_t bottleneck_ns, total_compute_ns; /* as planned; -1: not known */
   const char *cost_source;
 } psplit_i_manifest;

@@ -75,6 +75,17 @@ struct psplit_graph {
   psplit_intern names;    /* name -> value id */
 };
 
+/* Runs the statement that follows for each value id that `node` (a pointer) reads, captures
+ * included; one that it reads twice comes twice, omitted inputs do not come. */
+#define PSPLIT_FOR_EACH_READ(node, value)                                              \
+  for (uint32_t read_ = 0, value;                                                      \
+       read_ < (node)->n_inputs + (node)->n_captures &&                                \
+       (value = read_ < (node)->n_inputs ? (node)->inputs[read_]                       \
+                                         : (node)->captures[read_ - (node)->n_inputs], \
+       true);                                                                          \
+       read_++)                                                                        \
+    if (value != PSPLIT_NONE)
+
 /* Main graph of an open model. */
 const psplit_graph *psplit_i_model_graph(const psplit_model *model);
 

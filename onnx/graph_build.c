@@ -410,15 +410,6 @@ static void attach_value_infos(scope *s) {
   }
 }
 
-/* Calls `visit` for each value the node reads, captures included, repeats too. */
-#define FOR_EACH_READ(node, value)                                                    \
-  for (uint32_t read_ = 0, value;                                                     \
-       read_ < (node)->n_inputs + (node)->n_captures &&                               \
-       (value = read_ < (node)->n_inputs ? (node)->inputs[read_]                      \
-                                         : (node)->captures[read_ - (node)->n_inputs], \
-        true);                                                                        \
-       read_++)
-
 /* Consumer lists: counting sort by value, nodes ascending. `last[v]` is 1 + the last node seen. */
 static psplit_code index_consumers(builder *b, psplit_graph *graph) {
   psplit_arena *arena = &b->model->arena;
@@ -431,8 +422,8 @@ static psplit_code index_consumers(builder *b, psplit_graph *graph) {
   }
   uint32_t *count = graph->consumer_off + 1;
   for (uint32_t n = 0; n < graph->n_nodes; n++)
-    FOR_EACH_READ(&graph->nodes[n], value) {
-      if (value == PSPLIT_NONE || last[value] == n + 1) continue;
+    PSPLIT_FOR_EACH_READ(&graph->nodes[n], value) {
+      if (last[value] == n + 1) continue;
       last[value] = n + 1;
       count[value]++;
     }
@@ -450,8 +441,8 @@ static psplit_code index_consumers(builder *b, psplit_graph *graph) {
   }
   memcpy(fill, graph->consumer_off, (n_values + 1) * sizeof *fill);
   for (uint32_t n = 0; n < graph->n_nodes; n++)
-    FOR_EACH_READ(&graph->nodes[n], value) {
-      if (value == PSPLIT_NONE || last[value] == n + 1) continue;
+    PSPLIT_FOR_EACH_READ(&graph->nodes[n], value) {
+      if (last[value] == n + 1) continue;
       last[value] = n + 1;
       graph->consumers[fill[value]++] = n;
     }
@@ -480,8 +471,8 @@ static uint32_t heap_pop(uint32_t *heap, uint32_t *n) {
 
 /* A node that `node` waits for; one that is waiting always has one. */
 static uint32_t awaited(const psplit_graph *graph, const uint32_t *waiting, uint32_t node) {
-  FOR_EACH_READ(&graph->nodes[node], value) {
-    const uint32_t producer = value == PSPLIT_NONE ? PSPLIT_NONE : graph->values[value].producer;
+  PSPLIT_FOR_EACH_READ(&graph->nodes[node], value) {
+    const uint32_t producer = graph->values[value].producer;
     if (producer != PSPLIT_NONE && waiting[producer]) return producer;
   }
   return PSPLIT_NONE;
@@ -518,8 +509,8 @@ static psplit_code report_cycle(builder *b, const psplit_graph *graph, uint32_t 
 
 static bool is_sorted(const psplit_graph *graph) {
   for (uint32_t n = 0; n < graph->n_nodes; n++)
-    FOR_EACH_READ(&graph->nodes[n], value) {
-      const uint32_t producer = value == PSPLIT_NONE ? PSPLIT_NONE : graph->values[value].producer;
+    PSPLIT_FOR_EACH_READ(&graph->nodes[n], value) {
+      const uint32_t producer = graph->values[value].producer;
       if (producer != PSPLIT_NONE && producer >= n) return false;
     }
   return true;

@@ -96,9 +96,9 @@ static uint64_t default_limit(uint64_t file_bytes) {
   return bytes < MOST_GRAPH_BYTES ? bytes : MOST_GRAPH_BYTES;
 }
 
-psplit_code psplit_model_open(const char *path, const psplit_read_options *options,
-                              psplit_diag *diag, psplit_model **out_model) {
-  psplit_code code;
+/* A model that knows its path and nothing else. */
+static psplit_code new_model(const char *path, const psplit_read_options *options,
+                             psplit_diag *diag, psplit_model **out) {
   psplit_arena arena;
   psplit_i_arena_init(&arena, 0);
   psplit_model *model = PSPLIT_NEW(&arena, psplit_model, 1);
@@ -111,8 +111,71 @@ psplit_code psplit_model_open(const char *path, const psplit_read_options *optio
   model->path = own_path;
   model->fd = model->directory_fd = -1;
   if (options) model->options = *options;
-  uint64_t max_bytes = model->options.max_graph_bytes;
+  *out = model;
+  return PSPLIT_OK;
+}
 
+/* From the skeleton to the index. */
+static psplit_code build(psplit_model *model, uint64_t max_bytes, psplit_diag *diag) {
+  psplit_code code;
+  model->arena.limit_bytes = max_bytes < SIZE_MAX ? (size_t)max_bytes : 0;
+  PSPLIT_TRY(unpack(model, diag));
+  PSPLIT_TRY(check_versions(model->proto, diag));
+  PSPLIT_TRY(index_spans(model, diag));
+  PSPLIT_TRY(psplit_i_tensors_check(model, diag));
+  PSPLIT_TRY(psplit_i_graph_build(model, diag));
+  PSPLIT_TRY(psplit_i_training_check(model, diag));
+out:
+  return code;
+}
+
+/* Takes over what was inlined before and this one, with strings of its own. */
+static psplit_code note_inlined(psplit_model *model, const psplit_model *before,
+                                const psplit_inlined *last, psplit_diag *diag) {
+  for (size_t i = 0; i <= before->inlined.n; i++) {
+    psplit_inlined one = i < before->inlined.n ? before->inlined.items[i] : *last;
+    one.node = psplit_i_arena_strndup(&model->arena, one.node, strlen(one.node));
+    one.condition = psplit_i_arena_strndup(&model->arena, one.condition, strlen(one.condition));
+    if (!one.node || !one.condition || !psplit_i_vec_push(&model->inlined, one))
+      return psplit_i_nomem(diag);
+  }
+  return PSPLIT_OK;
+}
+
+/* *io_model with one more If inlined, read from the same file. */
+static psplit_code inline_one(psplit_model **io_model, const psplit_inline_if *choice,
+                              uint64_t max_bytes, psplit_diag *diag) {
+  psplit_code code;
+  psplit_model *before = *io_model, *after = NULL;
+  psplit_i_skeleton skeleton = {0};
+  psplit_inlined inlined;
+  PSPLIT_TRY(psplit_i_inline_if(before, choice, diag, &skeleton, &inlined));
+  PSPLIT_TRY(new_model(before->path, &before->options, diag, &after));
+  PSPLIT_TRY(open_file(after, diag));
+  const psplit_i_data_file *a = &before->files.items[0], *b = &after->files.items[0];
+  if (a->inode != b->inode || a->device != b->device || a->bytes != b->bytes ||
+      a->modified_ns != b->modified_ns)
+    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "changed while it was being read"));
+  after->skeleton = skeleton;
+  skeleton = (psplit_i_skeleton){0};
+  PSPLIT_TRY(psplit_i_open_files_create(after, diag));
+  PSPLIT_TRY(note_inlined(after, before, &inlined, diag));
+  PSPLIT_TRY(build(after, max_bytes, diag));
+  *io_model = after;
+  psplit_model_close(before);
+  return PSPLIT_OK;
+out:
+  psplit_i_skeleton_fini(&skeleton);
+  psplit_model_close(after);
+  return code;
+}
+
+psplit_code psplit_model_open(const char *path, const psplit_read_options *options,
+                              psplit_diag *diag, psplit_model **out_model) {
+  psplit_code code;
+  psplit_model *model = NULL;
+  uint64_t max_bytes = options ? options->max_graph_bytes : 0;
+  PSPLIT_TRY(new_model(path, options, diag, &model));
   PSPLIT_TRY(open_file(model, diag));
   const uint64_t file_bytes = model->files.items[0].bytes;
   if (file_bytes == 0)
@@ -120,18 +183,14 @@ psplit_code psplit_model_open(const char *path, const psplit_read_options *optio
   if (!max_bytes) max_bytes = default_limit(file_bytes);
   PSPLIT_TRY(psplit_i_skeleton_scan(model->fd, file_bytes, max_bytes, diag, &model->skeleton));
   PSPLIT_TRY(psplit_i_open_files_create(model, diag));
-
-  model->arena.limit_bytes = max_bytes < SIZE_MAX ? (size_t)max_bytes : 0;
-  PSPLIT_TRY(unpack(model, diag));
-  PSPLIT_TRY(check_versions(model->proto, diag));
-  PSPLIT_TRY(index_spans(model, diag));
-  PSPLIT_TRY(psplit_i_tensors_check(model, diag));
-  PSPLIT_TRY(psplit_i_graph_build(model, diag));
+  PSPLIT_TRY(build(model, max_bytes, diag));
+  for (size_t i = 0; options && i < options->n_inline_ifs; i++)
+    PSPLIT_TRY(inline_one(&model, &options->inline_ifs[i], max_bytes, diag));
   *out_model = model;
   return PSPLIT_OK;
 
 out:
-  if (code == PSPLIT_NOMEM && model->arena.over_limit) {
+  if (code == PSPLIT_NOMEM && model && model->arena.over_limit) {
     if (diag) *diag = (psplit_diag){0};
     code = psplit_i_graph_over_limit(max_bytes, diag);
   }
@@ -156,6 +215,7 @@ void psplit_model_close(psplit_model *model) {
   psplit_i_open_files_close(model);
   if (model->fd >= 0) close(model->fd);
   psplit_i_vec_fini(&model->files);
+  psplit_i_vec_fini(&model->inlined);
   psplit_i_intern_fini(&model->locations);
   if (model->directory_fd >= 0) close(model->directory_fd);
   psplit_i_skeleton_fini(&model->skeleton);
@@ -181,4 +241,10 @@ uint32_t psplit_model_n_files(const psplit_model *model) { return (uint32_t)mode
 
 const char *psplit_model_file_path(const psplit_model *model, uint32_t index) {
   return model->files.items[index].path;
+}
+
+uint32_t psplit_model_n_inlined(const psplit_model *model) { return (uint32_t)model->inlined.n; }
+
+const psplit_inlined *psplit_model_inlined(const psplit_model *model, uint32_t index) {
+  return &model->inlined.items[index];
 }

@@ -34,6 +34,7 @@ struct psplit_model {
   psplit_i_open_files *open_files;
   int directory_fd;        /* of the model file, for its external data; -1 until one is opened */
   bool has_external_data;
+  PSPLIT_VEC(psplit_inlined) inlined; /* names live in the arena */
   /* Spans of the graph's repeated messages, by position: node i is graph_fields[node_spans[i]]. */
   uint32_t *node_spans, *initializer_spans, *sparse_spans, *value_info_spans;
 };
@@ -92,8 +93,27 @@ void psplit_i_data_file_release(const psplit_model *model, uint32_t file, int fd
 PSPLIT_MUST_USE psplit_code psplit_i_data_file_open(psplit_model *model, const char *location,
                                                     psplit_diag *diag, uint32_t *out_file);
 
+/* The skeleton of `model` with the If replaced by the nodes of one branch: these stand where the If
+ * stood, behind them an Identity for each output, and what else the branch's graph holds joins the
+ * main graph's. A span whose bytes are not together in the file has file_bytes 0. Strings of
+ * *out_inlined are the model's or the choice's. Errors: USAGE, UNSUPPORTED, NOMEM; nothing to free
+ * then. */
+PSPLIT_MUST_USE psplit_code psplit_i_inline_if(const psplit_model *model,
+                                               const psplit_inline_if *choice, psplit_diag *diag,
+                                               psplit_i_skeleton *out_skeleton,
+                                               psplit_inlined *out_inlined);
+
 /* Checks every tensor of the model: dims, size of the stored data, range of external data. */
 PSPLIT_MUST_USE psplit_code psplit_i_tensors_check(psplit_model *model, psplit_diag *diag);
+
+/* A sparse tensor of n_elements in the dense form, whose values and indices are sound tensors: an
+ * index for each value, inside the tensor, ascending. Errors: INVALID. O(values). */
+PSPLIT_MUST_USE psplit_code psplit_i_sparse_check(const psplit_model *model,
+                                                  const Onnx__SparseTensorProto *sparse,
+                                                  int64_t n_elements, psplit_diag *diag);
+
+/* Names that the bindings of training_info speak of. Errors: INVALID, NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_training_check(const psplit_model *model, psplit_diag *diag);
 
 /* Builds model->graph and model->functions from model->proto. */
 PSPLIT_MUST_USE psplit_code psplit_i_graph_build(psplit_model *model, psplit_diag *diag);

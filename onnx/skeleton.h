@@ -16,8 +16,9 @@ enum {
 };
 
 /* One field of a message, tag and length included. Its skeleton bytes equal its file bytes unless
- * `has_view`: then some payload inside stayed in the file, or (in files over 32 GiB) a length prefix
- * of over five bytes was shortened. */
+ * `has_view`: then some payload inside stayed in the file, or (in files over 32 GiB) a length
+ * prefix of over five bytes was shortened. file_bytes 0: they are not together in the file, and
+ * what stayed there is found by its views. */
 typedef struct psplit_i_span {
   uint64_t file_offset, file_bytes;
   uint32_t skeleton_offset, skeleton_bytes;

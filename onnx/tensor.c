@@ -293,6 +293,7 @@ static psplit_code check_sparse(psplit_model *model, const Onnx__SparseTensorPro
                          "a sparse tensor lacks values or indices, or its dimensions overflow");
   PSPLIT_TRY(check_named(model, sparse->values, owner, diag));
   PSPLIT_TRY(check_named(model, sparse->indices, owner, diag));
+  PSPLIT_TRY(psplit_i_sparse_check(model, sparse, n_elements, diag));
 out:
   return code;
 }

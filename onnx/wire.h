@@ -15,6 +15,16 @@ enum {
 
 enum { PSPLIT_I_VARINT_MAX = 10 };
 
+/* One field of a message. */
+typedef struct psplit_i_field {
+  const uint8_t *start, *content, *end; /* content: after the tag and the length */
+  uint32_t number;
+  unsigned wire_type;
+} psplit_i_field;
+
+/* The field that starts at *io_at, which moves past it; false where none can be read. */
+bool psplit_i_next_field(const uint8_t **io_at, const uint8_t *end, psplit_i_field *out);
+
 /* Reads a varint from at most `n` bytes; returns its width, or 0 (and a value of 0) when it is
  * truncated or longer than 64 bits. */
 static inline unsigned psplit_i_varint_read(const uint8_t *bytes, size_t n, uint64_t *out) {

@@ -16,6 +16,7 @@ typedef struct chain {
   psplit_arena arena;
   uint64_t seed, n_drawn;
   int64_t best;
+  int64_t *load; /* [n_devices] */
   uint32_t *label;
   psplit_code code;
 } chain;
@@ -23,13 +24,21 @@ typedef struct chain {
 static uint64_t draw(chain *c) { return psplit_i_splitmix64(c->seed, c->n_drawn++); }
 static double uniform(chain *c) { return (double)(draw(c) >> 11) * 0x1p-53; }
 
-static double energy(psplit_board *b, double unit) {
-  if (b->latency) return (double)psplit_i_board_value(b) / unit;
+static double energy(chain *c, double unit, int64_t *out_value) {
+  psplit_board *b = &c->board;
+  const bool relayed = b->core->problem->next_hop != NULL;
+  int64_t most = 0;
+  if (b->latency || relayed) most = psplit_i_board_settle(b, c->load);
+  *out_value = most;
+  if (b->latency || most >= PSPLIT_I_INF) return (double)most / unit;
   double sum = 0;
   for (uint32_t k = 0; k < b->n_devices; k++) {
-    const double x = (double)psplit_i_board_load(b, k) / unit, cube = x * x * x;
+    const int64_t load = relayed ? c->load[k] : psplit_i_board_load(b, k);
+    if (load > most) most = load;
+    const double x = (double)load / unit, cube = x * x * x;
     sum += cube * cube * cube * cube;
   }
+  *out_value = most;
   return sum;
 }
 
@@ -89,7 +98,8 @@ static uint32_t counterpart(chain *c, uint32_t item, uint32_t label) {
 static void run_chain(chain *c, const psplit_job *job, uint64_t n_steps, double heat) {
   psplit_board *b = &c->board;
   const double unit = c->best > 0 ? (double)c->best : 1;
-  double now = energy(b, unit);
+  int64_t value;
+  double now = energy(c, unit, &value);
   const double hot = heat * (b->latency ? 0.01 : 0.1), cold = b->latency ? 1e-5 : 1e-4;
   const double cooling = pow(cold / hot, 1.0 / (double)(n_steps + 1));
   double temperature = hot;
@@ -101,7 +111,7 @@ static void run_chain(chain *c, const psplit_job *job, uint64_t n_steps, double 
     const uint32_t before = b->label[item], other = counterpart(c, item, label);
     move(b, item, label);
     if (other != PSPLIT_NONE) move(b, other, before);
-    const double after = energy(b, unit);
+    const double after = energy(c, unit, &value);
     const bool fits =
       psplit_i_board_fits(b, label % b->n_devices) && psplit_i_board_fits(b, before % b->n_devices);
     if (!fits || (after > now && uniform(c) >= exp((now - after) / temperature))) {
@@ -110,7 +120,6 @@ static void run_chain(chain *c, const psplit_job *job, uint64_t n_steps, double 
       continue;
     }
     now = after;
-    const int64_t value = psplit_i_board_value(b);
     if (value < c->best) {
       c->best = value;
       memcpy(c->label, b->label, b->core->n * sizeof *c->label);
@@ -131,16 +140,19 @@ psplit_code psplit_i_anneal(const psplit_core *core, uint32_t chunks, const pspl
     psplit_i_arena_init(&c->arena, 0);
     c->seed = psplit_i_mix64(job->options->seed * 0x9e3779b1 + salt * N_CHAINS + i);
     c->label = PSPLIT_NEW(&c->arena, uint32_t, core->n);
-    PSPLIT_TRY(c->label ? PSPLIT_OK : PSPLIT_NOMEM);
+    c->load = PSPLIT_NEW(&c->arena, int64_t, core->n_stages);
+    PSPLIT_TRY(c->label && c->load ? PSPLIT_OK : PSPLIT_NOMEM);
     PSPLIT_TRY(psplit_i_board_init(&c->board, core, chunks, job->options, &c->arena));
     memcpy(c->board.type, types, core->n_stages * sizeof *types);
     for (uint32_t v = 0; v < core->n; v++) psplit_i_board_add(&c->board, v, label[v]);
     memcpy(c->label, label, core->n * sizeof *label);
-    c->best = psplit_i_board_value(&c->board);
+    c->best = psplit_i_board_settle(&c->board, NULL);
   }
   const uint64_t per_item = core->n > 20000 ? 50 : 8000;
   uint64_t n_steps = per_item * core->n;
   if (n_steps > max_steps) n_steps = max_steps;
+  /* Relays are counted anew after every move. */
+  if (core->problem->next_hop) n_steps /= 1 + core->net_off[core->n_nets] / 16;
 #pragma omp parallel for schedule(dynamic, 1) \
   num_threads(n_threads < N_CHAINS ? n_threads : N_CHAINS)
   for (uint32_t i = 0; i < N_CHAINS; i++) run_chain(&chains[i], job, n_steps, kHeat[i]);

@@ -5,6 +5,8 @@
 
 enum {
   ANNEAL_STEPS = 500000,
+  BRUTE_ITEMS = 40,
+  BRUTE_STEPS = 1000000,
   /* Steps of the exact program that take as long as that, or as this many items added to walks. */
   STEPS_PER_ANNEAL = 1500000,
   ADDED_PER_STEP = 32
@@ -36,7 +38,7 @@ static psplit_code bind_core(psplit_attempt *a) {
   psplit_i_machine_fini(&a->machine);
   const psplit_code code = psplit_i_machine_init(&a->machine, &a->core, job->options, job->diag);
   if (code != PSPLIT_OK) return code;
-  a->scratch = PSPLIT_NEW(&a->arena, int64_t, (size_t)a->core.n_stages * 4);
+  a->scratch = PSPLIT_NEW(&a->arena, int64_t, (size_t)a->core.n_stages * 5);
   if (!a->scratch || psplit_i_cut_init(&a->best, &a->core, &a->arena) != PSPLIT_OK ||
       psplit_i_cut_init(&a->trial, &a->core, &a->arena) != PSPLIT_OK)
     return psplit_i_nomem(job->diag);
@@ -153,6 +155,24 @@ psplit_code psplit_i_attempt_anneal(psplit_attempt *a, uint64_t salt) {
   if (a->trial.value >= a->best.value) return PSPLIT_OK;
   psplit_i_cut_evaluate(&a->trial, &a->core, &a->machine, a->scratch);
   psplit_i_attempt_take(a, &a->trial, "anneal");
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_attempt_brute(psplit_attempt *a) {
+  bool finished;
+  if (a->bound >= a->best.value || a->machine.replicated || a->core.n > BRUTE_ITEMS ||
+      psplit_i_attempt_done(a))
+    return PSPLIT_OK;
+  psplit_i_cut_copy(&a->trial, &a->best, &a->core);
+  const psplit_code code = psplit_i_brute(&a->core, 1, a->job, a->trial.device, BRUTE_STEPS,
+                                          a->trial.stage, &a->trial.value, &finished);
+  if (code == PSPLIT_LIMIT) return PSPLIT_OK;
+  if (code != PSPLIT_OK) return code;
+  if (a->trial.value < a->best.value) {
+    psplit_i_cut_evaluate(&a->trial, &a->core, &a->machine, a->scratch);
+    psplit_i_attempt_take(a, &a->trial, "branch and bound");
+  }
+  if (finished) psplit_i_attempt_raise(a, a->best.value, "branch and bound");
   return PSPLIT_OK;
 }
 

@@ -35,6 +35,14 @@ psplit_code psplit_i_board_init(psplit_board *b, const psplit_core *core, uint32
   b->send = b->recv + k;
   b->act = b->weight + k;
   b->n_items = b->n_counted + k;
+  if (core->problem->next_hop) {
+    b->passed = PSPLIT_NEW(arena, int64_t, (size_t)k * 2);
+    b->hop_arcs = PSPLIT_NEW(arena, uint8_t, b->latency ? (size_t)k * k : 1);
+    b->relay.wants = PSPLIT_NEW(arena, uint32_t, (size_t)k * 2);
+    b->relay.hops = PSPLIT_NEW(arena, psplit_hop, k);
+    if (!b->passed || !b->hop_arcs || !b->relay.wants || !b->relay.hops) return PSPLIT_NOMEM;
+    b->relay.held = b->relay.wants + k;
+  }
   memset(b->label, 0xff, core->n * sizeof *b->label);
   memset(b->home, 0xff, core->n_nets * sizeof *b->home);
   uint32_t device = 0;
@@ -125,29 +133,52 @@ void psplit_i_board_remove(psplit_board *b, uint32_t item) {
   b->w[k] -= core->w[(size_t)b->type[k] * core->n + item];
 }
 
-int64_t psplit_i_board_load(const psplit_board *b, uint32_t k) {
-  if (!b->core->overlap) return b->w[k] + b->recv[k] + b->send[k];
-  const int64_t comm = b->recv[k] > b->send[k] ? b->recv[k] : b->send[k];
+static int64_t load_of(const psplit_board *b, uint32_t k, const int64_t *recv,
+                       const int64_t *send) {
+  if (!b->core->overlap) return b->w[k] + recv[k] + send[k];
+  const int64_t comm = recv[k] > send[k] ? recv[k] : send[k];
   return b->w[k] > comm ? b->w[k] : comm;
 }
 
-int64_t psplit_i_board_value(psplit_board *b) {
+int64_t psplit_i_board_load(const psplit_board *b, uint32_t k) {
+  return load_of(b, k, b->recv, b->send);
+}
+
+/* hop_arcs[n_devices^2]: stages that wait for others besides those of n_arcs; NULL: none. */
+static int64_t value_of(psplit_board *b, const int64_t *recv, const int64_t *send,
+                        const uint8_t *hop_arcs) {
   int64_t most = 0;
-  if (!b->latency) {
-    for (uint32_t k = 0; k < b->n_devices; k++) {
-      const int64_t load = psplit_i_board_load(b, k);
-      if (load > most) most = load;
-    }
-    return most;
-  }
-  memset(b->ready, 0, b->n_devices * sizeof *b->ready);
+  if (b->latency) memset(b->ready, 0, b->n_devices * sizeof *b->ready);
   for (uint32_t k = 0; k < b->n_devices; k++) {
-    const int64_t end = b->ready[k] + psplit_i_board_load(b, k);
+    const int64_t end = load_of(b, k, recv, send) + (b->latency ? b->ready[k] : 0);
     if (end > most) most = end;
-    for (uint32_t next = k + 1; next < b->n_devices; next++)
-      if (b->n_arcs[(size_t)k * b->n_devices + next] && end > b->ready[next]) b->ready[next] = end;
+    for (uint32_t next = k + 1; b->latency && next < b->n_devices; next++) {
+      const size_t arc = (size_t)k * b->n_devices + next;
+      if ((b->n_arcs[arc] || (hop_arcs && hop_arcs[arc])) && end > b->ready[next])
+        b->ready[next] = end;
+    }
   }
   return most;
+}
+
+int64_t psplit_i_board_value(psplit_board *b) { return value_of(b, b->recv, b->send, NULL); }
+
+int64_t psplit_i_board_settle(psplit_board *b, int64_t *out_load) {
+  const psplit_core *core = b->core;
+  const size_t k = b->n_devices;
+  const bool relayed = core->problem->next_hop != NULL;
+  int64_t *recv = relayed ? b->passed : b->recv, *send = relayed ? b->passed + k : b->send;
+  if (relayed) {
+    memset(b->passed, 0, 2 * k * sizeof *b->passed);
+    memset(b->relay.wants, 0xff, 2 * k * sizeof *b->relay.wants);
+    if (b->latency) memset(b->hop_arcs, 0, k * k);
+    for (uint32_t e = 0; e < core->n_nets; e++)
+      if (!psplit_i_relay_net(core, e, b->label, b->type, &b->relay, e, recv, send,
+                              b->latency ? b->hop_arcs : NULL))
+        return PSPLIT_I_INF;
+  }
+  for (uint32_t d = 0; out_load && d < k; d++) out_load[d] = load_of(b, d, recv, send);
+  return value_of(b, recv, send, relayed && b->latency ? b->hop_arcs : NULL);
 }
 
 bool psplit_i_board_fits(const psplit_board *b, uint32_t k) {

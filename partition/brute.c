@@ -1,5 +1,6 @@
 /* Branch and bound over labels: exact for small problems of every variant. Items are placed in
- * topological order; a partial placement's value only grows. */
+ * topological order; a partial placement's value only grows, and
+ * what other stages pass on comes on top at the end. */
 #include <string.h>
 
 #include "partition.h"
@@ -35,7 +36,7 @@ static void keep(brute *b) {
   if (board->nonempty)
     for (uint32_t k = 0; k < board->n_devices; k++)
       if (board->n_counted[k] == 0) return;
-  const int64_t value = psplit_i_board_value(board);
+  const int64_t value = psplit_i_board_settle(board, NULL);
   if (value >= b->best) return;
   b->best = value;
   memcpy(b->label, board->label, board->core->n * sizeof *b->label);

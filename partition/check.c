@@ -13,6 +13,7 @@ typedef struct check {
   psplit_solution *out;
   psplit_diag *diag;
   uint32_t *mark; /* [n_stages] */
+  bool *hops;     /* [n_stages^2] where tensors are passed on and latency counts; or NULL */
 } check;
 
 static bool backward(const check *c, uint32_t v) {
@@ -114,7 +115,61 @@ static psplit_code check_edges(check *c, const bool *twin) {
   return PSPLIT_OK;
 }
 
-static void add_comm(check *c) {
+static bool has_link(const psplit_problem *p, uint32_t n_stages, uint32_t from, uint32_t to) {
+  return p->next_hop[(size_t)from * n_stages + to] == to;
+}
+
+/* One hop of net e: `to` has it from now on. */
+static void hop(check *c, uint32_t e, uint32_t from, uint32_t to) {
+  const psplit_device *sender = &c->p->devices[c->out->stages[from].device];
+  const psplit_device *receiver = &c->p->devices[c->out->stages[to].device];
+  if (!sender->free_comm)
+    c->out->stages[from].send_ns += psplit_i_net_ns(c->p, e, sender->class_id, true);
+  if (!receiver->free_comm)
+    c->out->stages[to].recv_ns += psplit_i_net_ns(c->p, e, receiver->class_id, false);
+  c->mark[to] = e;
+  if (c->hops) c->hops[(size_t)from * c->out->n_stages + to] = true;
+}
+
+/* Nets that may have to be passed on. */
+static psplit_code add_relayed(check *c) {
+  const psplit_problem *p = c->p;
+  const uint32_t n = c->out->n_stages;
+  bool *reads = calloc(n, 1);
+  psplit_code code = reads ? PSPLIT_OK : psplit_i_nomem(c->diag);
+  memset(c->mark, 0xff, n * sizeof *c->mark);
+  for (uint32_t e = 0; e < p->n_nets && code == PSPLIT_OK; e++) {
+    const uint32_t home = c->stage[p->net_producer[e]];
+    memset(reads, 0, n);
+    for (uint32_t k = p->net_off[e]; k < p->net_off[e + 1]; k++)
+      reads[c->stage[p->net_consumer[k]]] = true;
+    c->mark[home] = e;
+    for (uint32_t s = home + 1; s < n; s++) {
+      if (!reads[s] || c->mark[s] == e) continue;
+      uint32_t from = home;
+      if (!has_link(p, n, home, s))
+        for (from = home + 1; from < s && !(c->mark[from] == e && has_link(p, n, from, s));) from++;
+      if (from < s) {
+        hop(c, e, from, s);
+        continue;
+      }
+      for (uint32_t at = home, next; at != s; at = next) {
+        next = p->next_hop[(size_t)at * n + s];
+        if (next == PSPLIT_NONE) {
+          code = psplit_i_fail(c->diag, PSPLIT_MISMATCH,
+                               "no way leads from stage %" PRIu32 " to stage %" PRIu32, home, s);
+          break;
+        }
+        if (c->mark[next] != e) hop(c, e, at, next);
+      }
+      if (code != PSPLIT_OK) break;
+    }
+  }
+  free(reads);
+  return code;
+}
+
+static void add_direct(check *c) {
   const psplit_problem *p = c->p;
   memset(c->mark, 0xff, c->out->n_stages * sizeof *c->mark);
   for (uint32_t e = 0; e < p->n_nets; e++) {
@@ -224,6 +279,8 @@ static psplit_code latency(check *c, int64_t *out_ns) {
   for (uint32_t s = 0; s < n_stages; s++) {
     const int64_t end = ready[s] + c->out->stages[s].load_ns;
     if (end > last) last = end;
+    for (uint32_t t = s + 1; c->hops && t < n_stages; t++)
+      if (c->hops[(size_t)s * n_stages + t] && end > ready[t]) ready[t] = end;
     for (; at < off[s]; at++) {
       const uint32_t e = nets[at];
       const uint32_t from = e < p->n_nets ? p->net_off[e] : 0;
@@ -310,7 +367,7 @@ psplit_code psplit_partition_check(const psplit_problem *problem,
                                    psplit_solution **out_solution) {
   psplit_code code = psplit_i_problem_validate(problem, diag);
   if (code != PSPLIT_OK) return code;
-  check c = {problem, options, stage, chunk, calloc(1, sizeof *c.out), diag, NULL};
+  check c = {problem, options, stage, chunk, calloc(1, sizeof *c.out), diag, NULL, NULL};
   const uint32_t n = problem->n_nodes;
   bool *twin = malloc(n);
   if (!c.out || !twin) goto nomem;
@@ -320,7 +377,9 @@ psplit_code psplit_partition_check(const psplit_problem *problem,
   c.out->chunk = calloc(n, sizeof *c.out->chunk);
   c.out->stages = calloc(c.out->n_stages, sizeof *c.out->stages);
   c.mark = malloc(c.out->n_stages * sizeof *c.mark);
-  if (!c.out->stage || !c.out->chunk || !c.out->stages || !c.mark) goto nomem;
+  const bool hops = problem->next_hop && options->objective == PSPLIT_LATENCY;
+  if (hops) c.hops = calloc((size_t)c.out->n_stages * c.out->n_stages, sizeof *c.hops);
+  if (!c.out->stage || !c.out->chunk || !c.out->stages || !c.mark || (hops && !c.hops)) goto nomem;
   memcpy(c.out->stage, stage, n * sizeof *stage);
   if (chunk) memcpy(c.out->chunk, chunk, n * sizeof *chunk);
   c.out->solver = c.out->bound = "check";
@@ -330,7 +389,10 @@ psplit_code psplit_partition_check(const psplit_problem *problem,
   PSPLIT_TRY(check_edges(&c, twin));
   PSPLIT_TRY(add_compute(&c));
   PSPLIT_TRY(check_devices(&c));
-  add_comm(&c);
+  if (problem->next_hop)
+    PSPLIT_TRY(add_relayed(&c));
+  else
+    add_direct(&c);
   add_memory(&c);
   for (uint32_t s = 0; s < c.out->n_stages; s++) {
     PSPLIT_TRY(finish_stage(&c, s));
@@ -342,6 +404,7 @@ psplit_code psplit_partition_check(const psplit_problem *problem,
   *out_solution = c.out;
   c.out = NULL;
 out:
+  free(c.hops);
   free(c.mark);
   free(twin);
   psplit_solution_destroy(c.out);

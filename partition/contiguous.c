@@ -10,9 +10,7 @@
 #include "attempt.h"
 
 enum {
-  TIE_STEPS = 1 << 20, /* what breaking ties may cost */
-  BRUTE_ITEMS = 40,
-  BRUTE_STEPS = 1000000
+  TIE_STEPS = 1 << 20 /* what breaking ties may cost */
 };
 
 /* Narrows the gap from below: the middle first, then closer to the bound, where less is possible
@@ -66,26 +64,6 @@ static psplit_code break_ties(psplit_attempt *a) {
   return psplit_i_attempt_exact(a, a->best.value, true, TIE_STEPS, &verdict);
 }
 
-/* What the exact program leaves open (sends of backward nodes, counted from below there) small
- * problems can still have proved. */
-static psplit_code try_brute(psplit_attempt *a) {
-  bool finished;
-  if (a->bound >= a->best.value || a->machine.replicated || a->core.n > BRUTE_ITEMS ||
-      psplit_i_attempt_done(a))
-    return PSPLIT_OK;
-  psplit_i_cut_copy(&a->trial, &a->best, &a->core);
-  const psplit_code code = psplit_i_brute(&a->core, 1, a->job, a->trial.device, BRUTE_STEPS,
-                                          a->trial.stage, &a->trial.value, &finished);
-  if (code == PSPLIT_LIMIT) return PSPLIT_OK;
-  if (code != PSPLIT_OK) return code;
-  if (a->trial.value < a->best.value) {
-    psplit_i_cut_evaluate(&a->trial, &a->core, &a->machine, a->scratch);
-    psplit_i_attempt_take(a, &a->trial, "branch and bound");
-  }
-  if (finished) psplit_i_attempt_raise(a, a->best.value, "branch and bound");
-  return PSPLIT_OK;
-}
-
 /* --- every stage holds something --- */
 
 static bool all_stages_used(const psplit_job *job, const psplit_answer *answer) {
@@ -108,6 +86,7 @@ static psplit_code fill_stages(const psplit_job *strict, int64_t limit, bool tak
   psplit_slicer slicer = {0};
   psplit_code code;
   *out_value = PSPLIT_I_INF;
+  if (strict->problem->next_hop) return PSPLIT_OK; /* slices do not count relays */
   PSPLIT_TRY(psplit_i_attempt_init(&a));
   const uint32_t n = a.core.n, n_stages = a.core.n_stages;
   if (n > PSPLIT_I_LARGE) goto out;
@@ -180,7 +159,7 @@ static psplit_code close_gap(psplit_attempt *a) {
     goto out;
   }
   PSPLIT_TRY(improve(a));
-  PSPLIT_TRY(try_brute(a));
+  PSPLIT_TRY(psplit_i_attempt_brute(a));
   PSPLIT_TRY(break_ties(a));
 out:
   return code;
@@ -209,7 +188,8 @@ static psplit_code run(const psplit_job *job, const psplit_job *strict, const le
     if (from->value < PSPLIT_I_INF)
       psplit_i_answer_give(answer, &a.core, &a.machine, &a.best, a.scratch);
     psplit_i_attempt_raise(&a, from->bound, from->bound_name);
-  } else { /* the reductions may empty a stage */
+  } else if (!job->problem->next_hop) {
+    /* Reductions may empty a stage; and moving an item to a neighbour's may make others relay. */
     PSPLIT_TRY(psplit_i_attempt_reduce(&a, PSPLIT_I_INF, parent));
   }
   psplit_i_attempt_raise(&a, psplit_i_simple_bound(&a.core, &a.machine),
@@ -221,7 +201,8 @@ static psplit_code run(const psplit_job *job, const psplit_job *strict, const le
     *out_stopped = value >= PSPLIT_I_INF;
   }
   if (!*out_stopped) {
-    if (!from) PSPLIT_TRY(psplit_i_attempt_reduce(&a, a.best.value, parent));
+    if (!from && !job->problem->next_hop)
+      PSPLIT_TRY(psplit_i_attempt_reduce(&a, a.best.value, parent));
     PSPLIT_TRY(bounds(&a));
     PSPLIT_TRY(close_gap(&a));
   }

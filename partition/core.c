@@ -429,7 +429,9 @@ static psplit_code init(psplit_core *core, const psplit_problem *problem, const 
   core->problem = problem;
   core->n_types = problem->n_devices;
   core->n_stages = psplit_problem_n_stages(problem);
-  core->p2p = problem->comm == PSPLIT_COMM_P2P;
+  /* Who sends to several stages may send once and have the others pass it on: with relays the
+   * solvers count one send, which no split goes below, and whole splits are valued as they are. */
+  core->p2p = problem->comm == PSPLIT_COMM_P2P && !problem->next_hop;
   core->overlap = problem->overlap;
   core->unordered = unordered;
   core->stash = problem->stash_1f1b;

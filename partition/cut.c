@@ -45,16 +45,10 @@ void psplit_i_cut_times_sent(const psplit_cut *cut, const psplit_core *core, uin
   }
 }
 
-void psplit_i_cut_evaluate(psplit_cut *cut, const psplit_core *core, const psplit_machine *machine,
-                           int64_t *scratch) {
-  const uint32_t n_stages = core->n_stages;
-  memset(scratch, 0, (size_t)n_stages * 4 * sizeof *scratch);
-  int64_t *w = scratch, *recv = w + n_stages, *send = recv + n_stages;
-  uint32_t *mark = (uint32_t *)(send + n_stages);
-  for (uint32_t i = 0; i < core->n; i++)
-    w[cut->stage[i]] += core->w[(size_t)cut->device[cut->stage[i]] * core->n + i];
-  memset(mark, 0xff, n_stages * sizeof *mark);
-  cut->comm = 0;
+/* What each stage receives and sends; false where a tensor has no way. */
+static bool count_direct(psplit_cut *cut, const psplit_core *core, uint32_t *mark, int64_t *recv,
+                         int64_t *send) {
+  memset(mark, 0xff, core->n_stages * sizeof *mark);
   for (uint32_t e = 0; e < core->n_nets; e++) {
     const uint32_t *pins = core->net_pin + core->net_off[e];
     const uint32_t n_pins = core->net_off[e + 1] - core->net_off[e];
@@ -65,17 +59,38 @@ void psplit_i_cut_evaluate(psplit_cut *cut, const psplit_core *core, const pspli
       if (s == home || mark[s] == e) continue;
       mark[s] = e;
       n++;
-      const int64_t cost = core->recv[(size_t)cut->device[s] * core->n_nets + e];
-      recv[s] += cost;
-      cut->comm += cost;
+      recv[s] += core->recv[(size_t)cut->device[s] * core->n_nets + e];
     }
-    if (n == 0) continue;
-    const int64_t cost =
-      core->send[(size_t)cut->device[home] * core->n_nets + e] * (core->p2p ? n : 1);
-    send[home] += cost;
-    cut->comm += cost;
+    if (n > 0)
+      send[home] += core->send[(size_t)cut->device[home] * core->n_nets + e] * (core->p2p ? n : 1);
   }
-  cut->value = 0;
+  return true;
+}
+
+static bool count_relayed(psplit_cut *cut, const psplit_core *core, uint32_t *marks, int64_t *recv,
+                          int64_t *send) {
+  const uint32_t n = core->n_stages;
+  psplit_relay relay = {marks, marks + n, (psplit_hop *)(marks + 2 * (size_t)n)};
+  memset(marks, 0xff, 2 * (size_t)n * sizeof *marks);
+  for (uint32_t e = 0; e < core->n_nets; e++)
+    if (!psplit_i_relay_net(core, e, cut->stage, cut->device, &relay, e, recv, send, NULL))
+      return false;
+  return true;
+}
+
+void psplit_i_cut_evaluate(psplit_cut *cut, const psplit_core *core, const psplit_machine *machine,
+                           int64_t *scratch) {
+  const uint32_t n_stages = core->n_stages;
+  memset(scratch, 0, (size_t)n_stages * 3 * sizeof *scratch);
+  int64_t *w = scratch, *recv = w + n_stages, *send = recv + n_stages;
+  uint32_t *mark = (uint32_t *)(send + n_stages);
+  for (uint32_t i = 0; i < core->n; i++)
+    w[cut->stage[i]] += core->w[(size_t)cut->device[cut->stage[i]] * core->n + i];
+  cut->value = cut->comm = PSPLIT_I_INF;
+  if (!(core->problem->next_hop ? count_relayed : count_direct)(cut, core, mark, recv, send))
+    return;
+  cut->value = cut->comm = 0;
+  for (uint32_t s = 0; s < n_stages; s++) cut->comm += recv[s] + send[s];
   uint64_t *weights = (uint64_t *)mark; /* mark is done with; same size or larger */
   if (machine->replicated) {
     memset(weights, 0, n_stages * sizeof *weights);

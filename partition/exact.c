@@ -113,7 +113,7 @@ static uint32_t final_label(const exact *x, uint32_t from_round) {
 static psplit_code trace(exact *x, uint32_t id, psplit_cut *cut) {
   const psplit_machine *m = x->machine;
   const psplit_core *core = x->core;
-  int64_t *scratch = PSPLIT_NEW(&x->arena, int64_t, (size_t)core->n_stages * 4);
+  int64_t *scratch = PSPLIT_NEW(&x->arena, int64_t, (size_t)core->n_stages * 5);
   if (!scratch) return PSPLIT_NOMEM;
   for (uint32_t k = 0; k < m->n_stages; k++) {
     cut->device[k] = PSPLIT_NONE;

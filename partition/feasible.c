@@ -23,6 +23,10 @@ static bool overflows_memory(const psplit_attempt *a) {
 psplit_code psplit_i_attempt_find_any(psplit_attempt *a) {
   const int64_t everything = PSPLIT_I_INF / 2;
   if (a->core.has_memory && overflows_memory(a)) return PSPLIT_INFEASIBLE;
+  if (a->job->problem->next_hop) { /* the exact program does not know which stages are reached */
+    const psplit_code found = psplit_i_attempt_brute(a);
+    if (found != PSPLIT_OK || a->best.value < PSPLIT_I_INF) return found;
+  }
   /* A short run of the exact program often knows; then a search, then a long run. */
   psplit_code code = PSPLIT_OK;
   psplit_verdict verdict = PSPLIT_I_UNKNOWN;
@@ -59,6 +63,7 @@ static bool finds_split(const psplit_job *job) {
 /* Smallest number of devices of the first type for which local search finds a split; 0: none. */
 static uint32_t devices_that_do(const psplit_job *job) {
   psplit_problem problem = *job->problem;
+  problem.next_hop = NULL; /* of other numbers of stages */
   psplit_device devices = problem.devices[0];
   psplit_partition_options options = *job->options;
   psplit_diag ignored = {0};

@@ -133,7 +133,7 @@ static psplit_code solve_segments(zoom *z, uint32_t n_segments, bool from_best, 
   if (code != PSPLIT_OK) return code;
   psplit_i_arena_init(&arena, 0);
   memset(&machine, 0, sizeof machine);
-  int64_t *scratch = PSPLIT_NEW(&arena, int64_t, (size_t)core->n_stages * 4);
+  int64_t *scratch = PSPLIT_NEW(&arena, int64_t, (size_t)core->n_stages * 5);
   PSPLIT_TRY(scratch ? PSPLIT_OK : PSPLIT_NOMEM);
   PSPLIT_TRY(psplit_i_machine_init(&machine, &coarse, z->job->options, NULL));
   PSPLIT_TRY(psplit_i_cut_init(&cut, &coarse, &arena));

@@ -13,6 +13,7 @@
  *   flow.c      min cut                                 bound.c      cheap and min-cut bounds
  *   wamc.c      weight-axis min-cut bound and windows   exact.c      DP over downsets
  *   coarsen.c   contraction of clusters                 multilevel.c a million nodes
+ *   relay.c     tensors that other stages pass on
  *   brute.c     branch and bound for small variants     solve.c      the portfolio
  *   attempt.c   core, best split, bound and budget      feasible.c   is there any split?
  *   check.c     the independent checker                 schedule.c   the simulator
@@ -179,13 +180,30 @@ psplit_code psplit_i_cut_init(psplit_cut *cut, const psplit_core *core, psplit_a
 void psplit_i_cut_copy(psplit_cut *to, const psplit_cut *from, const psplit_core *core);
 /* True when a is strictly better: by value, communication, then stages, lexicographically. */
 bool psplit_i_cut_better(const psplit_cut *a, const psplit_cut *b, const psplit_core *core);
-/* Sets value and comm from the stages: exact, with every receiver counted. O(pins).
- * scratch[n_stages * 4]. */
+/* Sets value and comm from the stages: exact, with every receiver and
+ * relay counted; INF where a tensor has no way. O(pins).
+ * scratch[n_stages * 5]. */
 void psplit_i_cut_evaluate(psplit_cut *cut, const psplit_core *core, const psplit_machine *machine,
                            int64_t *scratch);
 /* times_sent[e] = stages that receive e, at least 1. mark[n_stages]. */
 void psplit_i_cut_times_sent(const psplit_cut *cut, const psplit_core *core, uint32_t *times_sent,
                              uint32_t *mark);
+
+/* --- relay.c -------------------------------------------------------------------------------- */
+
+/* Scratch of the function below; the first two hold no `stamp` yet. */
+typedef struct psplit_relay {
+  uint32_t *wants, *held; /* [n_stages] */
+  psplit_hop *hops;       /* [n_stages] */
+} psplit_relay;
+
+/* Adds to recv[n_stages] and send[n_stages] what it costs to bring net e from the stage of its
+ * producer to the others, by problem->next_hop; device[n_stages] are the types of the stages'
+ * devices. out_arcs[n_stages^2] (may be NULL) becomes 1 for every hop. False: some stage cannot be
+ * reached. O(pins + n_stages) where all have links to the producer, else O(n_stages^2). */
+bool psplit_i_relay_net(const psplit_core *core, uint32_t e, const uint32_t *stage,
+                        const uint32_t *device, psplit_relay *relay, uint32_t stamp, int64_t *recv,
+                        int64_t *send, uint8_t *out_arcs);
 
 /* --- slice.c -------------------------------------------------------------------------------- */
 
@@ -205,7 +223,7 @@ typedef struct psplit_slicer {
   size_t *row;      /* [n + 2] first cell of a position */
   uint32_t *first;  /* [n + 1] its state */
   uint32_t *active; /* [n_states] */
-  int64_t *scratch; /* [n_stages * 4] */
+  int64_t *scratch; /* [n_stages * 5] */
   uint32_t *times_sent, *mark;
   int64_t *prefix; /* [n + 1] omega before a position */
 } psplit_slicer;
@@ -431,6 +449,10 @@ typedef struct psplit_board {
   uint32_t *n_users;             /* [n_groups * n_devices] */
   uint32_t *n_arcs;              /* [n_devices^2] edges between stages, for latency */
   int64_t *ready;                /* [n_devices] */
+  /* Where tensors are passed on; NULL otherwise. Of the placement that was settled last. */
+  int64_t *passed;   /* [2 * n_devices] receiving, sending */
+  uint8_t *hop_arcs; /* [n_devices^2] for latency */
+  psplit_relay relay;
 } psplit_board;
 
 /* Errors: NOMEM, LIMIT (tables above 2^28 cells). */
@@ -439,8 +461,11 @@ psplit_code psplit_i_board_init(psplit_board *board, const psplit_core *core, ui
 void psplit_i_board_add(psplit_board *board, uint32_t item, uint32_t label);
 void psplit_i_board_remove(psplit_board *board, uint32_t item);
 int64_t psplit_i_board_load(const psplit_board *board, uint32_t device);
-/* Largest load, or latency. */
+/* Largest load, or latency; what other stages pass on is not counted. */
 int64_t psplit_i_board_value(psplit_board *board);
+/* The value of a full placement with everything counted; INF where a tensor has no way. With relays
+ * O(pins), otherwise as above. load[n_devices] are the loads; may be NULL. */
+int64_t psplit_i_board_settle(psplit_board *board, int64_t *out_load);
 bool psplit_i_board_fits(const psplit_board *board, uint32_t device);
 /* Labels that the placed neighbours and the pin leave to an item; false: none. */
 bool psplit_i_board_range(const psplit_board *board, uint32_t item, uint32_t *low, uint32_t *high);

@@ -79,7 +79,7 @@ static int64_t judge(psplit_board *board, const uint32_t *types, const uint32_t 
     ok &= psplit_i_board_fits(board, k);
     ok &= !board->nonempty || board->n_counted[k] > 0;
   }
-  const int64_t value = ok ? psplit_i_board_value(board) : PSPLIT_I_INF;
+  const int64_t value = ok ? psplit_i_board_settle(board, NULL) : PSPLIT_I_INF;
   for (uint32_t v = 0; v < core->n; v++) psplit_i_board_remove(board, v);
   return value;
 }

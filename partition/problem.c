@@ -110,7 +110,7 @@ static psplit_code check_nets(const psplit_problem *p, psplit_diag *diag) {
       if (both > largest) largest = both;
     }
     const uint32_t fan = p->net_off[e + 1] - p->net_off[e];
-    const uint32_t times = fan < n_stages ? fan : n_stages;
+    const uint32_t times = fan < n_stages && !p->next_hop ? fan : n_stages;
     const uint64_t paid = psplit_i_sat_mul_u64((uint64_t)largest, times);
     total = psplit_i_sat_add_i64(total, paid > INT64_MAX ? INT64_MAX : (int64_t)paid);
   }
@@ -203,6 +203,31 @@ static psplit_code check_acyclic(const psplit_problem *p, psplit_diag *diag) {
   return code;
 }
 
+/* Every way goes up, over links, and ends where it is to end. */
+static psplit_code check_ways(const psplit_problem *p, psplit_diag *diag) {
+  if (!p->next_hop) return PSPLIT_OK;
+  const uint32_t n = psplit_problem_n_stages(p);
+  bool backward = false;
+  for (uint32_t v = 0; p->node_flags && v < p->n_nodes; v++)
+    backward |= p->node_flags[v] & PSPLIT_NODE_BACKWARD;
+  if (p->any_device_order || p->comm != PSPLIT_COMM_P2P || backward)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "missing links go with forward graphs, point to point, on devices in "
+                         "their order");
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t j = i + 1; j < n; j++) {
+      const uint32_t m = p->next_hop[(size_t)i * n + j];
+      const bool good = m == PSPLIT_NONE || m == j ||
+                        (m > i && m < j && p->next_hop[(size_t)i * n + m] == m &&
+                         p->next_hop[(size_t)m * n + j] != PSPLIT_NONE);
+      if (!good)
+        return psplit_i_fail(
+          diag, PSPLIT_INVALID,
+          "next_hop: the way from stage %" PRIu32 " to %" PRIu32 " does not get there", i, j);
+    }
+  return PSPLIT_OK;
+}
+
 psplit_code psplit_i_problem_validate(const psplit_problem *p, psplit_diag *diag) {
   psplit_code code;
   if (p->n_nodes == 0) return psplit_i_fail(diag, PSPLIT_INVALID, "the problem has no nodes");
@@ -211,6 +236,7 @@ psplit_code psplit_i_problem_validate(const psplit_problem *p, psplit_diag *diag
   if (p->n_classes == 0 || !p->time_ns)
     return psplit_i_fail(diag, PSPLIT_USAGE, "no device class or no node times");
   PSPLIT_TRY(check_devices(p, diag));
+  PSPLIT_TRY(check_ways(p, diag));
   PSPLIT_TRY(check_nodes(p, diag));
   PSPLIT_TRY(check_nets(p, diag));
   for (uint32_t k = 0; k < p->n_order; k++)

@@ -12,7 +12,7 @@ psplit_code psplit_i_slicer_init(psplit_slicer *s, const psplit_core *core,
   s->row = psplit_i_arena_array(&s->arena, (size_t)core->n + 2, sizeof *s->row);
   s->first = PSPLIT_NEW(&s->arena, uint32_t, (size_t)core->n + 1);
   s->active = PSPLIT_NEW(&s->arena, uint32_t, machine->n_states);
-  s->scratch = PSPLIT_NEW(&s->arena, int64_t, (size_t)core->n_stages * 4);
+  s->scratch = PSPLIT_NEW(&s->arena, int64_t, (size_t)core->n_stages * 5);
   s->times_sent = PSPLIT_NEW(&s->arena, uint32_t, core->n_nets);
   s->mark = PSPLIT_NEW(&s->arena, uint32_t, core->n_stages);
   s->prefix = PSPLIT_NEW(&s->arena, int64_t, (size_t)core->n + 1);

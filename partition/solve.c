@@ -60,6 +60,10 @@ static psplit_code check_options(const psplit_problem *p, const psplit_partition
   if (o->objective == PSPLIT_LATENCY && (o->chunks > 1 || o->noncontiguous))
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
                          "latency goes with contiguous stages and one chunk per device");
+  if (p->next_hop && (o->chunks > 1 || o->noncontiguous || o->max_replicas > 1))
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "missing links go with contiguous stages, one chunk a device and no "
+                         "replicas");
   if (o->chunks > 1 && o->noncontiguous)
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "chunks are contiguous by definition");
   if (o->objective == PSPLIT_LATENCY && p->node_flags)
@@ -90,7 +94,7 @@ static void close_gaps(const psplit_job *job, psplit_answer *answer, uint32_t *n
   const uint32_t n_stages = psplit_problem_n_stages(p);
   uint32_t n_kinds = 0;
   for (uint32_t d = 0; d < p->n_devices; d++) n_kinds += p->devices[d].count > 0;
-  if (p->pin || p->stash_1f1b || job->options->chunks > 1) return;
+  if (p->pin || p->stash_1f1b || p->next_hop || job->options->chunks > 1) return;
   if (n_kinds > 1 && !p->any_device_order) return;
   for (uint32_t s = 0; s < n_stages; s++) number[s] = PSPLIT_NONE;
   for (uint32_t v = 0; v < p->n_nodes; v++) number[answer->stage[v]] = 0;

@@ -206,7 +206,8 @@ static psplit_code reduce_exactly(psplit_unit *unit, psplit_diag *diag) {
   uint32_t *group;
   psplit_i_partition_options(unit, &options);
   if (options.objective != PSPLIT_THROUGHPUT || unit->options.n_stages == 1 ||
-      unit->grouping.n_groups < unit->options.n_stages || memory_may_bind(unit))
+      unit->grouping.n_groups < unit->options.n_stages || memory_may_bind(unit) || unit->next_hop ||
+      unit->options.tied_weights == PSPLIT_TIED_TOGETHER)
     return PSPLIT_OK;
   PSPLIT_TRY(psplit_i_problem_make(unit, diag, &problem, &group));
   uint32_t *label = psplit_i_arena_array(&unit->scratch, problem.n_nodes, sizeof *label), n_labels;

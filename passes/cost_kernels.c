@@ -104,7 +104,7 @@ static void claim_backwards(psplit_i_matcher *m, uint32_t row, uint32_t from) {
   m->stack[depth++] = from;
   while (depth) {
     const psplit_node *node = &m->graph->nodes[m->stack[--depth]];
-    FOR_EACH_READ(node, value) {
+    PSPLIT_FOR_EACH_READ(node, value) {
       const uint32_t p = m->graph->values[value].producer;
       if (p != PSPLIT_NONE && !m->is_free[p] && psplit_i_own(m, p, row)) m->stack[depth++] = p;
     }
@@ -150,7 +150,7 @@ static psplit_code find_components(psplit_i_matcher *m, uint32_t *of, component_
     m->stack[depth++] = first;
     while (depth) {
       const psplit_node *node = &graph->nodes[m->stack[--depth]];
-      FOR_EACH_READ(node, value) {
+      PSPLIT_FOR_EACH_READ(node, value) {
         const uint32_t p = graph->values[value].producer;
         if (p != PSPLIT_NONE) meet(m, p, id, of, true, &c, &depth);
       }
@@ -225,7 +225,7 @@ static void claim_forwards(psplit_i_matcher *m) {
     const uint32_t n = m->graph->topo[i];
     uint32_t last = PSPLIT_NONE;
     if (m->owner[n] != PSPLIT_NONE || m->is_free[n]) continue;
-    FOR_EACH_READ(&m->graph->nodes[n], value) {
+    PSPLIT_FOR_EACH_READ(&m->graph->nodes[n], value) {
       const uint32_t p = m->graph->values[value].producer;
       const uint32_t row = p == PSPLIT_NONE ? PSPLIT_NONE : m->owner[p];
       if (row != PSPLIT_NONE && (last == PSPLIT_NONE || row > last)) last = row;

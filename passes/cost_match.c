@@ -10,7 +10,7 @@ static void find_free(psplit_i_matcher *m) {
     const uint32_t n = m->graph->topo[i];
     const psplit_node *node = &m->graph->nodes[n];
     bool is_free = true;
-    FOR_EACH_READ(node, value) {
+    PSPLIT_FOR_EACH_READ(node, value) {
       const psplit_value *v = &m->graph->values[value];
       is_free &=
         v->producer != PSPLIT_NONE ? m->is_free[v->producer] : v->initializer != PSPLIT_NONE;

@@ -20,16 +20,6 @@ typedef struct psplit_i_matcher {
   uint32_t *stack;   /* [n_nodes] */
 } psplit_i_matcher;
 
-/* Every value that node `n` reads. */
-#define FOR_EACH_READ(node, value)                                                     \
-  for (uint32_t read_ = 0, value;                                                      \
-       read_ < (node)->n_inputs + (node)->n_captures &&                                \
-       (value = read_ < (node)->n_inputs ? (node)->inputs[read_]                       \
-                                         : (node)->captures[read_ - (node)->n_inputs], \
-       true);                                                                          \
-       read_++)                                                                        \
-    if (value != PSPLIT_NONE)
-
 /* The node that makes the value of this name, or PSPLIT_NONE. */
 static inline uint32_t psplit_i_maker_of(const psplit_graph *graph, const char *value) {
   const uint32_t v = psplit_i_graph_find_value(graph, value);

@@ -140,5 +140,6 @@ int64_t psplit_devices_transfer_ns(const psplit_devices *devices, uint32_t from,
                                    uint64_t bytes) {
   if (from == to) return 0;
   const psplit_device_link link = psplit_devices_link(devices, from, to);
+  if (!(link.bytes_per_second > 0)) return INT64_MAX;
   return psplit_i_sat_add_i64(link.latency_ns, to_ns((double)bytes / link.bytes_per_second));
 }

@@ -229,7 +229,7 @@ out:
 static psplit_code read_link(reader *r, const char *path, json_t *object, psplit_device_link *out) {
   psplit_code code = PSPLIT_OK;
   PSPLIT_TRY(
-    read_number(r, path, object, "bytes_per_second", 0, false, HUGE_VAL, &out->bytes_per_second));
+    read_number(r, path, object, "bytes_per_second", 0, true, HUGE_VAL, &out->bytes_per_second));
   PSPLIT_TRY(read_integer(r, path, object, "latency_ns", &out->latency_ns));
 out:
   return code;

@@ -1,25 +1,10 @@
 /* Memory of a stage by liveness. */
 #include "liveness.h"
 
-#define FOR_EACH_READ(node, value)                                                     \
-  for (uint32_t read_ = 0, value;                                                      \
-       read_ < (node)->n_inputs + (node)->n_captures &&                                \
-       (value = read_ < (node)->n_inputs ? (node)->inputs[read_]                       \
-                                         : (node)->captures[read_ - (node)->n_inputs], \
-       true);                                                                          \
-       read_++)                                                                        \
-    if (value != PSPLIT_NONE)
-
 #define FOR_EACH_MADE(node, value)                                                   \
   for (uint32_t made_ = 0, value;                                                    \
        made_ < (node)->n_outputs && (value = (node)->outputs[made_], true); made_++) \
     if (value != PSPLIT_NONE)
-
-bool psplit_i_unit_constant(const psplit_unit *unit, uint32_t value) {
-  const psplit_value *v = &unit->graph->values[value];
-  if (v->producer != PSPLIT_NONE) return unit->node_flags[v->producer] & PSPLIT_I_NODE_FREE;
-  return v->initializer != PSPLIT_NONE || v->sparse_initializer != PSPLIT_NONE;
-}
 
 psplit_code psplit_i_liveness_init(psplit_i_liveness *l, const psplit_unit *unit,
                                    psplit_arena *arena, psplit_diag *diag) {
@@ -34,7 +19,7 @@ psplit_code psplit_i_liveness_init(psplit_i_liveness *l, const psplit_unit *unit
 static void add(uint64_t *sum, uint64_t bytes) { *sum = psplit_i_sat_add_u64(*sum, bytes); }
 
 static uint64_t bytes_of(const psplit_i_liveness *l, uint32_t value) {
-  return psplit_i_unit_constant(l->unit, value) ? psplit_i_unit_weight_bytes(l->unit, value)
+  return psplit_i_unit_is_constant(l->unit, value) ? psplit_i_unit_weight_bytes(l->unit, value)
                                                 : psplit_i_unit_value_bytes(l->unit, value, NULL);
 }
 
@@ -58,11 +43,11 @@ static uint64_t find_uses(psplit_i_liveness *l, const uint32_t *nodes, uint32_t 
     const psplit_node *node = &graph->nodes[nodes[p]];
     if (node->n_bodies || node->function != PSPLIT_NONE)
       add(&out->weight_bytes, psplit_i_node_inner_bytes(graph, nodes[p]));
-    FOR_EACH_READ(node, value) {
+    PSPLIT_FOR_EACH_READ(node, value) {
       l->last_use[value] = p;
       if (l->seen[value] == l->stamp) continue;
       l->seen[value] = l->stamp;
-      if (psplit_i_unit_constant(l->unit, value)) {
+      if (psplit_i_unit_is_constant(l->unit, value)) {
         add(&out->weight_bytes, psplit_i_unit_weight_bytes(l->unit, value));
         out->largest_value = larger(l, out->largest_value, value);
       } else if (l->made[value] != l->stamp) {
@@ -96,15 +81,15 @@ static uint64_t dying(psplit_i_liveness *l, uint32_t node_id, uint32_t p) {
   const psplit_node *node = &l->unit->graph->nodes[node_id];
   uint64_t bytes = 0;
   l->stamp++; /* a value counts once, however often the node reads it */
-  FOR_EACH_READ(node, value) {
+  PSPLIT_FOR_EACH_READ(node, value) {
     if (l->last_use[value] != p || l->seen[value] == l->stamp) continue;
     l->seen[value] = l->stamp;
-    if (!l->unit->graph->values[value].is_output && !psplit_i_unit_constant(l->unit, value))
+    if (!l->unit->graph->values[value].is_output && !psplit_i_unit_is_constant(l->unit, value))
       add(&bytes, psplit_i_unit_value_bytes(l->unit, value, NULL));
   }
   FOR_EACH_MADE(node, value)
   if (l->last_use[value] == p && !l->unit->graph->values[value].is_output &&
-      !psplit_i_unit_constant(l->unit, value))
+      !psplit_i_unit_is_constant(l->unit, value))
     add(&bytes, psplit_i_unit_value_bytes(l->unit, value, NULL));
   return bytes;
 }
@@ -116,7 +101,7 @@ void psplit_i_liveness_measure(psplit_i_liveness *l, const uint32_t *nodes, uint
   out->activation_bytes = live;
   for (uint32_t p = 0; p < n; p++) {
     FOR_EACH_MADE(&l->unit->graph->nodes[nodes[p]], value)
-    if (!psplit_i_unit_constant(l->unit, value))
+    if (!psplit_i_unit_is_constant(l->unit, value))
       add(&live, psplit_i_unit_value_bytes(l->unit, value, NULL));
     uint64_t running = live;
     if (l->unit->node_workspace_bytes) add(&running, l->unit->node_workspace_bytes[nodes[p]]);
@@ -127,7 +112,7 @@ void psplit_i_liveness_measure(psplit_i_liveness *l, const uint32_t *nodes, uint
   }
   if (out->peak_node == PSPLIT_NONE) return;
   const psplit_node *peak = &l->unit->graph->nodes[out->peak_node];
-  FOR_EACH_READ(peak, value) out->largest_value = larger(l, out->largest_value, value);
+  PSPLIT_FOR_EACH_READ(peak, value) out->largest_value = larger(l, out->largest_value, value);
   FOR_EACH_MADE(peak, value) out->largest_value = larger(l, out->largest_value, value);
 }
 

@@ -25,9 +25,6 @@ typedef struct psplit_i_stage_memory {
                              PSPLIT_NONE where there is none */
 } psplit_i_stage_memory;
 
-/* Whether a value is a function of constants alone: a weight of the stages that read it. */
-bool psplit_i_unit_constant(const psplit_unit *unit, uint32_t value);
-
 PSPLIT_MUST_USE psplit_code psplit_i_liveness_init(psplit_i_liveness *l, const psplit_unit *unit,
                                                    psplit_arena *arena, psplit_diag *diag);
 

@@ -10,11 +10,25 @@
 
 #include "fit.h"
 #include "liveness.h"
-#include "passes.h"
+#include "tied.h"
 
 #define COARSE_GAP 0.005
 
 enum { OPTION_SOLVER, OPTION_GAP, OPTION_TIME_LIMIT };
+
+/* What one run of the solver is asked for. */
+typedef struct request {
+  const psplit_i_option_value *values;
+  const psplit_i_ties *ties;
+  const uint8_t *joined; /* [ties->weights.n] the weight's users share a stage */
+  bool quick;            /* is there a split at all? */
+} request;
+
+typedef struct cutter {
+  psplit_unit *unit;
+  const psplit_i_option_value *values;
+  const psplit_i_ties *ties;
+} cutter;
 
 /* A problem under construction; every array lives in the pass scratch. */
 typedef struct builder {
@@ -23,6 +37,7 @@ typedef struct builder {
   psplit_diag *diag;
   uint32_t *group; /* [n_nodes] supernode, PSPLIT_NONE for free nodes */
   uint32_t n_groups;
+  uint32_t *together; /* [n_groups] class, or PSPLIT_NONE */
   psplit_problem problem;
 } builder;
 
@@ -74,22 +89,26 @@ static psplit_code build_nodes(builder *b) {
   b->problem.time_ns = time_ns;
   b->problem.node_flags = flags;
   b->problem.pin = pin;
+  b->together = together;
   b->problem.together = unit->n_together ? together : NULL;
   b->problem.node_name = names;
   return PSPLIT_OK;
 }
 
-/* Time to send `bytes` from, or receive them on, a device of the class: over the link to its
- * neighbour in the order of stages. */
+/* Time to send `bytes` from, or receive them on, a device of the class: over the link to the
+ * nearest device in the order of stages that it has one to; 0 where it has none at all. */
 static int64_t transfer_ns(const psplit_unit *unit, uint32_t class_id, uint64_t bytes, bool send) {
-  const uint32_t device = unit->class_device[class_id];
-  const uint32_t last = unit->options.n_stages - 1;
-  const uint32_t from = send ? device : device ? device - 1 : device;
-  const uint32_t to = send ? (device < last ? device + 1 : device) : device;
-  if (from == to && last > 0)
-    return psplit_devices_transfer_ns(unit->devices, send ? device - 1 : device,
-                                      send ? device : device + 1, bytes);
-  return psplit_devices_transfer_ns(unit->devices, from, to, bytes);
+  const uint32_t device = unit->class_device[class_id], n = unit->options.n_stages;
+  for (int side = 0; side < 2; side++) /* the other side at the ends of the pipeline */
+    for (uint32_t distance = 1; distance < n; distance++) {
+      const bool up = send != (side == 1);
+      if (up ? distance >= n - device : distance > device) break;
+      const uint32_t peer = up ? device + distance : device - distance;
+      const uint32_t from = up ? device : peer, to = up ? peer : device;
+      if (psplit_devices_link(unit->devices, from, to).bytes_per_second > 0)
+        return psplit_devices_transfer_ns(unit->devices, from, to, bytes);
+    }
+  return 0;
 }
 
 /* One net for every value that some other group than its producer's reads. */
@@ -147,19 +166,13 @@ static psplit_code build_nets(builder *b) {
   return PSPLIT_OK;
 }
 
-static bool is_constant(const psplit_unit *unit, uint32_t value) {
-  const psplit_value *v = &unit->graph->values[value];
-  if (v->producer != PSPLIT_NONE) return unit->node_flags[v->producer] & PSPLIT_I_NODE_FREE;
-  return v->initializer != PSPLIT_NONE;
-}
-
 /* Weights: private to a group, or shared by several and then counted once per stage. */
 static psplit_code build_weights(builder *b) {
   const psplit_unit *unit = b->unit;
   const psplit_graph *graph = unit->graph;
   size_t n_shared = 0, n_users = 0;
   for (uint32_t v = 0; v < graph->n_values; v++)
-    if (is_constant(unit, v)) {
+    if (psplit_i_unit_is_constant(unit, v)) {
       n_shared++;
       n_users += graph->consumer_off[v + 1] - graph->consumer_off[v];
     }
@@ -177,7 +190,7 @@ static psplit_code build_weights(builder *b) {
   }
   uint32_t weight = 0, at = 0;
   for (uint32_t v = 0; v < graph->n_values; v++) {
-    if (!is_constant(unit, v)) continue;
+    if (!psplit_i_unit_is_constant(unit, v)) continue;
     const uint32_t first = at;
     for (uint32_t c = graph->consumer_off[v]; c < graph->consumer_off[v + 1]; c++) {
       const uint32_t g = b->group[graph->consumers[c]];
@@ -215,6 +228,7 @@ static psplit_code build_devices(builder *b, const uint64_t *memory_bytes) {
   b->problem.n_devices = unit->options.n_stages;
   b->problem.devices = devices;
   b->problem.comm = PSPLIT_COMM_P2P;
+  b->problem.next_hop = unit->next_hop;
   b->problem.ticks_per_unit = 1;
   return PSPLIT_OK;
 }
@@ -275,6 +289,21 @@ out:
   return code;
 }
 
+static bool joins_any(const request *r) {
+  bool any = false;
+  for (size_t w = 0; w < r->ties->weights.n; w++) any |= r->joined[w] != 0;
+  return any;
+}
+
+static psplit_code join_tied(builder *b, const request *r) {
+  if (!joins_any(r)) return PSPLIT_OK;
+  if (!psplit_i_ties_join(r->ties, r->joined, b->group, b->n_groups, b->unit->n_together, b->arena,
+                          b->together))
+    return psplit_i_nomem(b->diag);
+  b->problem.together = b->together;
+  return PSPLIT_OK;
+}
+
 static psplit_code number_groups(builder *b) {
   b->group = array(b, b->unit->graph->n_nodes, sizeof *b->group);
   if (!b->group) return psplit_i_nomem(b->diag);
@@ -321,9 +350,10 @@ void psplit_i_partition_options(const psplit_unit *unit, psplit_partition_option
 }
 
 /* `share` of the time limit is for this solution. */
-static psplit_code solve(psplit_unit *unit, const psplit_i_option_value *values,
-                         const uint64_t *memory_bytes, double share, psplit_diag *diag) {
+static psplit_code solve(psplit_unit *unit, const request *r, const uint64_t *memory_bytes,
+                         double share, psplit_diag *diag) {
   psplit_code code;
+  const psplit_i_option_value *values = r->values;
   builder b = {.unit = unit, .arena = &unit->scratch, .diag = diag};
   PSPLIT_TRY(number_groups(&b));
   unit->copies.n = 0;
@@ -332,6 +362,7 @@ static psplit_code solve(psplit_unit *unit, const psplit_i_option_value *values,
     goto out;
   }
   PSPLIT_TRY(build(&b, memory_bytes));
+  PSPLIT_TRY(join_tied(&b, r));
   psplit_partition_options options;
   psplit_i_partition_options(unit, &options);
   options.solver = strcmp(values[OPTION_SOLVER].text, "auto") != 0 ? values[OPTION_SOLVER].text
@@ -342,6 +373,7 @@ static psplit_code solve(psplit_unit *unit, const psplit_i_option_value *values,
     options.limit_by_work = false;
   }
   options.time_limit_s *= share; /* no limit, which is below 0, stays none */
+  if (r->quick) options.time_limit_s = 0;
   options.gap_frac = values[OPTION_GAP].real;
   /* What coarsening lost is not known: proofs to the last bit say nothing about the model. */
   if (unit->coarsened && options.gap_frac < COARSE_GAP) options.gap_frac = COARSE_GAP;
@@ -469,7 +501,8 @@ out:
 /* The best cut of an order of the groups where the solver's does not fit, or is worse; an error
  * that says why not where none fits. `solved`: there is a plan; it fits if first_too_large says so.
  */
-static psplit_code cut_to_fit(psplit_unit *unit, bool solved, psplit_diag *diag) {
+static psplit_code cut_to_fit(psplit_unit *unit, const request *r, bool solved,
+                              psplit_diag *diag) {
   psplit_code code;
   psplit_i_fit fit;
   bool found;
@@ -488,7 +521,8 @@ static psplit_code cut_to_fit(psplit_unit *unit, bool solved, psplit_diag *diag)
     PSPLIT_TRY(psplit_i_fit_memory(unit, b.group, b.n_groups, group_stage, &other, &found, diag));
     if (other.n_stages && (!fit.n_stages || other.n_stages < fit.n_stages)) fit = other;
   }
-  found = found && !any_pin(unit);
+  /* It knows nothing of these. */
+  found = found && !any_pin(unit) && !unit->next_hop && !joins_any(r);
   if (!found && !fitting) return too_large(unit, solved, &fit, diag);
   if (!found) goto out;
   memcpy(old, unit->stage, n_nodes * sizeof *old);
@@ -528,7 +562,7 @@ static bool weights_exceed_memory(const psplit_unit *unit) {
   const psplit_graph *graph = unit->graph;
   uint64_t weights = 0, room = 0;
   for (uint32_t v = 0; v < graph->n_values; v++)
-    if (psplit_i_unit_constant(unit, v))
+    if (psplit_i_unit_is_constant(unit, v))
       for (uint32_t c = graph->consumer_off[v]; c < graph->consumer_off[v + 1]; c++)
         if (!(unit->node_flags[graph->consumers[c]] & PSPLIT_I_NODE_FREE)) {
           weights = psplit_i_sat_add_u64(weights, psplit_i_unit_weight_bytes(unit, v));
@@ -542,8 +576,8 @@ static bool weights_exceed_memory(const psplit_unit *unit) {
 /* The solver limits weights alone; a stage's other memory is known once it is cut. While a stage
  * does not fit, its device offers the solver that much less. The bound of the first round, which
  * offered everything, holds for every split; those of later rounds do not. */
-static psplit_code solve_within_memory(psplit_unit *unit, const psplit_i_option_value *values,
-                                       double share, psplit_diag *diag) {
+static psplit_code solve_within_memory(psplit_unit *unit, const request *r, double share,
+                                       psplit_diag *diag) {
   enum { MAX_ROUNDS = 6 };
   psplit_code code = PSPLIT_OK;
   int64_t bound_ns = 0;
@@ -553,17 +587,17 @@ static psplit_code solve_within_memory(psplit_unit *unit, const psplit_i_option_
   for (uint32_t s = 0; s < n_stages; s++)
     offered[s] = psplit_devices_memory_bytes(unit->devices, s);
   if (any_memory_limit(unit) && !any_pin(unit)) {
-    if (weights_exceed_memory(unit)) return cut_to_fit(unit, false, diag);
+    if (weights_exceed_memory(unit)) return cut_to_fit(unit, r, false, diag);
     bool easy;
     PSPLIT_TRY(first_fit_suffices(unit, &easy, diag));
     if (!easy) share /= 5; /* there may be no split at all: a search should not take all the time */
   }
   for (unsigned round = 0; round < MAX_ROUNDS; round++) {
     psplit_diag why = {0};
-    code = solve(unit, values, offered, round ? share / 10 : share, &why);
+    code = solve(unit, r, offered, round ? share / 10 : share, &why);
     if (code == PSPLIT_INFEASIBLE && round) break;
     if (code == PSPLIT_INFEASIBLE && any_memory_limit(unit) && !any_pin(unit))
-      return cut_to_fit(unit, false, diag);
+      return cut_to_fit(unit, r, false, diag);
     if (code != PSPLIT_OK) return psplit_i_fail(diag, code, "%s", why.message);
     if (unit->solution) {
       if (round == 0) bound_ns = unit->solution->lower_bound_ns;
@@ -582,7 +616,7 @@ static psplit_code solve_within_memory(psplit_unit *unit, const psplit_i_option_
   }
   if (first_too_large(unit) == n_stages && (unit->plan->proved_optimal || !any_memory_limit(unit)))
     return PSPLIT_OK;
-  return cut_to_fit(unit, true, diag);
+  return cut_to_fit(unit, r, true, diag);
 out:
   return code;
 }
@@ -607,12 +641,12 @@ static void name_unsendable(const psplit_unit *unit, psplit_diag *diag) {
              unit->graph->values[first].name, n - 1);
 }
 
-static psplit_code cut(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag) {
+static psplit_code cut(psplit_unit *unit, const request *r, psplit_diag *diag) {
   psplit_code code = PSPLIT_INFEASIBLE;
   const uint32_t n_stages = unit->options.n_stages;
   psplit_diag first = {0};
   if (unit->grouping.n_groups >= n_stages || n_stages == 1)
-    code = solve_within_memory(unit, values, 1, &first);
+    code = solve_within_memory(unit, r, 1, &first);
   if (code == PSPLIT_INFEASIBLE && unit->grouping.n_groups < unit->graph->n_nodes) {
     /* Groups are a wish, stages are asked for: let go of the groups before giving up. */
     const uint32_t n_groups = unit->grouping.n_groups;
@@ -620,7 +654,7 @@ static psplit_code cut(psplit_unit *unit, const psplit_i_option_value *values, p
                                 &unit->arena))
       return psplit_i_nomem(diag);
     if (unit->grouping.n_groups > n_groups && unit->grouping.n_groups >= n_stages) {
-      code = solve_within_memory(unit, values, 0.25, diag);
+      code = solve_within_memory(unit, r, 0.25, diag);
       if (code == PSPLIT_OK)
         psplit_i_say(unit->options.sink, PSPLIT_NOTE,
                      "%" PRIu32 " supernodes allow no such split; cut between operators instead",
@@ -637,9 +671,23 @@ static psplit_code cut(psplit_unit *unit, const psplit_i_option_value *values, p
   return code;
 }
 
+static psplit_code cut_joined(void *user, const uint8_t *joined, psplit_i_effort effort,
+                              psplit_diag *diag) {
+  cutter *c = user;
+  const request r = {c->values, c->ties, joined, effort == PSPLIT_I_CUT_ANY};
+  return effort == PSPLIT_I_CUT ? cut(c->unit, &r, diag)
+                                : solve_within_memory(c->unit, &r, 1, diag);
+}
+
 static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag) {
-  const psplit_code code = cut(unit, values, diag);
+  psplit_i_ties ties = {0};
+  cutter c = {unit, values, &ties};
+  psplit_code code = psplit_i_ties_find(unit, diag, &ties);
+  psplit_i_arena_reset(&unit->scratch);
+  if (code == PSPLIT_OK) code = psplit_i_ties_settle(unit, &ties, cut_joined, &c, diag);
+  psplit_i_ties_fini(&ties);
   if (code == PSPLIT_INFEASIBLE) name_unsendable(unit, diag);
+  if (code == PSPLIT_INFEASIBLE) psplit_i_name_unreachable(unit, diag);
   return code;
 }
 

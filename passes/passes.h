@@ -44,6 +44,9 @@ struct psplit_unit {
   psplit_unit_options options;
   psplit_devices *own_devices;    /* where the caller gave none */
   const psplit_devices *devices;
+  /* [n_stages * n_stages] where a tensor goes on its way between stages (base/route.h); NULL where
+   * every two stages have a link. */
+  uint32_t *next_hop;
   psplit_arena arena;             /* facts: lives as long as the unit */
   psplit_arena scratch;           /* reset by the host after every pass */
   unsigned facts;
@@ -83,9 +86,19 @@ struct psplit_unit {
 /* Whether a value's type can be sent: a tensor of known element type. */
 bool psplit_i_unit_sendable(const psplit_unit *unit, uint32_t value);
 
+/* Time to bring `bytes` from one stage to a later one, all hops together; INT64_MAX: no way. */
+int64_t psplit_i_unit_transfer_ns(const psplit_unit *unit, uint32_t from, uint32_t to,
+                                  uint64_t bytes);
+
 /* Bytes of a value under the unit's assumptions; *out_known (may be NULL) tells whether they hold
  * without one. */
 uint64_t psplit_i_unit_value_bytes(const psplit_unit *unit, uint32_t value, bool *out_known);
+
+/* Whether a value is there before the model runs: an initializer, dense or sparse, or what a node
+ * makes that node_flags[n_nodes] call free. */
+bool psplit_i_value_is_constant(const psplit_graph *graph, const uint8_t *node_flags,
+                                uint32_t value);
+bool psplit_i_unit_is_constant(const psplit_unit *unit, uint32_t value);
 
 /* Bytes of a constant that a stage keeps for its whole life: as stored, or as a free node makes it. */
 uint64_t psplit_i_unit_weight_bytes(const psplit_unit *unit, uint32_t value);
@@ -101,6 +114,16 @@ PSPLIT_MUST_USE psplit_code psplit_i_problem_make(psplit_unit *unit, psplit_diag
                                                   uint32_t **out_group);
 /* How the unit's options have it solved. */
 void psplit_i_partition_options(const psplit_unit *unit, psplit_partition_options *out);
+typedef PSPLIT_VEC(psplit_plan_transfer) psplit_i_transfers;
+
+/* Puts in place of each transfer between stages without a link its hops by way of others. In: from
+ * the stage of the producer, in any order; out: in any order. Errors: INFEASIBLE (no way; names the
+ * devices), NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_relay_transfers(psplit_unit *unit,
+                                                     psplit_i_transfers *io_transfers,
+                                                     psplit_diag *diag);
+/* Adds the names of two devices that no links join, if there are such, to what `diag` says. */
+void psplit_i_name_unreachable(const psplit_unit *unit, psplit_diag *diag);
 
 /* Makes unit->plan from stage, copies and solution: transfers, loads, memory. */
 PSPLIT_MUST_USE psplit_code psplit_i_plan_make(psplit_unit *unit, psplit_diag *diag);

@@ -45,9 +45,7 @@ bool psplit_i_pattern_names(const psplit_i_patterns *patterns, const psplit_i_pa
 }
 
 static bool is_constant(const matcher *m, uint32_t value) {
-  const psplit_value *v = &m->graph->values[value];
-  if (v->producer != PSPLIT_NONE) return m->input->node_flags[v->producer] & PSPLIT_I_NODE_FREE;
-  return v->initializer != PSPLIT_NONE || v->sparse_initializer != PSPLIT_NONE;
+  return psplit_i_value_is_constant(m->graph, m->input->node_flags, value);
 }
 
 /* A constant whose elements all are `number`, to a thousandth; one that cannot be read (computed,

@@ -45,7 +45,7 @@ typedef struct walk {
   const psplit_unit *unit;
   uint32_t stamp;
   uint32_t *held; /* [n_values] stamp: made or received here */
-  PSPLIT_VEC(psplit_plan_transfer) transfers;
+  psplit_i_transfers transfers;
 } walk;
 
 static psplit_code record_transfer(walk *w, uint32_t value, uint32_t to, psplit_diag *diag) {
@@ -62,15 +62,6 @@ static psplit_code record_transfer(walk *w, uint32_t value, uint32_t to, psplit_
   return psplit_i_vec_push(&w->transfers, transfer) ? PSPLIT_OK : psplit_i_nomem(diag);
 }
 
-#define FOR_EACH_READ(node, value)                                                     \
-  for (uint32_t read_ = 0, value;                                                      \
-       read_ < (node)->n_inputs + (node)->n_captures &&                                \
-       (value = read_ < (node)->n_inputs ? (node)->inputs[read_]                       \
-                                         : (node)->captures[read_ - (node)->n_inputs], \
-        true);                                                                         \
-       read_++)                                                                        \
-    if (value != PSPLIT_NONE)
-
 /* What the stage receives. */
 static psplit_code find_transfers(walk *w, const layout *l, uint32_t stage, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
@@ -78,7 +69,7 @@ static psplit_code find_transfers(walk *w, const layout *l, uint32_t stage, pspl
   w->stamp++;
   for (uint32_t p = l->off[stage]; p < l->off[stage + 1]; p++) {
     const psplit_node *node = &graph->nodes[l->node[p]];
-    FOR_EACH_READ(node, value) {
+    PSPLIT_FOR_EACH_READ(node, value) {
       if (w->held[value] == w->stamp || graph->values[value].producer == PSPLIT_NONE) continue;
       PSPLIT_TRY(record_transfer(w, value, stage, diag));
       w->held[value] = w->stamp;
@@ -214,6 +205,7 @@ psplit_code psplit_i_plan_make(psplit_unit *unit, psplit_diag *diag) {
     stages[s].n_nodes = l.off[s + 1] - l.off[s];
     PSPLIT_TRY(find_transfers(&w, &l, s, diag));
   }
+  PSPLIT_TRY(psplit_i_relay_transfers(unit, &w.transfers, diag));
   if (w.transfers.n)
     qsort(w.transfers.items, w.transfers.n, sizeof *w.transfers.items, compare_transfers);
   PSPLIT_TRY(measure_memory(&w, &l, stages, scratch, diag));

@@ -78,11 +78,7 @@ static uint32_t value_consumers(const psplit_plugin_unit *u, uint32_t value, con
 }
 
 static bool value_is_constant(const psplit_plugin_unit *u, uint32_t value) {
-  if (!is_value(u, value)) return false;
-  const psplit_value *v = &u->unit->graph->values[value];
-  return v->producer != PSPLIT_NONE
-           ? node_is_constant(u, v->producer)
-           : v->initializer != PSPLIT_NONE || v->sparse_initializer != PSPLIT_NONE;
+  return is_value(u, value) && psplit_i_unit_is_constant(u->unit, value);
 }
 
 static bool value_is_input(const psplit_plugin_unit *u, uint32_t value) {

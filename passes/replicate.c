@@ -2,13 +2,13 @@
  *
  * Computes a node again in a stage that receives its result, where that is cheaper than sending: a
  * DequantizeLinear behind an int8 tensor, a Cast, a mask made from the model's inputs. Decided by
- * cost alone, for repeatable nodes only, and only while no stage it touches gets slower than the
- * slowest is. */
+ * cost alone, for repeatable nodes only, only while no stage it touches gets slower than the
+ * slowest is, and only where the stage's memory holds the weights that come along. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "passes.h"
+#include "tied.h"
 
 typedef struct state {
   psplit_unit *unit;
@@ -16,12 +16,13 @@ typedef struct state {
   int64_t *load_ns;     /* [n_stages] */
   uint32_t *held;       /* [n_nodes] stamp: the node is in the stage at hand */
   uint32_t *received;   /* [n_values] stamp: the stage at hand gets the value */
+  uint32_t *constant;   /* [n_values] stamp: the stage at hand holds the constant */
+  uint64_t *room_bytes; /* [n_stages] memory that is left */
   uint32_t stamp;
 } state;
 
 static int64_t send_cost(const psplit_unit *unit, uint32_t from, uint32_t to, uint32_t value) {
-  return psplit_devices_transfer_ns(unit->devices, from, to,
-                                    psplit_i_unit_value_bytes(unit, value, NULL));
+  return psplit_i_unit_transfer_ns(unit, from, to, psplit_i_unit_value_bytes(unit, value, NULL));
 }
 
 /* What it costs the stage to receive the node's results, all of them: a copy makes each local. */
@@ -65,6 +66,25 @@ out:
   return code;
 }
 
+/* Whether the stage may and can hold the constants that a copy of `node` reads; *out_bytes are
+ * those of the ones it does not hold yet. */
+static bool has_room(const state *s, uint32_t node, uint32_t stage, uint64_t *out_bytes) {
+  const psplit_unit *unit = s->unit;
+  *out_bytes = 0;
+  PSPLIT_FOR_EACH_READ(&unit->graph->nodes[node], value) {
+    if (s->constant[value] == s->stamp || !psplit_i_unit_is_constant(unit, value)) continue;
+    const uint64_t bytes = psplit_i_unit_weight_bytes(unit, value);
+    if (bytes >= PSPLIT_I_TIED_BYTES && unit->options.tied_weights == PSPLIT_TIED_TOGETHER)
+      return false;
+    *out_bytes = psplit_i_sat_add_u64(*out_bytes, bytes);
+  }
+  return *out_bytes <= s->room_bytes[stage];
+}
+
+static void mark_constants(state *s, uint32_t node) {
+  PSPLIT_FOR_EACH_READ(&s->unit->graph->nodes[node], value) s->constant[value] = s->stamp;
+}
+
 /* Adds a copy of `node` to `stage` if that pays. */
 static psplit_code consider(state *s, uint32_t node, uint32_t stage, int64_t bottleneck_ns) {
   psplit_code code;
@@ -72,6 +92,8 @@ static psplit_code consider(state *s, uint32_t node, uint32_t stage, int64_t bot
   const psplit_graph *graph = unit->graph;
   const psplit_node *data = &graph->nodes[node];
   const int64_t saved_ns = received_ns(s, node, stage);
+  uint64_t weight_bytes;
+  if (!has_room(s, node, stage, &weight_bytes)) return PSPLIT_OK;
   int64_t added_ns = unit->node_ns[(size_t)unit->device_class[stage] * graph->n_nodes + node];
   uint32_t fetched = PSPLIT_NONE; /* at most one new tensor is fetched for it */
   for (uint32_t r = 0; r < data->n_inputs + data->n_captures; r++) {
@@ -98,6 +120,8 @@ static psplit_code consider(state *s, uint32_t node, uint32_t stage, int64_t bot
   s->load_ns[stage] += added_ns - saved_ns;
   for (uint32_t o = 0; o < data->n_outputs; o++)
     if (data->outputs[o] != PSPLIT_NONE) s->received[data->outputs[o]] = 0;
+  s->room_bytes[stage] -= weight_bytes;
+  mark_constants(s, node);
   PSPLIT_TRY(add_copy(s, node, stage));
   PSPLIT_TRY(add_free_producers(s, node, stage));
 out:
@@ -116,6 +140,8 @@ static psplit_code replicate_into(state *s, uint32_t stage, int64_t bottleneck_n
     if (unit->stage[n] == stage) s->held[n] = s->stamp;
   for (size_t c = 0; c < unit->copies.n; c++)
     if (unit->copies.items[c].stage == stage) s->held[unit->copies.items[c].node] = s->stamp;
+  for (uint32_t n = 0; n < graph->n_nodes; n++)
+    if (s->held[n] == s->stamp) mark_constants(s, n);
   bool any = false;
   for (uint32_t t = 0; t < plan->n_transfers; t++)
     if (plan->transfers[t].to == stage) {
@@ -200,8 +226,16 @@ static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, p
   s.load_ns = PSPLIT_NEW(&unit->scratch, int64_t, plan->n_stages);
   s.held = PSPLIT_NEW(&unit->scratch, uint32_t, graph->n_nodes);
   s.received = PSPLIT_NEW(&unit->scratch, uint32_t, graph->n_values);
-  if (!s.load_ns || !s.held || !s.received) return psplit_i_nomem(diag);
-  for (uint32_t i = 0; i < plan->n_stages; i++) s.load_ns[i] = plan->stages[i].load_ns;
+  s.constant = PSPLIT_NEW(&unit->scratch, uint32_t, graph->n_values);
+  s.room_bytes = PSPLIT_NEW(&unit->scratch, uint64_t, plan->n_stages);
+  if (!s.load_ns || !s.held || !s.received || !s.constant || !s.room_bytes)
+    return psplit_i_nomem(diag);
+  for (uint32_t i = 0; i < plan->n_stages; i++) {
+    const psplit_plan_stage *stage = &plan->stages[i];
+    const uint64_t limit = psplit_devices_memory_bytes(unit->devices, i);
+    s.load_ns[i] = stage->load_ns;
+    s.room_bytes[i] = limit > stage->memory_bytes ? limit - stage->memory_bytes : 0;
+  }
   for (uint32_t i = 1; i < plan->n_stages; i++)
     PSPLIT_TRY(replicate_into(&s, i, plan->bottleneck_ns));
   psplit_i_copies_sort(unit);

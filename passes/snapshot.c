@@ -244,8 +244,7 @@ static psplit_code make_cuts(maker *m) {
       if (to != PSPLIT_NONE && place[to] > end) end = place[to];
     }
     if (end == first) continue;
-    const int64_t time =
-      n_stages > 1 ? psplit_devices_transfer_ns(m->unit->devices, 0, 1, value->bytes) : 0;
+    const int64_t time = n_stages > 1 ? psplit_i_unit_transfer_ns(m->unit, 0, 1, value->bytes) : 0;
     bytes[first] = psplit_i_sat_add_u64(bytes[first], value->bytes);
     ns[first] = psplit_i_sat_add_i64(ns[first], time);
     ends_bytes[end] = psplit_i_sat_add_u64(ends_bytes[end], value->bytes);

@@ -87,6 +87,31 @@ out:
   return code;
 }
 
+/* Ways between stages whose devices have no link; NULL where all have one. */
+static psplit_code find_ways(psplit_unit *unit, psplit_diag *diag) {
+  enum { TYPICAL_BYTES = 1 << 20 };
+  const uint32_t n = unit->options.n_stages;
+  bool all = true;
+  for (uint32_t i = 0; i < n && all; i++)
+    for (uint32_t j = i + 1; j < n && all; j++)
+      all = psplit_devices_link(unit->devices, i, j).bytes_per_second > 0;
+  if (all) return PSPLIT_OK;
+  const size_t n_pairs = (size_t)n * n;
+  int64_t *link_ns = psplit_i_arena_array(&unit->scratch, n_pairs, sizeof *link_ns);
+  int64_t *scratch = psplit_i_arena_array(&unit->scratch, 2 * (size_t)n, sizeof *scratch);
+  unit->next_hop = psplit_i_arena_array(&unit->arena, n_pairs, sizeof *unit->next_hop);
+  if (!link_ns || !scratch || !unit->next_hop) return psplit_i_nomem(diag);
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t j = 0; j < n; j++)
+      link_ns[(size_t)i * n + j] =
+        psplit_devices_link(unit->devices, i, j).bytes_per_second > 0
+          ? psplit_devices_transfer_ns(unit->devices, i, j, TYPICAL_BYTES)
+          : -1;
+  psplit_i_route_table(n, link_ns, scratch, unit->next_hop);
+  psplit_i_arena_reset(&unit->scratch);
+  return PSPLIT_OK;
+}
+
 psplit_code psplit_unit_create(const psplit_model *model, const psplit_unit_options *options,
                                psplit_diag *diag, psplit_unit **out_unit) {
   psplit_code code = PSPLIT_OK;
@@ -109,8 +134,12 @@ psplit_code psplit_unit_create(const psplit_model *model, const psplit_unit_opti
   if (options->n_stages > 1 && only && only->n_bodies)
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INFEASIBLE,
                              "%" PRIu32 " stages cannot all have work: the whole model is one %s "
-                             "node, and no cut goes through a node's bodies",
-                             options->n_stages, only->op_type));
+                             "node, and no cut goes through a node's bodies%s",
+                             options->n_stages, only->op_type,
+                             psplit_i_node_is(only, "If")
+                               ? "; where it is known which branch runs, --inline-if NAME=then or "
+                                 "NAME=else takes it"
+                               : ""));
   if (options->n_stages > (n_nodes ? n_nodes : 1))
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INFEASIBLE,
                              "%" PRIu32 " stages cannot all have work: the model has %" PRIu32
@@ -139,6 +168,7 @@ psplit_code psplit_unit_create(const psplit_model *model, const psplit_unit_opti
     PSPLIT_TRY(psplit_devices_preset("cpu", options->n_stages, diag, &unit->own_devices));
     unit->devices = unit->own_devices;
   }
+  PSPLIT_TRY(find_ways(unit, diag));
   *out_unit = unit;
   return PSPLIT_OK;
 out:
@@ -170,6 +200,19 @@ void psplit_unit_node_ns(const psplit_unit *unit, uint32_t device, int64_t *out_
     memset(out_ns, 0, n * sizeof *out_ns);
 }
 
+int64_t psplit_i_unit_transfer_ns(const psplit_unit *unit, uint32_t from, uint32_t to,
+                                  uint64_t bytes) {
+  if (!unit->next_hop) return psplit_devices_transfer_ns(unit->devices, from, to, bytes);
+  int64_t ns = 0;
+  while (from != to) {
+    const uint32_t next = unit->next_hop[(size_t)from * unit->options.n_stages + to];
+    if (next == PSPLIT_NONE) return INT64_MAX;
+    ns = psplit_i_sat_add_i64(ns, psplit_devices_transfer_ns(unit->devices, from, next, bytes));
+    from = next;
+  }
+  return ns;
+}
+
 bool psplit_i_unit_sendable(const psplit_unit *unit, uint32_t value) {
   const psplit_vtype *type = psplit_i_shapes_type(unit->shapes, value);
   return type->kind == PSPLIT_TYPE_TENSOR && type->elem != 0;
@@ -181,6 +224,17 @@ uint64_t psplit_i_unit_value_bytes(const psplit_unit *unit, uint32_t value, bool
   const bool told = psplit_i_costs_value_bytes(unit->costs, value, &bytes, &assumed);
   if (out_known) *out_known = told && !assumed;
   return told ? bytes : 0;
+}
+
+bool psplit_i_value_is_constant(const psplit_graph *graph, const uint8_t *node_flags,
+                                uint32_t value) {
+  const psplit_value *v = &graph->values[value];
+  if (v->producer != PSPLIT_NONE) return node_flags[v->producer] & PSPLIT_I_NODE_FREE;
+  return v->initializer != PSPLIT_NONE || v->sparse_initializer != PSPLIT_NONE;
+}
+
+bool psplit_i_unit_is_constant(const psplit_unit *unit, uint32_t value) {
+  return psplit_i_value_is_constant(unit->graph, unit->node_flags, value);
 }
 
 uint64_t psplit_i_unit_weight_bytes(const psplit_unit *unit, uint32_t value) {

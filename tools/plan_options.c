@@ -1,6 +1,7 @@
 #include "plan_options.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 void plan_options_init(plan_options *options) {
@@ -9,6 +10,7 @@ void plan_options_init(plan_options *options) {
   options->unit.dims = options->dims;
   options->unit.pins = options->pins;
   options->unit.keep_together = options->together;
+  options->read.inline_ifs = options->inlined;
 }
 
 /* Where a number is the argument; false after an error line. */
@@ -34,7 +36,25 @@ static bool numbered(const cli *program, plan_options *o, int id, const char *ar
   return true;
 }
 
+/* NAME=then or NAME=else; the last '=' counts. */
+static bool inline_if(const cli *program, plan_options *o, char *argument) {
+  char *equals = strrchr(argument, '=');
+  const bool then_branch = equals && strcmp(equals + 1, "then") == 0;
+  if (!equals || equals == argument || (!then_branch && strcmp(equals + 1, "else") != 0)) {
+    cli_usage(program, "--inline-if %s: it takes NAME=then or NAME=else", argument);
+    return false;
+  }
+  if (o->read.n_inline_ifs == PLAN_MAX_REPEATED) {
+    cli_usage(program, "--inline-if: at most %d", PLAN_MAX_REPEATED);
+    return false;
+  }
+  *equals = '\0';
+  o->inlined[o->read.n_inline_ifs++] = (psplit_inline_if){argument, then_branch};
+  return true;
+}
+
 bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
+  static const char *const ties[] = {"auto", "duplicate", "together", NULL};
   static const char *const objectives[] = {"throughput", "latency", NULL};
   int which;
   switch (id) {
@@ -48,6 +68,10 @@ bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
     case PLAN_TOGETHER:
       return cli_repeated(program, "keep-together", argument, o->together, PLAN_MAX_REPEATED,
                           &o->unit.n_keep_together);
+    case PLAN_TIED_WEIGHTS:
+      if (!cli_choice(program, "tied-weights", argument, ties, &which)) return false;
+      o->unit.tied_weights = (psplit_tied_weights)which;
+      return true;
     case PLAN_IGNORE_ANNOTATIONS: o->unit.ignore_annotations = true; return true;
     case PLAN_CONFIGURATION: o->unit.configuration = argument; return true;
     case PLAN_OBJECTIVE:
@@ -59,6 +83,7 @@ bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
     case PLAN_PLUGIN:
       return cli_repeated(program, "load-pass-plugin", argument, o->plugin_files, PLAN_MAX_REPEATED,
                           &o->n_plugin_files);
+    case PLAN_INLINE_IF: return inline_if(program, o, argument);
     case PLAN_FOLLOW_SYMLINKS: o->read.follow_symlinks = true; return true;
     case PLAN_DEPTH:
     case PLAN_SEED:

@@ -16,6 +16,7 @@ enum {
   PLAN_IGNORE_ANNOTATIONS,
   PLAN_CONFIGURATION,
   PLAN_TOGETHER,
+  PLAN_TIED_WEIGHTS,
   PLAN_OBJECTIVE,
   PLAN_SOLVER,
   PLAN_TIME_LIMIT,
@@ -24,7 +25,8 @@ enum {
   PLAN_PASSES,
   PLAN_PLUGIN,
   PLAN_MAX_GRAPH_MEMORY,
-  PLAN_FOLLOW_SYMLINKS
+  PLAN_FOLLOW_SYMLINKS,
+  PLAN_INLINE_IF
 };
 
 /* Rows of an option table, under the command's own headings. */
@@ -44,6 +46,8 @@ enum {
   {PLAN_CONFIGURATION, "configuration", "NAME", "whose stages count, where MODEL has several"}, \
   {PLAN_TOGETHER, "keep-together", "PATTERN", \
    "nodes whose name matches share a stage (repeatable)"}, \
+  {PLAN_TIED_WEIGHTS, "tied-weights", "HOW", \
+   "auto (default), duplicate in each stage, or users together"}, \
   {PLAN_OBJECTIVE, "objective", "WHAT", "throughput (default): the slowest stage; or latency"}, \
   {PLAN_SOLVER, "solver", "NAME", "auto (default), exact, search, anneal, multilevel or slice"}, \
   {PLAN_TIME_LIMIT, "time-limit", "SECONDS", \
@@ -56,7 +60,9 @@ enum {
 #define PLAN_READ_OPTIONS \
   {PLAN_MAX_GRAPH_MEMORY, "max-graph-memory", "MIB", \
    "limit on the model's structure; default: 32 times the file, 256 to 2048"}, \
-  {PLAN_FOLLOW_SYMLINKS, "follow-symlinks", NULL, "external data may be symbolic links"}
+  {PLAN_FOLLOW_SYMLINKS, "follow-symlinks", NULL, "external data may be symbolic links"}, \
+  {PLAN_INLINE_IF, "inline-if", "NAME=BRANCH", \
+   "take that If for its then or its else branch (repeatable, in order)"}
 /* clang-format on */
 
 enum { PLAN_MAX_REPEATED = 256, PLAN_MAX_COSTS = 16 };
@@ -66,6 +72,7 @@ typedef struct plan_options {
   psplit_read_options read;
   psplit_unit_options unit; /* points into the lists */
   psplit_dim_value dims[PLAN_MAX_REPEATED];
+  psplit_inline_if inlined[PLAN_MAX_REPEATED];
   const char *pins[PLAN_MAX_REPEATED];
   const char *together[PLAN_MAX_REPEATED];
   const char *cost_files[PLAN_MAX_COSTS];
@@ -77,7 +84,7 @@ typedef struct plan_options {
 } plan_options;
 
 void plan_options_init(plan_options *options);
-/* Takes one of these options (`argument` is argv's: --dim is cut in two); false after an error
+/* Takes one of these options (`argument` is argv's: --dim and --inline-if are cut in two); false after an error
  * line, or where `id` is none of them. */
 bool plan_option(const cli *program, plan_options *options, int id, char *argument);
 /* The one operand, once cli_next has come to its end: 0, or an exit status after an error line. */

@@ -163,6 +163,8 @@ static int parse(request *r, int argc, char **argv) {
     return cli_usage(&PROGRAM, "-k N or --devices FILE is needed");
   if (!r->plan_only && !r->directory && !r->annotate)
     return cli_usage(&PROGRAM, "-o DIR, --annotate FILE or --plan-only is needed");
+  if (r->annotate && r->plan.read.n_inline_ifs)
+    return cli_usage(&PROGRAM, "--annotate writes MODEL as it is; --inline-if is for stages alone");
   if (r->annotate && r->last_k > r->n_stages)
     return cli_usage(&PROGRAM, "--annotate takes one number of stages");
   if ((r->plan_only || !r->directory) && r->verify)
@@ -263,9 +265,20 @@ static psplit_code write_depfile(const request *r, const psplit_model *model, ps
 static psplit_code prove(void *user, const char *directory, psplit_diag *diag) {
   const request *r = user;
   psplit_verify_options options = {.read = r->plan.read, .n_threads = r->emit.n_threads};
+  psplit_model *as_is = NULL;
+  options.read.n_inline_ifs = 0;
   if (r->emit.weights == PSPLIT_WEIGHTS_REFERENCE) options.read.data_directory = r->directory;
   r->emit.sink->emit(r->emit.sink->user, PSPLIT_PROGRESS, "proving that the stages are the model");
-  return psplit_verify(directory, r->opened, &options, diag, NULL);
+  if (r->plan.read.n_inline_ifs) {
+    psplit_read_options read = options.read;
+    read.data_directory = NULL;
+    const psplit_code code = psplit_model_open(r->model, &read, diag, &as_is);
+    if (code != PSPLIT_OK) return code;
+  }
+  const psplit_code code =
+    psplit_verify(directory, as_is ? as_is : r->opened, &options, diag, NULL);
+  psplit_model_close(as_is);
+  return code;
 }
 
 static psplit_code no_plan(psplit_diag *diag) {
@@ -354,6 +367,21 @@ static psplit_code tune(request *r, const psplit_model *model, psplit_diag *diag
   return code;
 }
 
+static void say_assumptions(const psplit_sink *sink, const psplit_model *model) {
+  for (uint32_t i = 0; i < psplit_model_n_inlined(model); i++) {
+    const psplit_inlined *one = psplit_model_inlined(model, i);
+    char text[512], node[160], condition[160];
+    if (!one->assumed) continue;
+    snprintf(text, sizeof text,
+             "the stages are MODEL only for inputs that make \"%s\" %s, where If \"%s\" takes its %s "
+             "branch",
+             cli_printable(one->condition, condition, sizeof condition),
+             one->then_branch ? "true" : "false", cli_printable(one->node, node, sizeof node),
+             one->then_branch ? "then" : "else");
+    sink->emit(sink->user, PSPLIT_WARNING, text);
+  }
+}
+
 /* The whole pipeline: open, pass, emit, print. */
 static psplit_code split(request *r, psplit_diag *diag) {
   const double start_s = cli_now_s();
@@ -367,6 +395,7 @@ static psplit_code split(request *r, psplit_diag *diag) {
   r->emit.accept_user = r;
   psplit_code code = psplit_model_open(r->model, &r->plan.read, diag, &model);
   r->opened = model;
+  if (code == PSPLIT_OK) say_assumptions(&sink, model);
   if (code == PSPLIT_OK && r->tune.n_rounds) code = tune(r, model, diag);
   if (code == PSPLIT_OK) code = planned_make(&r->plan, model, r->n_stages, diag, &made);
   const psplit_plan *plan = made.unit ? psplit_unit_plan(made.unit) : NULL;

@@ -85,9 +85,11 @@ int main(int argc, char **argv) {
   if (code != PSPLIT_OK) return cli_fail(&diag);
   char bytes[CLI_TEXT];
   if (!quiet)
-    printf("%s is %s: %" PRIu32 " stages, %" PRIu32 " nodes (%" PRIu32 " duplicated), %" PRIu32
+    printf("%s is %s%s: %" PRIu32 " stages, %" PRIu32 " nodes (%" PRIu32 " duplicated), %" PRIu32
            " transfers, %s of weights compared\n",
-           argv[optind], model_path, report.n_stages, report.n_nodes, report.n_duplicates,
+           argv[optind], model_path,
+           report.n_assumed ? " where the conditions hold that pipeline.json assumes" : "",
+           report.n_stages, report.n_nodes, report.n_duplicates,
            report.n_transfers, cli_bytes(report.weight_bytes, bytes));
 #if PSPLIT_HAS_RUNTIME
   code = verify_run_finish(&run, argv[optind], model_path, quiet, &diag);

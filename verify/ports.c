@@ -184,6 +184,9 @@ static psplit_code check_received(psplit_i_proof *p, uint32_t position, const ps
   psplit_i_port_type type;
   PSPLIT_TRY(read_type(p, p->stage->proto->graph->input[position], &type));
   PSPLIT_TRY(check_elem(p, t, &type));
+  const Onnx__TypeProto *declared = p->stage->proto->graph->input[position]->type;
+  PSPLIT_TRY(psplit_i_check_port_shape(p, t, declared));
+  PSPLIT_TRY(psplit_i_check_transfer_shape(p, t, declared));
   const psplit_i_port_type *sent = &p->types[t];
   const psplit_i_row *sender =
     &p->manifest.stages[row->from].outputs[find3(p, &p->offers, row->tensor, row->from, p->at)];
@@ -271,6 +274,8 @@ psplit_code psplit_i_check_outputs(psplit_i_proof *p) {
                                 "stage %" PRIu32 ": output \"%s\" does not send \"%s\" to %" PRIu32,
                                 p->at, name, row->tensor, row->to[k]);
       PSPLIT_TRY(check_elem(p, t, &type));
+      if (!row->to_model)
+        PSPLIT_TRY(psplit_i_check_port_shape(p, t, p->stage->proto->graph->output[i]->type));
       p->types[t] = type;
     }
   }
@@ -312,6 +317,8 @@ psplit_code psplit_i_check_manifest(psplit_i_proof *p) {
     if (strcmp(m->outputs[o], p->graph->values[p->graph->outputs[o]].name) != 0)
       return PSPLIT_I_DIFFERS(p, "the manifest's output %" PRIu32 " is \"%s\", the model's \"%s\"",
                               o, m->outputs[o], p->graph->values[p->graph->outputs[o]].name);
+  for (uint32_t o = 0; o < m->n_outputs; o++)
+    PSPLIT_TRY(psplit_i_check_declared(p, &m->output_values[o], p->model->proto->graph->output[o]->type));
   uint8_t *listed = PSPLIT_NEW(&p->arena, uint8_t, p->graph->n_inputs);
   if (!listed) return psplit_i_nomem(p->diag);
   for (uint32_t k = 0; k < m->n_inputs; k++) {
@@ -321,6 +328,8 @@ psplit_code psplit_i_check_manifest(psplit_i_proof *p) {
       return PSPLIT_I_DIFFERS(p, "the manifest lists input \"%s\", which is %s", m->inputs[k],
                               input == PSPLIT_NONE ? "none of the model's" : "there only once");
     listed[input] = 1;
+    PSPLIT_TRY(
+      psplit_i_check_declared(p, &m->input_values[k], p->model->proto->graph->input[input]->type));
   }
   for (uint32_t i = 0; i < p->graph->n_inputs; i++) {
     const psplit_value *input = &p->graph->values[p->graph->inputs[i]];

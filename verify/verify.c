@@ -383,10 +383,38 @@ static psplit_code index_outputs(psplit_i_proof *p) {
   return PSPLIT_OK;
 }
 
-static psplit_code begin(psplit_i_proof *p, const char *directory) {
+/* Where the manifest says that Ifs were taken for one branch, the model with that done stands for
+ * the model from here on, once it is shown to be that and nothing else. */
+static psplit_code inline_ifs(psplit_i_proof *p, const psplit_verify_options *options) {
+  psplit_code code = PSPLIT_OK;
+  psplit_diag why = {0};
+  const uint32_t n = p->manifest.n_inlined;
+  if (p->model->inlined.n)
+    return psplit_i_fail(p->diag, PSPLIT_USAGE, "a proof needs the model as its file has it");
+  if (!n) return PSPLIT_OK;
+  psplit_inline_if *choices = psplit_i_arena_array(&p->arena, n, sizeof *choices);
+  if (!choices) return psplit_i_nomem(p->diag);
+  for (uint32_t r = 0; r < n; r++)
+    choices[r] =
+      (psplit_inline_if){p->manifest.inlined[r].node, p->manifest.inlined[r].then_branch};
+  psplit_read_options read = p->model->options;
+  read.inline_ifs = choices;
+  read.n_inline_ifs = n;
+  if (options && !read.max_graph_bytes) read.max_graph_bytes = options->read.max_graph_bytes;
+  code = psplit_model_open(psplit_i_model_path(p->model), &read, &why, &p->inlined);
+  if (code == PSPLIT_USAGE)
+    return PSPLIT_I_DIFFERS(p, "what the manifest inlines cannot be: %s", why.message);
+  if (code != PSPLIT_OK) return psplit_i_fail(p->diag, code, "%s", why.message);
+  PSPLIT_TRY(psplit_i_check_inlined(p, p->inlined));
+  p->model = p->inlined;
+  p->graph = psplit_i_model_graph(p->inlined);
+out:
+  return code;
+}
+
+static psplit_code begin(psplit_i_proof *p) {
   psplit_code code;
   const psplit_graph *graph = p->graph;
-  PSPLIT_TRY(psplit_i_manifest_read(directory, &p->arena, p->diag, &p->manifest));
   p->n_seen = PSPLIT_NEW(&p->arena, uint32_t, graph->n_nodes);
   p->seen_in = PSPLIT_NEW(&p->arena, uint32_t, graph->n_nodes);
   p->declared = PSPLIT_NEW(&p->arena, uint32_t, graph->n_nodes);
@@ -403,6 +431,8 @@ static psplit_code begin(psplit_i_proof *p, const char *directory) {
   PSPLIT_TRY(index_outputs(p));
   PSPLIT_TRY(index_annotations(p));
   PSPLIT_TRY(index_silent(p));
+  if (p->manifest.n_transfers)
+    PSPLIT_TRY(psplit_i_shapes_create(graph, NULL, 0, NULL, p->diag, &p->shapes));
   PSPLIT_TRY(psplit_i_tables_init(p));
   PSPLIT_TRY(psplit_i_check_manifest(p));
 out:
@@ -412,11 +442,11 @@ out:
 static psplit_code open_stage(psplit_i_proof *p, const char *directory,
                               const psplit_verify_options *options) {
   psplit_text path = {0};
+  psplit_read_options read = options ? options->read : (psplit_read_options){0};
+  read.is_stage = true;
   psplit_i_text_addf(&path, "%s/%s", directory, p->manifest.stages[p->at].file);
-  const psplit_code code =
-    path.failed
-      ? psplit_i_nomem(p->diag)
-      : psplit_model_open(path.bytes, options ? &options->read : NULL, p->diag, &p->stage);
+  const psplit_code code = path.failed ? psplit_i_nomem(p->diag)
+                                       : psplit_model_open(path.bytes, &read, p->diag, &p->stage);
   psplit_i_text_fini(&path);
   return code;
 }
@@ -451,6 +481,8 @@ static void report(const psplit_i_proof *p, psplit_verify_report *out) {
                                 .n_transfers = p->manifest.n_transfers,
                                 .weight_bytes = p->weight_bytes};
   for (uint32_t n = 0; n < p->graph->n_nodes; n++) out->n_duplicates += p->n_seen[n] - 1;
+  for (uint32_t r = 0; r < p->manifest.n_inlined; r++)
+    out->n_assumed += p->manifest.inlined[r].assumed;
 }
 
 psplit_code psplit_verify(const char *directory, const psplit_model *model,
@@ -462,12 +494,16 @@ psplit_code psplit_verify(const char *directory, const psplit_model *model,
   psplit_i_arena_init(&p.scratch, 0);
   psplit_i_intern_init(&p.annotated);
   psplit_i_intern_init(&p.names);
-  PSPLIT_TRY(begin(&p, directory));
+  PSPLIT_TRY(psplit_i_manifest_read(directory, &p.arena, p.diag, &p.manifest));
+  PSPLIT_TRY(inline_ifs(&p, options));
+  PSPLIT_TRY(begin(&p));
   for (p.at = 0; p.at < p.manifest.n_stages; p.at++)
     PSPLIT_TRY(check_stage(&p, directory, options));
   PSPLIT_TRY(check_coverage(&p));
   if (out_report) report(&p, out_report);
 out:
+  psplit_i_shapes_destroy(p.shapes);
+  psplit_model_close(p.inlined);
   psplit_i_vec_fini(&p.pairs);
   psplit_i_vec_fini(&p.payload_a);
   psplit_i_vec_fini(&p.payload_b);

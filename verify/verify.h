@@ -2,7 +2,9 @@
  *
  *   canonical.c  messages in a form where equal content is equal bytes, wherever tensors are stored
  *   compare.c    fields of the model against fields of a stage
+ *   inlined.c    Ifs that were taken for one branch
  *   lookup.c     tables over the manifest, so that no check searches
+ *   types.c      types and shapes that the manifest and the ports state
  *   ports.c      boundary nodes, inputs, outputs, transfers
  *   verify.c     the proof: nodes, weights, descriptions, coverage
  *   payloads.c   weights, byte for byte, in parallel
@@ -15,6 +17,7 @@
 
 #include "canonical.h"
 #include "manifest.h"
+#include "shape.h"
 
 /* --- tables --- */
 
@@ -66,8 +69,10 @@ typedef struct psplit_i_port_type {
 } psplit_i_port_type;
 
 typedef struct psplit_i_proof {
-  const psplit_model *model;
+  const psplit_model *model; /* whose stages they are to be */
   const psplit_graph *graph;
+  psplit_model *inlined; /* where the manifest inlines Ifs: the model with that done; or NULL */
+  psplit_i_shapes *shapes; /* what can be known of the model's values; NULL without transfers */
   psplit_i_manifest manifest;
   psplit_arena arena;   /* as long as the proof */
   psplit_arena scratch; /* as long as a stage is looked at */
@@ -161,6 +166,24 @@ PSPLIT_MUST_USE psplit_code psplit_i_check_boundary_node(psplit_i_proof *p, uint
 
 /* What the manifest says of the model and of the transfers, before any stage is looked at. */
 PSPLIT_MUST_USE psplit_code psplit_i_check_manifest(psplit_i_proof *p);
+
+/* An input or output as the manifest gives it, against the model's declaration. */
+PSPLIT_MUST_USE psplit_code psplit_i_check_declared(psplit_i_proof *p,
+                                                    const psplit_i_manifest_value *value,
+                                                    const Onnx__TypeProto *type);
+
+/* The type of a port that transfer t goes through claims no more than what is known of the model's
+ * value. */
+PSPLIT_MUST_USE psplit_code psplit_i_check_port_shape(psplit_i_proof *p, uint32_t t,
+                                                      const Onnx__TypeProto *type);
+
+/* The manifest's shape and bytes of transfer t, against the port that receives it. */
+PSPLIT_MUST_USE psplit_code psplit_i_check_transfer_shape(psplit_i_proof *p, uint32_t t,
+                                                          const Onnx__TypeProto *type);
+
+/* `inlined` is the proof's model with those Ifs replaced that the manifest lists, and nothing else.
+ */
+PSPLIT_MUST_USE psplit_code psplit_i_check_inlined(psplit_i_proof *p, const psplit_model *inlined);
 
 PSPLIT_MUST_USE psplit_code psplit_i_check_inputs(psplit_i_proof *p);
 PSPLIT_MUST_USE psplit_code psplit_i_check_outputs(psplit_i_proof *p);

@@ -101,15 +101,15 @@ PSPLIT_API int64_t psplit_devices_work_ns(const psplit_devices *devices, uint32_
 
 /* A directed connection. */
 typedef struct psplit_device_link {
-  double bytes_per_second; /* > 0; INFINITY between a device and itself */
+  double bytes_per_second; /* 0: there is no link; INFINITY between a device and itself */
   int64_t latency_ns;      /* >= 0 */
 } psplit_device_link;
 
 PSPLIT_API psplit_device_link psplit_devices_link(const psplit_devices *devices, uint32_t from,
                                                   uint32_t to);
 
-/* Time to move `bytes` from one device to another, ns: latency + bytes / bandwidth. 0 within one.
- */
+/* Time to move `bytes` from one device to another, ns: latency + bytes / bandwidth. 0 within one,
+ * INT64_MAX where there is no link. */
 PSPLIT_API int64_t psplit_devices_transfer_ns(const psplit_devices *devices, uint32_t from,
                                               uint32_t to, uint64_t bytes);
 

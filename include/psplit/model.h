@@ -12,22 +12,49 @@ extern "C" {
  * so several threads may use one. Holds file descriptors for the model and its external data. */
 typedef struct psplit_model psplit_model;
 
+/* An If of the main graph that is taken for one of its branches. */
+typedef struct psplit_inline_if {
+  const char *node; /* its name, or that of one of its outputs */
+  bool then_branch;
+} psplit_inline_if;
+
 typedef struct psplit_read_options {
   /* Memory the structure (not the weights) may take; 0: 32 times the file, but at least 256 MiB and at
    * most 2 GiB. */
   uint64_t max_graph_bytes;
   bool follow_symlinks;     /* external data may be a symbolic link, as in model hubs' caches */
+  /* Ifs to replace by the nodes of one branch, one after the other, so that an If of a branch can
+   * follow: the open model is then the file's with these Ifs replaced. Where the condition is not a
+   * constant it computes the same only for inputs that give it that value (psplit_model_inlined).
+   */
+  const psplit_inline_if *inline_ifs;
+  size_t n_inline_ifs;
+  bool is_stage;              /* of a split: its training_info may bind weights of other stages */
   const char *data_directory; /* where external data is while the model is opened; NULL: beside it */
 } psplit_read_options;
 
 /* Opens the model file `path`; `options` may be NULL. On success the caller owns *out_model.
- * Errors: IO (cannot be read), MALFORMED (not protobuf, not a model), INVALID (breaks an ONNX rule:
- * the message names the node or tensor), UNSUPPORTED, LIMIT (depth, counts, max_graph_bytes),
- * NOMEM; *out_model is untouched then. Reads the structure once, O(its bytes); weights are skipped. */
+ * Errors: USAGE (no such If to inline, or one whose branch cannot stand in its place; the message
+ * says why), IO (cannot be read), MALFORMED (not protobuf, not a model), INVALID (breaks an ONNX
+ * rule: the message names the node or tensor), UNSUPPORTED, LIMIT (depth, counts, max_graph_bytes),
+ * NOMEM; *out_model is untouched then. Reads the structure once, O(its bytes); weights are skipped.
+ */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_model_open(const char *path,
                                                          const psplit_read_options *options,
                                                          psplit_diag *diag,
                                                          psplit_model **out_model);
+
+/* What was inlined, in the order of the options. */
+typedef struct psplit_inlined {
+  const char *node;      /* as the options name it */
+  const char *condition; /* the value that chooses the branch */
+  bool then_branch;
+  bool assumed; /* the condition is no constant: it has to be true (then) or false (else) at run
+                   time */
+} psplit_inlined;
+
+PSPLIT_API uint32_t psplit_model_n_inlined(const psplit_model *model);
+PSPLIT_API const psplit_inlined *psplit_model_inlined(const psplit_model *model, uint32_t index);
 
 /* Closes and frees; NULL is fine. */
 PSPLIT_API void psplit_model_close(psplit_model *model);

@@ -93,6 +93,14 @@ typedef struct psplit_problem {
   /* With memory limits: activations of stage j of K are held K - j times (1F1B), not once. */
   bool stash_1f1b;
 
+  /* Where some stages have no link to each other: next_hop[i * stages + j], i < j, is the stage
+   * that a tensor of stage i goes to on its way to j; j itself: there is a link; NONE: no way. Who
+   * passes a tensor on pays for receiving and for sending it. A stage without a link from the
+   * producer gets the tensor from the first stage that has it and a link, else over the producer's
+   * next hops, and nobody twice. Point to point, contiguous, one chunk, no replicas, devices in
+   * their order. [stages * stages]; optional: all have links. */
+  const uint32_t *next_hop;
+
   double ticks_per_unit; /* for printing; 1 when times are plain ns */
   /* Ids of the input file, for reports; optional. */
   const int64_t *file_id;

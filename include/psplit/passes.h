@@ -40,6 +40,13 @@ typedef struct psplit_observer {
 typedef psplit_code (*psplit_read_text)(void *user, const char *path, psplit_diag *diag,
                                         char **out_text, size_t *out_n);
 
+/* What becomes of a weight that several nodes use. */
+typedef enum psplit_tied_weights {
+  PSPLIT_TIED_AUTO,      /* one copy where no stage gets slower by that, else as many as are used */
+  PSPLIT_TIED_DUPLICATE, /* each stage that uses it has its own */
+  PSPLIT_TIED_TOGETHER   /* its users share a stage */
+} psplit_tied_weights;
+
 typedef struct psplit_unit_options {
   uint32_t n_stages;                  /* >= 1 */
   const psplit_devices *devices;      /* at least n_stages; NULL: n_stages times the preset "cpu" */
@@ -51,6 +58,7 @@ typedef struct psplit_unit_options {
   size_t n_pins;
   const char *const *keep_together;   /* "PATTERN": matching nodes share a stage */
   size_t n_keep_together;
+  psplit_tied_weights tied_weights; /* weights of at least 1 KiB; smaller ones are duplicated */
   /* Nodes that the model itself gives a stage (pipeline_stage of the ONNX multi-device fields) are
    * pinned to it, unless `pins` say otherwise. */
   bool ignore_annotations;

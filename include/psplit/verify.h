@@ -17,15 +17,17 @@ typedef struct psplit_verify_options {
 /* What a proof covered. */
 typedef struct psplit_verify_report {
   uint32_t n_stages, n_nodes, n_duplicates, n_transfers;
+  uint32_t n_assumed;    /* Ifs taken for one branch under an assumption on the inputs */
   uint64_t weight_bytes; /* compared byte for byte, in each stage that holds them */
 } psplit_verify_report;
 
 /* Puts the stages of `directory` back together by its pipeline.json, cancels boundary nodes and
- * declared duplicates, and compares with `model`: every node with all its bytes, every edge, weights
- * byte for byte, inputs, outputs, functions, metadata, unknown fields, the order of stages. Needs no
- * runtime. Shares the reader with the splitter and nothing else. `options` and out_report may be NULL.
- * Errors: MISMATCH with the first difference by name; IO, MALFORMED, ... where a file cannot be
- * read. O(nodes + bytes). */
+ * declared duplicates, and compares with `model`: every node with all its bytes, every edge,
+ * weights byte for byte, inputs, outputs, functions, metadata, unknown fields, the order of stages.
+ * Where Ifs were inlined, that is with `model` with these replaced, which is proved as well. Needs
+ * no runtime. Shares the reader with the splitter and nothing else. `options` and out_report may be
+ * NULL. Errors: MISMATCH with the first difference by name; IO, MALFORMED, ... where a file cannot
+ * be read. O(nodes + bytes). */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_verify(const char *directory,
                                                      const psplit_model *model,
                                                      const psplit_verify_options *options,

@@ -218,6 +218,40 @@ static void diag_keeps_the_first_failure_printable(void **state) {
   assert_int_equal(strlen(diag.message), PSPLIT_DIAG_BYTES - 1);
 }
 
+/* 0 - 1 - 2 - 3 - 4 and a shortcut 1 - 3; 5 has no link at all. */
+static void routes_are_short_and_pass_once(void **state) {
+  (void)state;
+  enum { N = 6 };
+  int64_t link_ns[N * N], scratch[2 * N];
+  uint32_t next[N * N], held[N] = {0};
+  psplit_hop hops[N];
+  for (int i = 0; i < N * N; i++) link_ns[i] = -1;
+  for (int i = 0; i < 4; i++) link_ns[i * N + i + 1] = 10;
+  link_ns[1 * N + 3] = 100;
+  psplit_i_route_table(N, link_ns, scratch, next);
+  assert_int_equal(next[0 * N + 1], 1);
+  assert_int_equal(next[0 * N + 4], 1);
+  assert_int_equal(next[1 * N + 4], 3); /* fewer hops, if slower */
+  assert_int_equal(next[0 * N + 5], PSPLIT_NONE);
+  assert_int_equal(next[3 * N + 1], PSPLIT_NONE); /* never back */
+  link_ns[0 * N + 2] = 5; /* two hops to 3 by way of 1 and of 2: the faster one */
+  psplit_i_route_table(N, link_ns, scratch, next);
+  assert_int_equal(next[0 * N + 3], 2);
+  /* A stage that has the tensor and a link gives it. */
+  held[0] = held[1] = 7;
+  assert_int_equal(psplit_i_route(N, next, 0, 3, held, 7, hops), 1);
+  assert_int_equal(hops[0].from, 1);
+  assert_int_equal(hops[0].to, 3);
+  assert_int_equal(psplit_i_route(N, next, 0, 4, held, 7, hops), 1);
+  assert_int_equal(hops[0].from, 3);
+  /* Nobody else has it: every stage on the way receives it. */
+  held[0] = 8;
+  assert_int_equal(psplit_i_route(N, next, 0, 4, held, 8, hops), 3);
+  assert_int_equal(hops[2].from, 3);
+  assert_int_equal(held[2], 8);
+  assert_int_equal(psplit_i_route(N, next, 0, 5, held, 8, hops), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(arena_keeps_alignment_and_limit),
@@ -230,6 +264,7 @@ int main(void) {
     cmocka_unit_test(json_is_valid_for_any_bytes),
     cmocka_unit_test(hasher_ignores_how_the_stream_is_cut),
     cmocka_unit_test(diag_keeps_the_first_failure_printable),
+    cmocka_unit_test(routes_are_short_and_pass_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 //
 // Written field by field (numbers of onnx.proto), so that a model can also hold what no ONNX
 // library would write. `node fixtures.mjs NAME FILE` writes one, to look at it.
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -41,9 +41,10 @@ const node = (op, inputs, outputs, attrs = [],
   all(blocks(1, inputs), blocks(2, outputs), name ? block(3, name) : [], block(4, op),
     blocks(5, attrs), domain ? block(7, domain) : [], extra);
 
-const value = (name, type = FLOAT, dims = ['n', 8]) => all(block(1, name), block(2, block(1,
-  all(int(1, type), block(2, blocks(1, dims.map((dim) =>
-    (typeof dim === 'number' ? int(1, dim) : block(2, dim)))))))));
+const tensorType = (type, dims) => block(1, all(int(1, type), block(2, blocks(1, dims.map((dim) =>
+  (typeof dim === 'number' ? int(1, dim) : block(2, dim)))))));
+const value = (name, type = FLOAT, dims = ['n', 8]) =>
+  all(block(1, name), block(2, tensorType(type, dims)));
 
 const tensor = (name, dims, type, data) =>
   all(dims.map((dim) => int(1, dim)), int(2, type), block(8, name), block(9, data));
@@ -90,6 +91,61 @@ function layers(from, to, count, prefix = to, named = true) {
 }
 
 const x = { shapes: { x: [3, 8] } };
+
+// A --devices file of four CPUs with links between these pairs and no others.
+const devices = (links) => JSON.stringify({
+  devices: [0, 1, 2, 3].map((i) => ({ name: `d${i}`, preset: 'cpu' })),
+  topology: { same_host: { bytes_per_second: 0 } },
+  links: links.map(([from, to]) => (
+    { from: `d${from}`, to: `d${to}`, bytes_per_second: 1e9, latency_ns: 1000 })),
+});
+
+// The same with links between all, and a limit of memory each.
+const devicesWith = (memory) => JSON.stringify({
+  devices: memory.map((n, i) => ({ name: `d${i}`, preset: 'cpu', memory_bytes: n })),
+});
+
+// Token ids -> embedding -> `before` layers -> logits by the same table -> `after` nodes.
+function language(before, after = 0, transposed = false) {
+  const { nodes, weights } = before ? layers('e', 'h', before) : { nodes: [], weights: [] };
+  const hidden = before ? 'h' : 'e';
+  const head = transposed
+    ? [node('Transpose', ['emb'], ['emb_t']), node('MatMul', [hidden, 'emb_t'], ['logits'])]
+    : [node('Gemm', [hidden, 'emb'], ['logits'], [attr.int('transB', 1)])];
+  const names = [...Array(after).keys()].map((i) => (i + 1 === after ? 'y' : `s${i}`));
+  return model({
+    nodes: [node('Gather', ['emb', 'ids'], ['e']), ...nodes, ...head,
+      ...names.map((to, i) => node('Softmax', [names[i - 1] ?? 'logits'], [to]))],
+    weights: [...weights, tensor('emb', [64, 8], FLOAT,
+      all(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map((each) => weightData(each))))],
+    inputs: [value('ids', INT64, ['n'])], outputs: [value(after ? 'y' : 'logits', FLOAT, ['n', 64])],
+  });
+}
+const tokens = { shapes: { ids: [5] }, values: { ids: [3, 60, 0, 17, 17] } };
+
+// One If around everything; the condition is an input, or a constant of this name.
+function oneIf(constant) {
+  const branch = (name) => {
+    const { nodes, weights } = layers('x', name, 3);
+    return graph({ nodes, weights, inputs: [], outputs: [value(name)] });
+  };
+  return model({
+    nodes: [node('If', [constant ?? 'flag'], ['y'], [attr.graph('then_branch', branch('p')),
+      attr.graph('else_branch', branch('q'))])],
+    weights: constant ? [tensor(constant, [], BOOL, Buffer.from([1]))] : [],
+    inputs: [value('x'), ...(constant ? [] : [value('flag', BOOL, [])])],
+  });
+}
+
+// x -> h, `first` -> a, a + `second` -> b, b + h -> y.
+function skipping(first, second) {
+  const parts = [layers('x', 'h', 2), layers(first, 'a', 2), layers('b0', 'b', 2)];
+  return model({
+    nodes: [...parts.flatMap(({ nodes }) => nodes), node('Add', ['a', second], ['b0']),
+      node('Add', ['b', 'h'], ['y'])],
+    weights: parts.flatMap(({ weights }) => weights),
+  });
+}
 
 // --- the models: build() gives the bytes, files() what lies beside them ---
 
@@ -480,6 +536,75 @@ export const fixtures = {
     },
   },
 
+  tied_auto: {
+    why: 'an embedding is the output layer too: cut apart, both stages hold it, as no slower cut does not',
+    options: ['--tied-weights', 'auto'],
+    runs: [tokens],
+    held: { emb: 2 },
+    build: () => language(4),
+  },
+
+  tied_duplicate: {
+    why: 'an embedding is the output layer too, each stage has its own',
+    options: ['--tied-weights', 'duplicate'],
+    pins: ['n_e=0', 'n_logits=1'],
+    runs: [tokens],
+    stages: [2],
+    held: { emb: 2 },
+    build: () => language(4, 3),
+  },
+
+  tied_together: {
+    why: 'an embedding and the output layer share a stage, on request',
+    options: ['--tied-weights', 'together'],
+    runs: [tokens],
+    held: { emb: 1 },
+    build: () => language(2, 4),
+  },
+
+  tied_transposed: {
+    why: 'a tied weight is used through a function of constants',
+    options: ['--tied-weights', 'together'],
+    runs: [tokens],
+    held: { emb: 1 },
+    build: () => language(2, 4, true),
+  },
+
+  tied_for_nothing: {
+    why: 'where a cut that keeps tied weights together is as good, it is taken unasked',
+    runs: [tokens],
+    held: { emb: 1 },
+    build: () => language(0, 4),
+  },
+
+  tied_memory: {
+    why: 'no second device has the memory for a tied weight',
+    options: ['--devices', 'FILES/small.json'],
+    runs: [tokens],
+    held: { emb: 1 },
+    files: () => ({ 'small.json': devicesWith([10000, 1900, 1900]) }),
+    build: () => language(2, 4),
+  },
+
+  tied_too_large: {
+    why: 'no device has the memory for a tied weight',
+    options: ['--devices', 'FILES/small.json'],
+    max_stages: 1,
+    says: /memory/,
+    runs: [tokens],
+    files: () => ({ 'small.json': devicesWith([1900, 1900, 1900]) }),
+    build: () => language(2, 4),
+  },
+
+  tied_impossible: {
+    why: 'all but the ends use the tied weight: with its users on one stage nothing is left to cut',
+    options: ['--tied-weights', 'together'],
+    max_stages: 1,
+    runs: [tokens],
+    says: /weight "emb" .*n_e and n_logits .*--tied-weights duplicate/,
+    build: () => language(4),
+  },
+
   empty: {
     why: 'tensors without elements cross',
     build() {
@@ -644,6 +769,56 @@ export const fixtures = {
     },
   },
 
+  maps: {
+    why: 'maps: an input that two stages read, values between two operators, outputs',
+    unrunnable: 'the Node binding has no maps, and no runtime the operators between',
+    never_sent: ['m', 'made', 'z'],
+    build() {
+      const mapped = all(int(1, INT64), block(2, tensorType(FLOAT, [])));
+      const map = block(5, mapped);
+      const ml = { domain: 'ai.onnx.ml' };
+      const own = { domain: 'org.example' };
+      const a = layers('c', 'h', 3);
+      const b = layers('r', 'g', 3);
+      return model({
+        nodes: [
+          node('CastMap', ['m'], ['c'], [all(block(1, 'map_form'), block(4, 'SPARSE'), int(20, 3)),
+            attr.int('max_map', 8)], ml),
+          ...a.nodes, node('MakeMap', ['h'], ['made'], [], own),
+          node('DictVectorizer', ['made'], ['r'], [attr.ints('int64_vocabulary',
+            [0, 1, 2, 3, 4, 5, 6, 7])], ml), ...b.nodes,
+          node('DictVectorizer', ['m'], ['d'], [attr.ints('int64_vocabulary',
+            [0, 1, 2, 3, 4, 5, 6, 7])], ml),
+          node('Add', ['g', 'd'], ['y']),
+          node('ZipMap', ['y'], ['z'], [attr.ints('classlabels_int64s', [0, 1, 2, 3, 4, 5, 6, 7])],
+            ml),
+        ],
+        weights: [...a.weights, ...b.weights],
+        inputs: [all(block(1, 'm'), block(2, map))],
+        outputs: [value('y'), all(block(1, 'z'), block(2, block(4, block(1, map))))],
+        extra: [block(13, all(block(1, 'made'), block(2, map))), block(13, value('r', FLOAT, [1, 8]))],
+      }, { opsets: [opset('', 17), opset('ai.onnx.ml', 1), opset('org.example', 1)] });
+    },
+  },
+
+  only_maps: {
+    why: 'every cut would send a map',
+    max_stages: 1,
+    unrunnable: 'no runtime has the operators',
+    says: /"made" and 1 more .*never sent/,
+    build() {
+      const own = { domain: 'org.example' };
+      const map = (name) => block(13, all(block(1, name), block(2, block(5, all(int(1, INT64),
+        block(2, tensorType(FLOAT, [])))))));
+      return model({
+        nodes: [node('MakeMap', ['x'], ['made'], [], own), node('PassMap', ['made'], ['same'], [], own),
+          node('DictVectorizer', ['same'], ['y'], [attr.ints('int64_vocabulary', [0, 1])],
+            { domain: 'ai.onnx.ml' })],
+        outputs: [value('y', FLOAT, [1, 2])], extra: [map('made'), map('same')],
+      }, { opsets: [opset('', 17), opset('ai.onnx.ml', 1), opset('org.example', 1)] });
+    },
+  },
+
   only_sequences: {
     why: 'every cut would send a sequence',
     max_stages: 1,
@@ -658,17 +833,164 @@ export const fixtures = {
   one_if: {
     why: 'the whole model is one If',
     max_stages: 1,
-    says: /one If node/,
+    says: /one If node.*--inline-if NAME=then/,
     runs: [{ shapes: { x: [3, 8] }, values: { flag: [1] } }],
+    build: () => oneIf(),
+  },
+
+  relay: {
+    why: 'the first and the last device have no link: a tensor goes by way of the stages in between',
+    pins: ['n_h*=0', 'n_a*=1', 'n_b*=2', 'n_y*=3'],
+    options: ['--devices', 'FILES/chain.json'],
+    stages: [4],
+    hops: ['h 0-1', 'a 1-2', 'h 1-2', 'b 2-3', 'h 2-3'],
+    files: () => ({ 'chain.json': devices([[0, 1], [1, 2], [2, 3]]) }),
+    build: () => skipping('h', 'x'),
+  },
+
+  relay_once: {
+    why: 'of two ways the one by a stage that reads the tensor is taken, and a link where there is one',
+    pins: ['n_h*=0', 'n_a*=1', 'n_b*=2', 'n_y*=3'],
+    options: ['--devices', 'FILES/mesh.json'],
+    stages: [4],
+    hops: ['h 0-2', 'a 1-2', 'b 2-3', 'h 2-3'],
+    files: () => ({ 'mesh.json': devices([[0, 1], [0, 2], [1, 2], [1, 3], [2, 3]]) }),
+    build: () => skipping('x', 'h'),
+  },
+
+  relay_output: {
+    why: 'an output of the model is passed on as well, and so is what a body takes',
+    options: ['--devices', 'FILES/chain.json'],
+    stages: [2, 3],
+    runs: [1, 0].map((flag) => ({ shapes: { x: [3, 8] }, values: { flag: [flag] } })),
+    pins: ['n_h*=0'],
+    files: () => ({ 'chain.json': devices([[0, 1], [1, 2], [2, 3]]) }),
     build() {
-      const branch = (name) => {
-        const { nodes, weights } = layers('x', name, 3);
-        return graph({ nodes, weights, inputs: [], outputs: [value(name)] });
-      };
+      const before = layers('x', 'h', 2);
+      const after = layers('h', 'g', 5);
+      const branch = (op, name) => graph({
+        nodes: [node(op, ['g', 'h'], [name])], inputs: [], outputs: [value(name)],
+      });
       return model({
-        nodes: [node('If', ['flag'], ['y'], [attr.graph('then_branch', branch('p')),
-          attr.graph('else_branch', branch('q'))])],
-        inputs: [value('x'), value('flag', BOOL, [])],
+        nodes: [...before.nodes, ...after.nodes, node('If', ['flag'], ['y'],
+          [attr.graph('then_branch', branch('Add', 'p')),
+            attr.graph('else_branch', branch('Sub', 'q'))])],
+        weights: [...before.weights, ...after.weights],
+        inputs: [value('x'), value('flag', BOOL, [])], outputs: [value('y'), value('h')],
+      });
+    },
+  },
+
+  unlinked: {
+    why: 'no way of links leads to the last device',
+    options: ['--devices', 'FILES/apart.json'],
+    max_stages: 1,
+    says: /device "d0" \(stage 0\) to "d1"/,
+    files: () => ({ 'apart.json': devices([[2, 3]]) }),
+    build: () => model(layers('x', 'y', 6)),
+  },
+
+  one_if_then: {
+    why: 'the whole model is one If, and its branch is known: sent data, initializers and all',
+    options: ['--inline-if', 'n_y=then'],
+    runs: [{ shapes: { x: [3, 8] }, values: { flag: [1] } }],
+    inlined: [['n_y', 'then', 'flag', true]],
+    build: () => oneIf(),
+  },
+
+  one_if_else: {
+    why: 'the other branch, by the name of the output',
+    options: ['--inline-if', 'y=else'],
+    runs: [{ shapes: { x: [3, 8] }, values: { flag: [0] } }],
+    inlined: [['y', 'else', 'flag', true]],
+    build: () => oneIf(),
+  },
+
+  one_if_certain: {
+    why: 'the condition is a constant: the stages are the model whatever comes in',
+    options: ['--inline-if', 'n_y=then'],
+    inlined: [['n_y', 'then', 'always', false]],
+    build: () => oneIf('always'),
+  },
+
+  one_if_never: {
+    why: 'a branch that never runs is not inlined',
+    options: ['--inline-if', 'n_y=else'],
+    max_stages: 1,
+    status: 2,
+    says: /"always" is always true/,
+    build: () => oneIf('always'),
+  },
+
+  no_such_if: {
+    why: 'an If that is not there cannot be inlined',
+    options: ['--inline-if', 'n_z=else'],
+    max_stages: 1,
+    status: 2,
+    says: /no If of the main graph has that name/,
+    build: () => oneIf(),
+  },
+
+  inlined_clash: {
+    why: 'a name of the branch is used outside as well: inlined, one would be taken for the other',
+    options: ['--inline-if', 'n_i=then'],
+    max_stages: 1,
+    status: 5,
+    unrunnable: 'ONNX Runtime takes no name for another in a body',
+    says: /"h.t0" of its then_branch is the name of another value/,
+    build() {
+      const before = layers('x', 'h', 3);
+      const branch = graph({
+        nodes: [node('Tanh', ['h'], ['h.t0']), node('Neg', ['h.t0'], ['o'])],
+        inputs: [], outputs: [value('o')],
+      });
+      return model({
+        nodes: [...before.nodes, node('If', ['flag'], ['i'],
+          [attr.graph('then_branch', branch), attr.graph('else_branch', branch)]),
+        node('Tanh', ['i'], ['y'])],
+        weights: before.weights, inputs: [value('x'), value('flag', BOOL, [])],
+      });
+    },
+  },
+
+  inlined_nested: {
+    why: 'an If in a branch is inlined after it, large weights and captured outer values come along, '
+      + 'an output is read by nobody',
+    options: ['--inline-if', 'outer_if=then', '--inline-if', 'inner_if=else'],
+    runs: [{ shapes: { x: [3, 8] }, values: { flag: [1], turn: [0] } }],
+    inlined: [['outer_if', 'then', 'flag', true], ['inner_if', 'else', 'turn', true]],
+    build() {
+      const before = layers('x', 'h', 2);
+      const after = layers('s', 'y', 2);
+      const large = layers('h', 'p', 2);
+      const wide = tensor('wide', [8, 64], FLOAT,
+        all(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'k'].map((each) => weightData(each))));
+      const narrow = tensor('narrow', [64, 8], FLOAT,
+        all(['l', 'm', 'n', 'o', 'p', 'q', 'r', 's'].map((each) => weightData(each))));
+      const inner = (op, name) => graph({
+        nodes: [node('MatMul', ['p', `${name}.w`], [`${name}.m`]), node(op, [`${name}.m`], [name])],
+        weights: [weight(`${name}.w`)], inputs: [], outputs: [value(name)],
+      });
+      const yes = graph({
+        nodes: [...large.nodes,
+          node('MatMul', ['p', 'wide'], ['u']), node('MatMul', ['u', 'narrow'], ['v']),
+          node('If', ['turn'], ['q'], [attr.graph('then_branch', inner('Sin', 'q1')),
+            attr.graph('else_branch', inner('Cos', 'q2'))], { name: 'inner_if' }),
+          node('Add', ['q', 'v'], ['r'])],
+        weights: [...large.weights, wide, narrow], inputs: [],
+        outputs: [value('r'), value('p'), value('v')],
+        extra: [block(13, value('u', FLOAT, ['n', 64]))],
+      });
+      const no = graph({
+        nodes: [node('Neg', ['h'], ['no']), node('Sin', ['h'], ['na']), node('Cos', ['h'], ['nb'])],
+        inputs: [], outputs: [value('no'), value('na'), value('nb')],
+      });
+      return model({
+        nodes: [...before.nodes, node('If', ['flag'], ['i', 'j', 'k'],
+          [attr.graph('then_branch', yes), attr.graph('else_branch', no)], { name: 'outer_if' }),
+        node('Add', ['i', 'j'], ['s']), ...after.nodes],
+        weights: [...before.weights, ...after.weights],
+        inputs: [value('x'), value('flag', BOOL, []), value('turn', BOOL, [])],
       });
     },
   },
@@ -704,6 +1026,24 @@ for (const ir of [4, 5, 6, 7, 9, 10, 11, 12, 13, 14]) {
 }
 
 for (const fixture of Object.values(fixtures)) fixture.runs ??= [x];
+
+const real = JSON.parse(readFileSync(new URL('../models/models.json', import.meta.url)));
+
+// A model of ../models/models.json, or a variant of one (the same file, split with other options), with
+// the `base` name of its file in the model cache.
+export function realModel(name) {
+  const variant = real.variants[name];
+  return variant ? { ...real.models[variant.of], ...variant, base: variant.of }
+    : { ...real.models[name], base: name };
+}
+
+// What the tool is told to split a model (one of these, or of ../models/models.json) that lies at
+// `file`: sizes, pins, options in which FILES/ stands for the model's directory.
+export const splitOptions = ({ dims = {}, pins = [], options = [] }, file) => [
+  ...Object.entries(dims).flatMap(([dim, n]) => ['--dim', `${dim}=${n}`]),
+  ...pins.flatMap((pin) => ['--pin', pin]),
+  ...options.map((option) => option.replace('FILES/', `${dirname(file)}/`)),
+];
 
 export function writeFixture(name, file) {
   const { build, files } = fixtures[name];

@@ -14,12 +14,12 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 import { checkSplit, difference } from './chain.mjs';
-import { fixtures, writeFixture } from './fixtures.mjs';
+import { fixtures, realModel, splitOptions, writeFixture } from './fixtures.mjs';
 import { Tap, skipAll } from './tap.mjs';
+import { readModel } from './wire.mjs';
 
-const { models } = JSON.parse(readFileSync(new URL('../models/models.json', import.meta.url)));
 const [what, tool, name, k, boundary = 'sendrecv'] = process.argv.slice(2);
-const model = what === 'fixture' ? fixtures[name] : models[name];
+const model = what === 'fixture' ? fixtures[name] : realModel(name);
 const most = model.max_stages ?? Infinity;
 const tap = new Tap();
 const tmp = mkdtempSync(join(tmpdir(), 'psplit-e2e-'));
@@ -32,17 +32,16 @@ if (what === 'fixture') {
 } else {
   const cache = process.env.PSPLIT_MODEL_CACHE ||
     fileURLToPath(new URL('../../.cache/models', import.meta.url));
-  file = join(cache, `${name}.onnx`);
+  file = join(cache, `${model.base}.onnx`);
   if (!existsSync(file)) {
-    skipAll(`the model cache has no ${name}.onnx; tests/models/fetch.sh fills it`);
+    skipAll(`the model cache has no ${model.base}.onnx; tests/models/fetch.sh fills it`);
   }
 }
 
 // Sizes are given for costing only: the runs use others, which a stage must take all the same.
 function split(dir, stages, ...more) {
-  const dims = Object.entries(model.dims ?? {}).flatMap(([dim, n]) => ['--dim', `${dim}=${n}`]);
-  const pins = (model.pins ?? []).flatMap((pin) => ['--pin', pin]);
-  return spawnSync(tool, [file, '-k', `${stages}`, '-o', dir, ...dims, ...pins, ...more],
+  return spawnSync(tool,
+    [file, '-k', `${stages}`, '-o', dir, ...splitOptions(model, file), ...more],
     { encoding: 'utf8', timeout: 240000 });
 }
 
@@ -53,6 +52,9 @@ function someSplit(dir = join(tmp, 'split'), ...more) {
   const good = tap.ok(result.status === 0, `${name} is split in ${stages}`, ended(result));
   return good ? dir : undefined;
 }
+
+const setDifference = (a, b) => [...a.filter((each) => !b.includes(each)).map((each) => `${each} is too much`),
+  ...b.filter((each) => !a.includes(each)).map((each) => `${each} is missing`)];
 
 const ended = ({ status, signal, error, stderr }) =>
   `${error ?? `exit status ${status}, signal ${signal}`}\n${stderr}`;
@@ -68,7 +70,7 @@ async function chainOf(stages, kind) {
   const dir = join(tmp, `${stages}-${kind}`);
   const result = split(dir, stages, '--boundary', kind);
   if (stages > most) {
-    tap.ok(result.status === 7, `${name} has too few nodes for ${stages} stages`, ended(result));
+    tap.ok(result.status === (model.status ?? 7), `${name} cannot be split in ${stages}`, ended(result));
     tap.ok(/^error: .+/m.test(result.stderr) && !existsSync(dir), 'it says so and writes nothing');
     if (model.says) tap.ok(model.says.test(result.stderr), `it names ${model.says}`, result.stderr);
     return;
@@ -81,11 +83,23 @@ async function chainOf(stages, kind) {
   const proof = spawnSync(join(dirname(tool), 'onnx-pipeline-verify'), [dir, '--model', file],
     { encoding: 'utf8', timeout: 240000 });
   tap.ok(proof.status === 0, `${title}: proved`, ended(proof));
+  const inlined = (manifest.inlined ?? [])
+    .map(({ node, branch, condition, assumed }) => [node, branch, condition, assumed]);
+  if (model.inlined) tap.ok(isDeepStrictEqual(inlined, model.inlined), 'it says what is assumed', inlined);
   const copied = (manifest.duplicates ?? []).map(({ node }) => node);
   tap.none((model.never_copied ?? []).filter((each) => copied.includes(each)),
     'what must not be computed again is not');
+  tap.none((model.never_sent ?? []).filter((each) =>
+    manifest.transfers.some(({ tensor }) => tensor === each)), 'what is no tensor is not sent');
   const crossing = manifest.transfers.map(({ dtype }) => dtype);
   if (model.dtypes) tap.ok(isDeepStrictEqual(crossing, model.dtypes), 'types cross', crossing);
+  const hops = manifest.transfers.map(({ tensor, from, to }) => `${tensor} ${from}-${to}`);
+  if (model.hops) tap.none(setDifference(hops, model.hops), 'tensors go the ways they should');
+  for (const [weight, n] of Object.entries(model.held ?? {})) {
+    const holders = manifest.stages.filter(({ file: each }) =>
+      readModel(readFileSync(join(dir, each))).weights.some((found) => found.name === weight));
+    tap.ok(holders.length === n, `${n} of ${stages} stages hold ${weight}`, `${holders.length} do`);
+  }
   if (model.unrunnable) {
     tap.skip(`${title}: run`, model.unrunnable);
     return;

@@ -266,8 +266,8 @@ static void each_value_has_one_definition(void **state) {
   refused(&bytes, PSPLIT_INVALID, "value \"a\" is defined twice");
 
   graph = (pb){0}; /* dense and sparse */
-  pb sparse = {0}, values = make_raw_tensor("w", 0, 0), indices = make_tensor("", 7, 0, NULL);
-  pb_bytes(&indices, 7, "\x01", 1);
+  const int64_t none = 0;
+  pb sparse = {0}, values = make_raw_tensor("w", 0, 0), indices = make_tensor("", 7, 1, &none);
   pb_message(&sparse, 1, &values);
   pb_message(&sparse, 2, &indices);
   pb_message(&graph, 15, &sparse);

@@ -284,6 +284,95 @@ static void floats_read_the_same_from_every_field(void **state) {
   }
 }
 
+/* A sparse initializer of dims 4 x 5: three values, and these indices of the given shape. */
+static pb sparse_model(const int64_t *index, unsigned n_index_dims, int64_t n_per_value,
+                       int32_t index_type, int64_t n_values) {
+  const int64_t three = 3, shape[] = {n_values, n_per_value};
+  pb graph = {0}, sparse = {0}, values = make_tensor("s", FLOAT, 1, &three);
+  pb indices = make_tensor("", index_type, n_index_dims, shape);
+  const float some[] = {1, 2, 3};
+  pb_bytes(&values, 9, some, sizeof some);
+  pb_bytes(&indices, 9, index, (size_t)(n_values * n_per_value) * sizeof *index);
+  pb_message(&sparse, 1, &values);
+  pb_message(&sparse, 2, &indices);
+  pb_int(&sparse, 3, 4);
+  pb_int(&sparse, 3, 5);
+  pb_message(&graph, 15, &sparse);
+  add_node(&graph, "Op", "s", "y");
+  add_values(&graph, 12, "y");
+  return make_model(&graph);
+}
+
+static void sparse_values_have_places(void **state) {
+  (void)state;
+  const int64_t linear[] = {0, 7, 19}, pairs[] = {0, 4, 1, 0, 3, 4};
+  pb good = sparse_model(linear, 1, 1, INT64, 3);
+  psplit_model_close(opened(&good));
+  good = sparse_model(pairs, 2, 2, INT64, 3);
+  psplit_model_close(opened(&good));
+
+  const int64_t past[] = {0, 7, 20}, negative[] = {-1, 7, 19}, twice[] = {0, 7, 7};
+  const int64_t back[] = {0, 7, 6}, wide[] = {0, 4, 1, 5, 3, 4}, turned[] = {1, 0, 0, 4, 3, 4};
+  const struct {
+    const int64_t *index;
+    unsigned n_dims;
+    int64_t n_per_value, n_values;
+    int32_t type;
+    const char *part;
+  } cases[] = {
+    {past, 1, 1, 3, INT64, "value 2 is outside"},
+    {negative, 1, 1, 3, INT64, "value 0 is outside"},
+    {twice, 1, 1, 3, INT64, "value 2 is not above"},
+    {back, 1, 1, 3, INT64, "value 2 is not above"},
+    {wide, 2, 2, 3, INT64, "value 1 is outside"},
+    {turned, 2, 2, 3, INT64, "value 1 is not above"},
+    {linear, 1, 1, 2, INT64, "not one int64"},
+    {linear, 2, 1, 3, INT64, "not one int64"},
+    {linear, 1, 1, 3, UINT64, "not one int64"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    pb bad = sparse_model(cases[i].index, cases[i].n_dims, cases[i].n_per_value, cases[i].type,
+                          cases[i].n_values);
+    refused(&bad, PSPLIT_INVALID, cases[i].part);
+  }
+}
+
+/* A model with weight w whose training step gives `h`; `binding` of it is key -> value, `again`
+ * twice. */
+static pb trained(const char *key, const char *value, bool again, bool initialization) {
+  pb graph = {0}, step = {0}, training = {0};
+  add_initializers(&graph, "w");
+  add_node(&graph, "Op", "w", "y");
+  add_values(&graph, 12, "y");
+  add_node(&step, "Neg", "g", "h");
+  add_values(&step, 11, "g");
+  add_values(&step, 12, "h");
+  pb_message(&training, initialization ? 1 : 2, &step);
+  for (int i = 0; i < (again ? 2 : 1); i++) {
+    pb binding = {0};
+    pb_string(&binding, 1, key);
+    pb_string(&binding, 2, value);
+    pb_message(&training, initialization ? 3 : 4, &binding);
+  }
+  pb model = make_model(&graph);
+  pb_message(&model, 20, &training);
+  return model;
+}
+
+static void training_binds_what_there_is(void **state) {
+  (void)state;
+  for (int initialization = 0; initialization < 2; initialization++) {
+    pb model = trained("w", "h", false, initialization);
+    psplit_model_close(opened(&model));
+    model = trained("y", "h", false, initialization);
+    refused(&model, PSPLIT_INVALID, "\"y\", which is no initializer");
+    model = trained("w", "g", false, initialization);
+    refused(&model, PSPLIT_INVALID, "\"w\" to \"g\"");
+    model = trained("w", "h", true, initialization);
+    refused(&model, PSPLIT_INVALID, "\"w\" twice");
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(broken_tensors_are_refused_wherever_they_stand),
@@ -291,6 +380,8 @@ int main(void) {
     cmocka_unit_test(integers_read_the_same_from_every_field),
     cmocka_unit_test(negative_int32_of_five_bytes_is_negative),
     cmocka_unit_test(floats_read_the_same_from_every_field),
+    cmocka_unit_test(sparse_values_have_places),
+    cmocka_unit_test(training_binds_what_there_is),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,6 +76,25 @@ static void add_devices(random_problem *r, uint64_t *state, uint32_t n_stages, u
     for (uint32_t d = 0; d < p->n_devices; d++) r->devices[d].memory_bytes = 20 + below(state, 60);
 }
 
+/* Some links at random, the others missing; a way goes to the nearest stage that has one. */
+static void add_ways(random_problem *r, uint64_t *state, uint32_t n_stages) {
+  bool link[MAX_DEVICES][MAX_DEVICES];
+  const uint32_t density = below(state, 4);
+  for (uint32_t i = 0; i < n_stages; i++)
+    for (uint32_t j = 0; j < n_stages; j++)
+      link[i][j] = density == 0 ? j == i + 1 : below(state, 4) < density;
+  for (uint32_t j = 0; j < n_stages; j++)
+    for (uint32_t i = n_stages; i-- > 0;) {
+      uint32_t *next = &r->next_hop[i * n_stages + j];
+      *next = PSPLIT_NONE;
+      for (uint32_t m = j; i < j && m > i; m--)
+        if (link[i][m] && (m == j || r->next_hop[m * n_stages + j] != PSPLIT_NONE) && *next != j)
+          *next = m;
+    }
+  r->problem.comm = PSPLIT_COMM_P2P;
+  r->problem.next_hop = r->next_hop;
+}
+
 void make_random_problem(random_problem *r, uint64_t seed, shape kind, uint32_t n_nodes,
                          uint32_t n_stages, unsigned features) {
   memset(r, 0, sizeof *r);
@@ -146,6 +165,7 @@ void make_random_problem(random_problem *r, uint64_t seed, shape kind, uint32_t 
       r->order_to[p->n_order++] = u + 1 + below(state, n_forward - 1 - u);
     }
   }
+  if (features & WITH_RELAYS) add_ways(r, state, n_stages);
   if (features & WITH_PINS) {
     p->pin = r->pin;
     r->pin[below(state, p->n_nodes)] = below(state, n_stages);

@@ -17,7 +17,8 @@ enum {
   WITH_PINS = 16,
   WITH_TOGETHER = 32, /* and uncuttable nets, order edges */
   WITH_OVERLAP = 64,
-  WITH_STASH = 128
+  WITH_STASH = 128,
+  WITH_RELAYS = 256 /* stages without links, point to point */
 };
 
 typedef struct random_problem {
@@ -31,6 +32,7 @@ typedef struct random_problem {
   uint32_t order_from[8], order_to[8];
   uint32_t weight_off[5], weight_user[16];
   psplit_device devices[MAX_DEVICES];
+  uint32_t next_hop[MAX_DEVICES * MAX_DEVICES];
 } random_problem;
 
 /* Deterministic in (seed, shape, n_nodes, n_stages, features). */

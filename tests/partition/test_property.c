@@ -45,6 +45,11 @@ static const family kFamilies[] = {
   {"latency", 0, 40, 7, 3, 1, 1, false, false, true},
   {"latency, classes", WITH_CLASSES, 20, 6, 3, 1, 1, false, false, true},
   {"latency, memory, pins", WITH_MEMORY | WITH_PINS, 20, 6, 3, 1, 1, true, false, true},
+  {"relays", WITH_RELAYS, 90, 7, 4, 1, 1, false, false, false},
+  {"relays, nonempty", WITH_RELAYS | WITH_OVERLAP, 60, 7, 4, 1, 1, true, false, false},
+  {"relays, memory, pins", WITH_RELAYS | WITH_MEMORY | WITH_PINS, 40, 7, 3, 1, 1, true, false,
+   false},
+  {"relays, latency", WITH_RELAYS, 40, 6, 4, 1, 1, true, false, true},
   {"replicas", WITH_MEMORY, 30, 6, 3, 1, 3, false, false, false},
 };
 
@@ -98,6 +103,7 @@ static void ask_exact(const family *f, const random_problem *r, const psplit_par
   psplit_arena arena;
   psplit_cut cut;
   psplit_i_arena_init(&arena, 0);
+  if (r->problem.next_hop && best == INT64_MAX) return; /* it does not know who is reached */
   if (psplit_i_core_init(&core, &r->problem, NULL, NULL) != PSPLIT_OK) {
     assert_true(best == INT64_MAX);
     return;
@@ -124,7 +130,9 @@ static void ask_exact(const family *f, const random_problem *r, const psplit_par
           fail_msg("%s %s: optimum %lld, exact says %d at %lld (value %lld; windows %d, once %d)",
                    f->name, what, (long long)best, (int)verdict, (long long)limit,
                    (long long)cut.value, windows, once);
-        if (verdict == PSPLIT_I_YES && cut.value > limit && !once && core.all_forward)
+        /* What others pass on is counted when a split is whole. */
+        if (verdict == PSPLIT_I_YES && cut.value > limit && !once && core.all_forward &&
+            !r->problem.next_hop)
           fail_msg("%s %s: exact is wrong about its own answer", f->name, what);
       }
       if (limit == INT64_MAX) break;

@@ -479,6 +479,57 @@ static void any_order_of_passes_is_safe(void **state) {
   }
 }
 
+static pb sparse_chain(void) {
+  const int64_t four = 4;
+  const float some[4] = {1, 2, 3, 4};
+  const int64_t at[4] = {0, 9, 70, 4095};
+  pb g = {0}, sparse = {0}, values = make_tensor("s", 1, 1, &four), indices = {0};
+  SHAPED(&g, 11, "x", 1, 8, 64);
+  pb_bytes(&values, 9, some, sizeof some);
+  indices = make_tensor("", 7, 1, &four);
+  pb_bytes(&indices, 9, at, sizeof at);
+  pb_message(&sparse, 1, &values);
+  pb_message(&sparse, 2, &indices);
+  pb_int(&sparse, 3, 64);
+  pb_int(&sparse, 3, 64);
+  pb_message(&g, 15, &sparse);
+  WEIGHT(&g, "w", 64, 64);
+  add_node(&g, "MatMul", "x s", "a");
+  add_node(&g, "MatMul", "a w", "b");
+  add_node(&g, "MatMul", "b s", "c");
+  SHAPED(&g, 12, "c", 1, 8, 64);
+  return g;
+}
+
+/* A sparse initializer is a weight of its dense size, also for the partitioner's memory limits. */
+static void sparse_weights_count(void **state) {
+  (void)state;
+  static const char devices_text[] =
+    "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\", \"memory_bytes\": 60000},"
+    " {\"name\": \"b\", \"preset\": \"cpu\", \"memory_bytes\": %d}]}";
+  for (int fits = 0; fits < 2; fits++) {
+    char text[256];
+    psplit_devices *devices = NULL;
+    psplit_diag diag = {0};
+    const int n = snprintf(text, sizeof text, devices_text, fits ? 30000 : 16000);
+    assert_int_equal(psplit_devices_parse(text, (size_t)n, &diag, &devices), PSPLIT_OK);
+    psplit_unit_options options = stages(2);
+    options.devices = devices;
+    pb g = sparse_chain();
+    bench b = start(&g, &options);
+    const psplit_code code = psplit_unit_run(b.unit, NULL, &diag);
+    assert_int_equal(code, fits ? PSPLIT_OK : PSPLIT_INFEASIBLE);
+    if (fits) {
+      const psplit_plan *plan = psplit_unit_plan(b.unit);
+      assert_true(plan->stages[0].weight_bytes >= 16384 && plan->stages[1].weight_bytes >= 16384);
+    } else {
+      assert_non_null(strstr(diag.message, "memory"));
+    }
+    stop(&b);
+    psplit_devices_destroy(devices);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(fuse_follows_a_convolution),
@@ -491,6 +542,7 @@ int main(void) {
     cmocka_unit_test(memory_limits_a_cut_as_brute_force_says),
     cmocka_unit_test(memory_error_says_what_is_in_the_way),
     cmocka_unit_test(sequences_are_never_cut),
+    cmocka_unit_test(sparse_weights_count),
     cmocka_unit_test(any_order_of_passes_is_safe),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,16 +17,15 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { difference } from '../e2e/chain.mjs';
 import { makeFeeds } from '../e2e/feeds.mjs';
-import { fixtures, writeFixture } from '../e2e/fixtures.mjs';
+import { fixtures, realModel, splitOptions, writeFixture } from '../e2e/fixtures.mjs';
 import { Tap, skipAll } from '../e2e/tap.mjs';
 import { readNpy, writeNpy } from './npy.mjs';
 
 const require = createRequire(new URL('../e2e/', import.meta.url));
 const ort = require('onnxruntime-node');
-const { models } = JSON.parse(readFileSync(new URL('../models/models.json', import.meta.url)));
 const [what, runner, splitter, name, launcher = ''] = process.argv.slice(2);
 if (launcher.startsWith('skip ')) skipAll(launcher.slice(5));
-const model = what === 'fixture' ? fixtures[name] : models[name];
+const model = what === 'fixture' ? fixtures[name] : realModel(name);
 const tap = new Tap();
 const tmp = mkdtempSync(join(tmpdir(), 'psplit-run-'));
 process.on('exit', () => rmSync(tmp, { recursive: true, force: true }));
@@ -41,9 +40,9 @@ if (what === 'fixture') {
 } else {
   const cache = process.env.PSPLIT_MODEL_CACHE ||
     fileURLToPath(new URL('../../.cache/models', import.meta.url));
-  file = join(cache, `${name}.onnx`);
+  file = join(cache, `${model.base}.onnx`);
   if (!existsSync(file)) {
-    skipAll(`the model cache has no ${name}.onnx; tests/models/fetch.sh fills it`);
+    skipAll(`the model cache has no ${model.base}.onnx; tests/models/fetch.sh fills it`);
   }
 }
 
@@ -88,14 +87,13 @@ function compare(out, title) {
 }
 
 const once = launcher && what === 'model' && process.env.PSPLIT_MATRIX !== 'full';
-const most = Math.min(3, model.max_stages ?? Infinity);
-for (const stages of [2, 3]) {
-  if (stages > most || (once && stages < most)) continue;
+const numbers = (model.stages ?? [2, 3]).filter((n) => n <= (model.max_stages ?? Infinity));
+for (const stages of once ? numbers.slice(-1) : numbers) {
   for (const boundary of once ? ['sendrecv'] : ['sendrecv', 'io']) {
     const dir = join(tmp, `${stages}-${boundary}`);
-    const dims = Object.entries(model.dims ?? {}).flatMap(([dim, n]) => ['--dim', `${dim}=${n}`]);
     const split = spawnSync(splitter,
-      [file, '-k', `${stages}`, '-o', dir, '--boundary', boundary, '--quiet', ...dims],
+      [file, '-k', `${stages}`, '-o', dir, '--boundary', boundary, '--quiet',
+        ...splitOptions(model, file)],
       { encoding: 'utf8' });
     const title = `${name} in ${stages} stages with ${boundary}`;
     if (!tap.ok(split.status === 0, `${title} is split`, split.stderr)) continue;

@@ -66,6 +66,20 @@ static void topology_goes_by_host_and_rack(void **state) {
   psplit_devices_destroy(devices);
 }
 
+static void no_bandwidth_is_no_link(void **state) {
+  (void)state;
+  psplit_devices *devices = parsed(
+    "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\"}, {\"name\": \"b\", \"preset\": "
+    "\"cpu\"}],"
+    "\"topology\": {\"same_host\": {\"bytes_per_second\": 0}},"
+    "\"links\": [{\"from\": \"a\", \"to\": \"b\", \"bytes_per_second\": 1e9, \"latency_ns\": 5,"
+    " \"one_way\": true}]}");
+  assert_int_equal(psplit_devices_transfer_ns(devices, 0, 1, 10), 15);
+  assert_int_equal(psplit_devices_transfer_ns(devices, 1, 0, 0), INT64_MAX);
+  assert_true(psplit_devices_link(devices, 1, 0).bytes_per_second <= 0);
+  psplit_devices_destroy(devices);
+}
+
 static void errors_name_the_place(void **state) {
   (void)state;
 #define DEVICE "\"name\": \"a\", \"preset\": \"cpu\""
@@ -100,6 +114,8 @@ static void errors_name_the_place(void **state) {
      "links[0].to: must name", PSPLIT_INVALID},
     {"{\"devices\": [{" DEVICE "}], \"links\": [{\"from\": \"a\", \"to\": \"a\"}]}",
      "links[0]: joins a device to itself", PSPLIT_INVALID},
+    {"{\"devices\": [{" DEVICE "}], \"topology\": {\"anywhere\": {\"bytes_per_second\": -1}}}",
+     "topology.anywhere.bytes_per_second: must be a number from 0", PSPLIT_INVALID},
     {"{\"devices\": [{" DEVICE "}], \"topology\": {\"near\": {}}}", "topology.near: is not a key",
      PSPLIT_INVALID},
     {"{\"devices\": [{" DEVICE "}], \"version\": 2}", "version: must be 1", PSPLIT_INVALID},
@@ -160,11 +176,9 @@ static void calibration_is_a_devices_file(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(times_follow_the_roofline),
-    cmocka_unit_test(topology_goes_by_host_and_rack),
-    cmocka_unit_test(errors_name_the_place),
-    cmocka_unit_test(presets_are_usable),
-    cmocka_unit_test(calibration_is_a_devices_file),
+    cmocka_unit_test(times_follow_the_roofline), cmocka_unit_test(topology_goes_by_host_and_rack),
+    cmocka_unit_test(no_bandwidth_is_no_link),   cmocka_unit_test(errors_name_the_place),
+    cmocka_unit_test(presets_are_usable),        cmocka_unit_test(calibration_is_a_devices_file),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

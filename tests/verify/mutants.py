@@ -433,6 +433,15 @@ def dim_param(port, new):
     return port
 
 
+def crossing_dim(split):
+    """Both ends and the manifest agree on a dimension that the tensor does not have."""
+    for index, table, number in ((0, "outputs", OUTPUT), (1, "inputs", INPUT)):
+        name = split.row(index, table, "a3")["name"]
+        split.graph(index, lambda main: main.edit(number, lambda port: dim_param(port, b"q"),
+                                                  lambda each: each.text(1) == name))
+    split.transfer("a3", 0, 1)["shape"][0] = "q"
+
+
 def identity_to(op):
     def change(whole):
         def inside(each):
@@ -568,6 +577,19 @@ MUTANTS = [
      lambda s: s.transfer("a3", 0, 1).__setitem__("dtype", "float16"), (MISMATCH,), "a3"),
     ("a port of another type", None, received_type, (MISMATCH,), "a3"),
     ("a port with another dimension", None, received_dim, (MISMATCH,), "a3"),
+    ("a dimension that both ends invent", None, crossing_dim, (MISMATCH,), "a3"),
+    ("a transfer of another shape", None,
+     lambda s: s.transfer("a3", 0, 1).__setitem__("shape", ["n", 9]), (MISMATCH,), "a3"),
+    ("a transfer of no shape", None,
+     lambda s: s.transfer("a3", 0, 1).__setitem__("shape", None), (MISMATCH,), "a3"),
+    ("a shape that is none", None,
+     lambda s: s.transfer("a3", 0, 1).__setitem__("shape", [-1]), (INVALID,), "shape"),
+    ("another dtype of an input in the manifest", None,
+     lambda s: s.manifest["inputs"][0].__setitem__("dtype", "float16"), (MISMATCH,), '"x"'),
+    ("another shape of an input in the manifest", None,
+     lambda s: s.manifest["inputs"][0].__setitem__("shape", [8]), (MISMATCH,), '"x"'),
+    ("another symbol of an output in the manifest", None,
+     lambda s: s.manifest["outputs"][0]["shape"].__setitem__(0, "m"), (MISMATCH,), '"b3"'),
     ("a tensor that nobody sends", None, no_sender, (MISMATCH,), "a3"),
     ("a missing capture", None, no_capture, (MISMATCH, INVALID), "a3"),
     ("stages in another order", None, lambda s: (
@@ -684,10 +706,10 @@ def check(tap, title, result, statuses, named):
            f"that names {named}\n{result.stdout}{result.stderr}")
 
 
-def split(tap, tool, path, directory, boundary, pins, stages):
+def split(tap, tool, path, directory, boundary, pins, stages, *options):
     pinned = [word for pin in pins for word in ("--pin", pin)]
     result = run(tool, path, "-k", str(stages), "-o", directory, "--boundary", boundary, "-q",
-                 *pinned)
+                 *pinned, *options)
     return tap.ok(result.returncode == 0, f"{os.path.basename(path)} is split with {boundary}",
                   result.stderr)
 
@@ -695,12 +717,16 @@ def split(tap, tool, path, directory, boundary, pins, stages):
 def spoil_all(tap, tools, path, tmp, boundary):
     whole = os.path.join(tmp, "split-" + boundary)
     pins = ["make_a*=0", "make_b*=1", "make_c*=2", "make_y=2"]
-    if not split(tap, tools[0], path, whole, boundary, pins, 3):
-        return
+    if split(tap, tools[0], path, whole, boundary, pins, 3):
+        spoil(tap, tools, path, tmp, whole, boundary, MUTANTS)
+
+
+def spoil(tap, tools, path, tmp, whole, boundary, mutants):
+    """Each of `mutants`, of the good split in `whole`, is noticed."""
     result = run(tools[1], whole, "--model", path)
     tap.ok(result.returncode == 0 and len(result.stdout.splitlines()) == 1 and not result.stderr,
            f"{boundary}: nothing spoilt", result.stderr)
-    for title, only, mutate, statuses, named in MUTANTS:
+    for title, only, mutate, statuses, named in mutants:
         if only not in (None, boundary):
             continue
         directory = os.path.join(tmp, "mutant")
@@ -752,6 +778,119 @@ def copied_operator(tap, tools, tmp, op, domain, good):
         tap.ok(result.returncode == 0, f"a declared copy of {op}", result.stderr)
     else:
         check(tap, f"a declared copy of {op}", result, (MISMATCH,), "make_r")
+
+
+# h goes from stage 0 to 2 by way of 1, which does not read it.
+
+def relay_computes(split):
+    """Stage 1 sends what it made of h, under its name."""
+    def change(main):
+        main.edit(NODE, lambda each: each.set(N_OUTPUT, "h.in"),
+                  lambda each: is_boundary(each, "Recv", "h"))
+        main.add(NODE, node("Neg", ["h.in"], ["h"]))
+    split.graph(1, change)
+    split.manifest["stages"][1]["nodes"] += 1
+
+
+def relay_skipped(split):
+    """Stage 2 says that it gets h from stage 0, which sends it to stage 1 alone."""
+    split.row(2, "inputs", "h")["from"] = 0
+
+
+def relay_of_another(split):
+    """Stage 1 passes a on where stage 2 waits for h."""
+    if split.manifest["boundary"] == "sendrecv":
+        split.boundary(1, "Send", "h", lambda each: each.set(N_INPUT, "a"))
+    else:
+        name = split.row(1, "outputs", "h")["name"]
+        split.graph(1, lambda main: main.edit(OUTPUT, lambda each: each.set(1, "a0"),
+                                              lambda each: each.text(1) == name))
+        split.row(1, "outputs", "h")["name"] = "a0"
+
+
+def relay_without_source(split):
+    """Stage 1 sends h, which it no longer receives."""
+    row = split.row(1, "inputs", "h")
+    split.graph(1, lambda main: main.edit(INPUT, lambda _: None,
+                                          lambda each: each.text(1) == row["name"]))
+    if split.manifest["boundary"] == "sendrecv":
+        split.boundary(1, "Recv", "h", lambda each: None)
+    split.manifest["stages"][1]["inputs"].remove(row)
+
+
+RELAYED = [
+    of_sendrecv("a relay that computes", relay_computes, r"\"h\.in\""),
+    ("a relay that is passed by", None, relay_skipped, (MISMATCH,), '"h"'),
+    ("a relay of another tensor", None, relay_of_another, (MISMATCH,), '"h"|"a"|a0'),
+    ("a relay without a source", None, relay_without_source, (MISMATCH, INVALID), '"h'),
+    ("a hop of another size", None,
+     lambda s: s.transfer("h", 1, 2).__setitem__("bytes", 97), (MISMATCH,), "96 bytes"),
+    ("a hop that is not listed", None,
+     lambda s: s.manifest["transfers"].remove(s.transfer("h", 1, 2)), (MISMATCH,), '"h"'),
+]
+
+
+def relays(tap, tools, tmp):
+    path = os.path.join(tmp, "relayed.onnx")
+    main = graph([node("Tanh", ["x"], ["h"]), node("Tanh", ["h2"], ["a0"]),
+                  node("Sin", ["x"], ["h2"]), node("Sin", ["a0"], ["a"]),
+                  node("Add", ["a", "h"], ["y"])], [value("x", (3, 8))], [value("y", (3, 8))],
+                 more=[(VALUE_INFO, value(name, (3, 8))) for name in ("h", "h2", "a0", "a")])
+    save(model(main, domains=[]), path)
+    devices = os.path.join(tmp, "chain.json")
+    with open(devices, "w") as file:
+        json.dump({"devices": [{"name": name, "preset": "cpu"} for name in "abc"],
+                   "topology": {"same_host": {"bytes_per_second": 0}},
+                   "links": [{"from": "a", "to": "b", "bytes_per_second": 1e9},
+                             {"from": "b", "to": "c", "bytes_per_second": 1e9}]}, file)
+    for boundary in ("sendrecv", "io"):
+        whole = os.path.join(tmp, "relayed-" + boundary)
+        pins = ["make_h*=0", "make_a*=1", "make_y=2"]
+        if split(tap, tools[0], path, whole, boundary, pins, 3, "--devices", devices):
+            spoil(tap, tools, path, tmp, whole, boundary, RELAYED)
+
+
+def from_other_branch(split):
+    """The stage that holds the branch's Sinh computes what the other branch would."""
+    index = next(i for i in range(2) if any(
+        b"t2" in Message(raw).all(N_OUTPUT)
+        for raw in Message(load(split.path(f"stage{i}.onnx")).first(GRAPH)).all(NODE)))
+    split.node(index, "t2", lambda each: each.set(N_OP, "Cosh"))
+
+
+def of_inlined(key, new):
+    return lambda split: split.manifest["inlined"][0].__setitem__(key, new)
+
+
+INLINED = [
+    ("the other branch of an inlined If", None, of_inlined("branch", "else"), (MISMATCH,), ""),
+    ("another condition of an inlined If", None, of_inlined("condition", "x"), (MISMATCH,),
+     "make_y"),
+    ("an assumption that is not told", None, of_inlined("assumed", False), (MISMATCH,), "flag"),
+    ("an inlined If that is not told", None, lambda s: s.manifest.pop("inlined"), (MISMATCH,),
+     "t[12]"),
+    ("an inlined If that the model does not have", None, of_inlined("node", "other"), (MISMATCH,),
+     "other"),
+    ("a branch that is none", None, of_inlined("branch", "both"), (INVALID,), "inlined"),
+    ("a node of the other branch", None, from_other_branch, (MISMATCH,), "make_t2"),
+]
+
+
+def inlined(tap, tools, tmp):
+    path = os.path.join(tmp, "inlined.onnx")
+
+    def branch(op, names):
+        nodes = [node(op, ["x"], [names[0]]), node(op, [names[0]], [names[1]])]
+        return graph(nodes, [], [value(names[1])])
+    main = graph([node("If", ["flag"], ["y"], [
+        attribute("then_branch", (6, branch("Sinh", ["t1", "t2"])), (20, 5)),
+        attribute("else_branch", (6, branch("Cosh", ["e1", "e2"])), (20, 5))])],
+        [value("x"), value("flag", (), BOOL)], [value("y")])
+    save(model(main, domains=[]), path)
+    for boundary in ("sendrecv", "io"):
+        whole = os.path.join(tmp, "inlined-" + boundary)
+        if split(tap, tools[0], path, whole, boundary, [], 2, "--inline-if", "make_y=then"):
+            spoil(tap, tools, path, tmp, whole, boundary, INLINED)
 
 
 def foreign_boundary(tap, tools, path, tmp):
@@ -821,6 +960,8 @@ def main():
         copied_operator(tap, tools, tmp, "RandomNormalLike", None, False)
         copied_operator(tap, tools, tmp, "Dropout", None, False)
         copied_operator(tap, tools, tmp, "Mystery", "unheard.of", False)
+        relays(tap, tools, tmp)
+        inlined(tap, tools, tmp)
         foreign_boundary(tap, tools, path, tmp)
         before_it_appears(tap, tools, path, tmp)
         result = run(tools[1], tmp, "--model", os.path.join(tmp, "no.onnx"))

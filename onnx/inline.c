@@ -1,0 +1,377 @@
+/* An If taken for one of its branches, on the bytes of the skeleton. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model.h"
+#include "wire.h"
+
+enum {
+  MODEL_GRAPH = 7,
+  GRAPH_NODE = 1,
+  GRAPH_INITIALIZER = 5,
+  GRAPH_OUTPUT = 12,
+  GRAPH_VALUE_INFO = 13,
+  GRAPH_ANNOTATION = 14,
+  GRAPH_SPARSE_INITIALIZER = 15,
+  NODE_ATTRIBUTE = 5,
+  ATTRIBUTE_NAME = 1,
+  ATTRIBUTE_GRAPH = 6,
+  SEQUENCE_IDENTITY_OPSET = 14,
+  OPTIONAL_IDENTITY_OPSET = 16
+};
+
+typedef struct inliner {
+  const psplit_model *model;
+  const psplit_inline_if *choice;
+  psplit_diag *diag;
+  uint32_t node;            /* the If */
+  const psplit_graph *body; /* the branch, and its GraphProto: */
+  const uint8_t *body_at, *body_end;
+  psplit_text graph, whole;    /* contents of the new GraphProto and ModelProto */
+  psplit_i_spans graph_fields; /* offsets into `graph` until the end */
+  psplit_i_spans model_fields;
+  bool failed;
+} inliner;
+
+static const char *branch_name(const inliner *in) {
+  return in->choice->then_branch ? "then_branch" : "else_branch";
+}
+
+static bool is_named(const psplit_graph *graph, const psplit_node *node, const char *name) {
+  if (strcmp(node->name, name) == 0) return true;
+  for (uint32_t o = 0; o < node->n_outputs; o++)
+    if (node->outputs[o] != PSPLIT_NONE && strcmp(graph->values[node->outputs[o]].name, name) == 0)
+      return true;
+  return false;
+}
+
+static psplit_code find_if(inliner *in) {
+  const psplit_graph *graph = in->model->graph;
+  in->node = PSPLIT_NONE;
+  for (uint32_t n = 0; n < graph->n_nodes; n++) {
+    const psplit_node *node = &graph->nodes[n];
+    if (!psplit_i_node_is(node, "If") || !is_named(graph, node, in->choice->node)) continue;
+    if (in->node != PSPLIT_NONE)
+      return psplit_i_fail(in->diag, PSPLIT_USAGE,
+                           "--inline-if %s: several Ifs have that name; use the name of an output",
+                           in->choice->node);
+    in->node = n;
+  }
+  if (in->node == PSPLIT_NONE)
+    return psplit_i_fail(
+      in->diag, PSPLIT_USAGE,
+      "--inline-if %s: no If of the main graph has that name or output (one of a "
+      "branch can be inlined after what it stands in)",
+      in->choice->node);
+  in->body = psplit_i_attr_body(&graph->nodes[in->node], branch_name(in));
+  if (in->body && in->body->n_outputs >= graph->nodes[in->node].n_outputs && !in->body->n_inputs)
+    return PSPLIT_OK;
+  return psplit_i_fail(in->diag, PSPLIT_INVALID,
+                       "If %s has no %s without inputs and with its %" PRIu32 " outputs",
+                       in->choice->node, branch_name(in), graph->nodes[in->node].n_outputs);
+}
+
+/* Where the skeleton holds the branch. */
+static psplit_code find_body_bytes(inliner *in) {
+  const psplit_i_skeleton *skeleton = &in->model->skeleton;
+  const psplit_i_span *span = &skeleton->graph_fields.items[in->model->node_spans[in->node]];
+  const uint8_t *at = skeleton->bytes + span->skeleton_offset;
+  psplit_i_field node, attribute, part;
+  if (!psplit_i_next_field(&at, at + span->skeleton_bytes, &node)) goto lost;
+  for (at = node.content; at < node.end;) {
+    if (!psplit_i_next_field(&at, node.end, &attribute)) goto lost;
+    if (attribute.number != NODE_ATTRIBUTE) continue;
+    const uint8_t *inner = attribute.content;
+    const char *name = branch_name(in);
+    bool wanted = false;
+    in->body_at = NULL;
+    while (inner < attribute.end) {
+      if (!psplit_i_next_field(&inner, attribute.end, &part)) goto lost;
+      const size_t n = (size_t)(part.end - part.content);
+      if (part.number == ATTRIBUTE_NAME)
+        wanted = n == strlen(name) && memcmp(part.content, name, n) == 0;
+      if (part.number == ATTRIBUTE_GRAPH) {
+        in->body_at = part.content;
+        in->body_end = part.end;
+      }
+    }
+    if (wanted && in->body_at) return PSPLIT_OK;
+  }
+lost:
+  return psplit_i_fail(in->diag, PSPLIT_INTERNAL, "a node changed since it was scanned");
+}
+
+/* --- names --- */
+
+static bool defines(const psplit_value *value) { return value->outer == PSPLIT_NONE; }
+
+/* Names that a body and those inside it define. Depth is bounded by the scan. */
+static psplit_code take_names(const psplit_graph *body, psplit_intern *taken, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  for (uint32_t v = 0; v < body->n_values; v++)
+    if (defines(&body->values[v]) &&
+        psplit_i_intern_add(taken, body->values[v].name) == PSPLIT_NONE)
+      PSPLIT_TRY(psplit_i_nomem(diag));
+  for (uint32_t n = 0; n < body->n_nodes; n++)
+    for (uint32_t b = 0; b < body->nodes[n].n_bodies; b++)
+      PSPLIT_TRY(take_names(body->nodes[n].bodies[b], taken, diag));
+out:
+  return code;
+}
+
+/* What the branch defines becomes visible in the main graph and in every body: no other value may
+ * be of that name. The If's other branch goes, and its names with it. */
+static psplit_code check_names(inliner *in) {
+  psplit_code code = PSPLIT_OK;
+  const psplit_graph *graph = in->model->graph;
+  psplit_intern taken;
+  psplit_i_intern_init(&taken);
+  for (uint32_t v = 0; v < graph->n_values; v++)
+    if (psplit_i_intern_add(&taken, graph->values[v].name) == PSPLIT_NONE)
+      PSPLIT_TRY(psplit_i_nomem(in->diag));
+  for (uint32_t n = 0; n < graph->n_nodes; n++)
+    for (uint32_t b = 0; n != in->node && b < graph->nodes[n].n_bodies; b++)
+      PSPLIT_TRY(take_names(graph->nodes[n].bodies[b], &taken, in->diag));
+  for (uint32_t v = 0; v < in->body->n_values; v++) {
+    const psplit_value *value = &in->body->values[v];
+    if (defines(value) && psplit_i_intern_find(&taken, value->name) != PSPLIT_NONE)
+      PSPLIT_TRY(
+        psplit_i_fail(in->diag, PSPLIT_UNSUPPORTED,
+                      "--inline-if %s: \"%s\" of its %s is the name of another value outside "
+                      "as well, and would be taken for it",
+                      in->choice->node, value->name, branch_name(in)));
+  }
+out:
+  psplit_i_intern_fini(&taken);
+  return code;
+}
+
+/* --- the condition --- */
+
+/* Whether the condition is a constant that nobody can override; *out_value what it says. */
+static psplit_code read_condition(const inliner *in, const psplit_value *value, psplit_arena *arena,
+                                  bool *out_known, bool *out_value) {
+  const psplit_graph *graph = in->model->graph;
+  psplit_tensor tensor = {0};
+  *out_known = false;
+  if (value->producer != PSPLIT_NONE) {
+    const psplit_node *node = &graph->nodes[value->producer];
+    const Onnx__TensorProto *proto =
+      psplit_i_node_is(node, "Constant") ? psplit_i_attr_tensor(node, "value") : NULL;
+    if (!proto) return PSPLIT_OK;
+    tensor = psplit_i_tensor_of(proto);
+  } else if (value->initializer != PSPLIT_NONE &&
+             (value->input == PSPLIT_NONE || in->model->proto->ir_version < 4)) {
+    tensor = psplit_i_graph_initializer(graph, value->initializer);
+  } else {
+    return PSPLIT_OK;
+  }
+  const int64_t *items;
+  size_t n;
+  if (tensor.data_type != ONNX__TENSOR_PROTO__DATA_TYPE__BOOL ||
+      !psplit_i_tensor_int64s(in->model, &tensor, 1, arena, &items, &n) || n != 1)
+    return PSPLIT_OK;
+  *out_known = true;
+  *out_value = items[0] != 0;
+  return PSPLIT_OK;
+}
+
+static psplit_code check_condition(inliner *in, psplit_inlined *out) {
+  const psplit_node *node = &in->model->graph->nodes[in->node];
+  const psplit_value *condition = node->n_inputs == 1 && node->inputs[0] != PSPLIT_NONE
+                                    ? &in->model->graph->values[node->inputs[0]]
+                                    : NULL;
+  if (!condition)
+    return psplit_i_fail(in->diag, PSPLIT_INVALID, "If %s has no condition", in->choice->node);
+  psplit_arena arena;
+  psplit_i_arena_init(&arena, 0);
+  bool known, value = false;
+  const psplit_code code = read_condition(in, condition, &arena, &known, &value);
+  psplit_i_arena_fini(&arena);
+  if (code != PSPLIT_OK) return code;
+  if (known && value != in->choice->then_branch)
+    return psplit_i_fail(in->diag, PSPLIT_USAGE,
+                         "--inline-if %s: its condition \"%s\" is always %s, and its %s never runs",
+                         in->choice->node, condition->name, value ? "true" : "false",
+                         branch_name(in));
+  *out = (psplit_inlined){in->choice->node, condition->name, in->choice->then_branch, !known};
+  return PSPLIT_OK;
+}
+
+/* --- the new skeleton --- */
+
+static void add_field(inliner *in, const uint8_t *bytes, size_t n, psplit_i_span span) {
+  span.skeleton_offset = (uint32_t)in->graph.n;
+  span.skeleton_bytes = (uint32_t)n;
+  psplit_i_text_add(&in->graph, bytes, n);
+  if (!psplit_i_vec_push(&in->graph_fields, span)) in->failed = true;
+}
+
+/* A field of the branch as one of the main graph. */
+static void add_body_field(inliner *in, const psplit_i_field *f) {
+  const bool tensors = f->number == GRAPH_NODE || f->number == GRAPH_INITIALIZER ||
+                       f->number == GRAPH_SPARSE_INITIALIZER;
+  const psplit_i_span *whole =
+    &in->model->skeleton.graph_fields.items[in->model->node_spans[in->node]];
+  add_field(in, f->start, (size_t)(f->end - f->start),
+            (psplit_i_span){.field = f->number, .has_view = tensors && whole->has_view});
+}
+
+/* Whether the branch's value_info `index` speaks of a value of its own. */
+static bool is_of_body(const inliner *in, uint32_t index) {
+  const char *name = in->body->proto->value_info[index]->name;
+  const uint32_t v = name ? psplit_i_graph_find_value(in->body, name) : PSPLIT_NONE;
+  return v != PSPLIT_NONE && defines(&in->body->values[v]);
+}
+
+static psplit_code add_body_fields(inliner *in, bool nodes) {
+  psplit_i_field f;
+  uint32_t n_infos = 0;
+  for (const uint8_t *at = in->body_at; at < in->body_end;) {
+    if (!psplit_i_next_field(&at, in->body_end, &f))
+      return psplit_i_fail(in->diag, PSPLIT_INTERNAL, "a branch changed since it was scanned");
+    const bool taken = f.number == GRAPH_INITIALIZER || f.number == GRAPH_VALUE_INFO ||
+                       f.number == GRAPH_ANNOTATION || f.number == GRAPH_SPARSE_INITIALIZER;
+    if (f.number == GRAPH_VALUE_INFO && !is_of_body(in, n_infos++)) continue;
+    if (nodes ? f.number == GRAPH_NODE : taken) add_body_field(in, &f);
+  }
+  return PSPLIT_OK;
+}
+
+/* Identity takes sequences and optional values only since some opset. */
+static psplit_code check_output_kind(const inliner *in, const psplit_value *from) {
+  const psplit_type_kind kind = psplit_i_type_kind(from->declared_type);
+  const int64_t opset = in->model->graph->nodes[in->node].opset;
+  if ((kind == PSPLIT_TYPE_SEQUENCE && opset < SEQUENCE_IDENTITY_OPSET) ||
+      (kind == PSPLIT_TYPE_OPTIONAL && opset < OPTIONAL_IDENTITY_OPSET))
+    return psplit_i_fail(in->diag, PSPLIT_UNSUPPORTED,
+                         "--inline-if %s: output \"%s\" is no tensor, and opset %" PRId64
+                         " has no Identity for it",
+                         in->choice->node, from->name, opset);
+  return PSPLIT_OK;
+}
+
+/* What comes out of the branch under the names of the If's outputs. */
+static psplit_code add_identities(inliner *in) {
+  psplit_code code = PSPLIT_OK;
+  const psplit_graph *graph = in->model->graph;
+  const psplit_node *node = &graph->nodes[in->node];
+  psplit_text inner = {0}, field = {0}, name = {0};
+  for (uint32_t o = 0; o < node->n_outputs; o++) {
+    if (node->outputs[o] == PSPLIT_NONE) continue;
+    const psplit_value *from = &in->body->values[in->body->outputs[o]];
+    const char *to = graph->values[node->outputs[o]].name;
+    PSPLIT_TRY(check_output_kind(in, from));
+    inner.n = field.n = name.n = 0;
+    psplit_i_text_addf(&name, "%s/%s", node->name, to);
+    psplit_i_wire_bytes(&inner, 1, from->name, strlen(from->name));
+    psplit_i_wire_bytes(&inner, 2, to, strlen(to));
+    if (!name.failed) psplit_i_wire_bytes(&inner, 3, name.bytes, name.n);
+    psplit_i_wire_bytes(&inner, 4, "Identity", 8);
+    psplit_i_wire_bytes(&field, GRAPH_NODE, inner.bytes, inner.n);
+    if (name.failed || inner.failed || field.failed) PSPLIT_TRY(psplit_i_nomem(in->diag));
+    add_field(in, (const uint8_t *)field.bytes, field.n, (psplit_i_span){.field = GRAPH_NODE});
+  }
+out:
+  psplit_i_text_fini(&name);
+  psplit_i_text_fini(&field);
+  psplit_i_text_fini(&inner);
+  return code;
+}
+
+/* Declared types of the branch's outputs stay, as value_info. */
+static psplit_code add_output_infos(inliner *in) {
+  psplit_code code = PSPLIT_OK;
+  const Onnx__GraphProto *proto = in->body->proto;
+  psplit_text field = {0};
+  psplit_i_field f;
+  uint32_t o = 0;
+  for (const uint8_t *at = in->body_at; at < in->body_end;) {
+    if (!psplit_i_next_field(&at, in->body_end, &f))
+      PSPLIT_TRY(psplit_i_fail(in->diag, PSPLIT_INTERNAL, "a branch changed since it was scanned"));
+    if (f.number != GRAPH_OUTPUT) continue;
+    const uint32_t v = in->body->outputs[o++];
+    const psplit_value *value = &in->body->values[v];
+    bool repeated = false;
+    for (uint32_t k = 0; k + 1 < o; k++) repeated |= in->body->outputs[k] == v;
+    if (repeated || value->producer == PSPLIT_NONE || value->value_info != PSPLIT_NONE ||
+        !proto->output[o - 1]->type)
+      continue;
+    field.n = 0;
+    psplit_i_wire_bytes(&field, GRAPH_VALUE_INFO, f.content, (size_t)(f.end - f.content));
+    if (field.failed) PSPLIT_TRY(psplit_i_nomem(in->diag));
+    add_field(in, (const uint8_t *)field.bytes, field.n,
+              (psplit_i_span){.field = GRAPH_VALUE_INFO});
+  }
+out:
+  psplit_i_text_fini(&field);
+  return code;
+}
+
+static psplit_code make_graph(inliner *in) {
+  psplit_code code = PSPLIT_OK;
+  const psplit_i_skeleton *skeleton = &in->model->skeleton;
+  for (size_t i = 0; i < skeleton->graph_fields.n; i++) {
+    const psplit_i_span *span = &skeleton->graph_fields.items[i];
+    if (i == in->model->node_spans[in->node]) {
+      PSPLIT_TRY(add_body_fields(in, true));
+      PSPLIT_TRY(add_identities(in));
+    } else {
+      add_field(in, skeleton->bytes + span->skeleton_offset, span->skeleton_bytes, *span);
+    }
+  }
+  PSPLIT_TRY(add_body_fields(in, false));
+  PSPLIT_TRY(add_output_infos(in));
+out:
+  return code;
+}
+
+static void make_model(inliner *in) {
+  const psplit_i_skeleton *skeleton = &in->model->skeleton;
+  for (size_t i = 0; i < skeleton->model_fields.n; i++) {
+    psplit_i_span span = skeleton->model_fields.items[i];
+    const uint8_t *bytes = skeleton->bytes + span.skeleton_offset;
+    span.skeleton_offset = (uint32_t)in->whole.n;
+    if (span.field == MODEL_GRAPH) {
+      psplit_i_wire_bytes(&in->whole, MODEL_GRAPH, in->graph.bytes, in->graph.n);
+      span.file_bytes = 0;
+      span.has_view = true;
+      const uint32_t base = (uint32_t)(in->whole.n - in->graph.n);
+      for (size_t g = 0; g < in->graph_fields.n; g++)
+        in->graph_fields.items[g].skeleton_offset += base;
+    } else {
+      psplit_i_text_add(&in->whole, bytes, span.skeleton_bytes);
+    }
+    span.skeleton_bytes = (uint32_t)(in->whole.n - span.skeleton_offset);
+    if (!psplit_i_vec_push(&in->model_fields, span)) in->failed = true;
+  }
+}
+
+psplit_code psplit_i_inline_if(const psplit_model *model, const psplit_inline_if *choice,
+                               psplit_diag *diag, psplit_i_skeleton *out_skeleton,
+                               psplit_inlined *out_inlined) {
+  psplit_code code;
+  inliner in = {.model = model, .choice = choice, .diag = diag};
+  PSPLIT_TRY(find_if(&in));
+  PSPLIT_TRY(find_body_bytes(&in));
+  PSPLIT_TRY(check_names(&in));
+  PSPLIT_TRY(check_condition(&in, out_inlined));
+  PSPLIT_TRY(make_graph(&in));
+  make_model(&in);
+  if (in.failed || in.graph.failed || in.whole.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  *out_skeleton = (psplit_i_skeleton){.bytes = (uint8_t *)in.whole.bytes,
+                                      .n_bytes = in.whole.n,
+                                      .capacity = in.whole.capacity,
+                                      .model_fields = in.model_fields,
+                                      .graph_fields = in.graph_fields,
+                                      .unpacked_bytes = model->skeleton.unpacked_bytes};
+  psplit_i_text_fini(&in.graph);
+  return PSPLIT_OK;
+out:
+  psplit_i_text_fini(&in.graph);
+  psplit_i_text_fini(&in.whole);
+  psplit_i_vec_fini(&in.graph_fields);
+  psplit_i_vec_fini(&in.model_fields);
+  return code;
+}

@@ -1,0 +1,94 @@
+/* Types and shapes: what the manifest says of the model's inputs and outputs is what the model
+ * declares; a tensor that crosses is declared as no more than the model lets one know of it. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "verify.h"
+
+static bool same_dim(psplit_i_manifest_dim a, psplit_declared_dim b) {
+  if (a.value >= 0 || b.value >= 0) return a.value == b.value;
+  return a.param && b.param ? strcmp(a.param, b.param) == 0 : !a.param && !b.param;
+}
+
+static bool same_shape(const psplit_i_shape *shape, const Onnx__TypeProto *type) {
+  const int64_t rank = psplit_i_type_rank(type);
+  if (shape->rank != rank) return false;
+  for (int32_t a = 0; a < shape->rank; a++)
+    if (!same_dim(shape->dims[a], psplit_i_type_dim(type, (uint32_t)a))) return false;
+  return true;
+}
+
+/* What a dtype starts with, for values that are not dense tensors. */
+static const char *word_of(psplit_type_kind kind) {
+  switch (kind) {
+    case PSPLIT_TYPE_SPARSE_TENSOR: return "sparse_tensor(";
+    case PSPLIT_TYPE_SEQUENCE: return "sequence(";
+    case PSPLIT_TYPE_OPTIONAL: return "optional(";
+    case PSPLIT_TYPE_MAP: return "map(";
+    case PSPLIT_TYPE_OPAQUE: return "opaque";
+    default: return NULL;
+  }
+}
+
+static bool same_dtype(const char *dtype, const Onnx__TypeProto *type) {
+  const psplit_type_kind kind = psplit_i_type_kind(type);
+  if (kind == PSPLIT_TYPE_TENSOR) {
+    const char *name = psplit_i_dtype_name(psplit_i_type_elem(type));
+    return name && dtype ? strcmp(name, dtype) == 0 : !name && !dtype;
+  }
+  const char *word = word_of(kind);
+  return !dtype || (word && strncmp(dtype, word, strlen(word)) == 0);
+}
+
+psplit_code psplit_i_check_declared(psplit_i_proof *p, const psplit_i_manifest_value *value,
+                                    const Onnx__TypeProto *type) {
+  if (!same_dtype(value->dtype, type))
+    return PSPLIT_I_DIFFERS(p, "the manifest says that \"%s\" is %s, and the model does not",
+                            value->name, value->dtype ? value->dtype : "of no known type");
+  if (!same_shape(&value->shape, type))
+    return PSPLIT_I_DIFFERS(p, "the manifest gives \"%s\" another shape than the model",
+                            value->name);
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_check_port_shape(psplit_i_proof *p, uint32_t t, const Onnx__TypeProto *type) {
+  const char *tensor = p->manifest.transfers[t].tensor;
+  const int64_t rank = psplit_i_type_rank(type);
+  const psplit_vtype *known =
+    psplit_i_shapes_type(p->shapes, psplit_i_graph_find_value(p->graph, tensor));
+  bool good = rank < 0 || known->rank == rank;
+  for (int64_t a = 0; good && a < rank; a++) {
+    const psplit_declared_dim dim = psplit_i_type_dim(type, (uint32_t)a);
+    const psplit_emit_dim sure = psplit_i_shapes_emit_dim(p->shapes, known->dims[a]);
+    if (dim.value >= 0)
+      good = sure.value == dim.value;
+    else if (dim.param)
+      good = sure.value < 0 && sure.symbol && strcmp(sure.symbol, dim.param) == 0;
+  }
+  if (!good)
+    return PSPLIT_I_DIFFERS(
+      p, "stage %" PRIu32 ": \"%s\" crosses with a shape that is not the model's", p->at, tensor);
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_check_transfer_shape(psplit_i_proof *p, uint32_t t,
+                                          const Onnx__TypeProto *type) {
+  const psplit_i_manifest_transfer *transfer = &p->manifest.transfers[t];
+  if (!same_shape(&transfer->shape, type))
+    return PSPLIT_I_DIFFERS(p,
+                            "transfer %" PRIu64
+                            ": the manifest gives \"%s\" another shape than stage "
+                            "%" PRIu32 " does",
+                            transfer->tag, transfer->tensor, p->at);
+  uint64_t bits = psplit_i_dtype_bits(psplit_i_type_elem(type));
+  bool known = bits && transfer->bytes_known && transfer->shape.rank >= 0;
+  for (int32_t a = 0; known && a < transfer->shape.rank; a++) {
+    known = transfer->shape.dims[a].value >= 0;
+    if (known) bits = psplit_i_sat_mul_u64(bits, (uint64_t)transfer->shape.dims[a].value);
+  }
+  const uint64_t bytes = bits / 8 + (bits % 8 != 0);
+  if (known && transfer->bytes != bytes)
+    return PSPLIT_I_DIFFERS(p, "transfer %" PRIu64 ": \"%s\" has %" PRIu64 " bytes, not %" PRIu64,
+                            transfer->tag, transfer->tensor, bytes, transfer->bytes);
+  return PSPLIT_OK;
+}
