@@ -80,8 +80,8 @@ typedef struct digger {
   int64_t *passed; /* [n + 1] received for good, by depth */
   uint64_t hash, check, receivers;
   uint64_t n_steps, n_told; /* of work; of them, those that all threads know of */
-  recent *recent; /* [N_RECENT] */
-  int64_t omega;  /* of what is left */
+  recent *recent;           /* [N_RECENT] */
+  int64_t omega;            /* of what is left */
   const label *from;
   uint32_t from_id;
 } digger;

@@ -360,10 +360,10 @@ psplit_code psplit_i_node_bound(const psplit_core *core, const psplit_machine *m
  * rule M - an item moves to its only neighbour on one side when the tensor between them costs at
  * least what the item brings along (without an order: any neighbour, when sender and receiver pay
  * the same); and, for bottlenecks up to `limit` (INF: unknown), items that share more nets than a
- * stage with one of them and without the other can afford. `parent[n_nodes]` is union-find over nodes, in and out. Every split of the
- * kernel is a split of the problem with the same loads; some best split of the problem is one of
- * the kernel (any split <= limit, for the second rule). O(rounds * pins log nodes). Errors: NOMEM,
- * INFEASIBLE. */
+ * stage with one of them and without the other can afford. `parent[n_nodes]` is union-find over
+ * nodes, in and out. Every split of the kernel is a split of the problem with the same loads; some
+ * best split of the problem is one of the kernel (any split <= limit, for the second rule).
+ * O(rounds * pins log nodes). Errors: NOMEM, INFEASIBLE. */
 psplit_code psplit_i_kernel(psplit_core *core, const psplit_machine *machine, int64_t limit,
                             uint32_t *parent, psplit_diag *diag);
 
