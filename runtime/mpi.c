@@ -5,6 +5,7 @@
  * ranks (mpi_lane.c) and gives signs of life (mpi_pulse.c). Every call is non-blocking and tested
  * in turn, so no order of arrival on different links can make ranks wait for each other (see
  * runtime.h), and silence is noticed. */
+#include <limits.h>
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,6 +13,9 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "ends.h"
 #include "mpi_gather.h"
@@ -139,6 +143,16 @@ static void *collector_thread(void *argument) {
   return NULL;
 }
 
+/* Tensors that arrive are allocated and freed again and again. malloc would give large ones back to
+ * the system each time, and page faults cost as much as moving the bytes. Not before sessions are
+ * open: what loading a model takes for a while goes back. */
+static void keep_memory(void) {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, INT_MAX);
+#endif
+}
+
 /* A meeting of all ranks, where this one's stage has come to it. */
 static void step_meeting(port_host *h, MPI_Request *barrier, bool *out_moved) {
   int complete = 0;
@@ -147,7 +161,7 @@ static void step_meeting(port_host *h, MPI_Request *barrier, bool *out_moved) {
   if (!complete) return;
   *out_moved = true;
   pthread_mutex_lock(&h->mutex);
-  h->n_allowed++;
+  if (h->n_allowed++ == 0) keep_memory(); /* the first meeting is that of open sessions */
   pthread_cond_broadcast(&h->changed);
   pthread_mutex_unlock(&h->mutex);
 }
