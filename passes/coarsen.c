@@ -15,6 +15,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "problem.h"
 #include "quotient.h"
 
 enum { OPTION_MAX_NODES, OPTION_EXACT };

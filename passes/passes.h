@@ -78,6 +78,7 @@ struct psplit_unit {
   uint32_t *stage;                /* [n_nodes] the stage that owns the node */
   psplit_solution *solution;      /* of the last `partition` */
   PSPLIT_VEC(psplit_plan_copy) copies; /* by stage, then node */
+  int64_t copies_bound_ns;        /* bound on splits with such copies; 0: none was asked for */
   psplit_plan *plan;
 };
 
@@ -106,14 +107,6 @@ uint64_t psplit_i_unit_weight_bytes(const psplit_unit *unit, uint32_t value);
 /* Puts unit->copies in their order. */
 void psplit_i_copies_sort(psplit_unit *unit);
 
-/* The unit as a bare partition problem without memory limits: node i is the supernode that
- * psplit_i_grouping_number numbers i, as *out_group has it by operator. Lives in unit->scratch. Needs
- * COSTS, LIVE and GROUPS. */
-PSPLIT_MUST_USE psplit_code psplit_i_problem_make(psplit_unit *unit, psplit_diag *diag,
-                                                  psplit_problem *out_problem,
-                                                  uint32_t **out_group);
-/* How the unit's options have it solved. */
-void psplit_i_partition_options(const psplit_unit *unit, psplit_partition_options *out);
 typedef PSPLIT_VEC(psplit_plan_transfer) psplit_i_transfers;
 
 /* Puts in place of each transfer between stages without a link its hops by way of others. In: from

@@ -159,9 +159,9 @@ static psplit_code name_assumptions(psplit_unit *unit, psplit_plan *plan, psplit
   return PSPLIT_OK;
 }
 
-/* The solver's bound is for splits that compute each node once. A plan whose copies get below it falls
- * back on what holds for any split: some stage does its share of all work, and one does the heaviest
- * node, on the device that is fastest at it. */
+/* The solver's bound is for splits that compute each node once. A plan whose copies get below it takes
+ * the bound for splits with copies, or falls back on what holds for any split: some stage does its
+ * share of all work, and one does the heaviest node, on the device that is fastest at it. */
 static void set_bound(const psplit_unit *unit, psplit_plan *plan) {
   const size_t n_nodes = unit->graph->n_nodes;
   if (!unit->solution) return;
@@ -180,6 +180,11 @@ static void set_bound(const psplit_unit *unit, psplit_plan *plan) {
     const int64_t share_ns = total_ns / plan->n_stages;
     plan->lower_bound_ns = share_ns > heaviest_ns ? share_ns : heaviest_ns;
     plan->bound = "share of the work";
+    if (unit->copies_bound_ns > plan->lower_bound_ns) {
+      plan->lower_bound_ns = unit->copies_bound_ns;
+      plan->bound = "cut with free copies";
+    }
+    plan->proved_optimal = plan->lower_bound_ns >= plan->bottleneck_ns;
   }
   if (plan->lower_bound_ns > plan->bottleneck_ns) plan->lower_bound_ns = plan->bottleneck_ns;
   if (plan->bottleneck_ns > 0)

@@ -1,0 +1,45 @@
+/* A unit as a bare partition problem: supernodes and the tensors between them, weights, devices. */
+#ifndef PSPLIT_PASSES_PROBLEM_H
+#define PSPLIT_PASSES_PROBLEM_H
+
+#include "passes.h"
+
+/* A problem under construction; every array lives in the pass scratch. */
+typedef struct psplit_i_builder {
+  psplit_unit *unit;
+  psplit_arena *arena;
+  psplit_diag *diag;
+  uint32_t *group; /* [n_nodes] supernode, PSPLIT_NONE for free nodes */
+  uint32_t n_groups;
+  uint32_t *together; /* [n_groups] class, or PSPLIT_NONE */
+  bool copies_are_free; /* tensors that a copy of their node may replace are sent for nothing */
+  psplit_problem problem;
+} psplit_i_builder;
+
+/* n zeroed items in the builder's arena; NULL when out of memory. */
+void *psplit_i_builder_array(psplit_i_builder *b, size_t n, size_t size);
+
+/* Numbers the supernodes: the first step. */
+PSPLIT_MUST_USE psplit_code psplit_i_builder_number(psplit_i_builder *b);
+/* The problem on the devices, which have memory_bytes[n_stages]; UINT64_MAX: no limit. */
+PSPLIT_MUST_USE psplit_code psplit_i_builder_build(psplit_i_builder *b,
+                                                   const uint64_t *memory_bytes);
+/* Gives each free node to the stages that read its result, once the other nodes have theirs: the
+ * least owns it, the others hold copies. */
+PSPLIT_MUST_USE psplit_code psplit_i_builder_place_free(psplit_i_builder *b);
+
+/* The unit's problem without memory limits: node i is the supernode that psplit_i_grouping_number
+ * numbers i, as *out_group has it by operator. Lives in unit->scratch. Needs COSTS, LIVE and GROUPS. */
+PSPLIT_MUST_USE psplit_code psplit_i_problem_make(psplit_unit *unit, psplit_diag *diag,
+                                                  psplit_problem *out_problem,
+                                                  uint32_t **out_group);
+/* How the unit's options have it solved. */
+void psplit_i_partition_options(const psplit_unit *unit, psplit_partition_options *out);
+
+/* A lower bound (ns) on the bottleneck of any split of the supernodes that, besides, computes nodes
+ * again where that costs less than it takes to receive their results. 0 where none was found. Uses
+ * unit->scratch. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_bound_with_copies(psplit_unit *unit, psplit_diag *diag,
+                                                       int64_t *out_bound_ns);
+
+#endif
