@@ -8,7 +8,7 @@ enum {
   FINE_PARTS = 24,
   MAX_CELLS = 1 << 23,
   SEARCH_STEPS = 4,
-  SEARCH_WORK = 150000000 /* pins added to walks by one search over segments */
+  SEARCH_WORK = 50000000 /* pins added to walks by one search over segments */
 };
 
 typedef struct zoom {

@@ -256,11 +256,15 @@ out:
   return code;
 }
 
+enum { FEW_TIMES = 20 };
+
 static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   const uint32_t max_nodes = (uint32_t)values[OPTION_MAX_NODES].integer;
-  if (values[OPTION_EXACT].boolean || unit->grouping.n_groups > max_nodes)
-    PSPLIT_TRY(reduce_exactly(unit, diag));
+  /* Where twenty groups and more become one, what could be merged for nothing makes no difference. */
+  const bool worth_it = unit->grouping.n_groups > max_nodes &&
+                        unit->grouping.n_groups / FEW_TIMES <= max_nodes;
+  if (values[OPTION_EXACT].boolean || worth_it) PSPLIT_TRY(reduce_exactly(unit, diag));
   if (unit->grouping.n_groups > max_nodes) PSPLIT_TRY(merge_down(unit, max_nodes, diag));
 out:
   return code;
