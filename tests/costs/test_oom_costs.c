@@ -1,46 +1,13 @@
 /* Reading costs files and finding their nodes when memory runs out. The i-th allocation fails, for
- * every i until none is reached: the calls say NOMEM and leave no memory behind. The linker wraps
- * the allocator (meson.build), but not that of jansson, a library of its own. */
+ * every i until none is reached: the calls say NOMEM and leave no memory behind. Those of jansson,
+ * a library of its own, never fail. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cost_table.h"
+#include "failing.h"
 #include "open.h"
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t n, size_t bytes);
-void *__real_realloc(void *memory, size_t bytes);
-void __real_free(void *memory);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t n, size_t bytes);
-void *__wrap_realloc(void *memory, size_t bytes);
-void __wrap_free(void *memory);
-
-static long n_live, n_until_failure = -1;
-
-static bool fails(void) { return n_until_failure >= 0 && n_until_failure-- == 0; }
-
-static void *counted(void *memory) {
-  n_live += memory != NULL;
-  return memory;
-}
-
-void *__wrap_malloc(size_t bytes) { return fails() ? NULL : counted(__real_malloc(bytes)); }
-
-void *__wrap_calloc(size_t n, size_t bytes) {
-  return fails() ? NULL : counted(__real_calloc(n, bytes));
-}
-
-void *__wrap_realloc(void *memory, size_t bytes) {
-  if (fails()) return NULL;
-  return memory ? __real_realloc(memory, bytes) : counted(__real_realloc(NULL, bytes));
-}
-
-void __wrap_free(void *memory) {
-  n_live -= memory != NULL;
-  __real_free(memory);
-}
 
 static psplit_model *model(void) {
   pb g = {0};
@@ -71,14 +38,13 @@ out:
 /* Number of allocations that it takes; -1 where something went wrong. */
 static long try_all(const char *text, const psplit_graph *graph) {
   for (long i = 0; i < 10000; i++) {
-    const long live_before = n_live;
-    n_until_failure = i;
+    const long live_before = live_blocks();
+    fail_allocation_after(i);
     const psplit_code code = read_and_match(text, graph);
-    const bool reached = n_until_failure < 0;
-    n_until_failure = -1;
-    if (code != (reached ? PSPLIT_NOMEM : PSPLIT_OK) || n_live != live_before) {
+    const bool reached = stop_failing();
+    if (code != (reached ? PSPLIT_NOMEM : PSPLIT_OK) || live_blocks() != live_before) {
       fprintf(stderr, "%.30s: allocation %ld: %s, %ld blocks stay\n", text, i,
-              psplit_code_name(code), n_live - live_before);
+              psplit_code_name(code), live_blocks() - live_before);
       return -1;
     }
     if (!reached) return i;

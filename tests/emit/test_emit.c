@@ -13,23 +13,7 @@
 
 #include "fixture.h"
 #include "model.h"
-
-/* --- a directory for each test --- */
-
-static int enter(void **state) {
-  char *path = strdup("/tmp/psplit-emit-XXXXXX");
-  if (!path || !mkdtemp(path) || chdir(path) != 0) return -1;
-  *state = path;
-  return 0;
-}
-
-static int leave(void **state) {
-  char command[128];
-  snprintf(command, sizeof command, "rm -rf '%s'", (char *)*state);
-  const int status = chdir("/") != 0 || system(command) != 0;
-  free(*state);
-  return status;
-}
+#include "scratch.h"
 
 static void write_file(const char *path, psplit_text text) {
   FILE *file = fopen(path, "wb");
@@ -748,7 +732,7 @@ static void interrupted(void **state) {
   psplit_model_close(model);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, enter_scratch, leave_scratch)
 
 int main(void) {
   const struct CMUnitTest tests[] = {

@@ -14,6 +14,7 @@
 
 #include "fixture.h"
 #include "graph.h"
+#include "scratch.h"
 
 /* The linker sends the library's calls here (--wrap). */
 int __real_renameat(int from_fd, const char *from, int to_fd, const char *to);
@@ -198,25 +199,10 @@ static void killed_at_every_rename(void **state) {
   psplit_model_close(model);
 }
 
-static int enter(void **state) {
-  char *path = strdup("/tmp/psplit-emit-XXXXXX");
-  if (!path || !mkdtemp(path) || chdir(path) != 0) return -1;
-  *state = path;
-  return 0;
-}
-
-static int leave(void **state) {
-  char command[128];
-  snprintf(command, sizeof command, "rm -rf '%s'", (char *)*state);
-  const int status = chdir("/") != 0 || system(command) != 0;
-  free(*state);
-  return status;
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(every_rename_fails, enter, leave),
-    cmocka_unit_test_setup_teardown(every_rename_fails_from_then_on, enter, leave),
-    cmocka_unit_test_setup_teardown(killed_at_every_rename, enter, leave)};
+    cmocka_unit_test_setup_teardown(every_rename_fails, enter_scratch, leave_scratch),
+    cmocka_unit_test_setup_teardown(every_rename_fails_from_then_on, enter_scratch, leave_scratch),
+    cmocka_unit_test_setup_teardown(killed_at_every_rename, enter_scratch, leave_scratch)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

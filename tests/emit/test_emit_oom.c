@@ -12,6 +12,7 @@
 #include "failing.h"
 #include "fixture.h"
 #include "graph.h"
+#include "scratch.h"
 
 /* x -> Add(w) -> Relu -> Add(w) -> y; the weight is large enough to be moved. */
 static void write_model(void) {
@@ -74,23 +75,8 @@ static void every_allocation(void **state) {
   psplit_model_close(model);
 }
 
-static int enter(void **state) {
-  char *path = strdup("/tmp/psplit-emit-XXXXXX");
-  if (!path || !mkdtemp(path) || chdir(path) != 0) return -1;
-  *state = path;
-  return 0;
-}
-
-static int leave(void **state) {
-  char command[128];
-  snprintf(command, sizeof command, "rm -rf '%s'", (char *)*state);
-  const int status = chdir("/") != 0 || system(command) != 0;
-  free(*state);
-  return status;
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(every_allocation, enter, leave)};
+    cmocka_unit_test_setup_teardown(every_allocation, enter_scratch, leave_scratch)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
