@@ -8,6 +8,9 @@
 
 #include "partition.h"
 
+/* What threads write stands this far from what the others read: caches move whole lines, in pairs. */
+enum { APART = 128 };
+
 enum { N_SHARDS = 128, N_RECENT = 1 << 13, STEPS_PER_LABEL = 8 };
 
 typedef struct label {
@@ -29,6 +32,7 @@ typedef struct shard {
   uint32_t *slots;
   size_t n_slots;
   uint32_t *round_head; /* [n_stages + 1] labels by devices used */
+  char apart[APART];
 } shard;
 
 typedef struct exact {
@@ -50,8 +54,10 @@ typedef struct exact {
   double *room, open_share;
   int64_t reach;       /* most omega of one stage */
   uint64_t most_bytes; /* most memory of any device */
+  char apart_before[APART];
   _Atomic uint64_t n_steps, n_bytes;
   atomic_bool out_of_work, out_of_memory;
+  char apart_behind[APART];
   /* The labels of the round in flight, copied: shards grow while it runs. */
   uint32_t n_round;
   uint32_t *round_ids;
@@ -84,6 +90,7 @@ typedef struct digger {
   int64_t omega;            /* of what is left */
   const label *from;
   uint32_t from_id;
+  char apart[APART];
 } digger;
 
 /* --- exact_table.c --- */
