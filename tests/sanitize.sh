@@ -36,5 +36,9 @@ for model in wakeword silero_legacy; do
   run build-asan $model-2-sendrecv $model-2-io
 done
 build build-tsan thread
+# What tells ThreadSanitizer of OpenMP's barriers stands beside the library.
+libomp=$(ldd build-tsan/libpsplit.so | awk '/libomp/ { print $3 }')
+OMP_TOOL_LIBRARIES=$(dirname "$(readlink -f "$libomp")")/libarcher.so
+export OMP_TOOL_LIBRARIES
 run build-tsan --suite unit --suite golden
 exit $status
