@@ -116,11 +116,15 @@ void psplit_i_liveness_measure(psplit_i_liveness *l, const uint32_t *nodes, uint
   FOR_EACH_MADE(peak, value) out->largest_value = larger(l, out->largest_value, value);
 }
 
+uint64_t psplit_i_stage_buffers(const psplit_unit *unit, const psplit_i_stage_memory *memory) {
+  return psplit_i_sat_mul_u64(psplit_i_sat_add_u64(memory->received_bytes, memory->sent_bytes),
+                              unit->options.queue_depth);
+}
+
 uint64_t psplit_i_stage_need(const psplit_unit *unit, uint32_t device,
                              const psplit_i_stage_memory *memory) {
-  const uint64_t boundary = psplit_i_sat_add_u64(memory->received_bytes, memory->sent_bytes);
   uint64_t need = psplit_i_sat_add_u64(memory->weight_bytes, memory->activation_bytes);
-  add(&need, psplit_i_sat_mul_u64(boundary, unit->options.queue_depth));
+  add(&need, psplit_i_stage_buffers(unit, memory));
   add(&need, psplit_devices_workspace_bytes(unit->devices, device));
   return need;
 }

@@ -35,6 +35,9 @@ PSPLIT_MUST_USE psplit_code psplit_i_liveness_init(psplit_i_liveness *l, const p
 void psplit_i_liveness_measure(psplit_i_liveness *l, const uint32_t *nodes, uint32_t n,
                                const uint32_t *sent, uint32_t n_sent, psplit_i_stage_memory *out);
 
+/* Its received and sent tensors, for every micro-batch that waits at its boundary. */
+uint64_t psplit_i_stage_buffers(const psplit_unit *unit, const psplit_i_stage_memory *memory);
+
 /* What a stage needs on its device: weights, activations, the buffers of its boundary for every
  * micro-batch that waits there, and the device's workspace. */
 uint64_t psplit_i_stage_need(const psplit_unit *unit, uint32_t device,

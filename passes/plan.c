@@ -100,9 +100,7 @@ static psplit_code measure_memory(walk *w, const layout *l, psplit_plan_stage *s
                               &sent[first], t - first, &memory);
     stages[s].weight_bytes = memory.weight_bytes;
     stages[s].peak_activation_bytes = memory.activation_bytes;
-    stages[s].buffer_bytes =
-      psplit_i_sat_mul_u64(psplit_i_sat_add_u64(memory.received_bytes, memory.sent_bytes),
-                           w->unit->options.queue_depth);
+    stages[s].buffer_bytes = psplit_i_stage_buffers(w->unit, &memory);
     stages[s].workspace_bytes = psplit_devices_workspace_bytes(w->unit->devices, s);
     stages[s].memory_bytes = psplit_i_stage_need(w->unit, s, &memory);
   }
