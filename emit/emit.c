@@ -5,11 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 #include "emit.h"
+#include "team.h"
 
 static const uint64_t INLINE_BYTES = UINT64_C(1) << 30; /* above: AUTO moves weights out */
 static const uint64_t MODEL_BYTES = INT32_MAX;          /* above: protobuf does not read it */
@@ -146,19 +143,14 @@ static psplit_code write_stages(emission *e) {
   const uint32_t n_stages = e->split->plan->n_stages;
   uint32_t first_bad = n_stages;
   psplit_diag first_diag = {0};
-#ifdef _OPENMP
-  const uint32_t n_threads = e->options->n_threads;
-  const int team = n_threads ? (int)n_threads : omp_get_max_threads();
+  const int team = psplit_i_team_size(e->options->n_threads);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(team) if (is_large(e) && n_stages > 1)
-#endif
   for (uint32_t s = 0; s < n_stages; s++) {
     psplit_diag diag = {0};
     emission own = *e;
     own.diag = &diag;
     bool skip;
-#ifdef _OPENMP
 #pragma omp critical(psplit_emit_stage)
-#endif
     {
       skip = s > first_bad;
       if (!skip) say_stage(e, s);
@@ -166,9 +158,7 @@ static psplit_code write_stages(emission *e) {
     const held_signal held = hold_size_limit_signal();
     const psplit_code code = skip ? PSPLIT_OK : write_stage(&own, s);
     let_size_limit_signal(&held);
-#ifdef _OPENMP
 #pragma omp critical(psplit_emit_stage)
-#endif
     if (code != PSPLIT_OK && s < first_bad) {
       first_bad = s;
       first_diag = diag;

@@ -2,11 +2,11 @@
  * device and is ruled by the largest; for latency, the value itself. Source: Kirkpatrick, Gelatt,
  * Vecchi, "Optimization by simulated annealing", Science 1983. */
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "partition.h"
+#include "team.h"
 
 enum { N_CHAINS = 4 };
 static const double kHeat[N_CHAINS] = {1, 3, 10, 30};
@@ -131,8 +131,7 @@ psplit_code psplit_i_anneal(const psplit_core *core, uint32_t chunks, const pspl
                             const uint32_t *types, uint64_t salt, uint64_t max_steps,
                             uint32_t *label, int64_t *inout_value) {
   psplit_code code = PSPLIT_OK;
-  const int n_threads =
-    job->options->n_threads ? (int)job->options->n_threads : omp_get_max_threads();
+  const int n_threads = psplit_i_team_size(job->options->n_threads);
   chain *chains = calloc(N_CHAINS, sizeof *chains);
   if (!chains) return PSPLIT_NOMEM;
   for (uint32_t i = 0; i < N_CHAINS; i++) {

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "exact.h"
+#include "team.h"
 
 typedef struct round_label {
   label head;
@@ -234,7 +235,7 @@ psplit_code psplit_i_exact(const psplit_core *core, const psplit_machine *machin
                            psplit_cut *out_cut, psplit_verdict *out_verdict) {
   *out_verdict = PSPLIT_I_UNKNOWN;
   psplit_code code = PSPLIT_NOMEM;
-  const int n_threads = options->n_threads ? (int)options->n_threads : omp_get_max_threads();
+  const int n_threads = psplit_i_team_size(options->n_threads);
   exact *x = calloc(1, sizeof *x);
   digger *diggers = calloc((size_t)n_threads, sizeof *diggers);
   if (!x || !diggers) goto out_early;

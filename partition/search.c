@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "partition.h"
+#include "team.h"
 
 enum { N_CHAINS = 8, KEY_UNIT = 1 << 10 };
 
@@ -196,7 +197,7 @@ static void run_chain(const psplit_core *core, const psplit_search_options *opti
 psplit_code psplit_i_search(const psplit_core *core, const psplit_machine *machine,
                             const psplit_search_options *options, psplit_cut *cut) {
   psplit_code code = PSPLIT_OK;
-  const int n_threads = options->n_threads ? (int)options->n_threads : omp_get_max_threads();
+  const int n_threads = psplit_i_team_size(options->n_threads);
   const int n_workers = n_threads < N_CHAINS ? n_threads : N_CHAINS;
   psplit_arena arena;
   psplit_i_arena_init(&arena, 0);

@@ -5,11 +5,11 @@
  * Which items a downset of weight in [low, high] must or cannot hold follows from the weight of
  * their ancestors and descendants. A net counts on one side only: behind J when all its pins are in
  * every I, before I when all are outside every J; so no net is counted twice in a stage. */
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "partition.h"
+#include "team.h"
 
 enum {
   MAX_ITEMS = 1 << 14,
@@ -321,7 +321,7 @@ static void cut_bucket(const axis *x, cutter *c, uint32_t q, bool incoming) {
   *(incoming ? &x->n_in[q] : &x->n_outgoing[q]) = n_steps;
 }
 
-static psplit_code cut_buckets(axis *x, uint32_t n_threads) {
+static psplit_code cut_buckets(axis *x, int n_threads) {
   const uint32_t n_buckets = x->out->n_buckets;
   x->in = psplit_i_arena_array(&x->arena, (size_t)n_buckets * MAX_STEPS, sizeof *x->in);
   x->outgoing = psplit_i_arena_array(&x->arena, (size_t)n_buckets * MAX_STEPS, sizeof *x->outgoing);
@@ -329,7 +329,7 @@ static psplit_code cut_buckets(axis *x, uint32_t n_threads) {
   x->n_outgoing = PSPLIT_NEW(&x->arena, uint8_t, n_buckets);
   if (!x->in || !x->outgoing || !x->n_in || !x->n_outgoing) return PSPLIT_NOMEM;
   bool failed = false;
-#pragma omp parallel num_threads((int)n_threads) reduction(|| : failed)
+#pragma omp parallel num_threads(n_threads) reduction(|| : failed)
   {
     cutter c = {0};
     c.place = malloc((x->core->n + 1) * sizeof *c.place);
@@ -472,7 +472,7 @@ psplit_code psplit_i_wamc(const psplit_core *core, const psplit_machine *machine
     if (n_cells <= 64 || count_free(&x) <= MAX_FREE) break;
   }
   PSPLIT_TRY(list_by_bucket(&x));
-  PSPLIT_TRY(cut_buckets(&x, n_threads ? n_threads : (uint32_t)omp_get_max_threads()));
+  PSPLIT_TRY(cut_buckets(&x, psplit_i_team_size(n_threads)));
   PSPLIT_TRY(run_program(&x));
 out:
   psplit_i_arena_fini(&x.arena);

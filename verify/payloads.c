@@ -5,10 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
+#include "team.h"
 #include "verify.h"
 
 enum { BUFFER_BYTES = 256 << 10, PIECE_BYTES = 8 << 20 };
@@ -76,19 +73,13 @@ psplit_code psplit_i_pairs_compare(const psplit_model *whole, const psplit_model
   }
   size_t first_bad = SIZE_MAX;
   psplit_diag first_diag = {0};
-#ifdef _OPENMP
-  const int team = n_threads ? (int)n_threads : omp_get_max_threads();
+  const int team = psplit_i_team_size(n_threads);
 #pragma omp parallel num_threads(team) if (pieces.n > 1)
-#else
-  (void)n_threads;
-#endif
   {
     uint8_t *buffers = malloc((size_t)2 * BUFFER_BYTES);
     psplit_diag own = {0};
     size_t own_bad = SIZE_MAX;
-#ifdef _OPENMP
 #pragma omp for schedule(dynamic, 1)
-#endif
     for (size_t i = 0; i < pieces.n; i++) {
       if (i >= own_bad) continue; /* an earlier difference is known already */
       const psplit_i_pair *pair = &pairs->items[pieces.items[i].pair];
@@ -101,9 +92,7 @@ psplit_code psplit_i_pairs_compare(const psplit_model *whole, const psplit_model
       own_bad = i;
       own = here;
     }
-#ifdef _OPENMP
 #pragma omp critical(psplit_verify_verdict)
-#endif
     if (own_bad < first_bad) {
       first_bad = own_bad;
       first_diag = own;

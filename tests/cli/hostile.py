@@ -12,7 +12,7 @@ import stat
 import sys
 import tempfile
 
-from bad_input import (FILE, INFEASIBLE, LIMIT, MALFORMED, OK, Tap, block, check, graph,
+from bad_input import (FILE, INFEASIBLE, LIMIT, MALFORMED, OK, Tap, block, chain, check, graph,
                        model, no_core, node, number, value, varint, write)
 
 DATA_BYTES = 4096
@@ -179,6 +179,26 @@ def functions(_):
     yield "the same, 5000 deep", (LIMIT, INFEASIBLE), doubling(5000)
 
 
+def killed_before(tap, tool, cwd, before_exec):
+    """A process with this id was killed as its OpenMP runtime began (base/team.h)."""
+    made = os.path.join(cwd, "record")
+
+    def leave_record():
+        before_exec()
+        path = "/dev/shm/__KMP_REGISTERED_LIB_%d_%d" % (os.getpid(), os.getuid())
+        os.close(os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600))
+        with open(made, "w", encoding="utf-8") as record:
+            record.write(path)
+
+    write(cwd, "model.onnx", chain(6))
+    write(cwd, "record", b"")
+    check(tap, tool, cwd, "a killed process's empty record of OpenMP", OK,
+          ["model.onnx", "-k", "2", "-o", "out"], leave_record)
+    with open(made, encoding="utf-8") as record:
+        path = record.read()
+    tap.ok(not os.path.exists(path), "is gone after it")
+
+
 def main(argv):
     if len(argv) not in (2, 3) or argv[2:] not in ([], ["unlimited"]):
         sys.exit("usage: hostile.py TOOL [unlimited]")
@@ -194,6 +214,8 @@ def main(argv):
                 check(tap, tool, cwd, title, expected, ["m/model.onnx", "-k", "2", "-o", "out"],
                       before_exec)
                 shutil.rmtree(os.path.join(cwd, "out"), ignore_errors=True)
+        if os.path.isdir("/dev/shm"):
+            killed_before(tap, tool, cwd, before_exec)
     finally:
         shutil.rmtree(cwd, ignore_errors=True)
     print("1..%d" % tap.count)
