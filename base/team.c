@@ -2,15 +2,18 @@
 
 #include <fcntl.h>
 #include <omp.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The name is libomp's: __kmp_reg_status_name() in its kmp_runtime.cpp. */
-static void remove_empty_record(void) {
+/* LLVM's OpenMP runtime keeps a record of each process in shared memory, named by process id, and
+ * reads one that is there without a look at its length. A process killed between making the record
+ * and giving it a length leaves an empty one, and a later process with its id dies of SIGBUS when
+ * it first needs the runtime. So an empty record of this process's id is taken away, as the library
+ * is loaded: compilers call the runtime from the first line of a function with a parallel region.
+ * The name is that of __kmp_reg_status_name() in libomp's kmp_runtime.cpp. */
+__attribute__((constructor)) static void remove_empty_record(void) {
   char name[64];
   snprintf(name, sizeof name, "/__KMP_REGISTERED_LIB_%ld_%ld", (long)getpid(), (long)getuid());
   const int fd = shm_open(name, O_RDONLY, 0);
@@ -20,8 +23,4 @@ static void remove_empty_record(void) {
   close(fd);
 }
 
-int psplit_i_team_size(uint32_t asked) {
-  static atomic_bool is_clean;
-  if (!atomic_exchange(&is_clean, true)) remove_empty_record();
-  return asked ? (int)asked : omp_get_max_threads();
-}
+int psplit_i_team_size(uint32_t asked) { return asked ? (int)asked : omp_get_max_threads(); }

@@ -180,7 +180,7 @@ def functions(_):
 
 
 def killed_before(tap, tool, cwd, before_exec):
-    """A process with this id was killed as its OpenMP runtime began (base/team.h)."""
+    """A process with this id was killed as its OpenMP runtime began (base/team.c)."""
     made = os.path.join(cwd, "record")
 
     def leave_record():
