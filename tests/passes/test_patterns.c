@@ -179,9 +179,14 @@ static void normalisations(void **state) {
   (void)state;
   is_one_group("ReduceMean x > m;Sub x m > d;Pow d TWO > q;ReduceMean q > v;Add v E > e;Sqrt e > r;"
                "Div d r > n;Mul n W > s;Add s B > y");
+  is_one_group("Add a b > x;ReduceMean x > m;Sub x m > d;Mul d d > q;ReduceMean q > v;Add v E > e;"
+               "Sqrt e > r;Div d r > n;Mul n W > y");
+  /* A residual stream passes by: it can be cut behind its sum. */
   groups_are("Add a b > x;ReduceMean x > m;Sub x m > d;Mul d d > q;ReduceMean q > v;Add v E > e;"
              "Sqrt e > r;Div d r > n;Mul n W > y;Softmax x > keep", NULL,
-             "x+m+d+q+v+e+r+n+y keep");
+             "x m+d+q+v+e+r+n+y keep");
+  groups_are("MatMul a W > p;Add r p > x;LayerNormalization x W B > y;MatMul y V > q;Add x q > z",
+             NULL, "p+x y q+z");
   is_one_group("ReduceMean x > m;Sub x m > d;Sub x m > d2;Pow d TWO > q;ReduceMean q > v;"
                "Add v E > e;Sqrt e > r;Div d2 r > n;Mul n W > s;Add s B > y");
   is_one_group("Pow x TWO > q;ReduceMean q > v;Add v E > e;Sqrt e > r;Div ONE r > i;Mul x i > n;"
