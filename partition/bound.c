@@ -22,27 +22,37 @@ int64_t psplit_i_simple_bound(const psplit_core *core, const psplit_machine *mac
   return share > bound ? share : bound;
 }
 
-/* Network whose source sides are the sets S: cutting item -> sink pays omega of a member, cutting a
- * net's arc pays what S sends or receives. */
-static bool build(psplit_flow *flow, const psplit_core *core, const psplit_machine *m,
-                  const int64_t *send, const int64_t *recv) {
+/* A net among the items with a number in local[]; its producer has one. */
+static bool add_net(psplit_flow *flow, const psplit_core *core, uint32_t e, const uint32_t *local,
+                    int64_t send, int64_t recv) {
+  const uint32_t *pin = core->net_pin + core->net_off[e];
+  const uint32_t n_pins = core->net_off[e + 1] - core->net_off[e];
+  const uint32_t out = send > 0 ? psplit_i_flow_node(flow) : PSPLIT_NONE;
+  const uint32_t in = recv > 0 ? psplit_i_flow_node(flow) : PSPLIT_NONE;
+  if ((send > 0 && out == PSPLIT_NONE) || (recv > 0 && in == PSPLIT_NONE)) return false;
+  bool ok = true;
+  if (send > 0) ok &= psplit_i_flow_arc_add(flow, local[pin[0]], out, send);
+  if (recv > 0) ok &= psplit_i_flow_arc_add(flow, in, local[pin[0]], recv);
+  for (uint32_t k = 1; k < n_pins; k++) {
+    if (local[pin[k]] == PSPLIT_NONE) continue;
+    if (send > 0) ok &= psplit_i_flow_arc_add(flow, out, local[pin[k]], PSPLIT_I_INF);
+    if (recv > 0) ok &= psplit_i_flow_arc_add(flow, local[pin[k]], in, PSPLIT_I_INF);
+  }
+  return ok;
+}
+
+bool psplit_i_set_network(psplit_flow *flow, const psplit_core *core, const uint32_t *item,
+                          uint32_t n, const uint32_t *local, const int64_t *w, const int64_t *send,
+                          const int64_t *recv) {
   psplit_i_flow_reset(flow);
   bool ok = true;
-  for (uint32_t k = 0; k <= core->n; k++) ok &= psplit_i_flow_node(flow) != PSPLIT_NONE;
-  if (!ok) return false;
-  for (uint32_t i = 0; i < core->n; i++)
-    if (m->omega[i] > 0) ok &= psplit_i_flow_arc_add(flow, i, core->n, m->omega[i]);
-  for (uint32_t e = 0; e < core->n_nets && ok; e++) {
-    const uint32_t producer = core->net_pin[core->net_off[e]];
-    const uint32_t out = send[e] > 0 ? psplit_i_flow_node(flow) : PSPLIT_NONE;
-    const uint32_t in = recv[e] > 0 ? psplit_i_flow_node(flow) : PSPLIT_NONE;
-    ok = (send[e] == 0 || out != PSPLIT_NONE) && (recv[e] == 0 || in != PSPLIT_NONE);
-    if (!ok) break;
-    if (send[e] > 0) ok &= psplit_i_flow_arc_add(flow, producer, out, send[e]);
-    if (recv[e] > 0) ok &= psplit_i_flow_arc_add(flow, in, producer, recv[e]);
-    for (uint32_t k = core->net_off[e] + 1; k < core->net_off[e + 1]; k++) {
-      if (send[e] > 0) ok &= psplit_i_flow_arc_add(flow, out, core->net_pin[k], PSPLIT_I_INF);
-      if (recv[e] > 0) ok &= psplit_i_flow_arc_add(flow, core->net_pin[k], in, PSPLIT_I_INF);
+  for (uint32_t k = 0; k <= n; k++) ok &= psplit_i_flow_node(flow) != PSPLIT_NONE;
+  for (uint32_t k = 0; k < n && ok; k++) {
+    const uint32_t i = item[k];
+    if (w[i] > 0) ok &= psplit_i_flow_arc_add(flow, k, n, w[i]);
+    for (uint32_t l = core->inc_off[i]; l < core->inc_off[i + 1] && ok; l++) {
+      const uint32_t e = core->inc[l] >> 1;
+      if (core->inc[l] & 1) ok = add_net(flow, core, e, local, send[e], recv[e]);
     }
   }
   return ok;
@@ -59,9 +69,8 @@ static int compare_candidates(const void *a, const void *b) {
   return x->item < y->item ? -1 : x->item > y->item;
 }
 
-/* Least costs over the types that pay; least[i] of the types that do not. False: none pays. */
-static bool least_costs(const psplit_core *core, const psplit_machine *m, int64_t *send,
-                        int64_t *recv, int64_t *least) {
+bool psplit_i_least_costs(const psplit_core *core, const psplit_machine *m, int64_t *send,
+                          int64_t *recv, int64_t *least) {
   bool any = false;
   for (uint32_t i = 0; i < core->n; i++) least[i] = PSPLIT_I_INF;
   for (uint32_t t = 0; t < core->n_types; t++) {
@@ -107,9 +116,11 @@ psplit_code psplit_i_node_bound(const psplit_core *core, const psplit_machine *m
   int64_t *recv = PSPLIT_NEW(&arena, int64_t, core->n_nets);
   int64_t *least = PSPLIT_NEW(&arena, int64_t, core->n);
   candidate *list = PSPLIT_NEW(&arena, candidate, core->n);
-  if (!send || !recv || !least || !list) goto out;
+  uint32_t *all = PSPLIT_NEW(&arena, uint32_t, core->n);
+  if (!send || !recv || !least || !list || !all) goto out;
+  for (uint32_t i = 0; i < core->n; i++) all[i] = i;
   code = PSPLIT_OK;
-  if (!least_costs(core, machine, send, recv, least)) goto out;
+  if (!psplit_i_least_costs(core, machine, send, recv, least)) goto out;
   for (uint32_t i = 0; i < core->n; i++) {
     int64_t alone = machine->omega[i];
     for (uint32_t l = core->inc_off[i]; l < core->inc_off[i + 1]; l++)
@@ -122,7 +133,9 @@ psplit_code psplit_i_node_bound(const psplit_core *core, const psplit_machine *m
   for (uint32_t k = 0; k < core->n && k < most_items; k++) {
     const uint32_t i = list[k].item;
     if (list[k].most <= *inout_bound || *inout_bound >= limit || psplit_i_expired(deadline)) break;
-    if (!built && !build(&whole, core, machine, send, recv)) goto out;
+    if (!built &&
+        !psplit_i_set_network(&whole, core, all, core->n, all, machine->omega, send, recv))
+      goto out;
     built = true;
     if (!copy_flow(&flow, &whole)) goto out;
     const int64_t enough = least[i] < limit ? least[i] : limit;

@@ -114,6 +114,9 @@ void psplit_i_cut_evaluate(psplit_cut *cut, const psplit_core *core, const pspli
       load = (load + cut->replicas[s] - 1) / cut->replicas[s] +
              (int64_t)(4 * (r - 1) / r * (double)weights[s] * machine->sync_ns_per_byte);
     }
-    if (load > cut->value) cut->value = load;
+    if (machine->adds_up)
+      cut->value += load;
+    else if (load > cut->value)
+      cut->value = load;
   }
 }

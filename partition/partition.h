@@ -11,6 +11,7 @@
  *   board.c     items on labels, any objective          anneal.c     label moves
  *   place.c     non-contiguous, chunks, latency
  *   flow.c      min cut                                 bound.c      cheap and min-cut bounds
+ *   chain_bound.c  latency of a chain of items
  *   wamc.c      weight-axis min-cut bound and windows   exact.c      DP over downsets
  *   coarsen.c   contraction of clusters                 multilevel.c a million nodes
  *   relay.c     tensors that other stages pass on
@@ -111,6 +112,7 @@ typedef struct psplit_machine {
   int64_t *omega; /* [core n] least time over types */
   double *ratio;  /* [n_types] least w / omega over items, >= 1 */
   int64_t total_omega;
+  bool adds_up; /* the value of a split is the sum of its loads, not the largest */
   bool replicated;
   double sync_ns_per_byte; /* of replicas, before 4 (r-1) / r */
   psplit_arena arena;
@@ -170,7 +172,8 @@ int64_t psplit_i_walk_load(const psplit_walk *walk, const psplit_machine *machin
 
 /* A contiguous solution over items. */
 typedef struct psplit_cut {
-  int64_t value, comm; /* bottleneck; sum of communication. INF: none */
+  int64_t value, comm; /* bottleneck, or sum of loads where the machine says so; sum of
+                          communication. INF: none */
   uint32_t *stage;     /* [n items] */
   uint32_t *device;    /* [n_stages] type */
   uint32_t *replicas;  /* [n_stages] */
@@ -347,12 +350,31 @@ psplit_code psplit_i_exact(const psplit_core *core, const psplit_machine *machin
 /* max(total / devices, heaviest item), for any placement. */
 int64_t psplit_i_simple_bound(const psplit_core *core, const psplit_machine *machine);
 
+/* Least costs of nets over the types that pay for them, send[n_nets] and recv[n_nets]; least[n]:
+ * least times of items over the types that do not. False: no type pays. */
+bool psplit_i_least_costs(const psplit_core *core, const psplit_machine *machine, int64_t *send,
+                          int64_t *recv, int64_t *least);
+
+/* Network of item[n], each numbered in local[] (NONE: not among them), whose source sides are the
+ * sets S of them: an arc to the sink, node n, pays w[i] of a member, and arcs of nets produced among
+ * them pay what S sends or receives. False: out of memory. */
+bool psplit_i_set_network(psplit_flow *flow, const psplit_core *core, const uint32_t *item,
+                          uint32_t n, const uint32_t *local, const int64_t *w, const int64_t *send,
+                          const int64_t *recv);
+
 /* Largest over items v of the least load of a set with v, by min cut; raises *inout_bound. Valid
  * for any placement. Looks at the `most_items` items that are heaviest with their nets. Errors:
  * NOMEM. */
 psplit_code psplit_i_node_bound(const psplit_core *core, const psplit_machine *machine,
                                 int64_t limit, uint32_t most_items, const psplit_deadline *deadline,
                                 int64_t *inout_bound);
+
+/* --- chain_bound.c --------------------------------------------------------------------------- */
+
+/* Raises *inout_bound to what a chain of items takes one after the other: a bound on the latency of
+ * contiguous splits of `core`, which has edges. Errors: NOMEM. */
+psplit_code psplit_i_chain_bound(const psplit_core *core, const psplit_machine *machine,
+                                 int64_t *inout_bound);
 
 /* --- kernel.c ------------------------------------------------------------------------------- */
 

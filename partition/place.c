@@ -6,9 +6,10 @@
 
 #include "partition.h"
 
-enum { BRUTE_STEPS = 3000000, ANNEAL_STEPS = 3000000 };
+enum { BRUTE_STEPS = 3000000, ANNEAL_STEPS = 3000000, MAX_STEPS = 64 };
+static const uint64_t SLICE_WORK = UINT64_C(200000000); /* pairs of positions times moves */
 
-/* No latency is below the longest path of least times, nor below the work over all devices. */
+/* No latency is below the longest path of least times. */
 static int64_t critical_path(const psplit_core *core, const psplit_machine *machine,
                              int64_t *scratch) {
   int64_t longest = 0;
@@ -127,20 +128,36 @@ static void labels_of(const psplit_job *job, const psplit_core *core, const pspl
     label[core->item_of_node[v]] = slot[answer->stage[v]];
 }
 
+/* Nor is it below the sum of loads of stages that wait for one another, nor below the
+ * least bottleneck: a stage's load is a part of its time. */
+static psplit_code latency_bounds(const psplit_job *job, const psplit_core *core,
+                                  const psplit_machine *machine, int64_t throughput_bound,
+                                  psplit_answer *out) {
+  int64_t *scratch = PSPLIT_NEW(job->arena, int64_t, core->n);
+  if (!scratch) return PSPLIT_NOMEM;
+  const int64_t path = critical_path(core, machine, scratch);
+  if (path > out->bound) {
+    out->bound = path;
+    out->bound_name = "critical path";
+  }
+  if (throughput_bound > out->bound) {
+    out->bound = throughput_bound;
+    out->bound_name = "throughput";
+  }
+  const int64_t before = out->bound;
+  const psplit_code code = psplit_i_chain_bound(core, machine, &out->bound);
+  if (out->bound > before) out->bound_name = "chain of stages";
+  return code;
+}
+
+/* throughput_bound: of contiguous splits, 0: unknown. */
 static psplit_code bounds(const psplit_job *job, const psplit_core *core,
-                          const psplit_machine *machine, int64_t value, psplit_answer *out) {
+                          const psplit_machine *machine, int64_t value, int64_t throughput_bound,
+                          psplit_answer *out) {
   out->bound = psplit_i_simple_bound(core, machine);
   out->bound_name = "total over devices, heaviest node";
-  if (job->options->objective == PSPLIT_LATENCY) {
-    int64_t *scratch = PSPLIT_NEW(job->arena, int64_t, core->n);
-    if (!scratch) return PSPLIT_NOMEM;
-    const int64_t path = critical_path(core, machine, scratch);
-    if (path > out->bound) {
-      out->bound = path;
-      out->bound_name = "critical path";
-    }
-    return PSPLIT_OK;
-  }
+  if (job->options->objective == PSPLIT_LATENCY)
+    return latency_bounds(job, core, machine, throughput_bound, out);
   const int64_t before = out->bound;
   const psplit_code code = psplit_i_node_bound(
     core, machine, value, core->n <= 3000 ? core->n : 100, &job->deadline, &out->bound);
@@ -184,6 +201,35 @@ static psplit_code two_chunks(const psplit_job *job, psplit_answer *answer) {
   return psplit_i_place(&inner, answer);
 }
 
+/* For latency: search for a split whose loads add up to the least, which is its latency where each
+ * stage waits for the one before. */
+static psplit_code adding_start(placing *p, psplit_board *board, uint32_t *label) {
+  const psplit_core *core = &p->core;
+  const uint64_t slice =
+    1 + (uint64_t)core->n * core->n / 2 * p->machine.move_off[p->machine.n_states];
+  if (slice > SLICE_WORK) return PSPLIT_OK;
+  psplit_search_options options = {.seed = p->job->options->seed,
+                                   .n_threads = p->job->options->n_threads,
+                                   .n_rounds = 4,
+                                   .deadline = p->job->deadline};
+  const uint64_t n_steps = SLICE_WORK / slice / 8;
+  options.n_steps = n_steps < MAX_STEPS ? (uint32_t)n_steps : MAX_STEPS;
+  psplit_cut cut;
+  psplit_code code = psplit_i_cut_init(&cut, core, p->job->arena);
+  if (code != PSPLIT_OK) return code;
+  p->machine.adds_up = true;
+  code = psplit_i_search(core, &p->machine, &options, &cut);
+  p->machine.adds_up = false;
+  if (code != PSPLIT_OK || cut.value >= PSPLIT_I_INF) return code;
+  const int64_t value = judge(board, cut.device, cut.stage);
+  if (value < p->value) {
+    memcpy(label, cut.stage, core->n * sizeof *label);
+    memcpy(p->types, cut.device, core->n_stages * sizeof *p->types);
+    to_nodes(p, label, value);
+  }
+  return PSPLIT_OK;
+}
+
 static psplit_code start(placing *p, psplit_answer *answer) {
   const psplit_job *job = p->job;
   const psplit_problem *problem = job->problem;
@@ -206,6 +252,7 @@ static psplit_code start(placing *p, psplit_answer *answer) {
     labels_of(job, &p->core, answer, p->types, label, slot);
     to_nodes(p, label, judge(&board, p->types, label));
   }
+  if (job->options->objective == PSPLIT_LATENCY) PSPLIT_TRY(adding_start(p, &board, label));
   if (chunks > 1 && folded_start(job, chunks, folded) == PSPLIT_OK) {
     for (uint32_t v = 0; v < problem->n_nodes; v++) label[p->core.item_of_node[v]] = folded[v];
     const int64_t value = judge(&board, p->types, label);
@@ -285,7 +332,7 @@ psplit_code psplit_i_place(const psplit_job *job, psplit_answer *out_answer) {
                : psplit_i_core_init(&p.core, problem, NULL, job->diag));
   PSPLIT_TRY(bind(&p));
   PSPLIT_TRY(start(&p, out_answer));
-  PSPLIT_TRY(bounds(job, &p.core, &p.machine, p.value, out_answer));
+  PSPLIT_TRY(bounds(job, &p.core, &p.machine, p.value, out_answer->bound, out_answer));
   out_answer->solver = "contiguous";
   if (p.value < PSPLIT_I_INF) PSPLIT_TRY(anneal(&p, out_answer));
   if (p.value > out_answer->bound) PSPLIT_TRY(brute(&p, out_answer));

@@ -74,7 +74,7 @@ static void relax(const slice_step *step, uint32_t state, const psplit_move *mov
   psplit_slicer *s = step->s;
   if (load > step->limit) return;
   const int64_t before = cell_at(s, step->b, state)->value;
-  const int64_t value = load > before ? load : before;
+  const int64_t value = s->machine->adds_up ? load + before : load > before ? load : before;
   psplit_slice_cell *cell = cell_at(s, step->a, move->next);
   if (!cell || value >= cell->value) return;
   if ((double)s->prefix[step->a] >

@@ -45,6 +45,8 @@ static const family kFamilies[] = {
   {"latency", 0, 40, 7, 3, 1, 1, false, false, true},
   {"latency, classes", WITH_CLASSES, 20, 6, 3, 1, 1, false, false, true},
   {"latency, memory, pins", WITH_MEMORY | WITH_PINS, 20, 6, 3, 1, 1, true, false, true},
+  {"latency, cpu", WITH_CLASSES | WITH_FREE_COMM | WITH_MEMORY, 40, 7, 3, 1, 1, false, false, true},
+  {"latency, overlap", WITH_OVERLAP | WITH_TOGETHER, 40, 7, 4, 1, 1, false, false, true},
   {"relays", WITH_RELAYS, 90, 7, 4, 1, 1, false, false, false},
   {"relays, nonempty", WITH_RELAYS | WITH_OVERLAP, 60, 7, 4, 1, 1, true, false, false},
   {"relays, memory, pins", WITH_RELAYS | WITH_MEMORY | WITH_PINS, 40, 7, 3, 1, 1, true, false,
@@ -89,6 +91,24 @@ static void compare(const family *f, const random_problem *r, const psplit_parti
              (long long)solution->objective_ns, solution->solver,
              (long long)solution->lower_bound_ns);
   psplit_solution_destroy(solution);
+}
+
+/* The solver enumerates at this size, which hides what the bound on latency says: ask it itself. */
+static void ask_chain_bound(const family *f, const random_problem *r,
+                            const psplit_partition_options *o, const char *what) {
+  int64_t comm, bound = 0;
+  const int64_t best = best_by_enumeration(&r->problem, o, &comm);
+  psplit_core core;
+  psplit_machine machine;
+  if (best == INT64_MAX || psplit_i_core_init(&core, &r->problem, NULL, NULL) != PSPLIT_OK) return;
+  if (psplit_i_machine_init(&machine, &core, o, NULL) == PSPLIT_OK) {
+    assert_int_equal(psplit_i_chain_bound(&core, &machine, &bound), PSPLIT_OK);
+    if (bound > best)
+      fail_msg("%s %s: chain bound %lld, latency %lld", f->name, what, (long long)bound,
+               (long long)best);
+    psplit_i_machine_fini(&machine);
+  }
+  psplit_i_core_fini(&core);
 }
 
 /* The solver seldom needs the exact program at this size: ask it itself. With the windows that the
@@ -160,6 +180,7 @@ static void run_family(const family *f) {
                k);
       compare(f, &r, &o, what);
       if (f->chunks == 1 && !f->noncontiguous && !f->latency) ask_exact(f, &r, &o, what);
+      if (f->latency) ask_chain_bound(f, &r, &o, what);
     }
 }
 
