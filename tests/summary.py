@@ -2,7 +2,7 @@
 """Counts single checks: summary.py TESTLOG.json [NAME=passed|failed...]
 
 A TAP test of meson counts its lines, any other test counts as one check. A reason is printed for
-each that was skipped. The last line is `N passed, M failed, K skipped`; the status is 0 only if
+each that was skipped, and what a test says (`# ...`) below a line that failed. The last line is `N passed, M failed, K skipped`; the status is 0 only if
 something passed and nothing failed.
 """
 import json
@@ -27,6 +27,9 @@ def subtests(test):
             else:
                 todo = (result[3] or "").upper() == "TODO"
                 found.append(("failed" if result[1] and not todo else "passed", title, ""))
+        elif line.startswith("# ") and found and found[-1][0] == "failed":
+            outcome, title, reason = found[-1]
+            found[-1] = (outcome, title, "%s%s%s" % (reason, "; " if reason else "", line[2:]))
     outcomes = [outcome for outcome, _, _ in found]
     bad = test["result"] not in ("OK", "SKIP", "EXPECTEDFAIL")
     # A crash, a timeout or a broken plan fails the test without a line of its own.
