@@ -150,8 +150,8 @@ static psplit_code too_large(psplit_unit *unit, bool solved, const psplit_i_fit 
   if (s == unit->options.n_stages)
     return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
                          "memory: no split into %" PRIu32
-                         " stages fits the devices, of which the largest has %s; %s",
-                         s, amount(largest, limit), advice);
+                         " stage%s fits the devices, of which the largest has %s; %s",
+                         s, s == 1 ? "" : "s", amount(largest, limit), advice);
   const psplit_plan_stage *stage = &unit->plan->stages[s];
   return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
                        "memory: stage %" PRIu32
@@ -199,8 +199,7 @@ out:
 /* The best cut of an order of the groups where the solver's does not fit, or is worse; an error
  * that says why not where none fits. `solved`: there is a plan; it fits if first_too_large says so.
  */
-static psplit_code cut_to_fit(psplit_unit *unit, const request *r, bool solved,
-                              psplit_diag *diag) {
+static psplit_code cut_to_fit(psplit_unit *unit, const request *r, bool solved, psplit_diag *diag) {
   psplit_code code;
   psplit_i_fit fit;
   bool found;

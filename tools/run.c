@@ -133,8 +133,8 @@ static int parse(int argc, char **argv, settings *s) {
       case OPT_TRACE: s->trace = argument; break;
       case OPT_PROFILE: s->profile = argument; break;
       case 'q': s->quiet = true; break;
-      case 'h': cli_print_help(&PROGRAM, stdout); return 0;
-      case 'V': cli_print_version(&PROGRAM, stdout); return 0;
+      case 'h': cli_print_help(&PROGRAM, stdout); return cli_finish(0);
+      case 'V': cli_print_version(&PROGRAM, stdout); return cli_finish(0);
       default:
         good = feed_option(&PROGRAM, &s->feed, id, argument) ||
                session_option(&PROGRAM, &s->sessions, id, argument);
@@ -155,13 +155,16 @@ static int parse(int argc, char **argv, settings *s) {
 }
 
 static void print_table(const psplit_i_report *report, const psplit_i_pipe *pipe, FILE *out) {
-  char text[6][CLI_TEXT], device[64];
-  fprintf(out, "%-5s  %-10s %11s %11s %11s %11s %11s %11s\n", "stage", "device", "busy",
+  char text[6][CLI_TEXT], device[CLI_NAME];
+  int width = 10;
+  for (uint32_t s = 0; s < report->n_stages; s++)
+    width = cli_width(width, pipe->manifest.stages[s].device);
+  fprintf(out, "%-5s  %-*s %11s %11s %11s %11s %11s %11s\n", "stage", width, "device", "busy",
           "predicted", "wait in", "wait out", "transfer", "received");
   for (uint32_t s = 0; s < report->n_stages; s++) {
     const psplit_i_stage_report *row = &report->stages[s];
     const int64_t predicted = pipe->manifest.stages[s].compute_ns;
-    fprintf(out, "%5" PRIu32 "  %-10s %11s %11s %11s %11s %11s %11s\n", s,
+    fprintf(out, "%5" PRIu32 "  %-*s %11s %11s %11s %11s %11s %11s\n", s, width,
             cli_printable(pipe->manifest.stages[s].device, device, sizeof device),
             cli_time(row->busy_ns, text[0]), predicted < 0 ? "?" : cli_time(predicted, text[1]),
             cli_time(row->wait_in_ns, text[2]), cli_time(row->wait_out_ns, text[3]),
@@ -204,7 +207,8 @@ static psplit_code tell(const settings *s, const psplit_i_ort *ort, const psplit
   } else if (!s->quiet) {
     print_table(&report, pipe, out);
   }
-  if (fflush(out) != 0) code = psplit_i_fail(diag, PSPLIT_IO, "standard output cannot be written");
+  if (fflush(out) != 0 || ferror(out))
+    code = psplit_i_fail(diag, PSPLIT_IO, "standard output cannot be written");
 out:
   psplit_i_text_fini(&trace);
   psplit_i_text_fini(&json);

@@ -10,6 +10,7 @@
 
 #include "autotune.h"
 #include "cli.h"
+#include "depfile.h"
 #include "plan_options.h"
 
 enum {
@@ -163,6 +164,11 @@ static int parse(request *r, int argc, char **argv) {
     return cli_usage(&PROGRAM, "-k N or --devices FILE is needed");
   if (!r->plan_only && !r->directory && !r->annotate)
     return cli_usage(&PROGRAM, "-o DIR, --annotate FILE or --plan-only is needed");
+  const char *const outputs[] = {r->directory, r->annotate, r->depfile};
+  for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
+    if (outputs[i] && strcmp(outputs[i], "-") == 0)
+      return cli_usage(&PROGRAM,
+                       "stages and rules cannot go to standard output; ./- is a file's name");
   if (r->annotate && r->plan.read.n_inline_ifs)
     return cli_usage(&PROGRAM, "--annotate writes MODEL as it is; --inline-if is for stages alone");
   if (r->annotate && r->last_k > r->n_stages)
@@ -202,13 +208,16 @@ static void print_transfers(const psplit_plan *plan) {
 
 static void print_plan(const psplit_plan *plan, double seconds) {
   char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT], d[CLI_TEXT], e[CLI_TEXT], f[CLI_TEXT];
+  int width = 10;
+  for (uint32_t s = 0; s < plan->n_stages; s++) width = cli_width(width, plan->stages[s].device);
   printf(
-    "stage  device      nodes  supernodes    weights     memory   receive   compute      send"
-    "      load\n");
+    "stage  %-*s  nodes  supernodes    weights     memory   receive   compute      send      "
+    "load\n",
+    width, "device");
   for (uint32_t s = 0; s < plan->n_stages; s++) {
     const psplit_plan_stage *stage = &plan->stages[s];
-    char device[12];
-    printf("%5" PRIu32 "  %-10s %6" PRIu32 " %11" PRIu32 " %10s %10s %9s %9s %9s %9s%s\n", s,
+    char device[CLI_NAME];
+    printf("%5" PRIu32 "  %-*s %6" PRIu32 " %11" PRIu32 " %10s %10s %9s %9s %9s %9s%s\n", s, width,
            cli_printable(stage->device, device, sizeof device), stage->n_nodes, stage->n_supernodes,
            cli_bytes(stage->weight_bytes, a), cli_bytes(stage->memory_bytes, b),
            cli_time(stage->recv_ns, c), cli_time(stage->compute_ns, d), cli_time(stage->send_ns, e),
@@ -233,32 +242,6 @@ static void print_plan(const psplit_plan *plan, double seconds) {
            plan->assumed_value);
   }
   printf("\ntook %.2f s\n", seconds);
-}
-
-/* A make rule: DIR/pipeline.json depends on every file that was read. */
-static psplit_code write_depfile(const request *r, const psplit_model *model, psplit_diag *diag) {
-  FILE *file = fopen(r->depfile, "w");
-  if (file) {
-    fprintf(file, "%s/pipeline.json:", r->directory);
-    for (uint32_t i = 0; i < psplit_model_n_files(model); i++) {
-      const char *path = psplit_model_file_path(model, i);
-      fputs(" \\\n  ", file);
-      for (; *path; path++) {
-        if (*path == '$') fputc('$', file);
-        if (*path == ' ' || *path == '#' || *path == '\\') fputc('\\', file);
-        fputc(*path, file);
-      }
-    }
-    if (r->plan.devices && !cli_is_preset(r->plan.devices))
-      fprintf(file, " \\\n  %s", r->plan.devices);
-    for (size_t i = 0; i < r->plan.n_cost_files; i++)
-      fprintf(file, " \\\n  %s", r->plan.cost_files[i]);
-    fputc('\n', file);
-  }
-  if (file && fclose(file) == 0) return PSPLIT_OK;
-  diag->code = PSPLIT_IO;
-  snprintf(diag->message, sizeof diag->message, "%s: cannot be written", r->depfile);
-  return PSPLIT_IO;
 }
 
 /* --verify: the finished files, before they are put in place. */
@@ -317,11 +300,12 @@ static psplit_code print_comparison(const request *r, const psplit_plan *plan, p
   return PSPLIT_OK;
 }
 
-/* What each number of stages of the range would give; one that has no plan says so and is passed.
- */
+/* What each number of stages of the range would give; one that has no plan says why and is passed.
+ * Where none has one, it is the error of the last. */
 static psplit_code compare(request *r, psplit_diag *diag) {
   psplit_sink sink = cli_sink(&r->progress);
   psplit_model *model = NULL;
+  bool any = false;
   r->plan.unit.sink = &sink;
   psplit_code code = psplit_model_open(r->model, &r->plan.read, diag, &model);
   if (code == PSPLIT_OK) print_comparison_head(r);
@@ -332,8 +316,9 @@ static psplit_code compare(request *r, psplit_diag *diag) {
     cli_progress_end(&r->progress);
     if (code == PSPLIT_OK && !plan) code = no_plan(diag);
     if (code == PSPLIT_OK) code = print_comparison(r, plan, diag);
-    if (code == PSPLIT_INFEASIBLE && k > r->n_stages) {
-      printf("%6" PRIu32 " infeasible\n", k);
+    any |= code == PSPLIT_OK;
+    if (code == PSPLIT_INFEASIBLE && (any || k < r->last_k)) {
+      printf("%6" PRIu32 " infeasible: %s\n", k, diag->message);
       code = PSPLIT_OK;
       *diag = (psplit_diag){0};
     }
@@ -372,12 +357,13 @@ static void say_assumptions(const psplit_sink *sink, const psplit_model *model) 
     const psplit_inlined *one = psplit_model_inlined(model, i);
     char text[512], node[160], condition[160];
     if (!one->assumed) continue;
-    snprintf(text, sizeof text,
-             "the stages are MODEL only for inputs that make \"%s\" %s, where If \"%s\" takes its %s "
-             "branch",
-             cli_printable(one->condition, condition, sizeof condition),
-             one->then_branch ? "true" : "false", cli_printable(one->node, node, sizeof node),
-             one->then_branch ? "then" : "else");
+    snprintf(
+      text, sizeof text,
+      "the stages are MODEL only for inputs that make \"%s\" %s, where If \"%s\" takes its %s "
+      "branch",
+      cli_printable(one->condition, condition, sizeof condition),
+      one->then_branch ? "true" : "false", cli_printable(one->node, node, sizeof node),
+      one->then_branch ? "then" : "else");
     sink->emit(sink->user, PSPLIT_WARNING, text);
   }
 }
@@ -395,6 +381,7 @@ static psplit_code split(request *r, psplit_diag *diag) {
   r->emit.accept_user = r;
   psplit_code code = psplit_model_open(r->model, &r->plan.read, diag, &model);
   r->opened = model;
+  if (code == PSPLIT_OK && r->depfile) code = cli_check_output(r->depfile, model, diag);
   if (code == PSPLIT_OK) say_assumptions(&sink, model);
   if (code == PSPLIT_OK && r->tune.n_rounds) code = tune(r, model, diag);
   if (code == PSPLIT_OK) code = planned_make(&r->plan, model, r->n_stages, diag, &made);
@@ -407,7 +394,8 @@ static psplit_code split(request *r, psplit_diag *diag) {
     code = psplit_emit(model, plan, r->directory, &r->emit, diag);
   if (code == PSPLIT_OK && r->annotate)
     code = psplit_emit_annotated(model, plan, r->annotation, r->annotate, r->emit.replace, diag);
-  if (code == PSPLIT_OK && r->depfile) code = write_depfile(r, model, diag);
+  if (code == PSPLIT_OK && r->depfile)
+    code = depfile_write(r->depfile, r->directory, model, &r->plan, diag);
   if (code == PSPLIT_OK && r->json) code = psplit_manifest(model, plan, &r->emit, diag, &manifest);
   cli_progress_end(&r->progress);
   if (code == PSPLIT_OK && manifest)
@@ -447,14 +435,14 @@ static int run(request *r) {
   if (plan_load_costs(&r->plan, &diag) != PSPLIT_OK) return cli_fail(&diag);
   const bool several = r->last_k > r->n_stages;
   if ((several ? compare(r, &diag) : split(r, &diag)) != PSPLIT_OK) return cli_fail(&diag);
-  return fflush(stdout) == 0 ? 0 : 3;
+  return 0;
 }
 
 int main(int argc, char **argv) {
   static request r;
   const int status = parse(&r, argc, argv);
-  if (status || r.done) return status;
+  if (status || r.done) return cli_finish(status);
   const int done = run(&r);
   plan_options_fini(&r.plan);
-  return done;
+  return cli_finish(done);
 }
