@@ -225,11 +225,11 @@ static psplit_code cut_to_fit(psplit_unit *unit, const request *r, bool solved, 
   memcpy(old, unit->stage, n_nodes * sizeof *old);
   for (uint32_t n = 0; n < n_nodes; n++)
     cut[n] = b.group[n] == PSPLIT_NONE ? 0 : group_stage[b.group[n]];
-  const int64_t old_ns = fitting ? unit->plan->bottleneck_ns : INT64_MAX;
+  const int64_t old_ns = fitting ? psplit_i_plan_value_ns(unit, unit->plan) : INT64_MAX;
   PSPLIT_TRY(adopt(&b, cut));
   if (first_too_large(unit) < unit->options.n_stages) {
     if (!fitting) return too_large(unit, true, &fit, diag);
-  } else if (unit->plan->bottleneck_ns < old_ns) {
+  } else if (psplit_i_plan_value_ns(unit, unit->plan) < old_ns) {
     if (unit->solution) unit->solution->solver = "fit";
     unit->plan->solver = "fit";
     goto out;

@@ -191,6 +191,18 @@ static void print_share(const char *label, int64_t ns) {
   printf("%s %s", label, cli_time(ns, text));
 }
 
+static bool is_latency(const psplit_plan *plan) { return plan->objective[0] == 'l'; }
+
+/* What the objective makes small, and the bound is of. */
+static int64_t value_ns(const psplit_plan *plan) {
+  return is_latency(plan) ? plan->latency_ns : plan->bottleneck_ns;
+}
+
+/* Of a stream of inputs, or of one alone. */
+static double speed_up(const psplit_plan *plan) {
+  return value_ns(plan) > 0 ? (double)plan->total_compute_ns / (double)value_ns(plan) : 1;
+}
+
 static void print_transfers(const psplit_plan *plan) {
   enum { SHOWN = 12 };
   if (!plan->n_transfers) return;
@@ -225,14 +237,14 @@ static void print_plan(const psplit_plan *plan, double seconds) {
   }
   print_transfers(plan);
   printf("\n");
-  print_share("bottleneck", plan->bottleneck_ns);
+  if (is_latency(plan)) print_share("bottleneck", plan->bottleneck_ns);
+  print_share(is_latency(plan) ? "\nlatency" : "bottleneck", value_ns(plan));
   print_share(", lower bound", plan->lower_bound_ns);
   printf(", gap %.2f %%%s (solver %s, bound %s)\n", 100 * plan->gap_frac,
          plan->proved_optimal ? ", proved optimal" : "", plan->solver, plan->bound);
   if (plan->bottleneck_ns > 0)
-    printf("expected speed-up over one device %.2fx of %" PRIu32 ", costs %s",
-           (double)plan->total_compute_ns / (double)plan->bottleneck_ns, plan->n_stages,
-           plan->cost_source);
+    printf("expected speed-up over one device %.2fx of %" PRIu32 ", costs %s", speed_up(plan),
+           plan->n_stages, plan->cost_source);
   if (plan->measured_frac > 0 && plan->measured_frac < 1)
     printf(" for %.1f %% of the time", 100 * plan->measured_frac);
   if (plan->n_assumed) printf(" with");
@@ -271,9 +283,8 @@ static psplit_code no_plan(psplit_diag *diag) {
 
 static void print_comparison_head(const request *r) {
   printf(
-    "stages  bottleneck       bound      gap  speed-up      memory     on wire  bubble of %" PRIu32
-    "\n",
-    r->n_micro_batches);
+    "stages  %10s       bound      gap  speed-up      memory     on wire  bubble of %" PRIu32 "\n",
+    r->plan.unit.objective == PSPLIT_LATENCY ? "latency" : "bottleneck", r->n_micro_batches);
 }
 
 /* One number of stages on one line. */
@@ -290,11 +301,9 @@ static psplit_code print_comparison(const request *r, const psplit_plan *plan, p
     wire += plan->transfers[t].bytes;
     sure = sure && plan->transfers[t].bytes_known;
   }
-  const double speed_up =
-    plan->bottleneck_ns > 0 ? (double)plan->total_compute_ns / (double)plan->bottleneck_ns : 1;
   printf("%6" PRIu32 " %11s %11s %6.2f %% %8.2fx %11s %s%10s %10.1f %%%s\n", plan->n_stages,
-         cli_time(plan->bottleneck_ns, a), cli_time(plan->lower_bound_ns, b), 100 * plan->gap_frac,
-         speed_up, cli_bytes(memory, c), sure ? " " : "~", cli_bytes(wire, d),
+         cli_time(value_ns(plan), a), cli_time(plan->lower_bound_ns, b), 100 * plan->gap_frac,
+         speed_up(plan), cli_bytes(memory, c), sure ? " " : "~", cli_bytes(wire, d),
          100 * schedule->bubble_frac, plan->proved_optimal ? "  optimal" : "");
   psplit_schedule_destroy(schedule);
   return PSPLIT_OK;
