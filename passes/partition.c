@@ -278,6 +278,7 @@ static psplit_code solve_within_memory(psplit_unit *unit, const request *r, doub
   enum { MAX_ROUNDS = 6 };
   psplit_code code = PSPLIT_OK;
   int64_t bound_ns = 0;
+  const char *bound = NULL;
   const uint32_t n_stages = unit->options.n_stages;
   uint64_t *offered = psplit_i_arena_array(&unit->arena, n_stages, sizeof *offered);
   if (!offered) return psplit_i_nomem(diag);
@@ -297,8 +298,17 @@ static psplit_code solve_within_memory(psplit_unit *unit, const request *r, doub
       return cut_to_fit(unit, r, false, diag);
     if (code != PSPLIT_OK) return psplit_i_fail(diag, code, "%s", why.message);
     if (unit->solution) {
-      if (round == 0) bound_ns = unit->solution->lower_bound_ns;
+      if (round == 0) {
+        bound_ns = unit->solution->lower_bound_ns;
+        bound = unit->solution->bound;
+      } else if (round == 1) { /* its gap may be due to what it does not count */
+        char text[96];
+        const int n = snprintf(text, sizeof text, "%s, of weights' memory alone", bound);
+        if (!(bound = psplit_i_arena_strndup(&unit->arena, text, (size_t)n)))
+          PSPLIT_TRY(psplit_i_nomem(diag));
+      }
       unit->solution->lower_bound_ns = bound_ns;
+      unit->solution->bound = bound;
       unit->solution->proved_optimal &= unit->solution->objective_ns == bound_ns;
     }
     PSPLIT_TRY(psplit_i_plan_make(unit, diag));

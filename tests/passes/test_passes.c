@@ -363,7 +363,7 @@ static int64_t load_of_products(const bench *b, const int64_t *width, int i, int
 static void memory_limits_a_cut_as_brute_force_says(void **state) {
   (void)state;
   uint32_t random = 1;
-  int n_fitting = 0, n_refused = 0;
+  int n_fitting = 0, n_refused = 0, n_of_weights = 0;
   for (int round = 0; round < 200; round++) {
     int64_t width[LINKS + 1];
     for (int i = 0; i <= LINKS; i++) {
@@ -401,12 +401,13 @@ static void memory_limits_a_cut_as_brute_force_says(void **state) {
       if (code != PSPLIT_OK) fail_msg("round %d: %s", round, diag.message);
       assert_int_equal(b.unit->plan->bottleneck_ns, best_ns);
       assert_true(b.unit->plan->lower_bound_ns <= best_ns);
+      n_of_weights += strstr(b.unit->plan->bound, ", of weights' memory alone") != NULL;
       for (int s = 0; s < 3; s++) assert_true(b.unit->plan->stages[s].memory_bytes <= limit);
     }
     stop(&b);
     psplit_devices_destroy(devices);
   }
-  assert_true(n_fitting > 20 && n_refused > 20);
+  assert_true(n_fitting > 20 && n_refused > 20 && n_of_weights > 5);
 }
 
 /* Of a chain the latency is all that stages do; value and bound are of it, not of the slowest stage,
