@@ -4,6 +4,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -302,6 +303,12 @@ psplit_code cli_read_file(const char *path, psplit_diag *diag, char **out_text, 
   }
   if (file) fclose(file);
   return code;
+}
+
+void cli_on_interrupt(void (*handler)(int)) {
+  signal(SIGINT, handler);
+  signal(SIGTERM, handler);
+  if (signal(SIGHUP, handler) == SIG_IGN) signal(SIGHUP, SIG_IGN);
 }
 
 psplit_code cli_check_output(const char *path, const psplit_model *model, psplit_diag *diag) {

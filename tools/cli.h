@@ -107,6 +107,9 @@ void cli_progress_end(cli_progress *progress);
 /* For a sink that is to say nothing from here on. */
 void cli_quiet(void *user, psplit_severity severity, const char *line);
 
+/* Calls `handler` for what users and terminals end programs with; not for a hang-up under nohup. */
+void cli_on_interrupt(void (*handler)(int));
+
 /* Whether `path` may be written: it is none of the files that make up the model. Errors: IO. */
 PSPLIT_MUST_USE psplit_code cli_check_output(const char *path, const psplit_model *model,
                                              psplit_diag *diag);

@@ -5,9 +5,9 @@
 
 #include "profile.h"
 
-psplit_code profile_model(const char *model, const char *onnxruntime,
-                          const psplit_i_run_options *options, const feed_settings *feed,
-                          psplit_diag *diag, char **out_text) {
+psplit_code profile_model(const char *model, const psplit_read_options *read,
+                          const char *onnxruntime, const psplit_i_run_options *options,
+                          const feed_settings *feed, psplit_diag *diag, char **out_text) {
   psplit_code code;
   psplit_i_ort ort = {0};
   psplit_i_profile profile = {0};
@@ -15,7 +15,7 @@ psplit_code profile_model(const char *model, const char *onnxruntime,
   psplit_i_run_options run = *options;
   run.feed = feed->options;
   run.feed.random = true;
-  PSPLIT_TRY(psplit_model_open(model, NULL, diag, &whole));
+  PSPLIT_TRY(psplit_model_open(model, read, diag, &whole));
   PSPLIT_TRY(psplit_i_ort_open(onnxruntime, diag, &ort));
   PSPLIT_TRY(psplit_i_profile_run(&ort, model, &run, diag, &profile));
   /* ONNX Runtime writes some models that it would not read itself: then names alone have to do. */

@@ -220,7 +220,7 @@ out:
 static psplit_code profile(const settings *s, psplit_diag *diag) {
   char *text = NULL;
   psplit_code code;
-  PSPLIT_TRY(profile_model(s->directory, s->onnxruntime, &s->run, &s->feed, diag, &text));
+  PSPLIT_TRY(profile_model(s->directory, NULL, s->onnxruntime, &s->run, &s->feed, diag, &text));
   const psplit_text file = {.bytes = text, .n = strlen(text)};
   PSPLIT_TRY(psplit_i_file_write(s->profile, &file, diag));
 out:
@@ -298,8 +298,7 @@ int main(int argc, char **argv) {
 #if PSPLIT_HAS_MPI
     if (s.mpi) code = psplit_i_mpi_begin(&diag, &rank, &n_ranks);
 #endif
-    signal(SIGINT, on_signal);
-    signal(SIGTERM, on_signal);
+    cli_on_interrupt(on_signal);
     signal(SIGPIPE, SIG_IGN); /* a reader that has gone is an error like any other */
     if (code == PSPLIT_OK) code = s.profile ? profile(&s, &diag) : run(&s, &diag, rank, n_ranks);
     const int number = atomic_load(&interrupted);

@@ -12,6 +12,9 @@
 #include "cli.h"
 #include "depfile.h"
 #include "plan_options.h"
+#ifdef PSPLIT_HAS_RUNTIME
+#include "feed_options.h"
+#endif
 
 enum {
   OPT_PRINT_PIPELINE = 256,
@@ -55,6 +58,10 @@ static const cli_option OPTIONS[] = {
   {OPT_ONNXRUNTIME, "onnxruntime", "FILE", "with --autotune: libonnxruntime.so"},
   {OPT_OPTIMIZATION, "optimization", "LEVEL",
    "with --autotune: 0, 1, 2 or 99 (default), of ONNX Runtime"},
+#ifdef PSPLIT_HAS_RUNTIME
+  {OPT_INPUT, "input", "[NAME=]FILE", "with --autotune: an input; default: random numbers"},
+  {OPT_SHAPE, "shape", "NAME=N,N,...", "with --autotune: size of an input (repeatable)"},
+#endif
   {0, NULL, NULL, "How it is cut:"},
   PLAN_CUT_OPTIONS,
   {OPT_PRINT_PIPELINE, "print-pipeline", NULL, "print the pipeline with all options, and stop"},
@@ -80,17 +87,21 @@ typedef struct request {
   psplit_annotation annotation;
   plan_options plan;
   autotune_options tune;
+#ifdef PSPLIT_HAS_RUNTIME
+  feed_settings feed;
+#endif
   psplit_emit_options emit;
   bool plan_only, json, print_pipeline, help_passes, verify, done;
   const psplit_model *opened; /* MODEL, for --verify */
   cli_progress progress;
 } request;
 
-static volatile int interrupted;
+static volatile int interrupted;   /* for what writes */
+static atomic_int run_interrupted; /* for what runs stages */
 
 static void on_signal(int signal_number) {
-  (void)signal_number;
   interrupted = 1;
+  atomic_store(&run_interrupted, signal_number);
 }
 
 static bool parse_option(request *r, int id, char *argument) {
@@ -128,6 +139,10 @@ static bool parse_option(request *r, int id, char *argument) {
       return true;
     case OPT_ONNXRUNTIME: r->tune.onnxruntime = argument; return true;
     case OPT_OPTIMIZATION: return cli_level(&PROGRAM, argument, &r->tune.optimization);
+#ifdef PSPLIT_HAS_RUNTIME
+    case OPT_INPUT:
+    case OPT_SHAPE: return feed_option(&PROGRAM, &r->feed, id, argument);
+#endif
     case OPT_PLAN_ONLY: r->plan_only = true; return true;
     case OPT_MICRO_BATCHES:
       if (!cli_count(&PROGRAM, "micro-batches", argument, 1, 10000, &count)) return false;
@@ -282,9 +297,9 @@ static psplit_code no_plan(psplit_diag *diag) {
 }
 
 static void print_comparison_head(const request *r) {
-  printf(
-    "stages  %10s       bound      gap  speed-up      memory     on wire  bubble of %" PRIu32 "\n",
-    r->plan.unit.objective == PSPLIT_LATENCY ? "latency" : "bottleneck", r->n_micro_batches);
+  printf("stages  %10s       bound      gap  speed-up      memory     on wire  bubble of %" PRIu32
+         "\n",
+         r->plan.unit.objective == PSPLIT_LATENCY ? "latency" : "bottleneck", r->n_micro_batches);
 }
 
 /* One number of stages on one line. */
@@ -338,27 +353,21 @@ static psplit_code compare(request *r, psplit_diag *diag) {
   return code;
 }
 
-/* --autotune: the rounds' stages stand beside DIR while they run. */
 static psplit_code tune(request *r, const psplit_model *model, psplit_diag *diag) {
-  size_t n = strlen(r->directory);
-  while (n > 1 && r->directory[n - 1] == '/') n--;
-  char *scratch = malloc(n + sizeof ".autotune");
-  if (!scratch) return cli_nomem(diag);
-  memcpy(scratch, r->directory, n);
-  memcpy(scratch + n, ".autotune", sizeof ".autotune");
   if (!r->emit.replace && access(r->directory, F_OK) == 0) { /* before it is worked for */
-    free(scratch);
     snprintf(diag->message, sizeof diag->message, "%s exists; --force replaces it", r->directory);
     return diag->code = PSPLIT_IO;
   }
   psplit_emit_options emit = r->emit;
-  emit.replace = true;
   emit.accept = NULL;
+  r->tune.interrupted = &run_interrupted;
+#ifdef PSPLIT_HAS_RUNTIME
+  r->tune.feed = &r->feed;
+#endif
+  cli_on_interrupt(on_signal);
+  signal(SIGPIPE, SIG_IGN); /* what is beside DIR has to go in any case */
   FILE *out = r->progress.quiet ? NULL : r->json ? stderr : stdout;
-  const psplit_code code =
-    autotune(&r->tune, r->model, model, r->n_stages, &emit, scratch, out, diag, &r->plan);
-  free(scratch);
-  return code;
+  return autotune(&r->tune, r->model, model, r->n_stages, &emit, r->directory, out, diag, &r->plan);
 }
 
 static void say_assumptions(const psplit_sink *sink, const psplit_model *model) {
@@ -396,9 +405,8 @@ static psplit_code split(request *r, psplit_diag *diag) {
   if (code == PSPLIT_OK) code = planned_make(&r->plan, model, r->n_stages, diag, &made);
   const psplit_plan *plan = made.unit ? psplit_unit_plan(made.unit) : NULL;
   if (code == PSPLIT_OK && !plan) code = no_plan(diag);
-  /* Until here an interrupt may end the program at once: nothing was written. */
-  signal(SIGINT, on_signal);
-  signal(SIGTERM, on_signal);
+  /* Until here, unless it tunes, an interrupt may end the program at once: nothing was written. */
+  cli_on_interrupt(on_signal);
   if (code == PSPLIT_OK && r->directory && !r->plan_only)
     code = psplit_emit(model, plan, r->directory, &r->emit, diag);
   if (code == PSPLIT_OK && r->annotate)
@@ -452,6 +460,9 @@ int main(int argc, char **argv) {
   const int status = parse(&r, argc, argv);
   if (status || r.done) return cli_finish(status);
   const int done = run(&r);
+#ifdef PSPLIT_HAS_RUNTIME
+  feed_fini(&r.feed);
+#endif
   plan_options_fini(&r.plan);
   return cli_finish(done);
 }
