@@ -172,7 +172,10 @@ bool cli_dim(const cli *program, char *text, psplit_dim_value *dims, size_t most
   }
   if (!cli_count(program, "dim", equals + 1, 0, INT64_MAX, &value)) return false;
   *equals = '\0';
-  dims[(*io_n)++] = (psplit_dim_value){text, (int64_t)value};
+  size_t at = 0; /* what is said later counts */
+  while (at < *io_n && strcmp(dims[at].name, text) != 0) at++;
+  if (at == *io_n) ++*io_n;
+  dims[at] = (psplit_dim_value){text, (int64_t)value};
   return true;
 }
 

@@ -154,6 +154,12 @@ static int parse(int argc, char **argv, settings *s) {
   return -1;
 }
 
+/* Four digits that matter, without an exponent. */
+static const char *rate(double per_s, char *buffer) {
+  snprintf(buffer, CLI_TEXT, per_s < 9999.5 ? "%.4g" : "%.0f", per_s);
+  return buffer;
+}
+
 static void print_table(const psplit_i_report *report, const psplit_i_pipe *pipe, FILE *out) {
   char text[6][CLI_TEXT], device[CLI_NAME];
   int width = 10;
@@ -170,11 +176,12 @@ static void print_table(const psplit_i_report *report, const psplit_i_pipe *pipe
             cli_time(row->wait_in_ns, text[2]), cli_time(row->wait_out_ns, text[3]),
             cli_time(row->transfer_ns, text[4]), cli_bytes(row->bytes, text[5]));
   }
-  fprintf(out, "\n%" PRIu64 " micro-batches in %.3g s: %.4g a second", report->n_micro_batches,
-          report->seconds, report->throughput);
-  if (report->steady_throughput > 0) fprintf(out, ", %.4g once filled", report->steady_throughput);
+  fprintf(out, "\n%" PRIu64 " micro-batches in %.3g s: %s a second", report->n_micro_batches,
+          report->seconds, rate(report->throughput, text[0]));
+  if (report->steady_throughput > 0)
+    fprintf(out, ", %s once filled", rate(report->steady_throughput, text[0]));
   if (pipe->manifest.bottleneck_ns > 0)
-    fprintf(out, ", predicted %.4g", 1e9 / (double)pipe->manifest.bottleneck_ns);
+    fprintf(out, ", predicted %s", rate(1e9 / (double)pipe->manifest.bottleneck_ns, text[0]));
   fprintf(out,
           " (costs %s)\nlatency %s, at most %s\nidle %.1f %% of the stages' time; filling and "
           "draining alone is %.1f %%\n",
@@ -219,11 +226,15 @@ out:
 /* --profile: what the whole model's nodes cost, to a file that appears whole. */
 static psplit_code profile(const settings *s, psplit_diag *diag) {
   char *text = NULL;
+  psplit_model *model = NULL;
   psplit_code code;
+  PSPLIT_TRY(psplit_model_open(s->directory, NULL, diag, &model));
+  PSPLIT_TRY(cli_check_output(s->profile, model, diag));
   PSPLIT_TRY(profile_model(s->directory, NULL, s->onnxruntime, &s->run, &s->feed, diag, &text));
   const psplit_text file = {.bytes = text, .n = strlen(text)};
   PSPLIT_TRY(psplit_i_file_write(s->profile, &file, diag));
 out:
+  psplit_model_close(model);
   free(text);
   return code;
 }

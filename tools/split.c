@@ -367,7 +367,10 @@ static psplit_code tune(request *r, const psplit_model *model, psplit_diag *diag
   cli_on_interrupt(on_signal);
   signal(SIGPIPE, SIG_IGN); /* what is beside DIR has to go in any case */
   FILE *out = r->progress.quiet ? NULL : r->json ? stderr : stdout;
-  return autotune(&r->tune, r->model, model, r->n_stages, &emit, r->directory, out, diag, &r->plan);
+  const psplit_code code =
+    autotune(&r->tune, r->model, model, r->n_stages, &emit, r->directory, out, diag, &r->plan);
+  r->plan.unit.sink = NULL; /* the rounds have said it all */
+  return code;
 }
 
 static void say_assumptions(const psplit_sink *sink, const psplit_model *model) {
