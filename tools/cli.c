@@ -67,7 +67,8 @@ void cli_print_version(const cli *program, FILE *out) {
 }
 
 int cli_fail(const psplit_diag *diag) {
-  fprintf(stderr, "error: %s\n", diag->message);
+  char line[PSPLIT_DIAG_BYTES]; /* one line, whatever names are in it */
+  fprintf(stderr, "error: %s\n", cli_printable(diag->message, line, sizeof line));
   return psplit_code_exit_status(diag->code);
 }
 
@@ -348,7 +349,9 @@ static void show(void *user, psplit_severity severity, const char *line) {
     return;
   }
   cli_progress_end(progress);
-  fprintf(stderr, "%s: %s\n", severity == PSPLIT_WARNING ? "warning" : "note", line);
+  char safe[PSPLIT_DIAG_BYTES];
+  fprintf(stderr, "%s: %s\n", severity == PSPLIT_WARNING ? "warning" : "note",
+          cli_printable(line, safe, sizeof safe));
 }
 
 void cli_quiet(void *user, psplit_severity severity, const char *line) {

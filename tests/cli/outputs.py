@@ -127,6 +127,8 @@ def names(s):
         s.each("split %s -" % option, USAGE, "standard output", s.split, "m.onnx", "-k", "2", option,
                "-")
     s.tap.ok(not os.path.lexists("-"), "no file is called -")
+    s.each("a name of two lines", FILE, "error: a?b: cannot open", s.split, "a\nb", "-k", "2",
+           "--plan-only")
     s.each("a model in no directory", FILE, "cannot make nodir/m.onnx", s.split, "m.onnx", "-k",
            "2", "--annotate", "nodir/m.onnx", "-q")
 
