@@ -144,6 +144,31 @@ static psplit_code refuse_input_inside(const psplit_i_directory *d, const psplit
   return PSPLIT_OK;
 }
 
+/* A split has no directories in it: what has some is somebody's tree, named by mistake. */
+static psplit_code refuse_tree(const psplit_i_directory *d, const struct stat *target,
+                               psplit_diag *diag) {
+  if (is_inside(".", target))
+    return psplit_i_fail(diag, PSPLIT_IO,
+                         "%s is the working directory, or holds it, and cannot be replaced",
+                         d->target);
+  DIR *entries = opendir(d->target);
+  if (!entries) return psplit_i_fail(diag, PSPLIT_IO, "%s: %s", d->target, strerror(errno));
+  psplit_code code = PSPLIT_OK;
+  for (const struct dirent *entry; code == PSPLIT_OK && (entry = readdir(entries)) != NULL;) {
+    struct stat status;
+    if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+    if (fstatat(dirfd(entries), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISDIR(status.st_mode))
+      code =
+        psplit_i_fail(diag, PSPLIT_IO,
+                      "%s holds a directory, %s, so it is no split, and is not replaced; remove "
+                      "it yourself, or give another output directory",
+                      d->target, entry->d_name);
+  }
+  closedir(entries);
+  return code;
+}
+
 static psplit_code check_target(const psplit_i_directory *d, const psplit_model *model,
                                 psplit_diag *diag) {
   struct stat status;
@@ -155,7 +180,8 @@ static psplit_code check_target(const psplit_i_directory *d, const psplit_model 
     return psplit_i_fail(diag, PSPLIT_IO, "%s exists and is not a directory", d->target);
   if (!d->replace)
     return psplit_i_fail(diag, PSPLIT_IO, "%s exists; --force replaces it", d->target);
-  return refuse_input_inside(d, model, &status, diag);
+  const psplit_code code = refuse_input_inside(d, model, &status, diag);
+  return code == PSPLIT_OK ? refuse_tree(d, &status, diag) : code;
 }
 
 /* Makes the hidden directory and locks it. Another run that looks for stale ones may take it

@@ -90,13 +90,21 @@ psplit_code psplit_i_model_file_write(const psplit_model *model, const psplit_i_
     free(directory);
     PSPLIT_TRY(psplit_i_nomem(diag));
   }
-  psplit_i_directory place = {.target = directory, .fd = AT_FDCWD};
-  code = psplit_i_directory_file(&place, temp.bytes, model, NULL, diag, &file);
+  const char *slash = strrchr(path, '/');
+  const size_t n_before = slash ? (size_t)(slash + 1 - path) : 0; /* of `path` before its name */
+  psplit_i_directory place = {.target = directory,
+                              .fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (place.fd < 0)
+    code = psplit_i_fail(diag, PSPLIT_IO, "cannot make %s: %s", path, strerror(errno));
+  else
+    code = psplit_i_directory_file(&place, temp.bytes + n_before, model, NULL, diag, &file);
   made = code == PSPLIT_OK;
+  file.name = path + n_before; /* messages name what was asked for */
   if (made) code = psplit_i_file_rope(&file, rope, diag);
   if (code == PSPLIT_OK) code = psplit_i_file_close(&file, rope->bytes, diag);
   if (code == PSPLIT_OK) code = psplit_i_model_unchanged(model, diag);
   psplit_i_file_abandon(&file);
+  if (place.fd >= 0) close(place.fd);
   free(directory);
   if (code == PSPLIT_OK && rename(temp.bytes, path) != 0)
     code = psplit_i_fail(diag, PSPLIT_IO, "cannot make %s: %s", path, strerror(errno));

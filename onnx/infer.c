@@ -26,8 +26,10 @@ static void *take(psplit_i_shapes *s, size_t n, size_t size) {
 
 psplit_dim psplit_i_symbol(psplit_i_shapes *s, const char *name) {
   for (size_t i = 0; i < s->n_bindings; i++)
-    if (strcmp(s->bindings[i].name, name) == 0)
+    if (strcmp(s->bindings[i].name, name) == 0) {
+      s->met[i] = true;
       return psplit_i_dim_const(s->dims, s->bindings[i].value);
+    }
   return psplit_i_dim_symbol(s->dims, name);
 }
 
@@ -385,6 +387,14 @@ static uint64_t count(const psplit_graph *graph) {
   return n;
 }
 
+/* A misspelt name would go unnoticed: costs would be those of an assumed size. */
+static void say_unmet(const psplit_i_shapes *s) {
+  for (size_t i = 0; i < s->n_bindings; i++)
+    if (!s->met[i])
+      psplit_i_say(s->sink, PSPLIT_WARNING, "no dimension of the model is called %s",
+                   s->bindings[i].name);
+}
+
 psplit_code psplit_i_shapes_create(const psplit_graph *graph, const psplit_binding *bindings,
                                    size_t n_bindings, const psplit_sink *sink, psplit_diag *diag,
                                    psplit_i_shapes **out_shapes) {
@@ -401,19 +411,21 @@ psplit_code psplit_i_shapes_create(const psplit_graph *graph, const psplit_bindi
   s->bindings = bindings;
   s->n_bindings = n_bindings;
   s->sink = sink;
+  s->met = take(s, n_bindings, sizeof *s->met);
   s->budget_elements = MAX_TOTAL_ELEMENTS;
   s->budget_nodes = count(graph);
   for (uint32_t f = 0; f < psplit_i_model_n_functions(graph->model); f++)
     s->budget_nodes += count(psplit_i_model_function(graph->model, f));
   s->budget_nodes = s->budget_nodes * 8 + 1000000;
   s->dims = psplit_i_dims_create();
-  s->failed = !s->dims || !psplit_i_rules_index(s);
+  s->failed |= !s->dims || !psplit_i_rules_index(s);
   if (!s->failed) s->root = new_scope(s, graph, 0);
   if (s->root && !s->failed) psplit_i_scope_run(s, s->root);
   if (s->failed || !s->root || psplit_i_dims_failed(s->dims)) {
     psplit_i_shapes_destroy(s);
     return psplit_i_nomem(diag);
   }
+  say_unmet(s);
   s->bindings = NULL;
   s->n_bindings = 0;
   s->sink = NULL;

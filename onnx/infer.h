@@ -75,6 +75,7 @@ struct psplit_i_shapes {
   uint32_t n_scopes;
   const psplit_binding *bindings;
   size_t n_bindings;
+  bool *met; /* [n_bindings] a dimension has that name */
   const psplit_sink *sink;
   psplit_intern missing; /* "domain:op" of operators without a rule that were reported */
   psplit_intern rule_names;

@@ -61,30 +61,34 @@ out:
 
 static void say_what_is_missing(const psplit_unit *unit) {
   const psplit_i_costs *costs = unit->costs;
+  const uint32_t n_assumed = psplit_i_costs_n_assumed(costs);
+  const uint32_t n_unknown = psplit_i_costs_n_unknown(costs);
   psplit_text names = {0};
   uint32_t n = 0;
   for (const char *name; (name = psplit_i_costs_missing(costs, n)); n++)
     if (n < 6) psplit_i_text_addf(&names, "%s--dim %s=N", n ? " " : "", name);
   if (n)
     psplit_i_say(unit->options.sink, PSPLIT_WARNING,
-                 "the cost of %" PRIu32 " nodes depends on sizes the model leaves open, counted as "
+                 "the cost of %" PRIu32
+                 " node%s depends on sizes the model leaves open, counted as "
                  "%" PRId64 "; pass %s%s to cost them",
-                 psplit_i_costs_n_assumed(costs), unit->assumed_size, names.bytes,
+                 n_assumed, n_assumed == 1 ? "" : "s", unit->assumed_size, names.bytes,
                  n > 6 ? " ..." : "");
-  else if (psplit_i_costs_n_assumed(costs))
+  else if (n_assumed)
     psplit_i_say(unit->options.sink, PSPLIT_NOTE,
                  "the cost of %" PRIu32
-                 " nodes depends on sizes only a run can tell, counted as %" PRId64,
-                 psplit_i_costs_n_assumed(costs), unit->assumed_size);
-  if (psplit_i_costs_n_unknown(costs))
+                 " node%s depends on sizes only a run can tell, counted as %" PRId64,
+                 n_assumed, n_assumed == 1 ? "" : "s", unit->assumed_size);
+  if (n_unknown)
     psplit_i_say(unit->options.sink, PSPLIT_WARNING,
-                 "the cost of %" PRIu32 " nodes is not known: what is not known of it is left out",
-                 psplit_i_costs_n_unknown(costs));
+                 "the cost of %" PRIu32 " node%s is not known: what is not known of it is left out",
+                 n_unknown, n_unknown == 1 ? "" : "s");
   psplit_i_text_fini(&names);
 }
 
 /* Counts open sizes as the least of a few numbers that leaves the fewest nodes unknown: a size of 1
- * suits a batch, but an audio model whose first convolution spans 400 samples has no output then. */
+ * suits a batch, but an audio model whose first convolution spans 400 samples has no output then.
+ */
 static psplit_code evaluate(psplit_unit *unit, psplit_diag *diag) {
   static const int64_t candidates[] = {1, 64, 1024, 16384};
   psplit_code code = PSPLIT_OK;

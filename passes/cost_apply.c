@@ -70,6 +70,27 @@ static psplit_code nothing_matches(const psplit_cost_table *table, const psplit_
     graph->n_nodes ? psplit_i_node_label(graph, 0, label, sizeof label) : "no nodes");
 }
 
+/* Times of one size beside transfers and memory of another are no plan. */
+static void say_other_sizes(const psplit_unit *unit, const psplit_cost_table *table) {
+  const psplit_unit_options *options = &unit->options;
+  psplit_text sizes = {0};
+  bool differ = false;
+  for (size_t d = 0; d < table->dims.n; d++) {
+    const psplit_dim_value *dim = &table->dims.items[d];
+    int64_t here = unit->assumed_size;
+    for (size_t i = 0; i < options->n_dims; i++)
+      if (strcmp(options->dims[i].name, dim->name) == 0) here = options->dims[i].value;
+    differ |= here != dim->value;
+    psplit_i_text_addf(&sizes, "%s--dim %s=%" PRId64, d ? " " : "", dim->name, dim->value);
+  }
+  if (differ && !sizes.failed)
+    psplit_i_say(options->sink, PSPLIT_WARNING,
+                 "%s was measured with %s, and other sizes are counted here: times do not belong to "
+                 "them",
+                 table->name, sizes.bytes);
+  psplit_i_text_fini(&sizes);
+}
+
 static psplit_code add_rows(psplit_unit *unit, const psplit_cost_table *table, uint8_t mark,
                             times *t, psplit_diag *diag) {
   psplit_code code;
@@ -101,6 +122,7 @@ static psplit_code add_rows(psplit_unit *unit, const psplit_cost_table *table, u
     any |= timed[r];
   }
   if (any) {
+    say_other_sizes(unit, table);
     t->complete |= table->complete;
     t->measured = table->measured;
   }

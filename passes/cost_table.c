@@ -34,6 +34,7 @@ psplit_i_cost_row *psplit_i_cost_table_add(psplit_cost_table *table, psplit_diag
 void psplit_cost_table_destroy(psplit_cost_table *table) {
   if (!table) return;
   psplit_i_vec_fini(&table->rows);
+  psplit_i_vec_fini(&table->dims);
   psplit_i_arena_fini(&table->arena);
   free(table);
 }
@@ -145,10 +146,25 @@ static psplit_code read_flag(const json_t *root, const char *key, psplit_diag *d
   return PSPLIT_OK;
 }
 
+static psplit_code read_dims(const json_t *dims, psplit_cost_table *table, psplit_diag *diag) {
+  const char *key;
+  json_t *value;
+  if (dims && !json_is_object(dims)) return wrong(diag, "dims", "must be an object");
+  json_object_foreach((json_t *)(uintptr_t)dims, key, value) {
+    if (!json_is_integer(value) || json_integer_value(value) < 0)
+      return wrong(diag, "dims", "must hold integers from 0");
+    const psplit_dim_value dim = {psplit_i_arena_strndup(&table->arena, key, strlen(key)),
+                                  json_integer_value(value)};
+    if (!dim.name || !psplit_i_vec_push(&table->dims, dim)) return psplit_i_nomem(diag);
+  }
+  return PSPLIT_OK;
+}
+
 static psplit_code read_own(const json_t *root, psplit_cost_table *table, psplit_diag *diag) {
   static const char *const known[] = {"format", "version",     "measured",     "complete",
                                       "model",  "onnxruntime", "optimization", "threads",
-                                      "runs",   "total_ns",    "costs",        NULL};
+                                      "runs",   "dims",        "total_ns",     "costs",
+                                      NULL};
   psplit_code code;
   const json_t *version = json_object_get(root, "version"), *list = json_object_get(root, "costs");
   if (!json_is_integer(version) || json_integer_value(version) != 1)
@@ -156,6 +172,7 @@ static psplit_code read_own(const json_t *root, psplit_cost_table *table, psplit
   PSPLIT_TRY(check_keys(root, "file", known, diag));
   PSPLIT_TRY(read_flag(root, "measured", diag, &table->measured));
   PSPLIT_TRY(read_flag(root, "complete", diag, &table->complete));
+  PSPLIT_TRY(read_dims(json_object_get(root, "dims"), table, diag));
   if (!json_is_array(list)) return wrong(diag, "costs", "must be an array");
   for (size_t i = 0; i < json_array_size(list); i++) {
     char place[64];

@@ -117,6 +117,12 @@ static void write_file(const writer *w, const psplit_profiled_run *run, const ch
   put_int(&json, "optimization", run->optimization);
   put_int(&json, "threads", run->n_threads);
   put_int(&json, "runs", run->n_runs);
+  if (run->n_dims) {
+    psplit_i_json_key(&json, "dims");
+    psplit_i_json_open(&json, '{');
+    for (size_t i = 0; i < run->n_dims; i++) put_int(&json, run->dims[i].name, run->dims[i].value);
+    psplit_i_json_close(&json, '}');
+  }
   put_int(&json, "total_ns", run->median_ns);
   write_rows(w, &json);
   psplit_i_json_close(&json, '}');

@@ -150,8 +150,8 @@ static psplit_code too_large(psplit_unit *unit, bool solved, const psplit_i_fit 
   if (s == unit->options.n_stages)
     return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
                          "memory: no split into %" PRIu32
-                         " stages fits the devices, of which the largest has %s; %s",
-                         s, amount(largest, limit), advice);
+                         " stage%s fits the devices, of which the largest has %s; %s",
+                         s, s == 1 ? "" : "s", amount(largest, limit), advice);
   const psplit_plan_stage *stage = &unit->plan->stages[s];
   return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
                        "memory: stage %" PRIu32
@@ -199,8 +199,7 @@ out:
 /* The best cut of an order of the groups where the solver's does not fit, or is worse; an error
  * that says why not where none fits. `solved`: there is a plan; it fits if first_too_large says so.
  */
-static psplit_code cut_to_fit(psplit_unit *unit, const request *r, bool solved,
-                              psplit_diag *diag) {
+static psplit_code cut_to_fit(psplit_unit *unit, const request *r, bool solved, psplit_diag *diag) {
   psplit_code code;
   psplit_i_fit fit;
   bool found;
@@ -226,11 +225,11 @@ static psplit_code cut_to_fit(psplit_unit *unit, const request *r, bool solved,
   memcpy(old, unit->stage, n_nodes * sizeof *old);
   for (uint32_t n = 0; n < n_nodes; n++)
     cut[n] = b.group[n] == PSPLIT_NONE ? 0 : group_stage[b.group[n]];
-  const int64_t old_ns = fitting ? unit->plan->bottleneck_ns : INT64_MAX;
+  const int64_t old_ns = fitting ? psplit_i_plan_value_ns(unit, unit->plan) : INT64_MAX;
   PSPLIT_TRY(adopt(&b, cut));
   if (first_too_large(unit) < unit->options.n_stages) {
     if (!fitting) return too_large(unit, true, &fit, diag);
-  } else if (unit->plan->bottleneck_ns < old_ns) {
+  } else if (psplit_i_plan_value_ns(unit, unit->plan) < old_ns) {
     if (unit->solution) unit->solution->solver = "fit";
     unit->plan->solver = "fit";
     goto out;
@@ -279,6 +278,7 @@ static psplit_code solve_within_memory(psplit_unit *unit, const request *r, doub
   enum { MAX_ROUNDS = 6 };
   psplit_code code = PSPLIT_OK;
   int64_t bound_ns = 0;
+  const char *bound = NULL;
   const uint32_t n_stages = unit->options.n_stages;
   uint64_t *offered = psplit_i_arena_array(&unit->arena, n_stages, sizeof *offered);
   if (!offered) return psplit_i_nomem(diag);
@@ -298,8 +298,17 @@ static psplit_code solve_within_memory(psplit_unit *unit, const request *r, doub
       return cut_to_fit(unit, r, false, diag);
     if (code != PSPLIT_OK) return psplit_i_fail(diag, code, "%s", why.message);
     if (unit->solution) {
-      if (round == 0) bound_ns = unit->solution->lower_bound_ns;
+      if (round == 0) {
+        bound_ns = unit->solution->lower_bound_ns;
+        bound = unit->solution->bound;
+      } else if (round == 1) { /* its gap may be due to what it does not count */
+        char text[96];
+        const int n = snprintf(text, sizeof text, "%s, of weights' memory alone", bound);
+        if (!(bound = psplit_i_arena_strndup(&unit->arena, text, (size_t)n)))
+          PSPLIT_TRY(psplit_i_nomem(diag));
+      }
       unit->solution->lower_bound_ns = bound_ns;
+      unit->solution->bound = bound;
       unit->solution->proved_optimal &= unit->solution->objective_ns == bound_ns;
     }
     PSPLIT_TRY(psplit_i_plan_make(unit, diag));

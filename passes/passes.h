@@ -120,6 +120,8 @@ void psplit_i_name_unreachable(const psplit_unit *unit, psplit_diag *diag);
 
 /* Makes unit->plan from stage, copies and solution: transfers, loads, memory. */
 PSPLIT_MUST_USE psplit_code psplit_i_plan_make(psplit_unit *unit, psplit_diag *diag);
+/* What the objective makes small. */
+int64_t psplit_i_plan_value_ns(const psplit_unit *unit, const psplit_plan *plan);
 
 /* --- passes --- */
 

@@ -157,37 +157,91 @@ static psplit_code name_assumptions(psplit_unit *unit, psplit_plan *plan, psplit
   return PSPLIT_OK;
 }
 
-/* The solver's bound is for splits that compute each node once. A plan whose copies get below it takes
- * the bound for splits with copies, or falls back on what holds for any split: some stage does its
- * share of all work, and one does the heaviest node, on the device that is fastest at it. */
-static void set_bound(const psplit_unit *unit, psplit_plan *plan) {
-  const size_t n_nodes = unit->graph->n_nodes;
-  if (!unit->solution) return;
+int64_t psplit_i_plan_value_ns(const psplit_unit *unit, const psplit_plan *plan) {
+  return unit->options.objective == PSPLIT_LATENCY ? plan->latency_ns : plan->bottleneck_ns;
+}
+
+/* Transfers stand by sending stage, and go to later ones. */
+static psplit_code set_latency(psplit_unit *unit, psplit_plan *plan, psplit_diag *diag) {
+  int64_t *ready_ns = PSPLIT_NEW(&unit->scratch, int64_t, plan->n_stages);
+  if (!ready_ns) return psplit_i_nomem(diag);
+  for (uint32_t s = 0, t = 0; s < plan->n_stages; s++) {
+    const int64_t end_ns = psplit_i_sat_add_i64(ready_ns[s], plan->stages[s].load_ns);
+    for (; t < plan->n_transfers && plan->transfers[t].from == s; t++)
+      if (end_ns > ready_ns[plan->transfers[t].to]) ready_ns[plan->transfers[t].to] = end_ns;
+    if (end_ns > plan->latency_ns) plan->latency_ns = end_ns;
+  }
+  return PSPLIT_OK;
+}
+
+/* Time of a node on the device that is fastest at it. */
+static int64_t least_ns(const psplit_unit *unit, size_t node) {
+  int64_t least = unit->node_ns[node];
+  for (size_t c = 1; c < unit->n_classes; c++) {
+    const int64_t ns = unit->node_ns[c * unit->graph->n_nodes + node];
+    if (ns < least) least = ns;
+  }
+  return least;
+}
+
+/* Some stage does its share of all work, and one does the heaviest node. */
+static int64_t share_of_work(const psplit_unit *unit) {
+  int64_t total_ns = 0, heaviest_ns = 0;
+  for (size_t n = 0; n < unit->graph->n_nodes; n++) {
+    const int64_t ns = least_ns(unit, n);
+    add_ns(&total_ns, ns);
+    if (ns > heaviest_ns) heaviest_ns = ns;
+  }
+  const int64_t share_ns = total_ns / unit->options.n_stages;
+  return share_ns > heaviest_ns ? share_ns : heaviest_ns;
+}
+
+/* Nodes that wait for each other do so wherever they are computed. */
+static psplit_code critical_path(psplit_unit *unit, psplit_diag *diag, int64_t *out_ns) {
+  const psplit_graph *graph = unit->graph;
+  int64_t *ready_ns = PSPLIT_NEW(&unit->scratch, int64_t, graph->n_values);
+  if (!ready_ns) return psplit_i_nomem(diag);
+  *out_ns = 0;
+  for (uint32_t i = 0; i < graph->n_nodes; i++) {
+    const psplit_node *node = &graph->nodes[graph->topo[i]];
+    int64_t end_ns = 0;
+    PSPLIT_FOR_EACH_READ(node, value) if (ready_ns[value] > end_ns) end_ns = ready_ns[value];
+    add_ns(&end_ns, least_ns(unit, graph->topo[i]));
+    for (uint32_t o = 0; o < node->n_outputs; o++)
+      if (node->outputs[o] != PSPLIT_NONE) ready_ns[node->outputs[o]] = end_ns;
+    if (end_ns > *out_ns) *out_ns = end_ns;
+  }
+  return PSPLIT_OK;
+}
+
+/* The solver's bound is for splits that compute each node once. A plan whose copies get below it
+ * takes the bound for splits with copies, or falls back on what holds for any split. */
+static psplit_code set_bound(psplit_unit *unit, psplit_plan *plan, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  const int64_t value_ns = psplit_i_plan_value_ns(unit, plan);
+  if (!unit->solution) return PSPLIT_OK;
   plan->lower_bound_ns = unit->solution->lower_bound_ns;
   plan->proved_optimal =
-    unit->solution->proved_optimal && plan->bottleneck_ns == unit->solution->objective_ns;
-  if (plan->bottleneck_ns < plan->lower_bound_ns) {
-    int64_t total_ns = 0, heaviest_ns = 0;
-    for (size_t n = 0; n < n_nodes; n++) {
-      int64_t least_ns = unit->node_ns[n];
-      for (size_t c = 1; c < unit->n_classes; c++)
-        if (unit->node_ns[c * n_nodes + n] < least_ns) least_ns = unit->node_ns[c * n_nodes + n];
-      add_ns(&total_ns, least_ns);
-      if (least_ns > heaviest_ns) heaviest_ns = least_ns;
+    unit->solution->proved_optimal && value_ns == unit->solution->objective_ns;
+  if (value_ns < plan->lower_bound_ns) {
+    if (unit->options.objective == PSPLIT_LATENCY) {
+      PSPLIT_TRY(critical_path(unit, diag, &plan->lower_bound_ns));
+      plan->bound = "critical path";
+    } else {
+      plan->lower_bound_ns = share_of_work(unit);
+      plan->bound = "share of the work";
     }
-    const int64_t share_ns = total_ns / plan->n_stages;
-    plan->lower_bound_ns = share_ns > heaviest_ns ? share_ns : heaviest_ns;
-    plan->bound = "share of the work";
     if (unit->copies_bound_ns > plan->lower_bound_ns) {
       plan->lower_bound_ns = unit->copies_bound_ns;
       plan->bound = "cut with free copies";
     }
-    plan->proved_optimal = plan->lower_bound_ns >= plan->bottleneck_ns;
+    plan->proved_optimal = plan->lower_bound_ns >= value_ns;
   }
-  if (plan->lower_bound_ns > plan->bottleneck_ns) plan->lower_bound_ns = plan->bottleneck_ns;
-  if (plan->bottleneck_ns > 0)
-    plan->gap_frac =
-      (double)(plan->bottleneck_ns - plan->lower_bound_ns) / (double)plan->bottleneck_ns;
+  if (plan->lower_bound_ns > value_ns) plan->lower_bound_ns = value_ns;
+  if (value_ns > 0)
+    plan->gap_frac = (double)(value_ns - plan->lower_bound_ns) / (double)value_ns;
+out:
+  return code;
 }
 
 psplit_code psplit_i_plan_make(psplit_unit *unit, psplit_diag *diag) {
@@ -256,7 +310,8 @@ psplit_code psplit_i_plan_make(psplit_unit *unit, psplit_diag *diag) {
     add_ns(&stages[s].load_ns, stages[s].send_ns);
     if (stages[s].load_ns > plan->bottleneck_ns) plan->bottleneck_ns = stages[s].load_ns;
   }
-  set_bound(unit, plan);
+  PSPLIT_TRY(set_latency(unit, plan, diag));
+  PSPLIT_TRY(set_bound(unit, plan, diag));
   unit->plan = plan;
 out:
   psplit_i_vec_fini(&w.transfers);

@@ -243,7 +243,8 @@ static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, p
   PSPLIT_TRY(drop_idle(unit, diag));
   /* The solver's bound is for splits without copies. */
   PSPLIT_TRY(psplit_i_plan_make(unit, diag));
-  if (unit->solution && unit->plan->bottleneck_ns < unit->solution->lower_bound_ns)
+  if (unit->solution && unit->options.objective == PSPLIT_THROUGHPUT &&
+      unit->plan->bottleneck_ns < unit->solution->lower_bound_ns)
     PSPLIT_TRY(psplit_i_bound_with_copies(unit, diag, &unit->copies_bound_ns));
 out:
   return code;

@@ -140,12 +140,6 @@ bool psplit_i_ties_join(const psplit_i_ties *ties, const uint8_t *joined, const 
   return true;
 }
 
-/* The value that the objective compares. */
-static int64_t value_of(const psplit_unit *unit) {
-  return unit->options.objective == PSPLIT_LATENCY && unit->solution ? unit->solution->objective_ns
-                                                                     : unit->plan->bottleneck_ns;
-}
-
 /* A split of the unit, laid aside. */
 typedef struct split {
   uint32_t *stage;
@@ -189,10 +183,10 @@ static psplit_code prefer_together(psplit_unit *unit, const psplit_i_ties *ties,
   if (!any) return PSPLIT_OK;
   split apart;
   psplit_diag why_not = {0};
-  const int64_t value = value_of(unit);
+  const int64_t value = psplit_i_plan_value_ns(unit, unit->plan);
   if (!lay_aside(unit, &apart)) return psplit_i_nomem(diag);
   const psplit_code code = cut(user, joined, PSPLIT_I_CUT_SAME, &why_not);
-  if (code == PSPLIT_OK && value_of(unit) <= value) {
+  if (code == PSPLIT_OK && psplit_i_plan_value_ns(unit, unit->plan) <= value) {
     psplit_solution_destroy(apart.solution);
     return PSPLIT_OK;
   }

@@ -10,9 +10,17 @@ typedef struct comparison {
   psplit_i_difference *differences; /* each output is made by one stage, so by one thread */
 } comparison;
 
+static void release(psplit_i_tensor **tensors, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    psplit_i_tensor_release(tensors[i]);
+    tensors[i] = NULL;
+  }
+}
+
+/* Keeps the outputs of the last of n_times runs of each micro-batch. */
 static psplit_code run_whole(const psplit_i_ort *ort, const char *path, const psplit_i_pipe *pipe,
-                             const psplit_i_run_options *options, psplit_i_tensor **whole,
-                             psplit_diag *diag) {
+                             const psplit_i_run_options *options, uint32_t n_times,
+                             psplit_i_tensor **whole, psplit_diag *diag) {
   psplit_i_session session = {0};
   uint32_t n_given = 0;
   const size_t n = (size_t)pipe->manifest.n_inputs + 1;
@@ -36,10 +44,12 @@ static psplit_code run_whole(const psplit_i_ort *ort, const char *path, const ps
   for (uint32_t m = 0; m < options->n_micro_batches && code == PSPLIT_OK; m++) {
     for (uint32_t i = 0; i < n_given && code == PSPLIT_OK; i++)
       code = psplit_i_feed_get(&feeds[i], m, diag, &given[i]);
-    if (code == PSPLIT_OK)
-      code = psplit_i_session_run(&session, names, given, n_given, pipe->manifest.outputs,
-                                  whole + (size_t)m * pipe->manifest.n_outputs,
+    psplit_i_tensor **outputs = whole + (size_t)m * pipe->manifest.n_outputs;
+    for (uint32_t time = 0; time < n_times && code == PSPLIT_OK; time++) {
+      release(outputs, pipe->manifest.n_outputs);
+      code = psplit_i_session_run(&session, names, given, n_given, pipe->manifest.outputs, outputs,
                                   pipe->manifest.n_outputs, diag);
+    }
     for (uint32_t i = 0; i < n_given; i++) {
       psplit_i_tensor_release(given[i]);
       given[i] = NULL;
@@ -144,6 +154,27 @@ out:
   return code;
 }
 
+/* A model that draws random numbers differs from itself: its second run in one session, since the
+ * first may begin with the same seed. */
+static psplit_code find_random(const psplit_i_ort *ort, const char *path, comparison *c,
+                               const psplit_i_run_options *options, psplit_diag *diag) {
+  const uint32_t n_outputs = c->pipe->manifest.n_outputs;
+  const size_t n = (size_t)options->n_micro_batches * n_outputs;
+  psplit_i_tensor **again = calloc(n + 1, sizeof *again);
+  psplit_i_difference *own = calloc((size_t)n_outputs + 1, sizeof *own);
+  comparison self = {c->pipe, c->whole, own};
+  psplit_code code = again && own ? PSPLIT_OK : psplit_i_nomem(diag);
+  if (code == PSPLIT_OK) code = run_whole(ort, path, c->pipe, options, 2, again, diag);
+  for (size_t i = 0; i < n && code == PSPLIT_OK; i++)
+    code = compare(&self, (uint32_t)(i / n_outputs), (uint32_t)(i % n_outputs), again[i], diag);
+  for (uint32_t o = 0; o < n_outputs && code == PSPLIT_OK; o++)
+    c->differences[o].random = c->differences[o].n_different && own[o].n_different;
+  if (again) release(again, n);
+  free(again);
+  free(own);
+  return code;
+}
+
 psplit_code psplit_i_compare_run(const psplit_i_ort *ort, const char *model_path,
                                  const psplit_i_pipe *pipe, const psplit_i_run_options *options,
                                  psplit_diag *diag, psplit_i_difference *out) {
@@ -156,11 +187,15 @@ psplit_code psplit_i_compare_run(const psplit_i_ort *ort, const char *model_path
   memset(out, 0, pipe->manifest.n_outputs * sizeof *out);
   run.sink = compare;
   run.user = &c;
-  PSPLIT_TRY(run_whole(ort, model_path, pipe, options, c.whole, diag));
+  PSPLIT_TRY(run_whole(ort, model_path, pipe, options, 1, c.whole, diag));
   PSPLIT_TRY(psplit_i_run_threads(ort, pipe, &run, diag, &timeline));
+  bool differ = false;
+  for (uint32_t o = 0; o < pipe->manifest.n_outputs; o++) differ |= out[o].n_different != 0;
+  if (differ && options->session.optimization == 0)
+    PSPLIT_TRY(find_random(ort, model_path, &c, options, diag));
 out:
   psplit_i_timeline_fini(&timeline);
-  for (size_t i = 0; i < n; i++) psplit_i_tensor_release(c.whole[i]);
+  release(c.whole, n);
   free(c.whole);
   return code;
 }

@@ -9,6 +9,7 @@ typedef struct psplit_i_difference {
   uint64_t n_elements, n_different; /* by their bits */
   double max_abs,
     max_rel; /* of those that differ; rel: over the model's; infinite with NaN, strings */
+  bool random; /* differs, and the model gives other bits itself when it runs again */
 } psplit_i_difference;
 
 /* Runs `model_path` whole, then the pipeline over threads, on the same inputs and at the same level

@@ -53,6 +53,8 @@ static psplit_code find_api(psplit_i_ort *ort, const char *name, psplit_diag *di
 psplit_code psplit_i_ort_open(const char *path, psplit_diag *diag, psplit_i_ort *out) {
   psplit_i_ort ort = {0};
   const char *name;
+  /* Builds of ONNX Runtime that report home also leave a log in TMPDIR for each process. */
+  setenv("ORT_DISABLE_TELEMETRY", "1", 0);
   ort.library = open_library(path, &name);
   if (!ort.library) {
     const char *why = dlerror();

@@ -2,9 +2,9 @@
 
 #ifndef PSPLIT_HAS_RUNTIME
 psplit_code autotune(const autotune_options *options, const char *path, const psplit_model *model,
-                     uint32_t n_stages, const psplit_emit_options *emit, const char *scratch,
+                     uint32_t n_stages, const psplit_emit_options *emit, const char *directory,
                      FILE *out, psplit_diag *diag, plan_options *plan) {
-  (void)options, (void)path, (void)model, (void)n_stages, (void)emit, (void)scratch, (void)out;
+  (void)options, (void)path, (void)model, (void)n_stages, (void)emit, (void)directory, (void)out;
   (void)plan;
   snprintf(diag->message, sizeof diag->message,
            "--autotune runs stages, and this program was built without the runner; build it with "
@@ -14,6 +14,7 @@ psplit_code autotune(const autotune_options *options, const char *path, const ps
 #else
 
 #include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -32,7 +33,7 @@ typedef struct tuner {
   const autotune_options *options;
   const psplit_model *model;
   const psplit_emit_options *emit;
-  const char *scratch;
+  char *scratch, *stages; /* a new directory, and one in it */
   plan_options *plan;
   psplit_i_ort ort;
   psplit_i_run_options run;
@@ -45,8 +46,8 @@ typedef struct tuner {
   int64_t best_slowest_ns;
 } tuner;
 
-static void remove_tree(const char *path) {
-  DIR *directory = opendir(path);
+static void remove_stages(const char *path) {
+  DIR *directory = path ? opendir(path) : NULL;
   if (!directory) return;
   for (struct dirent *each; (each = readdir(directory));)
     if (each->d_name[0] != '.') unlinkat(dirfd(directory), each->d_name, 0);
@@ -78,11 +79,35 @@ static psplit_code measure_whole(tuner *t, const char *path, psplit_diag *diag) 
   feed_settings feed = {.options = t->run.feed};
   psplit_i_run_options run = t->run;
   run.n_micro_batches = RUNS;
-  PSPLIT_TRY(profile_model(path, t->options->onnxruntime, &run, &feed, diag, &text));
+  psplit_read_options read = t->plan->read;
+  read.n_inline_ifs = 0;
+  PSPLIT_TRY(profile_model(path, &read, t->options->onnxruntime, &run, &feed, diag, &text));
   PSPLIT_TRY(psplit_cost_table_parse("the profile", text, strlen(text), diag, &table));
   use_table(t->plan, table);
 out:
   free(text);
+  return code;
+}
+
+/* A model in which Ifs were replaced is in no file: it is written as one stage. */
+static psplit_code measure_inlined(tuner *t, psplit_diag *diag) {
+  psplit_code code;
+  planned made = {0};
+  psplit_text path = {0};
+  plan_options one = *t->plan;
+  one.devices = one.pipeline = NULL;
+  one.unit.n_pins = one.unit.n_keep_together = 0;
+  one.unit.ignore_annotations = true;
+  one.unit.sink = NULL;
+  PSPLIT_TRY(planned_make(&one, t->model, 1, diag, &made));
+  PSPLIT_TRY(psplit_emit(t->model, psplit_unit_plan(made.unit), t->stages, t->emit, diag));
+  psplit_i_text_addf(&path, "%s/stage0.onnx", t->stages);
+  if (path.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  PSPLIT_TRY(measure_whole(t, path.bytes, diag));
+out:
+  remove_stages(t->stages);
+  psplit_i_text_fini(&path);
+  planned_fini(&made);
   return code;
 }
 
@@ -117,14 +142,15 @@ static psplit_code run_stages(tuner *t, const psplit_plan *plan, psplit_diag *di
   psplit_i_timeline timeline = {0};
   const double n = plan->bottleneck_ns > 0 ? 1e9 / (double)plan->bottleneck_ns : 100;
   t->run.n_micro_batches = n < 10 ? 10 : n > 1000 ? 1000 : (uint32_t)n;
-  PSPLIT_TRY(psplit_emit(t->model, plan, t->scratch, t->emit, diag));
-  PSPLIT_TRY(psplit_i_pipe_read(t->scratch, diag, &pipe));
+  PSPLIT_TRY(psplit_emit(t->model, plan, t->stages, t->emit, diag));
+  PSPLIT_TRY(psplit_i_pipe_read(t->stages, diag, &pipe));
+  if (t->options->feed) PSPLIT_TRY(feed_check(t->options->feed, &pipe, diag));
   PSPLIT_TRY(psplit_i_run_threads(&t->ort, &pipe, &t->run, diag, &timeline));
   PSPLIT_TRY(take_times(&timeline, diag, t->measured_ns));
 out:
   psplit_i_timeline_fini(&timeline);
   psplit_i_pipe_fini(&pipe);
-  remove_tree(t->scratch);
+  remove_stages(t->stages);
   return code;
 }
 
@@ -207,7 +233,7 @@ static psplit_code tune(tuner *t, FILE *out, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   bool done = false;
   for (uint32_t round = 1; round <= t->options->n_rounds && !done; round++) {
-    if (t->emit->cancel && *t->emit->cancel)
+    if (atomic_load(t->options->interrupted))
       PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "interrupted"));
     PSPLIT_TRY(tune_once(t, round, out, diag, &done));
     if (!done) PSPLIT_TRY(use_times(t, t->node_ns, diag));
@@ -229,27 +255,52 @@ static psplit_code prepare(tuner *t, psplit_diag *diag) {
     .feed = {.dims = t->dims, .n_dims = plan->unit.n_dims, .random = true, .seed = 1},
     .n_warmup = 2,
     .depth = 2,
+    .interrupted = t->options->interrupted,
     .pin = true};
+  if (t->options->feed) {
+    const psplit_i_feed_options *given = &t->options->feed->options;
+    t->run.feed.given = given->given;
+    t->run.feed.n_given = given->n_given;
+    t->run.feed.shapes = given->shapes;
+    t->run.feed.n_shapes = given->n_shapes;
+  }
   return psplit_i_ort_open(t->options->onnxruntime, diag, &t->ort);
 }
 
+/* A new directory beside `directory`, whatever else has a name like it. */
+static psplit_code make_scratch(tuner *t, const char *directory, psplit_diag *diag) {
+  psplit_text path = {0}, stages = {0};
+  int n = (int)strlen(directory);
+  while (n > 1 && directory[n - 1] == '/') n--;
+  psplit_i_text_addf(&path, "%.*s.autotune-XXXXXX", n, directory);
+  if (!path.failed && !mkdtemp(path.bytes)) {
+    psplit_i_text_fini(&path);
+    return psplit_i_fail(diag, PSPLIT_IO, "cannot make a directory beside %s: %s", directory,
+                         strerror(errno));
+  }
+  t->scratch = path.bytes;
+  psplit_i_text_addf(&stages, "%s/stages", path.failed ? "" : path.bytes);
+  t->stages = stages.bytes;
+  return path.failed || stages.failed ? psplit_i_nomem(diag) : PSPLIT_OK;
+}
+
 psplit_code autotune(const autotune_options *options, const char *path, const psplit_model *model,
-                     uint32_t n_stages, const psplit_emit_options *emit, const char *scratch,
+                     uint32_t n_stages, const psplit_emit_options *emit, const char *directory,
                      FILE *out, psplit_diag *diag, plan_options *plan) {
   psplit_code code;
-  tuner t = {.options = options,
-             .model = model,
-             .emit = emit,
-             .scratch = scratch,
-             .plan = plan,
-             .n_stages = n_stages};
+  tuner t = {.options = options, .model = model, .emit = emit, .plan = plan, .n_stages = n_stages};
   const psplit_sink *sink = plan->unit.sink;
   PSPLIT_TRY(prepare(&t, diag));
-  if (!plan->n_cost_files) PSPLIT_TRY(measure_whole(&t, path, diag));
+  PSPLIT_TRY(make_scratch(&t, directory, diag));
+  if (!plan->n_cost_files)
+    PSPLIT_TRY(plan->read.n_inline_ifs ? measure_inlined(&t, diag) : measure_whole(&t, path, diag));
   PSPLIT_TRY(tune(&t, out, diag));
 out:
   plan->unit.sink = sink;
   psplit_i_ort_close(&t.ort);
+  if (t.scratch) rmdir(t.scratch);
+  free(t.stages);
+  free(t.scratch);
   free(t.dims);
   free(t.measured_ns);
   free(t.node_stage);

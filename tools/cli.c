@@ -4,9 +4,11 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -65,7 +67,8 @@ void cli_print_version(const cli *program, FILE *out) {
 }
 
 int cli_fail(const psplit_diag *diag) {
-  fprintf(stderr, "error: %s\n", diag->message);
+  char line[PSPLIT_DIAG_BYTES]; /* one line, whatever names are in it */
+  fprintf(stderr, "error: %s\n", cli_printable(diag->message, line, sizeof line));
   return psplit_code_exit_status(diag->code);
 }
 
@@ -79,6 +82,14 @@ int cli_usage(const cli *program, const char *format, ...) {
   fprintf(stderr, "error: %s; see %s --help\n", cli_printable(line, safe, sizeof safe),
           program->program);
   return psplit_code_exit_status(PSPLIT_USAGE);
+}
+
+int cli_finish(int status) {
+  const bool failed_before = ferror(stdout) != 0; /* the buffer may be empty by now */
+  if (fflush(stdout) == 0 && !failed_before) return status;
+  if (status) return status;
+  fputs("error: standard output cannot be written\n", stderr);
+  return psplit_code_exit_status(PSPLIT_IO);
 }
 
 psplit_code cli_nomem(psplit_diag *diag) {
@@ -146,7 +157,10 @@ bool cli_choice(const cli *program, const char *name, const char *text, const ch
       *out = i;
       return true;
     }
-  cli_usage(program, "--%s does not know \"%s\"", name, text);
+  char known[160] = "";
+  for (size_t i = 0, n = 0; words[i] && n < sizeof known; i++)
+    n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", words[i]);
+  cli_usage(program, "--%s takes one of %s, not \"%s\"", name, known, text);
   return false;
 }
 
@@ -159,7 +173,10 @@ bool cli_dim(const cli *program, char *text, psplit_dim_value *dims, size_t most
   }
   if (!cli_count(program, "dim", equals + 1, 0, INT64_MAX, &value)) return false;
   *equals = '\0';
-  dims[(*io_n)++] = (psplit_dim_value){text, (int64_t)value};
+  size_t at = 0; /* what is said later counts */
+  while (at < *io_n && strcmp(dims[at].name, text) != 0) at++;
+  if (at == *io_n) ++*io_n;
+  dims[at] = (psplit_dim_value){text, (int64_t)value};
   return true;
 }
 
@@ -179,6 +196,16 @@ bool cli_is_preset(const char *name) {
   return false;
 }
 
+/* A name that is no file may have been meant for a preset. */
+static psplit_code add_presets(const char *name, psplit_diag *diag) {
+  size_t n = strlen(diag->message);
+  if (strchr(name, '/') || strchr(name, '.')) return diag->code;
+  for (uint32_t i = 0; psplit_device_preset_name(i) && n < sizeof diag->message; i++)
+    n += (size_t)snprintf(diag->message + n, sizeof diag->message - n, "%s%s",
+                          i ? ", " : "; presets are ", psplit_device_preset_name(i));
+  return diag->code;
+}
+
 psplit_code cli_devices(const char *name, uint32_t *io_n_stages, psplit_diag *diag,
                         psplit_devices **out_devices) {
   if (!name) return PSPLIT_OK;
@@ -191,8 +218,13 @@ psplit_code cli_devices(const char *name, uint32_t *io_n_stages, psplit_diag *di
     char *text;
     size_t n;
     code = cli_read_file(name, diag, &text, &n);
-    if (code != PSPLIT_OK) return code;
-    code = psplit_devices_parse(text, n, diag, out_devices);
+    if (code != PSPLIT_OK) return add_presets(name, diag);
+    psplit_diag why = {0};
+    code = psplit_devices_parse(text, n, &why, out_devices);
+    if (code != PSPLIT_OK) {
+      diag->code = code;
+      snprintf(diag->message, sizeof diag->message, "%.300s: %.600s", name, why.message);
+    }
     free(text);
   }
   if (code == PSPLIT_OK && !*io_n_stages) *io_n_stages = psplit_devices_count(*out_devices);
@@ -235,6 +267,11 @@ const char *cli_printable(const char *text, char *buffer, size_t bytes) {
   return buffer;
 }
 
+int cli_width(int width, const char *text) {
+  const size_t n = strlen(text);
+  return n < (size_t)width ? width : n < CLI_NAME ? (int)n : CLI_NAME - 1;
+}
+
 psplit_code cli_read_file(const char *path, psplit_diag *diag, char **out_text, size_t *out_n) {
   static const size_t MAX_BYTES = (size_t)1 << 30;
   FILE *file = fopen(path, "rb");
@@ -272,6 +309,24 @@ psplit_code cli_read_file(const char *path, psplit_diag *diag, char **out_text, 
   return code;
 }
 
+void cli_on_interrupt(void (*handler)(int)) {
+  signal(SIGINT, handler);
+  signal(SIGTERM, handler);
+  if (signal(SIGHUP, handler) == SIG_IGN) signal(SIGHUP, SIG_IGN);
+}
+
+psplit_code cli_check_output(const char *path, const psplit_model *model, psplit_diag *diag) {
+  struct stat there, file;
+  if (stat(path, &there) != 0) return PSPLIT_OK;
+  for (uint32_t i = 0; i < psplit_model_n_files(model); i++)
+    if (stat(psplit_model_file_path(model, i), &file) == 0 && file.st_dev == there.st_dev &&
+        file.st_ino == there.st_ino) {
+      snprintf(diag->message, sizeof diag->message, "%s is a file of the model itself", path);
+      return diag->code = PSPLIT_IO;
+    }
+  return PSPLIT_OK;
+}
+
 double cli_now_s(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -294,7 +349,9 @@ static void show(void *user, psplit_severity severity, const char *line) {
     return;
   }
   cli_progress_end(progress);
-  fprintf(stderr, "%s: %s\n", severity == PSPLIT_WARNING ? "warning" : "note", line);
+  char safe[PSPLIT_DIAG_BYTES];
+  fprintf(stderr, "%s: %s\n", severity == PSPLIT_WARNING ? "warning" : "note",
+          cli_printable(line, safe, sizeof safe));
 }
 
 void cli_quiet(void *user, psplit_severity severity, const char *line) {

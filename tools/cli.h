@@ -8,11 +8,11 @@
 #include <psplit/passes.h>
 #include <stdio.h>
 
-/* An option: one row gives its parsing and its line of --help. Rows with neither letter nor name are
- * headings. */
+/* An option: one row gives its parsing and its line of --help. Rows with neither letter nor name
+ * are headings. */
 typedef struct cli_option {
-  int id;               /* what cli_next returns; a letter if there is a short form, else above 255 */
-  const char *name;     /* long form */
+  int id;           /* what cli_next returns; a letter if there is a short form, else above 255 */
+  const char *name; /* long form */
   const char *argument; /* NULL where it takes none */
   const char *help;
 } cli_option;
@@ -38,6 +38,10 @@ void cli_print_version(const cli *program, FILE *out);
 int cli_fail(const psplit_diag *diag);
 /* The same for a mistake in the command line; hints at --help. */
 int cli_usage(const cli *program, const char *format, ...) PSPLIT_PRINTF(2, 3);
+
+/* The last thing a command does: `status`, or that of an IO error after its line where standard
+ * output did not take what was printed. */
+int cli_finish(int status);
 
 /* Out of memory, in `diag`: NOMEM. */
 PSPLIT_MUST_USE psplit_code cli_nomem(psplit_diag *diag);
@@ -68,8 +72,8 @@ PSPLIT_MUST_USE psplit_code cli_devices(const char *name, uint32_t *io_n_stages,
                                         psplit_devices **out_devices);
 bool cli_is_preset(const char *name);
 /* n_devices cores of this machine as a short measurement found them. The measurement is kept in
- * $XDG_CACHE_HOME/onnx-pipeline-split (~/.cache where that is not set), a file for each kind of CPU;
- * without such a place it is taken each time. Errors: USAGE, NOMEM. */
+ * $XDG_CACHE_HOME/onnx-pipeline-split (~/.cache where that is not set), a file for each kind of
+ * CPU; without such a place it is taken each time. Errors: USAGE, NOMEM. */
 PSPLIT_MUST_USE psplit_code cli_this_machine(uint32_t n_devices, psplit_diag *diag,
                                              psplit_devices **out_devices);
 
@@ -80,6 +84,11 @@ const char *cli_time(int64_t ns, char *buffer);
 
 /* A name from a model for a terminal: control bytes become '?'. Truncates to fit `bytes`. */
 const char *cli_printable(const char *text, char *buffer, size_t bytes);
+
+/* Columns of names that are told apart by their ends, as devices often are: `width`, or what `text`
+ * needs up to CLI_NAME - 1, whichever is more. */
+enum { CLI_NAME = 49 };
+int cli_width(int width, const char *text);
 
 /* Reads a whole file (at most 1 GiB); malloc'd, NUL-terminated. Errors: IO, LIMIT, NOMEM. */
 PSPLIT_MUST_USE psplit_code cli_read_file(const char *path, psplit_diag *diag, char **out_text,
@@ -97,6 +106,13 @@ psplit_sink cli_sink(cli_progress *progress);
 void cli_progress_end(cli_progress *progress);
 /* For a sink that is to say nothing from here on. */
 void cli_quiet(void *user, psplit_severity severity, const char *line);
+
+/* Calls `handler` for what users and terminals end programs with; not for a hang-up under nohup. */
+void cli_on_interrupt(void (*handler)(int));
+
+/* Whether `path` may be written: it is none of the files that make up the model. Errors: IO. */
+PSPLIT_MUST_USE psplit_code cli_check_output(const char *path, const psplit_model *model,
+                                             psplit_diag *diag);
 
 /* Seconds on a clock that only goes forward. */
 double cli_now_s(void);

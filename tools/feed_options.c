@@ -24,6 +24,12 @@ static bool add_dim(const cli *program, feed_settings *s, const char *text) {
   if (!cut(program, "dim", text, &name, &value) ||
       !cli_count(program, "dim", value, 0, INT64_MAX, &count))
     return false;
+  for (size_t i = 0; i < s->dims.n; i++) {
+    if (strcmp(s->dims.items[i].name, name) != 0) continue;
+    s->dims.items[i].value = (int64_t)count; /* what is said later counts */
+    free(name);
+    return true;
+  }
   return psplit_i_vec_push(&s->dims, ((psplit_i_dim_value){name, (int64_t)count}));
 }
 

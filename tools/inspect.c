@@ -96,7 +96,7 @@ static bool parse_option(request *r, int id, char *argument) {
       r->done = true;
       return true;
     case 'q': r->progress.quiet = true; return true;
-    case 'o': r->output = argument; return true;
+    case 'o': r->output = strcmp(argument, "-") == 0 ? NULL : argument; return true;
     case 'k': return cli_range(&PROGRAM, "stages", argument, &r->first_k, &r->last_k);
     case OPT_FORMAT: return parse_format(r, argument) == PSPLIT_OK;
     case OPT_LEVEL:
@@ -240,6 +240,7 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
   psplit_code code = plan_load_plugins(&r->plan, diag);
   if (code == PSPLIT_OK) code = plan_load_costs(&r->plan, diag);
   if (code == PSPLIT_OK) code = psplit_model_open(r->model, &r->plan.read, diag, &model);
+  if (code == PSPLIT_OK && r->output) code = cli_check_output(r->output, model, diag);
   if (code == PSPLIT_OK && r->dump_dir && mkdir(r->dump_dir, 0777) != 0 && errno != EEXIST)
     code = cannot_write(r->dump_dir, diag);
   size_t n = 0;
@@ -266,8 +267,8 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
 int main(int argc, char **argv) {
   static request r;
   const int status = parse(&r, argc, argv);
-  if (status || r.done) return status;
+  if (status || r.done) return cli_finish(status);
   psplit_diag diag = {0};
   if (inspect(&r, &diag) != PSPLIT_OK) return cli_fail(&diag);
-  return fflush(stdout) == 0 ? 0 : 3;
+  return cli_finish(0);
 }

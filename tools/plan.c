@@ -231,7 +231,7 @@ static void print_table(const psplit_problem *p, const psplit_solution *plan) {
 int main(int argc, char **argv) {
   settings s = {0};
   int status = read_arguments(argc, argv, &s);
-  if (status || s.done) return status;
+  if (status || s.done) return cli_finish(status);
   const psplit_sink sink = cli_sink(&s.progress);
   s.options.sink = &sink;
   psplit_diag diag = {0};
@@ -259,10 +259,9 @@ int main(int argc, char **argv) {
       print_json(&problem, &s, plan);
     else
       print_table(&problem, plan);
-    status = fflush(stdout) == 0 && !ferror(stdout) ? 0 : psplit_code_exit_status(PSPLIT_IO);
   }
   psplit_solution_destroy(plan);
   psplit_problem_destroy(file);
   free(list);
-  return status;
+  return cli_finish(status);
 }

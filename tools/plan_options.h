@@ -84,8 +84,8 @@ typedef struct plan_options {
 } plan_options;
 
 void plan_options_init(plan_options *options);
-/* Takes one of these options (`argument` is argv's: --dim and --inline-if are cut in two); false after an error
- * line, or where `id` is none of them. */
+/* Takes one of these options (`argument` is argv's: --dim and --inline-if are cut in two); false
+ * after an error line, or where `id` is none of them. */
 bool plan_option(const cli *program, plan_options *options, int id, char *argument);
 /* The one operand, once cli_next has come to its end: 0, or an exit status after an error line. */
 int plan_model(const cli *program, int argc, char **argv, const char **out_model);

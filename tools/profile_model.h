@@ -5,10 +5,11 @@
 #include "cli.h"
 #include "feed_options.h"
 
-/* Runs `model` at the options' level and threads and gives what it costs as a costs file, malloc'd
- * JSON. Inputs that no file gives are random. Errors: those of opening and running the model; USAGE
- * (an input that it has not). */
-PSPLIT_MUST_USE psplit_code profile_model(const char *model, const char *onnxruntime,
+/* Runs `model`, read as `read` says (NULL: defaults), at the options' level and threads and gives
+ * what it costs as a costs file, malloc'd JSON. Inputs that no file gives are random. Errors: those
+ * of opening and running the model; USAGE (an input that it has not). */
+PSPLIT_MUST_USE psplit_code profile_model(const char *model, const psplit_read_options *read,
+                                          const char *onnxruntime,
                                           const psplit_i_run_options *options,
                                           const feed_settings *feed, psplit_diag *diag,
                                           char **out_text);

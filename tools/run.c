@@ -133,8 +133,8 @@ static int parse(int argc, char **argv, settings *s) {
       case OPT_TRACE: s->trace = argument; break;
       case OPT_PROFILE: s->profile = argument; break;
       case 'q': s->quiet = true; break;
-      case 'h': cli_print_help(&PROGRAM, stdout); return 0;
-      case 'V': cli_print_version(&PROGRAM, stdout); return 0;
+      case 'h': cli_print_help(&PROGRAM, stdout); return cli_finish(0);
+      case 'V': cli_print_version(&PROGRAM, stdout); return cli_finish(0);
       default:
         good = feed_option(&PROGRAM, &s->feed, id, argument) ||
                session_option(&PROGRAM, &s->sessions, id, argument);
@@ -154,24 +154,34 @@ static int parse(int argc, char **argv, settings *s) {
   return -1;
 }
 
+/* Four digits that matter, without an exponent. */
+static const char *rate(double per_s, char *buffer) {
+  snprintf(buffer, CLI_TEXT, per_s < 9999.5 ? "%.4g" : "%.0f", per_s);
+  return buffer;
+}
+
 static void print_table(const psplit_i_report *report, const psplit_i_pipe *pipe, FILE *out) {
-  char text[6][CLI_TEXT], device[64];
-  fprintf(out, "%-5s  %-10s %11s %11s %11s %11s %11s %11s\n", "stage", "device", "busy",
+  char text[6][CLI_TEXT], device[CLI_NAME];
+  int width = 10;
+  for (uint32_t s = 0; s < report->n_stages; s++)
+    width = cli_width(width, pipe->manifest.stages[s].device);
+  fprintf(out, "%-5s  %-*s %11s %11s %11s %11s %11s %11s\n", "stage", width, "device", "busy",
           "predicted", "wait in", "wait out", "transfer", "received");
   for (uint32_t s = 0; s < report->n_stages; s++) {
     const psplit_i_stage_report *row = &report->stages[s];
     const int64_t predicted = pipe->manifest.stages[s].compute_ns;
-    fprintf(out, "%5" PRIu32 "  %-10s %11s %11s %11s %11s %11s %11s\n", s,
+    fprintf(out, "%5" PRIu32 "  %-*s %11s %11s %11s %11s %11s %11s\n", s, width,
             cli_printable(pipe->manifest.stages[s].device, device, sizeof device),
             cli_time(row->busy_ns, text[0]), predicted < 0 ? "?" : cli_time(predicted, text[1]),
             cli_time(row->wait_in_ns, text[2]), cli_time(row->wait_out_ns, text[3]),
             cli_time(row->transfer_ns, text[4]), cli_bytes(row->bytes, text[5]));
   }
-  fprintf(out, "\n%" PRIu64 " micro-batches in %.3g s: %.4g a second", report->n_micro_batches,
-          report->seconds, report->throughput);
-  if (report->steady_throughput > 0) fprintf(out, ", %.4g once filled", report->steady_throughput);
+  fprintf(out, "\n%" PRIu64 " micro-batches in %.3g s: %s a second", report->n_micro_batches,
+          report->seconds, rate(report->throughput, text[0]));
+  if (report->steady_throughput > 0)
+    fprintf(out, ", %s once filled", rate(report->steady_throughput, text[0]));
   if (pipe->manifest.bottleneck_ns > 0)
-    fprintf(out, ", predicted %.4g", 1e9 / (double)pipe->manifest.bottleneck_ns);
+    fprintf(out, ", predicted %s", rate(1e9 / (double)pipe->manifest.bottleneck_ns, text[0]));
   fprintf(out,
           " (costs %s)\nlatency %s, at most %s\nidle %.1f %% of the stages' time; filling and "
           "draining alone is %.1f %%\n",
@@ -204,7 +214,8 @@ static psplit_code tell(const settings *s, const psplit_i_ort *ort, const psplit
   } else if (!s->quiet) {
     print_table(&report, pipe, out);
   }
-  if (fflush(out) != 0) code = psplit_i_fail(diag, PSPLIT_IO, "standard output cannot be written");
+  if (fflush(out) != 0 || ferror(out))
+    code = psplit_i_fail(diag, PSPLIT_IO, "standard output cannot be written");
 out:
   psplit_i_text_fini(&trace);
   psplit_i_text_fini(&json);
@@ -215,11 +226,15 @@ out:
 /* --profile: what the whole model's nodes cost, to a file that appears whole. */
 static psplit_code profile(const settings *s, psplit_diag *diag) {
   char *text = NULL;
+  psplit_model *model = NULL;
   psplit_code code;
-  PSPLIT_TRY(profile_model(s->directory, s->onnxruntime, &s->run, &s->feed, diag, &text));
+  PSPLIT_TRY(psplit_model_open(s->directory, NULL, diag, &model));
+  PSPLIT_TRY(cli_check_output(s->profile, model, diag));
+  PSPLIT_TRY(profile_model(s->directory, NULL, s->onnxruntime, &s->run, &s->feed, diag, &text));
   const psplit_text file = {.bytes = text, .n = strlen(text)};
   PSPLIT_TRY(psplit_i_file_write(s->profile, &file, diag));
 out:
+  psplit_model_close(model);
   free(text);
   return code;
 }
@@ -294,8 +309,7 @@ int main(int argc, char **argv) {
 #if PSPLIT_HAS_MPI
     if (s.mpi) code = psplit_i_mpi_begin(&diag, &rank, &n_ranks);
 #endif
-    signal(SIGINT, on_signal);
-    signal(SIGTERM, on_signal);
+    cli_on_interrupt(on_signal);
     signal(SIGPIPE, SIG_IGN); /* a reader that has gone is an error like any other */
     if (code == PSPLIT_OK) code = s.profile ? profile(&s, &diag) : run(&s, &diag, rank, n_ranks);
     const int number = atomic_load(&interrupted);

@@ -10,7 +10,11 @@
 
 #include "autotune.h"
 #include "cli.h"
+#include "depfile.h"
 #include "plan_options.h"
+#ifdef PSPLIT_HAS_RUNTIME
+#include "feed_options.h"
+#endif
 
 enum {
   OPT_PRINT_PIPELINE = 256,
@@ -54,6 +58,10 @@ static const cli_option OPTIONS[] = {
   {OPT_ONNXRUNTIME, "onnxruntime", "FILE", "with --autotune: libonnxruntime.so"},
   {OPT_OPTIMIZATION, "optimization", "LEVEL",
    "with --autotune: 0, 1, 2 or 99 (default), of ONNX Runtime"},
+#ifdef PSPLIT_HAS_RUNTIME
+  {OPT_INPUT, "input", "[NAME=]FILE", "with --autotune: an input; default: random numbers"},
+  {OPT_SHAPE, "shape", "NAME=N,N,...", "with --autotune: size of an input (repeatable)"},
+#endif
   {0, NULL, NULL, "How it is cut:"},
   PLAN_CUT_OPTIONS,
   {OPT_PRINT_PIPELINE, "print-pipeline", NULL, "print the pipeline with all options, and stop"},
@@ -79,17 +87,21 @@ typedef struct request {
   psplit_annotation annotation;
   plan_options plan;
   autotune_options tune;
+#ifdef PSPLIT_HAS_RUNTIME
+  feed_settings feed;
+#endif
   psplit_emit_options emit;
   bool plan_only, json, print_pipeline, help_passes, verify, done;
   const psplit_model *opened; /* MODEL, for --verify */
   cli_progress progress;
 } request;
 
-static volatile int interrupted;
+static volatile int interrupted;   /* for what writes */
+static atomic_int run_interrupted; /* for what runs stages */
 
 static void on_signal(int signal_number) {
-  (void)signal_number;
   interrupted = 1;
+  atomic_store(&run_interrupted, signal_number);
 }
 
 static bool parse_option(request *r, int id, char *argument) {
@@ -127,6 +139,10 @@ static bool parse_option(request *r, int id, char *argument) {
       return true;
     case OPT_ONNXRUNTIME: r->tune.onnxruntime = argument; return true;
     case OPT_OPTIMIZATION: return cli_level(&PROGRAM, argument, &r->tune.optimization);
+#ifdef PSPLIT_HAS_RUNTIME
+    case OPT_INPUT:
+    case OPT_SHAPE: return feed_option(&PROGRAM, &r->feed, id, argument);
+#endif
     case OPT_PLAN_ONLY: r->plan_only = true; return true;
     case OPT_MICRO_BATCHES:
       if (!cli_count(&PROGRAM, "micro-batches", argument, 1, 10000, &count)) return false;
@@ -163,6 +179,11 @@ static int parse(request *r, int argc, char **argv) {
     return cli_usage(&PROGRAM, "-k N or --devices FILE is needed");
   if (!r->plan_only && !r->directory && !r->annotate)
     return cli_usage(&PROGRAM, "-o DIR, --annotate FILE or --plan-only is needed");
+  const char *const outputs[] = {r->directory, r->annotate, r->depfile};
+  for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
+    if (outputs[i] && strcmp(outputs[i], "-") == 0)
+      return cli_usage(&PROGRAM,
+                       "stages and rules cannot go to standard output; ./- is a file's name");
   if (r->annotate && r->plan.read.n_inline_ifs)
     return cli_usage(&PROGRAM, "--annotate writes MODEL as it is; --inline-if is for stages alone");
   if (r->annotate && r->last_k > r->n_stages)
@@ -185,6 +206,18 @@ static void print_share(const char *label, int64_t ns) {
   printf("%s %s", label, cli_time(ns, text));
 }
 
+static bool is_latency(const psplit_plan *plan) { return plan->objective[0] == 'l'; }
+
+/* What the objective makes small, and the bound is of. */
+static int64_t value_ns(const psplit_plan *plan) {
+  return is_latency(plan) ? plan->latency_ns : plan->bottleneck_ns;
+}
+
+/* Of a stream of inputs, or of one alone. */
+static double speed_up(const psplit_plan *plan) {
+  return value_ns(plan) > 0 ? (double)plan->total_compute_ns / (double)value_ns(plan) : 1;
+}
+
 static void print_transfers(const psplit_plan *plan) {
   enum { SHOWN = 12 };
   if (!plan->n_transfers) return;
@@ -202,13 +235,16 @@ static void print_transfers(const psplit_plan *plan) {
 
 static void print_plan(const psplit_plan *plan, double seconds) {
   char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT], d[CLI_TEXT], e[CLI_TEXT], f[CLI_TEXT];
+  int width = 10;
+  for (uint32_t s = 0; s < plan->n_stages; s++) width = cli_width(width, plan->stages[s].device);
   printf(
-    "stage  device      nodes  supernodes    weights     memory   receive   compute      send"
-    "      load\n");
+    "stage  %-*s  nodes  supernodes    weights     memory   receive   compute      send      "
+    "load\n",
+    width, "device");
   for (uint32_t s = 0; s < plan->n_stages; s++) {
     const psplit_plan_stage *stage = &plan->stages[s];
-    char device[12];
-    printf("%5" PRIu32 "  %-10s %6" PRIu32 " %11" PRIu32 " %10s %10s %9s %9s %9s %9s%s\n", s,
+    char device[CLI_NAME];
+    printf("%5" PRIu32 "  %-*s %6" PRIu32 " %11" PRIu32 " %10s %10s %9s %9s %9s %9s%s\n", s, width,
            cli_printable(stage->device, device, sizeof device), stage->n_nodes, stage->n_supernodes,
            cli_bytes(stage->weight_bytes, a), cli_bytes(stage->memory_bytes, b),
            cli_time(stage->recv_ns, c), cli_time(stage->compute_ns, d), cli_time(stage->send_ns, e),
@@ -216,14 +252,14 @@ static void print_plan(const psplit_plan *plan, double seconds) {
   }
   print_transfers(plan);
   printf("\n");
-  print_share("bottleneck", plan->bottleneck_ns);
+  if (is_latency(plan)) print_share("bottleneck", plan->bottleneck_ns);
+  print_share(is_latency(plan) ? "\nlatency" : "bottleneck", value_ns(plan));
   print_share(", lower bound", plan->lower_bound_ns);
   printf(", gap %.2f %%%s (solver %s, bound %s)\n", 100 * plan->gap_frac,
          plan->proved_optimal ? ", proved optimal" : "", plan->solver, plan->bound);
   if (plan->bottleneck_ns > 0)
-    printf("expected speed-up over one device %.2fx of %" PRIu32 ", costs %s",
-           (double)plan->total_compute_ns / (double)plan->bottleneck_ns, plan->n_stages,
-           plan->cost_source);
+    printf("expected speed-up over one device %.2fx of %" PRIu32 ", costs %s", speed_up(plan),
+           plan->n_stages, plan->cost_source);
   if (plan->measured_frac > 0 && plan->measured_frac < 1)
     printf(" for %.1f %% of the time", 100 * plan->measured_frac);
   if (plan->n_assumed) printf(" with");
@@ -233,32 +269,6 @@ static void print_plan(const psplit_plan *plan, double seconds) {
            plan->assumed_value);
   }
   printf("\ntook %.2f s\n", seconds);
-}
-
-/* A make rule: DIR/pipeline.json depends on every file that was read. */
-static psplit_code write_depfile(const request *r, const psplit_model *model, psplit_diag *diag) {
-  FILE *file = fopen(r->depfile, "w");
-  if (file) {
-    fprintf(file, "%s/pipeline.json:", r->directory);
-    for (uint32_t i = 0; i < psplit_model_n_files(model); i++) {
-      const char *path = psplit_model_file_path(model, i);
-      fputs(" \\\n  ", file);
-      for (; *path; path++) {
-        if (*path == '$') fputc('$', file);
-        if (*path == ' ' || *path == '#' || *path == '\\') fputc('\\', file);
-        fputc(*path, file);
-      }
-    }
-    if (r->plan.devices && !cli_is_preset(r->plan.devices))
-      fprintf(file, " \\\n  %s", r->plan.devices);
-    for (size_t i = 0; i < r->plan.n_cost_files; i++)
-      fprintf(file, " \\\n  %s", r->plan.cost_files[i]);
-    fputc('\n', file);
-  }
-  if (file && fclose(file) == 0) return PSPLIT_OK;
-  diag->code = PSPLIT_IO;
-  snprintf(diag->message, sizeof diag->message, "%s: cannot be written", r->depfile);
-  return PSPLIT_IO;
 }
 
 /* --verify: the finished files, before they are put in place. */
@@ -287,10 +297,9 @@ static psplit_code no_plan(psplit_diag *diag) {
 }
 
 static void print_comparison_head(const request *r) {
-  printf(
-    "stages  bottleneck       bound      gap  speed-up      memory     on wire  bubble of %" PRIu32
-    "\n",
-    r->n_micro_batches);
+  printf("stages  %10s       bound      gap  speed-up      memory     on wire  bubble of %" PRIu32
+         "\n",
+         r->plan.unit.objective == PSPLIT_LATENCY ? "latency" : "bottleneck", r->n_micro_batches);
 }
 
 /* One number of stages on one line. */
@@ -307,21 +316,20 @@ static psplit_code print_comparison(const request *r, const psplit_plan *plan, p
     wire += plan->transfers[t].bytes;
     sure = sure && plan->transfers[t].bytes_known;
   }
-  const double speed_up =
-    plan->bottleneck_ns > 0 ? (double)plan->total_compute_ns / (double)plan->bottleneck_ns : 1;
   printf("%6" PRIu32 " %11s %11s %6.2f %% %8.2fx %11s %s%10s %10.1f %%%s\n", plan->n_stages,
-         cli_time(plan->bottleneck_ns, a), cli_time(plan->lower_bound_ns, b), 100 * plan->gap_frac,
-         speed_up, cli_bytes(memory, c), sure ? " " : "~", cli_bytes(wire, d),
+         cli_time(value_ns(plan), a), cli_time(plan->lower_bound_ns, b), 100 * plan->gap_frac,
+         speed_up(plan), cli_bytes(memory, c), sure ? " " : "~", cli_bytes(wire, d),
          100 * schedule->bubble_frac, plan->proved_optimal ? "  optimal" : "");
   psplit_schedule_destroy(schedule);
   return PSPLIT_OK;
 }
 
-/* What each number of stages of the range would give; one that has no plan says so and is passed.
- */
+/* What each number of stages of the range would give; one that has no plan says why and is passed.
+ * Where none has one, it is the error of the last. */
 static psplit_code compare(request *r, psplit_diag *diag) {
   psplit_sink sink = cli_sink(&r->progress);
   psplit_model *model = NULL;
+  bool any = false;
   r->plan.unit.sink = &sink;
   psplit_code code = psplit_model_open(r->model, &r->plan.read, diag, &model);
   if (code == PSPLIT_OK) print_comparison_head(r);
@@ -332,8 +340,9 @@ static psplit_code compare(request *r, psplit_diag *diag) {
     cli_progress_end(&r->progress);
     if (code == PSPLIT_OK && !plan) code = no_plan(diag);
     if (code == PSPLIT_OK) code = print_comparison(r, plan, diag);
-    if (code == PSPLIT_INFEASIBLE && k > r->n_stages) {
-      printf("%6" PRIu32 " infeasible\n", k);
+    any |= code == PSPLIT_OK;
+    if (code == PSPLIT_INFEASIBLE && (any || k < r->last_k)) {
+      printf("%6" PRIu32 " infeasible: %s\n", k, diag->message);
       code = PSPLIT_OK;
       *diag = (psplit_diag){0};
     }
@@ -344,26 +353,23 @@ static psplit_code compare(request *r, psplit_diag *diag) {
   return code;
 }
 
-/* --autotune: the rounds' stages stand beside DIR while they run. */
 static psplit_code tune(request *r, const psplit_model *model, psplit_diag *diag) {
-  size_t n = strlen(r->directory);
-  while (n > 1 && r->directory[n - 1] == '/') n--;
-  char *scratch = malloc(n + sizeof ".autotune");
-  if (!scratch) return cli_nomem(diag);
-  memcpy(scratch, r->directory, n);
-  memcpy(scratch + n, ".autotune", sizeof ".autotune");
   if (!r->emit.replace && access(r->directory, F_OK) == 0) { /* before it is worked for */
-    free(scratch);
     snprintf(diag->message, sizeof diag->message, "%s exists; --force replaces it", r->directory);
     return diag->code = PSPLIT_IO;
   }
   psplit_emit_options emit = r->emit;
-  emit.replace = true;
   emit.accept = NULL;
+  r->tune.interrupted = &run_interrupted;
+#ifdef PSPLIT_HAS_RUNTIME
+  r->tune.feed = &r->feed;
+#endif
+  cli_on_interrupt(on_signal);
+  signal(SIGPIPE, SIG_IGN); /* what is beside DIR has to go in any case */
   FILE *out = r->progress.quiet ? NULL : r->json ? stderr : stdout;
   const psplit_code code =
-    autotune(&r->tune, r->model, model, r->n_stages, &emit, scratch, out, diag, &r->plan);
-  free(scratch);
+    autotune(&r->tune, r->model, model, r->n_stages, &emit, r->directory, out, diag, &r->plan);
+  r->plan.unit.sink = NULL; /* the rounds have said it all */
   return code;
 }
 
@@ -372,12 +378,13 @@ static void say_assumptions(const psplit_sink *sink, const psplit_model *model) 
     const psplit_inlined *one = psplit_model_inlined(model, i);
     char text[512], node[160], condition[160];
     if (!one->assumed) continue;
-    snprintf(text, sizeof text,
-             "the stages are MODEL only for inputs that make \"%s\" %s, where If \"%s\" takes its %s "
-             "branch",
-             cli_printable(one->condition, condition, sizeof condition),
-             one->then_branch ? "true" : "false", cli_printable(one->node, node, sizeof node),
-             one->then_branch ? "then" : "else");
+    snprintf(
+      text, sizeof text,
+      "the stages are MODEL only for inputs that make \"%s\" %s, where If \"%s\" takes its %s "
+      "branch",
+      cli_printable(one->condition, condition, sizeof condition),
+      one->then_branch ? "true" : "false", cli_printable(one->node, node, sizeof node),
+      one->then_branch ? "then" : "else");
     sink->emit(sink->user, PSPLIT_WARNING, text);
   }
 }
@@ -395,19 +402,20 @@ static psplit_code split(request *r, psplit_diag *diag) {
   r->emit.accept_user = r;
   psplit_code code = psplit_model_open(r->model, &r->plan.read, diag, &model);
   r->opened = model;
+  if (code == PSPLIT_OK && r->depfile) code = cli_check_output(r->depfile, model, diag);
   if (code == PSPLIT_OK) say_assumptions(&sink, model);
   if (code == PSPLIT_OK && r->tune.n_rounds) code = tune(r, model, diag);
   if (code == PSPLIT_OK) code = planned_make(&r->plan, model, r->n_stages, diag, &made);
   const psplit_plan *plan = made.unit ? psplit_unit_plan(made.unit) : NULL;
   if (code == PSPLIT_OK && !plan) code = no_plan(diag);
-  /* Until here an interrupt may end the program at once: nothing was written. */
-  signal(SIGINT, on_signal);
-  signal(SIGTERM, on_signal);
+  /* Until here, unless it tunes, an interrupt may end the program at once: nothing was written. */
+  cli_on_interrupt(on_signal);
   if (code == PSPLIT_OK && r->directory && !r->plan_only)
     code = psplit_emit(model, plan, r->directory, &r->emit, diag);
   if (code == PSPLIT_OK && r->annotate)
     code = psplit_emit_annotated(model, plan, r->annotation, r->annotate, r->emit.replace, diag);
-  if (code == PSPLIT_OK && r->depfile) code = write_depfile(r, model, diag);
+  if (code == PSPLIT_OK && r->depfile)
+    code = depfile_write(r->depfile, r->directory, model, &r->plan, diag);
   if (code == PSPLIT_OK && r->json) code = psplit_manifest(model, plan, &r->emit, diag, &manifest);
   cli_progress_end(&r->progress);
   if (code == PSPLIT_OK && manifest)
@@ -447,14 +455,17 @@ static int run(request *r) {
   if (plan_load_costs(&r->plan, &diag) != PSPLIT_OK) return cli_fail(&diag);
   const bool several = r->last_k > r->n_stages;
   if ((several ? compare(r, &diag) : split(r, &diag)) != PSPLIT_OK) return cli_fail(&diag);
-  return fflush(stdout) == 0 ? 0 : 3;
+  return 0;
 }
 
 int main(int argc, char **argv) {
   static request r;
   const int status = parse(&r, argc, argv);
-  if (status || r.done) return status;
+  if (status || r.done) return cli_finish(status);
   const int done = run(&r);
+#ifdef PSPLIT_HAS_RUNTIME
+  feed_fini(&r.feed);
+#endif
   plan_options_fini(&r.plan);
-  return done;
+  return cli_finish(done);
 }

@@ -54,8 +54,8 @@ int main(int argc, char **argv) {
     switch (id) {
       case 'm': model_path = argument; break;
       case 'q': quiet = true; break;
-      case 'h': cli_print_help(&PROGRAM, stdout); return 0;
-      case 'V': cli_print_version(&PROGRAM, stdout); return 0;
+      case 'h': cli_print_help(&PROGRAM, stdout); return cli_finish(0);
+      case 'V': cli_print_version(&PROGRAM, stdout); return cli_finish(0);
       case OPT_FOLLOW_SYMLINKS: options.read.follow_symlinks = true; break;
       case OPT_THREADS:
         if (!cli_count(&PROGRAM, "threads", argument, 1, 4096, &count)) return 2;
@@ -89,11 +89,11 @@ int main(int argc, char **argv) {
            " transfers, %s of weights compared\n",
            argv[optind], model_path,
            report.n_assumed ? " where the conditions hold that pipeline.json assumes" : "",
-           report.n_stages, report.n_nodes, report.n_duplicates,
-           report.n_transfers, cli_bytes(report.weight_bytes, bytes));
+           report.n_stages, report.n_nodes, report.n_duplicates, report.n_transfers,
+           cli_bytes(report.weight_bytes, bytes));
 #if PSPLIT_HAS_RUNTIME
   code = verify_run_finish(&run, argv[optind], model_path, quiet, &diag);
   if (code != PSPLIT_OK) return cli_fail(&diag);
 #endif
-  return fflush(stdout) == 0 ? 0 : 3;
+  return cli_finish(0);
 }

@@ -31,9 +31,13 @@ static psplit_code compare(const verify_run *run, const psplit_i_ort *ort,
     const psplit_i_difference *d = &found[o];
     cli_printable(pipe->manifest.outputs[o], name, sizeof name);
     if (d->n_different && run->options.session.optimization == 0)
-      code = psplit_i_fail(diag, PSPLIT_MISMATCH,
-                           "output %s: %" PRIu64 " of %" PRIu64 " elements differ, by at most %g",
-                           pipe->manifest.outputs[o], d->n_different, d->n_elements, d->max_abs);
+      code =
+        psplit_i_fail(diag, PSPLIT_MISMATCH,
+                      "output %s: %" PRIu64 " of %" PRIu64 " elements differ, by at most %g%s",
+                      pipe->manifest.outputs[o], d->n_different, d->n_elements, d->max_abs,
+                      d->random ? "; the whole model differs from itself when it runs again, as "
+                                  "one that draws random numbers does"
+                                : "");
     if (quiet) continue;
     if (!d->n_different)
       printf("output %s: %" PRIu64 " elements, the same bits\n", name, d->n_elements);

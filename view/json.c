@@ -228,6 +228,7 @@ void psplit_i_view_json_plan(psplit_json *json, const psplit_snapshot *s) {
   key_string(json, "solver", plan->solver);
   key_string(json, "bound", plan->bound);
   key_int(json, "bottleneck_ns", plan->bottleneck_ns);
+  key_int(json, "latency_ns", plan->latency_ns);
   key_int(json, "lower_bound_ns", plan->lower_bound_ns);
   psplit_i_json_key(json, "gap_frac");
   psplit_i_json_double(json, plan->gap_frac);

@@ -230,8 +230,8 @@ static void put_plan(psplit_text *out, const psplit_plan *plan) {
   psplit_i_text_addf(out, "plan %s solver=%s bound=", plan->objective, plan->solver);
   psplit_i_view_word(out, plan->bound);
   psplit_i_text_addf(
-    out, " bottleneck_ns=%" PRId64 " lower_bound_ns=%" PRId64 " proved_optimal=%s\n",
-    plan->bottleneck_ns, plan->lower_bound_ns, plan->proved_optimal ? "yes" : "no");
+    out, " bottleneck_ns=%" PRId64 " latency_ns=%" PRId64 " lower_bound_ns=%" PRId64 " proved_optimal=%s\n",
+    plan->bottleneck_ns, plan->latency_ns, plan->lower_bound_ns, plan->proved_optimal ? "yes" : "no");
 }
 
 void psplit_i_view_text(const psplit_snapshot *s, const psplit_view_options *options,

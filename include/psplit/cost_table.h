@@ -42,6 +42,8 @@ typedef struct psplit_profiled_run {
   const char *onnxruntime;     /* its version; may be NULL */
   int optimization;            /* level: 0, 1, 2 or 99 */
   uint32_t n_threads, n_runs;
+  const psplit_dim_value *dims; /* [n_dims] sizes of the inputs, each name once */
+  size_t n_dims;
 } psplit_profiled_run;
 
 /* Turns a profile into a costs file for `model`, malloc'd JSON. `optimized` is the model that ran,

@@ -20,16 +20,17 @@ typedef enum psplit_weights {
   PSPLIT_WEIGHTS_EXTERNAL, /* initializers over 1 KiB in stageI.onnx.data */
   /* Nothing is copied: stages point into the model's own files. Runtimes read external data only at
    * or below a stage's directory, so `directory` has to be the model's own or one above it. The
-   * files take their places there one by one, pipeline.json last; what fails on the way is undone. A
-   * killed process leaves the old split, the new one, or no pipeline.json and what the next such run
-   * undoes. */
+   * files take their places there one by one, pipeline.json last; what fails on the way is undone.
+   * A killed process leaves the old split, the new one, or no pipeline.json and what the next such
+   * run undoes. */
   PSPLIT_WEIGHTS_REFERENCE
 } psplit_weights;
 
 typedef struct psplit_emit_options {
   psplit_boundary boundary;
   psplit_weights weights;
-  /* An existing directory is replaced, once the new one is complete, unless it holds the model.
+  /* An existing directory is replaced, once the new one is complete, unless it holds the model or
+   * another directory, or is or holds the working directory: these cannot be meant.
    * REFERENCE: files of an earlier split are replaced, and nothing else. */
   bool replace;
   /* Stages written at a time, where there is much to write; 0: as many as OpenMP gives. Never

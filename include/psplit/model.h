@@ -12,6 +12,12 @@ extern "C" {
  * so several threads may use one. Holds file descriptors for the model and its external data. */
 typedef struct psplit_model psplit_model;
 
+/* The size of a symbolic dimension, for costs alone; never written into emitted files. */
+typedef struct psplit_dim_value {
+  const char *name;
+  int64_t value; /* >= 0 */
+} psplit_dim_value;
+
 /* An If of the main graph that is taken for one of its branches. */
 typedef struct psplit_inline_if {
   const char *node; /* its name, or that of one of its outputs */

@@ -22,12 +22,6 @@ extern "C" {
 
 typedef struct psplit_unit psplit_unit;
 
-/* A symbolic dimension fixed for costing; never written into emitted files. */
-typedef struct psplit_dim_value {
-  const char *name;
-  int64_t value; /* >= 0 */
-} psplit_dim_value;
-
 /* Is told after each pass, those included that ran because a later one needs them. A failure ends
  * the run. */
 typedef struct psplit_observer {

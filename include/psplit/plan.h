@@ -50,8 +50,11 @@ typedef struct psplit_plan {
   const char *solver, *bound; /* what found the plan, what certifies it */
   const char *cost_source;    /* "analytic", "measured" or "given" */
   double measured_frac;       /* part of total_compute_ns that costs files speak of */
-  int64_t bottleneck_ns, lower_bound_ns;
-  double gap_frac;
+  int64_t bottleneck_ns;      /* load of the slowest stage */
+  int64_t latency_ns;         /* of one micro-batch by itself: a stage starts when all that sends to
+                                 it has ended */
+  int64_t lower_bound_ns;     /* these three are of the objective: of bottleneck_ns for throughput, */
+  double gap_frac;            /* of latency_ns for latency */
   bool proved_optimal;
   int64_t total_compute_ns;   /* of the whole model on the first device */
   uint32_t n_supernodes;

@@ -56,7 +56,7 @@ for (const level of ['0', '99']) {
   const { cost_source: source, measured_frac: share, total_compute_ns: total, stderr } = plan(costs);
   tap.ok(source === 'measured' && share === 1 && Math.abs(total - sum) <= 0.01 * sum,
     'the plan says so', `${source} ${share} ${total} ${sum}`);
-  tap.ok(!/rows/.test(stderr), 'all rows are about nodes', stderr);
+  tap.ok(!/rows|measured with/.test(stderr), 'all rows are about nodes, of these sizes', stderr);
   const all = JSON.parse(run(inspector,
     [file, '--level', 'operators', '--format', 'json', '--quiet', ...dims]).stdout).operators;
   const spoken = new Set(table.costs.flatMap(({ nodes = [] }) => nodes));
@@ -66,6 +66,19 @@ for (const level of ['0', '99']) {
   tap.ok(unnamed || heavy.length === 0, 'no convolution or product is missing',
     heavy.map(({ name: node }) => node).join(' '));
 }
+
+const [[dim, size] = []] = Object.entries(model.dims ?? {});
+if (dim) {
+  const costs = join(tmp, 'level-99.json');
+  tap.ok(JSON.parse(readFileSync(costs)).dims[dim] === size, 'the costs file says for which sizes');
+  const other = run(splitter, [file, '-k', '1', '--plan-only', '--costs', costs, ...dims,
+    '--dim', `${dim}=${size + 1}`]);
+  tap.ok(other.status === 0 && other.stderr.includes(`was measured with --dim ${dim}=${size}`),
+    'costs of other sizes are warned of', other.stderr);
+}
+const over = run(runner, ['--profile', file, file, '-m', '1', '--onnxruntime', library, ...dims]);
+tap.ok(over.status === 3 && /is a file of the model itself/.test(over.stderr),
+  'a profile does not go over the model', over.stderr);
 
 const prefix = join(tmp, 'ort');
 const statistics = join(tmp, 'memory.csv');

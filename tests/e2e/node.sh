@@ -12,6 +12,8 @@ command -v node >/dev/null || skip "there is no node"
 
 script=$1
 shift
+# ONNX Runtime 1.30 leaves a log in TMPDIR for each process else.
+export ORT_DISABLE_TELEMETRY=1
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
 status=0

@@ -673,6 +673,13 @@ static void what_is_in_the_way(void **state) {
   emit_refused(model, &p, "file/out", true, "Not a directory");
   emit_refused(model, &p, ".", true, "holds the model itself");
   assert_true(exists("old/note"));
+  assert_int_equal(system("mkdir -p tree/src here && echo mine > tree/src/note"), 0);
+  emit_refused(model, &p, "tree", true, "holds a directory, src");
+  assert_true(exists("tree/src/note"));
+  assert_int_equal(chdir("here"), 0);
+  emit_refused(model, &p, ".", true, "working directory");
+  emit_refused(model, &p, "../here", true, "working directory");
+  assert_int_equal(chdir(".."), 0);
   psplit_diag diag;
   assert_int_equal(emit(model, &p, "old//", PSPLIT_BOUNDARY_IO, PSPLIT_WEIGHTS_AUTO, true, &diag),
                    PSPLIT_OK);

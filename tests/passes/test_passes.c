@@ -363,7 +363,7 @@ static int64_t load_of_products(const bench *b, const int64_t *width, int i, int
 static void memory_limits_a_cut_as_brute_force_says(void **state) {
   (void)state;
   uint32_t random = 1;
-  int n_fitting = 0, n_refused = 0;
+  int n_fitting = 0, n_refused = 0, n_of_weights = 0;
   for (int round = 0; round < 200; round++) {
     int64_t width[LINKS + 1];
     for (int i = 0; i <= LINKS; i++) {
@@ -401,12 +401,52 @@ static void memory_limits_a_cut_as_brute_force_says(void **state) {
       if (code != PSPLIT_OK) fail_msg("round %d: %s", round, diag.message);
       assert_int_equal(b.unit->plan->bottleneck_ns, best_ns);
       assert_true(b.unit->plan->lower_bound_ns <= best_ns);
+      n_of_weights += strstr(b.unit->plan->bound, ", of weights' memory alone") != NULL;
       for (int s = 0; s < 3; s++) assert_true(b.unit->plan->stages[s].memory_bytes <= limit);
     }
     stop(&b);
     psplit_devices_destroy(devices);
   }
-  assert_true(n_fitting > 20 && n_refused > 20);
+  assert_true(n_fitting > 20 && n_refused > 20 && n_of_weights > 5);
+}
+
+/* Of a chain the latency is all that stages do; value and bound are of it, not of the slowest stage,
+ * which is larger in the best of such plans. */
+static void latency_is_as_brute_force_says(void **state) {
+  (void)state;
+  uint32_t random = 7;
+  for (int round = 0; round < 50; round++) {
+    int64_t width[LINKS + 1];
+    for (int i = 0; i <= LINKS; i++) {
+      random = random * 1664525 + 1013904223;
+      width[i] = 1 + (random >> 16) % 400;
+    }
+    pb g = products(width);
+    psplit_unit_options options = stages(3);
+    options.objective = round % 2 ? PSPLIT_LATENCY : PSPLIT_THROUGHPUT;
+    bench b = start(&g, &options);
+    psplit_diag diag = {0};
+    assert_int_equal(psplit_unit_run(b.unit, "infer-shapes,cost,prune,partition,replicate", &diag),
+                     PSPLIT_OK);
+    const psplit_plan *plan = b.unit->plan;
+    int64_t best_ns = INT64_MAX, sum_ns = 0;
+    for (int i = 1; i < LINKS - 1; i++)
+      for (int j = i + 1; j < LINKS; j++) {
+        const int64_t ns = load_of_products(&b, width, 0, i) + load_of_products(&b, width, i, j) +
+                           load_of_products(&b, width, j, LINKS);
+        if (ns < best_ns) best_ns = ns;
+      }
+    for (int s = 0; s < 3; s++) sum_ns += plan->stages[s].load_ns;
+    assert_int_equal(plan->latency_ns, sum_ns);
+    if (round % 2) {
+      assert_int_equal(plan->latency_ns, best_ns);
+      assert_true(plan->lower_bound_ns <= best_ns && plan->lower_bound_ns > plan->bottleneck_ns);
+      assert_true(!plan->proved_optimal || plan->lower_bound_ns == best_ns);
+    } else {
+      assert_true(plan->lower_bound_ns <= plan->bottleneck_ns);
+    }
+    stop(&b);
+  }
 }
 
 static void memory_error_says_what_is_in_the_way(void **state) {
@@ -540,6 +580,7 @@ int main(void) {
     cmocka_unit_test(what_cannot_be_met_is_refused),
     cmocka_unit_test(memory_is_what_a_stage_holds),
     cmocka_unit_test(memory_limits_a_cut_as_brute_force_says),
+    cmocka_unit_test(latency_is_as_brute_force_says),
     cmocka_unit_test(memory_error_says_what_is_in_the_way),
     cmocka_unit_test(sequences_are_never_cut),
     cmocka_unit_test(sparse_weights_count),

@@ -444,6 +444,7 @@
     byId('summary').textContent = [
       count(data.operators.length, 'operator'), count(plan.supernodes.length, 'supernode'),
       ...(p ? [count(plan.stages.length, 'stage'), `slowest ${time(p.bottleneck_ns)}`,
+        ...(p.objective === 'latency' ? [`one input ${time(p.latency_ns)}`] : []),
         `at least ${time(p.lower_bound_ns)}${p.proved_optimal ? ', proved optimal' : ''}`] : [])].join(', ');
   }
 
