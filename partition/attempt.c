@@ -134,7 +134,7 @@ psplit_code psplit_i_attempt_exact(psplit_attempt *a, int64_t limit, bool least_
     if (code != PSPLIT_OK || *out_verdict != PSPLIT_I_YES || a->trial.value <= limit) return code;
   }
   code = ask(a, limit, least_comm, false, budget, out_verdict);
-  /* With nets that are not forward, receivers may have been undercounted all the same. */
+  /* What stages pass on for others is counted only in a whole split. */
   if (code == PSPLIT_OK && *out_verdict == PSPLIT_I_YES && a->trial.value > limit) {
     *out_verdict = PSPLIT_I_UNKNOWN;
     a->undercounted = true;

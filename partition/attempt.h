@@ -47,8 +47,8 @@ psplit_code psplit_i_attempt_search(psplit_attempt *a, uint32_t n_rounds, uint32
                                     uint64_t salt);
 /* Moves of single items over the cuts: better than orders on wide graphs. */
 psplit_code psplit_i_attempt_anneal(psplit_attempt *a, uint64_t salt);
-/* What the exact program leaves open (sends of backward nodes counted from below, relays) small
- * problems can still have proved, by branch and bound. */
+/* What the exact program leaves open (relays, or no steps left) small problems can still have
+ * proved, by branch and bound. */
 psplit_code psplit_i_attempt_brute(psplit_attempt *a);
 psplit_code psplit_i_attempt_windows(psplit_attempt *a);
 psplit_code psplit_i_attempt_exact(psplit_attempt *a, int64_t limit, bool least_comm,

@@ -196,12 +196,13 @@ static psplit_code prepare(exact *x) {
   x->zobrist = psplit_i_arena_array(&x->arena, n, sizeof *x->zobrist);
   x->zobrist2 = psplit_i_arena_array(&x->arena, n, sizeof *x->zobrist2);
   x->counted = PSPLIT_NEW(&x->arena, bool, core->n_nets);
+  x->mixed = PSPLIT_NEW(&x->arena, bool, core->n_nets);
   x->low = psplit_i_arena_array(&x->arena, m->n_states, sizeof *x->low);
   x->high = psplit_i_arena_array(&x->arena, m->n_states, sizeof *x->high);
   x->room = psplit_i_arena_array(&x->arena, m->n_states, sizeof *x->room);
   x->least_send = PSPLIT_NEW(&x->arena, int64_t, core->n_nets);
   x->least_recv = PSPLIT_NEW(&x->arena, int64_t, core->n_nets);
-  if (!x->zobrist || !x->zobrist2 || !x->counted || !x->low || !x->high || !x->room ||
+  if (!x->zobrist || !x->zobrist2 || !x->counted || !x->mixed || !x->low || !x->high || !x->room ||
       !x->least_send || !x->least_recv)
     return PSPLIT_NOMEM;
   least_costs(x);
@@ -213,8 +214,10 @@ static psplit_code prepare(exact *x) {
     bool costs = false;
     for (uint32_t t = 0; t < core->n_types; t++)
       costs |= core->send[(size_t)t * core->n_nets + e] > 0;
-    x->counted[e] = costs && core->net_forward[e] && core->net_off[e + 1] - core->net_off[e] > 2;
+    x->counted[e] = costs && core->net_off[e + 1] - core->net_off[e] > 2;
+    x->mixed[e] = x->counted[e] && !core->net_forward[e];
     x->count_receivers |= x->counted[e];
+    x->ration |= x->mixed[e];
   }
   uint32_t copies = 1;
   for (uint32_t k = 0; k < m->move_off[m->n_states]; k++)

@@ -1,5 +1,6 @@
 /* Inside the exact program: labels, the table that holds them, and the walk that expands one.
- * exact.c runs the rounds, exact_table.c keeps the labels, exact_stage.c grows stages. */
+ * exact.c runs the rounds, exact_table.c keeps the labels, exact_stage.c grows stages,
+ * exact_offer.c makes labels of them, exact_receivers.c counts who receives. */
 #ifndef PSPLIT_PARTITION_EXACT_H
 #define PSPLIT_PARTITION_EXACT_H
 
@@ -8,7 +9,8 @@
 
 #include "partition.h"
 
-/* What threads write stands this far from what the others read: caches move whole lines, in pairs. */
+/* What threads write stands this far from what the others read: caches move whole lines, in pairs.
+ */
 enum { APART = 128 };
 
 enum { N_SHARDS = 128, N_RECENT = 1 << 13, STEPS_PER_LABEL = 8 };
@@ -46,7 +48,8 @@ typedef struct exact {
   uint64_t *zobrist;  /* [n] */
   bool count_receivers;
   int64_t *least_send, *least_recv; /* [n_nets] over types that pay; 0 with overlap */
-  bool *counted;                    /* [n_nets] forward, several consumers, sent to each */
+  bool *counted;                    /* [n_nets] several consumers, sent to each */
+  bool *mixed, ration; /* [n_nets] of them: some may be formed after the producer; any such net */
   shard shards[N_SHARDS];
   int64_t *low, *high; /* [n_states] omega a downset before the state may have at all */
   /* [n_states] reference time that the devices not yet used have within the limit, and the part of
@@ -71,6 +74,11 @@ typedef struct recent {
   uint32_t state;
 } recent;
 
+/* So many more stages may receive net `net`, whose producer is placed. */
+typedef struct ration {
+  uint32_t net, count;
+} ration;
+
 /* One thread's walk down from a label. */
 typedef struct digger {
   exact *x;
@@ -83,7 +91,11 @@ typedef struct digger {
   int64_t open;          /* least communication of nets that cross out of what is left, for it */
   uint32_t *taken;       /* items of the stage, in order */
   uint32_t n_taken;
-  int64_t *passed; /* [n + 1] received for good, by depth */
+  ration *rations, *next_rations; /* [n_nets] of the label; of the one that is offered */
+  uint32_t n_rations, n_next_rations;
+  uint32_t *sources, n_sources; /* [n_nets] mixed nets with their producer in the stage */
+  int64_t could_send; /* least that one receiver more would cost, where one may be added */
+  int64_t *passed;    /* [n + 1] received for good, by depth */
   uint64_t hash, check, receivers;
   uint64_t n_steps, n_told; /* of work; of them, those that all threads know of */
   recent *recent;           /* [N_RECENT] */
@@ -105,6 +117,29 @@ void psplit_i_exact_insert(digger *d, const label *fresh);
 bool psplit_i_exact_dominated(const exact *x, const shard *s, uint32_t index);
 /* Is there a label like this one, with these bits? */
 bool psplit_i_exact_reached(exact *x, const label *like, const uint64_t *bits);
+
+/* --- exact_receivers.c --- */
+
+/* The digger's counts and rations become those of a label; its hash of them loses the rations. */
+void psplit_i_receivers_load(digger *d, const uint32_t *pairs, uint32_t n_pairs);
+/* The stage takes an item or gives it back. */
+void psplit_i_receivers_take(digger *d, uint32_t item, bool add);
+/* Does the stage send to receivers that are not formed yet? */
+bool psplit_i_receivers_open(const digger *d);
+/* Offers the stage on the device of `move` with every choice of receivers in front of it. */
+void psplit_i_receivers_offer(digger *d, const psplit_move *move);
+/* Counts and rations of the label that is offered, as pairs; how many numbers. */
+uint32_t psplit_i_receivers_list(const digger *d, uint32_t *pairs);
+
+/* --- exact_offer.c --- */
+
+/* Offers every label that the stage as it has grown leads to. */
+void psplit_i_digger_offer_stage(digger *d);
+/* One of them: the stage fits, and sends `more_sent` above what the walk counts. */
+void psplit_i_exact_offer(digger *d, const psplit_move *move, uint64_t receivers,
+                          int64_t more_sent);
+/* Was a label reached with one item less, which whoever holds it would give up gladly? */
+bool psplit_i_digger_less_is_left(digger *d);
 
 /* --- exact_stage.c --- */
 

@@ -6,157 +6,6 @@
 /* Looking through so many items is a step of work. */
 enum { ITEMS_PER_STEP = 16 };
 
-static uint64_t count_key(uint32_t net, uint32_t count) {
-  return psplit_i_splitmix64(net, (UINT64_C(1) << 32) + count);
-}
-
-static void offer(digger *d, uint32_t next, int64_t comm) {
-  const exact *x = d->x;
-  if (d->omega < x->low[next] || d->omega > x->high[next]) return;
-  if (x->open_share > 0 && (double)d->omega + (double)d->open * x->open_share > x->room[next])
-    return;
-  bool empty = true;
-  for (uint32_t k = 0; k < x->words && empty; k++) empty = d->left[k] == 0;
-  if (empty) {
-    if (!psplit_i_machine_final(x->machine, next)) return;
-  } else if (psplit_i_wamc_before(x->wamc, d->omega, next) > x->options->limit) {
-    return;
-  }
-  const label fresh = {.hash = d->hash ^ d->receivers,
-                       .receivers = d->receivers,
-                       .parent_hash = d->from ? psplit_i_mix64(d->from->hash ^ d->from->state) : 0,
-                       .comm = x->options->least_comm ? comm : 0,
-                       .omega = d->omega,
-                       .parent = d->from_id,
-                       .state = next};
-  if (d->from) {
-    recent *r = &d->recent[psplit_i_mix64(fresh.hash + next) & (N_RECENT - 1)];
-    const uint64_t check = d->check + psplit_i_mix64(d->receivers);
-    if (r->hash == fresh.hash && r->check == check && r->state == next &&
-        (r->comm < fresh.comm || (r->comm == fresh.comm && r->parent_hash <= fresh.parent_hash)))
-      return; /* an equal label with a parent at least as good is in already */
-    *r = (recent){fresh.hash, check, fresh.parent_hash, fresh.comm, next};
-  }
-  psplit_i_exact_insert(d, &fresh);
-}
-
-/* How a stage in front changes when it gives up item v to the stage that grows here: at most this
- * much more is sent and received, on type t. False: another stage may be worse off. */
-static bool giving_up(const digger *d, uint32_t v, uint32_t t, int64_t *out_send,
-                      int64_t *out_recv) {
-  const psplit_core *core = d->x->core;
-  int64_t send = 0, recv = 0;
-  for (uint32_t k = core->inc_off[v]; k < core->inc_off[v + 1]; k++) {
-    const uint32_t e = core->inc[k] >> 1, placed = d->n_placed[e];
-    const uint32_t size = core->net_off[e + 1] - core->net_off[e];
-    const int64_t send_ns = core->send[(size_t)t * core->n_nets + e];
-    const int64_t recv_ns = core->recv[(size_t)t * core->n_nets + e];
-    if (core->inc[k] & 1) {
-      if (d->x->counted[e]) { /* all its consumers are placed */
-        send -= send_ns * (d->times_sent[e] + (d->walk.n_in[e] > 0));
-      } else {
-        if (placed + 1 < size) recv += recv_ns;
-        if (placed > 0) send -= send_ns;
-      }
-      continue;
-    }
-    const uint32_t source = core->net_pin[core->net_off[e]];
-    if (!(d->left[source / 64] >> (source % 64) & 1)) {
-      if (placed + 1 == size) recv -= recv_ns;
-    } else if (!d->x->counted[e]) {
-      if (placed == 0) send += send_ns;
-    } else if (d->walk.n_in[e] == 0) { /* one more stage receives */
-      if (placed + 2 < size) return false;
-      send += send_ns;
-    }
-  }
-  *out_send = send;
-  *out_recv = recv;
-  return true;
-}
-
-/* May any stage in front give up the maximal item v without becoming worse? */
-static bool is_given_up(const digger *d, uint32_t v) {
-  const exact *x = d->x;
-  const psplit_core *core = x->core;
-  if (core->pin[v] != PSPLIT_NONE) return false;
-  if (x->machine->all_used && core->n_counted[v] > 0) return false;
-  for (uint32_t t = 0; t < core->n_types; t++) {
-    const int64_t w = core->w[(size_t)t * core->n + v];
-    if (x->machine->count[t] == 0 || w >= PSPLIT_I_INF) continue;
-    int64_t send, recv;
-    if (!giving_up(d, v, t, &send, &recv)) return false;
-    if (core->problem->devices[t].free_comm) continue;
-    if (core->overlap ? send > 0 || recv > 0 : send + recv > w) return false;
-  }
-  return true;
-}
-
-/* Moves of the label's state after which the stage could hold one more item that whoever is in
- * front gives up gladly: the label behind that larger stage does for all that this one does. */
-static uint64_t dominated_moves(digger *d, const psplit_move *moves, uint32_t n_moves) {
-  const exact *x = d->x;
-  const uint64_t all = n_moves == 64 ? UINT64_MAX : (UINT64_C(1) << n_moves) - 1;
-  uint64_t dominated = 0;
-  for (uint32_t word = 0; word < x->words; word++)
-    for (uint64_t bits = d->tops[word]; bits; bits &= bits - 1) {
-      const uint32_t v = word * 64 + (uint32_t)__builtin_ctzll(bits);
-      if (!is_given_up(d, v)) continue;
-      psplit_i_walk_add(&d->walk, v);
-      for (uint32_t k = 0; k < n_moves; k++)
-        if (psplit_i_walk_load(&d->walk, x->machine, &moves[k]) <= x->options->limit)
-          dominated |= UINT64_C(1) << k;
-      psplit_i_walk_remove(&d->walk, v);
-      if (dominated == all) return all;
-    }
-  return dominated;
-}
-
-static void offer_stage(digger *d) {
-  const exact *x = d->x;
-  const psplit_machine *m = x->machine;
-  const psplit_walk *walk = &d->walk;
-  const uint32_t state = d->from->state;
-  if (m->all_used && walk->n_counted == 0) return;
-  if (walk->pin != PSPLIT_NONE) {
-    psplit_move move;
-    for (uint32_t t = 0; t < m->n_types; t++)
-      if (psplit_i_machine_pinned(m, state, walk->pin, t, &move) &&
-          psplit_i_walk_load(walk, m, &move) <= x->options->limit)
-        offer(d, move.next, d->from->comm + walk->recv[t] + walk->send[t]);
-    return;
-  }
-  const psplit_move *moves = m->moves + m->move_off[state];
-  const uint32_t n_moves = m->move_off[state + 1] - m->move_off[state];
-  uint64_t fitting = 0;
-  for (uint32_t k = 0; k < n_moves && k < 64; k++)
-    if (psplit_i_walk_load(walk, m, &moves[k]) <= x->options->limit) fitting |= UINT64_C(1) << k;
-  if (fitting && !x->options->least_comm && n_moves <= 64)
-    fitting &= ~dominated_moves(d, moves, n_moves);
-  for (uint32_t k = 0; k < n_moves; k++) {
-    if (k < 64 ? !(fitting >> k & 1) : psplit_i_walk_load(walk, m, &moves[k]) > x->options->limit)
-      continue;
-    offer(d, moves[k].next, d->from->comm + walk->recv[moves[k].type] + walk->send[moves[k].type]);
-  }
-}
-
-/* Receiver counts of the label that would begin here change as the stage takes an item. */
-static void count_taken(digger *d, uint32_t item, bool add) {
-  const psplit_core *core = d->x->core;
-  for (uint32_t k = core->inc_off[item]; k < core->inc_off[item + 1]; k++) {
-    const uint32_t e = core->inc[k] >> 1;
-    if (!d->x->counted[e]) continue;
-    const uint32_t others = d->walk.n_in[e] - (add ? 1 : 0);
-    if (core->inc[k] & 1) { /* the producer comes last and settles the net */
-      const uint32_t count = d->times_sent[e] + (others > 0);
-      if (count >= 2) d->receivers ^= count_key(e, count);
-    } else if (others == 0) {
-      if (d->times_sent[e] >= 2) d->receivers ^= count_key(e, d->times_sent[e]);
-      if (d->times_sent[e] >= 1) d->receivers ^= count_key(e, d->times_sent[e] + 1);
-    }
-  }
-}
-
 /* Keeps the nets that cross from what is left to what is placed: whoever takes what is left sends
  * or receives them. `item` moves across. */
 static void cross(digger *d, uint32_t item, bool placed) {
@@ -190,7 +39,7 @@ static void take(digger *d, uint32_t item) {
   d->omega -= d->x->machine->omega[item];
   psplit_i_walk_add(&d->walk, item);
   cross(d, item, true);
-  if (d->x->count_receivers) count_taken(d, item, true);
+  if (d->x->count_receivers) psplit_i_receivers_take(d, item, true);
   for (uint32_t k = core->pred_off[item]; k < core->pred_off[item + 1]; k++) {
     const uint32_t p = core->pred[k];
     if (--d->n_succ[p] == 0) d->tops[p / 64] |= UINT64_C(1) << (p % 64);
@@ -207,7 +56,7 @@ static void give_back(digger *d) {
   }
   psplit_i_walk_remove(&d->walk, item);
   cross(d, item, false);
-  if (d->x->count_receivers) count_taken(d, item, false);
+  if (d->x->count_receivers) psplit_i_receivers_take(d, item, false);
   d->omega += d->x->machine->omega[item];
   d->hash ^= d->x->zobrist[item];
   d->check ^= d->x->zobrist2[item];
@@ -305,33 +154,7 @@ void psplit_i_digger_load(digger *d, const label *from, uint32_t id, const uint6
     else
       d->open += placed < size ? x->least_recv[e] : 0;
   }
-  if (!core->p2p) return;
-  /* Default: one receiving stage as soon as a consumer is placed. */
-  for (uint32_t e = 0; e < core->n_nets; e++) {
-    d->times_sent[e] = x->counted[e] ? 0 : 1;
-    if (x->counted[e] && d->n_placed[e] > 0) d->times_sent[e] = 1;
-  }
-  for (uint32_t i = 0; i < n_counts; i += 2) d->times_sent[counts[i]] = counts[i + 1];
-}
-
-/* Was a label reached with one item less, which whoever holds it would give up gladly? */
-static bool less_is_left(digger *d) {
-  exact *x = d->x;
-  if (x->options->least_comm || x->count_receivers) return false;
-  for (uint32_t word = 0; word < x->words; word++)
-    for (uint64_t bits = d->tops[word]; bits; bits &= bits - 1) {
-      const uint32_t v = word * 64 + (uint32_t)__builtin_ctzll(bits);
-      const uint64_t bit = UINT64_C(1) << (v % 64);
-      const label like = {.hash = d->hash ^ x->zobrist[v],
-                          .omega = d->omega - x->machine->omega[v],
-                          .state = d->from->state};
-      if (!is_given_up(d, v)) continue;
-      d->left[word] &= ~bit;
-      const bool reached = psplit_i_exact_reached(x, &like, d->left);
-      d->left[word] |= bit;
-      if (reached) return true;
-    }
-  return false;
+  psplit_i_receivers_load(d, counts, n_counts);
 }
 
 /* Tells the others of the steps since the last time; false when there is no work left for any. */
@@ -351,7 +174,7 @@ void psplit_i_digger_expand(digger *d) {
   const psplit_core *core = x->core;
   const uint32_t state = d->from->state;
   d->n_steps += core->n / ITEMS_PER_STEP; /* of loading the label */
-  if (less_is_left(d)) return;
+  if (psplit_i_digger_less_is_left(d)) return;
   bool last = core->has_pins ? m->used[state] + 1 == m->n_stages : true;
   for (uint32_t k = m->move_off[state]; k < m->move_off[state + 1]; k++)
     last &= m->capacity[m->moves[k].next] == 0;
@@ -363,7 +186,7 @@ void psplit_i_digger_expand(digger *d) {
       take(d, u);
       d->n_steps++;
     }
-    if (!clash && fits(d, 0)) offer_stage(d);
+    if (!clash && fits(d, 0)) psplit_i_digger_offer_stage(d);
     while (d->n_taken) give_back(d);
     return;
   }
@@ -400,7 +223,7 @@ void psplit_i_digger_expand(digger *d) {
       *passed += cost_of_passing(d, u);
       continue;
     }
-    offer_stage(d);
+    psplit_i_digger_offer_stage(d);
   }
 }
 
@@ -411,6 +234,9 @@ psplit_code psplit_i_digger_init(digger *d, exact *x) {
   const uint32_t n = x->core->n;
   d->times_sent = PSPLIT_NEW(&d->arena, uint32_t, x->core->n_nets);
   d->pairs = PSPLIT_NEW(&d->arena, uint32_t, 2 * (size_t)x->core->n_nets);
+  d->rations = PSPLIT_NEW(&d->arena, ration, x->core->n_nets);
+  d->next_rations = PSPLIT_NEW(&d->arena, ration, x->core->n_nets);
+  d->sources = PSPLIT_NEW(&d->arena, uint32_t, x->core->n_nets);
   d->left = PSPLIT_NEW(&d->arena, uint64_t, x->words);
   d->tops = PSPLIT_NEW(&d->arena, uint64_t, x->words);
   d->n_succ = PSPLIT_NEW(&d->arena, uint32_t, n);
@@ -420,8 +246,8 @@ psplit_code psplit_i_digger_init(digger *d, exact *x) {
   for (uint32_t i = 0; i < N_RECENT; i++) d->recent[i].state = PSPLIT_NONE;
   d->passed = PSPLIT_NEW(&d->arena, int64_t, (size_t)n + 1);
   d->n_placed = PSPLIT_NEW(&d->arena, uint32_t, x->core->n_nets);
-  if (!d->times_sent || !d->pairs || !d->left || !d->tops || !d->n_succ || !d->taken ||
-      !d->passed || !d->n_placed)
+  if (!d->rations || !d->next_rations || !d->sources || !d->times_sent || !d->pairs || !d->left ||
+      !d->tops || !d->n_succ || !d->taken || !d->passed || !d->n_placed)
     return PSPLIT_NOMEM;
   const psplit_code code = psplit_i_walk_init(&d->walk, x->core, &d->arena);
   if (x->core->p2p) d->walk.times_sent = d->times_sent;

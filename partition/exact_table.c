@@ -38,21 +38,6 @@ static void improve(label *old, const label *fresh) {
   old->parent_hash = fresh->parent_hash;
 }
 
-static uint32_t list_counts(const digger *d, uint32_t *pairs) {
-  const exact *x = d->x;
-  uint32_t n = 0;
-  for (uint32_t e = 0; e < x->core->n_nets; e++) {
-    if (!x->counted[e]) continue;
-    const uint32_t source = x->core->net_pin[x->core->net_off[e]];
-    if (!(d->left[source / 64] >> (source % 64) & 1)) continue;
-    const uint32_t count = d->times_sent[e] + (d->walk.n_in[e] > 0);
-    if (count < 2) continue;
-    pairs[n++] = e;
-    pairs[n++] = count;
-  }
-  return n;
-}
-
 void psplit_i_exact_insert(digger *d, const label *fresh) {
   exact *x = d->x;
   shard *s = &x->shards[fresh->hash % N_SHARDS];
@@ -67,7 +52,7 @@ void psplit_i_exact_insert(digger *d, const label *fresh) {
     improve(old, fresh);
     goto out;
   }
-  const uint32_t n_pairs = x->count_receivers ? list_counts(d, d->pairs) : 0;
+  const uint32_t n_pairs = x->count_receivers ? psplit_i_receivers_list(d, d->pairs) : 0;
   const uint32_t index = (uint32_t)s->labels.n;
   if (!psplit_i_vec_reserve(&s->bits, x->words) || !psplit_i_vec_reserve(&s->counts, n_pairs) ||
       !psplit_i_vec_reserve(&s->labels, 1) || !psplit_i_vec_reserve(&s->counts_at, 1) ||

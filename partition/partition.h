@@ -336,11 +336,11 @@ typedef struct psplit_exact_options {
 } psplit_exact_options;
 
 /* Is there a contiguous split with every load <= limit? Dynamic programming over downsets, from the
- * last stage backwards: a label is (what is left, devices used, receivers counted so far), kept
- * only inside the windows of `wamc`. With YES, *out_cut is one, evaluated. Exact for shared and
- * point-to-point communication; with point-to-point and nets that are not forward it may answer YES
- * with a cut above the limit. Source: downset programs of Tarnawski et al. (NeurIPS 2020, section
- * 5); the decision form, the windows and receiver counts are this project's. Errors: NOMEM. */
+ * last stage backwards: a label is (what is left, devices used, receivers counted so far and, of
+ * backward nodes' tensors, those to come), kept only inside the windows of `wamc`. With YES,
+ * *out_cut is one, evaluated. Exact but for what stages pass on for others (next_hop): YES may be
+ * above the limit then. Source: downset programs of Tarnawski et al. (NeurIPS 2020, section 5); the
+ * decision form, the windows and receiver counts are this project's. Errors: NOMEM. */
 psplit_code psplit_i_exact(const psplit_core *core, const psplit_machine *machine,
                            const psplit_wamc *wamc, const psplit_exact_options *options,
                            psplit_cut *out_cut, psplit_verdict *out_verdict);
