@@ -45,15 +45,28 @@ static psplit_code bind_core(psplit_attempt *a) {
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_attempt_reduce(psplit_attempt *a, int64_t limit, uint32_t *parent) {
-  const uint32_t before = a->core.n;
+/* After the core has changed from one of n_before items: carries the best split over. */
+static psplit_code rebind(psplit_attempt *a, uint32_t n_before) {
   const bool have = a->best.value < PSPLIT_I_INF;
-  psplit_code code = psplit_i_kernel(&a->core, &a->machine, limit, parent, a->job->diag);
-  if (code != PSPLIT_OK || a->core.n == before) return code;
-  code = bind_core(a);
+  if (a->core.n == n_before) return PSPLIT_OK;
+  const psplit_code code = bind_core(a);
   if (code == PSPLIT_OK && have)
     psplit_i_answer_give(a->answer, &a->core, &a->machine, &a->best, a->scratch);
   return code;
+}
+
+psplit_code psplit_i_attempt_reduce(psplit_attempt *a, int64_t limit, uint32_t *parent) {
+  const uint32_t before = a->core.n;
+  const psplit_code code = psplit_i_kernel(&a->core, &a->machine, limit, parent, a->job->diag);
+  return code == PSPLIT_OK ? rebind(a, before) : code;
+}
+
+psplit_code psplit_i_attempt_reduce_keeping_all(psplit_attempt *a, int64_t limit,
+                                                uint32_t *parent) {
+  const uint32_t before = a->core.n;
+  const psplit_code code =
+    psplit_i_kernel_keeping_all(&a->core, &a->machine, limit, parent, a->job->diag);
+  return code == PSPLIT_OK ? rebind(a, before) : code;
 }
 
 /* Items added to walks when one order is sliced. */
@@ -100,46 +113,50 @@ psplit_code psplit_i_attempt_windows(psplit_attempt *a) {
   return PSPLIT_OK;
 }
 
-/* One run of the exact program. */
-static psplit_code ask(psplit_attempt *a, int64_t limit, bool least_comm, bool send_once,
-                       uint64_t budget, psplit_verdict *out_verdict) {
+/* One run of the exact program, with what is the same for all of them filled in. */
+static psplit_code ask(psplit_attempt *a, psplit_exact_options options,
+                       psplit_verdict *out_verdict) {
   uint64_t steps = 0;
   const uint64_t cap = a->job->options->memory_cap_bytes;
-  const psplit_exact_options options = {
-    .limit = limit,
-    .least_comm = least_comm,
-    .send_once = send_once,
-    .max_steps = budget,
-    .memory_bytes = cap ? cap : UINT64_C(1) << 30,
-    .n_threads = a->job->options->n_threads,
-    .deadline = a->deadline,
-    .out_steps = &steps,
-  };
+  options.memory_bytes = cap ? cap : UINT64_C(1) << 30;
+  options.n_threads = a->job->options->n_threads;
+  options.deadline = a->deadline;
+  options.out_steps = &steps;
   const psplit_code code =
     psplit_i_exact(&a->core, &a->machine, &a->wamc, &options, &a->trial, out_verdict);
   a->spent += steps;
   if (code != PSPLIT_OK) return psplit_i_nomem(a->job->diag);
-  if (*out_verdict == PSPLIT_I_NO && !least_comm) psplit_i_attempt_raise(a, limit + 1, "exact");
   if (*out_verdict == PSPLIT_I_YES) psplit_i_attempt_take(a, &a->trial, "exact");
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_attempt_exact(psplit_attempt *a, int64_t limit, bool least_comm,
-                                   uint64_t budget, psplit_verdict *out_verdict) {
-  psplit_code code = PSPLIT_OK;
+psplit_code psplit_i_attempt_exact(psplit_attempt *a, int64_t limit, uint64_t budget,
+                                   psplit_verdict *out_verdict) {
+  psplit_exact_options options = {.limit = limit, .max_steps = budget, .send_once = a->core.p2p};
+  psplit_code code = ask(a, options, out_verdict);
   /* Point to point, counting receivers multiplies the labels. Without it NO is just as good, and a
    * YES often holds as it is. */
-  if (a->core.p2p && !least_comm) {
-    code = ask(a, limit, false, true, budget, out_verdict);
-    if (code != PSPLIT_OK || *out_verdict != PSPLIT_I_YES || a->trial.value <= limit) return code;
+  if (code == PSPLIT_OK && options.send_once && *out_verdict == PSPLIT_I_YES &&
+      a->trial.value > limit) {
+    options.send_once = false;
+    code = ask(a, options, out_verdict);
   }
-  code = ask(a, limit, least_comm, false, budget, out_verdict);
+  if (code != PSPLIT_OK) return code;
+  if (*out_verdict == PSPLIT_I_NO) psplit_i_attempt_raise(a, limit + 1, "exact");
   /* What stages pass on for others is counted only in a whole split. */
-  if (code == PSPLIT_OK && *out_verdict == PSPLIT_I_YES && a->trial.value > limit) {
+  if (*out_verdict == PSPLIT_I_YES && a->trial.value > limit) {
     *out_verdict = PSPLIT_I_UNKNOWN;
     a->undercounted = true;
   }
-  return code;
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_attempt_least_comm(psplit_attempt *a, const psplit_first *first,
+                                        uint64_t budget, psplit_verdict *out_verdict) {
+  return ask(a,
+             (psplit_exact_options){
+               .limit = a->best.value, .least_comm = true, .first = first, .max_steps = budget},
+             out_verdict);
 }
 
 psplit_code psplit_i_attempt_anneal(psplit_attempt *a, uint64_t salt) {

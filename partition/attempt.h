@@ -33,6 +33,8 @@ void psplit_i_attempt_fini(psplit_attempt *a);
 /* Reduces the core for splits up to `limit`; carries the best split over. parent[n_nodes]:
  * union-find. */
 psplit_code psplit_i_attempt_reduce(psplit_attempt *a, int64_t limit, uint32_t *parent);
+/* The same, but all splits up to `limit` are left. */
+psplit_code psplit_i_attempt_reduce_keeping_all(psplit_attempt *a, int64_t limit, uint32_t *parent);
 
 void psplit_i_attempt_raise(psplit_attempt *a, int64_t bound, const char *name);
 /* A larger bottleneck is never taken; of equal ones, the one that sends less. */
@@ -51,8 +53,11 @@ psplit_code psplit_i_attempt_anneal(psplit_attempt *a, uint64_t salt);
  * proved, by branch and bound. */
 psplit_code psplit_i_attempt_brute(psplit_attempt *a);
 psplit_code psplit_i_attempt_windows(psplit_attempt *a);
-psplit_code psplit_i_attempt_exact(psplit_attempt *a, int64_t limit, bool least_comm,
-                                   uint64_t budget, psplit_verdict *out_verdict);
+psplit_code psplit_i_attempt_exact(psplit_attempt *a, int64_t limit, uint64_t budget,
+                                   psplit_verdict *out_verdict);
+/* Of the splits with the best value one that sends least; `first`: which, or NULL. */
+psplit_code psplit_i_attempt_least_comm(psplit_attempt *a, const psplit_first *first,
+                                        uint64_t budget, psplit_verdict *out_verdict);
 
 /* --- feasible.c --- */
 

@@ -9,10 +9,6 @@
 
 #include "attempt.h"
 
-enum {
-  TIE_STEPS = 1 << 20 /* what breaking ties may cost */
-};
-
 /* Narrows the gap from below: the middle first, then closer to the bound, where less is possible
  * and the program is faster. */
 static psplit_code bisect(psplit_attempt *a) {
@@ -21,7 +17,7 @@ static psplit_code bisect(psplit_attempt *a) {
     const int64_t limit = a->bound + (a->best.value - a->bound) / part;
     psplit_verdict verdict;
     if (limit >= a->best.value - 1) break;
-    PSPLIT_TRY(psplit_i_attempt_exact(a, limit, false, a->budget, &verdict));
+    PSPLIT_TRY(psplit_i_attempt_exact(a, limit, a->budget, &verdict));
     if (verdict == PSPLIT_I_YES) break; /* just below the new value may be quick now */
     if (verdict == PSPLIT_I_NO) part = 1;
     if (a->spent > a->most) break;
@@ -37,7 +33,7 @@ static psplit_code improve(psplit_attempt *a) {
     const int64_t before = a->best.value;
     if (a->wamc_limit != a->best.value) PSPLIT_TRY(psplit_i_attempt_windows(a));
     if (psplit_i_attempt_done(a)) break;
-    PSPLIT_TRY(psplit_i_attempt_exact(a, a->best.value - 1, false, a->budget, &verdict));
+    PSPLIT_TRY(psplit_i_attempt_exact(a, a->best.value - 1, a->budget, &verdict));
     if (verdict != PSPLIT_I_UNKNOWN) continue;
     PSPLIT_TRY(psplit_i_attempt_anneal(a, salt));
     PSPLIT_TRY(psplit_i_attempt_search(
@@ -50,18 +46,6 @@ static psplit_code improve(psplit_attempt *a) {
   }
 out:
   return code;
-}
-
-/* Of all optimal splits, one that sends least - where that costs little. */
-static psplit_code break_ties(psplit_attempt *a) {
-  psplit_verdict verdict;
-  if (a->bound < a->best.value || a->best.value == 0 || psplit_i_expired(&a->job->deadline))
-    return PSPLIT_OK;
-  if (a->wamc_limit != a->best.value) {
-    const psplit_code code = psplit_i_attempt_windows(a);
-    if (code != PSPLIT_OK) return code;
-  }
-  return psplit_i_attempt_exact(a, a->best.value, true, TIE_STEPS, &verdict);
 }
 
 /* --- every stage holds something --- */
@@ -160,7 +144,6 @@ static psplit_code close_gap(psplit_attempt *a) {
   }
   PSPLIT_TRY(improve(a));
   PSPLIT_TRY(psplit_i_attempt_brute(a));
-  PSPLIT_TRY(break_ties(a));
 out:
   return code;
 }
@@ -221,7 +204,7 @@ out:
   return code;
 }
 
-psplit_code psplit_i_contiguous(const psplit_job *job, psplit_answer *out_answer) {
+static psplit_code solve(const psplit_job *job, psplit_answer *out_answer) {
   legacy left;
   bool stopped;
   if (!job->options->require_nonempty) return run(job, NULL, NULL, out_answer, &left, &stopped);
@@ -239,4 +222,12 @@ psplit_code psplit_i_contiguous(const psplit_job *job, psplit_answer *out_answer
   code = fill_stages(job, 2 * left.value, true, out_answer, &left.value);
   if (code != PSPLIT_OK) return code;
   return run(job, NULL, &left, out_answer, &left, &stopped);
+}
+
+psplit_code psplit_i_contiguous(const psplit_job *job, psplit_answer *out_answer) {
+  const char *solver = job->options->solver;
+  const psplit_code code = solve(job, out_answer);
+  if (code != PSPLIT_OK || (strcmp(solver, "auto") != 0 && strcmp(solver, "exact") != 0))
+    return code;
+  return psplit_i_ties_break(job, out_answer);
 }

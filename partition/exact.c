@@ -31,7 +31,9 @@ static psplit_code gather(exact *x, uint32_t used, round_label **out_labels,
       *out_counts = malloc((n_counts + 1) * sizeof **out_counts);
       x->round_ids = malloc((n + 1) * sizeof *x->round_ids);
       x->round_bits = malloc((n + 1) * x->words * sizeof *x->round_bits);
-      if (!*out_labels || !*out_counts || !x->round_ids || !x->round_bits) return PSPLIT_NOMEM;
+      x->round_numbers = malloc((n + 1) * x->n_numbers + 1);
+      if (!*out_labels || !*out_counts || !x->round_ids || !x->round_bits || !x->round_numbers)
+        return PSPLIT_NOMEM;
       n = n_counts = 0;
     }
     for (uint32_t i = 0; i < N_SHARDS; i++) {
@@ -48,6 +50,9 @@ static psplit_code gather(exact *x, uint32_t used, round_label **out_labels,
         x->round_ids[n] = k * N_SHARDS + i;
         memcpy(x->round_bits + n * x->words, s->bits.items + (size_t)k * x->words,
                x->words * sizeof *x->round_bits);
+        if (x->n_numbers)
+          memcpy(x->round_numbers + n * x->n_numbers, s->numbers.items + (size_t)k * x->n_numbers,
+                 x->n_numbers);
         (*out_labels)[n] =
           (round_label){s->labels.items[k], (uint32_t)n_counts, (uint32_t)(n_counts + to - from)};
         if (to > from)
@@ -74,7 +79,8 @@ static psplit_code run_round(exact *x, uint32_t used, digger *diggers, int n_thr
       digger *d = &diggers[omp_get_thread_num()];
       const round_label *l = &labels[k];
       psplit_i_digger_load(d, &l->head, x->round_ids[k], x->round_bits + (size_t)k * x->words,
-                           counts + l->counts_from, l->counts_to - l->counts_from);
+                           x->round_numbers + (size_t)k * x->n_numbers, counts + l->counts_from,
+                           l->counts_to - l->counts_from);
       if (d->omega > 0 || l->head.hash != l->head.receivers) psplit_i_digger_expand(d);
     }
   }
@@ -82,9 +88,18 @@ static psplit_code run_round(exact *x, uint32_t used, digger *diggers, int n_thr
   free(counts);
   free(x->round_ids);
   free(x->round_bits);
+  free(x->round_numbers);
   x->round_ids = NULL;
   x->round_bits = NULL;
+  x->round_numbers = NULL;
   return code;
+}
+
+/* Of labels with nothing left. */
+static bool comes_before(const exact *x, uint32_t a, const label *at_a, uint32_t b,
+                         const label *at_b) {
+  if (at_a->comm != at_b->comm) return at_a->comm < at_b->comm;
+  return x->n_numbers ? psplit_i_first_before(x, a, at_a, b, at_b) : at_a->state < at_b->state;
 }
 
 /* Best final label with nothing left, NONE if there is none. */
@@ -101,21 +116,19 @@ static uint32_t final_label(const exact *x, uint32_t from_round) {
         for (uint32_t w = 0; w < x->words && empty; w++)
           empty = s->bits.items[(size_t)k * x->words + w] == 0;
         if (!empty || !psplit_i_machine_final(x->machine, l->state)) continue;
-        if (least &&
-            (l->comm > least->comm || (l->comm == least->comm && l->state >= least->state)))
-          continue;
+        const uint32_t id = k * N_SHARDS + i;
+        if (least && !comes_before(x, id, l, best, least)) continue;
         least = l;
-        best = k * N_SHARDS + i;
+        best = id;
       }
     }
   return best;
 }
 
-static psplit_code trace(exact *x, uint32_t id, psplit_cut *cut) {
+/* The stages on the way to a label. */
+static void follow(const exact *x, uint32_t id, psplit_cut *cut) {
   const psplit_machine *m = x->machine;
   const psplit_core *core = x->core;
-  int64_t *scratch = PSPLIT_NEW(&x->arena, int64_t, (size_t)core->n_stages * 5);
-  if (!scratch) return PSPLIT_NOMEM;
   for (uint32_t k = 0; k < m->n_stages; k++) {
     cut->device[k] = PSPLIT_NONE;
     cut->replicas[k] = 1;
@@ -123,7 +136,7 @@ static psplit_code trace(exact *x, uint32_t id, psplit_cut *cut) {
   for (;;) {
     const shard *s = &x->shards[id % N_SHARDS];
     const label *l = &s->labels.items[id / N_SHARDS];
-    if (l->parent == PSPLIT_NONE) break;
+    if (l->parent == PSPLIT_NONE) return;
     const shard *up = &x->shards[l->parent % N_SHARDS];
     const label *from = &up->labels.items[l->parent / N_SHARDS];
     const uint64_t *bits = s->bits.items + (size_t)(id / N_SHARDS) * x->words;
@@ -139,8 +152,17 @@ static psplit_code trace(exact *x, uint32_t id, psplit_cut *cut) {
     cut->replicas[move.stage] = move.replicas;
     id = l->parent;
   }
-  psplit_i_machine_name_devices(m, cut->replicas, cut->device);
-  psplit_i_cut_evaluate(cut, core, m, scratch);
+}
+
+static psplit_code trace(exact *x, uint32_t id, psplit_cut *cut) {
+  int64_t *scratch = PSPLIT_NEW(&x->arena, int64_t, (size_t)x->core->n_stages * 5);
+  if (!scratch) return PSPLIT_NOMEM;
+  if (x->n_numbers)
+    psplit_i_first_write(x, id, &x->shards[id % N_SHARDS].labels.items[id / N_SHARDS], cut);
+  else
+    follow(x, id, cut);
+  psplit_i_machine_name_devices(x->machine, cut->replicas, cut->device);
+  psplit_i_cut_evaluate(cut, x->core, x->machine, scratch);
   return PSPLIT_OK;
 }
 
@@ -193,6 +215,7 @@ static psplit_code prepare(exact *x) {
   const psplit_machine *m = x->machine;
   const uint32_t n = core->n;
   x->words = (n + 63) / 64;
+  x->n_numbers = x->options->first ? n + core->n_stages : 0;
   x->zobrist = psplit_i_arena_array(&x->arena, n, sizeof *x->zobrist);
   x->zobrist2 = psplit_i_arena_array(&x->arena, n, sizeof *x->zobrist2);
   x->counted = PSPLIT_NEW(&x->arena, bool, core->n_nets);
@@ -254,6 +277,7 @@ psplit_code psplit_i_exact(const psplit_core *core, const psplit_machine *machin
     d->left[i / 64] |= UINT64_C(1) << (i % 64);
     d->hash ^= x->zobrist[i];
   }
+  if (x->n_numbers) psplit_i_first_start(d);
   const label root = {.hash = d->hash, .omega = machine->total_omega, .parent = PSPLIT_NONE};
   psplit_i_exact_insert(d, &root);
   uint32_t found = PSPLIT_NONE;

@@ -29,6 +29,7 @@ typedef struct shard {
   omp_lock_t lock;
   PSPLIT_VEC(label) labels;
   PSPLIT_VEC(uint64_t) bits;      /* [labels.n * words] */
+  PSPLIT_VEC(uint8_t) numbers;    /* [labels.n * n_numbers] */
   PSPLIT_VEC(uint32_t) counts;    /* net, count pairs of all labels, one after the other */
   PSPLIT_VEC(uint32_t) counts_at; /* [labels.n] end of a label's pairs */
   uint32_t *slots;
@@ -44,6 +45,7 @@ typedef struct exact {
   const psplit_exact_options *options;
   psplit_arena arena;
   uint32_t words;
+  uint32_t n_numbers; /* bytes that say which way to a label comes first; 0: not asked for */
   uint64_t *zobrist2; /* [n] a second, independent hash */
   uint64_t *zobrist;  /* [n] */
   bool count_receivers;
@@ -65,6 +67,7 @@ typedef struct exact {
   uint32_t n_round;
   uint32_t *round_ids;
   uint64_t *round_bits;
+  uint8_t *round_numbers;
 } exact;
 
 /* What a thread handed in lately, by 128 bits of hash: most offers repeat one, and need no lock. */
@@ -86,6 +89,7 @@ typedef struct digger {
   psplit_arena arena;
   uint32_t *times_sent, *pairs;
   uint64_t *left, *tops; /* bitsets: what is left, its maximal items */
+  uint8_t *numbers;      /* [n_numbers] of the label that is offered */
   uint32_t *n_succ;      /* successors left, by item */
   uint32_t *n_placed;    /* [n_nets] pins that are not left */
   int64_t open;          /* least communication of nets that cross out of what is left, for it */
@@ -131,6 +135,19 @@ void psplit_i_receivers_offer(digger *d, const psplit_move *move);
 /* Counts and rations of the label that is offered, as pairs; how many numbers. */
 uint32_t psplit_i_receivers_list(const digger *d, uint32_t *pairs);
 
+/* --- exact_first.c --- */
+
+/* Nothing is placed. */
+void psplit_i_first_start(digger *d);
+/* Numbers what the stage holds; the other function takes the stage's device away again. */
+void psplit_i_first_number(digger *d, const psplit_move *move);
+void psplit_i_first_forget(digger *d, const psplit_move *move);
+/* Of two labels with nothing left, by id: does the split of a come before that of b? */
+bool psplit_i_first_before(const exact *x, uint32_t a, const label *at_a, uint32_t b,
+                           const label *at_b);
+/* The split of a label with nothing left; not evaluated. */
+void psplit_i_first_write(const exact *x, uint32_t id, const label *at, psplit_cut *cut);
+
 /* --- exact_offer.c --- */
 
 /* Offers every label that the stage as it has grown leads to. */
@@ -145,7 +162,7 @@ bool psplit_i_digger_less_is_left(digger *d);
 
 psplit_code psplit_i_digger_init(digger *d, exact *x);
 void psplit_i_digger_load(digger *d, const label *from, uint32_t id, const uint64_t *left,
-                          const uint32_t *counts, uint32_t n_counts);
+                          const uint8_t *numbers, const uint32_t *counts, uint32_t n_counts);
 /* Offers every label that one more stage behind the label that was loaded gives. */
 void psplit_i_digger_expand(digger *d);
 

@@ -17,6 +17,9 @@ void psplit_i_exact_offer(digger *d, const psplit_move *move, uint64_t receivers
   }
   const int64_t comm =
     d->from->comm + d->walk.recv[move->type] + d->walk.send[move->type] + more_sent;
+  /* Who is in front pays for what crosses, wherever all devices pay. */
+  if (x->n_numbers && comm + (x->open_share > 0 ? d->open : 0) > x->options->first->most_comm)
+    return;
   const label fresh = {.hash = d->hash ^ receivers,
                        .receivers = receivers,
                        .parent_hash = psplit_i_mix64(d->from->hash ^ d->from->state),
@@ -27,10 +30,13 @@ void psplit_i_exact_offer(digger *d, const psplit_move *move, uint64_t receivers
   recent *r = &d->recent[psplit_i_mix64(fresh.hash + next) & (N_RECENT - 1)];
   const uint64_t check = d->check + psplit_i_mix64(receivers);
   if (r->hash == fresh.hash && r->check == check && r->state == next &&
-      (r->comm < fresh.comm || (r->comm == fresh.comm && r->parent_hash <= fresh.parent_hash)))
+      (r->comm < fresh.comm ||
+       (r->comm == fresh.comm && r->parent_hash <= fresh.parent_hash && x->n_numbers == 0)))
     return; /* an equal label with a parent at least as good is in already */
   *r = (recent){fresh.hash, check, fresh.parent_hash, fresh.comm, next};
+  if (x->n_numbers) psplit_i_first_number(d, move);
   psplit_i_exact_insert(d, &fresh);
+  if (x->n_numbers) psplit_i_first_forget(d, move);
 }
 
 /* How a stage in front changes when it gives up item v to the stage that grows here: at most this

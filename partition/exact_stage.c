@@ -58,6 +58,7 @@ static void give_back(digger *d) {
   cross(d, item, false);
   if (d->x->count_receivers) psplit_i_receivers_take(d, item, false);
   d->omega += d->x->machine->omega[item];
+  if (d->x->n_numbers) d->numbers[d->x->options->first->place[item]] = 0;
   d->hash ^= d->x->zobrist[item];
   d->check ^= d->x->zobrist2[item];
   d->left[item / 64] |= bit;
@@ -76,12 +77,25 @@ static uint32_t top_below(const digger *d, uint32_t limit) {
   return word * 64 + 63 - (uint32_t)__builtin_clzll(bits);
 }
 
+/* Does the way through the stage send more than a split that is known? What is received for good
+ * and, when all nets are forward, what is sent only grows. */
+static bool sends_too_much(const digger *d, int64_t received) {
+  const exact *x = d->x;
+  if (x->n_numbers == 0 || x->open_share == 0) return false;
+  int64_t sent = PSPLIT_I_INF;
+  for (uint32_t t = 0; t < x->machine->n_types; t++)
+    if (x->machine->count[t] && d->walk.send[t] < sent) sent = d->walk.send[t];
+  if (!x->core->all_forward) sent = 0;
+  return d->from->comm + received + sent > x->options->first->most_comm;
+}
+
 /* Can the stage grow at all? Compute and memory only grow; so do sends when all nets are forward:
  * whoever receives is placed already. `received` is what is received for good. */
 static bool fits(const digger *d, int64_t received) {
   const exact *x = d->x;
   const psplit_walk *walk = &d->walk;
   const bool sends_grow = x->core->all_forward && !x->core->overlap;
+  if (sends_too_much(d, received)) return false;
   for (uint32_t t = 0; t < x->machine->n_types; t++)
     if (x->machine->count[t] && !walk->n_forbidden[t] &&
         walk->w[t] + (sends_grow ? walk->send[t] : 0) +
@@ -121,11 +135,12 @@ static bool pins_clash(const digger *d, uint32_t item) {
 }
 
 void psplit_i_digger_load(digger *d, const label *from, uint32_t id, const uint64_t *left,
-                          const uint32_t *counts, uint32_t n_counts) {
+                          const uint8_t *numbers, const uint32_t *counts, uint32_t n_counts) {
   exact *x = d->x;
   const psplit_core *core = x->core;
   memcpy(d->left, left, x->words * sizeof *d->left);
   memset(d->tops, 0, x->words * sizeof *d->tops);
+  if (x->n_numbers) memcpy(d->numbers, numbers, x->n_numbers);
   d->from = from;
   d->from_id = id;
   d->receivers = d->from->receivers;
@@ -241,13 +256,14 @@ psplit_code psplit_i_digger_init(digger *d, exact *x) {
   d->tops = PSPLIT_NEW(&d->arena, uint64_t, x->words);
   d->n_succ = PSPLIT_NEW(&d->arena, uint32_t, n);
   d->taken = PSPLIT_NEW(&d->arena, uint32_t, n);
+  d->numbers = PSPLIT_NEW(&d->arena, uint8_t, x->n_numbers);
   d->recent = PSPLIT_NEW(&d->arena, recent, N_RECENT);
   if (!d->recent) return PSPLIT_NOMEM;
   for (uint32_t i = 0; i < N_RECENT; i++) d->recent[i].state = PSPLIT_NONE;
   d->passed = PSPLIT_NEW(&d->arena, int64_t, (size_t)n + 1);
   d->n_placed = PSPLIT_NEW(&d->arena, uint32_t, x->core->n_nets);
-  if (!d->rations || !d->next_rations || !d->sources || !d->times_sent || !d->pairs || !d->left ||
-      !d->tops || !d->n_succ || !d->taken || !d->passed || !d->n_placed)
+  if (!d->numbers || !d->rations || !d->next_rations || !d->sources || !d->times_sent ||
+      !d->pairs || !d->left || !d->tops || !d->n_succ || !d->taken || !d->passed || !d->n_placed)
     return PSPLIT_NOMEM;
   const psplit_code code = psplit_i_walk_init(&d->walk, x->core, &d->arena);
   if (x->core->p2p) d->walk.times_sent = d->times_sent;

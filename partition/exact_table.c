@@ -29,10 +29,21 @@ static bool same_bits(const exact *x, const shard *s, size_t i, const uint64_t *
   return memcmp(s->bits.items + i * x->words, bits, x->words * sizeof *bits) == 0;
 }
 
-/* Takes over an equal label's better way; ties go to the smaller parent hash. */
-static void improve(label *old, const label *fresh) {
+static uint8_t *numbers_at(const exact *x, const shard *s, size_t i) {
+  return x->n_numbers ? s->numbers.items + i * x->n_numbers : NULL;
+}
+
+/* Takes over an equal label's better way; ties go to the one that comes first, where that is asked
+ * for, else to the smaller parent hash. */
+static void improve(const exact *x, label *old, uint8_t *old_numbers, const label *fresh,
+                    const uint8_t *numbers) {
   if (fresh->comm > old->comm) return;
-  if (fresh->comm == old->comm && fresh->parent_hash >= old->parent_hash) return;
+  if (x->n_numbers) {
+    if (fresh->comm == old->comm && memcmp(numbers, old_numbers, x->n_numbers) >= 0) return;
+    memcpy(old_numbers, numbers, x->n_numbers);
+  } else if (fresh->comm == old->comm && fresh->parent_hash >= old->parent_hash) {
+    return;
+  }
   old->comm = fresh->comm;
   old->parent = fresh->parent;
   old->parent_hash = fresh->parent_hash;
@@ -49,17 +60,19 @@ void psplit_i_exact_insert(digger *d, const label *fresh) {
     if (old->hash != fresh->hash || old->state != fresh->state ||
         old->receivers != fresh->receivers || !same_bits(x, s, s->slots[slot], d->left))
       continue;
-    improve(old, fresh);
+    improve(x, old, numbers_at(x, s, s->slots[slot]), fresh, d->numbers);
     goto out;
   }
   const uint32_t n_pairs = x->count_receivers ? psplit_i_receivers_list(d, d->pairs) : 0;
   const uint32_t index = (uint32_t)s->labels.n;
   if (!psplit_i_vec_reserve(&s->bits, x->words) || !psplit_i_vec_reserve(&s->counts, n_pairs) ||
-      !psplit_i_vec_reserve(&s->labels, 1) || !psplit_i_vec_reserve(&s->counts_at, 1) ||
-      index >= PSPLIT_NONE / N_SHARDS - 1)
+      !psplit_i_vec_reserve(&s->numbers, x->n_numbers) || !psplit_i_vec_reserve(&s->labels, 1) ||
+      !psplit_i_vec_reserve(&s->counts_at, 1) || index >= PSPLIT_NONE / N_SHARDS - 1)
     goto fail;
   memcpy(s->bits.items + s->bits.n, d->left, x->words * sizeof *d->left);
   s->bits.n += x->words;
+  if (x->n_numbers) memcpy(s->numbers.items + s->numbers.n, d->numbers, x->n_numbers);
+  s->numbers.n += x->n_numbers;
   if (n_pairs) memcpy(s->counts.items + s->counts.n, d->pairs, n_pairs * sizeof *d->pairs);
   s->counts.n += n_pairs;
   s->counts_at.items[s->counts_at.n++] = (uint32_t)s->counts.n;
@@ -70,7 +83,7 @@ void psplit_i_exact_insert(digger *d, const label *fresh) {
   s->slots[slot] = index;
   atomic_fetch_add_explicit(&x->n_steps, STEPS_PER_LABEL, memory_order_relaxed);
   const uint64_t bytes =
-    x->words * sizeof(uint64_t) + sizeof(label) + 12 + n_pairs * sizeof(uint32_t);
+    x->words * sizeof(uint64_t) + x->n_numbers + sizeof(label) + 12 + n_pairs * sizeof(uint32_t);
   if (atomic_fetch_add_explicit(&x->n_bytes, bytes, memory_order_relaxed) + bytes >
       x->options->memory_bytes / 2) /* vectors grow by half, and rounds are copied */
     atomic_store_explicit(&x->out_of_work, true, memory_order_relaxed);
@@ -101,7 +114,7 @@ bool psplit_i_exact_dominated(const exact *x, const shard *s, uint32_t index) {
   const uint64_t *bits = s->bits.items + (size_t)index * x->words;
   for (uint32_t state = 0; state < mine->state; state++) /* leq implies a smaller number */
     if (psplit_i_machine_leq(x->machine, state, mine->state) &&
-        holds(x, s, mine, bits, state, mine->comm))
+        holds(x, s, mine, bits, state, mine->comm - (x->n_numbers > 0)))
       return true;
   return false;
 }
@@ -132,6 +145,7 @@ void psplit_i_exact_table_fini(exact *x) {
     omp_destroy_lock(&s->lock);
     psplit_i_vec_fini(&s->labels);
     psplit_i_vec_fini(&s->bits);
+    psplit_i_vec_fini(&s->numbers);
     psplit_i_vec_fini(&s->counts);
     psplit_i_vec_fini(&s->counts_at);
     free(s->slots);

@@ -32,12 +32,12 @@ psplit_code psplit_i_attempt_find_any(psplit_attempt *a) {
   psplit_verdict verdict = PSPLIT_I_UNKNOWN;
   const double least = psplit_i_now() + LEAST_SECONDS;
   if (a->deadline.end >= 0 && a->deadline.end < least) a->deadline.end = least;
-  PSPLIT_TRY(psplit_i_attempt_exact(a, everything, false, PSPLIT_I_FIRST_STEPS, &verdict));
+  PSPLIT_TRY(psplit_i_attempt_exact(a, everything, PSPLIT_I_FIRST_STEPS, &verdict));
   if (verdict == PSPLIT_I_UNKNOWN && a->best.value >= PSPLIT_I_INF)
     PSPLIT_TRY(
       psplit_i_attempt_search(a, 4, psplit_i_attempt_affords(a, PSPLIT_I_SEARCH_WORK, 4, 100), 1));
   if (verdict == PSPLIT_I_UNKNOWN && a->best.value >= PSPLIT_I_INF)
-    PSPLIT_TRY(psplit_i_attempt_exact(a, everything, false, a->most, &verdict));
+    PSPLIT_TRY(psplit_i_attempt_exact(a, everything, a->most, &verdict));
   if (a->best.value >= PSPLIT_I_INF)
     code = verdict == PSPLIT_I_NO ? PSPLIT_INFEASIBLE : PSPLIT_UNSUPPORTED;
 out:

@@ -224,10 +224,9 @@ static psplit_code apply_limit(kernel *k, int64_t limit, uint32_t *parent, bool 
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_kernel(psplit_core *core, const psplit_machine *machine, int64_t limit,
-                            uint32_t *parent, psplit_diag *diag) {
+static psplit_code reduce(psplit_core *core, const psplit_machine *machine, int64_t limit,
+                          bool use_m, uint32_t *parent, psplit_diag *diag) {
   const psplit_problem *problem = core->problem;
-  const bool use_m = !machine->all_used && !core->overlap;
   for (uint32_t round = 0; round < 64; round++) {
     kernel k = {.core = core, .machine = machine};
     psplit_i_arena_init(&k.arena, 0);
@@ -254,4 +253,14 @@ psplit_code psplit_i_kernel(psplit_core *core, const psplit_machine *machine, in
     *core = next;
   }
   return PSPLIT_OK;
+}
+
+psplit_code psplit_i_kernel(psplit_core *core, const psplit_machine *machine, int64_t limit,
+                            uint32_t *parent, psplit_diag *diag) {
+  return reduce(core, machine, limit, !machine->all_used && !core->overlap, parent, diag);
+}
+
+psplit_code psplit_i_kernel_keeping_all(psplit_core *core, const psplit_machine *machine,
+                                        int64_t limit, uint32_t *parent, psplit_diag *diag) {
+  return reduce(core, machine, limit, false, parent, diag);
 }

@@ -156,6 +156,30 @@ out:
   return code;
 }
 
+psplit_code psplit_i_machine_number_freely(psplit_machine *m) {
+  const uint32_t n_stages = m->n_stages;
+  const size_t per_state = (size_t)n_stages * (m->any_order ? m->n_types : 1);
+  psplit_move *moves = PSPLIT_NEW(&m->arena, psplit_move, per_state * m->n_states);
+  if (!moves) return PSPLIT_NOMEM;
+  uint32_t n = 0;
+  for (uint32_t c = 0; c < m->n_states; c++) {
+    m->move_off[c] = n;
+    for (uint32_t s = n_stages - m->used[c]; s-- > 0;) {
+      if (!m->any_order) {
+        moves[n++] = (psplit_move){m->stage_type[s], n_stages - s, 1, s};
+        continue;
+      }
+      for (uint32_t t = 0; t < m->n_types; t++)
+        if (c / m->radix[t] % (m->count[t] + 1) < m->count[t])
+          moves[n++] =
+            (psplit_move){t, c + m->radix[t] + (n_stages - m->used[c] - s) * m->stage_radix, 1, s};
+    }
+  }
+  m->move_off[m->n_states] = n;
+  m->moves = moves;
+  return PSPLIT_OK;
+}
+
 void psplit_i_machine_fini(psplit_machine *m) { psplit_i_arena_fini(&m->arena); }
 
 bool psplit_i_machine_leq(const psplit_machine *m, uint32_t a, uint32_t b) {

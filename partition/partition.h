@@ -127,6 +127,11 @@ void psplit_i_machine_fini(psplit_machine *machine);
 /* True when state a used no more of any device than b. */
 bool psplit_i_machine_leq(const psplit_machine *machine, uint32_t a, uint32_t b);
 
+/* Lets a stage leave any number of devices in front of those in use empty, so that it can have
+ * every number: without that only the last device of each type that is free. Not for replicas.
+ * Errors: NOMEM. */
+psplit_code psplit_i_machine_number_freely(psplit_machine *machine);
+
 /* The move from `state` for a stage with an item pinned to `pin` on a device of `type`; false:
  * none. */
 bool psplit_i_machine_pinned(const psplit_machine *machine, uint32_t state, uint32_t pin,
@@ -323,9 +328,17 @@ typedef enum psplit_verdict {
   PSPLIT_I_UNKNOWN /* steps, memory or time ran out */
 } psplit_verdict;
 
+/* Of the splits that send least, the one whose stages come first when read in this order. */
+typedef struct psplit_first {
+  const uint32_t *place; /* [n] of an item in the order */
+  bool closed;           /* numbers follow on each other: stages without items come last */
+  int64_t most_comm;     /* what some split within the limit sends */
+} psplit_first;
+
 typedef struct psplit_exact_options {
-  int64_t limit;      /* largest load allowed */
-  bool least_comm;    /* among them, one with the least sum of communication */
+  int64_t limit;             /* largest load allowed */
+  bool least_comm;           /* among them, one with the least sum of communication */
+  const psplit_first *first; /* with least_comm, up to 255 stages and no replicas: NULL or which */
   bool send_once;     /* charge a tensor's producer once: NO holds, YES may be above the limit */
   uint64_t max_steps; /* items moved, 8 a label, over all threads; decides the same for any number
                          of them */
@@ -344,6 +357,9 @@ typedef struct psplit_exact_options {
 psplit_code psplit_i_exact(const psplit_core *core, const psplit_machine *machine,
                            const psplit_wamc *wamc, const psplit_exact_options *options,
                            psplit_cut *out_cut, psplit_verdict *out_verdict);
+
+/* Does it take options->first for this core? The others are too many to be told apart. */
+bool psplit_i_exact_numbers(const psplit_core *core);
 
 /* --- bound.c -------------------------------------------------------------------------------- */
 
@@ -388,6 +404,9 @@ psplit_code psplit_i_chain_bound(const psplit_core *core, const psplit_machine *
  * O(rounds * pins log nodes). Errors: NOMEM, INFEASIBLE. */
 psplit_code psplit_i_kernel(psplit_core *core, const psplit_machine *machine, int64_t limit,
                             uint32_t *parent, psplit_diag *diag);
+/* Only the second rule: all splits up to `limit` are left. */
+psplit_code psplit_i_kernel_keeping_all(psplit_core *core, const psplit_machine *machine,
+                                        int64_t limit, uint32_t *parent, psplit_diag *diag);
 
 /* --- devices.c ------------------------------------------------------------------------------ */
 
@@ -411,6 +430,7 @@ typedef struct psplit_answer {
   uint32_t *device, *replicas; /* [n_stages] */
   int64_t bound;
   const char *solver, *bound_name;
+  bool ties_proved; /* if `bound` is reached, the answer is the only one (ties.c) */
 } psplit_answer;
 
 typedef struct psplit_job {
@@ -430,6 +450,13 @@ void psplit_i_answer_give(const psplit_answer *answer, const psplit_core *core,
 
 /* Contiguous throughput. Fills *out_answer. */
 psplit_code psplit_i_contiguous(const psplit_job *job, psplit_answer *out_answer);
+
+/* --- ties.c --------------------------------------------------------------------------------- */
+
+/* Contiguous throughput: of all splits with the answer's bottleneck one that sends less and comes
+ * earlier, and sets answer->ties_proved where it is the one that sends least and comes first: its
+ * stages, read by node id, are lexicographically least. Errors: NOMEM. */
+psplit_code psplit_i_ties_break(const psplit_job *job, psplit_answer *answer);
 
 /* --- coarsen.c ------------------------------------------------------------------------------ */
 

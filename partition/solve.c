@@ -160,6 +160,7 @@ psplit_code psplit_partition_solve(const psplit_problem *problem,
   const double value = (double)solution->objective_ns;
   solution->gap_frac = value > 0 ? (value - (double)answer.bound) / value : 0;
   solution->proved_optimal = answer.bound == solution->objective_ns;
+  solution->ties_proved = plain && solution->proved_optimal && answer.ties_proved;
   solution->solver = answer.solver;
   solution->bound = answer.bound_name;
   solution->seconds = psplit_i_now() - start;

@@ -175,8 +175,9 @@ static void print_json(const psplit_problem *p, const settings *s, const psplit_
          s->options.objective == PSPLIT_LATENCY ? "latency" : "throughput");
   printf("  \"objective\": %.15g,\n  \"lower_bound\": %.15g,\n  \"gap_frac\": %.9g,\n",
          (double)plan->objective_ns / unit, (double)plan->lower_bound_ns / unit, plan->gap_frac);
-  printf("  \"proved_optimal\": %s,\n  \"solver\": \"%s\",\n  \"bound\": \"%s\",\n",
-         plan->proved_optimal ? "true" : "false", plan->solver, plan->bound);
+  printf("  \"proved_optimal\": %s,\n  \"ties\": \"%s\",\n",
+         plan->proved_optimal ? "true" : "false", plan->ties_proved ? "proved" : "searched");
+  printf("  \"solver\": \"%s\",\n  \"bound\": \"%s\",\n", plan->solver, plan->bound);
   printf("  \"solve_seconds\": %.6f,\n  \"n_stages\": %" PRIu32 ",\n  \"loads\": [", plan->seconds,
          plan->n_stages);
   for (uint32_t k = 0; k < plan->n_stages; k++)

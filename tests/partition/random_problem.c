@@ -182,7 +182,16 @@ typedef struct enumeration {
   uint32_t label[MAX_NODES], stage[MAX_NODES], chunk[MAX_NODES];
   uint32_t device[MAX_DEVICES * 2], replicas[MAX_DEVICES * 2];
   int64_t best, comm;
+  uint32_t first[MAX_NODES]; /* stages */
 } enumeration;
+
+static bool is_better(const enumeration *e, const psplit_solution *solution) {
+  if (solution->objective_ns != e->best) return solution->objective_ns < e->best;
+  if (solution->comm_ns != e->comm) return solution->comm_ns < e->comm;
+  for (uint32_t v = 0; v < e->p->n_nodes; v++)
+    if (e->stage[v] != e->first[v]) return e->stage[v] < e->first[v];
+  return false;
+}
 
 static void judge(enumeration *e) {
   psplit_diag diag = {0};
@@ -194,10 +203,10 @@ static void judge(enumeration *e) {
   if (psplit_partition_check(e->p, e->o, e->stage, e->chunk, e->device, e->replicas, &diag,
                              &solution) != PSPLIT_OK)
     return;
-  if (solution->objective_ns < e->best ||
-      (solution->objective_ns == e->best && solution->comm_ns < e->comm)) {
+  if (is_better(e, solution)) {
     e->best = solution->objective_ns;
     e->comm = solution->comm_ns;
+    memcpy(e->first, e->stage, sizeof e->first);
   }
   psplit_solution_destroy(solution);
 }
@@ -252,7 +261,7 @@ static void choose_devices(enumeration *e, uint32_t s, uint32_t *left) {
 }
 
 int64_t best_by_enumeration(const psplit_problem *p, const psplit_partition_options *o,
-                            int64_t *out_comm) {
+                            int64_t *out_comm, uint32_t *out_stage) {
   enumeration e = {.p = p, .o = o, .best = INT64_MAX, .comm = INT64_MAX};
   e.n_stages = psplit_problem_n_stages(p);
   e.n_virtual = e.n_stages * o->chunks;
@@ -260,5 +269,6 @@ int64_t best_by_enumeration(const psplit_problem *p, const psplit_partition_opti
   for (uint32_t d = 0; d < p->n_devices; d++) left[d] = p->devices[d].count;
   choose_devices(&e, 0, left);
   *out_comm = e.comm;
+  if (out_stage) memcpy(out_stage, e.first, p->n_nodes * sizeof *out_stage);
   return e.best;
 }

@@ -39,9 +39,10 @@ typedef struct random_problem {
 void make_random_problem(random_problem *out, uint64_t seed, shape kind, uint32_t n_nodes,
                          uint32_t n_stages, unsigned features);
 
-/* The best objective over all assignments, INT64_MAX when none is valid; and the least sum of
- * communication among the best. Every assignment is judged by psplit_partition_check. */
+/* The best objective over all assignments, INT64_MAX when none is valid; the least sum of
+ * communication among the best; and, if out_stage[n_nodes] is not NULL, the lexicographically least
+ * stages among those. Every assignment is judged by psplit_partition_check. */
 int64_t best_by_enumeration(const psplit_problem *problem, const psplit_partition_options *options,
-                            int64_t *out_comm);
+                            int64_t *out_comm, uint32_t *out_stage);
 
 #endif

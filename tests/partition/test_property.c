@@ -69,9 +69,40 @@ static psplit_partition_options options_of(const family *f) {
   return o;
 }
 
+/* Contiguous throughput, but for what docs/partitioning.md says stays open. */
+static bool ties_are_provable(const family *f, const psplit_problem *p) {
+  return f->chunks == 1 && f->replicas == 1 && !f->noncontiguous && !f->latency && !p->next_hop &&
+         !(p->stash_1f1b && p->any_device_order && p->n_devices > 1);
+}
+
+/* Of the best splits, the one that sends least and comes first - from any seed. */
+static void check_ties(const family *f, const random_problem *r, psplit_partition_options o,
+                       int64_t comm, const uint32_t *first, const psplit_solution *solution,
+                       const char *what) {
+  const psplit_problem *p = &r->problem;
+  if (ties_are_provable(f, p) != solution->ties_proved)
+    fail_msg("%s %s: ties %sproved", f->name, what, solution->ties_proved ? "" : "not ");
+  if (!solution->ties_proved) return;
+  if (solution->comm_ns != comm)
+    fail_msg("%s %s: sends %lld, could be %lld", f->name, what, (long long)solution->comm_ns,
+             (long long)comm);
+  for (uint32_t v = 0; v < p->n_nodes; v++)
+    if (solution->stage[v] != first[v])
+      fail_msg("%s %s: node %u on stage %u, not %u", f->name, what, v, solution->stage[v],
+               first[v]);
+  psplit_solution *other;
+  o.seed += 77;
+  assert_int_equal(psplit_partition_solve(p, &o, NULL, &other), PSPLIT_OK);
+  assert_memory_equal(other->stage, solution->stage, p->n_nodes * sizeof *other->stage);
+  for (uint32_t s = 0; s < other->n_stages; s++)
+    assert_int_equal(other->stages[s].device, solution->stages[s].device);
+  psplit_solution_destroy(other);
+}
+
 static void compare(const family *f, const random_problem *r, const psplit_partition_options *o,
                     const char *what) {
-  int64_t comm, best = best_by_enumeration(&r->problem, o, &comm);
+  uint32_t first[MAX_NODES];
+  int64_t comm, best = best_by_enumeration(&r->problem, o, &comm, first);
   psplit_diag diag = {0};
   psplit_solution *solution = NULL;
   const psplit_code code = psplit_partition_solve(&r->problem, o, &diag, &solution);
@@ -92,6 +123,7 @@ static void compare(const family *f, const random_problem *r, const psplit_parti
     fail_msg("%s %s: optimum %lld, value %lld (%s, bound %lld)", f->name, what, (long long)best,
              (long long)solution->objective_ns, solution->solver,
              (long long)solution->lower_bound_ns);
+  check_ties(f, r, *o, comm, first, solution, what);
   psplit_solution_destroy(solution);
 }
 
@@ -99,7 +131,7 @@ static void compare(const family *f, const random_problem *r, const psplit_parti
 static void ask_chain_bound(const family *f, const random_problem *r,
                             const psplit_partition_options *o, const char *what) {
   int64_t comm, bound = 0;
-  const int64_t best = best_by_enumeration(&r->problem, o, &comm);
+  const int64_t best = best_by_enumeration(&r->problem, o, &comm, NULL);
   psplit_core core;
   psplit_machine machine;
   if (best == INT64_MAX || psplit_i_core_init(&core, &r->problem, NULL, NULL) != PSPLIT_OK) return;
@@ -118,7 +150,7 @@ static void ask_chain_bound(const family *f, const random_problem *r,
 static void ask_exact(const family *f, const random_problem *r, const psplit_partition_options *o,
                       const char *what) {
   int64_t comm;
-  const int64_t best = best_by_enumeration(&r->problem, o, &comm);
+  const int64_t best = best_by_enumeration(&r->problem, o, &comm, NULL);
   psplit_core core;
   psplit_machine machine;
   psplit_wamc wamc[2] = {0};

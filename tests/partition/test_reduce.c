@@ -60,7 +60,7 @@ static void compare(const family *f, random_problem *r, const psplit_partition_o
   assert_topological(&r->problem, class_of);
   memcpy(kept, r->together, sizeof kept);
   memcpy(r->together, class_of, n * sizeof *class_of);
-  const int64_t again = best_by_enumeration(&r->problem, o, &comm);
+  const int64_t again = best_by_enumeration(&r->problem, o, &comm, NULL);
   memcpy(r->together, kept, sizeof kept);
   if (again != best)
     fail_msg("%s, seed %u, limit %lld: %u classes of %u nodes, best %lld instead of %lld", f->name,
@@ -90,7 +90,7 @@ static void a_best_split_is_left(void **state) {
         make_random_problem(&r, 7000 + seed, kind, 2 + (seed * 7 + kind) % (f->most_nodes - 1), k,
                             f->features);
         if (f->nonempty && r.problem.any_device_order) continue; /* not supported */
-        const int64_t best = best_by_enumeration(&r.problem, &o, &comm);
+        const int64_t best = best_by_enumeration(&r.problem, &o, &comm, NULL);
         if (best == INT64_MAX) continue;
         compare(f, &r, &o, best, best, seed, &t);
         compare(f, &r, &o, best, best + best / 2, seed, &t);
