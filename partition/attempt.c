@@ -61,11 +61,11 @@ psplit_code psplit_i_attempt_reduce(psplit_attempt *a, int64_t limit, uint32_t *
   return code == PSPLIT_OK ? rebind(a, before) : code;
 }
 
-psplit_code psplit_i_attempt_reduce_keeping_all(psplit_attempt *a, int64_t limit,
-                                                uint32_t *parent) {
+psplit_code psplit_i_attempt_reduce_keeping_first(psplit_attempt *a, int64_t limit,
+                                                  uint32_t *parent) {
   const uint32_t before = a->core.n;
   const psplit_code code =
-    psplit_i_kernel_keeping_all(&a->core, &a->machine, limit, parent, a->job->diag);
+    psplit_i_kernel_keeping_first(&a->core, &a->machine, limit, parent, a->job->diag);
   return code == PSPLIT_OK ? rebind(a, before) : code;
 }
 

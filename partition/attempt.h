@@ -7,6 +7,7 @@
 enum {
   PSPLIT_I_LARGE = 6000,            /* items above which orders are too long to search whole */
   PSPLIT_I_FIRST_STEPS = 1 << 21,   /* of the exact program's first run */
+  PSPLIT_I_TIE_NODES = 24000,       /* above that nothing is built anew to break ties */
   PSPLIT_I_SEARCH_WORK = 100000000, /* items added to walks by one call of the search */
 };
 
@@ -33,8 +34,9 @@ void psplit_i_attempt_fini(psplit_attempt *a);
 /* Reduces the core for splits up to `limit`; carries the best split over. parent[n_nodes]:
  * union-find. */
 psplit_code psplit_i_attempt_reduce(psplit_attempt *a, int64_t limit, uint32_t *parent);
-/* The same, but all splits up to `limit` are left. */
-psplit_code psplit_i_attempt_reduce_keeping_all(psplit_attempt *a, int64_t limit, uint32_t *parent);
+/* The same, but the first of the splits up to `limit` that send least is left. */
+psplit_code psplit_i_attempt_reduce_keeping_first(psplit_attempt *a, int64_t limit,
+                                                  uint32_t *parent);
 
 void psplit_i_attempt_raise(psplit_attempt *a, int64_t bound, const char *name);
 /* A larger bottleneck is never taken; of equal ones, the one that sends less. */
@@ -58,6 +60,13 @@ psplit_code psplit_i_attempt_exact(psplit_attempt *a, int64_t limit, uint64_t bu
 /* Of the splits with the best value one that sends least; `first`: which, or NULL. */
 psplit_code psplit_i_attempt_least_comm(psplit_attempt *a, const psplit_first *first,
                                         uint64_t budget, psplit_verdict *out_verdict);
+
+/* --- ties.c --- */
+
+/* Small moves from the best split (psplit_i_lower), which becomes the answer; `keep_full`: no stage
+ * becomes empty. */
+psplit_code psplit_i_ties_lower(psplit_attempt *a, bool keep_full, uint32_t most_together,
+                                uint64_t max_steps);
 
 /* --- feasible.c --- */
 

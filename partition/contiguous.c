@@ -188,6 +188,9 @@ static psplit_code run(const psplit_job *job, const psplit_job *strict, const le
       PSPLIT_TRY(psplit_i_attempt_reduce(&a, a.best.value, parent));
     PSPLIT_TRY(bounds(&a));
     PSPLIT_TRY(close_gap(&a));
+    if (job->problem->n_nodes > PSPLIT_I_TIE_NODES) /* ties.c would have to build a core anew */
+      PSPLIT_TRY(psplit_i_ties_lower(&a, strict || a.machine.all_used, 1,
+                                     2 * (uint64_t)(a.core.n + a.core.net_off[a.core.n_nets])));
   }
 out:
   if (code == PSPLIT_INFEASIBLE && job->diag->code == PSPLIT_OK)

@@ -210,6 +210,16 @@ static void find_windows(exact *x) {
   }
 }
 
+static void find_who_pays(exact *x) {
+  const psplit_machine *m = x->machine;
+  for (uint32_t c = 0; c < m->n_states; c++) {
+    x->all_pay[c] = !x->core->overlap;
+    for (uint32_t t = 0; t < m->n_types; t++)
+      if (x->core->problem->devices[t].free_comm && psplit_i_machine_has(m, c, t))
+        x->all_pay[c] = false;
+  }
+}
+
 static psplit_code prepare(exact *x) {
   const psplit_core *core = x->core;
   const psplit_machine *m = x->machine;
@@ -222,11 +232,12 @@ static psplit_code prepare(exact *x) {
   x->mixed = PSPLIT_NEW(&x->arena, bool, core->n_nets);
   x->low = psplit_i_arena_array(&x->arena, m->n_states, sizeof *x->low);
   x->high = psplit_i_arena_array(&x->arena, m->n_states, sizeof *x->high);
+  x->all_pay = PSPLIT_NEW(&x->arena, bool, m->n_states);
   x->room = psplit_i_arena_array(&x->arena, m->n_states, sizeof *x->room);
   x->least_send = PSPLIT_NEW(&x->arena, int64_t, core->n_nets);
   x->least_recv = PSPLIT_NEW(&x->arena, int64_t, core->n_nets);
-  if (!x->zobrist || !x->zobrist2 || !x->counted || !x->mixed || !x->low || !x->high || !x->room ||
-      !x->least_send || !x->least_recv)
+  if (!x->zobrist || !x->zobrist2 || !x->counted || !x->mixed || !x->low || !x->high ||
+      !x->all_pay || !x->room || !x->least_send || !x->least_recv)
     return PSPLIT_NOMEM;
   least_costs(x);
   for (uint32_t i = 0; i < n; i++) {
@@ -253,7 +264,8 @@ static psplit_code prepare(exact *x) {
       x->most_bytes = bytes == 0 ? UINT64_MAX : bytes > x->most_bytes ? bytes : x->most_bytes;
   }
   find_windows(x);
-  return PSPLIT_OK;
+  find_who_pays(x);
+  return psplit_i_first_prepare(x);
 }
 
 psplit_code psplit_i_exact(const psplit_core *core, const psplit_machine *machine,

@@ -45,9 +45,10 @@ typedef struct exact {
   const psplit_exact_options *options;
   psplit_arena arena;
   uint32_t words;
-  uint32_t n_numbers; /* bytes that say which way to a label comes first; 0: not asked for */
-  uint64_t *zobrist2; /* [n] a second, independent hash */
-  uint64_t *zobrist;  /* [n] */
+  uint64_t *weightless; /* bitset: items that go to the first stage of all; NULL: none */
+  uint32_t n_numbers;   /* bytes that say which way to a label comes first; 0: not asked for */
+  uint64_t *zobrist2;   /* [n] a second, independent hash */
+  uint64_t *zobrist;    /* [n] */
   bool count_receivers;
   int64_t *least_send, *least_recv; /* [n_nets] over types that pay; 0 with overlap */
   bool *counted;                    /* [n_nets] several consumers, sent to each */
@@ -57,7 +58,8 @@ typedef struct exact {
   /* [n_states] reference time that the devices not yet used have within the limit, and the part of
    * it that a tick of communication takes at least; 0: some device communicates for nothing. */
   double *room, open_share;
-  int64_t reach;       /* most omega of one stage */
+  bool *all_pay; /* [n_states] every device not yet used pays communication, and adds it to loads */
+  int64_t reach; /* most omega of one stage */
   uint64_t most_bytes; /* most memory of any device */
   char apart_before[APART];
   _Atomic uint64_t n_steps, n_bytes;
@@ -137,6 +139,11 @@ uint32_t psplit_i_receivers_list(const digger *d, uint32_t *pairs);
 
 /* --- exact_first.c --- */
 
+/* Finds x->weightless. Errors: NOMEM. */
+psplit_code psplit_i_first_prepare(exact *x);
+static inline bool psplit_i_is_weightless(const exact *x, uint32_t item) {
+  return x->weightless && x->weightless[item / 64] >> (item % 64) & 1;
+}
 /* Nothing is placed. */
 void psplit_i_first_start(digger *d);
 /* Numbers what the stage holds; the other function takes the stage's device away again. */
@@ -159,6 +166,9 @@ void psplit_i_exact_offer(digger *d, const psplit_move *move, uint64_t receivers
 bool psplit_i_digger_less_is_left(digger *d);
 
 /* --- exact_stage.c --- */
+
+void psplit_i_digger_take(digger *d, uint32_t item);
+void psplit_i_digger_give_back(digger *d); /* the item that was taken last */
 
 psplit_code psplit_i_digger_init(digger *d, exact *x);
 void psplit_i_digger_load(digger *d, const label *from, uint32_t id, const uint64_t *left,

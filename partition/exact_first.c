@@ -4,7 +4,10 @@
  * smallest nodes; then the device types of the stages. What is left and what is placed number
  * different items, so of two ways to a label the one whose bytes come first does for all splits
  * through it. Numbers count down from the last stage; where stages close ranks (first->closed),
- * those of ways to one label move up alike. */
+ * those of ways to one label move up alike.
+ *
+ * A *weightless* item takes no time, its tensors neither, and so do all items before it. In the
+ * first split it is on the first stage; it stays left until all others are placed. */
 #include <string.h>
 
 #include "exact.h"
@@ -13,6 +16,34 @@ enum { NO_DEVICE = UINT8_MAX };
 
 bool psplit_i_exact_numbers(const psplit_core *core) {
   return core->n_stages <= NO_DEVICE && core->n_types < NO_DEVICE;
+}
+
+/* Nothing in front of it has to be paid for, wherever it is. */
+static bool is_weightless(const exact *x, uint32_t item) {
+  const psplit_core *core = x->core;
+  if (core->pin[item] != PSPLIT_NONE) return false;
+  if (core->has_memory && (core->weight_bytes[item] || core->act_bytes[item] ||
+                           core->own_off[item + 1] > core->own_off[item]))
+    return false;
+  for (uint32_t t = 0; t < core->n_types; t++) {
+    if (core->w[(size_t)t * core->n + item] > 0) return false;
+    for (uint32_t k = core->inc_off[item]; k < core->inc_off[item + 1]; k++) {
+      const size_t cell = (size_t)t * core->n_nets + (core->inc[k] >> 1);
+      if (core->send[cell] > 0 || core->recv[cell] > 0) return false;
+    }
+  }
+  for (uint32_t k = core->pred_off[item]; k < core->pred_off[item + 1]; k++)
+    if (!psplit_i_is_weightless(x, core->pred[k])) return false;
+  return true;
+}
+
+psplit_code psplit_i_first_prepare(exact *x) {
+  if (!x->options->first || !x->options->first->closed || x->machine->all_used) return PSPLIT_OK;
+  x->weightless = PSPLIT_NEW(&x->arena, uint64_t, x->words);
+  if (!x->weightless) return PSPLIT_NOMEM;
+  for (uint32_t i = 0; i < x->core->n; i++)
+    if (is_weightless(x, i)) x->weightless[i / 64] |= UINT64_C(1) << (i % 64);
+  return PSPLIT_OK;
 }
 
 void psplit_i_first_start(digger *d) {

@@ -17,8 +17,8 @@ void psplit_i_exact_offer(digger *d, const psplit_move *move, uint64_t receivers
   }
   const int64_t comm =
     d->from->comm + d->walk.recv[move->type] + d->walk.send[move->type] + more_sent;
-  /* Who is in front pays for what crosses, wherever all devices pay. */
-  if (x->n_numbers && comm + (x->open_share > 0 ? d->open : 0) > x->options->first->most_comm)
+  /* Who is in front pays for what crosses, where all devices left do. */
+  if (x->n_numbers && comm + (x->all_pay[next] ? d->open : 0) > x->options->first->most_comm)
     return;
   const label fresh = {.hash = d->hash ^ receivers,
                        .receivers = receivers,
@@ -120,7 +120,7 @@ static void offer_move(digger *d, const psplit_move *move) {
     psplit_i_exact_offer(d, move, d->receivers, 0);
 }
 
-void psplit_i_digger_offer_stage(digger *d) {
+static void offer_stage(digger *d) {
   const exact *x = d->x;
   const psplit_machine *m = x->machine;
   const psplit_walk *walk = &d->walk;
@@ -141,6 +141,18 @@ void psplit_i_digger_offer_stage(digger *d) {
     fitting &= ~dominated_moves(d, moves, n_moves);
   for (uint32_t k = 0; k < n_moves; k++)
     if (k >= 64 || fitting >> k & 1) offer_move(d, &moves[k]);
+}
+
+void psplit_i_digger_offer_stage(digger *d) {
+  const exact *x = d->x;
+  const uint32_t n_before = d->n_taken;
+  bool only_weightless = x->weightless;
+  for (uint32_t word = 0; word < x->words && only_weightless; word++)
+    only_weightless = (d->left[word] & ~x->weightless[word]) == 0;
+  for (uint32_t i = x->core->n; i-- > 0 && only_weightless;)
+    if (d->left[i / 64] >> (i % 64) & 1) psplit_i_digger_take(d, i);
+  offer_stage(d);
+  while (d->n_taken > n_before) psplit_i_digger_give_back(d);
 }
 
 /* Was a label reached with one item less, which whoever holds it would give up gladly? */

@@ -28,7 +28,7 @@ static void cross(digger *d, uint32_t item, bool placed) {
   d->open += placed ? open : -open;
 }
 
-static void take(digger *d, uint32_t item) {
+void psplit_i_digger_take(digger *d, uint32_t item) {
   const psplit_core *core = d->x->core;
   const uint64_t bit = UINT64_C(1) << (item % 64);
   d->taken[d->n_taken++] = item;
@@ -42,11 +42,12 @@ static void take(digger *d, uint32_t item) {
   if (d->x->count_receivers) psplit_i_receivers_take(d, item, true);
   for (uint32_t k = core->pred_off[item]; k < core->pred_off[item + 1]; k++) {
     const uint32_t p = core->pred[k];
-    if (--d->n_succ[p] == 0) d->tops[p / 64] |= UINT64_C(1) << (p % 64);
+    if (--d->n_succ[p] == 0 && !psplit_i_is_weightless(d->x, p))
+      d->tops[p / 64] |= UINT64_C(1) << (p % 64);
   }
 }
 
-static void give_back(digger *d) {
+void psplit_i_digger_give_back(digger *d) {
   const psplit_core *core = d->x->core;
   const uint32_t item = d->taken[--d->n_taken];
   const uint64_t bit = UINT64_C(1) << (item % 64);
@@ -62,7 +63,7 @@ static void give_back(digger *d) {
   d->hash ^= d->x->zobrist[item];
   d->check ^= d->x->zobrist2[item];
   d->left[item / 64] |= bit;
-  d->tops[item / 64] |= bit;
+  if (!psplit_i_is_weightless(d->x, item)) d->tops[item / 64] |= bit;
 }
 
 /* The largest maximal item below `limit`, NONE if there is none. */
@@ -81,7 +82,7 @@ static uint32_t top_below(const digger *d, uint32_t limit) {
  * and, when all nets are forward, what is sent only grows. */
 static bool sends_too_much(const digger *d, int64_t received) {
   const exact *x = d->x;
-  if (x->n_numbers == 0 || x->open_share == 0) return false;
+  if (x->n_numbers == 0 || !x->all_pay[d->from->state]) return false;
   int64_t sent = PSPLIT_I_INF;
   for (uint32_t t = 0; t < x->machine->n_types; t++)
     if (x->machine->count[t] && d->walk.send[t] < sent) sent = d->walk.send[t];
@@ -155,7 +156,7 @@ void psplit_i_digger_load(digger *d, const label *from, uint32_t id, const uint6
     for (uint32_t l = core->succ_off[i]; l < core->succ_off[i + 1]; l++)
       n_succ += d->left[core->succ[l] / 64] >> (core->succ[l] % 64) & 1;
     d->n_succ[i] = n_succ;
-    if (n_succ == 0) d->tops[i / 64] |= UINT64_C(1) << (i % 64);
+    if (n_succ == 0 && !psplit_i_is_weightless(x, i)) d->tops[i / 64] |= UINT64_C(1) << (i % 64);
   }
   d->open = 0;
   for (uint32_t e = 0; e < core->n_nets; e++) {
@@ -190,6 +191,10 @@ void psplit_i_digger_expand(digger *d) {
   const uint32_t state = d->from->state;
   d->n_steps += core->n / ITEMS_PER_STEP; /* of loading the label */
   if (psplit_i_digger_less_is_left(d)) return;
+  if (top_below(d, core->n) == PSPLIT_NONE) { /* all that is left is weightless */
+    psplit_i_digger_offer_stage(d);
+    return;
+  }
   bool last = core->has_pins ? m->used[state] + 1 == m->n_stages : true;
   for (uint32_t k = m->move_off[state]; k < m->move_off[state + 1]; k++)
     last &= m->capacity[m->moves[k].next] == 0;
@@ -198,11 +203,11 @@ void psplit_i_digger_expand(digger *d) {
     bool clash = false;
     for (uint32_t u; (u = top_below(d, core->n)) != PSPLIT_NONE;) {
       clash |= pins_clash(d, u);
-      take(d, u);
+      psplit_i_digger_take(d, u);
       d->n_steps++;
     }
     if (!clash && fits(d, 0)) psplit_i_digger_offer_stage(d);
-    while (d->n_taken) give_back(d);
+    while (d->n_taken) psplit_i_digger_give_back(d);
     return;
   }
   uint32_t below = core->n;
@@ -211,7 +216,7 @@ void psplit_i_digger_expand(digger *d) {
     uint32_t u = top_below(d, below);
     int64_t *passed = &d->passed[d->n_taken];
     if (d->n_steps - d->n_told >= 1024 && !may_go_on(d)) {
-      while (d->n_taken) give_back(d);
+      while (d->n_taken) psplit_i_digger_give_back(d);
       return;
     }
     if (u != PSPLIT_NONE) {
@@ -222,19 +227,19 @@ void psplit_i_digger_expand(digger *d) {
     if (u == PSPLIT_NONE) {
       if (d->n_taken == 0) break;
       below = d->taken[d->n_taken - 1];
-      give_back(d);
+      psplit_i_digger_give_back(d);
       d->passed[d->n_taken] += cost_of_passing(d, below);
       continue;
     }
     below = u;
     const bool clash = pins_clash(d, u);
     if (!clash) {
-      take(d, u);
+      psplit_i_digger_take(d, u);
       d->n_steps++;
       d->passed[d->n_taken] = *passed;
     }
     if (clash || !fits(d, *passed)) {
-      if (!clash) give_back(d);
+      if (!clash) psplit_i_digger_give_back(d);
       *passed += cost_of_passing(d, u);
       continue;
     }

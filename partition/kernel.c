@@ -3,7 +3,8 @@
  * the sending of the nets {u, v}; stage b loses w(v) and the receiving of {u, v}, and pays at most
  * for v's other nets. When both balances are <= 0 on every type, no stage gets worse. Backwards:
  * the same with the only successor. Equal costs for sender and receiver make the two conditions
- * one. */
+ * one. A forward move only lowers numbers of stages, so where the sum of communication does not
+ * grow either, the first of the splits that send least has made it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,8 @@ typedef struct kernel {
   const psplit_core *core;
   const psplit_machine *machine;
   psplit_arena arena;
+  bool
+    keep_first;   /* what is united must share a stage in the first of the splits that send least */
   bool symmetric; /* shared, and every net costs sender and receiver the same */
   bool memory_binds;
   bool *moved;          /* [n] item is part of a merge of this round */
@@ -103,12 +106,16 @@ static bool rule_m(const kernel *k, uint32_t v, uint32_t u, bool forwards) {
   if (core->pin[v] != PSPLIT_NONE) return false;
   if (k->memory_binds && has_bytes(core, v)) return false;
   if (k->machine->replicated && has_bytes(core, v)) return false;
+  int64_t more = -PSPLIT_I_INF, less = -PSPLIT_I_INF; /* communication of the two stages */
   for (uint32_t t = 0; t < core->n_types; t++) {
     balance b;
     if (k->machine->count[t] == 0) continue;
     if (!weigh(k, v, u, forwards, t, &b) || b.joined > 0 || b.left > 0) return false;
+    const int64_t w = core->w[(size_t)t * core->n + v];
+    if (b.joined - w > more) more = b.joined - w;
+    if (b.left + w > less) less = b.left + w;
   }
-  return true;
+  return !k->keep_first || more + less <= 0;
 }
 
 /* One merge per item and round: conditions are checked against unmerged items. */
@@ -143,7 +150,7 @@ static bool apply_rule_m(kernel *k, uint32_t *parent) {
     if (k->moved[v]) continue;
     if (u != PSPLIT_NONE && !k->moved[u] && rule_m(k, v, u, true))
       unite(k, parent, v, u), any = true;
-    else if (s != PSPLIT_NONE && !k->moved[s] && rule_m(k, v, s, false))
+    else if (s != PSPLIT_NONE && !k->keep_first && !k->moved[s] && rule_m(k, v, s, false))
       unite(k, parent, v, s), any = true;
   }
   return any;
@@ -225,10 +232,11 @@ static psplit_code apply_limit(kernel *k, int64_t limit, uint32_t *parent, bool 
 }
 
 static psplit_code reduce(psplit_core *core, const psplit_machine *machine, int64_t limit,
-                          bool use_m, uint32_t *parent, psplit_diag *diag) {
+                          bool keep_first, uint32_t *parent, psplit_diag *diag) {
   const psplit_problem *problem = core->problem;
+  const bool use_m = !machine->all_used && !core->overlap;
   for (uint32_t round = 0; round < 64; round++) {
-    kernel k = {.core = core, .machine = machine};
+    kernel k = {.core = core, .machine = machine, .keep_first = keep_first};
     psplit_i_arena_init(&k.arena, 0);
     k.moved = PSPLIT_NEW(&k.arena, bool, core->n);
     k.first_node = PSPLIT_NEW(&k.arena, uint32_t, core->n);
@@ -257,10 +265,10 @@ static psplit_code reduce(psplit_core *core, const psplit_machine *machine, int6
 
 psplit_code psplit_i_kernel(psplit_core *core, const psplit_machine *machine, int64_t limit,
                             uint32_t *parent, psplit_diag *diag) {
-  return reduce(core, machine, limit, !machine->all_used && !core->overlap, parent, diag);
+  return reduce(core, machine, limit, false, parent, diag);
 }
 
-psplit_code psplit_i_kernel_keeping_all(psplit_core *core, const psplit_machine *machine,
-                                        int64_t limit, uint32_t *parent, psplit_diag *diag) {
-  return reduce(core, machine, limit, false, parent, diag);
+psplit_code psplit_i_kernel_keeping_first(psplit_core *core, const psplit_machine *machine,
+                                          int64_t limit, uint32_t *parent, psplit_diag *diag) {
+  return reduce(core, machine, limit, true, parent, diag);
 }

@@ -170,7 +170,7 @@ psplit_code psplit_i_machine_number_freely(psplit_machine *m) {
         continue;
       }
       for (uint32_t t = 0; t < m->n_types; t++)
-        if (c / m->radix[t] % (m->count[t] + 1) < m->count[t])
+        if (psplit_i_machine_has(m, c, t))
           moves[n++] =
             (psplit_move){t, c + m->radix[t] + (n_stages - m->used[c] - s) * m->stage_radix, 1, s};
     }
@@ -188,6 +188,13 @@ bool psplit_i_machine_leq(const psplit_machine *m, uint32_t a, uint32_t b) {
   for (uint32_t t = 0; t < m->n_types; t++)
     if (a / m->radix[t] % (m->count[t] + 1) > b / m->radix[t] % (m->count[t] + 1)) return false;
   return true;
+}
+
+bool psplit_i_machine_has(const psplit_machine *m, uint32_t state, uint32_t type) {
+  if (m->any_order) return state / m->radix[type] % (m->count[type] + 1) < m->count[type];
+  for (uint32_t s = 0; s < m->n_stages - m->used[state]; s++)
+    if (m->stage_type[s] == type) return true;
+  return false;
 }
 
 bool psplit_i_machine_pinned(const psplit_machine *m, uint32_t state, uint32_t pin, uint32_t type,

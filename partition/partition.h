@@ -124,6 +124,9 @@ psplit_code psplit_i_machine_init(psplit_machine *machine, const psplit_core *co
                                   const psplit_partition_options *options, psplit_diag *diag);
 void psplit_i_machine_fini(psplit_machine *machine);
 
+/* Is a device of the type left? O(stages). */
+bool psplit_i_machine_has(const psplit_machine *machine, uint32_t state, uint32_t type);
+
 /* True when state a used no more of any device than b. */
 bool psplit_i_machine_leq(const psplit_machine *machine, uint32_t a, uint32_t b);
 
@@ -196,6 +199,21 @@ void psplit_i_cut_evaluate(psplit_cut *cut, const psplit_core *core, const pspli
 /* times_sent[e] = stages that receive e, at least 1. mark[n_stages]. */
 void psplit_i_cut_times_sent(const psplit_cut *cut, const psplit_core *core, uint32_t *times_sent,
                              uint32_t *mark);
+
+/* --- lower.c -------------------------------------------------------------------------------- */
+
+typedef struct psplit_lower_options {
+  const uint32_t *order;  /* [n] items by their smallest node */
+  uint32_t most_together; /* items that move at once, >= 1 */
+  bool keep_full;         /* no stage becomes empty */
+  uint64_t max_steps;     /* pins and edges looked at */
+} psplit_lower_options;
+
+/* Moves items of a valid split over its cuts while less is sent, or as much and the stages, read in
+ * `order`, become lexicographically smaller; no load rises above cut->value. Does nothing where
+ * tensors are passed on or stages have copies. Errors: NOMEM. */
+psplit_code psplit_i_lower(const psplit_core *core, const psplit_machine *machine,
+                           const psplit_lower_options *options, psplit_cut *cut);
 
 /* --- relay.c -------------------------------------------------------------------------------- */
 
@@ -404,9 +422,9 @@ psplit_code psplit_i_chain_bound(const psplit_core *core, const psplit_machine *
  * O(rounds * pins log nodes). Errors: NOMEM, INFEASIBLE. */
 psplit_code psplit_i_kernel(psplit_core *core, const psplit_machine *machine, int64_t limit,
                             uint32_t *parent, psplit_diag *diag);
-/* Only the second rule: all splits up to `limit` are left. */
-psplit_code psplit_i_kernel_keeping_all(psplit_core *core, const psplit_machine *machine,
-                                        int64_t limit, uint32_t *parent, psplit_diag *diag);
+/* The same, but the first of the splits up to `limit` that send least (psplit_first) is left. */
+psplit_code psplit_i_kernel_keeping_first(psplit_core *core, const psplit_machine *machine,
+                                          int64_t limit, uint32_t *parent, psplit_diag *diag);
 
 /* --- devices.c ------------------------------------------------------------------------------ */
 
