@@ -38,7 +38,8 @@ static bool is_weightless(const exact *x, uint32_t item) {
 }
 
 psplit_code psplit_i_first_prepare(exact *x) {
-  if (!x->options->first || !x->options->first->closed || x->machine->all_used) return PSPLIT_OK;
+  const bool numbered = x->options->first && !x->options->first->closed;
+  if (numbered || x->machine->all_used) return PSPLIT_OK;
   x->weightless = PSPLIT_NEW(&x->arena, uint64_t, x->words);
   if (!x->weightless) return PSPLIT_NOMEM;
   for (uint32_t i = 0; i < x->core->n; i++)

@@ -1,10 +1,9 @@
-/* Lossless reductions. Rule M, forwards: v has one predecessor u, in stage a, and sits in stage b.
- * Moving v to a keeps the order. Stage a gains w(v) and what v's other nets cost there, and saves
- * the sending of the nets {u, v}; stage b loses w(v) and the receiving of {u, v}, and pays at most
- * for v's other nets. When both balances are <= 0 on every type, no stage gets worse. Backwards:
- * the same with the only successor. Equal costs for sender and receiver make the two conditions
- * one. A forward move only lowers numbers of stages, so where the sum of communication does not
- * grow either, the first of the splits that send least has made it. */
+/* Lossless reductions. Rule M: v has one predecessor u, in stage a, and sits in stage b. Moving v
+ * to a keeps the order. Stage a gains w(v) and what v's other nets cost there, and saves the
+ * sending of the nets {u, v}; stage b loses w(v) and the receiving of {u, v}, and pays at most for
+ * v's other nets. When both balances are <= 0 on every type, no stage gets worse. The same with the
+ * only successor. A move to the predecessor only lowers numbers of stages, so where the sum of
+ * communication does not grow either, the first of the splits that send least has made it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,8 +64,8 @@ typedef struct balance {
   int64_t joined, left;
 } balance;
 
-static bool weigh(const kernel *k, uint32_t v, uint32_t u, bool forwards, uint32_t t,
-                  balance *out) {
+/* Nothing here asks which stage comes first, or in which direction a net runs. */
+static bool weigh(const kernel *k, uint32_t v, uint32_t u, uint32_t t, balance *out) {
   const psplit_core *core = k->core;
   const int64_t w = core->w[(size_t)t * core->n + v];
   if (w >= PSPLIT_I_INF) return false;
@@ -77,23 +76,17 @@ static bool weigh(const kernel *k, uint32_t v, uint32_t u, bool forwards, uint32
     const bool sends = core->inc[l] & 1, with_u = touches(core, e, u);
     const int64_t send = core->send[(size_t)t * core->n_nets + e];
     const int64_t recv = core->recv[(size_t)t * core->n_nets + e];
-    if (with_u && size == 2) {
-      /* Twins' nets run either way, whatever the order says. */
-      out->joined -= sends ? recv : send;
-      out->left -= sends ? send : recv;
-    } else if (k->symmetric) {
-      if (with_u) continue;
-      out->joined += send;
-      out->left += send;
-    } else if (!core->net_forward[e]) {
-      return false;
-    } else if (forwards) {
-      if (!sends) continue; /* u's net with more consumers: no stage receives it anew */
-      out->joined += send * (core->p2p ? (int64_t)size - 1 : 1);
-      out->left += recv;
+    if (sends) { /* u's stage does now, and v's old one may receive it */
+      const int64_t others = (int64_t)size - 1 - with_u;
+      out->joined += send * (core->p2p || others == 0 ? others : 1) - (with_u ? recv : 0);
+      out->left += (others > 0 ? recv : 0) - (with_u ? send : 0);
+    } else if (with_u) { /* u's stage has it already */
+      if (size > 2) continue;
+      out->joined -= send;
+      out->left -= recv;
+    } else if (core->p2p && size > 2 && send > 0) {
+      return false; /* whoever sends it may have one receiver more */
     } else {
-      if (sends) continue; /* all its consumers are u */
-      if (core->p2p && size != 2) return false;
       out->joined += recv;
       out->left += send;
     }
@@ -101,7 +94,7 @@ static bool weigh(const kernel *k, uint32_t v, uint32_t u, bool forwards, uint32
   return true;
 }
 
-static bool rule_m(const kernel *k, uint32_t v, uint32_t u, bool forwards) {
+static bool rule_m(const kernel *k, uint32_t v, uint32_t u) {
   const psplit_core *core = k->core;
   if (core->pin[v] != PSPLIT_NONE) return false;
   if (k->memory_binds && has_bytes(core, v)) return false;
@@ -110,7 +103,7 @@ static bool rule_m(const kernel *k, uint32_t v, uint32_t u, bool forwards) {
   for (uint32_t t = 0; t < core->n_types; t++) {
     balance b;
     if (k->machine->count[t] == 0) continue;
-    if (!weigh(k, v, u, forwards, t, &b) || b.joined > 0 || b.left > 0) return false;
+    if (!weigh(k, v, u, t, &b) || b.joined > 0 || b.left > 0) return false;
     const int64_t w = core->w[(size_t)t * core->n + v];
     if (b.joined - w > more) more = b.joined - w;
     if (b.left + w > less) less = b.left + w;
@@ -133,7 +126,7 @@ static bool apply_rule_m_unordered(kernel *k, uint32_t *parent) {
       const uint32_t e = core->inc[l] >> 1, at = core->net_off[e];
       if (core->net_off[e + 1] - at != 2) continue;
       const uint32_t u = core->net_pin[at] == v ? core->net_pin[at + 1] : core->net_pin[at];
-      if (!k->moved[u] && rule_m(k, v, u, true)) unite(k, parent, v, u), any = true;
+      if (!k->moved[u] && rule_m(k, v, u)) unite(k, parent, v, u), any = true;
     }
   return any;
 }
@@ -148,9 +141,9 @@ static bool apply_rule_m(kernel *k, uint32_t *parent) {
     const uint32_t u = n_pred == 1 ? core->pred[core->pred_off[v]] : PSPLIT_NONE;
     const uint32_t s = n_succ == 1 ? core->succ[core->succ_off[v]] : PSPLIT_NONE;
     if (k->moved[v]) continue;
-    if (u != PSPLIT_NONE && !k->moved[u] && rule_m(k, v, u, true))
+    if (u != PSPLIT_NONE && !k->moved[u] && rule_m(k, v, u))
       unite(k, parent, v, u), any = true;
-    else if (s != PSPLIT_NONE && !k->keep_first && !k->moved[s] && rule_m(k, v, s, false))
+    else if (s != PSPLIT_NONE && !k->keep_first && !k->moved[s] && rule_m(k, v, s))
       unite(k, parent, v, s), any = true;
   }
   return any;
