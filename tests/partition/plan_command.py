@@ -49,6 +49,7 @@ with tempfile.TemporaryDirectory() as directory:
             "loads", "stage"}
     check("json has the promised keys", keys <= set(plan), result.stderr)
     check("small problems are proved", plan.get("proved_optimal") is True, plan)
+    check("and so are their ties", plan.get("ties") == "proved", plan)
     check("every node has a stage", set(plan["stage"]) == {str(100 - i) for i in range(24)})
     check("the objective is the largest load", abs(max(plan["loads"]) - plan["objective"]) < 1e-9)
     check("the bound is the objective", plan["lower_bound"] == plan["objective"])
