@@ -57,6 +57,54 @@ static void the_first_of_many_is_the_answer(void **state) {
   }
 }
 
+/* A node that takes no time goes to the first stage all the same, not to the first that is in use.
+ */
+static void a_weightless_node_is_numbered_too(void **state) {
+  (void)state;
+  static const int64_t times[] = {0, 1};
+  static const uint32_t pin[] = {PSPLIT_NONE, 1};
+  const psplit_device device = {.count = 3};
+  const psplit_problem p = {.n_nodes = 2,
+                            .n_classes = 1,
+                            .time_ns = times,
+                            .pin = pin,
+                            .n_devices = 1,
+                            .devices = &device,
+                            .ticks_per_unit = 1};
+  psplit_solution *s = solve(&p, 1, 1);
+  assert_true(s->ties_proved);
+  assert_int_equal(s->stage[0], 0);
+  psplit_solution_destroy(s);
+}
+
+/* The first and the last node run on one device each. Beside the first, the one between them makes
+ * no stage slower, which is why the search joins them; but beside the last, less is sent. */
+static void what_costs_no_time_may_send_more(void **state) {
+  (void)state;
+  static const int64_t times[] = {1, PSPLIT_TIME_FORBIDDEN, 0, 10, PSPLIT_TIME_FORBIDDEN, 20};
+  static const uint32_t producer[] = {0, 1}, off[] = {0, 1, 2}, consumer[] = {1, 2};
+  static const int64_t send[] = {5, 100, 5, 0}, recv[] = {0, 0, 0, 10};
+  static const psplit_device devices[] = {{.count = 1}, {.class_id = 1, .count = 1}};
+  const psplit_problem p = {.n_nodes = 3,
+                            .n_classes = 2,
+                            .time_ns = times,
+                            .n_nets = 2,
+                            .net_producer = producer,
+                            .net_off = off,
+                            .net_consumer = consumer,
+                            .net_send_ns = send,
+                            .net_recv_ns = recv,
+                            .n_devices = 2,
+                            .devices = devices,
+                            .ticks_per_unit = 1};
+  psplit_solution *s = solve(&p, 1, 1);
+  assert_true(s->ties_proved);
+  assert_int_equal(s->objective_ns, 30);
+  assert_int_equal(s->comm_ns, 5);
+  assert_int_equal(s->stage[1], 1);
+  psplit_solution_destroy(s);
+}
+
 /* A time limit of 0 proves nothing about ties, and says so. */
 static void without_time_nothing_is_claimed(void **state) {
   (void)state;
@@ -195,6 +243,8 @@ static void small_moves_only_improve(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_first_of_many_is_the_answer),
+    cmocka_unit_test(a_weightless_node_is_numbered_too),
+    cmocka_unit_test(what_costs_no_time_may_send_more),
     cmocka_unit_test(without_time_nothing_is_claimed),
     cmocka_unit_test(the_seed_does_not_choose),
     cmocka_unit_test(small_moves_only_improve),
