@@ -16,6 +16,7 @@
  *   coarsen.c   contraction of clusters                 multilevel.c a million nodes
  *   relay.c     tensors that other stages pass on
  *   brute.c     branch and bound for small variants     solve.c      the portfolio
+ *   lower.c     small moves over the cuts               ties.c       which of the best splits
  *   attempt.c   core, best split, bound and budget      feasible.c   is there any split?
  *   check.c     the independent checker                 schedule.c   the simulator
  *   reduce.c    the reductions, for callers
