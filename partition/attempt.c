@@ -45,28 +45,17 @@ static psplit_code bind_core(psplit_attempt *a) {
   return PSPLIT_OK;
 }
 
-/* After the core has changed from one of n_before items: carries the best split over. */
-static psplit_code rebind(psplit_attempt *a, uint32_t n_before) {
+psplit_code psplit_i_attempt_reduce(psplit_attempt *a, int64_t limit, bool keep_first,
+                                    uint32_t *parent) {
+  const uint32_t before = a->core.n;
   const bool have = a->best.value < PSPLIT_I_INF;
-  if (a->core.n == n_before) return PSPLIT_OK;
-  const psplit_code code = bind_core(a);
+  psplit_code code = psplit_i_kernel_carrying(&a->core, &a->machine, limit, keep_first, parent,
+                                              have ? a->answer->stage : NULL, a->job->diag);
+  if (code != PSPLIT_OK || a->core.n == before) return code;
+  code = bind_core(a);
   if (code == PSPLIT_OK && have)
     psplit_i_answer_give(a->answer, &a->core, &a->machine, &a->best, a->scratch);
   return code;
-}
-
-psplit_code psplit_i_attempt_reduce(psplit_attempt *a, int64_t limit, uint32_t *parent) {
-  const uint32_t before = a->core.n;
-  const psplit_code code = psplit_i_kernel(&a->core, &a->machine, limit, parent, a->job->diag);
-  return code == PSPLIT_OK ? rebind(a, before) : code;
-}
-
-psplit_code psplit_i_attempt_reduce_keeping_first(psplit_attempt *a, int64_t limit,
-                                                  uint32_t *parent) {
-  const uint32_t before = a->core.n;
-  const psplit_code code =
-    psplit_i_kernel_keeping_first(&a->core, &a->machine, limit, parent, a->job->diag);
-  return code == PSPLIT_OK ? rebind(a, before) : code;
 }
 
 /* Items added to walks when one order is sliced. */

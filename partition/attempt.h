@@ -32,11 +32,9 @@ typedef struct psplit_attempt {
 psplit_code psplit_i_attempt_init(psplit_attempt *a);
 void psplit_i_attempt_fini(psplit_attempt *a);
 /* Reduces the core for splits up to `limit`; carries the best split over. parent[n_nodes]:
- * union-find. */
-psplit_code psplit_i_attempt_reduce(psplit_attempt *a, int64_t limit, uint32_t *parent);
-/* The same, but the first of the splits up to `limit` that send least is left. */
-psplit_code psplit_i_attempt_reduce_keeping_first(psplit_attempt *a, int64_t limit,
-                                                  uint32_t *parent);
+ * union-find. `keep_first`: see psplit_i_kernel_carrying. */
+psplit_code psplit_i_attempt_reduce(psplit_attempt *a, int64_t limit, bool keep_first,
+                                    uint32_t *parent);
 
 void psplit_i_attempt_raise(psplit_attempt *a, int64_t bound, const char *name);
 /* A larger bottleneck is never taken; of equal ones, the one that sends less. */

@@ -173,7 +173,7 @@ static psplit_code run(const psplit_job *job, const psplit_job *strict, const le
     psplit_i_attempt_raise(&a, from->bound, from->bound_name);
   } else if (!job->problem->next_hop) {
     /* Reductions may empty a stage; and moving an item to a neighbour's may make others relay. */
-    PSPLIT_TRY(psplit_i_attempt_reduce(&a, PSPLIT_I_INF, parent));
+    PSPLIT_TRY(psplit_i_attempt_reduce(&a, PSPLIT_I_INF, false, parent));
   }
   psplit_i_attempt_raise(&a, psplit_i_simple_bound(&a.core, &a.machine),
                          "total over devices, heaviest node");
@@ -185,7 +185,7 @@ static psplit_code run(const psplit_job *job, const psplit_job *strict, const le
   }
   if (!*out_stopped) {
     if (!from && !job->problem->next_hop)
-      PSPLIT_TRY(psplit_i_attempt_reduce(&a, a.best.value, parent));
+      PSPLIT_TRY(psplit_i_attempt_reduce(&a, a.best.value, false, parent));
     PSPLIT_TRY(bounds(&a));
     PSPLIT_TRY(close_gap(&a));
     if (job->problem->n_nodes > PSPLIT_I_TIE_NODES) /* ties.c would have to build a core anew */

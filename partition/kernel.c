@@ -17,6 +17,7 @@ typedef struct kernel {
     keep_first;   /* what is united must share a stage in the first of the splits that send least */
   bool symmetric; /* shared, and every net costs sender and receiver the same */
   bool memory_binds;
+  uint32_t *joins;      /* [n] item whose stage this one has moved to; NONE */
   bool *moved;          /* [n] item is part of a merge of this round */
   uint32_t *first_node; /* [n] */
 } kernel;
@@ -111,10 +112,12 @@ static bool rule_m(const kernel *k, uint32_t v, uint32_t u) {
   return !k->keep_first || more + less <= 0;
 }
 
-/* One merge per item and round: conditions are checked against unmerged items. */
-static void unite(kernel *k, uint32_t *parent, uint32_t a, uint32_t b) {
-  psplit_i_unite(parent, k->first_node[a], k->first_node[b]);
-  k->moved[a] = k->moved[b] = true;
+/* Item v moves to the stage of u. One merge per item and round: conditions are checked against
+ * unmerged items. */
+static void join(kernel *k, uint32_t *parent, uint32_t v, uint32_t u) {
+  psplit_i_unite(parent, k->first_node[v], k->first_node[u]);
+  k->moved[v] = k->moved[u] = true;
+  k->joins[v] = u;
 }
 
 /* Without an order, every net {u, v} makes u a candidate. */
@@ -126,7 +129,7 @@ static bool apply_rule_m_unordered(kernel *k, uint32_t *parent) {
       const uint32_t e = core->inc[l] >> 1, at = core->net_off[e];
       if (core->net_off[e + 1] - at != 2) continue;
       const uint32_t u = core->net_pin[at] == v ? core->net_pin[at + 1] : core->net_pin[at];
-      if (!k->moved[u] && rule_m(k, v, u)) unite(k, parent, v, u), any = true;
+      if (!k->moved[u] && rule_m(k, v, u)) join(k, parent, v, u), any = true;
     }
   return any;
 }
@@ -142,9 +145,9 @@ static bool apply_rule_m(kernel *k, uint32_t *parent) {
     const uint32_t s = n_succ == 1 ? core->succ[core->succ_off[v]] : PSPLIT_NONE;
     if (k->moved[v]) continue;
     if (u != PSPLIT_NONE && !k->moved[u] && rule_m(k, v, u))
-      unite(k, parent, v, u), any = true;
+      join(k, parent, v, u), any = true;
     else if (s != PSPLIT_NONE && !k->keep_first && !k->moved[s] && rule_m(k, v, s))
-      unite(k, parent, v, s), any = true;
+      join(k, parent, v, s), any = true;
   }
   return any;
 }
@@ -224,8 +227,18 @@ static psplit_code apply_limit(kernel *k, int64_t limit, uint32_t *parent, bool 
   return PSPLIT_OK;
 }
 
-static psplit_code reduce(psplit_core *core, const psplit_machine *machine, int64_t limit,
-                          bool keep_first, uint32_t *parent, psplit_diag *diag) {
+/* Makes the moves of the round in a split of the nodes. */
+static void carry(const kernel *k, uint32_t *stage) {
+  const psplit_core *core = k->core;
+  for (uint32_t v = 0; v < core->problem->n_nodes; v++) {
+    const uint32_t u = k->joins[core->item_of_node[v]];
+    if (u != PSPLIT_NONE) stage[v] = stage[k->first_node[u]];
+  }
+}
+
+psplit_code psplit_i_kernel_carrying(psplit_core *core, const psplit_machine *machine,
+                                     int64_t limit, bool keep_first, uint32_t *parent,
+                                     uint32_t *stage, psplit_diag *diag) {
   const psplit_problem *problem = core->problem;
   const bool use_m = !machine->all_used && !core->overlap;
   for (uint32_t round = 0; round < 64; round++) {
@@ -233,15 +246,18 @@ static psplit_code reduce(psplit_core *core, const psplit_machine *machine, int6
     psplit_i_arena_init(&k.arena, 0);
     k.moved = PSPLIT_NEW(&k.arena, bool, core->n);
     k.first_node = PSPLIT_NEW(&k.arena, uint32_t, core->n);
-    psplit_code code = k.moved && k.first_node ? PSPLIT_OK : PSPLIT_NOMEM;
+    k.joins = PSPLIT_NEW(&k.arena, uint32_t, core->n);
+    psplit_code code = k.moved && k.first_node && k.joins ? PSPLIT_OK : PSPLIT_NOMEM;
     bool any = false;
     if (code == PSPLIT_OK) {
       for (uint32_t v = problem->n_nodes; v-- > 0;) k.first_node[core->item_of_node[v]] = v;
+      memset(k.joins, 0xff, core->n * sizeof *k.joins);
       k.symmetric = is_symmetric(core);
       k.memory_binds = may_bind(core);
       /* machine->omega belongs to the core it was made for: the limit rule needs that one. */
       if (round == 0 && limit < PSPLIT_I_INF) code = apply_limit(&k, limit, parent, &any);
       if (!any) any = use_m && apply_rule_m(&k, parent);
+      if (stage) carry(&k, stage);
     }
     psplit_i_arena_fini(&k.arena);
     if (code != PSPLIT_OK) return psplit_i_nomem(diag);
@@ -258,10 +274,5 @@ static psplit_code reduce(psplit_core *core, const psplit_machine *machine, int6
 
 psplit_code psplit_i_kernel(psplit_core *core, const psplit_machine *machine, int64_t limit,
                             uint32_t *parent, psplit_diag *diag) {
-  return reduce(core, machine, limit, false, parent, diag);
-}
-
-psplit_code psplit_i_kernel_keeping_first(psplit_core *core, const psplit_machine *machine,
-                                          int64_t limit, uint32_t *parent, psplit_diag *diag) {
-  return reduce(core, machine, limit, true, parent, diag);
+  return psplit_i_kernel_carrying(core, machine, limit, false, parent, NULL, diag);
 }

@@ -423,9 +423,12 @@ psplit_code psplit_i_chain_bound(const psplit_core *core, const psplit_machine *
  * O(rounds * pins log nodes). Errors: NOMEM, INFEASIBLE. */
 psplit_code psplit_i_kernel(psplit_core *core, const psplit_machine *machine, int64_t limit,
                             uint32_t *parent, psplit_diag *diag);
-/* The same, but the first of the splits up to `limit` that send least (psplit_first) is left. */
-psplit_code psplit_i_kernel_keeping_first(psplit_core *core, const psplit_machine *machine,
-                                          int64_t limit, uint32_t *parent, psplit_diag *diag);
+/* The same; stage[n_nodes] (may be NULL), a split with no load above `limit`, makes the moves as
+ * well: no stage gets slower. `keep_first`: the first of the splits up to `limit` that send least
+ * (psplit_first) is one of the kernel. */
+psplit_code psplit_i_kernel_carrying(psplit_core *core, const psplit_machine *machine,
+                                     int64_t limit, bool keep_first, uint32_t *parent,
+                                     uint32_t *stage, psplit_diag *diag);
 
 /* --- devices.c ------------------------------------------------------------------------------ */
 

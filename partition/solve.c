@@ -30,6 +30,8 @@ void psplit_i_answer_give(const psplit_answer *answer, const psplit_core *core,
                           const psplit_machine *machine, psplit_cut *cut, int64_t *scratch) {
   for (uint32_t v = 0; v < core->problem->n_nodes; v++)
     cut->stage[core->item_of_node[v]] = answer->stage[v];
+  for (uint32_t v = 0; v < core->problem->n_nodes; v++)
+    assert(cut->stage[core->item_of_node[v]] == answer->stage[v]);
   memcpy(cut->device, answer->device, core->n_stages * sizeof *cut->device);
   memcpy(cut->replicas, answer->replicas, core->n_stages * sizeof *cut->replicas);
   psplit_i_cut_evaluate(cut, core, machine, scratch);

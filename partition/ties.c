@@ -23,8 +23,7 @@ static bool numbers_matter(const psplit_attempt *a) {
 /* Can the exact program see every split, and every number a stage can have? */
 static bool is_within_reach(const psplit_attempt *a) {
   const psplit_machine *m = &a->machine;
-  if (a->core.n > PSPLIT_I_LARGE || m->replicated || a->job->problem->next_hop) return false;
-  if (!psplit_i_exact_numbers(&a->core)) return false;
+  if (a->core.n > PSPLIT_I_LARGE || !psplit_i_exact_numbers(&a->core)) return false;
   if (!numbers_matter(a) || m->all_used) return true;
   if (m->any_order && !m->stage_radix) return false;
   return (uint64_t)m->n_states * m->n_stages * m->n_types <= MOST_MOVES;
@@ -60,7 +59,7 @@ static psplit_code open_attempt(psplit_attempt *a) {
   PSPLIT_TRY(parent ? PSPLIT_OK : psplit_i_nomem(a->job->diag));
   for (uint32_t v = 0; v < n_nodes; v++) parent[v] = v;
   psplit_i_answer_give(a->answer, &a->core, &a->machine, &a->best, a->scratch);
-  PSPLIT_TRY(psplit_i_attempt_reduce_keeping_first(a, a->best.value, parent));
+  PSPLIT_TRY(psplit_i_attempt_reduce(a, a->best.value, true, parent));
 out:
   return code;
 }
@@ -95,7 +94,9 @@ out:
 psplit_code psplit_i_ties_break(const psplit_job *job, psplit_answer *answer) {
   psplit_attempt a = {.job = job, .answer = answer};
   psplit_code code = PSPLIT_OK;
-  if (job->problem->n_nodes > PSPLIT_I_TIE_NODES || psplit_i_expired(&job->deadline)) return code;
+  if (job->problem->n_nodes > PSPLIT_I_TIE_NODES || job->problem->next_hop ||
+      job->options->max_replicas > 1 || psplit_i_expired(&job->deadline))
+    return code;
   PSPLIT_TRY(open_attempt(&a));
   PSPLIT_TRY(psplit_i_ties_lower(&a, a.machine.all_used, MOST_TOGETHER, LOWER_STEPS));
   if (answer->bound >= a.best.value && a.most >= TIE_STEPS && is_within_reach(&a))
