@@ -415,7 +415,7 @@ static psplit_code split(request *r, psplit_diag *diag) {
   if (code == PSPLIT_OK && r->annotate)
     code = psplit_emit_annotated(model, plan, r->annotation, r->annotate, r->emit.replace, diag);
   if (code == PSPLIT_OK && r->depfile)
-    code = depfile_write(r->depfile, r->directory, model, &r->plan, diag);
+    code = depfile_write(r->depfile, r->directory, model, &r->plan, &made, diag);
   if (code == PSPLIT_OK && r->json) code = psplit_manifest(model, plan, &r->emit, diag, &manifest);
   cli_progress_end(&r->progress);
   if (code == PSPLIT_OK && manifest)
