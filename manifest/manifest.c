@@ -130,7 +130,7 @@ out:
 }
 
 /* A size, a symbol, or null for each dimension; null for an unknown rank. */
-static psplit_code read_written_shape(reader *r, const json_t *row, const char *where,
+static psplit_code read_shape(reader *r, const json_t *row, const char *where,
                               psplit_i_shape *out) {
   enum { MOST_DIMS = 4096 };
   const json_t *shape = json_object_get(row, "shape");
@@ -158,76 +158,27 @@ static psplit_code read_written_shape(reader *r, const json_t *row, const char *
   return PSPLIT_OK;
 }
 
+/* Values of `first` and then of `second` (may be NULL), and their names. */
 static psplit_code read_values(reader *r, const json_t *first, const json_t *second,
-                               const psplit_i_manifest_value **out) {
+                               const psplit_i_manifest_value **out, const char *const **out_names,
+                               uint32_t *out_n) {
   psplit_code code = PSPLIT_OK;
   const size_t n_first = json_array_size(first), n = n_first + json_array_size(second);
   psplit_i_manifest_value *values = PSPLIT_NEW(r->arena, psplit_i_manifest_value, n);
-  if (!values) return psplit_i_nomem(r->diag);
+  const char **names = PSPLIT_NEW(r->arena, const char *, n);
+  if (!values || !names) return psplit_i_nomem(r->diag);
   for (size_t i = 0; i < n; i++) {
     const json_t *row =
       i < n_first ? json_array_get(first, i) : json_array_get(second, i - n_first);
     PSPLIT_TRY(read_string(r, row, "name", "inputs and outputs", &values[i].name));
     if (!json_is_null(json_object_get(row, "dtype")))
       PSPLIT_TRY(read_string(r, row, "dtype", "inputs and outputs", &values[i].dtype));
-    PSPLIT_TRY(read_written_shape(r, row, "inputs and outputs", &values[i].shape));
+    PSPLIT_TRY(read_shape(r, row, "inputs and outputs", &values[i].shape));
+    names[i] = values[i].name;
   }
   *out = values;
-out:
-  return code;
-}
-
-static psplit_code read_names(reader *r, const json_t *first, const json_t *second,
-                              const char *const **out, uint32_t *out_n) {
-  psplit_code code = PSPLIT_OK;
-  const size_t n_first = json_array_size(first), n = n_first + json_array_size(second);
-  const char **names = PSPLIT_NEW(r->arena, const char *, n);
-  if (!names) return psplit_i_nomem(r->diag);
-  for (size_t i = 0; i < n; i++)
-    PSPLIT_TRY(
-      read_string(r, i < n_first ? json_array_get(first, i) : json_array_get(second, i - n_first),
-                  "name", "inputs and outputs", &names[i]));
-  *out = names;
+  *out_names = names;
   *out_n = (uint32_t)n;
-out:
-  return code;
-}
-
-static psplit_code read_shape(reader *r, const json_t *shape, psplit_i_declared *out) {
-  const size_t n = json_array_size(shape);
-  int64_t *dims = PSPLIT_NEW(r->arena, int64_t, n);
-  const char **symbols = PSPLIT_NEW(r->arena, const char *, n);
-  if (!dims || !symbols) return psplit_i_nomem(r->diag);
-  for (size_t i = 0; i < n; i++) {
-    const json_t *dim = json_array_get(shape, i);
-    dims[i] = json_is_integer(dim) && json_integer_value(dim) >= 0 ? json_integer_value(dim) : -1;
-    symbols[i] = "";
-    if (!json_is_string(dim)) continue;
-    symbols[i] = psplit_i_arena_strndup(r->arena, json_string_value(dim), json_string_length(dim));
-    if (!symbols[i]) return psplit_i_nomem(r->diag);
-  }
-  out->n_dims = (uint32_t)n;
-  out->dims = dims;
-  out->symbols = symbols;
-  return PSPLIT_OK;
-}
-
-static psplit_code read_declared(reader *r, const json_t *first, const json_t *second,
-                                 const psplit_i_declared **out) {
-  psplit_code code = PSPLIT_OK;
-  const size_t n_first = json_array_size(first), n = n_first + json_array_size(second);
-  psplit_i_declared *declared = PSPLIT_NEW(r->arena, psplit_i_declared, n);
-  if (!declared) return psplit_i_nomem(r->diag);
-  for (size_t i = 0; i < n; i++) {
-    const json_t *row =
-      i < n_first ? json_array_get(first, i) : json_array_get(second, i - n_first);
-    declared[i].n_dims = PSPLIT_NONE;
-    if (json_is_string(json_object_get(row, "dtype")))
-      PSPLIT_TRY(read_string(r, row, "dtype", "inputs", &declared[i].dtype));
-    if (json_is_array(json_object_get(row, "shape")))
-      PSPLIT_TRY(read_shape(r, json_object_get(row, "shape"), &declared[i]));
-  }
-  *out = declared;
 out:
   return code;
 }
@@ -247,7 +198,7 @@ static psplit_code read_transfers(reader *r, const json_t *array, psplit_i_manif
         !as_index(json_object_get(row, "to"), m->n_stages, &transfers[i].to))
       return bad(r, "transfers", "tag, from or to");
     transfers[i].tag = (uint64_t)json_integer_value(tag);
-    PSPLIT_TRY(read_written_shape(r, row, "transfers", &transfers[i].shape));
+    PSPLIT_TRY(read_shape(r, row, "transfers", &transfers[i].shape));
     const json_t *bytes = json_object_get(row, "bytes");
     transfers[i].bytes_known = json_is_integer(bytes) && json_integer_value(bytes) >= 0;
     if (!transfers[i].bytes_known && !json_is_null(bytes)) return bad(r, "transfers", "bytes");
@@ -326,12 +277,9 @@ static psplit_code read_root(reader *r, const json_t *root, psplit_i_manifest *m
   PSPLIT_TRY(get_array(r, root, "duplicates", false, &duplicates));
   PSPLIT_TRY(get_array(r, root, "inlined", false, &inlined));
   PSPLIT_TRY(read_inlined(r, inlined, m));
-  PSPLIT_TRY(read_names(r, inputs, optional, &m->inputs, &m->n_inputs));
-  PSPLIT_TRY(read_declared(r, inputs, optional, &m->declared));
-  PSPLIT_TRY(read_names(r, outputs, NULL, &m->outputs, &m->n_outputs));
+  PSPLIT_TRY(read_values(r, inputs, optional, &m->input_values, &m->inputs, &m->n_inputs));
+  PSPLIT_TRY(read_values(r, outputs, NULL, &m->output_values, &m->outputs, &m->n_outputs));
   m->n_needed = (uint32_t)json_array_size(inputs);
-  PSPLIT_TRY(read_values(r, inputs, optional, &m->input_values));
-  PSPLIT_TRY(read_values(r, outputs, NULL, &m->output_values));
   m->n_stages = (uint32_t)json_array_size(stages);
   if (m->n_stages == 0) return bad(r, "stages", "there are none");
   psplit_i_manifest_stage *list = PSPLIT_NEW(r->arena, psplit_i_manifest_stage, m->n_stages);

@@ -7,14 +7,6 @@
 
 enum { PSPLIT_I_FROM_MODEL = 0xfffffffe };
 
-/* How the model declares an input. */
-typedef struct psplit_i_declared {
-  const char *dtype;          /* NULL: not known, or no dense tensor */
-  uint32_t n_dims;            /* PSPLIT_NONE: rank not known */
-  const int64_t *dims;        /* -1: not fixed */
-  const char *const *symbols; /* "" where there is none */
-} psplit_i_declared;
-
 /* A row of a stage's inputs or outputs. */
 typedef struct psplit_i_row {
   const char *name, *tensor;
@@ -77,9 +69,8 @@ typedef struct psplit_i_manifest {
   bool sendrecv;
   uint32_t n_inputs, n_outputs; /* of the model */
   uint32_t n_needed;            /* inputs that are not optional: the first ones */
-  const char *const *inputs;
+  const char *const *inputs;    /* names; what is declared of them stands in the values */
   const char *const *outputs;
-  const psplit_i_declared *declared; /* [n_inputs] */
   const psplit_i_manifest_value *input_values, *output_values; /* by the same positions */
   uint32_t n_stages;
   const psplit_i_manifest_stage *stages;

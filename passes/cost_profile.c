@@ -29,6 +29,43 @@ typedef struct reader {
   uint32_t n_runs;
 } reader;
 
+/* Where `what` begins in text[at..n), or n. */
+static size_t find(const char *text, size_t at, size_t n, const char *what, size_t n_what) {
+  while (at + n_what <= n) {
+    const char *first = memchr(text + at, what[0], n - n_what + 1 - at);
+    if (!first) return n;
+    at = (size_t)(first - text);
+    if (memcmp(first, what, n_what) == 0) return at;
+    at++;
+  }
+  return n;
+}
+
+static void put_escaped(const char *text, size_t n, psplit_text *out) {
+  for (size_t i = 0; i < n;) {
+    const unsigned char c = (unsigned char)text[i];
+    const size_t length = psplit_i_utf8_length((const unsigned char *)text + i, n - i);
+    if (c < 0x20 || c == '"' || c == '\\' || !length)
+      psplit_i_text_addf(out, "\\u%04x", length ? c : 0xfffdu);
+    else
+      psplit_i_text_add(out, text + i, length);
+    i += length ? length : 1;
+  }
+}
+
+void psplit_i_cost_profile_mend(const char *text, size_t n, psplit_text *out_text) {
+  static const char BEFORE[] = "\"name\" :\"", BEHIND[] = "\",\"args\" :";
+  const size_t n_before = sizeof BEFORE - 1, n_behind = sizeof BEHIND - 1;
+  for (size_t at = 0; at < n;) {
+    const size_t before = find(text, at, n, BEFORE, n_before);
+    const size_t name = before < n ? before + n_before : n;
+    const size_t end = find(text, name, n, BEHIND, n_behind);
+    psplit_i_text_add(out_text, text + at, (end < n ? name : n) - at);
+    if (end < n) put_escaped(text + name, end - name, out_text);
+    at = end;
+  }
+}
+
 static psplit_code bad(const reader *r, size_t i, const char *why) {
   return psplit_i_fail(r->diag, PSPLIT_INVALID, "event %zu: %s", i, why);
 }

@@ -161,10 +161,9 @@ static psplit_code read_dims(const json_t *dims, psplit_cost_table *table, pspli
 }
 
 static psplit_code read_own(const json_t *root, psplit_cost_table *table, psplit_diag *diag) {
-  static const char *const known[] = {"format", "version",     "measured",     "complete",
-                                      "model",  "onnxruntime", "optimization", "threads",
-                                      "runs",   "dims",        "total_ns",     "costs",
-                                      NULL};
+  static const char *const known[] = {
+    "format",  "version", "measured", "complete", "model", "onnxruntime", "optimization",
+    "threads", "runs",    "dims",     "total_ns", "costs", NULL};
   psplit_code code;
   const json_t *version = json_object_get(root, "version"), *list = json_object_get(root, "costs");
   if (!json_is_integer(version) || json_integer_value(version) != 1)
@@ -195,6 +194,14 @@ static psplit_code read_json(const char *text, size_t n_bytes, psplit_diag *diag
   psplit_code code;
   psplit_cost_table *table = NULL;
   json_t *root = json_loadb(text, n_bytes, JSON_REJECT_DUPLICATES, &error);
+  if (!root) {
+    json_error_t ignored; /* that of the file as it is counts */
+    psplit_text mended = {0};
+    psplit_i_cost_profile_mend(text, n_bytes, &mended);
+    if (!mended.failed && mended.bytes)
+      root = json_loadb(mended.bytes, mended.n, JSON_REJECT_DUPLICATES, &ignored);
+    psplit_i_text_fini(&mended);
+  }
   if (!root)
     return psplit_i_fail(diag, PSPLIT_MALFORMED,
                          "line %d: %s; a profile is whole only once its session has ended it",

@@ -25,19 +25,20 @@ static int32_t data_type_of(const char *name) {
 }
 
 /* What pipeline.json says of an input, as a session would. */
-static void declare(const psplit_i_declared *declared, psplit_i_port *out) {
-  *out = (psplit_i_port){.data_type = data_type_of(declared->dtype)};
+static void declare(const psplit_i_manifest_value *value, psplit_i_port *out) {
+  const psplit_i_shape *shape = &value->shape;
+  *out = (psplit_i_port){.data_type = data_type_of(value->dtype)};
   out->is_tensor = out->data_type != 0;
-  if (declared->n_dims == PSPLIT_NONE || declared->n_dims > PSPLIT_I_MAX_RANK) {
+  if (shape->rank < 0 || shape->rank > PSPLIT_I_MAX_RANK) {
     out->n_dims = 1; /* of a size that is not known */
     out->dims[0] = -1;
     out->symbols[0] = "";
     return;
   }
-  out->n_dims = declared->n_dims;
+  out->n_dims = (size_t)shape->rank;
   for (size_t d = 0; d < out->n_dims; d++) {
-    out->dims[d] = declared->dims[d];
-    out->symbols[d] = declared->symbols[d];
+    out->dims[d] = shape->dims[d].value;
+    out->symbols[d] = shape->dims[d].param ? shape->dims[d].param : "";
   }
 }
 
@@ -54,7 +55,7 @@ static psplit_code open_feeder(feeder *f, psplit_diag *diag) {
   if (!f->feeds || !f->tensors) return psplit_i_nomem(diag);
   for (uint32_t i = 0; i < m->n_needed; i++) {
     psplit_i_port port;
-    declare(&m->declared[i], &port);
+    declare(&m->input_values[i], &port);
     PSPLIT_TRY(psplit_i_feed_open(f->ends->ort, &port, m->inputs[i], false, &feed,
                                   options->n_micro_batches, diag, &f->feeds[i], &used));
     ends |= f->feeds[i].records || f->feeds[i].counts;

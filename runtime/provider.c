@@ -113,6 +113,7 @@ psplit_code psplit_i_provider_append(const psplit_i_ort *ort, OrtSessionOptions 
     code = not_there(available, n, options->provider, diag);
   } else {
     code = append(ort, settings, options, provider, diag);
+    if (code == PSPLIT_INVALID) code = diag->code = PSPLIT_UNSUPPORTED; /* the stage is well */
     if (code != PSPLIT_OK) psplit_i_diag_context(diag, "execution provider %s", options->provider);
   }
 out:

@@ -21,7 +21,7 @@ static void put_prerequisite(FILE *file, const char *name) {
 }
 
 psplit_code depfile_write(const char *path, const char *directory, const psplit_model *model,
-                          const plan_options *options, psplit_diag *diag) {
+                          const plan_options *options, const planned *made, psplit_diag *diag) {
   FILE *file = fopen(path, "w");
   bool good = file != NULL;
   if (file) {
@@ -35,6 +35,7 @@ psplit_code depfile_write(const char *path, const char *directory, const psplit_
       put_prerequisite(file, options->cost_files[i]);
     for (size_t i = 0; i < options->n_plugin_files; i++)
       put_prerequisite(file, options->plugin_files[i]);
+    for (size_t i = 0; i < made->n_read; i++) put_prerequisite(file, made->read[i]);
     fputc('\n', file);
     good = ferror(file) == 0;
     good &= fclose(file) == 0;

@@ -208,19 +208,24 @@ static void print_json(const psplit_problem *p, const settings *s, const psplit_
   printf("\n}\n");
 }
 
+static const char *name_of(const psplit_problem *p, uint32_t device) {
+  return p->devices[device].name ? p->devices[device].name : "device";
+}
+
 static void print_table(const psplit_problem *p, const psplit_solution *plan) {
   const double unit = p->ticks_per_unit;
-  printf("%5s  %-12s %8s %14s %14s %14s %14s %16s\n", "stage", "device", "nodes", "load", "compute",
-         "recv", "send", "memory");
+  int width = 12;
+  for (uint32_t k = 0; k < plan->n_stages; k++)
+    width = cli_width(width, name_of(p, plan->stages[k].device));
+  printf("%5s  %-*s %8s %14s %14s %14s %14s %16s\n", "stage", width, "device", "nodes", "load",
+         "compute", "recv", "send", "memory");
   for (uint32_t k = 0; k < plan->n_stages; k++) {
     const psplit_stage_load *l = &plan->stages[k];
-    char name[13];
-    cli_printable(p->devices[l->device].name ? p->devices[l->device].name : "device", name,
-                  sizeof name);
-    char text[32];
-    snprintf(text, sizeof text, "%.12s%s", name, l->replicas > 1 ? " (copies)" : "");
-    printf("%5" PRIu32 "  %-12s %8" PRIu32 " %14.6f %14.6f %14.6f %14.6f %16" PRIu64 "\n", k, text,
-           l->n_nodes, (double)l->load_ns / unit, (double)l->compute_ns / unit,
+    char name[CLI_NAME], text[CLI_NAME + 16];
+    snprintf(text, sizeof text, "%s%s", cli_printable(name_of(p, l->device), name, sizeof name),
+             l->replicas > 1 ? " (copies)" : "");
+    printf("%5" PRIu32 "  %-*s %8" PRIu32 " %14.6f %14.6f %14.6f %14.6f %16" PRIu64 "\n", k, width,
+           text, l->n_nodes, (double)l->load_ns / unit, (double)l->compute_ns / unit,
            (double)l->recv_ns / unit, (double)l->send_ns / unit, l->memory_bytes);
   }
   printf("objective %.6f, lower bound %.6f, gap %.4f %%, %s; solver %s, bound %s, %.3f s\n",

@@ -137,8 +137,12 @@ void plan_options_fini(plan_options *options) {
 
 static psplit_code read_text(void *user, const char *path, psplit_diag *diag, char **out_text,
                              size_t *out_n) {
-  (void)user;
-  return cli_read_file(path, diag, out_text, out_n);
+  planned *made = user;
+  const psplit_code code = cli_read_file(path, diag, out_text, out_n);
+  if (code == PSPLIT_OK && made->n_read < PLAN_MAX_READ &&
+      (made->read[made->n_read] = strdup(path)))
+    made->n_read++;
+  return code;
 }
 
 psplit_code planned_make(const plan_options *options, const psplit_model *model, uint32_t n_stages,
@@ -148,6 +152,7 @@ psplit_code planned_make(const plan_options *options, const psplit_model *model,
   psplit_code code = cli_devices(options->devices, &unit.n_stages, diag, &out->devices);
   unit.devices = out->devices;
   unit.read_text = read_text;
+  unit.read_text_user = out;
   unit.plugins = options->plugins;
   if (code == PSPLIT_OK) code = psplit_unit_create(model, &unit, diag, &out->unit);
   if (code == PSPLIT_OK) code = psplit_unit_run(out->unit, options->pipeline, diag);
@@ -157,5 +162,6 @@ psplit_code planned_make(const plan_options *options, const psplit_model *model,
 void planned_fini(planned *plan) {
   psplit_unit_destroy(plan->unit);
   psplit_devices_destroy(plan->devices);
+  for (size_t i = 0; i < plan->n_read; i++) free(plan->read[i]);
   *plan = (planned){0};
 }

@@ -65,7 +65,7 @@ enum {
    "take that If for its then or its else branch (repeatable, in order)"}
 /* clang-format on */
 
-enum { PLAN_MAX_REPEATED = 256, PLAN_MAX_COSTS = 16 };
+enum { PLAN_MAX_REPEATED = 256, PLAN_MAX_COSTS = 16, PLAN_MAX_READ = 16 };
 
 typedef struct plan_options {
   const char *devices, *pipeline; /* NULL: not given */
@@ -100,6 +100,8 @@ void plan_options_fini(plan_options *options);
 typedef struct planned {
   psplit_devices *devices;
   psplit_unit *unit;
+  char *read[PLAN_MAX_READ]; /* files that passes asked for, the first ones */
+  size_t n_read;
 } planned;
 
 /* Runs the pipeline over the model. n_stages 0: one for each device. Errors: those of the devices

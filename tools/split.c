@@ -12,6 +12,7 @@
 #include "cli.h"
 #include "depfile.h"
 #include "plan_options.h"
+#include "print_plan.h"
 #ifdef PSPLIT_HAS_RUNTIME
 #include "feed_options.h"
 #endif
@@ -201,76 +202,6 @@ static int parse(request *r, int argc, char **argv) {
   return 0;
 }
 
-static void print_share(const char *label, int64_t ns) {
-  char text[CLI_TEXT];
-  printf("%s %s", label, cli_time(ns, text));
-}
-
-static bool is_latency(const psplit_plan *plan) { return plan->objective[0] == 'l'; }
-
-/* What the objective makes small, and the bound is of. */
-static int64_t value_ns(const psplit_plan *plan) {
-  return is_latency(plan) ? plan->latency_ns : plan->bottleneck_ns;
-}
-
-/* Of a stream of inputs, or of one alone. */
-static double speed_up(const psplit_plan *plan) {
-  return value_ns(plan) > 0 ? (double)plan->total_compute_ns / (double)value_ns(plan) : 1;
-}
-
-static void print_transfers(const psplit_plan *plan) {
-  enum { SHOWN = 12 };
-  if (!plan->n_transfers) return;
-  printf("\ncrossing tensors\n");
-  for (uint32_t t = 0; t < plan->n_transfers && t < SHOWN; t++) {
-    const psplit_plan_transfer *transfer = &plan->transfers[t];
-    char bytes[CLI_TEXT], name[160];
-    cli_bytes(transfer->bytes, bytes);
-    printf("  %4" PRIu32 " -> %-4" PRIu32 " %s%9s  %s\n", transfer->from, transfer->to,
-           transfer->bytes_known ? " " : "~", bytes,
-           cli_printable(transfer->tensor, name, sizeof name));
-  }
-  if (plan->n_transfers > SHOWN) printf("  ... and %" PRIu32 " more\n", plan->n_transfers - SHOWN);
-}
-
-static void print_plan(const psplit_plan *plan, double seconds) {
-  char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT], d[CLI_TEXT], e[CLI_TEXT], f[CLI_TEXT];
-  int width = 10;
-  for (uint32_t s = 0; s < plan->n_stages; s++) width = cli_width(width, plan->stages[s].device);
-  printf(
-    "stage  %-*s  nodes  supernodes    weights     memory   receive   compute      send      "
-    "load\n",
-    width, "device");
-  for (uint32_t s = 0; s < plan->n_stages; s++) {
-    const psplit_plan_stage *stage = &plan->stages[s];
-    char device[CLI_NAME];
-    printf("%5" PRIu32 "  %-*s %6" PRIu32 " %11" PRIu32 " %10s %10s %9s %9s %9s %9s%s\n", s, width,
-           cli_printable(stage->device, device, sizeof device), stage->n_nodes, stage->n_supernodes,
-           cli_bytes(stage->weight_bytes, a), cli_bytes(stage->memory_bytes, b),
-           cli_time(stage->recv_ns, c), cli_time(stage->compute_ns, d), cli_time(stage->send_ns, e),
-           cli_time(stage->load_ns, f), stage->load_ns == plan->bottleneck_ns ? "  <" : "");
-  }
-  print_transfers(plan);
-  printf("\n");
-  if (is_latency(plan)) print_share("bottleneck", plan->bottleneck_ns);
-  print_share(is_latency(plan) ? "\nlatency" : "bottleneck", value_ns(plan));
-  print_share(", lower bound", plan->lower_bound_ns);
-  printf(", gap %.2f %%%s (solver %s, bound %s)\n", 100 * plan->gap_frac,
-         plan->proved_optimal ? ", proved optimal" : "", plan->solver, plan->bound);
-  if (plan->bottleneck_ns > 0)
-    printf("expected speed-up over one device %.2fx of %" PRIu32 ", costs %s", speed_up(plan),
-           plan->n_stages, plan->cost_source);
-  if (plan->measured_frac > 0 && plan->measured_frac < 1)
-    printf(" for %.1f %% of the time", 100 * plan->measured_frac);
-  if (plan->n_assumed) printf(" with");
-  for (uint32_t i = 0; i < plan->n_assumed; i++) {
-    char name[80];
-    printf(" %s=%" PRId64, cli_printable(plan->assumed_names[i], name, sizeof name),
-           plan->assumed_value);
-  }
-  printf("\ntook %.2f s\n", seconds);
-}
-
 /* --verify: the finished files, before they are put in place. */
 static psplit_code prove(void *user, const char *directory, psplit_diag *diag) {
   const request *r = user;
@@ -296,34 +227,6 @@ static psplit_code no_plan(psplit_diag *diag) {
   return diag->code = PSPLIT_USAGE;
 }
 
-static void print_comparison_head(const request *r) {
-  printf("stages  %10s       bound      gap  speed-up      memory     on wire  bubble of %" PRIu32
-         "\n",
-         r->plan.unit.objective == PSPLIT_LATENCY ? "latency" : "bottleneck", r->n_micro_batches);
-}
-
-/* One number of stages on one line. */
-static psplit_code print_comparison(const request *r, const psplit_plan *plan, psplit_diag *diag) {
-  char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT], d[CLI_TEXT];
-  psplit_schedule *schedule;
-  const psplit_code code = psplit_plan_schedule(plan, r->n_micro_batches, diag, &schedule);
-  if (code != PSPLIT_OK) return code;
-  uint64_t memory = 0, wire = 0;
-  bool sure = true;
-  for (uint32_t s = 0; s < plan->n_stages; s++)
-    if (plan->stages[s].memory_bytes > memory) memory = plan->stages[s].memory_bytes;
-  for (uint32_t t = 0; t < plan->n_transfers; t++) {
-    wire += plan->transfers[t].bytes;
-    sure = sure && plan->transfers[t].bytes_known;
-  }
-  printf("%6" PRIu32 " %11s %11s %6.2f %% %8.2fx %11s %s%10s %10.1f %%%s\n", plan->n_stages,
-         cli_time(value_ns(plan), a), cli_time(plan->lower_bound_ns, b), 100 * plan->gap_frac,
-         speed_up(plan), cli_bytes(memory, c), sure ? " " : "~", cli_bytes(wire, d),
-         100 * schedule->bubble_frac, plan->proved_optimal ? "  optimal" : "");
-  psplit_schedule_destroy(schedule);
-  return PSPLIT_OK;
-}
-
 /* What each number of stages of the range would give; one that has no plan says why and is passed.
  * Where none has one, it is the error of the last. */
 static psplit_code compare(request *r, psplit_diag *diag) {
@@ -332,14 +235,14 @@ static psplit_code compare(request *r, psplit_diag *diag) {
   bool any = false;
   r->plan.unit.sink = &sink;
   psplit_code code = psplit_model_open(r->model, &r->plan.read, diag, &model);
-  if (code == PSPLIT_OK) print_comparison_head(r);
+  if (code == PSPLIT_OK) print_comparison_head(r->plan.unit.objective, r->n_micro_batches);
   for (uint32_t k = r->n_stages; code == PSPLIT_OK && k <= r->last_k; k++) {
     planned made = {0};
     code = planned_make(&r->plan, model, k, diag, &made);
     const psplit_plan *plan = made.unit ? psplit_unit_plan(made.unit) : NULL;
     cli_progress_end(&r->progress);
     if (code == PSPLIT_OK && !plan) code = no_plan(diag);
-    if (code == PSPLIT_OK) code = print_comparison(r, plan, diag);
+    if (code == PSPLIT_OK) code = print_comparison(plan, r->n_micro_batches, diag);
     any |= code == PSPLIT_OK;
     if (code == PSPLIT_INFEASIBLE && (any || k < r->last_k)) {
       printf("%6" PRIu32 " infeasible: %s\n", k, diag->message);
@@ -415,7 +318,7 @@ static psplit_code split(request *r, psplit_diag *diag) {
   if (code == PSPLIT_OK && r->annotate)
     code = psplit_emit_annotated(model, plan, r->annotation, r->annotate, r->emit.replace, diag);
   if (code == PSPLIT_OK && r->depfile)
-    code = depfile_write(r->depfile, r->directory, model, &r->plan, diag);
+    code = depfile_write(r->depfile, r->directory, model, &r->plan, &made, diag);
   if (code == PSPLIT_OK && r->json) code = psplit_manifest(model, plan, &r->emit, diag, &manifest);
   cli_progress_end(&r->progress);
   if (code == PSPLIT_OK && manifest)

@@ -56,20 +56,23 @@ def make_rules(s):
     shutil.copy("m.onnx", "a b/m #$1.onnx")
     with open("a b/devices 1.json", "w") as file:
         json.dump({"devices": [{"name": "a", "preset": "cpu"}, {"name": "b", "preset": "cpu"}]}, file)
+    with open("a b/patterns", "w") as file:
+        file.write("pattern mine\n  a = MatMul(x, w)\n  b = Relu(a)\n")
     made = s.run(s.split, "a b/m #$1.onnx", "-o", "a b/out $x", "--depfile", "d.d", "-q",
-                 "--devices", "a b/devices 1.json")
+                 "--devices", "a b/devices 1.json", "--passes",
+                 "infer-shapes,cost,prune,attach,fuse:patterns=a b/patterns,coarsen,partition")
     with open("Makefile", "w") as file:
         file.write("a\\ b/out\\ $$x/pipeline.json:\n\t@echo again\n-include d.d\n")
     target = "a b/out $x/pipeline.json"
     clean = s.run("make", "-q", target)
     stale = []
-    for name in ("a b/m #$1.onnx", "a b/devices 1.json"):
+    for name in ("a b/m #$1.onnx", "a b/devices 1.json", "a b/patterns"):
         os.utime(name, (2e9, 2e9))
         stale.append("again" in s.run("make", target).stdout)
         os.utime(name, (1e9, 1e9))
     s.tap.ok(made.returncode == OK and clean.returncode == 0 and all(stale),
              "make reads the rule: spaces, dollars, devices",
-             open("d.d").read() + clean.stderr + str(stale))
+             made.stderr + open("d.d").read() + clean.stderr + str(stale))
 
 
 def tables(s):

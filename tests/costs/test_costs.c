@@ -186,6 +186,26 @@ static void a_profile_is_mapped_back(void **state) {
   psplit_model_close(model);
 }
 
+/* ONNX Runtime escapes nothing. What is no JSON for another reason stays an error. */
+static void names_with_quotes_are_read(void **state) {
+  (void)state;
+  static const char profile[] =
+    "[{\"cat\" : \"Session\",\"dur\" :9,\"ts\" :1,\"name\" :\"model_run\",\"args\" : {}},\n"
+    "{\"cat\" : \"Node\",\"tid\" :1,\"dur\" :7,\"ts\" :2,\"name\" :\"a \"0\", b\\\n\xff{_kernel_time\","
+    "\"args\" : {\"op_name\" : \"Relu\",\"node_index\" : \"0\"}}]";
+  psplit_diag diag = {0};
+  psplit_cost_table *table;
+  assert_int_equal(psplit_cost_table_parse("p", profile, sizeof profile - 1, &diag, &table),
+                   PSPLIT_OK);
+  assert_int_equal(table->rows.n, 1);
+  assert_string_equal(table->rows.items[0].label, "a \"0\", b\\\n\xef\xbf\xbd{");
+  psplit_cost_table_destroy(table);
+  for (size_t n = 1; n + 1 < sizeof profile - 1; n += 3) {
+    diag = (psplit_diag){0};
+    assert_int_equal(psplit_cost_table_parse("p", profile, n, &diag, &table), PSPLIT_MALFORMED);
+  }
+}
+
 /* Kernels of a body are in the time of the node that runs it. */
 static void kernels_of_bodies_do_not_count_twice(void **state) {
   (void)state;
@@ -458,6 +478,7 @@ int main(void) {
     cmocka_unit_test(a_complete_table_leaves_nothing_to_scale),
     cmocka_unit_test(a_later_table_overrides_an_earlier_one),
     cmocka_unit_test(a_profile_is_mapped_back),
+    cmocka_unit_test(names_with_quotes_are_read),
     cmocka_unit_test(kernels_of_bodies_do_not_count_twice),
     cmocka_unit_test(a_nameless_kernel_gets_what_is_left_between),
     cmocka_unit_test(memory_statistics_give_workspaces_alone),

@@ -33,6 +33,7 @@ runs('the CPU by name', '--provider', 'CPUExecutionProvider', '--provider', '1=c
 fails('a provider that is not there', 5,
   /stage \d \(stage\d\.onnx\): execution provider NoSuch is not in this ONNX Runtime, which has .*CPU/,
   '--provider', 'NoSuch');
+fails('a provider whose library is not there', 5, /stage \d .*provider CUDA/, '--provider', 'CUDA');
 fails('a provider of one stage', 5, /stage 1 .*NoSuch/, '--provider', '1=NoSuch');
 fails('the stage goes before all', 5, /stage 2 .*Other/, '--provider', '2=Other', '--provider', 'CPU');
 fails('options of a provider that has none', 2, /stage 1 .*provider CPU: there are no options/,
