@@ -39,9 +39,9 @@ static psplit_code improve(psplit_attempt *a) {
     if (psplit_i_attempt_done(a)) break;
     PSPLIT_TRY(psplit_i_attempt_exact(a, a->best.value - 1, false, a->budget, &verdict));
     if (verdict != PSPLIT_I_UNKNOWN) continue;
-    PSPLIT_TRY(psplit_i_attempt_anneal(a, salt));
     PSPLIT_TRY(psplit_i_attempt_search(
       a, 8, psplit_i_attempt_affords(a, PSPLIT_I_SEARCH_WORK, 8, 40), salt));
+    PSPLIT_TRY(psplit_i_attempt_anneal(a, salt));
     if (a->best.value < before) continue;
     PSPLIT_TRY(bisect(a));
     if (a->best.value < before) continue;

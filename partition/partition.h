@@ -500,6 +500,13 @@ psplit_code psplit_i_anneal(const psplit_core *core, uint32_t chunks, const pspl
                             const uint32_t *types, uint64_t salt, uint64_t max_steps,
                             uint32_t *label, int64_t *inout_value);
 
+/* The same for contiguous throughput without memory limits, replicas and relays, in time that does
+ * not depend on the number of stages. Improves *cut's stages and value. Errors: NOMEM, LIMIT (not
+ * for this problem). */
+psplit_code psplit_i_shift(const psplit_core *core, const psplit_machine *machine,
+                           const psplit_job *job, uint64_t salt, uint64_t n_steps,
+                           psplit_cut *cut);
+
 /* Depth-first branch and bound; *out_done tells whether it finished within max_steps. */
 psplit_code psplit_i_brute(const psplit_core *core, uint32_t chunks, const psplit_job *job,
                            uint32_t *types, uint64_t max_steps, uint32_t *label,
