@@ -96,7 +96,7 @@ psplit_code psplit_i_attempt_windows(psplit_attempt *a) {
   const psplit_code code =
     psplit_i_wamc(&a->core, &a->machine, a->best.value, a->job->options->n_threads, &a->wamc);
   if (code != PSPLIT_OK) return psplit_i_nomem(a->job->diag);
-  if (a->wamc.n_buckets) psplit_i_attempt_raise(a, a->wamc.bound, "weight-axis min cut");
+  psplit_i_attempt_raise(a, a->wamc.bound, "weight-axis min cut");
   return PSPLIT_OK;
 }
 

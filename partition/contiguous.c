@@ -9,7 +9,10 @@
 
 #include "attempt.h"
 
+#define VERY_LARGE_GAP 5e-4
+
 enum {
+  VERY_LARGE = 1 << 14,
   TIE_STEPS = 1 << 20 /* what breaking ties may cost */
 };
 
@@ -130,6 +133,10 @@ out:
 
 static psplit_code bounds(psplit_attempt *a) {
   if (a->core.n > PSPLIT_I_LARGE && psplit_i_attempt_done(a)) return PSPLIT_OK;
+  /* Nothing proves very large graphs to the last bit: seconds for less than this are lost. */
+  if (a->core.n > VERY_LARGE &&
+      (double)(a->best.value - a->bound) <= VERY_LARGE_GAP * (double)a->best.value)
+    return PSPLIT_OK;
   const psplit_code code = psplit_i_attempt_windows(a);
   if (code != PSPLIT_OK || psplit_i_attempt_done(a)) return code;
   int64_t bound = a->bound;
