@@ -7,7 +7,6 @@
 #include <string.h>
 
 enum {
-  MAX_BLOCK = 1 << 14, /* items between separators whose ancestors are counted exactly */
   MIN_CELLS = 64,
   MAX_FREE = 1 << 21 /* items and nets in the networks of all buckets together */
 };
@@ -104,7 +103,7 @@ psplit_code psplit_i_axis_rank(psplit_axis *x) {
   size_t most = 1;
   for (uint32_t b = 0, first = 0; b < n_blocks; first = ends[b++]) {
     const size_t size = ends[b] - first, cells = size * ((size + 63) / 64);
-    if (size <= MAX_BLOCK && cells > most) most = cells;
+    if (size <= x->most_exact && cells > most) most = cells;
   }
   uint64_t *bits = psplit_i_arena_array(&scratch, most, sizeof *bits);
   if (!bits) goto out;
@@ -113,7 +112,7 @@ psplit_code psplit_i_axis_rank(psplit_axis *x) {
     for (uint32_t b = 0, first = 0; b < n_blocks; first = ends[b++]) {
       int64_t inside = 0;
       for (uint32_t i = first; i < ends[b]; i++) inside += x->machine->omega[i];
-      if (ends[b] - first <= MAX_BLOCK)
+      if (ends[b] - first <= x->most_exact)
         weigh_sets(x, first, ends[b], down, bits, sums);
       else
         weigh_paths(x, first, ends[b], down, sums);

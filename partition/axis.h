@@ -25,6 +25,7 @@ typedef struct psplit_axis {
   psplit_arena arena;
   psplit_wamc *out;
   int64_t limit, reach; /* reach: most omega of one stage */
+  uint32_t most_exact;  /* items between separators whose ancestors are counted exactly */
   /* by_in: items by the largest weight of a downset without them, total omega less that of the
    * descendants. by_out: items by the least weight of a downset with them, omega of the ancestors.
    * Both count the item itself. */

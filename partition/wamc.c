@@ -8,7 +8,7 @@
 #include "team.h"
 
 enum {
-  MAX_ITEMS = 1 << 14, /* for which windows are made */
+  MAX_ITEMS = 1 << 14, /* for which windows are made, or ancestors counted exactly */
   MAX_BUCKETS = 1 << 12,
   MAX_CELLS = 1 << 24
 };
@@ -103,7 +103,8 @@ psplit_code psplit_i_wamc(const psplit_core *core, const psplit_machine *machine
   memset(out_wamc, 0, sizeof *out_wamc);
   if (limit >= PSPLIT_I_INF || machine->total_omega == 0) return PSPLIT_OK;
   psplit_i_arena_init(&out_wamc->arena, 0);
-  psplit_axis x = {.core = core, .machine = machine, .out = out_wamc, .limit = limit};
+  psplit_axis x = {
+    .core = core, .machine = machine, .out = out_wamc, .limit = limit, .most_exact = MAX_ITEMS};
   psplit_i_arena_init(&x.arena, 0);
   psplit_code code;
   uint32_t copies = 1;
