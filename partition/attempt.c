@@ -8,7 +8,7 @@ enum {
   BRUTE_ITEMS = 40,
   BRUTE_STEPS = 1000000,
   /* Steps of the exact program that take as long as that, or as this many items added to walks. */
-  STEPS_PER_ANNEAL = 1500000,
+  STEPS_PER_ANNEAL = 3750000,
   ADDED_PER_STEP = 32
 };
 
