@@ -12,7 +12,8 @@
  *   place.c     non-contiguous, chunks, latency
  *   flow.c      min cut                                 bound.c      cheap and min-cut bounds
  *   chain_bound.c  latency of a chain of items
- *   wamc.c      weight-axis min-cut bound and windows   exact.c      DP over downsets
+ *   axis.c, axis_cut.c, wamc.c, reach.c                 weight-axis min-cut bound and windows
+ *   exact.c     DP over downsets                        shift.c      annealing of ordered stages
  *   coarsen.c   contraction of clusters                 multilevel.c a million nodes
  *   relay.c     tensors that other stages pass on
  *   brute.c     branch and bound for small variants     solve.c      the portfolio
@@ -306,8 +307,9 @@ typedef struct psplit_wamc {
 } psplit_wamc;
 
 /* Only stages with a load <= limit are considered: the bound is min(true bound, limit + 1).
- * Errors: NOMEM. Needs O(n^2 / 8) bytes; computes nothing above 16,384 items. Parallel over
- * buckets; integer results, the same for any number of threads. */
+ * Errors: NOMEM. Needs O(b^2 / 8) bytes for b items, at most 16,384, between items comparable with
+ * all others. Above 16,384 items only the bound: n_buckets is 0. Parallel over buckets; integer
+ * results, the same for any number of threads. */
 psplit_code psplit_i_wamc(const psplit_core *core, const psplit_machine *machine, int64_t limit,
                           uint32_t n_threads, psplit_wamc *out_wamc);
 void psplit_i_wamc_fini(psplit_wamc *wamc);
