@@ -8,7 +8,7 @@ enum {
   BRUTE_ITEMS = 40,
   BRUTE_STEPS = 1000000,
   /* Steps of the exact program that take as long as that, or as this many items added to walks. */
-  STEPS_PER_ANNEAL = 1500000,
+  STEPS_PER_ANNEAL = 3750000,
   ADDED_PER_STEP = 32
 };
 
@@ -98,7 +98,7 @@ psplit_code psplit_i_attempt_windows(psplit_attempt *a) {
   const psplit_code code =
     psplit_i_wamc(&a->core, &a->machine, a->best.value, a->job->options->n_threads, &a->wamc);
   if (code != PSPLIT_OK) return psplit_i_nomem(a->job->diag);
-  if (a->wamc.n_buckets) psplit_i_attempt_raise(a, a->wamc.bound, "weight-axis min cut");
+  psplit_i_attempt_raise(a, a->wamc.bound, "weight-axis min cut");
   return PSPLIT_OK;
 }
 
@@ -150,12 +150,16 @@ psplit_code psplit_i_attempt_least_comm(psplit_attempt *a, const psplit_first *f
 
 psplit_code psplit_i_attempt_anneal(psplit_attempt *a, uint64_t salt) {
   if (a->machine.replicated || psplit_i_attempt_done(a)) return PSPLIT_OK;
-  const uint64_t share = a->most < STEPS_PER_ANNEAL ? a->most : STEPS_PER_ANNEAL;
+  /* As much as the exact program had. */
+  uint64_t share = a->budget > STEPS_PER_ANNEAL ? a->budget : STEPS_PER_ANNEAL;
+  if (share > a->most) share = a->most;
   a->spent += share;
   psplit_i_cut_copy(&a->trial, &a->best, &a->core);
-  const psplit_code code =
-    psplit_i_anneal(&a->core, 1, a->job, a->trial.device, salt,
-                    share * ANNEAL_STEPS / STEPS_PER_ANNEAL + 1, a->trial.stage, &a->trial.value);
+  const uint64_t n_steps = share * ANNEAL_STEPS / STEPS_PER_ANNEAL + 1;
+  psplit_code code = psplit_i_shift(&a->core, &a->machine, a->job, salt, n_steps, &a->trial);
+  if (code == PSPLIT_LIMIT)
+    code = psplit_i_anneal(&a->core, 1, a->job, a->trial.device, salt, n_steps, a->trial.stage,
+                           &a->trial.value);
   if (code == PSPLIT_LIMIT) return PSPLIT_OK;
   if (code != PSPLIT_OK) return code;
   if (a->trial.value >= a->best.value) return PSPLIT_OK;

@@ -9,6 +9,10 @@
 
 #include "attempt.h"
 
+#define VERY_LARGE_GAP 5e-4
+
+enum { VERY_LARGE = 1 << 14 };
+
 /* Narrows the gap from below: the middle first, then closer to the bound, where less is possible
  * and the program is faster. */
 static psplit_code bisect(psplit_attempt *a) {
@@ -35,9 +39,9 @@ static psplit_code improve(psplit_attempt *a) {
     if (psplit_i_attempt_done(a)) break;
     PSPLIT_TRY(psplit_i_attempt_exact(a, a->best.value - 1, a->budget, &verdict));
     if (verdict != PSPLIT_I_UNKNOWN) continue;
-    PSPLIT_TRY(psplit_i_attempt_anneal(a, salt));
     PSPLIT_TRY(psplit_i_attempt_search(
       a, 8, psplit_i_attempt_affords(a, PSPLIT_I_SEARCH_WORK, 8, 40), salt));
+    PSPLIT_TRY(psplit_i_attempt_anneal(a, salt));
     if (a->best.value < before) continue;
     PSPLIT_TRY(bisect(a));
     if (a->best.value < before) continue;
@@ -114,6 +118,10 @@ out:
 
 static psplit_code bounds(psplit_attempt *a) {
   if (a->core.n > PSPLIT_I_LARGE && psplit_i_attempt_done(a)) return PSPLIT_OK;
+  /* Nothing proves very large graphs to the last bit: seconds for less than this are lost. */
+  if (a->core.n > VERY_LARGE &&
+      (double)(a->best.value - a->bound) <= VERY_LARGE_GAP * (double)a->best.value)
+    return PSPLIT_OK;
   const psplit_code code = psplit_i_attempt_windows(a);
   if (code != PSPLIT_OK || psplit_i_attempt_done(a)) return code;
   int64_t bound = a->bound;

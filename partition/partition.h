@@ -12,7 +12,8 @@
  *   place.c     non-contiguous, chunks, latency
  *   flow.c      min cut                                 bound.c      cheap and min-cut bounds
  *   chain_bound.c  latency of a chain of items
- *   wamc.c      weight-axis min-cut bound and windows   exact.c      DP over downsets
+ *   axis.c, axis_cut.c, wamc.c, reach.c                 weight-axis min-cut bound and windows
+ *   exact.c     DP over downsets                        shift.c      annealing of ordered stages
  *   coarsen.c   contraction of clusters                 multilevel.c a million nodes
  *   relay.c     tensors that other stages pass on
  *   brute.c     branch and bound for small variants     solve.c      the portfolio
@@ -330,8 +331,9 @@ typedef struct psplit_wamc {
 } psplit_wamc;
 
 /* Only stages with a load <= limit are considered: the bound is min(true bound, limit + 1).
- * Errors: NOMEM. Needs O(n^2 / 8) bytes; computes nothing above 16,384 items. Parallel over
- * buckets; integer results, the same for any number of threads. */
+ * Errors: NOMEM. Needs O(b^2 / 8) bytes for b items, at most 16,384, between items comparable with
+ * all others. Above 16,384 items only the bound: n_buckets is 0. Parallel over buckets; integer
+ * results, the same for any number of threads. */
 psplit_code psplit_i_wamc(const psplit_core *core, const psplit_machine *machine, int64_t limit,
                           uint32_t n_threads, psplit_wamc *out_wamc);
 void psplit_i_wamc_fini(psplit_wamc *wamc);
@@ -548,6 +550,13 @@ bool psplit_i_board_range(const psplit_board *board, uint32_t item, uint32_t *lo
 psplit_code psplit_i_anneal(const psplit_core *core, uint32_t chunks, const psplit_job *job,
                             const uint32_t *types, uint64_t salt, uint64_t max_steps,
                             uint32_t *label, int64_t *inout_value);
+
+/* The same for contiguous throughput without memory limits, replicas and relays, in time that does
+ * not depend on the number of stages. Improves *cut's stages and value. Errors: NOMEM, LIMIT (not
+ * for this problem). */
+psplit_code psplit_i_shift(const psplit_core *core, const psplit_machine *machine,
+                           const psplit_job *job, uint64_t salt, uint64_t n_steps,
+                           psplit_cut *cut);
 
 /* Depth-first branch and bound; *out_done tells whether it finished within max_steps. */
 psplit_code psplit_i_brute(const psplit_core *core, uint32_t chunks, const psplit_job *job,

@@ -1,11 +1,11 @@
 /* Bench of the partitioner: one line for every problem and number of threads.
  *
  *   bench_partition [--dir DIR | --kind KIND --nodes N] [--stages K] [--threads T[,T...]]
- *                   [--repeat R] [--time-limit SECONDS] [--solver NAME]
+ *                   [--repeat R] [--time-limit SECONDS] [--solver NAME] [--comm FACTOR]
  *
  * Without DIR and KIND: stand-ins with the structure of the published problems, which are not part
  * of the project; docs/partitioning.md says where they come from. KIND: transformer (repeated
- * blocks), layered (random layers).
+ * blocks), layered (random layers); all tensors cost FACTOR times as much.
  *
  * `cpu s` is the processor time of all threads, `busy s` that of the busiest: on a machine that
  * others use as well, `cpu s` of one thread over `busy s` of two says what two threads gain. Exit
@@ -30,6 +30,7 @@ typedef struct bench {
   uint32_t nodes, stages, n_threads, repeat;
   uint32_t threads[MAX_THREAD_COUNTS];
   psplit_partition_options options;
+  int64_t comm; /* tensors cost so many times as much */
   bool differ;
 } bench;
 
@@ -124,6 +125,7 @@ static void bench_generated(bench *b) {
     make_layered(&m, b->nodes);
   else
     make_transformer(&m, b->nodes);
+  for (uint32_t e = 0; e < m.n_nets; e++) m.send[e] *= b->comm;
   psplit_problem p = maker_problem(&m, &device, 1);
   p.comm = PSPLIT_COMM_P2P;
   report(b, b->kind, &p, 0);
@@ -194,7 +196,7 @@ static uint32_t read_threads(const char *list, uint32_t *threads) {
 }
 
 int main(int argc, char **argv) {
-  bench b = {.repeat = 1, .n_threads = 1};
+  bench b = {.repeat = 1, .n_threads = 1, .comm = 1};
   psplit_partition_options_init(&b.options);
   for (int i = 1; i + 1 < argc; i += 2) {
     const char *value = argv[i + 1];
@@ -208,6 +210,7 @@ int main(int argc, char **argv) {
       b.options.time_limit_s = strtod(value, NULL);
       b.options.limit_by_work = false;
     }
+    if (strcmp(argv[i], "--comm") == 0) b.comm = strtol(value, NULL, 10);
     if (strcmp(argv[i], "--solver") == 0) b.options.solver = value;
   }
   if (b.kind && !b.nodes) b.nodes = 10000;
