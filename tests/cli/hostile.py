@@ -5,6 +5,7 @@ Each is refused with the exact exit status and one `error:` line, within 1 GiB o
 10 s of processor time, and leaves nothing behind. `unlimited` lifts the limit of address space for
 tools built with sanitizers, which reserve terabytes. Results as TAP.
 """
+import functools
 import os
 import resource
 import shutil
@@ -183,20 +184,23 @@ def killed_before(tap, tool, cwd, before_exec):
     """A process with this id was killed as its OpenMP runtime began (base/team.c)."""
     made = os.path.join(cwd, "record")
 
-    def leave_record():
+    def leave_record(length):
         before_exec()
         path = "/dev/shm/__KMP_REGISTERED_LIB_%d_%d" % (os.getpid(), os.getuid())
-        os.close(os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600))
-        with open(made, "w", encoding="utf-8") as record:
-            record.write(path)
+        record = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+        os.ftruncate(record, length)
+        with open(made, "w", encoding="utf-8") as note:
+            note.write(path)
 
     write(cwd, "model.onnx", chain(6))
-    write(cwd, "record", b"")
-    check(tap, tool, cwd, "a killed process's empty record of OpenMP", OK,
-          ["model.onnx", "-k", "2", "-o", "out"], leave_record)
-    with open(made, encoding="utf-8") as record:
-        path = record.read()
-    tap.ok(not os.path.exists(path), "is gone after it")
+    for length in (0, 1024):
+        write(cwd, "record", b"")
+        check(tap, tool, cwd, "a killed process's record of OpenMP, %d bytes of nothing" % length,
+              OK, ["model.onnx", "-k", "2", "-o", "out", "--force"],
+              functools.partial(leave_record, length))
+        with open(made, encoding="utf-8") as note:
+            path = note.read()
+        tap.ok(not os.path.exists(path), "is gone after it")
 
 
 def main(argv):
