@@ -28,8 +28,11 @@ psplit_code psplit_i_board_init(psplit_board *b, const psplit_core *core, uint32
   b->n_users = PSPLIT_NEW(arena, uint32_t, (size_t)core->n_groups * k);
   b->n_arcs = PSPLIT_NEW(arena, uint32_t, b->latency ? (size_t)k * k : 1);
   b->ready = PSPLIT_NEW(arena, int64_t, k);
+  b->touched = PSPLIT_NEW(arena, uint32_t, k);
+  b->is_touched = PSPLIT_NEW(arena, bool, k);
   if (!b->type || !b->label || !b->w || !b->weight || !b->n_counted || !b->home ||
-      !b->n_receivers || !b->n_on || !b->n_users || !b->n_arcs || !b->ready)
+      !b->n_receivers || !b->n_on || !b->n_users || !b->n_arcs || !b->ready || !b->touched ||
+      !b->is_touched)
     return PSPLIT_NOMEM;
   b->recv = b->w + k;
   b->send = b->recv + k;
@@ -131,6 +134,73 @@ void psplit_i_board_remove(psplit_board *b, uint32_t item) {
   b->act[k] -= core->act_bytes[item];
   b->weight[k] -= core->weight_bytes[item];
   b->w[k] -= core->w[(size_t)b->type[k] * core->n + item];
+}
+
+static void touch(psplit_board *b, uint32_t k) {
+  if (b->is_touched[k]) return;
+  b->is_touched[k] = true;
+  b->touched[b->n_touched++] = k;
+}
+
+void psplit_i_board_forget_touched(psplit_board *b) {
+  while (b->n_touched > 0) b->is_touched[b->touched[--b->n_touched]] = false;
+}
+
+/* The producer of net e goes from one device to another; the other receivers notice nothing. */
+static void move_home(psplit_board *b, uint32_t e, uint32_t from, uint32_t to) {
+  const uint32_t *on = b->n_on + (size_t)e * b->n_devices;
+  const uint32_t before = b->n_receivers[e];
+  const uint32_t after = before + (on[from] > 0) - (on[to] > 0);
+  const bool p2p = b->core->p2p;
+  b->send[from] -= send_cost(b, e, from) * (p2p ? before : before > 0);
+  b->send[to] += send_cost(b, e, to) * (p2p ? after : after > 0);
+  if (on[from] > 0) b->recv[from] += recv_cost(b, e, from);
+  if (on[to] > 0) b->recv[to] -= recv_cost(b, e, to);
+  b->n_receivers[e] = after;
+  b->home[e] = to;
+}
+
+static void move_consumer(psplit_board *b, uint32_t e, uint32_t from, uint32_t to) {
+  uint32_t *on = b->n_on + (size_t)e * b->n_devices;
+  const bool leaves = --on[from] == 0, arrives = on[to]++ == 0;
+  const uint32_t home = b->home[e];
+  if (!leaves && !arrives) return;
+  touch(b, home);
+  if (arrives && to != home) receive(b, e, to, 1);
+  if (leaves && from != home) receive(b, e, from, -1);
+}
+
+void psplit_i_board_move(psplit_board *b, uint32_t item, uint32_t label) {
+  const psplit_core *core = b->core;
+  const uint32_t from = b->label[item] % b->n_devices, to = label % b->n_devices;
+  if (from == to) { /* another chunk: no load knows */
+    b->label[item] = label;
+    return;
+  }
+  touch(b, from);
+  touch(b, to);
+  b->w[from] -= core->w[(size_t)b->type[from] * core->n + item];
+  b->w[to] += core->w[(size_t)b->type[to] * core->n + item];
+  b->weight[from] -= core->weight_bytes[item];
+  b->weight[to] += core->weight_bytes[item];
+  b->act[from] -= core->act_bytes[item];
+  b->act[to] += core->act_bytes[item];
+  b->n_counted[from] -= core->n_counted[item];
+  b->n_counted[to] += core->n_counted[item];
+  b->n_items[from]--;
+  b->n_items[to]++;
+  for (uint32_t l = core->inc_off[item]; l < core->inc_off[item + 1]; l++)
+    (core->inc[l] & 1 ? move_home : move_consumer)(b, core->inc[l] >> 1, from, to);
+  for (uint32_t l = core->own_off[item]; l < core->own_off[item + 1]; l++) {
+    uint32_t *users = b->n_users + (size_t)core->own[l] * b->n_devices;
+    if (--users[from] == 0) b->weight[from] -= core->group_bytes[core->own[l]];
+    if (users[to]++ == 0) b->weight[to] += core->group_bytes[core->own[l]];
+  }
+  if (b->latency) {
+    count_arcs(b, item, from, -1);
+    count_arcs(b, item, to, 1);
+  }
+  b->label[item] = label;
 }
 
 static int64_t load_of(const psplit_board *b, uint32_t k, const int64_t *recv,

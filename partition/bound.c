@@ -92,18 +92,6 @@ bool psplit_i_least_costs(const psplit_core *core, const psplit_machine *m, int6
   return any;
 }
 
-static bool copy_flow(psplit_flow *to, const psplit_flow *from) {
-  psplit_i_flow_reset(to);
-  if (!psplit_i_vec_reserve(&to->head, from->head.n) ||
-      !psplit_i_vec_reserve(&to->arcs, from->arcs.n))
-    return false;
-  for (size_t k = 0; k < from->head.n; k++) to->head.items[k] = from->head.items[k];
-  for (size_t k = 0; k < from->arcs.n; k++) to->arcs.items[k] = from->arcs.items[k];
-  to->head.n = from->head.n;
-  to->arcs.n = from->arcs.n;
-  return true;
-}
-
 psplit_code psplit_i_node_bound(const psplit_core *core, const psplit_machine *machine,
                                 int64_t limit, uint32_t most_items, const psplit_deadline *deadline,
                                 int64_t *inout_bound) {
@@ -137,7 +125,7 @@ psplit_code psplit_i_node_bound(const psplit_core *core, const psplit_machine *m
         !psplit_i_set_network(&whole, core, all, core->n, all, machine->omega, send, recv))
       goto out;
     built = true;
-    if (!copy_flow(&flow, &whole)) goto out;
+    if (!psplit_i_flow_copy(&flow, &whole)) goto out;
     const int64_t enough = least[i] < limit ? least[i] : limit;
     int64_t value = 0;
     if (!psplit_i_flow_run(&flow, i, core->n, enough, &value)) goto out;

@@ -12,6 +12,18 @@ void psplit_i_flow_fini(psplit_flow *flow) {
   psplit_i_vec_fini(&flow->scratch);
 }
 
+bool psplit_i_flow_copy(psplit_flow *to, const psplit_flow *from) {
+  psplit_i_flow_reset(to);
+  if (!psplit_i_vec_reserve(&to->head, from->head.n) ||
+      !psplit_i_vec_reserve(&to->arcs, from->arcs.n))
+    return false;
+  if (from->head.n) memcpy(to->head.items, from->head.items, from->head.n * sizeof *to->head.items);
+  if (from->arcs.n) memcpy(to->arcs.items, from->arcs.items, from->arcs.n * sizeof *to->arcs.items);
+  to->head.n = from->head.n;
+  to->arcs.n = from->arcs.n;
+  return true;
+}
+
 uint32_t psplit_i_flow_node(psplit_flow *flow) {
   return psplit_i_vec_push(&flow->head, 0) ? (uint32_t)flow->head.n - 1 : PSPLIT_NONE;
 }

@@ -9,11 +9,12 @@
  *   machine.c   which device may take the next stage    walk.c       load of a growing stage
  *   slice.c     best cut of one topological order       search.c     local search over orders
  *   board.c     items on labels, any objective          anneal.c     label moves
- *   place.c     non-contiguous, chunks, latency
+ *   place.c     non-contiguous, chunks, latency         vcycle.c     annealing, coarse to fine
  *   flow.c      min cut                                 bound.c      cheap and min-cut bounds
  *   chain_bound.c  latency of a chain of items
  *   axis.c, axis_cut.c, wamc.c, reach.c                 weight-axis min-cut bound and windows
  *   exact.c     DP over downsets                        shift.c      annealing of ordered stages
+ *   share.c     bound with shares of communication
  *   coarsen.c   contraction of clusters                 multilevel.c a million nodes
  *   relay.c     tensors that other stages pass on
  *   brute.c     branch and bound for small variants     solve.c      the portfolio
@@ -306,6 +307,7 @@ typedef struct psplit_flow {
 
 void psplit_i_flow_reset(psplit_flow *flow); /* to the empty network; keeps memory */
 void psplit_i_flow_fini(psplit_flow *flow);
+bool psplit_i_flow_copy(psplit_flow *to, const psplit_flow *from); /* false when out of memory */
 /* Id of a new node, NONE when out of memory. */
 uint32_t psplit_i_flow_node(psplit_flow *flow);
 bool psplit_i_flow_arc_add(psplit_flow *flow, uint32_t from, uint32_t to, int64_t cap);
@@ -412,6 +414,16 @@ psplit_code psplit_i_node_bound(const psplit_core *core, const psplit_machine *m
  * contiguous splits of `core`, which has edges. Errors: NOMEM. */
 psplit_code psplit_i_chain_bound(const psplit_core *core, const psplit_machine *machine,
                                  int64_t *inout_bound);
+
+/* --- share.c -------------------------------------------------------------------------------- */
+
+/* Raises *inout_bound to what the devices need at least when every item's time counts with its
+ * share of the communication (see there); valid for any placement, at most `limit`, the value of
+ * one. A few minimum cuts for each item, over the threads; the same for any number. Errors: NOMEM.
+ */
+psplit_code psplit_i_share_bound(const psplit_core *core, const psplit_machine *machine,
+                                 int64_t limit, const psplit_partition_options *options,
+                                 const psplit_deadline *deadline, int64_t *inout_bound);
 
 /* --- kernel.c ------------------------------------------------------------------------------- */
 
@@ -522,6 +534,8 @@ typedef struct psplit_board {
   uint32_t *n_users;             /* [n_groups * n_devices] */
   uint32_t *n_arcs;              /* [n_devices^2] edges between stages, for latency */
   int64_t *ready;                /* [n_devices] */
+  uint32_t *touched, n_touched;  /* devices whose load may have changed by moves */
+  bool *is_touched;              /* [n_devices] */
   /* Where tensors are passed on; NULL otherwise. Of the placement that was settled last. */
   int64_t *passed;   /* [2 * n_devices] receiving, sending */
   uint8_t *hop_arcs; /* [n_devices^2] for latency */
@@ -533,6 +547,10 @@ psplit_code psplit_i_board_init(psplit_board *board, const psplit_core *core, ui
                                 const psplit_partition_options *options, psplit_arena *arena);
 void psplit_i_board_add(psplit_board *board, uint32_t item, uint32_t label);
 void psplit_i_board_remove(psplit_board *board, uint32_t item);
+/* Moves an item on a full board: O(its nets), whatever the number of devices. Devices whose load or
+ * memory changes are added to board->touched. */
+void psplit_i_board_move(psplit_board *board, uint32_t item, uint32_t label);
+void psplit_i_board_forget_touched(psplit_board *board);
 int64_t psplit_i_board_load(const psplit_board *board, uint32_t device);
 /* Largest load, or latency; what other stages pass on is not counted. */
 int64_t psplit_i_board_value(psplit_board *board);
@@ -558,10 +576,34 @@ psplit_code psplit_i_shift(const psplit_core *core, const psplit_machine *machin
                            const psplit_job *job, uint64_t salt, uint64_t n_steps,
                            psplit_cut *cut);
 
+typedef struct psplit_cooling {
+  uint64_t seed, n_steps;
+  double hot, cold;   /* temperatures: parts of the bottleneck, or of the latency */
+  uint32_t n_squares; /* the energy sums loads to the power of 2 to this */
+  bool leave;         /* the best of the second half, even where the start was better */
+} psplit_cooling;
+
+/* One chain on one thread from the full placement label[n]; out: the best it saw. Steps of O(nets
+ * of an item). Errors: NOMEM, LIMIT. */
+psplit_code psplit_i_anneal_chain(const psplit_core *core, uint32_t chunks, const psplit_job *job,
+                                  const uint32_t *types, const psplit_cooling *cooling,
+                                  uint32_t *label, int64_t *out_value);
+
 /* Depth-first branch and bound; *out_done tells whether it finished within max_steps. */
 psplit_code psplit_i_brute(const psplit_core *core, uint32_t chunks, const psplit_job *job,
                            uint32_t *types, uint64_t max_steps, uint32_t *label,
                            int64_t *inout_value, bool *out_done);
+
+/* --- vcycle.c ------------------------------------------------------------------------------- */
+
+/* Annealing on clusters of items with one label, on clusters of clusters, and so on, from the
+ * coarsest down to items, several times over; the idea of Walshaw, "Multilevel refinement for
+ * combinatorial optimisation problems", Annals of Operations Research 2004. parent[n_nodes] says
+ * which nodes the core unites; `n_steps` are those of one way down. Improves node_label[n_nodes]
+ * and its value. Four chains, the same for any number of threads. Errors: NOMEM, LIMIT. */
+psplit_code psplit_i_vcycles(const psplit_core *core, uint32_t chunks, const psplit_job *job,
+                             const uint32_t *types, const uint32_t *parent, uint64_t salt,
+                             uint64_t n_steps, uint32_t *node_label, int64_t *inout_value);
 
 /* --- place.c -------------------------------------------------------------------------------- */
 

@@ -6,7 +6,13 @@
 
 #include "partition.h"
 
-enum { BRUTE_STEPS = 3000000, ANNEAL_STEPS = 3000000, MAX_STEPS = 64 };
+enum {
+  BRUTE_STEPS = 3000000,
+  MAX_STEPS = 64,
+  ANNEAL_STEPS = 3000000, /* of a chain */
+  STEPS_PER_ITEM = 4000,  /* of one way down from clusters */
+  MOST_STEPS = 1300000,
+};
 static const uint64_t SLICE_WORK = UINT64_C(200000000); /* pairs of positions times moves */
 
 /* No latency is below the longest path of least times. */
@@ -180,16 +186,13 @@ static psplit_code bind(placing *p) {
   return psplit_i_machine_init(&p->machine, &p->core, &p->loose, p->job->diag);
 }
 
-static void from_nodes(const placing *p, uint32_t *label) {
-  for (uint32_t v = p->job->problem->n_nodes; v-- > 0;)
-    label[p->core.item_of_node[v]] = p->node_label[v];
-}
-
 static void to_nodes(placing *p, const uint32_t *label, int64_t value) {
   for (uint32_t v = 0; v < p->job->problem->n_nodes; v++)
     p->node_label[v] = label[p->core.item_of_node[v]];
   p->value = value;
 }
+
+static psplit_code place(const psplit_job *job, bool with_bounds, psplit_answer *out_answer);
 
 /* Two chunks per device are a way from contiguous to free placement. */
 static psplit_code two_chunks(const psplit_job *job, psplit_answer *answer) {
@@ -197,8 +200,9 @@ static psplit_code two_chunks(const psplit_job *job, psplit_answer *answer) {
   psplit_diag ignored = {0};
   options.noncontiguous = false;
   options.chunks = 2;
+  options.time_limit_s = options.time_limit_s < 0 ? 3 : options.time_limit_s * 0.3;
   const psplit_job inner = {job->problem, &options, job->deadline, job->arena, &ignored};
-  return psplit_i_place(&inner, answer);
+  return place(&inner, false, answer);
 }
 
 /* For latency: search for a split whose loads add up to the least, which is its latency where each
@@ -267,33 +271,62 @@ out:
   return code;
 }
 
-/* Annealing, on a core that shrinks with what the value so far rules out. */
+/* Steps of one way down from coarse to fine. */
+static uint64_t steps_of(const psplit_core *core) {
+  const uint64_t n_steps = (uint64_t)(core->n > 20000 ? 20 : STEPS_PER_ITEM) * core->n;
+  const uint64_t most = n_steps < MOST_STEPS ? n_steps : MOST_STEPS;
+  /* Relays are counted anew after every move. */
+  return core->problem->next_hop ? most / (1 + core->net_off[core->n_nets] / 16) : most;
+}
+
+/* Long and hot on items, then from clusters down, in turn: the one mixes, the other moves what
+ * belongs together. */
+static psplit_code anneal_round(placing *p, uint64_t round) {
+  const psplit_job *job = p->job;
+  const uint32_t chunks = job->options->chunks;
+  if (round % 2)
+    return psplit_i_vcycles(&p->core, chunks, job, p->types, p->parent, round, steps_of(&p->core),
+                            p->node_label, &p->value);
+  uint32_t *label = PSPLIT_NEW(job->arena, uint32_t, p->core.n);
+  if (!label) return PSPLIT_NOMEM;
+  for (uint32_t v = job->problem->n_nodes; v-- > 0;)
+    label[p->core.item_of_node[v]] = p->node_label[v];
+  int64_t value = p->value;
+  const psplit_code code =
+    psplit_i_anneal(&p->core, chunks, job, p->types, round, ANNEAL_STEPS, label, &value);
+  if (code == PSPLIT_OK && value < p->value) to_nodes(p, label, value);
+  return code;
+}
+
+/* On a core that shrinks with what the value so far rules out. */
 static psplit_code anneal(placing *p, psplit_answer *answer) {
   const psplit_job *job = p->job;
+  const double limit = job->options->time_limit_s;
+  const uint64_t n_rounds = limit < 0 || limit > 1000 ? 1000 : (uint64_t)(limit + 0.99);
   psplit_code code = PSPLIT_OK;
   uint32_t n_idle = 0;
-  for (uint64_t round = 0; n_idle < 2 && p->value > answer->bound; round++) {
+  for (uint64_t round = 0; round < n_rounds && n_idle < 4 && p->value > answer->bound; round++) {
     const int64_t before = p->value;
     if (psplit_i_expired(&job->deadline)) break;
     if (p->core.unordered && !job->options->require_nonempty) {
       PSPLIT_TRY(psplit_i_kernel(&p->core, &p->machine, p->value, p->parent, job->diag));
       PSPLIT_TRY(bind(p));
     }
-    uint32_t *label = PSPLIT_NEW(job->arena, uint32_t, p->core.n);
-    PSPLIT_TRY(label ? PSPLIT_OK : PSPLIT_NOMEM);
-    from_nodes(p, label);
-    int64_t value = p->value;
-    PSPLIT_TRY(psplit_i_anneal(&p->core, job->options->chunks, job, p->types, round, ANNEAL_STEPS,
-                               label, &value));
-    if (value < before) {
-      to_nodes(p, label, value);
-      answer->solver = "anneal";
-      n_idle = 0;
-    } else {
-      n_idle++;
-    }
+    PSPLIT_TRY(anneal_round(p, round));
+    n_idle = p->value < before ? 0 : n_idle + 1;
+    if (p->value < before) answer->solver = "anneal";
   }
 out:
+  return code;
+}
+
+/* With the best value known, and the core that it leaves. */
+static psplit_code raise_bound(placing *p, psplit_answer *answer) {
+  const int64_t before = answer->bound;
+  if (p->job->options->objective == PSPLIT_LATENCY || p->value <= before) return PSPLIT_OK;
+  const psplit_code code = psplit_i_share_bound(&p->core, &p->machine, p->value, p->job->options,
+                                                &p->job->deadline, &answer->bound);
+  if (answer->bound > before) answer->bound_name = "shares of communication";
   return code;
 }
 
@@ -316,7 +349,7 @@ static psplit_code brute(placing *p, psplit_answer *answer) {
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_place(const psplit_job *job, psplit_answer *out_answer) {
+static psplit_code place(const psplit_job *job, bool with_bounds, psplit_answer *out_answer) {
   const psplit_problem *problem = job->problem;
   const uint32_t n_stages = psplit_problem_n_stages(problem);
   placing p = {.job = job, .loose = *job->options, .value = PSPLIT_I_INF};
@@ -335,6 +368,7 @@ psplit_code psplit_i_place(const psplit_job *job, psplit_answer *out_answer) {
   PSPLIT_TRY(bounds(job, &p.core, &p.machine, p.value, out_answer->bound, out_answer));
   out_answer->solver = "contiguous";
   if (p.value < PSPLIT_I_INF) PSPLIT_TRY(anneal(&p, out_answer));
+  if (with_bounds) PSPLIT_TRY(raise_bound(&p, out_answer));
   if (p.value > out_answer->bound) PSPLIT_TRY(brute(&p, out_answer));
   if (p.value >= PSPLIT_I_INF) {
     code = psplit_i_fail(job->diag, PSPLIT_INFEASIBLE,
@@ -356,4 +390,8 @@ out:
   psplit_i_machine_fini(&p.machine);
   psplit_i_core_fini(&p.core);
   return code;
+}
+
+psplit_code psplit_i_place(const psplit_job *job, psplit_answer *out_answer) {
+  return place(job, true, out_answer);
 }

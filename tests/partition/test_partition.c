@@ -365,6 +365,41 @@ static void every_solver_answers(void **state) {
   }
 }
 
+/* A chain of 25 equal layers on six devices: one of them holds five, whatever the total says. Too
+ * large for branch and bound to hide what the bound alone can do. */
+static void free_placement_is_bounded_by_what_fits_side_by_side(void **state) {
+  (void)state;
+  enum { N = 25 };
+  int64_t time_ns[N], cost[N];
+  uint32_t producer[N], off[N + 1] = {0}, consumer[N];
+  for (uint32_t v = 0; v < N; v++) {
+    time_ns[v] = 100, cost[v] = 1;
+    producer[v] = v, consumer[v] = v + 1, off[v + 1] = v + 1;
+  }
+  const psplit_device six = {.count = 6};
+  const psplit_problem p = {.n_nodes = N,
+                            .n_classes = 1,
+                            .time_ns = time_ns,
+                            .n_nets = N - 1,
+                            .net_producer = producer,
+                            .net_off = off,
+                            .net_consumer = consumer,
+                            .net_send_ns = cost,
+                            .net_recv_ns = cost,
+                            .n_devices = 1,
+                            .devices = &six,
+                            .comm = PSPLIT_COMM_SHARED,
+                            .ticks_per_unit = 1};
+  psplit_partition_options o = defaults();
+  psplit_diag diag = {0};
+  psplit_solution *s = NULL;
+  o.noncontiguous = true;
+  if (psplit_partition_solve(&p, &o, &diag, &s) != PSPLIT_OK) fail_msg("%s", diag.message);
+  if (s->objective_ns > 502 || s->lower_bound_ns < 500) /* 417 by the total */
+    fail_msg("value %" PRId64 ", bound %" PRId64, s->objective_ns, s->lower_bound_ns);
+  psplit_solution_destroy(s);
+}
+
 /* --- files --- */
 
 static void own_format_is_read(void **state) {
@@ -593,6 +628,7 @@ int main(int argc, char **argv) {
     cmocka_unit_test(threads_never_change_the_answer),
     cmocka_unit_test(no_time_still_gives_a_split_and_a_bound),
     cmocka_unit_test(every_solver_answers),
+    cmocka_unit_test(free_placement_is_bounded_by_what_fits_side_by_side),
     cmocka_unit_test(own_format_is_read),
     cmocka_unit_test(published_format_is_read),
     cmocka_unit_test(bad_files_are_refused),
