@@ -205,6 +205,28 @@ static psplit_code two_chunks(const psplit_job *job, psplit_answer *answer) {
   return place(&inner, false, answer);
 }
 
+/* Devices that pay nothing draw work to them that annealing seldom takes away again: what the
+ * others do by themselves is a start as well. UNSUPPORTED where there is no such device, or no
+ * other. */
+static psplit_code paying_alone(const psplit_job *job, psplit_answer *answer) {
+  psplit_problem problem = *job->problem;
+  psplit_partition_options options = *job->options;
+  psplit_diag ignored = {0};
+  psplit_device *devices = PSPLIT_NEW(job->arena, psplit_device, problem.n_devices);
+  if (!devices) return PSPLIT_NOMEM;
+  memcpy(devices, problem.devices, problem.n_devices * sizeof *devices);
+  for (uint32_t d = 0; d < problem.n_devices; d++)
+    if (devices[d].free_comm) devices[d].count = 0;
+  problem.devices = devices;
+  const uint32_t n_stages = psplit_problem_n_stages(&problem);
+  if (n_stages == 0 || n_stages == psplit_problem_n_stages(job->problem) || problem.pin ||
+      options.require_nonempty)
+    return PSPLIT_UNSUPPORTED;
+  options.time_limit_s = options.time_limit_s < 0 ? 3 : options.time_limit_s * 0.3;
+  const psplit_job inner = {&problem, &options, job->deadline, job->arena, &ignored};
+  return place(&inner, false, answer);
+}
+
 /* For latency: search for a split whose loads add up to the least, which is its latency where each
  * stage waits for the one before. */
 static psplit_code adding_start(placing *p, psplit_board *board, uint32_t *label) {
@@ -262,7 +284,9 @@ static psplit_code start(placing *p, psplit_answer *answer) {
     const int64_t value = judge(&board, p->types, label);
     if (value < p->value) to_nodes(p, label, value);
   }
-  if (job->options->noncontiguous && two_chunks(job, answer) == PSPLIT_OK) {
+  psplit_code (*const starts[])(const psplit_job *, psplit_answer *) = {two_chunks, paying_alone};
+  for (uint32_t i = 0; job->options->noncontiguous && i < 2; i++) {
+    if (starts[i](job, answer) != PSPLIT_OK) continue;
     labels_of(job, &p->core, answer, p->types, label, slot);
     const int64_t value = judge(&board, p->types, label);
     if (value < p->value) to_nodes(p, label, value);

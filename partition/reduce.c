@@ -73,9 +73,10 @@ psplit_code psplit_partition_reduce(const psplit_problem *problem,
   if (!diag) diag = &own;
   if (options->objective != PSPLIT_THROUGHPUT || options->noncontiguous || options->chunks > 1 ||
       problem->next_hop)
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                         "reductions go with contiguous throughput, one chunk per device and links between "
-                         "all stages");
+    return psplit_i_fail(
+      diag, PSPLIT_UNSUPPORTED,
+      "reductions go with contiguous throughput, one chunk per device and links between "
+      "all stages");
   psplit_problem merged;
   reduction r = {.job = {&merged, options, psplit_i_deadline_in(options), &r.arena, diag},
                  .limit = limit_ns};
