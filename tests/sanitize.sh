@@ -8,11 +8,13 @@
 set -eu
 cd "$(dirname "$0")/.."
 PSPLIT_MODEL_CACHE=${PSPLIT_MODEL_CACHE:-$PWD/.cache/models}
-ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:strict_string_checks=1}
+# Whole stacks of allocations, for tests/lsan.supp to know whose they are.
+ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:strict_string_checks=1:fast_unwind_on_malloc=0}
+LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$PWD/tests/lsan.supp:print_suppressions=0}
 UBSAN_OPTIONS=${UBSAN_OPTIONS:-halt_on_error=1:print_stacktrace=1}
 # libomp is not instrumented: what its own threads do to each other is not ours to judge.
 TSAN_OPTIONS=${TSAN_OPTIONS:-ignore_noninstrumented_modules=1}
-export PSPLIT_MODEL_CACHE ASAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS
+export PSPLIT_MODEL_CACHE ASAN_OPTIONS LSAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS
 status=0
 
 build() {
