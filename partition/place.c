@@ -194,15 +194,21 @@ static void to_nodes(placing *p, const uint32_t *label, int64_t value) {
 
 static psplit_code place(const psplit_job *job, bool with_bounds, psplit_answer *out_answer);
 
+/* Another problem or other options as a start for the job: no bounds, and a part of its time. */
+static psplit_code place_first(const psplit_job *job, const psplit_problem *problem,
+                               psplit_partition_options options, psplit_answer *answer) {
+  psplit_diag ignored = {0};
+  options.time_limit_s = options.time_limit_s < 0 ? 3 : options.time_limit_s * 0.3;
+  const psplit_job inner = {problem, &options, job->deadline, job->arena, &ignored};
+  return place(&inner, false, answer);
+}
+
 /* Two chunks per device are a way from contiguous to free placement. */
 static psplit_code two_chunks(const psplit_job *job, psplit_answer *answer) {
   psplit_partition_options options = *job->options;
-  psplit_diag ignored = {0};
   options.noncontiguous = false;
   options.chunks = 2;
-  options.time_limit_s = options.time_limit_s < 0 ? 3 : options.time_limit_s * 0.3;
-  const psplit_job inner = {job->problem, &options, job->deadline, job->arena, &ignored};
-  return place(&inner, false, answer);
+  return place_first(job, job->problem, options, answer);
 }
 
 /* Devices that pay nothing draw work to them that annealing seldom takes away again: what the
@@ -210,8 +216,6 @@ static psplit_code two_chunks(const psplit_job *job, psplit_answer *answer) {
  * other. */
 static psplit_code paying_alone(const psplit_job *job, psplit_answer *answer) {
   psplit_problem problem = *job->problem;
-  psplit_partition_options options = *job->options;
-  psplit_diag ignored = {0};
   psplit_device *devices = PSPLIT_NEW(job->arena, psplit_device, problem.n_devices);
   if (!devices) return PSPLIT_NOMEM;
   memcpy(devices, problem.devices, problem.n_devices * sizeof *devices);
@@ -220,11 +224,9 @@ static psplit_code paying_alone(const psplit_job *job, psplit_answer *answer) {
   problem.devices = devices;
   const uint32_t n_stages = psplit_problem_n_stages(&problem);
   if (n_stages == 0 || n_stages == psplit_problem_n_stages(job->problem) || problem.pin ||
-      options.require_nonempty)
+      job->options->require_nonempty)
     return PSPLIT_UNSUPPORTED;
-  options.time_limit_s = options.time_limit_s < 0 ? 3 : options.time_limit_s * 0.3;
-  const psplit_job inner = {&problem, &options, job->deadline, job->arena, &ignored};
-  return place(&inner, false, answer);
+  return place_first(job, &problem, *job->options, answer);
 }
 
 /* For latency: search for a split whose loads add up to the least, which is its latency where each
