@@ -47,9 +47,9 @@ bool psplit_i_set_network(psplit_flow *flow, const psplit_core *core, const uint
   psplit_i_flow_reset(flow);
   bool ok = true;
   for (uint32_t k = 0; k <= n; k++) ok &= psplit_i_flow_node(flow) != PSPLIT_NONE;
+  for (uint32_t k = 0; k < n && ok; k++) ok = psplit_i_flow_arc_add(flow, k, n, w[item[k]]);
   for (uint32_t k = 0; k < n && ok; k++) {
     const uint32_t i = item[k];
-    if (w[i] > 0) ok &= psplit_i_flow_arc_add(flow, k, n, w[i]);
     for (uint32_t l = core->inc_off[i]; l < core->inc_off[i + 1] && ok; l++) {
       const uint32_t e = core->inc[l] >> 1;
       if (core->inc[l] & 1) ok = add_net(flow, core, e, local, send[e], recv[e]);

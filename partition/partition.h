@@ -395,8 +395,8 @@ bool psplit_i_least_costs(const psplit_core *core, const psplit_machine *machine
                           int64_t *recv, int64_t *least);
 
 /* Network of item[n], each numbered in local[] (NONE: not among them), whose source sides are the
- * sets S of them: an arc to the sink, node n, pays w[i] of a member, and arcs of nets produced among
- * them pay what S sends or receives. False: out of memory. */
+ * sets S of them: arc 2 * local[i], to the sink, node n, pays w[i] of a member i, and arcs of nets
+ * produced among them pay what S sends or receives. False: out of memory. */
 bool psplit_i_set_network(psplit_flow *flow, const psplit_core *core, const uint32_t *item,
                           uint32_t n, const uint32_t *local, const int64_t *w, const int64_t *send,
                           const int64_t *recv);

@@ -39,26 +39,20 @@ typedef struct network {
 
 static int64_t scaled(const network *net, double x) { return (int64_t)(x * net->scale); }
 
-static bool build(network *net) {
+/* With arcs to the sink that least_set() gives their capacities. */
+static bool build(network *net, psplit_arena *arena) {
   const psplit_core *core = net->core;
-  psplit_flow *flow = &net->whole;
-  bool ok = true;
-  for (uint32_t k = 0; k <= core->n; k++) ok &= psplit_i_flow_node(flow) != PSPLIT_NONE;
-  for (uint32_t i = 0; i < core->n && ok; i++) ok &= psplit_i_flow_arc_add(flow, i, core->n, 0);
-  for (uint32_t e = 0; e < core->n_nets && ok; e++) {
-    const uint32_t producer = core->net_pin[core->net_off[e]];
-    const int64_t send = scaled(net, (double)net->send[e]);
-    const int64_t recv = scaled(net, (double)net->recv[e]);
-    const uint32_t out = psplit_i_flow_node(flow), in = psplit_i_flow_node(flow);
-    if (out == PSPLIT_NONE || in == PSPLIT_NONE) return false;
-    ok &= psplit_i_flow_arc_add(flow, producer, out, send);
-    ok &= psplit_i_flow_arc_add(flow, in, producer, recv);
-    for (uint32_t k = core->net_off[e] + 1; k < core->net_off[e + 1]; k++) {
-      ok &= psplit_i_flow_arc_add(flow, out, core->net_pin[k], PSPLIT_I_INF);
-      ok &= psplit_i_flow_arc_add(flow, core->net_pin[k], in, PSPLIT_I_INF);
-    }
+  uint32_t *all = PSPLIT_NEW(arena, uint32_t, core->n);
+  int64_t *nothing = PSPLIT_NEW(arena, int64_t, core->n);
+  int64_t *send = PSPLIT_NEW(arena, int64_t, core->n_nets);
+  int64_t *recv = PSPLIT_NEW(arena, int64_t, core->n_nets);
+  if (!all || !nothing || !send || !recv) return false;
+  for (uint32_t i = 0; i < core->n; i++) all[i] = i;
+  for (uint32_t e = 0; e < core->n_nets; e++) {
+    send[e] = scaled(net, (double)net->send[e]);
+    recv[e] = scaled(net, (double)net->recv[e]);
   }
-  return ok;
+  return psplit_i_set_network(&net->whole, core, all, core->n, all, nothing, send, recv);
 }
 
 typedef struct line {
@@ -277,7 +271,7 @@ psplit_code psplit_i_share_bound(const psplit_core *core, const psplit_machine *
   const double most =
     WORK * (seconds < 0 || seconds > 10 ? 10 : seconds) / (core->net_off[core->n_nets] + 1);
   if (n_list > most) n_list = (uint32_t)most;
-  PSPLIT_TRY(build(&net) ? PSPLIT_OK : PSPLIT_NOMEM);
+  PSPLIT_TRY(build(&net, &arena) ? PSPLIT_OK : PSPLIT_NOMEM);
   for (uint32_t round = 0; round < ROUNDS && *inout_bound < limit; round++) {
     const double t = round == 0 ? (double)limit : (double)*inout_bound;
     PSPLIT_TRY(find_shares(&net, t, list, n_list, options->n_threads, deadline, shares));
