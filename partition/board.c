@@ -205,9 +205,7 @@ void psplit_i_board_move(psplit_board *b, uint32_t item, uint32_t label) {
 
 static int64_t load_of(const psplit_board *b, uint32_t k, const int64_t *recv,
                        const int64_t *send) {
-  if (!b->core->overlap) return b->w[k] + recv[k] + send[k];
-  const int64_t comm = recv[k] > send[k] ? recv[k] : send[k];
-  return b->w[k] > comm ? b->w[k] : comm;
+  return psplit_i_load(b->core, b->w[k], recv[k], send[k]);
 }
 
 int64_t psplit_i_board_load(const psplit_board *b, uint32_t k) {

@@ -104,11 +104,7 @@ void psplit_i_cut_evaluate(psplit_cut *cut, const psplit_core *core, const pspli
       }
   }
   for (uint32_t s = 0; s < n_stages; s++) {
-    int64_t load = w[s] + recv[s] + send[s];
-    if (core->overlap) {
-      load = w[s] > recv[s] ? w[s] : recv[s];
-      if (send[s] > load) load = send[s];
-    }
+    int64_t load = psplit_i_load(core, w[s], recv[s], send[s]);
     if (cut->replicas[s] > 1) {
       const double r = cut->replicas[s];
       load = (load + cut->replicas[s] - 1) / cut->replicas[s] +

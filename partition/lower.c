@@ -77,12 +77,7 @@ static void shift(lower *l, uint32_t from, uint32_t to) {
 }
 
 static bool is_light(const lower *l, uint32_t s) {
-  int64_t load = l->w[s] + l->recv[s] + l->send[s];
-  if (l->core->overlap) {
-    load = l->w[s] > l->recv[s] ? l->w[s] : l->recv[s];
-    if (l->send[s] > load) load = l->send[s];
-  }
-  return load <= l->cut->value;
+  return psplit_i_load(l->core, l->w[s], l->recv[s], l->send[s]) <= l->cut->value;
 }
 
 /* Whoever holds a pin of a net that was touched may pay more now. */

@@ -83,6 +83,14 @@ psplit_code psplit_i_core_init_unordered(psplit_core *core, const psplit_problem
                                          const uint32_t *merge, psplit_diag *diag);
 void psplit_i_core_fini(psplit_core *core);
 
+/* Load of a stage from what it computes, receives and sends. */
+static inline int64_t psplit_i_load(const psplit_core *core, int64_t w, int64_t recv,
+                                    int64_t send) {
+  if (!core->overlap) return w + recv + send;
+  const int64_t comm = recv > send ? recv : send;
+  return w > comm ? w : comm;
+}
+
 /* Union-find over dense ids: the root is always the smallest member, so results do not depend on
  * the order of unions. */
 uint32_t psplit_i_find(uint32_t *parent, uint32_t x);
@@ -573,8 +581,7 @@ psplit_code psplit_i_anneal(const psplit_core *core, uint32_t chunks, const pspl
  * not depend on the number of stages. Improves *cut's stages and value. Errors: NOMEM, LIMIT (not
  * for this problem). */
 psplit_code psplit_i_shift(const psplit_core *core, const psplit_machine *machine,
-                           const psplit_job *job, uint64_t salt, uint64_t n_steps,
-                           psplit_cut *cut);
+                           const psplit_job *job, uint64_t salt, uint64_t n_steps, psplit_cut *cut);
 
 typedef struct psplit_cooling {
   uint64_t seed, n_steps;

@@ -128,13 +128,7 @@ int64_t psplit_i_walk_load(const psplit_walk *walk, const psplit_machine *machin
       return PSPLIT_I_INF;
   }
   if (walk->n_forbidden[t]) return PSPLIT_I_INF;
-  int64_t load;
-  if (walk->core->overlap) {
-    load = walk->w[t] > walk->recv[t] ? walk->w[t] : walk->recv[t];
-    if (walk->send[t] > load) load = walk->send[t];
-  } else {
-    load = walk->w[t] + walk->recv[t] + walk->send[t];
-  }
+  int64_t load = psplit_i_load(walk->core, walk->w[t], walk->recv[t], walk->send[t]);
   if (move->replicas > 1) {
     const double r = move->replicas;
     load = (load + move->replicas - 1) / move->replicas +

@@ -26,11 +26,7 @@ static int64_t load_bound(const psplit_axis *x, const psplit_move *move, stage_b
     w = (int64_t)((double)omega * x->machine->ratio[move->type] * (1 - 1e-12));
   if (w < omega) w = omega;
   if (free_comm) in = out = 0;
-  int64_t load = w + in + out;
-  if (x->core->overlap) {
-    load = w > in ? w : in;
-    if (out > load) load = out;
-  }
+  const int64_t load = psplit_i_load(x->core, w, in, out);
   return move->replicas > 1 ? (load + move->replicas - 1) / move->replicas : load;
 }
 
