@@ -4,7 +4,7 @@
 
 #include "partition.h"
 
-static bool alike(const psplit_device *a, const psplit_device *b) {
+bool psplit_i_entries_alike(const psplit_device *a, const psplit_device *b) {
   return a->class_id == b->class_id && a->memory_bytes == b->memory_bytes &&
          a->free_comm == b->free_comm;
 }
@@ -26,7 +26,7 @@ psplit_code psplit_i_devices_merge(const psplit_problem *problem,
     }
     uint32_t with = n;
     for (uint32_t k = problem->any_device_order || n == 0 ? 0 : n - 1; k < n && with == n; k++)
-      if (alike(&devices[k], device)) with = k;
+      if (psplit_i_entries_alike(&devices[k], device)) with = k;
     out_merged[d] = with;
     if (with == n)
       devices[n++] = *device;

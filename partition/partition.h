@@ -454,6 +454,8 @@ psplit_code psplit_i_kernel_carrying(psplit_core *core, const psplit_machine *ma
 
 /* --- devices.c ------------------------------------------------------------------------------ */
 
+/* Whether no solver needs to tell two entries apart. */
+bool psplit_i_entries_alike(const psplit_device *a, const psplit_device *b);
 /* *out_problem: the same with entries of devices that are alike as one, adjacent ones only where
  * the order is fixed. out_merged[problem->n_devices]: the new entry of an old one, NONE where that
  * has no devices. Without effect when stages may have copies. Errors: NOMEM. */

@@ -117,6 +117,23 @@ static void close_gaps(const psplit_job *job, psplit_answer *answer, uint32_t *n
   }
 }
 
+/* Whether the order of the devices can matter, and whose it is. */
+static const char *device_order(const psplit_problem *p, const psplit_partition_options *o) {
+  if (p->next_hop) return "given";
+  bool differ = false;
+  uint32_t first = p->n_devices;
+  for (uint32_t d = 0; d < p->n_devices; d++) {
+    if (!p->devices[d].count) continue;
+    if (first == p->n_devices) first = d;
+    differ |= !psplit_i_entries_alike(&p->devices[first], &p->devices[d]);
+  }
+  bool pinned = false;
+  for (uint32_t v = 0; p->pin && v < p->n_nodes; v++) pinned |= p->pin[v] != PSPLIT_NONE;
+  /* Where any node may stand anywhere, stages have no order but for what they stash. */
+  if (!differ || (o->noncontiguous && !p->stash_1f1b && !pinned)) return "alike";
+  return p->any_device_order ? "chosen" : "given";
+}
+
 psplit_code psplit_partition_solve(const psplit_problem *problem,
                                    const psplit_partition_options *options, psplit_diag *diag,
                                    psplit_solution **out_solution) {
@@ -162,6 +179,7 @@ psplit_code psplit_partition_solve(const psplit_problem *problem,
   const double value = (double)solution->objective_ns;
   solution->gap_frac = value > 0 ? (value - (double)answer.bound) / value : 0;
   solution->proved_optimal = answer.bound == solution->objective_ns;
+  solution->device_order = device_order(problem, options);
   solution->ties_proved = plain && solution->proved_optimal && answer.ties_proved;
   solution->solver = answer.solver;
   solution->bound = answer.bound_name;

@@ -175,8 +175,9 @@ static void print_json(const psplit_problem *p, const settings *s, const psplit_
          s->options.objective == PSPLIT_LATENCY ? "latency" : "throughput");
   printf("  \"objective\": %.15g,\n  \"lower_bound\": %.15g,\n  \"gap_frac\": %.9g,\n",
          (double)plan->objective_ns / unit, (double)plan->lower_bound_ns / unit, plan->gap_frac);
-  printf("  \"proved_optimal\": %s,\n  \"ties\": \"%s\",\n",
-         plan->proved_optimal ? "true" : "false", plan->ties_proved ? "proved" : "searched");
+  printf("  \"proved_optimal\": %s,\n  \"device_order\": \"%s\",\n  \"ties\": \"%s\",\n",
+         plan->proved_optimal ? "true" : "false", plan->device_order,
+         plan->ties_proved ? "proved" : "searched");
   printf("  \"solver\": \"%s\",\n  \"bound\": \"%s\",\n", plan->solver, plan->bound);
   printf("  \"solve_seconds\": %.6f,\n  \"n_stages\": %" PRIu32 ",\n  \"loads\": [", plan->seconds,
          plan->n_stages);
@@ -228,9 +229,11 @@ static void print_table(const psplit_problem *p, const psplit_solution *plan) {
            text, l->n_nodes, (double)l->load_ns / unit, (double)l->compute_ns / unit,
            (double)l->recv_ns / unit, (double)l->send_ns / unit, l->memory_bytes);
   }
-  printf("objective %.6f, lower bound %.6f, gap %.4f %%, %s; solver %s, bound %s, %.3f s\n",
+  const bool given = strcmp(plan->device_order, "given") == 0;
+  printf("objective %.6f, lower bound %.6f, gap %.4f %%, %s%s; solver %s, bound %s, %.3f s\n",
          (double)plan->objective_ns / unit, (double)plan->lower_bound_ns / unit,
-         plan->gap_frac * 100, plan->proved_optimal ? "proved optimal" : "not proved", plan->solver,
+         plan->gap_frac * 100, plan->proved_optimal ? "proved optimal" : "not proved",
+         plan->proved_optimal && given ? " for this order of devices" : "", plan->solver,
          plan->bound, plan->seconds);
 }
 

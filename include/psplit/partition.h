@@ -155,6 +155,9 @@ typedef struct psplit_solution {
   int64_t comm_ns;           /* sum of all recv and send times */
   double gap_frac;           /* (objective - bound) / objective, 0 when both are 0 */
   bool proved_optimal;
+  /* "alike": no order of the devices is better than another; "given": the answer and its bound are
+   * for the order of problem->devices; "chosen": for all orders. Static text. */
+  const char *device_order;
   /* The answer is the only one: of all splits with its objective it has the least comm_ns, and of those the
    * stages that, read by node id, are lexicographically least. Only for contiguous throughput. */
   bool ties_proved;

@@ -61,6 +61,29 @@ with tempfile.TemporaryDirectory() as directory:
     check("threads do not change a byte", len(same) == 1)
     table = run(chain)
     check("the table ends with the proof", "proved optimal" in table.stdout, table.stdout)
+    check("its devices may stand in any order", plan.get("device_order") == "chosen"
+          and "order of devices" not in table.stdout, plan)
+    own = {"format": "psplit-problem", "version": 1,
+           "nodes": [{"id": i, "time_ns": [4, 8]} for i in range(6)],
+           "tensors": [{"producer": i, "consumers": [i + 1], "send_ns": 1, "recv_ns": 1}
+                       for i in range(5)]}
+
+    def ordered(name, devices, *options, **more):
+        path = write("own.json", own | {"devices": devices} | more)
+        table, made = run(*options, path), run("--json", *options, path)
+        text = table.stdout + table.stderr
+        order = json.loads(made.stdout)["device_order"] if made.returncode == 0 else made.stderr
+        said = "proved optimal for this order of devices" in text
+        check(name, "proved optimal" in text and said == (order == "given"), text)
+        return order
+
+    two, none = [{"class": 0, "count": 1}, {"class": 1, "count": 2}], {"class": 1, "count": 0}
+    check("the file's order", ordered("given", two) == "given")
+    check("the solver's", ordered("chosen", two, any_device_order=True) == "chosen")
+    check("devices that are alike", ordered("alike", [two[0], none, two[0]]) == "alike")
+    check("that differ in memory",
+          ordered("memory", [two[0], two[0] | {"memory_bytes": 9}, none]) == "given")
+    check("any node on any device", ordered("free", two, "--non-contiguous") == "alike")
     training = run("--json", write("training.json", published(24, True)))
     check("training graphs are solved", training.returncode == 0, training.stderr)
     for extra in (["--non-contiguous"], ["--chunks", "2"], ["--objective", "latency"],
