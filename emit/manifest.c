@@ -263,7 +263,50 @@ out:
   psplit_i_arena_fini(&scratch);
 }
 
-static void write_plan(const psplit_plan *plan, psplit_json *json) {
+static void key_text(psplit_json *json, const char *key, const char *text) {
+  psplit_i_json_key(json, key);
+  if (text)
+    psplit_i_json_string(json, text);
+  else
+    psplit_i_json_null(json);
+}
+
+/* What the plan may be taken to promise. */
+static void write_headline(const psplit_i_split *split, psplit_json *json) {
+  const psplit_plan *plan = split->plan;
+  const psplit_plan_data *data = &plan->data;
+  key_string(json, "device_order", plan->device_order);
+  key_text(json, "single_device", plan->single_device);
+  psplit_i_json_key(json, "single_device_ns");
+  if (plan->single_device)
+    psplit_i_json_int(json, plan->single_device_ns);
+  else
+    psplit_i_json_null(json);
+  psplit_i_json_key(json, "speed_up");
+  if (plan->speed_up >= 0)
+    psplit_i_json_double(json, plan->speed_up);
+  else
+    psplit_i_json_null(json);
+  key_text(json, "headline", plan->headline);
+  if (!data->matters) return;
+  char label[128];
+  psplit_i_json_key(json, "data_dependent");
+  psplit_i_json_open(json, '{');
+  key_uint(json, "nodes", data->n_nodes);
+  psplit_i_json_key(json, "time_frac");
+  psplit_i_json_double(json, data->time_frac);
+  psplit_i_json_key(json, "time_frac_1000x");
+  psplit_i_json_double(json, data->plenty_frac);
+  key_text(
+    json, "node",
+    data->n_nodes ? psplit_i_node_label(split->graph, data->heaviest, label, sizeof label) : NULL);
+  key_uint(json, "transfers", data->n_transfers);
+  key_text(json, "tensor", data->n_transfers ? plan->transfers[data->largest].tensor : NULL);
+  psplit_i_json_close(json, '}');
+}
+
+static void write_plan(const psplit_i_split *split, psplit_json *json) {
+  const psplit_plan *plan = split->plan;
   psplit_i_json_key(json, "plan");
   psplit_i_json_open(json, '{');
   key_string(json, "objective", plan->objective);
@@ -276,6 +319,7 @@ static void write_plan(const psplit_plan *plan, psplit_json *json) {
   psplit_i_json_double(json, plan->gap_frac);
   psplit_i_json_key(json, "proved_optimal");
   psplit_i_json_bool(json, plan->proved_optimal);
+  write_headline(split, json);
   key_string(json, "cost_source", plan->cost_source);
   if (plan->measured_frac > 0) {
     psplit_i_json_key(json, "measured_frac");
@@ -347,6 +391,6 @@ void psplit_i_manifest_write(const psplit_i_split *split, psplit_text *out) {
   psplit_i_json_close(&json, ']');
   write_transfers(split, &json);
   if (split->plan->n_copies) write_duplicates(split, &json);
-  write_plan(split->plan, &json);
+  write_plan(split, &json);
   psplit_i_json_close(&json, '}');
 }

@@ -57,6 +57,11 @@ bool psplit_i_dim_is_anonymous(const psplit_i_dims *dims, psplit_dim a) {
   return e->kind == PSPLIT_DIM_SYMBOL && e->anonymous;
 }
 
+uint32_t psplit_i_dim_symbol_number(const psplit_i_dims *dims, psplit_dim a) {
+  const psplit_dim_expr *e = psplit_i_dim_at(dims, a);
+  return e->kind == PSPLIT_DIM_SYMBOL ? (uint32_t)e->constant : PSPLIT_NONE;
+}
+
 bool psplit_i_dim_has_anonymous(const psplit_i_dims *dims, psplit_dim a) {
   return psplit_i_dim_at(dims, a)->anonymous;
 }

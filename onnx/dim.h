@@ -66,6 +66,8 @@ bool psplit_i_dim_is_const(const psplit_i_dims *dims, psplit_dim a, int64_t *out
 const char *psplit_i_dim_name(const psplit_i_dims *dims, psplit_dim a);
 /* A lone anonymous symbol. */
 bool psplit_i_dim_is_anonymous(const psplit_i_dims *dims, psplit_dim a);
+/* Number of a lone symbol, named or not (see below); PSPLIT_NONE for everything else. */
+uint32_t psplit_i_dim_symbol_number(const psplit_i_dims *dims, psplit_dim a);
 /* Whether an anonymous symbol is part of it. */
 bool psplit_i_dim_has_anonymous(const psplit_i_dims *dims, psplit_dim a);
 /* Bounds that hold for every value of the symbols; INT64_MIN / INT64_MAX where there are none. */

@@ -16,6 +16,7 @@ uint64_t psplit_i_tally_dim(psplit_tally *tally, psplit_dim dim) {
   const bool known = costs->known[dim] && costs->value[dim] >= 0;
   if (!known) tally->unknown = true;
   if (costs->assumed[dim]) tally->assumed = true;
+  if (costs->data[dim]) tally->data = true;
   if (!known || costs->assumed[dim])
     psplit_i_dim_mark_symbols(costs->shapes->dims, dim, costs->visited, costs->needed);
   return known ? (uint64_t)costs->value[dim] : 0;
@@ -113,6 +114,33 @@ static void count_bytes(psplit_tally *tally, const psplit_site *at, psplit_work 
 
 static psplit_node_cost scope_cost(psplit_i_costs *costs, psplit_scope *scope);
 
+static void add_dependence(psplit_tally *tally, const psplit_node_cost *cost) {
+  tally->assumed |= cost->assumed;
+  tally->data |= cost->data;
+  tally->heavy |= cost->heavy;
+  tally->data_heavy |= cost->data_heavy;
+}
+
+/* How often a body runs; who runs it how often may hang on the data. */
+static uint64_t count_trips(psplit_tally *tally, const psplit_child *child,
+                            const psplit_node_cost *cost) {
+  psplit_tally trips = {.costs = tally->costs};
+  const uint64_t n = psplit_i_tally_dim(&trips, child->trips);
+  add_dependence(tally, cost);
+  tally->unknown |= trips.unknown;
+  tally->assumed |= trips.assumed;
+  tally->data |= trips.data;
+  tally->data_heavy |= (trips.data || trips.unknown) && cost->heavy;
+  /* Without a trip count, one trip is the least that says something. */
+  return trips.unknown ? 1 : n;
+}
+
+static bool same_work(const psplit_work *a, const psplit_work *b) {
+  return a->flops == b->flops && a->launches == b->launches &&
+         psplit_i_sat_add_u64(a->bytes_read, a->bytes_written) ==
+           psplit_i_sat_add_u64(b->bytes_read, b->bytes_written);
+}
+
 /* What hangs on node `id` of a scope: calls and bodies by their trips, of branches the costlier. */
 static void count_children(psplit_tally *tally, const psplit_site *at, psplit_work *work) {
   const psplit_scope *scope = at->scope;
@@ -125,19 +153,14 @@ static void count_children(psplit_tally *tally, const psplit_site *at, psplit_wo
       high = middle;
   }
   psplit_node_cost costlier = {.work.known = true};
-  bool any_branch = false, any = false;
+  bool any_branch = false, any = false, differ = false;
   for (; low < scope->n_children && scope->children[low].node == at->id; low++) {
     const psplit_child *child = &scope->children[low];
     const psplit_node_cost cost = scope_cost(tally->costs, child->scope);
     work->weight_bytes = psplit_i_sat_add_u64(work->weight_bytes, cost.work.weight_bytes);
     any = true;
     if (!child->alternative) {
-      const bool was_unknown = tally->unknown;
-      const uint64_t trips = psplit_i_tally_dim(tally, child->trips);
-      /* Without a trip count, one trip is the least that says something. */
-      const bool trips_unknown = tally->unknown && !was_unknown && trips == 0;
-      add_work(work, &cost.work, trips_unknown ? 1 : trips);
-      tally->assumed |= cost.assumed;
+      add_work(work, &cost.work, count_trips(tally, child, &cost));
       continue;
     }
     const bool more =
@@ -145,12 +168,18 @@ static void count_children(psplit_tally *tally, const psplit_site *at, psplit_wo
       (cost.work.flops == costlier.work.flops &&
        psplit_i_sat_add_u64(cost.work.bytes_read, cost.work.bytes_written) >
          psplit_i_sat_add_u64(costlier.work.bytes_read, costlier.work.bytes_written));
-    tally->assumed |= cost.assumed;
+    add_dependence(tally, &cost);
     if (!cost.work.known) tally->unknown = true;
+    differ |= any_branch && !same_work(&cost.work, &costlier.work);
     if (!any_branch || more) costlier = cost;
     any_branch = true;
   }
   if (any_branch) add_work(work, &costlier.work, 1);
+  if (differ) { /* the branch that runs may be the cheaper one */
+    tally->data = true;
+    tally->data_heavy |= tally->heavy;
+  }
+  if (!any) tally->heavy = tally->data_heavy = true; /* nobody looked inside */
   if (!any || !work->known) tally->unknown = true;
 }
 
@@ -171,6 +200,13 @@ static int32_t compute_type(const psplit_site *at, psplit_op_class op_class) {
   return product && in ? in : out ? out : in;
 }
 
+/* Classes whose nodes are worth a model's time, by themselves, when there is much data. */
+static bool is_heavy(const psplit_rule *rule, psplit_op_class op_class) {
+  return !rule || op_class == PSPLIT_CLASS_CONV || op_class == PSPLIT_CLASS_DEPTHWISE ||
+         op_class == PSPLIT_CLASS_MATMUL || op_class == PSPLIT_CLASS_ATTENTION ||
+         op_class == PSPLIT_CLASS_RNN || rule->flops == PSPLIT_FLOPS_DFT;
+}
+
 static psplit_node_cost node_cost(psplit_i_costs *costs, psplit_scope *scope, uint32_t id) {
   psplit_tally tally = {.costs = costs};
   const psplit_site at = {
@@ -178,7 +214,9 @@ static psplit_node_cost node_cost(psplit_i_costs *costs, psplit_scope *scope, ui
   psplit_work work = {.launches = 1, .known = true};
   const psplit_rule *rule =
     at.node->function != PSPLIT_NONE ? NULL : psplit_i_rule_of(costs->shapes, at.node);
-  if (at.node->function != PSPLIT_NONE || (rule && rule->flops == PSPLIT_FLOPS_CONTROL)) {
+  const bool control =
+    at.node->function != PSPLIT_NONE || (rule && rule->flops == PSPLIT_FLOPS_CONTROL);
+  if (control) {
     work.op_class = PSPLIT_CLASS_CONTROL;
     work.launches = at.node->function != PSPLIT_NONE ? 0 : 1;
     count_children(&tally, &at, &work);
@@ -208,7 +246,13 @@ static psplit_node_cost node_cost(psplit_i_costs *costs, psplit_scope *scope, ui
   }
   work.data_type = compute_type(&at, work.op_class);
   work.known = !tally.unknown;
-  return (psplit_node_cost){work, tally.assumed};
+  const bool data = tally.data || tally.unknown;
+  const bool heavy = control ? tally.heavy : is_heavy(rule, work.op_class);
+  return (psplit_node_cost){.work = work,
+                            .assumed = tally.assumed,
+                            .data = data,
+                            .heavy = heavy,
+                            .data_heavy = control ? tally.data_heavy : data && heavy};
 }
 
 /* One run of all nodes of a scope. Weights that several nodes read count once per scope. */
@@ -220,6 +264,9 @@ static psplit_node_cost scope_cost(psplit_i_costs *costs, psplit_scope *scope) {
     const psplit_node_cost cost = node_cost(costs, scope, n);
     add_work(&sum.work, &cost.work, 1);
     sum.assumed |= cost.assumed;
+    sum.data |= cost.data;
+    sum.heavy |= cost.heavy;
+    sum.data_heavy |= cost.data_heavy;
     if (cost.work.op_class == PSPLIT_CLASS_CONTROL || cost.work.op_class == PSPLIT_CLASS_CONSTANT)
       sum.work.weight_bytes = psplit_i_sat_add_u64(sum.work.weight_bytes, cost.work.weight_bytes);
   }
@@ -232,39 +279,76 @@ static psplit_node_cost scope_cost(psplit_i_costs *costs, psplit_scope *scope) {
   return sum;
 }
 
+/* Sets out[s] for each symbol that is a size of an input. */
+static void mark_input_symbols(psplit_i_costs *costs, bool *out) {
+  const psplit_graph *graph = costs->shapes->graph;
+  for (uint32_t i = 0; i < graph->n_inputs; i++) {
+    const psplit_vtype *type = psplit_i_shapes_type(costs->shapes, graph->inputs[i]);
+    for (int32_t axis = 0; axis < type->rank; axis++)
+      psplit_i_dim_mark_symbols(costs->shapes->dims, type->dims[axis], costs->visited, out);
+  }
+  memset(costs->visited, 0, psplit_i_dims_count(costs->shapes->dims));
+}
+
 static bool evaluate(psplit_i_costs *costs, const psplit_cost_options *options) {
   const psplit_i_dims *dims = costs->shapes->dims;
   const uint32_t n = psplit_i_dims_count(dims), n_symbols = psplit_i_dims_n_symbols(dims);
   costs->value = take(costs, n, sizeof *costs->value);
   costs->known = take(costs, n, sizeof *costs->known);
   costs->assumed = take(costs, n, sizeof *costs->assumed);
+  costs->data = take(costs, n, sizeof *costs->data);
   costs->visited = take(costs, n, 1);
   costs->needed = take(costs, n_symbols, sizeof *costs->needed);
   int64_t *symbol_value = take(costs, n_symbols, sizeof *symbol_value);
-  bool *symbol_known = take(costs, n_symbols, sizeof *symbol_known);
-  if (!costs->value || !costs->known || !costs->assumed || !costs->visited || !costs->needed ||
-      !symbol_value || !symbol_known)
+  bool *fixed = take(costs, n_symbols, sizeof *fixed);
+  bool *told = take(costs, n_symbols, sizeof *told); /* fixed, or a size of an input */
+  if (!costs->value || !costs->known || !costs->assumed || !costs->data || !costs->visited ||
+      !costs->needed || !symbol_value || !fixed || !told)
     return false;
+  mark_input_symbols(costs, told);
   for (uint32_t s = 0; s < n_symbols; s++) {
     const char *name = psplit_i_dims_symbol_name(dims, s);
+    const int64_t assume = told[s] ? options->assume_input : options->assume_data;
+    symbol_value[s] = assume < 0 ? 1 : assume;
     for (size_t b = 0; name && b < options->n_bindings; b++)
       if (strcmp(options->bindings[b].name, name) == 0) {
         symbol_value[s] = options->bindings[b].value;
-        symbol_known[s] = true;
+        fixed[s] = told[s] = true;
       }
   }
-  psplit_i_dims_eval(dims, symbol_value, symbol_known, costs->value, costs->known);
-  if (options->assume_named < 0 && options->assume_anonymous < 0) return true;
+  psplit_i_dims_eval(dims, symbol_value, told, costs->value, costs->known);
+  for (uint32_t i = 0; i < n; i++) costs->data[i] = !costs->known[i];
+  psplit_i_dims_eval(dims, symbol_value, fixed, costs->value, costs->known);
+  if (options->assume_input < 0 && options->assume_data < 0) return true;
   memcpy(costs->assumed, costs->known, n * sizeof *costs->known);
-  for (uint32_t s = 0; s < n_symbols; s++) {
-    if (symbol_known[s]) continue;
-    const int64_t assume =
-      psplit_i_dims_symbol_name(dims, s) ? options->assume_named : options->assume_anonymous;
-    symbol_known[s] = assume >= 0;
-    symbol_value[s] = assume;
-  }
-  psplit_i_dims_eval(dims, symbol_value, symbol_known, costs->value, costs->known);
+  for (uint32_t s = 0; s < n_symbols; s++)
+    if (!fixed[s]) fixed[s] = (told[s] ? options->assume_input : options->assume_data) >= 0;
+  psplit_i_dims_eval(dims, symbol_value, fixed, costs->value, costs->known);
   for (uint32_t i = 0; i < n; i++) costs->assumed[i] = costs->known[i] && !costs->assumed[i];
+  return true;
+}
+
+/* Sizes of inputs without a name. */
+static bool list_missing_axes(psplit_i_costs *costs) {
+  const psplit_i_shapes *shapes = costs->shapes;
+  const psplit_graph *graph = shapes->graph;
+  uint32_t n = 0;
+  for (int pass = 0; pass < 2; pass++) {
+    if (pass && !(costs->missing_axes = take(costs, n, sizeof *costs->missing_axes))) return false;
+    for (uint32_t i = 0; i < graph->n_inputs; i++) {
+      const psplit_vtype *type = psplit_i_shapes_type(shapes, graph->inputs[i]);
+      for (int32_t axis = 0; axis < type->rank; axis++) {
+        const uint32_t symbol = psplit_i_dim_symbol_number(shapes->dims, type->dims[axis]);
+        if (symbol == PSPLIT_NONE || !costs->needed[symbol]) continue;
+        if (psplit_i_dims_symbol_name(shapes->dims, symbol)) continue;
+        if (pass)
+          costs->missing_axes[costs->n_missing_axes++] =
+            (psplit_input_axis){graph->inputs[i], axis};
+        else
+          n++;
+      }
+    }
+  }
   return true;
 }
 
@@ -276,12 +360,12 @@ static bool list_missing(psplit_i_costs *costs) {
   for (uint32_t s = 0; s < n_symbols; s++)
     if (costs->needed[s] && psplit_i_dims_symbol_name(dims, s))
       costs->missing[costs->n_missing++] = psplit_i_dims_symbol_name(dims, s);
-  return true;
+  return list_missing_axes(costs);
 }
 
 psplit_code psplit_i_costs_create(const psplit_i_shapes *shapes, const psplit_cost_options *options,
                                   psplit_diag *diag, psplit_i_costs **out_costs) {
-  static const psplit_cost_options nothing = {.assume_named = -1, .assume_anonymous = -1};
+  static const psplit_cost_options nothing = {.assume_input = -1, .assume_data = -1};
   psplit_i_costs *costs = calloc(1, sizeof *costs);
   if (!costs) return psplit_i_nomem(diag);
   psplit_i_arena_init(&costs->arena, 0);
@@ -296,6 +380,7 @@ psplit_code psplit_i_costs_create(const psplit_i_shapes *shapes, const psplit_co
     costs->nodes[n] = node_cost(costs, shapes->root, n);
     costs->n_unknown += !costs->nodes[n].work.known;
     costs->n_assumed += costs->nodes[n].assumed;
+    costs->n_data += costs->nodes[n].data;
   }
   fine = fine && list_missing(costs);
   if (!fine) {
@@ -318,11 +403,26 @@ psplit_work psplit_i_costs_node(const psplit_i_costs *costs, uint32_t node) {
 bool psplit_i_costs_node_assumed(const psplit_i_costs *costs, uint32_t node) {
   return costs->nodes[node].assumed;
 }
+psplit_i_data_dependence psplit_i_costs_node_data(const psplit_i_costs *costs, uint32_t node) {
+  const psplit_node_cost *cost = &costs->nodes[node];
+  return cost->data_heavy ? PSPLIT_I_DATA_HEAVY
+         : cost->data     ? PSPLIT_I_DATA_LIGHT
+                          : PSPLIT_I_DATA_NONE;
+}
 uint32_t psplit_i_costs_n_unknown(const psplit_i_costs *costs) { return costs->n_unknown; }
 uint32_t psplit_i_costs_n_assumed(const psplit_i_costs *costs) { return costs->n_assumed; }
+uint32_t psplit_i_costs_n_data(const psplit_i_costs *costs) { return costs->n_data; }
 
 const char *psplit_i_costs_missing(const psplit_i_costs *costs, uint32_t index) {
   return index < costs->n_missing ? costs->missing[index] : NULL;
+}
+
+bool psplit_i_costs_missing_axis(const psplit_i_costs *costs, uint32_t index, uint32_t *out_value,
+                                 int32_t *out_axis) {
+  if (index >= costs->n_missing_axes) return false;
+  *out_value = costs->missing_axes[index].value;
+  *out_axis = costs->missing_axes[index].axis;
+  return true;
 }
 
 bool psplit_i_costs_dim(const psplit_i_costs *costs, psplit_dim dim, int64_t *out) {
@@ -350,4 +450,12 @@ bool psplit_i_costs_value_bytes(const psplit_i_costs *costs, uint32_t value, uin
     bits % 8 == 0 ? psplit_i_sat_mul_u64(n, bits / 8) : n / 8 * bits + (n % 8 * bits + 7) / 8;
   if (out_assumed) *out_assumed = assumed;
   return true;
+}
+
+bool psplit_i_costs_value_data(const psplit_i_costs *costs, uint32_t value) {
+  const psplit_vtype *type = psplit_i_shapes_type(costs->shapes, value);
+  uint64_t bytes;
+  bool data = !psplit_i_costs_value_bytes(costs, value, &bytes, NULL);
+  for (int32_t axis = 0; axis < type->rank; axis++) data |= costs->data[type->dims[axis]];
+  return data;
 }

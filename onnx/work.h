@@ -13,9 +13,17 @@ typedef struct psplit_i_costs psplit_i_costs;
 typedef struct psplit_cost_options {
   const psplit_binding *bindings; /* symbols to fix; names the model does not use are ignored */
   size_t n_bindings;
-  int64_t assume_named;     /* value of every other named symbol; -1: leave them unknown */
-  int64_t assume_anonymous; /* value of sizes that only a run can tell; -1: leave them unknown */
+  int64_t assume_input; /* value of every other size of an input; -1: leave them unknown */
+  int64_t assume_data;  /* value of sizes that only a run can tell; -1: leave them unknown */
 } psplit_cost_options;
+
+/* Whether the data decides how much work a node is: a number found (NonZero), a size read from a
+ * tensor, a branch taken, or nothing known at all. Sizes of the inputs are the caller's to give. */
+typedef enum psplit_i_data_dependence {
+  PSPLIT_I_DATA_NONE,
+  PSPLIT_I_DATA_LIGHT,
+  PSPLIT_I_DATA_HEAVY /* what it decides is a convolution, a product, or an unknown operator */
+} psplit_i_data_dependence;
 
 /* Evaluates everything once; `shapes` outlives the result. NULL options: nothing fixed or assumed.
  * Errors: NOMEM. O(nodes + expressions). */
@@ -31,6 +39,11 @@ psplit_work psplit_i_costs_node(const psplit_i_costs *costs, uint32_t node);
 /* Whether the node's work rests on an assumed symbol. */
 bool psplit_i_costs_node_assumed(const psplit_i_costs *costs, uint32_t node);
 
+psplit_i_data_dependence psplit_i_costs_node_data(const psplit_i_costs *costs, uint32_t node);
+
+/* Whether only a run can tell the bytes of a value of the graph. */
+bool psplit_i_costs_value_data(const psplit_i_costs *costs, uint32_t value);
+
 /* Bytes of a value of the graph; false where a dimension or the element type is unknown, and for
  * values that are not tensors (*out_bytes untouched then). *out_assumed (may be NULL) tells
  * whether an assumption was used. */
@@ -40,13 +53,19 @@ bool psplit_i_costs_value_bytes(const psplit_i_costs *costs, uint32_t value, uin
 /* Number of a dimension; false if unknown. */
 bool psplit_i_costs_dim(const psplit_i_costs *costs, psplit_dim dim, int64_t *out);
 
-/* Nodes whose work is not known, and nodes whose work rests on an assumption. */
+/* Nodes whose work is not known, whose work rests on an assumption, and whose work only a run can
+ * tell. */
 uint32_t psplit_i_costs_n_unknown(const psplit_i_costs *costs);
 uint32_t psplit_i_costs_n_assumed(const psplit_i_costs *costs);
+uint32_t psplit_i_costs_n_data(const psplit_i_costs *costs);
 
 /* Named symbols that those nodes hang on, in order of first appearance in the model: the
  * names to pass as --dim. NULL past the last. */
 const char *psplit_i_costs_missing(const psplit_i_costs *costs, uint32_t index);
+
+/* Dimensions of inputs without a name that those nodes hang on, in order. False past the last. */
+bool psplit_i_costs_missing_axis(const psplit_i_costs *costs, uint32_t index, uint32_t *out_value,
+                                 int32_t *out_axis);
 
 /* Class of an operator by name, without shapes. */
 psplit_op_class psplit_i_op_class(const char *domain, const char *op_type);

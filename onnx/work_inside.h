@@ -8,20 +8,30 @@
 typedef struct psplit_node_cost {
   psplit_work work;
   bool assumed;
+  bool data;       /* only a run can tell the work */
+  bool heavy;      /* there is heavy work in it */
+  bool data_heavy; /* and only a run can tell how much */
 } psplit_node_cost;
+
+typedef struct psplit_input_axis {
+  uint32_t value;
+  int32_t axis;
+} psplit_input_axis;
 
 struct psplit_i_costs {
   const psplit_i_shapes *shapes;
   int64_t *value; /* [expressions] */
   bool *known;
   bool *assumed;            /* known, but only by an assumption */
+  bool *data;               /* hangs on a symbol that is no size of an input */
   unsigned char *visited;   /* expressions whose symbols are marked */
   bool *needed;             /* [symbols] an unknown or assumed number hangs on it */
   psplit_node_cost *nodes;  /* [graph->n_nodes] */
   psplit_node_cost *scopes; /* [n_scopes], one run each */
   bool *scope_done;
   const char **missing;
-  uint32_t n_missing, n_unknown, n_assumed;
+  psplit_input_axis *missing_axes;
+  uint32_t n_missing, n_missing_axes, n_unknown, n_assumed, n_data;
   psplit_arena arena;
 };
 
@@ -29,6 +39,8 @@ struct psplit_i_costs {
 typedef struct psplit_tally {
   psplit_i_costs *costs;
   bool unknown, assumed;
+  bool data;              /* a number hangs on the data */
+  bool heavy, data_heavy; /* of what the node runs: see psplit_node_cost */
 } psplit_tally;
 
 /* A dimension; 0 with `unknown` set where it is not known. */

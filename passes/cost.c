@@ -10,14 +10,36 @@
 #include "cost_table.h"
 #include "passes.h"
 
-/* Device times of all nodes; ns of dead and free nodes are 0, since runtimes drop or fold them. */
-static void fill_times(const psplit_unit *unit, uint32_t device, int64_t *out_ns) {
-  for (uint32_t n = 0; n < unit->graph->n_nodes; n++) {
-    const psplit_work work = psplit_i_costs_node(unit->costs, n);
-    out_ns[n] = unit->node_flags[n] & (PSPLIT_I_NODE_DEAD | PSPLIT_I_NODE_FREE)
-                  ? 0
-                  : psplit_devices_work_ns(unit->devices, device, &work);
+/* Roofline of a node; 0 for dead and free ones, since runtimes drop or fold them. */
+static int64_t roofline_ns(const psplit_unit *unit, const psplit_i_costs *costs, uint32_t device,
+                           uint32_t node) {
+  const psplit_work work = psplit_i_costs_node(costs, node);
+  return unit->node_flags[node] & (PSPLIT_I_NODE_DEAD | PSPLIT_I_NODE_FREE)
+           ? 0
+           : psplit_devices_work_ns(unit->devices, device, &work);
+}
+
+static void fill_times(const psplit_unit *unit, const psplit_i_costs *costs, uint32_t device,
+                       int64_t *out_ns) {
+  for (uint32_t n = 0; n < unit->graph->n_nodes; n++)
+    out_ns[n] = roofline_ns(unit, costs, device, n);
+}
+
+int64_t psplit_i_unit_total_ns(const psplit_unit *unit, uint32_t device) {
+  const size_t n_nodes = unit->graph->n_nodes;
+  int64_t total = 0;
+  for (uint32_t n = 0; n < n_nodes; n++) {
+    int64_t ns = unit->node_ns[n];
+    if (device < unit->options.n_stages) {
+      ns = unit->node_ns[unit->device_class[device] * n_nodes + n];
+    } else if (ns) { /* as much longer as its roofline: see psplit_i_cost_apply */
+      const int64_t first = roofline_ns(unit, unit->costs, unit->class_device[0], n);
+      const int64_t here = roofline_ns(unit, unit->costs, device, n);
+      if (first) ns = psplit_i_whole_ns((double)ns * ((double)here / (double)first));
+    }
+    total = psplit_i_sat_add_i64(total, ns);
   }
+  return total;
 }
 
 /* Devices with equal times and memory are one class. */
@@ -35,7 +57,7 @@ static psplit_code classify_devices(psplit_unit *unit, psplit_diag *diag) {
       code = psplit_i_nomem(diag);
       goto out;
     }
-    fill_times(unit, d, spare);
+    fill_times(unit, unit->costs, d, spare);
     for (; class_id < classes.n; class_id++)
       if (memcmp(classes.items[class_id], spare, n * sizeof *spare) == 0) break;
     if (class_id == classes.n) {
@@ -63,6 +85,7 @@ static void say_what_is_missing(const psplit_unit *unit) {
   const psplit_i_costs *costs = unit->costs;
   const uint32_t n_assumed = psplit_i_costs_n_assumed(costs);
   const uint32_t n_unknown = psplit_i_costs_n_unknown(costs);
+  const uint32_t n_data = psplit_i_costs_n_data(costs);
   psplit_text names = {0};
   uint32_t n = 0;
   for (const char *name; (name = psplit_i_costs_missing(costs, n)); n++)
@@ -74,11 +97,11 @@ static void say_what_is_missing(const psplit_unit *unit) {
                  "%" PRId64 "; pass %s%s to cost them",
                  n_assumed, n_assumed == 1 ? "" : "s", unit->assumed_size, names.bytes,
                  n > 6 ? " ..." : "");
-  else if (n_assumed)
+  if (n_data)
     psplit_i_say(unit->options.sink, PSPLIT_NOTE,
                  "the cost of %" PRIu32
                  " node%s depends on sizes only a run can tell, counted as %" PRId64,
-                 n_assumed, n_assumed == 1 ? "" : "s", unit->assumed_size);
+                 n_data, n_data == 1 ? "" : "s", unit->assumed_size);
   if (n_unknown)
     psplit_i_say(unit->options.sink, PSPLIT_WARNING,
                  "the cost of %" PRIu32 " node%s is not known: what is not known of it is left out",
@@ -89,19 +112,14 @@ static void say_what_is_missing(const psplit_unit *unit) {
 /* Counts open sizes as the least of a few numbers that leaves the fewest nodes unknown: a size of 1
  * suits a batch, but an audio model whose first convolution spans 400 samples has no output then.
  */
-static psplit_code evaluate(psplit_unit *unit, psplit_diag *diag) {
+static psplit_code evaluate(psplit_unit *unit, const psplit_binding *bindings, psplit_diag *diag) {
   static const int64_t candidates[] = {1, 64, 1024, 16384};
   psplit_code code = PSPLIT_OK;
-  const psplit_unit_options *options = &unit->options;
-  psplit_binding *bindings = PSPLIT_NEW(&unit->scratch, psplit_binding, options->n_dims);
-  if (!bindings) return psplit_i_nomem(diag);
-  for (size_t i = 0; i < options->n_dims; i++)
-    bindings[i] = (psplit_binding){options->dims[i].name, options->dims[i].value};
   for (size_t c = 0; c < sizeof candidates / sizeof *candidates; c++) {
     const psplit_cost_options cost_options = {.bindings = bindings,
-                                              .n_bindings = options->n_dims,
-                                              .assume_named = candidates[c],
-                                              .assume_anonymous = candidates[c]};
+                                              .n_bindings = unit->options.n_dims,
+                                              .assume_input = candidates[c],
+                                              .assume_data = candidates[c]};
     psplit_i_costs *costs;
     PSPLIT_TRY(psplit_i_costs_create(unit->shapes, &cost_options, diag, &costs));
     const bool better =
@@ -117,15 +135,49 @@ out:
   return code;
 }
 
+/* What only a run can tell is counted like any open size, which may be far too little. Counting it
+ * a thousand times as large as well shows how much of the model's time may hang on it. */
+static psplit_code count_plenty(psplit_unit *unit, const psplit_binding *bindings,
+                                psplit_diag *diag) {
+  enum { PLENTY = 1000 };
+  psplit_code code;
+  psplit_i_costs *costs = NULL;
+  const size_t n_nodes = unit->graph->n_nodes;
+  unit->node_plenty_ns = NULL;
+  unit->node_data = PSPLIT_NEW(&unit->arena, uint8_t, n_nodes);
+  if (!unit->node_data) return psplit_i_nomem(diag);
+  for (uint32_t n = 0; n < n_nodes; n++)
+    if (!(unit->node_flags[n] & (PSPLIT_I_NODE_DEAD | PSPLIT_I_NODE_FREE)))
+      unit->node_data[n] = (uint8_t)psplit_i_costs_node_data(unit->costs, n);
+  if (!psplit_i_costs_n_data(unit->costs)) return PSPLIT_OK;
+  const psplit_cost_options options = {.bindings = bindings,
+                                       .n_bindings = unit->options.n_dims,
+                                       .assume_input = unit->assumed_size,
+                                       .assume_data = PLENTY * unit->assumed_size};
+  PSPLIT_TRY(psplit_i_costs_create(unit->shapes, &options, diag, &costs));
+  unit->node_plenty_ns = psplit_i_arena_array(&unit->arena, n_nodes, sizeof *unit->node_plenty_ns);
+  if (!unit->node_plenty_ns) PSPLIT_TRY(psplit_i_nomem(diag));
+  fill_times(unit, costs, unit->class_device[0], unit->node_plenty_ns);
+out:
+  psplit_i_costs_destroy(costs);
+  return code;
+}
+
 static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag) {
   (void)values;
   psplit_code code;
+  const psplit_unit_options *options = &unit->options;
+  psplit_binding *bindings = PSPLIT_NEW(&unit->scratch, psplit_binding, options->n_dims);
+  if (!bindings) return psplit_i_nomem(diag);
+  for (size_t i = 0; i < options->n_dims; i++)
+    bindings[i] = (psplit_binding){options->dims[i].name, options->dims[i].value};
   psplit_i_costs_destroy(unit->costs);
   unit->costs = NULL;
-  PSPLIT_TRY(evaluate(unit, diag));
+  PSPLIT_TRY(evaluate(unit, bindings, diag));
   for (uint32_t n = 0; n < unit->graph->n_nodes; n++)
     unit->node_class[n] = psplit_i_costs_node(unit->costs, n).op_class;
   PSPLIT_TRY(classify_devices(unit, diag));
+  PSPLIT_TRY(count_plenty(unit, bindings, diag));
   PSPLIT_TRY(psplit_i_cost_apply(unit, diag));
   say_what_is_missing(unit);
 out:

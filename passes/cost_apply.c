@@ -21,7 +21,7 @@ typedef struct times {
 
 static const double MOST_NS = 9e18;
 
-static int64_t whole(double ns) {
+int64_t psplit_i_whole_ns(double ns) {
   return ns >= MOST_NS ? INT64_MAX : ns > 0 ? (int64_t)llround(ns) : 0;
 }
 
@@ -84,10 +84,11 @@ static void say_other_sizes(const psplit_unit *unit, const psplit_cost_table *ta
     psplit_i_text_addf(&sizes, "%s--dim %s=%" PRId64, d ? " " : "", dim->name, dim->value);
   }
   if (differ && !sizes.failed)
-    psplit_i_say(options->sink, PSPLIT_WARNING,
-                 "%s was measured with %s, and other sizes are counted here: times do not belong to "
-                 "them",
-                 table->name, sizes.bytes);
+    psplit_i_say(
+      options->sink, PSPLIT_WARNING,
+      "%s was measured with %s, and other sizes are counted here: times do not belong to "
+      "them",
+      table->name, sizes.bytes);
   psplit_i_text_fini(&sizes);
 }
 
@@ -155,6 +156,11 @@ static double missing_factor(const psplit_unit *unit, const times *t) {
   return predicted > 0 && measured > 0 ? measured / predicted : 1;
 }
 
+/* Of another device or size: as much longer than `ns` as it was than `first_ns`. */
+static void scale(int64_t *time, double ns, double first_ns) {
+  *time = psplit_i_whole_ns(first_ns > 0 ? ns * ((double)*time / first_ns) : ns);
+}
+
 static void replace_times(psplit_unit *unit, const times *t) {
   const size_t n_nodes = unit->graph->n_nodes;
   const double factor = missing_factor(unit, t);
@@ -164,10 +170,9 @@ static void replace_times(psplit_unit *unit, const times *t) {
     const double ns = t->covered[n] ? t->ns[n] : factor * first;
     total += ns;
     if (t->covered[n]) covered += ns;
-    for (size_t c = unit->n_classes; c-- > 0;) {
-      int64_t *time = &unit->node_ns[c * n_nodes + n];
-      *time = whole(first > 0 ? ns * ((double)*time / first) : ns);
-    }
+    if (t->covered[n] || t->complete) unit->node_data[n] = PSPLIT_I_DATA_NONE;
+    if (unit->node_plenty_ns) scale(&unit->node_plenty_ns[n], ns, first);
+    for (size_t c = unit->n_classes; c-- > 0;) scale(&unit->node_ns[c * n_nodes + n], ns, first);
   }
   unit->measured_frac = total > 0 ? covered / total : 0;
   unit->cost_source = t->measured ? "measured" : "given";

@@ -106,6 +106,9 @@ PSPLIT_MUST_USE psplit_code psplit_i_kernel_name_read(const psplit_i_cost_names 
                                                       const char *label, const char *op,
                                                       psplit_diag *diag, psplit_i_kernel_name *out);
 
+/* Nanoseconds, rounded; 0 for what is not positive, INT64_MAX for what is too large. */
+int64_t psplit_i_whole_ns(double ns);
+
 struct psplit_unit;
 /* Puts the costs that the caller gave in the place of the roofline's. */
 PSPLIT_MUST_USE psplit_code psplit_i_cost_apply(struct psplit_unit *unit, psplit_diag *diag);

@@ -49,6 +49,35 @@ void psplit_i_devices_connect(psplit_devices *devices, const psplit_device_link 
     }
 }
 
+bool psplit_i_devices_same(const psplit_devices *devices, uint32_t a, uint32_t b) {
+  const psplit_device_model *x = &devices->devices[a].model, *y = &devices->devices[b].model;
+  return memcmp(x->flops_per_second, y->flops_per_second, sizeof x->flops_per_second) == 0 &&
+         memcmp(x->efficiency, y->efficiency, sizeof x->efficiency) == 0 &&
+         memcmp(&x->memory_bandwidth, &y->memory_bandwidth, sizeof x->memory_bandwidth) == 0 &&
+         x->memory_bytes == y->memory_bytes && x->workspace_bytes == y->workspace_bytes &&
+         x->overhead_ns == y->overhead_ns;
+}
+
+bool psplit_i_devices_all_same(const psplit_devices *devices) {
+  for (uint32_t d = 1; d < devices->n; d++)
+    if (!psplit_i_devices_same(devices, 0, d)) return false;
+  return true;
+}
+
+bool psplit_i_devices_alike(const psplit_devices *devices) {
+  const psplit_device_link *first = devices->n > 1 ? &devices->links[1] : NULL;
+  if (!psplit_i_devices_all_same(devices)) return false;
+  for (uint32_t from = 0; from < devices->n; from++)
+    for (uint32_t to = 0; to < devices->n; to++) {
+      const psplit_device_link *link = &devices->links[(size_t)from * devices->n + to];
+      if (from != to && (link->latency_ns != first->latency_ns ||
+                         memcmp(&link->bytes_per_second, &first->bytes_per_second,
+                                sizeof first->bytes_per_second) != 0))
+        return false;
+    }
+  return true;
+}
+
 /* n_devices times `model`, named `name` with a number behind, on one host. */
 static psplit_code make_alike(const psplit_device_model *model, const char *name,
                               uint32_t n_devices, psplit_diag *diag, psplit_devices **out_devices) {

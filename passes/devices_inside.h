@@ -27,6 +27,12 @@ extern const psplit_device_link psplit_i_default_links[PSPLIT_I_N_PLACES];
 /* n zeroed devices without links; NULL when out of memory. */
 psplit_devices *psplit_i_devices_create(uint32_t n);
 
+/* Whether two devices take the same times and hold as much. */
+bool psplit_i_devices_same(const psplit_devices *devices, uint32_t a, uint32_t b);
+bool psplit_i_devices_all_same(const psplit_devices *devices);
+/* Whether they and all links between them are: then no order of them is better than another. */
+bool psplit_i_devices_alike(const psplit_devices *devices);
+
 /* Gives each pair the one of links[PSPLIT_I_N_PLACES] that their hosts and racks ask for. Devices
  * without a host stand on one host; hosts without a rack in one rack. */
 void psplit_i_devices_connect(psplit_devices *devices, const psplit_device_link *links);

@@ -239,8 +239,9 @@ psplit_code psplit_i_solve_within_memory(psplit_unit *unit, const psplit_i_reque
       offered[s] = offered[s] > excess + 1 ? offered[s] - excess : 1;
     }
   }
-  if (first_too_large(unit) == n_stages && (unit->plan->proved_optimal || !any_memory_limit(unit)))
-    return PSPLIT_OK;
+  /* As counted, whatever a run may tell. */
+  const bool best = psplit_i_plan_value_ns(unit, unit->plan) <= unit->plan->lower_bound_ns;
+  if (first_too_large(unit) == n_stages && (best || !any_memory_limit(unit))) return PSPLIT_OK;
   return cut_to_fit(unit, r, true, diag);
 out:
   return code;

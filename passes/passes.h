@@ -70,6 +70,11 @@ struct psplit_unit {
   const char *cost_source;        /* "analytic", "measured" or "given" */
   double measured_frac;           /* part of all nodes' time that tables of costs speak of */
   psplit_op_class *node_class;    /* [n_nodes] */
+  /* [n_nodes] psplit_i_data_dependence of the node's time: none where a costs file has measured it. */
+  uint8_t *node_data;
+  /* [n_nodes] times on the first device if a thousand times as much were found of what only a run
+   * can tell; NULL where no node's work hangs on that. */
+  int64_t *node_plenty_ns;
   uint8_t *node_flags;            /* [n_nodes] PSPLIT_I_NODE_* */
 
   psplit_i_grouping grouping;
@@ -104,6 +109,12 @@ bool psplit_i_unit_is_constant(const psplit_unit *unit, uint32_t value);
 /* Bytes of a constant that a stage keeps for its whole life: as stored, or as a free node makes it. */
 uint64_t psplit_i_unit_weight_bytes(const psplit_unit *unit, uint32_t value);
 
+/* Whether only a run can tell the bytes of a value. */
+bool psplit_i_unit_value_data(const psplit_unit *unit, uint32_t value);
+
+/* Time of the whole model on a device, used by the plan or not. O(nodes). */
+int64_t psplit_i_unit_total_ns(const psplit_unit *unit, uint32_t device);
+
 /* Puts unit->copies in their order. */
 void psplit_i_copies_sort(psplit_unit *unit);
 
@@ -120,6 +131,9 @@ void psplit_i_name_unreachable(const psplit_unit *unit, psplit_diag *diag);
 
 /* Makes unit->plan from stage, copies and solution: transfers, loads, memory. */
 PSPLIT_MUST_USE psplit_code psplit_i_plan_make(psplit_unit *unit, psplit_diag *diag);
+/* Says what the plan may be taken to promise; takes back its proof where a run may tell otherwise. */
+PSPLIT_MUST_USE psplit_code psplit_i_plan_headline(psplit_unit *unit, psplit_plan *plan,
+                                                   psplit_diag *diag);
 /* What the objective makes small. */
 int64_t psplit_i_plan_value_ns(const psplit_unit *unit, const psplit_plan *plan);
 

@@ -56,6 +56,7 @@ static psplit_code record_transfer(walk *w, uint32_t value, uint32_t to, psplit_
                                    .from = w->unit->stage[producer],
                                    .to = to};
   transfer.bytes = psplit_i_unit_value_bytes(w->unit, value, &transfer.bytes_known);
+  transfer.data_dependent = psplit_i_unit_value_data(w->unit, value);
   if (transfer.from >= to)
     return psplit_i_fail(diag, PSPLIT_INTERNAL, "\"%s\" is needed before it is made",
                          transfer.tensor);
@@ -140,20 +141,6 @@ static psplit_code count_supernodes(psplit_unit *unit, psplit_plan *plan,
     counted[group[n]] = 1;
     stages[unit->stage[n]].n_supernodes++;
   }
-  return PSPLIT_OK;
-}
-
-static psplit_code name_assumptions(psplit_unit *unit, psplit_plan *plan, psplit_diag *diag) {
-  while (psplit_i_costs_missing(unit->costs, plan->n_assumed)) plan->n_assumed++;
-  const char **names = PSPLIT_NEW(&unit->arena, const char *, plan->n_assumed);
-  if (!names) return psplit_i_nomem(diag);
-  for (uint32_t i = 0; i < plan->n_assumed; i++) {
-    const char *name = psplit_i_costs_missing(unit->costs, i);
-    if (!(names[i] = psplit_i_arena_strndup(&unit->arena, name, strlen(name))))
-      return psplit_i_nomem(diag);
-  }
-  plan->assumed_names = names;
-  plan->assumed_value = unit->assumed_size;
   return PSPLIT_OK;
 }
 
@@ -283,7 +270,6 @@ psplit_code psplit_i_plan_make(psplit_unit *unit, psplit_diag *diag) {
   if (graph->n_nodes) memcpy(node_stage, unit->stage, graph->n_nodes * sizeof *node_stage);
   charge_transfers(unit, stages, transfers, (uint32_t)w.transfers.n);
   PSPLIT_TRY(count_supernodes(unit, plan, stages, diag));
-  PSPLIT_TRY(name_assumptions(unit, plan, diag));
 
   plan->n_nodes = graph->n_nodes;
   plan->node_stage = node_stage;
@@ -312,6 +298,7 @@ psplit_code psplit_i_plan_make(psplit_unit *unit, psplit_diag *diag) {
   }
   PSPLIT_TRY(set_latency(unit, plan, diag));
   PSPLIT_TRY(set_bound(unit, plan, diag));
+  PSPLIT_TRY(psplit_i_plan_headline(unit, plan, diag));
   unit->plan = plan;
 out:
   psplit_i_vec_fini(&w.transfers);

@@ -79,6 +79,7 @@ static psplit_code make_nodes(maker *m) {
         to->flags |= PSPLIT_SNAPSHOT_NODE_REPEATABLE;
     }
     if (!(facts & PSPLIT_SNAPSHOT_COSTS)) continue;
+    if (unit->node_data[n] != PSPLIT_I_DATA_NONE) to->flags |= PSPLIT_SNAPSHOT_NODE_DATA;
     const uint32_t class_id = unit->device_class[to->stage == PSPLIT_NONE ? 0 : to->stage];
     to->work = psplit_i_costs_node(unit->costs, n);
     to->cost_ns = unit->node_ns[(size_t)class_id * graph->n_nodes + n];

@@ -226,6 +226,10 @@ uint64_t psplit_i_unit_value_bytes(const psplit_unit *unit, uint32_t value, bool
   return told ? bytes : 0;
 }
 
+bool psplit_i_unit_value_data(const psplit_unit *unit, uint32_t value) {
+  return psplit_i_costs_value_data(unit->costs, value);
+}
+
 bool psplit_i_value_is_constant(const psplit_graph *graph, const uint8_t *node_flags,
                                 uint32_t value) {
   const psplit_value *v = &graph->values[value];

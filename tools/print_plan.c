@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 static void print_share(const char *label, int64_t ns) {
   char text[CLI_TEXT];
@@ -13,11 +14,6 @@ static bool is_latency(const psplit_plan *plan) { return plan->objective[0] == '
 /* What the objective makes small, and the bound is of. */
 static int64_t value_ns(const psplit_plan *plan) {
   return is_latency(plan) ? plan->latency_ns : plan->bottleneck_ns;
-}
-
-/* Of a stream of inputs, or of one alone. */
-static double speed_up(const psplit_plan *plan) {
-  return value_ns(plan) > 0 ? (double)plan->total_compute_ns / (double)value_ns(plan) : 1;
 }
 
 static void print_transfers(const psplit_plan *plan) {
@@ -33,6 +29,15 @@ static void print_transfers(const psplit_plan *plan) {
            cli_printable(transfer->tensor, name, sizeof name));
   }
   if (plan->n_transfers > SHOWN) printf("  ... and %" PRIu32 " more\n", plan->n_transfers - SHOWN);
+}
+
+static bool in_given_order(const psplit_plan *plan) {
+  return strcmp(plan->device_order, "given") == 0;
+}
+
+static void print_headline(const char *headline) {
+  char line[PRINT_PLAN_LINE];
+  if (headline) printf("%s\n", cli_printable(headline, line, sizeof line));
 }
 
 void print_plan(const psplit_plan *plan, double seconds) {
@@ -54,23 +59,16 @@ void print_plan(const psplit_plan *plan, double seconds) {
   }
   print_transfers(plan);
   printf("\n");
+  if (plan->data.matters) printf("as counted: ");
   if (is_latency(plan)) print_share("bottleneck", plan->bottleneck_ns);
   print_share(is_latency(plan) ? "\nlatency" : "bottleneck", value_ns(plan));
   print_share(", lower bound", plan->lower_bound_ns);
-  printf(", gap %.2f %%%s (solver %s, bound %s)\n", 100 * plan->gap_frac,
-         plan->proved_optimal ? ", proved optimal" : "", plan->solver, plan->bound);
-  if (plan->bottleneck_ns > 0)
-    printf("expected speed-up over one device %.2fx of %" PRIu32 ", costs %s", speed_up(plan),
-           plan->n_stages, plan->cost_source);
-  if (plan->measured_frac > 0 && plan->measured_frac < 1)
-    printf(" for %.1f %% of the time", 100 * plan->measured_frac);
-  if (plan->n_assumed) printf(" with");
-  for (uint32_t i = 0; i < plan->n_assumed; i++) {
-    char name[80];
-    printf(" %s=%" PRId64, cli_printable(plan->assumed_names[i], name, sizeof name),
-           plan->assumed_value);
-  }
-  printf("\ntook %.2f s\n", seconds);
+  printf(", gap %.2f %%%s%s (solver %s, bound %s)\n", 100 * plan->gap_frac,
+         plan->proved_optimal ? ", proved optimal" : "",
+         plan->proved_optimal && in_given_order(plan) ? " for this order of devices" : "",
+         plan->solver, plan->bound);
+  print_headline(plan->headline);
+  printf("took %.2f s\n", seconds);
 }
 
 void print_comparison_head(psplit_objective objective, uint32_t n_micro_batches) {
@@ -79,8 +77,17 @@ void print_comparison_head(psplit_objective objective, uint32_t n_micro_batches)
          objective == PSPLIT_LATENCY ? "latency" : "bottleneck", n_micro_batches);
 }
 
-psplit_code print_comparison(const psplit_plan *plan, uint32_t n_micro_batches, psplit_diag *diag) {
-  char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT], d[CLI_TEXT];
+static void note(const psplit_plan *plan, comparison_notes *notes) {
+  notes->given_order |= plan->proved_optimal && in_given_order(plan);
+  if (plan->speed_up < 0 && plan->headline)
+    cli_printable(plan->headline, notes->none, sizeof notes->none);
+  if (plan->speed_up >= 0 && plan->assumed)
+    cli_printable(plan->assumed, notes->assumed, sizeof notes->assumed);
+}
+
+psplit_code print_comparison(const psplit_plan *plan, uint32_t n_micro_batches,
+                             comparison_notes *notes, psplit_diag *diag) {
+  char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT], d[CLI_TEXT], speed_up[CLI_TEXT] = "-";
   psplit_schedule *schedule;
   const psplit_code code = psplit_plan_schedule(plan, n_micro_batches, diag, &schedule);
   if (code != PSPLIT_OK) return code;
@@ -92,10 +99,18 @@ psplit_code print_comparison(const psplit_plan *plan, uint32_t n_micro_batches, 
     wire += plan->transfers[t].bytes;
     sure = sure && plan->transfers[t].bytes_known;
   }
-  printf("%6" PRIu32 " %11s %11s %6.2f %% %8.2fx %11s %s%10s %10.1f %%%s\n", plan->n_stages,
+  if (plan->speed_up >= 0) snprintf(speed_up, sizeof speed_up, "%.2fx", plan->speed_up);
+  printf("%6" PRIu32 " %11s %11s %6.2f %% %9s %11s %s%10s %10.1f %%%s\n", plan->n_stages,
          cli_time(value_ns(plan), a), cli_time(plan->lower_bound_ns, b), 100 * plan->gap_frac,
-         speed_up(plan), cli_bytes(memory, c), sure ? " " : "~", cli_bytes(wire, d),
+         speed_up, cli_bytes(memory, c), sure ? " " : "~", cli_bytes(wire, d),
          100 * schedule->bubble_frac, plan->proved_optimal ? "  optimal" : "");
   psplit_schedule_destroy(schedule);
+  note(plan, notes);
   return PSPLIT_OK;
+}
+
+void print_comparison_notes(const comparison_notes *notes) {
+  if (notes->given_order) puts("optimal for this order of devices");
+  if (*notes->assumed) printf("speed-ups are for %s (assumed)\n", notes->assumed);
+  if (*notes->none) puts(notes->none);
 }

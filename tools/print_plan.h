@@ -7,9 +7,20 @@
 /* The stages as a table, what crosses between them, and how good that is. */
 void print_plan(const psplit_plan *plan, double seconds);
 
-/* A line for each number of stages: the head, and one of them. Errors: those of the schedule. */
+enum { PRINT_PLAN_LINE = 2048 };
+
+/* What the lines rest on, said once behind them. */
+typedef struct comparison_notes {
+  bool given_order;
+  char assumed[PRINT_PLAN_LINE];
+  char none[PRINT_PLAN_LINE]; /* why the last line without a speed-up has none */
+} comparison_notes;
+
+/* A line for each number of stages: the head, one of them, and what stands below. `notes` begins
+ * zeroed. Errors: those of the schedule. */
 void print_comparison_head(psplit_objective objective, uint32_t n_micro_batches);
 PSPLIT_MUST_USE psplit_code print_comparison(const psplit_plan *plan, uint32_t n_micro_batches,
-                                             psplit_diag *diag);
+                                             comparison_notes *notes, psplit_diag *diag);
+void print_comparison_notes(const comparison_notes *notes);
 
 #endif

@@ -232,6 +232,7 @@ static psplit_code no_plan(psplit_diag *diag) {
 static psplit_code compare(request *r, psplit_diag *diag) {
   psplit_sink sink = cli_sink(&r->progress);
   psplit_model *model = NULL;
+  comparison_notes notes = {0};
   bool any = false;
   r->plan.unit.sink = &sink;
   psplit_code code = psplit_model_open(r->model, &r->plan.read, diag, &model);
@@ -242,7 +243,7 @@ static psplit_code compare(request *r, psplit_diag *diag) {
     const psplit_plan *plan = made.unit ? psplit_unit_plan(made.unit) : NULL;
     cli_progress_end(&r->progress);
     if (code == PSPLIT_OK && !plan) code = no_plan(diag);
-    if (code == PSPLIT_OK) code = print_comparison(plan, r->n_micro_batches, diag);
+    if (code == PSPLIT_OK) code = print_comparison(plan, r->n_micro_batches, &notes, diag);
     any |= code == PSPLIT_OK;
     if (code == PSPLIT_INFEASIBLE && (any || k < r->last_k)) {
       printf("%6" PRIu32 " infeasible: %s\n", k, diag->message);
@@ -252,6 +253,7 @@ static psplit_code compare(request *r, psplit_diag *diag) {
     sink.emit = cli_quiet; /* the same warnings once */
     planned_fini(&made);
   }
+  if (code == PSPLIT_OK) print_comparison_notes(&notes);
   psplit_model_close(model);
   return code;
 }

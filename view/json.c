@@ -76,6 +76,7 @@ void psplit_i_view_json_nodes(psplit_json *json, const psplit_snapshot *s) {
     id_or_null(json, "stage", node->stage);
     key_bool(json, "constant", node->flags & PSPLIT_SNAPSHOT_NODE_FREE);
     key_bool(json, "dead", node->flags & PSPLIT_SNAPSHOT_NODE_DEAD);
+    if (node->flags & PSPLIT_SNAPSHOT_NODE_DATA) key_bool(json, "data_dependent", true);
     key_string(json, "class", costs ? psplit_op_class_name(node->work.op_class) : NULL);
     psplit_i_json_key(json, "cost_ns");
     if (costs)
@@ -221,6 +222,43 @@ void psplit_i_view_json_transfers(psplit_json *json, const psplit_snapshot *s) {
   psplit_i_json_close(json, ']');
 }
 
+/* As pipeline.json has it, but for the number of the node. */
+static void put_headline(psplit_json *json, const psplit_plan *plan) {
+  const psplit_plan_data *data = &plan->data;
+  key_string(json, "device_order", plan->device_order);
+  key_string(json, "single_device", plan->single_device);
+  psplit_i_json_key(json, "single_device_ns");
+  if (plan->single_device)
+    psplit_i_json_int(json, plan->single_device_ns);
+  else
+    psplit_i_json_null(json);
+  psplit_i_json_key(json, "speed_up");
+  if (plan->speed_up >= 0)
+    psplit_i_json_double(json, plan->speed_up);
+  else
+    psplit_i_json_null(json);
+  key_string(json, "headline", plan->headline);
+  if (plan->n_assumed) {
+    psplit_i_json_key(json, "assumed_dims");
+    psplit_i_json_open(json, '{');
+    for (uint32_t i = 0; i < plan->n_assumed; i++)
+      key_int(json, plan->assumed_names[i], plan->assumed_value);
+    psplit_i_json_close(json, '}');
+  }
+  if (!data->matters) return;
+  psplit_i_json_key(json, "data_dependent");
+  psplit_i_json_open(json, '{');
+  key_uint(json, "nodes", data->n_nodes);
+  psplit_i_json_key(json, "time_frac");
+  psplit_i_json_double(json, data->time_frac);
+  psplit_i_json_key(json, "time_frac_1000x");
+  psplit_i_json_double(json, data->plenty_frac);
+  id_or_null(json, "operator", data->heaviest);
+  key_uint(json, "transfers", data->n_transfers);
+  id_or_null(json, "transfer", data->largest);
+  psplit_i_json_close(json, '}');
+}
+
 void psplit_i_view_json_plan(psplit_json *json, const psplit_snapshot *s) {
   const psplit_plan *plan = s->plan;
   psplit_i_json_open(json, '{');
@@ -234,6 +272,7 @@ void psplit_i_view_json_plan(psplit_json *json, const psplit_snapshot *s) {
   psplit_i_json_double(json, plan->gap_frac);
   key_bool(json, "proved_optimal", plan->proved_optimal);
   key_int(json, "total_compute_ns", plan->total_compute_ns);
+  put_headline(json, plan);
   psplit_i_json_close(json, '}');
 }
 

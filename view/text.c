@@ -94,6 +94,7 @@ static void put_operator(psplit_text *out, const psplit_snapshot *s, uint32_t id
     psplit_i_text_puts(out, "repeatable");
   else
     psplit_i_text_puts(out, "unique");
+  if (node->flags & PSPLIT_SNAPSHOT_NODE_DATA) psplit_i_text_puts(out, ",data-dependent");
   put_values(out, s, "inputs", node->inputs, node->n_inputs);
   if (node->n_captures) put_values(out, s, "captures", node->captures, node->n_captures);
   put_values(out, s, "outputs", node->outputs, node->n_outputs);
@@ -230,8 +231,13 @@ static void put_plan(psplit_text *out, const psplit_plan *plan) {
   psplit_i_text_addf(out, "plan %s solver=%s bound=", plan->objective, plan->solver);
   psplit_i_view_word(out, plan->bound);
   psplit_i_text_addf(
-    out, " bottleneck_ns=%" PRId64 " latency_ns=%" PRId64 " lower_bound_ns=%" PRId64 " proved_optimal=%s\n",
-    plan->bottleneck_ns, plan->latency_ns, plan->lower_bound_ns, plan->proved_optimal ? "yes" : "no");
+    out, " bottleneck_ns=%" PRId64 " latency_ns=%" PRId64 " lower_bound_ns=%" PRId64 " proved_optimal=%s device_order=%s\n",
+    plan->bottleneck_ns, plan->latency_ns, plan->lower_bound_ns, plan->proved_optimal ? "yes" : "no",
+    plan->device_order);
+  if (!plan->headline) return;
+  psplit_i_text_puts(out, "headline ");
+  psplit_i_view_line(out, plan->headline);
+  psplit_i_text_puts(out, "\n");
 }
 
 void psplit_i_view_text(const psplit_snapshot *s, const psplit_view_options *options,

@@ -28,6 +28,7 @@ typedef struct psplit_plan_transfer {
   const char *tensor; /* its name */
   uint32_t from, to;  /* from < to */
   bool bytes_known;   /* no assumption was needed */
+  bool data_dependent; /* only a run can tell them */
   uint64_t bytes;     /* of one micro-batch */
 } psplit_plan_transfer;
 
@@ -35,6 +36,21 @@ typedef struct psplit_plan_transfer {
 typedef struct psplit_plan_copy {
   uint32_t node, stage;
 } psplit_plan_copy;
+
+/* What a plan's times and transfers hang on that only a run can tell: numbers that are found
+ * (NonZero), sizes read from tensors, branches taken, operators nobody knows. */
+typedef struct psplit_plan_data {
+  const uint8_t *node;  /* [n_nodes] 1: the node's time does, and no costs file has measured it */
+  uint32_t n_nodes;     /* of these */
+  double time_frac;     /* their part of the time on the first device, as counted */
+  double plenty_frac;   /* the same if a run finds 1000 times as much: never less */
+  uint32_t heaviest;    /* the one that takes most, if much is found; PSPLIT_NONE */
+  uint32_t n_transfers; /* whose bytes do */
+  uint32_t largest;     /* position of the largest of them, as counted; PSPLIT_NONE */
+  /* More than 5 % of the time does, or may (a heavy operator, or many that are found), or a
+   * transfer: nothing is proved then, and there is no speed-up to tell. */
+  bool matters;
+} psplit_plan_data;
 
 typedef struct psplit_plan {
   uint32_t n_nodes;
@@ -55,12 +71,25 @@ typedef struct psplit_plan {
                                  it has ended */
   int64_t lower_bound_ns;     /* these three are of the objective: of bottleneck_ns for throughput, */
   double gap_frac;            /* of latency_ns for latency */
-  bool proved_optimal;
+  bool proved_optimal;        /* never where data.matters */
+  /* "given": for the devices in the order that they were given; "alike": no order of them is better
+   * than another. */
+  const char *device_order;
   int64_t total_compute_ns;   /* of the whole model on the first device */
+  /* Of all devices that can hold the whole model, the one that is fastest at it, and its time; NULL
+   * where none can. Besides those of the stages it may be one that the plan leaves unused. */
+  const char *single_device;
+  int64_t single_device_ns;
+  double speed_up;            /* over it, of what the objective makes small; -1: cannot be told */
+  psplit_plan_data data;
+  const char *assumed;        /* "batch = 1, x[0] = 1"; NULL where nothing is */
+  const char *headline;       /* the speed-up and what it rests on, or why there is none: a line to
+                                 show, names as they are in the file; NULL where no time passes */
   uint32_t n_supernodes;
   uint32_t n_unknown_nodes;   /* nodes whose cost could not be told */
   uint32_t n_dead_nodes;      /* nodes that reach no output */
-  uint32_t n_assumed;         /* symbols not fixed by the caller that costs depend on */
+  uint32_t n_assumed;         /* symbols not fixed by the caller that costs depend on; "x[0]": a
+                                 dimension of input x without a name */
   const char *const *assumed_names; /* [n_assumed] */
   int64_t assumed_value;            /* what each was counted as */
 } psplit_plan;

@@ -24,7 +24,8 @@ enum {
   PSPLIT_SNAPSHOT_NODE_DEAD = 1, /* reaches no output */
   PSPLIT_SNAPSHOT_NODE_FREE = 2, /* a function of constants: in no supernode, and in every stage
                                     that reads its result */
-  PSPLIT_SNAPSHOT_NODE_REPEATABLE = 4 /* a copy may stand in for a transfer */
+  PSPLIT_SNAPSHOT_NODE_REPEATABLE = 4, /* a copy may stand in for a transfer */
+  PSPLIT_SNAPSHOT_NODE_DATA = 8 /* only a run can tell its time, and no costs file has measured it */
 };
 
 /* An operator; its id is its position in the file. */

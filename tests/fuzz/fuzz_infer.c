@@ -39,14 +39,16 @@ static void check_costs(const psplit_i_shapes *shapes, const psplit_cost_options
   const psplit_graph *graph = psplit_i_shapes_graph(shapes);
   psplit_i_costs *costs;
   REQUIRE(psplit_i_costs_create(shapes, options, NULL, &costs) == PSPLIT_OK);
-  uint32_t n_unknown = 0, n_assumed = 0;
+  uint32_t n_unknown = 0, n_assumed = 0, n_data = 0;
   for (uint32_t n = 0; n < graph->n_nodes; n++) {
     const psplit_work work = psplit_i_costs_node(costs, n);
     REQUIRE((unsigned)work.op_class < PSPLIT_N_CLASSES);
     n_unknown += !work.known;
     n_assumed += psplit_i_costs_node_assumed(costs, n);
+    n_data += psplit_i_costs_node_data(costs, n) != PSPLIT_I_DATA_NONE;
   }
   REQUIRE(n_unknown == psplit_i_costs_n_unknown(costs));
+  REQUIRE(n_data == psplit_i_costs_n_data(costs) && n_data >= n_unknown);
   REQUIRE(n_assumed == psplit_i_costs_n_assumed(costs));
   REQUIRE(options || n_assumed == 0);
   for (uint32_t v = 0; v < graph->n_values; v++) {
@@ -65,7 +67,7 @@ static void check_shapes(const psplit_model *model, const psplit_binding *bindin
   for (uint32_t v = 0; v < psplit_i_model_graph(model)->n_values; v++)
     check_type(shapes, psplit_i_shapes_type(shapes, v));
   check_costs(shapes, NULL);
-  check_costs(shapes, &(psplit_cost_options){.assume_named = 3, .assume_anonymous = 2});
+  check_costs(shapes, &(psplit_cost_options){.assume_input = 3, .assume_data = 2});
   psplit_i_shapes_destroy(shapes);
 }
 

@@ -366,7 +366,7 @@ static void work_is_known_or_says_what_is_missing(void **state) {
   assert_int_equal(work.op_class, PSPLIT_CLASS_MATMUL);
   assert_string_equal(psplit_i_costs_missing(costs, 0), "unrelated");
   psplit_i_costs_destroy(costs);
-  options.assume_named = 1;
+  options.assume_input = 1;
   assert_int_equal(psplit_i_costs_create(shapes, &options, NULL, &costs), PSPLIT_OK);
   assert_int_equal(psplit_i_costs_n_unknown(costs), 0);
   assert_false(psplit_i_costs_node_assumed(costs, 0));
@@ -378,6 +378,43 @@ static void work_is_known_or_says_what_is_missing(void **state) {
   assert_int_equal(bytes, 4);
   assert_true(assumed);
   psplit_i_costs_destroy(costs);
+  psplit_i_shapes_destroy(shapes);
+  psplit_model_close(model);
+}
+
+/* Sizes of inputs are the caller's to give; what is found, or made by nobody knows what, is not. */
+static void what_the_data_decides_is_told_from_what_is_open(void **state) {
+  (void)state;
+  psplit_model *model = model_of(
+    "in x float batch,8\nin w float 8,8\nMatMul x w > a\nNonZero a > b\nShape b > s\n"
+    "Gather a b > c\nMatMul c w > d\nsome.where.Odd a > e\nRelu a > f\n"
+    "out d\nout e\nout f\nout s",
+    17);
+  static const psplit_i_data_dependence expected[] = {
+    PSPLIT_I_DATA_NONE,  PSPLIT_I_DATA_LIGHT, PSPLIT_I_DATA_NONE, PSPLIT_I_DATA_LIGHT,
+    PSPLIT_I_DATA_HEAVY, PSPLIT_I_DATA_HEAVY, PSPLIT_I_DATA_NONE};
+  psplit_i_shapes *shapes = infer(model, NULL, 0);
+  const psplit_cost_options counted[] = {
+    {NULL, 0, -1, -1}, {NULL, 0, 1, -1}, {NULL, 0, 1, 1}, {NULL, 0, 64, 1000}};
+  for (size_t i = 0; i < sizeof counted / sizeof *counted; i++) {
+    psplit_i_costs *costs;
+    uint32_t n_data = 0;
+    assert_int_equal(psplit_i_costs_create(shapes, &counted[i], NULL, &costs), PSPLIT_OK);
+    for (uint32_t n = 0; n < sizeof expected / sizeof *expected; n++) {
+      if (psplit_i_costs_node_data(costs, n) != expected[n] && counted[i].assume_input > 0)
+        fail_msg("case %zu, node %u: %d", i, n, (int)psplit_i_costs_node_data(costs, n));
+      n_data += psplit_i_costs_node_data(costs, n) != PSPLIT_I_DATA_NONE;
+    }
+    assert_int_equal(psplit_i_costs_n_data(costs), n_data);
+    const psplit_graph *graph = psplit_i_model_graph(model);
+    assert_false(psplit_i_costs_value_data(costs, psplit_i_graph_find_value(graph, "w")));
+    assert_true(psplit_i_costs_value_data(costs, psplit_i_graph_find_value(graph, "b")));
+    assert_true(psplit_i_costs_value_data(costs, psplit_i_graph_find_value(graph, "e")));
+    uint32_t value;
+    int32_t axis;
+    assert_false(psplit_i_costs_missing_axis(costs, 0, &value, &axis));
+    psplit_i_costs_destroy(costs);
+  }
   psplit_i_shapes_destroy(shapes);
   psplit_model_close(model);
 }
@@ -426,6 +463,7 @@ int main(void) {
     cmocka_unit_test(rules_give_the_shapes_of_exports),
     cmocka_unit_test(bindings_reach_branches_and_results),
     cmocka_unit_test(work_is_known_or_says_what_is_missing),
+    cmocka_unit_test(what_the_data_decides_is_told_from_what_is_open),
     cmocka_unit_test(a_missing_rule_is_said_once),
     cmocka_unit_test(sizes_that_double_are_cut_off),
   };

@@ -14,7 +14,7 @@ static psplit_code infer_and_cost(const psplit_graph *graph) {
   psplit_i_costs *costs = NULL;
   psplit_code code;
   PSPLIT_TRY(psplit_i_shapes_create(graph, NULL, 0, NULL, &diag, &shapes));
-  const psplit_cost_options options = {.assume_named = 2, .assume_anonymous = -1};
+  const psplit_cost_options options = {.assume_input = 2, .assume_data = -1};
   PSPLIT_TRY(psplit_i_costs_create(shapes, &options, &diag, &costs));
 out:
   psplit_i_costs_destroy(costs);

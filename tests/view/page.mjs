@@ -2,7 +2,7 @@
 //
 // PSPLIT_SCREENSHOTS=DIR keeps a picture of each page, to be looked at.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -174,6 +174,27 @@ async function hostile() {
   await close(title, page);
 }
 
+// What the plan may be taken to promise, as the table says it.
+async function headline() {
+  const summary = async (title, written) => {
+    const page = await open(title, written);
+    const text = page ? await page.locator('#summary').textContent() : '';
+    if (page) await close(title, page);
+    return text;
+  };
+  const open_size = await summary('an open size', small('supernodes', '-k', '2'));
+  tap.ok(/proved optimal, expected speed-up over one device .* for batch = 1 \(assumed\)/.test(open_size),
+    'an open size: speed-up and proof name it', open_size);
+  const found = await summary('what a run finds', small('data-dependent', '-k', '2'));
+  tap.ok(/as counted, no speed-up is told: .*\/second\/MatMul/.test(found) && !/proved|expected/.test(found),
+    'what a run finds: neither a speed-up nor a proof', found);
+  const devices = join(tmp, 'devices.json');
+  writeFileSync(devices, JSON.stringify({ devices: [{ name: 'a', preset: 'cpu-sse' }, { name: 'b', preset: 'cpu' }] }));
+  const ordered = await summary('an order of devices', small('supernodes', '--dim', 'batch=2', '--devices', devices));
+  tap.ok(/proved optimal for this order of devices, expected speed-up over b/.test(ordered),
+    'an order of devices: is the proof\'s', ordered);
+}
+
 async function large() {
   const title = '10000 operators';
   const model = join(tmp, 'big.onnx');
@@ -194,6 +215,7 @@ async function large() {
 
 await block();
 await slider();
+await headline();
 await blocks();
 await notes();
 await unplanned();

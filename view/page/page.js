@@ -445,7 +445,9 @@
       count(data.operators.length, 'operator'), count(plan.supernodes.length, 'supernode'),
       ...(p ? [count(plan.stages.length, 'stage'), `slowest ${time(p.bottleneck_ns)}`,
         ...(p.objective === 'latency' ? [`one input ${time(p.latency_ns)}`] : []),
-        `at least ${time(p.lower_bound_ns)}${p.proved_optimal ? ', proved optimal' : ''}`] : [])].join(', ');
+        `at least ${time(p.lower_bound_ns)}${p.data_dependent ? ' as counted' : ''}`,
+        ...(p.proved_optimal ? [`proved optimal${p.device_order === 'given' ? ' for this order of devices' : ''}`] : []),
+        ...(p.headline ? [p.headline] : [])] : [])].join(', ');
   }
 
   function update() {
