@@ -1,0 +1,112 @@
+#!/bin/sh
+# TAP: what is installed starts: install.sh SOURCE_ROOT
+#
+# Installs by the lines of README.md into /usr/local under DESTDIR, into a prefix of its own, which is
+# then moved, and with folders that are odd. In each tree the commands find the library from where they
+# stand and nothing names the compiler's folder, a small model is split and verified, and the program
+# of docs/manual.md is built through pkg-config and run.
+set -u
+source=$1
+skip() {
+  echo "1..0 # SKIP $1"
+  exit 0
+}
+for each in meson ninja clang pkg-config readelf python3; do
+  command -v $each >/dev/null || skip "there is no $each"
+done
+tmp=$(realpath "$(mktemp -d)")
+trap 'rm -rf "$tmp"' EXIT
+# Only what the installed files say may count.
+unset LD_LIBRARY_PATH LDFLAGS PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
+n=0
+report() { # STATUS NAME
+  n=$((n + 1))
+  if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
+    echo "not ok $n - $2"
+    tail -20 "$tmp/log" | sed 's/^/# /'
+  fi
+}
+
+runpath() { # FILE: its search paths, one a line
+  readelf -d "$1" | sed -n 's/.*(R\(UN\)\{0,1\}PATH).*\[\(.*\)\]$/\2/p'
+}
+
+# tree NAME PREFIX BIN LIB
+tree() {
+  name=$1 prefix=$2 bin=$3 lib=$4
+  # shellcheck disable=SC2016  # the loader's variable
+  wanted='$ORIGIN/'$(realpath --relative-to="$bin" "$lib")
+  runpath "$lib/libpsplit.so" >"$tmp/log"
+  [ ! -s "$tmp/log" ] || [ -n "$foreign" ]
+  report $? "$name: the library names no folder${foreign:+ # SKIP no other libomp}"
+  for tool in inspect plan split verify run; do
+    tool=$bin/onnx-pipeline-$tool
+    [ -e "$tool" ] || [ "$tool" != "$bin/onnx-pipeline-run" ] || continue # an option of the build
+    runpath "$tool" >"$tmp/log"
+    [ "$(cat "$tmp/log")" = "$wanted" ]
+    report $? "$name: ${tool##*/} looks in $wanted alone"
+    "$tool" --version >"$tmp/log" 2>&1
+    report $? "$name: ${tool##*/} starts"
+  done
+
+  rm -rf "$tmp/work"
+  mkdir "$tmp/work"
+  cd "$tmp/work" || exit 1
+  cp "$tmp/model.onnx" .
+  { "$bin/onnx-pipeline-split" model.onnx -k 2 -o two &&
+    "$bin/onnx-pipeline-verify" two --model model.onnx; } >"$tmp/log" 2>&1
+  report $? "$name: a model is split and verified"
+
+  pc() { PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --define-variable=prefix="$prefix" "$@" psplit; }
+  # shellcheck disable=SC2046  # one word per flag
+  { clang -std=c11 -Wall -Wextra -Wconversion -Wshadow -Werror "$tmp/split4.c" -o split4 \
+      $(pc --cflags --libs) -Wl,-rpath,"$(pc --variable=libdir)" && ./split4 &&
+    "$bin/onnx-pipeline-verify" out --model model.onnx; } >"$tmp/log" 2>&1
+  report $? "$name: the program of docs/manual.md is built and runs"
+}
+
+# block FILE LANGUAGE PATTERN: the first block of that language that holds the pattern
+block() {
+  awk -v start="^[\`][\`][\`]$2\$" -v pattern="$3" '
+    /^```$/ && on { if (text ~ pattern) { printf "%s", text; exit } on = 0; next }
+    $0 ~ start { on = 1; text = ""; next }
+    on { text = text $0 "\n" }' "$1"
+}
+block "$source/README.md" sh 'meson install' >"$tmp/lines.sh"
+block "$source/docs/manual.md" c 'psplit_model_open' >"$tmp/split4.c"
+(cd "$source/tests/cli" &&
+  python3 -B -c 'import bad_input, sys; bad_input.write(sys.argv[1], "model.onnx", bad_input.chain(6))' \
+    "$tmp") || exit 1
+
+# The lines of README.md make build/ where they stand, which is not to be the caller's source tree.
+mkdir "$tmp/source"
+for each in "$source"/*; do
+  [ -d "$each/meson-private" ] || ln -s "$each" "$tmp/source/"
+done
+cd "$tmp/source" || exit 1
+# -O0: that it starts is asked, not how fast it is.
+CFLAGS=-O0 DESTDIR=$tmp/root sh -e "$tmp/lines.sh" >"$tmp/log" 2>&1
+report $? "the lines of README.md build and install it"
+foreign=$(grep "libomp from the compiler's folder" "$tmp/log") # the loader finds no other
+pc=$(find "$tmp/root" -name psplit.pc)
+lib=$(dirname "$(dirname "$pc")")
+case $lib in "$tmp/root/usr/local/lib"*) true ;; *) false ;; esac
+report $? "without --prefix it goes to /usr/local"
+tree 'DESTDIR' "$tmp/root/usr/local" "$tmp/root/usr/local/bin" "$lib"
+
+# install TITLE OPTION...
+install() {
+  title=$1
+  shift
+  { meson configure "$tmp/source/build" "$@" && meson install -C "$tmp/source/build"; } \
+    >"$tmp/log" 2>&1
+  report $? "$title: meson install"
+}
+install prefix --prefix="$tmp/own"
+lib=$tmp/own/${lib#"$tmp/root/usr/local/"}
+tree prefix "$tmp/own" "$tmp/own/bin" "$lib"
+mv "$tmp/own" "$tmp/moved"
+tree moved "$tmp/moved" "$tmp/moved/bin" "$tmp/moved/${lib#"$tmp/own/"}"
+install folders --prefix="$tmp/odd" --bindir=libexec/psplit --libdir="$tmp/beside/lib64"
+tree folders "$tmp/odd" "$tmp/odd/libexec/psplit" "$tmp/beside/lib64"
+echo "1..$n"
