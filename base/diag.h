@@ -7,14 +7,14 @@
 /* Records `code` and a formatted line unless `diag` already holds a failure; returns `code`.
  * `diag` may be NULL. Control characters and invalid UTF-8 in the text are replaced by '?', so
  * that a name taken from a file cannot drive a terminal. */
-psplit_code psplit_i_fail(psplit_diag *diag, psplit_code code, const char *format, ...)
+PSPLIT_MUST_USE psplit_code psplit_i_fail(psplit_diag *diag, psplit_code code, const char *format, ...)
   PSPLIT_PRINTF(3, 4);
 
 /* Puts "<text>: " before the recorded failure, if there is one. */
 void psplit_i_diag_context(psplit_diag *diag, const char *format, ...) PSPLIT_PRINTF(2, 3);
 
 /* Out of memory at this place. */
-psplit_code psplit_i_nomem(psplit_diag *diag);
+PSPLIT_MUST_USE psplit_code psplit_i_nomem(psplit_diag *diag);
 
 /* Sends one formatted line to `sink`, which may be NULL. */
 void psplit_i_say(const psplit_sink *sink, psplit_severity severity, const char *format, ...)

@@ -46,7 +46,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_skeleton_scan(int fd, uint64_t file_bytes,
                                                    psplit_i_skeleton *out_skeleton);
 
 /* The failure LIMIT for a structure that would take over `max_bytes`. */
-psplit_code psplit_i_graph_over_limit(uint64_t max_bytes, psplit_diag *diag);
+PSPLIT_MUST_USE psplit_code psplit_i_graph_over_limit(uint64_t max_bytes, psplit_diag *diag);
 
 void psplit_i_skeleton_fini(psplit_i_skeleton *skeleton);
 

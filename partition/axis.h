@@ -40,12 +40,12 @@ typedef struct psplit_axis {
 
 /* Ranks items by the weight of their ancestors and descendants: exact between separators (items
  * comparable with all others) that are close, from below by longest paths elsewhere. */
-psplit_code psplit_i_axis_rank(psplit_axis *x);
+PSPLIT_MUST_USE psplit_code psplit_i_axis_rank(psplit_axis *x);
 /* Cuts the axis into at most n_cells buckets, and lists what is free in each; halves n_cells while
  * that is too much. Leaves out->n_buckets 0 where next to nothing is forced anywhere. */
-psplit_code psplit_i_axis_divide(psplit_axis *x, uint32_t n_cells);
+PSPLIT_MUST_USE psplit_code psplit_i_axis_divide(psplit_axis *x, uint32_t n_cells);
 /* The cheapest crossings of every bucket. Parallel; the same for any number of threads. */
-psplit_code psplit_i_axis_cut(psplit_axis *x, int n_threads);
+PSPLIT_MUST_USE psplit_code psplit_i_axis_cut(psplit_axis *x, int n_threads);
 
 /* --- what the programs over buckets read --- */
 
@@ -79,6 +79,6 @@ static inline void psplit_i_axis_read(psplit_axis_reader *r, uint32_t q1, int64_
 /* --- reach.c --- */
 
 /* Raises the bound by weights that are not rounded to buckets; one kind of device. */
-psplit_code psplit_i_axis_reach(psplit_axis *x, int64_t *inout_bound);
+PSPLIT_MUST_USE psplit_code psplit_i_axis_reach(psplit_axis *x, int64_t *inout_bound);
 
 #endif

@@ -452,7 +452,7 @@ static psplit_code init(psplit_core *core, const psplit_problem *problem, const 
   PSPLIT_TRY(fill_groups(core, &b, diag));
 out:
   psplit_i_arena_fini(&b.scratch);
-  if (code == PSPLIT_NOMEM) psplit_i_nomem(diag);
+  if (code == PSPLIT_NOMEM) code = psplit_i_nomem(diag);
   if (code != PSPLIT_OK) psplit_i_core_fini(core);
   return code;
 }

@@ -113,7 +113,7 @@ typedef struct digger {
 
 /* --- exact_table.c --- */
 
-psplit_code psplit_i_exact_table_init(exact *x);
+PSPLIT_MUST_USE psplit_code psplit_i_exact_table_init(exact *x);
 void psplit_i_exact_table_fini(exact *x);
 /* Inserts the digger's downset as a label with `fresh`'s state, or lets it improve an equal one.
  * Without memory or work left it says so in x. */
@@ -140,7 +140,7 @@ uint32_t psplit_i_receivers_list(const digger *d, uint32_t *pairs);
 /* --- exact_first.c --- */
 
 /* Finds x->weightless. Errors: NOMEM. */
-psplit_code psplit_i_first_prepare(exact *x);
+PSPLIT_MUST_USE psplit_code psplit_i_first_prepare(exact *x);
 static inline bool psplit_i_is_weightless(const exact *x, uint32_t item) {
   return x->weightless && x->weightless[item / 64] >> (item % 64) & 1;
 }
@@ -170,7 +170,7 @@ bool psplit_i_digger_less_is_left(digger *d);
 void psplit_i_digger_take(digger *d, uint32_t item);
 void psplit_i_digger_give_back(digger *d); /* the item that was taken last */
 
-psplit_code psplit_i_digger_init(digger *d, exact *x);
+PSPLIT_MUST_USE psplit_code psplit_i_digger_init(digger *d, exact *x);
 void psplit_i_digger_load(digger *d, const label *from, uint32_t id, const uint64_t *left,
                           const uint8_t *numbers, const uint32_t *counts, uint32_t n_counts);
 /* Offers every label that one more stage behind the label that was loaded gives. */

@@ -140,7 +140,7 @@ psplit_code psplit_i_machine_init(psplit_machine *m, const psplit_core *core,
   uint32_t n_kinds = 0;
   m->count = PSPLIT_NEW(&m->arena, uint32_t, m->n_types);
   if (!m->count) {
-    psplit_i_nomem(diag);
+    code = psplit_i_nomem(diag);
     goto out;
   }
   for (uint32_t t = 0; t < m->n_types; t++) {

@@ -76,10 +76,10 @@ typedef struct psplit_core {
  * parents over nodes, may be NULL) together. Contracts keep-together classes, uncuttable nets and
  * cycles between contracted nodes; sums identical nets; drops nets with one pin.
  * O((nodes + pins) log nodes). Errors: INFEASIBLE (pins that contradict), NOMEM. */
-psplit_code psplit_i_core_init(psplit_core *core, const psplit_problem *problem,
+PSPLIT_MUST_USE psplit_code psplit_i_core_init(psplit_core *core, const psplit_problem *problem,
                                const uint32_t *merge, psplit_diag *diag);
 /* The same for placement without any order: no edges, hence no cycles to contract. */
-psplit_code psplit_i_core_init_unordered(psplit_core *core, const psplit_problem *problem,
+PSPLIT_MUST_USE psplit_code psplit_i_core_init_unordered(psplit_core *core, const psplit_problem *problem,
                                          const uint32_t *merge, psplit_diag *diag);
 void psplit_i_core_fini(psplit_core *core);
 
@@ -131,7 +131,7 @@ typedef struct psplit_machine {
 
 /* Errors: UNSUPPORTED (too many device types in free order), INFEASIBLE (an item that no device can
  * run), NOMEM. */
-psplit_code psplit_i_machine_init(psplit_machine *machine, const psplit_core *core,
+PSPLIT_MUST_USE psplit_code psplit_i_machine_init(psplit_machine *machine, const psplit_core *core,
                                   const psplit_partition_options *options, psplit_diag *diag);
 void psplit_i_machine_fini(psplit_machine *machine);
 
@@ -144,7 +144,7 @@ bool psplit_i_machine_leq(const psplit_machine *machine, uint32_t a, uint32_t b)
 /* Lets a stage leave any number of devices in front of those in use empty, so that it can have
  * every number: without that only the last device of each type that is free. Not for replicas.
  * Errors: NOMEM. */
-psplit_code psplit_i_machine_number_freely(psplit_machine *machine);
+PSPLIT_MUST_USE psplit_code psplit_i_machine_number_freely(psplit_machine *machine);
 
 /* The move from `state` for a stage with an item pinned to `pin` on a device of `type`; false:
  * none. */
@@ -177,7 +177,7 @@ typedef struct psplit_walk {
   uint32_t *paid, n_paid; /* types that pay communication */
 } psplit_walk;
 
-psplit_code psplit_i_walk_init(psplit_walk *walk, const psplit_core *core, psplit_arena *arena);
+PSPLIT_MUST_USE psplit_code psplit_i_walk_init(psplit_walk *walk, const psplit_core *core, psplit_arena *arena);
 void psplit_i_walk_add(psplit_walk *walk, uint32_t item);
 void psplit_i_walk_remove(psplit_walk *walk, uint32_t item);
 /* Empties the set; `items` are exactly those inside. */
@@ -198,7 +198,7 @@ typedef struct psplit_cut {
   uint32_t *replicas;  /* [n_stages] */
 } psplit_cut;
 
-psplit_code psplit_i_cut_init(psplit_cut *cut, const psplit_core *core, psplit_arena *arena);
+PSPLIT_MUST_USE psplit_code psplit_i_cut_init(psplit_cut *cut, const psplit_core *core, psplit_arena *arena);
 void psplit_i_cut_copy(psplit_cut *to, const psplit_cut *from, const psplit_core *core);
 /* True when a is strictly better: by value, communication, then stages, lexicographically. */
 bool psplit_i_cut_better(const psplit_cut *a, const psplit_cut *b, const psplit_core *core);
@@ -223,7 +223,7 @@ typedef struct psplit_lower_options {
 /* Moves items of a valid split over its cuts while less is sent, or as much and the stages, read in
  * `order`, become lexicographically smaller; no load rises above cut->value. Does nothing where
  * tensors are passed on or stages have copies. Errors: NOMEM. */
-psplit_code psplit_i_lower(const psplit_core *core, const psplit_machine *machine,
+PSPLIT_MUST_USE psplit_code psplit_i_lower(const psplit_core *core, const psplit_machine *machine,
                            const psplit_lower_options *options, psplit_cut *cut);
 
 /* --- relay.c -------------------------------------------------------------------------------- */
@@ -265,7 +265,7 @@ typedef struct psplit_slicer {
   int64_t *prefix; /* [n + 1] omega before a position */
 } psplit_slicer;
 
-psplit_code psplit_i_slicer_init(psplit_slicer *slicer, const psplit_core *core,
+PSPLIT_MUST_USE psplit_code psplit_i_slicer_init(psplit_slicer *slicer, const psplit_core *core,
                                  const psplit_machine *machine);
 void psplit_i_slicer_fini(psplit_slicer *slicer);
 
@@ -296,7 +296,7 @@ typedef struct psplit_search_options {
 
 /* Iterated local search over topological orders, from *cut when it has a value. Improves *cut.
  * The same for any number of threads. Errors: NOMEM. */
-psplit_code psplit_i_search(const psplit_core *core, const psplit_machine *machine,
+PSPLIT_MUST_USE psplit_code psplit_i_search(const psplit_core *core, const psplit_machine *machine,
                             const psplit_search_options *options, psplit_cut *cut);
 
 /* --- flow.c --------------------------------------------------------------------------------- */
@@ -344,7 +344,7 @@ typedef struct psplit_wamc {
  * Errors: NOMEM. Needs O(b^2 / 8) bytes for b items, at most 16,384, between items comparable with
  * all others. Above 16,384 items only the bound: n_buckets is 0. Parallel over buckets; integer
  * results, the same for any number of threads. */
-psplit_code psplit_i_wamc(const psplit_core *core, const psplit_machine *machine, int64_t limit,
+PSPLIT_MUST_USE psplit_code psplit_i_wamc(const psplit_core *core, const psplit_machine *machine, int64_t limit,
                           uint32_t n_threads, psplit_wamc *out_wamc);
 void psplit_i_wamc_fini(psplit_wamc *wamc);
 
@@ -385,7 +385,7 @@ typedef struct psplit_exact_options {
  * *out_cut is one, evaluated. Exact but for what stages pass on for others (next_hop): YES may be
  * above the limit then. Source: downset programs of Tarnawski et al. (NeurIPS 2020, section 5); the
  * decision form, the windows and receiver counts are this project's. Errors: NOMEM. */
-psplit_code psplit_i_exact(const psplit_core *core, const psplit_machine *machine,
+PSPLIT_MUST_USE psplit_code psplit_i_exact(const psplit_core *core, const psplit_machine *machine,
                            const psplit_wamc *wamc, const psplit_exact_options *options,
                            psplit_cut *out_cut, psplit_verdict *out_verdict);
 
@@ -412,7 +412,7 @@ bool psplit_i_set_network(psplit_flow *flow, const psplit_core *core, const uint
 /* Largest over items v of the least load of a set with v, by min cut; raises *inout_bound. Valid
  * for any placement. Looks at the `most_items` items that are heaviest with their nets. Errors:
  * NOMEM. */
-psplit_code psplit_i_node_bound(const psplit_core *core, const psplit_machine *machine,
+PSPLIT_MUST_USE psplit_code psplit_i_node_bound(const psplit_core *core, const psplit_machine *machine,
                                 int64_t limit, uint32_t most_items, const psplit_deadline *deadline,
                                 int64_t *inout_bound);
 
@@ -420,7 +420,7 @@ psplit_code psplit_i_node_bound(const psplit_core *core, const psplit_machine *m
 
 /* Raises *inout_bound to what a chain of items takes one after the other: a bound on the latency of
  * contiguous splits of `core`, which has edges. Errors: NOMEM. */
-psplit_code psplit_i_chain_bound(const psplit_core *core, const psplit_machine *machine,
+PSPLIT_MUST_USE psplit_code psplit_i_chain_bound(const psplit_core *core, const psplit_machine *machine,
                                  int64_t *inout_bound);
 
 /* --- share.c -------------------------------------------------------------------------------- */
@@ -429,7 +429,7 @@ psplit_code psplit_i_chain_bound(const psplit_core *core, const psplit_machine *
  * share of the communication (see there); valid for any placement, at most `limit`, the value of
  * one. A few minimum cuts for each item, over the threads; the same for any number. Errors: NOMEM.
  */
-psplit_code psplit_i_share_bound(const psplit_core *core, const psplit_machine *machine,
+PSPLIT_MUST_USE psplit_code psplit_i_share_bound(const psplit_core *core, const psplit_machine *machine,
                                  int64_t limit, const psplit_partition_options *options,
                                  const psplit_deadline *deadline, int64_t *inout_bound);
 
@@ -443,12 +443,12 @@ psplit_code psplit_i_share_bound(const psplit_core *core, const psplit_machine *
  * nodes, in and out. Every split of the kernel is a split of the problem with the same loads; some
  * best split of the problem is one of the kernel (any split <= limit, for the second rule).
  * O(rounds * pins log nodes). Errors: NOMEM, INFEASIBLE. */
-psplit_code psplit_i_kernel(psplit_core *core, const psplit_machine *machine, int64_t limit,
+PSPLIT_MUST_USE psplit_code psplit_i_kernel(psplit_core *core, const psplit_machine *machine, int64_t limit,
                             uint32_t *parent, psplit_diag *diag);
 /* The same; stage[n_nodes] (may be NULL), a split with no load above `limit`, makes the moves as
  * well: no stage gets slower. `keep_first`: the first of the splits up to `limit` that send least
  * (psplit_first) is one of the kernel. */
-psplit_code psplit_i_kernel_carrying(psplit_core *core, const psplit_machine *machine,
+PSPLIT_MUST_USE psplit_code psplit_i_kernel_carrying(psplit_core *core, const psplit_machine *machine,
                                      int64_t limit, bool keep_first, uint32_t *parent,
                                      uint32_t *stage, psplit_diag *diag);
 
@@ -459,12 +459,12 @@ bool psplit_i_entries_alike(const psplit_device *a, const psplit_device *b);
 /* *out_problem: the same with entries of devices that are alike as one, adjacent ones only where
  * the order is fixed. out_merged[problem->n_devices]: the new entry of an old one, NONE where that
  * has no devices. Without effect when stages may have copies. Errors: NOMEM. */
-psplit_code psplit_i_devices_merge(const psplit_problem *problem,
+PSPLIT_MUST_USE psplit_code psplit_i_devices_merge(const psplit_problem *problem,
                                    const psplit_partition_options *options, psplit_arena *arena,
                                    psplit_problem *out_problem, uint32_t *out_merged);
 /* The way back: inout_device[n_stages] from merged entries to those of `problem`, in stage order.
  * stage[n_nodes] tells which stages hold something. Errors: NOMEM. */
-psplit_code psplit_i_devices_tell_apart(const psplit_problem *problem, const uint32_t *merged,
+PSPLIT_MUST_USE psplit_code psplit_i_devices_tell_apart(const psplit_problem *problem, const uint32_t *merged,
                                         const uint32_t *stage, psplit_arena *arena,
                                         uint32_t *inout_device);
 
@@ -487,7 +487,7 @@ typedef struct psplit_job {
   psplit_diag *diag;
 } psplit_job;
 
-psplit_code psplit_i_answer_init(psplit_answer *answer, const psplit_job *job);
+PSPLIT_MUST_USE psplit_code psplit_i_answer_init(psplit_answer *answer, const psplit_job *job);
 /* Copies a cut of a core of the job's problem. */
 void psplit_i_answer_take(psplit_answer *answer, const psplit_core *core, const psplit_cut *cut);
 /* The other way round; value and comm are evaluated. Items must not straddle stages. */
@@ -495,21 +495,21 @@ void psplit_i_answer_give(const psplit_answer *answer, const psplit_core *core,
                           const psplit_machine *machine, psplit_cut *cut, int64_t *scratch);
 
 /* Contiguous throughput. Fills *out_answer. */
-psplit_code psplit_i_contiguous(const psplit_job *job, psplit_answer *out_answer);
+PSPLIT_MUST_USE psplit_code psplit_i_contiguous(const psplit_job *job, psplit_answer *out_answer);
 
 /* --- ties.c --------------------------------------------------------------------------------- */
 
 /* Contiguous throughput: of all splits with the answer's bottleneck one that sends less and comes
  * earlier, and sets answer->ties_proved where it is the one that sends least and comes first: its
  * stages, read by node id, are lexicographically least. Errors: NOMEM. */
-psplit_code psplit_i_ties_break(const psplit_job *job, psplit_answer *answer);
+PSPLIT_MUST_USE psplit_code psplit_i_ties_break(const psplit_job *job, psplit_answer *answer);
 
 /* --- coarsen.c ------------------------------------------------------------------------------ */
 
 /* Core of clusters of `core`'s items. cluster[n] < n_clusters, and never decreases along an edge:
  * clusters are numbered topologically. Splits of it are splits of `core` with the same loads.
  * O((n + pins) log pins). Errors: NOMEM. */
-psplit_code psplit_i_contract(const psplit_core *core, const uint32_t *cluster, uint32_t n_clusters,
+PSPLIT_MUST_USE psplit_code psplit_i_contract(const psplit_core *core, const uint32_t *cluster, uint32_t n_clusters,
                               psplit_core *out_core);
 
 /* --- multilevel.c --------------------------------------------------------------------------- */
@@ -521,7 +521,7 @@ psplit_code psplit_i_contract(const psplit_core *core, const uint32_t *cluster, 
  * on the way back: Herrmann et al., "Multilevel algorithms for acyclic partitioning of directed
  * acyclic graphs", SIAM J. Sci. Comput. 2019; segments of an order and zooming are this project's.
  */
-psplit_code psplit_i_multilevel(const psplit_core *core, const psplit_machine *machine,
+PSPLIT_MUST_USE psplit_code psplit_i_multilevel(const psplit_core *core, const psplit_machine *machine,
                                 const psplit_job *job, psplit_cut *out_cut);
 
 /* --- board.c -------------------------------------------------------------------------------- */
@@ -553,7 +553,7 @@ typedef struct psplit_board {
 } psplit_board;
 
 /* Errors: NOMEM, LIMIT (tables above 2^28 cells). */
-psplit_code psplit_i_board_init(psplit_board *board, const psplit_core *core, uint32_t chunks,
+PSPLIT_MUST_USE psplit_code psplit_i_board_init(psplit_board *board, const psplit_core *core, uint32_t chunks,
                                 const psplit_partition_options *options, psplit_arena *arena);
 void psplit_i_board_add(psplit_board *board, uint32_t item, uint32_t label);
 void psplit_i_board_remove(psplit_board *board, uint32_t item);
@@ -575,14 +575,14 @@ bool psplit_i_board_range(const psplit_board *board, uint32_t item, uint32_t *lo
 
 /* Simulated annealing from the full placement label[n]; writes a better one than *inout_value, if
  * it finds any. Chains are independent; the same for any number of threads. */
-psplit_code psplit_i_anneal(const psplit_core *core, uint32_t chunks, const psplit_job *job,
+PSPLIT_MUST_USE psplit_code psplit_i_anneal(const psplit_core *core, uint32_t chunks, const psplit_job *job,
                             const uint32_t *types, uint64_t salt, uint64_t max_steps,
                             uint32_t *label, int64_t *inout_value);
 
 /* The same for contiguous throughput without memory limits, replicas and relays, in time that does
  * not depend on the number of stages. Improves *cut's stages and value. Errors: NOMEM, LIMIT (not
  * for this problem). */
-psplit_code psplit_i_shift(const psplit_core *core, const psplit_machine *machine,
+PSPLIT_MUST_USE psplit_code psplit_i_shift(const psplit_core *core, const psplit_machine *machine,
                            const psplit_job *job, uint64_t salt, uint64_t n_steps, psplit_cut *cut);
 
 typedef struct psplit_cooling {
@@ -594,12 +594,12 @@ typedef struct psplit_cooling {
 
 /* One chain on one thread from the full placement label[n]; out: the best it saw. Steps of O(nets
  * of an item). Errors: NOMEM, LIMIT. */
-psplit_code psplit_i_anneal_chain(const psplit_core *core, uint32_t chunks, const psplit_job *job,
+PSPLIT_MUST_USE psplit_code psplit_i_anneal_chain(const psplit_core *core, uint32_t chunks, const psplit_job *job,
                                   const uint32_t *types, const psplit_cooling *cooling,
                                   uint32_t *label, int64_t *out_value);
 
 /* Depth-first branch and bound; *out_done tells whether it finished within max_steps. */
-psplit_code psplit_i_brute(const psplit_core *core, uint32_t chunks, const psplit_job *job,
+PSPLIT_MUST_USE psplit_code psplit_i_brute(const psplit_core *core, uint32_t chunks, const psplit_job *job,
                            uint32_t *types, uint64_t max_steps, uint32_t *label,
                            int64_t *inout_value, bool *out_done);
 
@@ -610,18 +610,18 @@ psplit_code psplit_i_brute(const psplit_core *core, uint32_t chunks, const pspli
  * combinatorial optimisation problems", Annals of Operations Research 2004. parent[n_nodes] says
  * which nodes the core unites; `n_steps` are those of one way down. Improves node_label[n_nodes]
  * and its value. Four chains, the same for any number of threads. Errors: NOMEM, LIMIT. */
-psplit_code psplit_i_vcycles(const psplit_core *core, uint32_t chunks, const psplit_job *job,
+PSPLIT_MUST_USE psplit_code psplit_i_vcycles(const psplit_core *core, uint32_t chunks, const psplit_job *job,
                              const uint32_t *types, const uint32_t *parent, uint64_t salt,
                              uint64_t n_steps, uint32_t *node_label, int64_t *inout_value);
 
 /* --- place.c -------------------------------------------------------------------------------- */
 
 /* Latency, interleaved chunks and non-contiguous placement. Fills *out_answer. */
-psplit_code psplit_i_place(const psplit_job *job, psplit_answer *out_answer);
+PSPLIT_MUST_USE psplit_code psplit_i_place(const psplit_job *job, psplit_answer *out_answer);
 
 /* --- problem.c ------------------------------------------------------------------------------ */
 
-psplit_code psplit_i_problem_validate(const psplit_problem *problem, psplit_diag *diag);
+PSPLIT_MUST_USE psplit_code psplit_i_problem_validate(const psplit_problem *problem, psplit_diag *diag);
 
 /* Ticks to send (or receive) net e on class c. */
 int64_t psplit_i_net_ns(const psplit_problem *problem, uint32_t net, uint32_t class_id, bool send);

@@ -410,9 +410,9 @@ static psplit_code place(const psplit_job *job, bool with_bounds, psplit_answer 
     out_answer->replicas[s] = 1;
   }
 out:
-  if (code == PSPLIT_NOMEM) psplit_i_nomem(job->diag);
+  if (code == PSPLIT_NOMEM) code = psplit_i_nomem(job->diag);
   if (code == PSPLIT_LIMIT && job->diag->code == PSPLIT_OK)
-    psplit_i_fail(job->diag, PSPLIT_LIMIT, "too many tensors times devices for this variant");
+    code = psplit_i_fail(job->diag, code, "too many tensors times devices for this variant");
   psplit_i_machine_fini(&p.machine);
   psplit_i_core_fini(&p.core);
   return code;

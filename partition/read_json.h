@@ -18,7 +18,7 @@ typedef struct psplit_reader {
 } psplit_reader;
 
 /* INVALID: "file: what i: why". */
-psplit_code psplit_i_read_bad(psplit_reader *r, const char *what, size_t i, const char *why);
+PSPLIT_MUST_USE psplit_code psplit_i_read_bad(psplit_reader *r, const char *what, size_t i, const char *why);
 /* The value in the type wanted; false where it is not one. Absent bytes are 0. */
 bool psplit_i_read_truth(const json_t *value);
 bool psplit_i_read_ticks(const psplit_reader *r, const json_t *value, int64_t *out);
@@ -28,7 +28,7 @@ double psplit_i_read_number(const json_t *value); /* 0 where it is none above */
 /* Node with that id, NONE if there is none. */
 uint32_t psplit_i_read_node(const psplit_reader *r, const json_t *value);
 /* Reads ids and names of the array of nodes. */
-psplit_code psplit_i_read_ids(psplit_reader *r, const json_t *nodes);
+PSPLIT_MUST_USE psplit_code psplit_i_read_ids(psplit_reader *r, const json_t *nodes);
 /* The finest power of ten, at most 10^9 ticks per unit, that keeps sums far from overflow. */
 double psplit_i_read_scale(double total);
 
@@ -36,7 +36,7 @@ double psplit_i_read_scale(double total);
 int psplit_i_read_compare_pairs(const void *a, const void *b);
 
 /* The two formats. */
-psplit_code psplit_i_read_own(psplit_reader *r, const json_t *root);
-psplit_code psplit_i_read_published(psplit_reader *r, const json_t *root);
+PSPLIT_MUST_USE psplit_code psplit_i_read_own(psplit_reader *r, const json_t *root);
+PSPLIT_MUST_USE psplit_code psplit_i_read_published(psplit_reader *r, const json_t *root);
 
 #endif

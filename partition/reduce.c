@@ -86,7 +86,7 @@ psplit_code psplit_partition_reduce(const psplit_problem *problem,
     uint32_t *entry = PSPLIT_NEW(&r.arena, uint32_t, problem->n_devices);
     code =
       entry ? psplit_i_devices_merge(problem, options, &r.arena, &merged, entry) : PSPLIT_NOMEM;
-    if (code != PSPLIT_OK) psplit_i_nomem(diag);
+    if (code == PSPLIT_NOMEM) code = psplit_i_nomem(diag);
   }
   if (code == PSPLIT_OK) code = reduce(&r);
   if (code == PSPLIT_OK) {

@@ -186,7 +186,7 @@ psplit_code psplit_partition_solve(const psplit_problem *problem,
   solution->seconds = psplit_i_now() - start;
   *out_solution = solution;
 out:
-  if (code == PSPLIT_NOMEM) psplit_i_nomem(diag);
+  if (code == PSPLIT_NOMEM) code = psplit_i_nomem(diag);
   psplit_i_arena_fini(&arena);
   return code;
 }

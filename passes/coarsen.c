@@ -216,7 +216,7 @@ static psplit_code reduce_exactly(psplit_unit *unit, psplit_diag *diag) {
   psplit_diag ignored = {0}; /* where demands contradict each other, `partition` says so */
   code = psplit_partition_reduce(&problem, &options, INT64_MAX, &ignored, label, &n_labels);
   if (code != PSPLIT_OK && code != PSPLIT_INFEASIBLE)
-    psplit_i_fail(diag, code, "%s", ignored.message);
+    code = psplit_i_fail(diag, code, "%s", ignored.message);
   if (code != PSPLIT_OK) goto out;
   for (uint32_t n = 0; n < unit->graph->n_nodes; n++)
     if (group[n] != PSPLIT_NONE) group[n] = label[group[n]];

@@ -72,8 +72,8 @@ static psplit_code read_line(const char *line, size_t n, size_t number, uint32_t
                            (int)(end - comma < 40 ? end - comma : 40), line + comma);
     end = comma - 1;
   }
-  psplit_i_cost_row *row = psplit_i_cost_table_add(table, diag);
-  if (!row) return PSPLIT_NOMEM;
+  psplit_i_cost_row *row = psplit_i_cost_table_add(table);
+  if (!row) return psplit_i_nomem(diag);
   row->label = psplit_i_arena_strndup(&table->arena, line, end);
   if (!row->label) return psplit_i_nomem(diag);
   if (table->format == PSPLIT_I_COSTS_MEMORY) {

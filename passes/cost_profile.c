@@ -90,8 +90,8 @@ static psplit_code add_kernel(reader *r, const char *name, size_t n, const char 
   *out = psplit_i_intern_add(&r->kernels, key);
   if (*out == PSPLIT_NONE) return psplit_i_nomem(r->diag);
   if (r->kernels.n == known) return PSPLIT_OK;
-  psplit_i_cost_row *row = psplit_i_cost_table_add(r->table, r->diag);
-  if (!row) return PSPLIT_NOMEM;
+  psplit_i_cost_row *row = psplit_i_cost_table_add(r->table);
+  if (!row) return psplit_i_nomem(r->diag);
   row->label = psplit_i_arena_strndup(arena, name, n);
   row->op = psplit_i_arena_strndup(arena, op, strlen(op));
   return row->label && row->op ? PSPLIT_OK : psplit_i_nomem(r->diag);

@@ -10,12 +10,9 @@
 static const char FORMAT[] = "onnx-pipeline-split-costs";
 static const double MOST_NS = 1e18; /* 31 years: sums stay within 64 bits */
 
-psplit_cost_table *psplit_i_cost_table_new(psplit_i_cost_format format, psplit_diag *diag) {
+psplit_cost_table *psplit_i_cost_table_new(psplit_i_cost_format format) {
   psplit_cost_table *table = calloc(1, sizeof *table);
-  if (!table) {
-    (void)psplit_i_nomem(diag);
-    return NULL;
-  }
+  if (!table) return NULL;
   psplit_i_arena_init(&table->arena, 0);
   table->format = format;
   table->measured = format == PSPLIT_I_COSTS_PROFILE || format == PSPLIT_I_COSTS_NODES;
@@ -23,11 +20,8 @@ psplit_cost_table *psplit_i_cost_table_new(psplit_i_cost_format format, psplit_d
   return table;
 }
 
-psplit_i_cost_row *psplit_i_cost_table_add(psplit_cost_table *table, psplit_diag *diag) {
-  if (!psplit_i_vec_push(&table->rows, ((psplit_i_cost_row){.ns = -1}))) {
-    (void)psplit_i_nomem(diag);
-    return NULL;
-  }
+psplit_i_cost_row *psplit_i_cost_table_add(psplit_cost_table *table) {
+  if (!psplit_i_vec_push(&table->rows, ((psplit_i_cost_row){.ns = -1}))) return NULL;
   return &table->rows.items[table->rows.n - 1];
 }
 
@@ -41,13 +35,13 @@ void psplit_cost_table_destroy(psplit_cost_table *table) {
 
 psplit_code psplit_cost_table_of_nodes(const int64_t *node_ns, uint32_t n_nodes, psplit_diag *diag,
                                        psplit_cost_table **out_table) {
-  psplit_cost_table *table = psplit_i_cost_table_new(PSPLIT_I_COSTS_NODES, diag);
-  if (!table) return PSPLIT_NOMEM;
+  psplit_cost_table *table = psplit_i_cost_table_new(PSPLIT_I_COSTS_NODES);
+  if (!table) return psplit_i_nomem(diag);
   for (uint32_t n = 0; n < n_nodes; n++) {
-    psplit_i_cost_row *row = psplit_i_cost_table_add(table, diag);
+    psplit_i_cost_row *row = psplit_i_cost_table_add(table);
     if (!row) {
       psplit_cost_table_destroy(table);
-      return PSPLIT_NOMEM;
+      return psplit_i_nomem(diag);
     }
     row->label = "";
     row->ns = (double)node_ns[n];
@@ -107,8 +101,8 @@ static psplit_code read_row(psplit_cost_table *table, const json_t *item, const 
                             psplit_diag *diag) {
   static const char *const known[] = {"nodes", "outputs", "kernel", "ns", "workspace_bytes", NULL};
   psplit_code code;
-  psplit_i_cost_row *row = psplit_i_cost_table_add(table, diag);
-  if (!row) return PSPLIT_NOMEM;
+  psplit_i_cost_row *row = psplit_i_cost_table_add(table);
+  if (!row) return psplit_i_nomem(diag);
   PSPLIT_TRY(check_keys(item, place, known, diag));
   PSPLIT_TRY(read_names(table, item, place, "nodes", diag, &row->nodes, &row->n_nodes));
   PSPLIT_TRY(read_names(table, item, place, "outputs", diag, &row->values, &row->n_values));
@@ -214,8 +208,8 @@ static psplit_code read_json(const char *text, size_t n_bytes, psplit_diag *diag
                          KINDS);
     goto out;
   }
-  table = psplit_i_cost_table_new(own ? PSPLIT_I_COSTS_OWN : PSPLIT_I_COSTS_PROFILE, diag);
-  code = !table ? PSPLIT_NOMEM
+  table = psplit_i_cost_table_new(own ? PSPLIT_I_COSTS_OWN : PSPLIT_I_COSTS_PROFILE);
+  code = !table ? psplit_i_nomem(diag)
          : own  ? read_own(root, table, diag)
                 : psplit_i_cost_profile_read(events, table, diag);
 out:
@@ -236,8 +230,8 @@ static psplit_code read_any(const char *text, size_t n_bytes, psplit_diag *diag,
     return read_json(text, n_bytes, diag, out_table);
   if (!psplit_i_cost_csv_known(text, n_bytes, &format))
     return psplit_i_fail(diag, PSPLIT_MALFORMED, "it is no costs file%s", KINDS);
-  psplit_cost_table *table = psplit_i_cost_table_new(format, diag);
-  if (!table) return PSPLIT_NOMEM;
+  psplit_cost_table *table = psplit_i_cost_table_new(format);
+  if (!table) return psplit_i_nomem(diag);
   const psplit_code code = psplit_i_cost_csv_read(text, n_bytes, table, diag);
   if (code != PSPLIT_OK)
     psplit_cost_table_destroy(table);

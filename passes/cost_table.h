@@ -47,9 +47,10 @@ struct psplit_cost_table {
   PSPLIT_VEC(psplit_i_cost_row) rows; /* kernels: in the order they ran */
 };
 
-psplit_cost_table *psplit_i_cost_table_new(psplit_i_cost_format format, psplit_diag *diag);
+/* NULL when out of memory. */
+psplit_cost_table *psplit_i_cost_table_new(psplit_i_cost_format format);
 /* Adds a row with everything unset; NULL when out of memory. Valid until the next. */
-psplit_i_cost_row *psplit_i_cost_table_add(psplit_cost_table *table, psplit_diag *diag);
+psplit_i_cost_row *psplit_i_cost_table_add(psplit_cost_table *table);
 
 struct json_t;
 /* The array of events of a profile; appends to `table`. */

@@ -120,8 +120,7 @@ static psplit_code cut(psplit_unit *unit, const psplit_i_request *r, psplit_diag
                          "%" PRIu32 " stages cannot all have work: the model has %" PRIu32
                          " nodes besides constants; ask for fewer stages",
                          n_stages, unit->grouping.n_groups);
-  if (code != PSPLIT_OK) psplit_i_fail(diag, code, "%s", first.message);
-  return code;
+  return code == PSPLIT_OK ? code : psplit_i_fail(diag, code, "%s", first.message);
 }
 
 static psplit_code cut_joined(void *user, const uint8_t *joined, psplit_i_effort effort,

@@ -18,6 +18,7 @@ static psplit_code read_all(const char *path, psplit_diag *diag, unsigned char *
   FILE *file = fopen(path, "rb");
   struct stat status;
   unsigned char *data = NULL;
+  psplit_code code = PSPLIT_OK;
   const bool good = file && fstat(fileno(file), &status) == 0 && S_ISREG(status.st_mode) &&
                     (data = malloc((size_t)status.st_size + 1)) &&
                     fread(data, 1, (size_t)status.st_size, file) == (size_t)status.st_size;
@@ -25,12 +26,12 @@ static psplit_code read_all(const char *path, psplit_diag *diag, unsigned char *
     *out = data;
     *out_n = (size_t)status.st_size;
   } else {
-    psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be read: %s", path,
-                  file && errno == 0 ? "not a regular file" : strerror(errno));
+    code = psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be read: %s", path,
+                         file && errno == 0 ? "not a regular file" : strerror(errno));
     free(data);
   }
   if (file) fclose(file);
-  return good ? PSPLIT_OK : PSPLIT_IO;
+  return code;
 }
 
 psplit_code psplit_i_raw_parse(const psplit_i_ort *ort, const char *path, const unsigned char *data,
@@ -101,6 +102,7 @@ psplit_code psplit_i_npz_has(const char *path, const char *member, psplit_diag *
 
 psplit_code psplit_i_file_write(const char *path, const psplit_text *text, psplit_diag *diag) {
   psplit_text part = {0};
+  psplit_code code = PSPLIT_OK;
   psplit_i_text_addf(&part, "%s.part", path);
   if (part.failed) return psplit_i_nomem(diag);
   FILE *file = fopen(part.bytes, "wb");
@@ -108,11 +110,11 @@ psplit_code psplit_i_file_write(const char *path, const psplit_text *text, pspli
   if (file) good &= fclose(file) == 0;
   good = good && rename(part.bytes, path) == 0;
   if (!good) {
-    psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be written: %s", path, strerror(errno));
+    code = psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be written: %s", path, strerror(errno));
     if (file) unlink(part.bytes);
   }
   psplit_i_text_fini(&part);
-  return good ? PSPLIT_OK : PSPLIT_IO;
+  return code;
 }
 
 psplit_code psplit_i_array_write(const psplit_i_tensor *tensor, const char *stem,

@@ -95,33 +95,34 @@ out:
   return code;
 }
 
-/* Gives each stage its part of the tensors at hand, or the end. False when the run was stopped. */
-static bool give_inputs(feeder *f, bool end, psplit_diag *diag) {
+/* Gives each stage its part of the tensors at hand, or the end. *out_stopped: the run was stopped. */
+static psplit_code give_inputs(feeder *f, bool end, psplit_diag *diag, bool *out_stopped) {
   const psplit_i_ends *ends = f->ends;
   for (uint32_t l = 0; l < ends->pipe->n_links; l++) {
     const psplit_i_pipe_link *link = &ends->pipe->links[l];
     if (link->from != PSPLIT_I_OUTSIDE) continue;
     psplit_i_bundle *bundle = psplit_i_bundle_create(link->n_tensors);
-    if (!bundle) return psplit_i_nomem(diag), false;
+    if (!bundle) return psplit_i_nomem(diag);
     bundle->end = end;
     for (uint32_t i = 0; i < link->n_tensors && !end; i++)
       bundle->tensors[i] = psplit_i_tensor_hold(f->tensors[link->outputs[i]]);
-    if (!psplit_i_queue_push(ends->queues[l], bundle)) return false;
+    *out_stopped = !psplit_i_queue_push(ends->queues[l], bundle);
+    if (*out_stopped) break;
   }
-  return true;
+  return PSPLIT_OK;
 }
 
 void psplit_i_feeder_main(const psplit_i_ends *ends) {
   feeder f = {.ends = ends};
   psplit_diag diag = {0};
-  bool end = false;
+  bool end = false, stopped = false;
   psplit_code code = open_feeder(&f, &diag);
-  for (uint64_t m = 0; code == PSPLIT_OK && !end; m++) {
+  for (uint64_t m = 0; code == PSPLIT_OK && !end && !stopped; m++) {
     end = m == ends->options->n_micro_batches;
     if (!end && (code = read_inputs(&f, m, &diag, &end)) != PSPLIT_OK)
       psplit_i_diag_context(&diag, "micro-batch %" PRIu64, m);
-    else if (!give_inputs(&f, end, &diag))
-      break;
+    else
+      code = give_inputs(&f, end, &diag, &stopped);
     release_tensors(&f);
   }
   tell(ends->host, &diag, "reading inputs");

@@ -91,7 +91,7 @@ psplit_code psplit_i_outputs_stream(void *user, uint32_t micro_batch, uint32_t o
   psplit_text text = {0};
   psplit_code code = psplit_i_npy_format(tensor, diag, &text);
   if (code == PSPLIT_UNSUPPORTED && diag->code == PSPLIT_OK)
-    psplit_i_fail(diag, code, "numpy has no such type; -o DIR writes it as .pb");
+    code = psplit_i_fail(diag, code, "numpy has no such type; -o DIR writes it as .pb");
   else if (code == PSPLIT_OK && text.failed)
     code = psplit_i_nomem(diag);
   if (code == PSPLIT_OK) code = write_all(user, text.bytes, text.n, diag);

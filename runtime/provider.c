@@ -33,11 +33,11 @@ static psplit_code not_there(char **available, int n, const char *name, psplit_d
     psplit_i_text_addf(&list, "%s%.*s", list.n ? ", " : "",
                        (int)(strlen(available[i]) - strlen(SUFFIX)), available[i]);
   }
-  psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                "execution provider %s is not in this ONNX Runtime, which has %s", name,
-                list.failed || !list.n ? "none" : list.bytes);
+  const psplit_code code = psplit_i_fail(
+    diag, PSPLIT_UNSUPPORTED, "execution provider %s is not in this ONNX Runtime, which has %s",
+    name, list.failed || !list.n ? "none" : list.bytes);
   psplit_i_text_fini(&list);
-  return PSPLIT_UNSUPPORTED;
+  return code;
 }
 
 /* Providers with options in an object of their own, whose four functions have one form. */

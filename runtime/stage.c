@@ -96,7 +96,7 @@ static psplit_code open_work(const psplit_i_stage *stage, const psplit_i_manifes
                              work *w, psplit_diag *diag) {
   const size_t n_in = (size_t)table->n_inputs + 1, n_out = (size_t)table->n_outputs + 1;
   psplit_text path = {0};
-  psplit_code code = PSPLIT_NOMEM;
+  psplit_code code;
   w->feeds = calloc(n_in, sizeof *w->feeds);
   w->is_fed = calloc(n_in, sizeof *w->is_fed);
   w->input_names = calloc(n_in, sizeof *w->input_names);
@@ -108,7 +108,7 @@ static psplit_code open_work(const psplit_i_stage *stage, const psplit_i_manifes
   psplit_i_text_addf(&path, "%s/%s", stage->pipe->directory, table->file);
   if (!w->feeds || !w->is_fed || !w->input_names || !w->input_ports || !w->output_names ||
       !w->inputs || !w->given || !w->outputs || path.failed)
-    psplit_i_nomem(diag);
+    code = psplit_i_nomem(diag);
   else
     code = psplit_i_session_open(stage->ort, path.bytes,
                                  psplit_i_stage_session(stage->options, stage->index), diag,

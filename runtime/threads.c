@@ -118,8 +118,7 @@ static void wait_for_all(crew *c, const atomic_int *interrupted) {
     if (told || !interrupted || !atomic_load(interrupted)) continue;
     told = true;
     pthread_mutex_unlock(&c->mutex);
-    psplit_diag diag = {0};
-    psplit_i_fail(&diag, PSPLIT_IO, "interrupted");
+    psplit_diag diag = {PSPLIT_IO, "interrupted"};
     fail(&c->host, &diag);
     pthread_mutex_lock(&c->mutex);
   }

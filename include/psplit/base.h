@@ -12,18 +12,24 @@ extern "C" {
 
 #if defined(__GNUC__)
 #define PSPLIT_API __attribute__((visibility("default")))
-#define PSPLIT_MUST_USE __attribute__((warn_unused_result))
+#define PSPLIT_MUST_USE __attribute__((warn_unused_result)) /* on all that return psplit_code */
 #define PSPLIT_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #else
 #define PSPLIT_API
 #define PSPLIT_MUST_USE
 #define PSPLIT_PRINTF(fmt, args)
 #endif
+/* On a type: callbacks and static functions that return it count too. gcc has no such attribute. */
+#if defined(__clang__)
+#define PSPLIT_MUST_USE_TYPE PSPLIT_MUST_USE
+#else
+#define PSPLIT_MUST_USE_TYPE
+#endif
 
 /* An id that names nothing. Every dense id in this library is a uint32_t below it. */
 #define PSPLIT_NONE UINT32_MAX
 
-typedef enum psplit_code {
+typedef enum PSPLIT_MUST_USE_TYPE psplit_code {
   PSPLIT_OK = 0,
   PSPLIT_NOMEM,       /* the allocator refused, or a memory limit the caller set was reached */
   PSPLIT_IO,          /* the operating system could not read or write a file */

@@ -173,10 +173,10 @@ typedef struct psplit_solution {
  * LIMIT (sums that overflow), USAGE (option out of range), UNSUPPORTED (a combination of options
  * that no solver handles), INFEASIBLE (pins or keep-together contradict the edges; memory - the
  * message says how many stages would do), NOMEM. */
-PSPLIT_API psplit_code psplit_partition_solve(const psplit_problem *problem,
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_partition_solve(const psplit_problem *problem,
                                               const psplit_partition_options *options,
                                               psplit_diag *diag,
-                                              psplit_solution **out_solution) PSPLIT_MUST_USE;
+                                              psplit_solution **out_solution);
 PSPLIT_API void psplit_solution_destroy(psplit_solution *solution);
 
 /* Classes of nodes that some best split keeps together: the least bottleneck over splits that keep all
@@ -186,33 +186,33 @@ PSPLIT_API void psplit_solution_destroy(psplit_solution *solution);
  * Errors: those of psplit_partition_solve, except that a problem without any split may go unnoticed;
  * UNSUPPORTED for what is not contiguous throughput with one chunk. The outputs are untouched then.
  * O(rounds * pins log nodes), plus about a second for a million nodes to find a split. */
-PSPLIT_API psplit_code psplit_partition_reduce(const psplit_problem *problem,
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_partition_reduce(const psplit_problem *problem,
                                                const psplit_partition_options *options,
                                                int64_t limit_ns, psplit_diag *diag,
                                                uint32_t *out_class,
-                                               uint32_t *out_n_classes) PSPLIT_MUST_USE;
+                                               uint32_t *out_n_classes);
 
 /* Recomputes loads, objective and every constraint of `stage` (and `chunk`, which may be NULL)
  * from the problem alone; shares no code with the solvers. The result has no bound (0).
  * stage_device[n_stages] (optional) gives each stage's entry in problem->devices, default: the
  * devices in their order; replicas[n_stages] (optional) defaults to 1.
  * Errors: MISMATCH, with the first constraint that does not hold. O(nodes + pins). */
-PSPLIT_API psplit_code psplit_partition_check(const psplit_problem *problem,
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_partition_check(const psplit_problem *problem,
                                               const psplit_partition_options *options,
                                               const uint32_t *stage, const uint32_t *chunk,
                                               const uint32_t *stage_device,
                                               const uint32_t *replicas, psplit_diag *diag,
-                                              psplit_solution **out_solution) PSPLIT_MUST_USE;
+                                              psplit_solution **out_solution);
 
 /* Reads a problem from a JSON file: our own format or the published dnn-partitioning one
  * (docs/partitioning.md). `path` "-" is not special. *out_problem is the caller's.
  * Errors: IO, MALFORMED, INVALID, LIMIT, NOMEM. */
-PSPLIT_API psplit_code psplit_problem_read_json(const char *path, psplit_diag *diag,
-                                                psplit_problem **out_problem) PSPLIT_MUST_USE;
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_problem_read_json(const char *path, psplit_diag *diag,
+                                                psplit_problem **out_problem);
 /* The same from memory; `name` stands for the file in messages. */
-PSPLIT_API psplit_code psplit_problem_parse_json(const char *text, size_t n_bytes, const char *name,
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_problem_parse_json(const char *text, size_t n_bytes, const char *name,
                                                  psplit_diag *diag,
-                                                 psplit_problem **out_problem) PSPLIT_MUST_USE;
+                                                 psplit_problem **out_problem);
 /* Only for problems made by the two functions above. */
 PSPLIT_API void psplit_problem_destroy(psplit_problem *problem);
 
@@ -260,9 +260,9 @@ typedef struct psplit_schedule {
 } psplit_schedule;
 
 /* O(chunks * stages * micro-batches). Errors: USAGE, LIMIT (overflow, above 2^26 slots), NOMEM. */
-PSPLIT_API psplit_code psplit_schedule_simulate(const psplit_schedule_input *input,
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_schedule_simulate(const psplit_schedule_input *input,
                                                 psplit_diag *diag,
-                                                psplit_schedule **out_schedule) PSPLIT_MUST_USE;
+                                                psplit_schedule **out_schedule);
 PSPLIT_API void psplit_schedule_destroy(psplit_schedule *schedule);
 
 #ifdef __cplusplus

@@ -205,13 +205,14 @@ static void diag_keeps_the_first_failure_printable(void **state) {
   assert_string_equal(diag.message, "model.onnx: no file a?[31mb");
 
   diag = (psplit_diag){0}; /* UTF-8 stays; a C1 control, a stray byte and a cut character do not */
-  (void)psplit_i_fail(&diag, PSPLIT_IO, "\xc3\xa4 \xc2\x9b" "31m \x9b" "31m \x7f \xe2\x82");
+  const char *bad = "\xc3\xa4 \xc2\x9b" "31m \x9b" "31m \x7f \xe2\x82";
+  assert_int_equal(psplit_i_fail(&diag, PSPLIT_IO, "%s", bad), PSPLIT_IO);
   assert_string_equal(diag.message, "\xc3\xa4 ??31m ?31m ? ??");
   char giant[2 * PSPLIT_DIAG_BYTES];
   for (size_t i = 0; i + 1 < sizeof giant; i += 2) memcpy(giant + i, "\xc3\xa4", 2);
   giant[sizeof giant - 1] = '\0';
   diag = (psplit_diag){0};
-  (void)psplit_i_fail(&diag, PSPLIT_IO, "%s", giant);
+  assert_int_equal(psplit_i_fail(&diag, PSPLIT_IO, "%s", giant), PSPLIT_IO);
   assert_int_equal(strlen(diag.message), PSPLIT_DIAG_BYTES - 1);
   assert_int_equal(diag.message[PSPLIT_DIAG_BYTES - 2], '?');
   psplit_i_diag_context(&diag, "%s", giant); /* no room: the failure itself matters more */
