@@ -6,9 +6,9 @@
  *               counts what a stage with the one and without the other pays at least). So the best
  *               splits of the reduced graph are the best splits.
  *   rule M      Moving an item to its neighbour's stage makes no stage dearer. So some best split
- * is left. The move may empty a stage, though: where all stages must be used, the rule holds back
- * unless no split into fewer stages costs at most L, which is so when the whole work is more than L
- * times one stage less. */
+ *               is left. The move may empty a stage, though: where all stages must be used, the
+ *               rule holds back unless no split into fewer stages costs at most L, which is so when
+ *               the whole work is more than L times one stage less. */
 #include <string.h>
 
 #include "partition.h"

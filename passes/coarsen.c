@@ -2,16 +2,19 @@
  *
  * Merges groups until at most max_nodes are left. First those that some best split keeps together
  * (partition/reduce.c, which proves it): this loses nothing. Then, where they are still too many,
- * in linear rounds that cannot make a cycle: vertical    Levels are taken in bands of two. Within a
- * band, edges go from its lower to its upper level only. A group of the upper level joins its one
- * predecessor in the band, or a group of the lower level its one successor: the first kind of
- * cluster is entered from the band through its root alone, which nothing in the band enters, the
- * second is left by no edge of the band; so no cycle of clusters exists within a band, and between
- * bands edges only go up. horizontal  Groups of one level have no path between them, and a cluster
- * of one level leaves every edge going up. A cluster stops growing at a small multiple of the
- * average weight it would have in the end, so that the partitioner keeps its choice. Source of the
- * band argument: Herrmann et al., "Multilevel algorithms for acyclic partitioning of directed
- * acyclic graphs", SIAM J. Sci. Comput. 41(4), 2019, section 4.1. */
+ * in linear rounds that cannot make a cycle:
+ *   vertical    Levels are taken in bands of two. Within a band, edges go from its lower to its
+ *               upper level only. A group of the upper level joins its one predecessor in the band,
+ *               or a group of the lower level its one successor: the first kind of cluster is
+ *               entered from the band through its root alone, which nothing in the band enters, the
+ *               second is left by no edge of the band; so no cycle of clusters exists within a
+ *               band, and between bands edges only go up.
+ *   horizontal  Groups of one level have no path between them, and a cluster of one level leaves
+ *               every edge going up.
+ * A cluster stops growing at a small multiple of the average weight it would have in the end, so
+ * that the partitioner keeps its choice.
+ * Source of the band argument: Herrmann et al., "Multilevel algorithms for acyclic partitioning of
+ * directed acyclic graphs", SIAM J. Sci. Comput. 41(4), 2019, section 4.1. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -261,9 +264,9 @@ enum { FEW_TIMES = 20 };
 static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   const uint32_t max_nodes = (uint32_t)values[OPTION_MAX_NODES].integer;
-  /* Where twenty groups and more become one, what could be merged for nothing makes no difference. */
-  const bool worth_it = unit->grouping.n_groups > max_nodes &&
-                        unit->grouping.n_groups / FEW_TIMES <= max_nodes;
+  /* Where twenty groups and more become one, what merges for nothing makes no difference. */
+  const bool worth_it =
+    unit->grouping.n_groups > max_nodes && unit->grouping.n_groups / FEW_TIMES <= max_nodes;
   if (values[OPTION_EXACT].boolean || worth_it) PSPLIT_TRY(reduce_exactly(unit, diag));
   if (unit->grouping.n_groups > max_nodes) PSPLIT_TRY(merge_down(unit, max_nodes, diag));
 out:

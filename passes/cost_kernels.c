@@ -7,12 +7,12 @@
  * from how the graph hangs together:
  *   1. outputs and names give nodes to kernels, and the activations behind these;
  *   2. a fused kernel also gets the nodes before its own that no kernel has, back to those that one
- * has;
+ *      has;
  *   3. a kernel without a node gets the nodes that nobody has and whose turn it was: all that they
- * read was made before it ran, and nothing that reads them had run yet;
+ *      read was made before it ran, and nothing that reads them had run yet;
  *   4. what is left goes to the kernel that makes its input: activations, biases, views;
  *   5. kernels without nodes, which reorder or cast, count as part of the one that reads them, else
- * of the one before. */
+ *      of the one before. */
 #include <stdlib.h>
 #include <string.h>
 

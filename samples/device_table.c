@@ -8,9 +8,11 @@
  *   Resize   npu  8
  *   Conv     dsp  0.5
  *
- *   --load-pass-plugin ./device_table.so \
- *   --passes
- * infer-shapes,cost,prune,attach,fuse,device-table:file=npu.txt,coarsen,partition,replicate
+ *   onnx-pipeline-split MODEL -k 4 -o out --load-pass-plugin ./device_table.so --passes PASSES
+ *
+ * with PASSES:
+ *
+ *   infer-shapes,cost,prune,attach,fuse,device-table:file=npu.txt,coarsen,partition,replicate
  *
  * An operator that only one device runs is pinned there; where several do, the others are priced
  * out. */

@@ -1,7 +1,7 @@
-/* Writes a large ONNX graph to measure the reader with:  make_big_graph N_NODES [chain|layered]
- * FILE chain    each node reads the one before it layered  each node reads two nodes of the layer
- * of 1000 before its own, as wide models do Names look like an exporter's
- * ("/model/layers.12/Add_345_output_0"). */
+/* Writes a large ONNX graph to measure the reader with: make_big_graph N_NODES chain|layered FILE
+ *   chain    each node reads the one before it
+ *   layered  each node reads two nodes of the layer of 1000 before its own, as wide models do
+ * Names look like an exporter's ("/model/layers.12/Add_345_output_0"). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,11 @@
 /* The model text of golden cases, from standard input, to an ONNX file: make_model OUT.onnx
  *
  *   input NAME DIMS        a float tensor; DIMS are numbers and symbols joined by ',', "-" for a
- * scalar output NAME weight NAME DIMS       a float initializer of zeros configuration NAME N   of
- * N devices node NAME OP INPUTS OUTPUTS [CONFIGURATION=STAGE]
+ *                          scalar
+ *   output NAME
+ *   weight NAME DIMS       a float initializer of zeros
+ *   configuration NAME N   of N devices
+ *   node NAME OP INPUTS OUTPUTS [CONFIGURATION=STAGE]
  *
  * INPUTS and OUTPUTS are names joined by ','; "-" is no name at all. In names, \xNN is a byte. */
 #include <stdio.h>
