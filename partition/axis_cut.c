@@ -1,6 +1,10 @@
 /* The cheapest crossing of every bucket of the weight axis, by minimum cuts. A net counts on one
  * side only: behind J when all its pins are in every I, before I when all are outside every J; so
- * no net is counted twice in a stage. */
+ * no net is counted twice in a stage.
+ *
+ * A cut adds up what is received and what is sent: a net of the backward pass crosses J the other
+ * way. With overlap a load is the largest of the two, not their sum, so there only nets that run
+ * ahead count: what a stage receives over J, and what it sends over I. */
 #include "axis.h"
 
 #include <stdlib.h>
@@ -101,7 +105,9 @@ static void cut_bucket(const psplit_axis *x, cutter *c, uint32_t q, bool incomin
       threshold = here;
       const uint32_t e = (uint32_t)c->nets[k];
       add_net(x, c, q, e, incoming ? x->cost_in[e] : x->cost_out[e],
-              incoming ? x->cost_out[e] : x->cost_in[e]);
+              core->overlap ? 0
+              : incoming    ? x->cost_out[e]
+                            : x->cost_in[e]);
     }
     const int64_t before = value;
     if (!psplit_i_flow_run(&c->flow, SOURCE, SINK, x->limit + 1, &value)) c->failed = true;

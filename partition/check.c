@@ -242,7 +242,6 @@ static psplit_code finish_stage(check *c, uint32_t s) {
         (1e9 * c->p->ticks_per_unit / (c->options->micro_batches * c->options->sync_bytes_per_s));
     load->load_ns = (parts + load->replicas - 1) / load->replicas + (int64_t)sync;
   }
-  if (load->n_nodes == 0) load->load_ns = 0;
   c->out->comm_ns += load->recv_ns + load->send_ns;
   if (device->memory_bytes && load->memory_bytes > device->memory_bytes)
     return psplit_i_fail(c->diag, PSPLIT_MISMATCH,

@@ -494,6 +494,11 @@ void psplit_i_answer_take(psplit_answer *answer, const psplit_core *core, const 
 void psplit_i_answer_give(const psplit_answer *answer, const psplit_core *core,
                           const psplit_machine *machine, psplit_cut *cut, int64_t *scratch);
 
+/* Gives a checked solution the answer's bound, and says whether that proves it. Errors: INTERNAL, a
+ * bound above the value, which some split has: in every build, or a bug would look like a proof. */
+psplit_code psplit_i_answer_prove(const psplit_answer *answer, psplit_solution *io_solution,
+                                  psplit_diag *diag);
+
 /* Contiguous throughput. Fills *out_answer. */
 PSPLIT_MUST_USE psplit_code psplit_i_contiguous(const psplit_job *job, psplit_answer *out_answer);
 

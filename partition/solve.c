@@ -134,6 +134,22 @@ static const char *device_order(const psplit_problem *p, const psplit_partition_
   return p->any_device_order ? "chosen" : "given";
 }
 
+psplit_code psplit_i_answer_prove(const psplit_answer *answer, psplit_solution *io_solution,
+                                  psplit_diag *diag) {
+  const int64_t value = io_solution->objective_ns;
+  if (answer->bound > value)
+    return psplit_i_fail(diag, PSPLIT_INTERNAL,
+                         "the bound %" PRId64 " (%s) is above the value %" PRId64
+                         " of a split (%s); please report the problem and the options",
+                         answer->bound, answer->bound_name, value, answer->solver);
+  io_solution->lower_bound_ns = answer->bound;
+  io_solution->gap_frac = value > 0 ? ((double)value - (double)answer->bound) / (double)value : 0;
+  io_solution->proved_optimal = answer->bound == value;
+  io_solution->solver = answer->solver;
+  io_solution->bound = answer->bound_name;
+  return PSPLIT_OK;
+}
+
 psplit_code psplit_partition_solve(const psplit_problem *problem,
                                    const psplit_partition_options *options, psplit_diag *diag,
                                    psplit_solution **out_solution) {
@@ -172,17 +188,13 @@ psplit_code psplit_partition_solve(const psplit_problem *problem,
     }
     goto out;
   }
-  assert(answer.bound <= solution->objective_ns);
-  if (answer.bound > solution->objective_ns)
-    answer.bound = 0; /* a bug must not look like a proof */
-  solution->lower_bound_ns = answer.bound;
-  const double value = (double)solution->objective_ns;
-  solution->gap_frac = value > 0 ? (value - (double)answer.bound) / value : 0;
-  solution->proved_optimal = answer.bound == solution->objective_ns;
+  code = psplit_i_answer_prove(&answer, solution, diag);
+  if (code != PSPLIT_OK) {
+    psplit_solution_destroy(solution);
+    goto out;
+  }
   solution->device_order = device_order(problem, options);
   solution->ties_proved = plain && solution->proved_optimal && answer.ties_proved;
-  solution->solver = answer.solver;
-  solution->bound = answer.bound_name;
   solution->seconds = psplit_i_now() - start;
   *out_solution = solution;
 out:

@@ -18,11 +18,18 @@ static uint32_t n_asked, n_tight;
 
 typedef struct family {
   const char *name;
-  unsigned features;
+  unsigned features; /* and PERHAPS(features) that each problem has or not, at random */
   uint32_t n_seeds, most_nodes, most_stages;
   uint32_t chunks, replicas;
   bool nonempty, noncontiguous, latency;
 } family;
+
+#define PERHAPS(features) ((unsigned)(features) << 16)
+enum {
+  WHAT_TRAINING_TAKES =
+    WITH_CLASSES | WITH_FREE_COMM | WITH_MEMORY | WITH_STASH | WITH_PINS | WITH_TOGETHER,
+  WHAT_ALL_TAKE = WHAT_TRAINING_TAKES | WITH_OVERLAP
+};
 
 static const family kFamilies[] = {
   {"plain", 0, 120, 8, 4, 1, 1, false, false, false},
@@ -60,8 +67,26 @@ static const family kFamilies[] = {
   {"relays, memory, pins", WITH_RELAYS | WITH_MEMORY | WITH_PINS, 40, 7, 3, 1, 1, true, false,
    false},
   {"relays, latency", WITH_RELAYS, 40, 6, 4, 1, 1, true, false, true},
+  {"relays, latency, empty stages", WITH_RELAYS, 40, 6, 4, 1, 1, false, false, true},
   {"replicas", WITH_MEMORY, 30, 6, 3, 1, 3, false, false, false},
+  {"overlap, twins", WITH_OVERLAP | WITH_TWINS, 60, 6, 4, 1, 1, false, false, false},
+  {"overlap, twins, any", WITH_OVERLAP | WITH_TWINS | PERHAPS(WHAT_TRAINING_TAKES), 80, 5, 3, 1, 1,
+   false, false, false},
+  {"overlap, twins, any, nonempty", WITH_OVERLAP | WITH_TWINS | PERHAPS(WHAT_TRAINING_TAKES), 60, 5,
+   3, 1, 1, true, false, false},
+  {"overlap, twins, any, non-contiguous", WITH_OVERLAP | WITH_TWINS | PERHAPS(WHAT_TRAINING_TAKES),
+   10, 3, 3, 1, 1, false, true, false},
+  {"overlap, twins, any, chunks", WITH_OVERLAP | WITH_TWINS | PERHAPS(WHAT_TRAINING_TAKES), 10, 3,
+   2, 2, 1, false, false, false},
+  {"any", PERHAPS(WHAT_ALL_TAKE), 80, 6, 3, 1, 1, false, false, false},
+  {"any, latency", PERHAPS(WHAT_ALL_TAKE), 40, 6, 3, 1, 1, false, false, true},
 };
+
+/* The family's features, and those that this problem drew. */
+static unsigned features_of(const family *f, uint32_t seed, shape kind) {
+  const uint64_t coins = psplit_i_splitmix64(seed, 1000 + kind);
+  return (f->features & 0xffff) | (f->features >> 16 & (unsigned)coins);
+}
 
 static psplit_partition_options options_of(const family *f) {
   psplit_partition_options o;
@@ -78,7 +103,7 @@ static psplit_partition_options options_of(const family *f) {
 /* Contiguous throughput, but for what docs/partitioning.md says stays open. */
 static bool ties_are_provable(const family *f, const psplit_problem *p) {
   return f->chunks == 1 && f->replicas == 1 && !f->noncontiguous && !f->latency && !p->next_hop &&
-         !(p->stash_1f1b && p->any_device_order && p->n_devices > 1);
+         !(p->stash_1f1b && p->any_device_order && p->n_devices > 1 && !p->pin && !f->nonempty);
 }
 
 /* Of the best splits, the one that sends least and comes first - from any seed. */
@@ -280,10 +305,10 @@ static void run_family(const family *f) {
     for (shape kind = 0; kind < N_SHAPES; kind++) {
       const uint32_t n = 1 + (seed * 7 + kind) % f->most_nodes;
       const uint32_t k = 1 + (seed * 5 + kind * 3) % f->most_stages;
-      make_random_problem(&r, seed, kind, n, k, f->features);
-      char what[64];
-      snprintf(what, sizeof what, "(seed %u, shape %d, %u nodes, %u stages)", seed, (int)kind, n,
-               k);
+      make_random_problem(&r, seed, kind, n, k, features_of(f, seed, kind));
+      char what[96];
+      snprintf(what, sizeof what, "(seed %u, shape %d, %u nodes, %u stages, features %u)", seed,
+               (int)kind, n, k, features_of(f, seed, kind));
       compare(f, &r, &o, what);
       if (f->chunks == 1 && !f->noncontiguous && !f->latency) ask_exact(f, &r, &o, what);
       if (f->latency) ask_chain_bound(f, &r, &o, what);

@@ -1,0 +1,155 @@
+/* Nothing is called proved that is not: small problems whose optimum is known by hand or by
+ * enumeration, each of a kind that a bound, a tie or a device once was wrong about. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above first. */
+#include <cmocka.h>
+#include <string.h>
+
+#include "partition.h"
+#include "random_problem.h"
+
+static psplit_solution *solve(const psplit_problem *p, const psplit_partition_options *options) {
+  psplit_partition_options o;
+  psplit_partition_options_init(&o);
+  psplit_solution *solution;
+  psplit_diag diag = {0};
+  if (psplit_partition_solve(p, options ? options : &o, &diag, &solution) != PSPLIT_OK)
+    fail_msg("%s", diag.message);
+  return solution;
+}
+
+/* Proved, with the value that enumeration finds. */
+static void is_proved(const psplit_problem *p, int64_t optimum) {
+  psplit_partition_options o;
+  psplit_partition_options_init(&o);
+  int64_t comm;
+  assert_int_equal(best_by_enumeration(p, &o, &comm, NULL), optimum);
+  psplit_solution *s = solve(p, &o);
+  assert_int_equal(s->objective_ns, optimum);
+  assert_int_equal(s->lower_bound_ns, optimum);
+  assert_true(s->proved_optimal);
+  psplit_solution_destroy(s);
+}
+
+/* Two layers and their backward twins, a stage each: a stage receives one way and sends the other
+ * at once, so it takes as long as its compute, 9, not the 10 that both tensors take together. */
+static void a_stage_that_overlaps_receives_while_it_sends(void **state) {
+  (void)state;
+  static const int64_t time[] = {3, 3, 6, 6};
+  static const uint8_t flags[] = {0, 0, PSPLIT_NODE_BACKWARD, PSPLIT_NODE_BACKWARD};
+  static const uint32_t layer[] = {0, 1, 1, 0};
+  static const uint32_t producer[] = {0, 2}, off[] = {0, 1, 2}, consumer[] = {1, 3};
+  static const int64_t ns[] = {5, 5};
+  static const psplit_device device = {.count = 2};
+  const psplit_problem p = {.n_nodes = 4,
+                            .n_classes = 1,
+                            .time_ns = time,
+                            .node_flags = flags,
+                            .together = layer,
+                            .n_nets = 2,
+                            .net_producer = producer,
+                            .net_off = off,
+                            .net_consumer = consumer,
+                            .net_send_ns = ns,
+                            .net_recv_ns = ns,
+                            .n_devices = 1,
+                            .devices = &device,
+                            .overlap = true,
+                            .ticks_per_unit = 1};
+  is_proved(&p, 9);
+}
+
+/* A root and two branches below it, the second of which splits again, forward and backward. */
+static void training_with_overlap_is_cut_at_its_optimum(void **state) {
+  (void)state;
+  enum { B = PSPLIT_NODE_BACKWARD };
+  static const int64_t time[] = {3, 1, 3, 2, 3, 6, 2, 6, 4, 6};
+  static const uint8_t flags[] = {0, 0, 0, 0, 0, B, B, B, B, B};
+  static const uint32_t layer[] = {PSPLIT_NONE, 1, 2, 3, 4, PSPLIT_NONE, 1, 2, 3, 4};
+  static const uint32_t producer[] = {0, 1, 6, 7, 8, 9}, off[] = {0, 2, 4, 5, 6, 7, 8};
+  static const uint32_t consumer[] = {1, 2, 3, 4, 5, 5, 6, 6};
+  static const int64_t send[] = {6, 8, 6, 6, 8, 8}, recv[] = {10, 1, 10, 10, 1, 1};
+  static const psplit_device device = {.count = 4};
+  const psplit_problem p = {.n_nodes = 10,
+                            .n_classes = 1,
+                            .time_ns = time,
+                            .node_flags = flags,
+                            .together = layer,
+                            .n_nets = 6,
+                            .net_producer = producer,
+                            .net_off = off,
+                            .net_consumer = consumer,
+                            .net_send_ns = send,
+                            .net_recv_ns = recv,
+                            .n_devices = 1,
+                            .devices = &device,
+                            .overlap = true,
+                            .ticks_per_unit = 1};
+  is_proved(&p, 16);
+}
+
+/* A bug in a bound ends in an error whatever the build, not in a bound of 0 or in a proof. */
+static void a_bound_above_the_value_is_an_internal_error(void **state) {
+  (void)state;
+  psplit_answer answer = {.bound = 101, .solver = "search", .bound_name = "exact"};
+  psplit_solution solution = {.objective_ns = 100, .lower_bound_ns = 7};
+  psplit_diag diag = {0};
+  assert_int_equal(psplit_i_answer_prove(&answer, &solution, &diag), PSPLIT_INTERNAL);
+  assert_non_null(strstr(diag.message, "101 (exact)"));
+  assert_false(solution.proved_optimal);
+  assert_int_equal(solution.lower_bound_ns, 7); /* untouched */
+  answer.bound = 100;
+  assert_int_equal(psplit_i_answer_prove(&answer, &solution, NULL), PSPLIT_OK);
+  assert_true(solution.proved_optimal);
+  answer.bound = 75;
+  assert_int_equal(psplit_i_answer_prove(&answer, &solution, NULL), PSPLIT_OK);
+  assert_false(solution.proved_optimal);
+  assert_int_equal(solution.lower_bound_ns, 75);
+  assert_true(solution.gap_frac == 0.25);
+}
+
+/* Stages 0 and 2 have work and no link; what stage 1, which has none, passes on takes its time: the
+ * checker and the solvers count it alike. */
+static void an_empty_stage_takes_time_to_pass_a_tensor_on(void **state) {
+  (void)state;
+  static const int64_t time[] = {10, 10}, send[] = {2}, recv[] = {3};
+  static const uint32_t producer[] = {0}, off[] = {0, 1}, consumer[] = {1}, pin[] = {0, 2};
+  static const uint32_t next_hop[] = {
+    PSPLIT_NONE, 1, 1, PSPLIT_NONE, PSPLIT_NONE, 2, PSPLIT_NONE, PSPLIT_NONE, PSPLIT_NONE};
+  static const psplit_device device = {.count = 3};
+  const psplit_problem p = {.n_nodes = 2,
+                            .n_classes = 1,
+                            .time_ns = time,
+                            .pin = pin,
+                            .n_nets = 1,
+                            .net_producer = producer,
+                            .net_off = off,
+                            .net_consumer = consumer,
+                            .net_send_ns = send,
+                            .net_recv_ns = recv,
+                            .n_devices = 1,
+                            .devices = &device,
+                            .next_hop = next_hop,
+                            .ticks_per_unit = 1};
+  psplit_partition_options o;
+  psplit_partition_options_init(&o);
+  o.objective = PSPLIT_LATENCY;
+  psplit_solution *s = solve(&p, &o);
+  assert_int_equal(s->objective_ns, (10 + 2) + (3 + 2) + (3 + 10));
+  assert_int_equal(s->stages[1].load_ns, 5);
+  assert_true(s->proved_optimal);
+  psplit_solution_destroy(s);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_stage_that_overlaps_receives_while_it_sends),
+    cmocka_unit_test(training_with_overlap_is_cut_at_its_optimum),
+    cmocka_unit_test(a_bound_above_the_value_is_an_internal_error),
+    cmocka_unit_test(an_empty_stage_takes_time_to_pass_a_tensor_on),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
