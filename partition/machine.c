@@ -50,10 +50,11 @@ static psplit_code fixed_order(psplit_machine *m, const psplit_core *core,
   m->stage_type = PSPLIT_NEW(&m->arena, uint32_t, n_stages);
   m->used = PSPLIT_NEW(&m->arena, uint32_t, m->n_states);
   m->capacity = PSPLIT_NEW(&m->arena, double, m->n_states);
+  m->taken = PSPLIT_NEW(&m->arena, double, m->n_states);
   m->move_off = PSPLIT_NEW(&m->arena, uint32_t, (size_t)m->n_states + 1);
   const size_t per_state = m->all_used ? most : (size_t)m->n_types * most;
   m->moves = PSPLIT_NEW(&m->arena, psplit_move, per_state * m->n_states);
-  if (!m->stage_type || !m->used || !m->capacity || !m->move_off || !m->moves)
+  if (!m->stage_type || !m->used || !m->capacity || !m->taken || !m->move_off || !m->moves)
     return psplit_i_nomem(diag);
   uint32_t s = 0, n_moves = 0;
   for (uint32_t t = 0; t < core->n_types; t++)
@@ -61,6 +62,7 @@ static psplit_code fixed_order(psplit_machine *m, const psplit_core *core,
   for (uint32_t j = 0; j <= n_stages; j++) {
     m->used[j] = j;
     for (s = 0; s < n_stages - j; s++) m->capacity[j] += 1 / m->ratio[m->stage_type[s]];
+    if (j > 0) m->taken[j] = m->taken[j - 1] + 1 / m->ratio[m->stage_type[n_stages - j]];
     m->move_off[j] = n_moves;
     /* The latest device of each type that is still free: earlier ones leave strictly less. */
     for (uint32_t top = n_stages - j; top > 0;) {
@@ -103,13 +105,19 @@ static psplit_code free_order(psplit_machine *m, const psplit_core *core,
   m->n_states = (uint32_t)n_states;
   m->used = PSPLIT_NEW(&m->arena, uint32_t, n_states);
   m->capacity = PSPLIT_NEW(&m->arena, double, n_states);
+  m->taken = PSPLIT_NEW(&m->arena, double, n_states);
   m->move_off = PSPLIT_NEW(&m->arena, uint32_t, n_states + 1);
   m->moves = PSPLIT_NEW(&m->arena, psplit_move, n_states * m->n_types * most);
-  if (!m->used || !m->capacity || !m->move_off || !m->moves) return psplit_i_nomem(diag);
+  if (!m->used || !m->capacity || !m->taken || !m->move_off || !m->moves)
+    return psplit_i_nomem(diag);
   uint32_t n_moves = 0;
   for (uint32_t c = 0; c < n_states; c++) {
     m->move_off[c] = n_moves;
-    for (uint32_t t = 0; t < m->n_types; t++) m->used[c] += c / m->radix[t] % (m->count[t] + 1);
+    for (uint32_t t = 0; t < m->n_types; t++) {
+      const uint32_t n_used = c / m->radix[t] % (m->count[t] + 1);
+      m->used[c] += n_used;
+      m->taken[c] += n_used / m->ratio[t];
+    }
     if (m->stage_radix) m->used[c] = c / m->stage_radix;
     if (m->used[c] == m->n_stages) continue;
     for (uint32_t t = 0; t < m->n_types; t++) {

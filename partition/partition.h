@@ -120,6 +120,8 @@ typedef struct psplit_machine {
   /* Share of the reference weight (core's omega) that the devices not yet used can take when none
    * may exceed 1; INF-like when unbounded. [n_states] */
   double *capacity;
+  double *taken;  /* [n_states] the same of the devices used up; not the rest of a difference, which
+                     would drown devices that are very slow at something */
   int64_t *omega; /* [core n] least time over types */
   double *ratio;  /* [n_types] least w / omega over items, >= 1 */
   int64_t total_omega;

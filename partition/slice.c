@@ -41,14 +41,14 @@ static psplit_slice_cell *cell_at(const psplit_slicer *s, uint32_t at, uint32_t 
 static bool make_rows(psplit_slicer *s, int64_t limit) {
   const psplit_machine *m = s->machine;
   const uint32_t n = s->core->n, n_states = m->n_states;
-  const double most = (double)limit * (1 + 1e-9), all = most * m->capacity[0];
+  const double most = (double)limit * (1 + 1e-9);
   size_t n_cells = 0;
   /* With a fixed order, capacity falls with the state, and both ends move back along the order. */
   uint32_t low = m->any_order ? 0 : n_states - 1, high = n_states;
   for (uint32_t at = 0; at <= n; at++) {
     const double before = (double)s->prefix[at], behind = (double)(s->prefix[n] - s->prefix[at]);
     if (!m->any_order) {
-      while (low > 0 && behind <= all - most * m->capacity[low - 1]) low--;
+      while (low > 0 && behind <= most * m->taken[low - 1]) low--;
       while (high > 0 && before > most * m->capacity[high - 1]) high--;
     }
     s->row[at] = n_cells;

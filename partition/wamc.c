@@ -65,7 +65,7 @@ static psplit_code run_program(psplit_axis *x) {
     uint32_t n_active = 0;
     for (uint32_t c = n_states; c-- > 0;)
       if ((double)wamc->low[q2] <= limit * m->capacity[c] &&
-          (double)(m->total_omega - wamc->high[q2]) <= limit * (m->capacity[0] - m->capacity[c]))
+          (double)(m->total_omega - wamc->high[q2]) <= limit * m->taken[c])
         states[n_active++] = c;
     if (n_active == 0) continue;
     psplit_i_axis_turn(&reader, q2);

@@ -144,11 +144,45 @@ static void an_empty_stage_takes_time_to_pass_a_tensor_on(void **state) {
   psplit_solution_destroy(s);
 }
 
+/* The second device is 10^11 times slower at the second node, and nothing else may hold that: what
+ * it can take of the weight is far below what doubles tell of the sum of both devices. */
+static void a_device_that_is_very_slow_still_counts(void **state) {
+  (void)state;
+  static const int64_t time[] = {0, 8, 9, INT64_C(1000000000000)};
+  static const int64_t send[] = {40, 32}, recv[] = {30, 32};
+  static const uint32_t producer[] = {0}, off[] = {0, 1}, consumer[] = {1};
+  static const uint32_t pin[] = {0, PSPLIT_NONE};
+  static const psplit_device devices[] = {{.count = 1}, {.class_id = 1, .count = 1}};
+  const psplit_problem p = {.n_nodes = 2,
+                            .n_classes = 2,
+                            .time_ns = time,
+                            .pin = pin,
+                            .n_nets = 1,
+                            .net_producer = producer,
+                            .net_off = off,
+                            .net_consumer = consumer,
+                            .net_send_ns = send,
+                            .net_recv_ns = recv,
+                            .n_devices = 2,
+                            .devices = devices,
+                            .comm = PSPLIT_COMM_SHARED,
+                            .ticks_per_unit = 1};
+  psplit_partition_options o;
+  psplit_partition_options_init(&o);
+  o.require_nonempty = true;
+  psplit_solution *s = solve(&p, &o);
+  assert_int_equal(s->objective_ns, INT64_C(1000000000032));
+  assert_true(s->proved_optimal);
+  assert_true(s->ties_proved);
+  psplit_solution_destroy(s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_stage_that_overlaps_receives_while_it_sends),
     cmocka_unit_test(training_with_overlap_is_cut_at_its_optimum),
     cmocka_unit_test(a_bound_above_the_value_is_an_internal_error),
+    cmocka_unit_test(a_device_that_is_very_slow_still_counts),
     cmocka_unit_test(an_empty_stage_takes_time_to_pass_a_tensor_on),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
