@@ -173,6 +173,8 @@ static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, p
     bindings[i] = (psplit_binding){options->dims[i].name, options->dims[i].value};
   psplit_i_costs_destroy(unit->costs);
   unit->costs = NULL;
+  psplit_solution_destroy(unit->solution); /* its bound is of other times */
+  unit->solution = NULL;
   PSPLIT_TRY(evaluate(unit, bindings, diag));
   for (uint32_t n = 0; n < unit->graph->n_nodes; n++)
     unit->node_class[n] = psplit_i_costs_node(unit->costs, n).op_class;

@@ -165,10 +165,14 @@ int64_t psplit_devices_work_ns(const psplit_devices *devices, uint32_t d, const 
   return psplit_i_sat_add_i64(overhead, to_ns(compute > move ? compute : move));
 }
 
+int64_t psplit_i_link_ns(const psplit_device_link *link, uint64_t bytes) {
+  if (!(link->bytes_per_second > 0)) return INT64_MAX;
+  return psplit_i_sat_add_i64(link->latency_ns, to_ns((double)bytes / link->bytes_per_second));
+}
+
 int64_t psplit_devices_transfer_ns(const psplit_devices *devices, uint32_t from, uint32_t to,
                                    uint64_t bytes) {
   if (from == to) return 0;
   const psplit_device_link link = psplit_devices_link(devices, from, to);
-  if (!(link.bytes_per_second > 0)) return INT64_MAX;
-  return psplit_i_sat_add_i64(link.latency_ns, to_ns((double)bytes / link.bytes_per_second));
+  return psplit_i_link_ns(&link, bytes);
 }

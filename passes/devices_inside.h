@@ -37,4 +37,8 @@ bool psplit_i_devices_alike(const psplit_devices *devices);
  * without a host stand on one host; hosts without a rack in one rack. */
 void psplit_i_devices_connect(psplit_devices *devices, const psplit_device_link *links);
 
+/* Time to move `bytes` over a link, ns: latency + bytes / bandwidth, rounded up; INT64_MAX where
+ * there is none. */
+int64_t psplit_i_link_ns(const psplit_device_link *link, uint64_t bytes);
+
 #endif

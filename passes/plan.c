@@ -201,8 +201,16 @@ static psplit_code critical_path(psplit_unit *unit, psplit_diag *diag, int64_t *
   return PSPLIT_OK;
 }
 
+/* Is a node that takes time computed in several stages? */
+static bool has_copies(const psplit_unit *unit) {
+  for (size_t c = 0; c < unit->copies.n; c++)
+    if (!(unit->node_flags[unit->copies.items[c].node] & PSPLIT_I_NODE_FREE)) return true;
+  return false;
+}
+
 /* The solver's bound is for splits that compute each node once. A plan whose copies get below it
- * takes the bound for splits with copies, or falls back on what holds for any split. */
+ * takes the bound for splits with copies, or falls back on what holds for any split. A bound that
+ * is above the plan then is a bug, and must not look like a proof. */
 static psplit_code set_bound(psplit_unit *unit, psplit_plan *plan, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   const int64_t value_ns = psplit_i_plan_value_ns(unit, plan);
@@ -210,7 +218,7 @@ static psplit_code set_bound(psplit_unit *unit, psplit_plan *plan, psplit_diag *
   plan->lower_bound_ns = unit->solution->lower_bound_ns;
   plan->proved_optimal =
     unit->solution->proved_optimal && value_ns == unit->solution->objective_ns;
-  if (value_ns < plan->lower_bound_ns) {
+  if (value_ns < plan->lower_bound_ns && has_copies(unit)) {
     if (unit->options.objective == PSPLIT_LATENCY) {
       PSPLIT_TRY(critical_path(unit, diag, &plan->lower_bound_ns));
       plan->bound = "critical path";
@@ -224,7 +232,11 @@ static psplit_code set_bound(psplit_unit *unit, psplit_plan *plan, psplit_diag *
     }
     plan->proved_optimal = plan->lower_bound_ns >= value_ns;
   }
-  if (plan->lower_bound_ns > value_ns) plan->lower_bound_ns = value_ns;
+  if (plan->lower_bound_ns > value_ns)
+    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INTERNAL,
+                             "the bound %" PRId64 " ns (%s) is above the plan's %" PRId64
+                             " ns (%s); please report the model and the options",
+                             plan->lower_bound_ns, plan->bound, value_ns, plan->solver));
   if (value_ns > 0)
     plan->gap_frac = (double)(value_ns - plan->lower_bound_ns) / (double)value_ns;
 out:

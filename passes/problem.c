@@ -12,7 +12,7 @@ void *psplit_i_builder_array(psplit_i_builder *b, size_t n, size_t size) {
 static psplit_code build_nodes(psplit_i_builder *b) {
   const psplit_unit *unit = b->unit;
   const psplit_graph *graph = unit->graph;
-  const size_t n = b->n_groups, n_classes = unit->n_classes;
+  const size_t n = b->n_groups, n_classes = b->links.n;
   int64_t *time_ns = psplit_i_builder_array(b, n * n_classes, sizeof *time_ns);
   uint8_t *flags = psplit_i_builder_array(b, n, sizeof *flags);
   uint32_t *pin = psplit_i_builder_array(b, n, sizeof *pin);
@@ -34,7 +34,8 @@ static psplit_code build_nodes(psplit_i_builder *b) {
     if (unit->pin[i] != PSPLIT_NONE) pin[g] = unit->pin[i];
     for (size_t c = 0; c < n_classes; c++)
       time_ns[g * n_classes + c] =
-        psplit_i_sat_add_i64(time_ns[g * n_classes + c], unit->node_ns[c * graph->n_nodes + i]);
+        psplit_i_sat_add_i64(time_ns[g * n_classes + c],
+                             unit->node_ns[(size_t)b->links.unit_class[c] * graph->n_nodes + i]);
     uint32_t class_id = unit->together[i];
     if (class_id == PSPLIT_NONE) continue;
     while (merged[class_id] != class_id) class_id = merged[class_id];
@@ -49,7 +50,7 @@ static psplit_code build_nodes(psplit_i_builder *b) {
     while (together[g] != PSPLIT_NONE && merged[together[g]] != together[g])
       together[g] = merged[together[g]];
   b->problem.n_nodes = b->n_groups;
-  b->problem.n_classes = unit->n_classes;
+  b->problem.n_classes = b->links.n;
   b->problem.time_ns = time_ns;
   b->problem.node_flags = flags;
   b->problem.pin = pin;
@@ -57,22 +58,6 @@ static psplit_code build_nodes(psplit_i_builder *b) {
   b->problem.together = unit->n_together ? together : NULL;
   b->problem.node_name = names;
   return PSPLIT_OK;
-}
-
-/* Time to send `bytes` from, or receive them on, a device of the class: over the link to the
- * nearest device in the order of stages that it has one to; 0 where it has none at all. */
-static int64_t transfer_ns(const psplit_unit *unit, uint32_t class_id, uint64_t bytes, bool send) {
-  const uint32_t device = unit->class_device[class_id], n = unit->options.n_stages;
-  for (int side = 0; side < 2; side++) /* the other side at the ends of the pipeline */
-    for (uint32_t distance = 1; distance < n; distance++) {
-      const bool up = send != (side == 1);
-      if (up ? distance >= n - device : distance > device) break;
-      const uint32_t peer = up ? device + distance : device - distance;
-      const uint32_t from = up ? device : peer, to = up ? peer : device;
-      if (psplit_devices_link(unit->devices, from, to).bytes_per_second > 0)
-        return psplit_devices_transfer_ns(unit->devices, from, to, bytes);
-    }
-  return 0;
 }
 
 /* The longest that any link of the pipeline takes. */
@@ -112,7 +97,7 @@ static bool copy_may_pay(const psplit_unit *unit, uint32_t n, const psplit_devic
 static psplit_code build_nets(psplit_i_builder *b) {
   const psplit_unit *unit = b->unit;
   const psplit_graph *graph = unit->graph;
-  const size_t n_classes = unit->n_classes;
+  const size_t n_classes = b->links.n;
   size_t n_nets = 0, n_pins = 0;
   for (uint32_t v = 0; v < graph->n_values; v++) {
     const uint32_t p = graph->values[v].producer;
@@ -150,8 +135,8 @@ static psplit_code build_nets(psplit_i_builder *b) {
     if (!psplit_i_unit_sendable(unit, v) || unit->uncuttable[v]) flags[net] = PSPLIT_NET_UNCUTTABLE;
     const bool charged = !b->copies_are_free || !copy_may_pay(unit, p, &slowest);
     for (uint32_t c = 0; c < n_classes && charged; c++) {
-      send_ns[net * n_classes + c] = transfer_ns(unit, c, bytes[net], true);
-      recv_ns[net * n_classes + c] = transfer_ns(unit, c, bytes[net], false);
+      send_ns[net * n_classes + c] = psplit_i_links_ns(&b->links, c, bytes[net], true);
+      recv_ns[net * n_classes + c] = psplit_i_links_ns(&b->links, c, bytes[net], false);
     }
     off[++net] = pin;
   }
@@ -221,7 +206,7 @@ static psplit_code build_devices(psplit_i_builder *b, const uint64_t *memory_byt
   if (!devices) return psplit_i_nomem(b->diag);
   for (uint32_t d = 0; d < unit->options.n_stages; d++)
     devices[d] =
-      (psplit_device){.class_id = unit->device_class[d],
+      (psplit_device){.class_id = b->links.of_stage[d],
                       .count = 1,
                       .memory_bytes = memory_bytes[d] == UINT64_MAX ? 0 : memory_bytes[d],
                       .name = psplit_devices_name(unit->devices, d)};
@@ -297,6 +282,7 @@ psplit_code psplit_i_builder_number(psplit_i_builder *b) {
 
 psplit_code psplit_i_builder_build(psplit_i_builder *b, const uint64_t *memory_bytes) {
   psplit_code code;
+  PSPLIT_TRY(psplit_i_links_find(b->unit, b->choice, b->arena, b->diag, &b->links));
   PSPLIT_TRY(build_nodes(b));
   PSPLIT_TRY(build_nets(b));
   PSPLIT_TRY(build_weights(b));

@@ -2,7 +2,7 @@
 #ifndef PSPLIT_PASSES_PROBLEM_H
 #define PSPLIT_PASSES_PROBLEM_H
 
-#include "passes.h"
+#include "links.h"
 
 /* A problem under construction; every array lives in the pass scratch. */
 typedef struct psplit_i_builder {
@@ -12,6 +12,8 @@ typedef struct psplit_i_builder {
   uint32_t *group; /* [n_nodes] supernode, PSPLIT_NONE for free nodes */
   uint32_t n_groups;
   uint32_t *together; /* [n_groups] class, or PSPLIT_NONE */
+  psplit_i_link_choice choice; /* 0: the least, so that the solver's bounds hold */
+  psplit_i_links links;        /* as the problem tells of them */
   bool copies_are_free; /* tensors that a copy of their node may replace are sent for nothing */
   psplit_problem problem;
 } psplit_i_builder;

@@ -174,6 +174,17 @@ static bool take_back(psplit_unit *unit, const split *from) {
   return true;
 }
 
+/* The bound of a split whose users of weights were joined is for such splits alone. What holds for
+ * all of them is the other's. */
+static psplit_code take_bound(psplit_unit *unit, const psplit_solution *from, psplit_diag *diag) {
+  psplit_solution *to = unit->solution;
+  to->lower_bound_ns = from->lower_bound_ns;
+  to->bound = from->bound;
+  to->proved_optimal = to->objective_ns == to->lower_bound_ns;
+  to->ties_proved = false;
+  return psplit_i_plan_make(unit, diag);
+}
+
 /* Where the split duplicates weights: is one that does not as good? */
 static psplit_code prefer_together(psplit_unit *unit, const psplit_i_ties *ties, uint8_t *joined,
                                    psplit_i_cutter cut, void *user, psplit_diag *diag) {
@@ -187,8 +198,10 @@ static psplit_code prefer_together(psplit_unit *unit, const psplit_i_ties *ties,
   if (!lay_aside(unit, &apart)) return psplit_i_nomem(diag);
   const psplit_code code = cut(user, joined, PSPLIT_I_CUT_SAME, &why_not);
   if (code == PSPLIT_OK && psplit_i_plan_value_ns(unit, unit->plan) <= value) {
+    const psplit_code bound_code =
+      unit->solution && apart.solution ? take_bound(unit, apart.solution, diag) : PSPLIT_OK;
     psplit_solution_destroy(apart.solution);
-    return PSPLIT_OK;
+    return bound_code;
   }
   if (!take_back(unit, &apart)) return psplit_i_nomem(diag);
   return code == PSPLIT_OK || code == PSPLIT_INFEASIBLE
