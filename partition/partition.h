@@ -469,6 +469,13 @@ PSPLIT_MUST_USE psplit_code psplit_i_devices_merge(const psplit_problem *problem
 PSPLIT_MUST_USE psplit_code psplit_i_devices_tell_apart(const psplit_problem *problem, const uint32_t *merged,
                                         const uint32_t *stage, psplit_arena *arena,
                                         uint32_t *inout_device);
+/* Where the solver chooses the order of devices: inout_device[n_stages], entries of `problem` in
+ * stage order, become the lexicographically first of those with no load above `limit` that send as
+ * little as any. `kinds` and `merged` are of psplit_i_devices_merge. Without effect where there are
+ * none, or too many kinds. O(kinds * (pins + states)). Errors: NOMEM. */
+psplit_code psplit_i_devices_first(const psplit_problem *problem, const psplit_problem *kinds,
+                                   const uint32_t *merged, const uint32_t *stage, int64_t limit,
+                                   psplit_arena *arena, uint32_t *inout_device);
 
 /* --- solve.c, contiguous.c -------------------------------------------------------------------- */
 

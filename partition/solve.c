@@ -179,6 +179,9 @@ psplit_code psplit_partition_solve(const psplit_problem *problem,
   close_gaps(&job, &answer, number);
   if (options->max_replicas == 1)
     PSPLIT_TRY(psplit_i_devices_tell_apart(problem, entry, answer.stage, &arena, answer.device));
+  if (plain && answer.ties_proved && problem->any_device_order)
+    PSPLIT_TRY(psplit_i_devices_first(problem, &merged, entry, answer.stage, answer.bound, &arena,
+                                      answer.device));
   code = psplit_partition_check(problem, options, answer.stage, answer.chunk, answer.device,
                                 answer.replicas, diag, &solution);
   if (code != PSPLIT_OK) {

@@ -71,9 +71,16 @@ static void add_devices(random_problem *r, uint64_t *state, uint32_t n_stages, u
     r->devices[1] = (psplit_device){.class_id = 1, .count = 1};
     p->any_device_order = below(state, 2);
   }
+  if ((features & WITH_ALIKE) && p->n_devices == 2 && n_stages > 2) {
+    r->devices[0].count--;
+    r->devices[p->n_devices++] = (psplit_device){.count = 1};
+    p->any_device_order = true;
+  }
   if (features & WITH_FREE_COMM) r->devices[p->n_devices - 1].free_comm = true;
   if (features & WITH_MEMORY)
     for (uint32_t d = 0; d < p->n_devices; d++) r->devices[d].memory_bytes = 20 + below(state, 60);
+  if ((features & WITH_ALIKE) && p->n_devices == 3)
+    r->devices[2].memory_bytes = r->devices[0].memory_bytes;
 }
 
 /* Some links at random, the others missing; a way goes to the nearest stage that has one. */
@@ -183,6 +190,7 @@ typedef struct enumeration {
   uint32_t device[MAX_DEVICES * 2], replicas[MAX_DEVICES * 2];
   int64_t best, comm;
   uint32_t first[MAX_NODES]; /* stages */
+  uint32_t first_device[MAX_DEVICES * 2];
 } enumeration;
 
 static bool is_better(const enumeration *e, const psplit_solution *solution) {
@@ -207,6 +215,7 @@ static void judge(enumeration *e) {
     e->best = solution->objective_ns;
     e->comm = solution->comm_ns;
     memcpy(e->first, e->stage, sizeof e->first);
+    memcpy(e->first_device, e->device, sizeof e->first_device); /* orders come in their order */
   }
   psplit_solution_destroy(solution);
 }
@@ -260,14 +269,25 @@ static void choose_devices(enumeration *e, uint32_t s, uint32_t *left) {
   }
 }
 
-int64_t best_by_enumeration(const psplit_problem *p, const psplit_partition_options *o,
-                            int64_t *out_comm, uint32_t *out_stage) {
+static enumeration enumerate(const psplit_problem *p, const psplit_partition_options *o) {
   enumeration e = {.p = p, .o = o, .best = INT64_MAX, .comm = INT64_MAX};
   e.n_stages = psplit_problem_n_stages(p);
   e.n_virtual = e.n_stages * o->chunks;
   uint32_t left[MAX_DEVICES] = {0};
   for (uint32_t d = 0; d < p->n_devices; d++) left[d] = p->devices[d].count;
   choose_devices(&e, 0, left);
+  return e;
+}
+
+void first_devices_by_enumeration(const psplit_problem *p, const psplit_partition_options *o,
+                                  uint32_t *out_device) {
+  const enumeration e = enumerate(p, o);
+  memcpy(out_device, e.first_device, e.n_stages * sizeof *out_device);
+}
+
+int64_t best_by_enumeration(const psplit_problem *p, const psplit_partition_options *o,
+                            int64_t *out_comm, uint32_t *out_stage) {
+  const enumeration e = enumerate(p, o);
   *out_comm = e.comm;
   if (out_stage) memcpy(out_stage, e.first, p->n_nodes * sizeof *out_stage);
   return e.best;

@@ -177,11 +177,54 @@ static void a_device_that_is_very_slow_still_counts(void **state) {
   psplit_solution_destroy(s);
 }
 
+/* The devices are alike, but they are two, in an order: what is pinned to stage 1 runs on the
+ * second, though the first stays empty. */
+static void a_pinned_stage_keeps_its_device(void **state) {
+  (void)state;
+  static const int64_t time[] = {22};
+  static const uint32_t pin[] = {1};
+  static const psplit_device devices[] = {{.count = 1, .name = "one"}, {.count = 1, .name = "two"}};
+  const psplit_problem p = {.n_nodes = 1,
+                            .n_classes = 1,
+                            .time_ns = time,
+                            .pin = pin,
+                            .n_devices = 2,
+                            .devices = devices,
+                            .ticks_per_unit = 1};
+  psplit_solution *s = solve(&p, NULL);
+  assert_int_equal(s->stage[0], 1);
+  assert_int_equal(s->stages[0].device, 0);
+  assert_int_equal(s->stages[1].device, 1);
+  psplit_solution_destroy(s);
+}
+
+/* Both kinds of device can take either stage. Listed are one of the first kind, one of the second
+ * and another of the first: by entry, 0 and 1 come before 0 and 2, which are of one kind. */
+static void of_equal_orders_the_first_listed_is_the_answer(void **state) {
+  (void)state;
+  static const int64_t time[] = {10, 10, 10, 10, 10, 10};
+  static const psplit_device devices[] = {{.count = 1}, {.class_id = 1, .count = 1}, {.count = 1}};
+  const psplit_problem p = {.n_nodes = 3,
+                            .n_classes = 2,
+                            .time_ns = time,
+                            .n_devices = 3,
+                            .devices = devices,
+                            .any_device_order = true,
+                            .ticks_per_unit = 1};
+  psplit_solution *s = solve(&p, NULL);
+  assert_int_equal(s->objective_ns, 10);
+  assert_true(s->ties_proved);
+  for (uint32_t k = 0; k < 3; k++) assert_int_equal(s->stages[k].device, k);
+  psplit_solution_destroy(s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_stage_that_overlaps_receives_while_it_sends),
     cmocka_unit_test(training_with_overlap_is_cut_at_its_optimum),
     cmocka_unit_test(a_bound_above_the_value_is_an_internal_error),
+    cmocka_unit_test(a_pinned_stage_keeps_its_device),
+    cmocka_unit_test(of_equal_orders_the_first_listed_is_the_answer),
     cmocka_unit_test(a_device_that_is_very_slow_still_counts),
     cmocka_unit_test(an_empty_stage_takes_time_to_pass_a_tensor_on),
   };

@@ -26,8 +26,8 @@ typedef struct family {
 
 #define PERHAPS(features) ((unsigned)(features) << 16)
 enum {
-  WHAT_TRAINING_TAKES =
-    WITH_CLASSES | WITH_FREE_COMM | WITH_MEMORY | WITH_STASH | WITH_PINS | WITH_TOGETHER,
+  WHAT_TRAINING_TAKES = WITH_CLASSES | WITH_ALIKE | WITH_FREE_COMM | WITH_MEMORY | WITH_STASH |
+                        WITH_PINS | WITH_TOGETHER,
   WHAT_ALL_TAKE = WHAT_TRAINING_TAKES | WITH_OVERLAP
 };
 
@@ -35,6 +35,9 @@ static const family kFamilies[] = {
   {"plain", 0, 120, 8, 4, 1, 1, false, false, false},
   {"nonempty", 0, 60, 7, 4, 1, 1, true, false, false},
   {"classes", WITH_CLASSES, 50, 7, 3, 1, 1, false, false, false},
+  {"alike", WITH_CLASSES | WITH_ALIKE, 60, 6, 4, 1, 1, false, false, false},
+  {"alike, nonempty", WITH_CLASSES | WITH_ALIKE | PERHAPS(WITH_MEMORY | WITH_OVERLAP), 60, 6, 4, 1,
+   1, true, false, false},
   {"cpu", WITH_CLASSES | WITH_FREE_COMM, 50, 7, 3, 1, 1, false, false, false},
   {"cpu, overlap, memory", WITH_CLASSES | WITH_FREE_COMM | WITH_OVERLAP | WITH_MEMORY, 40, 7, 3, 1,
    1, false, false, false},
@@ -121,6 +124,12 @@ static void check_ties(const family *f, const random_problem *r, psplit_partitio
     if (solution->stage[v] != first[v])
       fail_msg("%s %s: node %u on stage %u, not %u", f->name, what, v, solution->stage[v],
                first[v]);
+  uint32_t device[MAX_DEVICES * 2];
+  if (p->any_device_order) first_devices_by_enumeration(p, &o, device);
+  for (uint32_t s = 0; p->any_device_order && s < solution->n_stages; s++)
+    if (solution->stages[s].device != device[s])
+      fail_msg("%s %s: stage %u on device %u, not %u", f->name, what, s, solution->stages[s].device,
+               device[s]);
   psplit_solution *other;
   o.seed += 77;
   assert_int_equal(psplit_partition_solve(p, &o, NULL, &other), PSPLIT_OK);
