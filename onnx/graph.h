@@ -124,6 +124,9 @@ const struct Onnx__SparseTensorProto *psplit_i_attr_sparse(const psplit_node *no
 const struct Onnx__TypeProto *psplit_i_attr_type(const psplit_node *node, const char *name);
 /* The body held by graph attribute `name` ("then_branch", "body"), or NULL. */
 const psplit_graph *psplit_i_attr_body(const psplit_node *node, const char *name);
+/* Whether the condition of an If of the main graph is a constant that no caller can override; then
+ * *out_value is what it says. */
+bool psplit_i_if_condition(const psplit_graph *graph, uint32_t node, bool *out_value);
 /* True if some attribute refers to an attribute of the enclosing function. */
 bool psplit_i_node_has_attr_ref(const psplit_node *node);
 

@@ -28,6 +28,7 @@ typedef struct inliner {
   uint32_t node;            /* the If */
   const psplit_graph *body; /* the branch, and its GraphProto: */
   const uint8_t *body_at, *body_end;
+  bool *same_output;           /* [body->n_values] is an output of the If as well */
   psplit_text graph, whole;    /* contents of the new GraphProto and ModelProto */
   psplit_i_spans graph_fields; /* offsets into `graph` until the end */
   psplit_i_spans model_fields;
@@ -104,6 +105,29 @@ lost:
 
 /* --- names --- */
 
+/* An output of the branch may have the name of the If's output of the same place, as in decoders
+ * that optimum merges: it then stands for the If's, with nothing in between. */
+static psplit_code find_same_outputs(inliner *in) {
+  const psplit_graph *graph = in->model->graph;
+  const psplit_node *node = &graph->nodes[in->node];
+  in->same_output = calloc((size_t)in->body->n_values + 1, sizeof *in->same_output);
+  if (!in->same_output) return psplit_i_nomem(in->diag);
+  for (uint32_t o = 0; o < node->n_outputs; o++) {
+    const uint32_t v = in->body->outputs[o];
+    if (node->outputs[o] != PSPLIT_NONE &&
+        strcmp(in->body->values[v].name, graph->values[node->outputs[o]].name) == 0)
+      in->same_output[v] = true;
+  }
+  return PSPLIT_OK;
+}
+
+/* Whether the main graph declares what the branch's value is. */
+static bool is_declared_outside(const inliner *in, uint32_t v) {
+  if (!in->same_output[v]) return false;
+  const uint32_t outside = psplit_i_graph_find_value(in->model->graph, in->body->values[v].name);
+  return in->model->graph->values[outside].declared_type != NULL;
+}
+
 static bool defines(const psplit_value *value) { return value->outer == PSPLIT_NONE; }
 
 /* Names that a body and those inside it define. Depth is bounded by the scan. */
@@ -121,7 +145,8 @@ out:
 }
 
 /* What the branch defines becomes visible in the main graph and in every body: no other value may
- * be of that name. The If's other branch goes, and its names with it. */
+ * be of that name, but for an output of the If that it becomes. The If's other branch goes, and its
+ * names with it. */
 static psplit_code check_names(inliner *in) {
   psplit_code code = PSPLIT_OK;
   const psplit_graph *graph = in->model->graph;
@@ -135,7 +160,8 @@ static psplit_code check_names(inliner *in) {
       PSPLIT_TRY(take_names(graph->nodes[n].bodies[b], &taken, in->diag));
   for (uint32_t v = 0; v < in->body->n_values; v++) {
     const psplit_value *value = &in->body->values[v];
-    if (defines(value) && psplit_i_intern_find(&taken, value->name) != PSPLIT_NONE)
+    if (defines(value) && psplit_i_intern_find(&taken, value->name) != PSPLIT_NONE &&
+        !in->same_output[v])
       PSPLIT_TRY(
         psplit_i_fail(in->diag, PSPLIT_UNSUPPORTED,
                       "--inline-if %s: \"%s\" of its %s is the name of another value outside "
@@ -149,53 +175,47 @@ out:
 
 /* --- the condition --- */
 
-/* Whether the condition is a constant that nobody can override; *out_value what it says. */
-static psplit_code read_condition(const inliner *in, const psplit_value *value, psplit_arena *arena,
-                                  bool *out_known, bool *out_value) {
-  const psplit_graph *graph = in->model->graph;
+bool psplit_i_if_condition(const psplit_graph *graph, uint32_t node, bool *out_value) {
+  const psplit_node *if_node = &graph->nodes[node];
+  if (graph->parent || if_node->n_inputs != 1 || if_node->inputs[0] == PSPLIT_NONE) return false;
+  const psplit_value *value = &graph->values[if_node->inputs[0]];
   psplit_tensor tensor = {0};
-  *out_known = false;
   if (value->producer != PSPLIT_NONE) {
-    const psplit_node *node = &graph->nodes[value->producer];
+    const psplit_node *maker = &graph->nodes[value->producer];
     const Onnx__TensorProto *proto =
-      psplit_i_node_is(node, "Constant") ? psplit_i_attr_tensor(node, "value") : NULL;
-    if (!proto) return PSPLIT_OK;
+      psplit_i_node_is(maker, "Constant") ? psplit_i_attr_tensor(maker, "value") : NULL;
+    if (!proto) return false;
     tensor = psplit_i_tensor_of(proto);
   } else if (value->initializer != PSPLIT_NONE &&
-             (value->input == PSPLIT_NONE || in->model->proto->ir_version < 4)) {
+             (value->input == PSPLIT_NONE || psplit_i_model_ir_version(graph->model) < 4)) {
     tensor = psplit_i_graph_initializer(graph, value->initializer);
   } else {
-    return PSPLIT_OK;
+    return false;
   }
+  psplit_arena arena;
   const int64_t *items;
   size_t n;
-  if (tensor.data_type != ONNX__TENSOR_PROTO__DATA_TYPE__BOOL ||
-      !psplit_i_tensor_int64s(in->model, &tensor, 1, arena, &items, &n) || n != 1)
-    return PSPLIT_OK;
-  *out_known = true;
-  *out_value = items[0] != 0;
-  return PSPLIT_OK;
+  psplit_i_arena_init(&arena, 0);
+  const bool known = tensor.data_type == ONNX__TENSOR_PROTO__DATA_TYPE__BOOL &&
+                     psplit_i_tensor_int64s(graph->model, &tensor, 1, &arena, &items, &n) && n == 1;
+  if (known) *out_value = items[0] != 0;
+  psplit_i_arena_fini(&arena);
+  return known;
 }
 
 static psplit_code check_condition(inliner *in, psplit_inlined *out) {
-  const psplit_node *node = &in->model->graph->nodes[in->node];
-  const psplit_value *condition = node->n_inputs == 1 && node->inputs[0] != PSPLIT_NONE
-                                    ? &in->model->graph->values[node->inputs[0]]
-                                    : NULL;
-  if (!condition)
+  const psplit_graph *graph = in->model->graph;
+  const psplit_node *node = &graph->nodes[in->node];
+  if (node->n_inputs != 1 || node->inputs[0] == PSPLIT_NONE)
     return psplit_i_fail(in->diag, PSPLIT_INVALID, "If %s has no condition", in->choice->node);
-  psplit_arena arena;
-  psplit_i_arena_init(&arena, 0);
-  bool known, value = false;
-  const psplit_code code = read_condition(in, condition, &arena, &known, &value);
-  psplit_i_arena_fini(&arena);
-  if (code != PSPLIT_OK) return code;
+  const char *condition = graph->values[node->inputs[0]].name;
+  bool value = false;
+  const bool known = psplit_i_if_condition(graph, in->node, &value);
   if (known && value != in->choice->then_branch)
     return psplit_i_fail(in->diag, PSPLIT_USAGE,
                          "--inline-if %s: its condition \"%s\" is always %s, and its %s never runs",
-                         in->choice->node, condition->name, value ? "true" : "false",
-                         branch_name(in));
-  *out = (psplit_inlined){in->choice->node, condition->name, in->choice->then_branch, !known};
+                         in->choice->node, condition, value ? "true" : "false", branch_name(in));
+  *out = (psplit_inlined){in->choice->node, condition, in->choice->then_branch, !known};
   return PSPLIT_OK;
 }
 
@@ -218,11 +238,11 @@ static void add_body_field(inliner *in, const psplit_i_field *f) {
             (psplit_i_span){.field = f->number, .has_view = tensors && whole->has_view});
 }
 
-/* Whether the branch's value_info `index` speaks of a value of its own. */
+/* Whether the branch's value_info `index` speaks of a value of its own, and alone. */
 static bool is_of_body(const inliner *in, uint32_t index) {
   const char *name = in->body->proto->value_info[index]->name;
   const uint32_t v = name ? psplit_i_graph_find_value(in->body, name) : PSPLIT_NONE;
-  return v != PSPLIT_NONE && defines(&in->body->values[v]);
+  return v != PSPLIT_NONE && defines(&in->body->values[v]) && !is_declared_outside(in, v);
 }
 
 static psplit_code add_body_fields(inliner *in, bool nodes) {
@@ -252,7 +272,7 @@ static psplit_code check_output_kind(const inliner *in, const psplit_value *from
   return PSPLIT_OK;
 }
 
-/* What comes out of the branch under the names of the If's outputs. */
+/* What comes out of the branch under the names of the If's outputs, where they are others. */
 static psplit_code add_identities(inliner *in) {
   psplit_code code = PSPLIT_OK;
   const psplit_graph *graph = in->model->graph;
@@ -262,6 +282,7 @@ static psplit_code add_identities(inliner *in) {
     if (node->outputs[o] == PSPLIT_NONE) continue;
     const psplit_value *from = &in->body->values[in->body->outputs[o]];
     const char *to = graph->values[node->outputs[o]].name;
+    if (strcmp(from->name, to) == 0) continue;
     PSPLIT_TRY(check_output_kind(in, from));
     inner.n = field.n = name.n = 0;
     psplit_i_text_addf(&name, "%s/%s", node->name, to);
@@ -296,7 +317,7 @@ static psplit_code add_output_infos(inliner *in) {
     bool repeated = false;
     for (uint32_t k = 0; k + 1 < o; k++) repeated |= in->body->outputs[k] == v;
     if (repeated || value->producer == PSPLIT_NONE || value->value_info != PSPLIT_NONE ||
-        !proto->output[o - 1]->type)
+        is_declared_outside(in, v) || !proto->output[o - 1]->type)
       continue;
     field.n = 0;
     psplit_i_wire_bytes(&field, GRAPH_VALUE_INFO, f.content, (size_t)(f.end - f.content));
@@ -355,6 +376,7 @@ psplit_code psplit_i_inline_if(const psplit_model *model, const psplit_inline_if
   inliner in = {.model = model, .choice = choice, .diag = diag};
   PSPLIT_TRY(find_if(&in));
   PSPLIT_TRY(find_body_bytes(&in));
+  PSPLIT_TRY(find_same_outputs(&in));
   PSPLIT_TRY(check_names(&in));
   PSPLIT_TRY(check_condition(&in, out_inlined));
   PSPLIT_TRY(make_graph(&in));
@@ -366,9 +388,11 @@ psplit_code psplit_i_inline_if(const psplit_model *model, const psplit_inline_if
                                       .model_fields = in.model_fields,
                                       .graph_fields = in.graph_fields,
                                       .unpacked_bytes = model->skeleton.unpacked_bytes};
+  free(in.same_output);
   psplit_i_text_fini(&in.graph);
   return PSPLIT_OK;
 out:
+  free(in.same_output);
   psplit_i_text_fini(&in.graph);
   psplit_i_text_fini(&in.whole);
   psplit_i_vec_fini(&in.graph_fields);

@@ -94,10 +94,10 @@ PSPLIT_MUST_USE psplit_code psplit_i_data_file_open(psplit_model *model, const c
                                                     psplit_diag *diag, uint32_t *out_file);
 
 /* The skeleton of `model` with the If replaced by the nodes of one branch: these stand where the If
- * stood, behind them an Identity for each output, and what else the branch's graph holds joins the
- * main graph's. A span whose bytes are not together in the file has file_bytes 0. Strings of
- * *out_inlined are the model's or the choice's. Errors: USAGE, UNSUPPORTED, NOMEM; nothing to free
- * then. */
+ * stood, behind them an Identity for each output that has another name in the branch, and what else
+ * the branch's graph holds joins the main graph's. A span whose bytes are not together in the file
+ * has file_bytes 0. Strings of *out_inlined are the model's or the choice's. Errors: USAGE,
+ * UNSUPPORTED, NOMEM; nothing to free then. */
 PSPLIT_MUST_USE psplit_code psplit_i_inline_if(const psplit_model *model,
                                                const psplit_inline_if *choice, psplit_diag *diag,
                                                psplit_i_skeleton *out_skeleton,

@@ -182,6 +182,7 @@ static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, p
   PSPLIT_TRY(count_plenty(unit, bindings, diag));
   PSPLIT_TRY(psplit_i_cost_apply(unit, diag));
   say_what_is_missing(unit);
+  psplit_i_say_heavy_if(unit);
 out:
   return code;
 }

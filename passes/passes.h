@@ -118,6 +118,14 @@ int64_t psplit_i_unit_total_ns(const psplit_unit *unit, uint32_t device);
 /* Puts unit->copies in their order. */
 void psplit_i_copies_sort(psplit_unit *unit);
 
+/* The If of the main graph whose branches hold the most nodes, if these are more than the graph's own;
+ * PSPLIT_NONE without one. O(nodes). */
+uint32_t psplit_i_largest_if(const psplit_graph *graph);
+/* Adds to a sentence about an If of the main graph which options take it for a branch that runs. */
+void psplit_i_inline_hint(const psplit_graph *graph, uint32_t node, psplit_text *out);
+/* Says so of an If with more than half of the work, where there are stages to make. Needs node_ns. */
+void psplit_i_say_heavy_if(const psplit_unit *unit);
+
 typedef PSPLIT_VEC(psplit_plan_transfer) psplit_i_transfers;
 
 /* Puts in place of each transfer between stages without a link its hops by way of others. In: from

@@ -112,6 +112,34 @@ static psplit_code find_ways(psplit_unit *unit, psplit_diag *diag) {
   return PSPLIT_OK;
 }
 
+/* More stages than nodes is refused before anything is sized by their number. */
+static psplit_code check_enough_nodes(const psplit_unit *unit, psplit_diag *diag) {
+  const uint32_t n_stages = unit->options.n_stages;
+  const uint32_t n_nodes = unit->graph->n_nodes;
+  const uint32_t largest = psplit_i_largest_if(unit->graph);
+  const psplit_node *only = n_nodes == 1 ? &unit->graph->nodes[0] : NULL;
+  if (n_stages <= (n_nodes ? n_nodes : 1)) return PSPLIT_OK;
+  psplit_text why = {0};
+  char label[128];
+  psplit_i_text_addf(&why, "%" PRIu32 " stages cannot all have work: ", n_stages);
+  if (only && only->n_bodies)
+    psplit_i_text_addf(&why, "the whole model is one %s node", only->op_type);
+  else
+    psplit_i_text_addf(&why, "the model has %" PRIu32 " node%s", n_nodes, n_nodes == 1 ? "" : "s");
+  if (largest != PSPLIT_NONE) {
+    psplit_i_text_addf(&why, ", and no cut goes through the branches of If %s",
+                       psplit_i_node_label(unit->graph, largest, label, sizeof label));
+    psplit_i_inline_hint(unit->graph, largest, &why);
+  } else {
+    psplit_i_text_puts(&why, only && only->n_bodies ? ", and no cut goes through a node's bodies"
+                                                    : "; ask for fewer stages");
+  }
+  const psplit_code code = why.failed ? psplit_i_nomem(diag)
+                                      : psplit_i_fail(diag, PSPLIT_INFEASIBLE, "%s", why.bytes);
+  psplit_i_text_fini(&why);
+  return code;
+}
+
 psplit_code psplit_unit_create(const psplit_model *model, const psplit_unit_options *options,
                                psplit_diag *diag, psplit_unit **out_unit) {
   psplit_code code = PSPLIT_OK;
@@ -129,22 +157,7 @@ psplit_code psplit_unit_create(const psplit_model *model, const psplit_unit_opti
   unit->graph = psplit_i_model_graph(model);
   unit->options = *options;
   const uint32_t n_nodes = unit->graph->n_nodes;
-  /* More stages than nodes is refused here, before anything is sized by their number. */
-  const psplit_node *only = n_nodes == 1 ? &unit->graph->nodes[0] : NULL;
-  if (options->n_stages > 1 && only && only->n_bodies)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INFEASIBLE,
-                             "%" PRIu32 " stages cannot all have work: the whole model is one %s "
-                             "node, and no cut goes through a node's bodies%s",
-                             options->n_stages, only->op_type,
-                             psplit_i_node_is(only, "If")
-                               ? "; where it is known which branch runs, --inline-if NAME=then or "
-                                 "NAME=else takes it"
-                               : ""));
-  if (options->n_stages > (n_nodes ? n_nodes : 1))
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INFEASIBLE,
-                             "%" PRIu32 " stages cannot all have work: the model has %" PRIu32
-                             " nodes; ask for fewer stages",
-                             options->n_stages, n_nodes));
+  PSPLIT_TRY(check_enough_nodes(unit, diag));
   unit->pin = psplit_i_arena_array(&unit->arena, n_nodes, sizeof *unit->pin);
   unit->together = psplit_i_arena_array(&unit->arena, n_nodes, sizeof *unit->together);
   unit->uncuttable = PSPLIT_NEW(&unit->arena, uint8_t, unit->graph->n_values);

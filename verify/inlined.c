@@ -2,11 +2,12 @@
  *
  * What is proved: the nodes of the one are those of the other, each If in question aside, and
  * instead of it the nodes of its branch and one Identity from each of the branch's outputs to the
- * If's; weights, sparse weights and annotations are those of both graphs; all else of the model is
- * untouched. The reader refuses a graph that defines a name twice, so a name of the branch means
- * what it meant. From that the two compute the same wherever the conditions are what the manifest
- * says they are assumed, or found here, to be. Messages are compared as packed bytes: both models
- * are read from one file, so equal views are equal data. */
+ * If's of the same place, unless both have one name and so are one value; weights, sparse weights
+ * and annotations are those of both graphs; all else of the model is untouched. The reader refuses
+ * a graph that defines a name twice, so a name of the branch means what it meant. From that the two
+ * compute the same wherever the conditions are what the manifest says they are assumed, or found
+ * here, to be. Messages are compared as packed bytes: both models are read from one file, so equal
+ * views are equal data. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,6 +131,7 @@ static psplit_code expand_if(expansion *x, const Onnx__NodeProto *node, uint32_t
   for (size_t o = 0; o < node->n_output; o++) {
     if (!*node->output[o]) continue;
     const join one = {text_or_empty(branch->output[o]->name), node->output[o]};
+    if (strcmp(one.from, one.to) == 0) continue; /* one value: no other has this name */
     if (!psplit_i_vec_push(&x->joins, one)) PSPLIT_TRY(psplit_i_nomem(p->diag));
   }
   for (size_t o = 0; o < branch->n_output; o++)

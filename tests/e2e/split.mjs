@@ -77,6 +77,7 @@ async function chainOf(stages, kind) {
   }
   const title = `${name} is split in ${stages} with ${kind}`;
   if (!tap.ok(result.status === 0, title, ended(result))) return;
+  if (model.notes) tap.ok(model.notes.test(result.stderr), `it notes ${model.notes}`, result.stderr);
   const manifest = JSON.parse(readFileSync(join(dir, 'pipeline.json')));
   tap.ok(manifest.stages.length === stages && manifest.boundary === kind,
     'stages and boundary are those asked for');

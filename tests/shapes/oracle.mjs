@@ -317,7 +317,8 @@ if (mode === 'dir' && !existsSync(rest[0])) {
 } else if (mode === 'cases' || mode === 'fixtures') {
   const models = mode === 'cases'
     ? cases.map((spec, i) => ({ label: `case ${i} ${spec[0]}`, ...build(spec) }))
-    : Object.entries(fixtures).flatMap(([label, { build: make, files, runs }]) => (files ? []
+    : Object.entries(fixtures).flatMap(([label, { build: make, files, runs, unrunnable }]) => (
+      files || unrunnable ? []
       : (runs ?? [{ shapes: { x: [3, 8] } }]).map((settings) =>
         ({ label, bytes: make(), run: settings }))));
   const total = Object.fromEntries(ways.map((way) => [way, newCount()]));
@@ -364,7 +365,10 @@ if (mode === 'dir' && !existsSync(rest[0])) {
       const counts = await check(dump, file,
         (session) => makeFeeds(session.inputMetadata, settings), (line) => lines.push(line));
       const label = model.runs.length > 1 ? `${name} run ${i}` : name;
-      tap.none(lines.filter((line) => line.includes('contradict')), row(label, counts));
+      // What the file declares and a run does otherwise is not inferred wrongly, but with the file.
+      const untrue = model.untrue ? new RegExp(model.untrue) : /^$/;
+      const isTold = (line) => untrue.test(line.match(/^declared contradict[^:]*: (.*) is /)?.[1] ?? '');
+      tap.none(lines.filter((line) => line.includes('contradict') && !isTold(line)), row(label, counts));
       if (mode === 'list') for (const line of lines) console.log(`# ${line}`);
     }
   }

@@ -850,47 +850,53 @@ def relays(tap, tools, tmp):
             spoil(tap, tools, path, tmp, whole, boundary, RELAYED)
 
 
-def from_other_branch(split):
-    """The stage that holds the branch's Sinh computes what the other branch would."""
-    index = next(i for i in range(2) if any(
-        b"t2" in Message(raw).all(N_OUTPUT)
-        for raw in Message(load(split.path(f"stage{i}.onnx")).first(GRAPH)).all(NODE)))
-    split.node(index, "t2", lambda each: each.set(N_OP, "Cosh"))
+def from_other_branch(name):
+    """The stage that holds the branch's last Sinh computes what the other branch would."""
+    def mutate(split):
+        index = next(i for i in range(2) if any(
+            name.encode() in Message(raw).all(N_OUTPUT) and Message(raw).text(N_OP) == "Sinh"
+            for raw in Message(load(split.path(f"stage{i}.onnx")).first(GRAPH)).all(NODE)))
+        split.node(index, name, lambda each: each.set(N_OP, "Cosh"))
+    return mutate
 
 
 def of_inlined(key, new):
     return lambda split: split.manifest["inlined"][0].__setitem__(key, new)
 
 
-INLINED = [
-    ("the other branch of an inlined If", None, of_inlined("branch", "else"), (MISMATCH,), ""),
-    ("another condition of an inlined If", None, of_inlined("condition", "x"), (MISMATCH,),
-     "make_y"),
-    ("an assumption that is not told", None, of_inlined("assumed", False), (MISMATCH,), "flag"),
-    ("an inlined If that is not told", None, lambda s: s.manifest.pop("inlined"), (MISMATCH,),
-     "t[12]"),
-    ("an inlined If that the model does not have", None, of_inlined("node", "other"), (MISMATCH,),
-     "other"),
-    ("a branch that is none", None, of_inlined("branch", "both"), (INVALID,), "inlined"),
-    ("a node of the other branch", None, from_other_branch, (MISMATCH,), "make_t2"),
-]
+def of_branch(last):
+    """Of a branch whose first value is t1 and whose last, its output, has this name."""
+    return [
+        ("the other branch of an inlined If", None, of_inlined("branch", "else"), (MISMATCH,), ""),
+        ("another condition of an inlined If", None, of_inlined("condition", "x"), (MISMATCH,),
+         "make_y"),
+        ("an assumption that is not told", None, of_inlined("assumed", False), (MISMATCH,), "flag"),
+        ("an inlined If that is not told", None, lambda s: s.manifest.pop("inlined"), (MISMATCH,),
+         "t[12]"),
+        ("an inlined If that the model does not have", None, of_inlined("node", "other"),
+         (MISMATCH,), "other"),
+        ("a branch that is none", None, of_inlined("branch", "both"), (INVALID,), "inlined"),
+        ("a node of the other branch", None, from_other_branch(last), (MISMATCH,), "make_" + last),
+    ]
 
 
-def inlined(tap, tools, tmp):
+def inlined(tap, tools, tmp, then_last, else_last):
+    """A branch's output has a name of its own, or that of the If's output, and is then that value."""
     path = os.path.join(tmp, "inlined.onnx")
 
     def branch(op, names):
         nodes = [node(op, ["x"], [names[0]]), node(op, [names[0]], [names[1]])]
         return graph(nodes, [], [value(names[1])])
     main = graph([node("If", ["flag"], ["y"], [
-        attribute("then_branch", (6, branch("Sinh", ["t1", "t2"])), (20, 5)),
-        attribute("else_branch", (6, branch("Cosh", ["e1", "e2"])), (20, 5))])],
+        attribute("then_branch", (6, branch("Sinh", ["t1", then_last])), (20, 5)),
+        attribute("else_branch", (6, branch("Cosh", ["e1", else_last])), (20, 5))])],
         [value("x"), value("flag", (), BOOL)], [value("y")])
     save(model(main, domains=[]), path)
     for boundary in ("sendrecv", "io"):
         whole = os.path.join(tmp, "inlined-" + boundary)
         if split(tap, tools[0], path, whole, boundary, [], 2, "--inline-if", "make_y=then"):
-            spoil(tap, tools, path, tmp, whole, boundary, INLINED)
+            spoil(tap, tools, path, tmp, whole, boundary, of_branch(then_last))
+        shutil.rmtree(whole, ignore_errors=True)
 
 
 def foreign_boundary(tap, tools, path, tmp):
@@ -961,7 +967,8 @@ def main():
         copied_operator(tap, tools, tmp, "Dropout", None, False)
         copied_operator(tap, tools, tmp, "Mystery", "unheard.of", False)
         relays(tap, tools, tmp)
-        inlined(tap, tools, tmp)
+        inlined(tap, tools, tmp, "t2", "e2")
+        inlined(tap, tools, tmp, "y", "y")
         foreign_boundary(tap, tools, path, tmp)
         before_it_appears(tap, tools, path, tmp)
         result = run(tools[1], tmp, "--model", os.path.join(tmp, "no.onnx"))
