@@ -61,7 +61,14 @@ static psplit_dim positions(psplit_site *at, const window *w, int32_t i, psplit_
   /* in + pads - dilation * (kernel - 1) - 1 */
   psplit_dim room = psplit_i_dim_add_const(d, in, w->begin[i] + w->end[i] + w->dilation[i] - 1);
   room = psplit_i_dim_sub(d, room, psplit_i_dim_mul_const(d, w->kernel[i], w->dilation[i]));
-  if (!w->ceil_mode) return psplit_i_dim_add_const(d, psplit_i_dim_floor_div(d, room, stride), 1);
+  if (!w->ceil_mode) {
+    /* ONNX says nothing of a window that does not fit; runtimes round to zero then. */
+    int64_t number;
+    const psplit_dim last = psplit_i_dim_is_const(d, room, &number)
+                              ? psplit_i_dim_trunc_div(d, room, stride)
+                              : psplit_i_dim_floor_div(d, room, stride);
+    return psplit_i_dim_add_const(d, last, 1);
+  }
   const psplit_dim up = psplit_i_dim_add_const(d, psplit_i_dim_ceil_div(d, room, stride), 1);
   /* The last window has to start inside the input or its leading padding. */
   const psplit_dim inside = psplit_i_dim_add_const(
@@ -118,16 +125,14 @@ void psplit_i_infer_conv_transpose(psplit_site *at) {
     for (int32_t i = 0; i < w.n; i++) {
       const psplit_dim in = data->dims[i + 2];
       const int64_t more = extra && (size_t)i < n_extra && small(extra[i]) ? extra[i] : 0;
-      if (w.same) {
-        dims[i + 2] = psplit_i_dim_mul_const(d, in, w.stride[i]);
-        continue;
-      }
       /* stride * (in - 1) + extra + dilation * (kernel - 1) + 1 - pads */
       psplit_dim size = psplit_i_dim_add(d, psplit_i_dim_mul_const(d, in, w.stride[i]),
                                          psplit_i_dim_mul_const(d, w.kernel[i], w.dilation[i]));
       size = psplit_i_dim_add_const(d, size,
                                     more - w.stride[i] - w.dilation[i] + 1 - w.begin[i] - w.end[i]);
-      dims[i + 2] = size;
+      /* SAME cuts what is more than stride * in; what is less, under a small kernel, stays less. */
+      dims[i + 2] =
+        w.same ? psplit_i_dim_min(d, size, psplit_i_dim_mul_const(d, in, w.stride[i])) : size;
     }
   }
   psplit_i_out(at, 0, data->elem, data->rank, dims);

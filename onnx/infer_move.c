@@ -155,35 +155,46 @@ static psplit_dim from_front(psplit_site *at, psplit_dim bound, psplit_dim size)
   return psplit_i_dim_low(at->dims, bound) == INT64_MIN ? PSPLIT_NONE : bound;
 }
 
+/* Whether a bound lies so far out that it means "to the end" whatever the size: which end. */
+static bool is_far(const psplit_site *at, psplit_dim bound, bool above) {
+  int64_t value;
+  return psplit_i_dim_is_const(at->dims, bound, &value) &&
+         (above ? value >= INT32_MAX : value <= -INT32_MAX);
+}
+
 /* Size of [start : end : step] of an axis. */
 static psplit_dim slice_size(psplit_site *at, psplit_dim start, psplit_dim end, int64_t step,
                              psplit_dim size) {
+  const int64_t most = INT64_C(1) << 62; /* beyond any size, and sums with one fit */
   psplit_i_dims *d = at->dims;
   const psplit_dim zero = psplit_i_dim_const(d, 0);
-  int64_t value;
+  const psplit_dim last = psplit_i_dim_add_const(d, size, -1);
+  const psplit_dim before = psplit_i_dim_const(d, -1);
   psplit_dim distance;
-  if (step > 0) {
+  step = step > most ? most : step < -most ? -most : step;
+  if (is_far(at, start, true))
+    start = step > 0 ? size : last;
+  else if (is_far(at, start, false))
+    start = zero;
+  else
     start = from_front(at, start, size);
-    if (psplit_i_dim_is_const(d, end, &value) && value >= INT32_MAX)
-      end = size;
-    else
-      end = from_front(at, end, size);
-    if (start == PSPLIT_NONE || end == PSPLIT_NONE) return psplit_i_dim_fresh(d);
+  int64_t value;
+  if (is_far(at, end, true))
+    end = step < 0 && psplit_i_dim_is_const(d, end, &value) &&
+              (value == INT32_MAX || value == INT64_MAX)
+            ? before /* "to the end", whichever way */
+            : size;
+  else if (is_far(at, end, false))
+    end = step > 0 ? zero : before;
+  else
+    end = from_front(at, end, size);
+  if (start == PSPLIT_NONE || end == PSPLIT_NONE) return psplit_i_dim_fresh(d);
+  /* A start before the beginning is the beginning, even backwards. */
+  if (step > 0 || start != last) start = psplit_i_dim_max(d, start, zero);
+  if (step > 0) {
     end = psplit_i_dim_min(d, end, size);
-    distance = psplit_i_dim_sub(d, end, psplit_i_dim_max(d, start, zero));
+    distance = psplit_i_dim_sub(d, end, start);
   } else {
-    const psplit_dim last = psplit_i_dim_add_const(d, size, -1);
-    const psplit_dim before = psplit_i_dim_const(d, -1);
-    if (psplit_i_dim_is_const(d, start, &value) && value >= INT32_MAX)
-      start = last;
-    else
-      start = from_front(at, start, size);
-    if (psplit_i_dim_is_const(d, end, &value) && value <= -INT32_MAX)
-      end = before;
-    else
-      end = from_front(at, end, size);
-    if (start == PSPLIT_NONE || end == PSPLIT_NONE || step == INT64_MIN)
-      return psplit_i_dim_fresh(d);
     start = psplit_i_dim_min(d, start, last);
     distance = psplit_i_dim_sub(d, start, psplit_i_dim_max(d, end, before));
     step = -step;
@@ -193,7 +204,7 @@ static psplit_dim slice_size(psplit_site *at, psplit_dim start, psplit_dim end, 
 
 /* Number of the first element that a slice takes; all numbers. */
 static int64_t first_taken(int64_t start, int64_t step, int64_t size) {
-  if (start < 0) start = start < -size ? (step > 0 ? 0 : -1) : start + size;
+  if (start < 0) start = start < -size ? 0 : start + size;
   if (step > 0) return start > size ? size : start;
   return start > size - 1 ? size - 1 : start;
 }
@@ -262,10 +273,12 @@ void psplit_i_infer_slice(psplit_site *at) {
     }
     dims[on] = slice_size(at, starts[i], ends[i], step, data.dims[on]);
     copies = copies && psplit_i_dim_is_const(at->dims, starts[i], &start) &&
-             psplit_i_dim_is_const(at->dims, data.dims[on], &size) && step > -PSPLIT_MAX_ELEMENTS &&
-             step < PSPLIT_MAX_ELEMENTS;
+             psplit_i_dim_is_const(at->dims, data.dims[on], &size);
     if (!copies) continue;
     base += first_taken(start, step, size) * stride[on];
+    /* Contents are no longer than this, and a step over all of them takes one. */
+    if (step > PSPLIT_MAX_ELEMENTS) step = PSPLIT_MAX_ELEMENTS;
+    if (step < -PSPLIT_MAX_ELEMENTS) step = -PSPLIT_MAX_ELEMENTS;
     stride[on] *= step;
   }
   psplit_i_out(at, 0, data.elem, data.rank, dims);

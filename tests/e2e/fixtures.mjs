@@ -1100,6 +1100,35 @@ export const fixtures = {
     },
   },
 
+  narrow_kernel: {
+    why: 'SAME under a kernel narrower than the stride: what crosses is shorter than input times stride',
+    stages: [2],
+    pins: ['n_a=0', 'n_b=0', 'n_y=1'],
+    runs: [{ shapes: { x: [1, 8, 16] } }],
+    build: () => model({
+      nodes: [node('Tanh', ['x'], ['a']),
+        node('ConvTranspose', ['a', 'w'], ['b'], [attr.ints('strides', [3]),
+          all(block(1, 'auto_pad'), block(4, 'SAME_UPPER'), int(20, 3))]),
+        node('Sin', ['b'], ['y'])],
+      weights: [tensor('w', [8, 8, 1], FLOAT, weightData('w'))],
+      inputs: [value('x', FLOAT, [1, 8, 16])], outputs: [value('y', FLOAT, [1, 8, 46])],
+    }),
+  },
+
+  slice_backwards: {
+    why: 'a slice backwards that starts before the beginning takes the first element all the same',
+    stages: [2],
+    pins: ['n_a=0', 'n_b=0', 'n_y=1'],
+    runs: [{ shapes: { x: [4, 8] } }],
+    build: () => model({
+      nodes: [node('Tanh', ['x'], ['a']), node('Slice', ['a', 'from', 'to', 'on', 'by'], ['b']),
+        node('Sin', ['b'], ['y'])],
+      weights: [['from', -100], ['to', -1000], ['on', 1], ['by', -2]]
+        .map(([name, n]) => tensor(name, [1], INT64, bytesOf(BigInt64Array.of(BigInt(n))))),
+      inputs: [value('x', FLOAT, [4, 8])], outputs: [value('y', FLOAT, [4, 1])],
+    }),
+  },
+
   through: {
     why: 'an output that is an input, and one that is a weight',
     build() {

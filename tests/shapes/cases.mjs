@@ -1,4 +1,4 @@
-// One-node models of newer operators and of com.microsoft ones, for oracle.mjs.
+// One-node models of newer operators and of com.microsoft ones, for oracle.mjs, and what makes them.
 //
 // An input is "TYPE DIMS" for a fed tensor, with dims like n=3 for a symbol n that is 3 in the run,
 // "TYPE DIMS: VALUES" for an initializer, "TYPE DIMS! VALUES" for a fed tensor of given values, or "-".
@@ -53,42 +53,64 @@ function parse(text) {
   return {
     type, mark, dims: parsed.map((dim) => Number(dim.at(-1))),
     params: parsed.map((dim) => (dim.length > 1 ? dim[0] : null)),
-    values: values.trim() ? values.trim().split(/[ ,]+/).map(Number) : [],
+    // Number holds no large int64.
+    values: (values.match(/[^ ,]+/g) ?? []).map((each) => (type === 'i64' ? BigInt(each) : Number(each))),
   };
 }
 
-// {bytes, run}: the model and the sizes and values that feeds.mjs makes its inputs of.
-export function build([op, opset, inputs, attributes = {}, n_outputs = 1]) {
+// What an input adds to a graph, and to `run` if it is fed.
+function declare(name, text, run) {
+  const input = parse(text);
+  if (input.mark === ':') {
+    return block(5, Buffer.concat([...input.dims.map((dim) => int(1, dim)),
+      int(2, types[input.type][0]), block(8, name), block(9, raw(input.type, input.values))]));
+  }
+  run.shapes[name] = input.dims;
+  if (input.mark === '!') run.values[name] = input.values;
+  const shape = input.dims.map((dim, axis) =>
+    block(1, input.params[axis] ? block(2, input.params[axis]) : int(1, dim)));
+  return block(11, Buffer.concat([block(1, name), block(2, block(1, Buffer.concat(
+    [int(1, types[input.type][0]), block(2, Buffer.concat(shape))])))]));
+}
+
+const makeNode = (op, inputs, outputs, attributes = {}) => {
   const [domain, name] = op.includes(':') ? op.split(':') : ['', op];
+  return block(1, Buffer.concat([...inputs.map((each) => block(1, each)),
+    ...outputs.map((each) => block(2, each)), block(4, name), block(7, domain),
+    ...Object.entries(attributes).map(attribute)]));
+};
+
+// {bytes, run}: a model of all these cases, which share an opset, and the sizes and values that feeds.mjs
+// makes its inputs of. Output o of case i is `y<i>.<o>`. `around` puts a node before the first input, or
+// behind the first output, whose result is then the output.
+export function buildAll(specs) {
   const run = { shapes: {}, values: {} };
   const graph = [];
-  const node = [];
-  inputs.forEach((text, i) => {
-    node.push(block(1, text === '-' ? '' : `x${i}`));
-    if (text === '-') return;
-    const input = parse(text);
-    if (input.mark === ':') {
-      graph.push(block(5, Buffer.concat([...input.dims.map((dim) => int(1, dim)),
-        int(2, types[input.type][0]), block(8, `x${i}`), block(9, raw(input.type, input.values))])));
-      return;
+  const known = new Map([['-', '']]);
+  const nameOf = (text) => {
+    if (!known.has(text)) {
+      known.set(text, `x${known.size - 1}`);
+      graph.push(declare(known.get(text), text, run));
     }
-    run.shapes[`x${i}`] = input.dims;
-    if (input.mark === '!') run.values[`x${i}`] = input.values;
-    const shape = input.dims.map((dim, axis) =>
-      block(1, input.params[axis] ? block(2, input.params[axis]) : int(1, dim)));
-    graph.push(block(11, Buffer.concat([block(1, `x${i}`), block(2, block(1, Buffer.concat(
-      [int(1, types[input.type][0]), block(2, Buffer.concat(shape))])))])));
+    return known.get(text);
+  };
+  const nodes = specs.flatMap(([op, , texts, attributes, n_outputs = 1, around = {}], i) => {
+    const inputs = texts.map(nameOf);
+    const outputs = Array.from({ length: n_outputs }, (_, o) => `y${i}.${o}`);
+    graph.push(...outputs.map((each) => block(12, block(1, each))));
+    const { before, after } = around;
+    const first = before ? makeNode(before, [inputs[0]], [`b${i}`]) : [];
+    const last = after ? makeNode(after, [`a${i}`], [outputs[0]]) : [];
+    return [first, makeNode(op, before ? [`b${i}`, ...inputs.slice(1)] : inputs,
+      after ? [`a${i}`, ...outputs.slice(1)] : outputs, attributes), last].flat();
   });
-  for (let o = 0; o < n_outputs; o++) {
-    node.push(block(2, `y${o}`));
-    graph.push(block(12, block(1, `y${o}`)));
-  }
-  node.push(block(4, name), block(7, domain), ...Object.entries(attributes).map(attribute));
-  graph.push(block(1, Buffer.concat(node)), block(2, 'case'));
+  graph.push(...nodes, block(2, 'case'));
   const bytes = Buffer.concat([int(1, 10), block(7, Buffer.concat(graph)),
-    block(8, int(2, opset)), block(8, Buffer.concat([block(1, 'com.microsoft'), int(2, 1)]))]);
+    block(8, int(2, specs[0][1])), block(8, Buffer.concat([block(1, 'com.microsoft'), int(2, 1)]))]);
   return { bytes, run };
 }
+
+export const build = (spec) => buildAll([spec]);
 
 const ms = 'com.microsoft:';
 const zeros = (n) => Array(n).fill(0).join(' ');

@@ -214,6 +214,22 @@ static const struct {
    "in x float b,10\nconst s int64 1: -1\nconst e int64 1: -9223372036854775807\n"
    "const a int64 1: 1\nconst t int64 1: -3\nSlice x s e a t > y\nout y",
    "y", "float32[b, 4]"},
+  {"a slice backwards from the end, of an unknown size", 17,
+   "in x float b,n\nconst s int64 1: -1\nconst e int64 1: -9223372036854775807\n"
+   "const a int64 1: 1\nconst t int64 1: -1\nSlice x s e a t > y\nout y",
+   "y", "float32[b, n]"},
+  {"a slice backwards that starts before the beginning", 17,
+   "in x float b,5\nconst s int64 1: -9\nconst e int64 1: -9223372036854775807\n"
+   "const a int64 1: 1\nconst t int64 1: -1\nSlice x s e a t > y\nout y",
+   "y", "float32[b, 1]"},
+  {"transposed, SAME, under a kernel smaller than its stride", 11,
+   "in x float n,2,h\nin w float 2,3,2\n"
+   "ConvTranspose x w > y ; strides=4, auto_pad=SAME_UPPER\nout y",
+   "y", "float32[n, 3, 4*h-2]"},
+  {"transposed, SAME, under a kernel larger than its stride", 11,
+   "in x float n,2,h\nin w float 2,3,5\n"
+   "ConvTranspose x w > y ; strides=4, auto_pad=SAME_LOWER\nout y",
+   "y", "float32[n, 3, 4*h]"},
   {"attributes of Slice before opset 10", 9,
    "in x float b,10\nSlice x > y ; axes=1,0 starts=2,0 ends=8,1\nout y", "y",
    "float32[min(1, b), 6]"},
