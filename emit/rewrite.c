@@ -89,6 +89,16 @@ static void scratch_free(void *arena, void *memory) {
   (void)memory;
 }
 
+/* Whether a tensor has no elements, whatever its type; nothing was checked in training_info. */
+static bool is_empty(const Onnx__TensorProto *tensor) {
+  bool empty = false;
+  for (size_t i = 0; i < tensor->n_dims; i++) {
+    if (tensor->dims[i] < 0) return false;
+    empty |= tensor->dims[i] == 0;
+  }
+  return empty;
+}
+
 static psplit_code rewrite_tensor(rewriter *r, const uint8_t *at, const uint8_t *end,
                                   psplit_i_rope *out) {
   psplit_code code = PSPLIT_OK;
@@ -100,8 +110,9 @@ static psplit_code rewrite_tensor(rewriter *r, const uint8_t *at, const uint8_t 
   const bool was_external = tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
   psplit_i_payload payload;
   psplit_i_place place = {0};
+  static const uint8_t no_data[] = {TENSOR_RAW_DATA << 3 | PSPLIT_I_WIRE_BYTES, 0};
   const bool found = psplit_i_tensor_payload(r->weights->model, tensor, &payload);
-  if (was_external && !found)
+  if (was_external && !found && !is_empty(tensor))
     PSPLIT_TRY(psplit_i_fail(r->diag, PSPLIT_UNSUPPORTED,
                              "tensor \"%s\" has external data in a part of the model that is not "
                              "run (training_info), which cannot be taken along",
@@ -123,6 +134,8 @@ static psplit_code rewrite_tensor(rewriter *r, const uint8_t *at, const uint8_t 
   }
   if (place.external)
     add_external(out, r->arena, &place, payload.bytes, was_external);
+  else if (was_external && !found)
+    psplit_i_rope_copy(out, r->arena, no_data, sizeof no_data);
   else if (was_external)
     add_payload(out, r->arena, TENSOR_RAW_DATA, payload.file, payload.offset, payload.bytes);
 out:

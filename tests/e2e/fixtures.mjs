@@ -382,6 +382,36 @@ export const fixtures = {
     },
   },
 
+  external_empty: {
+    why: 'tensors without elements are stored outside: a weight, a Constant, one of a body',
+    files: () => ({ 'weights.bin': weightData('w') }),
+    runs: [1, 0].map((flag) => ({ shapes: { x: [3, 8] }, values: { flag: [flag] } })),
+    build() {
+      const entry = (key, text) => all(block(1, key), block(2, text));
+      const outside = (name, dims, type, file, offset, bytes) => all(dims.map((dim) => int(1, dim)),
+        int(2, type), block(8, name), blocks(13, [entry('location', file), entry('offset', `${offset}`),
+          entry('length', `${bytes}`)]), int(14, 1));
+      const { nodes, weights } = layers('x', 'h', 2);
+      const branch = (op) => graph({
+        nodes: [node('Concat', ['r', 'none'], ['c'], [attr.int('axis', 0)]), node(op, ['c'], ['i'])],
+        weights: [outside('none', [0, 8], FLOAT, 'weights.bin', 0, 0)], inputs: [], outputs: [value('i')],
+      });
+      return model({
+        nodes: [...nodes, node('MatMul', ['h', 'w'], ['m']),
+          node('Resize', ['m', 'roi', 'scales'], ['r']),
+          node('Constant', [], ['nothing'], [all(block(1, 'value'),
+            block(5, outside('', [0, 8], FLOAT, 'weights.bin', 0, 0)), int(20, 4))]),
+          node('If', ['flag'], ['t'], [attr.graph('then_branch', branch('Sin')),
+            attr.graph('else_branch', branch('Cos'))]),
+          node('Concat', ['t', 'nothing'], ['y'], [attr.int('axis', 0)])],
+        weights: [...weights, outside('w', [8, 8], FLOAT, 'weights.bin', 0, 256),
+          outside('roi', [0], FLOAT, 'weights.bin', 0, 0),
+          tensor('scales', [2], FLOAT, bytesOf(Float32Array.of(1, 1)))],
+        inputs: [value('x'), value('flag', BOOL, [])],
+      }, { opsets: [opset('', 13)] });
+    },
+  },
+
   several_outputs: {
     why: 'nodes with several outputs that go to different stages',
     build() {
@@ -1149,6 +1179,12 @@ export const fixtures = {
     }),
   },
 };
+
+for (const weights of ['inline', 'external']) {
+  fixtures[`external_empty_${weights}`] = {
+    ...fixtures.external_empty, why: `the same with --weights ${weights}`, options: ['--weights', weights],
+  };
+}
 
 // One for each IR version that carries what the others do; 3 has a fixture of its own above.
 for (const ir of [4, 5, 6, 7, 9, 10, 11, 12, 13, 14]) {

@@ -30,24 +30,34 @@ export function* fields(buffer) {
   }
 }
 
-// A message as text, whatever order its fields stand in; `known` fields are left out.
+// A message as text, whatever order its fields stand in; `known` fields are left out, those that `inner`
+// has a function for go through it.
 const show = (value) => (Buffer.isBuffer(value) ? value.toString('latin1') : value);
-const canonical = (buffer, known = []) => [...fields(buffer)]
+const canonical = (buffer, known = [], inner = {}) => [...fields(buffer)]
   .filter(([field]) => !known.includes(field))
   .sort(([a], [b]) => a - b)
-  .map(([field, value]) => `${field}:${show(value)}`)
+  .map(([field, value]) => `${field}:${inner[field] ? `{${inner[field](value)}}` : show(value)}`)
   .join('\n');
 
 const all = (buffer, wanted) =>
   [...fields(buffer)].filter(([field]) => field === wanted).map(([, value]) => value);
 const text = (buffer, wanted) => all(buffer, wanted).map(String).at(-1) ?? '';
 
+// A node, without where its tensors of no elements are stored: one that was external is not.
+const tensorKey = (tensor) => canonical(tensor, all(tensor, 1).includes(0) ? [9, 13, 14] : []);
+const graphKey = (graph) => canonical(graph, [], { 1: nodeKey, 5: tensorKey });
+const attributeKey = (attribute) =>
+  canonical(attribute, [], { 5: tensorKey, 10: tensorKey, 6: graphKey, 11: graphKey });
+function nodeKey(node) {
+  return canonical(node, [], { 5: attributeKey });
+}
+
 const declaration = (value) => ({ name: text(value, 1), key: canonical(value, [1]) });
 
 // What a stage must keep of its model. Field numbers of onnx.proto: ModelProto graph 7,
 // opset_import 8, functions 25; GraphProto node 1, initializer 5, input 11, output 12,
 // value_info 13, quantization_annotation 14, sparse_initializer 15; NodeProto name 3, op_type 4,
-// domain 7; TensorProto name 8, raw_data 9, external_data 13, data_location 14; FunctionProto
+// attribute 5, domain 7; AttributeProto t 5, g 6, tensors 10, graphs 11; TensorProto dims 1, name 8, raw_data 9, external_data 13, data_location 14; FunctionProto
 // domain 10; ValueInfoProto name 1.
 export function readModel(bytes) {
   const graphs = all(bytes, 7);
@@ -55,7 +65,7 @@ export function readModel(bytes) {
   const [graph] = graphs;
   return {
     nodes: all(graph, 1).map((node) => ({
-      key: canonical(node), name: text(node, 3), op: text(node, 4), domain: text(node, 7),
+      key: nodeKey(node), name: text(node, 3), op: text(node, 4), domain: text(node, 7),
     })),
     weights: all(graph, 5).map((tensor) => ({
       name: text(tensor, 8),

@@ -100,7 +100,9 @@ static psplit_code open_with(pb *tensor, bool follow_symlinks, psplit_diag *diag
   const psplit_code code = psplit_model_open(path, &options, diag, &model);
   if (model) {
     psplit_i_payload payload;
-    assert_true(psplit_i_tensor_payload(model, model->proto->graph->initializer[0], &payload));
+    const Onnx__TensorProto *held = model->proto->graph->initializer[0];
+    const bool empty = psplit_i_tensor_of(held).n_elements == 0;
+    assert_int_equal(psplit_i_tensor_payload(model, held, &payload), !empty);
     assert_int_equal(payload.file, 1);
     assert_true(model->has_external_data);
     check_model(model);
@@ -189,6 +191,30 @@ static void each_form_has_its_code(void **state) {
       if (!follow && !strstr(diag.message, cases[i].part))
         fail_msg("\"%s\" lacks \"%s\"", diag.message, cases[i].part);
     }
+}
+
+/* A tensor without elements has a place like any other, the end of the file included. */
+static void empty_tensors_have_a_place(void **state) {
+  (void)state;
+  const struct {
+    const char *location, *offset, *length;
+    psplit_code code;
+  } cases[] = {
+    {"w.bin", "0", "0", PSPLIT_OK},         {"w.bin", NULL, NULL, PSPLIT_OK},
+    {"w.bin", "8192", "0", PSPLIT_OK},      {"nothing.bin", "0", "0", PSPLIT_OK},
+    {"w.bin", "8193", "0", PSPLIT_INVALID}, {"w.bin", "0", "4", PSPLIT_INVALID},
+    {"absent.bin", "0", "0", PSPLIT_IO},
+  };
+  char path[256];
+  in_directory(path, "m/nothing.bin");
+  write_file(path, "", 0);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    pb tensor = external_tensor(cases[i].location, cases[i].offset, cases[i].length, 0);
+    psplit_diag diag;
+    const psplit_code code = open_with(&tensor, false, &diag);
+    if (code != cases[i].code)
+      fail_msg("case %zu: %s: %s", i, psplit_code_name(code), diag.message);
+  }
 }
 
 static void devices_are_refused(void **state) {
@@ -383,6 +409,7 @@ static void without_openat2(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(each_form_has_its_code),
+    cmocka_unit_test(empty_tensors_have_a_place),
     cmocka_unit_test(devices_are_refused),
     cmocka_unit_test(contradictions_are_refused),
     cmocka_unit_test(many_files),
