@@ -11,7 +11,12 @@ static int64_t *sizes_of(const psplit_i_lane *l, uint32_t i) {
   return l->sizes + 1 + (size_t)i * SIZES_EACH;
 }
 
+static int tag_of(const psplit_i_lane *l, int what) {
+  return PSPLIT_I_TAG_LANES + PSPLIT_I_TAGS_EACH * (int)l->link + what;
+}
+
 psplit_code psplit_i_lane_init(psplit_i_lane *l, psplit_diag *diag) {
+  l->credit_request = MPI_REQUEST_NULL;
   l->sizes = calloc((size_t)n_sizes(l), sizeof *l->sizes);
   l->packed = calloc((size_t)l->n_tensors + 1, sizeof *l->packed);
   return l->sizes && l->packed ? PSPLIT_OK : psplit_i_nomem(diag);
@@ -35,7 +40,7 @@ static bool reserve_requests(psplit_i_lane *l, uint64_t n) {
 
 /* Starts moving `bytes` in messages of at most chunk_bytes each. */
 static bool move(psplit_i_lane *l, void *data, uint64_t bytes) {
-  const int tag = PSPLIT_I_TAG_LANES + 1 + 2 * (int)l->link;
+  const int tag = tag_of(l, PSPLIT_I_TAG_DATA);
   if (!reserve_requests(l, (uint64_t)l->n_requests + bytes / l->chunk_bytes + 1)) return false;
   for (uint64_t at = 0; at < bytes; at += l->chunk_bytes) {
     const int n = (int)(bytes - at < l->chunk_bytes ? bytes - at : l->chunk_bytes);
@@ -69,7 +74,7 @@ static psplit_code begin_out(psplit_i_lane *l, psplit_diag *diag) {
     sizes[2] = (int64_t)view.n_dims;
     memcpy(sizes + 3, view.dims, view.n_dims * sizeof *sizes);
   }
-  MPI_Isend(l->sizes, n_sizes(l), MPI_INT64_T, l->peer, PSPLIT_I_TAG_LANES + 2 * (int)l->link,
+  MPI_Isend(l->sizes, n_sizes(l), MPI_INT64_T, l->peer, tag_of(l, PSPLIT_I_TAG_SIZES),
             MPI_COMM_WORLD, &l->requests[l->n_requests++]);
   for (uint32_t i = 0; i < n; i++) {
     psplit_i_tensor *tensor = l->bundle->tensors[i];
@@ -127,7 +132,8 @@ static psplit_code end_data_in(psplit_i_lane *l, psplit_diag *diag) {
   }
   clear_packed(l);
   l->bundle->transfer_ns = psplit_i_now_ns() - l->began_ns;
-  l->ended = l->bundle->end;
+  l->data_ended = l->bundle->end;
+  l->n_moved += !l->bundle->end;
   psplit_i_queue_push(l->queue, l->bundle); /* there was room when the bundle began */
   l->bundle = NULL;
   l->state = PSPLIT_I_LANE_IDLE;
@@ -149,32 +155,77 @@ static bool all_complete(psplit_i_lane *l) {
 
 static psplit_code begin(psplit_i_lane *l, psplit_diag *diag, bool *out_moved) {
   if (l->outward) {
-    l->bundle = psplit_i_queue_try_pop(l->queue);
+    l->bundle = psplit_i_queue_send_off(l->queue);
     if (!l->bundle) return PSPLIT_OK;
+    l->n_moved += !l->bundle->end;
     *out_moved = true;
     return begin_out(l, diag);
   }
   if (!psplit_i_queue_has_room(l->queue)) return PSPLIT_OK;
   *out_moved = true;
   if (!reserve_requests(l, 1)) return psplit_i_nomem(diag);
-  MPI_Irecv(l->sizes, n_sizes(l), MPI_INT64_T, l->peer, PSPLIT_I_TAG_LANES + 2 * (int)l->link,
+  MPI_Irecv(l->sizes, n_sizes(l), MPI_INT64_T, l->peer, tag_of(l, PSPLIT_I_TAG_SIZES),
             MPI_COMM_WORLD, &l->requests[0]);
   l->n_requests = 1;
   l->state = PSPLIT_I_LANE_SIZES;
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_lane_step(psplit_i_lane *l, psplit_diag *diag, bool *out_moved) {
-  if (l->ended) return PSPLIT_OK;
+/* Sends the credits of what the stage has taken. */
+static bool step_credits_out(psplit_i_lane *l) {
+  uint64_t taken = psplit_i_queue_n_popped(l->queue);
+  if (taken > l->n_moved) taken = l->n_moved; /* the end was taken too */
+  if (taken == l->n_credited) return false;
+  l->credits = taken - l->n_credited;
+  l->n_credited = taken;
+  MPI_Isend(&l->credits, 1, MPI_UINT64_T, l->peer, tag_of(l, PSPLIT_I_TAG_CREDITS), MPI_COMM_WORLD,
+            &l->credit_request);
+  return true;
+}
+
+/* Credits flow against the bundles. A receive is posted only where one must come. */
+static psplit_code step_credits(psplit_i_lane *l, psplit_diag *diag, bool *out_moved) {
+  if (l->credit_request != MPI_REQUEST_NULL) {
+    int complete = 0;
+    MPI_Test(&l->credit_request, &complete, MPI_STATUS_IGNORE);
+    if (!complete) return PSPLIT_OK;
+    *out_moved = true;
+    if (l->outward) {
+      if (l->credits > l->n_moved - l->n_credited)
+        return psplit_i_fail(diag, PSPLIT_INTERNAL, "a message of credits makes no sense");
+      l->n_credited += l->credits;
+      psplit_i_queue_free_places(l->queue, (uint32_t)l->credits);
+    }
+  }
+  if (!l->outward)
+    *out_moved |= step_credits_out(l);
+  else if (l->n_moved > l->n_credited)
+    MPI_Irecv(&l->credits, 1, MPI_UINT64_T, l->peer, tag_of(l, PSPLIT_I_TAG_CREDITS),
+              MPI_COMM_WORLD, &l->credit_request);
+  return PSPLIT_OK;
+}
+
+static psplit_code step_data(psplit_i_lane *l, psplit_diag *diag, bool *out_moved) {
+  if (l->data_ended) return PSPLIT_OK;
   if (l->state == PSPLIT_I_LANE_IDLE) return begin(l, diag, out_moved);
   if (!all_complete(l)) return PSPLIT_OK;
   *out_moved = true;
   if (l->state == PSPLIT_I_LANE_SIZES) return begin_data_in(l, diag);
   if (!l->outward) return end_data_in(l, diag);
   clear_packed(l);
-  l->ended = l->bundle->end;
+  l->data_ended = l->bundle->end;
   psplit_i_bundle_destroy(l->bundle);
   l->bundle = NULL;
   l->state = PSPLIT_I_LANE_IDLE;
   return PSPLIT_OK;
+}
+
+psplit_code psplit_i_lane_step(psplit_i_lane *l, psplit_diag *diag, bool *out_moved) {
+  psplit_code code = PSPLIT_OK;
+  if (l->ended) return PSPLIT_OK;
+  PSPLIT_TRY(step_credits(l, diag, out_moved));
+  PSPLIT_TRY(step_data(l, diag, out_moved));
+  l->ended = l->data_ended && l->n_credited == l->n_moved && l->credit_request == MPI_REQUEST_NULL;
+out:
+  return code;
 }

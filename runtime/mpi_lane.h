@@ -1,6 +1,11 @@
 /* A link between two ranks: moves bundles between a queue and the other rank, one at a time, so
  * that they keep their order. A bundle is one message of sizes, then its data in chunks. Nothing
- * here waits: each step looks whether something can go on. */
+ * here waits: each step looks whether something can go on.
+ *
+ * MPI may take a small message long before anybody wants it, so a send that has completed says
+ * nothing of the receiver. The places in the sender's queue are credits: one is spent with each
+ * bundle and comes back, in a message of its own, when the receiving stage has taken that bundle.
+ */
 #ifndef PSPLIT_RUNTIME_MPI_LANE_H
 #define PSPLIT_RUNTIME_MPI_LANE_H
 
@@ -8,14 +13,15 @@
 
 #include "queue.h"
 
-/* Tags of messages; link l has TAG_LANES + 2 * l for sizes and the next one for data. */
+/* Tags of messages; link l has PSPLIT_I_TAGS_EACH from TAG_LANES + l * PSPLIT_I_TAGS_EACH on. */
 enum { PSPLIT_I_TAG_CLOCK, PSPLIT_I_TAG_PULSE, PSPLIT_I_TAG_LANES };
+enum { PSPLIT_I_TAG_SIZES, PSPLIT_I_TAG_DATA, PSPLIT_I_TAG_CREDITS, PSPLIT_I_TAGS_EACH };
 
 typedef struct psplit_i_lane {
   uint32_t link, n_tensors;
   int peer;
   bool outward;
-  bool ended; /* the end of the stream has gone through */
+  bool ended; /* the end of the stream has gone through, and all credits are back */
   enum { PSPLIT_I_LANE_IDLE, PSPLIT_I_LANE_SIZES, PSPLIT_I_LANE_DATA } state;
   psplit_i_queue *queue;
   const psplit_i_ort *ort;
@@ -26,6 +32,11 @@ typedef struct psplit_i_lane {
   MPI_Request *requests;
   int n_requests, n_complete, capacity;
   int64_t began_ns;
+  bool data_ended;            /* the end of the stream has gone through */
+  uint64_t n_moved;           /* bundles that have gone through, or that are going, but the end */
+  uint64_t n_credited;        /* of these, those whose credit is on its way or back */
+  MPI_Request credit_request; /* MPI_REQUEST_NULL: no message of credits is under way */
+  uint64_t credits;           /* that message */
 } psplit_i_lane;
 
 /* Allocates for lane->n_tensors; what the caller has set stays. Errors: NOMEM. */

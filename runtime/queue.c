@@ -37,7 +37,7 @@ void psplit_i_queue_fini(psplit_i_queue *queue) {
 
 bool psplit_i_queue_push(psplit_i_queue *queue, psplit_i_bundle *bundle) {
   pthread_mutex_lock(&queue->mutex);
-  while (!queue->closed && queue->n == queue->depth)
+  while (!queue->closed && queue->n + queue->n_away >= queue->depth)
     pthread_cond_wait(&queue->changed, &queue->mutex);
   const bool open = !queue->closed;
   if (open) {
@@ -55,7 +55,6 @@ static psplit_i_bundle *take(psplit_i_queue *queue) {
   psplit_i_bundle *bundle = queue->ring[queue->head];
   queue->head = (queue->head + 1) % queue->depth;
   queue->n--;
-  pthread_cond_signal(&queue->changed);
   return bundle;
 }
 
@@ -63,26 +62,39 @@ psplit_i_bundle *psplit_i_queue_pop(psplit_i_queue *queue) {
   pthread_mutex_lock(&queue->mutex);
   while (!queue->closed && queue->n == 0) pthread_cond_wait(&queue->changed, &queue->mutex);
   psplit_i_bundle *bundle = take(queue);
+  queue->n_popped += bundle != NULL;
+  pthread_cond_signal(&queue->changed);
   pthread_mutex_unlock(&queue->mutex);
   return bundle;
 }
 
-psplit_i_bundle *psplit_i_queue_try_pop(psplit_i_queue *queue) {
+psplit_i_bundle *psplit_i_queue_send_off(psplit_i_queue *queue) {
   pthread_mutex_lock(&queue->mutex);
   psplit_i_bundle *bundle = take(queue);
+  queue->n_away += bundle != NULL;
   pthread_mutex_unlock(&queue->mutex);
   return bundle;
 }
 
-uint32_t psplit_i_queue_n(psplit_i_queue *queue) {
+void psplit_i_queue_free_places(psplit_i_queue *queue, uint32_t n) {
   pthread_mutex_lock(&queue->mutex);
-  const uint32_t n = queue->n;
+  queue->n_away -= n < queue->n_away ? n : queue->n_away;
+  pthread_cond_signal(&queue->changed);
   pthread_mutex_unlock(&queue->mutex);
-  return n;
 }
 
 bool psplit_i_queue_has_room(psplit_i_queue *queue) {
-  return psplit_i_queue_n(queue) < queue->depth;
+  pthread_mutex_lock(&queue->mutex);
+  const bool has = queue->n < queue->depth;
+  pthread_mutex_unlock(&queue->mutex);
+  return has;
+}
+
+uint64_t psplit_i_queue_n_popped(psplit_i_queue *queue) {
+  pthread_mutex_lock(&queue->mutex);
+  const uint64_t n = queue->n_popped;
+  pthread_mutex_unlock(&queue->mutex);
+  return n;
 }
 
 void psplit_i_queue_close(psplit_i_queue *queue) {

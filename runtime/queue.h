@@ -19,12 +19,17 @@ typedef struct psplit_i_bundle {
 psplit_i_bundle *psplit_i_bundle_create(uint32_t n);   /* NULL when out of memory */
 void psplit_i_bundle_destroy(psplit_i_bundle *bundle); /* releases the tensors; NULL is fine */
 
-/* A bounded queue with one producer and one consumer. */
+/* A bounded queue with one producer and one consumer. Where they are in different processes, each
+ * has a queue and a transport moves bundles from one to the other; a bundle then keeps its place in
+ * the producer's queue until the consumer has taken it, so that no more are under way than within a
+ * process. */
 typedef struct psplit_i_queue {
   pthread_mutex_t mutex;
   pthread_cond_t changed;
   psplit_i_bundle **ring; /* [depth] */
   uint32_t depth, head, n;
+  uint32_t n_away;   /* places of bundles that psplit_i_queue_send_off gave */
+  uint64_t n_popped; /* by psplit_i_queue_pop, since the beginning */
   bool closed;
 } psplit_i_queue;
 
@@ -37,10 +42,12 @@ void psplit_i_queue_fini(psplit_i_queue *queue);
 bool psplit_i_queue_push(psplit_i_queue *queue, psplit_i_bundle *bundle);
 /* Waits for a bundle, which the caller then owns; NULL if the queue was closed. */
 psplit_i_bundle *psplit_i_queue_pop(psplit_i_queue *queue);
-/* These do not wait. */
-psplit_i_bundle *psplit_i_queue_try_pop(psplit_i_queue *queue);
+/* For transports; these do not wait. A bundle, which the caller then owns, or NULL; its place stays
+ * taken until psplit_i_queue_free_places. */
+psplit_i_bundle *psplit_i_queue_send_off(psplit_i_queue *queue);
+void psplit_i_queue_free_places(psplit_i_queue *queue, uint32_t n);
 bool psplit_i_queue_has_room(psplit_i_queue *queue);
-uint32_t psplit_i_queue_n(psplit_i_queue *queue);
+uint64_t psplit_i_queue_n_popped(psplit_i_queue *queue);
 /* Wakes whoever waits; from then on nothing goes in or out. */
 void psplit_i_queue_close(psplit_i_queue *queue);
 

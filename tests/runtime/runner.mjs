@@ -1,7 +1,7 @@
 // What tests of onnx-pipeline-run share: a directory of their own, ONNX Runtime, a split of a small
 // model, the command that runs it.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -67,4 +67,26 @@ export function within(ms, promise) {
   let timer;
   const late = new Promise((resolve) => { timer = setTimeout(resolve, ms); });
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
+const parentOf = (pid) => {
+  try {
+    return Number(readFileSync(`/proc/${pid}/stat`, 'latin1').replace(/^.*\) . /s, '').split(' ')[0]);
+  } catch {
+    return 0;
+  }
+};
+
+// The processes that run `program` and that process `root` started, itself or through others.
+export function processesBelow(root, program) {
+  const all = readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number);
+  return all.filter((pid) => {
+    let command = '';
+    try {
+      command = readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0')[0];
+    } catch { /* it has ended */ }
+    let at = pid;
+    for (let depth = 0; command === program && at > 1 && at !== root && depth < 8; depth++) at = parentOf(at);
+    return command === program && at === root;
+  });
 }

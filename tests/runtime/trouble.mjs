@@ -9,7 +9,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readNpy, writeNpy, writeNpz } from './npy.mjs';
-import { Runner, env, sleep, within } from './runner.mjs';
+import { Runner, env, processesBelow, sleep, within } from './runner.mjs';
 
 const [runner, splitter, verifier, noLibrary, oldLibrary, launcher = ''] = process.argv.slice(2);
 const each = new Runner(runner, splitter, launcher);
@@ -129,24 +129,6 @@ fails('a stage that cannot be opened', 3, /stage 2 \(stage2\.onnx\)/, dir, ...ra
 
 // Stopped from outside: ends within seconds, and all of it.
 const { dir: again } = each.split('fan_out', { as: 'again' });
-const parentOf = (pid) => {
-  try {
-    return Number(readFileSync(`/proc/${pid}/stat`, 'latin1').replace(/^.*\) . /s, '').split(' ')[0]);
-  } catch {
-    return 0;
-  }
-};
-const processes = () => readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number);
-const runnersBelow = (root) => processes().filter((pid) => {
-  let command = '';
-  try {
-    command = readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0')[0];
-  } catch { /* it has ended */ }
-  let at = pid;
-  for (let depth = 0; command === runner && at > 1 && at !== root && depth < 8; depth++) at = parentOf(at);
-  return command === runner && at === root;
-});
-
 async function stopped(title, stop, good, ...more) {
   const out = join(tmp, `stop${Math.random()}`);
   const [program, ...rest] = each.command([again, ...random, '-m', '10000000', '--quiet', '--output', out,
@@ -158,7 +140,7 @@ async function stopped(title, stop, good, ...more) {
     child.on('exit', (status, signal) => resolve({ status, signal }));
   });
   for (let i = 0; i < 300 && !existsSync(join(out, '9-0.npy')); i++) await sleep(20);
-  const pids = launcher ? runnersBelow(child.pid) : [child.pid];
+  const pids = launcher ? processesBelow(child.pid, runner) : [child.pid];
   tap.ok(pids.length === (launcher ? 3 : 1), `${title}: it runs`, `${pids}`);
   const start = Date.now();
   stop(child, pids);
