@@ -1,10 +1,10 @@
 /* Transport: one stage per MPI rank.
  *
  * The stage computes in a thread of its own and knows only queues; so do, on rank 0, the feeder and
- * the collector. The main thread, the only one that calls MPI, moves bundles between queues and
- * ranks (mpi_lane.c) and gives signs of life (mpi_pulse.c). Every call is non-blocking and tested
- * in turn, so no order of arrival on different links can make ranks wait for each other (see
- * runtime.h), and silence is noticed. */
+ * the collector. Queues that lead to other ranks are moved by whoever uses them (mpi_driver.c,
+ * mpi_lane.c). The main thread gives signs of life (mpi_pulse.c) and moves what comes while the
+ * others compute. Every call is non-blocking and tested in turn, so no order of arrival on
+ * different links can make ranks wait for each other (see runtime.h), and silence is noticed. */
 #include <limits.h>
 #include <mpi.h>
 #include <signal.h>
@@ -18,8 +18,8 @@
 #endif
 
 #include "ends.h"
+#include "mpi_driver.h"
 #include "mpi_gather.h"
-#include "mpi_lane.h"
 #include "mpi_pulse.h"
 #include "mpi_transport.h"
 #include "mpi_wait.h"
@@ -37,7 +37,8 @@ typedef struct port_host {
   psplit_i_queue *queues;
   psplit_i_queue **queue_list;
   psplit_i_lane *lanes;
-  uint32_t n_links, n_lanes;
+  uint32_t n_links;
+  psplit_i_driver driver;
   psplit_i_pulse *pulse;
 } port_host;
 
@@ -47,8 +48,8 @@ bool psplit_i_mpi_launched(void) {
 
 psplit_code psplit_i_mpi_begin(psplit_diag *diag, uint32_t *out_rank, uint32_t *out_n_ranks) {
   int given, rank, n_ranks;
-  if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &given) != MPI_SUCCESS ||
-      given < MPI_THREAD_FUNNELED)
+  if (MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &given) != MPI_SUCCESS ||
+      given < MPI_THREAD_SERIALIZED)
     return psplit_i_fail(diag, PSPLIT_PLUGIN, "MPI cannot be started with threads");
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &n_ranks);
@@ -166,33 +167,57 @@ static void step_meeting(port_host *h, MPI_Request *barrier, bool *out_moved) {
   pthread_mutex_unlock(&h->mutex);
 }
 
+static bool is_meeting(port_host *h) {
+  pthread_mutex_lock(&h->mutex);
+  const bool is = h->n_met > h->n_allowed;
+  pthread_mutex_unlock(&h->mutex);
+  return is;
+}
+
+static bool is_done(port_host *h) {
+  pthread_mutex_lock(&h->mutex);
+  bool done = h->n_ended == h->n_started;
+  pthread_mutex_unlock(&h->mutex);
+  for (uint32_t i = 0; i < h->driver.n_lanes; i++) done &= h->lanes[i].ended;
+  return done;
+}
+
+/* How long the main thread sleeps. Data that is under way moves only while MPI is called, and may
+ * be what another rank waits for; else the stage itself looks whenever it has computed. */
+static int64_t nap_ns(const port_host *h, uint32_t n_idle, bool hurry) {
+  static const int64_t LONG_NS = 1000000, DATA_NS = 200000;
+  for (uint32_t i = 0; i < h->driver.n_lanes && !hurry; i++)
+    hurry = h->lanes[i].state == PSPLIT_I_LANE_DATA;
+  return hurry ? psplit_i_backoff_ns(n_idle, DATA_NS) : LONG_NS;
+}
+
+static psplit_code first_failure(port_host *h, psplit_diag *diag) {
+  pthread_mutex_lock(&h->mutex);
+  *diag = h->diag;
+  pthread_mutex_unlock(&h->mutex);
+  return diag->code;
+}
+
 /* Serves the lanes until this rank and all others have nothing more to do. */
 static psplit_code serve(port_host *h, const psplit_i_run_options *options, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   MPI_Request barrier = MPI_REQUEST_NULL;
   bool all_done = false;
-  for (uint32_t n_idle = 0; !all_done; n_idle++) {
-    bool moved = false, under_way = false;
-    pthread_mutex_lock(&h->mutex);
-    bool done = h->n_ended == h->n_started;
-    const bool meeting = h->n_met > h->n_allowed;
-    pthread_mutex_unlock(&h->mutex);
-    if (atomic_load(&h->host.stopped)) {
-      *diag = h->diag;
-      return h->diag.code;
-    }
-    for (uint32_t i = 0; i < h->n_lanes; i++) {
-      PSPLIT_TRY(psplit_i_lane_step(&h->lanes[i], diag, &moved));
-      done &= h->lanes[i].ended;
-      under_way |= h->lanes[i].state == PSPLIT_I_LANE_DATA;
-    }
+  for (uint32_t n_idle = 0; !all_done && code == PSPLIT_OK; n_idle++) {
+    const bool meeting = is_meeting(h);
+    bool moved = false;
+    psplit_i_driver_enter(&h->driver);
+    psplit_i_driver_look(&h->driver, &moved);
+    const bool done = is_done(h);
     if (meeting) step_meeting(h, &barrier, &moved);
-    PSPLIT_TRY(psplit_i_pulse_step(h->pulse, done, diag, &all_done));
-    PSPLIT_TRY(psplit_i_mpi_check_interrupt(options, diag));
+    code = psplit_i_pulse_step(h->pulse, done, diag, &all_done);
     if (moved) n_idle = 0;
-    psplit_i_mpi_rest(n_idle, under_way);
+    const int64_t ns = nap_ns(h, n_idle, meeting || done);
+    psplit_i_driver_leave(&h->driver);
+    if (atomic_load(&h->host.stopped)) return first_failure(h, diag);
+    if (code == PSPLIT_OK) code = psplit_i_mpi_check_interrupt(options, diag);
+    if (!all_done && code == PSPLIT_OK) nanosleep(&(struct timespec){0, ns}, NULL);
   }
-out:
   return code;
 }
 
@@ -209,7 +234,8 @@ static psplit_code open_links(port_host *h, uint32_t rank, psplit_diag *diag) {
     PSPLIT_TRY(psplit_i_queue_init(&h->queues[k], h->ends.options->depth, diag));
     h->queue_list[k] = &h->queues[k];
     if (from == to) continue;
-    psplit_i_lane *l = &h->lanes[h->n_lanes++];
+    h->queues[k].mover = &h->driver.mover;
+    psplit_i_lane *l = &h->lanes[h->driver.n_lanes++];
     *l = (psplit_i_lane){.link = k,
                          .n_tensors = link->n_tensors,
                          .outward = from == rank,
@@ -249,6 +275,7 @@ static psplit_code make(port_host *h, uint32_t rank, psplit_i_timeline *timeline
   h->lanes = calloc(n_links, sizeof *h->lanes);
   if (!h->queues || !h->queue_list || !h->lanes) return psplit_i_nomem(diag);
   h->ends.queues = h->queue_list;
+  psplit_i_driver_init(&h->driver, &h->host, h->lanes);
   PSPLIT_TRY(psplit_i_timeline_init(1, e->options->n_micro_batches, diag, timeline));
   PSPLIT_TRY(open_links(h, rank, diag));
   PSPLIT_TRY(psplit_i_pulse_create(rank, e->pipe->manifest.n_stages, e->options->timeout_s, diag,
@@ -286,12 +313,14 @@ psplit_code psplit_i_run_mpi(const psplit_i_ort *ort, const psplit_i_pipe *pipe,
   psplit_i_stage_fini(&h.stage);
 out:
   /* After a failure, requests are under way that still use these: the caller ends the process. */
-  for (uint32_t i = 0; code == PSPLIT_OK && i < h.n_lanes; i++) psplit_i_lane_fini(&h.lanes[i]);
+  for (uint32_t i = 0; code == PSPLIT_OK && i < h.driver.n_lanes; i++)
+    psplit_i_lane_fini(&h.lanes[i]);
   if (code == PSPLIT_OK) psplit_i_pulse_destroy(h.pulse);
   for (uint32_t l = 0; h.queues && l < pipe->n_links; l++) psplit_i_queue_fini(&h.queues[l]);
   free(h.queue_list);
   free(h.queues);
   if (code == PSPLIT_OK) free(h.lanes);
+  psplit_i_driver_fini(&h.driver);
   psplit_i_timeline_fini(&mine);
   pthread_cond_destroy(&h.changed);
   pthread_mutex_destroy(&h.mutex);

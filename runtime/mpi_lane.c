@@ -134,7 +134,7 @@ static psplit_code end_data_in(psplit_i_lane *l, psplit_diag *diag) {
   l->bundle->transfer_ns = psplit_i_now_ns() - l->began_ns;
   l->data_ended = l->bundle->end;
   l->n_moved += !l->bundle->end;
-  psplit_i_queue_push(l->queue, l->bundle); /* there was room when the bundle began */
+  psplit_i_queue_arrive(l->queue, l->bundle); /* there was room when the bundle began */
   l->bundle = NULL;
   l->state = PSPLIT_I_LANE_IDLE;
 out:

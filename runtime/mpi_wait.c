@@ -4,12 +4,6 @@
 
 #include "queue.h"
 
-void psplit_i_mpi_rest(uint32_t n_idle, bool under_way) {
-  static const long SHORT_NS = 20000, LONG_NS = 200000;
-  if (n_idle < 20) return;
-  nanosleep(&(struct timespec){0, n_idle < 200 || under_way ? SHORT_NS : LONG_NS}, NULL);
-}
-
 psplit_code psplit_i_mpi_check_interrupt(const psplit_i_run_options *options, psplit_diag *diag) {
   if (!options->interrupted || !atomic_load(options->interrupted)) return PSPLIT_OK;
   return psplit_i_fail(diag, PSPLIT_IO, "interrupted");
@@ -17,6 +11,7 @@ psplit_code psplit_i_mpi_check_interrupt(const psplit_i_run_options *options, ps
 
 psplit_code psplit_i_mpi_wait(MPI_Request *request, const psplit_i_run_options *options,
                               const char *what, psplit_diag *diag) {
+  static const int64_t LONGEST_NS = 1000000;
   psplit_code code = PSPLIT_OK;
   const int64_t since = psplit_i_now_ns();
   for (uint32_t n_idle = 0; code == PSPLIT_OK; n_idle++) {
@@ -28,7 +23,7 @@ psplit_code psplit_i_mpi_wait(MPI_Request *request, const psplit_i_run_options *
       code = psplit_i_fail(diag, PSPLIT_IO,
                            "%s: nothing was heard of the other ranks for %g s (see --timeout)",
                            what, options->timeout_s);
-    psplit_i_mpi_rest(n_idle, false);
+    nanosleep(&(struct timespec){0, psplit_i_backoff_ns(n_idle, LONGEST_NS)}, NULL);
   }
   return code;
 }

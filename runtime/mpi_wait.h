@@ -6,11 +6,6 @@
 
 #include "runtime.h"
 
-/* Waits a little when nothing happened in the last n_idle looks: a rank shares its core with its
- * stage. Data that is under way moves only while MPI is called, so it is not left alone for long.
- */
-void psplit_i_mpi_rest(uint32_t n_idle, bool under_way);
-
 /* Errors: IO (options->interrupted is set). */
 PSPLIT_MUST_USE psplit_code psplit_i_mpi_check_interrupt(const psplit_i_run_options *options,
                                                          psplit_diag *diag);

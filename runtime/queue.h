@@ -19,6 +19,13 @@ typedef struct psplit_i_bundle {
 psplit_i_bundle *psplit_i_bundle_create(uint32_t n);   /* NULL when out of memory */
 void psplit_i_bundle_destroy(psplit_i_bundle *bundle); /* releases the tensors; NULL is fine */
 
+/* Moves bundles between queues of different processes, as far as that goes without waiting; true
+ * where something moved. Called by whoever has changed such a queue or waits for it, from any
+ * thread, with no lock held. */
+typedef struct psplit_i_mover {
+  bool (*move)(struct psplit_i_mover *mover);
+} psplit_i_mover;
+
 /* A bounded queue with one producer and one consumer. Where they are in different processes, each
  * has a queue and a transport moves bundles from one to the other; a bundle then keeps its place in
  * the producer's queue until the consumer has taken it, so that no more are under way than within a
@@ -28,8 +35,9 @@ typedef struct psplit_i_queue {
   pthread_cond_t changed;
   psplit_i_bundle **ring; /* [depth] */
   uint32_t depth, head, n;
-  uint32_t n_away;   /* places of bundles that psplit_i_queue_send_off gave */
-  uint64_t n_popped; /* by psplit_i_queue_pop, since the beginning */
+  uint32_t n_away;       /* places of bundles that psplit_i_queue_send_off gave */
+  uint64_t n_popped;     /* by psplit_i_queue_pop, since the beginning */
+  psplit_i_mover *mover; /* NULL: both ends are in this process */
   bool closed;
 } psplit_i_queue;
 
@@ -47,10 +55,17 @@ psplit_i_bundle *psplit_i_queue_pop(psplit_i_queue *queue);
 psplit_i_bundle *psplit_i_queue_send_off(psplit_i_queue *queue);
 void psplit_i_queue_free_places(psplit_i_queue *queue, uint32_t n);
 bool psplit_i_queue_has_room(psplit_i_queue *queue);
+/* Where there is room. The bundle is destroyed if the queue was closed. */
+void psplit_i_queue_arrive(psplit_i_queue *queue, psplit_i_bundle *bundle);
 uint64_t psplit_i_queue_n_popped(psplit_i_queue *queue);
 /* Wakes whoever waits; from then on nothing goes in or out. */
 void psplit_i_queue_close(psplit_i_queue *queue);
 
 int64_t psplit_i_now_ns(void); /* CLOCK_MONOTONIC */
+
+/* How long to sleep before the next look, when so many were in vain: 0 at first, then 20 us, then
+ * longer and longer up to most_ns. A sleep is about as long as the wait so far, so what is waited
+ * for is noticed late by a part of what it took. */
+int64_t psplit_i_backoff_ns(uint32_t n_idle, int64_t most_ns);
 
 #endif

@@ -11,8 +11,8 @@
  *   stage.c            one stage: take, run, give, for each micro-batch
  *   ends.c             before the first stage and behind the last: feeder, collector
  *   threads.c          transport: all stages in this process
- *   mpi.c, mpi_lane.c, mpi_pulse.c, mpi_wait.c, mpi_gather.c   transport: one stage per MPI rank
- *                      (optional)
+ *   mpi.c, mpi_driver.c, mpi_lane.c, mpi_pulse.c, mpi_wait.c, mpi_gather.c
+ *                      transport: one stage per MPI rank (optional)
  *   timeline.c, report.c   what was measured, beside what was predicted
  *   compare.c          the whole model against the pipeline
  *   profile.c          the whole model under ONNX Runtime's profiler

@@ -3,9 +3,9 @@
 //   node bounded.mjs RUN SPLIT [LAUNCHER]
 //
 // However small tensors are, so that a transport may take them before anybody wants them, and however
-// large: no process grows, and no more is read than all queues and stages hold.
+// large: no process grows, no more is read than all queues and stages hold, and no thread spins.
 import { spawn, spawnSync } from 'node:child_process';
-import { createWriteStream, readFileSync } from 'node:fs';
+import { createWriteStream, readFileSync, readdirSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { npyBytes } from './npy.mjs';
@@ -50,19 +50,32 @@ const residentKib = (pid) => {
     return NaN;
   }
 };
+// How often its threads have gone to sleep by themselves.
+const wakes = (pids) => pids.map((pid) => {
+  try {
+    return readdirSync(`/proc/${pid}/task`).reduce((sum, task) => sum + Number(
+      /^voluntary_ctxt_switches:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/task/${task}/status`))[1]), 0);
+  } catch {
+    return NaN;
+  }
+});
 const sizes = launcher ? [32, 1 << 10, 8 << 10, 64 << 10, 1 << 20] : [32, 1 << 20];
 for (const bytes of sizes) {
   const run = await start('--random', '--shape', `${input}=${bytes / ROW_BYTES},8`, '-m', '10000000');
   await firstBytes(run);
   const pids = launcher ? processesBelow(run.child.pid, runner) : [run.child.pid];
   const before = pids.map(residentKib);
-  let growth = before.map(() => 0);
+  let growth = [0];
   for (let look = 0; look < 20 && Math.max(...growth) < MOST_GROWTH_KIB; look++) {
     await sleep(200);
     growth = pids.map((pid, i) => residentKib(pid) - before[i]);
   }
   tap.ok(pids.length === (launcher ? each.ranks : 1) && growth.every((kib) => kib < MOST_GROWTH_KIB),
     `tensors of ${bytes} bytes: no process grows`, `${growth} KiB\n${run.stderr}`);
+  // Nobody else has to wait for the core: each of the threads that wait looks at most every millisecond.
+  const [first, second] = [wakes(pids), await sleep(1000).then(() => wakes(pids))];
+  const rates = second.map((n, i) => n - first[i]);
+  tap.ok(rates.every((n) => n < 4000), `tensors of ${bytes} bytes: processes that wait sleep`, `${rates} wakes/s`);
   await end(run);
 }
 

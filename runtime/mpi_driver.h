@@ -1,0 +1,31 @@
+/* Who calls MPI: any thread of a rank, one at a time.
+ *
+ * A thread that has given or taken a bundle, or waits for one, moves what can be moved itself: no
+ * other has to be woken for it, and none takes the core from a stage that computes. The main thread
+ * looks now and then, for what comes while the stage computes. */
+#ifndef PSPLIT_RUNTIME_MPI_DRIVER_H
+#define PSPLIT_RUNTIME_MPI_DRIVER_H
+
+#include "mpi_lane.h"
+#include "stage.h"
+
+typedef struct psplit_i_driver {
+  psplit_i_mover mover; /* first: queues know only this */
+  pthread_mutex_t turn; /* whoever holds it may call MPI */
+  atomic_bool asked;    /* somebody wants a look that did not get the turn */
+  psplit_i_lane *lanes;
+  uint32_t n_lanes;
+  psplit_i_host *host; /* is told of failures */
+} psplit_i_driver;
+
+void psplit_i_driver_init(psplit_i_driver *driver, psplit_i_host *host, psplit_i_lane *lanes);
+void psplit_i_driver_fini(psplit_i_driver *driver); /* when no thread waits in a queue any more */
+
+/* Around calls of MPI by the main thread; `leave` looks where others asked for it meanwhile. */
+void psplit_i_driver_enter(psplit_i_driver *driver);
+void psplit_i_driver_leave(psplit_i_driver *driver);
+
+/* One look at all lanes, by who has the turn. *out_moved is set where something moved. */
+void psplit_i_driver_look(psplit_i_driver *driver, bool *out_moved);
+
+#endif

@@ -1,0 +1,65 @@
+// What does it cost to run stages as ranks of MPI on one host, not as threads?
+//
+//   node ranks.mjs BUILD_DIR [K [ROUNDS [MODEL...]]]
+//
+// BUILD_DIR has tools/onnx-pipeline-run and tools/onnx-pipeline-split, built with the MPI whose launcher PSPLIT_MPIRUN
+// names ("mpirun -n"). The stages of each model of the cache run over threads and over MPI, in turn and again in each
+// round. Prints micro-batches a second, once filled, and the ratio of the two: medians over the rounds, with the least
+// and the greatest ratio. `empty` is a model of two operators on eight numbers, cut in two: nothing but handing over.
+// No test: nothing fails.
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { writeFixture } from '../e2e/fixtures.mjs';
+
+const [build, k = '2', rounds = '9', ...wanted] = process.argv.slice(2);
+const launcher = (process.env.PSPLIT_MPIRUN ?? 'mpirun -n').split(' ');
+const seconds = Number(process.env.PSPLIT_BENCH_SECONDS ?? 2);
+const { models } = JSON.parse(readFileSync(new URL('../models/models.json', import.meta.url)));
+const cache = process.env.PSPLIT_MODEL_CACHE ||
+  fileURLToPath(new URL('../../.cache/models', import.meta.url));
+const tmp = mkdtempSync(join(tmpdir(), 'psplit-ranks-'));
+process.on('exit', () => rmSync(tmp, { recursive: true, force: true }));
+const env = {
+  ...process.env,
+  PSPLIT_ONNXRUNTIME: process.env.PSPLIT_ONNXRUNTIME || fileURLToPath(new URL(
+    `../e2e/node_modules/onnxruntime-node/bin/napi-v6/linux/${process.arch}/libonnxruntime.so.1`,
+    import.meta.url)),
+};
+const [runner, splitter] = ['onnx-pipeline-run', 'onnx-pipeline-split'].map((name) => join(build, 'tools', name));
+const sorted = (list) => [...list].sort((a, b) => a - b);
+const median = (list) => sorted(list)[Math.floor(list.length / 2)];
+
+function run(command, args) {
+  const result = spawnSync(command, args, { encoding: 'utf8', env, timeout: 300000 });
+  if (result.status !== 0) throw new Error(`${command} ${args.join(' ')}\n${result.stderr}`);
+  return result.stdout;
+}
+const rate = {
+  threads: (args) => JSON.parse(run(runner, [...args, '--transport', 'threads'])).steady_throughput_per_s,
+  mpi: (args) => JSON.parse(run(launcher[0], [...launcher.slice(1), k, runner, ...args])).steady_throughput_per_s,
+};
+
+const row = (name, ...cells) =>
+  console.log(name.padEnd(24) + cells.map((cell) => String(cell).padStart(12)).join(''));
+row('model', 'threads/s', 'mpi/s', 'us/mb (mpi)', 'mpi/threads', 'least', 'greatest');
+const names = wanted.length ? wanted : ['empty', 'wakeword', 'mobilenet_v3_small', 'ppocr_rec', 'resnet50'];
+for (const name of names) {
+  const file = join(name === 'empty' ? tmp : cache, `${name}.onnx`);
+  if (name === 'empty') writeFixture('one_edge', file);
+  if (!existsSync(file) || (name === 'empty' && k !== '2')) continue;
+  const dims = Object.entries(models[name]?.dims ?? { n: 1 }).flatMap(([dim, n]) => ['--dim', `${dim}=${n}`]);
+  const dir = join(tmp, name);
+  run(splitter, [file, '-k', k, '-o', dir, '--quiet', ...(name in models && !models[name].dims ? [] : dims)]);
+  const args = [dir, '--random', '--json', ...(name in models && !models[name].dims ? [] : dims), '-m'];
+  const m = Math.max(20, Math.round(seconds * rate.threads([...args, '20'])));
+  const got = { threads: [], mpi: [] };
+  for (let round = 0; round < Number(rounds); round++) {
+    for (const [kind, list] of Object.entries(got)) list.push(rate[kind]([...args, `${m}`]));
+  }
+  const ratios = sorted(got.mpi.map((each, i) => each / got.threads[i]));
+  row(name, median(got.threads).toFixed(1), median(got.mpi).toFixed(1), (1e6 / median(got.mpi)).toFixed(1),
+    median(ratios).toFixed(3), ratios[0].toFixed(3), ratios.at(-1).toFixed(3));
+}
