@@ -255,8 +255,7 @@ static psplit_code prepare(tuner *t, psplit_diag *diag) {
     .feed = {.dims = t->dims, .n_dims = plan->unit.n_dims, .random = true, .seed = 1},
     .n_warmup = 2,
     .depth = 2,
-    .interrupted = t->options->interrupted,
-    .pin = true};
+    .interrupted = t->options->interrupted};
   if (t->options->feed) {
     const psplit_i_feed_options *given = &t->options->feed->options;
     t->run.feed.given = given->given;

@@ -24,6 +24,7 @@ enum {
   OPT_WARMUP = 256,
   OPT_ONNXRUNTIME,
   OPT_DEPTH,
+  OPT_PIN,
   OPT_NO_PIN,
   OPT_ALONE,
   OPT_TRANSPORT,
@@ -49,7 +50,8 @@ static const cli_option OPTIONS[] = {
   {OPT_ONNXRUNTIME, "onnxruntime", "FILE",
    "libonnxruntime.so; default: PSPLIT_ONNXRUNTIME, the loader's"},
   {OPT_DEPTH, "depth", "N", "micro-batches that wait between two stages; default: 2"},
-  {OPT_NO_PIN, "no-pin", NULL, "do not keep each stage on a core of its own"},
+  {OPT_PIN, "pin", NULL, "keep each stage on a core of its own, where nothing else needs it"},
+  {OPT_NO_PIN, "no-pin", NULL, "leave that to the system; this is the default"},
   {OPT_ALONE, "one-at-a-time", NULL, "no two stages compute at once: what each takes by itself"},
 #if PSPLIT_HAS_MPI
   {OPT_TRANSPORT, "transport", "WHAT",
@@ -114,6 +116,7 @@ static int parse(int argc, char **argv, settings *s) {
         if ((good = cli_count(&PROGRAM, "depth", argument, 1, 1000, &count)))
           s->run.depth = (uint32_t)count;
         break;
+      case OPT_PIN: s->run.pin = true; break;
       case OPT_NO_PIN: s->run.pin = false; break;
       case OPT_ALONE: s->run.turn = &turn; break;
 #if PSPLIT_HAS_MPI
@@ -291,7 +294,6 @@ int main(int argc, char **argv) {
   settings s = {.run = {.session = {.optimization = 99, .n_threads = 1},
                         .n_warmup = 1,
                         .depth = 2,
-                        .pin = true,
                         .timeout_s = 60,
                         .chunk_bytes = 1 << 30,
                         .interrupted = &interrupted,

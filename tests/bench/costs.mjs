@@ -78,7 +78,7 @@ for (const text of wanted.length ? wanted : defaults) {
   const busy = Array.from({ length: Number(k) }, () => Infinity);
   for (let round = 0; round < Number(rounds); round++) {
     const report = JSON.parse(run('run',
-      [dir, '--random', '--json', '--one-at-a-time', '--no-pin', '-m', '10', '--warmup', '3', ...dims]));
+      [dir, '--random', '--json', '--one-at-a-time', '-m', '10', '--warmup', '3', ...dims]));
     report.stages.forEach((stage, s) => { busy[s] = Math.min(busy[s], stage.busy_ns); });
   }
   const roofline = operators(file, ['-k', k, ...dims]);

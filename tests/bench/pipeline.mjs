@@ -1,7 +1,7 @@
 // How fast is a pipeline? node pipeline.mjs RUN SPLIT [K [ROUNDS [MODEL...]]]
 //
 // For each model of the cache, in turn and again for each round: the whole model with one thread, with
-// K threads, the pipeline of K stages with a thread each, and K copies of the whole model at once,
+// K threads, the pipeline of K stages with a thread and a core each, and K copies of the whole model at once,
 // which is the most that the machine can do. Prints medians over the rounds, as micro-batches a
 // second and as ratios, and the slowest stage beside what was predicted. All rates are those between the first
 // output and the last: a pipeline in use is filled once, not every few seconds. The cut is made with a profile of
@@ -64,20 +64,20 @@ for (const name of names) {
   }
   // So many that one that takes longer by chance hardly counts.
   const [whole, parts] = dirs;
-  const once = await start([whole, ...dims, '-m', '3', '--no-pin']);
+  const once = await start([whole, ...dims, '-m', '3']);
   const m = `${Math.max(20, Math.round(seconds * once.steady_throughput_per_s))}`;
   const kinds = {
-    one: async () => (await start([whole, ...dims, '-m', m, '--no-pin'])).steady_throughput_per_s,
+    one: async () => (await start([whole, ...dims, '-m', m])).steady_throughput_per_s,
     threads: async () =>
-      (await start([whole, ...dims, '-m', m, '--threads', k, '--no-pin'])).steady_throughput_per_s,
+      (await start([whole, ...dims, '-m', m, '--threads', k])).steady_throughput_per_s,
     pipeline: async () => {
-      const report = await start([parts, ...dims, '-m', m]);
+      const report = await start([parts, ...dims, '-m', m, '--pin']);
       slowest.push(Math.max(...report.stages.map(({ busy_ns: ns }) => ns)) / 1e6);
       predicted = report.predicted_bottleneck_ns / 1e6;
       return report.steady_throughput_per_s;
     },
     copies: async () => {
-      const runs = Array.from({ length: Number(k) }, () => start([whole, ...dims, '-m', m, '--no-pin']));
+      const runs = Array.from({ length: Number(k) }, () => start([whole, ...dims, '-m', m]));
       return (await Promise.all(runs)).reduce((sum, run) => sum + run.steady_throughput_per_s, 0);
     },
   };

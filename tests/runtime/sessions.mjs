@@ -5,9 +5,10 @@
 // ONNX Runtime refuses a bad configuration entry when it opens a session, and so tells which stages
 // were given it. Threads are counted in /proc.
 import { spawn } from 'node:child_process';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { Runner, env } from './runner.mjs';
+import { Runner, env, sleep } from './runner.mjs';
 
 const [runner, splitter, launcher] = process.argv.slice(2);
 const each = new Runner(runner, splitter, launcher);
@@ -63,15 +64,19 @@ fails('a key that is not known', 4, /devices\[0\]\.session\.provder/,
 fails('options without a provider', 4, /session\.provider: is missing/,
   '--devices', devices({ provider_options: { a: 'b' } }, null, null));
 
-// ONNX Runtime starts n - 1 threads for a session of n.
-async function threads(...more) {
-  const child = spawn(runner, [...args, '-m', '10000000', ...more], { env, stdio: ['ignore', 'ignore', 'inherit'] });
+// While a run of `dir` is under way: what `look` makes of each of its threads, by what /proc says of it; of the look
+// that saw most threads.
+async function threadsOf(split, more, look) {
+  const child = spawn(runner, [split, ...args.slice(1), '-m', '10000000', ...more],
+    { env, stdio: ['ignore', 'ignore', 'inherit'] });
   const ended = new Promise((resolve) => { child.on('exit', resolve); });
-  let most = 0;
+  let most = [];
   for (let i = 0; i < 100; i++) {
-    await new Promise((resolve) => { setTimeout(resolve, 20); });
+    await sleep(20);
     try {
-      most = Math.max(most, readdirSync(`/proc/${child.pid}/task`).length);
+      const tasks = `/proc/${child.pid}/task`;
+      const seen = readdirSync(tasks).map((task) => look(readFileSync(join(tasks, task, 'status'), 'utf8')));
+      if (seen.length >= most.length) most = seen;
     } catch { /* it has ended */ }
   }
   child.kill('SIGKILL');
@@ -79,8 +84,24 @@ async function threads(...more) {
   return most;
 }
 if (!launcher) {
-  const one = await threads();
-  const more = await threads('--threads', '2', '--threads', '1=4');
-  tap.ok(more - one === 1 + 3 + 1, 'threads: 2 in two stages, 4 in the other', `${one}, then ${more}`);
+  // ONNX Runtime starts n - 1 threads for a session of n.
+  const [one, more] = [await threadsOf(dir, [], () => 1),
+    await threadsOf(dir, ['--threads', '2', '--threads', '1=4'], () => 1)];
+  tap.ok(more.length - one.length === 1 + 3 + 1, 'threads: 2 in two stages, 4 in the other',
+    `${one.length}, then ${more.length}`);
+  // Another pipeline on the machine may have the same cores.
+  const two = each.split('fan_out', { as: 'two', stages: 2 });
+  const cpus = (status) => /Cpus_allowed_list:\s+(\S+)/.exec(status)[1];
+  const mine = cpus(readFileSync('/proc/self/status', 'utf8'));
+  const free = await threadsOf(two.dir, [], cpus);
+  tap.ok(free.length > 2 && free.every((list) => list === mine), 'no thread is kept on a core', `${mine}: ${free}`);
+  if (availableParallelism() < 2) {
+    tap.skip('--pin', 'there is one core');
+  } else {
+    const pinned = await threadsOf(two.dir, ['--pin'], cpus);
+    tap.ok(new Set(pinned.filter((list) => /^\d+$/.test(list))).size === 2, '--pin: a core for each stage', `${pinned}`);
+    const last = await threadsOf(two.dir, ['--pin', '--no-pin'], cpus);
+    tap.ok(last.every((list) => list === mine), '--no-pin takes it back', `${last}`);
+  }
 }
 tap.done();
