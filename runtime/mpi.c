@@ -17,23 +17,22 @@
 #include <malloc.h>
 #endif
 
-#include "ends.h"
 #include "mpi_driver.h"
 #include "mpi_gather.h"
 #include "mpi_pulse.h"
 #include "mpi_transport.h"
 #include "mpi_wait.h"
+#include "workers.h"
 
 typedef struct port_host {
   psplit_i_host host; /* first: the stage knows only this */
   pthread_mutex_t mutex;
   pthread_cond_t changed;
   uint32_t n_met, n_allowed; /* meetings the stage has come to, and that have taken place */
-  uint32_t n_started, n_ended;
   psplit_diag diag;
   psplit_i_stage stage;
   psplit_i_ends ends;
-  pthread_t threads[3]; /* of the stage, the feeder, the collector */
+  psplit_i_workers workers;
   psplit_i_queue *queues;
   psplit_i_queue **queue_list;
   psplit_i_lane *lanes;
@@ -68,7 +67,8 @@ static void leave(int number) {
 static void leave_within(unsigned seconds, int status) {
   abort_status = status;
   signal(SIGALRM, leave);
-  alarm(seconds);
+  const unsigned left = alarm(seconds); /* of an interrupt: sooner stays sooner */
+  if (left && left < seconds) alarm(left);
 }
 
 void psplit_i_mpi_end(void) {
@@ -117,33 +117,6 @@ static void fail(psplit_i_host *host, const psplit_diag *diag) {
   psplit_i_stage_stop(&h->stage);
 }
 
-static void count_end(port_host *h) {
-  pthread_mutex_lock(&h->mutex);
-  h->n_ended++;
-  pthread_mutex_unlock(&h->mutex);
-}
-
-static void *stage_thread(void *argument) {
-  port_host *h = argument;
-  psplit_i_stage_main(&h->stage);
-  count_end(h);
-  return NULL;
-}
-
-static void *feeder_thread(void *argument) {
-  port_host *h = argument;
-  psplit_i_feeder_main(&h->ends);
-  count_end(h);
-  return NULL;
-}
-
-static void *collector_thread(void *argument) {
-  port_host *h = argument;
-  psplit_i_collector_main(&h->ends);
-  count_end(h);
-  return NULL;
-}
-
 /* Tensors that arrive are allocated and freed again and again. malloc would give large ones back to
  * the system each time, and page faults cost as much as moving the bytes. Not before sessions are
  * open: what loading a model takes for a while goes back. */
@@ -175,9 +148,7 @@ static bool is_meeting(port_host *h) {
 }
 
 static bool is_done(port_host *h) {
-  pthread_mutex_lock(&h->mutex);
-  bool done = h->n_ended == h->n_started;
-  pthread_mutex_unlock(&h->mutex);
+  bool done = psplit_i_workers_wait(&h->workers, 0);
   for (uint32_t i = 0; i < h->driver.n_lanes; i++) done &= h->lanes[i].ended;
   return done;
 }
@@ -249,22 +220,6 @@ out:
   return code;
 }
 
-static psplit_code start(port_host *h, void *(*body)(void *), psplit_diag *diag) {
-  if (pthread_create(&h->threads[h->n_started], NULL, body, h))
-    return psplit_i_fail(diag, PSPLIT_NOMEM, "no thread can be started");
-  h->n_started++;
-  return PSPLIT_OK;
-}
-
-static psplit_code start_all(port_host *h, uint32_t rank, psplit_diag *diag) {
-  psplit_code code;
-  PSPLIT_TRY(start(h, stage_thread, diag));
-  if (rank == 0 && h->stage.streams) PSPLIT_TRY(start(h, feeder_thread, diag));
-  if (rank == 0 && h->stage.collected) PSPLIT_TRY(start(h, collector_thread, diag));
-out:
-  return code;
-}
-
 static psplit_code make(port_host *h, uint32_t rank, psplit_i_timeline *timeline,
                         psplit_diag *diag) {
   const psplit_i_ends *e = &h->ends;
@@ -275,6 +230,7 @@ static psplit_code make(port_host *h, uint32_t rank, psplit_i_timeline *timeline
   h->lanes = calloc(n_links, sizeof *h->lanes);
   if (!h->queues || !h->queue_list || !h->lanes) return psplit_i_nomem(diag);
   h->ends.queues = h->queue_list;
+  PSPLIT_TRY(psplit_i_workers_init(&h->workers, e, 1, diag));
   psplit_i_driver_init(&h->driver, &h->host, h->lanes);
   PSPLIT_TRY(psplit_i_timeline_init(1, e->options->n_micro_batches, diag, timeline));
   PSPLIT_TRY(open_links(h, rank, diag));
@@ -304,10 +260,12 @@ psplit_code psplit_i_run_mpi(const psplit_i_ort *ort, const psplit_i_pipe *pipe,
   pthread_mutex_init(&h.mutex, NULL);
   pthread_cond_init(&h.changed, NULL);
   PSPLIT_TRY(make(&h, rank, &mine, diag));
-  code = start_all(&h, rank, diag);
+  code = psplit_i_workers_start(&h.workers, &h.stage, diag);
+  if (code == PSPLIT_OK && rank == 0)
+    code = psplit_i_workers_start_ends(&h.workers, &h.stage, diag);
   if (code == PSPLIT_OK) code = serve(&h, options, diag);
   if (code != PSPLIT_OK) fail(&h.host, diag);
-  for (uint32_t t = 0; t < h.n_started; t++) pthread_join(h.threads[t], NULL);
+  psplit_i_workers_join(&h.workers, diag);
   if (code == PSPLIT_OK)
     code = psplit_i_mpi_gather(&mine, options, rank, pipe->manifest.n_stages, diag, out);
   psplit_i_stage_fini(&h.stage);
@@ -319,6 +277,7 @@ out:
   for (uint32_t l = 0; h.queues && l < pipe->n_links; l++) psplit_i_queue_fini(&h.queues[l]);
   free(h.queue_list);
   free(h.queues);
+  psplit_i_workers_fini(&h.workers);
   if (code == PSPLIT_OK) free(h.lanes);
   psplit_i_driver_fini(&h.driver);
   psplit_i_timeline_fini(&mine);

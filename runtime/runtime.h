@@ -10,6 +10,7 @@
  *   queue.c            bundles of tensors in bounded queues
  *   stage.c            one stage: take, run, give, for each micro-batch
  *   ends.c             before the first stage and behind the last: feeder, collector
+ *   workers.c          the threads of a run
  *   threads.c          transport: all stages in this process
  *   mpi.c, mpi_driver.c, mpi_lane.c, mpi_pulse.c, mpi_wait.c, mpi_gather.c
  *                      transport: one stage per MPI rank (optional)
@@ -54,7 +55,14 @@ typedef struct psplit_i_run_options {
   void *user;
   const atomic_int *interrupted; /* looked at now and then; not 0: stop */
   atomic_bool *failed;           /* set at the first failure, for sinks that wait; may be NULL */
+  /* Called where threads have not ended PSPLIT_I_STOP_S after the first failure or an interrupt,
+   * which nothing can make them; `diag` says what it was and names them. It ends the process. NULL:
+   * they are waited for. */
+  void (*give_up)(void *user, const psplit_diag *diag);
+  void *give_up_user;
 } psplit_i_run_options;
+
+enum { PSPLIT_I_STOP_S = 2 };
 
 /* What happened to a micro-batch in a stage: points in time, ns on the clock of rank 0. */
 typedef struct psplit_i_event {

@@ -1,22 +1,20 @@
 /* Transport: all stages in one process. A bundle changes hands; no tensor is copied. */
-#include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <time.h>
 
-#include "ends.h"
+#include "workers.h"
 
 typedef struct crew {
   psplit_i_host host; /* first: the stages know only this */
   pthread_mutex_t mutex;
   pthread_cond_t changed;
-  uint32_t n_stages, n_here, n_ended, round;
+  uint32_t n_stages, n_here, round;
   psplit_diag diag;
   psplit_i_stage *stages;
   psplit_i_ends ends;
-  pthread_t *threads;          /* of the stages, the feeder, the collector */
-  uint32_t n_started, n_ready; /* threads; stages that are initialised */
-  psplit_i_queue *queues;      /* [n_links] */
+  psplit_i_workers workers;
+  uint32_t n_ready;       /* stages that are initialised */
+  psplit_i_queue *queues; /* [n_links] */
   psplit_i_queue **queue_list;
   uint32_t n_links;
 } crew;
@@ -51,6 +49,13 @@ static void fail(psplit_i_host *host, const psplit_diag *diag) {
   for (uint32_t s = 0; s < c->n_stages; s++) psplit_i_stage_stop(&c->stages[s]);
 }
 
+/* What stopped the run, if anything has. It does not change any more. */
+static const psplit_diag *first_failure(crew *c) {
+  pthread_mutex_lock(&c->mutex); /* whoever failed may be writing it */
+  pthread_mutex_unlock(&c->mutex);
+  return &c->diag;
+}
+
 /* Whether each stage computes in one thread, so that a core of its own is what it needs. */
 static bool single_threaded(const psplit_i_run_options *options, uint32_t n_stages) {
   for (uint32_t s = 0; s < n_stages; s++)
@@ -59,7 +64,7 @@ static bool single_threaded(const psplit_i_run_options *options, uint32_t n_stag
 }
 
 /* A core for each stage, where the process may use so many. */
-static void pin_to_core(uint32_t index, uint32_t n_stages) {
+static void pin_to_core(pthread_t thread, uint32_t index, uint32_t n_stages) {
   cpu_set_t allowed, mine;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < (int)n_stages)
     return;
@@ -67,87 +72,43 @@ static void pin_to_core(uint32_t index, uint32_t n_stages) {
     if (!CPU_ISSET(cpu, &allowed) || index-- != 0) continue;
     CPU_ZERO(&mine);
     CPU_SET(cpu, &mine);
-    pthread_setaffinity_np(pthread_self(), sizeof mine, &mine);
+    pthread_setaffinity_np(thread, sizeof mine, &mine);
     return;
   }
 }
 
-static void count_end(crew *c) {
-  pthread_mutex_lock(&c->mutex);
-  c->n_ended++;
-  pthread_cond_broadcast(&c->changed);
-  pthread_mutex_unlock(&c->mutex);
-}
-
-static void *stage_thread(void *argument) {
-  psplit_i_stage *stage = argument;
-  crew *c = (crew *)stage->host;
-  if (stage->options->pin && single_threaded(stage->options, c->n_stages))
-    pin_to_core(stage->index, c->n_stages);
-  psplit_i_stage_main(stage);
-  count_end(c);
-  return NULL;
-}
-
-static void *feeder_thread(void *argument) {
-  crew *c = argument;
-  psplit_i_feeder_main(&c->ends);
-  count_end(c);
-  return NULL;
-}
-
-static void *collector_thread(void *argument) {
-  crew *c = argument;
-  psplit_i_collector_main(&c->ends);
-  count_end(c);
-  return NULL;
-}
-
-/* Waits for all stages, and looks now and then whether someone interrupts. */
+/* Waits for all, and looks now and then whether someone interrupts. */
 static void wait_for_all(crew *c, const atomic_int *interrupted) {
-  static const long LOOK_NS = 50000000;
-  bool told = false;
-  pthread_mutex_lock(&c->mutex);
-  while (c->n_ended < c->n_started) {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += LOOK_NS;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    pthread_cond_timedwait(&c->changed, &c->mutex, &until);
-    if (told || !interrupted || !atomic_load(interrupted)) continue;
-    told = true;
-    pthread_mutex_unlock(&c->mutex);
-    psplit_diag diag = {PSPLIT_IO, "interrupted"};
+  static const int64_t LOOK_NS = 50000000;
+  while (!psplit_i_workers_wait(&c->workers, LOOK_NS) && !atomic_load(&c->host.stopped)) {
+    if (!interrupted || !atomic_load(interrupted)) continue;
+    psplit_diag diag = {0};
+    psplit_i_fail(&diag, PSPLIT_IO, "interrupted");
     fail(&c->host, &diag);
-    pthread_mutex_lock(&c->mutex);
   }
-  pthread_mutex_unlock(&c->mutex);
-}
-
-static bool start(crew *c, void *(*body)(void *), void *argument) {
-  if (pthread_create(&c->threads[c->n_started], NULL, body, argument)) return false;
-  c->n_started++;
-  return true;
 }
 
 static psplit_code start_all(crew *c, psplit_diag *diag) {
-  bool good = true;
-  for (uint32_t s = 0; s < c->n_stages && good; s++) good = start(c, stage_thread, &c->stages[s]);
-  if (good && c->stages[0].streams) good = start(c, feeder_thread, c);
-  if (good && c->stages[0].collected) good = start(c, collector_thread, c);
-  return good ? PSPLIT_OK : psplit_i_fail(diag, PSPLIT_NOMEM, "no thread can be started");
+  const bool pin = c->ends.options->pin && single_threaded(c->ends.options, c->n_stages);
+  psplit_code code = PSPLIT_OK;
+  for (uint32_t s = 0; s < c->n_stages; s++) {
+    PSPLIT_TRY(psplit_i_workers_start(&c->workers, &c->stages[s], diag));
+    if (pin) pin_to_core(c->workers.each[s].thread, s, c->n_stages);
+  }
+  PSPLIT_TRY(psplit_i_workers_start_ends(&c->workers, &c->stages[0], diag));
+out:
+  return code;
 }
 
 static psplit_code make(crew *c, const psplit_i_timeline *timeline, psplit_diag *diag) {
   const psplit_i_ends *e = &c->ends;
   psplit_code code = PSPLIT_OK;
   c->stages = calloc(c->n_stages, sizeof *c->stages);
-  c->threads = calloc((size_t)c->n_stages + 2, sizeof *c->threads);
   c->queues = calloc((size_t)c->n_links + 1, sizeof *c->queues);
   c->queue_list = calloc((size_t)c->n_links + 1, sizeof *c->queue_list);
-  if (!c->stages || !c->threads || !c->queues || !c->queue_list) return psplit_i_nomem(diag);
+  if (!c->stages || !c->queues || !c->queue_list) return psplit_i_nomem(diag);
   c->ends.queues = c->queue_list;
+  PSPLIT_TRY(psplit_i_workers_init(&c->workers, e, c->n_stages, diag));
   for (uint32_t l = 0; l < c->n_links; l++) {
     PSPLIT_TRY(psplit_i_queue_init(&c->queues[l], e->options->depth, diag));
     c->queue_list[l] = &c->queues[l];
@@ -174,7 +135,7 @@ static void drop(crew *c) {
   for (uint32_t l = 0; c->queues && l < c->n_links; l++) psplit_i_queue_fini(&c->queues[l]);
   free(c->queue_list);
   free(c->queues);
-  free(c->threads);
+  psplit_i_workers_fini(&c->workers);
   free(c->stages);
   pthread_cond_destroy(&c->changed);
   pthread_mutex_destroy(&c->mutex);
@@ -196,7 +157,7 @@ psplit_code psplit_i_run_threads(const psplit_i_ort *ort, const psplit_i_pipe *p
   code = start_all(&c, diag);
   if (code != PSPLIT_OK) fail(&c.host, diag);
   wait_for_all(&c, options->interrupted);
-  for (uint32_t t = 0; t < c.n_started; t++) pthread_join(c.threads[t], NULL);
+  psplit_i_workers_join(&c.workers, first_failure(&c));
   if (code == PSPLIT_OK && atomic_load(&c.host.stopped)) {
     *diag = c.diag;
     code = c.diag.code;

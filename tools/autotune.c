@@ -244,6 +244,16 @@ out:
   return code;
 }
 
+/* Ends the process, and so the threads that are left, with nothing beside the output. */
+static void give_up(void *user, const psplit_diag *diag) {
+  const tuner *t = user;
+  const int number = atomic_load(t->options->interrupted);
+  remove_stages(t->stages);
+  rmdir(t->scratch);
+  const int status = cli_fail(diag);
+  _exit(number ? 128 + number : status);
+}
+
 static psplit_code prepare(tuner *t, psplit_diag *diag) {
   const plan_options *plan = t->plan;
   t->dims = calloc(plan->unit.n_dims + 1, sizeof *t->dims);
@@ -255,7 +265,9 @@ static psplit_code prepare(tuner *t, psplit_diag *diag) {
     .feed = {.dims = t->dims, .n_dims = plan->unit.n_dims, .random = true, .seed = 1},
     .n_warmup = 2,
     .depth = 2,
-    .interrupted = t->options->interrupted};
+    .interrupted = t->options->interrupted,
+    .give_up = give_up,
+    .give_up_user = t};
   if (t->options->feed) {
     const psplit_i_feed_options *given = &t->options->feed->options;
     t->run.feed.given = given->given;

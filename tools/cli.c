@@ -4,6 +4,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -313,6 +314,36 @@ void cli_on_interrupt(void (*handler)(int)) {
   signal(SIGINT, handler);
   signal(SIGTERM, handler);
   if (signal(SIGHUP, handler) == SIG_IGN) signal(SIGHUP, SIG_IGN);
+}
+
+static volatile sig_atomic_t leave_status;
+
+/* Only what a handler may call, and nothing that waits for who reads the line. */
+static void leave(const char *line, size_t n) {
+  struct pollfd event = {.fd = STDERR_FILENO, .events = POLLOUT};
+  const ssize_t written = poll(&event, 1, 0) > 0 ? write(STDERR_FILENO, line, n) : 0;
+  (void)written;
+  _exit(leave_status);
+}
+
+static void leave_late(int number) {
+  static const char LINE[] = "error: interrupted; what was under way did not end and was left\n";
+  (void)number;
+  leave(LINE, sizeof LINE - 1);
+}
+
+void cli_leave_soon(int number) {
+  static const char LINE[] = "error: interrupted again; what was under way was left\n";
+  static const double ONE_S = 0.05; /* shells and terminals may both tell the same */
+  static volatile double first_s;
+  const double now_s = cli_now_s();
+  const bool first = !leave_status;
+  leave_status = 128 + number;
+  if (!first && now_s - first_s > ONE_S) leave(LINE, sizeof LINE - 1);
+  if (!first) return;
+  first_s = now_s;
+  signal(SIGALRM, leave_late);
+  alarm(CLI_PATIENCE_S);
 }
 
 psplit_code cli_check_output(const char *path, const psplit_model *model, psplit_diag *diag) {

@@ -109,6 +109,11 @@ void cli_quiet(void *user, psplit_severity severity, const char *line);
 
 /* Calls `handler` for what users and terminals end programs with; not for a hang-up under nohup. */
 void cli_on_interrupt(void (*handler)(int));
+/* In such a handler of a program that may wait for what never comes: the process ends
+ * CLI_PATIENCE_S from now at the latest, and at once where this is called for the second time, with
+ * status 128 + `number`. */
+void cli_leave_soon(int number);
+enum { CLI_PATIENCE_S = 4 };
 
 /* Whether `path` may be written: it is none of the files that make up the model. Errors: IO. */
 PSPLIT_MUST_USE psplit_code cli_check_output(const char *path, const psplit_model *model,

@@ -89,7 +89,11 @@ typedef struct settings {
 
 static atomic_int interrupted;
 static atomic_bool failed;
-static void on_signal(int number) { atomic_store(&interrupted, number); }
+static uint32_t ranks; /* 0: MPI was not started */
+static void on_signal(int number) {
+  atomic_store(&interrupted, number);
+  cli_leave_soon(number);
+}
 
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 
@@ -155,6 +159,21 @@ static int parse(int argc, char **argv, settings *s) {
   s->run.feed = s->feed.options;
   if (s->stream) s->run.n_warmup = 0;
   return -1;
+}
+
+static int exit_status(psplit_code code) {
+  const int number = atomic_load(&interrupted);
+  return code == PSPLIT_OK ? 0 : number ? 128 + number : psplit_code_exit_status(code);
+}
+
+/* Ends the process, and so the threads that are left. */
+static void give_up(void *user, const psplit_diag *diag) {
+  (void)user;
+  cli_fail(diag);
+#if PSPLIT_HAS_MPI
+  if (ranks) psplit_i_mpi_abort(exit_status(diag->code));
+#endif
+  _exit(exit_status(diag->code));
 }
 
 /* Four digits that matter, without an exponent. */
@@ -243,7 +262,7 @@ out:
 }
 
 /* Runs this process's part: all stages, or that of this rank. Rank 0 reports. */
-static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank, uint32_t n_ranks) {
+static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank) {
   psplit_i_pipe pipe = {0};
   psplit_i_ort ort = {0};
   psplit_i_timeline timeline = {0};
@@ -256,10 +275,10 @@ static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank, uint32_t n
     PSPLIT_TRY(psplit_i_pipe_open_ends(&pipe, s->stream, to_stream(s), diag));
   PSPLIT_TRY(session_settings_apply(&s->sessions, &pipe.manifest, diag));
   s->run.stage_sessions = s->sessions.stages;
-  if (s->mpi && n_ranks != pipe.manifest.n_stages) {
+  if (s->mpi && ranks != pipe.manifest.n_stages) {
     code = psplit_i_fail(diag, PSPLIT_USAGE,
-                         "%u ranks for %u stages: mpirun -n %u, of the MPI it is built with",
-                         n_ranks, pipe.manifest.n_stages, pipe.manifest.n_stages);
+                         "%u ranks for %u stages: mpirun -n %u, of the MPI it is built with", ranks,
+                         pipe.manifest.n_stages, pipe.manifest.n_stages);
     goto out;
   }
   PSPLIT_TRY(psplit_i_ort_open(s->onnxruntime, diag, &ort));
@@ -297,11 +316,12 @@ int main(int argc, char **argv) {
                         .timeout_s = 60,
                         .chunk_bytes = 1 << 30,
                         .interrupted = &interrupted,
-                        .failed = &failed},
+                        .failed = &failed,
+                        .give_up = give_up},
                 .feed.options.seed = 1};
   psplit_diag diag = {0};
   psplit_code code = PSPLIT_OK;
-  uint32_t rank = 0, n_ranks = 0;
+  uint32_t rank = 0;
 #if PSPLIT_HAS_MPI
   s.mpi = psplit_i_mpi_launched();
 #endif
@@ -309,20 +329,19 @@ int main(int argc, char **argv) {
   if (s.profile || s.run.turn) s.mpi = false;
   if (status < 0) {
 #if PSPLIT_HAS_MPI
-    if (s.mpi) code = psplit_i_mpi_begin(&diag, &rank, &n_ranks);
+    if (s.mpi) code = psplit_i_mpi_begin(&diag, &rank, &ranks);
 #endif
     cli_on_interrupt(on_signal);
     signal(SIGPIPE, SIG_IGN); /* a reader that has gone is an error like any other */
-    if (code == PSPLIT_OK) code = s.profile ? profile(&s, &diag) : run(&s, &diag, rank, n_ranks);
-    const int number = atomic_load(&interrupted);
-    status = code == PSPLIT_OK ? 0 : number ? 128 + number : psplit_code_exit_status(code);
+    if (code == PSPLIT_OK) code = s.profile ? profile(&s, &diag) : run(&s, &diag, rank);
+    status = exit_status(code);
     if (code != PSPLIT_OK) cli_fail(&diag);
   }
   feed_fini(&s.feed);
   session_settings_fini(&s.sessions);
 #if PSPLIT_HAS_MPI
-  if (n_ranks && code != PSPLIT_OK) psplit_i_mpi_abort(status);
-  if (n_ranks) psplit_i_mpi_end();
+  if (ranks && code != PSPLIT_OK) psplit_i_mpi_abort(status);
+  if (ranks) psplit_i_mpi_end();
 #endif
   return status;
 }

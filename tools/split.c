@@ -105,6 +105,12 @@ static void on_signal(int signal_number) {
   atomic_store(&run_interrupted, signal_number);
 }
 
+/* Stages that run may not stop when they are told. */
+static void on_signal_in_run(int signal_number) {
+  on_signal(signal_number);
+  cli_leave_soon(signal_number);
+}
+
 static bool parse_option(request *r, int id, char *argument) {
   static const char *const boundaries[] = {"sendrecv", "io", NULL};
   static const char *const weights[] = {"auto", "inline", "external", "reference", NULL};
@@ -269,7 +275,7 @@ static psplit_code tune(request *r, const psplit_model *model, psplit_diag *diag
 #ifdef PSPLIT_HAS_RUNTIME
   r->tune.feed = &r->feed;
 #endif
-  cli_on_interrupt(on_signal);
+  cli_on_interrupt(on_signal_in_run);
   signal(SIGPIPE, SIG_IGN); /* what is beside DIR has to go in any case */
   FILE *out = r->progress.quiet ? NULL : r->json ? stderr : stdout;
   const psplit_code code =
@@ -359,8 +365,9 @@ static int run(request *r) {
   if (r->print_pipeline) return print_pipeline(r);
   if (plan_load_costs(&r->plan, &diag) != PSPLIT_OK) return cli_fail(&diag);
   const bool several = r->last_k > r->n_stages;
-  if ((several ? compare(r, &diag) : split(r, &diag)) != PSPLIT_OK) return cli_fail(&diag);
-  return 0;
+  if ((several ? compare(r, &diag) : split(r, &diag)) == PSPLIT_OK) return 0;
+  const int status = cli_fail(&diag), signal_number = atomic_load(&run_interrupted);
+  return signal_number ? 128 + signal_number : status;
 }
 
 int main(int argc, char **argv) {

@@ -1169,6 +1169,16 @@ export const fixtures = {
     },
   },
 
+  long_node: {
+    why: 'a node that computes for minutes where n is some thousands, and cannot be stopped meanwhile',
+    max_stages: 2,
+    runs: [{ shapes: { x: [3, 3] } }],
+    build: () => model({
+      nodes: [node('Neg', ['x'], ['h']), node('MatMul', ['h', 'h'], ['y'])],
+      inputs: [value('x', INT64, ['n', 'n'])],
+      outputs: [value('y', INT64, ['n', 'n'])],
+    }),
+  },
   one_edge: {
     why: 'two cheap operators, and between them one tensor that is as large as n says',
     max_stages: 2,

@@ -1,0 +1,108 @@
+#include "workers.h"
+
+#include <stdlib.h>
+
+psplit_code psplit_i_workers_init(psplit_i_workers *w, const psplit_i_ends *ends, uint32_t n_stages,
+                                  psplit_diag *diag) {
+  pthread_condattr_t clock;
+  *w =
+    (psplit_i_workers){.ends = ends, .each = calloc((size_t)n_stages + 2, sizeof(psplit_i_worker))};
+  if (!w->each) return psplit_i_nomem(diag);
+  pthread_condattr_init(&clock);
+  pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+  pthread_mutex_init(&w->mutex, NULL);
+  pthread_cond_init(&w->changed, &clock);
+  pthread_condattr_destroy(&clock);
+  return PSPLIT_OK;
+}
+
+void psplit_i_workers_fini(psplit_i_workers *w) {
+  if (!w->each) return;
+  pthread_cond_destroy(&w->changed);
+  pthread_mutex_destroy(&w->mutex);
+  free(w->each);
+  w->each = NULL;
+}
+
+static void *work(void *argument) {
+  psplit_i_worker *one = argument;
+  psplit_i_workers *w = one->all;
+  if (one->stage)
+    psplit_i_stage_main(one->stage);
+  else
+    one->body(w->ends);
+  pthread_mutex_lock(&w->mutex);
+  one->ended = true;
+  w->n_ended++;
+  pthread_cond_broadcast(&w->changed);
+  pthread_mutex_unlock(&w->mutex);
+  return NULL;
+}
+
+static psplit_code start(psplit_i_workers *w, const psplit_i_worker *what, psplit_diag *diag) {
+  psplit_i_worker *one = &w->each[w->n];
+  *one = *what;
+  one->all = w;
+  if (pthread_create(&one->thread, NULL, work, one))
+    return psplit_i_fail(diag, PSPLIT_NOMEM, "no thread can be started");
+  w->n++;
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_workers_start(psplit_i_workers *w, psplit_i_stage *stage, psplit_diag *diag) {
+  return start(w, &(psplit_i_worker){.stage = stage}, diag);
+}
+
+psplit_code psplit_i_workers_start_ends(psplit_i_workers *w, const psplit_i_stage *any,
+                                        psplit_diag *diag) {
+  static const psplit_i_worker FEEDER = {.body = psplit_i_feeder_main, .name = "reading inputs"},
+                               COLLECTOR = {.body = psplit_i_collector_main,
+                                            .name = "giving outputs"};
+  psplit_code code = PSPLIT_OK;
+  if (any->streams) PSPLIT_TRY(start(w, &FEEDER, diag));
+  if (any->collected) PSPLIT_TRY(start(w, &COLLECTOR, diag));
+out:
+  return code;
+}
+
+bool psplit_i_workers_wait(psplit_i_workers *w, int64_t most_ns) {
+  static const int64_t SECOND_NS = 1000000000;
+  const int64_t until = psplit_i_now_ns() + most_ns;
+  int late = 0;
+  pthread_mutex_lock(&w->mutex);
+  while (w->n_ended < w->n && !late)
+    late = pthread_cond_timedwait(&w->changed, &w->mutex,
+                                  &(struct timespec){until / SECOND_NS, until % SECOND_NS});
+  const bool all = w->n_ended == w->n;
+  pthread_mutex_unlock(&w->mutex);
+  return all;
+}
+
+/* Who is still at work, as the end of a message. */
+static void name_left(psplit_i_workers *w, psplit_text *out) {
+  pthread_mutex_lock(&w->mutex);
+  for (uint32_t i = 0; i < w->n; i++) {
+    const psplit_i_worker *one = &w->each[i];
+    if (one->ended) continue;
+    if (out->n) psplit_i_text_puts(out, ", ");
+    if (one->stage)
+      psplit_i_text_addf(out, "stage %u (%s)", one->stage->index,
+                         w->ends->pipe->manifest.stages[one->stage->index].file);
+    else
+      psplit_i_text_puts(out, one->name);
+  }
+  pthread_mutex_unlock(&w->mutex);
+}
+
+void psplit_i_workers_join(psplit_i_workers *w, const psplit_diag *diag) {
+  const psplit_i_run_options *options = w->ends->options;
+  if (options->give_up && !psplit_i_workers_wait(w, PSPLIT_I_STOP_S * (int64_t)1000000000)) {
+    psplit_diag told = {0};
+    psplit_text left = {0};
+    name_left(w, &left);
+    psplit_i_fail(&told, diag->code, "%s; not ended within %d s: %s", diag->message,
+                  PSPLIT_I_STOP_S, left.failed ? "?" : left.bytes);
+    options->give_up(options->give_up_user, &told);
+  }
+  for (uint32_t i = 0; i < w->n; i++) pthread_join(w->each[i].thread, NULL);
+}

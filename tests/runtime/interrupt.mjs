@@ -1,0 +1,136 @@
+// A run ends when it is told to, whatever it is doing:
+//
+//   node interrupt.mjs RUN SPLIT [LAUNCHER]
+//
+// A stage in a node that computes for minutes, files that nobody writes or reads. The first signal ends
+// it within seconds and says what did not end; the second at once. So does the failure of another stage.
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, readdirSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Runner, env, processesBelow, sleep, within } from './runner.mjs';
+
+const [runner, splitter, launcher] = process.argv.slice(2);
+const each = new Runner(runner, splitter, launcher, 2);
+const { tap, tmp } = each;
+const { model, dir, manifest: { inputs: [{ name: input }] } } = each.split('long_node');
+const N = 4000; // 64e9 multiplications of integers
+const SOON_MS = 5500; // 5 s, and what the machine takes to start and to end a process
+const AT_ONCE_MS = 1500;
+const STATUS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 };
+
+function start(program, args, options = {}) {
+  const child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'pipe'], ...options });
+  const run = { child, stderr: '' };
+  child.stdout?.resume();
+  child.stderr.on('data', (data) => { run.stderr += data; });
+  run.ended = new Promise((resolve) => {
+    child.on('exit', (status, signal) => resolve({ status, signal }));
+  });
+  return run;
+}
+const startRun = (...args) => {
+  const [program, ...rest] = each.command(args);
+  return start(program, rest);
+};
+// Seconds of a processor that a process has used.
+const used = (pid) => {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').replace(/^.*\) /s, '').split(' ');
+    return (Number(fields[11]) + Number(fields[12])) / 100;
+  } catch {
+    return 0;
+  }
+};
+// Until the process is in its long node.
+async function busy(pid) {
+  for (let i = 0; i < 600 && used(pid) < 1.2; i++) await sleep(50);
+}
+// Sends signals, 0.3 s apart, and says how long after the last the run has ended.
+async function endBy(run, pid, signals) {
+  for (const [i, signal] of signals.entries()) {
+    if (i) await sleep(300);
+    process.kill(pid, signal);
+  }
+  const since = Date.now();
+  const end = await within(20000, run.ended);
+  if (!end) run.child.kill('SIGKILL');
+  return { ...end, ms: Date.now() - since };
+}
+async function ends(title, run, pid, signals, { pattern, most = SOON_MS, status = STATUS[signals.at(-1)] }) {
+  const end = await endBy(run, pid, signals);
+  tap.ok((launcher ? end.status !== 0 : end.status === status) && end.ms < most && pattern.test(run.stderr), title,
+    `${JSON.stringify(end)}\n${run.stderr}`);
+}
+
+const long = [dir, '--random', '--dim', `n=${N}`, '--warmup', '0', '-q'];
+const stuck = /^error: interrupted; not ended within 2 s: stage 1 \(stage1\.onnx\)$/m;
+async function computing(title, signals, options) {
+  const run = startRun(...long);
+  let pid = run.child.pid;
+  if (launcher) { // the rank that works
+    for (let i = 0; i < 600; i++) {
+      pid = processesBelow(run.child.pid, runner).sort((a, b) => used(b) - used(a))[0];
+      if (pid && used(pid) > 1) break;
+      await sleep(50);
+    }
+  }
+  await busy(pid);
+  await ends(title, run, pid, signals, options);
+}
+for (const signal of launcher ? ['SIGTERM'] : Object.keys(STATUS)) {
+  await computing(`a stage that computes: ${signal}`, [signal], { pattern: stuck });
+}
+await computing('a stage that computes: the second signal', ['SIGINT', 'SIGTERM'],
+  { pattern: /^error: interrupted again/m, most: AT_ONCE_MS });
+
+// Another stage fails meanwhile: its error is told, and with it who did not end.
+const raw = (i, bytes) => {
+  writeFileSync(join(tmp, `${i}.raw`), '');
+  truncateSync(join(tmp, `${i}.raw`), bytes); // all zero, and takes no room on the disk
+};
+raw(0, N * N * 8);
+raw(1, 8);
+{
+  const run = startRun(dir, '--input', `${input}=${join(tmp, '{}.raw')}`, '--dim', `n=${N}`, '-m', '2', '--warmup', '0');
+  const since = Date.now();
+  const end = await within(30000, run.ended);
+  if (!end) run.child.kill('SIGKILL');
+  // A rank has no other stage to wait for.
+  const pattern = launcher ? /^error: stage 0 .*micro-batch 1/m
+    : /^error: stage 0 .*micro-batch 1.*not ended within 2 s: stage 1/m;
+  tap.ok(end?.status === 4 && pattern.test(run.stderr),
+    'a failure beside a stage that computes', `${JSON.stringify(end)} after ${Date.now() - since} ms\n${run.stderr}`);
+}
+
+if (!launcher) {
+  const fifo = join(tmp, 'fifo.npy');
+  spawnSync('mkfifo', [fifo]);
+  const waits = async (title, args, pattern, most) => {
+    const run = startRun(...args);
+    await sleep(1500);
+    await ends(title, run, run.child.pid, ['SIGTERM'], { pattern, most });
+  };
+  const unread = ['--random', '--dim', 'n=3', '-o', fifo];
+  await waits('an input that nobody writes', [dir, '-i', `${input}=${fifo}`],
+    /^error: interrupted; not ended within 2 s: stage 0 \(stage0\.onnx\)$/m);
+  await waits('a stream that nobody writes', [dir, '--stream', '-i', `${input}=${fifo}`, '-q'], /^error: interrupted$/m,
+    AT_ONCE_MS);
+  await waits('an output that nobody reads', [dir, ...unread], /^error: /m, AT_ONCE_MS);
+
+  const profile = start(runner, ['--profile', join(tmp, 'costs.json'), model, '--dim', `n=${N}`, '-m', '1']);
+  await busy(profile.child.pid);
+  await ends('--profile', profile, profile.child.pid, ['SIGINT'], { pattern: /^error: interrupted/m });
+
+  // Stages that run to be measured; nothing stays beside the output.
+  const place = join(tmp, 'tuned');
+  mkdirSync(place);
+  const costs = join(tmp, 'table.json');
+  const made = each.start(runner, ['--profile', costs, model, '--dim', 'n=3']);
+  tap.ok(made.status === 0 && existsSync(costs), 'a table of costs', made.stderr);
+  const tuning = start(splitter,
+    [model, '-k', '2', '-o', join(place, 'out'), '--autotune', '1', '--costs', costs, '--dim', `n=${N}`]);
+  await busy(tuning.child.pid);
+  await ends('--autotune', tuning, tuning.child.pid, ['SIGINT'], { pattern: stuck });
+  tap.none(readdirSync(place), '--autotune leaves nothing behind');
+}
+tap.done();
