@@ -92,3 +92,26 @@ bool psplit_i_exchange(const char *a, const char *b) {
   return false;
 #endif
 }
+
+bool psplit_i_rename_new(int dir_fd, const char *from, const char *to) {
+#ifdef RENAME_NOREPLACE
+  if (renameat2(dir_fd, from, dir_fd, to, RENAME_NOREPLACE) == 0) return true;
+  if (errno != EINVAL && errno != ENOSYS) return false;
+#endif
+  struct stat status; /* rename replaces a file, and an empty directory */
+  if (fstatat(dir_fd, to, &status, AT_SYMLINK_NOFOLLOW) == 0) {
+    errno = EEXIST;
+    return false;
+  }
+  return renameat(dir_fd, from, dir_fd, to) == 0;
+}
+
+bool psplit_i_sync_all(int fd) {
+#ifdef __linux__
+  return syncfs(fd) == 0;
+#else
+  (void)fd;
+  sync();
+  return true;
+#endif
+}

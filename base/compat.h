@@ -16,6 +16,12 @@ void psplit_i_random(void *out, size_t bytes);
 /* Exchanges two directory entries atomically; false where the system cannot. */
 bool psplit_i_exchange(const char *a, const char *b);
 
+/* Renames within the directory `dir_fd` (or AT_FDCWD) unless `to` exists: false with errno EEXIST. */
+bool psplit_i_rename_new(int dir_fd, const char *from, const char *to);
+
+/* Brings what was written to the file system of `fd` to the disk; false with errno. */
+bool psplit_i_sync_all(int fd);
+
 /* Memory that must not be touched, told to AddressSanitizer; nothing in other builds. */
 #if defined(__SANITIZE_ADDRESS__)
 #define PSPLIT_HAS_ASAN 1

@@ -14,7 +14,7 @@
 
 #include "emit.h"
 
-enum { MAX_NAME_PART = 200, MAX_ATTEMPTS = 1000, FILE_BUFFER_BYTES = 256 << 10 };
+enum { MAX_NAME_PART = 200, MAX_ATTEMPTS = 1000 };
 
 static char *join(const char *directory, const char *name) {
   psplit_text path = {0};
@@ -251,34 +251,19 @@ out:
 psplit_code psplit_i_directory_file(psplit_i_directory *d, const char *name,
                                     const psplit_model *model, const volatile int *cancel,
                                     psplit_diag *diag, psplit_i_file *out) {
-  *out = (psplit_i_file){
-    .fd = -1, .directory = d->target, .name = name, .cancel = cancel, .model = model};
-  uint8_t *buffer = malloc(FILE_BUFFER_BYTES);
-  if (!buffer) return psplit_i_nomem(diag);
-  out->fd = openat(d->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-  if (out->fd < 0) {
-    free(buffer);
+  psplit_code code;
+  *out = (psplit_i_file){.fd = -1};
+  const int fd = openat(d->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  if (fd < 0)
     return psplit_i_fail(diag, PSPLIT_IO, "cannot make %s/%s: %s", d->target, name,
                          strerror(errno));
-  }
-  out->buffer = buffer;
-  return PSPLIT_OK;
+  PSPLIT_TRY(psplit_i_file_begin(fd, d->target, name, model, diag, out));
+  out->cancel = cancel;
+out:
+  return code;
 }
 
 /* --- ending --- */
-
-static bool rename_new(const char *from, const char *to) {
-#ifdef RENAME_NOREPLACE
-  if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return true;
-  if (errno != EINVAL && errno != ENOSYS) return false;
-#endif
-  struct stat status; /* rename replaces an empty directory */
-  if (lstat(to, &status) == 0) {
-    errno = EEXIST;
-    return false;
-  }
-  return rename(from, to) == 0;
-}
 
 /* Where entries cannot be exchanged: for a moment there is neither the old nor the new. */
 static psplit_code replace_in_steps(psplit_i_directory *d, psplit_diag *diag) {
@@ -288,7 +273,7 @@ static psplit_code replace_in_steps(psplit_i_directory *d, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   if (rename(d->target, aside.bytes) != 0 || rename(d->temp, d->target) != 0) {
     code = psplit_i_fail(diag, PSPLIT_IO, "cannot replace %s: %s", d->target, strerror(errno));
-    if (access(d->target, F_OK) != 0) rename_new(aside.bytes, d->target);
+    if (access(d->target, F_OK) != 0) psplit_i_rename_new(AT_FDCWD, aside.bytes, d->target);
   } else {
     remove_tree(AT_FDCWD, aside.bytes);
     free(d->temp);
@@ -299,7 +284,7 @@ static psplit_code replace_in_steps(psplit_i_directory *d, psplit_diag *diag) {
 }
 
 psplit_code psplit_i_directory_commit(psplit_i_directory *d, psplit_diag *diag) {
-  if (rename_new(d->temp, d->target)) {
+  if (psplit_i_rename_new(AT_FDCWD, d->temp, d->target)) {
     free(d->temp);
     d->temp = NULL;
     return PSPLIT_OK;

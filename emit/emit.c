@@ -1,6 +1,5 @@
 /* A plan to a directory: checks, the stages, the manifest, and the rename at the end. */
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,35 +21,6 @@ typedef struct emission {
   const char *const *locations; /* REFERENCE: of the model's files */
   psplit_diag *diag;
 } emission;
-
-/* Writing past a file-size limit raises a signal in the thread that writes, which would end the
- * process with half a directory left. Held back, it is an error of the write, like a full disk. */
-typedef struct held_signal {
-  sigset_t before;
-  bool held;
-} held_signal;
-
-static sigset_t size_limit_signal(void) {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGXFSZ);
-  return set;
-}
-
-static held_signal hold_size_limit_signal(void) {
-  const sigset_t set = size_limit_signal();
-  held_signal h = {.held = false};
-  h.held = pthread_sigmask(SIG_BLOCK, &set, &h.before) == 0;
-  return h;
-}
-
-static void let_size_limit_signal(const held_signal *h) {
-  if (!h->held || sigismember(&h->before, SIGXFSZ)) return;
-  const sigset_t set = size_limit_signal();
-  const struct timespec now = {0};
-  while (sigtimedwait(&set, NULL, &now) == SIGXFSZ) continue;
-  pthread_sigmask(SIG_SETMASK, &h->before, NULL);
-}
 
 static psplit_code write_data(emission *e, const psplit_i_weights *weights) {
   psplit_code code;
@@ -155,9 +125,9 @@ static psplit_code write_stages(emission *e) {
       skip = s > first_bad;
       if (!skip) say_stage(e, s);
     }
-    const held_signal held = hold_size_limit_signal();
+    const psplit_i_held_signal held = psplit_i_hold_size_signal();
     const psplit_code code = skip ? PSPLIT_OK : write_stage(&own, s);
-    let_size_limit_signal(&held);
+    psplit_i_let_size_signal(&held);
 #pragma omp critical(psplit_emit_stage)
     if (code != PSPLIT_OK && s < first_bad) {
       first_bad = s;
@@ -217,9 +187,30 @@ out:
 
 psplit_code psplit_emit(const psplit_model *model, const psplit_plan *plan, const char *directory,
                         const psplit_emit_options *options, psplit_diag *diag) {
-  const held_signal held = hold_size_limit_signal();
+  const psplit_i_held_signal held = psplit_i_hold_size_signal();
   const psplit_code code = emit(model, plan, directory, options, diag);
-  let_size_limit_signal(&held);
+  psplit_i_let_size_signal(&held);
+  return code;
+}
+
+psplit_code psplit_emit_check(const psplit_model *model, const char *directory,
+                              const psplit_emit_options *options, psplit_diag *diag) {
+  psplit_code code;
+  psplit_arena arena;
+  psplit_i_directory place = {.fd = -1};
+  const char *const *locations;
+  const bool replace = options && options->replace;
+  psplit_i_arena_init(&arena, 0);
+  if (options && options->weights == PSPLIT_WEIGHTS_REFERENCE) {
+    PSPLIT_TRY(psplit_i_reference_locations(model, directory, &arena, diag, &locations));
+    PSPLIT_TRY(psplit_i_directory_begin_inside(&place, directory, replace, diag));
+    PSPLIT_TRY(psplit_i_directory_check_inside(&place, model, diag));
+  } else {
+    PSPLIT_TRY(psplit_i_directory_begin(&place, model, directory, replace, diag));
+  }
+out:
+  psplit_i_directory_end(&place);
+  psplit_i_arena_fini(&arena);
   return code;
 }
 

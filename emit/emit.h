@@ -182,14 +182,20 @@ PSPLIT_MUST_USE psplit_code psplit_i_stage_model(const psplit_i_split *split, ui
 /* Writes to a new file; `fd` is closed by psplit_i_file_close. */
 typedef struct psplit_i_file {
   int fd;
-  const char *directory, *name; /* for messages; the directory's final path */
+  const char *directory, *name; /* for messages; the directory's final path, or NULL */
   uint8_t *buffer;
   size_t n_buffered;
   uint64_t written; /* buffered bytes included */
   bool no_copy_range, no_sendfile;
+  bool through; /* `fd` is a FIFO, a device, or what others write to: its length says nothing */
   const volatile int *cancel;
   const psplit_model *model;
 } psplit_i_file;
+
+/* Starts writing to `fd`, which is closed on failure too. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_file_begin(int fd, const char *directory, const char *name,
+                                                const psplit_model *model, psplit_diag *diag,
+                                                psplit_i_file *out);
 
 PSPLIT_MUST_USE psplit_code psplit_i_file_bytes(psplit_i_file *file, const uint8_t *bytes, size_t n,
                                                 psplit_diag *diag);
@@ -240,6 +246,10 @@ PSPLIT_MUST_USE psplit_code psplit_i_directory_commit(psplit_i_directory *direct
 PSPLIT_MUST_USE psplit_code psplit_i_directory_begin_inside(psplit_i_directory *directory,
                                                             const char *path, bool replace,
                                                             psplit_diag *diag);
+/* Whether files that every split has could go to their places. Errors: IO (one exists). */
+PSPLIT_MUST_USE psplit_code psplit_i_directory_check_inside(const psplit_i_directory *directory,
+                                                            const psplit_model *model,
+                                                            psplit_diag *diag);
 /* Moves the files to their places, pipeline.json last. With `replace` those of an earlier split go,
  * and never an input of this one. Errors: IO (a file exists, or cannot be moved), NOMEM; everything
  * is as it was then. */
@@ -263,7 +273,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_span_content(const psplit_model *model,
                                                   const psplit_i_span *span, psplit_diag *diag,
                                                   uint64_t *out_offset, uint64_t *out_bytes);
 
-/* Writes `rope` to the file `path`: beside its place first, then renamed. */
+/* Writes `rope` to the file `path`, as base/out_file.h has it. */
 PSPLIT_MUST_USE psplit_code psplit_i_model_file_write(const psplit_model *model,
                                                       const psplit_i_rope *rope, const char *path,
                                                       bool replace, psplit_diag *diag);

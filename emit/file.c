@@ -2,6 +2,7 @@
  * it can do that. Peak memory is the buffer. */
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,8 +21,9 @@ enum {
 };
 
 static psplit_code cannot_write(const psplit_i_file *file, int reason, psplit_diag *diag) {
-  return psplit_i_fail(diag, PSPLIT_IO, "cannot write %s/%s: %s", file->directory, file->name,
-                       strerror(reason));
+  return psplit_i_fail(diag, PSPLIT_IO, "cannot write %s%s%s: %s",
+                       file->directory ? file->directory : "", file->directory ? "/" : "",
+                       file->name, strerror(reason));
 }
 
 static psplit_code check_cancel(const psplit_i_file *file, psplit_diag *diag) {
@@ -29,10 +31,28 @@ static psplit_code check_cancel(const psplit_i_file *file, psplit_diag *diag) {
   return psplit_i_fail(diag, PSPLIT_IO, "interrupted");
 }
 
+psplit_code psplit_i_file_begin(int fd, const char *directory, const char *name,
+                                const psplit_model *model, psplit_diag *diag, psplit_i_file *out) {
+  uint8_t *buffer = malloc(BUFFER_BYTES);
+  *out = (psplit_i_file){.fd = -1};
+  if (!buffer) {
+    close(fd);
+    return psplit_i_nomem(diag);
+  }
+  *out = (psplit_i_file){
+    .fd = fd, .directory = directory, .name = name, .buffer = buffer, .model = model};
+  return PSPLIT_OK;
+}
+
 static psplit_code write_all(psplit_i_file *file, const uint8_t *bytes, size_t n,
                              psplit_diag *diag) {
   while (n) {
     const ssize_t done = write(file->fd, bytes, n < STEP_BYTES ? n : STEP_BYTES);
+    if (done < 0 && errno == EAGAIN) { /* a FIFO whose reader is slow */
+      struct pollfd event = {.fd = file->fd, .events = POLLOUT};
+      poll(&event, 1, -1);
+      continue;
+    }
     if (done < 0 && errno == EINTR) continue;
     if (done < 0) return cannot_write(file, errno, diag);
     bytes += done;
@@ -150,7 +170,7 @@ psplit_code psplit_i_file_close(psplit_i_file *file, uint64_t expected, psplit_d
   PSPLIT_TRY(flush(file, diag));
   struct stat status;
   if (fstat(file->fd, &status) != 0) return cannot_write(file, errno, diag);
-  if (file->written != expected || (uint64_t)status.st_size != expected)
+  if (file->written != expected || (!file->through && (uint64_t)status.st_size != expected))
     return psplit_i_fail(diag, PSPLIT_INTERNAL,
                          "%s has %" PRIu64 " bytes, %" PRIu64 " written, where %" PRIu64
                          " were computed",

@@ -1,7 +1,5 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -49,19 +47,14 @@ static bool same_place(const char *a, const char *b) {
   return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Whether `path` may be made: not one of the model's files, and where their locations hold. */
-static psplit_code check_place(const psplit_model *model, const char *path, bool replace,
-                               psplit_diag *diag) {
+/* Not one of the model's files, by whatever links, and where their locations hold. */
+static psplit_code check_place(const psplit_model *model, const char *path, psplit_diag *diag) {
   struct stat status;
-  if (lstat(path, &status) == 0) {
+  if (stat(path, &status) == 0)
     for (size_t f = 0; f < model->files.n; f++)
       if ((uint64_t)status.st_dev == model->files.items[f].device &&
           (uint64_t)status.st_ino == model->files.items[f].inode)
         return psplit_i_fail(diag, PSPLIT_IO, "%s is a file of the model itself", path);
-    if (!replace || !S_ISREG(status.st_mode))
-      return psplit_i_fail(diag, PSPLIT_IO, "%s exists%s", path,
-                           S_ISREG(status.st_mode) ? "; --force replaces it" : "");
-  }
   if (!model->has_external_data) return PSPLIT_OK;
   char *here = directory_of(path), *there = directory_of(model->path);
   const bool known = here && there, same = known && same_place(here, there);
@@ -75,41 +68,34 @@ static psplit_code check_place(const psplit_model *model, const char *path, bool
                        path, model->path);
 }
 
+psplit_code psplit_emit_file_check(const psplit_model *model, const char *path, bool replace,
+                                   psplit_diag *diag) {
+  const psplit_code code = check_place(model, path, diag);
+  if (code != PSPLIT_OK) return code;
+  return psplit_i_out_probe(path, &(psplit_i_out_options){.keep = !replace}, diag);
+}
+
 psplit_code psplit_i_model_file_write(const psplit_model *model, const psplit_i_rope *rope,
                                       const char *path, bool replace, psplit_diag *diag) {
   psplit_code code;
-  psplit_text temp = {0};
-  uint64_t number;
+  psplit_i_out_file place = {.fd = -1, .directory_fd = -1};
   psplit_i_file file = {.fd = -1};
-  bool made = false;
-  PSPLIT_TRY(check_place(model, path, replace, diag));
-  psplit_i_random(&number, sizeof number);
-  psplit_i_text_addf(&temp, "%s.%016" PRIx64, path, number);
-  char *directory = directory_of(path);
-  if (temp.failed || !directory) {
-    free(directory);
-    PSPLIT_TRY(psplit_i_nomem(diag));
-  }
-  const char *slash = strrchr(path, '/');
-  const size_t n_before = slash ? (size_t)(slash + 1 - path) : 0; /* of `path` before its name */
-  psplit_i_directory place = {.target = directory,
-                              .fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  if (place.fd < 0)
-    code = psplit_i_fail(diag, PSPLIT_IO, "cannot make %s: %s", path, strerror(errno));
-  else
-    code = psplit_i_directory_file(&place, temp.bytes + n_before, model, NULL, diag, &file);
-  made = code == PSPLIT_OK;
-  file.name = path + n_before; /* messages name what was asked for */
-  if (made) code = psplit_i_file_rope(&file, rope, diag);
-  if (code == PSPLIT_OK) code = psplit_i_file_close(&file, rope->bytes, diag);
-  if (code == PSPLIT_OK) code = psplit_i_model_unchanged(model, diag);
-  psplit_i_file_abandon(&file);
-  if (place.fd >= 0) close(place.fd);
-  free(directory);
-  if (code == PSPLIT_OK && rename(temp.bytes, path) != 0)
-    code = psplit_i_fail(diag, PSPLIT_IO, "cannot make %s: %s", path, strerror(errno));
+  const psplit_i_out_options options = {.keep = !replace};
+  const psplit_i_held_signal held = psplit_i_hold_size_signal();
+  PSPLIT_TRY(check_place(model, path, diag));
+  PSPLIT_TRY(psplit_i_out_begin(path, &options, diag, &place));
+  const int fd = fcntl(place.fd, F_DUPFD_CLOEXEC, 0);
+  if (fd < 0)
+    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "cannot write %s: %s", path, strerror(errno)));
+  PSPLIT_TRY(psplit_i_file_begin(fd, NULL, path, model, diag, &file));
+  file.through = place.directory_fd < 0;
+  PSPLIT_TRY(psplit_i_file_rope(&file, rope, diag));
+  PSPLIT_TRY(psplit_i_file_close(&file, rope->bytes, diag));
+  PSPLIT_TRY(psplit_i_model_unchanged(model, diag));
+  PSPLIT_TRY(psplit_i_out_commit(&place, diag));
 out:
-  if (made && code != PSPLIT_OK) unlink(temp.bytes);
-  psplit_i_text_fini(&temp);
+  psplit_i_file_abandon(&file);
+  psplit_i_out_abandon(&place);
+  psplit_i_let_size_signal(&held);
   return code;
 }

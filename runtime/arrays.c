@@ -100,25 +100,9 @@ psplit_code psplit_i_npz_has(const char *path, const char *member, psplit_diag *
   return code;
 }
 
-psplit_code psplit_i_file_write(const char *path, const psplit_text *text, psplit_diag *diag) {
-  psplit_text part = {0};
-  psplit_code code = PSPLIT_OK;
-  psplit_i_text_addf(&part, "%s.part", path);
-  if (part.failed) return psplit_i_nomem(diag);
-  FILE *file = fopen(part.bytes, "wb");
-  bool good = file && fwrite(text->bytes, 1, text->n, file) == text->n;
-  if (file) good &= fclose(file) == 0;
-  good = good && rename(part.bytes, path) == 0;
-  if (!good) {
-    code = psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be written: %s", path, strerror(errno));
-    if (file) unlink(part.bytes);
-  }
-  psplit_i_text_fini(&part);
-  return code;
-}
-
 psplit_code psplit_i_array_write(const psplit_i_tensor *tensor, const char *stem,
                                  psplit_diag *diag) {
+  const psplit_i_out_options options = {.is_many = true};
   psplit_text text = {0}, path = {0};
   bool npy = true;
   psplit_code code = psplit_i_npy_format(tensor, diag, &text);
@@ -128,8 +112,9 @@ psplit_code psplit_i_array_write(const psplit_i_tensor *tensor, const char *stem
   }
   psplit_i_text_addf(&path, "%s.%s", stem, npy ? "npy" : "pb");
   if (code == PSPLIT_OK)
-    code = text.failed || path.failed ? psplit_i_nomem(diag)
-                                      : psplit_i_file_write(path.bytes, &text, diag);
+    code = text.failed || path.failed
+             ? psplit_i_nomem(diag)
+             : psplit_i_out_put(path.bytes, &options, text.bytes, text.n, diag);
   psplit_i_text_fini(&path);
   psplit_i_text_fini(&text);
   return code;

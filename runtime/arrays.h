@@ -24,14 +24,10 @@ PSPLIT_MUST_USE psplit_code psplit_i_array_read(const psplit_i_ort *ort, const c
 PSPLIT_MUST_USE psplit_code psplit_i_npz_has(const char *path, const char *member,
                                              psplit_diag *diag, bool *out);
 
-/* Writes `stem`.npy, or `stem`.pb where numpy has no such type. The file appears complete or not at
- * all. Errors: IO, NOMEM. */
+/* Writes `stem`.npy, or `stem`.pb where numpy has no such type, as one of many files
+ * (base/out_file.h). Errors: IO, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_array_write(const psplit_i_tensor *tensor, const char *stem,
                                                  psplit_diag *diag);
-
-/* Writes `text` to `path`, complete or not at all. Errors: IO. */
-PSPLIT_MUST_USE psplit_code psplit_i_file_write(const char *path, const psplit_text *text,
-                                                psplit_diag *diag);
 
 /* The kinds, one file each. `data` is what the whole file holds. */
 PSPLIT_MUST_USE psplit_code psplit_i_npy_parse(const psplit_i_ort *ort, const char *path,

@@ -10,8 +10,18 @@
 #include <unistd.h>
 
 psplit_code psplit_i_outputs_begin(const char *directory, psplit_diag *diag) {
-  if (mkdir(directory, 0777) == 0 || errno == EEXIST) return PSPLIT_OK;
-  return psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be made: %s", directory, strerror(errno));
+  struct stat status;
+  if (mkdir(directory, 0777) == 0) return PSPLIT_OK;
+  int reason = errno;
+  if (reason == EEXIST && stat(directory, &status) == 0) {
+    if (S_ISDIR(status.st_mode)) return PSPLIT_OK;
+    reason = ENOTDIR;
+  }
+  return psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be made: %s", directory, strerror(reason));
+}
+
+psplit_code psplit_i_outputs_end(const char *directory, psplit_diag *diag) {
+  return psplit_i_out_sync(directory, diag);
 }
 
 psplit_code psplit_i_outputs_index(const char *directory, const psplit_i_manifest *manifest,
@@ -35,7 +45,7 @@ psplit_code psplit_i_outputs_index(const char *directory, const psplit_i_manifes
   psplit_i_text_addf(&path, "%s/outputs.json", directory);
   const psplit_code code = text.failed || path.failed
                              ? psplit_i_nomem(diag)
-                             : psplit_i_file_write(path.bytes, &text, diag);
+                             : psplit_i_out_put(path.bytes, NULL, text.bytes, text.n, diag);
   psplit_i_text_fini(&path);
   psplit_i_text_fini(&text);
   return code;

@@ -13,6 +13,10 @@ typedef struct psplit_i_output_directory {
 /* Makes the directory where it does not exist. Errors: IO. */
 PSPLIT_MUST_USE psplit_code psplit_i_outputs_begin(const char *directory, psplit_diag *diag);
 
+/* Once all are written: brings them to the disk, at once, since syncing each would slow a run down.
+ * Errors: IO. */
+PSPLIT_MUST_USE psplit_code psplit_i_outputs_end(const char *directory, psplit_diag *diag);
+
 /* Writes outputs.json; PSPLIT_I_ENDLESS: nobody knows yet how many there will be. Errors: IO. */
 PSPLIT_MUST_USE psplit_code psplit_i_outputs_index(const char *directory,
                                                    const psplit_i_manifest *manifest,

@@ -9,7 +9,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -344,18 +343,6 @@ void cli_leave_soon(int number) {
   first_s = now_s;
   signal(SIGALRM, leave_late);
   alarm(CLI_PATIENCE_S);
-}
-
-psplit_code cli_check_output(const char *path, const psplit_model *model, psplit_diag *diag) {
-  struct stat there, file;
-  if (stat(path, &there) != 0) return PSPLIT_OK;
-  for (uint32_t i = 0; i < psplit_model_n_files(model); i++)
-    if (stat(psplit_model_file_path(model, i), &file) == 0 && file.st_dev == there.st_dev &&
-        file.st_ino == there.st_ino) {
-      snprintf(diag->message, sizeof diag->message, "%s is a file of the model itself", path);
-      return diag->code = PSPLIT_IO;
-    }
-  return PSPLIT_OK;
 }
 
 double cli_now_s(void) {

@@ -115,10 +115,6 @@ void cli_on_interrupt(void (*handler)(int));
 void cli_leave_soon(int number);
 enum { CLI_PATIENCE_S = 4 };
 
-/* Whether `path` may be written: it is none of the files that make up the model. Errors: IO. */
-PSPLIT_MUST_USE psplit_code cli_check_output(const char *path, const psplit_model *model,
-                                             psplit_diag *diag);
-
 /* Seconds on a clock that only goes forward. */
 double cli_now_s(void);
 

@@ -14,6 +14,8 @@
 
 #include "cli.h"
 #include "dot.h"
+#include "out_file.h"
+#include "places.h"
 #include "plan_options.h"
 
 enum {
@@ -154,16 +156,11 @@ static psplit_code cannot_write(const char *path, psplit_diag *diag) {
   return PSPLIT_IO;
 }
 
-/* Text to a file, or to standard output where `path` is NULL. A failed write leaves no file. */
+/* Text to a file, or to standard output where `path` is NULL. */
 static psplit_code write_out(const char *path, const char *text, size_t n, psplit_diag *diag) {
-  FILE *file = path ? fopen(path, "wb") : stdout;
-  if (!file) return cannot_write(path, diag);
-  const bool whole = fwrite(text, 1, n, file) == n && fflush(file) == 0;
-  if (!path) return whole ? PSPLIT_OK : cannot_write("standard output", diag);
-  if (fclose(file) == 0 && whole) return PSPLIT_OK;
-  const psplit_code code = cannot_write(path, diag);
-  remove(path);
-  return code;
+  if (path) return psplit_i_out_put(path, NULL, text, n, diag);
+  const bool whole = fwrite(text, 1, n, stdout) == n && fflush(stdout) == 0;
+  return whole ? PSPLIT_OK : cannot_write("standard output", diag);
 }
 
 static psplit_code show(const request *r, const psplit_snapshot *const *snapshots, size_t n,
@@ -225,6 +222,13 @@ static void stop_before_stages(plan_options *plan) {
     plan->unit.stop_before = "partition";
 }
 
+static psplit_code check_output(const request *r, const psplit_model *model, psplit_diag *diag) {
+  const psplit_code code = plan_check_output(&r->plan, r->output, diag);
+  if (code != PSPLIT_OK) return code;
+  return r->onnx ? psplit_emit_file_check(model, r->output, r->force, diag)
+                 : place_check(r->output, model, diag);
+}
+
 static psplit_code inspect(request *r, psplit_diag *diag) {
   static planned plans[MAX_PLANS];
   static psplit_snapshot *snapshots[MAX_PLANS];
@@ -240,7 +244,7 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
   psplit_code code = plan_load_plugins(&r->plan, diag);
   if (code == PSPLIT_OK) code = plan_load_costs(&r->plan, diag);
   if (code == PSPLIT_OK) code = psplit_model_open(r->model, &r->plan.read, diag, &model);
-  if (code == PSPLIT_OK && r->output) code = cli_check_output(r->output, model, diag);
+  if (code == PSPLIT_OK && r->output) code = check_output(r, model, diag);
   if (code == PSPLIT_OK && r->dump_dir && mkdir(r->dump_dir, 0777) != 0 && errno != EEXIST)
     code = cannot_write(r->dump_dir, diag);
   size_t n = 0;

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "places.h"
+
 void plan_options_init(plan_options *options) {
   *options = (plan_options){0};
   psplit_unit_options_init(&options->unit);
@@ -126,6 +128,16 @@ psplit_code plan_load_costs(plan_options *options, psplit_diag *diag) {
   }
   options->unit.costs = (const psplit_cost_table *const *)options->costs;
   options->unit.n_costs = options->n_cost_files;
+  return code;
+}
+
+psplit_code plan_check_output(const plan_options *o, const char *path, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  if (o->devices && !cli_is_preset(o->devices)) code = place_check_unread(path, o->devices, diag);
+  for (size_t i = 0; i < o->n_cost_files && code == PSPLIT_OK; i++)
+    code = place_check_unread(path, o->cost_files[i], diag);
+  for (size_t i = 0; i < o->n_plugin_files && code == PSPLIT_OK; i++)
+    code = place_check_unread(path, o->plugin_files[i], diag);
   return code;
 }
 

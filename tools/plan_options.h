@@ -93,6 +93,9 @@ int plan_model(const cli *program, int argc, char **argv, const char **out_model
 PSPLIT_MUST_USE psplit_code plan_load_plugins(plan_options *options, psplit_diag *diag);
 /* Reads the files of --costs: once, before a plan is made. */
 PSPLIT_MUST_USE psplit_code plan_load_costs(plan_options *options, psplit_diag *diag);
+/* Whether the output `path` is none of the files that these options have read. Errors: IO. */
+PSPLIT_MUST_USE psplit_code plan_check_output(const plan_options *options, const char *path,
+                                              psplit_diag *diag);
 /* When no plan made with them is left. */
 void plan_options_fini(plan_options *options);
 

@@ -11,6 +11,7 @@
 
 #include "feed_options.h"
 #include "outputs.h"
+#include "places.h"
 #include "profile_model.h"
 #include "report.h"
 #include "session_options.h"
@@ -216,6 +217,11 @@ static bool to_stdout(const settings *s) { return s->output && strcmp(s->output,
 /* Outputs go one after the other into one file, not each into one of its own. */
 static bool to_stream(const settings *s) { return s->output && psplit_i_records_are_in(s->output); }
 
+static psplit_code put_trace(const settings *s, const psplit_text *trace, psplit_diag *diag) {
+  const psplit_i_out_options options = {.stop = &interrupted};
+  return psplit_i_out_put(s->trace, &options, trace->bytes, trace->n, diag);
+}
+
 static psplit_code tell(const settings *s, const psplit_i_ort *ort, const psplit_i_pipe *pipe,
                         const psplit_i_timeline *timeline, psplit_diag *diag) {
   psplit_i_report report = {0};
@@ -225,7 +231,7 @@ static psplit_code tell(const settings *s, const psplit_i_ort *ort, const psplit
   PSPLIT_TRY(psplit_i_report_make(timeline, diag, &report));
   if (s->trace) {
     psplit_i_trace_json(timeline, pipe, &trace);
-    PSPLIT_TRY(trace.failed ? psplit_i_nomem(diag) : psplit_i_file_write(s->trace, &trace, diag));
+    PSPLIT_TRY(trace.failed ? psplit_i_nomem(diag) : put_trace(s, &trace, diag));
   }
   if (s->json) {
     psplit_i_report_json(&report, pipe, s->mpi ? "mpi" : "threads", ort->version, &json);
@@ -245,16 +251,72 @@ out:
   return code;
 }
 
+/* An output may not be a file that the options name for reading. */
+static psplit_code check_unread(const settings *s, const char *path, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  if (s->sessions.devices_file && !cli_is_preset(s->sessions.devices_file))
+    PSPLIT_TRY(place_check_unread(path, s->sessions.devices_file, diag));
+  for (size_t i = 0; i < s->feed.given.n; i++)
+    PSPLIT_TRY(place_check_unread(path, s->feed.given.items[i].path, diag));
+out:
+  return code;
+}
+
+/* Named as outputs of micro-batches are; {} stands for a number. */
+static bool is_result_name(const char *name) {
+  static const char NUMBER[] = "0123456789{}";
+  const size_t n = strspn(name, NUMBER);
+  if (!n || name[n] != '-') return false;
+  const size_t m = strspn(name + n + 1, NUMBER);
+  const char *end = name + n + 1 + m;
+  return m && (strcmp(end, ".npy") == 0 || strcmp(end, ".pb") == 0);
+}
+
+/* -o DIR may not hold inputs that its files would replace. */
+static psplit_code check_results(const settings *s, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  for (size_t i = 0; i < s->feed.given.n; i++) {
+    const char *path = s->feed.given.items[i].path, *slash = strrchr(path, '/');
+    if (!is_result_name(slash ? slash + 1 : path)) continue;
+    char *directory = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    if (!directory) return psplit_i_nomem(diag);
+    code = place_check_unread(s->output, directory, diag);
+    free(directory);
+    if (code != PSPLIT_OK) return code;
+  }
+  return code;
+}
+
+/* --trace, before the run: nor one of the split. */
+static psplit_code check_trace(const settings *s, const psplit_i_pipe *pipe, psplit_diag *diag) {
+  psplit_code code;
+  psplit_text path = {0};
+  PSPLIT_TRY(check_unread(s, s->trace, diag));
+  for (uint32_t i = 0; i <= pipe->manifest.n_stages; i++) {
+    psplit_i_text_fini(&path);
+    psplit_i_text_addf(
+      &path, "%s/%s", s->directory,
+      i < pipe->manifest.n_stages ? pipe->manifest.stages[i].file : "pipeline.json");
+    if (path.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+    PSPLIT_TRY(place_check_unread(s->trace, path.bytes, diag));
+  }
+  PSPLIT_TRY(place_check(s->trace, NULL, diag));
+out:
+  psplit_i_text_fini(&path);
+  return code;
+}
+
 /* --profile: what the whole model's nodes cost, to a file that appears whole. */
 static psplit_code profile(const settings *s, psplit_diag *diag) {
   char *text = NULL;
   psplit_model *model = NULL;
   psplit_code code;
   PSPLIT_TRY(psplit_model_open(s->directory, NULL, diag, &model));
-  PSPLIT_TRY(cli_check_output(s->profile, model, diag));
+  PSPLIT_TRY(check_unread(s, s->profile, diag));
+  PSPLIT_TRY(place_check(s->profile, model, diag));
   PSPLIT_TRY(profile_model(s->directory, NULL, s->onnxruntime, &s->run, &s->feed, diag, &text));
-  const psplit_text file = {.bytes = text, .n = strlen(text)};
-  PSPLIT_TRY(psplit_i_file_write(s->profile, &file, diag));
+  const psplit_i_out_options options = {.stop = &interrupted};
+  PSPLIT_TRY(psplit_i_out_put(s->profile, &options, text, strlen(text), diag));
 out:
   psplit_model_close(model);
   free(text);
@@ -271,6 +333,7 @@ static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank) {
   psplit_code code;
   PSPLIT_TRY(psplit_i_pipe_read(s->directory, diag, &pipe));
   PSPLIT_TRY(feed_check(&s->feed, &pipe, diag));
+  if (s->trace && rank == 0) PSPLIT_TRY(check_trace(s, &pipe, diag));
   if (s->stream || to_stream(s))
     PSPLIT_TRY(psplit_i_pipe_open_ends(&pipe, s->stream, to_stream(s), diag));
   PSPLIT_TRY(session_settings_apply(&s->sessions, &pipe.manifest, diag));
@@ -288,6 +351,7 @@ static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank) {
     s->run.sink = psplit_i_outputs_stream;
     s->run.user = &stream;
   } else if (s->output) {
+    PSPLIT_TRY(check_results(s, diag));
     PSPLIT_TRY(psplit_i_outputs_begin(s->output, diag));
     if (rank == 0)
       PSPLIT_TRY(psplit_i_outputs_index(s->output, &pipe.manifest, s->run.n_micro_batches, diag));
@@ -300,6 +364,7 @@ static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank) {
   if (!s->mpi) PSPLIT_TRY(psplit_i_run_threads(&ort, &pipe, &s->run, diag, &timeline));
   if (rank == 0 && s->stream && s->output && !to_stream(s))
     PSPLIT_TRY(psplit_i_outputs_index(s->output, &pipe.manifest, timeline.n_micro_batches, diag));
+  if (s->output && !to_stream(s)) PSPLIT_TRY(psplit_i_outputs_end(s->output, diag));
   if (rank == 0) PSPLIT_TRY(tell(s, &ort, &pipe, &timeline, diag));
 out:
   if (stream.fd != STDOUT_FILENO) close(stream.fd);

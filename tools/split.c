@@ -6,11 +6,11 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "autotune.h"
 #include "cli.h"
 #include "depfile.h"
+#include "places.h"
 #include "plan_options.h"
 #include "print_plan.h"
 #ifdef PSPLIT_HAS_RUNTIME
@@ -93,7 +93,8 @@ typedef struct request {
 #endif
   psplit_emit_options emit;
   bool plan_only, json, print_pipeline, help_passes, verify, done;
-  const psplit_model *opened; /* MODEL, for --verify */
+  const psplit_model *opened; /* MODEL */
+  const planned *made;        /* its plan */
   cli_progress progress;
 } request;
 
@@ -209,8 +210,7 @@ static int parse(request *r, int argc, char **argv) {
 }
 
 /* --verify: the finished files, before they are put in place. */
-static psplit_code prove(void *user, const char *directory, psplit_diag *diag) {
-  const request *r = user;
+static psplit_code prove(const request *r, const char *directory, psplit_diag *diag) {
   psplit_verify_options options = {.read = r->plan.read, .n_threads = r->emit.n_threads};
   psplit_model *as_is = NULL;
   options.read.n_inline_ifs = 0;
@@ -225,6 +225,64 @@ static psplit_code prove(void *user, const char *directory, psplit_diag *diag) {
   const psplit_code code =
     psplit_verify(directory, as_is ? as_is : r->opened, &options, diag, NULL);
   psplit_model_close(as_is);
+  return code;
+}
+
+/* What is written beside DIR: before DIR appears, so that there is no DIR where it fails. */
+static psplit_code write_beside(const request *r, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  if (r->annotate)
+    code = psplit_emit_annotated(r->opened, psplit_unit_plan(r->made->unit), r->annotation,
+                                 r->annotate, r->emit.replace, diag);
+  if (code == PSPLIT_OK && r->depfile)
+    code = depfile_write(r->depfile, r->directory, r->opened, &r->plan, r->made, diag);
+  return code;
+}
+
+static psplit_code accept(void *user, const char *directory, psplit_diag *diag) {
+  const request *r = user;
+  const psplit_code code = r->verify ? prove(r, directory, diag) : PSPLIT_OK;
+  return code == PSPLIT_OK ? write_beside(r, diag) : code;
+}
+
+/* Whether the outputs can be written, before the work for them begins. */
+static psplit_code check_outputs(const request *r, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  const bool emits = r->directory && !r->plan_only;
+  if (emits) code = psplit_emit_check(r->opened, r->directory, &r->emit, diag);
+  const char *const files[] = {r->annotate, r->depfile};
+  for (size_t i = 0; i < sizeof files / sizeof *files && code == PSPLIT_OK; i++) {
+    if (!files[i]) continue;
+    code = plan_check_output(&r->plan, files[i], diag);
+    if (code == PSPLIT_OK && emits && r->emit.weights != PSPLIT_WEIGHTS_REFERENCE)
+      code = place_check_outside(files[i], r->directory, diag);
+  }
+  if (code == PSPLIT_OK && r->annotate && r->depfile)
+    code = place_check_apart(r->annotate, r->depfile, diag);
+  if (code == PSPLIT_OK && r->annotate)
+    code = psplit_emit_file_check(r->opened, r->annotate, r->emit.replace, diag);
+  if (code == PSPLIT_OK && r->depfile) code = place_check(r->depfile, r->opened, diag);
+  return code;
+}
+
+/* The same for what only the plan tells: files of a split that stand among others, and those that
+ * passes have read. */
+static psplit_code check_planned_outputs(const request *r, uint32_t n_stages, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  char stage[4096];
+  const char *const files[] = {r->annotate, r->depfile};
+  for (size_t i = 0; i < sizeof files / sizeof *files && code == PSPLIT_OK; i++) {
+    if (!files[i]) continue;
+    for (size_t f = 0; f < r->made->n_read && code == PSPLIT_OK; f++)
+      code = place_check_unread(files[i], r->made->read[f], diag);
+    for (uint32_t s = 0; r->directory && s <= n_stages && code == PSPLIT_OK; s++) {
+      if (s < n_stages)
+        snprintf(stage, sizeof stage, "%s/stage%" PRIu32 ".onnx", r->directory, s);
+      else
+        snprintf(stage, sizeof stage, "%s/pipeline.json", r->directory);
+      code = place_check_apart(files[i], stage, diag);
+    }
+  }
   return code;
 }
 
@@ -265,10 +323,6 @@ static psplit_code compare(request *r, psplit_diag *diag) {
 }
 
 static psplit_code tune(request *r, const psplit_model *model, psplit_diag *diag) {
-  if (!r->emit.replace && access(r->directory, F_OK) == 0) { /* before it is worked for */
-    snprintf(diag->message, sizeof diag->message, "%s exists; --force replaces it", r->directory);
-    return diag->code = PSPLIT_IO;
-  }
   psplit_emit_options emit = r->emit;
   emit.accept = NULL;
   r->tune.interrupted = &run_interrupted;
@@ -309,11 +363,12 @@ static psplit_code split(request *r, psplit_diag *diag) {
   char *manifest = NULL;
   r->plan.unit.sink = r->emit.sink = &sink;
   r->emit.cancel = &interrupted;
-  if (r->verify) r->emit.accept = prove;
+  r->emit.accept = accept;
   r->emit.accept_user = r;
   psplit_code code = psplit_model_open(r->model, &r->plan.read, diag, &model);
   r->opened = model;
-  if (code == PSPLIT_OK && r->depfile) code = cli_check_output(r->depfile, model, diag);
+  r->made = &made;
+  if (code == PSPLIT_OK) code = check_outputs(r, diag);
   if (code == PSPLIT_OK) say_assumptions(&sink, model);
   if (code == PSPLIT_OK && r->tune.n_rounds) code = tune(r, model, diag);
   if (code == PSPLIT_OK) code = planned_make(&r->plan, model, r->n_stages, diag, &made);
@@ -321,12 +376,10 @@ static psplit_code split(request *r, psplit_diag *diag) {
   if (code == PSPLIT_OK && !plan) code = no_plan(diag);
   /* Until here, unless it tunes, an interrupt may end the program at once: nothing was written. */
   cli_on_interrupt(on_signal);
-  if (code == PSPLIT_OK && r->directory && !r->plan_only)
-    code = psplit_emit(model, plan, r->directory, &r->emit, diag);
-  if (code == PSPLIT_OK && r->annotate)
-    code = psplit_emit_annotated(model, plan, r->annotation, r->annotate, r->emit.replace, diag);
-  if (code == PSPLIT_OK && r->depfile)
-    code = depfile_write(r->depfile, r->directory, model, &r->plan, &made, diag);
+  if (code == PSPLIT_OK) code = check_planned_outputs(r, plan->n_stages, diag);
+  if (code == PSPLIT_OK)
+    code = r->directory && !r->plan_only ? psplit_emit(model, plan, r->directory, &r->emit, diag)
+                                         : write_beside(r, diag);
   if (code == PSPLIT_OK && r->json) code = psplit_manifest(model, plan, &r->emit, diag, &manifest);
   cli_progress_end(&r->progress);
   if (code == PSPLIT_OK && manifest)

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli.h"
+#include "out_file.h"
 
 enum { PATH_BYTES = 4096 };
 
@@ -47,12 +47,9 @@ static bool cache_path(char *out, size_t bytes) {
 
 /* Best effort: whoever comes next measures again. Others see the whole file or none. */
 static void keep(const char *path, const char *text) {
-  char beside[PATH_BYTES + 32];
-  snprintf(beside, sizeof beside, "%s.%ld", path, (long)getpid());
-  FILE *file = fopen(beside, "wx");
-  if (!file) return;
-  const bool written = fputs(text, file) >= 0;
-  if (fclose(file) != 0 || !written || rename(beside, path) != 0) unlink(beside);
+  psplit_diag ignored = {0};
+  const psplit_code code = psplit_i_out_put(path, NULL, text, strlen(text), &ignored);
+  (void)code;
 }
 
 /* The kept measurement, or NULL: one that does not parse is as good as none. */

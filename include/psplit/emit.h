@@ -62,6 +62,18 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_manifest(const psplit_model *model
                                                        const psplit_emit_options *options,
                                                        psplit_diag *diag, char **out_text);
 
+/* Whether psplit_emit could put a split in `directory` now: for the time before a plan is made.
+ * Nothing is written or left behind. Errors: those of psplit_emit that concern the place. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_check(const psplit_model *model,
+                                                         const char *directory,
+                                                         const psplit_emit_options *options,
+                                                         psplit_diag *diag);
+
+/* The same for the functions below that write a file. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_file_check(const psplit_model *model,
+                                                              const char *path, bool replace,
+                                                              psplit_diag *diag);
+
 typedef enum psplit_annotation {
   /* The multi-device fields of ONNX: a configuration (named "pipeline", or "pipeline-2" ... where
    * the model has one) with the plan's devices, and the stage of each node, counted from 0. */
@@ -76,7 +88,9 @@ typedef enum psplit_annotation {
 
 /* Writes the model itself to the file `path` with the stages of its nodes added and nothing else
  * changed. Bodies of control flow belong to their node. A file in place of `path` is kept unless
- * `replace`; the model's own files always are. Nothing is left behind on failure.
+ * `replace`; the model's own files always are. The file appears complete or not at all, and where it
+ * replaces one it has its mode; a link stays and leads to the new file; a FIFO or a device is
+ * written to. Nothing is left behind on failure.
  * Errors: IO, UNSUPPORTED (external data, and `path` is in another directory than the model: its
  * locations would not hold there; names that Olive's form cannot tell apart), INVALID (the plan is
  * of another model), NOMEM. */

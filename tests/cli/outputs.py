@@ -133,7 +133,7 @@ def names(s):
     s.tap.ok(not os.path.lexists("-"), "no file is called -")
     s.each("a name of two lines", FILE, "error: a?b: cannot open", s.split, "a\nb", "-k", "2",
            "--plan-only")
-    s.each("a model in no directory", FILE, "cannot make nodir/m.onnx", s.split, "m.onnx", "-k",
+    s.each("a model in no directory", FILE, "nodir/m.onnx: cannot be written", s.split, "m.onnx", "-k",
            "2", "--annotate", "nodir/m.onnx", "-q")
 
 

@@ -5,8 +5,10 @@
 // Inputs of every kind of file, seeds, large tensors over an edge that skips a stage, and failures:
 // each says what and where, ends soon and leaves nothing behind. With a LAUNCHER ("mpirun -n") the
 // same over MPI, and a rank that is killed.
-import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import {
+  existsSync, lstatSync, mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { readNpy, writeNpy, writeNpz } from './npy.mjs';
 import { Runner, env, processesBelow, sleep, within } from './runner.mjs';
@@ -83,6 +85,45 @@ tap.ok(Math.abs(told.bubble_fill_frac - 2 / 7) < 1e-9, '(K-1)/(M+K-1) is 2/7');
 const trace = JSON.parse(readFileSync(join(tmp, 'trace.json'))).traceEvents;
 tap.ok(trace.filter(({ name }) => name === 'compute').length === 15, 'the trace has 15 runs');
 
+// What is written costs nothing that was there: planted links, files that are read, a FIFO.
+writeFileSync(join(tmp, 'victim'), 'mine');
+mkdirSync(join(tmp, 'planted'));
+for (const name of ['trace.json.part', '0-0.npy.part', 'outputs.json.part']) {
+  symlinkSync(join(tmp, 'victim'), join(tmp, 'planted', name));
+}
+tap.ok(runs('planted links', 'planted', ...random, '--trace', join(tmp, 'planted', 'trace.json')) &&
+  readFileSync(join(tmp, 'victim'), 'utf8') === 'mine' && readdirSync(join(tmp, 'planted')).length === 6,
+  'links that are in the way are not followed');
+writeFileSync(join(tmp, 'devices.json'), JSON.stringify({ devices: ['cpu0', 'cpu1', 'cpu2'].map(
+  (name) => ({ name, preset: 'cpu' })) }));
+for (const [what, file, ...args] of [
+  ['a stage', join(dir, 'stage1.onnx')], ['the manifest', join(dir, 'pipeline.json')],
+  ['an input', join(tmp, 'x.npy'), '--input', `${input}=${join(tmp, 'x.npy')}`],
+  ['the devices', join(tmp, 'devices.json'), '--devices', join(tmp, 'devices.json')],
+]) {
+  const before = readFileSync(file);
+  mistake(`a trace over ${what}`, 3, /is read/, dir, ...random, ...args, '--trace', file);
+  tap.ok(readFileSync(file).equals(before), `${what} is as it was`);
+}
+mistake('a trace in no directory', 3, /nix\/t\.json/, dir, ...random, '--onnxruntime', '/nix', '--trace',
+  join(tmp, 'nix', 't.json'));
+writeNpy(join(tmp, 'planted', '0-1.npy'), tensor);
+mistake('outputs over inputs', 3, /is read/, dir, '--input', `${input}=${join(tmp, 'planted', '{}-1.npy')}`,
+  '-o', join(tmp, 'planted'));
+mistake('outputs into a file', 3, /victim.*[Nn]ot a directory/, dir, ...random, '-o', join(tmp, 'victim'));
+if (!launcher) {
+  mistake('a profile over the devices', 3, /is read/, '--profile', join(tmp, 'devices.json'), model,
+    ...random, '--devices', join(tmp, 'devices.json'));
+  const fifo = join(tmp, 'fifo');
+  execFileSync('mkfifo', [fifo]);
+  const reader = spawn('sh', ['-c', 'cat "$0" > "$0.copy"', fifo]);
+  const read = new Promise((resolve) => { reader.on('close', resolve); });
+  const through = run(dir, ...random, '--quiet', '--trace', fifo);
+  await within(20000, read);
+  tap.ok(through.status === 0 && JSON.parse(readFileSync(`${fifo}.copy`)).traceEvents &&
+    lstatSync(fifo).isFIFO(), 'a trace into a FIFO, which stays', through.stderr);
+}
+
 // Numbers beside the proof.
 function verify(file, split, ...args) {
   return spawnSync(verifier, [split, '--model', file, '--run', '--dim', 'n=3', ...args],
@@ -122,7 +163,7 @@ for (let i = 0; i < 9; i++) {
 }
 fails('a micro-batch that fails', 4, /stage \d.*micro-batch 5/, dir, '-m', '9', '--warmup', '0',
   '--input', `${input}=${join(tmp, 'm{}.npy')}`, '--output', join(tmp, 'failing'));
-tap.none(readdirSync(join(tmp, 'failing')).filter((name) => name.endsWith('.part')),
+tap.none(readdirSync(join(tmp, 'failing')).filter((name) => !/^\d+-0\.npy$|^outputs\.json$/.test(name)),
   'no file is left in part');
 rmSync(join(dir, 'stage2.onnx'));
 fails('a stage that cannot be opened', 3, /stage 2 \(stage2\.onnx\)/, dir, ...random);

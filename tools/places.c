@@ -1,0 +1,66 @@
+#include "places.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "diag.h"
+#include "out_file.h"
+
+/* Of devices and pipes there may well be two users. */
+static bool same_file(const char *a, const char *b) {
+  struct stat x, y;
+  return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino &&
+         (S_ISREG(x.st_mode) || S_ISDIR(x.st_mode));
+}
+
+/* The directory that holds `path`, and the name there; NULL: out of memory. */
+static char *holder(const char *path, const char **out_name) {
+  const char *slash = strrchr(path, '/');
+  *out_name = slash ? slash + 1 : path;
+  return slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+}
+
+psplit_code place_check(const char *path, const psplit_model *model, psplit_diag *diag) {
+  for (uint32_t i = 0; model && i < psplit_model_n_files(model); i++)
+    if (same_file(path, psplit_model_file_path(model, i)))
+      return psplit_i_fail(diag, PSPLIT_IO, "%s is a file of the model itself", path);
+  return psplit_i_out_probe(path, NULL, diag);
+}
+
+psplit_code place_check_unread(const char *path, const char *input, psplit_diag *diag) {
+  if (!same_file(path, input)) return PSPLIT_OK;
+  return psplit_i_fail(diag, PSPLIT_IO,
+                       "%s is read, as %s, and cannot be written as well; give another one", path,
+                       input);
+}
+
+psplit_code place_check_apart(const char *path, const char *other, psplit_diag *diag) {
+  const char *name, *other_name;
+  char *a = holder(path, &name), *b = holder(other, &other_name);
+  const bool known = a && b;
+  const bool same =
+    known && (same_file(path, other) || (strcmp(name, other_name) == 0 && same_file(a, b)));
+  free(a);
+  free(b);
+  if (!known) return psplit_i_nomem(diag);
+  if (!same) return PSPLIT_OK;
+  return psplit_i_fail(diag, PSPLIT_USAGE, "%s and %s are one file; give another one", path, other);
+}
+
+psplit_code place_check_outside(const char *path, const char *directory, psplit_diag *diag) {
+  const char *name;
+  char *home = holder(path, &name);
+  if (!home) return psplit_i_nomem(diag);
+  char *inner = realpath(home, NULL), *outer = realpath(directory, NULL);
+  const size_t n = outer ? strlen(outer) : 0;
+  const bool inside = inner && outer && strncmp(inner, outer, n) == 0 &&
+                      (inner[n] == '/' || inner[n] == '\0' || outer[n - 1] == '/');
+  free(outer);
+  free(inner);
+  free(home);
+  if (!inside) return PSPLIT_OK;
+  return psplit_i_fail(diag, PSPLIT_USAGE,
+                       "%s lies in %s, which is replaced as a whole; give another place", path,
+                       directory);
+}
