@@ -187,6 +187,16 @@ static psplit_code make_temp(psplit_i_out_file *file, mode_t mode, psplit_diag *
   return cannot(file->path, EEXIST, diag);
 }
 
+bool psplit_i_take_over(int fd, const struct stat *old) {
+  struct stat now;
+  if (fstat(fd, &now) != 0) return false;
+  /* Not everybody may give files away; the mode is what counts. */
+  if ((old->st_uid != now.st_uid || old->st_gid != now.st_gid) &&
+      fchown(fd, old->st_uid, old->st_gid) != 0 && fchown(fd, (uid_t)-1, old->st_gid) != 0)
+    errno = 0;
+  return fchmod(fd, old->st_mode & (S_ISDIR(old->st_mode) ? 07777 : 0777)) == 0;
+}
+
 /* The owner and mode of what is replaced; a file that may not be written may not be replaced. */
 static psplit_code begin_place(psplit_i_out_file *file, const struct stat *met, psplit_diag *diag) {
   psplit_code code;
@@ -203,11 +213,7 @@ static psplit_code begin_place(psplit_i_out_file *file, const struct stat *met, 
     return cannot(file->path, errno, diag);
   PSPLIT_TRY(make_temp(file, exists ? 0600 : 0666, diag));
   if (!exists) return PSPLIT_OK;
-  /* Not everybody may give files away; the mode is what counts. */
-  if ((old.st_uid != geteuid() || old.st_gid != getegid()) &&
-      fchown(file->fd, old.st_uid, old.st_gid) != 0 && fchown(file->fd, (uid_t)-1, old.st_gid) != 0)
-    errno = 0;
-  if (fchmod(file->fd, old.st_mode & 0777) != 0) code = cannot(file->path, errno, diag);
+  if (!psplit_i_take_over(file->fd, &old)) code = cannot(file->path, errno, diag);
 out:
   return code;
 }

@@ -12,6 +12,7 @@
 #include <psplit/base.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 
 typedef struct psplit_i_out_options {
   bool keep;    /* a regular file that exists is an error, not replaced */
@@ -49,6 +50,10 @@ PSPLIT_MUST_USE psplit_code psplit_i_out_put(const char *path, const psplit_i_ou
 PSPLIT_MUST_USE psplit_code psplit_i_out_probe(const char *path,
                                                const psplit_i_out_options *options,
                                                psplit_diag *diag);
+
+/* Gives the file or directory `fd` the owner, as far as this process may, and the mode of the one
+ * that it replaces. False with errno. */
+bool psplit_i_take_over(int fd, const struct stat *old);
 
 /* Syncs the file system of `directory`: after files written with is_many. Errors: IO. */
 PSPLIT_MUST_USE psplit_code psplit_i_out_sync(const char *directory, psplit_diag *diag);

@@ -144,32 +144,7 @@ static psplit_code refuse_input_inside(const psplit_i_directory *d, const psplit
   return PSPLIT_OK;
 }
 
-/* A split has no directories in it: what has some is somebody's tree, named by mistake. */
-static psplit_code refuse_tree(const psplit_i_directory *d, const struct stat *target,
-                               psplit_diag *diag) {
-  if (is_inside(".", target))
-    return psplit_i_fail(diag, PSPLIT_IO,
-                         "%s is the working directory, or holds it, and cannot be replaced",
-                         d->target);
-  DIR *entries = opendir(d->target);
-  if (!entries) return psplit_i_fail(diag, PSPLIT_IO, "%s: %s", d->target, strerror(errno));
-  psplit_code code = PSPLIT_OK;
-  for (const struct dirent *entry; code == PSPLIT_OK && (entry = readdir(entries)) != NULL;) {
-    struct stat status;
-    if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-    if (fstatat(dirfd(entries), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-        S_ISDIR(status.st_mode))
-      code =
-        psplit_i_fail(diag, PSPLIT_IO,
-                      "%s holds a directory, %s, so it is no split, and is not replaced; remove "
-                      "it yourself, or give another output directory",
-                      d->target, entry->d_name);
-  }
-  closedir(entries);
-  return code;
-}
-
-static psplit_code check_target(const psplit_i_directory *d, const psplit_model *model,
+static psplit_code check_target(psplit_i_directory *d, const psplit_model *model,
                                 psplit_diag *diag) {
   struct stat status;
   if (lstat(d->target, &status) != 0) {
@@ -180,8 +155,18 @@ static psplit_code check_target(const psplit_i_directory *d, const psplit_model 
     return psplit_i_fail(diag, PSPLIT_IO, "%s exists and is not a directory", d->target);
   if (!d->replace)
     return psplit_i_fail(diag, PSPLIT_IO, "%s exists; --force replaces it", d->target);
-  const psplit_code code = refuse_input_inside(d, model, &status, diag);
-  return code == PSPLIT_OK ? refuse_tree(d, &status, diag) : code;
+  psplit_code code;
+  PSPLIT_TRY(refuse_input_inside(d, model, &status, diag));
+  if (is_inside(".", &status))
+    return psplit_i_fail(diag, PSPLIT_IO,
+                         "%s is the working directory, or holds it, and cannot be replaced",
+                         d->target);
+  if (faccessat(AT_FDCWD, d->target, W_OK, AT_EACCESS) != 0)
+    return psplit_i_fail(diag, PSPLIT_IO, "%s cannot be replaced: %s", d->target, strerror(errno));
+  PSPLIT_TRY(psplit_i_old_split_open(d->target, diag, &d->old));
+  PSPLIT_TRY(psplit_i_old_split_alone(&d->old, d->old.fd, d->target, diag));
+out:
+  return code;
 }
 
 /* Makes the hidden directory and locks it. Another run that looks for stale ones may take it
@@ -193,7 +178,8 @@ static psplit_code make_temp(psplit_i_directory *d, const char *prefix, psplit_d
     free(d->temp);
     d->temp = join(d->parent, name);
     if (!d->temp) return psplit_i_nomem(diag);
-    if (mkdir(d->temp, 0777) != 0) {
+    /* Of what is replaced not everybody may be allowed to see the files. */
+    if (mkdir(d->temp, d->old.fd < 0 ? 0777 : 0700) != 0) {
       const int reason = errno;
       free(d->temp);
       d->temp = NULL;
@@ -220,7 +206,8 @@ static psplit_code make_temp(psplit_i_directory *d, const char *prefix, psplit_d
 psplit_code psplit_i_directory_begin(psplit_i_directory *d, const psplit_model *model,
                                      const char *path, bool replace, psplit_diag *diag) {
   psplit_code code;
-  *d = (psplit_i_directory){.fd = -1, .replace = replace};
+  *d = (psplit_i_directory)PSPLIT_I_DIRECTORY_NONE;
+  d->replace = replace;
   PSPLIT_TRY(take_path(d, path, diag));
   PSPLIT_TRY(check_target(d, model, diag));
   const char *slash = strrchr(d->target, '/');
@@ -235,7 +222,8 @@ out:
 psplit_code psplit_i_directory_begin_inside(psplit_i_directory *d, const char *path, bool replace,
                                             psplit_diag *diag) {
   psplit_code code;
-  *d = (psplit_i_directory){.fd = -1, .replace = replace};
+  *d = (psplit_i_directory)PSPLIT_I_DIRECTORY_NONE;
+  d->replace = replace;
   PSPLIT_TRY(take_path(d, path, diag));
   free(d->parent);
   d->parent = strdup(d->target);
@@ -243,6 +231,7 @@ psplit_code psplit_i_directory_begin_inside(psplit_i_directory *d, const char *p
   char prefix[MAX_NAME_PART + 32];
   hidden_prefix("stages", prefix);
   remove_stale(d->parent, prefix, true);
+  if (replace) PSPLIT_TRY(psplit_i_old_split_open(d->target, diag, &d->old));
   PSPLIT_TRY(make_temp(d, prefix, diag));
 out:
   return code;
@@ -253,10 +242,16 @@ psplit_code psplit_i_directory_file(psplit_i_directory *d, const char *name,
                                     psplit_diag *diag, psplit_i_file *out) {
   psplit_code code;
   *out = (psplit_i_file){.fd = -1};
-  const int fd = openat(d->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-  if (fd < 0)
+  struct stat old;
+  const bool replaces = psplit_i_old_split_status(&d->old, name, &old);
+  const int fd = openat(d->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                        replaces ? 0600 : 0666);
+  if (fd < 0 || (replaces && !psplit_i_take_over(fd, &old))) {
+    const int reason = errno;
+    if (fd >= 0) close(fd);
     return psplit_i_fail(diag, PSPLIT_IO, "cannot make %s/%s: %s", d->target, name,
-                         strerror(errno));
+                         strerror(reason));
+  }
   PSPLIT_TRY(psplit_i_file_begin(fd, d->target, name, model, diag, out));
   out->cancel = cancel;
 out:
@@ -265,17 +260,34 @@ out:
 
 /* --- ending --- */
 
+/* The old directory, which nobody finds under its name any more: whether it is as it was when it
+ * was looked at. */
+static psplit_code check_again(const psplit_i_directory *d, psplit_diag *diag) {
+  return psplit_i_old_split_alone(&d->old, d->old.fd, d->target, diag);
+}
+
+/* Its files go, and it goes where nothing else has come into it. */
+static void remove_old(const psplit_i_directory *d, const char *path) {
+  psplit_i_old_split_remove(&d->old, d->old.fd);
+  rmdir(path);
+}
+
 /* Where entries cannot be exchanged: for a moment there is neither the old nor the new. */
 static psplit_code replace_in_steps(psplit_i_directory *d, psplit_diag *diag) {
   psplit_text aside = {0};
   psplit_i_text_addf(&aside, "%s9", d->temp);
   if (aside.failed) return psplit_i_nomem(diag);
   psplit_code code = PSPLIT_OK;
-  if (rename(d->target, aside.bytes) != 0 || rename(d->temp, d->target) != 0) {
+  if (rename(d->target, aside.bytes) != 0)
     code = psplit_i_fail(diag, PSPLIT_IO, "cannot replace %s: %s", d->target, strerror(errno));
+  else
+    code = check_again(d, diag);
+  if (code == PSPLIT_OK && rename(d->temp, d->target) != 0)
+    code = psplit_i_fail(diag, PSPLIT_IO, "cannot replace %s: %s", d->target, strerror(errno));
+  if (code != PSPLIT_OK) {
     if (access(d->target, F_OK) != 0) psplit_i_rename_new(AT_FDCWD, aside.bytes, d->target);
   } else {
-    remove_tree(AT_FDCWD, aside.bytes);
+    remove_old(d, aside.bytes);
     free(d->temp);
     d->temp = NULL;
   }
@@ -283,7 +295,17 @@ static psplit_code replace_in_steps(psplit_i_directory *d, psplit_diag *diag) {
   return code;
 }
 
+/* Whether `target` is the directory that was looked at. */
+static bool is_old(const psplit_i_directory *d) {
+  struct stat here, old;
+  return d->old.fd >= 0 && lstat(d->target, &here) == 0 && fstat(d->old.fd, &old) == 0 &&
+         here.st_dev == old.st_dev && here.st_ino == old.st_ino;
+}
+
 psplit_code psplit_i_directory_commit(psplit_i_directory *d, psplit_diag *diag) {
+  struct stat old;
+  if (d->old.fd >= 0 && (fstat(d->old.fd, &old) != 0 || !psplit_i_take_over(d->fd, &old)))
+    return psplit_i_fail(diag, PSPLIT_IO, "cannot replace %s: %s", d->target, strerror(errno));
   if (psplit_i_rename_new(AT_FDCWD, d->temp, d->target)) {
     free(d->temp);
     d->temp = NULL;
@@ -293,16 +315,27 @@ psplit_code psplit_i_directory_commit(psplit_i_directory *d, psplit_diag *diag) 
     return psplit_i_fail(diag, PSPLIT_IO, "cannot rename to %s: %s", d->target, strerror(errno));
   if (!d->replace)
     return psplit_i_fail(diag, PSPLIT_IO, "%s exists; --force replaces it", d->target);
+  if (!is_old(d))
+    return psplit_i_fail(diag, PSPLIT_IO, "%s is another one than before; try again", d->target);
   if (!psplit_i_exchange(d->temp, d->target)) return replace_in_steps(d, diag);
-  /* The hidden name now holds the old one, which directory_end removes. */
-  return PSPLIT_OK;
+  const psplit_code code = check_again(d, diag);
+  if (code == PSPLIT_OK) {
+    d->exchanged = true;
+  } else if (!psplit_i_exchange(d->temp, d->target)) {
+    psplit_i_diag_context(diag, "%s holds what was replaced", d->temp);
+    free(d->temp);
+    d->temp = NULL;
+  }
+  return code;
 }
 
 void psplit_i_directory_end(psplit_i_directory *d) {
-  if (d->temp) remove_tree(AT_FDCWD, d->temp);
+  if (d->temp && d->exchanged) remove_old(d, d->temp);
+  if (d->temp && !d->exchanged) remove_tree(AT_FDCWD, d->temp);
+  psplit_i_old_split_close(&d->old);
   if (d->fd >= 0) close(d->fd);
   free(d->temp);
   free(d->parent);
   free(d->target);
-  *d = (psplit_i_directory){.fd = -1};
+  *d = (psplit_i_directory)PSPLIT_I_DIRECTORY_NONE;
 }

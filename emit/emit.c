@@ -162,7 +162,7 @@ static psplit_code emit(const psplit_model *model, const psplit_plan *plan, cons
   psplit_i_split split = {0};
   emission e = {.split = &split,
                 .options = options ? options : &defaults,
-                .directory = {.fd = -1},
+                .directory = PSPLIT_I_DIRECTORY_NONE,
                 .diag = diag};
   PSPLIT_TRY(psplit_i_split_init(&split, model, plan, e.options, diag));
   const bool inside = e.options->weights == PSPLIT_WEIGHTS_REFERENCE;
@@ -197,7 +197,7 @@ psplit_code psplit_emit_check(const psplit_model *model, const char *directory,
                               const psplit_emit_options *options, psplit_diag *diag) {
   psplit_code code;
   psplit_arena arena;
-  psplit_i_directory place = {.fd = -1};
+  psplit_i_directory place = PSPLIT_I_DIRECTORY_NONE;
   const char *const *locations;
   const bool replace = options && options->replace;
   psplit_i_arena_init(&arena, 0);

@@ -20,6 +20,7 @@
 
 #include <psplit/emit.h>
 
+#include "manifest.h"
 #include "model.h"
 #include "wire.h"
 
@@ -219,6 +220,32 @@ PSPLIT_MUST_USE psplit_code psplit_i_reference_locations(const psplit_model *mod
                                                          psplit_diag *diag,
                                                          const char *const **out);
 
+/* --- the split that is there already --- */
+
+typedef struct psplit_i_old_split {
+  int fd; /* of its directory, or -1 */
+  bool found;
+  psplit_i_manifest manifest; /* where it was found */
+  psplit_arena arena;
+} psplit_i_old_split;
+
+/* Looks at `directory`, which exists. Without a readable pipeline.json no split is found, which is no
+ * error. Errors: IO, NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_old_split_open(const char *directory, psplit_diag *diag,
+                                                    psplit_i_old_split *out);
+void psplit_i_old_split_close(psplit_i_old_split *old);
+/* Whether it is a file of the split by its name. */
+bool psplit_i_old_split_wrote(const psplit_i_old_split *old, const char *name);
+/* Whether the directory `fd`, by the name of `directory`, holds regular files of the split and
+ * nothing else. Errors: IO (the message names what else it holds), NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_old_split_alone(const psplit_i_old_split *old, int fd,
+                                                     const char *directory, psplit_diag *diag);
+/* Whose owner and mode a new file `name` gets: those of the old one, else those of the old
+ * pipeline.json. False where there is neither. */
+bool psplit_i_old_split_status(const psplit_i_old_split *old, const char *name, struct stat *out);
+/* Removes its files, and no others, from the directory `fd`. */
+void psplit_i_old_split_remove(const psplit_i_old_split *old, int fd);
+
 /* --- the directory --- */
 
 typedef struct psplit_i_directory {
@@ -227,7 +254,12 @@ typedef struct psplit_i_directory {
   char *temp;   /* NULL until made */
   int fd;       /* of temp; holds its lock */
   bool replace;
+  psplit_i_old_split old; /* what is replaced */
+  bool exchanged;         /* temp is its name now */
 } psplit_i_directory;
+
+#define PSPLIT_I_DIRECTORY_NONE \
+  { .fd = -1, .old.fd = -1 }
 
 /* Makes a hidden directory beside `path`, locked as long as it is written, and removes those that
  * killed runs for the same path left behind. Errors: IO, USAGE (no such name), NOMEM. */

@@ -28,13 +28,6 @@ static void free_names(name_list *names) {
   psplit_i_vec_fini(names);
 }
 
-static bool is_stage_name(const char *name) {
-  if (strncmp(name, "stage", 5) != 0) return false;
-  const size_t digits = strspn(name + 5, "0123456789");
-  const char *end = name + 5 + digits;
-  return digits && (strcmp(end, ".onnx") == 0 || strcmp(end, ".onnx.data") == 0);
-}
-
 static bool add_name(name_list *names, const char *name, size_t n) {
   char *copy = strndup(name, n);
   if (copy && psplit_i_vec_push(names, copy)) return true;
@@ -42,7 +35,8 @@ static bool add_name(name_list *names, const char *name, size_t n) {
   return false;
 }
 
-static bool list_names(int dir_fd, bool only_stages, name_list *out) {
+/* Names in a directory; of `split` alone where that is not NULL. */
+static bool list_names(int dir_fd, const psplit_i_old_split *split, name_list *out) {
   const int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *entries = fd < 0 ? NULL : fdopendir(fd);
   if (!entries) {
@@ -51,7 +45,8 @@ static bool list_names(int dir_fd, bool only_stages, name_list *out) {
   }
   bool ok = true;
   for (const struct dirent *entry; ok && (entry = readdir(entries)) != NULL;) {
-    if (entry->d_name[0] == '.' || (only_stages && !is_stage_name(entry->d_name))) continue;
+    if (entry->d_name[0] == '.' || (split && !psplit_i_old_split_wrote(split, entry->d_name)))
+      continue;
     ok = add_name(out, entry->d_name, strlen(entry->d_name));
   }
   closedir(entries);
@@ -66,7 +61,8 @@ static bool is_input(const psplit_model *model, const struct stat *status) {
   return false;
 }
 
-/* What stands where a file has to go: nothing, or with `replace` a file that is no input. */
+/* What stands where a file has to go: nothing, or with `replace` a file of the old split that is no
+ * input. */
 static psplit_code check_places(const psplit_i_directory *d, int at, const psplit_model *model,
                                 const name_list *names, psplit_diag *diag) {
   for (size_t i = 0; i < names->n; i++) {
@@ -75,10 +71,16 @@ static psplit_code check_places(const psplit_i_directory *d, int at, const pspli
     if (is_input(model, &status))
       return psplit_i_fail(diag, PSPLIT_IO, "%s/%s is the model's own file; rename it", d->target,
                            names->items[i]);
-    if (!d->replace || !S_ISREG(status.st_mode))
+    if (!S_ISREG(status.st_mode))
+      return psplit_i_fail(diag, PSPLIT_IO, "%s/%s exists and is not a regular file", d->target,
+                           names->items[i]);
+    if (!d->replace)
+      return psplit_i_fail(diag, PSPLIT_IO, "%s/%s exists; --force replaces it", d->target,
+                           names->items[i]);
+    if (!psplit_i_old_split_wrote(&d->old, names->items[i]))
       return psplit_i_fail(
-        diag, PSPLIT_IO, "%s/%s exists%s", d->target, names->items[i],
-        S_ISREG(status.st_mode) ? "; --force replaces it" : " and is not a regular file");
+        diag, PSPLIT_IO, "%s/%s is not of the split there%s, and is not replaced; rename it",
+        d->target, names->items[i], d->old.found ? "" : " (no pipeline.json tells of one)");
   }
   return PSPLIT_OK;
 }
@@ -149,7 +151,7 @@ static bool put_back(int at, int hidden, const name_list *names) {
   const int old = openat(hidden, OLD, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (old < 0) return ok && errno == ENOENT;
   name_list olds = {0};
-  ok = ok && list_names(old, false, &olds);
+  ok = ok && list_names(old, NULL, &olds);
   for (size_t i = 0; ok && i < olds.n; i++)
     if (strcmp(olds.items[i], MANIFEST) != 0)
       ok = renameat(old, olds.items[i], at, olds.items[i]) == 0;
@@ -170,9 +172,10 @@ bool psplit_i_inside_restore(int at, int hidden) {
 }
 
 /* What the new files replace: files in their places, and the stages of a complete split. */
-static bool list_old(int at, const psplit_model *model, const name_list *names, name_list *out) {
+static bool list_old(const psplit_i_directory *d, int at, const psplit_model *model,
+                     const name_list *names, name_list *out) {
   name_list stages = {0};
-  bool ok = !is_there(at, MANIFEST) || list_names(at, true, &stages);
+  bool ok = !is_there(at, MANIFEST) || list_names(at, &d->old, &stages);
   for (size_t i = 0; ok && i < stages.n; i++) {
     struct stat status;
     if (!contains(names, stages.items[i]) &&
@@ -233,9 +236,9 @@ psplit_code psplit_i_directory_commit_inside(psplit_i_directory *d, const psplit
   name_list names = {0}, olds = {0};
   const int at = open(d->target, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (at < 0) return psplit_i_fail(diag, PSPLIT_IO, "%s: %s", d->target, strerror(errno));
-  if (!list_names(d->fd, false, &names)) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!list_names(d->fd, NULL, &names)) PSPLIT_TRY(psplit_i_nomem(diag));
   PSPLIT_TRY(check_places(d, at, model, &names, diag));
-  if (!list_old(at, model, &names, &olds)) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!list_old(d, at, model, &names, &olds)) PSPLIT_TRY(psplit_i_nomem(diag));
   PSPLIT_TRY(write_names(d, model, &names, diag));
   code = move_old(d, at, &olds, diag);
   if (code == PSPLIT_OK) code = move_new(d, at, &names, diag);

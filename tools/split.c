@@ -39,7 +39,7 @@ static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "What to make:"},
   {'k', "stages", "N[..M]", "number of stages; default: one for each device of --devices"},
   {'o', "output", "DIR", "directory to write; it appears complete or not at all"},
-  {OPT_FORCE, "force", NULL, "replace DIR if it exists"},
+  {OPT_FORCE, "force", NULL, "replace DIR if it exists and is empty or a split"},
   {OPT_BOUNDARY, "boundary", "KIND",
    "sendrecv (default): Send and Recv nodes; io: plain inputs, outputs"},
   {OPT_WEIGHTS, "weights", "WHERE",

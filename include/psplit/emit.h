@@ -29,9 +29,11 @@ typedef enum psplit_weights {
 typedef struct psplit_emit_options {
   psplit_boundary boundary;
   psplit_weights weights;
-  /* An existing directory is replaced, once the new one is complete, unless it holds the model or
-   * another directory, or is or holds the working directory: these cannot be meant.
-   * REFERENCE: files of an earlier split are replaced, and nothing else. */
+  /* An existing directory is replaced, once the new one is complete, where it is empty or holds a
+   * pipeline.json of ours, the files that it names, and nothing else; never where it holds the
+   * model, or is or holds the working directory. Modes of the directory and of files of the same
+   * name are kept, new files get that of the old pipeline.json. REFERENCE: files that a
+   * pipeline.json there names are replaced, and nothing else. */
   bool replace;
   /* Stages written at a time, where there is much to write; 0: as many as OpenMP gives. Never
    * changes a byte. `sink` is called by one of the threads at a time. */

@@ -223,6 +223,12 @@ def bad_files(tap, tool, cwd):
     each("bad model with --force", FILE, "missing.onnx", "-k", "2", "-o", "there", "--force")
     tap.ok(os.listdir(os.path.join(cwd, "there")) == ["mine"],
            "--force replaces DIR only by a complete new one")
+    each("DIR holds another's file, with --force", FILE, "good.onnx", "-k", "2", "-o", "there",
+         "--force")
+    tap.ok(os.listdir(os.path.join(cwd, "there")) == ["mine"],
+           "--force replaces nothing but a split")
+    os.unlink(os.path.join(cwd, "there/mine"))
+    each("DIR is empty, with --force", OK, "good.onnx", "-k", "3", "-o", "there", "--force")
     each("DIR exists, with --force", OK, "good.onnx", "-k", "2", "-o", "there", "--force")
     found = sorted(os.listdir(os.path.join(cwd, "there")))
     tap.ok(found == ["pipeline.json", "stage0.onnx", "stage1.onnx"], "--force replaces DIR",

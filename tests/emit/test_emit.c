@@ -674,20 +674,122 @@ static void what_is_in_the_way(void **state) {
   emit_refused(model, &p, ".", true, "holds the model itself");
   assert_true(exists("old/note"));
   assert_int_equal(system("mkdir -p tree/src here && echo mine > tree/src/note"), 0);
-  emit_refused(model, &p, "tree", true, "holds a directory, src");
+  emit_refused(model, &p, "tree", true, "tree holds src,");
   assert_true(exists("tree/src/note"));
   assert_int_equal(chdir("here"), 0);
   emit_refused(model, &p, ".", true, "working directory");
   emit_refused(model, &p, "../here", true, "working directory");
   assert_int_equal(chdir(".."), 0);
+  emit_refused(model, &p, "old", true, "old holds note, which is not of the split there (no");
+  assert_true(exists("old/note"));
+  assert_int_equal(system("rm old/note"), 0);
   psplit_diag diag;
   assert_int_equal(emit(model, &p, "old//", PSPLIT_BOUNDARY_IO, PSPLIT_WEIGHTS_AUTO, true, &diag),
                    PSPLIT_OK);
-  assert_false(exists("old/note"));
   assert_true(exists("old/pipeline.json"));
   emit_ok(model, &p, "./holds/../new/", PSPLIT_BOUNDARY_IO, PSPLIT_WEIGHTS_AUTO);
   assert_true(exists("new/stage2.onnx"));
   assert_int_equal(system("test -z \"$(ls -A | grep psplit)\""), 0);
+  psplit_model_close(model);
+}
+
+/* A directory is replaced where all that it holds is of the split that its pipeline.json tells of.
+ */
+static void only_splits_are_replaced(void **state) {
+  (void)state;
+  static const struct {
+    const char *make, *says; /* NULL: it is replaced */
+  } cases[] = {
+    {"rm -r old && mkdir old", NULL},
+    {"true", NULL},
+    {"rm old/stage1.onnx", NULL},
+    {"touch old/thesis.tex old/zebra", "old holds thesis.tex, which is not of the split there,"},
+    {"touch old/.hidden", "old holds .hidden,"},
+    {"touch old/stage3.onnx", "old holds stage3.onnx,"},
+    {"touch old/stage0.onnx.data.bak", "old holds stage0.onnx.data.bak,"},
+    {"rm old/stage0.onnx && ln -s ../model.onnx old/stage0.onnx", "old holds stage0.onnx,"},
+    {"rm old/stage0.onnx && mkfifo old/stage0.onnx", "old holds stage0.onnx,"},
+    {"rm old/stage0.onnx && mkdir old/stage0.onnx", "old holds stage0.onnx,"},
+    {"rm old/pipeline.json", "old holds stage0.onnx,"},
+    {"rm old/pipeline.json old/stage*", NULL},
+    {"rm old/pipeline.json && mkfifo old/pipeline.json", "old holds pipeline.json,"},
+    {"echo '{\"steps\": []}' > old/pipeline.json && rm old/stage*", "old holds pipeline.json,"},
+    {"mv old/pipeline.json . && ln -s ../pipeline.json old/", "old holds pipeline.json,"},
+  };
+  psplit_model *model = open_rich();
+  test_plan p;
+  rich_plan(&p, model);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    assert_int_equal(system("rm -rf old pipeline.json"), 0);
+    emit_ok(model, &p, "old", PSPLIT_BOUNDARY_SENDRECV, PSPLIT_WEIGHTS_EXTERNAL);
+    assert_int_equal(system(cases[i].make), 0);
+    assert_int_equal(system("rm -rf as_it_was && cp -a old as_it_was && chmod 750 old"), 0);
+    if (cases[i].says) {
+      emit_refused(model, &p, "old", true, cases[i].says);
+      psplit_diag diag = {0};
+      const psplit_emit_options force = {.replace = true};
+      assert_int_equal(psplit_emit_check(model, "old", &force, &diag), PSPLIT_IO);
+      assert_non_null(strstr(diag.message, cases[i].says));
+      assert_int_equal(system("test \"$(ls -lA old)\" = \"$(ls -lA as_it_was)\""), 0);
+    } else {
+      psplit_diag diag;
+      assert_int_equal(emit(model, &p, "old", PSPLIT_BOUNDARY_IO, PSPLIT_WEIGHTS_AUTO, true, &diag),
+                       PSPLIT_OK);
+      assert_int_equal(system("test \"$(ls -A old | tr '\\n' ' ')\" = "
+                              "'pipeline.json stage0.onnx stage1.onnx stage2.onnx '"),
+                       0);
+    }
+    assert_int_equal(system("test \"$(stat -c %a old)\" = 750"), 0);
+  }
+  psplit_model_close(model);
+}
+
+static psplit_code put_note(void *user, const char *directory, psplit_diag *diag) {
+  (void)user, (void)directory, (void)diag;
+  return system("touch old/note") == 0 ? PSPLIT_OK : PSPLIT_IO;
+}
+
+/* What comes into the old directory while the new one is written is not lost. */
+static void late_files_are_kept(void **state) {
+  (void)state;
+  psplit_model *model = open_rich();
+  test_plan p;
+  rich_plan(&p, model);
+  emit_ok(model, &p, "old", PSPLIT_BOUNDARY_SENDRECV, PSPLIT_WEIGHTS_AUTO);
+  assert_int_equal(system("cp -a old before && touch before/note"), 0);
+  const psplit_emit_options options = {.replace = true, .accept = put_note};
+  psplit_diag diag = {0};
+  assert_int_equal(psplit_emit(model, &p.plan, "old", &options, &diag), PSPLIT_IO);
+  assert_non_null(strstr(diag.message, "old holds note,"));
+  assert_int_equal(system("diff -r old before && test -z \"$(ls -A | grep psplit)\""), 0);
+  psplit_model_close(model);
+}
+
+/* Files keep their modes, new ones that of pipeline.json; DIR keeps its own. */
+static void modes_are_kept(void **state) {
+  (void)state;
+  psplit_model *model = open_rich();
+  test_plan p;
+  rich_plan(&p, model);
+  for (int inside = 0; inside < 2; inside++) {
+    const psplit_weights weights = inside ? PSPLIT_WEIGHTS_REFERENCE : PSPLIT_WEIGHTS_AUTO;
+    const char *directory = inside ? "." : "out";
+    psplit_diag diag;
+    assert_int_equal(chmod(".", 0755), 0);
+    emit_ok(model, &p, directory, PSPLIT_BOUNDARY_IO, weights);
+    assert_int_equal(chdir(directory), 0);
+    assert_int_equal(chmod(".", 0700) | chmod("pipeline.json", 0640) | chmod("stage0.onnx", 0600) |
+                       chmod("stage1.onnx", 0444) | unlink("stage2.onnx"),
+                     0);
+    assert_int_equal(chdir(inside ? "." : ".."), 0);
+    assert_int_equal(emit(model, &p, directory, PSPLIT_BOUNDARY_SENDRECV, weights, true, &diag),
+                     PSPLIT_OK);
+    assert_int_equal(chdir(directory), 0);
+    assert_int_equal(system("test \"$(stat -c %a . pipeline.json stage?.onnx | tr '\\n' ' ')\" = "
+                            "'700 640 600 444 640 '"),
+                     0);
+    assert_int_equal(chdir(inside ? "." : ".."), 0);
+  }
   psplit_model_close(model);
 }
 
@@ -743,12 +845,16 @@ static void interrupted(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    CASE(plain_stages),     CASE(bytes_are_kept),     CASE(boundary_nodes),
-    CASE(names_are_unique), CASE(relays_and_copies),  CASE(deterministic),
-    CASE(wrong_plans),      CASE(old_models),         CASE(split_twice),
-    CASE(external_stays),   CASE(external_to_inline), CASE(inline_to_external),
-    CASE(referenced),       CASE(what_is_in_the_way), CASE(hidden_directories),
-    CASE(changed_model),    CASE(interrupted),
+    CASE(plain_stages),        CASE(bytes_are_kept),
+    CASE(boundary_nodes),      CASE(names_are_unique),
+    CASE(relays_and_copies),   CASE(deterministic),
+    CASE(wrong_plans),         CASE(old_models),
+    CASE(split_twice),         CASE(external_stays),
+    CASE(external_to_inline),  CASE(inline_to_external),
+    CASE(referenced),          CASE(what_is_in_the_way),
+    CASE(hidden_directories),  CASE(only_splits_are_replaced),
+    CASE(late_files_are_kept), CASE(modes_are_kept),
+    CASE(changed_model),       CASE(interrupted),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
