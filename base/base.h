@@ -17,6 +17,7 @@
 #include "out_file.h"
 #include "route.h"
 #include "text.h"
+#include "unknown.h"
 #include "vec.h"
 
 #endif

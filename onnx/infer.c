@@ -387,11 +387,12 @@ static uint64_t count(const psplit_graph *graph) {
   return n;
 }
 
-/* A misspelt name would go unnoticed: costs would be those of an assumed size. */
+/* A misspelt name is an error (psplit_model_check_dims); here it is one that only nodes which never
+ * run declare. */
 static void say_unmet(const psplit_i_shapes *s) {
   for (size_t i = 0; i < s->n_bindings; i++)
     if (!s->met[i])
-      psplit_i_say(s->sink, PSPLIT_WARNING, "no dimension of the model is called %s",
+      psplit_i_say(s->sink, PSPLIT_WARNING, "dimension %s changes nothing: nothing that runs has it",
                    s->bindings[i].name);
 }
 

@@ -149,6 +149,8 @@ psplit_code psplit_unit_create(const psplit_model *model, const psplit_unit_opti
     return psplit_i_fail(diag, PSPLIT_USAGE,
                          "%" PRIu32 " stages need as many devices; the devices file has %" PRIu32,
                          options->n_stages, psplit_devices_count(options->devices));
+  code = psplit_model_check_dims(model, options->dims, options->n_dims, diag);
+  if (code != PSPLIT_OK) return code;
   psplit_unit *unit = calloc(1, sizeof *unit);
   if (!unit) return psplit_i_nomem(diag);
   psplit_i_arena_init(&unit->arena, 0);

@@ -95,14 +95,66 @@ void feed_fini(feed_settings *s) {
   psplit_i_vec_fini(&s->shapes);
 }
 
+/* The input that option i of --input and --shape names; NULL: an .npz that names them itself. */
+static const char *named_input(const feed_settings *s, size_t i) {
+  return i < s->given.n ? s->given.items[i].input : s->shapes.items[i - s->given.n].input;
+}
+
+static bool add_symbols(const psplit_i_shape *shape, psplit_intern *names) {
+  for (int32_t axis = 0; axis < shape->rank; axis++)
+    if (shape->dims[axis].param &&
+        psplit_i_intern_add(names, shape->dims[axis].param) == PSPLIT_NONE)
+      return false;
+  return true;
+}
+
+/* Against the symbols that pipeline.json has: of the model's inputs and outputs, and of what
+ * crosses.
+ */
+static psplit_code check_dims(const feed_settings *s, const psplit_i_manifest *m,
+                              psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  psplit_intern names;
+  bool ok = true;
+  psplit_i_intern_init(&names);
+  for (uint32_t i = 0; ok && i < m->n_inputs; i++)
+    ok = add_symbols(&m->input_values[i].shape, &names);
+  for (uint32_t i = 0; ok && i < m->n_outputs; i++)
+    ok = add_symbols(&m->output_values[i].shape, &names);
+  for (uint32_t i = 0; ok && i < m->n_transfers; i++)
+    ok = add_symbols(&m->transfers[i].shape, &names);
+  if (!ok) PSPLIT_TRY(psplit_i_nomem(diag));
+  for (size_t i = 0; i < s->dims.n; i++)
+    if (psplit_i_intern_find(&names, s->dims.items[i].name) == PSPLIT_NONE)
+      PSPLIT_TRY(psplit_i_fail_unknown(diag, "the split has no dimension", s->dims.items[i].name,
+                                       names.text, names.n));
+out:
+  psplit_i_intern_fini(&names);
+  return code;
+}
+
 psplit_code feed_check(const feed_settings *s, const psplit_i_pipe *pipe, psplit_diag *diag) {
+  const psplit_i_manifest *m = &pipe->manifest;
   for (size_t i = 0; i < s->given.n + s->shapes.n; i++) {
-    const char *name =
-      i < s->given.n ? s->given.items[i].input : s->shapes.items[i - s->given.n].input;
+    const char *name = named_input(s, i);
     bool found = !name;
-    for (uint32_t p = 0; p < pipe->manifest.n_inputs; p++)
-      found |= name && strcmp(name, pipe->manifest.inputs[p]) == 0;
-    if (!found) return psplit_i_fail(diag, PSPLIT_USAGE, "the model has no input %s", name);
+    for (uint32_t p = 0; p < m->n_inputs; p++) found |= name && strcmp(name, m->inputs[p]) == 0;
+    if (!found)
+      return psplit_i_fail_unknown(diag, "the model has no input", name, m->inputs, m->n_inputs);
   }
-  return PSPLIT_OK;
+  return s->dims.n ? check_dims(s, m, diag) : PSPLIT_OK;
+}
+
+psplit_code feed_check_model(const feed_settings *s, const psplit_model *model, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  for (size_t i = 0; i < s->given.n + s->shapes.n; i++) {
+    const char *name = named_input(s, i);
+    if (name) PSPLIT_TRY(psplit_model_check_inputs(model, &name, 1, diag));
+  }
+  for (size_t i = 0; i < s->dims.n; i++) {
+    const psplit_dim_value dim = {s->dims.items[i].name, s->dims.items[i].value};
+    PSPLIT_TRY(psplit_model_check_dims(model, &dim, 1, diag));
+  }
+out:
+  return code;
 }

@@ -28,8 +28,10 @@ typedef struct feed_settings {
 bool feed_option(const cli *program, feed_settings *settings, int id, const char *argument);
 void feed_fini(feed_settings *settings);
 
-/* Inputs that the model does not have are a mistake: USAGE. */
+/* Inputs and dimensions that the split, or the model, does not have are a mistake: USAGE. */
 PSPLIT_MUST_USE psplit_code feed_check(const feed_settings *settings, const psplit_i_pipe *pipe,
                                        psplit_diag *diag);
+PSPLIT_MUST_USE psplit_code feed_check_model(const feed_settings *settings,
+                                             const psplit_model *model, psplit_diag *diag);
 
 #endif

@@ -244,6 +244,8 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
   psplit_code code = plan_load_plugins(&r->plan, diag);
   if (code == PSPLIT_OK) code = plan_load_costs(&r->plan, diag);
   if (code == PSPLIT_OK) code = psplit_model_open(r->model, &r->plan.read, diag, &model);
+  if (code == PSPLIT_OK)
+    code = psplit_model_check_dims(model, r->plan.unit.dims, r->plan.unit.n_dims, diag);
   if (code == PSPLIT_OK && r->output) code = check_output(r, model, diag);
   if (code == PSPLIT_OK && r->dump_dir && mkdir(r->dump_dir, 0777) != 0 && errno != EEXIST)
     code = cannot_write(r->dump_dir, diag);

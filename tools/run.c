@@ -312,6 +312,7 @@ static psplit_code profile(const settings *s, psplit_diag *diag) {
   psplit_model *model = NULL;
   psplit_code code;
   PSPLIT_TRY(psplit_model_open(s->directory, NULL, diag, &model));
+  PSPLIT_TRY(feed_check_model(&s->feed, model, diag));
   PSPLIT_TRY(check_unread(s, s->profile, diag));
   PSPLIT_TRY(place_check(s->profile, model, diag));
   PSPLIT_TRY(profile_model(s->directory, NULL, s->onnxruntime, &s->run, &s->feed, diag, &text));

@@ -200,6 +200,11 @@ static int parse(request *r, int argc, char **argv) {
     return cli_usage(&PROGRAM, "--verify needs -o DIR");
   if (r->tune.n_rounds && (r->plan_only || !r->directory))
     return cli_usage(&PROGRAM, "--autotune needs -o DIR");
+#ifdef PSPLIT_HAS_RUNTIME
+  if (!r->tune.n_rounds && (r->feed.given.n || r->feed.shapes.n))
+    return cli_usage(&PROGRAM,
+                     "--input and --shape are for --autotune; --dim fixes sizes for costs");
+#endif
   if (r->tune.n_rounds && r->emit.weights == PSPLIT_WEIGHTS_REFERENCE)
     return cli_usage(&PROGRAM, "--autotune and --weights reference do not go together");
   if (r->last_k > r->n_stages && (!r->plan_only || r->json))
@@ -243,6 +248,16 @@ static psplit_code accept(void *user, const char *directory, psplit_diag *diag) 
   const request *r = user;
   const psplit_code code = r->verify ? prove(r, directory, diag) : PSPLIT_OK;
   return code == PSPLIT_OK ? write_beside(r, diag) : code;
+}
+
+/* Dimensions and inputs that MODEL does not have are mistakes. */
+static psplit_code check_names(const request *r, psplit_diag *diag) {
+  psplit_code code =
+    psplit_model_check_dims(r->opened, r->plan.unit.dims, r->plan.unit.n_dims, diag);
+#ifdef PSPLIT_HAS_RUNTIME
+  if (code == PSPLIT_OK) code = feed_check_model(&r->feed, r->opened, diag);
+#endif
+  return code;
 }
 
 /* Whether the outputs can be written, before the work for them begins. */
@@ -368,6 +383,7 @@ static psplit_code split(request *r, psplit_diag *diag) {
   psplit_code code = psplit_model_open(r->model, &r->plan.read, diag, &model);
   r->opened = model;
   r->made = &made;
+  if (code == PSPLIT_OK) code = check_names(r, diag);
   if (code == PSPLIT_OK) code = check_outputs(r, diag);
   if (code == PSPLIT_OK) say_assumptions(&sink, model);
   if (code == PSPLIT_OK && r->tune.n_rounds) code = tune(r, model, diag);

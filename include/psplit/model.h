@@ -50,6 +50,18 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_model_open(const char *path,
                                                          psplit_diag *diag,
                                                          psplit_model **out_model);
 
+/* Whether the model declares dimensions of these names: a misspelt one would leave costs as they are,
+ * silently. The model's graphs, bodies and functions count. Errors: USAGE (the message names the
+ * nearest one, and those there are), NOMEM. O(values). */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_model_check_dims(const psplit_model *model,
+                                                               const psplit_dim_value *dims,
+                                                               size_t n_dims, psplit_diag *diag);
+/* Whether it has inputs of these names. Errors: USAGE, as above, NOMEM. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_model_check_inputs(const psplit_model *model,
+                                                                 const char *const *inputs,
+                                                                 size_t n_inputs,
+                                                                 psplit_diag *diag);
+
 /* What was inlined, in the order of the options. */
 typedef struct psplit_inlined {
   const char *node;      /* as the options name it */

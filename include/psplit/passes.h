@@ -78,8 +78,8 @@ typedef struct psplit_unit_options {
 PSPLIT_API void psplit_unit_options_init(psplit_unit_options *options);
 
 /* The model must outlive the unit; the options' strings, devices and sink too.
- * Errors: USAGE (a pin that is not PATTERN=STAGE, a pattern that matches nothing, annotations with
- * more stages or of several configurations), INVALID (annotations that break a rule), NOMEM. */
+ * Errors: USAGE (a dimension that the model does not have, a pin that is not PATTERN=STAGE, a
+ * pattern that matches nothing, annotations with more stages or of several configurations), INVALID (annotations that break a rule), NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_unit_create(const psplit_model *model,
                                                           const psplit_unit_options *options,
                                                           psplit_diag *diag,

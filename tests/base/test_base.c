@@ -253,6 +253,40 @@ static void routes_are_short_and_pass_once(void **state) {
   assert_int_equal(psplit_i_route(N, next, 0, 5, held, 8, hops), 0);
 }
 
+static void unknown_names_find_the_nearest(void **state) {
+  (void)state;
+  static const char *const names[] = {"batch", "seq", "sequence_length", "n", "height"};
+  const struct {
+    const char *name, *near;
+  } cases[] = {{"bacth", "batch"},   {"BATCH", "batch"},
+               {"batches", "batch"}, {"heigth", "height"},
+               {"sequence", "seq"},  {"sequence_lengt", "sequence_length"},
+               {"N", "n"},           {"m", NULL},
+               {"width", NULL},      {"", NULL}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const uint32_t near = psplit_i_nearest(cases[i].name, names, 5);
+    if (!cases[i].near)
+      assert_int_equal(near, PSPLIT_NONE);
+    else
+      assert_string_equal(names[near], cases[i].near);
+  }
+  assert_int_equal(psplit_i_nearest("x", NULL, 0), PSPLIT_NONE);
+  psplit_diag diag = {0};
+  assert_int_equal(psplit_i_fail_unknown(&diag, "there is no", "bacth", names, 2), PSPLIT_USAGE);
+  assert_string_equal(diag.message, "there is no bacth; did you mean batch? it has batch, seq");
+  diag = (psplit_diag){0};
+  assert_int_equal(psplit_i_fail_unknown(&diag, "there is no", "x", NULL, 0), PSPLIT_USAGE);
+  assert_string_equal(diag.message, "there is no x; it has none");
+  /* However many and long they are: one message, cut. */
+  static char lengthy[300];
+  memset(lengthy, 'l', sizeof lengthy - 1);
+  const char *many[30];
+  for (size_t i = 0; i < 30; i++) many[i] = lengthy;
+  diag = (psplit_diag){0};
+  assert_int_equal(psplit_i_fail_unknown(&diag, "there is no", lengthy, many, 30), PSPLIT_USAGE);
+  assert_true(strlen(diag.message) < sizeof diag.message);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(arena_keeps_alignment_and_limit),
@@ -266,6 +300,7 @@ int main(void) {
     cmocka_unit_test(hasher_ignores_how_the_stream_is_cut),
     cmocka_unit_test(diag_keeps_the_first_failure_printable),
     cmocka_unit_test(routes_are_short_and_pass_once),
+    cmocka_unit_test(unknown_names_find_the_nearest),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

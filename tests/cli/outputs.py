@@ -111,9 +111,6 @@ def words(s):
            "nvidia-l5", "--plan-only")
     s.each("an unknown word", USAGE, "auto, inline, external, reference", s.split, "m.onnx", "-k",
            "2", "--weights", "outside", "--plan-only")
-    s.each("a dimension that the model does not have", OK,
-           "warning: no dimension of the model is called bacth", s.split, "m.onnx", "-k", "2",
-           "--dim", "bacth=8", "--plan-only")
 
 
 def names(s):

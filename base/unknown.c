@@ -1,0 +1,73 @@
+#include "unknown.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "diag.h"
+#include "text.h"
+
+enum { MAX_LETTERS = 64, MAX_LISTED = 10 };
+
+static unsigned least(unsigned a, unsigned b) { return a < b ? a : b; }
+
+/* Optimal string alignment: insertions, deletions, replacements, exchanges of neighbours. */
+static unsigned distance(const char *a, size_t n_a, const char *b, size_t n_b) {
+  unsigned rows[3][MAX_LETTERS + 1];
+  unsigned *before = rows[0], *last = rows[1], *row = rows[2];
+  for (size_t j = 0; j <= n_b; j++) last[j] = (unsigned)j;
+  for (size_t i = 1; i <= n_a; i++) {
+    row[0] = (unsigned)i;
+    for (size_t j = 1; j <= n_b; j++) {
+      row[j] = least(least(last[j], row[j - 1]) + 1, last[j - 1] + (a[i - 1] != b[j - 1]));
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = least(row[j], before[j - 2] + 1);
+    }
+    unsigned *spare = before;
+    before = last;
+    last = row;
+    row = spare;
+  }
+  return last[n_b];
+}
+
+uint32_t psplit_i_nearest(const char *name, const char *const *names, uint32_t n) {
+  const size_t length = strlen(name);
+  /* A third of the letters may be wrong: of names with one or two, none. */
+  unsigned best = (unsigned)(length / 3) + 1;
+  uint32_t found = PSPLIT_NONE;
+  if (length > MAX_LETTERS) return PSPLIT_NONE;
+  for (uint32_t i = 0; i < n && best > 0; i++) {
+    const size_t other = strlen(names[i]);
+    unsigned far = best;
+    if (other > MAX_LETTERS) continue;
+    if (strcasecmp(name, names[i]) == 0)
+      far = 0;
+    else if (other + best > length && length + best > other)
+      far = distance(name, length, names[i], other);
+    /* As far as a name may be, so that any other goes first. */
+    if (far >= best && found == PSPLIT_NONE && length >= 3 && other >= 3 &&
+        strncmp(name, names[i], length < other ? length : other) == 0)
+      far = best - 1;
+    if (far >= best) continue;
+    best = far;
+    found = i;
+  }
+  return found;
+}
+
+psplit_code psplit_i_fail_unknown(psplit_diag *diag, const char *what, const char *name,
+                                  const char *const *names, uint32_t n) {
+  const uint32_t near = psplit_i_nearest(name, names, n);
+  psplit_text hint = {0};
+  if (near != PSPLIT_NONE)
+    psplit_i_text_addf(&hint, "; did you mean %s? it has ", names[near]);
+  else
+    psplit_i_text_puts(&hint, n ? "; it has " : "; it has none");
+  for (uint32_t i = 0; i < n && i < MAX_LISTED; i++)
+    psplit_i_text_addf(&hint, "%s%.200s", i ? ", " : "", names[i]);
+  if (n > MAX_LISTED) psplit_i_text_addf(&hint, " and %u more", (unsigned)(n - MAX_LISTED));
+  const psplit_code code = psplit_i_fail(diag, PSPLIT_USAGE, "%s %.200s%s", what, name,
+                                         hint.failed || !hint.bytes ? "" : hint.bytes);
+  psplit_i_text_fini(&hint);
+  return code;
+}

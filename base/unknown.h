@@ -1,0 +1,17 @@
+/* Names that nothing is called by, in messages: with the nearest name there is, and the others. */
+#ifndef PSPLIT_BASE_UNKNOWN_H
+#define PSPLIT_BASE_UNKNOWN_H
+
+#include <psplit/base.h>
+
+/* The name that was most likely meant: the same in another case, one that differs in few letters
+ * (neighbours exchanged count once), or one of which the other is the beginning; of several, the
+ * first. PSPLIT_NONE where none is near. O(letters * all letters). */
+uint32_t psplit_i_nearest(const char *name, const char *const *names, uint32_t n);
+
+/* USAGE: "<what> <name>; did you mean <nearest>? it has <names>", or "...; it has none". A list
+ * that is long is cut. */
+psplit_code psplit_i_fail_unknown(psplit_diag *diag, const char *what, const char *name,
+                                  const char *const *names, uint32_t n);
+
+#endif

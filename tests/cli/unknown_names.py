@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Names that a model does not have: unknown_names.py SPLIT INSPECT VERIFY [RUN]
+
+A misspelt --dim or --shape changed nothing, or only a warning that --quiet hides. Every command
+that takes one refuses it, says which name is near and which there are, and leaves nothing behind.
+TAP; the models are those of bad_input.py.
+"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from bad_input import OK, USAGE, Tap, graph, listing, model, node, value, weight
+
+NAMES = ["batch", "sequence_length"]
+
+
+def make():
+    """x [batch, sequence_length, 8] -> MatMul -> Relu -> y; a body has a dimension of its own."""
+    body = graph([node("Relu", ["m"], ["r"])], [], [value("r", ["inner_rows", 8])])
+    branches = (bytes([0x0a, 11]) + b"then_branch" + bytes([0x32]) + length(body) + body
+                + b"\xa0\x01\x05",
+                bytes([0x0a, 11]) + b"else_branch" + bytes([0x32]) + length(body) + body
+                + b"\xa0\x01\x05")
+    return model(graph(
+        [node("MatMul", ["x", "w"], ["m"]), node("If", ["c"], ["i"], *branches),
+         node("Tanh", ["i"], ["y"])],
+        [value("x", [*NAMES, 8]), value("c", [])],
+        [value("y", ["batch", "sequence_length", 8])], [weight("w", 8)]))
+
+
+def length(data):
+    assert len(data) < 128
+    return bytes([len(data)])
+
+
+class Names:
+    def __init__(self, tap, cwd):
+        self.tap, self.cwd = tap, cwd
+
+    def each(self, title, status, says, *command):
+        before = listing(self.cwd)
+        done = subprocess.run(command, cwd=self.cwd, stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, timeout=60)
+        lines = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+        good = (done.returncode == status and len(lines) == (status != OK)
+                and all(word in done.stderr for word in says))
+        left = set(listing(self.cwd)) ^ set(before)
+        self.tap.ok(good and (status == OK or not left), title,
+                    "status %d\n%s%s" % (done.returncode, done.stderr, left or ""))
+
+
+def main(argv):
+    if len(argv) not in (4, 5):
+        sys.exit("usage: unknown_names.py SPLIT INSPECT VERIFY [RUN]")
+    split, inspect, verify, run = (*map(os.path.abspath, argv[1:]), None)[:4]
+    cwd = os.path.realpath(tempfile.mkdtemp(prefix="psplit-names-"))
+    s = Names(Tap(), cwd)
+    try:
+        with open(os.path.join(cwd, "m.onnx"), "wb") as file:
+            file.write(make())
+        both = ("did you mean batch?", "batch, sequence_length")
+        for quiet in ((), ("-q",)):
+            flag = " -q" if quiet else ""
+            bad = ("--dim", "bacth=8", *quiet)
+            for title, *command in (
+                    ("split -o", split, "m.onnx", "-k", "2", "-o", "out"),
+                    ("split --plan-only", split, "m.onnx", "-k", "2", "--plan-only"),
+                    ("split, a range", split, "m.onnx", "-k", "1..3", "--plan-only"),
+                    ("split --json", split, "m.onnx", "-k", "2", "--plan-only", "--json"),
+                    ("split --annotate", split, "m.onnx", "-k", "2", "--annotate", "a.onnx"),
+                    ("split, too many stages", split, "m.onnx", "-k", "400", "-o", "out"),
+                    ("inspect", inspect, "m.onnx"),
+                    ("inspect, before any pass", inspect, "m.onnx", "--level", "operators",
+                     "--before", "infer-shapes"),
+                    ("inspect --format html", inspect, "m.onnx", "-k", "2", "--format", "html",
+                     "-o", "page.html")):
+                s.each("%s%s: a --dim that is none" % (title, flag), USAGE,
+                       ("dimension bacth", *both), *command, *bad)
+        for name, near in (("Batch", "batch"), ("sequence", "sequence_length"),
+                           ("seqence_lenght", "sequence_length"), ("inner_row", "inner_rows"),
+                           ("batch ", "batch")):
+            s.each("--dim %s: the nearest is %s" % (name, near), USAGE,
+                   ("did you mean %s?" % near,), split, "m.onnx", "-k", "2", "--plan-only", "--dim",
+                   "%s=2" % name)
+        s.each("--dim height: none is near", USAGE, ("dimension height; it has batch, ",), split,
+               "m.onnx", "-k", "2", "--plan-only", "--dim", "height=2")
+        s.each("names that there are", OK, (), split, "m.onnx", "-k", "2", "--plan-only", "--dim",
+               "batch=2", "--dim", "sequence_length=3", "--dim", "inner_rows=6")
+        s.each("a split to go on with", OK, (), split, "m.onnx", "-k", "2", "-o", "out", "-q")
+        if run:
+            for title, *command in (
+                    ("run", run, "out", "--random"),
+                    ("run -q", run, "out", "--random", "-q", "-o", "results"),
+                    ("run --profile", run, "--profile", "costs.json", "m.onnx"),
+                    ("verify --run", verify, "out", "--model", "m.onnx", "--run"),
+                    ("verify --run -q", verify, "out", "--model", "m.onnx", "--run", "-q"),
+                    ("split --autotune", split, "m.onnx", "-k", "2", "-o", "tuned", "--autotune",
+                     "1", "-q")):
+                s.each(title + ": a --dim that is none", USAGE, ("dimension bacth", *both),
+                       *command, "--dim", "bacth=8")
+                s.each(title + ": a --shape that is none", USAGE,
+                       ("no input X", "did you mean x?", "x, c"), *command, "--shape", "X=1,2,8")
+                s.each(title + ": an --input that is none", USAGE, ("no input image", "x, c"),
+                       *command, "--input", "image=none.npy")
+            s.each("split --shape without --autotune", USAGE, ("--autotune",), split, "m.onnx",
+                   "-k", "2", "-o", "tuned", "--shape", "x=1,2,8")
+            s.each("verify --dim without --run", USAGE, ("--run",), verify, "out", "--model",
+                   "m.onnx", "--dim", "batch=8")
+    finally:
+        shutil.rmtree(cwd, ignore_errors=True)
+    print("1..%d" % s.tap.count)
+    return s.tap.failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))
