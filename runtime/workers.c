@@ -1,5 +1,6 @@
 #include "workers.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 psplit_code psplit_i_workers_init(psplit_i_workers *w, const psplit_i_ends *ends, uint32_t n_stages,
@@ -97,11 +98,11 @@ static void name_left(psplit_i_workers *w, psplit_text *out) {
 void psplit_i_workers_join(psplit_i_workers *w, const psplit_diag *diag) {
   const psplit_i_run_options *options = w->ends->options;
   if (options->give_up && !psplit_i_workers_wait(w, PSPLIT_I_STOP_S * (int64_t)1000000000)) {
-    psplit_diag told = {0};
+    psplit_diag told = {.code = diag->code};
     psplit_text left = {0};
     name_left(w, &left);
-    psplit_i_fail(&told, diag->code, "%s; not ended within %d s: %s", diag->message,
-                  PSPLIT_I_STOP_S, left.failed ? "?" : left.bytes);
+    snprintf(told.message, sizeof told.message, "%s; not ended within %d s: %s", diag->message,
+             PSPLIT_I_STOP_S, left.failed ? "?" : left.bytes);
     options->give_up(options->give_up_user, &told);
   }
   for (uint32_t i = 0; i < w->n; i++) pthread_join(w->each[i].thread, NULL);
