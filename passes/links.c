@@ -1,3 +1,4 @@
+/* Classes of devices by their links: what the partitioner is told. */
 #include "links.h"
 
 #include <stdlib.h>

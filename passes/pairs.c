@@ -1,3 +1,4 @@
+/* Splits valued over the links between their stages, and improved by small moves. */
 #include "pairs.h"
 
 #include <stdlib.h>
