@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <psplit/emit.h>
 #include <psplit/model.h>
+#include <psplit/model_text.h>
 #include <psplit/passes.h>
 #include <psplit/snapshot.h>
 #include <psplit/view.h>
@@ -27,14 +28,17 @@ enum {
   OPT_DUMP_DIR,
   OPT_MICRO_BATCHES,
   OPT_FOLD,
-  OPT_FORCE
+  OPT_FORCE,
+  OPT_MAX_DATA
 };
 
 static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "What to show:"},
-  {OPT_FORMAT, "format", "FORMAT", "text (default), json, dot, svg, html or onnx"},
+  {OPT_FORMAT, "format", "FORMAT", "text (default), json, dot, svg, html, onnx or onnxtxt"},
   {OPT_LEVEL, "level", "LEVEL", "operators, supernodes (default) or stages"},
   {OPT_FOLD, "fold", NULL, "text: of blocks that repeat, show the first one alone"},
+  {OPT_MAX_DATA, "max-data", "BYTES|all",
+   "onnxtxt: data of larger tensors is left out; default: 1024"},
   {OPT_AFTER, "after", "PASS", "as it is once PASS has run; default: after the whole pipeline"},
   {OPT_BEFORE, "before", "PASS", "as it is before PASS runs"},
   {'o', "output", "FILE", "write FILE instead of standard output; onnx needs it"},
@@ -65,7 +69,8 @@ enum { MAX_PLANS = 64 };
 typedef struct request {
   const char *model, *output, *dump_after, *dump_dir;
   uint32_t first_k, last_k; /* 0: not given */
-  bool svg, onnx, force, done;
+  bool svg, onnx, onnxtxt, force, done;
+  uint64_t max_data_bytes; /* 0: not given */
   psplit_view_options view;
   plan_options plan;
   cli_progress progress;
@@ -73,14 +78,16 @@ typedef struct request {
 } request;
 
 static psplit_code parse_format(request *r, const char *text) {
-  static const char *const names[] = {"text", "json", "dot", "html", "svg", "onnx", NULL};
+  static const char *const names[] = {"text", "json", "dot",     "html",
+                                      "svg",  "onnx", "onnxtxt", NULL};
   int which;
   if (!cli_choice(&PROGRAM, "format", text, names, &which)) return PSPLIT_USAGE;
   r->svg = which == 4;
   r->onnx = which == 5;
-  r->view.format = r->svg    ? PSPLIT_VIEW_DOT
-                   : r->onnx ? PSPLIT_VIEW_TEXT
-                             : (psplit_view_format)which;
+  r->onnxtxt = which == 6;
+  r->view.format = r->svg      ? PSPLIT_VIEW_DOT
+                   : which > 4 ? PSPLIT_VIEW_TEXT
+                               : (psplit_view_format)which;
   return PSPLIT_OK;
 }
 
@@ -113,6 +120,10 @@ static bool parse_option(request *r, int id, char *argument) {
       if (!cli_count(&PROGRAM, "micro-batches", argument, 1, 10000, &count)) return false;
       r->view.n_micro_batches = (uint32_t)count;
       return true;
+    case OPT_MAX_DATA:
+      r->max_data_bytes = UINT64_MAX;
+      return strcmp(argument, "all") == 0 ||
+             cli_count(&PROGRAM, "max-data", argument, 1, INT64_MAX, &r->max_data_bytes);
     case OPT_FOLD: r->view.fold = true; return true;
     case OPT_FORCE: r->force = true; return true;
     default: return plan_option(&PROGRAM, &r->plan, id, argument);
@@ -135,7 +146,14 @@ static int parse(request *r, int argc, char **argv) {
     return cli_usage(&PROGRAM, "--level stages needs -k N or --devices FILE");
   if (r->onnx && (!r->output || r->dump_after || r->view.level != PSPLIT_VIEW_SUPERNODES))
     return cli_usage(&PROGRAM, "--format onnx shows supernodes and needs -o FILE");
-  if (r->view.fold && (r->onnx || r->view.format != PSPLIT_VIEW_TEXT))
+  const bool any_plan = r->first_k || r->plan.devices || r->plan.unit.stop_after ||
+                        r->plan.unit.stop_before || r->dump_after;
+  if (r->onnxtxt && (any_plan || r->view.level != PSPLIT_VIEW_SUPERNODES))
+    return cli_usage(&PROGRAM,
+                     "--format onnxtxt shows the model alone: no stages, passes or levels");
+  if (r->max_data_bytes && !r->onnxtxt)
+    return cli_usage(&PROGRAM, "--max-data goes with --format onnxtxt");
+  if (r->view.fold && (r->onnx || r->onnxtxt || r->view.format != PSPLIT_VIEW_TEXT))
     return cli_usage(&PROGRAM, "--fold goes with --format text");
   if (!r->dump_after != !r->dump_dir)
     return cli_usage(&PROGRAM, "--dump-after PASS and --dump-dir DIR come together");
@@ -190,6 +208,18 @@ static psplit_code show_blocks(const request *r, const psplit_model *model,
   }
   free(titles);
   free(node_block);
+  return code;
+}
+
+/* The model in ONNX's textual syntax. */
+static psplit_code show_onnxtxt(const request *r, const psplit_model *model, psplit_diag *diag) {
+  const psplit_print_text_options options = {.max_data_bytes = r->max_data_bytes};
+  char *text = NULL;
+  size_t n_text;
+  psplit_code code =
+    psplit_model_print_text(model, r->max_data_bytes ? &options : NULL, diag, &text, &n_text);
+  if (code == PSPLIT_OK) code = write_out(r->output, text, n_text, diag);
+  free(text);
   return code;
 }
 
@@ -250,14 +280,16 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
   if (code == PSPLIT_OK && r->dump_dir && mkdir(r->dump_dir, 0777) != 0 && errno != EEXIST)
     code = cannot_write(r->dump_dir, diag);
   size_t n = 0;
-  for (uint32_t k = r->first_k; code == PSPLIT_OK && k <= r->last_k; k++, n++) {
+  for (uint32_t k = r->first_k; code == PSPLIT_OK && !r->onnxtxt && k <= r->last_k; k++, n++) {
     code = planned_make(&r->plan, model, any_stages ? k : 1, diag, &plans[n]);
     if (code == PSPLIT_OK && !r->dump_after)
       code = psplit_snapshot_take(plans[n].unit, diag, &snapshots[n]);
     sink.emit = cli_quiet; /* the same warnings once */
   }
   cli_progress_end(&r->progress);
-  if (code == PSPLIT_OK && r->onnx)
+  if (code == PSPLIT_OK && r->onnxtxt)
+    code = show_onnxtxt(r, model, diag);
+  else if (code == PSPLIT_OK && r->onnx)
     code = show_blocks(r, model, snapshots[0], diag);
   else if (code == PSPLIT_OK && !r->dump_after)
     code = show(r, (const psplit_snapshot *const *)snapshots, n, r->output, diag);

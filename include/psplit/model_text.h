@@ -1,0 +1,40 @@
+/* Models as text: ONNX's textual syntax with what it lacks (docs/text-form.md). */
+#ifndef PSPLIT_MODEL_TEXT_H
+#define PSPLIT_MODEL_TEXT_H
+
+#include <psplit/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct psplit_parse_text_options {
+  const char *file_name; /* for messages; may be NULL */
+  bool fill_left_out;    /* make up the data that printing left out; otherwise it is an error */
+} psplit_parse_text_options;
+
+/* The model that a text says, as the bytes of an ONNX file: *out_bytes is the caller's to free().
+ * Only the syntax is checked; psplit_model_open() checks the model. `options` may be NULL.
+ * Errors: MALFORMED (the message starts with line:column), LIMIT (nesting), NOMEM; outputs are
+ * untouched then. O(text). Reentrant. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code
+psplit_model_parse_text(const char *text, size_t n_text, const psplit_parse_text_options *options,
+                        psplit_diag *diag, void **out_bytes, size_t *out_n);
+
+typedef struct psplit_print_text_options {
+  /* The data of a tensor that is larger is left out ({...}); UINT64_MAX: of none. */
+  uint64_t max_data_bytes;
+} psplit_print_text_options;
+
+/* An open model as text, NUL-terminated; *out_text is the caller's to free(). Parsing it gives the
+ * model again where no data was left out. `options` may be NULL: data over 1 KiB is left out.
+ * Errors: IO, UNSUPPORTED (a tensor whose data the file holds in pieces), NOMEM; outputs are
+ * untouched then. O(structure, and data that is shown). */
+PSPLIT_API PSPLIT_MUST_USE psplit_code
+psplit_model_print_text(const psplit_model *model, const psplit_print_text_options *options,
+                        psplit_diag *diag, char **out_text, size_t *out_n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,62 @@
+/* The printer of the text form. Each message is printed in ONNX's syntax as far as that has a place
+ * for its fields, the others behind it in @{...}; one that does not fit is spelled out, {...}.
+ * Failures stick in `code`; what is printed after one is of no use. */
+#ifndef PSPLIT_ONNX_TEXT_PRINT_H
+#define PSPLIT_ONNX_TEXT_PRINT_H
+
+#include "onnx.pb-c.h"
+#include "text_form.h"
+
+typedef struct psplit_i_printer {
+  psplit_text *out;
+  unsigned indent; /* levels of two spaces */
+  uint64_t max_data_bytes;
+  psplit_i_payload_reader reader;
+  void *user;
+  psplit_diag *diag;
+  psplit_code code;
+} psplit_i_printer;
+
+/* A set of field numbers, all below 64: bit n for field n. */
+#define PSPLIT_I_FIELD(number) (UINT64_C(1) << (number))
+
+/* --- values (print_value.c) --- */
+
+void psplit_i_print(psplit_i_printer *printer, const char *text);
+void psplit_i_print_line(psplit_i_printer *printer); /* a new one, indented */
+/* The separator between items; none before the first. */
+void psplit_i_print_comma(psplit_i_printer *printer, bool first);
+void psplit_i_print_string(psplit_i_printer *printer, const void *bytes, size_t n);
+/* A word where it can be one, else a string. */
+void psplit_i_print_name(psplit_i_printer *printer, const char *name);
+/* `exact` numbers tell from whole ones: 1.0. */
+void psplit_i_print_float(psplit_i_printer *printer, float value, bool exact);
+void psplit_i_print_double(psplit_i_printer *printer, double value);
+
+/* --- fields by name (print_fields.c) --- */
+
+/* Whether a field that is not in `printed` is set, an unknown one too. */
+bool psplit_i_has_more(const ProtobufCMessage *message, uint64_t printed);
+/* "field: value" of each of these; `lines`: one a line. */
+void psplit_i_print_fields(psplit_i_printer *printer, const ProtobufCMessage *message,
+                           uint64_t printed, bool lines);
+/* " @{fields}", if there are any. */
+void psplit_i_print_more(psplit_i_printer *printer, const ProtobufCMessage *message,
+                         uint64_t printed);
+/* {fields} */
+void psplit_i_print_spelled_out(psplit_i_printer *printer, const ProtobufCMessage *message);
+/* ["key": "value", ...] */
+void psplit_i_print_pairs(psplit_i_printer *printer, size_t n,
+                          Onnx__StringStringEntryProto *const *items);
+
+/* --- the rest, one function a message --- */
+
+void psplit_i_print_type(psplit_i_printer *printer, const Onnx__TypeProto *type);
+void psplit_i_print_value_info(psplit_i_printer *printer, const Onnx__ValueInfoProto *info);
+void psplit_i_print_tensor(psplit_i_printer *printer, const Onnx__TensorProto *tensor,
+                           bool assigned); /* always with '=' */
+void psplit_i_print_attribute(psplit_i_printer *printer, const Onnx__AttributeProto *attribute);
+void psplit_i_print_graph(psplit_i_printer *printer, const Onnx__GraphProto *graph);
+void psplit_i_print_nodes(psplit_i_printer *printer, size_t n, Onnx__NodeProto *const *nodes);
+
+#endif
