@@ -1,9 +1,10 @@
 /* make_model [-e] OUT [TEXT]: the model that a text says (docs/text-form.md), of the file TEXT or
  * of standard input, as an ONNX file. -e: data that was left out is made up. */
-#include <psplit/model_text.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "text_model.h"
 
 static char *read_all(FILE *in, size_t *out_n) {
   char *text = NULL;
@@ -41,7 +42,7 @@ int main(int argc, char **argv) {
   char *text = read_all(in, &n_text);
   void *bytes;
   psplit_diag diag = {0};
-  if (psplit_model_parse_text(text, n_text, &options, &diag, &bytes, &n) != PSPLIT_OK) {
+  if (parse_model_text(text, n_text, &options, &diag, &bytes, &n) != PSPLIT_OK) {
     fprintf(stderr, "error: %s\n", diag.message);
     return psplit_code_exit_status(diag.code);
   }

@@ -3,8 +3,8 @@
 # usage: golden.sh INSPECT MAKE_MODEL [--bless] [CASE...]
 #
 # A case is a file: comment lines that say why it exists, a line `args: ...` (or `split: ...`, for
-# onnx-pipeline-split, which is looked for beside INSPECT), the model's text
-# (make_model.c) after `--- model`, what is expected after `--- expected`. --bless writes the latter
+# onnx-pipeline-split, which is looked for beside INSPECT), the model (docs/text-form.md, without a header
+# that of make_model) after `--- model`, what is expected after `--- expected`. --bless writes the latter
 # anew: read the diff. With --dump-after, the files of the dump follow each other.
 set -u
 inspect=$(realpath "$1") make_model=$(realpath "$2")
