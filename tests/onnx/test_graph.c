@@ -38,30 +38,21 @@ static void assert_consumers(const psplit_graph *graph, const char *name, uint32
   if (n) assert_memory_equal(graph->consumers + off[v], nodes, n * sizeof *nodes);
 }
 
+/* The header of a function that may call others of its domain. */
+#define LOCAL "<domain: \"local\", opset_import: [\"\": 18, \"local\": 1]> "
+
 static const psplit_graph *graph_of(const psplit_model *model) {
   return psplit_i_model_graph(model);
 }
 
-/* `then_branch` and `else_branch` of an If that reads `condition`. */
-static void add_if(pb *graph, const char *condition, const char *outputs, pb *then_graph,
-                   pb *else_graph) {
-  pb attributes = {0};
-  add_body(&attributes, "then_branch", then_graph);
-  if (else_graph) add_body(&attributes, "else_branch", else_graph);
-  add_node_with(graph, "If", condition, outputs, &attributes);
-}
-
 static void optional_names_and_repeats(void **state) {
   (void)state;
-  pb graph = {0};
-  add_node(&graph, "Clip", "x - m", "a");
-  add_node(&graph, "Mul", "a a", "b - c");
-  add_node(&graph, "Add", "c a", "y");
-  add_initializers(&graph, "m");
-  add_values(&graph, 11, "x unused");
-  add_values(&graph, 12, "y x m");
-  pb bytes = make_model(&graph);
-  psplit_model *model = opened(&bytes);
+  psplit_model *model = opened_text(
+    "(x, unused) => (y, x, m) <float[1] m = {1}> {"
+    "  a = Clip (x, , m)"
+    "  b, , c = Mul (a, a)"
+    "  y = Add (c, a)"
+    "}");
   const psplit_graph *g = graph_of(model);
   assert_names(g, g->nodes[0].inputs, g->nodes[0].n_inputs, "x - m");
   assert_names(g, g->nodes[1].inputs, g->nodes[1].n_inputs, "a a");
@@ -81,20 +72,12 @@ static void optional_names_and_repeats(void **state) {
 
 static void initializers_of_all_kinds(void **state) {
   (void)state;
-  const int64_t two = 2;
-  pb graph = {0}, sparse = {0};
-  pb values = make_raw_tensor("s", 2, 1), indices = make_tensor("", 7, 1, &two);
-  pb_bytes(&indices, 7, "\x01\x03", 2);
-  pb_message(&sparse, 1, &values);
-  pb_message(&sparse, 2, &indices);
-  pb_int(&sparse, 3, 8);
-  pb_message(&graph, 15, &sparse);
-  add_initializers(&graph, "w listed");
-  add_node(&graph, "Op", "w listed s", "y");
-  add_values(&graph, 11, "x listed");
-  add_values(&graph, 12, "y");
-  pb bytes = make_model(&graph);
-  psplit_model *model = opened(&bytes);
+  psplit_model *model = opened_text(
+    "(x, listed) => (y) @{sparse_initializer: [{"
+    "  values: float[2] s = raw {1, 2}, indices: int64[2] \"\" {1, 3}, dims: [8]}]}"
+    "<float[1] w = {1}, float[1] listed = {1}> {"
+    "  y = Op (w, listed, s)"
+    "}");
   const psplit_graph *g = graph_of(model);
   assert_names(g, g->initializers, g->n_initializers, "w listed");
   assert_names(g, g->inputs, g->n_inputs, "x listed");
@@ -109,23 +92,20 @@ static void initializers_of_all_kinds(void **state) {
  * even where the definition comes after the use or repeats an outer name. */
 static void captures_through_nested_bodies(void **state) {
   (void)state;
-  pb inner = {0}, outer = {0}, other = {0}, graph = {0};
-  add_node(&inner, "Op", "far shadowed near own", "t"); /* `own` is defined below */
-  add_node(&inner, "Op", "far", "own");
-  add_values(&inner, 12, "t near");
-  add_node(&outer, "Op", "cond", "near");
-  add_node(&outer, "Op", "near", "shadowed");
-  add_if(&outer, "near", "t -", &inner, NULL);
-  add_values(&outer, 12, "t");
-  add_values(&other, 12, "far"); /* nothing but a captured output */
-  add_if(&graph, "cond", "y", &outer, &other);
-  add_node(&graph, "Op", "x", "far");
-  add_node(&graph, "Op", "x", "shadowed");
-  add_node(&graph, "Op", "x", "own");
-  add_values(&graph, 11, "cond x");
-  add_values(&graph, 12, "y");
-  pb bytes = make_model(&graph);
-  psplit_model *model = opened(&bytes);
+  psplit_model *model = opened_text(
+    "(cond, x) => (y) {"
+    "  y = If (cond) <then_branch = () => (t) {"
+    "    near = Op (cond)"
+    "    shadowed = Op (near)"
+    "    t, \"\" = If (near) <then_branch = () => (t, near) {"
+    "      t = Op (far, shadowed, near, own)"
+    "      own = Op (far)"
+    "    }>"
+    "  }, else_branch = () => (far) {}>" /* nothing but a captured output */
+    "  far = Op (x)"
+    "  shadowed = Op (x)"
+    "  own = Op (x)"
+    "}");
   const psplit_graph *g = graph_of(model);
   const psplit_node *node = &g->nodes[0];
   assert_int_equal(node->n_bodies, 2);
@@ -150,20 +130,13 @@ static void captures_through_nested_bodies(void **state) {
 
 static void body_inputs_shadow_and_value_infos_attach(void **state) {
   (void)state;
-  pb body = {0}, attributes = {0}, graph = {0};
-  add_node(&body, "Op", "i x w", "t");
-  add_values(&body, 11, "i x");
-  add_values(&body, 12, "t");
-  add_values(&body, 13, "gone w t");
-  add_body(&attributes, "body", &body);
-  add_node_with(&graph, "Loop", "n", "y", &attributes);
-  add_node(&graph, "Op", "y", "z");
-  add_initializers(&graph, "w");
-  add_values(&graph, 11, "n x");
-  add_values(&graph, 12, "z");
-  add_values(&graph, 13, "nothing y");
-  pb bytes = make_model(&graph);
-  psplit_model *model = opened(&bytes);
+  psplit_model *model = opened_text(
+    "(n, x) => (float z) <float[1] w = {1}, float nothing, float y> {"
+    "  y = Loop (n) <body = (i, x) => (float[4] t) <float gone, float w, float[4] t> {"
+    "    t = Op (i, x, w)"
+    "  }>"
+    "  z = Op (y)"
+    "}");
   const psplit_graph *g = graph_of(model);
   const psplit_graph *b = g->nodes[0].bodies[0];
   assert_names(g, g->nodes[0].captures, g->nodes[0].n_captures, "w");
@@ -180,187 +153,108 @@ static void body_inputs_shadow_and_value_infos_attach(void **state) {
 
 static void unsorted_files_are_ordered(void **state) {
   (void)state;
-  pb graph = {0};
-  add_node(&graph, "Last", "c b", "y");
-  add_node(&graph, "Third", "b", "c");
-  add_node(&graph, "First", "x", "a");
-  add_node(&graph, "Free", "x", "d");
-  add_node(&graph, "Second", "a", "b");
-  add_values(&graph, 11, "x");
-  add_values(&graph, 12, "y");
-  pb bytes = make_model(&graph);
-  psplit_model *model = opened(&bytes);
+  psplit_model *model = opened_text(
+    "(x) => (y) {"
+    "  y = Last (c, b)"
+    "  c = Third (b)"
+    "  a = First (x)"
+    "  d = Free (x)"
+    "  b = Second (a)"
+    "}");
   assert_memory_equal(graph_of(model)->topo, ((uint32_t[]){2, 3, 4, 1, 0}), 5 * sizeof(uint32_t));
   psplit_model_close(model);
 }
 
 static void cycles_are_named(void **state) {
   (void)state;
-  pb graph = {0};
-  add_node(&graph, "Op", "x", "a");
-  add_node(&graph, "Op", "a y", "y");
-  add_values(&graph, 11, "x");
-  pb bytes = make_model(&graph);
-  refused(&bytes, PSPLIT_INVALID, "cycle: #1 (Op) <- #1 (Op)");
+  refused_text("(x) => () { a = Op (x) y = Op (a, y) }", PSPLIT_INVALID,
+               "cycle: #1 (Op) <- #1 (Op)");
+  refused_text(
+    "(x) => () {"
+    "  a = Op (x, d)" /* waits for the cycle, is not on it */
+    "  b = Op (a, d)"
+    "  c = Op (e, x)"
+    "  d = Op (c)"
+    "  e = Op (d)"
+    "}",
+    PSPLIT_INVALID, "cycle: #3 (Op) <- #2 (Op) <- #4 (Op) <- #3 (Op)");
 
-  graph = (pb){0};
-  add_node(&graph, "Op", "x d", "a"); /* waits for the cycle, is not on it */
-  add_node(&graph, "Op", "a d", "b");
-  add_node(&graph, "Op", "e x", "c");
-  add_node(&graph, "Op", "c", "d");
-  add_node(&graph, "Op", "d", "e");
-  add_values(&graph, 11, "x");
-  bytes = make_model(&graph);
-  refused(&bytes, PSPLIT_INVALID, "cycle: #3 (Op) <- #2 (Op) <- #4 (Op) <- #3 (Op)");
+  psplit_text text = {0};
+  psplit_i_text_puts(&text, "() => () {");
+  for (unsigned i = 0; i < 100000; i++)
+    psplit_i_text_addf(&text, "v%u = Op (v%u)\n", i, (i + 1) % 100000);
+  psplit_i_text_puts(&text, "}");
+  refused_text(text.bytes, PSPLIT_INVALID, "<- ... <- #0 (Op)");
+  psplit_i_text_fini(&text);
 
-  graph = (pb){0};
-  for (unsigned i = 0; i < 100000; i++) {
-    char from[16], to[16];
-    snprintf(from, sizeof from, "v%u", (i + 1) % 100000);
-    snprintf(to, sizeof to, "v%u", i);
-    add_node(&graph, "Op", from, to);
-  }
-  bytes = make_model(&graph);
-  refused(&bytes, PSPLIT_INVALID, "<- ... <- #0 (Op)");
-
-  pb body = {0}; /* through a capture */
-  graph = (pb){0};
-  add_values(&body, 12, "y");
-  add_if(&graph, "c", "y", &body, NULL);
-  add_values(&graph, 11, "c");
-  bytes = make_model(&graph);
-  refused(&bytes, PSPLIT_INVALID, "cycle: #0 (If) <- #0 (If)");
-
-  body = (pb){0}; /* inside a body */
-  graph = (pb){0};
-  add_node(&body, "In", "q", "p");
-  add_node(&body, "In", "p", "q");
-  add_if(&graph, "c", "y", &body, NULL);
-  add_values(&graph, 11, "c");
-  bytes = make_model(&graph);
-  refused(&bytes, PSPLIT_INVALID, "cycle: #0 (In)");
+  /* through a capture, and inside a body */
+  refused_text("(c) => () { y = If (c) <then_branch = () => (y) {}> }", PSPLIT_INVALID,
+               "cycle: #0 (If) <- #0 (If)");
+  refused_text("(c) => () { y = If (c) <then_branch = () => () { p = In (q) q = In (p) }> }",
+               PSPLIT_INVALID, "cycle: #0 (In)");
 }
 
 static void each_value_has_one_definition(void **state) {
   (void)state;
-  static const struct {
-    const char *inputs, *initializers, *outputs; /* of the graph; of a node */
-  } cases[] = {
-    {"x", "", "a a"}, {"x", "", "a x"}, {"x", "w", "w"}, {"x x", "", "a"}, {"x", "w w", "a"},
+  static const char *const graphs[] = {
+    "(x) => () { a, a = Op () }",
+    "(x) => () { a, x = Op () }",
+    "(x) => () <float w = {1}> { w = Op () }",
+    "(x, x) => () { a = Op () }",
+    "(x) => () <float w = {1}, float w = {1}> { a = Op () }",
   };
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    for (unsigned inside = 0; inside < 2; inside++) {
-      pb graph = {0}, outer = {0};
-      add_node(&graph, "Op", "", cases[i].outputs);
-      add_values(&graph, 11, cases[i].inputs);
-      add_initializers(&graph, cases[i].initializers);
-      if (inside) add_if(&outer, "", "", &graph, NULL);
-      pb bytes = make_model(inside ? &outer : &graph);
-      refused(&bytes, PSPLIT_INVALID, "is defined twice");
-    }
+  for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
+    psplit_text inside = {0};
+    psplit_i_text_addf(&inside, "() => () { = If () <then_branch = %s> }", graphs[i]);
+    refused_text(graphs[i], PSPLIT_INVALID, "is defined twice");
+    refused_text(inside.bytes, PSPLIT_INVALID, "is defined twice");
+    psplit_i_text_fini(&inside);
   }
-  pb graph = {0}; /* by two nodes */
-  add_node(&graph, "Op", "", "a");
-  add_node(&graph, "Op", "", "b a");
-  pb bytes = make_model(&graph);
-  refused(&bytes, PSPLIT_INVALID, "value \"a\" is defined twice");
+  refused_text("() => () { a = Op () b, a = Op () }", PSPLIT_INVALID,
+               "value \"a\" is defined twice");
+  refused_text(
+    "() => () @{sparse_initializer: [{values: float[0] w {}, indices: int64[0] {}}]}"
+    "<float w = {1}> {}",
+    PSPLIT_INVALID, "value \"w\" is defined twice");
 
-  graph = (pb){0}; /* dense and sparse */
-  const int64_t none = 0;
-  pb sparse = {0}, values = make_raw_tensor("w", 0, 0), indices = make_tensor("", 7, 1, &none);
-  pb_message(&sparse, 1, &values);
-  pb_message(&sparse, 2, &indices);
-  pb_message(&graph, 15, &sparse);
-  add_initializers(&graph, "w");
-  bytes = make_model(&graph);
-  refused(&bytes, PSPLIT_INVALID, "value \"w\" is defined twice");
-
-  pb attributes = {0}; /* an attribute, among few and among many */
-  for (unsigned n = 2; n < 40; n += 30) {
-    graph = (pb){0};
-    for (unsigned i = 0; i < n; i++) {
-      char name[16];
-      snprintf(name, sizeof name, "a%u", i);
-      add_int_attribute(&attributes, name, 1);
-    }
-    pb copy = {0};
-    psplit_i_text_add(&copy, attributes.bytes, attributes.n);
-    add_node_with(&graph, "Op", "", "y", &copy);
-    bytes = make_model(&graph);
-    psplit_model_close(opened(&bytes));
-    add_int_attribute(&attributes, "a1", 2);
-    graph = (pb){0};
-    add_node_with(&graph, "Op", "", "y", &attributes);
-    bytes = make_model(&graph);
-    refused(&bytes, PSPLIT_INVALID, "attribute \"a1\" twice");
+  for (unsigned n = 2; n < 40; n += 30) { /* an attribute, among few and among many */
+    psplit_text text = {0};
+    psplit_i_text_puts(&text, "() => () { y = Op <");
+    for (unsigned i = 0; i < n; i++) psplit_i_text_addf(&text, "%sa%u = 1", i ? ", " : "", i);
+    const size_t n_before = text.n;
+    psplit_i_text_puts(&text, "> () }");
+    psplit_model_close(opened_text(text.bytes));
+    text.n = n_before;
+    psplit_i_text_puts(&text, ", a1 = 2> () }");
+    refused_text(text.bytes, PSPLIT_INVALID, "attribute \"a1\" twice");
+    psplit_i_text_fini(&text);
   }
 
-  graph = (pb){0}; /* an operator set: twice the same is harmless, two versions are not */
-  add_node(&graph, "Op", "", "y");
-  bytes = make_model(&graph);
-  pb opset = {0};
-  pb_string(&opset, 1, "ai.onnx");
-  pb_int(&opset, 2, 18);
-  pb_message(&bytes, 8, &opset);
-  pb copy = {0};
-  psplit_i_text_add(&copy, bytes.bytes, bytes.n);
-  psplit_model_close(opened(&copy));
-  pb_int(&opset, 2, 17);
-  pb_message(&bytes, 8, &opset);
-  refused(&bytes, PSPLIT_INVALID, "in versions 18 and 17");
+  /* an operator set: twice the same is harmless, two versions are not */
+  psplit_model_close(
+    opened_text("<ir_version: 10, opset_import: [\"\": 18, \"ai.onnx\": 18]>"
+                "() => () { y = Op () }"));
+  refused_text(
+    "<ir_version: 10, opset_import: [\"\": 18, \"ai.onnx\": 18, \"ai.onnx\": 17]>"
+    "() => () { y = Op () }",
+    PSPLIT_INVALID, "in versions 18 and 17");
 }
 
 static void undefined_names_are_refused(void **state) {
   (void)state;
-  pb graph = {0};
-  add_node(&graph, "Op", "nowhere", "y");
-  pb bytes = make_model(&graph);
-  refused(&bytes, PSPLIT_INVALID, "node #0 (Op) reads \"nowhere\"");
-
-  graph = (pb){0};
-  add_node(&graph, "Op", "", "y");
-  add_values(&graph, 12, "z");
-  bytes = make_model(&graph);
-  refused(&bytes, PSPLIT_INVALID, "output \"z\"");
-
-  pb body = {0}; /* what a sibling body defines is not in scope, nor what a body defines outside */
-  pb sibling = {0};
-  graph = (pb){0};
-  add_node(&sibling, "Op", "", "hidden");
-  add_node(&body, "Op", "hidden", "t");
-  add_if(&graph, "", "y", &sibling, &body);
-  bytes = make_model(&graph);
-  refused(&bytes, PSPLIT_INVALID, "reads \"hidden\"");
-
-  graph = (pb){0};
-  body = (pb){0};
-  add_node(&body, "Op", "", "hidden");
-  add_if(&graph, "", "y", &body, NULL);
-  add_node(&graph, "Op", "hidden", "z");
-  bytes = make_model(&graph);
-  refused(&bytes, PSPLIT_INVALID, "reads \"hidden\"");
-
-  graph = (pb){0}; /* a function sees its own inputs only */
-  add_values(&graph, 11, "x");
-  bytes = make_model(&graph);
-  pb function = make_function("F", "a", "b"), node = make_node("Op", "x", "b", NULL);
-  pb_message(&function, 7, &node);
-  pb_message(&bytes, 25, &function);
-  refused(&bytes, PSPLIT_INVALID, "function \"F\": node #0 (Op) reads \"x\"");
-
-  graph = (pb){0};
-  add_values(&graph, 11, "-");
-  bytes = make_model(&graph);
-  refused(&bytes, PSPLIT_INVALID, "has no name");
-}
-
-/* A call to a function of domain "local". */
-static void add_call(pb *owner, uint32_t field, const char *name, const char *overload,
-                     const char *inputs, const char *outputs) {
-  pb node = make_node(name, inputs, outputs, NULL);
-  pb_string(&node, 7, "local");
-  if (*overload) pb_string(&node, 8, overload);
-  pb_message(owner, field, &node);
+  refused_text("() => () { y = Op (nowhere) }", PSPLIT_INVALID, "node #0 (Op) reads \"nowhere\"");
+  refused_text("() => (z) { y = Op () }", PSPLIT_INVALID, "output \"z\"");
+  /* what a sibling body defines is not in scope, nor what a body defines outside */
+  refused_text(
+    "() => () { y = If () <then_branch = () => () { hidden = Op () },"
+    "                      else_branch = () => () { t = Op (hidden) }> }",
+    PSPLIT_INVALID, "reads \"hidden\"");
+  refused_text("() => () { y = If () <then_branch = () => () { hidden = Op () }> z = Op (hidden) }",
+               PSPLIT_INVALID, "reads \"hidden\"");
+  /* a function sees its own inputs only */
+  refused_text("(x) => () {} <domain: \"local\"> F (a) => (b) { b = Op (x) }", PSPLIT_INVALID,
+               "function \"F\": node #0 (Op) reads \"x\"");
+  refused_text("(\"\") => () {}", PSPLIT_INVALID, "has no name");
 }
 
 static void functions_and_overloads_are_found(void **state) {
@@ -368,31 +262,26 @@ static void functions_and_overloads_are_found(void **state) {
   char giant[3000];
   memset(giant, 'g', sizeof giant - 1);
   giant[sizeof giant - 1] = '\0';
-  pb f = make_function("F", "a", "b"), g = make_function("G", "a", "b");
-  pb g_two = make_function("G", "a", "b"), h = make_function(giant, "a", "b"), body = {0};
-  pb_string(&g_two, 13, "two");
-  add_call(&f, 7, "G", "two", "a", "t");
-  add_call(&f, 7, giant, "", "t", "b");
-  add_call(&g, 7, "Neg", "", "a", "b");
-  add_call(&g_two, 7, "Neg", "", "a", "b");
-  add_call(&body, 1, "Neg", "", "a", "t"); /* h's only call of G stands in a body */
-  add_call(&body, 1, "G", "", "t", "u");
-  add_values(&body, 12, "u");
-  pb attributes = {0};
-  add_body(&attributes, "body", &body);
-  pb node = make_node("Loop", "a", "b", &attributes);
-  pb_message(&h, 7, &node);
-  pb graph = {0};
-  add_call(&graph, 1, "F", "", "x", "t");
-  add_call(&graph, 1, "G", "three", "t", "u");
-  add_node(&graph, "F", "u", "y"); /* another domain */
-  add_values(&graph, 11, "x");
-  pb bytes = make_model(&graph);
-  pb_message(&bytes, 25, &f);
-  pb_message(&bytes, 25, &g);
-  pb_message(&bytes, 25, &g_two);
-  pb_message(&bytes, 25, &h);
-  psplit_model *model = opened(&bytes);
+  psplit_text text = {0};
+  psplit_i_text_puts(&text,
+                     "(x) => (y) {"
+                     "  t = local.F (x)"
+                     "  u = local.G:three (t)"
+                     "  y = F (u)" /* another domain */
+                     "}");
+  psplit_i_text_addf(&text, LOCAL "F (a) => (b) { t = local.G:two (a) b = local.%s (t) }", giant);
+  psplit_i_text_puts(&text, LOCAL "G (a) => (b) { b = local.Neg (a) }");
+  psplit_i_text_puts(&text,
+                     "<overload: \"two\", domain: \"local\", opset_import: [\"local\": 1]> "
+                     "G (a) => (b) { b = local.Neg (a) }");
+  /* its only call of G stands in a body */
+  psplit_i_text_addf(&text,
+                     LOCAL
+                     "%s (a) => (b) { b = Loop (a) <body = () => (u) {"
+                     "  t = local.Neg (a) u = local.G (t) }> }",
+                     giant);
+  psplit_model *model = opened_text(text.bytes);
+  psplit_i_text_fini(&text);
   const psplit_graph *m = graph_of(model), *in_f = psplit_i_model_function(model, 0);
   assert_int_equal(psplit_i_model_n_functions(model), 4);
   assert_int_equal(m->nodes[0].function, 0);
@@ -413,100 +302,51 @@ static void functions_and_overloads_are_found(void **state) {
 static void function_names_are_not_glued(void **state) {
   (void)state;
   /* Keys made by putting the names one after the other would be equal. */
-  pb graph = {0}, a = {0}, b = {0};
-  pb_string(&a, 10, "d");
-  pb_string(&a, 1, "x\x1fy");
-  pb_string(&b, 10, "d\x1fx");
-  pb_string(&b, 1, "y");
-  pb bytes = make_model(&graph);
-  pb_message(&bytes, 25, &a);
-  pb_message(&bytes, 25, &b);
-  psplit_model_close(opened(&bytes));
-
-  pb f = make_function("F", "a", "a"), again = make_function("F", "x", "x");
-  graph = (pb){0};
-  bytes = make_model(&graph);
-  pb_message(&bytes, 25, &f);
-  pb_message(&bytes, 25, &again);
-  refused(&bytes, PSPLIT_INVALID, "function \"F\" is defined twice");
+  psplit_model_close(
+    opened_text("() => ()\n"
+                "{} <domain: \"d\"> e\"x\\x1fy\" () => () {}"
+                "   <domain: e\"d\\x1fx\"> y () => () {}"));
+  refused_text("() => () {} " LOCAL "F (a) => (a) {} " LOCAL "F (x) => (x) {}", PSPLIT_INVALID,
+               "function \"F\" is defined twice");
 }
 
 static void recursion_is_refused(void **state) {
   (void)state;
-  for (unsigned n = 1; n <= 3; n++) {
-    pb graph = {0};
-    pb bytes = make_model(&graph);
-    for (unsigned i = 0; i < n; i++) { /* each calls the next, the last one in a body */
-      char name[8], next[8];
-      snprintf(name, sizeof name, "F%u", i);
-      snprintf(next, sizeof next, "F%u", (i + 1) % n);
-      pb function = make_function(name, "a", "b");
-      if (i + 1 < n) {
-        add_call(&function, 7, next, "", "a", "b");
-      } else {
-        pb body = {0}, attributes = {0};
-        add_call(&body, 1, next, "", "a", "t");
-        add_values(&body, 12, "t");
-        add_body(&attributes, "then_branch", &body);
-        pb node = make_node("If", "a", "b", &attributes);
-        pb_message(&function, 7, &node);
-      }
-      pb_message(&bytes, 25, &function);
-    }
-    refused(&bytes, PSPLIT_INVALID, "calls itself");
-  }
+  static const char *const texts[] = {
+    "() => () {}" LOCAL "A (a) => (b) { b = If (a) <then_branch = () => (t) { t = local.A (a) }> }",
+    "() => () {}" LOCAL "A (a) => (b) { b = local.B (a) }" LOCAL
+    "B (a) => (b) { b = If (a) <then_branch = () => (t) { t = local.A (a) }> }",
+    "() => () {}" LOCAL "A (a) => (b) { b = local.B (a) }" LOCAL
+    "B (a) => (b) { b = local.C (a) }" LOCAL
+    "C (a) => (b) { b = If (a) <then_branch = () => (t) { t = local.A (a) }> }",
+  };
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    refused_text(texts[i], PSPLIT_INVALID, "calls itself");
 }
 
 /* A hundred functions, each of which calls the next ten times: 10^100 nodes if expanded. */
 static void call_bombs_are_not_expanded(void **state) {
   (void)state;
-  pb graph = {0};
-  add_call(&graph, 1, "F0", "", "x", "y");
-  add_values(&graph, 11, "x");
-  pb bytes = make_model(&graph);
+  psplit_text text = {0};
+  psplit_i_text_puts(&text, "(x) => () { y = local.F0 (x) }");
   for (unsigned i = 0; i < 100; i++) {
-    char name[8], next[8], in[8], out[8];
-    snprintf(name, sizeof name, "F%u", i);
-    snprintf(next, sizeof next, "F%u", i + 1);
-    pb function = make_function(name, "v0", "v10");
-    for (unsigned k = 0; k < 10; k++) {
-      snprintf(in, sizeof in, "v%u", k);
-      snprintf(out, sizeof out, "v%u", k + 1);
-      add_call(&function, 7, next, "", in, out);
-    }
-    pb_message(&bytes, 25, &function);
+    psplit_i_text_addf(&text, LOCAL "F%u (v0) => (v10) {", i);
+    for (unsigned k = 0; k < 10; k++)
+      psplit_i_text_addf(&text, "v%u = local.F%u (v%u) ", k + 1, i + 1, k);
+    psplit_i_text_puts(&text, "}");
   }
-  psplit_model_close(opened(&bytes));
+  psplit_model_close(opened_text(text.bytes));
+  psplit_i_text_fini(&text);
 }
 
 static void attributes_are_read_by_type(void **state) {
   (void)state;
-  pb attributes = {0}, attribute = {0}, graph = {0};
-  add_int_attribute(&attributes, "three", 3);
-  pb_string(&attribute, 1, "zero"); /* as proto3 writers do: the type and no value */
-  pb_int(&attribute, 20, 2);
-  pb_message(&attributes, 5, &attribute);
-  pb_string(&attribute, 1, "untyped");
-  pb_int(&attribute, 3, 7);
-  pb_message(&attributes, 5, &attribute);
-  pb_string(&attribute, 1, "liar"); /* says float, holds an int */
-  pb_int(&attribute, 3, 7);
-  pb_int(&attribute, 20, 1);
-  pb_message(&attributes, 5, &attribute);
-  pb_string(&attribute, 1, "ref");
-  pb_string(&attribute, 21, "outer");
-  pb_int(&attribute, 20, 2);
-  pb_message(&attributes, 5, &attribute);
-  pb_string(&attribute, 1, "none"); /* an empty list */
-  pb_int(&attribute, 20, 7);
-  pb_message(&attributes, 5, &attribute);
-  pb_string(&attribute, 1, "text");
-  pb_string(&attribute, 4, "");
-  pb_int(&attribute, 20, 3);
-  pb_message(&attributes, 5, &attribute);
-  add_node_with(&graph, "Op", "", "y", &attributes);
-  pb bytes = make_model(&graph);
-  psplit_model *model = opened(&bytes);
+  psplit_model *model = opened_text(
+    "() => () { y = Op <three = 3,"
+    "  {name: \"zero\", type: INT}," /* as proto3 writers do: the type and no value */
+    "  {name: \"untyped\", i: 7},"
+    "  {name: \"liar\", i: 7, type: FLOAT},"
+    "  ref: int = @outer, none: ints = [], text = \"\"> () }");
   const psplit_node *node = &graph_of(model)->nodes[0];
   int64_t i = -1;
   float f = -1;
@@ -541,60 +381,44 @@ static void assert_fast(clock_t start) {
 static void hostile_sizes_stay_fast(void **state) {
   (void)state;
   enum { MANY = 100000 };
-  pb body = {0}, inputs = {0}, graph = {0};
-  for (unsigned i = 0; i < 4 * MANY; i++) { /* a node that reads and captures a great deal */
-    char name[16];
-    snprintf(name, sizeof name, "v%u", i);
-    pb_string(&inputs, i % 2 ? 1 : 2, name);
-    if (i % 2) add_values(&graph, 11, name);
-    if (i % 2) add_node(&body, "Op", name, "");
-  }
-  pb attribute = {0};
-  pb_message(&attribute, 6, &body);
-  pb_string(&attribute, 1, "body");
-  pb_int(&attribute, 20, 5);
-  pb_message(&inputs, 5, &attribute);
-  pb_message(&graph, 1, &inputs);
-  pb bytes = make_model(&graph);
+  psplit_text text = {0};
+  psplit_i_text_puts(&text, "(v1"); /* a node that reads and captures a great deal */
+  for (unsigned i = 3; i < 4 * MANY; i += 2) psplit_i_text_addf(&text, ", v%u", i);
+  psplit_i_text_puts(&text, ") => () { v0");
+  for (unsigned i = 2; i < 4 * MANY; i += 2) psplit_i_text_addf(&text, ", v%u", i);
+  psplit_i_text_puts(&text, " = (v1");
+  for (unsigned i = 3; i < 4 * MANY; i += 2) psplit_i_text_addf(&text, ", v%u", i);
+  psplit_i_text_puts(&text, ") <body = () => () {");
+  for (unsigned i = 1; i < 4 * MANY; i += 2) psplit_i_text_addf(&text, "= Op (v%u)", i);
+  psplit_i_text_puts(&text, "}> }");
+  pb bytes = bytes_of_text(text.bytes);
+  psplit_i_text_fini(&text);
   clock_t start = clock();
   psplit_model *model = opened(&bytes);
   assert_fast(start);
   assert_int_equal(graph_of(model)->nodes[0].n_captures, 0);
   psplit_model_close(model);
 
-  graph = (pb){0}; /* as many domains as nodes, each node of another */
-  for (unsigned i = 0; i < MANY; i++) {
-    char name[16];
-    snprintf(name, sizeof name, "d%u", i);
-    pb node = make_node("Op", "", "", NULL);
-    pb_string(&node, 7, name);
-    pb_message(&graph, 1, &node);
-  }
-  bytes = make_model(&graph);
-  for (unsigned i = MANY; i-- > 0;) {
-    char name[16];
-    snprintf(name, sizeof name, "d%u", i);
-    pb opset = {0};
-    pb_string(&opset, 1, name);
-    pb_int(&opset, 2, i);
-    pb_message(&bytes, 8, &opset);
-  }
+  psplit_i_text_puts(&text, "<ir_version: 10, opset_import: [\"\": 18"); /* each node of another */
+  for (unsigned i = MANY; i-- > 0;) psplit_i_text_addf(&text, ", \"d%u\": %u", i, i);
+  psplit_i_text_puts(&text, "]> () => () {");
+  for (unsigned i = 0; i < MANY; i++) psplit_i_text_addf(&text, "= d%u.Op ()", i);
+  psplit_i_text_puts(&text, "}");
+  bytes = bytes_of_text(text.bytes);
+  psplit_i_text_fini(&text);
   start = clock();
   model = opened(&bytes);
   assert_fast(start);
   assert_int_equal(graph_of(model)->nodes[77].opset, 77);
   psplit_model_close(model);
 
-  graph = (pb){0}; /* a cycle of two, one of which reads a great deal before it */
-  pb node = {0};
-  for (unsigned i = 0; i < 3 * MANY; i++) pb_string(&node, 1, "x");
-  pb_string(&node, 1, "b");
-  pb_string(&node, 2, "a");
-  pb_message(&graph, 1, &node);
-  add_node(&graph, "Op", "a", "b");
-  for (unsigned i = 0; i < 3 * MANY; i++) add_node(&graph, "", "", "");
-  add_values(&graph, 11, "x");
-  bytes = make_model(&graph);
+  psplit_i_text_puts(&text, "(x) => () { a = ("); /* a cycle, of which one reads a great deal */
+  for (unsigned i = 0; i < 3 * MANY; i++) psplit_i_text_puts(&text, "x, ");
+  psplit_i_text_puts(&text, "b) b = Op (a)");
+  for (unsigned i = 0; i < 3 * MANY; i++) psplit_i_text_puts(&text, "= \"\" ()");
+  psplit_i_text_puts(&text, "}");
+  bytes = bytes_of_text(text.bytes);
+  psplit_i_text_fini(&text);
   start = clock();
   refused(&bytes, PSPLIT_INVALID, "cycle");
   assert_fast(start);

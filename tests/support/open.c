@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "text_model.h"
+
 int memory_file(const void *bytes, size_t n) {
   const int fd = memfd_create("model", MFD_CLOEXEC);
   if (fd < 0 || (n && write(fd, bytes, n) != (ssize_t)n)) {
@@ -46,4 +48,29 @@ void refused(pb *bytes, psplit_code code, const char *part) {
   fprintf(stderr, "expected %s with \"%s\", got %s: %s\n", psplit_code_name(code), part,
           psplit_code_name(got), diag.message);
   abort();
+}
+
+pb bytes_of_text(const char *text) {
+  psplit_diag diag = {0};
+  void *bytes = NULL;
+  size_t n = 0;
+  if (parse_model_text(text, strlen(text), NULL, &diag, &bytes, &n) != PSPLIT_OK) {
+    fprintf(stderr, "%s\n%.2000s\n", diag.message, text);
+    abort();
+  }
+  pb out = {0};
+  psplit_i_text_add(&out, bytes, n);
+  free(bytes);
+  if (out.failed) abort();
+  return out;
+}
+
+psplit_model *opened_text(const char *text) {
+  pb bytes = bytes_of_text(text);
+  return opened(&bytes);
+}
+
+void refused_text(const char *text, psplit_code code, const char *part) {
+  pb bytes = bytes_of_text(text);
+  refused(&bytes, code, part);
 }
