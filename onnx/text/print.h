@@ -27,7 +27,8 @@ void psplit_i_print_line(psplit_i_printer *printer); /* a new one, indented */
 /* The separator between items; none before the first. */
 void psplit_i_print_comma(psplit_i_printer *printer, bool first);
 void psplit_i_print_string(psplit_i_printer *printer, const void *bytes, size_t n);
-/* A word where it can be one, else a string. */
+/* A word where it can be one, else a string; where a type may stand too, not a type's word. */
+void psplit_i_print_word(psplit_i_printer *printer, const char *name);
 void psplit_i_print_name(psplit_i_printer *printer, const char *name);
 /* `exact` numbers tell from whole ones: 1.0. */
 void psplit_i_print_float(psplit_i_printer *printer, float value, bool exact);

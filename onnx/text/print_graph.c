@@ -99,13 +99,13 @@ void psplit_i_print_attribute(psplit_i_printer *printer, const Onnx__AttributePr
     psplit_i_print_spelled_out(printer, &a->base);
     return;
   }
-  psplit_i_print_name(printer, a->name);
+  psplit_i_print_word(printer, a->name);
   psplit_i_print_more(printer, &a->base, FIELD(NAME) | FIELD(TYPE_FIELD) | FIELD(field));
   if (type && (field == REF || !says_type(a))) psplit_i_text_addf(printer->out, ": %s", type);
   psplit_i_print(printer, " = ");
   if (field == REF) {
     psplit_i_print(printer, "@");
-    psplit_i_print_name(printer, a->ref_attr_name);
+    psplit_i_print_word(printer, a->ref_attr_name);
     return;
   }
   if (is_list(a)) psplit_i_print(printer, "[");
@@ -116,10 +116,14 @@ void psplit_i_print_attribute(psplit_i_printer *printer, const Onnx__AttributePr
   if (is_list(a)) psplit_i_print(printer, "]");
 }
 
-static void print_ids(psplit_i_printer *printer, size_t n, char *const *names) {
+/* `typed`: a type might stand before each. */
+static void print_ids(psplit_i_printer *printer, size_t n, char *const *names, bool typed) {
   for (size_t i = 0; i < n; i++) {
     psplit_i_print_comma(printer, i == 0);
-    psplit_i_print_name(printer, names[i]);
+    if (typed)
+      psplit_i_print_name(printer, names[i]);
+    else
+      psplit_i_print_word(printer, names[i]);
   }
 }
 
@@ -153,24 +157,24 @@ static void print_node(psplit_i_printer *printer, const Onnx__NodeProto *node) {
     has_graph |= node->attribute[i]->g || node->attribute[i]->n_graphs;
   if (node->name) {
     psplit_i_print(printer, "[");
-    psplit_i_print_name(printer, node->name);
+    psplit_i_print_word(printer, node->name);
     psplit_i_print(printer, "] ");
   }
-  print_ids(printer, node->n_output, node->output);
+  print_ids(printer, node->n_output, node->output, false);
   psplit_i_print(printer, node->n_output ? " = " : "= ");
   if (node->op_type) {
     printed |= FIELD(DOMAIN);
     if (node->domain) print_domain(printer, node->domain);
-    psplit_i_print_name(printer, node->op_type);
+    psplit_i_print_word(printer, node->op_type);
   }
   if (node->overload) {
     psplit_i_print(printer, ":");
-    psplit_i_print_name(printer, node->overload);
+    psplit_i_print_word(printer, node->overload);
   }
   if (node->n_attribute && !has_graph) print_attributes(printer, node);
   const bool named = node->op_type || node->overload || (node->n_attribute && !has_graph);
   psplit_i_print(printer, named ? " (" : "(");
-  print_ids(printer, node->n_input, node->input);
+  print_ids(printer, node->n_input, node->input, false);
   psplit_i_print(printer, ")");
   if (has_graph) print_attributes(printer, node);
   psplit_i_print_more(printer, &node->base, printed);
@@ -253,7 +257,7 @@ static void print_function_attributes(psplit_i_printer *printer,
                                       const Onnx__FunctionProto *function) {
   if (!function->n_attribute && !function->n_attribute_proto) return;
   psplit_i_print(printer, " <");
-  print_ids(printer, function->n_attribute, function->attribute);
+  print_ids(printer, function->n_attribute, function->attribute, false);
   for (size_t i = 0; i < function->n_attribute_proto; i++) {
     psplit_i_print_comma(printer, i == 0 && !function->n_attribute);
     psplit_i_print_attribute(printer, function->attribute_proto[i]);
@@ -273,9 +277,9 @@ static void print_function(psplit_i_printer *printer, const Onnx__FunctionProto 
   psplit_i_print_name(printer, function->name);
   print_function_attributes(printer, function);
   psplit_i_print(printer, " (");
-  print_ids(printer, function->n_input, function->input);
+  print_ids(printer, function->n_input, function->input, true);
   psplit_i_print(printer, ") => (");
-  print_ids(printer, function->n_output, function->output);
+  print_ids(printer, function->n_output, function->output, true);
   psplit_i_print(printer, ")");
   for (size_t i = 0; i < function->n_value_info; i++) {
     psplit_i_print(printer, i ? ", " : " <");

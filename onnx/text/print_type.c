@@ -27,7 +27,7 @@ static void print_dim(psplit_i_printer *printer, const Onnx__TensorShapeProto__D
       printed = PSPLIT_I_FIELD(1);
       break;
     case ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM:
-      psplit_i_print_name(printer, dim->dim_param);
+      psplit_i_print_word(printer, dim->dim_param);
       printed = PSPLIT_I_FIELD(2);
       break;
     default: psplit_i_print(printer, "?");
@@ -68,7 +68,7 @@ static void print_opaque(psplit_i_printer *printer, const Onnx__TypeProto__Opaqu
   if (opaque->domain) {
     print_dotted(printer, opaque->domain);
     psplit_i_print(printer, ", ");
-    psplit_i_print_name(printer, opaque->name);
+    psplit_i_print_word(printer, opaque->name);
   } else if (opaque->name) {
     print_dotted(printer, opaque->name);
   }

@@ -83,13 +83,20 @@ void psplit_i_print_string(psplit_i_printer *printer, const void *bytes, size_t 
   psplit_i_print(printer, "\"");
 }
 
-void psplit_i_print_name(psplit_i_printer *printer, const char *name) {
+void psplit_i_print_word(psplit_i_printer *printer, const char *name) {
   const size_t n = strlen(name);
-  if (psplit_i_is_word(name, n) && !psplit_i_starts_type(name, n) &&
-      !psplit_i_is_real_word(name, n))
+  if (psplit_i_is_word(name, n))
     psplit_i_print(printer, name);
   else
     psplit_i_print_string(printer, name, n);
+}
+
+void psplit_i_print_name(psplit_i_printer *printer, const char *name) {
+  const size_t n = strlen(name);
+  if (psplit_i_starts_type(name, n) || psplit_i_is_real_word(name, n))
+    psplit_i_print_string(printer, name, n);
+  else
+    psplit_i_print_word(printer, name);
 }
 
 /* A nan by its sign, and by its bits where they are not the usual ones. */

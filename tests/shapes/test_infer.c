@@ -1,15 +1,5 @@
 /* Shape inference on small models, one for each rule of thumb that real exports need, and on models
- * that are made to hurt. A model is a text of one line per item, and a case says what a value must
- * print as:
- *
- *   in x float batch,3,h      an input; "?" for a dimension without a name, "..." for no shape
- *
- *   const s int64 2: 1 -1     an initializer: dims, then elements ("int64 :" is a scalar)
- *
- *   Reshape x s > y ; axis=1 perm=0,2,1    a node; "-" is an omitted input
- *
- *   out y                     an output
- */
+ * that are made to hurt. A case says what a value must print as. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,132 +14,13 @@
 #include "shape.h"
 #include "work.h"
 
-static int32_t type_number(const char *name) {
-  for (int32_t type = 1; type < 24; type++)
-    if (psplit_i_dtype_name(type) && strcmp(psplit_i_dtype_name(type), name) == 0) return type;
-  return strcmp(name, "float") == 0 ? 1 : 0;
-}
-
-static bool is_number(const char *text) {
-  return *text && strspn(text + (*text == '-'), "0123456789") == strlen(text + (*text == '-'));
-}
-
-/* in NAME TYPE DIMS */
-static void add_input(pb *graph, char *rest) {
-  char *name = strtok(rest, " "), *type_name = strtok(NULL, " "), *dims = strtok(NULL, " ");
-  pb shape = {0}, tensor = {0}, type = {0}, info = {0};
-  pb_int(&tensor, 1, type_number(type_name));
-  if (!dims || strcmp(dims, "...") != 0) {
-    for (char *dim = dims ? strtok(dims, ",") : NULL; dim; dim = strtok(NULL, ",")) {
-      pb message = {0};
-      if (is_number(dim))
-        pb_int(&message, 1, strtoll(dim, NULL, 10));
-      else if (strcmp(dim, "?") != 0)
-        pb_string(&message, 2, dim);
-      pb_message(&shape, 1, &message);
-    }
-    pb_message(&tensor, 2, &shape);
-  }
-  pb_message(&type, 1, &tensor);
-  pb_string(&info, 1, name);
-  pb_message(&info, 2, &type);
-  pb_message(graph, 11, &info);
-}
-
-/* const NAME TYPE DIMS: ELEMENTS */
-static void add_constant(pb *graph, char *rest) {
-  char *colon = strchr(rest, ':');
-  *colon = '\0';
-  char *name = strtok(rest, " "), *type_name = strtok(NULL, " "), *dims = strtok(NULL, " ");
-  const int32_t type = type_number(type_name);
-  pb tensor = {0};
-  for (char *dim = dims ? strtok(dims, ",") : NULL; dim; dim = strtok(NULL, ","))
-    pb_int(&tensor, 1, strtoll(dim, NULL, 10));
-  pb_int(&tensor, 2, type);
-  pb_string(&tensor, 8, name);
-  pb data = {0};
-  for (char *item = strtok(colon + 1, " "); item; item = strtok(NULL, " ")) {
-    const int64_t whole = strtoll(item, NULL, 10);
-    const float real = strtof(item, NULL);
-    const uint8_t byte = (uint8_t)whole;
-    if (type == 1)
-      psplit_i_text_add(&data, &real, sizeof real);
-    else if (type == 7)
-      psplit_i_text_add(&data, &whole, sizeof whole);
-    else
-      psplit_i_text_add(&data, &byte, 1);
-  }
-  pb_bytes(&tensor, 9, data.bytes, data.n);
-  psplit_i_text_fini(&data);
-  pb_message(graph, 5, &tensor);
-}
-
-/* NAME=1 or NAME=1,2 or NAME=TEXT */
-static void add_attribute(pb *node, char *text) {
-  char *equals = strchr(text, '=');
-  *equals = '\0';
-  pb attribute = {0};
-  pb_string(&attribute, 1, text);
-  if (strchr(equals + 1, ',') && !strstr(equals + 1, "->")) {
-    for (char *save, *item = strtok_r(equals + 1, ",", &save); item;
-         item = strtok_r(NULL, ",", &save))
-      pb_int(&attribute, 8, strtoll(item, NULL, 10));
-    pb_int(&attribute, 20, 7);
-  } else if (is_number(equals + 1)) {
-    pb_int(&attribute, 3, strtoll(equals + 1, NULL, 10));
-    pb_int(&attribute, 20, 2);
-  } else {
-    pb_string(&attribute, 4, equals + 1);
-    pb_int(&attribute, 20, 3);
-  }
-  pb_message(node, 5, &attribute);
-}
-
-static void add_line(pb *graph, char *line) {
-  if (strncmp(line, "in ", 3) == 0) {
-    add_input(graph, line + 3);
-  } else if (strncmp(line, "const ", 6) == 0) {
-    add_constant(graph, line + 6);
-  } else if (strncmp(line, "out ", 4) == 0) {
-    pb info = {0};
-    pb_string(&info, 1, line + 4);
-    pb_message(graph, 12, &info);
-  } else {
-    pb node = {0};
-    int part = 0;
-    char *save;
-    char *word = strtok_r(line, " ", &save), *dot = strrchr(word, '.');
-    pb_string(&node, 4, dot ? dot + 1 : word);
-    if (dot) {
-      *dot = '\0';
-      pb_string(&node, 7, word);
-    }
-    for (word = strtok_r(NULL, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
-      if (strcmp(word, ">") == 0 || strcmp(word, ";") == 0)
-        part++;
-      else if (part < 2)
-        pb_string(&node, part == 0 ? 1 : 2, strcmp(word, "-") == 0 ? "" : word);
-      else
-        add_attribute(&node, word);
-    }
-    pb_message(graph, 1, &node);
-  }
-}
-
-static psplit_model *model_of(const char *text, int64_t opset) {
-  char *copy = strdup(text);
-  pb graph = {0}, model = {0}, import = {0}, contrib = {0};
-  for (char *save, *line = strtok_r(copy, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-    add_line(&graph, line);
-  free(copy);
-  pb_int(&model, 1, 8);
-  pb_message(&model, 7, &graph);
-  pb_int(&import, 2, opset);
-  pb_message(&model, 8, &import);
-  pb_string(&contrib, 1, "com.microsoft");
-  pb_int(&contrib, 2, 1);
-  pb_message(&model, 8, &contrib);
-  return opened(&model);
+static psplit_model *model_of(const char *text, int opset) {
+  psplit_text whole = {0};
+  psplit_i_text_addf(&whole, "<ir_version: 8, opset_import: [\"\": %d, \"com.microsoft\": 1]>\n%s",
+                     opset, text);
+  psplit_model *model = opened_text(whole.bytes);
+  psplit_i_text_fini(&whole);
+  return model;
 }
 
 static char said[4096];
@@ -189,30 +60,40 @@ static const struct {
   const char *model, *value, *expected;
 } cases[] = {
   {"sizes pass through Shape, Gather, Concat, Reshape", 17,
-   "in x float batch,seq,768\nconst i int64 : 0\nconst j int64 : 1\nconst a int64 1: 0\n"
-   "const t int64 2: 12 64\nShape x > s\nGather s i > b\nGather s j > q\nUnsqueeze b a > bu\n"
-   "Unsqueeze q a > qu\nConcat bu qu t > shape ; axis=0\nReshape x shape > y\nout y",
+   "(float[batch,seq,768] x) => (y) <int64 i = {0}, int64 j = {1}, int64[1] a = {0}, "
+   "int64[2] t = {12, 64}> {"
+   "  s = Shape (x) b = Gather (s, i) q = Gather (s, j) bu = Unsqueeze (b, a)"
+   "  qu = Unsqueeze (q, a) shape = Concat <axis = 0> (bu, qu, t) y = Reshape (x, shape)"
+   "}",
    "y", "float32[batch, seq, 12, 64]"},
   {"-1 of Reshape divides expressions", 17,
-   "in x float batch,seq,768\nconst s int64 3: -1 12 64\nReshape x s > y\nout y", "y",
+   "(float[batch,seq,768] x) => (y) <int64[3] s = {-1, 12, 64}> { y = Reshape (x, s) }", "y",
    "float32[batch*seq, 12, 64]"},
   {"-1 behind a copied 0", 17,
-   "in x float batch,c,h,w\nconst s int64 3: 0 0 -1\nReshape x s > y\nout y", "y",
+   "(float[batch,c,h,w] x) => (y) <int64[3] s = {0, 0, -1}> { y = Reshape (x, s) }", "y",
    "float32[batch, c, h*w]"},
   {"two strided convolutions of an unknown size", 17,
-   "in x float n,3,h,w\nin w float 8,3,3,3\nin v float 8,8,3,3\n"
-   "Conv x w > a ; strides=2,2 pads=1,1,1,1\nConv a v > y ; strides=2,2 pads=1,1,1,1\nout y",
+   "(float[n,3,h,w] x, float[8,3,3,3] w, float[8,8,3,3] v) => (y) {"
+   "  a = Conv <strides = [2, 2], pads = [1, 1, 1, 1]> (x, w)"
+   "  y = Conv <strides = [2, 2], pads = [1, 1, 1, 1]> (a, v)"
+   "}",
    "y", "float32[n, 8, floor((h+3)/4), floor((w+3)/4)]"},
   {"growing cache", 17,
-   "in past float b,4,past,8\nin now float b,4,seq,8\nConcat past now > y ; axis=2\nout y", "y",
-   "float32[b, 4, past+seq, 8]"},
+   "(float[b,4,past,8] past, float[b,4,seq,8] now) => (y) {"
+   "  y = Concat <axis = 2> (past, now)"
+   "}",
+   "y", "float32[b, 4, past+seq, 8]"},
   {"slices count from the end", 17,
-   "in x float b,n\nconst s int64 1: 1\nconst e int64 1: 9223372036854775807\n"
-   "const a int64 1: 1\nSlice x s e a > y\nout y",
+   "(float[b,n] x) => (y) <int64[1] s = {1}, int64[1] e = {9223372036854775807}, "
+   "int64[1] a = {1}> {"
+   "  y = Slice (x, s, e, a)"
+   "}",
    "y", "float32[b, max(0, n-1)]"},
   {"a slice backwards", 17,
-   "in x float b,10\nconst s int64 1: -1\nconst e int64 1: -9223372036854775807\n"
-   "const a int64 1: 1\nconst t int64 1: -3\nSlice x s e a t > y\nout y",
+   "(float[b,10] x) => (y) <int64[1] s = {-1}, int64[1] e = {-9223372036854775807}, "
+   "int64[1] a = {1}, int64[1] t = {-3}> {"
+   "  y = Slice (x, s, e, a, t)"
+   "}",
    "y", "float32[b, 4]"},
   {"a slice backwards from the end, of an unknown size", 17,
    "in x float b,n\nconst s int64 1: -1\nconst e int64 1: -9223372036854775807\n"
@@ -231,91 +112,107 @@ static const struct {
    "ConvTranspose x w > y ; strides=4, auto_pad=SAME_LOWER\nout y",
    "y", "float32[n, 3, 4*h]"},
   {"attributes of Slice before opset 10", 9,
-   "in x float b,10\nSlice x > y ; axes=1,0 starts=2,0 ends=8,1\nout y", "y",
+   "(float[b,10] x) => (y) { y = Slice <axes = [1, 0], starts = [2, 0], ends = [8, 1]> (x) }", "y",
    "float32[min(1, b), 6]"},
   {"a pool that rounds up starts inside", 11,
-   "in x float 1,1,4,4\nMaxPool x > y ; kernel_shape=1,1 strides=3,3 ceil_mode=1\nout y", "y",
-   "float32[1, 1, 2, 2]"},
+   "(float[1,1,4,4] x) => (y) {"
+   "  y = MaxPool <kernel_shape = [1, 1], strides = [3, 3], ceil_mode = 1> (x)"
+   "}",
+   "y", "float32[1, 1, 2, 2]"},
   {"sizes of Resize from half of a size", 13,
-   "in x float n,c,h,w\nconst sc float 4: 1 1 0.5 2\nResize x - sc > y\nout y", "y",
+   "(float[n,c,h,w] x) => (y) <float[4] sc = {1, 1, 0.5, 2}> { y = Resize (x, , sc) }", "y",
    "float32[n, c, floor(h/2), 2*w]"},
   {"sizes by way of floats", 13,
-   "in x float n,c,h,w\nconst i int64 : 2\nconst k float : 1.5\nShape x > s\nGather s i > g\n"
-   "Cast g > f ; to=1\nMul f k > m\nFloor m > fl\nCast fl > o ; to=7\nRange z o one > y\n"
-   "const z int64 : 0\nconst one int64 : 1\nout y",
+   "(float[n,c,h,w] x) => (y) <int64 i = {2}, float k = {1.5}, int64 z = {0}, int64 one = {1}> {"
+   "  s = Shape (x) g = Gather (s, i) f = Cast <to = 1> (g) m = Mul (f, k) fl = Floor (m)"
+   "  o = Cast <to = 7> (fl) y = Range (z, o, one)"
+   "}",
    "y", "int64[floor((3*h)/2)]"},
   {"-1 turned into 1 by Where, as Expand exports write it", 17,
-   "in x float b,1,64\nconst t int64 3: -1 7 -1\nconst m int64 1: -1\nconst n int64 1: 3\n"
-   "ConstantOfShape n > ones ; value=1\nEqual t m > e\nconst o int64 3: 1 1 1\nWhere e o t > s\n"
-   "Expand x s > y\nout y",
+   "(float[b,1,64] x) => (y) <int64[3] t = {-1, 7, -1}, int64[1] m = {-1}, int64[1] n = {3}, "
+   "int64[3] o = {1, 1, 1}> {"
+   "  ones = ConstantOfShape <value = 1> (n) e = Equal (t, m) s = Where (e, o, t)"
+   "  y = Expand (x, s)"
+   "}",
    "y", "float32[b, 7, 64]"},
   {"a size that only a run can tell is one symbol", 17,
-   "in x float n\nNonZero x > nz\nTranspose nz > t\nGatherND x t > g\nAdd g g > y\nout y", "y",
-   "float32[?1]"},
-  {"an unknown rank stays unknown", 17, "in x float ...\nRelu x > y\nout y", "y", "float32[...]"},
+   "(float[n] x) => (y) { nz = NonZero (x) t = Transpose (nz) g = GatherND (x, t) y = Add (g, g) }",
+   "y", "float32[?1]"},
+  {"an unknown rank stays unknown", 17, "(float[] x) => (y) { y = Relu (x) }", "y", "float32[...]"},
   {"the element type is known without a shape", 17,
-   "in x float ...\nin s int64 r\nReshape x s > r\nArgMax r > y ; axis=0\nout y", "y",
+   "(float[] x, int64[r] s) => (y) { r = Reshape (x, s) y = ArgMax <axis = 0> (r) }", "y",
    "int64[...]"},
   {"axes of ReduceSum as an input", 13,
-   "in x float b,n,4\nconst a int64 1: 1\nReduceSum x a > y ; keepdims=0\nout y", "y",
+   "(float[b,n,4] x) => (y) <int64[1] a = {1}> { y = ReduceSum <keepdims = 0> (x, a) }", "y",
    "float32[b, 4]"},
   {"axes of ReduceMean as an attribute before 18", 13,
-   "in x float b,n,4\nReduceMean x > y ; axes=1,2 keepdims=0\nout y", "y", "float32[b]"},
+   "(float[b,n,4] x) => (y) { y = ReduceMean <axes = [1, 2], keepdims = 0> (x) }", "y",
+   "float32[b]"},
   {"Einsum with letters", 13,
-   "in a float b,h,i,d\nin c float b,h,j,d\nEinsum a c > y ; equation=bhid,bhjd->bhij\nout y", "y",
-   "float32[b, h, i, j]"},
-  {"Split into uneven parts", 18, "in x float b,10\nSplit x > p q r ; axis=1 num_outputs=3\nout r",
-   "r", "float32[b, 2]"},
-  {"a broadcast of two symbols says so", 17, "in a float n,4\nin c float m,1\nAdd a c > y\nout y",
-   "y", "float32[broadcast(n, m), 4]"},
+   "(float[b,h,i,d] a, float[b,h,j,d] c) => (y) {"
+   "  y = Einsum <equation = \"bhid,bhjd->bhij\"> (a, c)"
+   "}",
+   "y", "float32[b, h, i, j]"},
+  {"Split into uneven parts", 18,
+   "(float[b,10] x) => (r) { p, q, r = Split <axis = 1, num_outputs = 3> (x) }", "r",
+   "float32[b, 2]"},
+  {"a broadcast of two symbols says so", 17,
+   "(float[n,4] a, float[m,1] c) => (y) { y = Add (a, c) }", "y", "float32[broadcast(n, m), 4]"},
   {"LSTM of two directions", 14,
-   "in x float seq,b,8\nin w float 2,64,8\nin r float 2,64,16\n"
-   "LSTM x w r > y h c ; hidden_size=16 direction=bidirectional\nout y",
+   "(float[seq,b,8] x, float[2,64,8] w, float[2,64,16] r) => (y) {"
+   "  y, h, c = LSTM <hidden_size = 16, direction = \"bidirectional\"> (x, w, r)"
+   "}",
    "y", "float32[seq, 2, b, 16]"},
   {"attention with grouped keys", 23,
-   "in q float b,s,512\nin k float b,t,128\nin v float b,t,128\n"
-   "Attention q k v > y ; q_num_heads=8 kv_num_heads=2\nout y",
+   "(float[b,s,512] q, float[b,t,128] k, float[b,t,128] v) => (y) {"
+   "  y = Attention <q_num_heads = 8, kv_num_heads = 2> (q, k, v)"
+   "}",
    "y", "float32[b, s, 512]"},
   {"present keys of MultiHeadAttention", 17,
-   "in q float b,s,64\nin k float b,s,64\nin v float b,s,64\nin pk float b,4,p,16\n"
-   "in pv float b,4,p,16\n"
-   "com.microsoft.MultiHeadAttention q k v - - - pk pv > y nk nv ; num_heads=4\nout nk",
+   "(float[b,s,64] q, float[b,s,64] k, float[b,s,64] v, float[b,4,p,16] pk, "
+   "float[b,4,p,16] pv) => (nk) {"
+   "  y, nk, nv = com.microsoft.MultiHeadAttention <num_heads = 4> (q, k, v, , , , pk, pv)"
+   "}",
    "nk", "float32[b, 4, s+p, 16]"},
   {"packed weights", 17,
-   "in x float b,s,64\nin w uint8 256,2,16\nin c float 512\n"
-   "com.microsoft.MatMulNBits x w c > y ; K=64 N=256 bits=4 block_size=32\nout y",
+   "(float[b,s,64] x, uint8[256,2,16] w, float[512] c) => (y) {"
+   "  y = com.microsoft.MatMulNBits <K = 64, N = 256, bits = 4, block_size = 32> (x, w, c)"
+   "}",
    "y", "float32[b, s, 256]"},
   {"SkipLayerNormalization", 17,
-   "in x float b,s,64\nin k float b,s,64\nin g float 64\n"
-   "com.microsoft.SkipLayerNormalization x k g > y m v sum\nout sum",
+   "(float[b,s,64] x, float[b,s,64] k, float[64] g) => (sum) {"
+   "  y, m, v, sum = com.microsoft.SkipLayerNormalization (x, k, g)"
+   "}",
    "sum", "float32[b, s, 64]"},
   {"TopK at most takes what it is asked for", 11,
-   "in x float b,n\nconst k int64 1: 5\nTopK x k > v i\nout i", "i", "int64[b, 5]"},
+   "(float[b,n] x) => (i) <int64[1] k = {5}> { v, i = TopK (x, k) }", "i", "int64[b, 5]"},
   {"overflowing sizes are unknown", 17,
-   "const s int64 3: 9223372036854775807 9223372036854775807 2\nConstantOfShape s > x\n"
-   "const t int64 1: -1\nReshape x t > y\nout y",
+   "() => (y) <int64[3] s = {9223372036854775807, 9223372036854775807, 2}, int64[1] t = {-1}> {"
+   "  x = ConstantOfShape (s) y = Reshape (x, t)"
+   "}",
    "y", "float32[2*?0]"},
-  {"a negative size is unknown", 17, "const s int64 1: -5\nConstantOfShape s > y\nout y", "y",
-   "float32[?0]"},
+  {"a negative size is unknown", 17, "() => (y) <int64[1] s = {-5}> { y = ConstantOfShape (s) }",
+   "y", "float32[?0]"},
   {"a kernel larger than its input", 17,
-   "in x float 1,1,2,2\nin w float 1,1,5,5\nConv x w > y\nout y", "y", "float32[1, 1, ?4, ?5]"},
+   "(float[1,1,2,2] x, float[1,1,5,5] w) => (y) { y = Conv (x, w) }", "y", "float32[1, 1, ?4, ?5]"},
   {"a step of zero", 17,
-   "in x float 10\nconst o int64 1: 0\nconst e int64 1: 5\nSlice x o e o o > y\nout y", "y",
+   "(float[10] x) => (y) <int64[1] o = {0}, int64[1] e = {5}> { y = Slice (x, o, e, o, o) }", "y",
    "float32[?0]"},
-  {"axes out of range", 17, "in x float 10\nconst a int64 1: 7\nSqueeze x a > y\nout y", "y",
+  {"axes out of range", 17, "(float[10] x) => (y) <int64[1] a = {7}> { y = Squeeze (x, a) }", "y",
    "float32[...]"},
   {"a range that never ends", 17,
-   "const a int64 : 0\nconst b int64 : 10\nconst z int64 : 0\nRange a b z > y\nout y", "y",
+   "() => (y) <int64 a = {0}, int64 b = {10}, int64 z = {0}> { y = Range (a, b, z) }", "y",
    "int64[?0]"},
   {"a range as long as an integer allows", 17,
-   "const a int64 : -9223372036854775808\nconst b int64 : 9223372036854775807\n"
-   "const z int64 : 1\nRange a b z > y\nout y",
+   "() => (y) <int64 a = {-9223372036854775808}, int64 b = {9223372036854775807}, int64 z = {1}> {"
+   "  y = Range (a, b, z)"
+   "}",
    "y", "int64[?0]"},
   {"a division by zero", 17,
-   "const a int64 1: 7\nconst z int64 1: 0\nDiv a z > s\nConstantOfShape s > y\nout y", "y",
+   "() => (y) <int64[1] a = {7}, int64[1] z = {0}> { s = Div (a, z) y = ConstantOfShape (s) }", "y",
    "float32[?0]"},
-  {"an equation that is no equation", 17, "in x float 2,3\nEinsum x > y ; equation=->.,..,\nout y",
-   "y", "float32[...]"},
+  {"an equation that is no equation", 17,
+   "(float[2,3] x) => (y) { y = Einsum <equation = \"->.,..,\"> (x) }", "y", "float32[...]"},
 };
 
 static void rules_give_the_shapes_of_exports(void **state) {
@@ -335,7 +232,7 @@ static void rules_give_the_shapes_of_exports(void **state) {
 static void bindings_reach_branches_and_results(void **state) {
   (void)state;
   psplit_model *model =
-    model_of("in x float batch,4\nShape x > s\nConstantOfShape s > y\nout y", 17);
+    model_of("(float[batch,4] x) => (y) { s = Shape (x) y = ConstantOfShape (s) }", 17);
   const psplit_binding bindings[] = {{"batch", 3}, {"unused", 1}};
   psplit_i_shapes *shapes = infer(model, bindings, 2);
   is("bound", shapes, "y", "float32[3, 4]");
@@ -359,8 +256,9 @@ static void bindings_reach_branches_and_results(void **state) {
 static void work_is_known_or_says_what_is_missing(void **state) {
   (void)state;
   psplit_model *model = model_of(
-    "in x float batch,128\nin u float unrelated\nconst i int64 1: 0\nin w float 128,256\n"
-    "MatMul x w > y\nRelu y > z\nRelu u > v\nout z\nout v",
+    "(float[batch,128] x, float[unrelated] u, float[128,256] w) => (z, v) <int64[1] i = {0}> {"
+    "  y = MatMul (x, w) z = Relu (y) v = Relu (u)"
+    "}",
     17);
   psplit_i_shapes *shapes = infer(model, NULL, 0);
   psplit_i_costs *costs;
@@ -438,7 +336,8 @@ static void what_the_data_decides_is_told_from_what_is_open(void **state) {
 static void a_missing_rule_is_said_once(void **state) {
   (void)state;
   psplit_model *model = model_of(
-    "in x float 4\nsome.where.Odd x > a\nsome.where.Odd a > b\nNoSuchOperator b > c\nout c", 17);
+    "(float[4] x) => (c) { a = some.where.Odd (x) b = some.where.Odd (a) c = NoSuchOperator (b) }",
+    17);
   psplit_i_shapes *shapes = infer(model, NULL, 0);
   assert_int_equal(psplit_i_shapes_n_uncovered(shapes), 3);
   assert_non_null(strstr(said, "some.where.Odd"));
@@ -453,11 +352,11 @@ static void a_missing_rule_is_said_once(void **state) {
 static void sizes_that_double_are_cut_off(void **state) {
   (void)state;
   psplit_text text = {0};
-  psplit_i_text_puts(&text, "in x float a,b,c\nShape x > s0\n");
+  psplit_i_text_puts(&text, "(float[a,b,c] x) => (y) { s0 = Shape (x)\n");
   for (int i = 0; i < 400; i++)
-    psplit_i_text_addf(&text, i % 2 ? "Mul s%d s%d > s%d\n" : "Add s%d s0 > s%d\n", i,
-                       i % 2 ? i : i + 1, i + 1);
-  psplit_i_text_puts(&text, "ConstantOfShape s400 > y\nout y");
+    psplit_i_text_addf(&text, i % 2 ? "s%d = Mul (s%d, s%d)\n" : "s%d = Add (s%d, s0)\n", i + 1, i,
+                       i);
+  psplit_i_text_puts(&text, "y = ConstantOfShape (s400) }");
   psplit_model *model = model_of(text.bytes, 17);
   psplit_i_text_fini(&text);
   psplit_i_shapes *shapes = infer(model, NULL, 0);
