@@ -1,53 +1,18 @@
-/* What each pass does to small models: which nodes it groups, marks and computes again, what the plan
- * says, and which requests cannot be met. */
+/* What each pass does to small models: which nodes it groups, marks and computes again, what the
+ * plan says, and which requests cannot be met. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 /* cmocka.h needs the four above first. */
 #include <cmocka.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "open.h"
 #include "passes.h"
-
-/* A float tensor input (11), output (12) or value_info (13) of the given shape. */
-static void add_shaped(pb *graph, uint32_t field, const char *name, int32_t dtype,
-                       const int64_t *dims, unsigned n_dims) {
-  pb shape = {0}, tensor = {0}, type = {0}, info = {0};
-  for (unsigned i = 0; i < n_dims; i++) {
-    pb dim = {0};
-    pb_int(&dim, 1, dims[i]);
-    pb_message(&shape, 1, &dim);
-  }
-  pb_int(&tensor, 1, dtype);
-  pb_message(&tensor, 2, &shape);
-  pb_message(&type, 1, &tensor);
-  pb_string(&info, 1, name);
-  pb_message(&info, 2, &type);
-  pb_message(graph, field, &info);
-}
-
-#define SHAPED(graph, field, name, dtype, ...)                                 \
-  add_shaped(graph, field, name, dtype, (const int64_t[]){__VA_ARGS__},        \
-             sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
-
-/* A float initializer of the given shape. */
-#define WEIGHT(graph, name, ...)                                                                \
-  add_weight(graph, name, (const int64_t[]){__VA_ARGS__},                                       \
-             sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
-
-static void add_weight(pb *graph, const char *name, const int64_t *dims, unsigned n_dims) {
-  size_t n = 1;
-  for (unsigned i = 0; i < n_dims; i++) n *= (size_t)dims[i];
-  float *zeros = calloc(n, sizeof *zeros);
-  pb tensor = make_tensor(name, 1, n_dims, dims);
-  pb_bytes(&tensor, 9, zeros, n * sizeof *zeros);
-  pb_message(graph, 5, &tensor);
-  free(zeros);
-}
 
 /* A model and a unit over it. */
 typedef struct bench {
@@ -56,11 +21,11 @@ typedef struct bench {
   const psplit_graph *graph;
 } bench;
 
-static bench start(pb *graph, const psplit_unit_options *options) {
-  pb bytes = make_model(graph);
-  bench b = {.model = opened(&bytes)};
+static bench start(const char *model, const psplit_unit_options *options) {
+  bench b = {.model = opened_text(model)};
   psplit_diag diag = {0};
-  if (psplit_unit_create(b.model, options, &diag, &b.unit) != PSPLIT_OK) fail_msg("%s", diag.message);
+  if (psplit_unit_create(b.model, options, &diag, &b.unit) != PSPLIT_OK)
+    fail_msg("%s", diag.message);
   b.graph = psplit_i_model_graph(b.model);
   return b;
 }
@@ -97,20 +62,19 @@ static bool together(const bench *b, const char *x, const char *y) {
 /* A convolution and what runtimes run with it: normalisation, residual sum, activation. */
 static void fuse_follows_a_convolution(void **state) {
   (void)state;
-  pb g = {0};
-  SHAPED(&g, 11, "x", 1, 1, 4, 8, 8);
-  WEIGHT(&g, "w", 4, 4, 1, 1);
-  WEIGHT(&g, "s", 4);
-  add_node(&g, "Conv", "x w", "c1");
-  add_node(&g, "BatchNormalization", "c1 s s s s", "n1");
-  add_node(&g, "Relu", "n1", "r1");
-  add_node(&g, "Conv", "r1 w", "c2");
-  add_node(&g, "Add", "c2 x", "sum");
-  add_node(&g, "Relu", "sum", "r2");
-  add_node(&g, "MaxPool", "r2", "pool");
-  SHAPED(&g, 12, "pool", 1, 1, 4, 8, 8);
   const psplit_unit_options options = stages(1);
-  bench b = start(&g, &options);
+  bench b = start(
+    "(float[1,4,8,8] x) => (float[1,4,8,8] pool)"
+    "<float[4,4,1,1] w = raw {0 * 16}, float[4] s = raw {0 * 4}> {"
+    "  c1 = Conv (x, w)"
+    "  n1 = BatchNormalization (c1, s, s, s, s)"
+    "  r1 = Relu (n1)"
+    "  c2 = Conv (r1, w)"
+    "  sum = Add (c2, x)"
+    "  r2 = Relu (sum)"
+    "  pool = MaxPool (r2)"
+    "}",
+    &options);
   run(&b, "prune,fuse");
   assert_true(together(&b, "c1", "n1") && together(&b, "c1", "r1"));
   assert_true(together(&b, "c2", "sum") && together(&b, "c2", "r2"));
@@ -122,24 +86,22 @@ static void fuse_follows_a_convolution(void **state) {
 /* Activations that exporters write as several nodes: SiLU, HardSwish, Gelu. */
 static void fuse_follows_decomposed_activations(void **state) {
   (void)state;
-  pb g = {0};
-  SHAPED(&g, 11, "x", 1, 4, 8);
-  WEIGHT(&g, "w", 8, 8);
-  WEIGHT(&g, "k", 1);
-  add_node(&g, "MatMul", "x w", "m1");
-  add_node(&g, "Add", "m1 k", "b1");
-  add_node(&g, "Sigmoid", "b1", "g1");
-  add_node(&g, "Mul", "b1 g1", "silu");
-  add_node(&g, "MatMul", "silu w", "m2");
-  add_node(&g, "Div", "m2 k", "e1");
-  add_node(&g, "Erf", "e1", "e2");
-  add_node(&g, "Add", "e2 k", "e3");
-  add_node(&g, "Mul", "m2 e3", "e4");
-  add_node(&g, "Mul", "e4 k", "gelu");
-  add_node(&g, "Softmax", "gelu", "y");
-  SHAPED(&g, 12, "y", 1, 4, 8);
   const psplit_unit_options options = stages(1);
-  bench b = start(&g, &options);
+  bench b = start(
+    "(float[4,8] x) => (float[4,8] y) <float[8,8] w = raw {0 * 64}, float[1] k = raw {0}> {"
+    "  m1 = MatMul (x, w)"
+    "  b1 = Add (m1, k)"
+    "  g1 = Sigmoid (b1)"
+    "  silu = Mul (b1, g1)"
+    "  m2 = MatMul (silu, w)"
+    "  e1 = Div (m2, k)"
+    "  e2 = Erf (e1)"
+    "  e3 = Add (e2, k)"
+    "  e4 = Mul (m2, e3)"
+    "  gelu = Mul (e4, k)"
+    "  y = Softmax (gelu)"
+    "}",
+    &options);
   run(&b, "prune,fuse");
   assert_true(together(&b, "m1", "b1") && together(&b, "m1", "g1") && together(&b, "m1", "silu"));
   assert_true(together(&b, "m2", "e1") && together(&b, "m2", "e4") && together(&b, "m2", "gelu"));
@@ -151,20 +113,16 @@ static void fuse_follows_decomposed_activations(void **state) {
 /* A quantised chain is cut where the tensor is int8, and the cut sends the int8 tensor. */
 static void quantised_tensors_cross_as_int8(void **state) {
   (void)state;
-  pb g = {0};
-  SHAPED(&g, 11, "x", 1, 64, 64);
-  WEIGHT(&g, "w", 64, 64);
-  WEIGHT(&g, "scale", 1);
-  pb zero = make_tensor("zero", 3, 0, NULL);
-  pb_bytes(&zero, 9, "", 1);
-  pb_message(&g, 5, &zero);
-  add_node(&g, "MatMul", "x w", "m1");
-  add_node(&g, "QuantizeLinear", "m1 scale zero", "q1");
-  add_node(&g, "DequantizeLinear", "q1 scale zero", "d1");
-  add_node(&g, "MatMul", "d1 w", "m2");
-  SHAPED(&g, 12, "m2", 1, 64, 64);
   const psplit_unit_options options = stages(2);
-  bench b = start(&g, &options);
+  bench b = start(
+    "(float[64,64] x) => (float[64,64] m2)"
+    "<float[64,64] w = raw {0 * 4096}, float[1] scale = raw {0}, int8 zero = raw {0}> {"
+    "  m1 = MatMul (x, w)"
+    "  q1 = QuantizeLinear (m1, scale, zero)"
+    "  d1 = DequantizeLinear (q1, scale, zero)"
+    "  m2 = MatMul (d1, w)"
+    "}",
+    &options);
   run(&b, NULL);
   assert_true(together(&b, "m1", "q1") && together(&b, "d1", "m2"));
   const psplit_plan *plan = psplit_unit_plan(b.unit);
@@ -175,21 +133,21 @@ static void quantised_tensors_cross_as_int8(void **state) {
   stop(&b);
 }
 
-/* Constants stand where they are used, dead nodes stay and cost nothing, random ones are not free. */
+/* Constants stand where they are used, dead nodes stay and cost nothing, random ones are not free.
+ */
 static void prune_sorts_nodes(void **state) {
   (void)state;
-  pb g = {0};
-  SHAPED(&g, 11, "x", 1, 8, 8);
-  WEIGHT(&g, "w", 8, 8);
-  add_node(&g, "Identity", "w", "w2");
-  add_node(&g, "MatMul", "x w2", "a");
-  add_node(&g, "MatMul", "a w2", "y");
-  add_node(&g, "Relu", "a", "dead");
-  add_node(&g, "RandomNormalLike", "w", "noise");
-  add_node(&g, "Add", "y noise", "z");
-  SHAPED(&g, 12, "z", 1, 8, 8);
   const psplit_unit_options options = stages(2);
-  bench b = start(&g, &options);
+  bench b = start(
+    "(float[8,8] x) => (float[8,8] z) <float[8,8] w = raw {0 * 64}> {"
+    "  w2 = Identity (w)"
+    "  a = MatMul (x, w2)"
+    "  y = MatMul (a, w2)"
+    "  dead = Relu (a)"
+    "  noise = RandomNormalLike (w)"
+    "  z = Add (y, noise)"
+    "}",
+    &options);
   run(&b, NULL);
   const uint8_t *flags = b.unit->node_flags;
   assert_true(flags[node_of(&b, "w2")] & PSPLIT_I_NODE_FREE);
@@ -199,7 +157,8 @@ static void prune_sorts_nodes(void **state) {
   assert_int_equal(plan->n_dead_nodes, 1);
   assert_int_equal(b.unit->node_ns[node_of(&b, "dead")], 0);
   uint32_t n_nodes = 0;
-  for (uint32_t s = 0; s < 2; s++) n_nodes += plan->stages[s].n_nodes - plan->stages[s].n_duplicated;
+  for (uint32_t s = 0; s < 2; s++)
+    n_nodes += plan->stages[s].n_nodes - plan->stages[s].n_duplicated;
   assert_int_equal(n_nodes, b.graph->n_nodes);
   assert_int_equal(plan->n_copies, 1); /* the constant, in the second stage too */
   assert_int_equal(plan->copies[0].node, node_of(&b, "w2"));
@@ -209,22 +168,19 @@ static void prune_sorts_nodes(void **state) {
 /* A float mask made from a bool model input is made again where it is needed, not sent. */
 static void replicate_makes_masks_again(void **state) {
   (void)state;
-  pb g = {0};
-  SHAPED(&g, 11, "x", 1, 256, 256);
-  SHAPED(&g, 11, "ids", 9, 256, 256);
-  WEIGHT(&g, "w", 256, 256);
-  pb to_float = {0};
-  add_int_attribute(&to_float, "to", 1);
-  add_node_with(&g, "Cast", "ids", "mask", &to_float);
-  add_node(&g, "MatMul", "x w", "a");
-  add_node(&g, "Softmax", "a", "as");
-  add_node(&g, "Mul", "as mask", "am");
-  add_node(&g, "MatMul", "am w", "b");
-  add_node(&g, "Softmax", "b", "bs");
-  add_node(&g, "Mul", "bs mask", "bm");
-  SHAPED(&g, 12, "bm", 1, 256, 256);
   const psplit_unit_options options = stages(2);
-  bench b = start(&g, &options);
+  bench b = start(
+    "(float[256,256] x, bool[256,256] ids) => (float[256,256] bm)"
+    "<float[256,256] w = raw {0 * 65536}> {"
+    "  mask = Cast <to = 1> (ids)"
+    "  a = MatMul (x, w)"
+    "  as = Softmax (a)"
+    "  am = Mul (as, mask)"
+    "  b = MatMul (am, w)"
+    "  bs = Softmax (b)"
+    "  bm = Mul (bs, mask)"
+    "}",
+    &options);
   run(&b, NULL);
   const psplit_plan *plan = psplit_unit_plan(b.unit);
   for (uint32_t t = 0; t < plan->n_transfers; t++)
@@ -234,9 +190,8 @@ static void replicate_makes_masks_again(void **state) {
   stop(&b);
 }
 
-static psplit_code solve(pb *g, const psplit_unit_options *options, psplit_diag *diag) {
-  pb bytes = make_model(g);
-  psplit_model *model = opened(&bytes);
+static psplit_code solve(const char *text, const psplit_unit_options *options, psplit_diag *diag) {
+  psplit_model *model = opened_text(text);
   psplit_unit *unit = NULL;
   psplit_code code = psplit_unit_create(model, options, diag, &unit);
   if (code == PSPLIT_OK) code = psplit_unit_run(unit, NULL, diag);
@@ -245,35 +200,25 @@ static psplit_code solve(pb *g, const psplit_unit_options *options, psplit_diag 
   return code;
 }
 
-static pb chain(void) {
-  pb g = {0};
-  SHAPED(&g, 11, "x", 1, 8, 8);
-  add_node(&g, "Softmax", "x", "a");
-  add_node(&g, "Softmax", "a", "b");
-  add_node(&g, "Softmax", "b", "c");
-  SHAPED(&g, 12, "c", 1, 8, 8);
-  return g;
-}
+static const char CHAIN[] =
+  "(float[8,8] x) => (float[8,8] c) { a = Softmax (x) b = Softmax (a) c = Softmax (b) }";
 
 static void what_cannot_be_met_is_refused(void **state) {
   (void)state;
   psplit_diag diag = {0};
   psplit_unit_options options = stages(4);
-  pb g = chain();
-  assert_int_equal(solve(&g, &options, &diag), PSPLIT_INFEASIBLE);
+  assert_int_equal(solve(CHAIN, &options, &diag), PSPLIT_INFEASIBLE);
 
   options = stages(2);
   options.pins = (const char *const[]){"nothing*=0"};
   options.n_pins = 1;
   diag = (psplit_diag){0};
-  g = chain();
-  assert_int_equal(solve(&g, &options, &diag), PSPLIT_USAGE);
+  assert_int_equal(solve(CHAIN, &options, &diag), PSPLIT_USAGE);
   assert_non_null(strstr(diag.message, "matches no node"));
 
   options.pins = (const char *const[]){"a=2"};
   diag = (psplit_diag){0};
-  g = chain();
-  assert_int_equal(solve(&g, &options, &diag), PSPLIT_USAGE);
+  assert_int_equal(solve(CHAIN, &options, &diag), PSPLIT_USAGE);
   assert_non_null(strstr(diag.message, "stages are 0 to 1"));
 }
 
@@ -297,29 +242,29 @@ static psplit_devices *limited(uint32_t n, uint64_t memory_bytes) {
 enum { LINKS = 7 };
 
 /* x of width[0] floats through LINKS products with weights of width[i] x width[i + 1]. */
-static pb products(const int64_t width[LINKS + 1]) {
-  pb g = {0};
-  SHAPED(&g, 11, "v0", 1, 1, width[0]);
-  for (int i = 0; i < LINKS; i++) {
-    char weight[16], inputs[32], output[16];
-    snprintf(weight, sizeof weight, "w%d", i);
-    snprintf(inputs, sizeof inputs, "v%d w%d", i, i);
-    snprintf(output, sizeof output, "v%d", i + 1);
-    WEIGHT(&g, weight, width[i], width[i + 1]);
-    add_node(&g, "MatMul", inputs, output);
-  }
-  SHAPED(&g, 12, "v7", 1, 1, width[LINKS]);
-  return g;
+static bench start_products(const int64_t width[LINKS + 1], const psplit_unit_options *options) {
+  psplit_text text = {0};
+  psplit_i_text_addf(&text, "(float[1,%" PRId64 "] v0) => (float[1,%" PRId64 "] v%d) <", width[0],
+                     width[LINKS], LINKS);
+  for (int i = 0; i < LINKS; i++)
+    psplit_i_text_addf(&text, "%sfloat[%" PRId64 ",%" PRId64 "] w%d = raw {0 * %" PRId64 "}",
+                       i ? ", " : "", width[i], width[i + 1], i, width[i] * width[i + 1]);
+  psplit_i_text_puts(&text, "> {");
+  for (int i = 0; i < LINKS; i++)
+    psplit_i_text_addf(&text, "v%d = MatMul (v%d, w%d) ", i + 1, i, i);
+  psplit_i_text_puts(&text, "}");
+  const bench b = start(text.bytes, options);
+  psplit_i_text_fini(&text);
+  return b;
 }
 
 static void memory_is_what_a_stage_holds(void **state) {
   (void)state;
-  pb g = products((const int64_t[]){8, 8, 16, 8, 8, 8, 8, 4});
   psplit_devices *devices = limited(2, 1 << 20);
   psplit_unit_options options = stages(2);
   options.devices = devices;
   options.queue_depth = 3;
-  bench b = start(&g, &options);
+  bench b = start_products((const int64_t[]){8, 8, 16, 8, 8, 8, 8, 4}, &options);
   b.unit->pin[node_of(&b, "v2")] = 0;
   b.unit->pin[node_of(&b, "v3")] = 1;
   run(&b, "partition");
@@ -372,11 +317,10 @@ static void memory_limits_a_cut_as_brute_force_says(void **state) {
     }
     random = random * 1664525 + 1013904223;
     const uint64_t limit = 2000 + (random >> 16) % 12000;
-    pb g = products(width);
     psplit_devices *devices = limited(3, limit);
     psplit_unit_options options = stages(3);
     options.devices = devices;
-    bench b = start(&g, &options);
+    bench b = start_products(width, &options);
     psplit_diag diag = {0};
     const psplit_code code = psplit_unit_run(b.unit, "infer-shapes,cost,prune,partition", &diag);
     int64_t best_ns = INT64_MAX;
@@ -410,8 +354,8 @@ static void memory_limits_a_cut_as_brute_force_says(void **state) {
   assert_true(n_fitting > 20 && n_refused > 20 && n_of_weights > 5);
 }
 
-/* Of a chain the latency is all that stages do; value and bound are of it, not of the slowest stage,
- * which is larger in the best of such plans. */
+/* Of a chain the latency is all that stages do; value and bound are of it, not of the slowest
+ * stage, which is larger in the best of such plans. */
 static void latency_is_as_brute_force_says(void **state) {
   (void)state;
   uint32_t random = 7;
@@ -421,10 +365,9 @@ static void latency_is_as_brute_force_says(void **state) {
       random = random * 1664525 + 1013904223;
       width[i] = 1 + (random >> 16) % 400;
     }
-    pb g = products(width);
     psplit_unit_options options = stages(3);
     options.objective = round % 2 ? PSPLIT_LATENCY : PSPLIT_THROUGHPUT;
-    bench b = start(&g, &options);
+    bench b = start_products(width, &options);
     psplit_diag diag = {0};
     assert_int_equal(psplit_unit_run(b.unit, "infer-shapes,cost,prune,partition,replicate", &diag),
                      PSPLIT_OK);
@@ -460,12 +403,13 @@ static void memory_error_says_what_is_in_the_way(void **state) {
     {9000, {"\"v4\"", "KiB", "largest tensor there is \"w3\"", "no number of stages fits"}},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    pb g = products(width);
     psplit_devices *devices = limited(1, cases[i].limit);
     psplit_unit_options options = stages(1);
     psplit_diag diag = {0};
     options.devices = devices;
-    assert_int_equal(solve(&g, &options, &diag), PSPLIT_INFEASIBLE);
+    bench b = start_products(width, &options);
+    assert_int_equal(psplit_unit_run(b.unit, NULL, &diag), PSPLIT_INFEASIBLE);
+    stop(&b);
     for (size_t w = 0; w < 4 && cases[i].words[w]; w++)
       if (!strstr(diag.message, cases[i].words[w]))
         fail_msg("no \"%s\" in: %s", cases[i].words[w], diag.message);
@@ -476,39 +420,36 @@ static void memory_error_says_what_is_in_the_way(void **state) {
 /* Every value between the two ends is a sequence: no cut sends one. */
 static void sequences_are_never_cut(void **state) {
   (void)state;
-  pb g = {0};
-  SHAPED(&g, 11, "x", 1, 8, 8);
-  pb axis = {0};
-  add_int_attribute(&axis, "axis", 0);
-  add_node(&g, "SplitToSequence", "x", "seq");
-  add_node_with(&g, "ConcatFromSequence", "seq", "y", &axis);
-  SHAPED(&g, 12, "y", 1, 8, 8);
   psplit_unit_options options = stages(2);
   psplit_diag diag = {0};
-  assert_int_equal(solve(&g, &options, &diag), PSPLIT_INFEASIBLE);
+  assert_int_equal(solve("(float[8,8] x) => (float[8,8] y) {"
+                         "  seq = SplitToSequence (x)"
+                         "  y = ConcatFromSequence <axis = 0> (seq)"
+                         "}",
+                         &options, &diag),
+                   PSPLIT_INFEASIBLE);
 }
 
 /* Passes in any order leave convex groups: verify_each checks after every one. */
 static void any_order_of_passes_is_safe(void **state) {
   (void)state;
-  static const char *const names[] = {"prune", "attach", "fuse", "coarsen:max_nodes=4", "cost",
-                                      "infer-shapes", "partition", "replicate"};
+  static const char *const names[] = {"prune", "attach",       "fuse",      "coarsen:max_nodes=4",
+                                      "cost",  "infer-shapes", "partition", "replicate"};
+  static const char model[] =
+    "(float[1,4,8,8] x) => (float[1,4,8,8] i) <float[4,4,1,1] w = raw {0 * 16}> {"
+    "  a = Conv (x, w)"
+    "  b = Relu (a)"
+    "  c = Conv (b, w)"
+    "  d = Sigmoid (c)"
+    "  e = Mul (c, d)"
+    "  f = Add (e, b)"
+    "  s = Shape (f)"
+    "  h = Conv (f, w)"
+    "  i = Reshape (h, s)"
+    "}";
   for (uint64_t seed = 0; seed < 60; seed++) {
-    pb g = {0};
-    SHAPED(&g, 11, "x", 1, 1, 4, 8, 8);
-    WEIGHT(&g, "w", 4, 4, 1, 1);
-    add_node(&g, "Conv", "x w", "a");
-    add_node(&g, "Relu", "a", "b");
-    add_node(&g, "Conv", "b w", "c");
-    add_node(&g, "Sigmoid", "c", "d");
-    add_node(&g, "Mul", "c d", "e");
-    add_node(&g, "Add", "e b", "f");
-    add_node(&g, "Shape", "f", "s");
-    add_node(&g, "Conv", "f w", "h");
-    add_node(&g, "Reshape", "h s", "i");
-    SHAPED(&g, 12, "i", 1, 1, 4, 8, 8);
     const psplit_unit_options options = stages(1 + (uint32_t)(seed % 3));
-    bench b = start(&g, &options);
+    bench b = start(model, &options);
     psplit_text text = {0};
     for (unsigned step = 0; step < 10; step++)
       psplit_i_text_addf(&text, "%s%s", step ? "," : "",
@@ -519,27 +460,15 @@ static void any_order_of_passes_is_safe(void **state) {
   }
 }
 
-static pb sparse_chain(void) {
-  const int64_t four = 4;
-  const float some[4] = {1, 2, 3, 4};
-  const int64_t at[4] = {0, 9, 70, 4095};
-  pb g = {0}, sparse = {0}, values = make_tensor("s", 1, 1, &four), indices = {0};
-  SHAPED(&g, 11, "x", 1, 8, 64);
-  pb_bytes(&values, 9, some, sizeof some);
-  indices = make_tensor("", 7, 1, &four);
-  pb_bytes(&indices, 9, at, sizeof at);
-  pb_message(&sparse, 1, &values);
-  pb_message(&sparse, 2, &indices);
-  pb_int(&sparse, 3, 64);
-  pb_int(&sparse, 3, 64);
-  pb_message(&g, 15, &sparse);
-  WEIGHT(&g, "w", 64, 64);
-  add_node(&g, "MatMul", "x s", "a");
-  add_node(&g, "MatMul", "a w", "b");
-  add_node(&g, "MatMul", "b s", "c");
-  SHAPED(&g, 12, "c", 1, 8, 64);
-  return g;
-}
+static const char SPARSE_CHAIN[] =
+  "(float[8,64] x) => (float[8,64] c) @{sparse_initializer: [{values: float[4] s = raw {1, 2, 3, "
+  "4},"
+  "  indices: int64[4] = raw {0, 9, 70, 4095}, dims: [64, 64]}]}"
+  "<float[64,64] w = raw {0 * 4096}> {"
+  "  a = MatMul (x, s)"
+  "  b = MatMul (a, w)"
+  "  c = MatMul (b, s)"
+  "}";
 
 /* A sparse initializer is a weight of its dense size, also for the partitioner's memory limits. */
 static void sparse_weights_count(void **state) {
@@ -555,8 +484,7 @@ static void sparse_weights_count(void **state) {
     assert_int_equal(psplit_devices_parse(text, (size_t)n, &diag, &devices), PSPLIT_OK);
     psplit_unit_options options = stages(2);
     options.devices = devices;
-    pb g = sparse_chain();
-    bench b = start(&g, &options);
+    bench b = start(SPARSE_CHAIN, &options);
     const psplit_code code = psplit_unit_run(b.unit, NULL, &diag);
     assert_int_equal(code, fits ? PSPLIT_OK : PSPLIT_INFEASIBLE);
     if (fits) {

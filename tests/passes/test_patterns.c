@@ -9,12 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "onnx.pb-c.h"
 #include "open.h"
 #include "passes.h"
 #include "pattern.h"
+#include "text_form.h"
 
-/* A model from text: "Op in in > out out; Op ...". Names in capitals are weights; what nobody makes
- * is an input, what nobody reads an output. "@" before a name lists it as an output too. */
+/* A model from its nodes as text. Names in capitals are weights, zeros but for TWO; of the others,
+ * what nobody makes is an input and what nobody reads an output. A text that starts with '(' is the
+ * whole graph. */
 typedef struct sketch {
   psplit_model *model;
   psplit_unit *unit;
@@ -35,57 +38,66 @@ static psplit_code read_text(void *user, const char *path, psplit_diag *diag, ch
   return PSPLIT_OK;
 }
 
-enum { MAX_WORDS = 512 };
+/* Adds `name` unless it is there already. */
+static void note(psplit_intern *names, const char *name) {
+  if (psplit_i_intern_add(names, name) == PSPLIT_NONE) abort();
+}
 
-static bool listed(char words[][32], unsigned n, const char *word) {
-  for (unsigned i = 0; i < n; i++)
-    if (strcmp(words[i], word) == 0) return true;
-  return false;
+static bool in(const psplit_intern *names, const char *name) {
+  return psplit_i_intern_find(names, name) != PSPLIT_NONE;
+}
+
+static void list(psplit_text *text, const char *before, const char *name, const char *after) {
+  psplit_i_text_addf(text, "%sfloat%s %s%s", text->n ? ", " : "", before, name, after);
+}
+
+/* The graph around nodes. */
+static psplit_text graph_around(const char *nodes) {
+  psplit_text text = {0}, inputs = {0}, outputs = {0}, weights = {0};
+  psplit_intern made, read;
+  psplit_arena arena;
+  psplit_diag diag = {0};
+  Onnx__ModelProto *model;
+  psplit_i_intern_init(&made);
+  psplit_i_intern_init(&read);
+  psplit_i_arena_init(&arena, 0);
+  psplit_i_text_addf(&text, "() => () {%s}", nodes);
+  if (psplit_i_text_parse(text.bytes, text.n, NULL, &arena, &diag, &model) != PSPLIT_OK)
+    fail_msg("%s\n%s", diag.message, nodes);
+  for (size_t n = 0; n < model->graph->n_node; n++) {
+    const Onnx__NodeProto *node = model->graph->node[n];
+    for (size_t i = 0; i < node->n_input; i++) note(&read, node->input[i]);
+    for (size_t o = 0; o < node->n_output; o++) note(&made, node->output[o]);
+  }
+  for (uint32_t i = 0; i < read.n; i++) {
+    const char *name = read.text[i];
+    if (in(&made, name)) continue;
+    if (strcmp(name, "TWO") == 0)
+      list(&weights, "", name, " = {2}");
+    else if (*name >= 'A' && *name <= 'Z')
+      list(&weights, "[1]", name, " = {0}");
+    else
+      list(&inputs, "[4]", name, "");
+  }
+  for (uint32_t i = 0; i < made.n; i++)
+    if (!in(&read, made.text[i])) list(&outputs, "[4]", made.text[i], "");
+  text.n = 0;
+  psplit_i_text_addf(&text, "(%s) => (%s) <%s> {%s}", inputs.n ? inputs.bytes : "",
+                     outputs.n ? outputs.bytes : "", weights.n ? weights.bytes : "", nodes);
+  psplit_i_text_fini(&inputs);
+  psplit_i_text_fini(&outputs);
+  psplit_i_text_fini(&weights);
+  psplit_i_intern_fini(&made);
+  psplit_i_intern_fini(&read);
+  psplit_i_arena_fini(&arena);
+  return text;
 }
 
 static sketch draw(const char *text) {
-  static char made[MAX_WORDS][32], read[MAX_WORDS][32], outputs[MAX_WORDS][32];
-  unsigned n_made = 0, n_read = 0, n_outputs = 0;
-  pb graph = {0};
-  char copy[4096];
-  assert_true(strlen(text) < sizeof copy);
-  memcpy(copy, text, strlen(text) + 1);
-  for (char *statement, *rest = copy; (statement = strsep(&rest, ";"));) {
-    char *arrow = strchr(statement, '>'), *op;
-    if (!arrow) continue;
-    *arrow = '\0';
-    char *inputs = statement + strspn(statement, " \n"), *results = arrow + 1;
-    op = strsep(&inputs, " ");
-    char in[512] = "", out[512] = "";
-    for (char *word; (word = strsep(&inputs, " "));) {
-      if (!*word) continue;
-      strcat(strcat(in, *in ? " " : ""), word);
-      if (!listed(read, n_read, word)) strcpy(read[n_read++], word);
-    }
-    for (char *word; (word = strsep(&results, " \n"));) {
-      if (!*word) continue;
-      if (*word == '@') strcpy(outputs[n_outputs++], ++word);
-      strcat(strcat(out, *out ? " " : ""), word);
-      strcpy(made[n_made++], word);
-    }
-    add_node(&graph, op, in, out);
-  }
-  for (unsigned i = 0; i < n_read; i++) {
-    if (listed(made, n_made, read[i])) continue;
-    if (strcmp(read[i], "TWO") == 0) {
-      const float two = 2;
-      pb tensor = make_tensor("TWO", 1, 0, NULL);
-      pb_bytes(&tensor, 9, &two, sizeof two);
-      pb_message(&graph, 5, &tensor);
-    } else if (read[i][0] >= 'A' && read[i][0] <= 'Z') add_initializers(&graph, read[i]);
-    else add_values(&graph, 11, read[i]);
-  }
-  for (unsigned i = 0; i < n_outputs; i++) add_values(&graph, 12, outputs[i]);
-  for (unsigned i = 0; i < n_made; i++)
-    if (!listed(read, n_read, made[i]) && !listed(outputs, n_outputs, made[i]))
-      add_values(&graph, 12, made[i]);
-  pb bytes = make_model(&graph);
-  sketch s = {.model = opened(&bytes)};
+  psplit_text whole = {0};
+  if (*text != '(') whole = graph_around(text);
+  sketch s = {.model = opened_text(*text == '(' ? text : whole.bytes)};
+  psplit_i_text_fini(&whole);
   s.graph = psplit_i_model_graph(s.model);
   return s;
 }
@@ -107,7 +119,8 @@ static void erase(sketch *s) {
   psplit_model_close(s->model);
 }
 
-/* Groups as text, by the first result of each node: those of one group in the file's order joined by
+/* Groups as text, by the first result of each node: those of one group in the file's order joined
+ * by
  * '+', groups by their first node. */
 static void groups_are(const char *model, const char *patterns, const char *wanted) {
   sketch s = draw(model);
@@ -121,7 +134,10 @@ static void groups_are(const char *model, const char *patterns, const char *want
       is_first = psplit_i_group_of(&s.unit->grouping, m) != group;
     for (uint32_t m = n; m < s.graph->n_nodes && is_first; m++)
       if (psplit_i_group_of(&s.unit->grouping, m) == group)
-        psplit_i_text_addf(&got, "%s%s", m > n ? "+" : n ? " " : "",
+        psplit_i_text_addf(&got, "%s%s",
+                           m > n ? "+"
+                           : n   ? " "
+                                 : "",
                            s.graph->values[s.graph->nodes[m].outputs[0]].name);
   }
   if (strcmp(got.bytes, wanted) != 0) fail_msg("%s\n  is  %s\n  not %s", model, got.bytes, wanted);
@@ -143,115 +159,153 @@ static void is_one_group(const char *model) {
 
 static void activations(void **state) {
   (void)state;
-  is_one_group("Conv x W > c;Div c K > d;Erf d > e;Add e K > f;Mul c f > g;Mul g K > y");
-  is_one_group("MatMul x W > c;Div c K > d;Erf d > e;Add e K > f;Mul c K > h;Mul h f > y");
-  is_one_group("Gemm x W B > c;Mul c K > d;Erf d > e;Add K e > f;Mul f K > g;Mul g c > y");
-  is_one_group("MatMul x W > c;Mul c c > w2;Mul c w2 > w;Mul w K > v;Add c v > u;Mul u K > s;"
-               "Tanh s > t;Add t K > f;Mul c K > h;Mul h f > y");
-  is_one_group("MatMul x W > c;Sigmoid c > s;Mul c s > y");
-  is_one_group("Conv x W > c;HardSigmoid c > s;Mul s c > y");
-  is_one_group("MatMul x W > c;Mul c K > z;Sigmoid z > s;Mul c s > y");
-  is_one_group("Conv x W > c;Add c K > a;Clip a L M > l;Mul c l > m;Div m K > y");
-  is_one_group("Conv x W > c;Add c K > a;Clip a L M > l;Div l K > d;Mul c d > y");
-  is_one_group("Conv x W > c;Softplus c > p;Tanh p > t;Mul c t > y");
-  is_one_group("Conv x W > c;Exp c > e;Add e K > o;Log o > p;Tanh p > t;Mul c t > y");
-  is_one_group("ReduceMax x > m;Sub x m > s;Exp s > e;ReduceSum e > u;Div e u > y");
+  is_one_group(
+    "c = Conv (x, W) d = Div (c, K) e = Erf (d) f = Add (e, K) g = Mul (c, f) "
+    "y = Mul (g, K)");
+  is_one_group(
+    "c = MatMul (x, W) d = Div (c, K) e = Erf (d) f = Add (e, K) h = Mul (c, K) "
+    "y = Mul (h, f)");
+  is_one_group(
+    "c = Gemm (x, W, B) d = Mul (c, K) e = Erf (d) f = Add (K, e) g = Mul (f, K) "
+    "y = Mul (g, c)");
+  is_one_group(
+    "c = MatMul (x, W) w2 = Mul (c, c) w = Mul (c, w2) v = Mul (w, K) u = Add (c, v) "
+    "s = Mul (u, K) t = Tanh (s) f = Add (t, K) h = Mul (c, K) y = Mul (h, f)");
+  is_one_group("c = MatMul (x, W) s = Sigmoid (c) y = Mul (c, s)");
+  is_one_group("c = Conv (x, W) s = HardSigmoid (c) y = Mul (s, c)");
+  is_one_group("c = MatMul (x, W) z = Mul (c, K) s = Sigmoid (z) y = Mul (c, s)");
+  is_one_group("c = Conv (x, W) a = Add (c, K) l = Clip (a, L, M) m = Mul (c, l) y = Div (m, K)");
+  is_one_group("c = Conv (x, W) a = Add (c, K) l = Clip (a, L, M) d = Div (l, K) y = Mul (c, d)");
+  is_one_group("c = Conv (x, W) p = Softplus (c) t = Tanh (p) y = Mul (c, t)");
+  is_one_group(
+    "c = Conv (x, W) e = Exp (c) o = Add (e, K) p = Log (o) t = Tanh (p) "
+    "y = Mul (c, t)");
+  is_one_group("m = ReduceMax (x) s = Sub (x, m) e = Exp (s) u = ReduceSum (e) y = Div (e, u)");
 }
 
 static void kernels(void **state) {
   (void)state;
-  is_one_group("ConvTranspose x W > c;BatchNormalization c S T M V > n;LeakyRelu n > y");
-  is_one_group("Pad x P > p;Conv p W > c;Add c r > s;Relu s > y");
-  is_one_group("DynamicQuantizeLinear x > q s z;MatMulInteger q W z Z > m;Cast m > c;Mul s K > f;"
-               "Mul c f > g;Add g B > y");
-  is_one_group("DequantizeLinear x S Z > d;DequantizeLinear W S Z > w;Conv d w > c;Relu c > r;"
-               "QuantizeLinear r S Z > y");
+  is_one_group(
+    "c = ConvTranspose (x, W) n = BatchNormalization (c, S, T, M, V) "
+    "y = LeakyRelu (n)");
+  is_one_group("p = Pad (x, P) c = Conv (p, W) s = Add (c, r) y = Relu (s)");
+  is_one_group(
+    "q, s, z = DynamicQuantizeLinear (x) m = MatMulInteger (q, W, z, Z) c = Cast (m) "
+    "f = Mul (s, K) g = Mul (c, f) y = Add (g, B)");
+  is_one_group(
+    "d = DequantizeLinear (x, S, Z) w = DequantizeLinear (W, S, Z) c = Conv (d, w) "
+    "r = Relu (c) y = QuantizeLinear (r, S, Z)");
   /* Three products share the quantised input: it stands alone, each product is whole. */
-  groups_are("DynamicQuantizeLinear x > q s z;MatMulInteger q W z Z > m;Cast m > c;Mul s K > f;"
-             "Mul c f > g;MatMulInteger q V z Z > m2;Cast m2 > c2;Mul s L > f2;Mul c2 f2 > g2",
-             NULL, "q m+c+f+g m2+c2+f2+g2");
+  groups_are(
+    "q, s, z = DynamicQuantizeLinear (x) m = MatMulInteger (q, W, z, Z) c = Cast (m) "
+    "f = Mul (s, K) g = Mul (c, f) m2 = MatMulInteger (q, V, z, Z) c2 = Cast (m2) "
+    "f2 = Mul (s, L) g2 = Mul (c2, f2)",
+    NULL, "q m+c+f+g m2+c2+f2+g2");
   /* The sum's second operand comes from elsewhere; its reader is nobody's. */
-  groups_are("Conv x W > a;MaxPool a > p;Conv p V > b;Add b p > s;Relu s > y;Softmax y > z", NULL,
-             "a p b+s+y z");
+  groups_are(
+    "a = Conv (x, W) p = MaxPool (a) b = Conv (p, V) s = Add (b, p) y = Relu (s) "
+    "z = Softmax (y)",
+    NULL, "a p b+s+y z");
 }
 
 static void normalisations(void **state) {
   (void)state;
-  is_one_group("ReduceMean x > m;Sub x m > d;Pow d TWO > q;ReduceMean q > v;Add v E > e;Sqrt e > r;"
-               "Div d r > n;Mul n W > s;Add s B > y");
-  is_one_group("Add a b > x;ReduceMean x > m;Sub x m > d;Mul d d > q;ReduceMean q > v;Add v E > e;"
-               "Sqrt e > r;Div d r > n;Mul n W > y");
+  is_one_group(
+    "m = ReduceMean (x) d = Sub (x, m) q = Pow (d, TWO) v = ReduceMean (q) "
+    "e = Add (v, E) r = Sqrt (e) n = Div (d, r) s = Mul (n, W) y = Add (s, B)");
+  is_one_group(
+    "x = Add (a, b) m = ReduceMean (x) d = Sub (x, m) q = Mul (d, d) "
+    "v = ReduceMean (q) e = Add (v, E) r = Sqrt (e) n = Div (d, r) y = Mul (n, W)");
   /* A residual stream passes by: it can be cut behind its sum. */
-  groups_are("Add a b > x;ReduceMean x > m;Sub x m > d;Mul d d > q;ReduceMean q > v;Add v E > e;"
-             "Sqrt e > r;Div d r > n;Mul n W > y;Softmax x > keep", NULL,
-             "x m+d+q+v+e+r+n+y keep");
-  groups_are("MatMul a W > p;Add r p > x;LayerNormalization x W B > y;MatMul y V > q;Add x q > z",
-             NULL, "p+x y q+z");
-  is_one_group("ReduceMean x > m;Sub x m > d;Sub x m > d2;Pow d TWO > q;ReduceMean q > v;"
-               "Add v E > e;Sqrt e > r;Div d2 r > n;Mul n W > s;Add s B > y");
-  is_one_group("Pow x TWO > q;ReduceMean q > v;Add v E > e;Sqrt e > r;Div ONE r > i;Mul x i > n;"
-               "Mul n W > y");
-  is_one_group("Mul x x > q;ReduceMean q > v;Add v E > e;Sqrt e > r;Reciprocal r > i;Mul x i > n;"
-               "Cast n > c;Mul W c > y");
-  is_one_group("Reshape x S > r;InstanceNormalization r G B > i;Reshape i t > b;Mul b W > s;"
-               "Add s C > y");
-  is_one_group("Add a b > x;LayerNormalization x W B > y");
+  groups_are(
+    "x = Add (a, b) m = ReduceMean (x) d = Sub (x, m) q = Mul (d, d) "
+    "v = ReduceMean (q) e = Add (v, E) r = Sqrt (e) n = Div (d, r) y = Mul (n, W) "
+    "keep = Softmax (x)",
+    NULL, "x m+d+q+v+e+r+n+y keep");
+  groups_are(
+    "p = MatMul (a, W) x = Add (r, p) y = LayerNormalization (x, W, B) "
+    "q = MatMul (y, V) z = Add (x, q)",
+    NULL, "p+x y q+z");
+  is_one_group(
+    "m = ReduceMean (x) d = Sub (x, m) d2 = Sub (x, m) q = Pow (d, TWO) "
+    "v = ReduceMean (q) e = Add (v, E) r = Sqrt (e) n = Div (d2, r) s = Mul (n, W) "
+    "y = Add (s, B)");
+  is_one_group(
+    "q = Pow (x, TWO) v = ReduceMean (q) e = Add (v, E) r = Sqrt (e) i = Div (ONE, r) "
+    "n = Mul (x, i) y = Mul (n, W)");
+  is_one_group(
+    "q = Mul (x, x) v = ReduceMean (q) e = Add (v, E) r = Sqrt (e) i = Reciprocal (r) "
+    "n = Mul (x, i) c = Cast (n) y = Mul (W, c)");
+  is_one_group(
+    "r = Reshape (x, S) i = InstanceNormalization (r, G, B) b = Reshape (i, t) "
+    "s = Mul (b, W) y = Add (s, C)");
+  is_one_group("x = Add (a, b) y = LayerNormalization (x, W, B)");
 }
 
 static void attention(void **state) {
   (void)state;
   /* torch */
-  is_one_group("Transpose q > q0;Mul q0 K > qs;Transpose k > k0;Mul k0 K > ks;MatMul qs ks > t;"
-               "Add t mask > s;Softmax s > p;Transpose v > v0;MatMul p v0 > y;Transpose y > o");
+  is_one_group(
+    "q0 = Transpose (q) qs = Mul (q0, K) k0 = Transpose (k) ks = Mul (k0, K) "
+    "t = MatMul (qs, ks) s = Add (t, mask) p = Softmax (s) v0 = Transpose (v) "
+    "y = MatMul (p, v0) o = Transpose (y)");
   /* tf2onnx */
-  is_one_group("MatMul q k > t;Mul t K > u;Add u mask > s;Softmax s > p;MatMul p v > y");
+  is_one_group(
+    "t = MatMul (q, k) u = Mul (t, K) s = Add (u, mask) p = Softmax (s) "
+    "y = MatMul (p, v)");
   /* optimum: a causal mask, then one for padding */
-  is_one_group("MatMul q k > t;Div t K > u;Where causal u M > w;Add w mask > s;Softmax s > p;"
-               "Cast p > p2;MatMul p2 v > y;Transpose y > o");
-  is_one_group("Slice x A B C > h1;Slice x D E F > h2;Neg h2 > n;Concat n h1 > r;Mul r sin > b;"
-               "Mul x cos > a;Add a b > y");
-  is_one_group("Split x > h1 h2;Neg h2 > n;Concat n h1 > r;Mul x cos > a;Mul r sin > b;Add a b > y");
-  is_one_group("Transpose x > i;LSTM i W R B > y h c;Squeeze y AXES > z");
-  is_one_group("GRU x W R B > y;Transpose y > t;Reshape t S > z");
-  is_one_group("Transpose x > i;Resize i R S > r;Resize r R S > r2;Transpose r2 > y");
+  is_one_group(
+    "t = MatMul (q, k) u = Div (t, K) w = Where (causal, u, M) s = Add (w, mask) "
+    "p = Softmax (s) p2 = Cast (p) y = MatMul (p2, v) o = Transpose (y)");
+  is_one_group(
+    "h1 = Slice (x, A, B, C) h2 = Slice (x, D, E, F) n = Neg (h2) r = Concat (n, h1) "
+    "b = Mul (r, sin) a = Mul (x, cos) y = Add (a, b)");
+  is_one_group(
+    "h1, h2 = Split (x) n = Neg (h2) r = Concat (n, h1) a = Mul (x, cos) "
+    "b = Mul (r, sin) y = Add (a, b)");
+  is_one_group("i = Transpose (x) y, h, c = LSTM (i, W, R, B) z = Squeeze (y, AXES)");
+  is_one_group("y = GRU (x, W, R, B) t = Transpose (y) z = Reshape (t, S)");
+  is_one_group("i = Transpose (x) r = Resize (i, R, S) r2 = Resize (r, R, S) y = Transpose (r2)");
 }
 
 static void the_language(void **state) {
   (void)state;
   /* Alternatives: the first that fits counts; a custom domain is named; an input anywhere. */
-  groups_are("Foo x > a;Bar a > b;Baz b > c", "pattern p\nk = Foo|Qux(_)\ny = Bar(k)\n", "a+b c");
-  groups_are("Foo x > a;Bar a > b;Baz b > c",
+  groups_are("a = Foo (x) b = Bar (a) c = Baz (b)", "pattern p\nk = Foo|Qux(_)\ny = Bar(k)\n",
+             "a+b c");
+  groups_are("a = Foo (x) b = Bar (a) c = Baz (b)",
              "set ends = Baz | Qux\npattern p\nk = Foo(_)\nm = *(k)\ny = @ends(m)\n", "a+b+c");
-  groups_are("Foo x > a;Bar a > b", "pattern p\nk = my.domain:Foo(_)\ny = Bar(k)\n", "a b");
-  groups_are("Foo x > a;Bar x x a > b", "pattern p\nk = Foo(_)\ny = Bar(~k)\n", "a+b");
+  groups_are("a = Foo (x) b = Bar (a)", "pattern p\nk = my.domain:Foo(_)\ny = Bar(k)\n", "a b");
+  groups_are("a = Foo (x) b = Bar (x, x, a)", "pattern p\nk = Foo(_)\ny = Bar(~k)\n", "a+b");
   /* Optional steps, forwards and backwards. */
-  groups_are("Foo x > a;Baz a > c", "pattern p\nk = Foo(_)\nm ?= Bar(k)\ny = Baz(m)\n", "a+c");
-  groups_are("Foo x > a;Bar a > b;Baz b > c", "pattern p\nk = Foo(_)\nm ?= Bar(k)\ny = Baz(m)\n",
-             "a+b+c");
-  groups_are("Foo x > a;Bar a > b;Baz b > c", "pattern p\ny = Baz(m)\nm ?= Bar(k)\nk = Foo(_)\n",
-             "a+b+c");
-  groups_are("Foo x > a;Baz a > c", "pattern p\ny = Baz(m)\nm ?= Bar(k)\nk = Foo(_)\n", "a+c");
+  groups_are("a = Foo (x) c = Baz (a)", "pattern p\nk = Foo(_)\nm ?= Bar(k)\ny = Baz(m)\n", "a+c");
+  groups_are("a = Foo (x) b = Bar (a) c = Baz (b)",
+             "pattern p\nk = Foo(_)\nm ?= Bar(k)\ny = Baz(m)\n", "a+b+c");
+  groups_are("a = Foo (x) b = Bar (a) c = Baz (b)",
+             "pattern p\ny = Baz(m)\nm ?= Bar(k)\nk = Foo(_)\n", "a+b+c");
+  groups_are("a = Foo (x) c = Baz (a)", "pattern p\ny = Baz(m)\nm ?= Bar(k)\nk = Foo(_)\n", "a+c");
   /* What is read outside is no part of the inside, unless it may leave. */
-  groups_are("Foo x > a;Bar a > b;Qux a > c", "pattern p\nk = Foo(_)\ny = Bar(k)\n", "a b c");
-  groups_are("Foo x > @a;Bar a > b", "pattern p\nk = Foo(_)\ny = Bar(k)\n", "a b");
-  groups_are("Foo x > a;Bar a > b;Qux a > c", "pattern p\nk = Foo(_)\ny = Bar(k)\nout k y\n",
+  groups_are("a = Foo (x) b = Bar (a) c = Qux (a)", "pattern p\nk = Foo(_)\ny = Bar(k)\n", "a b c");
+  groups_are("(x) => (a, b) { a = Foo (x) b = Bar (a) }", "pattern p\nk = Foo(_)\ny = Bar(k)\n",
+             "a b");
+  groups_are("a = Foo (x) b = Bar (a) c = Qux (a)", "pattern p\nk = Foo(_)\ny = Bar(k)\nout k y\n",
              "a+b c");
   /* Constants, numbers (the weights of this test hold zeros), equal names, order of inputs. */
-  groups_are("Foo x K > a;Bar a > b", "pattern p\nk = Foo(_, const)\ny = Bar(k)\n", "a+b");
-  groups_are("Foo x z > a;Bar a > b", "pattern p\nk = Foo(_, const)\ny = Bar(k)\n", "a b");
-  groups_are("Foo x K > a;Bar a > b", "pattern p\nk = Foo(_, 0)\ny = Bar(k)\n", "a+b");
-  groups_are("Foo x K > a;Bar a > b", "pattern p\nk = Foo(_, 2)\ny = Bar(k)\n", "a b");
-  groups_are("Foo x x > a;Bar a > b", "pattern p\nk = Foo(v, v)\ny = Bar(k)\n", "a+b");
-  groups_are("Foo x z > a;Bar a > b", "pattern p\nk = Foo(v, v)\ny = Bar(k)\n", "a b");
-  groups_are("Mul K x > a;Bar a > b", "pattern p\nk = Mul(_, const)\ny = Bar(k)\n", "a+b");
-  groups_are("Sub K x > a;Bar a > b", "pattern p\nk = Sub(_, const)\ny = Bar(k)\n", "a b");
-  groups_are("Foo x z > a;Bar a > b", "pattern p\nk = Foo(_)\ny = Bar(k)\n", "a b");
-  groups_are("Foo x z > a;Bar a > b", "pattern p\nk = Foo(_, *)\ny = Bar(k)\n", "a+b");
-  groups_are("Foo x > a b;Bar b > c", "pattern p\nk, m = Foo(_)\ny = Bar(m)\n", "a+c");
+  groups_are("a = Foo (x, K) b = Bar (a)", "pattern p\nk = Foo(_, const)\ny = Bar(k)\n", "a+b");
+  groups_are("a = Foo (x, z) b = Bar (a)", "pattern p\nk = Foo(_, const)\ny = Bar(k)\n", "a b");
+  groups_are("a = Foo (x, K) b = Bar (a)", "pattern p\nk = Foo(_, 0)\ny = Bar(k)\n", "a+b");
+  groups_are("a = Foo (x, K) b = Bar (a)", "pattern p\nk = Foo(_, 2)\ny = Bar(k)\n", "a b");
+  groups_are("a = Foo (x, x) b = Bar (a)", "pattern p\nk = Foo(v, v)\ny = Bar(k)\n", "a+b");
+  groups_are("a = Foo (x, z) b = Bar (a)", "pattern p\nk = Foo(v, v)\ny = Bar(k)\n", "a b");
+  groups_are("a = Mul (K, x) b = Bar (a)", "pattern p\nk = Mul(_, const)\ny = Bar(k)\n", "a+b");
+  groups_are("a = Sub (K, x) b = Bar (a)", "pattern p\nk = Sub(_, const)\ny = Bar(k)\n", "a b");
+  groups_are("a = Foo (x, z) b = Bar (a)", "pattern p\nk = Foo(_)\ny = Bar(k)\n", "a b");
+  groups_are("a = Foo (x, z) b = Bar (a)", "pattern p\nk = Foo(_, *)\ny = Bar(k)\n", "a+b");
+  groups_are("a, b = Foo (x) c = Bar (b)", "pattern p\nk, m = Foo(_)\ny = Bar(m)\n", "a+c");
 }
 
 static void is_refused(const char *text, const char *wanted) {
-  sketch s = draw("Foo x > a");
+  sketch s = draw("a = Foo (x)");
   psplit_diag diag = {0};
   if (fuse(&s, text, &diag) != PSPLIT_USAGE || !strstr(diag.message, wanted))
     fail_msg("%s\n  says %s\n  not  %s", text, diag.message, wanted);
@@ -282,17 +336,40 @@ static void mistakes_are_named(void **state) {
 /* Any bytes are taken or refused, never followed out of bounds; what parses can be run. */
 static void any_text_is_safe(void **state) {
   (void)state;
-  static const char *const words[] = {"pattern", "set",  "out", "p",   "y",     "x",   "=",   "?=",
-                                      "Foo",     "(",    ")",   ",",   "|",     "*",   "@ops", "~x",
-                                      "const",   "-1.5", "_",   "\n",  "\n",    "#",   "a:B", "Bar",
-                                      "y = Foo(x)\n", "\npattern q\nk = Foo(_)\n", "z = Bar(~y)\n"};
+  static const char *const words[] = {"pattern",
+                                      "set",
+                                      "out",
+                                      "p",
+                                      "y",
+                                      "x",
+                                      "=",
+                                      "?=",
+                                      "Foo",
+                                      "(",
+                                      ")",
+                                      ",",
+                                      "|",
+                                      "*",
+                                      "@ops",
+                                      "~x",
+                                      "const",
+                                      "-1.5",
+                                      "_",
+                                      "\n",
+                                      "\n",
+                                      "#",
+                                      "a:B",
+                                      "Bar",
+                                      "y = Foo(x)\n",
+                                      "\npattern q\nk = Foo(_)\n",
+                                      "z = Bar(~y)\n"};
   for (uint64_t seed = 0; seed < 2000; seed++) {
     psplit_text text = {0};
     psplit_i_text_puts(&text, seed % 2 ? "pattern p\n" : "");
     for (unsigned i = 0; i < 12; i++)
       psplit_i_text_addf(&text, "%s ",
                          words[psplit_i_splitmix64(seed, i) % (sizeof words / sizeof *words)]);
-    sketch s = draw("Foo x > a;Bar a > b;Foo b > c;Bar c > d");
+    sketch s = draw("a = Foo (x) b = Bar (a) c = Foo (b) d = Bar (c)");
     psplit_diag diag = {0};
     const psplit_code code = fuse(&s, text.bytes, &diag);
     assert_true(code == PSPLIT_OK || code == PSPLIT_USAGE);
@@ -303,9 +380,9 @@ static void any_text_is_safe(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(activations),        cmocka_unit_test(kernels),
-    cmocka_unit_test(normalisations),     cmocka_unit_test(attention),
-    cmocka_unit_test(the_language),       cmocka_unit_test(mistakes_are_named),
+    cmocka_unit_test(activations),      cmocka_unit_test(kernels),
+    cmocka_unit_test(normalisations),   cmocka_unit_test(attention),
+    cmocka_unit_test(the_language),     cmocka_unit_test(mistakes_are_named),
     cmocka_unit_test(any_text_is_safe),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
