@@ -14,47 +14,17 @@
 #include "open.h"
 #include "passes.h"
 
-static void add_named(pb *graph, const char *name, const char *op, const char *in,
-                      const char *out) {
-  pb node = make_node(op, in, out, NULL);
-  pb_string(&node, 3, name);
-  pb_message(graph, 1, &node);
-}
-
-static void add_shaped(pb *graph, uint32_t field, const char *name, const int64_t *dims,
-                       unsigned n_dims) {
-  pb shape = {0}, tensor = {0}, type = {0}, info = {0};
-  for (unsigned i = 0; i < n_dims; i++) {
-    pb dim = {0};
-    pb_int(&dim, 1, dims[i]);
-    pb_message(&shape, 1, &dim);
-  }
-  pb_int(&tensor, 1, 1);
-  pb_message(&tensor, 2, &shape);
-  pb_message(&type, 1, &tensor);
-  pb_string(&info, 1, name);
-  pb_message(&info, 2, &type);
-  pb_message(graph, field, &info);
-}
-
 /* A residual block: two convolutions, a sum, activations, a pool without a name. */
 static psplit_model *block(void) {
-  static const int64_t image[] = {1, 8, 16, 16}, kernel[] = {8, 8, 1, 1};
-  pb g = {0}, weight = make_tensor("w", 1, 4, kernel);
-  float *zeros = calloc(64, sizeof *zeros);
-  pb_bytes(&weight, 9, zeros, 64 * sizeof *zeros);
-  free(zeros);
-  pb_message(&g, 5, &weight);
-  add_shaped(&g, 11, "x", image, 4);
-  add_named(&g, "/a/conv/Conv", "Conv", "x w", "c1");
-  add_named(&g, "/a/act/Relu", "Relu", "c1", "r1");
-  add_named(&g, "/b/b.0/conv/Conv", "Conv", "r1 w", "c2");
-  add_named(&g, "/b/Add", "Add", "c2 x", "sum");
-  add_named(&g, "/b/Relu", "Relu", "sum", "r2");
-  add_node(&g, "GlobalAveragePool", "r2", "y");
-  add_shaped(&g, 12, "y", (const int64_t[]){1, 8, 1, 1}, 4);
-  pb bytes = make_model(&g);
-  return opened(&bytes);
+  return opened_text(
+    "(float[1,8,16,16] x) => (float[1,8,1,1] y) <float[8,8,1,1] w = raw {0 * 64}> {"
+    "  [\"/a/conv/Conv\"] c1 = Conv (x, w)"
+    "  [\"/a/act/Relu\"] r1 = Relu (c1)"
+    "  [\"/b/b.0/conv/Conv\"] c2 = Conv (r1, w)"
+    "  [\"/b/Add\"] sum = Add (c2, x)"
+    "  [\"/b/Relu\"] r2 = Relu (sum)"
+    "  y = GlobalAveragePool (r2)"
+    "}");
 }
 enum { CONV1, RELU1, CONV2, ADD, RELU2, POOL, N_NODES };
 
@@ -191,7 +161,8 @@ static void names_with_quotes_are_read(void **state) {
   (void)state;
   static const char profile[] =
     "[{\"cat\" : \"Session\",\"dur\" :9,\"ts\" :1,\"name\" :\"model_run\",\"args\" : {}},\n"
-    "{\"cat\" : \"Node\",\"tid\" :1,\"dur\" :7,\"ts\" :2,\"name\" :\"a \"0\", b\\\n\xff{_kernel_time\","
+    "{\"cat\" : \"Node\",\"tid\" :1,\"dur\" :7,\"ts\" :2,\"name\" :\"a \"0\", "
+    "b\\\n\xff{_kernel_time\","
     "\"args\" : {\"op_name\" : \"Relu\",\"node_index\" : \"0\"}}]";
   psplit_diag diag = {0};
   psplit_cost_table *table;
@@ -351,15 +322,13 @@ static void hostile_files_are_refused_with_the_place(void **state) {
 static void a_profiled_run_becomes_a_costs_file(void **state) {
   (void)state;
   psplit_model *model = block();
-  pb g = {0};
-  add_values(&g, 11, "x w");
-  add_named(&g, "k0", "ReorderInput", "x", "t0");
-  add_named(&g, "r1_nchwc", "Conv", "t0 w", "t1");
-  add_named(&g, "whatever", "FusedConv", "t1 w x", "r2");
-  add_named(&g, "k3", "GlobalAveragePool", "r2", "y");
-  add_values(&g, 12, "y");
-  pb bytes = make_model(&g);
-  psplit_model *optimized = opened(&bytes);
+  psplit_model *optimized = opened_text(
+    "(float[4] x, float[4] w) => (float[4] y) {"
+    "  [k0] t0 = ReorderInput (x)"
+    "  [r1_nchwc] t1 = Conv (t0, w)"
+    "  [whatever] r2 = FusedConv (t1, w, x)"
+    "  [k3] y = GlobalAveragePool (r2)"
+    "}");
   static const char profile[] =
     "[" KERNEL("k0", "ReorderInput", 1, 1) "," KERNEL("r1_nchwc", "Conv", 2, 50) "," KERNEL(
       "whatever", "FusedConv", 3, 30) "," KERNEL("k3", "GlobalAveragePool", 4, 3) "]";

@@ -33,13 +33,11 @@ static psplit_model *random_model(dice *d, uint32_t most_nodes) {
     "Sub",    "Softmax", "Transpose", "Concat", "Softplus", "Neg",  "Conv", "BatchNormalization",
     "Exp",    "Shape",   "Identity"};
   static const unsigned arity[] = {2, 2, 2, 1, 1, 1, 1, 2, 2, 1, 1, 2, 1, 1, 2, 5, 1, 1, 1};
-  pb graph = {0};
-  add_values(&graph, 11, "v0 v1");
-  add_initializers(&graph, "W K");
+  psplit_text nodes = {0}, outputs = {0};
   const uint32_t n = 5 + draw(d, most_nodes - 5);
   for (uint32_t i = 0; i < n; i++) {
     const uint32_t op = draw(d, sizeof ops / sizeof *ops);
-    char inputs[128] = "", output[16];
+    psplit_i_text_addf(&nodes, "v%u = %s (", i + 2, ops[op]);
     for (unsigned k = 0; k < arity[op]; k++) {
       const uint32_t n_known = i + 2, window = n_known < 6 ? n_known : 6;
       char input[16];
@@ -48,14 +46,21 @@ static psplit_model *random_model(dice *d, uint32_t most_nodes) {
       else
         snprintf(input, sizeof input, "v%u",
                  draw(d, 8) ? n_known - 1 - draw(d, window) : draw(d, n_known));
-      strcat(strcat(inputs, k ? " " : ""), input);
+      psplit_i_text_addf(&nodes, "%s%s", k ? ", " : "", input);
     }
-    snprintf(output, sizeof output, "v%u", i + 2);
-    add_node(&graph, ops[op], inputs, output);
-    if (i + 1 == n || draw(d, 10) == 0) add_values(&graph, 12, output);
+    psplit_i_text_puts(&nodes, ")\n");
+    if (i + 1 == n || draw(d, 10) == 0)
+      psplit_i_text_addf(&outputs, "%sfloat[4] v%u", outputs.n ? ", " : "", i + 2);
   }
-  pb bytes = make_model(&graph);
-  return opened(&bytes);
+  psplit_text text = {0};
+  psplit_i_text_addf(&text,
+                     "(float[4] v0, float[4] v1) => (%s) <float[1] W = {0}, float[1] K = {0}> {%s}",
+                     outputs.bytes, nodes.bytes);
+  psplit_model *model = opened_text(text.bytes);
+  psplit_i_text_fini(&text);
+  psplit_i_text_fini(&nodes);
+  psplit_i_text_fini(&outputs);
+  return model;
 }
 
 /* Groups numbered by the leader of each node; repeatedly removes one that waits for none. */

@@ -26,31 +26,18 @@ typedef struct fixture {
   char directory[64], path[80];
 } fixture;
 
-static void add_named(pb *graph, unsigned layer, const char *op, const char *in, const char *out) {
-  char name[64];
-  pb node = make_node(op, in, out, NULL);
-  snprintf(name, sizeof name, "/layers/%u/mlp/%s", layer, op);
-  pb_string(&node, 3, name);
-  pb_message(graph, 1, &node);
-}
-
 static psplit_model *make_layers(void) {
-  pb graph = {0};
-  add_values(&graph, 11, "v0");
-  add_initializers(&graph, "w");
-  for (unsigned layer = 0; layer < 4; layer++) {
-    char in[16], mid[16], out[16], both[32];
-    snprintf(in, sizeof in, "v%u", layer);
-    snprintf(mid, sizeof mid, "m%u", layer);
-    snprintf(out, sizeof out, "v%u", layer + 1);
-    snprintf(both, sizeof both, "%s w", in);
-    add_named(&graph, layer, "Softmax", in, mid);
-    snprintf(both, sizeof both, "%s %s", in, mid);
-    add_named(&graph, layer, "Max", both, out);
-  }
-  add_values(&graph, 12, "v4");
-  pb bytes = make_model(&graph);
-  return opened(&bytes);
+  psplit_text text = {0};
+  psplit_i_text_puts(&text, "(float[4] v0) => (float[4] v4) <float[1] w = {0}> {");
+  for (unsigned layer = 0; layer < 4; layer++)
+    psplit_i_text_addf(&text,
+                       "[\"/layers/%u/mlp/Softmax\"] m%u = Softmax (v%u)\n"
+                       "[\"/layers/%u/mlp/Max\"] v%u = Max (v%u, m%u)\n",
+                       layer, layer, layer, layer, layer + 1, layer, layer);
+  psplit_i_text_puts(&text, "}");
+  psplit_model *model = opened_text(text.bytes);
+  psplit_i_text_fini(&text);
+  return model;
 }
 
 static int enter(void **state) {
