@@ -75,21 +75,31 @@ static int remove_files(void **state) {
   return system(command);
 }
 
-/* A model with one external float tensor of `n` elements; entries that are NULL are left out. */
-static pb external_tensor(const char *location, const char *offset, const char *length, int64_t n) {
-  pb tensor = make_tensor("t", 1, 1, &n);
-  if (location) add_external(&tensor, "location", location);
-  if (offset) add_external(&tensor, "offset", offset);
-  if (length) add_external(&tensor, "length", length);
-  pb_int(&tensor, 14, 1);
-  return tensor;
+/* Appends "key": "value" to a list of pairs. */
+static void add_pair(psplit_text *pairs, const char *key, const char *value) {
+  psplit_i_text_addf(pairs, "%s\"%s\": \"", pairs->n ? ", " : "", key);
+  for (const char *c = value; *c; c++) psplit_i_text_addf(pairs, *c == '\\' ? "\\%c" : "%c", *c);
+  psplit_i_text_puts(pairs, "\"");
 }
 
-/* Opens a model around `tensor` in the directory; closes it again if that succeeds. */
-static psplit_code open_with(pb *tensor, bool follow_symlinks, psplit_diag *diag) {
-  pb graph = {0};
-  pb_message(&graph, 5, tensor);
-  pb bytes = make_model(&graph);
+/* An external tensor of ten floats; entries that are NULL are left out. */
+static psplit_text external_tensor(const char *location, const char *offset, const char *length) {
+  psplit_text pairs = {0}, text = {0};
+  if (location) add_pair(&pairs, "location", location);
+  if (offset) add_pair(&pairs, "offset", offset);
+  if (length) add_pair(&pairs, "length", length);
+  psplit_i_text_addf(&text, "float[10] t = {} @{data_location: EXTERNAL, external_data: [%s]}",
+                     pairs.n ? pairs.bytes : "");
+  psplit_i_text_fini(&pairs);
+  return text;
+}
+
+/* Opens a model around a tensor in the directory; closes it again if that succeeds. */
+static psplit_code open_with(const char *tensor, bool follow_symlinks, psplit_diag *diag) {
+  psplit_text text = {0};
+  psplit_i_text_addf(&text, "() => () <%s> {}", tensor);
+  pb bytes = bytes_of_text(text.bytes);
+  psplit_i_text_fini(&text);
   char path[256];
   in_directory(path, "m/model.onnx");
   write_file(path, bytes.bytes, bytes.n);
@@ -180,10 +190,11 @@ static void each_form_has_its_code(void **state) {
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     for (unsigned follow = 0; follow < 2; follow++) {
-      pb tensor = external_tensor(cases[i].location, cases[i].offset, cases[i].length, 10);
+      psplit_text tensor = external_tensor(cases[i].location, cases[i].offset, cases[i].length);
       psplit_diag diag;
       const double start = seconds();
-      const psplit_code code = open_with(&tensor, follow, &diag);
+      const psplit_code code = open_with(tensor.bytes, follow, &diag);
+      psplit_i_text_fini(&tensor);
       if (seconds() - start > 2) fail_msg("case %zu took %.1f s", i, seconds() - start);
       if (code != (follow ? cases[i].following : cases[i].code))
         fail_msg("%s, offset %s, length %s, follow %u: %s: %s", cases[i].location, cases[i].offset,
@@ -222,9 +233,8 @@ static void devices_are_refused(void **state) {
   char path[256];
   struct stat status;
   in_directory(path, "m/zero");
-  pb tensor = external_tensor("zero", NULL, NULL, 10);
   psplit_diag diag;
-  const psplit_code code = open_with(&tensor, false, &diag);
+  const psplit_code code = open_with("float[10] t = [\"location\": \"zero\"]", false, &diag);
   const bool made = stat(path, &status) == 0;
   /* A container may let a device be made but not opened. */
   if (code != PSPLIT_INVALID) assert_int_equal(code, PSPLIT_IO);
@@ -233,44 +243,38 @@ static void devices_are_refused(void **state) {
 
 static void contradictions_are_refused(void **state) {
   (void)state;
+#define AT_W_BIN "@{data_location: EXTERNAL, external_data: [\"location\": \"w.bin\"]}"
+  static const struct {
+    const char *tensor;
+    psplit_code code;
+    const char *part;
+  } cases[] = {
+    {"float[1] t = raw \"1234\" " AT_W_BIN, PSPLIT_INVALID, "both external and inline"},
+    {"float[1] t = {1} " AT_W_BIN, PSPLIT_INVALID, "both external and inline"},
+    {"float[1000] t = raw {0 * 1000} " AT_W_BIN, PSPLIT_INVALID, "both external and inline"},
+    {"string[1] t = {} " AT_W_BIN, PSPLIT_INVALID, "strings"},
+    {"float[10] t = [\"location\": \"w.bin\", \"location\": \"w.bin\"]", PSPLIT_INVALID, ""},
+    {"float[10] t = [\"location\": \"w.bin\", \"offset\": \"0\", \"offset\": \"0\"]",
+     PSPLIT_INVALID, ""},
+    {"float[10] t = [\"location\": \"w.bin\", \"length\": \"40\", \"length\": \"40\"]",
+     PSPLIT_INVALID, ""},
+    /* other keys are the writer's own */
+    {"float[10] t = [\"location\": \"w.bin\", \"checksum\": \"whatever\"]", PSPLIT_OK, ""},
+  };
   psplit_diag diag;
-  pb tensor = external_tensor("w.bin", NULL, NULL, 1);
-  pb_bytes(&tensor, 9, "1234", 4);
-  assert_int_equal(open_with(&tensor, false, &diag), PSPLIT_INVALID);
-  assert_non_null(strstr(diag.message, "both external and inline"));
-  tensor = external_tensor("w.bin", NULL, NULL, 1);
-  pb_bytes(&tensor, 4, "1234", 4);
-  assert_int_equal(open_with(&tensor, false, &diag), PSPLIT_INVALID);
-  assert_non_null(strstr(diag.message, "both external and inline"));
-  static const char large[4000];
-  tensor = external_tensor("w.bin", NULL, NULL, 1000);
-  pb_bytes(&tensor, 9, large, sizeof large);
-  assert_int_equal(open_with(&tensor, false, &diag), PSPLIT_INVALID);
-  assert_non_null(strstr(diag.message, "both external and inline"));
-
-  tensor = make_tensor("t", 8, 1, &(int64_t){1});
-  add_external(&tensor, "location", "w.bin");
-  pb_int(&tensor, 14, 1);
-  assert_int_equal(open_with(&tensor, false, &diag), PSPLIT_INVALID);
-  assert_non_null(strstr(diag.message, "strings"));
-
-  static const char *const twice[] = {"location", "offset", "length"};
-  for (size_t i = 0; i < 3; i++) {
-    tensor = external_tensor("w.bin", "0", "40", 10);
-    add_external(&tensor, twice[i], i ? (i == 1 ? "0" : "40") : "w.bin");
-    assert_int_equal(open_with(&tensor, false, &diag), PSPLIT_INVALID);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    assert_int_equal(open_with(cases[i].tensor, false, &diag), cases[i].code);
+    assert_non_null(strstr(diag.message, cases[i].part));
   }
-  tensor = external_tensor("w.bin", NULL, NULL, 10);
-  add_external(&tensor, "checksum", "whatever"); /* other keys are the writer's own */
-  assert_int_equal(open_with(&tensor, false, &diag), PSPLIT_OK);
 
-  pb entry = {0};
-  tensor = external_tensor(NULL, NULL, NULL, 10);
+  /* As bytes: no text has a string with a NUL. */
+  pb entry = {0}, tensor = {0}, graph = {0}, bytes = {0};
   pb_string(&entry, 1, "location");
   pb_bytes(&entry, 2, "w.bin\0.txt", 10);
   pb_message(&tensor, 13, &entry);
-  assert_int_equal(open_with(&tensor, false, &diag), PSPLIT_MALFORMED);
-  assert_non_null(strstr(diag.message, "NUL"));
+  pb_message(&graph, 5, &tensor);
+  pb_message(&bytes, 7, &graph);
+  refused(&bytes, PSPLIT_MALFORMED, "NUL");
 }
 
 enum { MANY = 5000 };
@@ -283,18 +287,18 @@ static void part_path(char path[256], unsigned i) {
 
 /* MANY tensors of four bytes, each its number, in a file each; the model is m/many.onnx. */
 static void make_many_files(char model_path[256]) {
-  pb graph = {0};
-  char path[256], name[32];
+  psplit_text text = {0};
+  char path[256];
+  psplit_i_text_puts(&text, "() => () <");
   for (unsigned i = 0; i < MANY; i++) {
     part_path(path, i);
     write_file(path, &i, 4);
-    snprintf(name, sizeof name, "part%u", i);
-    pb tensor = make_tensor(name, 1, 1, &(int64_t){1});
-    add_external(&tensor, "location", name);
-    pb_int(&tensor, 14, 1);
-    pb_message(&graph, 5, &tensor);
+    psplit_i_text_addf(&text, "%sfloat[1] part%u = [\"location\": \"part%u\"]", i ? ", " : "", i,
+                       i);
   }
-  pb bytes = make_model(&graph);
+  psplit_i_text_puts(&text, "> {}");
+  pb bytes = bytes_of_text(text.bytes);
+  psplit_i_text_fini(&text);
   in_directory(model_path, "m/many.onnx");
   write_file(model_path, bytes.bytes, bytes.n);
   psplit_i_text_fini(&bytes);
@@ -369,8 +373,7 @@ static void many_files(void **state) {
 static void changed_files_are_noticed(void **state) {
   (void)state;
   psplit_diag diag;
-  pb tensor = external_tensor("w.bin", NULL, NULL, 10);
-  assert_int_equal(open_with(&tensor, false, &diag), PSPLIT_OK);
+  assert_int_equal(open_with("float[10] t = [\"location\": \"w.bin\"]", false, &diag), PSPLIT_OK);
   char model_path[256], data_path[256];
   in_directory(model_path, "m/model.onnx");
   in_directory(data_path, "m/w.bin");
