@@ -46,9 +46,9 @@ void psplit_i_error_at(psplit_i_lexer *lexer, size_t at, const char *format, ...
     else if (((unsigned char)lexer->text[i] & 0xc0) == 0x80)
       column--; /* inside a character */
   }
-  psplit_i_fail(lexer->diag, PSPLIT_MALFORMED, "%s%s%zu:%zu: %s", lexer->file ? lexer->file : "",
-                lexer->file ? ":" : "", line, column, what);
-  psplit_i_lexer_fail(lexer, PSPLIT_MALFORMED);
+  psplit_i_lexer_fail(lexer, psplit_i_fail(lexer->diag, PSPLIT_MALFORMED, "%s%s%zu:%zu: %s",
+                                           lexer->file ? lexer->file : "", lexer->file ? ":" : "",
+                                           line, column, what));
 }
 
 void psplit_i_expected(psplit_i_lexer *lexer, const char *what) {

@@ -82,14 +82,15 @@ static void add_pair(psplit_text *pairs, const char *key, const char *value) {
   psplit_i_text_puts(pairs, "\"");
 }
 
-/* An external tensor of ten floats; entries that are NULL are left out. */
-static psplit_text external_tensor(const char *location, const char *offset, const char *length) {
+/* An external tensor of so many floats; entries that are NULL are left out. */
+static psplit_text external_tensor(const char *location, const char *offset, const char *length,
+                                   int n_floats) {
   psplit_text pairs = {0}, text = {0};
   if (location) add_pair(&pairs, "location", location);
   if (offset) add_pair(&pairs, "offset", offset);
   if (length) add_pair(&pairs, "length", length);
-  psplit_i_text_addf(&text, "float[10] t = {} @{data_location: EXTERNAL, external_data: [%s]}",
-                     pairs.n ? pairs.bytes : "");
+  psplit_i_text_addf(&text, "float[%d] t = {} @{data_location: EXTERNAL, external_data: [%s]}",
+                     n_floats, pairs.n ? pairs.bytes : "");
   psplit_i_text_fini(&pairs);
   return text;
 }
@@ -190,7 +191,7 @@ static void each_form_has_its_code(void **state) {
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     for (unsigned follow = 0; follow < 2; follow++) {
-      psplit_text tensor = external_tensor(cases[i].location, cases[i].offset, cases[i].length);
+      psplit_text tensor = external_tensor(cases[i].location, cases[i].offset, cases[i].length, 10);
       psplit_diag diag;
       const double start = seconds();
       const psplit_code code = open_with(tensor.bytes, follow, &diag);
@@ -220,9 +221,10 @@ static void empty_tensors_have_a_place(void **state) {
   in_directory(path, "m/nothing.bin");
   write_file(path, "", 0);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    pb tensor = external_tensor(cases[i].location, cases[i].offset, cases[i].length, 0);
+    psplit_text tensor = external_tensor(cases[i].location, cases[i].offset, cases[i].length, 0);
     psplit_diag diag;
-    const psplit_code code = open_with(&tensor, false, &diag);
+    const psplit_code code = open_with(tensor.bytes, false, &diag);
+    psplit_i_text_fini(&tensor);
     if (code != cases[i].code)
       fail_msg("case %zu: %s: %s", i, psplit_code_name(code), diag.message);
   }
