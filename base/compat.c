@@ -40,8 +40,8 @@ static int open_by_components(int dir_fd, const char *path) {
       errno = EXDEV;
       return -1;
     }
-    const int next = openat(at, n ? component : ".",
-                            OPEN_FLAGS | O_NOFOLLOW | (last ? 0 : O_DIRECTORY));
+    const int next =
+      openat(at, n ? component : ".", OPEN_FLAGS | O_NOFOLLOW | (last ? 0 : O_DIRECTORY));
     int reason = errno;
     /* A symbolic link where a directory must be is reported as "not a directory". */
     struct stat status;
@@ -63,9 +63,8 @@ int psplit_i_open_beneath(int dir_fd, const char *path, bool follow_symlinks) {
   }
   if (follow_symlinks) return openat(dir_fd, path, OPEN_FLAGS);
 #if defined(__linux__) && defined(SYS_openat2)
-  struct open_how how = {
-    .flags = OPEN_FLAGS,
-    .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+  struct open_how how = {.flags = OPEN_FLAGS,
+                         .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
   const long fd = syscall(SYS_openat2, dir_fd, path, &how, sizeof how);
   if (fd >= 0 || (errno != ENOSYS && errno != EPERM)) return (int)fd;
 #endif

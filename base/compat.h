@@ -16,7 +16,7 @@ void psplit_i_random(void *out, size_t bytes);
 /* Exchanges two directory entries atomically; false where the system cannot. */
 bool psplit_i_exchange(const char *a, const char *b);
 
-/* Renames within the directory `dir_fd` (or AT_FDCWD) unless `to` exists: false with errno EEXIST. */
+/* Renames within the directory `dir_fd` (or AT_FDCWD) unless `to` exists: false, errno EEXIST. */
 bool psplit_i_rename_new(int dir_fd, const char *from, const char *to);
 
 /* Brings what was written to the file system of `fd` to the disk; false with errno. */

@@ -7,8 +7,8 @@
 /* Records `code` and a formatted line unless `diag` already holds a failure; returns `code`.
  * `diag` may be NULL. Control characters and invalid UTF-8 in the text are replaced by '?', so
  * that a name taken from a file cannot drive a terminal. */
-PSPLIT_MUST_USE psplit_code psplit_i_fail(psplit_diag *diag, psplit_code code, const char *format, ...)
-  PSPLIT_PRINTF(3, 4);
+PSPLIT_MUST_USE psplit_code psplit_i_fail(psplit_diag *diag, psplit_code code, const char *format,
+                                          ...) PSPLIT_PRINTF(3, 4);
 
 /* Puts "<text>: " before the recorded failure, if there is one. */
 void psplit_i_diag_context(psplit_diag *diag, const char *format, ...) PSPLIT_PRINTF(2, 3);
@@ -22,10 +22,10 @@ void psplit_i_say(const psplit_sink *sink, psplit_severity severity, const char 
 
 /* Evaluates a call; on failure goes to the label `out` with `code` set. The function must declare
  * `psplit_code code` before its first use. */
-#define PSPLIT_TRY(call)              \
-  do {                                \
-    code = (call);                    \
-    if (code != PSPLIT_OK) goto out;  \
+#define PSPLIT_TRY(call)             \
+  do {                               \
+    code = (call);                   \
+    if (code != PSPLIT_OK) goto out; \
   } while (0)
 
 #endif

@@ -77,9 +77,8 @@ static void sip_round(uint64_t v[4]) {
 
 uint64_t psplit_i_siphash(const void *data, size_t bytes, const uint64_t key[2]) {
   const unsigned char *next = data;
-  uint64_t v[4] = {
-    key[0] ^ UINT64_C(0x736f6d6570736575), key[1] ^ UINT64_C(0x646f72616e646f6d),
-    key[0] ^ UINT64_C(0x6c7967656e657261), key[1] ^ UINT64_C(0x7465646279746573)};
+  uint64_t v[4] = {key[0] ^ UINT64_C(0x736f6d6570736575), key[1] ^ UINT64_C(0x646f72616e646f6d),
+                   key[0] ^ UINT64_C(0x6c7967656e657261), key[1] ^ UINT64_C(0x7465646279746573)};
   uint64_t last = (uint64_t)bytes << 56;
   for (; bytes >= 8; bytes -= 8, next += 8) {
     const uint64_t word = load64(next);

@@ -12,7 +12,7 @@ typedef struct psplit_intern {
   uint32_t n_slots;  /* a power of two */
   const char **text; /* id -> string */
   uint32_t n, capacity;
-  uint64_t key[2];   /* random, so that no file can make its names collide; ids do not depend on it */
+  uint64_t key[2]; /* random, so that no file can make its names collide; ids do not depend on it */
 } psplit_intern;
 
 /* An empty table; allocates nothing. */

@@ -11,7 +11,8 @@ uint32_t psplit_i_nearest(const char *name, const char *const *names, uint32_t n
 
 /* USAGE: "<what> <name>; did you mean <nearest>? it has <names>", or "...; it has none". A list
  * that is long is cut. */
-psplit_code psplit_i_fail_unknown(psplit_diag *diag, const char *what, const char *name,
-                                  const char *const *names, uint32_t n);
+PSPLIT_MUST_USE psplit_code psplit_i_fail_unknown(psplit_diag *diag, const char *what,
+                                                  const char *name, const char *const *names,
+                                                  uint32_t n);
 
 #endif

@@ -22,7 +22,8 @@
 #define psplit_i_vec_push(vec, value) \
   (psplit_i_vec_reserve((vec), 1) ? ((vec)->items[(vec)->n++] = (value), true) : false)
 
-#define psplit_i_vec_fini(vec) psplit_i_vec_free((void **)&(vec)->items, &(vec)->capacity, &(vec)->n)
+#define psplit_i_vec_fini(vec) \
+  psplit_i_vec_free((void **)&(vec)->items, &(vec)->capacity, &(vec)->n)
 
 bool psplit_i_vec_grow(void **items, size_t *capacity, size_t n, size_t extra, size_t size);
 void psplit_i_vec_free(void **items, size_t *capacity, size_t *n);

@@ -229,8 +229,8 @@ typedef struct psplit_i_old_split {
   psplit_arena arena;
 } psplit_i_old_split;
 
-/* Looks at `directory`, which exists. Without a readable pipeline.json no split is found, which is no
- * error. Errors: IO, NOMEM. */
+/* Looks at `directory`, which exists. Without a readable pipeline.json no split is found, which is
+ * no error. Errors: IO, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_old_split_open(const char *directory, psplit_diag *diag,
                                                     psplit_i_old_split *out);
 void psplit_i_old_split_close(psplit_i_old_split *old);

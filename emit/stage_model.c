@@ -69,8 +69,8 @@ static void set_absent_if_unread(const assembly *a, uint32_t value) {
   if (is_unread(a->split->graph, value)) a->present[value] = 0;
 }
 
-/* Initializers that nothing reads are part of the model all the same: the first stage keeps them, but
- * for those that go with a value's annotation. */
+/* Initializers that nothing reads are part of the model all the same: the first stage keeps them,
+ * but for those that go with a value's annotation. */
 static void mark_unread(const assembly *a) {
   const psplit_graph *graph = a->split->graph;
   const Onnx__GraphProto *proto = a->model->proto->graph;

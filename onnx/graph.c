@@ -46,7 +46,7 @@ static const Onnx__AttributeProto *find_attribute(const psplit_node *node, const
   return NULL;
 }
 
-/* Whether the value may be taken: writers of proto3 leave out a field that is 0, but not the type. */
+/* Whether the value may be taken: writers of proto3 leave out a 0, but not the type. */
 static bool has_value(const Onnx__AttributeProto *attribute, bool present) {
   return present || attribute->type != ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__UNDEFINED;
 }

@@ -1,11 +1,11 @@
 /* The graph index: an ONNX graph as dense arrays.
  *
- * One psplit_graph is one name scope: the model's main graph, a body of If/Loop/Scan (a child of the
- * graph whose node carries it), or the body of a model-local function. Ids are local to their graph.
- * A node id is the node's position in the file; a value id numbers the scope's names in order of
- * first appearance. A name that a body uses but does not define becomes a value of the body with
- * `outer` set to the value of the enclosing graph, and a capture of every node on the way: a capture
- * is an input of the node like any other.
+ * One psplit_graph is one name scope: the model's main graph, a body of If/Loop/Scan (a child of
+ * the graph whose node carries it), or the body of a model-local function. Ids are local to their
+ * graph. A node id is the node's position in the file; a value id numbers the scope's names in
+ * order of first appearance. A name that a body uses but does not define becomes a value of the
+ * body with `outer` set to the value of the enclosing graph, and a capture of every node on the
+ * way: a capture is an input of the node like any other.
  *
  * The index is read-only once built and is safe to share between threads. */
 #ifndef PSPLIT_ONNX_GRAPH_H
@@ -27,23 +27,23 @@ struct Onnx__AttributeProto;
 typedef struct psplit_graph psplit_graph;
 
 typedef struct psplit_value {
-  const char *name;           /* never empty */
-  uint32_t producer;          /* node that outputs it, or PSPLIT_NONE */
-  uint32_t input;             /* its position among the graph's inputs, or PSPLIT_NONE */
-  uint32_t initializer;       /* index of its dense initializer, or PSPLIT_NONE */
-  uint32_t sparse_initializer;/* index of its sparse initializer, or PSPLIT_NONE */
-  uint32_t outer;             /* bodies: the enclosing graph's value it stands for, or PSPLIT_NONE */
-  uint32_t value_info;        /* index of its value_info entry, or PSPLIT_NONE */
-  bool is_output;             /* the graph lists it as an output */
+  const char *name;            /* never empty */
+  uint32_t producer;           /* node that outputs it, or PSPLIT_NONE */
+  uint32_t input;              /* its position among the graph's inputs, or PSPLIT_NONE */
+  uint32_t initializer;        /* index of its dense initializer, or PSPLIT_NONE */
+  uint32_t sparse_initializer; /* index of its sparse initializer, or PSPLIT_NONE */
+  uint32_t outer;      /* bodies: the enclosing graph's value it stands for, or PSPLIT_NONE */
+  uint32_t value_info; /* index of its value_info entry, or PSPLIT_NONE */
+  bool is_output;      /* the graph lists it as an output */
   const struct Onnx__TypeProto *declared_type; /* input, output or value_info; NULL if none */
 } psplit_value;
 
 typedef struct psplit_node {
-  const char *name;     /* "" where the file has none */
+  const char *name; /* "" where the file has none */
   const char *op_type;
-  const char *domain;   /* "" for the standard operators ("ai.onnx" is folded into it) */
-  const char *overload; /* "" almost always */
-  int64_t opset;        /* imported version of its domain; 0 where the model imports none */
+  const char *domain;     /* "" for the standard operators ("ai.onnx" is folded into it) */
+  const char *overload;   /* "" almost always */
+  int64_t opset;          /* imported version of its domain; 0 where the model imports none */
   const uint32_t *inputs; /* value ids; PSPLIT_NONE for an omitted optional input */
   uint32_t n_inputs;
   uint32_t n_outputs;
@@ -66,9 +66,9 @@ struct psplit_graph {
   uint32_t n_values, n_nodes, n_inputs, n_outputs, n_initializers, n_sparse_initializers;
   psplit_value *values;
   psplit_node *nodes;
-  uint32_t *topo;         /* [n_nodes] node ids; the file's order where that is topological */
-  uint32_t *inputs;       /* [n_inputs] value ids, the file's order, initializers listed as inputs too */
-  uint32_t *outputs;      /* [n_outputs] value ids */
+  uint32_t *topo;    /* [n_nodes] node ids; the file's order where that is topological */
+  uint32_t *inputs;  /* [n_inputs] value ids, the file's order, initializers listed as inputs too */
+  uint32_t *outputs; /* [n_outputs] value ids */
   uint32_t *initializers; /* [n_initializers] value ids */
   uint32_t *consumer_off; /* [n_values + 1] */
   uint32_t *consumers;    /* nodes that read the value (captures included), distinct, ascending */
@@ -99,7 +99,8 @@ int64_t psplit_i_model_ir_version(const psplit_model *model);
 const char *psplit_i_model_path(const psplit_model *model);
 
 /* A name to show for a node: its own, or "#12 (Conv)" for an unnamed one. `buffer` holds it. */
-const char *psplit_i_node_label(const psplit_graph *graph, uint32_t node, char *buffer, size_t bytes);
+const char *psplit_i_node_label(const psplit_graph *graph, uint32_t node, char *buffer,
+                                size_t bytes);
 
 /* Whether the node is the standard operator `op_type` (domain "" or "ai.onnx"). */
 bool psplit_i_node_is(const psplit_node *node, const char *op_type);
@@ -112,15 +113,20 @@ uint32_t psplit_i_graph_find_value(const psplit_graph *graph, const char *name);
 uint32_t psplit_i_value_resolve(const psplit_graph **io_graph, uint32_t value);
 
 /* Attributes. Each finds the attribute by name and type; false (and *out untouched) when the node
- * has none, or has it as a reference to a function's attribute. Pointers live as long as the model. */
+ * has none, or has it as a reference to a function's attribute. Pointers live as long as the
+ * model. */
 bool psplit_i_attr_int(const psplit_node *node, const char *name, int64_t *out);
 bool psplit_i_attr_float(const psplit_node *node, const char *name, float *out);
-bool psplit_i_attr_string(const psplit_node *node, const char *name, const char **out, size_t *out_n);
-bool psplit_i_attr_ints(const psplit_node *node, const char *name, const int64_t **out, size_t *out_n);
-bool psplit_i_attr_floats(const psplit_node *node, const char *name, const float **out, size_t *out_n);
+bool psplit_i_attr_string(const psplit_node *node, const char *name, const char **out,
+                          size_t *out_n);
+bool psplit_i_attr_ints(const psplit_node *node, const char *name, const int64_t **out,
+                        size_t *out_n);
+bool psplit_i_attr_floats(const psplit_node *node, const char *name, const float **out,
+                          size_t *out_n);
 bool psplit_i_attr_strings(const psplit_node *node, const char *name, size_t *out_n);
 const struct Onnx__TensorProto *psplit_i_attr_tensor(const psplit_node *node, const char *name);
-const struct Onnx__SparseTensorProto *psplit_i_attr_sparse(const psplit_node *node, const char *name);
+const struct Onnx__SparseTensorProto *psplit_i_attr_sparse(const psplit_node *node,
+                                                           const char *name);
 const struct Onnx__TypeProto *psplit_i_attr_type(const psplit_node *node, const char *name);
 /* The body held by graph attribute `name` ("then_branch", "body"), or NULL. */
 const psplit_graph *psplit_i_attr_body(const psplit_node *node, const char *name);

@@ -1,7 +1,7 @@
-/* Building the graph index: names to ids, captures of bodies, calls of functions, topological order.
+/* Building the graph index: names to ids, captures of bodies, function calls, topological order.
  *
- * Scopes are built from the outside in. All definitions of a scope are numbered before its nodes are
- * connected, so files whose nodes are not in topological order need no special case. */
+ * Scopes are built from the outside in. All definitions of a scope are numbered before its nodes
+ * are connected, so files whose nodes are not in topological order need no special case. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -354,8 +354,7 @@ static psplit_code connect_nodes(builder *b, scope *s) {
       PSPLIT_TRY(look_up(b, s, name, &inputs[k]));
       if (inputs[k] == PSPLIT_NONE) {
         char label[128];
-        return psplit_i_fail(b->diag, PSPLIT_INVALID,
-                             "node %s reads \"%s\", which nothing defines",
+        return psplit_i_fail(b->diag, PSPLIT_INVALID, "node %s reads \"%s\", which nothing defines",
                              psplit_i_node_label(graph, i, label, sizeof label), name);
       }
     }
@@ -400,8 +399,7 @@ static void attach_value_infos(scope *s) {
   for (size_t i = 0; i < n; i++) {
     const Onnx__ValueInfoProto *info =
       graph->proto ? graph->proto->value_info[i] : graph->function->value_info[i];
-    const uint32_t id =
-      info->name ? psplit_i_intern_find(&graph->names, info->name) : PSPLIT_NONE;
+    const uint32_t id = info->name ? psplit_i_intern_find(&graph->names, info->name) : PSPLIT_NONE;
     if (id == PSPLIT_NONE) continue; /* exporters leave entries for values that are gone */
     psplit_value *value = &s->values.items[id];
     if (value->outer != PSPLIT_NONE) continue;
@@ -499,10 +497,9 @@ static psplit_code report_cycle(builder *b, const psplit_graph *graph, uint32_t 
       psplit_i_text_puts(&path, "... <- ");
     at = awaited(graph, waiting, at);
   } while (at != node);
-  const psplit_code code =
-    psplit_i_fail(b->diag, PSPLIT_INVALID, "the nodes form a cycle: %s%s",
-                  path.bytes ? path.bytes : "",
-                  psplit_i_node_label(graph, node, label, sizeof label));
+  const psplit_code code = psplit_i_fail(b->diag, PSPLIT_INVALID, "the nodes form a cycle: %s%s",
+                                         path.bytes ? path.bytes : "",
+                                         psplit_i_node_label(graph, node, label, sizeof label));
   psplit_i_text_fini(&path);
   return code;
 }
@@ -561,8 +558,8 @@ out:
 static size_t count_definitions(const psplit_graph *graph) {
   const Onnx__GraphProto *proto = graph->proto;
   const Onnx__FunctionProto *function = graph->function;
-  size_t n = proto ? proto->n_input + proto->n_initializer + proto->n_sparse_initializer
-                   : function->n_input;
+  size_t n =
+    proto ? proto->n_input + proto->n_initializer + proto->n_sparse_initializer : function->n_input;
   const size_t n_nodes = proto ? proto->n_node : function->n_node;
   for (size_t i = 0; i < n_nodes; i++) n += (proto ? proto->node : function->node)[i]->n_output;
   return n;
@@ -622,8 +619,7 @@ static psplit_code build_functions(builder *b) {
     graph->function = function;
     opsets imports = {0};
     scope s = {.graph = graph, .opsets = &imports};
-    psplit_code code =
-      index_opsets(b, function->n_opset_import, function->opset_import, &imports);
+    psplit_code code = index_opsets(b, function->n_opset_import, function->opset_import, &imports);
     if (code == PSPLIT_OK) code = build_scope(b, &s);
     psplit_i_vec_fini(&s.values);
     opsets_fini(&imports);

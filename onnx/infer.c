@@ -392,8 +392,8 @@ static uint64_t count(const psplit_graph *graph) {
 static void say_unmet(const psplit_i_shapes *s) {
   for (size_t i = 0; i < s->n_bindings; i++)
     if (!s->met[i])
-      psplit_i_say(s->sink, PSPLIT_WARNING, "dimension %s changes nothing: nothing that runs has it",
-                   s->bindings[i].name);
+      psplit_i_say(s->sink, PSPLIT_WARNING,
+                   "dimension %s changes nothing: nothing that runs has it", s->bindings[i].name);
 }
 
 psplit_code psplit_i_shapes_create(const psplit_graph *graph, const psplit_binding *bindings,

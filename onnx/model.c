@@ -8,8 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The default limit on the structure's memory follows the file, since a graph of ordinary nodes takes
- * seven to twenty times its bytes, while a file of empty messages asks for a hundred and fifty times. */
+/* The default limit on the structure's memory follows the file, since a graph of ordinary nodes
+ * takes seven to twenty times its bytes, while a file of empty messages asks for a hundred and
+ * fifty times. */
 static const uint64_t LEAST_GRAPH_BYTES = UINT64_C(256) << 20, MOST_GRAPH_BYTES = UINT64_C(2) << 30;
 static const uint64_t GRAPH_BYTES_PER_FILE_BYTE = 32;
 enum { NEWEST_IR_VERSION = 14 };

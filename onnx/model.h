@@ -32,7 +32,7 @@ struct psplit_model {
   PSPLIT_VEC(psplit_i_data_file) files;
   psplit_intern locations; /* of files[1..], in their order */
   psplit_i_open_files *open_files;
-  int directory_fd;        /* of the model file, for its external data; -1 until one is opened */
+  int directory_fd; /* of the model file, for its external data; -1 until one is opened */
   bool has_external_data;
   PSPLIT_VEC(psplit_inlined) inlined; /* names live in the arena */
   /* Spans of the graph's repeated messages, by position: node i is graph_fields[node_spans[i]]. */
@@ -89,7 +89,8 @@ void psplit_i_data_file_release(const psplit_model *model, uint32_t file, int fd
 
 /* Index of the data file `location`, opened on first use: a regular file at or below the model's
  * directory, reached without `..`, and without symbolic links unless the options follow them.
- * Errors: IO, INVALID (a location that escapes, not a regular file), LIMIT (too many files), NOMEM. */
+ * Errors: IO, INVALID (a location that escapes, not a regular file), LIMIT (too many files),
+ * NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_data_file_open(psplit_model *model, const char *location,
                                                     psplit_diag *diag, uint32_t *out_file);
 

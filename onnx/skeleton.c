@@ -11,10 +11,10 @@
 #include "wire.h"
 
 enum {
-  MAX_FIELD = 32,          /* field numbers of the schema are below this, but for payload_view */
+  MAX_FIELD = 32, /* field numbers of the schema are below this, but for payload_view */
   MAX_MESSAGES = 40,
-  VIEW_FIELD = 536870911,  /* TensorProto.payload_view */
-  SMALL_WINDOW = 4 << 10,  /* after a skip: more may be skipped soon */
+  VIEW_FIELD = 536870911, /* TensorProto.payload_view */
+  SMALL_WINDOW = 4 << 10, /* after a skip: more may be skipped soon */
   LARGE_WINDOW = 1 << 20
 };
 
@@ -59,9 +59,9 @@ typedef struct field_rule {
   uint8_t kind;    /* field_kind */
   uint8_t message; /* FIELD_MESSAGE: index of its rules */
   bool repeated;
-  bool payload;    /* may stay in the file */
-  bool defines;    /* names a value of the graph it stands in */
-  bool captures;   /* may name a value of an enclosing graph, which all graphs between then hold */
+  bool payload;  /* may stay in the file */
+  bool defines;  /* names a value of the graph it stands in */
+  bool captures; /* may name a value of an enclosing graph, which all graphs between then hold */
 } field_rule;
 
 typedef struct message_rule {
@@ -75,7 +75,7 @@ typedef struct frame {
   uint64_t file_start, file_end; /* of the content */
   size_t length_at;              /* where the skeleton holds its length */
   unsigned length_width;
-  uint32_t seen;                 /* singular message fields met, by number */
+  uint32_t seen; /* singular message fields met, by number */
   bool has_view;
 } frame;
 
@@ -136,7 +136,8 @@ static unsigned rule_index(scanner *s, const ProtobufCMessageDescriptor *descrip
       .kind = (uint8_t)kind,
       .repeated = repeated,
       .payload = payload,
-      .defines = (is_node && field->id == NODE_OUTPUT) || (is_function && field->id == FUNCTION_INPUT) ||
+      .defines = (is_node && field->id == NODE_OUTPUT) ||
+                 (is_function && field->id == FUNCTION_INPUT) ||
                  (is_graph && (field->id == GRAPH_INITIALIZER || field->id == GRAPH_INPUT ||
                                field->id == GRAPH_SPARSE_INITIALIZER)),
       .captures = (is_node && field->id == NODE_INPUT) || (is_graph && field->id == GRAPH_OUTPUT),
@@ -162,11 +163,10 @@ static psplit_code peek(scanner *s, size_t n, const uint8_t **out_bytes, size_t 
     while (s->n_window < n) {
       uint64_t want = s->window_step - s->n_window;
       if (want > left - s->n_window) want = left - s->n_window;
-      const ssize_t got = pread(s->fd, s->window + s->n_window, (size_t)want,
-                                (off_t)(s->window_start + s->n_window));
+      const ssize_t got =
+        pread(s->fd, s->window + s->n_window, (size_t)want, (off_t)(s->window_start + s->n_window));
       if (got < 0 && errno == EINTR) continue;
-      if (got < 0)
-        return psplit_i_fail(s->diag, PSPLIT_IO, "reading failed: %s", strerror(errno));
+      if (got < 0) return psplit_i_fail(s->diag, PSPLIT_IO, "reading failed: %s", strerror(errno));
       if (got == 0)
         return psplit_i_fail(s->diag, PSPLIT_IO, "the file became shorter while it was read");
       s->n_window += (size_t)got;
@@ -235,11 +235,10 @@ static psplit_code open_message(scanner *s, const message_rule *rule, uint64_t c
                                 unsigned length_width) {
   psplit_code code;
   if (s->depth == PSPLIT_I_MAX_DEPTH)
-    return psplit_i_fail(s->diag, PSPLIT_LIMIT,
-                         "messages nest more than %d deep at byte %" PRIu64, PSPLIT_I_MAX_DEPTH,
-                         s->position);
-  PSPLIT_TRY(charge(s, rule->descriptor->sizeof_message + MESSAGE_OVERHEAD_BYTES +
-                         rule->index_bytes));
+    return psplit_i_fail(s->diag, PSPLIT_LIMIT, "messages nest more than %d deep at byte %" PRIu64,
+                         PSPLIT_I_MAX_DEPTH, s->position);
+  PSPLIT_TRY(
+    charge(s, rule->descriptor->sizeof_message + MESSAGE_OVERHEAD_BYTES + rule->index_bytes));
   const unsigned width = length_width > WIDEST_LENGTH ? WIDEST_LENGTH : length_width;
   PSPLIT_TRY(reserve(s, width));
   s->stack[s->depth++] = (frame){.rule = rule,
@@ -358,8 +357,7 @@ static psplit_code scan_delimited(scanner *s, uint32_t field, const field_rule *
     PSPLIT_TRY(open_message(s, &s->rules[rule->message], length, width));
     return PSPLIT_OK;
   }
-  if (!packs_evenly(rule, length))
-    return malformed(s, s->position, "a packed number is cut off");
+  if (!packs_evenly(rule, length)) return malformed(s, s->position, "a packed number is cut off");
   if (rule->payload && length > PSPLIT_I_VIEW_BYTES) {
     s->position += width;
     return leave_payload(s, field, length, tag_at);
@@ -410,13 +408,13 @@ static psplit_code scan_field(scanner *s) {
   size_t span_index = 0;
   if (spans) {
     span_index = spans->n;
-    if (!psplit_i_vec_push(spans, ((psplit_i_span){.file_offset = start,
-                                                   .skeleton_offset = (uint32_t)tag_at,
-                                                   .field = field})))
+    if (!psplit_i_vec_push(
+          spans, ((psplit_i_span){
+                   .file_offset = start, .skeleton_offset = (uint32_t)tag_at, .field = field})))
       return psplit_i_nomem(s->diag);
   }
-  PSPLIT_TRY(charge(s, FIELD_OVERHEAD_BYTES +
-                         (rule->kind == FIELD_UNKNOWN ? UNKNOWN_OVERHEAD_BYTES : 0)));
+  PSPLIT_TRY(
+    charge(s, FIELD_OVERHEAD_BYTES + (rule->kind == FIELD_UNKNOWN ? UNKNOWN_OVERHEAD_BYTES : 0)));
   if (rule->defines) PSPLIT_TRY(charge(s, VALUE_INDEX_BYTES));
   if (rule->captures && s->graph_depth > 1)
     PSPLIT_TRY(charge(s, (uint64_t)VALUE_INDEX_BYTES * (s->graph_depth - 1)));

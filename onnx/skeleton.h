@@ -2,17 +2,17 @@
  *
  * One pass over the protobuf wire format, driven by the schema, before protobuf-c sees a byte. It
  * refuses what protobuf-c would crash on, merge quadratically, truncate or blow up in memory over,
- * and it leaves large tensor payloads in the file: where one stood, the skeleton holds a PayloadView
- * instead. Length prefixes that enclose a payload keep their width and get the new length, so the
- * skeleton is itself a valid ModelProto. */
+ * and it leaves large tensor payloads in the file: where one stood, the skeleton holds a
+ * PayloadView instead. Length prefixes that enclose a payload keep their width and get the new
+ * length, so the skeleton is itself a valid ModelProto. */
 #ifndef PSPLIT_ONNX_SKELETON_H
 #define PSPLIT_ONNX_SKELETON_H
 
 #include "base.h"
 
 enum {
-  PSPLIT_I_MAX_DEPTH = 100,     /* nested messages, the protobuf libraries' own default */
-  PSPLIT_I_VIEW_BYTES = 1024    /* payloads above this stay in the file */
+  PSPLIT_I_MAX_DEPTH = 100,  /* nested messages, the protobuf libraries' own default */
+  PSPLIT_I_VIEW_BYTES = 1024 /* payloads above this stay in the file */
 };
 
 /* One field of a message, tag and length included. Its skeleton bytes equal its file bytes unless

@@ -7,6 +7,7 @@
 #include "wire.h"
 
 /* X(number, name, bits): TensorProto.DataType in numpy's names. */
+/* clang-format off */
 #define DATA_TYPES(X)                                                                         \
   X(1, "float32", 32) X(2, "uint8", 8) X(3, "int8", 8) X(4, "uint16", 16) X(5, "int16", 16)   \
   X(6, "int32", 32) X(7, "int64", 64) X(8, "string", 0) X(9, "bool", 8) X(10, "float16", 16)  \
@@ -15,10 +16,12 @@
   X(18, "float8e4m3fnuz", 8) X(19, "float8e5m2", 8) X(20, "float8e5m2fnuz", 8)                \
   X(21, "uint4", 4) X(22, "int4", 4) X(23, "float4e2m1", 4) X(24, "float8e8m0", 8)            \
   X(25, "uint2", 2) X(26, "int2", 2)
+/* clang-format on */
 
 uint32_t psplit_i_dtype_bits(int32_t data_type) {
   switch (data_type) {
-#define X(number, name, bits) case number: return bits;
+#define X(number, name, bits) \
+  case number: return bits;
     DATA_TYPES(X)
 #undef X
     default: return 0;
@@ -27,7 +30,8 @@ uint32_t psplit_i_dtype_bits(int32_t data_type) {
 
 const char *psplit_i_dtype_name(int32_t data_type) {
   switch (data_type) {
-#define X(number, name, bits) case number: return name;
+#define X(number, name, bits) \
+  case number: return name;
     DATA_TYPES(X)
 #undef X
     default: return NULL;
@@ -40,15 +44,18 @@ static bool count_elements(const int64_t *dims, size_t n_dims, int64_t *out) {
   bool empty = false;
   for (size_t i = 0; i < n_dims; i++) {
     if (dims[i] < 0) return false;
-    if (dims[i] == 0) empty = true;
-    else if (!psplit_i_mul_u64(n, (uint64_t)dims[i], &n) || n > INT64_MAX / 16) return false;
+    if (dims[i] == 0)
+      empty = true;
+    else if (!psplit_i_mul_u64(n, (uint64_t)dims[i], &n) || n > INT64_MAX / 16)
+      return false;
   }
   *out = empty ? 0 : (int64_t)n;
   return true;
 }
 
 static uint64_t packed_bytes(int64_t n_elements, uint32_t bits) {
-  return ((uint64_t)n_elements * bits + 7) / 8; /* n_elements <= INT64_MAX / 16: bits is at most 128 */
+  /* n_elements <= INT64_MAX / 16, and bits is at most 128. */
+  return ((uint64_t)n_elements * bits + 7) / 8;
 }
 
 psplit_tensor psplit_i_tensor_of(const struct Onnx__TensorProto *proto) {
@@ -74,7 +81,8 @@ static uint64_t constant_bytes(const psplit_graph *graph) {
                                        ? psplit_i_attr_tensor(&graph->nodes[n], "value")
                                        : NULL;
     if (value) sum = psplit_i_sat_add_u64(sum, psplit_i_tensor_of(value).data_bytes);
-    if (graph->nodes[n].n_bodies) sum = psplit_i_sat_add_u64(sum, psplit_i_node_inner_bytes(graph, n));
+    if (graph->nodes[n].n_bodies)
+      sum = psplit_i_sat_add_u64(sum, psplit_i_node_inner_bytes(graph, n));
   }
   return sum;
 }
@@ -134,9 +142,8 @@ bool psplit_i_tensor_payload(const psplit_model *model, const Onnx__TensorProto 
     if (psplit_i_external_parse(proto, NULL, &external) != PSPLIT_OK) return false;
     const uint32_t file = psplit_i_intern_find(&model->locations, external.location);
     if (file == PSPLIT_NONE) return false;
-    *out = (psplit_i_payload){.file = file + 1,
-                              .offset = external.offset,
-                              .bytes = psplit_i_tensor_of(proto).data_bytes};
+    *out = (psplit_i_payload){
+      .file = file + 1, .offset = external.offset, .bytes = psplit_i_tensor_of(proto).data_bytes};
     return out->bytes > 0;
   }
   if (proto->has_raw_data) {
@@ -172,12 +179,22 @@ static typed_count count_typed(const Onnx__TensorProto *tensor) {
 
 static bool has_field(const Onnx__TensorProto *tensor, uint32_t field) {
   switch (field) {
-    case FLOAT_DATA_FIELD: if (tensor->n_float_data) return true; break;
-    case INT32_DATA_FIELD: if (tensor->n_int32_data) return true; break;
+    case FLOAT_DATA_FIELD:
+      if (tensor->n_float_data) return true;
+      break;
+    case INT32_DATA_FIELD:
+      if (tensor->n_int32_data) return true;
+      break;
     case STRING_DATA_FIELD: return tensor->n_string_data > 0;
-    case INT64_DATA_FIELD: if (tensor->n_int64_data) return true; break;
-    case DOUBLE_DATA_FIELD: if (tensor->n_double_data) return true; break;
-    case UINT64_DATA_FIELD: if (tensor->n_uint64_data) return true; break;
+    case INT64_DATA_FIELD:
+      if (tensor->n_int64_data) return true;
+      break;
+    case DOUBLE_DATA_FIELD:
+      if (tensor->n_double_data) return true;
+      break;
+    case UINT64_DATA_FIELD:
+      if (tensor->n_uint64_data) return true;
+      break;
     default: break;
   }
   return view_bytes(tensor, field, NULL) > 0;
@@ -246,8 +263,9 @@ static psplit_code check_tensor(psplit_model *model, const Onnx__TensorProto *te
   if (tensor->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__UNDEFINED)
     return psplit_i_fail(diag, PSPLIT_INVALID, "it has no element type");
   if (!psplit_i_dtype_name(tensor->data_type))
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "its element type, number %" PRId32
-                         ", is newer than this version", tensor->data_type);
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "its element type, number %" PRId32 ", is newer than this version",
+                         tensor->data_type);
   const uint32_t bits = psplit_i_dtype_bits(tensor->data_type);
   const uint64_t data_bytes = packed_bytes(n_elements, bits);
   if (tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
@@ -373,8 +391,8 @@ static const uint8_t *small_raw(const psplit_model *model, const psplit_tensor *
     return NULL;
   if (payload.memory) return payload.memory;
   uint8_t *copy = psplit_i_arena_alloc(arena, (size_t)payload.bytes);
-  if (!copy || psplit_i_model_read(model, payload.file, payload.offset, copy,
-                                   (size_t)payload.bytes, NULL) != PSPLIT_OK)
+  if (!copy || psplit_i_model_read(model, payload.file, payload.offset, copy, (size_t)payload.bytes,
+                                   NULL) != PSPLIT_OK)
     return NULL;
   return copy;
 }
@@ -402,7 +420,7 @@ static bool is_integer(int32_t data_type) {
          data_type == ONNX__TENSOR_PROTO__DATA_TYPE__UINT32;
 }
 
-/* Values of a tensor's varint field (int32_data, int64_data, uint64_data) that stayed in the file. */
+/* Values of a varint field (int32_data, int64_data, uint64_data) that stayed in the file. */
 static bool read_packed_varints(const psplit_model *model, const psplit_tensor *tensor,
                                 psplit_arena *arena, int64_t *out) {
   const uint32_t field = typed_field(tensor->data_type);
@@ -410,8 +428,8 @@ static bool read_packed_varints(const psplit_model *model, const psplit_tensor *
   const uint64_t bytes = view_bytes(tensor->proto, field, &offset);
   uint8_t *packed = bytes <= (1u << 20) ? psplit_i_arena_alloc(arena, (size_t)bytes) : NULL;
   const Onnx__TensorProto *proto = tensor->proto;
-  const bool in_pieces = proto->n_payload_view != 1 || proto->n_int32_data ||
-                         proto->n_int64_data || proto->n_uint64_data;
+  const bool in_pieces = proto->n_payload_view != 1 || proto->n_int32_data || proto->n_int64_data ||
+                         proto->n_uint64_data;
   if (!packed || in_pieces ||
       psplit_i_model_read(model, 0, offset, packed, (size_t)bytes, NULL) != PSPLIT_OK)
     return false;
@@ -503,7 +521,8 @@ bool psplit_i_tensor_doubles(const psplit_model *model, const psplit_tensor *ten
   } else if (n && field != INT32_DATA_FIELD && proto->n_payload_view == 1 &&
              view_bytes(proto, field, &offset) == (uint64_t)n * field_width) {
     uint8_t *packed = psplit_i_arena_array(arena, n, field_width);
-    if (!packed || psplit_i_model_read(model, 0, offset, packed, n * field_width, NULL) != PSPLIT_OK)
+    if (!packed ||
+        psplit_i_model_read(model, 0, offset, packed, n * field_width, NULL) != PSPLIT_OK)
       return false;
     for (size_t i = 0; i < n; i++)
       values[i] =

@@ -33,8 +33,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_attempt_init(psplit_attempt *a);
 void psplit_i_attempt_fini(psplit_attempt *a);
 /* Reduces the core for splits up to `limit`; carries the best split over. parent[n_nodes]:
  * union-find. `keep_first`: see psplit_i_kernel_carrying. */
-PSPLIT_MUST_USE psplit_code psplit_i_attempt_reduce(psplit_attempt *a, int64_t limit, bool keep_first,
-                                    uint32_t *parent);
+PSPLIT_MUST_USE psplit_code psplit_i_attempt_reduce(psplit_attempt *a, int64_t limit,
+                                                    bool keep_first, uint32_t *parent);
 
 void psplit_i_attempt_raise(psplit_attempt *a, int64_t bound, const char *name);
 /* A larger bottleneck is never taken; of equal ones, the one that sends less. */
@@ -45,26 +45,27 @@ bool psplit_i_attempt_done(const psplit_attempt *a);
 /* Steps per chain and round that `work` items added to walks buy, 1 to `most`. */
 uint32_t psplit_i_attempt_affords(const psplit_attempt *a, uint64_t work, uint32_t n_rounds,
                                   uint32_t most);
-PSPLIT_MUST_USE psplit_code psplit_i_attempt_search(psplit_attempt *a, uint32_t n_rounds, uint32_t n_steps,
-                                    uint64_t salt);
+PSPLIT_MUST_USE psplit_code psplit_i_attempt_search(psplit_attempt *a, uint32_t n_rounds,
+                                                    uint32_t n_steps, uint64_t salt);
 /* Moves of single items over the cuts: better than orders on wide graphs. */
 PSPLIT_MUST_USE psplit_code psplit_i_attempt_anneal(psplit_attempt *a, uint64_t salt);
 /* What the exact program leaves open (relays, or no steps left) small problems can still have
  * proved, by branch and bound. */
 PSPLIT_MUST_USE psplit_code psplit_i_attempt_brute(psplit_attempt *a);
 PSPLIT_MUST_USE psplit_code psplit_i_attempt_windows(psplit_attempt *a);
-PSPLIT_MUST_USE psplit_code psplit_i_attempt_exact(psplit_attempt *a, int64_t limit, uint64_t budget,
-                                   psplit_verdict *out_verdict);
+PSPLIT_MUST_USE psplit_code psplit_i_attempt_exact(psplit_attempt *a, int64_t limit,
+                                                   uint64_t budget, psplit_verdict *out_verdict);
 /* Of the splits with the best value one that sends least; `first`: which, or NULL. */
-PSPLIT_MUST_USE psplit_code psplit_i_attempt_least_comm(psplit_attempt *a, const psplit_first *first,
-                                        uint64_t budget, psplit_verdict *out_verdict);
+PSPLIT_MUST_USE psplit_code psplit_i_attempt_least_comm(psplit_attempt *a,
+                                                        const psplit_first *first, uint64_t budget,
+                                                        psplit_verdict *out_verdict);
 
 /* --- ties.c --- */
 
 /* Small moves from the best split (psplit_i_lower), which becomes the answer; `keep_full`: no stage
  * becomes empty. */
-PSPLIT_MUST_USE psplit_code psplit_i_ties_lower(psplit_attempt *a, bool keep_full, uint32_t most_together,
-                                uint64_t max_steps);
+PSPLIT_MUST_USE psplit_code psplit_i_ties_lower(psplit_attempt *a, bool keep_full,
+                                                uint32_t most_together, uint64_t max_steps);
 
 /* --- feasible.c --- */
 

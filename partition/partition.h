@@ -77,10 +77,11 @@ typedef struct psplit_core {
  * cycles between contracted nodes; sums identical nets; drops nets with one pin.
  * O((nodes + pins) log nodes). Errors: INFEASIBLE (pins that contradict), NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_core_init(psplit_core *core, const psplit_problem *problem,
-                               const uint32_t *merge, psplit_diag *diag);
+                                               const uint32_t *merge, psplit_diag *diag);
 /* The same for placement without any order: no edges, hence no cycles to contract. */
-PSPLIT_MUST_USE psplit_code psplit_i_core_init_unordered(psplit_core *core, const psplit_problem *problem,
-                                         const uint32_t *merge, psplit_diag *diag);
+PSPLIT_MUST_USE psplit_code psplit_i_core_init_unordered(psplit_core *core,
+                                                         const psplit_problem *problem,
+                                                         const uint32_t *merge, psplit_diag *diag);
 void psplit_i_core_fini(psplit_core *core);
 
 /* Load of a stage from what it computes, receives and sends. */
@@ -134,7 +135,8 @@ typedef struct psplit_machine {
 /* Errors: UNSUPPORTED (too many device types in free order), INFEASIBLE (an item that no device can
  * run), NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_machine_init(psplit_machine *machine, const psplit_core *core,
-                                  const psplit_partition_options *options, psplit_diag *diag);
+                                                  const psplit_partition_options *options,
+                                                  psplit_diag *diag);
 void psplit_i_machine_fini(psplit_machine *machine);
 
 /* Is a device of the type left? O(stages). */
@@ -179,7 +181,8 @@ typedef struct psplit_walk {
   uint32_t *paid, n_paid; /* types that pay communication */
 } psplit_walk;
 
-PSPLIT_MUST_USE psplit_code psplit_i_walk_init(psplit_walk *walk, const psplit_core *core, psplit_arena *arena);
+PSPLIT_MUST_USE psplit_code psplit_i_walk_init(psplit_walk *walk, const psplit_core *core,
+                                               psplit_arena *arena);
 void psplit_i_walk_add(psplit_walk *walk, uint32_t item);
 void psplit_i_walk_remove(psplit_walk *walk, uint32_t item);
 /* Empties the set; `items` are exactly those inside. */
@@ -200,7 +203,8 @@ typedef struct psplit_cut {
   uint32_t *replicas;  /* [n_stages] */
 } psplit_cut;
 
-PSPLIT_MUST_USE psplit_code psplit_i_cut_init(psplit_cut *cut, const psplit_core *core, psplit_arena *arena);
+PSPLIT_MUST_USE psplit_code psplit_i_cut_init(psplit_cut *cut, const psplit_core *core,
+                                              psplit_arena *arena);
 void psplit_i_cut_copy(psplit_cut *to, const psplit_cut *from, const psplit_core *core);
 /* True when a is strictly better: by value, communication, then stages, lexicographically. */
 bool psplit_i_cut_better(const psplit_cut *a, const psplit_cut *b, const psplit_core *core);
@@ -226,7 +230,7 @@ typedef struct psplit_lower_options {
  * `order`, become lexicographically smaller; no load rises above cut->value. Does nothing where
  * tensors are passed on or stages have copies. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_lower(const psplit_core *core, const psplit_machine *machine,
-                           const psplit_lower_options *options, psplit_cut *cut);
+                                           const psplit_lower_options *options, psplit_cut *cut);
 
 /* --- relay.c -------------------------------------------------------------------------------- */
 
@@ -268,7 +272,7 @@ typedef struct psplit_slicer {
 } psplit_slicer;
 
 PSPLIT_MUST_USE psplit_code psplit_i_slicer_init(psplit_slicer *slicer, const psplit_core *core,
-                                 const psplit_machine *machine);
+                                                 const psplit_machine *machine);
 void psplit_i_slicer_fini(psplit_slicer *slicer);
 
 /* Best cut of the topological order `order` with every load <= limit (INF: no limit), or value INF.
@@ -299,7 +303,7 @@ typedef struct psplit_search_options {
 /* Iterated local search over topological orders, from *cut when it has a value. Improves *cut.
  * The same for any number of threads. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_search(const psplit_core *core, const psplit_machine *machine,
-                            const psplit_search_options *options, psplit_cut *cut);
+                                            const psplit_search_options *options, psplit_cut *cut);
 
 /* --- flow.c --------------------------------------------------------------------------------- */
 
@@ -346,8 +350,8 @@ typedef struct psplit_wamc {
  * Errors: NOMEM. Needs O(b^2 / 8) bytes for b items, at most 16,384, between items comparable with
  * all others. Above 16,384 items only the bound: n_buckets is 0. Parallel over buckets; integer
  * results, the same for any number of threads. */
-PSPLIT_MUST_USE psplit_code psplit_i_wamc(const psplit_core *core, const psplit_machine *machine, int64_t limit,
-                          uint32_t n_threads, psplit_wamc *out_wamc);
+PSPLIT_MUST_USE psplit_code psplit_i_wamc(const psplit_core *core, const psplit_machine *machine,
+                                          int64_t limit, uint32_t n_threads, psplit_wamc *out_wamc);
 void psplit_i_wamc_fini(psplit_wamc *wamc);
 
 /* Bound on the stages before a downset of weight `omega` (neither empty nor all) in `state`. */
@@ -388,8 +392,9 @@ typedef struct psplit_exact_options {
  * above the limit then. Source: downset programs of Tarnawski et al. (NeurIPS 2020, section 5); the
  * decision form, the windows and receiver counts are this project's. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_exact(const psplit_core *core, const psplit_machine *machine,
-                           const psplit_wamc *wamc, const psplit_exact_options *options,
-                           psplit_cut *out_cut, psplit_verdict *out_verdict);
+                                           const psplit_wamc *wamc,
+                                           const psplit_exact_options *options, psplit_cut *out_cut,
+                                           psplit_verdict *out_verdict);
 
 /* Does it take options->first for this core? The others are too many to be told apart. */
 bool psplit_i_exact_numbers(const psplit_core *core);
@@ -414,16 +419,19 @@ bool psplit_i_set_network(psplit_flow *flow, const psplit_core *core, const uint
 /* Largest over items v of the least load of a set with v, by min cut; raises *inout_bound. Valid
  * for any placement. Looks at the `most_items` items that are heaviest with their nets. Errors:
  * NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_node_bound(const psplit_core *core, const psplit_machine *machine,
-                                int64_t limit, uint32_t most_items, const psplit_deadline *deadline,
-                                int64_t *inout_bound);
+PSPLIT_MUST_USE psplit_code psplit_i_node_bound(const psplit_core *core,
+                                                const psplit_machine *machine, int64_t limit,
+                                                uint32_t most_items,
+                                                const psplit_deadline *deadline,
+                                                int64_t *inout_bound);
 
 /* --- chain_bound.c --------------------------------------------------------------------------- */
 
 /* Raises *inout_bound to what a chain of items takes one after the other: a bound on the latency of
  * contiguous splits of `core`, which has edges. Errors: NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_chain_bound(const psplit_core *core, const psplit_machine *machine,
-                                 int64_t *inout_bound);
+PSPLIT_MUST_USE psplit_code psplit_i_chain_bound(const psplit_core *core,
+                                                 const psplit_machine *machine,
+                                                 int64_t *inout_bound);
 
 /* --- share.c -------------------------------------------------------------------------------- */
 
@@ -431,9 +439,11 @@ PSPLIT_MUST_USE psplit_code psplit_i_chain_bound(const psplit_core *core, const 
  * share of the communication (see there); valid for any placement, at most `limit`, the value of
  * one. A few minimum cuts for each item, over the threads; the same for any number. Errors: NOMEM.
  */
-PSPLIT_MUST_USE psplit_code psplit_i_share_bound(const psplit_core *core, const psplit_machine *machine,
-                                 int64_t limit, const psplit_partition_options *options,
-                                 const psplit_deadline *deadline, int64_t *inout_bound);
+PSPLIT_MUST_USE psplit_code psplit_i_share_bound(const psplit_core *core,
+                                                 const psplit_machine *machine, int64_t limit,
+                                                 const psplit_partition_options *options,
+                                                 const psplit_deadline *deadline,
+                                                 int64_t *inout_bound);
 
 /* --- kernel.c ------------------------------------------------------------------------------- */
 
@@ -445,14 +455,15 @@ PSPLIT_MUST_USE psplit_code psplit_i_share_bound(const psplit_core *core, const 
  * nodes, in and out. Every split of the kernel is a split of the problem with the same loads; some
  * best split of the problem is one of the kernel (any split <= limit, for the second rule).
  * O(rounds * pins log nodes). Errors: NOMEM, INFEASIBLE. */
-PSPLIT_MUST_USE psplit_code psplit_i_kernel(psplit_core *core, const psplit_machine *machine, int64_t limit,
-                            uint32_t *parent, psplit_diag *diag);
+PSPLIT_MUST_USE psplit_code psplit_i_kernel(psplit_core *core, const psplit_machine *machine,
+                                            int64_t limit, uint32_t *parent, psplit_diag *diag);
 /* The same; stage[n_nodes] (may be NULL), a split with no load above `limit`, makes the moves as
  * well: no stage gets slower. `keep_first`: the first of the splits up to `limit` that send least
  * (psplit_first) is one of the kernel. */
-PSPLIT_MUST_USE psplit_code psplit_i_kernel_carrying(psplit_core *core, const psplit_machine *machine,
-                                     int64_t limit, bool keep_first, uint32_t *parent,
-                                     uint32_t *stage, psplit_diag *diag);
+PSPLIT_MUST_USE psplit_code psplit_i_kernel_carrying(psplit_core *core,
+                                                     const psplit_machine *machine, int64_t limit,
+                                                     bool keep_first, uint32_t *parent,
+                                                     uint32_t *stage, psplit_diag *diag);
 
 /* --- devices.c ------------------------------------------------------------------------------ */
 
@@ -462,20 +473,24 @@ bool psplit_i_entries_alike(const psplit_device *a, const psplit_device *b);
  * the order is fixed. out_merged[problem->n_devices]: the new entry of an old one, NONE where that
  * has no devices. Without effect when stages may have copies. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_devices_merge(const psplit_problem *problem,
-                                   const psplit_partition_options *options, psplit_arena *arena,
-                                   psplit_problem *out_problem, uint32_t *out_merged);
+                                                   const psplit_partition_options *options,
+                                                   psplit_arena *arena, psplit_problem *out_problem,
+                                                   uint32_t *out_merged);
 /* The way back: inout_device[n_stages] from merged entries to those of `problem`, in stage order.
  * stage[n_nodes] tells which stages hold something. Errors: NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_devices_tell_apart(const psplit_problem *problem, const uint32_t *merged,
-                                        const uint32_t *stage, psplit_arena *arena,
-                                        uint32_t *inout_device);
+PSPLIT_MUST_USE psplit_code psplit_i_devices_tell_apart(const psplit_problem *problem,
+                                                        const uint32_t *merged,
+                                                        const uint32_t *stage, psplit_arena *arena,
+                                                        uint32_t *inout_device);
 /* Where the solver chooses the order of devices: inout_device[n_stages], entries of `problem` in
  * stage order, become the lexicographically first of those with no load above `limit` that send as
  * little as any. `kinds` and `merged` are of psplit_i_devices_merge. Without effect where there are
  * none, or too many kinds. O(kinds * (pins + states)). Errors: NOMEM. */
-psplit_code psplit_i_devices_first(const psplit_problem *problem, const psplit_problem *kinds,
-                                   const uint32_t *merged, const uint32_t *stage, int64_t limit,
-                                   psplit_arena *arena, uint32_t *inout_device);
+PSPLIT_MUST_USE psplit_code psplit_i_devices_first(const psplit_problem *problem,
+                                                   const psplit_problem *kinds,
+                                                   const uint32_t *merged, const uint32_t *stage,
+                                                   int64_t limit, psplit_arena *arena,
+                                                   uint32_t *inout_device);
 
 /* --- solve.c, contiguous.c -------------------------------------------------------------------- */
 
@@ -505,8 +520,8 @@ void psplit_i_answer_give(const psplit_answer *answer, const psplit_core *core,
 
 /* Gives a checked solution the answer's bound, and says whether that proves it. Errors: INTERNAL, a
  * bound above the value, which some split has: in every build, or a bug would look like a proof. */
-psplit_code psplit_i_answer_prove(const psplit_answer *answer, psplit_solution *io_solution,
-                                  psplit_diag *diag);
+PSPLIT_MUST_USE psplit_code psplit_i_answer_prove(const psplit_answer *answer,
+                                                  psplit_solution *io_solution, psplit_diag *diag);
 
 /* Contiguous throughput. Fills *out_answer. */
 PSPLIT_MUST_USE psplit_code psplit_i_contiguous(const psplit_job *job, psplit_answer *out_answer);
@@ -523,8 +538,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_ties_break(const psplit_job *job, psplit_an
 /* Core of clusters of `core`'s items. cluster[n] < n_clusters, and never decreases along an edge:
  * clusters are numbered topologically. Splits of it are splits of `core` with the same loads.
  * O((n + pins) log pins). Errors: NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_contract(const psplit_core *core, const uint32_t *cluster, uint32_t n_clusters,
-                              psplit_core *out_core);
+PSPLIT_MUST_USE psplit_code psplit_i_contract(const psplit_core *core, const uint32_t *cluster,
+                                              uint32_t n_clusters, psplit_core *out_core);
 
 /* --- multilevel.c --------------------------------------------------------------------------- */
 
@@ -535,8 +550,9 @@ PSPLIT_MUST_USE psplit_code psplit_i_contract(const psplit_core *core, const uin
  * on the way back: Herrmann et al., "Multilevel algorithms for acyclic partitioning of directed
  * acyclic graphs", SIAM J. Sci. Comput. 2019; segments of an order and zooming are this project's.
  */
-PSPLIT_MUST_USE psplit_code psplit_i_multilevel(const psplit_core *core, const psplit_machine *machine,
-                                const psplit_job *job, psplit_cut *out_cut);
+PSPLIT_MUST_USE psplit_code psplit_i_multilevel(const psplit_core *core,
+                                                const psplit_machine *machine,
+                                                const psplit_job *job, psplit_cut *out_cut);
 
 /* --- board.c -------------------------------------------------------------------------------- */
 
@@ -567,8 +583,10 @@ typedef struct psplit_board {
 } psplit_board;
 
 /* Errors: NOMEM, LIMIT (tables above 2^28 cells). */
-PSPLIT_MUST_USE psplit_code psplit_i_board_init(psplit_board *board, const psplit_core *core, uint32_t chunks,
-                                const psplit_partition_options *options, psplit_arena *arena);
+PSPLIT_MUST_USE psplit_code psplit_i_board_init(psplit_board *board, const psplit_core *core,
+                                                uint32_t chunks,
+                                                const psplit_partition_options *options,
+                                                psplit_arena *arena);
 void psplit_i_board_add(psplit_board *board, uint32_t item, uint32_t label);
 void psplit_i_board_remove(psplit_board *board, uint32_t item);
 /* Moves an item on a full board: O(its nets), whatever the number of devices. Devices whose load or
@@ -589,15 +607,17 @@ bool psplit_i_board_range(const psplit_board *board, uint32_t item, uint32_t *lo
 
 /* Simulated annealing from the full placement label[n]; writes a better one than *inout_value, if
  * it finds any. Chains are independent; the same for any number of threads. */
-PSPLIT_MUST_USE psplit_code psplit_i_anneal(const psplit_core *core, uint32_t chunks, const psplit_job *job,
-                            const uint32_t *types, uint64_t salt, uint64_t max_steps,
-                            uint32_t *label, int64_t *inout_value);
+PSPLIT_MUST_USE psplit_code psplit_i_anneal(const psplit_core *core, uint32_t chunks,
+                                            const psplit_job *job, const uint32_t *types,
+                                            uint64_t salt, uint64_t max_steps, uint32_t *label,
+                                            int64_t *inout_value);
 
 /* The same for contiguous throughput without memory limits, replicas and relays, in time that does
  * not depend on the number of stages. Improves *cut's stages and value. Errors: NOMEM, LIMIT (not
  * for this problem). */
 PSPLIT_MUST_USE psplit_code psplit_i_shift(const psplit_core *core, const psplit_machine *machine,
-                           const psplit_job *job, uint64_t salt, uint64_t n_steps, psplit_cut *cut);
+                                           const psplit_job *job, uint64_t salt, uint64_t n_steps,
+                                           psplit_cut *cut);
 
 typedef struct psplit_cooling {
   uint64_t seed, n_steps;
@@ -608,14 +628,16 @@ typedef struct psplit_cooling {
 
 /* One chain on one thread from the full placement label[n]; out: the best it saw. Steps of O(nets
  * of an item). Errors: NOMEM, LIMIT. */
-PSPLIT_MUST_USE psplit_code psplit_i_anneal_chain(const psplit_core *core, uint32_t chunks, const psplit_job *job,
-                                  const uint32_t *types, const psplit_cooling *cooling,
-                                  uint32_t *label, int64_t *out_value);
+PSPLIT_MUST_USE psplit_code psplit_i_anneal_chain(const psplit_core *core, uint32_t chunks,
+                                                  const psplit_job *job, const uint32_t *types,
+                                                  const psplit_cooling *cooling, uint32_t *label,
+                                                  int64_t *out_value);
 
 /* Depth-first branch and bound; *out_done tells whether it finished within max_steps. */
-PSPLIT_MUST_USE psplit_code psplit_i_brute(const psplit_core *core, uint32_t chunks, const psplit_job *job,
-                           uint32_t *types, uint64_t max_steps, uint32_t *label,
-                           int64_t *inout_value, bool *out_done);
+PSPLIT_MUST_USE psplit_code psplit_i_brute(const psplit_core *core, uint32_t chunks,
+                                           const psplit_job *job, uint32_t *types,
+                                           uint64_t max_steps, uint32_t *label,
+                                           int64_t *inout_value, bool *out_done);
 
 /* --- vcycle.c ------------------------------------------------------------------------------- */
 
@@ -624,9 +646,11 @@ PSPLIT_MUST_USE psplit_code psplit_i_brute(const psplit_core *core, uint32_t chu
  * combinatorial optimisation problems", Annals of Operations Research 2004. parent[n_nodes] says
  * which nodes the core unites; `n_steps` are those of one way down. Improves node_label[n_nodes]
  * and its value. Four chains, the same for any number of threads. Errors: NOMEM, LIMIT. */
-PSPLIT_MUST_USE psplit_code psplit_i_vcycles(const psplit_core *core, uint32_t chunks, const psplit_job *job,
-                             const uint32_t *types, const uint32_t *parent, uint64_t salt,
-                             uint64_t n_steps, uint32_t *node_label, int64_t *inout_value);
+PSPLIT_MUST_USE psplit_code psplit_i_vcycles(const psplit_core *core, uint32_t chunks,
+                                             const psplit_job *job, const uint32_t *types,
+                                             const uint32_t *parent, uint64_t salt,
+                                             uint64_t n_steps, uint32_t *node_label,
+                                             int64_t *inout_value);
 
 /* --- place.c -------------------------------------------------------------------------------- */
 
@@ -635,7 +659,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_place(const psplit_job *job, psplit_answer 
 
 /* --- problem.c ------------------------------------------------------------------------------ */
 
-PSPLIT_MUST_USE psplit_code psplit_i_problem_validate(const psplit_problem *problem, psplit_diag *diag);
+PSPLIT_MUST_USE psplit_code psplit_i_problem_validate(const psplit_problem *problem,
+                                                      psplit_diag *diag);
 
 /* Ticks to send (or receive) net e on class c. */
 int64_t psplit_i_net_ns(const psplit_problem *problem, uint32_t net, uint32_t class_id, bool send);

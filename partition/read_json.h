@@ -18,7 +18,8 @@ typedef struct psplit_reader {
 } psplit_reader;
 
 /* INVALID: "file: what i: why". */
-PSPLIT_MUST_USE psplit_code psplit_i_read_bad(psplit_reader *r, const char *what, size_t i, const char *why);
+PSPLIT_MUST_USE psplit_code psplit_i_read_bad(psplit_reader *r, const char *what, size_t i,
+                                              const char *why);
 /* The value in the type wanted; false where it is not one. Absent bytes are 0. */
 bool psplit_i_read_truth(const json_t *value);
 bool psplit_i_read_ticks(const psplit_reader *r, const json_t *value, int64_t *out);

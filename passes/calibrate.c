@@ -51,7 +51,7 @@ static const char *preset_of_this_machine(void) {
 }
 
 psplit_code psplit_devices_calibrate(psplit_diag *diag, char **out_text) {
-  /* Multiplying takes 3 cycles and adding 1 on the usual x86 and Arm cores of the last ten years. */
+  /* A product takes 3 cycles and a sum 1 on the usual x86 and Arm cores of the last ten years. */
   enum { LINKS = 4 << 20, CYCLES_PER_LINK = 4, STREAMED = 16 << 20 };
   const char *preset = preset_of_this_machine();
   const double preset_hz = strcmp(preset, "cpu-avx512") == 0 ? 2.5e9 : 3e9;

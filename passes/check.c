@@ -108,8 +108,10 @@ static bool holds(const psplit_unit *unit, uint32_t stage, uint32_t node) {
   while (low < high) {
     const size_t middle = (low + high) / 2;
     const psplit_plan_copy copy = unit->copies.items[middle];
-    if (copy.stage < stage || (copy.stage == stage && copy.node < node)) low = middle + 1;
-    else high = middle;
+    if (copy.stage < stage || (copy.stage == stage && copy.node < node))
+      low = middle + 1;
+    else
+      high = middle;
   }
   return low < unit->copies.n && unit->copies.items[low].stage == stage &&
          unit->copies.items[low].node == node;

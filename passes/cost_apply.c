@@ -84,11 +84,10 @@ static void say_other_sizes(const psplit_unit *unit, const psplit_cost_table *ta
     psplit_i_text_addf(&sizes, "%s--dim %s=%" PRId64, d ? " " : "", dim->name, dim->value);
   }
   if (differ && !sizes.failed)
-    psplit_i_say(
-      options->sink, PSPLIT_WARNING,
-      "%s was measured with %s, and other sizes are counted here: times do not belong to "
-      "them",
-      table->name, sizes.bytes);
+    psplit_i_say(options->sink, PSPLIT_WARNING,
+                 "%s was measured with %s, and other sizes are counted here: times do not belong "
+                 "to them",
+                 table->name, sizes.bytes);
   psplit_i_text_fini(&sizes);
 }
 

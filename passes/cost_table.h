@@ -57,7 +57,8 @@ struct json_t;
 PSPLIT_MUST_USE psplit_code psplit_i_cost_profile_read(const struct json_t *events,
                                                        psplit_cost_table *table, psplit_diag *diag);
 /* ONNX Runtime writes names of nodes as they are: one with a quote or a line break in it makes the
- * profile no JSON. *out_text gets it with these names escaped; `failed` when out of memory. O(n). */
+ * profile no JSON. *out_text gets it with these names escaped; `failed` when out of memory.
+ * O(n). */
 void psplit_i_cost_profile_mend(const char *text, size_t n, psplit_text *out_text);
 /* Whether the first line of `text` is the head of a CSV that is known; which is in *out_format. */
 bool psplit_i_cost_csv_known(const char *text, size_t n, psplit_i_cost_format *out_format);

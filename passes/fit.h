@@ -15,8 +15,9 @@ typedef struct psplit_i_fit {
  * order, as many to a stage as its memory holds; cuts only where values can be sent. When n_stages
  * are enough, group_stage[n_groups] gets the cut of that order into n_stages that fits with the
  * least largest load, and *out_cut is true. group[n_nodes] numbers groups in a topological order of
- * the quotient graph; group_stage NULL: only counts. Pins are not looked at. O(K n log n) for the first fit of n nodes, O(n^2) and
- * more for the cut, of at most a few hundred places. Errors: NOMEM. */
+ * the quotient graph; group_stage NULL: only counts. Pins are not looked at. O(K n log n) for the
+ * first fit of n nodes, O(n^2) and more for the cut, of at most a few hundred places. Errors:
+ * NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_fit_memory(psplit_unit *unit, const uint32_t *group,
                                                 uint32_t n_groups, uint32_t *group_stage,
                                                 psplit_i_fit *out, bool *out_cut,

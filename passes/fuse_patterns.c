@@ -187,8 +187,9 @@ static const char ACTIVATIONS[] =
   LINE("s ?= Sub(x, m)")
   LINE("m ?= ReduceMax(x, *)");
 
-/* The sum in front belongs to the kernel only where nothing else reads it. ONNX Runtime fuses no other,
- * and where a residual stream passes by, a cut behind the sum crosses one tensor, behind the norm two. */
+/* The sum in front belongs to the kernel only where nothing else reads it. ONNX Runtime fuses no
+ * other, and where a residual stream passes by, a cut behind the sum crosses one tensor, behind the
+ * norm two. */
 static const char NORMALISATIONS[] =
   LINE("pattern layer-norm")
   LINE("m = ReduceMean(x, *)")
@@ -343,5 +344,5 @@ static const char ATTENTION[] =
   LINE("y ?= Transpose(r2)");
 
 /* clang-format on */
-const char *const psplit_i_fuse_patterns[] = {SETS,      KERNELS, ACTIVATIONS, NORMALISATIONS,
-                                              ATTENTION, NULL};
+const char *const psplit_i_fuse_patterns[] = {SETS,           KERNELS,   ACTIVATIONS,
+                                              NORMALISATIONS, ATTENTION, NULL};

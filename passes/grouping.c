@@ -9,8 +9,9 @@
  * a quadratic run on a million nodes. */
 enum { MAX_REGION = 20000 };
 
-/* So is one that looks at more than a few, once all merges together have looked at this many places:
- * a wide graph of a million nodes would take minutes otherwise. Real models stay far below. */
+/* So is one that looks at more than a few, once all merges together have looked at this many
+ * places: a wide graph of a million nodes would take minutes otherwise. Real models stay far
+ * below. */
 static const uint64_t MAX_WORK = UINT64_C(1) << 28;
 enum { NARROW_REGION = 64 };
 
@@ -73,8 +74,10 @@ bool psplit_i_grouping_init(psplit_i_grouping *g, const psplit_graph *graph,
     g->size[node] = 1;
     g->pin[node] = pin[node];
     g->position[node] = p;
-    if (is_free(g, node)) g->order[p] = PSPLIT_NONE;
-    else g->n_groups++;
+    if (is_free(g, node))
+      g->order[p] = PSPLIT_NONE;
+    else
+      g->n_groups++;
   }
   return true;
 }
@@ -87,18 +90,18 @@ uint32_t psplit_i_group_of(const psplit_i_grouping *g, uint32_t node) {
 }
 
 /* Nodes that read an output of `node`: an iteration over (output, consumer) pairs. */
-#define FOR_EACH_SUCCESSOR(graph, node, successor)                                              \
-  for (uint32_t o_ = 0; o_ < (graph)->nodes[node].n_outputs; o_++)                              \
-    if ((graph)->nodes[node].outputs[o_] != PSPLIT_NONE)                                        \
-      for (uint32_t c_ = (graph)->consumer_off[(graph)->nodes[node].outputs[o_]], successor;    \
-           c_ < (graph)->consumer_off[(graph)->nodes[node].outputs[o_] + 1] &&                  \
-           (successor = (graph)->consumers[c_], true);                                          \
+#define FOR_EACH_SUCCESSOR(graph, node, successor)                                           \
+  for (uint32_t o_ = 0; o_ < (graph)->nodes[node].n_outputs; o_++)                           \
+    if ((graph)->nodes[node].outputs[o_] != PSPLIT_NONE)                                     \
+      for (uint32_t c_ = (graph)->consumer_off[(graph)->nodes[node].outputs[o_]], successor; \
+           c_ < (graph)->consumer_off[(graph)->nodes[node].outputs[o_] + 1] &&               \
+           (successor = (graph)->consumers[c_], true);                                       \
            c_++)
 
 /* Search state of one merge. */
 typedef struct region {
-  uint32_t low, high;   /* positions of the first and last group to merge */
-  uint32_t *reached;    /* leaders the set reaches inside the region, not in the set */
+  uint32_t low, high; /* positions of the first and last group to merge */
+  uint32_t *reached;  /* leaders the set reaches inside the region, not in the set */
   uint32_t n_reached;
 } region;
 

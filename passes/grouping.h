@@ -1,11 +1,11 @@
 /* A partition of the graph's nodes into convex groups that can only be merged into larger convex
  * groups: a merge that would make the quotient graph cyclic is refused.
  *
- * Kept as a union-find with member lists and a topological order of the groups. A merge looks at the
- * groups between the first and the last of those it merges, and moves what they reach behind them
- * (Pearce and Kelly, "A dynamic topological sort algorithm for directed acyclic graphs", JEA 11,
- * 2006, applied to contraction). Free nodes (functions of constants) have no group's worth: they
- * neither order groups nor join them. */
+ * Kept as a union-find with member lists and a topological order of the groups. A merge looks at
+ * the groups between the first and the last of those it merges, and moves what they reach behind
+ * them (Pearce and Kelly, "A dynamic topological sort algorithm for directed acyclic graphs", JEA
+ * 11, 2006, applied to contraction). Free nodes (functions of constants) have no group's worth:
+ * they neither order groups nor join them. */
 #ifndef PSPLIT_PASSES_GROUPING_H
 #define PSPLIT_PASSES_GROUPING_H
 
@@ -21,10 +21,10 @@ typedef struct psplit_i_grouping {
   uint32_t *size;            /* [n_nodes] members, at the leader */
   uint32_t *position;        /* [n_nodes] place in `order`, at the leader */
   uint32_t *order;           /* [n_nodes] leaders in topological order, with holes (PSPLIT_NONE) */
-  uint32_t *pin;             /* [n_nodes] stage the group is pinned to, or PSPLIT_NONE, at the leader */
-  uint32_t *mark;            /* [n_nodes] scratch: stamp of the last search that met the group */
+  uint32_t *pin;  /* [n_nodes] stage the group is pinned to, or PSPLIT_NONE, at the leader */
+  uint32_t *mark; /* [n_nodes] scratch: stamp of the last search that met the group */
   uint32_t stamp;
-  uint64_t work;             /* places that merges looked at so far */
+  uint64_t work; /* places that merges looked at so far */
 } psplit_i_grouping;
 
 /* One node a group, in a depth-first topological order (so that chains lie together). pin[n_nodes]
@@ -39,8 +39,9 @@ uint32_t psplit_i_group_of(const psplit_i_grouping *grouping, uint32_t node);
  * and the search stays within a bound on work; false (and nothing changed) otherwise. */
 bool psplit_i_group_merge(psplit_i_grouping *grouping, const uint32_t *nodes, uint32_t n);
 
-/* Replaces the groups by those of label[n_nodes] (PSPLIT_NONE for free nodes): labels 0..n_labels-1 in
- * a topological order of the quotient graph, each the union of groups there are. Pins come along. */
+/* Replaces the groups by those of label[n_nodes] (PSPLIT_NONE for free nodes): labels 0..n_labels-1
+ * in a topological order of the quotient graph, each the union of groups there are. Pins come
+ * along. */
 void psplit_i_grouping_assign(psplit_i_grouping *grouping, const uint32_t *label,
                               uint32_t n_labels);
 

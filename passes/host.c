@@ -102,9 +102,8 @@ psplit_code psplit_unit_run(psplit_unit *unit, const char *text, psplit_diag *di
   psplit_arena arena;
   psplit_i_arena_init(&arena, 0);
   psplit_i_pipeline pipeline;
-  PSPLIT_TRY(psplit_i_pipeline_parse(unit->options.plugins,
-                                     text ? text : psplit_default_pipeline(), &arena, diag,
-                                     &pipeline));
+  PSPLIT_TRY(psplit_i_pipeline_parse(unit->options.plugins, text ? text : psplit_default_pipeline(),
+                                     &arena, diag, &pipeline));
   size_t n_steps;
   PSPLIT_TRY(find_end(&unit->options, &pipeline, diag, &n_steps));
   for (size_t s = 0; s < n_steps; s++)
@@ -112,8 +111,8 @@ psplit_code psplit_unit_run(psplit_unit *unit, const char *text, psplit_diag *di
   /* The stages that leave here are checked whatever the build. */
   unit->plan = NULL;
   if (unit->facts & PSPLIT_I_FACT_STAGES) {
-    PSPLIT_TRY(establish(
-      unit, PSPLIT_I_FACT_SHAPES | PSPLIT_I_FACT_COSTS | PSPLIT_I_FACT_LIVE, 0, diag));
+    PSPLIT_TRY(
+      establish(unit, PSPLIT_I_FACT_SHAPES | PSPLIT_I_FACT_COSTS | PSPLIT_I_FACT_LIVE, 0, diag));
     PSPLIT_TRY(psplit_i_check_stages(unit, diag));
     PSPLIT_TRY(psplit_i_plan_make(unit, diag));
   }

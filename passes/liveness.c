@@ -19,8 +19,9 @@ psplit_code psplit_i_liveness_init(psplit_i_liveness *l, const psplit_unit *unit
 static void add(uint64_t *sum, uint64_t bytes) { *sum = psplit_i_sat_add_u64(*sum, bytes); }
 
 static uint64_t bytes_of(const psplit_i_liveness *l, uint32_t value) {
-  return psplit_i_unit_is_constant(l->unit, value) ? psplit_i_unit_weight_bytes(l->unit, value)
-                                                : psplit_i_unit_value_bytes(l->unit, value, NULL);
+  return psplit_i_unit_is_constant(l->unit, value)
+           ? psplit_i_unit_weight_bytes(l->unit, value)
+           : psplit_i_unit_value_bytes(l->unit, value, NULL);
 }
 
 /* The larger of two values, either of which may be none. */

@@ -200,7 +200,8 @@ psplit_code psplit_i_solve_within_memory(psplit_unit *unit, const psplit_i_reque
   const uint32_t n_stages = unit->options.n_stages;
   uint64_t *offered = psplit_i_arena_array(&unit->arena, n_stages, sizeof *offered);
   if (!offered) return psplit_i_nomem(diag);
-  psplit_solution_destroy(unit->solution); /* of other groups, perhaps: its bound says nothing here */
+  /* Of other groups, perhaps: its bound says nothing here. */
+  psplit_solution_destroy(unit->solution);
   unit->solution = NULL;
   for (uint32_t s = 0; s < n_stages; s++)
     offered[s] = psplit_devices_memory_bytes(unit->devices, s);

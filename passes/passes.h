@@ -1,10 +1,10 @@
-/* passes: from a graph index to a plan. The pass host, the passes (one file each), and the unit they
- * work on. Does no I/O and sees no protobuf type.
+/* passes: from a graph index to a plan. The pass host, the passes (one file each), and the unit
+ * they work on. Does no I/O and sees no protobuf type.
  *
  * Everything a pass learns goes into the unit as a fact: shapes, costs, flags, the grouping, the
- * stages. A pass states which facts it needs and which it keeps; the host establishes needs, runs the
- * pass and drops what the pass did not keep. Groups are always convex and the quotient graph acyclic;
- * check.c proves it after each pass. */
+ * stages. A pass states which facts it needs and which it keeps; the host establishes needs, runs
+ * the pass and drops what the pass did not keep. Groups are always convex and the quotient graph
+ * acyclic; check.c proves it after each pass. */
 #ifndef PSPLIT_PASSES_PASSES_INTERNAL_H
 #define PSPLIT_PASSES_PASSES_INTERNAL_H
 
@@ -26,10 +26,11 @@ typedef enum psplit_i_fact {
 } psplit_i_fact;
 
 enum {
-  PSPLIT_I_NODE_DEAD = 1,        /* reaches no output: kept, costs nothing, runtimes drop it */
-  PSPLIT_I_NODE_FREE = 2,        /* a function of constants alone: runtimes fold it, and every stage
-                                    that needs its result may hold a copy */
-  PSPLIT_I_NODE_REPEATABLE = 4   /* same inputs, same outputs: a copy may stand in for a transfer */
+  PSPLIT_I_NODE_DEAD = 1, /* reaches no output: kept, costs nothing, runtimes drop it */
+  /* A function of constants alone: runtimes fold it, and every stage that needs its result may hold
+   * a copy. */
+  PSPLIT_I_NODE_FREE = 2,
+  PSPLIT_I_NODE_REPEATABLE = 4 /* same inputs, same outputs: a copy may stand in for a transfer */
 };
 
 /* A line that a pass left with a node, or with the model (PSPLIT_NONE). */
@@ -42,13 +43,13 @@ struct psplit_unit {
   const psplit_model *model;
   const psplit_graph *graph;
   psplit_unit_options options;
-  psplit_devices *own_devices;    /* where the caller gave none */
+  psplit_devices *own_devices; /* where the caller gave none */
   const psplit_devices *devices;
   /* [n_stages * n_stages] where a tensor goes on its way between stages (base/route.h); NULL where
    * every two stages have a link. */
   uint32_t *next_hop;
-  psplit_arena arena;             /* facts: lives as long as the unit */
-  psplit_arena scratch;           /* reset by the host after every pass */
+  psplit_arena arena;   /* facts: lives as long as the unit */
+  psplit_arena scratch; /* reset by the host after every pass */
   unsigned facts;
 
   const char *last_pass; /* that ran; NULL before the first */
@@ -70,20 +71,21 @@ struct psplit_unit {
   const char *cost_source;        /* "analytic", "measured" or "given" */
   double measured_frac;           /* part of all nodes' time that tables of costs speak of */
   psplit_op_class *node_class;    /* [n_nodes] */
-  /* [n_nodes] psplit_i_data_dependence of the node's time: none where a costs file has measured it. */
+  /* [n_nodes] psplit_i_data_dependence of the node's time: none where a costs file has measured
+   * it. */
   uint8_t *node_data;
   /* [n_nodes] times on the first device if a thousand times as much were found of what only a run
    * can tell; NULL where no node's work hangs on that. */
   int64_t *node_plenty_ns;
-  uint8_t *node_flags;            /* [n_nodes] PSPLIT_I_NODE_* */
+  uint8_t *node_flags; /* [n_nodes] PSPLIT_I_NODE_* */
 
   psplit_i_grouping grouping;
-  bool coarsened;                 /* groups were merged that a best cut might part */
+  bool coarsened; /* groups were merged that a best cut might part */
 
-  uint32_t *stage;                /* [n_nodes] the stage that owns the node */
-  psplit_solution *solution;      /* of the last `partition` */
+  uint32_t *stage;                     /* [n_nodes] the stage that owns the node */
+  psplit_solution *solution;           /* of the last `partition` */
   PSPLIT_VEC(psplit_plan_copy) copies; /* by stage, then node */
-  int64_t copies_bound_ns;        /* bound on splits with such copies; 0: none was asked for */
+  int64_t copies_bound_ns;             /* bound on splits with such copies; 0: none was asked for */
   psplit_plan *plan;
 };
 
@@ -106,7 +108,7 @@ bool psplit_i_value_is_constant(const psplit_graph *graph, const uint8_t *node_f
                                 uint32_t value);
 bool psplit_i_unit_is_constant(const psplit_unit *unit, uint32_t value);
 
-/* Bytes of a constant that a stage keeps for its whole life: as stored, or as a free node makes it. */
+/* Bytes of a constant that a stage keeps all its life: as stored, or as a free node makes it. */
 uint64_t psplit_i_unit_weight_bytes(const psplit_unit *unit, uint32_t value);
 
 /* Whether only a run can tell the bytes of a value. */
@@ -118,12 +120,13 @@ int64_t psplit_i_unit_total_ns(const psplit_unit *unit, uint32_t device);
 /* Puts unit->copies in their order. */
 void psplit_i_copies_sort(psplit_unit *unit);
 
-/* The If of the main graph whose branches hold the most nodes, if these are more than the graph's own;
- * PSPLIT_NONE without one. O(nodes). */
+/* The If of the main graph whose branches hold the most nodes, if these are more than the graph's
+ * own; PSPLIT_NONE without one. O(nodes). */
 uint32_t psplit_i_largest_if(const psplit_graph *graph);
 /* Adds to a sentence about an If of the main graph which options take it for a branch that runs. */
 void psplit_i_inline_hint(const psplit_graph *graph, uint32_t node, psplit_text *out);
-/* Says so of an If with more than half of the work, where there are stages to make. Needs node_ns. */
+/* Says so of an If with more than half of the work, where there are stages to make. Needs
+ * node_ns. */
 void psplit_i_say_heavy_if(const psplit_unit *unit);
 
 typedef PSPLIT_VEC(psplit_plan_transfer) psplit_i_transfers;
@@ -139,7 +142,8 @@ void psplit_i_name_unreachable(const psplit_unit *unit, psplit_diag *diag);
 
 /* Makes unit->plan from stage, copies and solution: transfers, loads, memory. */
 PSPLIT_MUST_USE psplit_code psplit_i_plan_make(psplit_unit *unit, psplit_diag *diag);
-/* Says what the plan may be taken to promise; takes back its proof where a run may tell otherwise. */
+/* Says what the plan may be taken to promise; takes back its proof where a run may tell
+ * otherwise. */
 PSPLIT_MUST_USE psplit_code psplit_i_plan_headline(psplit_unit *unit, psplit_plan *plan,
                                                    psplit_diag *diag);
 /* What the objective makes small. */
@@ -147,14 +151,18 @@ int64_t psplit_i_plan_value_ns(const psplit_unit *unit, const psplit_plan *plan)
 
 /* --- passes --- */
 
-typedef enum psplit_i_option_type { PSPLIT_I_OPTION_INT, PSPLIT_I_OPTION_REAL, PSPLIT_I_OPTION_TEXT,
-                                    PSPLIT_I_OPTION_BOOL } psplit_i_option_type;
+typedef enum psplit_i_option_type {
+  PSPLIT_I_OPTION_INT,
+  PSPLIT_I_OPTION_REAL,
+  PSPLIT_I_OPTION_TEXT,
+  PSPLIT_I_OPTION_BOOL
+} psplit_i_option_type;
 
 typedef struct psplit_i_option {
   const char *name;
   psplit_i_option_type type;
-  const char *fallback;  /* default, as text */
-  double low, high;      /* range of numbers */
+  const char *fallback; /* default, as text */
+  double low, high;     /* range of numbers */
   const char *help;
 } psplit_i_option;
 

@@ -76,9 +76,7 @@ static psplit_code parse_option(const psplit_i_pass *pass, char *word, psplit_di
     const psplit_i_option *option = &pass->options[o];
     if (strcmp(option->name, word) != 0) continue;
     /* A lone word switches a bool on. */
-    const char *value = equals                                  ? equals + 1
-                        : option->type == PSPLIT_I_OPTION_BOOL ? "true"
-                                                                : "";
+    const char *value = equals ? equals + 1 : option->type == PSPLIT_I_OPTION_BOOL ? "true" : "";
     if (psplit_i_option_parse(option, value, &step->values[o])) return PSPLIT_OK;
     if (option->type == PSPLIT_I_OPTION_INT || option->type == PSPLIT_I_OPTION_REAL)
       return psplit_i_fail(diag, PSPLIT_USAGE,
@@ -138,15 +136,15 @@ psplit_code psplit_plugins_canonical(const psplit_plugins *plugins, const char *
   psplit_i_arena_init(&arena, 0);
   psplit_text out = {0};
   psplit_i_pipeline pipeline;
-  PSPLIT_TRY(psplit_i_pipeline_parse(plugins, text ? text : DEFAULT_PIPELINE, &arena, diag,
-                                     &pipeline));
+  PSPLIT_TRY(
+    psplit_i_pipeline_parse(plugins, text ? text : DEFAULT_PIPELINE, &arena, diag, &pipeline));
   psplit_i_text_puts(&out, "");
   for (size_t s = 0; s < pipeline.n_steps; s++) {
     const psplit_i_pass *pass = pipeline.steps[s].pass;
     psplit_i_text_addf(&out, "%s%s", s ? "," : "", pass->name);
     for (size_t o = 0; o < pass->n_options; o++) {
-      const bool unset = pass->options[o].type == PSPLIT_I_OPTION_TEXT &&
-                         !*pipeline.steps[s].values[o].text;
+      const bool unset =
+        pass->options[o].type == PSPLIT_I_OPTION_TEXT && !*pipeline.steps[s].values[o].text;
       if (unset) continue;
       psplit_i_text_addf(&out, ":%s=", pass->options[o].name);
       print_value(&out, &pass->options[o], &pipeline.steps[s].values[o]);

@@ -121,16 +121,16 @@ static void add_ns(int64_t *sum, int64_t ns) { *sum = psplit_i_sat_add_i64(*sum,
 static void charge_transfers(const psplit_unit *unit, psplit_plan_stage *stages,
                              const psplit_plan_transfer *transfers, uint32_t n) {
   for (uint32_t t = 0; t < n; t++) {
-    const int64_t ns = psplit_devices_transfer_ns(unit->devices, transfers[t].from,
-                                                  transfers[t].to, transfers[t].bytes);
+    const int64_t ns = psplit_devices_transfer_ns(unit->devices, transfers[t].from, transfers[t].to,
+                                                  transfers[t].bytes);
     add_ns(&stages[transfers[t].from].send_ns, ns);
     add_ns(&stages[transfers[t].to].recv_ns, ns);
   }
 }
 
 /* Groups by owning stage; a group lies in one stage whole. */
-static psplit_code count_supernodes(psplit_unit *unit, psplit_plan *plan,
-                                    psplit_plan_stage *stages, psplit_diag *diag) {
+static psplit_code count_supernodes(psplit_unit *unit, psplit_plan *plan, psplit_plan_stage *stages,
+                                    psplit_diag *diag) {
   plan->n_supernodes = unit->grouping.n_groups;
   uint32_t *group = psplit_i_arena_array(&unit->scratch, unit->graph->n_nodes, sizeof *group);
   uint8_t *counted = PSPLIT_NEW(&unit->scratch, uint8_t, unit->graph->n_nodes);
@@ -192,7 +192,8 @@ static psplit_code critical_path(psplit_unit *unit, psplit_diag *diag, int64_t *
   for (uint32_t i = 0; i < graph->n_nodes; i++) {
     const psplit_node *node = &graph->nodes[graph->topo[i]];
     int64_t end_ns = 0;
-    PSPLIT_FOR_EACH_READ(node, value) if (ready_ns[value] > end_ns) end_ns = ready_ns[value];
+    PSPLIT_FOR_EACH_READ(node, value)
+      if (ready_ns[value] > end_ns) end_ns = ready_ns[value];
     add_ns(&end_ns, least_ns(unit, graph->topo[i]));
     for (uint32_t o = 0; o < node->n_outputs; o++)
       if (node->outputs[o] != PSPLIT_NONE) ready_ns[node->outputs[o]] = end_ns;
@@ -216,8 +217,7 @@ static psplit_code set_bound(psplit_unit *unit, psplit_plan *plan, psplit_diag *
   const int64_t value_ns = psplit_i_plan_value_ns(unit, plan);
   if (!unit->solution) return PSPLIT_OK;
   plan->lower_bound_ns = unit->solution->lower_bound_ns;
-  plan->proved_optimal =
-    unit->solution->proved_optimal && value_ns == unit->solution->objective_ns;
+  plan->proved_optimal = unit->solution->proved_optimal && value_ns == unit->solution->objective_ns;
   if (value_ns < plan->lower_bound_ns && has_copies(unit)) {
     if (unit->options.objective == PSPLIT_LATENCY) {
       PSPLIT_TRY(critical_path(unit, diag, &plan->lower_bound_ns));
@@ -237,8 +237,7 @@ static psplit_code set_bound(psplit_unit *unit, psplit_plan *plan, psplit_diag *
                              "the bound %" PRId64 " ns (%s) is above the plan's %" PRId64
                              " ns (%s); please report the model and the options",
                              plan->lower_bound_ns, plan->bound, value_ns, plan->solver));
-  if (value_ns > 0)
-    plan->gap_frac = (double)(value_ns - plan->lower_bound_ns) / (double)value_ns;
+  if (value_ns > 0) plan->gap_frac = (double)(value_ns - plan->lower_bound_ns) / (double)value_ns;
 out:
   return code;
 }

@@ -112,7 +112,8 @@ static psplit_code build_nets(psplit_i_builder *b) {
   int64_t *send_ns = psplit_i_builder_array(b, n_nets * n_classes, sizeof *send_ns);
   int64_t *recv_ns = psplit_i_builder_array(b, n_nets * n_classes, sizeof *recv_ns);
   uint8_t *flags = psplit_i_builder_array(b, n_nets, sizeof *flags);
-  uint32_t *last = psplit_i_builder_array(b, b->n_groups, sizeof *last); /* 1 + last value that met the group */
+  /* 1 + the last value that met the group. */
+  uint32_t *last = psplit_i_builder_array(b, b->n_groups, sizeof *last);
   if (!producer || !off || !consumer || !bytes || !send_ns || !recv_ns || !flags || !last)
     return psplit_i_nomem(b->diag);
   const psplit_device_link slowest =
@@ -223,9 +224,10 @@ psplit_code psplit_i_builder_place_free(psplit_i_builder *b) {
   psplit_unit *unit = b->unit;
   const psplit_graph *graph = unit->graph;
   psplit_code code = PSPLIT_OK;
-  uint32_t *first = psplit_i_builder_array(b, graph->n_nodes, sizeof *first); /* of a node's range in `stages` */
+  /* A node's range in `stages`; 1 + the last node that met the stage. */
+  uint32_t *first = psplit_i_builder_array(b, graph->n_nodes, sizeof *first);
   uint32_t *count = psplit_i_builder_array(b, graph->n_nodes, sizeof *count);
-  uint32_t *met = psplit_i_builder_array(b, unit->options.n_stages, sizeof *met); /* 1 + node that met the stage */
+  uint32_t *met = psplit_i_builder_array(b, unit->options.n_stages, sizeof *met);
   PSPLIT_VEC(uint32_t) stages = {0};
   if (!first || !count || !met) return psplit_i_nomem(b->diag);
   for (uint32_t i = graph->n_nodes; i-- > 0;) {
@@ -303,8 +305,8 @@ out:
   return code;
 }
 
-psplit_code psplit_i_problem_make(psplit_unit *unit, psplit_diag *diag,
-                                  psplit_problem *out_problem, uint32_t **out_group) {
+psplit_code psplit_i_problem_make(psplit_unit *unit, psplit_diag *diag, psplit_problem *out_problem,
+                                  uint32_t **out_group) {
   psplit_i_builder b = {.unit = unit, .arena = &unit->scratch, .diag = diag};
   const psplit_code code = make_unlimited(&b);
   if (code != PSPLIT_OK) return code;
@@ -315,7 +317,8 @@ psplit_code psplit_i_problem_make(psplit_unit *unit, psplit_diag *diag,
 
 /* A copy saves at most the sends and receipts of the node's results, and adds what is >= 0: with
  * those for nothing, no stage of any such split is slower than what it owns and still transfers. */
-psplit_code psplit_i_bound_with_copies(psplit_unit *unit, psplit_diag *diag, int64_t *out_bound_ns) {
+psplit_code psplit_i_bound_with_copies(psplit_unit *unit, psplit_diag *diag,
+                                       int64_t *out_bound_ns) {
   static const double SHARE = 0.3; /* of the time that the split itself may take */
   psplit_code code;
   psplit_solution *solution = NULL;

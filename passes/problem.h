@@ -11,7 +11,7 @@ typedef struct psplit_i_builder {
   psplit_diag *diag;
   uint32_t *group; /* [n_nodes] supernode, PSPLIT_NONE for free nodes */
   uint32_t n_groups;
-  uint32_t *together; /* [n_groups] class, or PSPLIT_NONE */
+  uint32_t *together;          /* [n_groups] class, or PSPLIT_NONE */
   psplit_i_link_choice choice; /* 0: the least, so that the solver's bounds hold */
   psplit_i_links links;        /* as the problem tells of them */
   bool copies_are_free; /* tensors that a copy of their node may replace are sent for nothing */
@@ -31,7 +31,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_builder_build(psplit_i_builder *b,
 PSPLIT_MUST_USE psplit_code psplit_i_builder_place_free(psplit_i_builder *b);
 
 /* The unit's problem without memory limits: node i is the supernode that psplit_i_grouping_number
- * numbers i, as *out_group has it by operator. Lives in unit->scratch. Needs COSTS, LIVE and GROUPS. */
+ * numbers i, as *out_group has it by operator. Lives in unit->scratch. Needs COSTS, LIVE and
+ * GROUPS. */
 PSPLIT_MUST_USE psplit_code psplit_i_problem_make(psplit_unit *unit, psplit_diag *diag,
                                                   psplit_problem *out_problem,
                                                   uint32_t **out_group);

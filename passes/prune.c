@@ -9,8 +9,8 @@
 
 /* Operators whose result is not a function of their inputs. */
 static bool is_random(const psplit_node *node) {
-  static const char *const random[] = {"RandomNormal", "RandomNormalLike", "RandomUniform",
-                                       "RandomUniformLike", "Multinomial", "Bernoulli"};
+  static const char *const random[] = {"RandomNormal",      "RandomNormalLike", "RandomUniform",
+                                       "RandomUniformLike", "Multinomial",      "Bernoulli"};
   if (strstr(node->op_type, "Dropout")) return true; /* in training mode; Microsoft's too */
   for (size_t i = 0; i < sizeof random / sizeof *random; i++)
     if (strcmp(node->op_type, random[i]) == 0) return true;
@@ -83,8 +83,7 @@ static bool has_live_reader(const psplit_unit *unit, uint32_t value) {
 static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag) {
   (void)values;
   const psplit_graph *graph = unit->graph;
-  bool *repeatable =
-    PSPLIT_NEW(&unit->scratch, bool, psplit_i_model_n_functions(unit->model));
+  bool *repeatable = PSPLIT_NEW(&unit->scratch, bool, psplit_i_model_n_functions(unit->model));
   if (!repeatable) return psplit_i_nomem(diag);
   settle_functions(unit->model, repeatable);
   for (uint32_t i = 0; i < graph->n_nodes; i++) {

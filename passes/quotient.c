@@ -70,7 +70,7 @@ static bool start(psplit_i_quotient *q, uint32_t n, size_t max_edges, psplit_are
   return true;
 }
 
-/* Adds `bytes` to the edge from the group being filled to `to`; `slot` finds its place in the row. */
+/* Adds `bytes` to the edge from the group being filled to `to`, which `slot` finds in the row. */
 static void add_edge(psplit_i_quotient *q, uint32_t row_start, uint32_t *io_end, uint32_t *slot,
                      uint32_t to, uint64_t bytes) {
   if (slot[to] < row_start || slot[to] >= *io_end || q->succ[slot[to]] != to) {

@@ -1,5 +1,5 @@
-/* The quotient graph of a grouping as plain arrays: groups, the tensors between them summed, levels.
- * Contracting one gives the next, so that coarsening is a series of linear steps. */
+/* The quotient graph of a grouping as plain arrays: groups, the tensors between them summed,
+ * levels. Contracting one gives the next, so that coarsening is a series of linear steps. */
 #ifndef PSPLIT_PASSES_QUOTIENT_H
 #define PSPLIT_PASSES_QUOTIENT_H
 
@@ -15,8 +15,8 @@ typedef struct psplit_i_quotient {
   uint32_t *pred_off;   /* [n + 1] */
   uint32_t *pred;
   uint64_t *pred_bytes;
-  uint32_t *order;      /* [n] a topological order */
-  uint32_t *level;      /* [n] edges on the longest path from a group without predecessors */
+  uint32_t *order; /* [n] a topological order */
+  uint32_t *level; /* [n] edges on the longest path from a group without predecessors */
 } psplit_i_quotient;
 
 /* The quotient of the unit's grouping; group ids as psplit_i_grouping_number gives them in

@@ -170,9 +170,9 @@ static bool stage_holds(const psplit_unit *unit, const uint32_t *copy_off, const
   return false;
 }
 
-/* Whether the node's own stage still has a use for it: a live reader there, a receiver, an output. */
-static bool used_at_home(const psplit_unit *unit, const uint32_t *copy_off,
-                         const uint32_t *copy_at, uint32_t node) {
+/* Whether the node's own stage still has a use for it: a live reader, a receiver, an output. */
+static bool used_at_home(const psplit_unit *unit, const uint32_t *copy_off, const uint32_t *copy_at,
+                         uint32_t node) {
   const psplit_graph *graph = unit->graph;
   const uint32_t home = unit->stage[node];
   for (uint32_t o = 0; o < graph->nodes[node].n_outputs; o++) {
@@ -212,7 +212,8 @@ static psplit_code drop_idle(psplit_unit *unit, psplit_diag *diag) {
   }
   size_t kept = 0;
   for (size_t c = 0; c < n_copies; c++)
-    if (unit->copies.items[c].node != PSPLIT_NONE) unit->copies.items[kept++] = unit->copies.items[c];
+    if (unit->copies.items[c].node != PSPLIT_NONE)
+      unit->copies.items[kept++] = unit->copies.items[c];
   unit->copies.n = kept;
   return PSPLIT_OK;
 }

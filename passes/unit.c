@@ -52,8 +52,7 @@ static psplit_code apply_together(psplit_unit *unit, const char *pattern, uint32
         if (unit->together[m] == old) unit->together[m] = class_id;
     }
   }
-  if (!any)
-    return psplit_i_fail(diag, PSPLIT_USAGE, "--keep-together %s matches no node", pattern);
+  if (!any) return psplit_i_fail(diag, PSPLIT_USAGE, "--keep-together %s matches no node", pattern);
   return PSPLIT_OK;
 }
 
@@ -72,8 +71,8 @@ static psplit_code apply_annotations(psplit_unit *unit, psplit_diag *diag) {
     if (stage[n] == PSPLIT_NONE || unit->pin[n] != PSPLIT_NONE) continue;
     if (stage[n] >= unit->options.n_stages)
       return psplit_i_fail(diag, PSPLIT_USAGE,
-                           "the model annotates node %s with stage %" PRIu32
-                           "; ask for %" PRIu32 " stages or more, or --ignore-annotations",
+                           "the model annotates node %s with stage %" PRIu32 "; ask for %" PRIu32
+                           " stages or more, or --ignore-annotations",
                            psplit_i_node_label(unit->graph, n, label, sizeof label), stage[n],
                            stage[n] + 1);
     unit->pin[n] = stage[n];
@@ -134,8 +133,8 @@ static psplit_code check_enough_nodes(const psplit_unit *unit, psplit_diag *diag
     psplit_i_text_puts(&why, only && only->n_bodies ? ", and no cut goes through a node's bodies"
                                                     : "; ask for fewer stages");
   }
-  const psplit_code code = why.failed ? psplit_i_nomem(diag)
-                                      : psplit_i_fail(diag, PSPLIT_INFEASIBLE, "%s", why.bytes);
+  const psplit_code code =
+    why.failed ? psplit_i_nomem(diag) : psplit_i_fail(diag, PSPLIT_INFEASIBLE, "%s", why.bytes);
   psplit_i_text_fini(&why);
   return code;
 }
@@ -172,8 +171,7 @@ psplit_code psplit_unit_create(const psplit_model *model, const psplit_unit_opti
       !unit->node_flags || !unit->class_device || !unit->device_class)
     PSPLIT_TRY(psplit_i_nomem(diag));
   for (uint32_t n = 0; n < n_nodes; n++) unit->pin[n] = unit->together[n] = PSPLIT_NONE;
-  for (size_t i = 0; i < options->n_pins; i++)
-    PSPLIT_TRY(apply_pin(unit, options->pins[i], diag));
+  for (size_t i = 0; i < options->n_pins; i++) PSPLIT_TRY(apply_pin(unit, options->pins[i], diag));
   PSPLIT_TRY(apply_annotations(unit, diag));
   for (size_t i = 0; i < options->n_keep_together; i++)
     PSPLIT_TRY(apply_together(unit, options->keep_together[i], (uint32_t)i, diag));

@@ -7,9 +7,8 @@
 /* How an output of the pipeline differs from the model's, over all micro-batches. */
 typedef struct psplit_i_difference {
   uint64_t n_elements, n_different; /* by their bits */
-  double max_abs,
-    max_rel; /* of those that differ; rel: over the model's; infinite with NaN, strings */
-  bool random; /* differs, and the model gives other bits itself when it runs again */
+  double max_abs, max_rel; /* of these; rel: over the model's; infinite with NaN, strings */
+  bool random;             /* differs, and the model gives other bits itself when it runs again */
 } psplit_i_difference;
 
 /* Runs `model_path` whole, then the pipeline over threads, on the same inputs and at the same level

@@ -95,7 +95,8 @@ out:
   return code;
 }
 
-/* Gives each stage its part of the tensors at hand, or the end. *out_stopped: the run was stopped. */
+/* Gives each stage its part of the tensors at hand, or the end. *out_stopped tells that the run was
+ * stopped meanwhile. */
 static psplit_code give_inputs(feeder *f, bool end, psplit_diag *diag, bool *out_stopped) {
   const psplit_i_ends *ends = f->ends;
   for (uint32_t l = 0; l < ends->pipe->n_links; l++) {

@@ -133,9 +133,8 @@ psplit_code psplit_i_canonical_span(const psplit_model *model,
                                     psplit_i_payloads *payloads, psplit_diag *diag) {
   writer w = {.model = model, .out = out, .payloads = payloads, .diag = diag};
   size_t used;
-  const psplit_code code =
-    write_field(&w, owner, false, model->skeleton.bytes + span->skeleton_offset,
-                span->skeleton_bytes, &used);
+  const psplit_code code = write_field(
+    &w, owner, false, model->skeleton.bytes + span->skeleton_offset, span->skeleton_bytes, &used);
   if (code != PSPLIT_OK) return code;
   return out->failed ? psplit_i_nomem(diag) : PSPLIT_OK;
 }

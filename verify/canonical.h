@@ -14,7 +14,6 @@ typedef PSPLIT_VEC(psplit_i_payload) psplit_i_payloads;
 PSPLIT_MUST_USE psplit_code psplit_i_canonical_span(const psplit_model *model,
                                                     const ProtobufCMessageDescriptor *owner,
                                                     const psplit_i_span *span, psplit_text *out,
-                                                    psplit_i_payloads *payloads,
-                                                    psplit_diag *diag);
+                                                    psplit_i_payloads *payloads, psplit_diag *diag);
 
 #endif

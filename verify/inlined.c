@@ -122,8 +122,7 @@ static psplit_code expand_if(expansion *x, const Onnx__NodeProto *node, uint32_t
   const Onnx__GraphProto *branch = branch_of(node, row->then_branch);
   x->used[r] = true;
   if (!branch || branch->n_input || branch->n_output < node->n_output)
-    return PSPLIT_I_DIFFERS(p, "If \"%s\" has no such branch as the manifest inlines",
-                            row->node);
+    return PSPLIT_I_DIFFERS(p, "If \"%s\" has no such branch as the manifest inlines", row->node);
   if (node->n_input != 1 || strcmp(node->input[0], row->condition) != 0)
     return PSPLIT_I_DIFFERS(p, "the condition of If \"%s\" is not \"%s\"", row->node,
                             row->condition);

@@ -318,7 +318,8 @@ psplit_code psplit_i_check_manifest(psplit_i_proof *p) {
       return PSPLIT_I_DIFFERS(p, "the manifest's output %" PRIu32 " is \"%s\", the model's \"%s\"",
                               o, m->outputs[o], p->graph->values[p->graph->outputs[o]].name);
   for (uint32_t o = 0; o < m->n_outputs; o++)
-    PSPLIT_TRY(psplit_i_check_declared(p, &m->output_values[o], p->model->proto->graph->output[o]->type));
+    PSPLIT_TRY(
+      psplit_i_check_declared(p, &m->output_values[o], p->model->proto->graph->output[o]->type));
   uint8_t *listed = PSPLIT_NEW(&p->arena, uint8_t, p->graph->n_inputs);
   if (!listed) return psplit_i_nomem(p->diag);
   for (uint32_t k = 0; k < m->n_inputs; k++) {

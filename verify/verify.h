@@ -8,8 +8,8 @@
  *   ports.c      boundary nodes, inputs, outputs, transfers
  *   verify.c     the proof: nodes, weights, descriptions, coverage
  *   payloads.c   weights, byte for byte, in parallel
- * Shares the readers (onnx/, manifest/) with the rest of the project; knows nothing of passes/ and emit/, so
- * that a mistake there cannot hide here. */
+ * Shares the readers (onnx/, manifest/) with the rest of the project; knows nothing of passes/ and
+ * emit/, so that a mistake there cannot hide here. */
 #ifndef PSPLIT_VERIFY_VERIFY_INTERNAL_H
 #define PSPLIT_VERIFY_VERIFY_INTERNAL_H
 
@@ -71,7 +71,7 @@ typedef struct psplit_i_port_type {
 typedef struct psplit_i_proof {
   const psplit_model *model; /* whose stages they are to be */
   const psplit_graph *graph;
-  psplit_model *inlined; /* where the manifest inlines Ifs: the model with that done; or NULL */
+  psplit_model *inlined;   /* where the manifest inlines Ifs: the model with that done; or NULL */
   psplit_i_shapes *shapes; /* what can be known of the model's values; NULL without transfers */
   psplit_i_manifest manifest;
   psplit_arena arena;   /* as long as the proof */

@@ -230,10 +230,11 @@ static void put_header(psplit_text *out, const psplit_snapshot *s) {
 static void put_plan(psplit_text *out, const psplit_plan *plan) {
   psplit_i_text_addf(out, "plan %s solver=%s bound=", plan->objective, plan->solver);
   psplit_i_view_word(out, plan->bound);
-  psplit_i_text_addf(
-    out, " bottleneck_ns=%" PRId64 " latency_ns=%" PRId64 " lower_bound_ns=%" PRId64 " proved_optimal=%s device_order=%s\n",
-    plan->bottleneck_ns, plan->latency_ns, plan->lower_bound_ns, plan->proved_optimal ? "yes" : "no",
-    plan->device_order);
+  psplit_i_text_addf(out,
+                     " bottleneck_ns=%" PRId64 " latency_ns=%" PRId64 " lower_bound_ns=%" PRId64
+                     " proved_optimal=%s device_order=%s\n",
+                     plan->bottleneck_ns, plan->latency_ns, plan->lower_bound_ns,
+                     plan->proved_optimal ? "yes" : "no", plan->device_order);
   if (!plan->headline) return;
   psplit_i_text_puts(out, "headline ");
   psplit_i_view_line(out, plan->headline);

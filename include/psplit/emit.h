@@ -90,8 +90,8 @@ typedef enum psplit_annotation {
 
 /* Writes the model itself to the file `path` with the stages of its nodes added and nothing else
  * changed. Bodies of control flow belong to their node. A file in place of `path` is kept unless
- * `replace`; the model's own files always are. The file appears complete or not at all, and where it
- * replaces one it has its mode; a link stays and leads to the new file; a FIFO or a device is
+ * `replace`; the model's own files always are. The file appears complete or not at all, and where
+ * it replaces one it has its mode; a link stays and leads to the new file; a FIFO or a device is
  * written to. Nothing is left behind on failure.
  * Errors: IO, UNSUPPORTED (external data, and `path` is in another directory than the model: its
  * locations would not hold there; names that Olive's form cannot tell apart), INVALID (the plan is

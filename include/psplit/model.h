@@ -25,10 +25,10 @@ typedef struct psplit_inline_if {
 } psplit_inline_if;
 
 typedef struct psplit_read_options {
-  /* Memory the structure (not the weights) may take; 0: 32 times the file, but at least 256 MiB and at
-   * most 2 GiB. */
+  /* Memory the structure (not the weights) may take; 0: 32 times the file, but at least 256 MiB and
+   * at most 2 GiB. */
   uint64_t max_graph_bytes;
-  bool follow_symlinks;     /* external data may be a symbolic link, as in model hubs' caches */
+  bool follow_symlinks; /* external data may be a symbolic link, as in model hubs' caches */
   /* Ifs to replace by the nodes of one branch, one after the other, so that an If of a branch can
    * follow: the open model is then the file's with these Ifs replaced. Where the condition is not a
    * constant it computes the same only for inputs that give it that value (psplit_model_inlined).
@@ -36,7 +36,7 @@ typedef struct psplit_read_options {
   const psplit_inline_if *inline_ifs;
   size_t n_inline_ifs;
   bool is_stage;              /* of a split: its training_info may bind weights of other stages */
-  const char *data_directory; /* where external data is while the model is opened; NULL: beside it */
+  const char *data_directory; /* of external data while the model is opened; NULL: beside it */
 } psplit_read_options;
 
 /* Opens the model file `path`; `options` may be NULL. On success the caller owns *out_model.
@@ -50,9 +50,9 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_model_open(const char *path,
                                                          psplit_diag *diag,
                                                          psplit_model **out_model);
 
-/* Whether the model declares dimensions of these names: a misspelt one would leave costs as they are,
- * silently. The model's graphs, bodies and functions count. Errors: USAGE (the message names the
- * nearest one, and those there are), NOMEM. O(values). */
+/* Whether the model declares dimensions of these names: a misspelt one would leave costs as they
+ * are, silently. The model's graphs, bodies and functions count. Errors: USAGE (the message names
+ * the nearest one, and those there are), NOMEM. O(values). */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_model_check_dims(const psplit_model *model,
                                                                const psplit_dim_value *dims,
                                                                size_t n_dims, psplit_diag *diag);
@@ -77,8 +77,8 @@ PSPLIT_API const psplit_inlined *psplit_model_inlined(const psplit_model *model,
 /* Closes and frees; NULL is fine. */
 PSPLIT_API void psplit_model_close(psplit_model *model);
 
-/* Files the model was read from: itself first, then its external data files. Paths as one would open
- * them from the working directory; owned by the model. */
+/* Files the model was read from: itself first, then its external data files. Paths as one would
+ * open them from the working directory; owned by the model. */
 PSPLIT_API uint32_t psplit_model_n_files(const psplit_model *model);
 PSPLIT_API const char *psplit_model_file_path(const psplit_model *model, uint32_t index);
 

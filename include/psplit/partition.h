@@ -122,11 +122,11 @@ typedef struct psplit_partition_options {
   double sync_bytes_per_s;
   uint32_t micro_batches;
   double time_limit_s; /* < 0: none. 0 still gives a valid solution and a valid bound */
-  /* Count work against the limit, not the clock: about as many seconds on an ordinary machine, and the
-   * same answer on every one, however busy. The default. */
+  /* Count work against the limit, not the clock: about as many seconds on an ordinary machine, and
+   * the same answer on every one, however busy. The default. */
   bool limit_by_work;
-  double gap_frac;     /* stop when value - bound <= gap_frac * value */
-  uint32_t n_threads;  /* 0: what OpenMP would use. Never changes the answer */
+  double gap_frac;    /* stop when value - bound <= gap_frac * value */
+  uint32_t n_threads; /* 0: what OpenMP would use. Never changes the answer */
   uint64_t seed;
   uint64_t memory_cap_bytes; /* of the solver's own tables; 0: 1 GiB */
   const psplit_sink *sink;   /* progress and advice; may be NULL */
@@ -158,8 +158,9 @@ typedef struct psplit_solution {
   /* "alike": no order of the devices is better than another; "given": the answer and its bound are
    * for the order of problem->devices; "chosen": for all orders. Static text. */
   const char *device_order;
-  /* The answer is the only one: of all splits with its objective it has the least comm_ns, and of those the
-   * stages that, read by node id, are lexicographically least. Only for contiguous throughput. */
+  /* The answer is the only one: of all splits with its objective it has the least comm_ns, and of
+   * those the stages that, read by node id, are lexicographically least. Only for contiguous
+   * throughput. */
   bool ties_proved;
   const char *solver; /* the solver that found it; static text */
   const char *bound;  /* the bound that holds; static text */
@@ -173,46 +174,43 @@ typedef struct psplit_solution {
  * LIMIT (sums that overflow), USAGE (option out of range), UNSUPPORTED (a combination of options
  * that no solver handles), INFEASIBLE (pins or keep-together contradict the edges; memory - the
  * message says how many stages would do), NOMEM. */
-PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_partition_solve(const psplit_problem *problem,
-                                              const psplit_partition_options *options,
-                                              psplit_diag *diag,
-                                              psplit_solution **out_solution);
+PSPLIT_API PSPLIT_MUST_USE psplit_code
+psplit_partition_solve(const psplit_problem *problem, const psplit_partition_options *options,
+                       psplit_diag *diag, psplit_solution **out_solution);
 PSPLIT_API void psplit_solution_destroy(psplit_solution *solution);
 
-/* Classes of nodes that some best split keeps together: the least bottleneck over splits that keep all
- * of them together is the least of all. out_class[n_nodes] holds 0..*out_n_classes-1, numbered
- * topologically. `limit_ns` is the bottleneck of a split that meets every demand, the smaller the more
- * is united; INT64_MAX: one is looked for. With require_nonempty the demand is kept.
- * Errors: those of psplit_partition_solve, except that a problem without any split may go unnoticed;
- * UNSUPPORTED for what is not contiguous throughput with one chunk. The outputs are untouched then.
+/* Classes of nodes that some best split keeps together: the least bottleneck over splits that keep
+ * all of them together is the least of all. out_class[n_nodes] holds 0..*out_n_classes-1, numbered
+ * topologically. `limit_ns` is the bottleneck of a split that meets every demand, the smaller the
+ * more is united; INT64_MAX: one is looked for. With require_nonempty the demand is kept.
+ * Errors: those of psplit_partition_solve, except that a problem without any split may go
+ * unnoticed; UNSUPPORTED for what is not contiguous throughput with one chunk. The outputs are
+ * untouched then.
  * O(rounds * pins log nodes), plus about a second for a million nodes to find a split. */
-PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_partition_reduce(const psplit_problem *problem,
-                                               const psplit_partition_options *options,
-                                               int64_t limit_ns, psplit_diag *diag,
-                                               uint32_t *out_class,
-                                               uint32_t *out_n_classes);
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_partition_reduce(
+  const psplit_problem *problem, const psplit_partition_options *options, int64_t limit_ns,
+  psplit_diag *diag, uint32_t *out_class, uint32_t *out_n_classes);
 
 /* Recomputes loads, objective and every constraint of `stage` (and `chunk`, which may be NULL)
  * from the problem alone; shares no code with the solvers. The result has no bound (0).
  * stage_device[n_stages] (optional) gives each stage's entry in problem->devices, default: the
  * devices in their order; replicas[n_stages] (optional) defaults to 1.
  * Errors: MISMATCH, with the first constraint that does not hold. O(nodes + pins). */
-PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_partition_check(const psplit_problem *problem,
-                                              const psplit_partition_options *options,
-                                              const uint32_t *stage, const uint32_t *chunk,
-                                              const uint32_t *stage_device,
-                                              const uint32_t *replicas, psplit_diag *diag,
-                                              psplit_solution **out_solution);
+PSPLIT_API PSPLIT_MUST_USE psplit_code
+psplit_partition_check(const psplit_problem *problem, const psplit_partition_options *options,
+                       const uint32_t *stage, const uint32_t *chunk, const uint32_t *stage_device,
+                       const uint32_t *replicas, psplit_diag *diag, psplit_solution **out_solution);
 
 /* Reads a problem from a JSON file: our own format or the published dnn-partitioning one
  * (docs/partitioning.md). `path` "-" is not special. *out_problem is the caller's.
  * Errors: IO, MALFORMED, INVALID, LIMIT, NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_problem_read_json(const char *path, psplit_diag *diag,
-                                                psplit_problem **out_problem);
+                                                                psplit_problem **out_problem);
 /* The same from memory; `name` stands for the file in messages. */
-PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_problem_parse_json(const char *text, size_t n_bytes, const char *name,
-                                                 psplit_diag *diag,
-                                                 psplit_problem **out_problem);
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_problem_parse_json(const char *text, size_t n_bytes,
+                                                                 const char *name,
+                                                                 psplit_diag *diag,
+                                                                 psplit_problem **out_problem);
 /* Only for problems made by the two functions above. */
 PSPLIT_API void psplit_problem_destroy(psplit_problem *problem);
 
@@ -261,8 +259,8 @@ typedef struct psplit_schedule {
 
 /* O(chunks * stages * micro-batches). Errors: USAGE, LIMIT (overflow, above 2^26 slots), NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_schedule_simulate(const psplit_schedule_input *input,
-                                                psplit_diag *diag,
-                                                psplit_schedule **out_schedule);
+                                                                psplit_diag *diag,
+                                                                psplit_schedule **out_schedule);
 PSPLIT_API void psplit_schedule_destroy(psplit_schedule *schedule);
 
 #ifdef __cplusplus

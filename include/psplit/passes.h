@@ -42,36 +42,37 @@ typedef enum psplit_tied_weights {
 } psplit_tied_weights;
 
 typedef struct psplit_unit_options {
-  uint32_t n_stages;                  /* >= 1 */
-  const psplit_devices *devices;      /* at least n_stages; NULL: n_stages times the preset "cpu" */
+  uint32_t n_stages;             /* >= 1 */
+  const psplit_devices *devices; /* at least n_stages; NULL: n_stages times the preset "cpu" */
   const psplit_dim_value *dims;
   size_t n_dims;
-  const psplit_cost_table *const *costs; /* [n_costs] instead of the roofline; a later one overrides */
+  const psplit_cost_table *const *costs; /* [n_costs], not the roofline; a later one overrides */
   size_t n_costs;
-  const char *const *pins;            /* "PATTERN=STAGE": nodes whose name matches, shell-style */
+  const char *const *pins; /* "PATTERN=STAGE": nodes whose name matches, shell-style */
   size_t n_pins;
-  const char *const *keep_together;   /* "PATTERN": matching nodes share a stage */
+  const char *const *keep_together; /* "PATTERN": matching nodes share a stage */
   size_t n_keep_together;
   psplit_tied_weights tied_weights; /* weights of at least 1 KiB; smaller ones are duplicated */
   /* Nodes that the model itself gives a stage (pipeline_stage of the ONNX multi-device fields) are
    * pinned to it, unless `pins` say otherwise. */
   bool ignore_annotations;
-  const char *configuration;          /* whose stages count; NULL: the only one that has some */
-  uint32_t queue_depth;               /* micro-batches that wait between two stages besides the one
-                                         computed: their tensors take memory on both devices */
+  const char *configuration; /* whose stages count; NULL: the only one that has some */
+  /* Micro-batches that wait between two stages besides the one computed: their tensors take memory
+   * on both devices. */
+  uint32_t queue_depth;
   psplit_objective objective;
-  const char *solver;                 /* NULL: auto */
-  double time_limit_s;                /* of the partitioner; < 0: none */
-  bool limit_by_work;                 /* the limit counts work, not the clock: see partition.h */
-  uint32_t n_threads;                 /* 0: as many as OpenMP gives; never changes the result */
+  const char *solver;  /* NULL: auto */
+  double time_limit_s; /* of the partitioner; < 0: none */
+  bool limit_by_work;  /* the limit counts work, not the clock: see partition.h */
+  uint32_t n_threads;  /* 0: as many as OpenMP gives; never changes the result */
   uint64_t seed;
-  bool verify_each;                   /* check grouping after every pass; always in debug builds */
-  const psplit_sink *sink;            /* warnings, notes, progress; may be NULL */
-  const psplit_observer *observer;    /* may be NULL */
-  const char *stop_before, *stop_after; /* a pass of the pipeline, its first; NULL: run to the end */
-  psplit_read_text read_text;         /* for passes with an option that names a file; may be NULL */
+  bool verify_each;                /* check grouping after every pass; always in debug builds */
+  const psplit_sink *sink;         /* warnings, notes, progress; may be NULL */
+  const psplit_observer *observer; /* may be NULL */
+  const char *stop_before, *stop_after; /* a pass of the pipeline, its first; NULL: to the end */
+  psplit_read_text read_text; /* for passes with an option that names a file; may be NULL */
   void *read_text_user;
-  const psplit_plugins *plugins;      /* passes besides the built-in ones; may be NULL */
+  const psplit_plugins *plugins; /* passes besides the built-in ones; may be NULL */
 } psplit_unit_options;
 
 /* Defaults: 1 stage, queue depth 2, 10 s of work, seed 1, everything else 0 or NULL. */
@@ -79,7 +80,8 @@ PSPLIT_API void psplit_unit_options_init(psplit_unit_options *options);
 
 /* The model must outlive the unit; the options' strings, devices and sink too.
  * Errors: USAGE (a dimension that the model does not have, a pin that is not PATTERN=STAGE, a
- * pattern that matches nothing, annotations with more stages or of several configurations), INVALID (annotations that break a rule), NOMEM. */
+ * pattern that matches nothing, annotations with more stages or of several configurations), INVALID
+ * (annotations that break a rule), NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_unit_create(const psplit_model *model,
                                                           const psplit_unit_options *options,
                                                           psplit_diag *diag,
@@ -88,8 +90,8 @@ PSPLIT_API void psplit_unit_destroy(psplit_unit *unit);
 
 /* Runs a pipeline text; NULL runs the default one. Facts that a pass needs and that are not there
  * are established first. A failed pass leaves the unit only to be destroyed.
- * Errors: USAGE (the text, a pass to stop at that is not in it), INFEASIBLE (no split), PLUGIN, INTERNAL (a pass broke convexity; the
- * message names it), and what the passes return. */
+ * Errors: USAGE (the text, a pass to stop at that is not in it), INFEASIBLE (no split), PLUGIN,
+ * INTERNAL (a pass broke convexity; the message names it), and what the passes return. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_unit_run(psplit_unit *unit, const char *pipeline,
                                                        psplit_diag *diag);
 

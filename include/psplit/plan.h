@@ -24,12 +24,12 @@ typedef struct psplit_plan_stage {
 
 /* A tensor that crosses: sent once to each stage that receives it. */
 typedef struct psplit_plan_transfer {
-  uint32_t value;     /* id in the model's graph index */
-  const char *tensor; /* its name */
-  uint32_t from, to;  /* from < to */
-  bool bytes_known;   /* no assumption was needed */
+  uint32_t value;      /* id in the model's graph index */
+  const char *tensor;  /* its name */
+  uint32_t from, to;   /* from < to */
+  bool bytes_known;    /* no assumption was needed */
   bool data_dependent; /* only a run can tell them */
-  uint64_t bytes;     /* of one micro-batch */
+  uint64_t bytes;      /* of one micro-batch */
 } psplit_plan_transfer;
 
 /* A node computed in a stage besides its own, because that is cheaper than sending its result. */
@@ -54,42 +54,43 @@ typedef struct psplit_plan_data {
 
 typedef struct psplit_plan {
   uint32_t n_nodes;
-  const uint32_t *node_stage; /* [n_nodes] the stage that owns the node; never falls along an edge */
+  const uint32_t *node_stage; /* [n_nodes] the stage that owns it; never falls along an edge */
   uint32_t n_stages;
   const psplit_plan_stage *stages;
   uint32_t n_copies;
-  const psplit_plan_copy *copies;        /* by stage, then node; distinct; not the node's own stage */
+  const psplit_plan_copy *copies; /* by stage, then node; distinct; not the node's own stage */
   uint32_t n_transfers;
-  const psplit_plan_transfer *transfers; /* by sending stage, then value, then receiving stage; the
-                                            position is the message tag */
+  /* By sending stage, then value, then receiving stage; the position is the message tag. */
+  const psplit_plan_transfer *transfers;
   const char *objective;      /* "throughput" or "latency" */
   const char *solver, *bound; /* what found the plan, what certifies it */
   const char *cost_source;    /* "analytic", "measured" or "given" */
   double measured_frac;       /* part of total_compute_ns that costs files speak of */
   int64_t bottleneck_ns;      /* load of the slowest stage */
-  int64_t latency_ns;         /* of one micro-batch by itself: a stage starts when all that sends to
-                                 it has ended */
-  int64_t lower_bound_ns;     /* these three are of the objective: of bottleneck_ns for throughput, */
-  double gap_frac;            /* of latency_ns for latency */
-  bool proved_optimal;        /* never where data.matters */
+  int64_t latency_ns;     /* of one micro-batch: a stage starts when all that send to it ended */
+  int64_t lower_bound_ns; /* these three are of the objective: of bottleneck_ns for throughput, */
+  double gap_frac;        /* of latency_ns for latency */
+  bool proved_optimal;    /* never where data.matters */
   /* "given": for the devices in the order that they were given; "alike": no order of them is better
    * than another. */
   const char *device_order;
-  int64_t total_compute_ns;   /* of the whole model on the first device */
+  int64_t total_compute_ns; /* of the whole model on the first device */
   /* Of all devices that can hold the whole model, the one that is fastest at it, and its time; NULL
    * where none can. Besides those of the stages it may be one that the plan leaves unused. */
   const char *single_device;
   int64_t single_device_ns;
-  double speed_up;            /* over it, of what the objective makes small; -1: cannot be told */
+  double speed_up; /* over it, of what the objective makes small; -1: cannot be told */
   psplit_plan_data data;
-  const char *assumed;        /* "batch = 1, x[0] = 1"; NULL where nothing is */
-  const char *headline;       /* the speed-up and what it rests on, or why there is none: a line to
-                                 show, names as they are in the file; NULL where no time passes */
+  const char *assumed; /* "batch = 1, x[0] = 1"; NULL where nothing is */
+  /* The speed-up and what it rests on, or why there is none: a line to show, names as they are in
+   * the file; NULL where no time passes. */
+  const char *headline;
   uint32_t n_supernodes;
-  uint32_t n_unknown_nodes;   /* nodes whose cost could not be told */
-  uint32_t n_dead_nodes;      /* nodes that reach no output */
-  uint32_t n_assumed;         /* symbols not fixed by the caller that costs depend on; "x[0]": a
-                                 dimension of input x without a name */
+  uint32_t n_unknown_nodes; /* nodes whose cost could not be told */
+  uint32_t n_dead_nodes;    /* nodes that reach no output */
+  /* Symbols not fixed by the caller that costs depend on; "x[0]": a dimension of input x without a
+   * name. */
+  uint32_t n_assumed;
   const char *const *assumed_names; /* [n_assumed] */
   int64_t assumed_value;            /* what each was counted as */
 } psplit_plan;

@@ -22,10 +22,10 @@ enum {
 
 enum {
   PSPLIT_SNAPSHOT_NODE_DEAD = 1, /* reaches no output */
-  PSPLIT_SNAPSHOT_NODE_FREE = 2, /* a function of constants: in no supernode, and in every stage
-                                    that reads its result */
+  /* A function of constants: in no supernode, and in every stage that reads its result. */
+  PSPLIT_SNAPSHOT_NODE_FREE = 2,
   PSPLIT_SNAPSHOT_NODE_REPEATABLE = 4, /* a copy may stand in for a transfer */
-  PSPLIT_SNAPSHOT_NODE_DATA = 8 /* only a run can tell its time, and no costs file has measured it */
+  PSPLIT_SNAPSHOT_NODE_DATA = 8        /* only a run can tell its time, and no costs file has it */
 };
 
 /* An operator; its id is its position in the file. */
@@ -91,9 +91,9 @@ typedef struct psplit_snapshot {
   uint32_t n_nodes, n_values, n_groups, n_edges, n_stages, n_repeats, n_notes;
   const psplit_snapshot_node *nodes;
   const psplit_snapshot_value *values;
-  const uint32_t *topo;                /* [n_nodes] */
-  const psplit_snapshot_group *groups; /* numbered in topological order */
-  const psplit_snapshot_edge *edges;   /* by from, to, value */
+  const uint32_t *topo;                  /* [n_nodes] */
+  const psplit_snapshot_group *groups;   /* numbered in topological order */
+  const psplit_snapshot_edge *edges;     /* by from, to, value */
   const psplit_snapshot_repeat *repeats; /* by first; they do not overlap */
   const psplit_snapshot_note *notes;     /* in the order in which they were left */
   /* Groups by stage, then number: an order in which every cut between two places is a split in

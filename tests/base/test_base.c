@@ -133,6 +133,7 @@ static void intern_numbers_in_order_of_appearance(void **state) {
 
 static void glob_matches_like_a_shell(void **state) {
   (void)state;
+  /* clang-format off */
   static const struct { const char *pattern, *name; bool matches; } cases[] = {
     {"*", "", true},           {"a*c", "abbbc", true},    {"a*c", "abbb", false},
     {"/layer.?/*", "/layer.3/x/y", true},                 {"[a-c]x", "bx", true},
@@ -140,6 +141,7 @@ static void glob_matches_like_a_shell(void **state) {
     {"\\*", "*", true},        {"\\*", "a", false},       {"*a*a*a*b", "aaaaaaaaaaaa", false},
     {"", "", true},            {"", "a", false},
   };
+  /* clang-format on */
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     if (psplit_i_glob_match(cases[i].pattern, cases[i].name) != cases[i].matches)
       fail_msg("%s against %s", cases[i].pattern, cases[i].name);
@@ -205,7 +207,10 @@ static void diag_keeps_the_first_failure_printable(void **state) {
   assert_string_equal(diag.message, "model.onnx: no file a?[31mb");
 
   diag = (psplit_diag){0}; /* UTF-8 stays; a C1 control, a stray byte and a cut character do not */
-  const char *bad = "\xc3\xa4 \xc2\x9b" "31m \x9b" "31m \x7f \xe2\x82";
+  const char *bad =
+    "\xc3\xa4 \xc2\x9b"
+    "31m \x9b"
+    "31m \x7f \xe2\x82";
   assert_int_equal(psplit_i_fail(&diag, PSPLIT_IO, "%s", bad), PSPLIT_IO);
   assert_string_equal(diag.message, "\xc3\xa4 ??31m ?31m ? ??");
   char giant[2 * PSPLIT_DIAG_BYTES];

@@ -17,7 +17,7 @@ done
 tmp=$(realpath "$(mktemp -d)")
 trap 'rm -rf "$tmp"' EXIT
 # Only what the installed files say may count.
-unset LD_LIBRARY_PATH LDFLAGS PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
+unset DESTDIR LD_LIBRARY_PATH LDFLAGS PKG_CONFIG_SYSROOT_DIR
 n=0
 report() { # STATUS NAME
   n=$((n + 1))

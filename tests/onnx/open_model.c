@@ -1,4 +1,4 @@
-/* Opens a model and prints what the index holds: one line of counts, for tests and for a first look.
+/* Opens a model and prints what the index holds, one line of counts, for tests or a first look.
  *   open_model MODEL [names]   `names` adds a line for each node in topological order. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,12 +20,11 @@ int main(int argc, char **argv) {
     n_captures += graph->nodes[n].n_captures;
     n_bodies += graph->nodes[n].n_bodies;
   }
-  printf("ir %" PRId64 " nodes %" PRIu32 " values %" PRIu32 " initializers %" PRIu32
-         " inputs %" PRIu32 " outputs %" PRIu32 " bodies %" PRIu32 " captures %" PRIu32
-         " functions %" PRIu32 "\n",
-         psplit_i_model_ir_version(model), graph->n_nodes, graph->n_values, graph->n_initializers,
-         graph->n_inputs, graph->n_outputs, n_bodies, n_captures,
-         psplit_i_model_n_functions(model));
+  printf(
+    "ir %" PRId64 " nodes %" PRIu32 " values %" PRIu32 " initializers %" PRIu32 " inputs %" PRIu32
+    " outputs %" PRIu32 " bodies %" PRIu32 " captures %" PRIu32 " functions %" PRIu32 "\n",
+    psplit_i_model_ir_version(model), graph->n_nodes, graph->n_values, graph->n_initializers,
+    graph->n_inputs, graph->n_outputs, n_bodies, n_captures, psplit_i_model_n_functions(model));
   for (uint32_t i = 0; argc > 2 && i < graph->n_nodes; i++) {
     char label[128];
     const psplit_node *node = &graph->nodes[graph->topo[i]];

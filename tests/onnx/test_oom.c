@@ -46,7 +46,8 @@ static long try_all(const char *path) {
 }
 
 int main(int argc, char **argv) {
-  /* With this number a model can name itself as its external data (tests/fuzz/texts/tensors.onnxtxt). */
+  /* With this number a model can name itself as its external data
+   * (tests/fuzz/texts/tensors.onnxtxt). */
   enum { OWN_FD = 100 };
   for (int i = 1; i < argc; i++) {
     const int fd = open(argv[i], O_RDONLY);

@@ -1,4 +1,4 @@
-/* grouping.c against brute force: a merge is taken exactly when the quotient graph stays acyclic. */
+/* grouping.c against brute force: a merge is taken just where the quotient stays acyclic. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,9 +32,14 @@ static void make_graph(random_graph *r, uint64_t seed, uint32_t n, unsigned perc
       if (psplit_i_splitmix64(seed, draw++) % 100 < percent) r->inputs[i][n_inputs++] = j;
     r->outputs[i] = r->topo[i] = i;
     r->pin[i] = PSPLIT_NONE;
-    r->nodes[i] = (psplit_node){.name = "", .op_type = "Op", .domain = "", .overload = "",
-                                .inputs = r->inputs[i], .n_inputs = n_inputs,
-                                .outputs = &r->outputs[i], .n_outputs = 1};
+    r->nodes[i] = (psplit_node){.name = "",
+                                .op_type = "Op",
+                                .domain = "",
+                                .overload = "",
+                                .inputs = r->inputs[i],
+                                .n_inputs = n_inputs,
+                                .outputs = &r->outputs[i],
+                                .n_outputs = 1};
     r->values[i] = (psplit_value){.name = "v", .producer = i};
   }
   for (uint32_t v = 0; v < n; v++) {
@@ -43,12 +48,16 @@ static void make_graph(random_graph *r, uint64_t seed, uint32_t n, unsigned perc
       for (uint32_t k = 0; k < r->nodes[i].n_inputs; k++)
         if (r->inputs[i][k] == v) r->consumers[r->consumer_off[v + 1]++] = i;
   }
-  r->graph = (psplit_graph){.n_nodes = n, .n_values = n, .nodes = r->nodes, .values = r->values,
-                            .topo = r->topo, .consumer_off = r->consumer_off,
+  r->graph = (psplit_graph){.n_nodes = n,
+                            .n_values = n,
+                            .nodes = r->nodes,
+                            .values = r->values,
+                            .topo = r->topo,
+                            .consumer_off = r->consumer_off,
                             .consumers = r->consumers};
 }
 
-/* Whether the quotient by `group` has no cycle, by repeated removal of groups without a predecessor. */
+/* Whether the quotient by `group` has no cycle: groups without a predecessor are taken away. */
 static bool is_acyclic(const random_graph *r, const uint32_t *group) {
   const uint32_t n = r->graph.n_nodes;
   bool gone[MAX_NODES] = {0};

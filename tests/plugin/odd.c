@@ -71,24 +71,25 @@ typedef struct longer_pass {
 } longer_pass;
 
 static const longer_pass PASS = {
-  .now = {
+  .now =
+    {
 #if defined(CASE_SHORT_PASS)
-    .struct_size = offsetof(psplit_plugin_pass, run),
+      .struct_size = offsetof(psplit_plugin_pass, run),
 #elif defined(CASE_LONGER) || defined(CASE_FUTURE)
-    .struct_size = sizeof PASS,
+      .struct_size = sizeof PASS,
 #else
-    .struct_size = sizeof(psplit_plugin_pass),
+      .struct_size = sizeof(psplit_plugin_pass),
 #endif
-    .name = STRING(PASS_NAME),
-    .help = "an odd pass",
+      .name = STRING(PASS_NAME),
+      .help = "an odd pass",
 #if defined(CASE_BAD_DEFAULT)
-    .options = OPTIONS,
-    .n_options = 1,
+      .options = OPTIONS,
+      .n_options = 1,
 #endif
 #if !defined(CASE_NO_RUN)
-    .run = run,
+      .run = run,
 #endif
-  },
+    },
 #if defined(CASE_FUTURE)
   .later = (void *)&PASS,
 #endif

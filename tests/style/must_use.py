@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """No failure is overlooked: must_use.py SOURCE_ROOT CC...
 
-Every function that a header declares to return psplit_code says PSPLIT_MUST_USE, the compiler refuses
-a call whose result goes nowhere, and no result is cast away. Results as TAP.
+Every function that a header declares to return psplit_code says PSPLIT_MUST_USE, the compiler
+refuses a call whose result goes nowhere, and no result is cast away. Results as TAP.
 """
 import os
 import re
@@ -20,10 +20,14 @@ def code_of(text):
     return SKIPPED.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
 
 
+def line_of(text, at):
+    return text.count("\n", 0, at) + 1
+
+
 def declared(text):
     """(name, whether its result must be used, line) of each function that returns psplit_code."""
     text = code_of(text)
-    return [(match[2], "PSPLIT_MUST_USE" in match[1].split(), text.count("\n", 0, match.start(2)) + 1)
+    return [(match[2], "PSPLIT_MUST_USE" in match[1].split(), line_of(text, match.start(2)))
             for match in DECLARATION.finditer(text)]
 
 
@@ -43,8 +47,10 @@ def refuses(cc, root, call):
     """Whether the compiler refuses a function with this statement for its unused result."""
     program = ("#include <psplit/model.h>\n"
                "static psplit_code own(int i) { return i ? PSPLIT_IO : PSPLIT_OK; }\n"
-               "int main(int n, char **words) {\n  psplit_model *m;\n  (void)own;\n  %s\n}\n" % call)
-    done = subprocess.run([*cc, "-std=c11", "-Werror=unused-result", "-I", os.path.join(root, "include"),
+               "int main(int n, char **words) {\n"
+               "  psplit_model *m;\n  (void)own;\n  %s\n}\n" % call)
+    done = subprocess.run([*cc, "-std=c11", "-Werror=unused-result",
+                           "-I", os.path.join(root, "include"),
                            "-c", "-o", os.devnull, "-x", "c", "-"],
                           input=program, capture_output=True, text=True)
     return done.returncode != 0 and "unused-result" in done.stderr
@@ -79,8 +85,9 @@ def main(root, *cc):
 
     cast = re.compile(CAST_AWAY % "|".join(sorted(names)))
     report("no result is cast away",
-           ["%s:%d: %s" % (path, text.count("\n", 0, match.start()) + 1, match[0])
-            for path, text in sources(root, (".c", ".h")) for match in cast.finditer(code_of(text))])
+           ["%s:%d: %s" % (path, line_of(text, match.start()), match[0])
+            for path, text in sources(root, (".c", ".h"))
+            for match in cast.finditer(code_of(text))])
 
     call = "psplit_model_open(words[0], 0, 0, &m);"
     clang = subprocess.run([*cc, "-dM", "-E", "-x", "c", os.devnull], capture_output=True,

@@ -6,8 +6,8 @@
 
 /* psplit_model_parse_text() of a text that may have no header: it then stands for
  * <ir_version: 10, opset_import: ["": 18, "local": 1]>. */
-psplit_code parse_model_text(const char *text, size_t n_text,
-                             const psplit_parse_text_options *options, psplit_diag *diag,
-                             void **out_bytes, size_t *out_n);
+PSPLIT_MUST_USE psplit_code parse_model_text(const char *text, size_t n_text,
+                                             const psplit_parse_text_options *options,
+                                             psplit_diag *diag, void **out_bytes, size_t *out_n);
 
 #endif
