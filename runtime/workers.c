@@ -101,8 +101,8 @@ void psplit_i_workers_join(psplit_i_workers *w, const psplit_diag *diag) {
     psplit_diag told = {.code = diag->code};
     psplit_text left = {0};
     name_left(w, &left);
-    snprintf(told.message, sizeof told.message, "%s; not ended within %d s: %s", diag->message,
-             PSPLIT_I_STOP_S, left.failed ? "?" : left.bytes);
+    snprintf(told.message, sizeof told.message, "%.1000s; not ended within %d s: %.450s",
+             diag->message, PSPLIT_I_STOP_S, left.failed ? "?" : left.bytes);
     options->give_up(options->give_up_user, &told);
   }
   for (uint32_t i = 0; i < w->n; i++) pthread_join(w->each[i].thread, NULL);
