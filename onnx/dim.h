@@ -89,8 +89,8 @@ void psplit_i_dims_eval(const psplit_i_dims *dims, const int64_t *symbol_value,
                         const bool *symbol_known, int64_t *out_value, bool *out_known);
 
 /* Sets mark[s] for each symbol s that `a` is made of. `visited` has count bytes, zeroed by the
- * caller before the first of a series of calls; the series is O(table). */
-void psplit_i_dim_mark_symbols(const psplit_i_dims *dims, psplit_dim a, unsigned char *visited,
+ * caller before the first of a series of calls; the series is O(table). False when out of memory. */
+bool psplit_i_dim_mark_symbols(const psplit_i_dims *dims, psplit_dim a, unsigned char *visited,
                                bool *mark);
 
 #endif

@@ -101,24 +101,25 @@ void psplit_i_dims_eval(const psplit_i_dims *dims, const int64_t *symbol_value,
   }
 }
 
-void psplit_i_dim_mark_symbols(const psplit_i_dims *dims, psplit_dim a, unsigned char *visited,
+bool psplit_i_dim_mark_symbols(const psplit_i_dims *dims, psplit_dim a, unsigned char *visited,
                                bool *mark) {
-  if (visited[a]) return;
+  if (visited[a]) return true;
   /* Depth is bounded in practice by nesting of quotients; an explicit stack bounds it always. */
   PSPLIT_VEC(psplit_dim) stack = {0};
   visited[a] = 1;
-  if (!psplit_i_vec_push(&stack, a)) return;
-  while (stack.n > 0) {
+  bool ok = psplit_i_vec_push(&stack, a);
+  while (ok && stack.n > 0) {
     const psplit_dim_expr *e = psplit_i_dim_at(dims, stack.items[--stack.n]);
     if (e->kind == PSPLIT_DIM_SYMBOL) mark[e->constant] = true;
-    for (uint32_t i = 0; i < e->n; i++) {
+    for (uint32_t i = 0; ok && i < e->n; i++) {
       const psplit_dim operand = dims->operands.items[e->operand_off + i];
       if (visited[operand]) continue;
       visited[operand] = 1;
-      if (!psplit_i_vec_push(&stack, operand)) break;
+      ok = psplit_i_vec_push(&stack, operand);
     }
   }
   psplit_i_vec_fini(&stack);
+  return ok;
 }
 
 enum { PRINT_BYTES = 200, PRINT_DEPTH = 12 };

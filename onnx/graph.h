@@ -131,8 +131,10 @@ const struct Onnx__TypeProto *psplit_i_attr_type(const psplit_node *node, const 
 /* The body held by graph attribute `name` ("then_branch", "body"), or NULL. */
 const psplit_graph *psplit_i_attr_body(const psplit_node *node, const char *name);
 /* Whether the condition of an If of the main graph is a constant that no caller can override; then
- * *out_value is what it says. */
-bool psplit_i_if_condition(const psplit_graph *graph, uint32_t node, bool *out_value);
+ * *out_value is what it says. Errors: NOMEM, IO. */
+PSPLIT_MUST_USE psplit_code psplit_i_if_condition(const psplit_graph *graph, uint32_t node,
+                                                  psplit_diag *diag, bool *out_known,
+                                                  bool *out_value);
 /* True if some attribute refers to an attribute of the enclosing function. */
 bool psplit_i_node_has_attr_ref(const psplit_node *node);
 
@@ -161,14 +163,19 @@ psplit_tensor psplit_i_tensor_of(const struct Onnx__TensorProto *proto);
 uint64_t psplit_i_node_inner_bytes(const psplit_graph *graph, uint32_t node);
 
 /* Elements as int64, for integer and bool tensors of at most `max_elements`; *out_n elements in
- * `arena`. False where the type is another, there are more, or the data cannot be read. */
-bool psplit_i_tensor_int64s(const psplit_model *model, const psplit_tensor *tensor,
-                            int64_t max_elements, psplit_arena *arena, const int64_t **out,
-                            size_t *out_n);
+ * `arena`. *out is NULL where the type is another, there are more, or it has no such data. Errors:
+ * IO (they are there and cannot be read), NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_tensor_int64s(const psplit_model *model,
+                                                   const psplit_tensor *tensor,
+                                                   int64_t max_elements, psplit_arena *arena,
+                                                   psplit_diag *diag, const int64_t **out,
+                                                   size_t *out_n);
 /* The same for floating-point tensors (float, double, float16, bfloat16), as double. */
-bool psplit_i_tensor_doubles(const psplit_model *model, const psplit_tensor *tensor,
-                             int64_t max_elements, psplit_arena *arena, const double **out,
-                             size_t *out_n);
+PSPLIT_MUST_USE psplit_code psplit_i_tensor_doubles(const psplit_model *model,
+                                                    const psplit_tensor *tensor,
+                                                    int64_t max_elements, psplit_arena *arena,
+                                                    psplit_diag *diag, const double **out,
+                                                    size_t *out_n);
 
 /* The parts of a declared type. */
 typedef enum psplit_type_kind {

@@ -412,6 +412,7 @@ psplit_code psplit_i_shapes_create(const psplit_graph *graph, const psplit_bindi
   s->bindings = bindings;
   s->n_bindings = n_bindings;
   s->sink = sink;
+  s->diag = diag;
   s->met = take(s, n_bindings, sizeof *s->met);
   s->budget_elements = MAX_TOTAL_ELEMENTS;
   s->budget_nodes = count(graph);
@@ -423,9 +424,11 @@ psplit_code psplit_i_shapes_create(const psplit_graph *graph, const psplit_bindi
   if (!s->failed) s->root = new_scope(s, graph, 0);
   if (s->root && !s->failed) psplit_i_scope_run(s, s->root);
   if (s->failed || !s->root || psplit_i_dims_failed(s->dims)) {
+    const psplit_code code = s->code;
     psplit_i_shapes_destroy(s);
-    return psplit_i_nomem(diag);
+    return code == PSPLIT_OK ? psplit_i_nomem(diag) : code;
   }
+  s->diag = NULL;
   say_unmet(s);
   s->bindings = NULL;
   s->n_bindings = 0;

@@ -86,7 +86,9 @@ struct psplit_i_shapes {
   uint64_t budget_elements;
   uint32_t n_uncovered;
   bool told_budget;
-  bool failed; /* out of memory */
+  bool failed;       /* out of memory, or what `code` says */
+  psplit_code code;  /* OK, or why a constant cannot be read */
+  psplit_diag *diag; /* while they are made */
 };
 
 typedef struct psplit_site {
@@ -183,6 +185,8 @@ void psplit_i_out_like(psplit_site *at, uint32_t output, uint32_t input, int32_t
 /* Contents of an output whose dimensions are set; not copied, from psplit_i_new_elements. */
 void psplit_i_out_elements(psplit_site *at, uint32_t output, const psplit_dim *elements,
                            uint32_t n);
+/* Makes the inference fail as reading a constant did. */
+void psplit_i_read_failed(psplit_i_shapes *s, psplit_code code);
 /* Room for contents; NULL when there are too many. */
 psplit_dim *psplit_i_new_elements(psplit_site *at, int64_t n);
 /* A sequence of tensors. */

@@ -64,6 +64,11 @@ psplit_dim *psplit_i_new_elements(psplit_site *at, int64_t n) {
   return elements;
 }
 
+void psplit_i_read_failed(psplit_i_shapes *s, psplit_code code) {
+  if (!s->failed) s->code = code;
+  s->failed = true;
+}
+
 static const psplit_dim *load_tensor(psplit_site *at, psplit_tensor tensor) {
   const bool is_int = psplit_i_is_int_type(tensor.data_type);
   const bool is_real = psplit_i_is_real_type(tensor.data_type);
@@ -72,18 +77,23 @@ static const psplit_dim *load_tensor(psplit_site *at, psplit_tensor tensor) {
   psplit_dim *elements = NULL;
   psplit_arena scratch;
   psplit_i_arena_init(&scratch, 0);
+  const psplit_model *model = at->s->graph->model;
+  psplit_code code;
   size_t n;
   if (is_int) {
     const int64_t *ints;
-    if (psplit_i_tensor_int64s(at->s->graph->model, &tensor, limit, &scratch, &ints, &n) &&
-        (int64_t)n == tensor.n_elements && (elements = psplit_i_new_elements(at, (int64_t)n)))
+    code = psplit_i_tensor_int64s(model, &tensor, limit, &scratch, at->s->diag, &ints, &n);
+    if (code == PSPLIT_OK && ints && (int64_t)n == tensor.n_elements &&
+        (elements = psplit_i_new_elements(at, (int64_t)n)))
       for (size_t i = 0; i < n; i++) elements[i] = psplit_i_dim_const(at->dims, ints[i]);
   } else {
     const double *reals;
-    if (psplit_i_tensor_doubles(at->s->graph->model, &tensor, limit, &scratch, &reals, &n) &&
-        (int64_t)n == tensor.n_elements && (elements = psplit_i_new_elements(at, (int64_t)n)))
+    code = psplit_i_tensor_doubles(model, &tensor, limit, &scratch, at->s->diag, &reals, &n);
+    if (code == PSPLIT_OK && reals && (int64_t)n == tensor.n_elements &&
+        (elements = psplit_i_new_elements(at, (int64_t)n)))
       for (size_t i = 0; i < n; i++) elements[i] = psplit_i_dim_real(at->dims, reals[i]);
   }
+  if (code != PSPLIT_OK) psplit_i_read_failed(at->s, code);
   psplit_i_arena_fini(&scratch);
   return elements;
 }

@@ -237,13 +237,16 @@ static psplit_dim fill_value(psplit_site *at, const psplit_tensor *tensor) {
   const double *reals;
   size_t n;
   psplit_dim value = PSPLIT_NONE;
+  psplit_code code = PSPLIT_OK;
+  const psplit_model *model = at->s->graph->model;
   if (psplit_i_is_int_type(tensor->data_type)) {
-    if (psplit_i_tensor_int64s(at->s->graph->model, tensor, 1, &scratch, &ints, &n) && n == 1)
-      value = psplit_i_dim_const(at->dims, ints[0]);
+    code = psplit_i_tensor_int64s(model, tensor, 1, &scratch, at->s->diag, &ints, &n);
+    if (code == PSPLIT_OK && n == 1) value = psplit_i_dim_const(at->dims, ints[0]);
   } else if (psplit_i_is_real_type(tensor->data_type)) {
-    if (psplit_i_tensor_doubles(at->s->graph->model, tensor, 1, &scratch, &reals, &n) && n == 1)
-      value = psplit_i_dim_real(at->dims, reals[0]);
+    code = psplit_i_tensor_doubles(model, tensor, 1, &scratch, at->s->diag, &reals, &n);
+    if (code == PSPLIT_OK && n == 1) value = psplit_i_dim_real(at->dims, reals[0]);
   }
+  if (code != PSPLIT_OK) psplit_i_read_failed(at->s, code);
   psplit_i_arena_fini(&scratch);
   return value;
 }

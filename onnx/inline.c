@@ -175,32 +175,37 @@ out:
 
 /* --- the condition --- */
 
-bool psplit_i_if_condition(const psplit_graph *graph, uint32_t node, bool *out_value) {
+psplit_code psplit_i_if_condition(const psplit_graph *graph, uint32_t node, psplit_diag *diag,
+                                  bool *out_known, bool *out_value) {
   const psplit_node *if_node = &graph->nodes[node];
-  if (graph->parent || if_node->n_inputs != 1 || if_node->inputs[0] == PSPLIT_NONE) return false;
+  *out_known = false;
+  if (graph->parent || if_node->n_inputs != 1 || if_node->inputs[0] == PSPLIT_NONE)
+    return PSPLIT_OK;
   const psplit_value *value = &graph->values[if_node->inputs[0]];
   psplit_tensor tensor = {0};
   if (value->producer != PSPLIT_NONE) {
     const psplit_node *maker = &graph->nodes[value->producer];
     const Onnx__TensorProto *proto =
       psplit_i_node_is(maker, "Constant") ? psplit_i_attr_tensor(maker, "value") : NULL;
-    if (!proto) return false;
+    if (!proto) return PSPLIT_OK;
     tensor = psplit_i_tensor_of(proto);
   } else if (value->initializer != PSPLIT_NONE &&
              (value->input == PSPLIT_NONE || psplit_i_model_ir_version(graph->model) < 4)) {
     tensor = psplit_i_graph_initializer(graph, value->initializer);
   } else {
-    return false;
+    return PSPLIT_OK;
   }
+  if (tensor.data_type != ONNX__TENSOR_PROTO__DATA_TYPE__BOOL) return PSPLIT_OK;
   psplit_arena arena;
   const int64_t *items;
   size_t n;
   psplit_i_arena_init(&arena, 0);
-  const bool known = tensor.data_type == ONNX__TENSOR_PROTO__DATA_TYPE__BOOL &&
-                     psplit_i_tensor_int64s(graph->model, &tensor, 1, &arena, &items, &n) && n == 1;
-  if (known) *out_value = items[0] != 0;
+  const psplit_code code =
+    psplit_i_tensor_int64s(graph->model, &tensor, 1, &arena, diag, &items, &n);
+  *out_known = code == PSPLIT_OK && items && n == 1;
+  if (*out_known) *out_value = items[0] != 0;
   psplit_i_arena_fini(&arena);
-  return known;
+  return code;
 }
 
 static psplit_code check_condition(inliner *in, psplit_inlined *out) {
@@ -210,7 +215,9 @@ static psplit_code check_condition(inliner *in, psplit_inlined *out) {
     return psplit_i_fail(in->diag, PSPLIT_INVALID, "If %s has no condition", in->choice->node);
   const char *condition = graph->values[node->inputs[0]].name;
   bool value = false;
-  const bool known = psplit_i_if_condition(graph, in->node, &value);
+  bool known;
+  const psplit_code code = psplit_i_if_condition(graph, in->node, in->diag, &known, &value);
+  if (code != PSPLIT_OK) return code;
   if (known && value != in->choice->then_branch)
     return psplit_i_fail(in->diag, PSPLIT_USAGE,
                          "--inline-if %s: its condition \"%s\" is always %s, and its %s never runs",

@@ -381,20 +381,22 @@ out:
   return code;
 }
 
-/* Little-endian raw bytes of a small tensor: in memory, or read into `arena`; NULL if they cannot
- * be had or are not exactly `bytes` long. */
-static const uint8_t *small_raw(const psplit_model *model, const psplit_tensor *tensor,
-                                psplit_arena *arena) {
+/* Little-endian raw bytes of a small tensor: in memory, or read into `arena`; NULL if there are none
+ * or they are not exactly as long as they should be. */
+static psplit_code small_raw(const psplit_model *model, const psplit_tensor *tensor,
+                             psplit_arena *arena, psplit_diag *diag, const uint8_t **out) {
   psplit_i_payload payload;
+  *out = NULL;
   if (!psplit_i_tensor_payload(model, tensor->proto, &payload) ||
       payload.bytes != tensor->data_bytes)
-    return NULL;
-  if (payload.memory) return payload.memory;
+    return PSPLIT_OK;
+  *out = payload.memory;
+  if (*out) return PSPLIT_OK;
   uint8_t *copy = psplit_i_arena_alloc(arena, (size_t)payload.bytes);
-  if (!copy || psplit_i_model_read(model, payload.file, payload.offset, copy, (size_t)payload.bytes,
-                                   NULL) != PSPLIT_OK)
-    return NULL;
-  return copy;
+  if (!copy) return psplit_i_nomem(diag);
+  *out = copy;
+  return psplit_i_model_read(model, payload.file, payload.offset, copy, (size_t)payload.bytes,
+                             diag);
 }
 
 static uint64_t load_little_endian(const uint8_t *bytes, unsigned n) {
@@ -420,39 +422,49 @@ static bool is_integer(int32_t data_type) {
          data_type == ONNX__TENSOR_PROTO__DATA_TYPE__UINT32;
 }
 
-/* Values of a varint field (int32_data, int64_data, uint64_data) that stayed in the file. */
-static bool read_packed_varints(const psplit_model *model, const psplit_tensor *tensor,
-                                psplit_arena *arena, int64_t *out) {
+/* Values of a tensor's varint field (int32_data, int64_data, uint64_data) that stayed in the file;
+ * *out_good: they are as many as there should be. */
+static psplit_code read_packed_varints(const psplit_model *model, const psplit_tensor *tensor,
+                                       psplit_arena *arena, psplit_diag *diag, int64_t *out,
+                                       bool *out_good) {
+  psplit_code code = PSPLIT_OK;
+  *out_good = false;
   const uint32_t field = typed_field(tensor->data_type);
   uint64_t offset = 0;
   const uint64_t bytes = view_bytes(tensor->proto, field, &offset);
-  uint8_t *packed = bytes <= (1u << 20) ? psplit_i_arena_alloc(arena, (size_t)bytes) : NULL;
   const Onnx__TensorProto *proto = tensor->proto;
-  const bool in_pieces = proto->n_payload_view != 1 || proto->n_int32_data || proto->n_int64_data ||
-                         proto->n_uint64_data;
-  if (!packed || in_pieces ||
-      psplit_i_model_read(model, 0, offset, packed, (size_t)bytes, NULL) != PSPLIT_OK)
-    return false;
+  const bool in_pieces = proto->n_payload_view != 1 || proto->n_int32_data ||
+                         proto->n_int64_data || proto->n_uint64_data;
+  if (bytes > (1u << 20) || in_pieces) return PSPLIT_OK;
+  uint8_t *packed = psplit_i_arena_alloc(arena, (size_t)bytes);
+  if (!packed) return psplit_i_nomem(diag);
+  PSPLIT_TRY(psplit_i_model_read(model, 0, offset, packed, (size_t)bytes, diag));
   size_t at = 0;
   for (int64_t i = 0; i < tensor->n_elements; i++) {
     uint64_t value;
     const unsigned width = psplit_i_varint_read(packed + at, (size_t)bytes - at, &value);
-    if (!width) return false;
+    if (!width) return PSPLIT_OK;
     at += width;
     out[i] = field == INT32_DATA_FIELD ? (int32_t)(uint32_t)value : (int64_t)value;
   }
-  return at == bytes;
+  *out_good = at == bytes;
+out:
+  return code;
 }
 
-bool psplit_i_tensor_int64s(const psplit_model *model, const psplit_tensor *tensor,
-                            int64_t max_elements, psplit_arena *arena, const int64_t **out,
-                            size_t *out_n) {
+psplit_code psplit_i_tensor_int64s(const psplit_model *model, const psplit_tensor *tensor,
+                                   int64_t max_elements, psplit_arena *arena, psplit_diag *diag,
+                                   const int64_t **out, size_t *out_n) {
+  psplit_code code = PSPLIT_OK;
   const Onnx__TensorProto *proto = tensor->proto;
-  if (!is_integer(tensor->data_type) || tensor->n_elements > max_elements) return false;
+  bool good = true;
+  *out = NULL;
+  *out_n = 0;
+  if (!is_integer(tensor->data_type) || tensor->n_elements > max_elements) return PSPLIT_OK;
   const size_t n = (size_t)tensor->n_elements;
   const uint32_t field = typed_field(tensor->data_type);
   int64_t *values = psplit_i_arena_array(arena, n ? n : 1, sizeof *values);
-  if (!values) return false;
+  if (!values) return psplit_i_nomem(diag);
   if (n && field == INT64_DATA_FIELD && proto->n_int64_data == n) {
     memcpy(values, proto->int64_data, n * sizeof *values);
   } else if (n && field == INT32_DATA_FIELD && proto->n_int32_data == n) {
@@ -460,17 +472,21 @@ bool psplit_i_tensor_int64s(const psplit_model *model, const psplit_tensor *tens
   } else if (n && field == UINT64_DATA_FIELD && proto->n_uint64_data == n) {
     for (size_t i = 0; i < n; i++) values[i] = (int64_t)proto->uint64_data[i];
   } else if (n && view_bytes(proto, field, NULL)) {
-    if (!read_packed_varints(model, tensor, arena, values)) return false;
+    PSPLIT_TRY(read_packed_varints(model, tensor, arena, diag, values, &good));
   } else if (n) {
     const unsigned width = psplit_i_dtype_bits(tensor->data_type) / 8;
-    const uint8_t *raw = small_raw(model, tensor, arena);
-    if (!raw) return false;
-    for (size_t i = 0; i < n; i++)
+    const uint8_t *raw;
+    PSPLIT_TRY(small_raw(model, tensor, arena, diag, &raw));
+    good = raw != NULL;
+    for (size_t i = 0; raw && i < n; i++)
       values[i] = integer_of(load_little_endian(raw + i * width, width), tensor->data_type);
   }
-  *out = values;
-  *out_n = n;
-  return true;
+  if (good) {
+    *out = values;
+    *out_n = n;
+  }
+out:
+  return code;
 }
 
 static double half_value(uint16_t bits) {
@@ -496,18 +512,22 @@ static double float_value(uint64_t word, int32_t data_type) {
   return (double)single;
 }
 
-bool psplit_i_tensor_doubles(const psplit_model *model, const psplit_tensor *tensor,
-                             int64_t max_elements, psplit_arena *arena, const double **out,
-                             size_t *out_n) {
+psplit_code psplit_i_tensor_doubles(const psplit_model *model, const psplit_tensor *tensor,
+                                    int64_t max_elements, psplit_arena *arena, psplit_diag *diag,
+                                    const double **out, size_t *out_n) {
+  psplit_code code = PSPLIT_OK;
   const Onnx__TensorProto *proto = tensor->proto;
+  bool good = true;
+  *out = NULL;
+  *out_n = 0;
   const bool is_float = tensor->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT ||
                         tensor->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE ||
                         tensor->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16 ||
                         tensor->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16;
-  if (!is_float || tensor->n_elements > max_elements) return false;
+  if (!is_float || tensor->n_elements > max_elements) return PSPLIT_OK;
   const size_t n = (size_t)tensor->n_elements;
   double *values = psplit_i_arena_array(arena, n ? n : 1, sizeof *values);
-  if (!values) return false;
+  if (!values) return psplit_i_nomem(diag);
   const uint32_t field = typed_field(tensor->data_type);
   const unsigned field_width = field == FLOAT_DATA_FIELD ? 4 : 8;
   uint64_t offset = 0;
@@ -521,24 +541,28 @@ bool psplit_i_tensor_doubles(const psplit_model *model, const psplit_tensor *ten
   } else if (n && field != INT32_DATA_FIELD && proto->n_payload_view == 1 &&
              view_bytes(proto, field, &offset) == (uint64_t)n * field_width) {
     uint8_t *packed = psplit_i_arena_array(arena, n, field_width);
-    if (!packed ||
-        psplit_i_model_read(model, 0, offset, packed, n * field_width, NULL) != PSPLIT_OK)
-      return false;
+    if (!packed) return psplit_i_nomem(diag);
+    PSPLIT_TRY(psplit_i_model_read(model, 0, offset, packed, n * field_width, diag));
     for (size_t i = 0; i < n; i++)
       values[i] =
         float_value(load_little_endian(packed + i * field_width, field_width), tensor->data_type);
   } else if (n && field == INT32_DATA_FIELD && view_bytes(proto, field, NULL)) {
     int64_t *codes = psplit_i_arena_array(arena, n, sizeof *codes);
-    if (!codes || !read_packed_varints(model, tensor, arena, codes)) return false;
-    for (size_t i = 0; i < n; i++) values[i] = float_value((uint16_t)codes[i], tensor->data_type);
+    if (!codes) return psplit_i_nomem(diag);
+    PSPLIT_TRY(read_packed_varints(model, tensor, arena, diag, codes, &good));
+    for (size_t i = 0; good && i < n; i++) values[i] = float_value((uint16_t)codes[i], tensor->data_type);
   } else if (n) {
     const unsigned width = psplit_i_dtype_bits(tensor->data_type) / 8;
-    const uint8_t *raw = small_raw(model, tensor, arena);
-    if (!raw) return false;
-    for (size_t i = 0; i < n; i++)
+    const uint8_t *raw;
+    PSPLIT_TRY(small_raw(model, tensor, arena, diag, &raw));
+    good = raw != NULL;
+    for (size_t i = 0; raw && i < n; i++)
       values[i] = float_value(load_little_endian(raw + i * width, width), tensor->data_type);
   }
-  *out = values;
-  *out_n = n;
-  return true;
+  if (good) {
+    *out = values;
+    *out_n = n;
+  }
+out:
+  return code;
 }

@@ -17,8 +17,9 @@ uint64_t psplit_i_tally_dim(psplit_tally *tally, psplit_dim dim) {
   if (!known) tally->unknown = true;
   if (costs->assumed[dim]) tally->assumed = true;
   if (costs->data[dim]) tally->data = true;
-  if (!known || costs->assumed[dim])
-    psplit_i_dim_mark_symbols(costs->shapes->dims, dim, costs->visited, costs->needed);
+  if ((!known || costs->assumed[dim]) &&
+      !psplit_i_dim_mark_symbols(costs->shapes->dims, dim, costs->visited, costs->needed))
+    costs->failed = true;
   return known ? (uint64_t)costs->value[dim] : 0;
 }
 
@@ -382,7 +383,7 @@ psplit_code psplit_i_costs_create(const psplit_i_shapes *shapes, const psplit_co
     costs->n_assumed += costs->nodes[n].assumed;
     costs->n_data += costs->nodes[n].data;
   }
-  fine = fine && list_missing(costs);
+  fine = fine && !costs->failed && list_missing(costs);
   if (!fine) {
     psplit_i_costs_destroy(costs);
     return psplit_i_nomem(diag);

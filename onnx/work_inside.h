@@ -32,6 +32,7 @@ struct psplit_i_costs {
   const char **missing;
   psplit_input_axis *missing_axes;
   uint32_t n_missing, n_missing_axes, n_unknown, n_assumed, n_data;
+  bool failed; /* out of memory */
   psplit_arena arena;
 };
 

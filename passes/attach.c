@@ -35,28 +35,34 @@ static uint32_t data_producer(const psplit_unit *unit, uint32_t node) {
   return PSPLIT_NONE;
 }
 
-static bool attach(psplit_unit *unit, uint32_t node, uint32_t to) {
-  return to != PSPLIT_NONE &&
-         psplit_i_group_merge(&unit->grouping, (const uint32_t[]){node, to}, 2);
+static psplit_code attach(psplit_unit *unit, uint32_t node, uint32_t to, psplit_diag *diag,
+                          bool *out_done) {
+  *out_done = false;
+  if (to == PSPLIT_NONE) return PSPLIT_OK;
+  return psplit_i_group_merge(&unit->grouping, (const uint32_t[]){node, to}, 2, diag, out_done);
 }
 
 static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag) {
-  (void)diag;
+  psplit_code code = PSPLIT_OK;
   (void)values;
   const psplit_graph *graph = unit->graph;
   /* Backwards, so that a chain of shape arithmetic follows its end to the consumer. */
   for (uint32_t i = graph->n_nodes; i-- > 0;) {
     const uint32_t n = graph->topo[i];
+    bool done;
     if (unit->node_flags[n] & (PSPLIT_I_NODE_FREE | PSPLIT_I_NODE_DEAD)) continue;
     const psplit_node *node = &graph->nodes[n];
     const bool measures = psplit_i_node_is(node, "Shape") || psplit_i_node_is(node, "Size");
     if (unit->node_class[n] == PSPLIT_CLASS_VIEW || measures) {
-      if (!attach(unit, n, data_producer(unit, n))) attach(unit, n, only_reader(unit, n));
+      PSPLIT_TRY(attach(unit, n, data_producer(unit, n), diag, &done));
+      if (!done) PSPLIT_TRY(attach(unit, n, only_reader(unit, n), diag, &done));
     } else if (unit->node_class[n] == PSPLIT_CLASS_SHAPE) {
-      if (!attach(unit, n, only_reader(unit, n))) attach(unit, n, data_producer(unit, n));
+      PSPLIT_TRY(attach(unit, n, only_reader(unit, n), diag, &done));
+      if (!done) PSPLIT_TRY(attach(unit, n, data_producer(unit, n), diag, &done));
     }
   }
-  return PSPLIT_OK;
+out:
+  return code;
 }
 
 const psplit_i_pass psplit_i_pass_attach = {

@@ -53,24 +53,32 @@ static psplit_code anchors_init(psplit_unit *unit, const psplit_i_patterns *tabl
 }
 
 /* The longest prefix of the match that stays convex. */
-static void merge_prefix(psplit_unit *unit, const uint32_t *nodes, uint32_t n) {
-  while (n > 1 && !psplit_i_group_merge(&unit->grouping, nodes, n)) n--;
+static psplit_code merge_prefix(psplit_unit *unit, const uint32_t *nodes, uint32_t n,
+                                psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  bool merged = false;
+  for (; n > 1 && !merged && code == PSPLIT_OK; n--)
+    code = psplit_i_group_merge(&unit->grouping, nodes, n, diag, &merged);
+  return code;
 }
 
-static void fuse_at(psplit_unit *unit, const psplit_i_patterns *table, const anchors *a,
-                    uint32_t node) {
+static psplit_code fuse_at(psplit_unit *unit, const psplit_i_patterns *table, const anchors *a,
+                           uint32_t node, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
   const psplit_i_match_input input = {
     .graph = unit->graph, .node_flags = unit->node_flags, .scratch = &unit->scratch};
   const char *matched = ""; /* of several patterns with one name, the first that fits counts */
   for (uint32_t i = a->first[a->op_of[node]]; i < a->first[a->op_of[node] + 1]; i++) {
     const psplit_i_pattern *pattern = &table->patterns.items[a->patterns.items[i]];
     if (strcmp(pattern->name, matched) == 0) continue;
-    uint32_t members[PSPLIT_I_PATTERN_STEPS];
-    const uint32_t n = psplit_i_pattern_match(&input, table, pattern, node, members);
+    uint32_t members[PSPLIT_I_PATTERN_STEPS], n;
+    PSPLIT_TRY(psplit_i_pattern_match(&input, table, pattern, node, diag, members, &n));
     if (!n) continue;
     matched = pattern->name;
-    merge_prefix(unit, members, n);
+    PSPLIT_TRY(merge_prefix(unit, members, n, diag));
   }
+out:
+  return code;
 }
 
 static psplit_code read_patterns(psplit_unit *unit, const char *file, psplit_i_patterns *table,
@@ -101,7 +109,7 @@ static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, p
   for (uint32_t i = 0; i < unit->graph->n_nodes; i++) {
     const uint32_t n = unit->graph->topo[i];
     if (!(unit->node_flags[n] & (PSPLIT_I_NODE_FREE | PSPLIT_I_NODE_DEAD)))
-      fuse_at(unit, &table, &a, n);
+      PSPLIT_TRY(fuse_at(unit, &table, &a, n, diag));
   }
 out:
   anchors_fini(&a);

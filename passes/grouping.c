@@ -172,14 +172,17 @@ static void join(psplit_i_grouping *g, const uint32_t *leaders, uint32_t n, uint
   g->position[top] = position;
 }
 
-bool psplit_i_group_merge(psplit_i_grouping *g, const uint32_t *nodes, uint32_t n) {
-  uint32_t *leaders = malloc((n + 1) * sizeof *leaders);
+psplit_code psplit_i_group_merge(psplit_i_grouping *g, const uint32_t *nodes, uint32_t n,
+                                 psplit_diag *diag, bool *out_merged) {
+  psplit_code code = PSPLIT_OK;
+  uint32_t *leaders = malloc(((size_t)n + 1) * sizeof *leaders);
   region r = {.reached = malloc(MAX_REGION * sizeof(uint32_t))};
   uint32_t *moved = NULL;
-  bool merged = false, convex;
-  if (!leaders || !r.reached) goto out;
+  bool convex;
+  *out_merged = false;
+  if (!leaders || !r.reached) PSPLIT_TRY(psplit_i_nomem(diag));
   const uint32_t n_leaders = distinct_leaders(g, nodes, n, leaders, &r);
-  merged = n_leaders == 1;
+  *out_merged = n_leaders == 1;
   if (n_leaders < 2 || r.high - r.low > 8 * region_limit(g)) goto out;
   const bool searched = search(g, leaders, n_leaders, &r, &convex);
   g->work += r.n_reached;
@@ -190,7 +193,7 @@ bool psplit_i_group_merge(psplit_i_grouping *g, const uint32_t *nodes, uint32_t 
   const uint32_t width = r.high - r.low + 1;
   g->work += width;
   moved = malloc(width * sizeof *moved);
-  if (!moved) goto out;
+  if (!moved) PSPLIT_TRY(psplit_i_nomem(diag));
   uint32_t n_moved = 0, at = r.low;
   for (uint32_t p = r.low; p <= r.high; p++) {
     const uint32_t leader = g->order[p];
@@ -208,12 +211,12 @@ bool psplit_i_group_merge(psplit_i_grouping *g, const uint32_t *nodes, uint32_t 
     g->order[at] = moved[i];
     g->position[moved[i]] = at;
   }
-  merged = true;
+  *out_merged = true;
 out:
   free(moved);
   free(r.reached);
   free(leaders);
-  return merged;
+  return code;
 }
 
 void psplit_i_grouping_assign(psplit_i_grouping *g, const uint32_t *label, uint32_t n_labels) {

@@ -54,9 +54,14 @@ static void add_option(psplit_text *out, const char *name, const char *branch) {
 
 void psplit_i_inline_hint(const psplit_graph *graph, uint32_t node, psplit_text *out) {
   const char *name = name_of(graph, node);
-  bool taken;
+  bool known, taken;
+  psplit_diag unsaid = {0};
   if (!name) return;
-  if (psplit_i_if_condition(graph, node, &taken)) {
+  if (psplit_i_if_condition(graph, node, &unsaid, &known, &taken) != PSPLIT_OK) {
+    out->failed = true;
+    return;
+  }
+  if (known) {
     psplit_i_text_puts(out, "; its condition is constant: ");
     add_option(out, name, taken ? "then" : "else");
   } else {

@@ -87,11 +87,14 @@ typedef struct psplit_i_match_input {
   psplit_arena *scratch;     /* for reading constants */
 } psplit_i_match_input;
 
-/* Matches one pattern at one anchor: the nodes in the order of the steps, those of optional steps
+/* Matches one pattern at one anchor: *out_n nodes in the order of the steps, those of optional steps
  * that were found included; 0 where it does not fit. Bounded work per call, so linear over all
- * anchors. */
-uint32_t psplit_i_pattern_match(const psplit_i_match_input *input,
-                                const psplit_i_patterns *patterns, const psplit_i_pattern *pattern,
-                                uint32_t anchor, uint32_t out_nodes[PSPLIT_I_PATTERN_STEPS]);
+ * anchors. Errors: IO and NOMEM of reading a constant. */
+PSPLIT_MUST_USE psplit_code psplit_i_pattern_match(const psplit_i_match_input *input,
+                                                   const psplit_i_patterns *patterns,
+                                                   const psplit_i_pattern *pattern,
+                                                   uint32_t anchor, psplit_diag *diag,
+                                                   uint32_t out_nodes[PSPLIT_I_PATTERN_STEPS],
+                                                   uint32_t *out_n);
 
 #endif

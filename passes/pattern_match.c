@@ -17,6 +17,8 @@ typedef struct matcher {
   uint32_t nodes[PSPLIT_I_PATTERN_STEPS]; /* those found so far, in the order of the steps */
   uint32_t n_nodes;
   unsigned n_attempts;
+  psplit_code code; /* why the search ends early; with it nothing matches any more */
+  psplit_diag *diag;
 } matcher;
 
 static bool match_from(matcher *m, uint32_t step_index);
@@ -50,8 +52,8 @@ static bool is_constant(const matcher *m, uint32_t value) {
 
 /* A constant whose elements all are `number`, to a thousandth; one that cannot be read (computed,
  * large, of another type) is given the benefit of the doubt. */
-static bool is_number(const matcher *m, uint32_t value, double number) {
-  if (!is_constant(m, value)) return false;
+static bool is_number(matcher *m, uint32_t value, double number) {
+  if (m->code != PSPLIT_OK || !is_constant(m, value)) return false;
   const psplit_value *v = &m->graph->values[value];
   psplit_tensor tensor = {0};
   if (v->producer == PSPLIT_NONE && v->initializer != PSPLIT_NONE) {
@@ -66,15 +68,18 @@ static bool is_number(const matcher *m, uint32_t value, double number) {
   const double *reals;
   const int64_t *integers;
   size_t n;
+  psplit_arena *scratch = m->input->scratch;
+  const psplit_model *model = m->graph->model;
   const double tolerance = 1e-3 * (fabs(number) > 1e-3 ? fabs(number) : 1e-3);
-  if (psplit_i_tensor_doubles(m->graph->model, &tensor, MAX_READ, m->input->scratch, &reals, &n)) {
-    for (size_t i = 0; i < n; i++)
-      if (!(fabs(reals[i] - number) <= tolerance)) return false;
-  } else if (psplit_i_tensor_int64s(m->graph->model, &tensor, MAX_READ, m->input->scratch,
-                                    &integers, &n)) {
-    for (size_t i = 0; i < n; i++)
-      if (!(fabs((double)integers[i] - number) <= tolerance)) return false;
-  }
+  m->code = psplit_i_tensor_doubles(model, &tensor, MAX_READ, scratch, m->diag, &reals, &n);
+  if (m->code != PSPLIT_OK) return false;
+  for (size_t i = 0; reals && i < n; i++)
+    if (!(fabs(reals[i] - number) <= tolerance)) return false;
+  if (reals) return true;
+  m->code = psplit_i_tensor_int64s(model, &tensor, MAX_READ, scratch, m->diag, &integers, &n);
+  if (m->code != PSPLIT_OK) return false;
+  for (size_t i = 0; integers && i < n; i++)
+    if (!(fabs((double)integers[i] - number) <= tolerance)) return false;
   return true;
 }
 
@@ -168,7 +173,8 @@ static bool is_commutative(const psplit_node *node) {
 static bool try_node(matcher *m, uint32_t step_index, uint32_t id, uint32_t source) {
   const psplit_i_step_pattern *step = &m->table->steps.items[m->pattern->first_step + step_index];
   const psplit_node *node = &m->graph->nodes[id];
-  if (++m->n_attempts > MAX_ATTEMPTS || is_member(m, id) || !op_fits(m->table, step, node) ||
+  if (m->code != PSPLIT_OK || ++m->n_attempts > MAX_ATTEMPTS || is_member(m, id) ||
+      !op_fits(m->table, step, node) ||
       m->input->node_flags[id] & (PSPLIT_I_NODE_FREE | PSPLIT_I_NODE_DEAD))
     return false;
   uint32_t saved[PSPLIT_I_PATTERN_NAMES];
@@ -247,6 +253,7 @@ static bool skip_step(matcher *m, uint32_t step_index) {
 }
 
 static bool match_from(matcher *m, uint32_t step_index) {
+  if (m->code != PSPLIT_OK) return false;
   if (step_index == m->pattern->n_steps) return is_closed(m);
   if (m->n_attempts > MAX_ATTEMPTS) return false;
   if (try_candidates(m, step_index)) return true;
@@ -254,12 +261,17 @@ static bool match_from(matcher *m, uint32_t step_index) {
   return optional && skip_step(m, step_index);
 }
 
-uint32_t psplit_i_pattern_match(const psplit_i_match_input *input,
-                                const psplit_i_patterns *patterns, const psplit_i_pattern *pattern,
-                                uint32_t anchor, uint32_t out_nodes[PSPLIT_I_PATTERN_STEPS]) {
-  matcher m = {.input = input, .graph = input->graph, .table = patterns, .pattern = pattern};
+psplit_code psplit_i_pattern_match(const psplit_i_match_input *input,
+                                   const psplit_i_patterns *patterns,
+                                   const psplit_i_pattern *pattern, uint32_t anchor,
+                                   psplit_diag *diag, uint32_t out_nodes[PSPLIT_I_PATTERN_STEPS],
+                                   uint32_t *out_n) {
+  matcher m = {
+    .input = input, .graph = input->graph, .table = patterns, .pattern = pattern, .diag = diag};
+  *out_n = 0;
   for (uint32_t i = 0; i < PSPLIT_I_PATTERN_NAMES; i++) m.bound[i] = PSPLIT_NONE;
-  if (!try_node(&m, 0, anchor, PSPLIT_NONE)) return 0;
+  if (!try_node(&m, 0, anchor, PSPLIT_NONE)) return m.code;
   memcpy(out_nodes, m.nodes, m.n_nodes * sizeof *m.nodes);
-  return m.n_nodes;
+  *out_n = m.n_nodes;
+  return PSPLIT_OK;
 }

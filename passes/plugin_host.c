@@ -154,7 +154,9 @@ static bool group(psplit_plugin_unit *u, const uint32_t *nodes, size_t n) {
   }
   for (size_t i = 0; i < n && i < UINT32_MAX - 1; i++)
     if (group_of(u, nodes[i]) != PSPLIT_NONE) real[n_real++] = nodes[i];
-  const bool joined = n_real == 0 || psplit_i_group_merge(&u->unit->grouping, real, n_real);
+  bool joined = n_real == 0;
+  if (n_real && psplit_i_group_merge(&u->unit->grouping, real, n_real, NULL, &joined) != PSPLIT_OK)
+    u->no_memory = true;
   free(real);
   return joined;
 }

@@ -247,11 +247,14 @@ static psplit_code check_certain(psplit_i_proof *p, const psplit_model *inlined,
              (value->input == PSPLIT_NONE || psplit_i_model_ir_version(inlined) < 4)) {
     tensor = psplit_i_graph_initializer(graph, value->initializer);
   }
-  const int64_t *items;
+  const int64_t *items = NULL;
   size_t n = 0;
-  if (!tensor.proto || tensor.data_type != ONNX__TENSOR_PROTO__DATA_TYPE__BOOL ||
-      !psplit_i_tensor_int64s(inlined, &tensor, 1, &p->arena, &items, &n) || n != 1 ||
-      (items[0] != 0) != row->then_branch)
+  if (tensor.proto && tensor.data_type == ONNX__TENSOR_PROTO__DATA_TYPE__BOOL) {
+    const psplit_code code =
+      psplit_i_tensor_int64s(inlined, &tensor, 1, &p->arena, p->diag, &items, &n);
+    if (code != PSPLIT_OK) return code;
+  }
+  if (n != 1 || (items[0] != 0) != row->then_branch)
     return PSPLIT_I_DIFFERS(p, "the condition \"%s\" is not always %s, as the manifest says",
                             row->condition, row->then_branch ? "true" : "false");
   return PSPLIT_OK;

@@ -553,7 +553,9 @@ static void assert_weight(const psplit_model *model, const Onnx__TensorProto *te
   const psplit_tensor view = psplit_i_tensor_of(tensor);
   const double *values;
   size_t n;
-  assert_true(psplit_i_tensor_doubles(model, &view, 1000, &arena, &values, &n));
+  psplit_diag diag = {0};
+  assert_int_equal(psplit_i_tensor_doubles(model, &view, 1000, &arena, &diag, &values, &n),
+                   PSPLIT_OK);
   assert_int_equal(n, 500);
   for (size_t i = 0; i < n; i++) assert_true(values[i] == (double)first + (double)i);
   psplit_i_arena_fini(&arena);

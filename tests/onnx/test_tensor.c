@@ -161,13 +161,18 @@ static void integers_read_the_same_from_every_field(void **state) {
         psplit_i_arena_init(&arena, 0);
         const int64_t *out;
         size_t out_n;
-        assert_true(psplit_i_tensor_int64s(model, &read, n, &arena, &out, &out_n));
+        assert_int_equal(psplit_i_tensor_int64s(model, &read, n, &arena, NULL, &out, &out_n),
+                         PSPLIT_OK);
         assert_int_equal(out_n, n);
         for (int64_t i = 0; i < n; i++)
           assert_true(out[i] == (i % 2 ? types[t].low : types[t].high));
-        assert_false(psplit_i_tensor_int64s(model, &read, n - 1, &arena, &out, &out_n));
+        assert_int_equal(psplit_i_tensor_int64s(model, &read, n - 1, &arena, NULL, &out, &out_n),
+                         PSPLIT_OK);
+        assert_null(out);
         const double *doubles;
-        assert_false(psplit_i_tensor_doubles(model, &read, n, &arena, &doubles, &out_n));
+        assert_int_equal(psplit_i_tensor_doubles(model, &read, n, &arena, NULL, &doubles, &out_n),
+                         PSPLIT_OK);
+        assert_null(doubles);
         psplit_i_arena_fini(&arena);
         psplit_model_close(model);
       }
@@ -191,7 +196,8 @@ static void negative_int32_of_five_bytes_is_negative(void **state) {
   psplit_i_arena_init(&arena, 0);
   const int64_t *out;
   size_t n;
-  assert_true(psplit_i_tensor_int64s(model, &read, 1000, &arena, &out, &n));
+  assert_int_equal(psplit_i_tensor_int64s(model, &read, 1000, &arena, NULL, &out, &n), PSPLIT_OK);
+  assert_int_equal(n, 1000);
   assert_int_equal(out[999], -1);
   psplit_i_arena_fini(&arena);
   psplit_model_close(model);
@@ -216,7 +222,8 @@ static void floats_read_the_same_from_every_field(void **state) {
       psplit_i_arena_init(&arena, 0);
       const double *out;
       size_t out_n;
-      if (!psplit_i_tensor_doubles(model, &read, 5000, &arena, &out, &out_n))
+      if (psplit_i_tensor_doubles(model, &read, 5000, &arena, NULL, &out, &out_n) != PSPLIT_OK ||
+          !out)
         fail_msg("form %zu of %zu elements is not read", f, n);
       assert_int_equal(out_n, n);
       for (size_t i = 0; i < n; i++) assert_true(out[i] == (i % 2 ? -1.5 : 0.25));

@@ -166,9 +166,12 @@ static void check_tensor(const psplit_graph *graph, const struct Onnx__TensorPro
   const double *doubles;
   size_t n = 0;
   REQUIRE(tensor.n_elements >= 0);
-  if (psplit_i_tensor_int64s(graph->model, &tensor, 1000, &arena, &ints, &n))
+  if (psplit_i_tensor_int64s(graph->model, &tensor, 1000, &arena, NULL, &ints, &n) == PSPLIT_OK &&
+      ints)
     REQUIRE(n == (size_t)tensor.n_elements && n <= 1000);
-  if (psplit_i_tensor_doubles(graph->model, &tensor, 1000, &arena, &doubles, &n))
+  if (psplit_i_tensor_doubles(graph->model, &tensor, 1000, &arena, NULL, &doubles, &n) ==
+        PSPLIT_OK &&
+      doubles)
     REQUIRE(n == (size_t)tensor.n_elements && n <= 1000);
   psplit_i_arena_fini(&arena);
 }

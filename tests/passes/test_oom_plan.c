@@ -1,0 +1,170 @@
+/* Why: a plan made while memory runs out is the plan, or an error. The i-th allocation fails, for
+ * every i until none is reached: the call says NOMEM, or gives what it gives otherwise, and leaves
+ * no memory behind. Groups that were not merged, and constants that were not read, once gave
+ * another split, silently. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above first. */
+#include <cmocka.h>
+#include <psplit/passes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "failing.h"
+#include "open.h"
+
+enum { LAYERS = 3, STAGES = 2 };
+
+static void add_scalar(pb *graph, const char *name, float value) {
+  pb tensor = make_tensor(name, 1, 0, NULL);
+  pb_bytes(&tensor, 9, &value, sizeof value);
+  pb_message(graph, 5, &tensor);
+}
+
+static void add_layer_node(pb *graph, unsigned layer, const char *op, const char *inputs,
+                           const char *output) {
+  char in[64], out[64];
+  /* '#' stands for the number of the layer, '<' for that before it. */
+  size_t n = 0;
+  for (; inputs[n]; n++)
+    in[n] = inputs[n] == '#'   ? (char)('1' + layer)
+            : inputs[n] == '<' ? (char)('0' + layer)
+                               : inputs[n];
+  in[n] = '\0';
+  snprintf(out, sizeof out, "%s%u", output, layer + 1);
+  add_node(graph, op, in, out);
+}
+
+/* Layers of a MatMul, an activation that is one by its exponent alone (3: gelu; 2 in the last
+ * layer: none), a reshape by computed sizes, a softmax. */
+static psplit_model *make_layers(void) {
+  pb graph = {0};
+  add_values(&graph, 11, "y0");
+  pb weight = make_tensor("w", 1, 2, (int64_t[]){4, 4});
+  const float numbers[16] = {1, 2, 3, 4};
+  pb_bytes(&weight, 9, numbers, sizeof numbers);
+  pb_message(&graph, 5, &weight);
+  pb zero = make_tensor("zero", 7, 1, (int64_t[]){1});
+  pb_bytes(&zero, 9, (int64_t[]){0}, 8);
+  pb_message(&graph, 5, &zero);
+  add_scalar(&graph, "three", 3);
+  add_scalar(&graph, "two", 2);
+  add_scalar(&graph, "one", 1);
+  add_scalar(&graph, "half", 0.5f);
+  for (unsigned layer = 0; layer < LAYERS; layer++) {
+    const bool last = layer + 1 == LAYERS;
+    add_layer_node(&graph, layer, "Unsqueeze", "y< zero", "i");
+    add_layer_node(&graph, layer, "Squeeze", "i# zero", "j");
+    add_layer_node(&graph, layer, "Sin", "j#", "x");
+    add_layer_node(&graph, layer, "Pow", last ? "x# two" : "x# three", "w");
+    add_layer_node(&graph, layer, "Mul", "w# half", "v");
+    add_layer_node(&graph, layer, "Add", "x# v#", "u");
+    add_layer_node(&graph, layer, "Mul", "u# half", "s");
+    add_layer_node(&graph, layer, "Tanh", "s#", "t");
+    add_layer_node(&graph, layer, "Add", "t# one", "f");
+    add_layer_node(&graph, layer, "Mul", "x# half", "h");
+    add_layer_node(&graph, layer, "Mul", "h# f#", "g");
+    add_layer_node(&graph, layer, "Shape", "x#", "size");
+    add_layer_node(&graph, layer, "Reshape", "g# size#", "r");
+    add_layer_node(&graph, layer, "Softmax", "r#", "y");
+  }
+  add_values(&graph, 12, "y3");
+  pb bytes = make_model(&graph);
+  return opened(&bytes);
+}
+
+/* What a plan says, as text. */
+typedef struct outcome {
+  char text[1 << 16];
+} outcome;
+
+static void describe(const psplit_plan *plan, outcome *out) {
+  size_t n = (size_t)snprintf(out->text, sizeof out->text,
+                              "%u supernodes, %lld ns, bound %lld:", plan->n_supernodes,
+                              (long long)plan->bottleneck_ns, (long long)plan->lower_bound_ns);
+  for (uint32_t i = 0; i < plan->n_nodes; i++)
+    n += (size_t)snprintf(out->text + n, sizeof out->text - n, " %u", plan->node_stage[i]);
+  for (uint32_t s = 0; s < plan->n_stages; s++)
+    n += (size_t)snprintf(out->text + n, sizeof out->text - n, "; %lld %llu",
+                          (long long)plan->stages[s].compute_ns,
+                          (unsigned long long)plan->stages[s].memory_bytes);
+  for (uint32_t i = 0; i < plan->n_assumed; i++)
+    n += (size_t)snprintf(out->text + n, sizeof out->text - n, "; %s", plan->assumed_names[i]);
+  assert_true(n < sizeof out->text);
+}
+
+typedef struct way {
+  const char *name, *pipeline;
+  psplit_objective objective;
+} way;
+
+static psplit_code make_plan(const psplit_model *model, const way *w, outcome *out) {
+  psplit_diag diag = {0};
+  psplit_unit *unit = NULL;
+  psplit_unit_options options;
+  psplit_unit_options_init(&options);
+  options.n_stages = STAGES;
+  options.n_threads = 1;
+  options.objective = w->objective;
+  options.time_limit_s = 0.02; /* of work: the plan is the same each time */
+  psplit_code code = psplit_unit_create(model, &options, &diag, &unit);
+  if (code == PSPLIT_OK) code = psplit_unit_run(unit, w->pipeline, &diag);
+  if (code == PSPLIT_OK) describe(psplit_unit_plan(unit), out);
+  psplit_unit_destroy(unit);
+  return code;
+}
+
+/* Every allocation of every way of planning. */
+static void fail_each(const psplit_model *model, const char *title) {
+  static const way ways[] = {
+    {"default", NULL, PSPLIT_THROUGHPUT},
+    {"latency", NULL, PSPLIT_LATENCY},
+    {"coarse", "infer-shapes,cost,prune,attach,fuse,coarsen:max_nodes=6,partition,replicate",
+     PSPLIT_THROUGHPUT},
+  };
+  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+    static outcome wanted, found;
+    const psplit_code usual = make_plan(model, &ways[i], &wanted);
+    long nth = 0;
+    for (bool failed = true; failed; nth++) {
+      const long live = live_blocks();
+      fail_allocation_after(nth);
+      const psplit_code code = make_plan(model, &ways[i], &found);
+      failed = stop_failing();
+      if (live_blocks() != live || (code != usual && (code != PSPLIT_NOMEM || !failed)))
+        fail_msg("%s, %s, allocation %ld: %s, %ld blocks stay", title, ways[i].name, nth,
+                 psplit_code_name(code), live_blocks() - live);
+      if (code == PSPLIT_OK && strcmp(found.text, wanted.text) != 0)
+        fail_msg("%s, %s, allocation %ld: another plan\n%s\n%s", title, ways[i].name, nth,
+                 found.text, wanted.text);
+    }
+    assert_true(nth > 5); /* else the wrapping does not work */
+  }
+}
+
+static void layers(void **state) {
+  (void)state;
+  psplit_model *model = make_layers();
+  fail_each(model, "layers");
+  psplit_model_close(model);
+}
+
+/* The files that the program is started with. */
+static void files(void **state) {
+  for (char **file = *state; *file; file++) {
+    psplit_diag diag = {0};
+    psplit_model *model;
+    if (psplit_model_open(*file, NULL, &diag, &model) != PSPLIT_OK) fail_msg("%s", diag.message);
+    fail_each(model, *file);
+    psplit_model_close(model);
+  }
+}
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(layers),
+                                     cmocka_unit_test_prestate(files, argv + (argc > 0))};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
