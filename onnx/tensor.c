@@ -433,8 +433,8 @@ static psplit_code read_packed_varints(const psplit_model *model, const psplit_t
   uint64_t offset = 0;
   const uint64_t bytes = view_bytes(tensor->proto, field, &offset);
   const Onnx__TensorProto *proto = tensor->proto;
-  const bool in_pieces = proto->n_payload_view != 1 || proto->n_int32_data ||
-                         proto->n_int64_data || proto->n_uint64_data;
+  const bool in_pieces = proto->n_payload_view != 1 || proto->n_int32_data || proto->n_int64_data ||
+                         proto->n_uint64_data;
   if (bytes > (1u << 20) || in_pieces) return PSPLIT_OK;
   uint8_t *packed = psplit_i_arena_alloc(arena, (size_t)bytes);
   if (!packed) return psplit_i_nomem(diag);
@@ -550,7 +550,8 @@ psplit_code psplit_i_tensor_doubles(const psplit_model *model, const psplit_tens
     int64_t *codes = psplit_i_arena_array(arena, n, sizeof *codes);
     if (!codes) return psplit_i_nomem(diag);
     PSPLIT_TRY(read_packed_varints(model, tensor, arena, diag, codes, &good));
-    for (size_t i = 0; good && i < n; i++) values[i] = float_value((uint16_t)codes[i], tensor->data_type);
+    for (size_t i = 0; good && i < n; i++)
+      values[i] = float_value((uint16_t)codes[i], tensor->data_type);
   } else if (n) {
     const unsigned width = psplit_i_dtype_bits(tensor->data_type) / 8;
     const uint8_t *raw;

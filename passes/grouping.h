@@ -38,9 +38,8 @@ uint32_t psplit_i_group_of(const psplit_i_grouping *grouping, uint32_t node);
 /* Merges the groups of `nodes` into one if that is convex, no two are pinned to different stages,
  * and the search stays within a bound on work; *out_merged is false, and nothing changed, otherwise.
  * Errors: NOMEM, nothing changed. */
-PSPLIT_MUST_USE psplit_code psplit_i_group_merge(psplit_i_grouping *grouping,
-                                                 const uint32_t *nodes, uint32_t n,
-                                                 psplit_diag *diag, bool *out_merged);
+PSPLIT_MUST_USE psplit_code psplit_i_group_merge(psplit_i_grouping *grouping, const uint32_t *nodes,
+                                                 uint32_t n, psplit_diag *diag, bool *out_merged);
 
 /* Replaces the groups by those of label[n_nodes] (PSPLIT_NONE for free nodes): labels 0..n_labels-1
  * in a topological order of the quotient graph, each the union of groups there are. Pins come

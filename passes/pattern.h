@@ -92,8 +92,8 @@ typedef struct psplit_i_match_input {
  * anchors. Errors: IO and NOMEM of reading a constant. */
 PSPLIT_MUST_USE psplit_code psplit_i_pattern_match(const psplit_i_match_input *input,
                                                    const psplit_i_patterns *patterns,
-                                                   const psplit_i_pattern *pattern,
-                                                   uint32_t anchor, psplit_diag *diag,
+                                                   const psplit_i_pattern *pattern, uint32_t anchor,
+                                                   psplit_diag *diag,
                                                    uint32_t out_nodes[PSPLIT_I_PATTERN_STEPS],
                                                    uint32_t *out_n);
 
