@@ -96,20 +96,20 @@ static const struct {
    "}",
    "y", "float32[b, 4]"},
   {"a slice backwards from the end, of an unknown size", 17,
-   "in x float b,n\nconst s int64 1: -1\nconst e int64 1: -9223372036854775807\n"
-   "const a int64 1: 1\nconst t int64 1: -1\nSlice x s e a t > y\nout y",
+   "(float[b,n] x) => (y) <int64[1] s = {-1}, int64[1] e = {-9223372036854775807}, "
+   "int64[1] a = {1}, int64[1] t = {-1}> { y = Slice (x, s, e, a, t) }",
    "y", "float32[b, n]"},
   {"a slice backwards that starts before the beginning", 17,
-   "in x float b,5\nconst s int64 1: -9\nconst e int64 1: -9223372036854775807\n"
-   "const a int64 1: 1\nconst t int64 1: -1\nSlice x s e a t > y\nout y",
+   "(float[b,5] x) => (y) <int64[1] s = {-9}, int64[1] e = {-9223372036854775807}, "
+   "int64[1] a = {1}, int64[1] t = {-1}> { y = Slice (x, s, e, a, t) }",
    "y", "float32[b, 1]"},
   {"transposed, SAME, under a kernel smaller than its stride", 11,
-   "in x float n,2,h\nin w float 2,3,2\n"
-   "ConvTranspose x w > y ; strides=4, auto_pad=SAME_UPPER\nout y",
+   "(float[n,2,h] x, float[2,3,2] w) => (y) { "
+   "y = ConvTranspose <strides = [4], auto_pad = \"SAME_UPPER\"> (x, w) }",
    "y", "float32[n, 3, 4*h-2]"},
   {"transposed, SAME, under a kernel larger than its stride", 11,
-   "in x float n,2,h\nin w float 2,3,5\n"
-   "ConvTranspose x w > y ; strides=4, auto_pad=SAME_LOWER\nout y",
+   "(float[n,2,h] x, float[2,3,5] w) => (y) { "
+   "y = ConvTranspose <strides = [4], auto_pad = \"SAME_LOWER\"> (x, w) }",
    "y", "float32[n, 3, 4*h]"},
   {"attributes of Slice before opset 10", 9,
    "(float[b,10] x) => (y) { y = Slice <axes = [1, 0], starts = [2, 0], ends = [8, 1]> (x) }", "y",
@@ -300,9 +300,8 @@ static void work_is_known_or_says_what_is_missing(void **state) {
 static void what_the_data_decides_is_told_from_what_is_open(void **state) {
   (void)state;
   psplit_model *model = model_of(
-    "in x float batch,8\nin w float 8,8\nMatMul x w > a\nNonZero a > b\nShape b > s\n"
-    "Gather a b > c\nMatMul c w > d\nsome.where.Odd a > e\nRelu a > f\n"
-    "out d\nout e\nout f\nout s",
+    "(float[batch,8] x, float[8,8] w) => (d, e, f, s) { a = MatMul (x, w) b = NonZero (a) "
+    "s = Shape (b) c = Gather (a, b) d = MatMul (c, w) e = some.where.Odd (a) f = Relu (a) }",
     17);
   static const psplit_i_data_dependence expected[] = {
     PSPLIT_I_DATA_NONE,  PSPLIT_I_DATA_LIGHT, PSPLIT_I_DATA_NONE, PSPLIT_I_DATA_LIGHT,
