@@ -23,8 +23,17 @@ static char *text(const char *string) {
 
 /* --- types --- */
 
-/* What inference and the declarations together are sure of. A number or a plain symbol of the model
- * goes into the file; anything else about a dimension stays open. */
+/* What inference and the declarations together are sure of. Of a dimension, a number goes into the
+ * file; without one the symbol that the model declares for it, or else a plain symbol of the model
+ * that inference found. Anything else stays open: a number that is declared for what inference sees
+ * depend on a symbol may be outdated, and a stage that has it would refuse what the model takes. */
+static psplit_declared_dim boundary_dim(psplit_emit_dim known, psplit_declared_dim declared) {
+  const char *symbol = declared.param ? declared.param : known.symbol;
+  return (psplit_declared_dim){.value = known.value,
+                               .param = known.value < 0 ? symbol : NULL,
+                               .denotation = declared.denotation};
+}
+
 static psplit_code boundary_type(psplit_i_split *split, const psplit_i_shapes *shapes, uint32_t v,
                                  psplit_diag *diag, psplit_i_boundary_type *out) {
   const char *name = split->graph->values[v].name;
@@ -34,8 +43,11 @@ static psplit_code boundary_type(psplit_i_split *split, const psplit_i_shapes *s
                          "\"%s\" would have to be sent between stages, and only dense tensors can; "
                          "keep its producer and its readers together",
                          name);
-  *out = (psplit_i_boundary_type){
-    .elem = type->elem, .rank = -1, .declared_wrong = type->declared_wrong};
+  const Onnx__TypeProto *declared = split->graph->values[v].declared_type;
+  *out = (psplit_i_boundary_type){.elem = type->elem,
+                                  .rank = -1,
+                                  .denotation = psplit_i_type_denotation(declared),
+                                  .declared_wrong = type->declared_wrong};
   if (!psplit_i_dtype_name(out->elem))
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
                          "\"%s\" would have to be sent between stages, and its element type is not "
@@ -45,11 +57,13 @@ static psplit_code boundary_type(psplit_i_split *split, const psplit_i_shapes *s
   const size_t rank = (size_t)type->rank;
   psplit_declared_dim *dims = psplit_i_arena_array(&split->arena, rank, sizeof *dims);
   if (!dims) return psplit_i_nomem(diag);
-  for (size_t a = 0; a < rank; a++) {
-    const psplit_emit_dim dim = psplit_i_shapes_emit_dim(shapes, type->dims[a]);
-    dims[a] = (psplit_declared_dim){.value = dim.value};
-    if (dim.value >= 0 || !dim.symbol) continue;
-    dims[a].param = psplit_i_arena_strndup(&split->arena, dim.symbol, strlen(dim.symbol));
+  const bool alike = psplit_i_type_rank(declared) == type->rank;
+  for (uint32_t a = 0; a < rank; a++) {
+    const psplit_declared_dim none = {.value = -1};
+    dims[a] = boundary_dim(psplit_i_shapes_emit_dim(shapes, type->dims[a]),
+                           alike ? psplit_i_type_dim(declared, a) : none);
+    if (!dims[a].param) continue;
+    dims[a].param = psplit_i_arena_strndup(&split->arena, dims[a].param, strlen(dims[a].param));
     if (!dims[a].param) return psplit_i_nomem(diag);
   }
   out->rank = type->rank;
@@ -256,6 +270,7 @@ void psplit_i_boundary_value(const psplit_i_split *split, const psplit_i_port *p
   tensor.elem_type = type->elem;
   proto.value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
   proto.tensor_type = &tensor;
+  proto.denotation = text(type->denotation);
   if (type->rank >= 0) {
     const size_t rank = (size_t)type->rank;
     Onnx__TensorShapeProto__Dimension *dims = psplit_i_arena_array(arena, rank, sizeof *dims);
@@ -267,6 +282,7 @@ void psplit_i_boundary_value(const psplit_i_split *split, const psplit_i_port *p
     for (size_t a = 0; a < rank; a++) {
       dims[a] = (Onnx__TensorShapeProto__Dimension)ONNX__TENSOR_SHAPE_PROTO__DIMENSION__INIT;
       list[a] = &dims[a];
+      dims[a].denotation = text(type->dims[a].denotation);
       if (type->dims[a].value >= 0) {
         dims[a].value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
         dims[a].dim_value = type->dims[a].value;

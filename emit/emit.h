@@ -51,10 +51,11 @@ void psplit_i_rope_message(psplit_i_rope *rope, psplit_arena *arena, uint32_t fi
 
 /* --- stages --- */
 
-/* Type of a tensor that crosses, as far as it is known for sure. */
+/* Type of a tensor that crosses, as far as it is known for sure, in the words of the model. */
 typedef struct psplit_i_boundary_type {
-  int32_t elem; /* TensorProto.DataType */
-  int32_t rank; /* -1: not known */
+  int32_t elem;           /* TensorProto.DataType */
+  int32_t rank;           /* -1: not known */
+  const char *denotation; /* or NULL */
   const psplit_declared_dim *dims;
   bool declared_wrong; /* what the model declares contradicts it */
 } psplit_i_boundary_type;

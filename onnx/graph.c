@@ -190,5 +190,10 @@ psplit_declared_dim psplit_i_type_dim(const struct Onnx__TypeProto *type, uint32
     out.value = dim->dim_value;
   if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && *dim->dim_param)
     out.param = dim->dim_param;
+  if (dim->denotation && *dim->denotation) out.denotation = dim->denotation;
   return out;
+}
+
+const char *psplit_i_type_denotation(const struct Onnx__TypeProto *type) {
+  return type && type->denotation && *type->denotation ? type->denotation : NULL;
 }

@@ -189,8 +189,9 @@ typedef enum psplit_type_kind {
 } psplit_type_kind;
 
 typedef struct psplit_declared_dim {
-  int64_t value;     /* >= 0, or -1 where it is not a number */
-  const char *param; /* its symbol, or NULL */
+  int64_t value;          /* >= 0, or -1 where it is not a number */
+  const char *param;      /* its symbol, or NULL */
+  const char *denotation; /* what it stands for ("DATA_BATCH"), or NULL */
 } psplit_declared_dim;
 
 psplit_type_kind psplit_i_type_kind(const struct Onnx__TypeProto *type);
@@ -201,5 +202,7 @@ const struct Onnx__TypeProto *psplit_i_type_inner(const struct Onnx__TypeProto *
 /* Number of dimensions of a (sparse) tensor type, or -1 where the shape is not declared. */
 int64_t psplit_i_type_rank(const struct Onnx__TypeProto *type);
 psplit_declared_dim psplit_i_type_dim(const struct Onnx__TypeProto *type, uint32_t axis);
+/* What a type stands for ("IMAGE"), or NULL. */
+const char *psplit_i_type_denotation(const struct Onnx__TypeProto *type);
 
 #endif

@@ -51,19 +51,36 @@ psplit_code psplit_i_check_declared(psplit_i_proof *p, const psplit_i_manifest_v
   return PSPLIT_OK;
 }
 
+static bool same_text(const char *a, const char *b) {
+  return a && b ? strcmp(a, b) == 0 : !a && !b;
+}
+
+/* Whether a port says of a dimension what the model lets one know of it: a number where there is
+ * one for sure, else the symbol that the model declares, else at most the one that is known. */
+static bool is_dim_of_model(psplit_declared_dim port, psplit_emit_dim sure,
+                            psplit_declared_dim declared) {
+  if (!same_text(port.denotation, declared.denotation)) return false;
+  const bool silent = port.value < 0 && !port.param;
+  if (silent && !declared.param && (declared.value < 0 || sure.value < 0)) return true;
+  if (sure.value >= 0) return port.value == sure.value;
+  return port.value < 0 && same_text(port.param, declared.param ? declared.param : sure.symbol);
+}
+
 psplit_code psplit_i_check_port_shape(psplit_i_proof *p, uint32_t t, const Onnx__TypeProto *type) {
   const char *tensor = p->manifest.transfers[t].tensor;
   const int64_t rank = psplit_i_type_rank(type);
-  const psplit_vtype *known =
-    psplit_i_shapes_type(p->shapes, psplit_i_graph_find_value(p->graph, tensor));
-  bool good = rank < 0 || known->rank == rank;
+  const uint32_t value = psplit_i_graph_find_value(p->graph, tensor);
+  const psplit_vtype *known = psplit_i_shapes_type(p->shapes, value);
+  const Onnx__TypeProto *declared = p->graph->values[value].declared_type;
+  const int64_t declared_rank = psplit_i_type_rank(declared);
+  const bool alike = declared_rank == known->rank;
+  bool good = known->rank == rank || (rank < 0 && declared_rank < 0);
+  if (!same_text(psplit_i_type_denotation(type), psplit_i_type_denotation(declared))) good = false;
   for (int64_t a = 0; good && a < rank; a++) {
-    const psplit_declared_dim dim = psplit_i_type_dim(type, (uint32_t)a);
-    const psplit_emit_dim sure = psplit_i_shapes_emit_dim(p->shapes, known->dims[a]);
-    if (dim.value >= 0)
-      good = sure.value == dim.value;
-    else if (dim.param)
-      good = sure.value < 0 && sure.symbol && strcmp(sure.symbol, dim.param) == 0;
+    const psplit_declared_dim none = {.value = -1};
+    good = is_dim_of_model(psplit_i_type_dim(type, (uint32_t)a),
+                           psplit_i_shapes_emit_dim(p->shapes, known->dims[a]),
+                           alike ? psplit_i_type_dim(declared, (uint32_t)a) : none);
   }
   if (!good)
     return PSPLIT_I_DIFFERS(

@@ -113,6 +113,18 @@ function tableProblems({ inputs, outputs, stages, transfers }) {
   return problems;
 }
 
+// What the model declares of a tensor that crosses and its port does not: a size says more than a
+// symbol, and of a size that the model declares a run may tell otherwise.
+function lostDeclarations(port, model) {
+  if (port.denotation !== model.denotation) return ['denotation'];
+  return (model.dims ?? []).flatMap(({ symbol, denotation }, axis) => {
+    const dim = port.dims?.[axis];
+    if (!dim) return [`dimension ${axis}`];
+    return [...(dim.denotation !== denotation ? [`denotation of dimension ${axis}`] : []),
+      ...(symbol && dim.symbol !== symbol && dim.size === undefined ? [`symbol ${symbol}`] : [])];
+  });
+}
+
 // The stages, boundary nodes aside, against the model: the same nodes, weights, functions,
 // declarations, and all that is said about the model as a whole.
 function contentProblems(dir, manifest, modelFile) {
@@ -135,6 +147,15 @@ function contentProblems(dir, manifest, modelFile) {
     for (const { name, tensor } of table.outputs.filter(({ to }) => to.includes('model'))) {
       if (declared(stage.outputs, name) !== declared(model.outputs, tensor)) {
         problems.push(`${file}: output ${name} is not declared as the model declares ${tensor}`);
+      }
+    }
+    const crossing = [...table.inputs.filter(({ from }) => from !== 'model').map((row) => [stage.inputs, row]),
+      ...table.outputs.filter(({ to }) => !to.includes('model')).map((row) => [stage.outputs, row])];
+    for (const [list, { name, tensor }] of crossing) {
+      const whole = [...model.outputs, ...model.infos].find((each) => each.name === tensor);
+      const port = list.find((each) => each.name === name);
+      for (const lost of whole && port ? lostDeclarations(port.type, whole.type) : []) {
+        problems.push(`${file}: ${name} lost the ${lost} that the model declares`);
       }
     }
     const nodes = stage.nodes.filter(({ domain }) => domain !== 'psplit');

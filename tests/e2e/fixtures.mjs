@@ -41,10 +41,15 @@ const node = (op, inputs, outputs, attrs = [],
   all(blocks(1, inputs), blocks(2, outputs), name ? block(3, name) : [], block(4, op),
     blocks(5, attrs), domain ? block(7, domain) : [], extra);
 
-const tensorType = (type, dims) => block(1, all(int(1, type), block(2, blocks(1, dims.map((dim) =>
-  (typeof dim === 'number' ? int(1, dim) : block(2, dim)))))));
-const value = (name, type = FLOAT, dims = ['n', 8]) =>
-  all(block(1, name), block(2, tensorType(type, dims)));
+// A dimension is a number, a symbol, null for neither, or [one of these, its denotation].
+const dimension = (dim) => {
+  if (Array.isArray(dim)) return all(dimension(dim[0]), block(3, dim[1]));
+  return dim === null ? all() : typeof dim === 'number' ? int(1, dim) : block(2, dim);
+};
+const tensorType = (type, dims) =>
+  block(1, all(int(1, type), block(2, blocks(1, dims.map(dimension)))));
+const value = (name, type = FLOAT, dims = ['n', 8], denotation = undefined) =>
+  all(block(1, name), block(2, all(tensorType(type, dims), denotation ? block(6, denotation) : [])));
 
 const tensor = (name, dims, type, data) =>
   all(dims.map((dim) => int(1, dim)), int(2, type), block(8, name), block(9, data));
@@ -1157,6 +1162,34 @@ export const fixtures = {
         .map(([name, n]) => tensor(name, [1], INT64, bytesOf(BigInt64Array.of(BigInt(n))))),
       inputs: [value('x', FLOAT, [4, 8])], outputs: [value('y', FLOAT, [4, 1])],
     }),
+  },
+
+  declared: {
+    why: 'what the model declares of tensors that cross stays: symbols for what follows from others and for '
+      + 'what a run tells, denotations; a number says more, and one that a run may contradict is left out',
+    stages: [2],
+    pins: ['n_[a-g]=0', 'n_y*=1'],
+    crossing: {
+      a: ['twice', 8], b: [null, 8], c: ['rows', 8], d: ['n', 8], e: [null, 8], f: ['n', 8],
+      g: [2, 'found'],
+    },
+    runs: [3, 4].map((n) => ({ shapes: { x: [n, 8] } })),
+    build() {
+      const twice = (name) => node('Concat', ['x', 'x'], [name], [attr.int('axis', 0)]);
+      const names = [...'abcdefg'];
+      return model({
+        nodes: [twice('a'), node('Tanh', ['a'], ['b']), node('Tanh', ['x'], ['c']),
+          node('Sin', ['x'], ['d']), twice('e'), node('Cos', ['x'], ['f']), node('NonZero', ['x'], ['g']),
+          ...names.map((name) => node('Neg', [name], [`y.${name}`]))],
+        outputs: names.map((name) => value(`y.${name}`, name === 'g' ? INT64 : FLOAT, [null, null])),
+        extra: [
+          value('a', FLOAT, [['twice', 'DATA_BATCH'], [8, 'DATA_FEATURE']], 'TENSOR'),
+          value('b', FLOAT, [null, 8]), value('c', FLOAT, ['rows', 8]), value('d', FLOAT, [5, 8]),
+          value('e', FLOAT, [7, [8, 'DATA_FEATURE']]), value('f', FLOAT, ['n', 'eight']),
+          value('g', INT64, [2, 'found']),
+        ].map((info) => block(13, info)),
+      });
+    },
   },
 
   through: {

@@ -94,6 +94,11 @@ async function chainOf(stages, kind) {
     manifest.transfers.some(({ tensor }) => tensor === each)), 'what is no tensor is not sent');
   const crossing = manifest.transfers.map(({ dtype }) => dtype);
   if (model.dtypes) tap.ok(isDeepStrictEqual(crossing, model.dtypes), 'types cross', crossing);
+  for (const [tensor, shape] of Object.entries(model.crossing ?? {})) {
+    const found = manifest.transfers.filter((each) => each.tensor === tensor).map((each) => each.shape);
+    tap.ok(isDeepStrictEqual(found, [shape]), `${tensor} crosses as ${JSON.stringify(shape)}`,
+      JSON.stringify(found));
+  }
   const hops = manifest.transfers.map(({ tensor, from, to }) => `${tensor} ${from}-${to}`);
   if (model.hops) tap.none(setDifference(hops, model.hops), 'tensors go the ways they should');
   for (const [weight, n] of Object.entries(model.held ?? {})) {

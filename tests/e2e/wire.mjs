@@ -52,7 +52,20 @@ function nodeKey(node) {
   return canonical(node, [], { 5: attributeKey });
 }
 
-const declaration = (value) => ({ name: text(value, 1), key: canonical(value, [1]) });
+// What is declared of a value: a number, a symbol or neither for each dimension, and denotations.
+function declaredType(value) {
+  const [type] = all(value, 2);
+  const [tensor] = type ? all(type, 1) : [];
+  const [shape] = tensor ? all(tensor, 2) : [];
+  return {
+    denotation: type ? text(type, 6) : '',
+    dims: shape && all(shape, 1).map((dim) =>
+      ({ size: all(dim, 1).at(-1), symbol: text(dim, 2), denotation: text(dim, 3) })),
+  };
+}
+
+const declaration = (value) =>
+  ({ name: text(value, 1), key: canonical(value, [1]), type: declaredType(value) });
 
 // What a stage must keep of its model. Field numbers of onnx.proto: ModelProto graph 7,
 // opset_import 8, functions 25; GraphProto node 1, initializer 5, input 11, output 12,
@@ -75,6 +88,7 @@ export function readModel(bytes) {
     })),
     inputs: all(graph, 11).map(declaration),
     outputs: all(graph, 12).map(declaration),
+    infos: all(graph, 13).map(declaration),
     opsets: all(bytes, 8).map((opset) => canonical(opset)),
     functions: all(bytes, 25).map((body) => ({ key: canonical(body), domain: text(body, 10) })),
     rest: canonical(bytes, [7, 8, 25]),

@@ -54,10 +54,11 @@ def node(op, inputs, outputs, attributes=(), domain=None, more=()):
     return out
 
 
-def value(name, dims=("n", 8), kind=FLOAT):
+def value(name, dims=("n", 8), kind=FLOAT, denotations=()):
     shape = Message()
-    for dim in dims:
-        shape.add(1, message((1 if isinstance(dim, int) else 2, dim)))
+    for axis, dim in enumerate(dims):
+        shape.add(1, message((1 if isinstance(dim, int) else 2, dim),
+                             *((3, each) for each in denotations[axis:axis + 1])))
     return message((1, name), (2, message((1, message((1, kind), (2, shape))))))
 
 
@@ -165,6 +166,7 @@ def build(directory):
         [tensor("w_in", [8, 8], noise("w_in", 64)), tensor("w_fun", [8, 8], noise("w_fun", 64)),
          external("w_ext", [8, 8], "weights.bin", 512, 256), tensor("w_big", [8, 8 * 32], big)],
         [(10, "about the graph"), (VALUE_INFO, value("a1")), (VALUE_INFO, value("b1")),
+         (VALUE_INFO, value("a4", ("rows", 8), denotations=("DATA_BATCH",))),
          (ANNOTATION, message((1, "b4"), (2, message((1, "SCALE_TENSOR"), (2, "w_in"))))),
          (FUTURE, "graph")])
     layer = function("local", "Layer", ["X", "W"], ["Y"],
@@ -415,11 +417,13 @@ def received_dim(split):
 
 
 def dim_param(port, new):
-    def in_dim(dim):
-        return dim.set(2, new)
+    return symbolic_dims(port, lambda dim: dim.set(2, new))
 
+
+def symbolic_dims(port, change):
+    """change(dimension) on those of a port's dimensions that are symbols."""
     def in_shape(shape):
-        shape.edit(1, in_dim, lambda dim: dim.first(2) is not None)
+        assert shape.edit(1, change, lambda dim: dim.first(2) is not None) > 0
         return shape
 
     def in_tensor(kind):
@@ -431,6 +435,15 @@ def dim_param(port, new):
         return kind
     assert port.edit(2, in_type) == 1
     return port
+
+
+def declared_dim(change):
+    """change(dimension) where a4 leaves stage 0, whose rows the model names."""
+    def mutate(split):
+        name = split.row(0, "outputs", "a4")["name"]
+        split.graph(0, lambda main: main.edit(OUTPUT, lambda port: symbolic_dims(port, change),
+                                              lambda each: each.text(1) == name))
+    return mutate
 
 
 def crossing_dim(split):
@@ -582,6 +595,14 @@ MUTANTS = [
      lambda s: s.transfer("a3", 0, 1).__setitem__("shape", ["n", 9]), (MISMATCH,), "a3"),
     ("a transfer of no shape", None,
      lambda s: s.transfer("a3", 0, 1).__setitem__("shape", None), (MISMATCH,), "a3"),
+    ("a declared symbol that is another", None, declared_dim(lambda dim: dim.set(2, "n")),
+     (MISMATCH,), "a4.*shape that is not the model's"),
+    ("a declared symbol that is lost", None, declared_dim(lambda dim: message((3, "DATA_BATCH"))),
+     (MISMATCH,), "a4.*shape that is not the model's"),
+    ("a denotation that is lost", None, declared_dim(lambda dim: message((2, "rows"))),
+     (MISMATCH,), "a4.*shape that is not the model's"),
+    ("a denotation that is another", None, declared_dim(lambda dim: dim.set(3, "DATA_TIME")),
+     (MISMATCH,), "a4.*shape that is not the model's"),
     ("a shape that is none", None,
      lambda s: s.transfer("a3", 0, 1).__setitem__("shape", [-1]), (INVALID,), "shape"),
     ("another dtype of an input in the manifest", None,
