@@ -3,6 +3,9 @@
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,17 +14,10 @@
 
 #include <psplit/emit.h>
 
-#include "fixture.h"
 #include "model.h"
+#include "onnx.pb-c.h"
 #include "scratch.h"
-
-static void write_file(const char *path, psplit_text text) {
-  FILE *file = fopen(path, "wb");
-  assert_non_null(file);
-  assert_int_equal(fwrite(text.bytes, 1, text.n, file), text.n);
-  assert_int_equal(fclose(file), 0);
-  psplit_i_text_fini(&text);
-}
+#include "text_model.h"
 
 static psplit_text read_file(const char *path) {
   psplit_text text = {0};
@@ -60,63 +56,26 @@ static bool file_says(const char *path, const char *string) {
  * 3 Mul(d, w) = e                    | w is tied to node 0
  * 4 Add(e, b) = y                    | b skips a stage */
 
-enum { N_NODES = 5, W = 300, V = 4 };
+enum { N_NODES = 5, N_BIG = 300 };
 
-static psplit_text branch(const char *attribute, psplit_text *body_node, const char *output) {
-  psplit_text graph = {0}, out = {0};
-  if (body_node) put(&graph, 1, *body_node);
-  put_string(&graph, 2, attribute);
-  put(&graph, 12, value_info(output, 1, "n 4"));
-  put_string(&out, 1, attribute);
-  put(&out, 6, graph);
-  put_int(&out, 20, 5);
-  return out;
-}
-
-static psplit_text rich_graph(void) {
-  psplit_text graph = {0};
-  psplit_text odd = node("Mul", "x w", "a");
-  put_string(&odd, 3, "first");
-  put_string(&odd, 6, "a node's doc_string");
-  put_int(&odd, 1000, 7); /* an unknown field */
-  put(&graph, 1, odd);
-  put(&graph, 1, node("Relu", "a", "b"));
-  psplit_text add = node("Add", "b v", "then_out");
-  psplit_text copy = node("Identity", "b", "else_out");
-  psplit_text choice = node("If", "c", "d");
-  put(&choice, 5, branch("then_branch", &add, "then_out"));
-  put(&choice, 5, branch("else_branch", &copy, "else_out"));
-  put(&graph, 1, choice);
-  put(&graph, 1, node("Mul", "d u", "e"));
-  put(&graph, 1, node("Add", "e b", "y"));
-  put_string(&graph, 2, "rich");
-  put(&graph, 5, weight("w", 4, 1));
-  put(&graph, 5, weight("v", V, 2));
-  put(&graph, 5, weight("u", 4, 3));
-  put(&graph, 5, weight("big", W, 4));
-  put_string(&graph, 10, "a graph's doc_string");
-  put(&graph, 11, value_info("x", 1, "n 4"));
-  put(&graph, 11, value_info("c", 9, ""));
-  put(&graph, 11, value_info("unused", 7, "n"));
-  put(&graph, 12, value_info("b", 1, "n 4"));
-  put(&graph, 12, value_info("y", 1, "n 4"));
-  psplit_text info = value_info("d", 1, "n 4");
-  put_string(&info, 3, "a value's doc_string");
-  put(&graph, 13, info);
-  psplit_text annotation = {0};
-  put_string(&annotation, 1, "e");
-  put(&annotation, 2, pair("SCALE_TENSOR", "big"));
-  put(&graph, 14, annotation);
-  put_string(&graph, 1001, "unknown to the graph");
-  return graph;
-}
-
-static psplit_text rich_model(void) {
-  psplit_text model = model_of(rich_graph(), 8, 17);
-  put(&model, 14, pair("key", "a model's metadata"));
-  put_string(&model, 1002, "unknown to the model");
-  return model;
-}
+static const char RICH[] =
+  "<ir_version: 8, producer_name: \"fixture\", opset_import: [{version: 17}],"
+  " metadata_props: [\"key\": \"a model's metadata\"], 1002: \"unknown to the model\">"
+  "rich (float[n,4] x, bool c, int64[n] unused) => (float[n,4] b, float[n,4] y)"
+  "@{doc_string: \"a graph's doc_string\","
+  "  quantization_annotation: [{tensor_name: \"e\","
+  "    quant_parameter_tensor_names: [\"SCALE_TENSOR\": \"big\"]}],"
+  "  1001: \"unknown to the graph\"}"
+  "<float[4] w = raw {1, 2, 3, 4}, float[4] v = raw {2, 3, 4, 5}, float[4] u = raw {3, 4, 5, 6},"
+  " float[300] big = random(1), float[n,4] d @{doc_string: \"a value's doc_string\"}> {"
+  "  [first] a = Mul (x, w) @{doc_string: \"a node's doc_string\", 1000: 7}"
+  "  b = Relu (a)"
+  "  d = If (c) <"
+  "    then_branch = then_branch () => (float[n,4] then_out) { then_out = Add (b, v) },"
+  "    else_branch = else_branch () => (float[n,4] else_out) { else_out = Identity (b) }>"
+  "  e = Mul (d, u)"
+  "  y = Add (e, b)"
+  "}";
 
 static psplit_model *open_model(const char *path) {
   psplit_diag diag = {0};
@@ -127,7 +86,7 @@ static psplit_model *open_model(const char *path) {
 }
 
 static psplit_model *open_rich(void) {
-  write_file("model.onnx", rich_model());
+  write_model_text("model.onnx", RICH);
   return open_model("model.onnx");
 }
 
@@ -309,13 +268,12 @@ static void boundary_nodes(void **state) {
 /* A name of ours that the model has already, in a body, gets a suffix. */
 static void names_are_unique(void **state) {
   (void)state;
-  psplit_text graph = {0};
-  put(&graph, 1, node("Relu", "x", "a"));
-  put(&graph, 1, node("Relu", "a", "a.send1"));
-  put(&graph, 1, node("Add", "a a.send1", "y"));
-  put(&graph, 11, value_info("x", 1, "4"));
-  put(&graph, 12, value_info("y", 1, "4"));
-  write_file("model.onnx", model_of(graph, 8, 17));
+  write_model_text("model.onnx",
+                   "(float[4] x) => (float[4] y) {"
+                   "  a = Relu (x)"
+                   "  \"a.send1\" = Relu (a)"
+                   "  y = Add (a, \"a.send1\")"
+                   "}");
   psplit_model *model = open_model("model.onnx");
   test_plan p;
   start_plan(&p, 2, "001");
@@ -475,12 +433,8 @@ static void wrong_plans(void **state) {
 /* Models before IR 3 import no domains. */
 static void old_models(void **state) {
   (void)state;
-  psplit_text graph = {0};
-  put(&graph, 1, node("Relu", "x", "a"));
-  put(&graph, 1, node("Relu", "a", "y"));
-  put(&graph, 11, value_info("x", 1, "4"));
-  put(&graph, 12, value_info("y", 1, "4"));
-  write_file("model.onnx", model_of(graph, 2, 0));
+  write_model_text("model.onnx",
+                   "<ir_version: 2> (float[4] x) => (float[4] y) { a = Relu (x) y = Relu (a) }");
   psplit_model *model = open_model("model.onnx");
   test_plan p;
   start_plan(&p, 2, "01");
@@ -517,27 +471,24 @@ static void split_twice(void **state) {
 /* --- weights --- */
 
 static psplit_model *open_external(void) {
-  psplit_text data = {0}, graph = {0};
-  for (unsigned i = 0; i < 2000; i++) {
-    const float x = (float)i;
-    psplit_i_text_add(&data, &x, sizeof x);
-  }
+  float data[2000];
+  for (unsigned i = 0; i < 2000; i++) data[i] = (float)i;
   assert_true(mkdir("m", 0777) == 0 && mkdir("m/w", 0777) == 0);
-  write_file("m/w/data.bin", data);
-  put(&graph, 1, node("Add", "x p", "a"));
-  put(&graph, 1, node("Add", "a q", "b"));
-  psplit_text constant = node("Constant", "", "k"), attribute = {0};
-  put_string(&attribute, 1, "value");
-  put(&attribute, 5, external_weight("", 500, "w/data.bin", "4000"));
-  put_int(&attribute, 20, 4);
-  put(&constant, 5, attribute);
-  put(&graph, 1, constant);
-  put(&graph, 1, node("Add", "b k", "y"));
-  put(&graph, 5, external_weight("p", 500, "w/data.bin", "0"));
-  put(&graph, 5, external_weight("q", 500, "w/data.bin", "0"));
-  put(&graph, 11, value_info("x", 1, "500"));
-  put(&graph, 12, value_info("y", 1, "500"));
-  write_file("m/model.onnx", model_of(graph, 8, 17));
+  FILE *file = fopen("m/w/data.bin", "wb");
+  assert_non_null(file);
+  assert_int_equal(fwrite(data, 1, sizeof data, file), sizeof data);
+  assert_int_equal(fclose(file), 0);
+#define AT(offset)                                                               \
+  "[\"checksum\": \"kept\", \"location\": \"w/data.bin\", \"offset\": \"" offset \
+  "\", \"length\": \"2000\"] @{doc_string: \"a tensor's doc_string\"}"
+  write_model_text("m/model.onnx",
+                   "(float[500] x) => (float[500] y)"
+                   "<float[500] p = " AT("0") ", float[500] q = " AT("0") "> {"
+                   "  a = Add (x, p)"
+                   "  b = Add (a, q)"
+                   "  k = Constant <value = float[500] = " AT("4000") "> ()"
+                   "  y = Add (b, k)"
+                   "}");
   return open_model("m/model.onnx");
 }
 
@@ -616,7 +567,7 @@ static void inline_to_external(void **state) {
   psplit_i_payload payload;
   assert_true(psplit_i_tensor_payload(stage, big, &payload));
   assert_int_equal(payload.file, 1);
-  assert_int_equal(payload.bytes, 4 * W);
+  assert_int_equal(payload.bytes, 4 * N_BIG);
   psplit_model_close(stage);
   psplit_model_close(model);
 }

@@ -3,6 +3,9 @@
  * next run undoes. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,9 +15,9 @@
 
 #include <psplit/emit.h>
 
-#include "fixture.h"
 #include "graph.h"
 #include "scratch.h"
+#include "text_model.h"
 
 /* The linker sends the library's calls here (--wrap). */
 int __real_renameat(int from_fd, const char *from, int to_fd, const char *to);
@@ -44,24 +47,13 @@ static void shell(const char *command) {
 
 static bool holds(const char *command) { return system(command) == 0; }
 
-/* place/m/model.onnx: x -> Add(w) -> Relu -> Tanh -> y; the weight is large enough to be left
- * there.
- */
-static void write_model(void) {
-  psplit_text graph = {0};
-  put(&graph, 1, node("Add", "x w", "a"));
-  put(&graph, 1, node("Relu", "a", "b"));
-  put(&graph, 1, node("Tanh", "b", "y"));
-  put(&graph, 5, weight("w", 300, 1));
-  put(&graph, 11, value_info("x", 1, "300"));
-  put(&graph, 12, value_info("y", 1, "300"));
-  psplit_text model = model_of(graph, 8, 17);
-  FILE *file = fopen("place/m/model.onnx", "wb");
-  assert_non_null(file);
-  assert_int_equal(fwrite(model.bytes, 1, model.n, file), model.n);
-  assert_int_equal(fclose(file), 0);
-  psplit_i_text_fini(&model);
-}
+/* The weight is large enough to be left there. */
+static const char MODEL[] =
+  "(float[300] x) => (float[300] y) <float[300] w = random(1)> {"
+  "  a = Add (x, w)"
+  "  b = Relu (a)"
+  "  y = Tanh (b)"
+  "}";
 
 static psplit_code refuse(void *user, const char *directory, psplit_diag *diag) {
   (void)user;
@@ -98,7 +90,7 @@ static psplit_code split(const psplit_model *model, uint32_t n_stages, bool refu
 
 static psplit_model *prepare(void) {
   shell("mkdir -p place/m && echo mine > place/note");
-  write_model();
+  write_model_text("place/m/model.onnx", MODEL);
   psplit_diag diag = {0};
   psplit_model *model = NULL;
   assert_int_equal(psplit_model_open("place/m/model.onnx", NULL, &diag, &model), PSPLIT_OK);

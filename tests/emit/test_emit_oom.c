@@ -2,6 +2,7 @@
  * Fails the first allocation, then the second, and so on until one run gets through. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,31 +11,21 @@
 #include <psplit/emit.h>
 
 #include "failing.h"
-#include "fixture.h"
 #include "graph.h"
 #include "scratch.h"
+#include "text_model.h"
 
-/* x -> Add(w) -> Relu -> Add(w) -> y; the weight is large enough to be moved. */
-static void write_model(void) {
-  psplit_text graph = {0};
-  put(&graph, 1, node("Add", "x w", "a"));
-  put(&graph, 1, node("Relu", "a", "b.send1"));
-  put(&graph, 1, node("Add", "b.send1 w", "y"));
-  put(&graph, 5, weight("w", 300, 1));
-  put(&graph, 11, value_info("x", 1, "300"));
-  put(&graph, 12, value_info("y", 1, "300"));
-  put(&graph, 13, value_info("b.send1", 1, "300"));
-  psplit_text model = model_of(graph, 8, 17);
-  FILE *file = fopen("model.onnx", "wb");
-  assert_non_null(file);
-  assert_int_equal(fwrite(model.bytes, 1, model.n, file), model.n);
-  assert_int_equal(fclose(file), 0);
-  psplit_i_text_fini(&model);
-}
+/* The weight is large enough to be moved. */
+static const char MODEL[] =
+  "(float[300] x) => (float[300] y) <float[300] w = random(1), float[300] \"b.send1\"> {"
+  "  a = Add (x, w)"
+  "  \"b.send1\" = Relu (a)"
+  "  y = Add (\"b.send1\", w)"
+  "}";
 
 static void every_allocation(void **state) {
   (void)state;
-  write_model();
+  write_model_text("model.onnx", MODEL);
   psplit_diag diag = {0};
   psplit_model *model = NULL;
   assert_int_equal(psplit_model_open("model.onnx", NULL, &diag, &model), PSPLIT_OK);

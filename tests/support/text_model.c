@@ -1,5 +1,6 @@
 #include "text_model.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,4 +35,21 @@ psplit_code parse_model_text(const char *text, size_t n_text,
   free(whole);
   if (code == PSPLIT_OK) return code;
   return psplit_model_parse_text(text, n_text, options, diag, out_bytes, out_n); /* its place */
+}
+
+void write_model_text(const char *path, const char *text) {
+  psplit_diag diag = {0};
+  void *bytes;
+  size_t n;
+  if (parse_model_text(text, strlen(text), NULL, &diag, &bytes, &n) != PSPLIT_OK) {
+    fprintf(stderr, "%s\n%s\n", diag.message, text);
+    abort();
+  }
+  FILE *file = fopen(path, "wb");
+  const bool written = file && fwrite(bytes, 1, n, file) == n;
+  if (!file || fclose(file) != 0 || !written) {
+    perror(path);
+    abort();
+  }
+  free(bytes);
 }

@@ -10,4 +10,7 @@ PSPLIT_MUST_USE psplit_code parse_model_text(const char *text, size_t n_text,
                                              const psplit_parse_text_options *options,
                                              psplit_diag *diag, void **out_bytes, size_t *out_n);
 
+/* The same into a file; ends the program where the text is wrong or the file cannot be written. */
+void write_model_text(const char *path, const char *text);
+
 #endif
