@@ -2,8 +2,7 @@
 """What a bad input or a bad option does to onnx-pipeline-split: bad_input.py TOOL
 
 Each case: the exact exit status, one line on stderr that starts with `error:`, no signal, and a
-working directory that holds afterwards what it held before. Results as TAP. Python's standard
-library is enough: the small models are written here, field by field.
+working directory that holds afterwards what it held before. Results as TAP.
 """
 import os
 import random
@@ -14,10 +13,36 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from text_model import make  # noqa: E402
+
 OK, USAGE, FILE, MALFORMED, UNSUPPORTED, LIMIT, INFEASIBLE = 0, 2, 3, 4, 5, 6, 7
 
 
-# --- a protobuf writer, and the few ONNX messages needed (field numbers of onnx.proto) ---
+# --- models ---
+
+HEADER = '<ir_version: 8, producer_name: "bad_input.py", opset_import: ["": 17]>\n'
+
+
+def model(text):
+    """The file of a model that a graph and functions say."""
+    return make(HEADER + text)
+
+
+def chain(depth, n=8):
+    """x -> (MatMul, Relu) * depth -> y, with n x n weights."""
+    nodes, last = [], "x"
+    for i in range(depth):
+        out = "y" if i == depth - 1 else "r%d" % i
+        nodes += ["[make_m%d] m%d = MatMul (%s, w%d)" % (i, i, last, i),
+                  "[make_%s] %s = Relu (m%d)" % (out, out, i)]
+        last = out
+    weights = ", ".join("float[%d,%d] w%d = random(%d)" % (n, n, i, i) for i in range(depth))
+    return model("g (float[batch,%d] x) => (float[batch,%d] y) <%s> {\n%s\n}"
+                 % (n, n, weights, "\n".join(nodes)))
+
+
+# What no text says is written as bytes: fields that lie about their length, and nest too deep.
 
 def varint(n):
     out = bytearray()
@@ -33,59 +58,15 @@ def number(field, value):
 
 
 def block(field, data):
-    data = data.encode() if isinstance(data, str) else data
     return varint(field << 3 | 2) + varint(len(data)) + data
 
 
-def node(op, inputs, outputs, *attributes):
-    return (b"".join(block(1, i) for i in inputs) + b"".join(block(2, o) for o in outputs)
-            + block(3, "make_" + outputs[0]) + block(4, op)
-            + b"".join(block(5, a) for a in attributes))
-
-
-def value(name, dims):
-    shape = b"".join(block(1, number(1, d) if isinstance(d, int) else block(2, d)) for d in dims)
-    return block(1, name) + block(2, block(1, number(1, 1) + block(2, shape)))
-
-
-def weight(name, n):
-    data = random.Random(n).randbytes(4 * n * n)
-    return number(1, n) + number(1, n) + number(2, 1) + block(8, name) + block(9, data)
-
-
-def graph(nodes, inputs, outputs, weights=()):
-    return (b"".join(block(1, n) for n in nodes) + block(2, "g")
-            + b"".join(block(5, w) for w in weights)
-            + b"".join(block(11, i) for i in inputs) + b"".join(block(12, o) for o in outputs))
-
-
-def model(body):
-    return number(1, 8) + block(2, "bad_input.py") + block(7, body) + block(8, number(2, 17))
-
-
-def chain(depth, n=8):
-    """x -> (MatMul, Relu) * depth -> y."""
-    nodes, last = [], "x"
-    for i in range(depth):
-        out = "y" if i == depth - 1 else "r%d" % i
-        nodes += [node("MatMul", [last, "w%d" % i], ["m%d" % i]), node("Relu", ["m%d" % i], [out])]
-        last = out
-    return model(graph(nodes, [value("x", ["batch", n])], [value("y", ["batch", n])],
-                       [weight("w%d" % i, n) for i in range(depth)]))
-
-
 def nested(levels):
-    """If inside If, `levels` deep: NodeProto.attribute.g.node..."""
-    body = graph([node("Relu", ["x"], ["y"])], [], [value("y", [1])])
+    """A graph in an attribute of a node in a graph, `levels` times: field 6 in 5 in 1."""
+    graph = b""
     for _ in range(levels):
-        branch = block(1, "then_branch") + block(6, body) + number(20, 5)
-        body = graph([node("If", ["c"], ["y"], branch)], [], [value("y", [1])])
-    return model(body)
-
-
-def cycle():
-    return model(graph([node("Add", ["x", "b"], ["a"]), node("Relu", ["a"], ["b"])],
-                       [value("x", [1])], [value("b", [1])]))
+        graph = block(1, block(5, block(6, graph)))
+    return number(1, 8) + block(7, graph)
 
 
 # --- the harness ---
@@ -171,13 +152,13 @@ def bad_bytes(tap, tool, cwd):
     each("a model without a graph", MALFORMED, write(cwd, "nograph.onnx", number(1, 8)))
     each("a length of 2^63", MALFORMED, write(cwd, "long.onnx", b"\x3a" + varint(1 << 63)))
     each("a varint of 11 bytes", MALFORMED, write(cwd, "varint.onnx", b"\x08" + b"\xff" * 11))
-    each("a cycle", MALFORMED, write(cwd, "cycle.onnx", cycle()))
+    each("a cycle", MALFORMED, write(cwd, "cycle.onnx", model("(x) => (b) { a = Add (x, b) b = Relu (a) }")))
     for levels in (200, 10000):
         each("If nested %d deep" % levels, LIMIT, write(cwd, "deep.onnx", nested(levels)))
     each("group nested 10000 deep", (MALFORMED, LIMIT),
          write(cwd, "groups.onnx", number(1, 8) + b"\x3b" * 10000))
 
-    # The opset comes last in the file, so every proper prefix lacks something.
+    # The operator set comes last in the file, so every proper prefix lacks something.
     for part in (1, 2, 3, 10, len(good) // 4, len(good) // 2, len(good) - 200, len(good) - 1):
         each("the first %d of %d bytes" % (part, len(good)), MALFORMED,
              write(cwd, "part.onnx", good[:part]))

@@ -14,8 +14,7 @@ import sys
 import tempfile
 import threading
 
-from bad_input import (FILE, OK, UNSUPPORTED, USAGE, Tap, chain, graph, model, node, value,
-                       weight)
+from bad_input import FILE, OK, UNSUPPORTED, USAGE, Tap, chain, model
 
 PAGE = b"an old page\n"
 
@@ -297,8 +296,10 @@ def before_work(s):
 
 def odd():
     """A node whose name has what separates names in Olive's form."""
-    return model(graph([node("MatMul", ["x", "w"], ["a;b"]), node("Relu", ["a;b"], ["y"])],
-                       [value("x", [8, 8])], [value("y", [8, 8])], [weight("w", 8)]))
+    return model("""(float[8,8] x) => (float[8,8] y) <float[8,8] w = random(1)> {
+        ["make_a;b"] a = MatMul (x, w)
+        y = Relu (a)
+      }""")
 
 
 def main(argv):

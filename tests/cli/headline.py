@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-from bad_input import OK, Tap, block, chain, graph, model, node, number, value, weight
+from bad_input import OK, Tap, chain, model
 
 PLAN_KEYS = {"device_order", "single_device", "single_device_ns", "speed_up", "headline"}
 
@@ -60,18 +60,21 @@ def nonzero(depth, n=64, heavy=True, backbone=0, rows=64):
     """x [rows, n] -> backbone MatMuls -> rows that NonZero finds -> `depth` nodes on them -> y."""
     nodes, last, weights = [], "x", []
     for i in range(backbone):
-        nodes.append(node("MatMul", [last, "b%d" % i], ["k%d" % i]))
-        weights.append(weight("b%d" % i, n))
+        nodes.append("[make_k%d] k%d = MatMul (%s, b%d)" % (i, i, last, i))
+        weights.append("float[%d,%d] b%d = random(%d)" % (n, n, i, i))
         last = "k%d" % i
-    nodes += [node("NonZero", [last], ["where"]), node("Gather", [last, "where"], ["rows"])]
+    nodes += ["[make_where] where = NonZero (%s)" % last,
+              "[make_rows] rows = Gather (%s, where)" % last]
     last = "rows"
     for i in range(depth):
         out = "y" if i == depth - 1 else "m%d" % i
-        nodes.append(node("MatMul", [last, "w%d" % i], [out]) if heavy else node("Exp", [last], [out]))
+        nodes.append("[make_%s] %s = %s" % (out, out, "MatMul (%s, w%d)" % (last, i) if heavy
+                                           else "Exp (%s)" % last))
         last = out
     if heavy:
-        weights += [weight("w%d" % i, n) for i in range(depth)]
-    return model(graph(nodes, [value("x", [rows, n])], [value("y", [2, "found", n])], weights))
+        weights += ["float[%d,%d] w%d = random(%d)" % (n, n, i, 100 + i) for i in range(depth)]
+    return model("(float[%d,%d] x) => (float[2,found,%d] y) <%s> {\n%s\n}"
+                 % (rows, n, n, ", ".join(weights), "\n".join(nodes)))
 
 
 def costs(path, ns, complete=True):
@@ -164,16 +167,13 @@ def assumed(s):
     s.ok("assumed" not in table and "assumed_dims" not in plan, "nothing is assumed then", table)
     listed = s.run("split", "batch.onnx", "-k", "1..3", "--plan-only").stdout
     s.ok("for batch = 1 (assumed)" in listed, "a range of stages says so too", listed)
-    unnamed = block(1, "x") + block(2, block(1, number(1, 1) + block(2, block(1, b"")
-                                                                      + block(1, number(1, 8)))))
-    write("unnamed.onnx", model(graph([node("MatMul", ["x", "w"], ["m"]), node("Relu", ["m"], ["y"])],
-                                      [unnamed], [block(1, "y")], [weight("w", 8)])))
+    write("unnamed.onnx", model("(float[?,8] x) => (y) <float[8,8] w = random(1)> {"
+                                " m = MatMul (x, w) y = Relu (m) }"))
     table, plan = s.plan("unnamed.onnx", "-k", "2")
     told(s, "a dimension of an input without a name", table, plan, "for x[0] = 1 (assumed)")
     # The same name, but of no input: nobody but a run can say how many.
-    outside = model(graph([node("Odd", ["x"], ["o"]), node("MatMul", ["o", "w"], ["m"]),
-                           node("Relu", ["m"], ["y"])], [value("x", [8, 8])],
-                          [value("y", ["made", 8])], [weight("w", 8)]))
+    outside = model("(float[8,8] x) => (float[made,8] y) <float[8,8] w = random(1)> {"
+                    " o = Odd (x) m = MatMul (o, w) y = Relu (m) }")
     write("odd.onnx", outside)
     table, plan = s.plan("odd.onnx", "-k", "1")
     withheld(s, "an operator that nobody knows", table, plan, [])

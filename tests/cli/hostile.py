@@ -13,8 +13,9 @@ import stat
 import sys
 import tempfile
 
-from bad_input import (FILE, INFEASIBLE, LIMIT, MALFORMED, OK, Tap, block, chain, check, graph,
-                       model, no_core, node, number, value, varint, write)
+from bad_input import (FILE, INFEASIBLE, LIMIT, MALFORMED, OK, Tap, block, chain, check, make,
+                       model, no_core, number, varint, write)
+from text_model import quoted
 
 DATA_BYTES = 4096
 
@@ -29,59 +30,45 @@ def in_10_s_and_1_gib():
     resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 
 
-def signed(n):
-    """int64 as protobuf writes it."""
-    return n % (1 << 64)
-
-
-def tensor(dims, *fields):
-    return (b"".join(number(1, signed(d)) for d in dims) + number(2, 1) + block(8, "w")
-            + b"".join(fields))
+def dims_of(dims):
+    """A shape; dims from 2^63 on are what protobuf makes of them."""
+    return ",".join(str((d + (1 << 63)) % (1 << 64) - (1 << 63)) for d in dims)
 
 
 def external(dims=(8, 8), **entries):
     """A tensor whose data is in another file."""
-    pairs = (block(13, block(1, key) + block(2, str(each))) for key, each in entries.items())
-    return tensor(dims, *pairs, number(14, 1))
+    pairs = ", ".join("%s: %s" % (quoted(key), quoted(str(each))) for key, each in entries.items())
+    return "float[%s] w = {} @{data_location: EXTERNAL, external_data: [%s]}" % (dims_of(dims), pairs)
 
 
 def reads(weight):
     """x -> MatMul(w) -> Relu -> y"""
-    return model(graph([node("MatMul", ["x", "w"], ["m"]), node("Relu", ["m"], ["y"])],
-                       [value("x", [8, 8])], [value("y", [8, 8])], [weight]))
+    return model("(float[8,8] x) => (float[8,8] y) <%s> { m = MatMul (x, w) y = Relu (m) }" % weight)
 
 
-def nodes(*each, outputs=("y",)):
-    return model(graph(each, [value("x", [4])], [value(name, [4]) for name in outputs]))
-
-
-def call(name, inputs, outputs):
-    return node(name, inputs, outputs) + block(7, "f")
-
-
-def function(name, *each):
-    """x -> ... -> y"""
-    return block(25, block(1, name) + block(4, "x") + block(5, "y")
-                 + b"".join(block(7, n) for n in each) + block(9, number(2, 17))
-                 + block(9, block(1, "f") + number(2, 1)) + block(10, "f"))
+def nodes(body, outputs="float[4] y"):
+    return model("(float[4] x) => (%s) {\n%s\n}" % (outputs, body))
 
 
 def calling(*functions):
-    return (nodes(call("F0", ["x"], ["a"]), node("Relu", ["a"], ["y"]))
-            + block(8, block(1, "f") + number(2, 1)) + b"".join(functions))
+    """Functions F0, F1, ... of x and y with these bodies, the first of which is called."""
+    header = '<domain: "f", opset_import: ["": 17, "f": 1]>'
+    return make('<ir_version: 8, opset_import: ["": 17, "f": 1]>'
+                "(float[4] x) => (float[4] y) { a = f.F0 (x) y = Relu (a) }\n"
+                + "\n".join("%s %s (x) => (y) { %s }" % (header, name, body)
+                            for name, body in functions))
 
 
 def doubling(depth):
     """Each function calls the next twice: 2^depth calls for who follows each."""
-    inner = [function("F%d" % i, call("F%d" % (i + 1), ["x"], ["a"]),
-                      call("F%d" % (i + 1), ["a"], ["y"])) for i in range(depth)]
-    return calling(*inner, function("F%d" % depth, node("Relu", ["x"], ["y"])))
+    each = [("F%d" % i, "a = f.F%d (x) y = f.F%d (a)" % (i + 1, i + 1)) for i in range(depth)]
+    return calling(*each, ("F%d" % depth, "y = Relu (x)"))
 
 
 def ring(n):
     """n nodes, each reading the one before and the first the last."""
-    each = [node("Add", ["x", "a%d" % ((i - 1) % n)], ["a%d" % i]) for i in range(n)]
-    return nodes(*each, outputs=("a0",))
+    return nodes("\n".join("a%d = Add (x, a%d)" % (i, (i - 1) % n) for i in range(n)),
+                 "float[4] a0")
 
 
 def data_files(cwd):
@@ -112,7 +99,9 @@ def places(cwd):
         shown = location.replace(cwd, "CWD")
         yield "external data in %r" % shown, MALFORMED, reads(external(location=location))
     yield "external data that is missing", FILE, reads(external(location="missing"))
-    yield "a location with a zero byte", MALFORMED, reads(external(location="w.bin\0x"))
+    pair = block(1, b"location") + block(2, b"w.bin\0x")
+    yield "a location with a zero byte", MALFORMED, (
+        number(1, 8) + block(7, block(5, number(1, 1) + number(2, 1) + block(13, pair) + number(14, 1))))
     yield "no location", MALFORMED, reads(external(offset=0))
 
 
@@ -130,51 +119,44 @@ def extents(_):
 
 
 def sizes(_):
-    raw = block(9, bytes(256))
     for dims in ((1 << 32, 1 << 32), (1 << 62, 4), (1 << 63,), (-1, 8), (-8, -8),
                  (1 << 31, 1 << 31, 1 << 31), (1 << 40,)):
         shown = "x".join(map(str, dims))
-        yield "a weight of %s" % shown, MALFORMED, reads(tensor(dims, raw))
+        yield "a weight of %s" % shown, MALFORMED, reads("float[%s] w = raw {0 * 64}" % dims_of(dims))
         yield "external, %s" % shown, MALFORMED, reads(external(dims, location="w.bin"))
-    yield "2^20 dimensions", MALFORMED, reads(tensor([1] * (1 << 20), raw))
+    yield "2^20 dimensions", MALFORMED, reads(
+        "float[%s] w = raw {0 * 64}" % dims_of([1] * (1 << 20)))
     claim = number(1, 8) + b"\x3a"
     for n in (1 << 31, 1 << 40, (1 << 63) - 1, (1 << 64) - 1):
         yield "a graph of %d bytes" % n, MALFORMED, claim + varint(n) + bytes(64)
-    good = graph([node("Relu", ["x"], ["y"])], [value("x", [1])], [value("y", [1])])
-    yield "a packed field of 2^40 numbers", MALFORMED, model(
-        good + block(5, b"\x0a" + varint(1 << 40) + bytes(8)))
+    yield "a packed field of 2^40 numbers", MALFORMED, (
+        number(1, 8) + block(7, block(5, b"\x0a" + varint(1 << 40) + bytes(8))))
 
 
 def graphs(_):
-    relu = [node("Relu", ["x"], ["a"]), node("Relu", ["a"], ["y"])]
-    yield "a node that reads its own output", MALFORMED, nodes(
-        node("Add", ["x", "y"], ["y"]), outputs=("y",))
+    relu = "a = Relu (x) y = Relu (a) "
+    yield "a node that reads its own output", MALFORMED, nodes("y = Add (x, y)")
     for n in (2, 100000):
         yield "a cycle of %d nodes" % n, MALFORMED, ring(n)
-    yield "two nodes that make one value", MALFORMED, nodes(*relu, node("Neg", ["x"], ["a"]))
-    yield "a node that makes an input", MALFORMED, nodes(*relu, node("Neg", ["a"], ["x"]))
-    yield "a node that makes one value twice", MALFORMED, nodes(
-        *relu, node("Split", ["x"], ["b", "b"]))
-    yield "two inputs of one name", MALFORMED, model(graph(
-        relu, [value("x", [4])] * 2, [value("y", [4])]))
-    yield "two weights of one name", MALFORMED, model(graph(
-        relu, [value("x", [4])], [value("y", [4])], [tensor([1], block(9, bytes(4)))] * 2))
-    yield "an input that nothing makes", MALFORMED, nodes(
-        *relu, node("Add", ["x", "nowhere"], ["b"]))
-    yield "an output that nothing makes", MALFORMED, nodes(*relu, outputs=("y", "nowhere"))
+    yield "two nodes that make one value", MALFORMED, nodes(relu + "a = Neg (x)")
+    yield "a node that makes an input", MALFORMED, nodes(relu + "x = Neg (a)")
+    yield "a node that makes one value twice", MALFORMED, nodes(relu + "b, b = Split (x)")
+    yield "two inputs of one name", MALFORMED, model(
+        "(float[4] x, float[4] x) => (float[4] y) { %s }" % relu)
+    yield "two weights of one name", MALFORMED, model(
+        "(float[4] x) => (float[4] y) <float[1] w = {0}, float[1] w = {0}> { %s }" % relu)
+    yield "an input that nothing makes", MALFORMED, nodes(relu + "b = Add (x, nowhere)")
+    yield "an output that nothing makes", MALFORMED, nodes(relu, "float[4] y, float[4] nowhere")
 
 
 def functions(_):
-    yield "a function that calls itself", MALFORMED, calling(
-        function("F0", call("F0", ["x"], ["y"])))
+    yield "a function that calls itself", MALFORMED, calling(("F0", "y = f.F0 (x)"))
     yield "two functions that call each other", MALFORMED, calling(
-        function("F0", call("F1", ["x"], ["y"])), function("F1", call("F0", ["x"], ["y"])))
-    yield "two functions of one name", MALFORMED, calling(
-        *[function("F0", node("Relu", ["x"], ["y"]))] * 2)
-    yield "a cycle in a function", MALFORMED, calling(
-        function("F0", node("Add", ["x", "y"], ["a"]), node("Relu", ["a"], ["y"])))
+        ("F0", "y = f.F1 (x)"), ("F1", "y = f.F0 (x)"))
+    yield "two functions of one name", MALFORMED, calling(*[("F0", "y = Relu (x)")] * 2)
+    yield "a cycle in a function", MALFORMED, calling(("F0", "a = Add (x, y) y = Relu (a)"))
     yield "a function with an input that nothing makes", MALFORMED, calling(
-        function("F0", node("Add", ["x", "nowhere"], ["y"])))
+        ("F0", "y = Add (x, nowhere)"))
     yield "functions that call the next twice, 60 deep", LIMIT, doubling(60)
     # A model like any other, but its one call cannot be cut and its depth must not be walked.
     yield "the same, 5000 deep", (LIMIT, INFEASIBLE), doubling(5000)

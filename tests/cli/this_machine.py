@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-from bad_input import graph, model, node, value, weight
+from bad_input import model
 
 
 def main():
@@ -16,9 +16,8 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         scratch = pathlib.Path(scratch)
         onnx = scratch / "m.onnx"
-        onnx.write_bytes(model(graph(
-            [node("MatMul", ["x", "w"], ["a"]), node("MatMul", ["a", "w"], ["y"])],
-            [value("x", [64, 64])], [value("y", [64, 64])], [weight("w", 64)])))
+        onnx.write_bytes(model("(float[64,64] x) => (float[64,64] y) <float[64,64] w = random(1)> {"
+                               " a = MatMul (x, w) y = MatMul (a, w) }"))
 
         def plan(cache, devices="cpu", stages=2):
             env = {**os.environ, "XDG_CACHE_HOME": str(cache)}

@@ -11,28 +11,20 @@ import subprocess
 import sys
 import tempfile
 
-from bad_input import OK, USAGE, Tap, graph, listing, model, node, value, weight
+from bad_input import OK, USAGE, Tap, listing, model
 
 NAMES = ["batch", "sequence_length"]
 
 
 def make():
     """x [batch, sequence_length, 8] -> MatMul -> Relu -> y; a body has a dimension of its own."""
-    body = graph([node("Relu", ["m"], ["r"])], [], [value("r", ["inner_rows", 8])])
-    branches = (bytes([0x0a, 11]) + b"then_branch" + bytes([0x32]) + length(body) + body
-                + b"\xa0\x01\x05",
-                bytes([0x0a, 11]) + b"else_branch" + bytes([0x32]) + length(body) + body
-                + b"\xa0\x01\x05")
-    return model(graph(
-        [node("MatMul", ["x", "w"], ["m"]), node("If", ["c"], ["i"], *branches),
-         node("Tanh", ["i"], ["y"])],
-        [value("x", [*NAMES, 8]), value("c", [])],
-        [value("y", ["batch", "sequence_length", 8])], [weight("w", 8)]))
-
-
-def length(data):
-    assert len(data) < 128
-    return bytes([len(data)])
+    body = "() => (float[inner_rows,8] r) { r = Relu (m) }"
+    return model("""(float[batch,sequence_length,8] x, bool c) => (float[batch,sequence_length,8] y)
+      <float[8,8] w = random(1)> {
+        m = MatMul (x, w)
+        i = If (c) <then_branch = %s, else_branch = %s>
+        y = Tanh (i)
+      }""" % (body, body))
 
 
 class Names:

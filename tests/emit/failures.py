@@ -14,41 +14,20 @@ import sys
 import tempfile
 import time
 
-
-def varint(n):
-    out = bytearray()
-    while n > 127:
-        out.append(n & 127 | 128)
-        n >>= 7
-    out.append(n)
-    return bytes(out)
-
-
-def number(field, value):
-    return varint(field << 3) + varint(value)
-
-
-def block(field, data):
-    data = data.encode() if isinstance(data, str) else data
-    return varint(field << 3 | 2) + varint(len(data)) + data
-
-
-def value(name, n):
-    return block(1, name) + block(2, block(1, number(1, 1) + block(2, block(1, number(1, n)))))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from text_model import make  # noqa: E402
 
 
 def model(depth, n):
     """x -> Add(w0) -> ... -> y, with n floats each."""
-    nodes, weights, last = b"", b"", "x"
-    rng = random.Random(1)
+    nodes, weights, last = [], [], "x"
     for i in range(depth):
         out = "y" if i == depth - 1 else "a%d" % i
-        nodes += block(1, block(1, last) + block(1, "w%d" % i) + block(2, out) + block(4, "Add"))
-        weights += block(5, number(1, n) + number(2, 1) + block(8, "w%d" % i)
-                         + block(9, rng.randbytes(4 * n)))
+        nodes.append("%s = Add (%s, w%d)" % (out, last, i))
+        weights.append("float[%d] w%d = random(%d)" % (n, i, i))
         last = out
-    graph = (nodes + block(2, "g") + weights + block(11, value("x", n)) + block(12, value("y", n)))
-    return number(1, 8) + block(7, graph) + block(8, number(2, 17))
+    return make('<ir_version: 8, opset_import: ["": 17]> g (float[%d] x) => (float[%d] y) <%s> {\n%s\n}'
+                % (n, n, ", ".join(weights), "\n".join(nodes)))
 
 
 class Tap:

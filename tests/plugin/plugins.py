@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-from bad_input import Tap, chain, graph, model, node, value, weight, write
+from bad_input import Tap, chain, model, write
 
 OK, UNSUPPORTED, INFEASIBLE, PLUGIN = 0, 5, 7, 8
 BEFORE, AFTER = "infer-shapes,cost,prune,attach,fuse", "coarsen,partition,replicate"
@@ -136,25 +136,20 @@ def inspects(bench, inspect, plugins):
 
 def decoder():
     """Two layers; the cache of each is read at its start and written at its end."""
-    nodes, last, inputs, outputs, weights = [], "x", [value("x", [8, 8])], [], []
+    nodes, last, inputs, outputs, weights = [], "x", ["float[8,8] x"], [], []
     for layer in (0, 1):
-        p, q = "past_key_values.%d." % layer, "present.%d." % layer
-        mid = "h%d" % layer
-        nodes += [node("MatMul", [last, "w%d" % layer], [mid]),
-                  node("Concat", [mid, p + "key"], [q + "key"], block_axis()),
-                  node("Softmax", [mid], ["s%d" % layer]),
-                  node("MatMul", ["s%d" % layer, "w%d" % layer], ["t%d" % layer]),
-                  node("Concat", ["t%d" % layer, p + "value"], [q + "value"], block_axis())]
-        inputs += [value(p + "key", [8, 8]), value(p + "value", [8, 8])]
-        outputs += [value(q + "key", [16, 8]), value(q + "value", [16, 8])]
-        weights.append(weight("w%d" % layer, 8))
+        past, present = "past_key_values.%d." % layer, "present.%d." % layer
+        nodes += ["h%d = MatMul (%s, w%d)" % (layer, last, layer),
+                  '"%skey" = Concat <axis = 0> (h%d, "%skey")' % (present, layer, past),
+                  "s%d = Softmax (h%d)" % (layer, layer),
+                  "t%d = MatMul (s%d, w%d)" % (layer, layer, layer),
+                  '"%svalue" = Concat <axis = 0> (t%d, "%svalue")' % (present, layer, past)]
+        inputs += ['float[8,8] "%s%s"' % (past, kind) for kind in ("key", "value")]
+        outputs += ['float[16,8] "%s%s"' % (present, kind) for kind in ("key", "value")]
+        weights.append("float[8,8] w%d = random(%d)" % (layer, layer))
         last = "t%d" % layer
-    return model(graph(nodes, inputs, outputs, weights))
-
-
-def block_axis():
-    from bad_input import block, number
-    return block(1, "axis") + number(3, 0) + number(20, 2)
+    return model("(%s) => (%s) <%s> {\n%s\n}" % (", ".join(inputs), ", ".join(outputs),
+                                                ", ".join(weights), "\n".join(nodes)))
 
 
 def samples(bench, folder):
@@ -170,11 +165,15 @@ def samples(bench, folder):
         {"name": "npu0", "preset": "cpu"}, {"name": "cpu0", "preset": "cpu"}]}).encode())
     write(bench.cwd, "table.txt", b"# operator device factor\nSoftmax npu never\n")
     write(bench.cwd, "bad.txt", b"MatMul npu\n")
-    write(bench.cwd, "soft.onnx", model(graph(
-        [node("Relu", ["x"], ["a"]), node("MatMul", ["a", "w"], ["b"]), node("Softmax", ["b"], ["c"]),
-         node("MatMul", ["c", "w"], ["d"]), node("MatMul", ["d", "w"], ["e"]),
-         node("MatMul", ["e", "w"], ["y"])],
-        [value("x", [8, 8])], [value("y", [8, 8])], [weight("w", 8)])))
+    write(bench.cwd, "soft.onnx", model("""
+      (float[8,8] x) => (float[8,8] y) <float[8,8] w = random(8)> {
+        a = Relu (x)
+        b = MatMul (a, w)
+        c = Softmax (b)
+        d = MatMul (c, w)
+        e = MatMul (d, w)
+        y = MatMul (e, w)
+      }"""))
     table = os.path.join(folder, "device_table.so")
 
     def with_table(name):

@@ -7,33 +7,27 @@ import subprocess
 import sys
 import tempfile
 
-from wire import message
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from text_model import make  # noqa: E402
 
 N_FILES, MAX_OPEN, N = 5000, 256, 8
 
 
-def value(name):
-    shape = message((1, message((1, N))))
-    return message((1, name), (2, message((1, message((1, 1), (2, shape))))))
-
-
 def write_model(directory):
     """x -> Add(w0) -> Add(w1) -> ... -> y"""
-    graph, last = message((2, "many")), "x"
+    nodes, weights, last = [], [], "x"
     for i in range(N_FILES):
         out = "y" if i == N_FILES - 1 else "a%d" % i
-        graph.add(1, message((1, last), (1, "w%d" % i), (2, out), (4, "Add")))
+        nodes.append("%s = Add (%s, w%d)" % (out, last, i))
+        weights.append('float[%d] w%d = ["location": "w%d"]' % (N, i, i))
         last = out
-    for i in range(N_FILES):
-        location = "w%d" % i
-        with open(os.path.join(directory, location), "wb") as file:
+        with open(os.path.join(directory, "w%d" % i), "wb") as file:
             file.write(struct.pack("<%df" % N, *[i] * N))
-        graph.add(5, message((1, N), (2, 1), (8, location),
-                             (13, message((1, "location"), (2, location))), (14, 1)))
-    graph.add(11, value("x")).add(12, value("y"))
     path = os.path.join(directory, "many.onnx")
     with open(path, "wb") as file:
-        file.write(message((1, 8), (7, graph), (8, message((1, ""), (2, 17)))).bytes())
+        file.write(make('<ir_version: 8, opset_import: ["": 17]>'
+                        "many (float[%d] x) => (float[%d] y) <%s> {\n%s\n}"
+                        % (N, N, ", ".join(weights), "\n".join(nodes))))
     return path
 
 
