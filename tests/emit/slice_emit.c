@@ -107,6 +107,7 @@ static psplit_code emit(const psplit_model *model, plan_parts *p, const char *di
                             .transfers = p->transfers.items,
                             .objective = "throughput",
                             .solver = "slices",
+                            .device_order = "given",
                             .bound = "none",
                             .cost_source = "given"};
   const psplit_code code = psplit_emit(model, &plan, directory, options, diag);
