@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "partition.h"
+#include "problem.h"
 
 typedef struct check {
   const psplit_problem *p;

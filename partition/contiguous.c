@@ -7,7 +7,16 @@
  * does not depend on the machine unless the time limit strikes. */
 #include <string.h>
 
-#include "attempt.h"
+#include "contiguous.h"
+#include "exact.h"
+#include "feasible.h"
+#include "multilevel.h"
+#include "node_cut.h"
+#include "order_dp.h"
+#include "problem.h"
+#include "result.h"
+#include "solver_state.h"
+#include "tie_breaking.h"
 
 #define VERY_LARGE_GAP 5e-4
 

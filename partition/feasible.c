@@ -1,5 +1,11 @@
 /* Is there any split, and if not, why? */
-#include "attempt.h"
+#include "feasible.h"
+#include "budget.h"
+#include "exact.h"
+#include "instance.h"
+#include "problem.h"
+#include "result.h"
+#include "solver_state.h"
 
 enum { MOST_STAGES = 65535, TRIED_STAGES = 4096 };
 

@@ -11,7 +11,15 @@
  *               the whole work is more than L times one stage less. */
 #include <string.h>
 
-#include "partition.h"
+#include "assignment.h"
+#include "automaton.h"
+#include "budget.h"
+#include "device_merge.h"
+#include "instance.h"
+#include "multilevel.h"
+#include "problem.h"
+#include "reductions.h"
+#include "result.h"
 
 typedef struct reduction {
   psplit_job job;

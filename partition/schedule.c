@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "partition.h"
+#include <psplit/partition.h>
+#include "base.h"
 
 static const size_t kMaxSlots = (size_t)1 << 26;
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "partition.h"
+#include "result.h"
 #include "random_problem.h"
 
 static psplit_solution *solve(const psplit_problem *p, const psplit_partition_options *options) {

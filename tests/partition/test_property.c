@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "partition.h"
+#include "communication_share.h"
+#include "exact.h"
+#include "latency_chain.h"
+#include "placement.h"
 #include "random_problem.h"
 
 /* Of the bound from shares of communication. */

@@ -8,8 +8,11 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "partition.h"
+#include "assignment.h"
+#include "instance.h"
+#include "order_dp.h"
 #include "random_problem.h"
+#include "tie_descent.h"
 
 /* NULL: there is no split. */
 static psplit_solution *solve(const psplit_problem *p, uint64_t seed, uint32_t n_threads) {

@@ -10,8 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "axis.h"
+#include "assignment.h"
+#include "boundary_annealing.h"
+#include "exact.h"
+#include "local_search.h"
 #include "random_problem.h"
+#include "weight_axis_inside.h"
 
 static const unsigned kFeatures[] = {
   0,          WITH_CLASSES, WITH_CLASSES | WITH_FREE_COMM, WITH_PINS | WITH_TOGETHER, WITH_OVERLAP,

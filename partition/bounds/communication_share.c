@@ -1,0 +1,298 @@
+/* A bound on any placement: what each item adds at least to the loads of all devices, its share of
+ * the communication included, against what the devices can take.
+ *
+ * Let S be a device's items, w(S) their time, comm(S) what it sends and receives, and let its load
+ * w(S) + comm(S) be at most T. For an item v and 0 <= b < 1 let g be the least comm(S) + b w(S) of
+ * all sets with v, a minimum cut. Then comm(S) / w(S) >= (g - b T) / (T - g) for every such S with
+ * v, as the two lines comm = g - b w and comm = T - w show. So the sizes w(v) (1 + r(v)), with the
+ * best such ratio as r, sum to at most T on any device, and every bound of bin packing holds for
+ * them. The b that serves an item best lies where the least set turns from above T to below. Sets:
+ * Lagrange multipliers of the knapsack constraint; bins: dual feasible functions of Fekete and
+ * Schepers, "New classes of fast lower bounds for bin packing problems", Mathematical Programming
+ * 2001. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "automaton.h"
+#include "budget.h"
+#include "communication_share.h"
+#include "flow.h"
+#include "instance.h"
+#include "node_cut.h"
+#include "problem.h"
+#include "team.h"
+
+enum {
+  ROUNDS = 2,
+  CUTS = 8, /* for an item and round */
+  FUNCTIONS = 24,
+  WORK = 300000, /* items times pins for a second of the time limit */
+};
+static const double kSlack = 1e-9; /* far above what doubles round away */
+
+/* Ratio that held best when it was looked for; it holds for every T. */
+typedef struct share {
+  double b, g; /* ticks */
+} share;
+
+typedef struct network {
+  const psplit_core *core;
+  const int64_t *send, *recv, *w; /* [n_nets], [n] of the cheapest device that pays */
+  int64_t total;
+  double scale; /* of capacities, a power of two, so that rounding them does not matter */
+  psplit_flow whole;
+} network;
+
+static int64_t scaled(const network *net, double x) { return (int64_t)(x * net->scale); }
+
+/* With arcs to the sink that least_set() gives their capacities. */
+static bool build(network *net, psplit_arena *arena) {
+  const psplit_core *core = net->core;
+  uint32_t *all = PSPLIT_NEW(arena, uint32_t, core->n);
+  int64_t *nothing = PSPLIT_NEW(arena, int64_t, core->n);
+  int64_t *send = PSPLIT_NEW(arena, int64_t, core->n_nets);
+  int64_t *recv = PSPLIT_NEW(arena, int64_t, core->n_nets);
+  if (!all || !nothing || !send || !recv) return false;
+  for (uint32_t i = 0; i < core->n; i++) all[i] = i;
+  for (uint32_t e = 0; e < core->n_nets; e++) {
+    send[e] = scaled(net, (double)net->send[e]);
+    recv[e] = scaled(net, (double)net->recv[e]);
+  }
+  return psplit_i_set_network(&net->whole, core, all, core->n, all, nothing, send, recv);
+}
+
+typedef struct line {
+  double comm, w; /* of a set: comm + b w */
+} line;
+
+/* The least set with `item` for `b`; *out_least is a lower bound on its comm + b w. */
+static bool least_set(const network *net, uint32_t item, double b, psplit_flow *flow, bool *side,
+                      line *out, double *out_least) {
+  const psplit_core *core = net->core;
+  int64_t value = 0;
+  if (!psplit_i_flow_copy(flow, &net->whole)) return false;
+  for (uint32_t i = 0; i < core->n; i++)
+    flow->arcs.items[2 * (size_t)i].cap =
+      net->w[i] >= PSPLIT_I_INF ? PSPLIT_I_INF : scaled(net, b * (double)net->w[i]);
+  if (!psplit_i_flow_run(flow, item, core->n, PSPLIT_I_INF, &value) ||
+      !psplit_i_flow_side(flow, item, side))
+    return false;
+  *out_least = (double)value / net->scale;
+  *out = (line){0, 0};
+  for (uint32_t i = 0; i < core->n; i++)
+    if (side[i]) out->w += (double)net->w[i];
+  for (uint32_t e = 0; e < core->n_nets; e++) {
+    bool in = false, outside = false;
+    for (uint32_t k = core->net_off[e] + 1; k < core->net_off[e + 1]; k++)
+      *(side[core->net_pin[k]] ? &in : &outside) = true;
+    const bool home = side[core->net_pin[core->net_off[e]]];
+    if (home && outside) out->comm += (double)net->send[e];
+    if (!home && in) out->comm += (double)net->recv[e];
+  }
+  return true;
+}
+
+static double ratio(const share *s, double t) {
+  if (s->g > t) return (double)PSPLIT_I_INF;
+  return s->g < t && s->g > s->b * t ? (s->g - s->b * t) / (t - s->g) : 0;
+}
+
+/* The best b for `item` when no load is above t: between a set too large and one that is not. */
+static bool find_share(const network *net, uint32_t item, double t, psplit_flow *flow, bool *side,
+                       share *best) {
+  line small, large = {0, (double)net->total};
+  double least, top = ratio(best, t);
+  if (!least_set(net, item, 1, flow, side, &small, &least)) return false;
+  if (least > t) {
+    *best = (share){1, least};
+    return true;
+  }
+  for (int k = 0; k < CUTS && small.w < large.w && small.comm > large.comm; k++) {
+    line middle;
+    const double b = (small.comm - large.comm) / (large.w - small.w);
+    const double met = small.comm + b * small.w;
+    if (b >= 1) break;
+    if (!least_set(net, item, b, flow, side, &middle, &least)) return false;
+    const share s = {b, least};
+    if (ratio(&s, t) > top) top = ratio(&s, t), *best = s;
+    if (least >= met * (1 - 1e-6)) break;
+    if (middle.comm + middle.w > t)
+      large = middle;
+    else
+      small = middle;
+  }
+  return true;
+}
+
+typedef struct devices {
+  double n_paying, n_free;
+  int64_t *free_w; /* [n] on the fastest of those that pay nothing; INF: on none */
+} devices;
+
+typedef struct weighed {
+  int64_t w;
+  uint32_t item;
+} weighed;
+
+typedef struct portion {
+  double size, time;
+} portion;
+
+/* Most relieved by those that pay nothing, for their time, first. */
+static int compare_portions(const void *a, const void *b) {
+  const portion *x = a, *y = b;
+  const double left = x->size * y->time, right = y->size * x->time;
+  return left > right ? -1 : left < right;
+}
+
+/* Bin packing's view of a size 0..1; `k`: which of the functions. Rounded down. */
+static double seen(double x, uint32_t k) {
+  x *= 1 - kSlack;
+  if (k == 0) return x;
+  const uint32_t parts = (k + 1) / 2;
+  if (k & 1) return (double)(int64_t)((parts + 1) * x) / parts;
+  const double small = 1.0 / (parts + 1);
+  return x > 1 - small + kSlack ? 1 : x < small ? 0 : x;
+}
+
+/* Is a bottleneck of t impossible? portions[n]: scratch. */
+static bool impossible(const network *net, const devices *d, const share *shares, double t,
+                       portion *portions) {
+  const uint32_t n = net->core->n;
+  if (t < 1) return false;
+  for (uint32_t k = 0; k < FUNCTIONS; k++) {
+    double sum = 0, left = d->n_free * (1 + kSlack);
+    uint32_t n_either = 0;
+    for (uint32_t v = 0; v < n; v++) {
+      const double r = ratio(&shares[v], t);
+      const double x = (double)net->w[v] / t * (1 + r);
+      const double time = (double)d->free_w[v] / t;
+      const bool pays = net->w[v] < PSPLIT_I_INF && r < 0x1p60 && x <= 1 + kSlack;
+      const bool may_go = d->n_free > 0 && d->free_w[v] < PSPLIT_I_INF;
+      if (!pays && !may_go) return true;
+      const double size = pays ? seen(x > 1 ? 1 : x, k) : 0;
+      if (!pays)
+        left -= time;
+      else if (!may_go)
+        sum += size;
+      else if (size >
+               0) /* without a size and a time an item would equal every other in the order */
+        portions[n_either++] = (portion){size, time};
+    }
+    if (left < 0) return true;
+    if (n_either) qsort(portions, n_either, sizeof *portions, compare_portions);
+    for (uint32_t i = 0; i < n_either; i++) {
+      const double gone = portions[i].time <= left ? 1
+                          : portions[i].time > 0   ? left / portions[i].time
+                                                   : 1;
+      left -= gone * portions[i].time;
+      sum += (1 - gone) * portions[i].size;
+    }
+    if (sum > d->n_paying * (1 + kSlack)) return true;
+  }
+  return false;
+}
+
+/* Costs and times of the devices that pay, the least of all types; and of those that do not. */
+static void least_of_types(const psplit_core *core, const psplit_machine *m, int64_t *send,
+                           int64_t *recv, int64_t *w, devices *d) {
+  for (uint32_t i = 0; i < core->n; i++) w[i] = d->free_w[i] = PSPLIT_I_INF;
+  for (uint32_t e = 0; e < core->n_nets; e++) send[e] = recv[e] = PSPLIT_I_INF;
+  for (uint32_t t = 0; t < core->n_types; t++) {
+    const bool pays = !core->problem->devices[t].free_comm;
+    int64_t *least = pays ? w : d->free_w;
+    if (m->count[t] == 0) continue;
+    *(pays ? &d->n_paying : &d->n_free) += m->count[t];
+    for (uint32_t i = 0; i < core->n; i++)
+      if (core->w[(size_t)t * core->n + i] < least[i]) least[i] = core->w[(size_t)t * core->n + i];
+    for (uint32_t e = 0; pays && e < core->n_nets; e++) {
+      const size_t cell = (size_t)t * core->n_nets + e;
+      if (core->send[cell] < send[e]) send[e] = core->send[cell];
+      if (core->recv[cell] < recv[e]) recv[e] = core->recv[cell];
+    }
+  }
+}
+
+/* The heaviest items first: they tell most. */
+static int compare_weights(const void *a, const void *b) {
+  const weighed *x = a, *y = b;
+  if (x->w != y->w) return x->w > y->w ? -1 : 1;
+  return x->item < y->item ? -1 : x->item > y->item;
+}
+
+static psplit_code find_shares(const network *net, double t, const weighed *list, uint32_t n_list,
+                               uint32_t n_threads, const psplit_deadline *deadline, share *shares) {
+  const int team = n_list < 32 ? 1 : psplit_i_team_size(n_threads); /* waiting costs more */
+  bool failed = false;
+#pragma omp parallel num_threads(team)
+  {
+    psplit_flow flow = {0};
+    bool *side = malloc((size_t)net->whole.head.n + 1);
+    bool ok = side != NULL;
+#pragma omp for schedule(dynamic, 8)
+    for (uint32_t i = 0; i < n_list; i++) {
+      if (!ok || psplit_i_expired(deadline)) continue;
+      ok = find_share(net, list[i].item, t, &flow, side, &shares[list[i].item]);
+    }
+    if (!ok) {
+#pragma omp atomic write
+      failed = true;
+    }
+    psplit_i_flow_fini(&flow);
+    free(side);
+  }
+  return failed ? PSPLIT_NOMEM : PSPLIT_OK;
+}
+
+psplit_code psplit_i_share_bound(const psplit_core *core, const psplit_machine *machine,
+                                 int64_t limit, const psplit_partition_options *options,
+                                 const psplit_deadline *deadline, int64_t *inout_bound) {
+  if (core->overlap || machine->replicated || limit >= PSPLIT_I_INF) return PSPLIT_OK;
+  psplit_arena arena;
+  psplit_i_arena_init(&arena, 0);
+  psplit_code code = PSPLIT_NOMEM;
+  int64_t *send = PSPLIT_NEW(&arena, int64_t, core->n_nets);
+  int64_t *recv = PSPLIT_NEW(&arena, int64_t, core->n_nets);
+  int64_t *w = PSPLIT_NEW(&arena, int64_t, core->n);
+  devices d = {.free_w = PSPLIT_NEW(&arena, int64_t, core->n)};
+  share *shares = PSPLIT_NEW(&arena, share, core->n);
+  portion *portions = PSPLIT_NEW(&arena, portion, core->n);
+  weighed *list = PSPLIT_NEW(&arena, weighed, core->n);
+  network net = {.core = core, .send = send, .recv = recv, .w = w};
+  if (!send || !recv || !w || !d.free_w || !shares || !portions || !list) goto out;
+  least_of_types(core, machine, send, recv, w, &d);
+  code = PSPLIT_OK;
+  if (d.n_paying == 0) goto out;
+  double sum = 1;
+  for (uint32_t i = 0; i < core->n; i++)
+    if (w[i] < PSPLIT_I_INF) net.total += w[i];
+  for (uint32_t e = 0; e < core->n_nets; e++) sum += (double)send[e] + (double)recv[e];
+  net.scale = 1;
+  while ((sum + (double)net.total) * net.scale < 0x1p48 && net.scale < 0x1p30) net.scale *= 2;
+  uint32_t n_list = 0;
+  for (uint32_t i = 0; i < core->n; i++)
+    if (w[i] > 0) list[n_list++] = (weighed){w[i], i};
+  qsort(list, n_list, sizeof *list, compare_weights);
+  const double seconds = options->time_limit_s;
+  const double most =
+    WORK * (seconds < 0 || seconds > 10 ? 10 : seconds) / (core->net_off[core->n_nets] + 1);
+  if (n_list > most) n_list = (uint32_t)most;
+  PSPLIT_TRY(build(&net, &arena) ? PSPLIT_OK : PSPLIT_NOMEM);
+  for (uint32_t round = 0; round < ROUNDS && *inout_bound < limit; round++) {
+    const double t = round == 0 ? (double)limit : (double)*inout_bound;
+    PSPLIT_TRY(find_shares(&net, t, list, n_list, options->n_threads, deadline, shares));
+    int64_t low = *inout_bound, high = limit; /* limit is not asked about */
+    while (low < high) {
+      const int64_t middle = low + (high - low) / 2;
+      if (impossible(&net, &d, shares, (double)middle, portions))
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    *inout_bound = low;
+  }
+out:
+  psplit_i_flow_fini(&net.whole);
+  psplit_i_arena_fini(&arena);
+  return code;
+}

@@ -1,0 +1,13 @@
+/* A bound on latency: chains of stages that wait for one another. */
+#ifndef PSPLIT_PARTITION_LATENCY_CHAIN_H
+#define PSPLIT_PARTITION_LATENCY_CHAIN_H
+
+#include "automaton.h"
+
+/* Raises *inout_bound to what a chain of items takes one after the other: a bound on the latency of
+ * contiguous splits of `core`, which has edges. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_chain_bound(const psplit_core *core,
+                                                 const psplit_machine *machine,
+                                                 int64_t *inout_bound);
+
+#endif

@@ -1,0 +1,99 @@
+/* How far j stages of at most T reach along the weight axis. Buckets say what crossings cost, but
+ * weights are not rounded to them: a stage from weight a to weight b has a load of at least b - a
+ * and both crossings. Where T stages do not reach the end, the bottleneck is larger. Coarse buckets
+ * do, so this is the bound of wide graphs, whose buckets are few, and of very large ones. */
+#include <string.h>
+
+#include "weight_axis.h"
+#include "weight_axis_inside.h"
+
+static const uint64_t kMaxReads = UINT64_C(1) << 28;
+
+typedef struct reach {
+  psplit_axis_reader reader;
+  int64_t *now, *next; /* [n_buckets] most weight of a downset in the bucket, -1: none */
+  uint32_t first, end; /* buckets with one in `now` */
+  uint64_t n_reads;
+} reach;
+
+/* The most weight in bucket q2 with one stage more, loads <= most; -1: none. */
+static int64_t step_to(reach *r, uint32_t q2, int64_t most) {
+  const psplit_axis *x = r->reader.x;
+  const psplit_wamc *wamc = x->out;
+  int64_t best = q2 < r->end ? r->now[q2] : -1;
+  if (best >= 0) best += most; /* within a bucket nothing is known of crossings */
+  psplit_i_axis_turn(&r->reader, q2);
+  for (uint32_t q1 = q2 < r->end ? q2 : r->end; q1-- > r->first && best < wamc->high[q2];) {
+    int64_t in, out;
+    if (wamc->low[q2] - wamc->high[q1] > most) break;
+    r->n_reads++;
+    if (r->now[q1] < 0) continue;
+    psplit_i_axis_read(&r->reader, q1, &in, &out);
+    const int64_t spent = x->core->overlap ? 0 : in + out;
+    if (in > most || out > most || spent > most) continue;
+    if (r->now[q1] + most - spent > best) best = r->now[q1] + most - spent;
+  }
+  if (best < wamc->low[q2]) return -1;
+  return best < wamc->high[q2] ? best : wamc->high[q2];
+}
+
+/* False: no split has every load <= most. */
+static bool reaches_end(reach *r, int64_t most) {
+  const psplit_axis *x = r->reader.x;
+  const psplit_wamc *wamc = x->out;
+  const uint32_t n = wamc->n_buckets, n_stages = x->machine->n_stages;
+  const int64_t total = x->machine->total_omega;
+  r->first = 0;
+  r->end = 1;
+  r->now[0] = 0;
+  for (uint32_t j = 1; j <= n_stages && r->n_reads < kMaxReads; j++) {
+    /* What is left must fit the stages that are left. */
+    const double least = (double)total - (double)(n_stages - j) * (double)most * (1 + 1e-9);
+    memset(r->reader.at_in + r->first, 0, r->end - r->first);
+    uint32_t first = n, end = r->first;
+    for (uint32_t q2 = r->first; q2 < n; q2++) {
+      if (wamc->low[q2] - wamc->high[r->end - 1] > most) break;
+      r->next[q2] = (double)wamc->high[q2] < least ? -1 : step_to(r, q2, most);
+      if (r->next[q2] < 0) continue;
+      if (first == n) first = q2;
+      end = q2 + 1;
+    }
+    if (first == n) return false;
+    if (end == n && r->next[n - 1] >= total) return true;
+    int64_t *const swap = r->now;
+    r->now = r->next;
+    r->next = swap;
+    r->first = first;
+    r->end = end;
+  }
+  return r->n_reads >= kMaxReads;
+}
+
+static bool one_kind(const psplit_axis *x) {
+  uint32_t n_kinds = 0;
+  for (uint32_t t = 0; t < x->core->n_types; t++) {
+    if (x->machine->count[t] == 0) continue;
+    if (x->core->problem->devices[t].free_comm) return false;
+    n_kinds++;
+  }
+  return n_kinds == 1 && !x->machine->replicated;
+}
+
+psplit_code psplit_i_axis_reach(psplit_axis *x, int64_t *inout_bound) {
+  const uint32_t n = x->out->n_buckets;
+  if (!one_kind(x)) return PSPLIT_OK;
+  reach r = {.reader = {.x = x, .at_in = PSPLIT_NEW(&x->arena, uint8_t, n)},
+             .now = PSPLIT_NEW(&x->arena, int64_t, n),
+             .next = PSPLIT_NEW(&x->arena, int64_t, n)};
+  if (!r.reader.at_in || !r.now || !r.next) return PSPLIT_NOMEM;
+  int64_t low = *inout_bound - 1, high = x->limit; /* `high` may do, `low` does not */
+  while (high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    if (reaches_end(&r, middle))
+      high = middle;
+    else
+      low = middle;
+  }
+  if (low + 1 > *inout_bound) *inout_bound = low + 1;
+  return PSPLIT_OK;
+}

@@ -1,0 +1,13 @@
+/* Branch and bound over placements of few items. */
+#ifndef PSPLIT_PARTITION_BRANCH_AND_BOUND_H
+#define PSPLIT_PARTITION_BRANCH_AND_BOUND_H
+
+#include "result.h"
+
+/* Depth-first branch and bound; *out_done tells whether it finished within max_steps. */
+PSPLIT_MUST_USE psplit_code psplit_i_brute(const psplit_core *core, uint32_t chunks,
+                                           const psplit_job *job, uint32_t *types,
+                                           uint64_t max_steps, uint32_t *label,
+                                           int64_t *inout_value, bool *out_done);
+
+#endif

@@ -1,0 +1,141 @@
+/* What a grown stage leaves becomes a label, unless something says that it is not needed. */
+#include "exact_inside.h"
+
+static void offer_label(digger *d, const psplit_move *move, uint64_t receivers, int64_t more_sent) {
+  const exact *x = d->x;
+  const uint32_t next = move->next;
+  if (d->omega < x->low[next] || d->omega > x->high[next]) return;
+  if (x->open_share > 0 && (double)d->omega + (double)d->open * x->open_share > x->room[next])
+    return;
+  bool empty = true;
+  for (uint32_t k = 0; k < x->words && empty; k++) empty = d->left[k] == 0;
+  if (empty) {
+    if (!psplit_i_machine_final(x->machine, next)) return;
+  } else if (psplit_i_wamc_before(x->wamc, d->omega, next) > x->options->limit) {
+    return;
+  }
+  const int64_t comm =
+    d->from->comm + d->walk.recv[move->type] + d->walk.send[move->type] + more_sent;
+  /* Who is in front pays for what crosses, where all devices left do. */
+  if (x->n_numbers && comm + (x->all_pay[next] ? d->open : 0) > x->options->first->most_comm)
+    return;
+  const label fresh = {.hash = d->hash ^ receivers,
+                       .receivers = receivers,
+                       .parent_hash = psplit_i_mix64(d->from->hash ^ d->from->state),
+                       .comm = x->options->least_comm ? comm : 0,
+                       .omega = d->omega,
+                       .parent = d->from_id,
+                       .state = next};
+  recent *r = &d->recent[psplit_i_mix64(fresh.hash + next) & (N_RECENT - 1)];
+  const uint64_t check = d->check + psplit_i_mix64(receivers);
+  if (r->hash == fresh.hash && r->check == check && r->state == next &&
+      (r->comm < fresh.comm ||
+       (r->comm == fresh.comm && r->parent_hash <= fresh.parent_hash && x->n_numbers == 0)))
+    return; /* an equal label with a parent at least as good is in already */
+  *r = (recent){fresh.hash, check, fresh.parent_hash, fresh.comm, next};
+  if (x->n_numbers) psplit_i_first_number(d, move);
+  psplit_i_exact_insert(d, &fresh);
+  if (x->n_numbers) psplit_i_first_forget(d, move);
+}
+
+/* Adds a ration to the next label's. */
+static void pass_on(digger *d, uint32_t net, uint32_t most, uint32_t count) {
+  if (count < most) d->next_rations[d->n_next_rations++] = (ration){net, count};
+}
+
+static int64_t load_with(digger *d, const psplit_move *move, int64_t more_sent) {
+  int64_t *send = &d->walk.send[move->type];
+  *send += more_sent;
+  const int64_t load = psplit_i_walk_load(&d->walk, d->x->machine, move);
+  *send -= more_sent;
+  return load;
+}
+
+/* Chooses receivers in front for the sources from `at` on. A choice that could be larger is left
+ * out unless less communication is asked for: the larger one allows all that it does. */
+static void choose(digger *d, const psplit_move *move, uint32_t at, int64_t more_sent) {
+  const exact *x = d->x;
+  const psplit_core *core = x->core;
+  if (load_with(d, move, more_sent) > x->options->limit) return;
+  while (at < d->n_sources && psplit_i_pins_left(d, d->sources[at]) == 0) at++;
+  if (at == d->n_sources) {
+    d->n_steps++;
+    if (d->could_send < PSPLIT_I_INF &&
+        load_with(d, move, more_sent + d->could_send) <= x->options->limit)
+      return;
+    uint64_t receivers = d->receivers;
+    for (uint32_t i = 0; i < d->n_next_rations; i++)
+      receivers ^=
+        psplit_i_count_key(d->next_rations[i].net | PSPLIT_I_RATION, d->next_rations[i].count);
+    offer_label(d, move, receivers, more_sent);
+    return;
+  }
+  const uint32_t e = d->sources[at], most = psplit_i_most_receivers(d, e, move->next);
+  const int64_t send = core->send[(size_t)move->type * core->n_nets + e];
+  for (uint32_t count = send > 0 ? 1 : most; count <= most; count++) {
+    const uint32_t n_before = d->n_next_rations;
+    const int64_t could = d->could_send;
+    if (count < most && send < d->could_send && !x->options->least_comm) d->could_send = send;
+    pass_on(d, e, most, count);
+    choose(d, move, at + 1, more_sent + count * send);
+    d->n_next_rations = n_before;
+    d->could_send = could;
+  }
+}
+
+static void offer_receivers(digger *d, const psplit_move *move) {
+  d->n_next_rations = 0;
+  d->could_send = PSPLIT_I_INF;
+  for (uint32_t i = 0; i < d->n_rations; i++) {
+    const ration r = d->rations[i];
+    const uint32_t most = psplit_i_most_receivers(d, r.net, move->next);
+    const uint32_t count = r.count - (d->walk.n_in[r.net] > 0);
+    if (psplit_i_pins_left(d, r.net) == 0) continue;
+    if (count == 0) return; /* nobody pays for those that are left */
+    pass_on(d, r.net, most, count);
+  }
+  choose(d, move, 0, 0);
+}
+
+/* The stage as it has grown takes the device of `move`, if that can bear it. */
+static void offer_move(digger *d, const psplit_move *move) {
+  if (d->x->ration)
+    offer_receivers(d, move);
+  else if (psplit_i_walk_load(&d->walk, d->x->machine, move) <= d->x->options->limit)
+    offer_label(d, move, d->receivers, 0);
+}
+
+static void offer_stage(digger *d) {
+  const exact *x = d->x;
+  const psplit_machine *m = x->machine;
+  const psplit_walk *walk = &d->walk;
+  const uint32_t state = d->from->state;
+  if (m->all_used && walk->n_counted == 0) return;
+  if (walk->pin != PSPLIT_NONE) {
+    psplit_move move;
+    for (uint32_t t = 0; t < m->n_types; t++)
+      if (psplit_i_machine_pinned(m, state, walk->pin, t, &move)) offer_move(d, &move);
+    return;
+  }
+  const psplit_move *moves = m->moves + m->move_off[state];
+  const uint32_t n_moves = m->move_off[state + 1] - m->move_off[state];
+  uint64_t fitting = 0;
+  for (uint32_t k = 0; k < n_moves && k < 64; k++)
+    if (psplit_i_walk_load(walk, m, &moves[k]) <= x->options->limit) fitting |= UINT64_C(1) << k;
+  if (fitting && !x->options->least_comm && n_moves <= 64 && !psplit_i_receivers_open(d))
+    fitting &= ~psplit_i_dominated_moves(d, moves, n_moves);
+  for (uint32_t k = 0; k < n_moves; k++)
+    if (k >= 64 || fitting >> k & 1) offer_move(d, &moves[k]);
+}
+
+void psplit_i_digger_offer_stage(digger *d) {
+  const exact *x = d->x;
+  const uint32_t n_before = d->n_taken;
+  bool only_weightless = x->weightless;
+  for (uint32_t word = 0; word < x->words && only_weightless; word++)
+    only_weightless = (d->left[word] & ~x->weightless[word]) == 0;
+  for (uint32_t i = x->core->n; i-- > 0 && only_weightless;)
+    if (d->left[i / 64] >> (i % 64) & 1) psplit_i_digger_take(d, i);
+  offer_stage(d);
+  while (d->n_taken > n_before) psplit_i_digger_give_back(d);
+}

@@ -1,0 +1,12 @@
+/* Is there any split, and if not, why? */
+#ifndef PSPLIT_PARTITION_FEASIBLE_H
+#define PSPLIT_PARTITION_FEASIBLE_H
+
+#include "solver_state.h"
+
+/* No split was found yet: looks for any. INFEASIBLE: there is none; UNSUPPORTED: nobody knows. */
+PSPLIT_MUST_USE psplit_code psplit_i_attempt_find_any(psplit_attempt *a);
+/* Says why there is no split, and how many stages would do. Returns INFEASIBLE. */
+PSPLIT_MUST_USE psplit_code psplit_i_attempt_explain(const psplit_attempt *a);
+
+#endif

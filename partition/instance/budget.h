@@ -1,0 +1,15 @@
+/* How long a solver may take. */
+#ifndef PSPLIT_PARTITION_BUDGET_H
+#define PSPLIT_PARTITION_BUDGET_H
+
+#include <psplit/partition.h>
+
+typedef struct psplit_deadline {
+  double end; /* wall clock, seconds; < 0: none */
+} psplit_deadline;
+double psplit_i_now(void);
+bool psplit_i_expired(const psplit_deadline *deadline);
+/* The moment options->time_limit_s from now; none where the limit counts work. */
+psplit_deadline psplit_i_deadline_in(const psplit_partition_options *options);
+
+#endif

@@ -1,0 +1,456 @@
+/* From the caller's problem to a core: classes of nodes contracted, order graph, nets. */
+#include "instance.h"
+#include "problem.h"
+#include "union_find.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Scratch of one build. `class_of` are dense class ids in the order of their smallest node. */
+typedef struct build {
+  const psplit_problem *p;
+  psplit_arena scratch;
+  uint32_t *parent;   /* [n_nodes] */
+  uint32_t *class_of; /* [n_nodes] */
+  uint32_t n;
+  bool *orphan; /* [n_nodes] backward, and no forward node in its keep-together class */
+  size_t n_edges;
+  uint64_t *edges; /* from << 32 | to, between classes */
+  bool unordered;  /* no edge orders anything */
+} build;
+
+static bool is_backward(const psplit_problem *p, uint32_t v) {
+  return p->node_flags && (p->node_flags[v] & PSPLIT_NODE_BACKWARD);
+}
+
+static int compare_u64(const void *a, const void *b) {
+  const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+static int compare_u32(const void *a, const void *b) {
+  const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+static psplit_code unite_given(build *b, const uint32_t *merge) {
+  const psplit_problem *p = b->p;
+  const uint32_t n = p->n_nodes;
+  for (uint32_t v = 0; v < n; v++) b->parent[v] = v;
+  if (p->together) {
+    uint64_t *by_class = psplit_i_arena_array(&b->scratch, n, sizeof *by_class);
+    if (!by_class) return PSPLIT_NOMEM;
+    uint32_t n_members = 0;
+    for (uint32_t v = 0; v < n; v++)
+      if (p->together[v] != PSPLIT_NONE) by_class[n_members++] = (uint64_t)p->together[v] << 32 | v;
+    qsort(by_class, n_members, sizeof *by_class, compare_u64);
+    for (uint32_t i = 1; i < n_members; i++)
+      if (by_class[i] >> 32 == by_class[i - 1] >> 32)
+        psplit_i_unite(b->parent, (uint32_t)by_class[i], (uint32_t)by_class[i - 1]);
+  }
+  /* Before anything else is united: reductions must not change which edges order stages. */
+  if (p->node_flags) {
+    bool *has_forward = PSPLIT_NEW(&b->scratch, bool, n);
+    b->orphan = PSPLIT_NEW(&b->scratch, bool, n);
+    if (!has_forward || !b->orphan) return PSPLIT_NOMEM;
+    for (uint32_t v = 0; v < n; v++)
+      if (!is_backward(p, v)) has_forward[psplit_i_find(b->parent, v)] = true;
+    for (uint32_t v = 0; v < n; v++) b->orphan[v] = !has_forward[psplit_i_find(b->parent, v)];
+  }
+  for (uint32_t v = 0; merge && v < n; v++) psplit_i_unite(b->parent, v, merge[v]);
+  for (uint32_t e = 0; p->net_flags && e < p->n_nets; e++)
+    if (p->net_flags[e] & PSPLIT_NET_UNCUTTABLE)
+      for (uint32_t k = p->net_off[e]; k < p->net_off[e + 1]; k++)
+        psplit_i_unite(b->parent, p->net_producer[e], p->net_consumer[k]);
+  return PSPLIT_OK;
+}
+
+static void number_classes(build *b) {
+  const psplit_problem *p = b->p;
+  b->n = 0;
+  for (uint32_t v = 0; v < p->n_nodes; v++) {
+    const uint32_t root = psplit_i_find(b->parent, v); /* never above v */
+    b->class_of[v] = root == v ? b->n++ : b->class_of[root];
+  }
+}
+
+/* An edge between forward nodes orders their classes. One between backward nodes does so, reversed,
+ * only where one of them has no forward twin: the backward pass visits the stages in reverse. */
+static void add_edge(build *b, uint32_t from, uint32_t to) {
+  const uint32_t x = b->class_of[from], y = b->class_of[to];
+  if (x == y || b->unordered) return;
+  const bool back_from = is_backward(b->p, from), back_to = is_backward(b->p, to);
+  if (!back_from && !back_to)
+    b->edges[b->n_edges++] = (uint64_t)x << 32 | y;
+  else if (back_from && back_to && (b->orphan[from] || b->orphan[to]))
+    b->edges[b->n_edges++] = (uint64_t)y << 32 | x;
+}
+
+static psplit_code collect_edges(build *b) {
+  const psplit_problem *p = b->p;
+  const size_t most = (size_t)(p->n_nets ? p->net_off[p->n_nets] : 0) + p->n_order;
+  b->edges = psplit_i_arena_array(&b->scratch, most, sizeof *b->edges);
+  if (!b->edges) return PSPLIT_NOMEM;
+  b->n_edges = 0;
+  for (uint32_t e = 0; e < p->n_nets; e++)
+    for (uint32_t k = p->net_off[e]; k < p->net_off[e + 1]; k++)
+      add_edge(b, p->net_producer[e], p->net_consumer[k]);
+  for (uint32_t k = 0; k < p->n_order; k++) add_edge(b, p->order_from[k], p->order_to[k]);
+  qsort(b->edges, b->n_edges, sizeof *b->edges, compare_u64);
+  size_t kept = 0;
+  for (size_t i = 0; i < b->n_edges; i++)
+    if (i == 0 || b->edges[i] != b->edges[i - 1]) b->edges[kept++] = b->edges[i];
+  b->n_edges = kept;
+  return PSPLIT_OK;
+}
+
+/* Tarjan's strongly connected components, without recursion. Unites the nodes of classes on a
+ * common cycle; *out_found tells whether there were any. */
+static psplit_code unite_cycles(build *b, bool *out_found) {
+  const uint32_t n = b->n;
+  uint32_t *off = PSPLIT_NEW(&b->scratch, uint32_t, (size_t)n + 1);
+  uint32_t *memory = psplit_i_arena_array(&b->scratch, n, 6 * sizeof *memory);
+  bool *on_stack = PSPLIT_NEW(&b->scratch, bool, n);
+  if (!off || !memory || !on_stack) return PSPLIT_NOMEM;
+  uint32_t *index = memory, *low = index + n, *stack = low + n, *calls = stack + n;
+  uint32_t *next = calls + n, *node_of = next + n;
+  for (size_t i = 0; i < b->n_edges; i++) off[(b->edges[i] >> 32) + 1]++;
+  for (uint32_t x = 0; x < n; x++) off[x + 1] += off[x];
+  for (uint32_t v = b->p->n_nodes; v-- > 0;) node_of[b->class_of[v]] = v;
+  memset(index, 0xff, n * sizeof *index);
+  *out_found = false;
+  uint32_t counter = 0, n_stack = 0;
+  for (uint32_t root = 0; root < n; root++) {
+    if (index[root] != PSPLIT_NONE) continue;
+    uint32_t n_calls = 0;
+    calls[n_calls++] = root;
+    index[root] = low[root] = counter++;
+    next[root] = off[root];
+    stack[n_stack++] = root;
+    on_stack[root] = true;
+    while (n_calls) {
+      const uint32_t x = calls[n_calls - 1];
+      if (next[x] < off[x + 1]) {
+        const uint32_t y = (uint32_t)b->edges[next[x]++];
+        if (index[y] == PSPLIT_NONE) {
+          calls[n_calls++] = y;
+          index[y] = low[y] = counter++;
+          next[y] = off[y];
+          stack[n_stack++] = y;
+          on_stack[y] = true;
+        } else if (on_stack[y] && index[y] < low[x]) {
+          low[x] = index[y];
+        }
+        continue;
+      }
+      n_calls--;
+      if (n_calls && low[x] < low[calls[n_calls - 1]]) low[calls[n_calls - 1]] = low[x];
+      if (low[x] != index[x]) continue;
+      for (;;) {
+        const uint32_t y = stack[--n_stack];
+        on_stack[y] = false;
+        if (y == x) break;
+        psplit_i_unite(b->parent, node_of[x], node_of[y]);
+        *out_found = true;
+      }
+    }
+  }
+  return PSPLIT_OK;
+}
+
+/* Renumbers the classes topologically, the smallest ready class first. */
+static psplit_code sort_topologically(build *b) {
+  const uint32_t n = b->n;
+  uint32_t *off = PSPLIT_NEW(&b->scratch, uint32_t, (size_t)n + 1);
+  uint32_t *memory = psplit_i_arena_zeroed(&b->scratch, n, 3 * sizeof *memory);
+  if (!off || !memory) return PSPLIT_NOMEM;
+  uint32_t *indegree = memory, *heap = memory + n, *number = memory + 2 * (size_t)n;
+  for (size_t i = 0; i < b->n_edges; i++) {
+    off[(b->edges[i] >> 32) + 1]++;
+    indegree[(uint32_t)b->edges[i]]++;
+  }
+  for (uint32_t x = 0; x < n; x++) off[x + 1] += off[x];
+  uint32_t size = 0, done = 0;
+  for (uint32_t x = 0; x < n; x++)
+    if (indegree[x] == 0) heap[size++] = x; /* ascending, hence a heap */
+  while (size) {
+    const uint32_t x = heap[0];
+    uint32_t last = heap[--size], at = 0;
+    for (uint32_t child; (child = 2 * at + 1) < size; at = child) {
+      if (child + 1 < size && heap[child + 1] < heap[child]) child++;
+      if (heap[child] >= last) break;
+      heap[at] = heap[child];
+    }
+    heap[at] = last;
+    number[x] = done++;
+    for (uint32_t k = off[x]; k < off[x + 1]; k++) {
+      const uint32_t y = (uint32_t)b->edges[k];
+      if (--indegree[y]) continue;
+      uint32_t i = size++;
+      for (; i > 0 && heap[(i - 1) / 2] > y; i = (i - 1) / 2) heap[i] = heap[(i - 1) / 2];
+      heap[i] = y;
+    }
+  }
+  if (done != n) return PSPLIT_INTERNAL;
+  for (uint32_t v = 0; v < b->p->n_nodes; v++) b->class_of[v] = number[b->class_of[v]];
+  for (size_t i = 0; i < b->n_edges; i++)
+    b->edges[i] = (uint64_t)number[b->edges[i] >> 32] << 32 | number[(uint32_t)b->edges[i]];
+  qsort(b->edges, b->n_edges, sizeof *b->edges, compare_u64);
+  return PSPLIT_OK;
+}
+
+static psplit_code fill_items(psplit_core *core, build *b, psplit_diag *diag) {
+  const psplit_problem *p = b->p;
+  const uint32_t n = core->n = b->n;
+  psplit_arena *arena = &core->arena;
+  core->w = PSPLIT_NEW(arena, int64_t, (size_t)n * core->n_types);
+  core->total_w = PSPLIT_NEW(arena, int64_t, core->n_types);
+  core->weight_bytes = PSPLIT_NEW(arena, uint64_t, n);
+  core->act_bytes = PSPLIT_NEW(arena, uint64_t, n);
+  core->n_counted = PSPLIT_NEW(arena, uint32_t, n);
+  core->pin = PSPLIT_NEW(arena, uint32_t, n);
+  core->item_of_node = PSPLIT_NEW(arena, uint32_t, p->n_nodes);
+  core->pred_off = PSPLIT_NEW(arena, uint32_t, (size_t)n + 1);
+  core->succ_off = PSPLIT_NEW(arena, uint32_t, (size_t)n + 1);
+  core->pred = PSPLIT_NEW(arena, uint32_t, b->n_edges);
+  core->succ = PSPLIT_NEW(arena, uint32_t, b->n_edges);
+  if (!core->w || !core->total_w || !core->weight_bytes || !core->act_bytes || !core->n_counted ||
+      !core->pin || !core->item_of_node || !core->pred_off || !core->succ_off || !core->pred ||
+      !core->succ)
+    return psplit_i_nomem(diag);
+  memset(core->pin, 0xff, n * sizeof *core->pin);
+  bool bytes = p->n_weights > 0, limit = false;
+  for (uint32_t v = 0; v < p->n_nodes; v++) {
+    const uint32_t i = core->item_of_node[v] = b->class_of[v];
+    for (uint32_t t = 0; t < core->n_types; t++) {
+      const int64_t ns = p->time_ns[(size_t)v * p->n_classes + p->devices[t].class_id];
+      int64_t *w = &core->w[(size_t)t * n + i];
+      *w = ns == PSPLIT_TIME_FORBIDDEN || *w >= PSPLIT_I_INF ? PSPLIT_I_INF : *w + ns;
+    }
+    if (p->weight_bytes) core->weight_bytes[i] += p->weight_bytes[v];
+    if (p->activation_bytes) core->act_bytes[i] += p->activation_bytes[v];
+    if (!p->node_flags || !(p->node_flags[v] & PSPLIT_NODE_AUXILIARY)) core->n_counted[i]++;
+    if (p->pin && p->pin[v] != PSPLIT_NONE) {
+      core->has_pins = true;
+      if (core->pin[i] != PSPLIT_NONE && core->pin[i] != p->pin[v]) {
+        char buffer[32];
+        return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
+                             "node %s is pinned to stage %" PRIu32
+                             ", but it must share stage %" PRIu32 " with another pinned node",
+                             psplit_i_node_name(p, v, buffer), p->pin[v], core->pin[i]);
+      }
+      core->pin[i] = p->pin[v];
+    }
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    bytes |= core->weight_bytes[i] || core->act_bytes[i];
+    core->n_counted_items += core->n_counted[i] > 0;
+    for (uint32_t t = 0; t < core->n_types; t++) {
+      const int64_t w = core->w[(size_t)t * n + i];
+      int64_t *total = &core->total_w[t];
+      *total = w >= PSPLIT_I_INF || *total >= PSPLIT_I_INF ? PSPLIT_I_INF : *total + w;
+    }
+  }
+  for (uint32_t t = 0; t < core->n_types; t++) limit |= p->devices[t].memory_bytes > 0;
+  core->has_memory = bytes && limit;
+  for (size_t k = 0; k < b->n_edges; k++) {
+    core->succ_off[(b->edges[k] >> 32) + 1]++;
+    core->pred_off[(uint32_t)b->edges[k] + 1]++;
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    core->succ_off[i + 1] += core->succ_off[i];
+    core->pred_off[i + 1] += core->pred_off[i];
+  }
+  uint32_t *fill = psplit_i_arena_array(&b->scratch, n, sizeof *fill);
+  if (!fill) return psplit_i_nomem(diag);
+  memcpy(fill, core->pred_off, n * sizeof *fill);
+  for (size_t k = 0; k < b->n_edges; k++) { /* sorted by (from, to) */
+    core->succ[k] = (uint32_t)b->edges[k];
+    core->pred[fill[(uint32_t)b->edges[k]]++] = (uint32_t)(b->edges[k] >> 32);
+  }
+  return PSPLIT_OK;
+}
+
+/* Order of nets for merging identical ones: by length, then pins. */
+typedef struct net_key {
+  const uint32_t *pins;
+  uint32_t n_pins, net;
+  bool forward;
+} net_key;
+
+static int compare_nets(const void *a, const void *b) {
+  const net_key *x = a, *y = b;
+  if (x->pins[0] != y->pins[0]) return x->pins[0] < y->pins[0] ? -1 : 1;
+  if (x->n_pins != y->n_pins) return x->n_pins < y->n_pins ? -1 : 1;
+  for (uint32_t k = 1; k < x->n_pins; k++)
+    if (x->pins[k] != y->pins[k]) return x->pins[k] < y->pins[k] ? -1 : 1;
+  if (x->forward != y->forward) return x->forward ? -1 : 1;
+  return x->net < y->net ? -1 : x->net > y->net;
+}
+
+static bool same_pins(const net_key *x, const net_key *y) {
+  return x->n_pins == y->n_pins && x->forward == y->forward &&
+         memcmp(x->pins, y->pins, x->n_pins * sizeof *x->pins) == 0;
+}
+
+static psplit_code fill_nets(psplit_core *core, build *b, psplit_diag *diag) {
+  const psplit_problem *p = b->p;
+  const size_t n_pins = p->n_nets ? (size_t)p->net_off[p->n_nets] + p->n_nets : 0;
+  net_key *keys = psplit_i_arena_array(&b->scratch, p->n_nets, sizeof *keys);
+  uint32_t *pins = psplit_i_arena_array(&b->scratch, n_pins, sizeof *pins);
+  if (!keys || !pins) return psplit_i_nomem(diag);
+  uint32_t n_keys = 0;
+  for (uint32_t e = 0; e < p->n_nets; e++) {
+    const uint32_t producer = b->class_of[p->net_producer[e]];
+    bool forward = !is_backward(p, p->net_producer[e]);
+    uint32_t n = 0;
+    for (uint32_t k = p->net_off[e]; k < p->net_off[e + 1]; k++) {
+      const uint32_t item = b->class_of[p->net_consumer[k]];
+      if (item == producer) continue;
+      forward &= !is_backward(p, p->net_consumer[k]);
+      pins[1 + n++] = item;
+    }
+    if (n == 0) continue;
+    qsort(pins + 1, n, sizeof *pins, compare_u32);
+    uint32_t kept = 1;
+    for (uint32_t k = 1; k <= n; k++)
+      if (k == 1 || pins[k] != pins[k - 1]) pins[kept++] = pins[k];
+    pins[0] = producer;
+    keys[n_keys++] = (net_key){pins, kept, e, forward};
+    pins += kept;
+  }
+  qsort(keys, n_keys, sizeof *keys, compare_nets);
+  uint32_t n_nets = 0;
+  size_t n_kept_pins = 0;
+  for (uint32_t k = 0; k < n_keys; k++)
+    if (k == 0 || !same_pins(&keys[k], &keys[k - 1])) n_nets++, n_kept_pins += keys[k].n_pins;
+  psplit_arena *arena = &core->arena;
+  core->n_nets = n_nets;
+  core->net_off = PSPLIT_NEW(arena, uint32_t, (size_t)n_nets + 1);
+  core->net_pin = PSPLIT_NEW(arena, uint32_t, n_kept_pins);
+  core->net_forward = PSPLIT_NEW(arena, bool, n_nets);
+  core->send = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * core->n_types);
+  core->recv = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * core->n_types);
+  core->inc_off = PSPLIT_NEW(arena, uint32_t, (size_t)core->n + 1);
+  core->inc = PSPLIT_NEW(arena, uint32_t, n_kept_pins);
+  uint32_t *fill = psplit_i_arena_array(&b->scratch, core->n, sizeof *fill);
+  if (!core->net_off || !core->net_pin || !core->net_forward || !core->send || !core->recv ||
+      !core->inc_off || !core->inc || !fill)
+    return psplit_i_nomem(diag);
+  core->all_forward = true;
+  uint32_t net = 0, at = 0;
+  for (uint32_t k = 0; k < n_keys; k++) {
+    if (k == 0 || !same_pins(&keys[k], &keys[k - 1])) {
+      core->net_off[net] = at;
+      memcpy(core->net_pin + at, keys[k].pins, keys[k].n_pins * sizeof *core->net_pin);
+      core->net_forward[net] = keys[k].forward;
+      core->all_forward &= keys[k].forward;
+      at += keys[k].n_pins;
+      net++;
+    }
+    for (uint32_t t = 0; t < core->n_types; t++) {
+      if (p->devices[t].free_comm) continue;
+      const size_t cell = (size_t)t * n_nets + net - 1;
+      core->send[cell] += psplit_i_net_ns(p, keys[k].net, p->devices[t].class_id, true);
+      core->recv[cell] += psplit_i_net_ns(p, keys[k].net, p->devices[t].class_id, false);
+    }
+  }
+  core->net_off[n_nets] = at;
+  for (uint32_t k = 0; k < at; k++) core->inc_off[core->net_pin[k] + 1]++;
+  for (uint32_t i = 0; i < core->n; i++) core->inc_off[i + 1] += core->inc_off[i];
+  memcpy(fill, core->inc_off, core->n * sizeof *fill);
+  for (uint32_t e = 0; e < n_nets; e++)
+    for (uint32_t k = core->net_off[e]; k < core->net_off[e + 1]; k++)
+      core->inc[fill[core->net_pin[k]]++] = e * 2 + (k == core->net_off[e]);
+  return PSPLIT_OK;
+}
+
+/* Groups whose users fell into one item become that item's own bytes. */
+static psplit_code fill_groups(psplit_core *core, build *b, psplit_diag *diag) {
+  const psplit_problem *p = b->p;
+  const size_t n_users = p->n_weights ? p->weight_off[p->n_weights] : 0;
+  psplit_arena *arena = &core->arena;
+  core->group_bytes = PSPLIT_NEW(arena, uint64_t, p->n_weights);
+  core->group_off = PSPLIT_NEW(arena, uint32_t, (size_t)p->n_weights + 1);
+  core->group_item = PSPLIT_NEW(arena, uint32_t, n_users);
+  core->own_off = PSPLIT_NEW(arena, uint32_t, (size_t)core->n + 1);
+  core->own = PSPLIT_NEW(arena, uint32_t, n_users);
+  uint32_t *fill = psplit_i_arena_array(&b->scratch, core->n, sizeof *fill);
+  if (!core->group_bytes || !core->group_off || !core->group_item || !core->own_off || !core->own ||
+      !fill)
+    return psplit_i_nomem(diag);
+  uint32_t at = 0;
+  for (uint32_t g = 0; g < p->n_weights; g++) {
+    uint32_t *items = core->group_item + at, n = 0;
+    for (uint32_t k = p->weight_off[g]; k < p->weight_off[g + 1]; k++)
+      items[n++] = b->class_of[p->weight_user[k]];
+    qsort(items, n, sizeof *items, compare_u32);
+    uint32_t kept = 0;
+    for (uint32_t k = 0; k < n; k++)
+      if (k == 0 || items[k] != items[k - 1]) items[kept++] = items[k];
+    if (kept == 1) core->weight_bytes[items[0]] += p->weight_group_bytes[g];
+    if (kept < 2) continue;
+    core->group_bytes[core->n_groups] = p->weight_group_bytes[g];
+    at += kept;
+    core->group_off[++core->n_groups] = at;
+  }
+  for (uint32_t k = 0; k < at; k++) core->own_off[core->group_item[k] + 1]++;
+  for (uint32_t i = 0; i < core->n; i++) core->own_off[i + 1] += core->own_off[i];
+  memcpy(fill, core->own_off, core->n * sizeof *fill);
+  for (uint32_t g = 0; g < core->n_groups; g++)
+    for (uint32_t k = core->group_off[g]; k < core->group_off[g + 1]; k++)
+      core->own[fill[core->group_item[k]]++] = g;
+  return PSPLIT_OK;
+}
+
+static psplit_code init(psplit_core *core, const psplit_problem *problem, const uint32_t *merge,
+                        bool unordered, psplit_diag *diag) {
+  psplit_code code = PSPLIT_NOMEM;
+  memset(core, 0, sizeof *core);
+  psplit_i_arena_init(&core->arena, 0);
+  core->problem = problem;
+  core->n_types = problem->n_devices;
+  core->n_stages = psplit_problem_n_stages(problem);
+  /* Who sends to several stages may send once and have the others pass it on: with relays the
+   * solvers count one send, which no split goes below, and whole splits are valued as they are. */
+  core->p2p = problem->comm == PSPLIT_COMM_P2P && !problem->next_hop;
+  core->overlap = problem->overlap;
+  core->unordered = unordered;
+  core->stash = problem->stash_1f1b;
+  build b = {.p = problem, .unordered = unordered};
+  psplit_i_arena_init(&b.scratch, 0);
+  b.parent = psplit_i_arena_array(&b.scratch, problem->n_nodes, sizeof *b.parent);
+  b.class_of = psplit_i_arena_array(&b.scratch, problem->n_nodes, sizeof *b.class_of);
+  if (!b.parent || !b.class_of) goto out;
+  PSPLIT_TRY(unite_given(&b, merge));
+  for (bool cycles = true; cycles;) {
+    number_classes(&b);
+    PSPLIT_TRY(collect_edges(&b));
+    PSPLIT_TRY(unite_cycles(&b, &cycles));
+  }
+  PSPLIT_TRY(sort_topologically(&b));
+  PSPLIT_TRY(fill_items(core, &b, diag));
+  PSPLIT_TRY(fill_nets(core, &b, diag));
+  PSPLIT_TRY(fill_groups(core, &b, diag));
+out:
+  psplit_i_arena_fini(&b.scratch);
+  if (code == PSPLIT_NOMEM) code = psplit_i_nomem(diag);
+  if (code != PSPLIT_OK) psplit_i_core_fini(core);
+  return code;
+}
+
+psplit_code psplit_i_core_init(psplit_core *core, const psplit_problem *problem,
+                               const uint32_t *merge, psplit_diag *diag) {
+  return init(core, problem, merge, false, diag);
+}
+
+psplit_code psplit_i_core_init_unordered(psplit_core *core, const psplit_problem *problem,
+                                         const uint32_t *merge, psplit_diag *diag) {
+  return init(core, problem, merge, true, diag);
+}
+
+void psplit_i_core_fini(psplit_core *core) {
+  psplit_i_arena_fini(&core->arena);
+  memset(core, 0, sizeof *core);
+}

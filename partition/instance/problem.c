@@ -1,0 +1,250 @@
+/* Is the caller's problem valid? Everything the solvers rely on is checked here once. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "problem.h"
+
+/* Sums of all times must stay below this, so that two of them can be added without checks. */
+static const int64_t kSumLimit = INT64_C(1) << 60;
+
+void psplit_partition_options_init(psplit_partition_options *options) {
+  memset(options, 0, sizeof *options);
+  options->solver = "auto";
+  options->chunks = 1;
+  options->max_replicas = 1;
+  options->micro_batches = 1;
+  options->time_limit_s = 10;
+  options->limit_by_work = true;
+  options->seed = 1;
+}
+
+uint32_t psplit_problem_n_stages(const psplit_problem *problem) {
+  uint64_t sum = 0;
+  for (uint32_t d = 0; d < problem->n_devices; d++) sum += problem->devices[d].count;
+  return sum > UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
+}
+
+const char *psplit_i_node_name(const psplit_problem *problem, uint32_t node, char buffer[32]) {
+  if (problem->node_name && problem->node_name[node]) return problem->node_name[node];
+  if (problem->file_id)
+    snprintf(buffer, 32, "%" PRId64, problem->file_id[node]);
+  else
+    snprintf(buffer, 32, "%" PRIu32, node);
+  return buffer;
+}
+
+int64_t psplit_i_net_ns(const psplit_problem *problem, uint32_t net, uint32_t class_id, bool send) {
+  const int64_t *given = send ? problem->net_send_ns : problem->net_recv_ns;
+  if (given) return given[(size_t)net * problem->n_classes + class_id];
+  if (!problem->links || !problem->net_bytes) return 0;
+  const psplit_link *link = &problem->links[class_id];
+  double ns = 0;
+  if (link->bytes_per_s > 0) ns = ceil((double)problem->net_bytes[net] / link->bytes_per_s * 1e9);
+  ns = (ns + (double)link->latency_ns) * problem->ticks_per_unit;
+  return ns < 0x1p60 ? (int64_t)ns : kSumLimit;
+}
+
+static psplit_code check_nodes(const psplit_problem *p, psplit_diag *diag) {
+  char buffer[32];
+  int64_t total = 0;
+  uint64_t bytes = 0;
+  for (uint32_t v = 0; v < p->n_nodes; v++) {
+    int64_t largest = 0;
+    for (uint32_t c = 0; c < p->n_classes; c++) {
+      const int64_t ns = p->time_ns[(size_t)v * p->n_classes + c];
+      if (ns == PSPLIT_TIME_FORBIDDEN) continue;
+      if (ns < 0)
+        return psplit_i_fail(diag, PSPLIT_INVALID, "node %s: negative time %" PRId64,
+                             psplit_i_node_name(p, v, buffer), ns);
+      if (ns > largest) largest = ns;
+    }
+    total = psplit_i_sat_add_i64(total, largest);
+    if (p->weight_bytes) bytes = psplit_i_sat_add_u64(bytes, p->weight_bytes[v]);
+    if (p->activation_bytes) bytes = psplit_i_sat_add_u64(bytes, p->activation_bytes[v]);
+  }
+  for (uint32_t g = 0; g < p->n_weights; g++)
+    bytes = psplit_i_sat_add_u64(bytes, p->weight_group_bytes[g]);
+  if (total >= kSumLimit)
+    return psplit_i_fail(diag, PSPLIT_LIMIT,
+                         "the nodes' times add up to more than 2^60 ticks; use a coarser unit");
+  if (bytes >= (uint64_t)1 << 53)
+    return psplit_i_fail(diag, PSPLIT_LIMIT, "the nodes' memory adds up to more than 2^53 bytes");
+  return PSPLIT_OK;
+}
+
+static psplit_code check_csr(const uint32_t *off, uint32_t n, const uint32_t *ids, uint32_t n_nodes,
+                             const char *what, psplit_diag *diag) {
+  for (uint32_t i = 0; i < n; i++) {
+    if (off[i + 1] < off[i])
+      return psplit_i_fail(diag, PSPLIT_INVALID, "%s %" PRIu32 ": offsets decrease", what, i);
+    for (uint32_t k = off[i]; k < off[i + 1]; k++)
+      if (ids[k] >= n_nodes)
+        return psplit_i_fail(diag, PSPLIT_INVALID, "%s %" PRIu32 ": no node %" PRIu32, what, i,
+                             ids[k]);
+  }
+  return PSPLIT_OK;
+}
+
+static psplit_code check_nets(const psplit_problem *p, psplit_diag *diag) {
+  if (p->n_nets == 0) return PSPLIT_OK;
+  if (!p->net_producer || !p->net_off || (!p->net_consumer && p->net_off[p->n_nets] > 0))
+    return psplit_i_fail(diag, PSPLIT_USAGE, "nets without net_producer, net_off or net_consumer");
+  const psplit_code code =
+    check_csr(p->net_off, p->n_nets, p->net_consumer, p->n_nodes, "net", diag);
+  if (code != PSPLIT_OK) return code;
+  const uint32_t n_stages = psplit_problem_n_stages(p);
+  int64_t total = 0;
+  for (uint32_t e = 0; e < p->n_nets; e++) {
+    if (p->net_producer[e] >= p->n_nodes)
+      return psplit_i_fail(diag, PSPLIT_INVALID, "net %" PRIu32 ": no node %" PRIu32, e,
+                           p->net_producer[e]);
+    int64_t largest = 0;
+    for (uint32_t c = 0; c < p->n_classes; c++) {
+      const int64_t send = psplit_i_net_ns(p, e, c, true), recv = psplit_i_net_ns(p, e, c, false);
+      if (send < 0 || recv < 0)
+        return psplit_i_fail(diag, PSPLIT_INVALID, "net %" PRIu32 ": negative transfer time", e);
+      const int64_t both = psplit_i_sat_add_i64(send, recv);
+      if (both > largest) largest = both;
+    }
+    const uint32_t fan = p->net_off[e + 1] - p->net_off[e];
+    const uint32_t times = fan < n_stages && !p->next_hop ? fan : n_stages;
+    const uint64_t paid = psplit_i_sat_mul_u64((uint64_t)largest, times);
+    total = psplit_i_sat_add_i64(total, paid > INT64_MAX ? INT64_MAX : (int64_t)paid);
+  }
+  if (total >= kSumLimit)
+    return psplit_i_fail(diag, PSPLIT_LIMIT,
+                         "the transfer times add up to more than 2^60 ticks; use a coarser unit");
+  return PSPLIT_OK;
+}
+
+static psplit_code check_devices(const psplit_problem *p, psplit_diag *diag) {
+  if (p->n_devices == 0 || !p->devices)
+    return psplit_i_fail(diag, PSPLIT_USAGE, "no devices: at least one stage is needed");
+  uint64_t total = 0;
+  for (uint32_t d = 0; d < p->n_devices; d++) {
+    if (p->devices[d].class_id >= p->n_classes)
+      return psplit_i_fail(diag, PSPLIT_INVALID, "device %" PRIu32 ": no class %" PRIu32, d,
+                           p->devices[d].class_id);
+    total += p->devices[d].count;
+  }
+  if (total == 0) return psplit_i_fail(diag, PSPLIT_USAGE, "0 devices: at least one is needed");
+  if (total > 65535)
+    return psplit_i_fail(diag, PSPLIT_LIMIT, "%" PRIu64 " devices; at most 65535", total);
+  for (uint32_t v = 0; p->pin && v < p->n_nodes; v++)
+    if (p->pin[v] != PSPLIT_NONE && p->pin[v] >= total) {
+      char buffer[32];
+      return psplit_i_fail(diag, PSPLIT_USAGE,
+                           "node %s is pinned to stage %" PRIu32 ", but there are %" PRIu64
+                           " stages (0 is the first)",
+                           psplit_i_node_name(p, v, buffer), p->pin[v], total);
+    }
+  for (uint32_t c = 0; p->links && c < p->n_classes; c++)
+    if (p->links[c].latency_ns < 0 || !(p->links[c].bytes_per_s >= 0) ||
+        isinf(p->links[c].bytes_per_s))
+      return psplit_i_fail(diag, PSPLIT_INVALID,
+                           "link of class %" PRIu32 ": negative latency or bandwidth", c);
+  if (!(p->ticks_per_unit > 0) || isinf(p->ticks_per_unit))
+    return psplit_i_fail(diag, PSPLIT_USAGE, "ticks_per_unit must be positive");
+  return PSPLIT_OK;
+}
+
+/* Kahn's algorithm over all edges, forward and backward. */
+static psplit_code check_acyclic(const psplit_problem *p, psplit_diag *diag) {
+  const uint32_t n = p->n_nodes;
+  const uint32_t pins = p->n_nets ? p->net_off[p->n_nets] : 0;
+  const size_t n_edges = (size_t)pins + p->n_order;
+  uint32_t *memory = calloc((size_t)n * 3 + 2 + n_edges, sizeof *memory);
+  if (!memory) return psplit_i_nomem(diag);
+  uint32_t *off = memory, *indegree = off + n + 1, *queue = indegree + n, *to = queue + n;
+  for (uint32_t e = 0; e < p->n_nets; e++)
+    off[p->net_producer[e] + 1] += p->net_off[e + 1] - p->net_off[e];
+  for (uint32_t k = 0; k < p->n_order; k++) off[p->order_from[k] + 1]++;
+  for (uint32_t v = 0; v < n; v++) off[v + 1] += off[v];
+  uint32_t *fill = queue; /* not used as a queue yet */
+  memcpy(fill, off, n * sizeof *fill);
+  for (uint32_t e = 0; e < p->n_nets; e++)
+    for (uint32_t k = p->net_off[e]; k < p->net_off[e + 1]; k++) {
+      to[fill[p->net_producer[e]]++] = p->net_consumer[k];
+      indegree[p->net_consumer[k]]++;
+    }
+  for (uint32_t k = 0; k < p->n_order; k++) {
+    to[fill[p->order_from[k]]++] = p->order_to[k];
+    indegree[p->order_to[k]]++;
+  }
+  uint32_t head = 0, tail = 0;
+  for (uint32_t v = 0; v < n; v++)
+    if (indegree[v] == 0) queue[tail++] = v;
+  while (head < tail) {
+    const uint32_t v = queue[head++];
+    for (uint32_t k = off[v]; k < off[v + 1]; k++)
+      if (--indegree[to[k]] == 0) queue[tail++] = to[k];
+  }
+  psplit_code code = PSPLIT_OK;
+  if (tail < n) {
+    /* Walking back along unfinished predecessors ends on a cycle; forward edges do as well when
+     * only nodes with an unfinished predecessor are entered n times. */
+    uint32_t v = 0;
+    while (indegree[v] == 0) v++;
+    uint32_t *from = queue;
+    for (uint32_t u = 0; u < n; u++) {
+      if (indegree[u] == 0) continue;
+      for (uint32_t k = off[u]; k < off[u + 1]; k++)
+        if (indegree[to[k]] > 0) from[to[k]] = u;
+    }
+    for (uint32_t step = 0; step < n; step++) v = from[v];
+    char buffer[32];
+    code = psplit_i_fail(diag, PSPLIT_INVALID, "the graph has a cycle through node %s",
+                         psplit_i_node_name(p, v, buffer));
+  }
+  free(memory);
+  return code;
+}
+
+/* Every way goes up, over links, and ends where it is to end. */
+static psplit_code check_ways(const psplit_problem *p, psplit_diag *diag) {
+  if (!p->next_hop) return PSPLIT_OK;
+  const uint32_t n = psplit_problem_n_stages(p);
+  bool backward = false;
+  for (uint32_t v = 0; p->node_flags && v < p->n_nodes; v++)
+    backward |= p->node_flags[v] & PSPLIT_NODE_BACKWARD;
+  if (p->any_device_order || p->comm != PSPLIT_COMM_P2P || backward)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "missing links go with forward graphs, point to point, on devices in "
+                         "their order");
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t j = i + 1; j < n; j++) {
+      const uint32_t m = p->next_hop[(size_t)i * n + j];
+      const bool good = m == PSPLIT_NONE || m == j ||
+                        (m > i && m < j && p->next_hop[(size_t)i * n + m] == m &&
+                         p->next_hop[(size_t)m * n + j] != PSPLIT_NONE);
+      if (!good)
+        return psplit_i_fail(
+          diag, PSPLIT_INVALID,
+          "next_hop: the way from stage %" PRIu32 " to %" PRIu32 " does not get there", i, j);
+    }
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_problem_validate(const psplit_problem *p, psplit_diag *diag) {
+  psplit_code code;
+  if (p->n_nodes == 0) return psplit_i_fail(diag, PSPLIT_INVALID, "the problem has no nodes");
+  if (p->n_nodes >= PSPLIT_NONE / 4)
+    return psplit_i_fail(diag, PSPLIT_LIMIT, "%" PRIu32 " nodes are too many", p->n_nodes);
+  if (p->n_classes == 0 || !p->time_ns)
+    return psplit_i_fail(diag, PSPLIT_USAGE, "no device class or no node times");
+  PSPLIT_TRY(check_devices(p, diag));
+  PSPLIT_TRY(check_ways(p, diag));
+  PSPLIT_TRY(check_nodes(p, diag));
+  PSPLIT_TRY(check_nets(p, diag));
+  for (uint32_t k = 0; k < p->n_order; k++)
+    if (p->order_from[k] >= p->n_nodes || p->order_to[k] >= p->n_nodes)
+      return psplit_i_fail(diag, PSPLIT_INVALID, "order edge %" PRIu32 ": no such node", k);
+  if (p->n_weights)
+    PSPLIT_TRY(check_csr(p->weight_off, p->n_weights, p->weight_user, p->n_nodes, "weight", diag));
+  PSPLIT_TRY(check_acyclic(p, diag));
+out:
+  return code;
+}

@@ -1,0 +1,21 @@
+/* Checks a problem, and what each of its nets costs. */
+#ifndef PSPLIT_PARTITION_PROBLEM_H
+#define PSPLIT_PARTITION_PROBLEM_H
+
+#include <psplit/partition.h>
+
+#include "base.h"
+
+/* Above every sum of a valid problem (they stay below 2^60), and safe to add twice. */
+#define PSPLIT_I_INF (INT64_C(1) << 61)
+
+PSPLIT_MUST_USE psplit_code psplit_i_problem_validate(const psplit_problem *problem,
+                                                      psplit_diag *diag);
+
+/* Ticks to send (or receive) net e on class c. */
+int64_t psplit_i_net_ns(const psplit_problem *problem, uint32_t net, uint32_t class_id, bool send);
+
+/* Name of a node for messages, in `buffer` when it has none. */
+const char *psplit_i_node_name(const psplit_problem *problem, uint32_t node, char buffer[32]);
+
+#endif

@@ -1,0 +1,30 @@
+/* Tensors between stages without a link, passed on by stages in between. */
+#include "relay.h"
+#include "instance.h"
+
+bool psplit_i_relay_net(const psplit_core *core, uint32_t e, const uint32_t *stage,
+                        const uint32_t *device, psplit_relay *relay, uint32_t stamp, int64_t *recv,
+                        int64_t *send, uint8_t *out_arcs) {
+  const uint32_t n = core->n_stages, n_nets = core->n_nets;
+  const uint32_t *next = core->problem->next_hop;
+  const uint32_t home = stage[core->net_pin[core->net_off[e]]];
+  uint32_t last = home;
+  for (uint32_t k = core->net_off[e] + 1; k < core->net_off[e + 1]; k++) {
+    const uint32_t s = stage[core->net_pin[k]];
+    relay->wants[s] = stamp;
+    if (s > last) last = s;
+  }
+  relay->held[home] = stamp;
+  for (uint32_t s = home + 1; s <= last; s++) {
+    if (relay->wants[s] != stamp || relay->held[s] == stamp) continue;
+    const uint32_t n_hops = psplit_i_route(n, next, home, s, relay->held, stamp, relay->hops);
+    if (n_hops == 0) return false;
+    for (uint32_t h = 0; h < n_hops; h++) {
+      const psplit_hop hop = relay->hops[h];
+      send[hop.from] += core->send[(size_t)device[hop.from] * n_nets + e];
+      recv[hop.to] += core->recv[(size_t)device[hop.to] * n_nets + e];
+      if (out_arcs) out_arcs[(size_t)hop.from * n + hop.to] = 1;
+    }
+  }
+  return true;
+}

@@ -1,0 +1,78 @@
+/* Problems from JSON: our own format and the published dnn-partitioning one. docs/partitioning.md
+ * describes both. */
+#include "read_json.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The public struct first: psplit_problem_destroy gets a pointer to it. */
+typedef struct owned_problem {
+  psplit_problem problem;
+  psplit_arena arena;
+} owned_problem;
+
+psplit_code psplit_problem_parse_json(const char *text, size_t n_bytes, const char *name,
+                                      psplit_diag *diag, psplit_problem **out_problem) {
+  json_error_t error;
+  json_t *root = json_loadb(text, n_bytes, 0, &error);
+  if (!root) {
+    if (json_error_code(&error) == json_error_out_of_memory) return psplit_i_nomem(diag);
+    return psplit_i_fail(diag, PSPLIT_MALFORMED, "%s:%d:%d: %s", name, error.line, error.column,
+                         error.text);
+  }
+  owned_problem *own = calloc(1, sizeof *own);
+  psplit_code code = own ? PSPLIT_OK : psplit_i_nomem(diag);
+  if (own) {
+    psplit_i_arena_init(&own->arena, 0);
+    psplit_reader r = {.problem = &own->problem, .arena = &own->arena, .diag = diag, .file = name};
+    const json_t *format = json_object_get(root, "format");
+    if (json_is_string(format) && strcmp(json_string_value(format), "psplit-problem") == 0)
+      code = psplit_i_read_own(&r, root);
+    else if (json_object_get(root, "maxFPGAs"))
+      code = psplit_i_read_published(&r, root);
+    else
+      code = psplit_i_fail(diag, PSPLIT_INVALID,
+                           "%s: neither \"format\": \"psplit-problem\" nor a dnn-partitioning "
+                           "problem (\"maxFPGAs\")",
+                           name);
+  }
+  json_decref(root);
+  if (code == PSPLIT_OK)
+    *out_problem = &own->problem;
+  else
+    psplit_problem_destroy(own ? &own->problem : NULL);
+  return code;
+}
+
+psplit_code psplit_problem_read_json(const char *path, psplit_diag *diag,
+                                     psplit_problem **out_problem) {
+  FILE *file = fopen(path, "rb");
+  if (!file) return psplit_i_fail(diag, PSPLIT_IO, "%s: cannot open: %s", path, strerror(errno));
+  PSPLIT_VEC(char) text = {0};
+  psplit_code code = PSPLIT_OK;
+  for (;;) {
+    if (!psplit_i_vec_reserve(&text, 1 << 16)) {
+      code = psplit_i_nomem(diag);
+      break;
+    }
+    const size_t got = fread(text.items + text.n, 1, text.capacity - text.n, file);
+    if (got == 0) break;
+    text.n += got;
+  }
+  if (code == PSPLIT_OK && ferror(file))
+    code = psplit_i_fail(diag, PSPLIT_IO, "%s: cannot read: %s", path, strerror(errno));
+  fclose(file);
+  if (code == PSPLIT_OK)
+    code = psplit_problem_parse_json(text.items, text.n, path, diag, out_problem);
+  psplit_i_vec_fini(&text);
+  return code;
+}
+
+void psplit_problem_destroy(psplit_problem *problem) {
+  if (!problem) return;
+  owned_problem *own = (owned_problem *)(void *)problem;
+  psplit_i_arena_fini(&own->arena);
+  free(own);
+}

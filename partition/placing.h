@@ -1,0 +1,10 @@
+/* The other objectives: latency, chunks, free placement. */
+#ifndef PSPLIT_PARTITION_PLACING_H
+#define PSPLIT_PARTITION_PLACING_H
+
+#include "result.h"
+
+/* Latency, interleaved chunks and non-contiguous placement. Fills *out_answer. */
+PSPLIT_MUST_USE psplit_code psplit_i_place(const psplit_job *job, psplit_answer *out_answer);
+
+#endif

@@ -1,0 +1,199 @@
+/* Simulated annealing on the stages of items, which never decrease along an edge. A move costs as
+ * much as its items have nets, whatever the number of stages: on wide graphs, where few orders have
+ * good cuts, that tries many more splits than slicing orders does. Energy: the sum of a power of
+ * the loads, which sees every stage and is ruled by the largest. Source: Kirkpatrick, Gelatt,
+ * Vecchi, "Optimization by simulated annealing", Science 1983; the moves are this project's. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "assignment.h"
+#include "automaton.h"
+#include "boundary_annealing.h"
+#include "budget.h"
+#include "instance.h"
+#include "placement.h"
+#include "problem.h"
+#include "result.h"
+#include "team.h"
+
+enum { N_CHAINS = 4, MAX_GROUP = 24, MAX_CELLS = 1 << 24, STEPS_PER_ITEM = 4000 };
+#define END_TEMPERATURE 1e-4
+
+/* Low powers see all stages, which wide graphs need; high ones the few that are full. */
+static const struct {
+  uint32_t n_squares; /* the power is 6 times 2 to this */
+  double heat;
+} kChains[N_CHAINS] = {{1, 0.1}, {1, 0.3}, {2, 0.3}, {3, 0.5}};
+
+typedef struct chain {
+  psplit_board board;
+  psplit_arena arena;
+  uint64_t seed, n_drawn;
+  uint32_t n_squares;
+  double unit;               /* energy is counted in loads of this size */
+  int64_t best;              /* value of best_stage */
+  uint32_t *best_stage;      /* [n] */
+  double *part;              /* [n_stages] of the energy */
+  uint32_t group[MAX_GROUP]; /* items of the move */
+  uint32_t *seen, n_seen;    /* [n] */
+} chain;
+
+static uint64_t draw(chain *c) { return psplit_i_splitmix64(c->seed, c->n_drawn++); }
+static double uniform(chain *c) { return (double)(draw(c) >> 11) * 0x1p-53; }
+
+static double energy_of(const chain *c, uint32_t k) {
+  const double x = (double)psplit_i_board_load(&c->board, k) / c->unit, cube = x * x * x;
+  double power = cube * cube;
+  for (uint32_t i = 0; i < c->n_squares; i++) power *= power;
+  return power;
+}
+
+/* Collects `item` and what must move with it to the next stage, or the one before; 0: too much. */
+static uint32_t gather(chain *c, uint32_t item, bool up) {
+  const psplit_core *core = c->board.core;
+  const uint32_t *off = up ? core->succ_off : core->pred_off;
+  const uint32_t *list = up ? core->succ : core->pred;
+  const uint32_t from = c->board.label[item];
+  uint32_t n = 1;
+  c->n_seen++;
+  c->group[0] = item;
+  c->seen[item] = c->n_seen;
+  for (uint32_t k = 0; k < n; k++)
+    for (uint32_t l = off[c->group[k]]; l < off[c->group[k] + 1]; l++) {
+      const uint32_t other = list[l];
+      if (c->board.label[other] != from || c->seen[other] == c->n_seen) continue;
+      if (n == MAX_GROUP) return 0;
+      c->seen[other] = c->n_seen;
+      c->group[n++] = other;
+    }
+  return n;
+}
+
+static bool allowed(const chain *c, uint32_t item, uint32_t to) {
+  const psplit_core *core = c->board.core;
+  if (core->pin[item] != PSPLIT_NONE) return false;
+  return core->w[(size_t)c->board.type[to] * core->n + item] < PSPLIT_I_INF;
+}
+
+/* Items to move, in c->group, and where to; 0: none. */
+static uint32_t propose(chain *c, uint32_t *out_to) {
+  const psplit_core *core = c->board.core;
+  const uint64_t coin = draw(c);
+  const uint32_t item = (uint32_t)((coin >> 32) * core->n >> 32), now = c->board.label[item];
+  const bool up = coin & 1, anywhere = (coin & 14) == 0;
+  uint32_t low, high, n = 1;
+  psplit_i_board_range(&c->board, item, &low, &high);
+  c->group[0] = item;
+  if (anywhere && low < high) {
+    *out_to = low + (uint32_t)((coin >> 4 & 0xfffffff) % (high - low + 1));
+    if (*out_to == now) return 0;
+  } else {
+    if (up ? now + 1 == core->n_stages : now == 0) return 0;
+    *out_to = up ? now + 1 : now - 1;
+    if (*out_to < low || *out_to > high) n = gather(c, item, up);
+  }
+  for (uint32_t i = 0; i < n; i++)
+    if (!allowed(c, c->group[i], *out_to)) return 0;
+  return n;
+}
+
+/* Moves c->group[n] from one stage to another; the change of energy. */
+static double shift_group(chain *c, uint32_t n, uint32_t to) {
+  psplit_board *b = &c->board;
+  double change = 0;
+  psplit_i_board_forget_touched(b);
+  for (uint32_t i = 0; i < n; i++) psplit_i_board_move(b, c->group[i], to);
+  for (uint32_t i = 0; i < b->n_touched; i++)
+    change += energy_of(c, b->touched[i]) - c->part[b->touched[i]];
+  return change;
+}
+
+/* Takes the move over; keeps the best split. */
+static void settle(chain *c) {
+  psplit_board *b = &c->board;
+  for (uint32_t i = 0; i < b->n_touched; i++) c->part[b->touched[i]] = energy_of(c, b->touched[i]);
+  const int64_t value = psplit_i_board_value(b);
+  if (value >= c->best) return;
+  c->best = value;
+  memcpy(c->best_stage, b->label, b->core->n * sizeof *b->label);
+}
+
+/* Where there are few steps an item, a hot start would only spoil the split it starts from. */
+static double first_temperature(const chain *c, uint64_t n_steps, double heat) {
+  const double cool = 2 * END_TEMPERATURE;
+  const double per_item = (double)n_steps / c->board.core->n / STEPS_PER_ITEM;
+  if (per_item < 1) heat *= per_item;
+  return heat > cool ? heat : cool;
+}
+
+static void run_chain(chain *c, const psplit_machine *machine, const psplit_deadline *deadline,
+                      uint64_t n_steps, double heat) {
+  const double hot = first_temperature(c, n_steps, heat);
+  const double cooling = pow(END_TEMPERATURE / hot, 1.0 / (double)(n_steps + 1));
+  double temperature = hot;
+  c->unit = c->best > 0 ? (double)c->best : 1;
+  psplit_board *b = &c->board;
+  for (uint32_t k = 0; k < b->n_devices; k++) c->part[k] = energy_of(c, k);
+  for (uint64_t step = 0; step < n_steps; step++, temperature *= cooling) {
+    if ((step & 4095) == 0 && psplit_i_expired(deadline)) return;
+    uint32_t to;
+    const uint32_t n = propose(c, &to);
+    if (n == 0) continue;
+    const uint32_t from = b->label[c->group[0]];
+    const double change = shift_group(c, n, to);
+    if ((machine->all_used && b->n_counted[from] == 0) ||
+        (change > 0 && uniform(c) >= exp(-change / temperature)))
+      for (uint32_t i = n; i-- > 0;) psplit_i_board_move(b, c->group[i], from);
+    else
+      settle(c);
+  }
+}
+
+static psplit_code chain_init(chain *c, const psplit_core *core, const psplit_job *job,
+                              const psplit_cut *cut, uint64_t seed) {
+  psplit_board *b = &c->board;
+  psplit_arena *arena = &c->arena;
+  psplit_i_arena_init(arena, 0);
+  c->seed = psplit_i_mix64(seed);
+  c->best = cut->value;
+  c->best_stage = PSPLIT_NEW(arena, uint32_t, core->n);
+  c->seen = PSPLIT_NEW(arena, uint32_t, core->n);
+  c->part = PSPLIT_NEW(arena, double, core->n_stages);
+  if (!c->best_stage || !c->seen || !c->part) return PSPLIT_NOMEM;
+  const psplit_code code = psplit_i_board_init(b, core, 1, job->options, arena);
+  if (code != PSPLIT_OK) return code;
+  memcpy(b->type, cut->device, core->n_stages * sizeof *b->type);
+  memcpy(c->best_stage, cut->stage, core->n * sizeof *cut->stage);
+  for (uint32_t i = 0; i < core->n; i++) psplit_i_board_add(b, i, cut->stage[i]);
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_shift(const psplit_core *core, const psplit_machine *machine,
+                           const psplit_job *job, uint64_t salt, uint64_t n_steps,
+                           psplit_cut *cut) {
+  if (core->has_memory || machine->replicated || core->problem->next_hop || core->n == 0 ||
+      (uint64_t)core->n_nets * core->n_stages > MAX_CELLS)
+    return PSPLIT_LIMIT;
+  psplit_code code = PSPLIT_OK;
+  const int n_threads = psplit_i_team_size(job->options->n_threads);
+  chain *chains = calloc(N_CHAINS, sizeof *chains);
+  if (!chains) return PSPLIT_NOMEM;
+  for (uint32_t i = 0; i < N_CHAINS; i++)
+    PSPLIT_TRY(chain_init(&chains[i], core, job, cut, (job->options->seed + salt) * N_CHAINS + i));
+  for (uint32_t i = 0; i < N_CHAINS; i++) chains[i].n_squares = kChains[i].n_squares;
+#pragma omp parallel for schedule(dynamic, 1) \
+  num_threads(n_threads < N_CHAINS ? n_threads : N_CHAINS)
+  for (uint32_t i = 0; i < N_CHAINS; i++)
+    run_chain(&chains[i], machine, &job->deadline, n_steps, kChains[i].heat);
+  for (uint32_t i = 0; i < N_CHAINS; i++) {
+    if (chains[i].best < cut->value) {
+      cut->value = chains[i].best;
+      memcpy(cut->stage, chains[i].best_stage, core->n * sizeof *cut->stage);
+    }
+  }
+out:
+  for (uint32_t i = 0; i < N_CHAINS; i++) psplit_i_arena_fini(&chains[i].arena);
+  free(chains);
+  return code;
+}

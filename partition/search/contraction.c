@@ -1,0 +1,233 @@
+/* Contraction of clusters of items, from core to core. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "contraction.h"
+#include "instance.h"
+#include "problem.h"
+
+static int compare_u64(const void *a, const void *b) {
+  const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+static int compare_u32(const void *a, const void *b) {
+  const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+static psplit_code sum_items(const psplit_core *core, const uint32_t *cluster, psplit_core *out) {
+  psplit_arena *arena = &out->arena;
+  const uint32_t n = out->n;
+  out->w = PSPLIT_NEW(arena, int64_t, (size_t)n * core->n_types);
+  out->weight_bytes = PSPLIT_NEW(arena, uint64_t, n);
+  out->act_bytes = PSPLIT_NEW(arena, uint64_t, n);
+  out->n_counted = PSPLIT_NEW(arena, uint32_t, n);
+  out->pin = PSPLIT_NEW(arena, uint32_t, n);
+  out->total_w = core->total_w;
+  if (!out->w || !out->weight_bytes || !out->act_bytes || !out->n_counted || !out->pin)
+    return PSPLIT_NOMEM;
+  memset(out->pin, 0xff, n * sizeof *out->pin);
+  for (uint32_t i = 0; i < core->n; i++) {
+    const uint32_t c = cluster[i];
+    for (uint32_t t = 0; t < core->n_types; t++) {
+      const int64_t w = core->w[(size_t)t * core->n + i];
+      int64_t *sum = &out->w[(size_t)t * n + c];
+      *sum = w >= PSPLIT_I_INF || *sum >= PSPLIT_I_INF ? PSPLIT_I_INF : *sum + w;
+    }
+    out->weight_bytes[c] += core->weight_bytes[i];
+    out->act_bytes[c] += core->act_bytes[i];
+    out->n_counted[c] += core->n_counted[i];
+    if (core->pin[i] != PSPLIT_NONE) out->pin[c] = core->pin[i];
+  }
+  for (uint32_t c = 0; c < n; c++) out->n_counted_items += out->n_counted[c] > 0;
+  return PSPLIT_OK;
+}
+
+static psplit_code map_edges(const psplit_core *core, const uint32_t *cluster,
+                             psplit_arena *scratch, psplit_core *out) {
+  size_t n = 0;
+  for (uint32_t i = 0; i < core->n; i++)
+    for (uint32_t k = core->succ_off[i]; k < core->succ_off[i + 1]; k++)
+      n += cluster[i] != cluster[core->succ[k]];
+  uint64_t *edges = psplit_i_arena_array(scratch, n, sizeof *edges);
+  if (!edges) return PSPLIT_NOMEM;
+  n = 0;
+  for (uint32_t i = 0; i < core->n; i++)
+    for (uint32_t k = core->succ_off[i]; k < core->succ_off[i + 1]; k++)
+      if (cluster[i] != cluster[core->succ[k]])
+        edges[n++] = (uint64_t)cluster[i] << 32 | cluster[core->succ[k]];
+  qsort(edges, n, sizeof *edges, compare_u64);
+  size_t kept = 0;
+  for (size_t k = 0; k < n; k++)
+    if (k == 0 || edges[k] != edges[k - 1]) edges[kept++] = edges[k];
+  out->pred_off = PSPLIT_NEW(&out->arena, uint32_t, (size_t)out->n + 1);
+  out->succ_off = PSPLIT_NEW(&out->arena, uint32_t, (size_t)out->n + 1);
+  out->pred = PSPLIT_NEW(&out->arena, uint32_t, kept);
+  out->succ = PSPLIT_NEW(&out->arena, uint32_t, kept);
+  uint32_t *fill = psplit_i_arena_array(scratch, out->n, sizeof *fill);
+  if (!out->pred_off || !out->succ_off || !out->pred || !out->succ || !fill) return PSPLIT_NOMEM;
+  for (size_t k = 0; k < kept; k++) {
+    out->succ_off[(edges[k] >> 32) + 1]++;
+    out->pred_off[(uint32_t)edges[k] + 1]++;
+  }
+  for (uint32_t c = 0; c < out->n; c++) {
+    out->succ_off[c + 1] += out->succ_off[c];
+    out->pred_off[c + 1] += out->pred_off[c];
+  }
+  memcpy(fill, out->pred_off, out->n * sizeof *fill);
+  for (size_t k = 0; k < kept; k++) {
+    out->succ[k] = (uint32_t)edges[k];
+    out->pred[fill[(uint32_t)edges[k]]++] = (uint32_t)(edges[k] >> 32);
+  }
+  return PSPLIT_OK;
+}
+
+/* A surviving net: its pins in a pool, and a hash to bring equal ones together. */
+typedef struct mapped_net {
+  uint64_t hash;
+  uint32_t at, n_pins, net;
+} mapped_net;
+
+static int compare_mapped(const void *a, const void *b) {
+  const mapped_net *x = a, *y = b;
+  if (x->hash != y->hash) return x->hash < y->hash ? -1 : 1;
+  return x->net < y->net ? -1 : x->net > y->net;
+}
+
+static bool equal_nets(const psplit_core *core, const uint32_t *pool, const mapped_net *x,
+                       const mapped_net *y) {
+  return x->hash == y->hash && x->n_pins == y->n_pins &&
+         core->net_forward[x->net] == core->net_forward[y->net] &&
+         memcmp(pool + x->at, pool + y->at, x->n_pins * sizeof *pool) == 0;
+}
+
+static uint32_t map_pins(const psplit_core *core, const uint32_t *cluster, uint32_t e,
+                         uint32_t *pins) {
+  uint32_t n = 1;
+  pins[0] = cluster[core->net_pin[core->net_off[e]]];
+  for (uint32_t k = core->net_off[e] + 1; k < core->net_off[e + 1]; k++) {
+    const uint32_t c = cluster[core->net_pin[k]];
+    if (c != pins[0]) pins[n++] = c;
+  }
+  if (n > 2) qsort(pins + 1, n - 1, sizeof *pins, compare_u32);
+  uint32_t kept = 1;
+  for (uint32_t k = 1; k < n; k++)
+    if (k == 1 || pins[k] != pins[k - 1]) pins[kept++] = pins[k];
+  return kept;
+}
+
+static psplit_code map_nets(const psplit_core *core, const uint32_t *cluster, psplit_arena *scratch,
+                            psplit_core *out) {
+  uint32_t *pool = psplit_i_arena_array(scratch, core->net_off[core->n_nets], sizeof *pool);
+  mapped_net *nets = psplit_i_arena_array(scratch, core->n_nets, sizeof *nets);
+  if (!pool || !nets) return PSPLIT_NOMEM;
+  uint32_t n = 0, at = 0;
+  for (uint32_t e = 0; e < core->n_nets; e++) {
+    const uint32_t n_pins = map_pins(core, cluster, e, pool + at);
+    if (n_pins < 2) continue;
+    uint64_t hash = n_pins * 2 + core->net_forward[e];
+    for (uint32_t k = 0; k < n_pins; k++) hash = psplit_i_mix64(hash ^ pool[at + k]);
+    nets[n++] = (mapped_net){hash, at, n_pins, e};
+    at += n_pins;
+  }
+  qsort(nets, n, sizeof *nets, compare_mapped);
+  uint32_t n_nets = 0, n_pins = 0;
+  for (uint32_t k = 0; k < n; k++)
+    if (k == 0 || !equal_nets(core, pool, &nets[k], &nets[k - 1]))
+      n_nets++, n_pins += nets[k].n_pins;
+  psplit_arena *arena = &out->arena;
+  out->n_nets = n_nets;
+  out->net_off = PSPLIT_NEW(arena, uint32_t, (size_t)n_nets + 1);
+  out->net_pin = PSPLIT_NEW(arena, uint32_t, n_pins);
+  out->net_forward = PSPLIT_NEW(arena, bool, n_nets);
+  out->send = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * core->n_types);
+  out->recv = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * core->n_types);
+  out->inc_off = PSPLIT_NEW(arena, uint32_t, (size_t)out->n + 1);
+  out->inc = PSPLIT_NEW(arena, uint32_t, n_pins);
+  uint32_t *fill = psplit_i_arena_array(scratch, out->n, sizeof *fill);
+  if (!out->net_off || !out->net_pin || !out->net_forward || !out->send || !out->recv ||
+      !out->inc_off || !out->inc || !fill)
+    return PSPLIT_NOMEM;
+  uint32_t net = 0;
+  at = 0;
+  for (uint32_t k = 0; k < n; k++) {
+    if (k == 0 || !equal_nets(core, pool, &nets[k], &nets[k - 1])) {
+      out->net_off[net] = at;
+      out->net_forward[net++] = core->net_forward[nets[k].net];
+      memcpy(out->net_pin + at, pool + nets[k].at, nets[k].n_pins * sizeof *pool);
+      at += nets[k].n_pins;
+    }
+    for (uint32_t t = 0; t < core->n_types; t++) {
+      const size_t from = (size_t)t * core->n_nets + nets[k].net, to = (size_t)t * n_nets + net - 1;
+      out->send[to] += core->send[from];
+      out->recv[to] += core->recv[from];
+    }
+  }
+  out->net_off[n_nets] = at;
+  for (uint32_t k = 0; k < at; k++) out->inc_off[out->net_pin[k] + 1]++;
+  for (uint32_t c = 0; c < out->n; c++) out->inc_off[c + 1] += out->inc_off[c];
+  memcpy(fill, out->inc_off, out->n * sizeof *fill);
+  for (uint32_t e = 0; e < n_nets; e++)
+    for (uint32_t k = out->net_off[e]; k < out->net_off[e + 1]; k++)
+      out->inc[fill[out->net_pin[k]]++] = e * 2 + (k == out->net_off[e]);
+  return PSPLIT_OK;
+}
+
+static psplit_code map_groups(const psplit_core *core, const uint32_t *cluster,
+                              psplit_arena *scratch, psplit_core *out) {
+  const uint32_t n_users = core->group_off[core->n_groups];
+  psplit_arena *arena = &out->arena;
+  out->group_bytes = PSPLIT_NEW(arena, uint64_t, core->n_groups);
+  out->group_off = PSPLIT_NEW(arena, uint32_t, (size_t)core->n_groups + 1);
+  out->group_item = PSPLIT_NEW(arena, uint32_t, n_users);
+  out->own_off = PSPLIT_NEW(arena, uint32_t, (size_t)out->n + 1);
+  out->own = PSPLIT_NEW(arena, uint32_t, n_users);
+  uint32_t *fill = psplit_i_arena_array(scratch, out->n, sizeof *fill);
+  if (!out->group_bytes || !out->group_off || !out->group_item || !out->own_off || !out->own ||
+      !fill)
+    return PSPLIT_NOMEM;
+  uint32_t at = 0;
+  for (uint32_t g = 0; g < core->n_groups; g++) {
+    uint32_t *items = out->group_item + at, n = 0, kept = 0;
+    for (uint32_t k = core->group_off[g]; k < core->group_off[g + 1]; k++)
+      items[n++] = cluster[core->group_item[k]];
+    qsort(items, n, sizeof *items, compare_u32);
+    for (uint32_t k = 0; k < n; k++)
+      if (k == 0 || items[k] != items[k - 1]) items[kept++] = items[k];
+    if (kept == 1) {
+      out->weight_bytes[items[0]] += core->group_bytes[g];
+      continue;
+    }
+    out->group_bytes[out->n_groups] = core->group_bytes[g];
+    at += kept;
+    out->group_off[++out->n_groups] = at;
+  }
+  for (uint32_t k = 0; k < at; k++) out->own_off[out->group_item[k] + 1]++;
+  for (uint32_t c = 0; c < out->n; c++) out->own_off[c + 1] += out->own_off[c];
+  memcpy(fill, out->own_off, out->n * sizeof *fill);
+  for (uint32_t g = 0; g < out->n_groups; g++)
+    for (uint32_t k = out->group_off[g]; k < out->group_off[g + 1]; k++)
+      out->own[fill[out->group_item[k]]++] = g;
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_contract(const psplit_core *core, const uint32_t *cluster, uint32_t n_clusters,
+                              psplit_core *out) {
+  *out = *core;
+  psplit_i_arena_init(&out->arena, 0);
+  out->n = n_clusters;
+  out->n_groups = out->n_counted_items = 0;
+  out->item_of_node = NULL; /* nodes belong to items, not to clusters */
+  psplit_arena scratch;
+  psplit_i_arena_init(&scratch, 0);
+  psplit_code code;
+  PSPLIT_TRY(sum_items(core, cluster, out));
+  PSPLIT_TRY(map_edges(core, cluster, &scratch, out));
+  PSPLIT_TRY(map_nets(core, cluster, &scratch, out));
+  PSPLIT_TRY(map_groups(core, cluster, &scratch, out));
+out:
+  psplit_i_arena_fini(&scratch);
+  if (code != PSPLIT_OK) psplit_i_core_fini(out);
+  return code;
+}

@@ -1,0 +1,21 @@
+/* Iterated local search over topological orders. */
+#ifndef PSPLIT_PARTITION_LOCAL_SEARCH_H
+#define PSPLIT_PARTITION_LOCAL_SEARCH_H
+
+#include "assignment.h"
+#include "budget.h"
+
+typedef struct psplit_search_options {
+  uint64_t seed;
+  uint32_t n_threads, n_rounds, n_steps; /* rounds of n_steps per chain */
+  int64_t target;                        /* stop when value <= target */
+  psplit_deadline deadline;
+  uint64_t *out_slices; /* orders tried, at most; may be NULL */
+} psplit_search_options;
+
+/* Iterated local search over topological orders, from *cut when it has a value. Improves *cut.
+ * The same for any number of threads. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_search(const psplit_core *core, const psplit_machine *machine,
+                                            const psplit_search_options *options, psplit_cut *cut);
+
+#endif

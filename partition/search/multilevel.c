@@ -1,0 +1,228 @@
+/* Splits of large graphs: segments of an order, then zooming in on the cuts. */
+#include <string.h>
+
+#include "assignment.h"
+#include "automaton.h"
+#include "budget.h"
+#include "contraction.h"
+#include "instance.h"
+#include "local_search.h"
+#include "multilevel.h"
+#include "problem.h"
+#include "result.h"
+
+enum {
+  N_ORDERS = 3,
+  FINE_PARTS = 24,
+  MAX_CELLS = 1 << 23,
+  SEARCH_STEPS = 4,
+  SEARCH_WORK = 50000000 /* pins added to walks by one search over segments */
+};
+
+typedef struct zoom {
+  const psplit_core *core;
+  const psplit_machine *machine;
+  const psplit_job *job;
+  psplit_arena arena;
+  uint32_t *order, *cluster, *scratch; /* [n] */
+  int64_t *weight;                     /* [n] of items, at least 1 so that segments end */
+  int64_t total;
+  psplit_cut *best;
+} zoom;
+
+/* Topological orders to begin with: by id; depth first from the sources; depth first from the
+ * sinks. Roots of a depth-first order are taken when the first item that needs them is. */
+static psplit_code first_order(zoom *z, uint32_t kind) {
+  const psplit_core *core = z->core;
+  const uint32_t n = core->n;
+  if (kind == 0) {
+    for (uint32_t i = 0; i < n; i++) z->order[i] = i;
+    return PSPLIT_OK;
+  }
+  const bool reversed = kind == 2;
+  const uint32_t *in = reversed ? core->succ_off : core->pred_off;
+  const uint32_t *out_off = reversed ? core->pred_off : core->succ_off;
+  const uint32_t *out = reversed ? core->pred : core->succ;
+  uint32_t *left = z->scratch, *stack = z->cluster, size = 0, at = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    const uint32_t item = reversed ? i : n - 1 - i;
+    left[item] = in[item + 1] - in[item];
+    if (left[item] == 0) stack[size++] = item;
+  }
+  while (size) {
+    const uint32_t item = stack[--size];
+    z->order[reversed ? n - 1 - at : at] = item;
+    at++;
+    for (uint32_t k = out_off[item]; k < out_off[item + 1]; k++)
+      if (--left[out[k]] == 0) stack[size++] = out[k];
+  }
+  return PSPLIT_OK;
+}
+
+/* Cuts z->order into about n_segments of equal weight. */
+static uint32_t even_segments(zoom *z, uint32_t n_segments) {
+  const int64_t share = z->total / n_segments + 1;
+  uint32_t segment = 0;
+  int64_t inside = 0;
+  for (uint32_t k = 0; k < z->core->n; k++) {
+    const uint32_t i = z->order[k];
+    /* Pins must not meet in a segment. */
+    const bool full = inside + z->weight[i] / 2 >= share;
+    if (k > 0 &&
+        (full || z->core->pin[i] != PSPLIT_NONE || z->core->pin[z->order[k - 1]] != PSPLIT_NONE)) {
+      segment++;
+      inside = 0;
+    }
+    inside += z->weight[i];
+    z->cluster[i] = segment;
+  }
+  return segment + 1;
+}
+
+/* Sorts z->order by the stages of the best split (stable: it stays topological) and cuts it into
+ * segments: within `reach` of a cut of weight reach / FINE_PARTS, elsewhere one for the rest. */
+static uint32_t fine_segments(zoom *z, int64_t reach) {
+  const psplit_core *core = z->core;
+  const uint32_t n = core->n, n_stages = core->n_stages;
+  uint32_t *at = z->cluster; /* counting sort */
+  memset(at, 0, (n_stages < n ? n_stages + 1 : n) * sizeof *at);
+  psplit_arena scratch;
+  psplit_i_arena_init(&scratch, 0);
+  uint32_t *off = PSPLIT_NEW(&scratch, uint32_t, (size_t)n_stages + 1);
+  int64_t *size = PSPLIT_NEW(&scratch, int64_t, n_stages);
+  if (!off || !size) {
+    psplit_i_arena_fini(&scratch);
+    return 0;
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    off[z->best->stage[i] + 1]++;
+    size[z->best->stage[i]] += z->weight[i];
+  }
+  for (uint32_t s = 0; s < n_stages; s++) off[s + 1] += off[s];
+  for (uint32_t k = 0; k < n; k++) z->scratch[off[z->best->stage[z->order[k]]]++] = z->order[k];
+  memcpy(z->order, z->scratch, n * sizeof *z->order);
+  const int64_t part = reach / FINE_PARTS + 1;
+  uint32_t segment = 0;
+  int64_t inside = 0, passed = 0;
+  for (uint32_t k = 0; k < n; k++) {
+    const uint32_t i = z->order[k], s = z->best->stage[i];
+    const bool new_stage = k > 0 && s != z->best->stage[z->order[k - 1]];
+    if (new_stage) passed = 0;
+    const bool near_before = passed <= reach && s > 0;
+    const bool near_after = size[s] - passed <= reach && s + 1 < n_stages;
+    const bool full = (near_before || near_after) && inside + z->weight[i] / 2 >= part;
+    /* The middle of a stage is one segment: it begins where the first margin ends. */
+    const bool leaves = near_before && passed + z->weight[i] > reach;
+    const bool enters =
+      !near_before && near_after && size[s] - passed + z->weight[i] > reach && inside > part;
+    if (k > 0 && (new_stage || full || leaves || enters || core->pin[i] != PSPLIT_NONE ||
+                  core->pin[z->order[k - 1]] != PSPLIT_NONE)) {
+      segment++;
+      inside = 0;
+    }
+    inside += z->weight[i];
+    passed += z->weight[i];
+    z->cluster[i] = segment;
+  }
+  psplit_i_arena_fini(&scratch);
+  return segment + 1;
+}
+
+/* Solves the segments in z->cluster; takes the split when it is better. `from_best` starts there.
+ */
+static psplit_code solve_segments(zoom *z, uint32_t n_segments, bool from_best, uint64_t salt,
+                                  uint32_t n_steps) {
+  const psplit_core *core = z->core;
+  psplit_core coarse;
+  psplit_machine machine;
+  psplit_arena arena;
+  psplit_cut cut;
+  psplit_code code = psplit_i_contract(core, z->cluster, n_segments, &coarse);
+  if (code != PSPLIT_OK) return code;
+  psplit_i_arena_init(&arena, 0);
+  memset(&machine, 0, sizeof machine);
+  int64_t *scratch = PSPLIT_NEW(&arena, int64_t, (size_t)core->n_stages * 5);
+  PSPLIT_TRY(scratch ? PSPLIT_OK : PSPLIT_NOMEM);
+  PSPLIT_TRY(psplit_i_machine_init(&machine, &coarse, z->job->options, NULL));
+  PSPLIT_TRY(psplit_i_cut_init(&cut, &coarse, &arena));
+  if (from_best) {
+    for (uint32_t i = 0; i < core->n; i++) cut.stage[z->cluster[i]] = z->best->stage[i];
+    memcpy(cut.device, z->best->device, core->n_stages * sizeof *cut.device);
+    memcpy(cut.replicas, z->best->replicas, core->n_stages * sizeof *cut.replicas);
+    psplit_i_cut_evaluate(&cut, &coarse, &machine, scratch);
+  }
+  const uint64_t one =
+    ((uint64_t)coarse.net_off[coarse.n_nets] + coarse.n) * (coarse.n / core->n_stages + 1);
+  while (n_steps > 1 && one * n_steps * 8 > SEARCH_WORK) n_steps--;
+  const psplit_search_options options = {
+    .seed = z->job->options->seed + salt,
+    .n_threads = z->job->options->n_threads,
+    .n_rounds = 1,
+    .n_steps = n_steps,
+    .deadline = z->best->value < PSPLIT_I_INF ? z->job->deadline : (psplit_deadline){-1},
+  };
+  PSPLIT_TRY(psplit_i_search(&coarse, &machine, &options, &cut));
+  if (cut.value >= PSPLIT_I_INF || cut.value > z->best->value) goto out;
+  if (cut.value == z->best->value && cut.comm >= z->best->comm) goto out;
+  for (uint32_t i = 0; i < core->n; i++) z->best->stage[i] = cut.stage[z->cluster[i]];
+  memcpy(z->best->device, cut.device, core->n_stages * sizeof *cut.device);
+  memcpy(z->best->replicas, cut.replicas, core->n_stages * sizeof *cut.replicas);
+  z->best->value = cut.value;
+  z->best->comm = cut.comm;
+out:
+  psplit_i_machine_fini(&machine);
+  psplit_i_core_fini(&coarse);
+  psplit_i_arena_fini(&arena);
+  return code;
+}
+
+psplit_code psplit_i_multilevel(const psplit_core *core, const psplit_machine *machine,
+                                const psplit_job *job, psplit_cut *out_cut) {
+  zoom z = {.core = core, .machine = machine, .job = job, .best = out_cut};
+  psplit_i_arena_init(&z.arena, 0);
+  psplit_code code = PSPLIT_NOMEM;
+  const uint32_t n = core->n;
+  z.order = PSPLIT_NEW(&z.arena, uint32_t, n);
+  z.cluster = PSPLIT_NEW(&z.arena, uint32_t, n);
+  z.scratch = PSPLIT_NEW(&z.arena, uint32_t, n);
+  z.weight = PSPLIT_NEW(&z.arena, int64_t, n);
+  uint32_t *keep = PSPLIT_NEW(&z.arena, uint32_t, n);
+  if (!z.order || !z.cluster || !z.scratch || !z.weight || !keep) goto out;
+  for (uint32_t i = 0; i < n; i++) {
+    z.weight[i] = machine->omega[i] > 0 ? machine->omega[i] : 1;
+    z.total += z.weight[i];
+  }
+  out_cut->value = out_cut->comm = PSPLIT_I_INF;
+  uint32_t n_segments = core->n_stages > 64 ? core->n_stages * 16 : 1024;
+  while (n_segments > 1024 && (uint64_t)n_segments * machine->n_states > MAX_CELLS) n_segments /= 2;
+  if (n_segments < core->n_stages) n_segments = core->n_stages;
+  if (n_segments > n) n_segments = n;
+  for (uint32_t kind = 0; kind < N_ORDERS; kind++) {
+    if (out_cut->value < PSPLIT_I_INF && psplit_i_expired(&job->deadline)) break;
+    const int64_t before = out_cut->value;
+    PSPLIT_TRY(first_order(&z, kind));
+    PSPLIT_TRY(solve_segments(&z, even_segments(&z, n_segments), false, kind, 1));
+    if (out_cut->value < before) memcpy(keep, z.order, n * sizeof *keep);
+  }
+  if (out_cut->value >= PSPLIT_I_INF) { /* memory may need finer pieces */
+    PSPLIT_TRY(first_order(&z, 0));
+    PSPLIT_TRY(
+      solve_segments(&z, even_segments(&z, n_segments * 4 < n ? n_segments * 4 : n), false, 9, 4));
+    memcpy(keep, z.order, n * sizeof *keep);
+  }
+  if (out_cut->value >= PSPLIT_I_INF) goto out;
+  memcpy(z.order, keep, n * sizeof *keep);
+  for (int64_t reach = z.total / n_segments * 3; reach > 0; reach = reach * 3 / FINE_PARTS) {
+    if (psplit_i_expired(&job->deadline)) break;
+    const uint32_t n_fine = fine_segments(&z, reach);
+    if (n_fine == 0) {
+      code = PSPLIT_NOMEM;
+      goto out;
+    }
+    PSPLIT_TRY(solve_segments(&z, n_fine, true, 100 + (uint64_t)reach, SEARCH_STEPS));
+    if (n_fine == n || reach / FINE_PARTS * n < z.total / 4) break;
+  }
+out:
+  psplit_i_arena_fini(&z.arena);
+  return code;
+}
