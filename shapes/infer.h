@@ -3,8 +3,8 @@
  * A rule looks at one node through a psplit_site and states the types of its outputs. It never
  * fails: what it cannot tell it leaves out, and an allocation that fails is noted in the
  * psplit_i_shapes. Rules of one family stand in one infer_<family>.c; rules.def names them all. */
-#ifndef PSPLIT_ONNX_INFER_H
-#define PSPLIT_ONNX_INFER_H
+#ifndef PSPLIT_SHAPES_INFER_H
+#define PSPLIT_SHAPES_INFER_H
 
 #include <psplit/devices.h>
 
@@ -42,6 +42,18 @@ typedef enum psplit_flops {
   PSPLIT_FLOPS_CONTROL
 } psplit_flops;
 
+typedef struct psplit_site psplit_site;
+typedef void (*psplit_rule_fn)(psplit_site *at);
+
+typedef struct psplit_rule {
+  const char *domain;
+  const char *op_type;
+  uint16_t since, until; /* opsets, both inclusive; until 0: still valid */
+  psplit_rule_fn infer;
+  psplit_op_class op_class;
+  psplit_flops flops;
+} psplit_rule;
+
 /* One inferred name scope: the main graph, a body, or a function as called once. */
 typedef struct psplit_scope psplit_scope;
 
@@ -68,6 +80,8 @@ struct psplit_scope {
 typedef struct psplit_memo psplit_memo;
 
 struct psplit_i_shapes {
+  const psplit_rule *rules; /* [n_rules] */
+  uint32_t n_rules;
   const psplit_graph *graph;
   psplit_i_dims *dims;
   psplit_arena arena;
@@ -91,27 +105,19 @@ struct psplit_i_shapes {
   psplit_diag *diag; /* while they are made */
 };
 
-typedef struct psplit_site {
+struct psplit_site {
   psplit_i_shapes *s;
   psplit_i_dims *dims;
   psplit_scope *scope;
   const psplit_node *node;
   uint32_t id;
-} psplit_site;
+};
 
-typedef void (*psplit_rule_fn)(psplit_site *at);
-
-typedef struct psplit_rule {
-  const char *domain;
-  const char *op_type;
-  uint16_t since, until; /* opsets, both inclusive; until 0: still valid */
-  psplit_rule_fn infer;
-  psplit_op_class op_class;
-  psplit_flops flops;
-} psplit_rule;
-
-extern const psplit_rule psplit_i_rules[];
-extern const uint32_t psplit_i_n_rules;
+/* Infers a graph by the rules of a table; otherwise psplit_i_shapes_create. */
+psplit_code psplit_i_infer_by(const psplit_rule *rules, uint32_t n_rules, const psplit_graph *graph,
+                              const psplit_binding *bindings, size_t n_bindings,
+                              const psplit_sink *sink, psplit_diag *diag,
+                              psplit_i_shapes **out_shapes);
 
 /* Builds the index over the table; false when out of memory. */
 bool psplit_i_rules_index(psplit_i_shapes *s);

@@ -396,9 +396,10 @@ static void say_unmet(const psplit_i_shapes *s) {
                    "dimension %s changes nothing: nothing that runs has it", s->bindings[i].name);
 }
 
-psplit_code psplit_i_shapes_create(const psplit_graph *graph, const psplit_binding *bindings,
-                                   size_t n_bindings, const psplit_sink *sink, psplit_diag *diag,
-                                   psplit_i_shapes **out_shapes) {
+psplit_code psplit_i_infer_by(const psplit_rule *rules, uint32_t n_rules, const psplit_graph *graph,
+                              const psplit_binding *bindings, size_t n_bindings,
+                              const psplit_sink *sink, psplit_diag *diag,
+                              psplit_i_shapes **out_shapes) {
   for (size_t i = 0; i < n_bindings; i++)
     if (bindings[i].value < 0)
       return psplit_i_fail(diag, PSPLIT_INVALID, "dimension %s cannot be %lld: it is negative",
@@ -408,6 +409,8 @@ psplit_code psplit_i_shapes_create(const psplit_graph *graph, const psplit_bindi
   psplit_i_arena_init(&s->arena, 0);
   psplit_i_intern_init(&s->missing);
   psplit_i_intern_init(&s->rule_names);
+  s->rules = rules;
+  s->n_rules = n_rules;
   s->graph = graph;
   s->bindings = bindings;
   s->n_bindings = n_bindings;

@@ -1,0 +1,225 @@
+#include "model.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The default limit on the structure's memory follows the file, since a graph of ordinary nodes
+ * takes seven to twenty times its bytes, while a file of empty messages asks for a hundred and
+ * fifty times. */
+static const uint64_t LEAST_GRAPH_BYTES = UINT64_C(256) << 20, MOST_GRAPH_BYTES = UINT64_C(2) << 30;
+static const uint64_t GRAPH_BYTES_PER_FILE_BYTE = 32;
+enum { NEWEST_IR_VERSION = 14 };
+
+/* Where protobuf-c allocates, and whether it ever could not. */
+typedef struct unpacker {
+  psplit_arena *arena;
+  bool failed;
+} unpacker;
+
+static void *unpack_alloc(void *data, size_t bytes) {
+  unpacker *u = data;
+  void *memory = psplit_i_arena_alloc(u->arena, bytes);
+  if (!memory) u->failed = true;
+  return memory;
+}
+
+static void unpack_free(void *data, void *memory) {
+  (void)data; /* the arena goes as a whole */
+  (void)memory;
+}
+
+static psplit_code unpack(psplit_model *model, psplit_diag *diag) {
+  unpacker u = {.arena = &model->arena};
+  ProtobufCAllocator allocator = {unpack_alloc, unpack_free, &u};
+  model->proto = (Onnx__ModelProto *)protobuf_c_message_unpack(
+    &onnx__model_proto__descriptor, &allocator, model->skeleton.n_bytes, model->skeleton.bytes);
+  if (model->proto) return PSPLIT_OK;
+  if (u.failed) return psplit_i_nomem(diag);
+  return psplit_i_fail(diag, PSPLIT_MALFORMED, "not an ONNX model: it cannot be unpacked");
+}
+
+/* The model file, files[0]. */
+static psplit_code open_file(psplit_model *model, psplit_diag *diag) {
+  model->fd = open(model->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (model->fd < 0) return psplit_i_fail(diag, PSPLIT_IO, "cannot open: %s", strerror(errno));
+  struct stat status;
+  if (fstat(model->fd, &status) != 0 || !S_ISREG(status.st_mode))
+    return psplit_i_fail(diag, PSPLIT_IO, "not a regular file");
+  const psplit_i_data_file file = psplit_i_data_file_of("", model->path, &status);
+  return psplit_i_vec_push(&model->files, file) ? PSPLIT_OK : psplit_i_nomem(diag);
+}
+
+/* Positions of the graph's repeated messages among its fields, one list each. */
+static psplit_code index_spans(psplit_model *model, psplit_diag *diag) {
+  const struct {
+    uint32_t field;
+    size_t n;
+    uint32_t **out;
+  } lists[] = {{1, model->proto->graph->n_node, &model->node_spans},
+               {5, model->proto->graph->n_initializer, &model->initializer_spans},
+               {15, model->proto->graph->n_sparse_initializer, &model->sparse_spans},
+               {13, model->proto->graph->n_value_info, &model->value_info_spans}};
+  const psplit_i_spans *fields = &model->skeleton.graph_fields;
+  for (size_t l = 0; l < sizeof lists / sizeof *lists; l++) {
+    *lists[l].out = PSPLIT_NEW(&model->arena, uint32_t, lists[l].n);
+    if (!*lists[l].out) return psplit_i_nomem(diag);
+    size_t n = 0;
+    for (size_t i = 0; i < fields->n; i++)
+      if (fields->items[i].field == lists[l].field && n < lists[l].n)
+        (*lists[l].out)[n++] = (uint32_t)i;
+    if (n != lists[l].n)
+      return psplit_i_fail(diag, PSPLIT_INTERNAL, "field %" PRIu32 ": scan and unpack disagree",
+                           lists[l].field);
+  }
+  return PSPLIT_OK;
+}
+
+static psplit_code check_versions(const Onnx__ModelProto *proto, psplit_diag *diag) {
+  if (!proto->graph)
+    return psplit_i_fail(diag, PSPLIT_MALFORMED, "not an ONNX model: it holds no graph");
+  if (!proto->has_ir_version || proto->ir_version < 1)
+    return psplit_i_fail(diag, PSPLIT_INVALID, "the model states no ir_version");
+  if (proto->ir_version > NEWEST_IR_VERSION)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "IR version %" PRId64 " is newer than %d, the newest this version knows",
+                         proto->ir_version, NEWEST_IR_VERSION);
+  return PSPLIT_OK;
+}
+
+static uint64_t default_limit(uint64_t file_bytes) {
+  const uint64_t bytes = psplit_i_sat_mul_u64(file_bytes, GRAPH_BYTES_PER_FILE_BYTE);
+  if (bytes < LEAST_GRAPH_BYTES) return LEAST_GRAPH_BYTES;
+  return bytes < MOST_GRAPH_BYTES ? bytes : MOST_GRAPH_BYTES;
+}
+
+/* A model that knows its path and nothing else. */
+static psplit_code new_model(const char *path, const psplit_read_options *options,
+                             psplit_diag *diag, psplit_model **out) {
+  psplit_arena arena;
+  psplit_i_arena_init(&arena, 0);
+  psplit_model *model = PSPLIT_NEW(&arena, psplit_model, 1);
+  char *own_path = psplit_i_arena_strndup(&arena, path, strlen(path));
+  if (!model || !own_path) {
+    psplit_i_arena_fini(&arena);
+    return psplit_i_nomem(diag);
+  }
+  model->arena = arena;
+  model->path = own_path;
+  model->fd = model->directory_fd = -1;
+  if (options) model->options = *options;
+  *out = model;
+  return PSPLIT_OK;
+}
+
+/* From the skeleton to the index. */
+static psplit_code build(psplit_model *model, uint64_t max_bytes, psplit_diag *diag) {
+  psplit_code code;
+  model->arena.limit_bytes = max_bytes < SIZE_MAX ? (size_t)max_bytes : 0;
+  PSPLIT_TRY(unpack(model, diag));
+  PSPLIT_TRY(check_versions(model->proto, diag));
+  PSPLIT_TRY(index_spans(model, diag));
+  PSPLIT_TRY(psplit_i_tensors_check(model, diag));
+  PSPLIT_TRY(psplit_i_graph_build(model, diag));
+  PSPLIT_TRY(psplit_i_training_check(model, diag));
+out:
+  return code;
+}
+
+/* Takes over what was inlined before and this one, with strings of its own. */
+static psplit_code note_inlined(psplit_model *model, const psplit_model *before,
+                                const psplit_inlined *last, psplit_diag *diag) {
+  for (size_t i = 0; i <= before->inlined.n; i++) {
+    psplit_inlined one = i < before->inlined.n ? before->inlined.items[i] : *last;
+    one.node = psplit_i_arena_strndup(&model->arena, one.node, strlen(one.node));
+    one.condition = psplit_i_arena_strndup(&model->arena, one.condition, strlen(one.condition));
+    if (!one.node || !one.condition || !psplit_i_vec_push(&model->inlined, one))
+      return psplit_i_nomem(diag);
+  }
+  return PSPLIT_OK;
+}
+
+/* *io_model with one more If inlined, read from the same file. */
+static psplit_code inline_one(psplit_model **io_model, const psplit_inline_if *choice,
+                              uint64_t max_bytes, psplit_diag *diag) {
+  psplit_code code;
+  psplit_model *before = *io_model, *after = NULL;
+  psplit_i_skeleton skeleton = {0};
+  psplit_inlined inlined;
+  PSPLIT_TRY(psplit_i_inline_if(before, choice, diag, &skeleton, &inlined));
+  PSPLIT_TRY(new_model(before->path, &before->options, diag, &after));
+  PSPLIT_TRY(open_file(after, diag));
+  const psplit_i_data_file *a = &before->files.items[0], *b = &after->files.items[0];
+  if (a->inode != b->inode || a->device != b->device || a->bytes != b->bytes ||
+      a->modified_ns != b->modified_ns)
+    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "changed while it was being read"));
+  after->skeleton = skeleton;
+  skeleton = (psplit_i_skeleton){0};
+  PSPLIT_TRY(psplit_i_open_files_create(after, diag));
+  PSPLIT_TRY(note_inlined(after, before, &inlined, diag));
+  PSPLIT_TRY(build(after, max_bytes, diag));
+  *io_model = after;
+  psplit_model_close(before);
+  return PSPLIT_OK;
+out:
+  psplit_i_skeleton_fini(&skeleton);
+  psplit_model_close(after);
+  return code;
+}
+
+psplit_code psplit_model_open(const char *path, const psplit_read_options *options,
+                              psplit_diag *diag, psplit_model **out_model) {
+  psplit_code code;
+  psplit_model *model = NULL;
+  uint64_t max_bytes = options ? options->max_graph_bytes : 0;
+  PSPLIT_TRY(new_model(path, options, diag, &model));
+  PSPLIT_TRY(open_file(model, diag));
+  const uint64_t file_bytes = model->files.items[0].bytes;
+  if (file_bytes == 0)
+    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_MALFORMED, "not an ONNX model: the file is empty"));
+  if (!max_bytes) max_bytes = default_limit(file_bytes);
+  PSPLIT_TRY(psplit_i_skeleton_scan(model->fd, file_bytes, max_bytes, diag, &model->skeleton));
+  PSPLIT_TRY(psplit_i_open_files_create(model, diag));
+  PSPLIT_TRY(build(model, max_bytes, diag));
+  for (size_t i = 0; options && i < options->n_inline_ifs; i++)
+    PSPLIT_TRY(inline_one(&model, &options->inline_ifs[i], max_bytes, diag));
+  *out_model = model;
+  return PSPLIT_OK;
+
+out:
+  if (code == PSPLIT_NOMEM && model && model->arena.over_limit) {
+    if (diag) *diag = (psplit_diag){0};
+    code = psplit_i_graph_over_limit(max_bytes, diag);
+  }
+  psplit_i_diag_context(diag, "%s", path);
+  psplit_model_close(model);
+  return code;
+}
+
+static void close_graph(psplit_graph *graph) {
+  if (!graph) return;
+  psplit_i_intern_fini(&graph->names);
+  free(graph->values);
+  for (uint32_t n = 0; graph->nodes && n < graph->n_nodes; n++)
+    for (uint32_t b = 0; b < graph->nodes[n].n_bodies; b++) close_graph(graph->nodes[n].bodies[b]);
+}
+
+void psplit_model_close(psplit_model *model) {
+  if (!model) return;
+  close_graph(model->graph);
+  for (size_t f = 0; model->functions && f < model->proto->n_functions; f++)
+    close_graph(model->functions[f]);
+  psplit_i_open_files_close(model);
+  if (model->fd >= 0) close(model->fd);
+  psplit_i_vec_fini(&model->files);
+  psplit_i_vec_fini(&model->inlined);
+  psplit_i_intern_fini(&model->locations);
+  if (model->directory_fd >= 0) close(model->directory_fd);
+  psplit_i_skeleton_fini(&model->skeleton);
+  psplit_arena arena = model->arena; /* the model itself lives in it */
+  psplit_i_arena_fini(&arena);
+}
