@@ -4,7 +4,7 @@
  * Shape and Size with the producer of what they measure (their result is a few bytes, their input
  * is not), other shape arithmetic with its consumer. Constants need no attaching: free nodes belong
  * to every stage that uses them. */
-#include "passes.h"
+#include "pass.h"
 
 /* The one group that reads the node's results; PSPLIT_NONE where there are several or none. */
 static uint32_t only_reader(const psplit_unit *unit, uint32_t node) {

@@ -18,7 +18,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "problem.h"
+#include "builder.h"
+#include "pass.h"
 #include "quotient.h"
 
 enum { OPTION_MAX_NODES, OPTION_EXACT };

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "passes.h"
+#include "pass.h"
 #include "pattern.h"
 
 enum { OPTION_PATTERNS };

@@ -1,7 +1,7 @@
 /* needs: nothing  keeps: everything but costs  breaks: nothing
  *
  * Infers types and shapes of every value, with the caller's symbols fixed. */
-#include "passes.h"
+#include "pass.h"
 
 static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag) {
   (void)values;

@@ -5,7 +5,7 @@
  * every node of its model, and runtimes drop what is dead by themselves. */
 #include <string.h>
 
-#include "passes.h"
+#include "pass.h"
 
 /* Operators whose result is not a function of their inputs. */
 static bool is_random(const psplit_node *node) {

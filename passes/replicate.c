@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "problem.h"
-#include "tied.h"
+#include "builder.h"
+#include "pass.h"
+#include "tied_weights.h"
 
 typedef struct state {
   psplit_unit *unit;

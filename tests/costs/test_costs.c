@@ -12,7 +12,7 @@
 
 #include "cost_table.h"
 #include "open.h"
-#include "passes.h"
+#include "planner.h"
 
 /* A residual block: two convolutions, a sum, activations, a pool without a name. */
 static psplit_model *block(void) {

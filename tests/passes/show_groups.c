@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "passes.h"
+#include "planner.h"
 
 enum { MAX_DIMS = 32 };
 

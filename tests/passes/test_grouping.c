@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "passes.h"
+#include "planner.h"
 
 enum { MAX_NODES = 24 };
 

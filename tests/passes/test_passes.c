@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "open.h"
-#include "passes.h"
+#include "planner.h"
 
 /* A model and a unit over it. */
 typedef struct bench {

@@ -11,7 +11,7 @@
 
 #include "onnx.pb-c.h"
 #include "open.h"
-#include "passes.h"
+#include "planner.h"
 #include "pattern.h"
 #include "text_form.h"
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "open.h"
-#include "passes.h"
+#include "planner.h"
 
 enum { MAX_NODES = 60 };
 

@@ -17,7 +17,7 @@
 
 #include "failing.h"
 #include "open.h"
-#include "passes.h"
+#include "planner.h"
 
 /* A plan of a model with layers that repeat, scopes in its names, and notes. */
 typedef struct fixture {

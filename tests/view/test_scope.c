@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "base.h"
-#include "scope.h"
+#include "module_scope.h"
 
 static void expect_titles(const psplit_i_scoped *groups, uint32_t n, const char *const *expected) {
   psplit_arena arena;

@@ -1,0 +1,260 @@
+/* Weights that several nodes use. A stage that uses a weight holds it, so a weight whose users are
+ * cut apart is held several times; here its users are found, and joined where they are to share a
+ * stage. */
+#include "tied_weights.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What looking through functions of constants may cost in all; weights behind that count as untied.
+ */
+enum { MAX_STEPS = 1 << 26 };
+
+typedef struct finder {
+  const psplit_unit *unit;
+  psplit_i_ties *ties;
+  uint32_t *met_value, *met_node; /* stamps */
+  uint32_t stamp;
+  PSPLIT_VEC(uint32_t) open; /* values to look at */
+  uint64_t n_steps;
+} finder;
+
+/* An initializer, or what a node without inputs makes; what else is constant is made from those. */
+static bool is_source(const psplit_unit *unit, uint32_t value) {
+  const uint32_t producer = unit->graph->values[value].producer;
+  return psplit_i_unit_is_constant(unit, value) &&
+         (producer == PSPLIT_NONE || unit->graph->nodes[producer].n_inputs == 0);
+}
+
+static bool reach(finder *f, uint32_t value) {
+  if (f->met_value[value] == f->stamp) return true;
+  f->met_value[value] = f->stamp;
+  return psplit_i_vec_push(&f->open, value);
+}
+
+/* Appends the nodes that read the constant, or what free nodes make of it, to the users. */
+static bool append_users(finder *f, uint32_t value) {
+  const psplit_graph *graph = f->unit->graph;
+  f->stamp++;
+  f->open.n = 0;
+  bool ok = reach(f, value);
+  while (ok && f->open.n && f->n_steps < MAX_STEPS) {
+    const uint32_t v = f->open.items[--f->open.n];
+    for (uint32_t c = graph->consumer_off[v]; ok && c < graph->consumer_off[v + 1]; c++) {
+      const uint32_t n = graph->consumers[c];
+      f->n_steps++;
+      if (f->met_node[n] == f->stamp || (f->unit->node_flags[n] & PSPLIT_I_NODE_DEAD)) continue;
+      f->met_node[n] = f->stamp;
+      if (!(f->unit->node_flags[n] & PSPLIT_I_NODE_FREE)) {
+        ok = psplit_i_vec_push(&f->ties->users, n);
+        continue;
+      }
+      for (uint32_t o = 0; ok && o < graph->nodes[n].n_outputs; o++)
+        if (graph->nodes[n].outputs[o] != PSPLIT_NONE) ok = reach(f, graph->nodes[n].outputs[o]);
+    }
+  }
+  return ok;
+}
+
+static int compare_ties(const void *a, const void *b) {
+  const psplit_i_tie *x = a, *y = b;
+  if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
+  return x->value < y->value ? -1 : x->value > y->value;
+}
+
+psplit_code psplit_i_ties_find(psplit_unit *unit, psplit_diag *diag, psplit_i_ties *out) {
+  const psplit_graph *graph = unit->graph;
+  finder f = {.unit = unit, .ties = out};
+  bool ok = true;
+  f.met_value = PSPLIT_NEW(&unit->scratch, uint32_t, graph->n_values);
+  f.met_node = PSPLIT_NEW(&unit->scratch, uint32_t, graph->n_nodes);
+  if (!f.met_value || !f.met_node) return psplit_i_nomem(diag);
+  for (uint32_t v = 0; ok && v < graph->n_values && f.n_steps < MAX_STEPS; v++) {
+    if (!is_source(unit, v)) continue;
+    psplit_i_tie tie = {v, psplit_i_unit_weight_bytes(unit, v), (uint32_t)out->users.n, 0};
+    if (tie.bytes < PSPLIT_I_TIED_BYTES) continue;
+    ok = append_users(&f, v);
+    tie.n_users = (uint32_t)out->users.n - tie.first_user;
+    if (tie.n_users < 2)
+      out->users.n = tie.first_user;
+    else
+      ok = ok && psplit_i_vec_push(&out->weights, tie);
+  }
+  psplit_i_vec_fini(&f.open);
+  if (!ok) return psplit_i_nomem(diag);
+  if (out->weights.n)
+    qsort(out->weights.items, out->weights.n, sizeof *out->weights.items, compare_ties);
+  return PSPLIT_OK;
+}
+
+void psplit_i_ties_fini(psplit_i_ties *ties) {
+  psplit_i_vec_fini(&ties->weights);
+  psplit_i_vec_fini(&ties->users);
+}
+
+bool psplit_i_tie_is_cut(const psplit_unit *unit, const psplit_i_ties *ties, uint32_t tie) {
+  const psplit_i_tie *weight = &ties->weights.items[tie];
+  const uint32_t *users = ties->users.items + weight->first_user;
+  for (uint32_t k = 1; k < weight->n_users; k++)
+    if (unit->stage[users[k]] != unit->stage[users[0]]) return true;
+  return false;
+}
+
+static uint32_t find(uint32_t *parent, uint32_t x) {
+  while (parent[x] != x) x = parent[x] = parent[parent[x]];
+  return x;
+}
+
+/* The smaller id stays, so that the order of joins does not show. */
+static void unite(uint32_t *parent, uint32_t a, uint32_t b) {
+  a = find(parent, a);
+  b = find(parent, b);
+  if (a < b)
+    parent[b] = a;
+  else
+    parent[a] = b;
+}
+
+bool psplit_i_ties_join(const psplit_i_ties *ties, const uint8_t *joined, const uint32_t *group,
+                        uint32_t n_groups, uint32_t n_classes, psplit_arena *scratch,
+                        uint32_t *io_together) {
+  uint32_t *parent = psplit_i_arena_array(scratch, n_groups, sizeof *parent);
+  uint32_t *first = psplit_i_arena_array(scratch, n_classes, sizeof *first);
+  if (!parent || !first) return false;
+  for (uint32_t c = 0; c < n_classes; c++) first[c] = PSPLIT_NONE;
+  for (uint32_t g = 0; g < n_groups; g++) parent[g] = g;
+  for (uint32_t g = 0; g < n_groups; g++) {
+    if (io_together[g] == PSPLIT_NONE) continue;
+    uint32_t *known = &first[io_together[g]];
+    if (*known == PSPLIT_NONE) *known = g;
+    unite(parent, *known, g);
+  }
+  for (size_t w = 0; w < ties->weights.n; w++) {
+    if (!joined[w]) continue;
+    const psplit_i_tie *weight = &ties->weights.items[w];
+    const uint32_t *users = ties->users.items + weight->first_user;
+    for (uint32_t k = 1; k < weight->n_users; k++) unite(parent, group[users[0]], group[users[k]]);
+  }
+  for (uint32_t g = 0; g < n_groups; g++) io_together[g] = find(parent, g);
+  return true;
+}
+
+/* A split of the unit, laid aside. */
+typedef struct split {
+  uint32_t *stage;
+  psplit_solution *solution;
+  psplit_plan_copy *copies;
+  size_t n_copies;
+  psplit_plan *plan;
+} split;
+
+static bool lay_aside(psplit_unit *unit, split *out) {
+  const size_t n_nodes = unit->graph->n_nodes;
+  *out = (split){.solution = unit->solution, .n_copies = unit->copies.n, .plan = unit->plan};
+  out->stage = psplit_i_arena_array(&unit->arena, n_nodes, sizeof *out->stage);
+  out->copies = psplit_i_arena_array(&unit->arena, out->n_copies, sizeof *out->copies);
+  if (!out->stage || !out->copies) return false;
+  memcpy(out->stage, unit->stage, n_nodes * sizeof *out->stage);
+  if (out->n_copies) memcpy(out->copies, unit->copies.items, out->n_copies * sizeof *out->copies);
+  unit->solution = NULL;
+  return true;
+}
+
+static bool take_back(psplit_unit *unit, const split *from) {
+  memcpy(unit->stage, from->stage, unit->graph->n_nodes * sizeof *unit->stage);
+  psplit_solution_destroy(unit->solution);
+  unit->solution = from->solution;
+  unit->plan = from->plan;
+  unit->copies.n = 0;
+  if (!psplit_i_vec_reserve(&unit->copies, from->n_copies)) return false;
+  if (from->n_copies)
+    memcpy(unit->copies.items, from->copies, from->n_copies * sizeof *from->copies);
+  unit->copies.n = from->n_copies;
+  return true;
+}
+
+/* The bound of a split whose users of weights were joined is for such splits alone. What holds for
+ * all of them is the other's. */
+static psplit_code take_bound(psplit_unit *unit, const psplit_solution *from, psplit_diag *diag) {
+  psplit_solution *to = unit->solution;
+  to->lower_bound_ns = from->lower_bound_ns;
+  to->bound = from->bound;
+  to->proved_optimal = to->objective_ns == to->lower_bound_ns;
+  to->ties_proved = false;
+  return psplit_i_plan_make(unit, diag);
+}
+
+/* Where the split duplicates weights: is one that does not as good? */
+static psplit_code prefer_together(psplit_unit *unit, const psplit_i_ties *ties, uint8_t *joined,
+                                   psplit_i_cutter cut, void *user, psplit_diag *diag) {
+  bool any = false;
+  for (uint32_t w = 0; w < ties->weights.n; w++)
+    any |= joined[w] = psplit_i_tie_is_cut(unit, ties, w);
+  if (!any) return PSPLIT_OK;
+  split apart;
+  psplit_diag why_not = {0};
+  const int64_t value = psplit_i_plan_value_ns(unit, unit->plan);
+  if (!lay_aside(unit, &apart)) return psplit_i_nomem(diag);
+  const psplit_code code = cut(user, joined, PSPLIT_I_CUT_SAME, &why_not);
+  if (code == PSPLIT_OK && psplit_i_plan_value_ns(unit, unit->plan) <= value) {
+    const psplit_code bound_code =
+      unit->solution && apart.solution ? take_bound(unit, apart.solution, diag) : PSPLIT_OK;
+    psplit_solution_destroy(apart.solution);
+    return bound_code;
+  }
+  if (!take_back(unit, &apart)) return psplit_i_nomem(diag);
+  return code == PSPLIT_OK || code == PSPLIT_INFEASIBLE
+           ? PSPLIT_OK
+           : psplit_i_fail(diag, code, "%s", why_not.message);
+}
+
+/* Which weight leaves no split: the first, from the largest on, that cannot be joined with those
+ * before it. Leaves the error as it is where there is no split without any either. */
+static psplit_code blame(psplit_unit *unit, const psplit_i_ties *ties, uint8_t *joined,
+                         psplit_i_cutter cut, void *user, psplit_diag *diag) {
+  const psplit_graph *graph = unit->graph;
+  size_t good = 0, bad = ties->weights.n; /* weights from the first that can, cannot be joined */
+  memset(joined, 0, ties->weights.n);
+  psplit_diag ignored = {0};
+  psplit_code code = cut(user, joined, PSPLIT_I_CUT_ANY, &ignored);
+  while (code == PSPLIT_OK && bad - good > 1) {
+    const size_t middle = good + (bad - good) / 2;
+    for (size_t w = 0; w < ties->weights.n; w++) joined[w] = w < middle;
+    ignored = (psplit_diag){0};
+    code = cut(user, joined, PSPLIT_I_CUT_ANY, &ignored);
+    if (code == PSPLIT_OK) good = middle;
+    if (code == PSPLIT_INFEASIBLE) {
+      bad = middle;
+      code = PSPLIT_OK;
+    }
+  }
+  if (code != PSPLIT_OK) return PSPLIT_INFEASIBLE;
+  const psplit_i_tie *weight = &ties->weights.items[good];
+  const uint32_t *users = ties->users.items + weight->first_user;
+  char first[128], last[128];
+  *diag = (psplit_diag){0};
+  return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
+                       "weight \"%s\" (%" PRIu64 " bytes) is used by %" PRIu32
+                       " nodes, %s and %s among them; with "
+                       "these on one stage there is no split into %" PRIu32
+                       "; --tied-weights duplicate gives each stage its own",
+                       graph->values[weight->value].name, weight->bytes, weight->n_users,
+                       psplit_i_node_label(graph, users[0], first, sizeof first),
+                       psplit_i_node_label(graph, users[weight->n_users - 1], last, sizeof last),
+                       unit->options.n_stages);
+}
+
+psplit_code psplit_i_ties_settle(psplit_unit *unit, const psplit_i_ties *ties, psplit_i_cutter cut,
+                                 void *user, psplit_diag *diag) {
+  uint8_t *joined = PSPLIT_NEW(&unit->arena, uint8_t, ties->weights.n);
+  if (!joined) return psplit_i_nomem(diag);
+  const psplit_tied_weights mode = unit->options.tied_weights;
+  if (mode == PSPLIT_TIED_TOGETHER && ties->weights.n) memset(joined, 1, ties->weights.n);
+  psplit_code code = cut(user, joined, PSPLIT_I_CUT, diag);
+  if (code == PSPLIT_OK && mode == PSPLIT_TIED_AUTO)
+    code = prefer_together(unit, ties, joined, cut, user, diag);
+  if (code == PSPLIT_INFEASIBLE && mode == PSPLIT_TIED_TOGETHER && ties->weights.n)
+    code = blame(unit, ties, joined, cut, user, diag);
+  return code;
+}

@@ -1,0 +1,58 @@
+/* Tied weights: weights that several nodes use, such as an embedding that is the output layer as
+ * well. Cut apart, each stage holds its own; or the users share a stage. */
+#ifndef PSPLIT_PASSES_TIED_H
+#define PSPLIT_PASSES_TIED_H
+
+#include "planner.h"
+
+/* Smaller constants (axes, scales, masks of a few elements) are always duplicated. */
+enum { PSPLIT_I_TIED_BYTES = 1024 };
+
+typedef struct psplit_i_tie {
+  uint32_t value;
+  uint64_t bytes;
+  uint32_t first_user, n_users; /* nodes [first_user, first_user + n_users) of ties->users */
+} psplit_i_tie;
+
+typedef struct psplit_i_ties {
+  PSPLIT_VEC(psplit_i_tie) weights; /* the largest first */
+  PSPLIT_VEC(uint32_t) users;       /* neither free nor dead; distinct within a weight */
+} psplit_i_ties;
+
+/* Weights of at least TIED_BYTES that two or more nodes use, straight or through functions of
+ * constants (a transposed embedding). `out` is zeroed before and to be ended after, also on
+ * failure. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_ties_find(psplit_unit *unit, psplit_diag *diag,
+                                               psplit_i_ties *out);
+void psplit_i_ties_fini(psplit_i_ties *ties);
+
+/* Whether the users of weight `tie` are in several stages. */
+bool psplit_i_tie_is_cut(const psplit_unit *unit, const psplit_i_ties *ties, uint32_t tie);
+
+/* Makes one keep-together class of the groups that use a weight with joined[weight] != 0, and of
+ * the classes they are in. io_together[n_groups]: class or NONE in (below n_classes), a class for
+ * every group out. False when out of memory. */
+bool psplit_i_ties_join(const psplit_i_ties *ties, const uint8_t *joined, const uint32_t *group,
+                        uint32_t n_groups, uint32_t n_classes, psplit_arena *scratch,
+                        uint32_t *io_together);
+
+/* How hard a cutter tries. */
+typedef enum psplit_i_effort {
+  PSPLIT_I_CUT,      /* the best split; groups may be let go of */
+  PSPLIT_I_CUT_SAME, /* the best split of the groups there are */
+  PSPLIT_I_CUT_ANY   /* is there one? */
+} psplit_i_effort;
+
+/* Gives unit->stage, solution, copies and plan, with the users of the weights with joined[weight]
+ * != 0 on one stage. Errors: INFEASIBLE among others. */
+typedef psplit_code (*psplit_i_cutter)(void *user, const uint8_t *joined, psplit_i_effort effort,
+                                       psplit_diag *diag);
+
+/* Cuts as unit->options.tied_weights says. AUTO: the best split; and where weights are duplicated
+ * in it, one that keeps the users of each together instead, if its value is no worse. Errors: those
+ * of `cut`; INFEASIBLE with the name of the weight that leaves no split. */
+PSPLIT_MUST_USE psplit_code psplit_i_ties_settle(psplit_unit *unit, const psplit_i_ties *ties,
+                                                 psplit_i_cutter cut, void *user,
+                                                 psplit_diag *diag);
+
+#endif

@@ -1,0 +1,205 @@
+/* Times of nodes from tables of costs.
+ *
+ * A row's time is shared among its nodes in proportion to their roofline on the first device, where
+ * the tables are taken to come from. What no row speaks of takes no time if the table is complete
+ * (a profile has a row for every kernel that ran); else its roofline, times the one factor that
+ * makes the rooflines of the other nodes add up to their measured times. On another kind of device
+ * a node takes as much longer as its roofline does. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "cost_table.h"
+#include "planner.h"
+
+/* Times of the nodes, ns; what a later table says replaces an earlier one's. */
+typedef struct times {
+  double *ns;       /* [n_nodes] */
+  uint8_t *covered; /* [n_nodes] 1 + the table it comes from; 0: none */
+  bool complete, measured;
+} times;
+
+static const double MOST_NS = 9e18;
+
+int64_t psplit_i_whole_ns(double ns) {
+  return ns >= MOST_NS ? INT64_MAX : ns > 0 ? (int64_t)llround(ns) : 0;
+}
+
+static double roofline(const psplit_unit *unit, uint32_t node) {
+  return (double)unit->node_ns[node];
+}
+
+/* A time for a row that gives work instead of one: its heaviest node says what kind of work. */
+static double time_of_work(const psplit_unit *unit, const psplit_i_cost_row *row,
+                           const uint32_t *nodes, uint32_t n) {
+  uint32_t heaviest = nodes[0];
+  for (uint32_t i = 1; i < n; i++)
+    if (unit->node_ns[nodes[i]] > unit->node_ns[heaviest]) heaviest = nodes[i];
+  psplit_work work = psplit_i_costs_node(unit->costs, heaviest);
+  work.flops = row->flops;
+  work.bytes_read = row->bytes;
+  work.bytes_written = 0;
+  return (double)psplit_devices_work_ns(unit->devices, unit->class_device[0], &work);
+}
+
+static void share(const psplit_unit *unit, double ns, uint8_t mark, const uint32_t *nodes,
+                  uint32_t n, times *t) {
+  double sum = 0;
+  for (uint32_t i = 0; i < n; i++) sum += roofline(unit, nodes[i]);
+  for (uint32_t i = 0; i < n; i++) {
+    if (t->covered[nodes[i]] != mark) t->ns[nodes[i]] = 0;
+    t->covered[nodes[i]] = mark;
+    t->ns[nodes[i]] += sum > 0 ? ns * (roofline(unit, nodes[i]) / sum) : ns / n;
+  }
+}
+
+/* A kernel's workspace is there while any of its nodes is. */
+static void keep_workspace(psplit_unit *unit, uint64_t bytes, const uint32_t *nodes, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++)
+    if (bytes > unit->node_workspace_bytes[nodes[i]]) unit->node_workspace_bytes[nodes[i]] = bytes;
+}
+
+static psplit_code nothing_matches(const psplit_cost_table *table, const psplit_graph *graph,
+                                   psplit_diag *diag) {
+  char label[128];
+  return psplit_i_fail(
+    diag, PSPLIT_INVALID,
+    "%s: none of its %zu rows is about a node of this model: it has \"%.100s\", the model "
+    "\"%.100s\"; take a costs file of the same model",
+    table->name, table->rows.n, table->rows.n ? table->rows.items[0].label : "",
+    graph->n_nodes ? psplit_i_node_label(graph, 0, label, sizeof label) : "no nodes");
+}
+
+/* Times of one size beside transfers and memory of another are no plan. */
+static void say_other_sizes(const psplit_unit *unit, const psplit_cost_table *table) {
+  const psplit_unit_options *options = &unit->options;
+  psplit_text sizes = {0};
+  bool differ = false;
+  for (size_t d = 0; d < table->dims.n; d++) {
+    const psplit_dim_value *dim = &table->dims.items[d];
+    int64_t here = unit->assumed_size;
+    for (size_t i = 0; i < options->n_dims; i++)
+      if (strcmp(options->dims[i].name, dim->name) == 0) here = options->dims[i].value;
+    differ |= here != dim->value;
+    psplit_i_text_addf(&sizes, "%s--dim %s=%" PRId64, d ? " " : "", dim->name, dim->value);
+  }
+  if (differ && !sizes.failed)
+    psplit_i_say(options->sink, PSPLIT_WARNING,
+                 "%s was measured with %s, and other sizes are counted here: times do not belong "
+                 "to them",
+                 table->name, sizes.bytes);
+  psplit_i_text_fini(&sizes);
+}
+
+static psplit_code add_rows(psplit_unit *unit, const psplit_cost_table *table, uint8_t mark,
+                            times *t, psplit_diag *diag) {
+  psplit_code code;
+  psplit_i_cost_map map;
+  PSPLIT_TRY(psplit_i_cost_match(table, unit->graph, NULL, &unit->scratch, diag, &map));
+  if (!map.n_matched) return nothing_matches(table, unit->graph, diag);
+  if (map.n_unmatched)
+    psplit_i_say(unit->options.sink, PSPLIT_WARNING,
+                 "%s: %" PRIu32 " of %zu rows are about no node of this model, such as \"%.100s\"",
+                 table->name, map.n_unmatched, table->rows.n, map.unmatched);
+  double *ns = PSPLIT_NEW(&unit->scratch, double, table->rows.n); /* of rows that share nodes */
+  uint8_t *timed = PSPLIT_NEW(&unit->scratch, uint8_t, table->rows.n);
+  uint64_t *workspace = PSPLIT_NEW(&unit->scratch, uint64_t, table->rows.n);
+  if (!ns || !timed || !workspace) return psplit_i_nomem(diag);
+  for (uint32_t r = 0; r < table->rows.n; r++) {
+    const psplit_i_cost_row *row = &table->rows.items[r];
+    const uint32_t at = map.same_as[r], n = map.off[at + 1] - map.off[at];
+    if (!n) continue;
+    if (row->workspace_bytes > workspace[at]) workspace[at] = row->workspace_bytes;
+    if (row->ns < 0 && !row->has_work) continue;
+    timed[at] = 1;
+    ns[at] += row->has_work ? time_of_work(unit, row, map.node + map.off[at], n) : row->ns;
+  }
+  bool any = false;
+  for (uint32_t r = 0; r < table->rows.n; r++) {
+    const uint32_t *nodes = map.node + map.off[r], n = map.off[r + 1] - map.off[r];
+    if (workspace[r]) keep_workspace(unit, workspace[r], nodes, n);
+    if (timed[r]) share(unit, ns[r], mark, nodes, n, t);
+    any |= timed[r];
+  }
+  if (any) {
+    say_other_sizes(unit, table);
+    t->complete |= table->complete;
+    t->measured = table->measured;
+  }
+out:
+  return code;
+}
+
+static psplit_code add_nodes(psplit_unit *unit, const psplit_cost_table *table, times *t,
+                             psplit_diag *diag) {
+  if (table->rows.n != unit->graph->n_nodes)
+    return psplit_i_fail(diag, PSPLIT_USAGE, "times of %zu nodes for a model of %" PRIu32,
+                         table->rows.n, unit->graph->n_nodes);
+  for (uint32_t n = 0; n < unit->graph->n_nodes; n++) {
+    t->ns[n] = table->rows.items[n].ns;
+    t->covered[n] = 1;
+  }
+  t->complete = t->measured = true;
+  return PSPLIT_OK;
+}
+
+/* The factor for what no row speaks of. */
+static double missing_factor(const psplit_unit *unit, const times *t) {
+  double measured = 0, predicted = 0;
+  if (t->complete) return 0;
+  for (uint32_t n = 0; n < unit->graph->n_nodes; n++)
+    if (t->covered[n]) {
+      measured += t->ns[n];
+      predicted += roofline(unit, n);
+    }
+  return predicted > 0 && measured > 0 ? measured / predicted : 1;
+}
+
+/* Of another device or size: as much longer than `ns` as it was than `first_ns`. */
+static void scale(int64_t *time, double ns, double first_ns) {
+  *time = psplit_i_whole_ns(first_ns > 0 ? ns * ((double)*time / first_ns) : ns);
+}
+
+static void replace_times(psplit_unit *unit, const times *t) {
+  const size_t n_nodes = unit->graph->n_nodes;
+  const double factor = missing_factor(unit, t);
+  double covered = 0, total = 0;
+  for (size_t n = 0; n < n_nodes; n++) {
+    const double first = (double)unit->node_ns[n];
+    const double ns = t->covered[n] ? t->ns[n] : factor * first;
+    total += ns;
+    if (t->covered[n]) covered += ns;
+    if (t->covered[n] || t->complete) unit->node_data[n] = PSPLIT_I_DATA_NONE;
+    if (unit->node_plenty_ns) scale(&unit->node_plenty_ns[n], ns, first);
+    for (size_t c = unit->n_classes; c-- > 0;) scale(&unit->node_ns[c * n_nodes + n], ns, first);
+  }
+  unit->measured_frac = total > 0 ? covered / total : 0;
+  unit->cost_source = t->measured ? "measured" : "given";
+}
+
+psplit_code psplit_i_cost_apply(psplit_unit *unit, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  const uint32_t n_nodes = unit->graph->n_nodes;
+  const psplit_unit_options *options = &unit->options;
+  unit->measured_frac = 0;
+  unit->cost_source = "analytic";
+  if (!options->n_costs) return PSPLIT_OK;
+  times t = {.ns = PSPLIT_NEW(&unit->scratch, double, n_nodes),
+             .covered = PSPLIT_NEW(&unit->scratch, uint8_t, n_nodes)};
+  if (!t.ns || !t.covered) return psplit_i_nomem(diag);
+  if (!unit->node_workspace_bytes)
+    unit->node_workspace_bytes = PSPLIT_NEW(&unit->arena, uint64_t, n_nodes);
+  if (!unit->node_workspace_bytes) return psplit_i_nomem(diag);
+  for (size_t i = 0; i < options->n_costs; i++) {
+    const psplit_cost_table *table = options->costs[i];
+    if (table->format == PSPLIT_I_COSTS_NODES)
+      PSPLIT_TRY(add_nodes(unit, table, &t, diag));
+    else
+      PSPLIT_TRY(add_rows(unit, table, (uint8_t)(i + 1), &t, diag));
+  }
+  bool any = false;
+  for (uint32_t n = 0; n < n_nodes && !any; n++) any = t.covered[n];
+  if (any) replace_times(unit, &t);
+out:
+  return code;
+}

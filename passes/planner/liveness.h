@@ -1,0 +1,46 @@
+/* Memory of a stage by liveness: what a set of nodes holds when it runs in topological order. */
+#ifndef PSPLIT_PASSES_LIVENESS_H
+#define PSPLIT_PASSES_LIVENESS_H
+
+#include "planner.h"
+
+/* Scratch of a walk, reused from stage to stage. */
+typedef struct psplit_i_liveness {
+  const psplit_unit *unit;
+  uint32_t stamp;
+  uint32_t *made;     /* [n_values] stamp: made by the nodes walked */
+  uint32_t *seen;     /* [n_values] stamp: counted */
+  uint32_t *last_use; /* [n_values] position of the last reader; UINT32_MAX: live to the end */
+} psplit_i_liveness;
+
+/* Bytes saturate at UINT64_MAX. */
+typedef struct psplit_i_stage_memory {
+  uint64_t weight_bytes;     /* constants, each once, and what bodies hold */
+  uint64_t activation_bytes; /* most bytes of live values at once */
+  uint64_t received_bytes;   /* values that other stages make, each once */
+  uint64_t sent_bytes;       /* values that other stages read, each once */
+  uint32_t n_received, n_sent;
+  uint32_t peak_node;     /* where activations peak; PSPLIT_NONE without nodes */
+  uint32_t largest_value; /* of the constants and of what peak_node reads and makes, the largest;
+                             PSPLIT_NONE where there is none */
+} psplit_i_stage_memory;
+
+PSPLIT_MUST_USE psplit_code psplit_i_liveness_init(psplit_i_liveness *l, const psplit_unit *unit,
+                                                   psplit_arena *arena, psplit_diag *diag);
+
+/* Of the n nodes of `nodes`, in topological order (free nodes may stand anywhere), when they send
+ * `sent` (values; each may stand several times in a row). Received and given values are live from
+ * the start to their last use, made ones from their node on, sent values and outputs of the model
+ * to the end. O(n + reads). */
+void psplit_i_liveness_measure(psplit_i_liveness *l, const uint32_t *nodes, uint32_t n,
+                               const uint32_t *sent, uint32_t n_sent, psplit_i_stage_memory *out);
+
+/* Its received and sent tensors, for every micro-batch that waits at its boundary. */
+uint64_t psplit_i_stage_buffers(const psplit_unit *unit, const psplit_i_stage_memory *memory);
+
+/* What a stage needs on its device: weights, activations, the buffers of its boundary for every
+ * micro-batch that waits there, and the device's workspace. */
+uint64_t psplit_i_stage_need(const psplit_unit *unit, uint32_t device,
+                             const psplit_i_stage_memory *memory);
+
+#endif

@@ -1,0 +1,329 @@
+/* From stages and copies to the plan that users see: transfers, loads, memory. Computed from the
+ * graph alone, so that it tells what will be emitted whatever the solver counted. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "liveness.h"
+#include "planner.h"
+
+/* Nodes by stage, copies included, in topological order. */
+typedef struct layout {
+  uint32_t *off;  /* [n_stages + 1] */
+  uint32_t *node; /* [off[n_stages]] */
+} layout;
+
+static psplit_code lay_out(const psplit_unit *unit, psplit_arena *arena, psplit_diag *diag,
+                           layout *out) {
+  const uint32_t n_stages = unit->options.n_stages;
+  const uint32_t n_nodes = unit->graph->n_nodes;
+  const size_t n_copies = unit->copies.n;
+  out->off = PSPLIT_NEW(arena, uint32_t, (size_t)n_stages + 2);
+  out->node = psplit_i_arena_array(arena, n_nodes + n_copies, sizeof *out->node);
+  /* copies by node: counting sort, so that the walk in topological order finds a node's copies */
+  uint32_t *copy_off = PSPLIT_NEW(arena, uint32_t, (size_t)n_nodes + 2);
+  uint32_t *copy_stage = psplit_i_arena_array(arena, n_copies, sizeof *copy_stage);
+  if (!out->off || !out->node || !copy_off || !copy_stage) return psplit_i_nomem(diag);
+  for (size_t c = 0; c < n_copies; c++) copy_off[unit->copies.items[c].node + 2]++;
+  for (uint32_t n = 0; n < n_nodes; n++) copy_off[n + 2] += copy_off[n + 1];
+  for (size_t c = 0; c < n_copies; c++)
+    copy_stage[copy_off[unit->copies.items[c].node + 1]++] = unit->copies.items[c].stage;
+  for (uint32_t n = 0; n < n_nodes; n++) out->off[unit->stage[n] + 2]++;
+  for (size_t c = 0; c < n_copies; c++) out->off[copy_stage[c] + 2]++;
+  for (uint32_t s = 0; s < n_stages; s++) out->off[s + 2] += out->off[s + 1];
+  for (uint32_t i = 0; i < n_nodes; i++) {
+    const uint32_t n = unit->graph->topo[i];
+    out->node[out->off[unit->stage[n] + 1]++] = n;
+    for (uint32_t c = copy_off[n]; c < copy_off[n + 1]; c++)
+      out->node[out->off[copy_stage[c] + 1]++] = n;
+  }
+  return PSPLIT_OK;
+}
+
+/* State of one stage's walk; arrays are reused from stage to stage, told apart by `stamp`. */
+typedef struct walk {
+  const psplit_unit *unit;
+  uint32_t stamp;
+  uint32_t *held; /* [n_values] stamp: made or received here */
+  psplit_i_transfers transfers;
+} walk;
+
+static psplit_code record_transfer(walk *w, uint32_t value, uint32_t to, psplit_diag *diag) {
+  const psplit_graph *graph = w->unit->graph;
+  const uint32_t producer = graph->values[value].producer;
+  psplit_plan_transfer transfer = {.value = value,
+                                   .tensor = graph->values[value].name,
+                                   .from = w->unit->stage[producer],
+                                   .to = to};
+  transfer.bytes = psplit_i_unit_value_bytes(w->unit, value, &transfer.bytes_known);
+  transfer.data_dependent = psplit_i_unit_value_data(w->unit, value);
+  if (transfer.from >= to)
+    return psplit_i_fail(diag, PSPLIT_INTERNAL, "\"%s\" is needed before it is made",
+                         transfer.tensor);
+  return psplit_i_vec_push(&w->transfers, transfer) ? PSPLIT_OK : psplit_i_nomem(diag);
+}
+
+/* What the stage receives. */
+static psplit_code find_transfers(walk *w, const layout *l, uint32_t stage, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  const psplit_graph *graph = w->unit->graph;
+  w->stamp++;
+  for (uint32_t p = l->off[stage]; p < l->off[stage + 1]; p++) {
+    const psplit_node *node = &graph->nodes[l->node[p]];
+    PSPLIT_FOR_EACH_READ(node, value) {
+      if (w->held[value] == w->stamp || graph->values[value].producer == PSPLIT_NONE) continue;
+      PSPLIT_TRY(record_transfer(w, value, stage, diag));
+      w->held[value] = w->stamp;
+    }
+    for (uint32_t o = 0; o < node->n_outputs; o++)
+      if (node->outputs[o] != PSPLIT_NONE) w->held[node->outputs[o]] = w->stamp;
+  }
+out:
+  return code;
+}
+
+/* Memory of every stage; the transfers are in their order. */
+static psplit_code measure_memory(walk *w, const layout *l, psplit_plan_stage *stages,
+                                  psplit_arena *scratch, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  const psplit_plan_transfer *transfers = w->transfers.items;
+  const uint32_t n_transfers = (uint32_t)w->transfers.n;
+  psplit_i_liveness liveness;
+  uint32_t *sent = psplit_i_arena_array(scratch, n_transfers, sizeof *sent);
+  if (!sent) return psplit_i_nomem(diag);
+  for (uint32_t t = 0; t < n_transfers; t++) sent[t] = transfers[t].value;
+  PSPLIT_TRY(psplit_i_liveness_init(&liveness, w->unit, scratch, diag));
+  for (uint32_t s = 0, t = 0; s < w->unit->options.n_stages; s++) {
+    psplit_i_stage_memory memory;
+    const uint32_t first = t;
+    while (t < n_transfers && transfers[t].from == s) t++;
+    psplit_i_liveness_measure(&liveness, &l->node[l->off[s]], l->off[s + 1] - l->off[s],
+                              &sent[first], t - first, &memory);
+    stages[s].weight_bytes = memory.weight_bytes;
+    stages[s].peak_activation_bytes = memory.activation_bytes;
+    stages[s].buffer_bytes = psplit_i_stage_buffers(w->unit, &memory);
+    stages[s].workspace_bytes = psplit_devices_workspace_bytes(w->unit->devices, s);
+    stages[s].memory_bytes = psplit_i_stage_need(w->unit, s, &memory);
+  }
+out:
+  return code;
+}
+
+static int compare_transfers(const void *a, const void *b) {
+  const psplit_plan_transfer *x = a, *y = b;
+  if (x->from != y->from) return x->from < y->from ? -1 : 1;
+  if (x->value != y->value) return x->value < y->value ? -1 : 1;
+  return x->to < y->to ? -1 : x->to > y->to;
+}
+
+static void add_ns(int64_t *sum, int64_t ns) { *sum = psplit_i_sat_add_i64(*sum, ns); }
+
+static void charge_transfers(const psplit_unit *unit, psplit_plan_stage *stages,
+                             const psplit_plan_transfer *transfers, uint32_t n) {
+  for (uint32_t t = 0; t < n; t++) {
+    const int64_t ns = psplit_devices_transfer_ns(unit->devices, transfers[t].from, transfers[t].to,
+                                                  transfers[t].bytes);
+    add_ns(&stages[transfers[t].from].send_ns, ns);
+    add_ns(&stages[transfers[t].to].recv_ns, ns);
+  }
+}
+
+/* Groups by owning stage; a group lies in one stage whole. */
+static psplit_code count_supernodes(psplit_unit *unit, psplit_plan *plan, psplit_plan_stage *stages,
+                                    psplit_diag *diag) {
+  plan->n_supernodes = unit->grouping.n_groups;
+  uint32_t *group = psplit_i_arena_array(&unit->scratch, unit->graph->n_nodes, sizeof *group);
+  uint8_t *counted = PSPLIT_NEW(&unit->scratch, uint8_t, unit->graph->n_nodes);
+  if (!group || !counted) return psplit_i_nomem(diag);
+  psplit_i_grouping_number(&unit->grouping, group);
+  for (uint32_t n = 0; n < unit->graph->n_nodes; n++) {
+    if (group[n] == PSPLIT_NONE || counted[group[n]]) continue;
+    counted[group[n]] = 1;
+    stages[unit->stage[n]].n_supernodes++;
+  }
+  return PSPLIT_OK;
+}
+
+/* Transfers stand by sending stage, and go to later ones. */
+static psplit_code set_latency(psplit_unit *unit, psplit_plan *plan, psplit_diag *diag) {
+  int64_t *ready_ns = PSPLIT_NEW(&unit->scratch, int64_t, plan->n_stages);
+  if (!ready_ns) return psplit_i_nomem(diag);
+  for (uint32_t s = 0, t = 0; s < plan->n_stages; s++) {
+    const int64_t end_ns = psplit_i_sat_add_i64(ready_ns[s], plan->stages[s].load_ns);
+    for (; t < plan->n_transfers && plan->transfers[t].from == s; t++)
+      if (end_ns > ready_ns[plan->transfers[t].to]) ready_ns[plan->transfers[t].to] = end_ns;
+    if (end_ns > plan->latency_ns) plan->latency_ns = end_ns;
+  }
+  return PSPLIT_OK;
+}
+
+/* Time of a node on the device that is fastest at it. */
+static int64_t least_ns(const psplit_unit *unit, size_t node) {
+  int64_t least = unit->node_ns[node];
+  for (size_t c = 1; c < unit->n_classes; c++) {
+    const int64_t ns = unit->node_ns[c * unit->graph->n_nodes + node];
+    if (ns < least) least = ns;
+  }
+  return least;
+}
+
+/* Some stage does its share of all work, and one does the heaviest node. */
+static int64_t share_of_work(const psplit_unit *unit) {
+  int64_t total_ns = 0, heaviest_ns = 0;
+  for (size_t n = 0; n < unit->graph->n_nodes; n++) {
+    const int64_t ns = least_ns(unit, n);
+    add_ns(&total_ns, ns);
+    if (ns > heaviest_ns) heaviest_ns = ns;
+  }
+  const int64_t share_ns = total_ns / unit->options.n_stages;
+  return share_ns > heaviest_ns ? share_ns : heaviest_ns;
+}
+
+/* Nodes that wait for each other do so wherever they are computed. */
+static psplit_code critical_path(psplit_unit *unit, psplit_diag *diag, int64_t *out_ns) {
+  const psplit_graph *graph = unit->graph;
+  int64_t *ready_ns = PSPLIT_NEW(&unit->scratch, int64_t, graph->n_values);
+  if (!ready_ns) return psplit_i_nomem(diag);
+  *out_ns = 0;
+  for (uint32_t i = 0; i < graph->n_nodes; i++) {
+    const psplit_node *node = &graph->nodes[graph->topo[i]];
+    int64_t end_ns = 0;
+    PSPLIT_FOR_EACH_READ(node, value)
+      if (ready_ns[value] > end_ns) end_ns = ready_ns[value];
+    add_ns(&end_ns, least_ns(unit, graph->topo[i]));
+    for (uint32_t o = 0; o < node->n_outputs; o++)
+      if (node->outputs[o] != PSPLIT_NONE) ready_ns[node->outputs[o]] = end_ns;
+    if (end_ns > *out_ns) *out_ns = end_ns;
+  }
+  return PSPLIT_OK;
+}
+
+/* Is a node that takes time computed in several stages? */
+static bool has_copies(const psplit_unit *unit) {
+  for (size_t c = 0; c < unit->copies.n; c++)
+    if (!(unit->node_flags[unit->copies.items[c].node] & PSPLIT_I_NODE_FREE)) return true;
+  return false;
+}
+
+/* The solver's bound is for splits that compute each node once. A plan whose copies get below it
+ * takes the bound for splits with copies, or falls back on what holds for any split. A bound that
+ * is above the plan then is a bug, and must not look like a proof. */
+static psplit_code set_bound(psplit_unit *unit, psplit_plan *plan, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  const int64_t value_ns = psplit_i_plan_value_ns(unit, plan);
+  if (!unit->solution) return PSPLIT_OK;
+  plan->lower_bound_ns = unit->solution->lower_bound_ns;
+  plan->proved_optimal = unit->solution->proved_optimal && value_ns == unit->solution->objective_ns;
+  if (value_ns < plan->lower_bound_ns && has_copies(unit)) {
+    if (unit->options.objective == PSPLIT_LATENCY) {
+      PSPLIT_TRY(critical_path(unit, diag, &plan->lower_bound_ns));
+      plan->bound = "critical path";
+    } else {
+      plan->lower_bound_ns = share_of_work(unit);
+      plan->bound = "share of the work";
+    }
+    if (unit->copies_bound_ns > plan->lower_bound_ns) {
+      plan->lower_bound_ns = unit->copies_bound_ns;
+      plan->bound = "cut with free copies";
+    }
+    plan->proved_optimal = plan->lower_bound_ns >= value_ns;
+  }
+  if (plan->lower_bound_ns > value_ns)
+    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INTERNAL,
+                             "the bound %" PRId64 " ns (%s) is above the plan's %" PRId64
+                             " ns (%s); please report the model and the options",
+                             plan->lower_bound_ns, plan->bound, value_ns, plan->solver));
+  if (value_ns > 0) plan->gap_frac = (double)(value_ns - plan->lower_bound_ns) / (double)value_ns;
+out:
+  return code;
+}
+
+psplit_code psplit_i_plan_make(psplit_unit *unit, psplit_diag *diag) {
+  psplit_code code;
+  const psplit_graph *graph = unit->graph;
+  const uint32_t n_stages = unit->options.n_stages;
+  psplit_arena *scratch = &unit->scratch;
+  walk w = {.unit = unit};
+  layout l;
+  w.held = PSPLIT_NEW(scratch, uint32_t, graph->n_values);
+  psplit_plan *plan = PSPLIT_NEW(&unit->arena, psplit_plan, 1);
+  psplit_plan_stage *stages = PSPLIT_NEW(&unit->arena, psplit_plan_stage, n_stages);
+  if (!w.held || !plan || !stages) return psplit_i_nomem(diag);
+  PSPLIT_TRY(lay_out(unit, scratch, diag, &l));
+
+  for (uint32_t s = 0; s < n_stages; s++) {
+    stages[s].device = psplit_devices_name(unit->devices, s);
+    stages[s].n_nodes = l.off[s + 1] - l.off[s];
+    PSPLIT_TRY(find_transfers(&w, &l, s, diag));
+  }
+  PSPLIT_TRY(psplit_i_relay_transfers(unit, &w.transfers, diag));
+  if (w.transfers.n)
+    qsort(w.transfers.items, w.transfers.n, sizeof *w.transfers.items, compare_transfers);
+  PSPLIT_TRY(measure_memory(&w, &l, stages, scratch, diag));
+  for (uint32_t s = 0; s < n_stages; s++) {
+    for (uint32_t p = l.off[s]; p < l.off[s + 1]; p++) {
+      add_ns(&stages[s].compute_ns,
+             unit->node_ns[(size_t)unit->device_class[s] * graph->n_nodes + l.node[p]]);
+      stages[s].n_duplicated += unit->stage[l.node[p]] != s;
+    }
+  }
+  psplit_plan_transfer *transfers =
+    psplit_i_arena_array(&unit->arena, w.transfers.n, sizeof *transfers);
+  psplit_plan_copy *copies = psplit_i_arena_array(&unit->arena, unit->copies.n, sizeof *copies);
+  uint32_t *node_stage = psplit_i_arena_array(&unit->arena, graph->n_nodes, sizeof *node_stage);
+  if (!transfers || !copies || !node_stage) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (w.transfers.n) memcpy(transfers, w.transfers.items, w.transfers.n * sizeof *transfers);
+  if (unit->copies.n) memcpy(copies, unit->copies.items, unit->copies.n * sizeof *copies);
+  if (graph->n_nodes) memcpy(node_stage, unit->stage, graph->n_nodes * sizeof *node_stage);
+  charge_transfers(unit, stages, transfers, (uint32_t)w.transfers.n);
+  PSPLIT_TRY(count_supernodes(unit, plan, stages, diag));
+
+  plan->n_nodes = graph->n_nodes;
+  plan->node_stage = node_stage;
+  plan->n_stages = n_stages;
+  plan->stages = stages;
+  plan->n_copies = (uint32_t)unit->copies.n;
+  plan->copies = copies;
+  plan->n_transfers = (uint32_t)w.transfers.n;
+  plan->transfers = transfers;
+  plan->objective = unit->options.objective == PSPLIT_LATENCY ? "latency" : "throughput";
+  plan->solver = unit->solution ? unit->solution->solver : "none";
+  plan->bound = unit->solution ? unit->solution->bound : "none";
+  plan->cost_source = unit->cost_source;
+  plan->measured_frac = unit->measured_frac;
+  plan->n_unknown_nodes = psplit_i_costs_n_unknown(unit->costs);
+  for (uint32_t n = 0; n < graph->n_nodes; n++) {
+    plan->n_dead_nodes += (unit->node_flags[n] & PSPLIT_I_NODE_DEAD) != 0;
+    add_ns(&plan->total_compute_ns,
+           unit->node_ns[(size_t)unit->device_class[0] * graph->n_nodes + n]);
+  }
+  for (uint32_t s = 0; s < n_stages; s++) {
+    stages[s].load_ns = stages[s].compute_ns;
+    add_ns(&stages[s].load_ns, stages[s].recv_ns);
+    add_ns(&stages[s].load_ns, stages[s].send_ns);
+    if (stages[s].load_ns > plan->bottleneck_ns) plan->bottleneck_ns = stages[s].load_ns;
+  }
+  PSPLIT_TRY(set_latency(unit, plan, diag));
+  PSPLIT_TRY(set_bound(unit, plan, diag));
+  PSPLIT_TRY(psplit_i_plan_headline(unit, plan, diag));
+  unit->plan = plan;
+out:
+  psplit_i_vec_fini(&w.transfers);
+  psplit_i_arena_reset(scratch);
+  return code;
+}
+
+psplit_code psplit_plan_schedule(const psplit_plan *plan, uint32_t n_micro_batches,
+                                 psplit_diag *diag, psplit_schedule **out_schedule) {
+  int64_t *load_ns = malloc(((size_t)plan->n_stages + 1) * sizeof *load_ns);
+  if (!load_ns) return psplit_i_nomem(diag);
+  for (uint32_t s = 0; s < plan->n_stages; s++) load_ns[s] = plan->stages[s].load_ns;
+  const psplit_schedule_input input = {.kind = PSPLIT_SCHEDULE_STREAM,
+                                       .n_stages = plan->n_stages,
+                                       .n_chunks = 1,
+                                       .n_micro_batches = n_micro_batches,
+                                       .forward_ns = load_ns};
+  const psplit_code code = psplit_schedule_simulate(&input, diag, out_schedule);
+  free(load_ns);
+  return code;
+}
