@@ -237,27 +237,6 @@ out:
   return code;
 }
 
-psplit_code psplit_i_directory_file(psplit_i_directory *d, const char *name,
-                                    const psplit_model *model, const volatile int *cancel,
-                                    psplit_diag *diag, psplit_i_file *out) {
-  psplit_code code;
-  *out = (psplit_i_file){.fd = -1};
-  struct stat old;
-  const bool replaces = psplit_i_old_split_status(&d->old, name, &old);
-  const int fd = openat(d->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                        replaces ? 0600 : 0666);
-  if (fd < 0 || (replaces && !psplit_i_take_over(fd, &old))) {
-    const int reason = errno;
-    if (fd >= 0) close(fd);
-    return psplit_i_fail(diag, PSPLIT_IO, "cannot make %s/%s: %s", d->target, name,
-                         strerror(reason));
-  }
-  PSPLIT_TRY(psplit_i_file_begin(fd, d->target, name, model, diag, out));
-  out->cancel = cancel;
-out:
-  return code;
-}
-
 /* --- ending --- */
 
 /* The old directory, which nobody finds under its name any more: whether it is as it was when it

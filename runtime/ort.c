@@ -79,15 +79,6 @@ void psplit_i_ort_close(psplit_i_ort *ort) {
   memset(ort, 0, sizeof *ort);
 }
 
-psplit_code psplit_i_ort_check(const psplit_i_ort *ort, OrtStatus *status, const char *what,
-                               psplit_diag *diag) {
-  if (!status) return PSPLIT_OK;
-  const psplit_code code =
-    psplit_i_fail(diag, PSPLIT_INVALID, "%s: %s", what, ort->api.GetErrorMessage(status));
-  ort->api.ReleaseStatus(status);
-  return code;
-}
-
 static psplit_code read_shape(const psplit_i_ort *ort, psplit_i_port *port, const char *path,
                               psplit_diag *diag) {
   psplit_code code;
