@@ -16,33 +16,33 @@ enum { REDZONE = 16 };
 enum { REDZONE = 0 };
 #endif
 
-struct psplit_arena_block {
-  psplit_arena_block *next;
+struct psplit_i_arena_block {
+  psplit_i_arena_block *next;
   size_t capacity; /* bytes of data[] */
   size_t used;
   alignas(ALIGNMENT) unsigned char data[];
 };
 
-void psplit_i_arena_init(psplit_arena *arena, size_t limit_bytes) {
-  *arena = (psplit_arena){.limit_bytes = limit_bytes};
+void psplit_i_arena_init(psplit_i_arena *arena, size_t limit_bytes) {
+  *arena = (psplit_i_arena){.limit_bytes = limit_bytes};
 }
 
-static void free_blocks(psplit_arena_block *block) {
+static void free_blocks(psplit_i_arena_block *block) {
   while (block) {
-    psplit_arena_block *next = block->next;
+    psplit_i_arena_block *next = block->next;
     PSPLIT_UNPOISON(block->data, block->capacity);
     free(block);
     block = next;
   }
 }
 
-void psplit_i_arena_fini(psplit_arena *arena) {
+void psplit_i_arena_fini(psplit_i_arena *arena) {
   free_blocks(arena->blocks);
   psplit_i_arena_init(arena, arena->limit_bytes);
 }
 
-void psplit_i_arena_reset(psplit_arena *arena) {
-  psplit_arena_block *kept = arena->blocks;
+void psplit_i_arena_reset(psplit_i_arena *arena) {
+  psplit_i_arena_block *kept = arena->blocks;
   if (!kept) return;
   free_blocks(kept->next);
   kept->next = NULL;
@@ -53,24 +53,24 @@ void psplit_i_arena_reset(psplit_arena *arena) {
 
 /* A block for at least `bytes`. Small requests get blocks that double, so that an arena costs
  * little when small and few system calls when large; a large one gets a block of its own size. */
-static psplit_arena_block *add_block(psplit_arena *arena, size_t bytes) {
+static psplit_i_arena_block *add_block(psplit_i_arena *arena, size_t bytes) {
   const bool dedicated = bytes > LARGEST_BLOCK_BYTES / 4 && arena->blocks;
   size_t capacity = arena->used_bytes;
   if (capacity < FIRST_BLOCK_BYTES) capacity = FIRST_BLOCK_BYTES;
   if (capacity > LARGEST_BLOCK_BYTES) capacity = LARGEST_BLOCK_BYTES;
   if (dedicated || capacity < bytes) capacity = bytes;
   size_t total;
-  if (!psplit_i_add_size(capacity, sizeof(psplit_arena_block), &total)) return NULL;
+  if (!psplit_i_add_size(capacity, sizeof(psplit_i_arena_block), &total)) return NULL;
   if (arena->limit_bytes && total > arena->limit_bytes - arena->used_bytes) {
     /* What is left may still hold the request, if not a whole block. */
     total = arena->limit_bytes - arena->used_bytes;
-    if (total < sizeof(psplit_arena_block) || total - sizeof(psplit_arena_block) < bytes) {
+    if (total < sizeof(psplit_i_arena_block) || total - sizeof(psplit_i_arena_block) < bytes) {
       arena->over_limit = true;
       return NULL;
     }
-    capacity = total - sizeof(psplit_arena_block);
+    capacity = total - sizeof(psplit_i_arena_block);
   }
-  psplit_arena_block *block = malloc(total);
+  psplit_i_arena_block *block = malloc(total);
   if (!block) return NULL;
   block->capacity = capacity;
   block->used = 0;
@@ -87,12 +87,12 @@ static psplit_arena_block *add_block(psplit_arena *arena, size_t bytes) {
   return block;
 }
 
-void *psplit_i_arena_alloc(psplit_arena *arena, size_t bytes) {
+void *psplit_i_arena_alloc(psplit_i_arena *arena, size_t bytes) {
   if (bytes == 0) bytes = 1;
   if (bytes > SIZE_MAX - ALIGNMENT - REDZONE) return NULL;
   const size_t asked = bytes;
   bytes = ((bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1)) + REDZONE;
-  psplit_arena_block *block = arena->blocks;
+  psplit_i_arena_block *block = arena->blocks;
   if (!block || block->capacity - block->used < bytes) block = add_block(arena, bytes);
   if (!block) return NULL;
   void *memory = block->data + block->used;
@@ -102,12 +102,12 @@ void *psplit_i_arena_alloc(psplit_arena *arena, size_t bytes) {
   return memory;
 }
 
-void *psplit_i_arena_array(psplit_arena *arena, size_t n, size_t size) {
+void *psplit_i_arena_array(psplit_i_arena *arena, size_t n, size_t size) {
   size_t bytes;
   return psplit_i_mul_size(n, size, &bytes) ? psplit_i_arena_alloc(arena, bytes) : NULL;
 }
 
-void *psplit_i_arena_zeroed(psplit_arena *arena, size_t n, size_t size) {
+void *psplit_i_arena_zeroed(psplit_i_arena *arena, size_t n, size_t size) {
   size_t bytes;
   if (!psplit_i_mul_size(n, size, &bytes)) return NULL;
   void *memory = psplit_i_arena_alloc(arena, bytes);
@@ -115,7 +115,7 @@ void *psplit_i_arena_zeroed(psplit_arena *arena, size_t n, size_t size) {
   return memory;
 }
 
-char *psplit_i_arena_strndup(psplit_arena *arena, const char *text, size_t bytes) {
+char *psplit_i_arena_strndup(psplit_i_arena *arena, const char *text, size_t bytes) {
   if (bytes == SIZE_MAX) return NULL;
   char *copy = psplit_i_arena_alloc(arena, bytes + 1);
   if (!copy) return NULL;

@@ -7,38 +7,38 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct psplit_arena_block psplit_arena_block;
+typedef struct psplit_i_arena_block psplit_i_arena_block;
 
-typedef struct psplit_arena {
-  psplit_arena_block *blocks; /* newest first */
-  size_t used_bytes;          /* bytes taken from the system, block headers included */
-  size_t limit_bytes;         /* 0: none; an allocation that would pass it fails */
-  bool over_limit;            /* one did */
-} psplit_arena;
+typedef struct psplit_i_arena {
+  psplit_i_arena_block *blocks; /* newest first */
+  size_t used_bytes;            /* bytes taken from the system, block headers included */
+  size_t limit_bytes;           /* 0: none; an allocation that would pass it fails */
+  bool over_limit;              /* one did */
+} psplit_i_arena;
 
 /* `limit_bytes` 0 means no limit. Allocates nothing. Not thread-safe: one arena, one thread. */
-void psplit_i_arena_init(psplit_arena *arena, size_t limit_bytes);
+void psplit_i_arena_init(psplit_i_arena *arena, size_t limit_bytes);
 
 /* Frees everything. Safe on a zeroed arena, and twice. */
-void psplit_i_arena_fini(psplit_arena *arena);
+void psplit_i_arena_fini(psplit_i_arena *arena);
 
 /* Frees everything but the newest block and makes that one empty. */
-void psplit_i_arena_reset(psplit_arena *arena);
+void psplit_i_arena_reset(psplit_i_arena *arena);
 
 /* 16-byte aligned, uninitialised; NULL when out of memory or over the limit. A zero size gives a
  * valid unique pointer. */
-void *psplit_i_arena_alloc(psplit_arena *arena, size_t bytes);
+void *psplit_i_arena_alloc(psplit_i_arena *arena, size_t bytes);
 
 /* n * size bytes, zeroed; NULL on overflow too. */
-void *psplit_i_arena_zeroed(psplit_arena *arena, size_t n, size_t size);
+void *psplit_i_arena_zeroed(psplit_i_arena *arena, size_t n, size_t size);
 
 /* n * size bytes, uninitialised; NULL on overflow too. */
-void *psplit_i_arena_array(psplit_arena *arena, size_t n, size_t size);
+void *psplit_i_arena_array(psplit_i_arena *arena, size_t n, size_t size);
 
 /* Copies `bytes` bytes and adds a NUL. */
-char *psplit_i_arena_strndup(psplit_arena *arena, const char *text, size_t bytes);
+char *psplit_i_arena_strndup(psplit_i_arena *arena, const char *text, size_t bytes);
 
-/* Typed helpers: PSPLIT_NEW(arena, psplit_node, n_nodes). Zeroed. */
+/* Typed helpers: PSPLIT_NEW(arena, psplit_i_node, n_nodes). Zeroed. */
 #define PSPLIT_NEW(arena, type, n) ((type *)psplit_i_arena_zeroed((arena), (n), sizeof(type)))
 
 #endif

@@ -8,18 +8,18 @@ static uint64_t load64(const unsigned char *bytes) {
   return word;
 }
 
-static void absorb(psplit_hasher *hasher, const unsigned char *block) {
+static void absorb(psplit_i_hasher *hasher, const unsigned char *block) {
   hasher->a = (hasher->a ^ load64(block)) * UINT64_C(0x9e3779b97f4a7c15);
   hasher->a ^= hasher->a >> 29;
   hasher->b = (hasher->b ^ load64(block + 8)) * UINT64_C(0xc2b2ae3d27d4eb4f) + hasher->a;
   hasher->b ^= hasher->b >> 31;
 }
 
-void psplit_i_hasher_init(psplit_hasher *hasher) {
-  *hasher = (psplit_hasher){.a = UINT64_C(0x243f6a8885a308d3), .b = UINT64_C(0x13198a2e03707344)};
+void psplit_i_hasher_init(psplit_i_hasher *hasher) {
+  *hasher = (psplit_i_hasher){.a = UINT64_C(0x243f6a8885a308d3), .b = UINT64_C(0x13198a2e03707344)};
 }
 
-void psplit_i_hasher_add(psplit_hasher *hasher, const void *data, size_t bytes) {
+void psplit_i_hasher_add(psplit_i_hasher *hasher, const void *data, size_t bytes) {
   if (bytes == 0) return;
   const unsigned char *next = data;
   hasher->total_bytes += bytes;
@@ -40,8 +40,8 @@ void psplit_i_hasher_add(psplit_hasher *hasher, const void *data, size_t bytes) 
   hasher->n_tail = (unsigned)bytes;
 }
 
-void psplit_i_hasher_done(const psplit_hasher *hasher, uint64_t out[2]) {
-  psplit_hasher last = *hasher;
+void psplit_i_hasher_done(const psplit_i_hasher *hasher, uint64_t out[2]) {
+  psplit_i_hasher last = *hasher;
   memset(last.tail + last.n_tail, 0, sizeof last.tail - last.n_tail);
   absorb(&last, last.tail);
   out[0] = psplit_i_mix64(last.a ^ last.total_bytes);

@@ -31,15 +31,15 @@ uint64_t psplit_i_hash_bytes(const void *data, size_t bytes, uint64_t seed);
 uint64_t psplit_i_siphash(const void *data, size_t bytes, const uint64_t key[2]);
 
 /* A 128-bit hash of a byte stream fed in pieces; the pieces' boundaries do not matter. */
-typedef struct psplit_hasher {
+typedef struct psplit_i_hasher {
   uint64_t a, b;
   uint64_t total_bytes;
   unsigned char tail[16];
   unsigned n_tail;
-} psplit_hasher;
+} psplit_i_hasher;
 
-void psplit_i_hasher_init(psplit_hasher *hasher);
-void psplit_i_hasher_add(psplit_hasher *hasher, const void *data, size_t bytes);
-void psplit_i_hasher_done(const psplit_hasher *hasher, uint64_t out[2]);
+void psplit_i_hasher_init(psplit_i_hasher *hasher);
+void psplit_i_hasher_add(psplit_i_hasher *hasher, const void *data, size_t bytes);
+void psplit_i_hasher_done(const psplit_i_hasher *hasher, uint64_t out[2]);
 
 #endif

@@ -9,20 +9,20 @@
 /* More ids would need more slots than 32 bits can number. */
 enum { FEWEST_SLOTS = 16, MOST_IDS = 1 << 30 };
 
-void psplit_i_intern_init(psplit_intern *table) { *table = (psplit_intern){0}; }
+void psplit_i_intern_init(psplit_i_intern *table) { *table = (psplit_i_intern){0}; }
 
-void psplit_i_intern_fini(psplit_intern *table) {
+void psplit_i_intern_fini(psplit_i_intern *table) {
   free(table->slots);
   free((void *)table->text);
   psplit_i_intern_init(table);
 }
 
-static uint32_t hash_of(const psplit_intern *table, const char *text) {
+static uint32_t hash_of(const psplit_i_intern *table, const char *text) {
   return (uint32_t)psplit_i_siphash(text, strlen(text), table->key);
 }
 
 /* The slot that holds `text`, or the empty one where it belongs. The table is never full. */
-static uint32_t find_slot(const psplit_intern *table, const char *text, uint32_t hash) {
+static uint32_t find_slot(const psplit_i_intern *table, const char *text, uint32_t hash) {
   const uint32_t mask = table->n_slots - 1;
   uint32_t slot = hash & mask;
   for (; table->slots[slot]; slot = (slot + 1) & mask)
@@ -32,7 +32,7 @@ static uint32_t find_slot(const psplit_intern *table, const char *text, uint32_t
   return slot;
 }
 
-static bool grow_slots(psplit_intern *table, uint32_t n_slots) {
+static bool grow_slots(psplit_i_intern *table, uint32_t n_slots) {
   uint64_t *slots = n_slots ? calloc(n_slots, sizeof *slots) : NULL;
   if (!slots) return false;
   for (uint32_t old = 0; old < table->n_slots; old++) {
@@ -48,7 +48,7 @@ static bool grow_slots(psplit_intern *table, uint32_t n_slots) {
   return true;
 }
 
-static bool grow_ids(psplit_intern *table, uint32_t capacity) {
+static bool grow_ids(psplit_i_intern *table, uint32_t capacity) {
   const char **text = realloc((void *)table->text, capacity * sizeof *text);
   if (!text) return false;
   table->text = text;
@@ -56,7 +56,7 @@ static bool grow_ids(psplit_intern *table, uint32_t capacity) {
   return true;
 }
 
-bool psplit_i_intern_reserve(psplit_intern *table, size_t n) {
+bool psplit_i_intern_reserve(psplit_i_intern *table, size_t n) {
   if (n == 0) return true;
   if (n > MOST_IDS - table->n) return false;
   const uint32_t wanted = table->n + (uint32_t)n;
@@ -66,7 +66,7 @@ bool psplit_i_intern_reserve(psplit_intern *table, size_t n) {
          (wanted <= table->capacity || grow_ids(table, wanted));
 }
 
-uint32_t psplit_i_intern_add(psplit_intern *table, const char *text) {
+uint32_t psplit_i_intern_add(psplit_i_intern *table, const char *text) {
   if (table->n >= MOST_IDS) return PSPLIT_NONE;
   if (table->n >= table->n_slots / 2 &&
       !grow_slots(table, table->n_slots ? table->n_slots * 2 : FEWEST_SLOTS))
@@ -82,7 +82,7 @@ uint32_t psplit_i_intern_add(psplit_intern *table, const char *text) {
   return id;
 }
 
-uint32_t psplit_i_intern_find(const psplit_intern *table, const char *text) {
+uint32_t psplit_i_intern_find(const psplit_i_intern *table, const char *text) {
   if (!table->n) return PSPLIT_NONE;
   const uint64_t found = table->slots[find_slot(table, text, hash_of(table, text))];
   return found ? (uint32_t)found - 1 : PSPLIT_NONE;

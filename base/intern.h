@@ -7,25 +7,25 @@
 #include <stdint.h>
 
 /* Keys are borrowed: the caller keeps every interned string alive and unchanged. */
-typedef struct psplit_intern {
+typedef struct psplit_i_intern {
   uint64_t *slots;   /* open addressing: hash << 32 | id + 1; 0 is empty */
   uint32_t n_slots;  /* a power of two */
   const char **text; /* id -> string */
   uint32_t n, capacity;
   uint64_t key[2]; /* random, so that no file can make its names collide; ids do not depend on it */
-} psplit_intern;
+} psplit_i_intern;
 
 /* An empty table; allocates nothing. */
-void psplit_i_intern_init(psplit_intern *table);
-void psplit_i_intern_fini(psplit_intern *table);
+void psplit_i_intern_init(psplit_i_intern *table);
+void psplit_i_intern_fini(psplit_i_intern *table);
 
 /* Makes room for `n` more strings at once; false when out of memory or of ids. */
-bool psplit_i_intern_reserve(psplit_intern *table, size_t n);
+bool psplit_i_intern_reserve(psplit_i_intern *table, size_t n);
 
 /* Id of `text`, adding it if new; PSPLIT_NONE when out of memory. Amortised O(length). */
-uint32_t psplit_i_intern_add(psplit_intern *table, const char *text);
+uint32_t psplit_i_intern_add(psplit_i_intern *table, const char *text);
 
 /* Id of `text`, or PSPLIT_NONE if it was never added. */
-uint32_t psplit_i_intern_find(const psplit_intern *table, const char *text);
+uint32_t psplit_i_intern_find(const psplit_i_intern *table, const char *text);
 
 #endif

@@ -6,16 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-void psplit_i_json_init(psplit_json *json, psplit_text *out) { *json = (psplit_json){.out = out}; }
+void psplit_i_json_init(psplit_i_json *json, psplit_i_text *out) {
+  *json = (psplit_i_json){.out = out};
+}
 
-static void new_line(psplit_json *json) {
+static void new_line(psplit_i_json *json) {
   if (json->compact) return;
   psplit_i_text_add(json->out, "\n", 1);
   for (unsigned i = 0; i < json->depth; i++) psplit_i_text_add(json->out, "  ", 2);
 }
 
 /* What stands between the previous item and the next one. */
-static void begin_item(psplit_json *json) {
+static void begin_item(psplit_i_json *json) {
   if (json->after_key) {
     json->after_key = false;
     return;
@@ -24,14 +26,14 @@ static void begin_item(psplit_json *json) {
   if (json->depth) new_line(json);
 }
 
-void psplit_i_json_open(psplit_json *json, char bracket) {
+void psplit_i_json_open(psplit_i_json *json, char bracket) {
   begin_item(json);
   psplit_i_text_add(json->out, &bracket, 1);
   json->depth++;
   json->need_comma = false;
 }
 
-void psplit_i_json_close(psplit_json *json, char bracket) {
+void psplit_i_json_close(psplit_i_json *json, char bracket) {
   json->depth--;
   if (json->need_comma) new_line(json);
   psplit_i_text_add(json->out, &bracket, 1);
@@ -39,7 +41,7 @@ void psplit_i_json_close(psplit_json *json, char bracket) {
   if (json->depth == 0) psplit_i_text_add(json->out, "\n", 1);
 }
 
-static void quoted(psplit_text *out, const char *value) {
+static void quoted(psplit_i_text *out, const char *value) {
   const unsigned char *s = (const unsigned char *)value;
   size_t left = strlen(value);
   psplit_i_text_add(out, "\"", 1);
@@ -66,32 +68,32 @@ static void quoted(psplit_text *out, const char *value) {
   psplit_i_text_add(out, "\"", 1);
 }
 
-void psplit_i_json_key(psplit_json *json, const char *key) {
+void psplit_i_json_key(psplit_i_json *json, const char *key) {
   begin_item(json);
   quoted(json->out, key);
   psplit_i_text_add(json->out, ": ", 2);
   json->after_key = true;
 }
 
-void psplit_i_json_string(psplit_json *json, const char *value) {
+void psplit_i_json_string(psplit_i_json *json, const char *value) {
   begin_item(json);
   quoted(json->out, value);
   json->need_comma = true;
 }
 
-void psplit_i_json_int(psplit_json *json, int64_t value) {
+void psplit_i_json_int(psplit_i_json *json, int64_t value) {
   begin_item(json);
   psplit_i_text_addf(json->out, "%" PRId64, value);
   json->need_comma = true;
 }
 
-void psplit_i_json_uint(psplit_json *json, uint64_t value) {
+void psplit_i_json_uint(psplit_i_json *json, uint64_t value) {
   begin_item(json);
   psplit_i_text_addf(json->out, "%" PRIu64, value);
   json->need_comma = true;
 }
 
-void psplit_i_json_double(psplit_json *json, double value) {
+void psplit_i_json_double(psplit_i_json *json, double value) {
   if (!isfinite(value)) {
     psplit_i_json_null(json);
     return;
@@ -107,13 +109,13 @@ void psplit_i_json_double(psplit_json *json, double value) {
   json->need_comma = true;
 }
 
-void psplit_i_json_bool(psplit_json *json, bool value) {
+void psplit_i_json_bool(psplit_i_json *json, bool value) {
   begin_item(json);
   psplit_i_text_puts(json->out, value ? "true" : "false");
   json->need_comma = true;
 }
 
-void psplit_i_json_null(psplit_json *json) {
+void psplit_i_json_null(psplit_i_json *json) {
   begin_item(json);
   psplit_i_text_puts(json->out, "null");
   json->need_comma = true;

@@ -1,4 +1,4 @@
-/* Streaming JSON writer (RFC 8259) into a psplit_text. The caller makes well-formed sequences of
+/* Streaming JSON writer (RFC 8259) into a psplit_i_text. The caller makes well-formed sequences of
  * calls; the writer puts commas, indentation and escapes. Strings may hold any bytes: what is not
  * valid UTF-8 is written as U+FFFD, so the output is always valid. */
 #ifndef PSPLIT_BASE_JSON_H
@@ -6,27 +6,27 @@
 
 #include "text.h"
 
-typedef struct psplit_json {
-  psplit_text *out;
+typedef struct psplit_i_json {
+  psplit_i_text *out;
   unsigned depth;
   bool compact;    /* no newline inside; set it for one-line objects, unset it after */
   bool need_comma; /* a sibling stands before the next item */
   bool after_key;
-} psplit_json;
+} psplit_i_json;
 
 /* Writes pretty-printed text (2 spaces) to `out`, which outlives the writer. */
-void psplit_i_json_init(psplit_json *json, psplit_text *out);
+void psplit_i_json_init(psplit_i_json *json, psplit_i_text *out);
 
-void psplit_i_json_open(psplit_json *json, char bracket);  /* '{' or '[' */
-void psplit_i_json_close(psplit_json *json, char bracket); /* '}' or ']' */
-void psplit_i_json_key(psplit_json *json, const char *key);
+void psplit_i_json_open(psplit_i_json *json, char bracket);  /* '{' or '[' */
+void psplit_i_json_close(psplit_i_json *json, char bracket); /* '}' or ']' */
+void psplit_i_json_key(psplit_i_json *json, const char *key);
 
-void psplit_i_json_string(psplit_json *json, const char *value);
-void psplit_i_json_int(psplit_json *json, int64_t value);
-void psplit_i_json_uint(psplit_json *json, uint64_t value);
+void psplit_i_json_string(psplit_i_json *json, const char *value);
+void psplit_i_json_int(psplit_i_json *json, int64_t value);
+void psplit_i_json_uint(psplit_i_json *json, uint64_t value);
 /* Shortest text that reads back as the same double; null for NaN and infinities. */
-void psplit_i_json_double(psplit_json *json, double value);
-void psplit_i_json_bool(psplit_json *json, bool value);
-void psplit_i_json_null(psplit_json *json);
+void psplit_i_json_double(psplit_i_json *json, double value);
+void psplit_i_json_bool(psplit_i_json *json, bool value);
+void psplit_i_json_null(psplit_i_json *json);
 
 #endif

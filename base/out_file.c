@@ -80,7 +80,7 @@ static int own_descriptor(const char *directory, const char *name) {
 
 /* Follows the links at the end of *io_path, as far as they go: one that leads nowhere yet names
  * the file to make. *out_fd: a descriptor that they end in, or -1. */
-static psplit_code follow_links(const char *path, psplit_text *io_path, psplit_diag *diag,
+static psplit_code follow_links(const char *path, psplit_i_text *io_path, psplit_diag *diag,
                                 int *out_fd) {
   *out_fd = -1;
   for (unsigned i = 0; i < MAX_LINKS; i++) {
@@ -93,7 +93,7 @@ static psplit_code follow_links(const char *path, psplit_text *io_path, psplit_d
     *out_fd = own_descriptor(directory, name);
     const ssize_t n = *out_fd < 0 ? readlink(io_path->bytes, target, sizeof target) : 0;
     if (n > 0 && (size_t)n < sizeof target) {
-      psplit_text next = {0};
+      psplit_i_text next = {0};
       if (*target != '/') psplit_i_text_addf(&next, "%s/", directory);
       psplit_i_text_add(&next, target, (size_t)n);
       psplit_i_text_fini(io_path);
@@ -160,7 +160,7 @@ static psplit_code make_temp(psplit_i_out_file *file, mode_t mode, psplit_diag *
   hidden_prefix(file->name, prefix);
   if (!file->options.is_many) remove_stale(file->directory_fd, prefix);
   for (unsigned attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    psplit_text temp = {0};
+    psplit_i_text temp = {0};
     uint64_t number;
     psplit_i_random(&number, sizeof number);
     psplit_i_text_addf(&temp, "%s%016" PRIx64, prefix, number);
@@ -240,7 +240,7 @@ static psplit_code begin(const char *path, const psplit_i_out_options *options, 
                          psplit_diag *diag, psplit_i_out_file *out) {
   psplit_code code = PSPLIT_OK;
   psplit_i_out_file file = {.fd = -1, .path = path, .directory_fd = -1};
-  psplit_text place = {0};
+  psplit_i_text place = {0};
   struct stat status;
   if (options) file.options = *options;
   psplit_i_text_puts(&place, path);

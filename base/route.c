@@ -27,20 +27,20 @@ void psplit_i_route_table(uint32_t n, const int64_t *link_ns, int64_t *scratch,
 }
 
 uint32_t psplit_i_route(uint32_t n, const uint32_t *next, uint32_t home, uint32_t to,
-                        uint32_t *held, uint32_t stamp, psplit_hop *out_hops) {
+                        uint32_t *held, uint32_t stamp, psplit_i_hop *out_hops) {
   uint32_t from = PSPLIT_NONE, n_hops = 0;
   if (next[(size_t)home * n + to] == to) from = home;
   for (uint32_t s = 0; from == PSPLIT_NONE && s < to; s++)
     if (held[s] == stamp && next[(size_t)s * n + to] == to) from = s;
   if (from != PSPLIT_NONE) {
-    out_hops[n_hops++] = (psplit_hop){from, to};
+    out_hops[n_hops++] = (psplit_i_hop){from, to};
     held[to] = stamp;
     return n_hops;
   }
   for (uint32_t at = home; at != to;) {
     const uint32_t hop = next[(size_t)at * n + to];
     if (hop == PSPLIT_NONE) return 0;
-    if (held[hop] != stamp) out_hops[n_hops++] = (psplit_hop){at, hop};
+    if (held[hop] != stamp) out_hops[n_hops++] = (psplit_i_hop){at, hop};
     held[hop] = stamp;
     at = hop;
   }

@@ -14,9 +14,9 @@
  * O(n^3). */
 void psplit_i_route_table(uint32_t n, const int64_t *link_ns, int64_t *scratch, uint32_t *out_next);
 
-typedef struct psplit_hop {
+typedef struct psplit_i_hop {
   uint32_t from, to;
-} psplit_hop;
+} psplit_i_hop;
 
 /* The hops that bring a tensor of stage `home` to stage `to`: straight from home; else straight
  * from the first stage that holds the tensor; else from home by `next`, as far as no stage on the
@@ -24,6 +24,6 @@ typedef struct psplit_hop {
  * hops end in. Callers take receivers in ascending order. out_hops has room for n; returns how
  * many, 0 where there is no way. O(n). */
 uint32_t psplit_i_route(uint32_t n, const uint32_t *next, uint32_t home, uint32_t to,
-                        uint32_t *held, uint32_t stamp, psplit_hop *out_hops);
+                        uint32_t *held, uint32_t stamp, psplit_i_hop *out_hops);
 
 #endif

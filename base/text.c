@@ -7,12 +7,12 @@
 
 #include "vec.h"
 
-void psplit_i_text_fini(psplit_text *text) {
+void psplit_i_text_fini(psplit_i_text *text) {
   free(text->bytes);
-  *text = (psplit_text){0};
+  *text = (psplit_i_text){0};
 }
 
-static bool reserve(psplit_text *text, size_t n) {
+static bool reserve(psplit_i_text *text, size_t n) {
   if (text->failed) return false;
   if (n == SIZE_MAX ||
       !psplit_i_vec_grow((void **)&text->bytes, &text->capacity, text->n, n + 1, 1))
@@ -20,18 +20,18 @@ static bool reserve(psplit_text *text, size_t n) {
   return !text->failed;
 }
 
-void psplit_i_text_add(psplit_text *text, const void *bytes, size_t n) {
+void psplit_i_text_add(psplit_i_text *text, const void *bytes, size_t n) {
   if (!reserve(text, n)) return;
   if (n) memcpy(text->bytes + text->n, bytes, n);
   text->n += n;
   text->bytes[text->n] = '\0';
 }
 
-void psplit_i_text_puts(psplit_text *text, const char *string) {
+void psplit_i_text_puts(psplit_i_text *text, const char *string) {
   psplit_i_text_add(text, string, strlen(string));
 }
 
-void psplit_i_text_addf(psplit_text *text, const char *format, ...) {
+void psplit_i_text_addf(psplit_i_text *text, const char *format, ...) {
   va_list args;
   va_start(args, format);
   va_list again;

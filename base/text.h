@@ -7,16 +7,16 @@
 
 /* Bytes with a terminating NUL that `n` does not count. After a failed allocation every further
  * call is a no-op and `failed` stays true: check once at the end. */
-typedef struct psplit_text {
+typedef struct psplit_i_text {
   char *bytes; /* NULL while empty */
   size_t n, capacity;
   bool failed;
-} psplit_text;
+} psplit_i_text;
 
-void psplit_i_text_fini(psplit_text *text);
-void psplit_i_text_add(psplit_text *text, const void *bytes, size_t n);
-void psplit_i_text_addf(psplit_text *text, const char *format, ...) PSPLIT_PRINTF(2, 3);
-void psplit_i_text_puts(psplit_text *text, const char *string);
+void psplit_i_text_fini(psplit_i_text *text);
+void psplit_i_text_add(psplit_i_text *text, const void *bytes, size_t n);
+void psplit_i_text_addf(psplit_i_text *text, const char *format, ...) PSPLIT_PRINTF(2, 3);
+void psplit_i_text_puts(psplit_i_text *text, const char *string);
 
 /* Length of the valid UTF-8 sequence that starts at `s` (`n` bytes left), or 0. Overlong forms,
  * surrogates and values above U+10FFFF are not valid. */

@@ -58,7 +58,7 @@ uint32_t psplit_i_nearest(const char *name, const char *const *names, uint32_t n
 psplit_code psplit_i_fail_unknown(psplit_diag *diag, const char *what, const char *name,
                                   const char *const *names, uint32_t n) {
   const uint32_t near = psplit_i_nearest(name, names, n);
-  psplit_text hint = {0};
+  psplit_i_text hint = {0};
   if (near != PSPLIT_NONE)
     psplit_i_text_addf(&hint, "; did you mean %s? it has ", names[near]);
   else

@@ -33,8 +33,8 @@ static void choose_name(const psplit_model *model, char *out, size_t n) {
 }
 
 /* A StringStringEntryProto as a field. */
-static void put_metadata(psplit_text *out, uint32_t field, const char *key, const char *value) {
-  psplit_text entry = {0};
+static void put_metadata(psplit_i_text *out, uint32_t field, const char *key, const char *value) {
+  psplit_i_text entry = {0};
   psplit_i_wire_bytes(&entry, 1, key, strlen(key));
   psplit_i_wire_bytes(&entry, 2, value, strlen(value));
   psplit_i_wire_bytes(out, field, entry.bytes, entry.n);
@@ -43,8 +43,8 @@ static void put_metadata(psplit_text *out, uint32_t field, const char *key, cons
 }
 
 /* The field that tells a node's stage: under a configuration, or NULL for layer_ann. */
-static void put_stage(psplit_text *out, const char *configuration, uint32_t stage) {
-  psplit_text entry = {0};
+static void put_stage(psplit_i_text *out, const char *configuration, uint32_t stage) {
+  psplit_i_text entry = {0};
   if (configuration) {
     psplit_i_wire_bytes(&entry, 1, configuration, strlen(configuration));
     psplit_i_wire_tag(&entry, 3, PSPLIT_I_WIRE_VARINT);
@@ -60,10 +60,10 @@ static void put_stage(psplit_text *out, const char *configuration, uint32_t stag
 }
 
 static psplit_code add_node(const psplit_model *model, const psplit_i_span *span,
-                            const char *configuration, uint32_t stage, psplit_arena *arena,
+                            const char *configuration, uint32_t stage, psplit_i_arena *arena,
                             psplit_diag *diag, psplit_i_rope *graph) {
   psplit_code code = PSPLIT_OK;
-  psplit_text field = {0};
+  psplit_i_text field = {0};
   psplit_i_rope node = {0};
   if (span->has_view) {
     uint64_t offset, bytes;
@@ -86,9 +86,9 @@ out:
   return code;
 }
 
-static void add_configuration(const psplit_plan *plan, const char *name, psplit_arena *arena,
+static void add_configuration(const psplit_plan *plan, const char *name, psplit_i_arena *arena,
                               psplit_i_rope *out) {
-  psplit_text message = {0}, field = {0};
+  psplit_i_text message = {0}, field = {0};
   psplit_i_wire_bytes(&message, 1, name, strlen(name));
   psplit_i_wire_tag(&message, 2, PSPLIT_I_WIRE_VARINT);
   psplit_i_wire_varint(&message, plan->n_stages);
@@ -104,7 +104,7 @@ static void add_configuration(const psplit_plan *plan, const char *name, psplit_
 }
 
 /* A name's first `depth` components, dotted as Olive does: '/' is '.', and none leads. */
-static const char *scope_of(const char *name, unsigned depth, psplit_arena *arena) {
+static const char *scope_of(const char *name, unsigned depth, psplit_i_arena *arena) {
   name += strspn(name, "/.");
   char *scope = psplit_i_arena_strndup(arena, name, strlen(name));
   for (char *c = scope; c && *c; c++) {
@@ -123,10 +123,10 @@ static unsigned depth_of(const char *name) {
 
 /* Scopes of `depth` components and their stages; false where a scope is in two. */
 static bool collect_scopes(const psplit_model *model, const psplit_plan *plan, unsigned depth,
-                           psplit_arena *arena, psplit_intern *scopes, uint32_t *stage,
+                           psplit_i_arena *arena, psplit_i_intern *scopes, uint32_t *stage,
                            bool *out_failed) {
   for (uint32_t n = 0; n < plan->n_nodes; n++) {
-    const psplit_node *node = &model->graph->nodes[n];
+    const psplit_i_node *node = &model->graph->nodes[n];
     if (!*node->name || psplit_i_node_is(node, "Constant")) continue; /* Olive copies constants */
     const char *scope = scope_of(node->name, depth, arena);
     const uint32_t known = scopes->n;
@@ -146,10 +146,11 @@ static bool collect_scopes(const psplit_model *model, const psplit_plan *plan, u
 /* "scope=0;scope=1...": of the least depth that tells stages apart. Olive takes the depth of the
  * first scope for that of all. */
 static psplit_code put_split_assignments(const psplit_model *model, const psplit_plan *plan,
-                                         psplit_arena *arena, psplit_diag *diag, psplit_text *out) {
+                                         psplit_i_arena *arena, psplit_diag *diag,
+                                         psplit_i_text *out) {
   psplit_code code = PSPLIT_OK;
-  psplit_text value = {0};
-  psplit_intern scopes;
+  psplit_i_text value = {0};
+  psplit_i_intern scopes;
   psplit_i_intern_init(&scopes);
   unsigned deepest = 0, depth = 1;
   bool failed = false;
@@ -192,9 +193,9 @@ psplit_code psplit_emit_annotated(const psplit_model *model, const psplit_plan *
                                   psplit_annotation annotation, const char *path, bool replace,
                                   psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
-  psplit_arena arena;
+  psplit_i_arena arena;
   psplit_i_rope graph = {0}, out = {0};
-  psplit_text metadata = {0};
+  psplit_i_text metadata = {0};
   char name[32];
   psplit_i_arena_init(&arena, 0);
   if (plan->n_nodes != model->graph->n_nodes)

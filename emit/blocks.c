@@ -30,9 +30,9 @@ enum {
 
 typedef struct maker {
   const psplit_model *model;
-  const psplit_graph *graph;
+  const psplit_i_graph *graph;
   const psplit_blocks *blocks;
-  psplit_arena arena;
+  psplit_i_arena arena;
   psplit_diag *diag;
   uint32_t *home;  /* [n_nodes] block whose function holds the node; PSPLIT_NONE: the graph does */
   uint32_t *off;   /* [n_blocks + 2] */
@@ -40,13 +40,13 @@ typedef struct maker {
   uint32_t *met;   /* [n_values] 1 + the last block that read the value */
   bool *inside;    /* [n_values] made in a function and used nowhere else */
   char domain[48];
-  psplit_intern names; /* of functions */
+  psplit_i_intern names; /* of functions */
   psplit_i_rope graph_rope, functions;
 } maker;
 
 /* Where a reader's function is; the graph for what is read as an output. */
 static uint32_t only_home(const maker *m, uint32_t node) {
-  const psplit_node *n = &m->graph->nodes[node];
+  const psplit_i_node *n = &m->graph->nodes[node];
   uint32_t home = PSPLIT_NONE;
   for (uint32_t o = 0; o < n->n_outputs; o++) {
     const uint32_t v = n->outputs[o];
@@ -143,7 +143,7 @@ static const char *function_name(maker *m, const char *title) {
   return psplit_i_intern_add(&m->names, name) == PSPLIT_NONE ? NULL : name;
 }
 
-static void add_string(psplit_text *out, uint32_t field, const char *text) {
+static void add_string(psplit_i_text *out, uint32_t field, const char *text) {
   psplit_i_wire_bytes(out, field, text, strlen(text));
 }
 
@@ -168,12 +168,12 @@ out:
 static psplit_code add_block(maker *m, uint32_t block) {
   psplit_code code = PSPLIT_OK;
   const char *name = function_name(m, m->blocks->titles[block]);
-  psplit_text head = {0}, call = {0};
+  psplit_i_text head = {0}, call = {0};
   psplit_i_rope function = {0};
   if (!name) PSPLIT_TRY(psplit_i_nomem(m->diag));
   add_string(&head, FUNCTION_NAME, name);
   for (uint32_t i = m->off[block]; i < m->off[block + 1]; i++) {
-    const psplit_node *node = &m->graph->nodes[m->nodes[i]];
+    const psplit_i_node *node = &m->graph->nodes[m->nodes[i]];
     for (uint32_t r = 0; r < node->n_inputs + node->n_captures; r++) {
       const uint32_t v = r < node->n_inputs ? node->inputs[r] : node->captures[r - node->n_inputs];
       if (v == PSPLIT_NONE || m->met[v] == block + 1) continue;
@@ -185,7 +185,7 @@ static psplit_code add_block(maker *m, uint32_t block) {
     }
   }
   for (uint32_t i = m->off[block]; i < m->off[block + 1]; i++) {
-    const psplit_node *node = &m->graph->nodes[m->nodes[i]];
+    const psplit_i_node *node = &m->graph->nodes[m->nodes[i]];
     for (uint32_t o = 0; o < node->n_outputs; o++) {
       const uint32_t v = node->outputs[o];
       if (v == PSPLIT_NONE) continue;
@@ -205,7 +205,7 @@ static psplit_code add_block(maker *m, uint32_t block) {
   head.n = 0;
   for (size_t i = 0; i < m->model->proto->n_opset_import; i++) {
     const Onnx__OperatorSetIdProto *import = m->model->proto->opset_import[i];
-    psplit_text entry = {0};
+    psplit_i_text entry = {0};
     if (import->domain) add_string(&entry, 1, import->domain);
     psplit_i_wire_tag(&entry, 2, PSPLIT_I_WIRE_VARINT);
     psplit_i_wire_varint(&entry, (uint64_t)import->version);
@@ -273,7 +273,7 @@ static void add_other_fields(maker *m) {
 }
 
 static void add_import(maker *m, psplit_i_rope *out) {
-  psplit_text entry = {0}, field = {0};
+  psplit_i_text entry = {0}, field = {0};
   add_string(&entry, 1, m->domain);
   psplit_i_wire_tag(&entry, 2, PSPLIT_I_WIRE_VARINT);
   psplit_i_wire_varint(&entry, 1);

@@ -27,17 +27,17 @@ static char *text(const char *string) {
  * file; without one the symbol that the model declares for it, or else a plain symbol of the model
  * that inference found. Anything else stays open: a number that is declared for what inference sees
  * depend on a symbol may be outdated, and a stage that has it would refuse what the model takes. */
-static psplit_declared_dim boundary_dim(psplit_emit_dim known, psplit_declared_dim declared) {
+static psplit_i_declared_dim boundary_dim(psplit_i_emit_dim known, psplit_i_declared_dim declared) {
   const char *symbol = declared.param ? declared.param : known.symbol;
-  return (psplit_declared_dim){.value = known.value,
-                               .param = known.value < 0 ? symbol : NULL,
-                               .denotation = declared.denotation};
+  return (psplit_i_declared_dim){.value = known.value,
+                                 .param = known.value < 0 ? symbol : NULL,
+                                 .denotation = declared.denotation};
 }
 
 static psplit_code boundary_type(psplit_i_split *split, const psplit_i_shapes *shapes, uint32_t v,
                                  psplit_diag *diag, psplit_i_boundary_type *out) {
   const char *name = split->graph->values[v].name;
-  const psplit_vtype *type = psplit_i_shapes_type(shapes, v);
+  const psplit_i_vtype *type = psplit_i_shapes_type(shapes, v);
   if (type->kind != PSPLIT_TYPE_UNKNOWN && type->kind != PSPLIT_TYPE_TENSOR)
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
                          "\"%s\" would have to be sent between stages, and only dense tensors can; "
@@ -55,11 +55,11 @@ static psplit_code boundary_type(psplit_i_split *split, const psplit_i_shapes *s
                          name);
   if (type->rank < 0) return PSPLIT_OK;
   const size_t rank = (size_t)type->rank;
-  psplit_declared_dim *dims = psplit_i_arena_array(&split->arena, rank, sizeof *dims);
+  psplit_i_declared_dim *dims = psplit_i_arena_array(&split->arena, rank, sizeof *dims);
   if (!dims) return psplit_i_nomem(diag);
   const bool alike = psplit_i_type_rank(declared) == type->rank;
   for (uint32_t a = 0; a < rank; a++) {
-    const psplit_declared_dim none = {.value = -1};
+    const psplit_i_declared_dim none = {.value = -1};
     dims[a] = boundary_dim(psplit_i_shapes_emit_dim(shapes, type->dims[a]),
                            alike ? psplit_i_type_dim(declared, a) : none);
     if (!dims[a].param) continue;
@@ -93,12 +93,13 @@ out:
 /* --- names --- */
 
 /* Only names with one of these in them can be met by a name made here. */
-static psplit_code take(psplit_intern *taken, const char *name, psplit_diag *diag) {
+static psplit_code take(psplit_i_intern *taken, const char *name, psplit_diag *diag) {
   if (!name || (!strstr(name, ".send") && !strstr(name, ".recv"))) return PSPLIT_OK;
   return psplit_i_intern_add(taken, name) == PSPLIT_NONE ? psplit_i_nomem(diag) : PSPLIT_OK;
 }
 
-static psplit_code take_graph(psplit_intern *taken, const psplit_graph *graph, psplit_diag *diag) {
+static psplit_code take_graph(psplit_i_intern *taken, const psplit_i_graph *graph,
+                              psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   for (uint32_t v = 0; v < graph->n_values; v++)
     PSPLIT_TRY(take(taken, graph->values[v].name, diag));
@@ -114,7 +115,7 @@ out:
   return code;
 }
 
-static const char *make_name(psplit_intern *taken, psplit_arena *arena, const char *tensor,
+static const char *make_name(psplit_i_intern *taken, psplit_i_arena *arena, const char *tensor,
                              const char *what, uint32_t stage) {
   char tail[64];
   for (uint32_t attempt = 0;; attempt++) {
@@ -133,7 +134,7 @@ static const char *make_name(psplit_intern *taken, psplit_arena *arena, const ch
 static psplit_code make_names(psplit_i_split *split, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   const psplit_plan *plan = split->plan;
-  psplit_intern taken;
+  psplit_i_intern taken;
   psplit_i_intern_init(&taken);
   split->send_names = PSPLIT_NEW(&split->arena, const char *, plan->n_transfers);
   split->recv_names = PSPLIT_NEW(&split->arena, const char *, plan->n_transfers);
@@ -169,7 +170,7 @@ out:
 
 /* --- messages --- */
 
-static void add_packed(psplit_i_rope *out, psplit_arena *arena, uint32_t field,
+static void add_packed(psplit_i_rope *out, psplit_i_arena *arena, uint32_t field,
                        const ProtobufCMessage *message) {
   const size_t n = protobuf_c_message_get_packed_size(message);
   uint8_t *bytes = psplit_i_arena_alloc(arena, n);
@@ -203,7 +204,7 @@ static Onnx__AttributeProto string_attribute(const char *name, const char *s) {
 }
 
 /* The sizes, where all are known; NULL otherwise. */
-static int64_t *known_shape(const psplit_i_boundary_type *type, psplit_arena *arena) {
+static int64_t *known_shape(const psplit_i_boundary_type *type, psplit_i_arena *arena) {
   if (type->rank < 0) return NULL;
   int64_t *sizes = psplit_i_arena_array(arena, (size_t)type->rank, sizeof *sizes);
   for (int32_t a = 0; sizes && a < type->rank; a++) {
@@ -213,8 +214,8 @@ static int64_t *known_shape(const psplit_i_boundary_type *type, psplit_arena *ar
   return sizes;
 }
 
-void psplit_i_boundary_node(const psplit_i_split *split, uint32_t t, bool send, psplit_arena *arena,
-                            psplit_i_rope *out) {
+void psplit_i_boundary_node(const psplit_i_split *split, uint32_t t, bool send,
+                            psplit_i_arena *arena, psplit_i_rope *out) {
   const psplit_plan_transfer *transfer = &split->plan->transfers[t];
   const psplit_i_boundary_type *type = &split->types[t];
   const char *tensor = split->graph->values[transfer->value].name;
@@ -261,7 +262,7 @@ static void add_declared_rest(const psplit_i_split *split, uint32_t v, psplit_i_
 }
 
 void psplit_i_boundary_value(const psplit_i_split *split, const psplit_i_port *port, uint32_t field,
-                             psplit_arena *arena, psplit_i_rope *out) {
+                             psplit_i_arena *arena, psplit_i_rope *out) {
   const psplit_i_boundary_type *type = &split->types[port->transfer];
   Onnx__TensorShapeProto shape = ONNX__TENSOR_SHAPE_PROTO__INIT;
   Onnx__TypeProto__Tensor tensor = ONNX__TYPE_PROTO__TENSOR__INIT;
@@ -296,7 +297,7 @@ void psplit_i_boundary_value(const psplit_i_split *split, const psplit_i_port *p
     tensor.shape = &shape;
   }
   psplit_i_rope inner = {0};
-  psplit_text name = {0};
+  psplit_i_text name = {0};
   psplit_i_wire_bytes(&name, 1, port->name, strlen(port->name));
   if (name.failed) inner.failed = true;
   psplit_i_rope_copy(&inner, arena, name.bytes, name.n);
@@ -349,8 +350,8 @@ static psplit_code in_use(const char *what, psplit_diag *diag) {
                        what);
 }
 
-static psplit_code add_function(const psplit_i_split *split, const char *name, psplit_arena *arena,
-                                psplit_diag *diag, psplit_i_rope *out) {
+static psplit_code add_function(const psplit_i_split *split, const char *name,
+                                psplit_i_arena *arena, psplit_diag *diag, psplit_i_rope *out) {
   psplit_code code = PSPLIT_OK;
   char *in = text("x"), *result = text("y");
   char *attributes[] = {text("tag"), text("peer"), text("tensor"), text("dtype"), text("shape")};
@@ -393,7 +394,7 @@ static psplit_code add_function(const psplit_i_split *split, const char *name, p
 }
 
 psplit_code psplit_i_boundary_functions(const psplit_i_split *split, bool sends, bool receives,
-                                        psplit_arena *arena, psplit_diag *diag,
+                                        psplit_i_arena *arena, psplit_diag *diag,
                                         psplit_i_rope *out) {
   psplit_code code = PSPLIT_OK;
   if (!sends && !receives) return PSPLIT_OK;

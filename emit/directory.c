@@ -17,7 +17,7 @@
 enum { MAX_NAME_PART = 200, MAX_ATTEMPTS = 1000 };
 
 static char *join(const char *directory, const char *name) {
-  psplit_text path = {0};
+  psplit_i_text path = {0};
   psplit_i_text_addf(&path, "%s/%s", strcmp(directory, "/") == 0 ? "" : directory, name);
   if (path.failed) psplit_i_text_fini(&path);
   return path.bytes;
@@ -128,7 +128,7 @@ static psplit_code refuse_input_inside(const psplit_i_directory *d, const psplit
                                        const struct stat *target, psplit_diag *diag) {
   const char *slash = strrchr(model->path, '/');
   for (size_t f = 0; f < model->files.n; f++) {
-    psplit_text path = {0};
+    psplit_i_text path = {0};
     if (f && slash) psplit_i_text_addf(&path, "%.*s/", (int)(slash - model->path), model->path);
     psplit_i_text_puts(&path, f ? model->files.items[f].location : model->path);
     const bool inside = !path.failed && is_inside(path.bytes, target);
@@ -253,7 +253,7 @@ static void remove_old(const psplit_i_directory *d, const char *path) {
 
 /* Where entries cannot be exchanged: for a moment there is neither the old nor the new. */
 static psplit_code replace_in_steps(psplit_i_directory *d, psplit_diag *diag) {
-  psplit_text aside = {0};
+  psplit_i_text aside = {0};
   psplit_i_text_addf(&aside, "%s9", d->temp);
   if (aside.failed) return psplit_i_nomem(diag);
   psplit_code code = PSPLIT_OK;

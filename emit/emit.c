@@ -42,7 +42,7 @@ out:
 /* The stage's model. Where too much of it is weights, it is put together again with initializers
  * outside, and where that is not enough with those in nodes outside, too. */
 static psplit_code build_stage(emission *e, uint32_t stage, psplit_i_weights *weights,
-                               psplit_arena *arena, psplit_i_rope *out) {
+                               psplit_i_arena *arena, psplit_i_rope *out) {
   psplit_code code;
   for (;;) {
     PSPLIT_TRY(psplit_i_stage_model(e->split, stage, weights, arena, e->diag, out));
@@ -70,7 +70,7 @@ static psplit_code write_stage(emission *e, uint32_t stage) {
   char name[32], data_name[40];
   snprintf(name, sizeof name, "stage%" PRIu32 ".onnx", stage);
   snprintf(data_name, sizeof data_name, "%s.data", name);
-  psplit_arena arena;
+  psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
   psplit_i_rope rope = {0};
   psplit_i_file file = {0};
@@ -141,7 +141,7 @@ static psplit_code write_stages(emission *e) {
 
 static psplit_code write_manifest(emission *e) {
   psplit_code code = PSPLIT_OK;
-  psplit_text text = {0};
+  psplit_i_text text = {0};
   psplit_i_file file = {0};
   psplit_i_manifest_write(e->split, &text);
   if (text.failed) PSPLIT_TRY(psplit_i_nomem(e->diag));
@@ -196,7 +196,7 @@ psplit_code psplit_emit(const psplit_model *model, const psplit_plan *plan, cons
 psplit_code psplit_emit_check(const psplit_model *model, const char *directory,
                               const psplit_emit_options *options, psplit_diag *diag) {
   psplit_code code;
-  psplit_arena arena;
+  psplit_i_arena arena;
   psplit_i_directory place = PSPLIT_I_DIRECTORY_NONE;
   const char *const *locations;
   const bool replace = options && options->replace;
@@ -219,7 +219,7 @@ psplit_code psplit_manifest(const psplit_model *model, const psplit_plan *plan,
                             char **out_text) {
   psplit_code code;
   psplit_i_split split = {0};
-  psplit_text text = {0};
+  psplit_i_text text = {0};
   PSPLIT_TRY(psplit_i_split_init(&split, model, plan, options, diag));
   psplit_i_manifest_write(&split, &text);
   if (text.failed) {

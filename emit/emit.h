@@ -43,10 +43,10 @@ void psplit_i_rope_fini(psplit_i_rope *rope);
 /* Bytes that outlive the rope. */
 void psplit_i_rope_view(psplit_i_rope *rope, const void *bytes, size_t n);
 /* Bytes that do not: copied to `arena`. */
-void psplit_i_rope_copy(psplit_i_rope *rope, psplit_arena *arena, const void *bytes, size_t n);
+void psplit_i_rope_copy(psplit_i_rope *rope, psplit_i_arena *arena, const void *bytes, size_t n);
 void psplit_i_rope_range(psplit_i_rope *rope, uint32_t file, uint64_t offset, uint64_t n);
 /* A length-delimited field with `inner` as its content. */
-void psplit_i_rope_message(psplit_i_rope *rope, psplit_arena *arena, uint32_t field,
+void psplit_i_rope_message(psplit_i_rope *rope, psplit_i_arena *arena, uint32_t field,
                            const psplit_i_rope *inner);
 
 /* --- stages --- */
@@ -56,7 +56,7 @@ typedef struct psplit_i_boundary_type {
   int32_t elem;           /* TensorProto.DataType */
   int32_t rank;           /* -1: not known */
   const char *denotation; /* or NULL */
-  const psplit_declared_dim *dims;
+  const psplit_i_declared_dim *dims;
   bool declared_wrong; /* what the model declares contradicts it */
 } psplit_i_boundary_type;
 
@@ -80,10 +80,10 @@ typedef struct psplit_i_stage {
 
 typedef struct psplit_i_split {
   const psplit_model *model;
-  const psplit_graph *graph;
+  const psplit_i_graph *graph;
   const psplit_plan *plan;
   psplit_boundary boundary;
-  psplit_arena arena;
+  psplit_i_arena arena;
   uint32_t *info_values;                 /* value of each value_info entry, or PSPLIT_NONE */
   psplit_i_stage *stages;                /* [plan->n_stages] */
   psplit_i_boundary_type *types;         /* [plan->n_transfers] */
@@ -109,14 +109,14 @@ PSPLIT_MUST_USE psplit_code psplit_i_boundary_init(psplit_i_split *split, psplit
 
 /* Appends fields of a GraphProto to `out`: a Send or Recv node, and a ValueInfoProto. */
 void psplit_i_boundary_node(const psplit_i_split *split, uint32_t transfer, bool send,
-                            psplit_arena *arena, psplit_i_rope *out);
+                            psplit_i_arena *arena, psplit_i_rope *out);
 void psplit_i_boundary_value(const psplit_i_split *split, const psplit_i_port *port, uint32_t field,
-                             psplit_arena *arena, psplit_i_rope *out);
+                             psplit_i_arena *arena, psplit_i_rope *out);
 
 /* Appends fields of a ModelProto: the opset import and the functions that stand for the nodes.
  * Errors: UNSUPPORTED where the model uses the domain `psplit` for something else, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_boundary_functions(const psplit_i_split *split, bool sends,
-                                                        bool receives, psplit_arena *arena,
+                                                        bool receives, psplit_i_arena *arena,
                                                         psplit_diag *diag, psplit_i_rope *out);
 
 /* --- weights --- */
@@ -170,7 +170,7 @@ bool psplit_i_weights_change_node(const psplit_i_weights *weights, const Onnx__N
 PSPLIT_MUST_USE psplit_code psplit_i_rewrite_field(psplit_i_weights *weights,
                                                    const ProtobufCMessageDescriptor *descriptor,
                                                    const uint8_t *bytes, size_t n,
-                                                   psplit_arena *arena, psplit_diag *diag,
+                                                   psplit_i_arena *arena, psplit_diag *diag,
                                                    psplit_i_rope *out);
 
 /* --- stage models and files --- */
@@ -178,7 +178,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_rewrite_field(psplit_i_weights *weights,
 /* The ModelProto of stage `stage`; tensors go where `weights` says. `arena` holds what the rope
  * does not find in the model. Errors: those of the parts, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_stage_model(const psplit_i_split *split, uint32_t stage,
-                                                 psplit_i_weights *weights, psplit_arena *arena,
+                                                 psplit_i_weights *weights, psplit_i_arena *arena,
                                                  psplit_diag *diag, psplit_i_rope *out);
 
 /* Writes to a new file; `fd` is closed by psplit_i_file_close. */
@@ -217,8 +217,8 @@ void psplit_i_file_abandon(psplit_i_file *file);
 /* Locations of model->files as external data of a model in `directory`. Errors: UNSUPPORTED (one is
  * not below it), NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_reference_locations(const psplit_model *model,
-                                                         const char *directory, psplit_arena *arena,
-                                                         psplit_diag *diag,
+                                                         const char *directory,
+                                                         psplit_i_arena *arena, psplit_diag *diag,
                                                          const char *const **out);
 
 /* --- the split that is there already --- */
@@ -227,7 +227,7 @@ typedef struct psplit_i_old_split {
   int fd; /* of its directory, or -1 */
   bool found;
   psplit_i_manifest manifest; /* where it was found */
-  psplit_arena arena;
+  psplit_i_arena arena;
 } psplit_i_old_split;
 
 /* Looks at `directory`, which exists. Without a readable pipeline.json no split is found, which is
@@ -314,6 +314,6 @@ PSPLIT_MUST_USE psplit_code psplit_i_model_file_write(const psplit_model *model,
 /* --- manifest --- */
 
 /* pipeline.json as text. Check out->failed. */
-void psplit_i_manifest_write(const psplit_i_split *split, psplit_text *out);
+void psplit_i_manifest_write(const psplit_i_split *split, psplit_i_text *out);
 
 #endif

@@ -108,7 +108,7 @@ static psplit_code write_names(psplit_i_directory *d, const psplit_model *model,
                                const name_list *names, psplit_diag *diag) {
   static const char PART[] = ".names.part";
   psplit_code code;
-  psplit_text text = {0};
+  psplit_i_text text = {0};
   psplit_i_file file = {0};
   for (size_t i = 0; i < names->n; i++) psplit_i_text_addf(&text, "%s\n", names->items[i]);
   if (text.failed) PSPLIT_TRY(psplit_i_nomem(diag));

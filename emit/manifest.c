@@ -5,17 +5,17 @@
 
 #include "emit.h"
 
-static void key_string(psplit_json *json, const char *key, const char *value) {
+static void key_string(psplit_i_json *json, const char *key, const char *value) {
   psplit_i_json_key(json, key);
   psplit_i_json_string(json, value ? value : "");
 }
 
-static void key_uint(psplit_json *json, const char *key, uint64_t value) {
+static void key_uint(psplit_i_json *json, const char *key, uint64_t value) {
   psplit_i_json_key(json, key);
   psplit_i_json_uint(json, value);
 }
 
-static void key_int(psplit_json *json, const char *key, int64_t value) {
+static void key_int(psplit_i_json *json, const char *key, int64_t value) {
   psplit_i_json_key(json, key);
   psplit_i_json_int(json, value);
 }
@@ -23,7 +23,7 @@ static void key_int(psplit_json *json, const char *key, int64_t value) {
 /* --- types --- */
 
 /* "float32", "sequence(map(int64, float32))"; false where it is not known. Depth: the scan's. */
-static bool print_type(const Onnx__TypeProto *type, psplit_text *out) {
+static bool print_type(const Onnx__TypeProto *type, psplit_i_text *out) {
   switch (psplit_i_type_kind(type)) {
     case PSPLIT_TYPE_TENSOR:
     case PSPLIT_TYPE_SPARSE_TENSOR: {
@@ -53,7 +53,7 @@ static bool print_type(const Onnx__TypeProto *type, psplit_text *out) {
   }
 }
 
-static void write_dim(psplit_json *json, psplit_declared_dim dim) {
+static void write_dim(psplit_i_json *json, psplit_i_declared_dim dim) {
   if (dim.value >= 0)
     psplit_i_json_int(json, dim.value);
   else if (dim.param)
@@ -62,8 +62,8 @@ static void write_dim(psplit_json *json, psplit_declared_dim dim) {
     psplit_i_json_null(json);
 }
 
-static void write_declared(psplit_json *json, const Onnx__TypeProto *type) {
-  psplit_text dtype = {0};
+static void write_declared(psplit_i_json *json, const Onnx__TypeProto *type) {
+  psplit_i_text dtype = {0};
   psplit_i_json_key(json, "dtype");
   if (print_type(type, &dtype) && dtype.bytes)
     psplit_i_json_string(json, dtype.bytes);
@@ -82,7 +82,7 @@ static void write_declared(psplit_json *json, const Onnx__TypeProto *type) {
   psplit_i_json_close(json, ']');
 }
 
-static void write_type(psplit_json *json, const psplit_i_boundary_type *type) {
+static void write_type(psplit_i_json *json, const psplit_i_boundary_type *type) {
   key_string(json, "dtype", psplit_i_dtype_name(type->elem));
   psplit_i_json_key(json, "shape");
   if (type->rank < 0) {
@@ -96,7 +96,7 @@ static void write_type(psplit_json *json, const psplit_i_boundary_type *type) {
 
 /* --- the model's own inputs and outputs --- */
 
-static bool has_default(const psplit_value *value) {
+static bool has_default(const psplit_i_value *value) {
   return value->initializer != PSPLIT_NONE || value->sparse_initializer != PSPLIT_NONE;
 }
 
@@ -105,13 +105,13 @@ static bool overridable(const psplit_i_split *split) {
   return psplit_i_model_ir_version(split->model) >= 4;
 }
 
-static void write_values(psplit_json *json, const psplit_graph *graph, const char *key,
+static void write_values(psplit_i_json *json, const psplit_i_graph *graph, const char *key,
                          const uint32_t *values, uint32_t n, Onnx__ValueInfoProto *const *protos,
                          bool filter, bool with_default) {
   psplit_i_json_key(json, key);
   psplit_i_json_open(json, '[');
   for (uint32_t i = 0; i < n; i++) {
-    const psplit_value *value = &graph->values[values[i]];
+    const psplit_i_value *value = &graph->values[values[i]];
     if (filter && has_default(value) != with_default) continue;
     psplit_i_json_open(json, '{');
     json->compact = true;
@@ -123,7 +123,7 @@ static void write_values(psplit_json *json, const psplit_graph *graph, const cha
   psplit_i_json_close(json, ']');
 }
 
-static bool any_optional(const psplit_graph *graph) {
+static bool any_optional(const psplit_i_graph *graph) {
   for (uint32_t i = 0; i < graph->n_inputs; i++)
     if (has_default(&graph->values[graph->inputs[i]])) return true;
   return false;
@@ -131,13 +131,13 @@ static bool any_optional(const psplit_graph *graph) {
 
 /* --- stages --- */
 
-static void write_inputs(const psplit_i_split *split, psplit_json *json, const char *key,
+static void write_inputs(const psplit_i_split *split, psplit_i_json *json, const char *key,
                          const psplit_i_stage *stage, bool optional) {
   psplit_i_json_key(json, key);
   psplit_i_json_open(json, '[');
   for (uint32_t i = 0; i < stage->n_inputs; i++) {
     const psplit_i_port *port = &stage->inputs[i];
-    const psplit_value *value = &split->graph->values[port->value];
+    const psplit_i_value *value = &split->graph->values[port->value];
     if (has_default(value) != optional) continue;
     psplit_i_json_open(json, '{');
     json->compact = true;
@@ -153,7 +153,7 @@ static void write_inputs(const psplit_i_split *split, psplit_json *json, const c
   psplit_i_json_close(json, ']');
 }
 
-static void write_outputs(const psplit_i_split *split, psplit_json *json,
+static void write_outputs(const psplit_i_split *split, psplit_i_json *json,
                           const psplit_i_stage *stage) {
   psplit_i_json_key(json, "outputs");
   psplit_i_json_open(json, '[');
@@ -175,7 +175,7 @@ static void write_outputs(const psplit_i_split *split, psplit_json *json,
   psplit_i_json_close(json, ']');
 }
 
-static void write_stage(const psplit_i_split *split, uint32_t s, psplit_json *json) {
+static void write_stage(const psplit_i_split *split, uint32_t s, psplit_i_json *json) {
   const psplit_plan_stage *plan = &split->plan->stages[s];
   char file[32];
   snprintf(file, sizeof file, "stage%" PRIu32 ".onnx", s);
@@ -202,7 +202,7 @@ static void write_stage(const psplit_i_split *split, uint32_t s, psplit_json *js
   psplit_i_json_close(json, '}');
 }
 
-static void write_transfers(const psplit_i_split *split, psplit_json *json) {
+static void write_transfers(const psplit_i_split *split, psplit_i_json *json) {
   psplit_i_json_key(json, "transfers");
   psplit_i_json_open(json, '[');
   for (uint32_t t = 0; t < split->plan->n_transfers; t++) {
@@ -228,9 +228,9 @@ static void write_transfers(const psplit_i_split *split, psplit_json *json) {
 
 /* One entry for a node that stands in several stages, by node. The copies are few beside the nodes,
  * and stages hold them in topological order, so a list by node is made by counting. */
-static void write_duplicates(const psplit_i_split *split, psplit_json *json) {
+static void write_duplicates(const psplit_i_split *split, psplit_i_json *json) {
   const psplit_plan *plan = split->plan;
-  psplit_arena scratch;
+  psplit_i_arena scratch;
   psplit_i_arena_init(&scratch, 0);
   uint32_t *off = PSPLIT_NEW(&scratch, uint32_t, (size_t)plan->n_nodes + 2);
   uint32_t *stages = PSPLIT_NEW(&scratch, uint32_t, plan->n_copies);
@@ -263,7 +263,7 @@ out:
   psplit_i_arena_fini(&scratch);
 }
 
-static void key_text(psplit_json *json, const char *key, const char *text) {
+static void key_text(psplit_i_json *json, const char *key, const char *text) {
   psplit_i_json_key(json, key);
   if (text)
     psplit_i_json_string(json, text);
@@ -272,7 +272,7 @@ static void key_text(psplit_json *json, const char *key, const char *text) {
 }
 
 /* What the plan may be taken to promise. */
-static void write_headline(const psplit_i_split *split, psplit_json *json) {
+static void write_headline(const psplit_i_split *split, psplit_i_json *json) {
   const psplit_plan *plan = split->plan;
   const psplit_plan_data *data = &plan->data;
   key_string(json, "device_order", plan->device_order);
@@ -305,7 +305,7 @@ static void write_headline(const psplit_i_split *split, psplit_json *json) {
   psplit_i_json_close(json, '}');
 }
 
-static void write_plan(const psplit_i_split *split, psplit_json *json) {
+static void write_plan(const psplit_i_split *split, psplit_i_json *json) {
   const psplit_plan *plan = split->plan;
   psplit_i_json_key(json, "plan");
   psplit_i_json_open(json, '{');
@@ -340,7 +340,7 @@ static void write_plan(const psplit_i_split *split, psplit_json *json) {
 }
 
 /* Ifs that were taken for one branch, and what has to be true for that. */
-static void write_inlined(const psplit_model *model, psplit_json *json) {
+static void write_inlined(const psplit_model *model, psplit_i_json *json) {
   psplit_i_json_key(json, "inlined");
   psplit_i_json_open(json, '[');
   for (size_t i = 0; i < model->inlined.n; i++) {
@@ -363,14 +363,14 @@ static const char *base_name(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-void psplit_i_manifest_write(const psplit_i_split *split, psplit_text *out) {
-  const psplit_graph *graph = split->graph;
-  psplit_json json;
+void psplit_i_manifest_write(const psplit_i_split *split, psplit_i_text *out) {
+  const psplit_i_graph *graph = split->graph;
+  psplit_i_json json;
   psplit_i_json_init(&json, out);
   psplit_i_json_open(&json, '{');
   key_string(&json, "format", "onnx-pipeline-split");
   key_uint(&json, "version", 1);
-  psplit_text producer = {0};
+  psplit_i_text producer = {0};
   psplit_i_text_addf(&producer, "onnx-pipeline-split %s", psplit_version());
   if (producer.failed) out->failed = true;
   key_string(&json, "producer", producer.bytes);

@@ -101,7 +101,7 @@ bool psplit_i_old_split_status(const psplit_i_old_split *old, const char *name, 
 }
 
 void psplit_i_old_split_remove(const psplit_i_old_split *old, int fd) {
-  psplit_text data = {0};
+  psplit_i_text data = {0};
   unlinkat(fd, MANIFEST, 0);
   for (uint32_t s = 0; s < old->manifest.n_stages; s++) {
     const char *file = old->manifest.stages[s].file;

@@ -22,7 +22,7 @@ static const char *path_below(const char *directory, const char *file) {
 
 static char *data_path(const psplit_model *model, size_t f) {
   const char *slash = strrchr(model->path, '/');
-  psplit_text path = {0};
+  psplit_i_text path = {0};
   if (f && slash) psplit_i_text_addf(&path, "%.*s/", (int)(slash - model->path), model->path);
   psplit_i_text_puts(&path, f ? model->files.items[f].location : model->path);
   char *real = path.failed ? NULL : realpath(path.bytes, NULL);
@@ -31,7 +31,7 @@ static char *data_path(const psplit_model *model, size_t f) {
 }
 
 psplit_code psplit_i_reference_locations(const psplit_model *model, const char *directory,
-                                         psplit_arena *arena, psplit_diag *diag,
+                                         psplit_i_arena *arena, psplit_diag *diag,
                                          const char *const **out) {
   psplit_code code = PSPLIT_OK;
   const char **locations = PSPLIT_NEW(arena, const char *, model->files.n);

@@ -17,7 +17,7 @@ enum {
 
 typedef struct rewriter {
   psplit_i_weights *weights;
-  psplit_arena *arena;
+  psplit_i_arena *arena;
   psplit_diag *diag;
 } rewriter;
 
@@ -25,8 +25,9 @@ static psplit_code lost(const rewriter *r) {
   return psplit_i_fail(r->diag, PSPLIT_INTERNAL, "a message changed since it was scanned");
 }
 
-static void add_entry(psplit_i_rope *out, psplit_arena *arena, const char *key, const char *value) {
-  psplit_text entry = {0}, whole = {0};
+static void add_entry(psplit_i_rope *out, psplit_i_arena *arena, const char *key,
+                      const char *value) {
+  psplit_i_text entry = {0}, whole = {0};
   psplit_i_wire_bytes(&entry, 1, key, strlen(key));
   psplit_i_wire_bytes(&entry, 2, value, strlen(value));
   psplit_i_wire_bytes(&whole, TENSOR_EXTERNAL_DATA, entry.bytes, entry.n);
@@ -36,7 +37,7 @@ static void add_entry(psplit_i_rope *out, psplit_arena *arena, const char *key, 
   psplit_i_text_fini(&whole);
 }
 
-static void add_external(psplit_i_rope *out, psplit_arena *arena, const psplit_i_place *place,
+static void add_external(psplit_i_rope *out, psplit_i_arena *arena, const psplit_i_place *place,
                          uint64_t bytes, bool was_external) {
   char number[24];
   add_entry(out, arena, "location", place->location);
@@ -49,7 +50,7 @@ static void add_external(psplit_i_rope *out, psplit_arena *arena, const psplit_i
   if (!was_external) psplit_i_rope_copy(out, arena, external, sizeof external);
 }
 
-static void add_payload(psplit_i_rope *out, psplit_arena *arena, uint32_t number, uint32_t file,
+static void add_payload(psplit_i_rope *out, psplit_i_arena *arena, uint32_t number, uint32_t file,
                         uint64_t offset, uint64_t bytes) {
   psplit_i_rope payload = {0};
   psplit_i_rope_range(&payload, file, offset, bytes);
@@ -102,7 +103,7 @@ static bool is_empty(const Onnx__TensorProto *tensor) {
 static psplit_code rewrite_tensor(rewriter *r, const uint8_t *at, const uint8_t *end,
                                   psplit_i_rope *out) {
   psplit_code code = PSPLIT_OK;
-  psplit_arena scratch;
+  psplit_i_arena scratch;
   psplit_i_arena_init(&scratch, 0);
   ProtobufCAllocator allocator = {scratch_alloc, scratch_free, &scratch};
   const Onnx__TensorProto *tensor = onnx__tensor_proto__unpack(&allocator, (size_t)(end - at), at);
@@ -181,7 +182,7 @@ out:
 
 psplit_code psplit_i_rewrite_field(psplit_i_weights *weights,
                                    const ProtobufCMessageDescriptor *descriptor,
-                                   const uint8_t *bytes, size_t n, psplit_arena *arena,
+                                   const uint8_t *bytes, size_t n, psplit_i_arena *arena,
                                    psplit_diag *diag, psplit_i_rope *out) {
   rewriter r = {.weights = weights, .arena = arena, .diag = diag};
   psplit_i_field f;

@@ -25,7 +25,7 @@ void psplit_i_rope_view(psplit_i_rope *rope, const void *bytes, size_t n) {
   add(rope, (psplit_i_piece){.memory = bytes, .bytes = n});
 }
 
-void psplit_i_rope_copy(psplit_i_rope *rope, psplit_arena *arena, const void *bytes, size_t n) {
+void psplit_i_rope_copy(psplit_i_rope *rope, psplit_i_arena *arena, const void *bytes, size_t n) {
   if (!n) return;
   const char *copy = psplit_i_arena_strndup(arena, bytes, n);
   if (copy)
@@ -38,7 +38,7 @@ void psplit_i_rope_range(psplit_i_rope *rope, uint32_t file, uint64_t offset, ui
   add(rope, (psplit_i_piece){.file = file, .offset = offset, .bytes = n});
 }
 
-void psplit_i_rope_message(psplit_i_rope *rope, psplit_arena *arena, uint32_t field,
+void psplit_i_rope_message(psplit_i_rope *rope, psplit_i_arena *arena, uint32_t field,
                            const psplit_i_rope *inner) {
   uint8_t head[2 * PSPLIT_I_VARINT_MAX];
   const uint64_t tag = ((uint64_t)field << 3) | PSPLIT_I_WIRE_BYTES;

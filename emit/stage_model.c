@@ -28,7 +28,7 @@ typedef struct assembly {
   const psplit_model *model;
   const psplit_i_stage *stage;
   psplit_i_weights *weights;
-  psplit_arena *arena;
+  psplit_i_arena *arena;
   psplit_diag *diag;
   uint8_t *present;                        /* [n_values] */
   const psplit_i_span **inputs, **outputs; /* spans by position */
@@ -48,7 +48,7 @@ static bool is_scattered(const psplit_i_span *span) { return span->has_view && !
 /* The tensors that an annotation names, as values of the graph: visit(a, value). */
 static void for_each_parameter(const assembly *a, const Onnx__TensorAnnotation *annotation,
                                void (*visit)(const assembly *a, uint32_t value)) {
-  const psplit_graph *graph = a->split->graph;
+  const psplit_i_graph *graph = a->split->graph;
   for (size_t k = 0; k < annotation->n_quant_parameter_tensor_names; k++) {
     const char *name = annotation->quant_parameter_tensor_names[k]->value;
     const uint32_t named = name ? psplit_i_graph_find_value(graph, name) : PSPLIT_NONE;
@@ -60,7 +60,7 @@ static void for_each_parameter(const assembly *a, const Onnx__TensorAnnotation *
 
 static void set_present(const assembly *a, uint32_t value) { a->present[value] = PRESENT; }
 
-static bool is_unread(const psplit_graph *graph, uint32_t value) {
+static bool is_unread(const psplit_i_graph *graph, uint32_t value) {
   return graph->consumer_off[value] == graph->consumer_off[value + 1] &&
          !graph->values[value].is_output && graph->values[value].input == PSPLIT_NONE;
 }
@@ -72,7 +72,7 @@ static void set_absent_if_unread(const assembly *a, uint32_t value) {
 /* Initializers that nothing reads are part of the model all the same: the first stage keeps them,
  * but for those that go with a value's annotation. */
 static void mark_unread(const assembly *a) {
-  const psplit_graph *graph = a->split->graph;
+  const psplit_i_graph *graph = a->split->graph;
   const Onnx__GraphProto *proto = a->model->proto->graph;
   for (uint32_t v = 0; v < graph->n_values; v++)
     if (is_unread(graph, v) && (graph->values[v].initializer != PSPLIT_NONE ||
@@ -95,10 +95,10 @@ static psplit_code add_rewritten(const assembly *a, const psplit_i_span *span,
 }
 
 static void mark_present(const assembly *a) {
-  const psplit_graph *graph = a->split->graph;
+  const psplit_i_graph *graph = a->split->graph;
   const psplit_i_stage *stage = a->stage;
   for (uint32_t i = 0; i < stage->n_nodes; i++) {
-    const psplit_node *node = &graph->nodes[stage->nodes[i]];
+    const psplit_i_node *node = &graph->nodes[stage->nodes[i]];
     for (uint32_t k = 0; k < node->n_inputs; k++)
       if (node->inputs[k] != PSPLIT_NONE) a->present[node->inputs[k]] = PRESENT;
     for (uint32_t k = 0; k < node->n_captures; k++) a->present[node->captures[k]] = PRESENT;
@@ -132,7 +132,7 @@ static void mark_present(const assembly *a) {
 /* Tensors that quantization annotations of present values name: initializers, if the model has them
  * as such. */
 static void mark_annotated(const assembly *a) {
-  const psplit_graph *graph = a->split->graph;
+  const psplit_i_graph *graph = a->split->graph;
   const Onnx__GraphProto *proto = a->model->proto->graph;
   for (size_t i = 0; i < proto->n_quantization_annotation; i++) {
     const Onnx__TensorAnnotation *annotation = proto->quantization_annotation[i];
@@ -172,7 +172,7 @@ out:
 }
 
 static psplit_code add_initializer(const assembly *a, const psplit_i_span *span, uint32_t i) {
-  const psplit_graph *graph = a->split->graph;
+  const psplit_i_graph *graph = a->split->graph;
   if (!a->present[graph->initializers[i]]) return PSPLIT_OK;
   if (is_scattered(span) ||
       psplit_i_weights_change_tensor(a->weights, graph->proto->initializer[i]))
@@ -235,7 +235,7 @@ static void add_ports(const assembly *a, const psplit_i_port *ports, uint32_t n,
 }
 
 static psplit_code index_ports(assembly *a) {
-  const psplit_graph *graph = a->split->graph;
+  const psplit_i_graph *graph = a->split->graph;
   a->inputs = PSPLIT_NEW(a->arena, const psplit_i_span *, graph->n_inputs);
   a->outputs = PSPLIT_NEW(a->arena, const psplit_i_span *, graph->n_outputs);
   a->present = PSPLIT_NEW(a->arena, uint8_t, graph->n_values);
@@ -266,8 +266,8 @@ static psplit_code add_model_field(const assembly *a, const psplit_i_span *span,
 }
 
 psplit_code psplit_i_stage_model(const psplit_i_split *split, uint32_t stage,
-                                 psplit_i_weights *weights, psplit_arena *arena, psplit_diag *diag,
-                                 psplit_i_rope *out) {
+                                 psplit_i_weights *weights, psplit_i_arena *arena,
+                                 psplit_diag *diag, psplit_i_rope *out) {
   psplit_code code;
   psplit_i_rope graph = {0};
   assembly a = {.split = split,

@@ -14,12 +14,12 @@ typedef struct scratch {
   uint32_t *sent_at; /* ... first by this transfer */
 } scratch;
 
-static bool has_initializer(const psplit_value *value) {
+static bool has_initializer(const psplit_i_value *value) {
   return value->initializer != PSPLIT_NONE || value->sparse_initializer != PSPLIT_NONE;
 }
 
 /* A value that is there from the start, in whatever stage wants it. */
-static bool is_given(const psplit_value *value) {
+static bool is_given(const psplit_i_value *value) {
   return value->input != PSPLIT_NONE || has_initializer(value);
 }
 
@@ -64,7 +64,7 @@ static psplit_code check_transfers(const psplit_i_split *split, psplit_diag *dia
                            "transfer %" PRIu32 " of the plan (value %" PRIu32 ", stage %" PRIu32
                            " to %" PRIu32 ") is out of range, out of order or repeated",
                            t, transfer->value, transfer->from, transfer->to);
-    const psplit_value *value = &split->graph->values[transfer->value];
+    const psplit_i_value *value = &split->graph->values[transfer->value];
     if (strcmp(value->name, transfer->tensor) != 0)
       return psplit_i_fail(diag, PSPLIT_INVALID,
                            "transfer %" PRIu32 " of the plan calls value \"%s\" \"%s\"", t,
@@ -119,7 +119,7 @@ out:
 
 /* Stage that gives the model an output of its own, or holds an input that nothing reads. */
 static uint32_t home_of(const psplit_i_split *split, uint32_t v) {
-  const psplit_graph *graph = split->graph;
+  const psplit_i_graph *graph = split->graph;
   if (graph->values[v].producer != PSPLIT_NONE)
     return split->plan->node_stage[graph->values[v].producer];
   uint32_t home = PSPLIT_NONE;
@@ -131,7 +131,7 @@ static uint32_t home_of(const psplit_i_split *split, uint32_t v) {
 
 static psplit_code missing(const psplit_i_split *split, uint32_t stage, uint32_t node, uint32_t v,
                            psplit_diag *diag) {
-  const psplit_graph *graph = split->graph;
+  const psplit_i_graph *graph = split->graph;
   const uint32_t producer = graph->values[v].producer;
   char label[128], maker[128];
   return psplit_i_fail(
@@ -144,10 +144,10 @@ static psplit_code missing(const psplit_i_split *split, uint32_t stage, uint32_t
 
 static psplit_code mark_reads(const psplit_i_split *split, uint32_t s, const scratch *marks,
                               psplit_diag *diag) {
-  const psplit_graph *graph = split->graph;
+  const psplit_i_graph *graph = split->graph;
   const psplit_i_stage *stage = &split->stages[s];
   for (uint32_t i = 0; i < stage->n_nodes; i++) {
-    const psplit_node *node = &graph->nodes[stage->nodes[i]];
+    const psplit_i_node *node = &graph->nodes[stage->nodes[i]];
     for (uint32_t r = 0; r < node->n_inputs + node->n_captures; r++) {
       const uint32_t v = r < node->n_inputs ? node->inputs[r] : node->captures[r - node->n_inputs];
       if (v == PSPLIT_NONE) continue;
@@ -164,11 +164,11 @@ static psplit_code mark_stage(const psplit_i_split *split, uint32_t s, const uin
                               uint32_t n_received, uint32_t first_sent, uint32_t end_sent,
                               const scratch *marks, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
-  const psplit_graph *graph = split->graph;
+  const psplit_i_graph *graph = split->graph;
   const psplit_plan *plan = split->plan;
   const psplit_i_stage *stage = &split->stages[s];
   for (uint32_t i = 0; i < stage->n_nodes; i++) {
-    const psplit_node *node = &graph->nodes[stage->nodes[i]];
+    const psplit_i_node *node = &graph->nodes[stage->nodes[i]];
     for (uint32_t o = 0; o < node->n_outputs; o++)
       if (node->outputs[o] != PSPLIT_NONE) marks->made[node->outputs[o]] = s + 1;
   }
@@ -202,7 +202,7 @@ out:
 
 static psplit_code list_inputs(psplit_i_split *split, uint32_t s, const uint32_t *received,
                                uint32_t n_received, const scratch *marks, psplit_diag *diag) {
-  const psplit_graph *graph = split->graph;
+  const psplit_i_graph *graph = split->graph;
   psplit_i_stage *stage = &split->stages[s];
   uint32_t n = n_received;
   for (uint32_t pass = 0; pass < 2; pass++) {
@@ -236,7 +236,7 @@ static psplit_code list_inputs(psplit_i_split *split, uint32_t s, const uint32_t
 
 static psplit_code list_outputs(psplit_i_split *split, uint32_t s, uint32_t first_sent,
                                 uint32_t end_sent, const scratch *marks, psplit_diag *diag) {
-  const psplit_graph *graph = split->graph;
+  const psplit_i_graph *graph = split->graph;
   const psplit_plan *plan = split->plan;
   psplit_i_stage *stage = &split->stages[s];
   psplit_i_port *ports = psplit_i_arena_array(
@@ -356,7 +356,7 @@ static psplit_code check_name(const char *name, const char *what, psplit_diag *d
 /* Of all that the manifest names. */
 static psplit_code check_names(const psplit_i_split *split, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
-  const psplit_graph *graph = split->graph;
+  const psplit_i_graph *graph = split->graph;
   for (uint32_t i = 0; i < graph->n_inputs; i++)
     PSPLIT_TRY(check_name(graph->values[graph->inputs[i]].name, "graph input", diag));
   for (uint32_t o = 0; o < graph->n_outputs; o++)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 typedef struct reader {
-  psplit_arena *arena;
+  psplit_i_arena *arena;
   psplit_diag *diag;
 } reader;
 
@@ -297,10 +297,10 @@ out:
   return code;
 }
 
-psplit_code psplit_i_manifest_read(const char *directory, psplit_arena *arena, psplit_diag *diag,
+psplit_code psplit_i_manifest_read(const char *directory, psplit_i_arena *arena, psplit_diag *diag,
                                    psplit_i_manifest *out_manifest) {
   reader r = {.arena = arena, .diag = diag};
-  psplit_text path = {0};
+  psplit_i_text path = {0};
   psplit_i_text_addf(&path, "%s/pipeline.json", directory);
   if (path.failed) return psplit_i_nomem(diag);
   psplit_code code;

@@ -87,7 +87,7 @@ typedef struct psplit_i_manifest {
 /* Reads directory/pipeline.json into `arena`. Stages and positions are in range; whether the tables
  * of two stages agree is for the caller to see. Errors: IO, MALFORMED, INVALID, UNSUPPORTED, NOMEM.
  */
-PSPLIT_MUST_USE psplit_code psplit_i_manifest_read(const char *directory, psplit_arena *arena,
+PSPLIT_MUST_USE psplit_code psplit_i_manifest_read(const char *directory, psplit_i_arena *arena,
                                                    psplit_diag *diag,
                                                    psplit_i_manifest *out_manifest);
 

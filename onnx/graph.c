@@ -7,23 +7,23 @@
 
 #include "onnx.pb-c.h"
 
-const char *psplit_i_node_label(const psplit_graph *graph, uint32_t node, char *buffer,
+const char *psplit_i_node_label(const psplit_i_graph *graph, uint32_t node, char *buffer,
                                 size_t bytes) {
-  const psplit_node *n = &graph->nodes[node];
+  const psplit_i_node *n = &graph->nodes[node];
   if (*n->name) return n->name;
   snprintf(buffer, bytes, "#%" PRIu32 " (%s)", node, n->op_type);
   return buffer;
 }
 
-bool psplit_i_node_is(const psplit_node *node, const char *op_type) {
+bool psplit_i_node_is(const psplit_i_node *node, const char *op_type) {
   return !*node->domain && strcmp(node->op_type, op_type) == 0;
 }
 
-uint32_t psplit_i_graph_find_value(const psplit_graph *graph, const char *name) {
+uint32_t psplit_i_graph_find_value(const psplit_i_graph *graph, const char *name) {
   return psplit_i_intern_find(&graph->names, name);
 }
 
-uint32_t psplit_i_value_resolve(const psplit_graph **io_graph, uint32_t value) {
+uint32_t psplit_i_value_resolve(const psplit_i_graph **io_graph, uint32_t value) {
   while ((*io_graph)->values[value].outer != PSPLIT_NONE) {
     value = (*io_graph)->values[value].outer;
     *io_graph = (*io_graph)->parent;
@@ -33,7 +33,7 @@ uint32_t psplit_i_value_resolve(const psplit_graph **io_graph, uint32_t value) {
 
 /* The attribute `name`, unless it refers to one of the enclosing function or states a type other
  * than `type` (before IR 2 none was stated). */
-static const Onnx__AttributeProto *find_attribute(const psplit_node *node, const char *name,
+static const Onnx__AttributeProto *find_attribute(const psplit_i_node *node, const char *name,
                                                   Onnx__AttributeProto__AttributeType type) {
   for (size_t i = 0; i < node->proto->n_attribute; i++) {
     const Onnx__AttributeProto *attribute = node->proto->attribute[i];
@@ -51,7 +51,7 @@ static bool has_value(const Onnx__AttributeProto *attribute, bool present) {
   return present || attribute->type != ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__UNDEFINED;
 }
 
-bool psplit_i_attr_int(const psplit_node *node, const char *name, int64_t *out) {
+bool psplit_i_attr_int(const psplit_i_node *node, const char *name, int64_t *out) {
   const Onnx__AttributeProto *attribute =
     find_attribute(node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
   if (!attribute || !has_value(attribute, attribute->has_i)) return false;
@@ -59,7 +59,7 @@ bool psplit_i_attr_int(const psplit_node *node, const char *name, int64_t *out) 
   return true;
 }
 
-bool psplit_i_attr_float(const psplit_node *node, const char *name, float *out) {
+bool psplit_i_attr_float(const psplit_i_node *node, const char *name, float *out) {
   const Onnx__AttributeProto *attribute =
     find_attribute(node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT);
   if (!attribute || !has_value(attribute, attribute->has_f)) return false;
@@ -67,7 +67,7 @@ bool psplit_i_attr_float(const psplit_node *node, const char *name, float *out) 
   return true;
 }
 
-bool psplit_i_attr_string(const psplit_node *node, const char *name, const char **out,
+bool psplit_i_attr_string(const psplit_i_node *node, const char *name, const char **out,
                           size_t *out_n) {
   const Onnx__AttributeProto *attribute =
     find_attribute(node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING);
@@ -77,7 +77,7 @@ bool psplit_i_attr_string(const psplit_node *node, const char *name, const char 
   return true;
 }
 
-bool psplit_i_attr_ints(const psplit_node *node, const char *name, const int64_t **out,
+bool psplit_i_attr_ints(const psplit_i_node *node, const char *name, const int64_t **out,
                         size_t *out_n) {
   const Onnx__AttributeProto *attribute =
     find_attribute(node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS);
@@ -87,7 +87,7 @@ bool psplit_i_attr_ints(const psplit_node *node, const char *name, const int64_t
   return true;
 }
 
-bool psplit_i_attr_floats(const psplit_node *node, const char *name, const float **out,
+bool psplit_i_attr_floats(const psplit_i_node *node, const char *name, const float **out,
                           size_t *out_n) {
   const Onnx__AttributeProto *attribute =
     find_attribute(node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS);
@@ -97,7 +97,7 @@ bool psplit_i_attr_floats(const psplit_node *node, const char *name, const float
   return true;
 }
 
-bool psplit_i_attr_strings(const psplit_node *node, const char *name, size_t *out_n) {
+bool psplit_i_attr_strings(const psplit_i_node *node, const char *name, size_t *out_n) {
   const Onnx__AttributeProto *attribute =
     find_attribute(node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS);
   if (!attribute || !has_value(attribute, attribute->n_strings > 0)) return false;
@@ -105,26 +105,26 @@ bool psplit_i_attr_strings(const psplit_node *node, const char *name, size_t *ou
   return true;
 }
 
-const struct Onnx__TensorProto *psplit_i_attr_tensor(const psplit_node *node, const char *name) {
+const struct Onnx__TensorProto *psplit_i_attr_tensor(const psplit_i_node *node, const char *name) {
   const Onnx__AttributeProto *attribute =
     find_attribute(node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR);
   return attribute ? attribute->t : NULL;
 }
 
-const struct Onnx__SparseTensorProto *psplit_i_attr_sparse(const psplit_node *node,
+const struct Onnx__SparseTensorProto *psplit_i_attr_sparse(const psplit_i_node *node,
                                                            const char *name) {
   const Onnx__AttributeProto *attribute =
     find_attribute(node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__SPARSE_TENSOR);
   return attribute ? attribute->sparse_tensor : NULL;
 }
 
-const struct Onnx__TypeProto *psplit_i_attr_type(const psplit_node *node, const char *name) {
+const struct Onnx__TypeProto *psplit_i_attr_type(const psplit_i_node *node, const char *name) {
   const Onnx__AttributeProto *attribute =
     find_attribute(node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TYPE_PROTO);
   return attribute ? attribute->tp : NULL;
 }
 
-const psplit_graph *psplit_i_attr_body(const psplit_node *node, const char *name) {
+const psplit_i_graph *psplit_i_attr_body(const psplit_i_node *node, const char *name) {
   const Onnx__AttributeProto *attribute =
     find_attribute(node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH);
   if (!attribute || !attribute->g) return NULL;
@@ -133,14 +133,14 @@ const psplit_graph *psplit_i_attr_body(const psplit_node *node, const char *name
   return NULL;
 }
 
-bool psplit_i_node_has_attr_ref(const psplit_node *node) {
+bool psplit_i_node_has_attr_ref(const psplit_i_node *node) {
   for (size_t i = 0; i < node->proto->n_attribute; i++)
     if (node->proto->attribute[i]->ref_attr_name && *node->proto->attribute[i]->ref_attr_name)
       return true;
   return false;
 }
 
-psplit_type_kind psplit_i_type_kind(const struct Onnx__TypeProto *type) {
+psplit_i_value_kind psplit_i_type_kind(const struct Onnx__TypeProto *type) {
   if (!type) return PSPLIT_TYPE_UNKNOWN;
   switch (type->value_case) {
     case ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE: return PSPLIT_TYPE_TENSOR;
@@ -182,9 +182,9 @@ int64_t psplit_i_type_rank(const struct Onnx__TypeProto *type) {
   return shape ? (int64_t)shape->n_dim : -1;
 }
 
-psplit_declared_dim psplit_i_type_dim(const struct Onnx__TypeProto *type, uint32_t axis) {
+psplit_i_declared_dim psplit_i_type_dim(const struct Onnx__TypeProto *type, uint32_t axis) {
   const Onnx__TensorShapeProto__Dimension *dim = shape_of(type)->dim[axis];
-  psplit_declared_dim out = {.value = -1};
+  psplit_i_declared_dim out = {.value = -1};
   if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE &&
       dim->dim_value >= 0)
     out.value = dim->dim_value;

@@ -1,6 +1,6 @@
 /* The graph index: an ONNX graph as dense arrays.
  *
- * One psplit_graph is one name scope: the model's main graph, a body of If/Loop/Scan (a child of
+ * One psplit_i_graph is one name scope: the model's main graph, a body of If/Loop/Scan (a child of
  * the graph whose node carries it), or the body of a model-local function. Ids are local to their
  * graph. A node id is the node's position in the file; a value id numbers the scope's names in
  * order of first appearance. A name that a body uses but does not define becomes a value of the
@@ -24,9 +24,9 @@ struct Onnx__SparseTensorProto;
 struct Onnx__TypeProto;
 struct Onnx__AttributeProto;
 
-typedef struct psplit_graph psplit_graph;
+typedef struct psplit_i_graph psplit_i_graph;
 
-typedef struct psplit_value {
+typedef struct psplit_i_value {
   const char *name;            /* never empty */
   uint32_t producer;           /* node that outputs it, or PSPLIT_NONE */
   uint32_t input;              /* its position among the graph's inputs, or PSPLIT_NONE */
@@ -36,9 +36,9 @@ typedef struct psplit_value {
   uint32_t value_info; /* index of its value_info entry, or PSPLIT_NONE */
   bool is_output;      /* the graph lists it as an output */
   const struct Onnx__TypeProto *declared_type; /* input, output or value_info; NULL if none */
-} psplit_value;
+} psplit_i_value;
 
-typedef struct psplit_node {
+typedef struct psplit_i_node {
   const char *name; /* "" where the file has none */
   const char *op_type;
   const char *domain;     /* "" for the standard operators ("ai.onnx" is folded into it) */
@@ -51,28 +51,28 @@ typedef struct psplit_node {
   const uint32_t *captures; /* values its bodies use, distinct, ascending; not in `inputs` */
   uint32_t n_captures;
   uint32_t n_bodies;
-  psplit_graph *const *bodies; /* in the order of the attributes that hold them */
-  uint32_t function;           /* index of the model-local function it calls, or PSPLIT_NONE */
+  psplit_i_graph *const *bodies; /* in the order of the attributes that hold them */
+  uint32_t function;             /* index of the model-local function it calls, or PSPLIT_NONE */
   const struct Onnx__NodeProto *proto;
-} psplit_node;
+} psplit_i_node;
 
-struct psplit_graph {
+struct psplit_i_graph {
   const psplit_model *model;
-  const psplit_graph *parent; /* enclosing graph of a body; NULL otherwise */
+  const psplit_i_graph *parent; /* enclosing graph of a body; NULL otherwise */
   uint32_t parent_node;
   const char *name;
   const struct Onnx__GraphProto *proto;       /* NULL for a function */
   const struct Onnx__FunctionProto *function; /* NULL unless a function */
   uint32_t n_values, n_nodes, n_inputs, n_outputs, n_initializers, n_sparse_initializers;
-  psplit_value *values;
-  psplit_node *nodes;
+  psplit_i_value *values;
+  psplit_i_node *nodes;
   uint32_t *topo;    /* [n_nodes] node ids; the file's order where that is topological */
   uint32_t *inputs;  /* [n_inputs] value ids, the file's order, initializers listed as inputs too */
   uint32_t *outputs; /* [n_outputs] value ids */
   uint32_t *initializers; /* [n_initializers] value ids */
   uint32_t *consumer_off; /* [n_values + 1] */
   uint32_t *consumers;    /* nodes that read the value (captures included), distinct, ascending */
-  psplit_intern names;    /* name -> value id */
+  psplit_i_intern names;  /* name -> value id */
 };
 
 /* Runs the statement that follows for each value id that `node` (a pointer) reads, captures
@@ -87,11 +87,11 @@ struct psplit_graph {
     if (value != PSPLIT_NONE)
 
 /* Main graph of an open model. */
-const psplit_graph *psplit_i_model_graph(const psplit_model *model);
+const psplit_i_graph *psplit_i_model_graph(const psplit_model *model);
 
 /* Model-local functions, in file order. */
 uint32_t psplit_i_model_n_functions(const psplit_model *model);
-const psplit_graph *psplit_i_model_function(const psplit_model *model, uint32_t index);
+const psplit_i_graph *psplit_i_model_function(const psplit_model *model, uint32_t index);
 
 int64_t psplit_i_model_ir_version(const psplit_model *model);
 
@@ -99,44 +99,44 @@ int64_t psplit_i_model_ir_version(const psplit_model *model);
 const char *psplit_i_model_path(const psplit_model *model);
 
 /* A name to show for a node: its own, or "#12 (Conv)" for an unnamed one. `buffer` holds it. */
-const char *psplit_i_node_label(const psplit_graph *graph, uint32_t node, char *buffer,
+const char *psplit_i_node_label(const psplit_i_graph *graph, uint32_t node, char *buffer,
                                 size_t bytes);
 
 /* Whether the node is the standard operator `op_type` (domain "" or "ai.onnx"). */
-bool psplit_i_node_is(const psplit_node *node, const char *op_type);
+bool psplit_i_node_is(const psplit_i_node *node, const char *op_type);
 
 /* Value of a name in this scope (enclosing scopes not searched), or PSPLIT_NONE. */
-uint32_t psplit_i_graph_find_value(const psplit_graph *graph, const char *name);
+uint32_t psplit_i_graph_find_value(const psplit_i_graph *graph, const char *name);
 
 /* The value a body's value stands for after following `outer` to the graph that defines it;
  * *io_graph becomes that graph. */
-uint32_t psplit_i_value_resolve(const psplit_graph **io_graph, uint32_t value);
+uint32_t psplit_i_value_resolve(const psplit_i_graph **io_graph, uint32_t value);
 
 /* Attributes. Each finds the attribute by name and type; false (and *out untouched) when the node
  * has none, or has it as a reference to a function's attribute. Pointers live as long as the
  * model. */
-bool psplit_i_attr_int(const psplit_node *node, const char *name, int64_t *out);
-bool psplit_i_attr_float(const psplit_node *node, const char *name, float *out);
-bool psplit_i_attr_string(const psplit_node *node, const char *name, const char **out,
+bool psplit_i_attr_int(const psplit_i_node *node, const char *name, int64_t *out);
+bool psplit_i_attr_float(const psplit_i_node *node, const char *name, float *out);
+bool psplit_i_attr_string(const psplit_i_node *node, const char *name, const char **out,
                           size_t *out_n);
-bool psplit_i_attr_ints(const psplit_node *node, const char *name, const int64_t **out,
+bool psplit_i_attr_ints(const psplit_i_node *node, const char *name, const int64_t **out,
                         size_t *out_n);
-bool psplit_i_attr_floats(const psplit_node *node, const char *name, const float **out,
+bool psplit_i_attr_floats(const psplit_i_node *node, const char *name, const float **out,
                           size_t *out_n);
-bool psplit_i_attr_strings(const psplit_node *node, const char *name, size_t *out_n);
-const struct Onnx__TensorProto *psplit_i_attr_tensor(const psplit_node *node, const char *name);
-const struct Onnx__SparseTensorProto *psplit_i_attr_sparse(const psplit_node *node,
+bool psplit_i_attr_strings(const psplit_i_node *node, const char *name, size_t *out_n);
+const struct Onnx__TensorProto *psplit_i_attr_tensor(const psplit_i_node *node, const char *name);
+const struct Onnx__SparseTensorProto *psplit_i_attr_sparse(const psplit_i_node *node,
                                                            const char *name);
-const struct Onnx__TypeProto *psplit_i_attr_type(const psplit_node *node, const char *name);
+const struct Onnx__TypeProto *psplit_i_attr_type(const psplit_i_node *node, const char *name);
 /* The body held by graph attribute `name` ("then_branch", "body"), or NULL. */
-const psplit_graph *psplit_i_attr_body(const psplit_node *node, const char *name);
+const psplit_i_graph *psplit_i_attr_body(const psplit_i_node *node, const char *name);
 /* Whether the condition of an If of the main graph is a constant that no caller can override; then
  * *out_value is what it says. Errors: NOMEM, IO. */
-PSPLIT_MUST_USE psplit_code psplit_i_if_condition(const psplit_graph *graph, uint32_t node,
+PSPLIT_MUST_USE psplit_code psplit_i_if_condition(const psplit_i_graph *graph, uint32_t node,
                                                   psplit_diag *diag, bool *out_known,
                                                   bool *out_value);
 /* True if some attribute refers to an attribute of the enclosing function. */
-bool psplit_i_node_has_attr_ref(const psplit_node *node);
+bool psplit_i_node_has_attr_ref(const psplit_i_node *node);
 
 /* Element types carry the numbers of TensorProto.DataType. Bits of one element; 0 for string,
  * undefined and unknown types. */
@@ -145,40 +145,40 @@ uint32_t psplit_i_dtype_bits(int32_t data_type);
 const char *psplit_i_dtype_name(int32_t data_type);
 
 /* A constant tensor: an initializer or an attribute. */
-typedef struct psplit_tensor {
+typedef struct psplit_i_tensor {
   const struct Onnx__TensorProto *proto;
   int32_t data_type;
   uint32_t n_dims;
   const int64_t *dims; /* all >= 0; their product fits int64 */
   int64_t n_elements;
   uint64_t data_bytes; /* of the dense tensor: what a runtime holds; 0 for strings */
-} psplit_tensor;
+} psplit_i_tensor;
 
 /* Dense initializer `index` of a graph. */
-psplit_tensor psplit_i_graph_initializer(const psplit_graph *graph, uint32_t index);
-psplit_tensor psplit_i_tensor_of(const struct Onnx__TensorProto *proto);
+psplit_i_tensor psplit_i_graph_initializer(const psplit_i_graph *graph, uint32_t index);
+psplit_i_tensor psplit_i_tensor_of(const struct Onnx__TensorProto *proto);
 
 /* Bytes of the constants that a node carries inside: initializers and Constant nodes of its bodies
  * and of the function it calls (not of functions called from there). Saturates. */
-uint64_t psplit_i_node_inner_bytes(const psplit_graph *graph, uint32_t node);
+uint64_t psplit_i_node_inner_bytes(const psplit_i_graph *graph, uint32_t node);
 
 /* Elements as int64, for integer and bool tensors of at most `max_elements`; *out_n elements in
  * `arena`. *out is NULL where the type is another, there are more, or it has no such data. Errors:
  * IO (they are there and cannot be read), NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_tensor_int64s(const psplit_model *model,
-                                                   const psplit_tensor *tensor,
-                                                   int64_t max_elements, psplit_arena *arena,
+                                                   const psplit_i_tensor *tensor,
+                                                   int64_t max_elements, psplit_i_arena *arena,
                                                    psplit_diag *diag, const int64_t **out,
                                                    size_t *out_n);
 /* The same for floating-point tensors (float, double, float16, bfloat16), as double. */
 PSPLIT_MUST_USE psplit_code psplit_i_tensor_doubles(const psplit_model *model,
-                                                    const psplit_tensor *tensor,
-                                                    int64_t max_elements, psplit_arena *arena,
+                                                    const psplit_i_tensor *tensor,
+                                                    int64_t max_elements, psplit_i_arena *arena,
                                                     psplit_diag *diag, const double **out,
                                                     size_t *out_n);
 
 /* The parts of a declared type. */
-typedef enum psplit_type_kind {
+typedef enum psplit_i_value_kind {
   PSPLIT_TYPE_UNKNOWN = 0,
   PSPLIT_TYPE_TENSOR,
   PSPLIT_TYPE_SPARSE_TENSOR,
@@ -186,22 +186,22 @@ typedef enum psplit_type_kind {
   PSPLIT_TYPE_MAP,
   PSPLIT_TYPE_OPTIONAL,
   PSPLIT_TYPE_OPAQUE
-} psplit_type_kind;
+} psplit_i_value_kind;
 
-typedef struct psplit_declared_dim {
+typedef struct psplit_i_declared_dim {
   int64_t value;          /* >= 0, or -1 where it is not a number */
   const char *param;      /* its symbol, or NULL */
   const char *denotation; /* what it stands for ("DATA_BATCH"), or NULL */
-} psplit_declared_dim;
+} psplit_i_declared_dim;
 
-psplit_type_kind psplit_i_type_kind(const struct Onnx__TypeProto *type);
+psplit_i_value_kind psplit_i_type_kind(const struct Onnx__TypeProto *type);
 /* Element type of a (sparse) tensor type; 0 if none. */
 int32_t psplit_i_type_elem(const struct Onnx__TypeProto *type);
 /* Element of a sequence or optional type; NULL otherwise. */
 const struct Onnx__TypeProto *psplit_i_type_inner(const struct Onnx__TypeProto *type);
 /* Number of dimensions of a (sparse) tensor type, or -1 where the shape is not declared. */
 int64_t psplit_i_type_rank(const struct Onnx__TypeProto *type);
-psplit_declared_dim psplit_i_type_dim(const struct Onnx__TypeProto *type, uint32_t axis);
+psplit_i_declared_dim psplit_i_type_dim(const struct Onnx__TypeProto *type, uint32_t axis);
 /* What a type stands for ("IMAGE"), or NULL. */
 const char *psplit_i_type_denotation(const struct Onnx__TypeProto *type);
 

@@ -11,22 +11,22 @@
 
 /* Versions of the operator sets that a model or function imports, by domain. */
 typedef struct opsets {
-  psplit_intern domains;
+  psplit_i_intern domains;
   PSPLIT_VEC(int64_t) versions;
 } opsets;
 
 /* A graph under construction. `values` becomes the graph's when the scope is complete. */
 typedef struct scope {
   struct scope *outer;
-  psplit_graph *graph;
-  PSPLIT_VEC(psplit_value) values;
+  psplit_i_graph *graph;
+  PSPLIT_VEC(psplit_i_value) values;
   const opsets *opsets; /* those of the model or function; bodies share them */
 } scope;
 
 typedef struct builder {
   psplit_model *model;
-  psplit_intern functions; /* function_key() -> index */
-  psplit_text key;
+  psplit_i_intern functions; /* function_key() -> index */
+  psplit_i_text key;
   psplit_diag *diag;
 } builder;
 
@@ -44,18 +44,18 @@ static const char *scope_kind(const scope *s) {
   return s->outer ? "body" : "graph";
 }
 
-static psplit_code define(builder *b, scope *s, const char *name, psplit_value **out) {
+static psplit_code define(builder *b, scope *s, const char *name, psplit_i_value **out) {
   const uint32_t before = s->graph->names.n;
   const uint32_t id = psplit_i_intern_add(&s->graph->names, name);
   if (id == PSPLIT_NONE) return psplit_i_nomem(b->diag);
   if (id == before) {
-    const psplit_value value = {.name = s->graph->names.text[id],
-                                .producer = PSPLIT_NONE,
-                                .input = PSPLIT_NONE,
-                                .initializer = PSPLIT_NONE,
-                                .sparse_initializer = PSPLIT_NONE,
-                                .outer = PSPLIT_NONE,
-                                .value_info = PSPLIT_NONE};
+    const psplit_i_value value = {.name = s->graph->names.text[id],
+                                  .producer = PSPLIT_NONE,
+                                  .input = PSPLIT_NONE,
+                                  .initializer = PSPLIT_NONE,
+                                  .sparse_initializer = PSPLIT_NONE,
+                                  .outer = PSPLIT_NONE,
+                                  .value_info = PSPLIT_NONE};
     if (!psplit_i_vec_push(&s->values, value)) return psplit_i_nomem(b->diag);
   }
   *out = &s->values.items[id];
@@ -67,14 +67,14 @@ static psplit_code defined_twice(builder *b, const scope *s, const char *name) {
                        scope_kind(s), s->graph->name);
 }
 
-static bool has_initializer(const psplit_value *value) {
+static bool has_initializer(const psplit_i_value *value) {
   return value->initializer != PSPLIT_NONE || value->sparse_initializer != PSPLIT_NONE;
 }
 
 static psplit_code define_inputs(builder *b, scope *s) {
   psplit_code code = PSPLIT_OK;
-  psplit_graph *graph = s->graph;
-  psplit_arena *arena = &b->model->arena;
+  psplit_i_graph *graph = s->graph;
+  psplit_i_arena *arena = &b->model->arena;
   const size_t n = graph->proto ? graph->proto->n_input : graph->function->n_input;
   graph->inputs = PSPLIT_NEW(arena, uint32_t, n);
   if (!graph->inputs) return psplit_i_nomem(b->diag);
@@ -84,7 +84,7 @@ static psplit_code define_inputs(builder *b, scope *s) {
     if (!*name)
       return psplit_i_fail(b->diag, PSPLIT_INVALID, "input %zu of %s \"%s\" has no name", i,
                            scope_kind(s), graph->name);
-    psplit_value *value;
+    psplit_i_value *value;
     PSPLIT_TRY(define(b, s, name, &value));
     if (value->input != PSPLIT_NONE) return defined_twice(b, s, name);
     value->input = (uint32_t)i;
@@ -97,7 +97,7 @@ out:
 
 static psplit_code define_initializers(builder *b, scope *s) {
   psplit_code code = PSPLIT_OK;
-  psplit_graph *graph = s->graph;
+  psplit_i_graph *graph = s->graph;
   if (!graph->proto) return PSPLIT_OK;
   const Onnx__GraphProto *proto = graph->proto;
   graph->initializers = PSPLIT_NEW(&b->model->arena, uint32_t, proto->n_initializer);
@@ -107,7 +107,7 @@ static psplit_code define_initializers(builder *b, scope *s) {
     if (!*name)
       return psplit_i_fail(b->diag, PSPLIT_INVALID, "initializer %zu of %s \"%s\" has no name", i,
                            scope_kind(s), graph->name);
-    psplit_value *value;
+    psplit_i_value *value;
     PSPLIT_TRY(define(b, s, name, &value));
     if (has_initializer(value)) return defined_twice(b, s, name);
     value->initializer = (uint32_t)i;
@@ -120,7 +120,7 @@ static psplit_code define_initializers(builder *b, scope *s) {
       return psplit_i_fail(b->diag, PSPLIT_INVALID,
                            "sparse initializer %zu of %s \"%s\" has no name", i, scope_kind(s),
                            graph->name);
-    psplit_value *value;
+    psplit_i_value *value;
     PSPLIT_TRY(define(b, s, name, &value));
     if (has_initializer(value)) return defined_twice(b, s, name);
     value->sparse_initializer = (uint32_t)i;
@@ -133,9 +133,9 @@ out:
 static psplit_code define_node_outputs(builder *b, scope *s, size_t n_nodes,
                                        Onnx__NodeProto *const *protos) {
   psplit_code code = PSPLIT_OK;
-  psplit_graph *graph = s->graph;
-  psplit_arena *arena = &b->model->arena;
-  graph->nodes = PSPLIT_NEW(arena, psplit_node, n_nodes);
+  psplit_i_graph *graph = s->graph;
+  psplit_i_arena *arena = &b->model->arena;
+  graph->nodes = PSPLIT_NEW(arena, psplit_i_node, n_nodes);
   if (!graph->nodes) return psplit_i_nomem(b->diag);
   graph->n_nodes = (uint32_t)n_nodes;
   size_t n_all = 0;
@@ -147,21 +147,21 @@ static psplit_code define_node_outputs(builder *b, scope *s, size_t n_nodes,
     for (size_t o = 0; o < proto->n_output; o++) {
       outputs[o] = PSPLIT_NONE;
       if (!*proto->output[o]) continue;
-      psplit_value *value;
+      psplit_i_value *value;
       PSPLIT_TRY(define(b, s, proto->output[o], &value));
       if (value->producer != PSPLIT_NONE || value->input != PSPLIT_NONE || has_initializer(value))
         return defined_twice(b, s, value->name);
       value->producer = i;
       outputs[o] = (uint32_t)(value - s->values.items);
     }
-    graph->nodes[i] = (psplit_node){.name = text_or_empty(proto->name),
-                                    .op_type = text_or_empty(proto->op_type),
-                                    .domain = domain_of(proto->domain),
-                                    .overload = text_or_empty(proto->overload),
-                                    .outputs = outputs,
-                                    .n_outputs = (uint32_t)proto->n_output,
-                                    .function = PSPLIT_NONE,
-                                    .proto = proto};
+    graph->nodes[i] = (psplit_i_node){.name = text_or_empty(proto->name),
+                                      .op_type = text_or_empty(proto->op_type),
+                                      .domain = domain_of(proto->domain),
+                                      .overload = text_or_empty(proto->overload),
+                                      .outputs = outputs,
+                                      .n_outputs = (uint32_t)proto->n_output,
+                                      .function = PSPLIT_NONE,
+                                      .proto = proto};
     outputs += proto->n_output;
   }
 out:
@@ -177,7 +177,7 @@ static psplit_code look_up(builder *b, scope *s, const char *name, uint32_t *out
   uint32_t outer;
   PSPLIT_TRY(look_up(b, s->outer, name, &outer));
   if (outer == PSPLIT_NONE) return PSPLIT_OK;
-  psplit_value *value;
+  psplit_i_value *value;
   PSPLIT_TRY(define(b, s, name, &value));
   value->outer = outer;
   *out = (uint32_t)(value - s->values.items);
@@ -209,8 +209,8 @@ static uint32_t tidy_captures(uint32_t *captures, uint32_t n, uint32_t *inputs, 
 }
 
 static psplit_code build_body(builder *b, scope *s, uint32_t node, const Onnx__GraphProto *proto,
-                              psplit_graph **out) {
-  psplit_graph *graph = PSPLIT_NEW(&b->model->arena, psplit_graph, 1);
+                              psplit_i_graph **out) {
+  psplit_i_graph *graph = PSPLIT_NEW(&b->model->arena, psplit_i_graph, 1);
   if (!graph) return psplit_i_nomem(b->diag);
   *out = graph; /* owned by the node from here, so that closing the model finds it */
   graph->model = b->model;
@@ -227,13 +227,13 @@ static psplit_code build_body(builder *b, scope *s, uint32_t node, const Onnx__G
 /* Bodies of a node, and what they capture from scope `s`. */
 static psplit_code build_bodies(builder *b, scope *s, uint32_t id) {
   psplit_code code = PSPLIT_OK;
-  psplit_node *node = &s->graph->nodes[id];
-  psplit_arena *arena = &b->model->arena;
+  psplit_i_node *node = &s->graph->nodes[id];
+  psplit_i_arena *arena = &b->model->arena;
   size_t n_bodies = 0;
   for (size_t a = 0; a < node->proto->n_attribute; a++)
     n_bodies += (node->proto->attribute[a]->g != NULL) + node->proto->attribute[a]->n_graphs;
   if (!n_bodies) return PSPLIT_OK;
-  psplit_graph **bodies = PSPLIT_NEW(arena, psplit_graph *, n_bodies);
+  psplit_i_graph **bodies = PSPLIT_NEW(arena, psplit_i_graph *, n_bodies);
   if (!bodies) return psplit_i_nomem(b->diag);
   node->bodies = bodies;
   size_t n_captures = 0;
@@ -242,7 +242,7 @@ static psplit_code build_bodies(builder *b, scope *s, uint32_t id) {
     for (size_t g = 0; g < attribute->n_graphs + 1; g++) {
       const Onnx__GraphProto *proto = g ? attribute->graphs[g - 1] : attribute->g;
       if (!proto) continue;
-      psplit_graph **body = &bodies[node->n_bodies++];
+      psplit_i_graph **body = &bodies[node->n_bodies++];
       PSPLIT_TRY(build_body(b, s, id, proto, body));
       for (uint32_t v = 0; v < (*body)->n_values; v++)
         n_captures += (*body)->values[v].outer != PSPLIT_NONE;
@@ -274,7 +274,7 @@ static const char *function_key(builder *b, const char *domain, const char *name
   return b->key.failed ? NULL : b->key.bytes;
 }
 
-static psplit_code find_function(builder *b, psplit_node *node) {
+static psplit_code find_function(builder *b, psplit_i_node *node) {
   if (!b->functions.n) return PSPLIT_OK;
   const char *key = function_key(b, node->domain, node->op_type, node->overload);
   if (!key) return psplit_i_nomem(b->diag);
@@ -310,11 +310,11 @@ static int64_t opset_of(const scope *s, const char *domain) {
 }
 
 /* An attribute given twice has no one meaning. */
-static psplit_code check_attribute_names(builder *b, const psplit_graph *graph, uint32_t id) {
+static psplit_code check_attribute_names(builder *b, const psplit_i_graph *graph, uint32_t id) {
   enum { FEW = 16 };
   const Onnx__NodeProto *proto = graph->nodes[id].proto;
   const char *repeated = NULL;
-  psplit_intern names;
+  psplit_i_intern names;
   psplit_i_intern_init(&names);
   for (size_t a = 0; a < proto->n_attribute && !repeated; a++) {
     const char *name = text_or_empty(proto->attribute[a]->name);
@@ -339,13 +339,13 @@ static psplit_code check_attribute_names(builder *b, const psplit_graph *graph, 
 
 static psplit_code connect_nodes(builder *b, scope *s) {
   psplit_code code = PSPLIT_OK;
-  psplit_graph *graph = s->graph;
+  psplit_i_graph *graph = s->graph;
   size_t n_all = 0;
   for (uint32_t i = 0; i < graph->n_nodes; i++) n_all += graph->nodes[i].proto->n_input;
   uint32_t *inputs = psplit_i_arena_array(&b->model->arena, n_all, sizeof *inputs);
   if (!inputs) return psplit_i_nomem(b->diag);
   for (uint32_t i = 0; i < graph->n_nodes; i++) {
-    psplit_node *node = &graph->nodes[i];
+    psplit_i_node *node = &graph->nodes[i];
     const size_t n_inputs = node->proto->n_input;
     for (size_t k = 0; k < n_inputs; k++) {
       inputs[k] = PSPLIT_NONE;
@@ -372,7 +372,7 @@ out:
 
 static psplit_code connect_outputs(builder *b, scope *s) {
   psplit_code code = PSPLIT_OK;
-  psplit_graph *graph = s->graph;
+  psplit_i_graph *graph = s->graph;
   const size_t n = graph->proto ? graph->proto->n_output : graph->function->n_output;
   graph->outputs = PSPLIT_NEW(&b->model->arena, uint32_t, n);
   if (!graph->outputs) return psplit_i_nomem(b->diag);
@@ -384,7 +384,7 @@ static psplit_code connect_outputs(builder *b, scope *s) {
     if (id == PSPLIT_NONE)
       return psplit_i_fail(b->diag, PSPLIT_INVALID, "output \"%s\" of %s \"%s\" is never defined",
                            name, scope_kind(s), graph->name);
-    psplit_value *value = &s->values.items[id];
+    psplit_i_value *value = &s->values.items[id];
     value->is_output = true;
     if (graph->proto && !value->declared_type) value->declared_type = graph->proto->output[i]->type;
     graph->outputs[graph->n_outputs++] = id;
@@ -394,14 +394,14 @@ out:
 }
 
 static void attach_value_infos(scope *s) {
-  psplit_graph *graph = s->graph;
+  psplit_i_graph *graph = s->graph;
   const size_t n = graph->proto ? graph->proto->n_value_info : graph->function->n_value_info;
   for (size_t i = 0; i < n; i++) {
     const Onnx__ValueInfoProto *info =
       graph->proto ? graph->proto->value_info[i] : graph->function->value_info[i];
     const uint32_t id = info->name ? psplit_i_intern_find(&graph->names, info->name) : PSPLIT_NONE;
     if (id == PSPLIT_NONE) continue; /* exporters leave entries for values that are gone */
-    psplit_value *value = &s->values.items[id];
+    psplit_i_value *value = &s->values.items[id];
     if (value->outer != PSPLIT_NONE) continue;
     value->value_info = (uint32_t)i;
     if (!value->declared_type) value->declared_type = info->type;
@@ -409,8 +409,8 @@ static void attach_value_infos(scope *s) {
 }
 
 /* Consumer lists: counting sort by value, nodes ascending. `last[v]` is 1 + the last node seen. */
-static psplit_code index_consumers(builder *b, psplit_graph *graph) {
-  psplit_arena *arena = &b->model->arena;
+static psplit_code index_consumers(builder *b, psplit_i_graph *graph) {
+  psplit_i_arena *arena = &b->model->arena;
   const size_t n_values = graph->n_values;
   graph->consumer_off = PSPLIT_NEW(arena, uint32_t, n_values + 1);
   uint32_t *last = calloc(n_values + 1, sizeof *last);
@@ -468,7 +468,7 @@ static uint32_t heap_pop(uint32_t *heap, uint32_t *n) {
 }
 
 /* A node that `node` waits for; one that is waiting always has one. */
-static uint32_t awaited(const psplit_graph *graph, const uint32_t *waiting, uint32_t node) {
+static uint32_t awaited(const psplit_i_graph *graph, const uint32_t *waiting, uint32_t node) {
   PSPLIT_FOR_EACH_READ(&graph->nodes[node], value) {
     const uint32_t producer = graph->values[value].producer;
     if (producer != PSPLIT_NONE && waiting[producer]) return producer;
@@ -478,7 +478,7 @@ static uint32_t awaited(const psplit_graph *graph, const uint32_t *waiting, uint
 
 /* Names one cycle among the nodes that no order could place (`waiting` > 0): following what each
  * waits for ends in one. Overwrites `waiting`. */
-static psplit_code report_cycle(builder *b, const psplit_graph *graph, uint32_t *waiting) {
+static psplit_code report_cycle(builder *b, const psplit_i_graph *graph, uint32_t *waiting) {
   enum { MOST_SHOWN = 8 };
   const uint32_t PASSED = UINT32_MAX;
   uint32_t node = 0;
@@ -487,7 +487,7 @@ static psplit_code report_cycle(builder *b, const psplit_graph *graph, uint32_t 
     waiting[node] = PASSED;
     node = awaited(graph, waiting, node);
   }
-  psplit_text path = {0};
+  psplit_i_text path = {0};
   char label[128];
   uint32_t at = node, shown = 0;
   do {
@@ -504,7 +504,7 @@ static psplit_code report_cycle(builder *b, const psplit_graph *graph, uint32_t 
   return code;
 }
 
-static bool is_sorted(const psplit_graph *graph) {
+static bool is_sorted(const psplit_i_graph *graph) {
   for (uint32_t n = 0; n < graph->n_nodes; n++)
     PSPLIT_FOR_EACH_READ(&graph->nodes[n], value) {
       const uint32_t producer = graph->values[value].producer;
@@ -515,7 +515,7 @@ static bool is_sorted(const psplit_graph *graph) {
 
 /* Kahn's algorithm, the earliest node of the file first: a sorted file, which almost all are, keeps
  * its order and needs no more than the look that tells. */
-static psplit_code sort_topologically(builder *b, psplit_graph *graph) {
+static psplit_code sort_topologically(builder *b, psplit_i_graph *graph) {
   psplit_code code = PSPLIT_OK;
   const size_t n_nodes = graph->n_nodes;
   graph->topo = psplit_i_arena_array(&b->model->arena, n_nodes, sizeof *graph->topo);
@@ -555,7 +555,7 @@ out:
 }
 
 /* At most as many names as this are the scope's own. */
-static size_t count_definitions(const psplit_graph *graph) {
+static size_t count_definitions(const psplit_i_graph *graph) {
   const Onnx__GraphProto *proto = graph->proto;
   const Onnx__FunctionProto *function = graph->function;
   size_t n =
@@ -567,7 +567,7 @@ static size_t count_definitions(const psplit_graph *graph) {
 
 static psplit_code build_scope(builder *b, scope *s) {
   psplit_code code;
-  psplit_graph *graph = s->graph;
+  psplit_i_graph *graph = s->graph;
   const Onnx__GraphProto *proto = graph->proto;
   const size_t n_definitions = count_definitions(graph);
   if (!psplit_i_vec_reserve(&s->values, n_definitions) ||
@@ -607,11 +607,11 @@ static psplit_code index_functions(builder *b) {
 
 static psplit_code build_functions(builder *b) {
   psplit_model *model = b->model;
-  model->functions = PSPLIT_NEW(&model->arena, psplit_graph *, model->proto->n_functions);
+  model->functions = PSPLIT_NEW(&model->arena, psplit_i_graph *, model->proto->n_functions);
   if (!model->functions) return psplit_i_nomem(b->diag);
   for (size_t f = 0; f < model->proto->n_functions; f++) {
     const Onnx__FunctionProto *function = model->proto->functions[f];
-    psplit_graph *graph = PSPLIT_NEW(&model->arena, psplit_graph, 1);
+    psplit_i_graph *graph = PSPLIT_NEW(&model->arena, psplit_i_graph, 1);
     if (!graph) return psplit_i_nomem(b->diag);
     model->functions[f] = graph;
     graph->model = model;
@@ -632,9 +632,9 @@ static psplit_code build_functions(builder *b) {
 }
 
 /* Appends the functions that a graph calls, its bodies included. Depth is bounded by the scan. */
-static bool collect_calls(const psplit_graph *graph, psplit_text *calls) {
+static bool collect_calls(const psplit_i_graph *graph, psplit_i_text *calls) {
   for (uint32_t n = 0; n < graph->n_nodes; n++) {
-    const psplit_node *node = &graph->nodes[n];
+    const psplit_i_node *node = &graph->nodes[n];
     if (node->function != PSPLIT_NONE)
       psplit_i_text_add(calls, &node->function, sizeof node->function);
     for (uint32_t i = 0; i < node->n_bodies; i++)
@@ -649,7 +649,7 @@ static psplit_code refuse_recursion(builder *b) {
   const psplit_model *model = b->model;
   const size_t n = model->proto->n_functions;
   if (!n) return PSPLIT_OK;
-  psplit_text *calls = calloc(n, sizeof *calls);
+  psplit_i_text *calls = calloc(n, sizeof *calls);
   uint32_t *n_callers = calloc(n, sizeof *n_callers);
   uint32_t *ready = malloc(n * sizeof *ready);
   if (!calls || !n_callers || !ready) code = psplit_i_nomem(b->diag);
@@ -695,7 +695,7 @@ psplit_code psplit_i_graph_build(psplit_model *model, psplit_diag *diag) {
   PSPLIT_TRY(index_functions(&b));
   PSPLIT_TRY(build_functions(&b));
   PSPLIT_TRY(refuse_recursion(&b));
-  model->graph = PSPLIT_NEW(&model->arena, psplit_graph, 1);
+  model->graph = PSPLIT_NEW(&model->arena, psplit_i_graph, 1);
   if (!model->graph) PSPLIT_TRY(psplit_i_nomem(diag));
   s.graph = model->graph;
   s.graph->model = model;

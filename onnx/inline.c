@@ -25,11 +25,11 @@ typedef struct inliner {
   const psplit_model *model;
   const psplit_inline_if *choice;
   psplit_diag *diag;
-  uint32_t node;            /* the If */
-  const psplit_graph *body; /* the branch, and its GraphProto: */
+  uint32_t node;              /* the If */
+  const psplit_i_graph *body; /* the branch, and its GraphProto: */
   const uint8_t *body_at, *body_end;
   bool *same_output;           /* [body->n_values] is an output of the If as well */
-  psplit_text graph, whole;    /* contents of the new GraphProto and ModelProto */
+  psplit_i_text graph, whole;  /* contents of the new GraphProto and ModelProto */
   psplit_i_spans graph_fields; /* offsets into `graph` until the end */
   psplit_i_spans model_fields;
   bool failed;
@@ -39,7 +39,7 @@ static const char *branch_name(const inliner *in) {
   return in->choice->then_branch ? "then_branch" : "else_branch";
 }
 
-static bool is_named(const psplit_graph *graph, const psplit_node *node, const char *name) {
+static bool is_named(const psplit_i_graph *graph, const psplit_i_node *node, const char *name) {
   if (strcmp(node->name, name) == 0) return true;
   for (uint32_t o = 0; o < node->n_outputs; o++)
     if (node->outputs[o] != PSPLIT_NONE && strcmp(graph->values[node->outputs[o]].name, name) == 0)
@@ -48,10 +48,10 @@ static bool is_named(const psplit_graph *graph, const psplit_node *node, const c
 }
 
 static psplit_code find_if(inliner *in) {
-  const psplit_graph *graph = in->model->graph;
+  const psplit_i_graph *graph = in->model->graph;
   in->node = PSPLIT_NONE;
   for (uint32_t n = 0; n < graph->n_nodes; n++) {
-    const psplit_node *node = &graph->nodes[n];
+    const psplit_i_node *node = &graph->nodes[n];
     if (!psplit_i_node_is(node, "If") || !is_named(graph, node, in->choice->node)) continue;
     if (in->node != PSPLIT_NONE)
       return psplit_i_fail(in->diag, PSPLIT_USAGE,
@@ -108,8 +108,8 @@ lost:
 /* An output of the branch may have the name of the If's output of the same place, as in decoders
  * that optimum merges: it then stands for the If's, with nothing in between. */
 static psplit_code find_same_outputs(inliner *in) {
-  const psplit_graph *graph = in->model->graph;
-  const psplit_node *node = &graph->nodes[in->node];
+  const psplit_i_graph *graph = in->model->graph;
+  const psplit_i_node *node = &graph->nodes[in->node];
   in->same_output = calloc((size_t)in->body->n_values + 1, sizeof *in->same_output);
   if (!in->same_output) return psplit_i_nomem(in->diag);
   for (uint32_t o = 0; o < node->n_outputs; o++) {
@@ -128,10 +128,11 @@ static bool is_declared_outside(const inliner *in, uint32_t v) {
   return in->model->graph->values[outside].declared_type != NULL;
 }
 
-static bool defines(const psplit_value *value) { return value->outer == PSPLIT_NONE; }
+static bool defines(const psplit_i_value *value) { return value->outer == PSPLIT_NONE; }
 
 /* Names that a body and those inside it define. Depth is bounded by the scan. */
-static psplit_code take_names(const psplit_graph *body, psplit_intern *taken, psplit_diag *diag) {
+static psplit_code take_names(const psplit_i_graph *body, psplit_i_intern *taken,
+                              psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   for (uint32_t v = 0; v < body->n_values; v++)
     if (defines(&body->values[v]) &&
@@ -149,8 +150,8 @@ out:
  * names with it. */
 static psplit_code check_names(inliner *in) {
   psplit_code code = PSPLIT_OK;
-  const psplit_graph *graph = in->model->graph;
-  psplit_intern taken;
+  const psplit_i_graph *graph = in->model->graph;
+  psplit_i_intern taken;
   psplit_i_intern_init(&taken);
   for (uint32_t v = 0; v < graph->n_values; v++)
     if (psplit_i_intern_add(&taken, graph->values[v].name) == PSPLIT_NONE)
@@ -159,7 +160,7 @@ static psplit_code check_names(inliner *in) {
     for (uint32_t b = 0; n != in->node && b < graph->nodes[n].n_bodies; b++)
       PSPLIT_TRY(take_names(graph->nodes[n].bodies[b], &taken, in->diag));
   for (uint32_t v = 0; v < in->body->n_values; v++) {
-    const psplit_value *value = &in->body->values[v];
+    const psplit_i_value *value = &in->body->values[v];
     if (defines(value) && psplit_i_intern_find(&taken, value->name) != PSPLIT_NONE &&
         !in->same_output[v])
       PSPLIT_TRY(
@@ -175,16 +176,16 @@ out:
 
 /* --- the condition --- */
 
-psplit_code psplit_i_if_condition(const psplit_graph *graph, uint32_t node, psplit_diag *diag,
+psplit_code psplit_i_if_condition(const psplit_i_graph *graph, uint32_t node, psplit_diag *diag,
                                   bool *out_known, bool *out_value) {
-  const psplit_node *if_node = &graph->nodes[node];
+  const psplit_i_node *if_node = &graph->nodes[node];
   *out_known = false;
   if (graph->parent || if_node->n_inputs != 1 || if_node->inputs[0] == PSPLIT_NONE)
     return PSPLIT_OK;
-  const psplit_value *value = &graph->values[if_node->inputs[0]];
-  psplit_tensor tensor = {0};
+  const psplit_i_value *value = &graph->values[if_node->inputs[0]];
+  psplit_i_tensor tensor = {0};
   if (value->producer != PSPLIT_NONE) {
-    const psplit_node *maker = &graph->nodes[value->producer];
+    const psplit_i_node *maker = &graph->nodes[value->producer];
     const Onnx__TensorProto *proto =
       psplit_i_node_is(maker, "Constant") ? psplit_i_attr_tensor(maker, "value") : NULL;
     if (!proto) return PSPLIT_OK;
@@ -196,7 +197,7 @@ psplit_code psplit_i_if_condition(const psplit_graph *graph, uint32_t node, pspl
     return PSPLIT_OK;
   }
   if (tensor.data_type != ONNX__TENSOR_PROTO__DATA_TYPE__BOOL) return PSPLIT_OK;
-  psplit_arena arena;
+  psplit_i_arena arena;
   const int64_t *items;
   size_t n;
   psplit_i_arena_init(&arena, 0);
@@ -209,8 +210,8 @@ psplit_code psplit_i_if_condition(const psplit_graph *graph, uint32_t node, pspl
 }
 
 static psplit_code check_condition(inliner *in, psplit_inlined *out) {
-  const psplit_graph *graph = in->model->graph;
-  const psplit_node *node = &graph->nodes[in->node];
+  const psplit_i_graph *graph = in->model->graph;
+  const psplit_i_node *node = &graph->nodes[in->node];
   if (node->n_inputs != 1 || node->inputs[0] == PSPLIT_NONE)
     return psplit_i_fail(in->diag, PSPLIT_INVALID, "If %s has no condition", in->choice->node);
   const char *condition = graph->values[node->inputs[0]].name;
@@ -267,8 +268,8 @@ static psplit_code add_body_fields(inliner *in, bool nodes) {
 }
 
 /* Identity takes sequences and optional values only since some opset. */
-static psplit_code check_output_kind(const inliner *in, const psplit_value *from) {
-  const psplit_type_kind kind = psplit_i_type_kind(from->declared_type);
+static psplit_code check_output_kind(const inliner *in, const psplit_i_value *from) {
+  const psplit_i_value_kind kind = psplit_i_type_kind(from->declared_type);
   const int64_t opset = in->model->graph->nodes[in->node].opset;
   if ((kind == PSPLIT_TYPE_SEQUENCE && opset < SEQUENCE_IDENTITY_OPSET) ||
       (kind == PSPLIT_TYPE_OPTIONAL && opset < OPTIONAL_IDENTITY_OPSET))
@@ -282,12 +283,12 @@ static psplit_code check_output_kind(const inliner *in, const psplit_value *from
 /* What comes out of the branch under the names of the If's outputs, where they are others. */
 static psplit_code add_identities(inliner *in) {
   psplit_code code = PSPLIT_OK;
-  const psplit_graph *graph = in->model->graph;
-  const psplit_node *node = &graph->nodes[in->node];
-  psplit_text inner = {0}, field = {0}, name = {0};
+  const psplit_i_graph *graph = in->model->graph;
+  const psplit_i_node *node = &graph->nodes[in->node];
+  psplit_i_text inner = {0}, field = {0}, name = {0};
   for (uint32_t o = 0; o < node->n_outputs; o++) {
     if (node->outputs[o] == PSPLIT_NONE) continue;
-    const psplit_value *from = &in->body->values[in->body->outputs[o]];
+    const psplit_i_value *from = &in->body->values[in->body->outputs[o]];
     const char *to = graph->values[node->outputs[o]].name;
     if (strcmp(from->name, to) == 0) continue;
     PSPLIT_TRY(check_output_kind(in, from));
@@ -312,7 +313,7 @@ out:
 static psplit_code add_output_infos(inliner *in) {
   psplit_code code = PSPLIT_OK;
   const Onnx__GraphProto *proto = in->body->proto;
-  psplit_text field = {0};
+  psplit_i_text field = {0};
   psplit_i_field f;
   uint32_t o = 0;
   for (const uint8_t *at = in->body_at; at < in->body_end;) {
@@ -320,7 +321,7 @@ static psplit_code add_output_infos(inliner *in) {
       PSPLIT_TRY(psplit_i_fail(in->diag, PSPLIT_INTERNAL, "a branch changed since it was scanned"));
     if (f.number != GRAPH_OUTPUT) continue;
     const uint32_t v = in->body->outputs[o++];
-    const psplit_value *value = &in->body->values[v];
+    const psplit_i_value *value = &in->body->values[v];
     bool repeated = false;
     for (uint32_t k = 0; k + 1 < o; k++) repeated |= in->body->outputs[k] == v;
     if (repeated || value->producer == PSPLIT_NONE || value->value_info != PSPLIT_NONE ||

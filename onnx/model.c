@@ -1,13 +1,13 @@
 /* What an open model tells. */
 #include "model.h"
 
-const psplit_graph *psplit_i_model_graph(const psplit_model *model) { return model->graph; }
+const psplit_i_graph *psplit_i_model_graph(const psplit_model *model) { return model->graph; }
 
 uint32_t psplit_i_model_n_functions(const psplit_model *model) {
   return (uint32_t)model->proto->n_functions;
 }
 
-const psplit_graph *psplit_i_model_function(const psplit_model *model, uint32_t index) {
+const psplit_i_graph *psplit_i_model_function(const psplit_model *model, uint32_t index) {
   return model->functions[index];
 }
 

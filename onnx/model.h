@@ -21,16 +21,16 @@ typedef struct psplit_i_data_file {
 typedef struct psplit_i_open_files psplit_i_open_files;
 
 struct psplit_model {
-  psplit_arena arena; /* messages, graphs, names */
+  psplit_i_arena arena; /* messages, graphs, names */
   const char *path;
   int fd; /* of the model file, as long as the model is open */
   psplit_read_options options;
   psplit_i_skeleton skeleton;
   Onnx__ModelProto *proto;
-  psplit_graph *graph;
-  psplit_graph **functions; /* [proto->n_functions] */
+  psplit_i_graph *graph;
+  psplit_i_graph **functions; /* [proto->n_functions] */
   PSPLIT_VEC(psplit_i_data_file) files;
-  psplit_intern locations; /* of files[1..], in their order */
+  psplit_i_intern locations; /* of files[1..], in their order */
   psplit_i_open_files *open_files;
   int directory_fd; /* of the model file, for its external data; -1 until one is opened */
   bool has_external_data;

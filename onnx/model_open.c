@@ -17,7 +17,7 @@ enum { NEWEST_IR_VERSION = 14 };
 
 /* Where protobuf-c allocates, and whether it ever could not. */
 typedef struct unpacker {
-  psplit_arena *arena;
+  psplit_i_arena *arena;
   bool failed;
 } unpacker;
 
@@ -100,7 +100,7 @@ static uint64_t default_limit(uint64_t file_bytes) {
 /* A model that knows its path and nothing else. */
 static psplit_code new_model(const char *path, const psplit_read_options *options,
                              psplit_diag *diag, psplit_model **out) {
-  psplit_arena arena;
+  psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
   psplit_model *model = PSPLIT_NEW(&arena, psplit_model, 1);
   char *own_path = psplit_i_arena_strndup(&arena, path, strlen(path));
@@ -200,7 +200,7 @@ out:
   return code;
 }
 
-static void close_graph(psplit_graph *graph) {
+static void close_graph(psplit_i_graph *graph) {
   if (!graph) return;
   psplit_i_intern_fini(&graph->names);
   free(graph->values);
@@ -220,6 +220,6 @@ void psplit_model_close(psplit_model *model) {
   psplit_i_intern_fini(&model->locations);
   if (model->directory_fd >= 0) close(model->directory_fd);
   psplit_i_skeleton_fini(&model->skeleton);
-  psplit_arena arena = model->arena; /* the model itself lives in it */
+  psplit_i_arena arena = model->arena; /* the model itself lives in it */
   psplit_i_arena_fini(&arena);
 }

@@ -6,11 +6,11 @@
 #include "graph.h"
 #include "model.h"
 
-static bool add_symbols(const Onnx__TypeProto *type, psplit_intern *names) {
+static bool add_symbols(const Onnx__TypeProto *type, psplit_i_intern *names) {
   for (; type; type = psplit_i_type_inner(type)) {
     const int64_t rank = psplit_i_type_rank(type);
     for (int64_t axis = 0; axis < rank; axis++) {
-      const psplit_declared_dim dim = psplit_i_type_dim(type, (uint32_t)axis);
+      const psplit_i_declared_dim dim = psplit_i_type_dim(type, (uint32_t)axis);
       if (dim.param && *dim.param && psplit_i_intern_add(names, dim.param) == PSPLIT_NONE)
         return false;
     }
@@ -20,7 +20,7 @@ static bool add_symbols(const Onnx__TypeProto *type, psplit_intern *names) {
 
 /* Symbols of a graph's inputs, of its other values, and of its bodies. False when out of memory.
  * Depth is bounded by what the reader accepts. */
-static bool add_graph(const psplit_graph *graph, psplit_intern *names) {
+static bool add_graph(const psplit_i_graph *graph, psplit_i_intern *names) {
   bool ok = true;
   for (uint32_t i = 0; ok && i < graph->n_inputs; i++)
     ok = add_symbols(graph->values[graph->inputs[i]].declared_type, names);
@@ -35,7 +35,7 @@ static bool add_graph(const psplit_graph *graph, psplit_intern *names) {
 psplit_code psplit_model_check_dims(const psplit_model *model, const psplit_dim_value *dims,
                                     size_t n_dims, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
-  psplit_intern names;
+  psplit_i_intern names;
   if (!n_dims) return PSPLIT_OK;
   psplit_i_intern_init(&names);
   bool ok = add_graph(model->graph, &names);
@@ -54,7 +54,7 @@ out:
 psplit_code psplit_model_check_inputs(const psplit_model *model, const char *const *inputs,
                                       size_t n_inputs, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
-  const psplit_graph *graph = model->graph;
+  const psplit_i_graph *graph = model->graph;
   if (!n_inputs) return PSPLIT_OK;
   const char **names = malloc(((size_t)graph->n_inputs + 1) * sizeof *names);
   if (!names) return psplit_i_nomem(diag);

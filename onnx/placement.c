@@ -17,7 +17,7 @@ static const Onnx__DeviceConfigurationProto *find_configuration(const psplit_mod
 }
 
 /* The only configuration under which nodes have stages; *out_name stays NULL where none does. */
-static psplit_code only_configuration(const psplit_graph *graph, psplit_diag *diag,
+static psplit_code only_configuration(const psplit_i_graph *graph, psplit_diag *diag,
                                       const char **out_name) {
   for (uint32_t n = 0; n < graph->n_nodes; n++) {
     const Onnx__NodeProto *node = graph->nodes[n].proto;
@@ -36,7 +36,7 @@ static psplit_code only_configuration(const psplit_graph *graph, psplit_diag *di
   return PSPLIT_OK;
 }
 
-static psplit_code read_node(const psplit_graph *graph, uint32_t n,
+static psplit_code read_node(const psplit_i_graph *graph, uint32_t n,
                              const Onnx__DeviceConfigurationProto *configuration, psplit_diag *diag,
                              uint32_t *out_stage) {
   const Onnx__NodeProto *node = graph->nodes[n].proto;
@@ -69,12 +69,12 @@ static psplit_code read_node(const psplit_graph *graph, uint32_t n,
 }
 
 /* latest[n]: a node of the latest stage among `n` and what it depends on; NONE without one. */
-static psplit_code check_forward(const psplit_graph *graph, const uint32_t *stage, uint32_t *latest,
-                                 psplit_diag *diag) {
+static psplit_code check_forward(const psplit_i_graph *graph, const uint32_t *stage,
+                                 uint32_t *latest, psplit_diag *diag) {
   char before[128], after[128];
   for (uint32_t i = 0; i < graph->n_nodes; i++) {
     const uint32_t n = graph->topo[i];
-    const psplit_node *node = &graph->nodes[n];
+    const psplit_i_node *node = &graph->nodes[n];
     latest[n] = PSPLIT_NONE;
     for (uint32_t r = 0; r < node->n_inputs + node->n_captures; r++) {
       const uint32_t v = r < node->n_inputs ? node->inputs[r] : node->captures[r - node->n_inputs];
@@ -96,8 +96,8 @@ static psplit_code check_forward(const psplit_graph *graph, const uint32_t *stag
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_placement_read(const psplit_graph *graph, const char *name, psplit_diag *diag,
-                                    uint32_t *out_stage, bool *out_any) {
+psplit_code psplit_i_placement_read(const psplit_i_graph *graph, const char *name,
+                                    psplit_diag *diag, uint32_t *out_stage, bool *out_any) {
   psplit_code code = PSPLIT_OK;
   uint32_t *latest = NULL;
   bool any = false;

@@ -11,7 +11,7 @@
  * depends on one of a later stage.
  * Errors: INVALID (a rule is broken, with the node's name; no such configuration), USAGE (several
  * configurations give stages and none was named), NOMEM. O(nodes + edges). */
-PSPLIT_MUST_USE psplit_code psplit_i_placement_read(const psplit_graph *graph, const char *name,
+PSPLIT_MUST_USE psplit_code psplit_i_placement_read(const psplit_i_graph *graph, const char *name,
                                                     psplit_diag *diag, uint32_t *out_stage,
                                                     bool *out_any);
 

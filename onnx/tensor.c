@@ -82,21 +82,22 @@ uint32_t psplit_i_typed_field(int32_t data_type) {
   }
 }
 
-psplit_tensor psplit_i_tensor_of(const struct Onnx__TensorProto *proto) {
-  psplit_tensor tensor = {.proto = proto,
-                          .data_type = proto->data_type,
-                          .n_dims = (uint32_t)proto->n_dims,
-                          .dims = proto->dims};
+psplit_i_tensor psplit_i_tensor_of(const struct Onnx__TensorProto *proto) {
+  psplit_i_tensor tensor = {.proto = proto,
+                            .data_type = proto->data_type,
+                            .n_dims = (uint32_t)proto->n_dims,
+                            .dims = proto->dims};
   if (psplit_i_count_elements(proto->dims, proto->n_dims, &tensor.n_elements))
-    tensor.data_bytes = psplit_i_packed_bytes(tensor.n_elements, psplit_i_dtype_bits(proto->data_type));
+    tensor.data_bytes =
+      psplit_i_packed_bytes(tensor.n_elements, psplit_i_dtype_bits(proto->data_type));
   return tensor;
 }
 
-psplit_tensor psplit_i_graph_initializer(const psplit_graph *graph, uint32_t index) {
+psplit_i_tensor psplit_i_graph_initializer(const psplit_i_graph *graph, uint32_t index) {
   return psplit_i_tensor_of(graph->proto->initializer[index]);
 }
 
-static uint64_t constant_bytes(const psplit_graph *graph) {
+static uint64_t constant_bytes(const psplit_i_graph *graph) {
   uint64_t sum = 0;
   for (uint32_t i = 0; i < graph->n_initializers; i++)
     sum = psplit_i_sat_add_u64(sum, psplit_i_graph_initializer(graph, i).data_bytes);
@@ -111,8 +112,8 @@ static uint64_t constant_bytes(const psplit_graph *graph) {
   return sum;
 }
 
-uint64_t psplit_i_node_inner_bytes(const psplit_graph *graph, uint32_t node) {
-  const psplit_node *data = &graph->nodes[node];
+uint64_t psplit_i_node_inner_bytes(const psplit_i_graph *graph, uint32_t node) {
+  const psplit_i_node *data = &graph->nodes[node];
   uint64_t sum = 0;
   for (uint32_t b = 0; b < data->n_bodies; b++)
     sum = psplit_i_sat_add_u64(sum, constant_bytes(data->bodies[b]));
@@ -144,10 +145,10 @@ bool psplit_i_tensor_payload(const psplit_model *model, const Onnx__TensorProto 
   return bytes > 0;
 }
 
-/* Little-endian raw bytes of a small tensor: in memory, or read into `arena`; NULL if there are none
- * or they are not exactly as long as they should be. */
-static psplit_code small_raw(const psplit_model *model, const psplit_tensor *tensor,
-                             psplit_arena *arena, psplit_diag *diag, const uint8_t **out) {
+/* Little-endian raw bytes of a small tensor: in memory, or read into `arena`; NULL if there are
+ * none or they are not exactly as long as they should be. */
+static psplit_code small_raw(const psplit_model *model, const psplit_i_tensor *tensor,
+                             psplit_i_arena *arena, psplit_diag *diag, const uint8_t **out) {
   psplit_i_payload payload;
   *out = NULL;
   if (!psplit_i_tensor_payload(model, tensor->proto, &payload) ||
@@ -187,8 +188,8 @@ static bool is_integer(int32_t data_type) {
 
 /* Values of a tensor's varint field (int32_data, int64_data, uint64_data) that stayed in the file;
  * *out_good: they are as many as there should be. */
-static psplit_code read_packed_varints(const psplit_model *model, const psplit_tensor *tensor,
-                                       psplit_arena *arena, psplit_diag *diag, int64_t *out,
+static psplit_code read_packed_varints(const psplit_model *model, const psplit_i_tensor *tensor,
+                                       psplit_i_arena *arena, psplit_diag *diag, int64_t *out,
                                        bool *out_good) {
   psplit_code code = PSPLIT_OK;
   *out_good = false;
@@ -215,8 +216,8 @@ out:
   return code;
 }
 
-psplit_code psplit_i_tensor_int64s(const psplit_model *model, const psplit_tensor *tensor,
-                                   int64_t max_elements, psplit_arena *arena, psplit_diag *diag,
+psplit_code psplit_i_tensor_int64s(const psplit_model *model, const psplit_i_tensor *tensor,
+                                   int64_t max_elements, psplit_i_arena *arena, psplit_diag *diag,
                                    const int64_t **out, size_t *out_n) {
   psplit_code code = PSPLIT_OK;
   const Onnx__TensorProto *proto = tensor->proto;
@@ -275,8 +276,8 @@ static double float_value(uint64_t word, int32_t data_type) {
   return (double)single;
 }
 
-psplit_code psplit_i_tensor_doubles(const psplit_model *model, const psplit_tensor *tensor,
-                                    int64_t max_elements, psplit_arena *arena, psplit_diag *diag,
+psplit_code psplit_i_tensor_doubles(const psplit_model *model, const psplit_i_tensor *tensor,
+                                    int64_t max_elements, psplit_i_arena *arena, psplit_diag *diag,
                                     const double **out, size_t *out_n) {
   psplit_code code = PSPLIT_OK;
   const Onnx__TensorProto *proto = tensor->proto;

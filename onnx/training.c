@@ -23,7 +23,7 @@ static psplit_code check_bindings(const psplit_model *model,
                                   const Onnx__GraphProto *source, const char *what,
                                   psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
-  psplit_intern keys;
+  psplit_i_intern keys;
   psplit_i_intern_init(&keys);
   for (size_t b = 0; b < n; b++) {
     const char *key = bindings[b]->key ? bindings[b]->key : "";

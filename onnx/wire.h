@@ -54,18 +54,18 @@ static inline void psplit_i_varint_write(uint8_t *out, unsigned width, uint64_t 
 }
 
 /* Appends to a text buffer: a varint, and a field's tag with wire type. */
-static inline void psplit_i_wire_varint(psplit_text *out, uint64_t value) {
+static inline void psplit_i_wire_varint(psplit_i_text *out, uint64_t value) {
   uint8_t bytes[PSPLIT_I_VARINT_MAX];
   const unsigned width = psplit_i_varint_width(value);
   psplit_i_varint_write(bytes, width, value);
   psplit_i_text_add(out, bytes, width);
 }
 
-static inline void psplit_i_wire_tag(psplit_text *out, uint32_t field, unsigned wire_type) {
+static inline void psplit_i_wire_tag(psplit_i_text *out, uint32_t field, unsigned wire_type) {
   psplit_i_wire_varint(out, ((uint64_t)field << 3) | wire_type);
 }
 
-static inline void psplit_i_wire_bytes(psplit_text *out, uint32_t field, const void *bytes,
+static inline void psplit_i_wire_bytes(psplit_i_text *out, uint32_t field, const void *bytes,
                                        size_t n) {
   psplit_i_wire_tag(out, field, PSPLIT_I_WIRE_BYTES);
   psplit_i_wire_varint(out, n);

@@ -1,10 +1,10 @@
 /* Contiguous throughput: search and bounds in turn until they meet.
  *
- * 1. lossless kernel; 2. a first split by local search over orders; 3. the kernel again, with what
- * that split rules out; 4. the weight-axis bound and its windows; 5. the exact program just below
- * the best split: NO proves it, YES improves it; when it runs out of steps, more search, and the
- * exact program in the middle between bound and value. Budgets are counted in steps, so the answer
- * does not depend on the machine unless the time limit strikes. */
+ * 1. lossless reductions; 2. a first split by local search over orders; 3. the reduced instance
+ * again, with what that split rules out; 4. the weight-axis bound and its windows; 5. the exact
+ * program just below the best split: NO proves it, YES improves it; when it runs out of steps, more
+ * search, and the exact program in the middle between bound and value. Budgets are counted in
+ * steps, so the answer does not depend on the automaton unless the time limit strikes. */
 #include <string.h>
 
 #include "contiguous.h"
@@ -24,13 +24,13 @@ enum { VERY_LARGE = 1 << 14 };
 
 /* Narrows the gap from below: the middle first, then closer to the bound, where less is possible
  * and the program is faster. */
-static psplit_code bisect(psplit_attempt *a) {
+static psplit_code bisect(psplit_i_solver_state *a) {
   psplit_code code = PSPLIT_OK;
-  for (int64_t part = 2; part <= 16 && !psplit_i_attempt_done(a); part *= 2) {
+  for (int64_t part = 2; part <= 16 && !psplit_i_state_done(a); part *= 2) {
     const int64_t limit = a->bound + (a->best.value - a->bound) / part;
-    psplit_verdict verdict;
+    psplit_i_verdict verdict;
     if (limit >= a->best.value - 1) break;
-    PSPLIT_TRY(psplit_i_attempt_exact(a, limit, a->budget, &verdict));
+    PSPLIT_TRY(psplit_i_state_exact(a, limit, a->budget, &verdict));
     if (verdict == PSPLIT_I_YES) break; /* just below the new value may be quick now */
     if (verdict == PSPLIT_I_NO) part = 1;
     if (a->spent > a->most) break;
@@ -39,18 +39,18 @@ out:
   return code;
 }
 
-static psplit_code improve(psplit_attempt *a) {
+static psplit_code improve(psplit_i_solver_state *a) {
   psplit_code code = PSPLIT_OK;
-  for (uint64_t salt = 1; !psplit_i_attempt_done(a) && a->spent < a->most; salt++) {
-    psplit_verdict verdict;
+  for (uint64_t salt = 1; !psplit_i_state_done(a) && a->spent < a->most; salt++) {
+    psplit_i_verdict verdict;
     const int64_t before = a->best.value;
-    if (a->wamc_limit != a->best.value) PSPLIT_TRY(psplit_i_attempt_windows(a));
-    if (psplit_i_attempt_done(a)) break;
-    PSPLIT_TRY(psplit_i_attempt_exact(a, a->best.value - 1, a->budget, &verdict));
+    if (a->axis_limit != a->best.value) PSPLIT_TRY(psplit_i_state_windows(a));
+    if (psplit_i_state_done(a)) break;
+    PSPLIT_TRY(psplit_i_state_exact(a, a->best.value - 1, a->budget, &verdict));
     if (verdict != PSPLIT_I_UNKNOWN) continue;
-    PSPLIT_TRY(psplit_i_attempt_search(
-      a, 8, psplit_i_attempt_affords(a, PSPLIT_I_SEARCH_WORK, 8, 40), salt));
-    PSPLIT_TRY(psplit_i_attempt_anneal(a, salt));
+    PSPLIT_TRY(
+      psplit_i_state_search(a, 8, psplit_i_state_affords(a, PSPLIT_I_SEARCH_WORK, 8, 40), salt));
+    PSPLIT_TRY(psplit_i_state_anneal(a, salt));
     if (a->best.value < before) continue;
     PSPLIT_TRY(bisect(a));
     if (a->best.value < before) continue;
@@ -63,191 +63,199 @@ out:
 
 /* --- every stage holds something --- */
 
-static bool all_stages_used(const psplit_job *job, const psplit_answer *answer) {
-  const psplit_problem *problem = job->problem;
+static bool all_stages_used(const psplit_i_solver_request *request, const psplit_i_result *result) {
+  const psplit_problem *problem = request->problem;
   const uint32_t n_stages = psplit_problem_n_stages(problem);
-  bool *used = PSPLIT_NEW(job->arena, bool, n_stages);
+  bool *used = PSPLIT_NEW(request->arena, bool, n_stages);
   uint32_t n = 0;
   for (uint32_t v = 0; used && v < problem->n_nodes; v++)
     if (!problem->node_flags || !(problem->node_flags[v] & PSPLIT_NODE_AUXILIARY))
-      used[answer->stage[v]] = true;
+      used[result->stage[v]] = true;
   for (uint32_t s = 0; used && s < n_stages; s++) n += used[s];
   return n == n_stages;
 }
 
 /* Cuts the nodes in the order of the answer's stages anew, with something in every stage;
  * *out_value is INF where that takes more than `limit`. `take`: the answer becomes that split. */
-static psplit_code fill_stages(const psplit_job *strict, int64_t limit, bool take,
-                               psplit_answer *answer, int64_t *out_value) {
-  psplit_attempt a = {.job = strict, .answer = answer};
-  psplit_slicer slicer = {0};
+static psplit_code fill_stages(const psplit_i_solver_request *strict, int64_t limit, bool take,
+                               psplit_i_result *result, int64_t *out_value) {
+  psplit_i_solver_state a = {.request = strict, .result = result};
+  psplit_i_order_dp dp = {0};
   psplit_code code;
   *out_value = PSPLIT_I_INF;
   if (strict->problem->next_hop) return PSPLIT_OK; /* slices do not count relays */
-  PSPLIT_TRY(psplit_i_attempt_init(&a));
-  const uint32_t n = a.core.n, n_stages = a.core.n_stages;
+  PSPLIT_TRY(psplit_i_state_init(&a));
+  const uint32_t n = a.instance.n, n_stages = a.instance.n_stages;
   if (n > PSPLIT_I_LARGE) goto out;
   uint32_t *order = PSPLIT_NEW(&a.arena, uint32_t, n);
   uint32_t *at = PSPLIT_NEW(&a.arena, uint32_t, (size_t)n_stages + 1);
   PSPLIT_TRY(order && at ? PSPLIT_OK : PSPLIT_NOMEM);
   for (uint32_t v = 0; v < strict->problem->n_nodes; v++)
-    a.trial.stage[a.core.item_of_node[v]] = answer->stage[v];
+    a.trial.stage[a.instance.cluster_of_node[v]] = result->stage[v];
   for (uint32_t i = 0; i < n; i++) at[a.trial.stage[i] + 1]++;
   for (uint32_t s = 0; s < n_stages; s++) at[s + 1] += at[s];
   for (uint32_t i = 0; i < n; i++) order[at[a.trial.stage[i]]++] = i;
-  PSPLIT_TRY(psplit_i_slicer_init(&slicer, &a.core, &a.machine));
-  PSPLIT_TRY(psplit_i_slice(&slicer, order, NULL, limit, &a.trial) ? PSPLIT_OK : PSPLIT_NOMEM);
+  PSPLIT_TRY(psplit_i_order_dp_init(&dp, &a.instance, &a.automaton));
+  PSPLIT_TRY(psplit_i_order_dp_run(&dp, order, NULL, limit, &a.trial) ? PSPLIT_OK : PSPLIT_NOMEM);
   if (a.trial.value > limit) goto out; /* point to point, with all receivers counted */
   *out_value = a.trial.value;
-  if (take) psplit_i_answer_take(answer, &a.core, &a.trial);
+  if (take) psplit_i_result_take(result, &a.instance, &a.trial);
 out:
-  psplit_i_slicer_fini(&slicer);
-  psplit_i_attempt_fini(&a);
+  psplit_i_order_dp_fini(&dp);
+  psplit_i_state_fini(&a);
   return code == PSPLIT_NOMEM ? psplit_i_nomem(strict->diag) : code;
 }
 
 /* --- the portfolio --- */
 
-static psplit_code first_split(psplit_attempt *a) {
-  const psplit_job *job = a->job;
+static psplit_code first_split(psplit_i_solver_state *a) {
+  const psplit_i_solver_request *request = a->request;
   psplit_code code = PSPLIT_OK;
-  if (a->core.n > PSPLIT_I_LARGE || strcmp(job->options->solver, "multilevel") == 0) {
-    PSPLIT_TRY(psplit_i_multilevel(&a->core, &a->machine, job, &a->trial));
-    if (a->trial.value < PSPLIT_I_INF) psplit_i_attempt_take(a, &a->trial, "multilevel");
+  if (a->instance.n > PSPLIT_I_LARGE || strcmp(request->options->solver, "multilevel") == 0) {
+    PSPLIT_TRY(psplit_i_multilevel(&a->instance, &a->automaton, request, &a->trial));
+    if (a->trial.value < PSPLIT_I_INF) psplit_i_state_take(a, &a->trial, "multilevel");
   }
-  const uint32_t n_steps = strcmp(job->options->solver, "slice") == 0 ? 0
-                           : a->core.n > 1000                         ? 4
-                                                                      : 12;
-  if (a->core.n <= PSPLIT_I_LARGE || a->best.value >= PSPLIT_I_INF)
-    PSPLIT_TRY(psplit_i_attempt_search(a, 1, n_steps, 0));
-  if (a->best.value >= PSPLIT_I_INF) PSPLIT_TRY(psplit_i_attempt_find_any(a));
+  const uint32_t n_steps = strcmp(request->options->solver, "slice") == 0 ? 0
+                           : a->instance.n > 1000                         ? 4
+                                                                          : 12;
+  if (a->instance.n <= PSPLIT_I_LARGE || a->best.value >= PSPLIT_I_INF)
+    PSPLIT_TRY(psplit_i_state_search(a, 1, n_steps, 0));
+  if (a->best.value >= PSPLIT_I_INF) PSPLIT_TRY(psplit_i_state_find_any(a));
 out:
   return code;
 }
 
-static psplit_code bounds(psplit_attempt *a) {
-  if (a->core.n > PSPLIT_I_LARGE && psplit_i_attempt_done(a)) return PSPLIT_OK;
+static psplit_code bounds(psplit_i_solver_state *a) {
+  if (a->instance.n > PSPLIT_I_LARGE && psplit_i_state_done(a)) return PSPLIT_OK;
   /* Nothing proves very large graphs to the last bit: seconds for less than this are lost. */
-  if (a->core.n > VERY_LARGE &&
+  if (a->instance.n > VERY_LARGE &&
       (double)(a->best.value - a->bound) <= VERY_LARGE_GAP * (double)a->best.value)
     return PSPLIT_OK;
-  const psplit_code code = psplit_i_attempt_windows(a);
-  if (code != PSPLIT_OK || psplit_i_attempt_done(a)) return code;
+  const psplit_code code = psplit_i_state_windows(a);
+  if (code != PSPLIT_OK || psplit_i_state_done(a)) return code;
   int64_t bound = a->bound;
-  const uint32_t most_items = a->core.n <= PSPLIT_I_LARGE ? 64 : 8;
-  if (psplit_i_node_bound(&a->core, &a->machine, a->best.value, most_items, &a->job->deadline,
-                          &bound) != PSPLIT_OK)
-    return psplit_i_nomem(a->job->diag);
-  psplit_i_attempt_raise(a, bound, "node min cut");
+  const uint32_t most_clusters = a->instance.n <= PSPLIT_I_LARGE ? 64 : 8;
+  if (psplit_i_node_cut_bound(&a->instance, &a->automaton, a->best.value, most_clusters,
+                              &a->request->deadline, &bound) != PSPLIT_OK)
+    return psplit_i_nomem(a->request->diag);
+  psplit_i_state_raise(a, bound, "node min cut");
   return PSPLIT_OK;
 }
 
 /* Only what the caller asked for, or all of it. */
-static psplit_code close_gap(psplit_attempt *a) {
-  const char *solver = a->job->options->solver;
+static psplit_code close_gap(psplit_i_solver_state *a) {
+  const char *solver = a->request->options->solver;
   psplit_code code = PSPLIT_OK;
-  if (a->wamc.n_buckets == 0 && a->core.n > PSPLIT_I_LARGE) goto out; /* nothing to go by */
+  if (a->axis.n_buckets == 0 && a->instance.n > PSPLIT_I_LARGE) goto out; /* nothing to go by */
   if (strcmp(solver, "slice") == 0 || strcmp(solver, "multilevel") == 0) goto out;
   if (strcmp(solver, "search") == 0) {
-    const uint32_t n_steps = psplit_i_attempt_affords(a, PSPLIT_I_SEARCH_WORK, 8, 40);
-    for (uint64_t salt = 1; salt <= 8 && !psplit_i_attempt_done(a); salt++)
-      PSPLIT_TRY(psplit_i_attempt_search(a, 8, n_steps, salt));
+    const uint32_t n_steps = psplit_i_state_affords(a, PSPLIT_I_SEARCH_WORK, 8, 40);
+    for (uint64_t salt = 1; salt <= 8 && !psplit_i_state_done(a); salt++)
+      PSPLIT_TRY(psplit_i_state_search(a, 8, n_steps, salt));
     goto out;
   }
   if (strcmp(solver, "anneal") == 0) {
-    for (uint64_t salt = 1; salt <= 4 && !psplit_i_attempt_done(a); salt++)
-      PSPLIT_TRY(psplit_i_attempt_anneal(a, salt));
+    for (uint64_t salt = 1; salt <= 4 && !psplit_i_state_done(a); salt++)
+      PSPLIT_TRY(psplit_i_state_anneal(a, salt));
     goto out;
   }
   PSPLIT_TRY(improve(a));
-  PSPLIT_TRY(psplit_i_attempt_brute(a));
+  PSPLIT_TRY(psplit_i_state_brute(a));
 out:
   return code;
 }
 
 /* What an attempt without empty stages takes over from the one that allowed them. */
-typedef struct legacy {
+typedef struct carry_over {
   int64_t value, bound;
   const char *bound_name;
   uint64_t spent;
-} legacy;
+} carry_over;
 
-/* Without `from`: solves with reductions. `strict`, if any, is the job that allows no empty stages;
- * the attempt stops, and *out_left says so, when the first split cannot be made to meet that. */
-static psplit_code run(const psplit_job *job, const psplit_job *strict, const legacy *from,
-                       psplit_answer *answer, legacy *out_left, bool *out_stopped) {
-  psplit_attempt a = {.job = job, .answer = answer, .solver = "search", .bound_name = "none"};
+/* Without `from`: solves with reductions. `strict`, if any, is the request that allows no empty
+ * stages; the attempt stops, and *out_left says so, when the first split cannot be made to meet
+ * that. */
+static psplit_code run(const psplit_i_solver_request *request,
+                       const psplit_i_solver_request *strict, const carry_over *from,
+                       psplit_i_result *result, carry_over *out_left, bool *out_stopped) {
+  psplit_i_solver_state a = {
+    .request = request, .result = result, .solver = "search", .bound_name = "none"};
   psplit_code code;
   *out_stopped = false;
-  PSPLIT_TRY(psplit_i_attempt_init(&a));
-  uint32_t *parent = psplit_i_arena_array(&a.arena, job->problem->n_nodes, sizeof *parent);
-  PSPLIT_TRY(parent ? PSPLIT_OK : psplit_i_nomem(job->diag));
-  for (uint32_t v = 0; v < job->problem->n_nodes; v++) parent[v] = v;
+  PSPLIT_TRY(psplit_i_state_init(&a));
+  uint32_t *parent = psplit_i_arena_array(&a.arena, request->problem->n_nodes, sizeof *parent);
+  PSPLIT_TRY(parent ? PSPLIT_OK : psplit_i_nomem(request->diag));
+  for (uint32_t v = 0; v < request->problem->n_nodes; v++) parent[v] = v;
   if (from) {
     a.spent = from->spent;
     if (from->value < PSPLIT_I_INF)
-      psplit_i_answer_give(answer, &a.core, &a.machine, &a.best, a.scratch);
-    psplit_i_attempt_raise(&a, from->bound, from->bound_name);
-  } else if (!job->problem->next_hop) {
-    /* Reductions may empty a stage; and moving an item to a neighbour's may make others relay. */
-    PSPLIT_TRY(psplit_i_attempt_reduce(&a, PSPLIT_I_INF, false, parent));
+      psplit_i_result_give(result, &a.instance, &a.automaton, &a.best, a.scratch);
+    psplit_i_state_raise(&a, from->bound, from->bound_name);
+  } else if (!request->problem->next_hop) {
+    /* Reductions may empty a stage; and moving a cluster to a neighbour's may make others relay. */
+    PSPLIT_TRY(psplit_i_state_reduce(&a, PSPLIT_I_INF, false, parent));
   }
-  psplit_i_attempt_raise(&a, psplit_i_simple_bound(&a.core, &a.machine),
-                         "total over devices, heaviest node");
+  psplit_i_state_raise(&a, psplit_i_simple_bound(&a.instance, &a.automaton),
+                       "total over devices, heaviest node");
   PSPLIT_TRY(first_split(&a));
-  if (strict && !all_stages_used(job, answer)) {
+  if (strict && !all_stages_used(request, result)) {
     int64_t value;
-    PSPLIT_TRY(fill_stages(strict, a.best.value, false, answer, &value));
+    PSPLIT_TRY(fill_stages(strict, a.best.value, false, result, &value));
     *out_stopped = value >= PSPLIT_I_INF;
   }
   if (!*out_stopped) {
-    if (!from && !job->problem->next_hop)
-      PSPLIT_TRY(psplit_i_attempt_reduce(&a, a.best.value, false, parent));
+    if (!from && !request->problem->next_hop)
+      PSPLIT_TRY(psplit_i_state_reduce(&a, a.best.value, false, parent));
     PSPLIT_TRY(bounds(&a));
     PSPLIT_TRY(close_gap(&a));
-    if (job->problem->n_nodes > PSPLIT_I_TIE_NODES) /* ties.c would have to build a core anew */
-      PSPLIT_TRY(psplit_i_ties_lower(&a, strict || a.machine.all_used, 1,
-                                     2 * (uint64_t)(a.core.n + a.core.net_off[a.core.n_nets])));
+    if (request->problem->n_nodes >
+        PSPLIT_I_TIE_NODES) /* ties.c would have to build an instance anew */
+      PSPLIT_TRY(psplit_i_ties_descend(
+        &a, strict || a.automaton.all_used, 1,
+        2 * (uint64_t)(a.instance.n + a.instance.net_off[a.instance.n_nets])));
   }
 out:
-  if (code == PSPLIT_INFEASIBLE && job->diag->code == PSPLIT_OK)
-    code = psplit_i_attempt_explain(&a);
-  else if (code == PSPLIT_UNSUPPORTED && job->diag->code == PSPLIT_OK)
-    code = psplit_i_fail(job->diag, PSPLIT_INFEASIBLE,
+  if (code == PSPLIT_INFEASIBLE && request->diag->code == PSPLIT_OK)
+    code = psplit_i_state_explain(&a);
+  else if (code == PSPLIT_UNSUPPORTED && request->diag->code == PSPLIT_OK)
+    code = psplit_i_fail(request->diag, PSPLIT_INFEASIBLE,
                          "no split was found that satisfies memory limits and pins (that there is "
                          "none was not proved); allow more time or more stages");
-  answer->bound = a.bound;
-  answer->solver = a.solver;
-  answer->bound_name = a.bound_name;
-  *out_left = (legacy){a.best.value, a.bound, a.bound_name, a.spent};
-  psplit_i_attempt_fini(&a);
+  result->bound = a.bound;
+  result->solver = a.solver;
+  result->bound_name = a.bound_name;
+  *out_left = (carry_over){a.best.value, a.bound, a.bound_name, a.spent};
+  psplit_i_state_fini(&a);
   return code;
 }
 
-static psplit_code solve(const psplit_job *job, psplit_answer *out_answer) {
-  legacy left;
+static psplit_code solve(const psplit_i_solver_request *request, psplit_i_result *out_result) {
+  carry_over left;
   bool stopped;
-  if (!job->options->require_nonempty) return run(job, NULL, NULL, out_answer, &left, &stopped);
+  if (!request->options->require_nonempty)
+    return run(request, NULL, NULL, out_result, &left, &stopped);
   /* Empty stages rarely help. Solve without the demand first: where the answer meets it anyway, or
    * can be made to, it is proved for both, and reductions, which may empty a stage, could be used.
    */
-  psplit_partition_options relaxed = *job->options;
+  psplit_partition_options relaxed = *request->options;
   relaxed.require_nonempty = false;
-  const psplit_job easier = {job->problem, &relaxed, job->deadline, job->arena, job->diag};
-  psplit_code code = run(&easier, job, NULL, out_answer, &left, &stopped);
-  if (code != PSPLIT_OK || (!stopped && all_stages_used(job, out_answer))) return code;
+  const psplit_i_solver_request easier = {request->problem, &relaxed, request->deadline,
+                                          request->arena, request->diag};
+  psplit_code code = run(&easier, request, NULL, out_result, &left, &stopped);
+  if (code != PSPLIT_OK || (!stopped && all_stages_used(request, out_result))) return code;
   int64_t value;
-  code = fill_stages(job, left.value, true, out_answer, &value);
+  code = fill_stages(request, left.value, true, out_result, &value);
   if (code != PSPLIT_OK || value < PSPLIT_I_INF) return code;
-  code = fill_stages(job, 2 * left.value, true, out_answer, &left.value);
+  code = fill_stages(request, 2 * left.value, true, out_result, &left.value);
   if (code != PSPLIT_OK) return code;
-  return run(job, NULL, &left, out_answer, &left, &stopped);
+  return run(request, NULL, &left, out_result, &left, &stopped);
 }
 
-psplit_code psplit_i_contiguous(const psplit_job *job, psplit_answer *out_answer) {
-  const char *solver = job->options->solver;
-  const psplit_code code = solve(job, out_answer);
+psplit_code psplit_i_contiguous(const psplit_i_solver_request *request,
+                                psplit_i_result *out_result) {
+  const char *solver = request->options->solver;
+  const psplit_code code = solve(request, out_result);
   if (code != PSPLIT_OK || (strcmp(solver, "auto") != 0 && strcmp(solver, "exact") != 0))
     return code;
-  return psplit_i_ties_break(job, out_answer);
+  return psplit_i_ties_break(request, out_result);
 }

@@ -5,6 +5,7 @@
 #include "result.h"
 
 /* Contiguous throughput. Fills *out_answer. */
-PSPLIT_MUST_USE psplit_code psplit_i_contiguous(const psplit_job *job, psplit_answer *out_answer);
+PSPLIT_MUST_USE psplit_code psplit_i_contiguous(const psplit_i_solver_request *request,
+                                                psplit_i_result *out_result);
 
 #endif

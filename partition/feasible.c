@@ -13,74 +13,78 @@ enum { MOST_STAGES = 65535, TRIED_STAGES = 4096 };
 static const double LEAST_SECONDS = 0.25;
 
 /* More bytes than all devices have together? */
-static bool overflows_memory(const psplit_attempt *a) {
-  const psplit_core *core = &a->core;
+static bool overflows_memory(const psplit_i_solver_state *a) {
+  const psplit_i_instance *instance = &a->instance;
   uint64_t need = 0, have = 0;
-  for (uint32_t i = 0; i < core->n; i++) need += core->weight_bytes[i] + core->act_bytes[i];
-  for (uint32_t g = 0; g < core->n_groups; g++) need += core->group_bytes[g];
-  for (uint32_t t = 0; t < core->n_types; t++) {
-    const psplit_device *device = &core->problem->devices[t];
+  for (uint32_t i = 0; i < instance->n; i++)
+    need += instance->weight_bytes[i] + instance->act_bytes[i];
+  for (uint32_t g = 0; g < instance->n_groups; g++) need += instance->group_bytes[g];
+  for (uint32_t t = 0; t < instance->n_types; t++) {
+    const psplit_device *device = &instance->problem->devices[t];
     if (device->count > 0 && device->memory_bytes == 0) return false;
     have = psplit_i_sat_add_u64(have, psplit_i_sat_mul_u64(device->count, device->memory_bytes));
   }
   return need > have;
 }
 
-psplit_code psplit_i_attempt_find_any(psplit_attempt *a) {
+psplit_code psplit_i_state_find_any(psplit_i_solver_state *a) {
   const int64_t everything = PSPLIT_I_INF / 2;
-  if (a->core.has_memory && overflows_memory(a)) return PSPLIT_INFEASIBLE;
-  if (a->job->problem->next_hop) { /* the exact program does not know which stages are reached */
-    const psplit_code found = psplit_i_attempt_brute(a);
+  if (a->instance.has_memory && overflows_memory(a)) return PSPLIT_INFEASIBLE;
+  if (a->request->problem
+        ->next_hop) { /* the exact program does not know which stages are reached */
+    const psplit_code found = psplit_i_state_brute(a);
     if (found != PSPLIT_OK || a->best.value < PSPLIT_I_INF) return found;
   }
   /* A short run of the exact program often knows; then a search, then a long run. */
   psplit_code code = PSPLIT_OK;
-  psplit_verdict verdict = PSPLIT_I_UNKNOWN;
+  psplit_i_verdict verdict = PSPLIT_I_UNKNOWN;
   const double least = psplit_i_now() + LEAST_SECONDS;
   if (a->deadline.end >= 0 && a->deadline.end < least) a->deadline.end = least;
-  PSPLIT_TRY(psplit_i_attempt_exact(a, everything, PSPLIT_I_FIRST_STEPS, &verdict));
+  PSPLIT_TRY(psplit_i_state_exact(a, everything, PSPLIT_I_FIRST_STEPS, &verdict));
   if (verdict == PSPLIT_I_UNKNOWN && a->best.value >= PSPLIT_I_INF)
     PSPLIT_TRY(
-      psplit_i_attempt_search(a, 4, psplit_i_attempt_affords(a, PSPLIT_I_SEARCH_WORK, 4, 100), 1));
+      psplit_i_state_search(a, 4, psplit_i_state_affords(a, PSPLIT_I_SEARCH_WORK, 4, 100), 1));
   if (verdict == PSPLIT_I_UNKNOWN && a->best.value >= PSPLIT_I_INF)
-    PSPLIT_TRY(psplit_i_attempt_exact(a, everything, a->most, &verdict));
+    PSPLIT_TRY(psplit_i_state_exact(a, everything, a->most, &verdict));
   if (a->best.value >= PSPLIT_I_INF)
     code = verdict == PSPLIT_I_NO ? PSPLIT_INFEASIBLE : PSPLIT_UNSUPPORTED;
 out:
-  a->deadline = a->job->deadline;
+  a->deadline = a->request->deadline;
   return code;
 }
 
-/* Does local search find a split into the stages of `job`? */
-static bool finds_split(const psplit_job *job) {
-  psplit_attempt a = {.job = job};
-  psplit_answer answer;
-  a.answer = &answer;
+/* Does local search find a split into the stages of `request`? */
+static bool finds_split(const psplit_i_solver_request *request) {
+  psplit_i_solver_state a = {.request = request};
+  psplit_i_result result;
+  a.result = &result;
   const bool found =
-    psplit_i_answer_init(&answer, job) == PSPLIT_OK && psplit_i_attempt_init(&a) == PSPLIT_OK &&
-    a.core.n <= PSPLIT_I_LARGE &&
-    psplit_i_attempt_search(&a, 2, psplit_i_attempt_affords(&a, PSPLIT_I_SEARCH_WORK / 20, 2, 20),
-                            1) == PSPLIT_OK &&
+    psplit_i_result_init(&result, request) == PSPLIT_OK && psplit_i_state_init(&a) == PSPLIT_OK &&
+    a.instance.n <= PSPLIT_I_LARGE &&
+    psplit_i_state_search(&a, 2, psplit_i_state_affords(&a, PSPLIT_I_SEARCH_WORK / 20, 2, 20), 1) ==
+      PSPLIT_OK &&
     a.best.value < PSPLIT_I_INF;
-  psplit_i_attempt_fini(&a);
+  psplit_i_state_fini(&a);
   return found;
 }
 
 /* Smallest number of devices of the first type for which local search finds a split; 0: none. */
-static uint32_t devices_that_do(const psplit_job *job) {
-  psplit_problem problem = *job->problem;
+static uint32_t devices_that_do(const psplit_i_solver_request *request) {
+  psplit_problem problem = *request->problem;
   problem.next_hop = NULL; /* of other numbers of stages */
   psplit_device devices = problem.devices[0];
-  psplit_partition_options options = *job->options;
+  psplit_partition_options options = *request->options;
   psplit_diag ignored = {0};
   options.require_nonempty = false;
   uint32_t low = psplit_problem_n_stages(&problem), high = 0;
   problem.devices = &devices;
   problem.n_devices = 1;
   problem.pin = NULL;
-  const psplit_deadline deadline = {
-    job->deadline.end < 0 ? -1 : psplit_i_now() + (job->options->time_limit_s + LEAST_SECONDS) / 4};
-  const psplit_job inner = {&problem, &options, deadline, job->arena, &ignored};
+  const psplit_i_deadline deadline = {request->deadline.end < 0
+                                        ? -1
+                                        : psplit_i_now() +
+                                            (request->options->time_limit_s + LEAST_SECONDS) / 4};
+  const psplit_i_solver_request inner = {&problem, &options, deadline, request->arena, &ignored};
   while (low < MOST_STAGES && (high == 0 || high - low > 1)) {
     devices.count =
       high == 0 ? (low * 2 < MOST_STAGES ? low * 2 : MOST_STAGES) : low + (high - low) / 2;
@@ -95,34 +99,34 @@ static uint32_t devices_that_do(const psplit_job *job) {
   return high;
 }
 
-psplit_code psplit_i_attempt_explain(const psplit_attempt *a) {
-  const psplit_job *job = a->job;
-  const psplit_problem *p = job->problem;
-  if (!a->core.has_memory)
-    return psplit_i_fail(job->diag, PSPLIT_INFEASIBLE,
+psplit_code psplit_i_state_explain(const psplit_i_solver_state *a) {
+  const psplit_i_solver_request *request = a->request;
+  const psplit_problem *p = request->problem;
+  if (!a->instance.has_memory)
+    return psplit_i_fail(request->diag, PSPLIT_INFEASIBLE,
                          "no split satisfies the pins and the devices' order");
   uint64_t most = 0;
   for (uint32_t d = 0; d < p->n_devices; d++)
     if (p->devices[d].count && p->devices[d].memory_bytes > most) most = p->devices[d].memory_bytes;
-  for (uint32_t i = 0; i < a->core.n; i++)
-    if (a->core.weight_bytes[i] + a->core.act_bytes[i] > most) {
+  for (uint32_t i = 0; i < a->instance.n; i++)
+    if (a->instance.weight_bytes[i] + a->instance.act_bytes[i] > most) {
       uint32_t v = 0;
-      while (a->core.item_of_node[v] != i) v++;
+      while (a->instance.cluster_of_node[v] != i) v++;
       char name[32];
       return psplit_i_fail(
-        job->diag, PSPLIT_INFEASIBLE,
+        request->diag, PSPLIT_INFEASIBLE,
         "memory: node %s and what must stay with it need %llu bytes, the largest "
         "device has %llu; no number of stages helps",
         psplit_i_node_name(p, v, name),
-        (unsigned long long)(a->core.weight_bytes[i] + a->core.act_bytes[i]),
+        (unsigned long long)(a->instance.weight_bytes[i] + a->instance.act_bytes[i]),
         (unsigned long long)most);
     }
-  const uint32_t enough = devices_that_do(job);
+  const uint32_t enough = devices_that_do(request);
   if (enough)
-    return psplit_i_fail(job->diag, PSPLIT_INFEASIBLE,
+    return psplit_i_fail(request->diag, PSPLIT_INFEASIBLE,
                          "memory: no split into %u stages fits the devices; %u stages would do",
                          psplit_problem_n_stages(p), enough);
-  return psplit_i_fail(job->diag, PSPLIT_INFEASIBLE,
+  return psplit_i_fail(request->diag, PSPLIT_INFEASIBLE,
                        "memory: no split into %u stages fits the devices",
                        psplit_problem_n_stages(p));
 }

@@ -5,8 +5,8 @@
 #include "solver_state.h"
 
 /* No split was found yet: looks for any. INFEASIBLE: there is none; UNSUPPORTED: nobody knows. */
-PSPLIT_MUST_USE psplit_code psplit_i_attempt_find_any(psplit_attempt *a);
+PSPLIT_MUST_USE psplit_code psplit_i_state_find_any(psplit_i_solver_state *a);
 /* Says why there is no split, and how many stages would do. Returns INFEASIBLE. */
-PSPLIT_MUST_USE psplit_code psplit_i_attempt_explain(const psplit_attempt *a);
+PSPLIT_MUST_USE psplit_code psplit_i_state_explain(const psplit_i_solver_state *a);
 
 #endif

@@ -2,10 +2,11 @@
  *
  * Why they lose nothing. Let L be the bottleneck of some split that meets all demands; a best split
  * costs at most L.
- *   limit rule  In every split that costs at most L, items that it unites share a stage (kernel.c
+ *   limit rule In every split that costs at most L, clusters that it unites share a stage (reduced
+ * instance.c
  *               counts what a stage with the one and without the other pays at least). So the best
  *               splits of the reduced graph are the best splits.
- *   rule M      Moving an item to its neighbour's stage makes no stage dearer. So some best split
+ *   rule M      Moving a cluster to its neighbour's stage makes no stage dearer. So some best split
  *               is left. The move may empty a stage, though: where all stages must be used, the
  *               rule holds back unless no split into fewer stages costs at most L, which is so when
  *               the whole work is more than L times one stage less. */
@@ -22,52 +23,53 @@
 #include "result.h"
 
 typedef struct reduction {
-  psplit_job job;
-  psplit_arena arena;
-  psplit_core core;
-  psplit_machine machine;
+  psplit_i_solver_request request;
+  psplit_i_arena arena;
+  psplit_i_instance instance;
+  psplit_i_automaton automaton;
   int64_t limit;
   uint32_t *parent; /* [n_nodes] union-find */
 } reduction;
 
 static psplit_code bind_machine(reduction *r, const psplit_partition_options *options) {
-  psplit_i_machine_fini(&r->machine);
-  return psplit_i_machine_init(&r->machine, &r->core, options, r->job.diag);
+  psplit_i_automaton_fini(&r->automaton);
+  return psplit_i_automaton_init(&r->automaton, &r->instance, options, r->request.diag);
 }
 
 static psplit_code find_limit(reduction *r) {
-  psplit_cut cut;
-  psplit_code code = psplit_i_cut_init(&cut, &r->core, &r->arena);
-  if (code == PSPLIT_OK) code = psplit_i_multilevel(&r->core, &r->machine, &r->job, &cut);
-  if (code != PSPLIT_OK) return psplit_i_nomem(r->job.diag);
-  r->limit = cut.value;
+  psplit_i_assignment assignment;
+  psplit_code code = psplit_i_assignment_init(&assignment, &r->instance, &r->arena);
+  if (code == PSPLIT_OK)
+    code = psplit_i_multilevel(&r->instance, &r->automaton, &r->request, &assignment);
+  if (code != PSPLIT_OK) return psplit_i_nomem(r->request.diag);
+  r->limit = assignment.value;
   return PSPLIT_OK;
 }
 
-/* Whether every split that costs at most the limit has a counting item in each stage. */
+/* Whether every split that costs at most the limit has a counting cluster in each stage. */
 static bool uses_all_stages(const reduction *r) {
   int64_t total = 0;
-  for (uint32_t i = 0; i < r->core.n; i++)
-    if (r->core.n_counted[i]) total += r->machine.omega[i];
+  for (uint32_t i = 0; i < r->instance.n; i++)
+    if (r->instance.n_counted[i]) total += r->automaton.omega[i];
   return r->limit < PSPLIT_I_INF &&
-         (r->core.n_stages == 1 || total / (r->core.n_stages - 1) > r->limit);
+         (r->instance.n_stages == 1 || total / (r->instance.n_stages - 1) > r->limit);
 }
 
 static psplit_code reduce(reduction *r) {
   psplit_code code;
-  const psplit_problem *problem = r->job.problem;
-  psplit_partition_options options = *r->job.options;
+  const psplit_problem *problem = r->request.problem;
+  psplit_partition_options options = *r->request.options;
   r->parent = psplit_i_arena_array(&r->arena, problem->n_nodes, sizeof *r->parent);
-  if (!r->parent) return psplit_i_nomem(r->job.diag);
+  if (!r->parent) return psplit_i_nomem(r->request.diag);
   for (uint32_t v = 0; v < problem->n_nodes; v++) r->parent[v] = v;
-  PSPLIT_TRY(psplit_i_core_init(&r->core, problem, NULL, r->job.diag));
+  PSPLIT_TRY(psplit_i_instance_init(&r->instance, problem, NULL, r->request.diag));
   PSPLIT_TRY(bind_machine(r, &options));
   if (r->limit == INT64_MAX) PSPLIT_TRY(find_limit(r));
   if (options.require_nonempty && uses_all_stages(r)) options.require_nonempty = false;
-  for (uint32_t before = UINT32_MAX; r->core.n < before;) {
-    before = r->core.n;
+  for (uint32_t before = UINT32_MAX; r->instance.n < before;) {
+    before = r->instance.n;
     PSPLIT_TRY(bind_machine(r, &options));
-    PSPLIT_TRY(psplit_i_kernel(&r->core, &r->machine, r->limit, r->parent, r->job.diag));
+    PSPLIT_TRY(psplit_i_reduce(&r->instance, &r->automaton, r->limit, r->parent, r->request.diag));
   }
 out:
   return code;
@@ -86,7 +88,7 @@ psplit_code psplit_partition_reduce(const psplit_problem *problem,
       "reductions go with contiguous throughput, one chunk per device and links between "
       "all stages");
   psplit_problem merged;
-  reduction r = {.job = {&merged, options, psplit_i_deadline_in(options), &r.arena, diag},
+  reduction r = {.request = {&merged, options, psplit_i_deadline_in(options), &r.arena, diag},
                  .limit = limit_ns};
   psplit_i_arena_init(&r.arena, 0);
   psplit_code code = psplit_i_problem_validate(problem, diag);
@@ -98,11 +100,11 @@ psplit_code psplit_partition_reduce(const psplit_problem *problem,
   }
   if (code == PSPLIT_OK) code = reduce(&r);
   if (code == PSPLIT_OK) {
-    memcpy(out_class, r.core.item_of_node, problem->n_nodes * sizeof *out_class);
-    *out_n_classes = r.core.n;
+    memcpy(out_class, r.instance.cluster_of_node, problem->n_nodes * sizeof *out_class);
+    *out_n_classes = r.instance.n;
   }
-  psplit_i_machine_fini(&r.machine);
-  psplit_i_core_fini(&r.core);
+  psplit_i_automaton_fini(&r.automaton);
+  psplit_i_instance_fini(&r.instance);
   psplit_i_arena_fini(&r.arena);
   return code;
 }

@@ -163,7 +163,7 @@ psplit_code psplit_schedule_simulate(const psplit_schedule_input *in, psplit_dia
   psplit_code code = check_input(in, diag);
   if (code != PSPLIT_OK) return code;
   simulation s = {.in = in, .out = calloc(1, sizeof *s.out)};
-  psplit_arena arena;
+  psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
   const uint32_t k = in->n_stages;
   s.n_virtual = k * in->n_chunks;

@@ -52,12 +52,12 @@ static psplit_code check_options(const psplit_problem *p, const psplit_partition
 
 /* Each non-empty stage needs a counting node of its own class. */
 static psplit_code check_enough_nodes(const psplit_problem *p, bool unordered, psplit_diag *diag) {
-  psplit_core core;
-  const psplit_code code = unordered ? psplit_i_core_init_unordered(&core, p, NULL, diag)
-                                     : psplit_i_core_init(&core, p, NULL, diag);
+  psplit_i_instance instance;
+  const psplit_code code = unordered ? psplit_i_instance_init_unordered(&instance, p, NULL, diag)
+                                     : psplit_i_instance_init(&instance, p, NULL, diag);
   if (code != PSPLIT_OK) return code;
-  const uint32_t n = core.n_counted_items, n_stages = core.n_stages;
-  psplit_i_core_fini(&core);
+  const uint32_t n = instance.n_counted_clusters, n_stages = instance.n_stages;
+  psplit_i_instance_fini(&instance);
   if (n >= n_stages) return PSPLIT_OK;
   return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
                        "%" PRIu32 " stages, but only %" PRIu32
@@ -66,29 +66,30 @@ static psplit_code check_enough_nodes(const psplit_problem *p, bool unordered, p
 }
 
 /* Stage numbers without gaps, where nothing depends on them. */
-static void close_gaps(const psplit_job *job, psplit_answer *answer, uint32_t *number) {
-  const psplit_problem *p = job->problem;
+static void close_gaps(const psplit_i_solver_request *request, psplit_i_result *result,
+                       uint32_t *number) {
+  const psplit_problem *p = request->problem;
   const uint32_t n_stages = psplit_problem_n_stages(p);
   uint32_t n_kinds = 0;
   for (uint32_t d = 0; d < p->n_devices; d++) n_kinds += p->devices[d].count > 0;
-  if (p->pin || p->stash_1f1b || p->next_hop || job->options->chunks > 1) return;
+  if (p->pin || p->stash_1f1b || p->next_hop || request->options->chunks > 1) return;
   if (n_kinds > 1 && !p->any_device_order) return;
   for (uint32_t s = 0; s < n_stages; s++) number[s] = PSPLIT_NONE;
-  for (uint32_t v = 0; v < p->n_nodes; v++) number[answer->stage[v]] = 0;
+  for (uint32_t v = 0; v < p->n_nodes; v++) number[result->stage[v]] = 0;
   uint32_t n = 0;
   for (uint32_t s = 0; s < n_stages; s++) {
     if (number[s] == PSPLIT_NONE) continue;
     number[s] = n;
-    answer->device[n] = answer->device[s];
-    answer->replicas[n++] = answer->replicas[s];
+    result->device[n] = result->device[s];
+    result->replicas[n++] = result->replicas[s];
   }
   /* Devices that stay empty: whatever entry has some left. */
-  for (uint32_t s = n; s < n_stages; s++) answer->replicas[s] = 1;
-  for (uint32_t v = 0; v < p->n_nodes; v++) answer->stage[v] = number[answer->stage[v]];
+  for (uint32_t s = n; s < n_stages; s++) result->replicas[s] = 1;
+  for (uint32_t v = 0; v < p->n_nodes; v++) result->stage[v] = number[result->stage[v]];
   for (uint32_t d = 0, s = n; d < p->n_devices && s < n_stages; d++) {
     uint32_t used = 0;
-    for (uint32_t k = 0; k < n; k++) used += answer->device[k] == d ? answer->replicas[k] : 0;
-    for (; used < p->devices[d].count && s < n_stages; used++) answer->device[s++] = d;
+    for (uint32_t k = 0; k < n; k++) used += result->device[k] == d ? result->replicas[k] : 0;
+    for (; used < p->devices[d].count && s < n_stages; used++) result->device[s++] = d;
   }
 }
 
@@ -109,19 +110,19 @@ static const char *device_order(const psplit_problem *p, const psplit_partition_
   return p->any_device_order ? "chosen" : "given";
 }
 
-psplit_code psplit_i_answer_prove(const psplit_answer *answer, psplit_solution *io_solution,
+psplit_code psplit_i_result_prove(const psplit_i_result *result, psplit_solution *io_solution,
                                   psplit_diag *diag) {
   const int64_t value = io_solution->objective_ns;
-  if (answer->bound > value)
+  if (result->bound > value)
     return psplit_i_fail(diag, PSPLIT_INTERNAL,
                          "the bound %" PRId64 " (%s) is above the value %" PRId64
                          " of a split (%s); please report the problem and the options",
-                         answer->bound, answer->bound_name, value, answer->solver);
-  io_solution->lower_bound_ns = answer->bound;
-  io_solution->gap_frac = value > 0 ? ((double)value - (double)answer->bound) / (double)value : 0;
-  io_solution->proved_optimal = answer->bound == value;
-  io_solution->solver = answer->solver;
-  io_solution->bound = answer->bound_name;
+                         result->bound, result->bound_name, value, result->solver);
+  io_solution->lower_bound_ns = result->bound;
+  io_solution->gap_frac = value > 0 ? ((double)value - (double)result->bound) / (double)value : 0;
+  io_solution->proved_optimal = result->bound == value;
+  io_solution->solver = result->solver;
+  io_solution->bound = result->bound_name;
   return PSPLIT_OK;
 }
 
@@ -131,11 +132,12 @@ psplit_code psplit_partition_solve(const psplit_problem *problem,
   psplit_diag own = {0};
   if (!diag) diag = &own;
   const double start = psplit_i_now();
-  psplit_arena arena;
+  psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
   psplit_problem merged;
-  const psplit_job job = {&merged, options, psplit_i_deadline_in(options), &arena, diag};
-  psplit_answer answer;
+  const psplit_i_solver_request request = {&merged, options, psplit_i_deadline_in(options), &arena,
+                                           diag};
+  psplit_i_result result;
   psplit_solution *solution = NULL;
   psplit_code code;
   PSPLIT_TRY(check_options(problem, options, diag));
@@ -145,34 +147,34 @@ psplit_code psplit_partition_solve(const psplit_problem *problem,
   PSPLIT_TRY(psplit_i_devices_merge(problem, options, &arena, &merged, entry));
   if (options->require_nonempty)
     PSPLIT_TRY(check_enough_nodes(problem, options->noncontiguous, diag));
-  PSPLIT_TRY(psplit_i_answer_init(&answer, &job));
+  PSPLIT_TRY(psplit_i_result_init(&result, &request));
   const bool plain =
     options->chunks == 1 && !options->noncontiguous && options->objective == PSPLIT_THROUGHPUT;
-  PSPLIT_TRY(plain ? psplit_i_contiguous(&job, &answer) : psplit_i_place(&job, &answer));
+  PSPLIT_TRY(plain ? psplit_i_contiguous(&request, &result) : psplit_i_place(&request, &result));
   uint32_t *number = PSPLIT_NEW(&arena, uint32_t, psplit_problem_n_stages(problem));
   PSPLIT_TRY(number ? PSPLIT_OK : PSPLIT_NOMEM);
-  close_gaps(&job, &answer, number);
+  close_gaps(&request, &result, number);
   if (options->max_replicas == 1)
-    PSPLIT_TRY(psplit_i_devices_tell_apart(problem, entry, answer.stage, &arena, answer.device));
-  if (plain && answer.ties_proved && problem->any_device_order)
-    PSPLIT_TRY(psplit_i_devices_first(problem, &merged, entry, answer.stage, answer.bound, &arena,
-                                      answer.device));
-  code = psplit_partition_check(problem, options, answer.stage, answer.chunk, answer.device,
-                                answer.replicas, diag, &solution);
+    PSPLIT_TRY(psplit_i_devices_tell_apart(problem, entry, result.stage, &arena, result.device));
+  if (plain && result.ties_proved && problem->any_device_order)
+    PSPLIT_TRY(psplit_i_devices_first(problem, &merged, entry, result.stage, result.bound, &arena,
+                                      result.device));
+  code = psplit_partition_check(problem, options, result.stage, result.chunk, result.device,
+                                result.replicas, diag, &solution);
   if (code != PSPLIT_OK) {
     if (code == PSPLIT_MISMATCH) {
-      psplit_i_diag_context(diag, "solver %s: its own check fails", answer.solver);
+      psplit_i_diag_context(diag, "solver %s: its own check fails", result.solver);
       diag->code = code = PSPLIT_INTERNAL;
     }
     goto out;
   }
-  code = psplit_i_answer_prove(&answer, solution, diag);
+  code = psplit_i_result_prove(&result, solution, diag);
   if (code != PSPLIT_OK) {
     psplit_solution_destroy(solution);
     goto out;
   }
   solution->device_order = device_order(problem, options);
-  solution->ties_proved = plain && solution->proved_optimal && answer.ties_proved;
+  solution->ties_proved = plain && solution->proved_optimal && result.ties_proved;
   solution->seconds = psplit_i_now() - start;
   *out_solution = solution;
 out:

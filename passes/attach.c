@@ -7,14 +7,14 @@
 #include "pass.h"
 
 /* The one group that reads the node's results; PSPLIT_NONE where there are several or none. */
-static uint32_t only_reader(const psplit_unit *unit, uint32_t node) {
-  const psplit_graph *graph = unit->graph;
+static uint32_t only_reader(const psplit_planner *planner, uint32_t node) {
+  const psplit_i_graph *graph = planner->graph;
   uint32_t reader = PSPLIT_NONE, group = PSPLIT_NONE;
   for (uint32_t o = 0; o < graph->nodes[node].n_outputs; o++) {
     const uint32_t value = graph->nodes[node].outputs[o];
     if (value == PSPLIT_NONE) continue;
     for (uint32_t c = graph->consumer_off[value]; c < graph->consumer_off[value + 1]; c++) {
-      const uint32_t other = psplit_i_group_of(&unit->grouping, graph->consumers[c]);
+      const uint32_t other = psplit_i_group_of(&planner->grouping, graph->consumers[c]);
       if (group != PSPLIT_NONE && other != group) return PSPLIT_NONE;
       group = other;
       reader = graph->consumers[c];
@@ -24,41 +24,42 @@ static uint32_t only_reader(const psplit_unit *unit, uint32_t node) {
 }
 
 /* Producer of the node's first input that is computed at all. */
-static uint32_t data_producer(const psplit_unit *unit, uint32_t node) {
-  const psplit_node *data = &unit->graph->nodes[node];
+static uint32_t data_producer(const psplit_planner *planner, uint32_t node) {
+  const psplit_i_node *data = &planner->graph->nodes[node];
   for (uint32_t i = 0; i < data->n_inputs; i++) {
     if (data->inputs[i] == PSPLIT_NONE) continue;
-    const uint32_t producer = unit->graph->values[data->inputs[i]].producer;
-    if (producer != PSPLIT_NONE && !(unit->node_flags[producer] & PSPLIT_I_NODE_FREE))
+    const uint32_t producer = planner->graph->values[data->inputs[i]].producer;
+    if (producer != PSPLIT_NONE && !(planner->node_flags[producer] & PSPLIT_I_NODE_FREE))
       return producer;
   }
   return PSPLIT_NONE;
 }
 
-static psplit_code attach(psplit_unit *unit, uint32_t node, uint32_t to, psplit_diag *diag,
+static psplit_code attach(psplit_planner *planner, uint32_t node, uint32_t to, psplit_diag *diag,
                           bool *out_done) {
   *out_done = false;
   if (to == PSPLIT_NONE) return PSPLIT_OK;
-  return psplit_i_group_merge(&unit->grouping, (const uint32_t[]){node, to}, 2, diag, out_done);
+  return psplit_i_group_merge(&planner->grouping, (const uint32_t[]){node, to}, 2, diag, out_done);
 }
 
-static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag) {
+static psplit_code run(psplit_planner *planner, const psplit_i_option_value *values,
+                       psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   (void)values;
-  const psplit_graph *graph = unit->graph;
+  const psplit_i_graph *graph = planner->graph;
   /* Backwards, so that a chain of shape arithmetic follows its end to the consumer. */
   for (uint32_t i = graph->n_nodes; i-- > 0;) {
     const uint32_t n = graph->topo[i];
     bool done;
-    if (unit->node_flags[n] & (PSPLIT_I_NODE_FREE | PSPLIT_I_NODE_DEAD)) continue;
-    const psplit_node *node = &graph->nodes[n];
+    if (planner->node_flags[n] & (PSPLIT_I_NODE_FREE | PSPLIT_I_NODE_DEAD)) continue;
+    const psplit_i_node *node = &graph->nodes[n];
     const bool measures = psplit_i_node_is(node, "Shape") || psplit_i_node_is(node, "Size");
-    if (unit->node_class[n] == PSPLIT_CLASS_VIEW || measures) {
-      PSPLIT_TRY(attach(unit, n, data_producer(unit, n), diag, &done));
-      if (!done) PSPLIT_TRY(attach(unit, n, only_reader(unit, n), diag, &done));
-    } else if (unit->node_class[n] == PSPLIT_CLASS_SHAPE) {
-      PSPLIT_TRY(attach(unit, n, only_reader(unit, n), diag, &done));
-      if (!done) PSPLIT_TRY(attach(unit, n, data_producer(unit, n), diag, &done));
+    if (planner->node_class[n] == PSPLIT_CLASS_VIEW || measures) {
+      PSPLIT_TRY(attach(planner, n, data_producer(planner, n), diag, &done));
+      if (!done) PSPLIT_TRY(attach(planner, n, only_reader(planner, n), diag, &done));
+    } else if (planner->node_class[n] == PSPLIT_CLASS_SHAPE) {
+      PSPLIT_TRY(attach(planner, n, only_reader(planner, n), diag, &done));
+      if (!done) PSPLIT_TRY(attach(planner, n, data_producer(planner, n), diag, &done));
     }
   }
 out:

@@ -40,7 +40,7 @@ typedef struct clusters {
 } clusters;
 
 static bool start(clusters *c, const psplit_i_quotient *q, uint32_t max_nodes, int64_t max_ns,
-                  psplit_arena *arena) {
+                  psplit_i_arena *arena) {
   *c = (clusters){.q = q, .n_left = q->n, .max_nodes = max_nodes, .max_ns = max_ns};
   c->root = psplit_i_arena_array(arena, q->n, sizeof *c->root);
   c->ns = psplit_i_arena_array(arena, q->n, sizeof *c->ns);
@@ -115,7 +115,7 @@ static uint32_t dearest_neighbour(const psplit_i_quotient *q, uint32_t g) {
 
 /* Pairs groups of a level that share their dearest neighbour; with `any`, whichever come together.
  */
-static bool match_horizontally(clusters *c, bool any, psplit_arena *arena) {
+static bool match_horizontally(clusters *c, bool any, psplit_i_arena *arena) {
   const psplit_i_quotient *q = c->q;
   /* [n] the last single that waits for a partner at this neighbour, or at this level */
   uint32_t *waiting = psplit_i_arena_array(arena, q->n, sizeof *waiting);
@@ -138,8 +138,8 @@ typedef enum round_kind { EVEN_BANDS, ODD_BANDS, SIBLINGS, ANY_SIBLINGS, N_ROUND
 
 /* A series of rounds. */
 typedef struct series {
-  psplit_i_quotient q;    /* after the last round; lives in arenas[at] */
-  psplit_arena arenas[2]; /* the quotient at hand, and the next one */
+  psplit_i_quotient q;      /* after the last round; lives in arenas[at] */
+  psplit_i_arena arenas[2]; /* the quotient at hand, and the next one */
   unsigned at;
   uint32_t n_first;
   uint32_t *label; /* [n_first] group of the first quotient -> group of q */
@@ -150,7 +150,7 @@ typedef struct series {
 /* One round: matches, contracts, renames. Leaves the series as it was where nothing matches. */
 static psplit_code run_round(series *s, round_kind kind, psplit_diag *diag) {
   clusters c;
-  psplit_arena *arena = &s->arenas[1 - s->at];
+  psplit_i_arena *arena = &s->arenas[1 - s->at];
   psplit_i_arena_reset(arena);
   if (!start(&c, &s->q, s->max_nodes, s->max_ns, arena)) return psplit_i_nomem(diag);
   if (kind == EVEN_BANDS || kind == ODD_BANDS)
@@ -193,67 +193,68 @@ out:
 
 /* Whether memory may rule splits out: then what is best without it says little. Half of a device is
  * left for what a plan counts besides the model's own bytes. */
-static bool memory_may_bind(const psplit_unit *unit) {
+static bool memory_may_bind(const psplit_planner *planner) {
   uint64_t total = 0;
-  for (uint32_t v = 0; v < unit->graph->n_values; v++)
-    total = psplit_i_sat_add_u64(total, psplit_i_unit_weight_bytes(unit, v));
-  for (uint32_t s = 0; s < unit->options.n_stages; s++)
-    if (total > psplit_devices_memory_bytes(unit->devices, s) / 2) return true;
+  for (uint32_t v = 0; v < planner->graph->n_values; v++)
+    total = psplit_i_sat_add_u64(total, psplit_i_planner_weight_bytes(planner, v));
+  for (uint32_t s = 0; s < planner->options.n_stages; s++)
+    if (total > psplit_devices_memory_bytes(planner->devices, s) / 2) return true;
   return false;
 }
 
 /* Merges what some best split keeps together. The bounds on a cut must hold for all the groups that
  * `partition` will see, so this comes before anything that loses. */
-static psplit_code reduce_exactly(psplit_unit *unit, psplit_diag *diag) {
+static psplit_code reduce_exactly(psplit_planner *planner, psplit_diag *diag) {
   psplit_code code;
   psplit_problem problem;
   psplit_partition_options options;
   uint32_t *group;
-  psplit_i_partition_options(unit, &options);
-  if (options.objective != PSPLIT_THROUGHPUT || unit->options.n_stages == 1 ||
-      unit->grouping.n_groups < unit->options.n_stages || memory_may_bind(unit) || unit->next_hop ||
-      unit->options.tied_weights == PSPLIT_TIED_TOGETHER)
+  psplit_i_partition_options(planner, &options);
+  if (options.objective != PSPLIT_THROUGHPUT || planner->options.n_stages == 1 ||
+      planner->grouping.n_groups < planner->options.n_stages || memory_may_bind(planner) ||
+      planner->next_hop || planner->options.tied_weights == PSPLIT_TIED_TOGETHER)
     return PSPLIT_OK;
-  PSPLIT_TRY(psplit_i_problem_make(unit, diag, &problem, &group));
-  uint32_t *label = psplit_i_arena_array(&unit->scratch, problem.n_nodes, sizeof *label), n_labels;
+  PSPLIT_TRY(psplit_i_problem_make(planner, diag, &problem, &group));
+  uint32_t *label = psplit_i_arena_array(&planner->scratch, problem.n_nodes, sizeof *label),
+           n_labels;
   if (!label) PSPLIT_TRY(psplit_i_nomem(diag));
   psplit_diag ignored = {0}; /* where demands contradict each other, `partition` says so */
   code = psplit_partition_reduce(&problem, &options, INT64_MAX, &ignored, label, &n_labels);
   if (code != PSPLIT_OK && code != PSPLIT_INFEASIBLE)
     code = psplit_i_fail(diag, code, "%s", ignored.message);
   if (code != PSPLIT_OK) goto out;
-  for (uint32_t n = 0; n < unit->graph->n_nodes; n++)
+  for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
     if (group[n] != PSPLIT_NONE) group[n] = label[group[n]];
-  psplit_i_grouping_assign(&unit->grouping, group, n_labels);
+  psplit_i_grouping_assign(&planner->grouping, group, n_labels);
 out:
-  psplit_i_arena_reset(&unit->scratch);
+  psplit_i_arena_reset(&planner->scratch);
   return code == PSPLIT_INFEASIBLE ? PSPLIT_OK : code;
 }
 
-static psplit_code merge_down(psplit_unit *unit, uint32_t max_nodes, psplit_diag *diag) {
+static psplit_code merge_down(psplit_planner *planner, uint32_t max_nodes, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
-  const uint32_t n_nodes = unit->graph->n_nodes;
-  series s = {.n_first = unit->grouping.n_groups, .max_nodes = max_nodes};
+  const uint32_t n_nodes = planner->graph->n_nodes;
+  series s = {.n_first = planner->grouping.n_groups, .max_nodes = max_nodes};
   psplit_i_arena_init(&s.arenas[0], 0);
   psplit_i_arena_init(&s.arenas[1], 0);
-  uint32_t *group = psplit_i_arena_array(&unit->scratch, n_nodes, sizeof *group);
-  uint32_t *rank = psplit_i_arena_array(&unit->scratch, s.n_first, sizeof *rank);
-  s.label = psplit_i_arena_array(&unit->scratch, s.n_first, sizeof *s.label);
+  uint32_t *group = psplit_i_arena_array(&planner->scratch, n_nodes, sizeof *group);
+  uint32_t *rank = psplit_i_arena_array(&planner->scratch, s.n_first, sizeof *rank);
+  s.label = psplit_i_arena_array(&planner->scratch, s.n_first, sizeof *s.label);
   if (!group || !rank || !s.label) PSPLIT_TRY(psplit_i_nomem(diag));
-  psplit_i_grouping_number(&unit->grouping, group);
+  psplit_i_grouping_number(&planner->grouping, group);
   for (uint32_t g = 0; g < s.n_first; g++) s.label[g] = g;
-  if (!psplit_i_quotient_make(unit, group, &s.arenas[0], &s.q)) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!psplit_i_quotient_make(planner, group, &s.arenas[0], &s.q)) PSPLIT_TRY(psplit_i_nomem(diag));
   int64_t total_ns = 0;
   for (uint32_t g = 0; g < s.q.n; g++) total_ns = psplit_i_sat_add_i64(total_ns, s.q.ns[g]);
   PSPLIT_TRY(run_series(&s, total_ns, diag));
   if (s.q.n > s.max_nodes)
-    psplit_i_say(unit->options.sink, PSPLIT_NOTE,
+    psplit_i_say(planner->options.sink, PSPLIT_NOTE,
                  "coarsening stopped at %" PRIu32 " supernodes: pins keep the others apart", s.q.n);
   for (uint32_t i = 0; i < s.q.n; i++) rank[s.q.order[i]] = i;
   for (uint32_t n = 0; n < n_nodes; n++)
     if (group[n] != PSPLIT_NONE) group[n] = rank[s.label[group[n]]];
-  psplit_i_grouping_assign(&unit->grouping, group, s.q.n);
-  unit->coarsened = true;
+  psplit_i_grouping_assign(&planner->grouping, group, s.q.n);
+  planner->coarsened = true;
 out:
   psplit_i_arena_fini(&s.arenas[0]);
   psplit_i_arena_fini(&s.arenas[1]);
@@ -262,14 +263,15 @@ out:
 
 enum { FEW_TIMES = 20 };
 
-static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag) {
+static psplit_code run(psplit_planner *planner, const psplit_i_option_value *values,
+                       psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   const uint32_t max_nodes = (uint32_t)values[OPTION_MAX_NODES].integer;
   /* Where twenty groups and more become one, what merges for nothing makes no difference. */
   const bool worth_it =
-    unit->grouping.n_groups > max_nodes && unit->grouping.n_groups / FEW_TIMES <= max_nodes;
-  if (values[OPTION_EXACT].boolean || worth_it) PSPLIT_TRY(reduce_exactly(unit, diag));
-  if (unit->grouping.n_groups > max_nodes) PSPLIT_TRY(merge_down(unit, max_nodes, diag));
+    planner->grouping.n_groups > max_nodes && planner->grouping.n_groups / FEW_TIMES <= max_nodes;
+  if (values[OPTION_EXACT].boolean || worth_it) PSPLIT_TRY(reduce_exactly(planner, diag));
+  if (planner->grouping.n_groups > max_nodes) PSPLIT_TRY(merge_down(planner, max_nodes, diag));
 out:
   return code;
 }

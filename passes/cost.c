@@ -10,28 +10,28 @@
 #include "cost_table.h"
 #include "pass.h"
 
-static void fill_times(const psplit_unit *unit, const psplit_i_costs *costs, uint32_t device,
+static void fill_times(const psplit_planner *planner, const psplit_i_costs *costs, uint32_t device,
                        int64_t *out_ns) {
-  for (uint32_t n = 0; n < unit->graph->n_nodes; n++)
-    out_ns[n] = psplit_i_roofline_ns(unit, costs, device, n);
+  for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
+    out_ns[n] = psplit_i_roofline_ns(planner, costs, device, n);
 }
 
 /* Devices with equal times and memory are one class. */
-static psplit_code classify_devices(psplit_unit *unit, psplit_diag *diag) {
-  const size_t n = unit->graph->n_nodes;
-  unit->n_classes = 0;
-  unit->node_ns = NULL;
+static psplit_code classify_devices(psplit_planner *planner, psplit_diag *diag) {
+  const size_t n = planner->graph->n_nodes;
+  planner->n_classes = 0;
+  planner->node_ns = NULL;
   PSPLIT_VEC(int64_t *) classes = {0};
   psplit_code code = PSPLIT_OK;
   int64_t *spare = NULL;
-  for (uint32_t d = 0; d < unit->options.n_stages; d++) {
+  for (uint32_t d = 0; d < planner->options.n_stages; d++) {
     uint32_t class_id = 0;
-    if (d && unit->own_devices) goto known; /* one preset */
-    if (!spare && !(spare = psplit_i_arena_array(&unit->arena, n, sizeof *spare))) {
+    if (d && planner->own_devices) goto known; /* one preset */
+    if (!spare && !(spare = psplit_i_arena_array(&planner->arena, n, sizeof *spare))) {
       code = psplit_i_nomem(diag);
       goto out;
     }
-    fill_times(unit, unit->costs, d, spare);
+    fill_times(planner, planner->costs, d, spare);
     for (; class_id < classes.n; class_id++)
       if (memcmp(classes.items[class_id], spare, n * sizeof *spare) == 0) break;
     if (class_id == classes.n) {
@@ -39,45 +39,45 @@ static psplit_code classify_devices(psplit_unit *unit, psplit_diag *diag) {
         code = psplit_i_nomem(diag);
         goto out;
       }
-      unit->class_device[class_id] = d;
+      planner->class_device[class_id] = d;
       spare = NULL;
     }
   known:
-    unit->device_class[d] = class_id;
+    planner->device_class[d] = class_id;
   }
-  unit->n_classes = (uint32_t)classes.n;
-  unit->node_ns = psplit_i_arena_array(&unit->arena, classes.n * n, sizeof *unit->node_ns);
-  if (!unit->node_ns) code = psplit_i_nomem(diag);
-  for (size_t c = 0; unit->node_ns && c < classes.n; c++)
-    memcpy(unit->node_ns + c * n, classes.items[c], n * sizeof *unit->node_ns);
+  planner->n_classes = (uint32_t)classes.n;
+  planner->node_ns = psplit_i_arena_array(&planner->arena, classes.n * n, sizeof *planner->node_ns);
+  if (!planner->node_ns) code = psplit_i_nomem(diag);
+  for (size_t c = 0; planner->node_ns && c < classes.n; c++)
+    memcpy(planner->node_ns + c * n, classes.items[c], n * sizeof *planner->node_ns);
 out:
   psplit_i_vec_fini(&classes);
   return code;
 }
 
-static void say_what_is_missing(const psplit_unit *unit) {
-  const psplit_i_costs *costs = unit->costs;
+static void say_what_is_missing(const psplit_planner *planner) {
+  const psplit_i_costs *costs = planner->costs;
   const uint32_t n_assumed = psplit_i_costs_n_assumed(costs);
   const uint32_t n_unknown = psplit_i_costs_n_unknown(costs);
   const uint32_t n_data = psplit_i_costs_n_data(costs);
-  psplit_text names = {0};
+  psplit_i_text names = {0};
   uint32_t n = 0;
   for (const char *name; (name = psplit_i_costs_missing(costs, n)); n++)
     if (n < 6) psplit_i_text_addf(&names, "%s--dim %s=N", n ? " " : "", name);
   if (n)
-    psplit_i_say(unit->options.sink, PSPLIT_WARNING,
+    psplit_i_say(planner->options.sink, PSPLIT_WARNING,
                  "the cost of %" PRIu32
                  " node%s depends on sizes the model leaves open, counted as "
                  "%" PRId64 "; pass %s%s to cost them",
-                 n_assumed, n_assumed == 1 ? "" : "s", unit->assumed_size, names.bytes,
+                 n_assumed, n_assumed == 1 ? "" : "s", planner->assumed_size, names.bytes,
                  n > 6 ? " ..." : "");
   if (n_data)
-    psplit_i_say(unit->options.sink, PSPLIT_NOTE,
+    psplit_i_say(planner->options.sink, PSPLIT_NOTE,
                  "the cost of %" PRIu32
                  " node%s depends on sizes only a run can tell, counted as %" PRId64,
-                 n_data, n_data == 1 ? "" : "s", unit->assumed_size);
+                 n_data, n_data == 1 ? "" : "s", planner->assumed_size);
   if (n_unknown)
-    psplit_i_say(unit->options.sink, PSPLIT_WARNING,
+    psplit_i_say(planner->options.sink, PSPLIT_WARNING,
                  "the cost of %" PRIu32 " node%s is not known: what is not known of it is left out",
                  n_unknown, n_unknown == 1 ? "" : "s");
   psplit_i_text_fini(&names);
@@ -86,24 +86,25 @@ static void say_what_is_missing(const psplit_unit *unit) {
 /* Counts open sizes as the least of a few numbers that leaves the fewest nodes unknown: a size of 1
  * suits a batch, but an audio model whose first convolution spans 400 samples has no output then.
  */
-static psplit_code evaluate(psplit_unit *unit, const psplit_binding *bindings, psplit_diag *diag) {
+static psplit_code evaluate(psplit_planner *planner, const psplit_i_binding *bindings,
+                            psplit_diag *diag) {
   static const int64_t candidates[] = {1, 64, 1024, 16384};
   psplit_code code = PSPLIT_OK;
   for (size_t c = 0; c < sizeof candidates / sizeof *candidates; c++) {
-    const psplit_cost_options cost_options = {.bindings = bindings,
-                                              .n_bindings = unit->options.n_dims,
-                                              .assume_input = candidates[c],
-                                              .assume_data = candidates[c]};
+    const psplit_i_cost_options cost_options = {.bindings = bindings,
+                                                .n_bindings = planner->options.n_dims,
+                                                .assume_input = candidates[c],
+                                                .assume_data = candidates[c]};
     psplit_i_costs *costs;
-    PSPLIT_TRY(psplit_i_costs_create(unit->shapes, &cost_options, diag, &costs));
+    PSPLIT_TRY(psplit_i_costs_create(planner->shapes, &cost_options, diag, &costs));
     const bool better =
-      !unit->costs || psplit_i_costs_n_unknown(costs) < psplit_i_costs_n_unknown(unit->costs);
-    psplit_i_costs_destroy(better ? unit->costs : costs);
+      !planner->costs || psplit_i_costs_n_unknown(costs) < psplit_i_costs_n_unknown(planner->costs);
+    psplit_i_costs_destroy(better ? planner->costs : costs);
     if (better) {
-      unit->costs = costs;
-      unit->assumed_size = candidates[c];
+      planner->costs = costs;
+      planner->assumed_size = candidates[c];
     }
-    if (psplit_i_costs_n_unknown(unit->costs) == 0) break;
+    if (psplit_i_costs_n_unknown(planner->costs) == 0) break;
   }
 out:
   return code;
@@ -111,52 +112,54 @@ out:
 
 /* What only a run can tell is counted like any open size, which may be far too little. Counting it
  * a thousand times as large as well shows how much of the model's time may hang on it. */
-static psplit_code count_plenty(psplit_unit *unit, const psplit_binding *bindings,
+static psplit_code count_plenty(psplit_planner *planner, const psplit_i_binding *bindings,
                                 psplit_diag *diag) {
   enum { PLENTY = 1000 };
   psplit_code code;
   psplit_i_costs *costs = NULL;
-  const size_t n_nodes = unit->graph->n_nodes;
-  unit->node_plenty_ns = NULL;
-  unit->node_data = PSPLIT_NEW(&unit->arena, uint8_t, n_nodes);
-  if (!unit->node_data) return psplit_i_nomem(diag);
+  const size_t n_nodes = planner->graph->n_nodes;
+  planner->node_plenty_ns = NULL;
+  planner->node_data = PSPLIT_NEW(&planner->arena, uint8_t, n_nodes);
+  if (!planner->node_data) return psplit_i_nomem(diag);
   for (uint32_t n = 0; n < n_nodes; n++)
-    if (!(unit->node_flags[n] & (PSPLIT_I_NODE_DEAD | PSPLIT_I_NODE_FREE)))
-      unit->node_data[n] = (uint8_t)psplit_i_costs_node_data(unit->costs, n);
-  if (!psplit_i_costs_n_data(unit->costs)) return PSPLIT_OK;
-  const psplit_cost_options options = {.bindings = bindings,
-                                       .n_bindings = unit->options.n_dims,
-                                       .assume_input = unit->assumed_size,
-                                       .assume_data = PLENTY * unit->assumed_size};
-  PSPLIT_TRY(psplit_i_costs_create(unit->shapes, &options, diag, &costs));
-  unit->node_plenty_ns = psplit_i_arena_array(&unit->arena, n_nodes, sizeof *unit->node_plenty_ns);
-  if (!unit->node_plenty_ns) PSPLIT_TRY(psplit_i_nomem(diag));
-  fill_times(unit, costs, unit->class_device[0], unit->node_plenty_ns);
+    if (!(planner->node_flags[n] & (PSPLIT_I_NODE_DEAD | PSPLIT_I_NODE_FREE)))
+      planner->node_data[n] = (uint8_t)psplit_i_costs_node_data(planner->costs, n);
+  if (!psplit_i_costs_n_data(planner->costs)) return PSPLIT_OK;
+  const psplit_i_cost_options options = {.bindings = bindings,
+                                         .n_bindings = planner->options.n_dims,
+                                         .assume_input = planner->assumed_size,
+                                         .assume_data = PLENTY * planner->assumed_size};
+  PSPLIT_TRY(psplit_i_costs_create(planner->shapes, &options, diag, &costs));
+  planner->node_plenty_ns =
+    psplit_i_arena_array(&planner->arena, n_nodes, sizeof *planner->node_plenty_ns);
+  if (!planner->node_plenty_ns) PSPLIT_TRY(psplit_i_nomem(diag));
+  fill_times(planner, costs, planner->class_device[0], planner->node_plenty_ns);
 out:
   psplit_i_costs_destroy(costs);
   return code;
 }
 
-static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag) {
+static psplit_code run(psplit_planner *planner, const psplit_i_option_value *values,
+                       psplit_diag *diag) {
   (void)values;
   psplit_code code;
-  const psplit_unit_options *options = &unit->options;
-  psplit_binding *bindings = PSPLIT_NEW(&unit->scratch, psplit_binding, options->n_dims);
+  const psplit_planner_options *options = &planner->options;
+  psplit_i_binding *bindings = PSPLIT_NEW(&planner->scratch, psplit_i_binding, options->n_dims);
   if (!bindings) return psplit_i_nomem(diag);
   for (size_t i = 0; i < options->n_dims; i++)
-    bindings[i] = (psplit_binding){options->dims[i].name, options->dims[i].value};
-  psplit_i_costs_destroy(unit->costs);
-  unit->costs = NULL;
-  psplit_solution_destroy(unit->solution); /* its bound is of other times */
-  unit->solution = NULL;
-  PSPLIT_TRY(evaluate(unit, bindings, diag));
-  for (uint32_t n = 0; n < unit->graph->n_nodes; n++)
-    unit->node_class[n] = psplit_i_costs_node(unit->costs, n).op_class;
-  PSPLIT_TRY(classify_devices(unit, diag));
-  PSPLIT_TRY(count_plenty(unit, bindings, diag));
-  PSPLIT_TRY(psplit_i_cost_apply(unit, diag));
-  say_what_is_missing(unit);
-  psplit_i_say_heavy_if(unit);
+    bindings[i] = (psplit_i_binding){options->dims[i].name, options->dims[i].value};
+  psplit_i_costs_destroy(planner->costs);
+  planner->costs = NULL;
+  psplit_solution_destroy(planner->solution); /* its bound is of other times */
+  planner->solution = NULL;
+  PSPLIT_TRY(evaluate(planner, bindings, diag));
+  for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
+    planner->node_class[n] = psplit_i_costs_node(planner->costs, n).op_class;
+  PSPLIT_TRY(classify_devices(planner, diag));
+  PSPLIT_TRY(count_plenty(planner, bindings, diag));
+  PSPLIT_TRY(psplit_i_cost_apply(planner, diag));
+  say_what_is_missing(planner);
+  psplit_i_say_heavy_if(planner);
 out:
   return code;
 }

@@ -15,7 +15,7 @@ enum { OPTION_PATTERNS };
 
 /* Patterns by the operator they can start at: one list per operator type of the graph. */
 typedef struct anchors {
-  psplit_intern ops;
+  psplit_i_intern ops;
   uint32_t *op_of; /* [n_nodes] id in `ops` */
   uint32_t *first; /* [ops + 1] into `patterns` */
   PSPLIT_VEC(uint32_t) patterns;
@@ -26,12 +26,12 @@ static void anchors_fini(anchors *a) {
   psplit_i_vec_fini(&a->patterns);
 }
 
-static psplit_code anchors_init(psplit_unit *unit, const psplit_i_patterns *table, anchors *a,
+static psplit_code anchors_init(psplit_planner *planner, const psplit_i_patterns *table, anchors *a,
                                 psplit_diag *diag) {
-  const psplit_graph *graph = unit->graph;
+  const psplit_i_graph *graph = planner->graph;
   psplit_i_intern_init(&a->ops);
-  a->op_of = PSPLIT_NEW(&unit->scratch, uint32_t, graph->n_nodes);
-  a->first = PSPLIT_NEW(&unit->scratch, uint32_t, (size_t)graph->n_nodes + 1);
+  a->op_of = PSPLIT_NEW(&planner->scratch, uint32_t, graph->n_nodes);
+  a->first = PSPLIT_NEW(&planner->scratch, uint32_t, (size_t)graph->n_nodes + 1);
   if (!a->op_of || !a->first) return psplit_i_nomem(diag);
   for (uint32_t n = 0; n < graph->n_nodes; n++) {
     const uint32_t known = a->ops.n;
@@ -53,20 +53,20 @@ static psplit_code anchors_init(psplit_unit *unit, const psplit_i_patterns *tabl
 }
 
 /* The longest prefix of the match that stays convex. */
-static psplit_code merge_prefix(psplit_unit *unit, const uint32_t *nodes, uint32_t n,
+static psplit_code merge_prefix(psplit_planner *planner, const uint32_t *nodes, uint32_t n,
                                 psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   bool merged = false;
   for (; n > 1 && !merged && code == PSPLIT_OK; n--)
-    code = psplit_i_group_merge(&unit->grouping, nodes, n, diag, &merged);
+    code = psplit_i_group_merge(&planner->grouping, nodes, n, diag, &merged);
   return code;
 }
 
-static psplit_code fuse_at(psplit_unit *unit, const psplit_i_patterns *table, const anchors *a,
-                           uint32_t node, psplit_diag *diag) {
+static psplit_code fuse_at(psplit_planner *planner, const psplit_i_patterns *table,
+                           const anchors *a, uint32_t node, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   const psplit_i_match_input input = {
-    .graph = unit->graph, .node_flags = unit->node_flags, .scratch = &unit->scratch};
+    .graph = planner->graph, .node_flags = planner->node_flags, .scratch = &planner->scratch};
   const char *matched = ""; /* of several patterns with one name, the first that fits counts */
   for (uint32_t i = a->first[a->op_of[node]]; i < a->first[a->op_of[node] + 1]; i++) {
     const psplit_i_pattern *pattern = &table->patterns.items[a->patterns.items[i]];
@@ -75,41 +75,42 @@ static psplit_code fuse_at(psplit_unit *unit, const psplit_i_patterns *table, co
     PSPLIT_TRY(psplit_i_pattern_match(&input, table, pattern, node, diag, members, &n));
     if (!n) continue;
     matched = pattern->name;
-    PSPLIT_TRY(merge_prefix(unit, members, n, diag));
+    PSPLIT_TRY(merge_prefix(planner, members, n, diag));
   }
 out:
   return code;
 }
 
-static psplit_code read_patterns(psplit_unit *unit, const char *file, psplit_i_patterns *table,
-                                 psplit_diag *diag) {
+static psplit_code read_patterns(psplit_planner *planner, const char *file,
+                                 psplit_i_patterns *table, psplit_diag *diag) {
   psplit_code code;
   for (size_t i = 0; psplit_i_fuse_patterns[i]; i++)
     PSPLIT_TRY(psplit_i_patterns_parse(table, "built-in patterns", psplit_i_fuse_patterns[i],
-                                       strlen(psplit_i_fuse_patterns[i]), &unit->scratch, diag));
+                                       strlen(psplit_i_fuse_patterns[i]), &planner->scratch, diag));
   if (!*file) return PSPLIT_OK;
-  if (!unit->options.read_text)
+  if (!planner->options.read_text)
     return psplit_i_fail(diag, PSPLIT_USAGE,
                          "pass fuse: this program cannot read the patterns file %s", file);
   char *text;
   size_t n;
-  PSPLIT_TRY(unit->options.read_text(unit->options.read_text_user, file, diag, &text, &n));
-  code = psplit_i_patterns_parse(table, file, text, n, &unit->scratch, diag);
+  PSPLIT_TRY(planner->options.read_text(planner->options.read_text_user, file, diag, &text, &n));
+  code = psplit_i_patterns_parse(table, file, text, n, &planner->scratch, diag);
   free(text);
 out:
   return code;
 }
 
-static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag) {
+static psplit_code run(psplit_planner *planner, const psplit_i_option_value *values,
+                       psplit_diag *diag) {
   psplit_code code;
   psplit_i_patterns table = {0};
   anchors a = {0};
-  PSPLIT_TRY(read_patterns(unit, values[OPTION_PATTERNS].text, &table, diag));
-  PSPLIT_TRY(anchors_init(unit, &table, &a, diag));
-  for (uint32_t i = 0; i < unit->graph->n_nodes; i++) {
-    const uint32_t n = unit->graph->topo[i];
-    if (!(unit->node_flags[n] & (PSPLIT_I_NODE_FREE | PSPLIT_I_NODE_DEAD)))
-      PSPLIT_TRY(fuse_at(unit, &table, &a, n, diag));
+  PSPLIT_TRY(read_patterns(planner, values[OPTION_PATTERNS].text, &table, diag));
+  PSPLIT_TRY(anchors_init(planner, &table, &a, diag));
+  for (uint32_t i = 0; i < planner->graph->n_nodes; i++) {
+    const uint32_t n = planner->graph->topo[i];
+    if (!(planner->node_flags[n] & (PSPLIT_I_NODE_FREE | PSPLIT_I_NODE_DEAD)))
+      PSPLIT_TRY(fuse_at(planner, &table, &a, n, diag));
   }
 out:
   anchors_fini(&a);

@@ -14,17 +14,18 @@
 enum { OPTION_SOLVER, OPTION_GAP, OPTION_TIME_LIMIT };
 
 typedef struct cutter {
-  psplit_unit *unit;
+  psplit_planner *planner;
   const psplit_i_option_value *values;
-  const psplit_i_ties *ties;
+  const psplit_i_tied_weights *ties;
 } cutter;
 
 /* Says what may stand in the way: values that keep their producer and their readers together. */
-static void name_unsendable(const psplit_unit *unit, psplit_diag *diag) {
+static void name_unsendable(const psplit_planner *planner, psplit_diag *diag) {
   uint32_t first = PSPLIT_NONE, n = 0;
-  for (uint32_t v = 0; v < unit->graph->n_values; v++) {
-    if (unit->graph->values[v].producer == PSPLIT_NONE || psplit_i_unit_sendable(unit, v) ||
-        unit->graph->consumer_off[v] == unit->graph->consumer_off[v + 1])
+  for (uint32_t v = 0; v < planner->graph->n_values; v++) {
+    if (planner->graph->values[v].producer == PSPLIT_NONE ||
+        psplit_i_planner_sendable(planner, v) ||
+        planner->graph->consumer_off[v] == planner->graph->consumer_off[v + 1])
       continue;
     if (!n++) first = v;
   }
@@ -32,29 +33,29 @@ static void name_unsendable(const psplit_unit *unit, psplit_diag *diag) {
   if (n == 1)
     snprintf(diag->message + used, sizeof diag->message - used,
              "; \"%s\" is not known to be a dense tensor and is never sent",
-             unit->graph->values[first].name);
+             planner->graph->values[first].name);
   else if (n)
     snprintf(diag->message + used, sizeof diag->message - used,
              "; \"%s\" and %" PRIu32 " more are not known to be dense tensors and are never sent",
-             unit->graph->values[first].name, n - 1);
+             planner->graph->values[first].name, n - 1);
 }
 
-static psplit_code cut(psplit_unit *unit, const psplit_i_request *r, psplit_diag *diag) {
+static psplit_code cut(psplit_planner *planner, const psplit_i_request *r, psplit_diag *diag) {
   psplit_code code = PSPLIT_INFEASIBLE;
-  const uint32_t n_stages = unit->options.n_stages;
+  const uint32_t n_stages = planner->options.n_stages;
   psplit_diag first = {0};
-  if (unit->grouping.n_groups >= n_stages || n_stages == 1)
-    code = psplit_i_solve_within_memory(unit, r, 1, &first);
-  if (code == PSPLIT_INFEASIBLE && unit->grouping.n_groups < unit->graph->n_nodes) {
+  if (planner->grouping.n_groups >= n_stages || n_stages == 1)
+    code = psplit_i_solve_within_memory(planner, r, 1, &first);
+  if (code == PSPLIT_INFEASIBLE && planner->grouping.n_groups < planner->graph->n_nodes) {
     /* Groups are a wish, stages are asked for: let go of the groups before giving up. */
-    const uint32_t n_groups = unit->grouping.n_groups;
-    if (!psplit_i_grouping_init(&unit->grouping, unit->graph, unit->node_flags, unit->pin,
-                                &unit->arena))
+    const uint32_t n_groups = planner->grouping.n_groups;
+    if (!psplit_i_grouping_init(&planner->grouping, planner->graph, planner->node_flags,
+                                planner->pin, &planner->arena))
       return psplit_i_nomem(diag);
-    if (unit->grouping.n_groups > n_groups && unit->grouping.n_groups >= n_stages) {
-      code = psplit_i_solve_within_memory(unit, r, 0.25, diag);
+    if (planner->grouping.n_groups > n_groups && planner->grouping.n_groups >= n_stages) {
+      code = psplit_i_solve_within_memory(planner, r, 0.25, diag);
       if (code == PSPLIT_OK)
-        psplit_i_say(unit->options.sink, PSPLIT_NOTE,
+        psplit_i_say(planner->options.sink, PSPLIT_NOTE,
                      "%" PRIu32 " supernodes allow no such split; cut between operators instead",
                      n_groups);
       return code;
@@ -64,7 +65,7 @@ static psplit_code cut(psplit_unit *unit, const psplit_i_request *r, psplit_diag
     return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
                          "%" PRIu32 " stages cannot all have work: the model has %" PRIu32
                          " nodes besides constants; ask for fewer stages",
-                         n_stages, unit->grouping.n_groups);
+                         n_stages, planner->grouping.n_groups);
   return code == PSPLIT_OK ? code : psplit_i_fail(diag, code, "%s", first.message);
 }
 
@@ -77,19 +78,20 @@ static psplit_code cut_joined(void *user, const uint8_t *joined, psplit_i_effort
                               .ties = c->ties,
                               .joined = joined,
                               .quick = effort == PSPLIT_I_CUT_ANY};
-  return effort == PSPLIT_I_CUT ? cut(c->unit, &r, diag)
-                                : psplit_i_solve_within_memory(c->unit, &r, 1, diag);
+  return effort == PSPLIT_I_CUT ? cut(c->planner, &r, diag)
+                                : psplit_i_solve_within_memory(c->planner, &r, 1, diag);
 }
 
-static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag) {
-  psplit_i_ties ties = {0};
-  cutter c = {unit, values, &ties};
-  psplit_code code = psplit_i_ties_find(unit, diag, &ties);
-  psplit_i_arena_reset(&unit->scratch);
-  if (code == PSPLIT_OK) code = psplit_i_ties_settle(unit, &ties, cut_joined, &c, diag);
-  psplit_i_ties_fini(&ties);
-  if (code == PSPLIT_INFEASIBLE) name_unsendable(unit, diag);
-  if (code == PSPLIT_INFEASIBLE) psplit_i_name_unreachable(unit, diag);
+static psplit_code run(psplit_planner *planner, const psplit_i_option_value *values,
+                       psplit_diag *diag) {
+  psplit_i_tied_weights ties = {0};
+  cutter c = {planner, values, &ties};
+  psplit_code code = psplit_i_tied_weights_find(planner, diag, &ties);
+  psplit_i_arena_reset(&planner->scratch);
+  if (code == PSPLIT_OK) code = psplit_i_tied_weights_settle(planner, &ties, cut_joined, &c, diag);
+  psplit_i_tied_weights_fini(&ties);
+  if (code == PSPLIT_INFEASIBLE) name_unsendable(planner, diag);
+  if (code == PSPLIT_INFEASIBLE) psplit_i_name_unreachable(planner, diag);
   return code;
 }
 

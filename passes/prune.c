@@ -8,7 +8,7 @@
 #include "pass.h"
 
 /* Operators whose result is not a function of their inputs. */
-static bool is_random(const psplit_node *node) {
+static bool is_random(const psplit_i_node *node) {
   static const char *const random[] = {"RandomNormal",      "RandomNormalLike", "RandomUniform",
                                        "RandomUniformLike", "Multinomial",      "Bernoulli"};
   if (strstr(node->op_type, "Dropout")) return true; /* in training mode; Microsoft's too */
@@ -17,10 +17,10 @@ static bool is_random(const psplit_node *node) {
   return false;
 }
 
-static bool graph_is_repeatable(const psplit_graph *graph, const psplit_model *model,
+static bool graph_is_repeatable(const psplit_i_graph *graph, const psplit_model *model,
                                 const bool *function_repeatable);
 
-static bool node_is_repeatable(const psplit_node *node, const psplit_model *model,
+static bool node_is_repeatable(const psplit_i_node *node, const psplit_model *model,
                                const bool *function_repeatable) {
   if (node->function != PSPLIT_NONE) return function_repeatable[node->function];
   const bool known_domain = !*node->domain || strcmp(node->domain, "ai.onnx.ml") == 0 ||
@@ -31,7 +31,7 @@ static bool node_is_repeatable(const psplit_node *node, const psplit_model *mode
   return true;
 }
 
-static bool graph_is_repeatable(const psplit_graph *graph, const psplit_model *model,
+static bool graph_is_repeatable(const psplit_i_graph *graph, const psplit_model *model,
                                 const bool *function_repeatable) {
   for (uint32_t n = 0; n < graph->n_nodes; n++)
     if (!node_is_repeatable(&graph->nodes[n], model, function_repeatable)) return false;
@@ -56,14 +56,14 @@ static void settle_functions(const psplit_model *model, bool *repeatable) {
 
 /* Whether every value the node reads is a constant: an initializer that no caller can override, or
  * the result of a free node. */
-static bool reads_constants_only(const psplit_unit *unit, const psplit_node *node) {
+static bool reads_constants_only(const psplit_planner *planner, const psplit_i_node *node) {
   if (node->n_captures || node->n_bodies) return false;
   for (uint32_t i = 0; i < node->n_inputs; i++) {
     if (node->inputs[i] == PSPLIT_NONE) continue;
-    const psplit_value *value = &unit->graph->values[node->inputs[i]];
+    const psplit_i_value *value = &planner->graph->values[node->inputs[i]];
     if (value->producer != PSPLIT_NONE) {
-      if (!(unit->node_flags[value->producer] & PSPLIT_I_NODE_FREE)) return false;
-    } else if (value->input != PSPLIT_NONE && psplit_i_model_ir_version(unit->model) >= 4) {
+      if (!(planner->node_flags[value->producer] & PSPLIT_I_NODE_FREE)) return false;
+    } else if (value->input != PSPLIT_NONE && psplit_i_model_ir_version(planner->model) >= 4) {
       return false;
     } else if (value->initializer == PSPLIT_NONE && value->sparse_initializer == PSPLIT_NONE) {
       return false;
@@ -72,34 +72,37 @@ static bool reads_constants_only(const psplit_unit *unit, const psplit_node *nod
   return true;
 }
 
-static bool has_live_reader(const psplit_unit *unit, uint32_t value) {
-  const psplit_graph *graph = unit->graph;
+static bool has_live_reader(const psplit_planner *planner, uint32_t value) {
+  const psplit_i_graph *graph = planner->graph;
   if (graph->values[value].is_output) return true;
   for (uint32_t c = graph->consumer_off[value]; c < graph->consumer_off[value + 1]; c++)
-    if (!(unit->node_flags[graph->consumers[c]] & PSPLIT_I_NODE_DEAD)) return true;
+    if (!(planner->node_flags[graph->consumers[c]] & PSPLIT_I_NODE_DEAD)) return true;
   return false;
 }
 
-static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag) {
+static psplit_code run(psplit_planner *planner, const psplit_i_option_value *values,
+                       psplit_diag *diag) {
   (void)values;
-  const psplit_graph *graph = unit->graph;
-  bool *repeatable = PSPLIT_NEW(&unit->scratch, bool, psplit_i_model_n_functions(unit->model));
+  const psplit_i_graph *graph = planner->graph;
+  bool *repeatable =
+    PSPLIT_NEW(&planner->scratch, bool, psplit_i_model_n_functions(planner->model));
   if (!repeatable) return psplit_i_nomem(diag);
-  settle_functions(unit->model, repeatable);
+  settle_functions(planner->model, repeatable);
   for (uint32_t i = 0; i < graph->n_nodes; i++) {
     const uint32_t n = graph->topo[i];
-    unit->node_flags[n] = 0;
-    if (!node_is_repeatable(&graph->nodes[n], unit->model, repeatable)) continue;
-    unit->node_flags[n] |= PSPLIT_I_NODE_REPEATABLE;
-    if (reads_constants_only(unit, &graph->nodes[n])) unit->node_flags[n] |= PSPLIT_I_NODE_FREE;
+    planner->node_flags[n] = 0;
+    if (!node_is_repeatable(&graph->nodes[n], planner->model, repeatable)) continue;
+    planner->node_flags[n] |= PSPLIT_I_NODE_REPEATABLE;
+    if (reads_constants_only(planner, &graph->nodes[n]))
+      planner->node_flags[n] |= PSPLIT_I_NODE_FREE;
   }
   for (uint32_t i = graph->n_nodes; i-- > 0;) {
     const uint32_t n = graph->topo[i];
     bool live = false;
     for (uint32_t o = 0; o < graph->nodes[n].n_outputs && !live; o++)
       live = graph->nodes[n].outputs[o] != PSPLIT_NONE &&
-             has_live_reader(unit, graph->nodes[n].outputs[o]);
-    if (!live) unit->node_flags[n] |= PSPLIT_I_NODE_DEAD;
+             has_live_reader(planner, graph->nodes[n].outputs[o]);
+    if (!live) planner->node_flags[n] |= PSPLIT_I_NODE_DEAD;
   }
   return PSPLIT_OK;
 }

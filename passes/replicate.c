@@ -13,7 +13,7 @@
 #include "tied_weights.h"
 
 typedef struct state {
-  psplit_unit *unit;
+  psplit_planner *planner;
   psplit_diag *diag;
   int64_t *load_ns;     /* [n_stages] */
   uint32_t *held;       /* [n_nodes] stamp: the node is in the stage at hand */
@@ -23,24 +23,26 @@ typedef struct state {
   uint32_t stamp;
 } state;
 
-static int64_t send_cost(const psplit_unit *unit, uint32_t from, uint32_t to, uint32_t value) {
-  return psplit_i_unit_transfer_ns(unit, from, to, psplit_i_unit_value_bytes(unit, value, NULL));
+static int64_t send_cost(const psplit_planner *planner, uint32_t from, uint32_t to,
+                         uint32_t value) {
+  return psplit_i_planner_transfer_ns(planner, from, to,
+                                      psplit_i_planner_value_bytes(planner, value, NULL));
 }
 
 /* What it costs the stage to receive the node's results, all of them: a copy makes each local. */
 static int64_t received_ns(const state *s, uint32_t node, uint32_t stage) {
-  const psplit_node *data = &s->unit->graph->nodes[node];
+  const psplit_i_node *data = &s->planner->graph->nodes[node];
   int64_t sum = 0;
   for (uint32_t o = 0; o < data->n_outputs; o++)
     if (data->outputs[o] != PSPLIT_NONE && s->received[data->outputs[o]] == s->stamp)
-      sum = psplit_i_sat_add_i64(sum,
-                                 send_cost(s->unit, s->unit->stage[node], stage, data->outputs[o]));
+      sum = psplit_i_sat_add_i64(
+        sum, send_cost(s->planner, s->planner->stage[node], stage, data->outputs[o]));
   return sum;
 }
 
 static psplit_code add_copy(state *s, uint32_t node, uint32_t stage) {
   s->held[node] = s->stamp;
-  return psplit_i_vec_push(&s->unit->copies, ((psplit_plan_copy){node, stage}))
+  return psplit_i_vec_push(&s->planner->copies, ((psplit_plan_copy){node, stage}))
            ? PSPLIT_OK
            : psplit_i_nomem(s->diag);
 }
@@ -48,16 +50,16 @@ static psplit_code add_copy(state *s, uint32_t node, uint32_t stage) {
 /* Copies of the constants that a copied node reads. */
 static psplit_code add_free_producers(state *s, uint32_t node, uint32_t stage) {
   psplit_code code = PSPLIT_OK;
-  const psplit_graph *graph = s->unit->graph;
+  const psplit_i_graph *graph = s->planner->graph;
   PSPLIT_VEC(uint32_t) open = {0};
   if (!psplit_i_vec_push(&open, node)) PSPLIT_TRY(psplit_i_nomem(s->diag));
   while (open.n) {
-    const psplit_node *data = &graph->nodes[open.items[--open.n]];
+    const psplit_i_node *data = &graph->nodes[open.items[--open.n]];
     for (uint32_t i = 0; i < data->n_inputs; i++) {
       const uint32_t producer =
         data->inputs[i] == PSPLIT_NONE ? PSPLIT_NONE : graph->values[data->inputs[i]].producer;
       if (producer == PSPLIT_NONE || s->held[producer] == s->stamp ||
-          !(s->unit->node_flags[producer] & PSPLIT_I_NODE_FREE))
+          !(s->planner->node_flags[producer] & PSPLIT_I_NODE_FREE))
         continue;
       PSPLIT_TRY(add_copy(s, producer, stage));
       if (!psplit_i_vec_push(&open, producer)) PSPLIT_TRY(psplit_i_nomem(s->diag));
@@ -71,12 +73,12 @@ out:
 /* Whether the stage may and can hold the constants that a copy of `node` reads; *out_bytes are
  * those of the ones it does not hold yet. */
 static bool has_room(const state *s, uint32_t node, uint32_t stage, uint64_t *out_bytes) {
-  const psplit_unit *unit = s->unit;
+  const psplit_planner *planner = s->planner;
   *out_bytes = 0;
-  PSPLIT_FOR_EACH_READ(&unit->graph->nodes[node], value) {
-    if (s->constant[value] == s->stamp || !psplit_i_unit_is_constant(unit, value)) continue;
-    const uint64_t bytes = psplit_i_unit_weight_bytes(unit, value);
-    if (bytes >= PSPLIT_I_TIED_BYTES && unit->options.tied_weights == PSPLIT_TIED_TOGETHER)
+  PSPLIT_FOR_EACH_READ(&planner->graph->nodes[node], value) {
+    if (s->constant[value] == s->stamp || !psplit_i_planner_is_constant(planner, value)) continue;
+    const uint64_t bytes = psplit_i_planner_weight_bytes(planner, value);
+    if (bytes >= PSPLIT_I_TIED_BYTES && planner->options.tied_weights == PSPLIT_TIED_TOGETHER)
       return false;
     *out_bytes = psplit_i_sat_add_u64(*out_bytes, bytes);
   }
@@ -84,19 +86,19 @@ static bool has_room(const state *s, uint32_t node, uint32_t stage, uint64_t *ou
 }
 
 static void mark_constants(state *s, uint32_t node) {
-  PSPLIT_FOR_EACH_READ(&s->unit->graph->nodes[node], value) s->constant[value] = s->stamp;
+  PSPLIT_FOR_EACH_READ(&s->planner->graph->nodes[node], value) s->constant[value] = s->stamp;
 }
 
 /* Adds a copy of `node` to `stage` if that pays. */
 static psplit_code consider(state *s, uint32_t node, uint32_t stage, int64_t bottleneck_ns) {
   psplit_code code;
-  psplit_unit *unit = s->unit;
-  const psplit_graph *graph = unit->graph;
-  const psplit_node *data = &graph->nodes[node];
+  psplit_planner *planner = s->planner;
+  const psplit_i_graph *graph = planner->graph;
+  const psplit_i_node *data = &graph->nodes[node];
   const int64_t saved_ns = received_ns(s, node, stage);
   uint64_t weight_bytes;
   if (!has_room(s, node, stage, &weight_bytes)) return PSPLIT_OK;
-  int64_t added_ns = unit->node_ns[(size_t)unit->device_class[stage] * graph->n_nodes + node];
+  int64_t added_ns = planner->node_ns[(size_t)planner->device_class[stage] * graph->n_nodes + node];
   uint32_t fetched = PSPLIT_NONE; /* at most one new tensor is fetched for it */
   for (uint32_t r = 0; r < data->n_inputs + data->n_captures; r++) {
     const uint32_t value =
@@ -105,20 +107,22 @@ static psplit_code consider(state *s, uint32_t node, uint32_t stage, int64_t bot
     if (producer == PSPLIT_NONE || s->held[producer] == s->stamp ||
         s->received[value] == s->stamp || value == fetched)
       continue;
-    if (unit->node_flags[producer] & PSPLIT_I_NODE_FREE) continue; /* comes along */
-    if (fetched != PSPLIT_NONE || !psplit_i_unit_sendable(unit, value)) return PSPLIT_OK;
+    if (planner->node_flags[producer] & PSPLIT_I_NODE_FREE) continue; /* comes along */
+    if (fetched != PSPLIT_NONE || !psplit_i_planner_sendable(planner, value)) return PSPLIT_OK;
     fetched = value;
-    added_ns = psplit_i_sat_add_i64(added_ns, send_cost(unit, unit->stage[producer], stage, value));
+    added_ns =
+      psplit_i_sat_add_i64(added_ns, send_cost(planner, planner->stage[producer], stage, value));
   }
   if (added_ns >= saved_ns) return PSPLIT_OK;
   if (fetched != PSPLIT_NONE) {
-    const uint32_t from = unit->stage[graph->values[fetched].producer];
-    const int64_t send_ns = send_cost(unit, from, stage, fetched);
-    if (from != unit->stage[node] && s->load_ns[from] + send_ns > bottleneck_ns) return PSPLIT_OK;
+    const uint32_t from = planner->stage[graph->values[fetched].producer];
+    const int64_t send_ns = send_cost(planner, from, stage, fetched);
+    if (from != planner->stage[node] && s->load_ns[from] + send_ns > bottleneck_ns)
+      return PSPLIT_OK;
     s->load_ns[from] += send_ns;
     s->received[fetched] = s->stamp;
   }
-  s->load_ns[unit->stage[node]] -= saved_ns;
+  s->load_ns[planner->stage[node]] -= saved_ns;
   s->load_ns[stage] += added_ns - saved_ns;
   for (uint32_t o = 0; o < data->n_outputs; o++)
     if (data->outputs[o] != PSPLIT_NONE) s->received[data->outputs[o]] = 0;
@@ -134,14 +138,14 @@ out:
  * followed back as long as each link pays. */
 static psplit_code replicate_into(state *s, uint32_t stage, int64_t bottleneck_ns) {
   psplit_code code = PSPLIT_OK;
-  psplit_unit *unit = s->unit;
-  const psplit_graph *graph = unit->graph;
-  const psplit_plan *plan = unit->plan;
+  psplit_planner *planner = s->planner;
+  const psplit_i_graph *graph = planner->graph;
+  const psplit_plan *plan = planner->plan;
   s->stamp++;
   for (uint32_t n = 0; n < graph->n_nodes; n++)
-    if (unit->stage[n] == stage) s->held[n] = s->stamp;
-  for (size_t c = 0; c < unit->copies.n; c++)
-    if (unit->copies.items[c].stage == stage) s->held[unit->copies.items[c].node] = s->stamp;
+    if (planner->stage[n] == stage) s->held[n] = s->stamp;
+  for (size_t c = 0; c < planner->copies.n; c++)
+    if (planner->copies.items[c].stage == stage) s->held[planner->copies.items[c].node] = s->stamp;
   for (uint32_t n = 0; n < graph->n_nodes; n++)
     if (s->held[n] == s->stamp) mark_constants(s, n);
   bool any = false;
@@ -152,8 +156,8 @@ static psplit_code replicate_into(state *s, uint32_t stage, int64_t bottleneck_n
     }
   for (uint32_t i = any ? graph->n_nodes : 0; i-- > 0;) {
     const uint32_t n = graph->topo[i];
-    if (s->held[n] == s->stamp || !(unit->node_flags[n] & PSPLIT_I_NODE_REPEATABLE) ||
-        graph->nodes[n].n_bodies || unit->pin[n] != PSPLIT_NONE || !received_ns(s, n, stage))
+    if (s->held[n] == s->stamp || !(planner->node_flags[n] & PSPLIT_I_NODE_REPEATABLE) ||
+        graph->nodes[n].n_bodies || planner->pin[n] != PSPLIT_NONE || !received_ns(s, n, stage))
       continue;
     PSPLIT_TRY(consider(s, n, stage, bottleneck_ns));
   }
@@ -161,33 +165,33 @@ out:
   return code;
 }
 
-static bool stage_holds(const psplit_unit *unit, const uint32_t *copy_off, const uint32_t *copy_at,
-                        uint32_t stage, uint32_t node) {
-  if (unit->stage[node] == stage) return true;
+static bool stage_holds(const psplit_planner *planner, const uint32_t *copy_off,
+                        const uint32_t *copy_at, uint32_t stage, uint32_t node) {
+  if (planner->stage[node] == stage) return true;
   for (uint32_t c = copy_off[node]; c < copy_off[node + 1]; c++)
-    if (unit->copies.items[copy_at[c]].stage == stage &&
-        unit->copies.items[copy_at[c]].node == node)
+    if (planner->copies.items[copy_at[c]].stage == stage &&
+        planner->copies.items[copy_at[c]].node == node)
       return true;
   return false;
 }
 
 /* Whether the node's own stage still has a use for it: a live reader, a receiver, an output. */
-static bool used_at_home(const psplit_unit *unit, const uint32_t *copy_off, const uint32_t *copy_at,
-                         uint32_t node) {
-  const psplit_graph *graph = unit->graph;
-  const uint32_t home = unit->stage[node];
+static bool used_at_home(const psplit_planner *planner, const uint32_t *copy_off,
+                         const uint32_t *copy_at, uint32_t node) {
+  const psplit_i_graph *graph = planner->graph;
+  const uint32_t home = planner->stage[node];
   for (uint32_t o = 0; o < graph->nodes[node].n_outputs; o++) {
     const uint32_t value = graph->nodes[node].outputs[o];
     if (value == PSPLIT_NONE) continue;
     if (graph->values[value].is_output) return true;
     for (uint32_t c = graph->consumer_off[value]; c < graph->consumer_off[value + 1]; c++) {
       const uint32_t reader = graph->consumers[c];
-      if (unit->node_flags[reader] & PSPLIT_I_NODE_DEAD) continue;
-      if (stage_holds(unit, copy_off, copy_at, home, reader) ||
-          !stage_holds(unit, copy_off, copy_at, unit->stage[reader], node))
+      if (planner->node_flags[reader] & PSPLIT_I_NODE_DEAD) continue;
+      if (stage_holds(planner, copy_off, copy_at, home, reader) ||
+          !stage_holds(planner, copy_off, copy_at, planner->stage[reader], node))
         return true;
       for (uint32_t k = copy_off[reader]; k < copy_off[reader + 1]; k++)
-        if (!stage_holds(unit, copy_off, copy_at, unit->copies.items[copy_at[k]].stage, node))
+        if (!stage_holds(planner, copy_off, copy_at, planner->copies.items[copy_at[k]].stage, node))
           return true;
     }
   }
@@ -196,58 +200,59 @@ static bool used_at_home(const psplit_unit *unit, const uint32_t *copy_off, cons
 
 /* A node that was copied to every stage that reads it would stand in its own without a use, and
  * cannot move there: supernodes stay whole. Its first copy goes then, and its result is sent. */
-static psplit_code drop_idle(psplit_unit *unit, psplit_diag *diag) {
-  const psplit_graph *graph = unit->graph;
-  const size_t n_copies = unit->copies.n;
-  uint32_t *off = PSPLIT_NEW(&unit->scratch, uint32_t, (size_t)graph->n_nodes + 2);
-  uint32_t *at = psplit_i_arena_array(&unit->scratch, n_copies, sizeof *at);
+static psplit_code drop_idle(psplit_planner *planner, psplit_diag *diag) {
+  const psplit_i_graph *graph = planner->graph;
+  const size_t n_copies = planner->copies.n;
+  uint32_t *off = PSPLIT_NEW(&planner->scratch, uint32_t, (size_t)graph->n_nodes + 2);
+  uint32_t *at = psplit_i_arena_array(&planner->scratch, n_copies, sizeof *at);
   if (!off || !at) return psplit_i_nomem(diag);
-  for (size_t c = 0; c < n_copies; c++) off[unit->copies.items[c].node + 2]++;
+  for (size_t c = 0; c < n_copies; c++) off[planner->copies.items[c].node + 2]++;
   for (uint32_t n = 0; n < graph->n_nodes; n++) off[n + 2] += off[n + 1];
-  for (uint32_t c = 0; c < n_copies; c++) at[off[unit->copies.items[c].node + 1]++] = c;
+  for (uint32_t c = 0; c < n_copies; c++) at[off[planner->copies.items[c].node + 1]++] = c;
   for (uint32_t i = graph->n_nodes; i-- > 0;) {
     const uint32_t n = graph->topo[i];
-    if (off[n] < off[n + 1] && !(unit->node_flags[n] & PSPLIT_I_NODE_FREE) &&
-        !used_at_home(unit, off, at, n))
-      unit->copies.items[at[off[n]]].node = PSPLIT_NONE;
+    if (off[n] < off[n + 1] && !(planner->node_flags[n] & PSPLIT_I_NODE_FREE) &&
+        !used_at_home(planner, off, at, n))
+      planner->copies.items[at[off[n]]].node = PSPLIT_NONE;
   }
   size_t kept = 0;
   for (size_t c = 0; c < n_copies; c++)
-    if (unit->copies.items[c].node != PSPLIT_NONE)
-      unit->copies.items[kept++] = unit->copies.items[c];
-  unit->copies.n = kept;
+    if (planner->copies.items[c].node != PSPLIT_NONE)
+      planner->copies.items[kept++] = planner->copies.items[c];
+  planner->copies.n = kept;
   return PSPLIT_OK;
 }
 
-static psplit_code run(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag) {
+static psplit_code run(psplit_planner *planner, const psplit_i_option_value *values,
+                       psplit_diag *diag) {
   (void)values;
   psplit_code code = PSPLIT_OK;
-  PSPLIT_TRY(psplit_i_plan_make(unit, diag));
-  const psplit_plan *plan = unit->plan;
-  const psplit_graph *graph = unit->graph;
-  state s = {.unit = unit, .diag = diag};
-  s.load_ns = PSPLIT_NEW(&unit->scratch, int64_t, plan->n_stages);
-  s.held = PSPLIT_NEW(&unit->scratch, uint32_t, graph->n_nodes);
-  s.received = PSPLIT_NEW(&unit->scratch, uint32_t, graph->n_values);
-  s.constant = PSPLIT_NEW(&unit->scratch, uint32_t, graph->n_values);
-  s.room_bytes = PSPLIT_NEW(&unit->scratch, uint64_t, plan->n_stages);
+  PSPLIT_TRY(psplit_i_plan_make(planner, diag));
+  const psplit_plan *plan = planner->plan;
+  const psplit_i_graph *graph = planner->graph;
+  state s = {.planner = planner, .diag = diag};
+  s.load_ns = PSPLIT_NEW(&planner->scratch, int64_t, plan->n_stages);
+  s.held = PSPLIT_NEW(&planner->scratch, uint32_t, graph->n_nodes);
+  s.received = PSPLIT_NEW(&planner->scratch, uint32_t, graph->n_values);
+  s.constant = PSPLIT_NEW(&planner->scratch, uint32_t, graph->n_values);
+  s.room_bytes = PSPLIT_NEW(&planner->scratch, uint64_t, plan->n_stages);
   if (!s.load_ns || !s.held || !s.received || !s.constant || !s.room_bytes)
     return psplit_i_nomem(diag);
   for (uint32_t i = 0; i < plan->n_stages; i++) {
     const psplit_plan_stage *stage = &plan->stages[i];
-    const uint64_t limit = psplit_devices_memory_bytes(unit->devices, i);
+    const uint64_t limit = psplit_devices_memory_bytes(planner->devices, i);
     s.load_ns[i] = stage->load_ns;
     s.room_bytes[i] = limit > stage->memory_bytes ? limit - stage->memory_bytes : 0;
   }
   for (uint32_t i = 1; i < plan->n_stages; i++)
     PSPLIT_TRY(replicate_into(&s, i, plan->bottleneck_ns));
-  psplit_i_copies_sort(unit);
-  PSPLIT_TRY(drop_idle(unit, diag));
+  psplit_i_copies_sort(planner);
+  PSPLIT_TRY(drop_idle(planner, diag));
   /* The solver's bound is for splits without copies. */
-  PSPLIT_TRY(psplit_i_plan_make(unit, diag));
-  if (unit->solution && unit->options.objective == PSPLIT_THROUGHPUT &&
-      unit->plan->bottleneck_ns < unit->solution->lower_bound_ns)
-    PSPLIT_TRY(psplit_i_bound_with_copies(unit, diag, &unit->copies_bound_ns));
+  PSPLIT_TRY(psplit_i_plan_make(planner, diag));
+  if (planner->solution && planner->options.objective == PSPLIT_THROUGHPUT &&
+      planner->plan->bottleneck_ns < planner->solution->lower_bound_ns)
+    PSPLIT_TRY(psplit_i_bound_with_copies(planner, diag, &planner->copies_bound_ns));
 out:
   return code;
 }

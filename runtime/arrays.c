@@ -103,7 +103,7 @@ psplit_code psplit_i_npz_has(const char *path, const char *member, psplit_diag *
 psplit_code psplit_i_array_write(const psplit_i_tensor *tensor, const char *stem,
                                  psplit_diag *diag) {
   const psplit_i_out_options options = {.is_many = true};
-  psplit_text text = {0}, path = {0};
+  psplit_i_text text = {0}, path = {0};
   bool npy = true;
   psplit_code code = psplit_i_npy_format(tensor, diag, &text);
   if (code == PSPLIT_UNSUPPORTED && diag->code == PSPLIT_OK) {

@@ -43,7 +43,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_raw_parse(const psplit_i_ort *ort, const ch
                                                psplit_diag *diag, psplit_i_tensor **out);
 /* False where numpy has no such type; else sets out->failed or fills it. */
 PSPLIT_MUST_USE psplit_code psplit_i_npy_format(const psplit_i_tensor *tensor, psplit_diag *diag,
-                                                psplit_text *out);
+                                                psplit_i_text *out);
 /* Finds a stored member; *out_data is NULL where there is none. */
 PSPLIT_MUST_USE psplit_code psplit_i_npz_find(const char *path, const unsigned char *data, size_t n,
                                               const char *member, psplit_diag *diag,
@@ -53,6 +53,6 @@ PSPLIT_MUST_USE psplit_code psplit_i_pb_parse(const psplit_i_ort *ort, const cha
                                               const psplit_i_array_wanted *wanted,
                                               psplit_diag *diag, psplit_i_tensor **out);
 PSPLIT_MUST_USE psplit_code psplit_i_pb_format(const psplit_i_tensor *tensor, psplit_diag *diag,
-                                               psplit_text *out);
+                                               psplit_i_text *out);
 
 #endif

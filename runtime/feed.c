@@ -176,7 +176,7 @@ psplit_code psplit_i_feed_get(const psplit_i_feed *feed, uint32_t micro_batch, p
     return PSPLIT_OK;
   }
   const char *hole = strstr(feed->path, "{}");
-  psplit_text path = {0};
+  psplit_i_text path = {0};
   psplit_i_text_add(&path, feed->path, (size_t)(hole - feed->path));
   psplit_i_text_addf(&path, "%" PRIu32 "%s", micro_batch, hole + 2);
   psplit_code code = PSPLIT_OK;

@@ -197,8 +197,8 @@ out:
   return code;
 }
 
-static void put_header(psplit_text *out, const char *descr, const psplit_i_tensor_view *view) {
-  psplit_text text = {0};
+static void put_header(psplit_i_text *out, const char *descr, const psplit_i_tensor_view *view) {
+  psplit_i_text text = {0};
   psplit_i_text_addf(&text, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
   for (size_t i = 0; i < view->n_dims; i++)
     psplit_i_text_addf(&text, "%" PRId64 "%s", view->dims[i],
@@ -218,7 +218,7 @@ static void put_header(psplit_text *out, const char *descr, const psplit_i_tenso
 
 /* Strings as UTF-32 of one width; as bytes where one is not UTF-8. */
 static psplit_code format_strings(const psplit_i_tensor *tensor, const psplit_i_tensor_view *view,
-                                  psplit_diag *diag, psplit_text *out) {
+                                  psplit_diag *diag, psplit_i_text *out) {
   unsigned char *packed = malloc((size_t)view->n_bytes + 1);
   if (!packed) return psplit_i_nomem(diag);
   psplit_code code = psplit_i_tensor_pack(tensor, view, diag, packed);
@@ -259,7 +259,7 @@ static psplit_code format_strings(const psplit_i_tensor *tensor, const psplit_i_
 }
 
 psplit_code psplit_i_npy_format(const psplit_i_tensor *tensor, psplit_diag *diag,
-                                psplit_text *out) {
+                                psplit_i_text *out) {
   psplit_i_tensor_view view;
   psplit_code code = psplit_i_tensor_look(tensor, diag, &view);
   if (code != PSPLIT_OK) return code;

@@ -26,8 +26,8 @@ psplit_code psplit_i_outputs_end(const char *directory, psplit_diag *diag) {
 
 psplit_code psplit_i_outputs_index(const char *directory, const psplit_i_manifest *manifest,
                                    uint64_t n_micro_batches, psplit_diag *diag) {
-  psplit_text text = {0}, path = {0};
-  psplit_json json;
+  psplit_i_text text = {0}, path = {0};
+  psplit_i_json json;
   psplit_i_json_init(&json, &text);
   psplit_i_json_open(&json, '{');
   psplit_i_json_key(&json, "micro_batches");
@@ -54,7 +54,7 @@ psplit_code psplit_i_outputs_index(const char *directory, const psplit_i_manifes
 psplit_code psplit_i_outputs_write(void *user, uint32_t micro_batch, uint32_t output,
                                    psplit_i_tensor *tensor, psplit_diag *diag) {
   const psplit_i_output_directory *to = user;
-  psplit_text stem = {0};
+  psplit_i_text stem = {0};
   psplit_i_text_addf(&stem, "%s/%u-%u", to->directory, micro_batch, output);
   const psplit_code code =
     stem.failed ? psplit_i_nomem(diag) : psplit_i_array_write(tensor, stem.bytes, diag);
@@ -98,7 +98,7 @@ psplit_code psplit_i_output_stream_open(const char *path, const atomic_int *inte
 
 psplit_code psplit_i_outputs_stream(void *user, uint32_t micro_batch, uint32_t output,
                                     psplit_i_tensor *tensor, psplit_diag *diag) {
-  psplit_text text = {0};
+  psplit_i_text text = {0};
   psplit_code code = psplit_i_npy_format(tensor, diag, &text);
   if (code == PSPLIT_UNSUPPORTED && diag->code == PSPLIT_OK)
     code = psplit_i_fail(diag, code, "numpy has no such type; -o DIR writes it as .pb");

@@ -16,7 +16,7 @@ typedef struct psplit_i_pipe_link {
 } psplit_i_pipe_link;
 
 typedef struct psplit_i_pipe {
-  psplit_arena arena;
+  psplit_i_arena arena;
   const char *directory;
   psplit_i_manifest manifest;
   uint32_t **model_output; /* [stage][output of the stage]: position in manifest.outputs, or

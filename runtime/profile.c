@@ -192,7 +192,7 @@ static psplit_code run_profiled(const psplit_i_ort *ort, const char *path,
                                 const psplit_i_run_options *options, psplit_diag *diag,
                                 psplit_i_profile *profile) {
   psplit_code code;
-  psplit_text prefix = {0};
+  psplit_i_text prefix = {0};
   whole w = {0};
   char *file = NULL;
   psplit_i_session_options session = options->session;

@@ -5,9 +5,9 @@
 #include "runtime.h"
 
 typedef struct psplit_i_profile {
-  psplit_text directory; /* temporary; holds the files below, the weights too */
-  psplit_text optimized; /* path of the model as it ran */
-  char *events;          /* ONNX Runtime's profile, n_events bytes; malloc'd */
+  psplit_i_text directory; /* temporary; holds the files below, the weights too */
+  psplit_i_text optimized; /* path of the model as it ran */
+  char *events;            /* ONNX Runtime's profile, n_events bytes; malloc'd */
   size_t n_events;
   int64_t least_ns, median_ns; /* of runs without the profiler */
 } psplit_i_profile;

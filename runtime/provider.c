@@ -27,7 +27,7 @@ static const char *find(char **available, int n, const char *name) {
 }
 
 static psplit_code not_there(char **available, int n, const char *name, psplit_diag *diag) {
-  psplit_text list = {0};
+  psplit_i_text list = {0};
   for (int i = 0; i < n; i++) {
     if (!ends_in_suffix(available[i])) continue;
     psplit_i_text_addf(&list, "%s%.*s", list.n ? ", " : "",

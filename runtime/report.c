@@ -75,7 +75,7 @@ void psplit_i_report_fini(psplit_i_report *report) {
   report->stages = NULL;
 }
 
-static void put_ns(psplit_json *json, const char *key, int64_t ns) {
+static void put_ns(psplit_i_json *json, const char *key, int64_t ns) {
   psplit_i_json_key(json, key);
   if (ns < 0)
     psplit_i_json_null(json);
@@ -83,19 +83,19 @@ static void put_ns(psplit_json *json, const char *key, int64_t ns) {
     psplit_i_json_int(json, ns);
 }
 
-static void put_double(psplit_json *json, const char *key, double value) {
+static void put_double(psplit_i_json *json, const char *key, double value) {
   psplit_i_json_key(json, key);
   psplit_i_json_double(json, value);
 }
 
-static void put_text(psplit_json *json, const char *key, const char *value) {
+static void put_text(psplit_i_json *json, const char *key, const char *value) {
   psplit_i_json_key(json, key);
   psplit_i_json_string(json, value);
 }
 
 void psplit_i_report_json(const psplit_i_report *report, const psplit_i_pipe *pipe,
-                          const char *transport, const char *onnxruntime, psplit_text *out) {
-  psplit_json json;
+                          const char *transport, const char *onnxruntime, psplit_i_text *out) {
+  psplit_i_json json;
   psplit_i_json_init(&json, out);
   psplit_i_json_open(&json, '{');
   put_text(&json, "transport", transport);
@@ -134,7 +134,7 @@ void psplit_i_report_json(const psplit_i_report *report, const psplit_i_pipe *pi
 }
 
 /* One span; times in microseconds, as the format has them. */
-static void put_span(psplit_json *json, const char *name, uint32_t stage, int row,
+static void put_span(psplit_i_json *json, const char *name, uint32_t stage, int row,
                      uint64_t micro_batch, int64_t begin_ns, int64_t end_ns) {
   if (end_ns <= begin_ns) return;
   json->compact = false;
@@ -154,7 +154,7 @@ static void put_span(psplit_json *json, const char *name, uint32_t stage, int ro
   json->compact = false;
 }
 
-static void put_name(psplit_json *json, uint32_t stage, const char *what, int row,
+static void put_name(psplit_i_json *json, uint32_t stage, const char *what, int row,
                      const char *name) {
   psplit_i_json_open(json, '{');
   json->compact = true;
@@ -171,10 +171,10 @@ static void put_name(psplit_json *json, uint32_t stage, const char *what, int ro
 }
 
 void psplit_i_trace_json(const psplit_i_timeline *timeline, const psplit_i_pipe *pipe,
-                         psplit_text *out) {
+                         psplit_i_text *out) {
   const uint32_t n = psplit_i_timeline_n(timeline);
   const uint64_t first = timeline->n_micro_batches - n;
-  psplit_json json;
+  psplit_i_json json;
   psplit_i_json_init(&json, out);
   psplit_i_json_open(&json, '{');
   put_text(&json, "displayTimeUnit", "ms");

@@ -34,11 +34,11 @@ void psplit_i_report_fini(psplit_i_report *report);
 
 /* The report as JSON (docs/running.md). */
 void psplit_i_report_json(const psplit_i_report *report, const psplit_i_pipe *pipe,
-                          const char *transport, const char *onnxruntime, psplit_text *out);
+                          const char *transport, const char *onnxruntime, psplit_i_text *out);
 
 /* The timeline in the trace event format of Chrome and Perfetto: a process for each stage, in it a
  * row for computing and one for waiting. */
 void psplit_i_trace_json(const psplit_i_timeline *timeline, const psplit_i_pipe *pipe,
-                         psplit_text *out);
+                         psplit_i_text *out);
 
 #endif

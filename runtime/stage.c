@@ -95,7 +95,7 @@ out:
 static psplit_code open_work(const psplit_i_stage *stage, const psplit_i_manifest_stage *table,
                              work *w, psplit_diag *diag) {
   const size_t n_in = (size_t)table->n_inputs + 1, n_out = (size_t)table->n_outputs + 1;
-  psplit_text path = {0};
+  psplit_i_text path = {0};
   psplit_code code;
   w->feeds = calloc(n_in, sizeof *w->feeds);
   w->is_fed = calloc(n_in, sizeof *w->is_fed);

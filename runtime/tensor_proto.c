@@ -77,7 +77,8 @@ out:
   return code;
 }
 
-psplit_code psplit_i_pb_format(const psplit_i_tensor *tensor, psplit_diag *diag, psplit_text *out) {
+psplit_code psplit_i_pb_format(const psplit_i_tensor *tensor, psplit_diag *diag,
+                               psplit_i_text *out) {
   psplit_i_tensor_view view;
   psplit_code code = psplit_i_tensor_look(tensor, diag, &view);
   if (code != PSPLIT_OK) return code;

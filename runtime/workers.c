@@ -80,7 +80,7 @@ bool psplit_i_workers_wait(psplit_i_workers *w, int64_t most_ns) {
 }
 
 /* Who is still at work, as the end of a message. */
-static void name_left(psplit_i_workers *w, psplit_text *out) {
+static void name_left(psplit_i_workers *w, psplit_i_text *out) {
   pthread_mutex_lock(&w->mutex);
   for (uint32_t i = 0; i < w->n; i++) {
     const psplit_i_worker *one = &w->each[i];
@@ -99,7 +99,7 @@ void psplit_i_workers_join(psplit_i_workers *w, const psplit_diag *diag) {
   const psplit_i_run_options *options = w->ends->options;
   if (options->give_up && !psplit_i_workers_wait(w, PSPLIT_I_STOP_S * (int64_t)1000000000)) {
     psplit_diag told = {.code = diag->code};
-    psplit_text left = {0};
+    psplit_i_text left = {0};
     name_left(w, &left);
     snprintf(told.message, sizeof told.message, "%.1000s; not ended within %d s: %.450s",
              diag->message, PSPLIT_I_STOP_S, left.failed ? "?" : left.bytes);

@@ -30,19 +30,19 @@ typedef struct rule {
   double factor; /* < 0: never */
 } rule;
 
-static int fail(const psplit_plugin_host *host, psplit_plugin_unit *unit, const char *file,
+static int fail(const psplit_plugin_host *host, psplit_plugin_unit *planner, const char *file,
                 unsigned line, const char *what) {
   char text[256];
   snprintf(text, sizeof text, "%s:%u: %s", file, line, what);
-  host->fail(unit, text);
+  host->fail(planner, text);
   return -1;
 }
 
 /* The number of rules, or -1 after `fail`. */
-static int read_table(const psplit_plugin_host *host, psplit_plugin_unit *unit, const char *name,
+static int read_table(const psplit_plugin_host *host, psplit_plugin_unit *planner, const char *name,
                       rule *rules) {
   FILE *file = fopen(name, "r");
-  if (!file) return fail(host, unit, name, 0, strerror(errno));
+  if (!file) return fail(host, planner, name, 0, strerror(errno));
   char text[512];
   int n = 0;
   for (unsigned line = 1; n >= 0 && fgets(text, sizeof text, file); line++) {
@@ -50,14 +50,14 @@ static int read_table(const psplit_plugin_host *host, psplit_plugin_unit *unit, 
     text[strcspn(text, "#\n")] = '\0';
     if (!text[strspn(text, " \t\r")]) continue;
     if (n == MAX_RULES)
-      n = fail(host, unit, name, line, "too many lines");
+      n = fail(host, planner, name, line, "too many lines");
     else if (sscanf(text, "%63s %63s %63s %c", rules[n].op, rules[n].device, factor, &more) != 3)
-      n = fail(host, unit, name, line, "it is: OPERATOR DEVICE FACTOR");
+      n = fail(host, planner, name, line, "it is: OPERATOR DEVICE FACTOR");
     if (n < 0) break;
     char *end;
     rules[n].factor = strcmp(factor, "never") == 0 ? -1 : strtod(factor, &end);
     if (rules[n].factor != -1 && (*end || !(rules[n].factor >= 0 && rules[n].factor <= 1e6)))
-      n = fail(host, unit, name, line, "FACTOR is a number from 0 to 1000000, or \"never\"");
+      n = fail(host, planner, name, line, "FACTOR is a number from 0 to 1000000, or \"never\"");
     else
       n++;
   }
@@ -75,42 +75,42 @@ static double factor_of(const rule *rules, int n, const char *op, const char *de
   return 1;
 }
 
-static void apply(const psplit_plugin_host *host, psplit_plugin_unit *unit, const rule *rules,
+static void apply(const psplit_plugin_host *host, psplit_plugin_unit *planner, const rule *rules,
                   int n_rules, uint32_t node) {
   static const int64_t FORBIDDEN_NS = INT64_C(1000000000000); /* a quarter of an hour */
   uint32_t n_able = 0, able = PSPLIT_PLUGIN_NONE;
-  const uint32_t n_stages = host->n_stages(unit);
+  const uint32_t n_stages = host->n_stages(planner);
   int64_t *ns = malloc(n_stages * sizeof *ns);
   if (!ns) return;
   for (uint32_t s = 0; s < n_stages; s++) {
     const double factor =
-      factor_of(rules, n_rules, host->node_op_type(unit, node), host->stage_device(unit, s));
-    ns[s] = factor < 0 ? FORBIDDEN_NS : (int64_t)((double)host->node_ns(unit, node, s) * factor);
+      factor_of(rules, n_rules, host->node_op_type(planner, node), host->stage_device(planner, s));
+    ns[s] = factor < 0 ? FORBIDDEN_NS : (int64_t)((double)host->node_ns(planner, node, s) * factor);
     if (factor >= 0) {
       n_able++;
       able = s;
     }
   }
-  for (uint32_t s = 0; s < n_stages; s++) host->set_cost(unit, node, s, ns[s]);
+  for (uint32_t s = 0; s < n_stages; s++) host->set_cost(planner, node, s, ns[s]);
   free(ns);
-  if (n_able == 1 && n_stages > 1 && !host->pin(unit, node, able))
-    host->note(unit, node, "device-table: its group is pinned elsewhere");
+  if (n_able == 1 && n_stages > 1 && !host->pin(planner, node, able))
+    host->note(planner, node, "device-table: its group is pinned elsewhere");
 }
 
-static int run(const psplit_plugin_host *host, psplit_plugin_unit *unit,
+static int run(const psplit_plugin_host *host, psplit_plugin_unit *planner,
                const psplit_plugin_value *values) {
   if (!*values[0].text) {
-    host->fail(unit, "a table is needed: device-table:file=FILE");
+    host->fail(planner, "a table is needed: device-table:file=FILE");
     return 1;
   }
   rule *rules = calloc(MAX_RULES, sizeof *rules);
-  const int n = rules ? read_table(host, unit, values[0].text, rules) : -1;
-  for (uint32_t node = 0; n > 0 && node < host->n_nodes(unit); node++)
-    if (!host->node_is_constant(unit, node)) {
+  const int n = rules ? read_table(host, planner, values[0].text, rules) : -1;
+  for (uint32_t node = 0; n > 0 && node < host->n_nodes(planner); node++)
+    if (!host->node_is_constant(planner, node)) {
       bool listed = false;
       for (int i = 0; i < n && !listed; i++)
-        listed = strcmp(rules[i].op, host->node_op_type(unit, node)) == 0;
-      if (listed) apply(host, unit, rules, n, node);
+        listed = strcmp(rules[i].op, host->node_op_type(planner, node)) == 0;
+      if (listed) apply(host, planner, rules, n, node);
     }
   free(rules);
   return n < 0;

@@ -27,39 +27,40 @@ static long layer_of(const char *name) {
   return -1;
 }
 
-static int run(const psplit_plugin_host *host, psplit_plugin_unit *unit,
+static int run(const psplit_plugin_host *host, psplit_plugin_unit *planner,
                const psplit_plugin_value *values) {
   static const char *const prefixes[] = {"past", "present"};
   /* The first node met of each layer: every other one joins it. */
   uint32_t *first = malloc(MAX_LAYERS * sizeof *first);
   if (!first) {
-    host->fail(unit, "out of memory");
+    host->fail(planner, "out of memory");
     return 1;
   }
   for (int i = 0; i < MAX_LAYERS; i++) first[i] = PSPLIT_PLUGIN_NONE;
   unsigned n_layers = 0;
-  for (uint32_t value = 0; value < host->n_values(unit); value++) {
-    const char *name = host->value_name(unit, value);
-    const bool in = host->value_is_input(unit, value), out = host->value_is_output(unit, value);
+  for (uint32_t value = 0; value < host->n_values(planner); value++) {
+    const char *name = host->value_name(planner, value);
+    const bool in = host->value_is_input(planner, value),
+               out = host->value_is_output(planner, value);
     const char *prefix = prefixes[in ? 0 : 1];
     const long layer = in || out ? layer_of(name) : -1;
     if (layer < 0 || strncmp(name, prefix, strlen(prefix)) != 0) continue;
-    const uint32_t producer = host->value_producer(unit, value);
+    const uint32_t producer = host->value_producer(planner, value);
     const uint32_t *nodes = &producer;
-    const uint32_t n = in ? host->value_consumers(unit, value, &nodes) : 1;
+    const uint32_t n = in ? host->value_consumers(planner, value, &nodes) : 1;
     for (uint32_t i = 0; i < n; i++) {
       if (nodes[i] == PSPLIT_PLUGIN_NONE) continue;
       if (first[layer] == PSPLIT_PLUGIN_NONE) {
         first[layer] = nodes[i];
         n_layers++;
       }
-      host->keep_together(unit, (const uint32_t[]){first[layer], nodes[i]}, 2);
-      host->note(unit, nodes[i], name);
+      host->keep_together(planner, (const uint32_t[]){first[layer], nodes[i]}, 2);
+      host->note(planner, nodes[i], name);
     }
   }
   char line[64];
   snprintf(line, sizeof line, "keep-kv-pairs: caches of %u layers", n_layers);
-  if (values[0].boolean) host->say(unit, line);
+  if (values[0].boolean) host->say(planner, line);
   free(first);
   return 0;
 }

@@ -48,17 +48,17 @@ bool psplit_i_dim_is_const(const psplit_i_dims *dims, psplit_dim a, int64_t *out
 }
 
 const char *psplit_i_dim_name(const psplit_i_dims *dims, psplit_dim a) {
-  const psplit_dim_expr *e = psplit_i_dim_at(dims, a);
+  const psplit_i_dim_expr *e = psplit_i_dim_at(dims, a);
   return e->kind == PSPLIT_DIM_SYMBOL ? dims->symbols.items[e->constant] : NULL;
 }
 
 bool psplit_i_dim_is_anonymous(const psplit_i_dims *dims, psplit_dim a) {
-  const psplit_dim_expr *e = psplit_i_dim_at(dims, a);
+  const psplit_i_dim_expr *e = psplit_i_dim_at(dims, a);
   return e->kind == PSPLIT_DIM_SYMBOL && e->anonymous;
 }
 
 uint32_t psplit_i_dim_symbol_number(const psplit_i_dims *dims, psplit_dim a) {
-  const psplit_dim_expr *e = psplit_i_dim_at(dims, a);
+  const psplit_i_dim_expr *e = psplit_i_dim_at(dims, a);
   return e->kind == PSPLIT_DIM_SYMBOL ? (uint32_t)e->constant : PSPLIT_NONE;
 }
 
@@ -74,7 +74,7 @@ int64_t psplit_i_dim_high(const psplit_i_dims *dims, psplit_dim a) {
 }
 
 /* Bounds: INT64_MIN and INT64_MAX stand for "none" and swallow what is added to them. */
-static int64_t low_scaled(const psplit_dim_expr *e, int64_t coef) {
+static int64_t low_scaled(const psplit_i_dim_expr *e, int64_t coef) {
   const int64_t from = coef > 0 ? e->low : e->high;
   int64_t result;
   if (from == INT64_MIN || from == INT64_MAX || !psplit_i_mul_i64(from, coef, &result))
@@ -82,7 +82,7 @@ static int64_t low_scaled(const psplit_dim_expr *e, int64_t coef) {
   return result;
 }
 
-static int64_t high_scaled(const psplit_dim_expr *e, int64_t coef) {
+static int64_t high_scaled(const psplit_i_dim_expr *e, int64_t coef) {
   const int64_t from = coef > 0 ? e->high : e->low;
   int64_t result;
   if (from == INT64_MIN || from == INT64_MAX || !psplit_i_mul_i64(from, coef, &result))
@@ -90,11 +90,11 @@ static int64_t high_scaled(const psplit_dim_expr *e, int64_t coef) {
   return result;
 }
 
-static void bound_sum(const psplit_i_dims *dims, psplit_dim_expr *e, const psplit_dim *operands,
+static void bound_sum(const psplit_i_dims *dims, psplit_i_dim_expr *e, const psplit_dim *operands,
                       const int64_t *coefs) {
   int64_t low = e->constant, high = e->constant;
   for (uint32_t i = 0; i < e->n; i++) {
-    const psplit_dim_expr *operand = psplit_i_dim_at(dims, operands[i]);
+    const psplit_i_dim_expr *operand = psplit_i_dim_at(dims, operands[i]);
     const int64_t l = low_scaled(operand, coefs[i]), h = high_scaled(operand, coefs[i]);
     if (low == INT64_MIN || l == INT64_MIN || !psplit_i_add_i64(low, l, &low)) low = INT64_MIN;
     if (high == INT64_MAX || h == INT64_MAX || !psplit_i_add_i64(high, h, &high)) high = INT64_MAX;
@@ -103,11 +103,11 @@ static void bound_sum(const psplit_i_dims *dims, psplit_dim_expr *e, const pspli
   e->high = high;
 }
 
-static void bound_product(const psplit_i_dims *dims, psplit_dim_expr *e,
+static void bound_product(const psplit_i_dims *dims, psplit_i_dim_expr *e,
                           const psplit_dim *operands) {
   int64_t low = 1, high = 1;
   for (uint32_t i = 0; i < e->n; i++) {
-    const psplit_dim_expr *operand = psplit_i_dim_at(dims, operands[i]);
+    const psplit_i_dim_expr *operand = psplit_i_dim_at(dims, operands[i]);
     if (operand->low < 0) {
       e->low = INT64_MIN;
       e->high = INT64_MAX;
@@ -122,13 +122,13 @@ static void bound_product(const psplit_i_dims *dims, psplit_dim_expr *e,
   e->high = high;
 }
 
-static void bound(const psplit_i_dims *dims, psplit_dim_expr *e, const psplit_dim *operands,
+static void bound(const psplit_i_dims *dims, psplit_i_dim_expr *e, const psplit_dim *operands,
                   const int64_t *coefs) {
-  const psplit_dim_expr *a = e->n > 0 ? psplit_i_dim_at(dims, operands[0]) : NULL;
-  const psplit_dim_expr *b = e->n > 1 ? psplit_i_dim_at(dims, operands[1]) : NULL;
+  const psplit_i_dim_expr *a = e->n > 0 ? psplit_i_dim_at(dims, operands[0]) : NULL;
+  const psplit_i_dim_expr *b = e->n > 1 ? psplit_i_dim_at(dims, operands[1]) : NULL;
   e->low = INT64_MIN;
   e->high = INT64_MAX;
-  switch ((psplit_dim_kind)e->kind) {
+  switch ((psplit_i_dim_kind)e->kind) {
     case PSPLIT_DIM_CONST: e->low = e->high = e->constant; break;
     case PSPLIT_DIM_SUM: bound_sum(dims, e, operands, coefs); break;
     case PSPLIT_DIM_PRODUCT: bound_product(dims, e, operands); break;
@@ -151,7 +151,7 @@ static void bound(const psplit_i_dims *dims, psplit_dim_expr *e, const psplit_di
       e->low = a->low;
       e->high = a->high;
       for (uint32_t i = 1; i < e->n; i++) {
-        const psplit_dim_expr *operand = psplit_i_dim_at(dims, operands[i]);
+        const psplit_i_dim_expr *operand = psplit_i_dim_at(dims, operands[i]);
         const bool up = e->kind == PSPLIT_DIM_MAX, down = e->kind == PSPLIT_DIM_MIN;
         if (up ? operand->low > e->low : operand->low < e->low) e->low = operand->low;
         if (down ? operand->high < e->high : operand->high > e->high) e->high = operand->high;
@@ -183,7 +183,7 @@ static bool grow_slots(psplit_i_dims *dims) {
   return true;
 }
 
-static bool same(const psplit_i_dims *dims, const psplit_dim_expr *e, psplit_dim_kind kind,
+static bool same(const psplit_i_dims *dims, const psplit_i_dim_expr *e, psplit_i_dim_kind kind,
                  int64_t constant, const psplit_dim *operands, const int64_t *coefs, uint32_t n) {
   if (e->kind != kind || e->constant != constant || e->n != n) return false;
   if (n == 0) return true;
@@ -193,7 +193,7 @@ static bool same(const psplit_i_dims *dims, const psplit_dim_expr *e, psplit_dim
          memcmp(&dims->coefs.items[e->coef_off], coefs, n * sizeof *coefs) == 0;
 }
 
-psplit_dim psplit_i_dim_make(psplit_i_dims *dims, psplit_dim_kind kind, int64_t constant,
+psplit_dim psplit_i_dim_make(psplit_i_dims *dims, psplit_i_dim_kind kind, int64_t constant,
                              const psplit_dim *operands, const int64_t *coefs, uint32_t n) {
   uint64_t hash = psplit_i_mix64((uint64_t)constant * 31 + (uint64_t)kind);
   for (uint32_t i = 0; i < n; i++) {
@@ -202,17 +202,17 @@ psplit_dim psplit_i_dim_make(psplit_i_dims *dims, psplit_dim_kind kind, int64_t 
   }
   uint32_t at = (uint32_t)hash & (dims->n_slots - 1);
   for (; dims->slots[at]; at = (at + 1) & (dims->n_slots - 1)) {
-    const psplit_dim_expr *e = &dims->exprs.items[dims->slots[at] - 1];
+    const psplit_i_dim_expr *e = &dims->exprs.items[dims->slots[at] - 1];
     if (e->hash == (uint32_t)hash && same(dims, e, kind, constant, operands, coefs, n))
       return dims->slots[at] - 1;
   }
   if (dims->failed) return 0; /* nothing is added any more: the table may be full */
-  psplit_dim_expr e = {.kind = (uint8_t)kind,
-                       .n = (uint16_t)n,
-                       .hash = (uint32_t)hash,
-                       .constant = constant,
-                       .operand_off = (uint32_t)dims->operands.n,
-                       .coef_off = (uint32_t)dims->coefs.n};
+  psplit_i_dim_expr e = {.kind = (uint8_t)kind,
+                         .n = (uint16_t)n,
+                         .hash = (uint32_t)hash,
+                         .constant = constant,
+                         .operand_off = (uint32_t)dims->operands.n,
+                         .coef_off = (uint32_t)dims->coefs.n};
   bound(dims, &e, operands, coefs);
   for (uint32_t i = 0; i < n; i++) e.anonymous |= psplit_i_dim_at(dims, operands[i])->anonymous;
   if (kind == PSPLIT_DIM_SYMBOL) e.anonymous = dims->symbols.items[constant] == NULL;
@@ -268,8 +268,8 @@ psplit_dim psplit_i_dim_fresh_value(psplit_i_dims *dims) {
   return new_symbol(dims, NULL, INT64_MIN);
 }
 
-void psplit_i_dim_to_poly(const psplit_i_dims *dims, psplit_dim a, psplit_dim_poly *out) {
-  const psplit_dim_expr *e = psplit_i_dim_at(dims, a);
+void psplit_i_dim_to_poly(const psplit_i_dims *dims, psplit_dim a, psplit_i_dim_poly *out) {
+  const psplit_i_dim_expr *e = psplit_i_dim_at(dims, a);
   out->constant = 0;
   out->n = 0;
   if (e->kind == PSPLIT_DIM_CONST) {
@@ -278,15 +278,15 @@ void psplit_i_dim_to_poly(const psplit_i_dims *dims, psplit_dim a, psplit_dim_po
     out->constant = e->constant;
     out->n = e->n;
     for (uint32_t i = 0; i < e->n; i++)
-      out->terms[i] = (psplit_dim_term){dims->coefs.items[e->coef_off + i],
-                                        dims->operands.items[e->operand_off + i]};
+      out->terms[i] = (psplit_i_dim_term){dims->coefs.items[e->coef_off + i],
+                                          dims->operands.items[e->operand_off + i]};
   } else {
     out->n = 1;
-    out->terms[0] = (psplit_dim_term){1, a};
+    out->terms[0] = (psplit_i_dim_term){1, a};
   }
 }
 
-psplit_dim psplit_i_dim_from_poly(psplit_i_dims *dims, const psplit_dim_poly *poly) {
+psplit_dim psplit_i_dim_from_poly(psplit_i_dims *dims, const psplit_i_dim_poly *poly) {
   if (poly->n == 0) return psplit_i_dim_const(dims, poly->constant);
   if (poly->n == 1 && poly->constant == 0 && poly->terms[0].coef == 1) return poly->terms[0].mono;
   psplit_dim operands[PSPLIT_DIM_TERMS];
@@ -298,7 +298,7 @@ psplit_dim psplit_i_dim_from_poly(psplit_i_dims *dims, const psplit_dim_poly *po
   return psplit_i_dim_make(dims, PSPLIT_DIM_SUM, poly->constant, operands, coefs, poly->n);
 }
 
-bool psplit_i_dim_poly_add(psplit_dim_poly *poly, int64_t coef, psplit_dim mono) {
+bool psplit_i_dim_poly_add(psplit_i_dim_poly *poly, int64_t coef, psplit_dim mono) {
   if (coef == 0) return true;
   uint32_t at = 0;
   while (at < poly->n && poly->terms[at].mono < mono) at++;
@@ -315,13 +315,13 @@ bool psplit_i_dim_poly_add(psplit_dim_poly *poly, int64_t coef, psplit_dim mono)
   }
   if (poly->n == PSPLIT_DIM_TERMS) return false;
   memmove(&poly->terms[at + 1], &poly->terms[at], (poly->n - at) * sizeof *poly->terms);
-  poly->terms[at] = (psplit_dim_term){coef, mono};
+  poly->terms[at] = (psplit_i_dim_term){coef, mono};
   poly->n++;
   return true;
 }
 
 psplit_dim psplit_i_dim_atom(psplit_i_dims *dims, psplit_dim a) {
-  const psplit_dim_kind kind = (psplit_dim_kind)psplit_i_dim_at(dims, a)->kind;
+  const psplit_i_dim_kind kind = (psplit_i_dim_kind)psplit_i_dim_at(dims, a)->kind;
   if (kind != PSPLIT_DIM_SUM && kind != PSPLIT_DIM_PRODUCT && kind != PSPLIT_DIM_CONST) return a;
   return psplit_i_dim_make(dims, PSPLIT_DIM_BOX, 0, &a, NULL, 1);
 }
@@ -329,7 +329,7 @@ psplit_dim psplit_i_dim_atom(psplit_i_dims *dims, psplit_dim a) {
 /* coef_a * a + coef_b * b. */
 static psplit_dim combine(psplit_i_dims *dims, psplit_dim a, int64_t coef_a, psplit_dim b,
                           int64_t coef_b) {
-  psplit_dim_poly sum = {0}, part;
+  psplit_i_dim_poly sum = {0}, part;
   const psplit_dim operands[2] = {a, b};
   const int64_t coefs[2] = {coef_a, coef_b};
   bool fits = true;
@@ -368,7 +368,7 @@ psplit_dim psplit_i_dim_mul_const(psplit_i_dims *dims, psplit_dim a, int64_t b) 
 
 /* Factors of a monomial. */
 static uint32_t factors(const psplit_i_dims *dims, psplit_dim a, psplit_dim *out) {
-  const psplit_dim_expr *e = psplit_i_dim_at(dims, a);
+  const psplit_i_dim_expr *e = psplit_i_dim_at(dims, a);
   if (e->kind != PSPLIT_DIM_PRODUCT) {
     out[0] = a;
     return 1;
@@ -409,9 +409,9 @@ bool psplit_i_dim_mono_div(psplit_i_dims *dims, psplit_dim a, psplit_dim b, pspl
   return true;
 }
 
-static psplit_dim mul_poly(psplit_i_dims *dims, const psplit_dim_poly *a, const psplit_dim_poly *b,
-                           bool *fits) {
-  psplit_dim_poly product = {0};
+static psplit_dim mul_poly(psplit_i_dims *dims, const psplit_i_dim_poly *a,
+                           const psplit_i_dim_poly *b, bool *fits) {
+  psplit_i_dim_poly product = {0};
   int64_t c;
   *fits = psplit_i_mul_i64(a->constant, b->constant, &product.constant);
   for (uint32_t i = 0; i < a->n && *fits; i++)
@@ -430,7 +430,7 @@ static psplit_dim mul_poly(psplit_i_dims *dims, const psplit_dim_poly *a, const 
 }
 
 psplit_dim psplit_i_dim_mul(psplit_i_dims *dims, psplit_dim a, psplit_dim b) {
-  psplit_dim_poly pa, pb;
+  psplit_i_dim_poly pa, pb;
   psplit_i_dim_to_poly(dims, a, &pa);
   psplit_i_dim_to_poly(dims, b, &pb);
   bool fits;

@@ -76,7 +76,7 @@ int64_t psplit_i_dim_high(const psplit_i_dims *dims, psplit_dim a);
 /* Whether a and b can be told apart for sure (3 and 4, n and n+1). */
 bool psplit_i_dim_differ(psplit_i_dims *dims, psplit_dim a, psplit_dim b);
 /* "floor((h+1)/2)", "batch*12", "?3" for an anonymous symbol; cut at about 200 bytes with "...". */
-void psplit_i_dim_print(const psplit_i_dims *dims, psplit_dim a, psplit_text *out);
+void psplit_i_dim_print(const psplit_i_dims *dims, psplit_dim a, psplit_i_text *out);
 
 /* Symbols by number, 0 .. count-1; name NULL for anonymous ones. */
 uint32_t psplit_i_dims_n_symbols(const psplit_i_dims *dims);
@@ -89,7 +89,8 @@ void psplit_i_dims_eval(const psplit_i_dims *dims, const int64_t *symbol_value,
                         const bool *symbol_known, int64_t *out_value, bool *out_known);
 
 /* Sets mark[s] for each symbol s that `a` is made of. `visited` has count bytes, zeroed by the
- * caller before the first of a series of calls; the series is O(table). False when out of memory. */
+ * caller before the first of a series of calls; the series is O(table). False when out of memory.
+ * */
 bool psplit_i_dim_mark_symbols(const psplit_i_dims *dims, psplit_dim a, unsigned char *visited,
                                bool *mark);
 

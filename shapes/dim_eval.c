@@ -4,7 +4,7 @@
 
 #include "dim_table.h"
 
-static bool eval_sum(const psplit_i_dims *dims, const psplit_dim_expr *e, const int64_t *value,
+static bool eval_sum(const psplit_i_dims *dims, const psplit_i_dim_expr *e, const int64_t *value,
                      const bool *known, int64_t *out) {
   int64_t sum = e->constant, part;
   for (uint32_t i = 0; i < e->n; i++) {
@@ -18,8 +18,8 @@ static bool eval_sum(const psplit_i_dims *dims, const psplit_dim_expr *e, const 
   return true;
 }
 
-static bool eval_product(const psplit_i_dims *dims, const psplit_dim_expr *e, const int64_t *value,
-                         const bool *known, int64_t *out) {
+static bool eval_product(const psplit_i_dims *dims, const psplit_i_dim_expr *e,
+                         const int64_t *value, const bool *known, int64_t *out) {
   int64_t product = 1;
   for (uint32_t i = 0; i < e->n; i++) {
     const psplit_dim operand = dims->operands.items[e->operand_off + i];
@@ -29,8 +29,8 @@ static bool eval_product(const psplit_i_dims *dims, const psplit_dim_expr *e, co
   return true;
 }
 
-static bool eval_extreme(const psplit_i_dims *dims, const psplit_dim_expr *e, const int64_t *value,
-                         const bool *known, int64_t *out) {
+static bool eval_extreme(const psplit_i_dims *dims, const psplit_i_dim_expr *e,
+                         const int64_t *value, const bool *known, int64_t *out) {
   int64_t best = 0;
   for (uint32_t i = 0; i < e->n; i++) {
     const psplit_dim operand = dims->operands.items[e->operand_off + i];
@@ -51,8 +51,8 @@ static bool eval_extreme(const psplit_i_dims *dims, const psplit_dim_expr *e, co
   return true;
 }
 
-static bool eval_quotient(const psplit_i_dims *dims, const psplit_dim_expr *e, const int64_t *value,
-                          const bool *known, int64_t *out) {
+static bool eval_quotient(const psplit_i_dims *dims, const psplit_i_dim_expr *e,
+                          const int64_t *value, const bool *known, int64_t *out) {
   const psplit_dim a = dims->operands.items[e->operand_off];
   const psplit_dim b = dims->operands.items[e->operand_off + 1];
   if (!known[a] || !known[b] || value[b] == 0) return false;
@@ -70,10 +70,10 @@ static bool eval_quotient(const psplit_i_dims *dims, const psplit_dim_expr *e, c
 void psplit_i_dims_eval(const psplit_i_dims *dims, const int64_t *symbol_value,
                         const bool *symbol_known, int64_t *out_value, bool *out_known) {
   for (uint32_t id = 0; id < dims->exprs.n; id++) {
-    const psplit_dim_expr *e = &dims->exprs.items[id];
+    const psplit_i_dim_expr *e = &dims->exprs.items[id];
     bool known = false;
     int64_t value = 0;
-    switch ((psplit_dim_kind)e->kind) {
+    switch ((psplit_i_dim_kind)e->kind) {
       case PSPLIT_DIM_CONST:
         known = true;
         value = e->constant;
@@ -109,7 +109,7 @@ bool psplit_i_dim_mark_symbols(const psplit_i_dims *dims, psplit_dim a, unsigned
   visited[a] = 1;
   bool ok = psplit_i_vec_push(&stack, a);
   while (ok && stack.n > 0) {
-    const psplit_dim_expr *e = psplit_i_dim_at(dims, stack.items[--stack.n]);
+    const psplit_i_dim_expr *e = psplit_i_dim_at(dims, stack.items[--stack.n]);
     if (e->kind == PSPLIT_DIM_SYMBOL) mark[e->constant] = true;
     for (uint32_t i = 0; ok && i < e->n; i++) {
       const psplit_dim operand = dims->operands.items[e->operand_off + i];
@@ -125,10 +125,10 @@ bool psplit_i_dim_mark_symbols(const psplit_i_dims *dims, psplit_dim a, unsigned
 enum { PRINT_BYTES = 200, PRINT_DEPTH = 12 };
 
 static void print(const psplit_i_dims *dims, psplit_dim a, size_t limit, int depth,
-                  psplit_text *out);
+                  psplit_i_text *out);
 
-static void print_sum(const psplit_i_dims *dims, const psplit_dim_expr *e, size_t limit, int depth,
-                      psplit_text *out) {
+static void print_sum(const psplit_i_dims *dims, const psplit_i_dim_expr *e, size_t limit,
+                      int depth, psplit_i_text *out) {
   /* Positive terms first, so that a leading minus is rare. */
   bool first = true;
   for (int sign = 0; sign < 2; sign++) {
@@ -148,14 +148,14 @@ static void print_sum(const psplit_i_dims *dims, const psplit_dim_expr *e, size_
   if (e->constant != 0) psplit_i_text_addf(out, first ? "%lld" : "%+lld", (long long)e->constant);
 }
 
-static void print_call(const psplit_i_dims *dims, const psplit_dim_expr *e, const char *name,
-                       const char *separator, size_t limit, int depth, psplit_text *out) {
+static void print_call(const psplit_i_dims *dims, const psplit_i_dim_expr *e, const char *name,
+                       const char *separator, size_t limit, int depth, psplit_i_text *out) {
   psplit_i_text_puts(out, name);
   psplit_i_text_puts(out, "(");
   for (uint32_t i = 0; i < e->n; i++) {
     const psplit_dim operand = dims->operands.items[e->operand_off + i];
     if (i > 0) psplit_i_text_puts(out, separator);
-    const psplit_dim_kind kind = (psplit_dim_kind)psplit_i_dim_at(dims, operand)->kind;
+    const psplit_i_dim_kind kind = (psplit_i_dim_kind)psplit_i_dim_at(dims, operand)->kind;
     const bool group = *separator == '/' && (kind == PSPLIT_DIM_SUM || kind == PSPLIT_DIM_PRODUCT);
     if (group) psplit_i_text_puts(out, "(");
     print(dims, operand, limit, depth, out);
@@ -165,15 +165,15 @@ static void print_call(const psplit_i_dims *dims, const psplit_dim_expr *e, cons
 }
 
 static void print(const psplit_i_dims *dims, psplit_dim a, size_t limit, int depth,
-                  psplit_text *out) {
+                  psplit_i_text *out) {
   if (depth == 0 || out->n > limit) {
     if (out->n < 3 || !out->bytes || strcmp(out->bytes + out->n - 3, "...") != 0)
       psplit_i_text_puts(out, "...");
     return;
   }
-  const psplit_dim_expr *e = psplit_i_dim_at(dims, a);
+  const psplit_i_dim_expr *e = psplit_i_dim_at(dims, a);
   depth--;
-  switch ((psplit_dim_kind)e->kind) {
+  switch ((psplit_i_dim_kind)e->kind) {
     case PSPLIT_DIM_CONST: psplit_i_text_addf(out, "%lld", (long long)e->constant); break;
     case PSPLIT_DIM_REAL: {
       double value;
@@ -204,6 +204,6 @@ static void print(const psplit_i_dims *dims, psplit_dim a, size_t limit, int dep
   }
 }
 
-void psplit_i_dim_print(const psplit_i_dims *dims, psplit_dim a, psplit_text *out) {
+void psplit_i_dim_print(const psplit_i_dims *dims, psplit_dim a, psplit_i_text *out) {
   print(dims, a, out->n + PRINT_BYTES, PRINT_DEPTH, out);
 }

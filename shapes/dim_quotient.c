@@ -3,7 +3,7 @@
 
 #include "dim_table.h"
 
-static psplit_dim make2(psplit_i_dims *dims, psplit_dim_kind kind, psplit_dim a, psplit_dim b) {
+static psplit_dim make2(psplit_i_dims *dims, psplit_i_dim_kind kind, psplit_dim a, psplit_dim b) {
   return psplit_i_dim_make(dims, kind, 0, (const psplit_dim[]){a, b}, NULL, 2);
 }
 
@@ -17,12 +17,12 @@ static int64_t gcd(int64_t a, int64_t b) {
 }
 
 static uint32_t degree(const psplit_i_dims *dims, psplit_dim mono) {
-  const psplit_dim_expr *e = psplit_i_dim_at(dims, mono);
+  const psplit_i_dim_expr *e = psplit_i_dim_at(dims, mono);
   return e->kind == PSPLIT_DIM_PRODUCT ? e->n : 1;
 }
 
 static psplit_dim factor_at(const psplit_i_dims *dims, psplit_dim mono, uint32_t i) {
-  const psplit_dim_expr *e = psplit_i_dim_at(dims, mono);
+  const psplit_i_dim_expr *e = psplit_i_dim_at(dims, mono);
   return e->kind == PSPLIT_DIM_PRODUCT ? dims->operands.items[e->operand_off + i] : mono;
 }
 
@@ -38,7 +38,7 @@ static int compare_monos(const psplit_i_dims *dims, psplit_dim a, psplit_dim b) 
 }
 
 /* Index of the leading term; poly->n > 0. */
-static uint32_t lead(const psplit_i_dims *dims, const psplit_dim_poly *poly) {
+static uint32_t lead(const psplit_i_dims *dims, const psplit_i_dim_poly *poly) {
   uint32_t best = 0;
   for (uint32_t i = 1; i < poly->n; i++)
     if (compare_monos(dims, poly->terms[best].mono, poly->terms[i].mono) < 0) best = i;
@@ -46,18 +46,18 @@ static uint32_t lead(const psplit_i_dims *dims, const psplit_dim_poly *poly) {
 }
 
 /* Polynomial division without remainder. */
-static bool divide_exactly(psplit_i_dims *dims, const psplit_dim_poly *a, const psplit_dim_poly *b,
-                           psplit_dim *out) {
-  psplit_dim_poly rest = *a, quotient = {0};
+static bool divide_exactly(psplit_i_dims *dims, const psplit_i_dim_poly *a,
+                           const psplit_i_dim_poly *b, psplit_dim *out) {
+  psplit_i_dim_poly rest = *a, quotient = {0};
   if (b->n == 0) return false;
-  const psplit_dim_term b_lead = b->terms[lead(dims, b)];
+  const psplit_i_dim_term b_lead = b->terms[lead(dims, b)];
   for (int step = 0; step < 2 * PSPLIT_DIM_TERMS; step++) {
     if (rest.n == 0) {
       if (rest.constant != 0) return false;
       *out = psplit_i_dim_from_poly(dims, &quotient);
       return true;
     }
-    const psplit_dim_term a_lead = rest.terms[lead(dims, &rest)];
+    const psplit_i_dim_term a_lead = rest.terms[lead(dims, &rest)];
     psplit_dim mono;
     if (b_lead.coef == 0 || a_lead.coef == INT64_MIN || a_lead.coef % b_lead.coef != 0 ||
         !psplit_i_dim_mono_div(dims, a_lead.mono, b_lead.mono, &mono))
@@ -86,11 +86,11 @@ static bool divide_exactly(psplit_i_dims *dims, const psplit_dim_poly *a, const 
 /* floor(a / b) for b > 1: multiples of b leave the quotient, the rest is reduced by the common
  * factor and to a constant in [0, b), and a quotient of a quotient is one quotient. */
 static psplit_dim floor_div_const(psplit_i_dims *dims, psplit_dim a, int64_t b) {
-  psplit_dim_poly whole = {0}, rest = {0}, all;
+  psplit_i_dim_poly whole = {0}, rest = {0}, all;
   psplit_i_dim_to_poly(dims, a, &all);
   int64_t common = b;
   for (uint32_t i = 0; i < all.n; i++) {
-    psplit_dim_term term = all.terms[i];
+    psplit_i_dim_term term = all.terms[i];
     if (term.coef % b == 0) {
       term.coef /= b;
       whole.terms[whole.n++] = term;
@@ -107,7 +107,7 @@ static psplit_dim floor_div_const(psplit_i_dims *dims, psplit_dim a, int64_t b) 
   if (rest.n == 0) return psplit_i_dim_from_poly(dims, &whole);
 
   if (rest.n == 1 && rest.terms[0].coef == 1) {
-    const psplit_dim_expr *inner = psplit_i_dim_at(dims, rest.terms[0].mono);
+    const psplit_i_dim_expr *inner = psplit_i_dim_at(dims, rest.terms[0].mono);
     int64_t divisor, product, offset;
     if (inner->kind == PSPLIT_DIM_FLOOR_DIV) {
       const psplit_dim dividend = dims->operands.items[inner->operand_off];
@@ -141,7 +141,7 @@ psplit_dim psplit_i_dim_floor_div(psplit_i_dims *dims, psplit_dim a, psplit_dim 
     return floor_div_const(dims, a, divisor);
   }
   if (a == b) return psplit_i_dim_const(dims, 1);
-  psplit_dim_poly pa, pb;
+  psplit_i_dim_poly pa, pb;
   psplit_i_dim_to_poly(dims, a, &pa);
   psplit_i_dim_to_poly(dims, b, &pb);
   psplit_dim quotient;
@@ -165,7 +165,7 @@ psplit_dim psplit_i_dim_trunc_div(psplit_i_dims *dims, psplit_dim a, psplit_dim 
   }
   if (psplit_i_dim_low(dims, a) >= 0 && psplit_i_dim_low(dims, b) >= 0)
     return psplit_i_dim_floor_div(dims, a, b);
-  psplit_dim_poly pa, pb;
+  psplit_i_dim_poly pa, pb;
   psplit_i_dim_to_poly(dims, a, &pa);
   psplit_i_dim_to_poly(dims, b, &pb);
   psplit_dim quotient;
@@ -190,9 +190,9 @@ psplit_dim psplit_i_dim_mod(psplit_i_dims *dims, psplit_dim a, psplit_dim b) {
 }
 
 /* Operands of `a` if it is of `kind`, else `a` itself, added to list[n]; 0 if too many. */
-static uint32_t gather(const psplit_i_dims *dims, psplit_dim_kind kind, psplit_dim a,
+static uint32_t gather(const psplit_i_dims *dims, psplit_i_dim_kind kind, psplit_dim a,
                        psplit_dim *list, uint32_t n) {
-  const psplit_dim_expr *e = psplit_i_dim_at(dims, a);
+  const psplit_i_dim_expr *e = psplit_i_dim_at(dims, a);
   const uint32_t more = e->kind == kind ? e->n : 1;
   if (n + more > PSPLIT_DIM_ARGS) return 0;
   for (uint32_t i = 0; i < more; i++) {
@@ -216,7 +216,7 @@ static psplit_dim extreme(psplit_i_dims *dims, psplit_dim a, psplit_dim b, bool 
   const psplit_dim difference = psplit_i_dim_sub(dims, a, b);
   if (psplit_i_dim_low(dims, difference) >= 0) return larger;
   if (psplit_i_dim_high(dims, difference) <= 0) return smaller;
-  const psplit_dim_kind kind = up ? PSPLIT_DIM_MAX : PSPLIT_DIM_MIN;
+  const psplit_i_dim_kind kind = up ? PSPLIT_DIM_MAX : PSPLIT_DIM_MIN;
   psplit_dim list[PSPLIT_DIM_ARGS + 1];
   uint32_t n = gather(dims, kind, a, list, 0);
   if (n > 0) n = gather(dims, kind, b, list, n);
@@ -261,7 +261,7 @@ psplit_dim psplit_i_dim_real(psplit_i_dims *dims, double value) {
 
 psplit_dim psplit_i_dim_ratio(psplit_i_dims *dims, psplit_dim a, int64_t divisor) {
   if (divisor == 1) return a;
-  psplit_dim_poly poly;
+  psplit_i_dim_poly poly;
   psplit_i_dim_to_poly(dims, a, &poly);
   int64_t common = gcd(divisor, poly.constant);
   for (uint32_t i = 0; i < poly.n; i++) common = gcd(common, poly.terms[i].coef);
@@ -274,7 +274,7 @@ psplit_dim psplit_i_dim_ratio(psplit_i_dims *dims, psplit_dim a, int64_t divisor
 }
 
 bool psplit_i_dim_is_real(const psplit_i_dims *dims, psplit_dim a, double *out) {
-  const psplit_dim_expr *e = psplit_i_dim_at(dims, a);
+  const psplit_i_dim_expr *e = psplit_i_dim_at(dims, a);
   if (e->kind == PSPLIT_DIM_CONST)
     *out = (double)e->constant;
   else if (e->kind == PSPLIT_DIM_REAL)
@@ -286,13 +286,13 @@ bool psplit_i_dim_is_real(const psplit_i_dims *dims, psplit_dim a, double *out) 
 
 bool psplit_i_dim_is_ratio(const psplit_i_dims *dims, psplit_dim a, psplit_dim *out_dividend,
                            int64_t *out_divisor) {
-  const psplit_dim_expr *e = psplit_i_dim_at(dims, a);
+  const psplit_i_dim_expr *e = psplit_i_dim_at(dims, a);
   if (e->kind != PSPLIT_DIM_RATIO) return false;
   *out_dividend = dims->operands.items[e->operand_off];
   return psplit_i_dim_is_const(dims, dims->operands.items[e->operand_off + 1], out_divisor);
 }
 
 bool psplit_i_dim_is_integer(const psplit_i_dims *dims, psplit_dim a) {
-  const psplit_dim_kind kind = (psplit_dim_kind)psplit_i_dim_at(dims, a)->kind;
+  const psplit_i_dim_kind kind = (psplit_i_dim_kind)psplit_i_dim_at(dims, a)->kind;
   return kind != PSPLIT_DIM_REAL && kind != PSPLIT_DIM_RATIO;
 }

@@ -6,7 +6,7 @@
 
 enum { PSPLIT_DIM_TERMS = 24, PSPLIT_DIM_FACTORS = 16, PSPLIT_DIM_ARGS = 8 };
 
-typedef enum psplit_dim_kind {
+typedef enum psplit_i_dim_kind {
   PSPLIT_DIM_CONST,     /* constant */
   PSPLIT_DIM_REAL,      /* constant holds the bits of a double; contents of float tensors only */
   PSPLIT_DIM_SYMBOL,    /* constant is its number */
@@ -19,9 +19,9 @@ typedef enum psplit_dim_kind {
   PSPLIT_DIM_MIN,
   PSPLIT_DIM_BROADCAST,
   PSPLIT_DIM_BOX /* an expression taken as an atom, because it is long */
-} psplit_dim_kind;
+} psplit_i_dim_kind;
 
-typedef struct psplit_dim_expr {
+typedef struct psplit_i_dim_expr {
   uint8_t kind;
   bool anonymous;       /* an anonymous symbol is part of it */
   uint16_t n;           /* operands */
@@ -30,39 +30,39 @@ typedef struct psplit_dim_expr {
   uint32_t hash;
   int64_t constant;
   int64_t low, high;
-} psplit_dim_expr;
+} psplit_i_dim_expr;
 
 struct psplit_i_dims {
-  PSPLIT_VEC(psplit_dim_expr) exprs;
+  PSPLIT_VEC(psplit_i_dim_expr) exprs;
   PSPLIT_VEC(psplit_dim) operands;
   PSPLIT_VEC(int64_t) coefs;
   PSPLIT_VEC(const char *) symbols; /* names; NULL for anonymous ones */
   PSPLIT_VEC(psplit_dim) symbol_expr;
   PSPLIT_VEC(uint32_t) named; /* name id -> symbol number */
-  psplit_intern names;
-  psplit_arena arena;
+  psplit_i_intern names;
+  psplit_i_arena arena;
   uint32_t *slots; /* open addressing, id + 1 */
   uint32_t n_slots;
   bool failed;
 };
 
 /* A polynomial taken apart. */
-typedef struct psplit_dim_term {
+typedef struct psplit_i_dim_term {
   int64_t coef;
   psplit_dim mono; /* an atom or a PRODUCT */
-} psplit_dim_term;
+} psplit_i_dim_term;
 
-typedef struct psplit_dim_poly {
+typedef struct psplit_i_dim_poly {
   int64_t constant;
   uint32_t n;
-  psplit_dim_term terms[PSPLIT_DIM_TERMS]; /* ascending mono, coefficients not 0 */
-} psplit_dim_poly;
+  psplit_i_dim_term terms[PSPLIT_DIM_TERMS]; /* ascending mono, coefficients not 0 */
+} psplit_i_dim_poly;
 
-void psplit_i_dim_to_poly(const psplit_i_dims *dims, psplit_dim a, psplit_dim_poly *out);
-psplit_dim psplit_i_dim_from_poly(psplit_i_dims *dims, const psplit_dim_poly *poly);
+void psplit_i_dim_to_poly(const psplit_i_dims *dims, psplit_dim a, psplit_i_dim_poly *out);
+psplit_dim psplit_i_dim_from_poly(psplit_i_dims *dims, const psplit_i_dim_poly *poly);
 
 /* Adds coef * mono; false when full or on overflow. */
-bool psplit_i_dim_poly_add(psplit_dim_poly *poly, int64_t coef, psplit_dim mono);
+bool psplit_i_dim_poly_add(psplit_i_dim_poly *poly, int64_t coef, psplit_dim mono);
 
 /* An atom with the value of `a`. */
 psplit_dim psplit_i_dim_atom(psplit_i_dims *dims, psplit_dim a);
@@ -74,10 +74,10 @@ psplit_dim psplit_i_dim_mono_mul(psplit_i_dims *dims, psplit_dim a, psplit_dim b
 bool psplit_i_dim_mono_div(psplit_i_dims *dims, psplit_dim a, psplit_dim b, psplit_dim *out);
 
 /* Finds or adds an expression. */
-psplit_dim psplit_i_dim_make(psplit_i_dims *dims, psplit_dim_kind kind, int64_t constant,
+psplit_dim psplit_i_dim_make(psplit_i_dims *dims, psplit_i_dim_kind kind, int64_t constant,
                              const psplit_dim *operands, const int64_t *coefs, uint32_t n);
 
-static inline const psplit_dim_expr *psplit_i_dim_at(const psplit_i_dims *dims, psplit_dim a) {
+static inline const psplit_i_dim_expr *psplit_i_dim_at(const psplit_i_dims *dims, psplit_dim a) {
   return &dims->exprs.items[a];
 }
 

@@ -9,13 +9,13 @@ enum { MAX_DEPTH = 200, MEMO_SLOTS = 4096 };
 /* Contents kept, over all values; 4 bytes each, and at worst an expression for each. */
 static const uint64_t MAX_TOTAL_ELEMENTS = UINT64_C(4) << 20;
 
-struct psplit_memo {
-  psplit_memo *next;
+struct psplit_i_memo {
+  psplit_i_memo *next;
   uint64_t hash;
   uint32_t function;
   uint32_t n_inputs;
-  psplit_vtype *inputs;
-  psplit_scope *scope;
+  psplit_i_vtype *inputs;
+  psplit_i_scope *scope;
 };
 
 static void *take(psplit_i_shapes *s, size_t n, size_t size) {
@@ -33,7 +33,7 @@ psplit_dim psplit_i_symbol(psplit_i_shapes *s, const char *name) {
   return psplit_i_dim_symbol(s->dims, name);
 }
 
-static psplit_dim declared_dim(psplit_i_shapes *s, psplit_declared_dim dim) {
+static psplit_dim declared_dim(psplit_i_shapes *s, psplit_i_declared_dim dim) {
   if (dim.value >= 0) return psplit_i_dim_const(s->dims, dim.value);
   if (dim.param && *dim.param) return psplit_i_symbol(s, dim.param);
   return PSPLIT_NONE;
@@ -45,7 +45,7 @@ static const Onnx__TypeProto *tensor_part(const Onnx__TypeProto *type, uint8_t *
   *kind = (uint8_t)psplit_i_type_kind(type);
   *inner = PSPLIT_TYPE_UNKNOWN;
   for (int level = 0; level < 3 && type; level++) {
-    const psplit_type_kind here = psplit_i_type_kind(type);
+    const psplit_i_value_kind here = psplit_i_type_kind(type);
     if (level == 1) *inner = (uint8_t)here;
     if (here == PSPLIT_TYPE_TENSOR || here == PSPLIT_TYPE_SPARSE_TENSOR) return type;
     if (here != PSPLIT_TYPE_SEQUENCE && here != PSPLIT_TYPE_OPTIONAL) return NULL;
@@ -54,7 +54,8 @@ static const Onnx__TypeProto *tensor_part(const Onnx__TypeProto *type, uint8_t *
   return NULL;
 }
 
-static void declare_dims(psplit_i_shapes *s, psplit_vtype *type, const Onnx__TypeProto *declared) {
+static void declare_dims(psplit_i_shapes *s, psplit_i_vtype *type,
+                         const Onnx__TypeProto *declared) {
   psplit_dim *merged = NULL;
   for (int32_t axis = 0; axis < type->rank; axis++) {
     const psplit_dim said = declared_dim(s, psplit_i_type_dim(declared, (uint32_t)axis));
@@ -77,7 +78,7 @@ static void declare_dims(psplit_i_shapes *s, psplit_vtype *type, const Onnx__Typ
   }
 }
 
-void psplit_i_type_declare(psplit_i_shapes *s, psplit_vtype *type,
+void psplit_i_type_declare(psplit_i_shapes *s, psplit_i_vtype *type,
                            const Onnx__TypeProto *declared) {
   if (!declared) return;
   uint8_t kind, inner;
@@ -119,12 +120,13 @@ void psplit_i_type_declare(psplit_i_shapes *s, psplit_vtype *type,
   }
 }
 
-psplit_vtype psplit_i_type_merge(psplit_site *at, const psplit_vtype *a, const psplit_vtype *b) {
-  psplit_vtype merged = *a;
+psplit_i_vtype psplit_i_type_merge(psplit_i_site *at, const psplit_i_vtype *a,
+                                   const psplit_i_vtype *b) {
+  psplit_i_vtype merged = *a;
   merged.declared_wrong = merged.is_weight = false;
   merged.elements = NULL;
   merged.n_elements = 0;
-  if (a->kind == PSPLIT_TYPE_UNKNOWN || a->kind != b->kind) return (psplit_vtype){.rank = -1};
+  if (a->kind == PSPLIT_TYPE_UNKNOWN || a->kind != b->kind) return (psplit_i_vtype){.rank = -1};
   if (a->inner != b->inner) merged.inner = PSPLIT_TYPE_UNKNOWN;
   if (a->elem != b->elem) merged.elem = 0;
   if (a->rank != b->rank) {
@@ -137,7 +139,7 @@ psplit_vtype psplit_i_type_merge(psplit_site *at, const psplit_vtype *a, const p
     if (a->dims[axis] == b->dims[axis]) continue;
     if (!dims) {
       dims = take(at->s, (size_t)a->rank, sizeof *dims);
-      if (!dims) return (psplit_vtype){.rank = -1};
+      if (!dims) return (psplit_i_vtype){.rank = -1};
       memcpy(dims, a->dims, (size_t)a->rank * sizeof *dims);
       merged.dims = dims;
     }
@@ -155,7 +157,7 @@ psplit_vtype psplit_i_type_merge(psplit_site *at, const psplit_vtype *a, const p
   return merged;
 }
 
-static psplit_scope *new_scope(psplit_i_shapes *s, const psplit_graph *graph, uint32_t depth) {
+static psplit_i_scope *new_scope(psplit_i_shapes *s, const psplit_i_graph *graph, uint32_t depth) {
   const uint64_t price = (uint64_t)graph->n_nodes + graph->n_values;
   if (depth > MAX_DEPTH || price > s->budget_nodes) {
     if (!s->told_budget)
@@ -166,7 +168,7 @@ static psplit_scope *new_scope(psplit_i_shapes *s, const psplit_graph *graph, ui
     return NULL;
   }
   s->budget_nodes -= price;
-  psplit_scope *scope = take(s, 1, sizeof *scope);
+  psplit_i_scope *scope = take(s, 1, sizeof *scope);
   if (!scope) return NULL;
   scope->graph = graph;
   scope->depth = depth;
@@ -175,13 +177,13 @@ static psplit_scope *new_scope(psplit_i_shapes *s, const psplit_graph *graph, ui
   if (!scope->types) return NULL;
   for (uint32_t v = 0; v < graph->n_values; v++) scope->types[v].rank = -1;
   for (uint32_t i = 0; i < graph->n_initializers; i++) {
-    const psplit_tensor tensor = psplit_i_graph_initializer(graph, i);
-    psplit_vtype *type = &scope->types[graph->initializers[i]];
+    const psplit_i_tensor tensor = psplit_i_graph_initializer(graph, i);
+    psplit_i_vtype *type = &scope->types[graph->initializers[i]];
     type->kind = PSPLIT_TYPE_TENSOR;
     type->elem = tensor.data_type;
     type->is_weight = true;
     /* A default that a caller may replace, by a tensor of any size that the input declares. */
-    const psplit_value *value = &graph->values[graph->initializers[i]];
+    const psplit_i_value *value = &graph->values[graph->initializers[i]];
     const bool replaceable = value->input != PSPLIT_NONE && value->declared_type &&
                              psplit_i_model_ir_version(graph->model) >= 4;
     if (replaceable || tensor.n_dims > PSPLIT_MAX_RANK) continue;
@@ -196,8 +198,8 @@ static psplit_scope *new_scope(psplit_i_shapes *s, const psplit_graph *graph, ui
 }
 
 /* Declared types complete the inputs, except where the caller's type is known already. */
-static void declare_inputs(psplit_i_shapes *s, psplit_scope *scope) {
-  const psplit_graph *graph = scope->graph;
+static void declare_inputs(psplit_i_shapes *s, psplit_i_scope *scope) {
+  const psplit_i_graph *graph = scope->graph;
   for (uint32_t i = 0; i < graph->n_inputs; i++)
     psplit_i_type_declare(s, &scope->types[graph->inputs[i]],
                           graph->values[graph->inputs[i]].declared_type);
@@ -206,7 +208,7 @@ static void declare_inputs(psplit_i_shapes *s, psplit_scope *scope) {
     if (graph->values[v].sparse_initializer == PSPLIT_NONE) continue;
     const Onnx__SparseTensorProto *sparse =
       graph->proto->sparse_initializer[graph->values[v].sparse_initializer];
-    psplit_vtype *type = &scope->types[v];
+    psplit_i_vtype *type = &scope->types[v];
     type->kind = PSPLIT_TYPE_TENSOR; /* what reads it sees a dense tensor */
     type->elem = sparse->values ? sparse->values->data_type : 0;
     type->is_weight = true;
@@ -221,8 +223,8 @@ static void declare_inputs(psplit_i_shapes *s, psplit_scope *scope) {
   }
 }
 
-psplit_scope *psplit_i_scope_body(psplit_site *at, const psplit_graph *body) {
-  psplit_scope *scope = new_scope(at->s, body, at->scope->depth + 1);
+psplit_i_scope *psplit_i_scope_body(psplit_i_site *at, const psplit_i_graph *body) {
+  psplit_i_scope *scope = new_scope(at->s, body, at->scope->depth + 1);
   if (!scope) return NULL;
   scope->parent = at->scope;
   for (uint32_t v = 0; v < body->n_values; v++)
@@ -232,25 +234,25 @@ psplit_scope *psplit_i_scope_body(psplit_site *at, const psplit_graph *body) {
 }
 
 static int compare_children(const void *a, const void *b) {
-  const psplit_child *x = a, *y = b;
+  const psplit_i_child *x = a, *y = b;
   return x->node < y->node ? -1 : x->node > y->node;
 }
 
-void psplit_i_scope_attach(psplit_site *at, psplit_scope *child, psplit_dim trips,
+void psplit_i_scope_attach(psplit_i_site *at, psplit_i_scope *child, psplit_dim trips,
                            bool alternative) {
-  psplit_scope *scope = at->scope;
+  psplit_i_scope *scope = at->scope;
   if (scope->n_children == scope->capacity) {
     const uint32_t capacity = scope->capacity ? scope->capacity * 2 : 4;
-    psplit_child *children = take(at->s, capacity, sizeof *children);
+    psplit_i_child *children = take(at->s, capacity, sizeof *children);
     if (!children) return;
     if (scope->n_children) memcpy(children, scope->children, scope->n_children * sizeof *children);
     scope->children = children;
     scope->capacity = capacity;
   }
-  scope->children[scope->n_children++] = (psplit_child){at->id, trips, alternative, child};
+  scope->children[scope->n_children++] = (psplit_i_child){at->id, trips, alternative, child};
 }
 
-static void report_missing(psplit_i_shapes *s, const psplit_node *node) {
+static void report_missing(psplit_i_shapes *s, const psplit_i_node *node) {
   s->n_uncovered++;
   const size_t domain_n = strlen(node->domain), op_n = strlen(node->op_type);
   char *key = psplit_i_arena_array(&s->arena, domain_n + op_n + 2, 1);
@@ -268,18 +270,18 @@ static void report_missing(psplit_i_shapes *s, const psplit_node *node) {
                node->domain, domain_n ? "." : "", node->op_type);
 }
 
-void psplit_i_scope_run(psplit_i_shapes *s, psplit_scope *scope) {
-  const psplit_graph *graph = scope->graph;
+void psplit_i_scope_run(psplit_i_shapes *s, psplit_i_scope *scope) {
+  const psplit_i_graph *graph = scope->graph;
   declare_inputs(s, scope);
   for (uint32_t i = 0; i < graph->n_nodes; i++) {
     s->failed |= psplit_i_dims_failed(s->dims);
     if (s->failed) break;
-    psplit_site at = {.s = s, .dims = s->dims, .scope = scope, .id = graph->topo[i]};
+    psplit_i_site at = {.s = s, .dims = s->dims, .scope = scope, .id = graph->topo[i]};
     at.node = &graph->nodes[at.id];
     if (at.node->function != PSPLIT_NONE) {
       psplit_i_infer_call(&at);
     } else {
-      const psplit_rule *rule = psplit_i_rule_of(s, at.node);
+      const psplit_i_rule *rule = psplit_i_rule_of(s, at.node);
       if (rule)
         rule->infer(&at);
       else
@@ -299,7 +301,7 @@ void psplit_i_scope_run(psplit_i_shapes *s, psplit_scope *scope) {
   }
 }
 
-static uint64_t hash_type(uint64_t hash, const psplit_vtype *type) {
+static uint64_t hash_type(uint64_t hash, const psplit_i_vtype *type) {
   hash = psplit_i_mix64(hash ^ (uint64_t)(uint32_t)type->elem ^ ((uint64_t)type->kind << 32) ^
                         ((uint64_t)type->inner << 40) ^ ((uint64_t)type->is_weight << 48));
   hash = psplit_i_mix64(hash ^ (uint64_t)(uint32_t)type->rank);
@@ -308,7 +310,7 @@ static uint64_t hash_type(uint64_t hash, const psplit_vtype *type) {
   return hash;
 }
 
-static bool same_type(const psplit_vtype *a, const psplit_vtype *b) {
+static bool same_type(const psplit_i_vtype *a, const psplit_i_vtype *b) {
   if (a->kind != b->kind || a->inner != b->inner || a->elem != b->elem || a->rank != b->rank ||
       a->n_elements != b->n_elements || a->is_weight != b->is_weight)
     return false;
@@ -320,11 +322,11 @@ static bool same_type(const psplit_vtype *a, const psplit_vtype *b) {
 }
 
 /* A call of the same function with the same types, of a function that takes no attributes. */
-static psplit_memo *find_call(psplit_i_shapes *s, uint32_t function, const psplit_vtype *inputs,
-                              uint32_t n_inputs, uint64_t hash) {
-  if (!s->memo) s->memo = take(s, MEMO_SLOTS, sizeof(psplit_memo *));
+static psplit_i_memo *find_call(psplit_i_shapes *s, uint32_t function, const psplit_i_vtype *inputs,
+                                uint32_t n_inputs, uint64_t hash) {
+  if (!s->memo) s->memo = take(s, MEMO_SLOTS, sizeof(psplit_i_memo *));
   if (!s->memo) return NULL;
-  for (psplit_memo *memo = s->memo[hash % MEMO_SLOTS]; memo; memo = memo->next) {
+  for (psplit_i_memo *memo = s->memo[hash % MEMO_SLOTS]; memo; memo = memo->next) {
     if (memo->hash != hash || memo->function != function || memo->n_inputs != n_inputs) continue;
     uint32_t i = 0;
     while (i < n_inputs && same_type(&memo->inputs[i], &inputs[i])) i++;
@@ -333,9 +335,9 @@ static psplit_memo *find_call(psplit_i_shapes *s, uint32_t function, const pspli
   return NULL;
 }
 
-static psplit_scope *run_function(psplit_site *at, const psplit_graph *function,
-                                  const psplit_vtype *inputs) {
-  psplit_scope *scope = new_scope(at->s, function, at->scope->depth + 1);
+static psplit_i_scope *run_function(psplit_i_site *at, const psplit_i_graph *function,
+                                    const psplit_i_vtype *inputs) {
+  psplit_i_scope *scope = new_scope(at->s, function, at->scope->depth + 1);
   if (!scope) return NULL;
   scope->call = at->node;
   scope->caller = at->scope;
@@ -344,10 +346,10 @@ static psplit_scope *run_function(psplit_site *at, const psplit_graph *function,
   return scope;
 }
 
-void psplit_i_infer_call(psplit_site *at) {
+void psplit_i_infer_call(psplit_i_site *at) {
   psplit_i_shapes *s = at->s;
-  const psplit_graph *function = psplit_i_model_function(s->graph->model, at->node->function);
-  psplit_vtype *inputs = take(s, function->n_inputs, sizeof *inputs);
+  const psplit_i_graph *function = psplit_i_model_function(s->graph->model, at->node->function);
+  psplit_i_vtype *inputs = take(s, function->n_inputs, sizeof *inputs);
   if (!inputs) return;
   uint64_t hash = psplit_i_mix64(at->node->function);
   for (uint32_t i = 0; i < function->n_inputs; i++) {
@@ -363,15 +365,15 @@ void psplit_i_infer_call(psplit_site *at) {
   }
   const bool plain =
     function->function->n_attribute == 0 && function->function->n_attribute_proto == 0;
-  const psplit_memo *seen =
+  const psplit_i_memo *seen =
     plain ? find_call(s, at->node->function, inputs, function->n_inputs, hash) : NULL;
-  psplit_scope *scope = seen ? seen->scope : run_function(at, function, inputs);
+  psplit_i_scope *scope = seen ? seen->scope : run_function(at, function, inputs);
   if (!scope) return;
   if (plain && !seen && s->memo) {
-    psplit_memo *memo = take(s, 1, sizeof *memo);
+    psplit_i_memo *memo = take(s, 1, sizeof *memo);
     if (!memo) return;
-    *memo = (psplit_memo){s->memo[hash % MEMO_SLOTS], hash,   at->node->function,
-                          function->n_inputs,         inputs, scope};
+    *memo = (psplit_i_memo){s->memo[hash % MEMO_SLOTS], hash,   at->node->function,
+                            function->n_inputs,         inputs, scope};
     s->memo[hash % MEMO_SLOTS] = memo;
   }
   for (uint32_t o = 0; o < function->n_outputs; o++)
@@ -380,7 +382,7 @@ void psplit_i_infer_call(psplit_site *at) {
 }
 
 /* Nodes and values of a graph and its bodies. */
-static uint64_t count(const psplit_graph *graph) {
+static uint64_t count(const psplit_i_graph *graph) {
   uint64_t n = (uint64_t)graph->n_nodes + graph->n_values;
   for (uint32_t i = 0; i < graph->n_nodes; i++)
     for (uint32_t b = 0; b < graph->nodes[i].n_bodies; b++) n += count(graph->nodes[i].bodies[b]);
@@ -396,9 +398,9 @@ static void say_unmet(const psplit_i_shapes *s) {
                    "dimension %s changes nothing: nothing that runs has it", s->bindings[i].name);
 }
 
-psplit_code psplit_i_infer_by(const psplit_rule *rules, uint32_t n_rules, const psplit_graph *graph,
-                              const psplit_binding *bindings, size_t n_bindings,
-                              const psplit_sink *sink, psplit_diag *diag,
+psplit_code psplit_i_infer_by(const psplit_i_rule *rules, uint32_t n_rules,
+                              const psplit_i_graph *graph, const psplit_i_binding *bindings,
+                              size_t n_bindings, const psplit_sink *sink, psplit_diag *diag,
                               psplit_i_shapes **out_shapes) {
   for (size_t i = 0; i < n_bindings; i++)
     if (bindings[i].value < 0)
@@ -449,22 +451,23 @@ void psplit_i_shapes_destroy(psplit_i_shapes *s) {
   free(s);
 }
 
-const psplit_graph *psplit_i_shapes_graph(const psplit_i_shapes *s) { return s->graph; }
+const psplit_i_graph *psplit_i_shapes_graph(const psplit_i_shapes *s) { return s->graph; }
 const psplit_i_dims *psplit_i_shapes_dims(const psplit_i_shapes *s) { return s->dims; }
 uint32_t psplit_i_shapes_n_uncovered(const psplit_i_shapes *s) { return s->n_uncovered; }
 
-const psplit_vtype *psplit_i_shapes_type(const psplit_i_shapes *s, uint32_t value) {
+const psplit_i_vtype *psplit_i_shapes_type(const psplit_i_shapes *s, uint32_t value) {
   return &s->root->types[value];
 }
 
-psplit_emit_dim psplit_i_shapes_emit_dim(const psplit_i_shapes *s, psplit_dim dim) {
-  psplit_emit_dim emit = {.value = -1};
+psplit_i_emit_dim psplit_i_shapes_emit_dim(const psplit_i_shapes *s, psplit_dim dim) {
+  psplit_i_emit_dim emit = {.value = -1};
   if (!psplit_i_dim_is_const(s->dims, dim, &emit.value) || emit.value < 0) emit.value = -1;
   emit.symbol = psplit_i_dim_name(s->dims, dim);
   return emit;
 }
 
-void psplit_i_shapes_print(const psplit_i_shapes *s, const psplit_vtype *type, psplit_text *out) {
+void psplit_i_shapes_print(const psplit_i_shapes *s, const psplit_i_vtype *type,
+                           psplit_i_text *out) {
   static const char *const around[] = {"?",   "",          "sparse ", "sequence of ",
                                        "map", "optional ", "opaque"};
   psplit_i_text_puts(out, around[type->kind]);

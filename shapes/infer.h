@@ -1,6 +1,6 @@
 /* Inside of shape inference: the table of rules, and what a rule may call.
  *
- * A rule looks at one node through a psplit_site and states the types of its outputs. It never
+ * A rule looks at one node through a psplit_i_site and states the types of its outputs. It never
  * fails: what it cannot tell it leaves out, and an allocation that fails is noted in the
  * psplit_i_shapes. Rules of one family stand in one infer_<family>.c; rules.def names them all. */
 #ifndef PSPLIT_SHAPES_INFER_H
@@ -12,7 +12,7 @@
 #include "shape.h"
 
 /* How floating-point operations are counted; docs/costs.md has the formulas. */
-typedef enum psplit_flops {
+typedef enum psplit_i_flops {
   PSPLIT_FLOPS_NONE,
   PSPLIT_FLOPS_OUT,      /* 1 per output element */
   PSPLIT_FLOPS_OUT_FEW,  /* 4 per output element: clip-like and simple compositions */
@@ -40,62 +40,62 @@ typedef enum psplit_flops {
   PSPLIT_FLOPS_DFT,
   PSPLIT_FLOPS_ROI,
   PSPLIT_FLOPS_CONTROL
-} psplit_flops;
+} psplit_i_flops;
 
-typedef struct psplit_site psplit_site;
-typedef void (*psplit_rule_fn)(psplit_site *at);
+typedef struct psplit_i_site psplit_i_site;
+typedef void (*psplit_rule_fn)(psplit_i_site *at);
 
-typedef struct psplit_rule {
+typedef struct psplit_i_rule {
   const char *domain;
   const char *op_type;
   uint16_t since, until; /* opsets, both inclusive; until 0: still valid */
   psplit_rule_fn infer;
   psplit_op_class op_class;
-  psplit_flops flops;
-} psplit_rule;
+  psplit_i_flops flops;
+} psplit_i_rule;
 
 /* One inferred name scope: the main graph, a body, or a function as called once. */
-typedef struct psplit_scope psplit_scope;
+typedef struct psplit_i_scope psplit_i_scope;
 
 /* Scope hanging off a node. */
-typedef struct psplit_child {
+typedef struct psplit_i_child {
   uint32_t node;
   psplit_dim trips; /* times it runs */
   bool alternative; /* one of several branches, of which one runs */
-  psplit_scope *scope;
-} psplit_child;
+  psplit_i_scope *scope;
+} psplit_i_child;
 
-struct psplit_scope {
-  const psplit_graph *graph;
-  psplit_scope *parent;    /* bodies: the scope of the node that carries it */
-  const psplit_node *call; /* functions: the node that calls ... */
-  psplit_scope *caller;    /* ... and its scope */
-  psplit_vtype *types;     /* [graph->n_values] */
-  psplit_child *children;  /* in ascending node order once the scope is done */
+struct psplit_i_scope {
+  const psplit_i_graph *graph;
+  psplit_i_scope *parent;    /* bodies: the scope of the node that carries it */
+  const psplit_i_node *call; /* functions: the node that calls ... */
+  psplit_i_scope *caller;    /* ... and its scope */
+  psplit_i_vtype *types;     /* [graph->n_values] */
+  psplit_i_child *children;  /* in ascending node order once the scope is done */
   uint32_t n_children, capacity;
   uint32_t depth;
   uint32_t index; /* number among all scopes */
 };
 
-typedef struct psplit_memo psplit_memo;
+typedef struct psplit_i_memo psplit_i_memo;
 
 struct psplit_i_shapes {
-  const psplit_rule *rules; /* [n_rules] */
+  const psplit_i_rule *rules; /* [n_rules] */
   uint32_t n_rules;
-  const psplit_graph *graph;
+  const psplit_i_graph *graph;
   psplit_i_dims *dims;
-  psplit_arena arena;
-  psplit_scope *root;
+  psplit_i_arena arena;
+  psplit_i_scope *root;
   uint32_t n_scopes;
-  const psplit_binding *bindings;
+  const psplit_i_binding *bindings;
   size_t n_bindings;
   bool *met; /* [n_bindings] a dimension has that name */
   const psplit_sink *sink;
-  psplit_intern missing; /* "domain:op" of operators without a rule that were reported */
-  psplit_intern rule_names;
+  psplit_i_intern missing; /* "domain:op" of operators without a rule that were reported */
+  psplit_i_intern rule_names;
   uint32_t *rule_first; /* rule_names id -> first entry; the rest follow through rule_next */
   uint32_t *rule_next;
-  psplit_memo **memo;    /* function calls seen, hashed */
+  psplit_i_memo **memo;  /* function calls seen, hashed */
   uint64_t budget_nodes; /* nodes and values that may still be visited */
   uint64_t budget_elements;
   uint32_t n_uncovered;
@@ -105,114 +105,116 @@ struct psplit_i_shapes {
   psplit_diag *diag; /* while they are made */
 };
 
-struct psplit_site {
+struct psplit_i_site {
   psplit_i_shapes *s;
   psplit_i_dims *dims;
-  psplit_scope *scope;
-  const psplit_node *node;
+  psplit_i_scope *scope;
+  const psplit_i_node *node;
   uint32_t id;
 };
 
 /* Infers a graph by the rules of a table; otherwise psplit_i_shapes_create. */
-psplit_code psplit_i_infer_by(const psplit_rule *rules, uint32_t n_rules, const psplit_graph *graph,
-                              const psplit_binding *bindings, size_t n_bindings,
-                              const psplit_sink *sink, psplit_diag *diag,
+psplit_code psplit_i_infer_by(const psplit_i_rule *rules, uint32_t n_rules,
+                              const psplit_i_graph *graph, const psplit_i_binding *bindings,
+                              size_t n_bindings, const psplit_sink *sink, psplit_diag *diag,
                               psplit_i_shapes **out_shapes);
 
 /* Builds the index over the table; false when out of memory. */
 bool psplit_i_rules_index(psplit_i_shapes *s);
 /* Rule of a node, or NULL. */
-const psplit_rule *psplit_i_rule_of(const psplit_i_shapes *s, const psplit_node *node);
+const psplit_i_rule *psplit_i_rule_of(const psplit_i_shapes *s, const psplit_i_node *node);
 
 /* Infers all nodes of a scope whose inputs and captures have their types. */
-void psplit_i_scope_run(psplit_i_shapes *s, psplit_scope *scope);
+void psplit_i_scope_run(psplit_i_shapes *s, psplit_i_scope *scope);
 /* New scope for a body of the site's node, captures filled in, inputs unknown; NULL at a limit. */
-psplit_scope *psplit_i_scope_body(psplit_site *at, const psplit_graph *body);
+psplit_i_scope *psplit_i_scope_body(psplit_i_site *at, const psplit_i_graph *body);
 /* Hangs a finished scope on the site's node, so that its work counts. */
-void psplit_i_scope_attach(psplit_site *at, psplit_scope *scope, psplit_dim trips,
+void psplit_i_scope_attach(psplit_i_site *at, psplit_i_scope *scope, psplit_dim trips,
                            bool alternative);
 /* Completes `type` by the declared type of a value; marks a contradiction. */
-void psplit_i_type_declare(psplit_i_shapes *s, psplit_vtype *type, const Onnx__TypeProto *declared);
+void psplit_i_type_declare(psplit_i_shapes *s, psplit_i_vtype *type,
+                           const Onnx__TypeProto *declared);
 /* Types of a call of a model-local function. */
-void psplit_i_infer_call(psplit_site *at);
+void psplit_i_infer_call(psplit_i_site *at);
 
 /* What is known of either: the type of a value that is `a` on one path and `b` on another. */
-psplit_vtype psplit_i_type_merge(psplit_site *at, const psplit_vtype *a, const psplit_vtype *b);
+psplit_i_vtype psplit_i_type_merge(psplit_i_site *at, const psplit_i_vtype *a,
+                                   const psplit_i_vtype *b);
 
 /* Inputs. */
-bool psplit_i_has(const psplit_site *at, uint32_t input);
+bool psplit_i_has(const psplit_i_site *at, uint32_t input);
 /* Type of an input; an unknown type for a missing one. */
-const psplit_vtype *psplit_i_in(const psplit_site *at, uint32_t input);
+const psplit_i_vtype *psplit_i_in(const psplit_i_site *at, uint32_t input);
 /* in(...)->elem and ->rank. */
-int32_t psplit_i_elem(const psplit_site *at, uint32_t input);
-int32_t psplit_i_rank(const psplit_site *at, uint32_t input);
+int32_t psplit_i_elem(const psplit_i_site *at, uint32_t input);
+int32_t psplit_i_rank(const psplit_i_site *at, uint32_t input);
 /* Dimension of an input counted from the front, or from the back when negative; a fresh size where
  * the input has no such dimension. */
-psplit_dim psplit_i_dim_of(psplit_site *at, uint32_t input, int32_t axis);
+psplit_dim psplit_i_dim_of(psplit_i_site *at, uint32_t input, int32_t axis);
 /* Product of dimensions [from, to) of a type of known rank. */
-psplit_dim psplit_i_volume(psplit_site *at, const psplit_vtype *type, int32_t from, int32_t to);
+psplit_dim psplit_i_volume(psplit_i_site *at, const psplit_i_vtype *type, int32_t from, int32_t to);
 /* Product of the dimensions where all are numbers. */
-bool psplit_i_count(const psplit_i_dims *dims, const psplit_vtype *type, int64_t *out);
+bool psplit_i_count(const psplit_i_dims *dims, const psplit_i_vtype *type, int64_t *out);
 
 /* Contents of a small integer (or float, as reals) tensor input; NULL where not known. Tiny integer
  * tensors of unknown contents get symbols. */
-const psplit_dim *psplit_i_elements(psplit_site *at, uint32_t input, uint32_t *out_n);
+const psplit_dim *psplit_i_elements(psplit_i_site *at, uint32_t input, uint32_t *out_n);
 /* The same without making symbols up. */
-const psplit_dim *psplit_i_known_elements(psplit_site *at, uint32_t input, uint32_t *out_n);
+const psplit_dim *psplit_i_known_elements(psplit_i_site *at, uint32_t input, uint32_t *out_n);
 /* Contents as numbers, at most `max`; false where one is not a number. */
-bool psplit_i_ints(psplit_site *at, uint32_t input, int64_t *out, uint32_t max, uint32_t *out_n);
+bool psplit_i_ints(psplit_i_site *at, uint32_t input, int64_t *out, uint32_t max, uint32_t *out_n);
 /* A scalar (or one-element) input. */
-bool psplit_i_int_input(psplit_site *at, uint32_t input, int64_t *out);
-bool psplit_i_real_input(psplit_site *at, uint32_t input, double *out);
+bool psplit_i_int_input(psplit_i_site *at, uint32_t input, int64_t *out);
+bool psplit_i_real_input(psplit_i_site *at, uint32_t input, double *out);
 
 /* Attributes, references to a function's attributes resolved. */
-const Onnx__AttributeProto *psplit_i_attribute(const psplit_site *at, const char *name);
-int64_t psplit_i_int(const psplit_site *at, const char *name, int64_t fallback);
-float psplit_i_float(const psplit_site *at, const char *name, float fallback);
+const Onnx__AttributeProto *psplit_i_attribute(const psplit_i_site *at, const char *name);
+int64_t psplit_i_int(const psplit_i_site *at, const char *name, int64_t fallback);
+float psplit_i_float(const psplit_i_site *at, const char *name, float fallback);
 /* Borrowed; NULL and 0 where there is none. */
-const int64_t *psplit_i_int_list(const psplit_site *at, const char *name, size_t *out_n);
+const int64_t *psplit_i_int_list(const psplit_i_site *at, const char *name, size_t *out_n);
 /* Whether a string attribute has this text; `fallback` where there is none. */
-bool psplit_i_text_is(const psplit_site *at, const char *name, const char *text, bool fallback);
+bool psplit_i_text_is(const psplit_i_site *at, const char *name, const char *text, bool fallback);
 
 /* Axis counted from the front; false if out of range. */
 bool psplit_i_axis(int64_t axis, int32_t rank, int32_t *out);
 /* Axes from input `input` (if >= 0 and present) or the attribute: sets in[a] for each named axis.
  * *out_given tells whether any were given. False if they are not known or out of range. */
-bool psplit_i_axes(psplit_site *at, int input, const char *attribute, int32_t rank, bool *in,
+bool psplit_i_axes(psplit_i_site *at, int input, const char *attribute, int32_t rank, bool *in,
                    bool *out_given);
 
 /* Outputs. Dimensions are copied; a rank of -1 is unknown, and one above PSPLIT_MAX_RANK too. */
-bool psplit_i_wants(const psplit_site *at, uint32_t output);
-void psplit_i_out(psplit_site *at, uint32_t output, int32_t elem, int32_t rank,
+bool psplit_i_wants(const psplit_i_site *at, uint32_t output);
+void psplit_i_out(psplit_i_site *at, uint32_t output, int32_t elem, int32_t rank,
                   const psplit_dim *dims);
-void psplit_i_out_type(psplit_site *at, uint32_t output, const psplit_vtype *type);
+void psplit_i_out_type(psplit_i_site *at, uint32_t output, const psplit_i_vtype *type);
 /* Type of input `input` with element type `elem`, contents not kept. */
-void psplit_i_out_like(psplit_site *at, uint32_t output, uint32_t input, int32_t elem);
+void psplit_i_out_like(psplit_i_site *at, uint32_t output, uint32_t input, int32_t elem);
 /* Contents of an output whose dimensions are set; not copied, from psplit_i_new_elements. */
-void psplit_i_out_elements(psplit_site *at, uint32_t output, const psplit_dim *elements,
+void psplit_i_out_elements(psplit_i_site *at, uint32_t output, const psplit_dim *elements,
                            uint32_t n);
 /* Makes the inference fail as reading a constant did. */
 void psplit_i_read_failed(psplit_i_shapes *s, psplit_code code);
 /* Room for contents; NULL when there are too many. */
-psplit_dim *psplit_i_new_elements(psplit_site *at, int64_t n);
+psplit_dim *psplit_i_new_elements(psplit_i_site *at, int64_t n);
 /* A sequence of tensors. */
-void psplit_i_out_sequence(psplit_site *at, uint32_t output, int32_t elem, int32_t rank,
+void psplit_i_out_sequence(psplit_i_site *at, uint32_t output, int32_t elem, int32_t rank,
                            const psplit_dim *dims);
 
 /* Broadcast of inputs [first, first + n): dims[PSPLIT_MAX_RANK] and the rank, or -1. */
-int32_t psplit_i_broadcast(psplit_site *at, uint32_t first, uint32_t n, psplit_dim *dims);
+int32_t psplit_i_broadcast(psplit_i_site *at, uint32_t first, uint32_t n, psplit_dim *dims);
 
 /* Symbol of a name, or its binding. */
 psplit_dim psplit_i_symbol(psplit_i_shapes *s, const char *name);
 /* `rank` fresh sizes. */
-void psplit_i_fresh_dims(psplit_site *at, int32_t rank, psplit_dim *dims);
+void psplit_i_fresh_dims(psplit_i_site *at, int32_t rank, psplit_dim *dims);
 
 /* Whether a data type is an integer or bool that contents are kept for; a float that reals are. */
 bool psplit_i_is_int_type(int32_t elem);
 bool psplit_i_is_real_type(int32_t elem);
 
 #define PSPLIT_RULE(domain, op, since, until, fn, op_class, flops) \
-  void psplit_i_infer_##fn(psplit_site *at);
+  void psplit_i_infer_##fn(psplit_i_site *at);
 #include "rules.def"
 #undef PSPLIT_RULE
 

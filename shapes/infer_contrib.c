@@ -8,8 +8,8 @@ enum { FLOAT = 1, INT32 = 6, INT64 = 7, STRING = 8 };
 static int32_t elem_or(int32_t elem, int32_t fallback) { return elem ? elem : fallback; }
 
 /* Output like input 0, and output 3 the sum that is normalised. */
-void psplit_i_infer_skip_layer_normalization(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0);
+void psplit_i_infer_skip_layer_normalization(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   psplit_dim dims[PSPLIT_MAX_RANK];
   psplit_i_out_like(at, 0, 0, data->elem);
   psplit_i_out_like(at, 3, 0, data->elem);
@@ -19,7 +19,7 @@ void psplit_i_infer_skip_layer_normalization(psplit_site *at) {
 }
 
 /* input_ids [batch, seq], word_embedding [words, hidden] at input 2. */
-void psplit_i_infer_embed_layer_normalization(psplit_site *at) {
+void psplit_i_infer_embed_layer_normalization(psplit_i_site *at) {
   const psplit_dim dims[3] = {psplit_i_dim_of(at, 0, 0), psplit_i_dim_of(at, 0, 1),
                               psplit_i_dim_of(at, 2, 1)};
   psplit_i_out(at, 0, psplit_i_elem(at, 2), 3, dims);
@@ -28,7 +28,7 @@ void psplit_i_infer_embed_layer_normalization(psplit_site *at) {
 }
 
 /* Attention with the projection inside: input [b, s, in], weights [in, q + k + v]. */
-static void attention_qkv(psplit_site *at, uint32_t past_input, int32_t elem) {
+static void attention_qkv(psplit_i_site *at, uint32_t past_input, int32_t elem) {
   psplit_i_dims *d = at->dims;
   const int64_t heads = psplit_i_int(at, "num_heads", 0);
   size_t n;
@@ -51,15 +51,15 @@ static void attention_qkv(psplit_site *at, uint32_t past_input, int32_t elem) {
   psplit_i_out(at, 1, elem, 5, present);
 }
 
-void psplit_i_infer_attention_qkv(psplit_site *at) { attention_qkv(at, 4, psplit_i_elem(at, 0)); }
-void psplit_i_infer_qattention(psplit_site *at) {
+void psplit_i_infer_attention_qkv(psplit_i_site *at) { attention_qkv(at, 4, psplit_i_elem(at, 0)); }
+void psplit_i_infer_qattention(psplit_i_site *at) {
   attention_qkv(at, 8, elem_or(psplit_i_elem(at, 3), FLOAT));
 }
 
 /* query [b, s, h] or packed [b, s, heads, 3, size]; key, value [b, t, h] or [b, heads, t, size]. */
-void psplit_i_infer_multi_head_attention(psplit_site *at) {
+void psplit_i_infer_multi_head_attention(psplit_i_site *at) {
   psplit_i_dims *d = at->dims;
-  const psplit_vtype *q = psplit_i_in(at, 0), *k = psplit_i_in(at, 1), *v = psplit_i_in(at, 2);
+  const psplit_i_vtype *q = psplit_i_in(at, 0), *k = psplit_i_in(at, 1), *v = psplit_i_in(at, 2);
   const int64_t n_heads = psplit_i_int(at, "num_heads", 0);
   const psplit_dim heads = n_heads > 0 ? psplit_i_dim_const(d, n_heads) : psplit_i_dim_fresh(d);
   const psplit_dim batch = psplit_i_dim_of(at, 0, 0), seq = psplit_i_dim_of(at, 0, 1);
@@ -92,7 +92,7 @@ void psplit_i_infer_multi_head_attention(psplit_site *at) {
 }
 
 /* query [b, s, heads * size], or packed with keys and values when input 1 is missing. */
-void psplit_i_infer_group_query_attention(psplit_site *at) {
+void psplit_i_infer_group_query_attention(psplit_i_site *at) {
   psplit_i_dims *d = at->dims;
   const int64_t heads = psplit_i_int(at, "num_heads", 0), kv = psplit_i_int(at, "kv_num_heads", 0);
   const bool sane = heads > 0 && kv > 0 && heads < INT32_MAX && kv < INT32_MAX;
@@ -114,8 +114,8 @@ void psplit_i_infer_group_query_attention(psplit_site *at) {
   }
 }
 
-void psplit_i_infer_qlinear_binary(psplit_site *at) {
-  const psplit_vtype *a = psplit_i_in(at, 0), *b = psplit_i_in(at, 3);
+void psplit_i_infer_qlinear_binary(psplit_i_site *at) {
+  const psplit_i_vtype *a = psplit_i_in(at, 0), *b = psplit_i_in(at, 3);
   psplit_dim dims[PSPLIT_MAX_RANK];
   int32_t rank = a->rank < 0 || b->rank < 0 ? -1 : a->rank > b->rank ? a->rank : b->rank;
   for (int32_t i = 0; i < rank; i++) {
@@ -129,7 +129,7 @@ void psplit_i_infer_qlinear_binary(psplit_site *at) {
 }
 
 /* Inputs: scale and zero point of the result, then (tensor, scale, zero point) for each part. */
-void psplit_i_infer_qlinear_concat(psplit_site *at) {
+void psplit_i_infer_qlinear_concat(psplit_i_site *at) {
   const int32_t rank = psplit_i_rank(at, 2);
   const int32_t elem = psplit_i_elem(at, 2);
   psplit_dim dims[PSPLIT_MAX_RANK];
@@ -145,8 +145,8 @@ void psplit_i_infer_qlinear_concat(psplit_site *at) {
 }
 
 /* Global average over the axes between batch and channels, wherever those stand. */
-void psplit_i_infer_qlinear_global_pool(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0);
+void psplit_i_infer_qlinear_global_pool(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   const bool last = psplit_i_int(at, "channels_last", 0) != 0;
   psplit_dim dims[PSPLIT_MAX_RANK];
   for (int32_t i = 0; i < data->rank; i++)
@@ -156,15 +156,15 @@ void psplit_i_infer_qlinear_global_pool(psplit_site *at) {
 }
 
 /* Shape of input 0 known only by rank. */
-void psplit_i_infer_same_rank(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0);
+void psplit_i_infer_same_rank(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   psplit_dim dims[PSPLIT_MAX_RANK];
   psplit_i_fresh_dims(at, data->rank, dims);
   psplit_i_out(at, 0, data->elem, data->rank, dims);
 }
 
 /* QLinearAveragePool: as AveragePool unless channels come last. */
-void psplit_i_infer_qlinear_pool(psplit_site *at) {
+void psplit_i_infer_qlinear_pool(psplit_i_site *at) {
   if (psplit_i_int(at, "channels_last", 0))
     psplit_i_infer_same_rank(at);
   else
@@ -172,8 +172,8 @@ void psplit_i_infer_qlinear_pool(psplit_site *at) {
 }
 
 /* Rows of a table of packed weights picked by indices. */
-void psplit_i_infer_gather_block_quantized(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0), *indices = psplit_i_in(at, 1);
+void psplit_i_infer_gather_block_quantized(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0), *indices = psplit_i_in(at, 1);
   psplit_dim dims[PSPLIT_MAX_RANK];
   const int32_t rank = data->rank + indices->rank - 1;
   if (data->rank < 1 || indices->rank < 0 || rank > PSPLIT_MAX_RANK ||
@@ -190,7 +190,7 @@ void psplit_i_infer_gather_block_quantized(psplit_site *at) {
 }
 
 /* A size of its own next to the rows of input 0. */
-static void rows_and(psplit_site *at, uint32_t output, int32_t elem, psplit_dim columns) {
+static void rows_and(psplit_i_site *at, uint32_t output, int32_t elem, psplit_dim columns) {
   const int32_t rank = psplit_i_rank(at, 0);
   const psplit_dim dims[2] = {rank == 2   ? psplit_i_dim_of(at, 0, 0)
                               : rank == 1 ? psplit_i_dim_const(at->dims, 1)
@@ -200,14 +200,14 @@ static void rows_and(psplit_site *at, uint32_t output, int32_t elem, psplit_dim 
 }
 
 /* ai.onnx.ml regressors: [rows, targets]. */
-void psplit_i_infer_ml_regressor(psplit_site *at) {
+void psplit_i_infer_ml_regressor(psplit_i_site *at) {
   const int64_t targets = psplit_i_int(at, "targets", psplit_i_int(at, "n_targets", 1));
   rows_and(at, 0, FLOAT,
            targets > 0 ? psplit_i_dim_const(at->dims, targets) : psplit_i_dim_fresh(at->dims));
 }
 
 /* Classifiers: a label per row, and scores. */
-void psplit_i_infer_ml_classifier(psplit_site *at) {
+void psplit_i_infer_ml_classifier(psplit_i_site *at) {
   const Onnx__AttributeProto *words = psplit_i_attribute(at, "classlabels_strings");
   const Onnx__AttributeProto *numbers = psplit_i_attribute(at, "classlabels_ints");
   const Onnx__AttributeProto *other = psplit_i_attribute(at, "classlabels_int64s");
@@ -221,10 +221,10 @@ void psplit_i_infer_ml_classifier(psplit_site *at) {
            n > 0 ? psplit_i_dim_const(at->dims, (int64_t)n) : psplit_i_dim_fresh(at->dims));
 }
 
-void psplit_i_infer_ml_float_like(psplit_site *at) { psplit_i_out_like(at, 0, 0, FLOAT); }
+void psplit_i_infer_ml_float_like(psplit_i_site *at) { psplit_i_out_like(at, 0, 0, FLOAT); }
 
 /* Labels to labels: the type is that of the values given. */
-void psplit_i_infer_ml_label_encoder(psplit_site *at) {
+void psplit_i_infer_ml_label_encoder(psplit_i_site *at) {
   int32_t elem = 0;
   const Onnx__AttributeProto *tensor = psplit_i_attribute(at, "values_tensor");
   if (psplit_i_attribute(at, "values_strings"))
@@ -241,8 +241,8 @@ void psplit_i_infer_ml_label_encoder(psplit_site *at) {
 }
 
 /* One more axis, of the number of categories. */
-void psplit_i_infer_ml_one_hot(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0);
+void psplit_i_infer_ml_one_hot(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   const Onnx__AttributeProto *numbers = psplit_i_attribute(at, "cats_int64s");
   const Onnx__AttributeProto *words = psplit_i_attribute(at, "cats_strings");
   const size_t n = numbers && numbers->n_ints ? numbers->n_ints : words ? words->n_strings : 0;
@@ -254,8 +254,8 @@ void psplit_i_infer_ml_one_hot(psplit_site *at) {
 }
 
 /* Columns picked by index. */
-void psplit_i_infer_ml_feature_extractor(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0), *picked = psplit_i_in(at, 1);
+void psplit_i_infer_ml_feature_extractor(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0), *picked = psplit_i_in(at, 1);
   psplit_dim dims[PSPLIT_MAX_RANK];
   if (data->rank < 1 || picked->rank < 1) {
     psplit_i_out(at, 0, data->elem, -1, NULL);
@@ -273,10 +273,10 @@ void psplit_i_infer_ml_feature_extractor(psplit_site *at) {
 }
 
 /* Maps: nothing to say about sizes. */
-void psplit_i_infer_ml_map(psplit_site *at) { (void)at; }
+void psplit_i_infer_ml_map(psplit_i_site *at) { (void)at; }
 
 /* Type that `cast_to` names. */
-void psplit_i_infer_ml_cast_map(psplit_site *at) {
+void psplit_i_infer_ml_cast_map(psplit_i_site *at) {
   const bool text = psplit_i_text_is(at, "cast_to", "TO_STRING", false);
   const bool whole = psplit_i_text_is(at, "cast_to", "TO_INT64", false);
   psplit_dim dims[2];
@@ -285,7 +285,7 @@ void psplit_i_infer_ml_cast_map(psplit_site *at) {
 }
 
 /* Several inputs side by side: [rows, sum of columns]. */
-void psplit_i_infer_ml_feature_vectorizer(psplit_site *at) {
+void psplit_i_infer_ml_feature_vectorizer(psplit_i_site *at) {
   size_t n;
   const int64_t *columns = psplit_i_int_list(at, "inputdimensions", &n);
   int64_t total = 0;

@@ -5,7 +5,7 @@
 
 enum { INT64 = 7, BOOL = 9, MAX_PASSES = 8, WIDEN_AT = 2 };
 
-static const psplit_graph *body_of(const psplit_site *at, const char *name) {
+static const psplit_i_graph *body_of(const psplit_i_site *at, const char *name) {
   const Onnx__AttributeProto *a = psplit_i_attribute(at, name);
   if (!a || !a->g) return NULL;
   for (uint32_t b = 0; b < at->node->n_bodies; b++)
@@ -13,39 +13,40 @@ static const psplit_graph *body_of(const psplit_site *at, const char *name) {
   return NULL;
 }
 
-static const psplit_vtype *output_of(const psplit_scope *scope, uint32_t output) {
-  static const psplit_vtype unknown = {.rank = -1};
+static const psplit_i_vtype *output_of(const psplit_i_scope *scope, uint32_t output) {
+  static const psplit_i_vtype unknown = {.rank = -1};
   return output < scope->graph->n_outputs ? &scope->types[scope->graph->outputs[output]] : &unknown;
 }
 
-static psplit_scope *run_branch(psplit_site *at, const psplit_graph *branch, bool alternative) {
-  psplit_scope *scope = branch ? psplit_i_scope_body(at, branch) : NULL;
+static psplit_i_scope *run_branch(psplit_i_site *at, const psplit_i_graph *branch,
+                                  bool alternative) {
+  psplit_i_scope *scope = branch ? psplit_i_scope_body(at, branch) : NULL;
   if (!scope) return NULL;
   psplit_i_scope_run(at->s, scope);
   psplit_i_scope_attach(at, scope, psplit_i_dim_const(at->dims, 1), alternative);
   return scope;
 }
 
-void psplit_i_infer_if(psplit_site *at) {
+void psplit_i_infer_if(psplit_i_site *at) {
   int64_t condition;
-  const psplit_graph *then_graph = body_of(at, "then_branch"),
-                     *else_graph = body_of(at, "else_branch");
+  const psplit_i_graph *then_graph = body_of(at, "then_branch"),
+                       *else_graph = body_of(at, "else_branch");
   if (psplit_i_int_input(at, 0, &condition)) {
-    const psplit_scope *taken = run_branch(at, condition ? then_graph : else_graph, false);
+    const psplit_i_scope *taken = run_branch(at, condition ? then_graph : else_graph, false);
     for (uint32_t o = 0; taken && o < at->node->n_outputs; o++)
       psplit_i_out_type(at, o, output_of(taken, o));
     return;
   }
-  const psplit_scope *a = run_branch(at, then_graph, true);
-  const psplit_scope *b = run_branch(at, else_graph, true);
+  const psplit_i_scope *a = run_branch(at, then_graph, true);
+  const psplit_i_scope *b = run_branch(at, else_graph, true);
   for (uint32_t o = 0; a && b && o < at->node->n_outputs; o++) {
-    const psplit_vtype merged = psplit_i_type_merge(at, output_of(a, o), output_of(b, o));
+    const psplit_i_vtype merged = psplit_i_type_merge(at, output_of(a, o), output_of(b, o));
     psplit_i_out_type(at, o, &merged);
   }
 }
 
-static void set_scalar(psplit_site *at, psplit_vtype *type, int32_t elem, psplit_dim value) {
-  *type = (psplit_vtype){.kind = PSPLIT_TYPE_TENSOR, .elem = elem, .rank = 0};
+static void set_scalar(psplit_i_site *at, psplit_i_vtype *type, int32_t elem, psplit_dim value) {
+  *type = (psplit_i_vtype){.kind = PSPLIT_TYPE_TENSOR, .elem = elem, .rank = 0};
   psplit_dim *element = psplit_i_new_elements(at, 1);
   if (!element) return;
   *element = value;
@@ -54,8 +55,8 @@ static void set_scalar(psplit_site *at, psplit_vtype *type, int32_t elem, psplit
 }
 
 /* The type of a carried value as it enters any iteration, not just the first. */
-static psplit_vtype carried(const psplit_vtype *type) {
-  psplit_vtype result = *type;
+static psplit_i_vtype carried(const psplit_i_vtype *type) {
+  psplit_i_vtype result = *type;
   result.elements = NULL;
   result.n_elements = 0;
   result.is_weight = result.declared_wrong = false;
@@ -63,8 +64,8 @@ static psplit_vtype carried(const psplit_vtype *type) {
 }
 
 /* Whether `type` already allows for what `now` says. Sizes made up since `since` stand for any. */
-static bool covers(const psplit_site *at, psplit_dim since, const psplit_vtype *type,
-                   const psplit_vtype *now) {
+static bool covers(const psplit_i_site *at, psplit_dim since, const psplit_i_vtype *type,
+                   const psplit_i_vtype *now) {
   if (type->kind == PSPLIT_TYPE_UNKNOWN) return true;
   if (type->kind != now->kind) return false;
   if (type->elem != 0 && type->elem != now->elem) return false;
@@ -78,9 +79,9 @@ static bool covers(const psplit_site *at, psplit_dim since, const psplit_vtype *
 }
 
 /* A type with fresh sizes where the loop made them vary; `from` is the type before the loop. */
-static psplit_vtype after_loop(psplit_site *at, const psplit_vtype *from,
-                               const psplit_vtype *inside) {
-  psplit_vtype result = carried(inside);
+static psplit_i_vtype after_loop(psplit_i_site *at, const psplit_i_vtype *from,
+                                 const psplit_i_vtype *inside) {
+  psplit_i_vtype result = carried(inside);
   if (from->rank != inside->rank || inside->rank < 0) return result;
   bool varies = false;
   psplit_dim dims[PSPLIT_MAX_RANK];
@@ -94,7 +95,7 @@ static psplit_vtype after_loop(psplit_site *at, const psplit_vtype *from,
   psplit_dim *copy = psplit_i_arena_array(&at->s->arena, (size_t)inside->rank, sizeof *copy);
   if (!copy) {
     at->s->failed = true;
-    return (psplit_vtype){.rank = -1};
+    return (psplit_i_vtype){.rank = -1};
   }
   memcpy(copy, dims, (size_t)inside->rank * sizeof *copy);
   result.dims = copy;
@@ -102,7 +103,7 @@ static psplit_vtype after_loop(psplit_site *at, const psplit_vtype *from,
 }
 
 /* dims[0 .. rank] = `type` with `size` put in at `axis`; false if that cannot be done. */
-static bool stacked(psplit_site *at, const psplit_vtype *type, int64_t axis, psplit_dim size,
+static bool stacked(psplit_i_site *at, const psplit_i_vtype *type, int64_t axis, psplit_dim size,
                     psplit_dim *dims) {
   int32_t on;
   (void)at;
@@ -116,12 +117,13 @@ static bool stacked(psplit_site *at, const psplit_vtype *type, int64_t axis, psp
 /* Runs a body until the types of its carried inputs hold for every iteration; NULL if they do not
  * settle. Carried inputs are body inputs [first, first + n) and leave as outputs [first_out,
  * first_out + n). `prepare` sets the other inputs. */
-static psplit_scope *run_to_fixpoint(psplit_site *at, const psplit_graph *body, uint32_t first,
-                                     uint32_t first_out, uint32_t n, psplit_vtype *types,
-                                     void (*prepare)(psplit_site *at, psplit_scope *scope)) {
+static psplit_i_scope *run_to_fixpoint(psplit_i_site *at, const psplit_i_graph *body,
+                                       uint32_t first, uint32_t first_out, uint32_t n,
+                                       psplit_i_vtype *types,
+                                       void (*prepare)(psplit_i_site *at, psplit_i_scope *scope)) {
   const psplit_dim since = psplit_i_dims_count(at->dims);
   for (int pass = 0; pass < MAX_PASSES; pass++) {
-    psplit_scope *scope = psplit_i_scope_body(at, body);
+    psplit_i_scope *scope = psplit_i_scope_body(at, body);
     if (!scope) return NULL;
     prepare(at, scope);
     for (uint32_t i = 0; i < n && first + i < body->n_inputs; i++)
@@ -129,10 +131,10 @@ static psplit_scope *run_to_fixpoint(psplit_site *at, const psplit_graph *body, 
     psplit_i_scope_run(at->s, scope);
     bool stable = true;
     for (uint32_t i = 0; i < n; i++) {
-      const psplit_vtype *now = output_of(scope, first_out + i);
+      const psplit_i_vtype *now = output_of(scope, first_out + i);
       if (covers(at, since, &types[i], now)) continue;
       stable = false;
-      psplit_vtype merged = psplit_i_type_merge(at, &types[i], now);
+      psplit_i_vtype merged = psplit_i_type_merge(at, &types[i], now);
       if (pass >= WIDEN_AT) merged.rank = -1;
       types[i] = carried(&merged);
     }
@@ -143,8 +145,8 @@ static psplit_scope *run_to_fixpoint(psplit_site *at, const psplit_graph *body, 
 
 /* A Loop whose condition starts true hands that on, so that a body that passes it through is seen
  * to run to its trip count. */
-static void prepare_loop(psplit_site *at, psplit_scope *scope) {
-  const psplit_graph *body = scope->graph;
+static void prepare_loop(psplit_i_site *at, psplit_i_scope *scope) {
+  const psplit_i_graph *body = scope->graph;
   int64_t condition = 1;
   const bool starts = !psplit_i_has(at, 1) || psplit_i_int_input(at, 1, &condition);
   if (body->n_inputs > 0)
@@ -156,13 +158,13 @@ static void prepare_loop(psplit_site *at, psplit_scope *scope) {
 }
 
 /* The trip count, or a fresh size where the condition may stop the loop. */
-static psplit_dim loop_trips(psplit_site *at, const psplit_scope *scope) {
+static psplit_dim loop_trips(psplit_i_site *at, const psplit_i_scope *scope) {
   int64_t condition = 0;
   uint32_t n;
   if (psplit_i_has(at, 1) && !psplit_i_int_input(at, 1, &condition))
     return psplit_i_dim_fresh(at->dims);
   if (psplit_i_has(at, 1) && !condition) return psplit_i_dim_const(at->dims, 0);
-  const psplit_vtype *stays = output_of(scope, 0);
+  const psplit_i_vtype *stays = output_of(scope, 0);
   if (stays->n_elements != 1 || !psplit_i_dim_is_const(at->dims, stays->elements[0], &condition) ||
       !condition)
     return psplit_i_dim_fresh(at->dims);
@@ -172,21 +174,21 @@ static psplit_dim loop_trips(psplit_site *at, const psplit_scope *scope) {
   return psplit_i_dim_max(at->dims, *trips, psplit_i_dim_const(at->dims, 0));
 }
 
-void psplit_i_infer_loop(psplit_site *at) {
-  const psplit_graph *body = body_of(at, "body");
+void psplit_i_infer_loop(psplit_i_site *at) {
+  const psplit_i_graph *body = body_of(at, "body");
   const uint32_t n = at->node->n_inputs > 2 ? at->node->n_inputs - 2 : 0;
-  psplit_vtype *types = PSPLIT_NEW(&at->s->arena, psplit_vtype, n);
+  psplit_i_vtype *types = PSPLIT_NEW(&at->s->arena, psplit_i_vtype, n);
   if (!types) at->s->failed = true;
   if (!body || !types) return;
   for (uint32_t i = 0; i < n; i++) types[i] = carried(psplit_i_in(at, 2 + i));
-  psplit_scope *scope = run_to_fixpoint(at, body, 2, 1, n, types, prepare_loop);
+  psplit_i_scope *scope = run_to_fixpoint(at, body, 2, 1, n, types, prepare_loop);
   if (!scope) return;
   const psplit_dim trips = loop_trips(at, scope);
   psplit_i_scope_attach(at, scope, trips, false);
   for (uint32_t o = 0; o < at->node->n_outputs; o++) {
-    const psplit_vtype *inside = output_of(scope, o + 1);
+    const psplit_i_vtype *inside = output_of(scope, o + 1);
     if (o < n) {
-      const psplit_vtype type = after_loop(at, psplit_i_in(at, 2 + o), &types[o]);
+      const psplit_i_vtype type = after_loop(at, psplit_i_in(at, 2 + o), &types[o]);
       psplit_i_out_type(at, o, &type);
     } else {
       psplit_dim dims[PSPLIT_MAX_RANK];
@@ -205,7 +207,7 @@ typedef struct scan_shape {
   int32_t batch;                    /* 1 with a leading batch axis (opset 8), else 0 */
 } scan_shape;
 
-static scan_shape scan_of(const psplit_site *at) {
+static scan_shape scan_of(const psplit_i_site *at) {
   scan_shape shape = {0};
   const bool old = at->node->opset == 8;
   shape.skip = old ? 1 : 0;
@@ -218,20 +220,20 @@ static scan_shape scan_of(const psplit_site *at) {
 }
 
 /* Axis that scan input or output `i` runs over, counted as the attribute counts. */
-static int64_t scan_axis(const psplit_site *at, const char *name, uint32_t i, int32_t batch) {
+static int64_t scan_axis(const psplit_i_site *at, const char *name, uint32_t i, int32_t batch) {
   size_t n;
   const int64_t *axes = batch ? NULL : psplit_i_int_list(at, name, &n);
   return axes && i < n ? axes[i] : batch;
 }
 
 /* A type without one axis. */
-static psplit_vtype slice_of(psplit_site *at, const psplit_vtype *type, const bool *drop) {
-  psplit_vtype result = carried(type);
+static psplit_i_vtype slice_of(psplit_i_site *at, const psplit_i_vtype *type, const bool *drop) {
+  psplit_i_vtype result = carried(type);
   if (type->rank < 0) return result;
   psplit_dim *dims = psplit_i_arena_array(&at->s->arena, (size_t)type->rank, sizeof *dims);
   if (!dims) {
     at->s->failed = true;
-    return (psplit_vtype){.rank = -1};
+    return (psplit_i_vtype){.rank = -1};
   }
   result.rank = 0;
   for (int32_t i = 0; i < type->rank; i++)
@@ -240,14 +242,14 @@ static psplit_vtype slice_of(psplit_site *at, const psplit_vtype *type, const bo
   return result;
 }
 
-static void prepare_scan(psplit_site *at, psplit_scope *scope) {
+static void prepare_scan(psplit_i_site *at, psplit_i_scope *scope) {
   const scan_shape shape = scan_of(at);
-  const psplit_graph *body = scope->graph;
+  const psplit_i_graph *body = scope->graph;
   for (uint32_t i = 0; i < shape.n_scans && shape.n_states + i < body->n_inputs; i++) {
-    const psplit_vtype *type = psplit_i_in(at, shape.skip + shape.n_states + i);
+    const psplit_i_vtype *type = psplit_i_in(at, shape.skip + shape.n_states + i);
     bool drop[PSPLIT_MAX_RANK] = {false};
     int32_t axis;
-    psplit_vtype part = {.rank = -1};
+    psplit_i_vtype part = {.rank = -1};
     if (type->rank >= 0 &&
         psplit_i_axis(scan_axis(at, "scan_input_axes", i, shape.batch), type->rank, &axis)) {
       drop[axis] = true;
@@ -261,32 +263,32 @@ static void prepare_scan(psplit_site *at, psplit_scope *scope) {
   }
 }
 
-void psplit_i_infer_scan(psplit_site *at) {
+void psplit_i_infer_scan(psplit_i_site *at) {
   const scan_shape shape = scan_of(at);
-  const psplit_graph *body = body_of(at, "body");
-  psplit_vtype *types = PSPLIT_NEW(&at->s->arena, psplit_vtype, shape.n_states);
+  const psplit_i_graph *body = body_of(at, "body");
+  psplit_i_vtype *types = PSPLIT_NEW(&at->s->arena, psplit_i_vtype, shape.n_states);
   if (!types) at->s->failed = true;
   if (!body || !types) return;
   const bool drop[PSPLIT_MAX_RANK] = {true};
   for (uint32_t i = 0; i < shape.n_states; i++) {
-    const psplit_vtype *type = psplit_i_in(at, shape.skip + i);
+    const psplit_i_vtype *type = psplit_i_in(at, shape.skip + i);
     types[i] = shape.batch ? slice_of(at, type, drop) : carried(type);
   }
   psplit_dim trips = PSPLIT_NONE;
   int32_t axis;
-  const psplit_vtype *scanned = psplit_i_in(at, shape.skip + shape.n_states);
+  const psplit_i_vtype *scanned = psplit_i_in(at, shape.skip + shape.n_states);
   if (shape.n_scans > 0 && scanned->rank >= 0 &&
       psplit_i_axis(scan_axis(at, "scan_input_axes", 0, shape.batch), scanned->rank, &axis))
     trips = scanned->dims[axis];
   if (trips == PSPLIT_NONE) trips = psplit_i_dim_fresh(at->dims);
-  psplit_scope *scope = run_to_fixpoint(at, body, 0, 0, shape.n_states, types, prepare_scan);
+  psplit_i_scope *scope = run_to_fixpoint(at, body, 0, 0, shape.n_states, types, prepare_scan);
   if (!scope) return;
   psplit_i_scope_attach(at, scope, trips, false);
   for (uint32_t o = 0; o < at->node->n_outputs; o++) {
-    const psplit_vtype *inside = output_of(scope, o);
+    const psplit_i_vtype *inside = output_of(scope, o);
     psplit_dim dims[PSPLIT_MAX_RANK];
     if (o < shape.n_states && !shape.batch) {
-      const psplit_vtype type = after_loop(at, psplit_i_in(at, o), &types[o]);
+      const psplit_i_vtype type = after_loop(at, psplit_i_in(at, o), &types[o]);
       psplit_i_out_type(at, o, &type);
     } else if (o < shape.n_states) {
       const bool known = stacked(at, &types[o], 0, psplit_i_dim_of(at, shape.skip + o, 0), dims);
@@ -294,7 +296,7 @@ void psplit_i_infer_scan(psplit_site *at) {
     } else if (shape.batch) {
       psplit_dim two[PSPLIT_MAX_RANK];
       bool known = stacked(at, inside, 0, trips, dims);
-      const psplit_vtype once = {.rank = inside->rank + 1, .dims = dims};
+      const psplit_i_vtype once = {.rank = inside->rank + 1, .dims = dims};
       known =
         known && stacked(at, &once, 0, psplit_i_dim_of(at, shape.skip + shape.n_states, 0), two);
       psplit_i_out(at, o, inside->elem, known ? inside->rank + 2 : -1, two);
@@ -307,27 +309,27 @@ void psplit_i_infer_scan(psplit_site *at) {
 }
 
 /* Element of a sequence or optional type. */
-static psplit_vtype element_of(const psplit_vtype *type) {
-  psplit_vtype element = carried(type);
+static psplit_i_vtype element_of(const psplit_i_vtype *type) {
+  psplit_i_vtype element = carried(type);
   if (type->kind != PSPLIT_TYPE_SEQUENCE && type->kind != PSPLIT_TYPE_OPTIONAL) return element;
   element.kind = type->inner;
   element.inner = type->inner == PSPLIT_TYPE_SEQUENCE ? PSPLIT_TYPE_TENSOR : PSPLIT_TYPE_UNKNOWN;
   return element;
 }
 
-void psplit_i_infer_sequence_map(psplit_site *at) {
-  const psplit_graph *body = body_of(at, "body");
-  psplit_scope *scope = body ? psplit_i_scope_body(at, body) : NULL;
+void psplit_i_infer_sequence_map(psplit_i_site *at) {
+  const psplit_i_graph *body = body_of(at, "body");
+  psplit_i_scope *scope = body ? psplit_i_scope_body(at, body) : NULL;
   if (!scope) return;
   for (uint32_t i = 0; i < at->node->n_inputs && i < body->n_inputs; i++) {
-    const psplit_vtype *type = psplit_i_in(at, i);
+    const psplit_i_vtype *type = psplit_i_in(at, i);
     scope->types[body->inputs[i]] =
       type->kind == PSPLIT_TYPE_SEQUENCE ? element_of(type) : carried(type);
   }
   psplit_i_scope_run(at->s, scope);
   psplit_i_scope_attach(at, scope, psplit_i_dim_fresh(at->dims), false);
   for (uint32_t o = 0; o < at->node->n_outputs; o++) {
-    const psplit_vtype *inside = output_of(scope, o);
+    const psplit_i_vtype *inside = output_of(scope, o);
     psplit_dim dims[PSPLIT_MAX_RANK];
     for (int32_t i = 0; i < inside->rank; i++)
       dims[i] = psplit_i_dim_has_anonymous(at->dims, inside->dims[i]) ? psplit_i_dim_fresh(at->dims)
@@ -337,8 +339,8 @@ void psplit_i_infer_sequence_map(psplit_site *at) {
 }
 
 /* An optional around input 0, or around the type that an attribute names. */
-void psplit_i_infer_optional(psplit_site *at) {
-  psplit_vtype type = {.rank = -1};
+void psplit_i_infer_optional(psplit_i_site *at) {
+  psplit_i_vtype type = {.rank = -1};
   if (psplit_i_has(at, 0)) {
     type = carried(psplit_i_in(at, 0));
     type.inner = type.kind;
@@ -352,19 +354,19 @@ void psplit_i_infer_optional(psplit_site *at) {
   psplit_i_out_type(at, 0, &type);
 }
 
-void psplit_i_infer_optional_get_element(psplit_site *at) {
-  const psplit_vtype *type = psplit_i_in(at, 0);
-  const psplit_vtype element =
+void psplit_i_infer_optional_get_element(psplit_i_site *at) {
+  const psplit_i_vtype *type = psplit_i_in(at, 0);
+  const psplit_i_vtype element =
     type->kind == PSPLIT_TYPE_OPTIONAL ? element_of(type) : carried(type);
   psplit_i_out_type(at, 0, &element);
 }
 
-void psplit_i_infer_optional_has_element(psplit_site *at) { psplit_i_out(at, 0, BOOL, 0, NULL); }
+void psplit_i_infer_optional_has_element(psplit_i_site *at) { psplit_i_out(at, 0, BOOL, 0, NULL); }
 
-void psplit_i_infer_sequence_at(psplit_site *at) {
-  const psplit_vtype *type = psplit_i_in(at, 0);
+void psplit_i_infer_sequence_at(psplit_i_site *at) {
+  const psplit_i_vtype *type = psplit_i_in(at, 0);
   if (type->kind != PSPLIT_TYPE_SEQUENCE) return;
-  psplit_vtype element = element_of(type);
+  psplit_i_vtype element = element_of(type);
   psplit_dim dims[PSPLIT_MAX_RANK];
   /* Members may differ where the sequence's own sizes are open. */
   for (int32_t i = 0; i < element.rank; i++)

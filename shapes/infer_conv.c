@@ -18,7 +18,7 @@ typedef struct window {
 static bool small(int64_t value) { return value > -(INT64_C(1) << 40) && value < INT64_C(1) << 40; }
 
 /* Reads the attributes for n spatial axes; kernels from kernel_shape, else from weights. */
-static bool read_window(psplit_site *at, int32_t n, const psplit_vtype *weights, window *w) {
+static bool read_window(psplit_i_site *at, int32_t n, const psplit_i_vtype *weights, window *w) {
   size_t n_kernel, n_stride, n_dilation, n_pads;
   const int64_t *kernel = psplit_i_int_list(at, "kernel_shape", &n_kernel);
   const int64_t *stride = psplit_i_int_list(at, "strides", &n_stride);
@@ -52,7 +52,7 @@ static bool read_window(psplit_site *at, int32_t n, const psplit_vtype *weights,
 }
 
 /* Positions of the window on spatial axis i of size `in`. */
-static psplit_dim positions(psplit_site *at, const window *w, int32_t i, psplit_dim in) {
+static psplit_dim positions(psplit_i_site *at, const window *w, int32_t i, psplit_dim in) {
   psplit_i_dims *d = at->dims;
   const psplit_dim stride = psplit_i_dim_const(d, w->stride[i]);
   /* For dilated windows, the specification and ONNX Runtime differ about SAME. */
@@ -76,8 +76,8 @@ static psplit_dim positions(psplit_site *at, const window *w, int32_t i, psplit_
   return psplit_i_dim_min(d, up, inside);
 }
 
-static void conv(psplit_site *at, uint32_t weight_input, int32_t elem) {
-  const psplit_vtype *data = psplit_i_in(at, 0), *weights = psplit_i_in(at, weight_input);
+static void conv(psplit_i_site *at, uint32_t weight_input, int32_t elem) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0), *weights = psplit_i_in(at, weight_input);
   psplit_dim dims[PSPLIT_MAX_RANK];
   window w;
   const int32_t rank = data->rank >= 0 ? data->rank : weights->rank;
@@ -93,14 +93,14 @@ static void conv(psplit_site *at, uint32_t weight_input, int32_t elem) {
   psplit_i_out(at, 0, elem, rank, dims);
 }
 
-void psplit_i_infer_conv(psplit_site *at) { conv(at, 1, psplit_i_elem(at, 0)); }
-void psplit_i_infer_conv_integer(psplit_site *at) { conv(at, 1, INT32); }
-void psplit_i_infer_qlinear_conv(psplit_site *at) {
+void psplit_i_infer_conv(psplit_i_site *at) { conv(at, 1, psplit_i_elem(at, 0)); }
+void psplit_i_infer_conv_integer(psplit_i_site *at) { conv(at, 1, INT32); }
+void psplit_i_infer_qlinear_conv(psplit_i_site *at) {
   conv(at, 3, psplit_i_elem(at, 7) ? psplit_i_elem(at, 7) : psplit_i_elem(at, 0));
 }
 
-void psplit_i_infer_conv_transpose(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0), *weights = psplit_i_in(at, 1);
+void psplit_i_infer_conv_transpose(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0), *weights = psplit_i_in(at, 1);
   psplit_i_dims *d = at->dims;
   psplit_dim dims[PSPLIT_MAX_RANK];
   window w;
@@ -138,8 +138,8 @@ void psplit_i_infer_conv_transpose(psplit_site *at) {
   psplit_i_out(at, 0, data->elem, data->rank, dims);
 }
 
-void psplit_i_infer_pool(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0);
+void psplit_i_infer_pool(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   psplit_dim dims[PSPLIT_MAX_RANK];
   window w;
   if (data->rank < 2) {
@@ -156,16 +156,16 @@ void psplit_i_infer_pool(psplit_site *at) {
   psplit_i_out(at, 1, INT64, data->rank, dims);
 }
 
-void psplit_i_infer_global_pool(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0);
+void psplit_i_infer_global_pool(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   psplit_dim dims[PSPLIT_MAX_RANK];
   for (int32_t i = 0; i < data->rank; i++)
     dims[i] = i < 2 ? data->dims[i] : psplit_i_dim_const(at->dims, 1);
   psplit_i_out(at, 0, data->elem, data->rank, dims);
 }
 
-void psplit_i_infer_max_unpool(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0);
+void psplit_i_infer_max_unpool(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   psplit_i_dims *d = at->dims;
   psplit_dim dims[PSPLIT_MAX_RANK];
   window w;
@@ -191,7 +191,7 @@ void psplit_i_infer_max_unpool(psplit_site *at) {
 }
 
 /* [rois, channels, height, width]. */
-static void rois(psplit_site *at, uint32_t roi_input, int64_t height, int64_t width) {
+static void rois(psplit_i_site *at, uint32_t roi_input, int64_t height, int64_t width) {
   const psplit_dim dims[4] = {
     psplit_i_dim_of(at, roi_input, 0), psplit_i_dim_of(at, 0, 1),
     height < 0 ? psplit_i_dim_fresh(at->dims) : psplit_i_dim_const(at->dims, height),
@@ -199,18 +199,18 @@ static void rois(psplit_site *at, uint32_t roi_input, int64_t height, int64_t wi
   psplit_i_out(at, 0, psplit_i_elem(at, 0), 4, dims);
 }
 
-void psplit_i_infer_roi_align(psplit_site *at) {
+void psplit_i_infer_roi_align(psplit_i_site *at) {
   rois(at, 1, psplit_i_int(at, "output_height", 1), psplit_i_int(at, "output_width", 1));
 }
 
-void psplit_i_infer_max_roi_pool(psplit_site *at) {
+void psplit_i_infer_max_roi_pool(psplit_i_site *at) {
   size_t n;
   const int64_t *shape = psplit_i_int_list(at, "pooled_shape", &n);
   rois(at, 1, shape && n == 2 ? shape[0] : -1, shape && n == 2 ? shape[1] : -1);
 }
 
 /* [n, c * block, l] -> [n, c, image...]. */
-void psplit_i_infer_col2im(psplit_site *at) {
+void psplit_i_infer_col2im(psplit_i_site *at) {
   uint32_t n_image, n_block;
   const psplit_dim *image = psplit_i_elements(at, 1, &n_image);
   const psplit_dim *block = psplit_i_elements(at, 2, &n_block);
@@ -229,8 +229,8 @@ void psplit_i_infer_col2im(psplit_site *at) {
 }
 
 /* X [n, c, in...], grid [n, out..., r] -> [n, c, out...]. */
-void psplit_i_infer_grid_sample(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0), *grid = psplit_i_in(at, 1);
+void psplit_i_infer_grid_sample(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0), *grid = psplit_i_in(at, 1);
   psplit_dim dims[PSPLIT_MAX_RANK];
   const int32_t rank = data->rank >= 0 ? data->rank : grid->rank;
   if (rank < 3) {
@@ -248,7 +248,7 @@ void psplit_i_infer_grid_sample(psplit_site *at) {
 }
 
 /* size [n, c, out...] -> [n, out..., r]. */
-void psplit_i_infer_affine_grid(psplit_site *at) {
+void psplit_i_infer_affine_grid(psplit_i_site *at) {
   uint32_t n;
   const psplit_dim *size = psplit_i_elements(at, 1, &n);
   psplit_dim dims[PSPLIT_MAX_RANK];
@@ -263,7 +263,7 @@ void psplit_i_infer_affine_grid(psplit_site *at) {
 }
 
 /* floor(size * scale). */
-static psplit_dim scaled(psplit_site *at, psplit_dim size, psplit_dim scale) {
+static psplit_dim scaled(psplit_i_site *at, psplit_dim size, psplit_dim scale) {
   double factor, whole;
   psplit_dim dividend;
   int64_t divisor;
@@ -287,8 +287,8 @@ static psplit_dim scaled(psplit_site *at, psplit_dim size, psplit_dim scale) {
 }
 
 /* Sizes under keep_aspect_ratio_policy: one scale for all axes; numbers only. */
-static void keep_aspect(psplit_site *at, const psplit_vtype *data, const int32_t *axes, uint32_t n,
-                        const psplit_dim *sizes, bool larger, psplit_dim *dims) {
+static void keep_aspect(psplit_i_site *at, const psplit_i_vtype *data, const int32_t *axes,
+                        uint32_t n, const psplit_dim *sizes, bool larger, psplit_dim *dims) {
   float scale = 0;
   double in, out;
   for (uint32_t i = 0; i < n; i++) {
@@ -309,8 +309,8 @@ static void keep_aspect(psplit_site *at, const psplit_vtype *data, const int32_t
 }
 
 /* Resize and Upsample: scales or sizes from inputs (-1: none). */
-static void resize(psplit_site *at, int scales_input, int sizes_input) {
-  const psplit_vtype *data = psplit_i_in(at, 0);
+static void resize(psplit_i_site *at, int scales_input, int sizes_input) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   psplit_dim dims[PSPLIT_MAX_RANK];
   int32_t axes[PSPLIT_MAX_RANK];
   if (data->rank < 0) {
@@ -346,13 +346,13 @@ static void resize(psplit_site *at, int scales_input, int sizes_input) {
   psplit_i_out(at, 0, data->elem, data->rank, dims);
 }
 
-void psplit_i_infer_resize10(psplit_site *at) { resize(at, 1, -1); }
-void psplit_i_infer_resize(psplit_site *at) { resize(at, 2, 3); }
-void psplit_i_infer_upsample(psplit_site *at) { resize(at, 1, -1); }
+void psplit_i_infer_resize10(psplit_i_site *at) { resize(at, 1, -1); }
+void psplit_i_infer_resize(psplit_i_site *at) { resize(at, 2, 3); }
+void psplit_i_infer_upsample(psplit_i_site *at) { resize(at, 1, -1); }
 
 /* Scales are an attribute. */
-void psplit_i_infer_upsample7(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0);
+void psplit_i_infer_upsample7(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   const Onnx__AttributeProto *scales = psplit_i_attribute(at, "scales");
   psplit_dim dims[PSPLIT_MAX_RANK];
   for (int32_t i = 0; i < data->rank; i++) {
@@ -367,7 +367,7 @@ void psplit_i_infer_upsample7(psplit_site *at) {
   psplit_i_out(at, 0, data->elem, data->rank, dims);
 }
 
-void psplit_i_infer_image_decoder(psplit_site *at) {
+void psplit_i_infer_image_decoder(psplit_i_site *at) {
   psplit_dim dims[3];
   psplit_i_fresh_dims(at, 2, dims);
   dims[2] =

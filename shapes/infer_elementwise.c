@@ -7,7 +7,7 @@
 enum { BOOL = 9, REAL_ELEMENTS = 64 };
 
 /* Position in input `type` of position `at_out` in an output of `rank` dims[]; all numbers. */
-static int64_t source(const psplit_site *at, const psplit_vtype *type, int32_t rank,
+static int64_t source(const psplit_i_site *at, const psplit_i_vtype *type, int32_t rank,
                       const psplit_dim *dims, int64_t at_out) {
   int64_t position = 0, stride = 1;
   for (int32_t axis = rank - 1; axis >= 0; axis--) {
@@ -24,15 +24,15 @@ static int64_t source(const psplit_site *at, const psplit_vtype *type, int32_t r
 }
 
 /* Whether contents of the output may be worth computing; its element count. */
-static bool foldable(psplit_site *at, int32_t elem, int32_t rank, const psplit_dim *dims,
+static bool foldable(psplit_i_site *at, int32_t elem, int32_t rank, const psplit_dim *dims,
                      int64_t *out_n) {
-  const psplit_vtype type = {.kind = PSPLIT_TYPE_TENSOR, .rank = rank, .dims = dims};
+  const psplit_i_vtype type = {.kind = PSPLIT_TYPE_TENSOR, .rank = rank, .dims = dims};
   if (!psplit_i_is_int_type(elem) && !psplit_i_is_real_type(elem)) return false;
   if (!psplit_i_count(at->dims, &type, out_n)) return false;
   return *out_n <= (psplit_i_is_int_type(elem) ? PSPLIT_MAX_ELEMENTS : REAL_ELEMENTS);
 }
 
-static void binary(psplit_site *at, psplit_fold op, int32_t elem) {
+static void binary(psplit_i_site *at, psplit_i_folding op, int32_t elem) {
   psplit_dim dims[PSPLIT_MAX_RANK];
   if (at->node->opset > 0 && at->node->opset < 7) { /* one-way broadcast to the first input */
     psplit_i_out_like(at, 0, 0, elem);
@@ -59,9 +59,9 @@ static void binary(psplit_site *at, psplit_fold op, int32_t elem) {
 }
 
 #define BINARY(name, op) \
-  void psplit_i_infer_##name(psplit_site *at) { binary(at, op, psplit_i_elem(at, 0)); }
+  void psplit_i_infer_##name(psplit_i_site *at) { binary(at, op, psplit_i_elem(at, 0)); }
 #define COMPARE(name, op) \
-  void psplit_i_infer_##name(psplit_site *at) { binary(at, op, BOOL); }
+  void psplit_i_infer_##name(psplit_i_site *at) { binary(at, op, BOOL); }
 
 BINARY(add, PSPLIT_FOLD_ADD)
 BINARY(sub, PSPLIT_FOLD_SUB)
@@ -77,13 +77,13 @@ COMPARE(and, PSPLIT_FOLD_AND)
 COMPARE(or, PSPLIT_FOLD_OR)
 COMPARE(xor, PSPLIT_FOLD_XOR)
 
-void psplit_i_infer_mod(psplit_site *at) {
+void psplit_i_infer_mod(psplit_i_site *at) {
   binary(at, psplit_i_int(at, "fmod", 0) ? PSPLIT_FOLD_FMOD : PSPLIT_FOLD_MOD,
          psplit_i_elem(at, 0));
 }
 
 /* Broadcast of all inputs, type of the first; nothing computed. */
-void psplit_i_infer_broadcast(psplit_site *at) {
+void psplit_i_infer_broadcast(psplit_i_site *at) {
   psplit_dim dims[PSPLIT_MAX_RANK];
   if (at->node->opset > 0 && at->node->opset < 7 && !*at->node->domain) {
     psplit_i_out_like(at, 0, 0, psplit_i_elem(at, 0));
@@ -94,7 +94,7 @@ void psplit_i_infer_broadcast(psplit_site *at) {
 }
 
 /* Min, Max, Sum, Mean of any number of inputs. */
-static void variadic(psplit_site *at, psplit_fold op, bool folds) {
+static void variadic(psplit_i_site *at, psplit_i_folding op, bool folds) {
   if (at->node->n_inputs == 2 && folds && (at->node->opset == 0 || at->node->opset >= 8)) {
     binary(at, op, psplit_i_elem(at, 0));
     return;
@@ -109,14 +109,14 @@ static void variadic(psplit_site *at, psplit_fold op, bool folds) {
     psplit_i_infer_broadcast(at);
 }
 
-void psplit_i_infer_min(psplit_site *at) { variadic(at, PSPLIT_FOLD_MIN, true); }
-void psplit_i_infer_max(psplit_site *at) { variadic(at, PSPLIT_FOLD_MAX, true); }
-void psplit_i_infer_sum(psplit_site *at) { variadic(at, PSPLIT_FOLD_ADD, true); }
-void psplit_i_infer_mean(psplit_site *at) { variadic(at, PSPLIT_FOLD_ADD, false); }
+void psplit_i_infer_min(psplit_i_site *at) { variadic(at, PSPLIT_FOLD_MIN, true); }
+void psplit_i_infer_max(psplit_i_site *at) { variadic(at, PSPLIT_FOLD_MAX, true); }
+void psplit_i_infer_sum(psplit_i_site *at) { variadic(at, PSPLIT_FOLD_ADD, true); }
+void psplit_i_infer_mean(psplit_i_site *at) { variadic(at, PSPLIT_FOLD_ADD, false); }
 
-void psplit_i_infer_same(psplit_site *at) { psplit_i_out_like(at, 0, 0, psplit_i_elem(at, 0)); }
-void psplit_i_infer_same_bool(psplit_site *at) { psplit_i_out_like(at, 0, 0, BOOL); }
-void psplit_i_infer_identity(psplit_site *at) {
+void psplit_i_infer_same(psplit_i_site *at) { psplit_i_out_like(at, 0, 0, psplit_i_elem(at, 0)); }
+void psplit_i_infer_same_bool(psplit_i_site *at) { psplit_i_out_like(at, 0, 0, BOOL); }
+void psplit_i_infer_identity(psplit_i_site *at) {
   psplit_i_out_type(at, 0, psplit_i_in(at, 0));
   /* Contents of a weight are looked up by its own name, so they are passed on here. */
   uint32_t n;
@@ -124,9 +124,9 @@ void psplit_i_infer_identity(psplit_site *at) {
   psplit_i_out_elements(at, 0, elements, n);
 }
 
-typedef psplit_dim (*unary_fn)(psplit_site *at, int32_t elem, psplit_dim a);
+typedef psplit_dim (*unary_fn)(psplit_i_site *at, int32_t elem, psplit_dim a);
 
-static void unary(psplit_site *at, int32_t elem, unary_fn fn) {
+static void unary(psplit_i_site *at, int32_t elem, unary_fn fn) {
   psplit_i_out_like(at, 0, 0, elem);
   uint32_t n;
   const psplit_dim *a = psplit_i_known_elements(at, 0, &n);
@@ -141,7 +141,7 @@ static void unary(psplit_site *at, int32_t elem, unary_fn fn) {
   psplit_i_out_elements(at, 0, out, n);
 }
 
-static psplit_dim neg(psplit_site *at, int32_t elem, psplit_dim a) {
+static psplit_dim neg(psplit_i_site *at, int32_t elem, psplit_dim a) {
   double value;
   (void)elem;
   if (psplit_i_dim_is_integer(at->dims, a)) return psplit_i_dim_mul_const(at->dims, a, -1);
@@ -149,7 +149,7 @@ static psplit_dim neg(psplit_site *at, int32_t elem, psplit_dim a) {
                                                    : PSPLIT_NONE;
 }
 
-static psplit_dim absolute(psplit_site *at, int32_t elem, psplit_dim a) {
+static psplit_dim absolute(psplit_i_site *at, int32_t elem, psplit_dim a) {
   double value;
   (void)elem;
   if (psplit_i_dim_is_real(at->dims, a, &value)) return psplit_i_dim_real(at->dims, fabs(value));
@@ -157,14 +157,14 @@ static psplit_dim absolute(psplit_site *at, int32_t elem, psplit_dim a) {
                                                                                     : PSPLIT_NONE;
 }
 
-static psplit_dim not(psplit_site * at, int32_t elem, psplit_dim a) {
+static psplit_dim not(psplit_i_site * at, int32_t elem, psplit_dim a) {
   int64_t value;
   (void)elem;
   return psplit_i_dim_is_const(at->dims, a, &value) ? psplit_i_dim_const(at->dims, !value)
                                                     : PSPLIT_NONE;
 }
 
-static psplit_dim sign(psplit_site *at, int32_t elem, psplit_dim a) {
+static psplit_dim sign(psplit_i_site *at, int32_t elem, psplit_dim a) {
   double value;
   (void)elem;
   return psplit_i_dim_is_real(at->dims, a, &value) ? psplit_i_dim_const(at->dims, value > 0   ? 1
@@ -173,20 +173,20 @@ static psplit_dim sign(psplit_site *at, int32_t elem, psplit_dim a) {
                                                    : PSPLIT_NONE;
 }
 
-static psplit_dim root(psplit_site *at, int32_t elem, psplit_dim a) {
+static psplit_dim root(psplit_i_site *at, int32_t elem, psplit_dim a) {
   double value;
   return psplit_i_dim_is_real(at->dims, a, &value) ? psplit_i_fold_real(at, elem, sqrt(value))
                                                    : PSPLIT_NONE;
 }
 
-static psplit_dim inverse(psplit_site *at, int32_t elem, psplit_dim a) {
+static psplit_dim inverse(psplit_i_site *at, int32_t elem, psplit_dim a) {
   double value;
   return psplit_i_dim_is_real(at->dims, a, &value) ? psplit_i_fold_real(at, elem, 1.0 / value)
                                                    : PSPLIT_NONE;
 }
 
 /* Rounding: `how` turns a constant into an integer; a ratio goes by integer division. */
-static psplit_dim rounded(psplit_site *at, psplit_dim a, double (*how)(double),
+static psplit_dim rounded(psplit_i_site *at, psplit_dim a, double (*how)(double),
                           psplit_dim (*divide)(psplit_i_dims *, psplit_dim, psplit_dim)) {
   double value;
   psplit_dim dividend;
@@ -197,20 +197,20 @@ static psplit_dim rounded(psplit_site *at, psplit_dim a, double (*how)(double),
   return divide(at->dims, dividend, psplit_i_dim_const(at->dims, divisor));
 }
 
-static psplit_dim round_down(psplit_site *at, int32_t elem, psplit_dim a) {
+static psplit_dim round_down(psplit_i_site *at, int32_t elem, psplit_dim a) {
   (void)elem;
   return rounded(at, a, floor, psplit_i_dim_floor_div);
 }
-static psplit_dim round_up(psplit_site *at, int32_t elem, psplit_dim a) {
+static psplit_dim round_up(psplit_i_site *at, int32_t elem, psplit_dim a) {
   (void)elem;
   return rounded(at, a, ceil, psplit_i_dim_ceil_div);
 }
-static psplit_dim round_even(psplit_site *at, int32_t elem, psplit_dim a) {
+static psplit_dim round_even(psplit_i_site *at, int32_t elem, psplit_dim a) {
   (void)elem;
   return rounded(at, a, nearbyint, NULL);
 }
 
-static psplit_dim cast(psplit_site *at, int32_t elem, psplit_dim a) {
+static psplit_dim cast(psplit_i_site *at, int32_t elem, psplit_dim a) {
   int64_t value;
   double number;
   if (elem == BOOL) {
@@ -227,23 +227,23 @@ static psplit_dim cast(psplit_site *at, int32_t elem, psplit_dim a) {
   return a;
 }
 
-static psplit_dim positive_part(psplit_site *at, int32_t elem, psplit_dim a) {
+static psplit_dim positive_part(psplit_i_site *at, int32_t elem, psplit_dim a) {
   return psplit_i_fold(at, PSPLIT_FOLD_MAX, elem, elem, a, psplit_i_dim_const(at->dims, 0));
 }
 
-void psplit_i_infer_relu(psplit_site *at) { unary(at, psplit_i_elem(at, 0), positive_part); }
-void psplit_i_infer_neg(psplit_site *at) { unary(at, psplit_i_elem(at, 0), neg); }
-void psplit_i_infer_abs(psplit_site *at) { unary(at, psplit_i_elem(at, 0), absolute); }
-void psplit_i_infer_not(psplit_site *at) { unary(at, BOOL, not ); }
-void psplit_i_infer_sign(psplit_site *at) { unary(at, psplit_i_elem(at, 0), sign); }
-void psplit_i_infer_sqrt(psplit_site *at) { unary(at, psplit_i_elem(at, 0), root); }
-void psplit_i_infer_reciprocal(psplit_site *at) { unary(at, psplit_i_elem(at, 0), inverse); }
-void psplit_i_infer_floor(psplit_site *at) { unary(at, psplit_i_elem(at, 0), round_down); }
-void psplit_i_infer_ceil(psplit_site *at) { unary(at, psplit_i_elem(at, 0), round_up); }
-void psplit_i_infer_round(psplit_site *at) { unary(at, psplit_i_elem(at, 0), round_even); }
+void psplit_i_infer_relu(psplit_i_site *at) { unary(at, psplit_i_elem(at, 0), positive_part); }
+void psplit_i_infer_neg(psplit_i_site *at) { unary(at, psplit_i_elem(at, 0), neg); }
+void psplit_i_infer_abs(psplit_i_site *at) { unary(at, psplit_i_elem(at, 0), absolute); }
+void psplit_i_infer_not(psplit_i_site *at) { unary(at, BOOL, not ); }
+void psplit_i_infer_sign(psplit_i_site *at) { unary(at, psplit_i_elem(at, 0), sign); }
+void psplit_i_infer_sqrt(psplit_i_site *at) { unary(at, psplit_i_elem(at, 0), root); }
+void psplit_i_infer_reciprocal(psplit_i_site *at) { unary(at, psplit_i_elem(at, 0), inverse); }
+void psplit_i_infer_floor(psplit_i_site *at) { unary(at, psplit_i_elem(at, 0), round_down); }
+void psplit_i_infer_ceil(psplit_i_site *at) { unary(at, psplit_i_elem(at, 0), round_up); }
+void psplit_i_infer_round(psplit_i_site *at) { unary(at, psplit_i_elem(at, 0), round_even); }
 
 /* Type that a `to` attribute names: a number, or a word before opset 6. */
-static int32_t target_type(const psplit_site *at) {
+static int32_t target_type(const psplit_i_site *at) {
   const Onnx__AttributeProto *to = psplit_i_attribute(at, "to");
   if (!to) return 0;
   if (!to->has_s) return to->has_i && to->i > 0 && to->i < 64 ? (int32_t)to->i : 0;
@@ -255,7 +255,7 @@ static int32_t target_type(const psplit_site *at) {
   return 0;
 }
 
-void psplit_i_infer_cast(psplit_site *at) {
+void psplit_i_infer_cast(psplit_i_site *at) {
   const int32_t elem = target_type(at);
   if (psplit_i_is_int_type(elem) || psplit_i_is_real_type(elem)) {
     uint32_t n; /* a tiny integer of unknown contents keeps its identity through casts */
@@ -266,7 +266,7 @@ void psplit_i_infer_cast(psplit_site *at) {
   }
 }
 
-void psplit_i_infer_cast_like(psplit_site *at) {
+void psplit_i_infer_cast_like(psplit_i_site *at) {
   const int32_t elem = psplit_i_elem(at, 1);
   if (psplit_i_is_int_type(elem) || psplit_i_is_real_type(elem))
     unary(at, elem, cast);
@@ -274,9 +274,9 @@ void psplit_i_infer_cast_like(psplit_site *at) {
     psplit_i_out_like(at, 0, 0, elem);
 }
 
-void psplit_i_infer_bit_cast(psplit_site *at) { psplit_i_out_like(at, 0, 0, target_type(at)); }
+void psplit_i_infer_bit_cast(psplit_i_site *at) { psplit_i_out_like(at, 0, 0, target_type(at)); }
 
-void psplit_i_infer_clip(psplit_site *at) {
+void psplit_i_infer_clip(psplit_i_site *at) {
   psplit_i_out_like(at, 0, 0, psplit_i_elem(at, 0));
   uint32_t n, n_low = 0, n_high = 0;
   const int32_t elem = psplit_i_elem(at, 0);
@@ -297,7 +297,7 @@ void psplit_i_infer_clip(psplit_site *at) {
   psplit_i_out_elements(at, 0, out, n);
 }
 
-void psplit_i_infer_where(psplit_site *at) {
+void psplit_i_infer_where(psplit_i_site *at) {
   psplit_dim dims[PSPLIT_MAX_RANK];
   const int32_t elem = psplit_i_elem(at, 1) ? psplit_i_elem(at, 1) : psplit_i_elem(at, 2);
   const int32_t rank = psplit_i_broadcast(at, 0, 3, dims);
@@ -327,16 +327,16 @@ void psplit_i_infer_where(psplit_site *at) {
 }
 
 /* Same shape as input 0 and a type from the attribute, else `fallback`, else that of input 0. */
-static void typed_like(psplit_site *at, int32_t fallback) {
+static void typed_like(psplit_i_site *at, int32_t fallback) {
   const int64_t elem = psplit_i_int(at, "dtype", 0);
   psplit_i_out_like(at, 0, 0,
                     elem > 0 && elem < 64 ? (int32_t)elem
                     : fallback            ? fallback
                                           : psplit_i_elem(at, 0));
 }
-void psplit_i_infer_typed_like(psplit_site *at) { typed_like(at, 0); }
+void psplit_i_infer_typed_like(psplit_i_site *at) { typed_like(at, 0); }
 
-void psplit_i_infer_dropout(psplit_site *at) {
+void psplit_i_infer_dropout(psplit_i_site *at) {
   psplit_i_out_like(at, 0, 0, psplit_i_elem(at, 0));
   /* The mask had the data's type until opset 10. */
   psplit_i_out_like(at, 1, 0,

@@ -20,7 +20,7 @@ static bool holds(int32_t elem, int64_t value) {
   return true;
 }
 
-psplit_dim psplit_i_fold_settle(psplit_site *at, int32_t elem, psplit_dim result) {
+psplit_dim psplit_i_fold_settle(psplit_i_site *at, int32_t elem, psplit_dim result) {
   int64_t value;
   if (result == PSPLIT_NONE ||
       (psplit_i_dim_is_const(at->dims, result, &value) && !holds(elem, value)))
@@ -28,7 +28,7 @@ psplit_dim psplit_i_fold_settle(psplit_site *at, int32_t elem, psplit_dim result
   return result;
 }
 
-psplit_dim psplit_i_fold_real(psplit_site *at, int32_t elem, double value) {
+psplit_dim psplit_i_fold_real(psplit_i_site *at, int32_t elem, double value) {
   if (elem == FLOAT)
     value = (double)(float)value;
   else if (elem != DOUBLE && value != floor(value))
@@ -49,7 +49,7 @@ static bool dyadic(double value, int64_t *out_numerator, int64_t *out_divisor) {
 }
 
 /* As an integer expression over a positive divisor. */
-static bool fraction(psplit_site *at, psplit_dim a, psplit_dim *out, int64_t *out_divisor) {
+static bool fraction(psplit_i_site *at, psplit_dim a, psplit_dim *out, int64_t *out_divisor) {
   double value;
   int64_t numerator;
   if (psplit_i_dim_is_ratio(at->dims, a, out, out_divisor)) return true;
@@ -63,7 +63,8 @@ static bool fraction(psplit_site *at, psplit_dim a, psplit_dim *out, int64_t *ou
   return true;
 }
 
-static psplit_dim fold_fractions(psplit_site *at, psplit_fold op, psplit_dim a, psplit_dim b) {
+static psplit_dim fold_fractions(psplit_i_site *at, psplit_i_folding op, psplit_dim a,
+                                 psplit_dim b) {
   psplit_i_dims *dims = at->dims;
   psplit_dim x, y;
   int64_t p, q, value;
@@ -88,9 +89,11 @@ static psplit_dim fold_fractions(psplit_site *at, psplit_fold op, psplit_dim a, 
   }
 }
 
-static psplit_dim truth(psplit_site *at, bool value) { return psplit_i_dim_const(at->dims, value); }
+static psplit_dim truth(psplit_i_site *at, bool value) {
+  return psplit_i_dim_const(at->dims, value);
+}
 
-static psplit_dim compare(psplit_site *at, psplit_fold op, psplit_dim a, psplit_dim b) {
+static psplit_dim compare(psplit_i_site *at, psplit_i_folding op, psplit_dim a, psplit_dim b) {
   psplit_i_dims *dims = at->dims;
   double x, y;
   if (psplit_i_dim_is_real(dims, a, &x) && psplit_i_dim_is_real(dims, b, &y))
@@ -113,7 +116,7 @@ static psplit_dim compare(psplit_site *at, psplit_fold op, psplit_dim a, psplit_
   return PSPLIT_NONE;
 }
 
-static psplit_dim fold_logic(psplit_site *at, psplit_fold op, psplit_dim a, psplit_dim b) {
+static psplit_dim fold_logic(psplit_i_site *at, psplit_i_folding op, psplit_dim a, psplit_dim b) {
   int64_t x, y;
   const bool x_known = psplit_i_dim_is_const(at->dims, a, &x);
   const bool y_known = psplit_i_dim_is_const(at->dims, b, &y);
@@ -123,7 +126,7 @@ static psplit_dim fold_logic(psplit_site *at, psplit_fold op, psplit_dim a, pspl
   return truth(at, op == PSPLIT_FOLD_AND ? x && y : op == PSPLIT_FOLD_OR ? x || y : !x != !y);
 }
 
-static psplit_dim fold_ints(psplit_site *at, psplit_fold op, psplit_dim a, psplit_dim b) {
+static psplit_dim fold_ints(psplit_i_site *at, psplit_i_folding op, psplit_dim a, psplit_dim b) {
   psplit_i_dims *dims = at->dims;
   int64_t x, y;
   switch (op) {
@@ -148,7 +151,7 @@ static psplit_dim fold_ints(psplit_site *at, psplit_fold op, psplit_dim a, pspli
   }
 }
 
-static psplit_dim fold_reals(psplit_site *at, psplit_fold op, int32_t elem, psplit_dim a,
+static psplit_dim fold_reals(psplit_i_site *at, psplit_i_folding op, int32_t elem, psplit_dim a,
                              psplit_dim b) {
   double x, y;
   if (!psplit_i_dim_is_real(at->dims, a, &x) || !psplit_i_dim_is_real(at->dims, b, &y))
@@ -165,8 +168,8 @@ static psplit_dim fold_reals(psplit_site *at, psplit_fold op, int32_t elem, pspl
   }
 }
 
-psplit_dim psplit_i_fold(psplit_site *at, psplit_fold op, int32_t from, int32_t elem, psplit_dim a,
-                         psplit_dim b) {
+psplit_dim psplit_i_fold(psplit_i_site *at, psplit_i_folding op, int32_t from, int32_t elem,
+                         psplit_dim a, psplit_dim b) {
   if (op >= PSPLIT_FOLD_AND) return psplit_i_fold_settle(at, elem, fold_logic(at, op, a, b));
   if (op >= PSPLIT_FOLD_EQUAL) return psplit_i_fold_settle(at, elem, compare(at, op, a, b));
   if (psplit_i_is_int_type(from)) return psplit_i_fold_settle(at, elem, fold_ints(at, op, a, b));

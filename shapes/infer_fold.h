@@ -5,7 +5,7 @@
 
 #include "infer.h"
 
-typedef enum psplit_fold {
+typedef enum psplit_i_folding {
   PSPLIT_FOLD_ADD,
   PSPLIT_FOLD_SUB,
   PSPLIT_FOLD_MUL,
@@ -23,16 +23,16 @@ typedef enum psplit_fold {
   PSPLIT_FOLD_AND,
   PSPLIT_FOLD_OR,
   PSPLIT_FOLD_XOR
-} psplit_fold;
+} psplit_i_folding;
 
 /* One element of a result of type `elem` from operands of type `from`. */
-psplit_dim psplit_i_fold(psplit_site *at, psplit_fold op, int32_t from, int32_t elem, psplit_dim a,
-                         psplit_dim b);
+psplit_dim psplit_i_fold(psplit_i_site *at, psplit_i_folding op, int32_t from, int32_t elem,
+                         psplit_dim a, psplit_dim b);
 
 /* An integer result of type `elem`: itself, or an unknown integer where it cannot be told. */
-psplit_dim psplit_i_fold_settle(psplit_site *at, int32_t elem, psplit_dim result);
+psplit_dim psplit_i_fold_settle(psplit_i_site *at, int32_t elem, psplit_dim result);
 
 /* A float of type `elem`, rounded as the type is. */
-psplit_dim psplit_i_fold_real(psplit_site *at, int32_t elem, double value);
+psplit_dim psplit_i_fold_real(psplit_i_site *at, int32_t elem, double value);
 
 #endif

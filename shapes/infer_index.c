@@ -5,8 +5,8 @@
 
 enum { INT64 = 7, FLOAT = 1, INT32 = 6 };
 
-static void gather_elements_of_shape(psplit_site *at, int32_t axis) {
-  const psplit_vtype *data = psplit_i_in(at, 0), *indices = psplit_i_in(at, 1);
+static void gather_elements_of_shape(psplit_i_site *at, int32_t axis) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0), *indices = psplit_i_in(at, 1);
   uint32_t n_data, n_indices;
   int64_t total, outer = 1, inner = 1, size = 0;
   if (!psplit_i_wants(at, 0) ||
@@ -40,8 +40,8 @@ static void gather_elements_of_shape(psplit_site *at, int32_t axis) {
   if (k == total) psplit_i_out_elements(at, 0, out, (uint32_t)total);
 }
 
-void psplit_i_infer_gather(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0), *indices = psplit_i_in(at, 1);
+void psplit_i_infer_gather(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0), *indices = psplit_i_in(at, 1);
   psplit_dim dims[PSPLIT_MAX_RANK];
   int32_t axis;
   const int32_t rank = data->rank + indices->rank - 1;
@@ -59,12 +59,12 @@ void psplit_i_infer_gather(psplit_site *at) {
     gather_elements_of_shape(at, axis);
 }
 
-void psplit_i_infer_gather_elements(psplit_site *at) {
+void psplit_i_infer_gather_elements(psplit_i_site *at) {
   psplit_i_out_like(at, 0, 1, psplit_i_elem(at, 0));
 }
 
-void psplit_i_infer_gather_nd(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0), *indices = psplit_i_in(at, 1);
+void psplit_i_infer_gather_nd(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0), *indices = psplit_i_in(at, 1);
   const int64_t batch = psplit_i_int(at, "batch_dims", 0);
   psplit_dim dims[PSPLIT_MAX_RANK];
   int64_t depth;
@@ -86,7 +86,7 @@ void psplit_i_infer_gather_nd(psplit_site *at) {
 }
 
 /* Contents of a one-dimensional scatter with known indices, as index_put exports write shapes. */
-static void scatter_contents(psplit_site *at, bool nd) {
+static void scatter_contents(psplit_i_site *at, bool nd) {
   if (psplit_i_rank(at, 0) != 1 || !psplit_i_is_int_type(psplit_i_elem(at, 0))) return;
   const Onnx__AttributeProto *reduction = psplit_i_attribute(at, "reduction");
   if (reduction && reduction->s.len && !psplit_i_text_is(at, "reduction", "none", true)) return;
@@ -109,11 +109,11 @@ static void scatter_contents(psplit_site *at, bool nd) {
   psplit_i_out_elements(at, 0, out, n);
 }
 
-void psplit_i_infer_scatter(psplit_site *at) {
+void psplit_i_infer_scatter(psplit_i_site *at) {
   psplit_i_out_like(at, 0, 0, psplit_i_elem(at, 0));
   scatter_contents(at, false);
 }
-void psplit_i_infer_scatter_nd(psplit_site *at) {
+void psplit_i_infer_scatter_nd(psplit_i_site *at) {
   psplit_i_out_like(at, 0, 0, psplit_i_elem(at, 0));
   int64_t depth;
   if (psplit_i_rank(at, 1) >= 1 &&
@@ -121,8 +121,8 @@ void psplit_i_infer_scatter_nd(psplit_site *at) {
     scatter_contents(at, true);
 }
 
-void psplit_i_infer_one_hot(psplit_site *at) {
-  const psplit_vtype *indices = psplit_i_in(at, 0);
+void psplit_i_infer_one_hot(psplit_i_site *at) {
+  const psplit_i_vtype *indices = psplit_i_in(at, 0);
   psplit_dim dims[PSPLIT_MAX_RANK];
   int32_t axis;
   uint32_t n_depth;
@@ -140,8 +140,8 @@ void psplit_i_infer_one_hot(psplit_site *at) {
   psplit_i_out(at, 0, psplit_i_elem(at, 2), indices->rank + 1, dims);
 }
 
-void psplit_i_infer_non_zero(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0);
+void psplit_i_infer_non_zero(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   psplit_dim dims[2];
   /* A scalar counts as one axis for runtimes, as none for the specification: left open. */
   dims[0] =
@@ -175,7 +175,7 @@ void psplit_i_infer_non_zero(psplit_site *at) {
 }
 
 /* Number of true elements of input 1, where all are known. */
-static psplit_dim count_true(psplit_site *at) {
+static psplit_dim count_true(psplit_i_site *at) {
   uint32_t n;
   int64_t value, count = 0;
   const psplit_dim *chosen = psplit_i_known_elements(at, 1, &n);
@@ -186,8 +186,8 @@ static psplit_dim count_true(psplit_site *at) {
   return chosen ? psplit_i_dim_const(at->dims, count) : psplit_i_dim_fresh(at->dims);
 }
 
-void psplit_i_infer_compress(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0);
+void psplit_i_infer_compress(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   psplit_dim dims[PSPLIT_MAX_RANK];
   int32_t axis;
   if (!psplit_i_attribute(at, "axis")) {
@@ -202,8 +202,8 @@ void psplit_i_infer_compress(psplit_site *at) {
   }
 }
 
-void psplit_i_infer_unique(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0);
+void psplit_i_infer_unique(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   psplit_dim dims[PSPLIT_MAX_RANK];
   const psplit_dim count = psplit_i_dim_fresh(at->dims);
   psplit_dim inverse = psplit_i_dim_fresh(at->dims);
@@ -224,8 +224,8 @@ void psplit_i_infer_unique(psplit_site *at) {
   psplit_i_out(at, 3, INT64, 1, &count);
 }
 
-void psplit_i_infer_top_k(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0);
+void psplit_i_infer_top_k(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   psplit_dim dims[PSPLIT_MAX_RANK];
   int32_t axis;
   uint32_t n;
@@ -247,13 +247,13 @@ void psplit_i_infer_top_k(psplit_site *at) {
 }
 
 /* boxes, scores -> [selected, 3]. */
-void psplit_i_infer_non_max_suppression(psplit_site *at) {
+void psplit_i_infer_non_max_suppression(psplit_i_site *at) {
   const psplit_dim dims[2] = {psplit_i_dim_fresh(at->dims), psplit_i_dim_const(at->dims, 3)};
   psplit_i_out(at, 0, INT64, 2, dims);
 }
 
 /* Samples per row of input 0. */
-void psplit_i_infer_multinomial(psplit_site *at) {
+void psplit_i_infer_multinomial(psplit_i_site *at) {
   const int64_t samples = psplit_i_int(at, "sample_size", 1);
   const int64_t elem = psplit_i_int(at, "dtype", INT32);
   const psplit_dim dims[2] = {psplit_i_dim_of(at, 0, 0), samples < 0

@@ -12,8 +12,8 @@ typedef struct operand {
   bool swap, batch_inside;
 } operand;
 
-static void arrange(const psplit_site *at, operand o, psplit_dim *dims) {
-  const psplit_vtype *type = psplit_i_in(at, o.input);
+static void arrange(const psplit_i_site *at, operand o, psplit_dim *dims) {
+  const psplit_i_vtype *type = psplit_i_in(at, o.input);
   const int32_t n = type->rank;
   memcpy(dims, type->dims, (size_t)n * sizeof *dims);
   for (int32_t i = 0; o.batch_inside && n > 2 && i < n - 1; i++)
@@ -25,7 +25,7 @@ static void arrange(const psplit_site *at, operand o, psplit_dim *dims) {
 }
 
 /* Batch, rows and columns of a product. */
-static void product(psplit_site *at, operand a, operand b, int32_t elem) {
+static void product(psplit_i_site *at, operand a, operand b, int32_t elem) {
   const int32_t left_rank = psplit_i_rank(at, a.input), right_rank = psplit_i_rank(at, b.input);
   psplit_dim left[PSPLIT_MAX_RANK], right[PSPLIT_MAX_RANK], dims[PSPLIT_MAX_RANK];
   if (left_rank < 1 || right_rank < 1) {
@@ -49,20 +49,20 @@ static void product(psplit_site *at, operand a, operand b, int32_t elem) {
   psplit_i_out(at, 0, elem, rank, dims);
 }
 
-static void plain_product(psplit_site *at, uint32_t b, int32_t elem) {
+static void plain_product(psplit_i_site *at, uint32_t b, int32_t elem) {
   product(at, (operand){.input = 0}, (operand){.input = b}, elem);
 }
 
-void psplit_i_infer_mat_mul(psplit_site *at) { plain_product(at, 1, psplit_i_elem(at, 0)); }
-void psplit_i_infer_mat_mul_integer(psplit_site *at) { plain_product(at, 1, INT32); }
-void psplit_i_infer_mat_mul_integer_to_float(psplit_site *at) {
+void psplit_i_infer_mat_mul(psplit_i_site *at) { plain_product(at, 1, psplit_i_elem(at, 0)); }
+void psplit_i_infer_mat_mul_integer(psplit_i_site *at) { plain_product(at, 1, INT32); }
+void psplit_i_infer_mat_mul_integer_to_float(psplit_i_site *at) {
   plain_product(at, 1, psplit_i_elem(at, 2) ? psplit_i_elem(at, 2) : FLOAT);
 }
-void psplit_i_infer_qlinear_mat_mul(psplit_site *at) {
+void psplit_i_infer_qlinear_mat_mul(psplit_i_site *at) {
   plain_product(at, 3, psplit_i_elem(at, 7) ? psplit_i_elem(at, 7) : psplit_i_elem(at, 0));
 }
 
-void psplit_i_infer_fused_mat_mul(psplit_site *at) {
+void psplit_i_infer_fused_mat_mul(psplit_i_site *at) {
   const operand a = {0, psplit_i_int(at, "transA", 0) != 0,
                      psplit_i_int(at, "transBatchA", 0) != 0};
   const operand b = {1, psplit_i_int(at, "transB", 0) != 0,
@@ -70,21 +70,21 @@ void psplit_i_infer_fused_mat_mul(psplit_site *at) {
   product(at, a, b, psplit_i_elem(at, 0));
 }
 
-static void gemm(psplit_site *at, uint32_t b, int32_t elem) {
+static void gemm(psplit_i_site *at, uint32_t b, int32_t elem) {
   const psplit_dim dims[2] = {psplit_i_dim_of(at, 0, psplit_i_int(at, "transA", 0) ? 1 : 0),
                               psplit_i_dim_of(at, b, psplit_i_int(at, "transB", 0) ? 0 : 1)};
   psplit_i_out(at, 0, elem, 2, dims);
 }
 
-void psplit_i_infer_gemm(psplit_site *at) { gemm(at, 1, psplit_i_elem(at, 0)); }
-void psplit_i_infer_qgemm(psplit_site *at) {
+void psplit_i_infer_gemm(psplit_i_site *at) { gemm(at, 1, psplit_i_elem(at, 0)); }
+void psplit_i_infer_qgemm(psplit_i_site *at) {
   /* Without a zero point for y the result is float. */
   gemm(at, 3, psplit_i_has(at, 8) ? psplit_i_elem(at, 8) : FLOAT);
 }
 
 /* MatMulNBits and relatives: A [..., K] and a packed weight of N columns. */
-void psplit_i_infer_mat_mul_nbits(psplit_site *at) {
-  const psplit_vtype *a = psplit_i_in(at, 0);
+void psplit_i_infer_mat_mul_nbits(psplit_i_site *at) {
+  const psplit_i_vtype *a = psplit_i_in(at, 0);
   psplit_dim dims[PSPLIT_MAX_RANK];
   const int64_t n = psplit_i_int(at, "N", -1);
   if (a->rank < 1) {
@@ -97,9 +97,9 @@ void psplit_i_infer_mat_mul_nbits(psplit_site *at) {
 }
 
 /* One term of an Einsum equation: letters of input `input` get their sizes. */
-static bool einsum_term(psplit_site *at, uint32_t input, const char *text, size_t n,
+static bool einsum_term(psplit_i_site *at, uint32_t input, const char *text, size_t n,
                         psplit_dim *letter, psplit_dim *dots, int32_t *n_dots) {
-  const psplit_vtype *type = psplit_i_in(at, input);
+  const psplit_i_vtype *type = psplit_i_in(at, input);
   int32_t letters = 0, axis = 0;
   bool has_dots = false;
   for (size_t i = 0; i < n; i++) {
@@ -140,7 +140,7 @@ static bool einsum_term(psplit_site *at, uint32_t input, const char *text, size_
   return true;
 }
 
-void psplit_i_infer_einsum(psplit_site *at) {
+void psplit_i_infer_einsum(psplit_i_site *at) {
   const Onnx__AttributeProto *equation = psplit_i_attribute(at, "equation");
   psplit_dim letter[128], dots[PSPLIT_MAX_RANK], dims[PSPLIT_MAX_RANK];
   int32_t n_dots = 0, rank = 0;
@@ -185,13 +185,13 @@ void psplit_i_infer_einsum(psplit_site *at) {
   psplit_i_out(at, 0, elem, rank, dims);
 }
 
-static psplit_dim positive_or(psplit_site *at, int64_t value, psplit_dim fallback) {
+static psplit_dim positive_or(psplit_i_site *at, int64_t value, psplit_dim fallback) {
   return value > 0 ? psplit_i_dim_const(at->dims, value) : fallback;
 }
 
 /* RNN, GRU, LSTM: X [seq, batch, in], R [directions, gates * hidden, hidden]; batch comes first
  * with layout = 1. */
-static void recurrent(psplit_site *at, uint32_t n_states, int32_t hidden_axis) {
+static void recurrent(psplit_i_site *at, uint32_t n_states, int32_t hidden_axis) {
   const int32_t elem = psplit_i_elem(at, 0);
   const bool batch_first = psplit_i_int(at, "layout", 0) != 0;
   const bool two = psplit_i_text_is(at, "direction", "bidirectional", false);
@@ -206,14 +206,14 @@ static void recurrent(psplit_site *at, uint32_t n_states, int32_t hidden_axis) {
   for (uint32_t s = 0; s < n_states; s++) psplit_i_out(at, 1 + s, elem, 3, h[batch_first]);
 }
 
-void psplit_i_infer_rnn(psplit_site *at) { recurrent(at, 1, 2); }
-void psplit_i_infer_lstm(psplit_site *at) { recurrent(at, 2, 2); }
+void psplit_i_infer_rnn(psplit_i_site *at) { recurrent(at, 1, 2); }
+void psplit_i_infer_lstm(psplit_i_site *at) { recurrent(at, 2, 2); }
 
 /* The quantised weights are transposed: R [directions, hidden, gates * hidden]. */
-void psplit_i_infer_dynamic_quantize_lstm(psplit_site *at) { recurrent(at, 2, 1); }
+void psplit_i_infer_dynamic_quantize_lstm(psplit_i_site *at) { recurrent(at, 2, 1); }
 
 /* Present key or value: batch, heads, past + new, head size. */
-static void present(psplit_site *at, uint32_t output, uint32_t past_input, psplit_dim batch,
+static void present(psplit_i_site *at, uint32_t output, uint32_t past_input, psplit_dim batch,
                     psplit_dim heads, psplit_dim added, psplit_dim head_size, int32_t elem) {
   psplit_dim total = added;
   if (psplit_i_has(at, past_input)) {
@@ -226,8 +226,8 @@ static void present(psplit_site *at, uint32_t output, uint32_t past_input, pspli
 }
 
 /* ai.onnx Attention: Q, K, V as [b, heads, s, d] or [b, s, heads * d]. */
-void psplit_i_infer_attention(psplit_site *at) {
-  const psplit_vtype *q = psplit_i_in(at, 0), *k = psplit_i_in(at, 1), *v = psplit_i_in(at, 2);
+void psplit_i_infer_attention(psplit_i_site *at) {
+  const psplit_i_vtype *q = psplit_i_in(at, 0), *k = psplit_i_in(at, 1), *v = psplit_i_in(at, 2);
   psplit_i_dims *d = at->dims;
   const int64_t q_heads = psplit_i_int(at, "q_num_heads", 0);
   const int64_t kv_heads = psplit_i_int(at, "kv_num_heads", 0);

@@ -4,10 +4,10 @@
 #include "infer.h"
 
 /* Contents of the output taken from `from`: position base + sum of coordinate * stride. */
-static void copy_strided(psplit_site *at, uint32_t output, const psplit_dim *from, uint32_t n_from,
-                         const int64_t *stride, int64_t base) {
+static void copy_strided(psplit_i_site *at, uint32_t output, const psplit_dim *from,
+                         uint32_t n_from, const int64_t *stride, int64_t base) {
   if (!from || !psplit_i_wants(at, output)) return;
-  const psplit_vtype *type = &at->scope->types[at->node->outputs[output]];
+  const psplit_i_vtype *type = &at->scope->types[at->node->outputs[output]];
   int64_t n, size[PSPLIT_MAX_RANK], coordinate[PSPLIT_MAX_RANK] = {0};
   if (!psplit_i_count(at->dims, type, &n)) return;
   for (int32_t i = 0; i < type->rank; i++) psplit_i_dim_is_const(at->dims, type->dims[i], &size[i]);
@@ -28,7 +28,7 @@ static void copy_strided(psplit_site *at, uint32_t output, const psplit_dim *fro
 }
 
 /* Row-major strides of a type whose dimensions are numbers. */
-static bool strides_of(const psplit_site *at, const psplit_vtype *type, int64_t *stride) {
+static bool strides_of(const psplit_i_site *at, const psplit_i_vtype *type, int64_t *stride) {
   int64_t n, size = 1;
   if (!psplit_i_count(at->dims, type, &n)) return false;
   n = 1;
@@ -41,14 +41,14 @@ static bool strides_of(const psplit_site *at, const psplit_vtype *type, int64_t 
 }
 
 /* The better known of two sizes that must agree. */
-static psplit_dim prefer(psplit_site *at, psplit_dim a, psplit_dim b) {
+static psplit_dim prefer(psplit_i_site *at, psplit_dim a, psplit_dim b) {
   int64_t value;
   if (psplit_i_dim_is_const(at->dims, a, &value)) return a;
   if (psplit_i_dim_is_const(at->dims, b, &value)) return b;
   return psplit_i_dim_has_anonymous(at->dims, a) ? b : a;
 }
 
-static void concat_elements(psplit_site *at, int32_t axis, const psplit_vtype *out) {
+static void concat_elements(psplit_i_site *at, int32_t axis, const psplit_i_vtype *out) {
   int64_t n, outer = 1, size, written = 0;
   if (!psplit_i_count(at->dims, out, &n) || n > PSPLIT_MAX_ELEMENTS) return;
   if (!psplit_i_is_int_type(out->elem) && n > 64) return;
@@ -71,7 +71,7 @@ static void concat_elements(psplit_site *at, int32_t axis, const psplit_vtype *o
   if (written == n) psplit_i_out_elements(at, 0, elements, (uint32_t)n);
 }
 
-void psplit_i_infer_concat(psplit_site *at) {
+void psplit_i_infer_concat(psplit_i_site *at) {
   int32_t rank = -1, axis;
   int32_t elem = 0;
   psplit_dim dims[PSPLIT_MAX_RANK];
@@ -86,7 +86,7 @@ void psplit_i_infer_concat(psplit_site *at) {
   for (int32_t d = 0; d < rank; d++) dims[d] = PSPLIT_NONE;
   psplit_dim total = psplit_i_dim_const(at->dims, 0);
   for (uint32_t i = 0; i < at->node->n_inputs; i++) {
-    const psplit_vtype *type = psplit_i_in(at, i);
+    const psplit_i_vtype *type = psplit_i_in(at, i);
     const bool fits = type->rank == rank;
     total =
       psplit_i_dim_add(at->dims, total, fits ? type->dims[axis] : psplit_i_dim_fresh(at->dims));
@@ -99,7 +99,7 @@ void psplit_i_infer_concat(psplit_site *at) {
 }
 
 /* Sizes of the parts of Split. */
-static psplit_dim part_size(psplit_site *at, uint32_t part, psplit_dim whole,
+static psplit_dim part_size(psplit_i_site *at, uint32_t part, psplit_dim whole,
                             const psplit_dim *sizes, uint32_t n_sizes) {
   if (sizes) return part < n_sizes ? sizes[part] : psplit_i_dim_fresh(at->dims);
   if (psplit_i_has(at, 1)) return psplit_i_dim_fresh(at->dims);
@@ -110,8 +110,8 @@ static psplit_dim part_size(psplit_site *at, uint32_t part, psplit_dim whole,
   return psplit_i_dim_sub(at->dims, whole, psplit_i_dim_mul_const(at->dims, size, (int64_t)n - 1));
 }
 
-void psplit_i_infer_split(psplit_site *at) {
-  const psplit_vtype data = *psplit_i_in(at, 0);
+void psplit_i_infer_split(psplit_i_site *at) {
+  const psplit_i_vtype data = *psplit_i_in(at, 0);
   int32_t axis;
   if (data.rank < 0 || !psplit_i_axis(psplit_i_int(at, "axis", 0), data.rank, &axis)) {
     for (uint32_t o = 0; o < at->node->n_outputs; o++) psplit_i_out(at, o, data.elem, -1, NULL);
@@ -148,7 +148,7 @@ void psplit_i_infer_split(psplit_site *at) {
 
 /* One bound of a slice, from the front: negative ones count from the end. PSPLIT_NONE where the
  * sign cannot be told. */
-static psplit_dim from_front(psplit_site *at, psplit_dim bound, psplit_dim size) {
+static psplit_dim from_front(psplit_i_site *at, psplit_dim bound, psplit_dim size) {
   if (psplit_i_dim_low(at->dims, bound) >= 0) return bound;
   if (psplit_i_dim_high(at->dims, bound) < 0) return psplit_i_dim_add(at->dims, bound, size);
   /* An expression like n-1 is meant as a position, unless a run alone can tell it. */
@@ -156,14 +156,14 @@ static psplit_dim from_front(psplit_site *at, psplit_dim bound, psplit_dim size)
 }
 
 /* Whether a bound lies so far out that it means "to the end" whatever the size: which end. */
-static bool is_far(const psplit_site *at, psplit_dim bound, bool above) {
+static bool is_far(const psplit_i_site *at, psplit_dim bound, bool above) {
   int64_t value;
   return psplit_i_dim_is_const(at->dims, bound, &value) &&
          (above ? value >= INT32_MAX : value <= -INT32_MAX);
 }
 
 /* Size of [start : end : step] of an axis. */
-static psplit_dim slice_size(psplit_site *at, psplit_dim start, psplit_dim end, int64_t step,
+static psplit_dim slice_size(psplit_i_site *at, psplit_dim start, psplit_dim end, int64_t step,
                              psplit_dim size) {
   const int64_t most = INT64_C(1) << 62; /* beyond any size, and sums with one fit */
   psplit_i_dims *d = at->dims;
@@ -210,7 +210,7 @@ static int64_t first_taken(int64_t start, int64_t step, int64_t size) {
 }
 
 /* Starts, ends, axes or steps of Slice: from an input, or an attribute before opset 10. */
-static const psplit_dim *slice_list(psplit_site *at, uint32_t input, const char *name,
+static const psplit_dim *slice_list(psplit_i_site *at, uint32_t input, const char *name,
                                     uint32_t *out_n) {
   if (at->node->opset > 0 && at->node->opset < 10 && !*at->node->domain) {
     size_t n;
@@ -223,8 +223,8 @@ static const psplit_dim *slice_list(psplit_site *at, uint32_t input, const char 
   return psplit_i_elements(at, input, out_n);
 }
 
-void psplit_i_infer_slice(psplit_site *at) {
-  const psplit_vtype data = *psplit_i_in(at, 0);
+void psplit_i_infer_slice(psplit_i_site *at) {
+  const psplit_i_vtype data = *psplit_i_in(at, 0);
   psplit_dim dims[PSPLIT_MAX_RANK];
   int64_t stride[PSPLIT_MAX_RANK], base = 0;
   uint32_t n = 0, n_end = 0, n_axes = 0, n_steps = 0, n_data = 0;
@@ -285,8 +285,8 @@ void psplit_i_infer_slice(psplit_site *at) {
   if (copies) copy_strided(at, 0, elements, n_data, stride, base);
 }
 
-void psplit_i_infer_transpose(psplit_site *at) {
-  const psplit_vtype data = *psplit_i_in(at, 0);
+void psplit_i_infer_transpose(psplit_i_site *at) {
+  const psplit_i_vtype data = *psplit_i_in(at, 0);
   size_t n;
   const int64_t *perm = psplit_i_int_list(at, "perm", &n);
   psplit_dim dims[PSPLIT_MAX_RANK];
@@ -314,7 +314,7 @@ void psplit_i_infer_transpose(psplit_site *at) {
 }
 
 /* Amounts of Pad as contents; NULL where not known. */
-static const psplit_dim *pad_list(psplit_site *at, uint32_t *out_n) {
+static const psplit_dim *pad_list(psplit_i_site *at, uint32_t *out_n) {
   size_t n;
   if (psplit_i_has(at, 1)) return psplit_i_elements(at, 1, out_n);
   const int64_t *list = psplit_i_int_list(at, "pads", &n);
@@ -325,8 +325,8 @@ static const psplit_dim *pad_list(psplit_site *at, uint32_t *out_n) {
   return copy;
 }
 
-void psplit_i_infer_pad(psplit_site *at) {
-  const psplit_vtype data = *psplit_i_in(at, 0);
+void psplit_i_infer_pad(psplit_i_site *at) {
+  const psplit_i_vtype data = *psplit_i_in(at, 0);
   if (data.rank < 0) {
     psplit_i_out(at, 0, data.elem, -1, NULL);
     return;
@@ -351,8 +351,8 @@ void psplit_i_infer_pad(psplit_site *at) {
   psplit_i_out(at, 0, data.elem, data.rank, dims);
 }
 
-static void space(psplit_site *at, bool to_depth) {
-  const psplit_vtype *data = psplit_i_in(at, 0);
+static void space(psplit_i_site *at, bool to_depth) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   const int64_t block = psplit_i_int(at, "blocksize", 1);
   psplit_dim dims[4];
   if (data->rank != 4 || block < 1 || block > INT32_MAX) {
@@ -371,12 +371,12 @@ static void space(psplit_site *at, bool to_depth) {
   psplit_i_out(at, 0, data->elem, 4, dims);
 }
 
-void psplit_i_infer_depth_to_space(psplit_site *at) { space(at, false); }
-void psplit_i_infer_space_to_depth(psplit_site *at) { space(at, true); }
+void psplit_i_infer_depth_to_space(psplit_i_site *at) { space(at, false); }
+void psplit_i_infer_space_to_depth(psplit_i_site *at) { space(at, true); }
 
 /* The named axes get the sizes that input 1 holds. */
-void psplit_i_infer_center_crop_pad(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0);
+void psplit_i_infer_center_crop_pad(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   psplit_dim dims[PSPLIT_MAX_RANK];
   uint32_t n = 0;
   size_t n_axes;

@@ -6,8 +6,8 @@
 enum { FLOAT = 1, INT64 = 7 };
 
 /* Dimensions of input 0 with the marked axes dropped or made 1; the new rank. */
-static int32_t without(psplit_site *at, const psplit_vtype *data, const bool *reduced, bool keep,
-                       psplit_dim *dims) {
+static int32_t without(psplit_i_site *at, const psplit_i_vtype *data, const bool *reduced,
+                       bool keep, psplit_dim *dims) {
   int32_t n = 0;
   for (int32_t i = 0; i < data->rank; i++) {
     if (!reduced[i])
@@ -21,7 +21,7 @@ static int32_t without(psplit_site *at, const psplit_vtype *data, const bool *re
 typedef psplit_dim (*join_fn)(psplit_i_dims *dims, psplit_dim a, psplit_dim b);
 
 /* The same of two numbers; the result is exact, or not told. */
-static psplit_dim join_reals(psplit_site *at, join_fn join, psplit_dim a, psplit_dim b) {
+static psplit_dim join_reals(psplit_i_site *at, join_fn join, psplit_dim a, psplit_dim b) {
   double x, y;
   if (psplit_i_dim_is_integer(at->dims, a) && psplit_i_dim_is_integer(at->dims, b))
     return join(at->dims, a, b);
@@ -33,7 +33,7 @@ static psplit_dim join_reals(psplit_site *at, join_fn join, psplit_dim a, psplit
 }
 
 /* Contents of a reduction of a whole small tensor. */
-static void reduce_all(psplit_site *at, join_fn join) {
+static void reduce_all(psplit_i_site *at, join_fn join) {
   uint32_t n;
   const psplit_dim *elements = psplit_i_elements(at, 0, &n);
   psplit_dim *out = elements && n > 0 ? psplit_i_new_elements(at, 1) : NULL;
@@ -47,8 +47,8 @@ static void reduce_all(psplit_site *at, join_fn join) {
 }
 
 /* `axes_input`: input that holds the axes, or -1 for the attribute. */
-static void reduce(psplit_site *at, int axes_input, join_fn join) {
-  const psplit_vtype *data = psplit_i_in(at, 0);
+static void reduce(psplit_i_site *at, int axes_input, join_fn join) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   const bool keep = psplit_i_int(at, "keepdims", 1) != 0;
   bool reduced[PSPLIT_MAX_RANK], given;
   psplit_dim dims[PSPLIT_MAX_RANK];
@@ -78,18 +78,20 @@ static void reduce(psplit_site *at, int axes_input, join_fn join) {
 }
 
 /* Axes became an input with opset 18, for ReduceSum with opset 13. */
-static int axes_at(const psplit_site *at, int64_t since) {
+static int axes_at(const psplit_i_site *at, int64_t since) {
   return at->node->opset == 0 || at->node->opset >= since ? 1 : -1;
 }
 
-void psplit_i_infer_reduce(psplit_site *at) { reduce(at, axes_at(at, 18), NULL); }
-void psplit_i_infer_reduce_prod(psplit_site *at) { reduce(at, axes_at(at, 18), psplit_i_dim_mul); }
-void psplit_i_infer_reduce_max(psplit_site *at) { reduce(at, axes_at(at, 18), psplit_i_dim_max); }
-void psplit_i_infer_reduce_min(psplit_site *at) { reduce(at, axes_at(at, 18), psplit_i_dim_min); }
-void psplit_i_infer_reduce_sum(psplit_site *at) { reduce(at, axes_at(at, 13), psplit_i_dim_add); }
+void psplit_i_infer_reduce(psplit_i_site *at) { reduce(at, axes_at(at, 18), NULL); }
+void psplit_i_infer_reduce_prod(psplit_i_site *at) {
+  reduce(at, axes_at(at, 18), psplit_i_dim_mul);
+}
+void psplit_i_infer_reduce_max(psplit_i_site *at) { reduce(at, axes_at(at, 18), psplit_i_dim_max); }
+void psplit_i_infer_reduce_min(psplit_i_site *at) { reduce(at, axes_at(at, 18), psplit_i_dim_min); }
+void psplit_i_infer_reduce_sum(psplit_i_site *at) { reduce(at, axes_at(at, 13), psplit_i_dim_add); }
 
-void psplit_i_infer_arg_reduce(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0);
+void psplit_i_infer_arg_reduce(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   bool reduced[PSPLIT_MAX_RANK] = {false};
   psplit_dim dims[PSPLIT_MAX_RANK];
   int32_t axis;
@@ -103,7 +105,7 @@ void psplit_i_infer_arg_reduce(psplit_site *at) {
 }
 
 /* Y like X; running or saved statistics are one number per channel. */
-void psplit_i_infer_batch_normalization(psplit_site *at) {
+void psplit_i_infer_batch_normalization(psplit_i_site *at) {
   psplit_i_out_like(at, 0, 0, psplit_i_elem(at, 0));
   for (uint32_t o = 1; o < 5; o++) {
     if (!psplit_i_wants(at, o)) continue;
@@ -114,8 +116,8 @@ void psplit_i_infer_batch_normalization(psplit_site *at) {
 }
 
 /* Y like X; mean and inverse deviation keep the axes before `axis`, and 1 after. */
-void psplit_i_infer_layer_normalization(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0);
+void psplit_i_infer_layer_normalization(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   psplit_dim dims[PSPLIT_MAX_RANK];
   int32_t axis, rank = data->rank;
   psplit_i_out_like(at, 0, 0, data->elem);
@@ -128,12 +130,12 @@ void psplit_i_infer_layer_normalization(psplit_site *at) {
 }
 
 /* The result has the type of the scale (input 1). */
-void psplit_i_infer_rms_normalization(psplit_site *at) {
+void psplit_i_infer_rms_normalization(psplit_i_site *at) {
   psplit_i_out_like(at, 0, 0, psplit_i_elem(at, 1) ? psplit_i_elem(at, 1) : psplit_i_elem(at, 0));
 }
 
 /* Losses: target-shaped without reduction, else a scalar; output 1 is the log of probabilities. */
-void psplit_i_infer_loss(psplit_site *at) {
+void psplit_i_infer_loss(psplit_i_site *at) {
   if (psplit_i_text_is(at, "reduction", "none", false))
     psplit_i_out_like(at, 0, 1, psplit_i_elem(at, 0));
   else
@@ -142,7 +144,7 @@ void psplit_i_infer_loss(psplit_site *at) {
 }
 
 /* Determinants of the last two axes. */
-void psplit_i_infer_det(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0);
+void psplit_i_infer_det(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   psplit_i_out(at, 0, data->elem, data->rank >= 2 ? data->rank - 2 : -1, data->dims);
 }

@@ -6,19 +6,21 @@
 enum { FLOAT = 1, UINT8 = 2, INT64 = 7, STRING = 8, BOOL = 9 };
 
 /* What members of either type have in common: dims[] and the rank. */
-static int32_t common(psplit_site *at, const psplit_vtype *a, const psplit_vtype *b,
+static int32_t common(psplit_i_site *at, const psplit_i_vtype *a, const psplit_i_vtype *b,
                       psplit_dim *dims) {
-  const psplit_vtype merged = psplit_i_type_merge(
+  const psplit_i_vtype merged = psplit_i_type_merge(
     at,
-    &(psplit_vtype){.kind = PSPLIT_TYPE_TENSOR, .elem = a->elem, .rank = a->rank, .dims = a->dims},
-    &(psplit_vtype){.kind = PSPLIT_TYPE_TENSOR, .elem = b->elem, .rank = b->rank, .dims = b->dims});
+    &(psplit_i_vtype){
+      .kind = PSPLIT_TYPE_TENSOR, .elem = a->elem, .rank = a->rank, .dims = a->dims},
+    &(psplit_i_vtype){
+      .kind = PSPLIT_TYPE_TENSOR, .elem = b->elem, .rank = b->rank, .dims = b->dims});
   if (merged.rank > 0) memcpy(dims, merged.dims, (size_t)merged.rank * sizeof *dims);
   return merged.rank;
 }
 
-void psplit_i_infer_sequence_construct(psplit_site *at) {
+void psplit_i_infer_sequence_construct(psplit_i_site *at) {
   psplit_dim dims[PSPLIT_MAX_RANK];
-  psplit_vtype type = *psplit_i_in(at, 0);
+  psplit_i_vtype type = *psplit_i_in(at, 0);
   for (uint32_t i = 1; i < at->node->n_inputs; i++) {
     type.rank = common(at, &type, psplit_i_in(at, i), dims);
     type.dims = dims;
@@ -26,22 +28,22 @@ void psplit_i_infer_sequence_construct(psplit_site *at) {
   psplit_i_out_sequence(at, 0, type.elem, type.rank, type.dims);
 }
 
-void psplit_i_infer_sequence_empty(psplit_site *at) {
+void psplit_i_infer_sequence_empty(psplit_i_site *at) {
   const int64_t elem = psplit_i_int(at, "dtype", FLOAT);
   psplit_i_out_sequence(at, 0, elem > 0 && elem < 64 ? (int32_t)elem : FLOAT, -1, NULL);
 }
 
-void psplit_i_infer_sequence_insert(psplit_site *at) {
+void psplit_i_infer_sequence_insert(psplit_i_site *at) {
   psplit_dim dims[PSPLIT_MAX_RANK];
-  const psplit_vtype *sequence = psplit_i_in(at, 0), *tensor = psplit_i_in(at, 1);
+  const psplit_i_vtype *sequence = psplit_i_in(at, 0), *tensor = psplit_i_in(at, 1);
   psplit_i_out_sequence(at, 0, sequence->elem ? sequence->elem : tensor->elem,
                         common(at, sequence, tensor, dims), dims);
 }
 
-void psplit_i_infer_sequence_length(psplit_site *at) { psplit_i_out(at, 0, INT64, 0, NULL); }
+void psplit_i_infer_sequence_length(psplit_i_site *at) { psplit_i_out(at, 0, INT64, 0, NULL); }
 
-void psplit_i_infer_concat_from_sequence(psplit_site *at) {
-  const psplit_vtype *sequence = psplit_i_in(at, 0);
+void psplit_i_infer_concat_from_sequence(psplit_i_site *at) {
+  const psplit_i_vtype *sequence = psplit_i_in(at, 0);
   const bool stack = psplit_i_int(at, "new_axis", 0) != 0;
   psplit_dim dims[PSPLIT_MAX_RANK];
   int32_t axis;
@@ -58,8 +60,8 @@ void psplit_i_infer_concat_from_sequence(psplit_site *at) {
   psplit_i_out(at, 0, sequence->elem, rank, dims);
 }
 
-void psplit_i_infer_split_to_sequence(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0);
+void psplit_i_infer_split_to_sequence(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   psplit_dim dims[PSPLIT_MAX_RANK];
   int32_t axis;
   if (data->rank < 0 || !psplit_i_axis(psplit_i_int(at, "axis", 0), data->rank, &axis)) {
@@ -86,7 +88,7 @@ void psplit_i_infer_split_to_sequence(psplit_site *at) {
 }
 
 /* Type of the zero point, of the attribute, or uint8. */
-void psplit_i_infer_quantize_linear(psplit_site *at) {
+void psplit_i_infer_quantize_linear(psplit_i_site *at) {
   const int64_t wanted = psplit_i_int(at, "output_dtype", 0);
   const int32_t elem = psplit_i_has(at, 2)         ? psplit_i_elem(at, 2)
                        : wanted > 0 && wanted < 64 ? (int32_t)wanted
@@ -94,12 +96,12 @@ void psplit_i_infer_quantize_linear(psplit_site *at) {
   psplit_i_out_like(at, 0, 0, elem);
 }
 
-void psplit_i_infer_dequantize_linear(psplit_site *at) {
+void psplit_i_infer_dequantize_linear(psplit_i_site *at) {
   const int64_t wanted = psplit_i_int(at, "output_dtype", 0);
   psplit_i_out_like(at, 0, 0, wanted > 0 && wanted < 64 ? (int32_t)wanted : psplit_i_elem(at, 1));
 }
 
-void psplit_i_infer_dynamic_quantize_linear(psplit_site *at) {
+void psplit_i_infer_dynamic_quantize_linear(psplit_i_site *at) {
   psplit_i_out_like(at, 0, 0, UINT8);
   psplit_i_out(at, 1, FLOAT, 0, NULL);
   psplit_i_out(at, 2, UINT8, 0, NULL);
@@ -107,8 +109,8 @@ void psplit_i_infer_dynamic_quantize_linear(psplit_site *at) {
 
 /* DFT: the signal axis keeps its length or takes dft_length; onesided keeps n/2 + 1; the last axis
  * becomes real and imaginary part. */
-static void dft(psplit_site *at, int64_t axis_given, bool axis_known) {
-  const psplit_vtype *data = psplit_i_in(at, 0);
+static void dft(psplit_i_site *at, int64_t axis_given, bool axis_known) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   psplit_dim dims[PSPLIT_MAX_RANK];
   int32_t axis;
   uint32_t n;
@@ -141,15 +143,15 @@ static void dft(psplit_site *at, int64_t axis_given, bool axis_known) {
   psplit_i_out(at, 0, data->elem, data->rank, dims);
 }
 
-void psplit_i_infer_dft17(psplit_site *at) { dft(at, psplit_i_int(at, "axis", 1), true); }
-void psplit_i_infer_dft(psplit_site *at) {
+void psplit_i_infer_dft17(psplit_i_site *at) { dft(at, psplit_i_int(at, "axis", 1), true); }
+void psplit_i_infer_dft(psplit_i_site *at) {
   int64_t axis = -2;
   const bool known = !psplit_i_has(at, 2) || psplit_i_int_input(at, 2, &axis);
   dft(at, axis, known);
 }
 
 /* signal [batch, length, 1 or 2], frame_step, window, frame_length -> [batch, frames, bins, 2]. */
-void psplit_i_infer_stft(psplit_site *at) {
+void psplit_i_infer_stft(psplit_i_site *at) {
   psplit_i_dims *d = at->dims;
   uint32_t n = 0;
   int64_t step;
@@ -176,15 +178,15 @@ void psplit_i_infer_stft(psplit_site *at) {
   psplit_i_out(at, 0, psplit_i_elem(at, 0), 4, dims);
 }
 
-void psplit_i_infer_string_concat(psplit_site *at) {
+void psplit_i_infer_string_concat(psplit_i_site *at) {
   psplit_dim dims[PSPLIT_MAX_RANK];
   const int32_t rank = psplit_i_broadcast(at, 0, 2, dims);
   psplit_i_out(at, 0, STRING, rank, dims);
 }
 
 /* Parts get an axis of their own; their counts are shaped like the input. */
-void psplit_i_infer_string_split(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0);
+void psplit_i_infer_string_split(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   psplit_dim dims[PSPLIT_MAX_RANK];
   const bool known = data->rank >= 0 && data->rank < PSPLIT_MAX_RANK;
   if (known && data->rank) memcpy(dims, data->dims, (size_t)data->rank * sizeof *dims);
@@ -194,8 +196,8 @@ void psplit_i_infer_string_split(psplit_site *at) {
 }
 
 /* Stop words may be dropped: [c] or [1, c]. */
-void psplit_i_infer_string_normalizer(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0);
+void psplit_i_infer_string_normalizer(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   psplit_dim dims[2];
   psplit_i_fresh_dims(at, 2, dims);
   if (data->rank == 2) dims[0] = data->dims[0];
@@ -203,8 +205,8 @@ void psplit_i_infer_string_normalizer(psplit_site *at) {
 }
 
 /* Counts per n-gram: the last axis becomes the number of output columns. */
-void psplit_i_infer_tf_idf(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0);
+void psplit_i_infer_tf_idf(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   size_t n;
   const int64_t *columns = psplit_i_int_list(at, "ngram_indexes", &n);
   int64_t width = 0;

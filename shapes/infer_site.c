@@ -13,37 +13,38 @@ bool psplit_i_is_real_type(int32_t elem) {
   return elem == 1 || elem == 10 || elem == 11 || elem == 16;
 }
 
-bool psplit_i_has(const psplit_site *at, uint32_t input) {
+bool psplit_i_has(const psplit_i_site *at, uint32_t input) {
   return input < at->node->n_inputs && at->node->inputs[input] != PSPLIT_NONE;
 }
 
-const psplit_vtype *psplit_i_in(const psplit_site *at, uint32_t input) {
-  static const psplit_vtype unknown = {.rank = -1};
+const psplit_i_vtype *psplit_i_in(const psplit_i_site *at, uint32_t input) {
+  static const psplit_i_vtype unknown = {.rank = -1};
   return psplit_i_has(at, input) ? &at->scope->types[at->node->inputs[input]] : &unknown;
 }
 
-int32_t psplit_i_elem(const psplit_site *at, uint32_t input) {
+int32_t psplit_i_elem(const psplit_i_site *at, uint32_t input) {
   return psplit_i_in(at, input)->elem;
 }
-int32_t psplit_i_rank(const psplit_site *at, uint32_t input) {
+int32_t psplit_i_rank(const psplit_i_site *at, uint32_t input) {
   return psplit_i_in(at, input)->rank;
 }
 
-psplit_dim psplit_i_dim_of(psplit_site *at, uint32_t input, int32_t axis) {
-  const psplit_vtype *type = psplit_i_in(at, input);
+psplit_dim psplit_i_dim_of(psplit_i_site *at, uint32_t input, int32_t axis) {
+  const psplit_i_vtype *type = psplit_i_in(at, input);
   if (axis < 0) axis += type->rank;
   if (axis < 0 || axis >= type->rank) return psplit_i_dim_fresh(at->dims);
   return type->dims[axis];
 }
 
-psplit_dim psplit_i_volume(psplit_site *at, const psplit_vtype *type, int32_t from, int32_t to) {
+psplit_dim psplit_i_volume(psplit_i_site *at, const psplit_i_vtype *type, int32_t from,
+                           int32_t to) {
   psplit_dim volume = psplit_i_dim_const(at->dims, 1);
   for (int32_t axis = from; axis < to; axis++)
     volume = psplit_i_dim_mul(at->dims, volume, type->dims[axis]);
   return volume;
 }
 
-bool psplit_i_count(const psplit_i_dims *dims, const psplit_vtype *type, int64_t *out) {
+bool psplit_i_count(const psplit_i_dims *dims, const psplit_i_vtype *type, int64_t *out) {
   if (type->rank < 0 || type->kind != PSPLIT_TYPE_TENSOR) return false;
   uint64_t n = 1;
   int64_t size;
@@ -56,7 +57,7 @@ bool psplit_i_count(const psplit_i_dims *dims, const psplit_vtype *type, int64_t
   return true;
 }
 
-psplit_dim *psplit_i_new_elements(psplit_site *at, int64_t n) {
+psplit_dim *psplit_i_new_elements(psplit_i_site *at, int64_t n) {
   if (n < 0 || n > PSPLIT_MAX_ELEMENTS || (uint64_t)n > at->s->budget_elements) return NULL;
   at->s->budget_elements -= (uint64_t)n;
   psplit_dim *elements = psplit_i_arena_array(&at->s->arena, (size_t)n, sizeof *elements);
@@ -69,13 +70,13 @@ void psplit_i_read_failed(psplit_i_shapes *s, psplit_code code) {
   s->failed = true;
 }
 
-static const psplit_dim *load_tensor(psplit_site *at, psplit_tensor tensor) {
+static const psplit_dim *load_tensor(psplit_i_site *at, psplit_i_tensor tensor) {
   const bool is_int = psplit_i_is_int_type(tensor.data_type);
   const bool is_real = psplit_i_is_real_type(tensor.data_type);
   const int64_t limit = is_int ? PSPLIT_MAX_ELEMENTS : REAL_ELEMENTS;
   if ((!is_int && !is_real) || tensor.n_elements > limit) return NULL;
   psplit_dim *elements = NULL;
-  psplit_arena scratch;
+  psplit_i_arena scratch;
   psplit_i_arena_init(&scratch, 0);
   const psplit_model *model = at->s->graph->model;
   psplit_code code;
@@ -99,29 +100,29 @@ static const psplit_dim *load_tensor(psplit_site *at, psplit_tensor tensor) {
 }
 
 /* Contents of an initializer or a Constant, looked up where it is defined. */
-static const psplit_dim *load(psplit_site *at, uint32_t value) {
-  psplit_scope *scope = at->scope;
+static const psplit_dim *load(psplit_i_site *at, uint32_t value) {
+  psplit_i_scope *scope = at->scope;
   while (scope->graph->values[value].outer != PSPLIT_NONE) {
     value = scope->graph->values[value].outer;
     scope = scope->parent;
   }
-  const psplit_value *v = &scope->graph->values[value];
+  const psplit_i_value *v = &scope->graph->values[value];
   /* From IR 4 on, an initializer listed as an input is a default that a caller may replace. */
   if (v->input != PSPLIT_NONE && psplit_i_model_ir_version(scope->graph->model) >= 4) return NULL;
   if (v->initializer != PSPLIT_NONE)
     return load_tensor(at, psplit_i_graph_initializer(scope->graph, v->initializer));
   if (v->producer == PSPLIT_NONE) return NULL;
-  const psplit_node *node = &scope->graph->nodes[v->producer];
+  const psplit_i_node *node = &scope->graph->nodes[v->producer];
   if (!psplit_i_node_is(node, "Constant") || node->function != PSPLIT_NONE) return NULL;
   const Onnx__TensorProto *proto = psplit_i_attr_tensor(node, "value");
   return proto ? load_tensor(at, psplit_i_tensor_of(proto)) : NULL;
 }
 
-static const psplit_dim *elements_of(psplit_site *at, uint32_t input, uint32_t *out_n,
+static const psplit_dim *elements_of(psplit_i_site *at, uint32_t input, uint32_t *out_n,
                                      bool make_up) {
   *out_n = 0;
   if (!psplit_i_has(at, input)) return NULL;
-  psplit_vtype *type = &at->scope->types[at->node->inputs[input]];
+  psplit_i_vtype *type = &at->scope->types[at->node->inputs[input]];
   int64_t n;
   if (!type->elements) {
     if (!psplit_i_count(at->dims, type, &n) || n > PSPLIT_MAX_ELEMENTS) return NULL;
@@ -142,14 +143,14 @@ static const psplit_dim *elements_of(psplit_site *at, uint32_t input, uint32_t *
   return type->elements;
 }
 
-const psplit_dim *psplit_i_elements(psplit_site *at, uint32_t input, uint32_t *out_n) {
+const psplit_dim *psplit_i_elements(psplit_i_site *at, uint32_t input, uint32_t *out_n) {
   return elements_of(at, input, out_n, true);
 }
-const psplit_dim *psplit_i_known_elements(psplit_site *at, uint32_t input, uint32_t *out_n) {
+const psplit_dim *psplit_i_known_elements(psplit_i_site *at, uint32_t input, uint32_t *out_n) {
   return elements_of(at, input, out_n, false);
 }
 
-bool psplit_i_ints(psplit_site *at, uint32_t input, int64_t *out, uint32_t max, uint32_t *out_n) {
+bool psplit_i_ints(psplit_i_site *at, uint32_t input, int64_t *out, uint32_t max, uint32_t *out_n) {
   uint32_t n;
   const psplit_dim *elements = psplit_i_known_elements(at, input, &n);
   if (!elements || n > max) return false;
@@ -159,12 +160,12 @@ bool psplit_i_ints(psplit_site *at, uint32_t input, int64_t *out, uint32_t max, 
   return true;
 }
 
-bool psplit_i_int_input(psplit_site *at, uint32_t input, int64_t *out) {
+bool psplit_i_int_input(psplit_i_site *at, uint32_t input, int64_t *out) {
   uint32_t n;
   return psplit_i_ints(at, input, out, 1, &n) && n == 1;
 }
 
-bool psplit_i_real_input(psplit_site *at, uint32_t input, double *out) {
+bool psplit_i_real_input(psplit_i_site *at, uint32_t input, double *out) {
   uint32_t n;
   const psplit_dim *elements = psplit_i_known_elements(at, input, &n);
   return elements && n == 1 && psplit_i_dim_is_real(at->dims, elements[0], out);
@@ -177,9 +178,9 @@ static const Onnx__AttributeProto *named(Onnx__AttributeProto *const *list, size
   return NULL;
 }
 
-const Onnx__AttributeProto *psplit_i_attribute(const psplit_site *at, const char *name) {
-  const psplit_node *node = at->node;
-  const psplit_scope *scope = at->scope;
+const Onnx__AttributeProto *psplit_i_attribute(const psplit_i_site *at, const char *name) {
+  const psplit_i_node *node = at->node;
+  const psplit_i_scope *scope = at->scope;
   for (;;) {
     const Onnx__AttributeProto *found =
       named(node->proto->attribute, node->proto->n_attribute, name);
@@ -195,17 +196,17 @@ const Onnx__AttributeProto *psplit_i_attribute(const psplit_site *at, const char
   }
 }
 
-int64_t psplit_i_int(const psplit_site *at, const char *name, int64_t fallback) {
+int64_t psplit_i_int(const psplit_i_site *at, const char *name, int64_t fallback) {
   const Onnx__AttributeProto *a = psplit_i_attribute(at, name);
   return a && a->has_i ? a->i : fallback;
 }
 
-float psplit_i_float(const psplit_site *at, const char *name, float fallback) {
+float psplit_i_float(const psplit_i_site *at, const char *name, float fallback) {
   const Onnx__AttributeProto *a = psplit_i_attribute(at, name);
   return a && a->has_f ? a->f : fallback;
 }
 
-const int64_t *psplit_i_int_list(const psplit_site *at, const char *name, size_t *out_n) {
+const int64_t *psplit_i_int_list(const psplit_i_site *at, const char *name, size_t *out_n) {
   static const int64_t none[1] = {0};
   const Onnx__AttributeProto *a = psplit_i_attribute(at, name);
   *out_n = 0;
@@ -214,7 +215,7 @@ const int64_t *psplit_i_int_list(const psplit_site *at, const char *name, size_t
   return a->n_ints ? a->ints : none;
 }
 
-bool psplit_i_text_is(const psplit_site *at, const char *name, const char *text, bool fallback) {
+bool psplit_i_text_is(const psplit_i_site *at, const char *name, const char *text, bool fallback) {
   const Onnx__AttributeProto *a = psplit_i_attribute(at, name);
   if (!a || !a->has_s) return fallback;
   const size_t n = strlen(text);
@@ -227,7 +228,7 @@ bool psplit_i_axis(int64_t axis, int32_t rank, int32_t *out) {
   return true;
 }
 
-bool psplit_i_axes(psplit_site *at, int input, const char *attribute, int32_t rank, bool *in,
+bool psplit_i_axes(psplit_i_site *at, int input, const char *attribute, int32_t rank, bool *in,
                    bool *out_given) {
   int64_t from_input[PSPLIT_MAX_RANK];
   const int64_t *list;
@@ -250,15 +251,15 @@ bool psplit_i_axes(psplit_site *at, int input, const char *attribute, int32_t ra
   return true;
 }
 
-bool psplit_i_wants(const psplit_site *at, uint32_t output) {
+bool psplit_i_wants(const psplit_i_site *at, uint32_t output) {
   return output < at->node->n_outputs && at->node->outputs[output] != PSPLIT_NONE;
 }
 
-void psplit_i_out(psplit_site *at, uint32_t output, int32_t elem, int32_t rank,
+void psplit_i_out(psplit_i_site *at, uint32_t output, int32_t elem, int32_t rank,
                   const psplit_dim *dims) {
   if (!psplit_i_wants(at, output)) return;
-  psplit_vtype *type = &at->scope->types[at->node->outputs[output]];
-  *type = (psplit_vtype){.kind = PSPLIT_TYPE_TENSOR, .elem = elem, .rank = -1};
+  psplit_i_vtype *type = &at->scope->types[at->node->outputs[output]];
+  *type = (psplit_i_vtype){.kind = PSPLIT_TYPE_TENSOR, .elem = elem, .rank = -1};
   if (rank < 0 || rank > PSPLIT_MAX_RANK) return;
   psplit_dim *copy = psplit_i_arena_array(&at->s->arena, (size_t)rank, sizeof *copy);
   if (!copy) {
@@ -275,40 +276,40 @@ void psplit_i_out(psplit_site *at, uint32_t output, int32_t elem, int32_t rank,
   type->rank = rank;
 }
 
-void psplit_i_out_type(psplit_site *at, uint32_t output, const psplit_vtype *type) {
+void psplit_i_out_type(psplit_i_site *at, uint32_t output, const psplit_i_vtype *type) {
   if (!psplit_i_wants(at, output)) return;
-  psplit_vtype *out = &at->scope->types[at->node->outputs[output]];
+  psplit_i_vtype *out = &at->scope->types[at->node->outputs[output]];
   *out = *type;
   out->is_weight = out->declared_wrong = false;
 }
 
-void psplit_i_out_like(psplit_site *at, uint32_t output, uint32_t input, int32_t elem) {
+void psplit_i_out_like(psplit_i_site *at, uint32_t output, uint32_t input, int32_t elem) {
   if (!psplit_i_wants(at, output)) return;
-  const psplit_vtype *type = psplit_i_in(at, input);
-  at->scope->types[at->node->outputs[output]] = (psplit_vtype){
+  const psplit_i_vtype *type = psplit_i_in(at, input);
+  at->scope->types[at->node->outputs[output]] = (psplit_i_vtype){
     .kind = PSPLIT_TYPE_TENSOR, .elem = elem, .rank = type->rank, .dims = type->dims};
 }
 
-void psplit_i_out_elements(psplit_site *at, uint32_t output, const psplit_dim *elements,
+void psplit_i_out_elements(psplit_i_site *at, uint32_t output, const psplit_dim *elements,
                            uint32_t n) {
   if (!psplit_i_wants(at, output) || !elements) return;
-  psplit_vtype *type = &at->scope->types[at->node->outputs[output]];
+  psplit_i_vtype *type = &at->scope->types[at->node->outputs[output]];
   int64_t count;
   if (!psplit_i_count(at->dims, type, &count) || count != n) return;
   type->elements = elements;
   type->n_elements = n;
 }
 
-void psplit_i_out_sequence(psplit_site *at, uint32_t output, int32_t elem, int32_t rank,
+void psplit_i_out_sequence(psplit_i_site *at, uint32_t output, int32_t elem, int32_t rank,
                            const psplit_dim *dims) {
   if (!psplit_i_wants(at, output)) return;
   psplit_i_out(at, output, elem, rank, dims);
-  psplit_vtype *type = &at->scope->types[at->node->outputs[output]];
+  psplit_i_vtype *type = &at->scope->types[at->node->outputs[output]];
   type->kind = PSPLIT_TYPE_SEQUENCE;
   type->inner = PSPLIT_TYPE_TENSOR;
 }
 
-int32_t psplit_i_broadcast(psplit_site *at, uint32_t first, uint32_t n, psplit_dim *dims) {
+int32_t psplit_i_broadcast(psplit_i_site *at, uint32_t first, uint32_t n, psplit_dim *dims) {
   int32_t rank = 0;
   for (uint32_t i = first; i < first + n; i++) {
     const int32_t r = psplit_i_rank(at, i);
@@ -318,7 +319,7 @@ int32_t psplit_i_broadcast(psplit_site *at, uint32_t first, uint32_t n, psplit_d
   for (int32_t axis = 0; axis < rank; axis++) {
     psplit_dim size = psplit_i_dim_const(at->dims, 1);
     for (uint32_t i = first; i < first + n; i++) {
-      const psplit_vtype *type = psplit_i_in(at, i);
+      const psplit_i_vtype *type = psplit_i_in(at, i);
       const int32_t own = axis - (rank - type->rank);
       if (own < 0 || size == PSPLIT_NONE) continue;
       size = psplit_i_dim_broadcast(at->dims, size, type->dims[own]);
@@ -328,6 +329,6 @@ int32_t psplit_i_broadcast(psplit_site *at, uint32_t first, uint32_t n, psplit_d
   return rank;
 }
 
-void psplit_i_fresh_dims(psplit_site *at, int32_t rank, psplit_dim *dims) {
+void psplit_i_fresh_dims(psplit_i_site *at, int32_t rank, psplit_dim *dims) {
   for (int32_t i = 0; i < rank && i < PSPLIT_MAX_RANK; i++) dims[i] = psplit_i_dim_fresh(at->dims);
 }

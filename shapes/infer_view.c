@@ -7,19 +7,19 @@
 enum { INT64 = 7, FLOAT = 1, STRING = 8, BOOL = 9 };
 
 /* The size that element `e` of a target shape asks for; PSPLIT_NONE where it may be -1. */
-static psplit_dim asked(const psplit_site *at, psplit_dim e) {
+static psplit_dim asked(const psplit_i_site *at, psplit_dim e) {
   return psplit_i_dim_low(at->dims, e) == INT64_MIN ? PSPLIT_NONE : e;
 }
 
 /* Contents pass through a change of shape. */
-static void keep_elements(psplit_site *at) {
+static void keep_elements(psplit_i_site *at) {
   uint32_t n;
   const psplit_dim *elements = psplit_i_known_elements(at, 0, &n);
   psplit_i_out_elements(at, 0, elements, n);
 }
 
 /* Shape attribute of Reshape before opset 5, else its input 1. */
-static bool target_shape(psplit_site *at, psplit_dim *target, int32_t *out_rank) {
+static bool target_shape(psplit_i_site *at, psplit_dim *target, int32_t *out_rank) {
   uint32_t n = 0;
   size_t n_list;
   const int64_t *list = at->node->n_inputs < 2 ? psplit_i_int_list(at, "shape", &n_list) : NULL;
@@ -45,9 +45,9 @@ static bool target_shape(psplit_site *at, psplit_dim *target, int32_t *out_rank)
   return true;
 }
 
-void psplit_i_infer_reshape(psplit_site *at) {
+void psplit_i_infer_reshape(psplit_i_site *at) {
   psplit_dim dims[PSPLIT_MAX_RANK];
-  const psplit_vtype *data = psplit_i_in(at, 0);
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   int32_t rank;
   if (!target_shape(at, dims, &rank)) {
     psplit_i_out(at, 0, data->elem, -1, NULL);
@@ -80,8 +80,8 @@ void psplit_i_infer_reshape(psplit_site *at) {
   keep_elements(at);
 }
 
-void psplit_i_infer_flatten(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0);
+void psplit_i_infer_flatten(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   psplit_dim dims[2];
   const int64_t axis = psplit_i_int(at, "axis", 1);
   if (data->rank < 0 || axis < -(int64_t)data->rank || axis > data->rank) {
@@ -95,8 +95,8 @@ void psplit_i_infer_flatten(psplit_site *at) {
   keep_elements(at);
 }
 
-void psplit_i_infer_squeeze(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0);
+void psplit_i_infer_squeeze(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   bool drop[PSPLIT_MAX_RANK], given;
   psplit_dim dims[PSPLIT_MAX_RANK];
   int32_t rank = data->rank < 0 ? -1 : 0;
@@ -117,8 +117,8 @@ void psplit_i_infer_squeeze(psplit_site *at) {
   keep_elements(at);
 }
 
-void psplit_i_infer_unsqueeze(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0);
+void psplit_i_infer_unsqueeze(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   int64_t from_input[PSPLIT_MAX_RANK];
   size_t n = 0;
   const int64_t *list = NULL;
@@ -152,8 +152,8 @@ void psplit_i_infer_unsqueeze(psplit_site *at) {
   keep_elements(at);
 }
 
-void psplit_i_infer_shape(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0);
+void psplit_i_infer_shape(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   if (data->rank < 0) {
     const psplit_dim unknown = psplit_i_dim_fresh(at->dims);
     psplit_i_out(at, 0, INT64, 1, &unknown);
@@ -172,8 +172,8 @@ void psplit_i_infer_shape(psplit_site *at) {
   psplit_i_out_elements(at, 0, elements, (uint32_t)(end - start));
 }
 
-void psplit_i_infer_size(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0);
+void psplit_i_infer_size(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   psplit_i_out(at, 0, INT64, 0, NULL);
   psplit_dim *element = data->rank < 0 ? NULL : psplit_i_new_elements(at, 1);
   if (!element) return;
@@ -181,17 +181,17 @@ void psplit_i_infer_size(psplit_site *at) {
   psplit_i_out_elements(at, 0, element, 1);
 }
 
-static void constant_list(psplit_site *at, int32_t elem, size_t n) {
+static void constant_list(psplit_i_site *at, int32_t elem, size_t n) {
   const psplit_dim size = psplit_i_dim_const(at->dims, (int64_t)n);
   psplit_i_out(at, 0, elem, 1, &size);
 }
 
-void psplit_i_infer_constant(psplit_site *at) {
+void psplit_i_infer_constant(psplit_i_site *at) {
   const Onnx__AttributeProto *a;
   psplit_dim dims[PSPLIT_MAX_RANK], *elements = NULL;
   uint32_t n = 0;
   if ((a = psplit_i_attribute(at, "value")) && a->t) {
-    const psplit_tensor tensor = psplit_i_tensor_of(a->t);
+    const psplit_i_tensor tensor = psplit_i_tensor_of(a->t);
     for (uint32_t i = 0; i < tensor.n_dims && i < PSPLIT_MAX_RANK; i++)
       dims[i] = psplit_i_dim_const(at->dims, tensor.dims[i]);
     psplit_i_out(at, 0, tensor.data_type, (int32_t)(tensor.n_dims > 64 ? 65 : tensor.n_dims), dims);
@@ -230,8 +230,8 @@ void psplit_i_infer_constant(psplit_site *at) {
 }
 
 /* One value of a tensor attribute as contents; PSPLIT_NONE if there is none to tell. */
-static psplit_dim fill_value(psplit_site *at, const psplit_tensor *tensor) {
-  psplit_arena scratch;
+static psplit_dim fill_value(psplit_i_site *at, const psplit_i_tensor *tensor) {
+  psplit_i_arena scratch;
   psplit_i_arena_init(&scratch, 0);
   const int64_t *ints;
   const double *reals;
@@ -251,7 +251,7 @@ static psplit_dim fill_value(psplit_site *at, const psplit_tensor *tensor) {
   return value;
 }
 
-static void fill_elements(psplit_site *at, psplit_dim value) {
+static void fill_elements(psplit_i_site *at, psplit_dim value) {
   if (!psplit_i_wants(at, 0) || value == PSPLIT_NONE) return;
   int64_t n;
   if (!psplit_i_count(at->dims, &at->scope->types[at->node->outputs[0]], &n) || n > 1024) return;
@@ -261,9 +261,9 @@ static void fill_elements(psplit_site *at, psplit_dim value) {
   psplit_i_out_elements(at, 0, elements, (uint32_t)n);
 }
 
-void psplit_i_infer_constant_of_shape(psplit_site *at) {
+void psplit_i_infer_constant_of_shape(psplit_i_site *at) {
   const Onnx__AttributeProto *a = psplit_i_attribute(at, "value");
-  const psplit_tensor tensor = a && a->t ? psplit_i_tensor_of(a->t) : (psplit_tensor){0};
+  const psplit_i_tensor tensor = a && a->t ? psplit_i_tensor_of(a->t) : (psplit_i_tensor){0};
   const int32_t elem = a && a->t ? tensor.data_type : FLOAT;
   uint32_t n;
   int64_t count;
@@ -283,7 +283,7 @@ void psplit_i_infer_constant_of_shape(psplit_site *at) {
 }
 
 /* Number of steps from start to limit, and the elements where they are few. */
-void psplit_i_infer_range(psplit_site *at) {
+void psplit_i_infer_range(psplit_i_site *at) {
   const int32_t elem = psplit_i_elem(at, 0);
   uint32_t n[3];
   const psplit_dim *start = psplit_i_elements(at, 0, &n[0]);
@@ -323,8 +323,8 @@ void psplit_i_infer_range(psplit_site *at) {
   psplit_i_out_elements(at, 0, elements, (uint32_t)total);
 }
 
-void psplit_i_infer_expand(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0);
+void psplit_i_infer_expand(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   psplit_dim target[PSPLIT_MAX_RANK], dims[PSPLIT_MAX_RANK];
   int32_t n;
   if (data->rank < 0 || !target_shape(at, target, &n)) {
@@ -345,8 +345,8 @@ void psplit_i_infer_expand(psplit_site *at) {
   if (elements && n_elements == 1) fill_elements(at, elements[0]);
 }
 
-void psplit_i_infer_tile(psplit_site *at) {
-  const psplit_vtype *data = psplit_i_in(at, 0);
+void psplit_i_infer_tile(psplit_i_site *at) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   psplit_dim dims[PSPLIT_MAX_RANK];
   uint32_t n;
   const psplit_dim *repeats = psplit_i_elements(at, 1, &n);
@@ -380,13 +380,13 @@ void psplit_i_infer_tile(psplit_site *at) {
   psplit_i_out_elements(at, 0, out, (uint32_t)total);
 }
 
-void psplit_i_infer_eye_like(psplit_site *at) {
+void psplit_i_infer_eye_like(psplit_i_site *at) {
   const int64_t elem = psplit_i_int(at, "dtype", 0);
   psplit_i_out_like(at, 0, 0, elem > 0 && elem < 64 ? (int32_t)elem : psplit_i_elem(at, 0));
 }
 
 /* RandomNormal and RandomUniform: shape and type are attributes. */
-void psplit_i_infer_random(psplit_site *at) {
+void psplit_i_infer_random(psplit_i_site *at) {
   size_t n;
   const int64_t *list = psplit_i_int_list(at, "shape", &n);
   const int64_t elem = psplit_i_int(at, "dtype", FLOAT);
@@ -398,7 +398,7 @@ void psplit_i_infer_random(psplit_site *at) {
 }
 
 /* Windows of a size that input 0 holds. */
-void psplit_i_infer_window(psplit_site *at) {
+void psplit_i_infer_window(psplit_i_site *at) {
   uint32_t n;
   const psplit_dim *size = psplit_i_elements(at, 0, &n);
   const psplit_dim dim = size && n == 1 ? *size : psplit_i_dim_fresh(at->dims);
@@ -406,7 +406,7 @@ void psplit_i_infer_window(psplit_site *at) {
   psplit_i_out(at, 0, elem > 0 && elem < 64 ? (int32_t)elem : FLOAT, 1, &dim);
 }
 
-void psplit_i_infer_mel_weight_matrix(psplit_site *at) {
+void psplit_i_infer_mel_weight_matrix(psplit_i_site *at) {
   psplit_dim dims[2];
   uint32_t n;
   const psplit_dim *bins = psplit_i_elements(at, 0, &n);

@@ -17,11 +17,11 @@ bool psplit_i_rules_index(psplit_i_shapes *s) {
   return true;
 }
 
-const psplit_rule *psplit_i_rule_of(const psplit_i_shapes *s, const psplit_node *node) {
+const psplit_i_rule *psplit_i_rule_of(const psplit_i_shapes *s, const psplit_i_node *node) {
   const uint32_t id = psplit_i_intern_find(&s->rule_names, node->op_type);
   if (id == PSPLIT_NONE) return NULL;
   for (uint32_t i = s->rule_first[id]; i != PSPLIT_NONE; i = s->rule_next[i]) {
-    const psplit_rule *rule = &s->rules[i];
+    const psplit_i_rule *rule = &s->rules[i];
     if (strcmp(rule->domain, node->domain) != 0) continue;
     if (node->opset > 0 && node->opset < rule->since) continue;
     if (rule->until > 0 && (node->opset == 0 || node->opset > rule->until)) continue;

@@ -16,13 +16,13 @@ enum { PSPLIT_MAX_ELEMENTS = 4096, PSPLIT_MAX_RANK = 64 };
 typedef struct psplit_i_shapes psplit_i_shapes;
 
 /* A symbol's value, from --dim NAME=VALUE. */
-typedef struct psplit_binding {
+typedef struct psplit_i_binding {
   const char *name;
   int64_t value; /* >= 0 */
-} psplit_binding;
+} psplit_i_binding;
 
-typedef struct psplit_vtype {
-  uint8_t kind;           /* psplit_type_kind */
+typedef struct psplit_i_vtype {
+  uint8_t kind;           /* psplit_i_value_kind */
   uint8_t inner;          /* kind of the element of a sequence or optional; UNKNOWN otherwise */
   bool declared_wrong;    /* the file declares another kind, rank or dimension */
   bool is_weight;         /* an initializer, or the output of a Constant */
@@ -31,36 +31,36 @@ typedef struct psplit_vtype {
   uint32_t n_elements;    /* number of `elements` */
   const psplit_dim *dims; /* [rank] */
   const psplit_dim *elements; /* contents of a small integer tensor, row-major; NULL if not known */
-} psplit_vtype;
+} psplit_i_vtype;
 
 /* Infers over a graph (the main graph of a model, usually). `bindings` replace symbols from the
  * start, which tells more than evaluating afterwards (a branch or a trip count may hang on one);
  * give none where the result is for emission. `sink` hears of each operator without a rule once.
  * Errors: NOMEM; INVALID for a negative binding. Linear in nodes, functions counted by distinct
  * uses, up to a limit past which calls stay unknown (`sink` is told). */
-PSPLIT_MUST_USE psplit_code psplit_i_shapes_create(const psplit_graph *graph,
-                                                   const psplit_binding *bindings,
+PSPLIT_MUST_USE psplit_code psplit_i_shapes_create(const psplit_i_graph *graph,
+                                                   const psplit_i_binding *bindings,
                                                    size_t n_bindings, const psplit_sink *sink,
                                                    psplit_diag *diag, psplit_i_shapes **out_shapes);
 void psplit_i_shapes_destroy(psplit_i_shapes *shapes);
 
-const psplit_graph *psplit_i_shapes_graph(const psplit_i_shapes *shapes);
+const psplit_i_graph *psplit_i_shapes_graph(const psplit_i_shapes *shapes);
 const psplit_i_dims *psplit_i_shapes_dims(const psplit_i_shapes *shapes);
 
 /* Type of a value of the graph that `shapes` was made for. Valid as long as `shapes`. */
-const psplit_vtype *psplit_i_shapes_type(const psplit_i_shapes *shapes, uint32_t value);
+const psplit_i_vtype *psplit_i_shapes_type(const psplit_i_shapes *shapes, uint32_t value);
 
 /* A dimension to write into a file: a number, a symbol, or (value -1, symbol NULL) nothing. */
-typedef struct psplit_emit_dim {
+typedef struct psplit_i_emit_dim {
   int64_t value;
   const char *symbol;
-} psplit_emit_dim;
+} psplit_i_emit_dim;
 
-psplit_emit_dim psplit_i_shapes_emit_dim(const psplit_i_shapes *shapes, psplit_dim dim);
+psplit_i_emit_dim psplit_i_shapes_emit_dim(const psplit_i_shapes *shapes, psplit_dim dim);
 
 /* "float32[batch, 3, 224, 224]", "int64[...]" for an unknown rank, "?" for an unknown type. */
-void psplit_i_shapes_print(const psplit_i_shapes *shapes, const psplit_vtype *type,
-                           psplit_text *out);
+void psplit_i_shapes_print(const psplit_i_shapes *shapes, const psplit_i_vtype *type,
+                           psplit_i_text *out);
 
 /* Number of nodes that no rule covered, bodies and called functions included. */
 uint32_t psplit_i_shapes_n_uncovered(const psplit_i_shapes *shapes);

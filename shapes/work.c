@@ -23,14 +23,14 @@ static void add_work(psplit_work *sum, const psplit_work *more, uint64_t times) 
   if (!more->known) sum->known = false;
 }
 
-static bool is_small_integer(const psplit_tally *tally, const psplit_vtype *type) {
+static bool is_small_integer(const psplit_i_tally *tally, const psplit_i_vtype *type) {
   int64_t n;
   return psplit_i_is_int_type(type->elem) && psplit_i_count(tally->costs->shapes->dims, type, &n) &&
          n <= SHAPE_ELEMENTS;
 }
 
 /* Whether the node only computes with sizes. */
-static bool is_shape_work(const psplit_tally *tally, const psplit_site *at) {
+static bool is_shape_work(const psplit_i_tally *tally, const psplit_i_site *at) {
   for (uint32_t o = 0; o < at->node->n_outputs; o++)
     if (psplit_i_wants(at, o) && !is_small_integer(tally, psplit_i_site_output(at, o)))
       return false;
@@ -39,14 +39,14 @@ static bool is_shape_work(const psplit_tally *tally, const psplit_site *at) {
   return true;
 }
 
-static bool repeated(const psplit_node *node, uint32_t input) {
+static bool repeated(const psplit_i_node *node, uint32_t input) {
   for (uint32_t i = 0; i < input && i < 64; i++)
     if (node->inputs[i] == node->inputs[input]) return true;
   return false;
 }
 
 /* Nodes that read only the part of input 0 that they hand on. */
-static bool reads_part(const psplit_node *node) {
+static bool reads_part(const psplit_i_node *node) {
   static const char *const names[] = {"Gather", "GatherElements", "GatherND", "Slice",
                                       "GatherBlockQuantized"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -54,7 +54,7 @@ static bool reads_part(const psplit_node *node) {
   return false;
 }
 
-static void count_bytes(psplit_tally *tally, const psplit_site *at, psplit_work *work) {
+static void count_bytes(psplit_i_tally *tally, const psplit_i_site *at, psplit_work *work) {
   const bool part = reads_part(at->node);
   for (uint32_t o = 0; o < at->node->n_outputs; o++)
     if (psplit_i_wants(at, o))
@@ -62,7 +62,7 @@ static void count_bytes(psplit_tally *tally, const psplit_site *at, psplit_work 
         work->bytes_written, psplit_i_tally_bytes(tally, psplit_i_site_output(at, o)));
   for (uint32_t i = 0; i < at->node->n_inputs; i++) {
     if (!psplit_i_has(at, i) || repeated(at->node, i)) continue;
-    const psplit_vtype *type = psplit_i_in(at, i);
+    const psplit_i_vtype *type = psplit_i_in(at, i);
     const bool skip = part && i == 0;
     const uint64_t bytes =
       skip && !type->is_weight ? work->bytes_written : psplit_i_tally_bytes(tally, type);
@@ -71,9 +71,9 @@ static void count_bytes(psplit_tally *tally, const psplit_site *at, psplit_work 
   }
 }
 
-static psplit_node_cost scope_cost(psplit_i_costs *costs, psplit_scope *scope);
+static psplit_i_node_cost scope_cost(psplit_i_costs *costs, psplit_i_scope *scope);
 
-static void add_dependence(psplit_tally *tally, const psplit_node_cost *cost) {
+static void add_dependence(psplit_i_tally *tally, const psplit_i_node_cost *cost) {
   tally->assumed |= cost->assumed;
   tally->data |= cost->data;
   tally->heavy |= cost->heavy;
@@ -81,9 +81,9 @@ static void add_dependence(psplit_tally *tally, const psplit_node_cost *cost) {
 }
 
 /* How often a body runs; who runs it how often may hang on the data. */
-static uint64_t count_trips(psplit_tally *tally, const psplit_child *child,
-                            const psplit_node_cost *cost) {
-  psplit_tally trips = {.costs = tally->costs};
+static uint64_t count_trips(psplit_i_tally *tally, const psplit_i_child *child,
+                            const psplit_i_node_cost *cost) {
+  psplit_i_tally trips = {.costs = tally->costs};
   const uint64_t n = psplit_i_tally_dim(&trips, child->trips);
   add_dependence(tally, cost);
   tally->unknown |= trips.unknown;
@@ -101,8 +101,8 @@ static bool same_work(const psplit_work *a, const psplit_work *b) {
 }
 
 /* What hangs on node `id` of a scope: calls and bodies by their trips, of branches the costlier. */
-static void count_children(psplit_tally *tally, const psplit_site *at, psplit_work *work) {
-  const psplit_scope *scope = at->scope;
+static void count_children(psplit_i_tally *tally, const psplit_i_site *at, psplit_work *work) {
+  const psplit_i_scope *scope = at->scope;
   uint32_t low = 0, high = scope->n_children;
   while (low < high) {
     const uint32_t middle = low + (high - low) / 2;
@@ -111,11 +111,11 @@ static void count_children(psplit_tally *tally, const psplit_site *at, psplit_wo
     else
       high = middle;
   }
-  psplit_node_cost costlier = {.work.known = true};
+  psplit_i_node_cost costlier = {.work.known = true};
   bool any_branch = false, any = false, differ = false;
   for (; low < scope->n_children && scope->children[low].node == at->id; low++) {
-    const psplit_child *child = &scope->children[low];
-    const psplit_node_cost cost = scope_cost(tally->costs, child->scope);
+    const psplit_i_child *child = &scope->children[low];
+    const psplit_i_node_cost cost = scope_cost(tally->costs, child->scope);
     work->weight_bytes = psplit_i_sat_add_u64(work->weight_bytes, cost.work.weight_bytes);
     any = true;
     if (!child->alternative) {
@@ -143,15 +143,15 @@ static void count_children(psplit_tally *tally, const psplit_site *at, psplit_wo
 }
 
 /* Few input channels per group: little arithmetic per byte, and slower kernels. */
-static bool is_depthwise(const psplit_site *at, const psplit_rule *rule) {
+static bool is_depthwise(const psplit_i_site *at, const psplit_i_rule *rule) {
   const bool quantised = rule->flops == PSPLIT_FLOPS_QCONV;
   if (rule->flops != PSPLIT_FLOPS_CONV && !quantised) return false;
-  const psplit_vtype *weights = psplit_i_in(at, quantised ? 3 : 1);
+  const psplit_i_vtype *weights = psplit_i_in(at, quantised ? 3 : 1);
   return psplit_i_int(at, "group", 1) > 1 && weights->rank > 2 &&
          psplit_i_dim_high(at->dims, weights->dims[1]) <= DEPTHWISE_CHANNELS;
 }
 
-static int32_t compute_type(const psplit_site *at, psplit_op_class op_class) {
+static int32_t compute_type(const psplit_i_site *at, psplit_op_class op_class) {
   const int32_t in = psplit_i_elem(at, 0), out = psplit_i_site_output(at, 0)->elem;
   const bool product = op_class == PSPLIT_CLASS_CONV || op_class == PSPLIT_CLASS_DEPTHWISE ||
                        op_class == PSPLIT_CLASS_MATMUL || op_class == PSPLIT_CLASS_ATTENTION ||
@@ -160,18 +160,18 @@ static int32_t compute_type(const psplit_site *at, psplit_op_class op_class) {
 }
 
 /* Classes whose nodes are worth a model's time, by themselves, when there is much data. */
-static bool is_heavy(const psplit_rule *rule, psplit_op_class op_class) {
+static bool is_heavy(const psplit_i_rule *rule, psplit_op_class op_class) {
   return !rule || op_class == PSPLIT_CLASS_CONV || op_class == PSPLIT_CLASS_DEPTHWISE ||
          op_class == PSPLIT_CLASS_MATMUL || op_class == PSPLIT_CLASS_ATTENTION ||
          op_class == PSPLIT_CLASS_RNN || rule->flops == PSPLIT_FLOPS_DFT;
 }
 
-static psplit_node_cost node_cost(psplit_i_costs *costs, psplit_scope *scope, uint32_t id) {
-  psplit_tally tally = {.costs = costs};
-  const psplit_site at = {
+static psplit_i_node_cost node_cost(psplit_i_costs *costs, psplit_i_scope *scope, uint32_t id) {
+  psplit_i_tally tally = {.costs = costs};
+  const psplit_i_site at = {
     .dims = costs->shapes->dims, .scope = scope, .node = &scope->graph->nodes[id], .id = id};
   psplit_work work = {.launches = 1, .known = true};
-  const psplit_rule *rule =
+  const psplit_i_rule *rule =
     at.node->function != PSPLIT_NONE ? NULL : psplit_i_rule_of(costs->shapes, at.node);
   const bool control =
     at.node->function != PSPLIT_NONE || (rule && rule->flops == PSPLIT_FLOPS_CONTROL);
@@ -207,20 +207,20 @@ static psplit_node_cost node_cost(psplit_i_costs *costs, psplit_scope *scope, ui
   work.known = !tally.unknown;
   const bool data = tally.data || tally.unknown;
   const bool heavy = control ? tally.heavy : is_heavy(rule, work.op_class);
-  return (psplit_node_cost){.work = work,
-                            .assumed = tally.assumed,
-                            .data = data,
-                            .heavy = heavy,
-                            .data_heavy = control ? tally.data_heavy : data && heavy};
+  return (psplit_i_node_cost){.work = work,
+                              .assumed = tally.assumed,
+                              .data = data,
+                              .heavy = heavy,
+                              .data_heavy = control ? tally.data_heavy : data && heavy};
 }
 
 /* One run of all nodes of a scope. Weights that several nodes read count once per scope. */
-static psplit_node_cost scope_cost(psplit_i_costs *costs, psplit_scope *scope) {
+static psplit_i_node_cost scope_cost(psplit_i_costs *costs, psplit_i_scope *scope) {
   if (costs->scope_done[scope->index]) return costs->scopes[scope->index];
-  psplit_node_cost sum = {.work = {.known = true, .op_class = PSPLIT_CLASS_CONTROL}};
-  psplit_tally tally = {.costs = costs};
+  psplit_i_node_cost sum = {.work = {.known = true, .op_class = PSPLIT_CLASS_CONTROL}};
+  psplit_i_tally tally = {.costs = costs};
   for (uint32_t n = 0; n < scope->graph->n_nodes; n++) {
-    const psplit_node_cost cost = node_cost(costs, scope, n);
+    const psplit_i_node_cost cost = node_cost(costs, scope, n);
     add_work(&sum.work, &cost.work, 1);
     sum.assumed |= cost.assumed;
     sum.data |= cost.data;
@@ -240,16 +240,16 @@ static psplit_node_cost scope_cost(psplit_i_costs *costs, psplit_scope *scope) {
 
 /* Sets out[s] for each symbol that is a size of an input. */
 static void mark_input_symbols(psplit_i_costs *costs, bool *out) {
-  const psplit_graph *graph = costs->shapes->graph;
+  const psplit_i_graph *graph = costs->shapes->graph;
   for (uint32_t i = 0; i < graph->n_inputs; i++) {
-    const psplit_vtype *type = psplit_i_shapes_type(costs->shapes, graph->inputs[i]);
+    const psplit_i_vtype *type = psplit_i_shapes_type(costs->shapes, graph->inputs[i]);
     for (int32_t axis = 0; axis < type->rank; axis++)
       psplit_i_dim_mark_symbols(costs->shapes->dims, type->dims[axis], costs->visited, out);
   }
   memset(costs->visited, 0, psplit_i_dims_count(costs->shapes->dims));
 }
 
-static bool evaluate(psplit_i_costs *costs, const psplit_cost_options *options) {
+static bool evaluate(psplit_i_costs *costs, const psplit_i_cost_options *options) {
   const psplit_i_dims *dims = costs->shapes->dims;
   const uint32_t n = psplit_i_dims_count(dims), n_symbols = psplit_i_dims_n_symbols(dims);
   costs->value = take(costs, n, sizeof *costs->value);
@@ -290,19 +290,19 @@ static bool evaluate(psplit_i_costs *costs, const psplit_cost_options *options) 
 /* Sizes of inputs without a name. */
 static bool list_missing_axes(psplit_i_costs *costs) {
   const psplit_i_shapes *shapes = costs->shapes;
-  const psplit_graph *graph = shapes->graph;
+  const psplit_i_graph *graph = shapes->graph;
   uint32_t n = 0;
   for (int pass = 0; pass < 2; pass++) {
     if (pass && !(costs->missing_axes = take(costs, n, sizeof *costs->missing_axes))) return false;
     for (uint32_t i = 0; i < graph->n_inputs; i++) {
-      const psplit_vtype *type = psplit_i_shapes_type(shapes, graph->inputs[i]);
+      const psplit_i_vtype *type = psplit_i_shapes_type(shapes, graph->inputs[i]);
       for (int32_t axis = 0; axis < type->rank; axis++) {
         const uint32_t symbol = psplit_i_dim_symbol_number(shapes->dims, type->dims[axis]);
         if (symbol == PSPLIT_NONE || !costs->needed[symbol]) continue;
         if (psplit_i_dims_symbol_name(shapes->dims, symbol)) continue;
         if (pass)
           costs->missing_axes[costs->n_missing_axes++] =
-            (psplit_input_axis){graph->inputs[i], axis};
+            (psplit_i_input_axis){graph->inputs[i], axis};
         else
           n++;
       }
@@ -322,9 +322,10 @@ static bool list_missing(psplit_i_costs *costs) {
   return list_missing_axes(costs);
 }
 
-psplit_code psplit_i_costs_create(const psplit_i_shapes *shapes, const psplit_cost_options *options,
-                                  psplit_diag *diag, psplit_i_costs **out_costs) {
-  static const psplit_cost_options nothing = {.assume_input = -1, .assume_data = -1};
+psplit_code psplit_i_costs_create(const psplit_i_shapes *shapes,
+                                  const psplit_i_cost_options *options, psplit_diag *diag,
+                                  psplit_i_costs **out_costs) {
+  static const psplit_i_cost_options nothing = {.assume_input = -1, .assume_data = -1};
   psplit_i_costs *costs = calloc(1, sizeof *costs);
   if (!costs) return psplit_i_nomem(diag);
   psplit_i_arena_init(&costs->arena, 0);
@@ -363,7 +364,7 @@ bool psplit_i_costs_node_assumed(const psplit_i_costs *costs, uint32_t node) {
   return costs->nodes[node].assumed;
 }
 psplit_i_data_dependence psplit_i_costs_node_data(const psplit_i_costs *costs, uint32_t node) {
-  const psplit_node_cost *cost = &costs->nodes[node];
+  const psplit_i_node_cost *cost = &costs->nodes[node];
   return cost->data_heavy ? PSPLIT_I_DATA_HEAVY
          : cost->data     ? PSPLIT_I_DATA_LIGHT
                           : PSPLIT_I_DATA_NONE;
@@ -392,7 +393,7 @@ bool psplit_i_costs_dim(const psplit_i_costs *costs, psplit_dim dim, int64_t *ou
 
 bool psplit_i_costs_value_bytes(const psplit_i_costs *costs, uint32_t value, uint64_t *out_bytes,
                                 bool *out_assumed) {
-  const psplit_vtype *type = psplit_i_shapes_type(costs->shapes, value);
+  const psplit_i_vtype *type = psplit_i_shapes_type(costs->shapes, value);
   const uint32_t bits = psplit_i_dtype_bits(type->elem);
   if (type->kind != PSPLIT_TYPE_TENSOR || type->rank < 0 || bits == 0) return false;
   uint64_t n = 1;
@@ -412,7 +413,7 @@ bool psplit_i_costs_value_bytes(const psplit_i_costs *costs, uint32_t value, uin
 }
 
 bool psplit_i_costs_value_data(const psplit_i_costs *costs, uint32_t value) {
-  const psplit_vtype *type = psplit_i_shapes_type(costs->shapes, value);
+  const psplit_i_vtype *type = psplit_i_shapes_type(costs->shapes, value);
   uint64_t bytes;
   bool data = !psplit_i_costs_value_bytes(costs, value, &bytes, NULL);
   for (int32_t axis = 0; axis < type->rank; axis++) data |= costs->data[type->dims[axis]];

@@ -10,12 +10,12 @@
 
 typedef struct psplit_i_costs psplit_i_costs;
 
-typedef struct psplit_cost_options {
-  const psplit_binding *bindings; /* symbols to fix; names the model does not use are ignored */
+typedef struct psplit_i_cost_options {
+  const psplit_i_binding *bindings; /* symbols to fix; names the model does not use are ignored */
   size_t n_bindings;
   int64_t assume_input; /* value of every other size of an input; -1: leave them unknown */
   int64_t assume_data;  /* value of sizes that only a run can tell; -1: leave them unknown */
-} psplit_cost_options;
+} psplit_i_cost_options;
 
 /* Whether the data decides how much work a node is: a number found (NonZero), a size read from a
  * tensor, a branch taken, or nothing known at all. Sizes of the inputs are the caller's to give. */
@@ -28,7 +28,7 @@ typedef enum psplit_i_data_dependence {
 /* Evaluates everything once; `shapes` outlives the result. NULL options: nothing fixed or assumed.
  * Errors: NOMEM. O(nodes + expressions). */
 PSPLIT_MUST_USE psplit_code psplit_i_costs_create(const psplit_i_shapes *shapes,
-                                                  const psplit_cost_options *options,
+                                                  const psplit_i_cost_options *options,
                                                   psplit_diag *diag, psplit_i_costs **out_costs);
 void psplit_i_costs_destroy(psplit_i_costs *costs);
 

@@ -13,17 +13,17 @@ static uint64_t log2_of(uint64_t n) {
   return bits;
 }
 
-static uint64_t in_elements(psplit_tally *t, const psplit_site *at, uint32_t input) {
+static uint64_t in_elements(psplit_i_tally *t, const psplit_i_site *at, uint32_t input) {
   return psplit_i_tally_elements(t, psplit_i_in(at, input));
 }
 
-static uint64_t out_elements(psplit_tally *t, const psplit_site *at) {
+static uint64_t out_elements(psplit_i_tally *t, const psplit_i_site *at) {
   return psplit_i_tally_elements(t, psplit_i_site_output(at, 0));
 }
 
 /* Dimension of an input, from the back when negative. */
-static uint64_t in_dim(psplit_tally *t, const psplit_site *at, uint32_t input, int32_t axis) {
-  const psplit_vtype *type = psplit_i_in(at, input);
+static uint64_t in_dim(psplit_i_tally *t, const psplit_i_site *at, uint32_t input, int32_t axis) {
+  const psplit_i_vtype *type = psplit_i_in(at, input);
   if (axis < 0) axis += type->rank;
   if (type->rank < 0 || axis < 0 || axis >= type->rank) {
     t->unknown = true;
@@ -33,8 +33,9 @@ static uint64_t in_dim(psplit_tally *t, const psplit_site *at, uint32_t input, i
 }
 
 /* Product of the dimensions of a weight from `axis` on. */
-static uint64_t volume_from(psplit_tally *t, const psplit_site *at, uint32_t input, int32_t axis) {
-  const psplit_vtype *type = psplit_i_in(at, input);
+static uint64_t volume_from(psplit_i_tally *t, const psplit_i_site *at, uint32_t input,
+                            int32_t axis) {
+  const psplit_i_vtype *type = psplit_i_in(at, input);
   if (type->rank < axis) {
     t->unknown = true;
     return 0;
@@ -46,17 +47,17 @@ static uint64_t volume_from(psplit_tally *t, const psplit_site *at, uint32_t inp
 }
 
 /* Every output element sums input channels of its group over the kernel. */
-static uint64_t conv(psplit_tally *t, const psplit_site *at, uint32_t weights) {
+static uint64_t conv(psplit_i_tally *t, const psplit_i_site *at, uint32_t weights) {
   return mul(2, mul(out_elements(t, at), volume_from(t, at, weights, 1)));
 }
 
-static uint64_t deform_conv(psplit_tally *t, const psplit_site *at) {
+static uint64_t deform_conv(psplit_i_tally *t, const psplit_i_site *at) {
   /* Each tap is interpolated from four neighbours. */
   const uint64_t taps = mul(in_elements(t, at, 2), in_dim(t, at, 0, 1));
   return add(conv(t, at, 1), mul(4, taps));
 }
 
-static uint64_t pool(psplit_tally *t, const psplit_site *at) {
+static uint64_t pool(psplit_i_tally *t, const psplit_i_site *at) {
   size_t n;
   const int64_t *kernel = psplit_i_int_list(at, "kernel_shape", &n);
   uint64_t volume = 1;
@@ -65,21 +66,21 @@ static uint64_t pool(psplit_tally *t, const psplit_site *at) {
   return mul(out_elements(t, at), volume);
 }
 
-static uint64_t mat_mul(psplit_tally *t, const psplit_site *at) {
+static uint64_t mat_mul(psplit_i_tally *t, const psplit_i_site *at) {
   const bool swap = psplit_i_int(at, "transA", 0) != 0 && psplit_i_rank(at, 0) > 1;
   /* FusedMatMul may hold the rows in front of the batch. */
   const bool rows_first = psplit_i_int(at, "transBatchA", 0) != 0;
   return mul(2, mul(out_elements(t, at), in_dim(t, at, 0, !swap ? -1 : rows_first ? 0 : -2)));
 }
 
-static uint64_t gemm(psplit_tally *t, const psplit_site *at) {
+static uint64_t gemm(psplit_i_tally *t, const psplit_i_site *at) {
   const uint64_t inner = in_dim(t, at, 0, psplit_i_int(at, "transA", 0) ? 0 : 1);
   const uint64_t out = out_elements(t, at);
   return add(mul(2, mul(out, inner)), psplit_i_has(at, 2) ? out : 0);
 }
 
 /* Product over all distinct letters: each is an index of one big sum. */
-static uint64_t einsum(psplit_tally *t, const psplit_site *at) {
+static uint64_t einsum(psplit_i_tally *t, const psplit_i_site *at) {
   const Onnx__AttributeProto *equation = psplit_i_attribute(at, "equation");
   bool seen[128] = {false};
   uint64_t product = 1;
@@ -88,7 +89,7 @@ static uint64_t einsum(psplit_tally *t, const psplit_site *at) {
   if (!equation) return 0;
   for (size_t i = 0; i < equation->s.len && equation->s.data[i] != '-'; i++) {
     const unsigned char c = equation->s.data[i];
-    const psplit_vtype *type = psplit_i_in(at, input);
+    const psplit_i_vtype *type = psplit_i_in(at, input);
     if (c == ',') {
       input++;
       axis = 0;
@@ -109,8 +110,8 @@ static uint64_t einsum(psplit_tally *t, const psplit_site *at) {
 }
 
 /* Products with W and R for each step and sample, and the gates. */
-static uint64_t rnn(psplit_tally *t, const psplit_site *at) {
-  const psplit_vtype *x = psplit_i_in(at, 0);
+static uint64_t rnn(psplit_i_tally *t, const psplit_i_site *at) {
+  const psplit_i_vtype *x = psplit_i_in(at, 0);
   if (x->rank != 3) {
     t->unknown = true;
     return 0;
@@ -122,10 +123,10 @@ static uint64_t rnn(psplit_tally *t, const psplit_site *at) {
 }
 
 /* Length that queries attend to: what is new and what is past. */
-static uint64_t attended(psplit_tally *t, const psplit_site *at) {
+static uint64_t attended(psplit_i_tally *t, const psplit_i_site *at) {
   const bool standard = !*at->node->domain;
   const bool grouped = at->node->op_type[0] == 'G';
-  const psplit_vtype *keys = psplit_i_in(at, 1);
+  const psplit_i_vtype *keys = psplit_i_in(at, 1);
   const uint32_t past = standard ? 4 : grouped ? 3 : 6;
   uint64_t length;
   if (keys->rank == 4)
@@ -139,8 +140,8 @@ static uint64_t attended(psplit_tally *t, const psplit_site *at) {
 }
 
 /* Scores and weighted values are products over the attended length; softmax on the scores. */
-static uint64_t attention(psplit_tally *t, const psplit_site *at) {
-  const psplit_vtype *q = psplit_i_in(at, 0);
+static uint64_t attention(psplit_i_tally *t, const psplit_i_site *at) {
+  const psplit_i_vtype *q = psplit_i_in(at, 0);
   const uint64_t out = out_elements(t, at), length = attended(t, at);
   const int64_t heads = psplit_i_int(at, !*at->node->domain ? "q_num_heads" : "num_heads", 0);
   const uint64_t rows =
@@ -150,7 +151,7 @@ static uint64_t attention(psplit_tally *t, const psplit_site *at) {
   return add(mul(4, mul(out, length)), mul(10, mul(rows, length)));
 }
 
-static uint64_t attention_qkv(psplit_tally *t, const psplit_site *at) {
+static uint64_t attention_qkv(psplit_i_tally *t, const psplit_i_site *at) {
   const uint64_t batch = in_dim(t, at, 0, 0), seq = in_dim(t, at, 0, 1);
   const uint64_t projection =
     mul(2, mul(mul(batch, seq), mul(in_dim(t, at, 0, 2), in_dim(t, at, 1, -1))));
@@ -162,15 +163,15 @@ static uint64_t attention_qkv(psplit_tally *t, const psplit_site *at) {
   return add(projection, add(mul(4, mul(out_elements(t, at), length)), mul(10, mul(rows, length))));
 }
 
-static uint64_t resize(psplit_tally *t, const psplit_site *at) {
+static uint64_t resize(psplit_i_tally *t, const psplit_i_site *at) {
   if (psplit_i_text_is(at, "mode", "nearest", at->node->op_type[0] != 'G')) return 0;
   const bool cubic =
     psplit_i_text_is(at, "mode", "cubic", false) || psplit_i_text_is(at, "mode", "bicubic", false);
   return mul(cubic ? 40 : 8, out_elements(t, at));
 }
 
-static uint64_t dft(psplit_tally *t, const psplit_site *at) {
-  const psplit_vtype *out = psplit_i_site_output(at, 0);
+static uint64_t dft(psplit_i_tally *t, const psplit_i_site *at) {
+  const psplit_i_vtype *out = psplit_i_site_output(at, 0);
   if (out->rank < 2) {
     t->unknown = true;
     return 0;
@@ -179,15 +180,15 @@ static uint64_t dft(psplit_tally *t, const psplit_site *at) {
   return mul(5, mul(out_elements(t, at), log2_of(length)));
 }
 
-static uint64_t roi(psplit_tally *t, const psplit_site *at) {
+static uint64_t roi(psplit_i_tally *t, const psplit_i_site *at) {
   int64_t samples = psplit_i_int(at, "sampling_ratio", 0);
   if (samples < 1 || samples > 1024) samples = 2;
   return mul(mul(8, (uint64_t)(samples * samples)), out_elements(t, at));
 }
 
-static uint64_t sort(psplit_tally *t, const psplit_site *at) {
+static uint64_t sort(psplit_i_tally *t, const psplit_i_site *at) {
   const uint64_t n = in_elements(t, at, 0);
-  const psplit_vtype *data = psplit_i_in(at, 0);
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
   int32_t axis;
   uint64_t length = n;
   if (data->rank > 0 && psplit_i_axis(psplit_i_int(at, "axis", -1), data->rank, &axis))
@@ -195,7 +196,7 @@ static uint64_t sort(psplit_tally *t, const psplit_site *at) {
   return mul(n, log2_of(length));
 }
 
-uint64_t psplit_i_count_flops(psplit_tally *t, const psplit_site *at, psplit_flops how) {
+uint64_t psplit_i_count_flops(psplit_i_tally *t, const psplit_i_site *at, psplit_i_flops how) {
   switch (how) {
     case PSPLIT_FLOPS_NONE:
     case PSPLIT_FLOPS_CONTROL: return 0;

@@ -5,55 +5,55 @@
 #include "infer.h"
 #include "work.h"
 
-typedef struct psplit_node_cost {
+typedef struct psplit_i_node_cost {
   psplit_work work;
   bool assumed;
   bool data;       /* only a run can tell the work */
   bool heavy;      /* there is heavy work in it */
   bool data_heavy; /* and only a run can tell how much */
-} psplit_node_cost;
+} psplit_i_node_cost;
 
-typedef struct psplit_input_axis {
+typedef struct psplit_i_input_axis {
   uint32_t value;
   int32_t axis;
-} psplit_input_axis;
+} psplit_i_input_axis;
 
 struct psplit_i_costs {
   const psplit_i_shapes *shapes;
   int64_t *value; /* [expressions] */
   bool *known;
-  bool *assumed;            /* known, but only by an assumption */
-  bool *data;               /* hangs on a symbol that is no size of an input */
-  unsigned char *visited;   /* expressions whose symbols are marked */
-  bool *needed;             /* [symbols] an unknown or assumed number hangs on it */
-  psplit_node_cost *nodes;  /* [graph->n_nodes] */
-  psplit_node_cost *scopes; /* [n_scopes], one run each */
+  bool *assumed;              /* known, but only by an assumption */
+  bool *data;                 /* hangs on a symbol that is no size of an input */
+  unsigned char *visited;     /* expressions whose symbols are marked */
+  bool *needed;               /* [symbols] an unknown or assumed number hangs on it */
+  psplit_i_node_cost *nodes;  /* [graph->n_nodes] */
+  psplit_i_node_cost *scopes; /* [n_scopes], one run each */
   bool *scope_done;
   const char **missing;
-  psplit_input_axis *missing_axes;
+  psplit_i_input_axis *missing_axes;
   uint32_t n_missing, n_missing_axes, n_unknown, n_assumed, n_data;
   bool failed; /* out of memory */
-  psplit_arena arena;
+  psplit_i_arena arena;
 };
 
 /* What is being counted: flags gather over the numbers asked for. */
-typedef struct psplit_tally {
+typedef struct psplit_i_tally {
   psplit_i_costs *costs;
   bool unknown, assumed;
   bool data;              /* a number hangs on the data */
-  bool heavy, data_heavy; /* of what the node runs: see psplit_node_cost */
-} psplit_tally;
+  bool heavy, data_heavy; /* of what the node runs: see psplit_i_node_cost */
+} psplit_i_tally;
 
 /* A dimension; 0 with `unknown` set where it is not known. */
-uint64_t psplit_i_tally_dim(psplit_tally *tally, psplit_dim dim);
+uint64_t psplit_i_tally_dim(psplit_i_tally *tally, psplit_dim dim);
 /* Elements and bytes of a type. */
-uint64_t psplit_i_tally_elements(psplit_tally *tally, const psplit_vtype *type);
-uint64_t psplit_i_tally_bytes(psplit_tally *tally, const psplit_vtype *type);
+uint64_t psplit_i_tally_elements(psplit_i_tally *tally, const psplit_i_vtype *type);
+uint64_t psplit_i_tally_bytes(psplit_i_tally *tally, const psplit_i_vtype *type);
 
 /* Type of an output; an unknown type for an omitted one. */
-const psplit_vtype *psplit_i_site_output(const psplit_site *at, uint32_t output);
+const psplit_i_vtype *psplit_i_site_output(const psplit_i_site *at, uint32_t output);
 
 /* Arithmetic of one run of a node. */
-uint64_t psplit_i_count_flops(psplit_tally *tally, const psplit_site *at, psplit_flops how);
+uint64_t psplit_i_count_flops(psplit_i_tally *tally, const psplit_i_site *at, psplit_i_flops how);
 
 #endif

@@ -1,7 +1,7 @@
 /* Numbers for work.c and work_flops.c: what is not known, or only assumed, is noted. */
 #include "work_inside.h"
 
-uint64_t psplit_i_tally_dim(psplit_tally *tally, psplit_dim dim) {
+uint64_t psplit_i_tally_dim(psplit_i_tally *tally, psplit_dim dim) {
   psplit_i_costs *costs = tally->costs;
   const bool known = costs->known[dim] && costs->value[dim] >= 0;
   if (!known) tally->unknown = true;
@@ -13,7 +13,7 @@ uint64_t psplit_i_tally_dim(psplit_tally *tally, psplit_dim dim) {
   return known ? (uint64_t)costs->value[dim] : 0;
 }
 
-uint64_t psplit_i_tally_elements(psplit_tally *tally, const psplit_vtype *type) {
+uint64_t psplit_i_tally_elements(psplit_i_tally *tally, const psplit_i_vtype *type) {
   const bool tensor = type->kind == PSPLIT_TYPE_TENSOR ||
                       (type->kind == PSPLIT_TYPE_OPTIONAL && type->inner == PSPLIT_TYPE_TENSOR);
   if (!tensor || type->rank < 0) {
@@ -30,7 +30,7 @@ uint64_t psplit_i_tally_elements(psplit_tally *tally, const psplit_vtype *type) 
   return zero ? 0 : n;
 }
 
-uint64_t psplit_i_tally_bytes(psplit_tally *tally, const psplit_vtype *type) {
+uint64_t psplit_i_tally_bytes(psplit_i_tally *tally, const psplit_i_vtype *type) {
   const uint32_t bits = psplit_i_dtype_bits(type->elem);
   const uint64_t n = psplit_i_tally_elements(tally, type);
   if (bits == 0) tally->unknown = true;
@@ -38,7 +38,7 @@ uint64_t psplit_i_tally_bytes(psplit_tally *tally, const psplit_vtype *type) {
   return n / 8 * bits + (n % 8 * bits + 7) / 8;
 }
 
-const psplit_vtype *psplit_i_site_output(const psplit_site *at, uint32_t output) {
-  static const psplit_vtype unknown = {.rank = -1};
+const psplit_i_vtype *psplit_i_site_output(const psplit_i_site *at, uint32_t output) {
+  static const psplit_i_vtype unknown = {.rank = -1};
   return psplit_i_wants(at, output) ? &at->scope->types[at->node->outputs[output]] : &unknown;
 }

@@ -59,8 +59,8 @@ static void remove_stages(const char *path) {
 static void use_table(plan_options *plan, psplit_cost_table *table) {
   psplit_cost_table_destroy(plan->costs[plan->n_cost_files]);
   plan->costs[plan->n_cost_files] = table;
-  plan->unit.costs = (const psplit_cost_table *const *)plan->costs;
-  plan->unit.n_costs = plan->n_cost_files + 1;
+  plan->planner.costs = (const psplit_cost_table *const *)plan->costs;
+  plan->planner.n_costs = plan->n_cost_files + 1;
 }
 
 static psplit_code use_times(tuner *t, const int64_t *node_ns, psplit_diag *diag) {
@@ -93,14 +93,14 @@ out:
 static psplit_code measure_inlined(tuner *t, psplit_diag *diag) {
   psplit_code code;
   planned made = {0};
-  psplit_text path = {0};
+  psplit_i_text path = {0};
   plan_options one = *t->plan;
   one.devices = one.pipeline = NULL;
-  one.unit.n_pins = one.unit.n_keep_together = 0;
-  one.unit.ignore_annotations = true;
-  one.unit.sink = NULL;
+  one.planner.n_pins = one.planner.n_keep_together = 0;
+  one.planner.ignore_annotations = true;
+  one.planner.sink = NULL;
   PSPLIT_TRY(planned_make(&one, t->model, 1, diag, &made));
-  PSPLIT_TRY(psplit_emit(t->model, psplit_unit_plan(made.unit), t->stages, t->emit, diag));
+  PSPLIT_TRY(psplit_emit(t->model, psplit_planner_plan(made.planner), t->stages, t->emit, diag));
   psplit_i_text_addf(&path, "%s/stage0.onnx", t->stages);
   if (path.failed) PSPLIT_TRY(psplit_i_nomem(diag));
   PSPLIT_TRY(measure_whole(t, path.bytes, diag));
@@ -206,7 +206,7 @@ static psplit_code tune_once(tuner *t, uint32_t round, FILE *out, psplit_diag *d
   planned made = {0};
   int64_t slowest_ns;
   PSPLIT_TRY(planned_make(t->plan, t->model, t->n_stages, diag, &made));
-  const psplit_plan *plan = psplit_unit_plan(made.unit);
+  const psplit_plan *plan = psplit_planner_plan(made.planner);
   if (!plan)
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE, "the pipeline has no pass that partitions"));
   if (round == 1) PSPLIT_TRY(make_room(t, plan, diag));
@@ -214,7 +214,7 @@ static psplit_code tune_once(tuner *t, uint32_t round, FILE *out, psplit_diag *d
   *out_done = round > 1 && memcmp(t->node_stage, plan->node_stage, n_bytes) == 0;
   if (*out_done) goto out;
   memcpy(t->node_stage, plan->node_stage, n_bytes);
-  psplit_unit_node_ns(made.unit, 0, t->node_ns);
+  psplit_planner_node_ns(made.planner, 0, t->node_ns);
   PSPLIT_TRY(run_stages(t, plan, diag));
   const double imbalance = slowest_over_mean(t, &slowest_ns);
   print_round(t, round, plan, imbalance, out);
@@ -237,7 +237,7 @@ static psplit_code tune(tuner *t, FILE *out, psplit_diag *diag) {
       PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "interrupted"));
     PSPLIT_TRY(tune_once(t, round, out, diag, &done));
     if (!done) PSPLIT_TRY(use_times(t, t->node_ns, diag));
-    t->plan->unit.sink = NULL; /* the same warnings once */
+    t->plan->planner.sink = NULL; /* the same warnings once */
   }
   code = use_times(t, t->best_ns, diag);
 out:
@@ -256,13 +256,13 @@ static void give_up(void *user, const psplit_diag *diag) {
 
 static psplit_code prepare(tuner *t, psplit_diag *diag) {
   const plan_options *plan = t->plan;
-  t->dims = calloc(plan->unit.n_dims + 1, sizeof *t->dims);
+  t->dims = calloc(plan->planner.n_dims + 1, sizeof *t->dims);
   if (!t->dims) return psplit_i_nomem(diag);
-  for (size_t i = 0; i < plan->unit.n_dims; i++)
-    t->dims[i] = (psplit_i_dim_value){plan->unit.dims[i].name, plan->unit.dims[i].value};
+  for (size_t i = 0; i < plan->planner.n_dims; i++)
+    t->dims[i] = (psplit_i_dim_value){plan->planner.dims[i].name, plan->planner.dims[i].value};
   t->run = (psplit_i_run_options){
     .session = {.optimization = t->options->optimization, .n_threads = 1},
-    .feed = {.dims = t->dims, .n_dims = plan->unit.n_dims, .random = true, .seed = 1},
+    .feed = {.dims = t->dims, .n_dims = plan->planner.n_dims, .random = true, .seed = 1},
     .n_warmup = 2,
     .depth = 2,
     .interrupted = t->options->interrupted,
@@ -280,7 +280,7 @@ static psplit_code prepare(tuner *t, psplit_diag *diag) {
 
 /* A new directory beside `directory`, whatever else has a name like it. */
 static psplit_code make_scratch(tuner *t, const char *directory, psplit_diag *diag) {
-  psplit_text path = {0}, stages = {0};
+  psplit_i_text path = {0}, stages = {0};
   int n = (int)strlen(directory);
   while (n > 1 && directory[n - 1] == '/') n--;
   psplit_i_text_addf(&path, "%.*s.autotune-XXXXXX", n, directory);
@@ -300,14 +300,14 @@ psplit_code autotune(const autotune_options *options, const char *path, const ps
                      FILE *out, psplit_diag *diag, plan_options *plan) {
   psplit_code code;
   tuner t = {.options = options, .model = model, .emit = emit, .plan = plan, .n_stages = n_stages};
-  const psplit_sink *sink = plan->unit.sink;
+  const psplit_sink *sink = plan->planner.sink;
   PSPLIT_TRY(prepare(&t, diag));
   PSPLIT_TRY(make_scratch(&t, directory, diag));
   if (!plan->n_cost_files)
     PSPLIT_TRY(plan->read.n_inline_ifs ? measure_inlined(&t, diag) : measure_whole(&t, path, diag));
   PSPLIT_TRY(tune(&t, out, diag));
 out:
-  plan->unit.sink = sink;
+  plan->planner.sink = sink;
   psplit_i_ort_close(&t.ort);
   if (t.scratch) rmdir(t.scratch);
   free(t.stages);

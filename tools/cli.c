@@ -234,26 +234,26 @@ psplit_code cli_devices(const char *name, uint32_t *io_n_stages, psplit_diag *di
 const char *cli_bytes(uint64_t bytes, char *buffer) {
   static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   double value = (double)bytes;
-  size_t unit = 0;
-  for (; value >= 999.5 && unit + 1 < sizeof units / sizeof *units; unit++) value /= 1024;
+  size_t planner = 0;
+  for (; value >= 999.5 && planner + 1 < sizeof units / sizeof *units; planner++) value /= 1024;
   snprintf(buffer, CLI_TEXT, "%.*f %s",
-           unit == 0 || value >= 99.95 ? 0
-           : value >= 9.995            ? 1
-                                       : 2,
-           value, units[unit]);
+           planner == 0 || value >= 99.95 ? 0
+           : value >= 9.995               ? 1
+                                          : 2,
+           value, units[planner]);
   return buffer;
 }
 
 const char *cli_time(int64_t ns, char *buffer) {
   static const char *const units[] = {"ns", "us", "ms", "s"};
   double value = (double)ns;
-  size_t unit = 0;
-  for (; value >= 999.5 && unit + 1 < sizeof units / sizeof *units; unit++) value /= 1000;
+  size_t planner = 0;
+  for (; value >= 999.5 && planner + 1 < sizeof units / sizeof *units; planner++) value /= 1000;
   snprintf(buffer, CLI_TEXT, "%.*f %s",
-           unit == 0 || value >= 99.95 ? 0
-           : value >= 9.995            ? 1
-                                       : 2,
-           value, units[unit]);
+           planner == 0 || value >= 99.95 ? 0
+           : value >= 9.995               ? 1
+                                          : 2,
+           value, units[planner]);
   return buffer;
 }
 

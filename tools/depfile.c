@@ -6,7 +6,7 @@
 #include "text.h"
 
 /* A backslash counts for make only before a space or '#', where it has to be doubled. */
-static void put_name(psplit_text *out, const char *name) {
+static void put_name(psplit_i_text *out, const char *name) {
   size_t n_backslashes = 0;
   for (; *name; name++) {
     if (*name == ' ' || *name == '#')
@@ -17,14 +17,14 @@ static void put_name(psplit_text *out, const char *name) {
   }
 }
 
-static void put_prerequisite(psplit_text *out, const char *name) {
+static void put_prerequisite(psplit_i_text *out, const char *name) {
   psplit_i_text_puts(out, " \\\n  ");
   put_name(out, name);
 }
 
 psplit_code depfile_write(const char *path, const char *directory, const psplit_model *model,
                           const plan_options *options, const planned *made, psplit_diag *diag) {
-  psplit_text text = {0};
+  psplit_i_text text = {0};
   put_name(&text, directory);
   psplit_i_text_puts(&text, "/pipeline.json:");
   for (uint32_t i = 0; i < psplit_model_n_files(model); i++)

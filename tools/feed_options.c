@@ -100,7 +100,7 @@ static const char *named_input(const feed_settings *s, size_t i) {
   return i < s->given.n ? s->given.items[i].input : s->shapes.items[i - s->given.n].input;
 }
 
-static bool add_symbols(const psplit_i_shape *shape, psplit_intern *names) {
+static bool add_symbols(const psplit_i_shape *shape, psplit_i_intern *names) {
   for (int32_t axis = 0; axis < shape->rank; axis++)
     if (shape->dims[axis].param &&
         psplit_i_intern_add(names, shape->dims[axis].param) == PSPLIT_NONE)
@@ -114,7 +114,7 @@ static bool add_symbols(const psplit_i_shape *shape, psplit_intern *names) {
 static psplit_code check_dims(const feed_settings *s, const psplit_i_manifest *m,
                               psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
-  psplit_intern names;
+  psplit_i_intern names;
   bool ok = true;
   psplit_i_intern_init(&names);
   for (uint32_t i = 0; ok && i < m->n_inputs; i++)

@@ -112,8 +112,8 @@ static bool parse_option(request *r, int id, char *argument) {
       if (!cli_choice(&PROGRAM, "level", argument, levels, &which)) return false;
       r->view.level = (psplit_view_level)which;
       return true;
-    case OPT_AFTER: r->plan.unit.stop_after = argument; return true;
-    case OPT_BEFORE: r->plan.unit.stop_before = argument; return true;
+    case OPT_AFTER: r->plan.planner.stop_after = argument; return true;
+    case OPT_BEFORE: r->plan.planner.stop_before = argument; return true;
     case OPT_DUMP_AFTER: r->dump_after = argument; return true;
     case OPT_DUMP_DIR: r->dump_dir = argument; return true;
     case OPT_MICRO_BATCHES:
@@ -146,8 +146,8 @@ static int parse(request *r, int argc, char **argv) {
     return cli_usage(&PROGRAM, "--level stages needs -k N or --devices FILE");
   if (r->onnx && (!r->output || r->dump_after || r->view.level != PSPLIT_VIEW_SUPERNODES))
     return cli_usage(&PROGRAM, "--format onnx shows supernodes and needs -o FILE");
-  const bool any_plan = r->first_k || r->plan.devices || r->plan.unit.stop_after ||
-                        r->plan.unit.stop_before || r->dump_after;
+  const bool any_plan = r->first_k || r->plan.devices || r->plan.planner.stop_after ||
+                        r->plan.planner.stop_before || r->dump_after;
   if (r->onnxtxt && (any_plan || r->view.level != PSPLIT_VIEW_SUPERNODES))
     return cli_usage(&PROGRAM,
                      "--format onnxtxt shows the model alone: no stages, passes or levels");
@@ -224,13 +224,13 @@ static psplit_code show_onnxtxt(const request *r, const psplit_model *model, psp
 }
 
 /* DIR/03-fuse.txt, numbered in the order in which the passes ran. */
-static psplit_code dump(void *user, psplit_unit *unit, const char *pass, psplit_diag *diag) {
+static psplit_code dump(void *user, psplit_planner *planner, const char *pass, psplit_diag *diag) {
   static const char *const endings[] = {"txt", "json", "dot", "html"};
   request *r = user;
   psplit_snapshot *snapshot;
   const unsigned number = ++r->n_dumps;
   if (strcmp(r->dump_after, "all") != 0 && strcmp(r->dump_after, pass) != 0) return PSPLIT_OK;
-  psplit_code code = psplit_snapshot_take(unit, diag, &snapshot);
+  psplit_code code = psplit_snapshot_take(planner, diag, &snapshot);
   if (code != PSPLIT_OK) return code;
   char path[4096];
   const int n = snprintf(path, sizeof path, "%s/%02u-%s.%s", r->dump_dir, number, pass,
@@ -248,8 +248,8 @@ static psplit_code dump(void *user, psplit_unit *unit, const char *pass, psplit_
 /* Nobody said how many stages: show what there is to cut. */
 static void stop_before_stages(plan_options *plan) {
   const char *pipeline = plan->pipeline ? plan->pipeline : psplit_default_pipeline();
-  if (!plan->unit.stop_after && !plan->unit.stop_before && strstr(pipeline, "partition"))
-    plan->unit.stop_before = "partition";
+  if (!plan->planner.stop_after && !plan->planner.stop_before && strstr(pipeline, "partition"))
+    plan->planner.stop_before = "partition";
 }
 
 static psplit_code check_output(const request *r, const psplit_model *model, psplit_diag *diag) {
@@ -268,14 +268,14 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
   psplit_model *model = NULL;
   const char *slash = strrchr(r->model, '/');
   r->view.title = slash ? slash + 1 : r->model;
-  r->plan.unit.sink = &sink;
-  if (r->dump_after) r->plan.unit.observer = &observer;
+  r->plan.planner.sink = &sink;
+  if (r->dump_after) r->plan.planner.observer = &observer;
   if (!any_stages) stop_before_stages(&r->plan);
   psplit_code code = plan_load_plugins(&r->plan, diag);
   if (code == PSPLIT_OK) code = plan_load_costs(&r->plan, diag);
   if (code == PSPLIT_OK) code = psplit_model_open(r->model, &r->plan.read, diag, &model);
   if (code == PSPLIT_OK)
-    code = psplit_model_check_dims(model, r->plan.unit.dims, r->plan.unit.n_dims, diag);
+    code = psplit_model_check_dims(model, r->plan.planner.dims, r->plan.planner.n_dims, diag);
   if (code == PSPLIT_OK && r->output) code = check_output(r, model, diag);
   if (code == PSPLIT_OK && r->dump_dir && mkdir(r->dump_dir, 0777) != 0 && errno != EEXIST)
     code = cannot_write(r->dump_dir, diag);
@@ -283,7 +283,7 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
   for (uint32_t k = r->first_k; code == PSPLIT_OK && !r->onnxtxt && k <= r->last_k; k++, n++) {
     code = planned_make(&r->plan, model, any_stages ? k : 1, diag, &plans[n]);
     if (code == PSPLIT_OK && !r->dump_after)
-      code = psplit_snapshot_take(plans[n].unit, diag, &snapshots[n]);
+      code = psplit_snapshot_take(plans[n].planner, diag, &snapshots[n]);
     sink.emit = cli_quiet; /* the same warnings once */
   }
   cli_progress_end(&r->progress);

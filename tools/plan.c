@@ -169,12 +169,13 @@ static const char *set_devices(const settings *s, psplit_device *list, uint32_t 
 }
 
 static void print_json(const psplit_problem *p, const settings *s, const psplit_solution *plan) {
-  const double unit = p->ticks_per_unit;
+  const double planner = p->ticks_per_unit;
   printf("{\n  \"format\": \"psplit-plan\",\n  \"version\": 1,\n");
   printf("  \"objective_kind\": \"%s\",\n",
          s->options.objective == PSPLIT_LATENCY ? "latency" : "throughput");
   printf("  \"objective\": %.15g,\n  \"lower_bound\": %.15g,\n  \"gap_frac\": %.9g,\n",
-         (double)plan->objective_ns / unit, (double)plan->lower_bound_ns / unit, plan->gap_frac);
+         (double)plan->objective_ns / planner, (double)plan->lower_bound_ns / planner,
+         plan->gap_frac);
   printf("  \"proved_optimal\": %s,\n  \"device_order\": \"%s\",\n  \"ties\": \"%s\",\n",
          plan->proved_optimal ? "true" : "false", plan->device_order,
          plan->ties_proved ? "proved" : "searched");
@@ -182,7 +183,7 @@ static void print_json(const psplit_problem *p, const settings *s, const psplit_
   printf("  \"solve_seconds\": %.6f,\n  \"n_stages\": %" PRIu32 ",\n  \"loads\": [", plan->seconds,
          plan->n_stages);
   for (uint32_t k = 0; k < plan->n_stages; k++)
-    printf("%s%.15g", k ? ", " : "", (double)plan->stages[k].load_ns / unit);
+    printf("%s%.15g", k ? ", " : "", (double)plan->stages[k].load_ns / planner);
   printf("],\n  \"stages\": [");
   for (uint32_t k = 0; k < plan->n_stages; k++) {
     const psplit_stage_load *l = &plan->stages[k];
@@ -190,8 +191,8 @@ static void print_json(const psplit_problem *p, const settings *s, const psplit_
            ", \"replicas\": %" PRIu32
            ", \"compute\": %.15g, \"recv\": %.15g, \"send\": %.15g, "
            "\"load\": %.15g, \"memory_bytes\": %" PRIu64 "}",
-           k ? "," : "", k, l->device, l->n_nodes, l->replicas, (double)l->compute_ns / unit,
-           (double)l->recv_ns / unit, (double)l->send_ns / unit, (double)l->load_ns / unit,
+           k ? "," : "", k, l->device, l->n_nodes, l->replicas, (double)l->compute_ns / planner,
+           (double)l->recv_ns / planner, (double)l->send_ns / planner, (double)l->load_ns / planner,
            l->memory_bytes);
   }
   printf("\n  ],\n  \"stage\": {");
@@ -214,7 +215,7 @@ static const char *name_of(const psplit_problem *p, uint32_t device) {
 }
 
 static void print_table(const psplit_problem *p, const psplit_solution *plan) {
-  const double unit = p->ticks_per_unit;
+  const double planner = p->ticks_per_unit;
   int width = 12;
   for (uint32_t k = 0; k < plan->n_stages; k++)
     width = cli_width(width, name_of(p, plan->stages[k].device));
@@ -226,12 +227,12 @@ static void print_table(const psplit_problem *p, const psplit_solution *plan) {
     snprintf(text, sizeof text, "%s%s", cli_printable(name_of(p, l->device), name, sizeof name),
              l->replicas > 1 ? " (copies)" : "");
     printf("%5" PRIu32 "  %-*s %8" PRIu32 " %14.6f %14.6f %14.6f %14.6f %16" PRIu64 "\n", k, width,
-           text, l->n_nodes, (double)l->load_ns / unit, (double)l->compute_ns / unit,
-           (double)l->recv_ns / unit, (double)l->send_ns / unit, l->memory_bytes);
+           text, l->n_nodes, (double)l->load_ns / planner, (double)l->compute_ns / planner,
+           (double)l->recv_ns / planner, (double)l->send_ns / planner, l->memory_bytes);
   }
   const bool given = strcmp(plan->device_order, "given") == 0;
   printf("objective %.6f, lower bound %.6f, gap %.4f %%, %s%s; solver %s, bound %s, %.3f s\n",
-         (double)plan->objective_ns / unit, (double)plan->lower_bound_ns / unit,
+         (double)plan->objective_ns / planner, (double)plan->lower_bound_ns / planner,
          plan->gap_frac * 100, plan->proved_optimal ? "proved optimal" : "not proved",
          plan->proved_optimal && given ? " for this order of devices" : "", plan->solver,
          plan->bound, plan->seconds);

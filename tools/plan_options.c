@@ -8,30 +8,30 @@
 
 void plan_options_init(plan_options *options) {
   *options = (plan_options){0};
-  psplit_unit_options_init(&options->unit);
-  options->unit.dims = options->dims;
-  options->unit.pins = options->pins;
-  options->unit.keep_together = options->together;
+  psplit_planner_options_init(&options->planner);
+  options->planner.dims = options->dims;
+  options->planner.pins = options->pins;
+  options->planner.keep_together = options->together;
   options->read.inline_ifs = options->inlined;
 }
 
 /* Where a number is the argument; false after an error line. */
 static bool numbered(const cli *program, plan_options *o, int id, const char *argument) {
   uint64_t count;
-  if (id == PLAN_SEED) return cli_count(program, "seed", argument, 0, UINT64_MAX, &o->unit.seed);
+  if (id == PLAN_SEED) return cli_count(program, "seed", argument, 0, UINT64_MAX, &o->planner.seed);
   if (id == PLAN_DEPTH) {
     if (!cli_count(program, "depth", argument, 0, 1000, &count)) return false;
-    o->unit.queue_depth = (uint32_t)count;
+    o->planner.queue_depth = (uint32_t)count;
     return true;
   }
   if (id == PLAN_THREADS) {
     if (!cli_count(program, "threads", argument, 1, 4096, &count)) return false;
-    o->unit.n_threads = (uint32_t)count;
+    o->planner.n_threads = (uint32_t)count;
     return true;
   }
   if (id == PLAN_TIME_LIMIT) {
-    o->unit.limit_by_work = false;
-    return cli_real(program, "time-limit", argument, 0, 1e9, &o->unit.time_limit_s);
+    o->planner.limit_by_work = false;
+    return cli_real(program, "time-limit", argument, 0, 1e9, &o->planner.time_limit_s);
   }
   if (!cli_count(program, "max-graph-memory", argument, 1, UINT64_MAX >> 20, &count)) return false;
   o->read.max_graph_bytes = count << 20;
@@ -64,23 +64,24 @@ bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
     case PLAN_COSTS:
       return cli_repeated(program, "costs", argument, o->cost_files, PLAN_MAX_COSTS,
                           &o->n_cost_files);
-    case PLAN_DIM: return cli_dim(program, argument, o->dims, PLAN_MAX_REPEATED, &o->unit.n_dims);
+    case PLAN_DIM:
+      return cli_dim(program, argument, o->dims, PLAN_MAX_REPEATED, &o->planner.n_dims);
     case PLAN_PIN:
-      return cli_repeated(program, "pin", argument, o->pins, PLAN_MAX_REPEATED, &o->unit.n_pins);
+      return cli_repeated(program, "pin", argument, o->pins, PLAN_MAX_REPEATED, &o->planner.n_pins);
     case PLAN_TOGETHER:
       return cli_repeated(program, "keep-together", argument, o->together, PLAN_MAX_REPEATED,
-                          &o->unit.n_keep_together);
+                          &o->planner.n_keep_together);
     case PLAN_TIED_WEIGHTS:
       if (!cli_choice(program, "tied-weights", argument, ties, &which)) return false;
-      o->unit.tied_weights = (psplit_tied_weights)which;
+      o->planner.tied_weights = (psplit_tied_weights)which;
       return true;
-    case PLAN_IGNORE_ANNOTATIONS: o->unit.ignore_annotations = true; return true;
-    case PLAN_CONFIGURATION: o->unit.configuration = argument; return true;
+    case PLAN_IGNORE_ANNOTATIONS: o->planner.ignore_annotations = true; return true;
+    case PLAN_CONFIGURATION: o->planner.configuration = argument; return true;
     case PLAN_OBJECTIVE:
       if (!cli_choice(program, "objective", argument, objectives, &which)) return false;
-      o->unit.objective = which ? PSPLIT_LATENCY : PSPLIT_THROUGHPUT;
+      o->planner.objective = which ? PSPLIT_LATENCY : PSPLIT_THROUGHPUT;
       return true;
-    case PLAN_SOLVER: o->unit.solver = argument; return true;
+    case PLAN_SOLVER: o->planner.solver = argument; return true;
     case PLAN_PASSES: o->pipeline = argument; return true;
     case PLAN_PLUGIN:
       return cli_repeated(program, "load-pass-plugin", argument, o->plugin_files, PLAN_MAX_REPEATED,
@@ -126,8 +127,8 @@ psplit_code plan_load_costs(plan_options *options, psplit_diag *diag) {
     code = psplit_cost_table_parse(file, text, n, diag, &options->costs[i]);
     free(text);
   }
-  options->unit.costs = (const psplit_cost_table *const *)options->costs;
-  options->unit.n_costs = options->n_cost_files;
+  options->planner.costs = (const psplit_cost_table *const *)options->costs;
+  options->planner.n_costs = options->n_cost_files;
   return code;
 }
 
@@ -159,20 +160,20 @@ static psplit_code read_text(void *user, const char *path, psplit_diag *diag, ch
 
 psplit_code planned_make(const plan_options *options, const psplit_model *model, uint32_t n_stages,
                          psplit_diag *diag, planned *out) {
-  psplit_unit_options unit = options->unit;
-  unit.n_stages = n_stages;
-  psplit_code code = cli_devices(options->devices, &unit.n_stages, diag, &out->devices);
-  unit.devices = out->devices;
-  unit.read_text = read_text;
-  unit.read_text_user = out;
-  unit.plugins = options->plugins;
-  if (code == PSPLIT_OK) code = psplit_unit_create(model, &unit, diag, &out->unit);
-  if (code == PSPLIT_OK) code = psplit_unit_run(out->unit, options->pipeline, diag);
+  psplit_planner_options planner = options->planner;
+  planner.n_stages = n_stages;
+  psplit_code code = cli_devices(options->devices, &planner.n_stages, diag, &out->devices);
+  planner.devices = out->devices;
+  planner.read_text = read_text;
+  planner.read_text_user = out;
+  planner.plugins = options->plugins;
+  if (code == PSPLIT_OK) code = psplit_planner_create(model, &planner, diag, &out->planner);
+  if (code == PSPLIT_OK) code = psplit_planner_run(out->planner, options->pipeline, diag);
   return code;
 }
 
 void planned_fini(planned *plan) {
-  psplit_unit_destroy(plan->unit);
+  psplit_planner_destroy(plan->planner);
   psplit_devices_destroy(plan->devices);
   for (size_t i = 0; i < plan->n_read; i++) free(plan->read[i]);
   *plan = (planned){0};

@@ -70,7 +70,7 @@ enum { PLAN_MAX_REPEATED = 256, PLAN_MAX_COSTS = 16, PLAN_MAX_READ = 16 };
 typedef struct plan_options {
   const char *devices, *pipeline; /* NULL: not given */
   psplit_read_options read;
-  psplit_unit_options unit; /* points into the lists */
+  psplit_planner_options planner; /* points into the lists */
   psplit_dim_value dims[PLAN_MAX_REPEATED];
   psplit_inline_if inlined[PLAN_MAX_REPEATED];
   const char *pins[PLAN_MAX_REPEATED];
@@ -102,13 +102,13 @@ void plan_options_fini(plan_options *options);
 /* A run of the passes, with what it borrows from. Zero before; to be finished in any case. */
 typedef struct planned {
   psplit_devices *devices;
-  psplit_unit *unit;
+  psplit_planner *planner;
   char *read[PLAN_MAX_READ]; /* files that passes asked for, the first ones */
   size_t n_read;
 } planned;
 
 /* Runs the pipeline over the model. n_stages 0: one for each device. Errors: those of the devices
- * file and of psplit_unit_run. */
+ * file and of psplit_planner_run. */
 PSPLIT_MUST_USE psplit_code planned_make(const plan_options *options, const psplit_model *model,
                                          uint32_t n_stages, psplit_diag *diag, planned *out);
 void planned_fini(planned *plan);

@@ -217,7 +217,7 @@ static bool to_stdout(const settings *s) { return s->output && strcmp(s->output,
 /* Outputs go one after the other into one file, not each into one of its own. */
 static bool to_stream(const settings *s) { return s->output && psplit_i_records_are_in(s->output); }
 
-static psplit_code put_trace(const settings *s, const psplit_text *trace, psplit_diag *diag) {
+static psplit_code put_trace(const settings *s, const psplit_i_text *trace, psplit_diag *diag) {
   const psplit_i_out_options options = {.stop = &interrupted};
   return psplit_i_out_put(s->trace, &options, trace->bytes, trace->n, diag);
 }
@@ -225,7 +225,7 @@ static psplit_code put_trace(const settings *s, const psplit_text *trace, psplit
 static psplit_code tell(const settings *s, const psplit_i_ort *ort, const psplit_i_pipe *pipe,
                         const psplit_i_timeline *timeline, psplit_diag *diag) {
   psplit_i_report report = {0};
-  psplit_text json = {0}, trace = {0};
+  psplit_i_text json = {0}, trace = {0};
   psplit_code code;
   FILE *out = to_stdout(s) ? stderr : stdout; /* outputs are not to be mixed with words */
   PSPLIT_TRY(psplit_i_report_make(timeline, diag, &report));
@@ -290,7 +290,7 @@ static psplit_code check_results(const settings *s, psplit_diag *diag) {
 /* --trace, before the run: nor one of the split. */
 static psplit_code check_trace(const settings *s, const psplit_i_pipe *pipe, psplit_diag *diag) {
   psplit_code code;
-  psplit_text path = {0};
+  psplit_i_text path = {0};
   PSPLIT_TRY(check_unread(s, s->trace, diag));
   for (uint32_t i = 0; i <= pipe->manifest.n_stages; i++) {
     psplit_i_text_fini(&path);

@@ -179,7 +179,7 @@ static int parse(request *r, int argc, char **argv) {
       return psplit_code_exit_status(PSPLIT_USAGE);
     if (r->done) return 0;
   }
-  r->emit.n_threads = r->plan.unit.n_threads;
+  r->emit.n_threads = r->plan.planner.n_threads;
   if (r->print_pipeline || r->help_passes) return 0;
   const int status = plan_model(&PROGRAM, argc, argv, &r->model);
   if (status) return status;
@@ -237,7 +237,7 @@ static psplit_code prove(const request *r, const char *directory, psplit_diag *d
 static psplit_code write_beside(const request *r, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   if (r->annotate)
-    code = psplit_emit_annotated(r->opened, psplit_unit_plan(r->made->unit), r->annotation,
+    code = psplit_emit_annotated(r->opened, psplit_planner_plan(r->made->planner), r->annotation,
                                  r->annotate, r->emit.replace, diag);
   if (code == PSPLIT_OK && r->depfile)
     code = depfile_write(r->depfile, r->directory, r->opened, &r->plan, r->made, diag);
@@ -253,7 +253,7 @@ static psplit_code accept(void *user, const char *directory, psplit_diag *diag) 
 /* Dimensions and inputs that MODEL does not have are mistakes. */
 static psplit_code check_names(const request *r, psplit_diag *diag) {
   psplit_code code =
-    psplit_model_check_dims(r->opened, r->plan.unit.dims, r->plan.unit.n_dims, diag);
+    psplit_model_check_dims(r->opened, r->plan.planner.dims, r->plan.planner.n_dims, diag);
 #ifdef PSPLIT_HAS_RUNTIME
   if (code == PSPLIT_OK) code = feed_check_model(&r->feed, r->opened, diag);
 #endif
@@ -313,13 +313,13 @@ static psplit_code compare(request *r, psplit_diag *diag) {
   psplit_model *model = NULL;
   comparison_notes notes = {0};
   bool any = false;
-  r->plan.unit.sink = &sink;
+  r->plan.planner.sink = &sink;
   psplit_code code = psplit_model_open(r->model, &r->plan.read, diag, &model);
-  if (code == PSPLIT_OK) print_comparison_head(r->plan.unit.objective, r->n_micro_batches);
+  if (code == PSPLIT_OK) print_comparison_head(r->plan.planner.objective, r->n_micro_batches);
   for (uint32_t k = r->n_stages; code == PSPLIT_OK && k <= r->last_k; k++) {
     planned made = {0};
     code = planned_make(&r->plan, model, k, diag, &made);
-    const psplit_plan *plan = made.unit ? psplit_unit_plan(made.unit) : NULL;
+    const psplit_plan *plan = made.planner ? psplit_planner_plan(made.planner) : NULL;
     cli_progress_end(&r->progress);
     if (code == PSPLIT_OK && !plan) code = no_plan(diag);
     if (code == PSPLIT_OK) code = print_comparison(plan, r->n_micro_batches, &notes, diag);
@@ -349,7 +349,7 @@ static psplit_code tune(request *r, const psplit_model *model, psplit_diag *diag
   FILE *out = r->progress.quiet ? NULL : r->json ? stderr : stdout;
   const psplit_code code =
     autotune(&r->tune, r->model, model, r->n_stages, &emit, r->directory, out, diag, &r->plan);
-  r->plan.unit.sink = NULL; /* the rounds have said it all */
+  r->plan.planner.sink = NULL; /* the rounds have said it all */
   return code;
 }
 
@@ -376,7 +376,7 @@ static psplit_code split(request *r, psplit_diag *diag) {
   planned made = {0};
   psplit_model *model = NULL;
   char *manifest = NULL;
-  r->plan.unit.sink = r->emit.sink = &sink;
+  r->plan.planner.sink = r->emit.sink = &sink;
   r->emit.cancel = &interrupted;
   r->emit.accept = accept;
   r->emit.accept_user = r;
@@ -388,7 +388,7 @@ static psplit_code split(request *r, psplit_diag *diag) {
   if (code == PSPLIT_OK) say_assumptions(&sink, model);
   if (code == PSPLIT_OK && r->tune.n_rounds) code = tune(r, model, diag);
   if (code == PSPLIT_OK) code = planned_make(&r->plan, model, r->n_stages, diag, &made);
-  const psplit_plan *plan = made.unit ? psplit_unit_plan(made.unit) : NULL;
+  const psplit_plan *plan = made.planner ? psplit_planner_plan(made.planner) : NULL;
   if (code == PSPLIT_OK && !plan) code = no_plan(diag);
   /* Until here, unless it tunes, an interrupt may end the program at once: nothing was written. */
   cli_on_interrupt(on_signal);

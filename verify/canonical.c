@@ -8,7 +8,7 @@ enum { RAW_DATA = 9, EXTERNAL_DATA = 13, DATA_LOCATION = 14, PAYLOAD_VIEW = 5368
 
 typedef struct writer {
   const psplit_model *model;
-  psplit_text *out;
+  psplit_i_text *out;
   psplit_i_payloads *payloads;
   psplit_diag *diag;
   const uint8_t *raw; /* raw_data of the tensor at hand, where it is in memory */
@@ -129,7 +129,7 @@ out:
 
 psplit_code psplit_i_canonical_span(const psplit_model *model,
                                     const ProtobufCMessageDescriptor *owner,
-                                    const psplit_i_span *span, psplit_text *out,
+                                    const psplit_i_span *span, psplit_i_text *out,
                                     psplit_i_payloads *payloads, psplit_diag *diag) {
   writer w = {.model = model, .out = out, .payloads = payloads, .diag = diag};
   size_t used;

@@ -13,7 +13,7 @@ typedef PSPLIT_VEC(psplit_i_payload) psplit_i_payloads;
  * `payloads`. Errors: MALFORMED, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_canonical_span(const psplit_model *model,
                                                     const ProtobufCMessageDescriptor *owner,
-                                                    const psplit_i_span *span, psplit_text *out,
+                                                    const psplit_i_span *span, psplit_i_text *out,
                                                     psplit_i_payloads *payloads, psplit_diag *diag);
 
 #endif

@@ -52,7 +52,7 @@ psplit_code psplit_i_compare(psplit_i_proof *p, uint32_t field, uint32_t whole, 
                        graph_span(p->stage, &p->part_spans, field, part), name, out_equal);
 }
 
-psplit_code psplit_i_field_spans_init(const psplit_model *model, psplit_arena *arena,
+psplit_code psplit_i_field_spans_init(const psplit_model *model, psplit_i_arena *arena,
                                       psplit_diag *diag, psplit_i_field_spans *out) {
   const Onnx__GraphProto *graph = model->proto->graph;
   out->inputs = PSPLIT_NEW(arena, const psplit_i_span *, graph->n_input);
@@ -76,7 +76,7 @@ psplit_code psplit_i_node_hash(psplit_i_proof *p, const psplit_model *model, uin
   PSPLIT_TRY(psplit_i_canonical_span(model, &onnx__graph_proto__descriptor,
                                      graph_span(model, NULL, PSPLIT_I_GRAPH_NODE, node), &p->a,
                                      &p->payload_a, p->diag));
-  psplit_hasher hasher;
+  psplit_i_hasher hasher;
   psplit_i_hasher_init(&hasher);
   psplit_i_hasher_add(&hasher, p->a.bytes, p->a.n);
   psplit_i_hasher_done(&hasher, out);
@@ -146,7 +146,7 @@ bool psplit_i_function_is_boundary(const psplit_model *stage, size_t index) {
       strcmp(node->output[0], function->output[0]) != 0)
     return false;
   /* The standard operator, and no function of the model that took its name. */
-  const psplit_graph *body = psplit_i_model_function(stage, (uint32_t)index);
+  const psplit_i_graph *body = psplit_i_model_function(stage, (uint32_t)index);
   return body->nodes[0].function == PSPLIT_NONE;
 }
 

@@ -30,7 +30,7 @@ typedef struct expansion {
   bool *used; /* [manifest.n_inlined] */
   digests nodes, weights, sparse, annotations, infos;
   PSPLIT_VEC(join) joins;
-  psplit_text bytes;
+  psplit_i_text bytes;
 } expansion;
 
 static psplit_code pack(expansion *x, const ProtobufCMessage *message) {
@@ -44,7 +44,7 @@ static psplit_code pack(expansion *x, const ProtobufCMessage *message) {
 
 static psplit_code add(expansion *x, digests *to, const ProtobufCMessage *message) {
   psplit_code code;
-  psplit_hasher hasher;
+  psplit_i_hasher hasher;
   digest d;
   PSPLIT_TRY(pack(x, message));
   psplit_i_hasher_init(&hasher);
@@ -170,7 +170,7 @@ static bool is_join(const Onnx__NodeProto *node, const join *one) {
 /* The nodes between branches and the outputs of their Ifs leave `joins`; the others join `out`. */
 static psplit_code collect(expansion *x, const Onnx__GraphProto *graph, expansion *out) {
   psplit_code code = PSPLIT_OK;
-  psplit_intern outputs; /* of the Ifs, by position in joins */
+  psplit_i_intern outputs; /* of the Ifs, by position in joins */
   psplit_i_intern_init(&outputs);
   size_t n_met = 0;
   for (size_t k = 0; k < x->joins.n; k++) {
@@ -209,7 +209,7 @@ out:
 static psplit_code same_rest(expansion *x, const Onnx__ModelProto *a, const Onnx__ModelProto *b,
                              bool *out_same) {
   psplit_code code = PSPLIT_OK;
-  psplit_text first = {0};
+  psplit_i_text first = {0};
   *out_same = true;
   for (int part = 0; part < 2 && *out_same; part++) {
     for (int side = 0; side < 2; side++) {
@@ -235,12 +235,12 @@ out:
 /* A condition that is said to hold always is a constant that nobody overrides, and says so. */
 static psplit_code check_certain(psplit_i_proof *p, const psplit_model *inlined,
                                  const psplit_i_inlined_row *row) {
-  const psplit_graph *graph = psplit_i_model_graph(inlined);
+  const psplit_i_graph *graph = psplit_i_model_graph(inlined);
   const uint32_t v = psplit_i_graph_find_value(graph, row->condition);
-  const psplit_value *value = v == PSPLIT_NONE ? NULL : &graph->values[v];
-  psplit_tensor tensor = {0};
+  const psplit_i_value *value = v == PSPLIT_NONE ? NULL : &graph->values[v];
+  psplit_i_tensor tensor = {0};
   if (value && value->producer != PSPLIT_NONE) {
-    const psplit_node *node = &graph->nodes[value->producer];
+    const psplit_i_node *node = &graph->nodes[value->producer];
     const Onnx__TensorProto *proto = psplit_i_attr_tensor(node, "value");
     if (proto && psplit_i_node_is(node, "Constant")) tensor = psplit_i_tensor_of(proto);
   } else if (value && value->initializer != PSPLIT_NONE &&

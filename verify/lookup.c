@@ -4,7 +4,7 @@
 
 #include "verify.h"
 
-bool psplit_i_table_init(psplit_i_table *table, psplit_arena *arena, size_t n, uint64_t seed) {
+bool psplit_i_table_init(psplit_i_table *table, psplit_i_arena *arena, size_t n, uint64_t seed) {
   uint32_t n_slots = 8;
   while (n_slots < UINT32_C(1) << 31 && n_slots / 2 < n) n_slots *= 2;
   table->entries = n_slots / 2 < n ? NULL : PSPLIT_NEW(arena, psplit_i_entry, n_slots);
@@ -54,7 +54,7 @@ static psplit_code make_room(psplit_i_proof *p) {
   }
   for (uint32_t d = 0; d < m->n_duplicates; d++) n_copies += (size_t)m->duplicates[d].n_also + 1;
   const uint64_t seed = p->names.key[0];
-  psplit_arena *arena = &p->arena;
+  psplit_i_arena *arena = &p->arena;
   return psplit_i_table_init(&p->rows, arena, n_rows, seed) &&
              psplit_i_table_init(&p->wants, arena, n_inputs, seed) &&
              psplit_i_table_init(&p->offers, arena, n_offers, seed) &&

@@ -17,9 +17,9 @@ static uint32_t find3(const psplit_i_proof *p, const psplit_i_table *table, cons
 
 /* --- boundary nodes --- */
 
-static bool is_send(const psplit_node *node) { return strcmp(node->op_type, "Send") == 0; }
+static bool is_send(const psplit_i_node *node) { return strcmp(node->op_type, "Send") == 0; }
 
-bool psplit_i_is_boundary_node(const psplit_i_proof *p, const psplit_node *node) {
+bool psplit_i_is_boundary_node(const psplit_i_proof *p, const psplit_i_node *node) {
   if (!p->manifest.sendrecv || strcmp(node->domain, BOUNDARY_DOMAIN) != 0 ||
       (!is_send(node) && strcmp(node->op_type, "Recv") != 0))
     return false;
@@ -30,7 +30,7 @@ bool psplit_i_is_boundary_node(const psplit_i_proof *p, const psplit_node *node)
 }
 
 psplit_code psplit_i_check_boundary_node(psplit_i_proof *p, uint32_t n) {
-  const psplit_node *node = &p->part->nodes[n];
+  const psplit_i_node *node = &p->part->nodes[n];
   const bool sends = is_send(node);
   int64_t tag = -1, peer = -1;
   const char *tensor = NULL;
@@ -41,8 +41,8 @@ psplit_code psplit_i_check_boundary_node(psplit_i_proof *p, uint32_t n) {
       !psplit_i_attr_string(node, "tensor", &tensor, &n_tensor))
     return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": a %s node is not of the boundary's form", p->at,
                             node->op_type);
-  const psplit_value *inner = &p->part->values[sends ? node->inputs[0] : node->outputs[0]];
-  const psplit_value *port = &p->part->values[sends ? node->outputs[0] : node->inputs[0]];
+  const psplit_i_value *inner = &p->part->values[sends ? node->inputs[0] : node->outputs[0]];
+  const psplit_i_value *port = &p->part->values[sends ? node->outputs[0] : node->inputs[0]];
   if (node->function == PSPLIT_NONE || !psplit_i_function_is_boundary(p->stage, node->function))
     return PSPLIT_I_DIFFERS(p,
                             "stage %" PRIu32
@@ -72,14 +72,14 @@ psplit_code psplit_i_check_boundary_node(psplit_i_proof *p, uint32_t n) {
 }
 
 /* The boundary node between a port of the file and the tensor inside; NULL if there is none. */
-static const psplit_node *boundary_between(const psplit_i_proof *p, const char *port,
-                                           const char *tensor, bool receives) {
+static const psplit_i_node *boundary_between(const psplit_i_proof *p, const char *port,
+                                             const char *tensor, bool receives) {
   const uint32_t inner = psplit_i_graph_find_value(p->part, tensor);
   const uint32_t outer = psplit_i_graph_find_value(p->part, port);
   if (inner == PSPLIT_NONE || outer == PSPLIT_NONE) return NULL;
   const uint32_t n = p->part->values[receives ? inner : outer].producer;
   if (n == PSPLIT_NONE) return NULL;
-  const psplit_node *node = &p->part->nodes[n];
+  const psplit_i_node *node = &p->part->nodes[n];
   return psplit_i_is_boundary_node(p, node) && is_send(node) != receives && node->n_inputs == 1 &&
              node->inputs[0] == (receives ? outer : inner)
            ? node
@@ -91,7 +91,7 @@ static const psplit_node *boundary_between(const psplit_i_proof *p, const char *
 static bool joined(const psplit_i_proof *p, const char *port, const char *tensor, uint32_t t,
                    bool receives) {
   if (!p->manifest.sendrecv) return strcmp(port, tensor) == 0;
-  const psplit_node *node = boundary_between(p, port, tensor, receives);
+  const psplit_i_node *node = boundary_between(p, port, tensor, receives);
   int64_t tag, dtype;
   return node && psplit_i_attr_int(node, "tag", &tag) &&
          (uint64_t)tag == p->manifest.transfers[t].tag &&
@@ -111,7 +111,7 @@ static psplit_code read_type(psplit_i_proof *p, const Onnx__ValueInfoProto *port
   uint8_t *bytes = psplit_i_arena_alloc(&p->scratch, n);
   if (!bytes) return psplit_i_nomem(p->diag);
   onnx__type_proto__pack(port->type, bytes);
-  psplit_hasher hasher;
+  psplit_i_hasher hasher;
   psplit_i_hasher_init(&hasher);
   psplit_i_hasher_add(&hasher, bytes, n);
   psplit_i_hasher_done(&hasher, out->hash);
@@ -123,7 +123,7 @@ static psplit_code check_elem(psplit_i_proof *p, uint32_t t, const psplit_i_port
   const psplit_i_manifest_transfer *transfer = &p->manifest.transfers[t];
   const char *name = psplit_i_dtype_name(type->elem);
   const uint32_t value = psplit_i_graph_find_value(p->graph, transfer->tensor);
-  const psplit_value *whole = &p->graph->values[value];
+  const psplit_i_value *whole = &p->graph->values[value];
   const int32_t declared = psplit_i_type_kind(whole->declared_type) == PSPLIT_TYPE_TENSOR
                              ? psplit_i_type_elem(whole->declared_type)
                              : 0;
@@ -138,16 +138,16 @@ static psplit_code check_elem(psplit_i_proof *p, uint32_t t, const psplit_i_port
 
 /* --- inputs --- */
 
-static bool has_default(const psplit_value *value) {
+static bool has_default(const psplit_i_value *value) {
   return value->initializer != PSPLIT_NONE || value->sparse_initializer != PSPLIT_NONE;
 }
 
 /* An input that the model gives: declared as in the model, with a default where that has one. */
 static psplit_code check_given(psplit_i_proof *p, uint32_t position, const psplit_i_row *row) {
   psplit_code code = PSPLIT_OK;
-  const psplit_value *input = &p->part->values[p->part->inputs[position]];
+  const psplit_i_value *input = &p->part->values[p->part->inputs[position]];
   const uint32_t value = psplit_i_graph_find_value(p->graph, input->name);
-  const psplit_value *whole = value == PSPLIT_NONE ? NULL : &p->graph->values[value];
+  const psplit_i_value *whole = value == PSPLIT_NONE ? NULL : &p->graph->values[value];
   bool equal =
     whole && whole->input != PSPLIT_NONE && (!row || strcmp(row->tensor, row->name) == 0);
   if (equal)
@@ -205,7 +205,7 @@ psplit_code psplit_i_check_inputs(psplit_i_proof *p) {
   const psplit_i_manifest_stage *stage = &p->manifest.stages[p->at];
   uint32_t n_unlisted = 0;
   for (uint32_t i = 0; i < p->part->n_inputs; i++) {
-    const psplit_value *input = &p->part->values[p->part->inputs[i]];
+    const psplit_i_value *input = &p->part->values[p->part->inputs[i]];
     const uint32_t r = find3(p, &p->rows, input->name, p->at, 0);
     const psplit_i_row *row = r == PSPLIT_NONE ? NULL : &stage->inputs[r];
     /* Before IR version 4 an input with an initializer cannot be overridden and needs no row. */
@@ -333,7 +333,7 @@ psplit_code psplit_i_check_manifest(psplit_i_proof *p) {
       psplit_i_check_declared(p, &m->input_values[k], p->model->proto->graph->input[input]->type));
   }
   for (uint32_t i = 0; i < p->graph->n_inputs; i++) {
-    const psplit_value *input = &p->graph->values[p->graph->inputs[i]];
+    const psplit_i_value *input = &p->graph->values[p->graph->inputs[i]];
     if (!listed[i] && !(has_default(input) && psplit_i_model_ir_version(p->model) < 4))
       return PSPLIT_I_DIFFERS(p, "the manifest does not list the model's input \"%s\"",
                               input->name);

@@ -5,7 +5,7 @@
 
 #include "verify.h"
 
-static bool same_dim(psplit_i_manifest_dim a, psplit_declared_dim b) {
+static bool same_dim(psplit_i_manifest_dim a, psplit_i_declared_dim b) {
   if (a.value >= 0 || b.value >= 0) return a.value == b.value;
   return a.param && b.param ? strcmp(a.param, b.param) == 0 : !a.param && !b.param;
 }
@@ -19,7 +19,7 @@ static bool same_shape(const psplit_i_shape *shape, const Onnx__TypeProto *type)
 }
 
 /* What a dtype starts with, for values that are not dense tensors. */
-static const char *word_of(psplit_type_kind kind) {
+static const char *word_of(psplit_i_value_kind kind) {
   switch (kind) {
     case PSPLIT_TYPE_SPARSE_TENSOR: return "sparse_tensor(";
     case PSPLIT_TYPE_SEQUENCE: return "sequence(";
@@ -31,7 +31,7 @@ static const char *word_of(psplit_type_kind kind) {
 }
 
 static bool same_dtype(const char *dtype, const Onnx__TypeProto *type) {
-  const psplit_type_kind kind = psplit_i_type_kind(type);
+  const psplit_i_value_kind kind = psplit_i_type_kind(type);
   if (kind == PSPLIT_TYPE_TENSOR) {
     const char *name = psplit_i_dtype_name(psplit_i_type_elem(type));
     return name && dtype ? strcmp(name, dtype) == 0 : !name && !dtype;
@@ -57,8 +57,8 @@ static bool same_text(const char *a, const char *b) {
 
 /* Whether a port says of a dimension what the model lets one know of it: a number where there is
  * one for sure, else the symbol that the model declares, else at most the one that is known. */
-static bool is_dim_of_model(psplit_declared_dim port, psplit_emit_dim sure,
-                            psplit_declared_dim declared) {
+static bool is_dim_of_model(psplit_i_declared_dim port, psplit_i_emit_dim sure,
+                            psplit_i_declared_dim declared) {
   if (!same_text(port.denotation, declared.denotation)) return false;
   const bool silent = port.value < 0 && !port.param;
   if (silent && !declared.param && (declared.value < 0 || sure.value < 0)) return true;
@@ -70,14 +70,14 @@ psplit_code psplit_i_check_port_shape(psplit_i_proof *p, uint32_t t, const Onnx_
   const char *tensor = p->manifest.transfers[t].tensor;
   const int64_t rank = psplit_i_type_rank(type);
   const uint32_t value = psplit_i_graph_find_value(p->graph, tensor);
-  const psplit_vtype *known = psplit_i_shapes_type(p->shapes, value);
+  const psplit_i_vtype *known = psplit_i_shapes_type(p->shapes, value);
   const Onnx__TypeProto *declared = p->graph->values[value].declared_type;
   const int64_t declared_rank = psplit_i_type_rank(declared);
   const bool alike = declared_rank == known->rank;
   bool good = known->rank == rank || (rank < 0 && declared_rank < 0);
   if (!same_text(psplit_i_type_denotation(type), psplit_i_type_denotation(declared))) good = false;
   for (int64_t a = 0; good && a < rank; a++) {
-    const psplit_declared_dim none = {.value = -1};
+    const psplit_i_declared_dim none = {.value = -1};
     good = is_dim_of_model(psplit_i_type_dim(type, (uint32_t)a),
                            psplit_i_shapes_emit_dim(p->shapes, known->dims[a]),
                            alike ? psplit_i_type_dim(declared, (uint32_t)a) : none);

@@ -20,7 +20,7 @@ static int compare_silent(const void *a, const void *b) {
   return x->node < y->node ? -1 : x->node > y->node;
 }
 
-static bool is_silent(const psplit_node *node) {
+static bool is_silent(const psplit_i_node *node) {
   for (uint32_t o = 0; o < node->n_outputs; o++)
     if (node->outputs[o] != PSPLIT_NONE) return false;
   return true;
@@ -69,7 +69,7 @@ out:
 /* The model's node that makes the first named output of a stage's node. PSPLIT_NONE if none does.
  */
 static psplit_code find_node(psplit_i_proof *p, uint32_t part, uint32_t *out_node) {
-  const psplit_node *node = &p->part->nodes[part];
+  const psplit_i_node *node = &p->part->nodes[part];
   for (uint32_t o = 0; o < node->n_outputs; o++) {
     if (node->outputs[o] == PSPLIT_NONE) continue;
     const uint32_t value =
@@ -126,7 +126,7 @@ out:
 /* --- values --- */
 
 /* Names that the stage's quantization annotations speak of. */
-static psplit_code mentioned_names(psplit_i_proof *p, psplit_intern *out) {
+static psplit_code mentioned_names(psplit_i_proof *p, psplit_i_intern *out) {
   const Onnx__GraphProto *graph = p->stage->proto->graph;
   for (size_t i = 0; i < graph->n_quantization_annotation; i++) {
     const Onnx__TensorAnnotation *annotation = graph->quantization_annotation[i];
@@ -138,7 +138,7 @@ static psplit_code mentioned_names(psplit_i_proof *p, psplit_intern *out) {
   return PSPLIT_OK;
 }
 
-static bool is_used(const psplit_graph *graph, uint32_t value) {
+static bool is_used(const psplit_i_graph *graph, uint32_t value) {
   return graph->values[value].is_output ||
          graph->consumer_off[value] < graph->consumer_off[value + 1];
 }
@@ -146,12 +146,12 @@ static bool is_used(const psplit_graph *graph, uint32_t value) {
 /* An initializer of the stage is the model's, stands there for a reason, and can be overridden by a
  * caller where the model's can. */
 static psplit_code check_initializer(psplit_i_proof *p, uint32_t v,
-                                     const psplit_intern *mentioned) {
+                                     const psplit_i_intern *mentioned) {
   psplit_code code = PSPLIT_OK;
-  const psplit_value *part = &p->part->values[v];
+  const psplit_i_value *part = &p->part->values[v];
   const bool sparse = part->sparse_initializer != PSPLIT_NONE;
   const uint32_t value = psplit_i_graph_find_value(p->graph, part->name);
-  const psplit_value *whole = value == PSPLIT_NONE ? NULL : &p->graph->values[value];
+  const psplit_i_value *whole = value == PSPLIT_NONE ? NULL : &p->graph->values[value];
   const uint32_t index = !whole   ? PSPLIT_NONE
                          : sparse ? whole->sparse_initializer
                                   : whole->initializer;
@@ -177,7 +177,7 @@ out:
 
 static psplit_code check_initializers(psplit_i_proof *p) {
   psplit_code code;
-  psplit_intern mentioned;
+  psplit_i_intern mentioned;
   psplit_i_intern_init(&mentioned);
   PSPLIT_TRY(mentioned_names(p, &mentioned));
   for (uint32_t v = 0; v < p->part->n_values; v++)
@@ -193,7 +193,7 @@ out:
 static psplit_code check_value_infos(psplit_i_proof *p) {
   psplit_code code = PSPLIT_OK;
   for (uint32_t v = 0; v < p->part->n_values; v++) {
-    const psplit_value *here = &p->part->values[v];
+    const psplit_i_value *here = &p->part->values[v];
     const uint32_t value = psplit_i_graph_find_value(p->graph, here->name);
     const uint32_t part = here->value_info;
     const uint32_t whole = value == PSPLIT_NONE ? PSPLIT_NONE : p->graph->values[value].value_info;
@@ -273,23 +273,23 @@ out:
 
 /* Operators whose copies might not agree: they draw random numbers, or nobody here knows what they
  * do. Independent of the list that the passes use. */
-static bool may_vary(const psplit_node *node) {
+static bool may_vary(const psplit_i_node *node) {
   const bool known = !*node->domain || strcmp(node->domain, "ai.onnx.ml") == 0 ||
                      strcmp(node->domain, "com.microsoft") == 0;
   return !known || strncmp(node->op_type, "Random", 6) == 0 || strstr(node->op_type, "Dropout") ||
          strcmp(node->op_type, "Multinomial") == 0 || strcmp(node->op_type, "Bernoulli") == 0;
 }
 
-typedef PSPLIT_VEC(const psplit_graph *) graphs;
+typedef PSPLIT_VEC(const psplit_i_graph *) graphs;
 
 /* Looks at one graph; its bodies and the functions it calls join `open`, each function once. */
-static psplit_code look_through(psplit_i_proof *p, const psplit_node *node, graphs *open,
+static psplit_code look_through(psplit_i_proof *p, const psplit_i_node *node, graphs *open,
                                 bool *out_varies) {
   if (node->function == PSPLIT_NONE) {
     *out_varies = may_vary(node);
   } else if (!p->function_tame[node->function]) {
     p->function_tame[node->function] = 1;
-    const psplit_graph *callee = psplit_i_model_function(p->model, node->function);
+    const psplit_i_graph *callee = psplit_i_model_function(p->model, node->function);
     if (!psplit_i_vec_push(open, callee)) return psplit_i_nomem(p->diag);
   }
   for (uint32_t b = 0; b < node->n_bodies; b++)
@@ -298,13 +298,13 @@ static psplit_code look_through(psplit_i_proof *p, const psplit_node *node, grap
 }
 
 /* Whether a node may give something else each time; a true answer ends the proof. */
-static psplit_code varies(psplit_i_proof *p, const psplit_node *node, bool *out) {
+static psplit_code varies(psplit_i_proof *p, const psplit_i_node *node, bool *out) {
   psplit_code code;
   graphs open = {0};
   *out = false;
   PSPLIT_TRY(look_through(p, node, &open, out));
   while (open.n && !*out) {
-    const psplit_graph *graph = open.items[--open.n];
+    const psplit_i_graph *graph = open.items[--open.n];
     for (uint32_t n = 0; n < graph->n_nodes && !*out; n++)
       PSPLIT_TRY(look_through(p, &graph->nodes[n], &open, out));
   }
@@ -355,7 +355,7 @@ static psplit_code check_coverage(psplit_i_proof *p) {
       return PSPLIT_I_DIFFERS(p, "output \"%s\" of the model comes out of no stage",
                               p->graph->values[p->graph->outputs[o]].name);
   for (uint32_t v = 0; v < p->graph->n_values; v++) {
-    const psplit_value *value = &p->graph->values[v];
+    const psplit_i_value *value = &p->graph->values[v];
     if ((value->initializer != PSPLIT_NONE || value->sparse_initializer != PSPLIT_NONE) &&
         !p->initializer_seen[v])
       return PSPLIT_I_DIFFERS(p, "initializer \"%s\" is in no stage", value->name);
@@ -414,7 +414,7 @@ out:
 
 static psplit_code begin(psplit_i_proof *p) {
   psplit_code code;
-  const psplit_graph *graph = p->graph;
+  const psplit_i_graph *graph = p->graph;
   p->n_seen = PSPLIT_NEW(&p->arena, uint32_t, graph->n_nodes);
   p->seen_in = PSPLIT_NEW(&p->arena, uint32_t, graph->n_nodes);
   p->declared = PSPLIT_NEW(&p->arena, uint32_t, graph->n_nodes);
@@ -441,7 +441,7 @@ out:
 
 static psplit_code open_stage(psplit_i_proof *p, const char *directory,
                               const psplit_verify_options *options) {
-  psplit_text path = {0};
+  psplit_i_text path = {0};
   psplit_read_options read = options ? options->read : (psplit_read_options){0};
   read.is_stage = true;
   psplit_i_text_addf(&path, "%s/%s", directory, p->manifest.stages[p->at].file);

@@ -34,7 +34,7 @@ typedef struct psplit_i_table {
 } psplit_i_table;
 
 /* False when out of memory. */
-bool psplit_i_table_init(psplit_i_table *table, psplit_arena *arena, size_t n, uint64_t seed);
+bool psplit_i_table_init(psplit_i_table *table, psplit_i_arena *arena, size_t n, uint64_t seed);
 /* False where the key is there already; its value stays. `value` is not PSPLIT_NONE. */
 bool psplit_i_table_add(psplit_i_table *table, uint32_t a, uint32_t b, uint32_t c, uint32_t value);
 /* PSPLIT_NONE where the key is not there. */
@@ -70,18 +70,18 @@ typedef struct psplit_i_port_type {
 
 typedef struct psplit_i_proof {
   const psplit_model *model; /* whose stages they are to be */
-  const psplit_graph *graph;
+  const psplit_i_graph *graph;
   psplit_model *inlined;   /* where the manifest inlines Ifs: the model with that done; or NULL */
   psplit_i_shapes *shapes; /* what can be known of the model's values; NULL without transfers */
   psplit_i_manifest manifest;
-  psplit_arena arena;   /* as long as the proof */
-  psplit_arena scratch; /* as long as a stage is looked at */
+  psplit_i_arena arena;   /* as long as the proof */
+  psplit_i_arena scratch; /* as long as a stage is looked at */
   psplit_diag *diag;
 
   /* The stage at hand. */
   uint32_t at;
   psplit_model *stage;
-  const psplit_graph *part;
+  const psplit_i_graph *part;
   psplit_i_field_spans part_spans;
   psplit_i_pairs pairs;
 
@@ -99,11 +99,11 @@ typedef struct psplit_i_proof {
   psplit_i_field_spans spans; /* of the model */
   uint32_t *first_output;     /* [n_values] position among the model's outputs, or PSPLIT_NONE */
   uint32_t *next_output;      /* [n_outputs] the next one of the same value */
-  psplit_intern annotated;    /* tensors with quantization annotations, by id: ... */
+  psplit_i_intern annotated;  /* tensors with quantization annotations, by id: ... */
   uint32_t *annotation;       /* [annotated.n] ... the first such annotation */
   psplit_i_silent *silent;    /* the model's nodes without outputs, by hash and position */
   uint32_t n_silent;
-  psplit_intern names;       /* of ports and tensors in the manifest */
+  psplit_i_intern names;     /* of ports and tensors in the manifest */
   psplit_i_table rows;       /* (port, stage, inputs or outputs) -> row */
   psplit_i_table wants;      /* (tensor, from, to) -> input row of `to` */
   psplit_i_table offers;     /* (tensor, from, to) -> output row of `from` */
@@ -112,7 +112,7 @@ typedef struct psplit_i_proof {
   psplit_i_table duplicates; /* (node, stage, 0) -> index of the duplicate */
   uint32_t *declared;        /* [n_nodes] 1 + index of its duplicate, or 0 */
 
-  psplit_text a, b; /* canonical forms at hand */
+  psplit_i_text a, b; /* canonical forms at hand */
   psplit_i_payloads payload_a, payload_b;
 } psplit_i_proof;
 
@@ -146,7 +146,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_compare_rest(psplit_i_proof *p);
 
 /* Where the graph's inputs, outputs and annotations stand. */
 PSPLIT_MUST_USE psplit_code psplit_i_field_spans_init(const psplit_model *model,
-                                                      psplit_arena *arena, psplit_diag *diag,
+                                                      psplit_i_arena *arena, psplit_diag *diag,
                                                       psplit_i_field_spans *out);
 
 /* A 128-bit hash of the canonical form of node `node` of `model`; raw tensor data does not count.
@@ -159,7 +159,7 @@ bool psplit_i_function_is_boundary(const psplit_model *stage, size_t index);
 
 /* Whether the stage's node is a Send or Recv of the boundary: its port is no name of the model. One
  * that the model itself has is a node like any other. */
-bool psplit_i_is_boundary_node(const psplit_i_proof *p, const psplit_node *node);
+bool psplit_i_is_boundary_node(const psplit_i_proof *p, const psplit_i_node *node);
 
 /* A boundary node of the stage is a transfer of the manifest, and the only node for it. */
 PSPLIT_MUST_USE psplit_code psplit_i_check_boundary_node(psplit_i_proof *p, uint32_t node);

@@ -21,9 +21,9 @@ static void time_text(char *out, size_t n, int64_t ns) {
 }
 
 /* A box of two lines, the first a name. */
-static void put_box(psplit_text *out, char kind, uint32_t id, const char *name,
+static void put_box(psplit_i_text *out, char kind, uint32_t id, const char *name,
                     const char *detail) {
-  psplit_text label = {0};
+  psplit_i_text label = {0};
   psplit_i_view_dot_string(&label, name);
   if (label.failed)
     out->failed = true;
@@ -31,7 +31,7 @@ static void put_box(psplit_text *out, char kind, uint32_t id, const char *name,
     label.bytes[label.n - 1] = '\0'; /* without the closing quote */
   psplit_i_text_addf(out, "    %c%" PRIu32 " [label=%s\\n", kind, id,
                      label.bytes ? label.bytes : "\"");
-  psplit_text second = {0};
+  psplit_i_text second = {0};
   psplit_i_view_dot_string(&second, detail);
   if (second.failed) out->failed = true;
   psplit_i_text_puts(out, second.bytes ? second.bytes + 1 : "\"");
@@ -40,7 +40,7 @@ static void put_box(psplit_text *out, char kind, uint32_t id, const char *name,
   psplit_i_text_fini(&label);
 }
 
-static void put_arrow(psplit_text *out, const psplit_snapshot *s, char kind, uint32_t from,
+static void put_arrow(psplit_i_text *out, const psplit_snapshot *s, char kind, uint32_t from,
                       uint32_t to, uint32_t v) {
   const psplit_snapshot_value *value = &s->values[v];
   char bytes[32] = "";
@@ -51,7 +51,7 @@ static void put_arrow(psplit_text *out, const psplit_snapshot *s, char kind, uin
 }
 
 /* Boxes of one stage, or all where there are no stages (PSPLIT_NONE). */
-static void put_groups(psplit_text *out, const psplit_snapshot *s, uint32_t stage) {
+static void put_groups(psplit_i_text *out, const psplit_snapshot *s, uint32_t stage) {
   for (uint32_t g = 0; g < s->n_groups; g++) {
     const psplit_snapshot_group *group = &s->groups[g];
     char time[32] = "", detail[80];
@@ -63,7 +63,7 @@ static void put_groups(psplit_text *out, const psplit_snapshot *s, uint32_t stag
   }
 }
 
-static void put_nodes(psplit_text *out, const psplit_snapshot *s, uint32_t stage) {
+static void put_nodes(psplit_i_text *out, const psplit_snapshot *s, uint32_t stage) {
   for (uint32_t i = 0; i < s->n_nodes; i++) {
     const uint32_t n = s->topo[i];
     const psplit_snapshot_node *node = &s->nodes[n];
@@ -72,8 +72,8 @@ static void put_nodes(psplit_text *out, const psplit_snapshot *s, uint32_t stage
   }
 }
 
-static void put_by_stage(psplit_text *out, const psplit_snapshot *s,
-                         void (*put)(psplit_text *, const psplit_snapshot *, uint32_t)) {
+static void put_by_stage(psplit_i_text *out, const psplit_snapshot *s,
+                         void (*put)(psplit_i_text *, const psplit_snapshot *, uint32_t)) {
   if (!s->plan) {
     put(out, s, PSPLIT_NONE);
     return;
@@ -88,7 +88,7 @@ static void put_by_stage(psplit_text *out, const psplit_snapshot *s,
   }
 }
 
-static void put_node_arrows(psplit_text *out, const psplit_snapshot *s) {
+static void put_node_arrows(psplit_i_text *out, const psplit_snapshot *s) {
   for (uint32_t i = 0; i < s->n_nodes; i++) {
     const uint32_t n = s->topo[i];
     const psplit_snapshot_node *node = &s->nodes[n];
@@ -101,7 +101,7 @@ static void put_node_arrows(psplit_text *out, const psplit_snapshot *s) {
   }
 }
 
-static void put_stages(psplit_text *out, const psplit_snapshot *s) {
+static void put_stages(psplit_i_text *out, const psplit_snapshot *s) {
   for (uint32_t i = 0; i < s->n_stages; i++) {
     const psplit_plan_stage *stage = &s->plan->stages[i];
     char time[32], detail[80], name[160];
@@ -116,7 +116,7 @@ static void put_stages(psplit_text *out, const psplit_snapshot *s) {
   }
 }
 
-void psplit_i_view_dot(const psplit_snapshot *s, psplit_view_level level, psplit_text *out) {
+void psplit_i_view_dot(const psplit_snapshot *s, psplit_view_level level, psplit_i_text *out) {
   psplit_i_text_puts(out,
                      "digraph model {\n"
                      "  node [shape=box, style=\"rounded,filled\", fillcolor=white, "

@@ -10,7 +10,7 @@ static size_t printable_length(const unsigned char *s, size_t left) {
   return n == 2 && *s == 0xc2 && s[1] < 0xa0 ? 0 : n;
 }
 
-void psplit_i_view_word(psplit_text *out, const char *name) {
+void psplit_i_view_word(psplit_i_text *out, const char *name) {
   if (!*name)
     psplit_i_text_puts(out, "-");
   else if (strcmp(name, "-") == 0)
@@ -20,7 +20,7 @@ void psplit_i_view_word(psplit_text *out, const char *name) {
 }
 
 /* `special`: printable characters that are escaped all the same. */
-static void put_escaped(psplit_text *out, const char *text, size_t left, const char *special) {
+static void put_escaped(psplit_i_text *out, const char *text, size_t left, const char *special) {
   for (const unsigned char *s = (const unsigned char *)text; left;) {
     const size_t n = printable_length(s, left);
     const size_t width = n ? n : 1;
@@ -35,15 +35,15 @@ static void put_escaped(psplit_text *out, const char *text, size_t left, const c
   }
 }
 
-void psplit_i_view_escaped(psplit_text *out, const char *text, size_t n) {
+void psplit_i_view_escaped(psplit_i_text *out, const char *text, size_t n) {
   put_escaped(out, text, n, " ,\"");
 }
 
-void psplit_i_view_line(psplit_text *out, const char *text) {
+void psplit_i_view_line(psplit_i_text *out, const char *text) {
   put_escaped(out, text, strlen(text), "");
 }
 
-void psplit_i_view_dot_string(psplit_text *out, const char *name) {
+void psplit_i_view_dot_string(psplit_i_text *out, const char *name) {
   const unsigned char *s = (const unsigned char *)name;
   psplit_i_text_puts(out, "\"");
   for (size_t left = strlen(name); left;) {
@@ -63,7 +63,7 @@ void psplit_i_view_dot_string(psplit_text *out, const char *name) {
   psplit_i_text_puts(out, "\"");
 }
 
-void psplit_i_view_html(psplit_text *out, const char *text) {
+void psplit_i_view_html(psplit_i_text *out, const char *text) {
   const unsigned char *s = (const unsigned char *)text;
   for (size_t left = strlen(text); left;) {
     const size_t n = printable_length(s, left);

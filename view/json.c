@@ -1,7 +1,7 @@
 /* The JSON format: docs/inspect.md names every key. Items stand one a line. */
 #include "view.h"
 
-static void id_or_null(psplit_json *json, const char *key, uint32_t id) {
+static void id_or_null(psplit_i_json *json, const char *key, uint32_t id) {
   psplit_i_json_key(json, key);
   if (id == PSPLIT_NONE)
     psplit_i_json_null(json);
@@ -9,7 +9,7 @@ static void id_or_null(psplit_json *json, const char *key, uint32_t id) {
     psplit_i_json_uint(json, id);
 }
 
-static void uint_or_null(psplit_json *json, const char *key, bool known, uint64_t number) {
+static void uint_or_null(psplit_i_json *json, const char *key, bool known, uint64_t number) {
   psplit_i_json_key(json, key);
   if (known)
     psplit_i_json_uint(json, number);
@@ -17,16 +17,16 @@ static void uint_or_null(psplit_json *json, const char *key, bool known, uint64_
     psplit_i_json_null(json);
 }
 
-static void key_uint(psplit_json *json, const char *key, uint64_t number) {
+static void key_uint(psplit_i_json *json, const char *key, uint64_t number) {
   uint_or_null(json, key, true, number);
 }
 
-static void key_int(psplit_json *json, const char *key, int64_t number) {
+static void key_int(psplit_i_json *json, const char *key, int64_t number) {
   psplit_i_json_key(json, key);
   psplit_i_json_int(json, number);
 }
 
-static void key_string(psplit_json *json, const char *key, const char *text) {
+static void key_string(psplit_i_json *json, const char *key, const char *text) {
   psplit_i_json_key(json, key);
   if (text)
     psplit_i_json_string(json, text);
@@ -34,12 +34,12 @@ static void key_string(psplit_json *json, const char *key, const char *text) {
     psplit_i_json_null(json);
 }
 
-static void key_bool(psplit_json *json, const char *key, bool value) {
+static void key_bool(psplit_i_json *json, const char *key, bool value) {
   psplit_i_json_key(json, key);
   psplit_i_json_bool(json, value);
 }
 
-static void key_ids(psplit_json *json, const char *key, const uint32_t *ids, uint32_t n) {
+static void key_ids(psplit_i_json *json, const char *key, const uint32_t *ids, uint32_t n) {
   psplit_i_json_key(json, key);
   psplit_i_json_open(json, '[');
   for (uint32_t i = 0; i < n; i++) {
@@ -52,17 +52,17 @@ static void key_ids(psplit_json *json, const char *key, const uint32_t *ids, uin
 }
 
 /* An object on one line. */
-static void open_line(psplit_json *json) {
+static void open_line(psplit_i_json *json) {
   psplit_i_json_open(json, '{');
   json->compact = true;
 }
 
-static void close_line(psplit_json *json) {
+static void close_line(psplit_i_json *json) {
   psplit_i_json_close(json, '}');
   json->compact = false;
 }
 
-void psplit_i_view_json_nodes(psplit_json *json, const psplit_snapshot *s) {
+void psplit_i_view_json_nodes(psplit_i_json *json, const psplit_snapshot *s) {
   const bool costs = s->facts & PSPLIT_SNAPSHOT_COSTS;
   psplit_i_json_open(json, '[');
   for (uint32_t n = 0; n < s->n_nodes; n++) {
@@ -92,7 +92,7 @@ void psplit_i_view_json_nodes(psplit_json *json, const psplit_snapshot *s) {
   psplit_i_json_close(json, ']');
 }
 
-void psplit_i_view_json_values(psplit_json *json, const psplit_snapshot *s) {
+void psplit_i_view_json_values(psplit_i_json *json, const psplit_snapshot *s) {
   psplit_i_json_open(json, '[');
   for (uint32_t v = 0; v < s->n_values; v++) {
     const psplit_snapshot_value *value = &s->values[v];
@@ -111,7 +111,7 @@ void psplit_i_view_json_values(psplit_json *json, const psplit_snapshot *s) {
   psplit_i_json_close(json, ']');
 }
 
-void psplit_i_view_json_groups(psplit_json *json, const psplit_snapshot *s) {
+void psplit_i_view_json_groups(psplit_i_json *json, const psplit_snapshot *s) {
   const bool costs = s->facts & PSPLIT_SNAPSHOT_COSTS;
   psplit_i_json_open(json, '[');
   for (uint32_t g = 0; g < s->n_groups; g++) {
@@ -135,7 +135,7 @@ void psplit_i_view_json_groups(psplit_json *json, const psplit_snapshot *s) {
   psplit_i_json_close(json, ']');
 }
 
-void psplit_i_view_json_edges(psplit_json *json, const psplit_snapshot *s) {
+void psplit_i_view_json_edges(psplit_i_json *json, const psplit_snapshot *s) {
   psplit_i_json_open(json, '[');
   for (uint32_t e = 0; e < s->n_edges; e++) {
     const psplit_snapshot_edge *edge = &s->edges[e];
@@ -151,7 +151,7 @@ void psplit_i_view_json_edges(psplit_json *json, const psplit_snapshot *s) {
   psplit_i_json_close(json, ']');
 }
 
-void psplit_i_view_json_repeats(psplit_json *json, const psplit_snapshot *s) {
+void psplit_i_view_json_repeats(psplit_i_json *json, const psplit_snapshot *s) {
   psplit_i_json_open(json, '[');
   for (uint32_t r = 0; r < s->n_repeats; r++) {
     const psplit_snapshot_repeat *repeat = &s->repeats[r];
@@ -165,7 +165,7 @@ void psplit_i_view_json_repeats(psplit_json *json, const psplit_snapshot *s) {
   psplit_i_json_close(json, ']');
 }
 
-void psplit_i_view_json_notes(psplit_json *json, const psplit_snapshot *s) {
+void psplit_i_view_json_notes(psplit_i_json *json, const psplit_snapshot *s) {
   psplit_i_json_open(json, '[');
   for (uint32_t n = 0; n < s->n_notes; n++) {
     const psplit_snapshot_note *note = &s->notes[n];
@@ -180,7 +180,7 @@ void psplit_i_view_json_notes(psplit_json *json, const psplit_snapshot *s) {
   psplit_i_json_close(json, ']');
 }
 
-void psplit_i_view_json_stages(psplit_json *json, const psplit_snapshot *s) {
+void psplit_i_view_json_stages(psplit_i_json *json, const psplit_snapshot *s) {
   psplit_i_json_open(json, '[');
   for (uint32_t i = 0; i < s->n_stages; i++) {
     const psplit_plan_stage *stage = &s->plan->stages[i];
@@ -206,7 +206,7 @@ void psplit_i_view_json_stages(psplit_json *json, const psplit_snapshot *s) {
   psplit_i_json_close(json, ']');
 }
 
-void psplit_i_view_json_transfers(psplit_json *json, const psplit_snapshot *s) {
+void psplit_i_view_json_transfers(psplit_i_json *json, const psplit_snapshot *s) {
   psplit_i_json_open(json, '[');
   for (uint32_t t = 0; t < s->plan->n_transfers; t++) {
     const psplit_plan_transfer *transfer = &s->plan->transfers[t];
@@ -223,7 +223,7 @@ void psplit_i_view_json_transfers(psplit_json *json, const psplit_snapshot *s) {
 }
 
 /* As pipeline.json has it, but for the number of the node. */
-static void put_headline(psplit_json *json, const psplit_plan *plan) {
+static void put_headline(psplit_i_json *json, const psplit_plan *plan) {
   const psplit_plan_data *data = &plan->data;
   key_string(json, "device_order", plan->device_order);
   key_string(json, "single_device", plan->single_device);
@@ -259,7 +259,7 @@ static void put_headline(psplit_json *json, const psplit_plan *plan) {
   psplit_i_json_close(json, '}');
 }
 
-void psplit_i_view_json_plan(psplit_json *json, const psplit_snapshot *s) {
+void psplit_i_view_json_plan(psplit_i_json *json, const psplit_snapshot *s) {
   const psplit_plan *plan = s->plan;
   psplit_i_json_open(json, '{');
   key_string(json, "objective", plan->objective);
@@ -276,9 +276,9 @@ void psplit_i_view_json_plan(psplit_json *json, const psplit_snapshot *s) {
   psplit_i_json_close(json, '}');
 }
 
-void psplit_i_view_json(const psplit_snapshot *s, psplit_view_level level, psplit_text *out) {
+void psplit_i_view_json(const psplit_snapshot *s, psplit_view_level level, psplit_i_text *out) {
   static const char *const levels[] = {"operators", "supernodes", "stages"};
-  psplit_json json;
+  psplit_i_json json;
   psplit_i_json_init(&json, out);
   psplit_i_json_open(&json, '{');
   key_string(&json, "format", "onnx-pipeline-inspect");

@@ -4,7 +4,7 @@
 
 #include "view.h"
 
-static void put_cuts(psplit_json *json, const psplit_snapshot *s) {
+static void put_cuts(psplit_i_json *json, const psplit_snapshot *s) {
   json->compact = false;
   psplit_i_json_key(json, "order");
   psplit_i_json_open(json, '[');
@@ -22,7 +22,7 @@ static void put_cuts(psplit_json *json, const psplit_snapshot *s) {
   json->compact = false;
 }
 
-static void put_plan(psplit_json *json, const psplit_snapshot *s) {
+static void put_plan(psplit_i_json *json, const psplit_snapshot *s) {
   psplit_i_json_open(json, '{');
   psplit_i_json_key(json, "supernodes");
   psplit_i_view_json_groups(json, s);
@@ -45,8 +45,8 @@ static void put_plan(psplit_json *json, const psplit_snapshot *s) {
 }
 
 static void put_all(const psplit_snapshot *const *snapshots, size_t n, uint32_t n_micro_batches,
-                    psplit_text *out) {
-  psplit_json json;
+                    psplit_i_text *out) {
+  psplit_i_json json;
   psplit_i_json_init(&json, out);
   psplit_i_json_open(&json, '{');
   psplit_i_json_key(&json, "micro_batches");
@@ -64,7 +64,7 @@ static void put_all(const psplit_snapshot *const *snapshots, size_t n, uint32_t 
   psplit_i_json_close(&json, '}');
 }
 
-static void put_data(psplit_text *out, const psplit_text *data) {
+static void put_data(psplit_i_text *out, const psplit_i_text *data) {
   const char *at = data->bytes, *end = at + data->n;
   while (at < end) {
     const char *less = memchr(at, '<', (size_t)(end - at));
@@ -75,13 +75,13 @@ static void put_data(psplit_text *out, const psplit_text *data) {
   }
 }
 
-static void put_asset(psplit_text *out, const psplit_i_asset *asset) {
+static void put_asset(psplit_i_text *out, const psplit_i_asset *asset) {
   psplit_i_text_add(out, asset->bytes, asset->n);
 }
 
 /* One @@WORD@@ of the template. */
-static void put_part(psplit_text *out, const char *word, size_t n, const char *title,
-                     const psplit_text *data) {
+static void put_part(psplit_i_text *out, const char *word, size_t n, const char *title,
+                     const psplit_i_text *data) {
   if (n == 5 && memcmp(word, "TITLE", n) == 0) psplit_i_view_html(out, title);
   if (n == 5 && memcmp(word, "STYLE", n) == 0) put_asset(out, &psplit_i_asset_page_css);
   if (n == 4 && memcmp(word, "DATA", n) == 0) put_data(out, data);
@@ -101,9 +101,9 @@ static const char *find_mark(const char *at, const char *end) {
 
 psplit_code psplit_i_view_page(const psplit_snapshot *const *snapshots, size_t n,
                                const psplit_view_options *options, psplit_diag *diag,
-                               psplit_text *out) {
+                               psplit_i_text *out) {
   psplit_code code = PSPLIT_OK;
-  psplit_text data = {0};
+  psplit_i_text data = {0};
   put_all(snapshots, n, options->n_micro_batches ? options->n_micro_batches : 8, &data);
   if (data.failed) PSPLIT_TRY(psplit_i_nomem(diag));
   const char *at = (const char *)psplit_i_asset_page_html.bytes;

@@ -6,21 +6,21 @@
 
 #include "view.h"
 
-static void put_id(psplit_text *out, const char *key, uint32_t id) {
+static void put_id(psplit_i_text *out, const char *key, uint32_t id) {
   if (id == PSPLIT_NONE)
     psplit_i_text_addf(out, " %s=-", key);
   else
     psplit_i_text_addf(out, " %s=%" PRIu32, key, id);
 }
 
-static void put_u64(psplit_text *out, const char *key, bool known, uint64_t number) {
+static void put_u64(psplit_i_text *out, const char *key, bool known, uint64_t number) {
   if (known)
     psplit_i_text_addf(out, " %s=%" PRIu64, key, number);
   else
     psplit_i_text_addf(out, " %s=-", key);
 }
 
-static void put_ns(psplit_text *out, const char *key, bool known, int64_t ns) {
+static void put_ns(psplit_i_text *out, const char *key, bool known, int64_t ns) {
   if (known)
     psplit_i_text_addf(out, " %s=%" PRId64, key, ns);
   else
@@ -28,7 +28,7 @@ static void put_ns(psplit_text *out, const char *key, bool known, int64_t ns) {
 }
 
 /* Bytes of tensors: unknown, assumed or sure. */
-static void put_bytes(psplit_text *out, const psplit_snapshot *s, const char *key, bool sure,
+static void put_bytes(psplit_i_text *out, const psplit_snapshot *s, const char *key, bool sure,
                       uint64_t bytes) {
   if (!(s->facts & PSPLIT_SNAPSHOT_COSTS))
     put_u64(out, key, false, 0);
@@ -36,7 +36,7 @@ static void put_bytes(psplit_text *out, const psplit_snapshot *s, const char *ke
     psplit_i_text_addf(out, " %s=%s%" PRIu64, key, sure ? "" : "~", bytes);
 }
 
-static void put_values(psplit_text *out, const psplit_snapshot *s, const char *key,
+static void put_values(psplit_i_text *out, const psplit_snapshot *s, const char *key,
                        const uint32_t *values, uint32_t n) {
   psplit_i_text_addf(out, " %s=", key);
   for (uint32_t i = 0; i < n; i++) {
@@ -47,7 +47,7 @@ static void put_values(psplit_text *out, const psplit_snapshot *s, const char *k
 }
 
 /* "float32[batch,64]": a word, without the spaces. */
-static void put_type(psplit_text *out, const char *type) {
+static void put_type(psplit_i_text *out, const char *type) {
   if (!type) psplit_i_text_puts(out, "-");
   while (type && *type) {
     const size_t n = strcspn(type, ", ");
@@ -58,14 +58,14 @@ static void put_type(psplit_text *out, const char *type) {
   }
 }
 
-static void put_node_name(psplit_text *out, const psplit_snapshot *s, uint32_t node) {
+static void put_node_name(psplit_i_text *out, const psplit_snapshot *s, uint32_t node) {
   if (*s->nodes[node].name)
     psplit_i_view_word(out, s->nodes[node].name);
   else
     psplit_i_text_addf(out, "#%" PRIu32, node);
 }
 
-static void put_operator(psplit_text *out, const psplit_snapshot *s, uint32_t id) {
+static void put_operator(psplit_i_text *out, const psplit_snapshot *s, uint32_t id) {
   const psplit_snapshot_node *node = &s->nodes[id];
   const bool costs = s->facts & PSPLIT_SNAPSHOT_COSTS;
   psplit_i_text_addf(out, "operator %" PRIu32 " ", id);
@@ -108,7 +108,7 @@ static void put_operator(psplit_text *out, const psplit_snapshot *s, uint32_t id
   psplit_i_text_puts(out, "\n");
 }
 
-static void put_supernode(psplit_text *out, const psplit_snapshot *s, uint32_t id) {
+static void put_supernode(psplit_i_text *out, const psplit_snapshot *s, uint32_t id) {
   const psplit_snapshot_group *group = &s->groups[id];
   psplit_i_text_addf(out, "supernode %" PRIu32 " ", id);
   psplit_i_view_word(out, group->title);
@@ -126,7 +126,8 @@ static void put_supernode(psplit_text *out, const psplit_snapshot *s, uint32_t i
   psplit_i_text_puts(out, "\n");
 }
 
-static void put_edge(psplit_text *out, const psplit_snapshot *s, const psplit_snapshot_edge *edge) {
+static void put_edge(psplit_i_text *out, const psplit_snapshot *s,
+                     const psplit_snapshot_edge *edge) {
   const psplit_snapshot_value *value = &s->values[edge->value];
   psplit_i_text_addf(out, "edge %" PRIu32 " %" PRIu32 " tensor=", edge->from, edge->to);
   psplit_i_view_word(out, value->name);
@@ -137,7 +138,7 @@ static void put_edge(psplit_text *out, const psplit_snapshot *s, const psplit_sn
 }
 
 /* Totals of all blocks. */
-static void put_repeat(psplit_text *out, const psplit_snapshot *s, uint32_t id) {
+static void put_repeat(psplit_i_text *out, const psplit_snapshot *s, uint32_t id) {
   const psplit_snapshot_repeat *repeat = &s->repeats[id];
   const uint32_t n = repeat->n_blocks * repeat->n_groups;
   int64_t cost_ns = 0;
@@ -157,7 +158,8 @@ static void put_repeat(psplit_text *out, const psplit_snapshot *s, uint32_t id) 
 }
 
 /* The text comes last and as it is, but for what would break the line. */
-static void put_note(psplit_text *out, const psplit_snapshot *s, const psplit_snapshot_note *note) {
+static void put_note(psplit_i_text *out, const psplit_snapshot *s,
+                     const psplit_snapshot_note *note) {
   psplit_i_text_puts(out, "note ");
   psplit_i_view_word(out, note->pass);
   put_id(out, "supernode", note->node == PSPLIT_NONE ? PSPLIT_NONE : s->nodes[note->node].group);
@@ -172,7 +174,7 @@ static void put_note(psplit_text *out, const psplit_snapshot *s, const psplit_sn
 }
 
 /* Supernodes and the edges between them; with `fold`, of repeated blocks the first alone. */
-static bool put_supernodes(psplit_text *out, const psplit_snapshot *s, bool fold) {
+static bool put_supernodes(psplit_i_text *out, const psplit_snapshot *s, bool fold) {
   bool *hidden = calloc((size_t)s->n_groups + 1, sizeof *hidden);
   if (!hidden) return false;
   for (uint32_t r = 0; fold && r < s->n_repeats; r++) {
@@ -189,7 +191,7 @@ static bool put_supernodes(psplit_text *out, const psplit_snapshot *s, bool fold
   return true;
 }
 
-static void put_stage(psplit_text *out, const psplit_snapshot *s, uint32_t id) {
+static void put_stage(psplit_i_text *out, const psplit_snapshot *s, uint32_t id) {
   const psplit_plan_stage *stage = &s->plan->stages[id];
   psplit_i_text_addf(out, "stage %" PRIu32 " ", id);
   psplit_i_view_word(out, stage->device);
@@ -207,7 +209,7 @@ static void put_stage(psplit_text *out, const psplit_snapshot *s, uint32_t id) {
   psplit_i_text_puts(out, "\n");
 }
 
-static void put_transfer(psplit_text *out, const psplit_snapshot *s, uint32_t tag) {
+static void put_transfer(psplit_i_text *out, const psplit_snapshot *s, uint32_t tag) {
   const psplit_plan_transfer *transfer = &s->plan->transfers[tag];
   psplit_i_text_addf(out, "transfer %" PRIu32 " ", tag);
   psplit_i_view_word(out, transfer->tensor);
@@ -216,7 +218,7 @@ static void put_transfer(psplit_text *out, const psplit_snapshot *s, uint32_t ta
   psplit_i_text_puts(out, "\n");
 }
 
-static void put_header(psplit_text *out, const psplit_snapshot *s) {
+static void put_header(psplit_i_text *out, const psplit_snapshot *s) {
   uint32_t n_constants = 0;
   for (uint32_t n = 0; n < s->n_nodes; n++)
     n_constants += (s->nodes[n].flags & PSPLIT_SNAPSHOT_NODE_FREE) != 0;
@@ -227,7 +229,7 @@ static void put_header(psplit_text *out, const psplit_snapshot *s) {
   psplit_i_text_addf(out, " after=%s\n", s->pass ? s->pass : "-");
 }
 
-static void put_plan(psplit_text *out, const psplit_plan *plan) {
+static void put_plan(psplit_i_text *out, const psplit_plan *plan) {
   psplit_i_text_addf(out, "plan %s solver=%s bound=", plan->objective, plan->solver);
   psplit_i_view_word(out, plan->bound);
   psplit_i_text_addf(out,
@@ -242,7 +244,7 @@ static void put_plan(psplit_text *out, const psplit_plan *plan) {
 }
 
 void psplit_i_view_text(const psplit_snapshot *s, const psplit_view_options *options,
-                        psplit_text *out) {
+                        psplit_i_text *out) {
   put_header(out, s);
   for (uint32_t n = 0; n < s->n_notes; n++) put_note(out, s, &s->notes[n]);
   switch (options->level) {

@@ -8,7 +8,7 @@ psplit_code psplit_view(const psplit_snapshot *const *snapshots, size_t n_snapsh
                         const psplit_view_options *options, psplit_diag *diag, char **out_text,
                         size_t *out_n) {
   psplit_code code = PSPLIT_OK;
-  psplit_text out = {0};
+  psplit_i_text out = {0};
   const bool page = options->format == PSPLIT_VIEW_HTML;
   if (!psplit_view_has(options->format))
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,

@@ -11,17 +11,17 @@
 
 /* A name as one word: spaces, commas, quotes, control bytes, and what is not UTF-8, become \xNN; a
  * backslash becomes two. An empty name is "-", and the name "-" is "\x2d". */
-void psplit_i_view_word(psplit_text *out, const char *name);
+void psplit_i_view_word(psplit_i_text *out, const char *name);
 /* Text to the end of a line: only control bytes, what is not UTF-8, and backslashes are escaped. */
-void psplit_i_view_line(psplit_text *out, const char *text);
+void psplit_i_view_line(psplit_i_text *out, const char *text);
 /* The escapes of a word alone, for `n` bytes of text. */
-void psplit_i_view_escaped(psplit_text *out, const char *text, size_t n);
+void psplit_i_view_escaped(psplit_i_text *out, const char *text, size_t n);
 
 /* A name as a quoted DOT string: always valid UTF-8, and no escape that Graphviz would expand. */
-void psplit_i_view_dot_string(psplit_text *out, const char *name);
+void psplit_i_view_dot_string(psplit_i_text *out, const char *name);
 
 /* Text for HTML, in element content and in quoted attributes. */
-void psplit_i_view_html(psplit_text *out, const char *text);
+void psplit_i_view_html(psplit_i_text *out, const char *text);
 
 /* Every value that the node reads, in order: `value` runs over its inputs, then its captures. */
 #define PSPLIT_I_EACH_READ(node, value)                                                \
@@ -35,24 +35,24 @@ void psplit_i_view_html(psplit_text *out, const char *text);
 
 /* One snapshot in a format; out->failed tells of missing memory. */
 void psplit_i_view_text(const psplit_snapshot *s, const psplit_view_options *options,
-                        psplit_text *out);
-void psplit_i_view_dot(const psplit_snapshot *s, psplit_view_level level, psplit_text *out);
-void psplit_i_view_json(const psplit_snapshot *s, psplit_view_level level, psplit_text *out);
+                        psplit_i_text *out);
+void psplit_i_view_dot(const psplit_snapshot *s, psplit_view_level level, psplit_i_text *out);
+void psplit_i_view_json(const psplit_snapshot *s, psplit_view_level level, psplit_i_text *out);
 
 /* The parts that JSON and HTML share: an array of the level's items. */
-void psplit_i_view_json_nodes(psplit_json *json, const psplit_snapshot *s);
-void psplit_i_view_json_values(psplit_json *json, const psplit_snapshot *s);
-void psplit_i_view_json_groups(psplit_json *json, const psplit_snapshot *s);
-void psplit_i_view_json_edges(psplit_json *json, const psplit_snapshot *s);
-void psplit_i_view_json_repeats(psplit_json *json, const psplit_snapshot *s);
-void psplit_i_view_json_notes(psplit_json *json, const psplit_snapshot *s);
-void psplit_i_view_json_stages(psplit_json *json, const psplit_snapshot *s);
-void psplit_i_view_json_transfers(psplit_json *json, const psplit_snapshot *s);
-void psplit_i_view_json_plan(psplit_json *json, const psplit_snapshot *s);
+void psplit_i_view_json_nodes(psplit_i_json *json, const psplit_snapshot *s);
+void psplit_i_view_json_values(psplit_i_json *json, const psplit_snapshot *s);
+void psplit_i_view_json_groups(psplit_i_json *json, const psplit_snapshot *s);
+void psplit_i_view_json_edges(psplit_i_json *json, const psplit_snapshot *s);
+void psplit_i_view_json_repeats(psplit_i_json *json, const psplit_snapshot *s);
+void psplit_i_view_json_notes(psplit_i_json *json, const psplit_snapshot *s);
+void psplit_i_view_json_stages(psplit_i_json *json, const psplit_snapshot *s);
+void psplit_i_view_json_transfers(psplit_i_json *json, const psplit_snapshot *s);
+void psplit_i_view_json_plan(psplit_i_json *json, const psplit_snapshot *s);
 
 PSPLIT_MUST_USE psplit_code psplit_i_view_page(const psplit_snapshot *const *snapshots, size_t n,
                                                const psplit_view_options *options,
-                                               psplit_diag *diag, psplit_text *out);
+                                               psplit_diag *diag, psplit_i_text *out);
 
 /* Parts of the page, by the names of their files; n is 0 where the build had none. */
 typedef struct psplit_i_asset {

@@ -1,8 +1,8 @@
 /* Costs that were measured, or given by hand: tables of times that stand in for the roofline.
  *
  * A table comes from a file: our own JSON (docs/costs.schema.json), a profile of ONNX Runtime, its
- * node memory statistics, or a cost model of Olive. Its rows speak of nodes by name; a unit that is
- * given tables (psplit_unit_options) finds the nodes, see docs/costs.md. */
+ * node memory statistics, or a cost model of Olive. Its rows speak of nodes by name; a planner that
+ * is given tables (psplit_planner_options) finds the nodes, see docs/costs.md. */
 #ifndef PSPLIT_COST_TABLE_H
 #define PSPLIT_COST_TABLE_H
 

@@ -1,6 +1,6 @@
 /* Running passes over a model: from operators to a plan.
  *
- * A unit is what passes work on: an open model, what has been found out about it (facts), its
+ * A planner is what passes work on: an open model, what has been found out about it (facts), its
  * grouping into supernodes and, at the end, its plan. Passes group and place nodes; none rewrites
  * one. The order of passes lives in a pipeline text such as
  *   infer-shapes,cost,prune,attach,fuse,coarsen:max_nodes=5000,partition,replicate
@@ -20,12 +20,13 @@
 extern "C" {
 #endif
 
-typedef struct psplit_unit psplit_unit;
+typedef struct psplit_planner psplit_planner;
 
 /* Is told after each pass, those included that ran because a later one needs them. A failure ends
  * the run. */
 typedef struct psplit_observer {
-  psplit_code (*after_pass)(void *user, psplit_unit *unit, const char *pass, psplit_diag *diag);
+  psplit_code (*after_pass)(void *user, psplit_planner *planner, const char *pass,
+                            psplit_diag *diag);
   void *user;
 } psplit_observer;
 
@@ -41,7 +42,7 @@ typedef enum psplit_tied_weights {
   PSPLIT_TIED_TOGETHER   /* its users share a stage */
 } psplit_tied_weights;
 
-typedef struct psplit_unit_options {
+typedef struct psplit_planner_options {
   uint32_t n_stages;             /* >= 1 */
   const psplit_devices *devices; /* at least n_stages; NULL: n_stages times the preset "cpu" */
   const psplit_dim_value *dims;
@@ -73,27 +74,27 @@ typedef struct psplit_unit_options {
   psplit_read_text read_text; /* for passes with an option that names a file; may be NULL */
   void *read_text_user;
   const psplit_plugins *plugins; /* passes besides the built-in ones; may be NULL */
-} psplit_unit_options;
+} psplit_planner_options;
 
 /* Defaults: 1 stage, queue depth 2, 10 s of work, seed 1, everything else 0 or NULL. */
-PSPLIT_API void psplit_unit_options_init(psplit_unit_options *options);
+PSPLIT_API void psplit_planner_options_init(psplit_planner_options *options);
 
-/* The model must outlive the unit; the options' strings, devices and sink too.
+/* The model must outlive the planner; the options' strings, devices and sink too.
  * Errors: USAGE (a dimension that the model does not have, a pin that is not PATTERN=STAGE, a
  * pattern that matches nothing, annotations with more stages or of several configurations), INVALID
  * (annotations that break a rule), NOMEM. */
-PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_unit_create(const psplit_model *model,
-                                                          const psplit_unit_options *options,
-                                                          psplit_diag *diag,
-                                                          psplit_unit **out_unit);
-PSPLIT_API void psplit_unit_destroy(psplit_unit *unit);
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_planner_create(const psplit_model *model,
+                                                             const psplit_planner_options *options,
+                                                             psplit_diag *diag,
+                                                             psplit_planner **out_planner);
+PSPLIT_API void psplit_planner_destroy(psplit_planner *planner);
 
 /* Runs a pipeline text; NULL runs the default one. Facts that a pass needs and that are not there
- * are established first. A failed pass leaves the unit only to be destroyed.
+ * are established first. A failed pass leaves the planner only to be destroyed.
  * Errors: USAGE (the text, a pass to stop at that is not in it), INFEASIBLE (no split), PLUGIN,
  * INTERNAL (a pass broke convexity; the message names it), and what the passes return. */
-PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_unit_run(psplit_unit *unit, const char *pipeline,
-                                                       psplit_diag *diag);
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_planner_run(psplit_planner *planner,
+                                                          const char *pipeline, psplit_diag *diag);
 
 /* The default pipeline's text. */
 PSPLIT_API const char *psplit_default_pipeline(void);
@@ -107,12 +108,13 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_pipeline_canonical(const char *pip
 /* Passes and their options as text for --help, malloc'd; NULL when out of memory. */
 PSPLIT_API char *psplit_passes_help(void);
 
-/* The plan, once a pipeline with `partition` has run; NULL before. Owned by the unit. */
-PSPLIT_API const psplit_plan *psplit_unit_plan(const psplit_unit *unit);
+/* The plan, once a pipeline with `partition` has run; NULL before. Owned by the planner. */
+PSPLIT_API const psplit_plan *psplit_planner_plan(const psplit_planner *planner);
 
 /* Time of every node on a device, ns, as the costs have it: out_ns[nodes of the model], by their
  * position in the file. All 0 before `cost` has run. */
-PSPLIT_API void psplit_unit_node_ns(const psplit_unit *unit, uint32_t device, int64_t *out_ns);
+PSPLIT_API void psplit_planner_node_ns(const psplit_planner *planner, uint32_t device,
+                                       int64_t *out_ns);
 
 /* The schedule of n_micro_batches through the plan's stages, each busy for its load, forward only
  * (PSPLIT_SCHEDULE_STREAM). Errors: those of psplit_schedule_simulate. */

@@ -106,9 +106,10 @@ typedef struct psplit_snapshot {
   const uint64_t *memory_limit_bytes; /* [n_stages]; UINT64_MAX: none */
 } psplit_snapshot;
 
-/* The unit as it is now. The snapshot borrows from the unit and its model, which outlive it; later
- * passes do not change it. Errors: NOMEM. O(nodes + values + edges, times log). */
-PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_snapshot_take(psplit_unit *unit, psplit_diag *diag,
+/* The unit as it is now. The snapshot borrows from the planner and its model, which outlive it;
+ * later passes do not change it. Errors: NOMEM. O(nodes + values + edges, times log). */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_snapshot_take(psplit_planner *planner,
+                                                            psplit_diag *diag,
                                                             psplit_snapshot **out_snapshot);
 /* NULL is fine. */
 PSPLIT_API void psplit_snapshot_destroy(psplit_snapshot *snapshot);

@@ -219,7 +219,7 @@ void psplit_i_lexer_next(psplit_i_lexer *lexer) {
 }
 
 void psplit_i_lexer_init(psplit_i_lexer *lexer, const char *text, size_t n_text, const char *file,
-                         psplit_arena *arena, psplit_diag *diag) {
+                         psplit_i_arena *arena, psplit_diag *diag) {
   *lexer =
     (psplit_i_lexer){.text = text, .n_text = n_text, .arena = arena, .file = file, .diag = diag};
   psplit_i_lexer_next(lexer);

@@ -26,7 +26,7 @@ typedef struct psplit_i_lexer {
   const char *text;
   size_t n_text, next; /* `next`: where the token after this one may start */
   psplit_i_token token;
-  psplit_arena *arena;
+  psplit_i_arena *arena;
   const char *file; /* in messages, "FILE:line:column: "; NULL: "line:column: " */
   psplit_diag *diag;
   psplit_code code;
@@ -34,7 +34,7 @@ typedef struct psplit_i_lexer {
 
 /* Reads the first token. Text, arena and diag outlive the lexer. */
 void psplit_i_lexer_init(psplit_i_lexer *lexer, const char *text, size_t n_text, const char *file,
-                         psplit_arena *arena, psplit_diag *diag);
+                         psplit_i_arena *arena, psplit_diag *diag);
 void psplit_i_lexer_next(psplit_i_lexer *lexer);
 
 /* Whether the token is this mark. */

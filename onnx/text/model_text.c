@@ -8,7 +8,7 @@ psplit_code psplit_model_parse_text(const char *text, size_t n_text,
                                     const psplit_parse_text_options *options, psplit_diag *diag,
                                     void **out_bytes, size_t *out_n) {
   psplit_code code;
-  psplit_arena arena;
+  psplit_i_arena arena;
   Onnx__ModelProto *model;
   psplit_i_arena_init(&arena, 0);
   PSPLIT_TRY(psplit_i_text_parse(text, n_text, options, &arena, diag, &model));
@@ -30,7 +30,7 @@ static psplit_code read_payload(void *user, uint64_t offset, void *out, size_t b
 psplit_code psplit_model_print_text(const psplit_model *model,
                                     const psplit_print_text_options *options, psplit_diag *diag,
                                     char **out_text, size_t *out_n) {
-  psplit_text text = {0};
+  psplit_i_text text = {0};
   psplit_code code =
     psplit_i_text_print(model->proto, options, read_payload, (void *)(uintptr_t)model, diag, &text);
   if (code != PSPLIT_OK) {

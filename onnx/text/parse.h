@@ -13,7 +13,7 @@
 
 typedef struct psplit_i_parser {
   psplit_i_lexer lexer;
-  psplit_arena *arena;
+  psplit_i_arena *arena;
   unsigned depth;     /* of nested types, graphs and spelled-out messages */
   bool fill_left_out; /* data that a printer left out is made up */
   uint64_t spill[64]; /* where messages go once memory is out, */

@@ -161,7 +161,7 @@ static void parse_known(psplit_i_parser *parser, ProtobufCMessage *message,
 }
 
 /* The value of a field that onnx.proto has not, as it stands on the wire behind the tag. */
-static unsigned parse_wire_value(psplit_i_parser *parser, psplit_text *out) {
+static unsigned parse_wire_value(psplit_i_parser *parser, psplit_i_text *out) {
   psplit_i_lexer *lexer = &parser->lexer;
   if (lexer->token.kind == PSPLIT_I_TOKEN_STRING) {
     const ProtobufCBinaryData bytes = psplit_i_parse_bytes(parser, "");
@@ -192,7 +192,7 @@ static unsigned parse_wire_value(psplit_i_parser *parser, psplit_text *out) {
 }
 
 static void parse_unknown(psplit_i_parser *parser, ProtobufCMessage *message, uint32_t number) {
-  psplit_text wire = {0};
+  psplit_i_text wire = {0};
   ProtobufCMessageUnknownField field = {.tag = number};
   field.wire_type = (ProtobufCWireType)parse_wire_value(parser, &wire);
   field.len = wire.n;

@@ -19,7 +19,7 @@ static void parse_ids(psplit_i_parser *parser, size_t *n, char ***items) {
 /* Op, domain.Op, "domain".Op; the names before the last, joined, are the domain. */
 static void parse_operator(psplit_i_parser *parser, Onnx__NodeProto *node) {
   psplit_i_lexer *lexer = &parser->lexer;
-  psplit_text domain = {0};
+  psplit_i_text domain = {0};
   node->op_type = psplit_i_parse_name(parser, "an operator");
   const bool has_domain = psplit_i_at(lexer, ".");
   while (psplit_i_accept(lexer, ".")) {
@@ -180,7 +180,7 @@ static Onnx__ModelProto *parse_model(psplit_i_parser *parser) {
 }
 
 psplit_code psplit_i_text_parse(const char *text, size_t n_text,
-                                const psplit_parse_text_options *options, psplit_arena *arena,
+                                const psplit_parse_text_options *options, psplit_i_arena *arena,
                                 psplit_diag *diag, Onnx__ModelProto **out_model) {
   psplit_i_parser *parser = calloc(1, sizeof *parser);
   /* Numbers are read as C does, whatever the program's locale. */

@@ -37,7 +37,7 @@ typedef struct target {
   const ProtobufCFieldDescriptor *field; /* NULL: raw */
   psplit_i_number_kind kind;
   unsigned bytes; /* of a number */
-  psplit_text raw;
+  psplit_i_text raw;
   uint64_t n_bytes; /* so far */
 } target;
 

@@ -79,7 +79,7 @@ static void parse_sparse(psplit_i_parser *parser, Onnx__TypeProto *type) {
 static char *parse_dotted(psplit_i_parser *parser) {
   char *first = psplit_i_parse_name(parser, "a name");
   if (!psplit_i_at(&parser->lexer, ".")) return first;
-  psplit_text joined = {0};
+  psplit_i_text joined = {0};
   psplit_i_text_puts(&joined, first);
   while (psplit_i_accept(&parser->lexer, ".")) {
     psplit_i_text_puts(&joined, ".");

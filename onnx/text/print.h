@@ -8,7 +8,7 @@
 #include "text_form.h"
 
 typedef struct psplit_i_printer {
-  psplit_text *out;
+  psplit_i_text *out;
   unsigned indent; /* levels of two spaces */
   uint64_t max_data_bytes;
   psplit_i_payload_reader reader;

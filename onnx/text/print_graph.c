@@ -304,7 +304,7 @@ static void print_model(psplit_i_printer *printer, const Onnx__ModelProto *model
 psplit_code psplit_i_text_print(const Onnx__ModelProto *model,
                                 const psplit_print_text_options *options,
                                 psplit_i_payload_reader reader, void *user, psplit_diag *diag,
-                                psplit_text *out) {
+                                psplit_i_text *out) {
   /* Numbers are written as C does, whatever the program's locale. */
   const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
   if (!c) return psplit_i_nomem(diag);

@@ -196,7 +196,7 @@ static void print_data(psplit_i_printer *printer, const Onnx__TensorProto *tenso
 
 /* The views' content as a TensorProto of its own; NULL after a failure. */
 static Onnx__TensorProto *read_views(psplit_i_printer *printer, const Onnx__TensorProto *tensor) {
-  psplit_text wire = {0};
+  psplit_i_text wire = {0};
   Onnx__TensorProto *out = NULL;
   psplit_code code = PSPLIT_OK;
   for (size_t i = 0; i < tensor->n_payload_view && code == PSPLIT_OK; i++) {

@@ -13,7 +13,7 @@ struct Onnx__ModelProto;
  * Errors: MALFORMED (line:column and what was expected), LIMIT (nesting), NOMEM. O(text). */
 PSPLIT_MUST_USE psplit_code psplit_i_text_parse(const char *text, size_t n_text,
                                                 const psplit_parse_text_options *options,
-                                                psplit_arena *arena, psplit_diag *diag,
+                                                psplit_i_arena *arena, psplit_diag *diag,
                                                 struct Onnx__ModelProto **out_model);
 
 /* Reads `bytes` bytes at `offset` of the file that payload views of the model speak of. */
@@ -25,6 +25,6 @@ typedef psplit_code (*psplit_i_payload_reader)(void *user, uint64_t offset, void
 PSPLIT_MUST_USE psplit_code psplit_i_text_print(const struct Onnx__ModelProto *model,
                                                 const psplit_print_text_options *options,
                                                 psplit_i_payload_reader reader, void *user,
-                                                psplit_diag *diag, psplit_text *out);
+                                                psplit_diag *diag, psplit_i_text *out);
 
 #endif

@@ -1,15 +1,15 @@
-/* A bound on any placement: what each item adds at least to the loads of all devices, its share of
- * the communication included, against what the devices can take.
+/* A bound on any placement: what each cluster adds at least to the loads of all devices, its share
+ * of the communication included, against what the devices can take.
  *
- * Let S be a device's items, w(S) their time, comm(S) what it sends and receives, and let its load
- * w(S) + comm(S) be at most T. For an item v and 0 <= b < 1 let g be the least comm(S) + b w(S) of
- * all sets with v, a minimum cut. Then comm(S) / w(S) >= (g - b T) / (T - g) for every such S with
- * v, as the two lines comm = g - b w and comm = T - w show. So the sizes w(v) (1 + r(v)), with the
- * best such ratio as r, sum to at most T on any device, and every bound of bin packing holds for
- * them. The b that serves an item best lies where the least set turns from above T to below. Sets:
- * Lagrange multipliers of the knapsack constraint; bins: dual feasible functions of Fekete and
- * Schepers, "New classes of fast lower bounds for bin packing problems", Mathematical Programming
- * 2001. */
+ * Let S be a device's clusters, w(S) their time, comm(S) what it sends and receives, and let its
+ * load w(S) + comm(S) be at most T. For a cluster v and 0 <= b < 1 let g be the least comm(S) + b
+ * w(S) of all sets with v, a minimum cut. Then comm(S) / w(S) >= (g - b T) / (T - g) for every such
+ * S with v, as the two lines comm = g - b w and comm = T - w show. So the sizes w(v) (1 + r(v)),
+ * with the best such ratio as r, sum to at most T on any device, and every bound of bin packing
+ * holds for them. The b that serves a cluster best lies where the least set turns from above T to
+ * below. Sets: Lagrange multipliers of the knapsack constraint; bins: dual feasible functions of
+ * Fekete and Schepers, "New classes of fast lower bounds for bin packing problems", Mathematical
+ * Programming 2001. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,9 +24,9 @@
 
 enum {
   ROUNDS = 2,
-  CUTS = 8, /* for an item and round */
+  CUTS = 8, /* for a cluster and round */
   FUNCTIONS = 24,
-  WORK = 300000, /* items times pins for a second of the time limit */
+  WORK = 300000, /* clusters times pins for a second of the time limit */
 };
 static const double kSlack = 1e-9; /* far above what doubles round away */
 
@@ -36,56 +36,56 @@ typedef struct share {
 } share;
 
 typedef struct network {
-  const psplit_core *core;
+  const psplit_i_instance *instance;
   const int64_t *send, *recv, *w; /* [n_nets], [n] of the cheapest device that pays */
   int64_t total;
   double scale; /* of capacities, a power of two, so that rounding them does not matter */
-  psplit_flow whole;
+  psplit_i_flow whole;
 } network;
 
 static int64_t scaled(const network *net, double x) { return (int64_t)(x * net->scale); }
 
 /* With arcs to the sink that least_set() gives their capacities. */
-static bool build(network *net, psplit_arena *arena) {
-  const psplit_core *core = net->core;
-  uint32_t *all = PSPLIT_NEW(arena, uint32_t, core->n);
-  int64_t *nothing = PSPLIT_NEW(arena, int64_t, core->n);
-  int64_t *send = PSPLIT_NEW(arena, int64_t, core->n_nets);
-  int64_t *recv = PSPLIT_NEW(arena, int64_t, core->n_nets);
+static bool build(network *net, psplit_i_arena *arena) {
+  const psplit_i_instance *instance = net->instance;
+  uint32_t *all = PSPLIT_NEW(arena, uint32_t, instance->n);
+  int64_t *nothing = PSPLIT_NEW(arena, int64_t, instance->n);
+  int64_t *send = PSPLIT_NEW(arena, int64_t, instance->n_nets);
+  int64_t *recv = PSPLIT_NEW(arena, int64_t, instance->n_nets);
   if (!all || !nothing || !send || !recv) return false;
-  for (uint32_t i = 0; i < core->n; i++) all[i] = i;
-  for (uint32_t e = 0; e < core->n_nets; e++) {
+  for (uint32_t i = 0; i < instance->n; i++) all[i] = i;
+  for (uint32_t e = 0; e < instance->n_nets; e++) {
     send[e] = scaled(net, (double)net->send[e]);
     recv[e] = scaled(net, (double)net->recv[e]);
   }
-  return psplit_i_set_network(&net->whole, core, all, core->n, all, nothing, send, recv);
+  return psplit_i_set_network(&net->whole, instance, all, instance->n, all, nothing, send, recv);
 }
 
 typedef struct line {
   double comm, w; /* of a set: comm + b w */
 } line;
 
-/* The least set with `item` for `b`; *out_least is a lower bound on its comm + b w. */
-static bool least_set(const network *net, uint32_t item, double b, psplit_flow *flow, bool *side,
-                      line *out, double *out_least) {
-  const psplit_core *core = net->core;
+/* The least set with `cluster` for `b`; *out_least is a lower bound on its comm + b w. */
+static bool least_set(const network *net, uint32_t cluster, double b, psplit_i_flow *flow,
+                      bool *side, line *out, double *out_least) {
+  const psplit_i_instance *instance = net->instance;
   int64_t value = 0;
   if (!psplit_i_flow_copy(flow, &net->whole)) return false;
-  for (uint32_t i = 0; i < core->n; i++)
+  for (uint32_t i = 0; i < instance->n; i++)
     flow->arcs.items[2 * (size_t)i].cap =
       net->w[i] >= PSPLIT_I_INF ? PSPLIT_I_INF : scaled(net, b * (double)net->w[i]);
-  if (!psplit_i_flow_run(flow, item, core->n, PSPLIT_I_INF, &value) ||
-      !psplit_i_flow_side(flow, item, side))
+  if (!psplit_i_flow_run(flow, cluster, instance->n, PSPLIT_I_INF, &value) ||
+      !psplit_i_flow_side(flow, cluster, side))
     return false;
   *out_least = (double)value / net->scale;
   *out = (line){0, 0};
-  for (uint32_t i = 0; i < core->n; i++)
+  for (uint32_t i = 0; i < instance->n; i++)
     if (side[i]) out->w += (double)net->w[i];
-  for (uint32_t e = 0; e < core->n_nets; e++) {
+  for (uint32_t e = 0; e < instance->n_nets; e++) {
     bool in = false, outside = false;
-    for (uint32_t k = core->net_off[e] + 1; k < core->net_off[e + 1]; k++)
-      *(side[core->net_pin[k]] ? &in : &outside) = true;
-    const bool home = side[core->net_pin[core->net_off[e]]];
+    for (uint32_t k = instance->net_off[e] + 1; k < instance->net_off[e + 1]; k++)
+      *(side[instance->net_pin[k]] ? &in : &outside) = true;
+    const bool home = side[instance->net_pin[instance->net_off[e]]];
     if (home && outside) out->comm += (double)net->send[e];
     if (!home && in) out->comm += (double)net->recv[e];
   }
@@ -97,12 +97,12 @@ static double ratio(const share *s, double t) {
   return s->g < t && s->g > s->b * t ? (s->g - s->b * t) / (t - s->g) : 0;
 }
 
-/* The best b for `item` when no load is above t: between a set too large and one that is not. */
-static bool find_share(const network *net, uint32_t item, double t, psplit_flow *flow, bool *side,
-                       share *best) {
+/* The best b for `cluster` when no load is above t: between a set too large and one that is not. */
+static bool find_share(const network *net, uint32_t cluster, double t, psplit_i_flow *flow,
+                       bool *side, share *best) {
   line small, large = {0, (double)net->total};
   double least, top = ratio(best, t);
-  if (!least_set(net, item, 1, flow, side, &small, &least)) return false;
+  if (!least_set(net, cluster, 1, flow, side, &small, &least)) return false;
   if (least > t) {
     *best = (share){1, least};
     return true;
@@ -112,7 +112,7 @@ static bool find_share(const network *net, uint32_t item, double t, psplit_flow 
     const double b = (small.comm - large.comm) / (large.w - small.w);
     const double met = small.comm + b * small.w;
     if (b >= 1) break;
-    if (!least_set(net, item, b, flow, side, &middle, &least)) return false;
+    if (!least_set(net, cluster, b, flow, side, &middle, &least)) return false;
     const share s = {b, least};
     if (ratio(&s, t) > top) top = ratio(&s, t), *best = s;
     if (least >= met * (1 - 1e-6)) break;
@@ -131,7 +131,7 @@ typedef struct devices {
 
 typedef struct weighed {
   int64_t w;
-  uint32_t item;
+  uint32_t cluster;
 } weighed;
 
 typedef struct portion {
@@ -158,7 +158,7 @@ static double seen(double x, uint32_t k) {
 /* Is a bottleneck of t impossible? portions[n]: scratch. */
 static bool impossible(const network *net, const devices *d, const share *shares, double t,
                        portion *portions) {
-  const uint32_t n = net->core->n;
+  const uint32_t n = net->instance->n;
   if (t < 1) return false;
   for (uint32_t k = 0; k < FUNCTIONS; k++) {
     double sum = 0, left = d->n_free * (1 + kSlack);
@@ -176,7 +176,7 @@ static bool impossible(const network *net, const devices *d, const share *shares
       else if (!may_go)
         sum += size;
       else if (size >
-               0) /* without a size and a time an item would equal every other in the order */
+               0) /* without a size and a time a cluster would equal every other in the order */
         portions[n_either++] = (portion){size, time};
     }
     if (left < 0) return true;
@@ -194,45 +194,47 @@ static bool impossible(const network *net, const devices *d, const share *shares
 }
 
 /* Costs and times of the devices that pay, the least of all types; and of those that do not. */
-static void least_of_types(const psplit_core *core, const psplit_machine *m, int64_t *send,
-                           int64_t *recv, int64_t *w, devices *d) {
-  for (uint32_t i = 0; i < core->n; i++) w[i] = d->free_w[i] = PSPLIT_I_INF;
-  for (uint32_t e = 0; e < core->n_nets; e++) send[e] = recv[e] = PSPLIT_I_INF;
-  for (uint32_t t = 0; t < core->n_types; t++) {
-    const bool pays = !core->problem->devices[t].free_comm;
+static void least_of_types(const psplit_i_instance *instance, const psplit_i_automaton *m,
+                           int64_t *send, int64_t *recv, int64_t *w, devices *d) {
+  for (uint32_t i = 0; i < instance->n; i++) w[i] = d->free_w[i] = PSPLIT_I_INF;
+  for (uint32_t e = 0; e < instance->n_nets; e++) send[e] = recv[e] = PSPLIT_I_INF;
+  for (uint32_t t = 0; t < instance->n_types; t++) {
+    const bool pays = !instance->problem->devices[t].free_comm;
     int64_t *least = pays ? w : d->free_w;
     if (m->count[t] == 0) continue;
     *(pays ? &d->n_paying : &d->n_free) += m->count[t];
-    for (uint32_t i = 0; i < core->n; i++)
-      if (core->w[(size_t)t * core->n + i] < least[i]) least[i] = core->w[(size_t)t * core->n + i];
-    for (uint32_t e = 0; pays && e < core->n_nets; e++) {
-      const size_t cell = (size_t)t * core->n_nets + e;
-      if (core->send[cell] < send[e]) send[e] = core->send[cell];
-      if (core->recv[cell] < recv[e]) recv[e] = core->recv[cell];
+    for (uint32_t i = 0; i < instance->n; i++)
+      if (instance->w[(size_t)t * instance->n + i] < least[i])
+        least[i] = instance->w[(size_t)t * instance->n + i];
+    for (uint32_t e = 0; pays && e < instance->n_nets; e++) {
+      const size_t cell = (size_t)t * instance->n_nets + e;
+      if (instance->send[cell] < send[e]) send[e] = instance->send[cell];
+      if (instance->recv[cell] < recv[e]) recv[e] = instance->recv[cell];
     }
   }
 }
 
-/* The heaviest items first: they tell most. */
+/* The heaviest clusters first: they tell most. */
 static int compare_weights(const void *a, const void *b) {
   const weighed *x = a, *y = b;
   if (x->w != y->w) return x->w > y->w ? -1 : 1;
-  return x->item < y->item ? -1 : x->item > y->item;
+  return x->cluster < y->cluster ? -1 : x->cluster > y->cluster;
 }
 
 static psplit_code find_shares(const network *net, double t, const weighed *list, uint32_t n_list,
-                               uint32_t n_threads, const psplit_deadline *deadline, share *shares) {
+                               uint32_t n_threads, const psplit_i_deadline *deadline,
+                               share *shares) {
   const int team = n_list < 32 ? 1 : psplit_i_team_size(n_threads); /* waiting costs more */
   bool failed = false;
 #pragma omp parallel num_threads(team)
   {
-    psplit_flow flow = {0};
+    psplit_i_flow flow = {0};
     bool *side = malloc((size_t)net->whole.head.n + 1);
     bool ok = side != NULL;
 #pragma omp for schedule(dynamic, 8)
     for (uint32_t i = 0; i < n_list; i++) {
       if (!ok || psplit_i_expired(deadline)) continue;
-      ok = find_share(net, list[i].item, t, &flow, side, &shares[list[i].item]);
+      ok = find_share(net, list[i].cluster, t, &flow, side, &shares[list[i].cluster]);
     }
     if (!ok) {
 #pragma omp atomic write
@@ -244,38 +246,40 @@ static psplit_code find_shares(const network *net, double t, const weighed *list
   return failed ? PSPLIT_NOMEM : PSPLIT_OK;
 }
 
-psplit_code psplit_i_share_bound(const psplit_core *core, const psplit_machine *machine,
-                                 int64_t limit, const psplit_partition_options *options,
-                                 const psplit_deadline *deadline, int64_t *inout_bound) {
-  if (core->overlap || machine->replicated || limit >= PSPLIT_I_INF) return PSPLIT_OK;
-  psplit_arena arena;
+psplit_code psplit_i_communication_share_bound(const psplit_i_instance *instance,
+                                               const psplit_i_automaton *automaton, int64_t limit,
+                                               const psplit_partition_options *options,
+                                               const psplit_i_deadline *deadline,
+                                               int64_t *inout_bound) {
+  if (instance->overlap || automaton->replicated || limit >= PSPLIT_I_INF) return PSPLIT_OK;
+  psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
   psplit_code code = PSPLIT_NOMEM;
-  int64_t *send = PSPLIT_NEW(&arena, int64_t, core->n_nets);
-  int64_t *recv = PSPLIT_NEW(&arena, int64_t, core->n_nets);
-  int64_t *w = PSPLIT_NEW(&arena, int64_t, core->n);
-  devices d = {.free_w = PSPLIT_NEW(&arena, int64_t, core->n)};
-  share *shares = PSPLIT_NEW(&arena, share, core->n);
-  portion *portions = PSPLIT_NEW(&arena, portion, core->n);
-  weighed *list = PSPLIT_NEW(&arena, weighed, core->n);
-  network net = {.core = core, .send = send, .recv = recv, .w = w};
+  int64_t *send = PSPLIT_NEW(&arena, int64_t, instance->n_nets);
+  int64_t *recv = PSPLIT_NEW(&arena, int64_t, instance->n_nets);
+  int64_t *w = PSPLIT_NEW(&arena, int64_t, instance->n);
+  devices d = {.free_w = PSPLIT_NEW(&arena, int64_t, instance->n)};
+  share *shares = PSPLIT_NEW(&arena, share, instance->n);
+  portion *portions = PSPLIT_NEW(&arena, portion, instance->n);
+  weighed *list = PSPLIT_NEW(&arena, weighed, instance->n);
+  network net = {.instance = instance, .send = send, .recv = recv, .w = w};
   if (!send || !recv || !w || !d.free_w || !shares || !portions || !list) goto out;
-  least_of_types(core, machine, send, recv, w, &d);
+  least_of_types(instance, automaton, send, recv, w, &d);
   code = PSPLIT_OK;
   if (d.n_paying == 0) goto out;
   double sum = 1;
-  for (uint32_t i = 0; i < core->n; i++)
+  for (uint32_t i = 0; i < instance->n; i++)
     if (w[i] < PSPLIT_I_INF) net.total += w[i];
-  for (uint32_t e = 0; e < core->n_nets; e++) sum += (double)send[e] + (double)recv[e];
+  for (uint32_t e = 0; e < instance->n_nets; e++) sum += (double)send[e] + (double)recv[e];
   net.scale = 1;
   while ((sum + (double)net.total) * net.scale < 0x1p48 && net.scale < 0x1p30) net.scale *= 2;
   uint32_t n_list = 0;
-  for (uint32_t i = 0; i < core->n; i++)
+  for (uint32_t i = 0; i < instance->n; i++)
     if (w[i] > 0) list[n_list++] = (weighed){w[i], i};
   qsort(list, n_list, sizeof *list, compare_weights);
   const double seconds = options->time_limit_s;
   const double most =
-    WORK * (seconds < 0 || seconds > 10 ? 10 : seconds) / (core->net_off[core->n_nets] + 1);
+    WORK * (seconds < 0 || seconds > 10 ? 10 : seconds) / (instance->net_off[instance->n_nets] + 1);
   if (n_list > most) n_list = (uint32_t)most;
   PSPLIT_TRY(build(&net, &arena) ? PSPLIT_OK : PSPLIT_NOMEM);
   for (uint32_t round = 0; round < ROUNDS && *inout_bound < limit; round++) {

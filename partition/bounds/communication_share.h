@@ -1,18 +1,17 @@
-/* A bound on any placement: every item brings a share of communication along. */
+/* A bound on any placement: every cluster brings a share of communication along. */
 #ifndef PSPLIT_PARTITION_COMMUNICATION_SHARE_H
 #define PSPLIT_PARTITION_COMMUNICATION_SHARE_H
 
 #include "automaton.h"
 #include "budget.h"
 
-/* Raises *inout_bound to what the devices need at least when every item's time counts with its
+/* Raises *inout_bound to what the devices need at least when every cluster's time counts with its
  * share of the communication (see there); valid for any placement, at most `limit`, the value of
- * one. A few minimum cuts for each item, over the threads; the same for any number. Errors: NOMEM.
+ * one. A few minimum cuts for each cluster, over the threads; the same for any number. Errors:
+ * NOMEM.
  */
-PSPLIT_MUST_USE psplit_code psplit_i_share_bound(const psplit_core *core,
-                                                 const psplit_machine *machine, int64_t limit,
-                                                 const psplit_partition_options *options,
-                                                 const psplit_deadline *deadline,
-                                                 int64_t *inout_bound);
+PSPLIT_MUST_USE psplit_code psplit_i_communication_share_bound(
+  const psplit_i_instance *instance, const psplit_i_automaton *automaton, int64_t limit,
+  const psplit_partition_options *options, const psplit_i_deadline *deadline, int64_t *inout_bound);
 
 #endif

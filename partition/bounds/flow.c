@@ -5,15 +5,15 @@
 #include "flow.h"
 #include "problem.h"
 
-void psplit_i_flow_reset(psplit_flow *flow) { flow->head.n = flow->arcs.n = flow->scratch.n = 0; }
+void psplit_i_flow_reset(psplit_i_flow *flow) { flow->head.n = flow->arcs.n = flow->scratch.n = 0; }
 
-void psplit_i_flow_fini(psplit_flow *flow) {
+void psplit_i_flow_fini(psplit_i_flow *flow) {
   psplit_i_vec_fini(&flow->head);
   psplit_i_vec_fini(&flow->arcs);
   psplit_i_vec_fini(&flow->scratch);
 }
 
-bool psplit_i_flow_copy(psplit_flow *to, const psplit_flow *from) {
+bool psplit_i_flow_copy(psplit_i_flow *to, const psplit_i_flow *from) {
   psplit_i_flow_reset(to);
   if (!psplit_i_vec_reserve(&to->head, from->head.n) ||
       !psplit_i_vec_reserve(&to->arcs, from->arcs.n))
@@ -25,16 +25,16 @@ bool psplit_i_flow_copy(psplit_flow *to, const psplit_flow *from) {
   return true;
 }
 
-uint32_t psplit_i_flow_node(psplit_flow *flow) {
+uint32_t psplit_i_flow_node(psplit_i_flow *flow) {
   return psplit_i_vec_push(&flow->head, 0) ? (uint32_t)flow->head.n - 1 : PSPLIT_NONE;
 }
 
-bool psplit_i_flow_arc_add(psplit_flow *flow, uint32_t from, uint32_t to, int64_t cap) {
+bool psplit_i_flow_arc_add(psplit_i_flow *flow, uint32_t from, uint32_t to, int64_t cap) {
   if (from == to) return true;
   if (!psplit_i_vec_reserve(&flow->arcs, 2)) return false;
   const uint32_t arc = (uint32_t)flow->arcs.n;
-  flow->arcs.items[arc] = (psplit_flow_arc){to, flow->head.items[from], cap};
-  flow->arcs.items[arc + 1] = (psplit_flow_arc){from, flow->head.items[to], 0};
+  flow->arcs.items[arc] = (psplit_i_flow_arc){to, flow->head.items[from], cap};
+  flow->arcs.items[arc + 1] = (psplit_i_flow_arc){from, flow->head.items[to], 0};
   flow->head.items[from] = arc + 1;
   flow->head.items[to] = arc + 2;
   flow->arcs.n += 2;
@@ -42,7 +42,7 @@ bool psplit_i_flow_arc_add(psplit_flow *flow, uint32_t from, uint32_t to, int64_
 }
 
 /* Breadth-first levels from the source; false when the sink is out of reach. */
-static bool levels(const psplit_flow *flow, uint32_t source, uint32_t sink, uint32_t *level,
+static bool levels(const psplit_i_flow *flow, uint32_t source, uint32_t sink, uint32_t *level,
                    uint32_t *queue) {
   memset(level, 0xff, flow->head.n * sizeof *level);
   uint32_t head = 0, tail = 0;
@@ -51,7 +51,7 @@ static bool levels(const psplit_flow *flow, uint32_t source, uint32_t sink, uint
   while (head < tail) {
     const uint32_t v = queue[head++];
     for (uint32_t a = flow->head.items[v]; a; a = flow->arcs.items[a - 1].next) {
-      const psplit_flow_arc *arc = &flow->arcs.items[a - 1];
+      const psplit_i_flow_arc *arc = &flow->arcs.items[a - 1];
       if (arc->cap <= 0 || level[arc->to] != PSPLIT_NONE) continue;
       level[arc->to] = level[v] + 1;
       if (arc->to == sink) return true;
@@ -61,7 +61,7 @@ static bool levels(const psplit_flow *flow, uint32_t source, uint32_t sink, uint
   return false;
 }
 
-static int64_t blocking_flow(psplit_flow *flow, uint32_t source, uint32_t sink,
+static int64_t blocking_flow(psplit_i_flow *flow, uint32_t source, uint32_t sink,
                              const uint32_t *level, uint32_t *next, uint32_t *path,
                              int64_t enough) {
   int64_t total = 0;
@@ -87,7 +87,7 @@ static int64_t blocking_flow(psplit_flow *flow, uint32_t source, uint32_t sink,
     }
     uint32_t a = next[v];
     for (; a; a = flow->arcs.items[a - 1].next) {
-      const psplit_flow_arc *arc = &flow->arcs.items[a - 1];
+      const psplit_i_flow_arc *arc = &flow->arcs.items[a - 1];
       if (arc->cap > 0 && level[arc->to] == level[v] + 1) break;
     }
     next[v] = a;
@@ -104,7 +104,7 @@ static int64_t blocking_flow(psplit_flow *flow, uint32_t source, uint32_t sink,
   return total;
 }
 
-bool psplit_i_flow_run(psplit_flow *flow, uint32_t source, uint32_t sink, int64_t enough,
+bool psplit_i_flow_run(psplit_i_flow *flow, uint32_t source, uint32_t sink, int64_t enough,
                        int64_t *inout_value) {
   const size_t n = flow->head.n;
   flow->scratch.n = 0;
@@ -116,7 +116,7 @@ bool psplit_i_flow_run(psplit_flow *flow, uint32_t source, uint32_t sink, int64_
   return true;
 }
 
-bool psplit_i_flow_side(psplit_flow *flow, uint32_t source, bool *side) {
+bool psplit_i_flow_side(psplit_i_flow *flow, uint32_t source, bool *side) {
   const size_t n = flow->head.n;
   flow->scratch.n = 0;
   if (!psplit_i_vec_reserve(&flow->scratch, n)) return false;
@@ -127,7 +127,7 @@ bool psplit_i_flow_side(psplit_flow *flow, uint32_t source, bool *side) {
   while (size) {
     const uint32_t v = stack[--size];
     for (uint32_t a = flow->head.items[v]; a; a = flow->arcs.items[a - 1].next) {
-      const psplit_flow_arc *arc = &flow->arcs.items[a - 1];
+      const psplit_i_flow_arc *arc = &flow->arcs.items[a - 1];
       if (arc->cap <= 0 || side[arc->to]) continue;
       side[arc->to] = true;
       stack[size++] = arc->to;

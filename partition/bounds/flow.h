@@ -5,28 +5,29 @@
 #include "base.h"
 
 /* Maximum flow by Dinic's algorithm on a network that may grow between calls. */
-typedef struct psplit_flow_arc {
+typedef struct psplit_i_flow_arc {
   uint32_t to, next; /* next: arc + 1 of the same tail, 0: last */
   int64_t cap;       /* what is left; the reverse arc is at index ^ 1 */
-} psplit_flow_arc;
+} psplit_i_flow_arc;
 
-typedef struct psplit_flow {
+typedef struct psplit_i_flow {
   PSPLIT_VEC(uint32_t) head;
-  PSPLIT_VEC(psplit_flow_arc) arcs;
+  PSPLIT_VEC(psplit_i_flow_arc) arcs;
   PSPLIT_VEC(uint32_t) scratch;
-} psplit_flow;
+} psplit_i_flow;
 
-void psplit_i_flow_reset(psplit_flow *flow); /* to the empty network; keeps memory */
-void psplit_i_flow_fini(psplit_flow *flow);
-bool psplit_i_flow_copy(psplit_flow *to, const psplit_flow *from); /* false when out of memory */
+void psplit_i_flow_reset(psplit_i_flow *flow); /* to the empty network; keeps memory */
+void psplit_i_flow_fini(psplit_i_flow *flow);
+bool psplit_i_flow_copy(psplit_i_flow *to,
+                        const psplit_i_flow *from); /* false when out of memory */
 /* Id of a new node, NONE when out of memory. */
-uint32_t psplit_i_flow_node(psplit_flow *flow);
-bool psplit_i_flow_arc_add(psplit_flow *flow, uint32_t from, uint32_t to, int64_t cap);
+uint32_t psplit_i_flow_node(psplit_i_flow *flow);
+bool psplit_i_flow_arc_add(psplit_i_flow *flow, uint32_t from, uint32_t to, int64_t cap);
 /* Pushes what still fits from `source` to `sink`; adds it to *inout_value, which stops growing at
  * `enough`. False when out of memory. */
-bool psplit_i_flow_run(psplit_flow *flow, uint32_t source, uint32_t sink, int64_t enough,
+bool psplit_i_flow_run(psplit_i_flow *flow, uint32_t source, uint32_t sink, int64_t enough,
                        int64_t *inout_value);
 /* After a run: side[v] = reachable from `source` in what is left. */
-bool psplit_i_flow_side(psplit_flow *flow, uint32_t source, bool *side);
+bool psplit_i_flow_side(psplit_i_flow *flow, uint32_t source, bool *side);
 
 #endif

@@ -1,17 +1,17 @@
-/* A bound on the latency of contiguous splits, from chains of items each of which needs the one
+/* A bound on the latency of contiguous splits, from chains of clusters each of which needs the one
  * before.
  *
- * The stages that hold items of a chain run one after the other, so the latency is at least the sum
- * of their loads. A stage that holds links i .. j-1 holds what lies between them, for stages are
- * convex, and pays for the tensors by which other links reach it or are reached. Where a chain is
- * cut, between links k-1 and k, look besides at what lies in that gap and at tensors made there:
+ * The stages that hold clusters of a chain run one after the other, so the latency is at least the
+ * sum of their loads. A stage that holds links i .. j-1 holds what lies between them, for stages
+ * are convex, and pays for the tensors by which other links reach it or are reached. Where a chain
+ * is cut, between links k-1 and k, look besides at what lies in that gap and at tensors made there:
  * the stage that ends with link k-1 pays at least a minimum cut of the gap, the one that begins
  * with link k another, and the longest path through the gap is run by some stage of the sequence.
  * Nothing counts twice: gaps are disjoint, and so are the tensors made in them. A program over
  * links and device states, from the last link backwards, adds up the cheapest cover; memory limits
  * how much of the chain a stage can hold.
  *
- * Two chains are tried: a longest path, and those of its items that everything between its ends
+ * Two chains are tried: a longest path, and those of its clusters that everything between its ends
  * passes through, whose gaps hold whole blocks and the tensors around their branches. */
 #include <string.h>
 
@@ -23,13 +23,13 @@
 #include "problem.h"
 
 static const uint64_t MAX_WORK = UINT64_C(200000000); /* pairs of links times moves */
-enum { MAX_GAP = 5000 };                              /* items; larger gaps are not cut */
+enum { MAX_GAP = 5000 };                              /* clusters; larger gaps are not cut */
 
 typedef struct chain {
-  const psplit_core *core;
-  const psplit_machine *machine;
-  psplit_arena arena;
-  psplit_flow flow;
+  const psplit_i_instance *instance;
+  const psplit_i_automaton *automaton;
+  psplit_i_arena arena;
+  psplit_i_flow flow;
   int64_t *send, *recv;         /* [n_nets] least over the types that pay */
   int64_t *gap_send, *gap_recv; /* [n_nets] the same, 0 for nets that do not count in gaps */
   uint32_t *link, n_links;
@@ -40,30 +40,30 @@ typedef struct chain {
   int64_t *leave, *enter; /* [n_links] least load that a cut here adds behind and in front of it */
   int64_t outside;        /* longest paths to the first link and from the last */
   /* Nets from link to link that jump over others count by their ends, all other nets in gaps: */
-  uint32_t *link_of; /* [n] the item's number in the chain, or NONE */
+  uint32_t *link_of; /* [n] the cluster's number in the chain, or NONE */
   uint32_t *reach;   /* [n_nets] the last link that reads such a net; 0: no such net */
   uint32_t *stamp;   /* [n_nets] 1 + first link of the last stage that received it */
-  /* Items between links that are not neighbours, by the last link they lie in front of: */
-  uint32_t *side_off, *side; /* [n_links + 1], items */
-  uint32_t *link_before;     /* [n] the last link an item needs, or NONE */
-  /* Scratch, by item: */
-  int64_t *length;  /* longest path up to the item, with it */
-  int64_t *weight;  /* what the cut of a gap pays for an item */
-  uint32_t *before; /* the item before it on that path, or NONE */
+  /* Clusters between links that are not neighbours, by the last link they lie in front of: */
+  uint32_t *side_off, *side; /* [n_links + 1], clusters */
+  uint32_t *link_before;     /* [n] the last link a cluster needs, or NONE */
+  /* Scratch, by cluster: */
+  int64_t *length;  /* longest path up to the cluster, with it */
+  int64_t *weight;  /* what the cut of a gap pays for a cluster */
+  uint32_t *before; /* the cluster before it on that path, or NONE */
   uint32_t *local;  /* its number in the gap */
-  uint32_t *inside; /* [n] the gap's items */
+  uint32_t *inside; /* [n] the gap's clusters */
   bool *reached;
 } chain;
 
 static bool init(chain *c) {
-  const size_t n = c->core->n;
-  psplit_arena *a = &c->arena;
-  c->send = PSPLIT_NEW(a, int64_t, c->core->n_nets);
-  c->recv = PSPLIT_NEW(a, int64_t, c->core->n_nets);
-  c->gap_send = PSPLIT_NEW(a, int64_t, c->core->n_nets);
-  c->gap_recv = PSPLIT_NEW(a, int64_t, c->core->n_nets);
+  const size_t n = c->instance->n;
+  psplit_i_arena *a = &c->arena;
+  c->send = PSPLIT_NEW(a, int64_t, c->instance->n_nets);
+  c->recv = PSPLIT_NEW(a, int64_t, c->instance->n_nets);
+  c->gap_send = PSPLIT_NEW(a, int64_t, c->instance->n_nets);
+  c->gap_recv = PSPLIT_NEW(a, int64_t, c->instance->n_nets);
   c->link = PSPLIT_NEW(a, uint32_t, n);
-  c->time = PSPLIT_NEW(a, int64_t, n * c->core->n_types);
+  c->time = PSPLIT_NEW(a, int64_t, n * c->instance->n_types);
   c->bytes = PSPLIT_NEW(a, uint64_t, n);
   c->path = PSPLIT_NEW(a, int64_t, n);
   c->leave = PSPLIT_NEW(a, int64_t, n);
@@ -75,8 +75,8 @@ static bool init(chain *c) {
   c->inside = PSPLIT_NEW(a, uint32_t, n);
   c->reached = PSPLIT_NEW(a, bool, n);
   c->link_of = PSPLIT_NEW(a, uint32_t, n);
-  c->reach = PSPLIT_NEW(a, uint32_t, c->core->n_nets);
-  c->stamp = PSPLIT_NEW(a, uint32_t, c->core->n_nets);
+  c->reach = PSPLIT_NEW(a, uint32_t, c->instance->n_nets);
+  c->stamp = PSPLIT_NEW(a, uint32_t, c->instance->n_nets);
   c->side_off = PSPLIT_NEW(a, uint32_t, n + 2);
   c->side = PSPLIT_NEW(a, uint32_t, n);
   c->link_before = PSPLIT_NEW(a, uint32_t, n);
@@ -87,28 +87,29 @@ static bool init(chain *c) {
          c->inside && c->reached;
 }
 
-/* Longest paths of least times to the items of [first, last] that `reached` allows (NULL: all). */
+/* Longest paths of least times to the clusters of [first, last] that `reached` allows (NULL: all).
+ * */
 static void longest_paths(chain *c, uint32_t first, uint32_t last, const bool *reached) {
-  const psplit_core *core = c->core;
+  const psplit_i_instance *instance = c->instance;
   for (uint32_t i = first; i <= last; i++) {
     c->length[i] = 0;
     c->before[i] = PSPLIT_NONE;
     if (reached && !reached[i]) continue;
-    for (uint32_t k = core->pred_off[i]; k < core->pred_off[i + 1]; k++) {
-      const uint32_t p = core->pred[k];
+    for (uint32_t k = instance->pred_off[i]; k < instance->pred_off[i + 1]; k++) {
+      const uint32_t p = instance->pred[k];
       if (p < first || (reached && !reached[p])) continue;
       if (c->before[i] == PSPLIT_NONE || c->length[p] > c->length[i]) {
         c->length[i] = c->length[p];
         c->before[i] = p;
       }
     }
-    c->length[i] += c->machine->omega[i];
+    c->length[i] += c->automaton->omega[i];
   }
 }
 
-/* The chain of all items of a longest path. */
+/* The chain of all clusters of a longest path. */
 static void take_longest_path(chain *c) {
-  const uint32_t n = c->core->n;
+  const uint32_t n = c->instance->n;
   longest_paths(c, 0, n - 1, NULL);
   uint32_t last = 0;
   for (uint32_t i = 1; i < n; i++)
@@ -119,34 +120,34 @@ static void take_longest_path(chain *c) {
   for (uint32_t i = last; i != PSPLIT_NONE; i = c->before[i]) c->link[--k] = i;
 }
 
-/* reached[i]: item i lies on a path from `first` to `last`, ends included. */
+/* reached[i]: cluster i lies on a path from `first` to `last`, ends included. */
 static void mark_between(chain *c, uint32_t first, uint32_t last) {
-  const psplit_core *core = c->core;
+  const psplit_i_instance *instance = c->instance;
   for (uint32_t i = first; i <= last; i++) {
     c->reached[i] = i == first;
-    for (uint32_t k = core->pred_off[i]; k < core->pred_off[i + 1]; k++)
-      c->reached[i] |= core->pred[k] >= first && c->reached[core->pred[k]];
+    for (uint32_t k = instance->pred_off[i]; k < instance->pred_off[i + 1]; k++)
+      c->reached[i] |= instance->pred[k] >= first && c->reached[instance->pred[k]];
   }
   for (uint32_t i = last; i-- > first;) {
     bool leads = false;
-    for (uint32_t k = core->succ_off[i]; k < core->succ_off[i + 1]; k++)
-      leads |= core->succ[k] <= last && c->reached[core->succ[k]];
+    for (uint32_t k = instance->succ_off[i]; k < instance->succ_off[i + 1]; k++)
+      leads |= instance->succ[k] <= last && c->reached[instance->succ[k]];
     c->reached[i] &= leads;
   }
 }
 
 /* Keeps the links that are comparable with everything between the first and the last: no edge
- * between items there jumps over them. */
+ * between clusters there jumps over them. */
 static void keep_separators(chain *c) {
-  const psplit_core *core = c->core;
+  const psplit_i_instance *instance = c->instance;
   const uint32_t first = c->link[0], last = c->link[c->n_links - 1];
   mark_between(c, first, last);
-  uint32_t *furthest = c->local; /* the last successor of any item before */
+  uint32_t *furthest = c->local; /* the last successor of any cluster before */
   uint32_t furthest_so_far = first, n = 0;
   for (uint32_t i = first; i <= last; i++) {
     furthest[i] = furthest_so_far;
-    for (uint32_t k = core->succ_off[i]; c->reached[i] && k < core->succ_off[i + 1]; k++) {
-      const uint32_t s = core->succ[k];
+    for (uint32_t k = instance->succ_off[i]; c->reached[i] && k < instance->succ_off[i + 1]; k++) {
+      const uint32_t s = instance->succ[k];
       if (s <= last && c->reached[s] && s > furthest_so_far) furthest_so_far = s;
     }
   }
@@ -158,7 +159,7 @@ static void keep_separators(chain *c) {
 /* Least load of a set with `with` and without `without`, of what lies in the gap. */
 static bool cut_gap(chain *c, uint32_t n, uint32_t with, uint32_t without, int64_t *out_value) {
   *out_value = 0;
-  return psplit_i_set_network(&c->flow, c->core, c->inside, n, c->local, c->weight, c->gap_send,
+  return psplit_i_set_network(&c->flow, c->instance, c->inside, n, c->local, c->weight, c->gap_send,
                               c->gap_recv) &&
          psplit_i_flow_arc_add(&c->flow, c->local[without], n, PSPLIT_I_INF) &&
          psplit_i_flow_run(&c->flow, c->local[with], n, PSPLIT_I_INF, out_value);
@@ -166,32 +167,32 @@ static bool cut_gap(chain *c, uint32_t n, uint32_t with, uint32_t without, int64
 
 /* Measures link k and the gap in front of it. False: out of memory. */
 static bool measure(chain *c, uint32_t k) {
-  const psplit_core *core = c->core;
+  const psplit_i_instance *instance = c->instance;
   const uint32_t last = c->link[k], first = k ? c->link[k - 1] : last;
   uint32_t n = 0;
   c->leave[k] = c->enter[k] = c->path[k] = 0;
   c->bytes[k] = 0;
-  for (uint32_t t = 0; t < core->n_types; t++) c->time[(size_t)t * c->n_links + k] = 0;
+  for (uint32_t t = 0; t < instance->n_types; t++) c->time[(size_t)t * c->n_links + k] = 0;
   mark_between(c, first, last);
   for (uint32_t i = first; i <= last; i++) {
     if (!c->reached[i]) continue;
     c->local[i] = n;
     c->inside[n++] = i;
     if (i == first && k) continue; /* of the link before */
-    for (uint32_t t = 0; t < core->n_types; t++) {
+    for (uint32_t t = 0; t < instance->n_types; t++) {
       int64_t *time = &c->time[(size_t)t * c->n_links + k];
-      const int64_t w = core->w[(size_t)t * core->n + i];
+      const int64_t w = instance->w[(size_t)t * instance->n + i];
       *time = w >= PSPLIT_I_INF || *time >= PSPLIT_I_INF ? PSPLIT_I_INF : *time + w;
     }
-    c->bytes[k] = psplit_i_sat_add_u64(c->bytes[k], core->weight_bytes[i]);
+    c->bytes[k] = psplit_i_sat_add_u64(c->bytes[k], instance->weight_bytes[i]);
   }
   bool ok = true;
   if (k) {
     longest_paths(c, first, last, c->reached);
-    c->path[k] = c->length[last] - c->machine->omega[first] - c->machine->omega[last];
-    for (uint32_t i = 0; i < n; i++) c->weight[c->inside[i]] = c->machine->omega[c->inside[i]];
+    c->path[k] = c->length[last] - c->automaton->omega[first] - c->automaton->omega[last];
+    for (uint32_t i = 0; i < n; i++) c->weight[c->inside[i]] = c->automaton->omega[c->inside[i]];
     for (uint32_t i = last; i != PSPLIT_NONE; i = c->before[i]) c->weight[i] = 0;
-    ok = core->overlap || n > MAX_GAP ||
+    ok = instance->overlap || n > MAX_GAP ||
          (cut_gap(c, n, first, last, &c->leave[k]) && cut_gap(c, n, last, first, &c->enter[k]));
   }
   for (uint32_t i = 0; i < n; i++) c->local[c->inside[i]] = PSPLIT_NONE;
@@ -200,17 +201,17 @@ static bool measure(chain *c, uint32_t k) {
 
 /* Longest paths before the first link and behind the last. */
 static void measure_outside(chain *c) {
-  const psplit_core *core = c->core;
+  const psplit_i_instance *instance = c->instance;
   const uint32_t first = c->link[0], last = c->link[c->n_links - 1];
-  longest_paths(c, 0, core->n - 1, NULL);
-  c->outside = c->length[first] - c->machine->omega[first];
+  longest_paths(c, 0, instance->n - 1, NULL);
+  c->outside = c->length[first] - c->automaton->omega[first];
   int64_t most = 0, *down = c->length;
-  for (uint32_t i = core->n; i-- > last;) {
+  for (uint32_t i = instance->n; i-- > last;) {
     down[i] = 0;
-    for (uint32_t k = core->succ_off[i]; k < core->succ_off[i + 1]; k++)
-      if (down[core->succ[k]] > down[i]) down[i] = down[core->succ[k]];
+    for (uint32_t k = instance->succ_off[i]; k < instance->succ_off[i + 1]; k++)
+      if (down[instance->succ[k]] > down[i]) down[i] = down[instance->succ[k]];
     if (i == last) most = down[i];
-    down[i] += c->machine->omega[i];
+    down[i] += c->automaton->omega[i];
   }
   c->outside += most;
 }
@@ -219,41 +220,42 @@ static void relax(int64_t *cell, int64_t value) {
   if (value < *cell) *cell = value;
 }
 
-/* Finds nets that jump over links, and items between links that are not neighbours. */
+/* Finds nets that jump over links, and clusters between links that are not neighbours. */
 static void find_jumps(chain *c) {
-  const psplit_core *core = c->core;
-  uint32_t *after = c->local; /* the first link that needs an item, or NONE */
-  memset(c->link_of, 0xff, core->n * sizeof *c->link_of);
-  memset(c->reach, 0, core->n_nets * sizeof *c->reach);
-  memset(c->stamp, 0, core->n_nets * sizeof *c->stamp);
+  const psplit_i_instance *instance = c->instance;
+  uint32_t *after = c->local; /* the first link that needs a cluster, or NONE */
+  memset(c->link_of, 0xff, instance->n * sizeof *c->link_of);
+  memset(c->reach, 0, instance->n_nets * sizeof *c->reach);
+  memset(c->stamp, 0, instance->n_nets * sizeof *c->stamp);
   memset(c->side_off, 0, (c->n_links + 2) * sizeof *c->side_off);
   for (uint32_t k = 0; k < c->n_links; k++) c->link_of[c->link[k]] = k;
-  for (uint32_t e = 0; e < core->n_nets; e++) {
-    const uint32_t from = c->link_of[core->net_pin[core->net_off[e]]];
-    for (uint32_t k = core->net_off[e] + 1; from != PSPLIT_NONE && k < core->net_off[e + 1]; k++) {
-      const uint32_t to = c->link_of[core->net_pin[k]];
+  for (uint32_t e = 0; e < instance->n_nets; e++) {
+    const uint32_t from = c->link_of[instance->net_pin[instance->net_off[e]]];
+    for (uint32_t k = instance->net_off[e] + 1; from != PSPLIT_NONE && k < instance->net_off[e + 1];
+         k++) {
+      const uint32_t to = c->link_of[instance->net_pin[k]];
       if (to != PSPLIT_NONE && to > from + 1 && to > c->reach[e]) c->reach[e] = to;
     }
   }
-  for (uint32_t e = 0; e < core->n_nets; e++) {
+  for (uint32_t e = 0; e < instance->n_nets; e++) {
     c->gap_send[e] = c->reach[e] ? 0 : c->send[e];
     c->gap_recv[e] = c->reach[e] ? 0 : c->recv[e];
   }
-  for (uint32_t i = 0; i < core->n; i++) {
+  for (uint32_t i = 0; i < instance->n; i++) {
     uint32_t last = c->link_of[i];
-    for (uint32_t k = core->pred_off[i]; k < core->pred_off[i + 1]; k++) {
-      const uint32_t p = c->link_before[core->pred[k]];
+    for (uint32_t k = instance->pred_off[i]; k < instance->pred_off[i + 1]; k++) {
+      const uint32_t p = c->link_before[instance->pred[k]];
       if (p != PSPLIT_NONE && (last == PSPLIT_NONE || p > last)) last = p;
     }
     c->link_before[i] = last;
   }
-  for (uint32_t i = core->n; i-- > 0;) {
+  for (uint32_t i = instance->n; i-- > 0;) {
     after[i] = c->link_of[i];
-    for (uint32_t k = core->succ_off[i]; k < core->succ_off[i + 1]; k++)
-      if (after[core->succ[k]] < after[i]) after[i] = after[core->succ[k]];
+    for (uint32_t k = instance->succ_off[i]; k < instance->succ_off[i + 1]; k++)
+      if (after[instance->succ[k]] < after[i]) after[i] = after[instance->succ[k]];
   }
   for (int pass = 0; pass < 2; pass++) { /* counts, then places */
-    for (uint32_t i = 0; i < core->n; i++) {
+    for (uint32_t i = 0; i < instance->n; i++) {
       if (after[i] == PSPLIT_NONE || c->link_before[i] == PSPLIT_NONE ||
           after[i] <= c->link_before[i] + 1)
         continue;
@@ -264,7 +266,7 @@ static void find_jumps(chain *c) {
     }
     for (uint32_t k = 0; pass == 0 && k < c->n_links; k++) c->side_off[k + 2] += c->side_off[k + 1];
   }
-  memset(c->local, 0xff, core->n * sizeof *c->local);
+  memset(c->local, 0xff, instance->n * sizeof *c->local);
 }
 
 /* A stage of links first .. last that grows at its end. */
@@ -276,35 +278,36 @@ typedef struct segment {
 } segment;
 
 static void add_time(const chain *c, segment *s, const int64_t *time, size_t stride) {
-  for (uint32_t t = 0; t < c->core->n_types; t++) {
+  for (uint32_t t = 0; t < c->instance->n_types; t++) {
     const int64_t more = time[t * stride];
     s->time[t] =
       more >= PSPLIT_I_INF || s->time[t] >= PSPLIT_I_INF ? PSPLIT_I_INF : s->time[t] + more;
   }
 }
 
-static void add_item(const chain *c, segment *s, uint32_t item) {
-  add_time(c, s, c->core->w + item, c->core->n);
-  s->bytes = psplit_i_sat_add_u64(s->bytes, c->core->weight_bytes[item]);
+static void add_cluster(const chain *c, segment *s, uint32_t cluster) {
+  add_time(c, s, c->instance->w + cluster, c->instance->n);
+  s->bytes = psplit_i_sat_add_u64(s->bytes, c->instance->weight_bytes[cluster]);
 }
 
 static void add_link(chain *c, segment *s, uint32_t k) {
-  const psplit_core *core = c->core;
-  const uint32_t item = c->link[k];
+  const psplit_i_instance *instance = c->instance;
+  const uint32_t cluster = c->link[k];
   if (k == s->first) {
-    add_item(c, s, item);
+    add_cluster(c, s, cluster);
   } else {
     add_time(c, s, c->time + k, c->n_links);
     s->bytes = psplit_i_sat_add_u64(s->bytes, c->bytes[k]);
     for (uint32_t i = c->side_off[k]; i < c->side_off[k + 1]; i++)
-      if (c->link_before[c->side[i]] >= s->first) add_item(c, s, c->side[i]);
+      if (c->link_before[c->side[i]] >= s->first) add_cluster(c, s, c->side[i]);
   }
-  for (uint32_t l = core->inc_off[item]; l < core->inc_off[item + 1] && !core->overlap; l++) {
-    const uint32_t e = core->inc[l] >> 1;
+  for (uint32_t l = instance->inc_off[cluster];
+       l < instance->inc_off[cluster + 1] && !instance->overlap; l++) {
+    const uint32_t e = instance->inc[l] >> 1;
     if (!c->reach[e]) continue;
-    if (core->inc[l] & 1) {
+    if (instance->inc[l] & 1) {
       s->comm += c->send[e];
-    } else if (c->link_of[core->net_pin[core->net_off[e]]] >= s->first) {
+    } else if (c->link_of[instance->net_pin[instance->net_off[e]]] >= s->first) {
       if (c->reach[e] == k) s->comm -= c->send[e];
     } else if (c->stamp[e] != s->first + 1) {
       c->stamp[e] = s->first + 1;
@@ -316,8 +319,8 @@ static void add_link(chain *c, segment *s, uint32_t k) {
 /* Makes the stage, which ends in front of link j, before every state behind it. */
 static void relax_stage(const chain *c, const segment *s, uint32_t j, const int64_t *behind,
                         int64_t *here) {
-  const psplit_machine *m = c->machine;
-  const psplit_problem *p = c->core->problem;
+  const psplit_i_automaton *m = c->automaton;
+  const psplit_problem *p = c->instance->problem;
   const int64_t cut = c->enter[s->first] + s->comm + (j < c->n_links ? c->leave[j] : 0);
   for (uint32_t state = 0; state < m->n_states; state++) {
     if (behind[state] >= PSPLIT_I_INF) continue;
@@ -334,17 +337,17 @@ static void relax_stage(const chain *c, const segment *s, uint32_t j, const int6
 
 /* The cheapest cover of the chain by stages; INF: there is none. False: out of memory. */
 static bool cover(chain *c, int64_t *out_value) {
-  const psplit_core *core = c->core;
-  const size_t n_states = c->machine->n_states;
+  const psplit_i_instance *instance = c->instance;
+  const size_t n_states = c->automaton->n_states;
   const uint32_t n = c->n_links;
   int64_t *best = psplit_i_arena_array(&c->arena, ((size_t)n + 1) * n_states, sizeof *best);
-  int64_t *time = PSPLIT_NEW(&c->arena, int64_t, core->n_types);
+  int64_t *time = PSPLIT_NEW(&c->arena, int64_t, instance->n_types);
   if (!best || !time) return false;
   for (size_t k = 0; k < ((size_t)n + 1) * n_states; k++) best[k] = PSPLIT_I_INF;
   best[n * n_states] = 0;
   for (uint32_t i = n; i-- > 0;) {
     segment s = {.first = i, .time = time};
-    memset(time, 0, core->n_types * sizeof *time);
+    memset(time, 0, instance->n_types * sizeof *time);
     for (uint32_t j = i; j < n; j++) {
       add_link(c, &s, j);
       relax_stage(c, &s, j + 1, best + (j + 1) * n_states, best + i * n_states);
@@ -357,7 +360,7 @@ static bool cover(chain *c, int64_t *out_value) {
 
 /* Leaves every r-th link, so that pairs of links are not too many: what is left is a chain. */
 static void thin(chain *c) {
-  const uint64_t n_moves = c->machine->move_off[c->machine->n_states];
+  const uint64_t n_moves = c->automaton->move_off[c->automaton->n_states];
   uint32_t step = 1;
   while ((uint64_t)(c->n_links / step) * (c->n_links / step) * n_moves / 2 > MAX_WORK) step++;
   uint32_t n = 0;
@@ -377,14 +380,15 @@ static psplit_code raise_bound(chain *c, int64_t *inout_bound) {
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_chain_bound(const psplit_core *core, const psplit_machine *machine,
-                                 int64_t *inout_bound) {
-  if (machine->replicated) return PSPLIT_OK;
+psplit_code psplit_i_latency_chain_bound(const psplit_i_instance *instance,
+                                         const psplit_i_automaton *automaton,
+                                         int64_t *inout_bound) {
+  if (automaton->replicated) return PSPLIT_OK;
   psplit_code code = PSPLIT_NOMEM;
-  chain c = {.core = core, .machine = machine};
+  chain c = {.instance = instance, .automaton = automaton};
   psplit_i_arena_init(&c.arena, 0);
   if (!init(&c)) goto out;
-  psplit_i_least_costs(core, machine, c.send, c.recv, c.length);
+  psplit_i_least_costs(instance, automaton, c.send, c.recv, c.length);
   take_longest_path(&c);
   PSPLIT_TRY(raise_bound(&c, inout_bound));
   take_longest_path(&c);

@@ -4,10 +4,10 @@
 
 #include "automaton.h"
 
-/* Raises *inout_bound to what a chain of items takes one after the other: a bound on the latency of
- * contiguous splits of `core`, which has edges. Errors: NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_chain_bound(const psplit_core *core,
-                                                 const psplit_machine *machine,
-                                                 int64_t *inout_bound);
+/* Raises *inout_bound to what a chain of clusters takes one after the other: a bound on the latency
+ * of contiguous splits of `instance`, which has edges. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_latency_chain_bound(const psplit_i_instance *instance,
+                                                         const psplit_i_automaton *automaton,
+                                                         int64_t *inout_bound);
 
 #endif

@@ -8,30 +8,31 @@
 #include "node_cut.h"
 #include "problem.h"
 
-int64_t psplit_i_simple_bound(const psplit_core *core, const psplit_machine *machine) {
+int64_t psplit_i_simple_bound(const psplit_i_instance *instance,
+                              const psplit_i_automaton *automaton) {
   uint32_t copies = 1;
-  for (uint32_t k = 0; k < machine->move_off[machine->n_states]; k++)
-    if (machine->moves[k].replicas > copies) copies = machine->moves[k].replicas;
+  for (uint32_t k = 0; k < automaton->move_off[automaton->n_states]; k++)
+    if (automaton->moves[k].replicas > copies) copies = automaton->moves[k].replicas;
   int64_t bound = 0;
-  for (uint32_t i = 0; i < core->n; i++) {
-    const int64_t least = (machine->omega[i] + copies - 1) / copies;
+  for (uint32_t i = 0; i < instance->n; i++) {
+    const int64_t least = (automaton->omega[i] + copies - 1) / copies;
     if (least > bound) bound = least;
   }
   /* Whole devices of one speed divide exactly; otherwise doubles, rounded down. */
-  const double devices = machine->capacity[0];
-  int64_t share = (int64_t)((double)machine->total_omega / devices * (1 - 1e-12));
+  const double devices = automaton->capacity[0];
+  int64_t share = (int64_t)((double)automaton->total_omega / devices * (1 - 1e-12));
   if (devices >= 1 && devices == (double)(int64_t)devices) {
     const int64_t n = (int64_t)devices;
-    share = (machine->total_omega + n - 1) / n;
+    share = (automaton->total_omega + n - 1) / n;
   }
   return share > bound ? share : bound;
 }
 
-/* A net among the items with a number in local[]; its producer has one. */
-static bool add_net(psplit_flow *flow, const psplit_core *core, uint32_t e, const uint32_t *local,
-                    int64_t send, int64_t recv) {
-  const uint32_t *pin = core->net_pin + core->net_off[e];
-  const uint32_t n_pins = core->net_off[e + 1] - core->net_off[e];
+/* A net among the clusters with a number in local[]; its producer has one. */
+static bool add_net(psplit_i_flow *flow, const psplit_i_instance *instance, uint32_t e,
+                    const uint32_t *local, int64_t send, int64_t recv) {
+  const uint32_t *pin = instance->net_pin + instance->net_off[e];
+  const uint32_t n_pins = instance->net_off[e + 1] - instance->net_off[e];
   const uint32_t out = send > 0 ? psplit_i_flow_node(flow) : PSPLIT_NONE;
   const uint32_t in = recv > 0 ? psplit_i_flow_node(flow) : PSPLIT_NONE;
   if ((send > 0 && out == PSPLIT_NONE) || (recv > 0 && in == PSPLIT_NONE)) return false;
@@ -46,94 +47,95 @@ static bool add_net(psplit_flow *flow, const psplit_core *core, uint32_t e, cons
   return ok;
 }
 
-bool psplit_i_set_network(psplit_flow *flow, const psplit_core *core, const uint32_t *item,
-                          uint32_t n, const uint32_t *local, const int64_t *w, const int64_t *send,
-                          const int64_t *recv) {
+bool psplit_i_set_network(psplit_i_flow *flow, const psplit_i_instance *instance,
+                          const uint32_t *cluster, uint32_t n, const uint32_t *local,
+                          const int64_t *w, const int64_t *send, const int64_t *recv) {
   psplit_i_flow_reset(flow);
   bool ok = true;
   for (uint32_t k = 0; k <= n; k++) ok &= psplit_i_flow_node(flow) != PSPLIT_NONE;
-  for (uint32_t k = 0; k < n && ok; k++) ok = psplit_i_flow_arc_add(flow, k, n, w[item[k]]);
+  for (uint32_t k = 0; k < n && ok; k++) ok = psplit_i_flow_arc_add(flow, k, n, w[cluster[k]]);
   for (uint32_t k = 0; k < n && ok; k++) {
-    const uint32_t i = item[k];
-    for (uint32_t l = core->inc_off[i]; l < core->inc_off[i + 1] && ok; l++) {
-      const uint32_t e = core->inc[l] >> 1;
-      if (core->inc[l] & 1) ok = add_net(flow, core, e, local, send[e], recv[e]);
+    const uint32_t i = cluster[k];
+    for (uint32_t l = instance->inc_off[i]; l < instance->inc_off[i + 1] && ok; l++) {
+      const uint32_t e = instance->inc[l] >> 1;
+      if (instance->inc[l] & 1) ok = add_net(flow, instance, e, local, send[e], recv[e]);
     }
   }
   return ok;
 }
 
 typedef struct candidate {
-  int64_t most; /* load of the item alone: its bound cannot be above */
-  uint32_t item;
+  int64_t most; /* load of the cluster alone: its bound cannot be above */
+  uint32_t cluster;
 } candidate;
 
 static int compare_candidates(const void *a, const void *b) {
   const candidate *x = a, *y = b;
   if (x->most != y->most) return x->most > y->most ? -1 : 1;
-  return x->item < y->item ? -1 : x->item > y->item;
+  return x->cluster < y->cluster ? -1 : x->cluster > y->cluster;
 }
 
-bool psplit_i_least_costs(const psplit_core *core, const psplit_machine *m, int64_t *send,
-                          int64_t *recv, int64_t *least) {
+bool psplit_i_least_costs(const psplit_i_instance *instance, const psplit_i_automaton *m,
+                          int64_t *send, int64_t *recv, int64_t *least) {
   bool any = false;
-  for (uint32_t i = 0; i < core->n; i++) least[i] = PSPLIT_I_INF;
-  for (uint32_t t = 0; t < core->n_types; t++) {
+  for (uint32_t i = 0; i < instance->n; i++) least[i] = PSPLIT_I_INF;
+  for (uint32_t t = 0; t < instance->n_types; t++) {
     if (m->count[t] == 0) continue;
-    if (core->problem->devices[t].free_comm) { /* there an item costs no more than itself */
-      for (uint32_t i = 0; i < core->n; i++) {
-        const int64_t w = core->w[(size_t)t * core->n + i];
+    if (instance->problem->devices[t].free_comm) { /* there a cluster costs no more than itself */
+      for (uint32_t i = 0; i < instance->n; i++) {
+        const int64_t w = instance->w[(size_t)t * instance->n + i];
         if (w < least[i]) least[i] = w;
       }
       continue;
     }
-    for (uint32_t e = 0; e < core->n_nets; e++) {
-      const size_t cell = (size_t)t * core->n_nets + e;
-      if (!any || core->send[cell] < send[e]) send[e] = core->send[cell];
-      if (!any || core->recv[cell] < recv[e]) recv[e] = core->recv[cell];
+    for (uint32_t e = 0; e < instance->n_nets; e++) {
+      const size_t cell = (size_t)t * instance->n_nets + e;
+      if (!any || instance->send[cell] < send[e]) send[e] = instance->send[cell];
+      if (!any || instance->recv[cell] < recv[e]) recv[e] = instance->recv[cell];
     }
     any = true;
   }
   return any;
 }
 
-psplit_code psplit_i_node_bound(const psplit_core *core, const psplit_machine *machine,
-                                int64_t limit, uint32_t most_items, const psplit_deadline *deadline,
-                                int64_t *inout_bound) {
-  if (core->overlap || machine->replicated) return PSPLIT_OK;
-  psplit_flow flow = {0}, whole = {0};
-  psplit_arena arena;
+psplit_code psplit_i_node_cut_bound(const psplit_i_instance *instance,
+                                    const psplit_i_automaton *automaton, int64_t limit,
+                                    uint32_t most_clusters, const psplit_i_deadline *deadline,
+                                    int64_t *inout_bound) {
+  if (instance->overlap || automaton->replicated) return PSPLIT_OK;
+  psplit_i_flow flow = {0}, whole = {0};
+  psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
   psplit_code code = PSPLIT_NOMEM;
-  int64_t *send = PSPLIT_NEW(&arena, int64_t, core->n_nets);
-  int64_t *recv = PSPLIT_NEW(&arena, int64_t, core->n_nets);
-  int64_t *least = PSPLIT_NEW(&arena, int64_t, core->n);
-  candidate *list = PSPLIT_NEW(&arena, candidate, core->n);
-  uint32_t *all = PSPLIT_NEW(&arena, uint32_t, core->n);
+  int64_t *send = PSPLIT_NEW(&arena, int64_t, instance->n_nets);
+  int64_t *recv = PSPLIT_NEW(&arena, int64_t, instance->n_nets);
+  int64_t *least = PSPLIT_NEW(&arena, int64_t, instance->n);
+  candidate *list = PSPLIT_NEW(&arena, candidate, instance->n);
+  uint32_t *all = PSPLIT_NEW(&arena, uint32_t, instance->n);
   if (!send || !recv || !least || !list || !all) goto out;
-  for (uint32_t i = 0; i < core->n; i++) all[i] = i;
+  for (uint32_t i = 0; i < instance->n; i++) all[i] = i;
   code = PSPLIT_OK;
-  if (!psplit_i_least_costs(core, machine, send, recv, least)) goto out;
-  for (uint32_t i = 0; i < core->n; i++) {
-    int64_t alone = machine->omega[i];
-    for (uint32_t l = core->inc_off[i]; l < core->inc_off[i + 1]; l++)
-      alone += (core->inc[l] & 1 ? send : recv)[core->inc[l] >> 1];
+  if (!psplit_i_least_costs(instance, automaton, send, recv, least)) goto out;
+  for (uint32_t i = 0; i < instance->n; i++) {
+    int64_t alone = automaton->omega[i];
+    for (uint32_t l = instance->inc_off[i]; l < instance->inc_off[i + 1]; l++)
+      alone += (instance->inc[l] & 1 ? send : recv)[instance->inc[l] >> 1];
     list[i] = (candidate){alone < least[i] ? alone : least[i], i};
   }
-  qsort(list, core->n, sizeof *list, compare_candidates);
+  qsort(list, instance->n, sizeof *list, compare_candidates);
   code = PSPLIT_NOMEM;
   bool built = false;
-  for (uint32_t k = 0; k < core->n && k < most_items; k++) {
-    const uint32_t i = list[k].item;
+  for (uint32_t k = 0; k < instance->n && k < most_clusters; k++) {
+    const uint32_t i = list[k].cluster;
     if (list[k].most <= *inout_bound || *inout_bound >= limit || psplit_i_expired(deadline)) break;
-    if (!built &&
-        !psplit_i_set_network(&whole, core, all, core->n, all, machine->omega, send, recv))
+    if (!built && !psplit_i_set_network(&whole, instance, all, instance->n, all, automaton->omega,
+                                        send, recv))
       goto out;
     built = true;
     if (!psplit_i_flow_copy(&flow, &whole)) goto out;
     const int64_t enough = least[i] < limit ? least[i] : limit;
     int64_t value = 0;
-    if (!psplit_i_flow_run(&flow, i, core->n, enough, &value)) goto out;
+    if (!psplit_i_flow_run(&flow, i, instance->n, enough, &value)) goto out;
     if (value > *inout_bound) *inout_bound = value;
   }
   code = PSPLIT_OK;

@@ -1,4 +1,5 @@
-/* Bounds on any placement: totals, and the least load of a set that holds an item, by minimum cut. */
+/* Bounds on any placement: totals, and the least load of a set that holds a cluster, by minimum
+ * cut. */
 #ifndef PSPLIT_PARTITION_NODE_CUT_H
 #define PSPLIT_PARTITION_NODE_CUT_H
 
@@ -6,28 +7,29 @@
 #include "budget.h"
 #include "flow.h"
 
-/* max(total / devices, heaviest item), for any placement. */
-int64_t psplit_i_simple_bound(const psplit_core *core, const psplit_machine *machine);
+/* max(total / devices, heaviest cluster), for any placement. */
+int64_t psplit_i_simple_bound(const psplit_i_instance *instance,
+                              const psplit_i_automaton *automaton);
 
 /* Least costs of nets over the types that pay for them, send[n_nets] and recv[n_nets]; least[n]:
- * least times of items over the types that do not. False: no type pays. */
-bool psplit_i_least_costs(const psplit_core *core, const psplit_machine *machine, int64_t *send,
-                          int64_t *recv, int64_t *least);
+ * least times of clusters over the types that do not. False: no type pays. */
+bool psplit_i_least_costs(const psplit_i_instance *instance, const psplit_i_automaton *automaton,
+                          int64_t *send, int64_t *recv, int64_t *least);
 
-/* Network of item[n], each numbered in local[] (NONE: not among them), whose source sides are the
- * sets S of them: arc 2 * local[i], to the sink, node n, pays w[i] of a member i, and arcs of nets
- * produced among them pay what S sends or receives. False: out of memory. */
-bool psplit_i_set_network(psplit_flow *flow, const psplit_core *core, const uint32_t *item,
-                          uint32_t n, const uint32_t *local, const int64_t *w, const int64_t *send,
-                          const int64_t *recv);
+/* Network of cluster[n], each numbered in local[] (NONE: not among them), whose source sides are
+ * the sets S of them: arc 2 * local[i], to the sink, node n, pays w[i] of a member i, and arcs of
+ * nets produced among them pay what S sends or receives. False: out of memory. */
+bool psplit_i_set_network(psplit_i_flow *flow, const psplit_i_instance *instance,
+                          const uint32_t *cluster, uint32_t n, const uint32_t *local,
+                          const int64_t *w, const int64_t *send, const int64_t *recv);
 
-/* Largest over items v of the least load of a set with v, by min cut; raises *inout_bound. Valid
- * for any placement. Looks at the `most_items` items that are heaviest with their nets. Errors:
+/* Largest over clusters v of the least load of a set with v, by min cut; raises *inout_bound. Valid
+ * for any placement. Looks at the `most_items` clusters that are heaviest with their nets. Errors:
  * NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_node_bound(const psplit_core *core,
-                                                const psplit_machine *machine, int64_t limit,
-                                                uint32_t most_items,
-                                                const psplit_deadline *deadline,
-                                                int64_t *inout_bound);
+PSPLIT_MUST_USE psplit_code psplit_i_node_cut_bound(const psplit_i_instance *instance,
+                                                    const psplit_i_automaton *automaton,
+                                                    int64_t limit, uint32_t most_clusters,
+                                                    const psplit_i_deadline *deadline,
+                                                    int64_t *inout_bound);
 
 #endif

@@ -10,7 +10,7 @@
 static const uint64_t kMaxReads = UINT64_C(1) << 28;
 
 typedef struct reach {
-  psplit_axis_reader reader;
+  psplit_i_weight_axis_reader reader;
   int64_t *now, *next; /* [n_buckets] most weight of a downset in the bucket, -1: none */
   uint32_t first, end; /* buckets with one in `now` */
   uint64_t n_reads;
@@ -18,31 +18,31 @@ typedef struct reach {
 
 /* The most weight in bucket q2 with one stage more, loads <= most; -1: none. */
 static int64_t step_to(reach *r, uint32_t q2, int64_t most) {
-  const psplit_axis *x = r->reader.x;
-  const psplit_wamc *wamc = x->out;
+  const psplit_i_weight_axis_build *x = r->reader.x;
+  const psplit_i_weight_axis *axis = x->out;
   int64_t best = q2 < r->end ? r->now[q2] : -1;
   if (best >= 0) best += most; /* within a bucket nothing is known of crossings */
-  psplit_i_axis_turn(&r->reader, q2);
-  for (uint32_t q1 = q2 < r->end ? q2 : r->end; q1-- > r->first && best < wamc->high[q2];) {
+  psplit_i_weight_axis_turn(&r->reader, q2);
+  for (uint32_t q1 = q2 < r->end ? q2 : r->end; q1-- > r->first && best < axis->high[q2];) {
     int64_t in, out;
-    if (wamc->low[q2] - wamc->high[q1] > most) break;
+    if (axis->low[q2] - axis->high[q1] > most) break;
     r->n_reads++;
     if (r->now[q1] < 0) continue;
-    psplit_i_axis_read(&r->reader, q1, &in, &out);
-    const int64_t spent = x->core->overlap ? 0 : in + out;
+    psplit_i_weight_axis_read(&r->reader, q1, &in, &out);
+    const int64_t spent = x->instance->overlap ? 0 : in + out;
     if (in > most || out > most || spent > most) continue;
     if (r->now[q1] + most - spent > best) best = r->now[q1] + most - spent;
   }
-  if (best < wamc->low[q2]) return -1;
-  return best < wamc->high[q2] ? best : wamc->high[q2];
+  if (best < axis->low[q2]) return -1;
+  return best < axis->high[q2] ? best : axis->high[q2];
 }
 
 /* False: no split has every load <= most. */
 static bool reaches_end(reach *r, int64_t most) {
-  const psplit_axis *x = r->reader.x;
-  const psplit_wamc *wamc = x->out;
-  const uint32_t n = wamc->n_buckets, n_stages = x->machine->n_stages;
-  const int64_t total = x->machine->total_omega;
+  const psplit_i_weight_axis_build *x = r->reader.x;
+  const psplit_i_weight_axis *axis = x->out;
+  const uint32_t n = axis->n_buckets, n_stages = x->automaton->n_stages;
+  const int64_t total = x->automaton->total_omega;
   r->first = 0;
   r->end = 1;
   r->now[0] = 0;
@@ -52,8 +52,8 @@ static bool reaches_end(reach *r, int64_t most) {
     memset(r->reader.at_in + r->first, 0, r->end - r->first);
     uint32_t first = n, end = r->first;
     for (uint32_t q2 = r->first; q2 < n; q2++) {
-      if (wamc->low[q2] - wamc->high[r->end - 1] > most) break;
-      r->next[q2] = (double)wamc->high[q2] < least ? -1 : step_to(r, q2, most);
+      if (axis->low[q2] - axis->high[r->end - 1] > most) break;
+      r->next[q2] = (double)axis->high[q2] < least ? -1 : step_to(r, q2, most);
       if (r->next[q2] < 0) continue;
       if (first == n) first = q2;
       end = q2 + 1;
@@ -69,17 +69,17 @@ static bool reaches_end(reach *r, int64_t most) {
   return r->n_reads >= kMaxReads;
 }
 
-static bool one_kind(const psplit_axis *x) {
+static bool one_kind(const psplit_i_weight_axis_build *x) {
   uint32_t n_kinds = 0;
-  for (uint32_t t = 0; t < x->core->n_types; t++) {
-    if (x->machine->count[t] == 0) continue;
-    if (x->core->problem->devices[t].free_comm) return false;
+  for (uint32_t t = 0; t < x->instance->n_types; t++) {
+    if (x->automaton->count[t] == 0) continue;
+    if (x->instance->problem->devices[t].free_comm) return false;
     n_kinds++;
   }
-  return n_kinds == 1 && !x->machine->replicated;
+  return n_kinds == 1 && !x->automaton->replicated;
 }
 
-psplit_code psplit_i_axis_reach(psplit_axis *x, int64_t *inout_bound) {
+psplit_code psplit_i_weight_axis_reach(psplit_i_weight_axis_build *x, int64_t *inout_bound) {
   const uint32_t n = x->out->n_buckets;
   if (!one_kind(x)) return PSPLIT_OK;
   reach r = {.reader = {.x = x, .at_in = PSPLIT_NEW(&x->arena, uint8_t, n)},

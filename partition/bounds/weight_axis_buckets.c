@@ -1,4 +1,4 @@
-/* Buckets of the weight axis. Which items a downset of weight in [low, high] must or cannot hold
+/* Buckets of the weight axis. Which clusters a downset of weight in [low, high] must or cannot hold
  * follows from the weight of their ancestors and descendants. */
 #include "instance.h"
 #include "weight_axis.h"
@@ -10,34 +10,35 @@
 
 enum {
   MIN_CELLS = 64,
-  MAX_FREE = 1 << 21 /* items and nets in the networks of all buckets together */
+  MAX_FREE = 1 << 21 /* clusters and nets in the networks of all buckets together */
 };
 
 static int compare_ranks(const void *a, const void *b) {
-  const psplit_item_rank *x = a, *y = b;
+  const psplit_i_cluster_rank *x = a, *y = b;
   if (x->key != y->key) return x->key < y->key ? -1 : 1;
-  return x->item < y->item ? -1 : x->item > y->item;
+  return x->cluster < y->cluster ? -1 : x->cluster > y->cluster;
 }
 
-/* ends[k]: where block k of consecutive items ends. All of a block come after all of those before:
- * a separator, comparable with every other item, ends its block. One is found where, of the items
- * up to it, it alone has no successor and, of those from it on, it alone has no predecessor. */
-static uint32_t find_blocks(const psplit_core *core, uint32_t *sinks, uint32_t *ends) {
-  const uint32_t n = core->n;
+/* ends[k]: where block k of consecutive clusters ends. All of a block come after all of those
+ * before: a separator, comparable with every other cluster, ends its block. One is found where, of
+ * the clusters up to it, it alone has no successor and, of those from it on, it alone has no
+ * predecessor. */
+static uint32_t find_blocks(const psplit_i_instance *instance, uint32_t *sinks, uint32_t *ends) {
+  const uint32_t n = instance->n;
   uint32_t n_blocks = 0, n_sources = 0;
-  /* sinks[i]: items that cease to be the last of their kind when i comes. */
+  /* sinks[i]: clusters that cease to be the last of their kind when i comes. */
   for (uint32_t i = 0; i < n; i++) {
     uint32_t first = PSPLIT_NONE;
-    for (uint32_t k = core->succ_off[i]; k < core->succ_off[i + 1]; k++)
-      if (core->succ[k] < first) first = core->succ[k];
+    for (uint32_t k = instance->succ_off[i]; k < instance->succ_off[i + 1]; k++)
+      if (instance->succ[k] < first) first = instance->succ[k];
     if (first != PSPLIT_NONE) sinks[first]++;
   }
   for (uint32_t i = 0, open = 0; i < n; i++) sinks[i] = open = open + 1 - sinks[i];
   for (uint32_t i = n; i-- > 0;) ends[i] = 0;
   for (uint32_t i = 0; i < n; i++) { /* ends: as a difference array of sources */
     uint32_t last = PSPLIT_NONE;
-    for (uint32_t k = core->pred_off[i]; k < core->pred_off[i + 1]; k++)
-      if (last == PSPLIT_NONE || core->pred[k] > last) last = core->pred[k];
+    for (uint32_t k = instance->pred_off[i]; k < instance->pred_off[i + 1]; k++)
+      if (last == PSPLIT_NONE || instance->pred[k] > last) last = instance->pred[k];
     /* i is a source of [p, n) for p in (last, i] */
     ends[last == PSPLIT_NONE ? 0 : last + 1]++;
     if (i + 1 < n) ends[i + 1]--;
@@ -49,13 +50,13 @@ static uint32_t find_blocks(const psplit_core *core, uint32_t *sinks, uint32_t *
   return n_blocks;
 }
 
-/* Weight of the ancestors (or descendants) of the items [first, end) within them, at least; by
+/* Weight of the ancestors (or descendants) of the clusters [first, end) within them, at least; by
  * sets. bits[size * words] */
-static void weigh_sets(const psplit_axis *x, uint32_t first, uint32_t end, bool down,
+static void weigh_sets(const psplit_i_weight_axis_build *x, uint32_t first, uint32_t end, bool down,
                        uint64_t *bits, int64_t *sums) {
-  const psplit_core *core = x->core;
-  const uint32_t *off = down ? core->succ_off : core->pred_off;
-  const uint32_t *list = down ? core->succ : core->pred;
+  const psplit_i_instance *instance = x->instance;
+  const uint32_t *off = down ? instance->succ_off : instance->pred_off;
+  const uint32_t *list = down ? instance->succ : instance->pred;
   const uint32_t words = (end - first + 63) / 64;
   for (uint32_t k = 0; k < end - first; k++) {
     const uint32_t i = down ? end - 1 - k : first + k;
@@ -70,38 +71,38 @@ static void weigh_sets(const psplit_axis *x, uint32_t first, uint32_t end, bool 
     sums[i] = 0;
     for (uint32_t j = 0; j < words; j++)
       for (uint64_t left = row[j]; left; left &= left - 1)
-        sums[i] += x->machine->omega[first + j * 64 + (uint32_t)__builtin_ctzll(left)];
+        sums[i] += x->automaton->omega[first + j * 64 + (uint32_t)__builtin_ctzll(left)];
   }
 }
 
 /* The same by the heaviest path. */
-static void weigh_paths(const psplit_axis *x, uint32_t first, uint32_t end, bool down,
-                        int64_t *sums) {
-  const psplit_core *core = x->core;
-  const uint32_t *off = down ? core->succ_off : core->pred_off;
-  const uint32_t *list = down ? core->succ : core->pred;
+static void weigh_paths(const psplit_i_weight_axis_build *x, uint32_t first, uint32_t end,
+                        bool down, int64_t *sums) {
+  const psplit_i_instance *instance = x->instance;
+  const uint32_t *off = down ? instance->succ_off : instance->pred_off;
+  const uint32_t *list = down ? instance->succ : instance->pred;
   for (uint32_t k = 0; k < end - first; k++) {
     const uint32_t i = down ? end - 1 - k : first + k;
     int64_t most = 0;
     for (uint32_t l = off[i]; l < off[i + 1]; l++)
       if (list[l] >= first && list[l] < end && sums[list[l]] > most) most = sums[list[l]];
-    sums[i] = most + x->machine->omega[i];
+    sums[i] = most + x->automaton->omega[i];
   }
 }
 
-psplit_code psplit_i_axis_rank(psplit_axis *x) {
-  const psplit_core *core = x->core;
-  const uint32_t n = core->n;
-  psplit_arena scratch;
+psplit_code psplit_i_weight_axis_rank(psplit_i_weight_axis_build *x) {
+  const psplit_i_instance *instance = x->instance;
+  const uint32_t n = instance->n;
+  psplit_i_arena scratch;
   psplit_i_arena_init(&scratch, 0);
   psplit_code code = PSPLIT_NOMEM;
   uint32_t *sinks = PSPLIT_NEW(&scratch, uint32_t, n);
   uint32_t *ends = PSPLIT_NEW(&scratch, uint32_t, n);
   int64_t *sums = PSPLIT_NEW(&scratch, int64_t, n);
-  x->by_in = PSPLIT_NEW(&x->arena, psplit_item_rank, n);
-  x->by_out = PSPLIT_NEW(&x->arena, psplit_item_rank, n);
+  x->by_in = PSPLIT_NEW(&x->arena, psplit_i_cluster_rank, n);
+  x->by_out = PSPLIT_NEW(&x->arena, psplit_i_cluster_rank, n);
   if (!sinks || !ends || !sums || !x->by_in || !x->by_out) goto out;
-  const uint32_t n_blocks = find_blocks(core, sinks, ends);
+  const uint32_t n_blocks = find_blocks(instance, sinks, ends);
   size_t most = 1;
   for (uint32_t b = 0, first = 0; b < n_blocks; first = ends[b++]) {
     const size_t size = ends[b] - first, cells = size * ((size + 63) / 64);
@@ -113,26 +114,28 @@ psplit_code psplit_i_axis_rank(psplit_axis *x) {
     int64_t before = 0; /* weight of the blocks passed */
     for (uint32_t b = 0, first = 0; b < n_blocks; first = ends[b++]) {
       int64_t inside = 0;
-      for (uint32_t i = first; i < ends[b]; i++) inside += x->machine->omega[i];
+      for (uint32_t i = first; i < ends[b]; i++) inside += x->automaton->omega[i];
       if (ends[b] - first <= x->most_exact)
         weigh_sets(x, first, ends[b], down, bits, sums);
       else
         weigh_paths(x, first, ends[b], down, sums);
       for (uint32_t i = first; i < ends[b]; i++)
         if (down) /* total less all behind the block */
-          x->by_in[i] = (psplit_item_rank){before + inside - sums[i], 0, i};
+          x->by_in[i] = (psplit_i_cluster_rank){before + inside - sums[i], 0, i};
         else
-          x->by_out[i] = (psplit_item_rank){before + sums[i], 0, i};
+          x->by_out[i] = (psplit_i_cluster_rank){before + sums[i], 0, i};
       before += inside;
     }
-    assert(before == x->machine->total_omega);
+    assert(before == x->automaton->total_omega);
   }
   qsort(x->by_in, n, sizeof *x->by_in, compare_ranks);
   qsort(x->by_out, n, sizeof *x->by_out, compare_ranks);
   int64_t sum = 0;
-  for (uint32_t k = 0; k < n; k++) x->by_in[k].sum = sum += x->machine->omega[x->by_in[k].item];
+  for (uint32_t k = 0; k < n; k++)
+    x->by_in[k].sum = sum += x->automaton->omega[x->by_in[k].cluster];
   sum = 0;
-  for (uint32_t k = n; k-- > 0;) x->by_out[k].sum = sum += x->machine->omega[x->by_out[k].item];
+  for (uint32_t k = n; k-- > 0;)
+    x->by_out[k].sum = sum += x->automaton->omega[x->by_out[k].cluster];
   code = PSPLIT_OK;
 out:
   psplit_i_arena_fini(&scratch);
@@ -140,7 +143,7 @@ out:
 }
 
 /* First rank with key >= value. */
-static uint32_t lower_rank(const psplit_item_rank *ranks, uint32_t n, int64_t value) {
+static uint32_t lower_rank(const psplit_i_cluster_rank *ranks, uint32_t n, int64_t value) {
   uint32_t low = 0, high = n;
   while (low < high) {
     const uint32_t middle = low + (high - low) / 2;
@@ -152,15 +155,15 @@ static uint32_t lower_rank(const psplit_item_rank *ranks, uint32_t n, int64_t va
   return low;
 }
 
-/* Shrinks [*low, *high] to weights that downsets can have, as far as forced items tell; false when
- * none is left. */
-static bool tighten(const psplit_axis *x, int64_t *low, int64_t *high) {
-  const uint32_t n = x->core->n;
+/* Shrinks [*low, *high] to weights that downsets can have, as far as forced clusters tell; false
+ * when none is left. */
+static bool tighten(const psplit_i_weight_axis_build *x, int64_t *low, int64_t *high) {
+  const uint32_t n = x->instance->n;
   for (;;) {
     const uint32_t n_in = lower_rank(x->by_in, n, *low);
     const uint32_t first_out = lower_rank(x->by_out, n, *high + 1);
     const int64_t least = n_in ? x->by_in[n_in - 1].sum : 0;
-    const int64_t most = x->machine->total_omega - (first_out < n ? x->by_out[first_out].sum : 0);
+    const int64_t most = x->automaton->total_omega - (first_out < n ? x->by_out[first_out].sum : 0);
     const bool settled = least <= *low && most >= *high;
     if (least > *low) *low = least;
     if (most < *high) *high = most;
@@ -169,9 +172,9 @@ static bool tighten(const psplit_axis *x, int64_t *low, int64_t *high) {
   }
 }
 
-static psplit_code make_buckets(psplit_axis *x, uint32_t n_cells) {
-  psplit_wamc *out = x->out;
-  const int64_t total = x->machine->total_omega;
+static psplit_code make_buckets(psplit_i_weight_axis_build *x, uint32_t n_cells) {
+  psplit_i_weight_axis *out = x->out;
+  const int64_t total = x->automaton->total_omega;
   out->low = PSPLIT_NEW(&out->arena, int64_t, n_cells + 2);
   out->high = PSPLIT_NEW(&out->arena, int64_t, n_cells + 2);
   if (!out->low || !out->high) return PSPLIT_NOMEM;
@@ -193,13 +196,13 @@ static psplit_code make_buckets(psplit_axis *x, uint32_t n_cells) {
   return PSPLIT_OK;
 }
 
-static psplit_code find_windows(psplit_axis *x) {
-  const psplit_core *core = x->core;
-  const uint32_t n = core->n, n_buckets = x->out->n_buckets;
+static psplit_code find_windows(psplit_i_weight_axis_build *x) {
+  const psplit_i_instance *instance = x->instance;
+  const uint32_t n = instance->n, n_buckets = x->out->n_buckets;
   x->tin = PSPLIT_NEW(&x->arena, uint32_t, n);
   x->tout = PSPLIT_NEW(&x->arena, uint32_t, n);
-  x->net_in = PSPLIT_NEW(&x->arena, uint32_t, core->n_nets);
-  x->net_out = PSPLIT_NEW(&x->arena, uint32_t, core->n_nets);
+  x->net_in = PSPLIT_NEW(&x->arena, uint32_t, instance->n_nets);
+  x->net_out = PSPLIT_NEW(&x->arena, uint32_t, instance->n_nets);
   x->free_off = PSPLIT_NEW(&x->arena, uint32_t, (size_t)n_buckets + 1);
   x->near_off = PSPLIT_NEW(&x->arena, uint32_t, (size_t)n_buckets + 1);
   if (!x->tin || !x->tout || !x->net_in || !x->net_out || !x->free_off || !x->near_off)
@@ -207,17 +210,17 @@ static psplit_code find_windows(psplit_axis *x) {
   uint32_t q = 1;
   for (uint32_t k = 0; k < n; k++) {
     while (q + 1 < n_buckets && x->out->low[q] <= x->by_in[k].key) q++;
-    x->tin[x->by_in[k].item] = q;
+    x->tin[x->by_in[k].cluster] = q;
   }
   q = n_buckets - 2;
   for (uint32_t k = n; k-- > 0;) {
     while (q > 0 && x->out->high[q] >= x->by_out[k].key) q--;
-    x->tout[x->by_out[k].item] = q;
+    x->tout[x->by_out[k].cluster] = q;
   }
-  for (uint32_t e = 0; e < core->n_nets; e++) {
+  for (uint32_t e = 0; e < instance->n_nets; e++) {
     x->net_out[e] = n_buckets;
-    for (uint32_t k = core->net_off[e]; k < core->net_off[e + 1]; k++) {
-      const uint32_t i = core->net_pin[k];
+    for (uint32_t k = instance->net_off[e]; k < instance->net_off[e + 1]; k++) {
+      const uint32_t i = instance->net_pin[k];
       if (x->tin[i] > x->net_in[e]) x->net_in[e] = x->tin[i];
       if (x->tout[i] < x->net_out[e]) x->net_out[e] = x->tout[i];
     }
@@ -226,21 +229,21 @@ static psplit_code find_windows(psplit_axis *x) {
 }
 
 /* Sizes of the networks of all buckets together. */
-static uint64_t count_free(const psplit_axis *x) {
+static uint64_t count_free(const psplit_i_weight_axis_build *x) {
   uint64_t total = 0;
-  for (uint32_t i = 0; i < x->core->n; i++)
+  for (uint32_t i = 0; i < x->instance->n; i++)
     if (x->tin[i] > x->tout[i] + 1) total += x->tin[i] - x->tout[i] - 1;
-  for (uint32_t e = 0; e < x->core->n_nets; e++)
+  for (uint32_t e = 0; e < x->instance->n_nets; e++)
     if (x->net_in[e] > x->net_out[e] + 1) total += x->net_in[e] - x->net_out[e] - 1;
   return total;
 }
 
-/* Lists the free items and the nets that may be cut, by bucket. */
-static psplit_code list_by_bucket(psplit_axis *x) {
+/* Lists the free clusters and the nets that may be cut, by bucket. */
+static psplit_code list_by_bucket(psplit_i_weight_axis_build *x) {
   const uint32_t n_buckets = x->out->n_buckets;
   const uint32_t *from[] = {x->tout, x->net_out}, *to[] = {x->tin, x->net_in};
   uint32_t *off[] = {x->free_off, x->near_off};
-  const uint32_t count[] = {x->core->n, x->core->n_nets};
+  const uint32_t count[] = {x->instance->n, x->instance->n_nets};
   for (int which = 0; which < 2; which++) {
     for (uint32_t i = 0; i < count[which]; i++)
       for (uint32_t q = from[which][i] + 1; q < to[which][i]; q++) off[which][q + 1]++;
@@ -252,25 +255,25 @@ static psplit_code list_by_bucket(psplit_axis *x) {
     memcpy(fill, off[which], n_buckets * sizeof *fill);
     for (uint32_t i = 0; i < count[which]; i++)
       for (uint32_t q = from[which][i] + 1; q < to[which][i]; q++) list[fill[q]++] = i;
-    *(which ? &x->near_net : &x->free_item) = list;
+    *(which ? &x->near_net : &x->free_cluster) = list;
   }
   return PSPLIT_OK;
 }
 
-/* Items that an average downset leaves open: what a bucket has at least to look at. */
-static double count_open(const psplit_axis *x) {
-  const uint32_t n = x->core->n;
+/* Clusters that an average downset leaves open: what a bucket has at least to look at. */
+static double count_open(const psplit_i_weight_axis_build *x) {
+  const uint32_t n = x->instance->n;
   double width = 0;
   for (uint32_t k = 0; k < n; k++) width += (double)x->by_in[k].key - (double)x->by_out[k].key;
-  const double open = width / (double)x->machine->total_omega;
+  const double open = width / (double)x->automaton->total_omega;
   return open > 0 ? open : 0;
 }
 
-psplit_code psplit_i_axis_divide(psplit_axis *x, uint32_t n_cells) {
+psplit_code psplit_i_weight_axis_divide(psplit_i_weight_axis_build *x, uint32_t n_cells) {
   const double open = count_open(x);
   if (open * MIN_CELLS > MAX_FREE * 4.) return PSPLIT_OK; /* hardly anything is forced */
   while (n_cells > MIN_CELLS && open * n_cells > MAX_FREE) n_cells /= 2;
-  for (;; n_cells /= 2) { /* wide graphs have too many free items for fine buckets */
+  for (;; n_cells /= 2) { /* wide graphs have too many free clusters for fine buckets */
     psplit_code code = make_buckets(x, n_cells);
     if (code == PSPLIT_OK) code = find_windows(x);
     if (code != PSPLIT_OK) return code;

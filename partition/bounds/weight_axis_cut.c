@@ -15,8 +15,8 @@
 #include <stdlib.h>
 
 typedef struct cutter {
-  psplit_flow flow;
-  uint32_t *place; /* [n] flow node of a free item */
+  psplit_i_flow flow;
+  uint32_t *place; /* [n] flow node of a free cluster */
   uint64_t *nets;  /* threshold << 32 | net, sorted */
   size_t n_capacity;
   bool failed;
@@ -29,10 +29,11 @@ static int compare_u64(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-static uint32_t place_of(const psplit_axis *x, const cutter *c, uint32_t q, uint32_t item) {
-  if (q >= x->tin[item]) return SOURCE;
-  if (q <= x->tout[item]) return SINK;
-  return c->place[item];
+static uint32_t place_of(const psplit_i_weight_axis_build *x, const cutter *c, uint32_t q,
+                         uint32_t cluster) {
+  if (q >= x->tin[cluster]) return SOURCE;
+  if (q <= x->tout[cluster]) return SINK;
+  return c->place[cluster];
 }
 
 static void arc(cutter *c, uint32_t from, uint32_t to, int64_t cap) {
@@ -42,10 +43,10 @@ static void arc(cutter *c, uint32_t from, uint32_t to, int64_t cap) {
 
 /* `ahead` is paid when the producer is in the downset and a consumer is not, `behind` when it is
  * the other way round. */
-static void add_net(const psplit_axis *x, cutter *c, uint32_t q, uint32_t e, int64_t ahead,
-                    int64_t behind) {
-  const uint32_t *pins = x->core->net_pin + x->core->net_off[e];
-  const uint32_t n_pins = x->core->net_off[e + 1] - x->core->net_off[e];
+static void add_net(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q, uint32_t e,
+                    int64_t ahead, int64_t behind) {
+  const uint32_t *pins = x->instance->net_pin + x->instance->net_off[e];
+  const uint32_t n_pins = x->instance->net_off[e + 1] - x->instance->net_off[e];
   const uint32_t producer = place_of(x, c, q, pins[0]);
   if (ahead > 0 && producer != SINK) {
     const uint32_t fan = n_pins == 2 ? producer : psplit_i_flow_node(&c->flow);
@@ -57,7 +58,7 @@ static void add_net(const psplit_axis *x, cutter *c, uint32_t q, uint32_t e, int
     for (uint32_t k = 1; k < n_pins; k++)
       arc(c, fan, place_of(x, c, q, pins[k]), n_pins == 2 ? ahead : PSPLIT_I_INF);
   }
-  if (behind > 0 && !x->core->net_forward[e] && producer != SOURCE) {
+  if (behind > 0 && !x->instance->net_forward[e] && producer != SOURCE) {
     const uint32_t fan = psplit_i_flow_node(&c->flow);
     if (fan == PSPLIT_NONE) {
       c->failed = true;
@@ -68,19 +69,20 @@ static void add_net(const psplit_axis *x, cutter *c, uint32_t q, uint32_t e, int
   }
 }
 
-static void cut_bucket(const psplit_axis *x, cutter *c, uint32_t q, bool incoming) {
-  const psplit_core *core = x->core;
-  const psplit_wamc *wamc = x->out;
+static void cut_bucket(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q, bool incoming) {
+  const psplit_i_instance *instance = x->instance;
+  const psplit_i_weight_axis *axis = x->out;
   psplit_i_flow_reset(&c->flow);
   if (psplit_i_flow_node(&c->flow) != SOURCE || psplit_i_flow_node(&c->flow) != SINK)
     c->failed = true;
   for (uint32_t k = x->free_off[q]; k < x->free_off[q + 1]; k++)
-    if ((c->place[x->free_item[k]] = psplit_i_flow_node(&c->flow)) == PSPLIT_NONE) c->failed = true;
+    if ((c->place[x->free_cluster[k]] = psplit_i_flow_node(&c->flow)) == PSPLIT_NONE)
+      c->failed = true;
   if (c->failed) return;
   for (uint32_t k = x->free_off[q]; k < x->free_off[q + 1]; k++) {
-    const uint32_t i = x->free_item[k];
-    for (uint32_t l = core->pred_off[i]; l < core->pred_off[i + 1]; l++)
-      arc(c, c->place[i], place_of(x, c, q, core->pred[l]), PSPLIT_I_INF);
+    const uint32_t i = x->free_cluster[k];
+    for (uint32_t l = instance->pred_off[i]; l < instance->pred_off[i + 1]; l++)
+      arc(c, c->place[i], place_of(x, c, q, instance->pred[l]), PSPLIT_I_INF);
   }
   /* Nets by the partner bucket from which on they count, nearest first. */
   uint32_t n_nets = 0;
@@ -88,7 +90,7 @@ static void cut_bucket(const psplit_axis *x, cutter *c, uint32_t q, bool incomin
     const uint32_t e = x->near_net[k];
     const uint32_t partner = incoming ? x->net_in[e] : x->net_out[e];
     const int64_t gap =
-      incoming ? wamc->low[partner] - wamc->high[q] : wamc->low[q] - wamc->high[partner];
+      incoming ? axis->low[partner] - axis->high[q] : axis->low[q] - axis->high[partner];
     if (gap > x->reach) continue;
     c->nets[n_nets++] = (uint64_t)(incoming ? partner : q - partner) << 32 | e;
   }
@@ -97,7 +99,7 @@ static void cut_bucket(const psplit_axis *x, cutter *c, uint32_t q, bool incomin
   for (uint32_t k = 0; k < n_nets; k++)
     n_groups += k == 0 || c->nets[k] >> 32 != c->nets[k - 1] >> 32;
   const uint32_t stride = n_groups / PSPLIT_I_MAX_STEPS + 1;
-  psplit_cut_step *steps = (incoming ? x->in : x->outgoing) + (size_t)q * PSPLIT_I_MAX_STEPS;
+  psplit_i_crossing_step *steps = (incoming ? x->in : x->outgoing) + (size_t)q * PSPLIT_I_MAX_STEPS;
   uint8_t n_steps = 0;
   int64_t value = 0;
   for (uint32_t k = 0; k < n_nets;) {
@@ -108,29 +110,29 @@ static void cut_bucket(const psplit_axis *x, cutter *c, uint32_t q, bool incomin
       threshold = here;
       const uint32_t e = (uint32_t)c->nets[k];
       add_net(x, c, q, e, incoming ? x->cost_in[e] : x->cost_out[e],
-              core->overlap ? 0
-              : incoming    ? x->cost_out[e]
-                            : x->cost_in[e]);
+              instance->overlap ? 0
+              : incoming        ? x->cost_out[e]
+                                : x->cost_in[e]);
     }
     const int64_t before = value;
     if (!psplit_i_flow_run(&c->flow, SOURCE, SINK, x->limit + 1, &value)) c->failed = true;
     if (value > before)
-      steps[n_steps++] = (psplit_cut_step){incoming ? threshold : q - threshold, value};
+      steps[n_steps++] = (psplit_i_crossing_step){incoming ? threshold : q - threshold, value};
   }
   *(incoming ? &x->n_in[q] : &x->n_outgoing[q]) = n_steps;
 }
 
-static psplit_code cheapest_costs(psplit_axis *x) {
-  const psplit_core *core = x->core;
-  x->cost_in = PSPLIT_NEW(&x->arena, int64_t, core->n_nets);
-  x->cost_out = PSPLIT_NEW(&x->arena, int64_t, core->n_nets);
+static psplit_code cheapest_costs(psplit_i_weight_axis_build *x) {
+  const psplit_i_instance *instance = x->instance;
+  x->cost_in = PSPLIT_NEW(&x->arena, int64_t, instance->n_nets);
+  x->cost_out = PSPLIT_NEW(&x->arena, int64_t, instance->n_nets);
   if (!x->cost_in || !x->cost_out) return PSPLIT_NOMEM;
   bool any = false;
-  for (uint32_t t = 0; t < core->n_types; t++) {
-    if (core->problem->devices[t].free_comm || x->machine->count[t] == 0) continue;
-    for (uint32_t e = 0; e < core->n_nets; e++) {
-      const int64_t recv = core->recv[(size_t)t * core->n_nets + e];
-      const int64_t send = core->send[(size_t)t * core->n_nets + e];
+  for (uint32_t t = 0; t < instance->n_types; t++) {
+    if (instance->problem->devices[t].free_comm || x->automaton->count[t] == 0) continue;
+    for (uint32_t e = 0; e < instance->n_nets; e++) {
+      const int64_t recv = instance->recv[(size_t)t * instance->n_nets + e];
+      const int64_t send = instance->send[(size_t)t * instance->n_nets + e];
       if (!any || recv < x->cost_in[e]) x->cost_in[e] = recv;
       if (!any || send < x->cost_out[e]) x->cost_out[e] = send;
     }
@@ -139,7 +141,7 @@ static psplit_code cheapest_costs(psplit_axis *x) {
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_axis_cut(psplit_axis *x, int n_threads) {
+psplit_code psplit_i_weight_axis_cut(psplit_i_weight_axis_build *x, int n_threads) {
   const uint32_t n_buckets = x->out->n_buckets;
   x->in = psplit_i_arena_array(&x->arena, (size_t)n_buckets * PSPLIT_I_MAX_STEPS, sizeof *x->in);
   x->outgoing =
@@ -151,8 +153,8 @@ psplit_code psplit_i_axis_cut(psplit_axis *x, int n_threads) {
 #pragma omp parallel num_threads(n_threads) reduction(|| : failed)
   {
     cutter c = {0};
-    c.place = malloc((x->core->n + 1) * sizeof *c.place);
-    c.nets = malloc(((size_t)x->core->n_nets + 1) * sizeof *c.nets);
+    c.place = malloc((x->instance->n + 1) * sizeof *c.place);
+    c.nets = malloc(((size_t)x->instance->n_nets + 1) * sizeof *c.nets);
     c.failed = !c.place || !c.nets;
 #pragma omp for schedule(dynamic, 16)
     for (uint32_t q = 1; q < n_buckets - 1; q++) {

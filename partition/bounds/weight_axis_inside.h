@@ -1,5 +1,5 @@
 /* The weight axis: what a downset of some weight must and cannot hold, and what crossing it costs.
- * axis.c builds buckets and windows, axis_cut.c the minimum cuts, wamc.c and reach.c the programs
+ * axis.c builds buckets and windows, axis_cut.c the minimum cuts, axis.c and reach.c the programs
  * over them. */
 #ifndef PSPLIT_PARTITION_WEIGHT_AXIS_INSIDE_H
 #define PSPLIT_PARTITION_WEIGHT_AXIS_INSIDE_H
@@ -11,66 +11,67 @@
 enum { PSPLIT_I_MAX_STEPS = 24 };
 
 /* The least crossing cost once nets up to a threshold count. */
-typedef struct psplit_cut_step {
+typedef struct psplit_i_crossing_step {
   uint32_t bucket; /* counts for partner buckets >= (in) or <= (out) this one */
   int64_t value;
-} psplit_cut_step;
+} psplit_i_crossing_step;
 
-typedef struct psplit_item_rank {
+typedef struct psplit_i_cluster_rank {
   int64_t key, sum; /* sum: omega of this and all before (or after) it */
-  uint32_t item;
-} psplit_item_rank;
+  uint32_t cluster;
+} psplit_i_cluster_rank;
 
-typedef struct psplit_axis {
-  const psplit_core *core;
-  const psplit_machine *machine;
-  psplit_arena arena;
-  psplit_wamc *out;
+typedef struct psplit_i_weight_axis_build {
+  const psplit_i_instance *instance;
+  const psplit_i_automaton *automaton;
+  psplit_i_arena arena;
+  psplit_i_weight_axis *out;
   int64_t limit, reach; /* reach: most omega of one stage */
-  uint32_t most_exact;  /* items between separators whose ancestors are counted exactly */
-  /* by_in: items by the largest weight of a downset without them, total omega less that of the
-   * descendants. by_out: items by the least weight of a downset with them, omega of the ancestors.
-   * Both count the item itself. */
-  psplit_item_rank *by_in, *by_out;
+  uint32_t most_exact;  /* clusters between separators whose ancestors are counted exactly */
+  /* by_in: clusters by the largest weight of a downset without them, total omega less that of the
+   * descendants. by_out: clusters by the least weight of a downset with them, omega of the
+   * ancestors. Both count the cluster itself. */
+  psplit_i_cluster_rank *by_in, *by_out;
   uint32_t *tin, *tout;        /* [n] free in bucket q iff tout < q < tin */
   uint32_t *net_in, *net_out;  /* [n_nets] largest tin, least tout of the pins */
   int64_t *cost_in, *cost_out; /* [n_nets] least recv / send over paying types */
-  uint32_t *free_off, *free_item, *near_off, *near_net; /* by bucket */
-  psplit_cut_step *in, *outgoing;                       /* [n_buckets * MAX_STEPS] */
+  uint32_t *free_off, *free_cluster, *near_off, *near_net; /* by bucket */
+  psplit_i_crossing_step *in, *outgoing;                   /* [n_buckets * MAX_STEPS] */
   uint8_t *n_in, *n_outgoing;
-} psplit_axis;
+} psplit_i_weight_axis_build;
 
-/* Ranks items by the weight of their ancestors and descendants: exact between separators (items
- * comparable with all others) that are close, from below by longest paths elsewhere. */
-PSPLIT_MUST_USE psplit_code psplit_i_axis_rank(psplit_axis *x);
+/* Ranks clusters by the weight of their ancestors and descendants: exact between separators
+ * (clusters comparable with all others) that are close, from below by longest paths elsewhere. */
+PSPLIT_MUST_USE psplit_code psplit_i_weight_axis_rank(psplit_i_weight_axis_build *x);
 /* Cuts the axis into at most n_cells buckets, and lists what is free in each; halves n_cells while
  * that is too much. Leaves out->n_buckets 0 where next to nothing is forced anywhere. */
-PSPLIT_MUST_USE psplit_code psplit_i_axis_divide(psplit_axis *x, uint32_t n_cells);
+PSPLIT_MUST_USE psplit_code psplit_i_weight_axis_divide(psplit_i_weight_axis_build *x,
+                                                        uint32_t n_cells);
 /* The cheapest crossings of every bucket. Parallel; the same for any number of threads. */
-PSPLIT_MUST_USE psplit_code psplit_i_axis_cut(psplit_axis *x, int n_threads);
+PSPLIT_MUST_USE psplit_code psplit_i_weight_axis_cut(psplit_i_weight_axis_build *x, int n_threads);
 
 /* --- what the programs over buckets read --- */
 
 /* Where the steps of pairs of buckets stand while q1 falls for one q2, and q2 rises. */
-typedef struct psplit_axis_reader {
-  const psplit_axis *x;
+typedef struct psplit_i_weight_axis_reader {
+  const psplit_i_weight_axis_build *x;
   uint8_t *at_in; /* [n_buckets] */
   uint32_t q2;
   uint8_t at_out;
-} psplit_axis_reader;
+} psplit_i_weight_axis_reader;
 
-static inline void psplit_i_axis_turn(psplit_axis_reader *r, uint32_t q2) {
+static inline void psplit_i_weight_axis_turn(psplit_i_weight_axis_reader *r, uint32_t q2) {
   r->q2 = q2;
   r->at_out = 0;
 }
 
 /* What a stage from a downset of q1 to one of q2 at least receives and sends. */
-static inline void psplit_i_axis_read(psplit_axis_reader *r, uint32_t q1, int64_t *out_in,
-                                      int64_t *out_out) {
-  const psplit_axis *x = r->x;
+static inline void psplit_i_weight_axis_read(psplit_i_weight_axis_reader *r, uint32_t q1,
+                                             int64_t *out_in, int64_t *out_out) {
+  const psplit_i_weight_axis_build *x = r->x;
   const uint32_t last = x->out->n_buckets - 1;
-  const psplit_cut_step *in = x->in + (size_t)q1 * PSPLIT_I_MAX_STEPS;
-  const psplit_cut_step *out = x->outgoing + (size_t)r->q2 * PSPLIT_I_MAX_STEPS;
+  const psplit_i_crossing_step *in = x->in + (size_t)q1 * PSPLIT_I_MAX_STEPS;
+  const psplit_i_crossing_step *out = x->outgoing + (size_t)r->q2 * PSPLIT_I_MAX_STEPS;
   const uint8_t n_in = q1 > 0 ? x->n_in[q1] : 0, n_out = r->q2 < last ? x->n_outgoing[r->q2] : 0;
   while (r->at_in[q1] < n_in && in[r->at_in[q1]].bucket <= r->q2) r->at_in[q1]++;
   while (r->at_out < n_out && out[r->at_out].bucket >= q1) r->at_out++;
@@ -81,6 +82,7 @@ static inline void psplit_i_axis_read(psplit_axis_reader *r, uint32_t q1, int64_
 /* --- reach.c --- */
 
 /* Raises the bound by weights that are not rounded to buckets; one kind of device. */
-PSPLIT_MUST_USE psplit_code psplit_i_axis_reach(psplit_axis *x, int64_t *inout_bound);
+PSPLIT_MUST_USE psplit_code psplit_i_weight_axis_reach(psplit_i_weight_axis_build *x,
+                                                       int64_t *inout_bound);
 
 #endif

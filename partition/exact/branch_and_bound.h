@@ -1,13 +1,12 @@
-/* Branch and bound over placements of few items. */
+/* Branch and bound over placements of few clusters. */
 #ifndef PSPLIT_PARTITION_BRANCH_AND_BOUND_H
 #define PSPLIT_PARTITION_BRANCH_AND_BOUND_H
 
 #include "result.h"
 
 /* Depth-first branch and bound; *out_done tells whether it finished within max_steps. */
-PSPLIT_MUST_USE psplit_code psplit_i_brute(const psplit_core *core, uint32_t chunks,
-                                           const psplit_job *job, uint32_t *types,
-                                           uint64_t max_steps, uint32_t *label,
-                                           int64_t *inout_value, bool *out_done);
+PSPLIT_MUST_USE psplit_code psplit_i_branch_and_bound(
+  const psplit_i_instance *instance, uint32_t chunks, const psplit_i_solver_request *request,
+  uint32_t *types, uint64_t max_steps, uint32_t *label, int64_t *inout_value, bool *out_done);
 
 #endif

@@ -1,34 +1,34 @@
-/* Dominance: what need not be looked at, because a stage in front is no worse off with one item less
- * and another label, or another stage, does for all that this one does. */
+/* Dominance: what need not be looked at, because a stage in front is no worse off with one cluster
+ * less and another label, or another stage, does for all that this one does. */
 #include "exact_inside.h"
 
-/* How a stage in front changes when it gives up item v to the stage that grows here: at most this
- * much more is sent and received, on type t. False: another stage may be worse off. */
-static bool giving_up(const digger *d, uint32_t v, uint32_t t, int64_t *out_send,
+/* How a stage in front changes when it gives up cluster v to the stage that grows here: at most
+ * this much more is sent and received, on type t. False: another stage may be worse off. */
+static bool giving_up(const expander *d, uint32_t v, uint32_t t, int64_t *out_send,
                       int64_t *out_recv) {
-  const psplit_core *core = d->x->core;
+  const psplit_i_instance *instance = d->x->instance;
   int64_t send = 0, recv = 0;
-  for (uint32_t k = core->inc_off[v]; k < core->inc_off[v + 1]; k++) {
-    const uint32_t e = core->inc[k] >> 1, placed = d->n_placed[e];
-    const uint32_t size = core->net_off[e + 1] - core->net_off[e];
+  for (uint32_t k = instance->inc_off[v]; k < instance->inc_off[v + 1]; k++) {
+    const uint32_t e = instance->inc[k] >> 1, placed = d->n_placed[e];
+    const uint32_t size = instance->net_off[e + 1] - instance->net_off[e];
     if (d->x->mixed[e]) return false;
-    const int64_t send_ns = core->send[(size_t)t * core->n_nets + e];
-    const int64_t recv_ns = core->recv[(size_t)t * core->n_nets + e];
-    if (core->inc[k] & 1) {
+    const int64_t send_ns = instance->send[(size_t)t * instance->n_nets + e];
+    const int64_t recv_ns = instance->recv[(size_t)t * instance->n_nets + e];
+    if (instance->inc[k] & 1) {
       if (d->x->counted[e]) { /* all its consumers are placed */
-        send -= send_ns * (d->times_sent[e] + (d->walk.n_in[e] > 0));
+        send -= send_ns * (d->times_sent[e] + (d->tracker.n_in[e] > 0));
       } else {
         if (placed + 1 < size) recv += recv_ns;
         if (placed > 0) send -= send_ns;
       }
       continue;
     }
-    const uint32_t source = core->net_pin[core->net_off[e]];
+    const uint32_t source = instance->net_pin[instance->net_off[e]];
     if (!(d->left[source / 64] >> (source % 64) & 1)) {
       if (placed + 1 == size) recv -= recv_ns;
     } else if (!d->x->counted[e]) {
       if (placed == 0) send += send_ns;
-    } else if (d->walk.n_in[e] == 0) { /* one more stage receives */
+    } else if (d->tracker.n_in[e] == 0) { /* one more stage receives */
       if (placed + 2 < size) return false;
       send += send_ns;
     }
@@ -38,26 +38,26 @@ static bool giving_up(const digger *d, uint32_t v, uint32_t t, int64_t *out_send
   return true;
 }
 
-/* May any stage in front give up the maximal item v without becoming worse? */
-static bool is_given_up(const digger *d, uint32_t v) {
+/* May any stage in front give up the maximal cluster v without becoming worse? */
+static bool is_given_up(const expander *d, uint32_t v) {
   const exact *x = d->x;
-  const psplit_core *core = x->core;
-  if (core->pin[v] != PSPLIT_NONE) return false;
-  if (x->machine->all_used && core->n_counted[v] > 0) return false;
-  for (uint32_t t = 0; t < core->n_types; t++) {
-    const int64_t w = core->w[(size_t)t * core->n + v];
-    if (x->machine->count[t] == 0 || w >= PSPLIT_I_INF) continue;
+  const psplit_i_instance *instance = x->instance;
+  if (instance->pin[v] != PSPLIT_NONE) return false;
+  if (x->automaton->all_used && instance->n_counted[v] > 0) return false;
+  for (uint32_t t = 0; t < instance->n_types; t++) {
+    const int64_t w = instance->w[(size_t)t * instance->n + v];
+    if (x->automaton->count[t] == 0 || w >= PSPLIT_I_INF) continue;
     int64_t send, recv;
     if (!giving_up(d, v, t, &send, &recv)) return false;
-    if (core->problem->devices[t].free_comm) continue;
-    if (core->overlap ? send > 0 || recv > 0 : send + recv > w) return false;
+    if (instance->problem->devices[t].free_comm) continue;
+    if (instance->overlap ? send > 0 || recv > 0 : send + recv > w) return false;
   }
   return true;
 }
 
-/* Moves of the label's state after which the stage could hold one more item that whoever is in
+/* Moves of the label's state after which the stage could hold one more cluster that whoever is in
  * front gives up gladly: the label behind that larger stage does for all that this one does. */
-uint64_t psplit_i_dominated_moves(digger *d, const psplit_move *moves, uint32_t n_moves) {
+uint64_t psplit_i_dominated_moves(expander *d, const psplit_i_transition *moves, uint32_t n_moves) {
   const exact *x = d->x;
   const uint64_t all = n_moves == 64 ? UINT64_MAX : (UINT64_C(1) << n_moves) - 1;
   uint64_t dominated = 0;
@@ -65,18 +65,18 @@ uint64_t psplit_i_dominated_moves(digger *d, const psplit_move *moves, uint32_t 
     for (uint64_t bits = d->tops[word]; bits; bits &= bits - 1) {
       const uint32_t v = word * 64 + (uint32_t)__builtin_ctzll(bits);
       if (!is_given_up(d, v)) continue;
-      psplit_i_walk_add(&d->walk, v);
+      psplit_i_load_tracker_add(&d->tracker, v);
       for (uint32_t k = 0; k < n_moves; k++)
-        if (psplit_i_walk_load(&d->walk, x->machine, &moves[k]) <= x->options->limit)
+        if (psplit_i_load_tracker_load(&d->tracker, x->automaton, &moves[k]) <= x->options->limit)
           dominated |= UINT64_C(1) << k;
-      psplit_i_walk_remove(&d->walk, v);
+      psplit_i_load_tracker_remove(&d->tracker, v);
       if (dominated == all) return all;
     }
   return dominated;
 }
 
-/* Was a label reached with one item less, which whoever holds it would give up gladly? */
-bool psplit_i_digger_less_is_left(digger *d) {
+/* Was a label reached with one cluster less, which whoever holds it would give up gladly? */
+bool psplit_i_expander_less_is_left(expander *d) {
   exact *x = d->x;
   if (x->options->least_comm || x->count_receivers) return false;
   for (uint32_t word = 0; word < x->words; word++)
@@ -84,7 +84,7 @@ bool psplit_i_digger_less_is_left(digger *d) {
       const uint32_t v = word * 64 + (uint32_t)__builtin_ctzll(bits);
       const uint64_t bit = UINT64_C(1) << (v % 64);
       const label like = {.hash = d->hash ^ x->zobrist[v],
-                          .omega = d->omega - x->machine->omega[v],
+                          .omega = d->omega - x->automaton->omega[v],
                           .state = d->from->state};
       if (!is_given_up(d, v)) continue;
       d->left[word] &= ~bit;

@@ -1,11 +1,11 @@
 /* Dynamic programming over downsets as a decision: is every load <= limit possible?
  *
- * A label (left, state, receivers): the downset of items not yet placed, the devices used behind
+ * A label (left, state, receivers): the downset of clusters not yet placed, the devices used behind
  * it, and how many stages already receive each tensor still to be sent. Labels are expanded in
  * rounds by the number of devices used; the labels of a round are independent. From a label the
- * last stage of what is left grows item by item in decreasing topological order, which visits every
- * sub-downset exactly once; the walk stops where compute or memory alone exceed the limit, both
- * monotone.
+ * last stage of what is left grows cluster by cluster in decreasing topological order, which visits
+ * every sub-downset exactly once; the walk stops where compute or memory alone exceed the limit,
+ * both monotone.
  *
  * The set of labels of a round does not depend on threads: labels are only dropped when an equal
  * one exists or, between rounds, when one of an earlier round needs no more. Steps and bytes are
@@ -37,8 +37,8 @@ static psplit_code gather(exact *x, uint32_t used, round_label **out_labels,
       *out_counts = malloc((n_counts + 1) * sizeof **out_counts);
       x->round_ids = malloc((n + 1) * sizeof *x->round_ids);
       x->round_bits = malloc((n + 1) * x->words * sizeof *x->round_bits);
-      x->round_numbers = malloc((n + 1) * x->n_numbers + 1);
-      if (!*out_labels || !*out_counts || !x->round_ids || !x->round_bits || !x->round_numbers)
+      x->round_keys = malloc((n + 1) * x->n_key_bytes + 1);
+      if (!*out_labels || !*out_counts || !x->round_ids || !x->round_bits || !x->round_keys)
         return PSPLIT_NOMEM;
       n = n_counts = 0;
     }
@@ -56,9 +56,9 @@ static psplit_code gather(exact *x, uint32_t used, round_label **out_labels,
         x->round_ids[n] = k * N_SHARDS + i;
         memcpy(x->round_bits + n * x->words, s->bits.items + (size_t)k * x->words,
                x->words * sizeof *x->round_bits);
-        if (x->n_numbers)
-          memcpy(x->round_numbers + n * x->n_numbers, s->numbers.items + (size_t)k * x->n_numbers,
-                 x->n_numbers);
+        if (x->n_key_bytes)
+          memcpy(x->round_keys + n * x->n_key_bytes, s->keys.items + (size_t)k * x->n_key_bytes,
+                 x->n_key_bytes);
         (*out_labels)[n] =
           (round_label){s->labels.items[k], (uint32_t)n_counts, (uint32_t)(n_counts + to - from)};
         if (to > from)
@@ -72,7 +72,7 @@ static psplit_code gather(exact *x, uint32_t used, round_label **out_labels,
   return PSPLIT_OK;
 }
 
-static psplit_code run_round(exact *x, uint32_t used, digger *diggers, int n_threads) {
+static psplit_code run_round(exact *x, uint32_t used, expander *diggers, int n_threads) {
   round_label *labels = NULL;
   uint32_t *counts = NULL;
   const psplit_code code = gather(x, used, &labels, &counts);
@@ -82,22 +82,22 @@ static psplit_code run_round(exact *x, uint32_t used, digger *diggers, int n_thr
       if (atomic_load_explicit(&x->out_of_work, memory_order_relaxed) ||
           atomic_load_explicit(&x->out_of_memory, memory_order_relaxed))
         continue;
-      digger *d = &diggers[omp_get_thread_num()];
+      expander *d = &diggers[omp_get_thread_num()];
       const round_label *l = &labels[k];
-      psplit_i_digger_load(d, &l->head, x->round_ids[k], x->round_bits + (size_t)k * x->words,
-                           x->round_numbers + (size_t)k * x->n_numbers, counts + l->counts_from,
-                           l->counts_to - l->counts_from);
-      if (d->omega > 0 || l->head.hash != l->head.receivers) psplit_i_digger_expand(d);
+      psplit_i_expander_load(d, &l->head, x->round_ids[k], x->round_bits + (size_t)k * x->words,
+                             x->round_keys + (size_t)k * x->n_key_bytes, counts + l->counts_from,
+                             l->counts_to - l->counts_from);
+      if (d->omega > 0 || l->head.hash != l->head.receivers) psplit_i_expander_expand(d);
     }
   }
   free(labels);
   free(counts);
   free(x->round_ids);
   free(x->round_bits);
-  free(x->round_numbers);
+  free(x->round_keys);
   x->round_ids = NULL;
   x->round_bits = NULL;
-  x->round_numbers = NULL;
+  x->round_keys = NULL;
   return code;
 }
 
@@ -105,14 +105,15 @@ static psplit_code run_round(exact *x, uint32_t used, digger *diggers, int n_thr
 static bool comes_before(const exact *x, uint32_t a, const label *at_a, uint32_t b,
                          const label *at_b) {
   if (at_a->comm != at_b->comm) return at_a->comm < at_b->comm;
-  return x->n_numbers ? psplit_i_first_before(x, a, at_a, b, at_b) : at_a->state < at_b->state;
+  return x->n_key_bytes ? psplit_i_lexicographic_before(x, a, at_a, b, at_b)
+                        : at_a->state < at_b->state;
 }
 
 /* Best final label with nothing left, NONE if there is none. */
 static uint32_t final_label(const exact *x, uint32_t from_round) {
   uint32_t best = PSPLIT_NONE;
   const label *least = NULL;
-  for (uint32_t used = from_round; used <= x->machine->n_stages; used++)
+  for (uint32_t used = from_round; used <= x->automaton->n_stages; used++)
     for (uint32_t i = 0; i < N_SHARDS; i++) {
       const shard *s = &x->shards[i];
       for (uint32_t k = s->round_head[used]; k != PSPLIT_NONE;
@@ -121,7 +122,7 @@ static uint32_t final_label(const exact *x, uint32_t from_round) {
         bool empty = true;
         for (uint32_t w = 0; w < x->words && empty; w++)
           empty = s->bits.items[(size_t)k * x->words + w] == 0;
-        if (!empty || !psplit_i_machine_final(x->machine, l->state)) continue;
+        if (!empty || !psplit_i_automaton_final(x->automaton, l->state)) continue;
         const uint32_t id = k * N_SHARDS + i;
         if (least && !comes_before(x, id, l, best, least)) continue;
         least = l;
@@ -132,12 +133,12 @@ static uint32_t final_label(const exact *x, uint32_t from_round) {
 }
 
 /* The stages on the way to a label. */
-static void follow(const exact *x, uint32_t id, psplit_cut *cut) {
-  const psplit_machine *m = x->machine;
-  const psplit_core *core = x->core;
+static void follow(const exact *x, uint32_t id, psplit_i_assignment *assignment) {
+  const psplit_i_automaton *m = x->automaton;
+  const psplit_i_instance *instance = x->instance;
   for (uint32_t k = 0; k < m->n_stages; k++) {
-    cut->device[k] = PSPLIT_NONE;
-    cut->replicas[k] = 1;
+    assignment->device[k] = PSPLIT_NONE;
+    assignment->replicas[k] = 1;
   }
   for (;;) {
     const shard *s = &x->shards[id % N_SHARDS];
@@ -148,45 +149,46 @@ static void follow(const exact *x, uint32_t id, psplit_cut *cut) {
     const uint64_t *bits = s->bits.items + (size_t)(id / N_SHARDS) * x->words;
     const uint64_t *all = up->bits.items + (size_t)(l->parent / N_SHARDS) * x->words;
     uint32_t pin = PSPLIT_NONE;
-    for (uint32_t i = 0; i < core->n; i++)
-      if (((all[i / 64] & ~bits[i / 64]) >> (i % 64) & 1) && core->pin[i] != PSPLIT_NONE)
-        pin = core->pin[i];
-    const psplit_move move = psplit_i_machine_between(m, from->state, l->state, pin);
-    for (uint32_t i = 0; i < core->n; i++)
-      if ((all[i / 64] & ~bits[i / 64]) >> (i % 64) & 1) cut->stage[i] = move.stage;
-    cut->device[move.stage] = move.type;
-    cut->replicas[move.stage] = move.replicas;
+    for (uint32_t i = 0; i < instance->n; i++)
+      if (((all[i / 64] & ~bits[i / 64]) >> (i % 64) & 1) && instance->pin[i] != PSPLIT_NONE)
+        pin = instance->pin[i];
+    const psplit_i_transition move = psplit_i_automaton_between(m, from->state, l->state, pin);
+    for (uint32_t i = 0; i < instance->n; i++)
+      if ((all[i / 64] & ~bits[i / 64]) >> (i % 64) & 1) assignment->stage[i] = move.stage;
+    assignment->device[move.stage] = move.type;
+    assignment->replicas[move.stage] = move.replicas;
     id = l->parent;
   }
 }
 
-static psplit_code trace(exact *x, uint32_t id, psplit_cut *cut) {
-  int64_t *scratch = PSPLIT_NEW(&x->arena, int64_t, (size_t)x->core->n_stages * 5);
+static psplit_code trace(exact *x, uint32_t id, psplit_i_assignment *assignment) {
+  int64_t *scratch = PSPLIT_NEW(&x->arena, int64_t, (size_t)x->instance->n_stages * 5);
   if (!scratch) return PSPLIT_NOMEM;
-  if (x->n_numbers)
-    psplit_i_first_write(x, id, &x->shards[id % N_SHARDS].labels.items[id / N_SHARDS], cut);
+  if (x->n_key_bytes)
+    psplit_i_lexicographic_write(x, id, &x->shards[id % N_SHARDS].labels.items[id / N_SHARDS],
+                                 assignment);
   else
-    follow(x, id, cut);
-  psplit_i_machine_name_devices(x->machine, cut->replicas, cut->device);
-  psplit_i_cut_evaluate(cut, x->core, x->machine, scratch);
+    follow(x, id, assignment);
+  psplit_i_automaton_name_devices(x->automaton, assignment->replicas, assignment->device);
+  psplit_i_assignment_evaluate(assignment, x->instance, x->automaton, scratch);
   return PSPLIT_OK;
 }
 
 /* What any device pays at least for a net; communication that takes no time counts for nothing. */
 static void least_costs(exact *x) {
-  const psplit_core *core = x->core;
-  const psplit_machine *m = x->machine;
+  const psplit_i_instance *instance = x->instance;
+  const psplit_i_automaton *m = x->automaton;
   bool any_pays = false, all_pay = true;
   double slowest = 1;
-  for (uint32_t t = 0; t < core->n_types && !core->overlap; t++) {
+  for (uint32_t t = 0; t < instance->n_types && !instance->overlap; t++) {
     if (m->count[t] == 0) continue;
-    if (core->problem->devices[t].free_comm) {
+    if (instance->problem->devices[t].free_comm) {
       all_pay = false;
       continue;
     }
-    for (uint32_t e = 0; e < core->n_nets; e++) {
-      const int64_t send = core->send[(size_t)t * core->n_nets + e];
-      const int64_t recv = core->recv[(size_t)t * core->n_nets + e];
+    for (uint32_t e = 0; e < instance->n_nets; e++) {
+      const int64_t send = instance->send[(size_t)t * instance->n_nets + e];
+      const int64_t recv = instance->recv[(size_t)t * instance->n_nets + e];
       if (!any_pays || send < x->least_send[e]) x->least_send[e] = send;
       if (!any_pays || recv < x->least_recv[e]) x->least_recv[e] = recv;
     }
@@ -198,18 +200,18 @@ static void least_costs(exact *x) {
 
 /* Which weights a downset may have that a state is reached with. */
 static void find_windows(exact *x) {
-  const psplit_machine *m = x->machine;
+  const psplit_i_automaton *m = x->automaton;
   const int64_t limit = x->options->limit;
   for (uint32_t c = 0; c < m->n_states; c++) {
     x->room[c] = (double)limit * m->capacity[c] * (1 + 1e-9);
     x->low[c] = 0;
     x->high[c] = x->room[c] < (double)m->total_omega ? (int64_t)x->room[c] : m->total_omega;
-    if (x->wamc->n_buckets == 0) continue;
+    if (x->axis->n_buckets == 0) continue;
     int64_t low = PSPLIT_I_INF, high = -1;
-    for (uint32_t q = 0; q < x->wamc->n_buckets; q++)
-      if (x->wamc->before[(size_t)q * m->n_states + c] <= limit) {
-        if (x->wamc->low[q] < low) low = x->wamc->low[q];
-        if (x->wamc->high[q] > high) high = x->wamc->high[q];
+    for (uint32_t q = 0; q < x->axis->n_buckets; q++)
+      if (x->axis->before[(size_t)q * m->n_states + c] <= limit) {
+        if (x->axis->low[q] < low) low = x->axis->low[q];
+        if (x->axis->high[q] > high) high = x->axis->high[q];
       }
     if (low > x->low[c]) x->low[c] = low;
     if (high < x->high[c]) x->high[c] = high;
@@ -217,31 +219,31 @@ static void find_windows(exact *x) {
 }
 
 static void find_who_pays(exact *x) {
-  const psplit_machine *m = x->machine;
+  const psplit_i_automaton *m = x->automaton;
   for (uint32_t c = 0; c < m->n_states; c++) {
-    x->all_pay[c] = !x->core->overlap;
+    x->all_pay[c] = !x->instance->overlap;
     for (uint32_t t = 0; t < m->n_types; t++)
-      if (x->core->problem->devices[t].free_comm && psplit_i_machine_has(m, c, t))
+      if (x->instance->problem->devices[t].free_comm && psplit_i_automaton_has(m, c, t))
         x->all_pay[c] = false;
   }
 }
 
 static psplit_code prepare(exact *x) {
-  const psplit_core *core = x->core;
-  const psplit_machine *m = x->machine;
-  const uint32_t n = core->n;
+  const psplit_i_instance *instance = x->instance;
+  const psplit_i_automaton *m = x->automaton;
+  const uint32_t n = instance->n;
   x->words = (n + 63) / 64;
-  x->n_numbers = x->options->first ? n + core->n_stages : 0;
+  x->n_key_bytes = x->options->lexicographic ? n + instance->n_stages : 0;
   x->zobrist = psplit_i_arena_array(&x->arena, n, sizeof *x->zobrist);
   x->zobrist2 = psplit_i_arena_array(&x->arena, n, sizeof *x->zobrist2);
-  x->counted = PSPLIT_NEW(&x->arena, bool, core->n_nets);
-  x->mixed = PSPLIT_NEW(&x->arena, bool, core->n_nets);
+  x->counted = PSPLIT_NEW(&x->arena, bool, instance->n_nets);
+  x->mixed = PSPLIT_NEW(&x->arena, bool, instance->n_nets);
   x->low = psplit_i_arena_array(&x->arena, m->n_states, sizeof *x->low);
   x->high = psplit_i_arena_array(&x->arena, m->n_states, sizeof *x->high);
   x->all_pay = PSPLIT_NEW(&x->arena, bool, m->n_states);
   x->room = psplit_i_arena_array(&x->arena, m->n_states, sizeof *x->room);
-  x->least_send = PSPLIT_NEW(&x->arena, int64_t, core->n_nets);
-  x->least_recv = PSPLIT_NEW(&x->arena, int64_t, core->n_nets);
+  x->least_send = PSPLIT_NEW(&x->arena, int64_t, instance->n_nets);
+  x->least_recv = PSPLIT_NEW(&x->arena, int64_t, instance->n_nets);
   if (!x->zobrist || !x->zobrist2 || !x->counted || !x->mixed || !x->low || !x->high ||
       !x->all_pay || !x->room || !x->least_send || !x->least_recv)
     return PSPLIT_NOMEM;
@@ -250,14 +252,14 @@ static psplit_code prepare(exact *x) {
     x->zobrist[i] = psplit_i_splitmix64(0x5eed, i);
     x->zobrist2[i] = psplit_i_splitmix64(0xfeed, i);
   }
-  for (uint32_t e = 0; core->p2p && !x->options->send_once && e < core->n_nets; e++) {
+  for (uint32_t e = 0; instance->p2p && !x->options->send_once && e < instance->n_nets; e++) {
     bool costs = false;
-    for (uint32_t t = 0; t < core->n_types; t++)
-      costs |= core->send[(size_t)t * core->n_nets + e] > 0;
-    x->counted[e] = costs && core->net_off[e + 1] - core->net_off[e] > 2;
-    x->mixed[e] = x->counted[e] && !core->net_forward[e];
+    for (uint32_t t = 0; t < instance->n_types; t++)
+      costs |= instance->send[(size_t)t * instance->n_nets + e] > 0;
+    x->counted[e] = costs && instance->net_off[e + 1] - instance->net_off[e] > 2;
+    x->mixed[e] = x->counted[e] && !instance->net_forward[e];
     x->count_receivers |= x->counted[e];
-    x->ration |= x->mixed[e];
+    x->receiver_budget |= x->mixed[e];
   }
   uint32_t copies = 1;
   for (uint32_t k = 0; k < m->move_off[m->n_states]; k++)
@@ -265,41 +267,41 @@ static psplit_code prepare(exact *x) {
   const int64_t limit = x->options->limit;
   x->reach = limit > PSPLIT_I_INF / copies ? PSPLIT_I_INF : limit * copies;
   for (uint32_t t = 0; t < m->n_types; t++) {
-    const uint64_t bytes = core->problem->devices[t].memory_bytes;
+    const uint64_t bytes = instance->problem->devices[t].memory_bytes;
     if (m->count[t] > 0 && x->most_bytes != UINT64_MAX)
       x->most_bytes = bytes == 0 ? UINT64_MAX : bytes > x->most_bytes ? bytes : x->most_bytes;
   }
   find_windows(x);
   find_who_pays(x);
-  return psplit_i_first_prepare(x);
+  return psplit_i_lexicographic_prepare(x);
 }
 
-psplit_code psplit_i_exact(const psplit_core *core, const psplit_machine *machine,
-                           const psplit_wamc *wamc, const psplit_exact_options *options,
-                           psplit_cut *out_cut, psplit_verdict *out_verdict) {
+psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_automaton *automaton,
+                           const psplit_i_weight_axis *axis, const psplit_i_exact_options *options,
+                           psplit_i_assignment *out_assignment, psplit_i_verdict *out_verdict) {
   *out_verdict = PSPLIT_I_UNKNOWN;
   psplit_code code = PSPLIT_NOMEM;
   const int n_threads = psplit_i_team_size(options->n_threads);
   exact *x = calloc(1, sizeof *x);
-  digger *diggers = calloc((size_t)n_threads, sizeof *diggers);
+  expander *diggers = calloc((size_t)n_threads, sizeof *diggers);
   if (!x || !diggers) goto out_early;
-  x->core = core;
-  x->machine = machine;
-  x->wamc = wamc;
+  x->instance = instance;
+  x->automaton = automaton;
+  x->axis = axis;
   x->options = options;
-  PSPLIT_TRY(psplit_i_exact_table_init(x));
+  PSPLIT_TRY(psplit_i_labels_init(x));
   PSPLIT_TRY(prepare(x));
-  for (int i = 0; i < n_threads; i++) PSPLIT_TRY(psplit_i_digger_init(&diggers[i], x));
-  digger *d = &diggers[0];
-  for (uint32_t i = 0; i < core->n; i++) {
+  for (int i = 0; i < n_threads; i++) PSPLIT_TRY(psplit_i_expander_init(&diggers[i], x));
+  expander *d = &diggers[0];
+  for (uint32_t i = 0; i < instance->n; i++) {
     d->left[i / 64] |= UINT64_C(1) << (i % 64);
     d->hash ^= x->zobrist[i];
   }
-  if (x->n_numbers) psplit_i_first_start(d);
-  const label root = {.hash = d->hash, .omega = machine->total_omega, .parent = PSPLIT_NONE};
+  if (x->n_key_bytes) psplit_i_lexicographic_start(d);
+  const label root = {.hash = d->hash, .omega = automaton->total_omega, .parent = PSPLIT_NONE};
   psplit_i_exact_insert(d, &root);
   uint32_t found = PSPLIT_NONE;
-  for (uint32_t used = 0; used < machine->n_stages; used++) {
+  for (uint32_t used = 0; used < automaton->n_stages; used++) {
     PSPLIT_TRY(run_round(x, used, diggers, n_threads));
     if (atomic_load(&x->out_of_memory)) PSPLIT_TRY(PSPLIT_NOMEM);
     uint64_t steps = 0;
@@ -312,9 +314,9 @@ psplit_code psplit_i_exact(const psplit_core *core, const psplit_machine *machin
   }
   if (options->least_comm) found = final_label(x, 1);
   *out_verdict = found == PSPLIT_NONE ? PSPLIT_I_NO : PSPLIT_I_YES;
-  if (found != PSPLIT_NONE) PSPLIT_TRY(trace(x, found, out_cut));
+  if (found != PSPLIT_NONE) PSPLIT_TRY(trace(x, found, out_assignment));
 out:
-  psplit_i_exact_table_fini(x);
+  psplit_i_labels_fini(x);
   for (int i = 0; i < n_threads; i++) psplit_i_arena_fini(&diggers[i].arena);
   psplit_i_arena_fini(&x->arena);
 out_early:

@@ -6,44 +6,48 @@
 #include "budget.h"
 #include "weight_axis.h"
 
-typedef enum psplit_verdict {
+typedef enum psplit_i_verdict {
   PSPLIT_I_YES,    /* a split with every load <= limit was found */
   PSPLIT_I_NO,     /* there is none */
   PSPLIT_I_UNKNOWN /* steps, memory or time ran out */
-} psplit_verdict;
+} psplit_i_verdict;
 
 /* Of the splits that send least, the one whose stages come first when read in this order. */
-typedef struct psplit_first {
-  const uint32_t *place; /* [n] of an item in the order */
-  bool closed;           /* numbers follow on each other: stages without items come last */
+typedef struct psplit_i_lexicographic {
+  const uint32_t *place; /* [n] of a cluster in the order */
+  bool closed;           /* numbers follow on each other: stages without clusters come last */
   int64_t most_comm;     /* what some split within the limit sends */
-} psplit_first;
+} psplit_i_lexicographic;
 
-typedef struct psplit_exact_options {
-  int64_t limit;             /* largest load allowed */
-  bool least_comm;           /* among them, one with the least sum of communication */
-  const psplit_first *first; /* with least_comm, up to 255 stages and no replicas: NULL or which */
-  bool send_once;     /* charge a tensor's producer once: NO holds, YES may be above the limit */
-  uint64_t max_steps; /* items moved, 8 a label, over all threads; decides the same for any number
+typedef struct psplit_i_exact_options {
+  int64_t limit;   /* largest load allowed */
+  bool least_comm; /* among them, one with the least sum of communication */
+  const psplit_i_lexicographic
+    *lexicographic; /* with least_comm, up to 255 stages and no replicas: NULL or which */
+  bool send_once;   /* charge a tensor's producer once: NO holds, YES may be above the limit */
+  uint64_t
+    max_steps; /* clusters moved, 8 a label, over all threads; decides the same for any number
                          of them */
   uint64_t memory_bytes;
   uint32_t n_threads;
-  psplit_deadline deadline;
+  psplit_i_deadline deadline;
   uint64_t *out_steps; /* may be NULL */
-} psplit_exact_options;
+} psplit_i_exact_options;
 
 /* Is there a contiguous split with every load <= limit? Dynamic programming over downsets, from the
  * last stage backwards: a label is (what is left, devices used, receivers counted so far and, of
- * backward nodes' tensors, those to come), kept only inside the windows of `wamc`. With YES,
- * *out_cut is one, evaluated. Exact but for what stages pass on for others (next_hop): YES may be
- * above the limit then. Source: downset programs of Tarnawski et al. (NeurIPS 2020, section 5); the
- * decision form, the windows and receiver counts are this project's. Errors: NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_exact(const psplit_core *core, const psplit_machine *machine,
-                                           const psplit_wamc *wamc,
-                                           const psplit_exact_options *options, psplit_cut *out_cut,
-                                           psplit_verdict *out_verdict);
+ * backward nodes' tensors, those to come), kept only inside the windows of `axis`. With YES,
+ * *out_assignment is one, evaluated. Exact but for what stages pass on for others (next_hop): YES
+ * may be above the limit then. Source: downset programs of Tarnawski et al. (NeurIPS 2020, section
+ * 5); the decision form, the windows and receiver counts are this project's. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_exact(const psplit_i_instance *instance,
+                                           const psplit_i_automaton *automaton,
+                                           const psplit_i_weight_axis *axis,
+                                           const psplit_i_exact_options *options,
+                                           psplit_i_assignment *out_assignment,
+                                           psplit_i_verdict *out_verdict);
 
-/* Does it take options->first for this core? The others are too many to be told apart. */
-bool psplit_i_exact_numbers(const psplit_core *core);
+/* Does it take options->first for this instance? The others are too many to be told apart. */
+bool psplit_i_exact_has_keys(const psplit_i_instance *instance);
 
 #endif

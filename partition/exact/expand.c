@@ -1,4 +1,4 @@
-/* One more stage behind a label: every set of items it can hold. */
+/* One more stage behind a label: every set of clusters it can hold. */
 #include <string.h>
 
 #include "automaton.h"
@@ -8,11 +8,11 @@
 #include "load_tracker.h"
 #include "problem.h"
 
-/* Looking through so many items is a step of work. */
-enum { ITEMS_PER_STEP = 16 };
+/* Looking through so many clusters is a step of work. */
+enum { CLUSTERS_PER_STEP = 16 };
 
-/* The largest maximal item below `limit`, NONE if there is none. */
-static uint32_t top_below(const digger *d, uint32_t limit) {
+/* The largest maximal cluster below `limit`, NONE if there is none. */
+static uint32_t top_below(const expander *d, uint32_t limit) {
   if (limit == 0) return PSPLIT_NONE;
   uint32_t word = (limit - 1) / 64;
   uint64_t bits = d->tops[word] & (UINT64_MAX >> (63 - (limit - 1) % 64));
@@ -25,44 +25,44 @@ static uint32_t top_below(const digger *d, uint32_t limit) {
 
 /* Does the way through the stage send more than a split that is known? What is received for good
  * and, when all nets are forward, what is sent only grows. */
-static bool sends_too_much(const digger *d, int64_t received) {
+static bool sends_too_much(const expander *d, int64_t received) {
   const exact *x = d->x;
-  if (x->n_numbers == 0 || !x->all_pay[d->from->state]) return false;
+  if (x->n_key_bytes == 0 || !x->all_pay[d->from->state]) return false;
   int64_t sent = PSPLIT_I_INF;
-  for (uint32_t t = 0; t < x->machine->n_types; t++)
-    if (x->machine->count[t] && d->walk.send[t] < sent) sent = d->walk.send[t];
-  if (!x->core->all_forward) sent = 0;
-  return d->from->comm + received + sent > x->options->first->most_comm;
+  for (uint32_t t = 0; t < x->automaton->n_types; t++)
+    if (x->automaton->count[t] && d->tracker.send[t] < sent) sent = d->tracker.send[t];
+  if (!x->instance->all_forward) sent = 0;
+  return d->from->comm + received + sent > x->options->lexicographic->most_comm;
 }
 
 /* Can the stage grow at all? Compute and memory only grow; so do sends when all nets are forward:
  * whoever receives is placed already. `received` is what is received for good. */
-static bool fits(const digger *d, int64_t received) {
+static bool fits(const expander *d, int64_t received) {
   const exact *x = d->x;
-  const psplit_walk *walk = &d->walk;
-  const bool sends_grow = x->core->all_forward && !x->core->overlap;
+  const psplit_i_load_tracker *tracker = &d->tracker;
+  const bool sends_grow = x->instance->all_forward && !x->instance->overlap;
   if (sends_too_much(d, received)) return false;
-  for (uint32_t t = 0; t < x->machine->n_types; t++)
-    if (x->machine->count[t] && !walk->n_forbidden[t] &&
-        walk->w[t] + (sends_grow ? walk->send[t] : 0) +
-            (x->core->problem->devices[t].free_comm ? 0 : received) <=
+  for (uint32_t t = 0; t < x->automaton->n_types; t++)
+    if (x->automaton->count[t] && !tracker->n_forbidden[t] &&
+        tracker->w[t] + (sends_grow ? tracker->send[t] : 0) +
+            (x->instance->problem->devices[t].free_comm ? 0 : received) <=
           x->reach)
-      return walk->weight_bytes + walk->act_bytes <= x->most_bytes;
+      return tracker->weight_bytes + tracker->act_bytes <= x->most_bytes;
   return false;
 }
 
-/* The walk takes items in decreasing order: one that it has passed stays out, and what the stage
+/* The walk takes clusters in decreasing order: one that it has passed stays out, and what the stage
  * receives from it is paid for good. */
-static int64_t cost_of_passing(const digger *d, uint32_t item) {
-  const psplit_core *core = d->x->core;
+static int64_t cost_of_passing(const expander *d, uint32_t cluster) {
+  const psplit_i_instance *instance = d->x->instance;
   int64_t sum = 0;
-  for (uint32_t k = core->inc_off[item]; k < core->inc_off[item + 1]; k++)
-    if ((core->inc[k] & 1) && d->walk.n_in[core->inc[k] >> 1] > 0)
-      sum += d->x->least_recv[core->inc[k] >> 1];
+  for (uint32_t k = instance->inc_off[cluster]; k < instance->inc_off[cluster + 1]; k++)
+    if ((instance->inc[k] & 1) && d->tracker.n_in[instance->inc[k] >> 1] > 0)
+      sum += d->x->least_recv[instance->inc[k] >> 1];
   return sum;
 }
 
-static int64_t cost_of_range(const digger *d, uint32_t above, uint32_t below) {
+static int64_t cost_of_range(const expander *d, uint32_t above, uint32_t below) {
   int64_t sum = 0;
   for (uint32_t word = (above + 1) / 64; word * 64 < below; word++) {
     uint64_t bits = d->left[word];
@@ -75,38 +75,38 @@ static int64_t cost_of_range(const digger *d, uint32_t above, uint32_t below) {
 }
 
 /* Pinned elsewhere than what the stage already holds. */
-static bool pins_clash(const digger *d, uint32_t item) {
-  const uint32_t pin = d->x->core->pin[item];
-  return pin != PSPLIT_NONE && d->walk.pin != PSPLIT_NONE && d->walk.pin != pin;
+static bool pins_clash(const expander *d, uint32_t cluster) {
+  const uint32_t pin = d->x->instance->pin[cluster];
+  return pin != PSPLIT_NONE && d->tracker.pin != PSPLIT_NONE && d->tracker.pin != pin;
 }
 
-void psplit_i_digger_load(digger *d, const label *from, uint32_t id, const uint64_t *left,
-                          const uint8_t *numbers, const uint32_t *counts, uint32_t n_counts) {
+void psplit_i_expander_load(expander *d, const label *from, uint32_t id, const uint64_t *left,
+                            const uint8_t *keys, const uint32_t *counts, uint32_t n_counts) {
   exact *x = d->x;
-  const psplit_core *core = x->core;
+  const psplit_i_instance *instance = x->instance;
   memcpy(d->left, left, x->words * sizeof *d->left);
   memset(d->tops, 0, x->words * sizeof *d->tops);
-  if (x->n_numbers) memcpy(d->numbers, numbers, x->n_numbers);
+  if (x->n_key_bytes) memcpy(d->keys, keys, x->n_key_bytes);
   d->from = from;
   d->from_id = id;
   d->receivers = d->from->receivers;
   d->hash = d->from->hash ^ d->receivers;
   d->omega = 0;
   d->check = 0;
-  for (uint32_t i = 0; i < core->n; i++) {
+  for (uint32_t i = 0; i < instance->n; i++) {
     if (!(d->left[i / 64] >> (i % 64) & 1)) continue;
-    d->omega += x->machine->omega[i];
+    d->omega += x->automaton->omega[i];
     d->check ^= x->zobrist2[i];
     uint32_t n_succ = 0;
-    for (uint32_t l = core->succ_off[i]; l < core->succ_off[i + 1]; l++)
-      n_succ += d->left[core->succ[l] / 64] >> (core->succ[l] % 64) & 1;
+    for (uint32_t l = instance->succ_off[i]; l < instance->succ_off[i + 1]; l++)
+      n_succ += d->left[instance->succ[l] / 64] >> (instance->succ[l] % 64) & 1;
     d->n_succ[i] = n_succ;
     if (n_succ == 0 && !psplit_i_is_weightless(x, i)) d->tops[i / 64] |= UINT64_C(1) << (i % 64);
   }
   d->open = 0;
-  for (uint32_t e = 0; e < core->n_nets; e++) {
-    const uint32_t *pins = core->net_pin + core->net_off[e];
-    const uint32_t size = core->net_off[e + 1] - core->net_off[e];
+  for (uint32_t e = 0; e < instance->n_nets; e++) {
+    const uint32_t *pins = instance->net_pin + instance->net_off[e];
+    const uint32_t size = instance->net_off[e + 1] - instance->net_off[e];
     uint32_t placed = 0;
     for (uint32_t l = 0; l < size; l++) placed += !(d->left[pins[l] / 64] >> (pins[l] % 64) & 1);
     d->n_placed[e] = placed;
@@ -119,7 +119,7 @@ void psplit_i_digger_load(digger *d, const label *from, uint32_t id, const uint6
 }
 
 /* Tells the others of the steps since the last time; false when there is no work left for any. */
-static bool may_go_on(digger *d) {
+static bool may_go_on(expander *d) {
   exact *x = d->x;
   atomic_fetch_add_explicit(&x->n_steps, d->n_steps - d->n_told, memory_order_relaxed);
   d->n_told = d->n_steps;
@@ -129,93 +129,93 @@ static bool may_go_on(digger *d) {
   return !atomic_load_explicit(&x->out_of_work, memory_order_relaxed);
 }
 
-void psplit_i_digger_expand(digger *d) {
+void psplit_i_expander_expand(expander *d) {
   exact *x = d->x;
-  const psplit_machine *m = x->machine;
-  const psplit_core *core = x->core;
+  const psplit_i_automaton *m = x->automaton;
+  const psplit_i_instance *instance = x->instance;
   const uint32_t state = d->from->state;
-  d->n_steps += core->n / ITEMS_PER_STEP; /* of loading the label */
-  if (psplit_i_digger_less_is_left(d)) return;
-  if (top_below(d, core->n) == PSPLIT_NONE) { /* all that is left is weightless */
-    psplit_i_digger_offer_stage(d);
+  d->n_steps += instance->n / CLUSTERS_PER_STEP; /* of loading the label */
+  if (psplit_i_expander_less_is_left(d)) return;
+  if (top_below(d, instance->n) == PSPLIT_NONE) { /* all that is left is weightless */
+    psplit_i_expander_offer_stage(d);
     return;
   }
-  bool last = core->has_pins ? m->used[state] + 1 == m->n_stages : true;
+  bool last = instance->has_pins ? m->used[state] + 1 == m->n_stages : true;
   for (uint32_t k = m->move_off[state]; k < m->move_off[state + 1]; k++)
     last &= m->capacity[m->moves[k].next] == 0;
   if (last) { /* all that is left or nothing */
     if (d->omega > x->reach) return;
     bool clash = false;
-    for (uint32_t u; (u = top_below(d, core->n)) != PSPLIT_NONE;) {
+    for (uint32_t u; (u = top_below(d, instance->n)) != PSPLIT_NONE;) {
       clash |= pins_clash(d, u);
-      psplit_i_digger_take(d, u);
+      psplit_i_expander_take(d, u);
       d->n_steps++;
     }
-    if (!clash && fits(d, 0)) psplit_i_digger_offer_stage(d);
-    while (d->n_taken) psplit_i_digger_give_back(d);
+    if (!clash && fits(d, 0)) psplit_i_expander_offer_stage(d);
+    while (d->n_taken) psplit_i_expander_give_back(d);
     return;
   }
-  uint32_t below = core->n;
+  uint32_t below = instance->n;
   d->passed[0] = 0;
   for (;;) {
     uint32_t u = top_below(d, below);
     int64_t *passed = &d->passed[d->n_taken];
     if (d->n_steps - d->n_told >= 1024 && !may_go_on(d)) {
-      while (d->n_taken) psplit_i_digger_give_back(d);
+      while (d->n_taken) psplit_i_expander_give_back(d);
       return;
     }
     if (u != PSPLIT_NONE) {
-      d->n_steps += (below - u) / ITEMS_PER_STEP;
+      d->n_steps += (below - u) / CLUSTERS_PER_STEP;
       *passed += cost_of_range(d, u, below);
       if (*passed > 0 && !fits(d, *passed)) u = PSPLIT_NONE; /* nothing below helps */
     }
     if (u == PSPLIT_NONE) {
       if (d->n_taken == 0) break;
       below = d->taken[d->n_taken - 1];
-      psplit_i_digger_give_back(d);
+      psplit_i_expander_give_back(d);
       d->passed[d->n_taken] += cost_of_passing(d, below);
       continue;
     }
     below = u;
     const bool clash = pins_clash(d, u);
     if (!clash) {
-      psplit_i_digger_take(d, u);
+      psplit_i_expander_take(d, u);
       d->n_steps++;
       d->passed[d->n_taken] = *passed;
     }
     if (clash || !fits(d, *passed)) {
-      if (!clash) psplit_i_digger_give_back(d);
+      if (!clash) psplit_i_expander_give_back(d);
       *passed += cost_of_passing(d, u);
       continue;
     }
-    psplit_i_digger_offer_stage(d);
+    psplit_i_expander_offer_stage(d);
   }
 }
 
-psplit_code psplit_i_digger_init(digger *d, exact *x) {
+psplit_code psplit_i_expander_init(expander *d, exact *x) {
   memset(d, 0, sizeof *d);
   d->x = x;
   psplit_i_arena_init(&d->arena, 0);
-  const uint32_t n = x->core->n;
-  d->times_sent = PSPLIT_NEW(&d->arena, uint32_t, x->core->n_nets);
-  d->pairs = PSPLIT_NEW(&d->arena, uint32_t, 2 * (size_t)x->core->n_nets);
-  d->rations = PSPLIT_NEW(&d->arena, ration, x->core->n_nets);
-  d->next_rations = PSPLIT_NEW(&d->arena, ration, x->core->n_nets);
-  d->sources = PSPLIT_NEW(&d->arena, uint32_t, x->core->n_nets);
+  const uint32_t n = x->instance->n;
+  d->times_sent = PSPLIT_NEW(&d->arena, uint32_t, x->instance->n_nets);
+  d->pairs = PSPLIT_NEW(&d->arena, uint32_t, 2 * (size_t)x->instance->n_nets);
+  d->budgets = PSPLIT_NEW(&d->arena, receiver_budget, x->instance->n_nets);
+  d->next_budgets = PSPLIT_NEW(&d->arena, receiver_budget, x->instance->n_nets);
+  d->sources = PSPLIT_NEW(&d->arena, uint32_t, x->instance->n_nets);
   d->left = PSPLIT_NEW(&d->arena, uint64_t, x->words);
   d->tops = PSPLIT_NEW(&d->arena, uint64_t, x->words);
   d->n_succ = PSPLIT_NEW(&d->arena, uint32_t, n);
   d->taken = PSPLIT_NEW(&d->arena, uint32_t, n);
-  d->numbers = PSPLIT_NEW(&d->arena, uint8_t, x->n_numbers);
+  d->keys = PSPLIT_NEW(&d->arena, uint8_t, x->n_key_bytes);
   d->recent = PSPLIT_NEW(&d->arena, recent, N_RECENT);
   if (!d->recent) return PSPLIT_NOMEM;
   for (uint32_t i = 0; i < N_RECENT; i++) d->recent[i].state = PSPLIT_NONE;
   d->passed = PSPLIT_NEW(&d->arena, int64_t, (size_t)n + 1);
-  d->n_placed = PSPLIT_NEW(&d->arena, uint32_t, x->core->n_nets);
-  if (!d->numbers || !d->rations || !d->next_rations || !d->sources || !d->times_sent ||
-      !d->pairs || !d->left || !d->tops || !d->n_succ || !d->taken || !d->passed || !d->n_placed)
+  d->n_placed = PSPLIT_NEW(&d->arena, uint32_t, x->instance->n_nets);
+  if (!d->keys || !d->budgets || !d->next_budgets || !d->sources || !d->times_sent || !d->pairs ||
+      !d->left || !d->tops || !d->n_succ || !d->taken || !d->passed || !d->n_placed)
     return PSPLIT_NOMEM;
-  const psplit_code code = psplit_i_walk_init(&d->walk, x->core, &d->arena);
-  if (x->core->p2p) d->walk.times_sent = d->times_sent;
+  const psplit_code code = psplit_i_load_tracker_init(&d->tracker, x->instance, &d->arena);
+  if (x->instance->p2p) d->tracker.times_sent = d->times_sent;
   return code;
 }

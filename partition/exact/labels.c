@@ -30,18 +30,18 @@ static bool same_bits(const exact *x, const shard *s, size_t i, const uint64_t *
   return memcmp(s->bits.items + i * x->words, bits, x->words * sizeof *bits) == 0;
 }
 
-static uint8_t *numbers_at(const exact *x, const shard *s, size_t i) {
-  return x->n_numbers ? s->numbers.items + i * x->n_numbers : NULL;
+static uint8_t *keys_at(const exact *x, const shard *s, size_t i) {
+  return x->n_key_bytes ? s->keys.items + i * x->n_key_bytes : NULL;
 }
 
 /* Takes over an equal label's better way; ties go to the one that comes first, where that is asked
  * for, else to the smaller parent hash. */
-static void improve(const exact *x, label *old, uint8_t *old_numbers, const label *fresh,
-                    const uint8_t *numbers) {
+static void improve(const exact *x, label *old, uint8_t *old_keys, const label *fresh,
+                    const uint8_t *keys) {
   if (fresh->comm > old->comm) return;
-  if (x->n_numbers) {
-    if (fresh->comm == old->comm && memcmp(numbers, old_numbers, x->n_numbers) >= 0) return;
-    memcpy(old_numbers, numbers, x->n_numbers);
+  if (x->n_key_bytes) {
+    if (fresh->comm == old->comm && memcmp(keys, old_keys, x->n_key_bytes) >= 0) return;
+    memcpy(old_keys, keys, x->n_key_bytes);
   } else if (fresh->comm == old->comm && fresh->parent_hash >= old->parent_hash) {
     return;
   }
@@ -50,7 +50,7 @@ static void improve(const exact *x, label *old, uint8_t *old_numbers, const labe
   old->parent_hash = fresh->parent_hash;
 }
 
-void psplit_i_exact_insert(digger *d, const label *fresh) {
+void psplit_i_exact_insert(expander *d, const label *fresh) {
   exact *x = d->x;
   shard *s = &x->shards[fresh->hash % N_SHARDS];
   omp_set_lock(&s->lock);
@@ -61,30 +61,30 @@ void psplit_i_exact_insert(digger *d, const label *fresh) {
     if (old->hash != fresh->hash || old->state != fresh->state ||
         old->receivers != fresh->receivers || !same_bits(x, s, s->slots[slot], d->left))
       continue;
-    improve(x, old, numbers_at(x, s, s->slots[slot]), fresh, d->numbers);
+    improve(x, old, keys_at(x, s, s->slots[slot]), fresh, d->keys);
     goto out;
   }
   const uint32_t n_pairs = x->count_receivers ? psplit_i_receivers_list(d, d->pairs) : 0;
   const uint32_t index = (uint32_t)s->labels.n;
   if (!psplit_i_vec_reserve(&s->bits, x->words) || !psplit_i_vec_reserve(&s->counts, n_pairs) ||
-      !psplit_i_vec_reserve(&s->numbers, x->n_numbers) || !psplit_i_vec_reserve(&s->labels, 1) ||
+      !psplit_i_vec_reserve(&s->keys, x->n_key_bytes) || !psplit_i_vec_reserve(&s->labels, 1) ||
       !psplit_i_vec_reserve(&s->counts_at, 1) || index >= PSPLIT_NONE / N_SHARDS - 1)
     goto fail;
   memcpy(s->bits.items + s->bits.n, d->left, x->words * sizeof *d->left);
   s->bits.n += x->words;
-  if (x->n_numbers) memcpy(s->numbers.items + s->numbers.n, d->numbers, x->n_numbers);
-  s->numbers.n += x->n_numbers;
+  if (x->n_key_bytes) memcpy(s->keys.items + s->keys.n, d->keys, x->n_key_bytes);
+  s->keys.n += x->n_key_bytes;
   if (n_pairs) memcpy(s->counts.items + s->counts.n, d->pairs, n_pairs * sizeof *d->pairs);
   s->counts.n += n_pairs;
   s->counts_at.items[s->counts_at.n++] = (uint32_t)s->counts.n;
-  uint32_t *head = &s->round_head[x->machine->used[fresh->state]];
+  uint32_t *head = &s->round_head[x->automaton->used[fresh->state]];
   s->labels.items[s->labels.n] = *fresh;
   s->labels.items[s->labels.n++].next_of_round = *head;
   *head = index;
   s->slots[slot] = index;
   atomic_fetch_add_explicit(&x->n_steps, STEPS_PER_LABEL, memory_order_relaxed);
   const uint64_t bytes =
-    x->words * sizeof(uint64_t) + x->n_numbers + sizeof(label) + 12 + n_pairs * sizeof(uint32_t);
+    x->words * sizeof(uint64_t) + x->n_key_bytes + sizeof(label) + 12 + n_pairs * sizeof(uint32_t);
   if (atomic_fetch_add_explicit(&x->n_bytes, bytes, memory_order_relaxed) + bytes >
       x->options->memory_bytes / 2) /* vectors grow by half, and rounds are copied */
     atomic_store_explicit(&x->out_of_work, true, memory_order_relaxed);
@@ -111,11 +111,11 @@ static bool holds(const exact *x, const shard *s, const label *like, const uint6
 
 bool psplit_i_exact_dominated(const exact *x, const shard *s, uint32_t index) {
   const label *mine = &s->labels.items[index];
-  if (x->machine->all_used) return false;
+  if (x->automaton->all_used) return false;
   const uint64_t *bits = s->bits.items + (size_t)index * x->words;
   for (uint32_t state = 0; state < mine->state; state++) /* leq implies a smaller number */
-    if (psplit_i_machine_leq(x->machine, state, mine->state) &&
-        holds(x, s, mine, bits, state, mine->comm - (x->n_numbers > 0)))
+    if (psplit_i_automaton_leq(x->automaton, state, mine->state) &&
+        holds(x, s, mine, bits, state, mine->comm - (x->n_key_bytes > 0)))
       return true;
   return false;
 }
@@ -128,8 +128,8 @@ bool psplit_i_exact_reached(exact *x, const label *like, const uint64_t *bits) {
   return reached;
 }
 
-psplit_code psplit_i_exact_table_init(exact *x) {
-  const uint32_t n_rounds = x->machine->n_stages + 1;
+psplit_code psplit_i_labels_init(exact *x) {
+  const uint32_t n_rounds = x->automaton->n_stages + 1;
   for (uint32_t i = 0; i < N_SHARDS; i++) omp_init_lock(&x->shards[i].lock);
   for (uint32_t i = 0; i < N_SHARDS; i++) {
     shard *s = &x->shards[i];
@@ -140,13 +140,13 @@ psplit_code psplit_i_exact_table_init(exact *x) {
   return PSPLIT_OK;
 }
 
-void psplit_i_exact_table_fini(exact *x) {
+void psplit_i_labels_fini(exact *x) {
   for (uint32_t i = 0; i < N_SHARDS; i++) {
     shard *s = &x->shards[i];
     omp_destroy_lock(&s->lock);
     psplit_i_vec_fini(&s->labels);
     psplit_i_vec_fini(&s->bits);
-    psplit_i_vec_fini(&s->numbers);
+    psplit_i_vec_fini(&s->keys);
     psplit_i_vec_fini(&s->counts);
     psplit_i_vec_fini(&s->counts_at);
     free(s->slots);

@@ -1,7 +1,8 @@
 /* What a grown stage leaves becomes a label, unless something says that it is not needed. */
 #include "exact_inside.h"
 
-static void offer_label(digger *d, const psplit_move *move, uint64_t receivers, int64_t more_sent) {
+static void offer_label(expander *d, const psplit_i_transition *move, uint64_t receivers,
+                        int64_t more_sent) {
   const exact *x = d->x;
   const uint32_t next = move->next;
   if (d->omega < x->low[next] || d->omega > x->high[next]) return;
@@ -10,14 +11,15 @@ static void offer_label(digger *d, const psplit_move *move, uint64_t receivers, 
   bool empty = true;
   for (uint32_t k = 0; k < x->words && empty; k++) empty = d->left[k] == 0;
   if (empty) {
-    if (!psplit_i_machine_final(x->machine, next)) return;
-  } else if (psplit_i_wamc_before(x->wamc, d->omega, next) > x->options->limit) {
+    if (!psplit_i_automaton_final(x->automaton, next)) return;
+  } else if (psplit_i_weight_axis_before(x->axis, d->omega, next) > x->options->limit) {
     return;
   }
   const int64_t comm =
-    d->from->comm + d->walk.recv[move->type] + d->walk.send[move->type] + more_sent;
+    d->from->comm + d->tracker.recv[move->type] + d->tracker.send[move->type] + more_sent;
   /* Who is in front pays for what crosses, where all devices left do. */
-  if (x->n_numbers && comm + (x->all_pay[next] ? d->open : 0) > x->options->first->most_comm)
+  if (x->n_key_bytes &&
+      comm + (x->all_pay[next] ? d->open : 0) > x->options->lexicographic->most_comm)
     return;
   const label fresh = {.hash = d->hash ^ receivers,
                        .receivers = receivers,
@@ -30,32 +32,32 @@ static void offer_label(digger *d, const psplit_move *move, uint64_t receivers, 
   const uint64_t check = d->check + psplit_i_mix64(receivers);
   if (r->hash == fresh.hash && r->check == check && r->state == next &&
       (r->comm < fresh.comm ||
-       (r->comm == fresh.comm && r->parent_hash <= fresh.parent_hash && x->n_numbers == 0)))
+       (r->comm == fresh.comm && r->parent_hash <= fresh.parent_hash && x->n_key_bytes == 0)))
     return; /* an equal label with a parent at least as good is in already */
   *r = (recent){fresh.hash, check, fresh.parent_hash, fresh.comm, next};
-  if (x->n_numbers) psplit_i_first_number(d, move);
+  if (x->n_key_bytes) psplit_i_lexicographic_number(d, move);
   psplit_i_exact_insert(d, &fresh);
-  if (x->n_numbers) psplit_i_first_forget(d, move);
+  if (x->n_key_bytes) psplit_i_lexicographic_forget(d, move);
 }
 
-/* Adds a ration to the next label's. */
-static void pass_on(digger *d, uint32_t net, uint32_t most, uint32_t count) {
-  if (count < most) d->next_rations[d->n_next_rations++] = (ration){net, count};
+/* Adds a receiver budget to the next label's. */
+static void pass_on(expander *d, uint32_t net, uint32_t most, uint32_t count) {
+  if (count < most) d->next_budgets[d->n_next_budgets++] = (receiver_budget){net, count};
 }
 
-static int64_t load_with(digger *d, const psplit_move *move, int64_t more_sent) {
-  int64_t *send = &d->walk.send[move->type];
+static int64_t load_with(expander *d, const psplit_i_transition *move, int64_t more_sent) {
+  int64_t *send = &d->tracker.send[move->type];
   *send += more_sent;
-  const int64_t load = psplit_i_walk_load(&d->walk, d->x->machine, move);
+  const int64_t load = psplit_i_load_tracker_load(&d->tracker, d->x->automaton, move);
   *send -= more_sent;
   return load;
 }
 
 /* Chooses receivers in front for the sources from `at` on. A choice that could be larger is left
  * out unless less communication is asked for: the larger one allows all that it does. */
-static void choose(digger *d, const psplit_move *move, uint32_t at, int64_t more_sent) {
+static void choose(expander *d, const psplit_i_transition *move, uint32_t at, int64_t more_sent) {
   const exact *x = d->x;
-  const psplit_core *core = x->core;
+  const psplit_i_instance *instance = x->instance;
   if (load_with(d, move, more_sent) > x->options->limit) return;
   while (at < d->n_sources && psplit_i_pins_left(d, d->sources[at]) == 0) at++;
   if (at == d->n_sources) {
@@ -64,32 +66,32 @@ static void choose(digger *d, const psplit_move *move, uint32_t at, int64_t more
         load_with(d, move, more_sent + d->could_send) <= x->options->limit)
       return;
     uint64_t receivers = d->receivers;
-    for (uint32_t i = 0; i < d->n_next_rations; i++)
-      receivers ^=
-        psplit_i_count_key(d->next_rations[i].net | PSPLIT_I_RATION, d->next_rations[i].count);
+    for (uint32_t i = 0; i < d->n_next_budgets; i++)
+      receivers ^= psplit_i_count_key(d->next_budgets[i].net | PSPLIT_I_RECEIVER_BUDGET,
+                                      d->next_budgets[i].count);
     offer_label(d, move, receivers, more_sent);
     return;
   }
   const uint32_t e = d->sources[at], most = psplit_i_most_receivers(d, e, move->next);
-  const int64_t send = core->send[(size_t)move->type * core->n_nets + e];
+  const int64_t send = instance->send[(size_t)move->type * instance->n_nets + e];
   for (uint32_t count = send > 0 ? 1 : most; count <= most; count++) {
-    const uint32_t n_before = d->n_next_rations;
+    const uint32_t n_before = d->n_next_budgets;
     const int64_t could = d->could_send;
     if (count < most && send < d->could_send && !x->options->least_comm) d->could_send = send;
     pass_on(d, e, most, count);
     choose(d, move, at + 1, more_sent + count * send);
-    d->n_next_rations = n_before;
+    d->n_next_budgets = n_before;
     d->could_send = could;
   }
 }
 
-static void offer_receivers(digger *d, const psplit_move *move) {
-  d->n_next_rations = 0;
+static void offer_receivers(expander *d, const psplit_i_transition *move) {
+  d->n_next_budgets = 0;
   d->could_send = PSPLIT_I_INF;
-  for (uint32_t i = 0; i < d->n_rations; i++) {
-    const ration r = d->rations[i];
+  for (uint32_t i = 0; i < d->n_budgets; i++) {
+    const receiver_budget r = d->budgets[i];
     const uint32_t most = psplit_i_most_receivers(d, r.net, move->next);
-    const uint32_t count = r.count - (d->walk.n_in[r.net] > 0);
+    const uint32_t count = r.count - (d->tracker.n_in[r.net] > 0);
     if (psplit_i_pins_left(d, r.net) == 0) continue;
     if (count == 0) return; /* nobody pays for those that are left */
     pass_on(d, r.net, most, count);
@@ -98,44 +100,45 @@ static void offer_receivers(digger *d, const psplit_move *move) {
 }
 
 /* The stage as it has grown takes the device of `move`, if that can bear it. */
-static void offer_move(digger *d, const psplit_move *move) {
-  if (d->x->ration)
+static void offer_move(expander *d, const psplit_i_transition *move) {
+  if (d->x->receiver_budget)
     offer_receivers(d, move);
-  else if (psplit_i_walk_load(&d->walk, d->x->machine, move) <= d->x->options->limit)
+  else if (psplit_i_load_tracker_load(&d->tracker, d->x->automaton, move) <= d->x->options->limit)
     offer_label(d, move, d->receivers, 0);
 }
 
-static void offer_stage(digger *d) {
+static void offer_stage(expander *d) {
   const exact *x = d->x;
-  const psplit_machine *m = x->machine;
-  const psplit_walk *walk = &d->walk;
+  const psplit_i_automaton *m = x->automaton;
+  const psplit_i_load_tracker *tracker = &d->tracker;
   const uint32_t state = d->from->state;
-  if (m->all_used && walk->n_counted == 0) return;
-  if (walk->pin != PSPLIT_NONE) {
-    psplit_move move;
+  if (m->all_used && tracker->n_counted == 0) return;
+  if (tracker->pin != PSPLIT_NONE) {
+    psplit_i_transition move;
     for (uint32_t t = 0; t < m->n_types; t++)
-      if (psplit_i_machine_pinned(m, state, walk->pin, t, &move)) offer_move(d, &move);
+      if (psplit_i_automaton_pinned(m, state, tracker->pin, t, &move)) offer_move(d, &move);
     return;
   }
-  const psplit_move *moves = m->moves + m->move_off[state];
+  const psplit_i_transition *moves = m->moves + m->move_off[state];
   const uint32_t n_moves = m->move_off[state + 1] - m->move_off[state];
   uint64_t fitting = 0;
   for (uint32_t k = 0; k < n_moves && k < 64; k++)
-    if (psplit_i_walk_load(walk, m, &moves[k]) <= x->options->limit) fitting |= UINT64_C(1) << k;
+    if (psplit_i_load_tracker_load(tracker, m, &moves[k]) <= x->options->limit)
+      fitting |= UINT64_C(1) << k;
   if (fitting && !x->options->least_comm && n_moves <= 64 && !psplit_i_receivers_open(d))
     fitting &= ~psplit_i_dominated_moves(d, moves, n_moves);
   for (uint32_t k = 0; k < n_moves; k++)
     if (k >= 64 || fitting >> k & 1) offer_move(d, &moves[k]);
 }
 
-void psplit_i_digger_offer_stage(digger *d) {
+void psplit_i_expander_offer_stage(expander *d) {
   const exact *x = d->x;
   const uint32_t n_before = d->n_taken;
   bool only_weightless = x->weightless;
   for (uint32_t word = 0; word < x->words && only_weightless; word++)
     only_weightless = (d->left[word] & ~x->weightless[word]) == 0;
-  for (uint32_t i = x->core->n; i-- > 0 && only_weightless;)
-    if (d->left[i / 64] >> (i % 64) & 1) psplit_i_digger_take(d, i);
+  for (uint32_t i = x->instance->n; i-- > 0 && only_weightless;)
+    if (d->left[i / 64] >> (i % 64) & 1) psplit_i_expander_take(d, i);
   offer_stage(d);
-  while (d->n_taken > n_before) psplit_i_digger_give_back(d);
+  while (d->n_taken > n_before) psplit_i_expander_give_back(d);
 }

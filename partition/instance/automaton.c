@@ -8,24 +8,25 @@
 
 enum { MAX_STATES = 1 << 16 };
 
-static psplit_code measure(psplit_machine *m, const psplit_core *core, psplit_diag *diag) {
-  const uint32_t n = core->n;
+static psplit_code measure(psplit_i_automaton *m, const psplit_i_instance *instance,
+                           psplit_diag *diag) {
+  const uint32_t n = instance->n;
   m->omega = PSPLIT_NEW(&m->arena, int64_t, n);
   m->ratio = PSPLIT_NEW(&m->arena, double, m->n_types);
   if (!m->omega || !m->ratio) return psplit_i_nomem(diag);
   for (uint32_t i = 0; i < n; i++) {
     int64_t least = PSPLIT_I_INF;
     for (uint32_t t = 0; t < m->n_types; t++) {
-      const int64_t w = core->w[(size_t)t * n + i];
+      const int64_t w = instance->w[(size_t)t * n + i];
       if (m->count[t] > 0 && w < least) least = w;
     }
     if (least >= PSPLIT_I_INF) {
       uint32_t v = 0;
-      while (core->item_of_node[v] != i) v++;
+      while (instance->cluster_of_node[v] != i) v++;
       char name[32];
       return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
                            "node %s (with the nodes it must stay with) can run on no device",
-                           psplit_i_node_name(core->problem, v, name));
+                           psplit_i_node_name(instance->problem, v, name));
     }
     m->omega[i] = least;
     m->total_omega += least;
@@ -33,7 +34,7 @@ static psplit_code measure(psplit_machine *m, const psplit_core *core, psplit_di
   for (uint32_t t = 0; t < m->n_types; t++) {
     double least = 0x1p60;
     for (uint32_t i = 0; i < n; i++) {
-      const double w = (double)core->w[(size_t)t * n + i], omega = (double)m->omega[i];
+      const double w = (double)instance->w[(size_t)t * n + i], omega = (double)m->omega[i];
       if (omega > 0 && w / omega < least) least = w / omega;
     }
     m->ratio[t] = least < 1 ? 1 : least;
@@ -45,7 +46,7 @@ static uint32_t max_replicas(const psplit_partition_options *options) {
   return options->max_replicas > 1 ? options->max_replicas : 1;
 }
 
-static psplit_code fixed_order(psplit_machine *m, const psplit_core *core,
+static psplit_code fixed_order(psplit_i_automaton *m, const psplit_i_instance *instance,
                                const psplit_partition_options *options, psplit_diag *diag) {
   const uint32_t n_stages = m->n_stages, most = max_replicas(options);
   m->n_states = n_stages + 1;
@@ -55,11 +56,11 @@ static psplit_code fixed_order(psplit_machine *m, const psplit_core *core,
   m->taken = PSPLIT_NEW(&m->arena, double, m->n_states);
   m->move_off = PSPLIT_NEW(&m->arena, uint32_t, (size_t)m->n_states + 1);
   const size_t per_state = m->all_used ? most : (size_t)m->n_types * most;
-  m->moves = PSPLIT_NEW(&m->arena, psplit_move, per_state * m->n_states);
+  m->moves = PSPLIT_NEW(&m->arena, psplit_i_transition, per_state * m->n_states);
   if (!m->stage_type || !m->used || !m->capacity || !m->taken || !m->move_off || !m->moves)
     return psplit_i_nomem(diag);
   uint32_t s = 0, n_moves = 0;
-  for (uint32_t t = 0; t < core->n_types; t++)
+  for (uint32_t t = 0; t < instance->n_types; t++)
     for (uint32_t k = 0; k < m->count[t]; k++) m->stage_type[s++] = t;
   for (uint32_t j = 0; j <= n_stages; j++) {
     m->used[j] = j;
@@ -72,7 +73,7 @@ static psplit_code fixed_order(psplit_machine *m, const psplit_core *core,
       uint32_t first = top - 1;
       while (first > 0 && m->stage_type[first - 1] == type) first--;
       for (uint32_t r = 1; r <= most && r <= top - first; r++)
-        m->moves[n_moves++] = (psplit_move){type, n_stages - (top - r), r, top - r};
+        m->moves[n_moves++] = (psplit_i_transition){type, n_stages - (top - r), r, top - r};
       if (m->all_used) break;
       top = first;
     }
@@ -88,7 +89,7 @@ static psplit_code too_many_states(psplit_diag *diag) {
                        MAX_STATES);
 }
 
-static psplit_code free_order(psplit_machine *m, const psplit_core *core,
+static psplit_code free_order(psplit_i_automaton *m, const psplit_i_instance *instance,
                               const psplit_partition_options *options, psplit_diag *diag) {
   m->radix = PSPLIT_NEW(&m->arena, uint32_t, m->n_types);
   if (!m->radix) return psplit_i_nomem(diag);
@@ -100,16 +101,16 @@ static psplit_code free_order(psplit_machine *m, const psplit_core *core,
   }
   /* A pinned stage may leave devices behind it unused, whichever: count stages apart. */
   const uint32_t n_counts = (uint32_t)n_states;
-  if (core->has_pins) n_states *= (uint64_t)m->n_stages + 1;
+  if (instance->has_pins) n_states *= (uint64_t)m->n_stages + 1;
   if (n_states > MAX_STATES) return too_many_states(diag);
-  m->stage_radix = core->has_pins ? n_counts : 0;
+  m->stage_radix = instance->has_pins ? n_counts : 0;
   const uint32_t most = max_replicas(options);
   m->n_states = (uint32_t)n_states;
   m->used = PSPLIT_NEW(&m->arena, uint32_t, n_states);
   m->capacity = PSPLIT_NEW(&m->arena, double, n_states);
   m->taken = PSPLIT_NEW(&m->arena, double, n_states);
   m->move_off = PSPLIT_NEW(&m->arena, uint32_t, n_states + 1);
-  m->moves = PSPLIT_NEW(&m->arena, psplit_move, n_states * m->n_types * most);
+  m->moves = PSPLIT_NEW(&m->arena, psplit_i_transition, n_states * m->n_types * most);
   if (!m->used || !m->capacity || !m->taken || !m->move_off || !m->moves)
     return psplit_i_nomem(diag);
   uint32_t n_moves = 0;
@@ -126,22 +127,22 @@ static psplit_code free_order(psplit_machine *m, const psplit_core *core,
       const uint32_t left = m->count[t] - c / m->radix[t] % (m->count[t] + 1);
       m->capacity[c] += left / m->ratio[t];
       for (uint32_t r = 1; r <= most && r <= left && m->used[c] + r <= m->n_stages; r++)
-        m->moves[n_moves++] =
-          (psplit_move){t, c + r * (m->radix[t] + m->stage_radix), r, m->n_stages - m->used[c] - r};
+        m->moves[n_moves++] = (psplit_i_transition){t, c + r * (m->radix[t] + m->stage_radix), r,
+                                                    m->n_stages - m->used[c] - r};
     }
   }
   m->move_off[n_states] = n_moves;
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_machine_init(psplit_machine *m, const psplit_core *core,
-                                  const psplit_partition_options *options, psplit_diag *diag) {
+psplit_code psplit_i_automaton_init(psplit_i_automaton *m, const psplit_i_instance *instance,
+                                    const psplit_partition_options *options, psplit_diag *diag) {
   memset(m, 0, sizeof *m);
   psplit_i_arena_init(&m->arena, 0);
-  const psplit_problem *p = core->problem;
+  const psplit_problem *p = instance->problem;
   psplit_code code = PSPLIT_NOMEM;
-  m->n_types = core->n_types;
-  m->n_stages = core->n_stages;
+  m->n_types = instance->n_types;
+  m->n_stages = instance->n_stages;
   m->all_used = options->require_nonempty;
   m->replicated = options->max_replicas > 1;
   if (m->replicated && options->sync_bytes_per_s > 0)
@@ -158,31 +159,31 @@ psplit_code psplit_i_machine_init(psplit_machine *m, const psplit_core *core,
     n_kinds += m->count[t] > 0;
   }
   m->any_order = p->any_device_order && n_kinds > 1;
-  PSPLIT_TRY(measure(m, core, diag));
-  PSPLIT_TRY(m->any_order ? free_order(m, core, options, diag)
-                          : fixed_order(m, core, options, diag));
+  PSPLIT_TRY(measure(m, instance, diag));
+  PSPLIT_TRY(m->any_order ? free_order(m, instance, options, diag)
+                          : fixed_order(m, instance, options, diag));
 out:
-  if (code != PSPLIT_OK) psplit_i_machine_fini(m);
+  if (code != PSPLIT_OK) psplit_i_automaton_fini(m);
   return code;
 }
 
-psplit_code psplit_i_machine_number_freely(psplit_machine *m) {
+psplit_code psplit_i_automaton_number_freely(psplit_i_automaton *m) {
   const uint32_t n_stages = m->n_stages;
   const size_t per_state = (size_t)n_stages * (m->any_order ? m->n_types : 1);
-  psplit_move *moves = PSPLIT_NEW(&m->arena, psplit_move, per_state * m->n_states);
+  psplit_i_transition *moves = PSPLIT_NEW(&m->arena, psplit_i_transition, per_state * m->n_states);
   if (!moves) return PSPLIT_NOMEM;
   uint32_t n = 0;
   for (uint32_t c = 0; c < m->n_states; c++) {
     m->move_off[c] = n;
     for (uint32_t s = n_stages - m->used[c]; s-- > 0;) {
       if (!m->any_order) {
-        moves[n++] = (psplit_move){m->stage_type[s], n_stages - s, 1, s};
+        moves[n++] = (psplit_i_transition){m->stage_type[s], n_stages - s, 1, s};
         continue;
       }
       for (uint32_t t = 0; t < m->n_types; t++)
-        if (psplit_i_machine_has(m, c, t))
-          moves[n++] =
-            (psplit_move){t, c + m->radix[t] + (n_stages - m->used[c] - s) * m->stage_radix, 1, s};
+        if (psplit_i_automaton_has(m, c, t))
+          moves[n++] = (psplit_i_transition){
+            t, c + m->radix[t] + (n_stages - m->used[c] - s) * m->stage_radix, 1, s};
     }
   }
   m->move_off[m->n_states] = n;
@@ -190,9 +191,9 @@ psplit_code psplit_i_machine_number_freely(psplit_machine *m) {
   return PSPLIT_OK;
 }
 
-void psplit_i_machine_fini(psplit_machine *m) { psplit_i_arena_fini(&m->arena); }
+void psplit_i_automaton_fini(psplit_i_automaton *m) { psplit_i_arena_fini(&m->arena); }
 
-bool psplit_i_machine_leq(const psplit_machine *m, uint32_t a, uint32_t b) {
+bool psplit_i_automaton_leq(const psplit_i_automaton *m, uint32_t a, uint32_t b) {
   if (!m->any_order) return a <= b;
   if (m->used[a] > m->used[b]) return false;
   for (uint32_t t = 0; t < m->n_types; t++)
@@ -200,15 +201,15 @@ bool psplit_i_machine_leq(const psplit_machine *m, uint32_t a, uint32_t b) {
   return true;
 }
 
-bool psplit_i_machine_has(const psplit_machine *m, uint32_t state, uint32_t type) {
+bool psplit_i_automaton_has(const psplit_i_automaton *m, uint32_t state, uint32_t type) {
   if (m->any_order) return state / m->radix[type] % (m->count[type] + 1) < m->count[type];
   for (uint32_t s = 0; s < m->n_stages - m->used[state]; s++)
     if (m->stage_type[s] == type) return true;
   return false;
 }
 
-bool psplit_i_machine_pinned(const psplit_machine *m, uint32_t state, uint32_t pin, uint32_t type,
-                             psplit_move *out_move) {
+bool psplit_i_automaton_pinned(const psplit_i_automaton *m, uint32_t state, uint32_t pin,
+                               uint32_t type, psplit_i_transition *out_move) {
   const uint32_t top = m->n_stages - m->used[state];
   if (pin >= top || (m->all_used && pin + 1 != top)) return false;
   uint32_t next = m->n_stages - pin;
@@ -218,22 +219,22 @@ bool psplit_i_machine_pinned(const psplit_machine *m, uint32_t state, uint32_t p
   } else if (type != m->stage_type[pin]) {
     return false;
   }
-  *out_move = (psplit_move){type, next, 1, pin};
+  *out_move = (psplit_i_transition){type, next, 1, pin};
   return true;
 }
 
-psplit_move psplit_i_machine_between(const psplit_machine *m, uint32_t from, uint32_t to,
-                                     uint32_t pin) {
-  psplit_move move = {0};
+psplit_i_transition psplit_i_automaton_between(const psplit_i_automaton *m, uint32_t from,
+                                               uint32_t to, uint32_t pin) {
+  psplit_i_transition move = {0};
   for (uint32_t t = 0; pin != PSPLIT_NONE && t < m->n_types; t++)
-    if (psplit_i_machine_pinned(m, from, pin, t, &move) && move.next == to) return move;
+    if (psplit_i_automaton_pinned(m, from, pin, t, &move) && move.next == to) return move;
   for (uint32_t k = m->move_off[from]; k < m->move_off[from + 1]; k++)
     if (m->moves[k].next == to) move = m->moves[k];
   return move;
 }
 
-void psplit_i_machine_name_devices(const psplit_machine *m, const uint32_t *replicas,
-                                   uint32_t *device) {
+void psplit_i_automaton_name_devices(const psplit_i_automaton *m, const uint32_t *replicas,
+                                     uint32_t *device) {
   for (uint32_t s = 0; !m->any_order && s < m->n_stages; s++) device[s] = m->stage_type[s];
   for (uint32_t t = 0; m->any_order && t < m->n_types; t++) {
     uint32_t used = 0;

@@ -7,15 +7,15 @@
 /* Which device may take the next stage. Stages are formed from the last one backwards, because a
  * sender's cost depends on who receives, and receivers come later. A state says which devices are
  * used up; state 0: none. */
-typedef struct psplit_move {
+typedef struct psplit_i_transition {
   uint32_t type, next, replicas;
   uint32_t stage; /* number of the stage this makes */
-} psplit_move;
+} psplit_i_transition;
 
-typedef struct psplit_machine {
+typedef struct psplit_i_automaton {
   uint32_t n_states, n_stages, n_types;
   uint32_t *move_off; /* [n_states + 1] */
-  psplit_move *moves;
+  psplit_i_transition *moves;
   bool any_order;  /* a state is a vector of counts by type (mixed radix); else a number used */
   bool all_used;   /* every device takes a non-empty stage: only the last state is final */
   uint32_t *radix; /* [n_types] weight of type t's count in a state, when any_order */
@@ -23,51 +23,52 @@ typedef struct psplit_machine {
   uint32_t *count;      /* [n_types] */
   uint32_t *used;       /* [n_states] devices used up */
   uint32_t *stage_type; /* [n_stages] when the order is fixed */
-  /* Share of the reference weight (core's omega) that the devices not yet used can take when none
-   * may exceed 1; INF-like when unbounded. [n_states] */
+  /* Share of the reference weight (instance's omega) that the devices not yet used can take when
+   * none may exceed 1; INF-like when unbounded. [n_states] */
   double *capacity;
   double *taken;  /* [n_states] the same of the devices used up; not the rest of a difference, which
                      would drown devices that are very slow at something */
-  int64_t *omega; /* [core n] least time over types */
-  double *ratio;  /* [n_types] least w / omega over items, >= 1 */
+  int64_t *omega; /* [instance n] least time over types */
+  double *ratio;  /* [n_types] least w / omega over clusters, >= 1 */
   int64_t total_omega;
   bool adds_up; /* the value of a split is the sum of its loads, not the largest */
   bool replicated;
   double sync_ns_per_byte; /* of replicas, before 4 (r-1) / r */
-  psplit_arena arena;
-} psplit_machine;
+  psplit_i_arena arena;
+} psplit_i_automaton;
 
-/* Errors: UNSUPPORTED (too many device types in free order), INFEASIBLE (an item that no device can
- * run), NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_machine_init(psplit_machine *machine, const psplit_core *core,
-                                                  const psplit_partition_options *options,
-                                                  psplit_diag *diag);
-void psplit_i_machine_fini(psplit_machine *machine);
+/* Errors: UNSUPPORTED (too many device types in free order), INFEASIBLE (a cluster that no device
+ * can run), NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_automaton_init(psplit_i_automaton *automaton,
+                                                    const psplit_i_instance *instance,
+                                                    const psplit_partition_options *options,
+                                                    psplit_diag *diag);
+void psplit_i_automaton_fini(psplit_i_automaton *automaton);
 
 /* Is a device of the type left? O(stages). */
-bool psplit_i_machine_has(const psplit_machine *machine, uint32_t state, uint32_t type);
+bool psplit_i_automaton_has(const psplit_i_automaton *automaton, uint32_t state, uint32_t type);
 
 /* True when state a used no more of any device than b. */
-bool psplit_i_machine_leq(const psplit_machine *machine, uint32_t a, uint32_t b);
+bool psplit_i_automaton_leq(const psplit_i_automaton *automaton, uint32_t a, uint32_t b);
 
 /* Lets a stage leave any number of devices in front of those in use empty, so that it can have
  * every number: without that only the last device of each type that is free. Not for replicas.
  * Errors: NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_machine_number_freely(psplit_machine *machine);
+PSPLIT_MUST_USE psplit_code psplit_i_automaton_number_freely(psplit_i_automaton *automaton);
 
-/* The move from `state` for a stage with an item pinned to `pin` on a device of `type`; false:
+/* The move from `state` for a stage with a cluster pinned to `pin` on a device of `type`; false:
  * none. */
-bool psplit_i_machine_pinned(const psplit_machine *machine, uint32_t state, uint32_t pin,
-                             uint32_t type, psplit_move *out_move);
-/* The move that led from one state to another; pin: of the stage's items, or NONE. */
-psplit_move psplit_i_machine_between(const psplit_machine *machine, uint32_t from, uint32_t to,
-                                     uint32_t pin);
+bool psplit_i_automaton_pinned(const psplit_i_automaton *automaton, uint32_t state, uint32_t pin,
+                               uint32_t type, psplit_i_transition *out_move);
+/* The move that led from one state to another; pin: of the stage's clusters, or NONE. */
+psplit_i_transition psplit_i_automaton_between(const psplit_i_automaton *automaton, uint32_t from,
+                                               uint32_t to, uint32_t pin);
 /* Gives stages whose device[] is NONE, which hold nothing, what is left of each type. */
-void psplit_i_machine_name_devices(const psplit_machine *machine, const uint32_t *replicas,
-                                   uint32_t *device);
+void psplit_i_automaton_name_devices(const psplit_i_automaton *automaton, const uint32_t *replicas,
+                                     uint32_t *device);
 
-static inline bool psplit_i_machine_final(const psplit_machine *machine, uint32_t state) {
-  return !machine->all_used || machine->used[state] == machine->n_stages;
+static inline bool psplit_i_automaton_final(const psplit_i_automaton *automaton, uint32_t state) {
+  return !automaton->all_used || automaton->used[state] == automaton->n_stages;
 }
 
 #endif

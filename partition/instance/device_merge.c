@@ -11,7 +11,7 @@ bool psplit_i_entries_alike(const psplit_device *a, const psplit_device *b) {
 }
 
 psplit_code psplit_i_devices_merge(const psplit_problem *problem,
-                                   const psplit_partition_options *options, psplit_arena *arena,
+                                   const psplit_partition_options *options, psplit_i_arena *arena,
                                    psplit_problem *out_problem, uint32_t *out_merged) {
   *out_problem = *problem;
   for (uint32_t d = 0; d < problem->n_devices; d++) out_merged[d] = d;
@@ -57,7 +57,7 @@ static psplit_code as_listed(const psplit_problem *problem, const uint32_t *merg
 }
 
 psplit_code psplit_i_devices_tell_apart(const psplit_problem *problem, const uint32_t *merged,
-                                        const uint32_t *stage, psplit_arena *arena,
+                                        const uint32_t *stage, psplit_i_arena *arena,
                                         uint32_t *inout_device) {
   const uint32_t n_stages = psplit_problem_n_stages(problem);
   uint32_t *left = PSPLIT_NEW(arena, uint32_t, problem->n_devices);
@@ -82,7 +82,7 @@ psplit_code psplit_i_devices_tell_apart(const psplit_problem *problem, const uin
 
 /* --- which of the best orders of devices comes first --- */
 
-enum { MOST_STATES = 1 << 16 }; /* counts of devices by kind; a machine has no more either */
+enum { MOST_STATES = 1 << 16 }; /* counts of devices by kind; an automaton has no more either */
 
 /* What the stages of a split take on each kind of device, [kind * n_stages + stage]. */
 typedef struct orders {
@@ -158,7 +158,7 @@ static int64_t cost_on(const orders *o, uint32_t s, uint32_t t, int64_t limit) {
   return load <= limit ? recv + send : PSPLIT_I_INF;
 }
 
-static bool orders_init(orders *o, const psplit_problem *kinds, psplit_arena *arena) {
+static bool orders_init(orders *o, const psplit_problem *kinds, psplit_i_arena *arena) {
   const uint32_t n = psplit_problem_n_stages(kinds);
   const size_t n_cells = (size_t)n * kinds->n_devices;
   *o = (orders){.problem = kinds,
@@ -191,7 +191,7 @@ static uint32_t count_in(const psplit_problem *kinds, const uint32_t *radix, uin
 
 psplit_code psplit_i_devices_first(const psplit_problem *problem, const psplit_problem *kinds,
                                    const uint32_t *merged, const uint32_t *stage, int64_t limit,
-                                   psplit_arena *arena, uint32_t *inout_device) {
+                                   psplit_i_arena *arena, uint32_t *inout_device) {
   orders o;
   uint32_t *radix = PSPLIT_NEW(arena, uint32_t, kinds->n_devices);
   uint32_t *left = PSPLIT_NEW(arena, uint32_t, problem->n_devices);

@@ -11,13 +11,15 @@ bool psplit_i_entries_alike(const psplit_device *a, const psplit_device *b);
  * has no devices. Without effect when stages may have copies. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_devices_merge(const psplit_problem *problem,
                                                    const psplit_partition_options *options,
-                                                   psplit_arena *arena, psplit_problem *out_problem,
+                                                   psplit_i_arena *arena,
+                                                   psplit_problem *out_problem,
                                                    uint32_t *out_merged);
 /* The way back: inout_device[n_stages] from merged entries to those of `problem`, in stage order.
  * stage[n_nodes] tells which stages hold something. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_devices_tell_apart(const psplit_problem *problem,
                                                         const uint32_t *merged,
-                                                        const uint32_t *stage, psplit_arena *arena,
+                                                        const uint32_t *stage,
+                                                        psplit_i_arena *arena,
                                                         uint32_t *inout_device);
 
 /* Where the solver chooses the order of devices: inout_device[n_stages], entries of `problem` in
@@ -27,7 +29,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_devices_tell_apart(const psplit_problem *pr
 PSPLIT_MUST_USE psplit_code psplit_i_devices_first(const psplit_problem *problem,
                                                    const psplit_problem *kinds,
                                                    const uint32_t *merged, const uint32_t *stage,
-                                                   int64_t limit, psplit_arena *arena,
+                                                   int64_t limit, psplit_i_arena *arena,
                                                    uint32_t *inout_device);
 
 #endif

@@ -1,4 +1,4 @@
-/* From the caller's problem to a core: classes of nodes contracted, order graph, nets. */
+/* From the caller's problem to an instance: classes of nodes contracted, order graph, nets. */
 #include "instance.h"
 #include "problem.h"
 #include "union_find.h"
@@ -10,7 +10,7 @@
 /* Scratch of one build. `class_of` are dense class ids in the order of their smallest node. */
 typedef struct build {
   const psplit_problem *p;
-  psplit_arena scratch;
+  psplit_i_arena scratch;
   uint32_t *parent;   /* [n_nodes] */
   uint32_t *class_of; /* [n_nodes] */
   uint32_t n;
@@ -200,74 +200,74 @@ static psplit_code sort_topologically(build *b) {
   return PSPLIT_OK;
 }
 
-static psplit_code fill_items(psplit_core *core, build *b, psplit_diag *diag) {
+static psplit_code fill_clusters(psplit_i_instance *instance, build *b, psplit_diag *diag) {
   const psplit_problem *p = b->p;
-  const uint32_t n = core->n = b->n;
-  psplit_arena *arena = &core->arena;
-  core->w = PSPLIT_NEW(arena, int64_t, (size_t)n * core->n_types);
-  core->total_w = PSPLIT_NEW(arena, int64_t, core->n_types);
-  core->weight_bytes = PSPLIT_NEW(arena, uint64_t, n);
-  core->act_bytes = PSPLIT_NEW(arena, uint64_t, n);
-  core->n_counted = PSPLIT_NEW(arena, uint32_t, n);
-  core->pin = PSPLIT_NEW(arena, uint32_t, n);
-  core->item_of_node = PSPLIT_NEW(arena, uint32_t, p->n_nodes);
-  core->pred_off = PSPLIT_NEW(arena, uint32_t, (size_t)n + 1);
-  core->succ_off = PSPLIT_NEW(arena, uint32_t, (size_t)n + 1);
-  core->pred = PSPLIT_NEW(arena, uint32_t, b->n_edges);
-  core->succ = PSPLIT_NEW(arena, uint32_t, b->n_edges);
-  if (!core->w || !core->total_w || !core->weight_bytes || !core->act_bytes || !core->n_counted ||
-      !core->pin || !core->item_of_node || !core->pred_off || !core->succ_off || !core->pred ||
-      !core->succ)
+  const uint32_t n = instance->n = b->n;
+  psplit_i_arena *arena = &instance->arena;
+  instance->w = PSPLIT_NEW(arena, int64_t, (size_t)n * instance->n_types);
+  instance->total_w = PSPLIT_NEW(arena, int64_t, instance->n_types);
+  instance->weight_bytes = PSPLIT_NEW(arena, uint64_t, n);
+  instance->act_bytes = PSPLIT_NEW(arena, uint64_t, n);
+  instance->n_counted = PSPLIT_NEW(arena, uint32_t, n);
+  instance->pin = PSPLIT_NEW(arena, uint32_t, n);
+  instance->cluster_of_node = PSPLIT_NEW(arena, uint32_t, p->n_nodes);
+  instance->pred_off = PSPLIT_NEW(arena, uint32_t, (size_t)n + 1);
+  instance->succ_off = PSPLIT_NEW(arena, uint32_t, (size_t)n + 1);
+  instance->pred = PSPLIT_NEW(arena, uint32_t, b->n_edges);
+  instance->succ = PSPLIT_NEW(arena, uint32_t, b->n_edges);
+  if (!instance->w || !instance->total_w || !instance->weight_bytes || !instance->act_bytes ||
+      !instance->n_counted || !instance->pin || !instance->cluster_of_node || !instance->pred_off ||
+      !instance->succ_off || !instance->pred || !instance->succ)
     return psplit_i_nomem(diag);
-  memset(core->pin, 0xff, n * sizeof *core->pin);
+  memset(instance->pin, 0xff, n * sizeof *instance->pin);
   bool bytes = p->n_weights > 0, limit = false;
   for (uint32_t v = 0; v < p->n_nodes; v++) {
-    const uint32_t i = core->item_of_node[v] = b->class_of[v];
-    for (uint32_t t = 0; t < core->n_types; t++) {
+    const uint32_t i = instance->cluster_of_node[v] = b->class_of[v];
+    for (uint32_t t = 0; t < instance->n_types; t++) {
       const int64_t ns = p->time_ns[(size_t)v * p->n_classes + p->devices[t].class_id];
-      int64_t *w = &core->w[(size_t)t * n + i];
+      int64_t *w = &instance->w[(size_t)t * n + i];
       *w = ns == PSPLIT_TIME_FORBIDDEN || *w >= PSPLIT_I_INF ? PSPLIT_I_INF : *w + ns;
     }
-    if (p->weight_bytes) core->weight_bytes[i] += p->weight_bytes[v];
-    if (p->activation_bytes) core->act_bytes[i] += p->activation_bytes[v];
-    if (!p->node_flags || !(p->node_flags[v] & PSPLIT_NODE_AUXILIARY)) core->n_counted[i]++;
+    if (p->weight_bytes) instance->weight_bytes[i] += p->weight_bytes[v];
+    if (p->activation_bytes) instance->act_bytes[i] += p->activation_bytes[v];
+    if (!p->node_flags || !(p->node_flags[v] & PSPLIT_NODE_AUXILIARY)) instance->n_counted[i]++;
     if (p->pin && p->pin[v] != PSPLIT_NONE) {
-      core->has_pins = true;
-      if (core->pin[i] != PSPLIT_NONE && core->pin[i] != p->pin[v]) {
+      instance->has_pins = true;
+      if (instance->pin[i] != PSPLIT_NONE && instance->pin[i] != p->pin[v]) {
         char buffer[32];
         return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
                              "node %s is pinned to stage %" PRIu32
                              ", but it must share stage %" PRIu32 " with another pinned node",
-                             psplit_i_node_name(p, v, buffer), p->pin[v], core->pin[i]);
+                             psplit_i_node_name(p, v, buffer), p->pin[v], instance->pin[i]);
       }
-      core->pin[i] = p->pin[v];
+      instance->pin[i] = p->pin[v];
     }
   }
   for (uint32_t i = 0; i < n; i++) {
-    bytes |= core->weight_bytes[i] || core->act_bytes[i];
-    core->n_counted_items += core->n_counted[i] > 0;
-    for (uint32_t t = 0; t < core->n_types; t++) {
-      const int64_t w = core->w[(size_t)t * n + i];
-      int64_t *total = &core->total_w[t];
+    bytes |= instance->weight_bytes[i] || instance->act_bytes[i];
+    instance->n_counted_clusters += instance->n_counted[i] > 0;
+    for (uint32_t t = 0; t < instance->n_types; t++) {
+      const int64_t w = instance->w[(size_t)t * n + i];
+      int64_t *total = &instance->total_w[t];
       *total = w >= PSPLIT_I_INF || *total >= PSPLIT_I_INF ? PSPLIT_I_INF : *total + w;
     }
   }
-  for (uint32_t t = 0; t < core->n_types; t++) limit |= p->devices[t].memory_bytes > 0;
-  core->has_memory = bytes && limit;
+  for (uint32_t t = 0; t < instance->n_types; t++) limit |= p->devices[t].memory_bytes > 0;
+  instance->has_memory = bytes && limit;
   for (size_t k = 0; k < b->n_edges; k++) {
-    core->succ_off[(b->edges[k] >> 32) + 1]++;
-    core->pred_off[(uint32_t)b->edges[k] + 1]++;
+    instance->succ_off[(b->edges[k] >> 32) + 1]++;
+    instance->pred_off[(uint32_t)b->edges[k] + 1]++;
   }
   for (uint32_t i = 0; i < n; i++) {
-    core->succ_off[i + 1] += core->succ_off[i];
-    core->pred_off[i + 1] += core->pred_off[i];
+    instance->succ_off[i + 1] += instance->succ_off[i];
+    instance->pred_off[i + 1] += instance->pred_off[i];
   }
   uint32_t *fill = psplit_i_arena_array(&b->scratch, n, sizeof *fill);
   if (!fill) return psplit_i_nomem(diag);
-  memcpy(fill, core->pred_off, n * sizeof *fill);
+  memcpy(fill, instance->pred_off, n * sizeof *fill);
   for (size_t k = 0; k < b->n_edges; k++) { /* sorted by (from, to) */
-    core->succ[k] = (uint32_t)b->edges[k];
-    core->pred[fill[(uint32_t)b->edges[k]]++] = (uint32_t)(b->edges[k] >> 32);
+    instance->succ[k] = (uint32_t)b->edges[k];
+    instance->pred[fill[(uint32_t)b->edges[k]]++] = (uint32_t)(b->edges[k] >> 32);
   }
   return PSPLIT_OK;
 }
@@ -294,7 +294,7 @@ static bool same_pins(const net_key *x, const net_key *y) {
          memcmp(x->pins, y->pins, x->n_pins * sizeof *x->pins) == 0;
 }
 
-static psplit_code fill_nets(psplit_core *core, build *b, psplit_diag *diag) {
+static psplit_code fill_nets(psplit_i_instance *instance, build *b, psplit_diag *diag) {
   const psplit_problem *p = b->p;
   const size_t n_pins = p->n_nets ? (size_t)p->net_off[p->n_nets] + p->n_nets : 0;
   net_key *keys = psplit_i_arena_array(&b->scratch, p->n_nets, sizeof *keys);
@@ -306,10 +306,10 @@ static psplit_code fill_nets(psplit_core *core, build *b, psplit_diag *diag) {
     bool forward = !is_backward(p, p->net_producer[e]);
     uint32_t n = 0;
     for (uint32_t k = p->net_off[e]; k < p->net_off[e + 1]; k++) {
-      const uint32_t item = b->class_of[p->net_consumer[k]];
-      if (item == producer) continue;
+      const uint32_t cluster = b->class_of[p->net_consumer[k]];
+      if (cluster == producer) continue;
       forward &= !is_backward(p, p->net_consumer[k]);
-      pins[1 + n++] = item;
+      pins[1 + n++] = cluster;
     }
     if (n == 0) continue;
     qsort(pins + 1, n, sizeof *pins, compare_u32);
@@ -325,99 +325,99 @@ static psplit_code fill_nets(psplit_core *core, build *b, psplit_diag *diag) {
   size_t n_kept_pins = 0;
   for (uint32_t k = 0; k < n_keys; k++)
     if (k == 0 || !same_pins(&keys[k], &keys[k - 1])) n_nets++, n_kept_pins += keys[k].n_pins;
-  psplit_arena *arena = &core->arena;
-  core->n_nets = n_nets;
-  core->net_off = PSPLIT_NEW(arena, uint32_t, (size_t)n_nets + 1);
-  core->net_pin = PSPLIT_NEW(arena, uint32_t, n_kept_pins);
-  core->net_forward = PSPLIT_NEW(arena, bool, n_nets);
-  core->send = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * core->n_types);
-  core->recv = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * core->n_types);
-  core->inc_off = PSPLIT_NEW(arena, uint32_t, (size_t)core->n + 1);
-  core->inc = PSPLIT_NEW(arena, uint32_t, n_kept_pins);
-  uint32_t *fill = psplit_i_arena_array(&b->scratch, core->n, sizeof *fill);
-  if (!core->net_off || !core->net_pin || !core->net_forward || !core->send || !core->recv ||
-      !core->inc_off || !core->inc || !fill)
+  psplit_i_arena *arena = &instance->arena;
+  instance->n_nets = n_nets;
+  instance->net_off = PSPLIT_NEW(arena, uint32_t, (size_t)n_nets + 1);
+  instance->net_pin = PSPLIT_NEW(arena, uint32_t, n_kept_pins);
+  instance->net_forward = PSPLIT_NEW(arena, bool, n_nets);
+  instance->send = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * instance->n_types);
+  instance->recv = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * instance->n_types);
+  instance->inc_off = PSPLIT_NEW(arena, uint32_t, (size_t)instance->n + 1);
+  instance->inc = PSPLIT_NEW(arena, uint32_t, n_kept_pins);
+  uint32_t *fill = psplit_i_arena_array(&b->scratch, instance->n, sizeof *fill);
+  if (!instance->net_off || !instance->net_pin || !instance->net_forward || !instance->send ||
+      !instance->recv || !instance->inc_off || !instance->inc || !fill)
     return psplit_i_nomem(diag);
-  core->all_forward = true;
+  instance->all_forward = true;
   uint32_t net = 0, at = 0;
   for (uint32_t k = 0; k < n_keys; k++) {
     if (k == 0 || !same_pins(&keys[k], &keys[k - 1])) {
-      core->net_off[net] = at;
-      memcpy(core->net_pin + at, keys[k].pins, keys[k].n_pins * sizeof *core->net_pin);
-      core->net_forward[net] = keys[k].forward;
-      core->all_forward &= keys[k].forward;
+      instance->net_off[net] = at;
+      memcpy(instance->net_pin + at, keys[k].pins, keys[k].n_pins * sizeof *instance->net_pin);
+      instance->net_forward[net] = keys[k].forward;
+      instance->all_forward &= keys[k].forward;
       at += keys[k].n_pins;
       net++;
     }
-    for (uint32_t t = 0; t < core->n_types; t++) {
+    for (uint32_t t = 0; t < instance->n_types; t++) {
       if (p->devices[t].free_comm) continue;
       const size_t cell = (size_t)t * n_nets + net - 1;
-      core->send[cell] += psplit_i_net_ns(p, keys[k].net, p->devices[t].class_id, true);
-      core->recv[cell] += psplit_i_net_ns(p, keys[k].net, p->devices[t].class_id, false);
+      instance->send[cell] += psplit_i_net_ns(p, keys[k].net, p->devices[t].class_id, true);
+      instance->recv[cell] += psplit_i_net_ns(p, keys[k].net, p->devices[t].class_id, false);
     }
   }
-  core->net_off[n_nets] = at;
-  for (uint32_t k = 0; k < at; k++) core->inc_off[core->net_pin[k] + 1]++;
-  for (uint32_t i = 0; i < core->n; i++) core->inc_off[i + 1] += core->inc_off[i];
-  memcpy(fill, core->inc_off, core->n * sizeof *fill);
+  instance->net_off[n_nets] = at;
+  for (uint32_t k = 0; k < at; k++) instance->inc_off[instance->net_pin[k] + 1]++;
+  for (uint32_t i = 0; i < instance->n; i++) instance->inc_off[i + 1] += instance->inc_off[i];
+  memcpy(fill, instance->inc_off, instance->n * sizeof *fill);
   for (uint32_t e = 0; e < n_nets; e++)
-    for (uint32_t k = core->net_off[e]; k < core->net_off[e + 1]; k++)
-      core->inc[fill[core->net_pin[k]]++] = e * 2 + (k == core->net_off[e]);
+    for (uint32_t k = instance->net_off[e]; k < instance->net_off[e + 1]; k++)
+      instance->inc[fill[instance->net_pin[k]]++] = e * 2 + (k == instance->net_off[e]);
   return PSPLIT_OK;
 }
 
-/* Groups whose users fell into one item become that item's own bytes. */
-static psplit_code fill_groups(psplit_core *core, build *b, psplit_diag *diag) {
+/* Groups whose users fell into one cluster become that cluster's own bytes. */
+static psplit_code fill_groups(psplit_i_instance *instance, build *b, psplit_diag *diag) {
   const psplit_problem *p = b->p;
   const size_t n_users = p->n_weights ? p->weight_off[p->n_weights] : 0;
-  psplit_arena *arena = &core->arena;
-  core->group_bytes = PSPLIT_NEW(arena, uint64_t, p->n_weights);
-  core->group_off = PSPLIT_NEW(arena, uint32_t, (size_t)p->n_weights + 1);
-  core->group_item = PSPLIT_NEW(arena, uint32_t, n_users);
-  core->own_off = PSPLIT_NEW(arena, uint32_t, (size_t)core->n + 1);
-  core->own = PSPLIT_NEW(arena, uint32_t, n_users);
-  uint32_t *fill = psplit_i_arena_array(&b->scratch, core->n, sizeof *fill);
-  if (!core->group_bytes || !core->group_off || !core->group_item || !core->own_off || !core->own ||
-      !fill)
+  psplit_i_arena *arena = &instance->arena;
+  instance->group_bytes = PSPLIT_NEW(arena, uint64_t, p->n_weights);
+  instance->group_off = PSPLIT_NEW(arena, uint32_t, (size_t)p->n_weights + 1);
+  instance->group_cluster = PSPLIT_NEW(arena, uint32_t, n_users);
+  instance->own_off = PSPLIT_NEW(arena, uint32_t, (size_t)instance->n + 1);
+  instance->own = PSPLIT_NEW(arena, uint32_t, n_users);
+  uint32_t *fill = psplit_i_arena_array(&b->scratch, instance->n, sizeof *fill);
+  if (!instance->group_bytes || !instance->group_off || !instance->group_cluster ||
+      !instance->own_off || !instance->own || !fill)
     return psplit_i_nomem(diag);
   uint32_t at = 0;
   for (uint32_t g = 0; g < p->n_weights; g++) {
-    uint32_t *items = core->group_item + at, n = 0;
+    uint32_t *clusters = instance->group_cluster + at, n = 0;
     for (uint32_t k = p->weight_off[g]; k < p->weight_off[g + 1]; k++)
-      items[n++] = b->class_of[p->weight_user[k]];
-    qsort(items, n, sizeof *items, compare_u32);
+      clusters[n++] = b->class_of[p->weight_user[k]];
+    qsort(clusters, n, sizeof *clusters, compare_u32);
     uint32_t kept = 0;
     for (uint32_t k = 0; k < n; k++)
-      if (k == 0 || items[k] != items[k - 1]) items[kept++] = items[k];
-    if (kept == 1) core->weight_bytes[items[0]] += p->weight_group_bytes[g];
+      if (k == 0 || clusters[k] != clusters[k - 1]) clusters[kept++] = clusters[k];
+    if (kept == 1) instance->weight_bytes[clusters[0]] += p->weight_group_bytes[g];
     if (kept < 2) continue;
-    core->group_bytes[core->n_groups] = p->weight_group_bytes[g];
+    instance->group_bytes[instance->n_groups] = p->weight_group_bytes[g];
     at += kept;
-    core->group_off[++core->n_groups] = at;
+    instance->group_off[++instance->n_groups] = at;
   }
-  for (uint32_t k = 0; k < at; k++) core->own_off[core->group_item[k] + 1]++;
-  for (uint32_t i = 0; i < core->n; i++) core->own_off[i + 1] += core->own_off[i];
-  memcpy(fill, core->own_off, core->n * sizeof *fill);
-  for (uint32_t g = 0; g < core->n_groups; g++)
-    for (uint32_t k = core->group_off[g]; k < core->group_off[g + 1]; k++)
-      core->own[fill[core->group_item[k]]++] = g;
+  for (uint32_t k = 0; k < at; k++) instance->own_off[instance->group_cluster[k] + 1]++;
+  for (uint32_t i = 0; i < instance->n; i++) instance->own_off[i + 1] += instance->own_off[i];
+  memcpy(fill, instance->own_off, instance->n * sizeof *fill);
+  for (uint32_t g = 0; g < instance->n_groups; g++)
+    for (uint32_t k = instance->group_off[g]; k < instance->group_off[g + 1]; k++)
+      instance->own[fill[instance->group_cluster[k]]++] = g;
   return PSPLIT_OK;
 }
 
-static psplit_code init(psplit_core *core, const psplit_problem *problem, const uint32_t *merge,
-                        bool unordered, psplit_diag *diag) {
+static psplit_code init(psplit_i_instance *instance, const psplit_problem *problem,
+                        const uint32_t *merge, bool unordered, psplit_diag *diag) {
   psplit_code code = PSPLIT_NOMEM;
-  memset(core, 0, sizeof *core);
-  psplit_i_arena_init(&core->arena, 0);
-  core->problem = problem;
-  core->n_types = problem->n_devices;
-  core->n_stages = psplit_problem_n_stages(problem);
+  memset(instance, 0, sizeof *instance);
+  psplit_i_arena_init(&instance->arena, 0);
+  instance->problem = problem;
+  instance->n_types = problem->n_devices;
+  instance->n_stages = psplit_problem_n_stages(problem);
   /* Who sends to several stages may send once and have the others pass it on: with relays the
    * solvers count one send, which no split goes below, and whole splits are valued as they are. */
-  core->p2p = problem->comm == PSPLIT_COMM_P2P && !problem->next_hop;
-  core->overlap = problem->overlap;
-  core->unordered = unordered;
-  core->stash = problem->stash_1f1b;
+  instance->p2p = problem->comm == PSPLIT_COMM_P2P && !problem->next_hop;
+  instance->overlap = problem->overlap;
+  instance->unordered = unordered;
+  instance->stash = problem->stash_1f1b;
   build b = {.p = problem, .unordered = unordered};
   psplit_i_arena_init(&b.scratch, 0);
   b.parent = psplit_i_arena_array(&b.scratch, problem->n_nodes, sizeof *b.parent);
@@ -430,27 +430,28 @@ static psplit_code init(psplit_core *core, const psplit_problem *problem, const 
     PSPLIT_TRY(unite_cycles(&b, &cycles));
   }
   PSPLIT_TRY(sort_topologically(&b));
-  PSPLIT_TRY(fill_items(core, &b, diag));
-  PSPLIT_TRY(fill_nets(core, &b, diag));
-  PSPLIT_TRY(fill_groups(core, &b, diag));
+  PSPLIT_TRY(fill_clusters(instance, &b, diag));
+  PSPLIT_TRY(fill_nets(instance, &b, diag));
+  PSPLIT_TRY(fill_groups(instance, &b, diag));
 out:
   psplit_i_arena_fini(&b.scratch);
   if (code == PSPLIT_NOMEM) code = psplit_i_nomem(diag);
-  if (code != PSPLIT_OK) psplit_i_core_fini(core);
+  if (code != PSPLIT_OK) psplit_i_instance_fini(instance);
   return code;
 }
 
-psplit_code psplit_i_core_init(psplit_core *core, const psplit_problem *problem,
-                               const uint32_t *merge, psplit_diag *diag) {
-  return init(core, problem, merge, false, diag);
+psplit_code psplit_i_instance_init(psplit_i_instance *instance, const psplit_problem *problem,
+                                   const uint32_t *merge, psplit_diag *diag) {
+  return init(instance, problem, merge, false, diag);
 }
 
-psplit_code psplit_i_core_init_unordered(psplit_core *core, const psplit_problem *problem,
-                                         const uint32_t *merge, psplit_diag *diag) {
-  return init(core, problem, merge, true, diag);
+psplit_code psplit_i_instance_init_unordered(psplit_i_instance *instance,
+                                             const psplit_problem *problem, const uint32_t *merge,
+                                             psplit_diag *diag) {
+  return init(instance, problem, merge, true, diag);
 }
 
-void psplit_i_core_fini(psplit_core *core) {
-  psplit_i_arena_fini(&core->arena);
-  memset(core, 0, sizeof *core);
+void psplit_i_instance_fini(psplit_i_instance *instance) {
+  psplit_i_arena_fini(&instance->arena);
+  memset(instance, 0, sizeof *instance);
 }

@@ -1,6 +1,6 @@
-/* The reduced instance: a problem in the form that bounds and solvers read. Every table is indexed by
- * items: sets of nodes that share a stage in some optimal solution, numbered topologically (every
- * order edge goes from a smaller to a larger id). */
+/* The reduced instance: a problem in the form that bounds and solvers read. Every table is indexed
+ * by clusters: sets of nodes that share a stage in some optimal solution, numbered topologically
+ * (every order edge goes from a smaller to a larger id). */
 #ifndef PSPLIT_PARTITION_INSTANCE_H
 #define PSPLIT_PARTITION_INSTANCE_H
 
@@ -8,7 +8,7 @@
 
 /* A problem in the form the solvers use. Costs depend on the device type: an entry of
  * problem->devices. Arrays with a type are type-major: w[t * n + v], send[t * n_nets + e]. */
-typedef struct psplit_core {
+typedef struct psplit_i_instance {
   uint32_t n, n_types, n_nets, n_groups, n_stages;
   int64_t *w;             /* [n_types * n]; INF: cannot run there */
   uint64_t *weight_bytes; /* [n] */
@@ -21,42 +21,44 @@ typedef struct psplit_core {
   uint32_t *net_off, *net_pin;
   int64_t *send, *recv; /* [n_types * n_nets] */
   bool *net_forward;    /* [n_nets] producer comes before every consumer in any stage order */
-  /* Incidences of item v: inc[inc_off[v] .. ): net * 2 + (v is the producer). */
+  /* Incidences of cluster v: inc[inc_off[v] .. ): net * 2 + (v is the producer). */
   uint32_t *inc_off, *inc;
-  /* Shared weights: group g counts group_bytes[g] once per stage with an item of it. */
+  /* Shared weights: group g counts group_bytes[g] once per stage with a cluster of it. */
   uint64_t *group_bytes;
-  uint32_t *group_off, *group_item; /* by group */
-  uint32_t *own_off, *own;          /* groups by item */
-  uint32_t *item_of_node;           /* [problem->n_nodes] */
-  int64_t *total_w;                 /* [n_types] sum of w; INF when some item is forbidden */
-  uint32_t n_counted_items;
-  bool has_memory; /* some type has a limit and some item has bytes */
+  uint32_t *group_off, *group_cluster; /* by group */
+  uint32_t *own_off, *own;             /* groups by cluster */
+  uint32_t *cluster_of_node;           /* [problem->n_nodes] */
+  int64_t *total_w;                    /* [n_types] sum of w; INF when some cluster is forbidden */
+  uint32_t n_counted_clusters;
+  bool has_memory; /* some type has a limit and some cluster has bytes */
   bool has_pins;
   bool p2p; /* sends count per receiving stage */
   bool overlap;
   bool stash;
   bool all_forward; /* every net is forward */
-  bool unordered;   /* no edges: any item on any stage */
+  bool unordered;   /* no edges: any cluster on any stage */
   const psplit_problem *problem;
-  psplit_arena arena; /* owns every array above */
-} psplit_core;
+  psplit_i_arena arena; /* owns every array above */
+} psplit_i_instance;
 
-/* Builds the core of a validated problem with the nodes of each class of `merge` (union-find
+/* Builds the instance of a validated problem with the nodes of each class of `merge` (union-find
  * parents over nodes, may be NULL) together. Contracts keep-together classes, uncuttable nets and
  * cycles between contracted nodes; sums identical nets; drops nets with one pin.
  * O((nodes + pins) log nodes). Errors: INFEASIBLE (pins that contradict), NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_core_init(psplit_core *core, const psplit_problem *problem,
-                                               const uint32_t *merge, psplit_diag *diag);
+PSPLIT_MUST_USE psplit_code psplit_i_instance_init(psplit_i_instance *instance,
+                                                   const psplit_problem *problem,
+                                                   const uint32_t *merge, psplit_diag *diag);
 /* The same for placement without any order: no edges, hence no cycles to contract. */
-PSPLIT_MUST_USE psplit_code psplit_i_core_init_unordered(psplit_core *core,
-                                                         const psplit_problem *problem,
-                                                         const uint32_t *merge, psplit_diag *diag);
-void psplit_i_core_fini(psplit_core *core);
+PSPLIT_MUST_USE psplit_code psplit_i_instance_init_unordered(psplit_i_instance *instance,
+                                                             const psplit_problem *problem,
+                                                             const uint32_t *merge,
+                                                             psplit_diag *diag);
+void psplit_i_instance_fini(psplit_i_instance *instance);
 
 /* Load of a stage from what it computes, receives and sends. */
-static inline int64_t psplit_i_load(const psplit_core *core, int64_t w, int64_t recv,
+static inline int64_t psplit_i_load(const psplit_i_instance *instance, int64_t w, int64_t recv,
                                     int64_t send) {
-  if (!core->overlap) return w + recv + send;
+  if (!instance->overlap) return w + recv + send;
   const int64_t comm = recv > send ? recv : send;
   return w > comm ? w : comm;
 }

@@ -1,4 +1,4 @@
-/* Items on labels: loads, memory and latency of any placement, kept up to date. */
+/* Clusters on labels: loads, memory and latency of any placement, kept up to date. */
 #include <string.h>
 
 #include "instance.h"
@@ -8,27 +8,28 @@
 
 static const uint64_t kMaxCells = UINT64_C(1) << 28;
 
-psplit_code psplit_i_board_init(psplit_board *b, const psplit_core *core, uint32_t chunks,
-                                const psplit_partition_options *options, psplit_arena *arena) {
+psplit_code psplit_i_placement_init(psplit_i_placement *b, const psplit_i_instance *instance,
+                                    uint32_t chunks, const psplit_partition_options *options,
+                                    psplit_i_arena *arena) {
   memset(b, 0, sizeof *b);
-  const uint32_t k = core->n_stages;
-  b->core = core;
+  const uint32_t k = instance->n_stages;
+  b->instance = instance;
   b->n_devices = k;
   b->n_labels = k * chunks;
   b->ordered = !options->noncontiguous;
   b->latency = options->objective == PSPLIT_LATENCY;
   b->nonempty = options->require_nonempty;
-  if (((uint64_t)core->n_nets + core->n_groups + (b->latency ? k : 1)) * k > kMaxCells)
+  if (((uint64_t)instance->n_nets + instance->n_groups + (b->latency ? k : 1)) * k > kMaxCells)
     return PSPLIT_LIMIT;
   b->type = PSPLIT_NEW(arena, uint32_t, k);
-  b->label = PSPLIT_NEW(arena, uint32_t, core->n);
+  b->label = PSPLIT_NEW(arena, uint32_t, instance->n);
   b->w = PSPLIT_NEW(arena, int64_t, (size_t)k * 3);
   b->weight = PSPLIT_NEW(arena, uint64_t, (size_t)k * 2);
   b->n_counted = PSPLIT_NEW(arena, uint32_t, (size_t)k * 2);
-  b->home = PSPLIT_NEW(arena, uint32_t, core->n_nets);
-  b->n_receivers = PSPLIT_NEW(arena, uint32_t, core->n_nets);
-  b->n_on = PSPLIT_NEW(arena, uint32_t, (size_t)core->n_nets * k);
-  b->n_users = PSPLIT_NEW(arena, uint32_t, (size_t)core->n_groups * k);
+  b->home = PSPLIT_NEW(arena, uint32_t, instance->n_nets);
+  b->n_receivers = PSPLIT_NEW(arena, uint32_t, instance->n_nets);
+  b->n_on = PSPLIT_NEW(arena, uint32_t, (size_t)instance->n_nets * k);
+  b->n_users = PSPLIT_NEW(arena, uint32_t, (size_t)instance->n_groups * k);
   b->n_arcs = PSPLIT_NEW(arena, uint32_t, b->latency ? (size_t)k * k : 1);
   b->ready = PSPLIT_NEW(arena, int64_t, k);
   b->touched = PSPLIT_NEW(arena, uint32_t, k);
@@ -40,66 +41,66 @@ psplit_code psplit_i_board_init(psplit_board *b, const psplit_core *core, uint32
   b->recv = b->w + k;
   b->send = b->recv + k;
   b->act = b->weight + k;
-  b->n_items = b->n_counted + k;
-  if (core->problem->next_hop) {
+  b->n_clusters = b->n_counted + k;
+  if (instance->problem->next_hop) {
     b->passed = PSPLIT_NEW(arena, int64_t, (size_t)k * 2);
     b->hop_arcs = PSPLIT_NEW(arena, uint8_t, b->latency ? (size_t)k * k : 1);
     b->relay.wants = PSPLIT_NEW(arena, uint32_t, (size_t)k * 2);
-    b->relay.hops = PSPLIT_NEW(arena, psplit_hop, k);
+    b->relay.hops = PSPLIT_NEW(arena, psplit_i_hop, k);
     if (!b->passed || !b->hop_arcs || !b->relay.wants || !b->relay.hops) return PSPLIT_NOMEM;
     b->relay.held = b->relay.wants + k;
   }
-  memset(b->label, 0xff, core->n * sizeof *b->label);
-  memset(b->home, 0xff, core->n_nets * sizeof *b->home);
+  memset(b->label, 0xff, instance->n * sizeof *b->label);
+  memset(b->home, 0xff, instance->n_nets * sizeof *b->home);
   uint32_t device = 0;
-  for (uint32_t t = 0; t < core->n_types; t++)
-    for (uint32_t i = 0; i < core->problem->devices[t].count; i++) b->type[device++] = t;
+  for (uint32_t t = 0; t < instance->n_types; t++)
+    for (uint32_t i = 0; i < instance->problem->devices[t].count; i++) b->type[device++] = t;
   return PSPLIT_OK;
 }
 
-static int64_t send_cost(const psplit_board *b, uint32_t e, uint32_t device) {
-  return b->core->send[(size_t)b->type[device] * b->core->n_nets + e];
+static int64_t send_cost(const psplit_i_placement *b, uint32_t e, uint32_t device) {
+  return b->instance->send[(size_t)b->type[device] * b->instance->n_nets + e];
 }
 
-static int64_t recv_cost(const psplit_board *b, uint32_t e, uint32_t device) {
-  return b->core->recv[(size_t)b->type[device] * b->core->n_nets + e];
+static int64_t recv_cost(const psplit_i_placement *b, uint32_t e, uint32_t device) {
+  return b->instance->recv[(size_t)b->type[device] * b->instance->n_nets + e];
 }
 
 /* Device k begins (sign 1) or ceases (-1) to receive net e. */
-static void receive(psplit_board *b, uint32_t e, uint32_t k, int sign) {
+static void receive(psplit_i_placement *b, uint32_t e, uint32_t k, int sign) {
   b->recv[k] += sign * recv_cost(b, e, k);
   const uint32_t before = b->n_receivers[e];
   b->n_receivers[e] = sign > 0 ? before + 1 : before - 1;
-  if (b->core->p2p || (sign > 0 ? before == 0 : before == 1))
+  if (b->instance->p2p || (sign > 0 ? before == 0 : before == 1))
     b->send[b->home[e]] += sign * send_cost(b, e, b->home[e]);
 }
 
-static void charge_producer(psplit_board *b, uint32_t e, uint32_t k, int sign) {
+static void charge_producer(psplit_i_placement *b, uint32_t e, uint32_t k, int sign) {
   for (uint32_t other = 0; other < b->n_devices; other++)
     if (other != k && b->n_on[(size_t)e * b->n_devices + other] > 0) receive(b, e, other, sign);
 }
 
-static void count_arcs(psplit_board *b, uint32_t item, uint32_t k, int sign) {
-  const psplit_core *core = b->core;
-  for (uint32_t l = core->pred_off[item]; l < core->pred_off[item + 1]; l++)
-    if (b->label[core->pred[l]] != PSPLIT_NONE)
-      b->n_arcs[(size_t)b->label[core->pred[l]] * b->n_devices + k] += (uint32_t)sign;
-  for (uint32_t l = core->succ_off[item]; l < core->succ_off[item + 1]; l++)
-    if (b->label[core->succ[l]] != PSPLIT_NONE)
-      b->n_arcs[(size_t)k * b->n_devices + b->label[core->succ[l]]] += (uint32_t)sign;
+static void count_arcs(psplit_i_placement *b, uint32_t cluster, uint32_t k, int sign) {
+  const psplit_i_instance *instance = b->instance;
+  for (uint32_t l = instance->pred_off[cluster]; l < instance->pred_off[cluster + 1]; l++)
+    if (b->label[instance->pred[l]] != PSPLIT_NONE)
+      b->n_arcs[(size_t)b->label[instance->pred[l]] * b->n_devices + k] += (uint32_t)sign;
+  for (uint32_t l = instance->succ_off[cluster]; l < instance->succ_off[cluster + 1]; l++)
+    if (b->label[instance->succ[l]] != PSPLIT_NONE)
+      b->n_arcs[(size_t)k * b->n_devices + b->label[instance->succ[l]]] += (uint32_t)sign;
 }
 
-void psplit_i_board_add(psplit_board *b, uint32_t item, uint32_t label) {
-  const psplit_core *core = b->core;
+void psplit_i_placement_add(psplit_i_placement *b, uint32_t cluster, uint32_t label) {
+  const psplit_i_instance *instance = b->instance;
   const uint32_t k = label % b->n_devices;
-  b->w[k] += core->w[(size_t)b->type[k] * core->n + item];
-  b->weight[k] += core->weight_bytes[item];
-  b->act[k] += core->act_bytes[item];
-  b->n_counted[k] += core->n_counted[item];
-  b->n_items[k]++;
-  for (uint32_t l = core->inc_off[item]; l < core->inc_off[item + 1]; l++) {
-    const uint32_t e = core->inc[l] >> 1;
-    if (core->inc[l] & 1) {
+  b->w[k] += instance->w[(size_t)b->type[k] * instance->n + cluster];
+  b->weight[k] += instance->weight_bytes[cluster];
+  b->act[k] += instance->act_bytes[cluster];
+  b->n_counted[k] += instance->n_counted[cluster];
+  b->n_clusters[k]++;
+  for (uint32_t l = instance->inc_off[cluster]; l < instance->inc_off[cluster + 1]; l++) {
+    const uint32_t e = instance->inc[l] >> 1;
+    if (instance->inc[l] & 1) {
       b->home[e] = k;
       charge_producer(b, e, k, 1);
     } else if (b->n_on[(size_t)e * b->n_devices + k]++ == 0 && b->home[e] != PSPLIT_NONE &&
@@ -107,24 +108,24 @@ void psplit_i_board_add(psplit_board *b, uint32_t item, uint32_t label) {
       receive(b, e, k, 1);
     }
   }
-  for (uint32_t l = core->own_off[item]; l < core->own_off[item + 1]; l++)
-    if (b->n_users[(size_t)core->own[l] * b->n_devices + k]++ == 0)
-      b->weight[k] += core->group_bytes[core->own[l]];
-  if (b->latency) count_arcs(b, item, k, 1);
-  b->label[item] = label;
+  for (uint32_t l = instance->own_off[cluster]; l < instance->own_off[cluster + 1]; l++)
+    if (b->n_users[(size_t)instance->own[l] * b->n_devices + k]++ == 0)
+      b->weight[k] += instance->group_bytes[instance->own[l]];
+  if (b->latency) count_arcs(b, cluster, k, 1);
+  b->label[cluster] = label;
 }
 
-void psplit_i_board_remove(psplit_board *b, uint32_t item) {
-  const psplit_core *core = b->core;
-  const uint32_t k = b->label[item] % b->n_devices;
-  b->label[item] = PSPLIT_NONE;
-  if (b->latency) count_arcs(b, item, k, -1);
-  for (uint32_t l = core->own_off[item]; l < core->own_off[item + 1]; l++)
-    if (--b->n_users[(size_t)core->own[l] * b->n_devices + k] == 0)
-      b->weight[k] -= core->group_bytes[core->own[l]];
-  for (uint32_t l = core->inc_off[item]; l < core->inc_off[item + 1]; l++) {
-    const uint32_t e = core->inc[l] >> 1;
-    if (core->inc[l] & 1) {
+void psplit_i_placement_remove(psplit_i_placement *b, uint32_t cluster) {
+  const psplit_i_instance *instance = b->instance;
+  const uint32_t k = b->label[cluster] % b->n_devices;
+  b->label[cluster] = PSPLIT_NONE;
+  if (b->latency) count_arcs(b, cluster, k, -1);
+  for (uint32_t l = instance->own_off[cluster]; l < instance->own_off[cluster + 1]; l++)
+    if (--b->n_users[(size_t)instance->own[l] * b->n_devices + k] == 0)
+      b->weight[k] -= instance->group_bytes[instance->own[l]];
+  for (uint32_t l = instance->inc_off[cluster]; l < instance->inc_off[cluster + 1]; l++) {
+    const uint32_t e = instance->inc[l] >> 1;
+    if (instance->inc[l] & 1) {
       charge_producer(b, e, k, -1);
       b->home[e] = PSPLIT_NONE;
     } else if (--b->n_on[(size_t)e * b->n_devices + k] == 0 && b->home[e] != PSPLIT_NONE &&
@@ -132,29 +133,29 @@ void psplit_i_board_remove(psplit_board *b, uint32_t item) {
       receive(b, e, k, -1);
     }
   }
-  b->n_items[k]--;
-  b->n_counted[k] -= core->n_counted[item];
-  b->act[k] -= core->act_bytes[item];
-  b->weight[k] -= core->weight_bytes[item];
-  b->w[k] -= core->w[(size_t)b->type[k] * core->n + item];
+  b->n_clusters[k]--;
+  b->n_counted[k] -= instance->n_counted[cluster];
+  b->act[k] -= instance->act_bytes[cluster];
+  b->weight[k] -= instance->weight_bytes[cluster];
+  b->w[k] -= instance->w[(size_t)b->type[k] * instance->n + cluster];
 }
 
-static void touch(psplit_board *b, uint32_t k) {
+static void touch(psplit_i_placement *b, uint32_t k) {
   if (b->is_touched[k]) return;
   b->is_touched[k] = true;
   b->touched[b->n_touched++] = k;
 }
 
-void psplit_i_board_forget_touched(psplit_board *b) {
+void psplit_i_placement_forget_touched(psplit_i_placement *b) {
   while (b->n_touched > 0) b->is_touched[b->touched[--b->n_touched]] = false;
 }
 
 /* The producer of net e goes from one device to another; the other receivers notice nothing. */
-static void move_home(psplit_board *b, uint32_t e, uint32_t from, uint32_t to) {
+static void move_home(psplit_i_placement *b, uint32_t e, uint32_t from, uint32_t to) {
   const uint32_t *on = b->n_on + (size_t)e * b->n_devices;
   const uint32_t before = b->n_receivers[e];
   const uint32_t after = before + (on[from] > 0) - (on[to] > 0);
-  const bool p2p = b->core->p2p;
+  const bool p2p = b->instance->p2p;
   b->send[from] -= send_cost(b, e, from) * (p2p ? before : before > 0);
   b->send[to] += send_cost(b, e, to) * (p2p ? after : after > 0);
   if (on[from] > 0) b->recv[from] += recv_cost(b, e, from);
@@ -163,7 +164,7 @@ static void move_home(psplit_board *b, uint32_t e, uint32_t from, uint32_t to) {
   b->home[e] = to;
 }
 
-static void move_consumer(psplit_board *b, uint32_t e, uint32_t from, uint32_t to) {
+static void move_consumer(psplit_i_placement *b, uint32_t e, uint32_t from, uint32_t to) {
   uint32_t *on = b->n_on + (size_t)e * b->n_devices;
   const bool leaves = --on[from] == 0, arrives = on[to]++ == 0;
   const uint32_t home = b->home[e];
@@ -173,50 +174,50 @@ static void move_consumer(psplit_board *b, uint32_t e, uint32_t from, uint32_t t
   if (leaves && from != home) receive(b, e, from, -1);
 }
 
-void psplit_i_board_move(psplit_board *b, uint32_t item, uint32_t label) {
-  const psplit_core *core = b->core;
-  const uint32_t from = b->label[item] % b->n_devices, to = label % b->n_devices;
+void psplit_i_placement_move(psplit_i_placement *b, uint32_t cluster, uint32_t label) {
+  const psplit_i_instance *instance = b->instance;
+  const uint32_t from = b->label[cluster] % b->n_devices, to = label % b->n_devices;
   if (from == to) { /* another chunk: no load knows */
-    b->label[item] = label;
+    b->label[cluster] = label;
     return;
   }
   touch(b, from);
   touch(b, to);
-  b->w[from] -= core->w[(size_t)b->type[from] * core->n + item];
-  b->w[to] += core->w[(size_t)b->type[to] * core->n + item];
-  b->weight[from] -= core->weight_bytes[item];
-  b->weight[to] += core->weight_bytes[item];
-  b->act[from] -= core->act_bytes[item];
-  b->act[to] += core->act_bytes[item];
-  b->n_counted[from] -= core->n_counted[item];
-  b->n_counted[to] += core->n_counted[item];
-  b->n_items[from]--;
-  b->n_items[to]++;
-  for (uint32_t l = core->inc_off[item]; l < core->inc_off[item + 1]; l++)
-    (core->inc[l] & 1 ? move_home : move_consumer)(b, core->inc[l] >> 1, from, to);
-  for (uint32_t l = core->own_off[item]; l < core->own_off[item + 1]; l++) {
-    uint32_t *users = b->n_users + (size_t)core->own[l] * b->n_devices;
-    if (--users[from] == 0) b->weight[from] -= core->group_bytes[core->own[l]];
-    if (users[to]++ == 0) b->weight[to] += core->group_bytes[core->own[l]];
+  b->w[from] -= instance->w[(size_t)b->type[from] * instance->n + cluster];
+  b->w[to] += instance->w[(size_t)b->type[to] * instance->n + cluster];
+  b->weight[from] -= instance->weight_bytes[cluster];
+  b->weight[to] += instance->weight_bytes[cluster];
+  b->act[from] -= instance->act_bytes[cluster];
+  b->act[to] += instance->act_bytes[cluster];
+  b->n_counted[from] -= instance->n_counted[cluster];
+  b->n_counted[to] += instance->n_counted[cluster];
+  b->n_clusters[from]--;
+  b->n_clusters[to]++;
+  for (uint32_t l = instance->inc_off[cluster]; l < instance->inc_off[cluster + 1]; l++)
+    (instance->inc[l] & 1 ? move_home : move_consumer)(b, instance->inc[l] >> 1, from, to);
+  for (uint32_t l = instance->own_off[cluster]; l < instance->own_off[cluster + 1]; l++) {
+    uint32_t *users = b->n_users + (size_t)instance->own[l] * b->n_devices;
+    if (--users[from] == 0) b->weight[from] -= instance->group_bytes[instance->own[l]];
+    if (users[to]++ == 0) b->weight[to] += instance->group_bytes[instance->own[l]];
   }
   if (b->latency) {
-    count_arcs(b, item, from, -1);
-    count_arcs(b, item, to, 1);
+    count_arcs(b, cluster, from, -1);
+    count_arcs(b, cluster, to, 1);
   }
-  b->label[item] = label;
+  b->label[cluster] = label;
 }
 
-static int64_t load_of(const psplit_board *b, uint32_t k, const int64_t *recv,
+static int64_t load_of(const psplit_i_placement *b, uint32_t k, const int64_t *recv,
                        const int64_t *send) {
-  return psplit_i_load(b->core, b->w[k], recv[k], send[k]);
+  return psplit_i_load(b->instance, b->w[k], recv[k], send[k]);
 }
 
-int64_t psplit_i_board_load(const psplit_board *b, uint32_t k) {
+int64_t psplit_i_placement_load(const psplit_i_placement *b, uint32_t k) {
   return load_of(b, k, b->recv, b->send);
 }
 
 /* hop_arcs[n_devices^2]: stages that wait for others besides those of n_arcs; NULL: none. */
-static int64_t value_of(psplit_board *b, const int64_t *recv, const int64_t *send,
+static int64_t value_of(psplit_i_placement *b, const int64_t *recv, const int64_t *send,
                         const uint8_t *hop_arcs) {
   int64_t most = 0;
   if (b->latency) memset(b->ready, 0, b->n_devices * sizeof *b->ready);
@@ -232,19 +233,21 @@ static int64_t value_of(psplit_board *b, const int64_t *recv, const int64_t *sen
   return most;
 }
 
-int64_t psplit_i_board_value(psplit_board *b) { return value_of(b, b->recv, b->send, NULL); }
+int64_t psplit_i_placement_value(psplit_i_placement *b) {
+  return value_of(b, b->recv, b->send, NULL);
+}
 
-int64_t psplit_i_board_settle(psplit_board *b, int64_t *out_load) {
-  const psplit_core *core = b->core;
+int64_t psplit_i_placement_settle(psplit_i_placement *b, int64_t *out_load) {
+  const psplit_i_instance *instance = b->instance;
   const size_t k = b->n_devices;
-  const bool relayed = core->problem->next_hop != NULL;
+  const bool relayed = instance->problem->next_hop != NULL;
   int64_t *recv = relayed ? b->passed : b->recv, *send = relayed ? b->passed + k : b->send;
   if (relayed) {
     memset(b->passed, 0, 2 * k * sizeof *b->passed);
     memset(b->relay.wants, 0xff, 2 * k * sizeof *b->relay.wants);
     if (b->latency) memset(b->hop_arcs, 0, k * k);
-    for (uint32_t e = 0; e < core->n_nets; e++)
-      if (!psplit_i_relay_net(core, e, b->label, b->type, &b->relay, e, recv, send,
+    for (uint32_t e = 0; e < instance->n_nets; e++)
+      if (!psplit_i_relay_net(instance, e, b->label, b->type, &b->relay, e, recv, send,
                               b->latency ? b->hop_arcs : NULL))
         return PSPLIT_I_INF;
   }
@@ -252,21 +255,24 @@ int64_t psplit_i_board_settle(psplit_board *b, int64_t *out_load) {
   return value_of(b, recv, send, relayed && b->latency ? b->hop_arcs : NULL);
 }
 
-bool psplit_i_board_fits(const psplit_board *b, uint32_t k) {
-  const uint64_t limit = b->core->problem->devices[b->type[k]].memory_bytes;
+bool psplit_i_placement_fits(const psplit_i_placement *b, uint32_t k) {
+  const uint64_t limit = b->instance->problem->devices[b->type[k]].memory_bytes;
   if (!limit) return true;
-  const uint64_t held = b->core->stash ? b->n_devices - k : 1;
+  const uint64_t held = b->instance->stash ? b->n_devices - k : 1;
   return psplit_i_sat_add_u64(b->weight[k], psplit_i_sat_mul_u64(held, b->act[k])) <= limit;
 }
 
-bool psplit_i_board_range(const psplit_board *b, uint32_t item, uint32_t *low, uint32_t *high) {
-  const psplit_core *core = b->core;
+bool psplit_i_placement_range(const psplit_i_placement *b, uint32_t cluster, uint32_t *low,
+                              uint32_t *high) {
+  const psplit_i_instance *instance = b->instance;
   *low = 0;
   *high = b->n_labels - 1;
-  for (uint32_t l = core->pred_off[item]; b->ordered && l < core->pred_off[item + 1]; l++)
-    if (b->label[core->pred[l]] != PSPLIT_NONE && b->label[core->pred[l]] > *low)
-      *low = b->label[core->pred[l]];
-  for (uint32_t l = core->succ_off[item]; b->ordered && l < core->succ_off[item + 1]; l++)
-    if (b->label[core->succ[l]] < *high) *high = b->label[core->succ[l]];
+  for (uint32_t l = instance->pred_off[cluster]; b->ordered && l < instance->pred_off[cluster + 1];
+       l++)
+    if (b->label[instance->pred[l]] != PSPLIT_NONE && b->label[instance->pred[l]] > *low)
+      *low = b->label[instance->pred[l]];
+  for (uint32_t l = instance->succ_off[cluster]; b->ordered && l < instance->succ_off[cluster + 1];
+       l++)
+    if (b->label[instance->succ[l]] < *high) *high = b->label[instance->succ[l]];
   return *low <= *high;
 }

@@ -14,54 +14,56 @@
 #include "union_find.h"
 
 typedef struct kernel {
-  const psplit_core *core;
-  const psplit_machine *machine;
-  psplit_arena arena;
+  const psplit_i_instance *instance;
+  const psplit_i_automaton *automaton;
+  psplit_i_arena arena;
   bool
     keep_first;   /* what is united must share a stage in the first of the splits that send least */
   bool symmetric; /* shared, and every net costs sender and receiver the same */
   bool memory_binds;
-  uint32_t *joins;      /* [n] item whose stage this one has moved to; NONE */
-  bool *moved;          /* [n] item is part of a merge of this round */
+  uint32_t *joins;      /* [n] cluster whose stage this one has moved to; NONE */
+  bool *moved;          /* [n] cluster is part of a merge of this round */
   uint32_t *first_node; /* [n] */
 } kernel;
 
-static bool is_symmetric(const psplit_core *core) {
-  if (core->p2p) return false;
-  for (size_t k = 0; k < (size_t)core->n_types * core->n_nets; k++)
-    if (core->send[k] != core->recv[k]) return false;
+static bool is_symmetric(const psplit_i_instance *instance) {
+  if (instance->p2p) return false;
+  for (size_t k = 0; k < (size_t)instance->n_types * instance->n_nets; k++)
+    if (instance->send[k] != instance->recv[k]) return false;
   return true;
 }
 
-static bool may_bind(const psplit_core *core) {
-  if (!core->has_memory) return false;
+static bool may_bind(const psplit_i_instance *instance) {
+  if (!instance->has_memory) return false;
   uint64_t total = 0, least = UINT64_MAX;
-  for (uint32_t i = 0; i < core->n; i++)
-    total += core->weight_bytes[i] + core->act_bytes[i] * (core->stash ? core->n_stages : 1);
-  for (uint32_t g = 0; g < core->n_groups; g++) total += core->group_bytes[g];
-  for (uint32_t t = 0; t < core->n_types; t++) {
-    const uint64_t bytes = core->problem->devices[t].memory_bytes;
+  for (uint32_t i = 0; i < instance->n; i++)
+    total += instance->weight_bytes[i] +
+             instance->act_bytes[i] * (instance->stash ? instance->n_stages : 1);
+  for (uint32_t g = 0; g < instance->n_groups; g++) total += instance->group_bytes[g];
+  for (uint32_t t = 0; t < instance->n_types; t++) {
+    const uint64_t bytes = instance->problem->devices[t].memory_bytes;
     if (bytes && bytes < least) least = bytes;
   }
   return total > least;
 }
 
-static bool has_bytes(const psplit_core *core, uint32_t v) {
-  return core->weight_bytes[v] || core->act_bytes[v] || core->own_off[v + 1] > core->own_off[v];
+static bool has_bytes(const psplit_i_instance *instance, uint32_t v) {
+  return instance->weight_bytes[v] || instance->act_bytes[v] ||
+         instance->own_off[v + 1] > instance->own_off[v];
 }
 
 /* Is u a pin of net e? Pins after the first are sorted. */
-static bool touches(const psplit_core *core, uint32_t e, uint32_t u) {
-  if (core->net_pin[core->net_off[e]] == u) return true;
-  uint32_t low = core->net_off[e] + 1, high = core->net_off[e + 1];
+static bool touches(const psplit_i_instance *instance, uint32_t e, uint32_t u) {
+  if (instance->net_pin[instance->net_off[e]] == u) return true;
+  uint32_t low = instance->net_off[e] + 1, high = instance->net_off[e + 1];
   while (low < high) {
     const uint32_t middle = low + (high - low) / 2;
-    if (core->net_pin[middle] < u)
+    if (instance->net_pin[middle] < u)
       low = middle + 1;
     else
       high = middle;
   }
-  return low < core->net_off[e + 1] && core->net_pin[low] == u;
+  return low < instance->net_off[e + 1] && instance->net_pin[low] == u;
 }
 
 /* Balances of the two stages on type t when v joins its only neighbour u: both must be <= 0. */
@@ -71,25 +73,26 @@ typedef struct balance {
 
 /* Nothing here asks which stage comes first, or in which direction a net runs. */
 static bool weigh(const kernel *k, uint32_t v, uint32_t u, uint32_t t, balance *out) {
-  const psplit_core *core = k->core;
-  const int64_t w = core->w[(size_t)t * core->n + v];
+  const psplit_i_instance *instance = k->instance;
+  const int64_t w = instance->w[(size_t)t * instance->n + v];
   if (w >= PSPLIT_I_INF) return false;
   out->joined = w;
   out->left = -w;
-  for (uint32_t l = core->inc_off[v]; l < core->inc_off[v + 1]; l++) {
-    const uint32_t e = core->inc[l] >> 1, size = core->net_off[e + 1] - core->net_off[e];
-    const bool sends = core->inc[l] & 1, with_u = touches(core, e, u);
-    const int64_t send = core->send[(size_t)t * core->n_nets + e];
-    const int64_t recv = core->recv[(size_t)t * core->n_nets + e];
+  for (uint32_t l = instance->inc_off[v]; l < instance->inc_off[v + 1]; l++) {
+    const uint32_t e = instance->inc[l] >> 1,
+                   size = instance->net_off[e + 1] - instance->net_off[e];
+    const bool sends = instance->inc[l] & 1, with_u = touches(instance, e, u);
+    const int64_t send = instance->send[(size_t)t * instance->n_nets + e];
+    const int64_t recv = instance->recv[(size_t)t * instance->n_nets + e];
     if (sends) { /* u's stage does now, and v's old one may receive it */
       const int64_t others = (int64_t)size - 1 - with_u;
-      out->joined += send * (core->p2p || others == 0 ? others : 1) - (with_u ? recv : 0);
+      out->joined += send * (instance->p2p || others == 0 ? others : 1) - (with_u ? recv : 0);
       out->left += (others > 0 ? recv : 0) - (with_u ? send : 0);
     } else if (with_u) { /* u's stage has it already */
       if (size > 2) continue;
       out->joined -= send;
       out->left -= recv;
-    } else if (core->p2p && size > 2 && send > 0) {
+    } else if (instance->p2p && size > 2 && send > 0) {
       return false; /* whoever sends it may have one receiver more */
     } else {
       out->joined += recv;
@@ -100,24 +103,24 @@ static bool weigh(const kernel *k, uint32_t v, uint32_t u, uint32_t t, balance *
 }
 
 static bool rule_m(const kernel *k, uint32_t v, uint32_t u) {
-  const psplit_core *core = k->core;
-  if (core->pin[v] != PSPLIT_NONE) return false;
-  if (k->memory_binds && has_bytes(core, v)) return false;
-  if (k->machine->replicated && has_bytes(core, v)) return false;
+  const psplit_i_instance *instance = k->instance;
+  if (instance->pin[v] != PSPLIT_NONE) return false;
+  if (k->memory_binds && has_bytes(instance, v)) return false;
+  if (k->automaton->replicated && has_bytes(instance, v)) return false;
   int64_t more = -PSPLIT_I_INF, less = -PSPLIT_I_INF; /* communication of the two stages */
-  for (uint32_t t = 0; t < core->n_types; t++) {
+  for (uint32_t t = 0; t < instance->n_types; t++) {
     balance b;
-    if (k->machine->count[t] == 0) continue;
+    if (k->automaton->count[t] == 0) continue;
     if (!weigh(k, v, u, t, &b) || b.joined > 0 || b.left > 0) return false;
-    const int64_t w = core->w[(size_t)t * core->n + v];
+    const int64_t w = instance->w[(size_t)t * instance->n + v];
     if (b.joined - w > more) more = b.joined - w;
     if (b.left + w > less) less = b.left + w;
   }
   return !k->keep_first || more + less <= 0;
 }
 
-/* Item v moves to the stage of u. One merge per item and round: conditions are checked against
- * unmerged items. */
+/* Cluster v moves to the stage of u. One merge per cluster and round: conditions are checked
+ * against unmerged clusters. */
 static void join(kernel *k, uint32_t *parent, uint32_t v, uint32_t u) {
   psplit_i_unite(parent, k->first_node[v], k->first_node[u]);
   k->moved[v] = k->moved[u] = true;
@@ -126,27 +129,28 @@ static void join(kernel *k, uint32_t *parent, uint32_t v, uint32_t u) {
 
 /* Without an order, every net {u, v} makes u a candidate. */
 static bool apply_rule_m_unordered(kernel *k, uint32_t *parent) {
-  const psplit_core *core = k->core;
+  const psplit_i_instance *instance = k->instance;
   bool any = false;
-  for (uint32_t v = 0; v < core->n && k->symmetric; v++)
-    for (uint32_t l = core->inc_off[v]; l < core->inc_off[v + 1] && !k->moved[v]; l++) {
-      const uint32_t e = core->inc[l] >> 1, at = core->net_off[e];
-      if (core->net_off[e + 1] - at != 2) continue;
-      const uint32_t u = core->net_pin[at] == v ? core->net_pin[at + 1] : core->net_pin[at];
+  for (uint32_t v = 0; v < instance->n && k->symmetric; v++)
+    for (uint32_t l = instance->inc_off[v]; l < instance->inc_off[v + 1] && !k->moved[v]; l++) {
+      const uint32_t e = instance->inc[l] >> 1, at = instance->net_off[e];
+      if (instance->net_off[e + 1] - at != 2) continue;
+      const uint32_t u =
+        instance->net_pin[at] == v ? instance->net_pin[at + 1] : instance->net_pin[at];
       if (!k->moved[u] && rule_m(k, v, u)) join(k, parent, v, u), any = true;
     }
   return any;
 }
 
 static bool apply_rule_m(kernel *k, uint32_t *parent) {
-  const psplit_core *core = k->core;
+  const psplit_i_instance *instance = k->instance;
   bool any = false;
-  if (core->unordered) return apply_rule_m_unordered(k, parent);
-  for (uint32_t v = 0; v < core->n; v++) {
-    const uint32_t n_pred = core->pred_off[v + 1] - core->pred_off[v];
-    const uint32_t n_succ = core->succ_off[v + 1] - core->succ_off[v];
-    const uint32_t u = n_pred == 1 ? core->pred[core->pred_off[v]] : PSPLIT_NONE;
-    const uint32_t s = n_succ == 1 ? core->succ[core->succ_off[v]] : PSPLIT_NONE;
+  if (instance->unordered) return apply_rule_m_unordered(k, parent);
+  for (uint32_t v = 0; v < instance->n; v++) {
+    const uint32_t n_pred = instance->pred_off[v + 1] - instance->pred_off[v];
+    const uint32_t n_succ = instance->succ_off[v + 1] - instance->succ_off[v];
+    const uint32_t u = n_pred == 1 ? instance->pred[instance->pred_off[v]] : PSPLIT_NONE;
+    const uint32_t s = n_succ == 1 ? instance->succ[instance->succ_off[v]] : PSPLIT_NONE;
     if (k->moved[v]) continue;
     if (u != PSPLIT_NONE && !k->moved[u] && rule_m(k, v, u))
       join(k, parent, v, u), any = true;
@@ -162,45 +166,45 @@ typedef struct least_costs {
 } least_costs;
 
 static bool find_least_costs(kernel *k, least_costs *out) {
-  const psplit_core *core = k->core;
-  out->send = PSPLIT_NEW(&k->arena, int64_t, core->n_nets);
-  out->recv = PSPLIT_NEW(&k->arena, int64_t, core->n_nets);
+  const psplit_i_instance *instance = k->instance;
+  out->send = PSPLIT_NEW(&k->arena, int64_t, instance->n_nets);
+  out->recv = PSPLIT_NEW(&k->arena, int64_t, instance->n_nets);
   if (!out->send || !out->recv) return false;
-  for (uint32_t e = 0; e < core->n_nets; e++) {
+  for (uint32_t e = 0; e < instance->n_nets; e++) {
     out->send[e] = out->recv[e] = PSPLIT_I_INF;
-    for (uint32_t t = 0; t < core->n_types; t++) {
-      if (k->machine->count[t] == 0) continue;
-      const size_t cell = (size_t)t * core->n_nets + e;
-      if (core->send[cell] < out->send[e]) out->send[e] = core->send[cell];
-      if (core->recv[cell] < out->recv[e]) out->recv[e] = core->recv[cell];
+    for (uint32_t t = 0; t < instance->n_types; t++) {
+      if (k->automaton->count[t] == 0) continue;
+      const size_t cell = (size_t)t * instance->n_nets + e;
+      if (instance->send[cell] < out->send[e]) out->send[e] = instance->send[cell];
+      if (instance->recv[cell] < out->recv[e]) out->recv[e] = instance->recv[cell];
     }
   }
   return true;
 }
 
-/* What a stage with x pays at least for nets that it shares with each other item, if that one is
- * not in the stage: x's own it sends, the other's it receives, and one of a third item it sends or
- * receives. */
+/* What a stage with x pays at least for nets that it shares with each other cluster, if that one is
+ * not in the stage: x's own it sends, the other's it receives, and one of a third cluster it sends
+ * or receives. */
 typedef struct shared_costs {
-  int64_t *paid;   /* [n] by the other item */
-  uint32_t *items; /* [n] those with a cost */
-  uint32_t n_items;
+  int64_t *paid;      /* [n] by the other cluster */
+  uint32_t *clusters; /* [n] those with a cost */
+  uint32_t n_clusters;
 } shared_costs;
 
-static void add_shared_costs(const psplit_core *core, const least_costs *least, uint32_t x,
-                             shared_costs *out) {
+static void add_shared_costs(const psplit_i_instance *instance, const least_costs *least,
+                             uint32_t x, shared_costs *out) {
   enum { MOST_SIBLINGS = 64 }; /* pins of a net whose consumers are compared with each other */
-  for (uint32_t l = core->inc_off[x]; l < core->inc_off[x + 1]; l++) {
-    const uint32_t e = core->inc[l] >> 1, first = core->net_off[e];
-    const bool sends = core->inc[l] & 1;
-    const uint32_t n_pins = core->net_off[e + 1] - first;
+  for (uint32_t l = instance->inc_off[x]; l < instance->inc_off[x + 1]; l++) {
+    const uint32_t e = instance->inc[l] >> 1, first = instance->net_off[e];
+    const bool sends = instance->inc[l] & 1;
+    const uint32_t n_pins = instance->net_off[e + 1] - first;
     const uint32_t end = first + (sends || n_pins <= MOST_SIBLINGS ? n_pins : 1);
     const int64_t either = least->send[e] < least->recv[e] ? least->send[e] : least->recv[e];
     for (uint32_t at = first; at < end; at++) {
-      const uint32_t y = core->net_pin[at];
+      const uint32_t y = instance->net_pin[at];
       const int64_t cost = sends ? least->send[e] : at == first ? least->recv[e] : either;
       if (y == x || cost == 0) continue;
-      if (!out->paid[y]) out->items[out->n_items++] = y;
+      if (!out->paid[y]) out->clusters[out->n_clusters++] = y;
       out->paid[y] = psplit_i_sat_add_i64(out->paid[y], cost);
     }
   }
@@ -209,21 +213,21 @@ static void add_shared_costs(const psplit_core *core, const least_costs *least, 
 /* Where a stage with x and without y would be above the limit, they share one: neighbours, and
  * siblings that read the same. */
 static psplit_code apply_limit(kernel *k, int64_t limit, uint32_t *parent, bool *out_any) {
-  const psplit_core *core = k->core;
+  const psplit_i_instance *instance = k->instance;
   least_costs least;
   shared_costs shared = {0};
   *out_any = false;
-  for (uint32_t t = 0; t < core->n_types; t++) /* someone may take a cut net for nothing */
-    if (core->problem->devices[t].free_comm && k->machine->count[t] > 0) return PSPLIT_OK;
-  if (k->machine->replicated || core->overlap) return PSPLIT_OK;
-  shared.paid = PSPLIT_NEW(&k->arena, int64_t, core->n);
-  shared.items = PSPLIT_NEW(&k->arena, uint32_t, core->n);
-  if (!shared.paid || !shared.items || !find_least_costs(k, &least)) return PSPLIT_NOMEM;
-  for (uint32_t x = 0; x < core->n; x++) {
-    add_shared_costs(core, &least, x, &shared);
-    for (; shared.n_items; shared.n_items--) {
-      const uint32_t y = shared.items[shared.n_items - 1];
-      if (psplit_i_sat_add_i64(shared.paid[y], k->machine->omega[x]) > limit)
+  for (uint32_t t = 0; t < instance->n_types; t++) /* someone may take a cut net for nothing */
+    if (instance->problem->devices[t].free_comm && k->automaton->count[t] > 0) return PSPLIT_OK;
+  if (k->automaton->replicated || instance->overlap) return PSPLIT_OK;
+  shared.paid = PSPLIT_NEW(&k->arena, int64_t, instance->n);
+  shared.clusters = PSPLIT_NEW(&k->arena, uint32_t, instance->n);
+  if (!shared.paid || !shared.clusters || !find_least_costs(k, &least)) return PSPLIT_NOMEM;
+  for (uint32_t x = 0; x < instance->n; x++) {
+    add_shared_costs(instance, &least, x, &shared);
+    for (; shared.n_clusters; shared.n_clusters--) {
+      const uint32_t y = shared.clusters[shared.n_clusters - 1];
+      if (psplit_i_sat_add_i64(shared.paid[y], k->automaton->omega[x]) > limit)
         *out_any |= psplit_i_unite(parent, k->first_node[x], k->first_node[y]);
       shared.paid[y] = 0;
     }
@@ -233,32 +237,33 @@ static psplit_code apply_limit(kernel *k, int64_t limit, uint32_t *parent, bool 
 
 /* Makes the moves of the round in a split of the nodes. */
 static void carry(const kernel *k, uint32_t *stage) {
-  const psplit_core *core = k->core;
-  for (uint32_t v = 0; v < core->problem->n_nodes; v++) {
-    const uint32_t u = k->joins[core->item_of_node[v]];
+  const psplit_i_instance *instance = k->instance;
+  for (uint32_t v = 0; v < instance->problem->n_nodes; v++) {
+    const uint32_t u = k->joins[instance->cluster_of_node[v]];
     if (u != PSPLIT_NONE) stage[v] = stage[k->first_node[u]];
   }
 }
 
-psplit_code psplit_i_kernel_carrying(psplit_core *core, const psplit_machine *machine,
-                                     int64_t limit, bool keep_first, uint32_t *parent,
-                                     uint32_t *stage, psplit_diag *diag) {
-  const psplit_problem *problem = core->problem;
-  const bool use_m = !machine->all_used && !core->overlap;
+psplit_code psplit_i_reduce_carrying(psplit_i_instance *instance,
+                                     const psplit_i_automaton *automaton, int64_t limit,
+                                     bool keep_first, uint32_t *parent, uint32_t *stage,
+                                     psplit_diag *diag) {
+  const psplit_problem *problem = instance->problem;
+  const bool use_m = !automaton->all_used && !instance->overlap;
   for (uint32_t round = 0; round < 64; round++) {
-    kernel k = {.core = core, .machine = machine, .keep_first = keep_first};
+    kernel k = {.instance = instance, .automaton = automaton, .keep_first = keep_first};
     psplit_i_arena_init(&k.arena, 0);
-    k.moved = PSPLIT_NEW(&k.arena, bool, core->n);
-    k.first_node = PSPLIT_NEW(&k.arena, uint32_t, core->n);
-    k.joins = PSPLIT_NEW(&k.arena, uint32_t, core->n);
+    k.moved = PSPLIT_NEW(&k.arena, bool, instance->n);
+    k.first_node = PSPLIT_NEW(&k.arena, uint32_t, instance->n);
+    k.joins = PSPLIT_NEW(&k.arena, uint32_t, instance->n);
     psplit_code code = k.moved && k.first_node && k.joins ? PSPLIT_OK : PSPLIT_NOMEM;
     bool any = false;
     if (code == PSPLIT_OK) {
-      for (uint32_t v = problem->n_nodes; v-- > 0;) k.first_node[core->item_of_node[v]] = v;
-      memset(k.joins, 0xff, core->n * sizeof *k.joins);
-      k.symmetric = is_symmetric(core);
-      k.memory_binds = may_bind(core);
-      /* machine->omega belongs to the core it was made for: the limit rule needs that one. */
+      for (uint32_t v = problem->n_nodes; v-- > 0;) k.first_node[instance->cluster_of_node[v]] = v;
+      memset(k.joins, 0xff, instance->n * sizeof *k.joins);
+      k.symmetric = is_symmetric(instance);
+      k.memory_binds = may_bind(instance);
+      /* automaton->omega belongs to the instance it was made for: the limit rule needs that one. */
       if (round == 0 && limit < PSPLIT_I_INF) code = apply_limit(&k, limit, parent, &any);
       if (!any) any = use_m && apply_rule_m(&k, parent);
       if (stage) carry(&k, stage);
@@ -266,17 +271,17 @@ psplit_code psplit_i_kernel_carrying(psplit_core *core, const psplit_machine *ma
     psplit_i_arena_fini(&k.arena);
     if (code != PSPLIT_OK) return psplit_i_nomem(diag);
     if (!any) break;
-    psplit_core next;
-    code = core->unordered ? psplit_i_core_init_unordered(&next, problem, parent, diag)
-                           : psplit_i_core_init(&next, problem, parent, diag);
+    psplit_i_instance next;
+    code = instance->unordered ? psplit_i_instance_init_unordered(&next, problem, parent, diag)
+                               : psplit_i_instance_init(&next, problem, parent, diag);
     if (code != PSPLIT_OK) return code;
-    psplit_i_core_fini(core);
-    *core = next;
+    psplit_i_instance_fini(instance);
+    *instance = next;
   }
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_kernel(psplit_core *core, const psplit_machine *machine, int64_t limit,
-                            uint32_t *parent, psplit_diag *diag) {
-  return psplit_i_kernel_carrying(core, machine, limit, false, parent, NULL, diag);
+psplit_code psplit_i_reduce(psplit_i_instance *instance, const psplit_i_automaton *automaton,
+                            int64_t limit, uint32_t *parent, psplit_diag *diag) {
+  return psplit_i_reduce_carrying(instance, automaton, limit, false, parent, NULL, diag);
 }

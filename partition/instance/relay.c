@@ -2,15 +2,15 @@
 #include "relay.h"
 #include "instance.h"
 
-bool psplit_i_relay_net(const psplit_core *core, uint32_t e, const uint32_t *stage,
-                        const uint32_t *device, psplit_relay *relay, uint32_t stamp, int64_t *recv,
-                        int64_t *send, uint8_t *out_arcs) {
-  const uint32_t n = core->n_stages, n_nets = core->n_nets;
-  const uint32_t *next = core->problem->next_hop;
-  const uint32_t home = stage[core->net_pin[core->net_off[e]]];
+bool psplit_i_relay_net(const psplit_i_instance *instance, uint32_t e, const uint32_t *stage,
+                        const uint32_t *device, psplit_i_relay *relay, uint32_t stamp,
+                        int64_t *recv, int64_t *send, uint8_t *out_arcs) {
+  const uint32_t n = instance->n_stages, n_nets = instance->n_nets;
+  const uint32_t *next = instance->problem->next_hop;
+  const uint32_t home = stage[instance->net_pin[instance->net_off[e]]];
   uint32_t last = home;
-  for (uint32_t k = core->net_off[e] + 1; k < core->net_off[e + 1]; k++) {
-    const uint32_t s = stage[core->net_pin[k]];
+  for (uint32_t k = instance->net_off[e] + 1; k < instance->net_off[e + 1]; k++) {
+    const uint32_t s = stage[instance->net_pin[k]];
     relay->wants[s] = stamp;
     if (s > last) last = s;
   }
@@ -20,9 +20,9 @@ bool psplit_i_relay_net(const psplit_core *core, uint32_t e, const uint32_t *sta
     const uint32_t n_hops = psplit_i_route(n, next, home, s, relay->held, stamp, relay->hops);
     if (n_hops == 0) return false;
     for (uint32_t h = 0; h < n_hops; h++) {
-      const psplit_hop hop = relay->hops[h];
-      send[hop.from] += core->send[(size_t)device[hop.from] * n_nets + e];
-      recv[hop.to] += core->recv[(size_t)device[hop.to] * n_nets + e];
+      const psplit_i_hop hop = relay->hops[h];
+      send[hop.from] += instance->send[(size_t)device[hop.from] * n_nets + e];
+      recv[hop.to] += instance->recv[(size_t)device[hop.to] * n_nets + e];
       if (out_arcs) out_arcs[(size_t)hop.from * n + hop.to] = 1;
     }
   }

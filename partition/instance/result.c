@@ -3,33 +3,36 @@
 #include <assert.h>
 #include <string.h>
 
-psplit_code psplit_i_answer_init(psplit_answer *answer, const psplit_job *job) {
-  const uint32_t n = job->problem->n_nodes, n_stages = psplit_problem_n_stages(job->problem);
-  memset(answer, 0, sizeof *answer);
-  answer->stage = PSPLIT_NEW(job->arena, uint32_t, n);
-  answer->chunk = PSPLIT_NEW(job->arena, uint32_t, n);
-  answer->device = PSPLIT_NEW(job->arena, uint32_t, n_stages);
-  answer->replicas = PSPLIT_NEW(job->arena, uint32_t, n_stages);
-  answer->solver = answer->bound_name = "none";
-  return answer->stage && answer->chunk && answer->device && answer->replicas
+psplit_code psplit_i_result_init(psplit_i_result *result, const psplit_i_solver_request *request) {
+  const uint32_t n = request->problem->n_nodes,
+                 n_stages = psplit_problem_n_stages(request->problem);
+  memset(result, 0, sizeof *result);
+  result->stage = PSPLIT_NEW(request->arena, uint32_t, n);
+  result->chunk = PSPLIT_NEW(request->arena, uint32_t, n);
+  result->device = PSPLIT_NEW(request->arena, uint32_t, n_stages);
+  result->replicas = PSPLIT_NEW(request->arena, uint32_t, n_stages);
+  result->solver = result->bound_name = "none";
+  return result->stage && result->chunk && result->device && result->replicas
            ? PSPLIT_OK
-           : psplit_i_nomem(job->diag);
+           : psplit_i_nomem(request->diag);
 }
 
-void psplit_i_answer_take(psplit_answer *answer, const psplit_core *core, const psplit_cut *cut) {
-  for (uint32_t v = 0; v < core->problem->n_nodes; v++)
-    answer->stage[v] = cut->stage[core->item_of_node[v]];
-  memcpy(answer->device, cut->device, core->n_stages * sizeof *cut->device);
-  memcpy(answer->replicas, cut->replicas, core->n_stages * sizeof *cut->replicas);
+void psplit_i_result_take(psplit_i_result *result, const psplit_i_instance *instance,
+                          const psplit_i_assignment *assignment) {
+  for (uint32_t v = 0; v < instance->problem->n_nodes; v++)
+    result->stage[v] = assignment->stage[instance->cluster_of_node[v]];
+  memcpy(result->device, assignment->device, instance->n_stages * sizeof *assignment->device);
+  memcpy(result->replicas, assignment->replicas, instance->n_stages * sizeof *assignment->replicas);
 }
 
-void psplit_i_answer_give(const psplit_answer *answer, const psplit_core *core,
-                          const psplit_machine *machine, psplit_cut *cut, int64_t *scratch) {
-  for (uint32_t v = 0; v < core->problem->n_nodes; v++)
-    cut->stage[core->item_of_node[v]] = answer->stage[v];
-  for (uint32_t v = 0; v < core->problem->n_nodes; v++)
-    assert(cut->stage[core->item_of_node[v]] == answer->stage[v]);
-  memcpy(cut->device, answer->device, core->n_stages * sizeof *cut->device);
-  memcpy(cut->replicas, answer->replicas, core->n_stages * sizeof *cut->replicas);
-  psplit_i_cut_evaluate(cut, core, machine, scratch);
+void psplit_i_result_give(const psplit_i_result *result, const psplit_i_instance *instance,
+                          const psplit_i_automaton *automaton, psplit_i_assignment *assignment,
+                          int64_t *scratch) {
+  for (uint32_t v = 0; v < instance->problem->n_nodes; v++)
+    assignment->stage[instance->cluster_of_node[v]] = result->stage[v];
+  for (uint32_t v = 0; v < instance->problem->n_nodes; v++)
+    assert(assignment->stage[instance->cluster_of_node[v]] == result->stage[v]);
+  memcpy(assignment->device, result->device, instance->n_stages * sizeof *assignment->device);
+  memcpy(assignment->replicas, result->replicas, instance->n_stages * sizeof *assignment->replicas);
+  psplit_i_assignment_evaluate(assignment, instance, automaton, scratch);
 }

@@ -10,7 +10,7 @@
 /* The public struct first: psplit_problem_destroy gets a pointer to it. */
 typedef struct owned_problem {
   psplit_problem problem;
-  psplit_arena arena;
+  psplit_i_arena arena;
 } owned_problem;
 
 psplit_code psplit_problem_parse_json(const char *text, size_t n_bytes, const char *name,
@@ -26,7 +26,8 @@ psplit_code psplit_problem_parse_json(const char *text, size_t n_bytes, const ch
   psplit_code code = own ? PSPLIT_OK : psplit_i_nomem(diag);
   if (own) {
     psplit_i_arena_init(&own->arena, 0);
-    psplit_reader r = {.problem = &own->problem, .arena = &own->arena, .diag = diag, .file = name};
+    psplit_i_problem_reader r = {
+      .problem = &own->problem, .arena = &own->arena, .diag = diag, .file = name};
     const json_t *format = json_object_get(root, "format");
     if (json_is_string(format) && strcmp(json_string_value(format), "psplit-problem") == 0)
       code = psplit_i_read_own(&r, root);

@@ -8,33 +8,33 @@
 static bool has_fraction(const json_t *value) {
   if (json_is_real(value)) return true;
   size_t i;
-  const json_t *item;
-  json_array_foreach(value, i, item) if (json_is_real(item)) return true;
+  const json_t *cluster;
+  json_array_foreach(value, i, cluster) if (json_is_real(cluster)) return true;
   return false;
 }
 
 static double largest_of(const json_t *value) {
   double largest = psplit_i_read_number(value);
   size_t i;
-  const json_t *item;
-  json_array_foreach(value, i, item) largest = fmax(largest, psplit_i_read_number(item));
+  const json_t *cluster;
+  json_array_foreach(value, i, cluster) largest = fmax(largest, psplit_i_read_number(cluster));
   return largest;
 }
 
 /* Whole numbers stay what they are; otherwise times are scaled. */
-static void choose_scale(psplit_reader *r, const json_t *nodes, const json_t *tensors) {
+static void choose_scale(psplit_i_problem_reader *r, const json_t *nodes, const json_t *tensors) {
   static const char *const keys[] = {"time_ns", "send_ns", "recv_ns"};
   bool fraction = false;
   double total = 1;
   size_t i;
-  const json_t *item;
-  json_array_foreach(nodes, i, item) {
-    const json_t *value = json_object_get(item, keys[0]);
+  const json_t *cluster;
+  json_array_foreach(nodes, i, cluster) {
+    const json_t *value = json_object_get(cluster, keys[0]);
     fraction |= has_fraction(value);
     total += largest_of(value);
   }
-  json_array_foreach(tensors, i, item) for (int k = 1; k < 3; k++) {
-    const json_t *value = json_object_get(item, keys[k]);
+  json_array_foreach(tensors, i, cluster) for (int k = 1; k < 3; k++) {
+    const json_t *value = json_object_get(cluster, keys[k]);
     fraction |= has_fraction(value);
     total += largest_of(value);
   }
@@ -43,21 +43,21 @@ static void choose_scale(psplit_reader *r, const json_t *nodes, const json_t *te
 }
 
 /* A number for all classes, or an array with one per class; null: cannot run there. */
-static bool per_class(const psplit_reader *r, const json_t *value, bool null_allowed,
+static bool per_class(const psplit_i_problem_reader *r, const json_t *value, bool null_allowed,
                       int64_t *out) {
   const uint32_t n = r->problem->n_classes;
   if (json_is_array(value) && json_array_size(value) != n) return false;
   for (uint32_t c = 0; c < n; c++) {
-    const json_t *item = json_is_array(value) ? json_array_get(value, c) : value;
-    if (null_allowed && json_is_null(item))
+    const json_t *cluster = json_is_array(value) ? json_array_get(value, c) : value;
+    if (null_allowed && json_is_null(cluster))
       out[c] = PSPLIT_TIME_FORBIDDEN;
-    else if (!psplit_i_read_ticks(r, item, &out[c]))
+    else if (!psplit_i_read_ticks(r, cluster, &out[c]))
       return false;
   }
   return true;
 }
 
-static psplit_code own_devices(psplit_reader *r, const json_t *root) {
+static psplit_code own_devices(psplit_i_problem_reader *r, const json_t *root) {
   psplit_problem *p = r->problem;
   const json_t *list = json_object_get(root, "devices"), *links = json_object_get(root, "links");
   const size_t n = json_array_size(list);
@@ -68,18 +68,18 @@ static psplit_code own_devices(psplit_reader *r, const json_t *root) {
   if (!devices) return psplit_i_nomem(r->diag);
   p->n_classes = 1;
   for (size_t d = 0; d < n; d++) {
-    const json_t *item = json_array_get(list, d), *name = json_object_get(item, "name");
-    const json_t *class_id = json_object_get(item, "class"),
-                 *count = json_object_get(item, "count");
+    const json_t *cluster = json_array_get(list, d), *name = json_object_get(cluster, "name");
+    const json_t *class_id = json_object_get(cluster, "class"),
+                 *count = json_object_get(cluster, "count");
     devices[d].count = 1;
     if (class_id &&
         (!psplit_i_read_uint(class_id, &devices[d].class_id) || devices[d].class_id > 255))
       return psplit_i_read_bad(r, "device", d, "\"class\" must be an integer from 0 to 255");
     if (count && !psplit_i_read_uint(count, &devices[d].count))
       return psplit_i_read_bad(r, "device", d, "\"count\" must be an integer >= 0");
-    if (!psplit_i_read_bytes(json_object_get(item, "memory_bytes"), &devices[d].memory_bytes))
+    if (!psplit_i_read_bytes(json_object_get(cluster, "memory_bytes"), &devices[d].memory_bytes))
       return psplit_i_read_bad(r, "device", d, "\"memory_bytes\" must be a number of bytes");
-    devices[d].free_comm = psplit_i_read_truth(json_object_get(item, "free_comm"));
+    devices[d].free_comm = psplit_i_read_truth(json_object_get(cluster, "free_comm"));
     if (json_is_string(name))
       devices[d].name =
         psplit_i_arena_strndup(r->arena, json_string_value(name), json_string_length(name));
@@ -94,9 +94,9 @@ static psplit_code own_devices(psplit_reader *r, const json_t *root) {
   psplit_link *out = PSPLIT_NEW(r->arena, psplit_link, p->n_classes);
   if (!out) return psplit_i_nomem(r->diag);
   for (uint32_t c = 0; c < p->n_classes; c++) {
-    const json_t *item = json_array_get(links, c), *ns = json_object_get(item, "latency_ns");
+    const json_t *cluster = json_array_get(links, c), *ns = json_object_get(cluster, "latency_ns");
     const double latency = json_number_value(ns);
-    out[c].bytes_per_s = json_number_value(json_object_get(item, "bytes_per_s"));
+    out[c].bytes_per_s = json_number_value(json_object_get(cluster, "bytes_per_s"));
     if (!(latency >= 0 && latency < 0x1p60) || !(out[c].bytes_per_s >= 0))
       return psplit_i_read_bad(r, "link", c, "\"latency_ns\" and \"bytes_per_s\" must be >= 0");
     out[c].latency_ns = (int64_t)ceil(latency);
@@ -105,7 +105,7 @@ static psplit_code own_devices(psplit_reader *r, const json_t *root) {
   return PSPLIT_OK;
 }
 
-static psplit_code own_nodes(psplit_reader *r, const json_t *nodes) {
+static psplit_code own_nodes(psplit_i_problem_reader *r, const json_t *nodes) {
   psplit_problem *p = r->problem;
   const uint32_t n = p->n_nodes;
   int64_t *time = PSPLIT_NEW(r->arena, int64_t, (size_t)n * p->n_classes);
@@ -141,23 +141,23 @@ static psplit_code own_nodes(psplit_reader *r, const json_t *nodes) {
 }
 
 /* A list of node ids -> node indices at `out`. */
-static bool read_users(const psplit_reader *r, const json_t *list, uint32_t *out) {
+static bool read_users(const psplit_i_problem_reader *r, const json_t *list, uint32_t *out) {
   size_t i;
-  const json_t *item;
+  const json_t *cluster;
   if (!json_is_array(list)) return false;
-  json_array_foreach(list, i,
-                     item) if ((out[i] = psplit_i_read_node(r, item)) == PSPLIT_NONE) return false;
+  json_array_foreach(
+    list, i, cluster) if ((out[i] = psplit_i_read_node(r, cluster)) == PSPLIT_NONE) return false;
   return true;
 }
 
 static size_t count_lists(const json_t *array, const char *key) {
   size_t total = 0, i;
-  const json_t *item;
-  json_array_foreach(array, i, item) total += json_array_size(json_object_get(item, key));
+  const json_t *cluster;
+  json_array_foreach(array, i, cluster) total += json_array_size(json_object_get(cluster, key));
   return total;
 }
 
-static psplit_code own_tensors(psplit_reader *r, const json_t *tensors) {
+static psplit_code own_tensors(psplit_i_problem_reader *r, const json_t *tensors) {
   psplit_problem *p = r->problem;
   const size_t n = json_array_size(tensors), n_pins = count_lists(tensors, "consumers");
   if (n >= PSPLIT_NONE / 4 || n_pins >= PSPLIT_NONE)
@@ -174,16 +174,19 @@ static psplit_code own_tensors(psplit_reader *r, const json_t *tensors) {
   p->n_nets = (uint32_t)n;
   p->net_bytes = bytes;
   for (size_t e = 0; e < n; e++) {
-    const json_t *item = json_array_get(tensors, e), *list = json_object_get(item, "consumers");
-    const json_t *given[] = {json_object_get(item, "send_ns"), json_object_get(item, "recv_ns")};
-    producer[e] = psplit_i_read_node(r, json_object_get(item, "producer"));
+    const json_t *cluster = json_array_get(tensors, e),
+                 *list = json_object_get(cluster, "consumers");
+    const json_t *given[] = {json_object_get(cluster, "send_ns"),
+                             json_object_get(cluster, "recv_ns")};
+    producer[e] = psplit_i_read_node(r, json_object_get(cluster, "producer"));
     if (producer[e] == PSPLIT_NONE || !read_users(r, list, consumer + off[e]))
       return psplit_i_read_bad(r, "tensor", e,
                                "\"producer\" and \"consumers\" must be ids of nodes");
     off[e + 1] = off[e] + (uint32_t)json_array_size(list);
-    if (!psplit_i_read_bytes(json_object_get(item, "bytes"), &bytes[e]))
+    if (!psplit_i_read_bytes(json_object_get(cluster, "bytes"), &bytes[e]))
       return psplit_i_read_bad(r, "tensor", e, "\"bytes\" must be a number from 0 to 2^53");
-    if (psplit_i_read_truth(json_object_get(item, "uncuttable"))) flags[e] = PSPLIT_NET_UNCUTTABLE;
+    if (psplit_i_read_truth(json_object_get(cluster, "uncuttable")))
+      flags[e] = PSPLIT_NET_UNCUTTABLE;
     for (int side = 0; side < 2; side++) {
       int64_t *out = (side ? recv : send) + e * p->n_classes;
       for (uint32_t c = 0; !given[side] && c < p->n_classes; c++)
@@ -202,7 +205,7 @@ static psplit_code own_tensors(psplit_reader *r, const json_t *tensors) {
   return PSPLIT_OK;
 }
 
-static psplit_code own_rest(psplit_reader *r, const json_t *root) {
+static psplit_code own_rest(psplit_i_problem_reader *r, const json_t *root) {
   psplit_problem *p = r->problem;
   const json_t *order = json_object_get(root, "order"), *weights = json_object_get(root, "weights");
   const size_t n_order = json_array_size(order), n_weights = json_array_size(weights);
@@ -223,8 +226,8 @@ static psplit_code own_rest(psplit_reader *r, const json_t *root) {
       return psplit_i_read_bad(r, "order edge", k, "must be a pair of node ids");
   }
   for (size_t g = 0; g < n_weights; g++) {
-    const json_t *item = json_array_get(weights, g), *list = json_object_get(item, "users");
-    if (!psplit_i_read_bytes(json_object_get(item, "bytes"), &bytes[g]) ||
+    const json_t *cluster = json_array_get(weights, g), *list = json_object_get(cluster, "users");
+    if (!psplit_i_read_bytes(json_object_get(cluster, "bytes"), &bytes[g]) ||
         !read_users(r, list, user + off[g]))
       return psplit_i_read_bad(r, "weight", g, "needs \"bytes\" and \"users\", a list of node ids");
     off[g + 1] = off[g] + (uint32_t)json_array_size(list);
@@ -239,7 +242,7 @@ static psplit_code own_rest(psplit_reader *r, const json_t *root) {
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_read_own(psplit_reader *r, const json_t *root) {
+psplit_code psplit_i_read_own(psplit_i_problem_reader *r, const json_t *root) {
   psplit_problem *p = r->problem;
   psplit_code code;
   const json_t *version = json_object_get(root, "version"), *comm = json_object_get(root, "comm");

@@ -15,7 +15,7 @@ static int compare_edges(const void *a, const void *b) {
   return x->to < y->to ? -1 : x->to > y->to;
 }
 
-static psplit_code published_nodes(psplit_reader *r, const json_t *nodes) {
+static psplit_code published_nodes(psplit_i_problem_reader *r, const json_t *nodes) {
   psplit_problem *p = r->problem;
   int64_t *time = PSPLIT_NEW(r->arena, int64_t, (size_t)p->n_nodes * 2);
   uint64_t *bytes = PSPLIT_NEW(r->arena, uint64_t, p->n_nodes);
@@ -58,7 +58,7 @@ static psplit_code published_nodes(psplit_reader *r, const json_t *nodes) {
 }
 
 /* Edges of one source are one net. Their costs should be equal; the largest counts. */
-static psplit_code published_edges(psplit_reader *r, const json_t *edges) {
+static psplit_code published_edges(psplit_i_problem_reader *r, const json_t *edges) {
   psplit_problem *p = r->problem;
   const size_t n = json_array_size(edges);
   if (!json_is_array(edges) || n >= PSPLIT_NONE / 4)
@@ -70,12 +70,12 @@ static psplit_code published_edges(psplit_reader *r, const json_t *edges) {
   int64_t *cost = PSPLIT_NEW(r->arena, int64_t, 2 * n);
   if (!list || !producer || !consumer || !off || !cost) return psplit_i_nomem(r->diag);
   for (size_t k = 0; k < n; k++) {
-    const json_t *item = json_array_get(edges, k);
-    list[k].from = psplit_i_read_node(r, json_object_get(item, "sourceId"));
-    list[k].to = psplit_i_read_node(r, json_object_get(item, "destId"));
+    const json_t *cluster = json_array_get(edges, k);
+    list[k].from = psplit_i_read_node(r, json_object_get(cluster, "sourceId"));
+    list[k].to = psplit_i_read_node(r, json_object_get(cluster, "destId"));
     if (list[k].from == PSPLIT_NONE || list[k].to == PSPLIT_NONE)
       return psplit_i_read_bad(r, "edge", k, "\"sourceId\" and \"destId\" must be ids of nodes");
-    if (!psplit_i_read_ticks(r, json_object_get(item, "cost"), &list[k].cost))
+    if (!psplit_i_read_ticks(r, json_object_get(cluster, "cost"), &list[k].cost))
       return psplit_i_read_bad(r, "edge", k, "\"cost\" must be a number >= 0");
   }
   qsort(list, n, sizeof *list, compare_edges);
@@ -97,20 +97,20 @@ static psplit_code published_edges(psplit_reader *r, const json_t *edges) {
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_read_published(psplit_reader *r, const json_t *root) {
+psplit_code psplit_i_read_published(psplit_i_problem_reader *r, const json_t *root) {
   psplit_problem *p = r->problem;
   psplit_code code;
   const json_t *nodes = json_object_get(root, "nodes"), *edges = json_object_get(root, "edges");
   double total = 1;
   size_t i;
-  const json_t *item;
-  json_array_foreach(nodes, i, item) {
-    const double cpu = psplit_i_read_number(json_object_get(item, "cpuLatency"));
-    const double fpga = psplit_i_read_number(json_object_get(item, "fpgaLatency"));
+  const json_t *cluster;
+  json_array_foreach(nodes, i, cluster) {
+    const double cpu = psplit_i_read_number(json_object_get(cluster, "cpuLatency"));
+    const double fpga = psplit_i_read_number(json_object_get(cluster, "fpgaLatency"));
     total += cpu > fpga ? cpu : fpga;
   }
-  json_array_foreach(edges, i, item) total +=
-    2 * psplit_i_read_number(json_object_get(item, "cost"));
+  json_array_foreach(edges, i, cluster) total +=
+    2 * psplit_i_read_number(json_object_get(cluster, "cost"));
   p->ticks_per_unit = r->scale = psplit_i_read_scale(total);
   PSPLIT_TRY(psplit_i_read_ids(r, nodes));
   PSPLIT_TRY(published_nodes(r, nodes));

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-psplit_code psplit_i_read_bad(psplit_reader *r, const char *what, size_t i, const char *why) {
+psplit_code psplit_i_read_bad(psplit_i_problem_reader *r, const char *what, size_t i,
+                              const char *why) {
   return psplit_i_fail(r->diag, PSPLIT_INVALID, "%s: %s %zu: %s", r->file, what, i, why);
 }
 
@@ -17,7 +18,7 @@ bool psplit_i_read_truth(const json_t *value) {
 }
 
 /* A time in the file's unit -> ticks. */
-bool psplit_i_read_ticks(const psplit_reader *r, const json_t *value, int64_t *out) {
+bool psplit_i_read_ticks(const psplit_i_problem_reader *r, const json_t *value, int64_t *out) {
   if (json_is_integer(value) && r->scale == 1) {
     *out = (int64_t)json_integer_value(value);
     return *out >= 0;
@@ -52,7 +53,7 @@ int psplit_i_read_compare_pairs(const void *a, const void *b) {
 }
 
 /* Index of ids: pairs (id, node), sorted. */
-static psplit_code index_ids(psplit_reader *r) {
+static psplit_code index_ids(psplit_i_problem_reader *r) {
   int64_t *pairs = psplit_i_arena_array(r->arena, r->n_nodes, 2 * sizeof *pairs);
   if (!pairs) return psplit_i_nomem(r->diag);
   for (uint32_t v = 0; v < r->n_nodes; v++) {
@@ -68,7 +69,7 @@ static psplit_code index_ids(psplit_reader *r) {
   return PSPLIT_OK;
 }
 
-uint32_t psplit_i_read_node(const psplit_reader *r, const json_t *value) {
+uint32_t psplit_i_read_node(const psplit_i_problem_reader *r, const json_t *value) {
   if (!json_is_integer(value)) return PSPLIT_NONE;
   const int64_t id = (int64_t)json_integer_value(value);
   const int64_t *pairs = r->id_index;
@@ -95,7 +96,7 @@ double psplit_i_read_number(const json_t *value) {
   return number > 0 ? number : 0;
 }
 
-psplit_code psplit_i_read_ids(psplit_reader *r, const json_t *nodes) {
+psplit_code psplit_i_read_ids(psplit_i_problem_reader *r, const json_t *nodes) {
   psplit_problem *p = r->problem;
   const size_t n = json_array_size(nodes);
   if (!json_is_array(nodes) || n == 0)

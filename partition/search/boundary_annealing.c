@@ -1,8 +1,9 @@
-/* Simulated annealing on the stages of items, which never decrease along an edge. A move costs as
- * much as its items have nets, whatever the number of stages: on wide graphs, where few orders have
- * good cuts, that tries many more splits than slicing orders does. Energy: the sum of a power of
- * the loads, which sees every stage and is ruled by the largest. Source: Kirkpatrick, Gelatt,
- * Vecchi, "Optimization by simulated annealing", Science 1983; the moves are this project's. */
+/* Simulated annealing on the stages of clusters, which never decrease along an edge. A move costs
+ * as much as its clusters have nets, whatever the number of stages: on wide graphs, where few
+ * orders have good cuts, that tries many more splits than slicing orders does. Energy: the sum of a
+ * power of the loads, which sees every stage and is ruled by the largest. Source: Kirkpatrick,
+ * Gelatt, Vecchi, "Optimization by simulated annealing", Science 1983; the moves are this
+ * project's. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,15 +28,15 @@ static const struct {
 } kChains[N_CHAINS] = {{1, 0.1}, {1, 0.3}, {2, 0.3}, {3, 0.5}};
 
 typedef struct chain {
-  psplit_board board;
-  psplit_arena arena;
+  psplit_i_placement placement;
+  psplit_i_arena arena;
   uint64_t seed, n_drawn;
   uint32_t n_squares;
   double unit;               /* energy is counted in loads of this size */
   int64_t best;              /* value of best_stage */
   uint32_t *best_stage;      /* [n] */
   double *part;              /* [n_stages] of the energy */
-  uint32_t group[MAX_GROUP]; /* items of the move */
+  uint32_t group[MAX_GROUP]; /* clusters of the move */
   uint32_t *seen, n_seen;    /* [n] */
 } chain;
 
@@ -43,26 +44,27 @@ static uint64_t draw(chain *c) { return psplit_i_splitmix64(c->seed, c->n_drawn+
 static double uniform(chain *c) { return (double)(draw(c) >> 11) * 0x1p-53; }
 
 static double energy_of(const chain *c, uint32_t k) {
-  const double x = (double)psplit_i_board_load(&c->board, k) / c->unit, cube = x * x * x;
+  const double x = (double)psplit_i_placement_load(&c->placement, k) / c->unit, cube = x * x * x;
   double power = cube * cube;
   for (uint32_t i = 0; i < c->n_squares; i++) power *= power;
   return power;
 }
 
-/* Collects `item` and what must move with it to the next stage, or the one before; 0: too much. */
-static uint32_t gather(chain *c, uint32_t item, bool up) {
-  const psplit_core *core = c->board.core;
-  const uint32_t *off = up ? core->succ_off : core->pred_off;
-  const uint32_t *list = up ? core->succ : core->pred;
-  const uint32_t from = c->board.label[item];
+/* Collects `cluster` and what must move with it to the next stage, or the one before; 0: too much.
+ * */
+static uint32_t gather(chain *c, uint32_t cluster, bool up) {
+  const psplit_i_instance *instance = c->placement.instance;
+  const uint32_t *off = up ? instance->succ_off : instance->pred_off;
+  const uint32_t *list = up ? instance->succ : instance->pred;
+  const uint32_t from = c->placement.label[cluster];
   uint32_t n = 1;
   c->n_seen++;
-  c->group[0] = item;
-  c->seen[item] = c->n_seen;
+  c->group[0] = cluster;
+  c->seen[cluster] = c->n_seen;
   for (uint32_t k = 0; k < n; k++)
     for (uint32_t l = off[c->group[k]]; l < off[c->group[k] + 1]; l++) {
       const uint32_t other = list[l];
-      if (c->board.label[other] != from || c->seen[other] == c->n_seen) continue;
+      if (c->placement.label[other] != from || c->seen[other] == c->n_seen) continue;
       if (n == MAX_GROUP) return 0;
       c->seen[other] = c->n_seen;
       c->group[n++] = other;
@@ -70,28 +72,29 @@ static uint32_t gather(chain *c, uint32_t item, bool up) {
   return n;
 }
 
-static bool allowed(const chain *c, uint32_t item, uint32_t to) {
-  const psplit_core *core = c->board.core;
-  if (core->pin[item] != PSPLIT_NONE) return false;
-  return core->w[(size_t)c->board.type[to] * core->n + item] < PSPLIT_I_INF;
+static bool allowed(const chain *c, uint32_t cluster, uint32_t to) {
+  const psplit_i_instance *instance = c->placement.instance;
+  if (instance->pin[cluster] != PSPLIT_NONE) return false;
+  return instance->w[(size_t)c->placement.type[to] * instance->n + cluster] < PSPLIT_I_INF;
 }
 
-/* Items to move, in c->group, and where to; 0: none. */
+/* Clusters to move, in c->group, and where to; 0: none. */
 static uint32_t propose(chain *c, uint32_t *out_to) {
-  const psplit_core *core = c->board.core;
+  const psplit_i_instance *instance = c->placement.instance;
   const uint64_t coin = draw(c);
-  const uint32_t item = (uint32_t)((coin >> 32) * core->n >> 32), now = c->board.label[item];
+  const uint32_t cluster = (uint32_t)((coin >> 32) * instance->n >> 32),
+                 now = c->placement.label[cluster];
   const bool up = coin & 1, anywhere = (coin & 14) == 0;
   uint32_t low, high, n = 1;
-  psplit_i_board_range(&c->board, item, &low, &high);
-  c->group[0] = item;
+  psplit_i_placement_range(&c->placement, cluster, &low, &high);
+  c->group[0] = cluster;
   if (anywhere && low < high) {
     *out_to = low + (uint32_t)((coin >> 4 & 0xfffffff) % (high - low + 1));
     if (*out_to == now) return 0;
   } else {
-    if (up ? now + 1 == core->n_stages : now == 0) return 0;
+    if (up ? now + 1 == instance->n_stages : now == 0) return 0;
     *out_to = up ? now + 1 : now - 1;
-    if (*out_to < low || *out_to > high) n = gather(c, item, up);
+    if (*out_to < low || *out_to > high) n = gather(c, cluster, up);
   }
   for (uint32_t i = 0; i < n; i++)
     if (!allowed(c, c->group[i], *out_to)) return 0;
@@ -100,10 +103,10 @@ static uint32_t propose(chain *c, uint32_t *out_to) {
 
 /* Moves c->group[n] from one stage to another; the change of energy. */
 static double shift_group(chain *c, uint32_t n, uint32_t to) {
-  psplit_board *b = &c->board;
+  psplit_i_placement *b = &c->placement;
   double change = 0;
-  psplit_i_board_forget_touched(b);
-  for (uint32_t i = 0; i < n; i++) psplit_i_board_move(b, c->group[i], to);
+  psplit_i_placement_forget_touched(b);
+  for (uint32_t i = 0; i < n; i++) psplit_i_placement_move(b, c->group[i], to);
   for (uint32_t i = 0; i < b->n_touched; i++)
     change += energy_of(c, b->touched[i]) - c->part[b->touched[i]];
   return change;
@@ -111,29 +114,29 @@ static double shift_group(chain *c, uint32_t n, uint32_t to) {
 
 /* Takes the move over; keeps the best split. */
 static void settle(chain *c) {
-  psplit_board *b = &c->board;
+  psplit_i_placement *b = &c->placement;
   for (uint32_t i = 0; i < b->n_touched; i++) c->part[b->touched[i]] = energy_of(c, b->touched[i]);
-  const int64_t value = psplit_i_board_value(b);
+  const int64_t value = psplit_i_placement_value(b);
   if (value >= c->best) return;
   c->best = value;
-  memcpy(c->best_stage, b->label, b->core->n * sizeof *b->label);
+  memcpy(c->best_stage, b->label, b->instance->n * sizeof *b->label);
 }
 
-/* Where there are few steps an item, a hot start would only spoil the split it starts from. */
+/* Where there are few steps a cluster, a hot start would only spoil the split it starts from. */
 static double first_temperature(const chain *c, uint64_t n_steps, double heat) {
   const double cool = 2 * END_TEMPERATURE;
-  const double per_item = (double)n_steps / c->board.core->n / STEPS_PER_ITEM;
-  if (per_item < 1) heat *= per_item;
+  const double per_cluster = (double)n_steps / c->placement.instance->n / STEPS_PER_ITEM;
+  if (per_cluster < 1) heat *= per_cluster;
   return heat > cool ? heat : cool;
 }
 
-static void run_chain(chain *c, const psplit_machine *machine, const psplit_deadline *deadline,
-                      uint64_t n_steps, double heat) {
+static void run_chain(chain *c, const psplit_i_automaton *automaton,
+                      const psplit_i_deadline *deadline, uint64_t n_steps, double heat) {
   const double hot = first_temperature(c, n_steps, heat);
   const double cooling = pow(END_TEMPERATURE / hot, 1.0 / (double)(n_steps + 1));
   double temperature = hot;
   c->unit = c->best > 0 ? (double)c->best : 1;
-  psplit_board *b = &c->board;
+  psplit_i_placement *b = &c->placement;
   for (uint32_t k = 0; k < b->n_devices; k++) c->part[k] = energy_of(c, k);
   for (uint64_t step = 0; step < n_steps; step++, temperature *= cooling) {
     if ((step & 4095) == 0 && psplit_i_expired(deadline)) return;
@@ -142,54 +145,57 @@ static void run_chain(chain *c, const psplit_machine *machine, const psplit_dead
     if (n == 0) continue;
     const uint32_t from = b->label[c->group[0]];
     const double change = shift_group(c, n, to);
-    if ((machine->all_used && b->n_counted[from] == 0) ||
+    if ((automaton->all_used && b->n_counted[from] == 0) ||
         (change > 0 && uniform(c) >= exp(-change / temperature)))
-      for (uint32_t i = n; i-- > 0;) psplit_i_board_move(b, c->group[i], from);
+      for (uint32_t i = n; i-- > 0;) psplit_i_placement_move(b, c->group[i], from);
     else
       settle(c);
   }
 }
 
-static psplit_code chain_init(chain *c, const psplit_core *core, const psplit_job *job,
-                              const psplit_cut *cut, uint64_t seed) {
-  psplit_board *b = &c->board;
-  psplit_arena *arena = &c->arena;
+static psplit_code chain_init(chain *c, const psplit_i_instance *instance,
+                              const psplit_i_solver_request *request,
+                              const psplit_i_assignment *assignment, uint64_t seed) {
+  psplit_i_placement *b = &c->placement;
+  psplit_i_arena *arena = &c->arena;
   psplit_i_arena_init(arena, 0);
   c->seed = psplit_i_mix64(seed);
-  c->best = cut->value;
-  c->best_stage = PSPLIT_NEW(arena, uint32_t, core->n);
-  c->seen = PSPLIT_NEW(arena, uint32_t, core->n);
-  c->part = PSPLIT_NEW(arena, double, core->n_stages);
+  c->best = assignment->value;
+  c->best_stage = PSPLIT_NEW(arena, uint32_t, instance->n);
+  c->seen = PSPLIT_NEW(arena, uint32_t, instance->n);
+  c->part = PSPLIT_NEW(arena, double, instance->n_stages);
   if (!c->best_stage || !c->seen || !c->part) return PSPLIT_NOMEM;
-  const psplit_code code = psplit_i_board_init(b, core, 1, job->options, arena);
+  const psplit_code code = psplit_i_placement_init(b, instance, 1, request->options, arena);
   if (code != PSPLIT_OK) return code;
-  memcpy(b->type, cut->device, core->n_stages * sizeof *b->type);
-  memcpy(c->best_stage, cut->stage, core->n * sizeof *cut->stage);
-  for (uint32_t i = 0; i < core->n; i++) psplit_i_board_add(b, i, cut->stage[i]);
+  memcpy(b->type, assignment->device, instance->n_stages * sizeof *b->type);
+  memcpy(c->best_stage, assignment->stage, instance->n * sizeof *assignment->stage);
+  for (uint32_t i = 0; i < instance->n; i++) psplit_i_placement_add(b, i, assignment->stage[i]);
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_shift(const psplit_core *core, const psplit_machine *machine,
-                           const psplit_job *job, uint64_t salt, uint64_t n_steps,
-                           psplit_cut *cut) {
-  if (core->has_memory || machine->replicated || core->problem->next_hop || core->n == 0 ||
-      (uint64_t)core->n_nets * core->n_stages > MAX_CELLS)
+psplit_code psplit_i_anneal_boundaries(const psplit_i_instance *instance,
+                                       const psplit_i_automaton *automaton,
+                                       const psplit_i_solver_request *request, uint64_t salt,
+                                       uint64_t n_steps, psplit_i_assignment *assignment) {
+  if (instance->has_memory || automaton->replicated || instance->problem->next_hop ||
+      instance->n == 0 || (uint64_t)instance->n_nets * instance->n_stages > MAX_CELLS)
     return PSPLIT_LIMIT;
   psplit_code code = PSPLIT_OK;
-  const int n_threads = psplit_i_team_size(job->options->n_threads);
+  const int n_threads = psplit_i_team_size(request->options->n_threads);
   chain *chains = calloc(N_CHAINS, sizeof *chains);
   if (!chains) return PSPLIT_NOMEM;
   for (uint32_t i = 0; i < N_CHAINS; i++)
-    PSPLIT_TRY(chain_init(&chains[i], core, job, cut, (job->options->seed + salt) * N_CHAINS + i));
+    PSPLIT_TRY(chain_init(&chains[i], instance, request, assignment,
+                          (request->options->seed + salt) * N_CHAINS + i));
   for (uint32_t i = 0; i < N_CHAINS; i++) chains[i].n_squares = kChains[i].n_squares;
 #pragma omp parallel for schedule(dynamic, 1) \
   num_threads(n_threads < N_CHAINS ? n_threads : N_CHAINS)
   for (uint32_t i = 0; i < N_CHAINS; i++)
-    run_chain(&chains[i], machine, &job->deadline, n_steps, kChains[i].heat);
+    run_chain(&chains[i], automaton, &request->deadline, n_steps, kChains[i].heat);
   for (uint32_t i = 0; i < N_CHAINS; i++) {
-    if (chains[i].best < cut->value) {
-      cut->value = chains[i].best;
-      memcpy(cut->stage, chains[i].best_stage, core->n * sizeof *cut->stage);
+    if (chains[i].best < assignment->value) {
+      assignment->value = chains[i].best;
+      memcpy(assignment->stage, chains[i].best_stage, instance->n * sizeof *assignment->stage);
     }
   }
 out:

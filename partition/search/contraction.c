@@ -1,4 +1,4 @@
-/* Contraction of clusters of items, from core to core. */
+/* Contraction of aggregates of clusters, from instance to instance. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,47 +16,48 @@ static int compare_u32(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-static psplit_code sum_items(const psplit_core *core, const uint32_t *cluster, psplit_core *out) {
-  psplit_arena *arena = &out->arena;
+static psplit_code sum_clusters(const psplit_i_instance *instance, const uint32_t *aggregate,
+                                psplit_i_instance *out) {
+  psplit_i_arena *arena = &out->arena;
   const uint32_t n = out->n;
-  out->w = PSPLIT_NEW(arena, int64_t, (size_t)n * core->n_types);
+  out->w = PSPLIT_NEW(arena, int64_t, (size_t)n * instance->n_types);
   out->weight_bytes = PSPLIT_NEW(arena, uint64_t, n);
   out->act_bytes = PSPLIT_NEW(arena, uint64_t, n);
   out->n_counted = PSPLIT_NEW(arena, uint32_t, n);
   out->pin = PSPLIT_NEW(arena, uint32_t, n);
-  out->total_w = core->total_w;
+  out->total_w = instance->total_w;
   if (!out->w || !out->weight_bytes || !out->act_bytes || !out->n_counted || !out->pin)
     return PSPLIT_NOMEM;
   memset(out->pin, 0xff, n * sizeof *out->pin);
-  for (uint32_t i = 0; i < core->n; i++) {
-    const uint32_t c = cluster[i];
-    for (uint32_t t = 0; t < core->n_types; t++) {
-      const int64_t w = core->w[(size_t)t * core->n + i];
+  for (uint32_t i = 0; i < instance->n; i++) {
+    const uint32_t c = aggregate[i];
+    for (uint32_t t = 0; t < instance->n_types; t++) {
+      const int64_t w = instance->w[(size_t)t * instance->n + i];
       int64_t *sum = &out->w[(size_t)t * n + c];
       *sum = w >= PSPLIT_I_INF || *sum >= PSPLIT_I_INF ? PSPLIT_I_INF : *sum + w;
     }
-    out->weight_bytes[c] += core->weight_bytes[i];
-    out->act_bytes[c] += core->act_bytes[i];
-    out->n_counted[c] += core->n_counted[i];
-    if (core->pin[i] != PSPLIT_NONE) out->pin[c] = core->pin[i];
+    out->weight_bytes[c] += instance->weight_bytes[i];
+    out->act_bytes[c] += instance->act_bytes[i];
+    out->n_counted[c] += instance->n_counted[i];
+    if (instance->pin[i] != PSPLIT_NONE) out->pin[c] = instance->pin[i];
   }
-  for (uint32_t c = 0; c < n; c++) out->n_counted_items += out->n_counted[c] > 0;
+  for (uint32_t c = 0; c < n; c++) out->n_counted_clusters += out->n_counted[c] > 0;
   return PSPLIT_OK;
 }
 
-static psplit_code map_edges(const psplit_core *core, const uint32_t *cluster,
-                             psplit_arena *scratch, psplit_core *out) {
+static psplit_code map_edges(const psplit_i_instance *instance, const uint32_t *aggregate,
+                             psplit_i_arena *scratch, psplit_i_instance *out) {
   size_t n = 0;
-  for (uint32_t i = 0; i < core->n; i++)
-    for (uint32_t k = core->succ_off[i]; k < core->succ_off[i + 1]; k++)
-      n += cluster[i] != cluster[core->succ[k]];
+  for (uint32_t i = 0; i < instance->n; i++)
+    for (uint32_t k = instance->succ_off[i]; k < instance->succ_off[i + 1]; k++)
+      n += aggregate[i] != aggregate[instance->succ[k]];
   uint64_t *edges = psplit_i_arena_array(scratch, n, sizeof *edges);
   if (!edges) return PSPLIT_NOMEM;
   n = 0;
-  for (uint32_t i = 0; i < core->n; i++)
-    for (uint32_t k = core->succ_off[i]; k < core->succ_off[i + 1]; k++)
-      if (cluster[i] != cluster[core->succ[k]])
-        edges[n++] = (uint64_t)cluster[i] << 32 | cluster[core->succ[k]];
+  for (uint32_t i = 0; i < instance->n; i++)
+    for (uint32_t k = instance->succ_off[i]; k < instance->succ_off[i + 1]; k++)
+      if (aggregate[i] != aggregate[instance->succ[k]])
+        edges[n++] = (uint64_t)aggregate[i] << 32 | aggregate[instance->succ[k]];
   qsort(edges, n, sizeof *edges, compare_u64);
   size_t kept = 0;
   for (size_t k = 0; k < n; k++)
@@ -95,19 +96,19 @@ static int compare_mapped(const void *a, const void *b) {
   return x->net < y->net ? -1 : x->net > y->net;
 }
 
-static bool equal_nets(const psplit_core *core, const uint32_t *pool, const mapped_net *x,
+static bool equal_nets(const psplit_i_instance *instance, const uint32_t *pool, const mapped_net *x,
                        const mapped_net *y) {
   return x->hash == y->hash && x->n_pins == y->n_pins &&
-         core->net_forward[x->net] == core->net_forward[y->net] &&
+         instance->net_forward[x->net] == instance->net_forward[y->net] &&
          memcmp(pool + x->at, pool + y->at, x->n_pins * sizeof *pool) == 0;
 }
 
-static uint32_t map_pins(const psplit_core *core, const uint32_t *cluster, uint32_t e,
+static uint32_t map_pins(const psplit_i_instance *instance, const uint32_t *aggregate, uint32_t e,
                          uint32_t *pins) {
   uint32_t n = 1;
-  pins[0] = cluster[core->net_pin[core->net_off[e]]];
-  for (uint32_t k = core->net_off[e] + 1; k < core->net_off[e + 1]; k++) {
-    const uint32_t c = cluster[core->net_pin[k]];
+  pins[0] = aggregate[instance->net_pin[instance->net_off[e]]];
+  for (uint32_t k = instance->net_off[e] + 1; k < instance->net_off[e + 1]; k++) {
+    const uint32_t c = aggregate[instance->net_pin[k]];
     if (c != pins[0]) pins[n++] = c;
   }
   if (n > 2) qsort(pins + 1, n - 1, sizeof *pins, compare_u32);
@@ -117,16 +118,16 @@ static uint32_t map_pins(const psplit_core *core, const uint32_t *cluster, uint3
   return kept;
 }
 
-static psplit_code map_nets(const psplit_core *core, const uint32_t *cluster, psplit_arena *scratch,
-                            psplit_core *out) {
-  uint32_t *pool = psplit_i_arena_array(scratch, core->net_off[core->n_nets], sizeof *pool);
-  mapped_net *nets = psplit_i_arena_array(scratch, core->n_nets, sizeof *nets);
+static psplit_code map_nets(const psplit_i_instance *instance, const uint32_t *aggregate,
+                            psplit_i_arena *scratch, psplit_i_instance *out) {
+  uint32_t *pool = psplit_i_arena_array(scratch, instance->net_off[instance->n_nets], sizeof *pool);
+  mapped_net *nets = psplit_i_arena_array(scratch, instance->n_nets, sizeof *nets);
   if (!pool || !nets) return PSPLIT_NOMEM;
   uint32_t n = 0, at = 0;
-  for (uint32_t e = 0; e < core->n_nets; e++) {
-    const uint32_t n_pins = map_pins(core, cluster, e, pool + at);
+  for (uint32_t e = 0; e < instance->n_nets; e++) {
+    const uint32_t n_pins = map_pins(instance, aggregate, e, pool + at);
     if (n_pins < 2) continue;
-    uint64_t hash = n_pins * 2 + core->net_forward[e];
+    uint64_t hash = n_pins * 2 + instance->net_forward[e];
     for (uint32_t k = 0; k < n_pins; k++) hash = psplit_i_mix64(hash ^ pool[at + k]);
     nets[n++] = (mapped_net){hash, at, n_pins, e};
     at += n_pins;
@@ -134,15 +135,15 @@ static psplit_code map_nets(const psplit_core *core, const uint32_t *cluster, ps
   qsort(nets, n, sizeof *nets, compare_mapped);
   uint32_t n_nets = 0, n_pins = 0;
   for (uint32_t k = 0; k < n; k++)
-    if (k == 0 || !equal_nets(core, pool, &nets[k], &nets[k - 1]))
+    if (k == 0 || !equal_nets(instance, pool, &nets[k], &nets[k - 1]))
       n_nets++, n_pins += nets[k].n_pins;
-  psplit_arena *arena = &out->arena;
+  psplit_i_arena *arena = &out->arena;
   out->n_nets = n_nets;
   out->net_off = PSPLIT_NEW(arena, uint32_t, (size_t)n_nets + 1);
   out->net_pin = PSPLIT_NEW(arena, uint32_t, n_pins);
   out->net_forward = PSPLIT_NEW(arena, bool, n_nets);
-  out->send = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * core->n_types);
-  out->recv = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * core->n_types);
+  out->send = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * instance->n_types);
+  out->recv = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * instance->n_types);
   out->inc_off = PSPLIT_NEW(arena, uint32_t, (size_t)out->n + 1);
   out->inc = PSPLIT_NEW(arena, uint32_t, n_pins);
   uint32_t *fill = psplit_i_arena_array(scratch, out->n, sizeof *fill);
@@ -152,16 +153,17 @@ static psplit_code map_nets(const psplit_core *core, const uint32_t *cluster, ps
   uint32_t net = 0;
   at = 0;
   for (uint32_t k = 0; k < n; k++) {
-    if (k == 0 || !equal_nets(core, pool, &nets[k], &nets[k - 1])) {
+    if (k == 0 || !equal_nets(instance, pool, &nets[k], &nets[k - 1])) {
       out->net_off[net] = at;
-      out->net_forward[net++] = core->net_forward[nets[k].net];
+      out->net_forward[net++] = instance->net_forward[nets[k].net];
       memcpy(out->net_pin + at, pool + nets[k].at, nets[k].n_pins * sizeof *pool);
       at += nets[k].n_pins;
     }
-    for (uint32_t t = 0; t < core->n_types; t++) {
-      const size_t from = (size_t)t * core->n_nets + nets[k].net, to = (size_t)t * n_nets + net - 1;
-      out->send[to] += core->send[from];
-      out->recv[to] += core->recv[from];
+    for (uint32_t t = 0; t < instance->n_types; t++) {
+      const size_t from = (size_t)t * instance->n_nets + nets[k].net,
+                   to = (size_t)t * n_nets + net - 1;
+      out->send[to] += instance->send[from];
+      out->recv[to] += instance->recv[from];
     }
   }
   out->net_off[n_nets] = at;
@@ -174,60 +176,60 @@ static psplit_code map_nets(const psplit_core *core, const uint32_t *cluster, ps
   return PSPLIT_OK;
 }
 
-static psplit_code map_groups(const psplit_core *core, const uint32_t *cluster,
-                              psplit_arena *scratch, psplit_core *out) {
-  const uint32_t n_users = core->group_off[core->n_groups];
-  psplit_arena *arena = &out->arena;
-  out->group_bytes = PSPLIT_NEW(arena, uint64_t, core->n_groups);
-  out->group_off = PSPLIT_NEW(arena, uint32_t, (size_t)core->n_groups + 1);
-  out->group_item = PSPLIT_NEW(arena, uint32_t, n_users);
+static psplit_code map_groups(const psplit_i_instance *instance, const uint32_t *aggregate,
+                              psplit_i_arena *scratch, psplit_i_instance *out) {
+  const uint32_t n_users = instance->group_off[instance->n_groups];
+  psplit_i_arena *arena = &out->arena;
+  out->group_bytes = PSPLIT_NEW(arena, uint64_t, instance->n_groups);
+  out->group_off = PSPLIT_NEW(arena, uint32_t, (size_t)instance->n_groups + 1);
+  out->group_cluster = PSPLIT_NEW(arena, uint32_t, n_users);
   out->own_off = PSPLIT_NEW(arena, uint32_t, (size_t)out->n + 1);
   out->own = PSPLIT_NEW(arena, uint32_t, n_users);
   uint32_t *fill = psplit_i_arena_array(scratch, out->n, sizeof *fill);
-  if (!out->group_bytes || !out->group_off || !out->group_item || !out->own_off || !out->own ||
+  if (!out->group_bytes || !out->group_off || !out->group_cluster || !out->own_off || !out->own ||
       !fill)
     return PSPLIT_NOMEM;
   uint32_t at = 0;
-  for (uint32_t g = 0; g < core->n_groups; g++) {
-    uint32_t *items = out->group_item + at, n = 0, kept = 0;
-    for (uint32_t k = core->group_off[g]; k < core->group_off[g + 1]; k++)
-      items[n++] = cluster[core->group_item[k]];
-    qsort(items, n, sizeof *items, compare_u32);
+  for (uint32_t g = 0; g < instance->n_groups; g++) {
+    uint32_t *clusters = out->group_cluster + at, n = 0, kept = 0;
+    for (uint32_t k = instance->group_off[g]; k < instance->group_off[g + 1]; k++)
+      clusters[n++] = aggregate[instance->group_cluster[k]];
+    qsort(clusters, n, sizeof *clusters, compare_u32);
     for (uint32_t k = 0; k < n; k++)
-      if (k == 0 || items[k] != items[k - 1]) items[kept++] = items[k];
+      if (k == 0 || clusters[k] != clusters[k - 1]) clusters[kept++] = clusters[k];
     if (kept == 1) {
-      out->weight_bytes[items[0]] += core->group_bytes[g];
+      out->weight_bytes[clusters[0]] += instance->group_bytes[g];
       continue;
     }
-    out->group_bytes[out->n_groups] = core->group_bytes[g];
+    out->group_bytes[out->n_groups] = instance->group_bytes[g];
     at += kept;
     out->group_off[++out->n_groups] = at;
   }
-  for (uint32_t k = 0; k < at; k++) out->own_off[out->group_item[k] + 1]++;
+  for (uint32_t k = 0; k < at; k++) out->own_off[out->group_cluster[k] + 1]++;
   for (uint32_t c = 0; c < out->n; c++) out->own_off[c + 1] += out->own_off[c];
   memcpy(fill, out->own_off, out->n * sizeof *fill);
   for (uint32_t g = 0; g < out->n_groups; g++)
     for (uint32_t k = out->group_off[g]; k < out->group_off[g + 1]; k++)
-      out->own[fill[out->group_item[k]]++] = g;
+      out->own[fill[out->group_cluster[k]]++] = g;
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_contract(const psplit_core *core, const uint32_t *cluster, uint32_t n_clusters,
-                              psplit_core *out) {
-  *out = *core;
+psplit_code psplit_i_contract(const psplit_i_instance *instance, const uint32_t *aggregate,
+                              uint32_t n_aggregates, psplit_i_instance *out) {
+  *out = *instance;
   psplit_i_arena_init(&out->arena, 0);
-  out->n = n_clusters;
-  out->n_groups = out->n_counted_items = 0;
-  out->item_of_node = NULL; /* nodes belong to items, not to clusters */
-  psplit_arena scratch;
+  out->n = n_aggregates;
+  out->n_groups = out->n_counted_clusters = 0;
+  out->cluster_of_node = NULL; /* nodes belong to clusters, not to aggregates */
+  psplit_i_arena scratch;
   psplit_i_arena_init(&scratch, 0);
   psplit_code code;
-  PSPLIT_TRY(sum_items(core, cluster, out));
-  PSPLIT_TRY(map_edges(core, cluster, &scratch, out));
-  PSPLIT_TRY(map_nets(core, cluster, &scratch, out));
-  PSPLIT_TRY(map_groups(core, cluster, &scratch, out));
+  PSPLIT_TRY(sum_clusters(instance, aggregate, out));
+  PSPLIT_TRY(map_edges(instance, aggregate, &scratch, out));
+  PSPLIT_TRY(map_nets(instance, aggregate, &scratch, out));
+  PSPLIT_TRY(map_groups(instance, aggregate, &scratch, out));
 out:
   psplit_i_arena_fini(&scratch);
-  if (code != PSPLIT_OK) psplit_i_core_fini(out);
+  if (code != PSPLIT_OK) psplit_i_instance_fini(out);
   return code;
 }

@@ -6,23 +6,21 @@
 
 /* Simulated annealing from the full placement label[n]; writes a better one than *inout_value, if
  * it finds any. Chains are independent; the same for any number of threads. */
-PSPLIT_MUST_USE psplit_code psplit_i_anneal(const psplit_core *core, uint32_t chunks,
-                                            const psplit_job *job, const uint32_t *types,
-                                            uint64_t salt, uint64_t max_steps, uint32_t *label,
-                                            int64_t *inout_value);
+PSPLIT_MUST_USE psplit_code psplit_i_anneal_labels(
+  const psplit_i_instance *instance, uint32_t chunks, const psplit_i_solver_request *request,
+  const uint32_t *types, uint64_t salt, uint64_t max_steps, uint32_t *label, int64_t *inout_value);
 
-typedef struct psplit_cooling {
+typedef struct psplit_i_cooling {
   uint64_t seed, n_steps;
   double hot, cold;   /* temperatures: parts of the bottleneck, or of the latency */
   uint32_t n_squares; /* the energy sums loads to the power of 2 to this */
   bool leave;         /* the best of the second half, even where the start was better */
-} psplit_cooling;
+} psplit_i_cooling;
 
 /* One chain on one thread from the full placement label[n]; out: the best it saw. Steps of O(nets
- * of an item). Errors: NOMEM, LIMIT. */
-PSPLIT_MUST_USE psplit_code psplit_i_anneal_chain(const psplit_core *core, uint32_t chunks,
-                                                  const psplit_job *job, const uint32_t *types,
-                                                  const psplit_cooling *cooling, uint32_t *label,
-                                                  int64_t *out_value);
+ * of a cluster). Errors: NOMEM, LIMIT. */
+PSPLIT_MUST_USE psplit_code psplit_i_anneal_labels_once(
+  const psplit_i_instance *instance, uint32_t chunks, const psplit_i_solver_request *request,
+  const uint32_t *types, const psplit_i_cooling *cooling, uint32_t *label, int64_t *out_value);
 
 #endif

@@ -19,7 +19,7 @@ enum { N_CHAINS = 8, KEY_UNIT = 1 << 10 };
 
 /* One chain: its current solution and where its random stream stands. */
 typedef struct chain {
-  psplit_cut now, best;
+  psplit_i_assignment now, best;
   uint64_t seed, n_drawn;
   bool tight;  /* an order had no split at all: memory or pins rule out more than loads do */
   bool failed; /* out of memory */
@@ -27,29 +27,30 @@ typedef struct chain {
 
 /* Scratch of one thread. */
 typedef struct worker {
-  psplit_slicer slicer;
-  psplit_arena arena;
-  psplit_cut trial;
+  psplit_i_order_dp dp;
+  psplit_i_arena arena;
+  psplit_i_assignment trial;
   uint32_t *order, *indegree, *ready;
   uint64_t *heap;
 } worker;
 
 static uint64_t draw(chain *c) { return psplit_i_splitmix64(c->seed, c->n_drawn++); }
 
-static psplit_code worker_init(worker *w, const psplit_core *core, const psplit_machine *machine) {
+static psplit_code worker_init(worker *w, const psplit_i_instance *instance,
+                               const psplit_i_automaton *automaton) {
   psplit_i_arena_init(&w->arena, 0);
-  w->order = PSPLIT_NEW(&w->arena, uint32_t, core->n);
-  w->indegree = PSPLIT_NEW(&w->arena, uint32_t, core->n);
-  w->heap = PSPLIT_NEW(&w->arena, uint64_t, core->n);
-  w->ready = PSPLIT_NEW(&w->arena, uint32_t, core->n);
+  w->order = PSPLIT_NEW(&w->arena, uint32_t, instance->n);
+  w->indegree = PSPLIT_NEW(&w->arena, uint32_t, instance->n);
+  w->heap = PSPLIT_NEW(&w->arena, uint64_t, instance->n);
+  w->ready = PSPLIT_NEW(&w->arena, uint32_t, instance->n);
   if (!w->order || !w->indegree || !w->heap || !w->ready ||
-      psplit_i_cut_init(&w->trial, core, &w->arena) != PSPLIT_OK)
+      psplit_i_assignment_init(&w->trial, instance, &w->arena) != PSPLIT_OK)
     return PSPLIT_NOMEM;
-  return psplit_i_slicer_init(&w->slicer, core, machine);
+  return psplit_i_order_dp_init(&w->dp, instance, automaton);
 }
 
 static void worker_fini(worker *w) {
-  psplit_i_slicer_fini(&w->slicer);
+  psplit_i_order_dp_fini(&w->dp);
   psplit_i_arena_fini(&w->arena);
 }
 
@@ -71,63 +72,64 @@ static uint64_t heap_pop(uint64_t *heap, uint32_t *size) {
   return top;
 }
 
-/* How an order is drawn: from the first items or, reversed, from the last ones. The key of an item
- * is its stage in `base` (or 0) plus noise; equal keys go to the item that became ready last
- * (depth first) or first. */
+/* How an order is drawn: from the first clusters or, reversed, from the last ones. The key of a
+ * cluster is its stage in `base` (or 0) plus noise; equal keys go to the cluster that became ready
+ * last (depth first) or first. */
 typedef struct drawing {
   const uint32_t *base;
   uint32_t noise, grain;
   bool depth_first, reversed;
 } drawing;
 
-static void make_ready(const psplit_core *core, chain *c, worker *w, const drawing *how,
-                       uint32_t item, uint32_t *size, uint32_t *n_ready) {
+static void make_ready(const psplit_i_instance *instance, chain *c, worker *w, const drawing *how,
+                       uint32_t cluster, uint32_t *size, uint32_t *n_ready) {
   uint64_t key = 0;
   if (how->base)
     key =
-      (uint64_t)(how->reversed ? core->n_stages - 1 - how->base[item] : how->base[item]) * KEY_UNIT;
+      (uint64_t)(how->reversed ? instance->n_stages - 1 - how->base[cluster] : how->base[cluster]) *
+      KEY_UNIT;
   if (how->noise) key += draw(c) % how->noise / how->grain * how->grain;
-  w->ready[*n_ready] = item;
+  w->ready[*n_ready] = cluster;
   heap_push(w->heap, size, key << 32 | (how->depth_first ? UINT32_MAX - *n_ready : *n_ready));
   ++*n_ready;
 }
 
-static void draw_order(const psplit_core *core, chain *c, worker *w, const drawing *how) {
-  const uint32_t n = core->n;
-  const uint32_t *in = how->reversed ? core->succ_off : core->pred_off;
-  const uint32_t *out_off = how->reversed ? core->pred_off : core->succ_off;
-  const uint32_t *out = how->reversed ? core->pred : core->succ;
+static void draw_order(const psplit_i_instance *instance, chain *c, worker *w, const drawing *how) {
+  const uint32_t n = instance->n;
+  const uint32_t *in = how->reversed ? instance->succ_off : instance->pred_off;
+  const uint32_t *out_off = how->reversed ? instance->pred_off : instance->succ_off;
+  const uint32_t *out = how->reversed ? instance->pred : instance->succ;
   uint32_t size = 0, n_ready = 0;
   for (uint32_t i = 0; i < n; i++) {
     w->indegree[i] = in[i + 1] - in[i];
-    if (w->indegree[i] == 0) make_ready(core, c, w, how, i, &size, &n_ready);
+    if (w->indegree[i] == 0) make_ready(instance, c, w, how, i, &size, &n_ready);
   }
   for (uint32_t at = 0; size > 0; at++) {
     const uint32_t tie = (uint32_t)heap_pop(w->heap, &size);
-    const uint32_t item = w->ready[how->depth_first ? UINT32_MAX - tie : tie];
-    w->order[how->reversed ? n - 1 - at : at] = item;
-    for (uint32_t k = out_off[item]; k < out_off[item + 1]; k++)
-      if (--w->indegree[out[k]] == 0) make_ready(core, c, w, how, out[k], &size, &n_ready);
+    const uint32_t cluster = w->ready[how->depth_first ? UINT32_MAX - tie : tie];
+    w->order[how->reversed ? n - 1 - at : at] = cluster;
+    for (uint32_t k = out_off[cluster]; k < out_off[cluster + 1]; k++)
+      if (--w->indegree[out[k]] == 0) make_ready(instance, c, w, how, out[k], &size, &n_ready);
   }
 }
 
-/* No stage has a larger load: every item on its slowest device, every tensor sent to all. */
-static int64_t largest_load(const psplit_core *core) {
+/* No stage has a larger load: every cluster on its slowest device, every tensor sent to all. */
+static int64_t largest_load(const psplit_i_instance *instance) {
   int64_t sum = 1;
-  for (uint32_t i = 0; i < core->n; i++) {
+  for (uint32_t i = 0; i < instance->n; i++) {
     int64_t most = 0;
-    for (uint32_t t = 0; t < core->n_types; t++) {
-      const int64_t w = core->w[(size_t)t * core->n + i];
+    for (uint32_t t = 0; t < instance->n_types; t++) {
+      const int64_t w = instance->w[(size_t)t * instance->n + i];
       if (w < PSPLIT_I_INF && w > most) most = w;
     }
     sum = psplit_i_sat_add_i64(sum, most);
   }
-  for (uint32_t e = 0; e < core->n_nets; e++) {
-    const int64_t fan = core->p2p ? core->net_off[e + 1] - core->net_off[e] - 1 : 1;
+  for (uint32_t e = 0; e < instance->n_nets; e++) {
+    const int64_t fan = instance->p2p ? instance->net_off[e + 1] - instance->net_off[e] - 1 : 1;
     int64_t most = 0;
-    for (uint32_t t = 0; t < core->n_types; t++) {
-      const size_t cell = (size_t)t * core->n_nets + e;
-      const int64_t both = core->recv[cell] + core->send[cell] * fan;
+    for (uint32_t t = 0; t < instance->n_types; t++) {
+      const size_t cell = (size_t)t * instance->n_nets + e;
+      const int64_t both = instance->recv[cell] + instance->send[cell] * fan;
       if (both > most) most = both;
     }
     sum = psplit_i_sat_add_i64(sum, most);
@@ -136,28 +138,29 @@ static int64_t largest_load(const psplit_core *core) {
 }
 
 /* Slices w->order; keeps the result in c->now when it is not worse. */
-static void try_order(const psplit_core *core, chain *c, worker *w) {
+static void try_order(const psplit_i_instance *instance, chain *c, worker *w) {
   const uint32_t *times_sent = NULL;
-  if (core->p2p && c->now.value < PSPLIT_I_INF) {
-    psplit_i_cut_times_sent(&c->now, core, w->slicer.times_sent, w->slicer.mark);
-    times_sent = w->slicer.times_sent;
+  if (instance->p2p && c->now.value < PSPLIT_I_INF) {
+    psplit_i_assignment_times_sent(&c->now, instance, w->dp.times_sent, w->dp.mark);
+    times_sent = w->dp.times_sent;
   }
   if (c->now.value < PSPLIT_I_INF) {
-    c->failed |= !psplit_i_slice(&w->slicer, w->order, times_sent, c->now.value, &w->trial);
+    c->failed |= !psplit_i_order_dp_run(&w->dp, w->order, times_sent, c->now.value, &w->trial);
   } else { /* every stage up to the largest load: quadratic. A close limit often does */
-    const int64_t least = psplit_i_simple_bound(core, w->slicer.machine);
-    const int64_t most = largest_load(core);
+    const int64_t least = psplit_i_simple_bound(instance, w->dp.automaton);
+    const int64_t most = largest_load(instance);
     w->trial.value = PSPLIT_I_INF;
     for (int64_t limit = least + least / 4 + 1; w->trial.value >= PSPLIT_I_INF; limit *= 4) {
       if (limit > most || c->tight) limit = most;
-      c->failed |= !psplit_i_slice(&w->slicer, w->order, times_sent, limit, &w->trial);
+      c->failed |= !psplit_i_order_dp_run(&w->dp, w->order, times_sent, limit, &w->trial);
       if (c->failed || limit >= most) break;
     }
   }
   c->tight |= w->trial.value >= PSPLIT_I_INF;
   if (w->trial.value > c->now.value || w->trial.value >= PSPLIT_I_INF) return;
-  if (psplit_i_cut_better(&w->trial, &c->best, core)) psplit_i_cut_copy(&c->best, &w->trial, core);
-  psplit_i_cut_copy(&c->now, &w->trial, core);
+  if (psplit_i_assignment_better(&w->trial, &c->best, instance))
+    psplit_i_assignment_copy(&c->best, &w->trial, instance);
+  psplit_i_assignment_copy(&c->now, &w->trial, instance);
 }
 
 static const drawing kFirstOrders[N_CHAINS] = {
@@ -166,13 +169,14 @@ static const drawing kFirstOrders[N_CHAINS] = {
   {NULL, 1024, 256, true, true}, {NULL, 1024, 1, false, true},
 };
 
-static void run_chain(const psplit_core *core, const psplit_search_options *options, chain *c,
-                      worker *w, uint32_t index, bool first) {
+static void run_chain(const psplit_i_instance *instance,
+                      const psplit_i_local_search_options *options, chain *c, worker *w,
+                      uint32_t index, bool first) {
   static const uint32_t noises[] = {KEY_UNIT / 4, KEY_UNIT, KEY_UNIT + KEY_UNIT / 2, KEY_UNIT * 3};
   /* The very first order is always tried: a time limit of 0 still gives a split. */
   if (first && (index == 0 || !psplit_i_expired(&options->deadline))) {
-    draw_order(core, c, w, &kFirstOrders[index]);
-    try_order(core, c, w);
+    draw_order(instance, c, w, &kFirstOrders[index]);
+    try_order(instance, c, w);
   }
   for (uint32_t step = 0; step < options->n_steps; step++) {
     if (c->best.value <= options->target || psplit_i_expired(&options->deadline)) return;
@@ -181,17 +185,19 @@ static void run_chain(const psplit_core *core, const psplit_search_options *opti
     const drawing how = {fresh ? NULL : c->now.stage, noises[coin & 3],
                          coin >> 2 & 1 ? 1 : KEY_UNIT / 4, (coin >> 3 & 1) != 0,
                          (coin >> 4 & 1) != 0};
-    draw_order(core, c, w, &how);
-    try_order(core, c, w);
+    draw_order(instance, c, w, &how);
+    try_order(instance, c, w);
   }
 }
 
-psplit_code psplit_i_search(const psplit_core *core, const psplit_machine *machine,
-                            const psplit_search_options *options, psplit_cut *cut) {
+psplit_code psplit_i_local_search(const psplit_i_instance *instance,
+                                  const psplit_i_automaton *automaton,
+                                  const psplit_i_local_search_options *options,
+                                  psplit_i_assignment *assignment) {
   psplit_code code = PSPLIT_OK;
   const int n_threads = psplit_i_team_size(options->n_threads);
   const int n_workers = n_threads < N_CHAINS ? n_threads : N_CHAINS;
-  psplit_arena arena;
+  psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
   chain *chains = PSPLIT_NEW(&arena, chain, N_CHAINS);
   worker *workers = PSPLIT_NEW(&arena, worker, (size_t)n_workers);
@@ -201,28 +207,31 @@ psplit_code psplit_i_search(const psplit_core *core, const psplit_machine *machi
   }
   for (uint32_t i = 0; i < N_CHAINS; i++) {
     chains[i].seed = psplit_i_mix64(options->seed * 0x10001 + i + 1);
-    PSPLIT_TRY(psplit_i_cut_init(&chains[i].now, core, &arena));
-    PSPLIT_TRY(psplit_i_cut_init(&chains[i].best, core, &arena));
-    if (cut->value < PSPLIT_I_INF) psplit_i_cut_copy(&chains[i].now, cut, core);
+    PSPLIT_TRY(psplit_i_assignment_init(&chains[i].now, instance, &arena));
+    PSPLIT_TRY(psplit_i_assignment_init(&chains[i].best, instance, &arena));
+    if (assignment->value < PSPLIT_I_INF)
+      psplit_i_assignment_copy(&chains[i].now, assignment, instance);
   }
-  for (int i = 0; i < n_workers; i++) PSPLIT_TRY(worker_init(&workers[i], core, machine));
-  const bool fresh = cut->value >= PSPLIT_I_INF;
+  for (int i = 0; i < n_workers; i++) PSPLIT_TRY(worker_init(&workers[i], instance, automaton));
+  const bool fresh = assignment->value >= PSPLIT_I_INF;
   for (uint32_t round = 0; round < options->n_rounds; round++) {
-    const int64_t before = cut->value;
+    const int64_t before = assignment->value;
     if (options->out_slices) *options->out_slices += N_CHAINS * (uint64_t)options->n_steps;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(n_workers)
     for (uint32_t i = 0; i < N_CHAINS; i++)
-      run_chain(core, options, &chains[i], &workers[omp_get_thread_num()], i, fresh && round == 0);
+      run_chain(instance, options, &chains[i], &workers[omp_get_thread_num()], i,
+                fresh && round == 0);
     for (uint32_t i = 0; i < N_CHAINS; i++) PSPLIT_TRY(chains[i].failed ? PSPLIT_NOMEM : PSPLIT_OK);
     for (uint32_t i = 0; i < N_CHAINS; i++)
-      if (psplit_i_cut_better(&chains[i].best, cut, core))
-        psplit_i_cut_copy(cut, &chains[i].best, core);
+      if (psplit_i_assignment_better(&chains[i].best, assignment, instance))
+        psplit_i_assignment_copy(assignment, &chains[i].best, instance);
     /* Half of the chains go on from the best; the others keep their own way. */
     for (uint32_t i = 0; i < N_CHAINS; i += 2)
-      if (cut->value < chains[i].now.value) psplit_i_cut_copy(&chains[i].now, cut, core);
-    if (cut->value <= options->target || psplit_i_expired(&options->deadline)) break;
+      if (assignment->value < chains[i].now.value)
+        psplit_i_assignment_copy(&chains[i].now, assignment, instance);
+    if (assignment->value <= options->target || psplit_i_expired(&options->deadline)) break;
     /* A round that brings nothing is the last one. */
-    if (round > 0 && cut->value >= before && cut->value < PSPLIT_I_INF) break;
+    if (round > 0 && assignment->value >= before && assignment->value < PSPLIT_I_INF) break;
   }
 out:
   for (int i = 0; workers && i < n_workers; i++) worker_fini(&workers[i]);

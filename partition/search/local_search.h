@@ -5,17 +5,19 @@
 #include "assignment.h"
 #include "budget.h"
 
-typedef struct psplit_search_options {
+typedef struct psplit_i_local_search_options {
   uint64_t seed;
   uint32_t n_threads, n_rounds, n_steps; /* rounds of n_steps per chain */
   int64_t target;                        /* stop when value <= target */
-  psplit_deadline deadline;
+  psplit_i_deadline deadline;
   uint64_t *out_slices; /* orders tried, at most; may be NULL */
-} psplit_search_options;
+} psplit_i_local_search_options;
 
-/* Iterated local search over topological orders, from *cut when it has a value. Improves *cut.
- * The same for any number of threads. Errors: NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_search(const psplit_core *core, const psplit_machine *machine,
-                                            const psplit_search_options *options, psplit_cut *cut);
+/* Iterated local search over topological orders, from *assignment when it has a value. Improves
+ * *assignment. The same for any number of threads. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_local_search(const psplit_i_instance *instance,
+                                                  const psplit_i_automaton *automaton,
+                                                  const psplit_i_local_search_options *options,
+                                                  psplit_i_assignment *assignment);
 
 #endif

@@ -20,40 +20,40 @@ enum {
 };
 
 typedef struct zoom {
-  const psplit_core *core;
-  const psplit_machine *machine;
-  const psplit_job *job;
-  psplit_arena arena;
-  uint32_t *order, *cluster, *scratch; /* [n] */
-  int64_t *weight;                     /* [n] of items, at least 1 so that segments end */
+  const psplit_i_instance *instance;
+  const psplit_i_automaton *automaton;
+  const psplit_i_solver_request *request;
+  psplit_i_arena arena;
+  uint32_t *order, *aggregate, *scratch; /* [n] */
+  int64_t *weight;                       /* [n] of clusters, at least 1 so that segments end */
   int64_t total;
-  psplit_cut *best;
+  psplit_i_assignment *best;
 } zoom;
 
 /* Topological orders to begin with: by id; depth first from the sources; depth first from the
- * sinks. Roots of a depth-first order are taken when the first item that needs them is. */
+ * sinks. Roots of a depth-first order are taken when the first cluster that needs them is. */
 static psplit_code first_order(zoom *z, uint32_t kind) {
-  const psplit_core *core = z->core;
-  const uint32_t n = core->n;
+  const psplit_i_instance *instance = z->instance;
+  const uint32_t n = instance->n;
   if (kind == 0) {
     for (uint32_t i = 0; i < n; i++) z->order[i] = i;
     return PSPLIT_OK;
   }
   const bool reversed = kind == 2;
-  const uint32_t *in = reversed ? core->succ_off : core->pred_off;
-  const uint32_t *out_off = reversed ? core->pred_off : core->succ_off;
-  const uint32_t *out = reversed ? core->pred : core->succ;
-  uint32_t *left = z->scratch, *stack = z->cluster, size = 0, at = 0;
+  const uint32_t *in = reversed ? instance->succ_off : instance->pred_off;
+  const uint32_t *out_off = reversed ? instance->pred_off : instance->succ_off;
+  const uint32_t *out = reversed ? instance->pred : instance->succ;
+  uint32_t *left = z->scratch, *stack = z->aggregate, size = 0, at = 0;
   for (uint32_t i = 0; i < n; i++) {
-    const uint32_t item = reversed ? i : n - 1 - i;
-    left[item] = in[item + 1] - in[item];
-    if (left[item] == 0) stack[size++] = item;
+    const uint32_t cluster = reversed ? i : n - 1 - i;
+    left[cluster] = in[cluster + 1] - in[cluster];
+    if (left[cluster] == 0) stack[size++] = cluster;
   }
   while (size) {
-    const uint32_t item = stack[--size];
-    z->order[reversed ? n - 1 - at : at] = item;
+    const uint32_t cluster = stack[--size];
+    z->order[reversed ? n - 1 - at : at] = cluster;
     at++;
-    for (uint32_t k = out_off[item]; k < out_off[item + 1]; k++)
+    for (uint32_t k = out_off[cluster]; k < out_off[cluster + 1]; k++)
       if (--left[out[k]] == 0) stack[size++] = out[k];
   }
   return PSPLIT_OK;
@@ -64,17 +64,17 @@ static uint32_t even_segments(zoom *z, uint32_t n_segments) {
   const int64_t share = z->total / n_segments + 1;
   uint32_t segment = 0;
   int64_t inside = 0;
-  for (uint32_t k = 0; k < z->core->n; k++) {
+  for (uint32_t k = 0; k < z->instance->n; k++) {
     const uint32_t i = z->order[k];
     /* Pins must not meet in a segment. */
     const bool full = inside + z->weight[i] / 2 >= share;
-    if (k > 0 &&
-        (full || z->core->pin[i] != PSPLIT_NONE || z->core->pin[z->order[k - 1]] != PSPLIT_NONE)) {
+    if (k > 0 && (full || z->instance->pin[i] != PSPLIT_NONE ||
+                  z->instance->pin[z->order[k - 1]] != PSPLIT_NONE)) {
       segment++;
       inside = 0;
     }
     inside += z->weight[i];
-    z->cluster[i] = segment;
+    z->aggregate[i] = segment;
   }
   return segment + 1;
 }
@@ -82,11 +82,11 @@ static uint32_t even_segments(zoom *z, uint32_t n_segments) {
 /* Sorts z->order by the stages of the best split (stable: it stays topological) and cuts it into
  * segments: within `reach` of a cut of weight reach / FINE_PARTS, elsewhere one for the rest. */
 static uint32_t fine_segments(zoom *z, int64_t reach) {
-  const psplit_core *core = z->core;
-  const uint32_t n = core->n, n_stages = core->n_stages;
-  uint32_t *at = z->cluster; /* counting sort */
+  const psplit_i_instance *instance = z->instance;
+  const uint32_t n = instance->n, n_stages = instance->n_stages;
+  uint32_t *at = z->aggregate; /* counting sort */
   memset(at, 0, (n_stages < n ? n_stages + 1 : n) * sizeof *at);
-  psplit_arena scratch;
+  psplit_i_arena scratch;
   psplit_i_arena_init(&scratch, 0);
   uint32_t *off = PSPLIT_NEW(&scratch, uint32_t, (size_t)n_stages + 1);
   int64_t *size = PSPLIT_NEW(&scratch, int64_t, n_stages);
@@ -115,105 +115,111 @@ static uint32_t fine_segments(zoom *z, int64_t reach) {
     const bool leaves = near_before && passed + z->weight[i] > reach;
     const bool enters =
       !near_before && near_after && size[s] - passed + z->weight[i] > reach && inside > part;
-    if (k > 0 && (new_stage || full || leaves || enters || core->pin[i] != PSPLIT_NONE ||
-                  core->pin[z->order[k - 1]] != PSPLIT_NONE)) {
+    if (k > 0 && (new_stage || full || leaves || enters || instance->pin[i] != PSPLIT_NONE ||
+                  instance->pin[z->order[k - 1]] != PSPLIT_NONE)) {
       segment++;
       inside = 0;
     }
     inside += z->weight[i];
     passed += z->weight[i];
-    z->cluster[i] = segment;
+    z->aggregate[i] = segment;
   }
   psplit_i_arena_fini(&scratch);
   return segment + 1;
 }
 
-/* Solves the segments in z->cluster; takes the split when it is better. `from_best` starts there.
+/* Solves the segments in z->aggregate; takes the split when it is better. `from_best` starts there.
  */
 static psplit_code solve_segments(zoom *z, uint32_t n_segments, bool from_best, uint64_t salt,
                                   uint32_t n_steps) {
-  const psplit_core *core = z->core;
-  psplit_core coarse;
-  psplit_machine machine;
-  psplit_arena arena;
-  psplit_cut cut;
-  psplit_code code = psplit_i_contract(core, z->cluster, n_segments, &coarse);
+  const psplit_i_instance *instance = z->instance;
+  psplit_i_instance coarse;
+  psplit_i_automaton automaton;
+  psplit_i_arena arena;
+  psplit_i_assignment assignment;
+  psplit_code code = psplit_i_contract(instance, z->aggregate, n_segments, &coarse);
   if (code != PSPLIT_OK) return code;
   psplit_i_arena_init(&arena, 0);
-  memset(&machine, 0, sizeof machine);
-  int64_t *scratch = PSPLIT_NEW(&arena, int64_t, (size_t)core->n_stages * 5);
+  memset(&automaton, 0, sizeof automaton);
+  int64_t *scratch = PSPLIT_NEW(&arena, int64_t, (size_t)instance->n_stages * 5);
   PSPLIT_TRY(scratch ? PSPLIT_OK : PSPLIT_NOMEM);
-  PSPLIT_TRY(psplit_i_machine_init(&machine, &coarse, z->job->options, NULL));
-  PSPLIT_TRY(psplit_i_cut_init(&cut, &coarse, &arena));
+  PSPLIT_TRY(psplit_i_automaton_init(&automaton, &coarse, z->request->options, NULL));
+  PSPLIT_TRY(psplit_i_assignment_init(&assignment, &coarse, &arena));
   if (from_best) {
-    for (uint32_t i = 0; i < core->n; i++) cut.stage[z->cluster[i]] = z->best->stage[i];
-    memcpy(cut.device, z->best->device, core->n_stages * sizeof *cut.device);
-    memcpy(cut.replicas, z->best->replicas, core->n_stages * sizeof *cut.replicas);
-    psplit_i_cut_evaluate(&cut, &coarse, &machine, scratch);
+    for (uint32_t i = 0; i < instance->n; i++)
+      assignment.stage[z->aggregate[i]] = z->best->stage[i];
+    memcpy(assignment.device, z->best->device, instance->n_stages * sizeof *assignment.device);
+    memcpy(assignment.replicas, z->best->replicas,
+           instance->n_stages * sizeof *assignment.replicas);
+    psplit_i_assignment_evaluate(&assignment, &coarse, &automaton, scratch);
   }
   const uint64_t one =
-    ((uint64_t)coarse.net_off[coarse.n_nets] + coarse.n) * (coarse.n / core->n_stages + 1);
+    ((uint64_t)coarse.net_off[coarse.n_nets] + coarse.n) * (coarse.n / instance->n_stages + 1);
   while (n_steps > 1 && one * n_steps * 8 > SEARCH_WORK) n_steps--;
-  const psplit_search_options options = {
-    .seed = z->job->options->seed + salt,
-    .n_threads = z->job->options->n_threads,
+  const psplit_i_local_search_options options = {
+    .seed = z->request->options->seed + salt,
+    .n_threads = z->request->options->n_threads,
     .n_rounds = 1,
     .n_steps = n_steps,
-    .deadline = z->best->value < PSPLIT_I_INF ? z->job->deadline : (psplit_deadline){-1},
+    .deadline = z->best->value < PSPLIT_I_INF ? z->request->deadline : (psplit_i_deadline){-1},
   };
-  PSPLIT_TRY(psplit_i_search(&coarse, &machine, &options, &cut));
-  if (cut.value >= PSPLIT_I_INF || cut.value > z->best->value) goto out;
-  if (cut.value == z->best->value && cut.comm >= z->best->comm) goto out;
-  for (uint32_t i = 0; i < core->n; i++) z->best->stage[i] = cut.stage[z->cluster[i]];
-  memcpy(z->best->device, cut.device, core->n_stages * sizeof *cut.device);
-  memcpy(z->best->replicas, cut.replicas, core->n_stages * sizeof *cut.replicas);
-  z->best->value = cut.value;
-  z->best->comm = cut.comm;
+  PSPLIT_TRY(psplit_i_local_search(&coarse, &automaton, &options, &assignment));
+  if (assignment.value >= PSPLIT_I_INF || assignment.value > z->best->value) goto out;
+  if (assignment.value == z->best->value && assignment.comm >= z->best->comm) goto out;
+  for (uint32_t i = 0; i < instance->n; i++) z->best->stage[i] = assignment.stage[z->aggregate[i]];
+  memcpy(z->best->device, assignment.device, instance->n_stages * sizeof *assignment.device);
+  memcpy(z->best->replicas, assignment.replicas, instance->n_stages * sizeof *assignment.replicas);
+  z->best->value = assignment.value;
+  z->best->comm = assignment.comm;
 out:
-  psplit_i_machine_fini(&machine);
-  psplit_i_core_fini(&coarse);
+  psplit_i_automaton_fini(&automaton);
+  psplit_i_instance_fini(&coarse);
   psplit_i_arena_fini(&arena);
   return code;
 }
 
-psplit_code psplit_i_multilevel(const psplit_core *core, const psplit_machine *machine,
-                                const psplit_job *job, psplit_cut *out_cut) {
-  zoom z = {.core = core, .machine = machine, .job = job, .best = out_cut};
+psplit_code psplit_i_multilevel(const psplit_i_instance *instance,
+                                const psplit_i_automaton *automaton,
+                                const psplit_i_solver_request *request,
+                                psplit_i_assignment *out_assignment) {
+  zoom z = {
+    .instance = instance, .automaton = automaton, .request = request, .best = out_assignment};
   psplit_i_arena_init(&z.arena, 0);
   psplit_code code = PSPLIT_NOMEM;
-  const uint32_t n = core->n;
+  const uint32_t n = instance->n;
   z.order = PSPLIT_NEW(&z.arena, uint32_t, n);
-  z.cluster = PSPLIT_NEW(&z.arena, uint32_t, n);
+  z.aggregate = PSPLIT_NEW(&z.arena, uint32_t, n);
   z.scratch = PSPLIT_NEW(&z.arena, uint32_t, n);
   z.weight = PSPLIT_NEW(&z.arena, int64_t, n);
   uint32_t *keep = PSPLIT_NEW(&z.arena, uint32_t, n);
-  if (!z.order || !z.cluster || !z.scratch || !z.weight || !keep) goto out;
+  if (!z.order || !z.aggregate || !z.scratch || !z.weight || !keep) goto out;
   for (uint32_t i = 0; i < n; i++) {
-    z.weight[i] = machine->omega[i] > 0 ? machine->omega[i] : 1;
+    z.weight[i] = automaton->omega[i] > 0 ? automaton->omega[i] : 1;
     z.total += z.weight[i];
   }
-  out_cut->value = out_cut->comm = PSPLIT_I_INF;
-  uint32_t n_segments = core->n_stages > 64 ? core->n_stages * 16 : 1024;
-  while (n_segments > 1024 && (uint64_t)n_segments * machine->n_states > MAX_CELLS) n_segments /= 2;
-  if (n_segments < core->n_stages) n_segments = core->n_stages;
+  out_assignment->value = out_assignment->comm = PSPLIT_I_INF;
+  uint32_t n_segments = instance->n_stages > 64 ? instance->n_stages * 16 : 1024;
+  while (n_segments > 1024 && (uint64_t)n_segments * automaton->n_states > MAX_CELLS)
+    n_segments /= 2;
+  if (n_segments < instance->n_stages) n_segments = instance->n_stages;
   if (n_segments > n) n_segments = n;
   for (uint32_t kind = 0; kind < N_ORDERS; kind++) {
-    if (out_cut->value < PSPLIT_I_INF && psplit_i_expired(&job->deadline)) break;
-    const int64_t before = out_cut->value;
+    if (out_assignment->value < PSPLIT_I_INF && psplit_i_expired(&request->deadline)) break;
+    const int64_t before = out_assignment->value;
     PSPLIT_TRY(first_order(&z, kind));
     PSPLIT_TRY(solve_segments(&z, even_segments(&z, n_segments), false, kind, 1));
-    if (out_cut->value < before) memcpy(keep, z.order, n * sizeof *keep);
+    if (out_assignment->value < before) memcpy(keep, z.order, n * sizeof *keep);
   }
-  if (out_cut->value >= PSPLIT_I_INF) { /* memory may need finer pieces */
+  if (out_assignment->value >= PSPLIT_I_INF) { /* memory may need finer pieces */
     PSPLIT_TRY(first_order(&z, 0));
     PSPLIT_TRY(
       solve_segments(&z, even_segments(&z, n_segments * 4 < n ? n_segments * 4 : n), false, 9, 4));
     memcpy(keep, z.order, n * sizeof *keep);
   }
-  if (out_cut->value >= PSPLIT_I_INF) goto out;
+  if (out_assignment->value >= PSPLIT_I_INF) goto out;
   memcpy(z.order, keep, n * sizeof *keep);
   for (int64_t reach = z.total / n_segments * 3; reach > 0; reach = reach * 3 / FINE_PARTS) {
-    if (psplit_i_expired(&job->deadline)) break;
+    if (psplit_i_expired(&request->deadline)) break;
     const uint32_t n_fine = fine_segments(&z, reach);
     if (n_fine == 0) {
       code = PSPLIT_NOMEM;

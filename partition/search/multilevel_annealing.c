@@ -1,5 +1,6 @@
 /* Annealing from coarse to fine: pairs of neighbours with one label are united, again and again;
- * the coarsest graph is annealed first, where a move takes many items, then finer and colder ones.
+ * the coarsest graph is annealed first, where a move takes many clusters, then finer and colder
+ * ones.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -18,8 +19,8 @@ enum {
   N_CHAINS = 4,
   CYCLES = 4, /* of a chain, before chains hear of each other */
   MOST_LEVELS = 10,
-  MOST_PINS = 64,     /* of nets that bring items together */
-  MOST_ITEMS = 20000, /* above: one level */
+  MOST_PINS = 64,        /* of nets that bring clusters together */
+  MOST_CLUSTERS = 20000, /* above: one level */
 };
 /* Hottest temperatures of the chains. */
 static const double kHeat[N_CHAINS] = {0.03, 0.1, 0.3, 1};
@@ -27,25 +28,26 @@ static const double kHotLoad = 3e-3, kHotLatency = 0.1, kCold = 1e-5;
 
 typedef struct matching {
   uint32_t *first_node, *order; /* [n] */
-  double *score;                /* [n] what the item shares with each other one */
+  double *score;                /* [n] what the cluster shares with each other one */
   uint32_t *near, n_near;       /* [n] those with a score */
   bool *taken;                  /* [n] */
 } matching;
 
 /* The free neighbour with v's label that shares most with v for their weight; NONE: none. */
-static uint32_t partner(const psplit_core *core, const uint32_t *label, uint32_t type, int64_t most,
-                        uint32_t v, matching *m) {
-  const int64_t *w = core->w + (size_t)type * core->n;
+static uint32_t partner(const psplit_i_instance *instance, const uint32_t *label, uint32_t type,
+                        int64_t most, uint32_t v, matching *m) {
+  const int64_t *w = instance->w + (size_t)type * instance->n;
   uint32_t best = PSPLIT_NONE;
   double top = 0;
-  for (uint32_t l = core->inc_off[v]; l < core->inc_off[v + 1]; l++) {
-    const uint32_t e = core->inc[l] >> 1, n_pins = core->net_off[e + 1] - core->net_off[e];
-    const size_t cell = (size_t)type * core->n_nets + e;
+  for (uint32_t l = instance->inc_off[v]; l < instance->inc_off[v + 1]; l++) {
+    const uint32_t e = instance->inc[l] >> 1,
+                   n_pins = instance->net_off[e + 1] - instance->net_off[e];
+    const size_t cell = (size_t)type * instance->n_nets + e;
     if (n_pins > MOST_PINS) continue;
     /* Nets that cost nothing still tell who belongs together. */
-    const double cost = 1e-9 + (double)(core->send[cell] + core->recv[cell]);
-    for (uint32_t k = core->net_off[e]; k < core->net_off[e + 1]; k++) {
-      const uint32_t u = core->net_pin[k];
+    const double cost = 1e-9 + (double)(instance->send[cell] + instance->recv[cell]);
+    for (uint32_t k = instance->net_off[e]; k < instance->net_off[e + 1]; k++) {
+      const uint32_t u = instance->net_pin[k];
       if (u == v || m->taken[u] || label[u] != label[v] || w[u] + w[v] > most) continue;
       if (m->score[u] == 0) m->near[m->n_near++] = u;
       m->score[u] += cost / (n_pins - 1);
@@ -60,11 +62,11 @@ static uint32_t partner(const psplit_core *core, const uint32_t *label, uint32_t
   return best;
 }
 
-/* Unites pairs in parent[n_nodes], items in random order; none heavier than `most`. */
-static psplit_code match(const psplit_core *core, const uint32_t *label, const uint32_t *types,
-                         int64_t most, uint64_t seed, uint32_t *parent) {
-  const uint32_t n = core->n;
-  psplit_arena arena;
+/* Unites pairs in parent[n_nodes], clusters in random order; none heavier than `most`. */
+static psplit_code match(const psplit_i_instance *instance, const uint32_t *label,
+                         const uint32_t *types, int64_t most, uint64_t seed, uint32_t *parent) {
+  const uint32_t n = instance->n;
+  psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
   psplit_code code;
   matching m = {.first_node = PSPLIT_NEW(&arena, uint32_t, n),
@@ -73,7 +75,8 @@ static psplit_code match(const psplit_core *core, const uint32_t *label, const u
                 .near = PSPLIT_NEW(&arena, uint32_t, n),
                 .taken = PSPLIT_NEW(&arena, bool, n)};
   PSPLIT_TRY(m.first_node && m.order && m.score && m.near && m.taken ? PSPLIT_OK : PSPLIT_NOMEM);
-  for (uint32_t v = core->problem->n_nodes; v-- > 0;) m.first_node[core->item_of_node[v]] = v;
+  for (uint32_t v = instance->problem->n_nodes; v-- > 0;)
+    m.first_node[instance->cluster_of_node[v]] = v;
   for (uint32_t i = 0; i < n; i++) {
     const uint32_t j = (uint32_t)(psplit_i_splitmix64(seed, i) % (i + 1));
     m.order[i] = m.order[j];
@@ -82,7 +85,7 @@ static psplit_code match(const psplit_core *core, const uint32_t *label, const u
   for (uint32_t i = 0; i < n; i++) {
     const uint32_t v = m.order[i];
     if (m.taken[v]) continue;
-    const uint32_t u = partner(core, label, types[label[v] % core->n_stages], most, v, &m);
+    const uint32_t u = partner(instance, label, types[label[v] % instance->n_stages], most, v, &m);
     if (u == PSPLIT_NONE) continue;
     m.taken[v] = m.taken[u] = true;
     psplit_i_unite(parent, m.first_node[v], m.first_node[u]);
@@ -94,44 +97,45 @@ out:
 
 /* What one chain works on. */
 typedef struct cycler {
-  const psplit_core *fine;
-  const psplit_job *job;
+  const psplit_i_instance *fine;
+  const psplit_i_solver_request *request;
   const uint32_t *types;
   uint32_t chunks, n_levels;
   uint64_t n_steps;
   double hot;
-  psplit_core cores[MOST_LEVELS]; /* finest first, without `fine` */
-  uint32_t *label;                /* [fine->n] */
-  uint32_t *best, *own, *parent;  /* [n_nodes] labels, and union-find */
-  int64_t value;                  /* of best */
+  psplit_i_instance cores[MOST_LEVELS]; /* finest first, without `fine` */
+  uint32_t *label;                      /* [fine->n] */
+  uint32_t *best, *own, *parent;        /* [n_nodes] labels, and union-find */
+  int64_t value;                        /* of best */
   psplit_code code;
 } cycler;
 
-static void labels_by_item(const cycler *c, const psplit_core *core) {
-  for (uint32_t v = core->problem->n_nodes; v-- > 0;) c->label[core->item_of_node[v]] = c->own[v];
+static void labels_by_cluster(const cycler *c, const psplit_i_instance *instance) {
+  for (uint32_t v = instance->problem->n_nodes; v-- > 0;)
+    c->label[instance->cluster_of_node[v]] = c->own[v];
 }
 
-/* Items of at most 1/parts of a device's share each; fewer and fewer. */
+/* Clusters of at most 1/parts of a device's share each; fewer and fewer. */
 static psplit_code build_levels(cycler *c, uint32_t parts, uint64_t seed) {
-  const psplit_core *core = c->fine;
+  const psplit_i_instance *instance = c->fine;
   psplit_diag ignored = {0};
-  if (core->n > MOST_ITEMS) return PSPLIT_OK;
+  if (instance->n > MOST_CLUSTERS) return PSPLIT_OK;
   int64_t total = 0;
-  for (uint32_t v = 0; v < core->n; v++)
-    if (core->w[v] < PSPLIT_I_INF) total += core->w[v];
-  const int64_t most = total / core->n_stages / parts;
+  for (uint32_t v = 0; v < instance->n; v++)
+    if (instance->w[v] < PSPLIT_I_INF) total += instance->w[v];
+  const int64_t most = total / instance->n_stages / parts;
   while (c->n_levels < MOST_LEVELS) {
-    psplit_core *next = &c->cores[c->n_levels];
-    labels_by_item(c, core);
-    psplit_code code = match(core, c->label, c->types, most, seed + c->n_levels, c->parent);
+    psplit_i_instance *next = &c->cores[c->n_levels];
+    labels_by_cluster(c, instance);
+    psplit_code code = match(instance, c->label, c->types, most, seed + c->n_levels, c->parent);
     if (code == PSPLIT_OK)
-      code = core->unordered
-               ? psplit_i_core_init_unordered(next, core->problem, c->parent, &ignored)
-               : psplit_i_core_init(next, core->problem, c->parent, &ignored);
+      code = instance->unordered
+               ? psplit_i_instance_init_unordered(next, instance->problem, c->parent, &ignored)
+               : psplit_i_instance_init(next, instance->problem, c->parent, &ignored);
     if (code != PSPLIT_OK) return code;
     c->n_levels++;
-    if (next->n > core->n - core->n / 6) break;
-    core = next;
+    if (next->n > instance->n - instance->n / 6) break;
+    instance = next;
   }
   return PSPLIT_OK;
 }
@@ -142,21 +146,21 @@ static psplit_code descend(cycler *c, uint64_t seed, int64_t *out_value) {
   const double fall = pow(kCold / c->hot, 1.0 / (c->n_levels + 1));
   double hot = c->hot;
   for (uint32_t level = c->n_levels + 1; level-- > 0; hot *= fall) {
-    const psplit_core *core = level == 0 ? c->fine : &c->cores[level - 1];
+    const psplit_i_instance *instance = level == 0 ? c->fine : &c->cores[level - 1];
     /* Finer graphs start warmer than coarser ones ended, and see more of the largest load. */
-    const psplit_cooling cooling = {.seed = seed + level,
-                                    .n_steps = c->n_steps / (c->n_levels + 1),
-                                    .hot = level == 0 ? 2 * hot : hot,
-                                    .cold = level == 0 ? kCold : hot * fall,
-                                    .n_squares = level == 0  ? 4
-                                                 : level < 3 ? 3
-                                                             : 2,
-                                    .leave = true};
-    labels_by_item(c, core);
-    const psplit_code code =
-      psplit_i_anneal_chain(core, c->chunks, c->job, c->types, &cooling, c->label, out_value);
+    const psplit_i_cooling cooling = {.seed = seed + level,
+                                      .n_steps = c->n_steps / (c->n_levels + 1),
+                                      .hot = level == 0 ? 2 * hot : hot,
+                                      .cold = level == 0 ? kCold : hot * fall,
+                                      .n_squares = level == 0  ? 4
+                                                   : level < 3 ? 3
+                                                               : 2,
+                                      .leave = true};
+    labels_by_cluster(c, instance);
+    const psplit_code code = psplit_i_anneal_labels_once(instance, c->chunks, c->request, c->types,
+                                                         &cooling, c->label, out_value);
     if (code != PSPLIT_OK) return code;
-    for (uint32_t v = 0; v < n_nodes; v++) c->own[v] = c->label[core->item_of_node[v]];
+    for (uint32_t v = 0; v < n_nodes; v++) c->own[v] = c->label[instance->cluster_of_node[v]];
   }
   return PSPLIT_OK;
 }
@@ -173,7 +177,7 @@ static psplit_code cycle(cycler *c, const uint32_t *parent, uint64_t seed, uint3
     c->value = value;
     memcpy(c->best, c->own, bytes);
   }
-  for (; c->n_levels > 0; c->n_levels--) psplit_i_core_fini(&c->cores[c->n_levels - 1]);
+  for (; c->n_levels > 0; c->n_levels--) psplit_i_instance_fini(&c->cores[c->n_levels - 1]);
   return code;
 }
 
@@ -181,32 +185,34 @@ static psplit_code run(cycler *c, const uint32_t *parent, uint64_t seed) {
   static const uint32_t parts[] = {2, 4, 16};
   psplit_code code = PSPLIT_OK;
   for (uint32_t r = 0; r < CYCLES && code == PSPLIT_OK; r++) {
-    if (psplit_i_expired(&c->job->deadline)) break;
+    if (psplit_i_expired(&c->request->deadline)) break;
     code = cycle(c, parent, psplit_i_splitmix64(seed, r), parts[r % 3]);
   }
   return code;
 }
 
-psplit_code psplit_i_vcycles(const psplit_core *core, uint32_t chunks, const psplit_job *job,
-                             const uint32_t *types, const uint32_t *parent, uint64_t salt,
-                             uint64_t n_steps, uint32_t *node_label, int64_t *inout_value) {
-  const uint32_t n = core->problem->n_nodes;
-  const int n_threads = psplit_i_team_size(job->options->n_threads);
-  const bool latency = job->options->objective == PSPLIT_LATENCY;
+psplit_code psplit_i_anneal_multilevel(const psplit_i_instance *instance, uint32_t chunks,
+                                       const psplit_i_solver_request *request,
+                                       const uint32_t *types, const uint32_t *parent, uint64_t salt,
+                                       uint64_t n_steps, uint32_t *node_label,
+                                       int64_t *inout_value) {
+  const uint32_t n = instance->problem->n_nodes;
+  const int n_threads = psplit_i_team_size(request->options->n_threads);
+  const bool latency = request->options->objective == PSPLIT_LATENCY;
   psplit_code code;
-  psplit_arena arena;
+  psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
   cycler *chains = PSPLIT_NEW(&arena, cycler, N_CHAINS);
   PSPLIT_TRY(chains ? PSPLIT_OK : PSPLIT_NOMEM);
   for (uint32_t i = 0; i < N_CHAINS; i++) {
     cycler *c = &chains[i];
-    *c = (cycler){.fine = core,
-                  .job = job,
+    *c = (cycler){.fine = instance,
+                  .request = request,
                   .types = types,
                   .chunks = chunks,
                   .n_steps = n_steps,
                   .hot = kHeat[i] * (latency ? kHotLatency : kHotLoad),
-                  .label = PSPLIT_NEW(&arena, uint32_t, core->n),
+                  .label = PSPLIT_NEW(&arena, uint32_t, instance->n),
                   .best = PSPLIT_NEW(&arena, uint32_t, n),
                   .own = PSPLIT_NEW(&arena, uint32_t, n),
                   .parent = PSPLIT_NEW(&arena, uint32_t, n),
@@ -214,7 +220,7 @@ psplit_code psplit_i_vcycles(const psplit_core *core, uint32_t chunks, const psp
     PSPLIT_TRY(c->label && c->best && c->own && c->parent ? PSPLIT_OK : PSPLIT_NOMEM);
     memcpy(c->best, node_label, n * sizeof *node_label);
   }
-  const uint64_t seed = psplit_i_mix64(job->options->seed * 0x9e3779b1 + salt);
+  const uint64_t seed = psplit_i_mix64(request->options->seed * 0x9e3779b1 + salt);
 #pragma omp parallel for schedule(dynamic, 1) \
   num_threads(n_threads < N_CHAINS ? n_threads : N_CHAINS)
   for (uint32_t i = 0; i < N_CHAINS; i++)

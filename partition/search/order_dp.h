@@ -6,35 +6,36 @@
 #include "load_tracker.h"
 
 /* Best bottleneck behind a position of the order in a state, and the stage in front of it. */
-typedef struct psplit_slice_cell {
+typedef struct psplit_i_order_dp_cell {
   int64_t value;
   uint32_t from, from_state;
-} psplit_slice_cell;
+} psplit_i_order_dp_cell;
 
 /* Scratch for slicing; one per thread. */
-typedef struct psplit_slicer {
-  const psplit_core *core;
-  const psplit_machine *machine;
-  psplit_walk walk;
-  psplit_arena arena;
-  PSPLIT_VEC(psplit_slice_cell) cells;
+typedef struct psplit_i_order_dp {
+  const psplit_i_instance *instance;
+  const psplit_i_automaton *automaton;
+  psplit_i_load_tracker tracker;
+  psplit_i_arena arena;
+  PSPLIT_VEC(psplit_i_order_dp_cell) cells;
   size_t *row;      /* [n + 2] first cell of a position */
   uint32_t *first;  /* [n + 1] its state */
   uint32_t *active; /* [n_states] */
   int64_t *scratch; /* [n_stages * 5] */
   uint32_t *times_sent, *mark;
   int64_t *prefix; /* [n + 1] omega before a position */
-} psplit_slicer;
+} psplit_i_order_dp;
 
-PSPLIT_MUST_USE psplit_code psplit_i_slicer_init(psplit_slicer *slicer, const psplit_core *core,
-                                                 const psplit_machine *machine);
-void psplit_i_slicer_fini(psplit_slicer *slicer);
+PSPLIT_MUST_USE psplit_code psplit_i_order_dp_init(psplit_i_order_dp *dp,
+                                                   const psplit_i_instance *instance,
+                                                   const psplit_i_automaton *automaton);
+void psplit_i_order_dp_fini(psplit_i_order_dp *dp);
 
 /* Best cut of the topological order `order` with every load <= limit (INF: no limit), or value INF.
  * Sends are charged times_sent[e] times (NULL: once) during the search; the result is evaluated
- * exactly. False: out of memory. O(n * items per stage * degree * states in the window).
+ * exactly. False: out of memory. O(n * clusters per stage * degree * states in the window).
  * Source: dynamic programming over one linear order, Jensen & Bokhari; windows: this project. */
-bool psplit_i_slice(psplit_slicer *slicer, const uint32_t *order, const uint32_t *times_sent,
-                    int64_t limit, psplit_cut *out_cut);
+bool psplit_i_order_dp_run(psplit_i_order_dp *dp, const uint32_t *order, const uint32_t *times_sent,
+                           int64_t limit, psplit_i_assignment *out_assignment);
 
 #endif

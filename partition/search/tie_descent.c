@@ -1,6 +1,6 @@
 /* Small moves over the cuts of a split: less communication, or as much with lower stage numbers.
  *
- * An item moves to the stage in front or behind, together with those of its stage that stand
+ * A cluster moves to the stage in front or behind, together with those of its stage that stand
  * between it and the cut. Forth only where less is sent; back also where as much is. So the pair
  * (sum of communication, stages in the order of nodes) gets smaller with every move, and the end is
  * a split that no such move improves. No load rises above the bottleneck. */
@@ -13,16 +13,16 @@
 #include "tie_descent.h"
 
 typedef struct lower {
-  const psplit_core *core;
-  const psplit_machine *machine;
-  psplit_cut *cut;
-  const psplit_lower_options *options;
+  const psplit_i_instance *instance;
+  const psplit_i_automaton *automaton;
+  psplit_i_assignment *assignment;
+  const psplit_i_tie_descent_options *options;
   int64_t *w, *recv, *send; /* [n_stages] */
   int64_t comm;
   uint32_t *n_counted; /* [n_stages] */
   uint32_t *mark;      /* [n_stages] stamp of the net that is counted */
   uint32_t stamp;
-  uint32_t *moving, n_moving;   /* [n] items of one move */
+  uint32_t *moving, n_moving;   /* [n] clusters of one move */
   bool *is_moving;              /* [n] */
   uint32_t *touched, n_touched; /* nets of the move */
   uint32_t *net_stamp, move;    /* [n_nets] number of the move that touched it last */
@@ -31,35 +31,38 @@ typedef struct lower {
 
 /* Adds (sign 1) what net e costs to the loads, or takes it away (-1). */
 static void count_net(lower *l, uint32_t e, int64_t sign) {
-  const psplit_core *core = l->core;
-  const psplit_cut *cut = l->cut;
-  const uint32_t home = cut->stage[core->net_pin[core->net_off[e]]];
+  const psplit_i_instance *instance = l->instance;
+  const psplit_i_assignment *assignment = l->assignment;
+  const uint32_t home = assignment->stage[instance->net_pin[instance->net_off[e]]];
   int64_t n = 0;
   l->stamp++;
-  for (uint32_t k = core->net_off[e] + 1; k < core->net_off[e + 1]; k++) {
-    const uint32_t s = cut->stage[core->net_pin[k]];
+  for (uint32_t k = instance->net_off[e] + 1; k < instance->net_off[e + 1]; k++) {
+    const uint32_t s = assignment->stage[instance->net_pin[k]];
     if (s == home || l->mark[s] == l->stamp) continue;
     l->mark[s] = l->stamp;
-    const int64_t recv = sign * core->recv[(size_t)cut->device[s] * core->n_nets + e];
+    const int64_t recv =
+      sign * instance->recv[(size_t)assignment->device[s] * instance->n_nets + e];
     l->recv[s] += recv;
     l->comm += recv;
     n++;
   }
-  l->n_steps += core->net_off[e + 1] - core->net_off[e];
+  l->n_steps += instance->net_off[e + 1] - instance->net_off[e];
   if (n == 0) return;
-  const int64_t send =
-    sign * core->send[(size_t)cut->device[home] * core->n_nets + e] * (core->p2p ? n : 1);
+  const int64_t send = sign *
+                       instance->send[(size_t)assignment->device[home] * instance->n_nets + e] *
+                       (instance->p2p ? n : 1);
   l->send[home] += send;
   l->comm += send;
 }
 
 static void touch_nets(lower *l) {
-  const psplit_core *core = l->core;
+  const psplit_i_instance *instance = l->instance;
   l->n_touched = 0;
   l->move++;
   for (uint32_t i = 0; i < l->n_moving; i++)
-    for (uint32_t k = core->inc_off[l->moving[i]]; k < core->inc_off[l->moving[i] + 1]; k++) {
-      const uint32_t e = core->inc[k] >> 1;
+    for (uint32_t k = instance->inc_off[l->moving[i]]; k < instance->inc_off[l->moving[i] + 1];
+         k++) {
+      const uint32_t e = instance->inc[k] >> 1;
       if (l->net_stamp[e] == l->move) continue;
       l->net_stamp[e] = l->move;
       l->touched[l->n_touched++] = e;
@@ -67,73 +70,74 @@ static void touch_nets(lower *l) {
 }
 
 static void shift(lower *l, uint32_t from, uint32_t to) {
-  const psplit_core *core = l->core;
+  const psplit_i_instance *instance = l->instance;
   for (uint32_t i = 0; i < l->n_touched; i++) count_net(l, l->touched[i], -1);
   for (uint32_t i = 0; i < l->n_moving; i++) {
     const uint32_t v = l->moving[i];
-    l->w[from] -= core->w[(size_t)l->cut->device[from] * core->n + v];
-    l->w[to] += core->w[(size_t)l->cut->device[to] * core->n + v];
-    l->n_counted[from] -= core->n_counted[v];
-    l->n_counted[to] += core->n_counted[v];
-    l->cut->stage[v] = to;
+    l->w[from] -= instance->w[(size_t)l->assignment->device[from] * instance->n + v];
+    l->w[to] += instance->w[(size_t)l->assignment->device[to] * instance->n + v];
+    l->n_counted[from] -= instance->n_counted[v];
+    l->n_counted[to] += instance->n_counted[v];
+    l->assignment->stage[v] = to;
   }
   for (uint32_t i = 0; i < l->n_touched; i++) count_net(l, l->touched[i], 1);
 }
 
 static bool is_light(const lower *l, uint32_t s) {
-  return psplit_i_load(l->core, l->w[s], l->recv[s], l->send[s]) <= l->cut->value;
+  return psplit_i_load(l->instance, l->w[s], l->recv[s], l->send[s]) <= l->assignment->value;
 }
 
 /* Whoever holds a pin of a net that was touched may pay more now. */
 static bool all_are_light(const lower *l, uint32_t from, uint32_t to) {
-  const psplit_core *core = l->core;
+  const psplit_i_instance *instance = l->instance;
   if (!is_light(l, from) || !is_light(l, to)) return false;
   for (uint32_t i = 0; i < l->n_touched; i++)
-    for (uint32_t k = core->net_off[l->touched[i]]; k < core->net_off[l->touched[i] + 1]; k++)
-      if (!is_light(l, l->cut->stage[core->net_pin[k]])) return false;
+    for (uint32_t k = instance->net_off[l->touched[i]]; k < instance->net_off[l->touched[i] + 1];
+         k++)
+      if (!is_light(l, l->assignment->stage[instance->net_pin[k]])) return false;
   return true;
 }
 
 /* Memory of one stage. */
 static bool fits(lower *l, uint32_t s) {
-  const psplit_core *core = l->core;
-  const uint64_t limit = core->problem->devices[l->cut->device[s]].memory_bytes;
-  if (!core->has_memory || limit == 0) return true;
+  const psplit_i_instance *instance = l->instance;
+  const uint64_t limit = instance->problem->devices[l->assignment->device[s]].memory_bytes;
+  if (!instance->has_memory || limit == 0) return true;
   uint64_t weight = 0, act = 0;
-  for (uint32_t i = 0; i < core->n; i++) {
-    if (l->cut->stage[i] != s) continue;
-    weight += core->weight_bytes[i];
-    act += core->act_bytes[i];
+  for (uint32_t i = 0; i < instance->n; i++) {
+    if (l->assignment->stage[i] != s) continue;
+    weight += instance->weight_bytes[i];
+    act += instance->act_bytes[i];
   }
-  for (uint32_t g = 0; g < core->n_groups; g++)
-    for (uint32_t k = core->group_off[g]; k < core->group_off[g + 1]; k++)
-      if (l->cut->stage[core->group_item[k]] == s) {
-        weight += core->group_bytes[g];
+  for (uint32_t g = 0; g < instance->n_groups; g++)
+    for (uint32_t k = instance->group_off[g]; k < instance->group_off[g + 1]; k++)
+      if (l->assignment->stage[instance->group_cluster[k]] == s) {
+        weight += instance->group_bytes[g];
         break;
       }
-  l->n_steps += core->n;
-  const uint64_t held = core->stash ? core->n_stages - s : 1;
+  l->n_steps += instance->n;
+  const uint64_t held = instance->stash ? instance->n_stages - s : 1;
   return psplit_i_sat_add_u64(weight, psplit_i_sat_mul_u64(held, act)) <= limit;
 }
 
 /* Gathers v and what of its stage must move with it; false: that may not move, or is too much. */
 static bool gather(lower *l, uint32_t v, uint32_t to) {
-  const psplit_core *core = l->core;
-  const uint32_t from = l->cut->stage[v];
+  const psplit_i_instance *instance = l->instance;
+  const uint32_t from = l->assignment->stage[v];
   const bool back = to < from;
-  const uint32_t *off = back ? core->pred_off : core->succ_off;
-  const uint32_t *next = back ? core->pred : core->succ;
+  const uint32_t *off = back ? instance->pred_off : instance->succ_off;
+  const uint32_t *next = back ? instance->pred : instance->succ;
   bool may = true;
   l->n_moving = 0;
   l->moving[l->n_moving++] = v;
   l->is_moving[v] = true;
   for (uint32_t i = 0; i < l->n_moving && may; i++) {
     const uint32_t u = l->moving[i];
-    may = core->pin[u] == PSPLIT_NONE &&
-          core->w[(size_t)l->cut->device[to] * core->n + u] < PSPLIT_I_INF;
+    may = instance->pin[u] == PSPLIT_NONE &&
+          instance->w[(size_t)l->assignment->device[to] * instance->n + u] < PSPLIT_I_INF;
     for (uint32_t k = off[u]; k < off[u + 1] && may; k++) {
       const uint32_t x = next[k];
-      if (l->cut->stage[x] != from || l->is_moving[x]) continue;
+      if (l->assignment->stage[x] != from || l->is_moving[x]) continue;
       if (l->n_moving == l->options->most_together) may = false;
       if (!may) break;
       l->moving[l->n_moving++] = x;
@@ -146,8 +150,8 @@ static bool gather(lower *l, uint32_t v, uint32_t to) {
 }
 
 static bool try_move(lower *l, uint32_t v, uint32_t to) {
-  const uint32_t from = l->cut->stage[v];
-  if (l->cut->device[to] == PSPLIT_NONE || !gather(l, v, to)) return false;
+  const uint32_t from = l->assignment->stage[v];
+  if (l->assignment->device[to] == PSPLIT_NONE || !gather(l, v, to)) return false;
   const int64_t before = l->comm;
   touch_nets(l);
   shift(l, from, to);
@@ -160,46 +164,51 @@ static bool try_move(lower *l, uint32_t v, uint32_t to) {
 }
 
 static void run(lower *l) {
-  const uint32_t n = l->core->n;
+  const uint32_t n = l->instance->n;
   for (bool any = true; any;) {
     any = false;
     for (uint32_t i = 0; i < n; i++) {
       const uint32_t v = l->options->order[i];
-      while (l->cut->stage[v] > 0 && try_move(l, v, l->cut->stage[v] - 1)) any = true;
-      if (l->cut->stage[v] + 1 < l->core->n_stages) any |= try_move(l, v, l->cut->stage[v] + 1);
+      while (l->assignment->stage[v] > 0 && try_move(l, v, l->assignment->stage[v] - 1)) any = true;
+      if (l->assignment->stage[v] + 1 < l->instance->n_stages)
+        any |= try_move(l, v, l->assignment->stage[v] + 1);
       if (l->n_steps > l->options->max_steps) return;
     }
   }
 }
 
-psplit_code psplit_i_lower(const psplit_core *core, const psplit_machine *machine,
-                           const psplit_lower_options *options, psplit_cut *cut) {
-  lower l = {.core = core, .machine = machine, .cut = cut, .options = options};
-  const uint32_t n_stages = core->n_stages;
-  if (core->problem->next_hop || machine->replicated) return PSPLIT_OK;
-  psplit_arena arena;
+psplit_code psplit_i_descend_ties(const psplit_i_instance *instance,
+                                  const psplit_i_automaton *automaton,
+                                  const psplit_i_tie_descent_options *options,
+                                  psplit_i_assignment *assignment) {
+  lower l = {
+    .instance = instance, .automaton = automaton, .assignment = assignment, .options = options};
+  const uint32_t n_stages = instance->n_stages;
+  if (instance->problem->next_hop || automaton->replicated) return PSPLIT_OK;
+  psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
   psplit_code code = PSPLIT_NOMEM;
   l.w = PSPLIT_NEW(&arena, int64_t, (size_t)n_stages * 5);
   l.n_counted = PSPLIT_NEW(&arena, uint32_t, n_stages);
   l.mark = PSPLIT_NEW(&arena, uint32_t, n_stages);
   l.moving = psplit_i_arena_array(&arena, (size_t)options->most_together + 1, sizeof *l.moving);
-  l.is_moving = PSPLIT_NEW(&arena, bool, core->n);
-  l.touched = psplit_i_arena_array(&arena, core->n_nets, sizeof *l.touched);
-  l.net_stamp = PSPLIT_NEW(&arena, uint32_t, core->n_nets);
+  l.is_moving = PSPLIT_NEW(&arena, bool, instance->n);
+  l.touched = psplit_i_arena_array(&arena, instance->n_nets, sizeof *l.touched);
+  l.net_stamp = PSPLIT_NEW(&arena, uint32_t, instance->n_nets);
   if (!l.w || !l.n_counted || !l.mark || !l.moving || !l.is_moving || !l.touched || !l.net_stamp)
     goto out;
   code = PSPLIT_OK;
   l.recv = l.w + n_stages;
   l.send = l.recv + n_stages;
-  for (uint32_t i = 0; i < core->n; i++) {
-    l.w[cut->stage[i]] += core->w[(size_t)cut->device[cut->stage[i]] * core->n + i];
-    l.n_counted[cut->stage[i]] += core->n_counted[i];
+  for (uint32_t i = 0; i < instance->n; i++) {
+    l.w[assignment->stage[i]] +=
+      instance->w[(size_t)assignment->device[assignment->stage[i]] * instance->n + i];
+    l.n_counted[assignment->stage[i]] += instance->n_counted[i];
   }
-  for (uint32_t e = 0; e < core->n_nets; e++) count_net(&l, e, 1);
+  for (uint32_t e = 0; e < instance->n_nets; e++) count_net(&l, e, 1);
   l.n_steps = 0;
   run(&l);
-  psplit_i_cut_evaluate(cut, core, machine, l.w);
+  psplit_i_assignment_evaluate(assignment, instance, automaton, l.w);
 out:
   psplit_i_arena_fini(&arena);
   return code;

@@ -55,7 +55,7 @@ psplit_code psplit_devices_calibrate(psplit_diag *diag, char **out_text) {
   enum { LINKS = 4 << 20, CYCLES_PER_LINK = 4, STREAMED = 16 << 20 };
   const char *preset = preset_of_this_machine();
   const double preset_hz = strcmp(preset, "cpu-avx512") == 0 ? 2.5e9 : 3e9;
-  psplit_device_model model;
+  psplit_i_device_model model;
   psplit_i_device_preset(preset, &model);
   float *data = malloc((size_t)STREAMED * sizeof *data);
   if (!data) return psplit_i_nomem(diag);
@@ -64,8 +64,8 @@ psplit_code psplit_devices_calibrate(psplit_diag *diag, char **out_text) {
   const double hz = (double)LINKS * CYCLES_PER_LINK / best_of(chain, data, LINKS, 5, &sink);
   const double stream = best_of(streaming, data, STREAMED, 5, &sink);
   free(data);
-  psplit_text text = {0};
-  psplit_json json;
+  psplit_i_text text = {0};
+  psplit_i_json json;
   psplit_i_json_init(&json, &text);
   psplit_i_json_open(&json, '{');
   psplit_i_json_key(&json, "format");

@@ -88,7 +88,7 @@ static bool can_end_a_kernel(const char *op) {
 }
 
 static void claim_chain(psplit_i_matcher *m, uint32_t r) {
-  const psplit_graph *graph = m->graph;
+  const psplit_i_graph *graph = m->graph;
   for (uint32_t n = m->anchor[r], next; graph->nodes[n].n_outputs == 1; n = next) {
     const uint32_t v = graph->nodes[n].outputs[0];
     if (v == PSPLIT_NONE || graph->consumer_off[v + 1] - graph->consumer_off[v] != 1) break;
@@ -103,7 +103,7 @@ static void claim_backwards(psplit_i_matcher *m, uint32_t row, uint32_t from) {
   uint32_t depth = 0;
   m->stack[depth++] = from;
   while (depth) {
-    const psplit_node *node = &m->graph->nodes[m->stack[--depth]];
+    const psplit_i_node *node = &m->graph->nodes[m->stack[--depth]];
     PSPLIT_FOR_EACH_READ(node, value) {
       const uint32_t p = m->graph->values[value].producer;
       if (p != PSPLIT_NONE && !m->is_free[p] && psplit_i_own(m, p, row)) m->stack[depth++] = p;
@@ -139,7 +139,7 @@ static void meet(psplit_i_matcher *m, uint32_t node, uint32_t id, uint32_t *of, 
 }
 
 static psplit_code find_components(psplit_i_matcher *m, uint32_t *of, component_list *out) {
-  const psplit_graph *graph = m->graph;
+  const psplit_i_graph *graph = m->graph;
   for (uint32_t i = 0; i < graph->n_nodes; i++) {
     const uint32_t first = graph->topo[i];
     if (m->owner[first] != PSPLIT_NONE || of[first] != PSPLIT_NONE || m->is_free[first]) continue;
@@ -149,7 +149,7 @@ static psplit_code find_components(psplit_i_matcher *m, uint32_t *of, component_
     of[first] = id;
     m->stack[depth++] = first;
     while (depth) {
-      const psplit_node *node = &graph->nodes[m->stack[--depth]];
+      const psplit_i_node *node = &graph->nodes[m->stack[--depth]];
       PSPLIT_FOR_EACH_READ(node, value) {
         const uint32_t p = graph->values[value].producer;
         if (p != PSPLIT_NONE) meet(m, p, id, of, true, &c, &depth);
@@ -238,7 +238,7 @@ static void claim_forwards(psplit_i_matcher *m) {
 
 /* The first kernel that reads what row r makes, by the optimised model. */
 static uint32_t reader_of(const psplit_i_matcher *m, uint32_t r) {
-  const psplit_graph *graph = m->optimized;
+  const psplit_i_graph *graph = m->optimized;
   uint32_t first = PSPLIT_NONE;
   for (uint32_t o = 0; graph && o < graph->nodes[r].n_outputs; o++) {
     const uint32_t v = graph->nodes[r].outputs[o];

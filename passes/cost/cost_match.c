@@ -8,10 +8,10 @@
 static void find_free(psplit_i_matcher *m) {
   for (uint32_t i = 0; i < m->graph->n_nodes; i++) {
     const uint32_t n = m->graph->topo[i];
-    const psplit_node *node = &m->graph->nodes[n];
+    const psplit_i_node *node = &m->graph->nodes[n];
     bool is_free = true;
     PSPLIT_FOR_EACH_READ(node, value) {
-      const psplit_value *v = &m->graph->values[value];
+      const psplit_i_value *v = &m->graph->values[value];
       is_free &=
         v->producer != PSPLIT_NONE ? m->is_free[v->producer] : v->initializer != PSPLIT_NONE;
     }
@@ -92,7 +92,7 @@ out:
  * one around it that has a row. */
 static psplit_code match_modules(psplit_i_matcher *m, psplit_i_cost_map *out) {
   psplit_code code = PSPLIT_OK;
-  psplit_intern modules;
+  psplit_i_intern modules;
   psplit_i_intern_init(&modules);
   uint32_t *row_of_module = psplit_i_arena_array(m->arena, m->n_rows, sizeof *row_of_module);
   if (!row_of_module) PSPLIT_TRY(psplit_i_nomem(m->diag));
@@ -117,8 +117,8 @@ out:
   return code;
 }
 
-psplit_code psplit_i_cost_match(const psplit_cost_table *table, const psplit_graph *graph,
-                                const psplit_graph *optimized, psplit_arena *arena,
+psplit_code psplit_i_cost_match(const psplit_cost_table *table, const psplit_i_graph *graph,
+                                const psplit_i_graph *optimized, psplit_i_arena *arena,
                                 psplit_diag *diag, psplit_i_cost_map *out) {
   psplit_code code;
   const size_t n_rows = table->rows.n, n_nodes = graph->n_nodes;

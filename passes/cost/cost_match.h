@@ -6,8 +6,8 @@
 
 typedef struct psplit_i_matcher {
   const psplit_cost_table *table;
-  const psplit_graph *graph, *optimized;
-  psplit_arena *arena;
+  const psplit_i_graph *graph, *optimized;
+  psplit_i_arena *arena;
   psplit_diag *diag;
   psplit_i_cost_names names;
   uint32_t n_rows;
@@ -21,7 +21,7 @@ typedef struct psplit_i_matcher {
 } psplit_i_matcher;
 
 /* The node that makes the value of this name, or PSPLIT_NONE. */
-static inline uint32_t psplit_i_maker_of(const psplit_graph *graph, const char *value) {
+static inline uint32_t psplit_i_maker_of(const psplit_i_graph *graph, const char *value) {
   const uint32_t v = psplit_i_graph_find_value(graph, value);
   return v == PSPLIT_NONE ? PSPLIT_NONE : graph->values[v].producer;
 }

@@ -16,8 +16,8 @@
 
 #include "cost_table.h"
 
-psplit_code psplit_i_cost_names_init(psplit_i_cost_names *names, const psplit_graph *graph,
-                                     psplit_arena *arena, psplit_diag *diag) {
+psplit_code psplit_i_cost_names_init(psplit_i_cost_names *names, const psplit_i_graph *graph,
+                                     psplit_i_arena *arena, psplit_diag *diag) {
   *names = (psplit_i_cost_names){.graph = graph, .arena = arena};
   psplit_i_intern_init(&names->names);
   names->first = psplit_i_arena_array(arena, graph->n_nodes, sizeof *names->first);
@@ -88,7 +88,7 @@ static uint32_t numbered(const psplit_i_cost_names *names, const char *label, co
   if (!n || strncmp(label, op, n) != 0 || label[n] != '_' ||
       !psplit_i_parse_u64(label + n + 1, &number) || number >= names->n_counted)
     return PSPLIT_NONE;
-  const psplit_node *node = &names->graph->nodes[names->counted[number]];
+  const psplit_i_node *node = &names->graph->nodes[names->counted[number]];
   return !*node->name && strcmp(node->op_type, op) == 0 ? names->counted[number] : PSPLIT_NONE;
 }
 

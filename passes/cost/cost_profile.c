@@ -25,7 +25,7 @@ typedef struct reader {
   psplit_cost_table *table;
   psplit_diag *diag;
   events_list events;
-  psplit_intern kernels; /* name and number of a node: the row */
+  psplit_i_intern kernels; /* name and number of a node: the row */
   uint32_t n_runs;
 } reader;
 
@@ -41,7 +41,7 @@ static size_t find(const char *text, size_t at, size_t n, const char *what, size
   return n;
 }
 
-static void put_escaped(const char *text, size_t n, psplit_text *out) {
+static void put_escaped(const char *text, size_t n, psplit_i_text *out) {
   for (size_t i = 0; i < n;) {
     const unsigned char c = (unsigned char)text[i];
     const size_t length = psplit_i_utf8_length((const unsigned char *)text + i, n - i);
@@ -53,7 +53,7 @@ static void put_escaped(const char *text, size_t n, psplit_text *out) {
   }
 }
 
-void psplit_i_cost_profile_mend(const char *text, size_t n, psplit_text *out_text) {
+void psplit_i_cost_profile_mend(const char *text, size_t n, psplit_i_text *out_text) {
   static const char BEFORE[] = "\"name\" :\"", BEHIND[] = "\",\"args\" :";
   const size_t n_before = sizeof BEFORE - 1, n_behind = sizeof BEHIND - 1;
   for (size_t at = 0; at < n;) {
@@ -81,7 +81,7 @@ static bool runs_others(const char *op) {
 
 static psplit_code add_kernel(reader *r, const char *name, size_t n, const char *number,
                               const char *op, uint32_t *out) {
-  psplit_arena *arena = &r->table->arena;
+  psplit_i_arena *arena = &r->table->arena;
   const size_t bytes = n + strlen(number) + 2;
   char *key = psplit_i_arena_alloc(arena, bytes);
   if (!key) return psplit_i_nomem(r->diag);

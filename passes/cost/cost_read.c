@@ -150,7 +150,7 @@ static psplit_code read_json(const char *text, size_t n_bytes, psplit_diag *diag
   json_t *root = json_loadb(text, n_bytes, JSON_REJECT_DUPLICATES, &error);
   if (!root) {
     json_error_t ignored; /* that of the file as it is counts */
-    psplit_text mended = {0};
+    psplit_i_text mended = {0};
     psplit_i_cost_profile_mend(text, n_bytes, &mended);
     if (!mended.failed && mended.bytes)
       root = json_loadb(mended.bytes, mended.n, JSON_REJECT_DUPLICATES, &ignored);

@@ -38,7 +38,7 @@ typedef struct psplit_i_cost_row {
 } psplit_i_cost_row;
 
 struct psplit_cost_table {
-  psplit_arena arena;
+  psplit_i_arena arena;
   const char *name; /* of its file, for messages */
   psplit_i_cost_format format;
   bool complete;                      /* what no row speaks of takes no time */
@@ -59,7 +59,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_cost_profile_read(const struct json_t *even
 /* ONNX Runtime writes names of nodes as they are: one with a quote or a line break in it makes the
  * profile no JSON. *out_text gets it with these names escaped; `failed` when out of memory.
  * O(n). */
-void psplit_i_cost_profile_mend(const char *text, size_t n, psplit_text *out_text);
+void psplit_i_cost_profile_mend(const char *text, size_t n, psplit_i_text *out_text);
 /* Whether the first line of `text` is the head of a CSV that is known; which is in *out_format. */
 bool psplit_i_cost_csv_known(const char *text, size_t n, psplit_i_cost_format *out_format);
 PSPLIT_MUST_USE psplit_code psplit_i_cost_csv_read(const char *text, size_t n,
@@ -78,23 +78,24 @@ typedef struct psplit_i_cost_map {
 /* `optimized`: the model that ran, for kernels of a profile, its nodes in the order of the rows;
  * NULL where only names tell. Arrays in `arena`. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_cost_match(const psplit_cost_table *table,
-                                                const psplit_graph *graph,
-                                                const psplit_graph *optimized, psplit_arena *arena,
-                                                psplit_diag *diag, psplit_i_cost_map *out);
+                                                const psplit_i_graph *graph,
+                                                const psplit_i_graph *optimized,
+                                                psplit_i_arena *arena, psplit_diag *diag,
+                                                psplit_i_cost_map *out);
 
 /* Names of a graph's nodes, for cost_names.c. */
 typedef struct psplit_i_cost_names {
-  const psplit_graph *graph;
-  psplit_arena *arena;
-  psplit_intern names;
+  const psplit_i_graph *graph;
+  psplit_i_arena *arena;
+  psplit_i_intern names;
   uint32_t *first;   /* [names] a node of the name */
   uint32_t *next;    /* [n_nodes] the next of the same name, or PSPLIT_NONE */
   uint32_t *counted; /* [n_counted] nodes but for Constant, as ONNX Runtime numbers them */
   uint32_t n_counted;
 } psplit_i_cost_names;
 PSPLIT_MUST_USE psplit_code psplit_i_cost_names_init(psplit_i_cost_names *names,
-                                                     const psplit_graph *graph, psplit_arena *arena,
-                                                     psplit_diag *diag);
+                                                     const psplit_i_graph *graph,
+                                                     psplit_i_arena *arena, psplit_diag *diag);
 void psplit_i_cost_names_fini(psplit_i_cost_names *names);
 /* First node of a name, or PSPLIT_NONE. */
 uint32_t psplit_i_cost_names_node(const psplit_i_cost_names *names, const char *name);
@@ -111,8 +112,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_kernel_name_read(const psplit_i_cost_names 
 /* Nanoseconds, rounded; 0 for what is not positive, INT64_MAX for what is too large. */
 int64_t psplit_i_whole_ns(double ns);
 
-struct psplit_unit;
+struct psplit_planner;
 /* Puts the costs that the caller gave in the place of the roofline's. */
-PSPLIT_MUST_USE psplit_code psplit_i_cost_apply(struct psplit_unit *unit, psplit_diag *diag);
+PSPLIT_MUST_USE psplit_code psplit_i_cost_apply(struct psplit_planner *planner, psplit_diag *diag);
 
 #endif

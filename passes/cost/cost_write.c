@@ -6,7 +6,7 @@
 #include "cost_table.h"
 
 typedef struct writer {
-  const psplit_graph *graph;
+  const psplit_i_graph *graph;
   const psplit_cost_table *table;
   psplit_i_cost_map map;
   psplit_i_cost_names names;
@@ -16,7 +16,7 @@ typedef struct writer {
 /* Rows with the same nodes become one. Kernels' times are the least that were seen, so what the
  * fastest run took besides goes to each kernel alike, and where the profiler made kernels slower
  * than they are, all are shortened. Then all are stretched to a run as runs are mostly. */
-static psplit_code join_rows(writer *w, const psplit_profiled_run *run, psplit_arena *arena,
+static psplit_code join_rows(writer *w, const psplit_profiled_run *run, psplit_i_arena *arena,
                              psplit_diag *diag) {
   const double total_ns = (double)run->least_ns;
   const double stretch =
@@ -47,14 +47,14 @@ static bool has_own_name(const writer *w, uint32_t n) {
 }
 
 static const char *first_output(const writer *w, uint32_t n) {
-  const psplit_node *node = &w->graph->nodes[n];
+  const psplit_i_node *node = &w->graph->nodes[n];
   for (uint32_t o = 0; o < node->n_outputs; o++)
     if (node->outputs[o] != PSPLIT_NONE) return w->graph->values[node->outputs[o]].name;
   return NULL;
 }
 
 /* The list of a row's nodes: those with a name of their own, or what the others make. */
-static void put_nodes(const writer *w, uint32_t r, bool by_name, psplit_json *json) {
+static void put_nodes(const writer *w, uint32_t r, bool by_name, psplit_i_json *json) {
   bool open = false;
   for (uint32_t i = w->map.off[r]; i < w->map.off[r + 1]; i++) {
     const uint32_t n = w->map.node[i];
@@ -71,22 +71,22 @@ static void put_nodes(const writer *w, uint32_t r, bool by_name, psplit_json *js
   if (open) psplit_i_json_close(json, ']');
 }
 
-static void put_text(psplit_json *json, const char *key, const char *value) {
+static void put_text(psplit_i_json *json, const char *key, const char *value) {
   psplit_i_json_key(json, key);
   psplit_i_json_string(json, value);
 }
 
-static void put_int(psplit_json *json, const char *key, int64_t value) {
+static void put_int(psplit_i_json *json, const char *key, int64_t value) {
   psplit_i_json_key(json, key);
   psplit_i_json_int(json, value);
 }
 
-static void put_flag(psplit_json *json, const char *key) {
+static void put_flag(psplit_i_json *json, const char *key) {
   psplit_i_json_key(json, key);
   psplit_i_json_bool(json, true);
 }
 
-static void write_rows(const writer *w, psplit_json *json) {
+static void write_rows(const writer *w, psplit_i_json *json) {
   psplit_i_json_key(json, "costs");
   psplit_i_json_open(json, '[');
   for (uint32_t r = 0; r < w->table->rows.n; r++) {
@@ -104,8 +104,8 @@ static void write_rows(const writer *w, psplit_json *json) {
 }
 
 static void write_file(const writer *w, const psplit_profiled_run *run, const char *model,
-                       psplit_text *out) {
-  psplit_json json;
+                       psplit_i_text *out) {
+  psplit_i_json json;
   psplit_i_json_init(&json, out);
   psplit_i_json_open(&json, '{');
   put_text(&json, "format", "onnx-pipeline-split-costs");
@@ -130,10 +130,10 @@ static void write_file(const writer *w, const psplit_profiled_run *run, const ch
 }
 
 /* Whether the nodes of the optimised model are the kernels, one by one. */
-static bool lines_up(const psplit_cost_table *kernels, const psplit_graph *optimized) {
+static bool lines_up(const psplit_cost_table *kernels, const psplit_i_graph *optimized) {
   if (kernels->rows.n != optimized->n_nodes) return false;
   for (uint32_t n = 0; n < optimized->n_nodes; n++) {
-    const psplit_node *node = &optimized->nodes[n];
+    const psplit_i_node *node = &optimized->nodes[n];
     const psplit_i_cost_row *row = &kernels->rows.items[n];
     if (strcmp(node->op_type, row->op) != 0 || (*node->name && strcmp(node->name, row->label) != 0))
       return false;
@@ -146,8 +146,8 @@ psplit_code psplit_cost_table_profile(const psplit_model *model, const psplit_mo
                                       char **out_text) {
   psplit_code code;
   psplit_cost_table *table = NULL;
-  psplit_arena arena;
-  psplit_text text = {0};
+  psplit_i_arena arena;
+  psplit_i_text text = {0};
   writer w = {.graph = psplit_i_model_graph(model)};
   psplit_i_arena_init(&arena, 0);
   psplit_i_intern_init(&w.names.names);
@@ -155,7 +155,7 @@ psplit_code psplit_cost_table_profile(const psplit_model *model, const psplit_mo
   if (table->format != PSPLIT_I_COSTS_PROFILE)
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INVALID, "it is no profile of ONNX Runtime"));
   w.table = table;
-  const psplit_graph *ran = optimized ? psplit_i_model_graph(optimized) : NULL;
+  const psplit_i_graph *ran = optimized ? psplit_i_model_graph(optimized) : NULL;
   if (ran && !lines_up(table, ran)) ran = NULL;
   PSPLIT_TRY(psplit_i_cost_match(table, w.graph, ran, &arena, diag, &w.map));
   if (!w.map.n_matched)

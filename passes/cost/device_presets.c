@@ -90,7 +90,7 @@ static double efficiency(family kind, psplit_op_class op_class) {
  * share the machine's memory with everything else and set nothing aside. */
 static uint64_t workspace_bytes(family kind) { return kind == GPU ? 512 * (GB / 1000) : 0; }
 
-bool psplit_i_device_preset(const char *name, psplit_device_model *out) {
+bool psplit_i_device_preset(const char *name, psplit_i_device_model *out) {
   for (int i = 0; i < N_PRESETS; i++) {
     if (strcmp(presets[i].name, name) != 0) continue;
     memset(out, 0, sizeof *out);
@@ -110,7 +110,7 @@ bool psplit_i_device_preset(const char *name, psplit_device_model *out) {
   return false;
 }
 
-double psplit_i_device_rate(const psplit_device_model *model, int32_t data_type) {
+double psplit_i_device_rate(const psplit_i_device_model *model, int32_t data_type) {
   const double *rate = model->flops_per_second;
   if (data_type > 0 && data_type < PSPLIT_N_DTYPES && rate[data_type] > 0) return rate[data_type];
   switch (data_type) {

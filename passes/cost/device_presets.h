@@ -7,19 +7,19 @@
 enum { PSPLIT_N_DTYPES = 32 };
 
 /* What a device can do. Rates of 0 are not given; see psplit_i_device_rate. */
-typedef struct psplit_device_model {
+typedef struct psplit_i_device_model {
   double flops_per_second[PSPLIT_N_DTYPES]; /* by TensorProto.DataType */
   double memory_bandwidth;                  /* bytes per second */
   uint64_t memory_bytes;                    /* UINT64_MAX: no limit */
   uint64_t workspace_bytes;                 /* of them, what the runtime keeps for itself */
   int64_t overhead_ns;                      /* per kernel started */
   double efficiency[PSPLIT_N_CLASSES];      /* share of the peak that a class reaches, (0, 1] */
-} psplit_device_model;
+} psplit_i_device_model;
 
 /* Fills *out from a preset; false if there is none of that name. */
-bool psplit_i_device_preset(const char *name, psplit_device_model *out);
+bool psplit_i_device_preset(const char *name, psplit_i_device_model *out);
 
 /* Rate for a data type: its own, else that of the nearest type that stands in for it. */
-double psplit_i_device_rate(const psplit_device_model *model, int32_t data_type);
+double psplit_i_device_rate(const psplit_i_device_model *model, int32_t data_type);
 
 #endif

@@ -50,7 +50,7 @@ void psplit_i_devices_connect(psplit_devices *devices, const psplit_device_link 
 }
 
 bool psplit_i_devices_same(const psplit_devices *devices, uint32_t a, uint32_t b) {
-  const psplit_device_model *x = &devices->devices[a].model, *y = &devices->devices[b].model;
+  const psplit_i_device_model *x = &devices->devices[a].model, *y = &devices->devices[b].model;
   return memcmp(x->flops_per_second, y->flops_per_second, sizeof x->flops_per_second) == 0 &&
          memcmp(x->efficiency, y->efficiency, sizeof x->efficiency) == 0 &&
          memcmp(&x->memory_bandwidth, &y->memory_bandwidth, sizeof x->memory_bandwidth) == 0 &&
@@ -79,7 +79,7 @@ bool psplit_i_devices_alike(const psplit_devices *devices) {
 }
 
 /* n_devices times `model`, named `name` with a number behind, on one host. */
-static psplit_code make_alike(const psplit_device_model *model, const char *name,
+static psplit_code make_alike(const psplit_i_device_model *model, const char *name,
                               uint32_t n_devices, psplit_diag *diag, psplit_devices **out_devices) {
   if (n_devices == 0 || n_devices > PSPLIT_I_MAX_DEVICES)
     return psplit_i_fail(diag, PSPLIT_USAGE, "%u devices; between 1 and %d can be used", n_devices,
@@ -104,7 +104,7 @@ static psplit_code make_alike(const psplit_device_model *model, const char *name
 
 psplit_code psplit_devices_preset(const char *preset, uint32_t n_devices, psplit_diag *diag,
                                   psplit_devices **out_devices) {
-  psplit_device_model model;
+  psplit_i_device_model model;
   char name[65];
   if (!preset) preset = "cpu";
   if (!psplit_i_device_preset(preset, &model))
@@ -150,7 +150,7 @@ static int64_t to_ns(double seconds) {
 }
 
 int64_t psplit_devices_work_ns(const psplit_devices *devices, uint32_t d, const psplit_work *work) {
-  const psplit_device_model *model = &devices->devices[d].model;
+  const psplit_i_device_model *model = &devices->devices[d].model;
   if (work->launches == 0 && work->flops == 0) return 0;
   const unsigned op_class = (unsigned)work->op_class < PSPLIT_N_CLASSES ? work->op_class : 0;
   const double rate = psplit_i_device_rate(model, work->data_type) * model->efficiency[op_class];

@@ -9,7 +9,7 @@ enum { PSPLIT_I_MAX_DEVICES = 1024, PSPLIT_I_N_PLACES = 3 };
 
 typedef struct psplit_i_device {
   const char *name, *host, *rack;
-  psplit_device_model model;
+  psplit_i_device_model model;
   psplit_session session;
 } psplit_i_device;
 
@@ -17,7 +17,7 @@ struct psplit_devices {
   uint32_t n;
   psplit_i_device *devices;
   psplit_device_link *links; /* [n * n], from-major */
-  psplit_arena arena;        /* holds all strings */
+  psplit_i_arena arena;      /* holds all strings */
 };
 
 /* Links between processes of one host, machines of one rack, and others, where nothing else is

@@ -96,7 +96,7 @@ static const struct {
 enum { N_RATES = sizeof rate_names / sizeof *rate_names };
 
 static psplit_code read_rates(reader *r, const char *path, json_t *object,
-                              psplit_device_model *model) {
+                              psplit_i_device_model *model) {
   psplit_code code = PSPLIT_OK;
   const char *known[N_RATES + 1] = {NULL};
   for (int i = 0; i < N_RATES; i++) known[i] = rate_names[i].name;
@@ -109,7 +109,7 @@ out:
 }
 
 static psplit_code read_efficiency(reader *r, const char *path, json_t *object,
-                                   psplit_device_model *model) {
+                                   psplit_i_device_model *model) {
   psplit_code code = PSPLIT_OK;
   const char *known[PSPLIT_N_CLASSES + 1] = {NULL};
   for (int i = 0; i < PSPLIT_N_CLASSES; i++) known[i] = psplit_op_class_name((psplit_op_class)i);
@@ -293,7 +293,7 @@ out:
 }
 
 static psplit_code check_names(reader *r) {
-  psplit_intern names;
+  psplit_i_intern names;
   psplit_code code = PSPLIT_OK;
   psplit_i_intern_init(&names);
   for (uint32_t d = 0; d < r->devices->n && code == PSPLIT_OK; d++) {

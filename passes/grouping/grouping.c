@@ -25,7 +25,7 @@ static bool is_free(const psplit_i_grouping *g, uint32_t node) {
 
 /* Depth-first order from the outputs back: a node follows its inputs as closely as can be, so the
  * nodes of a chain lie together, which keeps the regions that merges search small. */
-static bool depth_first_order(const psplit_graph *graph, uint32_t *out_order, uint32_t *out_n) {
+static bool depth_first_order(const psplit_i_graph *graph, uint32_t *out_order, uint32_t *out_n) {
   uint32_t *stack = malloc((graph->n_nodes + 1) * sizeof *stack);
   uint32_t *next_read = calloc(graph->n_nodes + 1, sizeof *next_read); /* 0: not met */
   uint32_t n = 0;
@@ -35,7 +35,7 @@ static bool depth_first_order(const psplit_graph *graph, uint32_t *out_order, ui
       if (!next_read[graph->topo[i]]) stack[depth++] = graph->topo[i];
       while (depth) {
         const uint32_t node = stack[depth - 1];
-        const psplit_node *data = &graph->nodes[node];
+        const psplit_i_node *data = &graph->nodes[node];
         const uint32_t read = next_read[node]++;
         if (read == data->n_inputs + data->n_captures) {
           out_order[n++] = node;
@@ -58,8 +58,8 @@ static bool depth_first_order(const psplit_graph *graph, uint32_t *out_order, ui
   return done;
 }
 
-bool psplit_i_grouping_init(psplit_i_grouping *g, const psplit_graph *graph,
-                            const uint8_t *node_flags, const uint32_t *pin, psplit_arena *arena) {
+bool psplit_i_grouping_init(psplit_i_grouping *g, const psplit_i_graph *graph,
+                            const uint8_t *node_flags, const uint32_t *pin, psplit_i_arena *arena) {
   const size_t n = graph->n_nodes;
   *g = (psplit_i_grouping){.graph = graph, .node_flags = node_flags};
   uint32_t **arrays[] = {&g->leader, &g->next, &g->size, &g->position,
@@ -108,7 +108,7 @@ typedef struct region {
 /* Marks: stamp = in the set, stamp + 1 = reached from it. */
 static bool search(psplit_i_grouping *g, const uint32_t *leaders, uint32_t n, region *r,
                    bool *out_convex) {
-  const psplit_graph *graph = g->graph;
+  const psplit_i_graph *graph = g->graph;
   *out_convex = true;
   for (uint32_t i = 0; i < n + r->n_reached; i++) {
     const uint32_t leader = i < n ? leaders[i] : r->reached[i - n];

@@ -13,7 +13,7 @@
 #include "graph.h"
 
 typedef struct psplit_i_grouping {
-  const psplit_graph *graph;
+  const psplit_i_graph *graph;
   const uint8_t *node_flags; /* PSPLIT_I_NODE_FREE nodes are left out */
   uint32_t n_groups;         /* groups of nodes that are not free */
   uint32_t *leader;          /* [n_nodes] union-find */
@@ -29,15 +29,15 @@ typedef struct psplit_i_grouping {
 
 /* One node a group, in a depth-first topological order (so that chains lie together). pin[n_nodes]
  * is copied. All arrays in `arena`. False when out of memory. */
-bool psplit_i_grouping_init(psplit_i_grouping *grouping, const psplit_graph *graph,
-                            const uint8_t *node_flags, const uint32_t *pin, psplit_arena *arena);
+bool psplit_i_grouping_init(psplit_i_grouping *grouping, const psplit_i_graph *graph,
+                            const uint8_t *node_flags, const uint32_t *pin, psplit_i_arena *arena);
 
 /* Leader of the node's group. */
 uint32_t psplit_i_group_of(const psplit_i_grouping *grouping, uint32_t node);
 
 /* Merges the groups of `nodes` into one if that is convex, no two are pinned to different stages,
- * and the search stays within a bound on work; *out_merged is false, and nothing changed, otherwise.
- * Errors: NOMEM, nothing changed. */
+ * and the search stays within a bound on work; *out_merged is false, and nothing changed,
+ * otherwise. Errors: NOMEM, nothing changed. */
 PSPLIT_MUST_USE psplit_code psplit_i_group_merge(psplit_i_grouping *grouping, const uint32_t *nodes,
                                                  uint32_t n, psplit_diag *diag, bool *out_merged);
 

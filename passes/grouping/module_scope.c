@@ -20,7 +20,7 @@ static size_t common_scope(const char *a, size_t n, const char *b, size_t n_b) {
   return same ? same - 1 : 0;
 }
 
-char *psplit_i_scope_dotted(const char *scope, size_t n, psplit_arena *arena) {
+char *psplit_i_scope_dotted(const char *scope, size_t n, psplit_i_arena *arena) {
   char *out = psplit_i_arena_alloc(arena, n + 1);
   if (!out) return NULL;
   size_t used = 0, last = 0; /* `last`: where the previous component starts */
@@ -54,7 +54,7 @@ static const char *last_name(const psplit_i_scoped *group) {
 }
 
 /* The scope that all named members share, or "". */
-static const char *shared_scope(const psplit_i_scoped *group, psplit_arena *arena) {
+static const char *shared_scope(const psplit_i_scoped *group, psplit_i_arena *arena) {
   const char *first = NULL;
   size_t n = 0;
   for (uint32_t i = 0; i < group->n; i++) {
@@ -68,7 +68,7 @@ static const char *shared_scope(const psplit_i_scoped *group, psplit_arena *aren
 }
 
 static const char *joined(const char *scope, const char *name, uint32_t number,
-                          psplit_arena *arena) {
+                          psplit_i_arena *arena) {
   const size_t n = strlen(scope) + strlen(name) + 16;
   char *out = psplit_i_arena_alloc(arena, n);
   if (!out) return NULL;
@@ -81,10 +81,10 @@ static const char *joined(const char *scope, const char *name, uint32_t number,
 }
 
 psplit_code psplit_i_scope_titles(const psplit_i_scoped *groups, uint32_t n_groups,
-                                  psplit_arena *arena, psplit_diag *diag, const char **out_titles,
+                                  psplit_i_arena *arena, psplit_diag *diag, const char **out_titles,
                                   const char **out_scopes) {
   psplit_code code = PSPLIT_NOMEM;
-  psplit_intern seen;
+  psplit_i_intern seen;
   psplit_i_intern_init(&seen);
   uint32_t *count = PSPLIT_NEW(arena, uint32_t, 2 * (size_t)n_groups + 1);
   uint32_t *id = PSPLIT_NEW(arena, uint32_t, n_groups);

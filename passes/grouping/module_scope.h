@@ -19,11 +19,11 @@ typedef struct psplit_i_scoped {
  * scope. Titles are distinct. out_scopes[n_groups] are the scopes alone, "" for none. Strings live
  * in `arena`. Errors: NOMEM. O(bytes of all names). */
 PSPLIT_MUST_USE psplit_code psplit_i_scope_titles(const psplit_i_scoped *groups, uint32_t n_groups,
-                                                  psplit_arena *arena, psplit_diag *diag,
+                                                  psplit_i_arena *arena, psplit_diag *diag,
                                                   const char **out_titles, const char **out_scopes);
 
 /* "/layer1/layer1.0/conv1", the first n bytes of `scope`, as "layer1.0.conv1": dotted, and without
  * what a component repeats of the one before. NULL when out of memory. */
-char *psplit_i_scope_dotted(const char *scope, size_t n, psplit_arena *arena);
+char *psplit_i_scope_dotted(const char *scope, size_t n, psplit_i_arena *arena);
 
 #endif

@@ -15,7 +15,7 @@ enum {
 
 /* Whether a value is there before the model runs: an initializer, dense or sparse, or what a node
  * makes that node_flags[n_nodes] call free. */
-bool psplit_i_value_is_constant(const psplit_graph *graph, const uint8_t *node_flags,
+bool psplit_i_value_is_constant(const psplit_i_graph *graph, const uint8_t *node_flags,
                                 uint32_t value);
 
 #endif

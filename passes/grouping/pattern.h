@@ -70,8 +70,8 @@ void psplit_i_patterns_fini(psplit_i_patterns *patterns);
 /* Adds the patterns of a text; sets of earlier texts stay known. `origin` (a file's name) stands
  * before line numbers in messages. Errors: USAGE, naming the line; NOMEM. O(text). */
 PSPLIT_MUST_USE psplit_code psplit_i_patterns_parse(psplit_i_patterns *patterns, const char *origin,
-                                                    const char *text, size_t n, psplit_arena *arena,
-                                                    psplit_diag *diag);
+                                                    const char *text, size_t n,
+                                                    psplit_i_arena *arena, psplit_diag *diag);
 
 /* The built-in patterns, NULL-terminated texts to parse in order. */
 extern const char *const psplit_i_fuse_patterns[];
@@ -82,14 +82,14 @@ bool psplit_i_pattern_names(const psplit_i_patterns *patterns, const psplit_i_pa
 
 /* What a match needs to know of the model. */
 typedef struct psplit_i_match_input {
-  const psplit_graph *graph;
+  const psplit_i_graph *graph;
   const uint8_t *node_flags; /* free and dead nodes are never part of a match */
-  psplit_arena *scratch;     /* for reading constants */
+  psplit_i_arena *scratch;   /* for reading constants */
 } psplit_i_match_input;
 
-/* Matches one pattern at one anchor: *out_n nodes in the order of the steps, those of optional steps
- * that were found included; 0 where it does not fit. Bounded work per call, so linear over all
- * anchors. Errors: IO and NOMEM of reading a constant. */
+/* Matches one pattern at one anchor: *out_n nodes in the order of the steps, those of optional
+ * steps that were found included; 0 where it does not fit. Bounded work per call, so linear over
+ * all anchors. Errors: IO and NOMEM of reading a constant. */
 PSPLIT_MUST_USE psplit_code psplit_i_pattern_match(const psplit_i_match_input *input,
                                                    const psplit_i_patterns *patterns,
                                                    const psplit_i_pattern *pattern, uint32_t anchor,

@@ -10,7 +10,7 @@ enum { MAX_ATTEMPTS = 4000 };
 
 typedef struct matcher {
   const psplit_i_match_input *input;
-  const psplit_graph *graph;
+  const psplit_i_graph *graph;
   const psplit_i_patterns *table;
   const psplit_i_pattern *pattern;
   uint32_t bound[PSPLIT_I_PATTERN_NAMES]; /* value of each name, or PSPLIT_NONE */
@@ -24,7 +24,7 @@ typedef struct matcher {
 static bool match_from(matcher *m, uint32_t step_index);
 
 static bool op_fits(const psplit_i_patterns *table, const psplit_i_step_pattern *step,
-                    const psplit_node *node) {
+                    const psplit_i_node *node) {
   for (uint32_t i = step->first_op; i < step->first_op + step->n_ops; i++) {
     const psplit_i_pattern_op *op = &table->ops.items[i];
     if (strcmp(op->op_type, "*") != 0 && strcmp(op->op_type, node->op_type) != 0) continue;
@@ -54,8 +54,8 @@ static bool is_constant(const matcher *m, uint32_t value) {
  * large, of another type) is given the benefit of the doubt. */
 static bool is_number(matcher *m, uint32_t value, double number) {
   if (m->code != PSPLIT_OK || !is_constant(m, value)) return false;
-  const psplit_value *v = &m->graph->values[value];
-  psplit_tensor tensor = {0};
+  const psplit_i_value *v = &m->graph->values[value];
+  psplit_i_tensor tensor = {0};
   if (v->producer == PSPLIT_NONE && v->initializer != PSPLIT_NONE) {
     tensor = psplit_i_graph_initializer(m->graph, v->initializer);
   } else if (v->producer != PSPLIT_NONE &&
@@ -68,7 +68,7 @@ static bool is_number(matcher *m, uint32_t value, double number) {
   const double *reals;
   const int64_t *integers;
   size_t n;
-  psplit_arena *scratch = m->input->scratch;
+  psplit_i_arena *scratch = m->input->scratch;
   const psplit_model *model = m->graph->model;
   const double tolerance = 1e-3 * (fabs(number) > 1e-3 ? fabs(number) : 1e-3);
   m->code = psplit_i_tensor_doubles(model, &tensor, MAX_READ, scratch, m->diag, &reals, &n);
@@ -90,7 +90,7 @@ static bool is_member(const matcher *m, uint32_t node) {
 }
 
 static bool stays_inside(const matcher *m, uint32_t value) {
-  const psplit_graph *graph = m->graph;
+  const psplit_i_graph *graph = m->graph;
   if (graph->values[value].is_output) return false;
   for (uint32_t c = graph->consumer_off[value]; c < graph->consumer_off[value + 1]; c++)
     if (!is_member(m, graph->consumers[c])) return false;
@@ -101,7 +101,7 @@ static bool stays_inside(const matcher *m, uint32_t value) {
 static bool is_closed(const matcher *m) {
   uint64_t outs = m->pattern->outs;
   for (uint32_t i = 0; i < m->n_nodes; i++) {
-    const psplit_node *node = &m->graph->nodes[m->nodes[i]];
+    const psplit_i_node *node = &m->graph->nodes[m->nodes[i]];
     for (uint32_t o = 0; o < node->n_outputs; o++) {
       const uint32_t value = node->outputs[o];
       bool may_leave = value == PSPLIT_NONE;
@@ -119,7 +119,7 @@ static bool bind(matcher *m, uint32_t name, uint32_t value) {
   return m->bound[name] == value;
 }
 
-static bool operand_fits(matcher *m, const psplit_i_operand *operand, const psplit_node *node,
+static bool operand_fits(matcher *m, const psplit_i_operand *operand, const psplit_i_node *node,
                          uint32_t position) {
   if (operand->kind == PSPLIT_I_OPERAND_ANYWHERE) {
     for (uint32_t i = 0; i < node->n_inputs; i++)
@@ -138,7 +138,7 @@ static bool operand_fits(matcher *m, const psplit_i_operand *operand, const pspl
 
 /* Binds inputs and outputs of `node` to the step; `swapped` exchanges the first two inputs. */
 static bool bind_node(matcher *m, const psplit_i_step_pattern *step, uint32_t id, bool swapped) {
-  const psplit_node *node = &m->graph->nodes[id];
+  const psplit_i_node *node = &m->graph->nodes[id];
   bool open_ended = false;
   uint32_t n_positions = 0;
   for (uint32_t o = 0; o < step->n_operands; o++) {
@@ -159,7 +159,7 @@ static bool bind_node(matcher *m, const psplit_i_step_pattern *step, uint32_t id
   return true;
 }
 
-static bool is_commutative(const psplit_node *node) {
+static bool is_commutative(const psplit_i_node *node) {
   static const char *const ops[] = {"Add",  "Mul", "Max", "Min",  "Sum",
                                     "Mean", "And", "Or",  "Equal"};
   if (node->n_inputs != 2) return false;
@@ -172,7 +172,7 @@ static bool is_commutative(const psplit_node *node) {
  * carries on from: nothing but the match may read it. PSPLIT_NONE for other steps. */
 static bool try_node(matcher *m, uint32_t step_index, uint32_t id, uint32_t source) {
   const psplit_i_step_pattern *step = &m->table->steps.items[m->pattern->first_step + step_index];
-  const psplit_node *node = &m->graph->nodes[id];
+  const psplit_i_node *node = &m->graph->nodes[id];
   if (m->code != PSPLIT_OK || ++m->n_attempts > MAX_ATTEMPTS || is_member(m, id) ||
       !op_fits(m->table, step, node) ||
       m->input->node_flags[id] & (PSPLIT_I_NODE_FREE | PSPLIT_I_NODE_DEAD))
@@ -209,7 +209,7 @@ static uint32_t least_read_operand(const matcher *m, const psplit_i_step_pattern
 
 /* Where the step can be: the producer of a result that is known, or the readers of an operand. */
 static bool try_candidates(matcher *m, uint32_t step_index) {
-  const psplit_graph *graph = m->graph;
+  const psplit_i_graph *graph = m->graph;
   const psplit_i_step_pattern *step = &m->table->steps.items[m->pattern->first_step + step_index];
   for (uint32_t r = 0; r < step->n_results; r++) {
     const uint32_t value =

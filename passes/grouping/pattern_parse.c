@@ -8,7 +8,7 @@
 
 typedef struct parser {
   psplit_i_patterns *into;
-  psplit_arena *arena;
+  psplit_i_arena *arena;
   psplit_diag *diag;
   const char *origin;
   uint32_t line;
@@ -271,7 +271,7 @@ static psplit_code parse_line(parser *p) {
 }
 
 psplit_code psplit_i_patterns_parse(psplit_i_patterns *patterns, const char *origin,
-                                    const char *text, size_t n, psplit_arena *arena,
+                                    const char *text, size_t n, psplit_i_arena *arena,
                                     psplit_diag *diag) {
   psplit_code code;
   parser p = {.into = patterns, .arena = arena, .diag = diag, .origin = origin};

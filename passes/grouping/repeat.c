@@ -12,8 +12,8 @@ typedef struct run {
 
 typedef struct finder {
   const psplit_i_repeat_input *in;
-  psplit_arena *arena; /* of the caller */
-  psplit_arena scratch;
+  psplit_i_arena *arena; /* of the caller */
+  psplit_i_arena scratch;
   uint32_t *edge_off; /* [n + 1] into in->edges, by from */
   bool *taken;        /* [n] in a repeat already */
   bool any_scope;
@@ -94,7 +94,7 @@ static size_t counting_prefix(const char *a, const char *b) {
 /* What most supernodes of a run and their likes a block later begin with before the number; NULL
  * where there is no such thing, or no memory. */
 static const char *find_prefix(finder *f, const run *r, bool *out_nomem) {
-  psplit_intern seen;
+  psplit_i_intern seen;
   psplit_i_intern_init(&seen);
   const char *best = NULL;
   uint32_t most = 0;
@@ -167,7 +167,7 @@ static int compare_numbers(const void *a, const void *b) {
 }
 
 /* "0-3,6" for 0, 1, 2, 3, 6, which may come in any order and often. */
-static void put_ranges(psplit_text *out, uint64_t *numbers, uint32_t n) {
+static void put_ranges(psplit_i_text *out, uint64_t *numbers, uint32_t n) {
   qsort(numbers, n, sizeof *numbers, compare_numbers);
   for (uint32_t i = 0, end; i < n; i = end) {
     for (end = i + 1; end < n && numbers[end] - numbers[end - 1] <= 1; end++) {
@@ -221,7 +221,7 @@ static const char *title_of(finder *f, const char *prefix, const psplit_snapshot
   for (uint32_t i = 0; i < n; i++)
     n_numbers +=
       number_behind(f->in->scope[repeat->first + i], prefix, strlen(prefix), &numbers[n_numbers]);
-  psplit_text title = {0};
+  psplit_i_text title = {0};
   psplit_i_text_addf(&title, "%s[", prefix);
   put_ranges(&title, numbers, n_numbers);
   psplit_i_text_puts(&title, "]");
@@ -272,7 +272,7 @@ static bool prepare(finder *f) {
   return true;
 }
 
-psplit_code psplit_i_repeats_find(const psplit_i_repeat_input *input, psplit_arena *arena,
+psplit_code psplit_i_repeats_find(const psplit_i_repeat_input *input, psplit_i_arena *arena,
                                   psplit_diag *diag, psplit_snapshot_repeat **out_repeats,
                                   uint32_t *out_n) {
   finder f = {.in = input, .arena = arena};

@@ -22,7 +22,7 @@ typedef struct psplit_i_repeat_input {
  * `first`; everything lives in `arena`. Errors: NOMEM. O(n * longest block), with blocks of at most
  * 2^28 / n supernodes. */
 PSPLIT_MUST_USE psplit_code psplit_i_repeats_find(const psplit_i_repeat_input *input,
-                                                  psplit_arena *arena, psplit_diag *diag,
+                                                  psplit_i_arena *arena, psplit_diag *diag,
                                                   psplit_snapshot_repeat **out_repeats,
                                                   uint32_t *out_n);
 

@@ -11,68 +11,70 @@ static const bool ALWAYS_CHECK = false;
 static const bool ALWAYS_CHECK = true;
 #endif
 
-static psplit_code run_pass(psplit_unit *unit, const psplit_i_pass *pass,
+static psplit_code run_pass(psplit_planner *planner, const psplit_i_pass *pass,
                             const psplit_i_option_value *values, unsigned depth, psplit_diag *diag);
 
 /* Makes the facts in `needs` hold. Groups start as one node each; every other fact has a pass that
  * makes it, run with its defaults. */
-static psplit_code establish(psplit_unit *unit, unsigned needs, unsigned depth, psplit_diag *diag) {
+static psplit_code establish(psplit_planner *planner, unsigned needs, unsigned depth,
+                             psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   for (size_t p = 0; p < psplit_i_n_passes; p++) {
     const psplit_i_pass *pass = psplit_i_passes[p];
-    if (!(pass->makes & needs & ~unit->facts) || (pass->makes & PSPLIT_I_FACT_GROUPS)) continue;
+    if (!(pass->makes & needs & ~planner->facts) || (pass->makes & PSPLIT_I_FACT_GROUPS)) continue;
     psplit_i_option_value values[PSPLIT_I_MAX_OPTIONS];
     psplit_i_pass_defaults(pass, values);
-    PSPLIT_TRY(run_pass(unit, pass, values, depth + 1, diag));
+    PSPLIT_TRY(run_pass(planner, pass, values, depth + 1, diag));
   }
-  if (needs & ~unit->facts & PSPLIT_I_FACT_GROUPS) {
-    PSPLIT_TRY(establish(unit, PSPLIT_I_FACT_LIVE, depth, diag));
-    if (!psplit_i_grouping_init(&unit->grouping, unit->graph, unit->node_flags, unit->pin,
-                                &unit->arena))
+  if (needs & ~planner->facts & PSPLIT_I_FACT_GROUPS) {
+    PSPLIT_TRY(establish(planner, PSPLIT_I_FACT_LIVE, depth, diag));
+    if (!psplit_i_grouping_init(&planner->grouping, planner->graph, planner->node_flags,
+                                planner->pin, &planner->arena))
       return psplit_i_nomem(diag);
-    unit->facts |= PSPLIT_I_FACT_GROUPS;
+    planner->facts |= PSPLIT_I_FACT_GROUPS;
   }
 out:
   return code;
 }
 
 /* An observer sees the plan that the stages make now, not one from before this pass. */
-static psplit_code observe(psplit_unit *unit, const char *pass, psplit_diag *diag) {
+static psplit_code observe(psplit_planner *planner, const char *pass, psplit_diag *diag) {
   psplit_code code;
-  const psplit_observer *observer = unit->options.observer;
+  const psplit_observer *observer = planner->options.observer;
   if (!observer) return PSPLIT_OK;
-  if (unit->facts & PSPLIT_I_FACT_STAGES) PSPLIT_TRY(psplit_i_plan_make(unit, diag));
-  code = observer->after_pass(observer->user, unit, pass, diag);
+  if (planner->facts & PSPLIT_I_FACT_STAGES) PSPLIT_TRY(psplit_i_plan_make(planner, diag));
+  code = observer->after_pass(observer->user, planner, pass, diag);
 out:
   return code;
 }
 
-static psplit_code run_pass(psplit_unit *unit, const psplit_i_pass *pass,
+static psplit_code run_pass(psplit_planner *planner, const psplit_i_pass *pass,
                             const psplit_i_option_value *values, unsigned depth,
                             psplit_diag *diag) {
   psplit_code code;
   if (depth > psplit_i_n_passes)
     return psplit_i_fail(diag, PSPLIT_INTERNAL, "pass %s needs what needs it", pass->name);
-  PSPLIT_TRY(establish(unit, pass->needs, depth, diag));
-  psplit_i_say(unit->options.sink, PSPLIT_PROGRESS, "%s", pass->name);
-  PSPLIT_TRY(pass->plugin ? psplit_i_plugin_run(unit, pass, values, diag)
-                          : pass->run(unit, values, diag));
-  psplit_i_arena_reset(&unit->scratch);
-  unit->facts = (unit->facts & pass->keeps) | pass->makes;
-  if (ALWAYS_CHECK || unit->options.verify_each) {
-    if (unit->facts & PSPLIT_I_FACT_GROUPS) PSPLIT_TRY(psplit_i_check_groups(unit, diag));
-    if (unit->facts & PSPLIT_I_FACT_STAGES) PSPLIT_TRY(psplit_i_check_stages(unit, diag));
+  PSPLIT_TRY(establish(planner, pass->needs, depth, diag));
+  psplit_i_say(planner->options.sink, PSPLIT_PROGRESS, "%s", pass->name);
+  PSPLIT_TRY(pass->plugin ? psplit_i_plugin_run(planner, pass, values, diag)
+                          : pass->run(planner, values, diag));
+  psplit_i_arena_reset(&planner->scratch);
+  planner->facts = (planner->facts & pass->keeps) | pass->makes;
+  if (ALWAYS_CHECK || planner->options.verify_each) {
+    if (planner->facts & PSPLIT_I_FACT_GROUPS) PSPLIT_TRY(psplit_i_check_groups(planner, diag));
+    if (planner->facts & PSPLIT_I_FACT_STAGES) PSPLIT_TRY(psplit_i_check_stages(planner, diag));
   }
-  unit->last_pass = pass->name;
-  PSPLIT_TRY(observe(unit, pass->name, diag));
+  planner->last_pass = pass->name;
+  PSPLIT_TRY(observe(planner, pass->name, diag));
 out:
   if (code == PSPLIT_INTERNAL) psplit_i_diag_context(diag, "after pass %s", pass->name);
   return code;
 }
 
 /* How many steps of the pipeline to run. */
-static psplit_code find_end(const psplit_unit_options *options, const psplit_i_pipeline *pipeline,
-                            psplit_diag *diag, size_t *out_n_steps) {
+static psplit_code find_end(const psplit_planner_options *options,
+                            const psplit_i_pass_pipeline *pipeline, psplit_diag *diag,
+                            size_t *out_n_steps) {
   const char *names[] = {options->stop_before, options->stop_after};
   *out_n_steps = pipeline->n_steps;
   for (size_t after = 0; after < 2; after++) {
@@ -87,24 +89,24 @@ static psplit_code find_end(const psplit_unit_options *options, const psplit_i_p
   return PSPLIT_OK;
 }
 
-psplit_code psplit_unit_run(psplit_unit *unit, const char *text, psplit_diag *diag) {
+psplit_code psplit_planner_run(psplit_planner *planner, const char *text, psplit_diag *diag) {
   psplit_code code;
-  psplit_arena arena;
+  psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
-  psplit_i_pipeline pipeline;
-  PSPLIT_TRY(psplit_i_pipeline_parse(unit->options.plugins, text ? text : psplit_default_pipeline(),
-                                     &arena, diag, &pipeline));
+  psplit_i_pass_pipeline pipeline;
+  PSPLIT_TRY(psplit_i_pipeline_parse(
+    planner->options.plugins, text ? text : psplit_default_pipeline(), &arena, diag, &pipeline));
   size_t n_steps;
-  PSPLIT_TRY(find_end(&unit->options, &pipeline, diag, &n_steps));
+  PSPLIT_TRY(find_end(&planner->options, &pipeline, diag, &n_steps));
   for (size_t s = 0; s < n_steps; s++)
-    PSPLIT_TRY(run_pass(unit, pipeline.steps[s].pass, pipeline.steps[s].values, 0, diag));
+    PSPLIT_TRY(run_pass(planner, pipeline.steps[s].pass, pipeline.steps[s].values, 0, diag));
   /* The stages that leave here are checked whatever the build. */
-  unit->plan = NULL;
-  if (unit->facts & PSPLIT_I_FACT_STAGES) {
+  planner->plan = NULL;
+  if (planner->facts & PSPLIT_I_FACT_STAGES) {
     PSPLIT_TRY(
-      establish(unit, PSPLIT_I_FACT_SHAPES | PSPLIT_I_FACT_COSTS | PSPLIT_I_FACT_LIVE, 0, diag));
-    PSPLIT_TRY(psplit_i_check_stages(unit, diag));
-    PSPLIT_TRY(psplit_i_plan_make(unit, diag));
+      establish(planner, PSPLIT_I_FACT_SHAPES | PSPLIT_I_FACT_COSTS | PSPLIT_I_FACT_LIVE, 0, diag));
+    PSPLIT_TRY(psplit_i_check_stages(planner, diag));
+    PSPLIT_TRY(psplit_i_plan_make(planner, diag));
   }
 out:
   psplit_i_arena_fini(&arena);

@@ -17,7 +17,7 @@ const char *psplit_default_pipeline(void) { return DEFAULT_PIPELINE; }
 
 static psplit_code unknown_pass(const psplit_plugins *plugins, const char *name,
                                 psplit_diag *diag) {
-  psplit_text known = {0};
+  psplit_i_text known = {0};
   for (size_t p = 0; p < psplit_i_n_passes; p++)
     psplit_i_text_addf(&known, "%s%s", p ? ", " : "", psplit_i_passes[p]->name);
   const psplit_i_pass *pass;
@@ -53,8 +53,8 @@ static psplit_code parse_option(const psplit_i_pass *pass, char *word, psplit_di
 }
 
 psplit_code psplit_i_pipeline_parse(const psplit_plugins *plugins, const char *text,
-                                    psplit_arena *arena, psplit_diag *diag,
-                                    psplit_i_pipeline *out_pipeline) {
+                                    psplit_i_arena *arena, psplit_diag *diag,
+                                    psplit_i_pass_pipeline *out_pipeline) {
   psplit_code code;
   char *rest = psplit_i_arena_strndup(arena, text, strlen(text));
   psplit_i_step *steps = PSPLIT_NEW(arena, psplit_i_step, PSPLIT_I_MAX_STEPS);
@@ -72,13 +72,13 @@ psplit_code psplit_i_pipeline_parse(const psplit_plugins *plugins, const char *t
     psplit_i_pass_defaults(step->pass, step->values);
     while (words) PSPLIT_TRY(parse_option(step->pass, strsep(&words, ":"), diag, step));
   }
-  *out_pipeline = (psplit_i_pipeline){.n_steps = n_steps, .steps = steps};
+  *out_pipeline = (psplit_i_pass_pipeline){.n_steps = n_steps, .steps = steps};
   return PSPLIT_OK;
 out:
   return code;
 }
 
-static void print_value(psplit_text *out, const psplit_i_option *option,
+static void print_value(psplit_i_text *out, const psplit_i_option *option,
                         const psplit_i_option_value *value) {
   switch (option->type) {
     case PSPLIT_I_OPTION_INT: psplit_i_text_addf(out, "%" PRId64, value->integer); break;
@@ -95,10 +95,10 @@ psplit_code psplit_pipeline_canonical(const char *text, psplit_diag *diag, char 
 psplit_code psplit_plugins_canonical(const psplit_plugins *plugins, const char *text,
                                      psplit_diag *diag, char **out_text) {
   psplit_code code;
-  psplit_arena arena;
+  psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
-  psplit_text out = {0};
-  psplit_i_pipeline pipeline;
+  psplit_i_text out = {0};
+  psplit_i_pass_pipeline pipeline;
   PSPLIT_TRY(
     psplit_i_pipeline_parse(plugins, text ? text : DEFAULT_PIPELINE, &arena, diag, &pipeline));
   psplit_i_text_puts(&out, "");
@@ -122,7 +122,7 @@ out:
   return code;
 }
 
-static void add_help(psplit_text *out, const psplit_i_pass *pass) {
+static void add_help(psplit_i_text *out, const psplit_i_pass *pass) {
   psplit_i_text_addf(out, "%-14s %s\n", pass->name, pass->help);
   for (size_t o = 0; o < pass->n_options; o++) {
     const psplit_i_option *option = &pass->options[o];
@@ -136,7 +136,7 @@ static void add_help(psplit_text *out, const psplit_i_pass *pass) {
 char *psplit_passes_help(void) { return psplit_plugins_help(NULL); }
 
 char *psplit_plugins_help(const psplit_plugins *plugins) {
-  psplit_text out = {0};
+  psplit_i_text out = {0};
   for (size_t p = 0; p < psplit_i_n_passes; p++) add_help(&out, psplit_i_passes[p]);
   const psplit_i_pass *pass;
   for (size_t p = 0; (pass = psplit_i_plugins_pass(plugins, p)); p++) add_help(&out, pass);

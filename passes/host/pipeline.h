@@ -11,16 +11,16 @@ typedef struct psplit_i_step {
   psplit_i_option_value values[PSPLIT_I_MAX_OPTIONS]; /* texts point into the parsed copy */
 } psplit_i_step;
 
-typedef struct psplit_i_pipeline {
+typedef struct psplit_i_pass_pipeline {
   size_t n_steps;
   psplit_i_step *steps;
-} psplit_i_pipeline;
+} psplit_i_pass_pipeline;
 
 /* Parses a text that may name passes of `plugins` (may be NULL); steps and option texts live in
  * `arena`. Errors: USAGE, naming the word and what would be right; NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_pipeline_parse(const psplit_plugins *plugins, const char *text,
-                                                    psplit_arena *arena, psplit_diag *diag,
-                                                    psplit_i_pipeline *out_pipeline);
+                                                    psplit_i_arena *arena, psplit_diag *diag,
+                                                    psplit_i_pass_pipeline *out_pipeline);
 
 /* Whether `text` is a value of the option; *out_value then holds it, and points into it. */
 bool psplit_i_option_parse(const psplit_i_option *option, const char *text,

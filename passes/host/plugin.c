@@ -16,7 +16,7 @@ static const size_t LEAST_PASS = offsetof(psplit_plugin_pass, run) + sizeof(void
 enum { MAX_PASSES = 256 };
 
 struct psplit_plugins {
-  psplit_arena arena; /* wrapped passes and their options */
+  psplit_i_arena arena; /* wrapped passes and their options */
   PSPLIT_VEC(void *) handles;
   PSPLIT_VEC(psplit_i_pass *) passes;
 };
@@ -70,7 +70,7 @@ static bool is_pass_name(const char *name) {
 }
 
 static psplit_code wrap_options(const char *path, const psplit_plugin_pass *from,
-                                psplit_arena *arena, psplit_i_pass *pass, psplit_diag *diag) {
+                                psplit_i_arena *arena, psplit_i_pass *pass, psplit_diag *diag) {
   if (from->n_options > PSPLIT_I_MAX_OPTIONS || (from->n_options && !from->options))
     return psplit_i_fail(diag, PSPLIT_PLUGIN, "%s: pass %s: it has %zu options; at most %d", path,
                          from->name, from->n_options, PSPLIT_I_MAX_OPTIONS);

@@ -14,7 +14,7 @@ const psplit_i_pass *psplit_i_plugins_find(const psplit_plugins *plugins, const 
 const psplit_i_pass *psplit_i_plugins_pass(const psplit_plugins *plugins, size_t index);
 
 /* Runs a pass of a plugin and checks what it left. Errors: PLUGIN, with the pass's name. */
-PSPLIT_MUST_USE psplit_code psplit_i_plugin_run(psplit_unit *unit, const psplit_i_pass *pass,
+PSPLIT_MUST_USE psplit_code psplit_i_plugin_run(psplit_planner *planner, const psplit_i_pass *pass,
                                                 const psplit_i_option_value *values,
                                                 psplit_diag *diag);
 

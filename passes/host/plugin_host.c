@@ -1,5 +1,6 @@
 /* The host's side of a plugin's pass: the functions it is handed, and the check behind it. Every id
- * that comes from a plugin is tested here; nothing of a plugin can break the unit but its own code.
+ * that comes from a plugin is tested here; nothing of a plugin can break the planner but its own
+ * code.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,27 +10,27 @@
 #include "plugin.h"
 
 struct psplit_plugin_unit {
-  psplit_unit *unit;
+  psplit_planner *planner;
   const char *pass;            /* the one that runs */
   char why[512];               /* what the pass gave `fail` */
   uint32_t torn_from, torn_to; /* two nodes that must_group could not join, or NONE */
   bool no_memory;
 };
 
-static const psplit_node *node_at(const psplit_plugin_unit *u, uint32_t node) {
-  static const psplit_node absent = {.name = "", .op_type = "", .domain = "", .overload = ""};
-  return node < u->unit->graph->n_nodes ? &u->unit->graph->nodes[node] : &absent;
+static const psplit_i_node *node_at(const psplit_plugin_unit *u, uint32_t node) {
+  static const psplit_i_node absent = {.name = "", .op_type = "", .domain = "", .overload = ""};
+  return node < u->planner->graph->n_nodes ? &u->planner->graph->nodes[node] : &absent;
 }
 
 static bool is_value(const psplit_plugin_unit *u, uint32_t value) {
-  return value < u->unit->graph->n_values;
+  return value < u->planner->graph->n_values;
 }
 
-static uint32_t n_nodes(const psplit_plugin_unit *u) { return u->unit->graph->n_nodes; }
-static uint32_t n_values(const psplit_plugin_unit *u) { return u->unit->graph->n_values; }
-static uint32_t n_stages(const psplit_plugin_unit *u) { return u->unit->options.n_stages; }
+static uint32_t n_nodes(const psplit_plugin_unit *u) { return u->planner->graph->n_nodes; }
+static uint32_t n_values(const psplit_plugin_unit *u) { return u->planner->graph->n_values; }
+static uint32_t n_stages(const psplit_plugin_unit *u) { return u->planner->options.n_stages; }
 static const uint32_t *topological_order(const psplit_plugin_unit *u) {
-  return u->unit->graph->topo;
+  return u->planner->graph->topo;
 }
 
 static const char *node_name(const psplit_plugin_unit *u, uint32_t node) {
@@ -60,34 +61,34 @@ static uint32_t node_captures(const psplit_plugin_unit *u, uint32_t node, const 
 }
 
 static bool node_is_constant(const psplit_plugin_unit *u, uint32_t node) {
-  return node < n_nodes(u) && (u->unit->node_flags[node] & PSPLIT_I_NODE_FREE);
+  return node < n_nodes(u) && (u->planner->node_flags[node] & PSPLIT_I_NODE_FREE);
 }
 
 static const char *value_name(const psplit_plugin_unit *u, uint32_t value) {
-  return is_value(u, value) ? u->unit->graph->values[value].name : "";
+  return is_value(u, value) ? u->planner->graph->values[value].name : "";
 }
 
 static uint32_t value_producer(const psplit_plugin_unit *u, uint32_t value) {
-  return is_value(u, value) ? u->unit->graph->values[value].producer : PSPLIT_NONE;
+  return is_value(u, value) ? u->planner->graph->values[value].producer : PSPLIT_NONE;
 }
 
 static uint32_t value_consumers(const psplit_plugin_unit *u, uint32_t value, const uint32_t **out) {
-  const psplit_graph *graph = u->unit->graph;
+  const psplit_i_graph *graph = u->planner->graph;
   *out = is_value(u, value) ? graph->consumers + graph->consumer_off[value] : NULL;
   return is_value(u, value) ? graph->consumer_off[value + 1] - graph->consumer_off[value] : 0;
 }
 
 static bool value_is_constant(const psplit_plugin_unit *u, uint32_t value) {
-  return is_value(u, value) && psplit_i_unit_is_constant(u->unit, value);
+  return is_value(u, value) && psplit_i_planner_is_constant(u->planner, value);
 }
 
 static bool value_is_input(const psplit_plugin_unit *u, uint32_t value) {
-  return is_value(u, value) && u->unit->graph->values[value].input != PSPLIT_NONE &&
+  return is_value(u, value) && u->planner->graph->values[value].input != PSPLIT_NONE &&
          !value_is_constant(u, value);
 }
 
 static bool value_is_output(const psplit_plugin_unit *u, uint32_t value) {
-  return is_value(u, value) && u->unit->graph->values[value].is_output;
+  return is_value(u, value) && u->planner->graph->values[value].is_output;
 }
 
 static bool attr_int(const psplit_plugin_unit *u, uint32_t node, const char *name, int64_t *out) {
@@ -109,38 +110,38 @@ static bool attr_ints(const psplit_plugin_unit *u, uint32_t node, const char *na
 }
 
 static int32_t value_dtype(const psplit_plugin_unit *u, uint32_t value) {
-  return is_value(u, value) ? psplit_i_shapes_type(u->unit->shapes, value)->elem : 0;
+  return is_value(u, value) ? psplit_i_shapes_type(u->planner->shapes, value)->elem : 0;
 }
 
 static int32_t value_rank(const psplit_plugin_unit *u, uint32_t value) {
-  return is_value(u, value) ? psplit_i_shapes_type(u->unit->shapes, value)->rank : -1;
+  return is_value(u, value) ? psplit_i_shapes_type(u->planner->shapes, value)->rank : -1;
 }
 
 static int64_t value_dim(const psplit_plugin_unit *u, uint32_t value, uint32_t axis) {
   int64_t dim = -1;
   if (value_rank(u, value) > 0 && axis < (uint32_t)value_rank(u, value) &&
-      !psplit_i_costs_dim(u->unit->costs, psplit_i_shapes_type(u->unit->shapes, value)->dims[axis],
-                          &dim))
+      !psplit_i_costs_dim(u->planner->costs,
+                          psplit_i_shapes_type(u->planner->shapes, value)->dims[axis], &dim))
     return -1;
   return dim;
 }
 
 static bool value_bytes(const psplit_plugin_unit *u, uint32_t value, uint64_t *out) {
-  return is_value(u, value) && psplit_i_costs_value_bytes(u->unit->costs, value, out, NULL);
+  return is_value(u, value) && psplit_i_costs_value_bytes(u->planner->costs, value, out, NULL);
 }
 
 static const char *stage_device(const psplit_plugin_unit *u, uint32_t stage) {
-  return stage < n_stages(u) ? psplit_devices_name(u->unit->devices, stage) : "";
+  return stage < n_stages(u) ? psplit_devices_name(u->planner->devices, stage) : "";
 }
 
 static int64_t node_ns(const psplit_plugin_unit *u, uint32_t node, uint32_t stage) {
   if (node >= n_nodes(u) || stage >= n_stages(u)) return 0;
-  return u->unit->node_ns[(size_t)u->unit->device_class[stage] * n_nodes(u) + node];
+  return u->planner->node_ns[(size_t)u->planner->device_class[stage] * n_nodes(u) + node];
 }
 
 static uint32_t group_of(const psplit_plugin_unit *u, uint32_t node) {
   return node < n_nodes(u) && !node_is_constant(u, node)
-           ? psplit_i_group_of(&u->unit->grouping, node)
+           ? psplit_i_group_of(&u->planner->grouping, node)
            : PSPLIT_NONE;
 }
 
@@ -155,7 +156,8 @@ static bool group(psplit_plugin_unit *u, const uint32_t *nodes, size_t n) {
   for (size_t i = 0; i < n && i < UINT32_MAX - 1; i++)
     if (group_of(u, nodes[i]) != PSPLIT_NONE) real[n_real++] = nodes[i];
   bool joined = n_real == 0;
-  if (n_real && psplit_i_group_merge(&u->unit->grouping, real, n_real, NULL, &joined) != PSPLIT_OK)
+  if (n_real &&
+      psplit_i_group_merge(&u->planner->grouping, real, n_real, NULL, &joined) != PSPLIT_OK)
     u->no_memory = true;
   free(real);
   return joined;
@@ -173,46 +175,46 @@ static void must_group(psplit_plugin_unit *u, const uint32_t *nodes, size_t n) {
 }
 
 static void keep_together(psplit_plugin_unit *u, const uint32_t *nodes, size_t n) {
-  psplit_unit *unit = u->unit;
-  const uint32_t class_id = unit->n_together++;
+  psplit_planner *planner = u->planner;
+  const uint32_t class_id = planner->n_together++;
   for (size_t i = 0; i < n; i++) {
     if (nodes[i] >= n_nodes(u) || node_is_constant(u, nodes[i])) continue;
-    const uint32_t old = unit->together[nodes[i]];
-    unit->together[nodes[i]] = class_id;
+    const uint32_t old = planner->together[nodes[i]];
+    planner->together[nodes[i]] = class_id;
     for (uint32_t m = 0; old != PSPLIT_NONE && old != class_id && m < n_nodes(u); m++)
-      if (unit->together[m] == old) unit->together[m] = class_id;
+      if (planner->together[m] == old) planner->together[m] = class_id;
   }
 }
 
 static void forbid_cut(psplit_plugin_unit *u, uint32_t value) {
-  if (is_value(u, value)) u->unit->uncuttable[value] = 1;
+  if (is_value(u, value)) u->planner->uncuttable[value] = 1;
 }
 
 static void set_cost(psplit_plugin_unit *u, uint32_t node, uint32_t stage, int64_t ns) {
-  psplit_unit *unit = u->unit;
+  psplit_planner *planner = u->planner;
   if (node >= n_nodes(u) || ns < 0 || (stage != PSPLIT_NONE && stage >= n_stages(u))) return;
-  for (uint32_t c = 0; c < unit->n_classes; c++)
-    if (stage == PSPLIT_NONE || unit->device_class[stage] == c)
-      unit->node_ns[(size_t)c * n_nodes(u) + node] = ns;
+  for (uint32_t c = 0; c < planner->n_classes; c++)
+    if (stage == PSPLIT_NONE || planner->device_class[stage] == c)
+      planner->node_ns[(size_t)c * n_nodes(u) + node] = ns;
 }
 
 static bool pin(psplit_plugin_unit *u, uint32_t node, uint32_t stage) {
   const uint32_t leader = group_of(u, node);
   if (leader == PSPLIT_NONE || stage >= n_stages(u)) return false;
-  uint32_t *group_pin = &u->unit->grouping.pin[leader];
+  uint32_t *group_pin = &u->planner->grouping.pin[leader];
   if (*group_pin != PSPLIT_NONE && *group_pin != stage) return false;
-  *group_pin = u->unit->pin[node] = stage;
+  *group_pin = u->planner->pin[node] = stage;
   return true;
 }
 
 static bool note(psplit_plugin_unit *u, uint32_t node, const char *text) {
   if ((node >= n_nodes(u) && node != PSPLIT_PLUGIN_NONE) || !text) return false;
-  const char *copy = psplit_i_arena_strndup(&u->unit->arena, text, strlen(text));
-  return copy && psplit_i_vec_push(&u->unit->notes, ((psplit_i_note){node, u->pass, copy}));
+  const char *copy = psplit_i_arena_strndup(&u->planner->arena, text, strlen(text));
+  return copy && psplit_i_vec_push(&u->planner->notes, ((psplit_i_note){node, u->pass, copy}));
 }
 
 static void say(psplit_plugin_unit *u, const char *text) {
-  if (text) psplit_i_say(u->unit->options.sink, PSPLIT_NOTE, "%s", text);
+  if (text) psplit_i_say(u->planner->options.sink, PSPLIT_NOTE, "%s", text);
 }
 
 static void fail(psplit_plugin_unit *u, const char *text) {
@@ -233,17 +235,17 @@ static psplit_code judge(const psplit_plugin_unit *u, const psplit_i_pass *pass,
     return psplit_i_fail(
       diag, PSPLIT_PLUGIN,
       "pass %s is refused: its group with %s and %s is not convex, or joins two pins", pass->name,
-      psplit_i_node_label(u->unit->graph, u->torn_from, a, sizeof a),
+      psplit_i_node_label(u->planner->graph, u->torn_from, a, sizeof a),
       u->torn_to == PSPLIT_NONE ? "another"
-                                : psplit_i_node_label(u->unit->graph, u->torn_to, b, sizeof b));
+                                : psplit_i_node_label(u->planner->graph, u->torn_to, b, sizeof b));
   psplit_diag found = {0};
-  if (psplit_i_check_groups(u->unit, &found) != PSPLIT_OK)
+  if (psplit_i_check_groups(u->planner, &found) != PSPLIT_OK)
     return psplit_i_fail(diag, found.code == PSPLIT_NOMEM ? PSPLIT_NOMEM : PSPLIT_PLUGIN,
                          "pass %s is refused: %s", pass->name, found.message);
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_plugin_run(psplit_unit *unit, const psplit_i_pass *pass,
+psplit_code psplit_i_plugin_run(psplit_planner *planner, const psplit_i_pass *pass,
                                 const psplit_i_option_value *values, psplit_diag *diag) {
   const psplit_plugin_host host = {
     .struct_size = sizeof host,
@@ -297,7 +299,7 @@ psplit_code psplit_i_plugin_run(psplit_unit *unit, const psplit_i_pass *pass,
     }
   }
   psplit_plugin_unit u = {
-    .unit = unit, .pass = pass->name, .torn_from = PSPLIT_NONE, .torn_to = PSPLIT_NONE};
+    .planner = planner, .pass = pass->name, .torn_from = PSPLIT_NONE, .torn_to = PSPLIT_NONE};
   const int status = pass->plugin->run(&host, &u, given);
   return judge(&u, pass, status, diag);
 }

@@ -1,4 +1,4 @@
-/* The partition problem of a unit, and back: from the solver's stages to those of free nodes. */
+/* The partition problem of a planner, and back: from the solver's stages to those of free nodes. */
 #include "builder.h"
 
 #include <math.h>
@@ -10,8 +10,8 @@ void *psplit_i_builder_array(psplit_i_builder *b, size_t n, size_t size) {
 }
 
 static psplit_code build_nodes(psplit_i_builder *b) {
-  const psplit_unit *unit = b->unit;
-  const psplit_graph *graph = unit->graph;
+  const psplit_planner *planner = b->planner;
+  const psplit_i_graph *graph = planner->graph;
   const size_t n = b->n_groups, n_classes = b->links.n;
   int64_t *time_ns = psplit_i_builder_array(b, n * n_classes, sizeof *time_ns);
   uint8_t *flags = psplit_i_builder_array(b, n, sizeof *flags);
@@ -19,9 +19,9 @@ static psplit_code build_nodes(psplit_i_builder *b) {
   uint32_t *together = psplit_i_builder_array(b, n, sizeof *together);
   const char **names = psplit_i_builder_array(b, n, sizeof *names);
   /* Classes that a group's members join become one: `merged` points from class to class. */
-  uint32_t *merged = psplit_i_builder_array(b, unit->n_together, sizeof *merged);
+  uint32_t *merged = psplit_i_builder_array(b, planner->n_together, sizeof *merged);
   if (!time_ns || !flags || !pin || !together || !names || !merged) return psplit_i_nomem(b->diag);
-  for (uint32_t c = 0; c < unit->n_together; c++) merged[c] = c;
+  for (uint32_t c = 0; c < planner->n_together; c++) merged[c] = c;
   for (uint32_t g = 0; g < n; g++) {
     pin[g] = together[g] = PSPLIT_NONE;
     flags[g] = PSPLIT_NODE_AUXILIARY;
@@ -30,13 +30,13 @@ static psplit_code build_nodes(psplit_i_builder *b) {
     const uint32_t g = b->group[i];
     if (g == PSPLIT_NONE) continue;
     if (!names[g]) names[g] = graph->nodes[i].name;
-    if (!(unit->node_flags[i] & PSPLIT_I_NODE_DEAD)) flags[g] = 0;
-    if (unit->pin[i] != PSPLIT_NONE) pin[g] = unit->pin[i];
+    if (!(planner->node_flags[i] & PSPLIT_I_NODE_DEAD)) flags[g] = 0;
+    if (planner->pin[i] != PSPLIT_NONE) pin[g] = planner->pin[i];
     for (size_t c = 0; c < n_classes; c++)
       time_ns[g * n_classes + c] =
         psplit_i_sat_add_i64(time_ns[g * n_classes + c],
-                             unit->node_ns[(size_t)b->links.unit_class[c] * graph->n_nodes + i]);
-    uint32_t class_id = unit->together[i];
+                             planner->node_ns[(size_t)b->links.unit_class[c] * graph->n_nodes + i]);
+    uint32_t class_id = planner->together[i];
     if (class_id == PSPLIT_NONE) continue;
     while (merged[class_id] != class_id) class_id = merged[class_id];
     if (together[g] != PSPLIT_NONE) {
@@ -55,18 +55,18 @@ static psplit_code build_nodes(psplit_i_builder *b) {
   b->problem.node_flags = flags;
   b->problem.pin = pin;
   b->together = together;
-  b->problem.together = unit->n_together ? together : NULL;
+  b->problem.together = planner->n_together ? together : NULL;
   b->problem.node_name = names;
   return PSPLIT_OK;
 }
 
 /* The longest that any link of the pipeline takes. */
-static psplit_device_link slowest_link(const psplit_unit *unit) {
+static psplit_device_link slowest_link(const psplit_planner *planner) {
   psplit_device_link slowest = {.bytes_per_second = HUGE_VAL};
-  for (uint32_t from = 0; from < unit->options.n_stages; from++)
-    for (uint32_t to = 0; to < unit->options.n_stages; to++) {
+  for (uint32_t from = 0; from < planner->options.n_stages; from++)
+    for (uint32_t to = 0; to < planner->options.n_stages; to++) {
       if (from == to) continue;
-      const psplit_device_link link = psplit_devices_link(unit->devices, from, to);
+      const psplit_device_link link = psplit_devices_link(planner->devices, from, to);
       if (link.bytes_per_second < slowest.bytes_per_second)
         slowest.bytes_per_second = link.bytes_per_second;
       if (link.latency_ns > slowest.latency_ns) slowest.latency_ns = link.latency_ns;
@@ -76,27 +76,28 @@ static psplit_device_link slowest_link(const psplit_unit *unit) {
 
 /* Whether `replicate` might compute the node again somewhere: it must cost less than receiving all
  * its results over the slowest link. */
-static bool copy_may_pay(const psplit_unit *unit, uint32_t n, const psplit_device_link *slowest) {
-  const psplit_node *node = &unit->graph->nodes[n];
-  if (!(unit->node_flags[n] & PSPLIT_I_NODE_REPEATABLE) || node->n_bodies) return false;
+static bool copy_may_pay(const psplit_planner *planner, uint32_t n,
+                         const psplit_device_link *slowest) {
+  const psplit_i_node *node = &planner->graph->nodes[n];
+  if (!(planner->node_flags[n] & PSPLIT_I_NODE_REPEATABLE) || node->n_bodies) return false;
   int64_t least_ns = INT64_MAX;
-  for (uint32_t c = 0; c < unit->n_classes; c++) {
-    const int64_t ns = unit->node_ns[(size_t)c * unit->graph->n_nodes + n];
+  for (uint32_t c = 0; c < planner->n_classes; c++) {
+    const int64_t ns = planner->node_ns[(size_t)c * planner->graph->n_nodes + n];
     if (ns < least_ns) least_ns = ns;
   }
   double receive_ns = 0;
   for (uint32_t o = 0; o < node->n_outputs; o++)
     if (node->outputs[o] != PSPLIT_NONE)
       receive_ns += (double)slowest->latency_ns + 1 + /* times are rounded up */
-                    (double)psplit_i_unit_value_bytes(unit, node->outputs[o], NULL) /
+                    (double)psplit_i_planner_value_bytes(planner, node->outputs[o], NULL) /
                       slowest->bytes_per_second * 1e9;
   return (double)least_ns < receive_ns;
 }
 
 /* One net for every value that some other group than its producer's reads. */
 static psplit_code build_nets(psplit_i_builder *b) {
-  const psplit_unit *unit = b->unit;
-  const psplit_graph *graph = unit->graph;
+  const psplit_planner *planner = b->planner;
+  const psplit_i_graph *graph = planner->graph;
   const size_t n_classes = b->links.n;
   size_t n_nets = 0, n_pins = 0;
   for (uint32_t v = 0; v < graph->n_values; v++) {
@@ -117,7 +118,7 @@ static psplit_code build_nets(psplit_i_builder *b) {
   if (!producer || !off || !consumer || !bytes || !send_ns || !recv_ns || !flags || !last)
     return psplit_i_nomem(b->diag);
   const psplit_device_link slowest =
-    b->copies_are_free ? slowest_link(unit) : (psplit_device_link){0};
+    b->copies_are_free ? slowest_link(planner) : (psplit_device_link){0};
   uint32_t net = 0, pin = 0;
   for (uint32_t v = 0; v < graph->n_values; v++) {
     const uint32_t p = graph->values[v].producer;
@@ -132,9 +133,10 @@ static psplit_code build_nets(psplit_i_builder *b) {
     }
     if (pin == first) continue;
     producer[net] = b->group[p];
-    bytes[net] = psplit_i_unit_value_bytes(unit, v, NULL);
-    if (!psplit_i_unit_sendable(unit, v) || unit->uncuttable[v]) flags[net] = PSPLIT_NET_UNCUTTABLE;
-    const bool charged = !b->copies_are_free || !copy_may_pay(unit, p, &slowest);
+    bytes[net] = psplit_i_planner_value_bytes(planner, v, NULL);
+    if (!psplit_i_planner_sendable(planner, v) || planner->uncuttable[v])
+      flags[net] = PSPLIT_NET_UNCUTTABLE;
+    const bool charged = !b->copies_are_free || !copy_may_pay(planner, p, &slowest);
     for (uint32_t c = 0; c < n_classes && charged; c++) {
       send_ns[net * n_classes + c] = psplit_i_links_ns(&b->links, c, bytes[net], true);
       recv_ns[net * n_classes + c] = psplit_i_links_ns(&b->links, c, bytes[net], false);
@@ -154,11 +156,11 @@ static psplit_code build_nets(psplit_i_builder *b) {
 
 /* Weights: private to a group, or shared by several and then counted once per stage. */
 static psplit_code build_weights(psplit_i_builder *b) {
-  const psplit_unit *unit = b->unit;
-  const psplit_graph *graph = unit->graph;
+  const psplit_planner *planner = b->planner;
+  const psplit_i_graph *graph = planner->graph;
   size_t n_shared = 0, n_users = 0;
   for (uint32_t v = 0; v < graph->n_values; v++)
-    if (psplit_i_unit_is_constant(unit, v)) {
+    if (psplit_i_planner_is_constant(planner, v)) {
       n_shared++;
       n_users += graph->consumer_off[v + 1] - graph->consumer_off[v];
     }
@@ -176,7 +178,7 @@ static psplit_code build_weights(psplit_i_builder *b) {
   }
   uint32_t weight = 0, at = 0;
   for (uint32_t v = 0; v < graph->n_values; v++) {
-    if (!psplit_i_unit_is_constant(unit, v)) continue;
+    if (!psplit_i_planner_is_constant(planner, v)) continue;
     const uint32_t first = at;
     for (uint32_t c = graph->consumer_off[v]; c < graph->consumer_off[v + 1]; c++) {
       const uint32_t g = b->group[graph->consumers[c]];
@@ -184,7 +186,7 @@ static psplit_code build_weights(psplit_i_builder *b) {
       last[g] = v + 1;
       user[at++] = g;
     }
-    const uint64_t bytes = psplit_i_unit_weight_bytes(unit, v);
+    const uint64_t bytes = psplit_i_planner_weight_bytes(planner, v);
     if (at == first + 1) {
       private_bytes[user[first]] = psplit_i_sat_add_u64(private_bytes[user[first]], bytes);
       at = first;
@@ -202,32 +204,32 @@ static psplit_code build_weights(psplit_i_builder *b) {
 }
 
 static psplit_code build_devices(psplit_i_builder *b, const uint64_t *memory_bytes) {
-  const psplit_unit *unit = b->unit;
-  psplit_device *devices = psplit_i_builder_array(b, unit->options.n_stages, sizeof *devices);
+  const psplit_planner *planner = b->planner;
+  psplit_device *devices = psplit_i_builder_array(b, planner->options.n_stages, sizeof *devices);
   if (!devices) return psplit_i_nomem(b->diag);
-  for (uint32_t d = 0; d < unit->options.n_stages; d++)
+  for (uint32_t d = 0; d < planner->options.n_stages; d++)
     devices[d] =
       (psplit_device){.class_id = b->links.of_stage[d],
                       .count = 1,
                       .memory_bytes = memory_bytes[d] == UINT64_MAX ? 0 : memory_bytes[d],
-                      .name = psplit_devices_name(unit->devices, d)};
-  b->problem.n_devices = unit->options.n_stages;
+                      .name = psplit_devices_name(planner->devices, d)};
+  b->problem.n_devices = planner->options.n_stages;
   b->problem.devices = devices;
   b->problem.comm = PSPLIT_COMM_P2P;
-  b->problem.next_hop = unit->next_hop;
+  b->problem.next_hop = planner->next_hop;
   b->problem.ticks_per_unit = 1;
   return PSPLIT_OK;
 }
 
 /* Walks backwards: by then a free node's free readers know their stages. */
 psplit_code psplit_i_builder_place_free(psplit_i_builder *b) {
-  psplit_unit *unit = b->unit;
-  const psplit_graph *graph = unit->graph;
+  psplit_planner *planner = b->planner;
+  const psplit_i_graph *graph = planner->graph;
   psplit_code code = PSPLIT_OK;
   /* A node's range in `stages`; 1 + the last node that met the stage. */
   uint32_t *first = psplit_i_builder_array(b, graph->n_nodes, sizeof *first);
   uint32_t *count = psplit_i_builder_array(b, graph->n_nodes, sizeof *count);
-  uint32_t *met = psplit_i_builder_array(b, unit->options.n_stages, sizeof *met);
+  uint32_t *met = psplit_i_builder_array(b, planner->options.n_stages, sizeof *met);
   PSPLIT_VEC(uint32_t) stages = {0};
   if (!first || !count || !met) return psplit_i_nomem(b->diag);
   for (uint32_t i = graph->n_nodes; i-- > 0;) {
@@ -242,7 +244,7 @@ psplit_code psplit_i_builder_place_free(psplit_i_builder *b) {
         const bool is_free = b->group[reader] == PSPLIT_NONE;
         const uint32_t n_stages = is_free ? count[reader] : 1;
         for (uint32_t k = 0; k < n_stages; k++) {
-          const uint32_t stage = is_free ? stages.items[first[reader] + k] : unit->stage[reader];
+          const uint32_t stage = is_free ? stages.items[first[reader] + k] : planner->stage[reader];
           if (met[stage] == n + 1) continue;
           met[stage] = n + 1;
           if (!psplit_i_vec_push(&stages, stage)) {
@@ -260,31 +262,31 @@ psplit_code psplit_i_builder_place_free(psplit_i_builder *b) {
     uint32_t owner = UINT32_MAX;
     for (uint32_t k = 0; k < count[n]; k++)
       if (stages.items[first[n] + k] < owner) owner = stages.items[first[n] + k];
-    unit->stage[n] = owner;
+    planner->stage[n] = owner;
     for (uint32_t k = 0; k < count[n]; k++) {
       const uint32_t stage = stages.items[first[n] + k];
-      if (stage != owner && !psplit_i_vec_push(&unit->copies, ((psplit_plan_copy){n, stage}))) {
+      if (stage != owner && !psplit_i_vec_push(&planner->copies, ((psplit_plan_copy){n, stage}))) {
         code = psplit_i_nomem(b->diag);
         goto out;
       }
     }
   }
-  psplit_i_copies_sort(unit);
+  psplit_i_copies_sort(planner);
 out:
   psplit_i_vec_fini(&stages);
   return code;
 }
 psplit_code psplit_i_builder_number(psplit_i_builder *b) {
-  b->group = psplit_i_builder_array(b, b->unit->graph->n_nodes, sizeof *b->group);
+  b->group = psplit_i_builder_array(b, b->planner->graph->n_nodes, sizeof *b->group);
   if (!b->group) return psplit_i_nomem(b->diag);
-  psplit_i_grouping_number(&b->unit->grouping, b->group);
-  b->n_groups = b->unit->grouping.n_groups;
+  psplit_i_grouping_number(&b->planner->grouping, b->group);
+  b->n_groups = b->planner->grouping.n_groups;
   return PSPLIT_OK;
 }
 
 psplit_code psplit_i_builder_build(psplit_i_builder *b, const uint64_t *memory_bytes) {
   psplit_code code;
-  PSPLIT_TRY(psplit_i_links_find(b->unit, b->choice, b->arena, b->diag, &b->links));
+  PSPLIT_TRY(psplit_i_links_find(b->planner, b->choice, b->arena, b->diag, &b->links));
   PSPLIT_TRY(build_nodes(b));
   PSPLIT_TRY(build_nets(b));
   PSPLIT_TRY(build_weights(b));
@@ -295,7 +297,7 @@ out:
 
 static psplit_code make_unlimited(psplit_i_builder *b) {
   psplit_code code;
-  const uint32_t n_stages = b->unit->options.n_stages;
+  const uint32_t n_stages = b->planner->options.n_stages;
   uint64_t *no_limit = psplit_i_builder_array(b, n_stages, sizeof *no_limit);
   if (!no_limit) return psplit_i_nomem(b->diag);
   for (uint32_t s = 0; s < n_stages; s++) no_limit[s] = UINT64_MAX;
@@ -305,9 +307,9 @@ out:
   return code;
 }
 
-psplit_code psplit_i_problem_make(psplit_unit *unit, psplit_diag *diag, psplit_problem *out_problem,
-                                  uint32_t **out_group) {
-  psplit_i_builder b = {.unit = unit, .arena = &unit->scratch, .diag = diag};
+psplit_code psplit_i_problem_make(psplit_planner *planner, psplit_diag *diag,
+                                  psplit_problem *out_problem, uint32_t **out_group) {
+  psplit_i_builder b = {.planner = planner, .arena = &planner->scratch, .diag = diag};
   const psplit_code code = make_unlimited(&b);
   if (code != PSPLIT_OK) return code;
   *out_problem = b.problem;
@@ -317,17 +319,17 @@ psplit_code psplit_i_problem_make(psplit_unit *unit, psplit_diag *diag, psplit_p
 
 /* A copy saves at most the sends and receipts of the node's results, and adds what is >= 0: with
  * those for nothing, no stage of any such split is slower than what it owns and still transfers. */
-psplit_code psplit_i_bound_with_copies(psplit_unit *unit, psplit_diag *diag,
+psplit_code psplit_i_bound_with_copies(psplit_planner *planner, psplit_diag *diag,
                                        int64_t *out_bound_ns) {
   static const double SHARE = 0.3; /* of the time that the split itself may take */
   psplit_code code;
   psplit_solution *solution = NULL;
   psplit_partition_options options;
   psplit_i_builder b = {
-    .unit = unit, .arena = &unit->scratch, .diag = diag, .copies_are_free = true};
+    .planner = planner, .arena = &planner->scratch, .diag = diag, .copies_are_free = true};
   *out_bound_ns = 0;
   PSPLIT_TRY(make_unlimited(&b));
-  psplit_i_partition_options(unit, &options);
+  psplit_i_partition_options(planner, &options);
   options.time_limit_s *= SHARE;
   psplit_diag ignored = {0};
   code = psplit_partition_solve(&b.problem, &options, &ignored, &solution);
@@ -335,17 +337,17 @@ psplit_code psplit_i_bound_with_copies(psplit_unit *unit, psplit_diag *diag,
   psplit_solution_destroy(solution);
   code = code == PSPLIT_NOMEM ? psplit_i_nomem(diag) : PSPLIT_OK;
 out:
-  psplit_i_arena_reset(&unit->scratch);
+  psplit_i_arena_reset(&planner->scratch);
   return code;
 }
 
-void psplit_i_partition_options(const psplit_unit *unit, psplit_partition_options *out) {
+void psplit_i_partition_options(const psplit_planner *planner, psplit_partition_options *out) {
   psplit_partition_options_init(out);
-  out->objective = unit->options.objective;
-  out->require_nonempty = unit->options.n_stages > 1; /* constants alone are a model too */
-  out->time_limit_s = unit->options.time_limit_s;
-  out->limit_by_work = unit->options.limit_by_work;
-  out->n_threads = unit->options.n_threads;
-  out->seed = unit->options.seed;
-  out->sink = unit->options.sink;
+  out->objective = planner->options.objective;
+  out->require_nonempty = planner->options.n_stages > 1; /* constants alone are a model too */
+  out->time_limit_s = planner->options.time_limit_s;
+  out->limit_by_work = planner->options.limit_by_work;
+  out->n_threads = planner->options.n_threads;
+  out->seed = planner->options.seed;
+  out->sink = planner->options.sink;
 }

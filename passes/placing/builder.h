@@ -1,4 +1,5 @@
-/* A unit as a bare partition problem: supernodes and the tensors between them, weights, devices. */
+/* A planner as a bare partition problem: supernodes and the tensors between them, weights, devices.
+ * */
 #ifndef PSPLIT_PASSES_PROBLEM_H
 #define PSPLIT_PASSES_PROBLEM_H
 
@@ -6,8 +7,8 @@
 
 /* A problem under construction; every array lives in the pass scratch. */
 typedef struct psplit_i_builder {
-  psplit_unit *unit;
-  psplit_arena *arena;
+  psplit_planner *planner;
+  psplit_i_arena *arena;
   psplit_diag *diag;
   uint32_t *group; /* [n_nodes] supernode, PSPLIT_NONE for free nodes */
   uint32_t n_groups;
@@ -30,19 +31,19 @@ PSPLIT_MUST_USE psplit_code psplit_i_builder_build(psplit_i_builder *b,
  * least owns it, the others hold copies. */
 PSPLIT_MUST_USE psplit_code psplit_i_builder_place_free(psplit_i_builder *b);
 
-/* The unit's problem without memory limits: node i is the supernode that psplit_i_grouping_number
- * numbers i, as *out_group has it by operator. Lives in unit->scratch. Needs COSTS, LIVE and
- * GROUPS. */
-PSPLIT_MUST_USE psplit_code psplit_i_problem_make(psplit_unit *unit, psplit_diag *diag,
+/* The planner's problem without memory limits: node i is the supernode that
+ * psplit_i_grouping_number numbers i, as *out_group has it by operator. Lives in planner->scratch.
+ * Needs COSTS, LIVE and GROUPS. */
+PSPLIT_MUST_USE psplit_code psplit_i_problem_make(psplit_planner *planner, psplit_diag *diag,
                                                   psplit_problem *out_problem,
                                                   uint32_t **out_group);
-/* How the unit's options have it solved. */
-void psplit_i_partition_options(const psplit_unit *unit, psplit_partition_options *out);
+/* How the planner's options have it solved. */
+void psplit_i_partition_options(const psplit_planner *planner, psplit_partition_options *out);
 
 /* A lower bound (ns) on the bottleneck of any split of the supernodes that, besides, computes nodes
  * again where that costs less than it takes to receive their results. 0 where none was found. Uses
- * unit->scratch. Errors: NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_bound_with_copies(psplit_unit *unit, psplit_diag *diag,
+ * planner->scratch. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_bound_with_copies(psplit_planner *planner, psplit_diag *diag,
                                                        int64_t *out_bound_ns);
 
 #endif

@@ -4,17 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-psplit_code psplit_i_pairs_init(const psplit_unit *unit, const psplit_problem *problem,
-                                psplit_arena *arena, psplit_diag *diag, psplit_i_pairs *out) {
-  const size_t n = unit->options.n_stages;
-  const bool latency = unit->options.objective == PSPLIT_LATENCY;
-  *out = (psplit_i_pairs){.unit = unit,
+psplit_code psplit_i_pairs_init(const psplit_planner *planner, const psplit_problem *problem,
+                                psplit_i_arena *arena, psplit_diag *diag, psplit_i_pairs *out) {
+  const size_t n = planner->options.n_stages;
+  const bool latency = planner->options.objective == PSPLIT_LATENCY;
+  *out = (psplit_i_pairs){.planner = planner,
                           .problem = problem,
                           .load_ns = PSPLIT_NEW(arena, int64_t, n),
                           .ready_ns = PSPLIT_NEW(arena, int64_t, n),
                           .wants = PSPLIT_NEW(arena, uint32_t, n),
                           .held = PSPLIT_NEW(arena, uint32_t, n),
-                          .hops = PSPLIT_NEW(arena, psplit_hop, n),
+                          .hops = PSPLIT_NEW(arena, psplit_i_hop, n),
                           .arcs = latency ? PSPLIT_NEW(arena, uint8_t, n * n) : NULL};
   return out->load_ns && out->ready_ns && out->wants && out->held && out->hops &&
              (!latency || out->arcs)
@@ -23,28 +23,28 @@ psplit_code psplit_i_pairs_init(const psplit_unit *unit, const psplit_problem *p
 }
 
 static void send(psplit_i_pairs *p, uint32_t from, uint32_t to, uint64_t bytes) {
-  const int64_t ns = psplit_devices_transfer_ns(p->unit->devices, from, to, bytes);
+  const int64_t ns = psplit_devices_transfer_ns(p->planner->devices, from, to, bytes);
   p->load_ns[from] = psplit_i_sat_add_i64(p->load_ns[from], ns);
   p->load_ns[to] = psplit_i_sat_add_i64(p->load_ns[to], ns);
-  if (p->arcs) p->arcs[(size_t)from * p->unit->options.n_stages + to] = 1;
+  if (p->arcs) p->arcs[(size_t)from * p->planner->options.n_stages + to] = 1;
 }
 
 /* Brings net e to its readers, in the order of stages. False: there is no way. */
 static bool send_net(psplit_i_pairs *p, uint32_t e, const uint32_t *stage) {
   const psplit_problem *q = p->problem;
-  const uint32_t n = p->unit->options.n_stages, home = stage[q->net_producer[e]];
+  const uint32_t n = p->planner->options.n_stages, home = stage[q->net_producer[e]];
   uint32_t last = home;
   for (uint32_t k = q->net_off[e]; k < q->net_off[e + 1]; k++) {
     const uint32_t to = stage[q->net_consumer[k]];
     if (to == home || p->wants[to] == e) continue;
     p->wants[to] = e;
     if (to > last) last = to;
-    if (!p->unit->next_hop) send(p, home, to, q->net_bytes[e]);
+    if (!p->planner->next_hop) send(p, home, to, q->net_bytes[e]);
   }
   p->held[home] = e;
-  for (uint32_t to = home + 1; p->unit->next_hop && to <= last; to++) {
+  for (uint32_t to = home + 1; p->planner->next_hop && to <= last; to++) {
     if (p->wants[to] != e || p->held[to] == e) continue;
-    const uint32_t n_hops = psplit_i_route(n, p->unit->next_hop, home, to, p->held, e, p->hops);
+    const uint32_t n_hops = psplit_i_route(n, p->planner->next_hop, home, to, p->held, e, p->hops);
     if (!n_hops) return false;
     for (uint32_t h = 0; h < n_hops; h++) send(p, p->hops[h].from, p->hops[h].to, q->net_bytes[e]);
   }
@@ -53,7 +53,7 @@ static bool send_net(psplit_i_pairs *p, uint32_t e, const uint32_t *stage) {
 
 /* A stage starts when all that send to it have ended. */
 static int64_t latency_ns(psplit_i_pairs *p) {
-  const uint32_t n = p->unit->options.n_stages;
+  const uint32_t n = p->planner->options.n_stages;
   int64_t last_ns = 0;
   memset(p->ready_ns, 0, n * sizeof *p->ready_ns);
   for (uint32_t s = 0; s < n; s++) {
@@ -67,7 +67,7 @@ static int64_t latency_ns(psplit_i_pairs *p) {
 
 int64_t psplit_i_pairs_value_ns(psplit_i_pairs *p, const uint32_t *stage) {
   const psplit_problem *q = p->problem;
-  const size_t n = p->unit->options.n_stages;
+  const size_t n = p->planner->options.n_stages;
   memset(p->load_ns, 0, n * sizeof *p->load_ns);
   memset(p->wants, 0xff, n * sizeof *p->wants);
   memset(p->held, 0xff, n * sizeof *p->held);
@@ -139,7 +139,7 @@ static bool may_go_on(const climb *c, int64_t enough_ns) {
 
 /* All that is in stage `from` goes to stage `to`, those in between close ranks. */
 static bool move_stages(climb *c, int64_t enough_ns) {
-  const uint32_t n = c->pairs->unit->options.n_stages, n_nodes = c->pairs->problem->n_nodes;
+  const uint32_t n = c->pairs->planner->options.n_stages, n_nodes = c->pairs->problem->n_nodes;
   bool any = false;
   for (uint32_t from = 0; from < n; from++)
     for (uint32_t to = 0; to < n && may_go_on(c, enough_ns); to++) {
@@ -162,7 +162,7 @@ static void find_ranges(climb *c) {
   const psplit_problem *q = c->pairs->problem;
   for (uint32_t v = 0; v < q->n_nodes; v++) {
     c->low[v] = 0;
-    c->high[v] = c->pairs->unit->options.n_stages - 1;
+    c->high[v] = c->pairs->planner->options.n_stages - 1;
   }
   for (uint32_t e = 0; e < q->n_nets; e++)
     for (uint32_t k = q->net_off[e]; k < q->net_off[e + 1]; k++) {
@@ -191,10 +191,10 @@ psplit_code psplit_i_pairs_improve(psplit_i_pairs *pairs, const psplit_partition
                                    int64_t enough_ns, uint64_t max_steps, psplit_diag *diag,
                                    uint32_t *inout_stage) {
   const psplit_problem *q = pairs->problem;
-  const uint64_t n_stages = pairs->unit->options.n_stages;
+  const uint64_t n_stages = pairs->planner->options.n_stages;
   climb c = {.pairs = pairs, .options = options, .stage = inout_stage, .steps_left = max_steps};
   c.steps_each = q->n_nodes + 2 * (uint64_t)(q->n_nets ? q->net_off[q->n_nets] : 0) +
-                 (pairs->arcs || pairs->unit->next_hop ? n_stages * n_stages : n_stages);
+                 (pairs->arcs || pairs->planner->next_hop ? n_stages * n_stages : n_stages);
   c.trial = malloc(q->n_nodes * (3 * sizeof *c.trial));
   if (!c.trial) return psplit_i_nomem(diag);
   c.low = c.trial + q->n_nodes;

@@ -6,19 +6,20 @@
 #include "builder.h"
 
 typedef struct psplit_i_pairs {
-  const psplit_unit *unit;
-  const psplit_problem *problem; /* of the unit; its own times of transfers do not count */
+  const psplit_planner *planner;
+  const psplit_problem *problem; /* of the planner; its own times of transfers do not count */
   int64_t *load_ns, *ready_ns;   /* [n_stages] */
   uint32_t *wants, *held;        /* [n_stages] net that the stage reads, or has */
-  psplit_hop *hops;              /* [n_stages] */
+  psplit_i_hop *hops;            /* [n_stages] */
   uint8_t *arcs;                 /* [n_stages^2] for latency; else NULL */
   int64_t sum_ns;                /* of the loads that were counted last */
 } psplit_i_pairs;
 
 /* Arrays live in `arena`. Errors: NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_pairs_init(const psplit_unit *unit,
-                                                const psplit_problem *problem, psplit_arena *arena,
-                                                psplit_diag *diag, psplit_i_pairs *out);
+PSPLIT_MUST_USE psplit_code psplit_i_pairs_init(const psplit_planner *planner,
+                                                const psplit_problem *problem,
+                                                psplit_i_arena *arena, psplit_diag *diag,
+                                                psplit_i_pairs *out);
 
 /* The objective of a split that keeps the order of stages; INT64_MAX where a tensor has no way.
  * stage[problem->n_nodes]. O(pins + n_stages), and n_stages^2 for latency and where stages pass

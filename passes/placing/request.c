@@ -16,20 +16,20 @@ bool psplit_i_request_joins_any(const psplit_i_request *r) {
 
 static psplit_code join_tied(psplit_i_builder *b, const psplit_i_request *r) {
   if (!psplit_i_request_joins_any(r)) return PSPLIT_OK;
-  if (!psplit_i_ties_join(r->ties, r->joined, b->group, b->n_groups, b->unit->n_together, b->arena,
-                          b->together))
+  if (!psplit_i_tied_weights_join(r->ties, r->joined, b->group, b->n_groups, b->planner->n_together,
+                                  b->arena, b->together))
     return psplit_i_nomem(b->diag);
   b->problem.together = b->together;
   return PSPLIT_OK;
 }
 
-static psplit_partition_options options_of(const psplit_unit *unit, const psplit_i_request *r,
+static psplit_partition_options options_of(const psplit_planner *planner, const psplit_i_request *r,
                                            double share) {
   psplit_partition_options options;
-  psplit_i_partition_options(unit, &options);
+  psplit_i_partition_options(planner, &options);
   options.solver = strcmp(r->solver, "auto") != 0 ? r->solver
-                   : unit->options.solver          ? unit->options.solver
-                                                   : "auto";
+                   : planner->options.solver      ? planner->options.solver
+                                                  : "auto";
   if (r->time_limit_s >= 0) {
     options.time_limit_s = r->time_limit_s;
     options.limit_by_work = false;
@@ -38,7 +38,7 @@ static psplit_partition_options options_of(const psplit_unit *unit, const psplit
   if (r->quick) options.time_limit_s = 0;
   options.gap_frac = r->gap_frac;
   /* What coarsening lost is not known: proofs to the last bit say nothing about the model. */
-  if (unit->coarsened && options.gap_frac < COARSE_GAP) options.gap_frac = COARSE_GAP;
+  if (planner->coarsened && options.gap_frac < COARSE_GAP) options.gap_frac = COARSE_GAP;
   return options;
 }
 
@@ -51,7 +51,7 @@ static psplit_code try_nearest(psplit_i_builder *b, psplit_i_pairs *pairs,
   psplit_code code;
   psplit_solution *solution = NULL;
   psplit_diag ignored = {0};
-  psplit_i_builder nearest = {.unit = b->unit,
+  psplit_i_builder nearest = {.planner = b->planner,
                               .arena = b->arena,
                               .diag = b->diag,
                               .group = b->group,
@@ -86,7 +86,7 @@ static psplit_code settle_pairs(psplit_i_builder *b, const psplit_i_request *r,
   psplit_i_pairs pairs;
   const char *solver = solution->solver;
   const int64_t bound_ns = solution->lower_bound_ns;
-  PSPLIT_TRY(psplit_i_pairs_init(b->unit, &b->problem, b->arena, b->diag, &pairs));
+  PSPLIT_TRY(psplit_i_pairs_init(b->planner, &b->problem, b->arena, b->diag, &pairs));
   int64_t value_ns = psplit_i_pairs_value_ns(&pairs, solution->stage);
   if (value_ns > bound_ns && !r->quick) {
     PSPLIT_TRY(
@@ -106,7 +106,7 @@ static psplit_code settle_pairs(psplit_i_builder *b, const psplit_i_request *r,
                          " ns (%s, least links)",
                          value_ns, bound_ns, solution->bound);
   const size_t n = strlen(solution->bound);
-  char *bound = psplit_i_arena_array(&b->unit->arena, n + sizeof ", least links", 1);
+  char *bound = psplit_i_arena_array(&b->planner->arena, n + sizeof ", least links", 1);
   if (!bound) return psplit_i_nomem(b->diag);
   memcpy(bound, solution->bound, n);
   memcpy(bound + n, ", least links", sizeof ", least links");
@@ -120,31 +120,32 @@ out:
   return code;
 }
 
-psplit_code psplit_i_request_solve(psplit_unit *unit, const psplit_i_request *r,
+psplit_code psplit_i_request_solve(psplit_planner *planner, const psplit_i_request *r,
                                    const uint64_t *memory_bytes, double share, psplit_diag *diag) {
   psplit_code code;
   psplit_solution *solution = NULL;
-  psplit_i_builder b = {.unit = unit, .arena = &unit->scratch, .diag = diag};
+  psplit_i_builder b = {.planner = planner, .arena = &planner->scratch, .diag = diag};
   PSPLIT_TRY(psplit_i_builder_number(&b));
-  unit->copies.n = 0;
-  unit->copies_bound_ns = 0;
+  planner->copies.n = 0;
+  planner->copies_bound_ns = 0;
   if (b.n_groups == 0) { /* constants alone: all of them in the one stage */
     PSPLIT_TRY(psplit_i_builder_place_free(&b));
     goto out;
   }
   PSPLIT_TRY(psplit_i_builder_build(&b, memory_bytes));
   PSPLIT_TRY(join_tied(&b, r));
-  const psplit_partition_options options = options_of(unit, r, b.links.exact ? share : share / 2);
+  const psplit_partition_options options =
+    options_of(planner, r, b.links.exact ? share : share / 2);
   PSPLIT_TRY(psplit_partition_solve(&b.problem, &options, diag, &solution));
   if (!b.links.exact) PSPLIT_TRY(settle_pairs(&b, r, memory_bytes, &options, solution));
-  for (uint32_t n = 0; n < unit->graph->n_nodes; n++)
-    if (b.group[n] != PSPLIT_NONE) unit->stage[n] = solution->stage[b.group[n]];
-  psplit_solution_destroy(unit->solution);
-  unit->solution = solution;
+  for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
+    if (b.group[n] != PSPLIT_NONE) planner->stage[n] = solution->stage[b.group[n]];
+  psplit_solution_destroy(planner->solution);
+  planner->solution = solution;
   solution = NULL;
   PSPLIT_TRY(psplit_i_builder_place_free(&b));
 out:
   psplit_solution_destroy(solution);
-  psplit_i_arena_reset(&unit->scratch);
+  psplit_i_arena_reset(&planner->scratch);
   return code;
 }

@@ -12,8 +12,8 @@
 enum { MAX_STEPS = 1 << 26 };
 
 typedef struct finder {
-  const psplit_unit *unit;
-  psplit_i_ties *ties;
+  const psplit_planner *planner;
+  psplit_i_tied_weights *ties;
   uint32_t *met_value, *met_node; /* stamps */
   uint32_t stamp;
   PSPLIT_VEC(uint32_t) open; /* values to look at */
@@ -21,10 +21,10 @@ typedef struct finder {
 } finder;
 
 /* An initializer, or what a node without inputs makes; what else is constant is made from those. */
-static bool is_source(const psplit_unit *unit, uint32_t value) {
-  const uint32_t producer = unit->graph->values[value].producer;
-  return psplit_i_unit_is_constant(unit, value) &&
-         (producer == PSPLIT_NONE || unit->graph->nodes[producer].n_inputs == 0);
+static bool is_source(const psplit_planner *planner, uint32_t value) {
+  const uint32_t producer = planner->graph->values[value].producer;
+  return psplit_i_planner_is_constant(planner, value) &&
+         (producer == PSPLIT_NONE || planner->graph->nodes[producer].n_inputs == 0);
 }
 
 static bool reach(finder *f, uint32_t value) {
@@ -35,7 +35,7 @@ static bool reach(finder *f, uint32_t value) {
 
 /* Appends the nodes that read the constant, or what free nodes make of it, to the users. */
 static bool append_users(finder *f, uint32_t value) {
-  const psplit_graph *graph = f->unit->graph;
+  const psplit_i_graph *graph = f->planner->graph;
   f->stamp++;
   f->open.n = 0;
   bool ok = reach(f, value);
@@ -44,9 +44,9 @@ static bool append_users(finder *f, uint32_t value) {
     for (uint32_t c = graph->consumer_off[v]; ok && c < graph->consumer_off[v + 1]; c++) {
       const uint32_t n = graph->consumers[c];
       f->n_steps++;
-      if (f->met_node[n] == f->stamp || (f->unit->node_flags[n] & PSPLIT_I_NODE_DEAD)) continue;
+      if (f->met_node[n] == f->stamp || (f->planner->node_flags[n] & PSPLIT_I_NODE_DEAD)) continue;
       f->met_node[n] = f->stamp;
-      if (!(f->unit->node_flags[n] & PSPLIT_I_NODE_FREE)) {
+      if (!(f->planner->node_flags[n] & PSPLIT_I_NODE_FREE)) {
         ok = psplit_i_vec_push(&f->ties->users, n);
         continue;
       }
@@ -63,16 +63,17 @@ static int compare_ties(const void *a, const void *b) {
   return x->value < y->value ? -1 : x->value > y->value;
 }
 
-psplit_code psplit_i_ties_find(psplit_unit *unit, psplit_diag *diag, psplit_i_ties *out) {
-  const psplit_graph *graph = unit->graph;
-  finder f = {.unit = unit, .ties = out};
+psplit_code psplit_i_tied_weights_find(psplit_planner *planner, psplit_diag *diag,
+                                       psplit_i_tied_weights *out) {
+  const psplit_i_graph *graph = planner->graph;
+  finder f = {.planner = planner, .ties = out};
   bool ok = true;
-  f.met_value = PSPLIT_NEW(&unit->scratch, uint32_t, graph->n_values);
-  f.met_node = PSPLIT_NEW(&unit->scratch, uint32_t, graph->n_nodes);
+  f.met_value = PSPLIT_NEW(&planner->scratch, uint32_t, graph->n_values);
+  f.met_node = PSPLIT_NEW(&planner->scratch, uint32_t, graph->n_nodes);
   if (!f.met_value || !f.met_node) return psplit_i_nomem(diag);
   for (uint32_t v = 0; ok && v < graph->n_values && f.n_steps < MAX_STEPS; v++) {
-    if (!is_source(unit, v)) continue;
-    psplit_i_tie tie = {v, psplit_i_unit_weight_bytes(unit, v), (uint32_t)out->users.n, 0};
+    if (!is_source(planner, v)) continue;
+    psplit_i_tie tie = {v, psplit_i_planner_weight_bytes(planner, v), (uint32_t)out->users.n, 0};
     if (tie.bytes < PSPLIT_I_TIED_BYTES) continue;
     ok = append_users(&f, v);
     tie.n_users = (uint32_t)out->users.n - tie.first_user;
@@ -88,16 +89,17 @@ psplit_code psplit_i_ties_find(psplit_unit *unit, psplit_diag *diag, psplit_i_ti
   return PSPLIT_OK;
 }
 
-void psplit_i_ties_fini(psplit_i_ties *ties) {
+void psplit_i_tied_weights_fini(psplit_i_tied_weights *ties) {
   psplit_i_vec_fini(&ties->weights);
   psplit_i_vec_fini(&ties->users);
 }
 
-bool psplit_i_tie_is_cut(const psplit_unit *unit, const psplit_i_ties *ties, uint32_t tie) {
+bool psplit_i_tie_is_cut(const psplit_planner *planner, const psplit_i_tied_weights *ties,
+                         uint32_t tie) {
   const psplit_i_tie *weight = &ties->weights.items[tie];
   const uint32_t *users = ties->users.items + weight->first_user;
   for (uint32_t k = 1; k < weight->n_users; k++)
-    if (unit->stage[users[k]] != unit->stage[users[0]]) return true;
+    if (planner->stage[users[k]] != planner->stage[users[0]]) return true;
   return false;
 }
 
@@ -116,9 +118,9 @@ static void unite(uint32_t *parent, uint32_t a, uint32_t b) {
     parent[a] = b;
 }
 
-bool psplit_i_ties_join(const psplit_i_ties *ties, const uint8_t *joined, const uint32_t *group,
-                        uint32_t n_groups, uint32_t n_classes, psplit_arena *scratch,
-                        uint32_t *io_together) {
+bool psplit_i_tied_weights_join(const psplit_i_tied_weights *ties, const uint8_t *joined,
+                                const uint32_t *group, uint32_t n_groups, uint32_t n_classes,
+                                psplit_i_arena *scratch, uint32_t *io_together) {
   uint32_t *parent = psplit_i_arena_array(scratch, n_groups, sizeof *parent);
   uint32_t *first = psplit_i_arena_array(scratch, n_classes, sizeof *first);
   if (!parent || !first) return false;
@@ -140,7 +142,7 @@ bool psplit_i_ties_join(const psplit_i_ties *ties, const uint8_t *joined, const 
   return true;
 }
 
-/* A split of the unit, laid aside. */
+/* A split of the planner, laid aside. */
 typedef struct split {
   uint32_t *stage;
   psplit_solution *solution;
@@ -149,61 +151,65 @@ typedef struct split {
   psplit_plan *plan;
 } split;
 
-static bool lay_aside(psplit_unit *unit, split *out) {
-  const size_t n_nodes = unit->graph->n_nodes;
-  *out = (split){.solution = unit->solution, .n_copies = unit->copies.n, .plan = unit->plan};
-  out->stage = psplit_i_arena_array(&unit->arena, n_nodes, sizeof *out->stage);
-  out->copies = psplit_i_arena_array(&unit->arena, out->n_copies, sizeof *out->copies);
+static bool lay_aside(psplit_planner *planner, split *out) {
+  const size_t n_nodes = planner->graph->n_nodes;
+  *out =
+    (split){.solution = planner->solution, .n_copies = planner->copies.n, .plan = planner->plan};
+  out->stage = psplit_i_arena_array(&planner->arena, n_nodes, sizeof *out->stage);
+  out->copies = psplit_i_arena_array(&planner->arena, out->n_copies, sizeof *out->copies);
   if (!out->stage || !out->copies) return false;
-  memcpy(out->stage, unit->stage, n_nodes * sizeof *out->stage);
-  if (out->n_copies) memcpy(out->copies, unit->copies.items, out->n_copies * sizeof *out->copies);
-  unit->solution = NULL;
+  memcpy(out->stage, planner->stage, n_nodes * sizeof *out->stage);
+  if (out->n_copies)
+    memcpy(out->copies, planner->copies.items, out->n_copies * sizeof *out->copies);
+  planner->solution = NULL;
   return true;
 }
 
-static bool take_back(psplit_unit *unit, const split *from) {
-  memcpy(unit->stage, from->stage, unit->graph->n_nodes * sizeof *unit->stage);
-  psplit_solution_destroy(unit->solution);
-  unit->solution = from->solution;
-  unit->plan = from->plan;
-  unit->copies.n = 0;
-  if (!psplit_i_vec_reserve(&unit->copies, from->n_copies)) return false;
+static bool take_back(psplit_planner *planner, const split *from) {
+  memcpy(planner->stage, from->stage, planner->graph->n_nodes * sizeof *planner->stage);
+  psplit_solution_destroy(planner->solution);
+  planner->solution = from->solution;
+  planner->plan = from->plan;
+  planner->copies.n = 0;
+  if (!psplit_i_vec_reserve(&planner->copies, from->n_copies)) return false;
   if (from->n_copies)
-    memcpy(unit->copies.items, from->copies, from->n_copies * sizeof *from->copies);
-  unit->copies.n = from->n_copies;
+    memcpy(planner->copies.items, from->copies, from->n_copies * sizeof *from->copies);
+  planner->copies.n = from->n_copies;
   return true;
 }
 
 /* The bound of a split whose users of weights were joined is for such splits alone. What holds for
  * all of them is the other's. */
-static psplit_code take_bound(psplit_unit *unit, const psplit_solution *from, psplit_diag *diag) {
-  psplit_solution *to = unit->solution;
+static psplit_code take_bound(psplit_planner *planner, const psplit_solution *from,
+                              psplit_diag *diag) {
+  psplit_solution *to = planner->solution;
   to->lower_bound_ns = from->lower_bound_ns;
   to->bound = from->bound;
   to->proved_optimal = to->objective_ns == to->lower_bound_ns;
   to->ties_proved = false;
-  return psplit_i_plan_make(unit, diag);
+  return psplit_i_plan_make(planner, diag);
 }
 
 /* Where the split duplicates weights: is one that does not as good? */
-static psplit_code prefer_together(psplit_unit *unit, const psplit_i_ties *ties, uint8_t *joined,
-                                   psplit_i_cutter cut, void *user, psplit_diag *diag) {
+static psplit_code prefer_together(psplit_planner *planner, const psplit_i_tied_weights *ties,
+                                   uint8_t *joined, psplit_i_cutter cut, void *user,
+                                   psplit_diag *diag) {
   bool any = false;
   for (uint32_t w = 0; w < ties->weights.n; w++)
-    any |= joined[w] = psplit_i_tie_is_cut(unit, ties, w);
+    any |= joined[w] = psplit_i_tie_is_cut(planner, ties, w);
   if (!any) return PSPLIT_OK;
   split apart;
   psplit_diag why_not = {0};
-  const int64_t value = psplit_i_plan_value_ns(unit, unit->plan);
-  if (!lay_aside(unit, &apart)) return psplit_i_nomem(diag);
+  const int64_t value = psplit_i_plan_value_ns(planner, planner->plan);
+  if (!lay_aside(planner, &apart)) return psplit_i_nomem(diag);
   const psplit_code code = cut(user, joined, PSPLIT_I_CUT_SAME, &why_not);
-  if (code == PSPLIT_OK && psplit_i_plan_value_ns(unit, unit->plan) <= value) {
+  if (code == PSPLIT_OK && psplit_i_plan_value_ns(planner, planner->plan) <= value) {
     const psplit_code bound_code =
-      unit->solution && apart.solution ? take_bound(unit, apart.solution, diag) : PSPLIT_OK;
+      planner->solution && apart.solution ? take_bound(planner, apart.solution, diag) : PSPLIT_OK;
     psplit_solution_destroy(apart.solution);
     return bound_code;
   }
-  if (!take_back(unit, &apart)) return psplit_i_nomem(diag);
+  if (!take_back(planner, &apart)) return psplit_i_nomem(diag);
   return code == PSPLIT_OK || code == PSPLIT_INFEASIBLE
            ? PSPLIT_OK
            : psplit_i_fail(diag, code, "%s", why_not.message);
@@ -211,9 +217,9 @@ static psplit_code prefer_together(psplit_unit *unit, const psplit_i_ties *ties,
 
 /* Which weight leaves no split: the first, from the largest on, that cannot be joined with those
  * before it. Leaves the error as it is where there is no split without any either. */
-static psplit_code blame(psplit_unit *unit, const psplit_i_ties *ties, uint8_t *joined,
-                         psplit_i_cutter cut, void *user, psplit_diag *diag) {
-  const psplit_graph *graph = unit->graph;
+static psplit_code blame(psplit_planner *planner, const psplit_i_tied_weights *ties,
+                         uint8_t *joined, psplit_i_cutter cut, void *user, psplit_diag *diag) {
+  const psplit_i_graph *graph = planner->graph;
   size_t good = 0, bad = ties->weights.n; /* weights from the first that can, cannot be joined */
   memset(joined, 0, ties->weights.n);
   psplit_diag ignored = {0};
@@ -242,19 +248,19 @@ static psplit_code blame(psplit_unit *unit, const psplit_i_ties *ties, uint8_t *
                        graph->values[weight->value].name, weight->bytes, weight->n_users,
                        psplit_i_node_label(graph, users[0], first, sizeof first),
                        psplit_i_node_label(graph, users[weight->n_users - 1], last, sizeof last),
-                       unit->options.n_stages);
+                       planner->options.n_stages);
 }
 
-psplit_code psplit_i_ties_settle(psplit_unit *unit, const psplit_i_ties *ties, psplit_i_cutter cut,
-                                 void *user, psplit_diag *diag) {
-  uint8_t *joined = PSPLIT_NEW(&unit->arena, uint8_t, ties->weights.n);
+psplit_code psplit_i_tied_weights_settle(psplit_planner *planner, const psplit_i_tied_weights *ties,
+                                         psplit_i_cutter cut, void *user, psplit_diag *diag) {
+  uint8_t *joined = PSPLIT_NEW(&planner->arena, uint8_t, ties->weights.n);
   if (!joined) return psplit_i_nomem(diag);
-  const psplit_tied_weights mode = unit->options.tied_weights;
+  const psplit_tied_weights mode = planner->options.tied_weights;
   if (mode == PSPLIT_TIED_TOGETHER && ties->weights.n) memset(joined, 1, ties->weights.n);
   psplit_code code = cut(user, joined, PSPLIT_I_CUT, diag);
   if (code == PSPLIT_OK && mode == PSPLIT_TIED_AUTO)
-    code = prefer_together(unit, ties, joined, cut, user, diag);
+    code = prefer_together(planner, ties, joined, cut, user, diag);
   if (code == PSPLIT_INFEASIBLE && mode == PSPLIT_TIED_TOGETHER && ties->weights.n)
-    code = blame(unit, ties, joined, cut, user, diag);
+    code = blame(planner, ties, joined, cut, user, diag);
   return code;
 }

@@ -14,27 +14,28 @@ typedef struct psplit_i_tie {
   uint32_t first_user, n_users; /* nodes [first_user, first_user + n_users) of ties->users */
 } psplit_i_tie;
 
-typedef struct psplit_i_ties {
+typedef struct psplit_i_tied_weights {
   PSPLIT_VEC(psplit_i_tie) weights; /* the largest first */
   PSPLIT_VEC(uint32_t) users;       /* neither free nor dead; distinct within a weight */
-} psplit_i_ties;
+} psplit_i_tied_weights;
 
 /* Weights of at least TIED_BYTES that two or more nodes use, straight or through functions of
  * constants (a transposed embedding). `out` is zeroed before and to be ended after, also on
  * failure. Errors: NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_ties_find(psplit_unit *unit, psplit_diag *diag,
-                                               psplit_i_ties *out);
-void psplit_i_ties_fini(psplit_i_ties *ties);
+PSPLIT_MUST_USE psplit_code psplit_i_tied_weights_find(psplit_planner *planner, psplit_diag *diag,
+                                                       psplit_i_tied_weights *out);
+void psplit_i_tied_weights_fini(psplit_i_tied_weights *ties);
 
 /* Whether the users of weight `tie` are in several stages. */
-bool psplit_i_tie_is_cut(const psplit_unit *unit, const psplit_i_ties *ties, uint32_t tie);
+bool psplit_i_tie_is_cut(const psplit_planner *planner, const psplit_i_tied_weights *ties,
+                         uint32_t tie);
 
 /* Makes one keep-together class of the groups that use a weight with joined[weight] != 0, and of
  * the classes they are in. io_together[n_groups]: class or NONE in (below n_classes), a class for
  * every group out. False when out of memory. */
-bool psplit_i_ties_join(const psplit_i_ties *ties, const uint8_t *joined, const uint32_t *group,
-                        uint32_t n_groups, uint32_t n_classes, psplit_arena *scratch,
-                        uint32_t *io_together);
+bool psplit_i_tied_weights_join(const psplit_i_tied_weights *ties, const uint8_t *joined,
+                                const uint32_t *group, uint32_t n_groups, uint32_t n_classes,
+                                psplit_i_arena *scratch, uint32_t *io_together);
 
 /* How hard a cutter tries. */
 typedef enum psplit_i_effort {
@@ -43,16 +44,17 @@ typedef enum psplit_i_effort {
   PSPLIT_I_CUT_ANY   /* is there one? */
 } psplit_i_effort;
 
-/* Gives unit->stage, solution, copies and plan, with the users of the weights with joined[weight]
- * != 0 on one stage. Errors: INFEASIBLE among others. */
+/* Gives planner->stage, solution, copies and plan, with the users of the weights with
+ * joined[weight] != 0 on one stage. Errors: INFEASIBLE among others. */
 typedef psplit_code (*psplit_i_cutter)(void *user, const uint8_t *joined, psplit_i_effort effort,
                                        psplit_diag *diag);
 
-/* Cuts as unit->options.tied_weights says. AUTO: the best split; and where weights are duplicated
- * in it, one that keeps the users of each together instead, if its value is no worse. Errors: those
- * of `cut`; INFEASIBLE with the name of the weight that leaves no split. */
-PSPLIT_MUST_USE psplit_code psplit_i_ties_settle(psplit_unit *unit, const psplit_i_ties *ties,
-                                                 psplit_i_cutter cut, void *user,
-                                                 psplit_diag *diag);
+/* Cuts as planner->options.tied_weights says. AUTO: the best split; and where weights are
+ * duplicated in it, one that keeps the users of each together instead, if its value is no worse.
+ * Errors: those of `cut`; INFEASIBLE with the name of the weight that leaves no split. */
+PSPLIT_MUST_USE psplit_code psplit_i_tied_weights_settle(psplit_planner *planner,
+                                                         const psplit_i_tied_weights *ties,
+                                                         psplit_i_cutter cut, void *user,
+                                                         psplit_diag *diag);
 
 #endif

@@ -8,35 +8,35 @@
 #include "request.h"
 
 /* First stage that needs more than its device has; n_stages where all fit. */
-static uint32_t first_too_large(const psplit_unit *unit) {
+static uint32_t first_too_large(const psplit_planner *planner) {
   uint32_t s = 0;
-  while (s < unit->options.n_stages &&
-         unit->plan->stages[s].memory_bytes <= psplit_devices_memory_bytes(unit->devices, s))
+  while (s < planner->options.n_stages &&
+         planner->plan->stages[s].memory_bytes <= psplit_devices_memory_bytes(planner->devices, s))
     s++;
   return s;
 }
 
-static bool any_memory_limit(const psplit_unit *unit) {
-  for (uint32_t s = 0; s < unit->options.n_stages; s++)
-    if (psplit_devices_memory_bytes(unit->devices, s) != UINT64_MAX) return true;
+static bool any_memory_limit(const psplit_planner *planner) {
+  for (uint32_t s = 0; s < planner->options.n_stages; s++)
+    if (psplit_devices_memory_bytes(planner->devices, s) != UINT64_MAX) return true;
   return false;
 }
 
-static bool any_pin(const psplit_unit *unit) {
-  for (uint32_t n = 0; n < unit->graph->n_nodes; n++)
-    if (unit->pin[n] != PSPLIT_NONE || unit->together[n] != PSPLIT_NONE) return true;
+static bool any_pin(const psplit_planner *planner) {
+  for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
+    if (planner->pin[n] != PSPLIT_NONE || planner->together[n] != PSPLIT_NONE) return true;
   return false;
 }
 
-static const char *name_of_value(const psplit_unit *unit, uint32_t value) {
-  return value == PSPLIT_NONE ? "?" : unit->graph->values[value].name;
+static const char *name_of_value(const psplit_planner *planner, uint32_t value) {
+  return value == PSPLIT_NONE ? "?" : planner->graph->values[value].name;
 }
 
 /* An unnamed node goes by what it makes. */
-static const char *name_of_node(const psplit_unit *unit, uint32_t node) {
+static const char *name_of_node(const psplit_planner *planner, uint32_t node) {
   if (node == PSPLIT_NONE) return "?";
-  const psplit_node *n = &unit->graph->nodes[node];
-  return *n->name || !n->n_outputs ? n->name : name_of_value(unit, n->outputs[0]);
+  const psplit_i_node *n = &planner->graph->nodes[node];
+  return *n->name || !n->n_outputs ? n->name : name_of_value(planner, n->outputs[0]);
 }
 
 /* Bytes as people read them in an error: whole MiB where that loses little. */
@@ -47,32 +47,32 @@ static const char *amount(uint64_t bytes, char out[32]) {
 }
 
 /* Says what does not fit where, and what would. `solved`: the plan is the best that was found. */
-static psplit_code too_large(psplit_unit *unit, bool solved, const psplit_i_fit *fit,
+static psplit_code too_large(psplit_planner *planner, bool solved, const psplit_i_fit *fit,
                              psplit_diag *diag) {
   char need[32], weights[32], activations[32], buffers[32], workspace[32], limit[32];
   char advice[PSPLIT_DIAG_BYTES / 2];
   uint64_t largest = 0;
-  for (uint32_t s = 0; s < unit->options.n_stages; s++)
-    if (psplit_devices_memory_bytes(unit->devices, s) > largest)
-      largest = psplit_devices_memory_bytes(unit->devices, s);
+  for (uint32_t s = 0; s < planner->options.n_stages; s++)
+    if (psplit_devices_memory_bytes(planner->devices, s) > largest)
+      largest = psplit_devices_memory_bytes(planner->devices, s);
   if (fit->n_stages == 0)
     snprintf(advice, sizeof advice,
              "no number of stages fits: node \"%s\" and what must stay with it need %s, the "
              "largest tensor there is \"%s\"",
-             name_of_node(unit, fit->blocking_node), amount(fit->blocking_bytes, need),
-             name_of_value(unit, fit->blocking_value));
-  else if (fit->n_stages != unit->options.n_stages)
+             name_of_node(planner, fit->blocking_node), amount(fit->blocking_bytes, need),
+             name_of_value(planner, fit->blocking_value));
+  else if (fit->n_stages != planner->options.n_stages)
     snprintf(advice, sizeof advice, "%" PRIu32 " stages would fit%s", fit->n_stages,
-             any_pin(unit) ? " without pins" : "");
+             any_pin(planner) ? " without pins" : "");
   else
     snprintf(advice, sizeof advice, "without pins it would fit");
-  const uint32_t s = solved ? first_too_large(unit) : unit->options.n_stages;
-  if (s == unit->options.n_stages)
+  const uint32_t s = solved ? first_too_large(planner) : planner->options.n_stages;
+  if (s == planner->options.n_stages)
     return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
                          "memory: no split into %" PRIu32
                          " stage%s fits the devices, of which the largest has %s; %s",
                          s, s == 1 ? "" : "s", amount(largest, limit), advice);
-  const psplit_plan_stage *stage = &unit->plan->stages[s];
+  const psplit_plan_stage *stage = &planner->plan->stages[s];
   return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
                        "memory: stage %" PRIu32
                        " needs %s (weights %s, activations %s, buffers %s, workspace %s) and "
@@ -81,24 +81,24 @@ static psplit_code too_large(psplit_unit *unit, bool solved, const psplit_i_fit 
                        amount(stage->peak_activation_bytes, activations),
                        amount(stage->buffer_bytes, buffers),
                        amount(stage->workspace_bytes, workspace), stage->device,
-                       amount(psplit_devices_memory_bytes(unit->devices, s), limit), advice);
+                       amount(psplit_devices_memory_bytes(planner->devices, s), limit), advice);
 }
 
 /* Numbers groups in another topological order: by the stage that the solver gave them, then as they
  * are. */
 static psplit_code number_by_stage(psplit_i_builder *b) {
-  const psplit_unit *unit = b->unit;
-  const uint32_t n_stages = unit->options.n_stages;
+  const psplit_planner *planner = b->planner;
+  const uint32_t n_stages = planner->options.n_stages;
   uint32_t *stage = psplit_i_builder_array(b, b->n_groups, sizeof *stage);
   uint32_t *at = psplit_i_builder_array(b, (size_t)n_stages + 1, sizeof *at);
   uint32_t *number = psplit_i_builder_array(b, b->n_groups, sizeof *number);
   if (!stage || !at || !number) return psplit_i_nomem(b->diag);
-  for (uint32_t n = 0; n < unit->graph->n_nodes; n++)
-    if (b->group[n] != PSPLIT_NONE) stage[b->group[n]] = unit->stage[n];
+  for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
+    if (b->group[n] != PSPLIT_NONE) stage[b->group[n]] = planner->stage[n];
   for (uint32_t g = 0; g < b->n_groups; g++) at[stage[g] + 1]++;
   for (uint32_t s = 0; s < n_stages; s++) at[s + 1] += at[s];
   for (uint32_t g = 0; g < b->n_groups; g++) number[g] = at[stage[g]]++;
-  for (uint32_t n = 0; n < unit->graph->n_nodes; n++)
+  for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
     if (b->group[n] != PSPLIT_NONE) b->group[n] = number[b->group[n]];
   return PSPLIT_OK;
 }
@@ -106,12 +106,12 @@ static psplit_code number_by_stage(psplit_i_builder *b) {
 /* Gives the nodes that are not free these stages, and makes the plan. */
 static psplit_code adopt(psplit_i_builder *b, const uint32_t *node_stage) {
   psplit_code code;
-  psplit_unit *unit = b->unit;
-  unit->copies.n = 0;
-  for (uint32_t n = 0; n < unit->graph->n_nodes; n++)
-    if (b->group[n] != PSPLIT_NONE) unit->stage[n] = node_stage[n];
+  psplit_planner *planner = b->planner;
+  planner->copies.n = 0;
+  for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
+    if (b->group[n] != PSPLIT_NONE) planner->stage[n] = node_stage[n];
   PSPLIT_TRY(psplit_i_builder_place_free(b));
-  PSPLIT_TRY(psplit_i_plan_make(unit, b->diag)); /* ends the scratch, and with it b's arrays */
+  PSPLIT_TRY(psplit_i_plan_make(planner, b->diag)); /* ends the scratch, and with it b's arrays */
 out:
   return code;
 }
@@ -119,133 +119,135 @@ out:
 /* The best cut of an order of the groups where the solver's does not fit, or is worse; an error
  * that says why not where none fits. `solved`: there is a plan; it fits if first_too_large says so.
  */
-static psplit_code cut_to_fit(psplit_unit *unit, const psplit_i_request *r, bool solved,
+static psplit_code cut_to_fit(psplit_planner *planner, const psplit_i_request *r, bool solved,
                               psplit_diag *diag) {
   psplit_code code;
   psplit_i_fit fit;
   bool found;
-  const uint32_t n_nodes = unit->graph->n_nodes;
-  const bool fitting = solved && first_too_large(unit) == unit->options.n_stages;
-  psplit_i_builder b = {.unit = unit, .arena = &unit->scratch, .diag = diag};
+  const uint32_t n_nodes = planner->graph->n_nodes;
+  const bool fitting = solved && first_too_large(planner) == planner->options.n_stages;
+  psplit_i_builder b = {.planner = planner, .arena = &planner->scratch, .diag = diag};
   PSPLIT_TRY(psplit_i_builder_number(&b));
   uint32_t *group_stage = psplit_i_builder_array(&b, b.n_groups, sizeof *group_stage);
-  uint32_t *old = psplit_i_arena_array(&unit->arena, n_nodes, sizeof *old);
-  uint32_t *cut = psplit_i_arena_array(&unit->arena, n_nodes, sizeof *cut);
+  uint32_t *old = psplit_i_arena_array(&planner->arena, n_nodes, sizeof *old);
+  uint32_t *cut = psplit_i_arena_array(&planner->arena, n_nodes, sizeof *cut);
   if (!group_stage || !old || !cut) return psplit_i_nomem(diag);
-  PSPLIT_TRY(psplit_i_fit_memory(unit, b.group, b.n_groups, group_stage, &fit, &found, diag));
+  PSPLIT_TRY(psplit_i_fit_memory(planner, b.group, b.n_groups, group_stage, &fit, &found, diag));
   if (solved && !found) {
     psplit_i_fit other;
     PSPLIT_TRY(number_by_stage(&b));
-    PSPLIT_TRY(psplit_i_fit_memory(unit, b.group, b.n_groups, group_stage, &other, &found, diag));
+    PSPLIT_TRY(
+      psplit_i_fit_memory(planner, b.group, b.n_groups, group_stage, &other, &found, diag));
     if (other.n_stages && (!fit.n_stages || other.n_stages < fit.n_stages)) fit = other;
   }
   /* It knows nothing of these. */
-  found = found && !any_pin(unit) && !unit->next_hop && !psplit_i_request_joins_any(r);
-  if (!found && !fitting) return too_large(unit, solved, &fit, diag);
+  found = found && !any_pin(planner) && !planner->next_hop && !psplit_i_request_joins_any(r);
+  if (!found && !fitting) return too_large(planner, solved, &fit, diag);
   if (!found) goto out;
-  memcpy(old, unit->stage, n_nodes * sizeof *old);
+  memcpy(old, planner->stage, n_nodes * sizeof *old);
   for (uint32_t n = 0; n < n_nodes; n++)
     cut[n] = b.group[n] == PSPLIT_NONE ? 0 : group_stage[b.group[n]];
-  const int64_t old_ns = fitting ? psplit_i_plan_value_ns(unit, unit->plan) : INT64_MAX;
+  const int64_t old_ns = fitting ? psplit_i_plan_value_ns(planner, planner->plan) : INT64_MAX;
   PSPLIT_TRY(adopt(&b, cut));
-  if (first_too_large(unit) < unit->options.n_stages) {
-    if (!fitting) return too_large(unit, true, &fit, diag);
-  } else if (psplit_i_plan_value_ns(unit, unit->plan) < old_ns) {
-    if (unit->solution) unit->solution->solver = "fit";
-    unit->plan->solver = "fit";
+  if (first_too_large(planner) < planner->options.n_stages) {
+    if (!fitting) return too_large(planner, true, &fit, diag);
+  } else if (psplit_i_plan_value_ns(planner, planner->plan) < old_ns) {
+    if (planner->solution) planner->solution->solver = "fit";
+    planner->plan->solver = "fit";
     goto out;
   }
   PSPLIT_TRY(psplit_i_builder_number(&b));
   PSPLIT_TRY(adopt(&b, old));
 out:
-  psplit_i_arena_reset(&unit->scratch);
+  psplit_i_arena_reset(&planner->scratch);
   return code;
 }
 
-static psplit_code first_fit_suffices(psplit_unit *unit, bool *out, psplit_diag *diag) {
+static psplit_code first_fit_suffices(psplit_planner *planner, bool *out, psplit_diag *diag) {
   psplit_code code;
   psplit_i_fit fit;
   bool cut;
-  psplit_i_builder b = {.unit = unit, .arena = &unit->scratch, .diag = diag};
+  psplit_i_builder b = {.planner = planner, .arena = &planner->scratch, .diag = diag};
   PSPLIT_TRY(psplit_i_builder_number(&b));
-  PSPLIT_TRY(psplit_i_fit_memory(unit, b.group, b.n_groups, NULL, &fit, &cut, diag));
-  *out = fit.n_stages && fit.n_stages <= unit->options.n_stages;
-  psplit_i_arena_reset(&unit->scratch);
+  PSPLIT_TRY(psplit_i_fit_memory(planner, b.group, b.n_groups, NULL, &fit, &cut, diag));
+  *out = fit.n_stages && fit.n_stages <= planner->options.n_stages;
+  psplit_i_arena_reset(&planner->scratch);
 out:
   return code;
 }
 
 /* Whether all devices together cannot hold what each weight takes once: no search can help. */
-static bool weights_exceed_memory(const psplit_unit *unit) {
-  const psplit_graph *graph = unit->graph;
+static bool weights_exceed_memory(const psplit_planner *planner) {
+  const psplit_i_graph *graph = planner->graph;
   uint64_t weights = 0, room = 0;
   for (uint32_t v = 0; v < graph->n_values; v++)
-    if (psplit_i_unit_is_constant(unit, v))
+    if (psplit_i_planner_is_constant(planner, v))
       for (uint32_t c = graph->consumer_off[v]; c < graph->consumer_off[v + 1]; c++)
-        if (!(unit->node_flags[graph->consumers[c]] & PSPLIT_I_NODE_FREE)) {
-          weights = psplit_i_sat_add_u64(weights, psplit_i_unit_weight_bytes(unit, v));
+        if (!(planner->node_flags[graph->consumers[c]] & PSPLIT_I_NODE_FREE)) {
+          weights = psplit_i_sat_add_u64(weights, psplit_i_planner_weight_bytes(planner, v));
           break;
         }
-  for (uint32_t s = 0; s < unit->options.n_stages; s++)
-    room = psplit_i_sat_add_u64(room, psplit_devices_memory_bytes(unit->devices, s));
+  for (uint32_t s = 0; s < planner->options.n_stages; s++)
+    room = psplit_i_sat_add_u64(room, psplit_devices_memory_bytes(planner->devices, s));
   return weights > room;
 }
 
-psplit_code psplit_i_solve_within_memory(psplit_unit *unit, const psplit_i_request *r, double share,
-                                         psplit_diag *diag) {
+psplit_code psplit_i_solve_within_memory(psplit_planner *planner, const psplit_i_request *r,
+                                         double share, psplit_diag *diag) {
   enum { MAX_ROUNDS = 6 };
   psplit_code code = PSPLIT_OK;
   int64_t bound_ns = 0;
   const char *bound = NULL;
-  const uint32_t n_stages = unit->options.n_stages;
-  uint64_t *offered = psplit_i_arena_array(&unit->arena, n_stages, sizeof *offered);
+  const uint32_t n_stages = planner->options.n_stages;
+  uint64_t *offered = psplit_i_arena_array(&planner->arena, n_stages, sizeof *offered);
   if (!offered) return psplit_i_nomem(diag);
   /* Of other groups, perhaps: its bound says nothing here. */
-  psplit_solution_destroy(unit->solution);
-  unit->solution = NULL;
+  psplit_solution_destroy(planner->solution);
+  planner->solution = NULL;
   for (uint32_t s = 0; s < n_stages; s++)
-    offered[s] = psplit_devices_memory_bytes(unit->devices, s);
-  if (any_memory_limit(unit) && !any_pin(unit)) {
-    if (weights_exceed_memory(unit)) return cut_to_fit(unit, r, false, diag);
+    offered[s] = psplit_devices_memory_bytes(planner->devices, s);
+  if (any_memory_limit(planner) && !any_pin(planner)) {
+    if (weights_exceed_memory(planner)) return cut_to_fit(planner, r, false, diag);
     bool easy;
-    PSPLIT_TRY(first_fit_suffices(unit, &easy, diag));
+    PSPLIT_TRY(first_fit_suffices(planner, &easy, diag));
     if (!easy) share /= 5; /* there may be no split at all: a search should not take all the time */
   }
   for (unsigned round = 0; round < MAX_ROUNDS; round++) {
     psplit_diag why = {0};
-    code = psplit_i_request_solve(unit, r, offered, round ? share / 10 : share, &why);
+    code = psplit_i_request_solve(planner, r, offered, round ? share / 10 : share, &why);
     if (code == PSPLIT_INFEASIBLE && round) break;
-    if (code == PSPLIT_INFEASIBLE && any_memory_limit(unit) && !any_pin(unit))
-      return cut_to_fit(unit, r, false, diag);
+    if (code == PSPLIT_INFEASIBLE && any_memory_limit(planner) && !any_pin(planner))
+      return cut_to_fit(planner, r, false, diag);
     if (code != PSPLIT_OK) return psplit_i_fail(diag, code, "%s", why.message);
-    if (unit->solution) {
+    if (planner->solution) {
       if (round == 0) {
-        bound_ns = unit->solution->lower_bound_ns;
-        bound = unit->solution->bound;
+        bound_ns = planner->solution->lower_bound_ns;
+        bound = planner->solution->bound;
       } else if (round == 1) { /* its gap may be due to what it does not count */
         char text[96];
         const int n = snprintf(text, sizeof text, "%s, of weights' memory alone", bound);
-        if (!(bound = psplit_i_arena_strndup(&unit->arena, text, (size_t)n)))
+        if (!(bound = psplit_i_arena_strndup(&planner->arena, text, (size_t)n)))
           PSPLIT_TRY(psplit_i_nomem(diag));
       }
-      unit->solution->lower_bound_ns = bound_ns;
-      unit->solution->bound = bound;
-      unit->solution->proved_optimal &= unit->solution->objective_ns == bound_ns;
+      planner->solution->lower_bound_ns = bound_ns;
+      planner->solution->bound = bound;
+      planner->solution->proved_optimal &= planner->solution->objective_ns == bound_ns;
     }
-    PSPLIT_TRY(psplit_i_plan_make(unit, diag));
-    if (first_too_large(unit) == n_stages) break;
+    PSPLIT_TRY(psplit_i_plan_make(planner, diag));
+    if (first_too_large(planner) == n_stages) break;
     for (uint32_t s = 0; s < n_stages; s++) {
-      const uint64_t need = unit->plan->stages[s].memory_bytes;
-      const uint64_t limit = psplit_devices_memory_bytes(unit->devices, s);
+      const uint64_t need = planner->plan->stages[s].memory_bytes;
+      const uint64_t limit = psplit_devices_memory_bytes(planner->devices, s);
       if (need <= limit) continue;
       const uint64_t excess = need - limit;
       offered[s] = offered[s] > excess + 1 ? offered[s] - excess : 1;
     }
   }
   /* As counted, whatever a run may tell. */
-  const bool best = psplit_i_plan_value_ns(unit, unit->plan) <= unit->plan->lower_bound_ns;
-  if (first_too_large(unit) == n_stages && (best || !any_memory_limit(unit))) return PSPLIT_OK;
-  return cut_to_fit(unit, r, true, diag);
+  const bool best = psplit_i_plan_value_ns(planner, planner->plan) <= planner->plan->lower_bound_ns;
+  if (first_too_large(planner) == n_stages && (best || !any_memory_limit(planner)))
+    return PSPLIT_OK;
+  return cut_to_fit(planner, r, true, diag);
 out:
   return code;
 }

@@ -6,13 +6,13 @@
 
 /* Calls for every edge of the operator graph between nodes that are not free:
  * visit(user, from, to, value); stops at the first false. */
-static bool for_each_edge(const psplit_unit *unit,
+static bool for_each_edge(const psplit_planner *planner,
                           bool (*visit)(void *user, uint32_t from, uint32_t to, uint32_t value),
                           void *user) {
-  const psplit_graph *graph = unit->graph;
+  const psplit_i_graph *graph = planner->graph;
   for (uint32_t value = 0; value < graph->n_values; value++) {
     const uint32_t from = graph->values[value].producer;
-    if (from == PSPLIT_NONE || (unit->node_flags[from] & PSPLIT_I_NODE_FREE)) continue;
+    if (from == PSPLIT_NONE || (planner->node_flags[from] & PSPLIT_I_NODE_FREE)) continue;
     for (uint32_t c = graph->consumer_off[value]; c < graph->consumer_off[value + 1]; c++)
       if (!visit(user, from, graph->consumers[c], value)) return false;
   }
@@ -32,8 +32,8 @@ static bool count_edge(void *user, uint32_t from, uint32_t to, uint32_t value) {
   return true;
 }
 
-psplit_code psplit_i_check_groups(const psplit_unit *unit, psplit_diag *diag) {
-  const psplit_graph *graph = unit->graph;
+psplit_code psplit_i_check_groups(const psplit_planner *planner, psplit_diag *diag) {
+  const psplit_i_graph *graph = planner->graph;
   const size_t n = graph->n_nodes;
   psplit_code code = PSPLIT_OK;
   uint32_t *group = malloc((n + 1) * sizeof *group);
@@ -45,10 +45,10 @@ psplit_code psplit_i_check_groups(const psplit_unit *unit, psplit_diag *diag) {
     code = psplit_i_nomem(diag);
     goto out;
   }
-  psplit_i_grouping_number(&unit->grouping, group);
+  psplit_i_grouping_number(&planner->grouping, group);
   uint32_t n_groups = 0;
   for (uint32_t i = 0; i < n; i++) {
-    const bool is_free = unit->node_flags[i] & PSPLIT_I_NODE_FREE;
+    const bool is_free = planner->node_flags[i] & PSPLIT_I_NODE_FREE;
     if ((group[i] == PSPLIT_NONE) != is_free || (!is_free && group[i] >= n)) {
       code = psplit_i_fail(diag, PSPLIT_INTERNAL, "node %" PRIu32 " has no group", i);
       goto out;
@@ -64,7 +64,7 @@ psplit_code psplit_i_check_groups(const psplit_unit *unit, psplit_diag *diag) {
   for (uint32_t g = 0; g < n_groups; g++) n_waiting[g] = 0;
 
   quotient q = {.group = group, .n_waiting = n_waiting};
-  if (!for_each_edge(unit, count_edge, &q)) {
+  if (!for_each_edge(planner, count_edge, &q)) {
     code = psplit_i_fail(diag, PSPLIT_INTERNAL, "a node marked as constant reads one that is not");
     goto out;
   }
@@ -74,7 +74,7 @@ psplit_code psplit_i_check_groups(const psplit_unit *unit, psplit_diag *diag) {
   while (n_done < n_ready) {
     const uint32_t g = ready[n_done++];
     for (uint32_t m = first[g]; m < first[g + 1]; m++) {
-      const psplit_node *node = &graph->nodes[members[m]];
+      const psplit_i_node *node = &graph->nodes[members[m]];
       for (uint32_t o = 0; o < node->n_outputs; o++) {
         const uint32_t value = node->outputs[o];
         if (value == PSPLIT_NONE) continue;
@@ -102,39 +102,39 @@ out:
 }
 
 /* Whether the stage holds `node` itself or a copy of it. */
-static bool holds(const psplit_unit *unit, uint32_t stage, uint32_t node) {
-  if (unit->stage[node] == stage) return true;
-  size_t low = 0, high = unit->copies.n;
+static bool holds(const psplit_planner *planner, uint32_t stage, uint32_t node) {
+  if (planner->stage[node] == stage) return true;
+  size_t low = 0, high = planner->copies.n;
   while (low < high) {
     const size_t middle = (low + high) / 2;
-    const psplit_plan_copy copy = unit->copies.items[middle];
+    const psplit_plan_copy copy = planner->copies.items[middle];
     if (copy.stage < stage || (copy.stage == stage && copy.node < node))
       low = middle + 1;
     else
       high = middle;
   }
-  return low < unit->copies.n && unit->copies.items[low].stage == stage &&
-         unit->copies.items[low].node == node;
+  return low < planner->copies.n && planner->copies.items[low].stage == stage &&
+         planner->copies.items[low].node == node;
 }
 
 /* What a node in `stage` reads must be there, or come from an earlier stage and be sendable. */
-static psplit_code check_reads(const psplit_unit *unit, uint32_t node, uint32_t stage,
+static psplit_code check_reads(const psplit_planner *planner, uint32_t node, uint32_t stage,
                                psplit_diag *diag) {
-  const psplit_graph *graph = unit->graph;
-  const psplit_node *data = &graph->nodes[node];
+  const psplit_i_graph *graph = planner->graph;
+  const psplit_i_node *data = &graph->nodes[node];
   char a[128], b[128];
   for (uint32_t r = 0; r < data->n_inputs + data->n_captures; r++) {
     const uint32_t value =
       r < data->n_inputs ? data->inputs[r] : data->captures[r - data->n_inputs];
     const uint32_t from = value == PSPLIT_NONE ? PSPLIT_NONE : graph->values[value].producer;
-    if (from == PSPLIT_NONE || holds(unit, stage, from)) continue;
-    if (unit->stage[from] > stage)
+    if (from == PSPLIT_NONE || holds(planner, stage, from)) continue;
+    if (planner->stage[from] > stage)
       return psplit_i_fail(diag, PSPLIT_INTERNAL,
                            "\"%s\" would go from stage %" PRIu32 " (%s) back to %" PRIu32 " (%s)",
-                           graph->values[value].name, unit->stage[from],
+                           graph->values[value].name, planner->stage[from],
                            psplit_i_node_label(graph, from, a, sizeof a), stage,
                            psplit_i_node_label(graph, node, b, sizeof b));
-    if (!psplit_i_unit_sendable(unit, value))
+    if (!psplit_i_planner_sendable(planner, value))
       return psplit_i_fail(diag, PSPLIT_INTERNAL,
                            "\"%s\" crosses stages, but its type cannot be sent",
                            graph->values[value].name);
@@ -142,21 +142,22 @@ static psplit_code check_reads(const psplit_unit *unit, uint32_t node, uint32_t 
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_check_stages(const psplit_unit *unit, psplit_diag *diag) {
+psplit_code psplit_i_check_stages(const psplit_planner *planner, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
-  for (uint32_t i = 0; i < unit->graph->n_nodes; i++) {
+  for (uint32_t i = 0; i < planner->graph->n_nodes; i++) {
     char label[128];
-    if (unit->stage[i] >= unit->options.n_stages)
+    if (planner->stage[i] >= planner->options.n_stages)
       return psplit_i_fail(diag, PSPLIT_INTERNAL, "node %s has no stage",
-                           psplit_i_node_label(unit->graph, i, label, sizeof label));
-    if (unit->pin[i] != PSPLIT_NONE && unit->pin[i] != unit->stage[i] &&
-        !(unit->node_flags[i] & PSPLIT_I_NODE_FREE))
+                           psplit_i_node_label(planner->graph, i, label, sizeof label));
+    if (planner->pin[i] != PSPLIT_NONE && planner->pin[i] != planner->stage[i] &&
+        !(planner->node_flags[i] & PSPLIT_I_NODE_FREE))
       return psplit_i_fail(diag, PSPLIT_INTERNAL, "node %s left the stage it is pinned to",
-                           psplit_i_node_label(unit->graph, i, label, sizeof label));
-    PSPLIT_TRY(check_reads(unit, i, unit->stage[i], diag));
+                           psplit_i_node_label(planner->graph, i, label, sizeof label));
+    PSPLIT_TRY(check_reads(planner, i, planner->stage[i], diag));
   }
-  for (size_t c = 0; c < unit->copies.n; c++)
-    PSPLIT_TRY(check_reads(unit, unit->copies.items[c].node, unit->copies.items[c].stage, diag));
+  for (size_t c = 0; c < planner->copies.n; c++)
+    PSPLIT_TRY(
+      check_reads(planner, planner->copies.items[c].node, planner->copies.items[c].stage, diag));
 out:
   return code;
 }

@@ -25,41 +25,43 @@ int64_t psplit_i_whole_ns(double ns) {
   return ns >= MOST_NS ? INT64_MAX : ns > 0 ? (int64_t)llround(ns) : 0;
 }
 
-static double roofline(const psplit_unit *unit, uint32_t node) {
-  return (double)unit->node_ns[node];
+static double roofline(const psplit_planner *planner, uint32_t node) {
+  return (double)planner->node_ns[node];
 }
 
 /* A time for a row that gives work instead of one: its heaviest node says what kind of work. */
-static double time_of_work(const psplit_unit *unit, const psplit_i_cost_row *row,
+static double time_of_work(const psplit_planner *planner, const psplit_i_cost_row *row,
                            const uint32_t *nodes, uint32_t n) {
   uint32_t heaviest = nodes[0];
   for (uint32_t i = 1; i < n; i++)
-    if (unit->node_ns[nodes[i]] > unit->node_ns[heaviest]) heaviest = nodes[i];
-  psplit_work work = psplit_i_costs_node(unit->costs, heaviest);
+    if (planner->node_ns[nodes[i]] > planner->node_ns[heaviest]) heaviest = nodes[i];
+  psplit_work work = psplit_i_costs_node(planner->costs, heaviest);
   work.flops = row->flops;
   work.bytes_read = row->bytes;
   work.bytes_written = 0;
-  return (double)psplit_devices_work_ns(unit->devices, unit->class_device[0], &work);
+  return (double)psplit_devices_work_ns(planner->devices, planner->class_device[0], &work);
 }
 
-static void share(const psplit_unit *unit, double ns, uint8_t mark, const uint32_t *nodes,
+static void share(const psplit_planner *planner, double ns, uint8_t mark, const uint32_t *nodes,
                   uint32_t n, times *t) {
   double sum = 0;
-  for (uint32_t i = 0; i < n; i++) sum += roofline(unit, nodes[i]);
+  for (uint32_t i = 0; i < n; i++) sum += roofline(planner, nodes[i]);
   for (uint32_t i = 0; i < n; i++) {
     if (t->covered[nodes[i]] != mark) t->ns[nodes[i]] = 0;
     t->covered[nodes[i]] = mark;
-    t->ns[nodes[i]] += sum > 0 ? ns * (roofline(unit, nodes[i]) / sum) : ns / n;
+    t->ns[nodes[i]] += sum > 0 ? ns * (roofline(planner, nodes[i]) / sum) : ns / n;
   }
 }
 
 /* A kernel's workspace is there while any of its nodes is. */
-static void keep_workspace(psplit_unit *unit, uint64_t bytes, const uint32_t *nodes, uint32_t n) {
+static void keep_workspace(psplit_planner *planner, uint64_t bytes, const uint32_t *nodes,
+                           uint32_t n) {
   for (uint32_t i = 0; i < n; i++)
-    if (bytes > unit->node_workspace_bytes[nodes[i]]) unit->node_workspace_bytes[nodes[i]] = bytes;
+    if (bytes > planner->node_workspace_bytes[nodes[i]])
+      planner->node_workspace_bytes[nodes[i]] = bytes;
 }
 
-static psplit_code nothing_matches(const psplit_cost_table *table, const psplit_graph *graph,
+static psplit_code nothing_matches(const psplit_cost_table *table, const psplit_i_graph *graph,
                                    psplit_diag *diag) {
   char label[128];
   return psplit_i_fail(
@@ -71,13 +73,13 @@ static psplit_code nothing_matches(const psplit_cost_table *table, const psplit_
 }
 
 /* Times of one size beside transfers and memory of another are no plan. */
-static void say_other_sizes(const psplit_unit *unit, const psplit_cost_table *table) {
-  const psplit_unit_options *options = &unit->options;
-  psplit_text sizes = {0};
+static void say_other_sizes(const psplit_planner *planner, const psplit_cost_table *table) {
+  const psplit_planner_options *options = &planner->options;
+  psplit_i_text sizes = {0};
   bool differ = false;
   for (size_t d = 0; d < table->dims.n; d++) {
     const psplit_dim_value *dim = &table->dims.items[d];
-    int64_t here = unit->assumed_size;
+    int64_t here = planner->assumed_size;
     for (size_t i = 0; i < options->n_dims; i++)
       if (strcmp(options->dims[i].name, dim->name) == 0) here = options->dims[i].value;
     differ |= here != dim->value;
@@ -91,19 +93,19 @@ static void say_other_sizes(const psplit_unit *unit, const psplit_cost_table *ta
   psplit_i_text_fini(&sizes);
 }
 
-static psplit_code add_rows(psplit_unit *unit, const psplit_cost_table *table, uint8_t mark,
+static psplit_code add_rows(psplit_planner *planner, const psplit_cost_table *table, uint8_t mark,
                             times *t, psplit_diag *diag) {
   psplit_code code;
   psplit_i_cost_map map;
-  PSPLIT_TRY(psplit_i_cost_match(table, unit->graph, NULL, &unit->scratch, diag, &map));
-  if (!map.n_matched) return nothing_matches(table, unit->graph, diag);
+  PSPLIT_TRY(psplit_i_cost_match(table, planner->graph, NULL, &planner->scratch, diag, &map));
+  if (!map.n_matched) return nothing_matches(table, planner->graph, diag);
   if (map.n_unmatched)
-    psplit_i_say(unit->options.sink, PSPLIT_WARNING,
+    psplit_i_say(planner->options.sink, PSPLIT_WARNING,
                  "%s: %" PRIu32 " of %zu rows are about no node of this model, such as \"%.100s\"",
                  table->name, map.n_unmatched, table->rows.n, map.unmatched);
-  double *ns = PSPLIT_NEW(&unit->scratch, double, table->rows.n); /* of rows that share nodes */
-  uint8_t *timed = PSPLIT_NEW(&unit->scratch, uint8_t, table->rows.n);
-  uint64_t *workspace = PSPLIT_NEW(&unit->scratch, uint64_t, table->rows.n);
+  double *ns = PSPLIT_NEW(&planner->scratch, double, table->rows.n); /* of rows that share nodes */
+  uint8_t *timed = PSPLIT_NEW(&planner->scratch, uint8_t, table->rows.n);
+  uint64_t *workspace = PSPLIT_NEW(&planner->scratch, uint64_t, table->rows.n);
   if (!ns || !timed || !workspace) return psplit_i_nomem(diag);
   for (uint32_t r = 0; r < table->rows.n; r++) {
     const psplit_i_cost_row *row = &table->rows.items[r];
@@ -112,17 +114,17 @@ static psplit_code add_rows(psplit_unit *unit, const psplit_cost_table *table, u
     if (row->workspace_bytes > workspace[at]) workspace[at] = row->workspace_bytes;
     if (row->ns < 0 && !row->has_work) continue;
     timed[at] = 1;
-    ns[at] += row->has_work ? time_of_work(unit, row, map.node + map.off[at], n) : row->ns;
+    ns[at] += row->has_work ? time_of_work(planner, row, map.node + map.off[at], n) : row->ns;
   }
   bool any = false;
   for (uint32_t r = 0; r < table->rows.n; r++) {
     const uint32_t *nodes = map.node + map.off[r], n = map.off[r + 1] - map.off[r];
-    if (workspace[r]) keep_workspace(unit, workspace[r], nodes, n);
-    if (timed[r]) share(unit, ns[r], mark, nodes, n, t);
+    if (workspace[r]) keep_workspace(planner, workspace[r], nodes, n);
+    if (timed[r]) share(planner, ns[r], mark, nodes, n, t);
     any |= timed[r];
   }
   if (any) {
-    say_other_sizes(unit, table);
+    say_other_sizes(planner, table);
     t->complete |= table->complete;
     t->measured = table->measured;
   }
@@ -130,12 +132,12 @@ out:
   return code;
 }
 
-static psplit_code add_nodes(psplit_unit *unit, const psplit_cost_table *table, times *t,
+static psplit_code add_nodes(psplit_planner *planner, const psplit_cost_table *table, times *t,
                              psplit_diag *diag) {
-  if (table->rows.n != unit->graph->n_nodes)
+  if (table->rows.n != planner->graph->n_nodes)
     return psplit_i_fail(diag, PSPLIT_USAGE, "times of %zu nodes for a model of %" PRIu32,
-                         table->rows.n, unit->graph->n_nodes);
-  for (uint32_t n = 0; n < unit->graph->n_nodes; n++) {
+                         table->rows.n, planner->graph->n_nodes);
+  for (uint32_t n = 0; n < planner->graph->n_nodes; n++) {
     t->ns[n] = table->rows.items[n].ns;
     t->covered[n] = 1;
   }
@@ -144,13 +146,13 @@ static psplit_code add_nodes(psplit_unit *unit, const psplit_cost_table *table, 
 }
 
 /* The factor for what no row speaks of. */
-static double missing_factor(const psplit_unit *unit, const times *t) {
+static double missing_factor(const psplit_planner *planner, const times *t) {
   double measured = 0, predicted = 0;
   if (t->complete) return 0;
-  for (uint32_t n = 0; n < unit->graph->n_nodes; n++)
+  for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
     if (t->covered[n]) {
       measured += t->ns[n];
-      predicted += roofline(unit, n);
+      predicted += roofline(planner, n);
     }
   return predicted > 0 && measured > 0 ? measured / predicted : 1;
 }
@@ -160,46 +162,47 @@ static void scale(int64_t *time, double ns, double first_ns) {
   *time = psplit_i_whole_ns(first_ns > 0 ? ns * ((double)*time / first_ns) : ns);
 }
 
-static void replace_times(psplit_unit *unit, const times *t) {
-  const size_t n_nodes = unit->graph->n_nodes;
-  const double factor = missing_factor(unit, t);
+static void replace_times(psplit_planner *planner, const times *t) {
+  const size_t n_nodes = planner->graph->n_nodes;
+  const double factor = missing_factor(planner, t);
   double covered = 0, total = 0;
   for (size_t n = 0; n < n_nodes; n++) {
-    const double first = (double)unit->node_ns[n];
+    const double first = (double)planner->node_ns[n];
     const double ns = t->covered[n] ? t->ns[n] : factor * first;
     total += ns;
     if (t->covered[n]) covered += ns;
-    if (t->covered[n] || t->complete) unit->node_data[n] = PSPLIT_I_DATA_NONE;
-    if (unit->node_plenty_ns) scale(&unit->node_plenty_ns[n], ns, first);
-    for (size_t c = unit->n_classes; c-- > 0;) scale(&unit->node_ns[c * n_nodes + n], ns, first);
+    if (t->covered[n] || t->complete) planner->node_data[n] = PSPLIT_I_DATA_NONE;
+    if (planner->node_plenty_ns) scale(&planner->node_plenty_ns[n], ns, first);
+    for (size_t c = planner->n_classes; c-- > 0;)
+      scale(&planner->node_ns[c * n_nodes + n], ns, first);
   }
-  unit->measured_frac = total > 0 ? covered / total : 0;
-  unit->cost_source = t->measured ? "measured" : "given";
+  planner->measured_frac = total > 0 ? covered / total : 0;
+  planner->cost_source = t->measured ? "measured" : "given";
 }
 
-psplit_code psplit_i_cost_apply(psplit_unit *unit, psplit_diag *diag) {
+psplit_code psplit_i_cost_apply(psplit_planner *planner, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
-  const uint32_t n_nodes = unit->graph->n_nodes;
-  const psplit_unit_options *options = &unit->options;
-  unit->measured_frac = 0;
-  unit->cost_source = "analytic";
+  const uint32_t n_nodes = planner->graph->n_nodes;
+  const psplit_planner_options *options = &planner->options;
+  planner->measured_frac = 0;
+  planner->cost_source = "analytic";
   if (!options->n_costs) return PSPLIT_OK;
-  times t = {.ns = PSPLIT_NEW(&unit->scratch, double, n_nodes),
-             .covered = PSPLIT_NEW(&unit->scratch, uint8_t, n_nodes)};
+  times t = {.ns = PSPLIT_NEW(&planner->scratch, double, n_nodes),
+             .covered = PSPLIT_NEW(&planner->scratch, uint8_t, n_nodes)};
   if (!t.ns || !t.covered) return psplit_i_nomem(diag);
-  if (!unit->node_workspace_bytes)
-    unit->node_workspace_bytes = PSPLIT_NEW(&unit->arena, uint64_t, n_nodes);
-  if (!unit->node_workspace_bytes) return psplit_i_nomem(diag);
+  if (!planner->node_workspace_bytes)
+    planner->node_workspace_bytes = PSPLIT_NEW(&planner->arena, uint64_t, n_nodes);
+  if (!planner->node_workspace_bytes) return psplit_i_nomem(diag);
   for (size_t i = 0; i < options->n_costs; i++) {
     const psplit_cost_table *table = options->costs[i];
     if (table->format == PSPLIT_I_COSTS_NODES)
-      PSPLIT_TRY(add_nodes(unit, table, &t, diag));
+      PSPLIT_TRY(add_nodes(planner, table, &t, diag));
     else
-      PSPLIT_TRY(add_rows(unit, table, (uint8_t)(i + 1), &t, diag));
+      PSPLIT_TRY(add_rows(planner, table, (uint8_t)(i + 1), &t, diag));
   }
   bool any = false;
   for (uint32_t n = 0; n < n_nodes && !any; n++) any = t.covered[n];
-  if (any) replace_times(unit, &t);
+  if (any) replace_times(planner, &t);
 out:
   return code;
 }

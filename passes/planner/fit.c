@@ -4,7 +4,7 @@
 #include "liveness.h"
 
 typedef struct fit {
-  psplit_unit *unit;
+  psplit_planner *planner;
   const uint32_t *group; /* [n_nodes] */
   uint32_t n_groups;
   uint32_t *node_off; /* [n_groups + 1] into node */
@@ -20,7 +20,7 @@ typedef struct fit {
 } fit;
 
 static void sort_nodes(fit *f) {
-  const psplit_graph *graph = f->unit->graph;
+  const psplit_i_graph *graph = f->planner->graph;
   for (uint32_t n = 0; n < graph->n_nodes; n++)
     if (f->group[n] != PSPLIT_NONE) f->node_off[f->group[n] + 2]++;
   for (uint32_t g = 0; g < f->n_groups; g++) f->node_off[g + 2] += f->node_off[g + 1];
@@ -32,11 +32,11 @@ static void sort_nodes(fit *f) {
 
 /* A cut may not part the maker of a value that cannot be sent from its readers. */
 static void find_places(fit *f, uint32_t *barred) {
-  const psplit_graph *graph = f->unit->graph;
+  const psplit_i_graph *graph = f->planner->graph;
   for (uint32_t v = 0; v < graph->n_values; v++) {
     const uint32_t producer = graph->values[v].producer;
     if (producer == PSPLIT_NONE || f->group[producer] == PSPLIT_NONE) continue;
-    if (psplit_i_unit_sendable(f->unit, v) && !f->unit->uncuttable[v]) continue;
+    if (psplit_i_planner_sendable(f->planner, v) && !f->planner->uncuttable[v]) continue;
     uint32_t last = f->group[producer];
     for (uint32_t c = graph->consumer_off[v]; c < graph->consumer_off[v + 1]; c++)
       if (f->group[graph->consumers[c]] > last) last = f->group[graph->consumers[c]];
@@ -51,9 +51,9 @@ static void find_places(fit *f, uint32_t *barred) {
 
 /* The free nodes that the list's nodes need, behind them. */
 static uint32_t add_free_nodes(fit *f, uint32_t n) {
-  const psplit_graph *graph = f->unit->graph;
+  const psplit_i_graph *graph = f->planner->graph;
   for (uint32_t i = 0; i < n; i++) {
-    const psplit_node *node = &graph->nodes[f->list[i]];
+    const psplit_i_node *node = &graph->nodes[f->list[i]];
     for (uint32_t r = 0; r < node->n_inputs + node->n_captures; r++) {
       const uint32_t value =
         r < node->n_inputs ? node->inputs[r] : node->captures[r - node->n_inputs];
@@ -71,7 +71,7 @@ static uint32_t add_free_nodes(fit *f, uint32_t n) {
 /* Memory of a stage of the groups from `first` up to `end`. */
 static uint64_t need_of(fit *f, uint32_t first, uint32_t end, uint32_t device,
                         psplit_i_stage_memory *out) {
-  const psplit_graph *graph = f->unit->graph;
+  const psplit_i_graph *graph = f->planner->graph;
   uint32_t n = 0, n_sent = 0;
   f->stamp++;
   for (uint32_t p = f->node_off[first]; p < f->node_off[end]; p++) {
@@ -79,7 +79,7 @@ static uint64_t need_of(fit *f, uint32_t first, uint32_t end, uint32_t device,
     f->inside[f->node[p]] = f->stamp;
   }
   for (uint32_t i = 0; i < n; i++) {
-    const psplit_node *node = &graph->nodes[f->list[i]];
+    const psplit_i_node *node = &graph->nodes[f->list[i]];
     for (uint32_t o = 0; o < node->n_outputs; o++) {
       const uint32_t value = node->outputs[o];
       if (value == PSPLIT_NONE) continue;
@@ -91,13 +91,13 @@ static uint64_t need_of(fit *f, uint32_t first, uint32_t end, uint32_t device,
     }
   }
   psplit_i_liveness_measure(&f->liveness, f->list, add_free_nodes(f, n), f->sent, n_sent, out);
-  return psplit_i_stage_need(f->unit, device, out);
+  return psplit_i_stage_need(f->planner, device, out);
 }
 
 static bool fits(fit *f, uint32_t from, uint32_t to, uint32_t device) {
   psplit_i_stage_memory memory;
   return need_of(f, f->place[from], f->place[to], device, &memory) <=
-         psplit_devices_memory_bytes(f->unit->devices, device);
+         psplit_devices_memory_bytes(f->planner->devices, device);
 }
 
 /* The furthest place that the search meets where a stage from `from` still fits; `from` if none. */
@@ -123,8 +123,8 @@ static uint32_t furthest(fit *f, uint32_t from, uint32_t device) {
 /* Time to receive or send n tensors of `bytes` together over the link to a neighbour in the order
  * of stages; 0 where there is none. */
 static int64_t transfer_ns(const fit *f, uint32_t from, uint32_t to, uint32_t n, uint64_t bytes) {
-  if (n == 0 || to >= f->unit->options.n_stages) return 0;
-  const psplit_devices *devices = f->unit->devices;
+  if (n == 0 || to >= f->planner->options.n_stages) return 0;
+  const psplit_devices *devices = f->planner->devices;
   return psplit_i_sat_add_i64(
     psplit_devices_transfer_ns(devices, from, to, bytes),
     psplit_i_sat_mul_i64(psplit_devices_transfer_ns(devices, from, to, 0), (int64_t)n - 1));
@@ -132,7 +132,7 @@ static int64_t transfer_ns(const fit *f, uint32_t from, uint32_t to, uint32_t n,
 
 static int64_t load_ns(const fit *f, uint32_t from, uint32_t to, uint32_t device,
                        const psplit_i_stage_memory *m) {
-  const int64_t *until = &f->until_ns[(size_t)f->unit->device_class[device] * f->n_places];
+  const int64_t *until = &f->until_ns[(size_t)f->planner->device_class[device] * f->n_places];
   const int64_t recv_ns =
     device ? transfer_ns(f, device - 1, device, m->n_received, m->received_bytes) : 0;
   const int64_t send_ns = transfer_ns(f, device, device + 1, m->n_sent, m->sent_bytes);
@@ -141,17 +141,17 @@ static int64_t load_ns(const fit *f, uint32_t from, uint32_t to, uint32_t device
 
 /* until_ns[class][place]: compute time of the groups before the place. */
 static bool sum_times(fit *f) {
-  const psplit_unit *unit = f->unit;
-  f->until_ns = psplit_i_arena_zeroed(&f->unit->scratch, (size_t)unit->n_classes * f->n_places,
-                                      sizeof(int64_t));
+  const psplit_planner *planner = f->planner;
+  f->until_ns = psplit_i_arena_zeroed(&f->planner->scratch,
+                                      (size_t)planner->n_classes * f->n_places, sizeof(int64_t));
   if (!f->until_ns) return false;
-  for (uint32_t c = 0; c < unit->n_classes; c++) {
+  for (uint32_t c = 0; c < planner->n_classes; c++) {
     int64_t *until = &f->until_ns[(size_t)c * f->n_places];
     for (uint32_t i = 1; i < f->n_places; i++) {
       until[i] = until[i - 1];
       for (uint32_t p = f->node_off[f->place[i - 1]]; p < f->node_off[f->place[i]]; p++)
         until[i] = psplit_i_sat_add_i64(
-          until[i], unit->node_ns[(size_t)c * unit->graph->n_nodes + f->node[p]]);
+          until[i], planner->node_ns[(size_t)c * planner->graph->n_nodes + f->node[p]]);
     }
   }
   return true;
@@ -179,18 +179,18 @@ static void thin_places(fit *f, uint32_t most, uint32_t *keep, uint32_t n_keep) 
  * chain partitioning recursion over (stages used, place). False where none fits, or out of memory.
  */
 static bool cut_places(fit *f, uint32_t *stage_end) {
-  const uint32_t n = f->n_places, n_stages = f->unit->options.n_stages;
-  int64_t *least = psplit_i_arena_array(&f->unit->scratch, (size_t)n * (n_stages + 1),
+  const uint32_t n = f->n_places, n_stages = f->planner->options.n_stages;
+  int64_t *least = psplit_i_arena_array(&f->planner->scratch, (size_t)n * (n_stages + 1),
                                         sizeof *least); /* [stages used][place] */
   uint32_t *from =
-    psplit_i_arena_array(&f->unit->scratch, (size_t)n * (n_stages + 1), sizeof *from);
+    psplit_i_arena_array(&f->planner->scratch, (size_t)n * (n_stages + 1), sizeof *from);
   if (!least || !from) return false;
   for (size_t i = 0; i < (size_t)n * (n_stages + 1); i++) least[i] = -1;
   least[0] = 0;
   uint64_t largest = 0;
   for (uint32_t s = 0; s < n_stages; s++)
-    if (psplit_devices_memory_bytes(f->unit->devices, s) > largest)
-      largest = psplit_devices_memory_bytes(f->unit->devices, s);
+    if (psplit_devices_memory_bytes(f->planner->devices, s) > largest)
+      largest = psplit_devices_memory_bytes(f->planner->devices, s);
   for (uint32_t i = 0; i + 1 < n; i++)
     for (uint32_t j = i + 1; j < n; j++) {
       psplit_i_stage_memory memory;
@@ -198,8 +198,8 @@ static bool cut_places(fit *f, uint32_t *stage_end) {
       if (memory.weight_bytes > largest) break; /* weights only grow with j */
       for (uint32_t s = 0; s < n_stages; s++) {
         const int64_t before = least[(size_t)s * n + i];
-        if (before < 0 || psplit_i_stage_need(f->unit, s, &memory) >
-                            psplit_devices_memory_bytes(f->unit->devices, s))
+        if (before < 0 || psplit_i_stage_need(f->planner, s, &memory) >
+                            psplit_devices_memory_bytes(f->planner->devices, s))
           continue;
         const int64_t load = load_ns(f, i, j, s, &memory);
         const int64_t value = load > before ? load : before;
@@ -219,8 +219,8 @@ static bool cut_places(fit *f, uint32_t *stage_end) {
 }
 
 static psplit_code prepare(fit *f, psplit_diag *diag) {
-  psplit_arena *arena = &f->unit->scratch;
-  const psplit_graph *graph = f->unit->graph;
+  psplit_i_arena *arena = &f->planner->scratch;
+  const psplit_i_graph *graph = f->planner->graph;
   uint32_t *barred = PSPLIT_NEW(arena, uint32_t, (size_t)f->n_groups + 2);
   f->node_off = PSPLIT_NEW(arena, uint32_t, (size_t)f->n_groups + 2);
   f->node = PSPLIT_NEW(arena, uint32_t, graph->n_nodes);
@@ -232,17 +232,17 @@ static psplit_code prepare(fit *f, psplit_diag *diag) {
     return psplit_i_nomem(diag);
   sort_nodes(f);
   find_places(f, barred);
-  return psplit_i_liveness_init(&f->liveness, f->unit, arena, diag);
+  return psplit_i_liveness_init(&f->liveness, f->planner, arena, diag);
 }
 
-psplit_code psplit_i_fit_memory(psplit_unit *unit, const uint32_t *group, uint32_t n_groups,
+psplit_code psplit_i_fit_memory(psplit_planner *planner, const uint32_t *group, uint32_t n_groups,
                                 uint32_t *group_stage, psplit_i_fit *out, bool *out_cut,
                                 psplit_diag *diag) {
   psplit_code code;
   enum { MAX_PLACES = 400 };
-  const uint32_t n_wanted = unit->options.n_stages;
-  fit f = {.unit = unit, .group = group, .n_groups = n_groups};
-  uint32_t *stage_end = PSPLIT_NEW(&unit->scratch, uint32_t, n_wanted);
+  const uint32_t n_wanted = planner->options.n_stages;
+  fit f = {.planner = planner, .group = group, .n_groups = n_groups};
+  uint32_t *stage_end = PSPLIT_NEW(&planner->scratch, uint32_t, n_wanted);
   *out = (psplit_i_fit){.blocking_node = PSPLIT_NONE, .blocking_value = PSPLIT_NONE};
   *out_cut = false;
   if (!stage_end) return psplit_i_nomem(diag);

@@ -18,7 +18,7 @@ typedef struct psplit_i_fit {
  * the quotient graph; group_stage NULL: only counts. Pins are not looked at. O(K n log n) for the
  * first fit of n nodes, O(n^2) and more for the cut, of at most a few hundred places. Errors:
  * NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_fit_memory(psplit_unit *unit, const uint32_t *group,
+PSPLIT_MUST_USE psplit_code psplit_i_fit_memory(psplit_planner *planner, const uint32_t *group,
                                                 uint32_t n_groups, uint32_t *group_stage,
                                                 psplit_i_fit *out, bool *out_cut,
                                                 psplit_diag *diag);

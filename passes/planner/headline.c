@@ -10,74 +10,75 @@
 /* Part of the time that may be unknown. */
 static const double MOST_UNKNOWN = 0.05;
 
-static psplit_code keep_text(psplit_unit *unit, psplit_text *text, psplit_diag *diag,
+static psplit_code keep_text(psplit_planner *planner, psplit_i_text *text, psplit_diag *diag,
                              const char **out) {
   *out = NULL;
-  if (!text->failed && text->n) *out = psplit_i_arena_strndup(&unit->arena, text->bytes, text->n);
+  if (!text->failed && text->n)
+    *out = psplit_i_arena_strndup(&planner->arena, text->bytes, text->n);
   const bool failed = text->failed || (text->n && !*out);
   psplit_i_text_fini(text);
   return failed ? psplit_i_nomem(diag) : PSPLIT_OK;
 }
 
 /* Dimension `index` of those without a name, as "x[0]"; false past the last. */
-static bool axis_name(const psplit_unit *unit, uint32_t index, psplit_text *out) {
+static bool axis_name(const psplit_planner *planner, uint32_t index, psplit_i_text *out) {
   uint32_t value;
   int32_t axis;
-  if (!psplit_i_costs_missing_axis(unit->costs, index, &value, &axis)) return false;
-  psplit_i_text_addf(out, "%s[%" PRId32 "]", unit->graph->values[value].name, axis);
+  if (!psplit_i_costs_missing_axis(planner->costs, index, &value, &axis)) return false;
+  psplit_i_text_addf(out, "%s[%" PRId32 "]", planner->graph->values[value].name, axis);
   return true;
 }
 
-static psplit_code name_assumptions(psplit_unit *unit, psplit_plan *plan, psplit_diag *diag) {
+static psplit_code name_assumptions(psplit_planner *planner, psplit_plan *plan, psplit_diag *diag) {
   enum { SHOWN = 6 };
   psplit_code code = PSPLIT_OK;
-  psplit_text all = {0};
+  psplit_i_text all = {0};
   uint32_t n_symbols = 0, n_axes = 0, value;
   int32_t axis;
-  while (psplit_i_costs_missing(unit->costs, n_symbols)) n_symbols++;
-  while (psplit_i_costs_missing_axis(unit->costs, n_axes, &value, &axis)) n_axes++;
+  while (psplit_i_costs_missing(planner->costs, n_symbols)) n_symbols++;
+  while (psplit_i_costs_missing_axis(planner->costs, n_axes, &value, &axis)) n_axes++;
   plan->n_assumed = n_symbols + n_axes;
-  plan->assumed_value = unit->assumed_size;
-  const char **names = PSPLIT_NEW(&unit->arena, const char *, plan->n_assumed);
+  plan->assumed_value = planner->assumed_size;
+  const char **names = PSPLIT_NEW(&planner->arena, const char *, plan->n_assumed);
   if (!names) return psplit_i_nomem(diag);
   for (uint32_t i = 0; i < plan->n_assumed; i++) {
-    psplit_text name = {0};
+    psplit_i_text name = {0};
     if (i < n_symbols)
-      psplit_i_text_puts(&name, psplit_i_costs_missing(unit->costs, i));
+      psplit_i_text_puts(&name, psplit_i_costs_missing(planner->costs, i));
     else
-      axis_name(unit, i - n_symbols, &name);
-    PSPLIT_TRY(keep_text(unit, &name, diag, &names[i]));
+      axis_name(planner, i - n_symbols, &name);
+    PSPLIT_TRY(keep_text(planner, &name, diag, &names[i]));
     if (!names[i]) names[i] = ""; /* a symbol of no letters */
     if (i < SHOWN)
       psplit_i_text_addf(&all, "%s%.80s = %" PRId64, i ? ", " : "", names[i], plan->assumed_value);
   }
   if (plan->n_assumed > SHOWN) psplit_i_text_puts(&all, ", ...");
   plan->assumed_names = names;
-  return keep_text(unit, &all, diag, &plan->assumed);
+  return keep_text(planner, &all, diag, &plan->assumed);
 out:
   psplit_i_text_fini(&all);
   return code;
 }
 
 /* Nodes whose time only a run can tell: how much of all they take, and may take. */
-static psplit_code weigh_nodes(psplit_unit *unit, psplit_plan *plan, psplit_diag *diag) {
+static psplit_code weigh_nodes(psplit_planner *planner, psplit_plan *plan, psplit_diag *diag) {
   psplit_plan_data *data = &plan->data;
-  const uint32_t n_nodes = unit->graph->n_nodes;
-  uint8_t *marks = PSPLIT_NEW(&unit->arena, uint8_t, n_nodes);
+  const uint32_t n_nodes = planner->graph->n_nodes;
+  uint8_t *marks = PSPLIT_NEW(&planner->arena, uint8_t, n_nodes);
   if (!marks) return psplit_i_nomem(diag);
   double total = 0, counted = 0, plenty = 0;
   int64_t most_ns = -1;
   for (uint32_t n = 0; n < n_nodes; n++) {
-    total += (double)unit->node_ns[n];
-    if (unit->node_data[n] == PSPLIT_I_DATA_NONE) continue;
-    const int64_t ns = unit->node_plenty_ns[n];
-    const bool heavy = unit->node_data[n] == PSPLIT_I_DATA_HEAVY;
+    total += (double)planner->node_ns[n];
+    if (planner->node_data[n] == PSPLIT_I_DATA_NONE) continue;
+    const int64_t ns = planner->node_plenty_ns[n];
+    const bool heavy = planner->node_data[n] == PSPLIT_I_DATA_HEAVY;
     if (!heavy && !ns) continue; /* a view */
     marks[n] = 1;
     data->n_nodes++;
     data->matters |= heavy;
-    counted += (double)unit->node_ns[n];
-    plenty += (double)(ns > unit->node_ns[n] ? ns : unit->node_ns[n]);
+    counted += (double)planner->node_ns[n];
+    plenty += (double)(ns > planner->node_ns[n] ? ns : planner->node_ns[n]);
     if (ns <= most_ns) continue;
     most_ns = ns;
     data->heaviest = n;
@@ -104,22 +105,23 @@ static void weigh_transfers(psplit_plan *plan) {
 
 /* The fastest device for the whole model, of those that hold it. *out_bytes: what it needs besides
  * the workspace of a device. */
-static psplit_code find_single(psplit_unit *unit, psplit_plan *plan, uint64_t *out_bytes,
+static psplit_code find_single(psplit_planner *planner, psplit_plan *plan, uint64_t *out_bytes,
                                psplit_diag *diag) {
   psplit_i_liveness liveness;
   psplit_i_stage_memory memory;
-  const psplit_code code = psplit_i_liveness_init(&liveness, unit, &unit->scratch, diag);
+  const psplit_code code = psplit_i_liveness_init(&liveness, planner, &planner->scratch, diag);
   if (code != PSPLIT_OK) return code;
-  psplit_i_liveness_measure(&liveness, unit->graph->topo, unit->graph->n_nodes, NULL, 0, &memory);
+  psplit_i_liveness_measure(&liveness, planner->graph->topo, planner->graph->n_nodes, NULL, 0,
+                            &memory);
   *out_bytes = psplit_i_sat_add_u64(memory.weight_bytes, memory.activation_bytes);
-  const uint32_t n_devices = psplit_devices_count(unit->devices);
+  const uint32_t n_devices = psplit_devices_count(planner->devices);
   for (uint32_t d = 0; d < n_devices; d++) {
-    if (psplit_i_stage_need(unit, d, &memory) > psplit_devices_memory_bytes(unit->devices, d))
+    if (psplit_i_stage_need(planner, d, &memory) > psplit_devices_memory_bytes(planner->devices, d))
       continue;
-    if (d && psplit_i_devices_same(unit->devices, d - 1, d) && plan->single_device) continue;
-    const int64_t ns = psplit_i_unit_total_ns(unit, d);
+    if (d && psplit_i_devices_same(planner->devices, d - 1, d) && plan->single_device) continue;
+    const int64_t ns = psplit_i_planner_total_ns(planner, d);
     if (plan->single_device && ns >= plan->single_device_ns) continue;
-    plan->single_device = psplit_devices_name(unit->devices, d);
+    plan->single_device = psplit_devices_name(planner->devices, d);
     plan->single_device_ns = ns;
   }
   return PSPLIT_OK;
@@ -128,7 +130,8 @@ static psplit_code find_single(psplit_unit *unit, psplit_plan *plan, uint64_t *o
 static const char *plural(uint32_t n) { return n == 1 ? "" : "s"; }
 
 /* Why nothing is promised, and what would measure it. */
-static void say_unknown(const psplit_unit *unit, const psplit_plan *plan, psplit_text *out) {
+static void say_unknown(const psplit_planner *planner, const psplit_plan *plan,
+                        psplit_i_text *out) {
   const psplit_plan_data *data = &plan->data;
   char label[128];
   psplit_i_text_puts(out, "no speed-up is told: ");
@@ -139,7 +142,7 @@ static void say_unknown(const psplit_unit *unit, const psplit_plan *plan, psplit
                          100 * data->plenty_frac);
     psplit_i_text_addf(out, " (%" PRIu32 " node%s, most of all \"%.160s\")", data->n_nodes,
                        plural(data->n_nodes),
-                       psplit_i_node_label(unit->graph, data->heaviest, label, sizeof label));
+                       psplit_i_node_label(planner->graph, data->heaviest, label, sizeof label));
   }
   if (data->n_nodes && data->n_transfers) psplit_i_text_puts(out, " and ");
   if (data->n_transfers)
@@ -156,26 +159,26 @@ static void say_unknown(const psplit_unit *unit, const psplit_plan *plan, psplit
     psplit_i_text_puts(out, "; onnx-pipeline-run DIR measures the whole pipeline");
 }
 
-static void say_bytes(uint64_t bytes, psplit_text *out) {
+static void say_bytes(uint64_t bytes, psplit_i_text *out) {
   static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   double value = (double)bytes;
-  size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < sizeof units / sizeof *units; unit++) value /= 1024;
-  psplit_i_text_addf(out, "%.3g %s", value, units[unit]);
+  size_t planner = 0;
+  for (; value >= 1024 && planner + 1 < sizeof units / sizeof *units; planner++) value /= 1024;
+  psplit_i_text_addf(out, "%.3g %s", value, units[planner]);
 }
 
-static psplit_code say(psplit_unit *unit, psplit_plan *plan, uint64_t model_bytes,
+static psplit_code say(psplit_planner *planner, psplit_plan *plan, uint64_t model_bytes,
                        psplit_diag *diag) {
-  psplit_text line = {0};
+  psplit_i_text line = {0};
   const bool told = plan->speed_up >= 0;
-  if (psplit_i_plan_value_ns(unit, plan) <= 0) return PSPLIT_OK;
+  if (psplit_i_plan_value_ns(planner, plan) <= 0) return PSPLIT_OK;
   if (plan->data.matters) {
-    say_unknown(unit, plan, &line);
+    say_unknown(planner, plan, &line);
   } else if (!plan->single_device) {
     psplit_i_text_puts(&line, "no speed-up over one device: none holds the whole model (");
     say_bytes(model_bytes, &line);
     psplit_i_text_puts(&line, ")");
-  } else if (psplit_i_devices_all_same(unit->devices)) {
+  } else if (psplit_i_devices_all_same(planner->devices)) {
     psplit_i_text_addf(&line, "expected speed-up over one device %.2fx of %" PRIu32, plan->speed_up,
                        plan->n_stages);
   } else {
@@ -188,24 +191,24 @@ static psplit_code say(psplit_unit *unit, psplit_plan *plan, uint64_t model_byte
   if (plan->measured_frac > 0 && plan->measured_frac < 1)
     psplit_i_text_addf(&line, " for %.1f %% of the time", 100 * plan->measured_frac);
   if (plan->assumed && !told) psplit_i_text_addf(&line, ", with %s (assumed)", plan->assumed);
-  return keep_text(unit, &line, diag, &plan->headline);
+  return keep_text(planner, &line, diag, &plan->headline);
 }
 
-psplit_code psplit_i_plan_headline(psplit_unit *unit, psplit_plan *plan, psplit_diag *diag) {
+psplit_code psplit_i_plan_headline(psplit_planner *planner, psplit_plan *plan, psplit_diag *diag) {
   psplit_code code;
   uint64_t model_bytes;
-  const int64_t value_ns = psplit_i_plan_value_ns(unit, plan);
+  const int64_t value_ns = psplit_i_plan_value_ns(planner, plan);
   plan->data = (psplit_plan_data){.heaviest = PSPLIT_NONE, .largest = PSPLIT_NONE};
-  plan->device_order = psplit_i_devices_alike(unit->devices) ? "alike" : "given";
-  PSPLIT_TRY(name_assumptions(unit, plan, diag));
-  PSPLIT_TRY(weigh_nodes(unit, plan, diag));
+  plan->device_order = psplit_i_devices_alike(planner->devices) ? "alike" : "given";
+  PSPLIT_TRY(name_assumptions(planner, plan, diag));
+  PSPLIT_TRY(weigh_nodes(planner, plan, diag));
   weigh_transfers(plan);
-  PSPLIT_TRY(find_single(unit, plan, &model_bytes, diag));
+  PSPLIT_TRY(find_single(planner, plan, &model_bytes, diag));
   plan->proved_optimal &= !plan->data.matters;
   plan->speed_up = plan->data.matters || !plan->single_device ? -1
                    : value_ns > 0 ? (double)plan->single_device_ns / (double)value_ns
                                   : 1;
-  PSPLIT_TRY(say(unit, plan, model_bytes, diag));
+  PSPLIT_TRY(say(planner, plan, model_bytes, diag));
 out:
   return code;
 }

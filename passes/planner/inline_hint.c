@@ -5,7 +5,7 @@
 
 #include "planner.h"
 
-static bool is_named(const psplit_graph *graph, const psplit_node *node, const char *name) {
+static bool is_named(const psplit_i_graph *graph, const psplit_i_node *node, const char *name) {
   if (strcmp(node->name, name) == 0) return true;
   for (uint32_t o = 0; o < node->n_outputs; o++)
     if (node->outputs[o] != PSPLIT_NONE && strcmp(graph->values[node->outputs[o]].name, name) == 0)
@@ -13,7 +13,7 @@ static bool is_named(const psplit_graph *graph, const psplit_node *node, const c
   return false;
 }
 
-static bool is_only_if_named(const psplit_graph *graph, uint32_t node, const char *name) {
+static bool is_only_if_named(const psplit_i_graph *graph, uint32_t node, const char *name) {
   for (uint32_t n = 0; n < graph->n_nodes; n++)
     if (n != node && psplit_i_node_is(&graph->nodes[n], "If") &&
         is_named(graph, &graph->nodes[n], name))
@@ -22,8 +22,8 @@ static bool is_only_if_named(const psplit_graph *graph, uint32_t node, const cha
 }
 
 /* A name by which --inline-if finds this If and no other; NULL: there is none. */
-static const char *name_of(const psplit_graph *graph, uint32_t node) {
-  const psplit_node *if_node = &graph->nodes[node];
+static const char *name_of(const psplit_i_graph *graph, uint32_t node) {
+  const psplit_i_node *if_node = &graph->nodes[node];
   if (*if_node->name && is_only_if_named(graph, node, if_node->name)) return if_node->name;
   for (uint32_t o = 0; o < if_node->n_outputs; o++) {
     const uint32_t v = if_node->outputs[o];
@@ -34,7 +34,7 @@ static const char *name_of(const psplit_graph *graph, uint32_t node) {
 }
 
 /* The option as a POSIX shell takes it for one word. */
-static void add_option(psplit_text *out, const char *name, const char *branch) {
+static void add_option(psplit_i_text *out, const char *name, const char *branch) {
   static const char plain[] =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
     "_-./:,+@%";
@@ -52,7 +52,7 @@ static void add_option(psplit_text *out, const char *name, const char *branch) {
   psplit_i_text_addf(out, "=%s'", branch);
 }
 
-void psplit_i_inline_hint(const psplit_graph *graph, uint32_t node, psplit_text *out) {
+void psplit_i_inline_hint(const psplit_i_graph *graph, uint32_t node, psplit_i_text *out) {
   const char *name = name_of(graph, node);
   bool known, taken;
   psplit_diag unsaid = {0};
@@ -74,7 +74,7 @@ void psplit_i_inline_hint(const psplit_graph *graph, uint32_t node, psplit_text 
 }
 
 /* Nodes of a body and of those inside it. Depth is bounded by the scan. */
-static uint64_t count_inside(const psplit_graph *body) {
+static uint64_t count_inside(const psplit_i_graph *body) {
   uint64_t n = body->n_nodes;
   for (uint32_t i = 0; i < body->n_nodes; i++)
     for (uint32_t b = 0; b < body->nodes[i].n_bodies; b++)
@@ -82,11 +82,11 @@ static uint64_t count_inside(const psplit_graph *body) {
   return n;
 }
 
-uint32_t psplit_i_largest_if(const psplit_graph *graph) {
+uint32_t psplit_i_largest_if(const psplit_i_graph *graph) {
   uint32_t largest = PSPLIT_NONE;
   uint64_t most = 0;
   for (uint32_t n = 0; n < graph->n_nodes; n++) {
-    const psplit_node *node = &graph->nodes[n];
+    const psplit_i_node *node = &graph->nodes[n];
     uint64_t inside = 0;
     if (!psplit_i_node_is(node, "If")) continue;
     for (uint32_t b = 0; b < node->n_bodies; b++) inside += count_inside(node->bodies[b]);
@@ -98,24 +98,24 @@ uint32_t psplit_i_largest_if(const psplit_graph *graph) {
   return most > graph->n_nodes ? largest : PSPLIT_NONE;
 }
 
-void psplit_i_say_heavy_if(const psplit_unit *unit) {
-  const psplit_graph *graph = unit->graph;
+void psplit_i_say_heavy_if(const psplit_planner *planner) {
+  const psplit_i_graph *graph = planner->graph;
   int64_t total_ns = 0;
   uint32_t heavy = PSPLIT_NONE;
-  if (unit->options.n_stages < 2) return;
+  if (planner->options.n_stages < 2) return;
   for (uint32_t n = 0; n < graph->n_nodes; n++) {
-    total_ns = psplit_i_sat_add_i64(total_ns, unit->node_ns[n]);
+    total_ns = psplit_i_sat_add_i64(total_ns, planner->node_ns[n]);
     if (psplit_i_node_is(&graph->nodes[n], "If") &&
-        (heavy == PSPLIT_NONE || unit->node_ns[n] > unit->node_ns[heavy]))
+        (heavy == PSPLIT_NONE || planner->node_ns[n] > planner->node_ns[heavy]))
       heavy = n;
   }
-  if (heavy == PSPLIT_NONE || unit->node_ns[heavy] <= total_ns / 2) return;
+  if (heavy == PSPLIT_NONE || planner->node_ns[heavy] <= total_ns / 2) return;
   char label[128];
-  psplit_text text = {0};
+  psplit_i_text text = {0};
   psplit_i_text_addf(&text, "%.0f %% of the work is in If %s, and no cut goes through its branches",
-                     100 * (double)unit->node_ns[heavy] / (double)total_ns,
+                     100 * (double)planner->node_ns[heavy] / (double)total_ns,
                      psplit_i_node_label(graph, heavy, label, sizeof label));
   psplit_i_inline_hint(graph, heavy, &text);
-  if (!text.failed) psplit_i_say(unit->options.sink, PSPLIT_NOTE, "%s", text.bytes);
+  if (!text.failed) psplit_i_say(planner->options.sink, PSPLIT_NOTE, "%s", text.bytes);
   psplit_i_text_fini(&text);
 }

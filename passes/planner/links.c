@@ -19,7 +19,7 @@ typedef struct profile {
 } profile;
 
 typedef struct finder {
-  const psplit_unit *unit;
+  const psplit_planner *planner;
   psplit_i_link_choice choice;
   psplit_i_links *out;
   uint32_t n_links;
@@ -40,11 +40,11 @@ static int compare_links(const void *a, const void *b) {
 /* Adds the links of `stage` to later stages, or from earlier ones; only the nearest, if so asked.
  */
 static void collect(const finder *f, uint32_t stage, profile *p) {
-  const uint32_t n = f->unit->options.n_stages;
+  const uint32_t n = f->planner->options.n_stages;
   for (int side = 0; side < 2; side++)
     for (uint32_t k = 1; side ? k <= stage : k < n - stage; k++) {
       const uint32_t from = side ? stage - k : stage, to = side ? stage : stage + k;
-      const psplit_device_link link = psplit_devices_link(f->unit->devices, from, to);
+      const psplit_device_link link = psplit_devices_link(f->planner->devices, from, to);
       if (!(link.bytes_per_second > 0)) continue;
       p->link[side][p->n[side]++] = link;
       if (f->choice == PSPLIT_I_LINKS_NEAREST) break;
@@ -105,46 +105,46 @@ static void add_class(finder *f, uint32_t unit_class, const profile *p) {
 /* False: links alone would make too many classes. */
 static bool by_links(finder *f, profile *p) {
   psplit_i_links *l = f->out;
-  for (uint32_t s = 0; s < f->unit->options.n_stages; s++) {
-    const uint32_t unit_class = f->unit->device_class[s];
+  for (uint32_t s = 0; s < f->planner->options.n_stages; s++) {
+    const uint32_t unit_class = f->planner->device_class[s];
     p->n[0] = p->n[1] = 0;
     collect(f, s, p);
     finish(p);
     l->exact &= p->one[0] && p->one[1];
     uint32_t c = 0;
     while (c < l->n && !is_class(l, c, unit_class, p)) c++;
-    if (c == f->unit->n_classes + MOST_CLASSES) return false;
+    if (c == f->planner->n_classes + MOST_CLASSES) return false;
     if (c == l->n) add_class(f, unit_class, p);
     l->of_stage[s] = c;
   }
   return true;
 }
 
-/* The unit's classes, each with the links of all its devices, or the nearest of its first. */
+/* The planner's classes, each with the links of all its devices, or the nearest of its first. */
 static void by_times(finder *f, profile *p) {
   psplit_i_links *l = f->out;
-  const uint32_t n_stages = f->unit->options.n_stages;
+  const uint32_t n_stages = f->planner->options.n_stages;
   l->n = f->n_links = 0;
   l->exact = true;
-  for (uint32_t c = 0; c < f->unit->n_classes; c++) {
+  for (uint32_t c = 0; c < f->planner->n_classes; c++) {
     p->n[0] = p->n[1] = 0;
     for (uint32_t s = 0; s < n_stages; s++)
-      if (f->unit->device_class[s] == c &&
-          (f->choice == PSPLIT_I_LINKS_LEAST || s == f->unit->class_device[c]))
+      if (f->planner->device_class[s] == c &&
+          (f->choice == PSPLIT_I_LINKS_LEAST || s == f->planner->class_device[c]))
         collect(f, s, p);
     finish(p);
     l->exact &= p->one[0] && p->one[1];
     add_class(f, c, p);
   }
-  memcpy(l->of_stage, f->unit->device_class, n_stages * sizeof *l->of_stage);
+  memcpy(l->of_stage, f->planner->device_class, n_stages * sizeof *l->of_stage);
 }
 
-psplit_code psplit_i_links_find(const psplit_unit *unit, psplit_i_link_choice choice,
-                                psplit_arena *arena, psplit_diag *diag, psplit_i_links *out) {
-  const uint32_t n_stages = unit->options.n_stages;
-  const size_t most = (size_t)unit->n_classes + MOST_CLASSES;
+psplit_code psplit_i_links_find(const psplit_planner *planner, psplit_i_link_choice choice,
+                                psplit_i_arena *arena, psplit_diag *diag, psplit_i_links *out) {
+  const uint32_t n_stages = planner->options.n_stages;
+  const size_t most = (size_t)planner->n_classes + MOST_CLASSES;
   const size_t n_pairs = (size_t)n_stages * n_stages;
-  finder f = {.unit = unit, .choice = choice, .out = out};
+  finder f = {.planner = planner, .choice = choice, .out = out};
   profile p = {.link = {psplit_i_arena_array(arena, n_pairs, sizeof(psplit_device_link)),
                         psplit_i_arena_array(arena, n_pairs, sizeof(psplit_device_link))}};
   *out = (psplit_i_links){.exact = true};

@@ -1,4 +1,4 @@
-/* The links of a unit's devices, as the partitioner is told of them.
+/* The links of a planner's devices, as the partitioner is told of them.
  *
  * The partitioner knows one time to send a tensor and one to receive it per class of device. Where
  * the links to different devices differ, that cannot be the truth for every split. So there are two
@@ -18,7 +18,7 @@ typedef enum psplit_i_link_choice {
 typedef struct psplit_i_links {
   uint32_t n;
   uint32_t *of_stage;   /* [n_stages] class of the stage's device */
-  uint32_t *unit_class; /* [n] class of the unit, which has the times */
+  uint32_t *unit_class; /* [n] class of the planner, which has the times */
   uint32_t *off;        /* [2 n + 1] class c sends over link[off[2 c] .. off[2 c + 1]), and receives
                            over the links from there up to off[2 c + 2] */
   psplit_device_link *link;
@@ -27,8 +27,8 @@ typedef struct psplit_i_links {
 
 /* Finds the classes; arrays live in `arena`. Stages send to later ones, over links that there are.
  * O(n_stages^2 log n_stages). Errors: NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_links_find(const psplit_unit *unit,
-                                                psplit_i_link_choice choice, psplit_arena *arena,
+PSPLIT_MUST_USE psplit_code psplit_i_links_find(const psplit_planner *planner,
+                                                psplit_i_link_choice choice, psplit_i_arena *arena,
                                                 psplit_diag *diag, psplit_i_links *out);
 
 /* Time to send `bytes` from a device of the class, or to receive them there: over whichever of its

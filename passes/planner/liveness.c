@@ -6,10 +6,10 @@
        made_ < (node)->n_outputs && (value = (node)->outputs[made_], true); made_++) \
     if (value != PSPLIT_NONE)
 
-psplit_code psplit_i_liveness_init(psplit_i_liveness *l, const psplit_unit *unit,
-                                   psplit_arena *arena, psplit_diag *diag) {
-  const size_t n_values = unit->graph->n_values;
-  *l = (psplit_i_liveness){.unit = unit,
+psplit_code psplit_i_liveness_init(psplit_i_liveness *l, const psplit_planner *planner,
+                                   psplit_i_arena *arena, psplit_diag *diag) {
+  const size_t n_values = planner->graph->n_values;
+  *l = (psplit_i_liveness){.planner = planner,
                            .made = PSPLIT_NEW(arena, uint32_t, n_values),
                            .seen = PSPLIT_NEW(arena, uint32_t, n_values),
                            .last_use = PSPLIT_NEW(arena, uint32_t, n_values)};
@@ -19,9 +19,9 @@ psplit_code psplit_i_liveness_init(psplit_i_liveness *l, const psplit_unit *unit
 static void add(uint64_t *sum, uint64_t bytes) { *sum = psplit_i_sat_add_u64(*sum, bytes); }
 
 static uint64_t bytes_of(const psplit_i_liveness *l, uint32_t value) {
-  return psplit_i_unit_is_constant(l->unit, value)
-           ? psplit_i_unit_weight_bytes(l->unit, value)
-           : psplit_i_unit_value_bytes(l->unit, value, NULL);
+  return psplit_i_planner_is_constant(l->planner, value)
+           ? psplit_i_planner_weight_bytes(l->planner, value)
+           : psplit_i_planner_value_bytes(l->planner, value, NULL);
 }
 
 /* The larger of two values, either of which may be none. */
@@ -33,7 +33,7 @@ static uint32_t larger(const psplit_i_liveness *l, uint32_t a, uint32_t b) {
 /* Last uses, weights, and the bytes that are live before the first node. */
 static uint64_t find_uses(psplit_i_liveness *l, const uint32_t *nodes, uint32_t n,
                           const uint32_t *sent, uint32_t n_sent, psplit_i_stage_memory *out) {
-  const psplit_graph *graph = l->unit->graph;
+  const psplit_i_graph *graph = l->planner->graph;
   uint64_t live = 0;
   l->stamp++;
   for (uint32_t p = 0; p < n; p++) FOR_EACH_MADE(&graph->nodes[nodes[p]], value) {
@@ -41,18 +41,18 @@ static uint64_t find_uses(psplit_i_liveness *l, const uint32_t *nodes, uint32_t 
       l->last_use[value] = p;
     }
   for (uint32_t p = 0; p < n; p++) {
-    const psplit_node *node = &graph->nodes[nodes[p]];
+    const psplit_i_node *node = &graph->nodes[nodes[p]];
     if (node->n_bodies || node->function != PSPLIT_NONE)
       add(&out->weight_bytes, psplit_i_node_inner_bytes(graph, nodes[p]));
     PSPLIT_FOR_EACH_READ(node, value) {
       l->last_use[value] = p;
       if (l->seen[value] == l->stamp) continue;
       l->seen[value] = l->stamp;
-      if (psplit_i_unit_is_constant(l->unit, value)) {
-        add(&out->weight_bytes, psplit_i_unit_weight_bytes(l->unit, value));
+      if (psplit_i_planner_is_constant(l->planner, value)) {
+        add(&out->weight_bytes, psplit_i_planner_weight_bytes(l->planner, value));
         out->largest_value = larger(l, out->largest_value, value);
       } else if (l->made[value] != l->stamp) {
-        const uint64_t bytes = psplit_i_unit_value_bytes(l->unit, value, NULL);
+        const uint64_t bytes = psplit_i_planner_value_bytes(l->planner, value, NULL);
         add(&live, bytes);
         if (graph->values[value].producer == PSPLIT_NONE) continue;
         add(&out->received_bytes, bytes);
@@ -62,7 +62,7 @@ static uint64_t find_uses(psplit_i_liveness *l, const uint32_t *nodes, uint32_t 
   }
   for (uint32_t i = 0; i < n_sent; i++) {
     if (i && sent[i] == sent[i - 1]) continue;
-    const uint64_t bytes = psplit_i_unit_value_bytes(l->unit, sent[i], NULL);
+    const uint64_t bytes = psplit_i_planner_value_bytes(l->planner, sent[i], NULL);
     add(&out->sent_bytes, bytes);
     out->n_sent++;
     if (l->made[sent[i]] != l->stamp && l->seen[sent[i]] != l->stamp) { /* passed on unread */
@@ -79,19 +79,20 @@ static uint64_t find_uses(psplit_i_liveness *l, const uint32_t *nodes, uint32_t 
 /* Bytes of activations that die with the node at position p: what it was the last to read, and what
  * it makes for nobody. */
 static uint64_t dying(psplit_i_liveness *l, uint32_t node_id, uint32_t p) {
-  const psplit_node *node = &l->unit->graph->nodes[node_id];
+  const psplit_i_node *node = &l->planner->graph->nodes[node_id];
   uint64_t bytes = 0;
   l->stamp++; /* a value counts once, however often the node reads it */
   PSPLIT_FOR_EACH_READ(node, value) {
     if (l->last_use[value] != p || l->seen[value] == l->stamp) continue;
     l->seen[value] = l->stamp;
-    if (!l->unit->graph->values[value].is_output && !psplit_i_unit_is_constant(l->unit, value))
-      add(&bytes, psplit_i_unit_value_bytes(l->unit, value, NULL));
+    if (!l->planner->graph->values[value].is_output &&
+        !psplit_i_planner_is_constant(l->planner, value))
+      add(&bytes, psplit_i_planner_value_bytes(l->planner, value, NULL));
   }
   FOR_EACH_MADE(node, value)
-  if (l->last_use[value] == p && !l->unit->graph->values[value].is_output &&
-      !psplit_i_unit_is_constant(l->unit, value))
-    add(&bytes, psplit_i_unit_value_bytes(l->unit, value, NULL));
+  if (l->last_use[value] == p && !l->planner->graph->values[value].is_output &&
+      !psplit_i_planner_is_constant(l->planner, value))
+    add(&bytes, psplit_i_planner_value_bytes(l->planner, value, NULL));
   return bytes;
 }
 
@@ -101,31 +102,32 @@ void psplit_i_liveness_measure(psplit_i_liveness *l, const uint32_t *nodes, uint
   uint64_t live = find_uses(l, nodes, n, sent, n_sent, out);
   out->activation_bytes = live;
   for (uint32_t p = 0; p < n; p++) {
-    FOR_EACH_MADE(&l->unit->graph->nodes[nodes[p]], value)
-    if (!psplit_i_unit_is_constant(l->unit, value))
-      add(&live, psplit_i_unit_value_bytes(l->unit, value, NULL));
+    FOR_EACH_MADE(&l->planner->graph->nodes[nodes[p]], value)
+    if (!psplit_i_planner_is_constant(l->planner, value))
+      add(&live, psplit_i_planner_value_bytes(l->planner, value, NULL));
     uint64_t running = live;
-    if (l->unit->node_workspace_bytes) add(&running, l->unit->node_workspace_bytes[nodes[p]]);
+    if (l->planner->node_workspace_bytes) add(&running, l->planner->node_workspace_bytes[nodes[p]]);
     if (running > out->activation_bytes || out->peak_node == PSPLIT_NONE) out->peak_node = nodes[p];
     if (running > out->activation_bytes) out->activation_bytes = running;
     const uint64_t freed = dying(l, nodes[p], p);
     live = live == UINT64_MAX ? live : live - freed; /* a saturated sum stays so */
   }
   if (out->peak_node == PSPLIT_NONE) return;
-  const psplit_node *peak = &l->unit->graph->nodes[out->peak_node];
+  const psplit_i_node *peak = &l->planner->graph->nodes[out->peak_node];
   PSPLIT_FOR_EACH_READ(peak, value) out->largest_value = larger(l, out->largest_value, value);
   FOR_EACH_MADE(peak, value) out->largest_value = larger(l, out->largest_value, value);
 }
 
-uint64_t psplit_i_stage_buffers(const psplit_unit *unit, const psplit_i_stage_memory *memory) {
+uint64_t psplit_i_stage_buffers(const psplit_planner *planner,
+                                const psplit_i_stage_memory *memory) {
   return psplit_i_sat_mul_u64(psplit_i_sat_add_u64(memory->received_bytes, memory->sent_bytes),
-                              unit->options.queue_depth);
+                              planner->options.queue_depth);
 }
 
-uint64_t psplit_i_stage_need(const psplit_unit *unit, uint32_t device,
+uint64_t psplit_i_stage_need(const psplit_planner *planner, uint32_t device,
                              const psplit_i_stage_memory *memory) {
   uint64_t need = psplit_i_sat_add_u64(memory->weight_bytes, memory->activation_bytes);
-  add(&need, psplit_i_stage_buffers(unit, memory));
-  add(&need, psplit_devices_workspace_bytes(unit->devices, device));
+  add(&need, psplit_i_stage_buffers(planner, memory));
+  add(&need, psplit_devices_workspace_bytes(planner->devices, device));
   return need;
 }

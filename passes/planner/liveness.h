@@ -6,7 +6,7 @@
 
 /* Scratch of a walk, reused from stage to stage. */
 typedef struct psplit_i_liveness {
-  const psplit_unit *unit;
+  const psplit_planner *planner;
   uint32_t stamp;
   uint32_t *made;     /* [n_values] stamp: made by the nodes walked */
   uint32_t *seen;     /* [n_values] stamp: counted */
@@ -25,8 +25,9 @@ typedef struct psplit_i_stage_memory {
                              PSPLIT_NONE where there is none */
 } psplit_i_stage_memory;
 
-PSPLIT_MUST_USE psplit_code psplit_i_liveness_init(psplit_i_liveness *l, const psplit_unit *unit,
-                                                   psplit_arena *arena, psplit_diag *diag);
+PSPLIT_MUST_USE psplit_code psplit_i_liveness_init(psplit_i_liveness *l,
+                                                   const psplit_planner *planner,
+                                                   psplit_i_arena *arena, psplit_diag *diag);
 
 /* Of the n nodes of `nodes`, in topological order (free nodes may stand anywhere), when they send
  * `sent` (values; each may stand several times in a row). Received and given values are live from
@@ -36,11 +37,11 @@ void psplit_i_liveness_measure(psplit_i_liveness *l, const uint32_t *nodes, uint
                                const uint32_t *sent, uint32_t n_sent, psplit_i_stage_memory *out);
 
 /* Its received and sent tensors, for every micro-batch that waits at its boundary. */
-uint64_t psplit_i_stage_buffers(const psplit_unit *unit, const psplit_i_stage_memory *memory);
+uint64_t psplit_i_stage_buffers(const psplit_planner *planner, const psplit_i_stage_memory *memory);
 
 /* What a stage needs on its device: weights, activations, the buffers of its boundary for every
  * micro-batch that waits there, and the device's workspace. */
-uint64_t psplit_i_stage_need(const psplit_unit *unit, uint32_t device,
+uint64_t psplit_i_stage_need(const psplit_planner *planner, uint32_t device,
                              const psplit_i_stage_memory *memory);
 
 #endif

@@ -34,7 +34,8 @@ typedef struct psplit_i_pass {
   unsigned makes;
   const psplit_i_option *options;
   size_t n_options;
-  psplit_code (*run)(psplit_unit *unit, const psplit_i_option_value *values, psplit_diag *diag);
+  psplit_code (*run)(psplit_planner *planner, const psplit_i_option_value *values,
+                     psplit_diag *diag);
   const struct psplit_plugin_pass *plugin; /* the plugin's pass that this one stands for, or NULL */
 } psplit_i_pass;
 

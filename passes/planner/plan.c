@@ -13,27 +13,27 @@ typedef struct layout {
   uint32_t *node; /* [off[n_stages]] */
 } layout;
 
-static psplit_code lay_out(const psplit_unit *unit, psplit_arena *arena, psplit_diag *diag,
+static psplit_code lay_out(const psplit_planner *planner, psplit_i_arena *arena, psplit_diag *diag,
                            layout *out) {
-  const uint32_t n_stages = unit->options.n_stages;
-  const uint32_t n_nodes = unit->graph->n_nodes;
-  const size_t n_copies = unit->copies.n;
+  const uint32_t n_stages = planner->options.n_stages;
+  const uint32_t n_nodes = planner->graph->n_nodes;
+  const size_t n_copies = planner->copies.n;
   out->off = PSPLIT_NEW(arena, uint32_t, (size_t)n_stages + 2);
   out->node = psplit_i_arena_array(arena, n_nodes + n_copies, sizeof *out->node);
   /* copies by node: counting sort, so that the walk in topological order finds a node's copies */
   uint32_t *copy_off = PSPLIT_NEW(arena, uint32_t, (size_t)n_nodes + 2);
   uint32_t *copy_stage = psplit_i_arena_array(arena, n_copies, sizeof *copy_stage);
   if (!out->off || !out->node || !copy_off || !copy_stage) return psplit_i_nomem(diag);
-  for (size_t c = 0; c < n_copies; c++) copy_off[unit->copies.items[c].node + 2]++;
+  for (size_t c = 0; c < n_copies; c++) copy_off[planner->copies.items[c].node + 2]++;
   for (uint32_t n = 0; n < n_nodes; n++) copy_off[n + 2] += copy_off[n + 1];
   for (size_t c = 0; c < n_copies; c++)
-    copy_stage[copy_off[unit->copies.items[c].node + 1]++] = unit->copies.items[c].stage;
-  for (uint32_t n = 0; n < n_nodes; n++) out->off[unit->stage[n] + 2]++;
+    copy_stage[copy_off[planner->copies.items[c].node + 1]++] = planner->copies.items[c].stage;
+  for (uint32_t n = 0; n < n_nodes; n++) out->off[planner->stage[n] + 2]++;
   for (size_t c = 0; c < n_copies; c++) out->off[copy_stage[c] + 2]++;
   for (uint32_t s = 0; s < n_stages; s++) out->off[s + 2] += out->off[s + 1];
   for (uint32_t i = 0; i < n_nodes; i++) {
-    const uint32_t n = unit->graph->topo[i];
-    out->node[out->off[unit->stage[n] + 1]++] = n;
+    const uint32_t n = planner->graph->topo[i];
+    out->node[out->off[planner->stage[n] + 1]++] = n;
     for (uint32_t c = copy_off[n]; c < copy_off[n + 1]; c++)
       out->node[out->off[copy_stage[c] + 1]++] = n;
   }
@@ -42,21 +42,21 @@ static psplit_code lay_out(const psplit_unit *unit, psplit_arena *arena, psplit_
 
 /* State of one stage's walk; arrays are reused from stage to stage, told apart by `stamp`. */
 typedef struct walk {
-  const psplit_unit *unit;
+  const psplit_planner *planner;
   uint32_t stamp;
   uint32_t *held; /* [n_values] stamp: made or received here */
   psplit_i_transfers transfers;
 } walk;
 
 static psplit_code record_transfer(walk *w, uint32_t value, uint32_t to, psplit_diag *diag) {
-  const psplit_graph *graph = w->unit->graph;
+  const psplit_i_graph *graph = w->planner->graph;
   const uint32_t producer = graph->values[value].producer;
   psplit_plan_transfer transfer = {.value = value,
                                    .tensor = graph->values[value].name,
-                                   .from = w->unit->stage[producer],
+                                   .from = w->planner->stage[producer],
                                    .to = to};
-  transfer.bytes = psplit_i_unit_value_bytes(w->unit, value, &transfer.bytes_known);
-  transfer.data_dependent = psplit_i_unit_value_data(w->unit, value);
+  transfer.bytes = psplit_i_planner_value_bytes(w->planner, value, &transfer.bytes_known);
+  transfer.data_dependent = psplit_i_planner_value_data(w->planner, value);
   if (transfer.from >= to)
     return psplit_i_fail(diag, PSPLIT_INTERNAL, "\"%s\" is needed before it is made",
                          transfer.tensor);
@@ -66,10 +66,10 @@ static psplit_code record_transfer(walk *w, uint32_t value, uint32_t to, psplit_
 /* What the stage receives. */
 static psplit_code find_transfers(walk *w, const layout *l, uint32_t stage, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
-  const psplit_graph *graph = w->unit->graph;
+  const psplit_i_graph *graph = w->planner->graph;
   w->stamp++;
   for (uint32_t p = l->off[stage]; p < l->off[stage + 1]; p++) {
-    const psplit_node *node = &graph->nodes[l->node[p]];
+    const psplit_i_node *node = &graph->nodes[l->node[p]];
     PSPLIT_FOR_EACH_READ(node, value) {
       if (w->held[value] == w->stamp || graph->values[value].producer == PSPLIT_NONE) continue;
       PSPLIT_TRY(record_transfer(w, value, stage, diag));
@@ -84,7 +84,7 @@ out:
 
 /* Memory of every stage; the transfers are in their order. */
 static psplit_code measure_memory(walk *w, const layout *l, psplit_plan_stage *stages,
-                                  psplit_arena *scratch, psplit_diag *diag) {
+                                  psplit_i_arena *scratch, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   const psplit_plan_transfer *transfers = w->transfers.items;
   const uint32_t n_transfers = (uint32_t)w->transfers.n;
@@ -92,8 +92,8 @@ static psplit_code measure_memory(walk *w, const layout *l, psplit_plan_stage *s
   uint32_t *sent = psplit_i_arena_array(scratch, n_transfers, sizeof *sent);
   if (!sent) return psplit_i_nomem(diag);
   for (uint32_t t = 0; t < n_transfers; t++) sent[t] = transfers[t].value;
-  PSPLIT_TRY(psplit_i_liveness_init(&liveness, w->unit, scratch, diag));
-  for (uint32_t s = 0, t = 0; s < w->unit->options.n_stages; s++) {
+  PSPLIT_TRY(psplit_i_liveness_init(&liveness, w->planner, scratch, diag));
+  for (uint32_t s = 0, t = 0; s < w->planner->options.n_stages; s++) {
     psplit_i_stage_memory memory;
     const uint32_t first = t;
     while (t < n_transfers && transfers[t].from == s) t++;
@@ -101,9 +101,9 @@ static psplit_code measure_memory(walk *w, const layout *l, psplit_plan_stage *s
                               &sent[first], t - first, &memory);
     stages[s].weight_bytes = memory.weight_bytes;
     stages[s].peak_activation_bytes = memory.activation_bytes;
-    stages[s].buffer_bytes = psplit_i_stage_buffers(w->unit, &memory);
-    stages[s].workspace_bytes = psplit_devices_workspace_bytes(w->unit->devices, s);
-    stages[s].memory_bytes = psplit_i_stage_need(w->unit, s, &memory);
+    stages[s].buffer_bytes = psplit_i_stage_buffers(w->planner, &memory);
+    stages[s].workspace_bytes = psplit_devices_workspace_bytes(w->planner->devices, s);
+    stages[s].memory_bytes = psplit_i_stage_need(w->planner, s, &memory);
   }
 out:
   return code;
@@ -118,35 +118,35 @@ static int compare_transfers(const void *a, const void *b) {
 
 static void add_ns(int64_t *sum, int64_t ns) { *sum = psplit_i_sat_add_i64(*sum, ns); }
 
-static void charge_transfers(const psplit_unit *unit, psplit_plan_stage *stages,
+static void charge_transfers(const psplit_planner *planner, psplit_plan_stage *stages,
                              const psplit_plan_transfer *transfers, uint32_t n) {
   for (uint32_t t = 0; t < n; t++) {
-    const int64_t ns = psplit_devices_transfer_ns(unit->devices, transfers[t].from, transfers[t].to,
-                                                  transfers[t].bytes);
+    const int64_t ns = psplit_devices_transfer_ns(planner->devices, transfers[t].from,
+                                                  transfers[t].to, transfers[t].bytes);
     add_ns(&stages[transfers[t].from].send_ns, ns);
     add_ns(&stages[transfers[t].to].recv_ns, ns);
   }
 }
 
 /* Groups by owning stage; a group lies in one stage whole. */
-static psplit_code count_supernodes(psplit_unit *unit, psplit_plan *plan, psplit_plan_stage *stages,
-                                    psplit_diag *diag) {
-  plan->n_supernodes = unit->grouping.n_groups;
-  uint32_t *group = psplit_i_arena_array(&unit->scratch, unit->graph->n_nodes, sizeof *group);
-  uint8_t *counted = PSPLIT_NEW(&unit->scratch, uint8_t, unit->graph->n_nodes);
+static psplit_code count_supernodes(psplit_planner *planner, psplit_plan *plan,
+                                    psplit_plan_stage *stages, psplit_diag *diag) {
+  plan->n_supernodes = planner->grouping.n_groups;
+  uint32_t *group = psplit_i_arena_array(&planner->scratch, planner->graph->n_nodes, sizeof *group);
+  uint8_t *counted = PSPLIT_NEW(&planner->scratch, uint8_t, planner->graph->n_nodes);
   if (!group || !counted) return psplit_i_nomem(diag);
-  psplit_i_grouping_number(&unit->grouping, group);
-  for (uint32_t n = 0; n < unit->graph->n_nodes; n++) {
+  psplit_i_grouping_number(&planner->grouping, group);
+  for (uint32_t n = 0; n < planner->graph->n_nodes; n++) {
     if (group[n] == PSPLIT_NONE || counted[group[n]]) continue;
     counted[group[n]] = 1;
-    stages[unit->stage[n]].n_supernodes++;
+    stages[planner->stage[n]].n_supernodes++;
   }
   return PSPLIT_OK;
 }
 
 /* Transfers stand by sending stage, and go to later ones. */
-static psplit_code set_latency(psplit_unit *unit, psplit_plan *plan, psplit_diag *diag) {
-  int64_t *ready_ns = PSPLIT_NEW(&unit->scratch, int64_t, plan->n_stages);
+static psplit_code set_latency(psplit_planner *planner, psplit_plan *plan, psplit_diag *diag) {
+  int64_t *ready_ns = PSPLIT_NEW(&planner->scratch, int64_t, plan->n_stages);
   if (!ready_ns) return psplit_i_nomem(diag);
   for (uint32_t s = 0, t = 0; s < plan->n_stages; s++) {
     const int64_t end_ns = psplit_i_sat_add_i64(ready_ns[s], plan->stages[s].load_ns);
@@ -158,39 +158,39 @@ static psplit_code set_latency(psplit_unit *unit, psplit_plan *plan, psplit_diag
 }
 
 /* Time of a node on the device that is fastest at it. */
-static int64_t least_ns(const psplit_unit *unit, size_t node) {
-  int64_t least = unit->node_ns[node];
-  for (size_t c = 1; c < unit->n_classes; c++) {
-    const int64_t ns = unit->node_ns[c * unit->graph->n_nodes + node];
+static int64_t least_ns(const psplit_planner *planner, size_t node) {
+  int64_t least = planner->node_ns[node];
+  for (size_t c = 1; c < planner->n_classes; c++) {
+    const int64_t ns = planner->node_ns[c * planner->graph->n_nodes + node];
     if (ns < least) least = ns;
   }
   return least;
 }
 
 /* Some stage does its share of all work, and one does the heaviest node. */
-static int64_t share_of_work(const psplit_unit *unit) {
+static int64_t share_of_work(const psplit_planner *planner) {
   int64_t total_ns = 0, heaviest_ns = 0;
-  for (size_t n = 0; n < unit->graph->n_nodes; n++) {
-    const int64_t ns = least_ns(unit, n);
+  for (size_t n = 0; n < planner->graph->n_nodes; n++) {
+    const int64_t ns = least_ns(planner, n);
     add_ns(&total_ns, ns);
     if (ns > heaviest_ns) heaviest_ns = ns;
   }
-  const int64_t share_ns = total_ns / unit->options.n_stages;
+  const int64_t share_ns = total_ns / planner->options.n_stages;
   return share_ns > heaviest_ns ? share_ns : heaviest_ns;
 }
 
 /* Nodes that wait for each other do so wherever they are computed. */
-static psplit_code critical_path(psplit_unit *unit, psplit_diag *diag, int64_t *out_ns) {
-  const psplit_graph *graph = unit->graph;
-  int64_t *ready_ns = PSPLIT_NEW(&unit->scratch, int64_t, graph->n_values);
+static psplit_code critical_path(psplit_planner *planner, psplit_diag *diag, int64_t *out_ns) {
+  const psplit_i_graph *graph = planner->graph;
+  int64_t *ready_ns = PSPLIT_NEW(&planner->scratch, int64_t, graph->n_values);
   if (!ready_ns) return psplit_i_nomem(diag);
   *out_ns = 0;
   for (uint32_t i = 0; i < graph->n_nodes; i++) {
-    const psplit_node *node = &graph->nodes[graph->topo[i]];
+    const psplit_i_node *node = &graph->nodes[graph->topo[i]];
     int64_t end_ns = 0;
     PSPLIT_FOR_EACH_READ(node, value)
       if (ready_ns[value] > end_ns) end_ns = ready_ns[value];
-    add_ns(&end_ns, least_ns(unit, graph->topo[i]));
+    add_ns(&end_ns, least_ns(planner, graph->topo[i]));
     for (uint32_t o = 0; o < node->n_outputs; o++)
       if (node->outputs[o] != PSPLIT_NONE) ready_ns[node->outputs[o]] = end_ns;
     if (end_ns > *out_ns) *out_ns = end_ns;
@@ -199,31 +199,32 @@ static psplit_code critical_path(psplit_unit *unit, psplit_diag *diag, int64_t *
 }
 
 /* Is a node that takes time computed in several stages? */
-static bool has_copies(const psplit_unit *unit) {
-  for (size_t c = 0; c < unit->copies.n; c++)
-    if (!(unit->node_flags[unit->copies.items[c].node] & PSPLIT_I_NODE_FREE)) return true;
+static bool has_copies(const psplit_planner *planner) {
+  for (size_t c = 0; c < planner->copies.n; c++)
+    if (!(planner->node_flags[planner->copies.items[c].node] & PSPLIT_I_NODE_FREE)) return true;
   return false;
 }
 
 /* The solver's bound is for splits that compute each node once. A plan whose copies get below it
  * takes the bound for splits with copies, or falls back on what holds for any split. A bound that
  * is above the plan then is a bug, and must not look like a proof. */
-static psplit_code set_bound(psplit_unit *unit, psplit_plan *plan, psplit_diag *diag) {
+static psplit_code set_bound(psplit_planner *planner, psplit_plan *plan, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
-  const int64_t value_ns = psplit_i_plan_value_ns(unit, plan);
-  if (!unit->solution) return PSPLIT_OK;
-  plan->lower_bound_ns = unit->solution->lower_bound_ns;
-  plan->proved_optimal = unit->solution->proved_optimal && value_ns == unit->solution->objective_ns;
-  if (value_ns < plan->lower_bound_ns && has_copies(unit)) {
-    if (unit->options.objective == PSPLIT_LATENCY) {
-      PSPLIT_TRY(critical_path(unit, diag, &plan->lower_bound_ns));
+  const int64_t value_ns = psplit_i_plan_value_ns(planner, plan);
+  if (!planner->solution) return PSPLIT_OK;
+  plan->lower_bound_ns = planner->solution->lower_bound_ns;
+  plan->proved_optimal =
+    planner->solution->proved_optimal && value_ns == planner->solution->objective_ns;
+  if (value_ns < plan->lower_bound_ns && has_copies(planner)) {
+    if (planner->options.objective == PSPLIT_LATENCY) {
+      PSPLIT_TRY(critical_path(planner, diag, &plan->lower_bound_ns));
       plan->bound = "critical path";
     } else {
-      plan->lower_bound_ns = share_of_work(unit);
+      plan->lower_bound_ns = share_of_work(planner);
       plan->bound = "share of the work";
     }
-    if (unit->copies_bound_ns > plan->lower_bound_ns) {
-      plan->lower_bound_ns = unit->copies_bound_ns;
+    if (planner->copies_bound_ns > plan->lower_bound_ns) {
+      plan->lower_bound_ns = planner->copies_bound_ns;
       plan->bound = "cut with free copies";
     }
     plan->proved_optimal = plan->lower_bound_ns >= value_ns;
@@ -238,64 +239,65 @@ out:
   return code;
 }
 
-psplit_code psplit_i_plan_make(psplit_unit *unit, psplit_diag *diag) {
+psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag) {
   psplit_code code;
-  const psplit_graph *graph = unit->graph;
-  const uint32_t n_stages = unit->options.n_stages;
-  psplit_arena *scratch = &unit->scratch;
-  walk w = {.unit = unit};
+  const psplit_i_graph *graph = planner->graph;
+  const uint32_t n_stages = planner->options.n_stages;
+  psplit_i_arena *scratch = &planner->scratch;
+  walk w = {.planner = planner};
   layout l;
   w.held = PSPLIT_NEW(scratch, uint32_t, graph->n_values);
-  psplit_plan *plan = PSPLIT_NEW(&unit->arena, psplit_plan, 1);
-  psplit_plan_stage *stages = PSPLIT_NEW(&unit->arena, psplit_plan_stage, n_stages);
+  psplit_plan *plan = PSPLIT_NEW(&planner->arena, psplit_plan, 1);
+  psplit_plan_stage *stages = PSPLIT_NEW(&planner->arena, psplit_plan_stage, n_stages);
   if (!w.held || !plan || !stages) return psplit_i_nomem(diag);
-  PSPLIT_TRY(lay_out(unit, scratch, diag, &l));
+  PSPLIT_TRY(lay_out(planner, scratch, diag, &l));
 
   for (uint32_t s = 0; s < n_stages; s++) {
-    stages[s].device = psplit_devices_name(unit->devices, s);
+    stages[s].device = psplit_devices_name(planner->devices, s);
     stages[s].n_nodes = l.off[s + 1] - l.off[s];
     PSPLIT_TRY(find_transfers(&w, &l, s, diag));
   }
-  PSPLIT_TRY(psplit_i_relay_transfers(unit, &w.transfers, diag));
+  PSPLIT_TRY(psplit_i_relay_transfers(planner, &w.transfers, diag));
   if (w.transfers.n)
     qsort(w.transfers.items, w.transfers.n, sizeof *w.transfers.items, compare_transfers);
   PSPLIT_TRY(measure_memory(&w, &l, stages, scratch, diag));
   for (uint32_t s = 0; s < n_stages; s++) {
     for (uint32_t p = l.off[s]; p < l.off[s + 1]; p++) {
       add_ns(&stages[s].compute_ns,
-             unit->node_ns[(size_t)unit->device_class[s] * graph->n_nodes + l.node[p]]);
-      stages[s].n_duplicated += unit->stage[l.node[p]] != s;
+             planner->node_ns[(size_t)planner->device_class[s] * graph->n_nodes + l.node[p]]);
+      stages[s].n_duplicated += planner->stage[l.node[p]] != s;
     }
   }
   psplit_plan_transfer *transfers =
-    psplit_i_arena_array(&unit->arena, w.transfers.n, sizeof *transfers);
-  psplit_plan_copy *copies = psplit_i_arena_array(&unit->arena, unit->copies.n, sizeof *copies);
-  uint32_t *node_stage = psplit_i_arena_array(&unit->arena, graph->n_nodes, sizeof *node_stage);
+    psplit_i_arena_array(&planner->arena, w.transfers.n, sizeof *transfers);
+  psplit_plan_copy *copies =
+    psplit_i_arena_array(&planner->arena, planner->copies.n, sizeof *copies);
+  uint32_t *node_stage = psplit_i_arena_array(&planner->arena, graph->n_nodes, sizeof *node_stage);
   if (!transfers || !copies || !node_stage) PSPLIT_TRY(psplit_i_nomem(diag));
   if (w.transfers.n) memcpy(transfers, w.transfers.items, w.transfers.n * sizeof *transfers);
-  if (unit->copies.n) memcpy(copies, unit->copies.items, unit->copies.n * sizeof *copies);
-  if (graph->n_nodes) memcpy(node_stage, unit->stage, graph->n_nodes * sizeof *node_stage);
-  charge_transfers(unit, stages, transfers, (uint32_t)w.transfers.n);
-  PSPLIT_TRY(count_supernodes(unit, plan, stages, diag));
+  if (planner->copies.n) memcpy(copies, planner->copies.items, planner->copies.n * sizeof *copies);
+  if (graph->n_nodes) memcpy(node_stage, planner->stage, graph->n_nodes * sizeof *node_stage);
+  charge_transfers(planner, stages, transfers, (uint32_t)w.transfers.n);
+  PSPLIT_TRY(count_supernodes(planner, plan, stages, diag));
 
   plan->n_nodes = graph->n_nodes;
   plan->node_stage = node_stage;
   plan->n_stages = n_stages;
   plan->stages = stages;
-  plan->n_copies = (uint32_t)unit->copies.n;
+  plan->n_copies = (uint32_t)planner->copies.n;
   plan->copies = copies;
   plan->n_transfers = (uint32_t)w.transfers.n;
   plan->transfers = transfers;
-  plan->objective = unit->options.objective == PSPLIT_LATENCY ? "latency" : "throughput";
-  plan->solver = unit->solution ? unit->solution->solver : "none";
-  plan->bound = unit->solution ? unit->solution->bound : "none";
-  plan->cost_source = unit->cost_source;
-  plan->measured_frac = unit->measured_frac;
-  plan->n_unknown_nodes = psplit_i_costs_n_unknown(unit->costs);
+  plan->objective = planner->options.objective == PSPLIT_LATENCY ? "latency" : "throughput";
+  plan->solver = planner->solution ? planner->solution->solver : "none";
+  plan->bound = planner->solution ? planner->solution->bound : "none";
+  plan->cost_source = planner->cost_source;
+  plan->measured_frac = planner->measured_frac;
+  plan->n_unknown_nodes = psplit_i_costs_n_unknown(planner->costs);
   for (uint32_t n = 0; n < graph->n_nodes; n++) {
-    plan->n_dead_nodes += (unit->node_flags[n] & PSPLIT_I_NODE_DEAD) != 0;
+    plan->n_dead_nodes += (planner->node_flags[n] & PSPLIT_I_NODE_DEAD) != 0;
     add_ns(&plan->total_compute_ns,
-           unit->node_ns[(size_t)unit->device_class[0] * graph->n_nodes + n]);
+           planner->node_ns[(size_t)planner->device_class[0] * graph->n_nodes + n]);
   }
   for (uint32_t s = 0; s < n_stages; s++) {
     stages[s].load_ns = stages[s].compute_ns;
@@ -303,10 +305,10 @@ psplit_code psplit_i_plan_make(psplit_unit *unit, psplit_diag *diag) {
     add_ns(&stages[s].load_ns, stages[s].send_ns);
     if (stages[s].load_ns > plan->bottleneck_ns) plan->bottleneck_ns = stages[s].load_ns;
   }
-  PSPLIT_TRY(set_latency(unit, plan, diag));
-  PSPLIT_TRY(set_bound(unit, plan, diag));
-  PSPLIT_TRY(psplit_i_plan_headline(unit, plan, diag));
-  unit->plan = plan;
+  PSPLIT_TRY(set_latency(planner, plan, diag));
+  PSPLIT_TRY(set_bound(planner, plan, diag));
+  PSPLIT_TRY(psplit_i_plan_headline(planner, plan, diag));
+  planner->plan = plan;
 out:
   psplit_i_vec_fini(&w.transfers);
   psplit_i_arena_reset(scratch);

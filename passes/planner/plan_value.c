@@ -1,5 +1,5 @@
 #include "planner.h"
 
-int64_t psplit_i_plan_value_ns(const psplit_unit *unit, const psplit_plan *plan) {
-  return unit->options.objective == PSPLIT_LATENCY ? plan->latency_ns : plan->bottleneck_ns;
+int64_t psplit_i_plan_value_ns(const psplit_planner *planner, const psplit_plan *plan) {
+  return planner->options.objective == PSPLIT_LATENCY ? plan->latency_ns : plan->bottleneck_ns;
 }

@@ -1,8 +1,8 @@
 /* The planner: what passes work on. It holds the model, what is known of it so far (facts: shapes,
- * costs, flags, the grouping, the stages) and at the end the plan. A pass states which facts it needs
- * and which it keeps; the host establishes needs, runs the pass and drops what the pass did not keep.
- * Groups are always convex and the quotient graph acyclic; check.c proves it after each pass. Does no
- * I/O and sees no protobuf type. */
+ * costs, flags, the grouping, the stages) and at the end the plan. A pass states which facts it
+ * needs and which it keeps; the host establishes needs, runs the pass and drops what the pass did
+ * not keep. Groups are always convex and the quotient graph acyclic; check.c proves it after each
+ * pass. Does no I/O and sees no protobuf type. */
 #ifndef PSPLIT_PASSES_PLANNER_H
 #define PSPLIT_PASSES_PLANNER_H
 
@@ -30,17 +30,17 @@ typedef struct psplit_i_note {
   const char *pass, *text;
 } psplit_i_note;
 
-struct psplit_unit {
+struct psplit_planner {
   const psplit_model *model;
-  const psplit_graph *graph;
-  psplit_unit_options options;
+  const psplit_i_graph *graph;
+  psplit_planner_options options;
   psplit_devices *own_devices; /* where the caller gave none */
   const psplit_devices *devices;
   /* [n_stages * n_stages] where a tensor goes on its way between stages (base/route.h); NULL where
    * every two stages have a link. */
   uint32_t *next_hop;
-  psplit_arena arena;   /* facts: lives as long as the unit */
-  psplit_arena scratch; /* reset by the host after every pass */
+  psplit_i_arena arena;   /* facts: lives as long as the planner */
+  psplit_i_arena scratch; /* reset by the host after every pass */
   unsigned facts;
 
   const char *last_pass; /* that ran; NULL before the first */
@@ -81,67 +81,68 @@ struct psplit_unit {
 };
 
 /* Whether a value's type can be sent: a tensor of known element type. */
-bool psplit_i_unit_sendable(const psplit_unit *unit, uint32_t value);
+bool psplit_i_planner_sendable(const psplit_planner *planner, uint32_t value);
 
 /* Time to bring `bytes` from one stage to a later one, all hops together; INT64_MAX: no way. */
-int64_t psplit_i_unit_transfer_ns(const psplit_unit *unit, uint32_t from, uint32_t to,
-                                  uint64_t bytes);
+int64_t psplit_i_planner_transfer_ns(const psplit_planner *planner, uint32_t from, uint32_t to,
+                                     uint64_t bytes);
 
-/* Bytes of a value under the unit's assumptions; *out_known (may be NULL) tells whether they hold
- * without one. */
-uint64_t psplit_i_unit_value_bytes(const psplit_unit *unit, uint32_t value, bool *out_known);
+/* Bytes of a value under the planner's assumptions; *out_known (may be NULL) tells whether they
+ * hold without one. */
+uint64_t psplit_i_planner_value_bytes(const psplit_planner *planner, uint32_t value,
+                                      bool *out_known);
 
-bool psplit_i_unit_is_constant(const psplit_unit *unit, uint32_t value);
+bool psplit_i_planner_is_constant(const psplit_planner *planner, uint32_t value);
 
 /* Bytes of a constant that a stage keeps all its life: as stored, or as a free node makes it. */
-uint64_t psplit_i_unit_weight_bytes(const psplit_unit *unit, uint32_t value);
+uint64_t psplit_i_planner_weight_bytes(const psplit_planner *planner, uint32_t value);
 
 /* Whether only a run can tell the bytes of a value. */
-bool psplit_i_unit_value_data(const psplit_unit *unit, uint32_t value);
+bool psplit_i_planner_value_data(const psplit_planner *planner, uint32_t value);
 
 /* Time of the whole model on a device, used by the plan or not. O(nodes). */
-int64_t psplit_i_unit_total_ns(const psplit_unit *unit, uint32_t device);
+int64_t psplit_i_planner_total_ns(const psplit_planner *planner, uint32_t device);
 
 /* Roofline of a node; 0 for dead and free ones, since runtimes drop or fold them. */
-int64_t psplit_i_roofline_ns(const psplit_unit *unit, const psplit_i_costs *costs, uint32_t device,
-                             uint32_t node);
+int64_t psplit_i_roofline_ns(const psplit_planner *planner, const psplit_i_costs *costs,
+                             uint32_t device, uint32_t node);
 
-/* Puts unit->copies in their order. */
-void psplit_i_copies_sort(psplit_unit *unit);
+/* Puts planner->copies in their order. */
+void psplit_i_copies_sort(psplit_planner *planner);
 
 /* The If of the main graph whose branches hold the most nodes, if these are more than the graph's
  * own; PSPLIT_NONE without one. O(nodes). */
-uint32_t psplit_i_largest_if(const psplit_graph *graph);
+uint32_t psplit_i_largest_if(const psplit_i_graph *graph);
 /* Adds to a sentence about an If of the main graph which options take it for a branch that runs. */
-void psplit_i_inline_hint(const psplit_graph *graph, uint32_t node, psplit_text *out);
+void psplit_i_inline_hint(const psplit_i_graph *graph, uint32_t node, psplit_i_text *out);
 /* Says so of an If with more than half of the work, where there are stages to make. Needs
  * node_ns. */
-void psplit_i_say_heavy_if(const psplit_unit *unit);
+void psplit_i_say_heavy_if(const psplit_planner *planner);
 
 typedef PSPLIT_VEC(psplit_plan_transfer) psplit_i_transfers;
 
 /* Puts in place of each transfer between stages without a link its hops by way of others. In: from
  * the stage of the producer, in any order; out: in any order. Errors: INFEASIBLE (no way; names the
  * devices), NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_relay_transfers(psplit_unit *unit,
+PSPLIT_MUST_USE psplit_code psplit_i_relay_transfers(psplit_planner *planner,
                                                      psplit_i_transfers *io_transfers,
                                                      psplit_diag *diag);
 /* Adds the names of two devices that no links join, if there are such, to what `diag` says. */
-void psplit_i_name_unreachable(const psplit_unit *unit, psplit_diag *diag);
+void psplit_i_name_unreachable(const psplit_planner *planner, psplit_diag *diag);
 
-/* Makes unit->plan from stage, copies and solution: transfers, loads, memory. */
-PSPLIT_MUST_USE psplit_code psplit_i_plan_make(psplit_unit *unit, psplit_diag *diag);
+/* Makes planner->plan from stage, copies and solution: transfers, loads, memory. */
+PSPLIT_MUST_USE psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag);
 /* Says what the plan may be taken to promise; takes back its proof where a run may tell
  * otherwise. */
-PSPLIT_MUST_USE psplit_code psplit_i_plan_headline(psplit_unit *unit, psplit_plan *plan,
+PSPLIT_MUST_USE psplit_code psplit_i_plan_headline(psplit_planner *planner, psplit_plan *plan,
                                                    psplit_diag *diag);
 /* What the objective makes small. */
-int64_t psplit_i_plan_value_ns(const psplit_unit *unit, const psplit_plan *plan);
+int64_t psplit_i_plan_value_ns(const psplit_planner *planner, const psplit_plan *plan);
 
 /* Independent proof that groups partition the nodes and that the quotient graph is acyclic (which
  * implies that every group is convex). INTERNAL with the names of two nodes otherwise. */
-PSPLIT_MUST_USE psplit_code psplit_i_check_groups(const psplit_unit *unit, psplit_diag *diag);
+PSPLIT_MUST_USE psplit_code psplit_i_check_groups(const psplit_planner *planner, psplit_diag *diag);
 /* The same for stages: never decreasing along an edge that no copy explains away, all in range. */
-PSPLIT_MUST_USE psplit_code psplit_i_check_stages(const psplit_unit *unit, psplit_diag *diag);
+PSPLIT_MUST_USE psplit_code psplit_i_check_stages(const psplit_planner *planner, psplit_diag *diag);
 
 #endif

@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* Predecessor lists from successor lists. */
-static bool transpose(psplit_i_quotient *q, psplit_arena *arena) {
+static bool transpose(psplit_i_quotient *q, psplit_i_arena *arena) {
   const uint32_t n_edges = q->succ_off[q->n];
   q->pred_off = PSPLIT_NEW(arena, uint32_t, (size_t)q->n + 2);
   q->pred = psplit_i_arena_array(arena, n_edges, sizeof *q->pred);
@@ -21,7 +21,7 @@ static bool transpose(psplit_i_quotient *q, psplit_arena *arena) {
 }
 
 /* Topological order and levels; false for a cycle. */
-static bool sort(psplit_i_quotient *q, psplit_arena *arena) {
+static bool sort(psplit_i_quotient *q, psplit_i_arena *arena) {
   q->order = psplit_i_arena_array(arena, q->n, sizeof *q->order);
   q->level = PSPLIT_NEW(arena, uint32_t, q->n);
   uint32_t *waiting = psplit_i_arena_array(arena, q->n, sizeof *waiting);
@@ -43,7 +43,7 @@ static bool sort(psplit_i_quotient *q, psplit_arena *arena) {
 }
 
 /* Items by label: off[n_labels + 1] into items, ascending. PSPLIT_NONE labels are left out. */
-static bool by_label(const uint32_t *label, uint32_t n, uint32_t n_labels, psplit_arena *arena,
+static bool by_label(const uint32_t *label, uint32_t n, uint32_t n_labels, psplit_i_arena *arena,
                      uint32_t **out_off, uint32_t **out_items) {
   uint32_t *off = PSPLIT_NEW(arena, uint32_t, (size_t)n_labels + 2);
   uint32_t *items = psplit_i_arena_array(arena, n, sizeof *items);
@@ -58,7 +58,7 @@ static bool by_label(const uint32_t *label, uint32_t n, uint32_t n_labels, pspli
   return true;
 }
 
-static bool start(psplit_i_quotient *q, uint32_t n, size_t max_edges, psplit_arena *arena) {
+static bool start(psplit_i_quotient *q, uint32_t n, size_t max_edges, psplit_i_arena *arena) {
   *q = (psplit_i_quotient){.n = n};
   q->ns = PSPLIT_NEW(arena, int64_t, n);
   q->pin = psplit_i_arena_array(arena, n, sizeof *q->pin);
@@ -81,10 +81,10 @@ static void add_edge(psplit_i_quotient *q, uint32_t row_start, uint32_t *io_end,
   q->succ_bytes[slot[to]] = psplit_i_sat_add_u64(q->succ_bytes[slot[to]], bytes);
 }
 
-bool psplit_i_quotient_make(const psplit_unit *unit, const uint32_t *group, psplit_arena *arena,
-                            psplit_i_quotient *out) {
-  const psplit_graph *graph = unit->graph;
-  const uint32_t n = unit->grouping.n_groups;
+bool psplit_i_quotient_make(const psplit_planner *planner, const uint32_t *group,
+                            psplit_i_arena *arena, psplit_i_quotient *out) {
+  const psplit_i_graph *graph = planner->graph;
+  const uint32_t n = planner->grouping.n_groups;
   uint32_t *off, *members;
   uint32_t *slot = PSPLIT_NEW(arena, uint32_t, n);
   if (!slot || !by_label(group, graph->n_nodes, n, arena, &off, &members) ||
@@ -94,13 +94,13 @@ bool psplit_i_quotient_make(const psplit_unit *unit, const uint32_t *group, pspl
   for (uint32_t g = 0; g < n; g++) {
     const uint32_t row = end;
     for (uint32_t m = off[g]; m < off[g + 1]; m++) {
-      const psplit_node *node = &graph->nodes[members[m]];
-      out->ns[g] = psplit_i_sat_add_i64(out->ns[g], unit->node_ns[members[m]]);
-      if (unit->pin[members[m]] != PSPLIT_NONE) out->pin[g] = unit->pin[members[m]];
+      const psplit_i_node *node = &graph->nodes[members[m]];
+      out->ns[g] = psplit_i_sat_add_i64(out->ns[g], planner->node_ns[members[m]]);
+      if (planner->pin[members[m]] != PSPLIT_NONE) out->pin[g] = planner->pin[members[m]];
       for (uint32_t o = 0; o < node->n_outputs; o++) {
         const uint32_t value = node->outputs[o];
         if (value == PSPLIT_NONE) continue;
-        const uint64_t bytes = psplit_i_unit_value_bytes(unit, value, NULL);
+        const uint64_t bytes = psplit_i_planner_value_bytes(planner, value, NULL);
         for (uint32_t c = graph->consumer_off[value]; c < graph->consumer_off[value + 1]; c++)
           if (group[graph->consumers[c]] != g)
             add_edge(out, row, &end, slot, group[graph->consumers[c]], bytes);
@@ -112,7 +112,7 @@ bool psplit_i_quotient_make(const psplit_unit *unit, const uint32_t *group, pspl
 }
 
 bool psplit_i_quotient_contract(const psplit_i_quotient *fine, const uint32_t *label,
-                                uint32_t n_labels, psplit_arena *arena, psplit_i_quotient *out) {
+                                uint32_t n_labels, psplit_i_arena *arena, psplit_i_quotient *out) {
   uint32_t *off, *members;
   uint32_t *slot = PSPLIT_NEW(arena, uint32_t, n_labels);
   if (!slot || !by_label(label, fine->n, n_labels, arena, &off, &members) ||

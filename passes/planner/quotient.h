@@ -19,14 +19,14 @@ typedef struct psplit_i_quotient {
   uint32_t *level; /* [n] edges on the longest path from a group without predecessors */
 } psplit_i_quotient;
 
-/* The quotient of the unit's grouping; group ids as psplit_i_grouping_number gives them in
+/* The quotient of the planner's grouping; group ids as psplit_i_grouping_number gives them in
  * group[n_nodes]. False when out of memory; what was made then goes with the arena. O(graph). */
-bool psplit_i_quotient_make(const psplit_unit *unit, const uint32_t *group, psplit_arena *arena,
-                            psplit_i_quotient *out);
+bool psplit_i_quotient_make(const psplit_planner *planner, const uint32_t *group,
+                            psplit_i_arena *arena, psplit_i_quotient *out);
 
 /* Contracts by label[fine->n], labels 0..n_labels-1, every label used. The result must be acyclic;
  * false when it is not, or out of memory. O(edges). */
 bool psplit_i_quotient_contract(const psplit_i_quotient *fine, const uint32_t *label,
-                                uint32_t n_labels, psplit_arena *arena, psplit_i_quotient *out);
+                                uint32_t n_labels, psplit_i_arena *arena, psplit_i_quotient *out);
 
 #endif

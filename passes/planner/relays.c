@@ -12,50 +12,52 @@ static int compare_by_value(const void *a, const void *b) {
   return x->to < y->to ? -1 : x->to > y->to;
 }
 
-static bool is_copied_to(const psplit_unit *unit, uint32_t node, uint32_t stage) {
+static bool is_copied_to(const psplit_planner *planner, uint32_t node, uint32_t stage) {
   size_t low = 0;
-  for (size_t high = unit->copies.n; low < high;) {
+  for (size_t high = planner->copies.n; low < high;) {
     const size_t middle = low + (high - low) / 2;
-    const psplit_plan_copy *copy = &unit->copies.items[middle];
+    const psplit_plan_copy *copy = &planner->copies.items[middle];
     if (copy->stage < stage || (copy->stage == stage && copy->node < node))
       low = middle + 1;
     else
       high = middle;
   }
-  return low < unit->copies.n && unit->copies.items[low].stage == stage &&
-         unit->copies.items[low].node == node;
+  return low < planner->copies.n && planner->copies.items[low].stage == stage &&
+         planner->copies.items[low].node == node;
 }
 
-static psplit_code no_way(const psplit_unit *unit, uint32_t from, uint32_t to, psplit_diag *diag) {
-  return psplit_i_fail(
-    diag, PSPLIT_INFEASIBLE,
-    "no links lead from device \"%s\" (stage %" PRIu32 ") to \"%s\" (stage %" PRIu32
-    "), not by way of the stages in between either",
-    psplit_devices_name(unit->devices, from), from, psplit_devices_name(unit->devices, to), to);
+static psplit_code no_way(const psplit_planner *planner, uint32_t from, uint32_t to,
+                          psplit_diag *diag) {
+  return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
+                       "no links lead from device \"%s\" (stage %" PRIu32
+                       ") to \"%s\" (stage %" PRIu32
+                       "), not by way of the stages in between either",
+                       psplit_devices_name(planner->devices, from), from,
+                       psplit_devices_name(planner->devices, to), to);
 }
 
-psplit_code psplit_i_relay_transfers(psplit_unit *unit, psplit_i_transfers *io_transfers,
+psplit_code psplit_i_relay_transfers(psplit_planner *planner, psplit_i_transfers *io_transfers,
                                      psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
-  const uint32_t n_stages = unit->options.n_stages;
+  const uint32_t n_stages = planner->options.n_stages;
   psplit_i_transfers out = {0};
-  if (!unit->next_hop || !io_transfers->n) return PSPLIT_OK;
-  uint32_t *held = PSPLIT_NEW(&unit->scratch, uint32_t, n_stages);
-  psplit_hop *hops = psplit_i_arena_array(&unit->scratch, n_stages, sizeof *hops);
+  if (!planner->next_hop || !io_transfers->n) return PSPLIT_OK;
+  uint32_t *held = PSPLIT_NEW(&planner->scratch, uint32_t, n_stages);
+  psplit_i_hop *hops = psplit_i_arena_array(&planner->scratch, n_stages, sizeof *hops);
   if (!held || !hops) return psplit_i_nomem(diag);
   qsort(io_transfers->items, io_transfers->n, sizeof *io_transfers->items, compare_by_value);
   uint32_t stamp = 0;
   for (size_t t = 0; t < io_transfers->n; t++) {
     const psplit_plan_transfer *wish = &io_transfers->items[t];
-    const uint32_t producer = unit->graph->values[wish->value].producer;
+    const uint32_t producer = planner->graph->values[wish->value].producer;
     if (!t || wish[-1].value != wish->value) {
       stamp++;
       for (uint32_t s = 0; s < n_stages; s++)
-        if (s == unit->stage[producer] || is_copied_to(unit, producer, s)) held[s] = stamp;
+        if (s == planner->stage[producer] || is_copied_to(planner, producer, s)) held[s] = stamp;
     }
     const uint32_t n_hops =
-      psplit_i_route(n_stages, unit->next_hop, wish->from, wish->to, held, stamp, hops);
-    if (!n_hops) PSPLIT_TRY(no_way(unit, wish->from, wish->to, diag));
+      psplit_i_route(n_stages, planner->next_hop, wish->from, wish->to, held, stamp, hops);
+    if (!n_hops) PSPLIT_TRY(no_way(planner, wish->from, wish->to, diag));
     for (uint32_t h = 0; h < n_hops; h++) {
       psplit_plan_transfer hop = *wish;
       hop.from = hops[h].from;
@@ -71,13 +73,13 @@ out:
   return code;
 }
 
-void psplit_i_name_unreachable(const psplit_unit *unit, psplit_diag *diag) {
-  const uint32_t n = unit->options.n_stages;
-  for (uint32_t i = 0; unit->next_hop && i < n; i++)
+void psplit_i_name_unreachable(const psplit_planner *planner, psplit_diag *diag) {
+  const uint32_t n = planner->options.n_stages;
+  for (uint32_t i = 0; planner->next_hop && i < n; i++)
     for (uint32_t j = i + 1; j < n; j++) {
-      if (unit->next_hop[(size_t)i * n + j] != PSPLIT_NONE) continue;
+      if (planner->next_hop[(size_t)i * n + j] != PSPLIT_NONE) continue;
       psplit_diag why = {0};
-      (void)no_way(unit, i, j, &why);
+      (void)no_way(planner, i, j, &why);
       const size_t used = strlen(diag->message);
       snprintf(diag->message + used, sizeof diag->message - used, "; %s", why.message);
       return;

@@ -5,22 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "module_scope.h"
 #include "planner.h"
 #include "repeat.h"
-#include "module_scope.h"
 
 /* The snapshot and the memory of its arrays. */
 typedef struct holder {
   psplit_snapshot snapshot; /* first: what the caller holds points here */
-  psplit_arena arena;
+  psplit_i_arena arena;
 } holder;
 
 /* One under construction; the arrays are the snapshot's own, still to be filled. */
 typedef struct maker {
-  psplit_unit *unit;
-  const psplit_graph *graph;
-  psplit_arena *arena;
-  psplit_arena *scratch;
+  psplit_planner *planner;
+  const psplit_i_graph *graph;
+  psplit_i_arena *arena;
+  psplit_i_arena *scratch;
   psplit_diag *diag;
   psplit_snapshot *snapshot;
   psplit_snapshot_node *nodes;
@@ -30,35 +30,35 @@ typedef struct maker {
   const char **scopes;           /* [n_groups] */
 } maker;
 
-static unsigned facts_of(const psplit_unit *unit) {
+static unsigned facts_of(const psplit_planner *planner) {
   unsigned facts = 0;
-  if (unit->facts & PSPLIT_I_FACT_SHAPES) facts |= PSPLIT_SNAPSHOT_SHAPES;
-  if (unit->facts & PSPLIT_I_FACT_COSTS) facts |= PSPLIT_SNAPSHOT_COSTS;
-  if (unit->facts & PSPLIT_I_FACT_LIVE) facts |= PSPLIT_SNAPSHOT_LIVE;
-  if ((unit->facts & PSPLIT_I_FACT_STAGES) && unit->plan) facts |= PSPLIT_SNAPSHOT_STAGES;
+  if (planner->facts & PSPLIT_I_FACT_SHAPES) facts |= PSPLIT_SNAPSHOT_SHAPES;
+  if (planner->facts & PSPLIT_I_FACT_COSTS) facts |= PSPLIT_SNAPSHOT_COSTS;
+  if (planner->facts & PSPLIT_I_FACT_LIVE) facts |= PSPLIT_SNAPSHOT_LIVE;
+  if ((planner->facts & PSPLIT_I_FACT_STAGES) && planner->plan) facts |= PSPLIT_SNAPSHOT_STAGES;
   return facts;
 }
 
 static psplit_code make_nodes(maker *m) {
-  const psplit_unit *unit = m->unit;
-  const psplit_graph *graph = m->graph;
+  const psplit_planner *planner = m->planner;
+  const psplit_i_graph *graph = m->graph;
   const unsigned facts = m->snapshot->facts;
   uint32_t *group = psplit_i_arena_array(m->scratch, graph->n_nodes, sizeof *group);
   m->nodes = PSPLIT_NEW(m->arena, psplit_snapshot_node, graph->n_nodes);
   if (!group || !m->nodes) return psplit_i_nomem(m->diag);
-  if (unit->facts & PSPLIT_I_FACT_GROUPS) {
-    psplit_i_grouping_number(&unit->grouping, group);
-    m->snapshot->n_groups = unit->grouping.n_groups;
+  if (planner->facts & PSPLIT_I_FACT_GROUPS) {
+    psplit_i_grouping_number(&planner->grouping, group);
+    m->snapshot->n_groups = planner->grouping.n_groups;
   } else {
     for (uint32_t i = 0; i < graph->n_nodes; i++) {
       const uint32_t n = graph->topo[i];
       const bool is_free =
-        (facts & PSPLIT_SNAPSHOT_LIVE) && (unit->node_flags[n] & PSPLIT_I_NODE_FREE);
+        (facts & PSPLIT_SNAPSHOT_LIVE) && (planner->node_flags[n] & PSPLIT_I_NODE_FREE);
       group[n] = is_free ? PSPLIT_NONE : m->snapshot->n_groups++;
     }
   }
   for (uint32_t n = 0; n < graph->n_nodes; n++) {
-    const psplit_node *from = &graph->nodes[n];
+    const psplit_i_node *from = &graph->nodes[n];
     psplit_snapshot_node *to = &m->nodes[n];
     *to = (psplit_snapshot_node){.name = from->name,
                                  .op_type = from->op_type,
@@ -71,30 +71,30 @@ static psplit_code make_nodes(maker *m) {
                                  .n_outputs = from->n_outputs,
                                  .group = group[n],
                                  .stage = PSPLIT_NONE};
-    if (facts & PSPLIT_SNAPSHOT_STAGES) to->stage = unit->plan->node_stage[n];
+    if (facts & PSPLIT_SNAPSHOT_STAGES) to->stage = planner->plan->node_stage[n];
     if (facts & PSPLIT_SNAPSHOT_LIVE) {
-      if (unit->node_flags[n] & PSPLIT_I_NODE_DEAD) to->flags |= PSPLIT_SNAPSHOT_NODE_DEAD;
-      if (unit->node_flags[n] & PSPLIT_I_NODE_FREE) to->flags |= PSPLIT_SNAPSHOT_NODE_FREE;
-      if (unit->node_flags[n] & PSPLIT_I_NODE_REPEATABLE)
+      if (planner->node_flags[n] & PSPLIT_I_NODE_DEAD) to->flags |= PSPLIT_SNAPSHOT_NODE_DEAD;
+      if (planner->node_flags[n] & PSPLIT_I_NODE_FREE) to->flags |= PSPLIT_SNAPSHOT_NODE_FREE;
+      if (planner->node_flags[n] & PSPLIT_I_NODE_REPEATABLE)
         to->flags |= PSPLIT_SNAPSHOT_NODE_REPEATABLE;
     }
     if (!(facts & PSPLIT_SNAPSHOT_COSTS)) continue;
-    if (unit->node_data[n] != PSPLIT_I_DATA_NONE) to->flags |= PSPLIT_SNAPSHOT_NODE_DATA;
-    const uint32_t class_id = unit->device_class[to->stage == PSPLIT_NONE ? 0 : to->stage];
-    to->work = psplit_i_costs_node(unit->costs, n);
-    to->cost_ns = unit->node_ns[(size_t)class_id * graph->n_nodes + n];
+    if (planner->node_data[n] != PSPLIT_I_DATA_NONE) to->flags |= PSPLIT_SNAPSHOT_NODE_DATA;
+    const uint32_t class_id = planner->device_class[to->stage == PSPLIT_NONE ? 0 : to->stage];
+    to->work = psplit_i_costs_node(planner->costs, n);
+    to->cost_ns = planner->node_ns[(size_t)class_id * graph->n_nodes + n];
   }
   return PSPLIT_OK;
 }
 
 static psplit_code make_values(maker *m) {
-  const psplit_graph *graph = m->graph;
+  const psplit_i_graph *graph = m->graph;
   const unsigned facts = m->snapshot->facts;
   m->values = PSPLIT_NEW(m->arena, psplit_snapshot_value, graph->n_values);
   if (!m->values) return psplit_i_nomem(m->diag);
-  psplit_text type = {0};
+  psplit_i_text type = {0};
   for (uint32_t v = 0; v < graph->n_values; v++) {
-    const psplit_value *from = &graph->values[v];
+    const psplit_i_value *from = &graph->values[v];
     psplit_snapshot_value *to = &m->values[v];
     *to = (psplit_snapshot_value){.name = from->name,
                                   .producer = from->producer,
@@ -105,14 +105,14 @@ static psplit_code make_values(maker *m) {
         ? from->initializer != PSPLIT_NONE || from->sparse_initializer != PSPLIT_NONE
         : (m->nodes[from->producer].flags & PSPLIT_SNAPSHOT_NODE_FREE) != 0;
     if (facts & PSPLIT_SNAPSHOT_COSTS)
-      to->bytes = psplit_i_unit_value_bytes(m->unit, v, &to->bytes_known);
+      to->bytes = psplit_i_planner_value_bytes(m->planner, v, &to->bytes_known);
     if (from->producer == PSPLIT_NONE && from->initializer != PSPLIT_NONE) {
       to->bytes = psplit_i_graph_initializer(graph, from->initializer).data_bytes;
       to->bytes_known = true;
     }
     if (!(facts & PSPLIT_SNAPSHOT_SHAPES)) continue;
     type.n = 0;
-    psplit_i_shapes_print(m->unit->shapes, psplit_i_shapes_type(m->unit->shapes, v), &type);
+    psplit_i_shapes_print(m->planner->shapes, psplit_i_shapes_type(m->planner->shapes, v), &type);
     to->type = psplit_i_arena_strndup(m->arena, type.bytes ? type.bytes : "", type.n);
     if (type.failed || !to->type) break;
   }
@@ -181,7 +181,7 @@ static int compare_edges(const void *a, const void *b) {
 }
 
 static psplit_code make_edges(maker *m) {
-  const psplit_graph *graph = m->graph;
+  const psplit_i_graph *graph = m->graph;
   PSPLIT_VEC(psplit_snapshot_edge) edges = {0};
   uint32_t *met = PSPLIT_NEW(m->scratch, uint32_t, (size_t)graph->n_values);
   uint32_t *last = PSPLIT_NEW(m->scratch, uint32_t, m->snapshot->n_groups);
@@ -216,7 +216,7 @@ static psplit_code make_edges(maker *m) {
 
 /* The cut at each place of the order: a value counts from its producer to its last reader. */
 static psplit_code make_cuts(maker *m) {
-  const psplit_graph *graph = m->graph;
+  const psplit_i_graph *graph = m->graph;
   const uint32_t n_groups = m->snapshot->n_groups, n_stages = m->snapshot->n_stages;
   uint32_t *order = PSPLIT_NEW(m->arena, uint32_t, n_groups);
   uint32_t *place = PSPLIT_NEW(m->scratch, uint32_t, n_groups);
@@ -245,7 +245,8 @@ static psplit_code make_cuts(maker *m) {
       if (to != PSPLIT_NONE && place[to] > end) end = place[to];
     }
     if (end == first) continue;
-    const int64_t time = n_stages > 1 ? psplit_i_unit_transfer_ns(m->unit, 0, 1, value->bytes) : 0;
+    const int64_t time =
+      n_stages > 1 ? psplit_i_planner_transfer_ns(m->planner, 0, 1, value->bytes) : 0;
     bytes[first] = psplit_i_sat_add_u64(bytes[first], value->bytes);
     ns[first] = psplit_i_sat_add_i64(ns[first], time);
     ends_bytes[end] = psplit_i_sat_add_u64(ends_bytes[end], value->bytes);
@@ -334,14 +335,14 @@ static psplit_code make_repeats(maker *m) {
 }
 
 static psplit_code make_notes(maker *m) {
-  const psplit_unit *unit = m->unit;
-  psplit_snapshot_note *notes = PSPLIT_NEW(m->arena, psplit_snapshot_note, unit->notes.n);
+  const psplit_planner *planner = m->planner;
+  psplit_snapshot_note *notes = PSPLIT_NEW(m->arena, psplit_snapshot_note, planner->notes.n);
   if (!notes) return psplit_i_nomem(m->diag);
-  for (size_t i = 0; i < unit->notes.n; i++)
-    notes[i] = (psplit_snapshot_note){unit->notes.items[i].node, unit->notes.items[i].pass,
-                                      unit->notes.items[i].text};
+  for (size_t i = 0; i < planner->notes.n; i++)
+    notes[i] = (psplit_snapshot_note){planner->notes.items[i].node, planner->notes.items[i].pass,
+                                      planner->notes.items[i].text};
   m->snapshot->notes = notes;
-  m->snapshot->n_notes = (uint32_t)unit->notes.n;
+  m->snapshot->n_notes = (uint32_t)planner->notes.n;
   return PSPLIT_OK;
 }
 
@@ -351,35 +352,35 @@ static psplit_code name_devices(maker *m) {
   uint64_t *limits = PSPLIT_NEW(m->arena, uint64_t, n);
   if (!names || !limits) return psplit_i_nomem(m->diag);
   for (uint32_t s = 0; s < n; s++) {
-    names[s] = psplit_devices_name(m->unit->devices, s);
-    limits[s] = psplit_devices_memory_bytes(m->unit->devices, s);
+    names[s] = psplit_devices_name(m->planner->devices, s);
+    limits[s] = psplit_devices_memory_bytes(m->planner->devices, s);
   }
   m->snapshot->device_name = names;
   m->snapshot->memory_limit_bytes = limits;
   return PSPLIT_OK;
 }
 
-psplit_code psplit_snapshot_take(psplit_unit *unit, psplit_diag *diag,
+psplit_code psplit_snapshot_take(psplit_planner *planner, psplit_diag *diag,
                                  psplit_snapshot **out_snapshot) {
   psplit_code code;
   holder *h = calloc(1, sizeof *h);
   if (!h) return psplit_i_nomem(diag);
   psplit_i_arena_init(&h->arena, 0);
-  psplit_arena scratch;
+  psplit_i_arena scratch;
   psplit_i_arena_init(&scratch, 0);
-  maker m = {.unit = unit,
-             .graph = unit->graph,
+  maker m = {.planner = planner,
+             .graph = planner->graph,
              .arena = &h->arena,
              .scratch = &scratch,
              .diag = diag,
              .snapshot = &h->snapshot};
-  h->snapshot = (psplit_snapshot){.facts = facts_of(unit),
-                                  .pass = unit->last_pass,
-                                  .n_nodes = unit->graph->n_nodes,
-                                  .n_values = unit->graph->n_values,
-                                  .n_stages = unit->options.n_stages,
-                                  .topo = unit->graph->topo};
-  if (h->snapshot.facts & PSPLIT_SNAPSHOT_STAGES) h->snapshot.plan = unit->plan;
+  h->snapshot = (psplit_snapshot){.facts = facts_of(planner),
+                                  .pass = planner->last_pass,
+                                  .n_nodes = planner->graph->n_nodes,
+                                  .n_values = planner->graph->n_values,
+                                  .n_stages = planner->options.n_stages,
+                                  .topo = planner->graph->topo};
+  if (h->snapshot.facts & PSPLIT_SNAPSHOT_STAGES) h->snapshot.plan = planner->plan;
   PSPLIT_TRY(make_nodes(&m));
   PSPLIT_TRY(make_values(&m));
   PSPLIT_TRY(make_members(&m));

@@ -13,7 +13,7 @@
 
 static void arena_keeps_alignment_and_limit(void **state) {
   (void)state;
-  psplit_arena arena;
+  psplit_i_arena arena;
   psplit_i_arena_init(&arena, 64 << 10);
   for (size_t bytes = 0; bytes < 300; bytes++) {
     unsigned char *memory = psplit_i_arena_alloc(&arena, bytes);
@@ -32,7 +32,7 @@ static void arena_keeps_alignment_and_limit(void **state) {
 /* Large requests neither waste a whole block each nor close the one that small requests fill. */
 static void arena_gives_large_requests_their_own_block(void **state) {
   (void)state;
-  psplit_arena arena;
+  psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
   for (int i = 0; i < 50; i++) {
     assert_non_null(psplit_i_arena_alloc(&arena, 1100 << 10));
@@ -64,7 +64,7 @@ static void siphash_is_siphash(void **state) {
 
 static void intern_reserves(void **state) {
   (void)state;
-  psplit_intern table;
+  psplit_i_intern table;
   psplit_i_intern_init(&table);
   assert_int_equal(psplit_i_intern_add(&table, "first"), 0);
   assert_true(psplit_i_intern_reserve(&table, 10000));
@@ -99,7 +99,7 @@ static void intern_cannot_be_flooded(void **state) {
   }
   assert_true(psplit_i_hash_bytes(names[0], BITS * 16, 5) ==
               psplit_i_hash_bytes(names[N - 1], BITS * 16, 5)); /* they do collide there */
-  psplit_intern table;
+  psplit_i_intern table;
   psplit_i_intern_init(&table);
   for (unsigned i = 0; i < N; i++) assert_int_equal(psplit_i_intern_add(&table, names[i]), i);
   uint32_t longest = 0; /* run of full slots, which bounds every search */
@@ -114,7 +114,7 @@ static void intern_cannot_be_flooded(void **state) {
 
 static void intern_numbers_in_order_of_appearance(void **state) {
   (void)state;
-  psplit_intern table;
+  psplit_i_intern table;
   psplit_i_intern_init(&table);
   static char names[5000][8];
   for (unsigned i = 0; i < 5000; i++) {
@@ -149,8 +149,8 @@ static void glob_matches_like_a_shell(void **state) {
 
 static void json_is_valid_for_any_bytes(void **state) {
   (void)state;
-  psplit_text text = {0};
-  psplit_json json;
+  psplit_i_text text = {0};
+  psplit_i_json json;
   psplit_i_json_init(&json, &text);
   psplit_i_json_open(&json, '{');
   psplit_i_json_key(&json, "a\"\\\n");
@@ -179,7 +179,7 @@ static void hasher_ignores_how_the_stream_is_cut(void **state) {
   unsigned char data[100];
   for (unsigned i = 0; i < sizeof data; i++) data[i] = (unsigned char)(i * 37);
   uint64_t whole[2], pieces[2];
-  psplit_hasher hasher;
+  psplit_i_hasher hasher;
   psplit_i_hasher_init(&hasher);
   psplit_i_hasher_add(&hasher, data, sizeof data);
   psplit_i_hasher_done(&hasher, whole);
@@ -230,7 +230,7 @@ static void routes_are_short_and_pass_once(void **state) {
   enum { N = 6 };
   int64_t link_ns[N * N], scratch[2 * N];
   uint32_t next[N * N], held[N] = {0};
-  psplit_hop hops[N];
+  psplit_i_hop hops[N];
   for (int i = 0; i < N * N; i++) link_ns[i] = -1;
   for (int i = 0; i < 4; i++) link_ns[i * N + i + 1] = 10;
   link_ns[1 * N + 3] = 100;

@@ -8,14 +8,14 @@
 #include "base.h"
 #include "open.h"
 
-static void add_value(psplit_text *text, long node) {
+static void add_value(psplit_i_text *text, long node) {
   if (node < 0)
     psplit_i_text_puts(text, "x");
   else
     psplit_i_text_addf(text, "\"/model/layers.%ld/Add_%ld_output_0\"", node / 1000, node);
 }
 
-static void add_sum(psplit_text *text, long i, bool layered) {
+static void add_sum(psplit_i_text *text, long i, bool layered) {
   psplit_i_text_addf(text, "[\"/model/layers.%ld/Add_%ld\"] ", i / 1000, i);
   add_value(text, i);
   psplit_i_text_puts(text, " = Add (");
@@ -31,7 +31,7 @@ static void add_sum(psplit_text *text, long i, bool layered) {
 int main(int argc, char **argv) {
   const long n = argc > 3 ? strtol(argv[1], NULL, 10) : 0;
   if (n < 1) return 2;
-  psplit_text text = {0};
+  psplit_i_text text = {0};
   psplit_i_text_puts(&text, "(float[4] x) => (float[4] ");
   add_value(&text, n - 1);
   psplit_i_text_puts(&text, ") {\n");

@@ -39,28 +39,28 @@ static psplit_cost_table *parsed(const char *text) {
 /* A unit over `model` whose costs come from the texts. */
 typedef struct bench {
   psplit_cost_table *tables[2];
-  psplit_unit *unit;
+  psplit_planner *planner;
   int64_t ns[N_NODES];
 } bench;
 
 static psplit_code cost(bench *b, psplit_model *model, const char *one, const char *two,
                         psplit_diag *diag) {
   *b = (bench){0};
-  psplit_unit_options options;
-  psplit_unit_options_init(&options);
+  psplit_planner_options options;
+  psplit_planner_options_init(&options);
   if (one) b->tables[options.n_costs++] = parsed(one);
   if (two) b->tables[options.n_costs++] = parsed(two);
   options.costs = (const psplit_cost_table *const *)b->tables;
   psplit_code code;
-  PSPLIT_TRY(psplit_unit_create(model, &options, diag, &b->unit));
-  PSPLIT_TRY(psplit_unit_run(b->unit, "infer-shapes,cost", diag));
-  psplit_unit_node_ns(b->unit, 0, b->ns);
+  PSPLIT_TRY(psplit_planner_create(model, &options, diag, &b->planner));
+  PSPLIT_TRY(psplit_planner_run(b->planner, "infer-shapes,cost", diag));
+  psplit_planner_node_ns(b->planner, 0, b->ns);
 out:
   return code;
 }
 
 static void stop(bench *b) {
-  psplit_unit_destroy(b->unit);
+  psplit_planner_destroy(b->planner);
   for (size_t i = 0; i < 2; i++) psplit_cost_table_destroy(b->tables[i]);
 }
 
@@ -83,11 +83,11 @@ static void what_is_given_overrides_and_the_rest_is_scaled(void **state) {
   const double factor = 1e6 / (double)plain.ns[CONV1];
   for (uint32_t n = RELU1; n < N_NODES; n++)
     assert_true(llabs(b.ns[n] - (int64_t)(factor * (double)plain.ns[n])) <= 1);
-  assert_string_equal(b.unit->cost_source, "given");
+  assert_string_equal(b.planner->cost_source, "given");
   double sum = 0;
   for (uint32_t n = 0; n < N_NODES; n++) sum += (double)b.ns[n];
-  assert_true(b.unit->measured_frac > 0.99e6 / sum && b.unit->measured_frac < 1.01e6 / sum);
-  assert_string_equal(plain.unit->cost_source, "analytic");
+  assert_true(b.planner->measured_frac > 0.99e6 / sum && b.planner->measured_frac < 1.01e6 / sum);
+  assert_string_equal(plain.planner->cost_source, "analytic");
   stop(&plain);
   stop(&b);
   psplit_model_close(model);
@@ -105,8 +105,8 @@ static void a_complete_table_leaves_nothing_to_scale(void **state) {
   assert_true(b.ns[CONV1] > b.ns[RELU1] && b.ns[RELU1] > 0);
   assert_int_equal(b.ns[POOL], 7);
   assert_int_equal(b.ns[CONV2] + b.ns[ADD] + b.ns[RELU2], 0);
-  assert_string_equal(b.unit->cost_source, "measured");
-  assert_true(b.unit->measured_frac == 1);
+  assert_string_equal(b.planner->cost_source, "measured");
+  assert_true(b.planner->measured_frac == 1);
   stop(&b);
   psplit_model_close(model);
 }
@@ -151,7 +151,7 @@ static void a_profile_is_mapped_back(void **state) {
   assert_int_equal(b.ns[CONV2] + b.ns[ADD] + b.ns[RELU2], 30500);
   assert_int_equal(b.ns[POOL], 3500);
   assert_true(b.ns[RELU1] > 0 && b.ns[ADD] > 0 && b.ns[RELU2] > 0);
-  assert_string_equal(b.unit->cost_source, "measured");
+  assert_string_equal(b.planner->cost_source, "measured");
   stop(&b);
   psplit_model_close(model);
 }
@@ -218,10 +218,10 @@ static void memory_statistics_give_workspaces_alone(void **state) {
     "r1_nchwc_13458112695043213455,8192,0,0,4096\n/b/Add_77,1,0,256,512\nReorderOutput_1,5,0,0,0\n",
     NULL);
   assert_memory_equal(b.ns, plain.ns, sizeof b.ns);
-  assert_string_equal(b.unit->cost_source, "analytic");
-  assert_int_equal(b.unit->node_workspace_bytes[RELU1], 4096);
-  assert_int_equal(b.unit->node_workspace_bytes[ADD], 512);
-  assert_int_equal(b.unit->node_workspace_bytes[POOL], 0);
+  assert_string_equal(b.planner->cost_source, "analytic");
+  assert_int_equal(b.planner->node_workspace_bytes[RELU1], 4096);
+  assert_int_equal(b.planner->node_workspace_bytes[ADD], 512);
+  assert_int_equal(b.planner->node_workspace_bytes[POOL], 0);
   stop(&plain);
   stop(&b);
   psplit_model_close(model);
@@ -234,7 +234,7 @@ static void olive_speaks_of_modules(void **state) {
                    "module,num_params,num_bytes,num_flops\r\na.conv,64,256,960000000\r\n"
                    "b.0.conv,64,128.5,480000000\r\n",
                    NULL);
-  assert_string_equal(b.unit->cost_source, "given");
+  assert_string_equal(b.planner->cost_source, "given");
   /* Twice the work, but for the launch; and work that is all flops at the rate of a convolution. */
   assert_true(b.ns[CONV1] > 1000000);
   assert_true(llabs(b.ns[CONV1] - 2 * b.ns[CONV2]) < 100000);
@@ -367,22 +367,22 @@ static void another_device_is_as_much_slower_as_its_roofline(void **state) {
   psplit_model *model = block();
   psplit_diag diag = {0};
   psplit_devices *devices;
-  psplit_unit *unit;
+  psplit_planner *planner;
   int64_t ns[2][2][N_NODES]; /* by the roofline, by the file; on a, on b */
   assert_int_equal(psplit_devices_parse(text, strlen(text), &diag, &devices), PSPLIT_OK);
   psplit_cost_table *table = parsed(
     OWN("\"complete\": true, \"costs\": [{\"nodes\": [\"/a/conv/Conv\"], \"ns\": 1000000}]"));
   for (int with = 0; with < 2; with++) {
-    psplit_unit_options options;
-    psplit_unit_options_init(&options);
+    psplit_planner_options options;
+    psplit_planner_options_init(&options);
     options.n_stages = 2;
     options.devices = devices;
     options.costs = (const psplit_cost_table *const *)&table;
     options.n_costs = (size_t)with;
-    assert_int_equal(psplit_unit_create(model, &options, &diag, &unit), PSPLIT_OK);
-    assert_int_equal(psplit_unit_run(unit, "infer-shapes,cost", &diag), PSPLIT_OK);
-    for (uint32_t d = 0; d < 2; d++) psplit_unit_node_ns(unit, d, ns[with][d]);
-    psplit_unit_destroy(unit);
+    assert_int_equal(psplit_planner_create(model, &options, &diag, &planner), PSPLIT_OK);
+    assert_int_equal(psplit_planner_run(planner, "infer-shapes,cost", &diag), PSPLIT_OK);
+    for (uint32_t d = 0; d < 2; d++) psplit_planner_node_ns(planner, d, ns[with][d]);
+    psplit_planner_destroy(planner);
   }
   const double slower = (double)ns[0][1][CONV1] / (double)ns[0][0][CONV1];
   assert_true(slower > 5);
@@ -419,21 +419,21 @@ static void spoilt_files_are_taken_or_refused(void **state) {
     }
     psplit_diag diag = {0};
     psplit_cost_table *table = NULL;
-    psplit_unit_options options;
-    psplit_unit *unit = NULL;
-    psplit_unit_options_init(&options);
+    psplit_planner_options options;
+    psplit_planner *planner = NULL;
+    psplit_planner_options_init(&options);
     if (psplit_cost_table_parse("f", spoilt, n, &diag, &table) == PSPLIT_OK) {
       options.costs = (const psplit_cost_table *const *)&table;
       options.n_costs = 1;
-      assert_int_equal(psplit_unit_create(model, &options, &diag, &unit), PSPLIT_OK);
-      if (psplit_unit_run(unit, "infer-shapes,cost", &diag) == PSPLIT_OK) {
+      assert_int_equal(psplit_planner_create(model, &options, &diag, &planner), PSPLIT_OK);
+      if (psplit_planner_run(planner, "infer-shapes,cost", &diag) == PSPLIT_OK) {
         int64_t ns[N_NODES];
-        psplit_unit_node_ns(unit, 0, ns);
+        psplit_planner_node_ns(planner, 0, ns);
         for (uint32_t i = 0; i < N_NODES; i++) assert_true(ns[i] >= 0);
       } else {
         assert_int_equal(diag.code, PSPLIT_INVALID);
       }
-      psplit_unit_destroy(unit);
+      psplit_planner_destroy(planner);
     }
     psplit_cost_table_destroy(table);
     free(spoilt);

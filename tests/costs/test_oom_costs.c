@@ -13,11 +13,11 @@ static psplit_model *model(void) {
   return opened_text("(float[4] x) => (float[4] c) { a = Relu (x) b = Exp (a) c = Neg (b) }");
 }
 
-static psplit_code read_and_match(const char *text, const psplit_graph *graph) {
+static psplit_code read_and_match(const char *text, const psplit_i_graph *graph) {
   psplit_diag diag = {0};
   psplit_cost_table *table = NULL;
   psplit_i_cost_map map;
-  psplit_arena arena;
+  psplit_i_arena arena;
   psplit_code code;
   psplit_i_arena_init(&arena, 0);
   PSPLIT_TRY(psplit_cost_table_parse("f", text, strlen(text), &diag, &table));
@@ -29,7 +29,7 @@ out:
 }
 
 /* Number of allocations that it takes; -1 where something went wrong. */
-static long try_all(const char *text, const psplit_graph *graph) {
+static long try_all(const char *text, const psplit_i_graph *graph) {
   for (long i = 0; i < 10000; i++) {
     const long live_before = live_blocks();
     fail_allocation_after(i);

@@ -13,7 +13,7 @@
 #include "graph.h"
 
 typedef struct plan_parts {
-  const psplit_graph *graph;
+  const psplit_i_graph *graph;
   uint32_t n_stages;
   uint32_t *node_stage;
   PSPLIT_VEC(psplit_plan_copy) copies;
@@ -33,13 +33,13 @@ static int compare_transfers(const void *x, const void *y) {
   return a->to < b->to ? -1 : a->to > b->to;
 }
 
-static bool is_constant(const psplit_graph *graph, uint32_t node) {
+static bool is_constant(const psplit_i_graph *graph, uint32_t node) {
   return psplit_i_node_is(&graph->nodes[node], "Constant");
 }
 
 /* Each (value, reading stage) pair once: `seen` is indexed by stage. */
 static void cut_value(plan_parts *p, uint32_t v, bool *seen) {
-  const psplit_graph *graph = p->graph;
+  const psplit_i_graph *graph = p->graph;
   const uint32_t producer = graph->values[v].producer;
   memset(seen, 0, p->n_stages);
   seen[p->node_stage[producer]] = true;
@@ -59,7 +59,7 @@ static void cut_value(plan_parts *p, uint32_t v, bool *seen) {
 }
 
 static uint32_t first_reader(const plan_parts *p, uint32_t node) {
-  const psplit_graph *graph = p->graph;
+  const psplit_i_graph *graph = p->graph;
   const uint32_t v = graph->nodes[node].outputs[0];
   uint32_t first = PSPLIT_NONE;
   for (uint32_t c = graph->consumer_off[v]; c < graph->consumer_off[v + 1]; c++)
@@ -68,7 +68,7 @@ static uint32_t first_reader(const plan_parts *p, uint32_t node) {
 }
 
 static void make_plan(plan_parts *p) {
-  const psplit_graph *graph = p->graph;
+  const psplit_i_graph *graph = p->graph;
   p->node_stage = calloc((size_t)graph->n_nodes + 1, sizeof *p->node_stage);
   bool *seen = calloc(p->n_stages, sizeof *seen);
   if (!p->node_stage || !seen) abort();

@@ -19,8 +19,8 @@
 #include "scratch.h"
 #include "text_model.h"
 
-static psplit_text read_file(const char *path) {
-  psplit_text text = {0};
+static psplit_i_text read_file(const char *path) {
+  psplit_i_text text = {0};
   FILE *file = fopen(path, "rb");
   assert_non_null(file);
   char buffer[4096];
@@ -38,7 +38,7 @@ static bool exists(const char *path) {
 }
 
 static bool file_holds(const char *path, const void *bytes, size_t n) {
-  psplit_text text = read_file(path);
+  psplit_i_text text = read_file(path);
   const bool found = memmem(text.bytes, text.n, bytes, n) != NULL;
   psplit_i_text_fini(&text);
   return found;
@@ -166,9 +166,9 @@ static void emit_ok(const psplit_model *model, const test_plan *p, const char *d
 
 /* --- what belongs to a stage --- */
 
-static void assert_names(const psplit_graph *graph, const uint32_t *values, uint32_t n,
+static void assert_names(const psplit_i_graph *graph, const uint32_t *values, uint32_t n,
                          const char *expected) {
-  psplit_text names = {0};
+  psplit_i_text names = {0};
   for (uint32_t i = 0; i < n; i++)
     psplit_i_text_addf(&names, "%s%s", i ? " " : "", graph->values[values[i]].name);
   assert_string_equal(names.bytes ? names.bytes : "", expected);
@@ -178,7 +178,7 @@ static void assert_names(const psplit_graph *graph, const uint32_t *values, uint
 static void assert_stage(const char *path, uint32_t n_nodes, const char *inputs,
                          const char *outputs, const char *initializers) {
   psplit_model *model = open_model(path);
-  const psplit_graph *graph = psplit_i_model_graph(model);
+  const psplit_i_graph *graph = psplit_i_model_graph(model);
   assert_int_equal(graph->n_nodes, n_nodes);
   assert_names(graph, graph->inputs, graph->n_inputs, inputs);
   assert_names(graph, graph->outputs, graph->n_outputs, outputs);
@@ -211,7 +211,7 @@ static void bytes_are_kept(void **state) {
   test_plan p;
   rich_plan(&p, model);
   emit_ok(model, &p, "out", PSPLIT_BOUNDARY_SENDRECV, PSPLIT_WEIGHTS_AUTO);
-  psplit_text whole = read_file("model.onnx");
+  psplit_i_text whole = read_file("model.onnx");
   for (uint32_t n = 0; n < N_NODES; n++) {
     const psplit_i_span *span = &model->skeleton.graph_fields.items[model->node_spans[n]];
     char path[32];
@@ -243,9 +243,9 @@ static void boundary_nodes(void **state) {
   assert_stage("out/stage1.onnx", 3, "c b.recv0", "d.send2", "v");
   assert_stage("out/stage2.onnx", 4, "b.recv0 d.recv1", "y", "u big");
   psplit_model *stage = open_model("out/stage1.onnx");
-  const psplit_graph *graph = psplit_i_model_graph(stage);
+  const psplit_i_graph *graph = psplit_i_model_graph(stage);
   assert_int_equal(psplit_i_model_n_functions(stage), 2);
-  const psplit_node *send = &graph->nodes[2];
+  const psplit_i_node *send = &graph->nodes[2];
   assert_string_equal(send->op_type, "Send");
   assert_string_equal(send->domain, "psplit");
   assert_int_equal(send->opset, 1);
@@ -257,7 +257,7 @@ static void boundary_nodes(void **state) {
   assert_true(psplit_i_attr_int(send, "peer", &i) && i == 2);
   assert_true(psplit_i_attr_int(send, "dtype", &i) && i == 1);
   assert_true(psplit_i_attr_string(send, "tensor", &tensor, &n) && n == 1 && *tensor == 'd');
-  const psplit_value *port = &graph->values[graph->inputs[1]];
+  const psplit_i_value *port = &graph->values[graph->inputs[1]];
   assert_int_equal(psplit_i_type_rank(port->declared_type), 2);
   assert_string_equal(psplit_i_type_dim(port->declared_type, 0).param, "n");
   assert_int_equal(psplit_i_type_dim(port->declared_type, 1).value, 4);
@@ -499,9 +499,9 @@ static void external_plan(test_plan *p, const psplit_model *model) {
 }
 
 static void assert_weight(const psplit_model *model, const Onnx__TensorProto *tensor, float first) {
-  psplit_arena arena;
+  psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
-  const psplit_tensor view = psplit_i_tensor_of(tensor);
+  const psplit_i_tensor view = psplit_i_tensor_of(tensor);
   const double *values;
   size_t n;
   psplit_diag diag = {0};
@@ -530,7 +530,7 @@ static void external_stays(void **state) {
   assert_false(file_says("out/stage0.onnx", "data.bin"));
   psplit_model_close(stage);
   stage = open_model("out/stage1.onnx"); /* in an attribute */
-  const psplit_graph *graph = psplit_i_model_graph(stage);
+  const psplit_i_graph *graph = psplit_i_model_graph(stage);
   assert_weight(stage, psplit_i_attr_tensor(&graph->nodes[0], "value"), 1000);
   psplit_model_close(stage);
   psplit_model_close(model);
@@ -548,7 +548,7 @@ static void external_to_inline(void **state) {
   assert_weight(stage, stage->proto->graph->initializer[0], 0);
   psplit_model_close(stage);
   stage = open_model("out/stage1.onnx");
-  const psplit_graph *graph = psplit_i_model_graph(stage);
+  const psplit_i_graph *graph = psplit_i_model_graph(stage);
   assert_weight(stage, psplit_i_attr_tensor(&graph->nodes[0], "value"), 1000);
   psplit_model_close(stage);
   psplit_model_close(model);

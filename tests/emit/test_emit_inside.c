@@ -68,7 +68,7 @@ static psplit_code split(const psplit_model *model, uint32_t n_stages, bool refu
   const psplit_plan_stage stages[] = {{.device = "d", .n_nodes = 1},
                                       {.device = "d", .n_nodes = n_stages == 2 ? 2 : 1},
                                       {.device = "d", .n_nodes = 1}};
-  const psplit_graph *graph = psplit_i_model_graph(model);
+  const psplit_i_graph *graph = psplit_i_model_graph(model);
   const psplit_plan_transfer transfers[] = {
     {.value = psplit_i_graph_find_value(graph, "a"), .tensor = "a", .from = 0, .to = 1},
     {.value = psplit_i_graph_find_value(graph, "b"), .tensor = "b", .from = 1, .to = 2}};

@@ -16,7 +16,7 @@
     }                                                    \
   } while (0)
 
-static void check_type(const psplit_i_shapes *shapes, const psplit_vtype *type) {
+static void check_type(const psplit_i_shapes *shapes, const psplit_i_vtype *type) {
   const psplit_i_dims *dims = psplit_i_shapes_dims(shapes);
   REQUIRE(type->rank >= -1 && type->rank <= PSPLIT_MAX_RANK);
   int64_t count = 1, size;
@@ -30,13 +30,13 @@ static void check_type(const psplit_i_shapes *shapes, const psplit_vtype *type) 
   REQUIRE(!type->elements || (type->rank >= 0 && count == type->n_elements));
   for (uint32_t i = 0; i < type->n_elements; i++)
     REQUIRE(type->elements[i] < psplit_i_dims_count(dims));
-  psplit_text text = {0};
+  psplit_i_text text = {0};
   psplit_i_shapes_print(shapes, type, &text);
   psplit_i_text_fini(&text);
 }
 
-static void check_costs(const psplit_i_shapes *shapes, const psplit_cost_options *options) {
-  const psplit_graph *graph = psplit_i_shapes_graph(shapes);
+static void check_costs(const psplit_i_shapes *shapes, const psplit_i_cost_options *options) {
+  const psplit_i_graph *graph = psplit_i_shapes_graph(shapes);
   psplit_i_costs *costs;
   REQUIRE(psplit_i_costs_create(shapes, options, NULL, &costs) == PSPLIT_OK);
   uint32_t n_unknown = 0, n_assumed = 0, n_data = 0;
@@ -59,7 +59,7 @@ static void check_costs(const psplit_i_shapes *shapes, const psplit_cost_options
   psplit_i_costs_destroy(costs);
 }
 
-static void check_shapes(const psplit_model *model, const psplit_binding *bindings, size_t n) {
+static void check_shapes(const psplit_model *model, const psplit_i_binding *bindings, size_t n) {
   psplit_diag diag = {0};
   psplit_i_shapes *shapes;
   REQUIRE(psplit_i_shapes_create(psplit_i_model_graph(model), bindings, n, NULL, &diag, &shapes) ==
@@ -67,7 +67,7 @@ static void check_shapes(const psplit_model *model, const psplit_binding *bindin
   for (uint32_t v = 0; v < psplit_i_model_graph(model)->n_values; v++)
     check_type(shapes, psplit_i_shapes_type(shapes, v));
   check_costs(shapes, NULL);
-  check_costs(shapes, &(psplit_cost_options){.assume_input = 3, .assume_data = 2});
+  check_costs(shapes, &(psplit_i_cost_options){.assume_input = 3, .assume_data = 2});
   psplit_i_shapes_destroy(shapes);
 }
 
@@ -78,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   const psplit_read_options options = {.max_graph_bytes = 64 << 20, .follow_symlinks = true};
   psplit_model *model = NULL;
   if (psplit_model_open(path, &options, NULL, &model) == PSPLIT_OK) {
-    const psplit_binding bindings[] = {{"n", 4}, {"batch", 2}, {"N", 0}};
+    const psplit_i_binding bindings[] = {{"n", 4}, {"batch", 2}, {"N", 0}};
     check_shapes(model, NULL, 0);
     check_shapes(model, bindings, 3);
   }

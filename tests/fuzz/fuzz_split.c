@@ -50,8 +50,8 @@ static uint32_t hash_of(const uint8_t *data, size_t n) {
 }
 
 /* Whether the model has such a split; what it lacks is a reason that users are told. */
-static bool plan(psplit_unit *unit, psplit_diag *diag) {
-  switch (psplit_unit_run(unit, NULL, diag)) {
+static bool plan(psplit_planner *planner, psplit_diag *diag) {
+  switch (psplit_planner_run(planner, NULL, diag)) {
     case PSPLIT_OK: return true;
     case PSPLIT_INFEASIBLE:
     case PSPLIT_UNSUPPORTED:
@@ -78,24 +78,25 @@ static bool emit(const psplit_model *model, const psplit_plan *made, const char 
 
 static void split(const psplit_model *model, uint32_t choice) {
   psplit_diag diag = {0};
-  psplit_unit_options options;
-  psplit_unit_options_init(&options);
+  psplit_planner_options options;
+  psplit_planner_options_init(&options);
   options.n_stages = 1 + choice / 8 % 4;
   options.time_limit_s = 0.02;
   options.n_threads = 1;
   options.verify_each = true;
   options.ignore_annotations = choice / 32 % 4 != 0;
-  psplit_unit *unit = NULL;
-  if (psplit_unit_create(model, &options, &diag, &unit) == PSPLIT_OK && plan(unit, &diag)) {
+  psplit_planner *planner = NULL;
+  if (psplit_planner_create(model, &options, &diag, &planner) == PSPLIT_OK &&
+      plan(planner, &diag)) {
     char directory[PATH_BYTES + 8];
     snprintf(directory, sizeof directory, "%s/out", scratch_directory());
-    if (emit(model, psplit_unit_plan(unit), directory, choice, &diag)) {
+    if (emit(model, psplit_planner_plan(planner), directory, choice, &diag)) {
       const psplit_verify_options verify = {.n_threads = 1};
       if (psplit_verify(directory, model, &verify, &diag, NULL) != PSPLIT_OK) fail("verify", &diag);
       if (nftw(directory, remove_entry, 4, FTW_DEPTH | FTW_PHYS) != 0) abort();
     }
   }
-  psplit_unit_destroy(unit);
+  psplit_planner_destroy(planner);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {

@@ -11,8 +11,8 @@
 static void check(const Onnx__ModelProto *model) {
   const psplit_print_text_options options = {.max_data_bytes = UINT64_MAX};
   psplit_diag diag = {0};
-  psplit_text text = {0};
-  psplit_arena arena;
+  psplit_i_text text = {0};
+  psplit_i_arena arena;
   Onnx__ModelProto *back = NULL;
   psplit_i_arena_init(&arena, 0);
   if (psplit_i_text_print(model, &options, NULL, NULL, &diag, &text) != PSPLIT_OK ||
@@ -27,7 +27,7 @@ static void check(const Onnx__ModelProto *model) {
 
 static void as_text(const uint8_t *data, size_t n) {
   const psplit_parse_text_options options = {.fill_left_out = true};
-  psplit_arena arena;
+  psplit_i_arena arena;
   psplit_diag diag = {0};
   Onnx__ModelProto *model = NULL;
   psplit_i_arena_init(&arena, 64 << 20);

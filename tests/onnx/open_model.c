@@ -14,7 +14,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "error: %s\n", diag.message);
     return psplit_code_exit_status(code);
   }
-  const psplit_graph *graph = psplit_i_model_graph(model);
+  const psplit_i_graph *graph = psplit_i_model_graph(model);
   uint32_t n_captures = 0, n_bodies = 0;
   for (uint32_t n = 0; n < graph->n_nodes; n++) {
     n_captures += graph->nodes[n].n_captures;
@@ -27,7 +27,7 @@ int main(int argc, char **argv) {
     graph->n_inputs, graph->n_outputs, n_bodies, n_captures, psplit_i_model_n_functions(model));
   for (uint32_t i = 0; argc > 2 && i < graph->n_nodes; i++) {
     char label[128];
-    const psplit_node *node = &graph->nodes[graph->topo[i]];
+    const psplit_i_node *node = &graph->nodes[graph->topo[i]];
     printf("%s %s\n", node->op_type,
            psplit_i_node_label(graph, graph->topo[i], label, sizeof label));
   }

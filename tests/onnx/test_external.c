@@ -76,16 +76,16 @@ static int remove_files(void **state) {
 }
 
 /* Appends "key": "value" to a list of pairs. */
-static void add_pair(psplit_text *pairs, const char *key, const char *value) {
+static void add_pair(psplit_i_text *pairs, const char *key, const char *value) {
   psplit_i_text_addf(pairs, "%s\"%s\": \"", pairs->n ? ", " : "", key);
   for (const char *c = value; *c; c++) psplit_i_text_addf(pairs, *c == '\\' ? "\\%c" : "%c", *c);
   psplit_i_text_puts(pairs, "\"");
 }
 
 /* An external tensor of so many floats; entries that are NULL are left out. */
-static psplit_text external_tensor(const char *location, const char *offset, const char *length,
-                                   int n_floats) {
-  psplit_text pairs = {0}, text = {0};
+static psplit_i_text external_tensor(const char *location, const char *offset, const char *length,
+                                     int n_floats) {
+  psplit_i_text pairs = {0}, text = {0};
   if (location) add_pair(&pairs, "location", location);
   if (offset) add_pair(&pairs, "offset", offset);
   if (length) add_pair(&pairs, "length", length);
@@ -97,7 +97,7 @@ static psplit_text external_tensor(const char *location, const char *offset, con
 
 /* Opens a model around a tensor in the directory; closes it again if that succeeds. */
 static psplit_code open_with(const char *tensor, bool follow_symlinks, psplit_diag *diag) {
-  psplit_text text = {0};
+  psplit_i_text text = {0};
   psplit_i_text_addf(&text, "() => () <%s> {}", tensor);
   pb bytes = bytes_of_text(text.bytes);
   psplit_i_text_fini(&text);
@@ -191,7 +191,8 @@ static void each_form_has_its_code(void **state) {
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     for (unsigned follow = 0; follow < 2; follow++) {
-      psplit_text tensor = external_tensor(cases[i].location, cases[i].offset, cases[i].length, 10);
+      psplit_i_text tensor =
+        external_tensor(cases[i].location, cases[i].offset, cases[i].length, 10);
       psplit_diag diag;
       const double start = seconds();
       const psplit_code code = open_with(tensor.bytes, follow, &diag);
@@ -221,7 +222,7 @@ static void empty_tensors_have_a_place(void **state) {
   in_directory(path, "m/nothing.bin");
   write_file(path, "", 0);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    psplit_text tensor = external_tensor(cases[i].location, cases[i].offset, cases[i].length, 0);
+    psplit_i_text tensor = external_tensor(cases[i].location, cases[i].offset, cases[i].length, 0);
     psplit_diag diag;
     const psplit_code code = open_with(tensor.bytes, false, &diag);
     psplit_i_text_fini(&tensor);
@@ -289,7 +290,7 @@ static void part_path(char path[256], unsigned i) {
 
 /* MANY tensors of four bytes, each its number, in a file each; the model is m/many.onnx. */
 static void make_many_files(char model_path[256]) {
-  psplit_text text = {0};
+  psplit_i_text text = {0};
   char path[256];
   psplit_i_text_puts(&text, "() => () <");
   for (unsigned i = 0; i < MANY; i++) {

@@ -13,14 +13,14 @@
 #include "onnx.pb-c.h"
 #include "open.h"
 
-static uint32_t value_of(const psplit_graph *graph, const char *name) {
+static uint32_t value_of(const psplit_i_graph *graph, const char *name) {
   const uint32_t id = psplit_i_graph_find_value(graph, name);
   if (id == PSPLIT_NONE) fail_msg("no value %s", name);
   return id;
 }
 
 /* Whether the ids are the values of these names, in this order. */
-static void assert_names(const psplit_graph *graph, const uint32_t *ids, uint32_t n,
+static void assert_names(const psplit_i_graph *graph, const uint32_t *ids, uint32_t n,
                          const char *names) {
   char found[1024] = "";
   for (uint32_t i = 0; i < n; i++) {
@@ -30,7 +30,7 @@ static void assert_names(const psplit_graph *graph, const uint32_t *ids, uint32_
   assert_string_equal(found, names);
 }
 
-static void assert_consumers(const psplit_graph *graph, const char *name, uint32_t n,
+static void assert_consumers(const psplit_i_graph *graph, const char *name, uint32_t n,
                              const uint32_t *nodes) {
   const uint32_t v = value_of(graph, name);
   const uint32_t *off = graph->consumer_off;
@@ -41,7 +41,7 @@ static void assert_consumers(const psplit_graph *graph, const char *name, uint32
 /* The header of a function that may call others of its domain. */
 #define LOCAL "<domain: \"local\", opset_import: [\"\": 18, \"local\": 1]> "
 
-static const psplit_graph *graph_of(const psplit_model *model) {
+static const psplit_i_graph *graph_of(const psplit_model *model) {
   return psplit_i_model_graph(model);
 }
 
@@ -53,7 +53,7 @@ static void optional_names_and_repeats(void **state) {
     "  b, , c = Mul (a, a)"
     "  y = Add (c, a)"
     "}");
-  const psplit_graph *g = graph_of(model);
+  const psplit_i_graph *g = graph_of(model);
   assert_names(g, g->nodes[0].inputs, g->nodes[0].n_inputs, "x - m");
   assert_names(g, g->nodes[1].inputs, g->nodes[1].n_inputs, "a a");
   assert_names(g, g->nodes[1].outputs, g->nodes[1].n_outputs, "b - c");
@@ -78,7 +78,7 @@ static void initializers_of_all_kinds(void **state) {
     "<float[1] w = {1}, float[1] listed = {1}> {"
     "  y = Op (w, listed, s)"
     "}");
-  const psplit_graph *g = graph_of(model);
+  const psplit_i_graph *g = graph_of(model);
   assert_names(g, g->initializers, g->n_initializers, "w listed");
   assert_names(g, g->inputs, g->n_inputs, "x listed");
   assert_int_equal(g->values[value_of(g, "listed")].input, 1);
@@ -106,8 +106,8 @@ static void captures_through_nested_bodies(void **state) {
     "  shadowed = Op (x)"
     "  own = Op (x)"
     "}");
-  const psplit_graph *g = graph_of(model);
-  const psplit_node *node = &g->nodes[0];
+  const psplit_i_graph *g = graph_of(model);
+  const psplit_i_node *node = &g->nodes[0];
   assert_int_equal(node->n_bodies, 2);
   assert_names(g, node->captures, node->n_captures, "far"); /* `cond` is an input already */
   assert_consumers(g, "far", 1, (uint32_t[]){0});
@@ -115,12 +115,12 @@ static void captures_through_nested_bodies(void **state) {
   assert_consumers(g, "shadowed", 0, NULL);
   assert_consumers(g, "own", 0, NULL);
   assert_int_equal(g->topo[0], 1); /* the node that makes `far` */
-  const psplit_graph *body = psplit_i_attr_body(node, "then_branch");
+  const psplit_i_graph *body = psplit_i_attr_body(node, "then_branch");
   assert_ptr_equal(body, node->bodies[0]);
   assert_ptr_equal(psplit_i_attr_body(node, "else_branch"), node->bodies[1]);
   assert_names(body, body->nodes[2].captures, body->nodes[2].n_captures, "shadowed far");
   assert_int_equal(body->values[value_of(body, "shadowed")].outer, PSPLIT_NONE);
-  const psplit_graph *at = body->nodes[2].bodies[0];
+  const psplit_i_graph *at = body->nodes[2].bodies[0];
   assert_int_equal(at->values[value_of(at, "own")].outer, PSPLIT_NONE);
   const uint32_t far = psplit_i_value_resolve(&at, value_of(at, "far"));
   assert_ptr_equal(at, g);
@@ -137,8 +137,8 @@ static void body_inputs_shadow_and_value_infos_attach(void **state) {
     "  }>"
     "  z = Op (y)"
     "}");
-  const psplit_graph *g = graph_of(model);
-  const psplit_graph *b = g->nodes[0].bodies[0];
+  const psplit_i_graph *g = graph_of(model);
+  const psplit_i_graph *b = g->nodes[0].bodies[0];
   assert_names(g, g->nodes[0].captures, g->nodes[0].n_captures, "w");
   assert_int_equal(g->values[value_of(g, "y")].value_info, 1);
   assert_non_null(g->values[value_of(g, "y")].declared_type);
@@ -179,7 +179,7 @@ static void cycles_are_named(void **state) {
     "}",
     PSPLIT_INVALID, "cycle: #3 (Op) <- #2 (Op) <- #4 (Op) <- #3 (Op)");
 
-  psplit_text text = {0};
+  psplit_i_text text = {0};
   psplit_i_text_puts(&text, "() => () {");
   for (unsigned i = 0; i < 100000; i++)
     psplit_i_text_addf(&text, "v%u = Op (v%u)\n", i, (i + 1) % 100000);
@@ -204,7 +204,7 @@ static void each_value_has_one_definition(void **state) {
     "(x) => () <float w = {1}, float w = {1}> { a = Op () }",
   };
   for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
-    psplit_text inside = {0};
+    psplit_i_text inside = {0};
     psplit_i_text_addf(&inside, "() => () { = If () <then_branch = %s> }", graphs[i]);
     refused_text(graphs[i], PSPLIT_INVALID, "is defined twice");
     refused_text(inside.bytes, PSPLIT_INVALID, "is defined twice");
@@ -218,7 +218,7 @@ static void each_value_has_one_definition(void **state) {
     PSPLIT_INVALID, "value \"w\" is defined twice");
 
   for (unsigned n = 2; n < 40; n += 30) { /* an attribute, among few and among many */
-    psplit_text text = {0};
+    psplit_i_text text = {0};
     psplit_i_text_puts(&text, "() => () { y = Op <");
     for (unsigned i = 0; i < n; i++) psplit_i_text_addf(&text, "%sa%u = 1", i ? ", " : "", i);
     const size_t n_before = text.n;
@@ -262,7 +262,7 @@ static void functions_and_overloads_are_found(void **state) {
   char giant[3000];
   memset(giant, 'g', sizeof giant - 1);
   giant[sizeof giant - 1] = '\0';
-  psplit_text text = {0};
+  psplit_i_text text = {0};
   psplit_i_text_puts(&text,
                      "(x) => (y) {"
                      "  t = local.F (x)"
@@ -282,7 +282,7 @@ static void functions_and_overloads_are_found(void **state) {
                      giant);
   psplit_model *model = opened_text(text.bytes);
   psplit_i_text_fini(&text);
-  const psplit_graph *m = graph_of(model), *in_f = psplit_i_model_function(model, 0);
+  const psplit_i_graph *m = graph_of(model), *in_f = psplit_i_model_function(model, 0);
   assert_int_equal(psplit_i_model_n_functions(model), 4);
   assert_int_equal(m->nodes[0].function, 0);
   assert_int_equal(m->nodes[1].function, PSPLIT_NONE); /* no such overload */
@@ -290,7 +290,7 @@ static void functions_and_overloads_are_found(void **state) {
   assert_int_equal(in_f->nodes[0].function, 2);
   assert_int_equal(in_f->nodes[1].function, 3);
   assert_int_equal(psplit_i_model_function(model, 1)->nodes[0].function, PSPLIT_NONE);
-  const psplit_graph *in_h = psplit_i_model_function(model, 3)->nodes[0].bodies[0];
+  const psplit_i_graph *in_h = psplit_i_model_function(model, 3)->nodes[0].bodies[0];
   assert_int_equal(in_h->nodes[1].function, 1);
   assert_names(psplit_i_model_function(model, 3),
                psplit_i_model_function(model, 3)->nodes[0].captures,
@@ -327,7 +327,7 @@ static void recursion_is_refused(void **state) {
 /* A hundred functions, each of which calls the next ten times: 10^100 nodes if expanded. */
 static void call_bombs_are_not_expanded(void **state) {
   (void)state;
-  psplit_text text = {0};
+  psplit_i_text text = {0};
   psplit_i_text_puts(&text, "(x) => () { y = local.F0 (x) }");
   for (unsigned i = 0; i < 100; i++) {
     psplit_i_text_addf(&text, LOCAL "F%u (v0) => (v10) {", i);
@@ -347,7 +347,7 @@ static void attributes_are_read_by_type(void **state) {
     "  {name: \"untyped\", i: 7},"
     "  {name: \"liar\", i: 7, type: FLOAT},"
     "  ref: int = @outer, none: ints = [], text = \"\"> () }");
-  const psplit_node *node = &graph_of(model)->nodes[0];
+  const psplit_i_node *node = &graph_of(model)->nodes[0];
   int64_t i = -1;
   float f = -1;
   const int64_t *ints;
@@ -381,7 +381,7 @@ static void assert_fast(clock_t start) {
 static void hostile_sizes_stay_fast(void **state) {
   (void)state;
   enum { MANY = 100000 };
-  psplit_text text = {0};
+  psplit_i_text text = {0};
   psplit_i_text_puts(&text, "(v1"); /* a node that reads and captures a great deal */
   for (unsigned i = 3; i < 4 * MANY; i += 2) psplit_i_text_addf(&text, ", v%u", i);
   psplit_i_text_puts(&text, ") => () { v0");

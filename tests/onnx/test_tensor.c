@@ -30,7 +30,7 @@ static const char *const places[] = {
 
 static void refused_everywhere(const char *tensor, psplit_code code, const char *part) {
   for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-    psplit_text text = {0};
+    psplit_i_text text = {0};
     psplit_i_text_addf(&text, places[i], tensor);
     refused_text(text.bytes, code, part);
     psplit_i_text_fini(&text);
@@ -39,7 +39,7 @@ static void refused_everywhere(const char *tensor, psplit_code code, const char 
 
 /* A model whose only initializer is this. */
 static psplit_model *opened_with(const char *tensor) {
-  psplit_text text = {0};
+  psplit_i_text text = {0};
   psplit_i_text_addf(&text, places[0], tensor);
   psplit_model *model = opened_text(text.bytes);
   psplit_i_text_fini(&text);
@@ -115,7 +115,7 @@ static void counts_must_match_the_shape(void **state) {
     {"float[0,1048576,5] t = {}", true},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    psplit_text text = {0};
+    psplit_i_text text = {0};
     psplit_i_text_addf(&text, places[0], cases[i].tensor);
     if (cases[i].right)
       psplit_model_close(opened_text(text.bytes));
@@ -126,9 +126,9 @@ static void counts_must_match_the_shape(void **state) {
 }
 
 /* `type[n] t = data`, with these two values in turn. */
-static psplit_text alternating(const char *type, bool raw, size_t n, const char *even,
-                               const char *odd) {
-  psplit_text text = {0};
+static psplit_i_text alternating(const char *type, bool raw, size_t n, const char *even,
+                                 const char *odd) {
+  psplit_i_text text = {0};
   psplit_i_text_addf(&text, "%s[%zu] t = %s{", type, n, raw ? "raw " : "");
   for (size_t i = 0; i < n; i++)
     psplit_i_text_addf(&text, "%s%s", i ? ", " : "", i % 2 ? odd : even);
@@ -153,11 +153,11 @@ static void integers_read_the_same_from_every_field(void **state) {
         char low[32], high[32];
         snprintf(low, sizeof low, "%" PRId64, types[t].low);
         snprintf(high, sizeof high, "%" PRId64, types[t].high);
-        psplit_text text = alternating(types[t].type, raw, (size_t)n, high, low);
+        psplit_i_text text = alternating(types[t].type, raw, (size_t)n, high, low);
         psplit_model *model = opened_with(text.bytes);
         psplit_i_text_fini(&text);
-        const psplit_tensor read = psplit_i_graph_initializer(psplit_i_model_graph(model), 0);
-        psplit_arena arena;
+        const psplit_i_tensor read = psplit_i_graph_initializer(psplit_i_model_graph(model), 0);
+        psplit_i_arena arena;
         psplit_i_arena_init(&arena, 0);
         const int64_t *out;
         size_t out_n;
@@ -191,8 +191,8 @@ static void negative_int32_of_five_bytes_is_negative(void **state) {
   pb_int(&bytes, 1, 10);
   pb_message(&bytes, 7, &graph);
   psplit_model *model = opened(&bytes);
-  const psplit_tensor read = psplit_i_graph_initializer(psplit_i_model_graph(model), 0);
-  psplit_arena arena;
+  const psplit_i_tensor read = psplit_i_graph_initializer(psplit_i_model_graph(model), 0);
+  psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
   const int64_t *out;
   size_t n;
@@ -213,12 +213,12 @@ static void floats_read_the_same_from_every_field(void **state) {
                {"bfloat16", "16000", "49088"}};
   for (size_t n = 3; n <= 3000; n *= 1000)
     for (size_t f = 0; f < 2 * sizeof forms / sizeof *forms; f++) {
-      psplit_text text =
+      psplit_i_text text =
         alternating(forms[f / 2].type, f % 2, n, forms[f / 2].even, forms[f / 2].odd);
       psplit_model *model = opened_with(text.bytes);
       psplit_i_text_fini(&text);
-      const psplit_tensor read = psplit_i_graph_initializer(psplit_i_model_graph(model), 0);
-      psplit_arena arena;
+      const psplit_i_tensor read = psplit_i_graph_initializer(psplit_i_model_graph(model), 0);
+      psplit_i_arena arena;
       psplit_i_arena_init(&arena, 0);
       const double *out;
       size_t out_n;
@@ -233,8 +233,8 @@ static void floats_read_the_same_from_every_field(void **state) {
 }
 
 /* A sparse initializer of dims 4 x 5 with three values at these indices. */
-static psplit_text sparse_model(const char *indices) {
-  psplit_text text = {0};
+static psplit_i_text sparse_model(const char *indices) {
+  psplit_i_text text = {0};
   psplit_i_text_addf(&text,
                      "() => (float[4] y) @{sparse_initializer: [{"
                      "  values: float[3] s = raw {1, 2, 3}, indices: %s, dims: [4, 5]}]} {"
@@ -262,7 +262,7 @@ static void sparse_values_have_places(void **state) {
     {"uint64[3] = raw {0, 7, 19}", "not one int64"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    psplit_text text = sparse_model(cases[i].indices);
+    psplit_i_text text = sparse_model(cases[i].indices);
     if (cases[i].part)
       refused_text(text.bytes, PSPLIT_INVALID, cases[i].part);
     else
@@ -282,7 +282,7 @@ static void training_binds_what_there_is(void **state) {
   static const char *const steps[] = {"initialization", "algorithm"};
   static const char *const kinds[] = {"initialization_binding", "update_binding"};
   for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
-    psplit_text text = {0};
+    psplit_i_text text = {0};
     psplit_i_text_addf(&text,
                        "<ir_version: 10, opset_import: [\"\": 18],"
                        " training_info: [{%s: (g) => (h) { h = Neg (g) }, %s: [%s]}]>"

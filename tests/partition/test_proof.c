@@ -8,8 +8,8 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "result.h"
 #include "random_problem.h"
+#include "result.h"
 
 static psplit_solution *solve(const psplit_problem *p, const psplit_partition_options *options) {
   psplit_partition_options o;
@@ -94,18 +94,18 @@ static void training_with_overlap_is_cut_at_its_optimum(void **state) {
 /* A bug in a bound ends in an error whatever the build, not in a bound of 0 or in a proof. */
 static void a_bound_above_the_value_is_an_internal_error(void **state) {
   (void)state;
-  psplit_answer answer = {.bound = 101, .solver = "search", .bound_name = "exact"};
+  psplit_i_result result = {.bound = 101, .solver = "search", .bound_name = "exact"};
   psplit_solution solution = {.objective_ns = 100, .lower_bound_ns = 7};
   psplit_diag diag = {0};
-  assert_int_equal(psplit_i_answer_prove(&answer, &solution, &diag), PSPLIT_INTERNAL);
+  assert_int_equal(psplit_i_result_prove(&result, &solution, &diag), PSPLIT_INTERNAL);
   assert_non_null(strstr(diag.message, "101 (exact)"));
   assert_false(solution.proved_optimal);
   assert_int_equal(solution.lower_bound_ns, 7); /* untouched */
-  answer.bound = 100;
-  assert_int_equal(psplit_i_answer_prove(&answer, &solution, NULL), PSPLIT_OK);
+  result.bound = 100;
+  assert_int_equal(psplit_i_result_prove(&result, &solution, NULL), PSPLIT_OK);
   assert_true(solution.proved_optimal);
-  answer.bound = 75;
-  assert_int_equal(psplit_i_answer_prove(&answer, &solution, NULL), PSPLIT_OK);
+  result.bound = 75;
+  assert_int_equal(psplit_i_result_prove(&result, &solution, NULL), PSPLIT_OK);
   assert_false(solution.proved_optimal);
   assert_int_equal(solution.lower_bound_ns, 75);
   assert_true(solution.gap_frac == 0.25);

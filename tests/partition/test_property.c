@@ -175,17 +175,18 @@ static void ask_chain_bound(const family *f, const random_problem *r,
                             const psplit_partition_options *o, const char *what) {
   int64_t comm, bound = 0;
   const int64_t best = best_by_enumeration(&r->problem, o, &comm, NULL);
-  psplit_core core;
-  psplit_machine machine;
-  if (best == INT64_MAX || psplit_i_core_init(&core, &r->problem, NULL, NULL) != PSPLIT_OK) return;
-  if (psplit_i_machine_init(&machine, &core, o, NULL) == PSPLIT_OK) {
-    assert_int_equal(psplit_i_chain_bound(&core, &machine, &bound), PSPLIT_OK);
+  psplit_i_instance instance;
+  psplit_i_automaton automaton;
+  if (best == INT64_MAX || psplit_i_instance_init(&instance, &r->problem, NULL, NULL) != PSPLIT_OK)
+    return;
+  if (psplit_i_automaton_init(&automaton, &instance, o, NULL) == PSPLIT_OK) {
+    assert_int_equal(psplit_i_latency_chain_bound(&instance, &automaton, &bound), PSPLIT_OK);
     if (bound > best)
       fail_msg("%s %s: chain bound %lld, latency %lld", f->name, what, (long long)bound,
                (long long)best);
-    psplit_i_machine_fini(&machine);
+    psplit_i_automaton_fini(&automaton);
   }
-  psplit_i_core_fini(&core);
+  psplit_i_instance_fini(&instance);
 }
 
 /* The solver seldom needs the exact program at this size: ask it itself. With the windows that the
@@ -194,50 +195,53 @@ static void ask_exact(const family *f, const random_problem *r, const psplit_par
                       const char *what) {
   int64_t comm;
   const int64_t best = best_by_enumeration(&r->problem, o, &comm, NULL);
-  psplit_core core;
-  psplit_machine machine;
-  psplit_wamc wamc[2] = {0};
-  psplit_arena arena;
-  psplit_cut cut;
+  psplit_i_instance instance;
+  psplit_i_automaton automaton;
+  psplit_i_weight_axis axis[2] = {0};
+  psplit_i_arena arena;
+  psplit_i_assignment assignment;
   psplit_i_arena_init(&arena, 0);
   if (r->problem.next_hop && best == INT64_MAX) return; /* it does not know who is reached */
-  if (psplit_i_core_init(&core, &r->problem, NULL, NULL) != PSPLIT_OK) {
+  if (psplit_i_instance_init(&instance, &r->problem, NULL, NULL) != PSPLIT_OK) {
     assert_true(best == INT64_MAX);
     return;
   }
-  if (psplit_i_machine_init(&machine, &core, o, NULL) != PSPLIT_OK) goto no_machine;
-  assert_int_equal(psplit_i_cut_init(&cut, &core, &arena), PSPLIT_OK);
+  if (psplit_i_automaton_init(&automaton, &instance, o, NULL) != PSPLIT_OK) goto no_machine;
+  assert_int_equal(psplit_i_assignment_init(&assignment, &instance, &arena), PSPLIT_OK);
   if (best < INT64_MAX)
-    assert_int_equal(psplit_i_wamc(&core, &machine, best, 1, &wamc[1]), PSPLIT_OK);
+    assert_int_equal(psplit_i_weight_axis_make(&instance, &automaton, best, 1, &axis[1]),
+                     PSPLIT_OK);
   for (int windows = 0; windows < 2; windows++)
     for (int64_t limit = best == INT64_MAX ? best : best - 1; limit <= best; limit++) {
-      psplit_exact_options options = {.limit = limit < PSPLIT_I_INF / 2 ? limit : PSPLIT_I_INF / 2,
-                                      .max_steps = UINT64_MAX,
-                                      .memory_bytes = 1 << 30,
-                                      .n_threads = 1,
-                                      .deadline = {-1}};
+      psplit_i_exact_options options = {
+        .limit = limit < PSPLIT_I_INF / 2 ? limit : PSPLIT_I_INF / 2,
+        .max_steps = UINT64_MAX,
+        .memory_bytes = 1 << 30,
+        .n_threads = 1,
+        .deadline = {-1}};
       for (int once = 0; once < 2 && limit >= 0; once++) {
-        psplit_verdict verdict;
+        psplit_i_verdict verdict;
         options.send_once = once;
-        assert_int_equal(psplit_i_exact(&core, &machine, &wamc[windows], &options, &cut, &verdict),
-                         PSPLIT_OK);
+        assert_int_equal(
+          psplit_i_exact(&instance, &automaton, &axis[windows], &options, &assignment, &verdict),
+          PSPLIT_OK);
         /* Sends undercounted, or what others pass on, which is counted when a split is whole. */
         const bool may =
-          verdict == PSPLIT_I_YES && cut.value > limit && (once || r->problem.next_hop);
+          verdict == PSPLIT_I_YES && assignment.value > limit && (once || r->problem.next_hop);
         if (best < INT64_MAX && limit == best ? verdict != PSPLIT_I_YES
                                               : verdict != PSPLIT_I_NO && !may)
           fail_msg("%s %s: optimum %lld, exact says %d at %lld (value %lld; windows %d, once %d)",
                    f->name, what, (long long)best, (int)verdict, (long long)limit,
-                   (long long)cut.value, windows, once);
-        if (verdict == PSPLIT_I_YES && cut.value > limit && !may)
+                   (long long)assignment.value, windows, once);
+        if (verdict == PSPLIT_I_YES && assignment.value > limit && !may)
           fail_msg("%s %s: exact is wrong about its own answer", f->name, what);
       }
       if (limit == INT64_MAX) break;
     }
-  psplit_i_wamc_fini(&wamc[1]);
+  psplit_i_weight_axis_fini(&axis[1]);
 no_machine:
-  psplit_i_machine_fini(&machine);
-  psplit_i_core_fini(&core);
+  psplit_i_automaton_fini(&automaton);
+  psplit_i_instance_fini(&instance);
   psplit_i_arena_fini(&arena);
 }
 
@@ -248,62 +252,63 @@ static void ask_shares(const family *f, const random_problem *r, const psplit_pa
                        const char *what) {
   int64_t comm;
   const int64_t best = best_by_enumeration(&r->problem, o, &comm, NULL);
-  psplit_core core;
-  psplit_machine machine;
+  psplit_i_instance instance;
+  psplit_i_automaton automaton;
   if (best == INT64_MAX) return;
   /* An order unites what lies on a cycle of keep-together classes: of no use without one. */
   for (int unordered = o->noncontiguous; unordered < 2; unordered++) {
-    assert_int_equal((unordered ? psplit_i_core_init_unordered : psplit_i_core_init)(
-                       &core, &r->problem, NULL, NULL),
+    assert_int_equal((unordered ? psplit_i_instance_init_unordered : psplit_i_instance_init)(
+                       &instance, &r->problem, NULL, NULL),
                      PSPLIT_OK);
     psplit_partition_options loose = *o;
     loose.require_nonempty = false;
-    const psplit_code code = psplit_i_machine_init(&machine, &core, &loose, NULL);
+    const psplit_code code = psplit_i_automaton_init(&automaton, &instance, &loose, NULL);
     for (int more = 0; more < 3 && code == PSPLIT_OK; more++) {
       int64_t bound = 0;
-      const psplit_deadline never = {-1};
-      assert_int_equal(
-        psplit_i_share_bound(&core, &machine, best + more * (best / 3 + 1), o, &never, &bound),
-        PSPLIT_OK);
+      const psplit_i_deadline never = {-1};
+      assert_int_equal(psplit_i_communication_share_bound(
+                         &instance, &automaton, best + more * (best / 3 + 1), o, &never, &bound),
+                       PSPLIT_OK);
       n_asked++;
       n_tight += bound == best;
       if (bound > best)
         fail_msg("%s %s: optimum %lld, bound from shares %lld", f->name, what, (long long)best,
                  (long long)bound);
     }
-    psplit_i_machine_fini(&machine);
-    psplit_i_core_fini(&core);
+    psplit_i_automaton_fini(&automaton);
+    psplit_i_instance_fini(&instance);
   }
 }
 
-/* Moving an item leaves a board as if it had been put there at once, and every load that changed
- * among those touched. */
+/* Moving a cluster leaves a placement as if it had been put there at once, and every load that
+ * changed among those touched. */
 static void move_about(const random_problem *r, const psplit_partition_options *o, uint64_t seed) {
-  psplit_core core;
-  psplit_arena arena;
-  psplit_board moved, fresh;
+  psplit_i_instance instance;
+  psplit_i_arena arena;
+  psplit_i_placement moved, fresh;
   psplit_i_arena_init(&arena, 0);
-  if (psplit_i_core_init_unordered(&core, &r->problem, NULL, NULL) != PSPLIT_OK) return;
-  assert_int_equal(psplit_i_board_init(&moved, &core, o->chunks, o, &arena), PSPLIT_OK);
-  for (uint32_t v = 0; v < core.n; v++) psplit_i_board_add(&moved, v, v % moved.n_labels);
+  if (psplit_i_instance_init_unordered(&instance, &r->problem, NULL, NULL) != PSPLIT_OK) return;
+  assert_int_equal(psplit_i_placement_init(&moved, &instance, o->chunks, o, &arena), PSPLIT_OK);
+  for (uint32_t v = 0; v < instance.n; v++) psplit_i_placement_add(&moved, v, v % moved.n_labels);
   for (uint32_t step = 0; step < 20; step++) {
     int64_t before[MAX_DEVICES];
-    for (uint32_t k = 0; k < moved.n_devices; k++) before[k] = psplit_i_board_load(&moved, k);
+    for (uint32_t k = 0; k < moved.n_devices; k++) before[k] = psplit_i_placement_load(&moved, k);
     const uint64_t x = psplit_i_splitmix64(seed, step);
-    psplit_i_board_forget_touched(&moved);
-    psplit_i_board_move(&moved, (uint32_t)(x % core.n), (uint32_t)((x >> 32) % moved.n_labels));
-    assert_int_equal(psplit_i_board_init(&fresh, &core, o->chunks, o, &arena), PSPLIT_OK);
-    for (uint32_t v = 0; v < core.n; v++) psplit_i_board_add(&fresh, v, moved.label[v]);
+    psplit_i_placement_forget_touched(&moved);
+    psplit_i_placement_move(&moved, (uint32_t)(x % instance.n),
+                            (uint32_t)((x >> 32) % moved.n_labels));
+    assert_int_equal(psplit_i_placement_init(&fresh, &instance, o->chunks, o, &arena), PSPLIT_OK);
+    for (uint32_t v = 0; v < instance.n; v++) psplit_i_placement_add(&fresh, v, moved.label[v]);
     for (uint32_t k = 0; k < moved.n_devices; k++) {
-      assert_int_equal(psplit_i_board_load(&moved, k), psplit_i_board_load(&fresh, k));
+      assert_int_equal(psplit_i_placement_load(&moved, k), psplit_i_placement_load(&fresh, k));
       assert_int_equal(moved.weight[k], fresh.weight[k]);
       assert_int_equal(moved.act[k], fresh.act[k]);
       assert_int_equal(moved.n_counted[k], fresh.n_counted[k]);
-      assert_true(moved.is_touched[k] || before[k] == psplit_i_board_load(&moved, k));
+      assert_true(moved.is_touched[k] || before[k] == psplit_i_placement_load(&moved, k));
     }
-    assert_int_equal(psplit_i_board_value(&moved), psplit_i_board_value(&fresh));
+    assert_int_equal(psplit_i_placement_value(&moved), psplit_i_placement_value(&fresh));
   }
-  psplit_i_core_fini(&core);
+  psplit_i_instance_fini(&instance);
   psplit_i_arena_fini(&arena);
 }
 

@@ -151,26 +151,28 @@ static void the_seed_does_not_choose(void **state) {
 /* Sum of communication and largest load of a cut, from the problem alone; fails where a constraint
  * does not hold. */
 static void weigh(const psplit_problem *p, const psplit_partition_options *o,
-                  const psplit_core *core, const psplit_cut *cut, int64_t *out_value,
-                  int64_t *out_comm) {
+                  const psplit_i_instance *instance, const psplit_i_assignment *assignment,
+                  int64_t *out_value, int64_t *out_comm) {
   uint32_t stage[MAX_NODES];
   psplit_solution *s;
   psplit_diag diag = {0};
-  for (uint32_t v = 0; v < p->n_nodes; v++) stage[v] = cut->stage[core->item_of_node[v]];
-  if (psplit_partition_check(p, o, stage, NULL, cut->device, cut->replicas, &diag, &s) != PSPLIT_OK)
+  for (uint32_t v = 0; v < p->n_nodes; v++)
+    stage[v] = assignment->stage[instance->cluster_of_node[v]];
+  if (psplit_partition_check(p, o, stage, NULL, assignment->device, assignment->replicas, &diag,
+                             &s) != PSPLIT_OK)
     fail_msg("%s", diag.message);
   *out_value = s->objective_ns;
   *out_comm = s->comm_ns;
   psplit_solution_destroy(s);
 }
 
-/* Items of a core by their smallest node. */
-static void order_of(const psplit_core *core, uint32_t *order) {
+/* Clusters of an instance by their smallest node. */
+static void order_of(const psplit_i_instance *instance, uint32_t *order) {
   bool seen[MAX_NODES] = {false};
   uint32_t n = 0;
-  for (uint32_t v = 0; v < core->problem->n_nodes; v++) {
-    if (!seen[core->item_of_node[v]]) order[n++] = core->item_of_node[v];
-    seen[core->item_of_node[v]] = true;
+  for (uint32_t v = 0; v < instance->problem->n_nodes; v++) {
+    if (!seen[instance->cluster_of_node[v]]) order[n++] = instance->cluster_of_node[v];
+    seen[instance->cluster_of_node[v]] = true;
   }
 }
 
@@ -180,44 +182,44 @@ static bool lower_one(const random_problem *r, uint32_t n_moves_together) {
   const psplit_problem *p = &r->problem;
   psplit_partition_options o;
   psplit_partition_options_init(&o);
-  psplit_core core;
-  psplit_machine machine;
-  psplit_slicer slicer;
-  psplit_arena arena;
-  psplit_cut before, after;
+  psplit_i_instance instance;
+  psplit_i_automaton automaton;
+  psplit_i_order_dp dp;
+  psplit_i_arena arena;
+  psplit_i_assignment before, after;
   uint32_t order[MAX_NODES];
   int64_t value[2], comm[2];
   psplit_i_arena_init(&arena, 0);
-  if (psplit_i_core_init(&core, p, NULL, NULL) != PSPLIT_OK) return false;
-  if (psplit_i_machine_init(&machine, &core, &o, NULL) != PSPLIT_OK) {
-    psplit_i_core_fini(&core);
+  if (psplit_i_instance_init(&instance, p, NULL, NULL) != PSPLIT_OK) return false;
+  if (psplit_i_automaton_init(&automaton, &instance, &o, NULL) != PSPLIT_OK) {
+    psplit_i_instance_fini(&instance);
     return false;
   }
-  assert_int_equal(psplit_i_slicer_init(&slicer, &core, &machine), PSPLIT_OK);
-  assert_int_equal(psplit_i_cut_init(&before, &core, &arena), PSPLIT_OK);
-  assert_int_equal(psplit_i_cut_init(&after, &core, &arena), PSPLIT_OK);
-  for (uint32_t i = 0; i < core.n; i++) order[i] = i; /* topological */
-  assert_true(psplit_i_slice(&slicer, order, NULL, PSPLIT_I_INF, &before));
+  assert_int_equal(psplit_i_order_dp_init(&dp, &instance, &automaton), PSPLIT_OK);
+  assert_int_equal(psplit_i_assignment_init(&before, &instance, &arena), PSPLIT_OK);
+  assert_int_equal(psplit_i_assignment_init(&after, &instance, &arena), PSPLIT_OK);
+  for (uint32_t i = 0; i < instance.n; i++) order[i] = i; /* topological */
+  assert_true(psplit_i_order_dp_run(&dp, order, NULL, PSPLIT_I_INF, &before));
   bool moved = false;
   if (before.value < PSPLIT_I_INF) {
-    order_of(&core, order);
-    psplit_i_cut_copy(&after, &before, &core);
-    const psplit_lower_options options = {order, n_moves_together, false, UINT64_MAX};
-    assert_int_equal(psplit_i_lower(&core, &machine, &options, &after), PSPLIT_OK);
-    weigh(p, &o, &core, &before, &value[0], &comm[0]);
-    weigh(p, &o, &core, &after, &value[1], &comm[1]);
+    order_of(&instance, order);
+    psplit_i_assignment_copy(&after, &before, &instance);
+    const psplit_i_tie_descent_options options = {order, n_moves_together, false, UINT64_MAX};
+    assert_int_equal(psplit_i_descend_ties(&instance, &automaton, &options, &after), PSPLIT_OK);
+    weigh(p, &o, &instance, &before, &value[0], &comm[0]);
+    weigh(p, &o, &instance, &after, &value[1], &comm[1]);
     assert_int_equal(after.value, value[1]);
     assert_int_equal(after.comm, comm[1]);
     assert_true(value[1] <= value[0] && comm[1] <= comm[0]);
-    for (uint32_t i = 0; i < core.n && comm[1] == comm[0] && !moved; i++) {
+    for (uint32_t i = 0; i < instance.n && comm[1] == comm[0] && !moved; i++) {
       moved = after.stage[order[i]] != before.stage[order[i]];
       if (moved) assert_true(after.stage[order[i]] < before.stage[order[i]]);
     }
     moved |= comm[1] < comm[0];
   }
-  psplit_i_slicer_fini(&slicer);
-  psplit_i_machine_fini(&machine);
-  psplit_i_core_fini(&core);
+  psplit_i_order_dp_fini(&dp);
+  psplit_i_automaton_fini(&automaton);
+  psplit_i_instance_fini(&instance);
   psplit_i_arena_fini(&arena);
   return moved;
 }

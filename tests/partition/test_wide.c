@@ -23,14 +23,14 @@ static const unsigned kFeatures[] = {
 };
 enum { N_FEATURES = sizeof kFeatures / sizeof *kFeatures };
 
-/* A problem with its core and machine, on which the parts of the solver can be called. */
+/* A problem with its instance and automaton, on which the parts of the solver can be called. */
 typedef struct bed {
   random_problem r;
   psplit_partition_options options;
-  psplit_core core;
-  psplit_machine machine;
-  psplit_arena arena;
-  psplit_cut cut;
+  psplit_i_instance instance;
+  psplit_i_automaton automaton;
+  psplit_i_arena arena;
+  psplit_i_assignment assignment;
 } bed;
 
 static bool bed_init(bed *b, uint64_t seed, shape kind, uint32_t n, uint32_t k, unsigned features) {
@@ -38,18 +38,18 @@ static bool bed_init(bed *b, uint64_t seed, shape kind, uint32_t n, uint32_t k, 
   psplit_partition_options_init(&b->options);
   b->options.n_threads = 1;
   psplit_i_arena_init(&b->arena, 0);
-  if (psplit_i_core_init(&b->core, &b->r.problem, NULL, NULL) != PSPLIT_OK) return false;
-  if (psplit_i_machine_init(&b->machine, &b->core, &b->options, NULL) != PSPLIT_OK) {
-    psplit_i_core_fini(&b->core);
+  if (psplit_i_instance_init(&b->instance, &b->r.problem, NULL, NULL) != PSPLIT_OK) return false;
+  if (psplit_i_automaton_init(&b->automaton, &b->instance, &b->options, NULL) != PSPLIT_OK) {
+    psplit_i_instance_fini(&b->instance);
     return false;
   }
-  assert_int_equal(psplit_i_cut_init(&b->cut, &b->core, &b->arena), PSPLIT_OK);
+  assert_int_equal(psplit_i_assignment_init(&b->assignment, &b->instance, &b->arena), PSPLIT_OK);
   return true;
 }
 
 static void bed_fini(bed *b) {
-  psplit_i_machine_fini(&b->machine);
-  psplit_i_core_fini(&b->core);
+  psplit_i_automaton_fini(&b->automaton);
+  psplit_i_instance_fini(&b->instance);
   psplit_i_arena_fini(&b->arena);
 }
 
@@ -60,29 +60,31 @@ static uint32_t percent(uint32_t n) {
 
 /* The bound of an axis with at most n_cells buckets, ancestors exact in blocks of most_exact. */
 static int64_t bound_of_axis(const bed *b, int64_t limit, uint32_t n_cells, uint32_t most_exact) {
-  psplit_wamc wamc = {0};
-  psplit_axis x = {.core = &b->core, .machine = &b->machine, .out = &wamc, .limit = limit};
+  psplit_i_weight_axis axis = {0};
+  psplit_i_weight_axis_build x = {
+    .instance = &b->instance, .automaton = &b->automaton, .out = &axis, .limit = limit};
   int64_t bound = 0;
   x.reach = limit;
   x.most_exact = most_exact;
-  psplit_i_arena_init(&wamc.arena, 0);
+  psplit_i_arena_init(&axis.arena, 0);
   psplit_i_arena_init(&x.arena, 0);
-  if (b->machine.total_omega > 0) {
-    assert_int_equal(psplit_i_axis_rank(&x), PSPLIT_OK);
-    assert_int_equal(psplit_i_axis_divide(&x, n_cells), PSPLIT_OK);
-    assert_int_equal(psplit_i_axis_cut(&x, 1), PSPLIT_OK);
-    assert_int_equal(psplit_i_axis_reach(&x, &bound), PSPLIT_OK);
+  if (b->automaton.total_omega > 0) {
+    assert_int_equal(psplit_i_weight_axis_rank(&x), PSPLIT_OK);
+    assert_int_equal(psplit_i_weight_axis_divide(&x, n_cells), PSPLIT_OK);
+    assert_int_equal(psplit_i_weight_axis_cut(&x, 1), PSPLIT_OK);
+    assert_int_equal(psplit_i_weight_axis_reach(&x, &bound), PSPLIT_OK);
   }
   psplit_i_arena_fini(&x.arena);
-  psplit_i_arena_fini(&wamc.arena);
+  psplit_i_arena_fini(&axis.arena);
   return bound;
 }
 
 static int64_t bound_of_program(const bed *b, int64_t limit) {
-  psplit_wamc wamc;
-  assert_int_equal(psplit_i_wamc(&b->core, &b->machine, limit, 1, &wamc), PSPLIT_OK);
-  const int64_t bound = wamc.bound;
-  psplit_i_wamc_fini(&wamc);
+  psplit_i_weight_axis axis;
+  assert_int_equal(psplit_i_weight_axis_make(&b->instance, &b->automaton, limit, 1, &axis),
+                   PSPLIT_OK);
+  const int64_t bound = axis.bound;
+  psplit_i_weight_axis_fini(&axis);
   return bound;
 }
 
@@ -125,34 +127,36 @@ static void bounds_hold_for_the_optimum(void **state) {
 }
 
 static void search_quickly(bed *b) {
-  const psplit_search_options options = {
+  const psplit_i_local_search_options options = {
     .seed = 1, .n_threads = 1, .n_rounds = 1, .n_steps = 2, .deadline = {-1}};
-  assert_int_equal(psplit_i_search(&b->core, &b->machine, &options, &b->cut), PSPLIT_OK);
+  assert_int_equal(psplit_i_local_search(&b->instance, &b->automaton, &options, &b->assignment),
+                   PSPLIT_OK);
 }
 
 static void bounds_hold_for_the_exact_program(void **state) {
   (void)state;
   static bed b;
   static const shape kinds[] = {LAYERED, ANY_ORDER, SERIES_PARALLEL, TREE};
-  const psplit_wamc none = {0};
+  const psplit_i_weight_axis none = {0};
   uint32_t n_decided = 0;
   for (uint32_t seed = 0; seed < percent(200); seed++)
     for (uint32_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
       const uint32_t n = 12 + (seed * 7 + i) % 30, k = 2 + (seed * 5 + i) % 3;
       if (!bed_init(&b, seed, kinds[i], n, k, seed % 2 ? 0 : WITH_OVERLAP)) continue;
       search_quickly(&b);
-      psplit_verdict verdict;
-      psplit_exact_options options = {.limit = largest_bound(&b, b.cut.value) - 1,
-                                      .max_steps = 300000,
-                                      .memory_bytes = 1 << 28,
-                                      .n_threads = 1,
-                                      .deadline = {-1}};
+      psplit_i_verdict verdict;
+      psplit_i_exact_options options = {.limit = largest_bound(&b, b.assignment.value) - 1,
+                                        .max_steps = 300000,
+                                        .memory_bytes = 1 << 28,
+                                        .n_threads = 1,
+                                        .deadline = {-1}};
       if (options.limit >= 0) {
-        assert_int_equal(psplit_i_exact(&b.core, &b.machine, &none, &options, &b.cut, &verdict),
-                         PSPLIT_OK);
-        if (verdict == PSPLIT_I_YES && b.cut.value <= options.limit)
+        assert_int_equal(
+          psplit_i_exact(&b.instance, &b.automaton, &none, &options, &b.assignment, &verdict),
+          PSPLIT_OK);
+        if (verdict == PSPLIT_I_YES && b.assignment.value <= options.limit)
           fail_msg("seed %u, shape %d: a split of %lld below the bound %lld", seed, (int)kinds[i],
-                   (long long)b.cut.value, (long long)options.limit + 1);
+                   (long long)b.assignment.value, (long long)options.limit + 1);
         n_decided += verdict == PSPLIT_I_NO;
       }
       bed_fini(&b);
@@ -169,32 +173,33 @@ static void ranks_are_weights_of_ancestors(void **state) {
     for (shape kind = 0; kind < N_SHAPES; kind++)
       for (uint32_t most_exact = 0; most_exact < 64; most_exact = most_exact * 4 + 4) {
         if (!bed_init(&b, seed, kind, 1 + seed % 40, 2, 0)) continue;
-        psplit_wamc wamc = {0};
-        psplit_axis x = {.core = &b.core, .machine = &b.machine, .out = &wamc};
+        psplit_i_weight_axis axis = {0};
+        psplit_i_weight_axis_build x = {
+          .instance = &b.instance, .automaton = &b.automaton, .out = &axis};
         x.most_exact = most_exact;
         psplit_i_arena_init(&x.arena, 0);
-        assert_int_equal(psplit_i_axis_rank(&x), PSPLIT_OK);
-        const uint32_t n = b.core.n;
-        uint64_t up[MAX_NODES], down[MAX_NODES]; /* sets of items */
+        assert_int_equal(psplit_i_weight_axis_rank(&x), PSPLIT_OK);
+        const uint32_t n = b.instance.n;
+        uint64_t up[MAX_NODES], down[MAX_NODES]; /* sets of clusters */
         int64_t above[MAX_NODES] = {0}, below[MAX_NODES] = {0};
         for (uint32_t i = 0; i < n; i++) {
           up[i] = UINT64_C(1) << i;
-          for (uint32_t l = b.core.pred_off[i]; l < b.core.pred_off[i + 1]; l++)
-            up[i] |= up[b.core.pred[l]];
+          for (uint32_t l = b.instance.pred_off[i]; l < b.instance.pred_off[i + 1]; l++)
+            up[i] |= up[b.instance.pred[l]];
         }
         for (uint32_t i = n; i-- > 0;) {
           down[i] = UINT64_C(1) << i;
-          for (uint32_t l = b.core.succ_off[i]; l < b.core.succ_off[i + 1]; l++)
-            down[i] |= down[b.core.succ[l]];
+          for (uint32_t l = b.instance.succ_off[i]; l < b.instance.succ_off[i + 1]; l++)
+            down[i] |= down[b.instance.succ[l]];
         }
         for (uint32_t i = 0; i < n; i++)
           for (uint32_t j = 0; j < n; j++) {
-            above[i] += up[i] >> j & 1 ? b.machine.omega[j] : 0;
-            below[i] += down[i] >> j & 1 ? b.machine.omega[j] : 0;
+            above[i] += up[i] >> j & 1 ? b.automaton.omega[j] : 0;
+            below[i] += down[i] >> j & 1 ? b.automaton.omega[j] : 0;
           }
         for (uint32_t k = 0; k < n; k++) {
-          const uint32_t i = x.by_out[k].item, j = x.by_in[k].item;
-          const int64_t rest = b.machine.total_omega - below[j];
+          const uint32_t i = x.by_out[k].cluster, j = x.by_in[k].cluster;
+          const int64_t rest = b.automaton.total_omega - below[j];
           assert_true(x.by_out[k].key <= above[i] && x.by_in[k].key >= rest);
           if (most_exact >= n) assert_true(x.by_out[k].key == above[i] && x.by_in[k].key == rest);
         }
@@ -212,28 +217,31 @@ static void annealed_stages_are_in_order_and_valued_right(void **state) {
       for (uint32_t f = 0; f < N_FEATURES; f++) {
         const uint32_t n = 2 + (seed * 11 + kind) % 30;
         if (!bed_init(&b, seed, kind, n, 2 + seed % 3, kFeatures[f])) continue;
-        b.options.require_nonempty = b.machine.all_used = false;
-        const psplit_job job = {&b.r.problem, &b.options, {-1}, &b.arena, NULL};
+        b.options.require_nonempty = b.automaton.all_used = false;
+        const psplit_i_solver_request request = {&b.r.problem, &b.options, {-1}, &b.arena, NULL};
         search_quickly(&b);
-        psplit_cut other;
-        assert_int_equal(psplit_i_cut_init(&other, &b.core, &b.arena), PSPLIT_OK);
-        if (b.cut.value < PSPLIT_I_INF) {
-          const int64_t before = b.cut.value;
-          psplit_i_cut_copy(&other, &b.cut, &b.core);
-          assert_int_equal(psplit_i_shift(&b.core, &b.machine, &job, seed, 3000, &b.cut),
+        psplit_i_assignment other;
+        assert_int_equal(psplit_i_assignment_init(&other, &b.instance, &b.arena), PSPLIT_OK);
+        if (b.assignment.value < PSPLIT_I_INF) {
+          const int64_t before = b.assignment.value;
+          psplit_i_assignment_copy(&other, &b.assignment, &b.instance);
+          assert_int_equal(psplit_i_anneal_boundaries(&b.instance, &b.automaton, &request, seed,
+                                                      3000, &b.assignment),
                            PSPLIT_OK);
           b.options.n_threads = 4; /* the same whatever their number */
-          assert_int_equal(psplit_i_shift(&b.core, &b.machine, &job, seed, 3000, &other),
-                           PSPLIT_OK);
-          assert_memory_equal(other.stage, b.cut.stage, b.core.n * sizeof *other.stage);
-          n_better += b.cut.value < before;
+          assert_int_equal(
+            psplit_i_anneal_boundaries(&b.instance, &b.automaton, &request, seed, 3000, &other),
+            PSPLIT_OK);
+          assert_memory_equal(other.stage, b.assignment.stage, b.instance.n * sizeof *other.stage);
+          n_better += b.assignment.value < before;
           int64_t scratch[MAX_DEVICES * 5];
-          psplit_i_cut_evaluate(&other, &b.core, &b.machine, scratch);
-          assert_true(other.value == b.cut.value && b.cut.value <= before);
-          for (uint32_t i = 0; i < b.core.n; i++) {
-            if (b.core.pin[i] != PSPLIT_NONE) assert_int_equal(other.stage[i], b.core.pin[i]);
-            for (uint32_t l = b.core.succ_off[i]; l < b.core.succ_off[i + 1]; l++)
-              assert_true(other.stage[i] <= other.stage[b.core.succ[l]]);
+          psplit_i_assignment_evaluate(&other, &b.instance, &b.automaton, scratch);
+          assert_true(other.value == b.assignment.value && b.assignment.value <= before);
+          for (uint32_t i = 0; i < b.instance.n; i++) {
+            if (b.instance.pin[i] != PSPLIT_NONE)
+              assert_int_equal(other.stage[i], b.instance.pin[i]);
+            for (uint32_t l = b.instance.succ_off[i]; l < b.instance.succ_off[i + 1]; l++)
+              assert_true(other.stage[i] <= other.stage[b.instance.succ[l]]);
           }
         }
         bed_fini(&b);

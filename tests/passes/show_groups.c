@@ -23,15 +23,15 @@ static void print_stages(const psplit_plan *plan, uint32_t node) {
     if (plan->copies[c].node == node) printf(",%" PRIu32, plan->copies[c].stage);
 }
 
-static void print_nodes(const psplit_unit *unit) {
-  const psplit_graph *graph = unit->graph;
-  const psplit_plan *plan = psplit_unit_plan(unit);
+static void print_nodes(const psplit_planner *planner) {
+  const psplit_i_graph *graph = planner->graph;
+  const psplit_plan *plan = psplit_planner_plan(planner);
   uint32_t *group = calloc((size_t)graph->n_nodes + 1, sizeof *group);
   if (!group) abort();
-  psplit_i_grouping_number(&unit->grouping, group);
+  psplit_i_grouping_number(&planner->grouping, group);
   for (uint32_t n = 0; n < graph->n_nodes; n++) {
     printf("%" PRIu32 " ", n);
-    if (unit->node_flags[n] & PSPLIT_I_NODE_DEAD)
+    if (planner->node_flags[n] & PSPLIT_I_NODE_DEAD)
       fputs("dead", stdout);
     else if (group[n] == PSPLIT_NONE)
       fputs("-", stdout);
@@ -51,8 +51,8 @@ static int failed(const psplit_diag *diag) {
 
 int main(int argc, char **argv) {
   psplit_dim_value dims[MAX_DIMS];
-  psplit_unit_options options;
-  psplit_unit_options_init(&options);
+  psplit_planner_options options;
+  psplit_planner_options_init(&options);
   if (argc < 3) return 2;
   options.n_stages = (uint32_t)strtoul(argv[2], NULL, 10);
   options.dims = dims;
@@ -71,13 +71,13 @@ int main(int argc, char **argv) {
   }
   psplit_diag diag = {0};
   psplit_model *model;
-  psplit_unit *unit;
+  psplit_planner *planner;
   if (psplit_model_open(argv[1], NULL, &diag, &model) != PSPLIT_OK) return failed(&diag);
-  psplit_code code = psplit_unit_create(model, &options, &diag, &unit);
+  psplit_code code = psplit_planner_create(model, &options, &diag, &planner);
   if (code == PSPLIT_OK) {
-    code = psplit_unit_run(unit, pipeline, &diag);
-    if (code == PSPLIT_OK) print_nodes(unit);
-    psplit_unit_destroy(unit);
+    code = psplit_planner_run(planner, pipeline, &diag);
+    if (code == PSPLIT_OK) print_nodes(planner);
+    psplit_planner_destroy(planner);
   }
   psplit_model_close(model);
   return code == PSPLIT_OK ? 0 : failed(&diag);

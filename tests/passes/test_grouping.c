@@ -14,9 +14,9 @@ enum { MAX_NODES = 24 };
 
 /* A random DAG: node i makes value i and reads values of earlier nodes. */
 typedef struct random_graph {
-  psplit_graph graph;
-  psplit_node nodes[MAX_NODES];
-  psplit_value values[MAX_NODES];
+  psplit_i_graph graph;
+  psplit_i_node nodes[MAX_NODES];
+  psplit_i_value values[MAX_NODES];
   uint32_t inputs[MAX_NODES][MAX_NODES], outputs[MAX_NODES], topo[MAX_NODES];
   uint32_t consumer_off[MAX_NODES + 1], consumers[MAX_NODES * MAX_NODES];
   uint8_t flags[MAX_NODES];
@@ -32,15 +32,15 @@ static void make_graph(random_graph *r, uint64_t seed, uint32_t n, unsigned perc
       if (psplit_i_splitmix64(seed, draw++) % 100 < percent) r->inputs[i][n_inputs++] = j;
     r->outputs[i] = r->topo[i] = i;
     r->pin[i] = PSPLIT_NONE;
-    r->nodes[i] = (psplit_node){.name = "",
-                                .op_type = "Op",
-                                .domain = "",
-                                .overload = "",
-                                .inputs = r->inputs[i],
-                                .n_inputs = n_inputs,
-                                .outputs = &r->outputs[i],
-                                .n_outputs = 1};
-    r->values[i] = (psplit_value){.name = "v", .producer = i};
+    r->nodes[i] = (psplit_i_node){.name = "",
+                                  .op_type = "Op",
+                                  .domain = "",
+                                  .overload = "",
+                                  .inputs = r->inputs[i],
+                                  .n_inputs = n_inputs,
+                                  .outputs = &r->outputs[i],
+                                  .n_outputs = 1};
+    r->values[i] = (psplit_i_value){.name = "v", .producer = i};
   }
   for (uint32_t v = 0; v < n; v++) {
     r->consumer_off[v + 1] = r->consumer_off[v];
@@ -48,13 +48,13 @@ static void make_graph(random_graph *r, uint64_t seed, uint32_t n, unsigned perc
       for (uint32_t k = 0; k < r->nodes[i].n_inputs; k++)
         if (r->inputs[i][k] == v) r->consumers[r->consumer_off[v + 1]++] = i;
   }
-  r->graph = (psplit_graph){.n_nodes = n,
-                            .n_values = n,
-                            .nodes = r->nodes,
-                            .values = r->values,
-                            .topo = r->topo,
-                            .consumer_off = r->consumer_off,
-                            .consumers = r->consumers};
+  r->graph = (psplit_i_graph){.n_nodes = n,
+                              .n_values = n,
+                              .nodes = r->nodes,
+                              .values = r->values,
+                              .topo = r->topo,
+                              .consumer_off = r->consumer_off,
+                              .consumers = r->consumers};
 }
 
 /* Whether the quotient by `group` has no cycle: groups without a predecessor are taken away. */
@@ -91,7 +91,7 @@ static void merges_are_exact(void **state) {
     static random_graph r;
     const uint32_t n = 2 + (uint32_t)(psplit_i_splitmix64(seed, 999) % (MAX_NODES - 1));
     make_graph(&r, seed, n, 5 + (unsigned)(seed % 40));
-    psplit_arena arena;
+    psplit_i_arena arena;
     psplit_i_arena_init(&arena, 0);
     psplit_i_grouping grouping;
     assert_true(psplit_i_grouping_init(&grouping, &r.graph, r.flags, r.pin, &arena));
@@ -139,7 +139,7 @@ static void pins_keep_groups_apart(void **state) {
   make_graph(&r, 1, 4, 0);
   r.pin[0] = 0;
   r.pin[1] = 1;
-  psplit_arena arena;
+  psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
   psplit_i_grouping grouping;
   assert_true(psplit_i_grouping_init(&grouping, &r.graph, r.flags, r.pin, &arena));

@@ -47,17 +47,18 @@ static psplit_devices *parsed(const char *text) {
   return devices;
 }
 
-static psplit_unit *unit_of(const psplit_model *model, const psplit_unit_options *options) {
+static psplit_planner *unit_of(const psplit_model *model, const psplit_planner_options *options) {
   psplit_diag diag = {0};
-  psplit_unit *unit;
-  if (psplit_unit_create(model, options, &diag, &unit) != PSPLIT_OK) fail_msg("%s", diag.message);
-  return unit;
+  psplit_planner *planner;
+  if (psplit_planner_create(model, options, &diag, &planner) != PSPLIT_OK)
+    fail_msg("%s", diag.message);
+  return planner;
 }
 
 /* A plan by cutting between nodes; false where there is none. */
-static bool plan_of(psplit_unit *unit) {
+static bool plan_of(psplit_planner *planner) {
   psplit_diag diag = {0};
-  const psplit_code code = psplit_unit_run(unit, "infer-shapes,cost,prune,partition", &diag);
+  const psplit_code code = psplit_planner_run(planner, "infer-shapes,cost,prune,partition", &diag);
   if (code != PSPLIT_OK && code != PSPLIT_INFEASIBLE) fail_msg("%s", diag.message);
   return code == PSPLIT_OK;
 }
@@ -97,14 +98,14 @@ static void a_cut_goes_over_the_link_it_uses(void **state) {
   for (size_t f = 0; f < 2; f++)
     for (int latency = 0; latency < 2; latency++) {
       psplit_devices *devices = parsed(files[f]);
-      psplit_unit_options options;
-      psplit_unit_options_init(&options);
+      psplit_planner_options options;
+      psplit_planner_options_init(&options);
       options.n_stages = 3;
       options.devices = devices;
       options.objective = latency ? PSPLIT_LATENCY : PSPLIT_THROUGHPUT;
-      psplit_unit *unit = unit_of(model, &options);
-      assert_true(plan_of(unit));
-      const psplit_plan *plan = psplit_unit_plan(unit);
+      psplit_planner *planner = unit_of(model, &options);
+      assert_true(plan_of(planner));
+      const psplit_plan *plan = psplit_planner_plan(planner);
       const int64_t near_ns = psplit_devices_transfer_ns(devices, 0, 2, 4 * 256 * 256);
       for (uint32_t t = 0; t < plan->n_transfers; t++) {
         assert_int_equal(plan->transfers[t].from, 0);
@@ -112,12 +113,12 @@ static void a_cut_goes_over_the_link_it_uses(void **state) {
       }
       assert_int_equal(plan->n_transfers, 1);
       assert_int_equal(plan->stages[0].send_ns, near_ns);
-      assert_true(plan->lower_bound_ns <= psplit_i_plan_value_ns(unit, plan));
+      assert_true(plan->lower_bound_ns <= psplit_i_plan_value_ns(planner, plan));
       if (!latency) {
         assert_true(plan->proved_optimal);
         assert_int_equal(plan->bottleneck_ns, plan->stages[0].compute_ns + near_ns);
       }
-      psplit_unit_destroy(unit);
+      psplit_planner_destroy(planner);
       psplit_devices_destroy(devices);
     }
   psplit_model_close(model);
@@ -180,25 +181,26 @@ static psplit_devices *random_devices(dice *d, uint32_t n) {
 
 /* The least value of all splits of the nodes, as their plans say it; INT64_MAX: none fits. */
 typedef struct enumeration {
-  psplit_unit *unit;
+  psplit_planner *planner;
   int64_t best_ns;
 } enumeration;
 
 static void judge(enumeration *e) {
-  psplit_unit *unit = e->unit;
+  psplit_planner *planner = e->planner;
   psplit_diag diag = {0};
   uint32_t used = 0;
-  for (uint32_t n = 0; n < unit->graph->n_nodes; n++) used |= UINT32_C(1) << unit->stage[n];
-  if (used + 1 != UINT32_C(1) << unit->options.n_stages) return;
-  if (psplit_i_plan_make(unit, &diag) != PSPLIT_OK) return; /* no way for a tensor */
-  for (uint32_t s = 0; s < unit->options.n_stages; s++)
-    if (unit->plan->stages[s].memory_bytes > psplit_devices_memory_bytes(unit->devices, s)) return;
-  const int64_t ns = psplit_i_plan_value_ns(unit, unit->plan);
+  for (uint32_t n = 0; n < planner->graph->n_nodes; n++) used |= UINT32_C(1) << planner->stage[n];
+  if (used + 1 != UINT32_C(1) << planner->options.n_stages) return;
+  if (psplit_i_plan_make(planner, &diag) != PSPLIT_OK) return; /* no way for a tensor */
+  for (uint32_t s = 0; s < planner->options.n_stages; s++)
+    if (planner->plan->stages[s].memory_bytes > psplit_devices_memory_bytes(planner->devices, s))
+      return;
+  const int64_t ns = psplit_i_plan_value_ns(planner, planner->plan);
   if (ns < e->best_ns) e->best_ns = ns;
 }
 
 static void place(enumeration *e, uint32_t n) {
-  const psplit_graph *graph = e->unit->graph;
+  const psplit_i_graph *graph = e->planner->graph;
   if (n == graph->n_nodes) {
     judge(e);
     return;
@@ -206,22 +208,22 @@ static void place(enumeration *e, uint32_t n) {
   uint32_t low = 0;
   PSPLIT_FOR_EACH_READ(&graph->nodes[n], value) {
     const uint32_t p = graph->values[value].producer;
-    if (p != PSPLIT_NONE && e->unit->stage[p] > low) low = e->unit->stage[p];
+    if (p != PSPLIT_NONE && e->planner->stage[p] > low) low = e->planner->stage[p];
   }
-  for (uint32_t s = low; s < e->unit->options.n_stages; s++) {
-    e->unit->stage[n] = s;
+  for (uint32_t s = low; s < e->planner->options.n_stages; s++) {
+    e->planner->stage[n] = s;
     place(e, n + 1);
   }
 }
 
-static int64_t best_of_all(const psplit_model *model, const psplit_unit_options *options) {
-  psplit_unit *unit = unit_of(model, options);
+static int64_t best_of_all(const psplit_model *model, const psplit_planner_options *options) {
+  psplit_planner *planner = unit_of(model, options);
   psplit_diag diag = {0};
-  if (psplit_unit_run(unit, "infer-shapes,cost,prune,attach", &diag) != PSPLIT_OK)
+  if (psplit_planner_run(planner, "infer-shapes,cost,prune,attach", &diag) != PSPLIT_OK)
     fail_msg("%s", diag.message);
-  enumeration e = {unit, INT64_MAX};
+  enumeration e = {planner, INT64_MAX};
   place(&e, 0);
-  psplit_unit_destroy(unit);
+  psplit_planner_destroy(planner);
   return e.best_ns;
 }
 
@@ -236,22 +238,23 @@ static void plans_say_what_is_true(void **state) {
     const uint32_t n_stages = 2 + draw(&d, MAX_STAGES - 1);
     psplit_model *model = random_model(&d, n_stages + draw(&d, MAX_NODES + 1 - n_stages));
     psplit_devices *devices = random_devices(&d, n_stages);
-    psplit_unit_options options;
-    psplit_unit_options_init(&options);
+    psplit_planner_options options;
+    psplit_planner_options_init(&options);
     options.n_stages = n_stages;
     options.devices = devices;
     options.n_threads = 1;
     options.objective = draw(&d, 3) ? PSPLIT_THROUGHPUT : PSPLIT_LATENCY;
     const int64_t best_ns = best_of_all(model, &options);
-    psplit_unit *unit = unit_of(model, &options);
-    const bool any = plan_of(unit);
+    psplit_planner *planner = unit_of(model, &options);
+    const bool any = plan_of(planner);
     if (any && best_ns == INT64_MAX) fail_msg("seed %u: a plan where none fits", (unsigned)seed);
     if (any) {
-      const psplit_plan *plan = psplit_unit_plan(unit);
-      const int64_t value_ns = psplit_i_plan_value_ns(unit, plan);
+      const psplit_plan *plan = psplit_planner_plan(planner);
+      const int64_t value_ns = psplit_i_plan_value_ns(planner, plan);
       psplit_i_links links;
       assert_int_equal(
-        psplit_i_links_find(unit, PSPLIT_I_LINKS_LEAST, &unit->scratch, NULL, &links), PSPLIT_OK);
+        psplit_i_links_find(planner, PSPLIT_I_LINKS_LEAST, &planner->scratch, NULL, &links),
+        PSPLIT_OK);
       n_plans++;
       n_inexact += !links.exact;
       n_proved += plan->proved_optimal && !links.exact;
@@ -264,7 +267,7 @@ static void plans_say_what_is_true(void **state) {
         fail_msg("seed %u: %lld is called proved, %lld is possible", (unsigned)seed,
                  (long long)value_ns, (long long)best_ns);
     }
-    psplit_unit_destroy(unit);
+    psplit_planner_destroy(planner);
     psplit_devices_destroy(devices);
     psplit_model_close(model);
   }
@@ -287,24 +290,25 @@ static void like_links_make_no_classes(void **state) {
              " {\"name\": \"c\", \"preset\": \"cpu\", \"host\": \"%d\"}]}",
              near ? 1 : 2);
     psplit_devices *devices = parsed(text);
-    psplit_unit_options options;
-    psplit_unit_options_init(&options);
+    psplit_planner_options options;
+    psplit_planner_options_init(&options);
     options.n_stages = 3;
     options.devices = devices;
-    psplit_unit *unit = unit_of(model, &options);
-    assert_true(plan_of(unit));
+    psplit_planner *planner = unit_of(model, &options);
+    assert_true(plan_of(planner));
     psplit_i_links links;
     for (int c = 0; c < 2; c++) {
       assert_int_equal(
-        psplit_i_links_find(unit, (psplit_i_link_choice)c, &unit->scratch, NULL, &links),
+        psplit_i_links_find(planner, (psplit_i_link_choice)c, &planner->scratch, NULL, &links),
         PSPLIT_OK);
       if (near) {
         assert_int_equal(links.n, 1);
         assert_true(links.exact);
       }
     }
-    assert_int_equal(psplit_i_links_find(unit, PSPLIT_I_LINKS_LEAST, &unit->scratch, NULL, &links),
-                     PSPLIT_OK);
+    assert_int_equal(
+      psplit_i_links_find(planner, PSPLIT_I_LINKS_LEAST, &planner->scratch, NULL, &links),
+      PSPLIT_OK);
     const uint64_t bytes = 1 << 20;
     const int64_t host_ns = psplit_devices_transfer_ns(devices, 0, 1, bytes);
     const int64_t rack_ns = psplit_devices_transfer_ns(devices, 0, 2, bytes);
@@ -312,7 +316,7 @@ static void like_links_make_no_classes(void **state) {
     assert_int_equal(psplit_i_links_ns(&links, links.of_stage[0], bytes, true), host_ns);
     assert_int_equal(psplit_i_links_ns(&links, links.of_stage[1], bytes, true), rack_ns);
     assert_int_equal(psplit_i_links_ns(&links, links.of_stage[2], bytes, false), rack_ns);
-    psplit_unit_destroy(unit);
+    psplit_planner_destroy(planner);
     psplit_devices_destroy(devices);
   }
   psplit_model_close(model);
@@ -322,16 +326,16 @@ static void like_links_make_no_classes(void **state) {
 static void a_bound_above_the_plan_is_an_internal_error(void **state) {
   (void)state;
   psplit_model *model = products_and_a_bystander();
-  psplit_unit_options options;
-  psplit_unit_options_init(&options);
+  psplit_planner_options options;
+  psplit_planner_options_init(&options);
   options.n_stages = 2;
-  psplit_unit *unit = unit_of(model, &options);
+  psplit_planner *planner = unit_of(model, &options);
   psplit_diag diag = {0};
-  assert_true(plan_of(unit));
-  unit->solution->lower_bound_ns = unit->plan->bottleneck_ns + 1;
-  assert_int_equal(psplit_i_plan_make(unit, &diag), PSPLIT_INTERNAL);
+  assert_true(plan_of(planner));
+  planner->solution->lower_bound_ns = planner->plan->bottleneck_ns + 1;
+  assert_int_equal(psplit_i_plan_make(planner, &diag), PSPLIT_INTERNAL);
   assert_non_null(strstr(diag.message, "above the plan's"));
-  psplit_unit_destroy(unit);
+  psplit_planner_destroy(planner);
   psplit_model_close(model);
 }
 

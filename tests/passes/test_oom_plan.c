@@ -103,17 +103,17 @@ typedef struct way {
 
 static psplit_code make_plan(const psplit_model *model, const way *w, outcome *out) {
   psplit_diag diag = {0};
-  psplit_unit *unit = NULL;
-  psplit_unit_options options;
-  psplit_unit_options_init(&options);
+  psplit_planner *planner = NULL;
+  psplit_planner_options options;
+  psplit_planner_options_init(&options);
   options.n_stages = STAGES;
   options.n_threads = 1;
   options.objective = w->objective;
   options.time_limit_s = 0.02; /* of work: the plan is the same each time */
-  psplit_code code = psplit_unit_create(model, &options, &diag, &unit);
-  if (code == PSPLIT_OK) code = psplit_unit_run(unit, w->pipeline, &diag);
-  if (code == PSPLIT_OK) describe(psplit_unit_plan(unit), out);
-  psplit_unit_destroy(unit);
+  psplit_code code = psplit_planner_create(model, &options, &diag, &planner);
+  if (code == PSPLIT_OK) code = psplit_planner_run(planner, w->pipeline, &diag);
+  if (code == PSPLIT_OK) describe(psplit_planner_plan(planner), out);
+  psplit_planner_destroy(planner);
   return code;
 }
 

@@ -17,32 +17,32 @@
 /* A model and a unit over it. */
 typedef struct bench {
   psplit_model *model;
-  psplit_unit *unit;
-  const psplit_graph *graph;
+  psplit_planner *planner;
+  const psplit_i_graph *graph;
 } bench;
 
-static bench start(const char *model, const psplit_unit_options *options) {
+static bench start(const char *model, const psplit_planner_options *options) {
   bench b = {.model = opened_text(model)};
   psplit_diag diag = {0};
-  if (psplit_unit_create(b.model, options, &diag, &b.unit) != PSPLIT_OK)
+  if (psplit_planner_create(b.model, options, &diag, &b.planner) != PSPLIT_OK)
     fail_msg("%s", diag.message);
   b.graph = psplit_i_model_graph(b.model);
   return b;
 }
 
 static void stop(bench *b) {
-  psplit_unit_destroy(b->unit);
+  psplit_planner_destroy(b->planner);
   psplit_model_close(b->model);
 }
 
 static void run(bench *b, const char *pipeline) {
   psplit_diag diag = {0};
-  if (psplit_unit_run(b->unit, pipeline, &diag) != PSPLIT_OK) fail_msg("%s", diag.message);
+  if (psplit_planner_run(b->planner, pipeline, &diag) != PSPLIT_OK) fail_msg("%s", diag.message);
 }
 
-static psplit_unit_options stages(uint32_t n) {
-  psplit_unit_options options;
-  psplit_unit_options_init(&options);
+static psplit_planner_options stages(uint32_t n) {
+  psplit_planner_options options;
+  psplit_planner_options_init(&options);
   options.n_stages = n;
   options.verify_each = true;
   return options;
@@ -55,14 +55,14 @@ static uint32_t node_of(const bench *b, const char *value) {
 }
 
 static bool together(const bench *b, const char *x, const char *y) {
-  return psplit_i_group_of(&b->unit->grouping, node_of(b, x)) ==
-         psplit_i_group_of(&b->unit->grouping, node_of(b, y));
+  return psplit_i_group_of(&b->planner->grouping, node_of(b, x)) ==
+         psplit_i_group_of(&b->planner->grouping, node_of(b, y));
 }
 
 /* A convolution and what runtimes run with it: normalisation, residual sum, activation. */
 static void fuse_follows_a_convolution(void **state) {
   (void)state;
-  const psplit_unit_options options = stages(1);
+  const psplit_planner_options options = stages(1);
   bench b = start(
     "(float[1,4,8,8] x) => (float[1,4,8,8] pool)"
     "<float[4,4,1,1] w = raw {0 * 16}, float[4] s = raw {0 * 4}> {"
@@ -86,7 +86,7 @@ static void fuse_follows_a_convolution(void **state) {
 /* Activations that exporters write as several nodes: SiLU, HardSwish, Gelu. */
 static void fuse_follows_decomposed_activations(void **state) {
   (void)state;
-  const psplit_unit_options options = stages(1);
+  const psplit_planner_options options = stages(1);
   bench b = start(
     "(float[4,8] x) => (float[4,8] y) <float[8,8] w = raw {0 * 64}, float[1] k = raw {0}> {"
     "  m1 = MatMul (x, w)"
@@ -113,7 +113,7 @@ static void fuse_follows_decomposed_activations(void **state) {
 /* A quantised chain is cut where the tensor is int8, and the cut sends the int8 tensor. */
 static void quantised_tensors_cross_as_int8(void **state) {
   (void)state;
-  const psplit_unit_options options = stages(2);
+  const psplit_planner_options options = stages(2);
   bench b = start(
     "(float[64,64] x) => (float[64,64] m2)"
     "<float[64,64] w = raw {0 * 4096}, float[1] scale = raw {0}, int8 zero = raw {0}> {"
@@ -125,7 +125,7 @@ static void quantised_tensors_cross_as_int8(void **state) {
     &options);
   run(&b, NULL);
   assert_true(together(&b, "m1", "q1") && together(&b, "d1", "m2"));
-  const psplit_plan *plan = psplit_unit_plan(b.unit);
+  const psplit_plan *plan = psplit_planner_plan(b.planner);
   assert_int_equal(plan->n_transfers, 1);
   assert_string_equal(plan->transfers[0].tensor, "q1");
   assert_int_equal(plan->transfers[0].bytes, 64 * 64);
@@ -137,7 +137,7 @@ static void quantised_tensors_cross_as_int8(void **state) {
  */
 static void prune_sorts_nodes(void **state) {
   (void)state;
-  const psplit_unit_options options = stages(2);
+  const psplit_planner_options options = stages(2);
   bench b = start(
     "(float[8,8] x) => (float[8,8] z) <float[8,8] w = raw {0 * 64}> {"
     "  w2 = Identity (w)"
@@ -149,13 +149,13 @@ static void prune_sorts_nodes(void **state) {
     "}",
     &options);
   run(&b, NULL);
-  const uint8_t *flags = b.unit->node_flags;
+  const uint8_t *flags = b.planner->node_flags;
   assert_true(flags[node_of(&b, "w2")] & PSPLIT_I_NODE_FREE);
   assert_true(flags[node_of(&b, "dead")] & PSPLIT_I_NODE_DEAD);
   assert_false(flags[node_of(&b, "noise")] & (PSPLIT_I_NODE_FREE | PSPLIT_I_NODE_REPEATABLE));
-  const psplit_plan *plan = psplit_unit_plan(b.unit);
+  const psplit_plan *plan = psplit_planner_plan(b.planner);
   assert_int_equal(plan->n_dead_nodes, 1);
-  assert_int_equal(b.unit->node_ns[node_of(&b, "dead")], 0);
+  assert_int_equal(b.planner->node_ns[node_of(&b, "dead")], 0);
   uint32_t n_nodes = 0;
   for (uint32_t s = 0; s < 2; s++)
     n_nodes += plan->stages[s].n_nodes - plan->stages[s].n_duplicated;
@@ -168,7 +168,7 @@ static void prune_sorts_nodes(void **state) {
 /* A float mask made from a bool model input is made again where it is needed, not sent. */
 static void replicate_makes_masks_again(void **state) {
   (void)state;
-  const psplit_unit_options options = stages(2);
+  const psplit_planner_options options = stages(2);
   bench b = start(
     "(float[256,256] x, bool[256,256] ids) => (float[256,256] bm)"
     "<float[256,256] w = raw {0 * 65536}> {"
@@ -182,7 +182,7 @@ static void replicate_makes_masks_again(void **state) {
     "}",
     &options);
   run(&b, NULL);
-  const psplit_plan *plan = psplit_unit_plan(b.unit);
+  const psplit_plan *plan = psplit_planner_plan(b.planner);
   for (uint32_t t = 0; t < plan->n_transfers; t++)
     assert_string_not_equal(plan->transfers[t].tensor, "mask");
   assert_int_equal(plan->n_copies, 1);
@@ -190,12 +190,13 @@ static void replicate_makes_masks_again(void **state) {
   stop(&b);
 }
 
-static psplit_code solve(const char *text, const psplit_unit_options *options, psplit_diag *diag) {
+static psplit_code solve(const char *text, const psplit_planner_options *options,
+                         psplit_diag *diag) {
   psplit_model *model = opened_text(text);
-  psplit_unit *unit = NULL;
-  psplit_code code = psplit_unit_create(model, options, diag, &unit);
-  if (code == PSPLIT_OK) code = psplit_unit_run(unit, NULL, diag);
-  psplit_unit_destroy(unit);
+  psplit_planner *planner = NULL;
+  psplit_code code = psplit_planner_create(model, options, diag, &planner);
+  if (code == PSPLIT_OK) code = psplit_planner_run(planner, NULL, diag);
+  psplit_planner_destroy(planner);
   psplit_model_close(model);
   return code;
 }
@@ -206,7 +207,7 @@ static const char CHAIN[] =
 static void what_cannot_be_met_is_refused(void **state) {
   (void)state;
   psplit_diag diag = {0};
-  psplit_unit_options options = stages(4);
+  psplit_planner_options options = stages(4);
   assert_int_equal(solve(CHAIN, &options, &diag), PSPLIT_INFEASIBLE);
 
   options = stages(2);
@@ -224,7 +225,7 @@ static void what_cannot_be_met_is_refused(void **state) {
 
 /* n devices of the preset "cpu" with this much memory. */
 static psplit_devices *limited(uint32_t n, uint64_t memory_bytes) {
-  psplit_text text = {0};
+  psplit_i_text text = {0};
   psplit_diag diag = {0};
   psplit_devices *devices;
   psplit_i_text_puts(&text, "{\"devices\": [");
@@ -242,8 +243,8 @@ static psplit_devices *limited(uint32_t n, uint64_t memory_bytes) {
 enum { LINKS = 7 };
 
 /* x of width[0] floats through LINKS products with weights of width[i] x width[i + 1]. */
-static bench start_products(const int64_t width[LINKS + 1], const psplit_unit_options *options) {
-  psplit_text text = {0};
+static bench start_products(const int64_t width[LINKS + 1], const psplit_planner_options *options) {
+  psplit_i_text text = {0};
   psplit_i_text_addf(&text, "(float[1,%" PRId64 "] v0) => (float[1,%" PRId64 "] v%d) <", width[0],
                      width[LINKS], LINKS);
   for (int i = 0; i < LINKS; i++)
@@ -261,14 +262,15 @@ static bench start_products(const int64_t width[LINKS + 1], const psplit_unit_op
 static void memory_is_what_a_stage_holds(void **state) {
   (void)state;
   psplit_devices *devices = limited(2, 1 << 20);
-  psplit_unit_options options = stages(2);
+  psplit_planner_options options = stages(2);
   options.devices = devices;
   options.queue_depth = 3;
   bench b = start_products((const int64_t[]){8, 8, 16, 8, 8, 8, 8, 4}, &options);
-  b.unit->pin[node_of(&b, "v2")] = 0;
-  b.unit->pin[node_of(&b, "v3")] = 1;
+  b.planner->pin[node_of(&b, "v2")] = 0;
+  b.planner->pin[node_of(&b, "v3")] = 1;
   run(&b, "partition");
-  const psplit_plan_stage *first = &b.unit->plan->stages[0], *second = &b.unit->plan->stages[1];
+  const psplit_plan_stage *first = &b.planner->plan->stages[0],
+                          *second = &b.planner->plan->stages[1];
   assert_int_equal(first->weight_bytes, 4 * (8 * 8 + 8 * 16));
   assert_int_equal(first->peak_activation_bytes, 4 * (8 + 16)); /* v1 and v2 */
   assert_int_equal(first->buffer_bytes, 3 * 4 * 16);            /* v2, sent */
@@ -297,10 +299,11 @@ static int64_t load_of_products(const bench *b, const int64_t *width, int i, int
   for (int p = i; p < j; p++) {
     char name[16];
     snprintf(name, sizeof name, "v%d", p + 1);
-    ns += b->unit->node_ns[node_of(b, name)];
+    ns += b->planner->node_ns[node_of(b, name)];
   }
-  if (i) ns += psplit_devices_transfer_ns(b->unit->devices, 0, 1, 4 * (uint64_t)width[i]);
-  if (j < LINKS) ns += psplit_devices_transfer_ns(b->unit->devices, 0, 1, 4 * (uint64_t)width[j]);
+  if (i) ns += psplit_devices_transfer_ns(b->planner->devices, 0, 1, 4 * (uint64_t)width[i]);
+  if (j < LINKS)
+    ns += psplit_devices_transfer_ns(b->planner->devices, 0, 1, 4 * (uint64_t)width[j]);
   return ns;
 }
 
@@ -318,11 +321,12 @@ static void memory_limits_a_cut_as_brute_force_says(void **state) {
     random = random * 1664525 + 1013904223;
     const uint64_t limit = 2000 + (random >> 16) % 12000;
     psplit_devices *devices = limited(3, limit);
-    psplit_unit_options options = stages(3);
+    psplit_planner_options options = stages(3);
     options.devices = devices;
     bench b = start_products(width, &options);
     psplit_diag diag = {0};
-    const psplit_code code = psplit_unit_run(b.unit, "infer-shapes,cost,prune,partition", &diag);
+    const psplit_code code =
+      psplit_planner_run(b.planner, "infer-shapes,cost,prune,partition", &diag);
     int64_t best_ns = INT64_MAX;
     for (int i = 1; i < LINKS - 1; i++)
       for (int j = i + 1; j < LINKS; j++) {
@@ -343,10 +347,10 @@ static void memory_limits_a_cut_as_brute_force_says(void **state) {
     } else {
       n_fitting++;
       if (code != PSPLIT_OK) fail_msg("round %d: %s", round, diag.message);
-      assert_int_equal(b.unit->plan->bottleneck_ns, best_ns);
-      assert_true(b.unit->plan->lower_bound_ns <= best_ns);
-      n_of_weights += strstr(b.unit->plan->bound, ", of weights' memory alone") != NULL;
-      for (int s = 0; s < 3; s++) assert_true(b.unit->plan->stages[s].memory_bytes <= limit);
+      assert_int_equal(b.planner->plan->bottleneck_ns, best_ns);
+      assert_true(b.planner->plan->lower_bound_ns <= best_ns);
+      n_of_weights += strstr(b.planner->plan->bound, ", of weights' memory alone") != NULL;
+      for (int s = 0; s < 3; s++) assert_true(b.planner->plan->stages[s].memory_bytes <= limit);
     }
     stop(&b);
     psplit_devices_destroy(devices);
@@ -365,13 +369,14 @@ static void latency_is_as_brute_force_says(void **state) {
       random = random * 1664525 + 1013904223;
       width[i] = 1 + (random >> 16) % 400;
     }
-    psplit_unit_options options = stages(3);
+    psplit_planner_options options = stages(3);
     options.objective = round % 2 ? PSPLIT_LATENCY : PSPLIT_THROUGHPUT;
     bench b = start_products(width, &options);
     psplit_diag diag = {0};
-    assert_int_equal(psplit_unit_run(b.unit, "infer-shapes,cost,prune,partition,replicate", &diag),
-                     PSPLIT_OK);
-    const psplit_plan *plan = b.unit->plan;
+    assert_int_equal(
+      psplit_planner_run(b.planner, "infer-shapes,cost,prune,partition,replicate", &diag),
+      PSPLIT_OK);
+    const psplit_plan *plan = b.planner->plan;
     int64_t best_ns = INT64_MAX, sum_ns = 0;
     for (int i = 1; i < LINKS - 1; i++)
       for (int j = i + 1; j < LINKS; j++) {
@@ -404,11 +409,11 @@ static void memory_error_says_what_is_in_the_way(void **state) {
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     psplit_devices *devices = limited(1, cases[i].limit);
-    psplit_unit_options options = stages(1);
+    psplit_planner_options options = stages(1);
     psplit_diag diag = {0};
     options.devices = devices;
     bench b = start_products(width, &options);
-    assert_int_equal(psplit_unit_run(b.unit, NULL, &diag), PSPLIT_INFEASIBLE);
+    assert_int_equal(psplit_planner_run(b.planner, NULL, &diag), PSPLIT_INFEASIBLE);
     stop(&b);
     for (size_t w = 0; w < 4 && cases[i].words[w]; w++)
       if (!strstr(diag.message, cases[i].words[w]))
@@ -420,7 +425,7 @@ static void memory_error_says_what_is_in_the_way(void **state) {
 /* Every value between the two ends is a sequence: no cut sends one. */
 static void sequences_are_never_cut(void **state) {
   (void)state;
-  psplit_unit_options options = stages(2);
+  psplit_planner_options options = stages(2);
   psplit_diag diag = {0};
   assert_int_equal(solve("(float[8,8] x) => (float[8,8] y) {"
                          "  seq = SplitToSequence (x)"
@@ -448,9 +453,9 @@ static void any_order_of_passes_is_safe(void **state) {
     "  i = Reshape (h, s)"
     "}";
   for (uint64_t seed = 0; seed < 60; seed++) {
-    const psplit_unit_options options = stages(1 + (uint32_t)(seed % 3));
+    const psplit_planner_options options = stages(1 + (uint32_t)(seed % 3));
     bench b = start(model, &options);
-    psplit_text text = {0};
+    psplit_i_text text = {0};
     for (unsigned step = 0; step < 10; step++)
       psplit_i_text_addf(&text, "%s%s", step ? "," : "",
                          names[psplit_i_splitmix64(seed, step) % (sizeof names / sizeof *names)]);
@@ -482,13 +487,13 @@ static void sparse_weights_count(void **state) {
     psplit_diag diag = {0};
     const int n = snprintf(text, sizeof text, devices_text, fits ? 30000 : 16000);
     assert_int_equal(psplit_devices_parse(text, (size_t)n, &diag, &devices), PSPLIT_OK);
-    psplit_unit_options options = stages(2);
+    psplit_planner_options options = stages(2);
     options.devices = devices;
     bench b = start(SPARSE_CHAIN, &options);
-    const psplit_code code = psplit_unit_run(b.unit, NULL, &diag);
+    const psplit_code code = psplit_planner_run(b.planner, NULL, &diag);
     assert_int_equal(code, fits ? PSPLIT_OK : PSPLIT_INFEASIBLE);
     if (fits) {
-      const psplit_plan *plan = psplit_unit_plan(b.unit);
+      const psplit_plan *plan = psplit_planner_plan(b.planner);
       assert_true(plan->stages[0].weight_bytes >= 16384 && plan->stages[1].weight_bytes >= 16384);
     } else {
       assert_non_null(strstr(diag.message, "memory"));

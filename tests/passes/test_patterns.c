@@ -11,8 +11,8 @@
 
 #include "onnx.pb-c.h"
 #include "open.h"
-#include "planner.h"
 #include "pattern.h"
+#include "planner.h"
 #include "text_form.h"
 
 /* A model from its nodes as text. Names in capitals are weights, zeros but for TWO; of the others,
@@ -20,8 +20,8 @@
  * whole graph. */
 typedef struct sketch {
   psplit_model *model;
-  psplit_unit *unit;
-  const psplit_graph *graph;
+  psplit_planner *planner;
+  const psplit_i_graph *graph;
 } sketch;
 
 static const char *const *user_patterns; /* what read_text hands out */
@@ -39,23 +39,23 @@ static psplit_code read_text(void *user, const char *path, psplit_diag *diag, ch
 }
 
 /* Adds `name` unless it is there already. */
-static void note(psplit_intern *names, const char *name) {
+static void note(psplit_i_intern *names, const char *name) {
   if (psplit_i_intern_add(names, name) == PSPLIT_NONE) abort();
 }
 
-static bool in(const psplit_intern *names, const char *name) {
+static bool in(const psplit_i_intern *names, const char *name) {
   return psplit_i_intern_find(names, name) != PSPLIT_NONE;
 }
 
-static void list(psplit_text *text, const char *before, const char *name, const char *after) {
+static void list(psplit_i_text *text, const char *before, const char *name, const char *after) {
   psplit_i_text_addf(text, "%sfloat%s %s%s", text->n ? ", " : "", before, name, after);
 }
 
 /* The graph around nodes. */
-static psplit_text graph_around(const char *nodes) {
-  psplit_text text = {0}, inputs = {0}, outputs = {0}, weights = {0};
-  psplit_intern made, read;
-  psplit_arena arena;
+static psplit_i_text graph_around(const char *nodes) {
+  psplit_i_text text = {0}, inputs = {0}, outputs = {0}, weights = {0};
+  psplit_i_intern made, read;
+  psplit_i_arena arena;
   psplit_diag diag = {0};
   Onnx__ModelProto *model;
   psplit_i_intern_init(&made);
@@ -94,7 +94,7 @@ static psplit_text graph_around(const char *nodes) {
 }
 
 static sketch draw(const char *text) {
-  psplit_text whole = {0};
+  psplit_i_text whole = {0};
   if (*text != '(') whole = graph_around(text);
   sketch s = {.model = opened_text(*text == '(' ? text : whole.bytes)};
   psplit_i_text_fini(&whole);
@@ -103,19 +103,20 @@ static sketch draw(const char *text) {
 }
 
 static psplit_code fuse(sketch *s, const char *patterns, psplit_diag *diag) {
-  psplit_unit_options options;
-  psplit_unit_options_init(&options);
+  psplit_planner_options options;
+  psplit_planner_options_init(&options);
   options.verify_each = true;
   options.read_text = read_text;
   user_patterns = &patterns;
-  psplit_code code = psplit_unit_create(s->model, &options, diag, &s->unit);
+  psplit_code code = psplit_planner_create(s->model, &options, diag, &s->planner);
   if (code == PSPLIT_OK)
-    code = psplit_unit_run(s->unit, patterns ? "prune,fuse:patterns=mine" : "prune,fuse", diag);
+    code =
+      psplit_planner_run(s->planner, patterns ? "prune,fuse:patterns=mine" : "prune,fuse", diag);
   return code;
 }
 
 static void erase(sketch *s) {
-  psplit_unit_destroy(s->unit);
+  psplit_planner_destroy(s->planner);
   psplit_model_close(s->model);
 }
 
@@ -126,14 +127,14 @@ static void groups_are(const char *model, const char *patterns, const char *want
   sketch s = draw(model);
   psplit_diag diag = {0};
   if (fuse(&s, patterns, &diag) != PSPLIT_OK) fail_msg("%s", diag.message);
-  psplit_text got = {0};
+  psplit_i_text got = {0};
   for (uint32_t n = 0; n < s.graph->n_nodes; n++) {
-    const uint32_t group = psplit_i_group_of(&s.unit->grouping, n);
+    const uint32_t group = psplit_i_group_of(&s.planner->grouping, n);
     bool is_first = true;
     for (uint32_t m = 0; m < n && is_first; m++)
-      is_first = psplit_i_group_of(&s.unit->grouping, m) != group;
+      is_first = psplit_i_group_of(&s.planner->grouping, m) != group;
     for (uint32_t m = n; m < s.graph->n_nodes && is_first; m++)
-      if (psplit_i_group_of(&s.unit->grouping, m) == group)
+      if (psplit_i_group_of(&s.planner->grouping, m) == group)
         psplit_i_text_addf(&got, "%s%s",
                            m > n ? "+"
                            : n   ? " "
@@ -151,8 +152,8 @@ static void is_one_group(const char *model) {
   psplit_diag diag = {0};
   if (fuse(&s, NULL, &diag) != PSPLIT_OK) fail_msg("%s", diag.message);
   for (uint32_t n = 1; n < s.graph->n_nodes; n++)
-    if (!(s.unit->node_flags[n] & PSPLIT_I_NODE_FREE) &&
-        psplit_i_group_of(&s.unit->grouping, n) != psplit_i_group_of(&s.unit->grouping, 0))
+    if (!(s.planner->node_flags[n] & PSPLIT_I_NODE_FREE) &&
+        psplit_i_group_of(&s.planner->grouping, n) != psplit_i_group_of(&s.planner->grouping, 0))
       fail_msg("%s\n  %s stands apart", model, s.graph->values[s.graph->nodes[n].outputs[0]].name);
   erase(&s);
 }
@@ -364,7 +365,7 @@ static void any_text_is_safe(void **state) {
                                       "\npattern q\nk = Foo(_)\n",
                                       "z = Bar(~y)\n"};
   for (uint64_t seed = 0; seed < 2000; seed++) {
-    psplit_text text = {0};
+    psplit_i_text text = {0};
     psplit_i_text_puts(&text, seed % 2 ? "pattern p\n" : "");
     for (unsigned i = 0; i < 12; i++)
       psplit_i_text_addf(&text, "%s ",

@@ -33,7 +33,7 @@ static psplit_model *random_model(dice *d, uint32_t most_nodes) {
     "Sub",    "Softmax", "Transpose", "Concat", "Softplus", "Neg",  "Conv", "BatchNormalization",
     "Exp",    "Shape",   "Identity"};
   static const unsigned arity[] = {2, 2, 2, 1, 1, 1, 1, 2, 2, 1, 1, 2, 1, 1, 2, 5, 1, 1, 1};
-  psplit_text nodes = {0}, outputs = {0};
+  psplit_i_text nodes = {0}, outputs = {0};
   const uint32_t n = 5 + draw(d, most_nodes - 5);
   for (uint32_t i = 0; i < n; i++) {
     const uint32_t op = draw(d, sizeof ops / sizeof *ops);
@@ -52,7 +52,7 @@ static psplit_model *random_model(dice *d, uint32_t most_nodes) {
     if (i + 1 == n || draw(d, 10) == 0)
       psplit_i_text_addf(&outputs, "%sfloat[4] v%u", outputs.n ? ", " : "", i + 2);
   }
-  psplit_text text = {0};
+  psplit_i_text text = {0};
   psplit_i_text_addf(&text,
                      "(float[4] v0, float[4] v1) => (%s) <float[1] W = {0}, float[1] K = {0}> {%s}",
                      outputs.bytes, nodes.bytes);
@@ -64,19 +64,19 @@ static psplit_model *random_model(dice *d, uint32_t most_nodes) {
 }
 
 /* Groups numbered by the leader of each node; repeatedly removes one that waits for none. */
-static void assert_acyclic(const psplit_unit *unit, const char *pipeline) {
-  const psplit_graph *graph = unit->graph;
+static void assert_acyclic(const psplit_planner *planner, const char *pipeline) {
+  const psplit_i_graph *graph = planner->graph;
   bool gone[MAX_NODES] = {0};
   for (bool progress = true; progress;) {
     progress = false;
     for (uint32_t leader = 0; leader < graph->n_nodes; leader++) {
       bool waits = gone[leader];
       for (uint32_t n = 0; n < graph->n_nodes && !waits; n++) {
-        if (psplit_i_group_of(&unit->grouping, n) != leader) continue;
+        if (psplit_i_group_of(&planner->grouping, n) != leader) continue;
         for (uint32_t i = 0; i < graph->nodes[n].n_inputs && !waits; i++) {
           const uint32_t from = graph->values[graph->nodes[n].inputs[i]].producer;
-          if (from == PSPLIT_NONE || (unit->node_flags[from] & PSPLIT_I_NODE_FREE)) continue;
-          const uint32_t other = psplit_i_group_of(&unit->grouping, from);
+          if (from == PSPLIT_NONE || (planner->node_flags[from] & PSPLIT_I_NODE_FREE)) continue;
+          const uint32_t other = psplit_i_group_of(&planner->grouping, from);
           waits = other != leader && !gone[other];
         }
       }
@@ -84,12 +84,12 @@ static void assert_acyclic(const psplit_unit *unit, const char *pipeline) {
     }
   }
   for (uint32_t n = 0; n < graph->n_nodes; n++)
-    if (!gone[psplit_i_group_of(&unit->grouping, n)])
+    if (!gone[psplit_i_group_of(&planner->grouping, n)])
       fail_msg("%s: a cycle through the group of node %u", pipeline, n);
 }
 
-static void assert_forward(const psplit_unit *unit, const psplit_plan *plan) {
-  const psplit_graph *graph = unit->graph;
+static void assert_forward(const psplit_planner *planner, const psplit_plan *plan) {
+  const psplit_i_graph *graph = planner->graph;
   for (uint32_t n = 0; n < graph->n_nodes; n++)
     for (uint32_t i = 0; i < graph->nodes[n].n_inputs; i++) {
       const uint32_t from = graph->values[graph->nodes[n].inputs[i]].producer;
@@ -115,8 +115,8 @@ static void any_passes_in_any_order(void **state) {
   for (uint64_t seed = 0; seed < 200; seed++) {
     dice d = {.seed = seed};
     psplit_model *model = random_model(&d, MAX_NODES);
-    psplit_unit_options options;
-    psplit_unit_options_init(&options);
+    psplit_planner_options options;
+    psplit_planner_options_init(&options);
     options.n_stages = 1 + draw(&d, 3);
     options.verify_each = true;
     options.time_limit_s = 0.05;
@@ -125,20 +125,20 @@ static void any_passes_in_any_order(void **state) {
     for (unsigned i = 0; i < 7; i++)
       strcat(strcat(pipeline, i ? "," : ""), passes[draw(&d, sizeof passes / sizeof *passes)]);
     strcat(pipeline, seed % 2 ? ",partition" : ",attach");
-    psplit_unit *unit;
+    psplit_planner *planner;
     psplit_diag diag = {0};
-    assert_int_equal(psplit_unit_create(model, &options, &diag, &unit), PSPLIT_OK);
-    const psplit_code code = psplit_unit_run(unit, pipeline, &diag);
+    assert_int_equal(psplit_planner_create(model, &options, &diag, &planner), PSPLIT_OK);
+    const psplit_code code = psplit_planner_run(planner, pipeline, &diag);
     if (code != PSPLIT_INFEASIBLE) {
       if (code != PSPLIT_OK) fail_msg("seed %u, %s: %s", (unsigned)seed, pipeline, diag.message);
-      assert_acyclic(unit, pipeline);
-      n_grouped += unit->grouping.n_groups < unit->graph->n_nodes;
-      if (psplit_unit_plan(unit)) {
-        assert_forward(unit, psplit_unit_plan(unit));
+      assert_acyclic(planner, pipeline);
+      n_grouped += planner->grouping.n_groups < planner->graph->n_nodes;
+      if (psplit_planner_plan(planner)) {
+        assert_forward(planner, psplit_planner_plan(planner));
         n_planned++;
       }
     }
-    psplit_unit_destroy(unit);
+    psplit_planner_destroy(planner);
     psplit_model_close(model);
   }
   assert_true(n_grouped > 100 && n_planned > 25); /* often enough to mean something */
@@ -147,23 +147,23 @@ static void any_passes_in_any_order(void **state) {
 /* The unit's best cut after a pipeline. */
 static int64_t best_cut(const psplit_model *model, uint32_t n_stages, const char *pipeline,
                         uint32_t *out_n_groups) {
-  psplit_unit_options options;
-  psplit_unit_options_init(&options);
+  psplit_planner_options options;
+  psplit_planner_options_init(&options);
   options.n_stages = n_stages;
   options.verify_each = true;
   options.n_threads = 1;
-  psplit_unit *unit;
+  psplit_planner *planner;
   psplit_diag diag = {0};
-  assert_int_equal(psplit_unit_create(model, &options, &diag, &unit), PSPLIT_OK);
-  const psplit_code code = psplit_unit_run(unit, pipeline, &diag);
+  assert_int_equal(psplit_planner_create(model, &options, &diag, &planner), PSPLIT_OK);
+  const psplit_code code = psplit_planner_run(planner, pipeline, &diag);
   if (code != PSPLIT_OK && code != PSPLIT_INFEASIBLE) fail_msg("%s: %s", pipeline, diag.message);
-  *out_n_groups = unit->grouping.n_groups;
+  *out_n_groups = planner->grouping.n_groups;
   int64_t best = INT64_MAX;
   if (code == PSPLIT_OK) {
-    assert_true(unit->solution->proved_optimal);
-    best = unit->solution->objective_ns;
+    assert_true(planner->solution->proved_optimal);
+    best = planner->solution->objective_ns;
   }
-  psplit_unit_destroy(unit);
+  psplit_planner_destroy(planner);
   return best;
 }
 

@@ -26,13 +26,13 @@ static void expect(const char *letters, const char *const *scopes,
     if (g + 1 < n) edges[n_edges++] = (psplit_snapshot_edge){g, g + 1, g};
     if (extra && extra->from == g) edges[n_edges++] = *extra;
   }
-  psplit_arena arena;
+  psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
   psplit_diag diag = {0};
   psplit_snapshot_repeat *repeats;
   const psplit_i_repeat_input input = {n, shape, scope, n_edges, edges};
   assert_int_equal(psplit_i_repeats_find(&input, &arena, &diag, &repeats, &n_repeats), PSPLIT_OK);
-  psplit_text got = {0};
+  psplit_i_text got = {0};
   psplit_i_text_puts(&got, "");
   for (uint32_t r = 0; r < n_repeats; r++)
     psplit_i_text_addf(&got, "%u %u*%u %s;", (unsigned)repeats[r].first,

@@ -10,49 +10,50 @@
 #endif
 
 #if !defined(CASE_NO_RUN)
-static int run(const psplit_plugin_host *host, psplit_plugin_unit *unit,
+static int run(const psplit_plugin_host *host, psplit_plugin_unit *planner,
                const psplit_plugin_value *values) {
   (void)host;
   (void)values;
-  (void)unit;
+  (void)planner;
 #if defined(CASE_TEARS)
-  const uint32_t ends[] = {0, host->n_nodes(unit) - 1};
-  host->must_group(unit, ends, 2);
-  if (host->group(unit, ends, 2)) return 9; /* it knows better */
+  const uint32_t ends[] = {0, host->n_nodes(planner) - 1};
+  host->must_group(planner, ends, 2);
+  if (host->group(planner, ends, 2)) return 9; /* it knows better */
 #elif defined(CASE_FAILS)
-  host->fail(unit, "the moon is\nfull");
+  host->fail(planner, "the moon is\nfull");
   return 3;
 #elif defined(CASE_WILD)
   /* Ids out of range, everywhere. */
   const uint32_t *ids;
-  const uint32_t bad[] = {UINT32_MAX, 1u << 30, host->n_nodes(unit)};
+  const uint32_t bad[] = {UINT32_MAX, 1u << 30, host->n_nodes(planner)};
   int64_t number = 7;
   for (int i = 0; i < 3; i++) {
-    if (*host->node_name(unit, bad[i]) || host->node_inputs(unit, bad[i], &ids) ||
-        host->node_outputs(unit, bad[i], &ids) || *host->stage_device(unit, bad[i]) ||
-        host->attr_int(unit, bad[i], "axis", &number) || number != 7 ||
-        host->node_ns(unit, bad[i], 0) || host->group_of(unit, bad[i]) != PSPLIT_PLUGIN_NONE ||
-        host->pin(unit, bad[i], 0) || host->pin(unit, 0, bad[i]) ||
-        (bad[i] != PSPLIT_PLUGIN_NONE && host->note(unit, bad[i], "no")))
+    if (*host->node_name(planner, bad[i]) || host->node_inputs(planner, bad[i], &ids) ||
+        host->node_outputs(planner, bad[i], &ids) || *host->stage_device(planner, bad[i]) ||
+        host->attr_int(planner, bad[i], "axis", &number) || number != 7 ||
+        host->node_ns(planner, bad[i], 0) ||
+        host->group_of(planner, bad[i]) != PSPLIT_PLUGIN_NONE || host->pin(planner, bad[i], 0) ||
+        host->pin(planner, 0, bad[i]) ||
+        (bad[i] != PSPLIT_PLUGIN_NONE && host->note(planner, bad[i], "no")))
       return 1;
-    host->set_cost(unit, bad[i], 0, 5);
-    host->set_cost(unit, 0, bad[i] == UINT32_MAX ? 0 : bad[i], -5);
+    host->set_cost(planner, bad[i], 0, 5);
+    host->set_cost(planner, 0, bad[i] == UINT32_MAX ? 0 : bad[i], -5);
   }
-  host->keep_together(unit, bad, 3);
-  host->must_group(unit, bad, 3);
-  host->forbid_cut(unit, UINT32_MAX);
-  if (*host->value_name(unit, UINT32_MAX) || host->value_consumers(unit, UINT32_MAX, &ids) ||
-      host->value_dim(unit, UINT32_MAX, 0) != -1 || host->value_rank(unit, UINT32_MAX) != -1)
+  host->keep_together(planner, bad, 3);
+  host->must_group(planner, bad, 3);
+  host->forbid_cut(planner, UINT32_MAX);
+  if (*host->value_name(planner, UINT32_MAX) || host->value_consumers(planner, UINT32_MAX, &ids) ||
+      host->value_dim(planner, UINT32_MAX, 0) != -1 || host->value_rank(planner, UINT32_MAX) != -1)
     return 2;
 #elif defined(CASE_PINS)
-  for (uint32_t n = 0; n < host->n_nodes(unit); n++)
-    if (!host->pin(unit, n, n < 2 ? 0 : 1)) return 1;
+  for (uint32_t n = 0; n < host->n_nodes(planner); n++)
+    if (!host->pin(planner, n, n < 2 ? 0 : 1)) return 1;
 #elif defined(CASE_NOTES)
-  if (!host->note(unit, 2, "slow on Tuesdays, </script><b>always</b>") ||
-      !host->note(unit, PSPLIT_PLUGIN_NONE, "two\nlines") || host->note(unit, 2, NULL))
+  if (!host->note(planner, 2, "slow on Tuesdays, </script><b>always</b>") ||
+      !host->note(planner, PSPLIT_PLUGIN_NONE, "two\nlines") || host->note(planner, 2, NULL))
     return 1;
 #elif defined(CASE_FORBIDS)
-  for (uint32_t v = 0; v < host->n_values(unit); v++) host->forbid_cut(unit, v);
+  for (uint32_t v = 0; v < host->n_values(planner); v++) host->forbid_cut(planner, v);
 #else
   if (host->abi != PSPLIT_PLUGIN_ABI || host->struct_size < sizeof *host) return 1;
 #endif

@@ -121,7 +121,7 @@ static void trace_has_the_shape_that_viewers_read(void **state) {
   psplit_i_manifest_stage stages[K] = {
     {.device = "cpu0"}, {.device = "a \"b\"\n"}, {.device = "c"}};
   psplit_i_pipe pipe = {.manifest = {.n_stages = K, .stages = stages}};
-  psplit_text text = {0};
+  psplit_i_text text = {0};
   psplit_i_trace_json(&timeline, &pipe, &text);
   assert_false(text.failed);
   json_t *root = json_loadb(text.bytes, text.n, JSON_REJECT_DUPLICATES, NULL);

@@ -34,15 +34,15 @@ static double now(void) {
 }
 
 static void print_values(const psplit_i_shapes *shapes, const psplit_i_costs *costs) {
-  const psplit_graph *graph = psplit_i_shapes_graph(shapes);
+  const psplit_i_graph *graph = psplit_i_shapes_graph(shapes);
   for (uint32_t v = 0; v < graph->n_values; v++) {
-    const psplit_vtype *type = psplit_i_shapes_type(shapes, v);
+    const psplit_i_vtype *type = psplit_i_shapes_type(shapes, v);
     printf("V\t");
     print_name(graph->values[v].name);
     printf("\t%d\t%" PRId32 "\t%d\t%d", type->kind, type->elem, type->rank, type->declared_wrong);
     for (int32_t i = 0; i < type->rank; i++) {
       int64_t size;
-      psplit_text text = {0};
+      psplit_i_text text = {0};
       psplit_i_dim_print(psplit_i_shapes_dims(shapes), type->dims[i], &text);
       if (psplit_i_costs_dim(costs, type->dims[i], &size))
         printf("\t%" PRId64 "=", size);
@@ -55,7 +55,7 @@ static void print_values(const psplit_i_shapes *shapes, const psplit_i_costs *co
   }
 }
 
-static void print_costs(const psplit_graph *graph, const psplit_i_costs *costs) {
+static void print_costs(const psplit_i_graph *graph, const psplit_i_costs *costs) {
   for (uint32_t i = 0; i < graph->n_nodes; i++) {
     const uint32_t n = graph->topo[i];
     const psplit_work work = psplit_i_costs_node(costs, n);
@@ -72,7 +72,7 @@ static void print_costs(const psplit_graph *graph, const psplit_i_costs *costs) 
 }
 
 int main(int argc, char **argv) {
-  psplit_binding bound[64], evaluated[64];
+  psplit_i_binding bound[64], evaluated[64];
   size_t n_bound = 0, n_evaluated = 0;
   bool with_costs = false, quiet = false;
   int64_t assume = -1;
@@ -88,7 +88,7 @@ int main(int argc, char **argv) {
       const bool bind = strcmp(argv[i], "--bind") == 0;
       char *equals = strrchr(argv[++i], '=');
       *equals = 0;
-      const psplit_binding binding = {argv[i], atoll(equals + 1)};
+      const psplit_i_binding binding = {argv[i], atoll(equals + 1)};
       if (bind && n_bound < 64)
         bound[n_bound++] = binding;
       else if (n_evaluated < 64)
@@ -107,7 +107,7 @@ int main(int argc, char **argv) {
   code = psplit_i_shapes_create(psplit_i_model_graph(model), bound, n_bound, &sink, &diag, &shapes);
   if (code != PSPLIT_OK) goto out;
   const double inferred = now();
-  const psplit_cost_options options = {evaluated, n_evaluated, assume, assume};
+  const psplit_i_cost_options options = {evaluated, n_evaluated, assume, assume};
   code = psplit_i_costs_create(shapes, &options, &diag, &costs);
   if (code != PSPLIT_OK) goto out;
   const double costed = now();

@@ -32,7 +32,7 @@ static psplit_dim mul(psplit_dim a, psplit_dim b) { return psplit_i_dim_mul(d, a
 static psplit_dim quotient(psplit_dim a, psplit_dim b) { return psplit_i_dim_floor_div(d, a, b); }
 
 static void prints(psplit_dim a, const char *expected) {
-  psplit_text text = {0};
+  psplit_i_text text = {0};
   psplit_i_dim_print(d, a, &text);
   assert_string_equal(text.bytes, expected);
   psplit_i_text_fini(&text);
@@ -114,7 +114,7 @@ static void overflow_is_unknown_and_not_wrapped(void **state) {
     snprintf(name, sizeof name, "s%d", i);
     long_sum = add(long_sum, sym(name));
   }
-  psplit_text text = {0};
+  psplit_i_text text = {0};
   psplit_i_dim_print(d, power, &text);
   psplit_i_dim_print(d, long_sum, &text);
   assert_true(text.n < 2000);
@@ -195,7 +195,7 @@ static void values_survive_simplification(void **state) {
     for (uint32_t i = 0; i < n; i++) {
       if (!known[i] || !out_known[pool[i]]) continue;
       if (values[pool[i]] != expected[i]) {
-        psplit_text text = {0};
+        psplit_i_text text = {0};
         psplit_i_dim_print(d, pool[i], &text);
         fail_msg("%s is %lld, not %lld", text.bytes, (long long)values[pool[i]],
                  (long long)expected[i]);

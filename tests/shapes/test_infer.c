@@ -15,7 +15,7 @@
 #include "work.h"
 
 static psplit_model *model_of(const char *text, int opset) {
-  psplit_text whole = {0};
+  psplit_i_text whole = {0};
   psplit_i_text_addf(&whole, "<ir_version: 8, opset_import: [\"\": %d, \"com.microsoft\": 1]>\n%s",
                      opset, text);
   psplit_model *model = opened_text(whole.bytes);
@@ -32,7 +32,7 @@ static void note(void *user, psplit_severity severity, const char *line) {
   snprintf(said + n, sizeof said - n, "%s\n", line);
 }
 
-static psplit_i_shapes *infer(psplit_model *model, const psplit_binding *bindings, size_t n) {
+static psplit_i_shapes *infer(psplit_model *model, const psplit_i_binding *bindings, size_t n) {
   psplit_diag diag = {0};
   psplit_i_shapes *shapes;
   const psplit_sink sink = {.emit = note};
@@ -47,7 +47,7 @@ static void is(const char *why, const psplit_i_shapes *shapes, const char *value
                const char *expected) {
   const uint32_t id = psplit_i_graph_find_value(psplit_i_shapes_graph(shapes), value);
   if (id == PSPLIT_NONE) fail_msg("%s: no value %s", why, value);
-  psplit_text text = {0};
+  psplit_i_text text = {0};
   psplit_i_shapes_print(shapes, psplit_i_shapes_type(shapes, id), &text);
   if (strcmp(text.bytes, expected) != 0)
     fail_msg("%s: %s is %s, expected %s", why, value, text.bytes, expected);
@@ -233,20 +233,20 @@ static void bindings_reach_branches_and_results(void **state) {
   (void)state;
   psplit_model *model =
     model_of("(float[batch,4] x) => (y) { s = Shape (x) y = ConstantOfShape (s) }", 17);
-  const psplit_binding bindings[] = {{"batch", 3}, {"unused", 1}};
+  const psplit_i_binding bindings[] = {{"batch", 3}, {"unused", 1}};
   psplit_i_shapes *shapes = infer(model, bindings, 2);
   is("bound", shapes, "y", "float32[3, 4]");
   psplit_i_shapes_destroy(shapes);
   shapes = infer(model, NULL, 0);
   is("free", shapes, "y", "float32[batch, 4]");
   const uint32_t y = psplit_i_graph_find_value(psplit_i_model_graph(model), "y");
-  const psplit_emit_dim dim =
+  const psplit_i_emit_dim dim =
     psplit_i_shapes_emit_dim(shapes, psplit_i_shapes_type(shapes, y)->dims[0]);
   assert_string_equal(dim.symbol, "batch");
   assert_int_equal(dim.value, -1);
   psplit_i_shapes_destroy(shapes);
   psplit_diag diag = {0};
-  const psplit_binding negative = {"batch", -1};
+  const psplit_i_binding negative = {"batch", -1};
   assert_int_equal(
     psplit_i_shapes_create(psplit_i_model_graph(model), &negative, 1, NULL, &diag, &shapes),
     PSPLIT_INVALID);
@@ -269,8 +269,8 @@ static void work_is_known_or_says_what_is_missing(void **state) {
   assert_string_equal(psplit_i_costs_missing(costs, 1), "unrelated");
   assert_null(psplit_i_costs_missing(costs, 2));
   psplit_i_costs_destroy(costs);
-  const psplit_binding bindings[] = {{"batch", 2}};
-  psplit_cost_options options = {bindings, 1, -1, -1};
+  const psplit_i_binding bindings[] = {{"batch", 2}};
+  psplit_i_cost_options options = {bindings, 1, -1, -1};
   assert_int_equal(psplit_i_costs_create(shapes, &options, NULL, &costs), PSPLIT_OK);
   psplit_work work = psplit_i_costs_node(costs, 0);
   assert_true(work.known);
@@ -307,7 +307,7 @@ static void what_the_data_decides_is_told_from_what_is_open(void **state) {
     PSPLIT_I_DATA_NONE,  PSPLIT_I_DATA_LIGHT, PSPLIT_I_DATA_NONE, PSPLIT_I_DATA_LIGHT,
     PSPLIT_I_DATA_HEAVY, PSPLIT_I_DATA_HEAVY, PSPLIT_I_DATA_NONE};
   psplit_i_shapes *shapes = infer(model, NULL, 0);
-  const psplit_cost_options counted[] = {
+  const psplit_i_cost_options counted[] = {
     {NULL, 0, -1, -1}, {NULL, 0, 1, -1}, {NULL, 0, 1, 1}, {NULL, 0, 64, 1000}};
   for (size_t i = 0; i < sizeof counted / sizeof *counted; i++) {
     psplit_i_costs *costs;
@@ -319,7 +319,7 @@ static void what_the_data_decides_is_told_from_what_is_open(void **state) {
       n_data += psplit_i_costs_node_data(costs, n) != PSPLIT_I_DATA_NONE;
     }
     assert_int_equal(psplit_i_costs_n_data(costs), n_data);
-    const psplit_graph *graph = psplit_i_model_graph(model);
+    const psplit_i_graph *graph = psplit_i_model_graph(model);
     assert_false(psplit_i_costs_value_data(costs, psplit_i_graph_find_value(graph, "w")));
     assert_true(psplit_i_costs_value_data(costs, psplit_i_graph_find_value(graph, "b")));
     assert_true(psplit_i_costs_value_data(costs, psplit_i_graph_find_value(graph, "e")));
@@ -350,7 +350,7 @@ static void a_missing_rule_is_said_once(void **state) {
 /* y_i = y_{i-1} + y_{i-1} on sizes: values double and must not wrap; texts must not grow. */
 static void sizes_that_double_are_cut_off(void **state) {
   (void)state;
-  psplit_text text = {0};
+  psplit_i_text text = {0};
   psplit_i_text_puts(&text, "(float[a,b,c] x) => (y) { s0 = Shape (x)\n");
   for (int i = 0; i < 400; i++)
     psplit_i_text_addf(&text, i % 2 ? "s%d = Mul (s%d, s%d)\n" : "s%d = Add (s%d, s0)\n", i + 1, i,
@@ -360,9 +360,9 @@ static void sizes_that_double_are_cut_off(void **state) {
   psplit_i_text_fini(&text);
   psplit_i_shapes *shapes = infer(model, NULL, 0);
   assert_true(psplit_i_dims_count(psplit_i_shapes_dims(shapes)) < 100000);
-  const psplit_binding bindings[] = {{"a", 2}, {"b", 3}, {"c", 4}};
+  const psplit_i_binding bindings[] = {{"a", 2}, {"b", 3}, {"c", 4}};
   psplit_i_costs *costs;
-  const psplit_cost_options options = {bindings, 3, -1, -1};
+  const psplit_i_cost_options options = {bindings, 3, -1, -1};
   assert_int_equal(psplit_i_costs_create(shapes, &options, NULL, &costs), PSPLIT_OK);
   uint64_t bytes;
   const uint32_t y = psplit_i_graph_find_value(psplit_i_model_graph(model), "y");

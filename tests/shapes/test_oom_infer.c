@@ -8,13 +8,13 @@
 #include "shape.h"
 #include "work.h"
 
-static psplit_code infer_and_cost(const psplit_graph *graph) {
+static psplit_code infer_and_cost(const psplit_i_graph *graph) {
   psplit_diag diag = {0};
   psplit_i_shapes *shapes = NULL;
   psplit_i_costs *costs = NULL;
   psplit_code code;
   PSPLIT_TRY(psplit_i_shapes_create(graph, NULL, 0, NULL, &diag, &shapes));
-  const psplit_cost_options options = {.assume_input = 2, .assume_data = -1};
+  const psplit_i_cost_options options = {.assume_input = 2, .assume_data = -1};
   PSPLIT_TRY(psplit_i_costs_create(shapes, &options, &diag, &costs));
 out:
   psplit_i_costs_destroy(costs);
@@ -23,7 +23,7 @@ out:
 }
 
 /* Number of allocations that it takes; -1 where something went wrong. */
-static long try_all(const psplit_graph *graph) {
+static long try_all(const psplit_i_graph *graph) {
   for (long i = 0; i < 100000; i++) {
     const long live_before = live_blocks();
     fail_allocation_after(i);

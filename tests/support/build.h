@@ -8,7 +8,7 @@
 #include "base.h"
 
 /* The bytes of a message under construction; zero-initialise it. */
-typedef psplit_text pb;
+typedef psplit_i_text pb;
 
 void pb_int(pb *out, uint32_t field, int64_t value);
 void pb_string(pb *out, uint32_t field, const char *value);

@@ -14,11 +14,11 @@
     }                                                                           \
   } while (0)
 
-static void check_values(const psplit_graph *graph) {
+static void check_values(const psplit_i_graph *graph) {
   REQUIRE(graph->names.n == graph->n_values);
   uint64_t n_produced = 0, n_outputs = 0;
   for (uint32_t v = 0; v < graph->n_values; v++) {
-    const psplit_value *value = &graph->values[v];
+    const psplit_i_value *value = &graph->values[v];
     REQUIRE(*value->name && psplit_i_graph_find_value(graph, value->name) == v);
     const bool has_initializer =
       value->initializer != PSPLIT_NONE || value->sparse_initializer != PSPLIT_NONE;
@@ -38,7 +38,7 @@ static void check_values(const psplit_graph *graph) {
     if (captured) {
       REQUIRE(graph->parent && value->outer < graph->parent->n_values);
       REQUIRE(strcmp(graph->parent->values[value->outer].name, value->name) == 0);
-      const psplit_graph *home = graph;
+      const psplit_i_graph *home = graph;
       const uint32_t resolved = psplit_i_value_resolve(&home, v);
       REQUIRE(home->values[resolved].outer == PSPLIT_NONE);
     }
@@ -53,8 +53,8 @@ static void check_values(const psplit_graph *graph) {
     REQUIRE(graph->values[graph->outputs[i]].is_output);
 }
 
-static void check_node_io(const psplit_graph *graph, uint32_t id) {
-  const psplit_node *node = &graph->nodes[id];
+static void check_node_io(const psplit_i_graph *graph, uint32_t id) {
+  const psplit_i_node *node = &graph->nodes[id];
   REQUIRE(node->n_inputs == node->proto->n_input && node->n_outputs == node->proto->n_output);
   for (uint32_t i = 0; i < node->n_inputs; i++) {
     const uint32_t v = node->inputs[i];
@@ -70,8 +70,8 @@ static void check_node_io(const psplit_graph *graph, uint32_t id) {
 }
 
 /* Captures are what the bodies take from this graph, without repeats and without the inputs. */
-static void check_captures(const psplit_graph *graph, uint32_t id) {
-  const psplit_node *node = &graph->nodes[id];
+static void check_captures(const psplit_i_graph *graph, uint32_t id) {
+  const psplit_i_node *node = &graph->nodes[id];
   if (!node->n_bodies) {
     REQUIRE(!node->n_captures);
     return;
@@ -100,7 +100,7 @@ static int compare_ids(const void *a, const void *b) {
 }
 
 /* Every read is in the list of its value; the lists hold no more than the reads and no repeats. */
-static void check_consumers(const psplit_graph *graph) {
+static void check_consumers(const psplit_i_graph *graph) {
   const uint32_t *off = graph->consumer_off;
   REQUIRE(off[0] == 0);
   for (uint32_t v = 0; v < graph->n_values; v++) {
@@ -111,7 +111,7 @@ static void check_consumers(const psplit_graph *graph) {
   uint32_t *last = calloc(graph->n_values + 1, sizeof *last), n_reads = 0;
   REQUIRE(last);
   for (uint32_t n = 0; n < graph->n_nodes; n++) {
-    const psplit_node *node = &graph->nodes[n];
+    const psplit_i_node *node = &graph->nodes[n];
     for (uint32_t i = 0; i < node->n_inputs + node->n_captures; i++) {
       const uint32_t v = i < node->n_inputs ? node->inputs[i] : node->captures[i - node->n_inputs];
       if (v == PSPLIT_NONE || last[v] == n + 1) continue;
@@ -126,7 +126,7 @@ static void check_consumers(const psplit_graph *graph) {
 
 /* A permutation that respects every edge and is the smallest such: a sorted file keeps its order.
  */
-static void check_order(const psplit_graph *graph) {
+static void check_order(const psplit_i_graph *graph) {
   uint32_t *position = malloc((graph->n_nodes + 1) * sizeof *position);
   REQUIRE(position);
   for (uint32_t n = 0; n < graph->n_nodes; n++) position[n] = PSPLIT_NONE;
@@ -152,16 +152,16 @@ static void check_type(const struct Onnx__TypeProto *type) {
     (void)psplit_i_type_elem(type);
     const int64_t rank = psplit_i_type_rank(type);
     for (int64_t axis = 0; axis < rank; axis++) {
-      const psplit_declared_dim dim = psplit_i_type_dim(type, (uint32_t)axis);
+      const psplit_i_declared_dim dim = psplit_i_type_dim(type, (uint32_t)axis);
       REQUIRE(dim.value >= -1 && (dim.value == -1 || !dim.param));
     }
   }
 }
 
-static void check_tensor(const psplit_graph *graph, const struct Onnx__TensorProto *proto) {
-  psplit_arena arena;
+static void check_tensor(const psplit_i_graph *graph, const struct Onnx__TensorProto *proto) {
+  psplit_i_arena arena;
   psplit_i_arena_init(&arena, 1 << 20);
-  const psplit_tensor tensor = psplit_i_tensor_of(proto);
+  const psplit_i_tensor tensor = psplit_i_tensor_of(proto);
   const int64_t *ints;
   const double *doubles;
   size_t n = 0;
@@ -176,7 +176,7 @@ static void check_tensor(const psplit_graph *graph, const struct Onnx__TensorPro
   psplit_i_arena_fini(&arena);
 }
 
-static void check_graph(const psplit_graph *graph) {
+static void check_graph(const psplit_i_graph *graph) {
   check_values(graph);
   for (uint32_t n = 0; n < graph->n_nodes; n++) {
     check_node_io(graph, n);
@@ -188,7 +188,7 @@ static void check_graph(const psplit_graph *graph) {
   for (uint32_t i = 0; i < graph->n_initializers; i++)
     check_tensor(graph, graph->proto->initializer[i]);
   for (uint32_t n = 0; n < graph->n_nodes; n++) {
-    const psplit_node *node = &graph->nodes[n];
+    const psplit_i_node *node = &graph->nodes[n];
     const struct Onnx__TensorProto *constant = psplit_i_attr_tensor(node, "value");
     if (constant) check_tensor(graph, constant);
     REQUIRE(node->function == PSPLIT_NONE ||

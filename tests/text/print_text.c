@@ -16,7 +16,7 @@ int main(int argc, char **argv) {
   fclose(file);
   Onnx__ModelProto *model = onnx__model_proto__unpack(NULL, n, bytes);
   const psplit_print_text_options options = {.max_data_bytes = UINT64_MAX};
-  psplit_text text = {0};
+  psplit_i_text text = {0};
   psplit_diag diag = {0};
   if (!model || psplit_i_text_print(model, &options, NULL, NULL, &diag, &text) != PSPLIT_OK) {
     fprintf(stderr, "%s: no model: %s\n", argv[1], diag.message);

@@ -14,7 +14,7 @@
 #include "same.h"
 
 /* A text parsed, which has to succeed; the arena is the caller's to end. */
-static Onnx__ModelProto *parsed(const char *text, psplit_arena *arena) {
+static Onnx__ModelProto *parsed(const char *text, psplit_i_arena *arena) {
   psplit_diag diag = {0};
   Onnx__ModelProto *model = NULL;
   psplit_i_arena_init(arena, 0);
@@ -23,9 +23,9 @@ static Onnx__ModelProto *parsed(const char *text, psplit_arena *arena) {
   return model;
 }
 
-static psplit_text printed(const Onnx__ModelProto *model, uint64_t max_data_bytes) {
+static psplit_i_text printed(const Onnx__ModelProto *model, uint64_t max_data_bytes) {
   const psplit_print_text_options options = {.max_data_bytes = max_data_bytes};
-  psplit_text out = {0};
+  psplit_i_text out = {0};
   psplit_diag diag = {0};
   assert_int_equal(psplit_i_text_print(model, &options, NULL, NULL, &diag, &out), PSPLIT_OK);
   return out;
@@ -33,10 +33,10 @@ static psplit_text printed(const Onnx__ModelProto *model, uint64_t max_data_byte
 
 /* That two texts say the same model. */
 static void assert_same(const char *a, const char *b) {
-  psplit_arena arenas[2];
+  psplit_i_arena arenas[2];
   const Onnx__ModelProto *one = parsed(a, &arenas[0]), *two = parsed(b, &arenas[1]);
   if (!same_packed(one, two)) {
-    psplit_text left = printed(one, UINT64_MAX), right = printed(two, UINT64_MAX);
+    psplit_i_text left = printed(one, UINT64_MAX), right = printed(two, UINT64_MAX);
     fail_msg("not the same:\n%s\n%s", left.bytes, right.bytes);
   }
   psplit_i_arena_fini(&arenas[0]);
@@ -100,7 +100,7 @@ static void what_may_be_written_in_several_ways(void **state) {
 /* What stands in the text is there, and what does not is not: "" is not nothing. */
 static void absent_is_not_empty(void **state) {
   (void)state;
-  psplit_arena arena;
+  psplit_i_arena arena;
   const Onnx__ModelProto *model =
     parsed("(x) => () { [\"\"] \"\" = Relu(x) a = \"\".Relu(x) = (x) }", &arena);
   const Onnx__NodeProto *const *nodes = (const Onnx__NodeProto *const *)model->graph->node;
@@ -249,7 +249,7 @@ static void depth_and_size_are_limited(void **state) {
   static const char *const repeats[] = {
     "seq(", "() => () { = Op <g = ", "() => () @{node: [{attribute: [{g: "};
   for (size_t i = 0; i < sizeof repeats / sizeof *repeats; i++) {
-    psplit_text text = {0};
+    psplit_i_text text = {0};
     psplit_i_text_puts(&text, openings[i]);
     for (unsigned depth = 0; depth < 1000000; depth++) psplit_i_text_puts(&text, repeats[i]);
     assert_fails(text.bytes, PSPLIT_LIMIT, "nest more than 100 deep");
@@ -270,7 +270,7 @@ static void made_up_data_fits(void **state) {
                {"float8e4m3fn[3]", 3}, {"float", 4},      {"float[0,3]", 0}, {"bfloat16[1]", 2}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char text[128];
-    psplit_arena arenas[3];
+    psplit_i_arena arenas[3];
     const Onnx__TensorProto *tensors[3];
     for (unsigned k = 0; k < 3; k++) {
       snprintf(text, sizeof text, "() => () <%s w = random(%u)> {}", cases[i].type, k == 2 ? 8 : 7);
@@ -283,7 +283,7 @@ static void made_up_data_fits(void **state) {
       assert_memory_not_equal(tensors[0]->raw_data.data, tensors[2]->raw_data.data, cases[i].bytes);
     for (unsigned k = 0; k < 3; k++) psplit_i_arena_fini(&arenas[k]);
   }
-  psplit_arena arena;
+  psplit_i_arena arena;
   const Onnx__TensorProto *floats =
     parsed("() => () <float[1000] w = random(1)> {}", &arena)->graph->initializer[0];
   float sum = 0;
@@ -310,8 +310,8 @@ static void data_can_be_left_out(void **state) {
     "  string[2] words = {...},\n  float[2] small = {1, 2},\n"
     "  int4[40] i4 = raw {...},\n  ?(99)[1] newer = raw \"0123456789\"\n"
     "> {}\n";
-  psplit_arena arena, again;
-  psplit_text out = printed(parsed(text, &arena), 8);
+  psplit_i_arena arena, again;
+  psplit_i_text out = printed(parsed(text, &arena), 8);
   assert_string_equal(out.bytes, expected);
   const psplit_parse_text_options fill = {.fill_left_out = true};
   Onnx__ModelProto *model;
@@ -338,8 +338,8 @@ static void the_locale_does_not_matter(void **state) {
   for (size_t i = 0; i < sizeof commas / sizeof *commas && !found; i++)
     found = setlocale(LC_NUMERIC, commas[i]);
   if (!found) return; /* none is installed */
-  psplit_arena arena;
-  psplit_text out = printed(parsed("() => () <float[1] w = {0.5}> {}", &arena), UINT64_MAX);
+  psplit_i_arena arena;
+  psplit_i_text out = printed(parsed("() => () <float[1] w = {0.5}> {}", &arena), UINT64_MAX);
   assert_non_null(strstr(out.bytes, "{0.5}"));
   psplit_i_text_fini(&out);
   psplit_i_arena_fini(&arena);

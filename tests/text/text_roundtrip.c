@@ -13,8 +13,8 @@
 
 enum { WHOLE_BYTES = 4 << 20 };
 
-static psplit_text read_file(const char *path) {
-  psplit_text out = {0};
+static psplit_i_text read_file(const char *path) {
+  psplit_i_text out = {0};
   static char buffer[65536];
   FILE *file = fopen(path, "rb");
   if (!file) {
@@ -28,9 +28,9 @@ static psplit_text read_file(const char *path) {
   return out;
 }
 
-static psplit_text print(const Onnx__ModelProto *model, uint64_t max_data_bytes) {
+static psplit_i_text print(const Onnx__ModelProto *model, uint64_t max_data_bytes) {
   const psplit_print_text_options options = {.max_data_bytes = max_data_bytes};
-  psplit_text out = {0};
+  psplit_i_text out = {0};
   psplit_diag diag = {0};
   if (psplit_i_text_print(model, &options, NULL, NULL, &diag, &out) != PSPLIT_OK) {
     fprintf(stderr, "cannot be printed: %s\n", diag.message);
@@ -40,8 +40,8 @@ static psplit_text print(const Onnx__ModelProto *model, uint64_t max_data_bytes)
 }
 
 /* What `text` says, which has to print as the same text; NULL, with a line about it, if not. */
-static Onnx__ModelProto *parsed(const char *path, const psplit_text *text, uint64_t max_data_bytes,
-                                psplit_arena *arena) {
+static Onnx__ModelProto *parsed(const char *path, const psplit_i_text *text,
+                                uint64_t max_data_bytes, psplit_i_arena *arena) {
   const psplit_parse_text_options options = {.file_name = path, .fill_left_out = true};
   Onnx__ModelProto *out = NULL;
   psplit_diag diag = {0};
@@ -49,7 +49,7 @@ static Onnx__ModelProto *parsed(const char *path, const psplit_text *text, uint6
     printf("%s\n", diag.message);
     return NULL;
   }
-  psplit_text again = print(out, max_data_bytes);
+  psplit_i_text again = print(out, max_data_bytes);
   const bool same = again.n == text->n && memcmp(again.bytes, text->bytes, text->n) == 0;
   if (!same) printf("%s: prints differently once it was parsed\n", path);
   psplit_i_text_fini(&again);
@@ -58,9 +58,9 @@ static Onnx__ModelProto *parsed(const char *path, const psplit_text *text, uint6
 
 /* Whether parse(print(model)) prints the same and, unless data is left out, is the model. */
 static bool survives(const char *path, const Onnx__ModelProto *model, uint64_t max_data_bytes) {
-  psplit_arena arena;
+  psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
-  psplit_text text = print(model, max_data_bytes);
+  psplit_i_text text = print(model, max_data_bytes);
   const Onnx__ModelProto *back = parsed(path, &text, max_data_bytes, &arena);
   const bool same = back && (max_data_bytes != UINT64_MAX || same_packed(model, back));
   if (back && !same) printf("%s: differs once it was printed and parsed\n", path);
@@ -69,8 +69,8 @@ static bool survives(const char *path, const Onnx__ModelProto *model, uint64_t m
   return same;
 }
 
-static bool check_text(const char *path, const psplit_text *text) {
-  psplit_arena arena;
+static bool check_text(const char *path, const psplit_i_text *text) {
+  psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
   const Onnx__ModelProto *model = parsed(path, text, UINT64_MAX, &arena);
   const bool good = model && survives(path, model, UINT64_MAX);
@@ -85,7 +85,7 @@ static bool prints_alike(const char *path, const psplit_model *opened,
   psplit_diag diag = {0};
   char *text = NULL;
   size_t n = 0;
-  psplit_text expected = print(model, UINT64_MAX);
+  psplit_i_text expected = print(model, UINT64_MAX);
   const psplit_code code = psplit_model_print_text(opened, &options, &diag, &text, &n);
   const bool same = code == PSPLIT_OK && n == expected.n && memcmp(text, expected.bytes, n) == 0;
   if (!same) printf("%s: %s\n", path, code == PSPLIT_OK ? "read differently" : diag.message);
@@ -99,7 +99,7 @@ static int check(const char *path) {
   psplit_diag diag = {0};
   psplit_model *opened = NULL;
   const char *ending = strrchr(path, '.');
-  psplit_text file = read_file(path);
+  psplit_i_text file = read_file(path);
   int result = -1;
   if (ending && strcmp(ending, ".onnxtxt") == 0) {
     result = check_text(path, &file);

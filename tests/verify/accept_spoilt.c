@@ -22,17 +22,18 @@ int main(int argc, char **argv) {
   if (argc != 3) return 2;
   psplit_diag diag = {0};
   psplit_model *model = NULL;
-  psplit_unit *unit = NULL;
-  psplit_unit_options options;
-  psplit_unit_options_init(&options);
+  psplit_planner *planner = NULL;
+  psplit_planner_options options;
+  psplit_planner_options_init(&options);
   options.n_stages = 2;
   psplit_code code = psplit_model_open(argv[1], NULL, &diag, &model);
-  if (code == PSPLIT_OK) code = psplit_unit_create(model, &options, &diag, &unit);
-  if (code == PSPLIT_OK) code = psplit_unit_run(unit, NULL, &diag);
+  if (code == PSPLIT_OK) code = psplit_planner_create(model, &options, &diag, &planner);
+  if (code == PSPLIT_OK) code = psplit_planner_run(planner, NULL, &diag);
   const psplit_emit_options emit = {.accept = spoil_and_prove, .accept_user = model};
-  if (code == PSPLIT_OK) code = psplit_emit(model, psplit_unit_plan(unit), argv[2], &emit, &diag);
+  if (code == PSPLIT_OK)
+    code = psplit_emit(model, psplit_planner_plan(planner), argv[2], &emit, &diag);
   if (code != PSPLIT_OK) fprintf(stderr, "error: %s\n", diag.message);
-  psplit_unit_destroy(unit);
+  psplit_planner_destroy(planner);
   psplit_model_close(model);
   return psplit_code_exit_status(code);
 }

@@ -22,12 +22,12 @@
 /* A plan of a model with layers that repeat, scopes in its names, and notes. */
 typedef struct fixture {
   psplit_model *model;
-  psplit_unit *unit;
+  psplit_planner *planner;
   char directory[64], path[80];
 } fixture;
 
 static psplit_model *make_layers(void) {
-  psplit_text text = {0};
+  psplit_i_text text = {0};
   psplit_i_text_puts(&text, "(float[4] v0) => (float[4] v4) <float[1] w = {0}> {");
   for (unsigned layer = 0; layer < 4; layer++)
     psplit_i_text_addf(&text,
@@ -42,16 +42,17 @@ static psplit_model *make_layers(void) {
 
 static int enter(void **state) {
   static fixture f;
-  psplit_unit_options options;
+  psplit_planner_options options;
   psplit_diag diag = {0};
   f.model = make_layers();
-  psplit_unit_options_init(&options);
+  psplit_planner_options_init(&options);
   options.n_stages = 2;
   options.n_threads = 1;
   strcpy(f.directory, "/tmp/psplit-view-XXXXXX");
-  if (!mkdtemp(f.directory) || psplit_unit_create(f.model, &options, &diag, &f.unit) != PSPLIT_OK ||
-      psplit_unit_run(f.unit, NULL, &diag) != PSPLIT_OK ||
-      !psplit_i_vec_push(&f.unit->notes, ((psplit_i_note){0, "test", "a note"})))
+  if (!mkdtemp(f.directory) ||
+      psplit_planner_create(f.model, &options, &diag, &f.planner) != PSPLIT_OK ||
+      psplit_planner_run(f.planner, NULL, &diag) != PSPLIT_OK ||
+      !psplit_i_vec_push(&f.planner->notes, ((psplit_i_note){0, "test", "a note"})))
     return -1;
   snprintf(f.path, sizeof f.path, "%s/out.onnx", f.directory);
   *state = &f;
@@ -60,7 +61,7 @@ static int enter(void **state) {
 
 static int leave(void **state) {
   fixture *f = *state;
-  psplit_unit_destroy(f->unit);
+  psplit_planner_destroy(f->planner);
   psplit_model_close(f->model);
   return rmdir(f->directory);
 }
@@ -92,7 +93,7 @@ static psplit_code show(const fixture *f, int which, psplit_diag *diag) {
   char *text = NULL;
   const psplit_view_options options = {.format = (psplit_view_format)which,
                                        .level = PSPLIT_VIEW_SUPERNODES};
-  psplit_code code = psplit_snapshot_take(f->unit, diag, &snapshot);
+  psplit_code code = psplit_snapshot_take(f->planner, diag, &snapshot);
   const psplit_snapshot *one = snapshot;
   if (code == PSPLIT_OK) code = psplit_view(&one, 1, &options, diag, &text, NULL);
   free(text);
@@ -101,7 +102,7 @@ static psplit_code show(const fixture *f, int which, psplit_diag *diag) {
 }
 
 static psplit_code annotate(const fixture *f, int which, psplit_diag *diag) {
-  return psplit_emit_annotated(f->model, psplit_unit_plan(f->unit), (psplit_annotation)which,
+  return psplit_emit_annotated(f->model, psplit_planner_plan(f->planner), (psplit_annotation)which,
                                f->path, false, diag);
 }
 

@@ -9,7 +9,7 @@
 #include "module_scope.h"
 
 static void expect_titles(const psplit_i_scoped *groups, uint32_t n, const char *const *expected) {
-  psplit_arena arena;
+  psplit_i_arena arena;
   psplit_diag diag = {0};
   const char *titles[8], *scopes[8];
   psplit_i_arena_init(&arena, 0);
