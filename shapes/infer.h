@@ -6,7 +6,7 @@
 #ifndef PSPLIT_SHAPES_INFER_H
 #define PSPLIT_SHAPES_INFER_H
 
-#include <psplit/devices.h>
+#include <psplit/work.h>
 
 #include "onnx.pb-c.h"
 #include "shape.h"

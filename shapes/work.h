@@ -4,7 +4,7 @@
 #ifndef PSPLIT_ONNX_WORK_H
 #define PSPLIT_ONNX_WORK_H
 
-#include <psplit/devices.h>
+#include <psplit/work.h>
 
 #include "shape.h"
 

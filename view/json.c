@@ -77,7 +77,7 @@ void psplit_i_view_json_nodes(psplit_i_json *json, const psplit_snapshot *s) {
     key_bool(json, "constant", node->flags & PSPLIT_SNAPSHOT_NODE_FREE);
     key_bool(json, "dead", node->flags & PSPLIT_SNAPSHOT_NODE_DEAD);
     if (node->flags & PSPLIT_SNAPSHOT_NODE_DATA) key_bool(json, "data_dependent", true);
-    key_string(json, "class", costs ? psplit_op_class_name(node->work.op_class) : NULL);
+    key_string(json, "class", costs ? node->class_name : NULL);
     psplit_i_json_key(json, "cost_ns");
     if (costs)
       psplit_i_json_int(json, node->cost_ns);

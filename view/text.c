@@ -78,7 +78,7 @@ static void put_operator(psplit_i_text *out, const psplit_snapshot *s, uint32_t 
   psplit_i_view_word(out, node->op_type);
   put_id(out, "supernode", node->group);
   put_id(out, "stage", node->stage);
-  psplit_i_text_addf(out, " class=%s", costs ? psplit_op_class_name(node->work.op_class) : "-");
+  psplit_i_text_addf(out, " class=%s", costs ? node->class_name : "-");
   put_ns(out, "cost_ns", costs, node->cost_ns);
   put_u64(out, "flops", costs && node->work.known, node->work.flops);
   put_u64(out, "bytes_read", costs && node->work.known, node->work.bytes_read);

@@ -5,7 +5,7 @@
 #define PSPLIT_SNAPSHOT_H
 
 #include <psplit/base.h>
-#include <psplit/devices.h>
+#include <psplit/work.h>
 #include <psplit/passes.h>
 #include <psplit/plan.h>
 
@@ -41,6 +41,7 @@ typedef struct psplit_snapshot_node {
   uint32_t stage;   /* the one that owns it; PSPLIT_NONE while unknown */
   unsigned flags;   /* PSPLIT_SNAPSHOT_NODE_* */
   psplit_work work; /* zero without COSTS */
+  const char *class_name; /* psplit_op_class_name(work.op_class) */
   int64_t cost_ns;  /* on the device of its stage, on the first one while that is unknown */
 } psplit_snapshot_node;
 

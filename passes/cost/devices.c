@@ -8,15 +8,6 @@
 
 #include "devices_inside.h"
 
-static const char *const class_names[PSPLIT_N_CLASSES] = {
-  "other",     "constant", "view",      "shape", "elementwise", "conv",
-  "depthwise", "matmul",   "attention", "rnn",   "norm",        "pool",
-  "reduce",    "move",     "resize",    "quant", "search",      "control"};
-
-const char *psplit_op_class_name(psplit_op_class op_class) {
-  return (unsigned)op_class < PSPLIT_N_CLASSES ? class_names[op_class] : NULL;
-}
-
 /* Shared memory, 10 GbE, 1 GbE. */
 const psplit_device_link psplit_i_default_links[PSPLIT_I_N_PLACES] = {
   {8e9, 10000}, {1.1e9, 50000}, {1.1e8, 200000}};

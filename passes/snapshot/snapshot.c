@@ -82,6 +82,7 @@ static psplit_code make_nodes(maker *m) {
     if (planner->node_data[n] != PSPLIT_I_DATA_NONE) to->flags |= PSPLIT_SNAPSHOT_NODE_DATA;
     const uint32_t class_id = planner->device_class[to->stage == PSPLIT_NONE ? 0 : to->stage];
     to->work = psplit_i_costs_node(planner->costs, n);
+    to->class_name = psplit_op_class_name(to->work.op_class);
     to->cost_ns = planner->node_ns[(size_t)class_id * graph->n_nodes + n];
   }
   return PSPLIT_OK;
