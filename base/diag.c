@@ -52,15 +52,15 @@ psplit_code psplit_i_nomem(psplit_diag *diag) {
   return psplit_i_fail(diag, PSPLIT_NOMEM, "out of memory");
 }
 
-void psplit_i_say(const psplit_sink *sink, psplit_severity severity, const char *format, ...) {
-  if (!sink || !sink->emit) return;
+void psplit_i_say(const psplit_logger *logger, psplit_severity severity, const char *format, ...) {
+  if (!logger || !logger->emit) return;
   char line[PSPLIT_DIAG_BYTES];
   va_list args;
   va_start(args, format);
   vsnprintf(line, sizeof line, format, args);
   va_end(args);
   make_printable(line);
-  sink->emit(sink->user, severity, line);
+  logger->emit(logger->user, severity, line);
 }
 
 const char *psplit_code_name(psplit_code code) {

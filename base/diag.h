@@ -16,8 +16,8 @@ void psplit_i_diag_context(psplit_diag *diag, const char *format, ...) PSPLIT_PR
 /* Out of memory at this place. */
 PSPLIT_MUST_USE psplit_code psplit_i_nomem(psplit_diag *diag);
 
-/* Sends one formatted line to `sink`, which may be NULL. */
-void psplit_i_say(const psplit_sink *sink, psplit_severity severity, const char *format, ...)
+/* Sends one formatted line to `logger`, which may be NULL. */
+void psplit_i_say(const psplit_logger *logger, psplit_severity severity, const char *format, ...)
   PSPLIT_PRINTF(3, 4);
 
 /* Evaluates a call; on failure goes to the label `out` with `code` set. The function must declare

@@ -94,7 +94,7 @@ out:
 }
 
 static void say_stage(const emission *e, uint32_t stage) {
-  psplit_i_say(e->options->sink, PSPLIT_PROGRESS, "writing stage %" PRIu32 " of %" PRIu32,
+  psplit_i_say(e->options->logger, PSPLIT_PROGRESS, "writing stage %" PRIu32 " of %" PRIu32,
                stage + 1, e->split->plan->n_stages);
 }
 

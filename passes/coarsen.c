@@ -248,7 +248,7 @@ static psplit_code merge_down(psplit_planner *planner, uint32_t max_nodes, pspli
   for (uint32_t g = 0; g < s.q.n; g++) total_ns = psplit_i_sat_add_i64(total_ns, s.q.ns[g]);
   PSPLIT_TRY(run_series(&s, total_ns, diag));
   if (s.q.n > s.max_nodes)
-    psplit_i_say(planner->options.sink, PSPLIT_NOTE,
+    psplit_i_say(planner->options.logger, PSPLIT_NOTE,
                  "coarsening stopped at %" PRIu32 " supernodes: pins keep the others apart", s.q.n);
   for (uint32_t i = 0; i < s.q.n; i++) rank[s.q.order[i]] = i;
   for (uint32_t n = 0; n < n_nodes; n++)

@@ -65,19 +65,19 @@ static void say_what_is_missing(const psplit_planner *planner) {
   for (const char *name; (name = psplit_i_costs_missing(costs, n)); n++)
     if (n < 6) psplit_i_text_addf(&names, "%s--dim %s=N", n ? " " : "", name);
   if (n)
-    psplit_i_say(planner->options.sink, PSPLIT_WARNING,
+    psplit_i_say(planner->options.logger, PSPLIT_WARNING,
                  "the cost of %" PRIu32
                  " node%s depends on sizes the model leaves open, counted as "
                  "%" PRId64 "; pass %s%s to cost them",
                  n_assumed, n_assumed == 1 ? "" : "s", planner->assumed_size, names.bytes,
                  n > 6 ? " ..." : "");
   if (n_data)
-    psplit_i_say(planner->options.sink, PSPLIT_NOTE,
+    psplit_i_say(planner->options.logger, PSPLIT_NOTE,
                  "the cost of %" PRIu32
                  " node%s depends on sizes only a run can tell, counted as %" PRId64,
                  n_data, n_data == 1 ? "" : "s", planner->assumed_size);
   if (n_unknown)
-    psplit_i_say(planner->options.sink, PSPLIT_WARNING,
+    psplit_i_say(planner->options.logger, PSPLIT_WARNING,
                  "the cost of %" PRIu32 " node%s is not known: what is not known of it is left out",
                  n_unknown, n_unknown == 1 ? "" : "s");
   psplit_i_text_fini(&names);

@@ -15,7 +15,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   planner->costs = NULL;
   psplit_i_shapes_destroy(planner->shapes);
   planner->shapes = NULL;
-  return psplit_i_shapes_create(planner->graph, bindings, options->n_dims, options->sink, diag,
+  return psplit_i_shapes_create(planner->graph, bindings, options->n_dims, options->logger, diag,
                                 &planner->shapes);
 }
 

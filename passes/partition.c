@@ -55,7 +55,7 @@ static psplit_code cut(psplit_planner *planner, const psplit_i_request *r, pspli
     if (planner->grouping.n_groups > n_groups && planner->grouping.n_groups >= n_stages) {
       code = psplit_i_solve_within_memory(planner, r, 0.25, diag);
       if (code == PSPLIT_OK)
-        psplit_i_say(planner->options.sink, PSPLIT_NOTE,
+        psplit_i_say(planner->options.logger, PSPLIT_NOTE,
                      "%" PRIu32 " supernodes allow no such split; cut between operators instead",
                      n_groups);
       return code;

@@ -1,5 +1,5 @@
 /* passes: one file each, named in passes.def. What they work on is the planner, what runs them the
- * host; each stands in a room of its own below or beside. */
+ * pass manager; each stands in a room of its own below or beside. */
 #ifndef PSPLIT_PASSES_PASSES_INTERNAL_H
 #define PSPLIT_PASSES_PASSES_INTERNAL_H
 

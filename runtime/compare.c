@@ -185,7 +185,7 @@ psplit_code psplit_i_compare_run(const psplit_i_ort *ort, const char *model_path
   psplit_code code = c.whole ? PSPLIT_OK : psplit_i_nomem(diag);
   if (code != PSPLIT_OK) return code;
   memset(out, 0, pipe->manifest.n_outputs * sizeof *out);
-  run.sink = compare;
+  run.logger = compare;
   run.user = &c;
   PSPLIT_TRY(run_whole(ort, model_path, pipe, options, 1, c.whole, diag));
   PSPLIT_TRY(psplit_i_run_threads(ort, pipe, &run, diag, &timeline));

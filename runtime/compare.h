@@ -12,7 +12,7 @@ typedef struct psplit_i_difference {
 } psplit_i_difference;
 
 /* Runs `model_path` whole, then the pipeline over threads, on the same inputs and at the same level
- * of optimisation (options->sink is not used). out[pipe->n_outputs] is the caller's.
+ * of optimisation (options->logger is not used). out[pipe->n_outputs] is the caller's.
  * Errors: MISMATCH where types or shapes differ; those of running. */
 PSPLIT_MUST_USE psplit_code psplit_i_compare_run(const psplit_i_ort *ort, const char *model_path,
                                                  const psplit_i_pipe *pipe,

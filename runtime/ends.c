@@ -161,7 +161,8 @@ void psplit_i_collector_main(const psplit_i_ends *ends) {
   for (uint64_t m = 0; code == PSPLIT_OK && take_outputs(ends, tensors); m++) {
     for (uint32_t o = 0; o < n; o++) {
       if (tensors[o] && m >= options->n_warmup && code == PSPLIT_OK)
-        code = options->sink(options->user, (uint32_t)m - options->n_warmup, o, tensors[o], &diag);
+        code =
+          options->logger(options->user, (uint32_t)m - options->n_warmup, o, tensors[o], &diag);
       psplit_i_tensor_release(tensors[o]);
       tensors[o] = NULL;
     }

@@ -34,8 +34,8 @@
 
 /* Receives output `output` (position in the manifest's outputs) of a micro-batch; called by the
  * thread of the stage that made it, or by the collector. The tensor is lent. */
-typedef psplit_code (*psplit_i_sink)(void *user, uint32_t micro_batch, uint32_t output,
-                                     psplit_i_tensor *tensor, psplit_diag *diag);
+typedef psplit_code (*psplit_i_logger)(void *user, uint32_t micro_batch, uint32_t output,
+                                       psplit_i_tensor *tensor, psplit_diag *diag);
 
 /* As n_micro_batches: until the inputs of a stream end. */
 #define PSPLIT_I_ENDLESS UINT32_MAX
@@ -45,13 +45,13 @@ typedef struct psplit_i_run_options {
   const psplit_i_session_options *stage_sessions; /* [n_stages]; NULL: `session` for all */
   psplit_i_feed_options feed;
   uint32_t n_micro_batches; /* measured ones, at least 1; of a stream, at most so many */
-  uint32_t n_warmup;     /* run before the clock starts; their outputs are dropped; 0 in streams */
-  uint32_t depth;        /* bundles that wait between two stages, at least 1 */
-  bool pin;              /* threads: a core for each stage, where there are enough */
-  pthread_mutex_t *turn; /* threads: held by the stage that computes; NULL: all compute at once */
-  double timeout_s;      /* MPI: longest silence of a rank that is waited for */
-  uint64_t chunk_bytes;  /* MPI: largest message, at most 2^30 */
-  psplit_i_sink sink;    /* may be NULL */
+  uint32_t n_warmup;      /* run before the clock starts; their outputs are dropped; 0 in streams */
+  uint32_t depth;         /* bundles that wait between two stages, at least 1 */
+  bool pin;               /* threads: a core for each stage, where there are enough */
+  pthread_mutex_t *turn;  /* threads: held by the stage that computes; NULL: all compute at once */
+  double timeout_s;       /* MPI: longest silence of a rank that is waited for */
+  uint64_t chunk_bytes;   /* MPI: largest message, at most 2^30 */
+  psplit_i_logger logger; /* may be NULL */
   void *user;
   const atomic_int *interrupted; /* looked at now and then; not 0: stop */
   atomic_bool *failed;           /* set at the first failure, for sinks that wait; may be NULL */

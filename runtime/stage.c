@@ -162,16 +162,16 @@ static psplit_code give(psplit_i_stage *stage, work *w, bool end, psplit_diag *d
   return PSPLIT_OK;
 }
 
-/* Hands outputs of the model to the sink, where no collector does. */
+/* Hands outputs of the model to the logger, where no collector does. */
 static psplit_code put_out(psplit_i_stage *stage, work *w, uint64_t micro_batch,
                            psplit_diag *diag) {
   const psplit_i_run_options *options = stage->options;
   const uint32_t n = stage->pipe->manifest.stages[stage->index].n_outputs;
   psplit_code code = PSPLIT_OK;
-  for (uint32_t i = 0; options->sink && !stage->collected && i < n; i++) {
+  for (uint32_t i = 0; options->logger && !stage->collected && i < n; i++) {
     const uint32_t output = stage->pipe->model_output[stage->index][i];
     if (output == PSPLIT_NONE) continue;
-    PSPLIT_TRY(options->sink(options->user, (uint32_t)micro_batch, output, w->outputs[i], diag));
+    PSPLIT_TRY(options->logger(options->user, (uint32_t)micro_batch, output, w->outputs[i], diag));
   }
 out:
   return code;

@@ -12,7 +12,7 @@
  *
  * with PASSES:
  *
- *   infer-shapes,cost,prune,attach,fuse,device-table:file=npu.txt,coarsen,partition,replicate
+ *   infer-shapes,cost,mark,attach,fuse,device-table:file=npu.txt,coarsen,partition,replicate
  *
  * An operator that only one device runs is pinned there; where several do, the others are priced
  * out. */
@@ -30,7 +30,7 @@ typedef struct rule {
   double factor; /* < 0: never */
 } rule;
 
-static int fail(const psplit_plugin_host *host, psplit_plugin_unit *planner, const char *file,
+static int fail(const psplit_plugin_host *host, psplit_plugin_planner *planner, const char *file,
                 unsigned line, const char *what) {
   char text[256];
   snprintf(text, sizeof text, "%s:%u: %s", file, line, what);
@@ -39,8 +39,8 @@ static int fail(const psplit_plugin_host *host, psplit_plugin_unit *planner, con
 }
 
 /* The number of rules, or -1 after `fail`. */
-static int read_table(const psplit_plugin_host *host, psplit_plugin_unit *planner, const char *name,
-                      rule *rules) {
+static int read_table(const psplit_plugin_host *host, psplit_plugin_planner *planner,
+                      const char *name, rule *rules) {
   FILE *file = fopen(name, "r");
   if (!file) return fail(host, planner, name, 0, strerror(errno));
   char text[512];
@@ -75,7 +75,7 @@ static double factor_of(const rule *rules, int n, const char *op, const char *de
   return 1;
 }
 
-static void apply(const psplit_plugin_host *host, psplit_plugin_unit *planner, const rule *rules,
+static void apply(const psplit_plugin_host *host, psplit_plugin_planner *planner, const rule *rules,
                   int n_rules, uint32_t node) {
   static const int64_t FORBIDDEN_NS = INT64_C(1000000000000); /* a quarter of an hour */
   uint32_t n_able = 0, able = PSPLIT_PLUGIN_NONE;
@@ -97,7 +97,7 @@ static void apply(const psplit_plugin_host *host, psplit_plugin_unit *planner, c
     host->note(planner, node, "device-table: its group is pinned elsewhere");
 }
 
-static int run(const psplit_plugin_host *host, psplit_plugin_unit *planner,
+static int run(const psplit_plugin_host *host, psplit_plugin_planner *planner,
                const psplit_plugin_value *values) {
   if (!*values[0].text) {
     host->fail(planner, "a table is needed: device-table:file=FILE");

@@ -5,7 +5,7 @@
  * writes the cache of layer 3 belongs to one stage. Put it before `partition`:
  *
  *   --load-pass-plugin ./keep_kv_pairs.so \
- *   --passes infer-shapes,cost,prune,attach,fuse,keep-kv-pairs,coarsen,partition,replicate */
+ *   --passes infer-shapes,cost,mark,attach,fuse,keep-kv-pairs,coarsen,partition,replicate */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static long layer_of(const char *name) {
   return -1;
 }
 
-static int run(const psplit_plugin_host *host, psplit_plugin_unit *planner,
+static int run(const psplit_plugin_host *host, psplit_plugin_planner *planner,
                const psplit_plugin_value *values) {
   static const char *const prefixes[] = {"past", "present"};
   /* The first node met of each layer: every other one joins it. */

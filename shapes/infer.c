@@ -161,7 +161,7 @@ static psplit_i_scope *new_scope(psplit_i_shapes *s, const psplit_i_graph *graph
   const uint64_t price = (uint64_t)graph->n_nodes + graph->n_values;
   if (depth > MAX_DEPTH || price > s->budget_nodes) {
     if (!s->told_budget)
-      psplit_i_say(s->sink, PSPLIT_WARNING,
+      psplit_i_say(s->logger, PSPLIT_WARNING,
                    "functions and bodies are called too often or too deeply to follow all calls; "
                    "some shapes and costs stay unknown");
     s->told_budget = true;
@@ -265,7 +265,7 @@ static void report_missing(psplit_i_shapes *s, const psplit_i_node *node) {
   memcpy(key + domain_n + 1, node->op_type, op_n + 1);
   if (psplit_i_intern_find(&s->missing, key) != PSPLIT_NONE) return;
   if (psplit_i_intern_add(&s->missing, key) == PSPLIT_NONE) s->failed = true;
-  psplit_i_say(s->sink, PSPLIT_WARNING,
+  psplit_i_say(s->logger, PSPLIT_WARNING,
                "no shape rule for operator %s%s%s; its outputs keep their declared types",
                node->domain, domain_n ? "." : "", node->op_type);
 }
@@ -394,13 +394,13 @@ static uint64_t count(const psplit_i_graph *graph) {
 static void say_unmet(const psplit_i_shapes *s) {
   for (size_t i = 0; i < s->n_bindings; i++)
     if (!s->met[i])
-      psplit_i_say(s->sink, PSPLIT_WARNING,
+      psplit_i_say(s->logger, PSPLIT_WARNING,
                    "dimension %s changes nothing: nothing that runs has it", s->bindings[i].name);
 }
 
 psplit_code psplit_i_infer_by(const psplit_i_rule *rules, uint32_t n_rules,
                               const psplit_i_graph *graph, const psplit_i_binding *bindings,
-                              size_t n_bindings, const psplit_sink *sink, psplit_diag *diag,
+                              size_t n_bindings, const psplit_logger *logger, psplit_diag *diag,
                               psplit_i_shapes **out_shapes) {
   for (size_t i = 0; i < n_bindings; i++)
     if (bindings[i].value < 0)
@@ -416,7 +416,7 @@ psplit_code psplit_i_infer_by(const psplit_i_rule *rules, uint32_t n_rules,
   s->graph = graph;
   s->bindings = bindings;
   s->n_bindings = n_bindings;
-  s->sink = sink;
+  s->logger = logger;
   s->diag = diag;
   s->met = take(s, n_bindings, sizeof *s->met);
   s->budget_elements = MAX_TOTAL_ELEMENTS;
@@ -437,7 +437,7 @@ psplit_code psplit_i_infer_by(const psplit_i_rule *rules, uint32_t n_rules,
   say_unmet(s);
   s->bindings = NULL;
   s->n_bindings = 0;
-  s->sink = NULL;
+  s->logger = NULL;
   *out_shapes = s;
   return PSPLIT_OK;
 }

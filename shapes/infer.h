@@ -90,7 +90,7 @@ struct psplit_i_shapes {
   const psplit_i_binding *bindings;
   size_t n_bindings;
   bool *met; /* [n_bindings] a dimension has that name */
-  const psplit_sink *sink;
+  const psplit_logger *logger;
   psplit_i_intern missing; /* "domain:op" of operators without a rule that were reported */
   psplit_i_intern rule_names;
   uint32_t *rule_first; /* rule_names id -> first entry; the rest follow through rule_next */
@@ -114,10 +114,11 @@ struct psplit_i_site {
 };
 
 /* Infers a graph by the rules of a table; otherwise psplit_i_shapes_create. */
-psplit_code psplit_i_infer_by(const psplit_i_rule *rules, uint32_t n_rules,
-                              const psplit_i_graph *graph, const psplit_i_binding *bindings,
-                              size_t n_bindings, const psplit_sink *sink, psplit_diag *diag,
-                              psplit_i_shapes **out_shapes);
+PSPLIT_MUST_USE psplit_code psplit_i_infer_by(const psplit_i_rule *rules, uint32_t n_rules,
+                                              const psplit_i_graph *graph,
+                                              const psplit_i_binding *bindings, size_t n_bindings,
+                                              const psplit_logger *logger, psplit_diag *diag,
+                                              psplit_i_shapes **out_shapes);
 
 /* Builds the index over the table; false when out of memory. */
 bool psplit_i_rules_index(psplit_i_shapes *s);

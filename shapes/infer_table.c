@@ -13,9 +13,9 @@ static const psplit_i_rule kRules[] = {
 enum { N_RULES = sizeof kRules / sizeof *kRules };
 
 psplit_code psplit_i_shapes_create(const psplit_i_graph *graph, const psplit_i_binding *bindings,
-                                   size_t n_bindings, const psplit_sink *sink, psplit_diag *diag,
-                                   psplit_i_shapes **out_shapes) {
-  return psplit_i_infer_by(kRules, N_RULES, graph, bindings, n_bindings, sink, diag, out_shapes);
+                                   size_t n_bindings, const psplit_logger *logger,
+                                   psplit_diag *diag, psplit_i_shapes **out_shapes) {
+  return psplit_i_infer_by(kRules, N_RULES, graph, bindings, n_bindings, logger, diag, out_shapes);
 }
 
 psplit_op_class psplit_i_op_class(const char *domain, const char *op_type) {

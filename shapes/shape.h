@@ -35,12 +35,12 @@ typedef struct psplit_i_vtype {
 
 /* Infers over a graph (the main graph of a model, usually). `bindings` replace symbols from the
  * start, which tells more than evaluating afterwards (a branch or a trip count may hang on one);
- * give none where the result is for emission. `sink` hears of each operator without a rule once.
+ * give none where the result is for emission. `logger` hears of each operator without a rule once.
  * Errors: NOMEM; INVALID for a negative binding. Linear in nodes, functions counted by distinct
- * uses, up to a limit past which calls stay unknown (`sink` is told). */
+ * uses, up to a limit past which calls stay unknown (`logger` is told). */
 PSPLIT_MUST_USE psplit_code psplit_i_shapes_create(const psplit_i_graph *graph,
                                                    const psplit_i_binding *bindings,
-                                                   size_t n_bindings, const psplit_sink *sink,
+                                                   size_t n_bindings, const psplit_logger *logger,
                                                    psplit_diag *diag, psplit_i_shapes **out_shapes);
 void psplit_i_shapes_destroy(psplit_i_shapes *shapes);
 

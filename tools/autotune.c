@@ -98,7 +98,7 @@ static psplit_code measure_inlined(tuner *t, psplit_diag *diag) {
   one.devices = one.pipeline = NULL;
   one.planner.n_pins = one.planner.n_keep_together = 0;
   one.planner.ignore_annotations = true;
-  one.planner.sink = NULL;
+  one.planner.logger = NULL;
   PSPLIT_TRY(planned_make(&one, t->model, 1, diag, &made));
   PSPLIT_TRY(psplit_emit(t->model, psplit_planner_plan(made.planner), t->stages, t->emit, diag));
   psplit_i_text_addf(&path, "%s/stage0.onnx", t->stages);
@@ -237,7 +237,7 @@ static psplit_code tune(tuner *t, FILE *out, psplit_diag *diag) {
       PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "interrupted"));
     PSPLIT_TRY(tune_once(t, round, out, diag, &done));
     if (!done) PSPLIT_TRY(use_times(t, t->node_ns, diag));
-    t->plan->planner.sink = NULL; /* the same warnings once */
+    t->plan->planner.logger = NULL; /* the same warnings once */
   }
   code = use_times(t, t->best_ns, diag);
 out:
@@ -300,14 +300,14 @@ psplit_code autotune(const autotune_options *options, const char *path, const ps
                      FILE *out, psplit_diag *diag, plan_options *plan) {
   psplit_code code;
   tuner t = {.options = options, .model = model, .emit = emit, .plan = plan, .n_stages = n_stages};
-  const psplit_sink *sink = plan->planner.sink;
+  const psplit_logger *logger = plan->planner.logger;
   PSPLIT_TRY(prepare(&t, diag));
   PSPLIT_TRY(make_scratch(&t, directory, diag));
   if (!plan->n_cost_files)
     PSPLIT_TRY(plan->read.n_inline_ifs ? measure_inlined(&t, diag) : measure_whole(&t, path, diag));
   PSPLIT_TRY(tune(&t, out, diag));
 out:
-  plan->planner.sink = sink;
+  plan->planner.logger = logger;
   psplit_i_ort_close(&t.ort);
   if (t.scratch) rmdir(t.scratch);
   free(t.stages);

@@ -339,10 +339,10 @@ void cli_quiet(void *user, psplit_severity severity, const char *line) {
   (void)user, (void)severity, (void)line;
 }
 
-psplit_sink cli_sink(cli_progress *progress) {
+psplit_logger cli_sink(cli_progress *progress) {
   progress->terminal = isatty(STDERR_FILENO) == 1;
   progress->phase_start_s = cli_now_s();
-  return (psplit_sink){.emit = show, .user = progress};
+  return (psplit_logger){.emit = show, .user = progress};
 }
 
 void cli_progress_end(cli_progress *progress) {

@@ -102,9 +102,9 @@ typedef struct cli_progress {
   double phase_start_s;
   bool shown;
 } cli_progress;
-psplit_sink cli_sink(cli_progress *progress);
+psplit_logger cli_sink(cli_progress *progress);
 void cli_progress_end(cli_progress *progress);
-/* For a sink that is to say nothing from here on. */
+/* For a logger that is to say nothing from here on. */
 void cli_quiet(void *user, psplit_severity severity, const char *line);
 
 /* Calls `handler` for what users and terminals end programs with; not for a hang-up under nohup. */

@@ -264,11 +264,11 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
   static psplit_snapshot *snapshots[MAX_PLANS];
   const psplit_observer observer = {.after_pass = dump, .user = r};
   const bool any_stages = r->first_k || r->plan.devices;
-  psplit_sink sink = cli_sink(&r->progress);
+  psplit_logger logger = cli_sink(&r->progress);
   psplit_model *model = NULL;
   const char *slash = strrchr(r->model, '/');
   r->view.title = slash ? slash + 1 : r->model;
-  r->plan.planner.sink = &sink;
+  r->plan.planner.logger = &logger;
   if (r->dump_after) r->plan.planner.observer = &observer;
   if (!any_stages) stop_before_stages(&r->plan);
   psplit_code code = plan_load_plugins(&r->plan, diag);
@@ -284,7 +284,7 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
     code = planned_make(&r->plan, model, any_stages ? k : 1, diag, &plans[n]);
     if (code == PSPLIT_OK && !r->dump_after)
       code = psplit_snapshot_take(plans[n].planner, diag, &snapshots[n]);
-    sink.emit = cli_quiet; /* the same warnings once */
+    logger.emit = cli_quiet; /* the same warnings once */
   }
   cli_progress_end(&r->progress);
   if (code == PSPLIT_OK && r->onnxtxt)

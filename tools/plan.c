@@ -242,8 +242,8 @@ int main(int argc, char **argv) {
   settings s = {0};
   int status = read_arguments(argc, argv, &s);
   if (status || s.done) return cli_finish(status);
-  const psplit_sink sink = cli_sink(&s.progress);
-  s.options.sink = &sink;
+  const psplit_logger logger = cli_sink(&s.progress);
+  s.options.logger = &logger;
   psplit_diag diag = {0};
   psplit_problem *file = NULL;
   psplit_solution *plan = NULL;

@@ -349,14 +349,14 @@ static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank) {
   if (to_stream(s)) {
     if (rank == 0 && !to_stdout(s))
       PSPLIT_TRY(psplit_i_output_stream_open(s->output, &interrupted, diag, &stream));
-    s->run.sink = psplit_i_outputs_stream;
+    s->run.logger = psplit_i_outputs_stream;
     s->run.user = &stream;
   } else if (s->output) {
     PSPLIT_TRY(check_results(s, diag));
     PSPLIT_TRY(psplit_i_outputs_begin(s->output, diag));
     if (rank == 0)
       PSPLIT_TRY(psplit_i_outputs_index(s->output, &pipe.manifest, s->run.n_micro_batches, diag));
-    s->run.sink = psplit_i_outputs_write;
+    s->run.logger = psplit_i_outputs_write;
     s->run.user = &outputs;
   }
 #if PSPLIT_HAS_MPI

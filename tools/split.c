@@ -220,7 +220,8 @@ static psplit_code prove(const request *r, const char *directory, psplit_diag *d
   psplit_model *as_is = NULL;
   options.read.n_inline_ifs = 0;
   if (r->emit.weights == PSPLIT_WEIGHTS_REFERENCE) options.read.data_directory = r->directory;
-  r->emit.sink->emit(r->emit.sink->user, PSPLIT_PROGRESS, "proving that the stages are the model");
+  r->emit.logger->emit(r->emit.logger->user, PSPLIT_PROGRESS,
+                       "proving that the stages are the model");
   if (r->plan.read.n_inline_ifs) {
     psplit_read_options read = options.read;
     read.data_directory = NULL;
@@ -309,11 +310,11 @@ static psplit_code no_plan(psplit_diag *diag) {
 /* What each number of stages of the range would give; one that has no plan says why and is passed.
  * Where none has one, it is the error of the last. */
 static psplit_code compare(request *r, psplit_diag *diag) {
-  psplit_sink sink = cli_sink(&r->progress);
+  psplit_logger logger = cli_sink(&r->progress);
   psplit_model *model = NULL;
   comparison_notes notes = {0};
   bool any = false;
-  r->plan.planner.sink = &sink;
+  r->plan.planner.logger = &logger;
   psplit_code code = psplit_model_open(r->model, &r->plan.read, diag, &model);
   if (code == PSPLIT_OK) print_comparison_head(r->plan.planner.objective, r->n_micro_batches);
   for (uint32_t k = r->n_stages; code == PSPLIT_OK && k <= r->last_k; k++) {
@@ -329,7 +330,7 @@ static psplit_code compare(request *r, psplit_diag *diag) {
       code = PSPLIT_OK;
       *diag = (psplit_diag){0};
     }
-    sink.emit = cli_quiet; /* the same warnings once */
+    logger.emit = cli_quiet; /* the same warnings once */
     planned_fini(&made);
   }
   if (code == PSPLIT_OK) print_comparison_notes(&notes);
@@ -349,11 +350,11 @@ static psplit_code tune(request *r, const psplit_model *model, psplit_diag *diag
   FILE *out = r->progress.quiet ? NULL : r->json ? stderr : stdout;
   const psplit_code code =
     autotune(&r->tune, r->model, model, r->n_stages, &emit, r->directory, out, diag, &r->plan);
-  r->plan.planner.sink = NULL; /* the rounds have said it all */
+  r->plan.planner.logger = NULL; /* the rounds have said it all */
   return code;
 }
 
-static void say_assumptions(const psplit_sink *sink, const psplit_model *model) {
+static void say_assumptions(const psplit_logger *logger, const psplit_model *model) {
   for (uint32_t i = 0; i < psplit_model_n_inlined(model); i++) {
     const psplit_inlined *one = psplit_model_inlined(model, i);
     char text[512], node[160], condition[160];
@@ -365,18 +366,18 @@ static void say_assumptions(const psplit_sink *sink, const psplit_model *model) 
       cli_printable(one->condition, condition, sizeof condition),
       one->then_branch ? "true" : "false", cli_printable(one->node, node, sizeof node),
       one->then_branch ? "then" : "else");
-    sink->emit(sink->user, PSPLIT_WARNING, text);
+    logger->emit(logger->user, PSPLIT_WARNING, text);
   }
 }
 
 /* The whole pipeline: open, pass, emit, print. */
 static psplit_code split(request *r, psplit_diag *diag) {
   const double start_s = cli_now_s();
-  psplit_sink sink = cli_sink(&r->progress);
+  psplit_logger logger = cli_sink(&r->progress);
   planned made = {0};
   psplit_model *model = NULL;
   char *manifest = NULL;
-  r->plan.planner.sink = r->emit.sink = &sink;
+  r->plan.planner.logger = r->emit.logger = &logger;
   r->emit.cancel = &interrupted;
   r->emit.accept = accept;
   r->emit.accept_user = r;
@@ -385,7 +386,7 @@ static psplit_code split(request *r, psplit_diag *diag) {
   r->made = &made;
   if (code == PSPLIT_OK) code = check_names(r, diag);
   if (code == PSPLIT_OK) code = check_outputs(r, diag);
-  if (code == PSPLIT_OK) say_assumptions(&sink, model);
+  if (code == PSPLIT_OK) say_assumptions(&logger, model);
   if (code == PSPLIT_OK && r->tune.n_rounds) code = tune(r, model, diag);
   if (code == PSPLIT_OK) code = planned_make(&r->plan, model, r->n_stages, diag, &made);
   const psplit_plan *plan = made.planner ? psplit_planner_plan(made.planner) : NULL;

@@ -66,10 +66,10 @@ typedef enum psplit_severity { PSPLIT_NOTE, PSPLIT_WARNING, PSPLIT_PROGRESS } ps
 
 /* Receives one line (no newline) of advice or progress; libraries never print.
  * May be NULL wherever one is taken. Called from the thread that made the library call. */
-typedef struct psplit_sink {
+typedef struct psplit_logger {
   void (*emit)(void *user, psplit_severity severity, const char *line);
   void *user;
-} psplit_sink;
+} psplit_logger;
 
 #ifdef __cplusplus
 }

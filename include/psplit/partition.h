@@ -128,8 +128,8 @@ typedef struct psplit_partition_options {
   double gap_frac;    /* stop when value - bound <= gap_frac * value */
   uint32_t n_threads; /* 0: what OpenMP would use. Never changes the answer */
   uint64_t seed;
-  uint64_t memory_cap_bytes; /* of the solver's own tables; 0: 1 GiB */
-  const psplit_sink *sink;   /* progress and advice; may be NULL */
+  uint64_t memory_cap_bytes;   /* of the solver's own tables; 0: 1 GiB */
+  const psplit_logger *logger; /* progress and advice; may be NULL */
 } psplit_partition_options;
 
 /* Throughput, solver "auto", 1 chunk, 1 replica, 10 s, gap 0, seed 1. */

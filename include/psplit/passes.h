@@ -3,7 +3,7 @@
  * A planner is what passes work on: an open model, what has been found out about it (facts), its
  * grouping into supernodes and, at the end, its plan. Passes group and place nodes; none rewrites
  * one. The order of passes lives in a pipeline text such as
- *   infer-shapes,cost,prune,attach,fuse,coarsen:max_nodes=5000,partition,replicate
+ *   infer-shapes,cost,mark,attach,fuse,coarsen:max_nodes=5000,partition,replicate
  * with options after a colon, several joined by ':' (`partition:solver=exact:gap=0.01`). */
 #ifndef PSPLIT_PASSES_H
 #define PSPLIT_PASSES_H
@@ -68,7 +68,7 @@ typedef struct psplit_planner_options {
   uint32_t n_threads;  /* 0: as many as OpenMP gives; never changes the result */
   uint64_t seed;
   bool verify_each;                /* check grouping after every pass; always in debug builds */
-  const psplit_sink *sink;         /* warnings, notes, progress; may be NULL */
+  const psplit_logger *logger;     /* warnings, notes, progress; may be NULL */
   const psplit_observer *observer; /* may be NULL */
   const char *stop_before, *stop_after; /* a pass of the pipeline, its first; NULL: to the end */
   psplit_read_text read_text; /* for passes with an option that names a file; may be NULL */
@@ -79,7 +79,7 @@ typedef struct psplit_planner_options {
 /* Defaults: 1 stage, queue depth 2, 10 s of work, seed 1, everything else 0 or NULL. */
 PSPLIT_API void psplit_planner_options_init(psplit_planner_options *options);
 
-/* The model must outlive the planner; the options' strings, devices and sink too.
+/* The model must outlive the planner; the options' strings, devices and logger too.
  * Errors: USAGE (a dimension that the model does not have, a pin that is not PATTERN=STAGE, a
  * pattern that matches nothing, annotations with more stages or of several configurations), INVALID
  * (annotations that break a rule), NOMEM. */

@@ -7,7 +7,7 @@
  *
  *   cc -shared -fPIC $(pkg-config --cflags psplit) mine.c -o mine.so
  *   onnx-pipeline-split MODEL -k 2 -o DIR --load-pass-plugin ./mine.so \
- *     --passes infer-shapes,cost,prune,attach,fuse,mine,coarsen,partition,replicate */
+ *     --passes infer-shapes,cost,mark,attach,fuse,mine,coarsen,partition,replicate */
 #ifndef PSPLIT_PLUGIN_H
 #define PSPLIT_PLUGIN_H
 
@@ -53,7 +53,7 @@ extern "C" {
 #endif
 
 /* The unit that a pass works on; valid during its run. */
-typedef struct psplit_plugin_unit psplit_plugin_unit;
+typedef struct psplit_plugin_planner psplit_plugin_planner;
 
 /* What the host does for a pass. Strings and arrays that it returns are the host's and live as long
  * as the run of the pass. An id out of range is answered like an absent thing: "", 0, false, NONE.
@@ -64,72 +64,76 @@ typedef struct psplit_plugin_host {
   const char *version; /* of the library, "X.Y.Z" */
 
   /* The graph: operators and the values between them. */
-  uint32_t (*n_nodes)(const psplit_plugin_unit *planner);
-  uint32_t (*n_values)(const psplit_plugin_unit *planner);
-  uint32_t (*n_stages)(const psplit_plugin_unit *planner);
-  const uint32_t *(*topological_order)(const psplit_plugin_unit *planner); /* [n_nodes] node ids */
-  const char *(*node_name)(const psplit_plugin_unit *planner,
+  uint32_t (*n_nodes)(const psplit_plugin_planner *planner);
+  uint32_t (*n_values)(const psplit_plugin_planner *planner);
+  uint32_t (*n_stages)(const psplit_plugin_planner *planner);
+  const uint32_t *(*topological_order)(
+    const psplit_plugin_planner *planner); /* [n_nodes] node ids */
+  const char *(*node_name)(const psplit_plugin_planner *planner,
                            uint32_t node); /* "" for most nodes */
-  const char *(*node_op_type)(const psplit_plugin_unit *planner, uint32_t node);
-  const char *(*node_domain)(const psplit_plugin_unit *planner,
+  const char *(*node_op_type)(const psplit_plugin_planner *planner, uint32_t node);
+  const char *(*node_domain)(const psplit_plugin_planner *planner,
                              uint32_t node); /* "" is the standard's */
   /* Value ids; NONE for one that is left out. Captures are what the node's bodies read besides. */
-  uint32_t (*node_inputs)(const psplit_plugin_unit *planner, uint32_t node, const uint32_t **out);
-  uint32_t (*node_outputs)(const psplit_plugin_unit *planner, uint32_t node, const uint32_t **out);
-  uint32_t (*node_captures)(const psplit_plugin_unit *planner, uint32_t node, const uint32_t **out);
+  uint32_t (*node_inputs)(const psplit_plugin_planner *planner, uint32_t node,
+                          const uint32_t **out);
+  uint32_t (*node_outputs)(const psplit_plugin_planner *planner, uint32_t node,
+                           const uint32_t **out);
+  uint32_t (*node_captures)(const psplit_plugin_planner *planner, uint32_t node,
+                            const uint32_t **out);
   /* A function of constants: every stage that needs its result gets a copy; it joins no group. */
-  bool (*node_is_constant)(const psplit_plugin_unit *planner, uint32_t node);
-  const char *(*value_name)(const psplit_plugin_unit *planner, uint32_t value);
-  uint32_t (*value_producer)(const psplit_plugin_unit *planner, uint32_t value); /* or NONE */
-  uint32_t (*value_consumers)(const psplit_plugin_unit *planner, uint32_t value,
+  bool (*node_is_constant)(const psplit_plugin_planner *planner, uint32_t node);
+  const char *(*value_name)(const psplit_plugin_planner *planner, uint32_t value);
+  uint32_t (*value_producer)(const psplit_plugin_planner *planner, uint32_t value); /* or NONE */
+  uint32_t (*value_consumers)(const psplit_plugin_planner *planner, uint32_t value,
                               const uint32_t **out);
-  bool (*value_is_constant)(const psplit_plugin_unit *planner, uint32_t value); /* weights too */
-  bool (*value_is_input)(const psplit_plugin_unit *planner, uint32_t value);
-  bool (*value_is_output)(const psplit_plugin_unit *planner, uint32_t value);
+  bool (*value_is_constant)(const psplit_plugin_planner *planner, uint32_t value); /* weights too */
+  bool (*value_is_input)(const psplit_plugin_planner *planner, uint32_t value);
+  bool (*value_is_output)(const psplit_plugin_planner *planner, uint32_t value);
 
   /* Attributes by name and type; false (and *out untouched) where the node has no such one. */
-  bool (*attr_int)(const psplit_plugin_unit *planner, uint32_t node, const char *name,
+  bool (*attr_int)(const psplit_plugin_planner *planner, uint32_t node, const char *name,
                    int64_t *out);
-  bool (*attr_float)(const psplit_plugin_unit *planner, uint32_t node, const char *name,
+  bool (*attr_float)(const psplit_plugin_planner *planner, uint32_t node, const char *name,
                      float *out);
-  bool (*attr_string)(const psplit_plugin_unit *planner, uint32_t node, const char *name,
+  bool (*attr_string)(const psplit_plugin_planner *planner, uint32_t node, const char *name,
                       const char **out, size_t *out_n); /* not NUL-terminated */
-  bool (*attr_ints)(const psplit_plugin_unit *planner, uint32_t node, const char *name,
+  bool (*attr_ints)(const psplit_plugin_planner *planner, uint32_t node, const char *name,
                     const int64_t **out, size_t *out_n);
 
   /* Shapes: element type as in TensorProto.DataType (0 unknown), rank (-1 unknown), a dimension (-1
    * where it is a symbol that nothing fixes), and bytes (false where unknown). */
-  int32_t (*value_dtype)(const psplit_plugin_unit *planner, uint32_t value);
-  int32_t (*value_rank)(const psplit_plugin_unit *planner, uint32_t value);
-  int64_t (*value_dim)(const psplit_plugin_unit *planner, uint32_t value, uint32_t axis);
-  bool (*value_bytes)(const psplit_plugin_unit *planner, uint32_t value, uint64_t *out);
+  int32_t (*value_dtype)(const psplit_plugin_planner *planner, uint32_t value);
+  int32_t (*value_rank)(const psplit_plugin_planner *planner, uint32_t value);
+  int64_t (*value_dim)(const psplit_plugin_planner *planner, uint32_t value, uint32_t axis);
+  bool (*value_bytes)(const psplit_plugin_planner *planner, uint32_t value, uint64_t *out);
 
   /* Costs, on the device of a stage. */
-  const char *(*stage_device)(const psplit_plugin_unit *planner, uint32_t stage);
-  int64_t (*node_ns)(const psplit_plugin_unit *planner, uint32_t node, uint32_t stage);
+  const char *(*stage_device)(const psplit_plugin_planner *planner, uint32_t stage);
+  int64_t (*node_ns)(const psplit_plugin_planner *planner, uint32_t node, uint32_t stage);
 
   /* Groups: sets of nodes that share a stage and run as one, with no path that leaves and comes
    * back. `group` says false, and changes nothing, where joining the groups of the nodes would make
    * such a path or join two stages' pins. `must_group` does not ask: where that cannot be, the host
    * refuses the pass once it has run. */
-  uint32_t (*group_of)(const psplit_plugin_unit *planner, uint32_t node);
-  bool (*group)(psplit_plugin_unit *planner, const uint32_t *nodes, size_t n);
-  void (*must_group)(psplit_plugin_unit *planner, const uint32_t *nodes, size_t n);
+  uint32_t (*group_of)(const psplit_plugin_planner *planner, uint32_t node);
+  bool (*group)(psplit_plugin_planner *planner, const uint32_t *nodes, size_t n);
+  void (*must_group)(psplit_plugin_planner *planner, const uint32_t *nodes, size_t n);
 
   /* One stage for all of them, without being a group. */
-  void (*keep_together)(psplit_plugin_unit *planner, const uint32_t *nodes, size_t n);
+  void (*keep_together)(psplit_plugin_planner *planner, const uint32_t *nodes, size_t n);
   /* No stage boundary may send the value. */
-  void (*forbid_cut)(psplit_plugin_unit *planner, uint32_t value);
+  void (*forbid_cut)(psplit_plugin_planner *planner, uint32_t value);
   /* Time of a node on the devices that are the same as that of `stage`; NONE: on all. >= 0. */
-  void (*set_cost)(psplit_plugin_unit *planner, uint32_t node, uint32_t stage, int64_t ns);
+  void (*set_cost)(psplit_plugin_planner *planner, uint32_t node, uint32_t stage, int64_t ns);
   /* False where its group is pinned to another stage, and for constants. */
-  bool (*pin)(psplit_plugin_unit *planner, uint32_t node, uint32_t stage);
+  bool (*pin)(psplit_plugin_planner *planner, uint32_t node, uint32_t stage);
   /* A line kept with the node, or with PSPLIT_PLUGIN_NONE with the model, which
    * onnx-pipeline-inspect shows; and one for whoever runs the tool. Copied. */
-  bool (*note)(psplit_plugin_unit *planner, uint32_t node, const char *text);
-  void (*say)(psplit_plugin_unit *planner, const char *text);
+  bool (*note)(psplit_plugin_planner *planner, uint32_t node, const char *text);
+  void (*say)(psplit_plugin_planner *planner, const char *text);
   /* Why the pass is about to return something else than 0. Copied. */
-  void (*fail)(psplit_plugin_unit *planner, const char *text);
+  void (*fail)(psplit_plugin_planner *planner, const char *text);
 } psplit_plugin_host;
 
 typedef enum psplit_plugin_type {
@@ -162,7 +166,7 @@ typedef struct psplit_plugin_pass {
   const psplit_plugin_option *options;
   size_t n_options; /* <= 16 */
   /* values[n_options] in the order of `options`. 0, or anything else to end the run. */
-  int (*run)(const psplit_plugin_host *host, psplit_plugin_unit *planner,
+  int (*run)(const psplit_plugin_host *host, psplit_plugin_planner *planner,
              const psplit_plugin_value *values);
 } psplit_plugin_pass;
 

@@ -5,9 +5,9 @@
 #define PSPLIT_SNAPSHOT_H
 
 #include <psplit/base.h>
-#include <psplit/work.h>
 #include <psplit/passes.h>
 #include <psplit/plan.h>
+#include <psplit/work.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -37,12 +37,12 @@ typedef struct psplit_snapshot_node {
   const uint32_t *captures; /* [n_captures] value ids that its bodies read */
   const uint32_t *outputs;  /* [n_outputs] value ids; PSPLIT_NONE for an omitted one */
   uint32_t n_inputs, n_captures, n_outputs;
-  uint32_t group;   /* supernode, or PSPLIT_NONE for free nodes */
-  uint32_t stage;   /* the one that owns it; PSPLIT_NONE while unknown */
-  unsigned flags;   /* PSPLIT_SNAPSHOT_NODE_* */
-  psplit_work work; /* zero without COSTS */
+  uint32_t group;         /* supernode, or PSPLIT_NONE for free nodes */
+  uint32_t stage;         /* the one that owns it; PSPLIT_NONE while unknown */
+  unsigned flags;         /* PSPLIT_SNAPSHOT_NODE_* */
+  psplit_work work;       /* zero without COSTS */
   const char *class_name; /* psplit_op_class_name(work.op_class) */
-  int64_t cost_ns;  /* on the device of its stage, on the first one while that is unknown */
+  int64_t cost_ns;        /* on the device of its stage, on the first one while that is unknown */
 } psplit_snapshot_node;
 
 typedef struct psplit_snapshot_value {

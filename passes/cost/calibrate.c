@@ -16,11 +16,11 @@ static double now(void) {
 
 /* Best seconds of a few runs of a loop. */
 static double best_of(double (*run)(float *data, size_t n), float *data, size_t n, int runs,
-                      volatile double *sink) {
+                      volatile double *logger) {
   double best = 1e9;
   for (int i = 0; i < runs; i++) {
     const double start = now();
-    *sink += run(data, n);
+    *logger += run(data, n);
     const double took = now() - start;
     if (took < best) best = took;
   }
@@ -60,9 +60,9 @@ psplit_code psplit_devices_calibrate(psplit_diag *diag, char **out_text) {
   float *data = malloc((size_t)STREAMED * sizeof *data);
   if (!data) return psplit_i_nomem(diag);
   for (size_t i = 0; i < STREAMED; i++) data[i] = (float)(i % 7) * 0.25f;
-  volatile double sink = 0;
-  const double hz = (double)LINKS * CYCLES_PER_LINK / best_of(chain, data, LINKS, 5, &sink);
-  const double stream = best_of(streaming, data, STREAMED, 5, &sink);
+  volatile double logger = 0;
+  const double hz = (double)LINKS * CYCLES_PER_LINK / best_of(chain, data, LINKS, 5, &logger);
+  const double stream = best_of(streaming, data, STREAMED, 5, &logger);
   free(data);
   psplit_i_text text = {0};
   psplit_i_json json;

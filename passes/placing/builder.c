@@ -349,5 +349,5 @@ void psplit_i_partition_options(const psplit_planner *planner, psplit_partition_
   out->limit_by_work = planner->options.limit_by_work;
   out->n_threads = planner->options.n_threads;
   out->seed = planner->options.seed;
-  out->sink = planner->options.sink;
+  out->logger = planner->options.logger;
 }

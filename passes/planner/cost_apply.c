@@ -86,7 +86,7 @@ static void say_other_sizes(const psplit_planner *planner, const psplit_cost_tab
     psplit_i_text_addf(&sizes, "%s--dim %s=%" PRId64, d ? " " : "", dim->name, dim->value);
   }
   if (differ && !sizes.failed)
-    psplit_i_say(options->sink, PSPLIT_WARNING,
+    psplit_i_say(options->logger, PSPLIT_WARNING,
                  "%s was measured with %s, and other sizes are counted here: times do not belong "
                  "to them",
                  table->name, sizes.bytes);
@@ -100,7 +100,7 @@ static psplit_code add_rows(psplit_planner *planner, const psplit_cost_table *ta
   PSPLIT_TRY(psplit_i_cost_match(table, planner->graph, NULL, &planner->scratch, diag, &map));
   if (!map.n_matched) return nothing_matches(table, planner->graph, diag);
   if (map.n_unmatched)
-    psplit_i_say(planner->options.sink, PSPLIT_WARNING,
+    psplit_i_say(planner->options.logger, PSPLIT_WARNING,
                  "%s: %" PRIu32 " of %zu rows are about no node of this model, such as \"%.100s\"",
                  table->name, map.n_unmatched, table->rows.n, map.unmatched);
   double *ns = PSPLIT_NEW(&planner->scratch, double, table->rows.n); /* of rows that share nodes */

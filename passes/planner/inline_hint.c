@@ -116,6 +116,6 @@ void psplit_i_say_heavy_if(const psplit_planner *planner) {
                      100 * (double)planner->node_ns[heavy] / (double)total_ns,
                      psplit_i_node_label(graph, heavy, label, sizeof label));
   psplit_i_inline_hint(graph, heavy, &text);
-  if (!text.failed) psplit_i_say(planner->options.sink, PSPLIT_NOTE, "%s", text.bytes);
+  if (!text.failed) psplit_i_say(planner->options.logger, PSPLIT_NOTE, "%s", text.bytes);
   psplit_i_text_fini(&text);
 }

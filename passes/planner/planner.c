@@ -80,7 +80,7 @@ static psplit_code apply_annotations(psplit_planner *planner, psplit_diag *diag)
     n_pinned++;
   }
   if (n_pinned)
-    psplit_i_say(planner->options.sink, PSPLIT_NOTE,
+    psplit_i_say(planner->options.logger, PSPLIT_NOTE,
                  "the model's annotations pin %" PRIu32 " nodes to stages", n_pinned);
 out:
   psplit_i_arena_reset(&planner->scratch);

@@ -1,8 +1,8 @@
 /* The planner: what passes work on. It holds the model, what is known of it so far (facts: shapes,
  * costs, flags, the grouping, the stages) and at the end the plan. A pass states which facts it
- * needs and which it keeps; the host establishes needs, runs the pass and drops what the pass did
- * not keep. Groups are always convex and the quotient graph acyclic; check.c proves it after each
- * pass. Does no I/O and sees no protobuf type. */
+ * needs and which it keeps; the pass manager establishes needs, runs the pass and drops what the
+ * pass did not keep. Groups are always convex and the quotient graph acyclic; check.c proves it
+ * after each pass. Does no I/O and sees no protobuf type. */
 #ifndef PSPLIT_PASSES_PLANNER_H
 #define PSPLIT_PASSES_PLANNER_H
 
@@ -40,7 +40,7 @@ struct psplit_planner {
    * every two stages have a link. */
   uint32_t *next_hop;
   psplit_i_arena arena;   /* facts: lives as long as the planner */
-  psplit_i_arena scratch; /* reset by the host after every pass */
+  psplit_i_arena scratch; /* reset by the pass manager after every pass */
   unsigned facts;
 
   const char *last_pass; /* that ran; NULL before the first */

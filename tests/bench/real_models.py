@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 
-PASSES = "infer-shapes,cost,prune,attach,fuse,coarsen,partition"
+PASSES = "infer-shapes,cost,mark,attach,fuse,coarsen,partition"
 
 
 def plan(program, model, stages):

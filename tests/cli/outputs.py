@@ -60,7 +60,7 @@ def make_rules(s):
         file.write("pattern mine\n  a = MatMul(x, w)\n  b = Relu(a)\n")
     made = s.run(s.split, "a b/m #$1.onnx", "-o", "a b/out $x", "--depfile", "d.d", "-q",
                  "--devices", "a b/devices 1.json", "--passes",
-                 "infer-shapes,cost,prune,attach,fuse:patterns=a b/patterns,coarsen,partition")
+                 "infer-shapes,cost,mark,attach,fuse:patterns=a b/patterns,coarsen,partition")
     with open("Makefile", "w") as file:
         file.write("a\\ b/out\\ $$x/pipeline.json:\n\t@echo again\n-include d.d\n")
     target = "a b/out $x/pipeline.json"

@@ -191,7 +191,7 @@ async function hold(tap, tool, { name, file, stages, dims = [], all: wantsAll })
   const tmp = scratch();
   const nodes = showGroups(tool, [file, `${stages}`, ...dims]);
   const unfused = showGroups(tool, [file, `${stages}`, ...dims, '--passes',
-    'infer-shapes,cost,prune,attach,coarsen,partition,replicate']);
+    'infer-shapes,cost,mark,attach,coarsen,partition,replicate']);
   const original = readGraph(file);
   for (const level of ['extended', 'all']) {
     const out = join(tmp, `${level}.onnx`);

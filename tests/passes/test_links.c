@@ -58,7 +58,7 @@ static psplit_planner *unit_of(const psplit_model *model, const psplit_planner_o
 /* A plan by cutting between nodes; false where there is none. */
 static bool plan_of(psplit_planner *planner) {
   psplit_diag diag = {0};
-  const psplit_code code = psplit_planner_run(planner, "infer-shapes,cost,prune,partition", &diag);
+  const psplit_code code = psplit_planner_run(planner, "infer-shapes,cost,mark,partition", &diag);
   if (code != PSPLIT_OK && code != PSPLIT_INFEASIBLE) fail_msg("%s", diag.message);
   return code == PSPLIT_OK;
 }
@@ -219,7 +219,7 @@ static void place(enumeration *e, uint32_t n) {
 static int64_t best_of_all(const psplit_model *model, const psplit_planner_options *options) {
   psplit_planner *planner = unit_of(model, options);
   psplit_diag diag = {0};
-  if (psplit_planner_run(planner, "infer-shapes,cost,prune,attach", &diag) != PSPLIT_OK)
+  if (psplit_planner_run(planner, "infer-shapes,cost,mark,attach", &diag) != PSPLIT_OK)
     fail_msg("%s", diag.message);
   enumeration e = {planner, INT64_MAX};
   place(&e, 0);

@@ -122,7 +122,7 @@ static void fail_each(const psplit_model *model, const char *title) {
   static const way ways[] = {
     {"default", NULL, PSPLIT_THROUGHPUT},
     {"latency", NULL, PSPLIT_LATENCY},
-    {"coarse", "infer-shapes,cost,prune,attach,fuse,coarsen:max_nodes=6,partition,replicate",
+    {"coarse", "infer-shapes,cost,mark,attach,fuse,coarsen:max_nodes=6,partition,replicate",
      PSPLIT_THROUGHPUT},
   };
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {

@@ -75,7 +75,7 @@ static void fuse_follows_a_convolution(void **state) {
     "  pool = MaxPool (r2)"
     "}",
     &options);
-  run(&b, "prune,fuse");
+  run(&b, "mark,fuse");
   assert_true(together(&b, "c1", "n1") && together(&b, "c1", "r1"));
   assert_true(together(&b, "c2", "sum") && together(&b, "c2", "r2"));
   assert_false(together(&b, "r1", "c2"));
@@ -102,7 +102,7 @@ static void fuse_follows_decomposed_activations(void **state) {
     "  y = Softmax (gelu)"
     "}",
     &options);
-  run(&b, "prune,fuse");
+  run(&b, "mark,fuse");
   assert_true(together(&b, "m1", "b1") && together(&b, "m1", "g1") && together(&b, "m1", "silu"));
   assert_true(together(&b, "m2", "e1") && together(&b, "m2", "e4") && together(&b, "m2", "gelu"));
   assert_false(together(&b, "silu", "m2"));
@@ -326,7 +326,7 @@ static void memory_limits_a_cut_as_brute_force_says(void **state) {
     bench b = start_products(width, &options);
     psplit_diag diag = {0};
     const psplit_code code =
-      psplit_planner_run(b.planner, "infer-shapes,cost,prune,partition", &diag);
+      psplit_planner_run(b.planner, "infer-shapes,cost,mark,partition", &diag);
     int64_t best_ns = INT64_MAX;
     for (int i = 1; i < LINKS - 1; i++)
       for (int j = i + 1; j < LINKS; j++) {
@@ -374,7 +374,7 @@ static void latency_is_as_brute_force_says(void **state) {
     bench b = start_products(width, &options);
     psplit_diag diag = {0};
     assert_int_equal(
-      psplit_planner_run(b.planner, "infer-shapes,cost,prune,partition,replicate", &diag),
+      psplit_planner_run(b.planner, "infer-shapes,cost,mark,partition,replicate", &diag),
       PSPLIT_OK);
     const psplit_plan *plan = b.planner->plan;
     int64_t best_ns = INT64_MAX, sum_ns = 0;
@@ -438,8 +438,8 @@ static void sequences_are_never_cut(void **state) {
 /* Passes in any order leave convex groups: verify_each checks after every one. */
 static void any_order_of_passes_is_safe(void **state) {
   (void)state;
-  static const char *const names[] = {"prune", "attach",       "fuse",      "coarsen:max_nodes=4",
-                                      "cost",  "infer-shapes", "partition", "replicate"};
+  static const char *const names[] = {"mark", "attach",       "fuse",      "coarsen:max_nodes=4",
+                                      "cost", "infer-shapes", "partition", "replicate"};
   static const char model[] =
     "(float[1,4,8,8] x) => (float[1,4,8,8] i) <float[4,4,1,1] w = raw {0 * 16}> {"
     "  a = Conv (x, w)"

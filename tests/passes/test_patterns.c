@@ -110,8 +110,7 @@ static psplit_code fuse(sketch *s, const char *patterns, psplit_diag *diag) {
   user_patterns = &patterns;
   psplit_code code = psplit_planner_create(s->model, &options, diag, &s->planner);
   if (code == PSPLIT_OK)
-    code =
-      psplit_planner_run(s->planner, patterns ? "prune,fuse:patterns=mine" : "prune,fuse", diag);
+    code = psplit_planner_run(s->planner, patterns ? "mark,fuse:patterns=mine" : "mark,fuse", diag);
   return code;
 }
 

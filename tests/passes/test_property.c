@@ -103,7 +103,7 @@ static void assert_forward(const psplit_planner *planner, const psplit_plan *pla
 
 static void any_passes_in_any_order(void **state) {
   (void)state;
-  static const char *const passes[] = {"prune",
+  static const char *const passes[] = {"mark",
                                        "attach",
                                        "fuse",
                                        "coarsen:max_nodes=12",
@@ -175,9 +175,9 @@ static void exact_coarsening_loses_nothing(void **state) {
     psplit_model *model = random_model(&d, 14);
     const uint32_t n_stages = 2 + draw(&d, 2);
     uint32_t before, after;
-    const int64_t best = best_cut(model, n_stages, "cost,prune,partition", &before);
+    const int64_t best = best_cut(model, n_stages, "cost,mark,partition", &before);
     const int64_t again =
-      best_cut(model, n_stages, "cost,prune,coarsen:exact=true,partition", &after);
+      best_cut(model, n_stages, "cost,mark,coarsen:exact=true,partition", &after);
     if (again != best)
       fail_msg("seed %u: %lld with %u supernodes, %lld with %u", (unsigned)seed, (long long)again,
                (unsigned)after, (long long)best, (unsigned)before);

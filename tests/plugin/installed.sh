@@ -32,7 +32,7 @@ $cc -Wall -Wextra -Wconversion -Wshadow -Werror -shared -fPIC $(pkg-config --cfl
 report $? "one line with pkg-config builds it"
 
 python3 -c 'import bad_input; bad_input.write(".", "m.onnx", bad_input.chain(6))' >log 2>&1
-passes=infer-shapes,cost,prune,attach,fuse,matmul-relu:limit=2,coarsen,partition,replicate
+passes=infer-shapes,cost,mark,attach,fuse,matmul-relu:limit=2,coarsen,partition,replicate
 "$tool" m.onnx -k 2 -o out --load-pass-plugin ./mine.so --passes "$passes" \
   >log 2>&1
 report $? "the installed tool runs it"

@@ -10,7 +10,7 @@
 #endif
 
 #if !defined(CASE_NO_RUN)
-static int run(const psplit_plugin_host *host, psplit_plugin_unit *planner,
+static int run(const psplit_plugin_host *host, psplit_plugin_planner *planner,
                const psplit_plugin_value *values) {
   (void)host;
   (void)values;

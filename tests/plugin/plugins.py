@@ -14,7 +14,7 @@ import tempfile
 from bad_input import Tap, chain, model, write
 
 OK, UNSUPPORTED, INFEASIBLE, PLUGIN = 0, 5, 7, 8
-BEFORE, AFTER = "infer-shapes,cost,prune,attach,fuse", "coarsen,partition,replicate"
+BEFORE, AFTER = "infer-shapes,cost,mark,attach,fuse", "coarsen,partition,replicate"
 
 
 class Bench:

@@ -99,12 +99,13 @@ int main(int argc, char **argv) {
   psplit_model *model = NULL;
   psplit_i_shapes *shapes = NULL;
   psplit_i_costs *costs = NULL;
-  const psplit_sink sink = {.emit = say};
+  const psplit_logger logger = {.emit = say};
   const double start = now();
   psplit_code code = psplit_model_open(argv[1], NULL, &diag, &model);
   if (code != PSPLIT_OK) goto out;
   const double opened = now();
-  code = psplit_i_shapes_create(psplit_i_model_graph(model), bound, n_bound, &sink, &diag, &shapes);
+  code =
+    psplit_i_shapes_create(psplit_i_model_graph(model), bound, n_bound, &logger, &diag, &shapes);
   if (code != PSPLIT_OK) goto out;
   const double inferred = now();
   const psplit_i_cost_options options = {evaluated, n_evaluated, assume, assume};

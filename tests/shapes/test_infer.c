@@ -35,9 +35,9 @@ static void note(void *user, psplit_severity severity, const char *line) {
 static psplit_i_shapes *infer(psplit_model *model, const psplit_i_binding *bindings, size_t n) {
   psplit_diag diag = {0};
   psplit_i_shapes *shapes;
-  const psplit_sink sink = {.emit = note};
+  const psplit_logger logger = {.emit = note};
   said[0] = '\0';
-  if (psplit_i_shapes_create(psplit_i_model_graph(model), bindings, n, &sink, &diag, &shapes) !=
+  if (psplit_i_shapes_create(psplit_i_model_graph(model), bindings, n, &logger, &diag, &shapes) !=
       PSPLIT_OK)
     fail_msg("%s", diag.message);
   return shapes;

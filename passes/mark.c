@@ -107,8 +107,8 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   return PSPLIT_OK;
 }
 
-const psplit_i_pass psplit_i_pass_prune = {
-  .name = "prune",
+const psplit_i_pass psplit_i_pass_mark = {
+  .name = "mark",
   .help = "mark nodes that reach no output and nodes that are functions of constants",
   .keeps = ~0u,
   .makes = PSPLIT_I_FACT_LIVE,

@@ -11,7 +11,7 @@
 #include "plugin.h"
 
 static const char DEFAULT_PIPELINE[] =
-  "infer-shapes,cost,prune,attach,fuse,coarsen,partition,replicate";
+  "infer-shapes,cost,mark,attach,fuse,coarsen,partition,replicate";
 
 const char *psplit_default_pipeline(void) { return DEFAULT_PIPELINE; }
 

@@ -1,4 +1,5 @@
-/* The pass host: establishes what a pass needs, runs it, drops what it did not keep, and checks. */
+/* The pass manager: establishes what a pass needs, runs it, drops what it did not keep, and checks.
+ * */
 #include <string.h>
 
 #include "passes.h"
@@ -55,7 +56,7 @@ static psplit_code run_pass(psplit_planner *planner, const psplit_i_pass *pass,
   if (depth > psplit_i_n_passes)
     return psplit_i_fail(diag, PSPLIT_INTERNAL, "pass %s needs what needs it", pass->name);
   PSPLIT_TRY(establish(planner, pass->needs, depth, diag));
-  psplit_i_say(planner->options.sink, PSPLIT_PROGRESS, "%s", pass->name);
+  psplit_i_say(planner->options.logger, PSPLIT_PROGRESS, "%s", pass->name);
   PSPLIT_TRY(pass->plugin ? psplit_i_plugin_run(planner, pass, values, diag)
                           : pass->run(planner, values, diag));
   psplit_i_arena_reset(&planner->scratch);

@@ -1,6 +1,6 @@
-/* The host's side of a plugin's pass: the functions it is handed, and the check behind it. Every id
- * that comes from a plugin is tested here; nothing of a plugin can break the planner but its own
- * code.
+/* The pass manager's side of a plugin's pass: the functions it is handed, and the check behind it.
+ * Every id that comes from a plugin is tested here; nothing of a plugin can break the planner but
+ * its own code.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "pipeline.h"
 #include "plugin.h"
 
-struct psplit_plugin_unit {
+struct psplit_plugin_planner {
   psplit_planner *planner;
   const char *pass;            /* the one that runs */
   char why[512];               /* what the pass gave `fail` */
@@ -17,107 +17,110 @@ struct psplit_plugin_unit {
   bool no_memory;
 };
 
-static const psplit_i_node *node_at(const psplit_plugin_unit *u, uint32_t node) {
+static const psplit_i_node *node_at(const psplit_plugin_planner *u, uint32_t node) {
   static const psplit_i_node absent = {.name = "", .op_type = "", .domain = "", .overload = ""};
   return node < u->planner->graph->n_nodes ? &u->planner->graph->nodes[node] : &absent;
 }
 
-static bool is_value(const psplit_plugin_unit *u, uint32_t value) {
+static bool is_value(const psplit_plugin_planner *u, uint32_t value) {
   return value < u->planner->graph->n_values;
 }
 
-static uint32_t n_nodes(const psplit_plugin_unit *u) { return u->planner->graph->n_nodes; }
-static uint32_t n_values(const psplit_plugin_unit *u) { return u->planner->graph->n_values; }
-static uint32_t n_stages(const psplit_plugin_unit *u) { return u->planner->options.n_stages; }
-static const uint32_t *topological_order(const psplit_plugin_unit *u) {
+static uint32_t n_nodes(const psplit_plugin_planner *u) { return u->planner->graph->n_nodes; }
+static uint32_t n_values(const psplit_plugin_planner *u) { return u->planner->graph->n_values; }
+static uint32_t n_stages(const psplit_plugin_planner *u) { return u->planner->options.n_stages; }
+static const uint32_t *topological_order(const psplit_plugin_planner *u) {
   return u->planner->graph->topo;
 }
 
-static const char *node_name(const psplit_plugin_unit *u, uint32_t node) {
+static const char *node_name(const psplit_plugin_planner *u, uint32_t node) {
   return node_at(u, node)->name;
 }
 
-static const char *node_op_type(const psplit_plugin_unit *u, uint32_t node) {
+static const char *node_op_type(const psplit_plugin_planner *u, uint32_t node) {
   return node_at(u, node)->op_type;
 }
 
-static const char *node_domain(const psplit_plugin_unit *u, uint32_t node) {
+static const char *node_domain(const psplit_plugin_planner *u, uint32_t node) {
   return node_at(u, node)->domain;
 }
 
-static uint32_t node_inputs(const psplit_plugin_unit *u, uint32_t node, const uint32_t **out) {
+static uint32_t node_inputs(const psplit_plugin_planner *u, uint32_t node, const uint32_t **out) {
   *out = node_at(u, node)->inputs;
   return node_at(u, node)->n_inputs;
 }
 
-static uint32_t node_outputs(const psplit_plugin_unit *u, uint32_t node, const uint32_t **out) {
+static uint32_t node_outputs(const psplit_plugin_planner *u, uint32_t node, const uint32_t **out) {
   *out = node_at(u, node)->outputs;
   return node_at(u, node)->n_outputs;
 }
 
-static uint32_t node_captures(const psplit_plugin_unit *u, uint32_t node, const uint32_t **out) {
+static uint32_t node_captures(const psplit_plugin_planner *u, uint32_t node, const uint32_t **out) {
   *out = node_at(u, node)->captures;
   return node_at(u, node)->n_captures;
 }
 
-static bool node_is_constant(const psplit_plugin_unit *u, uint32_t node) {
+static bool node_is_constant(const psplit_plugin_planner *u, uint32_t node) {
   return node < n_nodes(u) && (u->planner->node_flags[node] & PSPLIT_I_NODE_FREE);
 }
 
-static const char *value_name(const psplit_plugin_unit *u, uint32_t value) {
+static const char *value_name(const psplit_plugin_planner *u, uint32_t value) {
   return is_value(u, value) ? u->planner->graph->values[value].name : "";
 }
 
-static uint32_t value_producer(const psplit_plugin_unit *u, uint32_t value) {
+static uint32_t value_producer(const psplit_plugin_planner *u, uint32_t value) {
   return is_value(u, value) ? u->planner->graph->values[value].producer : PSPLIT_NONE;
 }
 
-static uint32_t value_consumers(const psplit_plugin_unit *u, uint32_t value, const uint32_t **out) {
+static uint32_t value_consumers(const psplit_plugin_planner *u, uint32_t value,
+                                const uint32_t **out) {
   const psplit_i_graph *graph = u->planner->graph;
   *out = is_value(u, value) ? graph->consumers + graph->consumer_off[value] : NULL;
   return is_value(u, value) ? graph->consumer_off[value + 1] - graph->consumer_off[value] : 0;
 }
 
-static bool value_is_constant(const psplit_plugin_unit *u, uint32_t value) {
+static bool value_is_constant(const psplit_plugin_planner *u, uint32_t value) {
   return is_value(u, value) && psplit_i_planner_is_constant(u->planner, value);
 }
 
-static bool value_is_input(const psplit_plugin_unit *u, uint32_t value) {
+static bool value_is_input(const psplit_plugin_planner *u, uint32_t value) {
   return is_value(u, value) && u->planner->graph->values[value].input != PSPLIT_NONE &&
          !value_is_constant(u, value);
 }
 
-static bool value_is_output(const psplit_plugin_unit *u, uint32_t value) {
+static bool value_is_output(const psplit_plugin_planner *u, uint32_t value) {
   return is_value(u, value) && u->planner->graph->values[value].is_output;
 }
 
-static bool attr_int(const psplit_plugin_unit *u, uint32_t node, const char *name, int64_t *out) {
+static bool attr_int(const psplit_plugin_planner *u, uint32_t node, const char *name,
+                     int64_t *out) {
   return node < n_nodes(u) && psplit_i_attr_int(node_at(u, node), name, out);
 }
 
-static bool attr_float(const psplit_plugin_unit *u, uint32_t node, const char *name, float *out) {
+static bool attr_float(const psplit_plugin_planner *u, uint32_t node, const char *name,
+                       float *out) {
   return node < n_nodes(u) && psplit_i_attr_float(node_at(u, node), name, out);
 }
 
-static bool attr_string(const psplit_plugin_unit *u, uint32_t node, const char *name,
+static bool attr_string(const psplit_plugin_planner *u, uint32_t node, const char *name,
                         const char **out, size_t *out_n) {
   return node < n_nodes(u) && psplit_i_attr_string(node_at(u, node), name, out, out_n);
 }
 
-static bool attr_ints(const psplit_plugin_unit *u, uint32_t node, const char *name,
+static bool attr_ints(const psplit_plugin_planner *u, uint32_t node, const char *name,
                       const int64_t **out, size_t *out_n) {
   return node < n_nodes(u) && psplit_i_attr_ints(node_at(u, node), name, out, out_n);
 }
 
-static int32_t value_dtype(const psplit_plugin_unit *u, uint32_t value) {
+static int32_t value_dtype(const psplit_plugin_planner *u, uint32_t value) {
   return is_value(u, value) ? psplit_i_shapes_type(u->planner->shapes, value)->elem : 0;
 }
 
-static int32_t value_rank(const psplit_plugin_unit *u, uint32_t value) {
+static int32_t value_rank(const psplit_plugin_planner *u, uint32_t value) {
   return is_value(u, value) ? psplit_i_shapes_type(u->planner->shapes, value)->rank : -1;
 }
 
-static int64_t value_dim(const psplit_plugin_unit *u, uint32_t value, uint32_t axis) {
+static int64_t value_dim(const psplit_plugin_planner *u, uint32_t value, uint32_t axis) {
   int64_t dim = -1;
   if (value_rank(u, value) > 0 && axis < (uint32_t)value_rank(u, value) &&
       !psplit_i_costs_dim(u->planner->costs,
@@ -126,27 +129,27 @@ static int64_t value_dim(const psplit_plugin_unit *u, uint32_t value, uint32_t a
   return dim;
 }
 
-static bool value_bytes(const psplit_plugin_unit *u, uint32_t value, uint64_t *out) {
+static bool value_bytes(const psplit_plugin_planner *u, uint32_t value, uint64_t *out) {
   return is_value(u, value) && psplit_i_costs_value_bytes(u->planner->costs, value, out, NULL);
 }
 
-static const char *stage_device(const psplit_plugin_unit *u, uint32_t stage) {
+static const char *stage_device(const psplit_plugin_planner *u, uint32_t stage) {
   return stage < n_stages(u) ? psplit_devices_name(u->planner->devices, stage) : "";
 }
 
-static int64_t node_ns(const psplit_plugin_unit *u, uint32_t node, uint32_t stage) {
+static int64_t node_ns(const psplit_plugin_planner *u, uint32_t node, uint32_t stage) {
   if (node >= n_nodes(u) || stage >= n_stages(u)) return 0;
   return u->planner->node_ns[(size_t)u->planner->device_class[stage] * n_nodes(u) + node];
 }
 
-static uint32_t group_of(const psplit_plugin_unit *u, uint32_t node) {
+static uint32_t group_of(const psplit_plugin_planner *u, uint32_t node) {
   return node < n_nodes(u) && !node_is_constant(u, node)
            ? psplit_i_group_of(&u->planner->grouping, node)
            : PSPLIT_NONE;
 }
 
 /* Joins what can be grouped of `nodes`; constants go wherever they are read anyway. */
-static bool group(psplit_plugin_unit *u, const uint32_t *nodes, size_t n) {
+static bool group(psplit_plugin_planner *u, const uint32_t *nodes, size_t n) {
   uint32_t *real = malloc((n + 1) * sizeof *real);
   uint32_t n_real = 0;
   if (!real) {
@@ -163,7 +166,7 @@ static bool group(psplit_plugin_unit *u, const uint32_t *nodes, size_t n) {
   return joined;
 }
 
-static void must_group(psplit_plugin_unit *u, const uint32_t *nodes, size_t n) {
+static void must_group(psplit_plugin_planner *u, const uint32_t *nodes, size_t n) {
   if (group(u, nodes, n) || u->torn_from != PSPLIT_NONE) return;
   for (size_t i = 0; i < n && u->torn_to == PSPLIT_NONE; i++) {
     if (group_of(u, nodes[i]) == PSPLIT_NONE) continue;
@@ -174,7 +177,7 @@ static void must_group(psplit_plugin_unit *u, const uint32_t *nodes, size_t n) {
   }
 }
 
-static void keep_together(psplit_plugin_unit *u, const uint32_t *nodes, size_t n) {
+static void keep_together(psplit_plugin_planner *u, const uint32_t *nodes, size_t n) {
   psplit_planner *planner = u->planner;
   const uint32_t class_id = planner->n_together++;
   for (size_t i = 0; i < n; i++) {
@@ -186,11 +189,11 @@ static void keep_together(psplit_plugin_unit *u, const uint32_t *nodes, size_t n
   }
 }
 
-static void forbid_cut(psplit_plugin_unit *u, uint32_t value) {
+static void forbid_cut(psplit_plugin_planner *u, uint32_t value) {
   if (is_value(u, value)) u->planner->uncuttable[value] = 1;
 }
 
-static void set_cost(psplit_plugin_unit *u, uint32_t node, uint32_t stage, int64_t ns) {
+static void set_cost(psplit_plugin_planner *u, uint32_t node, uint32_t stage, int64_t ns) {
   psplit_planner *planner = u->planner;
   if (node >= n_nodes(u) || ns < 0 || (stage != PSPLIT_NONE && stage >= n_stages(u))) return;
   for (uint32_t c = 0; c < planner->n_classes; c++)
@@ -198,7 +201,7 @@ static void set_cost(psplit_plugin_unit *u, uint32_t node, uint32_t stage, int64
       planner->node_ns[(size_t)c * n_nodes(u) + node] = ns;
 }
 
-static bool pin(psplit_plugin_unit *u, uint32_t node, uint32_t stage) {
+static bool pin(psplit_plugin_planner *u, uint32_t node, uint32_t stage) {
   const uint32_t leader = group_of(u, node);
   if (leader == PSPLIT_NONE || stage >= n_stages(u)) return false;
   uint32_t *group_pin = &u->planner->grouping.pin[leader];
@@ -207,24 +210,24 @@ static bool pin(psplit_plugin_unit *u, uint32_t node, uint32_t stage) {
   return true;
 }
 
-static bool note(psplit_plugin_unit *u, uint32_t node, const char *text) {
+static bool note(psplit_plugin_planner *u, uint32_t node, const char *text) {
   if ((node >= n_nodes(u) && node != PSPLIT_PLUGIN_NONE) || !text) return false;
   const char *copy = psplit_i_arena_strndup(&u->planner->arena, text, strlen(text));
   return copy && psplit_i_vec_push(&u->planner->notes, ((psplit_i_note){node, u->pass, copy}));
 }
 
-static void say(psplit_plugin_unit *u, const char *text) {
-  if (text) psplit_i_say(u->planner->options.sink, PSPLIT_NOTE, "%s", text);
+static void say(psplit_plugin_planner *u, const char *text) {
+  if (text) psplit_i_say(u->planner->options.logger, PSPLIT_NOTE, "%s", text);
 }
 
-static void fail(psplit_plugin_unit *u, const char *text) {
+static void fail(psplit_plugin_planner *u, const char *text) {
   const size_t n = text ? strlen(text) : 0;
   const size_t kept = n < sizeof u->why ? n : sizeof u->why - 1;
   if (kept) memcpy(u->why, text, kept);
   u->why[kept] = '\0';
 }
 
-static psplit_code judge(const psplit_plugin_unit *u, const psplit_i_pass *pass, int status,
+static psplit_code judge(const psplit_plugin_planner *u, const psplit_i_pass *pass, int status,
                          psplit_diag *diag) {
   char a[128], b[128];
   if (u->no_memory) return psplit_i_nomem(diag);
@@ -298,7 +301,7 @@ psplit_code psplit_i_plugin_run(psplit_planner *planner, const psplit_i_pass *pa
       case PSPLIT_I_OPTION_BOOL: given[o].boolean = values[o].boolean; break;
     }
   }
-  psplit_plugin_unit u = {
+  psplit_plugin_planner u = {
     .planner = planner, .pass = pass->name, .torn_from = PSPLIT_NONE, .torn_to = PSPLIT_NONE};
   const int status = pass->plugin->run(&host, &u, given);
   return judge(&u, pass, status, diag);

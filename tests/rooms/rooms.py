@@ -1,0 +1,172 @@
+"""Arrows between rooms point down, and no two files need each other.
+
+Holds the table of rooms in docs/design.md against what the build really did: the headers that the
+compiler opened (ninja's record of -MD) and the symbols that objects take from each other (nm).
+
+    python3 rooms.py SOURCE BUILD [--print]
+"""
+import collections
+import os
+import re
+import subprocess
+import sys
+
+PUBLIC = "include/psplit"
+OUTSIDE = ("tests", "samples")
+# Calls that go round in circles because what they read does: attributes hold graphs hold nodes hold
+# attributes. Each circle is one room's own; an entry that no longer is one fails too.
+RECURSIVE = [
+    ["onnx/text/parse_attribute.c", "onnx/text/parse_fields.c", "onnx/text/parse_graph.c",
+     "onnx/text/parse_tensor.c", "onnx/text/parse_type.c"],
+    ["onnx/text/print_fields.c", "onnx/text/print_graph.c", "onnx/text/print_tensor.c",
+     "onnx/text/print_type.c"],
+]
+# Symbols that commands take past the public API: this number only falls.
+MOST_PRIVATE = 92
+
+
+def read_table(path):
+    """room -> rooms that it sees, from rows `| `room/` | sees | does |`, transitively."""
+    direct = {}
+    for line in open(path, encoding="utf-8"):
+        row = re.match(r"\| `([\w/]+)/` \|([^|]*)\|", line)
+        if row:
+            direct[row[1]] = re.findall(r"`([\w/]+)/`", row[2])
+    for room, seen in direct.items():
+        for other in seen:
+            if other not in direct:
+                raise SystemExit(f"{path}: {room} sees {other}, which has no row")
+    def closure(room, above):
+        if room in above:
+            raise SystemExit(f"{path}: {room} sees itself")
+        result = {room}
+        for other in direct[room]:
+            result |= closure(other, above | {room})
+        return result
+    return {room: closure(room, frozenset()) for room in direct}
+
+
+def room_of(path, rooms):
+    """The innermost room that holds a file, or None."""
+    folder = os.path.dirname(path)
+    while folder:
+        if folder in rooms:
+            return folder
+        folder = os.path.dirname(folder)
+    return None
+
+
+def objects(source, build):
+    """(object, source file, headers) of the project's own files, relative to `source`."""
+    listing = subprocess.run(["ninja", "-C", build, "-t", "deps"], capture_output=True, text=True,
+                             check=True).stdout
+    for block in listing.split("\n\n"):
+        lines = block.strip().split("\n")
+        name = lines[0].split(":")[0]
+        if not name.endswith(".o") or len(lines) < 2:
+            continue
+        files = [os.path.relpath(os.path.join(build, line.strip()), source) for line in lines[1:]]
+        main = [f for f in files if f.endswith(".c")]
+        if not main or main[0].startswith(("..",) + OUTSIDE):
+            continue
+        if os.path.relpath(build, source) + os.sep in main[0]:
+            continue  # generated
+        yield name, main[0], [f for f in files if f.endswith((".h", ".def"))]
+
+
+def symbols(build, names):
+    """object -> (defined, needed)"""
+    result = {}
+    for name in names:
+        listing = subprocess.run(["nm", "-P", os.path.join(build, name)], capture_output=True,
+                                 text=True, check=True).stdout
+        rows = [line.split() for line in listing.splitlines()]
+        result[name] = ({r[0] for r in rows if r[1] in "TDBRVWC"}, {r[0] for r in rows if r[1] == "U"})
+    return result
+
+
+def circles(edges):
+    """Strongly connected components of more than one file (Tarjan 1972)."""
+    index, low, stack, found = {}, {}, [], []
+    def visit(v):
+        index[v] = low[v] = len(index)
+        stack.append(v)
+        for w in sorted(edges[v]):
+            if w not in index:
+                visit(w)
+                low[v] = min(low[v], low[w])
+            elif w in stack:
+                low[v] = min(low[v], index[w])
+        if low[v] == index[v]:
+            component = []
+            while not component or component[-1] != v:
+                component.append(stack.pop())
+            if len(component) > 1:
+                found.append(sorted(component))
+    sys.setrecursionlimit(10000)
+    for v in sorted(edges):
+        if v not in index:
+            visit(v)
+    return found
+
+
+def main():
+    source, build = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
+    rooms = read_table(os.path.join(source, "docs/design.md"))
+    of_object = {name: (file, headers) for name, file, headers in objects(source, build)}
+    of_symbol = {}
+    tables = symbols(build, of_object)
+    for name, (defined, _) in tables.items():
+        for symbol in defined:
+            of_symbol.setdefault(symbol, of_object[name][0])
+
+    homeless, includes, links, private = set(), [], [], []
+    edges, arrows = collections.defaultdict(set), collections.Counter()
+    for name, (file, headers) in of_object.items():
+        room = room_of(file, rooms)
+        if room is None:
+            homeless.add(file)
+            continue
+        edges[file]
+        for header in headers:
+            if header.startswith("..") or header.startswith(PUBLIC) or os.path.isabs(header):
+                continue
+            other = room_of(header, rooms)
+            if other and other not in rooms[room]:
+                includes.append(f"{file} opens {header}")
+        for symbol in sorted(tables[name][1]):
+            target = of_symbol.get(symbol)
+            if target is None or target == file:
+                continue
+            edges[file].add(target)
+            other = room_of(target, rooms)
+            arrows[room, other] += 1
+            if other not in rooms[room]:
+                links.append(f"{file} takes {symbol} from {target}")
+            # What stands above the library asks it through its public face alone.
+            if room.startswith("tools") and symbol.startswith("psplit_i_"):
+                private.append(f"{file} takes {symbol}, which is private to {target}")
+
+    if "--print" in sys.argv:
+        for (a, b), n in sorted(arrows.items()):
+            if a != b:
+                print(f"# {a} -> {b}: {n}")
+    checks = [("every file is in a room of the table", sorted(homeless)),
+              ("no header of a room above is opened", includes),
+              ("no symbol of a room above is taken", links),
+              ("commands take no more private symbols than they did",
+               private if len(private) > MOST_PRIVATE else []),
+              ("no files need each other but by recursion",
+               [" <-> ".join(c) for c in circles(edges) if c not in RECURSIVE]
+               + ["no circle any more: " + " <-> ".join(c) for c in RECURSIVE if c not in circles(edges)]),
+              ("every room of the table has files", sorted(set(rooms) - {room_of(f, rooms) for f, _ in of_object.values()}
+                                                          - {""}))]
+    print(f"1..{len(checks)}")
+    for i, (what, wrong) in enumerate(checks, 1):
+        print(f"{'not ok' if wrong else 'ok'} {i} - {what} ({len(of_object)} files)")
+        for line in wrong:
+            print(f"# {line}")
+    return 1 if any(wrong for _, wrong in checks) else 0
+
+
+sys.exit(main())
