@@ -1,6 +1,6 @@
 /* base: the ground every other folder stands on. Arenas, diagnostics, checked sizes, growable
- * arrays, string interning, hashing, a streaming JSON writer, output files, routes over links.
- * Knows no graph and no file format.
+ * arrays, string interning, hashing, a streaming JSON writer, input and output files, routes over
+ * links. Knows no graph and no file format.
  *
  * Conventions: functions that can fail return psplit_code and describe the first failure in a
  * caller-owned psplit_diag. Nothing here has global or static mutable state. */
@@ -12,6 +12,7 @@
 #include "compat.h"
 #include "diag.h"
 #include "hash.h"
+#include "in_file.h"
 #include "intern.h"
 #include "json.h"
 #include "out_file.h"

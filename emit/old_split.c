@@ -11,6 +11,9 @@
 
 static const char MANIFEST[] = "pipeline.json";
 
+/* What is replaced has been written by us: only a wild size is refused. */
+static const uint64_t MOST_BYTES = UINT64_C(1) << 30;
+
 psplit_code psplit_i_old_split_open(const char *directory, psplit_diag *diag,
                                     psplit_i_old_split *out) {
   psplit_diag why = {0};
@@ -20,7 +23,8 @@ psplit_code psplit_i_old_split_open(const char *directory, psplit_diag *diag,
   if (old.fd < 0) return psplit_i_fail(diag, PSPLIT_IO, "%s: %s", directory, strerror(errno));
   psplit_i_arena_init(&old.arena, 0);
   if (fstatat(old.fd, MANIFEST, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode)) {
-    const psplit_code code = psplit_i_manifest_read(directory, &old.arena, &why, &old.manifest);
+    const psplit_code code =
+      psplit_i_manifest_read(directory, MOST_BYTES, &old.arena, &why, &old.manifest);
     if (code == PSPLIT_NOMEM) {
       psplit_i_old_split_close(&old);
       return psplit_i_nomem(diag);

@@ -1,9 +1,8 @@
 #include "manifest.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct reader {
@@ -297,25 +296,27 @@ out:
   return code;
 }
 
-psplit_code psplit_i_manifest_read(const char *directory, psplit_i_arena *arena, psplit_diag *diag,
-                                   psplit_i_manifest *out_manifest) {
+psplit_code psplit_i_manifest_read(const char *directory, uint64_t max_bytes, psplit_i_arena *arena,
+                                   psplit_diag *diag, psplit_i_manifest *out_manifest) {
   reader r = {.arena = arena, .diag = diag};
   psplit_i_text path = {0};
   psplit_i_text_addf(&path, "%s/pipeline.json", directory);
   if (path.failed) return psplit_i_nomem(diag);
+  const psplit_i_text_options options = {.max_bytes = max_bytes, .lifted_by = "--max-text MIB"};
   psplit_code code;
   json_error_t error;
-  FILE *file = fopen(path.bytes, "rb");
-  json_t *root = file ? json_loadf(file, JSON_REJECT_DUPLICATES, &error) : NULL;
+  json_t *root = NULL;
+  char *text = NULL;
+  size_t n;
   psplit_i_manifest manifest = {0};
-  if (!file)
-    code = psplit_i_fail(diag, PSPLIT_IO, "%s: cannot open: %s", path.bytes, strerror(errno));
-  else if (!root)
-    code = psplit_i_fail(diag, PSPLIT_MALFORMED, "%s:%d: %s", path.bytes, error.line, error.text);
-  else
-    code = read_root(&r, root, &manifest);
+  PSPLIT_TRY(psplit_i_text_read(path.bytes, &options, diag, &text, &n));
+  root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error);
+  code = root
+           ? read_root(&r, root, &manifest)
+           : psplit_i_fail(diag, PSPLIT_MALFORMED, "%s:%d: %s", path.bytes, error.line, error.text);
+out:
   json_decref(root);
-  if (file) fclose(file);
+  free(text);
   psplit_i_text_fini(&path);
   if (code == PSPLIT_OK) *out_manifest = manifest;
   return code;

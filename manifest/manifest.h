@@ -84,11 +84,11 @@ typedef struct psplit_i_manifest {
   const char *cost_source;
 } psplit_i_manifest;
 
-/* Reads directory/pipeline.json into `arena`. Stages and positions are in range; whether the tables
- * of two stages agree is for the caller to see. Errors: IO, MALFORMED, INVALID, UNSUPPORTED, NOMEM.
- */
-PSPLIT_MUST_USE psplit_code psplit_i_manifest_read(const char *directory, psplit_i_arena *arena,
-                                                   psplit_diag *diag,
+/* Reads directory/pipeline.json, a regular file of at most `max_bytes` (0: as base/in_file.h has
+ * it), into `arena`. Stages and positions are in range; whether the tables of two stages agree is
+ * for the caller to see. Errors: IO, LIMIT, MALFORMED, INVALID, UNSUPPORTED, NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_manifest_read(const char *directory, uint64_t max_bytes,
+                                                   psplit_i_arena *arena, psplit_diag *diag,
                                                    psplit_i_manifest *out_manifest);
 
 #endif

@@ -2,10 +2,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static bool ends_with(const char *text, const char *end) {
@@ -15,22 +13,27 @@ static bool ends_with(const char *text, const char *end) {
 
 static psplit_code read_all(const char *path, psplit_diag *diag, unsigned char **out,
                             size_t *out_n) {
-  FILE *file = fopen(path, "rb");
-  struct stat status;
-  unsigned char *data = NULL;
-  psplit_code code = PSPLIT_OK;
-  const bool good = file && fstat(fileno(file), &status) == 0 && S_ISREG(status.st_mode) &&
-                    (data = malloc((size_t)status.st_size + 1)) &&
-                    fread(data, 1, (size_t)status.st_size, file) == (size_t)status.st_size;
-  if (good) {
+  uint64_t bytes, n = 0;
+  int fd;
+  psplit_code code = psplit_i_in_open(path, diag, &fd, &bytes);
+  if (code != PSPLIT_OK) return code;
+  unsigned char *data = bytes < SIZE_MAX ? malloc((size_t)bytes + 1) : NULL;
+  if (!data) code = psplit_i_nomem(diag);
+  while (code == PSPLIT_OK && n < bytes) {
+    const ssize_t got = read(fd, data + n, (size_t)(bytes - n));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0)
+      code = psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be read: %s", path,
+                           got ? strerror(errno) : "it became shorter");
+    n += got > 0 ? (uint64_t)got : 0;
+  }
+  close(fd);
+  if (code == PSPLIT_OK) {
     *out = data;
-    *out_n = (size_t)status.st_size;
+    *out_n = (size_t)bytes;
   } else {
-    code = psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be read: %s", path,
-                         file && errno == 0 ? "not a regular file" : strerror(errno));
     free(data);
   }
-  if (file) fclose(file);
   return code;
 }
 

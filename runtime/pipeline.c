@@ -111,11 +111,12 @@ out:
   return code;
 }
 
-psplit_code psplit_i_pipe_read(const char *directory, psplit_diag *diag, psplit_i_pipe *out) {
+psplit_code psplit_i_pipe_read(const char *directory, uint64_t max_bytes, psplit_diag *diag,
+                               psplit_i_pipe *out) {
   psplit_i_pipe pipe = {.directory = directory};
   psplit_code code;
   psplit_i_arena_init(&pipe.arena, 0);
-  PSPLIT_TRY(psplit_i_manifest_read(directory, &pipe.arena, diag, &pipe.manifest));
+  PSPLIT_TRY(psplit_i_manifest_read(directory, max_bytes, &pipe.arena, diag, &pipe.manifest));
   PSPLIT_TRY(find_model_outputs(&pipe, diag));
   PSPLIT_TRY(make_links(&pipe, diag));
 out:

@@ -25,10 +25,11 @@ typedef struct psplit_i_pipe {
   psplit_i_pipe_link *links; /* by from, then to; those with the outside behind all others */
 } psplit_i_pipe;
 
-/* Reads directory/pipeline.json; `directory` outlives it. Errors: those of psplit_i_manifest_read,
- * INVALID also where the tables of two stages do not agree. */
-PSPLIT_MUST_USE psplit_code psplit_i_pipe_read(const char *directory, psplit_diag *diag,
-                                               psplit_i_pipe *out);
+/* Reads directory/pipeline.json, of at most max_bytes (0: the default); `directory` outlives it.
+ * Errors: those of psplit_i_manifest_read, INVALID also where the tables of two stages do not
+ * agree. */
+PSPLIT_MUST_USE psplit_code psplit_i_pipe_read(const char *directory, uint64_t max_bytes,
+                                               psplit_diag *diag, psplit_i_pipe *out);
 void psplit_i_pipe_fini(psplit_i_pipe *pipe); /* a zeroed one is fine */
 
 /* Adds links with the outside. With `feed`, for a stream, one to each stage that reads inputs of

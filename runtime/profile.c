@@ -9,6 +9,9 @@
 
 #include "queue.h"
 
+/* What ONNX Runtime tells of a run: some 300 bytes for each node and micro-batch. */
+static const uint64_t PROFILE_BYTES = UINT64_C(1) << 30;
+
 /* A session of the whole model with what it is fed. */
 typedef struct whole {
   psplit_i_session session;
@@ -169,24 +172,6 @@ static psplit_code make_directory(psplit_i_profile *profile, psplit_diag *diag) 
   return profile->optimized.failed ? psplit_i_nomem(diag) : PSPLIT_OK;
 }
 
-static psplit_code read_file(const char *path, psplit_diag *diag, char **out_text, size_t *out_n) {
-  FILE *file = fopen(path, "rb");
-  char *text = NULL;
-  long n = -1;
-  if (file && fseek(file, 0, SEEK_END) == 0) n = ftell(file);
-  if (n >= 0) text = malloc((size_t)n + 1);
-  const bool good =
-    text && fseek(file, 0, SEEK_SET) == 0 && fread(text, 1, (size_t)n, file) == (size_t)n;
-  if (file) fclose(file);
-  if (!good) {
-    free(text);
-    return psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be read", path);
-  }
-  *out_text = text;
-  *out_n = (size_t)n;
-  return PSPLIT_OK;
-}
-
 /* Under the profiler. Its file appears when the profile is ended. */
 static psplit_code run_profiled(const psplit_i_ort *ort, const char *path,
                                 const psplit_i_run_options *options, psplit_diag *diag,
@@ -204,7 +189,9 @@ static psplit_code run_profiled(const psplit_i_ort *ort, const char *path,
   PSPLIT_TRY(run_all(&w, options, diag, NULL, NULL));
   PSPLIT_TRY(psplit_i_ort_check(
     ort, ort->api.SessionEndProfiling(w.session.session, ort->allocator, &file), path, diag));
-  PSPLIT_TRY(read_file(file, diag, &profile->events, &profile->n_events));
+  const psplit_i_text_options most = {.max_bytes = PROFILE_BYTES,
+                                      .lifted_by = "fewer --micro-batches"};
+  PSPLIT_TRY(psplit_i_text_read(file, &most, diag, &profile->events, &profile->n_events));
 out:
   if (file) {
     OrtStatus *status = ort->api.AllocatorFree(ort->allocator, file);

@@ -143,7 +143,7 @@ static psplit_code run_stages(tuner *t, const psplit_plan *plan, psplit_diag *di
   const double n = plan->bottleneck_ns > 0 ? 1e9 / (double)plan->bottleneck_ns : 100;
   t->run.n_micro_batches = n < 10 ? 10 : n > 1000 ? 1000 : (uint32_t)n;
   PSPLIT_TRY(psplit_emit(t->model, plan, t->stages, t->emit, diag));
-  PSPLIT_TRY(psplit_i_pipe_read(t->stages, diag, &pipe));
+  PSPLIT_TRY(psplit_i_pipe_read(t->stages, t->plan->max_text_bytes, diag, &pipe));
   if (t->options->feed) PSPLIT_TRY(feed_check(t->options->feed, &pipe, diag));
   PSPLIT_TRY(psplit_i_run_threads(&t->ort, &pipe, &t->run, diag, &timeline));
   PSPLIT_TRY(take_times(&timeline, diag, t->measured_ns));

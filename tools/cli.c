@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "in_file.h"
+
 enum { MAX_OPTIONS = 64 };
 
 int cli_next(const cli *program, int argc, char **argv, const char **out_argument) {
@@ -206,8 +208,19 @@ static psplit_code add_presets(const char *name, psplit_diag *diag) {
   return diag->code;
 }
 
-psplit_code cli_devices(const char *name, uint32_t *io_n_stages, psplit_diag *diag,
-                        psplit_devices **out_devices) {
+bool cli_is_file(const char *devices) {
+  return strcmp(devices, "cpu") != 0 && !cli_is_preset(devices);
+}
+
+psplit_code cli_devices_read(const char *name, uint64_t max_bytes, bool or_stdin, psplit_diag *diag,
+                             char **out_text, size_t *out_n) {
+  if (!name || !cli_is_file(name)) return PSPLIT_OK;
+  const psplit_code code = cli_read_file(name, max_bytes, or_stdin, diag, out_text, out_n);
+  return code == PSPLIT_IO ? add_presets(name, diag) : code;
+}
+
+psplit_code cli_devices(const char *name, const char *text, size_t n, uint32_t *io_n_stages,
+                        psplit_diag *diag, psplit_devices **out_devices) {
   if (!name) return PSPLIT_OK;
   psplit_code code;
   if (strcmp(name, "cpu") == 0) {
@@ -215,17 +228,12 @@ psplit_code cli_devices(const char *name, uint32_t *io_n_stages, psplit_diag *di
   } else if (cli_is_preset(name)) {
     code = psplit_devices_preset(name, *io_n_stages ? *io_n_stages : 1, diag, out_devices);
   } else {
-    char *text;
-    size_t n;
-    code = cli_read_file(name, diag, &text, &n);
-    if (code != PSPLIT_OK) return add_presets(name, diag);
     psplit_diag why = {0};
     code = psplit_devices_parse(text, n, &why, out_devices);
     if (code != PSPLIT_OK) {
       diag->code = code;
       snprintf(diag->message, sizeof diag->message, "%.300s: %.600s", name, why.message);
     }
-    free(text);
   }
   if (code == PSPLIT_OK && !*io_n_stages) *io_n_stages = psplit_devices_count(*out_devices);
   return code;
@@ -270,6 +278,13 @@ const char *cli_printable(const char *text, char *buffer, size_t bytes) {
 int cli_width(int width, const char *text) {
   const size_t n = strlen(text);
   return n < (size_t)width ? width : n < CLI_NAME ? (int)n : CLI_NAME - 1;
+}
+
+bool cli_max_text(const cli *program, const char *argument, uint64_t *out_bytes) {
+  uint64_t count;
+  if (!cli_count(program, "max-text", argument, 1, UINT64_MAX >> 20, &count)) return false;
+  *out_bytes = count << 20;
+  return true;
 }
 
 void cli_on_interrupt(void (*handler)(int)) {

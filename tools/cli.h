@@ -66,10 +66,16 @@ bool cli_dim(const cli *program, char *text, psplit_dim_value *dims, size_t most
 bool cli_repeated(const cli *program, const char *name, const char *text, const char **list,
                   size_t most, size_t *io_n);
 
-/* Devices of --devices, a preset's name or a file; *out_devices stays NULL where `name` is. A
- * number of stages of 0 becomes the file's number of devices. */
-PSPLIT_MUST_USE psplit_code cli_devices(const char *name, uint32_t *io_n_stages, psplit_diag *diag,
+/* The text of the file that --devices names, if it names one; *out_text stays as it is else. */
+PSPLIT_MUST_USE psplit_code cli_devices_read(const char *name, uint64_t max_bytes, bool or_stdin,
+                                             psplit_diag *diag, char **out_text, size_t *out_n);
+/* Devices of --devices, a preset's name or a file with that text; *out_devices stays NULL where
+ * `name` is. A number of stages of 0 becomes the file's number of devices. */
+PSPLIT_MUST_USE psplit_code cli_devices(const char *name, const char *text, size_t n,
+                                        uint32_t *io_n_stages, psplit_diag *diag,
                                         psplit_devices **out_devices);
+/* Whether it is neither a preset nor this machine. */
+bool cli_is_file(const char *devices);
 bool cli_is_preset(const char *name);
 /* n_devices cores of this machine as a short measurement found them. The measurement is kept in
  * $XDG_CACHE_HOME/onnx-pipeline-split (~/.cache where that is not set), a file for each kind of
@@ -90,9 +96,17 @@ const char *cli_printable(const char *text, char *buffer, size_t bytes);
 enum { CLI_NAME = 49 };
 int cli_width(int width, const char *text);
 
-/* Reads a whole file (at most 1 GiB); malloc'd, NUL-terminated. Errors: IO, LIMIT, NOMEM. */
-PSPLIT_MUST_USE psplit_code cli_read_file(const char *path, psplit_diag *diag, char **out_text,
-                                          size_t *out_n);
+/* Row of an option table, and what it says: the limit on each text that is read. */
+/* clang-format off */
+#define CLI_MAX_TEXT(id) \
+  {(id), "max-text", "MIB", "limit on each JSON or text file that is read; default: 64"}
+/* clang-format on */
+bool cli_max_text(const cli *program, const char *argument, uint64_t *out_bytes);
+
+/* Reads a whole regular file of at most max_bytes (0: 64 MiB), or with or_stdin standard input for
+ * "-"; malloc'd, NUL-terminated. Errors: IO, LIMIT, NOMEM. */
+PSPLIT_MUST_USE psplit_code cli_read_file(const char *path, uint64_t max_bytes, bool or_stdin,
+                                          psplit_diag *diag, char **out_text, size_t *out_n);
 
 /* Warnings and notes to stderr; progress too when stderr is a terminal and a phase has taken over
  * half a second. */

@@ -29,10 +29,10 @@ psplit_code depfile_write(const char *path, const char *directory, const psplit_
   psplit_i_text_puts(&text, "/pipeline.json:");
   for (uint32_t i = 0; i < psplit_model_n_files(model); i++)
     put_prerequisite(&text, psplit_model_file_path(model, i));
-  if (options->devices && !cli_is_preset(options->devices))
+  if (options->devices_text && strcmp(options->devices, "-") != 0)
     put_prerequisite(&text, options->devices);
   for (size_t i = 0; i < options->n_cost_files; i++)
-    put_prerequisite(&text, options->cost_files[i]);
+    if (strcmp(options->cost_files[i], "-") != 0) put_prerequisite(&text, options->cost_files[i]);
   for (size_t i = 0; i < options->n_plugin_files; i++)
     put_prerequisite(&text, options->plugin_files[i]);
   for (size_t i = 0; i < made->n_read; i++) put_prerequisite(&text, made->read[i]);

@@ -272,7 +272,7 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
   if (r->dump_after) r->plan.planner.observer = &observer;
   if (!any_stages) stop_before_stages(&r->plan);
   psplit_code code = plan_load_plugins(&r->plan, diag);
-  if (code == PSPLIT_OK) code = plan_load_costs(&r->plan, diag);
+  if (code == PSPLIT_OK) code = plan_load_files(&r->plan, diag);
   if (code == PSPLIT_OK) code = psplit_model_open(r->model, &r->plan.read, diag, &model);
   if (code == PSPLIT_OK)
     code = psplit_model_check_dims(model, r->plan.planner.dims, r->plan.planner.n_dims, diag);

@@ -25,7 +25,8 @@ enum {
   OPT_SEED,
   OPT_MEMORY,
   OPT_JSON,
-  OPT_QUIET
+  OPT_QUIET,
+  OPT_MAX_TEXT
 };
 
 static const cli_option OPTIONS[] = {
@@ -49,6 +50,7 @@ static const cli_option OPTIONS[] = {
   {OPT_THREADS, "threads", "N", "threads (0: all); never changes the plan"},
   {OPT_SEED, "seed", "N", "of the random choices (1)"},
   {OPT_MEMORY, "memory-cap", "BYTES", "for the exact solver's tables (1 GiB)"},
+  CLI_MAX_TEXT(OPT_MAX_TEXT),
   {0, NULL, NULL, "Output:"},
   {OPT_JSON, "json", NULL, "print the plan as JSON"},
   {OPT_QUIET, "quiet", NULL, "no advice on stderr"},
@@ -60,7 +62,8 @@ static const cli PROGRAM = {
   "onnx-pipeline-plan",
   "[OPTION]... PROBLEM.json",
   "Cut a weighted graph into pipeline stages and prove how good the cut is.\n"
-  "PROBLEM.json is a psplit-problem or a dnn-partitioning problem (docs/partitioning.md).",
+  "PROBLEM.json is a psplit-problem or a dnn-partitioning problem (docs/partitioning.md); - is\n"
+  "standard input.",
   OPTIONS,
   sizeof OPTIONS / sizeof *OPTIONS,
 };
@@ -69,6 +72,7 @@ typedef struct settings {
   const char *path, *comm;
   psplit_partition_options options;
   int64_t stages, cpus; /* -1: as the file says */
+  uint64_t max_text_bytes;
   bool overlap, json, done;
   cli_progress progress;
 } settings;
@@ -119,6 +123,7 @@ static bool take_option(settings *s, int id, const char *text) {
     case OPT_MEMORY:
       return cli_count(&PROGRAM, "memory-cap", text, 1, UINT64_MAX, &o->memory_cap_bytes);
     case OPT_JSON: s->json = true; return true;
+    case OPT_MAX_TEXT: return cli_max_text(&PROGRAM, text, &s->max_text_bytes);
     case OPT_QUIET: s->progress.quiet = true; return true;
     case 'h':
     case CLI_HELP:
@@ -238,6 +243,17 @@ static void print_table(const psplit_problem *p, const psplit_solution *plan) {
          plan->bound, plan->seconds);
 }
 
+static psplit_code read_problem(const settings *s, psplit_diag *diag, psplit_problem **out) {
+  char *text;
+  size_t n;
+  psplit_code code = cli_read_file(s->path, s->max_text_bytes, true, diag, &text, &n);
+  if (code != PSPLIT_OK) return code;
+  code = psplit_problem_parse_json(text, n, strcmp(s->path, "-") ? s->path : "standard input", diag,
+                                   out);
+  free(text);
+  return code;
+}
+
 int main(int argc, char **argv) {
   settings s = {0};
   int status = read_arguments(argc, argv, &s);
@@ -247,7 +263,7 @@ int main(int argc, char **argv) {
   psplit_diag diag = {0};
   psplit_problem *file = NULL;
   psplit_solution *plan = NULL;
-  if (psplit_problem_read_json(s.path, &diag, &file) != PSPLIT_OK) return cli_fail(&diag);
+  if (read_problem(&s, &diag, &file) != PSPLIT_OK) return cli_fail(&diag);
   psplit_problem problem = *file;
   psplit_device *list = malloc(problem.n_devices * sizeof *list);
   if (!list) {

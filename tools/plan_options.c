@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "diag.h"
 #include "places.h"
 
 void plan_options_init(plan_options *options) {
@@ -86,6 +87,7 @@ bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
     case PLAN_PLUGIN:
       return cli_repeated(program, "load-pass-plugin", argument, o->plugin_files, PLAN_MAX_REPEATED,
                           &o->n_plugin_files);
+    case PLAN_MAX_TEXT: return cli_max_text(program, argument, &o->max_text_bytes);
     case PLAN_INLINE_IF: return inline_if(program, o, argument);
     case PLAN_FOLLOW_SYMLINKS: o->read.follow_symlinks = true; return true;
     case PLAN_DEPTH:
@@ -116,13 +118,24 @@ psplit_code plan_load_plugins(plan_options *options, psplit_diag *diag) {
   return code;
 }
 
-psplit_code plan_load_costs(plan_options *options, psplit_diag *diag) {
-  psplit_code code = PSPLIT_OK;
+/* Standard input has one text. */
+static psplit_code check_stdin(const plan_options *options, psplit_diag *diag) {
+  size_t n = options->devices && strcmp(options->devices, "-") == 0;
+  for (size_t i = 0; i < options->n_cost_files; i++) n += strcmp(options->cost_files[i], "-") == 0;
+  if (n < 2) return PSPLIT_OK;
+  return psplit_i_fail(diag, PSPLIT_USAGE, "one of --devices and --costs can be standard input");
+}
+
+psplit_code plan_load_files(plan_options *options, psplit_diag *diag) {
+  psplit_code code = check_stdin(options, diag);
+  if (code == PSPLIT_OK)
+    code = cli_devices_read(options->devices, options->max_text_bytes, true, diag,
+                            &options->devices_text, &options->n_devices_text);
   for (size_t i = 0; i < options->n_cost_files && code == PSPLIT_OK; i++) {
     const char *file = options->cost_files[i];
     char *text;
     size_t n;
-    code = cli_read_file(file, diag, &text, &n);
+    code = cli_read_file(file, options->max_text_bytes, true, diag, &text, &n);
     if (code != PSPLIT_OK) break;
     code = psplit_cost_table_parse(file, text, n, diag, &options->costs[i]);
     free(text);
@@ -134,9 +147,10 @@ psplit_code plan_load_costs(plan_options *options, psplit_diag *diag) {
 
 psplit_code plan_check_output(const plan_options *o, const char *path, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
-  if (o->devices && !cli_is_preset(o->devices)) code = place_check_unread(path, o->devices, diag);
+  if (o->devices_text && strcmp(o->devices, "-") != 0)
+    code = place_check_unread(path, o->devices, diag);
   for (size_t i = 0; i < o->n_cost_files && code == PSPLIT_OK; i++)
-    code = place_check_unread(path, o->cost_files[i], diag);
+    if (strcmp(o->cost_files[i], "-") != 0) code = place_check_unread(path, o->cost_files[i], diag);
   for (size_t i = 0; i < o->n_plugin_files && code == PSPLIT_OK; i++)
     code = place_check_unread(path, o->plugin_files[i], diag);
   return code;
@@ -144,6 +158,8 @@ psplit_code plan_check_output(const plan_options *o, const char *path, psplit_di
 
 void plan_options_fini(plan_options *options) {
   for (size_t i = 0; i <= PLAN_MAX_COSTS; i++) psplit_cost_table_destroy(options->costs[i]);
+  free(options->devices_text);
+  options->devices_text = NULL;
   psplit_plugins_destroy(options->plugins);
   options->plugins = NULL;
 }
@@ -151,7 +167,7 @@ void plan_options_fini(plan_options *options) {
 static psplit_code read_text(void *user, const char *path, psplit_diag *diag, char **out_text,
                              size_t *out_n) {
   planned *made = user;
-  const psplit_code code = cli_read_file(path, diag, out_text, out_n);
+  const psplit_code code = cli_read_file(path, made->max_text_bytes, false, diag, out_text, out_n);
   if (code == PSPLIT_OK && made->n_read < PLAN_MAX_READ &&
       (made->read[made->n_read] = strdup(path)))
     made->n_read++;
@@ -162,7 +178,9 @@ psplit_code planned_make(const plan_options *options, const psplit_model *model,
                          psplit_diag *diag, planned *out) {
   psplit_planner_options planner = options->planner;
   planner.n_stages = n_stages;
-  psplit_code code = cli_devices(options->devices, &planner.n_stages, diag, &out->devices);
+  out->max_text_bytes = options->max_text_bytes;
+  psplit_code code = cli_devices(options->devices, options->devices_text, options->n_devices_text,
+                                 &planner.n_stages, diag, &out->devices);
   planner.devices = out->devices;
   planner.read_text = read_text;
   planner.read_text_user = out;

@@ -26,16 +26,17 @@ enum {
   PLAN_PLUGIN,
   PLAN_MAX_GRAPH_MEMORY,
   PLAN_FOLLOW_SYMLINKS,
-  PLAN_INLINE_IF
+  PLAN_INLINE_IF,
+  PLAN_MAX_TEXT
 };
 
 /* Rows of an option table, under the command's own headings. */
 /* clang-format off */
 #define PLAN_COST_OPTIONS \
   {PLAN_DEVICES, "devices", "FILE", \
-   "devices and links as JSON; a preset's name; or cpu: this machine, measured"}, \
+   "devices and links as JSON (-: stdin); a preset's name; cpu: this machine, measured"}, \
   {PLAN_COSTS, "costs", "FILE", \
-   "measured or given costs (repeatable); default: a roofline"}, \
+   "measured or given costs (-: stdin; repeatable); default: a roofline"}, \
   {PLAN_DIM, "dim", "NAME=VALUE", "fix a symbolic dimension for costing (repeatable)"}, \
   {PLAN_DEPTH, "depth", "N", \
    "micro-batches that wait between two stages, for memory; default: 2"}
@@ -60,6 +61,7 @@ enum {
 #define PLAN_READ_OPTIONS \
   {PLAN_MAX_GRAPH_MEMORY, "max-graph-memory", "MIB", \
    "limit on the model's structure; default: 32 times the file, 256 to 2048"}, \
+  CLI_MAX_TEXT(PLAN_MAX_TEXT), \
   {PLAN_FOLLOW_SYMLINKS, "follow-symlinks", NULL, "external data may be symbolic links"}, \
   {PLAN_INLINE_IF, "inline-if", "NAME=BRANCH", \
    "take that If for its then or its else branch (repeatable, in order)"}
@@ -69,6 +71,9 @@ enum { PLAN_MAX_REPEATED = 256, PLAN_MAX_COSTS = 16, PLAN_MAX_READ = 16 };
 
 typedef struct plan_options {
   const char *devices, *pipeline; /* NULL: not given */
+  char *devices_text;             /* where it is a file; allocated */
+  size_t n_devices_text;
+  uint64_t max_text_bytes; /* 0: the default */
   psplit_read_options read;
   psplit_planner_options planner; /* points into the lists */
   psplit_dim_value dims[PLAN_MAX_REPEATED];
@@ -91,8 +96,9 @@ bool plan_option(const cli *program, plan_options *options, int id, char *argume
 int plan_model(const cli *program, int argc, char **argv, const char **out_model);
 /* Loads the files of --load-pass-plugin: once, before a plan is made or the passes are listed. */
 PSPLIT_MUST_USE psplit_code plan_load_plugins(plan_options *options, psplit_diag *diag);
-/* Reads the files of --costs: once, before a plan is made. */
-PSPLIT_MUST_USE psplit_code plan_load_costs(plan_options *options, psplit_diag *diag);
+/* Reads the files of --devices and --costs: once, before a plan is made. Errors: USAGE (both are
+ * standard input), those of reading them. */
+PSPLIT_MUST_USE psplit_code plan_load_files(plan_options *options, psplit_diag *diag);
 /* Whether the output `path` is none of the files that these options have read. Errors: IO. */
 PSPLIT_MUST_USE psplit_code plan_check_output(const plan_options *options, const char *path,
                                               psplit_diag *diag);
@@ -103,7 +109,8 @@ void plan_options_fini(plan_options *options);
 typedef struct planned {
   psplit_devices *devices;
   psplit_planner *planner;
-  char *read[PLAN_MAX_READ]; /* files that passes asked for, the first ones */
+  uint64_t max_text_bytes;   /* of files that passes ask for */
+  char *read[PLAN_MAX_READ]; /* these files, the first ones */
   size_t n_read;
 } planned;
 

@@ -35,6 +35,7 @@ enum {
   OPT_TRACE,
   OPT_STREAM,
   OPT_PROFILE,
+  OPT_MAX_TEXT,
 };
 
 static const cli_option OPTIONS[] = {
@@ -67,6 +68,7 @@ static const cli_option OPTIONS[] = {
   {OPT_PROFILE, "profile", "FILE", "run MODEL whole and write what its nodes cost, for --costs"},
   {OPT_TRACE, "trace", "FILE", "write a trace for Perfetto or chrome://tracing"},
   {0, NULL, NULL, "General:"},
+  CLI_MAX_TEXT(OPT_MAX_TEXT),
   {'q', "quiet", NULL, "no table"},
   {'h', "help", NULL, "print this"},
   {'V', "version", NULL, "print the version"},
@@ -138,6 +140,9 @@ static int parse(int argc, char **argv, settings *s) {
         break;
 #endif
       case OPT_JSON: s->json = true; break;
+      case OPT_MAX_TEXT:
+        good = cli_max_text(&PROGRAM, argument, &s->sessions.max_text_bytes);
+        break;
       case OPT_TRACE: s->trace = argument; break;
       case OPT_PROFILE: s->profile = argument; break;
       case 'q': s->quiet = true; break;
@@ -254,7 +259,7 @@ out:
 /* An output may not be a file that the options name for reading. */
 static psplit_code check_unread(const settings *s, const char *path, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
-  if (s->sessions.devices_file && !cli_is_preset(s->sessions.devices_file))
+  if (s->sessions.devices_file && cli_is_file(s->sessions.devices_file))
     PSPLIT_TRY(place_check_unread(path, s->sessions.devices_file, diag));
   for (size_t i = 0; i < s->feed.given.n; i++)
     PSPLIT_TRY(place_check_unread(path, s->feed.given.items[i].path, diag));
@@ -332,7 +337,7 @@ static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank) {
   psplit_i_output_directory outputs = {s->output};
   psplit_i_output_stream stream = {"standard output", STDOUT_FILENO, &failed};
   psplit_code code;
-  PSPLIT_TRY(psplit_i_pipe_read(s->directory, diag, &pipe));
+  PSPLIT_TRY(psplit_i_pipe_read(s->directory, s->sessions.max_text_bytes, diag, &pipe));
   PSPLIT_TRY(feed_check(&s->feed, &pipe, diag));
   if (s->trace && rank == 0) PSPLIT_TRY(check_trace(s, &pipe, diag));
   if (s->stream || to_stream(s))

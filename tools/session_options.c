@@ -145,6 +145,16 @@ static psplit_code apply_to_stage(session_settings *s, const psplit_i_manifest *
   return PSPLIT_OK;
 }
 
+static psplit_code read_devices(session_settings *s, uint32_t *io_n_devices, psplit_diag *diag) {
+  char *text = NULL;
+  size_t n = 0;
+  psplit_code code = cli_devices_read(s->devices_file, s->max_text_bytes, false, diag, &text, &n);
+  if (code == PSPLIT_OK)
+    code = cli_devices(s->devices_file, text, n, io_n_devices, diag, &s->devices);
+  free(text);
+  return code;
+}
+
 psplit_code session_settings_apply(session_settings *s, const psplit_i_manifest *manifest,
                                    psplit_diag *diag) {
   const uint32_t n = manifest->n_stages;
@@ -155,7 +165,7 @@ psplit_code session_settings_apply(session_settings *s, const psplit_i_manifest 
       return psplit_i_fail(diag, PSPLIT_USAGE,
                            "an option is for stage %" PRIu32 "; there are stages 0 to %" PRIu32,
                            s->list.items[i].stage, n - 1);
-  if (s->devices_file) PSPLIT_TRY(cli_devices(s->devices_file, &n_devices, diag, &s->devices));
+  PSPLIT_TRY(read_devices(s, &n_devices, diag));
   size_t n_room = s->list.n + 1;
   for (uint32_t d = 0; s->devices && d < psplit_devices_count(s->devices); d++) {
     const psplit_session *session = psplit_devices_session(s->devices, d);

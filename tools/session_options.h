@@ -37,6 +37,7 @@ typedef struct session_setting {
 
 typedef struct session_settings {
   const char *devices_file;
+  uint64_t max_text_bytes; /* of it; 0: the default */
   psplit_devices *devices;
   PSPLIT_VEC(session_setting) list;
   psplit_i_session_options *stages; /* [n_stages], made by session_settings_apply */

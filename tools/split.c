@@ -216,7 +216,8 @@ static int parse(request *r, int argc, char **argv) {
 
 /* --verify: the finished files, before they are put in place. */
 static psplit_code prove(const request *r, const char *directory, psplit_diag *diag) {
-  psplit_verify_options options = {.read = r->plan.read, .n_threads = r->emit.n_threads};
+  psplit_verify_options options = {
+    .read = r->plan.read, .n_threads = r->emit.n_threads, .max_text_bytes = r->plan.max_text_bytes};
   psplit_model *as_is = NULL;
   options.read.n_inline_ifs = 0;
   if (r->emit.weights == PSPLIT_WEIGHTS_REFERENCE) options.read.data_directory = r->directory;
@@ -433,7 +434,7 @@ static int run(request *r) {
   if (plan_load_plugins(&r->plan, &diag) != PSPLIT_OK) return cli_fail(&diag);
   if (r->help_passes) return print_passes(r);
   if (r->print_pipeline) return print_pipeline(r);
-  if (plan_load_costs(&r->plan, &diag) != PSPLIT_OK) return cli_fail(&diag);
+  if (plan_load_files(&r->plan, &diag) != PSPLIT_OK) return cli_fail(&diag);
   const bool several = r->last_k > r->n_stages;
   if ((several ? compare(r, &diag) : split(r, &diag)) == PSPLIT_OK) return 0;
   const int status = cli_fail(&diag), signal_number = atomic_load(&run_interrupted);

@@ -58,7 +58,7 @@ static psplit_devices *kept(const char *path) {
   psplit_devices *devices = NULL;
   char *text;
   size_t n;
-  if (cli_read_file(path, &ignored, &text, &n) != PSPLIT_OK) return NULL;
+  if (cli_read_file(path, 0, false, &ignored, &text, &n) != PSPLIT_OK) return NULL;
   if (psplit_devices_parse(text, n, &ignored, &devices) != PSPLIT_OK) devices = NULL;
   free(text);
   return devices;

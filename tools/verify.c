@@ -13,13 +13,14 @@
 #define PSPLIT_HAS_RUNTIME 0
 #endif
 
-enum { OPT_THREADS = 256, OPT_MAX_GRAPH_MEMORY, OPT_FOLLOW_SYMLINKS };
+enum { OPT_THREADS = 256, OPT_MAX_GRAPH_MEMORY, OPT_FOLLOW_SYMLINKS, OPT_MAX_TEXT };
 
 static const cli_option OPTIONS[] = {
   {'m', "model", "MODEL", "the model that DIR was split from (needed)"},
   {OPT_THREADS, "threads", "N", "for comparing weights; default: one a core"},
   {OPT_MAX_GRAPH_MEMORY, "max-graph-memory", "MIB",
    "limit on a file's structure; default: 32 times the file, 256 to 2048"},
+  CLI_MAX_TEXT(OPT_MAX_TEXT),
   {OPT_FOLLOW_SYMLINKS, "follow-symlinks", NULL, "external data may be symbolic links"},
 #if PSPLIT_HAS_RUNTIME
   {OPT_RUN, "run", NULL, "also run MODEL and the stages in ONNX Runtime, and compare outputs"},
@@ -57,6 +58,9 @@ int main(int argc, char **argv) {
       case 'h': cli_print_help(&PROGRAM, stdout); return cli_finish(0);
       case 'V': cli_print_version(&PROGRAM, stdout); return cli_finish(0);
       case OPT_FOLLOW_SYMLINKS: options.read.follow_symlinks = true; break;
+      case OPT_MAX_TEXT:
+        if (!cli_max_text(&PROGRAM, argument, &options.max_text_bytes)) return 2;
+        break;
       case OPT_THREADS:
         if (!cli_count(&PROGRAM, "threads", argument, 1, 4096, &count)) return 2;
         options.n_threads = (uint32_t)count;
@@ -99,7 +103,7 @@ int main(int argc, char **argv) {
            report.n_stages, report.n_nodes, report.n_duplicates, report.n_transfers,
            cli_bytes(report.weight_bytes, bytes));
 #if PSPLIT_HAS_RUNTIME
-  code = verify_run_finish(&run, argv[optind], model_path, quiet, &diag);
+  code = verify_run_finish(&run, argv[optind], model_path, options.max_text_bytes, quiet, &diag);
   if (code != PSPLIT_OK) return cli_fail(&diag);
 #endif
   return cli_finish(0);

@@ -52,13 +52,13 @@ out:
 }
 
 psplit_code verify_run_finish(verify_run *run, const char *directory, const char *model_path,
-                              bool quiet, psplit_diag *diag) {
+                              uint64_t max_text_bytes, bool quiet, psplit_diag *diag) {
   psplit_i_pipe pipe = {0};
   psplit_i_ort ort = {0};
   psplit_code code = PSPLIT_OK;
   if (run->wanted) {
     run->options.feed = run->feed.options;
-    PSPLIT_TRY(psplit_i_pipe_read(directory, diag, &pipe));
+    PSPLIT_TRY(psplit_i_pipe_read(directory, max_text_bytes, diag, &pipe));
     PSPLIT_TRY(feed_check(&run->feed, &pipe, diag));
     PSPLIT_TRY(psplit_i_ort_open(run->onnxruntime, diag, &ort));
     PSPLIT_TRY(compare(run, &ort, &pipe, model_path, quiet, diag));

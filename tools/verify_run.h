@@ -29,7 +29,7 @@ bool verify_run_option(const cli *program, verify_run *run, int id, const char *
 /* Compares and prints a line for each output, if --run was given; frees `run`. Errors: MISMATCH
  * where a bit differs with optimisation off. */
 PSPLIT_MUST_USE psplit_code verify_run_finish(verify_run *run, const char *directory,
-                                              const char *model_path, bool quiet,
-                                              psplit_diag *diag);
+                                              const char *model_path, uint64_t max_text_bytes,
+                                              bool quiet, psplit_diag *diag);
 
 #endif

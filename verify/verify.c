@@ -494,7 +494,8 @@ psplit_code psplit_verify(const char *directory, const psplit_model *model,
   psplit_i_arena_init(&p.scratch, 0);
   psplit_i_intern_init(&p.annotated);
   psplit_i_intern_init(&p.names);
-  PSPLIT_TRY(psplit_i_manifest_read(directory, &p.arena, p.diag, &p.manifest));
+  PSPLIT_TRY(psplit_i_manifest_read(directory, options ? options->max_text_bytes : 0, &p.arena,
+                                    p.diag, &p.manifest));
   PSPLIT_TRY(inline_ifs(&p, options));
   PSPLIT_TRY(begin(&p));
   for (p.at = 0; p.at < p.manifest.n_stages; p.at++)

@@ -202,7 +202,8 @@ psplit_partition_check(const psplit_problem *problem, const psplit_partition_opt
                        const uint32_t *replicas, psplit_diag *diag, psplit_solution **out_solution);
 
 /* Reads a problem from a JSON file: our own format or the published dnn-partitioning one
- * (docs/partitioning.md). `path` "-" is not special. *out_problem is the caller's.
+ * (docs/partitioning.md), a regular file of at most 64 MiB. `path` "-" is not special.
+ * *out_problem is the caller's.
  * Errors: IO, MALFORMED, INVALID, LIMIT, NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_problem_read_json(const char *path, psplit_diag *diag,
                                                                 psplit_problem **out_problem);

@@ -12,6 +12,7 @@ extern "C" {
 typedef struct psplit_verify_options {
   psplit_read_options read; /* for the stage files */
   uint32_t n_threads;       /* for comparing weights; 0: as many as OpenMP gives */
+  uint64_t max_text_bytes;  /* of pipeline.json; 0: 64 MiB */
 } psplit_verify_options;
 
 /* What a proof covered. */

@@ -6,6 +6,7 @@ full. What it cannot write it says before it works. TAP; the models are those of
 """
 import json
 import os
+import random
 import resource
 import shutil
 import stat
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 from bad_input import FILE, OK, UNSUPPORTED, USAGE, Tap, chain, model
 
@@ -237,6 +239,31 @@ def planted(s):
         shutil.rmtree("place")
 
 
+def kills(s):
+    """At any moment: the old page or the new one; the next run removes what is left."""
+    rng = random.Random(5)
+    write("m8.onnx", chain(200))
+    args = [s.inspect, "m8.onnx", "-q", "-k", "2", "--format", "html", "-o", "killed/page"]
+    os.mkdir("killed")
+    start = time.monotonic()
+    s.run(*args)
+    took = time.monotonic() - start
+    new, problems, interrupted = read("killed/page"), [], 0
+    for attempt in range(40):
+        write("killed/page", PAGE)
+        running = subprocess.Popen(args, stderr=subprocess.DEVNULL)
+        time.sleep(rng.uniform(0, 1.2 * took))
+        running.kill()
+        interrupted += running.wait() != 0
+        if read("killed/page") not in (PAGE, new):
+            problems.append("attempt %d" % attempt)
+    s.run(*args)
+    s.tap.ok(not problems and read("killed/page") == new and os.listdir("killed") == ["page"],
+             "40 runs killed, %d of them in time" % interrupted,
+             "%s %s" % (problems, os.listdir("killed")))
+    shutil.rmtree("killed")
+
+
 def read_as_well(s):
     """An output that is also an input: told, and the input is as it was."""
     with open("devices.json", "w") as file:
@@ -311,7 +338,7 @@ def main(argv):
     try:
         os.chdir(cwd)
         write("m.onnx", chain(8))
-        for test in (fifos, devices, links, modes, full_disks, planted, read_as_well, before_work):
+        for test in (fifos, devices, links, modes, full_disks, planted, kills, read_as_well, before_work):
             test(s)
     finally:
         os.chdir(home)

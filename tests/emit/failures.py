@@ -114,6 +114,7 @@ def kills(tap, tool, source, work):
         replaced = attempt % 2 == 1
         if replaced:
             shutil.copytree(old, out)
+            os.chmod(out, 0o700)
         running = subprocess.Popen([tool, source, "4", out, "sendrecv", "auto", "force"],
                                    stderr=subprocess.DEVNULL)
         time.sleep(rng.uniform(0, 1.2 * took))
@@ -122,6 +123,8 @@ def kills(tap, tool, source, work):
         if os.path.exists(out):
             if not same(out, whole) and not (replaced and same(out, old)):
                 problems.append("attempt %d: neither the old nor the new" % attempt)
+            if replaced and os.stat(out).st_mode & 0o777 != 0o700:
+                problems.append("attempt %d: others may look into it" % attempt)
         elif replaced:
             problems.append("attempt %d: the old one is gone" % attempt)
     tap.ok(not problems, "40 runs killed, %d of them in time" % interrupted, "\n".join(problems))

@@ -147,6 +147,10 @@ if (!launcher) {
 mistake('no size', 2, /--dim/, dir, '--random');
 mistake('no input', 2, /--random/, dir);
 mistake('an input that is none', 2, /no input nix/, dir, ...random, '--input', 'nix=x.npy');
+execFileSync('mkfifo', [join(tmp, 'x-fifo.npy')]);
+mistake('an input that is a pipe', 3, /x-fifo\.npy.*is a pipe/, dir, '--input',
+  `${input}=${join(tmp, 'x-fifo.npy')}`);
+mistake('an input that is a directory', 3, /is a directory/, dir, '--input', `${input}=${tmp}`);
 fails('a file that is not there', 3, /nix\.npy/, dir, '--input', `${input}=nix.npy`);
 writeNpy(join(tmp, 'double.npy'), { ...tensor, type: 'float64', data: Float64Array.from(tensor.data) });
 mistake('a file of another type', 4, /float32/, dir, '--input', `${input}=${join(tmp, 'double.npy')}`);
