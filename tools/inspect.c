@@ -70,7 +70,8 @@ typedef struct request {
   const char *model, *output, *dump_after, *dump_dir;
   uint32_t first_k, last_k; /* 0: not given */
   bool svg, onnx, onnxtxt, force, done;
-  uint64_t max_data_bytes; /* 0: not given */
+  bool has_max_data;
+  uint64_t max_data_bytes;
   psplit_view_options view;
   plan_options plan;
   cli_progress progress;
@@ -121,9 +122,10 @@ static bool parse_option(request *r, int id, char *argument) {
       r->view.n_micro_batches = (uint32_t)count;
       return true;
     case OPT_MAX_DATA:
+      r->has_max_data = true;
       r->max_data_bytes = UINT64_MAX;
       return strcmp(argument, "all") == 0 ||
-             cli_count(&PROGRAM, "max-data", argument, 1, INT64_MAX, &r->max_data_bytes);
+             cli_count(&PROGRAM, "max-data", argument, 0, INT64_MAX, &r->max_data_bytes);
     case OPT_FOLD: r->view.fold = true; return true;
     case OPT_FORCE: r->force = true; return true;
     default: return plan_option(&PROGRAM, &r->plan, id, argument);
@@ -151,7 +153,7 @@ static int parse(request *r, int argc, char **argv) {
   if (r->onnxtxt && (any_plan || r->view.level != PSPLIT_VIEW_SUPERNODES))
     return cli_usage(&PROGRAM,
                      "--format onnxtxt shows the model alone: no stages, passes or levels");
-  if (r->max_data_bytes && !r->onnxtxt)
+  if (r->has_max_data && !r->onnxtxt)
     return cli_usage(&PROGRAM, "--max-data goes with --format onnxtxt");
   if (r->view.fold && (r->onnx || r->onnxtxt || r->view.format != PSPLIT_VIEW_TEXT))
     return cli_usage(&PROGRAM, "--fold goes with --format text");
@@ -217,7 +219,7 @@ static psplit_code show_onnxtxt(const request *r, const psplit_model *model, psp
   char *text = NULL;
   size_t n_text;
   psplit_code code =
-    psplit_model_print_text(model, r->max_data_bytes ? &options : NULL, diag, &text, &n_text);
+    psplit_model_print_text(model, r->has_max_data ? &options : NULL, diag, &text, &n_text);
   if (code == PSPLIT_OK) code = write_out(r->output, text, n_text, diag);
   free(text);
   return code;

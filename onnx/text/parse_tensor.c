@@ -138,7 +138,8 @@ static void parse_values(psplit_i_parser *parser, target *to) {
 }
 
 /* A number that a computation with it survives: floats from -0.5 to 0.5, bits of halves in that
- * range, 0 and 1 for bool, whole numbers from 0 to 127. */
+ * range, 0 and 1 for bool, any whole numbers of a byte or less, of more those from 0 to 127, which
+ * may be indices. */
 static uint64_t made_up(const target *to, uint64_t random) {
   switch (to->tensor->data_type) {
     case ONNX__TENSOR_PROTO__DATA_TYPE__BOOL: return random & 1;
@@ -151,6 +152,10 @@ static uint64_t made_up(const target *to, uint64_t random) {
     case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT8E8M0: return random & 0x3f;
     default: break;
   }
+  if (to->tensor->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__INT8)
+    return (uint64_t)(int64_t)(int8_t)(random & 0xff);
+  if (to->bytes == 1 || to->tensor->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__UINT8)
+    return random & 0xff;
   if (to->kind != PSPLIT_I_REAL) return random & 0x7f;
   const double value = (double)(random >> 40) / (1 << 24) - 0.5;
   const float narrow = (float)value;

@@ -39,6 +39,7 @@ arrows() {
 }
 arrows base base
 arrows onnx base model devices
+arrows onnx/text base model model_text
 arrows partition base partition
 arrows passes base cost_table model devices partition plan passes plugin plugins snapshot
 arrows emit base model plan emit

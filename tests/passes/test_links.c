@@ -24,21 +24,6 @@ static uint32_t draw(dice *d, uint32_t below) {
   return (uint32_t)(psplit_i_splitmix64(d->seed, d->at++) % below);
 }
 
-static void add_square(pb *graph, uint32_t field, const char *name, int64_t size) {
-  pb shape = {0}, tensor = {0}, type = {0}, info = {0};
-  for (unsigned i = 0; i < 2; i++) {
-    pb dim = {0};
-    pb_int(&dim, 1, size);
-    pb_message(&shape, 1, &dim);
-  }
-  pb_int(&tensor, 1, 1);
-  pb_message(&tensor, 2, &shape);
-  pb_message(&type, 1, &tensor);
-  pb_string(&info, 1, name);
-  pb_message(&info, 2, &type);
-  pb_message(graph, field, &info);
-}
-
 static psplit_devices *parsed(const char *text) {
   psplit_diag diag = {0};
   psplit_devices *devices = NULL;
@@ -66,19 +51,15 @@ static bool plan_of(psplit_planner *planner) {
 /* --- a chain of four products beside a node that nothing depends on --- */
 
 static psplit_model *products_and_a_bystander(void) {
-  pb g = {0};
-  add_square(&g, 11, "x", 256);
-  add_square(&g, 11, "u", 256);
-  add_square(&g, 11, "w", 256);
-  add_node(&g, "MatMul", "x w", "p1");
-  add_node(&g, "MatMul", "p1 w", "p2");
-  add_node(&g, "MatMul", "p2 w", "p3");
-  add_node(&g, "MatMul", "p3 w", "p4");
-  add_node(&g, "Relu", "u", "alone");
-  add_square(&g, 12, "p4", 256);
-  add_square(&g, 12, "alone", 256);
-  pb bytes = make_model(&g);
-  return opened(&bytes);
+  return opened_text(
+    "(float[256,256] x, float[256,256] u, float[256,256] w)"
+    "=> (float[256,256] p4, float[256,256] alone) {"
+    "  p1 = MatMul (x, w)"
+    "  p2 = MatMul (p1, w)"
+    "  p3 = MatMul (p2, w)"
+    "  p4 = MatMul (p3, w)"
+    "  alone = Relu (u)"
+    "}");
 }
 
 /* Left and right are near, the device between them is far from both: the products go to the outer
@@ -127,22 +108,22 @@ static void a_cut_goes_over_the_link_it_uses(void **state) {
 /* --- random models on random devices --- */
 
 static psplit_model *random_model(dice *d, uint32_t n) {
-  pb g = {0};
-  add_square(&g, 11, "v0", 64);
+  psplit_i_text nodes = {0}, outputs = {0}, text = {0};
   for (uint32_t i = 1; i <= n; i++) {
     const bool product = draw(d, 2);
-    char inputs[32], output[16];
     const uint32_t a = draw(d, 4) ? i - 1 - draw(d, i < 3 ? i : 3) : 0;
     if (product)
-      snprintf(inputs, sizeof inputs, "v%u v%u", a, draw(d, i));
+      psplit_i_text_addf(&nodes, "v%u = MatMul (v%u, v%u)\n", i, a, draw(d, i));
     else
-      snprintf(inputs, sizeof inputs, "v%u", a);
-    snprintf(output, sizeof output, "v%u", i);
-    add_node(&g, product ? "MatMul" : "Softmax", inputs, output);
-    add_square(&g, 12, output, 64);
+      psplit_i_text_addf(&nodes, "v%u = Softmax (v%u)\n", i, a);
+    psplit_i_text_addf(&outputs, "%sfloat[64,64] v%u", i > 1 ? ", " : "", i);
   }
-  pb bytes = make_model(&g);
-  return opened(&bytes);
+  psplit_i_text_addf(&text, "(float[64,64] v0) => (%s) {%s}", outputs.bytes, nodes.bytes);
+  psplit_model *model = opened_text(text.bytes);
+  psplit_i_text_fini(&nodes);
+  psplit_i_text_fini(&outputs);
+  psplit_i_text_fini(&text);
+  return model;
 }
 
 /* Hosts and racks, links of their own, some missing, some devices slower, some with little memory.

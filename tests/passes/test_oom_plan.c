@@ -18,62 +18,35 @@
 
 enum { LAYERS = 3, STAGES = 2 };
 
-static void add_scalar(pb *graph, const char *name, float value) {
-  pb tensor = make_tensor(name, 1, 0, NULL);
-  pb_bytes(&tensor, 9, &value, sizeof value);
-  pb_message(graph, 5, &tensor);
-}
-
-static void add_layer_node(pb *graph, unsigned layer, const char *op, const char *inputs,
-                           const char *output) {
-  char in[64], out[64];
-  /* '#' stands for the number of the layer, '<' for that before it. */
-  size_t n = 0;
-  for (; inputs[n]; n++)
-    in[n] = inputs[n] == '#'   ? (char)('1' + layer)
-            : inputs[n] == '<' ? (char)('0' + layer)
-                               : inputs[n];
-  in[n] = '\0';
-  snprintf(out, sizeof out, "%s%u", output, layer + 1);
-  add_node(graph, op, in, out);
-}
-
 /* Layers of a MatMul, an activation that is one by its exponent alone (3: gelu; 2 in the last
  * layer: none), a reshape by computed sizes, a softmax. */
 static psplit_model *make_layers(void) {
-  pb graph = {0};
-  add_values(&graph, 11, "y0");
-  pb weight = make_tensor("w", 1, 2, (int64_t[]){4, 4});
-  const float numbers[16] = {1, 2, 3, 4};
-  pb_bytes(&weight, 9, numbers, sizeof numbers);
-  pb_message(&graph, 5, &weight);
-  pb zero = make_tensor("zero", 7, 1, (int64_t[]){1});
-  pb_bytes(&zero, 9, (int64_t[]){0}, 8);
-  pb_message(&graph, 5, &zero);
-  add_scalar(&graph, "three", 3);
-  add_scalar(&graph, "two", 2);
-  add_scalar(&graph, "one", 1);
-  add_scalar(&graph, "half", 0.5f);
-  for (unsigned layer = 0; layer < LAYERS; layer++) {
-    const bool last = layer + 1 == LAYERS;
-    add_layer_node(&graph, layer, "Unsqueeze", "y< zero", "i");
-    add_layer_node(&graph, layer, "Squeeze", "i# zero", "j");
-    add_layer_node(&graph, layer, "Sin", "j#", "x");
-    add_layer_node(&graph, layer, "Pow", last ? "x# two" : "x# three", "w");
-    add_layer_node(&graph, layer, "Mul", "w# half", "v");
-    add_layer_node(&graph, layer, "Add", "x# v#", "u");
-    add_layer_node(&graph, layer, "Mul", "u# half", "s");
-    add_layer_node(&graph, layer, "Tanh", "s#", "t");
-    add_layer_node(&graph, layer, "Add", "t# one", "f");
-    add_layer_node(&graph, layer, "Mul", "x# half", "h");
-    add_layer_node(&graph, layer, "Mul", "h# f#", "g");
-    add_layer_node(&graph, layer, "Shape", "x#", "size");
-    add_layer_node(&graph, layer, "Reshape", "g# size#", "r");
-    add_layer_node(&graph, layer, "Softmax", "r#", "y");
+  psplit_i_text text = {0};
+  psplit_i_text_puts(&text,
+                     "<ir_version: 8, opset_import: [\"\": 17]>\n"
+                     "(y0) => (y3) <float[4,4] w = raw {1, 2, 3, 4, 0 * 12}, "
+                     "int64[1] zero = raw {0}, float three = raw {3}, "
+                     "float two = raw {2}, float one = raw {1}, "
+                     "float half = raw {0.5}> {\n");
+  for (unsigned layer = 1; layer <= LAYERS; layer++) {
+    /* '#' stands for the number of the layer, '<' for that before it. */
+    const char *lines = layer == LAYERS ? "w# = Pow (x#, two) " : "w# = Pow (x#, three) ";
+    const char *const pieces[] = {
+      "i# = Unsqueeze (y<, zero) j# = Squeeze (i#, zero) x# = Sin (j#) ", lines,
+      "v# = Mul (w#, half) u# = Add (x#, v#) s# = Mul (u#, half) t# = Tanh (s#) "
+      "f# = Add (t#, one) h# = Mul (x#, half) g# = Mul (h#, f#) size# = Shape (x#) "
+      "r# = Reshape (g#, size#) y# = Softmax (r#)\n"};
+    for (size_t p = 0; p < sizeof pieces / sizeof *pieces; p++)
+      for (const char *c = pieces[p]; *c; c++)
+        if (*c == '#' || *c == '<')
+          psplit_i_text_addf(&text, "%u", *c == '#' ? layer : layer - 1);
+        else
+          psplit_i_text_add(&text, c, 1);
   }
-  add_values(&graph, 12, "y3");
-  pb bytes = make_model(&graph);
-  return opened(&bytes);
+  psplit_i_text_puts(&text, "}\n");
+  psplit_model *model = opened_text(text.bytes);
+  psplit_i_text_fini(&text);
+  return model;
 }
 
 /* What a plan says, as text. */

@@ -2,112 +2,78 @@
 //
 // An input is "TYPE DIMS" for a fed tensor, with dims like n=3 for a symbol n that is 3 in the run,
 // "TYPE DIMS: VALUES" for an initializer, "TYPE DIMS! VALUES" for a fed tensor of given values, or "-".
+import { modelBytes } from '../support/text_model.mjs';
 
 const types = {
-  f: [1, 4], u8: [2, 1], i8: [3, 1], i32: [6, 4], i64: [7, 8], b: [9, 1], f16: [10, 2], f64: [11, 8],
-};
-
-function varint(value) {
-  const out = [];
-  for (let n = BigInt.asUintN(64, BigInt(value)); ; n >>= 7n) {
-    if (n < 128n) return Buffer.from([...out, Number(n)]);
-    out.push(Number(n & 127n) | 128);
-  }
-}
-const int = (field, value) => Buffer.concat([varint(field * 8), varint(value)]);
-const block = (field, data) => {
-  const bytes = Buffer.from(data);
-  return Buffer.concat([varint(field * 8 + 2), varint(bytes.length), bytes]);
-};
-const float = (field, value) => {
-  const bytes = Buffer.alloc(4);
-  bytes.writeFloatLE(value);
-  return Buffer.concat([varint(field * 8 + 5), bytes]);
+  f: 'float', u8: 'uint8', i8: 'int8', i32: 'int32', i64: 'int64', b: 'bool', f16: 'float16', f64: 'double',
 };
 
 function attribute([name, value]) {
-  const parts = [block(1, name)];
-  if (typeof value === 'string') parts.push(block(4, value), int(20, 3));
-  else if (Array.isArray(value)) parts.push(...value.map((v) => int(8, v)), int(20, 7));
-  else if (Number.isInteger(value)) parts.push(int(3, value), int(20, 2));
-  else parts.push(float(2, value.f ?? value), int(20, 1));
-  return block(5, Buffer.concat(parts));
-}
-
-function raw(type, values) {
-  const [, size] = types[type];
-  const bytes = Buffer.alloc(values.length * size);
-  values.forEach((value, i) => {
-    if (type === 'f') bytes.writeFloatLE(value, i * 4);
-    else if (type === 'f64') bytes.writeDoubleLE(value, i * 8);
-    else if (type === 'i64') bytes.writeBigInt64LE(BigInt(value), i * 8);
-    else if (type === 'i32') bytes.writeInt32LE(value, i * 4);
-    else bytes.writeUInt8(value & 255, i * size);
-  });
-  return bytes;
+  if (typeof value === 'string') return `${name} = "${value}"`;
+  if (Array.isArray(value)) return `${name}: ints = [${value.join(', ')}]`;
+  return Number.isInteger(value) ? `${name} = ${value}` : `${name}: float = ${value.f ?? value}`;
 }
 
 function parse(text) {
   const [, type, dims, mark, values] = /^(\w+) ?([\w=,]*)([:!]?)(.*)$/.exec(text);
-  const parsed = dims ? dims.split(',').map((dim) => dim.split('=')) : [];
   return {
-    type, mark, dims: parsed.map((dim) => Number(dim.at(-1))),
-    params: parsed.map((dim) => (dim.length > 1 ? dim[0] : null)),
-    // Number holds no large int64.
-    values: (values.match(/[^ ,]+/g) ?? []).map((each) => (type === 'i64' ? BigInt(each) : Number(each))),
+    type, mark, dims: dims ? dims.split(',').map((dim) => dim.split('=')) : [],
+    values: values.match(/[^ ,]+/g) ?? [],
   };
 }
 
-// What an input adds to a graph, and to `run` if it is fed.
-function declare(name, text, run) {
+// What an input adds to the graph's inputs or initializers, and to `run` if it is fed.
+function declare(name, text, { inputs, initializers, run }) {
   const input = parse(text);
+  const shape = input.dims.length ? `[${input.dims.map(([dim]) => dim).join(',')}]` : '';
+  const typed = `${types[input.type]}${shape} ${name}`;
   if (input.mark === ':') {
-    return block(5, Buffer.concat([...input.dims.map((dim) => int(1, dim)),
-      int(2, types[input.type][0]), block(8, name), block(9, raw(input.type, input.values))]));
+    initializers.push(`${typed} = raw {${input.values.join(', ')}}`);
+    return;
   }
-  run.shapes[name] = input.dims;
-  if (input.mark === '!') run.values[name] = input.values;
-  const shape = input.dims.map((dim, axis) =>
-    block(1, input.params[axis] ? block(2, input.params[axis]) : int(1, dim)));
-  return block(11, Buffer.concat([block(1, name), block(2, block(1, Buffer.concat(
-    [int(1, types[input.type][0]), block(2, Buffer.concat(shape))])))]));
+  inputs.push(typed);
+  run.shapes[name] = input.dims.map((dim) => Number(dim.at(-1)));
+  // Number holds no large int64.
+  if (input.mark === '!') {
+    run.values[name] = input.values.map((each) => (input.type === 'i64' ? BigInt(each) : Number(each)));
+  }
 }
 
 const makeNode = (op, inputs, outputs, attributes = {}) => {
-  const [domain, name] = op.includes(':') ? op.split(':') : ['', op];
-  return block(1, Buffer.concat([...inputs.map((each) => block(1, each)),
-    ...outputs.map((each) => block(2, each)), block(4, name), block(7, domain),
-    ...Object.entries(attributes).map(attribute)]));
+  const list = Object.entries(attributes).map(attribute).join(', ');
+  const quoted = outputs.map((each) => `"${each}"`).join(', ');
+  return `${quoted} = ${op.replace(':', '.')} ${list && `<${list}>`} (${inputs.join(', ')})`;
 };
 
 // {bytes, run}: a model of all these cases, which share an opset, and the sizes and values that feeds.mjs
 // makes its inputs of. Output o of case i is `y<i>.<o>`. `around` puts a node before the first input, or
 // behind the first output, whose result is then the output.
 export function buildAll(specs) {
-  const run = { shapes: {}, values: {} };
-  const graph = [];
-  const known = new Map([['-', '']]);
+  const graph = { inputs: [], initializers: [], run: { shapes: {}, values: {} } };
+  const known = new Map([['-', '""']]);
   const nameOf = (text) => {
     if (!known.has(text)) {
       known.set(text, `x${known.size - 1}`);
-      graph.push(declare(known.get(text), text, run));
+      declare(known.get(text), text, graph);
     }
     return known.get(text);
   };
+  const results = [];
   const nodes = specs.flatMap(([op, , texts, attributes, n_outputs = 1, around = {}], i) => {
     const inputs = texts.map(nameOf);
     const outputs = Array.from({ length: n_outputs }, (_, o) => `y${i}.${o}`);
-    graph.push(...outputs.map((each) => block(12, block(1, each))));
+    results.push(...outputs.map((each) => `"${each}"`));
     const { before, after } = around;
     const first = before ? makeNode(before, [inputs[0]], [`b${i}`]) : [];
     const last = after ? makeNode(after, [`a${i}`], [outputs[0]]) : [];
     return [first, makeNode(op, before ? [`b${i}`, ...inputs.slice(1)] : inputs,
       after ? [`a${i}`, ...outputs.slice(1)] : outputs, attributes), last].flat();
   });
-  graph.push(...nodes, block(2, 'case'));
-  const bytes = Buffer.concat([int(1, 10), block(7, Buffer.concat(graph)),
-    block(8, int(2, specs[0][1])), block(8, Buffer.concat([block(1, 'com.microsoft'), int(2, 1)]))]);
-  return { bytes, run };
+  const bytes = modelBytes(`<ir_version: 10, opset_import: ["": ${specs[0][1]}, "com.microsoft": 1]>
+    case (${graph.inputs.join(', ')}) => (${results.join(', ')}) <${graph.initializers.join(',\n')}> {
+      ${nodes.join('\n')}
+    }`);
+  return { bytes, run: graph.run };
 }
 
 export const build = (spec) => buildAll([spec]);

@@ -1,5 +1,6 @@
 /* make_model [-e] OUT [TEXT]: the model that a text says (docs/text-form.md), of the file TEXT or
- * of standard input, as an ONNX file. -e: data that was left out is made up. */
+ * of standard input, as an ONNX file; OUT "-" is standard output. A text without a header has that
+ * of text_model.h. -e: data that was left out is made up. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "error: %s\n", diag.message);
     return psplit_code_exit_status(diag.code);
   }
-  FILE *out = fopen(argv[1], "wb");
+  FILE *out = strcmp(argv[1], "-") == 0 ? stdout : fopen(argv[1], "wb");
   if (!out || fwrite(bytes, 1, n, out) != n || fclose(out) != 0) {
     perror(argv[1]);
     return 3;

@@ -9,7 +9,7 @@ MAKE_MODEL = os.environ.get("PSPLIT_MAKE_MODEL",
 
 def make(text):
     """The bytes of the file that `text` says; a text without a header gets that of make_model."""
-    run = subprocess.run([MAKE_MODEL, "/dev/stdout"], input=text.encode("utf-8", "surrogateescape"),
+    run = subprocess.run([MAKE_MODEL, "-"], input=text.encode("utf-8", "surrogateescape"),
                          capture_output=True, check=False)
     if run.returncode:
         raise ValueError(run.stderr.decode(errors="replace") + text[:2000])

@@ -15,10 +15,12 @@ import subprocess
 import sys
 import tempfile
 
-from wire import Message, message
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from text_model import make  # noqa: E402
+from wire import Message  # noqa: E402
 
 MISMATCH, FILE, INVALID, UNSUPPORTED = 1, 3, 4, 5
-FLOAT, INT64, BOOL = 1, 7, 9
+INT64 = 7
 # ModelProto and GraphProto; NodeProto; AttributeProto; TensorProto.
 IR, GRAPH, OPSETS, METADATA, FUNCTIONS = 1, 7, 8, 14, 25
 NODE, INITIALIZER, INPUT, OUTPUT, VALUE_INFO, ANNOTATION = 1, 5, 11, 12, 13, 14
@@ -28,103 +30,10 @@ FUTURE = 4000
 
 # --- the model ---
 
-def attribute(name, *parts):
-    return message((1, name), *parts)
-
-
-def float_attribute(name, bits):
-    out = message((1, name), (20, 1))
-    out.fields.append([2 << 3 | 5, bits])
-    return out
-
-
-def node(op, inputs, outputs, attributes=(), domain=None, more=()):
-    out = Message()
-    for name in inputs:
-        out.add(N_INPUT, name)
-    for name in outputs:
-        out.add(N_OUTPUT, name)
-    out.add(N_NAME, "make_" + "_".join(outputs)).add(N_OP, op)
-    for each in attributes:
-        out.add(N_ATTRIBUTE, each)
-    if domain:
-        out.add(N_DOMAIN, domain)
-    for number, value in more:
-        out.add(number, value)
-    return out
-
-
-def value(name, dims=("n", 8), kind=FLOAT, denotations=()):
-    shape = Message()
-    for axis, dim in enumerate(dims):
-        shape.add(1, message((1 if isinstance(dim, int) else 2, dim),
-                             *((3, each) for each in denotations[axis:axis + 1])))
-    return message((1, name), (2, message((1, message((1, kind), (2, shape))))))
-
-
-def tensor(name, dims, data):
-    out = Message()
-    for dim in dims:
-        out.add(1, dim)
-    return out.add(2, FLOAT).add(8, name).add(9, data)
-
-
 def noise(name, n):
     """n floats; small ones, so that nothing here is a NaN by chance."""
     source = random.Random(name)
     return b"".join(struct.pack("<f", source.uniform(-1, 1)) for _ in range(n))
-
-
-def external(name, dims, location, offset, n):
-    out = Message()
-    for dim in dims:
-        out.add(1, dim)
-    out.add(2, FLOAT).add(8, name)
-    for key, text in (("location", location), ("offset", str(offset)), ("length", str(n))):
-        out.add(13, message((1, key), (2, text)))
-    return out.add(14, 1)
-
-
-def graph(nodes, inputs, outputs, initializers=(), more=()):
-    out = Message()
-    for each in nodes:
-        out.add(NODE, each)
-    out.add(2, "main")
-    for each in initializers:
-        out.add(INITIALIZER, each)
-    for each in inputs:
-        out.add(INPUT, each)
-    for each in outputs:
-        out.add(OUTPUT, each)
-    for number, each in more:
-        out.add(number, each)
-    return out
-
-
-def opset(domain, version):
-    return message((1, domain), (2, version))
-
-
-def function(domain, name, inputs, outputs, nodes):
-    out = message((1, name))
-    for each in inputs:
-        out.add(4, each)
-    for each in outputs:
-        out.add(5, each)
-    for each in nodes:
-        out.add(7, each)
-    return out.add(9, opset("", 17)).add(10, domain)
-
-
-def model(main, functions=(), more=(), domains=("local",)):
-    out = message((IR, 8), (2, "mutants.py"), (GRAPH, main), (OPSETS, opset("", 17)))
-    for domain in domains:
-        out.add(OPSETS, opset(domain, 1))
-    for number, each in more:
-        out.add(number, each)
-    for each in functions:
-        out.add(FUNCTIONS, each)
-    return out
 
 
 def build(directory):
@@ -132,49 +41,94 @@ def build(directory):
     runs it: w_big has the size that stays in the file, not the one that fits its neighbours."""
     with open(os.path.join(directory, "weights.bin"), "wb") as file:
         file.write(b"\0" * 512 + noise("w_ext", 64))
-    pair = message((1, "key"), (2, "value"))
-    inner = graph([node("MatMul", ["a4", "w_body"], ["t"]), node("Relu", ["t"], ["inner"])], [],
-                  [value("inner")], [tensor("w_body", [8, 8], noise("w_body", 64))])
-    deep = graph([node("LeakyRelu", ["a3"], ["deep_out"], 
-                       [float_attribute("alpha", b"\0\0\0\x3f")])], [], [value("deep_out")])
-    nested = graph([node("If", ["flag"], ["nested_out"], [
-        attribute("then_branch", (6, deep), (20, 5)),
-        attribute("else_branch", (6, inner), (20, 5))])],
-        [], [value("nested_out")])
-    other = graph([node("Neg", ["a4"], ["negative"])], [], [value("negative")])
-    nodes = [
-        node("MatMul", ["x", "w_in"], ["a1"]),
-        node("Layer", ["a1", "w_fun"], ["a2"], domain="local"),
-        node("Tanh", ["a2"], ["a3"], more=[(6, "a doc string"), (FUTURE, "node")]),
-        node("Constant", [], ["k"], [attribute("value", (5, tensor("", [8], noise("k", 8))),
-                                               (20, 4))]),
-        node("Add", ["a3", "k"], ["a4"]),
-        node("MatMul", ["a4", "w_ext"], ["b1"]),
-        node("If", ["flag"], ["b2"], [attribute("then_branch", (6, nested), (20, 5)),
-                                      attribute("else_branch", (6, other), (20, 5))]),
-        node("Sub", ["b2", "b1"], ["b3"]),
-        node("Add", ["b3", "k"], ["b4"]),
-        node("MatMul", ["b4", "w_in"], ["c1"]),
-        node("MatMul", ["c1", "w_big"], ["c2"]),
-        node("Add", ["c2", "a4"], ["c3"]),
-        node("RandomNormalLike", ["c3"], ["c4"]),
-        node("Add", ["c3", "c4"], ["y"]),
-    ]
     big = noise("w_big_1", 1024) + b"\x01\x00\xc0\x7f" + noise("w_big_2", 1023)
-    main = graph(
-        nodes, [value("x"), value("flag", (), BOOL)], [value("b3"), value("y")],
-        [tensor("w_in", [8, 8], noise("w_in", 64)), tensor("w_fun", [8, 8], noise("w_fun", 64)),
-         external("w_ext", [8, 8], "weights.bin", 512, 256), tensor("w_big", [8, 8 * 32], big)],
-        [(10, "about the graph"), (VALUE_INFO, value("a1")), (VALUE_INFO, value("b1")),
-         (VALUE_INFO, value("a4", ("rows", 8), denotations=("DATA_BATCH",))),
-         (ANNOTATION, message((1, "b4"), (2, message((1, "SCALE_TENSOR"), (2, "w_in"))))),
-         (FUTURE, "graph")])
-    layer = function("local", "Layer", ["X", "W"], ["Y"],
-                     [node("MatMul", ["X", "W"], ["M"]), node("Tanh", ["M"], ["Y"])])
-    whole = model(main, [layer], [(METADATA, pair), (FUTURE, "model")])
     path = os.path.join(directory, "model.onnx")
-    save(whole, path)
+    with open(path, "wb") as file:
+        file.write(make("""
+<
+  ir_version: 8,
+  producer_name: "mutants.py",
+  opset_import: ["": 17, "local": 1],
+  metadata_props: ["key": "value"],
+  4000: "model"
+>
+main (float[n,8] x, bool flag) => (float[n,8] b3, float[n,8] y) @{
+  doc_string: "about the graph",
+  quantization_annotation: [{tensor_name: "b4", quant_parameter_tensor_names: ["SCALE_TENSOR": "w_in"]}],
+  4000: "graph"
+} <
+  float[8,8] w_in = random(1),
+  float[8,8] w_fun = random(2),
+  float[8,8] w_ext = ["location": "weights.bin", "offset": "512", "length": "256"],
+  float[8,256] w_big = raw x"%s",
+  float[n,8] a1,
+  float[rows @{denotation: "DATA_BATCH"},8] a4,
+  float[n,8] b1
+> {
+  [make_a1] a1 = MatMul (x, w_in)
+  [make_a2] a2 = local.Layer (a1, w_fun)
+  [make_a3] a3 = Tanh (a2) @{doc_string: "a doc string", 4000: "node"}
+  [make_k] k = Constant <value = float[8] "" = random(3)> ()
+  [make_a4] a4 = Add (a3, k)
+  [make_b1] b1 = MatMul (a4, w_ext)
+  [make_b2] b2 = If (flag) <then_branch = main () => (float[n,8] nested_out) {
+    [make_nested_out] nested_out = If (flag) <then_branch = main () => (float[n,8] deep_out) {
+      [make_deep_out] deep_out = LeakyRelu <alpha = 0.5> (a3)
+    }, else_branch = main () => (float[n,8] inner) <float[8,8] w_body = random(4)> {
+      [make_t] t = MatMul (a4, w_body)
+      [make_inner] inner = Relu (t)
+    }>
+  }, else_branch = main () => (float[n,8] negative) {
+    [make_negative] negative = Neg (a4)
+  }>
+  [make_b3] b3 = Sub (b2, b1)
+  [make_b4] b4 = Add (b3, k)
+  [make_c1] c1 = MatMul (b4, w_in)
+  [make_c2] c2 = MatMul (c1, w_big)
+  [make_c3] c3 = Add (c2, a4)
+  [make_c4] c4 = RandomNormalLike (c3)
+  [make_y] y = Add (c3, c4)
+}
+<domain: "local", opset_import: ["": 17]>
+Layer (X, W) => (Y) {
+  [make_M] M = MatMul (X, W)
+  [make_Y] Y = Tanh (M)
+}
+""" % big.hex()))
     return path
+
+
+# Messages that stages are spoilt with, out of models that hold nothing else.
+
+def graph_of(text):
+    return Message(Message(make(text)).first(GRAPH))
+
+
+def node_of(text):
+    return graph_of("() => () { %s }" % text).first(NODE)
+
+
+def value_of(text):
+    return graph_of("(%s) => () {}" % text).first(INPUT)
+
+
+def tensor_of(text):
+    return graph_of("() => () <%s> {}" % text).first(INITIALIZER)
+
+
+def function_of(text):
+    return Message(make("() => () {} " + text)).first(FUNCTIONS)
+
+
+def opset_of(text):
+    return Message(make("<opset_import: [%s]> () => () {}" % text)).first(OPSETS)
+
+
+def model_file(path, text, domain=None):
+    opsets = '"": 17' + (', "%s": 1' % domain if domain else "")
+    with open(path, "wb") as file:
+        file.write(make('<ir_version: 8, producer_name: "mutants.py", opset_import: [%s]>\n%s'
+                        % (opsets, text)))
 
 
 def save(whole, path):
@@ -497,7 +451,7 @@ def constant_byte(each):
 
 
 def stray_initializer(main):
-    main.add(INITIALIZER, tensor("stray", [1], noise("stray", 1)))
+    main.add(INITIALIZER, tensor_of("float[1] stray = raw {1}"))
 
 
 def lost(number, text):
@@ -517,8 +471,8 @@ def lost_function(whole):
 def replaced_function(whole):
     """The calls stay valid; what is called is not the model's."""
     lost_function(whole)
-    whole.add(FUNCTIONS, function("local", "Layer", ["X", "W"], ["Y"],
-                                  [node("MatMul", ["X", "W"], ["Y"])]))
+    whole.add(FUNCTIONS, function_of('<domain: "local", opset_import: ["": 17]>'
+                                     "Layer (X, W) => (Y) { Y = MatMul (X, W) }"))
 
 
 MUTANTS = [
@@ -563,7 +517,7 @@ MUTANTS = [
      (MISMATCH,), "stray"),
     ("an initializer that nothing in the stage reads", None,
      lambda s: s.graph(1, lambda g: g.add(
-         INITIALIZER, tensor("w_fun", [8, 8], noise("w_fun", 64)))),
+         INITIALIZER, tensor_of("float[8,8] w_fun = random(2)"))),
      (MISMATCH,), "w_fun"),
     ("a lost initializer", None,
      lambda s: s.graph(0, initializer("w_in", lambda _: None)), (INVALID,), "w_in"),
@@ -623,7 +577,7 @@ MUTANTS = [
      (MISMATCH,), "function"),
     ("another opset import", None, lambda s: s.stage(0, lambda m: m.edit(
         OPSETS, lambda o: o.set(2, 16), lambda o: o.text(1) == "")), (MISMATCH,), "opset"),
-    ("one opset import more", None, lambda s: s.stage(0, lambda m: m.add(OPSETS, opset("more", 1))),
+    ("one opset import more", None, lambda s: s.stage(0, lambda m: m.add(OPSETS, opset_of('"more": 1'))),
      (MISMATCH,), "opset"),
     ("another IR version", None, lambda s: s.stage(0, lambda m: m.set(IR, 7)), (MISMATCH,),
      "ir_version"),
@@ -769,11 +723,12 @@ def spoil(tap, tools, path, tmp, whole, boundary, mutants):
 
 def copied_operator(tap, tools, tmp, op, domain, good):
     """Stage 1 computes r again instead of receiving it: right for a function of its inputs only."""
-    main = graph([node(op, ["x"], ["r"], domain=domain), node("Add", ["r", "x"], ["y"]),
-                  node("Mul", ["r", "x"], ["z"])], [value("x")], [value("y"), value("z")],
-                 more=[(VALUE_INFO, value("r"))])
     path = os.path.join(tmp, f"{op}.onnx")
-    save(model(main, domains=[domain] if domain else []), path)
+    model_file(path, """(float[n,8] x) => (float[n,8] y, float[n,8] z) <float[n,8] r> {
+      [make_r] r = %s (x)
+      [make_y] y = Add (r, x)
+      [make_z] z = Mul (r, x)
+    }""" % (f"{domain}.{op}" if domain else op), domain)
     directory = os.path.join(tmp, f"{op}-split")
     if not split(tap, tools[0], path, directory, "io", ["make_r=0", "make_y=0", "make_z=1"], 2):
         return
@@ -783,10 +738,10 @@ def copied_operator(tap, tools, tmp, op, domain, good):
         copied = Message(load(path).first(GRAPH)).all(NODE)[0]
         mutant.graph(1, lambda g: (
             g.edit(INPUT, lambda _: None, lambda each: each.text(1) == "r"),
-            g.add(VALUE_INFO, value("r")), g.fields.insert(0, [NODE << 3 | 2, copied])))
+            g.add(VALUE_INFO, value_of("float[n,8] r")), g.fields.insert(0, [NODE << 3 | 2, copied])))
         mutant.graph(0, lambda g: (
             g.edit(OUTPUT, lambda _: None, lambda each: each.text(1) == "r"),
-            g.drop(VALUE_INFO), g.add(VALUE_INFO, value("r"))))
+            g.drop(VALUE_INFO), g.add(VALUE_INFO, value_of("float[n,8] r"))))
         stages[1]["inputs"] = [row for row in stages[1]["inputs"] if row["tensor"] != "r"]
         stages[0]["outputs"] = [row for row in stages[0]["outputs"] if row["tensor"] != "r"]
         mutant.manifest["transfers"] = []
@@ -808,7 +763,7 @@ def relay_computes(split):
     def change(main):
         main.edit(NODE, lambda each: each.set(N_OUTPUT, "h.in"),
                   lambda each: is_boundary(each, "Recv", "h"))
-        main.add(NODE, node("Neg", ["h.in"], ["h"]))
+        main.add(NODE, node_of('[make_h] h = Neg ("h.in")'))
     split.graph(1, change)
     split.manifest["stages"][1]["nodes"] += 1
 
@@ -853,11 +808,14 @@ RELAYED = [
 
 def relays(tap, tools, tmp):
     path = os.path.join(tmp, "relayed.onnx")
-    main = graph([node("Tanh", ["x"], ["h"]), node("Tanh", ["h2"], ["a0"]),
-                  node("Sin", ["x"], ["h2"]), node("Sin", ["a0"], ["a"]),
-                  node("Add", ["a", "h"], ["y"])], [value("x", (3, 8))], [value("y", (3, 8))],
-                 more=[(VALUE_INFO, value(name, (3, 8))) for name in ("h", "h2", "a0", "a")])
-    save(model(main, domains=[]), path)
+    model_file(path, """(float[3,8] x) => (float[3,8] y)
+    <float[3,8] h, float[3,8] h2, float[3,8] a0, float[3,8] a> {
+      [make_h] h = Tanh (x)
+      [make_a0] a0 = Tanh (h2)
+      [make_h2] h2 = Sin (x)
+      [make_a] a = Sin (a0)
+      [make_y] y = Add (a, h)
+    }""")
     devices = os.path.join(tmp, "chain.json")
     with open(devices, "w") as file:
         json.dump({"devices": [{"name": name, "preset": "cpu"} for name in "abc"],
@@ -906,13 +864,13 @@ def inlined(tap, tools, tmp, then_last, else_last):
     path = os.path.join(tmp, "inlined.onnx")
 
     def branch(op, names):
-        nodes = [node(op, ["x"], [names[0]]), node(op, [names[0]], [names[1]])]
-        return graph(nodes, [], [value(names[1])])
-    main = graph([node("If", ["flag"], ["y"], [
-        attribute("then_branch", (6, branch("Sinh", ["t1", then_last])), (20, 5)),
-        attribute("else_branch", (6, branch("Cosh", ["e1", else_last])), (20, 5))])],
-        [value("x"), value("flag", (), BOOL)], [value("y")])
-    save(model(main, domains=[]), path)
+        return """() => (float[n,8] %s) {
+          [make_%s] %s = %s (x)
+          [make_%s] %s = %s (%s)
+        }""" % (names[1], names[0], names[0], op, names[1], names[1], op, names[0])
+    model_file(path, """(float[n,8] x, bool flag) => (float[n,8] y) {
+      [make_y] y = If (flag) <then_branch = %s, else_branch = %s>
+    }""" % (branch("Sinh", ["t1", then_last]), branch("Cosh", ["e1", else_last])))
     for boundary in ("sendrecv", "io"):
         whole = os.path.join(tmp, "inlined-" + boundary)
         if split(tap, tools[0], path, whole, boundary, [], 2, "--inline-if", "make_y=then"):
@@ -926,8 +884,8 @@ def foreign_boundary(tap, tools, path, tmp):
     if not split(tap, tools[0], path, directory, "sendrecv",
                  ["make_a*=0", "make_b*=1", "make_c*=2", "make_y=2"], 3):
         return
-    negate = function("psplit", "Send", ["x"], ["y"], [node("Neg", ["x"], ["y"])])
-    other = load(path).add(OPSETS, opset("psplit", 1)).add(FUNCTIONS, negate)
+    negate = function_of('<domain: "psplit", opset_import: ["": 17]> Send (x) => (y) { y = Neg (x) }')
+    other = load(path).add(OPSETS, opset_of('"psplit": 1')).add(FUNCTIONS, negate)
     other_path = os.path.join(os.path.dirname(path), "foreign.onnx")
     save(other, other_path)
     mutant = Split(directory, path)
@@ -938,7 +896,7 @@ def foreign_boundary(tap, tools, path, tmp):
         whole.edit(OPSETS, lambda _: None, lambda each: each.text(1) == "psplit")
         receives = [raw for raw in whole.all(FUNCTIONS) if Message(raw).text(10) == "psplit"]
         whole.edit(FUNCTIONS, lambda _: None, lambda each: each.text(10) == "psplit")
-        whole.add(OPSETS, opset("psplit", 1)).add(FUNCTIONS, negate)
+        whole.add(OPSETS, opset_of('"psplit": 1')).add(FUNCTIONS, negate)
         for raw in receives:
             whole.add(FUNCTIONS, raw)
     for index in range(3):

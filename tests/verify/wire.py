@@ -97,11 +97,3 @@ class Message:
     def drop(self, number):
         self.fields = [field for field in self.fields if field[0] >> 3 != number]
         return self
-
-
-def message(*parts):
-    """message((number, value), ...)"""
-    out = Message()
-    for number, value in parts:
-        out.add(number, value)
-    return out
