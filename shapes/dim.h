@@ -90,8 +90,8 @@ void psplit_i_dims_eval(const psplit_i_dims *dims, const int64_t *symbol_value,
 
 /* Sets mark[s] for each symbol s that `a` is made of. `visited` has count bytes, zeroed by the
  * caller before the first of a series of calls; the series is O(table). False when out of memory.
- * */
-bool psplit_i_dim_mark_symbols(const psplit_i_dims *dims, psplit_dim a, unsigned char *visited,
-                               bool *mark);
+ */
+PSPLIT_MUST_USE bool psplit_i_dim_mark_symbols(const psplit_i_dims *dims, psplit_dim a,
+                                               unsigned char *visited, bool *mark);
 
 #endif

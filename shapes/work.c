@@ -238,15 +238,17 @@ static psplit_i_node_cost scope_cost(psplit_i_costs *costs, psplit_i_scope *scop
   return sum;
 }
 
-/* Sets out[s] for each symbol that is a size of an input. */
-static void mark_input_symbols(psplit_i_costs *costs, bool *out) {
+/* Sets out[s] for each symbol that is a size of an input; false when out of memory. */
+static bool mark_input_symbols(psplit_i_costs *costs, bool *out) {
   const psplit_i_graph *graph = costs->shapes->graph;
+  bool ok = true;
   for (uint32_t i = 0; i < graph->n_inputs; i++) {
     const psplit_i_vtype *type = psplit_i_shapes_type(costs->shapes, graph->inputs[i]);
-    for (int32_t axis = 0; axis < type->rank; axis++)
-      psplit_i_dim_mark_symbols(costs->shapes->dims, type->dims[axis], costs->visited, out);
+    for (int32_t axis = 0; ok && axis < type->rank; axis++)
+      ok = psplit_i_dim_mark_symbols(costs->shapes->dims, type->dims[axis], costs->visited, out);
   }
   memset(costs->visited, 0, psplit_i_dims_count(costs->shapes->dims));
+  return ok;
 }
 
 static bool evaluate(psplit_i_costs *costs, const psplit_i_cost_options *options) {
@@ -262,9 +264,9 @@ static bool evaluate(psplit_i_costs *costs, const psplit_i_cost_options *options
   bool *fixed = take(costs, n_symbols, sizeof *fixed);
   bool *told = take(costs, n_symbols, sizeof *told); /* fixed, or a size of an input */
   if (!costs->value || !costs->known || !costs->assumed || !costs->data || !costs->visited ||
-      !costs->needed || !symbol_value || !fixed || !told)
+      !costs->needed || !symbol_value || !fixed || !told ||
+      !mark_input_symbols(costs, told))
     return false;
-  mark_input_symbols(costs, told);
   for (uint32_t s = 0; s < n_symbols; s++) {
     const char *name = psplit_i_dims_symbol_name(dims, s);
     const int64_t assume = told[s] ? options->assume_input : options->assume_data;
