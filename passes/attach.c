@@ -1,9 +1,10 @@
 /* needs: costs, live, groups  keeps: everything  breaks: nothing
  *
  * Puts nodes that cost next to nothing where they belong: views with the producer of their bytes,
- * Shape and Size with the producer of what they measure (their result is a few bytes, their input
- * is not), other shape arithmetic with its consumer. Constants need no attaching: free nodes belong
- * to every stage that uses them. */
+ * operators that measure (Shape, Size and their like) with the producer of what they measure (their
+ * result is a few bytes, their input is not), other shape arithmetic with its consumer. Constants
+ * need no attaching: free nodes belong to every stage that uses them. */
+#include "operator.h"
 #include "pass.h"
 
 /* The one group that reads the node's results; PSPLIT_NONE where there are several or none. */
@@ -53,7 +54,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
     bool done;
     if (planner->node_flags[n] & (PSPLIT_I_NODE_FREE | PSPLIT_I_NODE_DEAD)) continue;
     const psplit_i_node *node = &graph->nodes[n];
-    const bool measures = psplit_i_node_is(node, "Shape") || psplit_i_node_is(node, "Size");
+    const bool measures = psplit_i_op_class(node->domain, node->op_type) == PSPLIT_CLASS_SHAPE;
     if (planner->node_class[n] == PSPLIT_CLASS_VIEW || measures) {
       PSPLIT_TRY(attach(planner, n, data_producer(planner, n), diag, &done));
       if (!done) PSPLIT_TRY(attach(planner, n, only_reader(planner, n), diag, &done));

@@ -5,17 +5,8 @@
  * every node of its model, and runtimes drop what is dead by themselves. */
 #include <string.h>
 
+#include "operator.h"
 #include "pass.h"
-
-/* Operators whose result is not a function of their inputs. */
-static bool is_random(const psplit_i_node *node) {
-  static const char *const random[] = {"RandomNormal",      "RandomNormalLike", "RandomUniform",
-                                       "RandomUniformLike", "Multinomial",      "Bernoulli"};
-  if (strstr(node->op_type, "Dropout")) return true; /* in training mode; Microsoft's too */
-  for (size_t i = 0; i < sizeof random / sizeof *random; i++)
-    if (strcmp(node->op_type, random[i]) == 0) return true;
-  return false;
-}
 
 static bool graph_is_repeatable(const psplit_i_graph *graph, const psplit_model *model,
                                 const bool *function_repeatable);
@@ -25,7 +16,7 @@ static bool node_is_repeatable(const psplit_i_node *node, const psplit_model *mo
   if (node->function != PSPLIT_NONE) return function_repeatable[node->function];
   const bool known_domain = !*node->domain || strcmp(node->domain, "ai.onnx.ml") == 0 ||
                             strcmp(node->domain, "com.microsoft") == 0;
-  if (!known_domain || is_random(node)) return false;
+  if (!known_domain || psplit_i_node_has(node, PSPLIT_I_OP_RANDOM)) return false;
   for (uint32_t b = 0; b < node->n_bodies; b++)
     if (!graph_is_repeatable(node->bodies[b], model, function_repeatable)) return false;
   return true;

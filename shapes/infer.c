@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "operator.h"
+
 enum { MAX_DEPTH = 200, MEMO_SLOTS = 4096 };
 
 /* Contents kept, over all values; 4 bytes each, and at worst an expression for each. */
@@ -398,6 +400,19 @@ static void say_unmet(const psplit_i_shapes *s) {
                    "dimension %s changes nothing: nothing that runs has it", s->bindings[i].name);
 }
 
+const psplit_i_rule *psplit_i_rule_of(const psplit_i_shapes *s, const psplit_i_node *node) {
+  const uint32_t first = psplit_i_operator_row(node->domain, node->op_type);
+  if (first == PSPLIT_NONE) return NULL;
+  for (uint32_t i = first; i < s->n_rules; i++) {
+    const psplit_i_rule *rule = &s->rules[i];
+    if (strcmp(rule->op_type, node->op_type) != 0 || strcmp(rule->domain, node->domain) != 0) break;
+    if (node->opset > 0 && node->opset < rule->since) continue;
+    if (rule->until > 0 && (node->opset == 0 || node->opset > rule->until)) continue;
+    return rule->infer ? rule : NULL;
+  }
+  return NULL;
+}
+
 psplit_code psplit_i_infer_by(const psplit_i_rule *rules, uint32_t n_rules,
                               const psplit_i_graph *graph, const psplit_i_binding *bindings,
                               size_t n_bindings, const psplit_logger *logger, psplit_diag *diag,
@@ -410,7 +425,6 @@ psplit_code psplit_i_infer_by(const psplit_i_rule *rules, uint32_t n_rules,
   if (!s) return psplit_i_nomem(diag);
   psplit_i_arena_init(&s->arena, 0);
   psplit_i_intern_init(&s->missing);
-  psplit_i_intern_init(&s->rule_names);
   s->rules = rules;
   s->n_rules = n_rules;
   s->graph = graph;
@@ -425,7 +439,7 @@ psplit_code psplit_i_infer_by(const psplit_i_rule *rules, uint32_t n_rules,
     s->budget_nodes += count(psplit_i_model_function(graph->model, f));
   s->budget_nodes = s->budget_nodes * 8 + 1000000;
   s->dims = psplit_i_dims_create();
-  s->failed |= !s->dims || !psplit_i_rules_index(s);
+  s->failed |= !s->dims;
   if (!s->failed) s->root = new_scope(s, graph, 0);
   if (s->root && !s->failed) psplit_i_scope_run(s, s->root);
   if (s->failed || !s->root || psplit_i_dims_failed(s->dims)) {
@@ -446,7 +460,6 @@ void psplit_i_shapes_destroy(psplit_i_shapes *s) {
   if (!s) return;
   psplit_i_dims_destroy(s->dims);
   psplit_i_intern_fini(&s->missing);
-  psplit_i_intern_fini(&s->rule_names);
   psplit_i_arena_fini(&s->arena);
   free(s);
 }

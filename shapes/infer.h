@@ -49,7 +49,7 @@ typedef struct psplit_i_rule {
   const char *domain;
   const char *op_type;
   uint16_t since, until; /* opsets, both inclusive; until 0: still valid */
-  psplit_rule_fn infer;
+  psplit_rule_fn infer;  /* NULL: only flags are known */
   psplit_op_class op_class;
   psplit_i_flops flops;
 } psplit_i_rule;
@@ -92,11 +92,8 @@ struct psplit_i_shapes {
   bool *met; /* [n_bindings] a dimension has that name */
   const psplit_logger *logger;
   psplit_i_intern missing; /* "domain:op" of operators without a rule that were reported */
-  psplit_i_intern rule_names;
-  uint32_t *rule_first; /* rule_names id -> first entry; the rest follow through rule_next */
-  uint32_t *rule_next;
-  psplit_i_memo **memo;  /* function calls seen, hashed */
-  uint64_t budget_nodes; /* nodes and values that may still be visited */
+  psplit_i_memo **memo;    /* function calls seen, hashed */
+  uint64_t budget_nodes;   /* nodes and values that may still be visited */
   uint64_t budget_elements;
   uint32_t n_uncovered;
   bool told_budget;
@@ -113,16 +110,14 @@ struct psplit_i_site {
   uint32_t id;
 };
 
-/* Infers a graph by the rules of a table; otherwise psplit_i_shapes_create. */
+/* Infers a graph by a table that has the rows of rules.def; otherwise psplit_i_shapes_create. */
 PSPLIT_MUST_USE psplit_code psplit_i_infer_by(const psplit_i_rule *rules, uint32_t n_rules,
                                               const psplit_i_graph *graph,
                                               const psplit_i_binding *bindings, size_t n_bindings,
                                               const psplit_logger *logger, psplit_diag *diag,
                                               psplit_i_shapes **out_shapes);
 
-/* Builds the index over the table; false when out of memory. */
-bool psplit_i_rules_index(psplit_i_shapes *s);
-/* Rule of a node, or NULL. */
+/* Rule of a node at its opset, or NULL. O(1). */
 const psplit_i_rule *psplit_i_rule_of(const psplit_i_shapes *s, const psplit_i_node *node);
 
 /* Infers all nodes of a scope whose inputs and captures have their types. */
@@ -214,9 +209,11 @@ void psplit_i_fresh_dims(psplit_i_site *at, int32_t rank, psplit_dim *dims);
 bool psplit_i_is_int_type(int32_t elem);
 bool psplit_i_is_real_type(int32_t elem);
 
-#define PSPLIT_RULE(domain, op, since, until, fn, op_class, flops) \
+#define PSPLIT_RULE(domain, op, since, until, fn, op_class, ...) \
   void psplit_i_infer_##fn(psplit_i_site *at);
+#define PSPLIT_NO_RULE(domain, op, flags)
 #include "rules.def"
 #undef PSPLIT_RULE
+#undef PSPLIT_NO_RULE
 
 #endif

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "operator.h"
+
 /* Integer tensors up to this size are sizes, not data. */
 enum { SHAPE_ELEMENTS = 64, DEPTHWISE_CHANNELS = 4 };
 
@@ -45,17 +47,8 @@ static bool repeated(const psplit_i_node *node, uint32_t input) {
   return false;
 }
 
-/* Nodes that read only the part of input 0 that they hand on. */
-static bool reads_part(const psplit_i_node *node) {
-  static const char *const names[] = {"Gather", "GatherElements", "GatherND", "Slice",
-                                      "GatherBlockQuantized"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (strcmp(names[i], node->op_type) == 0) return true;
-  return false;
-}
-
 static void count_bytes(psplit_i_tally *tally, const psplit_i_site *at, psplit_work *work) {
-  const bool part = reads_part(at->node);
+  const bool part = psplit_i_node_has(at->node, PSPLIT_I_OP_READS_PART);
   for (uint32_t o = 0; o < at->node->n_outputs; o++)
     if (psplit_i_wants(at, o))
       work->bytes_written = psplit_i_sat_add_u64(
@@ -151,19 +144,21 @@ static bool is_depthwise(const psplit_i_site *at, const psplit_i_rule *rule) {
          psplit_i_dim_high(at->dims, weights->dims[1]) <= DEPTHWISE_CHANNELS;
 }
 
+/* Products of matrices, and what is made of them. */
+static bool is_product(psplit_op_class op_class) {
+  return op_class == PSPLIT_CLASS_CONV || op_class == PSPLIT_CLASS_DEPTHWISE ||
+         op_class == PSPLIT_CLASS_MATMUL || op_class == PSPLIT_CLASS_ATTENTION ||
+         op_class == PSPLIT_CLASS_RNN;
+}
+
 static int32_t compute_type(const psplit_i_site *at, psplit_op_class op_class) {
   const int32_t in = psplit_i_elem(at, 0), out = psplit_i_site_output(at, 0)->elem;
-  const bool product = op_class == PSPLIT_CLASS_CONV || op_class == PSPLIT_CLASS_DEPTHWISE ||
-                       op_class == PSPLIT_CLASS_MATMUL || op_class == PSPLIT_CLASS_ATTENTION ||
-                       op_class == PSPLIT_CLASS_RNN;
-  return product && in ? in : out ? out : in;
+  return is_product(op_class) && in ? in : out ? out : in;
 }
 
 /* Classes whose nodes are worth a model's time, by themselves, when there is much data. */
 static bool is_heavy(const psplit_i_rule *rule, psplit_op_class op_class) {
-  return !rule || op_class == PSPLIT_CLASS_CONV || op_class == PSPLIT_CLASS_DEPTHWISE ||
-         op_class == PSPLIT_CLASS_MATMUL || op_class == PSPLIT_CLASS_ATTENTION ||
-         op_class == PSPLIT_CLASS_RNN || rule->flops == PSPLIT_FLOPS_DFT;
+  return !rule || is_product(op_class) || rule->flops == PSPLIT_FLOPS_DFT;
 }
 
 static psplit_i_node_cost node_cost(psplit_i_costs *costs, psplit_i_scope *scope, uint32_t id) {
@@ -264,8 +259,7 @@ static bool evaluate(psplit_i_costs *costs, const psplit_i_cost_options *options
   bool *fixed = take(costs, n_symbols, sizeof *fixed);
   bool *told = take(costs, n_symbols, sizeof *told); /* fixed, or a size of an input */
   if (!costs->value || !costs->known || !costs->assumed || !costs->data || !costs->visited ||
-      !costs->needed || !symbol_value || !fixed || !told ||
-      !mark_input_symbols(costs, told))
+      !costs->needed || !symbol_value || !fixed || !told || !mark_input_symbols(costs, told))
     return false;
   for (uint32_t s = 0; s < n_symbols; s++) {
     const char *name = psplit_i_dims_symbol_name(dims, s);

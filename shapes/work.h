@@ -67,7 +67,4 @@ const char *psplit_i_costs_missing(const psplit_i_costs *costs, uint32_t index);
 bool psplit_i_costs_missing_axis(const psplit_i_costs *costs, uint32_t index, uint32_t *out_value,
                                  int32_t *out_axis);
 
-/* Class of an operator by name, without shapes. */
-psplit_op_class psplit_i_op_class(const char *domain, const char *op_type);
-
 #endif

@@ -17,15 +17,10 @@
 #include <string.h>
 
 #include "cost_match.h"
+#include "operator.h"
 
 /* Kernels that only bring a tensor into another layout or place. */
-static bool is_helper(const char *op) {
-  static const char *const ops[] = {"ReorderInput", "ReorderOutput", "MemcpyFromHost",
-                                    "MemcpyToHost"};
-  for (size_t i = 0; op && i < sizeof ops / sizeof *ops; i++)
-    if (strcmp(op, ops[i]) == 0) return true;
-  return false;
-}
+static bool is_helper(const char *op) { return op && psplit_i_kernel_has(op, PSPLIT_I_OP_LAYOUT); }
 
 /* --- 1. names and outputs --- */
 
@@ -65,35 +60,16 @@ out:
   return code;
 }
 
-/* What kernels do behind the node of their name: a sum, an activation, each read by the next alone.
- */
-static bool can_end_a_kernel(const char *op) {
-  static const char *const ops[] = {"Add",
-                                    "Sum",
-                                    "Relu",
-                                    "LeakyRelu",
-                                    "Clip",
-                                    "Tanh",
-                                    "Sigmoid",
-                                    "Elu",
-                                    "HardSigmoid",
-                                    "Selu",
-                                    "Softplus",
-                                    "Softsign",
-                                    "ThresholdedRelu",
-                                    "HardSwish"};
-  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-    if (strcmp(op, ops[i]) == 0) return true;
-  return false;
-}
-
+/* What kernels do behind the node of their name, each read by the next alone. */
 static void claim_chain(psplit_i_matcher *m, uint32_t r) {
   const psplit_i_graph *graph = m->graph;
   for (uint32_t n = m->anchor[r], next; graph->nodes[n].n_outputs == 1; n = next) {
     const uint32_t v = graph->nodes[n].outputs[0];
     if (v == PSPLIT_NONE || graph->consumer_off[v + 1] - graph->consumer_off[v] != 1) break;
     next = graph->consumers[graph->consumer_off[v]];
-    if (!can_end_a_kernel(graph->nodes[next].op_type) || !psplit_i_own(m, next, r)) break;
+    if (!psplit_i_node_has(&graph->nodes[next], PSPLIT_I_OP_KERNEL_TAIL) ||
+        !psplit_i_own(m, next, r))
+      break;
   }
 }
 
@@ -260,7 +236,7 @@ static void place_helpers(psplit_i_matcher *m) {
     if (reader != PSPLIT_NONE)
       m->same_as[r] = m->same_as[reader];
     else if (last != PSPLIT_NONE && psplit_i_row_of(m, r)->op &&
-             strcmp(psplit_i_row_of(m, r)->op, "ReorderInput") == 0)
+             psplit_i_kernel_has(psplit_i_row_of(m, r)->op, PSPLIT_I_OP_FOR_NEXT))
       m->same_as[r] = last;
   }
   last = PSPLIT_NONE;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cost_table.h"
+#include "operator.h"
 
 static const char SUFFIX[] = "_kernel_time";
 static const double MOST_US = 1e15;
@@ -70,15 +71,6 @@ static psplit_code bad(const reader *r, size_t i, const char *why) {
   return psplit_i_fail(r->diag, PSPLIT_INVALID, "event %zu: %s", i, why);
 }
 
-/* Kernels that run others: those are in their time. */
-static bool runs_others(const char *op) {
-  static const char *const ops[] = {"If",           "Loop",     "Scan",       "SequenceMap",
-                                    "GreedySearch", "Sampling", "BeamSearch", "WhisperBeamSearch"};
-  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-    if (strcmp(op, ops[i]) == 0) return true;
-  return false;
-}
-
 static psplit_code add_kernel(reader *r, const char *name, size_t n, const char *number,
                               const char *op, uint32_t *out) {
   psplit_i_arena *arena = &r->table->arena;
@@ -119,7 +111,7 @@ static psplit_code read_event(reader *r, const json_t *item, size_t i) {
     return bad(r, i, "\"ts\" must be a number of microseconds from 0 to 1e15");
   const char *op = text_or_empty(json_object_get(args, "op_name"));
   /* A kernel is logged when it ends, so what it ran stands before it. */
-  while (runs_others(op) && r->events.n) {
+  while (psplit_i_kernel_has(op, PSPLIT_I_OP_RUNS_OTHERS) && r->events.n) {
     const event *last = &r->events.items[r->events.n - 1];
     if (last->thread != e.thread || last->begin_us < e.begin_us) break;
     r->events.n--;

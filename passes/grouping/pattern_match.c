@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "node_flags.h"
+#include "operator.h"
 #include "pattern.h"
 
 enum { MAX_ATTEMPTS = 4000 };
@@ -160,12 +161,7 @@ static bool bind_node(matcher *m, const psplit_i_step_pattern *step, uint32_t id
 }
 
 static bool is_commutative(const psplit_i_node *node) {
-  static const char *const ops[] = {"Add",  "Mul", "Max", "Min",  "Sum",
-                                    "Mean", "And", "Or",  "Equal"};
-  if (node->n_inputs != 2) return false;
-  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-    if (strcmp(node->op_type, ops[i]) == 0) return true;
-  return false;
+  return node->n_inputs == 2 && psplit_i_node_has(node, PSPLIT_I_OP_COMMUTATIVE);
 }
 
 /* Takes `id` for the step and goes on with the rest. `source` is the value that an optional step

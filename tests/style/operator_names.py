@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""What is known of operators stands in shapes/rules.def: operator_names.py SOURCE_ROOT
+
+A string in another source that is an operator's name is a second list in the making. Where code
+means the operator itself, as a node that it makes, splices or reads a value from, the place is
+listed here with the reason. Results as TAP.
+"""
+import os
+import re
+import sys
+
+from must_use import sources
+
+FOLDED = "a Constant node is a weight in other clothes"
+INLINED = "the branches of an If are spliced, by exporters' semantics of If alone"
+PORT = "a boundary node's function does nothing: it is an Identity"
+PROOF = "the proof shares no table with what it judges"
+ALLOWED = {
+    ("emit/annotate.c", "Constant"): FOLDED,
+    ("onnx/inline.c", "Constant"): FOLDED,
+    ("onnx/tensor.c", "Constant"): FOLDED,
+    ("passes/cost/cost_names.c", "Constant"): FOLDED,
+    ("shapes/infer_site.c", "Constant"): FOLDED,
+    ("verify/inlined.c", "Constant"): FOLDED,
+    ("onnx/inline.c", "If"): INLINED,
+    ("onnx/inline.c", "Identity"): INLINED,
+    ("passes/planner/inline_hint.c", "If"): INLINED,
+    ("verify/inlined.c", "If"): INLINED,
+    ("verify/inlined.c", "Identity"): INLINED,
+    ("emit/boundary.c", "Identity"): PORT,
+    ("verify/compare.c", "Identity"): PORT,
+    ("verify/verify.c", "Bernoulli"): PROOF,
+    ("verify/verify.c", "Dropout"): PROOF,
+    ("verify/verify.c", "Multinomial"): PROOF,
+}
+ROW = re.compile(r'^PSPLIT_(?:NO_)?RULE\("([^"]*)", "(\w+)"', re.M)
+OUTSIDE = ("tests", "samples")
+
+
+def names_in(text, operators):
+    """(line, name) of string literals that are operators' names; comments do not count."""
+    blank = lambda match: re.sub(r"[^\n]", " ", match[0])
+    code = re.sub(r"/\*.*?\*/|//[^\n]*", blank, text, flags=re.S)
+    for i, line in enumerate(code.split("\n"), 1):
+        for literal in re.findall(r'"((?:[^"\\]|\\.)*)"', line):
+            if literal in operators:
+                yield i, literal
+
+
+def main(root):
+    with open(os.path.join(root, "shapes", "rules.def"), encoding="utf-8") as file:
+        operators = {name for _, name in ROW.findall(file.read())}
+    found, met, n_files = [], set(), 0
+    for path, text in sources(root, (".c", ".h")):
+        if path.split(os.sep)[0] in OUTSIDE:
+            continue
+        n_files += 1
+        for line, name in names_in(text, operators):
+            met.add((path, name))
+            if (path, name) not in ALLOWED:
+                found.append('%s:%d: "%s": make it a flag in shapes/rules.def' % (path, line, name))
+    sample = 'static const char *const ops[] = {"Add", "add"}; /* "Mul" */\n'
+    checks = [
+        ("a name in a string is seen, one in a comment is none",
+         [] if list(names_in(sample, {"Add", "Mul"})) == [(1, "Add")] else ["it is not"]),
+        ("the table and the sources were found",
+         [] if len(operators) > 250 and n_files > 150 else
+         ["%d operators, %d files" % (len(operators), n_files)]),
+        ("no source but the table lists operators", found),
+        ("every exception is needed", ["%s: %s" % key for key in sorted(set(ALLOWED) - met)]),
+    ]
+    print("1..%d" % len(checks))
+    for i, (title, bad) in enumerate(checks, 1):
+        for line in bad:
+            print("# " + line)
+        print("%sok %d - %s" % ("not " if bad else "", i, title))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
