@@ -2,8 +2,8 @@
  *
  * Groups what runtimes run as one kernel, so that no cut falls inside: a cut there costs speed and,
  * with optimisation on, equality in the last bit. What such a kernel looks like is said by patterns
- * (fuse_patterns.c, and the caller's own); matches that share a node become one group. Nodes are
- * grouped, never rewritten. */
+ * (grouping/patterns.txt, and the caller's own); matches that share a node become one group. Nodes
+ * are grouped, never rewritten. How often each pattern matched stays with the planner. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,19 +62,24 @@ static psplit_code merge_prefix(psplit_planner *planner, const uint32_t *nodes, 
   return code;
 }
 
+/* `counts`: of each pattern of the table. */
 static psplit_code fuse_at(psplit_planner *planner, const psplit_i_patterns *table,
-                           const anchors *a, uint32_t node, psplit_diag *diag) {
+                           const anchors *a, uint32_t node, psplit_i_pattern_count *counts,
+                           psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   const psplit_i_match_input input = {
     .graph = planner->graph, .node_flags = planner->node_flags, .scratch = &planner->scratch};
   const char *matched = ""; /* of several patterns with one name, the first that fits counts */
   for (uint32_t i = a->first[a->op_of[node]]; i < a->first[a->op_of[node] + 1]; i++) {
-    const psplit_i_pattern *pattern = &table->patterns.items[a->patterns.items[i]];
+    const uint32_t p = a->patterns.items[i];
+    const psplit_i_pattern *pattern = &table->patterns.items[p];
     if (strcmp(pattern->name, matched) == 0) continue;
     uint32_t members[PSPLIT_I_PATTERN_STEPS], n;
     PSPLIT_TRY(psplit_i_pattern_match(&input, table, pattern, node, diag, members, &n));
     if (!n) continue;
     matched = pattern->name;
+    counts[p].n_matches++;
+    counts[p].n_nodes += n;
     PSPLIT_TRY(merge_prefix(planner, members, n, diag));
   }
 out:
@@ -84,9 +89,9 @@ out:
 static psplit_code read_patterns(psplit_planner *planner, const char *file,
                                  psplit_i_patterns *table, psplit_diag *diag) {
   psplit_code code;
-  for (size_t i = 0; psplit_i_fuse_patterns[i]; i++)
-    PSPLIT_TRY(psplit_i_patterns_parse(table, "built-in patterns", psplit_i_fuse_patterns[i],
-                                       strlen(psplit_i_fuse_patterns[i]), &planner->scratch, diag));
+  PSPLIT_TRY(psplit_i_patterns_parse(table, "built-in patterns",
+                                     (const char *)psplit_i_asset_patterns.bytes,
+                                     psplit_i_asset_patterns.n, &planner->scratch, diag));
   if (!*file) return PSPLIT_OK;
   if (!planner->options.read_text)
     return psplit_i_fail(diag, PSPLIT_USAGE,
@@ -100,6 +105,35 @@ out:
   return code;
 }
 
+/* Leaves with the planner how often each name matched, in the order of the text. */
+static psplit_code keep_counts(psplit_planner *planner, const psplit_i_patterns *table,
+                               const psplit_i_pattern_count *counts, psplit_diag *diag) {
+  const uint32_t n = (uint32_t)table->patterns.n;
+  psplit_i_pattern_count *kept = psplit_i_arena_array(&planner->arena, n, sizeof *kept);
+  psplit_i_intern names;
+  psplit_i_intern_init(&names);
+  bool fine = kept != NULL;
+  for (uint32_t p = 0; fine && p < n; p++) {
+    const char *name = table->patterns.items[p].name;
+    const uint32_t known = names.n, id = psplit_i_intern_add(&names, name);
+    fine = id != PSPLIT_NONE;
+    if (!fine) break;
+    if (id == known) {
+      kept[id] = (psplit_i_pattern_count){
+        .name = psplit_i_arena_strndup(&planner->arena, name, strlen(name))};
+      fine = kept[id].name != NULL;
+    }
+    kept[id].n_matches += counts[p].n_matches;
+    kept[id].n_nodes += counts[p].n_nodes;
+  }
+  if (fine) {
+    planner->patterns = kept;
+    planner->n_patterns = names.n;
+  }
+  psplit_i_intern_fini(&names);
+  return fine ? PSPLIT_OK : psplit_i_nomem(diag);
+}
+
 static psplit_code run(psplit_planner *planner, const psplit_i_option_value *values,
                        psplit_diag *diag) {
   psplit_code code;
@@ -107,11 +141,15 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   anchors a = {0};
   PSPLIT_TRY(read_patterns(planner, values[OPTION_PATTERNS].text, &table, diag));
   PSPLIT_TRY(anchors_init(planner, &table, &a, diag));
+  psplit_i_pattern_count *counts =
+    psplit_i_arena_zeroed(&planner->scratch, table.patterns.n, sizeof *counts);
+  if (!counts) PSPLIT_TRY(psplit_i_nomem(diag));
   for (uint32_t i = 0; i < planner->graph->n_nodes; i++) {
     const uint32_t n = planner->graph->topo[i];
     if (!(planner->node_flags[n] & (PSPLIT_I_NODE_FREE | PSPLIT_I_NODE_DEAD)))
-      PSPLIT_TRY(fuse_at(planner, &table, &a, n, diag));
+      PSPLIT_TRY(fuse_at(planner, &table, &a, n, counts, diag));
   }
+  PSPLIT_TRY(keep_counts(planner, &table, counts, diag));
 out:
   anchors_fini(&a);
   psplit_i_patterns_fini(&table);

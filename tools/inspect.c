@@ -35,7 +35,7 @@ enum {
 static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "What to show:"},
   {OPT_FORMAT, "format", "FORMAT", "text (default), json, dot, svg, html, onnx or onnxtxt"},
-  {OPT_LEVEL, "level", "LEVEL", "operators, supernodes (default) or stages"},
+  {OPT_LEVEL, "level", "LEVEL", "operators, supernodes (default), stages or patterns"},
   {OPT_FOLD, "fold", NULL, "text: of blocks that repeat, show the first one alone"},
   {OPT_MAX_DATA, "max-data", "BYTES|all",
    "onnxtxt: data of larger tensors is left out; default: 1024"},
@@ -93,7 +93,7 @@ static psplit_code parse_format(request *r, const char *text) {
 }
 
 static bool parse_option(request *r, int id, char *argument) {
-  static const char *const levels[] = {"operators", "supernodes", "stages", NULL};
+  static const char *const levels[] = {"operators", "supernodes", "stages", "patterns", NULL};
   uint64_t count;
   int which;
   switch (id) {
@@ -146,6 +146,8 @@ static int parse(request *r, int argc, char **argv) {
   if (status) return status;
   if (r->view.level == PSPLIT_VIEW_STAGES && !r->first_k && !r->plan.devices)
     return cli_usage(&PROGRAM, "--level stages needs -k N or --devices FILE");
+  if (r->view.level == PSPLIT_VIEW_PATTERNS && r->view.format > PSPLIT_VIEW_JSON)
+    return cli_usage(&PROGRAM, "--level patterns goes with --format text or json");
   if (r->onnx && (!r->output || r->dump_after || r->view.level != PSPLIT_VIEW_SUPERNODES))
     return cli_usage(&PROGRAM, "--format onnx shows supernodes and needs -o FILE");
   const bool any_plan = r->first_k || r->plan.devices || r->plan.planner.stop_after ||
@@ -240,8 +242,9 @@ static psplit_code dump(void *user, psplit_planner *planner, const char *pass, p
   const psplit_snapshot *one = snapshot;
   if (n < 0 || (size_t)n >= sizeof path)
     errno = ENAMETOOLONG, code = cannot_write(r->dump_dir, diag);
-  /* There are no stages before they are made: nothing to dump yet. */
-  else if (r->view.level != PSPLIT_VIEW_STAGES || snapshot->plan)
+  /* There are no stages before they are made, no matches before a search: nothing to dump yet. */
+  else if ((r->view.level != PSPLIT_VIEW_STAGES || snapshot->plan) &&
+           (r->view.level != PSPLIT_VIEW_PATTERNS || snapshot->patterns))
     code = show(r, &one, 1, path, diag);
   psplit_snapshot_destroy(snapshot);
   return code;

@@ -133,6 +133,7 @@ void psplit_i_view_dot(const psplit_snapshot *s, psplit_view_level level, psplit
         put_arrow(out, s, 'g', s->edges[e].from, s->edges[e].to, s->edges[e].value);
       break;
     case PSPLIT_VIEW_STAGES: put_stages(out, s); break;
+    case PSPLIT_VIEW_PATTERNS: break; /* refused by psplit_view */
   }
   psplit_i_text_puts(out, "}\n");
 }

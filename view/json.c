@@ -165,6 +165,18 @@ void psplit_i_view_json_repeats(psplit_i_json *json, const psplit_snapshot *s) {
   psplit_i_json_close(json, ']');
 }
 
+void psplit_i_view_json_patterns(psplit_i_json *json, const psplit_snapshot *s) {
+  psplit_i_json_open(json, '[');
+  for (uint32_t p = 0; p < s->n_patterns; p++) {
+    open_line(json);
+    key_string(json, "name", s->patterns[p].name);
+    key_uint(json, "matches", s->patterns[p].n_matches);
+    key_uint(json, "operators", s->patterns[p].n_nodes);
+    close_line(json);
+  }
+  psplit_i_json_close(json, ']');
+}
+
 void psplit_i_view_json_notes(psplit_i_json *json, const psplit_snapshot *s) {
   psplit_i_json_open(json, '[');
   for (uint32_t n = 0; n < s->n_notes; n++) {
@@ -277,7 +289,7 @@ void psplit_i_view_json_plan(psplit_i_json *json, const psplit_snapshot *s) {
 }
 
 void psplit_i_view_json(const psplit_snapshot *s, psplit_view_level level, psplit_i_text *out) {
-  static const char *const levels[] = {"operators", "supernodes", "stages"};
+  static const char *const levels[] = {"operators", "supernodes", "stages", "patterns"};
   psplit_i_json json;
   psplit_i_json_init(&json, out);
   psplit_i_json_open(&json, '{');
@@ -309,6 +321,10 @@ void psplit_i_view_json(const psplit_snapshot *s, psplit_view_level level, pspli
       psplit_i_view_json_stages(&json, s);
       psplit_i_json_key(&json, "transfers");
       psplit_i_view_json_transfers(&json, s);
+      break;
+    case PSPLIT_VIEW_PATTERNS:
+      psplit_i_json_key(&json, "patterns");
+      psplit_i_view_json_patterns(&json, s);
       break;
   }
   psplit_i_json_close(&json, '}');

@@ -191,6 +191,13 @@ static bool put_supernodes(psplit_i_text *out, const psplit_snapshot *s, bool fo
   return true;
 }
 
+static void put_pattern(psplit_i_text *out, const psplit_snapshot_pattern *pattern) {
+  psplit_i_text_puts(out, "pattern ");
+  psplit_i_view_word(out, pattern->name);
+  psplit_i_text_addf(out, " matches=%" PRIu32 " operators=%" PRIu32 "\n", pattern->n_matches,
+                     pattern->n_nodes);
+}
+
 static void put_stage(psplit_i_text *out, const psplit_snapshot *s, uint32_t id) {
   const psplit_plan_stage *stage = &s->plan->stages[id];
   psplit_i_text_addf(out, "stage %" PRIu32 " ", id);
@@ -258,6 +265,9 @@ void psplit_i_view_text(const psplit_snapshot *s, const psplit_view_options *opt
       put_plan(out, s->plan);
       for (uint32_t i = 0; i < s->n_stages; i++) put_stage(out, s, i);
       for (uint32_t t = 0; t < s->plan->n_transfers; t++) put_transfer(out, s, t);
+      break;
+    case PSPLIT_VIEW_PATTERNS:
+      for (uint32_t p = 0; p < s->n_patterns; p++) put_pattern(out, &s->patterns[p]);
       break;
   }
 }

@@ -19,6 +19,15 @@ psplit_code psplit_view(const psplit_snapshot *const *snapshots, size_t n_snapsh
   if (!page && options->level == PSPLIT_VIEW_STAGES && !snapshots[0]->plan)
     return psplit_i_fail(diag, PSPLIT_USAGE,
                          "there are no stages at this point: they come with the pass partition");
+  if (!page && options->level == PSPLIT_VIEW_PATTERNS) {
+    if (options->format == PSPLIT_VIEW_DOT)
+      return psplit_i_fail(diag, PSPLIT_USAGE,
+                           "patterns are shown as text or JSON, not as a graph");
+    if (!snapshots[0]->patterns)
+      return psplit_i_fail(diag, PSPLIT_USAGE,
+                           "no patterns were looked for at this point: that is what the pass fuse "
+                           "does");
+  }
   switch (options->format) {
     case PSPLIT_VIEW_TEXT: psplit_i_view_text(snapshots[0], options, &out); break;
     case PSPLIT_VIEW_JSON: psplit_i_view_json(snapshots[0], options->level, &out); break;

@@ -1,12 +1,13 @@
 /* view: snapshots to text, JSON, DOT and HTML. Knows plain data only: no model, no pass, no file.
  *
  * One format, one file; escape.c has what names need to be harmless in each. page/ holds the parts
- * of the HTML page, which the build turns into page_assets.c (page/embed.c). */
+ * of the HTML page, which the build turns into page_assets.c (base/embed.c). */
 #ifndef PSPLIT_VIEW_VIEW_INTERNAL_H
 #define PSPLIT_VIEW_VIEW_INTERNAL_H
 
 #include <psplit/view.h>
 
+#include "asset.h"
 #include "base.h"
 
 /* A name as one word: spaces, commas, quotes, control bytes, and what is not UTF-8, become \xNN; a
@@ -45,6 +46,7 @@ void psplit_i_view_json_values(psplit_i_json *json, const psplit_snapshot *s);
 void psplit_i_view_json_groups(psplit_i_json *json, const psplit_snapshot *s);
 void psplit_i_view_json_edges(psplit_i_json *json, const psplit_snapshot *s);
 void psplit_i_view_json_repeats(psplit_i_json *json, const psplit_snapshot *s);
+void psplit_i_view_json_patterns(psplit_i_json *json, const psplit_snapshot *s);
 void psplit_i_view_json_notes(psplit_i_json *json, const psplit_snapshot *s);
 void psplit_i_view_json_stages(psplit_i_json *json, const psplit_snapshot *s);
 void psplit_i_view_json_transfers(psplit_i_json *json, const psplit_snapshot *s);
@@ -54,11 +56,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_view_page(const psplit_snapshot *const *sna
                                                const psplit_view_options *options,
                                                psplit_diag *diag, psplit_i_text *out);
 
-/* Parts of the page, by the names of their files; n is 0 where the build had none. */
-typedef struct psplit_i_asset {
-  const unsigned char *bytes;
-  size_t n;
-} psplit_i_asset;
+/* Parts of the page, by the names of their files. */
 extern const psplit_i_asset psplit_i_asset_page_html, psplit_i_asset_page_css,
   psplit_i_asset_page_js, psplit_i_asset_cytoscape_js, psplit_i_asset_cytoscape_license;
 

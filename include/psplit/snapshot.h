@@ -81,6 +81,14 @@ typedef struct psplit_snapshot_note {
   const char *pass, *text;
 } psplit_snapshot_note;
 
+/* A fusion pattern that the pass fuse looked for: how often it matched. Patterns of one name, the
+ * alternatives of one thing, count together. */
+typedef struct psplit_snapshot_pattern {
+  const char *name;
+  uint32_t n_matches;
+  uint32_t n_nodes; /* of all matches; an operator that several have counts in each */
+} psplit_snapshot_pattern;
+
 /* A tensor that one supernode makes and another reads. */
 typedef struct psplit_snapshot_edge {
   uint32_t from, to, value;
@@ -105,6 +113,9 @@ typedef struct psplit_snapshot {
   const psplit_plan *plan;            /* NULL without STAGES */
   const char *const *device_name;     /* [n_stages] */
   const uint64_t *memory_limit_bytes; /* [n_stages]; UINT64_MAX: none */
+  /* [n_patterns] in the order of their text, of the last fuse; NULL before one. */
+  const psplit_snapshot_pattern *patterns;
+  uint32_t n_patterns;
 } psplit_snapshot;
 
 /* The unit as it is now. The snapshot borrows from the planner and its model, which outlive it;

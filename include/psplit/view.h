@@ -19,7 +19,9 @@ typedef enum psplit_view_format {
 typedef enum psplit_view_level {
   PSPLIT_VIEW_OPERATORS,
   PSPLIT_VIEW_SUPERNODES,
-  PSPLIT_VIEW_STAGES /* needs a snapshot with stages */
+  PSPLIT_VIEW_STAGES, /* needs a snapshot with stages */
+  /* How often each fusion pattern matched, as TEXT or JSON; needs a snapshot after fuse. */
+  PSPLIT_VIEW_PATTERNS
 } psplit_view_level;
 
 typedef struct psplit_view_options {

@@ -4,10 +4,11 @@
  * A pattern is a list of steps, each an operator with the values it reads and makes. Matching
  * starts at a node that fits the first step (the anchor) and takes the other steps in order, each
  * reached from a value that is known by then: backwards to its producer or forwards to its readers.
- */
+ * A text with alternatives stands for a pattern of that name per choice. */
 #ifndef PSPLIT_PASSES_PATTERN_H
 #define PSPLIT_PASSES_PATTERN_H
 
+#include "asset.h"
 #include "base.h"
 #include "graph.h"
 
@@ -67,14 +68,20 @@ typedef struct psplit_i_patterns {
 
 void psplit_i_patterns_fini(psplit_i_patterns *patterns);
 
+/* How often a pattern matched; those of one name together. */
+typedef struct psplit_i_pattern_count {
+  const char *name;
+  uint32_t n_matches, n_nodes; /* nodes of all matches; those of several count in each */
+} psplit_i_pattern_count;
+
 /* Adds the patterns of a text; sets of earlier texts stay known. `origin` (a file's name) stands
  * before line numbers in messages. Errors: USAGE, naming the line; NOMEM. O(text). */
 PSPLIT_MUST_USE psplit_code psplit_i_patterns_parse(psplit_i_patterns *patterns, const char *origin,
                                                     const char *text, size_t n,
                                                     psplit_i_arena *arena, psplit_diag *diag);
 
-/* The built-in patterns, NULL-terminated texts to parse in order. */
-extern const char *const psplit_i_fuse_patterns[];
+/* The built-in patterns: patterns.txt. */
+extern const psplit_i_asset psplit_i_asset_patterns;
 
 /* Whether the first step of the pattern takes operators of this type, whatever their domain. */
 bool psplit_i_pattern_names(const psplit_i_patterns *patterns, const psplit_i_pattern *pattern,

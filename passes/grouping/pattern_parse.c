@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "pattern.h"
+#include "pattern_alternatives.h"
 
 typedef struct parser {
   psplit_i_patterns *into;
@@ -227,19 +228,16 @@ static psplit_code finish_pattern(parser *p) {
 }
 
 static psplit_code start_pattern(parser *p) {
-  psplit_code code;
-  PSPLIT_TRY(finish_pattern(p));
   const char *name = word(p);
   if (!name) return wrong(p, "a pattern's name is missing", "");
-  PSPLIT_TRY(line_end(p));
+  const psplit_code code = line_end(p);
+  if (code != PSPLIT_OK) return code;
   const psplit_i_pattern pattern = {.name = name, .first_step = (uint32_t)p->into->steps.n};
   if (!psplit_i_vec_push(&p->into->patterns, pattern)) return psplit_i_nomem(p->diag);
   p->in_pattern = true;
   p->n_names = 0;
   p->made = p->used = p->outs = 0;
   return PSPLIT_OK;
-out:
-  return code;
 }
 
 static psplit_code parse_outs(parser *p) {
@@ -270,23 +268,39 @@ static psplit_code parse_line(parser *p) {
   return strcmp(first, "out") == 0 ? parse_outs(p) : parse_step(p, first);
 }
 
+/* One of the patterns that the lines from `first` on, a pattern's own, stand for. */
+static psplit_code parse_choice(parser *p, const psplit_i_lines *lines, uint32_t first,
+                                const psplit_i_alternatives *of, uint32_t choice) {
+  psplit_code code;
+  psplit_i_choice at = {.of = of, .choice = choice};
+  for (uint32_t i = first; i < of->end; i++) {
+    if (!psplit_i_choice_takes(&at, lines, i)) continue;
+    p->line = i + 1;
+    p->at = lines->text[i];
+    PSPLIT_TRY(parse_line(p));
+  }
+  p->line = first + 1;
+  PSPLIT_TRY(finish_pattern(p));
+out:
+  return code;
+}
+
 psplit_code psplit_i_patterns_parse(psplit_i_patterns *patterns, const char *origin,
                                     const char *text, size_t n, psplit_i_arena *arena,
                                     psplit_diag *diag) {
   psplit_code code;
-  parser p = {.into = patterns, .arena = arena, .diag = diag, .origin = origin};
-  char *rest = psplit_i_arena_strndup(arena, text, n);
-  if (!rest) return psplit_i_nomem(diag);
-  if (strlen(rest) != n) {
-    p.line = 1;
-    return wrong(&p, "not a text: it holds a NUL byte", "");
+  parser p = {.into = patterns, .arena = arena, .diag = diag, .origin = origin, .line = 1};
+  psplit_i_lines lines;
+  if (memchr(text, '\0', n)) return wrong(&p, "not a text: it holds a NUL byte", "");
+  if (!psplit_i_lines_split(&lines, text, n, arena)) return psplit_i_nomem(diag);
+  for (uint32_t i = 0; i < lines.n;) {
+    psplit_i_alternatives of;
+    const char *mistake = psplit_i_alternatives_find(&lines, i, &of, &p.line);
+    if (mistake) return wrong(&p, mistake, "");
+    for (uint32_t choice = 0; choice < of.n_choices; choice++)
+      PSPLIT_TRY(parse_choice(&p, &lines, i, &of, choice));
+    i = of.end;
   }
-  while (rest) {
-    p.at = strsep(&rest, "\n");
-    p.line++;
-    PSPLIT_TRY(parse_line(&p));
-  }
-  PSPLIT_TRY(finish_pattern(&p));
   if (p.no_memory) return psplit_i_nomem(diag);
 out:
   return code;

@@ -13,6 +13,7 @@
 #include "graph.h"
 #include "grouping.h"
 #include "node_flags.h"
+#include "pattern.h"
 #include "shape.h"
 #include "work.h"
 
@@ -71,6 +72,8 @@ struct psplit_planner {
   uint8_t *node_flags; /* [n_nodes] PSPLIT_I_NODE_* */
 
   psplit_i_grouping grouping;
+  const psplit_i_pattern_count *patterns; /* [n_patterns] of the last `fuse`; NULL before one */
+  uint32_t n_patterns;
   bool coarsened; /* groups were merged that a best cut might part */
 
   uint32_t *stage;                     /* [n_nodes] the stage that owns the node */

@@ -335,6 +335,20 @@ static psplit_code make_repeats(maker *m) {
   return code;
 }
 
+static psplit_code make_patterns(maker *m) {
+  const psplit_planner *planner = m->planner;
+  if (!planner->patterns) return PSPLIT_OK;
+  psplit_snapshot_pattern *patterns =
+    PSPLIT_NEW(m->arena, psplit_snapshot_pattern, planner->n_patterns);
+  if (!patterns) return psplit_i_nomem(m->diag);
+  for (uint32_t p = 0; p < planner->n_patterns; p++)
+    patterns[p] = (psplit_snapshot_pattern){
+      planner->patterns[p].name, planner->patterns[p].n_matches, planner->patterns[p].n_nodes};
+  m->snapshot->patterns = patterns;
+  m->snapshot->n_patterns = planner->n_patterns;
+  return PSPLIT_OK;
+}
+
 static psplit_code make_notes(maker *m) {
   const psplit_planner *planner = m->planner;
   psplit_snapshot_note *notes = PSPLIT_NEW(m->arena, psplit_snapshot_note, planner->notes.n);
@@ -390,6 +404,7 @@ psplit_code psplit_snapshot_take(psplit_planner *planner, psplit_diag *diag,
   PSPLIT_TRY(make_titles(&m));
   PSPLIT_TRY(make_repeats(&m));
   PSPLIT_TRY(make_notes(&m));
+  PSPLIT_TRY(make_patterns(&m));
   PSPLIT_TRY(name_devices(&m));
   h->snapshot.nodes = m.nodes;
   h->snapshot.values = m.values;

@@ -15,9 +15,10 @@
 #include "planner.h"
 #include "text_form.h"
 
-/* A model from its nodes as text. Names in capitals are weights, zeros but for TWO; of the others,
- * what nobody makes is an input and what nobody reads an output. A text that starts with '(' is the
- * whole graph. */
+/* A model from its nodes as text, in ONNX's syntax (docs/text-form.md): "a = Foo (x)" is one of the
+ * standard domain, "a = my.domain.Foo (x)" one of my.domain, which patterns write my.domain:Foo.
+ * Names in capitals are weights, zeros but for TWO; of the others, what nobody makes is an input
+ * and what nobody reads an output. A text that starts with '(' is the whole graph. */
 typedef struct sketch {
   psplit_model *model;
   psplit_planner *planner;
@@ -276,6 +277,9 @@ static void the_language(void **state) {
   groups_are("a = Foo (x) b = Bar (a) c = Baz (b)",
              "set ends = Baz | Qux\npattern p\nk = Foo(_)\nm = *(k)\ny = @ends(m)\n", "a+b+c");
   groups_are("a = Foo (x) b = Bar (a)", "pattern p\nk = my.domain:Foo(_)\ny = Bar(k)\n", "a b");
+  groups_are("a = my.domain.Foo (x) b = Bar (a)", "pattern p\nk = my.domain:Foo(_)\ny = Bar(k)\n",
+             "a+b");
+  groups_are("a = my.domain.Foo (x) b = Bar (a)", "pattern p\nk = Foo(_)\ny = Bar(k)\n", "a b");
   groups_are("a = Foo (x) b = Bar (x, x, a)", "pattern p\nk = Foo(_)\ny = Bar(~k)\n", "a+b");
   /* Optional steps, forwards and backwards. */
   groups_are("a = Foo (x) c = Baz (a)", "pattern p\nk = Foo(_)\nm ?= Bar(k)\ny = Baz(m)\n", "a+c");
@@ -304,6 +308,66 @@ static void the_language(void **state) {
   groups_are("a, b = Foo (x) c = Bar (b)", "pattern p\nk, m = Foo(_)\ny = Bar(m)\n", "a+c");
 }
 
+/* A pattern stands for one per choice, in order; what may leave is each one's own. */
+static void alternatives(void **state) {
+  (void)state;
+  static const char two[] =
+    "pattern p\n"
+    "  k = Foo(x)\n"
+    "  either\n"
+    "    m = Bar(k)\n"
+    "  or     # by way of another\n"
+    "    m0 = Qux(k)\n"
+    "    m = Bar(m0)\n"
+    "  end\n"
+    "  y = Baz(m)\n"
+    "  either\n"
+    "    z = Bar(y)\n"
+    "  or\n"
+    "    z = Qux(y)\n"
+    "  or\n"
+    "  end\n";
+  groups_are("a = Foo (x) b = Bar (a) c = Baz (b)", two, "a+b+c");
+  groups_are("a = Foo (x) q = Qux (a) b = Bar (q) c = Baz (b)", two, "a+q+b+c");
+  groups_are("a = Foo (x) q = Qux (a) b = Bar (q) c = Baz (b) d = Qux (c)", two, "a+q+b+c+d");
+  groups_are("a = Foo (x) b = Bar (a) c = Baz (b) d = Bar (c)", two, "a+b+c+d");
+  groups_are("a = Foo (x) b = Qux (a) c = Baz (b)", two, "a b c");
+  /* The first that fits counts, so a longer one stands before its beginning. */
+  groups_are("a = Foo (x) b = Bar (a)", "pattern p\nk = Foo(x)\neither\nor\ny = Bar(k)\nend\n",
+             "a b");
+  /* Alternatives may hold the anchor, "out", and sets that stand behind; a value may be "end". */
+  groups_are("a = Foo (x) c = Baz (a)",
+             "pattern p\neither\nk = Bar(x)\nor\nk = Foo(x)\nend\nend = Baz(k)\nset s = Qux\n",
+             "a+c");
+  groups_are("a = Foo (x) b = Bar (a) c = Qux (a)",
+             "pattern p\nk = Foo(_)\neither\ny = Baz(k)\nor\ny = Bar(k)\nout k y\nend\n", "a+b c");
+}
+
+/* How often each name matched, its alternatives together. */
+static void matches_are_counted(void **state) {
+  (void)state;
+  sketch s = draw("a = Foo (x) b = Bar (a) c = Foo (y) d = Baz (c)");
+  psplit_diag diag = {0};
+  assert_int_equal(fuse(&s,
+                        "pattern mine\nk = Foo(_)\neither\nz = Bar(k)\nor\nz = Baz(k)\nend\n"
+                        "pattern none\nk = Nothing(_)\n",
+                        &diag),
+                   PSPLIT_OK);
+  const psplit_i_pattern_count *counts = s.planner->patterns;
+  const uint32_t n = s.planner->n_patterns;
+  assert_true(n > 2);
+  assert_string_equal(counts[0].name, "kernel");
+  assert_int_equal(counts[0].n_matches, 0);
+  assert_string_equal(counts[n - 2].name, "mine");
+  assert_int_equal(counts[n - 2].n_matches, 2);
+  assert_int_equal(counts[n - 2].n_nodes, 4);
+  assert_string_equal(counts[n - 1].name, "none");
+  assert_int_equal(counts[n - 1].n_matches, 0);
+  for (uint32_t p = 1; p < n; p++)
+    for (uint32_t q = 0; q < p; q++) assert_string_not_equal(counts[p].name, counts[q].name);
+  erase(&s);
+}
+
 static void is_refused(const char *text, const char *wanted) {
   sketch s = draw("a = Foo (x)");
   psplit_diag diag = {0};
@@ -316,7 +380,7 @@ static void mistakes_are_named(void **state) {
   (void)state;
   is_refused("pattern\n", "mine:1: a pattern's name is missing");
   is_refused("# text\n\ny = Foo(x)\n", "mine:3: no pattern has begun before \"y\"");
-  is_refused("pattern p\n\npattern q\ny = Foo(x)\n", "mine:3: no steps in pattern \"p\"");
+  is_refused("pattern p\n\npattern q\ny = Foo(x)\n", "mine:1: no steps in pattern \"p\"");
   is_refused("pattern p\ny = Foo x\n", "mine:2: \"(\" is missing before \"x\"");
   is_refused("pattern p\ny = Foo(x\n", "mine:2: \")\" is missing");
   is_refused("pattern p\ny Foo(x)\n", "mine:2: \"=\" is missing before \"Foo(x)\"");
@@ -327,10 +391,24 @@ static void mistakes_are_named(void **state) {
   is_refused("pattern p\ny = Foo(x)\nz = Bar(u)\n", "mine:3: no earlier step names a value");
   is_refused("pattern p\ny = Foo(x)\ny = Bar(y)\n", "mine:3: two steps make \"y\"");
   is_refused("pattern p\ny = Foo(x) z\n", "mine:2: this stands where the line should end: \"z\"");
-  is_refused("pattern p\ny = Foo(x)\nout x\n", "\"out\" names a value that no step makes");
+  is_refused("pattern p\ny = Foo(x)\nout x\n", "mine:1: \"out\" names a value that no step makes");
   is_refused("pattern p\ny = Foo(,)\n", "mine:2: an operand is missing");
   is_refused("set s Foo\n", "mine:1: it is: set NAME = OP | OP");
   is_refused("pattern p\ny = my:(x)\n", "mine:2: an operator is missing in \"my:\"");
+  is_refused("pattern p\neither\ny = Foo(x)\n", "mine:2: \"end\" is missing");
+  is_refused("pattern p\ny = Foo(x)\nend\n", "mine:3: \"either\" is missing");
+  is_refused("pattern p\nor # here\n", "mine:2: \"either\" is missing");
+  is_refused("pattern p\neither\neither\n", "mine:3: steps alone");
+  is_refused("pattern p\neither\nset s = Foo\nend\n", "mine:3: steps alone");
+  is_refused("pattern p\neither\npattern q\n", "mine:3: steps alone");
+  is_refused("pattern p\neither\ny = Foo(x)\nor\ny = Bar x\nend\n", "mine:5: \"(\" is missing");
+  is_refused("pattern p\ny = Foo(x)\neither\nz = Bar(u)\nor\nz = Bar(y)\nend\n",
+             "mine:4: no earlier step names a value");
+  static const char eight[] = "either\nor\nor\nor\nor\nor\nor\nor\nend\n";
+  psplit_i_text many = {0};
+  psplit_i_text_addf(&many, "pattern p\ny = Foo(x)\n%s%s%s", eight, eight, eight);
+  is_refused(many.bytes, "mine:29: by its alternatives a pattern stands for at most 64");
+  psplit_i_text_fini(&many);
 }
 
 /* Any bytes are taken or refused, never followed out of bounds; what parses can be run. */
@@ -362,6 +440,9 @@ static void any_text_is_safe(void **state) {
                                       "Bar",
                                       "y = Foo(x)\n",
                                       "\npattern q\nk = Foo(_)\n",
+                                      "either",
+                                      "or",
+                                      "end",
                                       "z = Bar(~y)\n"};
   for (uint64_t seed = 0; seed < 2000; seed++) {
     psplit_i_text text = {0};
@@ -380,9 +461,10 @@ static void any_text_is_safe(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(activations),      cmocka_unit_test(kernels),
-    cmocka_unit_test(normalisations),   cmocka_unit_test(attention),
-    cmocka_unit_test(the_language),     cmocka_unit_test(mistakes_are_named),
+    cmocka_unit_test(activations),         cmocka_unit_test(kernels),
+    cmocka_unit_test(normalisations),      cmocka_unit_test(attention),
+    cmocka_unit_test(the_language),        cmocka_unit_test(alternatives),
+    cmocka_unit_test(matches_are_counted), cmocka_unit_test(mistakes_are_named),
     cmocka_unit_test(any_text_is_safe),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,9 @@
-/* Turns files into C arrays at build time: embed OUT.c OUT.d NAME=PATH... A path with '?' before it
- * may be missing: its array is empty then, and the build looks again the next time. */
+/* Part of the build: turns files into C arrays, psplit_i_asset_NAME each (asset.h).
+ *
+ *     embed OUT.c OUT.d NAME=PATH...
+ *
+ * A path with '?' before it may be missing: its array is empty then, and the build looks again the
+ * next time. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +30,7 @@ int main(int argc, char **argv) {
   FILE *deps = fopen(argv[2], "w");
   if (!out || !deps) return fail(argv[1]);
   fprintf(deps, "%s:", argv[1]);
-  fputs("#include \"view.h\"\n", out);
+  fputs("#include \"asset.h\"\n", out);
   for (int i = 3; i < argc; i++) {
     char *path = strchr(argv[i], '=');
     if (!path) return fail(argv[i]);
@@ -36,7 +40,7 @@ int main(int argc, char **argv) {
     fprintf(deps, " %s", path);
     FILE *in = fopen(path, "rb");
     if (!in && !may_miss) return fail(path);
-    if (!in) printf("page: left out, for there is no %s\n", path);
+    if (!in) printf("%s: left out, for there is no %s\n", argv[i], path);
     fprintf(out, "static const unsigned char %s[] = {", argv[i]);
     size_t n = 0;
     for (int c; in && (c = getc(in)) != EOF; n++) fprintf(out, "%s%d,", n % 32 ? "" : "\n", c);
