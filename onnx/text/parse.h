@@ -11,14 +11,25 @@
 #include "onnx.pb-c.h"
 #include "text_form.h"
 
-typedef struct psplit_i_parser {
+typedef struct psplit_i_parser psplit_i_parser;
+
+/* How a kind of message is read that has a syntax of its own. */
+typedef struct psplit_i_message_syntax {
+  const ProtobufCMessageDescriptor *descriptor;
+  void *(*parse)(psplit_i_parser *parser);
+} psplit_i_message_syntax;
+
+struct psplit_i_parser {
   psplit_i_lexer lexer;
   psplit_i_arena *arena;
   unsigned depth;     /* of nested types, graphs and spelled-out messages */
   bool fill_left_out; /* data that a printer left out is made up */
   uint64_t spill[64]; /* where messages go once memory is out, */
   char no_string[1];  /* and what stands for a string after an error */
-} psplit_i_parser;
+  /* The syntax of messages, ended by one without a descriptor. Messages hold messages of any kind,
+   * so what reads fields and attributes finds here what stands above it. */
+  const psplit_i_message_syntax *syntax;
+};
 
 /* --- what is built (message.c) --- */
 
@@ -57,6 +68,8 @@ void psplit_i_parse_more(psplit_i_parser *parser, ProtobufCMessage *message);
 /* "{fields}": a message spelled out. */
 void *psplit_i_parse_spelled_out(psplit_i_parser *parser,
                                  const ProtobufCMessageDescriptor *descriptor);
+/* A message of this kind: {fields}, or its own syntax where it has one. */
+void *psplit_i_parse_message(psplit_i_parser *parser, const ProtobufCMessageDescriptor *descriptor);
 /* ["key": "value", ...], behind the '['. */
 void psplit_i_parse_pairs(psplit_i_parser *parser, size_t *n,
                           Onnx__StringStringEntryProto ***items);
@@ -81,14 +94,10 @@ void psplit_i_parse_tensor_rest(psplit_i_parser *parser, Onnx__TensorProto *tens
 /* The data alone; what is behind '=' (raw, random) if `assigned`. */
 void psplit_i_parse_data(psplit_i_parser *parser, Onnx__TensorProto *tensor, bool assigned);
 
-/* --- graphs (parse_attribute.c, parse_graph.c) --- */
+/* --- attributes (parse_attribute.c) --- */
 
 /* attr, attr ... up to '>'; in a function's list (`names` not NULL) plain names as well. */
 void psplit_i_parse_attributes(psplit_i_parser *parser, size_t *n, Onnx__AttributeProto ***items,
                                size_t *n_names, char ***names);
-Onnx__NodeProto *psplit_i_parse_node(psplit_i_parser *parser);
-/* `name` is one that was read already, or NULL. */
-Onnx__GraphProto *psplit_i_parse_graph(psplit_i_parser *parser, char *name);
-Onnx__FunctionProto *psplit_i_parse_function(psplit_i_parser *parser);
 
 #endif

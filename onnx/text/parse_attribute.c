@@ -79,7 +79,9 @@ static value parse_quoted(psplit_i_parser *parser) {
   if (!psplit_i_at(&parser->lexer, "(")) return (value){.type = TYPE(STRING), .s = bytes};
   if (memchr(bytes.data, 0, bytes.len))
     psplit_i_error_at(&parser->lexer, at, "this string may not hold a NUL byte");
-  return (value){.type = TYPE(GRAPH), .message = psplit_i_parse_graph(parser, (char *)bytes.data)};
+  Onnx__GraphProto *graph = psplit_i_parse_message(parser, &onnx__graph_proto__descriptor);
+  graph->name = (char *)bytes.data;
+  return (value){.type = TYPE(GRAPH), .message = graph};
 }
 
 static value parse_single(psplit_i_parser *parser, attribute_type expected) {
@@ -97,7 +99,8 @@ static value parse_single(psplit_i_parser *parser, attribute_type expected) {
   else if (token->kind == PSPLIT_I_TOKEN_STRING)
     out = parse_quoted(parser);
   else if (token->kind == PSPLIT_I_TOKEN_WORD || psplit_i_at(&parser->lexer, "("))
-    out = (value){.type = TYPE(GRAPH), .message = psplit_i_parse_graph(parser, NULL)};
+    out = (value){.type = TYPE(GRAPH),
+                  .message = psplit_i_parse_message(parser, &onnx__graph_proto__descriptor)};
   else if (token->kind == PSPLIT_I_TOKEN_INTEGER)
     out =
       (value){.type = TYPE(INT), .i = psplit_i_parse_int(parser, INT64_MIN, INT64_MAX, "a number")};

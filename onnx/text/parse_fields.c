@@ -57,15 +57,13 @@ static Onnx__OperatorSetIdProto *parse_opset(psplit_i_parser *parser) {
   return opset;
 }
 
-/* A message as the value of a field: in the syntax of its kind where it has one. */
-static void *parse_message(psplit_i_parser *parser, const ProtobufCMessageDescriptor *descriptor) {
+void *psplit_i_parse_message(psplit_i_parser *parser,
+                             const ProtobufCMessageDescriptor *descriptor) {
   if (psplit_i_at(&parser->lexer, "{")) return psplit_i_parse_spelled_out(parser, descriptor);
   if (descriptor == &onnx__string_string_entry_proto__descriptor) return parse_pair(parser);
   if (descriptor == &onnx__operator_set_id_proto__descriptor) return parse_opset(parser);
-  if (descriptor == &onnx__graph_proto__descriptor) return psplit_i_parse_graph(parser, NULL);
-  if (descriptor == &onnx__tensor_proto__descriptor) return psplit_i_parse_tensor(parser);
-  if (descriptor == &onnx__type_proto__descriptor) return psplit_i_parse_type(parser);
-  if (descriptor == &onnx__value_info_proto__descriptor) return psplit_i_parse_value_info(parser);
+  for (const psplit_i_message_syntax *kind = parser->syntax; kind->descriptor; kind++)
+    if (kind->descriptor == descriptor) return kind->parse(parser);
   psplit_i_expected(&parser->lexer, "'{' and the fields of a message");
   return psplit_i_new_message(parser, descriptor);
 }
@@ -108,7 +106,7 @@ static size_t parse_value(psplit_i_parser *parser, const ProtobufCFieldDescripto
     case PROTOBUF_C_TYPE_STRING: STORE(char *, psplit_i_parse_string(parser, "a string, \"...\""));
     case PROTOBUF_C_TYPE_BYTES:
       STORE(ProtobufCBinaryData, psplit_i_parse_bytes(parser, "a string, \"...\""));
-    case PROTOBUF_C_TYPE_MESSAGE: STORE(void *, parse_message(parser, field->descriptor));
+    case PROTOBUF_C_TYPE_MESSAGE: STORE(void *, psplit_i_parse_message(parser, field->descriptor));
     default: break; /* no other type is in onnx.proto, but for PayloadView's */
   }
 #undef STORE

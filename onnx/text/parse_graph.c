@@ -36,7 +36,7 @@ static void parse_operator(psplit_i_parser *parser, Onnx__NodeProto *node) {
   psplit_i_text_fini(&domain);
 }
 
-Onnx__NodeProto *psplit_i_parse_node(psplit_i_parser *parser) {
+static Onnx__NodeProto *parse_node(psplit_i_parser *parser) {
   psplit_i_lexer *lexer = &parser->lexer;
   if (psplit_i_at(lexer, "{"))
     return psplit_i_parse_spelled_out(parser, &onnx__node_proto__descriptor);
@@ -63,7 +63,7 @@ Onnx__NodeProto *psplit_i_parse_node(psplit_i_parser *parser) {
 static void parse_nodes(psplit_i_parser *parser, size_t *n, Onnx__NodeProto ***items) {
   if (!psplit_i_expect(&parser->lexer, "{", "before nodes")) return;
   while (parser->lexer.code == PSPLIT_OK && !psplit_i_accept(&parser->lexer, "}")) {
-    Onnx__NodeProto *node = psplit_i_parse_node(parser);
+    Onnx__NodeProto *node = parse_node(parser);
     psplit_i_push(parser, n, (void **)items, &node, sizeof node);
   }
 }
@@ -106,12 +106,11 @@ static void parse_values(psplit_i_parser *parser, Onnx__GraphProto *graph, bool 
                   are_inputs ? "after the inputs of a graph" : "after initializers and types");
 }
 
-Onnx__GraphProto *psplit_i_parse_graph(psplit_i_parser *parser, char *name) {
+static Onnx__GraphProto *parse_graph(psplit_i_parser *parser) {
   psplit_i_lexer *lexer = &parser->lexer;
   Onnx__GraphProto *graph = psplit_i_new_message(parser, &onnx__graph_proto__descriptor);
   if (!psplit_i_enter(parser)) return graph;
-  graph->name = name;
-  if (!name && psplit_i_at_name(parser)) graph->name = psplit_i_parse_name(parser, "");
+  if (psplit_i_at_name(parser)) graph->name = psplit_i_parse_name(parser, "");
   if (psplit_i_expect(lexer, "(", "before the inputs of a graph"))
     parse_values(parser, graph, true);
   psplit_i_expect(lexer, "=>", "after the inputs of a graph");
@@ -142,7 +141,7 @@ static void parse_typed_ids(psplit_i_parser *parser, Onnx__FunctionProto *functi
   psplit_i_expect(&parser->lexer, ")", "after names");
 }
 
-Onnx__FunctionProto *psplit_i_parse_function(psplit_i_parser *parser) {
+static Onnx__FunctionProto *parse_function(psplit_i_parser *parser) {
   psplit_i_lexer *lexer = &parser->lexer;
   if (psplit_i_at(lexer, "{"))
     return psplit_i_parse_spelled_out(parser, &onnx__function_proto__descriptor);
@@ -170,14 +169,25 @@ static Onnx__ModelProto *parse_model(psplit_i_parser *parser) {
   psplit_i_lexer *lexer = &parser->lexer;
   Onnx__ModelProto *model = psplit_i_new_message(parser, &onnx__model_proto__descriptor);
   if (psplit_i_accept(lexer, "<")) psplit_i_parse_fields(parser, &model->base, ">");
-  if (!model->graph && lexer->token.kind != PSPLIT_I_TOKEN_END)
-    model->graph = psplit_i_parse_graph(parser, NULL);
+  if (!model->graph && lexer->token.kind != PSPLIT_I_TOKEN_END) model->graph = parse_graph(parser);
   while (lexer->token.kind != PSPLIT_I_TOKEN_END) {
-    Onnx__FunctionProto *function = psplit_i_parse_function(parser);
+    Onnx__FunctionProto *function = parse_function(parser);
     PSPLIT_I_PUSH(parser, model, functions, function);
   }
   return model;
 }
+
+static void *read_graph(psplit_i_parser *parser) { return parse_graph(parser); }
+static void *read_tensor(psplit_i_parser *parser) { return psplit_i_parse_tensor(parser); }
+static void *read_type(psplit_i_parser *parser) { return psplit_i_parse_type(parser); }
+static void *read_value_info(psplit_i_parser *parser) { return psplit_i_parse_value_info(parser); }
+
+static const psplit_i_message_syntax message_syntax[] = {
+  {&onnx__graph_proto__descriptor, read_graph},
+  {&onnx__tensor_proto__descriptor, read_tensor},
+  {&onnx__type_proto__descriptor, read_type},
+  {&onnx__value_info_proto__descriptor, read_value_info},
+  {NULL, NULL}};
 
 psplit_code psplit_i_text_parse(const char *text, size_t n_text,
                                 const psplit_parse_text_options *options, psplit_i_arena *arena,
@@ -192,6 +202,7 @@ psplit_code psplit_i_text_parse(const char *text, size_t n_text,
   }
   const locale_t before = uselocale(c);
   parser->arena = arena;
+  parser->syntax = message_syntax;
   parser->fill_left_out = options && options->fill_left_out;
   psplit_i_lexer_init(&parser->lexer, text, n_text, options ? options->file_name : NULL, arena,
                       diag);

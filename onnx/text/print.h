@@ -7,7 +7,15 @@
 #include "onnx.pb-c.h"
 #include "text_form.h"
 
-typedef struct psplit_i_printer {
+typedef struct psplit_i_printer psplit_i_printer;
+
+/* How a kind of message is printed that has a syntax of its own. */
+typedef struct psplit_i_message_printer {
+  const ProtobufCMessageDescriptor *descriptor;
+  void (*print)(psplit_i_printer *printer, const void *message);
+} psplit_i_message_printer;
+
+struct psplit_i_printer {
   psplit_i_text *out;
   unsigned indent; /* levels of two spaces */
   uint64_t max_data_bytes;
@@ -15,7 +23,10 @@ typedef struct psplit_i_printer {
   void *user;
   psplit_diag *diag;
   psplit_code code;
-} psplit_i_printer;
+  /* The syntax of messages, ended by one without a descriptor. Messages hold messages of any kind,
+   * so what prints fields finds here what stands above it. */
+  const psplit_i_message_printer *syntax;
+};
 
 /* A set of field numbers, all below 64: bit n for field n. */
 #define PSPLIT_I_FIELD(number) (UINT64_C(1) << (number))
@@ -50,14 +61,11 @@ void psplit_i_print_spelled_out(psplit_i_printer *printer, const ProtobufCMessag
 void psplit_i_print_pairs(psplit_i_printer *printer, size_t n,
                           Onnx__StringStringEntryProto *const *items);
 
-/* --- the rest, one function a message --- */
+/* --- types and tensors (print_type.c, print_tensor.c) --- */
 
 void psplit_i_print_type(psplit_i_printer *printer, const Onnx__TypeProto *type);
 void psplit_i_print_value_info(psplit_i_printer *printer, const Onnx__ValueInfoProto *info);
 void psplit_i_print_tensor(psplit_i_printer *printer, const Onnx__TensorProto *tensor,
                            bool assigned); /* always with '=' */
-void psplit_i_print_attribute(psplit_i_printer *printer, const Onnx__AttributeProto *attribute);
-void psplit_i_print_graph(psplit_i_printer *printer, const Onnx__GraphProto *graph);
-void psplit_i_print_nodes(psplit_i_printer *printer, size_t n, Onnx__NodeProto *const *nodes);
 
 #endif

@@ -75,18 +75,14 @@ static void print_opset(psplit_i_printer *printer, const Onnx__OperatorSetIdProt
 static void print_message(psplit_i_printer *printer, const ProtobufCMessage *message) {
   const ProtobufCMessageDescriptor *descriptor = message->descriptor;
   const void *own = message;
+  const psplit_i_message_printer *kind = printer->syntax;
+  while (kind->descriptor && kind->descriptor != descriptor) kind++;
   if (descriptor == &onnx__string_string_entry_proto__descriptor)
     print_pair(printer, own);
   else if (descriptor == &onnx__operator_set_id_proto__descriptor)
     print_opset(printer, own);
-  else if (descriptor == &onnx__graph_proto__descriptor)
-    psplit_i_print_graph(printer, own);
-  else if (descriptor == &onnx__tensor_proto__descriptor)
-    psplit_i_print_tensor(printer, own, false);
-  else if (descriptor == &onnx__type_proto__descriptor)
-    psplit_i_print_type(printer, own);
-  else if (descriptor == &onnx__value_info_proto__descriptor)
-    psplit_i_print_value_info(printer, own);
+  else if (kind->descriptor)
+    kind->print(printer, own);
   else
     psplit_i_print_spelled_out(printer, message);
 }

@@ -10,6 +10,9 @@
 #define TYPE(name) ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__##name
 #define FIELD PSPLIT_I_FIELD
 
+/* An attribute holds graphs, and a graph nodes with attributes. */
+static void print_graph(psplit_i_printer *printer, const Onnx__GraphProto *graph);
+
 /* AttributeProto's field that holds values of a type; 0 where the attribute has none such. */
 static uint32_t value_field(const Onnx__AttributeProto *a) {
   if (!a->has_type) return 0;
@@ -58,8 +61,8 @@ static void print_indexed(psplit_i_printer *printer, const Onnx__AttributeProto 
       break;
     case TYPE(TENSOR): psplit_i_print_tensor(printer, a->t, false); break;
     case TYPE(TENSORS): psplit_i_print_tensor(printer, a->tensors[i], false); break;
-    case TYPE(GRAPH): psplit_i_print_graph(printer, a->g); break;
-    case TYPE(GRAPHS): psplit_i_print_graph(printer, a->graphs[i]); break;
+    case TYPE(GRAPH): print_graph(printer, a->g); break;
+    case TYPE(GRAPHS): print_graph(printer, a->graphs[i]); break;
     case TYPE(TYPE_PROTO): psplit_i_print_type(printer, a->tp); break;
     case TYPE(TYPE_PROTOS): psplit_i_print_type(printer, a->type_protos[i]); break;
     case TYPE(SPARSE_TENSOR): psplit_i_print_spelled_out(printer, &a->sparse_tensor->base); break;
@@ -91,7 +94,7 @@ static bool is_list(const Onnx__AttributeProto *a) {
   }
 }
 
-void psplit_i_print_attribute(psplit_i_printer *printer, const Onnx__AttributeProto *a) {
+static void print_attribute(psplit_i_printer *printer, const Onnx__AttributeProto *a) {
   enum { NAME = 1, TYPE_FIELD = 20, REF = 21 };
   const uint32_t field = a->ref_attr_name ? REF : value_field(a);
   const char *type = a->has_type ? psplit_i_attribute_type_name((int32_t)a->type) : NULL;
@@ -131,7 +134,7 @@ static void print_attributes(psplit_i_printer *printer, const Onnx__NodeProto *n
   psplit_i_print(printer, " <");
   for (size_t i = 0; i < node->n_attribute; i++) {
     psplit_i_print_comma(printer, i == 0);
-    psplit_i_print_attribute(printer, node->attribute[i]);
+    print_attribute(printer, node->attribute[i]);
   }
   psplit_i_print(printer, ">");
 }
@@ -180,7 +183,7 @@ static void print_node(psplit_i_printer *printer, const Onnx__NodeProto *node) {
   psplit_i_print_more(printer, &node->base, printed);
 }
 
-void psplit_i_print_nodes(psplit_i_printer *printer, size_t n, Onnx__NodeProto *const *nodes) {
+static void print_nodes(psplit_i_printer *printer, size_t n, Onnx__NodeProto *const *nodes) {
   psplit_i_print(printer, "{");
   printer->indent++;
   for (size_t i = 0; i < n; i++) {
@@ -221,7 +224,7 @@ static void print_declarations(psplit_i_printer *printer, const Onnx__GraphProto
   psplit_i_print(printer, ">");
 }
 
-void psplit_i_print_graph(psplit_i_printer *printer, const Onnx__GraphProto *graph) {
+static void print_graph(psplit_i_printer *printer, const Onnx__GraphProto *graph) {
   enum { NODE = 1, NAME = 2, INITIALIZER = 5, INPUT = 11, OUTPUT = 12, VALUE_INFO = 13 };
   if (graph->name) {
     psplit_i_print_name(printer, graph->name);
@@ -235,7 +238,7 @@ void psplit_i_print_graph(psplit_i_printer *printer, const Onnx__GraphProto *gra
                         FIELD(OUTPUT) | FIELD(VALUE_INFO));
   print_declarations(printer, graph);
   psplit_i_print(printer, " ");
-  psplit_i_print_nodes(printer, graph->n_node, graph->node);
+  print_nodes(printer, graph->n_node, graph->node);
 }
 
 /* < a field a line > */
@@ -260,7 +263,7 @@ static void print_function_attributes(psplit_i_printer *printer,
   print_ids(printer, function->n_attribute, function->attribute, false);
   for (size_t i = 0; i < function->n_attribute_proto; i++) {
     psplit_i_print_comma(printer, i == 0 && !function->n_attribute);
-    psplit_i_print_attribute(printer, function->attribute_proto[i]);
+    print_attribute(printer, function->attribute_proto[i]);
   }
   psplit_i_print(printer, ">");
 }
@@ -286,20 +289,43 @@ static void print_function(psplit_i_printer *printer, const Onnx__FunctionProto 
     psplit_i_print_value_info(printer, function->value_info[i]);
   }
   psplit_i_print(printer, function->n_value_info ? "> " : " ");
-  psplit_i_print_nodes(printer, function->n_node, function->node);
+  print_nodes(printer, function->n_node, function->node);
 }
 
 static void print_model(psplit_i_printer *printer, const Onnx__ModelProto *model) {
   enum { GRAPH = 7, FUNCTIONS = 25 };
   print_header(printer, &model->base, model->graph ? FIELD(GRAPH) | FIELD(FUNCTIONS) : 0);
   if (!model->graph) return;
-  psplit_i_print_graph(printer, model->graph);
+  print_graph(printer, model->graph);
   psplit_i_print(printer, "\n");
   for (size_t i = 0; i < model->n_functions; i++) {
     print_function(printer, model->functions[i]);
     psplit_i_print(printer, "\n");
   }
 }
+
+static void write_graph(psplit_i_printer *printer, const void *message) {
+  print_graph(printer, message);
+}
+
+static void write_tensor(psplit_i_printer *printer, const void *message) {
+  psplit_i_print_tensor(printer, message, false);
+}
+
+static void write_type(psplit_i_printer *printer, const void *message) {
+  psplit_i_print_type(printer, message);
+}
+
+static void write_value_info(psplit_i_printer *printer, const void *message) {
+  psplit_i_print_value_info(printer, message);
+}
+
+static const psplit_i_message_printer message_syntax[] = {
+  {&onnx__graph_proto__descriptor, write_graph},
+  {&onnx__tensor_proto__descriptor, write_tensor},
+  {&onnx__type_proto__descriptor, write_type},
+  {&onnx__value_info_proto__descriptor, write_value_info},
+  {NULL, NULL}};
 
 psplit_code psplit_i_text_print(const Onnx__ModelProto *model,
                                 const psplit_print_text_options *options,
@@ -313,7 +339,8 @@ psplit_code psplit_i_text_print(const Onnx__ModelProto *model,
                               .max_data_bytes = options ? options->max_data_bytes : 1024,
                               .reader = reader,
                               .user = user,
-                              .diag = diag};
+                              .diag = diag,
+                              .syntax = message_syntax};
   print_model(&printer, model);
   uselocale(before);
   freelocale(c);
