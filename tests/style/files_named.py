@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Files that documentation names exist: files_named.py SOURCE_ROOT
+
+A name with a folder is a path from the root of the sources, or, of a header, from include/; one
+without a folder is the name of a single file. `*` stands for any characters. Results as TAP.
+"""
+import fnmatch
+import os
+import re
+import sys
+
+from must_use import line_of, sources
+
+ENDINGS = (".c", ".h", ".def", ".proto", ".sh", ".py", ".mjs")
+NAME = r"[\w*][\w./*-]*(?:%s)(?![\w/])" % "|".join(map(re.escape, ENDINGS))
+QUOTED = re.compile(r"`<?(%s)>?(?=[`: ])" % NAME)
+# What a reader is told to write.
+FOREIGN = {"docs/manual.md": ["split4.c"]}
+
+
+def in_document(text, folders):
+    """(name, line): of files in backticks, and of paths below a folder of the sources anywhere."""
+    path = re.compile(r"(?<![\w./-])((?:%s)/%s)" % ("|".join(map(re.escape, folders)), NAME))
+    return sorted({(match[1], line_of(text, match.start()))
+                   for pattern in (QUOTED, path) for match in pattern.finditer(text)})
+
+
+def exists(name, paths):
+    """Whether one file, or with `*` some, can be meant by `name`."""
+    if "/" in name:
+        return any(fnmatch.fnmatchcase(path, want) for want in (name, "include/" + name)
+                   for path in paths)
+    n = sum(fnmatch.fnmatchcase(os.path.basename(path), name) for path in paths)
+    return n == 1 or (n > 1 and "*" in name)
+
+
+def main(root):
+    count = 0
+
+    def report(title, bad):
+        nonlocal count
+        count += 1
+        for line in bad:
+            print("# " + line)
+        print("%sok %d - %s" % ("not " if bad else "", count, title))
+
+    paths = {path for path, _ in sources(root, ENDINGS)}
+    folders = sorted({path.split(os.sep)[0] for path in paths})
+    report("a name that is no file's is seen", [] if
+           [in_document("`a.c`, `b/c.h`:\n`<d.h>` a.c\n  sh tests/e.sh x/tests/f.sh\n", ["tests"]),
+            exists("b.c", {"a/b.c"}), exists("b.c", {"a/b.c", "c/b.c"}),
+            exists("c/b.c", {"a/b.c"}), exists("a/*.c", {"a/b.c"}), exists("d.c", {"a/b.c"})]
+           == [[("a.c", 1), ("b/c.h", 1), ("d.h", 2), ("tests/e.sh", 3)],
+               True, False, False, True, False]
+           else ["the search has a hole"])
+
+    wrong, n = [], 0
+    for path, text in sources(root, ".md"):
+        for name, line in in_document(text, folders):
+            n += 1
+            if name not in FOREIGN.get(path, []) and not exists(name, paths):
+                wrong.append("%s:%d: %s is no file, or several" % (path, line, name))
+    report("files that documentation names exist", wrong + ["few were found"] * (n < 50))
+
+    print("1..%d" % count)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
