@@ -70,10 +70,10 @@ static void close_gaps(const psplit_i_solver_request *request, psplit_i_result *
                        uint32_t *number) {
   const psplit_problem *p = request->problem;
   const uint32_t n_stages = psplit_problem_n_stages(p);
-  uint32_t n_kinds = 0;
-  for (uint32_t d = 0; d < p->n_devices; d++) n_kinds += p->devices[d].count > 0;
+  uint32_t n_types_used = 0;
+  for (uint32_t d = 0; d < p->n_devices; d++) n_types_used += p->devices[d].count > 0;
   if (p->pin || p->stash_1f1b || p->next_hop || request->options->chunks > 1) return;
-  if (n_kinds > 1 && !p->any_device_order) return;
+  if (n_types_used > 1 && !p->any_device_order) return;
   for (uint32_t s = 0; s < n_stages; s++) number[s] = PSPLIT_NONE;
   for (uint32_t v = 0; v < p->n_nodes; v++) number[result->stage[v]] = 0;
   uint32_t n = 0;

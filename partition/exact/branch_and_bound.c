@@ -123,14 +123,14 @@ psplit_code psplit_i_branch_and_bound(const psplit_i_instance *instance, uint32_
   b.last = PSPLIT_NEW(&arena, uint32_t, instance->n);
   PSPLIT_TRY(left && b.next && b.last ? PSPLIT_OK : PSPLIT_NOMEM);
   PSPLIT_TRY(psplit_i_placement_init(&b.placement, instance, chunks, request->options, &arena));
-  uint32_t n_kinds = 0;
+  uint32_t n_types_used = 0;
   for (uint32_t t = 0; t < instance->n_types; t++) {
     left[t] = instance->problem->devices[t].count;
-    n_kinds += left[t] > 0;
+    n_types_used += left[t] > 0;
   }
-  b.same_devices = n_kinds == 1 && !instance->has_pins && !instance->stash;
+  b.same_devices = n_types_used == 1 && !instance->has_pins && !instance->stash;
   /* The order of devices matters where stages have one, or a number means something. */
-  const bool any_order = instance->problem->any_device_order && n_kinds > 1 &&
+  const bool any_order = instance->problem->any_device_order && n_types_used > 1 &&
                          (b.placement.ordered || instance->has_pins || instance->stash);
   if (any_order && instance->n_stages <= 16)
     search_orders(&b, 0, left);

@@ -14,9 +14,9 @@ typedef enum psplit_i_verdict {
 
 /* Of the splits that send least, the one whose stages come first when read in this order. */
 typedef struct psplit_i_lexicographic {
-  const uint32_t *place; /* [n] of a cluster in the order */
-  bool closed;           /* numbers follow on each other: stages without clusters come last */
-  int64_t most_comm;     /* what some split within the limit sends */
+  const uint32_t *position; /* [n] of a cluster in the order */
+  bool closed;              /* numbers follow on each other: stages without clusters come last */
+  int64_t most_comm;        /* what some split within the limit sends */
 } psplit_i_lexicographic;
 
 typedef struct psplit_i_exact_options {

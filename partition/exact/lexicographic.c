@@ -60,7 +60,7 @@ void psplit_i_lexicographic_start(expander *d) {
 void psplit_i_lexicographic_number(expander *d, const psplit_i_transition *move) {
   const exact *x = d->x;
   for (uint32_t i = 0; i < d->n_taken; i++)
-    d->keys[x->options->lexicographic->place[d->taken[i]]] = (uint8_t)move->stage;
+    d->keys[x->options->lexicographic->position[d->taken[i]]] = (uint8_t)move->stage;
   d->keys[x->instance->n + move->stage] = (uint8_t)move->type;
 }
 
@@ -95,7 +95,7 @@ void psplit_i_lexicographic_write(const exact *x, uint32_t id, const label *at,
   const uint8_t *keys = numbers_of(x, id);
   const uint32_t n = x->instance->n, shift = shift_of(x, at);
   for (uint32_t i = 0; i < n; i++)
-    assignment->stage[i] = keys[x->options->lexicographic->place[i]] - shift;
+    assignment->stage[i] = keys[x->options->lexicographic->position[i]] - shift;
   for (uint32_t s = 0; s < x->instance->n_stages; s++) {
     const uint32_t from = s + shift;
     const bool none = from >= x->instance->n_stages || keys[n + from] == NO_DEVICE;

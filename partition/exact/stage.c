@@ -55,7 +55,7 @@ void psplit_i_expander_give_back(expander *d) {
   cross(d, cluster, false);
   if (d->x->count_receivers) psplit_i_receivers_take(d, cluster, false);
   d->omega += d->x->automaton->omega[cluster];
-  if (d->x->n_key_bytes) d->keys[d->x->options->lexicographic->place[cluster]] = 0;
+  if (d->x->n_key_bytes) d->keys[d->x->options->lexicographic->position[cluster]] = 0;
   d->hash ^= d->x->zobrist[cluster];
   d->check ^= d->x->zobrist2[cluster];
   d->left[cluster / 64] |= bit;

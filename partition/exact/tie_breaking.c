@@ -22,9 +22,9 @@ enum {
 
 /* Does a stage number mean anything but an order? */
 static bool numbers_matter(const psplit_i_solver_state *a) {
-  uint32_t n_kinds = 0;
-  for (uint32_t t = 0; t < a->automaton.n_types; t++) n_kinds += a->automaton.count[t] > 0;
-  return a->instance.has_pins || a->instance.stash || (n_kinds > 1 && !a->automaton.any_order);
+  uint32_t n_types_used = 0;
+  for (uint32_t t = 0; t < a->automaton.n_types; t++) n_types_used += a->automaton.count[t] > 0;
+  return a->instance.has_pins || a->instance.stash || (n_types_used > 1 && !a->automaton.any_order);
 }
 
 /* Can the exact program see every split, and every number a stage can have? */
@@ -36,21 +36,21 @@ static bool is_within_reach(const psplit_i_solver_state *a) {
   return (uint64_t)m->n_states * m->n_stages * m->n_types <= MOST_MOVES;
 }
 
-/* Clusters by their smallest node, and the place of each. */
+/* Clusters by their smallest node, and the position of each. */
 typedef struct sequence {
-  uint32_t *clusters, *place; /* [n] */
+  uint32_t *clusters, *position; /* [n] */
 } sequence;
 
 static bool order_clusters(psplit_i_solver_state *a, sequence *out) {
   const psplit_i_instance *instance = &a->instance;
   out->clusters = PSPLIT_NEW(&a->arena, uint32_t, instance->n);
-  out->place = PSPLIT_NEW(&a->arena, uint32_t, instance->n);
-  if (!out->clusters || !out->place) return false;
-  memset(out->place, 0xff, instance->n * sizeof *out->place);
+  out->position = PSPLIT_NEW(&a->arena, uint32_t, instance->n);
+  if (!out->clusters || !out->position) return false;
+  memset(out->position, 0xff, instance->n * sizeof *out->position);
   for (uint32_t v = 0, n = 0; v < instance->problem->n_nodes; v++) {
     const uint32_t cluster = instance->cluster_of_node[v];
-    if (out->place[cluster] != PSPLIT_NONE) continue;
-    out->place[cluster] = n;
+    if (out->position[cluster] != PSPLIT_NONE) continue;
+    out->position[cluster] = n;
     out->clusters[n++] = cluster;
   }
   return true;
@@ -92,7 +92,7 @@ static psplit_code prove(psplit_i_solver_state *a, bool *out_proved) {
   if (numbers_matter(a) && !a->automaton.all_used)
     PSPLIT_TRY(psplit_i_automaton_number_freely(&a->automaton));
   PSPLIT_TRY(order_clusters(a, &order) ? PSPLIT_OK : PSPLIT_NOMEM);
-  const psplit_i_lexicographic first = {order.place, !numbers_matter(a), a->best.comm};
+  const psplit_i_lexicographic first = {order.position, !numbers_matter(a), a->best.comm};
   PSPLIT_TRY(psplit_i_state_least_comm(a, &first, TIE_STEPS, &verdict));
   *out_proved = verdict == PSPLIT_I_YES;
   if (*out_proved) psplit_i_result_take(a->result, &a->instance, &a->trial);

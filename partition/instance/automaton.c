@@ -148,7 +148,7 @@ psplit_code psplit_i_automaton_init(psplit_i_automaton *m, const psplit_i_instan
   if (m->replicated && options->sync_bytes_per_s > 0)
     m->sync_ns_per_byte =
       1e9 * p->ticks_per_unit / (options->micro_batches * options->sync_bytes_per_s);
-  uint32_t n_kinds = 0;
+  uint32_t n_types_used = 0;
   m->count = PSPLIT_NEW(&m->arena, uint32_t, m->n_types);
   if (!m->count) {
     code = psplit_i_nomem(diag);
@@ -156,9 +156,9 @@ psplit_code psplit_i_automaton_init(psplit_i_automaton *m, const psplit_i_instan
   }
   for (uint32_t t = 0; t < m->n_types; t++) {
     m->count[t] = p->devices[t].count;
-    n_kinds += m->count[t] > 0;
+    n_types_used += m->count[t] > 0;
   }
-  m->any_order = p->any_device_order && n_kinds > 1;
+  m->any_order = p->any_device_order && n_types_used > 1;
   PSPLIT_TRY(measure(m, instance, diag));
   PSPLIT_TRY(m->any_order ? free_order(m, instance, options, diag)
                           : fixed_order(m, instance, options, diag));

@@ -82,11 +82,11 @@ psplit_code psplit_i_devices_tell_apart(const psplit_problem *problem, const uin
 
 /* --- which of the best orders of devices comes first --- */
 
-enum { MOST_STATES = 1 << 16 }; /* counts of devices by kind; an automaton has no more either */
+enum { MOST_STATES = 1 << 16 }; /* counts of devices by type; an automaton has no more either */
 
-/* What the stages of a split take on each kind of device, [kind * n_stages + stage]. */
+/* What the stages of a split take on each type of device, [type * n_stages + stage]. */
 typedef struct orders {
-  const psplit_problem *problem; /* of kinds: entries that are alike are one */
+  const psplit_problem *problem; /* of types: entries that are alike are one */
   uint32_t n_stages;
   int64_t *w, *recv, *send; /* w: INF where some node cannot run */
   uint64_t *bytes;          /* [n_stages] */
@@ -120,7 +120,7 @@ static void add_nodes(orders *o, const uint32_t *stage) {
     }
 }
 
-/* Adds `times` what net e takes stage s to send or receive, on every kind that pays. */
+/* Adds `times` what net e takes stage s to send or receive, on every type that pays. */
 static void charge(orders *o, uint32_t e, uint32_t s, bool send, int64_t times) {
   for (uint32_t t = 0; t < o->problem->n_devices; t++)
     if (!o->problem->devices[t].free_comm)
@@ -145,7 +145,7 @@ static void add_nets(orders *o, const uint32_t *stage) {
   }
 }
 
-/* Communication of stage s on a device of kind t; INF where its load or memory does not fit. */
+/* Communication of stage s on a device of type t; INF where its load or memory does not fit. */
 static int64_t cost_on(const orders *o, uint32_t s, uint32_t t, int64_t limit) {
   const psplit_device *device = &o->problem->devices[t];
   const size_t cell = (size_t)t * o->n_stages + s;
@@ -158,10 +158,10 @@ static int64_t cost_on(const orders *o, uint32_t s, uint32_t t, int64_t limit) {
   return load <= limit ? recv + send : PSPLIT_I_INF;
 }
 
-static bool orders_init(orders *o, const psplit_problem *kinds, psplit_i_arena *arena) {
-  const uint32_t n = psplit_problem_n_stages(kinds);
-  const size_t n_cells = (size_t)n * kinds->n_devices;
-  *o = (orders){.problem = kinds,
+static bool orders_init(orders *o, const psplit_problem *types, psplit_i_arena *arena) {
+  const uint32_t n = psplit_problem_n_stages(types);
+  const size_t n_cells = (size_t)n * types->n_devices;
+  *o = (orders){.problem = types,
                 .n_stages = n,
                 .w = PSPLIT_NEW(arena, int64_t, n_cells),
                 .recv = PSPLIT_NEW(arena, int64_t, n_cells),
@@ -172,42 +172,42 @@ static bool orders_init(orders *o, const psplit_problem *kinds, psplit_i_arena *
   return o->w && o->recv && o->send && o->bytes && o->holds && o->mark;
 }
 
-/* radix[t]: weight of kind t's count in a state; the number of states, 0 where they are too many.
+/* radix[t]: weight of type t's count in a state; the number of states, 0 where they are too many.
  */
-static uint32_t number_states(const psplit_problem *kinds, uint32_t *radix) {
+static uint32_t number_states(const psplit_problem *types, uint32_t *radix) {
   uint64_t n_states = 1;
-  for (uint32_t t = 0; t < kinds->n_devices; t++) {
+  for (uint32_t t = 0; t < types->n_devices; t++) {
     radix[t] = (uint32_t)n_states;
-    n_states *= (uint64_t)kinds->devices[t].count + 1;
+    n_states *= (uint64_t)types->devices[t].count + 1;
     if (n_states > MOST_STATES) return 0;
   }
   return (uint32_t)n_states;
 }
 
-static uint32_t count_in(const psplit_problem *kinds, const uint32_t *radix, uint32_t state,
+static uint32_t count_in(const psplit_problem *types, const uint32_t *radix, uint32_t state,
                          uint32_t t) {
-  return state / radix[t] % (kinds->devices[t].count + 1);
+  return state / radix[t] % (types->devices[t].count + 1);
 }
 
-psplit_code psplit_i_devices_first(const psplit_problem *problem, const psplit_problem *kinds,
+psplit_code psplit_i_devices_first(const psplit_problem *problem, const psplit_problem *types,
                                    const uint32_t *merged, const uint32_t *stage, int64_t limit,
                                    psplit_i_arena *arena, uint32_t *inout_device) {
   orders o;
-  uint32_t *radix = PSPLIT_NEW(arena, uint32_t, kinds->n_devices);
+  uint32_t *radix = PSPLIT_NEW(arena, uint32_t, types->n_devices);
   uint32_t *left = PSPLIT_NEW(arena, uint32_t, problem->n_devices);
   if (!radix || !left) return PSPLIT_NOMEM;
-  const uint32_t n_states = number_states(kinds, radix);
+  const uint32_t n_states = number_states(types, radix);
   if (n_states == 0) return PSPLIT_OK;
   int64_t *least = PSPLIT_NEW(arena, int64_t, n_states); /* of the last stages, on such devices */
-  if (!least || !orders_init(&o, kinds, arena)) return PSPLIT_NOMEM;
+  if (!least || !orders_init(&o, types, arena)) return PSPLIT_NOMEM;
   add_nodes(&o, stage);
   add_nets(&o, stage);
   for (uint32_t c = 1; c < n_states; c++) {
     uint32_t n_used = 0;
-    for (uint32_t t = 0; t < kinds->n_devices; t++) n_used += count_in(kinds, radix, c, t);
+    for (uint32_t t = 0; t < types->n_devices; t++) n_used += count_in(types, radix, c, t);
     least[c] = PSPLIT_I_INF;
-    for (uint32_t t = 0; t < kinds->n_devices; t++) {
-      if (count_in(kinds, radix, c, t) == 0) continue;
+    for (uint32_t t = 0; t < types->n_devices; t++) {
+      if (count_in(types, radix, c, t) == 0) continue;
       const int64_t comm = least[c - radix[t]] + cost_on(&o, o.n_stages - n_used, t, limit);
       if (comm < least[c]) least[c] = comm;
     }

@@ -24,10 +24,10 @@ PSPLIT_MUST_USE psplit_code psplit_i_devices_tell_apart(const psplit_problem *pr
 
 /* Where the solver chooses the order of devices: inout_device[n_stages], entries of `problem` in
  * stage order, become the lexicographically first of those with no load above `limit` that send as
- * little as any. `kinds` and `merged` are of psplit_i_devices_merge. Without effect where there are
- * none, or too many kinds. O(kinds * (pins + states)). Errors: NOMEM. */
+ * little as any. `types` and `merged` are of psplit_i_devices_merge. Without effect where there are
+ * none, or too many types. O(types * (pins + states)). Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_devices_first(const psplit_problem *problem,
-                                                   const psplit_problem *kinds,
+                                                   const psplit_problem *types,
                                                    const uint32_t *merged, const uint32_t *stage,
                                                    int64_t limit, psplit_i_arena *arena,
                                                    uint32_t *inout_device);

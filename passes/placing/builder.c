@@ -35,7 +35,7 @@ static psplit_code build_nodes(psplit_i_builder *b) {
     for (size_t c = 0; c < n_classes; c++)
       time_ns[g * n_classes + c] =
         psplit_i_sat_add_i64(time_ns[g * n_classes + c],
-                             planner->node_ns[(size_t)b->links.unit_class[c] * graph->n_nodes + i]);
+                             planner->node_ns[(size_t)b->links.time_class[c] * graph->n_nodes + i]);
     uint32_t class_id = planner->together[i];
     if (class_id == PSPLIT_NONE) continue;
     while (merged[class_id] != class_id) class_id = merged[class_id];

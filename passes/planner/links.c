@@ -80,8 +80,8 @@ static void finish(profile *p) {
   }
 }
 
-static bool is_class(const psplit_i_links *l, uint32_t c, uint32_t unit_class, const profile *p) {
-  if (l->unit_class[c] != unit_class) return false;
+static bool is_class(const psplit_i_links *l, uint32_t c, uint32_t time_class, const profile *p) {
+  if (l->time_class[c] != time_class) return false;
   for (int side = 0; side < 2; side++) {
     const uint32_t from = l->off[2 * c + (uint32_t)side];
     if (l->off[2 * c + (uint32_t)side + 1] - from != p->n[side]) return false;
@@ -91,10 +91,10 @@ static bool is_class(const psplit_i_links *l, uint32_t c, uint32_t unit_class, c
   return true;
 }
 
-static void add_class(finder *f, uint32_t unit_class, const profile *p) {
+static void add_class(finder *f, uint32_t time_class, const profile *p) {
   psplit_i_links *l = f->out;
   const uint32_t c = l->n++;
-  l->unit_class[c] = unit_class;
+  l->time_class[c] = time_class;
   for (int side = 0; side < 2; side++) {
     if (p->n[side]) memcpy(l->link + f->n_links, p->link[side], p->n[side] * sizeof *l->link);
     f->n_links += p->n[side];
@@ -106,15 +106,15 @@ static void add_class(finder *f, uint32_t unit_class, const profile *p) {
 static bool by_links(finder *f, profile *p) {
   psplit_i_links *l = f->out;
   for (uint32_t s = 0; s < f->planner->options.n_stages; s++) {
-    const uint32_t unit_class = f->planner->device_class[s];
+    const uint32_t time_class = f->planner->device_class[s];
     p->n[0] = p->n[1] = 0;
     collect(f, s, p);
     finish(p);
     l->exact &= p->one[0] && p->one[1];
     uint32_t c = 0;
-    while (c < l->n && !is_class(l, c, unit_class, p)) c++;
+    while (c < l->n && !is_class(l, c, time_class, p)) c++;
     if (c == f->planner->n_classes + MOST_CLASSES) return false;
-    if (c == l->n) add_class(f, unit_class, p);
+    if (c == l->n) add_class(f, time_class, p);
     l->of_stage[s] = c;
   }
   return true;
@@ -149,10 +149,10 @@ psplit_code psplit_i_links_find(const psplit_planner *planner, psplit_i_link_cho
                         psplit_i_arena_array(arena, n_pairs, sizeof(psplit_device_link))}};
   *out = (psplit_i_links){.exact = true};
   out->of_stage = psplit_i_arena_zeroed(arena, n_stages, sizeof *out->of_stage);
-  out->unit_class = psplit_i_arena_zeroed(arena, most, sizeof *out->unit_class);
+  out->time_class = psplit_i_arena_zeroed(arena, most, sizeof *out->time_class);
   out->off = psplit_i_arena_zeroed(arena, 2 * most + 1, sizeof *out->off);
   out->link = psplit_i_arena_array(arena, 2 * most * MOST_LINKS, sizeof *out->link);
-  if (!p.link[0] || !p.link[1] || !out->of_stage || !out->unit_class || !out->off || !out->link)
+  if (!p.link[0] || !p.link[1] || !out->of_stage || !out->time_class || !out->off || !out->link)
     return psplit_i_nomem(diag);
   if (!by_links(&f, &p)) by_times(&f, &p);
   return PSPLIT_OK;

@@ -18,7 +18,7 @@ typedef enum psplit_i_link_choice {
 typedef struct psplit_i_links {
   uint32_t n;
   uint32_t *of_stage;   /* [n_stages] class of the stage's device */
-  uint32_t *unit_class; /* [n] class of the planner, which has the times */
+  uint32_t *time_class; /* [n] the class of the planner that has its times */
   uint32_t *off;        /* [2 n + 1] class c sends over link[off[2 c] .. off[2 c + 1]), and receives
                            over the links from there up to off[2 c + 2] */
   psplit_device_link *link;
