@@ -20,15 +20,55 @@ static void make_printable(char *text) {
   }
 }
 
+static void take_advice(psplit_diag *diag, const psplit_i_advice *advice) {
+  size_t used = 0;
+  diag->subject = advice->subject;
+  diag->hint = advice->hint;
+  diag->n_hint_arguments = 0;
+  for (uint32_t i = 0; i < PSPLIT_HINT_ARGUMENTS && advice->arguments[i]; i++) {
+    const size_t n = strlen(advice->arguments[i]);
+    if (n >= sizeof diag->hint_arguments - used) break;
+    memcpy(diag->hint_arguments + used, advice->arguments[i], n + 1);
+    make_printable(diag->hint_arguments + used);
+    used += n + 1;
+    diag->n_hint_arguments++;
+  }
+  /* One that does not fit cannot be typed in part. */
+  if (advice->arguments[0] && !diag->n_hint_arguments) diag->hint = PSPLIT_HINT_NONE;
+}
+
+static void set(psplit_diag *diag, psplit_code code, const psplit_i_advice *advice,
+                const char *format, va_list args) PSPLIT_PRINTF(4, 0);
+static void set(psplit_diag *diag, psplit_code code, const psplit_i_advice *advice,
+                const char *format, va_list args) {
+  vsnprintf(diag->message, sizeof diag->message, format, args);
+  make_printable(diag->message);
+  take_advice(diag, advice);
+  diag->code = code;
+}
+
 psplit_code psplit_i_fail(psplit_diag *diag, psplit_code code, const char *format, ...) {
   if (!diag || diag->code != PSPLIT_OK) return code;
   va_list args;
   va_start(args, format);
-  vsnprintf(diag->message, sizeof diag->message, format, args);
+  set(diag, code, &(psplit_i_advice){0}, format, args);
   va_end(args);
-  make_printable(diag->message);
-  diag->code = code;
   return code;
+}
+
+psplit_code psplit_i_fail_about(psplit_diag *diag, psplit_code code, psplit_i_advice advice,
+                                const char *format, ...) {
+  if (!diag || diag->code != PSPLIT_OK) return code;
+  va_list args;
+  va_start(args, format);
+  set(diag, code, &advice, format, args);
+  va_end(args);
+  return code;
+}
+
+psplit_code psplit_i_fail_as(psplit_diag *diag, const psplit_diag *from) {
+  if (diag && diag->code == PSPLIT_OK) *diag = *from;
+  return from->code;
 }
 
 void psplit_i_diag_context(psplit_diag *diag, const char *format, ...) {
@@ -63,6 +103,22 @@ void psplit_i_say(const psplit_logger *logger, psplit_severity severity, const c
   logger->emit(logger->user, severity, line);
 }
 
+void psplit_i_advise(const psplit_logger *logger, psplit_severity severity, psplit_i_advice advice,
+                     const char *format, ...) {
+  if (!logger) return;
+  psplit_diag what;
+  va_list args;
+  va_start(args, format);
+  set(&what, PSPLIT_OK, &advice, format, args);
+  va_end(args);
+  if (logger->advise) {
+    logger->advise(logger->user, severity, &what);
+    return;
+  }
+  const char *help = psplit_hint_text(what.hint);
+  psplit_i_say(logger, severity, "%.1200s%s%s", what.message, help ? "; " : "", help ? help : "");
+}
+
 const char *psplit_code_name(psplit_code code) {
   switch (code) {
     case PSPLIT_OK: return "OK";
@@ -81,22 +137,64 @@ const char *psplit_code_name(psplit_code code) {
   return "UNKNOWN";
 }
 
-int psplit_code_exit_status(psplit_code code) {
-  switch (code) {
-    case PSPLIT_OK: return 0;
-    case PSPLIT_MISMATCH: return 1;
-    case PSPLIT_USAGE: return 2;
-    case PSPLIT_IO: return 3;
-    case PSPLIT_MALFORMED:
-    case PSPLIT_INVALID: return 4;
-    case PSPLIT_UNSUPPORTED: return 5;
-    case PSPLIT_NOMEM:
-    case PSPLIT_LIMIT: return 6;
-    case PSPLIT_INFEASIBLE: return 7;
-    case PSPLIT_PLUGIN: return 8;
-    case PSPLIT_INTERNAL: break;
+const char *psplit_subject_name(psplit_subject subject) {
+  switch (subject) {
+    case PSPLIT_SUBJECT_INLINE_IF: return "psplit_read_options.inline_ifs";
+    case PSPLIT_SUBJECT_PIN: return "psplit_planner_options.pins";
+    case PSPLIT_SUBJECT_KEEP_TOGETHER: return "psplit_planner_options.keep_together";
+    case PSPLIT_SUBJECT_WEIGHTS: return "psplit_emit_options.weights";
+    case PSPLIT_SUBJECT_NONE:
+    case PSPLIT_N_SUBJECTS: break;
   }
-  return 70;
+  return NULL;
+}
+
+const char *psplit_hint_text(psplit_hint hint) {
+  static const char *const TEXTS[PSPLIT_N_HINTS] = {
+    [PSPLIT_HINT_REPLACE] = "psplit_emit_options.replace allows that",
+    [PSPLIT_HINT_FOLLOW_SYMLINKS] = "psplit_read_options.follow_symlinks allows that",
+    [PSPLIT_HINT_MAX_GRAPH_BYTES] = "psplit_read_options.max_graph_bytes raises the limit",
+    [PSPLIT_HINT_INLINE_KNOWN] =
+      "its condition is constant: psplit_read_options.inline_ifs can take it",
+    [PSPLIT_HINT_INLINE_ASSUMED] =
+      "where it is known which one runs, psplit_read_options.inline_ifs can take it",
+    [PSPLIT_HINT_CONFIGURATION] =
+      "psplit_planner_options.configuration chooses, ignore_annotations passes over all",
+    [PSPLIT_HINT_IGNORE_ANNOTATIONS] =
+      "psplit_planner_options.ignore_annotations passes over all annotations",
+    [PSPLIT_HINT_MORE_STAGES] =
+      "psplit_planner_options.n_stages or ignore_annotations would have to change",
+    [PSPLIT_HINT_TIED_DUPLICATE] =
+      "PSPLIT_TIED_DUPLICATE in psplit_planner_options.tied_weights gives each stage its own",
+    [PSPLIT_HINT_DIMS] = "psplit_planner_options.dims fixes them",
+    [PSPLIT_HINT_MEASURED_DIMS] = "psplit_planner_options.dims can give the same",
+    [PSPLIT_HINT_PASSES] = "psplit_passes_help() lists them",
+    [PSPLIT_HINT_COSTS_FILE] = "docs/costs.md says what a costs file is",
+    [PSPLIT_HINT_MEASURE_NODES] = "measured costs of the nodes would tell",
+    [PSPLIT_HINT_MEASURE_PIPELINE] = "a run of the whole pipeline would tell",
+    [PSPLIT_HINT_MEASURE_BOTH] =
+      "measured costs of the nodes would tell, and a run of the whole pipeline",
+    [PSPLIT_HINT_BOUNDARY_IO] = "PSPLIT_BOUNDARY_IO in psplit_emit_options.boundary does without",
+    [PSPLIT_HINT_WEIGHTS_EXTERNAL] = "PSPLIT_WEIGHTS_EXTERNAL in psplit_emit_options.weights helps",
+    [PSPLIT_HINT_REFERENCE_DIRECTORY] =
+      "give a directory that holds the model, or PSPLIT_WEIGHTS_EXTERNAL",
+    [PSPLIT_HINT_ONNXRUNTIME] = "PSPLIT_ONNXRUNTIME can name the library",
+    [PSPLIT_HINT_MICRO_BATCHES] = "give a number of micro-batches",
+    [PSPLIT_HINT_INPUT] = "give a file, or ask for random numbers",
+    [PSPLIT_HINT_INPUT_SIZE] = "give its dimensions or its shape",
+    [PSPLIT_HINT_INPUT_SHAPE] = "give its dimensions or its shape",
+    [PSPLIT_HINT_INPUT_SIZES] = "look at its dimensions and its shape",
+    [PSPLIT_HINT_STREAM] = "ask for a stream",
+    [PSPLIT_HINT_TIMEOUT] = "a longer timeout may help",
+  };
+  return (unsigned)hint < PSPLIT_N_HINTS ? TEXTS[hint] : NULL;
+}
+
+const char *psplit_hint_argument(const psplit_diag *diag, uint32_t index) {
+  const char *at = diag->hint_arguments;
+  if (index >= diag->n_hint_arguments) return "";
+  for (uint32_t i = 0; i < index; i++) at += strlen(at) + 1;
+  return at;
 }
 
 const char *psplit_version(void) { return PSPLIT_VERSION; }

@@ -10,6 +10,27 @@
 PSPLIT_MUST_USE psplit_code psplit_i_fail(psplit_diag *diag, psplit_code code, const char *format,
                                           ...) PSPLIT_PRINTF(3, 4);
 
+/* What a line is about and what would help, with the hint's arguments (base.h). Options are never
+ * named in the text itself: who uses the library may have none of that name. */
+typedef struct psplit_i_advice {
+  psplit_hint hint;
+  psplit_subject subject;
+  const char *arguments[PSPLIT_HINT_ARGUMENTS + 1]; /* ends with NULL; copied */
+} psplit_i_advice;
+
+#define PSPLIT_I_ABOUT(what) ((psplit_i_advice){.subject = PSPLIT_SUBJECT_##what})
+#define PSPLIT_I_HELPS(what) ((psplit_i_advice){.hint = PSPLIT_HINT_##what})
+#define PSPLIT_I_HELPS_WITH(what, argument) \
+  ((psplit_i_advice){.hint = PSPLIT_HINT_##what, .arguments = {argument}})
+
+/* psplit_i_fail() with advice. */
+PSPLIT_MUST_USE psplit_code psplit_i_fail_about(psplit_diag *diag, psplit_code code,
+                                                psplit_i_advice advice, const char *format, ...)
+  PSPLIT_PRINTF(4, 5);
+
+/* The failure of another diag, with all that it says, under the same condition; its code. */
+PSPLIT_MUST_USE psplit_code psplit_i_fail_as(psplit_diag *diag, const psplit_diag *from);
+
 /* Puts "<text>: " before the recorded failure, if there is one. */
 void psplit_i_diag_context(psplit_diag *diag, const char *format, ...) PSPLIT_PRINTF(2, 3);
 
@@ -19,6 +40,10 @@ PSPLIT_MUST_USE psplit_code psplit_i_nomem(psplit_diag *diag);
 /* Sends one formatted line to `logger`, which may be NULL. */
 void psplit_i_say(const psplit_logger *logger, psplit_severity severity, const char *format, ...)
   PSPLIT_PRINTF(3, 4);
+
+/* The same with advice. */
+void psplit_i_advise(const psplit_logger *logger, psplit_severity severity, psplit_i_advice advice,
+                     const char *format, ...) PSPLIT_PRINTF(4, 5);
 
 /* Evaluates a call; on failure goes to the label `out` with `code` set. The function must declare
  * `psplit_code code` before its first use. */

@@ -208,7 +208,7 @@ static psplit_code begin_place(psplit_i_out_file *file, const struct stat *met, 
     return psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be written: it changes meanwhile",
                          file->path);
   if (exists && file->options.keep)
-    return psplit_i_fail(diag, PSPLIT_IO, "%s exists; --force replaces it", file->path);
+    return psplit_i_fail_about(diag, PSPLIT_IO, PSPLIT_I_HELPS(REPLACE), "%s exists", file->path);
   if (exists && faccessat(file->directory_fd, file->name, W_OK, AT_EACCESS) != 0)
     return cannot(file->path, errno, diag);
   PSPLIT_TRY(make_temp(file, exists ? 0600 : 0666, diag));

@@ -344,10 +344,9 @@ static bool find_function(const psplit_model *model, const char *name, const psp
 }
 
 static psplit_code in_use(const char *what, psplit_diag *diag) {
-  return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                       "the model has its own %s of domain \"" DOMAIN
-                       "\", which Send and Recv need; --boundary io does without",
-                       what);
+  return psplit_i_fail_about(
+    diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(BOUNDARY_IO),
+    "the model has its own %s of domain \"" DOMAIN "\", which Send and Recv need", what);
 }
 
 static psplit_code add_function(const psplit_i_split *split, const char *name,
@@ -399,9 +398,10 @@ psplit_code psplit_i_boundary_functions(const psplit_i_split *split, bool sends,
   psplit_code code = PSPLIT_OK;
   if (!sends && !receives) return PSPLIT_OK;
   if (psplit_i_model_ir_version(split->model) < FIRST_IR_WITH_DOMAINS)
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                         "models before IR version 3 import no operator domains, which Send and "
-                         "Recv need; --boundary io does without");
+    return psplit_i_fail_about(
+      diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(BOUNDARY_IO),
+      "models before IR version 3 import no operator domains, which Send and "
+      "Recv need");
   const int64_t version = imported(split->model, DOMAIN);
   if (version != 0 && version != DOMAIN_VERSION) return in_use("version", diag);
   if (!version) {

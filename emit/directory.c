@@ -154,7 +154,7 @@ static psplit_code check_target(psplit_i_directory *d, const psplit_model *model
   if (!S_ISDIR(status.st_mode))
     return psplit_i_fail(diag, PSPLIT_IO, "%s exists and is not a directory", d->target);
   if (!d->replace)
-    return psplit_i_fail(diag, PSPLIT_IO, "%s exists; --force replaces it", d->target);
+    return psplit_i_fail_about(diag, PSPLIT_IO, PSPLIT_I_HELPS(REPLACE), "%s exists", d->target);
   psplit_code code;
   PSPLIT_TRY(refuse_input_inside(d, model, &status, diag));
   if (is_inside(".", &status))
@@ -293,7 +293,7 @@ psplit_code psplit_i_directory_commit(psplit_i_directory *d, psplit_diag *diag) 
   if (errno != EEXIST && errno != ENOTEMPTY)
     return psplit_i_fail(diag, PSPLIT_IO, "cannot rename to %s: %s", d->target, strerror(errno));
   if (!d->replace)
-    return psplit_i_fail(diag, PSPLIT_IO, "%s exists; --force replaces it", d->target);
+    return psplit_i_fail_about(diag, PSPLIT_IO, PSPLIT_I_HELPS(REPLACE), "%s exists", d->target);
   if (!is_old(d))
     return psplit_i_fail(diag, PSPLIT_IO, "%s is another one than before; try again", d->target);
   if (!psplit_i_exchange(d->temp, d->target)) return replace_in_steps(d, diag);

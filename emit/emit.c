@@ -55,12 +55,15 @@ static psplit_code build_stage(emission *e, uint32_t stage, psplit_i_weights *we
     psplit_i_weights_reset(weights);
   }
   if (out->bytes > MODEL_BYTES)
-    PSPLIT_TRY(psplit_i_fail(e->diag, PSPLIT_LIMIT,
-                             "stage %" PRIu32 " takes %" PRIu64
-                             " bytes in one file, and protobuf reads at most %" PRIu64 "; %s",
-                             stage, out->bytes, MODEL_BYTES,
-                             weights->mode == PSPLIT_WEIGHTS_INLINE ? "--weights external helps"
-                                                                    : "more stages would help"));
+    PSPLIT_TRY(psplit_i_fail_about(
+      e->diag, PSPLIT_LIMIT,
+      (psplit_i_advice){.hint = weights->mode == PSPLIT_WEIGHTS_INLINE
+                                  ? PSPLIT_HINT_WEIGHTS_EXTERNAL
+                                  : PSPLIT_HINT_NONE},
+      "stage %" PRIu32 " takes %" PRIu64 " bytes in one file, and protobuf reads at most %" PRIu64
+      "%s",
+      stage, out->bytes, MODEL_BYTES,
+      weights->mode == PSPLIT_WEIGHTS_INLINE ? "" : "; more stages would help"));
 out:
   return code;
 }

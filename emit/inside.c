@@ -75,8 +75,8 @@ static psplit_code check_places(const psplit_i_directory *d, int at, const pspli
       return psplit_i_fail(diag, PSPLIT_IO, "%s/%s exists and is not a regular file", d->target,
                            names->items[i]);
     if (!d->replace)
-      return psplit_i_fail(diag, PSPLIT_IO, "%s/%s exists; --force replaces it", d->target,
-                           names->items[i]);
+      return psplit_i_fail_about(diag, PSPLIT_IO, PSPLIT_I_HELPS(REPLACE), "%s/%s exists",
+                                 d->target, names->items[i]);
     if (!psplit_i_old_split_wrote(&d->old, names->items[i]))
       return psplit_i_fail(
         diag, PSPLIT_IO, "%s/%s is not of the split there%s, and is not replaced; rename it",

@@ -7,11 +7,12 @@
 #include "emit.h"
 
 static psplit_code not_below(const char *directory, const char *file, psplit_diag *diag) {
-  return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                       "--weights reference: runtimes read weights only at or below the directory "
-                       "of a stage, and %s is not in %s; give a directory that holds the model, or "
-                       "--weights external",
-                       file, directory);
+  return psplit_i_fail_about(
+    diag, PSPLIT_UNSUPPORTED,
+    (psplit_i_advice){.subject = PSPLIT_SUBJECT_WEIGHTS, .hint = PSPLIT_HINT_REFERENCE_DIRECTORY},
+    "reference: runtimes read weights only at or below the directory "
+    "of a stage, and %s is not in %s",
+    file, directory);
 }
 
 /* Path of `file`, both real, from below `directory`; NULL where it is not there. */

@@ -147,10 +147,8 @@ static psplit_code cannot_open(const char *location, int reason, psplit_diag *di
                          "limit",
                          location);
   if (reason == ELOOP || reason == EXDEV)
-    return psplit_i_fail(diag, PSPLIT_INVALID,
-                         "external data \"%s\" is reached through a symbolic link; "
-                         "--follow-symlinks allows that",
-                         location);
+    return psplit_i_fail_about(diag, PSPLIT_INVALID, PSPLIT_I_HELPS(FOLLOW_SYMLINKS),
+                               "external data \"%s\" is reached through a symbolic link", location);
   return psplit_i_fail(diag, PSPLIT_IO, "cannot open external data \"%s\": %s", location,
                        strerror(reason));
 }

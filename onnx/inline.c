@@ -54,17 +54,16 @@ static psplit_code find_if(inliner *in) {
     const psplit_i_node *node = &graph->nodes[n];
     if (!psplit_i_node_is(node, "If") || !is_named(graph, node, in->choice->node)) continue;
     if (in->node != PSPLIT_NONE)
-      return psplit_i_fail(in->diag, PSPLIT_USAGE,
-                           "--inline-if %s: several Ifs have that name; use the name of an output",
-                           in->choice->node);
+      return psplit_i_fail_about(in->diag, PSPLIT_USAGE, PSPLIT_I_ABOUT(INLINE_IF),
+                                 "%s: several Ifs have that name; use the name of an output",
+                                 in->choice->node);
     in->node = n;
   }
   if (in->node == PSPLIT_NONE)
-    return psplit_i_fail(
-      in->diag, PSPLIT_USAGE,
-      "--inline-if %s: no If of the main graph has that name or output (one of a "
-      "branch can be inlined after what it stands in)",
-      in->choice->node);
+    return psplit_i_fail_about(in->diag, PSPLIT_USAGE, PSPLIT_I_ABOUT(INLINE_IF),
+                               "%s: no If of the main graph has that name or output (one of a "
+                               "branch can be inlined after what it stands in)",
+                               in->choice->node);
   in->body = psplit_i_attr_body(&graph->nodes[in->node], branch_name(in));
   if (in->body && in->body->n_outputs >= graph->nodes[in->node].n_outputs && !in->body->n_inputs)
     return PSPLIT_OK;
@@ -163,11 +162,10 @@ static psplit_code check_names(inliner *in) {
     const psplit_i_value *value = &in->body->values[v];
     if (defines(value) && psplit_i_intern_find(&taken, value->name) != PSPLIT_NONE &&
         !in->same_output[v])
-      PSPLIT_TRY(
-        psplit_i_fail(in->diag, PSPLIT_UNSUPPORTED,
-                      "--inline-if %s: \"%s\" of its %s is the name of another value outside "
-                      "as well, and would be taken for it",
-                      in->choice->node, value->name, branch_name(in)));
+      PSPLIT_TRY(psplit_i_fail_about(in->diag, PSPLIT_UNSUPPORTED, PSPLIT_I_ABOUT(INLINE_IF),
+                                     "%s: \"%s\" of its %s is the name of another value outside "
+                                     "as well, and would be taken for it",
+                                     in->choice->node, value->name, branch_name(in)));
   }
 out:
   psplit_i_intern_fini(&taken);
@@ -220,9 +218,10 @@ static psplit_code check_condition(inliner *in, psplit_inlined *out) {
   const psplit_code code = psplit_i_if_condition(graph, in->node, in->diag, &known, &value);
   if (code != PSPLIT_OK) return code;
   if (known && value != in->choice->then_branch)
-    return psplit_i_fail(in->diag, PSPLIT_USAGE,
-                         "--inline-if %s: its condition \"%s\" is always %s, and its %s never runs",
-                         in->choice->node, condition, value ? "true" : "false", branch_name(in));
+    return psplit_i_fail_about(in->diag, PSPLIT_USAGE, PSPLIT_I_ABOUT(INLINE_IF),
+                               "%s: its condition \"%s\" is always %s, and its %s never runs",
+                               in->choice->node, condition, value ? "true" : "false",
+                               branch_name(in));
   *out = (psplit_inlined){in->choice->node, condition, in->choice->then_branch, !known};
   return PSPLIT_OK;
 }
@@ -273,10 +272,10 @@ static psplit_code check_output_kind(const inliner *in, const psplit_i_value *fr
   const int64_t opset = in->model->graph->nodes[in->node].opset;
   if ((kind == PSPLIT_TYPE_SEQUENCE && opset < SEQUENCE_IDENTITY_OPSET) ||
       (kind == PSPLIT_TYPE_OPTIONAL && opset < OPTIONAL_IDENTITY_OPSET))
-    return psplit_i_fail(in->diag, PSPLIT_UNSUPPORTED,
-                         "--inline-if %s: output \"%s\" is no tensor, and opset %" PRId64
-                         " has no Identity for it",
-                         in->choice->node, from->name, opset);
+    return psplit_i_fail_about(in->diag, PSPLIT_UNSUPPORTED, PSPLIT_I_ABOUT(INLINE_IF),
+                               "%s: output \"%s\" is no tensor, and opset %" PRId64
+                               " has no Identity for it",
+                               in->choice->node, from->name, opset);
   return PSPLIT_OK;
 }
 

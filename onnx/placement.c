@@ -26,10 +26,9 @@ static psplit_code only_configuration(const psplit_i_graph *graph, psplit_diag *
       if (!entry->has_pipeline_stage) continue;
       const char *name = text_of(entry->configuration_id);
       if (*out_name && strcmp(*out_name, name) != 0)
-        return psplit_i_fail(diag, PSPLIT_USAGE,
-                             "the model has stages of the configurations \"%s\" and \"%s\"; choose "
-                             "one with --configuration, or --ignore-annotations",
-                             *out_name, name);
+        return psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS(CONFIGURATION),
+                                   "the model has stages of the configurations \"%s\" and \"%s\"",
+                                   *out_name, name);
       *out_name = name;
     }
   }
@@ -44,22 +43,21 @@ static psplit_code read_node(const psplit_i_graph *graph, uint32_t n,
   for (size_t i = 0; i < node->n_device_configurations; i++) {
     const Onnx__NodeDeviceConfigurationProto *entry = node->device_configurations[i];
     if (!find_configuration(graph->model, text_of(entry->configuration_id)))
-      return psplit_i_fail(diag, PSPLIT_INVALID,
-                           "node %s is annotated for the configuration \"%s\", which the model has "
-                           "not; --ignore-annotations passes over all of them",
-                           psplit_i_node_label(graph, n, label, sizeof label),
-                           text_of(entry->configuration_id));
+      return psplit_i_fail_about(
+        diag, PSPLIT_INVALID, PSPLIT_I_HELPS(IGNORE_ANNOTATIONS),
+        "node %s is annotated for the configuration \"%s\", which the model has "
+        "not",
+        psplit_i_node_label(graph, n, label, sizeof label), text_of(entry->configuration_id));
     if (!entry->has_pipeline_stage ||
         strcmp(text_of(entry->configuration_id), text_of(configuration->name)) != 0)
       continue;
     const int32_t stage = entry->pipeline_stage;
     if (stage < 0 || stage >= configuration->num_devices)
-      return psplit_i_fail(diag, PSPLIT_INVALID,
-                           "node %s is annotated with stage %" PRId32
-                           ", and the configuration \"%s\" has %" PRId32
-                           " devices; --ignore-annotations passes over all annotations",
-                           psplit_i_node_label(graph, n, label, sizeof label), stage,
-                           text_of(configuration->name), configuration->num_devices);
+      return psplit_i_fail_about(diag, PSPLIT_INVALID, PSPLIT_I_HELPS(IGNORE_ANNOTATIONS),
+                                 "node %s is annotated with stage %" PRId32
+                                 ", and the configuration \"%s\" has %" PRId32 " devices",
+                                 psplit_i_node_label(graph, n, label, sizeof label), stage,
+                                 text_of(configuration->name), configuration->num_devices);
     if (*out_stage != PSPLIT_NONE && *out_stage != (uint32_t)stage)
       return psplit_i_fail(diag, PSPLIT_INVALID, "node %s is annotated with two stages",
                            psplit_i_node_label(graph, n, label, sizeof label));
@@ -85,10 +83,9 @@ static psplit_code check_forward(const psplit_i_graph *graph, const uint32_t *st
     }
     if (stage[n] == PSPLIT_NONE) continue;
     if (latest[n] != PSPLIT_NONE && stage[latest[n]] > stage[n])
-      return psplit_i_fail(
-        diag, PSPLIT_INVALID,
-        "node %s is annotated with stage %" PRIu32 " and depends on %s of stage %" PRIu32
-        "; --ignore-annotations passes over all annotations",
+      return psplit_i_fail_about(
+        diag, PSPLIT_INVALID, PSPLIT_I_HELPS(IGNORE_ANNOTATIONS),
+        "node %s is annotated with stage %" PRIu32 " and depends on %s of stage %" PRIu32,
         psplit_i_node_label(graph, n, after, sizeof after), stage[n],
         psplit_i_node_label(graph, latest[n], before, sizeof before), stage[latest[n]]);
     latest[n] = n;
@@ -107,10 +104,8 @@ psplit_code psplit_i_placement_read(const psplit_i_graph *graph, const char *nam
   if (!name) return PSPLIT_OK;
   const Onnx__DeviceConfigurationProto *configuration = find_configuration(graph->model, name);
   if (!configuration)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INVALID,
-                             "the model has no configuration \"%s\"; --ignore-annotations passes "
-                             "over all annotations",
-                             name));
+    PSPLIT_TRY(psplit_i_fail_about(diag, PSPLIT_INVALID, PSPLIT_I_HELPS(IGNORE_ANNOTATIONS),
+                                   "the model has no configuration \"%s\"", name));
   for (uint32_t n = 0; n < graph->n_nodes; n++) {
     PSPLIT_TRY(read_node(graph, n, configuration, diag, &out_stage[n]));
     any = any || out_stage[n] != PSPLIT_NONE;

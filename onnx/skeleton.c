@@ -218,10 +218,9 @@ out:
 }
 
 psplit_code psplit_i_graph_over_limit(uint64_t max_bytes, psplit_diag *diag) {
-  return psplit_i_fail(diag, PSPLIT_LIMIT,
-                       "the model's structure needs over %" PRIu64
-                       " MiB of memory; --max-graph-memory raises the limit",
-                       max_bytes >> 20);
+  return psplit_i_fail_about(diag, PSPLIT_LIMIT, PSPLIT_I_HELPS(MAX_GRAPH_BYTES),
+                             "the model's structure needs over %" PRIu64 " MiB of memory",
+                             max_bytes >> 20);
 }
 
 static psplit_code charge(scanner *s, uint64_t bytes) {

@@ -220,8 +220,7 @@ static psplit_code reduce_exactly(psplit_planner *planner, psplit_diag *diag) {
   if (!label) PSPLIT_TRY(psplit_i_nomem(diag));
   psplit_diag ignored = {0}; /* where demands contradict each other, `partition` says so */
   code = psplit_partition_reduce(&problem, &options, INT64_MAX, &ignored, label, &n_labels);
-  if (code != PSPLIT_OK && code != PSPLIT_INFEASIBLE)
-    code = psplit_i_fail(diag, code, "%s", ignored.message);
+  if (code != PSPLIT_OK && code != PSPLIT_INFEASIBLE) code = psplit_i_fail_as(diag, &ignored);
   if (code != PSPLIT_OK) goto out;
   for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
     if (group[n] != PSPLIT_NONE) group[n] = label[group[n]];

@@ -60,17 +60,15 @@ static void say_what_is_missing(const psplit_planner *planner) {
   const uint32_t n_assumed = psplit_i_costs_n_assumed(costs);
   const uint32_t n_unknown = psplit_i_costs_n_unknown(costs);
   const uint32_t n_data = psplit_i_costs_n_data(costs);
-  psplit_i_text names = {0};
+  psplit_i_advice sizes = {.hint = PSPLIT_HINT_DIMS};
   uint32_t n = 0;
   for (const char *name; (name = psplit_i_costs_missing(costs, n)); n++)
-    if (n < 6) psplit_i_text_addf(&names, "%s--dim %s=N", n ? " " : "", name);
+    if (n < 7) sizes.arguments[n] = n < 6 ? name : "...";
   if (n)
-    psplit_i_say(planner->options.logger, PSPLIT_WARNING,
-                 "the cost of %" PRIu32
-                 " node%s depends on sizes the model leaves open, counted as "
-                 "%" PRId64 "; pass %s%s to cost them",
-                 n_assumed, n_assumed == 1 ? "" : "s", planner->assumed_size, names.bytes,
-                 n > 6 ? " ..." : "");
+    psplit_i_advise(planner->options.logger, PSPLIT_WARNING, sizes,
+                    "the cost of %" PRIu32
+                    " node%s depends on sizes the model leaves open, counted as %" PRId64,
+                    n_assumed, n_assumed == 1 ? "" : "s", planner->assumed_size);
   if (n_data)
     psplit_i_say(planner->options.logger, PSPLIT_NOTE,
                  "the cost of %" PRIu32
@@ -80,7 +78,6 @@ static void say_what_is_missing(const psplit_planner *planner) {
     psplit_i_say(planner->options.logger, PSPLIT_WARNING,
                  "the cost of %" PRIu32 " node%s is not known: what is not known of it is left out",
                  n_unknown, n_unknown == 1 ? "" : "s");
-  psplit_i_text_fini(&names);
 }
 
 /* Counts open sizes as the least of a few numbers that leaves the fewest nodes unknown: a size of 1

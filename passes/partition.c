@@ -66,7 +66,7 @@ static psplit_code cut(psplit_planner *planner, const psplit_i_request *r, pspli
                          "%" PRIu32 " stages cannot all have work: the model has %" PRIu32
                          " nodes besides constants; ask for fewer stages",
                          n_stages, planner->grouping.n_groups);
-  return code == PSPLIT_OK ? code : psplit_i_fail(diag, code, "%s", first.message);
+  return code == PSPLIT_OK ? code : psplit_i_fail_as(diag, &first);
 }
 
 static psplit_code cut_joined(void *user, const uint8_t *joined, psplit_i_effort effort,
@@ -100,7 +100,7 @@ static const psplit_i_option OPTIONS[] = {
                      "auto, exact, search, anneal, multilevel or slice"},
   [OPTION_GAP] = {"gap", PSPLIT_I_OPTION_REAL, "0", 0, 1, "stop at this relative gap"},
   [OPTION_TIME_LIMIT] = {"time_limit", PSPLIT_I_OPTION_REAL, "-1", -1, 1e9,
-                         "seconds; -1: as --time-limit says"},
+                         "seconds; -1: as for the whole plan"},
 };
 
 const psplit_i_pass psplit_i_pass_partition = {

@@ -45,17 +45,15 @@ psplit_code psplit_i_raw_parse(const psplit_i_ort *ort, const char *path, const 
   if (!psplit_i_element_bits(wanted->data_type))
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "%s: strings have no raw form; use .npy", path);
   if (wanted->n_dims == PSPLIT_NONE)
-    return psplit_i_fail(diag, PSPLIT_USAGE,
-                         "%s holds raw bytes: say how large the input is, with --dim or --shape",
-                         path);
+    return psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS(INPUT_SIZE),
+                               "%s holds raw bytes: say how large the input is", path);
   psplit_code code =
     psplit_i_tensor_create(ort, wanted->data_type, wanted->dims, wanted->n_dims, diag, &tensor);
   if (code != PSPLIT_OK) return code;
   PSPLIT_TRY(psplit_i_tensor_look(tensor, diag, &view));
   if (view.n_bytes != n)
-    code = psplit_i_fail(diag, PSPLIT_INVALID,
-                         "%s has %zu bytes, the input has %" PRIu64 "; see --dim and --shape", path,
-                         n, view.n_bytes);
+    code = psplit_i_fail_about(diag, PSPLIT_INVALID, PSPLIT_I_HELPS(INPUT_SIZES),
+                               "%s has %zu bytes, the input has %" PRIu64, path, n, view.n_bytes);
   else if (n)
     memcpy(view.data, data, n);
 out:

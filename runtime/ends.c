@@ -61,9 +61,10 @@ static psplit_code open_feeder(feeder *f, psplit_diag *diag) {
     ends |= f->feeds[i].records || f->feeds[i].counts;
   }
   if (!ends)
-    return psplit_i_fail(diag, PSPLIT_USAGE,
-                         "no input is a stream (\"-\", a pipe, or a path with {}), so nothing ends "
-                         "it: --micro-batches");
+    return psplit_i_fail_about(
+      diag, PSPLIT_USAGE, PSPLIT_I_HELPS(MICRO_BATCHES),
+      "no input is a stream (\"-\", a pipe, or a path with {}), so nothing ends "
+      "it");
 out:
   return code;
 }

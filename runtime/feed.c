@@ -142,18 +142,18 @@ psplit_code psplit_i_feed_open(const psplit_i_ort *ort, const psplit_i_port *por
   } else if (path && options->records && psplit_i_records_are_in(path)) {
     PSPLIT_TRY(psplit_i_records_open(options->records, path, diag, &feed.records));
   } else if (path && strcmp(path, "-") == 0) {
-    code = psplit_i_fail(diag, PSPLIT_USAGE, "standard input, for input %s, needs --stream", name);
+    code = psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS(STREAM),
+                               "standard input, for input %s, is a stream", name);
   } else if (path) {
     PSPLIT_TRY(psplit_i_array_read(ort, path, name, &feed.wanted, diag, &feed.ready[0]));
     feed.n_ready = 1;
   } else if (!options->random) {
-    code = psplit_i_fail(diag, PSPLIT_USAGE,
-                         "nothing is given for input %s: --input %s=FILE, or --random", name, name);
+    code = psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS_WITH(INPUT, name),
+                               "nothing is given for input %s", name);
   } else if (unknown) {
-    code =
-      psplit_i_fail(diag, PSPLIT_USAGE,
-                    "the size of %s in input %s is not known: --dim NAME=VALUE, or --shape %s=...",
-                    *unknown ? unknown : "an unnamed dimension", name, name);
+    code = psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS_WITH(INPUT_SHAPE, name),
+                               "the size of %s in input %s is not known",
+                               *unknown ? unknown : "an unnamed dimension", name);
   } else {
     code = make_random(&feed, options, n_micro_batches, diag);
   }

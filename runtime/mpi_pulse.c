@@ -75,10 +75,11 @@ psplit_code psplit_i_pulse_step(psplit_i_pulse *pulse, bool last, psplit_diag *d
     receive(p, (int)r, now_ns);
     all &= p->said_last && p->sending == MPI_REQUEST_NULL && p->heard_last;
     if (!p->heard_last && 1e-9 * (double)(now_ns - p->heard_ns) > pulse->timeout_s)
-      return psplit_i_fail(diag, PSPLIT_IO,
-                           "the rank of stage %u was not heard of for %g s: it is gone, or cannot "
-                           "be reached (see --timeout)",
-                           r, pulse->timeout_s);
+      return psplit_i_fail_about(
+        diag, PSPLIT_IO, PSPLIT_I_HELPS(TIMEOUT),
+        "the rank of stage %u was not heard of for %g s: it is gone, or cannot "
+        "be reached",
+        r, pulse->timeout_s);
   }
   *out_all_last = all;
   return PSPLIT_OK;

@@ -20,9 +20,9 @@ psplit_code psplit_i_mpi_wait(MPI_Request *request, const psplit_i_run_options *
     if (complete) return PSPLIT_OK;
     code = psplit_i_mpi_check_interrupt(options, diag);
     if (code == PSPLIT_OK && 1e-9 * (double)(psplit_i_now_ns() - since) > options->timeout_s)
-      code = psplit_i_fail(diag, PSPLIT_IO,
-                           "%s: nothing was heard of the other ranks for %g s (see --timeout)",
-                           what, options->timeout_s);
+      code = psplit_i_fail_about(diag, PSPLIT_IO, PSPLIT_I_HELPS(TIMEOUT),
+                                 "%s: nothing was heard of the other ranks for %g s", what,
+                                 options->timeout_s);
     nanosleep(&(struct timespec){0, psplit_i_backoff_ns(n_idle, LONGEST_NS)}, NULL);
   }
   return code;

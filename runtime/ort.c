@@ -5,11 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char HOW[] =
-  "name one with --onnxruntime FILE or PSPLIT_ONNXRUNTIME; `npm install --ignore-scripts "
-  "onnxruntime-node` has it as "
-  "node_modules/onnxruntime-node/bin/napi-v6/linux/*/libonnxruntime.so.1";
-
 /* A handle to the library, and the name it was found under. */
 static void *open_library(const char *path, const char **out_name) {
   static const char *const NAMES[] = {"libonnxruntime.so.1", "libonnxruntime.so"};
@@ -33,16 +28,17 @@ static psplit_code find_api(psplit_i_ort *ort, const char *name, psplit_diag *di
   } get_base = {dlsym(ort->library, "OrtGetApiBase")};
   const OrtApiBase *base = get_base.object ? get_base.function() : NULL;
   if (!base || !base->GetApi || !base->GetVersionString)
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "%s is not ONNX Runtime; %s", name, HOW);
+    return psplit_i_fail_about(diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(ONNXRUNTIME),
+                               "%s is not ONNX Runtime", name);
   ort->version = base->GetVersionString();
   /* A function pointer has the size of a pointer wherever dlsym is; the table is read as such. */
   void (*const *table)(void) = NULL;
   const void *found = base->GetApi(ORT_VERSION_NEEDED);
   memcpy(&table, &found, sizeof table);
   if (!table)
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                         "%s is ONNX Runtime %s, which is too old: 1.%d or newer is needed; %s",
-                         name, ort->version, ORT_VERSION_NEEDED, HOW);
+    return psplit_i_fail_about(diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(ONNXRUNTIME),
+                               "%s is ONNX Runtime %s, which is too old: 1.%d or newer is needed",
+                               name, ort->version, ORT_VERSION_NEEDED);
 #define X(position, result, member, parameters) \
   memcpy(&ort->api.member, &table[position], sizeof ort->api.member);
   ORT_ENTRIES(X)
@@ -58,8 +54,8 @@ psplit_code psplit_i_ort_open(const char *path, psplit_diag *diag, psplit_i_ort 
   ort.library = open_library(path, &name);
   if (!ort.library) {
     const char *why = dlerror();
-    return psplit_i_fail(diag, PSPLIT_IO, "ONNX Runtime cannot be opened: %s; %s", why ? why : name,
-                         HOW);
+    return psplit_i_fail_about(diag, PSPLIT_IO, PSPLIT_I_HELPS(ONNXRUNTIME),
+                               "ONNX Runtime cannot be opened: %s", why ? why : name);
   }
   psplit_code code;
   PSPLIT_TRY(find_api(&ort, name, diag));

@@ -137,9 +137,8 @@ psplit_code psplit_i_records_next(psplit_i_records *r, const psplit_i_ort *ort,
     if (wanted->n_dims == PSPLIT_NONE ||
         !psplit_i_tensor_size(wanted->data_type, wanted->dims, wanted->n_dims, &elements, &bytes) ||
         bytes == 0)
-      return psplit_i_fail(diag, PSPLIT_USAGE,
-                           "%s holds raw bytes: say how large the input is, with --dim or --shape",
-                           r->path);
+      return psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS(INPUT_SIZE),
+                                 "%s holds raw bytes: say how large the input is", r->path);
     PSPLIT_TRY(fill(r, (size_t)bytes, diag));
     whole = r->n == bytes;
   }

@@ -82,7 +82,7 @@ static void wait_for_all(crew *c, const atomic_int *interrupted) {
   static const int64_t LOOK_NS = 50000000;
   while (!psplit_i_workers_wait(&c->workers, LOOK_NS) && !atomic_load(&c->host.stopped)) {
     if (!interrupted || !atomic_load(interrupted)) continue;
-    psplit_diag diag = {PSPLIT_IO, "interrupted"};
+    psplit_diag diag = {.code = PSPLIT_IO, .message = "interrupted"};
     fail(&c->host, &diag);
   }
 }

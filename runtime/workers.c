@@ -98,7 +98,7 @@ static void name_left(psplit_i_workers *w, psplit_i_text *out) {
 void psplit_i_workers_join(psplit_i_workers *w, const psplit_diag *diag) {
   const psplit_i_run_options *options = w->ends->options;
   if (options->give_up && !psplit_i_workers_wait(w, PSPLIT_I_STOP_S * (int64_t)1000000000)) {
-    psplit_diag told = {.code = diag->code};
+    psplit_diag told = *diag;
     psplit_i_text left = {0};
     name_left(w, &left);
     snprintf(told.message, sizeof told.message, "%.1000s; not ended within %d s: %.450s",

@@ -69,9 +69,10 @@ void cli_print_version(const cli *program, FILE *out) {
 }
 
 int cli_fail(const psplit_diag *diag) {
-  char line[PSPLIT_DIAG_BYTES]; /* one line, whatever names are in it */
-  fprintf(stderr, "error: %s\n", cli_printable(diag->message, line, sizeof line));
-  return psplit_code_exit_status(diag->code);
+  char text[CLI_ADVICE_BYTES], line[CLI_ADVICE_BYTES]; /* one line, whatever names are in it */
+  cli_advice(diag, text, sizeof text);
+  fprintf(stderr, "error: %s\n", cli_printable(text, line, sizeof line));
+  return cli_exit_status(diag->code);
 }
 
 int cli_usage(const cli *program, const char *format, ...) {
@@ -83,7 +84,7 @@ int cli_usage(const cli *program, const char *format, ...) {
   char safe[512];
   fprintf(stderr, "error: %s; see %s --help\n", cli_printable(line, safe, sizeof safe),
           program->program);
-  return psplit_code_exit_status(PSPLIT_USAGE);
+  return cli_exit_status(PSPLIT_USAGE);
 }
 
 int cli_finish(int status) {
@@ -91,7 +92,7 @@ int cli_finish(int status) {
   if (fflush(stdout) == 0 && !failed_before) return status;
   if (status) return status;
   fputs("error: standard output cannot be written\n", stderr);
-  return psplit_code_exit_status(PSPLIT_IO);
+  return cli_exit_status(PSPLIT_IO);
 }
 
 psplit_code cli_nomem(psplit_diag *diag) {
@@ -345,9 +346,14 @@ static void show(void *user, psplit_severity severity, const char *line) {
     return;
   }
   cli_progress_end(progress);
-  char safe[PSPLIT_DIAG_BYTES];
+  char safe[CLI_ADVICE_BYTES];
   fprintf(stderr, "%s: %s\n", severity == PSPLIT_WARNING ? "warning" : "note",
           cli_printable(line, safe, sizeof safe));
+}
+
+static void show_advice(void *user, psplit_severity severity, const psplit_diag *advice) {
+  char line[CLI_ADVICE_BYTES];
+  show(user, severity, cli_advice(advice, line, sizeof line));
 }
 
 void cli_quiet(void *user, psplit_severity severity, const char *line) {
@@ -357,7 +363,7 @@ void cli_quiet(void *user, psplit_severity severity, const char *line) {
 psplit_logger cli_sink(cli_progress *progress) {
   progress->terminal = isatty(STDERR_FILENO) == 1;
   progress->phase_start_s = cli_now_s();
-  return (psplit_logger){.emit = show, .user = progress};
+  return (psplit_logger){.emit = show, .user = progress, .advise = show_advice};
 }
 
 void cli_progress_end(cli_progress *progress) {

@@ -8,6 +8,9 @@
 #include <psplit/passes.h>
 #include <stdio.h>
 
+#include "advice.h"
+#include "exit_status.h"
+
 /* An option: one row gives its parsing and its line of --help. Rows with neither letter nor name
  * are headings. */
 typedef struct cli_option {

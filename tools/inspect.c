@@ -139,7 +139,7 @@ static int parse(request *r, int argc, char **argv) {
   const char *argument;
   for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;) {
     if (id == CLI_BAD || !parse_option(r, id, (char *)(uintptr_t)argument))
-      return psplit_code_exit_status(PSPLIT_USAGE);
+      return cli_exit_status(PSPLIT_USAGE);
     if (r->done) return 0;
   }
   const int status = plan_model(&PROGRAM, argc, argv, &r->model);
@@ -289,7 +289,7 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
     code = planned_make(&r->plan, model, any_stages ? k : 1, diag, &plans[n]);
     if (code == PSPLIT_OK && !r->dump_after)
       code = psplit_snapshot_take(plans[n].planner, diag, &snapshots[n]);
-    logger.emit = cli_quiet; /* the same warnings once */
+    logger = (psplit_logger){.emit = cli_quiet}; /* the same warnings once */
   }
   cli_progress_end(&r->progress);
   if (code == PSPLIT_OK && r->onnxtxt)

@@ -146,7 +146,7 @@ static int read_arguments(int argc, char **argv, settings *s) {
   s->stages = s->cpus = -1;
   for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;)
     if (id == CLI_BAD || !take_option(s, id, argument))
-      return psplit_code_exit_status(PSPLIT_USAGE);
+      return cli_exit_status(PSPLIT_USAGE);
     else if (s->done)
       return 0;
   if (optind == argc) return cli_usage(&PROGRAM, "a problem file is needed");
@@ -268,7 +268,7 @@ int main(int argc, char **argv) {
   psplit_device *list = malloc(problem.n_devices * sizeof *list);
   if (!list) {
     psplit_problem_destroy(file);
-    return psplit_code_exit_status(PSPLIT_NOMEM);
+    return cli_exit_status(PSPLIT_NOMEM);
   }
   memcpy(list, problem.devices, problem.n_devices * sizeof *list);
   problem.devices = list;

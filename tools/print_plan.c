@@ -35,9 +35,13 @@ static bool in_given_order(const psplit_plan *plan) {
   return strcmp(plan->device_order, "given") == 0;
 }
 
-static void print_headline(const char *headline) {
-  char line[PRINT_PLAN_LINE];
-  if (headline) printf("%s\n", cli_printable(headline, line, sizeof line));
+/* The headline and what would tell more, for a terminal; NULL where there is none. */
+static const char *headline(const psplit_plan *plan, char *buffer) {
+  psplit_diag line = {.hint = plan->headline_hint};
+  char text[PRINT_PLAN_LINE];
+  if (!plan->headline) return NULL;
+  snprintf(line.message, sizeof line.message, "%s", plan->headline);
+  return cli_printable(cli_advice(&line, text, sizeof text), buffer, PRINT_PLAN_LINE);
 }
 
 void print_plan(const psplit_plan *plan, double seconds) {
@@ -67,7 +71,8 @@ void print_plan(const psplit_plan *plan, double seconds) {
          plan->proved_optimal ? ", proved optimal" : "",
          plan->proved_optimal && in_given_order(plan) ? " for this order of devices" : "",
          plan->solver, plan->bound);
-  print_headline(plan->headline);
+  char line[PRINT_PLAN_LINE];
+  if (headline(plan, line)) printf("%s\n", line);
   printf("took %.2f s\n", seconds);
 }
 
@@ -79,8 +84,7 @@ void print_comparison_head(psplit_objective objective, uint32_t n_micro_batches)
 
 static void note(const psplit_plan *plan, comparison_notes *notes) {
   notes->given_order |= plan->proved_optimal && in_given_order(plan);
-  if (plan->speed_up < 0 && plan->headline)
-    cli_printable(plan->headline, notes->none, sizeof notes->none);
+  if (plan->speed_up < 0) (void)headline(plan, notes->none);
   if (plan->speed_up >= 0 && plan->assumed)
     cli_printable(plan->assumed, notes->assumed, sizeof notes->assumed);
 }

@@ -169,7 +169,7 @@ static int parse(int argc, char **argv, settings *s) {
 
 static int exit_status(psplit_code code) {
   const int number = atomic_load(&interrupted);
-  return code == PSPLIT_OK ? 0 : number ? 128 + number : psplit_code_exit_status(code);
+  return code == PSPLIT_OK ? 0 : number ? 128 + number : cli_exit_status(code);
 }
 
 /* Ends the process, and so the threads that are left. */

@@ -176,7 +176,7 @@ static int parse(request *r, int argc, char **argv) {
   const char *argument;
   for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;) {
     if (id == CLI_BAD || !parse_option(r, id, (char *)(uintptr_t)argument))
-      return psplit_code_exit_status(PSPLIT_USAGE);
+      return cli_exit_status(PSPLIT_USAGE);
     if (r->done) return 0;
   }
   r->emit.n_threads = r->plan.planner.n_threads;
@@ -327,11 +327,12 @@ static psplit_code compare(request *r, psplit_diag *diag) {
     if (code == PSPLIT_OK) code = print_comparison(plan, r->n_micro_batches, &notes, diag);
     any |= code == PSPLIT_OK;
     if (code == PSPLIT_INFEASIBLE && (any || k < r->last_k)) {
-      printf("%6" PRIu32 " infeasible: %s\n", k, diag->message);
+      char line[CLI_ADVICE_BYTES];
+      printf("%6" PRIu32 " infeasible: %s\n", k, cli_advice(diag, line, sizeof line));
       code = PSPLIT_OK;
       *diag = (psplit_diag){0};
     }
-    logger.emit = cli_quiet; /* the same warnings once */
+    logger = (psplit_logger){.emit = cli_quiet}; /* the same warnings once */
     planned_fini(&made);
   }
   if (code == PSPLIT_OK) print_comparison_notes(&notes);
@@ -426,7 +427,7 @@ static int print_passes(const request *r) {
   char *text = psplit_plugins_help(r->plan.plugins);
   if (text) fputs(text, stdout);
   free(text);
-  return text ? 0 : psplit_code_exit_status(PSPLIT_NOMEM);
+  return text ? 0 : cli_exit_status(PSPLIT_NOMEM);
 }
 
 static int run(request *r) {

@@ -99,7 +99,7 @@ psplit_code psplit_i_pairs_compare(const psplit_model *whole, const psplit_model
     }
     free(buffers);
   }
-  if (first_bad != SIZE_MAX) code = psplit_i_fail(diag, first_diag.code, "%s", first_diag.message);
+  if (first_bad != SIZE_MAX) code = psplit_i_fail_as(diag, &first_diag);
 out:
   psplit_i_vec_fini(&pieces);
   return code;

@@ -404,7 +404,7 @@ static psplit_code inline_ifs(psplit_i_proof *p, const psplit_verify_options *op
   code = psplit_model_open(psplit_i_model_path(p->model), &read, &why, &p->inlined);
   if (code == PSPLIT_USAGE)
     return PSPLIT_I_DIFFERS(p, "what the manifest inlines cannot be: %s", why.message);
-  if (code != PSPLIT_OK) return psplit_i_fail(p->diag, code, "%s", why.message);
+  if (code != PSPLIT_OK) return psplit_i_fail_as(p->diag, &why);
   PSPLIT_TRY(psplit_i_check_inlined(p, p->inlined));
   p->model = p->inlined;
   p->graph = psplit_i_model_graph(p->inlined);

@@ -44,20 +44,74 @@ typedef enum PSPLIT_MUST_USE_TYPE psplit_code {
   PSPLIT_INTERNAL     /* a bug in this library; please report it */
 } psplit_code;
 
-enum { PSPLIT_DIAG_BYTES = 1536 };
+/* The field of an options struct that a message is about; the message starts with its value. */
+typedef enum psplit_subject {
+  PSPLIT_SUBJECT_NONE = 0,
+  PSPLIT_SUBJECT_INLINE_IF,     /* psplit_read_options.inline_ifs */
+  PSPLIT_SUBJECT_PIN,           /* psplit_planner_options.pins */
+  PSPLIT_SUBJECT_KEEP_TOGETHER, /* psplit_planner_options.keep_together */
+  PSPLIT_SUBJECT_WEIGHTS,       /* psplit_emit_options.weights */
+  PSPLIT_N_SUBJECTS
+} psplit_subject;
 
-/* The first failure of a call, in the caller's memory; never allocates.
- * `message` says what failed, where, and what would help, on one line. */
+/* What would help, for programs to put in the words of their own options. [arguments]. */
+typedef enum psplit_hint {
+  PSPLIT_HINT_NONE = 0,
+  PSPLIT_HINT_REPLACE,             /* leave to replace what is there */
+  PSPLIT_HINT_FOLLOW_SYMLINKS,     /* psplit_read_options.follow_symlinks */
+  PSPLIT_HINT_MAX_GRAPH_BYTES,     /* psplit_read_options.max_graph_bytes */
+  PSPLIT_HINT_INLINE_KNOWN,        /* inline_ifs: [If, branch]; the condition is constant */
+  PSPLIT_HINT_INLINE_ASSUMED,      /* inline_ifs: [If]; where it is known which branch runs */
+  PSPLIT_HINT_CONFIGURATION,       /* psplit_planner_options.configuration or ignore_annotations */
+  PSPLIT_HINT_IGNORE_ANNOTATIONS,  /* psplit_planner_options.ignore_annotations */
+  PSPLIT_HINT_MORE_STAGES,         /* n_stages or ignore_annotations: [n_stages that do] */
+  PSPLIT_HINT_TIED_DUPLICATE,      /* psplit_planner_options.tied_weights: PSPLIT_TIED_DUPLICATE */
+  PSPLIT_HINT_DIMS,                /* psplit_planner_options.dims: [up to 6 names, "..." if more] */
+  PSPLIT_HINT_MEASURED_DIMS,       /* dims: [NAME=VALUE ...] that a table of costs is of */
+  PSPLIT_HINT_PASSES,              /* the list of passes and their options: psplit_passes_help() */
+  PSPLIT_HINT_COSTS_FILE,          /* another file: a table of costs */
+  PSPLIT_HINT_MEASURE_NODES,       /* measured costs of the nodes: docs/costs.md */
+  PSPLIT_HINT_MEASURE_PIPELINE,    /* a run of the whole pipeline */
+  PSPLIT_HINT_MEASURE_BOTH,        /* the two */
+  PSPLIT_HINT_BOUNDARY_IO,         /* psplit_emit_options.boundary: PSPLIT_BOUNDARY_IO */
+  PSPLIT_HINT_WEIGHTS_EXTERNAL,    /* psplit_emit_options.weights: PSPLIT_WEIGHTS_EXTERNAL */
+  PSPLIT_HINT_REFERENCE_DIRECTORY, /* another directory, or PSPLIT_WEIGHTS_EXTERNAL */
+  /* The rest is of running stages. */
+  PSPLIT_HINT_ONNXRUNTIME,   /* where the library of ONNX Runtime is */
+  PSPLIT_HINT_MICRO_BATCHES, /* how many micro-batches to run */
+  PSPLIT_HINT_INPUT,         /* a file or random numbers for an input: [its name] */
+  PSPLIT_HINT_INPUT_SIZE,    /* how large an input is */
+  PSPLIT_HINT_INPUT_SHAPE,   /* the same for the input [name] */
+  PSPLIT_HINT_INPUT_SIZES,   /* a look at what was given as the size of an input */
+  PSPLIT_HINT_STREAM,        /* input from a stream */
+  PSPLIT_HINT_TIMEOUT,       /* how long to wait for others */
+  PSPLIT_N_HINTS
+} psplit_hint;
+
+enum { PSPLIT_DIAG_BYTES = 1536, PSPLIT_HINT_BYTES = 1024, PSPLIT_HINT_ARGUMENTS = 8 };
+
+/* The first failure of a call, in the caller's memory; never allocates. Zeroed before its first use
+ * and before it is used again.
+ * `message` says what failed and where, on one line; `hint` what would help, if that is one of the
+ * options that a program has names of its own for. */
 typedef struct psplit_diag {
   psplit_code code;
   char message[PSPLIT_DIAG_BYTES];
+  psplit_subject subject;
+  psplit_hint hint;
+  uint32_t n_hint_arguments;
+  char hint_arguments[PSPLIT_HINT_BYTES]; /* one after the other, each with its NUL */
 } psplit_diag;
 
 /* Short upper-case name of a code ("MALFORMED"). */
 PSPLIT_API const char *psplit_code_name(psplit_code code);
 
-/* Exit status that the command line tools use for a code (see docs/manual.md). */
-PSPLIT_API int psplit_code_exit_status(psplit_code code);
+/* A hint in words of this API ("psplit_emit_options.replace allows that"); NULL for NONE. */
+PSPLIT_API const char *psplit_hint_text(psplit_hint hint);
+/* The field that a subject stands for ("psplit_planner_options.pins"); NULL for NONE. */
+PSPLIT_API const char *psplit_subject_name(psplit_subject subject);
+/* An argument of a hint, "" beyond the last. */
+PSPLIT_API const char *psplit_hint_argument(const psplit_diag *diag, uint32_t index);
 
 /* Version of the library, "X.Y.Z". */
 PSPLIT_API const char *psplit_version(void);
@@ -69,6 +123,9 @@ typedef enum psplit_severity { PSPLIT_NOTE, PSPLIT_WARNING, PSPLIT_PROGRESS } ps
 typedef struct psplit_logger {
   void (*emit)(void *user, psplit_severity severity, const char *line);
   void *user;
+  /* Instead of `emit` for lines with a hint, for programs that have words of their own for it; its
+   * code is OK. NULL: they go to `emit` with the hint in words of this API. */
+  void (*advise)(void *user, psplit_severity severity, const psplit_diag *advice);
 } psplit_logger;
 
 #ifdef __cplusplus

@@ -93,6 +93,7 @@ typedef struct psplit_plan {
   uint32_t n_assumed;
   const char *const *assumed_names; /* [n_assumed] */
   int64_t assumed_value;            /* what each was counted as */
+  psplit_hint headline_hint;        /* what would tell a speed-up where the headline has none */
 } psplit_plan;
 
 #ifdef __cplusplus

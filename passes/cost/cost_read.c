@@ -138,10 +138,6 @@ out:
 
 /* --- telling kinds apart --- */
 
-static const char KINDS[] =
-  "; a costs file is what onnx-pipeline-run --profile writes (docs/costs.schema.json), a profile "
-  "of ONNX Runtime, its node memory statistics, or Olive's cost model";
-
 static psplit_code read_json(const char *text, size_t n_bytes, psplit_diag *diag,
                              psplit_cost_table **out_table) {
   json_error_t error;
@@ -164,8 +160,8 @@ static psplit_code read_json(const char *text, size_t n_bytes, psplit_diag *diag
   const json_t *events = json_is_array(root) ? root : json_object_get(root, "traceEvents");
   const bool own = json_is_string(format) && strcmp(json_string_value(format), FORMAT) == 0;
   if (!own && !json_is_array(events)) {
-    code = psplit_i_fail(diag, PSPLIT_INVALID, "it is JSON, but \"format\" is not \"%s\"%s", FORMAT,
-                         KINDS);
+    code = psplit_i_fail_about(diag, PSPLIT_INVALID, PSPLIT_I_HELPS(COSTS_FILE),
+                               "it is JSON, but \"format\" is not \"%s\"", FORMAT);
     goto out;
   }
   table = psplit_i_cost_table_new(own ? PSPLIT_I_COSTS_OWN : PSPLIT_I_COSTS_PROFILE);
@@ -189,7 +185,8 @@ static psplit_code read_any(const char *text, size_t n_bytes, psplit_diag *diag,
   if (at < n_bytes && (text[at] == '{' || text[at] == '['))
     return read_json(text, n_bytes, diag, out_table);
   if (!psplit_i_cost_csv_known(text, n_bytes, &format))
-    return psplit_i_fail(diag, PSPLIT_MALFORMED, "it is no costs file%s", KINDS);
+    return psplit_i_fail_about(diag, PSPLIT_MALFORMED, PSPLIT_I_HELPS(COSTS_FILE),
+                               "it is no costs file");
   psplit_cost_table *table = psplit_i_cost_table_new(format);
   if (!table) return psplit_i_nomem(diag);
   const psplit_code code = psplit_i_cost_csv_read(text, n_bytes, table, diag);

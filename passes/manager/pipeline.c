@@ -48,8 +48,8 @@ static psplit_code parse_option(const psplit_i_pass *pass, char *word, psplit_di
     return psplit_i_fail(diag, PSPLIT_USAGE, "pass %s: %s takes true or false, not \"%s\"",
                          pass->name, option->name, value);
   }
-  return psplit_i_fail(diag, PSPLIT_USAGE, "pass %s has no option \"%s\"; see --help-passes",
-                       pass->name, word);
+  return psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS(PASSES),
+                             "pass %s has no option \"%s\"", pass->name, word);
 }
 
 psplit_code psplit_i_pipeline_parse(const psplit_plugins *plugins, const char *text,

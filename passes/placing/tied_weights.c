@@ -210,9 +210,8 @@ static psplit_code prefer_together(psplit_planner *planner, const psplit_i_tied_
     return bound_code;
   }
   if (!take_back(planner, &apart)) return psplit_i_nomem(diag);
-  return code == PSPLIT_OK || code == PSPLIT_INFEASIBLE
-           ? PSPLIT_OK
-           : psplit_i_fail(diag, code, "%s", why_not.message);
+  return code == PSPLIT_OK || code == PSPLIT_INFEASIBLE ? PSPLIT_OK
+                                                        : psplit_i_fail_as(diag, &why_not);
 }
 
 /* Which weight leaves no split: the first, from the largest on, that cannot be joined with those
@@ -240,15 +239,15 @@ static psplit_code blame(psplit_planner *planner, const psplit_i_tied_weights *t
   const uint32_t *users = ties->users.items + weight->first_user;
   char first[128], last[128];
   *diag = (psplit_diag){0};
-  return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
-                       "weight \"%s\" (%" PRIu64 " bytes) is used by %" PRIu32
-                       " nodes, %s and %s among them; with "
-                       "these on one stage there is no split into %" PRIu32
-                       "; --tied-weights duplicate gives each stage its own",
-                       graph->values[weight->value].name, weight->bytes, weight->n_users,
-                       psplit_i_node_label(graph, users[0], first, sizeof first),
-                       psplit_i_node_label(graph, users[weight->n_users - 1], last, sizeof last),
-                       planner->options.n_stages);
+  return psplit_i_fail_about(
+    diag, PSPLIT_INFEASIBLE, PSPLIT_I_HELPS(TIED_DUPLICATE),
+    "weight \"%s\" (%" PRIu64 " bytes) is used by %" PRIu32
+    " nodes, %s and %s among them; with "
+    "these on one stage there is no split into %" PRIu32,
+    graph->values[weight->value].name, weight->bytes, weight->n_users,
+    psplit_i_node_label(graph, users[0], first, sizeof first),
+    psplit_i_node_label(graph, users[weight->n_users - 1], last, sizeof last),
+    planner->options.n_stages);
 }
 
 psplit_code psplit_i_tied_weights_settle(psplit_planner *planner, const psplit_i_tied_weights *ties,

@@ -218,7 +218,7 @@ psplit_code psplit_i_solve_within_memory(psplit_planner *planner, const psplit_i
     if (code == PSPLIT_INFEASIBLE && round) break;
     if (code == PSPLIT_INFEASIBLE && any_memory_limit(planner) && !any_pin(planner))
       return cut_to_fit(planner, r, false, diag);
-    if (code != PSPLIT_OK) return psplit_i_fail(diag, code, "%s", why.message);
+    if (code != PSPLIT_OK) return psplit_i_fail_as(diag, &why);
     if (planner->solution) {
       if (round == 0) {
         bound_ns = planner->solution->lower_bound_ns;

@@ -75,7 +75,8 @@ static psplit_code nothing_matches(const psplit_cost_table *table, const psplit_
 /* Times of one size beside transfers and memory of another are no plan. */
 static void say_other_sizes(const psplit_planner *planner, const psplit_cost_table *table) {
   const psplit_planner_options *options = &planner->options;
-  psplit_i_text sizes = {0};
+  psplit_i_text each[PSPLIT_HINT_ARGUMENTS] = {0};
+  psplit_i_advice sizes = {.hint = PSPLIT_HINT_MEASURED_DIMS};
   bool differ = false;
   for (size_t d = 0; d < table->dims.n; d++) {
     const psplit_dim_value *dim = &table->dims.items[d];
@@ -83,14 +84,16 @@ static void say_other_sizes(const psplit_planner *planner, const psplit_cost_tab
     for (size_t i = 0; i < options->n_dims; i++)
       if (strcmp(options->dims[i].name, dim->name) == 0) here = options->dims[i].value;
     differ |= here != dim->value;
-    psplit_i_text_addf(&sizes, "%s--dim %s=%" PRId64, d ? " " : "", dim->name, dim->value);
+    if (d >= PSPLIT_HINT_ARGUMENTS) continue;
+    psplit_i_text_addf(&each[d], "%s=%" PRId64, dim->name, dim->value);
+    sizes.arguments[d] = each[d].failed ? NULL : each[d].bytes;
   }
-  if (differ && !sizes.failed)
-    psplit_i_say(options->logger, PSPLIT_WARNING,
-                 "%s was measured with %s, and other sizes are counted here: times do not belong "
-                 "to them",
-                 table->name, sizes.bytes);
-  psplit_i_text_fini(&sizes);
+  if (differ)
+    psplit_i_advise(options->logger, PSPLIT_WARNING, sizes,
+                    "other sizes are counted here than those that %s was measured with: times do "
+                    "not belong to them",
+                    table->name);
+  for (size_t d = 0; d < PSPLIT_HINT_ARGUMENTS; d++) psplit_i_text_fini(&each[d]);
 }
 
 static psplit_code add_rows(psplit_planner *planner, const psplit_cost_table *table, uint8_t mark,

@@ -151,12 +151,6 @@ static void say_unknown(const psplit_planner *planner, const psplit_plan *plan,
                        plan->transfers[data->largest].tensor);
   psplit_i_text_addf(out, " depend%s on what only a run can tell",
                      data->n_nodes && data->n_transfers ? "" : "s");
-  if (data->n_nodes)
-    psplit_i_text_puts(out,
-                       "; onnx-pipeline-run --profile FILE MODEL measures the nodes for "
-                       "--costs FILE");
-  if (data->n_transfers)
-    psplit_i_text_puts(out, "; onnx-pipeline-run DIR measures the whole pipeline");
 }
 
 static void say_bytes(uint64_t bytes, psplit_i_text *out) {
@@ -172,7 +166,11 @@ static psplit_code say(psplit_planner *planner, psplit_plan *plan, uint64_t mode
   psplit_i_text line = {0};
   const bool told = plan->speed_up >= 0;
   if (psplit_i_plan_value_ns(planner, plan) <= 0) return PSPLIT_OK;
+  plan->headline_hint = PSPLIT_HINT_NONE;
   if (plan->data.matters) {
+    plan->headline_hint = !plan->data.n_transfers ? PSPLIT_HINT_MEASURE_NODES
+                          : !plan->data.n_nodes   ? PSPLIT_HINT_MEASURE_PIPELINE
+                                                  : PSPLIT_HINT_MEASURE_BOTH;
     say_unknown(planner, plan, &line);
   } else if (!plan->single_device) {
     psplit_i_text_puts(&line, "no speed-up over one device: none holds the whole model (");

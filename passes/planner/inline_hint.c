@@ -33,44 +33,16 @@ static const char *name_of(const psplit_i_graph *graph, uint32_t node) {
   return NULL;
 }
 
-/* The option as a POSIX shell takes it for one word. */
-static void add_option(psplit_i_text *out, const char *name, const char *branch) {
-  static const char plain[] =
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-    "_-./:,+@%";
-  psplit_i_text_puts(out, "--inline-if ");
-  if (name[strspn(name, plain)] == '\0') {
-    psplit_i_text_addf(out, "%s=%s", name, branch);
-    return;
-  }
-  psplit_i_text_puts(out, "'");
-  for (const char *c = name; *c; c++)
-    if (*c == '\'')
-      psplit_i_text_puts(out, "'\\''");
-    else
-      psplit_i_text_add(out, c, 1);
-  psplit_i_text_addf(out, "=%s'", branch);
-}
-
-void psplit_i_inline_hint(const psplit_i_graph *graph, uint32_t node, psplit_i_text *out) {
+bool psplit_i_inline_hint(const psplit_i_graph *graph, uint32_t node, psplit_i_advice *out) {
   const char *name = name_of(graph, node);
   bool known, taken;
   psplit_diag unsaid = {0};
-  if (!name) return;
-  if (psplit_i_if_condition(graph, node, &unsaid, &known, &taken) != PSPLIT_OK) {
-    out->failed = true;
-    return;
-  }
-  if (known) {
-    psplit_i_text_puts(out, "; its condition is constant: ");
-    add_option(out, name, taken ? "then" : "else");
-  } else {
-    psplit_i_text_puts(out, "; where it is known which one runs, ");
-    add_option(out, name, "then");
-    psplit_i_text_puts(out, " or ");
-    add_option(out, name, "else");
-  }
-  psplit_i_text_puts(out, " takes it");
+  if (!name) return true;
+  if (psplit_i_if_condition(graph, node, &unsaid, &known, &taken) != PSPLIT_OK) return false;
+  out->hint = known ? PSPLIT_HINT_INLINE_KNOWN : PSPLIT_HINT_INLINE_ASSUMED;
+  out->arguments[0] = name;
+  if (known) out->arguments[1] = taken ? "then" : "else";
+  return true;
 }
 
 /* Nodes of a body and of those inside it. Depth is bounded by the scan. */
@@ -111,11 +83,10 @@ void psplit_i_say_heavy_if(const psplit_planner *planner) {
   }
   if (heavy == PSPLIT_NONE || planner->node_ns[heavy] <= total_ns / 2) return;
   char label[128];
-  psplit_i_text text = {0};
-  psplit_i_text_addf(&text, "%.0f %% of the work is in If %s, and no cut goes through its branches",
-                     100 * (double)planner->node_ns[heavy] / (double)total_ns,
-                     psplit_i_node_label(graph, heavy, label, sizeof label));
-  psplit_i_inline_hint(graph, heavy, &text);
-  if (!text.failed) psplit_i_say(planner->options.logger, PSPLIT_NOTE, "%s", text.bytes);
-  psplit_i_text_fini(&text);
+  psplit_i_advice advice = {0};
+  if (psplit_i_inline_hint(graph, heavy, &advice))
+    psplit_i_advise(planner->options.logger, PSPLIT_NOTE, advice,
+                    "%.0f %% of the work is in If %s, and no cut goes through its branches",
+                    100 * (double)planner->node_ns[heavy] / (double)total_ns,
+                    psplit_i_node_label(graph, heavy, label, sizeof label));
 }

@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,10 +16,11 @@ static psplit_code apply_pin(psplit_planner *planner, const char *pin, psplit_di
   const char *equals = strrchr(pin, '=');
   uint64_t stage;
   if (!equals || equals == pin || !psplit_i_parse_u64(equals + 1, &stage))
-    return psplit_i_fail(diag, PSPLIT_USAGE, "--pin %s: it takes PATTERN=STAGE", pin);
+    return psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_ABOUT(PIN),
+                               "%s: it takes PATTERN=STAGE", pin);
   if (stage >= planner->options.n_stages)
-    return psplit_i_fail(diag, PSPLIT_USAGE, "--pin %s: stages are 0 to %" PRIu32, pin,
-                         planner->options.n_stages - 1);
+    return psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_ABOUT(PIN),
+                               "%s: stages are 0 to %" PRIu32, pin, planner->options.n_stages - 1);
   char *pattern = psplit_i_arena_strndup(&planner->arena, pin, (size_t)(equals - pin));
   if (!pattern) return psplit_i_nomem(diag);
   bool any = false;
@@ -27,12 +29,13 @@ static psplit_code apply_pin(psplit_planner *planner, const char *pin, psplit_di
     if (!*node->name || !psplit_i_glob_match(pattern, node->name)) continue;
     any = true;
     if (planner->pin[n] != PSPLIT_NONE && planner->pin[n] != stage)
-      return psplit_i_fail(diag, PSPLIT_USAGE,
-                           "--pin %s: node %s is pinned to stage %" PRIu32 " already", pin,
-                           node->name, planner->pin[n]);
+      return psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_ABOUT(PIN),
+                                 "%s: node %s is pinned to stage %" PRIu32 " already", pin,
+                                 node->name, planner->pin[n]);
     planner->pin[n] = (uint32_t)stage;
   }
-  if (!any) return psplit_i_fail(diag, PSPLIT_USAGE, "--pin %s matches no node", pin);
+  if (!any)
+    return psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_ABOUT(PIN), "%s matches no node", pin);
   return PSPLIT_OK;
 }
 
@@ -52,7 +55,9 @@ static psplit_code apply_together(psplit_planner *planner, const char *pattern, 
         if (planner->together[m] == old) planner->together[m] = class_id;
     }
   }
-  if (!any) return psplit_i_fail(diag, PSPLIT_USAGE, "--keep-together %s matches no node", pattern);
+  if (!any)
+    return psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_ABOUT(KEEP_TOGETHER),
+                               "%s matches no node", pattern);
   return PSPLIT_OK;
 }
 
@@ -70,12 +75,14 @@ static psplit_code apply_annotations(psplit_planner *planner, psplit_diag *diag)
   for (uint32_t n = 0; any && n < n_nodes; n++) {
     char label[128];
     if (stage[n] == PSPLIT_NONE || planner->pin[n] != PSPLIT_NONE) continue;
-    if (stage[n] >= planner->options.n_stages)
-      return psplit_i_fail(diag, PSPLIT_USAGE,
-                           "the model annotates node %s with stage %" PRIu32 "; ask for %" PRIu32
-                           " stages or more, or --ignore-annotations",
-                           psplit_i_node_label(planner->graph, n, label, sizeof label), stage[n],
-                           stage[n] + 1);
+    if (stage[n] >= planner->options.n_stages) {
+      char enough[16];
+      snprintf(enough, sizeof enough, "%" PRIu32, stage[n] + 1);
+      return psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS_WITH(MORE_STAGES, enough),
+                                 "the model annotates node %s with stage %" PRIu32,
+                                 psplit_i_node_label(planner->graph, n, label, sizeof label),
+                                 stage[n]);
+    }
     planner->pin[n] = stage[n];
     n_pinned++;
   }
@@ -120,6 +127,7 @@ static psplit_code check_enough_nodes(const psplit_planner *planner, psplit_diag
   const psplit_i_node *only = n_nodes == 1 ? &planner->graph->nodes[0] : NULL;
   if (n_stages <= (n_nodes ? n_nodes : 1)) return PSPLIT_OK;
   psplit_i_text why = {0};
+  psplit_i_advice advice = {0};
   char label[128];
   psplit_i_text_addf(&why, "%" PRIu32 " stages cannot all have work: ", n_stages);
   if (only && only->n_bodies)
@@ -129,13 +137,14 @@ static psplit_code check_enough_nodes(const psplit_planner *planner, psplit_diag
   if (largest != PSPLIT_NONE) {
     psplit_i_text_addf(&why, ", and no cut goes through the branches of If %s",
                        psplit_i_node_label(planner->graph, largest, label, sizeof label));
-    psplit_i_inline_hint(planner->graph, largest, &why);
+    why.failed |= !psplit_i_inline_hint(planner->graph, largest, &advice);
   } else {
     psplit_i_text_puts(&why, only && only->n_bodies ? ", and no cut goes through a node's bodies"
                                                     : "; ask for fewer stages");
   }
   const psplit_code code =
-    why.failed ? psplit_i_nomem(diag) : psplit_i_fail(diag, PSPLIT_INFEASIBLE, "%s", why.bytes);
+    why.failed ? psplit_i_nomem(diag)
+               : psplit_i_fail_about(diag, PSPLIT_INFEASIBLE, advice, "%s", why.bytes);
   psplit_i_text_fini(&why);
   return code;
 }

@@ -292,6 +292,70 @@ static void unknown_names_find_the_nearest(void **state) {
   assert_true(strlen(diag.message) < sizeof diag.message);
 }
 
+static void keep_line(void *user, psplit_severity severity, const char *line) {
+  assert_int_equal(severity, PSPLIT_NOTE);
+  snprintf(user, PSPLIT_DIAG_BYTES, "%s", line);
+}
+
+static void keep_advice(void *user, psplit_severity severity, const psplit_diag *advice) {
+  assert_int_equal(severity, PSPLIT_NOTE);
+  *(psplit_diag *)user = *advice;
+}
+
+static void hints_keep_their_arguments(void **state) {
+  (void)state;
+  static char giant[PSPLIT_HINT_BYTES + 1];
+  memset(giant, 'g', sizeof giant - 1);
+  psplit_diag diag, copy = {0};
+  memset(&diag, 1, sizeof diag);
+  diag.code = PSPLIT_OK; /* an older hint does not shine through */
+  assert_int_equal(psplit_i_fail(&diag, PSPLIT_IO, "plain"), PSPLIT_IO);
+  assert_int_equal(diag.hint, PSPLIT_HINT_NONE);
+  assert_int_equal(diag.subject, PSPLIT_SUBJECT_NONE);
+  assert_string_equal(psplit_hint_argument(&diag, 0), "");
+  assert_int_equal(psplit_i_fail_about(&diag, PSPLIT_IO, PSPLIT_I_HELPS(REPLACE), "later"),
+                   PSPLIT_IO);
+  assert_int_equal(diag.hint, PSPLIT_HINT_NONE); /* of the first failure alone */
+  diag = (psplit_diag){0};
+  assert_int_equal(psplit_i_fail_about(&diag, PSPLIT_USAGE,
+                                       (psplit_i_advice){.hint = PSPLIT_HINT_INLINE_KNOWN,
+                                                         .subject = PSPLIT_SUBJECT_PIN,
+                                                         .arguments = {"a\nb", "then"}},
+                                       "x"),
+                   PSPLIT_USAGE);
+  psplit_i_diag_context(&diag, "m");
+  assert_int_equal(psplit_i_fail_as(&copy, &diag), PSPLIT_USAGE);
+  assert_string_equal(copy.message, "m: x");
+  assert_int_equal(copy.subject, PSPLIT_SUBJECT_PIN);
+  assert_int_equal(copy.hint, PSPLIT_HINT_INLINE_KNOWN);
+  assert_int_equal(copy.n_hint_arguments, 2);
+  assert_string_equal(psplit_hint_argument(&copy, 0), "a?b");
+  assert_string_equal(psplit_hint_argument(&copy, 1), "then");
+  assert_string_equal(psplit_hint_argument(&copy, 2), "");
+  diag = (psplit_diag){0};
+  assert_int_equal(psplit_i_fail_about(&diag, PSPLIT_IO, PSPLIT_I_HELPS_WITH(INPUT, giant), "x"),
+                   PSPLIT_IO);
+  assert_int_equal(diag.hint, PSPLIT_HINT_NONE); /* half a name is no advice */
+}
+
+static void loggers_get_advice_as_they_take_it(void **state) {
+  (void)state;
+  char line[PSPLIT_DIAG_BYTES] = "";
+  psplit_logger logger = {.emit = keep_line, .user = line};
+  psplit_i_advise(&logger, PSPLIT_NOTE, PSPLIT_I_HELPS_WITH(DIMS, "batch"), "%d open", 1);
+  assert_string_equal(line, "1 open; psplit_planner_options.dims fixes them");
+  psplit_i_advise(&logger, PSPLIT_NOTE, (psplit_i_advice){0}, "plain");
+  assert_string_equal(line, "plain");
+  psplit_diag advice = {0};
+  logger.advise = keep_advice;
+  logger.user = &advice;
+  psplit_i_advise(&logger, PSPLIT_NOTE, PSPLIT_I_HELPS_WITH(DIMS, "batch"), "%d open", 1);
+  assert_string_equal(advice.message, "1 open");
+  assert_int_equal(advice.hint, PSPLIT_HINT_DIMS);
+  assert_string_equal(psplit_hint_argument(&advice, 0), "batch");
+  psplit_i_advise(NULL, PSPLIT_NOTE, (psplit_i_advice){0}, "nobody");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(arena_keeps_alignment_and_limit),
@@ -304,6 +368,8 @@ int main(void) {
     cmocka_unit_test(json_is_valid_for_any_bytes),
     cmocka_unit_test(hasher_ignores_how_the_stream_is_cut),
     cmocka_unit_test(diag_keeps_the_first_failure_printable),
+    cmocka_unit_test(hints_keep_their_arguments),
+    cmocka_unit_test(loggers_get_advice_as_they_take_it),
     cmocka_unit_test(routes_are_short_and_pass_once),
     cmocka_unit_test(unknown_names_find_the_nearest),
   };

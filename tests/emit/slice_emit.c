@@ -9,6 +9,7 @@
 
 #include <psplit/emit.h>
 
+#include "../../tools/exit_status.h"
 #include "base.h"
 #include "graph.h"
 
@@ -131,7 +132,7 @@ int main(int argc, char **argv) {
   psplit_code code = psplit_model_open(argv[1], NULL, &diag, &model);
   if (code != PSPLIT_OK) {
     fprintf(stderr, "error: %s\n", diag.message);
-    return psplit_code_exit_status(code);
+    return cli_exit_status(code);
   }
   psplit_emit_options options = {0};
   if (argc > 4) options.boundary = (psplit_boundary)position(argv[4], boundaries, 2);
@@ -146,5 +147,5 @@ int main(int argc, char **argv) {
   psplit_i_vec_fini(&parts.copies);
   psplit_i_vec_fini(&parts.transfers);
   psplit_model_close(model);
-  return psplit_code_exit_status(code);
+  return cli_exit_status(code);
 }

@@ -444,7 +444,7 @@ static void old_models(void **state) {
   assert_int_equal(
     emit(model, &p, "out", PSPLIT_BOUNDARY_SENDRECV, PSPLIT_WEIGHTS_AUTO, false, &diag),
     PSPLIT_UNSUPPORTED);
-  assert_non_null(strstr(diag.message, "--boundary io"));
+  assert_int_equal(diag.hint, PSPLIT_HINT_BOUNDARY_IO);
   emit_ok(model, &p, "out", PSPLIT_BOUNDARY_IO, PSPLIT_WEIGHTS_AUTO);
   psplit_model_close(model);
 }
@@ -607,6 +607,7 @@ static void emit_refused(const psplit_model *model, const test_plan *p, const ch
   assert_int_equal(
     emit(model, p, directory, PSPLIT_BOUNDARY_IO, PSPLIT_WEIGHTS_AUTO, replace, &diag), PSPLIT_IO);
   if (!strstr(diag.message, says)) fail_msg("\"%s\" does not say \"%s\"", diag.message, says);
+  if (strcmp(says, "exists") == 0) assert_int_equal(diag.hint, PSPLIT_HINT_REPLACE);
 }
 
 /* What is in the way stays as it is, unless it is a directory that may be replaced. */
@@ -618,8 +619,8 @@ static void what_is_in_the_way(void **state) {
   assert_int_equal(system("mkdir old && echo mine > old/note && echo mine > file && "
                           "ln -s old link && mkdir holds && cp model.onnx holds/"),
                    0);
-  emit_refused(model, &p, "old", false, "--force replaces it");
-  emit_refused(model, &p, "old/", false, "--force replaces it");
+  emit_refused(model, &p, "old", false, "exists");
+  emit_refused(model, &p, "old/", false, "exists");
   emit_refused(model, &p, "file", true, "is not a directory");
   emit_refused(model, &p, "link", true, "is not a directory");
   emit_refused(model, &p, "none/out", true, "none: No such file");

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "../../tools/exit_status.h"
 #include "graph.h"
 
 int main(int argc, char **argv) {
@@ -12,7 +13,7 @@ int main(int argc, char **argv) {
   const psplit_code code = psplit_model_open(argv[1], NULL, &diag, &model);
   if (code != PSPLIT_OK) {
     fprintf(stderr, "error: %s\n", diag.message);
-    return psplit_code_exit_status(code);
+    return cli_exit_status(code);
   }
   const psplit_i_graph *graph = psplit_i_model_graph(model);
   uint32_t n_captures = 0, n_bodies = 0;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../tools/exit_status.h"
 #include "planner.h"
 
 enum { MAX_DIMS = 32 };
@@ -46,7 +47,7 @@ static void print_nodes(const psplit_planner *planner) {
 
 static int failed(const psplit_diag *diag) {
   fprintf(stderr, "error: %s\n", diag->message);
-  return psplit_code_exit_status(diag->code);
+  return cli_exit_status(diag->code);
 }
 
 int main(int argc, char **argv) {

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "../../tools/exit_status.h"
 #include "shape.h"
 #include "work.h"
 
@@ -137,5 +138,5 @@ out:
   psplit_i_costs_destroy(costs);
   psplit_i_shapes_destroy(shapes);
   psplit_model_close(model);
-  return code == PSPLIT_OK ? 0 : psplit_code_exit_status(code);
+  return code == PSPLIT_OK ? 0 : cli_exit_status(code);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../tools/exit_status.h"
 #include "text_model.h"
 
 static char *read_all(FILE *in, size_t *out_n) {
@@ -45,7 +46,7 @@ int main(int argc, char **argv) {
   psplit_diag diag = {0};
   if (parse_model_text(text, n_text, &options, &diag, &bytes, &n) != PSPLIT_OK) {
     fprintf(stderr, "error: %s\n", diag.message);
-    return psplit_code_exit_status(diag.code);
+    return cli_exit_status(diag.code);
   }
   FILE *out = strcmp(argv[1], "-") == 0 ? stdout : fopen(argv[1], "wb");
   if (!out || fwrite(bytes, 1, n, out) != n || fclose(out) != 0) {

@@ -5,6 +5,7 @@
 #include <psplit/passes.h>
 #include <psplit/verify.h>
 #include <stdio.h>
+#include "../../tools/exit_status.h"
 
 static psplit_code spoil_and_prove(void *user, const char *directory, psplit_diag *diag) {
   const psplit_model *model = user;
@@ -35,5 +36,5 @@ int main(int argc, char **argv) {
   if (code != PSPLIT_OK) fprintf(stderr, "error: %s\n", diag.message);
   psplit_planner_destroy(planner);
   psplit_model_close(model);
-  return psplit_code_exit_status(code);
+  return cli_exit_status(code);
 }
