@@ -104,6 +104,28 @@ PSPLIT_MUST_USE psplit_code psplit_i_inline_if(const psplit_model *model,
                                                psplit_i_skeleton *out_skeleton,
                                                psplit_inlined *out_inlined);
 
+/* The model of another skeleton over the same file, which must not have changed since. *skeleton is
+ * taken over, also on failure. max_bytes as in psplit_read_options. Errors: as psplit_model_open. */
+PSPLIT_MUST_USE psplit_code psplit_i_model_rebuild(const psplit_model *before,
+                                                   psplit_i_skeleton *skeleton, uint64_t max_bytes,
+                                                   psplit_diag *diag, psplit_model **out_model);
+
+/* A node that others stand in for. */
+typedef struct psplit_i_node_edit {
+  uint32_t node;
+  const void *fields; /* fields of the GraphProto, in place of the node's */
+  size_t bytes;
+} psplit_i_node_edit;
+
+/* The skeleton of `model` with some nodes replaced and `fields` of the GraphProto added at its end.
+ * edits[n_edits] ascend by node. What is new has file_bytes 0 in its span, and no view.
+ * Errors: MALFORMED (fields that are none), NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_skeleton_edit(const psplit_model *model,
+                                                   const psplit_i_node_edit *edits, size_t n_edits,
+                                                   const void *fields, size_t bytes,
+                                                   psplit_diag *diag,
+                                                   psplit_i_skeleton *out_skeleton);
+
 /* Checks every tensor of the model: dims, size of the stored data, range of external data. */
 PSPLIT_MUST_USE psplit_code psplit_i_tensors_check(psplit_model *model, psplit_diag *diag);
 

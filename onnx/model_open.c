@@ -143,6 +143,29 @@ static psplit_code note_inlined(psplit_model *model, const psplit_model *before,
   return PSPLIT_OK;
 }
 
+psplit_code psplit_i_model_rebuild(const psplit_model *before, psplit_i_skeleton *skeleton,
+                                   uint64_t max_bytes, psplit_diag *diag,
+                                   psplit_model **out_model) {
+  psplit_code code;
+  psplit_model *after = NULL;
+  PSPLIT_TRY(new_model(before->path, &before->options, diag, &after));
+  PSPLIT_TRY(open_file(after, diag));
+  const psplit_i_data_file *a = &before->files.items[0], *b = &after->files.items[0];
+  if (a->inode != b->inode || a->device != b->device || a->bytes != b->bytes ||
+      a->modified_ns != b->modified_ns)
+    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "changed while it was being read"));
+  after->skeleton = *skeleton;
+  *skeleton = (psplit_i_skeleton){0};
+  PSPLIT_TRY(psplit_i_open_files_create(after, diag));
+  PSPLIT_TRY(build(after, max_bytes ? max_bytes : default_limit(b->bytes), diag));
+  *out_model = after;
+  return PSPLIT_OK;
+out:
+  psplit_i_skeleton_fini(skeleton);
+  psplit_model_close(after);
+  return code;
+}
+
 /* *io_model with one more If inlined, read from the same file. */
 static psplit_code inline_one(psplit_model **io_model, const psplit_inline_if *choice,
                               uint64_t max_bytes, psplit_diag *diag) {
@@ -151,22 +174,12 @@ static psplit_code inline_one(psplit_model **io_model, const psplit_inline_if *c
   psplit_i_skeleton skeleton = {0};
   psplit_inlined inlined;
   PSPLIT_TRY(psplit_i_inline_if(before, choice, diag, &skeleton, &inlined));
-  PSPLIT_TRY(new_model(before->path, &before->options, diag, &after));
-  PSPLIT_TRY(open_file(after, diag));
-  const psplit_i_data_file *a = &before->files.items[0], *b = &after->files.items[0];
-  if (a->inode != b->inode || a->device != b->device || a->bytes != b->bytes ||
-      a->modified_ns != b->modified_ns)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "changed while it was being read"));
-  after->skeleton = skeleton;
-  skeleton = (psplit_i_skeleton){0};
-  PSPLIT_TRY(psplit_i_open_files_create(after, diag));
+  PSPLIT_TRY(psplit_i_model_rebuild(before, &skeleton, max_bytes, diag, &after));
   PSPLIT_TRY(note_inlined(after, before, &inlined, diag));
-  PSPLIT_TRY(build(after, max_bytes, diag));
   *io_model = after;
   psplit_model_close(before);
   return PSPLIT_OK;
 out:
-  psplit_i_skeleton_fini(&skeleton);
   psplit_model_close(after);
   return code;
 }

@@ -1,0 +1,276 @@
+/* From a model and options to a backward graph: the loss, the weights, differentiation, and what
+ * has to be stashed. */
+#include "gradient.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "differentiate.h"
+#include "loss.h"
+#include "model.h"
+#include "onnx_fields.h"
+#include "weights.h"
+
+/* The loss as an output of the graph, unless it is one. */
+static void add_output(const psplit_i_shapes *shapes, uint32_t value, psplit_i_text *fields) {
+  const psplit_i_value *v = &psplit_i_shapes_graph(shapes)->values[value];
+  if (!v->is_output)
+    psplit_i_put_typed_value(fields, PSPLIT_GRAPH_OUTPUT, v->name, shapes,
+                             psplit_i_shapes_type(shapes, value));
+}
+
+/* The value that --loss-output names, in the model as it is. */
+static psplit_code check_loss_output(const psplit_i_shapes *shapes, const char *name,
+                                     psplit_diag *diag, uint32_t *out) {
+  const psplit_i_graph *graph = psplit_i_shapes_graph(shapes);
+  *out = psplit_i_graph_find_value(graph, name);
+  if (*out == PSPLIT_NONE)
+    return psplit_i_fail(diag, PSPLIT_USAGE, "the model has no value \"%s\" to take as its loss",
+                         name);
+  const psplit_i_vtype *type = psplit_i_shapes_type(shapes, *out);
+  for (int32_t i = 0; i < type->rank; i++) {
+    int64_t size;
+    if (psplit_i_dim_is_const(psplit_i_shapes_dims(shapes), type->dims[i], &size) && size != 1)
+      return psplit_i_fail(diag, PSPLIT_USAGE,
+                           "the loss \"%s\" has more than one element: give one that is summed or "
+                           "averaged, or a --loss",
+                           name);
+  }
+  return PSPLIT_OK;
+}
+
+/* gradient->model: the file's model with the loss at its end, and all that is made of it. */
+static psplit_code open_with_loss(psplit_gradient *gradient, const psplit_model *model,
+                                  const psplit_training_options *options, const psplit_sink *sink,
+                                  psplit_diag *diag) {
+  psplit_code code;
+  psplit_i_shapes *shapes = NULL;
+  psplit_i_text fields = {0};
+  psplit_i_skeleton skeleton = {0};
+  const char *loss = options->loss_output;
+  if (!options->loss == !loss)
+    PSPLIT_TRY(
+      psplit_i_fail(diag, PSPLIT_USAGE, "training needs a loss or the output that is one"));
+  PSPLIT_TRY(psplit_i_shapes_create(psplit_i_model_graph(model), NULL, 0, NULL, diag, &shapes));
+  if (options->loss) {
+    PSPLIT_TRY(psplit_i_loss_fields(shapes, options->loss, &gradient->arena, diag, &fields, &loss));
+  } else {
+    uint32_t value;
+    PSPLIT_TRY(check_loss_output(shapes, loss, diag, &value));
+    add_output(shapes, value, &fields);
+  }
+  if (fields.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  PSPLIT_TRY(psplit_i_skeleton_edit(model, NULL, 0, fields.bytes, fields.n, diag, &skeleton));
+  PSPLIT_TRY(psplit_i_model_rebuild(model, &skeleton, 0, diag, &gradient->model));
+  PSPLIT_TRY(psplit_i_shapes_create(psplit_i_model_graph(gradient->model), NULL, 0, sink, diag,
+                                    &gradient->shapes));
+  gradient->loss = psplit_i_graph_find_value(psplit_i_model_graph(gradient->model), loss);
+out:
+  psplit_i_text_fini(&fields);
+  psplit_i_shapes_destroy(shapes);
+  return code;
+}
+
+static psplit_code find_input(const psplit_i_graph *graph, const char *name, psplit_diag *diag,
+                              uint32_t *out) {
+  *out = psplit_i_graph_find_value(graph, name);
+  if (*out == PSPLIT_NONE || graph->values[*out].input == PSPLIT_NONE ||
+      graph->values[*out].initializer != PSPLIT_NONE)
+    return psplit_i_fail(diag, PSPLIT_USAGE, "--gradient-of \"%s\": no input has this name", name);
+  return PSPLIT_OK;
+}
+
+/* What gradients are wanted of: weights in the order of the file, then inputs. */
+static psplit_code choose(psplit_gradient *gradient, const psplit_training_options *options,
+                          psplit_diag *diag) {
+  psplit_code code;
+  const psplit_i_graph *graph = psplit_i_model_graph(gradient->model);
+  gradient->is_trainable = PSPLIT_NEW(&gradient->arena, bool, graph->n_values);
+  gradient->trainables = PSPLIT_NEW(&gradient->arena, psplit_i_trainable,
+                                    graph->n_initializers + options->n_gradient_of);
+  if (!gradient->is_trainable || !gradient->trainables) PSPLIT_TRY(psplit_i_nomem(diag));
+  PSPLIT_TRY(psplit_i_weights_choose(gradient->shapes, options, diag, gradient->is_trainable));
+  for (uint32_t i = 0; i < graph->n_initializers; i++)
+    if (gradient->is_trainable[graph->initializers[i]])
+      gradient->trainables[gradient->n_trainables++] =
+        (psplit_i_trainable){.value = graph->initializers[i], .gradient = PSPLIT_NONE};
+  for (size_t i = 0; i < options->n_gradient_of; i++) {
+    uint32_t value;
+    PSPLIT_TRY(find_input(graph, options->gradient_of[i], diag, &value));
+    if (gradient->is_trainable[value]) continue;
+    gradient->is_trainable[value] = true;
+    gradient->trainables[gradient->n_trainables++] =
+      (psplit_i_trainable){.value = value, .gradient = PSPLIT_NONE, .is_input = true};
+  }
+  if (!gradient->n_trainables)
+    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE,
+                             "there is nothing to train: the model has no floating-point "
+                             "initializer in a parameter's place; --train names them"));
+out:
+  return code;
+}
+
+/* Gradients get the names of their tensors; one that is no node's result, or that of two tensors,
+ * passes through an Identity. */
+static void name_gradients(psplit_gradient *gradient) {
+  psplit_i_backward *b = &gradient->b;
+  for (uint32_t i = 0; i < gradient->n_trainables && !b->failed; i++) {
+    psplit_i_trainable *t = &gradient->trainables[i];
+    if (t->gradient == PSPLIT_NONE) continue;
+    const psplit_i_bvalue *value = &b->values.items[t->gradient];
+    if (value->origin != PSPLIT_ORIGIN_NODE || value->name)
+      t->gradient = psplit_i_backward_node(b, "Identity", 1, &t->gradient, 1);
+    psplit_i_text text = {0};
+    psplit_i_text_addf(&text, "%s.grad", b->forward->values[t->value].name);
+    t->gradient_name = psplit_i_backward_name(b, text.failed ? "grad" : text.bytes);
+    psplit_i_text_fini(&text);
+    if (!b->failed) b->values.items[t->gradient].name = t->gradient_name;
+  }
+}
+
+psplit_i_source psplit_i_gradient_source(const psplit_gradient *gradient, uint32_t value) {
+  const psplit_i_graph *graph = psplit_i_model_graph(gradient->model);
+  const psplit_i_value *v = &graph->values[value];
+  if (gradient->is_trainable[value]) return PSPLIT_FROM_INPUT;
+  if (v->input != PSPLIT_NONE &&
+      (v->initializer == PSPLIT_NONE || psplit_i_model_ir_version(gradient->model) >= 4))
+    return PSPLIT_FROM_INPUT;
+  if (v->initializer != PSPLIT_NONE || v->sparse_initializer != PSPLIT_NONE)
+    return PSPLIT_FROM_COPY;
+  if (v->producer != PSPLIT_NONE && psplit_i_node_is(&graph->nodes[v->producer], "Constant"))
+    return PSPLIT_FROM_COPY;
+  return PSPLIT_FROM_STASH;
+}
+
+/* Drops what no gradient needs, lists what is stashed, and names the rest. */
+static psplit_code settle(psplit_gradient *gradient, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  psplit_i_backward *b = &gradient->b;
+  psplit_i_ref *outputs =
+    psplit_i_arena_array(&gradient->arena, gradient->n_trainables, sizeof *outputs);
+  if (!outputs || b->failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  for (uint32_t i = 0; i < gradient->n_trainables; i++)
+    outputs[i] = gradient->trainables[i].gradient;
+  psplit_i_backward_sweep(b, outputs, gradient->n_trainables);
+  for (psplit_i_ref r = 0; r < b->values.n && !b->failed; r++) {
+    psplit_i_bvalue *value = &b->values.items[r];
+    if (!value->alive) continue;
+    const bool stashed = value->origin == PSPLIT_ORIGIN_SHAPE ||
+                         (value->origin == PSPLIT_ORIGIN_FORWARD &&
+                          psplit_i_gradient_source(gradient, value->index) == PSPLIT_FROM_STASH);
+    if (stashed && !psplit_i_vec_push(&gradient->stashed, r)) b->failed = true;
+    if (value->name) continue;
+    psplit_i_text text = {0};
+    psplit_i_text_addf(&text, value->origin == PSPLIT_ORIGIN_CONSTANT ? "c%" PRIu32 : "g%" PRIu32,
+                       r);
+    value->name = psplit_i_backward_name(b, text.failed ? "g" : text.bytes);
+    psplit_i_text_fini(&text);
+  }
+  gradient->twins = psplit_i_arena_array(&gradient->arena, b->nodes.n, sizeof *gradient->twins);
+  if (b->failed || !gradient->twins) PSPLIT_TRY(psplit_i_nomem(diag));
+  for (size_t n = 0; n < b->nodes.n; n++)
+    if (b->nodes.items[n].alive)
+      gradient->twins[gradient->n_backward_nodes++] = b->nodes.items[n].twin;
+out:
+  return code;
+}
+
+static psplit_code differentiate(psplit_gradient *gradient, const psplit_sink *sink,
+                                 psplit_diag *diag) {
+  psplit_code code;
+  const psplit_i_graph *graph = psplit_i_model_graph(gradient->model);
+  const uint32_t n = gradient->n_trainables;
+  uint32_t *values = psplit_i_arena_array(&gradient->arena, n, sizeof *values);
+  psplit_i_ref *gradients = psplit_i_arena_array(&gradient->arena, n, sizeof *gradients);
+  if (!values || !gradients) return psplit_i_nomem(diag);
+  for (uint32_t i = 0; i < n; i++) values[i] = gradient->trainables[i].value;
+  PSPLIT_TRY(psplit_i_backward_init(&gradient->b, graph, diag));
+  gradient->loss_gradient = psplit_i_backward_received(
+    &gradient->b, "loss.grad", psplit_i_shapes_type(gradient->shapes, gradient->loss)->elem);
+  PSPLIT_TRY(psplit_i_differentiate(gradient->shapes, gradient->loss, gradient->loss_gradient,
+                                    values, n, &gradient->b, diag, gradients));
+  uint32_t reached = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    gradient->trainables[i].gradient = gradients[i];
+    if (gradients[i] != PSPLIT_NONE)
+      reached++;
+    else
+      psplit_i_say(sink, PSPLIT_WARNING, "the loss does not depend on \"%s\"",
+                   graph->values[values[i]].name);
+  }
+  if (!reached)
+    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE,
+                             "the loss \"%s\" depends on none of what is to be trained",
+                             graph->values[gradient->loss].name));
+  name_gradients(gradient);
+  PSPLIT_TRY(settle(gradient, diag));
+out:
+  return code;
+}
+
+psplit_code psplit_gradient_create(const psplit_model *model,
+                                   const psplit_training_options *options, const psplit_sink *sink,
+                                   psplit_diag *diag, psplit_gradient **out_gradient) {
+  psplit_code code;
+  psplit_gradient *gradient = calloc(1, sizeof *gradient);
+  if (!gradient) return psplit_i_nomem(diag);
+  psplit_i_arena_init(&gradient->arena, 0);
+  PSPLIT_TRY(open_with_loss(gradient, model, options, sink, diag));
+  PSPLIT_TRY(choose(gradient, options, diag));
+  PSPLIT_TRY(differentiate(gradient, sink, diag));
+  *out_gradient = gradient;
+  return PSPLIT_OK;
+out:
+  psplit_gradient_destroy(gradient);
+  return code;
+}
+
+void psplit_gradient_destroy(psplit_gradient *gradient) {
+  if (!gradient) return;
+  psplit_i_backward_fini(&gradient->b);
+  psplit_i_vec_fini(&gradient->stashed);
+  psplit_i_shapes_destroy(gradient->shapes);
+  psplit_model_close(gradient->model);
+  psplit_i_arena_fini(&gradient->arena);
+  free(gradient);
+}
+
+uint32_t psplit_gradient_n_trainables(const psplit_gradient *gradient) {
+  return gradient->n_trainables;
+}
+
+psplit_trainable psplit_gradient_trainable(const psplit_gradient *gradient, uint32_t index) {
+  const psplit_i_trainable *t = &gradient->trainables[index];
+  return (psplit_trainable){.name = gradient->b.forward->values[t->value].name,
+                            .gradient = t->gradient_name,
+                            .is_input = t->is_input};
+}
+
+const char *psplit_gradient_loss(const psplit_gradient *gradient) {
+  return gradient->b.forward->values[gradient->loss].name;
+}
+
+const char *psplit_gradient_loss_gradient(const psplit_gradient *gradient) {
+  return gradient->b.values.items[gradient->loss_gradient].name;
+}
+
+uint32_t psplit_gradient_n_stashed(const psplit_gradient *gradient) {
+  return (uint32_t)gradient->stashed.n;
+}
+
+const char *psplit_gradient_stashed(const psplit_gradient *gradient, uint32_t index) {
+  return gradient->b.values.items[gradient->stashed.items[index]].name;
+}
+
+uint32_t psplit_gradient_n_forward_nodes(const psplit_gradient *gradient) {
+  return gradient->b.forward->n_nodes;
+}
+
+uint32_t psplit_gradient_n_backward_nodes(const psplit_gradient *gradient) {
+  return gradient->n_backward_nodes;
+}
+
+uint32_t psplit_gradient_twin(const psplit_gradient *gradient, uint32_t backward_node) {
+  return gradient->twins[backward_node];
+}

@@ -1,0 +1,246 @@
+/* Losses: from an option's text to nodes at the model's end. */
+#include "loss.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backward.h"
+#include "onnx_fields.h"
+
+enum { FIRST_OPSET_WITH_LOSSES = 12 };
+
+typedef struct loss {
+  const psplit_i_shapes *shapes;
+  const psplit_i_graph *graph;
+  psplit_i_arena *arena;
+  psplit_diag *diag;
+  psplit_i_text *fields;
+  const char *kind, *prediction, *target; /* prediction: "" where left out */
+  int64_t ignore, axis;
+  bool has_ignore, has_axis;
+  uint32_t value; /* of the prediction */
+  const psplit_i_vtype *type;
+  uint32_t n_named;
+} loss;
+
+/* A name that no value has. */
+static const char *fresh(loss *l, const char *stem) {
+  psplit_i_text text = {0};
+  char *name = NULL;
+  do {
+    text.n = 0;
+    psplit_i_text_puts(&text, stem);
+    if (l->n_named) psplit_i_text_addf(&text, ".%" PRIu32, l->n_named);
+    l->n_named++;
+  } while (!text.failed && psplit_i_graph_find_value(l->graph, text.bytes) != PSPLIT_NONE);
+  if (!text.failed) name = psplit_i_arena_strndup(l->arena, text.bytes, text.n);
+  psplit_i_text_fini(&text);
+  if (!name) l->fields->failed = true;
+  return name ? name : "";
+}
+
+static psplit_code bad(loss *l, const char *text, const char *why) {
+  return psplit_i_fail(l->diag, PSPLIT_USAGE,
+                       "loss \"%s\": %s; it is softmax-cross-entropy:logits=L,labels=Y"
+                       "[,ignore=N][,axis=N], mse:prediction=P,target=T or "
+                       "bce-with-logits:logits=L,labels=Y",
+                       text, why);
+}
+
+static psplit_code parse_entry(loss *l, const char *text, const char *key, const char *value) {
+  char *end;
+  const bool number = strcmp(key, "ignore") == 0 || strcmp(key, "axis") == 0;
+  const int64_t n = number ? strtoll(value, &end, 10) : 0;
+  if (number && (!*value || *end)) return bad(l, text, "not a whole number");
+  if (strcmp(key, "logits") == 0 || strcmp(key, "prediction") == 0) {
+    l->prediction = value;
+  } else if (strcmp(key, "labels") == 0 || strcmp(key, "target") == 0) {
+    l->target = value;
+  } else if (strcmp(key, "ignore") == 0) {
+    l->ignore = n;
+    l->has_ignore = true;
+  } else if (strcmp(key, "axis") == 0) {
+    l->axis = n;
+    l->has_axis = true;
+  } else {
+    return bad(l, text, "an entry that it does not have");
+  }
+  return PSPLIT_OK;
+}
+
+/* "kind:key=value,key=value"; names with a comma cannot be said. */
+static psplit_code parse(loss *l, const char *text) {
+  psplit_code code = PSPLIT_OK;
+  char *copy = psplit_i_arena_strndup(l->arena, text, strlen(text));
+  if (!copy) return psplit_i_nomem(l->diag);
+  l->kind = copy;
+  l->prediction = "";
+  l->target = NULL;
+  l->axis = 1;
+  char *rest = strchr(copy, ':');
+  if (rest) *rest++ = '\0';
+  while (rest && *rest) {
+    char *entry = rest;
+    rest = strchr(entry, ',');
+    if (rest) *rest++ = '\0';
+    char *value = strchr(entry, '=');
+    if (!value) return bad(l, text, "an entry without a value");
+    *value++ = '\0';
+    PSPLIT_TRY(parse_entry(l, text, entry, value));
+  }
+  const bool classes = strcmp(l->kind, "softmax-cross-entropy") == 0;
+  if (!classes && strcmp(l->kind, "mse") != 0 && strcmp(l->kind, "bce-with-logits") != 0)
+    return bad(l, text, "no such loss");
+  if (!classes && (l->has_ignore || l->has_axis))
+    return bad(l, text, "an entry that it does not have");
+  if (!l->target) l->target = strcmp(l->kind, "mse") == 0 ? "target" : "labels";
+out:
+  return code;
+}
+
+static psplit_code find_prediction(loss *l, const char *text) {
+  if (*l->prediction) {
+    l->value = psplit_i_graph_find_value(l->graph, l->prediction);
+    if (l->value == PSPLIT_NONE)
+      return psplit_i_fail(l->diag, PSPLIT_USAGE, "loss \"%s\": the model has no value \"%s\"",
+                           text, l->prediction);
+  } else {
+    if (l->graph->n_outputs != 1)
+      return bad(l, text, "the model has several outputs, so it has to say which one");
+    l->value = l->graph->outputs[0];
+    l->prediction = l->graph->values[l->value].name;
+  }
+  l->type = psplit_i_shapes_type(l->shapes, l->value);
+  if (l->type->elem != PSPLIT_ELEM_FLOAT && l->type->elem != PSPLIT_ELEM_DOUBLE &&
+      l->type->elem != PSPLIT_ELEM_FLOAT16 && l->type->elem != PSPLIT_ELEM_BFLOAT16)
+    return psplit_i_fail(l->diag, PSPLIT_USAGE, "loss \"%s\": \"%s\" is no floating-point tensor",
+                         text, l->prediction);
+  return PSPLIT_OK;
+}
+
+/* The input for labels or targets, unless a value has its name: of the prediction's shape, without
+ * axis `skip` where that is not negative. */
+static void add_target(loss *l, int32_t elem, int32_t skip) {
+  psplit_i_emit_dim dims[PSPLIT_MAX_RANK];
+  int32_t rank = 0;
+  if (psplit_i_graph_find_value(l->graph, l->target) != PSPLIT_NONE) return;
+  for (int32_t i = 0; i < l->type->rank; i++)
+    if (i != skip) dims[rank++] = psplit_i_shapes_emit_dim(l->shapes, l->type->dims[i]);
+  psplit_i_put_value(l->fields, PSPLIT_GRAPH_INPUT, l->target, elem, rank,
+                     l->type->rank < 0 ? NULL : dims);
+}
+
+static void put(loss *l, const char *op_type, const char *a, const char *b, const char *y,
+                const psplit_i_text *attributes) {
+  const char *const inputs[] = {a, b, NULL}, *const outputs[] = {y, NULL};
+  psplit_i_put_node(l->fields, op_type, y, inputs, outputs, attributes);
+}
+
+static void put_mean(loss *l, const char *a, const char *y) {
+  psplit_i_text attributes = {0};
+  psplit_i_put_attr_int(&attributes, "keepdims", 0);
+  put(l, "ReduceMean", a, NULL, y, &attributes);
+  if (attributes.failed) l->fields->failed = true;
+  psplit_i_text_fini(&attributes);
+}
+
+/* The classes on axis 1, as the operator has them. */
+static psplit_code classes_second(loss *l, const char *text, const char **out, int32_t *out_axis) {
+  int64_t perm[PSPLIT_MAX_RANK];
+  const int32_t rank = l->type->rank;
+  *out = l->prediction;
+  *out_axis = 1;
+  if (l->axis == 1) return PSPLIT_OK;
+  if (rank < 2)
+    return psplit_i_fail(l->diag, PSPLIT_USAGE, "loss \"%s\": the rank of \"%s\" is not known",
+                         text, l->prediction);
+  const int64_t axis = l->axis < 0 ? l->axis + rank : l->axis;
+  if (axis < 1 || axis >= rank) return bad(l, text, "its axis is out of range");
+  *out_axis = (int32_t)axis;
+  if (axis == 1) return PSPLIT_OK;
+  int32_t n = 0;
+  perm[n++] = 0;
+  perm[n++] = axis;
+  for (int32_t i = 1; i < rank; i++)
+    if (i != axis) perm[n++] = i;
+  psplit_i_text attributes = {0};
+  psplit_i_put_attr_ints(&attributes, "perm", perm, (size_t)rank);
+  *out = fresh(l, "loss.logits");
+  put(l, "Transpose", l->prediction, NULL, *out, &attributes);
+  if (attributes.failed) l->fields->failed = true;
+  psplit_i_text_fini(&attributes);
+  return PSPLIT_OK;
+}
+
+static int64_t standard_opset(const loss *l) {
+  for (uint32_t n = 0; n < l->graph->n_nodes; n++)
+    if (!*l->graph->nodes[n].domain) return l->graph->nodes[n].opset;
+  return FIRST_OPSET_WITH_LOSSES;
+}
+
+static psplit_code cross_entropy(loss *l, const char *text, const char *y) {
+  psplit_code code;
+  const char *logits;
+  int32_t axis;
+  psplit_i_text attributes = {0};
+  if (standard_opset(l) < FIRST_OPSET_WITH_LOSSES)
+    PSPLIT_TRY(psplit_i_fail(l->diag, PSPLIT_UNSUPPORTED,
+                             "softmax-cross-entropy needs a model of opset %d or later, this one "
+                             "has %" PRId64 ": convert it first",
+                             FIRST_OPSET_WITH_LOSSES, standard_opset(l)));
+  PSPLIT_TRY(classes_second(l, text, &logits, &axis));
+  add_target(l, PSPLIT_ELEM_INT64, axis);
+  psplit_i_put_attr_text(&attributes, "reduction", "mean");
+  if (l->has_ignore) psplit_i_put_attr_int(&attributes, "ignore_index", l->ignore);
+  put(l, "SoftmaxCrossEntropyLoss", logits, l->target, y, &attributes);
+  if (attributes.failed) l->fields->failed = true;
+out:
+  psplit_i_text_fini(&attributes);
+  return code;
+}
+
+static void squared_error(loss *l, const char *y) {
+  const char *difference = fresh(l, "loss.difference"), *square = fresh(l, "loss.square");
+  add_target(l, l->type->elem, -1);
+  put(l, "Sub", l->prediction, l->target, difference, NULL);
+  put(l, "Mul", difference, difference, square, NULL);
+  put_mean(l, square, y);
+}
+
+/* softplus(x) - x t */
+static void binary_cross_entropy(loss *l, const char *y) {
+  const char *softplus = fresh(l, "loss.softplus"), *part = fresh(l, "loss.product"),
+             *each = fresh(l, "loss.each");
+  add_target(l, l->type->elem, -1);
+  put(l, "Softplus", l->prediction, NULL, softplus, NULL);
+  put(l, "Mul", l->prediction, l->target, part, NULL);
+  put(l, "Sub", softplus, part, each, NULL);
+  put_mean(l, each, y);
+}
+
+psplit_code psplit_i_loss_fields(const psplit_i_shapes *shapes, const char *text,
+                                 psplit_i_arena *arena, psplit_diag *diag,
+                                 psplit_i_text *out_fields, const char **out_loss) {
+  psplit_code code;
+  loss l = {.shapes = shapes,
+            .graph = psplit_i_shapes_graph(shapes),
+            .arena = arena,
+            .diag = diag,
+            .fields = out_fields};
+  PSPLIT_TRY(parse(&l, text));
+  PSPLIT_TRY(find_prediction(&l, text));
+  const char *y = fresh(&l, "loss");
+  if (strcmp(l.kind, "softmax-cross-entropy") == 0)
+    PSPLIT_TRY(cross_entropy(&l, text, y));
+  else if (strcmp(l.kind, "mse") == 0)
+    squared_error(&l, y);
+  else
+    binary_cross_entropy(&l, y);
+  const psplit_i_emit_dim none = {0};
+  psplit_i_put_value(out_fields, PSPLIT_GRAPH_OUTPUT, y, l.type->elem, 0, &none);
+  if (out_fields->failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  *out_loss = y;
+out:
+  return code;
+}

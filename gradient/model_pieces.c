@@ -1,0 +1,101 @@
+#include "model_pieces.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { COPY_BYTES = 1 << 20 };
+
+void psplit_i_pieces_fini(psplit_i_pieces *pieces) { psplit_i_vec_fini(&pieces->items); }
+
+static void push(psplit_i_pieces *pieces, psplit_i_piece piece) {
+  if (!piece.bytes) return;
+  if (!psplit_i_vec_push(&pieces->items, piece)) pieces->failed = true;
+  pieces->bytes += piece.bytes;
+}
+
+void psplit_i_pieces_memory(psplit_i_pieces *pieces, const void *memory, size_t n) {
+  push(pieces, (psplit_i_piece){.memory = memory, .bytes = n});
+}
+
+void psplit_i_pieces_text(psplit_i_pieces *pieces, const psplit_i_text *text) {
+  if (text->failed) pieces->failed = true;
+  psplit_i_pieces_memory(pieces, text->bytes, text->n);
+}
+
+void psplit_i_pieces_span(psplit_i_pieces *pieces, const psplit_model *model,
+                          const psplit_i_span *span) {
+  if (!span->has_view)
+    psplit_i_pieces_memory(pieces, model->skeleton.bytes + span->skeleton_offset,
+                           span->skeleton_bytes);
+  else if (span->file_bytes)
+    push(pieces, (psplit_i_piece){.offset = span->file_offset, .bytes = span->file_bytes});
+  else
+    pieces->lost = true;
+}
+
+void psplit_i_pieces_all(psplit_i_pieces *pieces, const psplit_i_pieces *others) {
+  for (size_t i = 0; i < others->items.n; i++) push(pieces, others->items.items[i]);
+  pieces->failed |= others->failed;
+  pieces->lost |= others->lost;
+}
+
+static psplit_code write_pieces(const psplit_i_pieces *pieces, const psplit_model *model,
+                                FILE *file, const char *path, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  char *buffer = malloc(COPY_BYTES);
+  if (!buffer) return psplit_i_nomem(diag);
+  for (size_t i = 0; i < pieces->items.n; i++) {
+    const psplit_i_piece *piece = &pieces->items.items[i];
+    for (uint64_t done = 0; done < piece->bytes;) {
+      const uint64_t left = piece->bytes - done;
+      size_t n = left < COPY_BYTES ? (size_t)left : COPY_BYTES;
+      const char *bytes = buffer;
+      if (piece->memory) {
+        bytes = (const char *)piece->memory + done;
+        n = (size_t)left;
+      } else {
+        PSPLIT_TRY(psplit_i_model_read(model, 0, piece->offset + done, buffer, n, diag));
+      }
+      if (fwrite(bytes, 1, n, file) != n)
+        PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "%s: cannot write: %s", path, strerror(errno)));
+      done += n;
+    }
+  }
+out:
+  free(buffer);
+  return code;
+}
+
+psplit_code psplit_i_pieces_write(const psplit_i_pieces *pieces, const psplit_model *model,
+                                  const char *path, psplit_diag *diag) {
+  psplit_code code;
+  psplit_i_text part = {0};
+  FILE *file = NULL;
+  bool made = false;
+  psplit_i_text_addf(&part, "%s.part.%ld", path, (long)getpid());
+  if (pieces->failed || part.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (pieces->lost)
+    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                             "a model with an If inlined is only written in stages"));
+  if (pieces->bytes > INT32_MAX)
+    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_LIMIT,
+                             "%s would be over 2 GiB, which ONNX files cannot be", path));
+  file = fopen(part.bytes, "wbe");
+  if (!file)
+    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "%s: cannot open: %s", path, strerror(errno)));
+  made = true;
+  PSPLIT_TRY(write_pieces(pieces, model, file, path, diag));
+  const bool closed = fclose(file) == 0;
+  file = NULL;
+  if (!closed || rename(part.bytes, path) != 0)
+    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "%s: cannot write: %s", path, strerror(errno)));
+  made = false;
+out:
+  if (file) fclose(file);
+  if (made) unlink(part.bytes);
+  psplit_i_text_fini(&part);
+  return code;
+}

@@ -1,0 +1,33 @@
+/* A file to be written: bytes in memory and ranges of a model's file, in order. */
+#ifndef PSPLIT_GRADIENT_MODEL_PIECES_H
+#define PSPLIT_GRADIENT_MODEL_PIECES_H
+
+#include "model.h"
+
+typedef struct psplit_i_piece {
+  const void *memory; /* NULL: a range of the model's file */
+  uint64_t offset, bytes;
+} psplit_i_piece;
+
+typedef struct psplit_i_pieces {
+  PSPLIT_VEC(psplit_i_piece) items;
+  uint64_t bytes;
+  bool failed, lost; /* lost: a field whose bytes are not together in the file */
+} psplit_i_pieces;
+
+void psplit_i_pieces_fini(psplit_i_pieces *pieces);
+/* `memory` is borrowed until the file is written. */
+void psplit_i_pieces_memory(psplit_i_pieces *pieces, const void *memory, size_t n);
+void psplit_i_pieces_text(psplit_i_pieces *pieces, const psplit_i_text *text);
+/* One field of the model as it is in the file. */
+void psplit_i_pieces_span(psplit_i_pieces *pieces, const psplit_model *model,
+                          const psplit_i_span *span);
+void psplit_i_pieces_all(psplit_i_pieces *pieces, const psplit_i_pieces *others);
+
+/* Writes the file, which appears complete or not at all. Errors: IO, LIMIT (over 2 GiB, which
+ * protobuf cannot read), UNSUPPORTED, NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_pieces_write(const psplit_i_pieces *pieces,
+                                                  const psplit_model *model, const char *path,
+                                                  psplit_diag *diag);
+
+#endif

@@ -1,0 +1,51 @@
+/* Field numbers of ONNX messages, and writing the ones that this folder makes. */
+#ifndef PSPLIT_GRADIENT_ONNX_FIELDS_H
+#define PSPLIT_GRADIENT_ONNX_FIELDS_H
+
+#include "shape.h"
+#include "wire.h"
+
+enum {
+  PSPLIT_MODEL_IR_VERSION = 1,
+  PSPLIT_MODEL_PRODUCER = 2,
+  PSPLIT_MODEL_PRODUCER_VERSION = 3,
+  PSPLIT_MODEL_GRAPH = 7,
+  PSPLIT_MODEL_OPSET = 8,
+  PSPLIT_GRAPH_NODE = 1,
+  PSPLIT_GRAPH_NAME = 2,
+  PSPLIT_GRAPH_INITIALIZER = 5,
+  PSPLIT_GRAPH_INPUT = 11,
+  PSPLIT_GRAPH_OUTPUT = 12,
+  PSPLIT_NODE_INPUT = 1,
+  PSPLIT_NODE_OUTPUT = 2,
+  PSPLIT_NODE_NAME = 3,
+  PSPLIT_NODE_OP_TYPE = 4,
+  PSPLIT_TENSOR_DIMS = 1,
+  PSPLIT_TENSOR_TYPE = 2,
+  PSPLIT_TENSOR_NAME = 8,
+  PSPLIT_TENSOR_RAW = 9
+};
+
+/* A varint field. */
+void psplit_i_put_int(psplit_i_text *out, uint32_t field, int64_t value);
+void psplit_i_put_string(psplit_i_text *out, uint32_t field, const char *value);
+
+/* A ValueInfoProto of a tensor as graph field `field`. dims NULL: no shape is written. A dimension
+ * that is neither a number nor one symbol stays open. */
+void psplit_i_put_value(psplit_i_text *out, uint32_t field, const char *name, int32_t elem,
+                        int32_t rank, const psplit_i_emit_dim *dims);
+/* The same by the inferred type. */
+void psplit_i_put_typed_value(psplit_i_text *out, uint32_t field, const char *name,
+                              const psplit_i_shapes *shapes, const psplit_i_vtype *type);
+
+/* A NodeProto of the standard domain as a graph field; names are NULL-terminated lists, attributes
+ * (NodeProto fields) may be NULL. */
+void psplit_i_put_node(psplit_i_text *out, const char *op_type, const char *name,
+                       const char *const *inputs, const char *const *outputs,
+                       const psplit_i_text *attributes);
+/* Attributes, as NodeProto fields. */
+void psplit_i_put_attr_int(psplit_i_text *out, const char *name, int64_t value);
+void psplit_i_put_attr_ints(psplit_i_text *out, const char *name, const int64_t *values, size_t n);
+void psplit_i_put_attr_text(psplit_i_text *out, const char *name, const char *value);
+
+#endif

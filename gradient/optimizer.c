@@ -1,0 +1,263 @@
+/* Optimizers: the update of all weights as a model of its own. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gradient.h"
+#include "model_pieces.h"
+#include "write.h"
+
+typedef enum method { SGD, MOMENTUM, ADAM, ADAMW } method;
+
+typedef struct optimizer {
+  method method;
+  double momentum, beta1, beta2, epsilon, weight_decay;
+  bool nesterov;
+} optimizer;
+
+/* The update graph under construction. Scalars are computed once, in float64, and brought to the
+ * type of each weight. */
+typedef struct update {
+  const psplit_gradient *gradient;
+  optimizer how;
+  psplit_i_backward b;
+  psplit_i_text inputs, outputs;
+  psplit_i_ref lr, step, scale; /* float64 */
+  int32_t elem;                 /* of the weight at hand */
+  const psplit_i_vtype *type;
+  const char *name;
+} update;
+
+/* ---- options ---- */
+
+static psplit_code bad(const char *text, const char *why, psplit_diag *diag) {
+  return psplit_i_fail(
+    diag, PSPLIT_USAGE,
+    "optimizer \"%s\": %s; it is sgd[:weight_decay=], momentum[:momentum=,nesterov=,weight_decay=] "
+    "or adam or adamw[:beta1=,beta2=,epsilon=,weight_decay=]",
+    text, why);
+}
+
+static bool set(optimizer *o, const char *key, double value) {
+  const bool adaptive = o->method == ADAM || o->method == ADAMW;
+  if (strcmp(key, "weight_decay") == 0 && value >= 0)
+    o->weight_decay = value;
+  else if (adaptive && strcmp(key, "beta1") == 0 && value >= 0 && value < 1)
+    o->beta1 = value;
+  else if (adaptive && strcmp(key, "beta2") == 0 && value >= 0 && value < 1)
+    o->beta2 = value;
+  else if (adaptive && strcmp(key, "epsilon") == 0 && value >= 0)
+    o->epsilon = value;
+  else if (o->method == MOMENTUM && strcmp(key, "momentum") == 0 && value >= 0)
+    o->momentum = value;
+  else if (o->method == MOMENTUM && strcmp(key, "nesterov") == 0 && (value == 0 || value == 1))
+    o->nesterov = value != 0;
+  else
+    return false;
+  return true;
+}
+
+static psplit_code parse(const char *text, psplit_i_arena *arena, psplit_diag *diag,
+                         optimizer *out) {
+  static const char *const names[] = {"sgd", "momentum", "adam", "adamw"};
+  char *copy = psplit_i_arena_strndup(arena, text, strlen(text));
+  if (!copy) return psplit_i_nomem(diag);
+  *out = (optimizer){.momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8};
+  char *rest = strchr(copy, ':');
+  if (rest) *rest++ = '\0';
+  size_t kind = 0;
+  while (kind < 4 && strcmp(names[kind], copy) != 0) kind++;
+  if (kind == 4) return bad(text, "no such method", diag);
+  out->method = (method)kind;
+  if (out->method == ADAMW) out->weight_decay = 0.01;
+  while (rest && *rest) {
+    char *entry = rest, *end;
+    rest = strchr(entry, ',');
+    if (rest) *rest++ = '\0';
+    char *value = strchr(entry, '=');
+    if (!value) return bad(text, "an entry without a value", diag);
+    *value++ = '\0';
+    const double number = strtod(value, &end);
+    if (!*value || *end || !set(out, entry, number))
+      return bad(text, "an entry that it does not have, or a value out of range", diag);
+  }
+  return PSPLIT_OK;
+}
+
+/* ---- the graph ---- */
+
+static psplit_i_ref op(update *u, const char *op_type, psplit_i_ref a, psplit_i_ref b) {
+  return psplit_i_backward_node(&u->b, op_type, 2, (psplit_i_ref[]){a, b}, 1);
+}
+static psplit_i_ref number(update *u, double value) {
+  return psplit_i_backward_number(&u->b, u->elem, value);
+}
+static psplit_i_ref wide(update *u, double value) {
+  return psplit_i_backward_number(&u->b, PSPLIT_ELEM_DOUBLE, value);
+}
+/* A float64 scalar in the type of the weight. */
+static psplit_i_ref narrow(update *u, psplit_i_ref a) {
+  if (u->elem == PSPLIT_ELEM_DOUBLE) return a;
+  psplit_i_backward_attr_int(&u->b, "to", u->elem);
+  return psplit_i_backward_node(&u->b, "Cast", 1, &a, 1);
+}
+
+static psplit_i_ref scalar_input(update *u, const char *name, int32_t elem) {
+  const psplit_i_emit_dim none = {0};
+  const psplit_i_ref value = psplit_i_backward_received(&u->b, name, elem);
+  if (value == PSPLIT_NONE) return value;
+  psplit_i_put_value(&u->inputs, PSPLIT_GRAPH_INPUT, u->b.values.items[value].name, elem, 0, &none);
+  return value;
+}
+
+/* "<weight><suffix>" as an input of the weight's type. */
+static psplit_i_ref weight_input(update *u, const char *name) {
+  const psplit_i_ref value = psplit_i_backward_received(&u->b, name, u->elem);
+  if (value == PSPLIT_NONE) return value;
+  psplit_i_put_typed_value(&u->inputs, PSPLIT_GRAPH_INPUT, u->b.values.items[value].name,
+                           u->gradient->shapes, u->type);
+  return value;
+}
+
+static psplit_i_ref state(update *u, const char *suffix) {
+  psplit_i_text text = {0};
+  psplit_i_text_addf(&text, "%s.%s", u->name, suffix);
+  const psplit_i_ref value = weight_input(u, text.failed ? suffix : text.bytes);
+  psplit_i_text_fini(&text);
+  return value;
+}
+
+/* Makes a node's result the output "<name of `from`>.new". */
+static void result(update *u, psplit_i_ref from, psplit_i_ref value) {
+  psplit_i_text text = {0};
+  if (u->b.failed) return;
+  psplit_i_text_addf(&text, "%s.new", u->b.values.items[from].name);
+  const char *name = psplit_i_backward_name(&u->b, text.failed ? "new" : text.bytes);
+  psplit_i_text_fini(&text);
+  u->b.values.items[value].name = name;
+  u->b.values.items[value].alive = true;
+  psplit_i_put_typed_value(&u->outputs, PSPLIT_GRAPH_OUTPUT, name, u->gradient->shapes, u->type);
+}
+
+/* a * x + b * y */
+static psplit_i_ref blend(update *u, double a, psplit_i_ref x, double b, psplit_i_ref y) {
+  return op(u, "Add", op(u, "Mul", x, number(u, a)), op(u, "Mul", y, number(u, b)));
+}
+
+static psplit_i_ref decayed_gradient(update *u, psplit_i_ref w, psplit_i_ref g) {
+  g = op(u, "Mul", g, narrow(u, u->scale));
+  if (u->how.weight_decay > 0 && u->how.method != ADAMW)
+    g = op(u, "Add", g, op(u, "Mul", w, number(u, u->how.weight_decay)));
+  return g;
+}
+
+static void descend(update *u, psplit_i_ref w, psplit_i_ref g) {
+  g = decayed_gradient(u, w, g);
+  if (u->how.method == MOMENTUM) {
+    const psplit_i_ref before = state(u, "momentum");
+    const psplit_i_ref after = op(u, "Add", op(u, "Mul", before, number(u, u->how.momentum)), g);
+    result(u, before, after);
+    g = u->how.nesterov ? op(u, "Add", g, op(u, "Mul", after, number(u, u->how.momentum))) : after;
+  }
+  result(u, w, op(u, "Sub", w, op(u, "Mul", g, narrow(u, u->lr))));
+}
+
+/* 1 - beta^step, float64 */
+static psplit_i_ref correction(update *u, double beta) {
+  return op(u, "Sub", wide(u, 1), op(u, "Pow", wide(u, beta), u->step));
+}
+
+/* Decay first, epsilon outside the root. Source: Kingma, Ba, "Adam", ICLR 2015; Loshchilov, Hutter,
+ * "Decoupled weight decay regularization", ICLR 2019; the order of operations is PyTorch's. */
+static void adapt(update *u, psplit_i_ref w, psplit_i_ref g) {
+  const optimizer *o = &u->how;
+  const psplit_i_ref m = state(u, "m"), v = state(u, "v"), from = w;
+  g = decayed_gradient(u, w, g);
+  if (o->method == ADAMW && o->weight_decay > 0) {
+    const psplit_i_ref kept =
+      op(u, "Sub", wide(u, 1), op(u, "Mul", u->lr, wide(u, o->weight_decay)));
+    w = op(u, "Mul", w, narrow(u, kept));
+  }
+  const psplit_i_ref m_new = blend(u, o->beta1, m, 1 - o->beta1, g);
+  const psplit_i_ref v_new = blend(u, o->beta2, v, 1 - o->beta2, op(u, "Mul", g, g));
+  const psplit_i_ref wide_root = correction(u, o->beta2);
+  const psplit_i_ref root = psplit_i_backward_node(&u->b, "Sqrt", 1, &wide_root, 1);
+  const psplit_i_ref deviation = psplit_i_backward_node(&u->b, "Sqrt", 1, &v_new, 1);
+  const psplit_i_ref divisor =
+    op(u, "Add", op(u, "Div", deviation, narrow(u, root)), number(u, o->epsilon));
+  const psplit_i_ref size = narrow(u, op(u, "Div", u->lr, correction(u, o->beta1)));
+  result(u, from, op(u, "Sub", w, op(u, "Mul", size, op(u, "Div", m_new, divisor))));
+  result(u, m, m_new);
+  result(u, v, v_new);
+}
+
+static void start(update *u) {
+  u->lr = scalar_input(u, "lr", PSPLIT_ELEM_DOUBLE);
+  u->scale = scalar_input(u, "scale", PSPLIT_ELEM_DOUBLE);
+  if (u->how.method != ADAM && u->how.method != ADAMW) return;
+  const psplit_i_ref step = scalar_input(u, "step", PSPLIT_ELEM_INT64);
+  psplit_i_backward_attr_int(&u->b, "to", PSPLIT_ELEM_DOUBLE);
+  u->step = psplit_i_backward_node(&u->b, "Cast", 1, &step, 1);
+}
+
+static void update_weight(update *u, const psplit_i_trainable *t) {
+  u->type = psplit_i_shapes_type(u->gradient->shapes, t->value);
+  u->elem = u->type->elem;
+  u->name = u->b.forward->values[t->value].name;
+  const psplit_i_ref w = psplit_i_backward_forward(&u->b, t->value);
+  psplit_i_put_typed_value(&u->inputs, PSPLIT_GRAPH_INPUT, u->name, u->gradient->shapes, u->type);
+  const psplit_i_ref g = weight_input(u, t->gradient_name);
+  if (u->how.method == ADAM || u->how.method == ADAMW)
+    adapt(u, w, g);
+  else
+    descend(u, w, g);
+}
+
+/* Everything that was made is needed; names for what has none. */
+static void name_values(update *u) {
+  for (size_t n = 0; n < u->b.nodes.n; n++) u->b.nodes.items[n].alive = true;
+  for (size_t r = 0; r < u->b.values.n && !u->b.failed; r++) {
+    psplit_i_bvalue *value = &u->b.values.items[r];
+    value->alive = true;
+    if (value->name) continue;
+    psplit_i_text text = {0};
+    psplit_i_text_addf(&text, "u%zu", r);
+    value->name = psplit_i_backward_name(&u->b, text.failed ? "u" : text.bytes);
+    psplit_i_text_fini(&text);
+  }
+}
+
+psplit_code psplit_gradient_write_update(const psplit_gradient *gradient, const char *text,
+                                         const char *path, psplit_diag *diag) {
+  psplit_code code;
+  update u = {.gradient = gradient};
+  psplit_i_pieces whole = {0};
+  psplit_i_text graph = {0}, head = {0};
+  PSPLIT_TRY(psplit_i_backward_init(&u.b, gradient->b.forward, diag));
+  PSPLIT_TRY(parse(text, &u.b.arena, diag, &u.how));
+  start(&u);
+  for (uint32_t i = 0; i < gradient->n_trainables && !u.b.failed; i++)
+    if (gradient->trainables[i].gradient_name && !gradient->trainables[i].is_input)
+      update_weight(&u, &gradient->trainables[i]);
+  name_values(&u);
+  if (u.b.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  psplit_i_put_nodes(&u.b, &graph);
+  psplit_i_put_string(&graph, PSPLIT_GRAPH_NAME, "update");
+  psplit_i_put_constants(&u.b, &graph);
+  psplit_i_put_model_head(&head);
+  psplit_i_wire_tag(&head, PSPLIT_MODEL_GRAPH, PSPLIT_I_WIRE_BYTES);
+  psplit_i_wire_varint(&head, graph.n + u.inputs.n + u.outputs.n);
+  psplit_i_pieces_text(&whole, &head);
+  psplit_i_pieces_text(&whole, &graph);
+  psplit_i_pieces_text(&whole, &u.inputs);
+  psplit_i_pieces_text(&whole, &u.outputs);
+  PSPLIT_TRY(psplit_i_pieces_write(&whole, gradient->model, path, diag));
+out:
+  psplit_i_pieces_fini(&whole);
+  psplit_i_text_fini(&graph);
+  psplit_i_text_fini(&head);
+  psplit_i_text_fini(&u.inputs);
+  psplit_i_text_fini(&u.outputs);
+  psplit_i_backward_fini(&u.b);
+  return code;
+}

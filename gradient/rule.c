@@ -1,0 +1,171 @@
+/* What rules see of a node: types, attributes, known contents, values. */
+#include "rule.h"
+
+#include <string.h>
+
+const psplit_i_vtype *psplit_i_type_in(const psplit_i_at *at, uint32_t input) {
+  static const psplit_i_vtype unknown = {.rank = -1};
+  return psplit_i_given(at, input) ? psplit_i_shapes_type(at->pass->shapes, at->node->inputs[input])
+                                   : &unknown;
+}
+
+const psplit_i_vtype *psplit_i_type_out(const psplit_i_at *at, uint32_t output) {
+  static const psplit_i_vtype unknown = {.rank = -1};
+  return output < at->node->n_outputs && at->node->outputs[output] != PSPLIT_NONE
+           ? psplit_i_shapes_type(at->pass->shapes, at->node->outputs[output])
+           : &unknown;
+}
+
+bool psplit_i_given(const psplit_i_at *at, uint32_t input) {
+  return input < at->node->n_inputs && at->node->inputs[input] != PSPLIT_NONE;
+}
+
+int32_t psplit_i_need_rank(psplit_i_at *at, uint32_t input) {
+  const int32_t rank = psplit_i_type_in(at, input)->rank;
+  if (rank < 0) psplit_i_refuse(at, "the rank of its input %u is not known", (unsigned)input);
+  return rank;
+}
+
+bool psplit_i_size(const psplit_i_at *at, const psplit_i_vtype *type, int32_t axis, int64_t *out) {
+  if (axis < 0) axis += type->rank;
+  if (axis < 0 || axis >= type->rank) return false;
+  return psplit_i_dim_is_const(psplit_i_shapes_dims(at->pass->shapes), type->dims[axis], out);
+}
+
+bool psplit_i_sizes(const psplit_i_at *at, const psplit_i_vtype *type, int64_t *out,
+                    int64_t *out_count) {
+  int64_t count = 1;
+  if (type->rank < 0) return false;
+  for (int32_t axis = 0; axis < type->rank; axis++)
+    if (!psplit_i_size(at, type, axis, &out[axis]) || out[axis] < 0 ||
+        __builtin_mul_overflow(count, out[axis], &count))
+      return false;
+  if (out_count) *out_count = count;
+  return true;
+}
+
+bool psplit_i_known_ints(const psplit_i_at *at, uint32_t input, int64_t *out, uint32_t max,
+                         uint32_t *out_n) {
+  const psplit_i_vtype *type = psplit_i_type_in(at, input);
+  if (!type->elements) {
+    /* A tensor of no elements has no contents to know. */
+    int64_t n;
+    *out_n = 0;
+    return type->rank == 1 && psplit_i_size(at, type, 0, &n) && n == 0;
+  }
+  if (type->n_elements > max) return false;
+  for (uint32_t i = 0; i < type->n_elements; i++)
+    if (!psplit_i_dim_is_const(psplit_i_shapes_dims(at->pass->shapes), type->elements[i], &out[i]))
+      return false;
+  *out_n = type->n_elements;
+  return true;
+}
+
+/* The tensor of a value that is a constant: an initializer that nobody may override, or the value
+ * of a Constant. */
+static bool constant_tensor(const psplit_i_graph *graph, uint32_t v, psplit_i_tensor *out) {
+  const psplit_i_value *value = &graph->values[v];
+  if (value->initializer != PSPLIT_NONE) {
+    if (value->input != PSPLIT_NONE && psplit_i_model_ir_version(graph->model) >= 4) return false;
+    *out = psplit_i_graph_initializer(graph, value->initializer);
+    return true;
+  }
+  if (value->producer == PSPLIT_NONE) return false;
+  const psplit_i_node *node = &graph->nodes[value->producer];
+  if (!psplit_i_node_is(node, "Constant")) return false;
+  const struct Onnx__TensorProto *proto = psplit_i_attr_tensor(node, "value");
+  if (!proto) return false;
+  *out = psplit_i_tensor_of(proto);
+  return true;
+}
+
+bool psplit_i_known_number(const psplit_i_at *at, uint32_t input, double *out) {
+  if (!psplit_i_given(at, input)) return false;
+  const uint32_t v = at->node->inputs[input];
+  if (at->pass->origin[v] != PSPLIT_NONE) return false; /* training changes it */
+  const psplit_i_vtype *type = psplit_i_type_in(at, input);
+  int64_t count;
+  int64_t sizes[PSPLIT_MAX_RANK];
+  if (!psplit_i_sizes(at, type, sizes, &count) || count != 1) return false;
+  if (type->elements && type->n_elements == 1)
+    return psplit_i_dim_is_real(psplit_i_shapes_dims(at->pass->shapes), type->elements[0], out);
+  psplit_i_tensor tensor;
+  if (!constant_tensor(at->pass->graph, v, &tensor)) return false;
+  psplit_i_arena scratch;
+  psplit_i_arena_init(&scratch, 0);
+  const double *values;
+  const int64_t *whole;
+  size_t n;
+  bool known = false;
+  if (psplit_i_tensor_doubles(at->pass->graph->model, &tensor, 1, &scratch, &values, &n) &&
+      n == 1) {
+    *out = values[0];
+    known = true;
+  } else if (psplit_i_tensor_int64s(at->pass->graph->model, &tensor, 1, &scratch, &whole, &n) &&
+             n == 1) {
+    *out = (double)whole[0];
+    known = true;
+  }
+  psplit_i_arena_fini(&scratch);
+  return known;
+}
+
+int64_t psplit_i_int_or(const psplit_i_at *at, const char *name, int64_t fallback) {
+  int64_t value;
+  return psplit_i_attr_int(at->node, name, &value) ? value : fallback;
+}
+
+float psplit_i_float_or(const psplit_i_at *at, const char *name, float fallback) {
+  float value;
+  return psplit_i_attr_float(at->node, name, &value) ? value : fallback;
+}
+
+bool psplit_i_text_equals(const psplit_i_at *at, const char *name, const char *text) {
+  const char *value;
+  size_t n;
+  return psplit_i_attr_string(at->node, name, &value, &n) && n == strlen(text) &&
+         memcmp(value, text, n) == 0;
+}
+
+int32_t psplit_i_axis_of(psplit_i_at *at, int64_t axis, int32_t rank) {
+  if (axis < 0) axis += rank;
+  if (axis >= 0 && axis < rank) return (int32_t)axis;
+  psplit_i_refuse(at, "its axis is out of range");
+  return 0;
+}
+
+bool psplit_i_axes_of(psplit_i_at *at, uint32_t input, int32_t rank, int64_t *out,
+                      uint32_t *out_n) {
+  const int64_t *list;
+  size_t n;
+  int64_t given[PSPLIT_MAX_RANK];
+  uint32_t n_given = 0;
+  if (psplit_i_attr_ints(at->node, "axes", &list, &n)) {
+    if (n > PSPLIT_MAX_RANK) return false;
+    for (size_t i = 0; i < n; i++) given[n_given++] = list[i];
+  } else if (psplit_i_given(at, input) &&
+             !psplit_i_known_ints(at, input, given, PSPLIT_MAX_RANK, &n_given)) {
+    psplit_i_refuse(at, "its axes are not constant");
+    return false;
+  }
+  bool chosen[PSPLIT_MAX_RANK] = {false};
+  for (uint32_t i = 0; i < n_given; i++) chosen[psplit_i_axis_of(at, given[i], rank)] = true;
+  *out_n = 0;
+  for (int32_t axis = 0; axis < rank && n_given; axis++)
+    if (chosen[axis]) out[(*out_n)++] = axis;
+  return at->pass->code == PSPLIT_OK;
+}
+
+psplit_i_ref psplit_i_in_value(psplit_i_at *at, uint32_t input) {
+  if (!psplit_i_given(at, input)) return PSPLIT_NONE;
+  return psplit_i_backward_forward(at->b, at->node->inputs[input]);
+}
+
+psplit_i_ref psplit_i_out_value(psplit_i_at *at, uint32_t output) {
+  if (output >= at->node->n_outputs || at->node->outputs[output] == PSPLIT_NONE) {
+    psplit_i_refuse(at, "its output %u, which the backward pass reads, is left out",
+                    (unsigned)output);
+    return PSPLIT_NONE;
+  }
+  return psplit_i_backward_forward(at->b, at->node->outputs[output]);
+}

@@ -1,0 +1,196 @@
+/* What a rule of differentiation sees and calls.
+ *
+ * A rule is asked for one node of the forward graph that has a gradient at an output and an input
+ * that needs one. It gives each input that is wanted its part of the gradient: a value of the
+ * backward graph with the shape and type of that input. Rules of one family stand in one file;
+ * rules.def names them all. A rule that cannot go on says why by psplit_i_refuse; after that, and
+ * after a failed allocation, every call is a no-op.
+ *
+ * Short names at the end of this header make rules read like the formulas they are. */
+#ifndef PSPLIT_GRADIENT_RULE_H
+#define PSPLIT_GRADIENT_RULE_H
+
+#include "differentiate.h"
+
+/* In rules.def: all inputs or outputs. */
+#define PSPLIT_ALL UINT32_MAX
+
+typedef struct psplit_i_at {
+  psplit_i_pass *pass;
+  psplit_i_backward *b;
+  const psplit_i_node *node;
+  uint32_t id;
+  int32_t elem; /* of the gradients at hand */
+} psplit_i_at;
+
+typedef void (*psplit_i_gradient_fn)(psplit_i_at *at);
+
+typedef struct psplit_i_gradient_rule {
+  const char *op_type;
+  uint16_t since, until; /* opsets, both inclusive; until 0: still valid */
+  psplit_i_gradient_fn
+    rule;           /* NULL: no gradient passes, the result is constant almost everywhere */
+  uint32_t inputs;  /* bit i: a gradient goes to input i; bit 31: and to all beyond it */
+  uint32_t outputs; /* bit o: the rule takes a gradient at output o */
+} psplit_i_gradient_rule;
+
+/* Rule of a node, or NULL. */
+const psplit_i_gradient_rule *psplit_i_gradient_rule_of(const psplit_i_node *node);
+/* All of them, in the order of their names. */
+const psplit_i_gradient_rule *psplit_i_gradient_rules(uint32_t *out_n);
+
+/* Says that the node cannot be differentiated; the message names it, its operator and a weight. */
+void psplit_i_refuse(psplit_i_at *at, const char *format, ...) PSPLIT_PRINTF(2, 3);
+
+/* Types of the node's inputs and outputs; an unknown type for one that is omitted. */
+const psplit_i_vtype *psplit_i_type_in(const psplit_i_at *at, uint32_t input);
+const psplit_i_vtype *psplit_i_type_out(const psplit_i_at *at, uint32_t output);
+bool psplit_i_given(const psplit_i_at *at, uint32_t input);
+
+/* Rank of an input; refuses and returns -1 where it is not known. */
+int32_t psplit_i_need_rank(psplit_i_at *at, uint32_t input);
+/* Dimension as a number. */
+bool psplit_i_size(const psplit_i_at *at, const psplit_i_vtype *type, int32_t axis, int64_t *out);
+/* All dimensions, and their product where out_count is not NULL. */
+bool psplit_i_sizes(const psplit_i_at *at, const psplit_i_vtype *type, int64_t *out,
+                    int64_t *out_count);
+
+/* Contents of an integer input where they are known. */
+bool psplit_i_known_ints(const psplit_i_at *at, uint32_t input, int64_t *out, uint32_t max,
+                         uint32_t *out_n);
+/* A floating-point scalar (or single element) that no training changes. */
+bool psplit_i_known_number(const psplit_i_at *at, uint32_t input, double *out);
+int64_t psplit_i_int_or(const psplit_i_at *at, const char *name, int64_t fallback);
+float psplit_i_float_or(const psplit_i_at *at, const char *name, float fallback);
+bool psplit_i_text_equals(const psplit_i_at *at, const char *name, const char *text);
+/* An axis counted from the front; refuses one that is out of range. */
+int32_t psplit_i_axis_of(psplit_i_at *at, int64_t axis, int32_t rank);
+/* Axes of a node that takes them as input `input` or, in older opsets, as attribute "axes": sorted.
+ * *out_n is 0 where none are given. False, refused, where they are not known. */
+bool psplit_i_axes_of(psplit_i_at *at, uint32_t input, int32_t rank, int64_t *out, uint32_t *out_n);
+
+/* The node's inputs and outputs as the forward pass has them. */
+psplit_i_ref psplit_i_in_value(psplit_i_at *at, uint32_t input);
+psplit_i_ref psplit_i_out_value(psplit_i_at *at, uint32_t output);
+/* Gradient at an output; PSPLIT_NONE where none arrives. */
+psplit_i_ref psplit_i_gradient_at(psplit_i_at *at, uint32_t output);
+/* Whether the input's gradient is needed, and giving a part of it. */
+bool psplit_i_wanted(const psplit_i_at *at, uint32_t input);
+void psplit_i_give(psplit_i_at *at, uint32_t input, psplit_i_ref gradient);
+
+/* Shapes (shapes.c). The int64 shape of an input or output: a constant where all is known; else
+ * from the shapes of gradients that are at hand, else stashed. */
+psplit_i_ref psplit_i_shape_in(psplit_i_at *at, uint32_t input);
+psplit_i_ref psplit_i_shape_out(psplit_i_at *at, uint32_t output);
+/* Reshape to the shape of an input. */
+psplit_i_ref psplit_i_reshape_like(psplit_i_at *at, psplit_i_ref x, uint32_t input);
+/* `x`, of the shape of `from`, summed over the axes along which input `input` was broadcast. */
+psplit_i_ref psplit_i_sum_like(psplit_i_at *at, psplit_i_ref x, const psplit_i_vtype *from,
+                               uint32_t input);
+/* Number of elements of an input, or of these axes of it, as a scalar of at->elem. */
+psplit_i_ref psplit_i_count_in(psplit_i_at *at, uint32_t input);
+psplit_i_ref psplit_i_count_of_axes(psplit_i_at *at, uint32_t input, const int64_t *axes,
+                                    uint32_t n);
+/* Element `axis` of a shape, as int64[1]. */
+psplit_i_ref psplit_i_shape_element(psplit_i_at *at, psplit_i_ref shape, int64_t axis);
+/* Zeros of the shape of an input or output. */
+psplit_i_ref psplit_i_zeros(psplit_i_at *at, psplit_i_ref shape);
+
+/* ---- short names ---- */
+
+typedef psplit_i_ref ref;
+
+static inline ref op1(psplit_i_at *at, const char *op, ref a) {
+  return psplit_i_backward_node(at->b, op, 1, &a, 1);
+}
+static inline ref op2(psplit_i_at *at, const char *op, ref a, ref b) {
+  return psplit_i_backward_node(at->b, op, 2, (ref[]){a, b}, 1);
+}
+static inline ref op3(psplit_i_at *at, const char *op, ref a, ref b, ref c) {
+  return psplit_i_backward_node(at->b, op, 3, (ref[]){a, b, c}, 1);
+}
+static inline ref number(psplit_i_at *at, double value) {
+  return psplit_i_backward_number(at->b, at->elem, value);
+}
+static inline ref ints(psplit_i_at *at, const int64_t *values, uint32_t n) {
+  return psplit_i_backward_ints(at->b, values, n);
+}
+static inline ref int1(psplit_i_at *at, int64_t value) { return ints(at, &value, 1); }
+static inline void with_int(psplit_i_at *at, const char *name, int64_t value) {
+  psplit_i_backward_attr_int(at->b, name, value);
+}
+static inline void with_ints(psplit_i_at *at, const char *name, const int64_t *values, size_t n) {
+  psplit_i_backward_attr_ints(at->b, name, values, n);
+}
+static inline void with_float(psplit_i_at *at, const char *name, float value) {
+  psplit_i_backward_attr_float(at->b, name, value);
+}
+static inline void with_text(psplit_i_at *at, const char *name, const char *value) {
+  psplit_i_backward_attr_text(at->b, name, value);
+}
+
+static inline ref add(psplit_i_at *at, ref a, ref b) { return op2(at, "Add", a, b); }
+static inline ref sub(psplit_i_at *at, ref a, ref b) { return op2(at, "Sub", a, b); }
+static inline ref mul(psplit_i_at *at, ref a, ref b) { return op2(at, "Mul", a, b); }
+static inline ref quotient(psplit_i_at *at, ref a, ref b) { return op2(at, "Div", a, b); }
+static inline ref neg(psplit_i_at *at, ref a) { return op1(at, "Neg", a); }
+static inline ref product(psplit_i_at *at, ref a, ref b) { return op2(at, "MatMul", a, b); }
+static inline ref choose(psplit_i_at *at, ref condition, ref a, ref b) {
+  return op3(at, "Where", condition, a, b);
+}
+static inline ref cast(psplit_i_at *at, ref a, int32_t elem) {
+  with_int(at, "to", elem);
+  return op1(at, "Cast", a);
+}
+/* A condition as 1 and 0. */
+static inline ref indicator(psplit_i_at *at, ref condition) {
+  return cast(at, condition, at->elem);
+}
+static inline ref transposed(psplit_i_at *at, ref a, const int64_t *perm, size_t n) {
+  with_ints(at, "perm", perm, n);
+  return op1(at, "Transpose", a);
+}
+static inline ref reshaped(psplit_i_at *at, ref a, ref shape) {
+  return op2(at, "Reshape", a, shape);
+}
+static inline ref expanded(psplit_i_at *at, ref a, ref shape) {
+  return op2(at, "Expand", a, shape);
+}
+/* Opset 18: axes as an input; n 0 means all. */
+static inline ref reduced(psplit_i_at *at, const char *op, ref a, const int64_t *axes, uint32_t n,
+                          bool keep) {
+  with_int(at, "keepdims", keep);
+  return n ? op2(at, op, a, ints(at, axes, n)) : op1(at, op, a);
+}
+static inline ref sum_over(psplit_i_at *at, ref a, const int64_t *axes, uint32_t n, bool keep) {
+  return reduced(at, "ReduceSum", a, axes, n, keep);
+}
+static inline ref unsqueezed(psplit_i_at *at, ref a, const int64_t *axes, uint32_t n) {
+  return op2(at, "Unsqueeze", a, ints(at, axes, n));
+}
+static inline ref squeezed(psplit_i_at *at, ref a, const int64_t *axes, uint32_t n) {
+  return op2(at, "Squeeze", a, ints(at, axes, n));
+}
+static inline ref concat(psplit_i_at *at, const ref *parts, uint32_t n, int64_t axis) {
+  if (n == 1) return parts[0];
+  with_int(at, "axis", axis);
+  return psplit_i_backward_node(at->b, "Concat", n, parts, 1);
+}
+static inline ref gathered(psplit_i_at *at, ref a, ref indices, int64_t axis) {
+  with_int(at, "axis", axis);
+  return op2(at, "Gather", a, indices);
+}
+static inline ref in(psplit_i_at *at, uint32_t i) { return psplit_i_in_value(at, i); }
+static inline ref out(psplit_i_at *at, uint32_t o) { return psplit_i_out_value(at, o); }
+static inline ref grad(psplit_i_at *at) { return psplit_i_gradient_at(at, 0); }
+static inline bool wanted(const psplit_i_at *at, uint32_t i) { return psplit_i_wanted(at, i); }
+static inline void give(psplit_i_at *at, uint32_t i, ref g) { psplit_i_give(at, i, g); }
+
+#define PSPLIT_GRADIENT(op, since, until, fn, inputs, outputs) \
+  void psplit_i_gradient_##fn(psplit_i_at *at);
+#define PSPLIT_NO_GRADIENT(op)
+#include "rules.def"
+#undef PSPLIT_GRADIENT
+#undef PSPLIT_NO_GRADIENT
+
+#endif

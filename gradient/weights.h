@@ -1,0 +1,18 @@
+/* Which initializers are trained. */
+#ifndef PSPLIT_GRADIENT_WEIGHTS_H
+#define PSPLIT_GRADIENT_WEIGHTS_H
+
+#include <psplit/gradient.h>
+
+#include "shape.h"
+
+/* Marks the values to train: initializers that match a pattern of options->train, or, without any,
+ * floating-point initializers of rank 1 or more in a place where operators have parameters, also
+ * behind Identity, Transpose, Reshape and the like; never those that match options->freeze, and
+ * never the result of a Constant node. out_trained[n_values]
+ * Errors: USAGE (a pattern that matches no such initializer), NOMEM. O(nodes + edges). */
+PSPLIT_MUST_USE psplit_code psplit_i_weights_choose(const psplit_i_shapes *shapes,
+                                                    const psplit_training_options *options,
+                                                    psplit_diag *diag, bool *out_trained);
+
+#endif

@@ -1,0 +1,114 @@
+/* Training: the backward pass of a model as an ordinary ONNX model.
+ *
+ * From a model, a loss and a choice of weights three models are made, all of standard operators:
+ *   forward   the model with the loss at its end; beside its own outputs it gives the stash, the
+ *             values that the backward pass reads. Trained weights are inputs.
+ *   backward  opset 18: the stash, the trainable weights and loss.grad in, gradients out
+ *   update    opset 18: weights, gradients and the optimizer's state in, new weights and state out
+ * docs/training.md says what can be differentiated and what is refused. */
+#ifndef PSPLIT_GRADIENT_H
+#define PSPLIT_GRADIENT_H
+
+#include <psplit/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct psplit_gradient psplit_gradient;
+
+typedef struct psplit_training_options {
+  /* What is minimised, one of:
+   *   softmax-cross-entropy:logits=L,labels=Y[,ignore=-100][,axis=1]
+   *   mse:prediction=P,target=T
+   *   bce-with-logits:logits=L,labels=Y
+   * The first name may be left out where the model has one output. The second is a value of the
+   * model or a new input. NULL where loss_output is given. */
+  const char *loss;
+  const char *loss_output; /* a value of the model that is the loss already: one element */
+  /* Shell patterns over initializer names. Without `train`, the floating-point initializers that
+   * stand where operators have parameters; `freeze` takes away from either. */
+  const char *const *train;
+  size_t n_train;
+  const char *const *freeze;
+  size_t n_freeze;
+  /* Inputs of the model whose gradient is wanted as well. */
+  const char *const *gradient_of;
+  size_t n_gradient_of;
+} psplit_training_options;
+
+/* Differentiates a model. `sink` hears of weights that the loss does not depend on. The model is
+ * read again from its file and may be closed before *out_gradient, which the caller owns.
+ * Errors: USAGE (an option that cannot be meant: no such value, a pattern that matches nothing),
+ * UNSUPPORTED (no rule for a node on the path from the loss to a weight: the message names node,
+ * operator and weight), IO, NOMEM. O(nodes). */
+PSPLIT_API PSPLIT_MUST_USE psplit_code
+psplit_gradient_create(const psplit_model *model, const psplit_training_options *options,
+                       const psplit_sink *sink, psplit_diag *diag, psplit_gradient **out_gradient);
+PSPLIT_API void psplit_gradient_destroy(psplit_gradient *gradient);
+
+/* A tensor whose gradient is wanted. Strings live as long as the psplit_gradient. */
+typedef struct psplit_trainable {
+  const char *name;
+  const char *gradient; /* output of the backward model; NULL: the loss does not depend on it */
+  bool is_input;        /* from gradient_of */
+} psplit_trainable;
+
+PSPLIT_API uint32_t psplit_gradient_n_trainables(const psplit_gradient *gradient);
+PSPLIT_API psplit_trainable psplit_gradient_trainable(const psplit_gradient *gradient,
+                                                      uint32_t index);
+/* Name of the loss in the forward model, and of what its gradient is multiplied by in the backward
+ * model. */
+PSPLIT_API const char *psplit_gradient_loss(const psplit_gradient *gradient);
+PSPLIT_API const char *psplit_gradient_loss_gradient(const psplit_gradient *gradient);
+
+/* Values that go from the forward to the backward model: outputs of the one, inputs of the other,
+ * by the same name. Inputs of the forward model that the backward model reads are not among them.
+ */
+PSPLIT_API uint32_t psplit_gradient_n_stashed(const psplit_gradient *gradient);
+PSPLIT_API const char *psplit_gradient_stashed(const psplit_gradient *gradient, uint32_t index);
+
+PSPLIT_API uint32_t psplit_gradient_n_forward_nodes(const psplit_gradient *gradient);
+PSPLIT_API uint32_t psplit_gradient_n_backward_nodes(const psplit_gradient *gradient);
+/* Node of the forward model, by position, that a node of the backward model was made for. */
+PSPLIT_API uint32_t psplit_gradient_twin(const psplit_gradient *gradient, uint32_t backward_node);
+
+/* What trained weights are in the forward model. */
+typedef enum psplit_weight_form {
+  /* Inputs that have a default, the model's own initializer: C and Python feed others, and without
+   * any the model computes what it did. ONNX Runtime for Node.js cannot feed these. */
+  PSPLIT_WEIGHTS_DEFAULT,
+  PSPLIT_WEIGHTS_INPUT /* inputs like any other; nothing of their values is in the file */
+} psplit_weight_form;
+
+/* Write one of the models to `path`, replacing a file that is there. External data is referred to
+ * by its location, so a model that has some is written into its own directory.
+ * Errors: IO, LIMIT (over 2 GiB), UNSUPPORTED (an If was inlined), NOMEM; nothing is left then. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_gradient_write_forward(
+  const psplit_gradient *gradient, psplit_weight_form weights, const char *path, psplit_diag *diag);
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_gradient_write_backward(
+  const psplit_gradient *gradient, const char *path, psplit_diag *diag);
+
+/* A model without inputs whose outputs are the trained weights, by their names: their first values,
+ * for who can run models but not read them. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code
+psplit_gradient_write_weights(const psplit_gradient *gradient, const char *path, psplit_diag *diag);
+
+/* optimizer, one of:
+ *   sgd[:weight_decay=0]
+ *   momentum[:momentum=0.9][,nesterov=0][,weight_decay=0]
+ *   adam[:beta1=0.9][,beta2=0.999][,epsilon=1e-8][,weight_decay=0]
+ *   adamw[:beta1=0.9][,beta2=0.999][,epsilon=1e-8][,weight_decay=0.01]
+ * with the meaning that PyTorch gives them. Inputs: each weight W with its gradient and its state
+ * (W.momentum, or W.m and W.v, zero at first), and the scalars `lr`, `step` (1, 2, ..; int64) and
+ * `scale`, which gradients are multiplied by. Outputs: W.new, W.momentum.new, W.m.new, W.v.new.
+ * Errors: USAGE too. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_gradient_write_update(const psplit_gradient *gradient,
+                                                                    const char *optimizer,
+                                                                    const char *path,
+                                                                    psplit_diag *diag);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
