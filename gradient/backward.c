@@ -46,6 +46,7 @@ void psplit_i_backward_fini(psplit_i_backward *b) {
   psplit_i_vec_fini(&b->constants);
   psplit_i_intern_fini(&b->constant_keys);
   psplit_i_intern_fini(&b->names);
+  psplit_i_vec_fini(&b->captures);
   psplit_i_text_fini(&b->attributes);
   psplit_i_arena_fini(&b->arena);
 }
@@ -229,6 +230,27 @@ void psplit_i_backward_attr_text(psplit_i_backward *b, const char *name, const c
   add_attribute(b, name, TYPE_STRING, &payload);
 }
 
+void psplit_i_backward_attr_fields(psplit_i_backward *b, const void *bytes, size_t n) {
+  psplit_i_text_add(&b->attributes, bytes, n);
+  if (b->attributes.failed) b->failed = true;
+}
+
+const char *psplit_i_backward_capture(psplit_i_backward *b, psplit_i_ref value) {
+  if (b->failed || !psplit_i_vec_push(&b->captures, value)) {
+    b->failed = true;
+    return "";
+  }
+  psplit_i_text text = {0};
+  const char *name = b->values.items[value].name;
+  if (!name) {
+    psplit_i_text_addf(&text, "g%" PRIu32, value);
+    name = psplit_i_backward_name(b, text.failed ? "g" : text.bytes);
+    b->values.items[value].name = name;
+  }
+  psplit_i_text_fini(&text);
+  return name;
+}
+
 void psplit_i_backward_attr_graph(psplit_i_backward *b, const char *name, const void *bytes,
                                   size_t n) {
   psplit_i_text payload = {0};
@@ -248,12 +270,16 @@ psplit_i_ref psplit_i_backward_node(psplit_i_backward *b, const char *op_type, u
   if (b->attributes.n)
     node.attributes = psplit_i_arena_strndup(&b->arena, b->attributes.bytes, b->attributes.n);
   if (b->failed || (b->attributes.n && !node.attributes) ||
-      !psplit_i_vec_reserve(&b->inputs, n_inputs) || b->nodes.n >= PSPLIT_NONE - 1) {
+      !psplit_i_vec_reserve(&b->inputs, n_inputs + b->captures.n) ||
+      b->nodes.n >= PSPLIT_NONE - 1) {
     b->failed = true;
     return PSPLIT_NONE;
   }
   b->attributes.n = 0;
   for (uint32_t i = 0; i < n_inputs; i++) b->inputs.items[b->inputs.n++] = inputs[i];
+  for (size_t i = 0; i < b->captures.n; i++) b->inputs.items[b->inputs.n++] = b->captures.items[i];
+  node.n_captures = (uint32_t)b->captures.n;
+  b->captures.n = 0;
   for (uint32_t o = 0; o < n_outputs; o++) {
     const psplit_i_ref value =
       push_value(b, (psplit_i_bvalue){.origin = PSPLIT_ORIGIN_NODE, .index = (uint32_t)b->nodes.n});
@@ -273,7 +299,7 @@ void psplit_i_backward_sweep(psplit_i_backward *b, const psplit_i_ref *outputs, 
     /* Operators want all their outputs named. */
     for (uint32_t o = 0; node->alive && o < node->n_outputs; o++)
       b->values.items[node->output + o].alive = true;
-    for (uint32_t k = 0; node->alive && k < node->n_inputs; k++) {
+    for (uint32_t k = 0; node->alive && k < node->n_inputs + node->n_captures; k++) {
       const psplit_i_ref input = b->inputs.items[node->first_input + k];
       if (input != PSPLIT_NONE) b->values.items[input].alive = true;
     }

@@ -42,6 +42,7 @@ typedef struct psplit_i_bvalue {
 typedef struct psplit_i_bnode {
   const char *op_type;            /* of the standard domain; lives as long as the program */
   uint32_t first_input, n_inputs; /* into `inputs`, PSPLIT_NONE for an omitted one */
+  uint32_t n_captures;            /* values that its body reads by name, behind the inputs */
   psplit_i_ref output;            /* its outputs are output .. output + n_outputs - 1 */
   uint32_t n_outputs;
   const char *attributes; /* NodeProto fields, ready to be written */
@@ -66,12 +67,13 @@ typedef struct psplit_i_backward {
   PSPLIT_VEC(psplit_i_bnode) nodes;
   PSPLIT_VEC(psplit_i_ref) inputs;
   PSPLIT_VEC(psplit_i_bconstant) constants;
-  psplit_i_intern constant_keys; /* id -> constant */
-  psplit_i_intern names;         /* of values that are not the forward graph's */
-  psplit_i_ref *of_forward;      /* [forward->n_values] or PSPLIT_NONE */
-  psplit_i_ref *of_shape;        /* likewise */
-  psplit_i_text attributes;      /* of the node to come */
-  uint32_t twin;                 /* of the nodes to come */
+  psplit_i_intern constant_keys;     /* id -> constant */
+  psplit_i_intern names;             /* of values that are not the forward graph's */
+  psplit_i_ref *of_forward;          /* [forward->n_values] or PSPLIT_NONE */
+  psplit_i_ref *of_shape;            /* likewise */
+  psplit_i_text attributes;          /* of the node to come */
+  PSPLIT_VEC(psplit_i_ref) captures; /* likewise */
+  uint32_t twin;                     /* of the nodes to come */
   uint32_t n_named;
   bool failed;
 } psplit_i_backward;
@@ -99,6 +101,10 @@ void psplit_i_backward_attr_float(psplit_i_backward *b, const char *name, float 
 void psplit_i_backward_attr_ints(psplit_i_backward *b, const char *name, const int64_t *values,
                                  size_t n);
 void psplit_i_backward_attr_text(psplit_i_backward *b, const char *name, const char *value);
+/* Fields of a NodeProto that are attributes already. */
+void psplit_i_backward_attr_fields(psplit_i_backward *b, const void *bytes, size_t n);
+/* The name of a value, for the next node's body to read it by. */
+const char *psplit_i_backward_capture(psplit_i_backward *b, psplit_i_ref value);
 /* A graph, as the bytes of a GraphProto. */
 void psplit_i_backward_attr_graph(psplit_i_backward *b, const char *name, const void *bytes,
                                   size_t n);

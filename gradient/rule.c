@@ -1,7 +1,12 @@
 /* What rules see of a node: types, attributes, known contents, values. */
 #include "rule.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+
+#include "onnx.pb-c.h"
+#include "wire.h"
 
 const psplit_i_vtype *psplit_i_type_in(const psplit_i_at *at, uint32_t input) {
   static const psplit_i_vtype unknown = {.rank = -1};
@@ -125,6 +130,38 @@ bool psplit_i_text_equals(const psplit_i_at *at, const char *name, const char *t
   size_t n;
   return psplit_i_attr_string(at->node, name, &value, &n) && n == strlen(text) &&
          memcmp(value, text, n) == 0;
+}
+
+void psplit_i_copy_attributes(psplit_i_at *at) {
+  enum { NODE_ATTRIBUTE = 5 };
+  const Onnx__NodeProto *proto = at->node->proto;
+  for (size_t i = 0; i < proto->n_attribute; i++) {
+    const size_t n = onnx__attribute_proto__get_packed_size(proto->attribute[i]);
+    uint8_t *bytes = malloc(n ? n : 1);
+    psplit_i_text field = {0};
+    if (bytes) {
+      onnx__attribute_proto__pack(proto->attribute[i], bytes);
+      psplit_i_wire_bytes(&field, NODE_ATTRIBUTE, bytes, n);
+      psplit_i_backward_attr_fields(at->b, field.bytes, field.n);
+    }
+    if (!bytes || field.failed) at->b->failed = true;
+    psplit_i_text_fini(&field);
+    free(bytes);
+  }
+}
+
+bool psplit_i_texts_repeat(const psplit_i_at *at, const char *name, const char *const *texts,
+                           size_t n) {
+  for (size_t i = 0; i < at->node->proto->n_attribute; i++) {
+    const Onnx__AttributeProto *attribute = at->node->proto->attribute[i];
+    if (!attribute->name || strcmp(attribute->name, name) != 0) continue;
+    for (size_t k = 0; k < attribute->n_strings; k++)
+      if (attribute->strings[k].len != strlen(texts[k % n]) ||
+          strncasecmp((const char *)attribute->strings[k].data, texts[k % n],
+                      attribute->strings[k].len) != 0)
+        return false;
+  }
+  return true;
 }
 
 int32_t psplit_i_axis_of(psplit_i_at *at, int64_t axis, int32_t rank) {

@@ -63,6 +63,12 @@ bool psplit_i_known_number(const psplit_i_at *at, uint32_t input, double *out);
 int64_t psplit_i_int_or(const psplit_i_at *at, const char *name, int64_t fallback);
 float psplit_i_float_or(const psplit_i_at *at, const char *name, float fallback);
 bool psplit_i_text_equals(const psplit_i_at *at, const char *name, const char *text);
+/* All attributes of the node, for the next node. */
+void psplit_i_copy_attributes(psplit_i_at *at);
+/* Whether a list of strings is texts[n] over and over, in any case of letters; true where there is
+ * no such attribute. */
+bool psplit_i_texts_repeat(const psplit_i_at *at, const char *name, const char *const *texts,
+                           size_t n);
 /* An axis counted from the front; refuses one that is out of range. */
 int32_t psplit_i_axis_of(psplit_i_at *at, int64_t axis, int32_t rank);
 /* Axes of a node that takes them as input `input` or, in older opsets, as attribute "axes": sorted.

@@ -27,9 +27,26 @@ static const struct place {
   {"SimplifiedLayerNormalization", 0x2},
 };
 
-/* Operators that hand a parameter on by another shape. */
-static const char *const views[] = {"Expand",    "Flatten",   "Identity", "Reshape", "Squeeze",
-                                    "Transpose", "Unsqueeze", "Concat",   "Cast"};
+/* Operators that hand a parameter on in another shape: input 0, or all where `all`. */
+static const struct view {
+  const char *op_type;
+  bool all;
+} views[] = {
+  {"Cast", false},      {"Concat", true},     {"Expand", false}, {"Flatten", false},
+  {"Identity", false},  {"Reshape", false},   {"Slice", false},  {"Squeeze", false},
+  {"Transpose", false}, {"Unsqueeze", false},
+};
+
+/* Nodes looked at for one initializer: more than any parameter needs. */
+enum { MAX_VIEWS = 8, MAX_LOOKS = 4096 };
+
+/* An initializer on its way. */
+typedef struct parameter {
+  const psplit_i_graph *graph;
+  const char *name;
+  int32_t rank;
+  uint32_t looks;
+} parameter;
 
 static bool is_float(int32_t elem) {
   return elem == PSPLIT_ELEM_FLOAT || elem == PSPLIT_ELEM_DOUBLE || elem == PSPLIT_ELEM_FLOAT16 ||
@@ -46,36 +63,35 @@ static bool named_by_exporter(const char *name) {
   return strncmp(name, "onnx::", 6) == 0 || strncmp(name, "_v_", 3) == 0;
 }
 
-/* Whether `node` has `value` where a parameter of rank `rank`, called `name`, would be. */
-static bool is_place(const psplit_i_node *node, uint32_t value, int32_t rank, const char *name) {
+/* Whether `node` has `value` where a parameter would be. */
+static bool is_place(const parameter *p, const psplit_i_node *node, uint32_t value) {
   if (*node->domain) return false;
-  for (size_t p = 0; p < sizeof places / sizeof *places; p++)
-    for (uint32_t i = 0; i < 32 && strcmp(places[p].op_type, node->op_type) == 0; i++)
-      if (places[p].inputs >> i & 1 && reads(node, i, value)) return true;
-  /* A bias, the scale of a norm in parts, an embedding of positions; but masks and tables of
-   * angles are operands of the same operators. */
-  const bool operand = psplit_i_node_is(node, "Add") || psplit_i_node_is(node, "Mul");
-  return operand && (rank == 1 || !named_by_exporter(name));
+  for (size_t k = 0; k < sizeof places / sizeof *places; k++)
+    for (uint32_t i = 0; i < 32 && strcmp(places[k].op_type, node->op_type) == 0; i++)
+      if (places[k].inputs >> i & 1 && reads(node, i, value)) return true;
+  /* A bias, the scale of a norm in parts, an embedding of positions, a token put before a sequence;
+   * but masks and tables of angles are operands of the same operators. */
+  if (psplit_i_node_is(node, "Add") || psplit_i_node_is(node, "Mul"))
+    return p->rank == 1 || !named_by_exporter(p->name);
+  return psplit_i_node_is(node, "Concat") && p->rank > 2 && !named_by_exporter(p->name);
 }
 
-/* Whether the initializer comes to a parameter's place, through at most `depth` views. */
-static bool comes_to_place(const psplit_i_graph *graph, uint32_t value, int32_t rank,
-                           const char *name, int depth) {
+static bool hands_on(const psplit_i_node *node, uint32_t value) {
+  if (*node->domain || node->n_outputs == 0 || node->outputs[0] == PSPLIT_NONE) return false;
+  for (size_t i = 0; i < sizeof views / sizeof *views; i++)
+    if (strcmp(views[i].op_type, node->op_type) == 0) return views[i].all || reads(node, 0, value);
+  return false;
+}
+
+/* Whether the value comes to a parameter's place, through at most `depth` views. */
+static bool comes_to_place(parameter *p, uint32_t value, int depth) {
+  const psplit_i_graph *graph = p->graph;
   for (uint32_t c = graph->consumer_off[value]; c < graph->consumer_off[value + 1]; c++) {
     const psplit_i_node *node = &graph->nodes[graph->consumers[c]];
-    if (is_place(node, value, rank, name)) return true;
-    if (*node->domain || depth == 0 || node->n_outputs == 0 || node->outputs[0] == PSPLIT_NONE)
-      continue;
-    for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
-      if (strcmp(views[i], node->op_type) != 0) continue;
-      if (strcmp(views[i], "Concat") == 0) {
-        /* A token that is put before a sequence. */
-        if (rank > 1 && !named_by_exporter(name)) return true;
-      } else if (reads(node, 0, value) &&
-                 comes_to_place(graph, node->outputs[0], rank, name, depth - 1)) {
-        return true;
-      }
-    }
+    if (++p->looks > MAX_LOOKS) return false;
+    if (is_place(p, node, value) ||
+        (depth > 0 && hands_on(node, value) && comes_to_place(p, node->outputs[0], depth - 1)))
+      return true;
   }
   return false;
 }
@@ -100,8 +116,6 @@ static psplit_code all_used(const char *option, const char *const *patterns, siz
   return PSPLIT_OK;
 }
 
-enum { MAX_VIEWS = 8 };
-
 psplit_code psplit_i_weights_choose(const psplit_i_shapes *shapes,
                                     const psplit_training_options *options, psplit_diag *diag,
                                     bool *out_trained) {
@@ -118,12 +132,12 @@ psplit_code psplit_i_weights_choose(const psplit_i_shapes *shapes,
     const char *name = graph->values[v].name;
     if (!is_float(tensor.data_type)) continue;
     const bool frozen = matches(options->freeze, options->n_freeze, name, freeze_used);
+    parameter p = {.graph = graph, .name = name, .rank = (int32_t)tensor.n_dims};
     bool trained;
     if (options->n_train)
       trained = matches(options->train, options->n_train, name, train_used);
     else
-      trained =
-        tensor.n_dims >= 1 && comes_to_place(graph, v, (int32_t)tensor.n_dims, name, MAX_VIEWS);
+      trained = tensor.n_dims >= 1 && comes_to_place(&p, v, MAX_VIEWS);
     out_trained[v] = trained && !frozen;
   }
   PSPLIT_TRY(all_used("train", options->train, options->n_train, train_used, diag));

@@ -3,7 +3,7 @@
 // { reals } for contents that are given, or null. Options: opset; outputs: how many (1); only:
 // positions of inputs whose gradient is checked (all float ones); float: float32, where ONNX Runtime
 // has no float64 kernel; linear: in each input by itself, so that a large step is exact; fixed: the
-// inputs from 1 on are always weights; parts: outputs that count.
+// inputs from 1 on are always weights; parts: outputs that count; omit: outputs that are left out.
 const list = [];
 const net = (name, op, inputs, attrs = {}, options = {}) =>
   list.push({ name, op, inputs, attrs, ...options });
@@ -298,5 +298,27 @@ net('Upsample 9', 'Upsample', [[1, 2, 3, 4], reals(1, 1, 2, 3)], { mode: 'neares
   { opset: 9, float: true, linear: true, only: [0] });
 net('Upsample 7', 'Upsample', [[1, 2, 3, 4]], { mode: 'linear', scales: [1, 1, 2, 2] },
   { opset: 7, float: true, linear: true });
+
+// ---- recurrent: x [T, N, I], weights, no lengths, first states ----
+for (const direction of ['forward', 'reverse', 'bidirectional']) {
+  const d = direction === 'bidirectional' ? 2 : 1;
+  const small = (...dims) => range(-0.8, 0.8, ...dims);
+  const rnn = (name, op, gates, attrs = {}, options = {}) => net(`${op} ${direction}${name}`, op,
+    [small(4, 2, 3), small(d, gates * 2, 3), small(d, gates * 2, 2), small(d, gates * 4), null, small(d, 2, 2),
+      ...(op === 'LSTM' ? [small(d, 2, 2)] : [])],
+    { hidden_size: 2n, direction, ...attrs }, { outputs: op === 'LSTM' ? 3 : 2, float: true, ...options });
+  rnn('', 'LSTM', 4);
+  rnn(' last', 'LSTM', 4, {}, { outputs: 3, parts: [1], omit: [0] });
+  rnn(' cell', 'LSTM', 4, {}, { parts: [2] });
+  rnn('', 'GRU', 3);
+  rnn(' after', 'GRU', 3, { linear_before_reset: 1n });
+  rnn(' last', 'GRU', 3, {}, { parts: [1], omit: [0] });
+  rnn('', 'RNN', 1);
+  rnn(' last', 'RNN', 1, {}, { parts: [1] });
+  net(`LSTM ${direction} bare`, 'LSTM', [small(3, 2, 3), small(d, 8, 3), small(d, 8, 2)], { hidden_size: 2n, direction },
+    { float: true });
+  net(`GRU ${direction} bare`, 'GRU', [small(3, 2, 3), small(d, 6, 3), small(d, 6, 2)], { hidden_size: 2n, direction },
+    { float: true });
+}
 
 export { list as cases };

@@ -40,7 +40,8 @@ function prepare(net, at) {
   });
 }
 
-const outputNames = (net) => Array.from({ length: net.outputs ?? 1 }, (_, o) => `y${o}`);
+const outputNames = (net) => Array.from({ length: net.outputs ?? 1 }, (_, o) =>
+  (net.omit?.includes(o) ? '' : `y${o}`));
 
 // The model in one of the three ways; `weights` maps outputs to R, or is null for y itself.
 function build(net, inputs, way, R) {
@@ -60,7 +61,7 @@ function build(net, inputs, way, R) {
   }
   if (!R) {
     return model({ nodes, initializers, inputs: declared, opset: net.opset,
-      outputs: outputs.map((name) => block(name)) });
+      outputs: outputs.filter((name) => name).map((name) => block(name)) });
   }
   const sums = [];
   for (const [name, r] of Object.entries(R)) {
