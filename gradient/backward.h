@@ -17,6 +17,7 @@ typedef uint32_t psplit_i_ref;
 enum {
   PSPLIT_ELEM_FLOAT = 1,
   PSPLIT_ELEM_INT64 = 7,
+  PSPLIT_ELEM_STRING = 8,
   PSPLIT_ELEM_BOOL = 9,
   PSPLIT_ELEM_FLOAT16 = 10,
   PSPLIT_ELEM_DOUBLE = 11,

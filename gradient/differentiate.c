@@ -13,10 +13,16 @@ static bool is_float(int32_t elem) {
          elem == PSPLIT_ELEM_BFLOAT16;
 }
 
-/* Whether a value can carry a gradient at all; an unknown type may. */
+/* Whether a value can carry a gradient at all; an unknown type may. Integers do not, but for those
+ * that an operator without a rule makes of floats: a gradient that ended at a quantised tensor
+ * would be wrong without a word, so the operator has to be met, and refused. */
 static bool carries(const psplit_i_pass *pass, uint32_t value) {
-  const psplit_i_vtype *type = psplit_i_shapes_type(pass->shapes, value);
-  return type->elem == 0 || is_float(type->elem);
+  const int32_t elem = psplit_i_shapes_type(pass->shapes, value)->elem;
+  if (elem == 0 || is_float(elem)) return true;
+  if (elem == PSPLIT_ELEM_INT64 || elem == PSPLIT_ELEM_BOOL || elem == PSPLIT_ELEM_STRING)
+    return false;
+  const uint32_t producer = pass->graph->values[value].producer;
+  return producer != PSPLIT_NONE && !psplit_i_gradient_rule_of(&pass->graph->nodes[producer]);
 }
 
 /* Whether a gradient goes from the node to its input i. A node without a rule is taken to pass
@@ -81,7 +87,7 @@ static bool needed(const psplit_i_pass *pass, uint32_t value) {
 
 void psplit_i_refuse(psplit_i_at *at, const char *format, ...) {
   psplit_i_pass *pass = at->pass;
-  if (pass->code != PSPLIT_OK) return;
+  if (pass->code != PSPLIT_OK || at->b->failed) return; /* out of memory comes first */
   char why[512], label[160];
   va_list args;
   va_start(args, format);

@@ -20,9 +20,10 @@ static void add_span(editor *e, const uint8_t *bytes, size_t n, psplit_i_span sp
 
 /* New fields, one span each. */
 static bool add_new(editor *e, const void *fields, size_t bytes) {
+  if (!bytes) return true;
   const uint8_t *at = fields, *end = at + bytes;
   psplit_i_field field;
-  while (bytes && at < end) {
+  while (at < end) {
     if (!psplit_i_next_field(&at, end, &field)) return false;
     add_span(e, field.start, (size_t)(field.end - field.start),
              (psplit_i_span){.field = field.number});

@@ -3,6 +3,8 @@
 // DIR holds what families.py wrote; where it does not exist, a temporary one is filled. For each
 // weight |g - g64| <= 4 |g32 - g64| + 1e-6 |g64|, where g64 and g32 are torch's gradients in float64
 // and float32; a weight whose true gradient is below 1e-6 of the largest is held to 1e-6 of that.
+// Where torch trained the model, forward, backward and update are run in turn, and each step's loss
+// is held against torch's.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -93,9 +95,48 @@ async function examine(name) {
     `in ${info.seconds.toFixed(3)} s, ${info.stash.length} stashed, largest error ${worst.toExponential(1)}`);
 }
 
+// Forward, backward, update, as often as torch did; the largest distance of the losses.
+async function train(name, option, { lr, float32, float64 }) {
+  const folder = join(dir, name);
+  const expected = JSON.parse(readFileSync(join(folder, 'expected.json')));
+  const blob = Uint8Array.from(readFileSync(join(folder, 'expected.bin')));
+  const line = [join(folder, 'model.onnx'), folder, expected.loss, `update=${option}`].join('\t');
+  const made = JSON.parse(spawnSync(tool, { input: `${line}\n`, encoding: 'utf8' }).stdout);
+  if (made.error) return tap.ok(false, `${name} ${option}`, made.error);
+  const sessions = {};
+  for (const part of ['weights', 'forward', 'backward', 'update']) sessions[part] = await open(join(folder, `${part}.onnx`));
+  const all = Object.fromEntries(Object.entries(expected.inputs).map(([k, v]) => [k, read(blob, v)]));
+  Object.assign(all, await sessions.weights.run({}));
+  const scalar = (type, x) => new ort.Tensor(type, views[type].of(x), []);
+  Object.assign(all, { [made.loss_gradient]: scalar('float32', 1), lr: scalar('float64', lr), scale: scalar('float64', 1) });
+  for (const state of sessions.update.inputNames.filter((each) => /[.](momentum|m|v)$/.test(each))) {
+    const like = all[state.replace(/[.][a-z]+$/, '')];
+    all[state] = new ort.Tensor('float32', new Float32Array(like.data.length), like.dims);
+  }
+  const problems = [];
+  let worst = 0;
+  for (const [step, torch] of float32.entries()) {
+    all.step = scalar('int64', BigInt(step + 1));
+    for (const part of ['forward', 'backward', 'update']) {
+      Object.assign(all, await sessions[part].run(feedsFor(sessions[part], all)));
+    }
+    for (const next of sessions.update.outputNames) all[next.replace(/[.]new$/, '')] = all[next];
+    const error = Math.abs(all[made.loss].data[0] - torch);
+    worst = Math.max(worst, error);
+    const allowed = 1e-4 + 2 * Math.abs(torch - float64[step]);
+    if (!(error <= allowed)) problems.push(`step ${step}: loss ${all[made.loss].data[0]}, torch says ${torch}`);
+  }
+  for (const session of Object.values(sessions)) await session.release();
+  if (!(float32.at(-1) < float32[0])) problems.push('the loss did not fall');
+  return tap.none(problems.slice(0, 3), `${name} ${option}: ${float32.length} steps, loss ${float32[0].toFixed(3)} -> ` +
+    `${float32.at(-1).toFixed(3)}, at most ${worst.toExponential(1)} from torch`);
+}
+
 for (const name of names.length ? names : readdirSync(dir).sort()) {
   try {
     await examine(name);
+    const { curves } = JSON.parse(readFileSync(join(dir, name, 'expected.json')));
+    for (const [option, curve] of Object.entries(curves ?? {})) await train(name, option, curve);
   } catch (error) {
     tap.ok(false, name, error.stack);
   }

@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 """Exports models with Debian's torch, and writes what torch says their gradients are.
 
-    families.py OUT [NAME...]
+    families.py [--steps N] OUT [NAME...]
 
 OUT/NAME/model.onnx, and OUT/NAME/expected.json with OUT/NAME/expected.bin: inputs, and for each
-parameter the gradient in float64 and in float32. Weights are random from a fixed seed. Without
-names: the small families. A list of all: families.py --list.
+parameter the gradient in float64 and in float32; for gpt and vit also the loss of each of N training
+steps with each optimizer. Weights are random from a fixed seed. Without names: the small families. A
+list of all: families.py --list.
 """
+import copy
 import json
 import os
 import sys
@@ -272,7 +274,30 @@ def gradients(model, inputs, loss, target, dtype):
     return value.detach(), grads
 
 
-def write(name, out):
+OPTIMIZERS = {
+    "sgd:weight_decay=0.01": (0.05, lambda p, lr: torch.optim.SGD(p, lr, weight_decay=0.01)),
+    "momentum:momentum=0.8": (0.02, lambda p, lr: torch.optim.SGD(p, lr, momentum=0.8)),
+    "momentum:momentum=0.9,nesterov=1": (0.01, lambda p, lr: torch.optim.SGD(p, lr, momentum=0.9, nesterov=True)),
+    "adam:beta1=0.8,beta2=0.99,weight_decay=0.01":
+        (0.002, lambda p, lr: torch.optim.Adam(p, lr, (0.8, 0.99), weight_decay=0.01)),
+    "adamw:weight_decay=0.1": (0.002, lambda p, lr: torch.optim.AdamW(p, lr, weight_decay=0.1)),
+}
+
+
+def curve(model, inputs, loss, target, make, lr, steps, dtype):
+    model = copy.deepcopy(model).to(dtype).train()
+    optimizer = make(model.parameters(), lr)
+    losses = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        value = loss(model(*[x.to(dtype) if x.is_floating_point() else x for x in inputs]), target)
+        value.backward()
+        optimizer.step()
+        losses.append(float(value))
+    return losses
+
+
+def write(name, out, steps):
     build, make_inputs, kind = {**SMALL, **LARGE}[name]
     torch.manual_seed(7)
     torch.set_num_threads(1)
@@ -282,18 +307,22 @@ def write(name, out):
     folder = os.path.join(out, name)
     os.makedirs(folder, exist_ok=True)
     with torch.no_grad():
-        target, loss, option = targets(kind, model(*inputs))
+        target, loss, loss_option = targets(kind, model(*inputs))
     dynamic = {n: {0: "batch"} for n in names + ["y"]} if name not in LARGE else {}
     if name in ("gpt", "lstm", "lstm_both", "gru_both", "rnn"):
         dynamic = {n: {0: "batch", 1: "length"} for n in names + ["y"]}
     torch.onnx.export(model, tuple(inputs), os.path.join(folder, "model.onnx"), opset_version=17,
                       input_names=names, output_names=["y"], dynamic_axes=dynamic,
                       training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False)
+    curves = {}
+    for option, (lr, make) in OPTIMIZERS.items() if name in ("gpt", "vit") else ():
+        both = [curve(model, inputs, loss, target, make, lr, steps, d) for d in (torch.float32, torch.float64)]
+        curves[option] = {"lr": lr, "float32": both[0], "float64": both[1]}
     value32, grads32 = gradients(model, inputs, loss, target, torch.float32)
     value64, grads64 = gradients(model, inputs, loss, target, torch.float64)
     blob = Blob()
     expected = {
-        "loss": option, "value": float(value64), "value32": float(value32),
+        "loss": loss_option, "curves": curves, "value": float(value64), "value32": float(value32),
         "inputs": {n: blob.add(x) for n, x in named + [("target", target)]},
         "gradients": {n: {"float64": blob.add(g), "float32": blob.add(grads32[n])}
                       for n, g in grads64.items()},
@@ -306,13 +335,17 @@ def write(name, out):
 
 
 def main(argv):
-    if argv[1:] == ["--list"]:
+    arguments = argv[1:]
+    steps = 10
+    if arguments == ["--list"]:
         print(*SMALL, *LARGE)
         return
-    if len(argv) < 2:
-        sys.exit("usage: families.py OUT [NAME...]")
-    for name in argv[2:] or SMALL:
-        write(name, argv[1])
+    if arguments[:1] == ["--steps"]:
+        steps, arguments = int(arguments[1]), arguments[2:]
+    if not arguments:
+        sys.exit("usage: families.py [--steps N] OUT [NAME...]")
+    for name in arguments[1:] or SMALL:
+        write(name, arguments[0], steps)
 
 
 main(sys.argv)

@@ -32,14 +32,15 @@ const tensorProto = (name, { type, dims, data }) =>
   all(dims.map((dim) => int(1, dim)), int(2, types[type][0]), name ? block(8, name) : [],
     block(9, Buffer.from(data.buffer, data.byteOffset, data.byteLength)));
 
-// An attribute by the kind of its value: 1n is an int, 1 a float, 'a' a string, lists of these, a
-// tensor.
+// An attribute by the kind of its value: 1n is an int, 1 a float, 'a' a string, lists of these, the
+// bytes of a graph, a tensor.
 function attribute(name, value) {
   const head = block(1, name);
   const float = (field, x) => all(varint(field * 8 + 5), Buffer.from(Float32Array.of(x).buffer));
   if (typeof value === 'bigint') return all(head, int(3, value), int(20, 2));
   if (typeof value === 'number') return all(head, float(2, value), int(20, 1));
   if (typeof value === 'string') return all(head, block(4, value), int(20, 3));
+  if (Buffer.isBuffer(value)) return all(head, block(6, value), int(20, 5));
   if (!Array.isArray(value)) return all(head, block(5, tensorProto('', value)), int(20, 4));
   if (typeof value[0] === 'number') return all(head, value.map((x) => float(7, x)), int(20, 6));
   return all(head, value.map((x) => int(8, x)), int(20, 7));
@@ -57,12 +58,18 @@ export const value = (name, type, dims) => all(block(1, name), block(2, block(1,
     block(1, typeof dim === 'number' ? int(1, dim) : block(2, dim)))))))));
 
 // nodes, inputs and outputs as made above; initializers { name: tensor }.
-export function model({ nodes, inputs = [], outputs, initializers = {}, opset = 17 }) {
-  const graph = all(nodes.map((each) => block(1, each)), block(2, 'net'),
+export const graph = ({ nodes, inputs = [], outputs, initializers = {} }) => all(nodes.map((each) => block(1, each)), block(2, 'net'),
     Object.entries(initializers).map(([name, each]) => block(5, tensorProto(name, each))),
     inputs.map((each) => block(11, each)), outputs.map((each) => block(12, each)));
-  return all(int(1, opset > 20 ? 10 : 8), block(7, graph), block(8, int(2, opset)));
-}
+
+export const model = ({ opset = 17, domains = [], functions = [], ...parts }) =>
+  all(int(1, opset > 20 ? 10 : 8), block(7, graph(parts)), block(8, int(2, opset)),
+    domains.map((domain) => block(8, all(block(1, domain), int(2, 1)))),
+    functions.map((each) => block(25, each)));
+
+// A function of domain "local" that hands on `op` of its input.
+export const localFunction = (name, op) => all(block(1, name), block(4, 'a'), block(5, 'b'),
+  block(7, node(op, ['a'], ['b'])), block(9, int(2, 17)), block(10, 'local'));
 
 // Numbers in (0, 1), the same in every run.
 export function random(seed) {

@@ -4,9 +4,9 @@
 // shape; `symbolic`, inputs whose every dimension is a symbol; `bare`, inputs of which the rank
 // alone is known. The forward model alone gives the differences. float64 where ONNX Runtime has the
 // kernels; else float32, for most of these with a large step that is exact, as the operator is
-// linear. TEXT: only nets whose names hold it.
+// linear. TEXT: only nets whose names hold it. PSPLIT_GRADIENT_MODELS: a directory to keep them in.
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { open, ort } from '../e2e/chain.mjs';
@@ -169,6 +169,8 @@ for (const [at, net] of cases.entries()) {
     const { bytes, loss } = build(net, inputs, way, R);
     const file = join(dir, 'model.onnx');
     writeFileSync(file, bytes);
+    const keep = process.env.PSPLIT_GRADIENT_MODELS;
+    if (keep) copyFileSync(file, join(keep, `${at}-${way}`));
     const options = inputs.flatMap((input, i) => (!input?.wanted ? []
       : [way === 'fixed' || (net.fixed && i > 0) ? `train=${input.name}` : `gradient_of=${input.name}`]));
     // An input that is no weight keeps the default choice from finding one.

@@ -1,0 +1,104 @@
+// What is trained, what is refused and how that is said: node choices.mjs MAKE_TRAINING
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Tap } from '../e2e/tap.mjs';
+import { graph, localFunction, model, node, tensor, value } from './onnx.mjs';
+
+const [tool] = process.argv.slice(2);
+const tap = new Tap();
+const tmp = mkdtempSync(join(tmpdir(), 'psplit-choices-'));
+process.on('exit', () => rmSync(tmp, { recursive: true, force: true }));
+
+function make(bytes, loss, ...options) {
+  const file = join(tmp, 'model.onnx');
+  writeFileSync(file, bytes);
+  const made = spawnSync(tool, { input: `${[file, tmp, loss, ...options].join('\t')}\n`, encoding: 'utf8' });
+  if (made.status !== 0) return { error: `status ${made.status} ${made.signal}` };
+  return JSON.parse(made.stdout);
+}
+const weight = (...dims) =>
+  tensor('float32', dims, Array.from({ length: dims.reduce((a, b) => a * b, 1) }, (_, i) => (i % 5) / 7 - 0.3));
+
+// x -> MatMul(w1) -> middle -> MatMul(w2) -> y
+const around = (middle, { opset, domains, functions, initializers = {} } = {}) => model({
+  opset, domains, functions,
+  nodes: [node('MatMul', ['x', 'w1'], ['a']), ...middle, node('MatMul', ['b', 'w2'], ['y'])],
+  inputs: [value('x', 'float32', ['n', 4])], outputs: [value('y', 'float32', ['n', 4])],
+  initializers: { w1: weight(4, 4), w2: weight(4, 4), ...initializers },
+});
+const branch = (op) => graph({ nodes: [node(op, ['a'], ['out'])], outputs: [value('out', 'float32', ['n', 4])] });
+
+// ---- refused on the path to a weight, left alone elsewhere ----
+const refused = {
+  If: around([node('If', ['yes'], ['b'], { then_branch: branch('Tanh'), else_branch: branch('Neg') })],
+    { initializers: { yes: tensor('bool', [], [1]) } }),
+  'com.microsoft.FastGelu': around([node('FastGelu', ['a'], ['b'], {}, 'com.microsoft')], { domains: ['com.microsoft'] }),
+  'local.Twist': around([node('Twist', ['a'], ['b'], {}, 'local')],
+    { domains: ['local'], functions: [localFunction('Twist', 'Tanh')] }),
+  Det: around([node('Det', ['a'], ['d']), node('Expand', ['d', 'shape'], ['b'])],
+    { initializers: { shape: tensor('int64', [2], [2, 4]) } }),
+};
+for (const [op, bytes] of Object.entries(refused)) {
+  const { error = '', code } = make(bytes, 'mse:');
+  const named = op === 'Det' ? 'n_d' : 'n_b';
+  tap.none([[named, 'node'], [`(${op})`, 'operator'], ['"w1"', 'weight'], ['--freeze', 'help']]
+    .filter(([part]) => !error.includes(part)).map(([, what]) => `the ${what} is not in: ${error}`)
+    .concat(code === 'UNSUPPORTED' ? [] : [`code ${code}`]), `${op} is refused by name`);
+  const other = make(bytes, 'mse:', 'freeze=w1');
+  tap.ok(!other.error && Object.keys(other.weights).join() === 'w2', `${op} off the path is left alone`,
+    JSON.stringify(other));
+}
+const quantised = around([node('QuantizeLinear', ['a', 's'], ['q']), node('DequantizeLinear', ['q', 's'], ['b'])],
+  { initializers: { s: tensor('float32', [], [0.1]) } });
+tap.ok(/quantizeLinear.*"w1"/i.test(make(quantised, 'mse:').error), 'a quantised tensor on the path is refused');
+const randomly = around([node('Dropout', ['a', '', 'yes'], ['b'])], { initializers: { yes: tensor('bool', [], [1]) } });
+tap.ok(/Dropout.*mask/.test(make(randomly, 'mse:').error), 'Dropout without its mask is refused');
+
+// ---- what is trained ----
+const plain = around([node('Add', ['a', 'bias'], ['c']), node('Mul', ['c', 'onnx::Mul_7'], ['d']),
+  node('Mul', ['d', 'one'], ['b'])],
+{ initializers: { bias: weight(4), 'onnx::Mul_7': weight(1, 4), one: tensor('float32', [], [2]), unused: weight(3) } });
+const chosen = (...options) => Object.keys(make(plain, 'mse:', ...options).weights ?? {}).sort().join();
+tap.ok(chosen() === 'bias,w1,w2', 'parameters, no scalars and no constants of the exporter', chosen());
+tap.ok(chosen('train=*') === 'bias,one,onnx::Mul_7,unused,w1,w2', 'patterns name any of them', chosen('train=*'));
+tap.ok(chosen('freeze=w?') === 'bias', 'freeze takes away', chosen('freeze=w?'));
+tap.ok(chosen('train=w*', 'freeze=w1') === 'w2', 'freeze takes away from train', chosen('train=w*', 'freeze=w1'));
+tap.ok(make(plain, 'mse:', 'train=*').weights.unused === null, 'a weight that the loss does not depend on has no gradient');
+tap.ok(make(plain, 'mse:', 'gradient_of=x', 'freeze=*').weights.x === 'x.grad', 'the gradient of an input alone');
+
+// ---- options that cannot be meant ----
+const scores = around([node('Tanh', ['a'], ['b'])]);
+const old = around([node('Tanh', ['a'], ['b'])], { opset: 11 });
+for (const [what, bytes, pattern, code, ...line] of [
+  ['no such loss', plain, /no such loss.*softmax-cross-entropy/, 'USAGE', 'hinge:'],
+  ['an unknown entry', plain, /does not have/, 'USAGE', 'mse:ignore=3'],
+  ['no value', plain, /without a value/, 'USAGE', 'mse:prediction'],
+  ['no number', scores, /whole number/, 'USAGE', 'softmax-cross-entropy:ignore=x'],
+  ['a prediction that is not there', plain, /no value "z"/, 'USAGE', 'mse:prediction=z'],
+  ['an axis out of range', scores, /out of range/, 'USAGE', 'softmax-cross-entropy:axis=5'],
+  ['a loss of many elements', plain, /more than one element/, 'USAGE', '=y'],
+  ['a loss that is not there', plain, /no value "z"/, 'USAGE', '=z'],
+  ['a pattern for nothing', plain, /--train "q" matches no/, 'USAGE', 'mse:', 'train=q'],
+  ['another', plain, /--freeze "q" matches no/, 'USAGE', 'mse:', 'freeze=q'],
+  ['nothing to train', plain, /nothing to train/, 'USAGE', 'mse:', 'freeze=*'],
+  ['no such input', plain, /no input has this name/, 'USAGE', 'mse:', 'gradient_of=w1'],
+  ['only what the loss does not depend on', plain, /depends on none/, 'USAGE', 'mse:', 'train=unused'],
+  ['an old opset', old, /opset 12/, 'UNSUPPORTED', 'softmax-cross-entropy:'],
+  ['no such optimizer', plain, /no such method/, 'USAGE', 'mse:', 'update=lion'],
+  ['a beta of one', plain, /out of range/, 'USAGE', 'mse:', 'update=adam:beta1=1'],
+  ['an entry of another optimizer', plain, /does not have/, 'USAGE', 'mse:', 'update=sgd:beta1=0.5'],
+]) {
+  const got = make(bytes, ...line);
+  tap.ok(pattern.test(got.error ?? '') && got.code === code, what, JSON.stringify(got));
+}
+
+// ---- the same bytes each time ----
+const files = ['forward', 'backward', 'weights', 'update'].map((name) => join(tmp, `${name}.onnx`));
+const twice = [0, 1].map(() => {
+  make(plain, 'mse:', 'update=adamw');
+  return Buffer.concat(files.map((file) => readFileSync(file)));
+});
+tap.ok(twice[0].equals(twice[1]) && twice[0].length > 500, 'the same files each time');
+tap.done();
