@@ -49,9 +49,8 @@ psplit_code psplit_i_in_open(const char *path, psplit_diag *diag, int *out_fd,
 
 static psplit_code too_large(const char *path, const psplit_i_text_options *options, const char *of,
                              uint64_t limit, psplit_diag *diag) {
-  return psplit_i_fail(diag, PSPLIT_LIMIT, "%s: has more than %" PRIu64 " %s%s%s", path, limit, of,
-                       options->lifted_by ? "; the limit is lifted by " : "",
-                       options->lifted_by ? options->lifted_by : "");
+  return psplit_i_fail_about(diag, PSPLIT_LIMIT, (psplit_i_advice){.hint = options->lifted_by},
+                             "%s: has more than %" PRIu64 " %s", path, limit, of);
 }
 
 /* Text may grow while it is read, and files of /proc have no size: what counts is what comes. */

@@ -12,7 +12,7 @@
 
 typedef struct psplit_i_text_options {
   uint64_t max_bytes;    /* 0: PSPLIT_I_TEXT_BYTES */
-  const char *lifted_by; /* what lifts the limit, as "--max-text MIB", for messages; may be NULL */
+  psplit_hint lifted_by; /* what lifts the limit */
   bool or_stdin;         /* "-" is standard input, whatever it is */
 } psplit_i_text_options;
 

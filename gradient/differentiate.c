@@ -103,7 +103,7 @@ void psplit_i_refuse(psplit_i_at *at, const char *format, ...) {
   pass->code = psplit_i_fail(
     pass->diag, PSPLIT_UNSUPPORTED,
     "node \"%s\" (%s%s%s), on the path from the loss to \"%s\", cannot be differentiated: %s; "
-    "--freeze \"%s\", and all else that it is on the path to, or change the model",
+    "freeze \"%s\", and all else that it is on the path to, or change the model",
     psplit_i_node_label(pass->graph, at->id, label, sizeof label), at->node->domain,
     *at->node->domain ? "." : "", at->node->op_type, weight, why, weight);
   at->b->failed = true;

@@ -34,7 +34,7 @@ static psplit_code check_loss_output(const psplit_i_shapes *shapes, const char *
     if (psplit_i_dim_is_const(psplit_i_shapes_dims(shapes), type->dims[i], &size) && size != 1)
       return psplit_i_fail(diag, PSPLIT_USAGE,
                            "the loss \"%s\" has more than one element: give one that is summed or "
-                           "averaged, or a --loss",
+                           "averaged, or a kind of loss",
                            name);
   }
   return PSPLIT_OK;
@@ -42,8 +42,8 @@ static psplit_code check_loss_output(const psplit_i_shapes *shapes, const char *
 
 /* gradient->model: the file's model with the loss at its end, and all that is made of it. */
 static psplit_code open_with_loss(psplit_gradient *gradient, const psplit_model *model,
-                                  const psplit_training_options *options, const psplit_sink *sink,
-                                  psplit_diag *diag) {
+                                  const psplit_training_options *options,
+                                  const psplit_logger *logger, psplit_diag *diag) {
   psplit_code code;
   psplit_i_shapes *shapes = NULL;
   psplit_i_text fields = {0};
@@ -63,7 +63,7 @@ static psplit_code open_with_loss(psplit_gradient *gradient, const psplit_model 
   if (fields.failed) PSPLIT_TRY(psplit_i_nomem(diag));
   PSPLIT_TRY(psplit_i_skeleton_edit(model, NULL, 0, fields.bytes, fields.n, diag, &skeleton));
   PSPLIT_TRY(psplit_i_model_rebuild(model, &skeleton, 0, diag, &gradient->model));
-  PSPLIT_TRY(psplit_i_shapes_create(psplit_i_model_graph(gradient->model), NULL, 0, sink, diag,
+  PSPLIT_TRY(psplit_i_shapes_create(psplit_i_model_graph(gradient->model), NULL, 0, logger, diag,
                                     &gradient->shapes));
   gradient->loss = psplit_i_graph_find_value(psplit_i_model_graph(gradient->model), loss);
 out:
@@ -77,7 +77,8 @@ static psplit_code find_input(const psplit_i_graph *graph, const char *name, psp
   *out = psplit_i_graph_find_value(graph, name);
   if (*out == PSPLIT_NONE || graph->values[*out].input == PSPLIT_NONE ||
       graph->values[*out].initializer != PSPLIT_NONE)
-    return psplit_i_fail(diag, PSPLIT_USAGE, "--gradient-of \"%s\": no input has this name", name);
+    return psplit_i_fail(diag, PSPLIT_USAGE,
+                         "a gradient of \"%s\" is asked for, but no input has this name", name);
   return PSPLIT_OK;
 }
 
@@ -106,7 +107,7 @@ static psplit_code choose(psplit_gradient *gradient, const psplit_training_optio
   if (!gradient->n_trainables)
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE,
                              "there is nothing to train: the model has no floating-point "
-                             "initializer in a parameter's place; --train names them"));
+                             "initializer in a parameter's place; name some to be trained"));
 out:
   return code;
 }
@@ -176,7 +177,7 @@ out:
   return code;
 }
 
-static psplit_code differentiate(psplit_gradient *gradient, const psplit_sink *sink,
+static psplit_code differentiate(psplit_gradient *gradient, const psplit_logger *logger,
                                  psplit_diag *diag) {
   psplit_code code;
   const psplit_i_graph *graph = psplit_i_model_graph(gradient->model);
@@ -196,7 +197,7 @@ static psplit_code differentiate(psplit_gradient *gradient, const psplit_sink *s
     if (gradients[i] != PSPLIT_NONE)
       reached++;
     else
-      psplit_i_say(sink, PSPLIT_WARNING, "the loss does not depend on \"%s\"",
+      psplit_i_say(logger, PSPLIT_WARNING, "the loss does not depend on \"%s\"",
                    graph->values[values[i]].name);
   }
   if (!reached)
@@ -210,15 +211,16 @@ out:
 }
 
 psplit_code psplit_gradient_create(const psplit_model *model,
-                                   const psplit_training_options *options, const psplit_sink *sink,
-                                   psplit_diag *diag, psplit_gradient **out_gradient) {
+                                   const psplit_training_options *options,
+                                   const psplit_logger *logger, psplit_diag *diag,
+                                   psplit_gradient **out_gradient) {
   psplit_code code;
   psplit_gradient *gradient = calloc(1, sizeof *gradient);
   if (!gradient) return psplit_i_nomem(diag);
   psplit_i_arena_init(&gradient->arena, 0);
-  PSPLIT_TRY(open_with_loss(gradient, model, options, sink, diag));
+  PSPLIT_TRY(open_with_loss(gradient, model, options, logger, diag));
   PSPLIT_TRY(choose(gradient, options, diag));
-  PSPLIT_TRY(differentiate(gradient, sink, diag));
+  PSPLIT_TRY(differentiate(gradient, logger, diag));
   *out_gradient = gradient;
   return PSPLIT_OK;
 out:

@@ -102,13 +102,12 @@ bool psplit_i_known_number(const psplit_i_at *at, uint32_t input, double *out) {
   const int64_t *whole;
   size_t n;
   bool known = false;
-  if (psplit_i_tensor_doubles(at->pass->graph->model, &tensor, 1, &scratch, &values, &n) &&
-      n == 1) {
-    *out = values[0];
-    known = true;
-  } else if (psplit_i_tensor_int64s(at->pass->graph->model, &tensor, 1, &scratch, &whole, &n) &&
-             n == 1) {
-    *out = (double)whole[0];
+  const psplit_model *model = at->pass->graph->model;
+  if (psplit_i_tensor_doubles(model, &tensor, 1, &scratch, NULL, &values, &n) != PSPLIT_OK ||
+      psplit_i_tensor_int64s(model, &tensor, 1, &scratch, NULL, &whole, &n) != PSPLIT_OK) {
+    at->b->failed = true;
+  } else if (values || whole) {
+    *out = values ? values[0] : (double)whole[0];
     known = true;
   }
   psplit_i_arena_fini(&scratch);

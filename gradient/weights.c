@@ -111,7 +111,7 @@ static psplit_code all_used(const char *option, const char *const *patterns, siz
   for (size_t i = 0; i < n; i++)
     if (!used[i])
       return psplit_i_fail(diag, PSPLIT_USAGE,
-                           "--%s \"%s\" matches no floating-point initializer of the model", option,
+                           "%s \"%s\" matches no floating-point initializer of the model", option,
                            patterns[i]);
   return PSPLIT_OK;
 }

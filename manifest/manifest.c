@@ -302,7 +302,7 @@ psplit_code psplit_i_manifest_read(const char *directory, uint64_t max_bytes, ps
   psplit_i_text path = {0};
   psplit_i_text_addf(&path, "%s/pipeline.json", directory);
   if (path.failed) return psplit_i_nomem(diag);
-  const psplit_i_text_options options = {.max_bytes = max_bytes, .lifted_by = "--max-text MIB"};
+  const psplit_i_text_options options = {.max_bytes = max_bytes, .lifted_by = PSPLIT_HINT_MAX_TEXT};
   psplit_code code;
   json_error_t error;
   json_t *root = NULL;

@@ -190,7 +190,7 @@ static psplit_code run_profiled(const psplit_i_ort *ort, const char *path,
   PSPLIT_TRY(psplit_i_ort_check(
     ort, ort->api.SessionEndProfiling(w.session.session, ort->allocator, &file), path, diag));
   const psplit_i_text_options most = {.max_bytes = PROFILE_BYTES,
-                                      .lifted_by = "fewer --micro-batches"};
+                                      .lifted_by = PSPLIT_HINT_FEWER_MICRO_BATCHES};
   PSPLIT_TRY(psplit_i_text_read(file, &most, diag, &profile->events, &profile->n_events));
 out:
   if (file) {

@@ -38,6 +38,8 @@ static const char *const WORDS[PSPLIT_N_HINTS] = {
     "onnxruntime-node` has it as "
     "node_modules/onnxruntime-node/bin/napi-v6/linux/*/libonnxruntime.so.1",
   [PSPLIT_HINT_MICRO_BATCHES] = ": --micro-batches",
+  [PSPLIT_HINT_MAX_TEXT] = "; the limit is lifted by --max-text MIB",
+  [PSPLIT_HINT_FEWER_MICRO_BATCHES] = "; the limit is lifted by fewer --micro-batches",
   [PSPLIT_HINT_INPUT] = ": --input $1=FILE, or --random",
   [PSPLIT_HINT_INPUT_SIZE] = ", with --dim or --shape",
   [PSPLIT_HINT_INPUT_SHAPE] = ": --dim NAME=VALUE, or --shape $1=...",

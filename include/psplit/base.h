@@ -85,6 +85,8 @@ typedef enum psplit_hint {
   PSPLIT_HINT_INPUT_SIZES,   /* a look at what was given as the size of an input */
   PSPLIT_HINT_STREAM,        /* input from a stream */
   PSPLIT_HINT_TIMEOUT,       /* how long to wait for others */
+  PSPLIT_HINT_MAX_TEXT,      /* the largest size of a text that is read */
+  PSPLIT_HINT_FEWER_MICRO_BATCHES,
   PSPLIT_N_HINTS
 } psplit_hint;
 

@@ -43,7 +43,7 @@ const refused = {
 for (const [op, bytes] of Object.entries(refused)) {
   const { error = '', code } = make(bytes, 'mse:');
   const named = op === 'Det' ? 'n_d' : 'n_b';
-  tap.none([[named, 'node'], [`(${op})`, 'operator'], ['"w1"', 'weight'], ['--freeze', 'help']]
+  tap.none([[named, 'node'], [`(${op})`, 'operator'], ['"w1"', 'weight'], ['freeze "w', 'help']]
     .filter(([part]) => !error.includes(part)).map(([, what]) => `the ${what} is not in: ${error}`)
     .concat(code === 'UNSUPPORTED' ? [] : [`code ${code}`]), `${op} is refused by name`);
   const other = make(bytes, 'mse:', 'freeze=w1');
@@ -80,8 +80,8 @@ for (const [what, bytes, pattern, code, ...line] of [
   ['an axis out of range', scores, /out of range/, 'USAGE', 'softmax-cross-entropy:axis=5'],
   ['a loss of many elements', plain, /more than one element/, 'USAGE', '=y'],
   ['a loss that is not there', plain, /no value "z"/, 'USAGE', '=z'],
-  ['a pattern for nothing', plain, /--train "q" matches no/, 'USAGE', 'mse:', 'train=q'],
-  ['another', plain, /--freeze "q" matches no/, 'USAGE', 'mse:', 'freeze=q'],
+  ['a pattern for nothing', plain, /train "q" matches no/, 'USAGE', 'mse:', 'train=q'],
+  ['another', plain, /freeze "q" matches no/, 'USAGE', 'mse:', 'freeze=q'],
   ['nothing to train', plain, /nothing to train/, 'USAGE', 'mse:', 'freeze=*'],
   ['no such input', plain, /no input has this name/, 'USAGE', 'mse:', 'gradient_of=w1'],
   ['only what the loss does not depend on', plain, /depends on none/, 'USAGE', 'mse:', 'train=unused'],
