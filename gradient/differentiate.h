@@ -20,6 +20,8 @@ typedef struct psplit_i_pass {
   uint32_t *origin;       /* [n_values] a wanted value that it depends on, or PSPLIT_NONE */
   bool *reaches;          /* [n_values] */
   psplit_i_ref *gradient; /* [n_values] sum so far, or PSPLIT_NONE */
+  /* The rule of a node, or NULL. */
+  const struct psplit_i_gradient_rule *(*rule_of)(const psplit_i_node *node);
   psplit_diag *diag;
   psplit_code code; /* of the first rule that refused */
 } psplit_i_pass;

@@ -1,0 +1,87 @@
+/* A node as a rule sees it: which of its gradients arrive, which are wanted, and what a rule says. */
+#include "site.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+bool psplit_i_is_float(int32_t elem) {
+  return elem == PSPLIT_ELEM_FLOAT || elem == PSPLIT_ELEM_DOUBLE || elem == PSPLIT_ELEM_FLOAT16 ||
+         elem == PSPLIT_ELEM_BFLOAT16;
+}
+
+/* Whether a value can carry a gradient at all; an unknown type may. Integers do not, but for those
+ * that an operator without a rule makes of floats: a gradient that ended at a quantised tensor
+ * would be wrong without a word, so the operator has to be met, and refused. */
+bool psplit_i_carries(const psplit_i_pass *pass, uint32_t value) {
+  const int32_t elem = psplit_i_shapes_type(pass->shapes, value)->elem;
+  if (elem == 0 || psplit_i_is_float(elem)) return true;
+  if (elem == PSPLIT_ELEM_INT64 || elem == PSPLIT_ELEM_BOOL || elem == PSPLIT_ELEM_STRING)
+    return false;
+  const uint32_t producer = pass->graph->values[value].producer;
+  return producer != PSPLIT_NONE && !pass->rule_of(&pass->graph->nodes[producer]);
+}
+
+/* Whether a gradient goes from the node to its input i. A node without a rule is taken to pass
+ * gradients to all inputs and captures: it is refused where that matters. */
+static bool passes(const psplit_i_gradient_rule *rule, uint32_t i) {
+  if (!rule) return true;
+  if (!rule->rule) return false;
+  return i < 31 ? rule->inputs >> i & 1 : rule->inputs >> 31;
+}
+
+/* Input i of the node where it exists and carries gradients from it, or PSPLIT_NONE. Captures come
+ * after the inputs. */
+uint32_t psplit_i_edge(const psplit_i_pass *pass, const psplit_i_node *node,
+                       const psplit_i_gradient_rule *rule, uint32_t i) {
+  const uint32_t value = i < node->n_inputs ? node->inputs[i] : node->captures[i - node->n_inputs];
+  if (value == PSPLIT_NONE || !passes(rule, i) || !psplit_i_carries(pass, value))
+    return PSPLIT_NONE;
+  return value;
+}
+
+/* Whether the gradient of a value is needed on the way to a wanted one. */
+bool psplit_i_needed(const psplit_i_pass *pass, uint32_t value) {
+  return pass->origin[value] != PSPLIT_NONE && pass->reaches[value];
+}
+
+void psplit_i_refuse(psplit_i_at *at, const char *format, ...) {
+  psplit_i_pass *pass = at->pass;
+  if (pass->code != PSPLIT_OK || at->b->failed) return; /* out of memory comes first */
+  char why[512], label[160];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(why, sizeof why, format, args);
+  va_end(args);
+  const psplit_i_gradient_rule *rule = pass->rule_of(at->node);
+  uint32_t from = PSPLIT_NONE;
+  for (uint32_t i = 0; i < at->node->n_inputs + at->node->n_captures && from == PSPLIT_NONE; i++) {
+    const uint32_t value = psplit_i_edge(pass, at->node, rule, i);
+    if (value != PSPLIT_NONE && pass->reaches[value]) from = pass->origin[value];
+  }
+  const char *weight = from == PSPLIT_NONE ? "?" : pass->graph->values[from].name;
+  pass->code = psplit_i_fail(
+    pass->diag, PSPLIT_UNSUPPORTED,
+    "node \"%s\" (%s%s%s), on the path from the loss to \"%s\", cannot be differentiated: %s; "
+    "freeze \"%s\", and all else that it is on the path to, or change the model",
+    psplit_i_node_label(pass->graph, at->id, label, sizeof label), at->node->domain,
+    *at->node->domain ? "." : "", at->node->op_type, weight, why, weight);
+  at->b->failed = true;
+}
+
+psplit_i_ref psplit_i_gradient_at(psplit_i_at *at, uint32_t output) {
+  if (output >= at->node->n_outputs || at->node->outputs[output] == PSPLIT_NONE) return PSPLIT_NONE;
+  return at->pass->gradient[at->node->outputs[output]];
+}
+
+bool psplit_i_wanted(const psplit_i_at *at, uint32_t input) {
+  if (input >= at->node->n_inputs || at->node->inputs[input] == PSPLIT_NONE) return false;
+  return psplit_i_needed(at->pass, at->node->inputs[input]) &&
+         psplit_i_carries(at->pass, at->node->inputs[input]);
+}
+
+void psplit_i_give(psplit_i_at *at, uint32_t input, psplit_i_ref gradient) {
+  if (!wanted(at, input) || gradient == PSPLIT_NONE) return;
+  psplit_i_ref *sum = &at->pass->gradient[at->node->inputs[input]];
+  *sum = *sum == PSPLIT_NONE ? gradient : add(at, *sum, gradient);
+}
