@@ -12,6 +12,7 @@ import copy
 import json
 import os
 import sys
+import time
 import warnings
 
 import torch
@@ -57,6 +58,7 @@ class Gpt(nn.Module):
         self.words, self.places = nn.Embedding(words, d), nn.Embedding(length, d)
         self.blocks = nn.ModuleList([Block(d, 4, True, "tanh") for _ in range(layers)])
         self.norm = nn.LayerNorm(d)
+        nn.init.normal_(self.words.weight, std=0.02)
 
     def forward(self, tokens):
         x = self.words(tokens) + self.places(torch.arange(tokens.shape[1]))
@@ -81,11 +83,11 @@ class Bert(nn.Module):
 
 
 class Vit(nn.Module):
-    def __init__(self, d=48, layers=2, classes=10):
+    def __init__(self, d=48, layers=2, classes=10, size=32):
         super().__init__()
         self.patch = nn.Conv2d(3, d, 8, 8)
         self.token = nn.Parameter(torch.randn(1, 1, d) * 0.1)
-        self.places = nn.Parameter(torch.randn(1, 17, d) * 0.1)
+        self.places = nn.Parameter(torch.randn(1, (size // 8) ** 2 + 1, d) * 0.1)
         self.blocks = nn.ModuleList([Block(d, 4, False, "none") for _ in range(layers)])
         self.norm, self.head = nn.LayerNorm(d), nn.Linear(d, classes)
 
@@ -233,6 +235,26 @@ LARGE = {
 }
 
 
+# For figures of cost.
+COST = {
+    "cost_gpt": (lambda: Gpt(256, 4, 1000, 128), lambda: tokens(4, 128, 1000), "next"),
+    "cost_vit": (lambda: Vit(256, 4, size=64), lambda: image(64, 4), "classes"),
+    "cost_resnet18": (vision("resnet18", 0)[0], lambda: image(112, 4), "classes"),
+    "cost_resnet50": (vision("resnet50", 0)[0], lambda: image(112, 4), "classes"),
+    "cost_mobilenet": (vision("mobilenet_v3_small", 0)[0], lambda: image(112, 4), "classes"),
+}
+
+
+def milliseconds(run, times=12):
+    """Least CPU time of a run."""
+    best = float("inf")
+    for _ in range(times):
+        start = time.process_time()
+        run()
+        best = min(best, time.process_time() - start)
+    return best * 1e3
+
+
 def targets(kind, y):
     """Labels, torch's loss, and the option that says the same."""
     if kind == "mse":
@@ -298,7 +320,7 @@ def curve(model, inputs, loss, target, make, lr, steps, dtype):
 
 
 def write(name, out, steps):
-    build, make_inputs, kind = {**SMALL, **LARGE}[name]
+    build, make_inputs, kind = {**SMALL, **LARGE, **COST}[name]
     torch.manual_seed(7)
     torch.set_num_threads(1)
     model = build().train()
@@ -308,12 +330,19 @@ def write(name, out, steps):
     os.makedirs(folder, exist_ok=True)
     with torch.no_grad():
         target, loss, loss_option = targets(kind, model(*inputs))
-    dynamic = {n: {0: "batch"} for n in names + ["y"]} if name not in LARGE else {}
+    dynamic = {n: {0: "batch"} for n in names + ["y"]} if name in SMALL else {}
     if name in ("gpt", "lstm", "lstm_both", "gru_both", "rnn"):
         dynamic = {n: {0: "batch", 1: "length"} for n in names + ["y"]}
     torch.onnx.export(model, tuple(inputs), os.path.join(folder, "model.onnx"), opset_version=17,
                       input_names=names, output_names=["y"], dynamic_axes=dynamic,
                       training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False)
+    took = {}
+    if name in COST:
+        def forward():
+            return loss(model(*inputs), target)
+        with torch.no_grad():
+            took["forward"] = milliseconds(forward)
+        took["both"] = milliseconds(lambda: forward().backward())
     curves = {}
     for option, (lr, make) in OPTIMIZERS.items() if name in ("gpt", "vit") else ():
         both = [curve(model, inputs, loss, target, make, lr, steps, d) for d in (torch.float32, torch.float64)]
@@ -322,7 +351,7 @@ def write(name, out, steps):
     value64, grads64 = gradients(model, inputs, loss, target, torch.float64)
     blob = Blob()
     expected = {
-        "loss": loss_option, "curves": curves, "value": float(value64), "value32": float(value32),
+        "loss": loss_option, "curves": curves, "milliseconds": took, "value": float(value64), "value32": float(value32),
         "inputs": {n: blob.add(x) for n, x in named + [("target", target)]},
         "gradients": {n: {"float64": blob.add(g), "float32": blob.add(grads32[n])}
                       for n, g in grads64.items()},
@@ -338,7 +367,7 @@ def main(argv):
     arguments = argv[1:]
     steps = 10
     if arguments == ["--list"]:
-        print(*SMALL, *LARGE)
+        print(*SMALL, *LARGE, *COST)
         return
     if arguments[:1] == ["--steps"]:
         steps, arguments = int(arguments[1]), arguments[2:]
