@@ -14,7 +14,8 @@ process.on('exit', () => rmSync(tmp, { recursive: true, force: true }));
 function make(bytes, loss, ...options) {
   const file = join(tmp, 'model.onnx');
   writeFileSync(file, bytes);
-  const made = spawnSync(tool, { input: `${[file, tmp, loss, ...options].join('\t')}\n`, encoding: 'utf8' });
+  const made = spawnSync(tool, { input: `${[file, tmp, loss, ...options].join('\t')}\n`, encoding: 'utf8',
+    maxBuffer: 1 << 28 });
   if (made.status !== 0) return { error: `status ${made.status} ${made.signal}` };
   return JSON.parse(made.stdout);
 }
@@ -101,4 +102,16 @@ const twice = [0, 1].map(() => {
   return Buffer.concat(files.map((file) => readFileSync(file)));
 });
 tap.ok(twice[0].equals(twice[1]) && twice[0].length > 500, 'the same files each time');
+
+// ---- a graph of 100,000 nodes ----
+const long = { nodes: [], initializers: {} };
+for (let i = 0; i < 25000; i++) {
+  long.initializers[`w${i}`] = weight(2, 2);
+  long.nodes.push(node('MatMul', [`x${i}`, `w${i}`], [`m${i}`]), node('Tanh', [`m${i}`], [`t${i}`]),
+    node('Mul', [`t${i}`, `x${i}`], [`p${i}`]), node('Add', [`p${i}`, `x${i}`], [`x${i + 1}`]));
+}
+const big = make(model({ ...long, inputs: [value('x0', 'float32', ['n', 2])],
+  outputs: [value('x25000', 'float32', ['n', 2])] }), 'mse:');
+tap.ok(big.seconds < 10, `100,000 nodes in under 10 s: ${big.nodes?.join(' -> ')} in ${big.seconds?.toFixed(2)} s`,
+  `${big.error}, ${big.seconds} s`);
 tap.done();

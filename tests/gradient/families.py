@@ -15,6 +15,10 @@ import sys
 import time
 import warnings
 
+# One thread each, in the libraries below torch too.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
 import torch
 import torch.nn.functional as F
 from torch import nn
