@@ -1,10 +1,14 @@
-/* Contiguous throughput: search and bounds in turn until they meet.
+/* Contiguous throughput: search and bounds in turn until bound and value meet.
  *
- * 1. lossless reductions; 2. a first split by local search over orders; 3. the reduced instance
- * again, with what that split rules out; 4. the weight-axis bound and its windows; 5. the exact
- * program just below the best split: NO proves it, YES improves it; when it runs out of steps, more
- * search, and the exact program in the middle between bound and value. Budgets are counted in
- * steps, so the answer does not depend on the automaton unless the time limit strikes. */
+ *   1. Lossless reductions.
+ *   2. A first split, by local search over orders; on large graphs by multilevel search.
+ *   3. Reductions again, by the limit rule with the value of that split.
+ *   4. The weight-axis bound, and the windows that the exact program reads.
+ *   5. The exact program with a limit just below the best value: NO proves that value, YES improves
+ *      it. When it runs out of steps: more search, annealing, then limits between bound and value.
+ *
+ * Budgets are counted in steps, so the answer does not depend on the computer unless the time limit
+ * strikes first. docs/partitioning.md states the theorems. */
 #include <string.h>
 
 #include "contiguous.h"
@@ -22,8 +26,8 @@
 
 enum { VERY_LARGE = 1 << 14 };
 
-/* Narrows the gap from below: the middle first, then closer to the bound, where less is possible
- * and the program is faster. */
+/* Narrows the gap by exact runs with limits between bound and value: the middle first, then closer
+ * to the bound, where fewer labels fit and the program is faster. */
 static psplit_code bisect(psplit_i_solver_state *a) {
   psplit_code code = PSPLIT_OK;
   for (int64_t part = 2; part <= 16 && !psplit_i_state_done(a); part *= 2) {
@@ -31,7 +35,7 @@ static psplit_code bisect(psplit_i_solver_state *a) {
     psplit_i_verdict verdict;
     if (limit >= a->best.value - 1) break;
     PSPLIT_TRY(psplit_i_state_exact(a, limit, a->budget, &verdict));
-    if (verdict == PSPLIT_I_YES) break; /* just below the new value may be quick now */
+    if (verdict == PSPLIT_I_YES) break; /* a run just below the new value may be quick now */
     if (verdict == PSPLIT_I_NO) part = 1;
     if (a->spent > a->most) break;
   }
@@ -75,15 +79,15 @@ static bool all_stages_used(const psplit_i_solver_request *request, const psplit
   return n == n_stages;
 }
 
-/* Cuts the nodes in the order of the answer's stages anew, with something in every stage;
- * *out_value is INF where that takes more than `limit`. `take`: the answer becomes that split. */
+/* Divides the nodes, in the order of the result's stages, anew, with something in every stage;
+ * *out_value is INF where that takes more than `limit`. `take`: the result becomes that split. */
 static psplit_code fill_stages(const psplit_i_solver_request *strict, int64_t limit, bool take,
                                psplit_i_result *result, int64_t *out_value) {
   psplit_i_solver_state a = {.request = strict, .result = result};
   psplit_i_order_dp dp = {0};
   psplit_code code;
   *out_value = PSPLIT_I_INF;
-  if (strict->problem->next_hop) return PSPLIT_OK; /* slices do not count relays */
+  if (strict->problem->next_hop) return PSPLIT_OK; /* dividing an order counts no relays */
   PSPLIT_TRY(psplit_i_state_init(&a));
   const uint32_t n = a.instance.n, n_stages = a.instance.n_stages;
   if (n > PSPLIT_I_LARGE) goto out;
@@ -127,7 +131,8 @@ out:
 
 static psplit_code bounds(psplit_i_solver_state *a) {
   if (a->instance.n > PSPLIT_I_LARGE && psplit_i_state_done(a)) return PSPLIT_OK;
-  /* Nothing proves very large graphs to the last bit: seconds for less than this are lost. */
+  /* Very large graphs are hardly ever proved to the last bit: for a smaller gap than this, the
+   * seconds that the bound takes would be lost. */
   if (a->instance.n > VERY_LARGE &&
       (double)(a->best.value - a->bound) <= VERY_LARGE_GAP * (double)a->best.value)
     return PSPLIT_OK;
@@ -142,11 +147,11 @@ static psplit_code bounds(psplit_i_solver_state *a) {
   return PSPLIT_OK;
 }
 
-/* Only what the caller asked for, or all of it. */
+/* Runs the solver that the caller asked for, or all of them in turn. */
 static psplit_code close_gap(psplit_i_solver_state *a) {
   const char *solver = a->request->options->solver;
   psplit_code code = PSPLIT_OK;
-  if (a->axis.n_buckets == 0 && a->instance.n > PSPLIT_I_LARGE) goto out; /* nothing to go by */
+  if (a->axis.n_buckets == 0 && a->instance.n > PSPLIT_I_LARGE) goto out; /* no windows */
   if (strcmp(solver, "slice") == 0 || strcmp(solver, "multilevel") == 0) goto out;
   if (strcmp(solver, "search") == 0) {
     const uint32_t n_steps = psplit_i_state_affords(a, PSPLIT_I_SEARCH_WORK, 8, 40);
@@ -165,16 +170,17 @@ out:
   return code;
 }
 
-/* What an attempt without empty stages takes over from the one that allowed them. */
+/* What the run that allows no empty stages takes over from the one that allowed them. */
 typedef struct carry_over {
   int64_t value, bound;
   const char *bound_name;
   uint64_t spent;
 } carry_over;
 
-/* Without `from`: solves with reductions. `strict`, if any, is the request that allows no empty
- * stages; the attempt stops, and *out_left says so, when the first split cannot be made to meet
- * that. */
+/* One run of steps 1 to 5. With `from`, what an earlier run left: it starts from that and makes no
+ * reductions, which may empty a stage. `strict`, if any, is the request that allows no empty
+ * stages: when the first split cannot be made to meet it, the run ends there, and *out_stopped says
+ * so. */
 static psplit_code run(const psplit_i_solver_request *request,
                        const psplit_i_solver_request *strict, const carry_over *from,
                        psplit_i_result *result, carry_over *out_left, bool *out_stopped) {
@@ -192,7 +198,7 @@ static psplit_code run(const psplit_i_solver_request *request,
       psplit_i_result_give(result, &a.instance, &a.automaton, &a.best, a.scratch);
     psplit_i_state_raise(&a, from->bound, from->bound_name);
   } else if (!request->problem->next_hop) {
-    /* Reductions may empty a stage; and moving a cluster to a neighbour's may make others relay. */
+    /* Not with relays: moving a cluster to its neighbour's stage may make other stages relay. */
     PSPLIT_TRY(psplit_i_state_reduce(&a, PSPLIT_I_INF, false, parent));
   }
   psplit_i_state_raise(&a, psplit_i_simple_bound(&a.instance, &a.automaton),
@@ -208,8 +214,8 @@ static psplit_code run(const psplit_i_solver_request *request,
       PSPLIT_TRY(psplit_i_state_reduce(&a, a.best.value, false, parent));
     PSPLIT_TRY(bounds(&a));
     PSPLIT_TRY(close_gap(&a));
-    if (request->problem->n_nodes >
-        PSPLIT_I_TIE_NODES) /* ties.c would have to build an instance anew */
+    /* Smaller problems have ties broken from their own clusters: tie_breaking.c. */
+    if (request->problem->n_nodes > PSPLIT_I_TIE_NODES)
       PSPLIT_TRY(psplit_i_ties_descend(
         &a, strict || a.automaton.all_used, 1,
         2 * (uint64_t)(a.instance.n + a.instance.net_off[a.instance.n_nets])));
@@ -234,9 +240,9 @@ static psplit_code solve(const psplit_i_solver_request *request, psplit_i_result
   bool stopped;
   if (!request->options->require_nonempty)
     return run(request, NULL, NULL, out_result, &left, &stopped);
-  /* Empty stages rarely help. Solve without the demand first: where the answer meets it anyway, or
-   * can be made to, it is proved for both, and reductions, which may empty a stage, could be used.
-   */
+  /* Relaxation: without the demand the optimum is no larger, and reductions, which may empty a
+   * stage, are allowed. Where that answer meets the demand, or can be made to at no cost, it is
+   * proved for both. Empty stages rarely help, so that is the usual case. */
   psplit_partition_options relaxed = *request->options;
   relaxed.require_nonempty = false;
   const psplit_i_solver_request easier = {request->problem, &relaxed, request->deadline,

@@ -30,12 +30,11 @@ static bool overflows_memory(const psplit_i_solver_state *a) {
 psplit_code psplit_i_state_find_any(psplit_i_solver_state *a) {
   const int64_t everything = PSPLIT_I_INF / 2;
   if (a->instance.has_memory && overflows_memory(a)) return PSPLIT_INFEASIBLE;
-  if (a->request->problem
-        ->next_hop) { /* the exact program does not know which stages are reached */
+  if (a->request->problem->next_hop) { /* the exact program does not see which stages have links */
     const psplit_code found = psplit_i_state_brute(a);
     if (found != PSPLIT_OK || a->best.value < PSPLIT_I_INF) return found;
   }
-  /* A short run of the exact program often knows; then a search, then a long run. */
+  /* A short run of the exact program often decides; then a search, then a long run. */
   psplit_code code = PSPLIT_OK;
   psplit_i_verdict verdict = PSPLIT_I_UNKNOWN;
   const double least = psplit_i_now() + LEAST_SECONDS;
@@ -53,7 +52,7 @@ out:
   return code;
 }
 
-/* Does local search find a split into the stages of `request`? */
+/* Whether local search finds a split into the stages of `request`. */
 static bool finds_split(const psplit_i_solver_request *request) {
   psplit_i_solver_state a = {.request = request};
   psplit_i_result result;

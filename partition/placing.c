@@ -25,11 +25,11 @@
 enum {
   BRUTE_STEPS = 3000000,
   MAX_STEPS = 64,
-  ANNEAL_STEPS = 3000000, /* of a chain */
-  STEPS_PER_ITEM = 4000,  /* of one way down from clusters */
+  ANNEAL_STEPS = 3000000,   /* of a chain */
+  STEPS_PER_CLUSTER = 4000, /* of one descent from coarse to fine */
   MOST_STEPS = 1300000,
 };
-static const uint64_t SLICE_WORK = UINT64_C(200000000); /* pairs of positions times moves */
+static const uint64_t ORDER_WORK = UINT64_C(200000000); /* pairs of positions times moves */
 
 /* No latency is below the longest path of least times. */
 static int64_t critical_path(const psplit_i_instance *instance, const psplit_i_automaton *automaton,
@@ -45,7 +45,7 @@ static int64_t critical_path(const psplit_i_instance *instance, const psplit_i_a
   return longest;
 }
 
-/* The best contiguous throughput split, by node: a start for everything else. */
+/* The best contiguous throughput split, by node: where every other search starts. */
 static psplit_code contiguous_start(const psplit_i_solver_request *request,
                                     psplit_i_result *result) {
   psplit_partition_options options = *request->options;
@@ -110,7 +110,8 @@ static int64_t judge(psplit_i_placement *placement, const uint32_t *types, const
   return value;
 }
 
-/* Devices that a contiguous answer did not name take what is left of each type. */
+/* Stages for which a contiguous result names no device, because they hold nothing, get what is left
+ * of each type. */
 static void complete_types(const psplit_i_solver_request *request, const psplit_i_result *result,
                            uint32_t *types) {
   const psplit_problem *p = request->problem;
@@ -132,7 +133,7 @@ static void complete_types(const psplit_i_solver_request *request, const psplit_
   }
 }
 
-/* A contiguous answer may use its devices in another order than the placement lists them. */
+/* A contiguous result may use its devices in another order than the placement lists them. */
 static void labels_of(const psplit_i_solver_request *request, const psplit_i_instance *instance,
                       const psplit_i_result *result, const uint32_t *types, uint32_t *label,
                       uint32_t *slot) {
@@ -156,8 +157,8 @@ static void labels_of(const psplit_i_solver_request *request, const psplit_i_ins
     label[instance->cluster_of_node[v]] = slot[result->stage[v]];
 }
 
-/* Nor is it below the sum of loads of stages that wait for one another, nor below the
- * least bottleneck: a stage's load is a part of its time. */
+/* Bounds on latency: the loads of stages that wait for one another add up, and the least
+ * bottleneck, for a stage's load is a part of the time. */
 static psplit_code latency_bounds(const psplit_i_solver_request *request,
                                   const psplit_i_instance *instance,
                                   const psplit_i_automaton *automaton, int64_t throughput_bound,
@@ -231,7 +232,7 @@ static psplit_code place_first(const psplit_i_solver_request *request,
   return place(&inner, false, result);
 }
 
-/* Two chunks per device are a way from contiguous to free placement. */
+/* A split into two chunks per device, as a start for free placement. */
 static psplit_code two_chunks(const psplit_i_solver_request *request, psplit_i_result *result) {
   psplit_partition_options options = *request->options;
   options.noncontiguous = false;
@@ -239,9 +240,8 @@ static psplit_code two_chunks(const psplit_i_solver_request *request, psplit_i_r
   return place_first(request, request->problem, options, result);
 }
 
-/* Devices that pay nothing draw work to them that annealing seldom takes away again: what the
- * others do by themselves is a start as well. UNSUPPORTED where there is no such device, or no
- * other. */
+/* A start without the devices that pay no communication: these draw work to them that annealing
+ * seldom takes away again. UNSUPPORTED where there is no such device, or no other. */
 static psplit_code paying_alone(const psplit_i_solver_request *request, psplit_i_result *result) {
   psplit_problem problem = *request->problem;
   psplit_device *devices = PSPLIT_NEW(request->arena, psplit_device, problem.n_devices);
@@ -261,14 +261,14 @@ static psplit_code paying_alone(const psplit_i_solver_request *request, psplit_i
  * stage waits for the one before. */
 static psplit_code adding_start(placing *p, psplit_i_placement *placement, uint32_t *label) {
   const psplit_i_instance *instance = &p->instance;
-  const uint64_t slice =
+  const uint64_t one_order =
     1 + (uint64_t)instance->n * instance->n / 2 * p->automaton.move_off[p->automaton.n_states];
-  if (slice > SLICE_WORK) return PSPLIT_OK;
+  if (one_order > ORDER_WORK) return PSPLIT_OK;
   psplit_i_local_search_options options = {.seed = p->request->options->seed,
                                            .n_threads = p->request->options->n_threads,
                                            .n_rounds = 4,
                                            .deadline = p->request->deadline};
-  const uint64_t n_steps = SLICE_WORK / slice / 8;
+  const uint64_t n_steps = ORDER_WORK / one_order / 8;
   options.n_steps = n_steps < MAX_STEPS ? (uint32_t)n_steps : MAX_STEPS;
   psplit_i_assignment assignment;
   psplit_code code = psplit_i_assignment_init(&assignment, instance, p->request->arena);
@@ -328,16 +328,16 @@ out:
   return code;
 }
 
-/* Steps of one way down from coarse to fine. */
+/* Steps of one descent from coarse to fine. */
 static uint64_t steps_of(const psplit_i_instance *instance) {
-  const uint64_t n_steps = (uint64_t)(instance->n > 20000 ? 20 : STEPS_PER_ITEM) * instance->n;
+  const uint64_t n_steps = (uint64_t)(instance->n > 20000 ? 20 : STEPS_PER_CLUSTER) * instance->n;
   const uint64_t most = n_steps < MOST_STEPS ? n_steps : MOST_STEPS;
   /* Relays are counted anew after every move. */
   return instance->problem->next_hop ? most / (1 + instance->net_off[instance->n_nets] / 16) : most;
 }
 
-/* Long and hot on clusters, then from clusters down, in turn: the one mixes, the other moves what
- * belongs together. */
+/* Rounds of annealing single clusters, long and hot, and of multilevel annealing, in turn: the
+ * first mixes, the second moves whole aggregates. */
 static psplit_code anneal_round(placing *p, uint64_t round) {
   const psplit_i_solver_request *request = p->request;
   const uint32_t chunks = request->options->chunks;
@@ -355,7 +355,7 @@ static psplit_code anneal_round(placing *p, uint64_t round) {
   return code;
 }
 
-/* On an instance that shrinks with what the value so far rules out. */
+/* Solves on an instance that shrinks as the limit rule is applied with better values. */
 static psplit_code anneal(placing *p, psplit_i_result *result) {
   const psplit_i_solver_request *request = p->request;
   const double limit = request->options->time_limit_s;
@@ -377,7 +377,8 @@ out:
   return code;
 }
 
-/* With the best value known, and the instance that it leaves. */
+/* Raises the bound by shares of communication, given the best value known and the instance that it
+ * leaves. */
 static psplit_code raise_bound(placing *p, psplit_i_result *result) {
   const int64_t before = result->bound;
   if (p->request->options->objective == PSPLIT_LATENCY || p->value <= before) return PSPLIT_OK;

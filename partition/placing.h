@@ -4,7 +4,7 @@
 
 #include "result.h"
 
-/* Latency, interleaved chunks and non-contiguous placement. Fills *out_answer. */
+/* Latency, interleaved chunks and non-contiguous placement. Fills *out_result. */
 PSPLIT_MUST_USE psplit_code psplit_i_place(const psplit_i_solver_request *request,
                                            psplit_i_result *out_result);
 

@@ -1,15 +1,14 @@
 /* The lossless reductions for callers that want the reduced graph itself.
  *
- * Why they lose nothing. Let L be the bottleneck of some split that meets all demands; a best split
- * costs at most L.
- *   limit rule In every split that costs at most L, clusters that it unites share a stage (reduced
- * instance.c
- *               counts what a stage with the one and without the other pays at least). So the best
- *               splits of the reduced graph are the best splits.
- *   rule M      Moving a cluster to its neighbour's stage makes no stage dearer. So some best split
- *               is left. The move may empty a stage, though: where all stages must be used, the
- *               rule holds back unless no split into fewer stages costs at most L, which is so when
- *               the whole work is more than L times one stage less. */
+ * Theorem: the best split of the reduced graph is as good as the best of all. Let L be the
+ * bottleneck of some split that meets all demands; a best split costs at most L.
+ *   limit rule  (monotonicity) In every split that costs at most L, the clusters that it unites
+ *               share a stage: reductions.c counts what a stage with the one and without the other
+ *               pays at least, and that is more than L. So no best split is lost.
+ *   rule M      (exchange) In any split, moving the cluster to its neighbour's stage raises no
+ *               load. So some best split survives. The move may empty a stage, though: where all
+ *               stages must be used, the rule is applied only if no split into fewer stages costs
+ *               at most L, which holds when the whole work is more than L times one stage less. */
 #include <string.h>
 
 #include "assignment.h"
@@ -31,7 +30,7 @@ typedef struct reduction {
   uint32_t *parent; /* [n_nodes] union-find */
 } reduction;
 
-static psplit_code bind_machine(reduction *r, const psplit_partition_options *options) {
+static psplit_code bind_automaton(reduction *r, const psplit_partition_options *options) {
   psplit_i_automaton_fini(&r->automaton);
   return psplit_i_automaton_init(&r->automaton, &r->instance, options, r->request.diag);
 }
@@ -63,12 +62,12 @@ static psplit_code reduce(reduction *r) {
   if (!r->parent) return psplit_i_nomem(r->request.diag);
   for (uint32_t v = 0; v < problem->n_nodes; v++) r->parent[v] = v;
   PSPLIT_TRY(psplit_i_instance_init(&r->instance, problem, NULL, r->request.diag));
-  PSPLIT_TRY(bind_machine(r, &options));
+  PSPLIT_TRY(bind_automaton(r, &options));
   if (r->limit == INT64_MAX) PSPLIT_TRY(find_limit(r));
   if (options.require_nonempty && uses_all_stages(r)) options.require_nonempty = false;
   for (uint32_t before = UINT32_MAX; r->instance.n < before;) {
     before = r->instance.n;
-    PSPLIT_TRY(bind_machine(r, &options));
+    PSPLIT_TRY(bind_automaton(r, &options));
     PSPLIT_TRY(psplit_i_reduce(&r->instance, &r->automaton, r->limit, r->parent, r->request.diag));
   }
 out:

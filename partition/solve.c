@@ -1,4 +1,4 @@
-/* The front door: options, which solver, the check of its answer, the report. */
+/* psplit_partition_solve: checks options, picks the solver, checks its result, reports. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>

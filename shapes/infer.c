@@ -1,4 +1,5 @@
-/* Shape inference: scopes, the walk over nodes, merging with declared types. */
+/* Shape inference: scopes, the pass over nodes in topological order, merging with declared
+ * types. */
 #include "infer.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* Branch and bound over labels: exact for small problems of every variant. Clusters are placed in
- * topological order; a partial placement's value only grows, and
- * what other stages pass on comes on top at the end. */
+/* Branch and bound over placements: exact for small problems of every variant. Clusters are placed
+ * in topological order. Monotonicity: the value of a partial placement only grows as clusters are
+ * added, and relays come on top at the end; so one that reaches the best value is cut off. */
 #include <string.h>
 
 #include "branch_and_bound.h"
@@ -28,7 +28,8 @@ static bool allowed(const brute *b, uint32_t cluster, uint32_t label) {
   return instance->w[(size_t)b->placement.type[k] * instance->n + cluster] < PSPLIT_I_INF;
 }
 
-/* Equal devices without an order are interchangeable: open a new one only after all before it. */
+/* Symmetry: equal devices without an order are interchangeable, so a new one is used only after all
+ * before it. */
 static uint32_t last_label(const brute *b, uint32_t high) {
   if (b->placement.ordered || !b->same_devices) return high;
   uint32_t k = 0;
@@ -89,7 +90,7 @@ static void search(brute *b) {
   }
 }
 
-/* Every order of the device types, once. */
+/* Searches with every order of the device types. */
 static void search_orders(brute *b, uint32_t at, uint32_t *left) {
   psplit_i_placement *placement = &b->placement;
   if (at == placement->n_devices) {
@@ -129,7 +130,7 @@ psplit_code psplit_i_branch_and_bound(const psplit_i_instance *instance, uint32_
     n_types_used += left[t] > 0;
   }
   b.same_devices = n_types_used == 1 && !instance->has_pins && !instance->stash;
-  /* The order of devices matters where stages have one, or a number means something. */
+  /* The order of devices matters where stages are ordered, pinned or stash by position. */
   const bool any_order = instance->problem->any_device_order && n_types_used > 1 &&
                          (b.placement.ordered || instance->has_pins || instance->stash);
   if (any_order && instance->n_stages <= 16)

@@ -1,11 +1,13 @@
-/* Dominance: what need not be looked at, because a stage in front is no worse off with one cluster
- * less and another label, or another stage, does for all that this one does. */
+/* Dominance. Let v be a maximal cluster of what is left, such that no stage in front that holds v
+ * has a larger load without it. Take any completion of a label with v left: without v it completes
+ * the label that has v placed as well, and no load in it rises (exchange). So of two stages, or two
+ * labels, that differ in v alone, the one with v placed dominates. */
 #include "exact_inside.h"
 
-/* How a stage in front changes when it gives up cluster v to the stage that grows here: at most
- * this much more is sent and received, on type t. False: another stage may be worse off. */
-static bool giving_up(const expander *d, uint32_t v, uint32_t t, int64_t *out_send,
-                      int64_t *out_recv) {
+/* At most this much more a stage in front, on type t, sends and receives when cluster v leaves it
+ * for the stage that grows here. False: another stage may be worse off. */
+static bool change_without(const expander *d, uint32_t v, uint32_t t, int64_t *out_send,
+                           int64_t *out_recv) {
   const psplit_i_instance *instance = d->x->instance;
   int64_t send = 0, recv = 0;
   for (uint32_t k = instance->inc_off[v]; k < instance->inc_off[v + 1]; k++) {
@@ -28,7 +30,7 @@ static bool giving_up(const expander *d, uint32_t v, uint32_t t, int64_t *out_se
       if (placed + 1 == size) recv -= recv_ns;
     } else if (!d->x->counted[e]) {
       if (placed == 0) send += send_ns;
-    } else if (d->tracker.n_in[e] == 0) { /* one more stage receives */
+    } else if (d->tracker.n_in[e] == 0) { /* one stage more receives */
       if (placed + 2 < size) return false;
       send += send_ns;
     }
@@ -38,8 +40,8 @@ static bool giving_up(const expander *d, uint32_t v, uint32_t t, int64_t *out_se
   return true;
 }
 
-/* May any stage in front give up the maximal cluster v without becoming worse? */
-static bool is_given_up(const expander *d, uint32_t v) {
+/* Whether no stage in front is worse off without the maximal cluster v. */
+static bool none_needs(const expander *d, uint32_t v) {
   const exact *x = d->x;
   const psplit_i_instance *instance = x->instance;
   if (instance->pin[v] != PSPLIT_NONE) return false;
@@ -48,15 +50,13 @@ static bool is_given_up(const expander *d, uint32_t v) {
     const int64_t w = instance->w[(size_t)t * instance->n + v];
     if (x->automaton->count[t] == 0 || w >= PSPLIT_I_INF) continue;
     int64_t send, recv;
-    if (!giving_up(d, v, t, &send, &recv)) return false;
+    if (!change_without(d, v, t, &send, &recv)) return false;
     if (instance->problem->devices[t].free_comm) continue;
     if (instance->overlap ? send > 0 || recv > 0 : send + recv > w) return false;
   }
   return true;
 }
 
-/* Moves of the label's state after which the stage could hold one more cluster that whoever is in
- * front gives up gladly: the label behind that larger stage does for all that this one does. */
 uint64_t psplit_i_dominated_moves(expander *d, const psplit_i_transition *moves, uint32_t n_moves) {
   const exact *x = d->x;
   const uint64_t all = n_moves == 64 ? UINT64_MAX : (UINT64_C(1) << n_moves) - 1;
@@ -64,7 +64,7 @@ uint64_t psplit_i_dominated_moves(expander *d, const psplit_i_transition *moves,
   for (uint32_t word = 0; word < x->words; word++)
     for (uint64_t bits = d->tops[word]; bits; bits &= bits - 1) {
       const uint32_t v = word * 64 + (uint32_t)__builtin_ctzll(bits);
-      if (!is_given_up(d, v)) continue;
+      if (!none_needs(d, v)) continue;
       psplit_i_load_tracker_add(&d->tracker, v);
       for (uint32_t k = 0; k < n_moves; k++)
         if (psplit_i_load_tracker_load(&d->tracker, x->automaton, &moves[k]) <= x->options->limit)
@@ -75,7 +75,6 @@ uint64_t psplit_i_dominated_moves(expander *d, const psplit_i_transition *moves,
   return dominated;
 }
 
-/* Was a label reached with one cluster less, which whoever holds it would give up gladly? */
 bool psplit_i_expander_less_is_left(expander *d) {
   exact *x = d->x;
   if (x->options->least_comm || x->count_receivers) return false;
@@ -86,7 +85,7 @@ bool psplit_i_expander_less_is_left(expander *d) {
       const label like = {.hash = d->hash ^ x->zobrist[v],
                           .omega = d->omega - x->automaton->omega[v],
                           .state = d->from->state};
-      if (!is_given_up(d, v)) continue;
+      if (!none_needs(d, v)) continue;
       d->left[word] &= ~bit;
       const bool reached = psplit_i_exact_reached(x, &like, d->left);
       d->left[word] |= bit;

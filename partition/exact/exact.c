@@ -4,12 +4,13 @@
  * it, and how many stages already receive each tensor still to be sent. Labels are expanded in
  * rounds by the number of devices used; the labels of a round are independent. From a label the
  * last stage of what is left grows cluster by cluster in decreasing topological order, which visits
- * every sub-downset exactly once; the walk stops where compute or memory alone exceed the limit,
- * both monotone.
+ * every sub-downset exactly once. Compute and memory are monotone: the stage stops growing where
+ * either exceeds the limit.
  *
- * The set of labels of a round does not depend on threads: labels are only dropped when an equal
- * one exists or, between rounds, when one of an earlier round needs no more. Steps and bytes are
- * counted in total, so running out is deterministic as well. */
+ * The set of labels of a round does not depend on threads: a label is only dropped when an equal
+ * one exists or, between rounds, when one of an earlier round dominates it: the same downset and
+ * receivers with no more of any device used. Steps and bytes are counted in total, so running out
+ * is deterministic as well. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,7 +73,7 @@ static psplit_code gather(exact *x, uint32_t used, round_label **out_labels,
   return PSPLIT_OK;
 }
 
-static psplit_code run_round(exact *x, uint32_t used, expander *diggers, int n_threads) {
+static psplit_code run_round(exact *x, uint32_t used, expander *expanders, int n_threads) {
   round_label *labels = NULL;
   uint32_t *counts = NULL;
   const psplit_code code = gather(x, used, &labels, &counts);
@@ -82,7 +83,7 @@ static psplit_code run_round(exact *x, uint32_t used, expander *diggers, int n_t
       if (atomic_load_explicit(&x->out_of_work, memory_order_relaxed) ||
           atomic_load_explicit(&x->out_of_memory, memory_order_relaxed))
         continue;
-      expander *d = &diggers[omp_get_thread_num()];
+      expander *d = &expanders[omp_get_thread_num()];
       const round_label *l = &labels[k];
       psplit_i_expander_load(d, &l->head, x->round_ids[k], x->round_bits + (size_t)k * x->words,
                              x->round_keys + (size_t)k * x->n_key_bytes, counts + l->counts_from,
@@ -101,7 +102,8 @@ static psplit_code run_round(exact *x, uint32_t used, expander *diggers, int n_t
   return code;
 }
 
-/* Of labels with nothing left. */
+/* Whether label a, of two with nothing left, is the better split: less communication, then the
+ * key. */
 static bool comes_before(const exact *x, uint32_t a, const label *at_a, uint32_t b,
                          const label *at_b) {
   if (at_a->comm != at_b->comm) return at_a->comm < at_b->comm;
@@ -132,7 +134,7 @@ static uint32_t final_label(const exact *x, uint32_t from_round) {
   return best;
 }
 
-/* The stages on the way to a label. */
+/* The split of a label: its stages, from the parents. */
 static void follow(const exact *x, uint32_t id, psplit_i_assignment *assignment) {
   const psplit_i_automaton *m = x->automaton;
   const psplit_i_instance *instance = x->instance;
@@ -174,7 +176,7 @@ static psplit_code trace(exact *x, uint32_t id, psplit_i_assignment *assignment)
   return PSPLIT_OK;
 }
 
-/* What any device pays at least for a net; communication that takes no time counts for nothing. */
+/* What any device pays at least for a net: a relaxation to the cheapest device. */
 static void least_costs(exact *x) {
   const psplit_i_instance *instance = x->instance;
   const psplit_i_automaton *m = x->automaton;
@@ -198,7 +200,7 @@ static void least_costs(exact *x) {
   x->open_share = any_pays && all_pay ? 1 / slowest : 0;
 }
 
-/* Which weights a downset may have that a state is reached with. */
+/* Windows: the weights that a downset left in a state can have in a split within the limit. */
 static void find_windows(exact *x) {
   const psplit_i_automaton *m = x->automaton;
   const int64_t limit = x->options->limit;
@@ -283,16 +285,16 @@ psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_aut
   psplit_code code = PSPLIT_NOMEM;
   const int n_threads = psplit_i_team_size(options->n_threads);
   exact *x = calloc(1, sizeof *x);
-  expander *diggers = calloc((size_t)n_threads, sizeof *diggers);
-  if (!x || !diggers) goto out_early;
+  expander *expanders = calloc((size_t)n_threads, sizeof *expanders);
+  if (!x || !expanders) goto out_early;
   x->instance = instance;
   x->automaton = automaton;
   x->axis = axis;
   x->options = options;
   PSPLIT_TRY(psplit_i_labels_init(x));
   PSPLIT_TRY(prepare(x));
-  for (int i = 0; i < n_threads; i++) PSPLIT_TRY(psplit_i_expander_init(&diggers[i], x));
-  expander *d = &diggers[0];
+  for (int i = 0; i < n_threads; i++) PSPLIT_TRY(psplit_i_expander_init(&expanders[i], x));
+  expander *d = &expanders[0];
   for (uint32_t i = 0; i < instance->n; i++) {
     d->left[i / 64] |= UINT64_C(1) << (i % 64);
     d->hash ^= x->zobrist[i];
@@ -302,10 +304,10 @@ psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_aut
   psplit_i_exact_insert(d, &root);
   uint32_t found = PSPLIT_NONE;
   for (uint32_t used = 0; used < automaton->n_stages; used++) {
-    PSPLIT_TRY(run_round(x, used, diggers, n_threads));
+    PSPLIT_TRY(run_round(x, used, expanders, n_threads));
     if (atomic_load(&x->out_of_memory)) PSPLIT_TRY(PSPLIT_NOMEM);
     uint64_t steps = 0;
-    for (int i = 0; i < n_threads; i++) steps += diggers[i].n_steps;
+    for (int i = 0; i < n_threads; i++) steps += expanders[i].n_steps;
     for (uint32_t i = 0; i < N_SHARDS; i++) steps += x->shards[i].labels.n * STEPS_PER_LABEL;
     if (options->out_steps) *options->out_steps = steps;
     if (atomic_load(&x->out_of_work) || steps > options->max_steps) goto out;
@@ -317,10 +319,10 @@ psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_aut
   if (found != PSPLIT_NONE) PSPLIT_TRY(trace(x, found, out_assignment));
 out:
   psplit_i_labels_fini(x);
-  for (int i = 0; i < n_threads; i++) psplit_i_arena_fini(&diggers[i].arena);
+  for (int i = 0; i < n_threads; i++) psplit_i_arena_fini(&expanders[i].arena);
   psplit_i_arena_fini(&x->arena);
 out_early:
   free(x);
-  free(diggers);
+  free(expanders);
   return code;
 }

@@ -12,22 +12,22 @@ typedef enum psplit_i_verdict {
   PSPLIT_I_UNKNOWN /* steps, memory or time ran out */
 } psplit_i_verdict;
 
-/* Of the splits that send least, the one whose stages come first when read in this order. */
+/* Which of the splits that send least: the one whose stage numbers, read in this order, are
+ * lexicographically least. */
 typedef struct psplit_i_lexicographic {
   const uint32_t *position; /* [n] of a cluster in the order */
-  bool closed;              /* numbers follow on each other: stages without clusters come last */
+  bool closed;              /* stages close ranks: those without clusters come last */
   int64_t most_comm;        /* what some split within the limit sends */
 } psplit_i_lexicographic;
 
 typedef struct psplit_i_exact_options {
   int64_t limit;   /* largest load allowed */
   bool least_comm; /* among them, one with the least sum of communication */
-  const psplit_i_lexicographic
-    *lexicographic; /* with least_comm, up to 255 stages and no replicas: NULL or which */
-  bool send_once;   /* charge a tensor's producer once: NO holds, YES may be above the limit */
-  uint64_t
-    max_steps; /* clusters moved, 8 a label, over all threads; decides the same for any number
-                         of them */
+  /* With least_comm, up to 255 stages and no replicas: which of these; NULL: any. */
+  const psplit_i_lexicographic *lexicographic;
+  bool send_once; /* charge a tensor's producer once: NO holds, YES may be above the limit */
+  /* Clusters moved, and 8 for each label, over all threads: the same for any number of threads. */
+  uint64_t max_steps;
   uint64_t memory_bytes;
   uint32_t n_threads;
   psplit_i_deadline deadline;
@@ -37,9 +37,9 @@ typedef struct psplit_i_exact_options {
 /* Is there a contiguous split with every load <= limit? Dynamic programming over downsets, from the
  * last stage backwards: a label is (what is left, devices used, receivers counted so far and, of
  * backward nodes' tensors, those to come), kept only inside the windows of `axis`. With YES,
- * *out_assignment is one, evaluated. Exact but for what stages pass on for others (next_hop): YES
- * may be above the limit then. Source: downset programs of Tarnawski et al. (NeurIPS 2020, section
- * 5); the decision form, the windows and receiver counts are this project's. Errors: NOMEM. */
+ * *out_assignment is one, evaluated. Exact but for relays (next_hop): with them YES may be above
+ * the limit. Source: downset programs of Tarnawski et al. (NeurIPS 2020, section 5); the decision
+ * form, the windows and receiver counts are this project's. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_exact(const psplit_i_instance *instance,
                                            const psplit_i_automaton *automaton,
                                            const psplit_i_weight_axis *axis,
@@ -47,7 +47,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_exact(const psplit_i_instance *instance,
                                            psplit_i_assignment *out_assignment,
                                            psplit_i_verdict *out_verdict);
 
-/* Does it take options->first for this instance? The others are too many to be told apart. */
+/* Whether options->lexicographic may be asked for: stages and types must fit the bytes of a key. */
 bool psplit_i_exact_has_keys(const psplit_i_instance *instance);
 
 #endif

@@ -1,8 +1,13 @@
-/* Inside the exact program: labels, the table that holds them, and the walk that expands one.
- * From the bottom up: receivers.c counts who receives, labels.c keeps the labels, stage.c grows a
- * stage, dominance.c says what need not be looked at, push.c makes labels of a stage,
- * lexicographic.c tells equal ones apart, expand.c walks over all stages behind a label, exact.c
- * runs the rounds. */
+/* Inside the exact program: labels, the table that holds them, and expanders. From the bottom up:
+ *
+ *   receivers.c      counts the stages that receive a net
+ *   labels.c         the table of labels
+ *   stage.c          the stage that grows: clusters in and out
+ *   lexicographic.c  keys, by which equal labels are told apart
+ *   dominance.c      stages and labels that others make superfluous
+ *   push.c           from a stage to the labels that it leads to
+ *   expand.c         all stages behind a label
+ *   exact.c          the rounds */
 #ifndef PSPLIT_PARTITION_EXACT_INSIDE_H
 #define PSPLIT_PARTITION_EXACT_INSIDE_H
 
@@ -16,8 +21,7 @@
 #include "load_tracker.h"
 #include "weight_axis.h"
 
-/* What threads write stands this far from what the others read: caches move whole lines, in pairs.
- */
+/* Bytes between what one thread writes and what others read: caches move whole lines, in pairs. */
 enum { APART = 128 };
 
 enum { N_SHARDS = 128, N_RECENT = 1 << 13, STEPS_PER_LABEL = 8 };
@@ -36,7 +40,7 @@ typedef struct shard {
   omp_lock_t lock;
   PSPLIT_VEC(label) labels;
   PSPLIT_VEC(uint64_t) bits;      /* [labels.n * words] */
-  PSPLIT_VEC(uint8_t) keys;       /* [labels.n * n_numbers] */
+  PSPLIT_VEC(uint8_t) keys;       /* [labels.n * n_key_bytes] */
   PSPLIT_VEC(uint32_t) counts;    /* net, count pairs of all labels, one after the other */
   PSPLIT_VEC(uint32_t) counts_at; /* [labels.n] end of a label's pairs */
   uint32_t *slots;
@@ -53,7 +57,7 @@ typedef struct exact {
   psplit_i_arena arena;
   uint32_t words;
   uint64_t *weightless; /* bitset: clusters that go to the first stage of all; NULL: none */
-  uint32_t n_key_bytes; /* bytes that say which way to a label comes first; 0: not asked for */
+  uint32_t n_key_bytes; /* of a key; 0: keys are not asked for */
   uint64_t *zobrist2;   /* [n] a second, independent hash */
   uint64_t *zobrist;    /* [n] */
   bool count_receivers;
@@ -80,38 +84,39 @@ typedef struct exact {
   uint8_t *round_keys;
 } exact;
 
-/* What a thread handed in lately, by 128 bits of hash: most offers repeat one, and need no lock. */
+/* A label that the thread pushed lately, by 128 bits of hash: most pushes repeat one, and need no
+ * lock. */
 typedef struct recent {
   uint64_t hash, check, parent_hash;
   int64_t comm;
   uint32_t state;
 } recent;
 
-/* So many more stages may receive net `net`, whose producer is placed. */
+/* `count` more stages may receive net `net`, whose producer is placed and has paid for them. */
 typedef struct receiver_budget {
   uint32_t net, count;
 } receiver_budget;
 
-/* One thread's walk down from a label. */
+/* An expander: one thread's scratch for the stages behind one label. */
 typedef struct expander {
   exact *x;
   psplit_i_load_tracker tracker;
   psplit_i_arena arena;
   uint32_t *times_sent, *pairs;
   uint64_t *left, *tops; /* bitsets: what is left, its maximal clusters */
-  uint8_t *keys;         /* [n_numbers] of the label that is offered */
+  uint8_t *keys;         /* [n_key_bytes] of the label that is pushed */
   uint32_t *n_succ;      /* successors left, by cluster */
   uint32_t *n_placed;    /* [n_nets] pins that are not left */
-  int64_t open;          /* least communication of nets that cross out of what is left, for it */
+  int64_t open;          /* least that what is left pays for nets that cross out of it */
   uint32_t *taken;       /* clusters of the stage, in order */
   uint32_t n_taken;
-  receiver_budget *budgets, *next_budgets; /* [n_nets] of the label; of the one that is offered */
+  receiver_budget *budgets, *next_budgets; /* [n_nets] of the label; of the one that is pushed */
   uint32_t n_budgets, n_next_budgets;
   uint32_t *sources, n_sources; /* [n_nets] mixed nets with their producer in the stage */
   int64_t could_send; /* least that one receiver more would cost, where one may be added */
   int64_t *passed;    /* [n + 1] received for good, by depth */
   uint64_t hash, check, receivers;
-  uint64_t n_steps, n_told; /* of work; of them, those that all threads know of */
+  uint64_t n_steps, n_told; /* of work; of them, those added to the total */
   recent *recent;           /* [N_RECENT] */
   int64_t omega;            /* of what is left */
   const label *from;
@@ -123,18 +128,18 @@ typedef struct expander {
 
 PSPLIT_MUST_USE psplit_code psplit_i_labels_init(exact *x);
 void psplit_i_labels_fini(exact *x);
-/* Inserts the expander's downset as a label with `fresh`'s state, or lets it improve an equal one.
- * Without memory or work left it says so in x. */
+/* Inserts the expander's downset as a label with `fresh`'s state, or improves an equal one.
+ * Sets x->out_of_memory or x->out_of_work where it cannot. */
 void psplit_i_exact_insert(expander *d, const label *fresh);
-/* Is there a label of an earlier round with the same downset and receivers that used no more of any
- * device (and, where it matters, no more communication)? */
+/* Dominance: whether an earlier round has a label with the same downset and receivers that used no
+ * more of any device (and, where it counts, sends less). */
 bool psplit_i_exact_dominated(const exact *x, const shard *s, uint32_t index);
-/* Is there a label like this one, with these bits? */
+/* Whether there is a label like this one, with these bits. */
 bool psplit_i_exact_reached(exact *x, const label *like, const uint64_t *bits);
 
 /* --- receivers.c --- */
 
-/* In the pairs of a label: the count is a receiver budget. */
+/* Flag of a net in the pairs of a label: the count is a receiver budget. */
 #define PSPLIT_I_RECEIVER_BUDGET (UINT32_C(1) << 31)
 
 static inline uint64_t psplit_i_count_key(uint32_t net, uint32_t count) {
@@ -155,8 +160,7 @@ static inline uint32_t psplit_i_pins_left(const expander *d, uint32_t net) {
   return instance->net_off[net + 1] - instance->net_off[net] - d->n_placed[net];
 }
 
-/* Receivers of a net that a choice must tell apart: as many as clusters and devices in front allow.
- * */
+/* Most further receivers of a net: as many as clusters and devices in front allow. */
 static inline uint32_t psplit_i_most_receivers(const expander *d, uint32_t net, uint32_t next) {
   const psplit_i_automaton *m = d->x->automaton;
   const uint32_t clusters = psplit_i_pins_left(d, net), stages = m->n_stages - m->used[next];
@@ -168,9 +172,9 @@ static inline uint32_t psplit_i_most_receivers(const expander *d, uint32_t net, 
 void psplit_i_receivers_load(expander *d, const uint32_t *pairs, uint32_t n_pairs);
 /* The stage takes a cluster or gives it back. */
 void psplit_i_receivers_take(expander *d, uint32_t cluster, bool add);
-/* Does the stage send to receivers that are not formed yet? */
+/* Whether the stage sends to receivers that are not formed yet. */
 bool psplit_i_receivers_open(const expander *d);
-/* Counts and receiver budgets of the label that is offered, as pairs; how many numbers. */
+/* Counts and receiver budgets of the label that is pushed, as pairs; returns how many numbers. */
 uint32_t psplit_i_receivers_list(const expander *d, uint32_t *pairs);
 
 /* --- lexicographic.c --- */
@@ -180,12 +184,13 @@ PSPLIT_MUST_USE psplit_code psplit_i_lexicographic_prepare(exact *x);
 static inline bool psplit_i_is_weightless(const exact *x, uint32_t cluster) {
   return x->weightless && x->weightless[cluster / 64] >> (cluster % 64) & 1;
 }
-/* Nothing is placed. */
+/* The key where nothing is placed. */
 void psplit_i_lexicographic_start(expander *d);
-/* Numbers what the stage holds; the other function takes the stage's device away again. */
+/* Writes what the stage holds, and its device, into the key; forget() takes the device out
+ * again. */
 void psplit_i_lexicographic_number(expander *d, const psplit_i_transition *move);
 void psplit_i_lexicographic_forget(expander *d, const psplit_i_transition *move);
-/* Of two labels with nothing left, by id: does the split of a come before that of b? */
+/* Of two labels with nothing left, by id: whether the key of a is less than that of b. */
 bool psplit_i_lexicographic_before(const exact *x, uint32_t a, const label *at_a, uint32_t b,
                                    const label *at_b);
 /* The split of a label with nothing left; not evaluated. */
@@ -194,17 +199,19 @@ void psplit_i_lexicographic_write(const exact *x, uint32_t id, const label *at,
 
 /* --- dominance.c --- */
 
-/* Moves of the label's state after which the stage could hold one more cluster that whoever is in
- * front gives up gladly, as bits: the label behind that larger stage does for all that this one
- * does. n_moves <= 64. */
+/* Dominance of larger stages. The moves of the label's state, as bits, that need not be made: with
+ * such a move the stage could hold one more cluster v within the limit, and no stage in front that
+ * holds v is worse off without it. So the label behind the stage with v dominates. n_moves <=
+ * 64. */
 uint64_t psplit_i_dominated_moves(expander *d, const psplit_i_transition *moves, uint32_t n_moves);
-/* Was a label reached with one cluster less, which whoever holds it would give up gladly? */
+/* Dominance of labels: whether one was reached with the same devices and one cluster v less left,
+ * where no stage in front is worse off without v. */
 bool psplit_i_expander_less_is_left(expander *d);
 
 /* --- push.c --- */
 
-/* Offers every label that the stage as it has grown leads to. */
-void psplit_i_expander_offer_stage(expander *d);
+/* Pushes every label that the stage as it has grown leads to. */
+void psplit_i_expander_push_stage(expander *d);
 
 /* --- stage.c --- */
 
@@ -216,7 +223,7 @@ void psplit_i_expander_give_back(expander *d); /* the cluster that was taken las
 PSPLIT_MUST_USE psplit_code psplit_i_expander_init(expander *d, exact *x);
 void psplit_i_expander_load(expander *d, const label *from, uint32_t id, const uint64_t *left,
                             const uint8_t *keys, const uint32_t *counts, uint32_t n_counts);
-/* Offers every label that one more stage behind the label that was loaded gives. */
+/* Pushes every label that one more stage behind the loaded label leads to. */
 void psplit_i_expander_expand(expander *d);
 
 #endif

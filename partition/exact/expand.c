@@ -8,7 +8,7 @@
 #include "load_tracker.h"
 #include "problem.h"
 
-/* Looking through so many clusters is a step of work. */
+/* Clusters that are looked at for one step of work. */
 enum { CLUSTERS_PER_STEP = 16 };
 
 /* The largest maximal cluster below `limit`, NONE if there is none. */
@@ -23,8 +23,8 @@ static uint32_t top_below(const expander *d, uint32_t limit) {
   return word * 64 + 63 - (uint32_t)__builtin_clzll(bits);
 }
 
-/* Does the way through the stage send more than a split that is known? What is received for good
- * and, when all nets are forward, what is sent only grows. */
+/* Whether every split through the stage sends more than a known one. Monotonicity: what is received
+ * for good only grows, and so does what is sent when all nets are forward. */
 static bool sends_too_much(const expander *d, int64_t received) {
   const exact *x = d->x;
   if (x->n_key_bytes == 0 || !x->all_pay[d->from->state]) return false;
@@ -35,8 +35,9 @@ static bool sends_too_much(const expander *d, int64_t received) {
   return d->from->comm + received + sent > x->options->lexicographic->most_comm;
 }
 
-/* Can the stage grow at all? Compute and memory only grow; so do sends when all nets are forward:
- * whoever receives is placed already. `received` is what is received for good. */
+/* Whether the stage, or a larger one, can be within the limit. Monotonicity: compute and memory
+ * only grow; so do sends when all nets are forward, because their receivers are placed already.
+ * `received` is what is received for good. */
 static bool fits(const expander *d, int64_t received) {
   const exact *x = d->x;
   const psplit_i_load_tracker *tracker = &d->tracker;
@@ -51,8 +52,8 @@ static bool fits(const expander *d, int64_t received) {
   return false;
 }
 
-/* The walk takes clusters in decreasing order: one that it has passed stays out, and what the stage
- * receives from it is paid for good. */
+/* Clusters are taken in decreasing order: one that was passed over stays out of the stage, and what
+ * the stage receives from it, returned here, is received for good. */
 static int64_t cost_of_passing(const expander *d, uint32_t cluster) {
   const psplit_i_instance *instance = d->x->instance;
   int64_t sum = 0;
@@ -74,7 +75,7 @@ static int64_t cost_of_range(const expander *d, uint32_t above, uint32_t below) 
   return sum;
 }
 
-/* Pinned elsewhere than what the stage already holds. */
+/* Whether the cluster is pinned elsewhere than what the stage holds. */
 static bool pins_clash(const expander *d, uint32_t cluster) {
   const uint32_t pin = d->x->instance->pin[cluster];
   return pin != PSPLIT_NONE && d->tracker.pin != PSPLIT_NONE && d->tracker.pin != pin;
@@ -118,7 +119,7 @@ void psplit_i_expander_load(expander *d, const label *from, uint32_t id, const u
   psplit_i_receivers_load(d, counts, n_counts);
 }
 
-/* Tells the others of the steps since the last time; false when there is no work left for any. */
+/* Adds the steps since the last call to the total; false when the budget is spent. */
 static bool may_go_on(expander *d) {
   exact *x = d->x;
   atomic_fetch_add_explicit(&x->n_steps, d->n_steps - d->n_told, memory_order_relaxed);
@@ -137,13 +138,13 @@ void psplit_i_expander_expand(expander *d) {
   d->n_steps += instance->n / CLUSTERS_PER_STEP; /* of loading the label */
   if (psplit_i_expander_less_is_left(d)) return;
   if (top_below(d, instance->n) == PSPLIT_NONE) { /* all that is left is weightless */
-    psplit_i_expander_offer_stage(d);
+    psplit_i_expander_push_stage(d);
     return;
   }
   bool last = instance->has_pins ? m->used[state] + 1 == m->n_stages : true;
   for (uint32_t k = m->move_off[state]; k < m->move_off[state + 1]; k++)
     last &= m->capacity[m->moves[k].next] == 0;
-  if (last) { /* all that is left or nothing */
+  if (last) { /* the last stage: it takes all that is left */
     if (d->omega > x->reach) return;
     bool clash = false;
     for (uint32_t u; (u = top_below(d, instance->n)) != PSPLIT_NONE;) {
@@ -151,7 +152,7 @@ void psplit_i_expander_expand(expander *d) {
       psplit_i_expander_take(d, u);
       d->n_steps++;
     }
-    if (!clash && fits(d, 0)) psplit_i_expander_offer_stage(d);
+    if (!clash && fits(d, 0)) psplit_i_expander_push_stage(d);
     while (d->n_taken) psplit_i_expander_give_back(d);
     return;
   }
@@ -167,7 +168,8 @@ void psplit_i_expander_expand(expander *d) {
     if (u != PSPLIT_NONE) {
       d->n_steps += (below - u) / CLUSTERS_PER_STEP;
       *passed += cost_of_range(d, u, below);
-      if (*passed > 0 && !fits(d, *passed)) u = PSPLIT_NONE; /* nothing below helps */
+      if (*passed > 0 && !fits(d, *passed))
+        u = PSPLIT_NONE; /* monotonicity: nor does any stage that also takes clusters below */
     }
     if (u == PSPLIT_NONE) {
       if (d->n_taken == 0) break;
@@ -188,7 +190,7 @@ void psplit_i_expander_expand(expander *d) {
       *passed += cost_of_passing(d, u);
       continue;
     }
-    psplit_i_expander_offer_stage(d);
+    psplit_i_expander_push_stage(d);
   }
 }
 

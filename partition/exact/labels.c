@@ -1,11 +1,11 @@
-/* Labels of the exact program, by hash: shards with a lock each. */
+/* The table of labels, by hash: shards with a lock each. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "automaton.h"
 #include "exact_inside.h"
 
-/* States of one downset must not share a slot: there are many, and they would cluster. */
+/* Hashes the state too: labels of one downset are many, and would crowd one slot. */
 static size_t slot_of(const shard *s, uint64_t hash, uint32_t state) {
   return (size_t)(psplit_i_mix64(hash + state) >> 7) & (s->n_slots - 1);
 }
@@ -34,8 +34,8 @@ static uint8_t *keys_at(const exact *x, const shard *s, size_t i) {
   return x->n_key_bytes ? s->keys.items + i * x->n_key_bytes : NULL;
 }
 
-/* Takes over an equal label's better way; ties go to the one that comes first, where that is asked
- * for, else to the smaller parent hash. */
+/* Of two equal labels keeps the one that sends less; then the one with the smaller key, where keys
+ * are asked for, else with the smaller parent hash. */
 static void improve(const exact *x, label *old, uint8_t *old_keys, const label *fresh,
                     const uint8_t *keys) {
   if (fresh->comm > old->comm) return;
@@ -95,7 +95,7 @@ out:
   omp_unset_lock(&s->lock);
 }
 
-/* Is there a label with these bits in `state`, sending no more than `most_comm`? */
+/* Whether there is a label with these bits in `state`, sending no more than `most_comm`. */
 static bool holds(const exact *x, const shard *s, const label *like, const uint64_t *bits,
                   uint32_t state, int64_t most_comm) {
   if (like->omega < x->low[state] || like->omega > x->high[state]) return false;

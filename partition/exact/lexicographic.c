@@ -1,13 +1,14 @@
-/* Which of the splits that send least: the one whose stage numbers, node by node, come first.
+/* Keys: of the splits that send least, the one whose stage numbers are lexicographically least.
  *
- * Every label holds the numbers of what is placed, one byte for a cluster, in the order of the
- * clusters' smallest nodes; then the device types of the stages. What is left and what is placed
- * number different clusters, so of two ways to a label the one whose bytes come first does for all
- * splits through it. Numbers count down from the last stage; where stages close ranks
- * (first->closed), those of ways to one label move up alike.
+ * The key of a label holds the stage numbers of what is placed, one byte for a cluster, in the
+ * order of the clusters' smallest nodes; then the device types of the stages. What is left and what
+ * is placed are different clusters, so of two partial splits with one label the one with the
+ * smaller key stays the smaller one however they are completed: it dominates. Numbers count down
+ * from the last stage; where stages close ranks (lexicographic->closed) they move up at the end,
+ * those of equal labels alike.
  *
- * A *weightless* cluster takes no time, its tensors neither, and so do all clusters before it. In
- * the first split it is on the first stage; it stays left until all others are placed. */
+ * A *weightless* cluster takes no time, nor do its tensors, nor any cluster before it. In the least
+ * split it is on the first stage (exchange); it stays left until all others are placed. */
 #include <string.h>
 
 #include "assignment.h"
@@ -22,7 +23,7 @@ bool psplit_i_exact_has_keys(const psplit_i_instance *instance) {
   return instance->n_stages <= NO_DEVICE && instance->n_types < NO_DEVICE;
 }
 
-/* Nothing in front of it has to be paid for, wherever it is. */
+/* Whether the cluster costs nothing wherever it is; those before it have been asked already. */
 static bool is_weightless(const exact *x, uint32_t cluster) {
   const psplit_i_instance *instance = x->instance;
   if (instance->pin[cluster] != PSPLIT_NONE) return false;
@@ -68,19 +69,19 @@ void psplit_i_lexicographic_forget(expander *d, const psplit_i_transition *move)
   d->keys[d->x->instance->n + move->stage] = NO_DEVICE;
 }
 
-/* How far the stages of a whole split move up. */
+/* How far the stages of a whole split move up when they close ranks. */
 static uint32_t shift_of(const exact *x, const label *l) {
   return x->options->lexicographic->closed ? x->automaton->n_stages - x->automaton->used[l->state]
                                            : 0;
 }
 
-static const uint8_t *numbers_of(const exact *x, uint32_t id) {
+static const uint8_t *key_of(const exact *x, uint32_t id) {
   return x->shards[id % N_SHARDS].keys.items + (size_t)(id / N_SHARDS) * x->n_key_bytes;
 }
 
 bool psplit_i_lexicographic_before(const exact *x, uint32_t a, const label *at_a, uint32_t b,
                                    const label *at_b) {
-  const uint8_t *left = numbers_of(x, a), *right = numbers_of(x, b);
+  const uint8_t *left = key_of(x, a), *right = key_of(x, b);
   const uint32_t n = x->instance->n, n_stages = x->instance->n_stages;
   const uint32_t shift_left = shift_of(x, at_a), shift_right = shift_of(x, at_b);
   for (uint32_t i = 0; i < n; i++)
@@ -92,7 +93,7 @@ bool psplit_i_lexicographic_before(const exact *x, uint32_t a, const label *at_a
 
 void psplit_i_lexicographic_write(const exact *x, uint32_t id, const label *at,
                                   psplit_i_assignment *assignment) {
-  const uint8_t *keys = numbers_of(x, id);
+  const uint8_t *keys = key_of(x, id);
   const uint32_t n = x->instance->n, shift = shift_of(x, at);
   for (uint32_t i = 0; i < n; i++)
     assignment->stage[i] = keys[x->options->lexicographic->position[i]] - shift;

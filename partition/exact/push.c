@@ -1,8 +1,9 @@
-/* What a grown stage leaves becomes a label, unless something says that it is not needed. */
+/* From a stage to labels: what it leaves becomes one for every move of the automaton that can bear
+ * the stage, unless a window, a bound or dominance rules it out. */
 #include "exact_inside.h"
 
-static void offer_label(expander *d, const psplit_i_transition *move, uint64_t receivers,
-                        int64_t more_sent) {
+static void push_label(expander *d, const psplit_i_transition *move, uint64_t receivers,
+                       int64_t more_sent) {
   const exact *x = d->x;
   const uint32_t next = move->next;
   if (d->omega < x->low[next] || d->omega > x->high[next]) return;
@@ -17,7 +18,7 @@ static void offer_label(expander *d, const psplit_i_transition *move, uint64_t r
   }
   const int64_t comm =
     d->from->comm + d->tracker.recv[move->type] + d->tracker.send[move->type] + more_sent;
-  /* Who is in front pays for what crosses, where all devices left do. */
+  /* The stages in front pay for what crosses, where all devices left pay. */
   if (x->n_key_bytes &&
       comm + (x->all_pay[next] ? d->open : 0) > x->options->lexicographic->most_comm)
     return;
@@ -40,8 +41,8 @@ static void offer_label(expander *d, const psplit_i_transition *move, uint64_t r
   if (x->n_key_bytes) psplit_i_lexicographic_forget(d, move);
 }
 
-/* Adds a receiver budget to the next label's. */
-static void pass_on(expander *d, uint32_t net, uint32_t most, uint32_t count) {
+/* Adds a receiver budget to the next label, unless it is so large that it binds no stage. */
+static void add_budget(expander *d, uint32_t net, uint32_t most, uint32_t count) {
   if (count < most) d->next_budgets[d->n_next_budgets++] = (receiver_budget){net, count};
 }
 
@@ -53,9 +54,11 @@ static int64_t load_with(expander *d, const psplit_i_transition *move, int64_t m
   return load;
 }
 
-/* Chooses receivers in front for the sources from `at` on. A choice that could be larger is left
- * out unless less communication is asked for: the larger one allows all that it does. */
-static void choose(expander *d, const psplit_i_transition *move, uint32_t at, int64_t more_sent) {
+/* Chooses how many stages in front receive the sources from `at` on. Dominance: a choice that could
+ * be larger within the limit is left out, since the larger one has every completion of the smaller;
+ * not so where least communication is asked for. */
+static void choose_budgets(expander *d, const psplit_i_transition *move, uint32_t at,
+                           int64_t more_sent) {
   const exact *x = d->x;
   const psplit_i_instance *instance = x->instance;
   if (load_with(d, move, more_sent) > x->options->limit) return;
@@ -69,7 +72,7 @@ static void choose(expander *d, const psplit_i_transition *move, uint32_t at, in
     for (uint32_t i = 0; i < d->n_next_budgets; i++)
       receivers ^= psplit_i_count_key(d->next_budgets[i].net | PSPLIT_I_RECEIVER_BUDGET,
                                       d->next_budgets[i].count);
-    offer_label(d, move, receivers, more_sent);
+    push_label(d, move, receivers, more_sent);
     return;
   }
   const uint32_t e = d->sources[at], most = psplit_i_most_receivers(d, e, move->next);
@@ -78,14 +81,14 @@ static void choose(expander *d, const psplit_i_transition *move, uint32_t at, in
     const uint32_t n_before = d->n_next_budgets;
     const int64_t could = d->could_send;
     if (count < most && send < d->could_send && !x->options->least_comm) d->could_send = send;
-    pass_on(d, e, most, count);
-    choose(d, move, at + 1, more_sent + count * send);
+    add_budget(d, e, most, count);
+    choose_budgets(d, move, at + 1, more_sent + count * send);
     d->n_next_budgets = n_before;
     d->could_send = could;
   }
 }
 
-static void offer_receivers(expander *d, const psplit_i_transition *move) {
+static void push_receivers(expander *d, const psplit_i_transition *move) {
   d->n_next_budgets = 0;
   d->could_send = PSPLIT_I_INF;
   for (uint32_t i = 0; i < d->n_budgets; i++) {
@@ -93,21 +96,21 @@ static void offer_receivers(expander *d, const psplit_i_transition *move) {
     const uint32_t most = psplit_i_most_receivers(d, r.net, move->next);
     const uint32_t count = r.count - (d->tracker.n_in[r.net] > 0);
     if (psplit_i_pins_left(d, r.net) == 0) continue;
-    if (count == 0) return; /* nobody pays for those that are left */
-    pass_on(d, r.net, most, count);
+    if (count == 0) return; /* the budget is spent, and readers are left */
+    add_budget(d, r.net, most, count);
   }
-  choose(d, move, 0, 0);
+  choose_budgets(d, move, 0, 0);
 }
 
-/* The stage as it has grown takes the device of `move`, if that can bear it. */
-static void offer_move(expander *d, const psplit_i_transition *move) {
+/* Gives the stage as it has grown the device of `move`, if its load is within the limit there. */
+static void push_move(expander *d, const psplit_i_transition *move) {
   if (d->x->receiver_budget)
-    offer_receivers(d, move);
+    push_receivers(d, move);
   else if (psplit_i_load_tracker_load(&d->tracker, d->x->automaton, move) <= d->x->options->limit)
-    offer_label(d, move, d->receivers, 0);
+    push_label(d, move, d->receivers, 0);
 }
 
-static void offer_stage(expander *d) {
+static void push_stage(expander *d) {
   const exact *x = d->x;
   const psplit_i_automaton *m = x->automaton;
   const psplit_i_load_tracker *tracker = &d->tracker;
@@ -116,7 +119,7 @@ static void offer_stage(expander *d) {
   if (tracker->pin != PSPLIT_NONE) {
     psplit_i_transition move;
     for (uint32_t t = 0; t < m->n_types; t++)
-      if (psplit_i_automaton_pinned(m, state, tracker->pin, t, &move)) offer_move(d, &move);
+      if (psplit_i_automaton_pinned(m, state, tracker->pin, t, &move)) push_move(d, &move);
     return;
   }
   const psplit_i_transition *moves = m->moves + m->move_off[state];
@@ -128,10 +131,10 @@ static void offer_stage(expander *d) {
   if (fitting && !x->options->least_comm && n_moves <= 64 && !psplit_i_receivers_open(d))
     fitting &= ~psplit_i_dominated_moves(d, moves, n_moves);
   for (uint32_t k = 0; k < n_moves; k++)
-    if (k >= 64 || fitting >> k & 1) offer_move(d, &moves[k]);
+    if (k >= 64 || fitting >> k & 1) push_move(d, &moves[k]);
 }
 
-void psplit_i_expander_offer_stage(expander *d) {
+void psplit_i_expander_push_stage(expander *d) {
   const exact *x = d->x;
   const uint32_t n_before = d->n_taken;
   bool only_weightless = x->weightless;
@@ -139,6 +142,6 @@ void psplit_i_expander_offer_stage(expander *d) {
     only_weightless = (d->left[word] & ~x->weightless[word]) == 0;
   for (uint32_t i = x->instance->n; i-- > 0 && only_weightless;)
     if (d->left[i / 64] >> (i % 64) & 1) psplit_i_expander_take(d, i);
-  offer_stage(d);
+  push_stage(d);
   while (d->n_taken > n_before) psplit_i_expander_give_back(d);
 }

@@ -1,11 +1,11 @@
-/* Who receives what, point to point.
+/* Receivers of nets, point to point.
  *
- * Stages are formed from the last one. A tensor whose producer is still left has been received by
- * so many stages, which the label counts: the producer's stage pays for each. Consumers of a
+ * Stages are formed from the last one. For a tensor whose producer is still left, a label counts
+ * the stages that receive it so far: the producer's stage will pay for each. Consumers of a
  * backward node's tensor may be formed after the producer's stage: that stage then chooses how many
  * more receive it and pays for so many, and the label carries the *receiver budget*, which every
  * stage with a consumer takes one from. A receiver budget that is as large as what could still use
- * it up binds nobody and is left out of the label. */
+ * it up binds no stage and is left out of the label. */
 #include "exact_inside.h"
 #include "instance.h"
 
@@ -35,7 +35,7 @@ void psplit_i_receivers_take(expander *d, uint32_t cluster, bool add) {
     const uint32_t e = instance->inc[k] >> 1;
     if (!x->counted[e]) continue;
     const uint32_t others = d->tracker.n_in[e] - (add ? 1 : 0);
-    if (instance->inc[k] & 1) { /* the producer settles who has received the net so far */
+    if (instance->inc[k] & 1) { /* with the producer, the count so far is paid for */
       const uint32_t count = d->times_sent[e] + (others > 0);
       if (count >= 2) d->receivers ^= psplit_i_count_key(e, count);
       if (x->mixed[e] && add) d->sources[d->n_sources++] = e;

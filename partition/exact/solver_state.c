@@ -1,4 +1,5 @@
-/* What every part of the portfolio does with an attempt. */
+/* Operations on a solver state: take a split, raise the bound, and run one solver or bound within
+ * the budget. */
 #include "solver_state.h"
 #include "assignment.h"
 #include "automaton.h"
@@ -18,14 +19,14 @@ enum {
   ANNEAL_STEPS = 500000,
   BRUTE_CLUSTERS = 40,
   BRUTE_STEPS = 1000000,
-  /* Steps of the exact program that take as long as that, or as this many clusters added to walks.
-   * */
+  /* Rates between budgets: steps of the exact program that take as long as ANNEAL_STEPS, and
+   * clusters added to load trackers in the time of one step. */
   STEPS_PER_ANNEAL = 3750000,
   ADDED_PER_STEP = 32
 };
 
 void psplit_i_state_raise(psplit_i_solver_state *a, int64_t bound, const char *name) {
-  if (bound <= a->bound) return; /* above the value it is a bug; solve.c says so */
+  if (bound <= a->bound) return; /* a bound above the value is a bug, which solve.c reports */
   a->bound = bound;
   a->bound_name = name;
 }
@@ -46,7 +47,7 @@ void psplit_i_state_take(psplit_i_solver_state *a, const psplit_i_assignment *as
   psplit_i_result_take(a->result, &a->instance, assignment);
 }
 
-static psplit_code bind_core(psplit_i_solver_state *a) {
+static psplit_code bind_instance(psplit_i_solver_state *a) {
   const psplit_i_solver_request *request = a->request;
   psplit_i_automaton_fini(&a->automaton);
   const psplit_code code =
@@ -67,21 +68,21 @@ psplit_code psplit_i_state_reduce(psplit_i_solver_state *a, int64_t limit, bool 
     psplit_i_reduce_carrying(&a->instance, &a->automaton, limit, keep_first, parent,
                              have ? a->result->stage : NULL, a->request->diag);
   if (code != PSPLIT_OK || a->instance.n == before) return code;
-  code = bind_core(a);
+  code = bind_instance(a);
   if (code == PSPLIT_OK && have)
     psplit_i_result_give(a->result, &a->instance, &a->automaton, &a->best, a->scratch);
   return code;
 }
 
-/* Clusters added to walks when one order is sliced. */
-static uint64_t work_of_slice(const psplit_i_instance *instance) {
+/* Clusters added to load trackers when one order is divided. */
+static uint64_t work_of_order(const psplit_i_instance *instance) {
   const uint64_t pins = instance->net_off[instance->n_nets] + instance->n;
   return pins * (instance->n / instance->n_stages + 1);
 }
 
 uint32_t psplit_i_state_affords(const psplit_i_solver_state *a, uint64_t work, uint32_t n_rounds,
                                 uint32_t most) {
-  const uint64_t one = work_of_slice(&a->instance);
+  const uint64_t one = work_of_order(&a->instance);
   if (work / ADDED_PER_STEP > a->most) work = a->most * ADDED_PER_STEP;
   const uint64_t steps = work / one / 8 / n_rounds;
   return steps < 1 ? 1 : steps < most ? (uint32_t)steps : most;
@@ -89,7 +90,7 @@ uint32_t psplit_i_state_affords(const psplit_i_solver_state *a, uint64_t work, u
 
 psplit_code psplit_i_state_search(psplit_i_solver_state *a, uint32_t n_rounds, uint32_t n_steps,
                                   uint64_t salt) {
-  uint64_t n_slices = 0;
+  uint64_t n_orders = 0;
   const psplit_i_local_search_options options = {
     .seed = a->request->options->seed + salt * 0x9e37,
     .n_threads = a->request->options->n_threads,
@@ -97,12 +98,12 @@ psplit_code psplit_i_state_search(psplit_i_solver_state *a, uint32_t n_rounds, u
     .n_steps = n_steps,
     .target = a->bound,
     .deadline = a->deadline,
-    .out_slices = &n_slices,
+    .out_orders = &n_orders,
   };
   psplit_i_assignment_copy(&a->trial, &a->best, &a->instance);
   const psplit_code code = psplit_i_local_search(&a->instance, &a->automaton, &options, &a->trial);
   if (code != PSPLIT_OK) return psplit_i_nomem(a->request->diag);
-  a->spent += n_slices * work_of_slice(&a->instance) / ADDED_PER_STEP;
+  a->spent += n_orders * work_of_order(&a->instance) / ADDED_PER_STEP;
   if (a->trial.value < PSPLIT_I_INF) psplit_i_state_take(a, &a->trial, "search");
   return PSPLIT_OK;
 }
@@ -117,9 +118,9 @@ psplit_code psplit_i_state_windows(psplit_i_solver_state *a) {
   return PSPLIT_OK;
 }
 
-/* One run of the exact program, with what is the same for all of them filled in. */
-static psplit_code ask(psplit_i_solver_state *a, psplit_i_exact_options options,
-                       psplit_i_verdict *out_verdict) {
+/* One run of the exact program; fills in the options that are the same for all runs. */
+static psplit_code run_exact(psplit_i_solver_state *a, psplit_i_exact_options options,
+                             psplit_i_verdict *out_verdict) {
   uint64_t steps = 0;
   const uint64_t cap = a->request->options->memory_cap_bytes;
   options.memory_bytes = cap ? cap : UINT64_C(1) << 30;
@@ -138,17 +139,17 @@ psplit_code psplit_i_state_exact(psplit_i_solver_state *a, int64_t limit, uint64
                                  psplit_i_verdict *out_verdict) {
   psplit_i_exact_options options = {
     .limit = limit, .max_steps = budget, .send_once = a->instance.p2p};
-  psplit_code code = ask(a, options, out_verdict);
-  /* Point to point, counting receivers multiplies the labels. Without it NO is just as good, and a
-   * YES often holds as it is. */
+  psplit_code code = run_exact(a, options, out_verdict);
+  /* Relaxation: point to point, counting receivers multiplies the labels. Without it NO holds all
+   * the same, and a YES often does. */
   if (code == PSPLIT_OK && options.send_once && *out_verdict == PSPLIT_I_YES &&
       a->trial.value > limit) {
     options.send_once = false;
-    code = ask(a, options, out_verdict);
+    code = run_exact(a, options, out_verdict);
   }
   if (code != PSPLIT_OK) return code;
   if (*out_verdict == PSPLIT_I_NO) psplit_i_state_raise(a, limit + 1, "exact");
-  /* What stages pass on for others is counted only in a whole split. */
+  /* Relays are counted only when a whole split is evaluated. */
   if (*out_verdict == PSPLIT_I_YES && a->trial.value > limit) {
     *out_verdict = PSPLIT_I_UNKNOWN;
     a->undercounted = true;
@@ -159,17 +160,17 @@ psplit_code psplit_i_state_exact(psplit_i_solver_state *a, int64_t limit, uint64
 psplit_code psplit_i_state_least_comm(psplit_i_solver_state *a,
                                       const psplit_i_lexicographic *lexicographic, uint64_t budget,
                                       psplit_i_verdict *out_verdict) {
-  return ask(a,
-             (psplit_i_exact_options){.limit = a->best.value,
-                                      .least_comm = true,
-                                      .lexicographic = lexicographic,
-                                      .max_steps = budget},
-             out_verdict);
+  return run_exact(a,
+                   (psplit_i_exact_options){.limit = a->best.value,
+                                            .least_comm = true,
+                                            .lexicographic = lexicographic,
+                                            .max_steps = budget},
+                   out_verdict);
 }
 
 psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, uint64_t salt) {
   if (a->automaton.replicated || psplit_i_state_done(a)) return PSPLIT_OK;
-  /* As much as the exact program had. */
+  /* As much of the budget as the exact program had. */
   uint64_t share = a->budget > STEPS_PER_ANNEAL ? a->budget : STEPS_PER_ANNEAL;
   if (share > a->most) share = a->most;
   a->spent += share;
@@ -216,7 +217,7 @@ psplit_code psplit_i_state_init(psplit_i_solver_state *a) {
   a->most = seconds < 0 ? UINT64_MAX / 2 : (uint64_t)(seconds * 4e6) + 1;
   const psplit_code code =
     psplit_i_instance_init(&a->instance, a->request->problem, NULL, a->request->diag);
-  return code == PSPLIT_OK ? bind_core(a) : code;
+  return code == PSPLIT_OK ? bind_instance(a) : code;
 }
 
 void psplit_i_state_fini(psplit_i_solver_state *a) {

@@ -1,5 +1,5 @@
-/* One attempt at contiguous throughput: the instance, the best split so far, the bound, the budget.
- * */
+/* The state of a solver for contiguous throughput: the instance, the best split so far, the bound,
+ * the budget. */
 #ifndef PSPLIT_PARTITION_SOLVER_STATE_H
 #define PSPLIT_PARTITION_SOLVER_STATE_H
 
@@ -15,7 +15,7 @@ enum {
   PSPLIT_I_LARGE = 6000,            /* clusters above which orders are too long to search whole */
   PSPLIT_I_FIRST_STEPS = 1 << 21,   /* of the exact program's first run */
   PSPLIT_I_TIE_NODES = 24000,       /* above that nothing is built anew to break ties */
-  PSPLIT_I_SEARCH_WORK = 100000000, /* clusters added to walks by one call of the search */
+  PSPLIT_I_SEARCH_WORK = 100000000, /* clusters added to load trackers by one call of the search */
 };
 
 typedef struct psplit_i_solver_state {
@@ -47,23 +47,24 @@ void psplit_i_state_raise(psplit_i_solver_state *a, int64_t bound, const char *n
 /* A larger bottleneck is never taken; of equal ones, the one that sends less. */
 void psplit_i_state_take(psplit_i_solver_state *a, const psplit_i_assignment *assignment,
                          const char *solver);
-/* Close enough, or out of time. */
+/* Whether bound and value are close enough, or time is out. */
 bool psplit_i_state_done(const psplit_i_solver_state *a);
 
-/* Steps per chain and round that `work` clusters added to walks buy, 1 to `most`. */
+/* Steps per chain and round that adding `work` clusters to load trackers pays for, 1 to `most`. */
 uint32_t psplit_i_state_affords(const psplit_i_solver_state *a, uint64_t work, uint32_t n_rounds,
                                 uint32_t most);
 PSPLIT_MUST_USE psplit_code psplit_i_state_search(psplit_i_solver_state *a, uint32_t n_rounds,
                                                   uint32_t n_steps, uint64_t salt);
-/* Moves of single clusters over the cuts: better than orders on wide graphs. */
+/* Annealing of the boundaries between stages: better than orders on wide graphs. */
 PSPLIT_MUST_USE psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, uint64_t salt);
-/* What the exact program leaves open (relays, or no steps left) small problems can still have
- * proved, by branch and bound. */
+/* Branch and bound, for small problems that the exact program leaves open (relays, or no steps
+ * left). */
 PSPLIT_MUST_USE psplit_code psplit_i_state_brute(psplit_i_solver_state *a);
 PSPLIT_MUST_USE psplit_code psplit_i_state_windows(psplit_i_solver_state *a);
 PSPLIT_MUST_USE psplit_code psplit_i_state_exact(psplit_i_solver_state *a, int64_t limit,
                                                  uint64_t budget, psplit_i_verdict *out_verdict);
-/* Of the splits with the best value one that sends least; `first`: which, or NULL. */
+/* Of the splits with the best value one that sends least; `lexicographic`: which of these,
+ * or NULL. */
 PSPLIT_MUST_USE psplit_code psplit_i_state_least_comm(psplit_i_solver_state *a,
                                                       const psplit_i_lexicographic *lexicographic,
                                                       uint64_t budget,

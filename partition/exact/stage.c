@@ -1,8 +1,8 @@
 /* The stage that grows behind a label: clusters in, clusters out. */
 #include "exact_inside.h"
 
-/* Keeps the nets that cross from what is left to what is placed: whoever takes what is left sends
- * or receives them. `cluster` moves across. */
+/* Updates d->open, the least cost of nets that cross between what is left and what is placed, for a
+ * cluster that moves from one to the other. */
 static void cross(expander *d, uint32_t cluster, bool placed) {
   const exact *x = d->x;
   const psplit_i_instance *instance = x->instance;

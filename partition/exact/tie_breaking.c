@@ -1,7 +1,7 @@
-/* Ties: of the splits with the least bottleneck the one that sends least, and of those the one
- * whose stages, read by node id, come first. The exact program finds it, over all splits of the
- * problem as it is: what the reduced instance of the search has lost counts here. The less a split
- * is known to send, the more the program leaves out: small moves come first. */
+/* Tie-breaking: of the splits with the least bottleneck the one that sends least, and of those the
+ * one whose stages, read by node id, are lexicographically least. The exact program finds it, on an
+ * instance that keeps it: the search's own keeps some best split, not this one. The less a known
+ * split sends, the more labels the program can drop: so the descent on ties comes first. */
 #include <string.h>
 
 #include "automaton.h"
@@ -14,20 +14,20 @@
 #include "tie_descent.h"
 
 enum {
-  TIE_STEPS = 1 << 20,   /* of the exact program */
-  LOWER_STEPS = 1 << 22, /* of small moves before it */
-  MOST_TOGETHER = 64,    /* clusters in one of them */
-  MOST_MOVES = 1 << 20,  /* of an automaton that numbers stages freely */
+  TIE_STEPS = 1 << 20,     /* of the exact program */
+  DESCENT_STEPS = 1 << 22, /* of the descent before it */
+  MOST_TOGETHER = 64,      /* clusters in one of them */
+  MOST_MOVES = 1 << 20,    /* of an automaton that numbers stages freely */
 };
 
-/* Does a stage number mean anything but an order? */
+/* Whether a stage number means more than an order. */
 static bool numbers_matter(const psplit_i_solver_state *a) {
   uint32_t n_types_used = 0;
   for (uint32_t t = 0; t < a->automaton.n_types; t++) n_types_used += a->automaton.count[t] > 0;
   return a->instance.has_pins || a->instance.stash || (n_types_used > 1 && !a->automaton.any_order);
 }
 
-/* Can the exact program see every split, and every number a stage can have? */
+/* Whether the exact program sees every split, and every number that a stage can have. */
 static bool is_within_reach(const psplit_i_solver_state *a) {
   const psplit_i_automaton *m = &a->automaton;
   if (a->instance.n > PSPLIT_I_LARGE || !psplit_i_exact_has_keys(&a->instance)) return false;
@@ -56,10 +56,9 @@ static bool order_clusters(psplit_i_solver_state *a, sequence *out) {
   return true;
 }
 
-/* An attempt at the request's problem that holds the answer, reduced as far as the first split
- * allows.
- */
-static psplit_code open_attempt(psplit_i_solver_state *a) {
+/* A solver state that holds the result as its best split, with the reductions that keep the
+ * lexicographically least one. */
+static psplit_code open_state(psplit_i_solver_state *a) {
   psplit_code code;
   PSPLIT_TRY(psplit_i_state_init(a));
   const uint32_t n_nodes = a->request->problem->n_nodes;
@@ -106,8 +105,8 @@ psplit_code psplit_i_ties_break(const psplit_i_solver_request *request, psplit_i
   if (request->problem->n_nodes > PSPLIT_I_TIE_NODES || request->problem->next_hop ||
       request->options->max_replicas > 1 || psplit_i_expired(&request->deadline))
     return code;
-  PSPLIT_TRY(open_attempt(&a));
-  PSPLIT_TRY(psplit_i_ties_descend(&a, a.automaton.all_used, MOST_TOGETHER, LOWER_STEPS));
+  PSPLIT_TRY(open_state(&a));
+  PSPLIT_TRY(psplit_i_ties_descend(&a, a.automaton.all_used, MOST_TOGETHER, DESCENT_STEPS));
   if (result->bound >= a.best.value && a.most >= TIE_STEPS && is_within_reach(&a))
     PSPLIT_TRY(prove(&a, &result->ties_proved));
 out:

@@ -1,4 +1,4 @@
-/* Contiguous solutions over clusters: exact value, comparison. */
+/* Assignments of clusters to stages: exact value, comparison. */
 #include <string.h>
 
 #include "assignment.h"
@@ -53,7 +53,7 @@ void psplit_i_assignment_times_sent(const psplit_i_assignment *assignment,
   }
 }
 
-/* What each stage receives and sends; false where a tensor has no way. */
+/* What each stage receives and sends; false where a tensor cannot reach a stage. */
 static bool count_direct(psplit_i_assignment *assignment, const psplit_i_instance *instance,
                          uint32_t *mark, int64_t *recv, int64_t *send) {
   memset(mark, 0xff, instance->n_stages * sizeof *mark);
@@ -104,7 +104,7 @@ void psplit_i_assignment_evaluate(psplit_i_assignment *assignment,
     return;
   assignment->value = assignment->comm = 0;
   for (uint32_t s = 0; s < n_stages; s++) assignment->comm += recv[s] + send[s];
-  uint64_t *weights = (uint64_t *)mark; /* mark is done with; same size or larger */
+  uint64_t *weights = (uint64_t *)mark; /* mark is not needed any more, and large enough */
   if (automaton->replicated) {
     memset(weights, 0, n_stages * sizeof *weights);
     for (uint32_t i = 0; i < instance->n; i++)

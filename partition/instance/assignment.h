@@ -4,7 +4,6 @@
 
 #include "automaton.h"
 
-/* A contiguous solution over clusters. */
 typedef struct psplit_i_assignment {
   int64_t value, comm; /* bottleneck, or sum of loads where the automaton says so; sum of
                           communication. INF: none */
@@ -21,9 +20,8 @@ void psplit_i_assignment_copy(psplit_i_assignment *to, const psplit_i_assignment
 /* True when a is strictly better: by value, communication, then stages, lexicographically. */
 bool psplit_i_assignment_better(const psplit_i_assignment *a, const psplit_i_assignment *b,
                                 const psplit_i_instance *instance);
-/* Sets value and comm from the stages: exact, with every receiver and
- * relay counted; INF where a tensor has no way. O(pins).
- * scratch[n_stages * 5]. */
+/* Sets value and comm from the stages: exact, with every receiver and relay counted; INF where a
+ * tensor cannot reach a stage. scratch[n_stages * 5]. O(pins). */
 void psplit_i_assignment_evaluate(psplit_i_assignment *assignment,
                                   const psplit_i_instance *instance,
                                   const psplit_i_automaton *automaton, int64_t *scratch);

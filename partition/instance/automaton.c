@@ -1,4 +1,4 @@
-/* Devices as a small automaton: which device may take the next stage, counted from the last. */
+/* The device automaton: its states and moves, by the order of devices that the problem asks for. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -67,7 +67,8 @@ static psplit_code fixed_order(psplit_i_automaton *m, const psplit_i_instance *i
     for (s = 0; s < n_stages - j; s++) m->capacity[j] += 1 / m->ratio[m->stage_type[s]];
     if (j > 0) m->taken[j] = m->taken[j - 1] + 1 / m->ratio[m->stage_type[n_stages - j]];
     m->move_off[j] = n_moves;
-    /* The latest device of each type that is still free: earlier ones leave strictly less. */
+    /* Dominance: of the free devices of a type the latest, since any other leaves a subset of what
+     * it leaves for the stages in front. */
     for (uint32_t top = n_stages - j; top > 0;) {
       const uint32_t type = m->stage_type[top - 1];
       uint32_t first = top - 1;
@@ -99,7 +100,8 @@ static psplit_code free_order(psplit_i_automaton *m, const psplit_i_instance *in
     n_states *= (uint64_t)m->count[t] + 1;
     if (n_states > MAX_STATES) return too_many_states(diag);
   }
-  /* A pinned stage may leave devices behind it unused, whichever: count stages apart. */
+  /* With pins a stage's number matters, and any devices behind it may stay unused: the number of
+   * stages passed is a part of the state. */
   const uint32_t n_counts = (uint32_t)n_states;
   if (instance->has_pins) n_states *= (uint64_t)m->n_stages + 1;
   if (n_states > MAX_STATES) return too_many_states(diag);

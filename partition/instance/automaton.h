@@ -4,9 +4,9 @@
 
 #include "instance.h"
 
-/* Which device may take the next stage. Stages are formed from the last one backwards, because a
- * sender's cost depends on who receives, and receivers come later. A state says which devices are
- * used up; state 0: none. */
+/* A move of the automaton: one more stage, formed in front of those that there are. Stages are
+ * formed from the last one backwards, because a sender's cost depends on its receivers, which come
+ * later. A state says which devices are used up; state 0: none. */
 typedef struct psplit_i_transition {
   uint32_t type, next, replicas;
   uint32_t stage; /* number of the stage this makes */
@@ -45,15 +45,14 @@ PSPLIT_MUST_USE psplit_code psplit_i_automaton_init(psplit_i_automaton *automato
                                                     psplit_diag *diag);
 void psplit_i_automaton_fini(psplit_i_automaton *automaton);
 
-/* Is a device of the type left? O(stages). */
+/* Whether a device of the type is left. O(stages). */
 bool psplit_i_automaton_has(const psplit_i_automaton *automaton, uint32_t state, uint32_t type);
 
-/* True when state a used no more of any device than b. */
+/* Whether state a has used no more of any device than b. */
 bool psplit_i_automaton_leq(const psplit_i_automaton *automaton, uint32_t a, uint32_t b);
 
-/* Lets a stage leave any number of devices in front of those in use empty, so that it can have
- * every number: without that only the last device of each type that is free. Not for replicas.
- * Errors: NOMEM. */
+/* Adds moves that skip any number of free devices, so that a stage can have every number; by
+ * default it takes the last free device of a type. Not for replicas. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_automaton_number_freely(psplit_i_automaton *automaton);
 
 /* The move from `state` for a stage with a cluster pinned to `pin` on a device of `type`; false:

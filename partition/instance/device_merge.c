@@ -21,7 +21,7 @@ psplit_code psplit_i_devices_merge(const psplit_problem *problem,
   uint32_t n = 0;
   for (uint32_t d = 0; d < problem->n_devices; d++) {
     const psplit_device *device = &problem->devices[d];
-    if (device->count == 0) { /* stands between nobody */
+    if (device->count == 0) { /* keeps no two entries apart */
       out_merged[d] = PSPLIT_NONE;
       continue;
     }
@@ -80,13 +80,13 @@ psplit_code psplit_i_devices_tell_apart(const psplit_problem *problem, const uin
   return PSPLIT_OK;
 }
 
-/* --- which of the best orders of devices comes first --- */
+/* --- the lexicographically least of the best orders of devices --- */
 
 enum { MOST_STATES = 1 << 16 }; /* counts of devices by type; an automaton has no more either */
 
 /* What the stages of a split take on each type of device, [type * n_stages + stage]. */
 typedef struct orders {
-  const psplit_problem *problem; /* of types: entries that are alike are one */
+  const psplit_problem *problem; /* its entries are types */
   uint32_t n_stages;
   int64_t *w, *recv, *send; /* w: INF where some node cannot run */
   uint64_t *bytes;          /* [n_stages] */

@@ -1,4 +1,4 @@
-/* Devices that are alike, as one entry, and back. */
+/* Device types: entries that no solver needs to tell apart become one, and are told apart again. */
 #ifndef PSPLIT_PARTITION_DEVICE_MERGE_H
 #define PSPLIT_PARTITION_DEVICE_MERGE_H
 

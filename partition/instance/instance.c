@@ -1,4 +1,5 @@
-/* From the caller's problem to an instance: classes of nodes contracted, order graph, nets. */
+/* From the caller's problem to an instance: classes of nodes become clusters, edges between them
+ * the order, tensors between them nets. */
 #include "instance.h"
 #include "problem.h"
 #include "union_find.h"
@@ -412,8 +413,8 @@ static psplit_code init(psplit_i_instance *instance, const psplit_problem *probl
   instance->problem = problem;
   instance->n_types = problem->n_devices;
   instance->n_stages = psplit_problem_n_stages(problem);
-  /* Who sends to several stages may send once and have the others pass it on: with relays the
-   * solvers count one send, which no split goes below, and whole splits are valued as they are. */
+  /* Relaxation: with relays a stage may send once to have several receive. Solvers count one send,
+   * which no split goes below; assignments and placements value whole splits as they are. */
   instance->p2p = problem->comm == PSPLIT_COMM_P2P && !problem->next_hop;
   instance->overlap = problem->overlap;
   instance->unordered = unordered;

@@ -1,13 +1,13 @@
 /* The reduced instance: a problem in the form that bounds and solvers read. Every table is indexed
- * by clusters: sets of nodes that share a stage in some optimal solution, numbered topologically
+ * by clusters: sets of nodes that share a stage in some optimal split, numbered topologically
  * (every order edge goes from a smaller to a larger id). */
 #ifndef PSPLIT_PARTITION_INSTANCE_H
 #define PSPLIT_PARTITION_INSTANCE_H
 
 #include "problem.h"
 
-/* A problem in the form the solvers use. Costs depend on the device type: an entry of
- * problem->devices. Arrays with a type are type-major: w[t * n + v], send[t * n_nets + e]. */
+/* Costs depend on the device type: an entry of problem->devices, in which those that are alike are
+ * one (device_merge.h). Arrays with a type are type-major: w[t * n + v], send[t * n_nets + e]. */
 typedef struct psplit_i_instance {
   uint32_t n, n_types, n_nets, n_groups, n_stages;
   int64_t *w;             /* [n_types * n]; INF: cannot run there */

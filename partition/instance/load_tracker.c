@@ -1,4 +1,4 @@
-/* The load of a growing set of clusters. */
+/* The load of a set of clusters, one cluster more or less at a time. */
 #include <string.h>
 
 #include "automaton.h"

@@ -1,10 +1,11 @@
-/* The load of a stage that grows and shrinks. */
+/* Load trackers: the load of a set of clusters, kept as clusters come and go. */
 #ifndef PSPLIT_PARTITION_LOAD_TRACKER_H
 #define PSPLIT_PARTITION_LOAD_TRACKER_H
 
 #include "automaton.h"
 
-/* The load of a set of clusters that grows and shrinks one cluster at a time: O(types * degree). */
+/* Compute, communication and memory of a set, on each device type. A cluster more or less takes
+ * O(types * degree). */
 typedef struct psplit_i_load_tracker {
   const psplit_i_instance *instance;
   const uint32_t *times_sent; /* [n_nets] receivers to charge the producer for; NULL: 1 */

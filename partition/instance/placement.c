@@ -1,4 +1,4 @@
-/* Clusters on labels: loads, memory and latency of any placement, kept up to date. */
+/* Placements: loads, memory and latency, kept as clusters are added, removed and moved. */
 #include <string.h>
 
 #include "instance.h"
@@ -150,7 +150,8 @@ void psplit_i_placement_forget_touched(psplit_i_placement *b) {
   while (b->n_touched > 0) b->is_touched[b->touched[--b->n_touched]] = false;
 }
 
-/* The producer of net e goes from one device to another; the other receivers notice nothing. */
+/* The producer of net e goes from one device to another; for the other receivers nothing
+ * changes. */
 static void move_home(psplit_i_placement *b, uint32_t e, uint32_t from, uint32_t to) {
   const uint32_t *on = b->n_on + (size_t)e * b->n_devices;
   const uint32_t before = b->n_receivers[e];
@@ -177,7 +178,7 @@ static void move_consumer(psplit_i_placement *b, uint32_t e, uint32_t from, uint
 void psplit_i_placement_move(psplit_i_placement *b, uint32_t cluster, uint32_t label) {
   const psplit_i_instance *instance = b->instance;
   const uint32_t from = b->label[cluster] % b->n_devices, to = label % b->n_devices;
-  if (from == to) { /* another chunk: no load knows */
+  if (from == to) { /* another chunk of the device: no load changes */
     b->label[cluster] = label;
     return;
   }

@@ -4,8 +4,8 @@
 
 #include "relay.h"
 
-/* Clusters on labels, added and removed one at a time: device = label % n_devices. Partial boards
- * are fine; what is on them never costs less when clusters are added. */
+/* Label l stands on device l % n_devices. A placement may be partial; its value is monotone: adding
+ * clusters never lowers it. */
 typedef struct psplit_i_placement {
   const psplit_i_instance *instance;
   uint32_t n_devices, n_labels;
@@ -43,10 +43,10 @@ void psplit_i_placement_remove(psplit_i_placement *placement, uint32_t cluster);
 void psplit_i_placement_move(psplit_i_placement *placement, uint32_t cluster, uint32_t label);
 void psplit_i_placement_forget_touched(psplit_i_placement *placement);
 int64_t psplit_i_placement_load(const psplit_i_placement *placement, uint32_t device);
-/* Largest load, or latency; what other stages pass on is not counted. */
+/* Largest load, or latency; relays are not counted. */
 int64_t psplit_i_placement_value(psplit_i_placement *placement);
-/* The value of a full placement with everything counted; INF where a tensor has no way. With relays
- * O(pins), otherwise as above. load[n_devices] are the loads; may be NULL. */
+/* The value of a full placement with everything counted; INF where a tensor cannot reach a stage.
+ * With relays O(pins), otherwise as above. load[n_devices] are the loads; may be NULL. */
 int64_t psplit_i_placement_settle(psplit_i_placement *placement, int64_t *out_load);
 bool psplit_i_placement_fits(const psplit_i_placement *placement, uint32_t device);
 /* Labels that the placed neighbours and the pin leave to a cluster; false: none. */

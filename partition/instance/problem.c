@@ -1,4 +1,4 @@
-/* Is the caller's problem valid? Everything the solvers rely on is checked here once. */
+/* Validation of the caller's problem: everything that solvers rely on is checked here, once. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -163,7 +163,7 @@ static psplit_code check_acyclic(const psplit_problem *p, psplit_diag *diag) {
     off[p->net_producer[e] + 1] += p->net_off[e + 1] - p->net_off[e];
   for (uint32_t k = 0; k < p->n_order; k++) off[p->order_from[k] + 1]++;
   for (uint32_t v = 0; v < n; v++) off[v + 1] += off[v];
-  uint32_t *fill = queue; /* not used as a queue yet */
+  uint32_t *fill = queue; /* the queue is not in use yet */
   memcpy(fill, off, n * sizeof *fill);
   for (uint32_t e = 0; e < p->n_nets; e++)
     for (uint32_t k = p->net_off[e]; k < p->net_off[e + 1]; k++) {
@@ -184,8 +184,7 @@ static psplit_code check_acyclic(const psplit_problem *p, psplit_diag *diag) {
   }
   psplit_code code = PSPLIT_OK;
   if (tail < n) {
-    /* Walking back along unfinished predecessors ends on a cycle; forward edges do as well when
-     * only nodes with an unfinished predecessor are entered n times. */
+    /* Every unfinished node has an unfinished predecessor, so n steps back end on a cycle. */
     uint32_t v = 0;
     while (indegree[v] == 0) v++;
     uint32_t *from = queue;
@@ -203,7 +202,7 @@ static psplit_code check_acyclic(const psplit_problem *p, psplit_diag *diag) {
   return code;
 }
 
-/* Every way goes up, over links, and ends where it is to end. */
+/* Whether all hops of next_hop ascend, go over links, and lead to the stage that they are for. */
 static psplit_code check_ways(const psplit_problem *p, psplit_diag *diag) {
   if (!p->next_hop) return PSPLIT_OK;
   const uint32_t n = psplit_problem_n_stages(p);

@@ -1,9 +1,16 @@
-/* Lossless reductions. Rule M: v has one predecessor u, in stage a, and sits in stage b. Moving v
- * to a keeps the order. Stage a gains w(v) and what v's other nets cost there, and saves the
- * sending of the nets {u, v}; stage b loses w(v) and the receiving of {u, v}, and pays at most for
- * v's other nets. When both balances are <= 0 on every type, no stage gets worse. The same with the
- * only successor. A move to the predecessor only lowers numbers of stages, so where the sum of
- * communication does not grow either, the first of the splits that send least has made it. */
+/* Lossless reductions.
+ *
+ * Rule M (an exchange argument): let v have one predecessor u, in stage a, and lie in stage b.
+ * Moving v to a keeps the order. Stage a gains w(v) and what v's other nets cost there, and saves
+ * the sending of the nets {u, v}; stage b loses w(v) and the receiving of {u, v}, and pays at most
+ * for v's other nets. When both balances are <= 0 on every type, no load rises: some best split has
+ * v with u. The same holds for an only successor. A move to the predecessor only lowers stage
+ * numbers, so where the sum of communication does not grow either, the lexicographically least of
+ * the splits that send least has v with u.
+ *
+ * Limit rule (monotonicity): a stage with x and without y has a load of at least w(x) and the nets
+ * that they share. Where that is above the limit, x and y share a stage in every split within
+ * it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,18 +20,19 @@
 #include "reductions.h"
 #include "union_find.h"
 
-typedef struct kernel {
+typedef struct reduction {
   const psplit_i_instance *instance;
   const psplit_i_automaton *automaton;
   psplit_i_arena arena;
-  bool
-    keep_first;   /* what is united must share a stage in the first of the splits that send least */
+  /* Keep the lexicographically least of the splits that send least: what is united shares a stage
+   * there. */
+  bool keep_first;
   bool symmetric; /* shared, and every net costs sender and receiver the same */
   bool memory_binds;
   uint32_t *joins;      /* [n] cluster whose stage this one has moved to; NONE */
   bool *moved;          /* [n] cluster is part of a merge of this round */
   uint32_t *first_node; /* [n] */
-} kernel;
+} reduction;
 
 static bool is_symmetric(const psplit_i_instance *instance) {
   if (instance->p2p) return false;
@@ -71,8 +79,9 @@ typedef struct balance {
   int64_t joined, left;
 } balance;
 
-/* Nothing here asks which stage comes first, or in which direction a net runs. */
-static bool weigh(const kernel *k, uint32_t v, uint32_t u, uint32_t t, balance *out) {
+/* The balances of v and u on type t; false where they cannot be told. They hold whichever stage
+ * comes first, and in whichever direction a net runs. */
+static bool weigh(const reduction *k, uint32_t v, uint32_t u, uint32_t t, balance *out) {
   const psplit_i_instance *instance = k->instance;
   const int64_t w = instance->w[(size_t)t * instance->n + v];
   if (w >= PSPLIT_I_INF) return false;
@@ -84,7 +93,7 @@ static bool weigh(const kernel *k, uint32_t v, uint32_t u, uint32_t t, balance *
     const bool sends = instance->inc[l] & 1, with_u = touches(instance, e, u);
     const int64_t send = instance->send[(size_t)t * instance->n_nets + e];
     const int64_t recv = instance->recv[(size_t)t * instance->n_nets + e];
-    if (sends) { /* u's stage does now, and v's old one may receive it */
+    if (sends) { /* u's stage sends it now, and v's old stage may receive it */
       const int64_t others = (int64_t)size - 1 - with_u;
       out->joined += send * (instance->p2p || others == 0 ? others : 1) - (with_u ? recv : 0);
       out->left += (others > 0 ? recv : 0) - (with_u ? send : 0);
@@ -93,7 +102,7 @@ static bool weigh(const kernel *k, uint32_t v, uint32_t u, uint32_t t, balance *
       out->joined -= send;
       out->left -= recv;
     } else if (instance->p2p && size > 2 && send > 0) {
-      return false; /* whoever sends it may have one receiver more */
+      return false; /* its sender may have one receiver more */
     } else {
       out->joined += recv;
       out->left += send;
@@ -102,7 +111,7 @@ static bool weigh(const kernel *k, uint32_t v, uint32_t u, uint32_t t, balance *
   return true;
 }
 
-static bool rule_m(const kernel *k, uint32_t v, uint32_t u) {
+static bool rule_m(const reduction *k, uint32_t v, uint32_t u) {
   const psplit_i_instance *instance = k->instance;
   if (instance->pin[v] != PSPLIT_NONE) return false;
   if (k->memory_binds && has_bytes(instance, v)) return false;
@@ -121,14 +130,14 @@ static bool rule_m(const kernel *k, uint32_t v, uint32_t u) {
 
 /* Cluster v moves to the stage of u. One merge per cluster and round: conditions are checked
  * against unmerged clusters. */
-static void join(kernel *k, uint32_t *parent, uint32_t v, uint32_t u) {
+static void join(reduction *k, uint32_t *parent, uint32_t v, uint32_t u) {
   psplit_i_unite(parent, k->first_node[v], k->first_node[u]);
   k->moved[v] = k->moved[u] = true;
   k->joins[v] = u;
 }
 
 /* Without an order, every net {u, v} makes u a candidate. */
-static bool apply_rule_m_unordered(kernel *k, uint32_t *parent) {
+static bool apply_rule_m_unordered(reduction *k, uint32_t *parent) {
   const psplit_i_instance *instance = k->instance;
   bool any = false;
   for (uint32_t v = 0; v < instance->n && k->symmetric; v++)
@@ -142,7 +151,7 @@ static bool apply_rule_m_unordered(kernel *k, uint32_t *parent) {
   return any;
 }
 
-static bool apply_rule_m(kernel *k, uint32_t *parent) {
+static bool apply_rule_m(reduction *k, uint32_t *parent) {
   const psplit_i_instance *instance = k->instance;
   bool any = false;
   if (instance->unordered) return apply_rule_m_unordered(k, parent);
@@ -160,12 +169,12 @@ static bool apply_rule_m(kernel *k, uint32_t *parent) {
   return any;
 }
 
-/* What each net costs at least, whoever sends or receives it. */
+/* What each net costs at least, on whichever type it is sent or received. */
 typedef struct least_costs {
   int64_t *send, *recv; /* [n_nets] */
 } least_costs;
 
-static bool find_least_costs(kernel *k, least_costs *out) {
+static bool find_least_costs(reduction *k, least_costs *out) {
   const psplit_i_instance *instance = k->instance;
   out->send = PSPLIT_NEW(&k->arena, int64_t, instance->n_nets);
   out->recv = PSPLIT_NEW(&k->arena, int64_t, instance->n_nets);
@@ -210,14 +219,14 @@ static void add_shared_costs(const psplit_i_instance *instance, const least_cost
   }
 }
 
-/* Where a stage with x and without y would be above the limit, they share one: neighbours, and
- * siblings that read the same. */
-static psplit_code apply_limit(kernel *k, int64_t limit, uint32_t *parent, bool *out_any) {
+/* The limit rule, for neighbours and for siblings that read the same net. */
+static psplit_code apply_limit(reduction *k, int64_t limit, uint32_t *parent, bool *out_any) {
   const psplit_i_instance *instance = k->instance;
   least_costs least;
   shared_costs shared = {0};
   *out_any = false;
-  for (uint32_t t = 0; t < instance->n_types; t++) /* someone may take a cut net for nothing */
+  /* A device that sends or receives for nothing leaves no lower bound on nets. */
+  for (uint32_t t = 0; t < instance->n_types; t++)
     if (instance->problem->devices[t].free_comm && k->automaton->count[t] > 0) return PSPLIT_OK;
   if (k->automaton->replicated || instance->overlap) return PSPLIT_OK;
   shared.paid = PSPLIT_NEW(&k->arena, int64_t, instance->n);
@@ -235,8 +244,8 @@ static psplit_code apply_limit(kernel *k, int64_t limit, uint32_t *parent, bool 
   return PSPLIT_OK;
 }
 
-/* Makes the moves of the round in a split of the nodes. */
-static void carry(const kernel *k, uint32_t *stage) {
+/* Moves the nodes of a split as the round has moved clusters. */
+static void carry(const reduction *k, uint32_t *stage) {
   const psplit_i_instance *instance = k->instance;
   for (uint32_t v = 0; v < instance->problem->n_nodes; v++) {
     const uint32_t u = k->joins[instance->cluster_of_node[v]];
@@ -251,7 +260,7 @@ psplit_code psplit_i_reduce_carrying(psplit_i_instance *instance,
   const psplit_problem *problem = instance->problem;
   const bool use_m = !automaton->all_used && !instance->overlap;
   for (uint32_t round = 0; round < 64; round++) {
-    kernel k = {.instance = instance, .automaton = automaton, .keep_first = keep_first};
+    reduction k = {.instance = instance, .automaton = automaton, .keep_first = keep_first};
     psplit_i_arena_init(&k.arena, 0);
     k.moved = PSPLIT_NEW(&k.arena, bool, instance->n);
     k.first_node = PSPLIT_NEW(&k.arena, uint32_t, instance->n);

@@ -4,20 +4,24 @@
 
 #include "automaton.h"
 
-/* Rebuilds *instance with clusters united that share a stage in some optimal solution:
- * rule M - a cluster moves to its only neighbour on one side when the tensor between them costs at
- * least what the cluster brings along (without an order: any neighbour, when sender and receiver
- * pay the same); and, for bottlenecks up to `limit` (INF: unknown), clusters that share more nets
- * than a stage with one of them and without the other can afford. `parent[n_nodes]` is union-find
- * over nodes, in and out. Every split of the reduced instance is a split of the problem with the
- * same loads; some best split of the problem is one of the reduced instance (any split <= limit,
- * for the second rule). O(rounds * pins log nodes). Errors: NOMEM, INFEASIBLE. */
+/* Rebuilds *instance with clusters united that share a stage in some optimal split:
+ *
+ *   rule M      A cluster joins its only neighbour on one side when the tensor between them costs
+ *               at least what the cluster brings along (without an order: any neighbour, when
+ *               sender and receiver pay the same).
+ *   limit rule  For bottlenecks up to `limit` (INF: unknown): clusters join that share more nets
+ *               than a stage with one of them and without the other can afford.
+ *
+ * `parent[n_nodes]` is union-find over nodes, in and out. Every split of the reduced instance is a
+ * split of the problem with the same loads; some best split of the problem is one of the reduced
+ * instance (any split <= limit, for the second rule). O(rounds * pins log nodes). Errors: NOMEM,
+ * INFEASIBLE. */
 PSPLIT_MUST_USE psplit_code psplit_i_reduce(psplit_i_instance *instance,
                                             const psplit_i_automaton *automaton, int64_t limit,
                                             uint32_t *parent, psplit_diag *diag);
 /* The same; stage[n_nodes] (may be NULL), a split with no load above `limit`, makes the moves as
- * well: no stage gets slower. `keep_first`: the first of the splits up to `limit` that send least
- * (psplit_i_lexicographic) is one of the reduced instance. */
+ * well: no stage gets slower. `keep_first`: the lexicographically least of the splits up to `limit`
+ * that send least (psplit_i_lexicographic) is one of the reduced instance. */
 PSPLIT_MUST_USE psplit_code psplit_i_reduce_carrying(psplit_i_instance *instance,
                                                      const psplit_i_automaton *automaton,
                                                      int64_t limit, bool keep_first,

@@ -1,4 +1,4 @@
-/* Tensors between stages without a link, passed on by stages in between. */
+/* Relays: the hops of a net from its producer's stage to all that read it. */
 #include "relay.h"
 #include "instance.h"
 

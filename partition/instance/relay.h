@@ -1,4 +1,4 @@
-/* Tensors that stages without a link pass on for others. */
+/* Relays: tensors that reach stages without a link to the producer by way of other stages. */
 #ifndef PSPLIT_PARTITION_RELAY_H
 #define PSPLIT_PARTITION_RELAY_H
 

@@ -1,4 +1,4 @@
-/* What a solver is asked for, and what it hands back. */
+/* What a solver is asked for (request), and what it hands back (result). */
 #ifndef PSPLIT_PARTITION_RESULT_H
 #define PSPLIT_PARTITION_RESULT_H
 
@@ -11,29 +11,31 @@ typedef struct psplit_i_result {
   uint32_t *device, *replicas; /* [n_stages] */
   int64_t bound;
   const char *solver, *bound_name;
-  bool ties_proved; /* if `bound` is reached, the answer is the only one (ties.c) */
+  bool ties_proved; /* if `bound` is reached, the split is the only one (tie_breaking.c) */
 } psplit_i_result;
 
 typedef struct psplit_i_solver_request {
   const psplit_problem *problem;
   const psplit_partition_options *options;
   psplit_i_deadline deadline;
-  psplit_i_arena *arena; /* owns the answer */
+  psplit_i_arena *arena; /* owns the result */
   psplit_diag *diag;
 } psplit_i_solver_request;
 
 PSPLIT_MUST_USE psplit_code psplit_i_result_init(psplit_i_result *result,
                                                  const psplit_i_solver_request *request);
-/* Copies a cut of an instance of the request's problem. */
+/* Sets the result, by node, from an assignment of an instance of the request's problem. */
 void psplit_i_result_take(psplit_i_result *result, const psplit_i_instance *instance,
                           const psplit_i_assignment *assignment);
-/* The other way round; value and comm are evaluated. Clusters must not straddle stages. */
+/* Sets an assignment from the result, and evaluates it. The nodes of a cluster must share a
+ * stage. */
 void psplit_i_result_give(const psplit_i_result *result, const psplit_i_instance *instance,
                           const psplit_i_automaton *automaton, psplit_i_assignment *assignment,
                           int64_t *scratch);
 
-/* Gives a checked solution the answer's bound, and says whether that proves it. Errors: INTERNAL, a
- * bound above the value, which some split has: in every build, or a bug would look like a proof. */
+/* Gives a checked solution the result's bound, and says whether that proves it. Errors: INTERNAL,
+ * where the bound is above the value of this very split. That is tested in every build: else a bug
+ * would look like a proof. */
 PSPLIT_MUST_USE psplit_code psplit_i_result_prove(const psplit_i_result *result,
                                                   psplit_solution *io_solution, psplit_diag *diag);
 

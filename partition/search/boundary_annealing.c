@@ -1,9 +1,9 @@
 /* Simulated annealing on the stages of clusters, which never decrease along an edge. A move costs
  * as much as its clusters have nets, whatever the number of stages: on wide graphs, where few
- * orders have good cuts, that tries many more splits than slicing orders does. Energy: the sum of a
- * power of the loads, which sees every stage and is ruled by the largest. Source: Kirkpatrick,
- * Gelatt, Vecchi, "Optimization by simulated annealing", Science 1983; the moves are this
- * project's. */
+ * orders can be divided well, that tries many more splits than dividing orders does. Energy: the
+ * sum of a power of the loads, which sees every stage and is ruled by the largest. Source:
+ * Kirkpatrick, Gelatt, Vecchi, "Optimization by simulated annealing", Science 1983; the moves are
+ * this project's. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,8 @@
 enum { N_CHAINS = 4, MAX_GROUP = 24, MAX_CELLS = 1 << 24, STEPS_PER_ITEM = 4000 };
 #define END_TEMPERATURE 1e-4
 
-/* Low powers see all stages, which wide graphs need; high ones the few that are full. */
+/* With low powers all stages count, which wide graphs need; with high ones the few that are
+ * full. */
 static const struct {
   uint32_t n_squares; /* the power is 6 times 2 to this */
   double heat;

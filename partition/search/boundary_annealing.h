@@ -4,9 +4,9 @@
 
 #include "result.h"
 
-/* The same for contiguous throughput without memory limits, replicas and relays, in time that does
- * not depend on the number of stages. Improves *assignment's stages and value. Errors: NOMEM, LIMIT
- * (not for this problem). */
+/* Simulated annealing for contiguous throughput without memory limits, replicas and relays, in time
+ * that does not depend on the number of stages. Improves *assignment's stages and value. Errors:
+ * NOMEM, LIMIT (not for this problem). */
 PSPLIT_MUST_USE psplit_code psplit_i_anneal_boundaries(const psplit_i_instance *instance,
                                                        const psplit_i_automaton *automaton,
                                                        const psplit_i_solver_request *request,

@@ -4,7 +4,7 @@
 
 #include "instance.h"
 
-/* Core of aggregates of `instance`'s clusters. aggregate[n] < n_aggregates, and never decreases
+/* Instance of aggregates of `instance`'s clusters. aggregate[n] < n_aggregates, and never decreases
  * along an edge: aggregates are numbered topologically. Splits of it are splits of `instance` with
  * the same loads. O((n + pins) log pins). Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_contract(const psplit_i_instance *instance,

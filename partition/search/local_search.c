@@ -1,5 +1,6 @@
-/* Iterated local search over topological orders. Every contiguous split is a slicing of some order,
- * so perturbing the order and slicing it again reaches all of them. */
+/* Iterated local search over topological orders. Theorem: every contiguous split is a division of
+ * some topological order into stages. So perturbing the order, and dividing it anew by dynamic
+ * programming (order_dp.h), reaches all of them. */
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 
 enum { N_CHAINS = 8, KEY_UNIT = 1 << 10 };
 
-/* One chain: its current solution and where its random stream stands. */
+/* One chain: its current assignment and where its random stream stands. */
 typedef struct chain {
   psplit_i_assignment now, best;
   uint64_t seed, n_drawn;
@@ -137,7 +138,7 @@ static int64_t largest_load(const psplit_i_instance *instance) {
   return sum < PSPLIT_I_INF / 4 ? sum : PSPLIT_I_INF / 4;
 }
 
-/* Slices w->order; keeps the result in c->now when it is not worse. */
+/* Divides w->order into stages; keeps the result in c->now when it is not worse. */
 static void try_order(const psplit_i_instance *instance, chain *c, worker *w) {
   const uint32_t *times_sent = NULL;
   if (instance->p2p && c->now.value < PSPLIT_I_INF) {
@@ -146,7 +147,7 @@ static void try_order(const psplit_i_instance *instance, chain *c, worker *w) {
   }
   if (c->now.value < PSPLIT_I_INF) {
     c->failed |= !psplit_i_order_dp_run(&w->dp, w->order, times_sent, c->now.value, &w->trial);
-  } else { /* every stage up to the largest load: quadratic. A close limit often does */
+  } else { /* without a limit every range is a stage, which is quadratic; a tight one often does */
     const int64_t least = psplit_i_simple_bound(instance, w->dp.automaton);
     const int64_t most = largest_load(instance);
     w->trial.value = PSPLIT_I_INF;
@@ -216,7 +217,7 @@ psplit_code psplit_i_local_search(const psplit_i_instance *instance,
   const bool fresh = assignment->value >= PSPLIT_I_INF;
   for (uint32_t round = 0; round < options->n_rounds; round++) {
     const int64_t before = assignment->value;
-    if (options->out_slices) *options->out_slices += N_CHAINS * (uint64_t)options->n_steps;
+    if (options->out_orders) *options->out_orders += N_CHAINS * (uint64_t)options->n_steps;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(n_workers)
     for (uint32_t i = 0; i < N_CHAINS; i++)
       run_chain(instance, options, &chains[i], &workers[omp_get_thread_num()], i,

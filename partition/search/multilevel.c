@@ -1,4 +1,5 @@
-/* Splits of large graphs: segments of an order, then zooming in on the cuts. */
+/* Splits of large graphs: an order is cut into segments, which are solved as clusters; then those
+ * near the boundaries of stages are cut finer, and so on. */
 #include <string.h>
 
 #include "assignment.h"
@@ -16,7 +17,7 @@ enum {
   FINE_PARTS = 24,
   MAX_CELLS = 1 << 23,
   SEARCH_STEPS = 4,
-  SEARCH_WORK = 50000000 /* pins added to walks by one search over segments */
+  SEARCH_WORK = 50000000 /* pins added to load trackers by one search over segments */
 };
 
 typedef struct zoom {
@@ -66,7 +67,7 @@ static uint32_t even_segments(zoom *z, uint32_t n_segments) {
   int64_t inside = 0;
   for (uint32_t k = 0; k < z->instance->n; k++) {
     const uint32_t i = z->order[k];
-    /* Pins must not meet in a segment. */
+    /* Clusters pinned to different stages must not meet in a segment. */
     const bool full = inside + z->weight[i] / 2 >= share;
     if (k > 0 && (full || z->instance->pin[i] != PSPLIT_NONE ||
                   z->instance->pin[z->order[k - 1]] != PSPLIT_NONE)) {
@@ -80,7 +81,8 @@ static uint32_t even_segments(zoom *z, uint32_t n_segments) {
 }
 
 /* Sorts z->order by the stages of the best split (stable: it stays topological) and cuts it into
- * segments: within `reach` of a cut of weight reach / FINE_PARTS, elsewhere one for the rest. */
+ * segments: within `reach` of a boundary of weight reach / FINE_PARTS, elsewhere one for the
+ * rest. */
 static uint32_t fine_segments(zoom *z, int64_t reach) {
   const psplit_i_instance *instance = z->instance;
   const uint32_t n = instance->n, n_stages = instance->n_stages;

@@ -1,7 +1,6 @@
-/* Annealing from coarse to fine: pairs of neighbours with one label are united, again and again;
- * the coarsest graph is annealed first, where a move takes many clusters, then finer and colder
- * ones.
- */
+/* Multilevel annealing: pairs of neighbours with one label are united, again and again; the
+ * coarsest level is annealed first, where a move takes many clusters, then finer levels at lower
+ * temperatures. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,7 @@
 
 enum {
   N_CHAINS = 4,
-  CYCLES = 4, /* of a chain, before chains hear of each other */
+  CYCLES = 4, /* of a chain, before chains share their best */
   MOST_LEVELS = 10,
   MOST_PINS = 64,        /* of nets that bring clusters together */
   MOST_CLUSTERS = 20000, /* above: one level */
@@ -103,10 +102,10 @@ typedef struct cycler {
   uint32_t chunks, n_levels;
   uint64_t n_steps;
   double hot;
-  psplit_i_instance cores[MOST_LEVELS]; /* finest first, without `fine` */
-  uint32_t *label;                      /* [fine->n] */
-  uint32_t *best, *own, *parent;        /* [n_nodes] labels, and union-find */
-  int64_t value;                        /* of best */
+  psplit_i_instance levels[MOST_LEVELS]; /* finest first, without `fine` */
+  uint32_t *label;                       /* [fine->n] */
+  uint32_t *best, *own, *parent;         /* [n_nodes] labels, and union-find */
+  int64_t value;                         /* of best */
   psplit_code code;
 } cycler;
 
@@ -115,7 +114,7 @@ static void labels_by_cluster(const cycler *c, const psplit_i_instance *instance
     c->label[instance->cluster_of_node[v]] = c->own[v];
 }
 
-/* Clusters of at most 1/parts of a device's share each; fewer and fewer. */
+/* Builds coarser and coarser levels, of aggregates of at most 1/parts of a device's share each. */
 static psplit_code build_levels(cycler *c, uint32_t parts, uint64_t seed) {
   const psplit_i_instance *instance = c->fine;
   psplit_diag ignored = {0};
@@ -125,7 +124,7 @@ static psplit_code build_levels(cycler *c, uint32_t parts, uint64_t seed) {
     if (instance->w[v] < PSPLIT_I_INF) total += instance->w[v];
   const int64_t most = total / instance->n_stages / parts;
   while (c->n_levels < MOST_LEVELS) {
-    psplit_i_instance *next = &c->cores[c->n_levels];
+    psplit_i_instance *next = &c->levels[c->n_levels];
     labels_by_cluster(c, instance);
     psplit_code code = match(instance, c->label, c->types, most, seed + c->n_levels, c->parent);
     if (code == PSPLIT_OK)
@@ -140,13 +139,13 @@ static psplit_code build_levels(cycler *c, uint32_t parts, uint64_t seed) {
   return PSPLIT_OK;
 }
 
-/* One way down, from c->own to c->own. */
+/* Anneals all levels from the coarsest to the finest, from c->own to c->own. */
 static psplit_code descend(cycler *c, uint64_t seed, int64_t *out_value) {
   const uint32_t n_nodes = c->fine->problem->n_nodes;
   const double fall = pow(kCold / c->hot, 1.0 / (c->n_levels + 1));
   double hot = c->hot;
   for (uint32_t level = c->n_levels + 1; level-- > 0; hot *= fall) {
-    const psplit_i_instance *instance = level == 0 ? c->fine : &c->cores[level - 1];
+    const psplit_i_instance *instance = level == 0 ? c->fine : &c->levels[level - 1];
     /* Finer graphs start warmer than coarser ones ended, and see more of the largest load. */
     const psplit_i_cooling cooling = {.seed = seed + level,
                                       .n_steps = c->n_steps / (c->n_levels + 1),
@@ -165,7 +164,7 @@ static psplit_code descend(cycler *c, uint64_t seed, int64_t *out_value) {
   return PSPLIT_OK;
 }
 
-/* One way down from the best; taken where it ends better. */
+/* One descent over new levels from c->best, which takes the result if that is better. */
 static psplit_code cycle(cycler *c, const uint32_t *parent, uint64_t seed, uint32_t parts) {
   const size_t bytes = c->fine->problem->n_nodes * sizeof *c->own;
   int64_t value;
@@ -177,7 +176,7 @@ static psplit_code cycle(cycler *c, const uint32_t *parent, uint64_t seed, uint3
     c->value = value;
     memcpy(c->best, c->own, bytes);
   }
-  for (; c->n_levels > 0; c->n_levels--) psplit_i_instance_fini(&c->cores[c->n_levels - 1]);
+  for (; c->n_levels > 0; c->n_levels--) psplit_i_instance_fini(&c->levels[c->n_levels - 1]);
   return code;
 }
 

@@ -1,4 +1,4 @@
-/* The best cut of one topological order, by dynamic programming from its end. */
+/* The best division of one topological order into stages, by dynamic programming from its end. */
 #include <string.h>
 
 #include "assignment.h"
@@ -68,14 +68,14 @@ static bool make_rows(psplit_i_order_dp *s, int64_t limit) {
   return true;
 }
 
-/* What one slice [a, b) means for every state that can stand behind it. */
-typedef struct slice_step {
+/* The range [a, b) of the order as a stage, for every state that can stand behind it. */
+typedef struct range_step {
   psplit_i_order_dp *s;
   uint32_t a, b, n_active;
   int64_t limit;
-} slice_step;
+} range_step;
 
-static void relax(const slice_step *step, uint32_t state, const psplit_i_transition *move,
+static void relax(const range_step *step, uint32_t state, const psplit_i_transition *move,
                   int64_t load) {
   psplit_i_order_dp *s = step->s;
   if (load > step->limit) return;
@@ -89,7 +89,7 @@ static void relax(const slice_step *step, uint32_t state, const psplit_i_transit
   *cell = (psplit_i_order_dp_cell){value, step->b, state};
 }
 
-static void relax_all(const slice_step *step) {
+static void relax_all(const range_step *step) {
   const psplit_i_order_dp *s = step->s;
   const psplit_i_automaton *m = s->automaton;
   const psplit_i_load_tracker *tracker = &s->tracker;
@@ -119,7 +119,7 @@ static void relax_all(const slice_step *step) {
   }
 }
 
-/* Two different pins in one stage: nothing larger works either. */
+/* Two different pins in one stage. By monotonicity no larger stage is valid either. */
 static bool pins_clash(const psplit_i_instance *instance, uint32_t pin, uint32_t cluster) {
   return pin != PSPLIT_NONE && instance->pin[cluster] != PSPLIT_NONE &&
          instance->pin[cluster] != pin;
@@ -173,7 +173,7 @@ bool psplit_i_order_dp_run(psplit_i_order_dp *s, const uint32_t *order, const ui
   if (!end) return true;
   end->value = 0;
   for (uint32_t b = n; b > 0; b--) {
-    slice_step step = {s, b, b, 0, limit};
+    range_step step = {s, b, b, 0, limit};
     for (size_t k = s->row[b]; k < s->row[b + 1]; k++)
       if (s->cells.items[k].value < PSPLIT_I_INF)
         s->active[step.n_active++] = s->first[b] + (uint32_t)(k - s->row[b]);

@@ -11,7 +11,7 @@ typedef struct psplit_i_order_dp_cell {
   uint32_t from, from_state;
 } psplit_i_order_dp_cell;
 
-/* Scratch for slicing; one per thread. */
+/* Scratch of the program; one per thread. */
 typedef struct psplit_i_order_dp {
   const psplit_i_instance *instance;
   const psplit_i_automaton *automaton;
@@ -31,10 +31,11 @@ PSPLIT_MUST_USE psplit_code psplit_i_order_dp_init(psplit_i_order_dp *dp,
                                                    const psplit_i_automaton *automaton);
 void psplit_i_order_dp_fini(psplit_i_order_dp *dp);
 
-/* Best cut of the topological order `order` with every load <= limit (INF: no limit), or value INF.
- * Sends are charged times_sent[e] times (NULL: once) during the search; the result is evaluated
- * exactly. False: out of memory. O(n * clusters per stage * degree * states in the window).
- * Source: dynamic programming over one linear order, Jensen & Bokhari; windows: this project. */
+/* Best division of the topological order `order` into stages with every load <= limit (INF: no
+ * limit), or value INF. Sends are charged times_sent[e] times (NULL: once) during the search; the
+ * result is evaluated exactly. False: out of memory. O(n * clusters per stage * degree * states in
+ * the window). Source: dynamic programming over one linear order, Jensen & Bokhari; windows: this
+ * project. */
 bool psplit_i_order_dp_run(psplit_i_order_dp *dp, const uint32_t *order, const uint32_t *times_sent,
                            int64_t limit, psplit_i_assignment *out_assignment);
 

@@ -1,9 +1,10 @@
-/* Small moves over the cuts of a split: less communication, or as much with lower stage numbers.
+/* Descent on ties: small moves over the boundaries of a split, to less communication, or as much
+ * with lower stage numbers.
  *
  * A cluster moves to the stage in front or behind, together with those of its stage that stand
- * between it and the cut. Forth only where less is sent; back also where as much is. So the pair
- * (sum of communication, stages in the order of nodes) gets smaller with every move, and the end is
- * a split that no such move improves. No load rises above the bottleneck. */
+ * between it and the boundary. Forth only where less is sent; back also where as much is. So the
+ * pair (sum of communication, stages in the order of nodes) gets smaller with every move, and the
+ * end is a split that no such move improves. No load rises above the bottleneck. */
 #include <string.h>
 
 #include "assignment.h"
@@ -12,7 +13,7 @@
 #include "problem.h"
 #include "tie_descent.h"
 
-typedef struct lower {
+typedef struct descent {
   const psplit_i_instance *instance;
   const psplit_i_automaton *automaton;
   psplit_i_assignment *assignment;
@@ -27,10 +28,10 @@ typedef struct lower {
   uint32_t *touched, n_touched; /* nets of the move */
   uint32_t *net_stamp, move;    /* [n_nets] number of the move that touched it last */
   uint64_t n_steps;
-} lower;
+} descent;
 
 /* Adds (sign 1) what net e costs to the loads, or takes it away (-1). */
-static void count_net(lower *l, uint32_t e, int64_t sign) {
+static void count_net(descent *l, uint32_t e, int64_t sign) {
   const psplit_i_instance *instance = l->instance;
   const psplit_i_assignment *assignment = l->assignment;
   const uint32_t home = assignment->stage[instance->net_pin[instance->net_off[e]]];
@@ -55,7 +56,7 @@ static void count_net(lower *l, uint32_t e, int64_t sign) {
   l->comm += send;
 }
 
-static void touch_nets(lower *l) {
+static void touch_nets(descent *l) {
   const psplit_i_instance *instance = l->instance;
   l->n_touched = 0;
   l->move++;
@@ -69,7 +70,7 @@ static void touch_nets(lower *l) {
     }
 }
 
-static void shift(lower *l, uint32_t from, uint32_t to) {
+static void move_gathered(descent *l, uint32_t from, uint32_t to) {
   const psplit_i_instance *instance = l->instance;
   for (uint32_t i = 0; i < l->n_touched; i++) count_net(l, l->touched[i], -1);
   for (uint32_t i = 0; i < l->n_moving; i++) {
@@ -83,12 +84,13 @@ static void shift(lower *l, uint32_t from, uint32_t to) {
   for (uint32_t i = 0; i < l->n_touched; i++) count_net(l, l->touched[i], 1);
 }
 
-static bool is_light(const lower *l, uint32_t s) {
+static bool is_light(const descent *l, uint32_t s) {
   return psplit_i_load(l->instance, l->w[s], l->recv[s], l->send[s]) <= l->assignment->value;
 }
 
-/* Whoever holds a pin of a net that was touched may pay more now. */
-static bool all_are_light(const lower *l, uint32_t from, uint32_t to) {
+/* Whether the loads that the move may have raised are within the bottleneck: of stages that hold a
+ * pin of a net that was touched. */
+static bool all_are_light(const descent *l, uint32_t from, uint32_t to) {
   const psplit_i_instance *instance = l->instance;
   if (!is_light(l, from) || !is_light(l, to)) return false;
   for (uint32_t i = 0; i < l->n_touched; i++)
@@ -99,7 +101,7 @@ static bool all_are_light(const lower *l, uint32_t from, uint32_t to) {
 }
 
 /* Memory of one stage. */
-static bool fits(lower *l, uint32_t s) {
+static bool fits(descent *l, uint32_t s) {
   const psplit_i_instance *instance = l->instance;
   const uint64_t limit = instance->problem->devices[l->assignment->device[s]].memory_bytes;
   if (!instance->has_memory || limit == 0) return true;
@@ -121,7 +123,7 @@ static bool fits(lower *l, uint32_t s) {
 }
 
 /* Gathers v and what of its stage must move with it; false: that may not move, or is too much. */
-static bool gather(lower *l, uint32_t v, uint32_t to) {
+static bool gather(descent *l, uint32_t v, uint32_t to) {
   const psplit_i_instance *instance = l->instance;
   const uint32_t from = l->assignment->stage[v];
   const bool back = to < from;
@@ -149,21 +151,21 @@ static bool gather(lower *l, uint32_t v, uint32_t to) {
   return may;
 }
 
-static bool try_move(lower *l, uint32_t v, uint32_t to) {
+static bool try_move(descent *l, uint32_t v, uint32_t to) {
   const uint32_t from = l->assignment->stage[v];
   if (l->assignment->device[to] == PSPLIT_NONE || !gather(l, v, to)) return false;
   const int64_t before = l->comm;
   touch_nets(l);
-  shift(l, from, to);
+  move_gathered(l, from, to);
   const bool empties = l->options->keep_full && l->n_counted[from] == 0;
   if (!empties && (l->comm < before || (l->comm == before && to < from)) &&
       all_are_light(l, from, to) && fits(l, to))
     return true;
-  shift(l, to, from);
+  move_gathered(l, to, from);
   return false;
 }
 
-static void run(lower *l) {
+static void run(descent *l) {
   const uint32_t n = l->instance->n;
   for (bool any = true; any;) {
     any = false;
@@ -181,7 +183,7 @@ psplit_code psplit_i_descend_ties(const psplit_i_instance *instance,
                                   const psplit_i_automaton *automaton,
                                   const psplit_i_tie_descent_options *options,
                                   psplit_i_assignment *assignment) {
-  lower l = {
+  descent l = {
     .instance = instance, .automaton = automaton, .assignment = assignment, .options = options};
   const uint32_t n_stages = instance->n_stages;
   if (instance->problem->next_hop || automaton->replicated) return PSPLIT_OK;

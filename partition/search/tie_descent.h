@@ -11,9 +11,9 @@ typedef struct psplit_i_tie_descent_options {
   uint64_t max_steps;     /* pins and edges looked at */
 } psplit_i_tie_descent_options;
 
-/* Moves clusters of a valid split over its cuts while less is sent, or as much and the stages, read
- * in `order`, become lexicographically smaller; no load rises above assignment->value. Does nothing
- * where tensors are passed on or stages have copies. Errors: NOMEM. */
+/* Moves clusters of a valid split over its boundaries while less is sent, or as much and the
+ * stages, read in `order`, become lexicographically smaller; no load rises above assignment->value.
+ * Does nothing where tensors are passed on or stages have copies. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_descend_ties(const psplit_i_instance *instance,
                                                   const psplit_i_automaton *automaton,
                                                   const psplit_i_tie_descent_options *options,

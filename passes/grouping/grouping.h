@@ -4,8 +4,8 @@
  * Kept as a union-find with member lists and a topological order of the groups. A merge looks at
  * the groups between the first and the last of those it merges, and moves what they reach behind
  * them (Pearce and Kelly, "A dynamic topological sort algorithm for directed acyclic graphs", JEA
- * 11, 2006, applied to contraction). Free nodes (functions of constants) have no group's worth:
- * they neither order groups nor join them. */
+ * 11, 2006, applied to contraction). Free nodes (functions of constants) are
+ * outside: they neither order groups nor join them. */
 #ifndef PSPLIT_PASSES_GROUPING_H
 #define PSPLIT_PASSES_GROUPING_H
 

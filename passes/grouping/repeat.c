@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A stretch of the order in which every supernode is like the one `period` places on. */
+/* A range of the order in which every supernode is like the one `period` positions on. */
 typedef struct run {
   uint32_t start, end, period;
 } run;
@@ -37,8 +37,9 @@ static int compare_found(const void *a, const void *b) {
   return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* One supernode that comes twice is no news; without scopes to bear it out, a little more is not.
- */
+/* Whether folding the run tells something: at least two blocks, and enough supernodes hidden.
+ * Without scopes, which confirm that these are layers, chance repeats are common: then more must
+ * be. */
 static bool is_worth(const finder *f, const run *r) {
   return r->end - r->start >= 2 * r->period && hidden(r) >= (f->any_scope ? 2 : 4);
 }

@@ -221,7 +221,7 @@ static psplit_code build_devices(psplit_i_builder *b, const uint64_t *memory_byt
   return PSPLIT_OK;
 }
 
-/* Walks backwards: by then a free node's free readers know their stages. */
+/* In reverse topological order, so that a free node's free readers have their stages before it. */
 psplit_code psplit_i_builder_place_free(psplit_i_builder *b) {
   psplit_planner *planner = b->planner;
   const psplit_i_graph *graph = planner->graph;

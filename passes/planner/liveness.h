@@ -4,11 +4,11 @@
 
 #include "planner.h"
 
-/* Scratch of a walk, reused from stage to stage. */
+/* Scratch, reused from stage to stage. */
 typedef struct psplit_i_liveness {
   const psplit_planner *planner;
   uint32_t stamp;
-  uint32_t *made;     /* [n_values] stamp: made by the nodes walked */
+  uint32_t *made;     /* [n_values] stamp: made by the nodes so far */
   uint32_t *seen;     /* [n_values] stamp: counted */
   uint32_t *last_use; /* [n_values] position of the last reader; UINT32_MAX: live to the end */
 } psplit_i_liveness;

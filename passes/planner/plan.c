@@ -20,7 +20,7 @@ static psplit_code lay_out(const psplit_planner *planner, psplit_i_arena *arena,
   const size_t n_copies = planner->copies.n;
   out->off = PSPLIT_NEW(arena, uint32_t, (size_t)n_stages + 2);
   out->node = psplit_i_arena_array(arena, n_nodes + n_copies, sizeof *out->node);
-  /* copies by node: counting sort, so that the walk in topological order finds a node's copies */
+  /* copies by node: counting sort, so that the loop in topological order finds a node's copies */
   uint32_t *copy_off = PSPLIT_NEW(arena, uint32_t, (size_t)n_nodes + 2);
   uint32_t *copy_stage = psplit_i_arena_array(arena, n_copies, sizeof *copy_stage);
   if (!out->off || !out->node || !copy_off || !copy_stage) return psplit_i_nomem(diag);
@@ -40,15 +40,15 @@ static psplit_code lay_out(const psplit_planner *planner, psplit_i_arena *arena,
   return PSPLIT_OK;
 }
 
-/* State of one stage's walk; arrays are reused from stage to stage, told apart by `stamp`. */
-typedef struct walk {
+/* What is counted of one stage; arrays are reused from stage to stage, told apart by `stamp`. */
+typedef struct stage_count {
   const psplit_planner *planner;
   uint32_t stamp;
   uint32_t *held; /* [n_values] stamp: made or received here */
   psplit_i_transfers transfers;
-} walk;
+} stage_count;
 
-static psplit_code record_transfer(walk *w, uint32_t value, uint32_t to, psplit_diag *diag) {
+static psplit_code record_transfer(stage_count *w, uint32_t value, uint32_t to, psplit_diag *diag) {
   const psplit_i_graph *graph = w->planner->graph;
   const uint32_t producer = graph->values[value].producer;
   psplit_plan_transfer transfer = {.value = value,
@@ -64,7 +64,8 @@ static psplit_code record_transfer(walk *w, uint32_t value, uint32_t to, psplit_
 }
 
 /* What the stage receives. */
-static psplit_code find_transfers(walk *w, const layout *l, uint32_t stage, psplit_diag *diag) {
+static psplit_code find_transfers(stage_count *w, const layout *l, uint32_t stage,
+                                  psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   const psplit_i_graph *graph = w->planner->graph;
   w->stamp++;
@@ -83,7 +84,7 @@ out:
 }
 
 /* Memory of every stage; the transfers are in their order. */
-static psplit_code measure_memory(walk *w, const layout *l, psplit_plan_stage *stages,
+static psplit_code measure_memory(stage_count *w, const layout *l, psplit_plan_stage *stages,
                                   psplit_i_arena *scratch, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   const psplit_plan_transfer *transfers = w->transfers.items;
@@ -244,7 +245,7 @@ psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag) {
   const psplit_i_graph *graph = planner->graph;
   const uint32_t n_stages = planner->options.n_stages;
   psplit_i_arena *scratch = &planner->scratch;
-  walk w = {.planner = planner};
+  stage_count w = {.planner = planner};
   layout l;
   w.held = PSPLIT_NEW(scratch, uint32_t, graph->n_values);
   psplit_plan *plan = PSPLIT_NEW(&planner->arena, psplit_plan, 1);

@@ -42,7 +42,7 @@ static bool sort(psplit_i_quotient *q, psplit_i_arena *arena) {
   return n_ready == q->n;
 }
 
-/* Items by label: off[n_labels + 1] into items, ascending. PSPLIT_NONE labels are left out. */
+/* Groups by label: off[n_labels + 1] into items, ascending. PSPLIT_NONE labels are left out. */
 static bool by_label(const uint32_t *label, uint32_t n, uint32_t n_labels, psplit_i_arena *arena,
                      uint32_t **out_off, uint32_t **out_items) {
   uint32_t *off = PSPLIT_NEW(arena, uint32_t, (size_t)n_labels + 2);
