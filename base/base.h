@@ -15,6 +15,7 @@
 #include "in_file.h"
 #include "intern.h"
 #include "json.h"
+#include "options.h"
 #include "out_file.h"
 #include "route.h"
 #include "text.h"

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -13,6 +14,7 @@
 
 #ifdef __linux__
 #include <linux/openat2.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #endif
@@ -69,6 +71,46 @@ int psplit_i_open_beneath(int dir_fd, const char *path, bool follow_symlinks) {
   if (fd >= 0 || (errno != ENOSYS && errno != EPERM)) return (int)fd;
 #endif
   return open_by_components(dir_fd, path);
+}
+
+/* An empty one, for reading and writing. */
+static int unnamed_file(void) {
+#if defined(__linux__) && defined(MFD_ALLOW_SEALING)
+  const int fd = memfd_create("psplit", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (fd >= 0 || errno != ENOSYS) return fd;
+#endif
+  const char *folder = getenv("TMPDIR");
+  char path[4096];
+  const int n =
+    snprintf(path, sizeof path, "%s/psplit-XXXXXX", folder && *folder ? folder : "/tmp");
+  if (n < 0 || (size_t)n >= sizeof path) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  const int named = mkostemp(path, O_CLOEXEC);
+  if (named >= 0) (void)unlink(path);
+  return named;
+}
+
+int psplit_i_memory_file(const void *bytes, size_t n) {
+  const unsigned char *next = bytes;
+  const int fd = unnamed_file();
+  while (fd >= 0 && n) {
+    const ssize_t put = write(fd, next, n);
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) {
+      const int reason = put ? errno : EIO;
+      close(fd);
+      errno = reason;
+      return -1;
+    }
+    next += put;
+    n -= (size_t)put;
+  }
+#if defined(__linux__) && defined(F_ADD_SEALS)
+  if (fd >= 0) (void)fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK);
+#endif
+  return fd;
 }
 
 void psplit_i_random(void *out, size_t bytes) {

@@ -154,6 +154,7 @@ const char *psplit_hint_text(psplit_hint hint) {
     [PSPLIT_HINT_REPLACE] = "psplit_emit_options.replace allows that",
     [PSPLIT_HINT_FOLLOW_SYMLINKS] = "psplit_read_options.follow_symlinks allows that",
     [PSPLIT_HINT_MAX_GRAPH_BYTES] = "psplit_read_options.max_graph_bytes raises the limit",
+    [PSPLIT_HINT_DATA_DIRECTORY] = "psplit_read_options.data_directory names it",
     [PSPLIT_HINT_INLINE_KNOWN] =
       "its condition is constant: psplit_read_options.inline_ifs can take it",
     [PSPLIT_HINT_INLINE_ASSUMED] =

@@ -126,16 +126,9 @@ static bool is_inside(const char *path, const struct stat *target) {
 
 static psplit_code refuse_input_inside(const psplit_i_directory *d, const psplit_model *model,
                                        const struct stat *target, psplit_diag *diag) {
-  const char *slash = strrchr(model->path, '/');
-  for (size_t f = 0; f < model->files.n; f++) {
-    psplit_i_text path = {0};
-    if (f && slash) psplit_i_text_addf(&path, "%.*s/", (int)(slash - model->path), model->path);
-    psplit_i_text_puts(&path, f ? model->files.items[f].location : model->path);
-    const bool inside = !path.failed && is_inside(path.bytes, target);
-    const bool failed = path.failed;
-    psplit_i_text_fini(&path);
-    if (failed) return psplit_i_nomem(diag);
-    if (inside)
+  char buffer[PSPLIT_I_FD_PATH];
+  for (uint32_t f = 0; f < model->files.n; f++) {
+    if (is_inside(psplit_i_model_place(model, f, buffer), target))
       return psplit_i_fail(diag, PSPLIT_IO,
                            "%s holds the model itself and cannot be replaced; give another "
                            "output directory",

@@ -161,12 +161,11 @@ out:
 static psplit_code emit(const psplit_model *model, const psplit_plan *plan, const char *directory,
                         const psplit_emit_options *options, psplit_diag *diag) {
   psplit_code code;
-  const psplit_emit_options defaults = {0};
+  psplit_emit_options taken = {.struct_size = sizeof taken};
   psplit_i_split split = {0};
-  emission e = {.split = &split,
-                .options = options ? options : &defaults,
-                .directory = PSPLIT_I_DIRECTORY_NONE,
-                .diag = diag};
+  emission e = {
+    .split = &split, .options = &taken, .directory = PSPLIT_I_DIRECTORY_NONE, .diag = diag};
+  PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_emit_options, options, &taken, diag));
   PSPLIT_TRY(psplit_i_split_init(&split, model, plan, e.options, diag));
   const bool inside = e.options->weights == PSPLIT_WEIGHTS_REFERENCE;
   if (inside) {
@@ -202,14 +201,15 @@ psplit_code psplit_emit_check(const psplit_model *model, const char *directory,
   psplit_i_arena arena;
   psplit_i_directory place = PSPLIT_I_DIRECTORY_NONE;
   const char *const *locations;
-  const bool replace = options && options->replace;
+  psplit_emit_options taken = {.struct_size = sizeof taken};
   psplit_i_arena_init(&arena, 0);
-  if (options && options->weights == PSPLIT_WEIGHTS_REFERENCE) {
+  PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_emit_options, options, &taken, diag));
+  if (taken.weights == PSPLIT_WEIGHTS_REFERENCE) {
     PSPLIT_TRY(psplit_i_reference_locations(model, directory, &arena, diag, &locations));
-    PSPLIT_TRY(psplit_i_directory_begin_inside(&place, directory, replace, diag));
+    PSPLIT_TRY(psplit_i_directory_begin_inside(&place, directory, taken.replace, diag));
     PSPLIT_TRY(psplit_i_directory_check_inside(&place, model, diag));
   } else {
-    PSPLIT_TRY(psplit_i_directory_begin(&place, model, directory, replace, diag));
+    PSPLIT_TRY(psplit_i_directory_begin(&place, model, directory, taken.replace, diag));
   }
 out:
   psplit_i_directory_end(&place);
@@ -223,7 +223,9 @@ psplit_code psplit_manifest(const psplit_model *model, const psplit_plan *plan,
   psplit_code code;
   psplit_i_split split = {0};
   psplit_i_text text = {0};
-  PSPLIT_TRY(psplit_i_split_init(&split, model, plan, options, diag));
+  psplit_emit_options taken = {.struct_size = sizeof taken};
+  PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_emit_options, options, &taken, diag));
+  PSPLIT_TRY(psplit_i_split_init(&split, model, plan, &taken, diag));
   psplit_i_manifest_write(&split, &text);
   if (text.failed) {
     psplit_i_text_fini(&text);

@@ -56,7 +56,7 @@ static psplit_code check_place(const psplit_model *model, const char *path, pspl
           (uint64_t)status.st_ino == model->files.items[f].inode)
         return psplit_i_fail(diag, PSPLIT_IO, "%s is a file of the model itself", path);
   if (!model->has_external_data) return PSPLIT_OK;
-  char *here = directory_of(path), *there = directory_of(model->path);
+  char *here = directory_of(path), *there = psplit_i_model_data_directory(model);
   const bool known = here && there, same = known && same_place(here, there);
   free(here);
   free(there);

@@ -21,16 +21,6 @@ static const char *path_below(const char *directory, const char *file) {
   return strncmp(file, directory, n) == 0 && file[n] == '/' ? file + n + 1 : NULL;
 }
 
-static char *data_path(const psplit_model *model, size_t f) {
-  const char *slash = strrchr(model->path, '/');
-  psplit_i_text path = {0};
-  if (f && slash) psplit_i_text_addf(&path, "%.*s/", (int)(slash - model->path), model->path);
-  psplit_i_text_puts(&path, f ? model->files.items[f].location : model->path);
-  char *real = path.failed ? NULL : realpath(path.bytes, NULL);
-  psplit_i_text_fini(&path);
-  return real;
-}
-
 psplit_code psplit_i_reference_locations(const psplit_model *model, const char *directory,
                                          psplit_i_arena *arena, psplit_diag *diag,
                                          const char *const **out) {
@@ -39,8 +29,9 @@ psplit_code psplit_i_reference_locations(const psplit_model *model, const char *
   if (!locations) return psplit_i_nomem(diag);
   char *real = realpath(directory, NULL);
   if (!real) return not_below(directory, model->path, diag);
-  for (size_t f = 0; f < model->files.n && code == PSPLIT_OK; f++) {
-    char *file = data_path(model, f);
+  for (uint32_t f = 0; f < model->files.n && code == PSPLIT_OK; f++) {
+    char buffer[PSPLIT_I_FD_PATH];
+    char *file = realpath(psplit_i_model_place(model, f, buffer), NULL);
     const char *below = file ? path_below(real, file) : NULL;
     if (below) locations[f] = psplit_i_arena_strndup(arena, below, strlen(below));
     if (!below)

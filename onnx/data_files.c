@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -217,6 +218,9 @@ void psplit_i_data_file_release(const psplit_model *model, uint32_t file, int fd
 static psplit_code open_directory(psplit_model *model, psplit_diag *diag) {
   if (model->directory_fd >= 0) return PSPLIT_OK;
   const char *data_directory = model->options.data_directory;
+  if (!data_directory && !model->has_path)
+    return psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS(DATA_DIRECTORY),
+                               "the model has external data, and no directory is given for it");
   model->directory_fd = data_directory ? open(data_directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
                                        : open_model_directory(model->path);
   if (model->directory_fd >= 0) return PSPLIT_OK;
@@ -235,6 +239,19 @@ static const char *path_of(psplit_model *model, const char *location) {
   if (data_directory) path[n_directory] = '/';
   memcpy(path + n_directory + (data_directory != NULL), location, n_location + 1);
   return path;
+}
+
+const char *psplit_i_model_place(const psplit_model *model, uint32_t file, char *buffer) {
+  if (file || model->has_path) return model->files.items[file].path;
+  snprintf(buffer, PSPLIT_I_FD_PATH, "/proc/self/fd/%d", model->fd);
+  return buffer;
+}
+
+char *psplit_i_model_data_directory(const psplit_model *model) {
+  const char *path = model->path, *slash = strrchr(path, '/');
+  if (model->options.data_directory) return strdup(model->options.data_directory);
+  if (!slash || !model->has_path) return strdup(".");
+  return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
 }
 
 psplit_code psplit_i_data_file_open(psplit_model *model, const char *location, psplit_diag *diag,

@@ -22,9 +22,10 @@ typedef struct psplit_i_open_files psplit_i_open_files;
 
 struct psplit_model {
   psplit_i_arena arena; /* messages, graphs, names */
-  const char *path;
-  int fd; /* of the model file, as long as the model is open */
-  psplit_read_options options;
+  const char *path;     /* or, without has_path, a name for messages */
+  bool has_path;
+  int fd;                      /* of the model file, as long as the model is open */
+  psplit_read_options options; /* strings are the model's own; no inline_ifs */
   psplit_i_skeleton skeleton;
   Onnx__ModelProto *proto;
   psplit_i_graph *graph;
@@ -38,6 +39,13 @@ struct psplit_model {
   /* Spans of the graph's repeated messages, by position: node i is graph_fields[node_spans[i]]. */
   uint32_t *node_spans, *initializer_spans, *sparse_spans, *value_info_spans;
 };
+
+/* The model read again from its open file, with other Ifs replaced and its other options, but for
+ * max_graph_bytes where they give none. Errors: as psplit_model_open. */
+PSPLIT_MUST_USE psplit_code psplit_i_model_reopen(const psplit_model *model,
+                                                  const psplit_inline_if *inline_ifs,
+                                                  size_t n_inline_ifs, uint64_t max_graph_bytes,
+                                                  psplit_diag *diag, psplit_model **out_model);
 
 /* Where the raw bytes of a tensor are: in memory, or a range of a data file. */
 typedef struct psplit_i_payload {
@@ -59,6 +67,13 @@ PSPLIT_MUST_USE psplit_code psplit_i_model_read(const psplit_model *model, uint3
 
 /* Whether the files are still the ones that were opened (size and modification time). */
 PSPLIT_MUST_USE psplit_code psplit_i_model_unchanged(const psplit_model *model, psplit_diag *diag);
+
+/* A path that opens a file of the model from the working directory, `buffer` of
+ * PSPLIT_I_FD_PATH bytes or the model's own: of a model without a path, that of its descriptor. */
+enum { PSPLIT_I_FD_PATH = 32 };
+const char *psplit_i_model_place(const psplit_model *model, uint32_t file, char *buffer);
+/* The directory of its external data likewise, malloc'd; NULL when out of memory. */
+char *psplit_i_model_data_directory(const psplit_model *model);
 
 /* The external_data entries of a tensor, parsed strictly. */
 typedef struct psplit_i_external {

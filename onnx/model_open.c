@@ -43,16 +43,22 @@ static psplit_code unpack(psplit_model *model, psplit_diag *diag) {
   return psplit_i_fail(diag, PSPLIT_MALFORMED, "not an ONNX model: it cannot be unpacked");
 }
 
-/* The model file, files[0]. */
-static psplit_code open_file(psplit_model *model, psplit_diag *diag) {
-  model->fd = open(model->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (model->fd < 0) return psplit_i_fail(diag, PSPLIT_IO, "cannot open: %s", strerror(errno));
+/* The model file, files[0], whose descriptor is there. */
+static psplit_code look_at_file(psplit_model *model, psplit_diag *diag) {
   struct stat status;
+  if (model->fd < 0) return psplit_i_fail(diag, PSPLIT_IO, "cannot open: %s", strerror(errno));
   if (fstat(model->fd, &status) != 0 || !S_ISREG(status.st_mode))
     return psplit_i_fail(diag, PSPLIT_IO, "not a regular file");
   const psplit_i_data_file file = psplit_i_data_file_of("", model->path, &status);
   return psplit_i_vec_push(&model->files, file) ? PSPLIT_OK : psplit_i_nomem(diag);
 }
+
+static int open_path(const char *path) {
+  return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+/* Another descriptor of the same; -1 for -1. */
+static int duplicate(int fd) { return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0); }
 
 /* Positions of the graph's repeated messages among its fields, one list each. */
 static psplit_code index_spans(psplit_model *model, psplit_diag *diag) {
@@ -97,23 +103,44 @@ static uint64_t default_limit(uint64_t file_bytes) {
   return bytes < MOST_GRAPH_BYTES ? bytes : MOST_GRAPH_BYTES;
 }
 
-/* A model that knows its path and nothing else. */
-static psplit_code new_model(const char *path, const psplit_read_options *options,
+/* A model that knows its name and its options, and nothing else. */
+static psplit_code new_model(const char *name, const psplit_read_options *options,
                              psplit_diag *diag, psplit_model **out) {
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
   psplit_model *model = PSPLIT_NEW(&arena, psplit_model, 1);
-  char *own_path = psplit_i_arena_strndup(&arena, path, strlen(path));
-  if (!model || !own_path) {
+  const char *data = options->data_directory;
+  char *own_name = psplit_i_arena_strndup(&arena, name, strlen(name));
+  char *own_data = data ? psplit_i_arena_strndup(&arena, data, strlen(data)) : NULL;
+  if (!model || !own_name || (data && !own_data)) {
     psplit_i_arena_fini(&arena);
     return psplit_i_nomem(diag);
   }
   model->arena = arena;
-  model->path = own_path;
+  model->path = own_name;
   model->fd = model->directory_fd = -1;
-  if (options) model->options = *options;
+  model->options = *options;
+  model->options.data_directory = own_data;
+  model->options.inline_ifs = NULL;
+  model->options.n_inline_ifs = 0;
   *out = model;
   return PSPLIT_OK;
+}
+
+/* A model like another, from the same open file. */
+static psplit_code new_like(const psplit_model *from, psplit_diag *diag, psplit_model **out) {
+  psplit_model *model = NULL;
+  psplit_code code;
+  PSPLIT_TRY(new_model(from->path, &from->options, diag, &model));
+  model->has_path = from->has_path;
+  model->fd = duplicate(from->fd);
+  PSPLIT_TRY(look_at_file(model, diag));
+  model->directory_fd = duplicate(from->directory_fd);
+  *out = model;
+  return PSPLIT_OK;
+out:
+  psplit_model_close(model);
+  return code;
 }
 
 /* From the skeleton to the index. */
@@ -148,8 +175,7 @@ psplit_code psplit_i_model_rebuild(const psplit_model *before, psplit_i_skeleton
                                    psplit_model **out_model) {
   psplit_code code;
   psplit_model *after = NULL;
-  PSPLIT_TRY(new_model(before->path, &before->options, diag, &after));
-  PSPLIT_TRY(open_file(after, diag));
+  PSPLIT_TRY(new_like(before, diag, &after));
   const psplit_i_data_file *a = &before->files.items[0], *b = &after->files.items[0];
   if (a->inode != b->inode || a->device != b->device || a->bytes != b->bytes ||
       a->modified_ns != b->modified_ns)
@@ -184,13 +210,11 @@ out:
   return code;
 }
 
-psplit_code psplit_model_open(const char *path, const psplit_read_options *options,
-                              psplit_diag *diag, psplit_model **out_model) {
+/* The rest of opening, from a model whose file is open; takes it over, in success and failure. */
+static psplit_code read_model(psplit_model *model, const psplit_inline_if *inline_ifs,
+                              size_t n_inline_ifs, uint64_t max_bytes, psplit_diag *diag,
+                              psplit_model **out_model) {
   psplit_code code;
-  psplit_model *model = NULL;
-  uint64_t max_bytes = options ? options->max_graph_bytes : 0;
-  PSPLIT_TRY(new_model(path, options, diag, &model));
-  PSPLIT_TRY(open_file(model, diag));
   const uint64_t file_bytes = model->files.items[0].bytes;
   if (file_bytes == 0)
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_MALFORMED, "not an ONNX model: the file is empty"));
@@ -198,18 +222,77 @@ psplit_code psplit_model_open(const char *path, const psplit_read_options *optio
   PSPLIT_TRY(psplit_i_skeleton_scan(model->fd, file_bytes, max_bytes, diag, &model->skeleton));
   PSPLIT_TRY(psplit_i_open_files_create(model, diag));
   PSPLIT_TRY(build(model, max_bytes, diag));
-  for (size_t i = 0; options && i < options->n_inline_ifs; i++)
-    PSPLIT_TRY(inline_one(&model, &options->inline_ifs[i], max_bytes, diag));
+  for (size_t i = 0; i < n_inline_ifs; i++)
+    PSPLIT_TRY(inline_one(&model, &inline_ifs[i], max_bytes, diag));
   *out_model = model;
   return PSPLIT_OK;
-
 out:
-  if (code == PSPLIT_NOMEM && model && model->arena.over_limit) {
+  if (code == PSPLIT_NOMEM && model->arena.over_limit) {
     if (diag) *diag = (psplit_diag){0};
     code = psplit_i_graph_over_limit(max_bytes, diag);
   }
-  psplit_i_diag_context(diag, "%s", path);
   psplit_model_close(model);
+  return code;
+}
+
+/* Takes over `fd`, which may be -1 with errno. */
+static psplit_code open_model(int fd, bool has_path, const char *name,
+                              const psplit_read_options *given, psplit_diag *diag,
+                              psplit_model **out_model) {
+  psplit_code code;
+  psplit_model *model = NULL;
+  psplit_read_options options;
+  const int reason = errno;
+  psplit_read_options_init(&options);
+  PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_read_options, given, &options, diag));
+  PSPLIT_TRY(new_model(name, &options, diag, &model));
+  model->has_path = has_path;
+  model->fd = fd;
+  fd = -1;
+  errno = reason;
+  PSPLIT_TRY(look_at_file(model, diag));
+  psplit_model *whole = model;
+  model = NULL;
+  PSPLIT_TRY(read_model(whole, options.inline_ifs, options.n_inline_ifs, options.max_graph_bytes,
+                        diag, out_model));
+  return PSPLIT_OK;
+out:
+  if (fd >= 0) close(fd);
+  psplit_i_diag_context(diag, "%s", name);
+  psplit_model_close(model);
+  return code;
+}
+
+static const char *or_model(const char *name) { return name ? name : "model"; }
+
+psplit_code psplit_model_open(const char *path, const psplit_read_options *options,
+                              psplit_diag *diag, psplit_model **out_model) {
+  return open_model(open_path(path), true, path, options, diag, out_model);
+}
+
+psplit_code psplit_model_open_memory(const void *bytes, size_t n, const char *name,
+                                     const psplit_read_options *options, psplit_diag *diag,
+                                     psplit_model **out_model) {
+  return open_model(psplit_i_memory_file(bytes, n), false, or_model(name), options, diag,
+                    out_model);
+}
+
+psplit_code psplit_model_open_fd(int fd, const char *name, const psplit_read_options *options,
+                                 psplit_diag *diag, psplit_model **out_model) {
+  errno = EBADF;
+  return open_model(duplicate(fd), false, or_model(name), options, diag, out_model);
+}
+
+psplit_code psplit_i_model_reopen(const psplit_model *model, const psplit_inline_if *inline_ifs,
+                                  size_t n_inline_ifs, uint64_t max_graph_bytes, psplit_diag *diag,
+                                  psplit_model **out_model) {
+  psplit_model *again;
+  const uint64_t own = model->options.max_graph_bytes;
+  psplit_code code = new_like(model, diag, &again);
+  if (code == PSPLIT_OK)
+    code =
+      read_model(again, inline_ifs, n_inline_ifs, own ? own : max_graph_bytes, diag, out_model);
+  if (code != PSPLIT_OK) psplit_i_diag_context(diag, "%s", model->path);
   return code;
 }
 

@@ -360,11 +360,16 @@ static psplit_code add_compute(check *c) {
 }
 
 psplit_code psplit_partition_check(const psplit_problem *problem,
-                                   const psplit_partition_options *options, const uint32_t *stage,
+                                   const psplit_partition_options *given, const uint32_t *stage,
                                    const uint32_t *chunk, const uint32_t *stage_device,
                                    const uint32_t *replicas, psplit_diag *diag,
                                    psplit_solution **out_solution) {
-  psplit_code code = psplit_i_problem_validate(problem, diag);
+  psplit_partition_options taken;
+  const psplit_partition_options *options = &taken;
+  psplit_partition_options_init(&taken);
+  psplit_code code = PSPLIT_I_TAKE_OPTIONS(psplit_partition_options, given, &taken, diag);
+  if (code != PSPLIT_OK) return code;
+  code = psplit_i_problem_validate(problem, diag);
   if (code != PSPLIT_OK) return code;
   check c = {problem, options, stage, chunk, calloc(1, sizeof *c.out), diag, NULL, NULL};
   const uint32_t n = problem->n_nodes;

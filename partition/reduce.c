@@ -75,11 +75,16 @@ out:
 }
 
 psplit_code psplit_partition_reduce(const psplit_problem *problem,
-                                    const psplit_partition_options *options, int64_t limit_ns,
+                                    const psplit_partition_options *given, int64_t limit_ns,
                                     psplit_diag *diag, uint32_t *out_class,
                                     uint32_t *out_n_classes) {
   psplit_diag own = {0};
   if (!diag) diag = &own;
+  psplit_partition_options taken;
+  const psplit_partition_options *options = &taken;
+  psplit_partition_options_init(&taken);
+  psplit_code code = PSPLIT_I_TAKE_OPTIONS(psplit_partition_options, given, &taken, diag);
+  if (code != PSPLIT_OK) return code;
   if (options->objective != PSPLIT_THROUGHPUT || options->noncontiguous || options->chunks > 1 ||
       problem->next_hop)
     return psplit_i_fail(
@@ -90,7 +95,7 @@ psplit_code psplit_partition_reduce(const psplit_problem *problem,
   reduction r = {.request = {&merged, options, psplit_i_deadline_in(options), &r.arena, diag},
                  .limit = limit_ns};
   psplit_i_arena_init(&r.arena, 0);
-  psplit_code code = psplit_i_problem_validate(problem, diag);
+  code = psplit_i_problem_validate(problem, diag);
   if (code == PSPLIT_OK) {
     uint32_t *entry = PSPLIT_NEW(&r.arena, uint32_t, problem->n_devices);
     code =

@@ -127,10 +127,15 @@ psplit_code psplit_i_result_prove(const psplit_i_result *result, psplit_solution
 }
 
 psplit_code psplit_partition_solve(const psplit_problem *problem,
-                                   const psplit_partition_options *options, psplit_diag *diag,
+                                   const psplit_partition_options *given, psplit_diag *diag,
                                    psplit_solution **out_solution) {
   psplit_diag own = {0};
   if (!diag) diag = &own;
+  psplit_partition_options taken;
+  const psplit_partition_options *options = &taken;
+  psplit_partition_options_init(&taken);
+  psplit_code code = PSPLIT_I_TAKE_OPTIONS(psplit_partition_options, given, &taken, diag);
+  if (code != PSPLIT_OK) return code;
   const double start = psplit_i_now();
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
@@ -139,7 +144,6 @@ psplit_code psplit_partition_solve(const psplit_problem *problem,
                                            diag};
   psplit_i_result result;
   psplit_solution *solution = NULL;
-  psplit_code code;
   PSPLIT_TRY(check_options(problem, options, diag));
   PSPLIT_TRY(psplit_i_problem_validate(problem, diag));
   uint32_t *entry = PSPLIT_NEW(&arena, uint32_t, problem->n_devices);

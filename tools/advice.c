@@ -10,6 +10,7 @@ static const char *const WORDS[PSPLIT_N_HINTS] = {
   [PSPLIT_HINT_REPLACE] = "; --force replaces it",
   [PSPLIT_HINT_FOLLOW_SYMLINKS] = "; --follow-symlinks allows that",
   [PSPLIT_HINT_MAX_GRAPH_BYTES] = "; --max-graph-memory raises the limit",
+  [PSPLIT_HINT_DATA_DIRECTORY] = "; give the model as a file beside its data",
   [PSPLIT_HINT_INLINE_KNOWN] = "; its condition is constant: --inline-if $1=$2 takes it",
   [PSPLIT_HINT_INLINE_ASSUMED] =
     "; where it is known which one runs, --inline-if $1=then or "

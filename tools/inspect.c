@@ -135,6 +135,7 @@ static bool parse_option(request *r, int id, char *argument) {
 /* Fills the request; 0 to go on, else the exit status (plus r->done for a clean stop). */
 static int parse(request *r, int argc, char **argv) {
   plan_options_init(&r->plan);
+  psplit_view_options_init(&r->view);
   r->view.level = PSPLIT_VIEW_SUPERNODES;
   const char *argument;
   for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;) {
@@ -217,7 +218,8 @@ static psplit_code show_blocks(const request *r, const psplit_model *model,
 
 /* The model in ONNX's textual syntax. */
 static psplit_code show_onnxtxt(const request *r, const psplit_model *model, psplit_diag *diag) {
-  const psplit_print_text_options options = {.max_data_bytes = r->max_data_bytes};
+  const psplit_print_text_options options = {.struct_size = sizeof options,
+                                             .max_data_bytes = r->max_data_bytes};
   char *text = NULL;
   size_t n_text;
   psplit_code code =

@@ -9,6 +9,7 @@
 
 void plan_options_init(plan_options *options) {
   *options = (plan_options){0};
+  psplit_read_options_init(&options->read);
   psplit_planner_options_init(&options->planner);
   options->planner.dims = options->dims;
   options->planner.pins = options->pins;

@@ -172,6 +172,7 @@ static bool parse_option(request *r, int id, char *argument) {
 static int parse(request *r, int argc, char **argv) {
   r->tune.optimization = 99;
   plan_options_init(&r->plan);
+  psplit_emit_options_init(&r->emit);
   r->n_micro_batches = 8;
   const char *argument;
   for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;) {
@@ -216,15 +217,18 @@ static int parse(request *r, int argc, char **argv) {
 
 /* --verify: the finished files, before they are put in place. */
 static psplit_code prove(const request *r, const char *directory, psplit_diag *diag) {
-  psplit_verify_options options = {
-    .read = r->plan.read, .n_threads = r->emit.n_threads, .max_text_bytes = r->plan.max_text_bytes};
+  psplit_read_options stage = r->plan.read;
+  const psplit_verify_options options = {.struct_size = sizeof options,
+                                         .read = &stage,
+                                         .n_threads = r->emit.n_threads,
+                                         .max_text_bytes = r->plan.max_text_bytes};
   psplit_model *as_is = NULL;
-  options.read.n_inline_ifs = 0;
-  if (r->emit.weights == PSPLIT_WEIGHTS_REFERENCE) options.read.data_directory = r->directory;
+  stage.n_inline_ifs = 0;
+  if (r->emit.weights == PSPLIT_WEIGHTS_REFERENCE) stage.data_directory = r->directory;
   r->emit.logger->emit(r->emit.logger->user, PSPLIT_PROGRESS,
                        "proving that the stages are the model");
   if (r->plan.read.n_inline_ifs) {
-    psplit_read_options read = options.read;
+    psplit_read_options read = stage;
     read.data_directory = NULL;
     const psplit_code code = psplit_model_open(r->model, &read, diag, &as_is);
     if (code != PSPLIT_OK) return code;

@@ -45,7 +45,8 @@ static const cli PROGRAM = {
 
 int main(int argc, char **argv) {
   const char *model_path = NULL, *argument;
-  psplit_verify_options options = {0};
+  psplit_read_options read = {.struct_size = sizeof read};
+  psplit_verify_options options = {.struct_size = sizeof options, .read = &read};
   bool quiet = false;
   uint64_t count;
 #if PSPLIT_HAS_RUNTIME
@@ -57,7 +58,7 @@ int main(int argc, char **argv) {
       case 'q': quiet = true; break;
       case 'h': cli_print_help(&PROGRAM, stdout); return cli_finish(0);
       case 'V': cli_print_version(&PROGRAM, stdout); return cli_finish(0);
-      case OPT_FOLLOW_SYMLINKS: options.read.follow_symlinks = true; break;
+      case OPT_FOLLOW_SYMLINKS: read.follow_symlinks = true; break;
       case OPT_MAX_TEXT:
         if (!cli_max_text(&PROGRAM, argument, &options.max_text_bytes)) return 2;
         break;
@@ -68,7 +69,7 @@ int main(int argc, char **argv) {
       case OPT_MAX_GRAPH_MEMORY:
         if (!cli_count(&PROGRAM, "max-graph-memory", argument, 1, UINT64_MAX >> 20, &count))
           return 2;
-        options.read.max_graph_bytes = count << 20;
+        read.max_graph_bytes = count << 20;
         break;
 #if PSPLIT_HAS_RUNTIME
       default:
@@ -87,7 +88,7 @@ int main(int argc, char **argv) {
   psplit_diag diag = {0};
   psplit_model *model = NULL;
   psplit_verify_report report;
-  psplit_code code = psplit_model_open(model_path, &options.read, &diag, &model);
+  psplit_code code = psplit_model_open(model_path, &read, &diag, &model);
 #if PSPLIT_HAS_RUNTIME
   if (code == PSPLIT_OK) code = feed_check_model(&run.feed, model, &diag);
 #endif

@@ -397,11 +397,8 @@ static psplit_code inline_ifs(psplit_i_proof *p, const psplit_verify_options *op
   for (uint32_t r = 0; r < n; r++)
     choices[r] =
       (psplit_inline_if){p->manifest.inlined[r].node, p->manifest.inlined[r].then_branch};
-  psplit_read_options read = p->model->options;
-  read.inline_ifs = choices;
-  read.n_inline_ifs = n;
-  if (options && !read.max_graph_bytes) read.max_graph_bytes = options->read.max_graph_bytes;
-  code = psplit_model_open(psplit_i_model_path(p->model), &read, &why, &p->inlined);
+  code =
+    psplit_i_model_reopen(p->model, choices, n, options->read->max_graph_bytes, &why, &p->inlined);
   if (code == PSPLIT_USAGE)
     return PSPLIT_I_DIFFERS(p, "what the manifest inlines cannot be: %s", why.message);
   if (code != PSPLIT_OK) return psplit_i_fail_as(p->diag, &why);
@@ -442,7 +439,7 @@ out:
 static psplit_code open_stage(psplit_i_proof *p, const char *directory,
                               const psplit_verify_options *options) {
   psplit_i_text path = {0};
-  psplit_read_options read = options ? options->read : (psplit_read_options){0};
+  psplit_read_options read = *options->read;
   read.is_stage = true;
   psplit_i_text_addf(&path, "%s/%s", directory, p->manifest.stages[p->at].file);
   const psplit_code code = path.failed ? psplit_i_nomem(p->diag)
@@ -465,8 +462,8 @@ static psplit_code check_stage(psplit_i_proof *p, const char *directory,
   PSPLIT_TRY(psplit_i_check_outputs(p));
   PSPLIT_TRY(check_value_infos(p));
   PSPLIT_TRY(check_annotations(p));
-  PSPLIT_TRY(psplit_i_pairs_compare(p->model, p->stage, p->at, &p->pairs,
-                                    options ? options->n_threads : 0, p->diag));
+  PSPLIT_TRY(
+    psplit_i_pairs_compare(p->model, p->stage, p->at, &p->pairs, options->n_threads, p->diag));
 out:
   p->pairs.n = 0;
   psplit_model_close(p->stage);
@@ -486,20 +483,27 @@ static void report(const psplit_i_proof *p, psplit_verify_report *out) {
 }
 
 psplit_code psplit_verify(const char *directory, const psplit_model *model,
-                          const psplit_verify_options *options, psplit_diag *diag,
+                          const psplit_verify_options *given, psplit_diag *diag,
                           psplit_verify_report *out_report) {
   psplit_code code;
+  psplit_read_options read;
+  psplit_verify_options options;
+  psplit_read_options_init(&read);
+  psplit_verify_options_init(&options);
   psplit_i_proof p = {.model = model, .graph = psplit_i_model_graph(model), .diag = diag};
   psplit_i_arena_init(&p.arena, 0);
   psplit_i_arena_init(&p.scratch, 0);
   psplit_i_intern_init(&p.annotated);
   psplit_i_intern_init(&p.names);
-  PSPLIT_TRY(psplit_i_manifest_read(directory, options ? options->max_text_bytes : 0, &p.arena,
-                                    p.diag, &p.manifest));
-  PSPLIT_TRY(inline_ifs(&p, options));
+  PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_verify_options, given, &options, diag));
+  PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_read_options, options.read, &read, diag));
+  options.read = &read;
+  PSPLIT_TRY(
+    psplit_i_manifest_read(directory, options.max_text_bytes, &p.arena, p.diag, &p.manifest));
+  PSPLIT_TRY(inline_ifs(&p, &options));
   PSPLIT_TRY(begin(&p));
   for (p.at = 0; p.at < p.manifest.n_stages; p.at++)
-    PSPLIT_TRY(check_stage(&p, directory, options));
+    PSPLIT_TRY(check_stage(&p, directory, &options));
   PSPLIT_TRY(check_coverage(&p));
   if (out_report) report(&p, out_report);
 out:

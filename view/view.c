@@ -5,10 +5,14 @@ bool psplit_view_has(psplit_view_format format) {
 }
 
 psplit_code psplit_view(const psplit_snapshot *const *snapshots, size_t n_snapshots,
-                        const psplit_view_options *options, psplit_diag *diag, char **out_text,
+                        const psplit_view_options *given, psplit_diag *diag, char **out_text,
                         size_t *out_n) {
-  psplit_code code = PSPLIT_OK;
   psplit_i_text out = {0};
+  psplit_view_options taken;
+  const psplit_view_options *options = &taken;
+  psplit_view_options_init(&taken);
+  psplit_code code = PSPLIT_I_TAKE_OPTIONS(psplit_view_options, given, &taken, diag);
+  if (code != PSPLIT_OK) return code;
   const bool page = options->format == PSPLIT_VIEW_HTML;
   if (!psplit_view_has(options->format))
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,

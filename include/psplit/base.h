@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -25,6 +26,12 @@ extern "C" {
 #else
 #define PSPLIT_MUST_USE_TYPE
 #endif
+
+/* Options: structs that start with `struct_size`, the caller's sizeof, so that a program which was
+ * compiled against an older version goes on to work: what it does not know has its default. Their
+ * init functions set it, or `{.struct_size = sizeof(psplit_read_options), ...}`; 0 is refused
+ * (USAGE), and so is a field set that is newer than the library (UNSUPPORTED). NULL stands for the
+ * defaults where a function says so. */
 
 /* An id that names nothing. Every dense id in this library is a uint32_t below it. */
 #define PSPLIT_NONE UINT32_MAX
@@ -60,6 +67,7 @@ typedef enum psplit_hint {
   PSPLIT_HINT_REPLACE,             /* leave to replace what is there */
   PSPLIT_HINT_FOLLOW_SYMLINKS,     /* psplit_read_options.follow_symlinks */
   PSPLIT_HINT_MAX_GRAPH_BYTES,     /* psplit_read_options.max_graph_bytes */
+  PSPLIT_HINT_DATA_DIRECTORY,      /* psplit_read_options.data_directory */
   PSPLIT_HINT_INLINE_KNOWN,        /* inline_ifs: [If, branch]; the condition is constant */
   PSPLIT_HINT_INLINE_ASSUMED,      /* inline_ifs: [If]; where it is known which branch runs */
   PSPLIT_HINT_CONFIGURATION,       /* psplit_planner_options.configuration or ignore_annotations */

@@ -27,6 +27,7 @@ typedef enum psplit_weights {
 } psplit_weights;
 
 typedef struct psplit_emit_options {
+  size_t struct_size; /* set by psplit_emit_options_init() */
   psplit_boundary boundary;
   psplit_weights weights;
   /* An existing directory is replaced, once the new one is complete, where it is empty or holds a
@@ -46,6 +47,12 @@ typedef struct psplit_emit_options {
   psplit_code (*accept)(void *user, const char *directory, psplit_diag *diag);
   void *accept_user;
 } psplit_emit_options;
+
+/* The defaults: everything 0 or NULL. */
+static inline void psplit_emit_options_init(psplit_emit_options *options) {
+  memset(options, 0, sizeof *options);
+  options->struct_size = sizeof *options;
+}
 
 /* Writes stage0.onnx ..., their .data files and pipeline.json to the directory `directory`, which
  * appears complete or not at all: it is written under a hidden name beside its place and renamed;

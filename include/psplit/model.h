@@ -25,6 +25,7 @@ typedef struct psplit_inline_if {
 } psplit_inline_if;
 
 typedef struct psplit_read_options {
+  size_t struct_size; /* set by psplit_read_options_init() */
   /* Memory the structure (not the weights) may take; 0: 32 times the file, but at least 256 MiB and
    * at most 2 GiB. */
   uint64_t max_graph_bytes;
@@ -35,9 +36,17 @@ typedef struct psplit_read_options {
    */
   const psplit_inline_if *inline_ifs;
   size_t n_inline_ifs;
-  bool is_stage;              /* of a split: its training_info may bind weights of other stages */
-  const char *data_directory; /* of external data while the model is opened; NULL: beside it */
+  bool is_stage; /* of a split: its training_info may bind weights of other stages */
+  /* Of external data; copied. NULL: beside the model's file; a model that has none, since it is
+   * opened from memory or a descriptor, may then have no external data. */
+  const char *data_directory;
 } psplit_read_options;
+
+/* The defaults: everything 0 or NULL. */
+static inline void psplit_read_options_init(psplit_read_options *options) {
+  memset(options, 0, sizeof *options);
+  options->struct_size = sizeof *options;
+}
 
 /* Opens the model file `path`; `options` may be NULL. On success the caller owns *out_model.
  * Errors: USAGE (no such If to inline, or one whose branch cannot stand in its place; the message
@@ -49,6 +58,22 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_model_open(const char *path,
                                                          const psplit_read_options *options,
                                                          psplit_diag *diag,
                                                          psplit_model **out_model);
+
+/* The same for a model in memory, `bytes`[n]: copied, so that they may go at once. `name` is for
+ * messages and the manifest ("model.onnx"); NULL: "model". Errors: as above, and USAGE where the
+ * model has external data and the options name no data_directory for it. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_model_open_memory(const void *bytes, size_t n,
+                                                                const char *name,
+                                                                const psplit_read_options *options,
+                                                                psplit_diag *diag,
+                                                                psplit_model **out_model);
+
+/* The same for a regular file that is open for reading, from its start whatever its offset. `fd` is
+ * duplicated and stays the caller's; what it stands for must not change while the model is open. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_model_open_fd(int fd, const char *name,
+                                                            const psplit_read_options *options,
+                                                            psplit_diag *diag,
+                                                            psplit_model **out_model);
 
 /* Whether the model declares dimensions of these names: a misspelt one would leave costs as they
  * are, silently. The model's graphs, bodies and functions count. Errors: USAGE (the message names
@@ -78,7 +103,8 @@ PSPLIT_API const psplit_inlined *psplit_model_inlined(const psplit_model *model,
 PSPLIT_API void psplit_model_close(psplit_model *model);
 
 /* Files the model was read from: itself first, then its external data files. Paths as one would
- * open them from the working directory; owned by the model. */
+ * open them from the working directory, but for a model from memory or a descriptor, which has its
+ * name there; owned by the model. */
 PSPLIT_API uint32_t psplit_model_n_files(const psplit_model *model);
 PSPLIT_API const char *psplit_model_file_path(const psplit_model *model, uint32_t index);
 

@@ -9,9 +9,16 @@ extern "C" {
 #endif
 
 typedef struct psplit_parse_text_options {
+  size_t struct_size;    /* set by psplit_parse_text_options_init() */
   const char *file_name; /* for messages; may be NULL */
   bool fill_left_out;    /* make up the data that printing left out; otherwise it is an error */
 } psplit_parse_text_options;
+
+/* The defaults: everything 0 or NULL. */
+static inline void psplit_parse_text_options_init(psplit_parse_text_options *options) {
+  memset(options, 0, sizeof *options);
+  options->struct_size = sizeof *options;
+}
 
 /* The model that a text says, as the bytes of an ONNX file: *out_bytes is the caller's to free().
  * Only the syntax is checked; psplit_model_open() checks the model. `options` may be NULL.
@@ -22,9 +29,17 @@ psplit_model_parse_text(const char *text, size_t n_text, const psplit_parse_text
                         psplit_diag *diag, void **out_bytes, size_t *out_n);
 
 typedef struct psplit_print_text_options {
+  size_t struct_size; /* set by psplit_print_text_options_init() */
   /* The data of a tensor that is larger is left out ({...}); UINT64_MAX: of none. */
   uint64_t max_data_bytes;
 } psplit_print_text_options;
+
+/* The defaults: data over 1 KiB is left out. */
+static inline void psplit_print_text_options_init(psplit_print_text_options *options) {
+  memset(options, 0, sizeof *options);
+  options->struct_size = sizeof *options;
+  options->max_data_bytes = 1024;
+}
 
 /* An open model as text, NUL-terminated; *out_text is the caller's to free(). Parsing it gives the
  * model again where no data was left out. `options` may be NULL: data over 1 KiB is left out.

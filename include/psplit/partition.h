@@ -109,6 +109,7 @@ typedef struct psplit_problem {
 typedef enum psplit_objective { PSPLIT_THROUGHPUT, PSPLIT_LATENCY } psplit_objective;
 
 typedef struct psplit_partition_options {
+  size_t struct_size; /* set by psplit_partition_options_init() */
   psplit_objective objective;
   /* "auto"; or one of "exact", "search", "anneal", "multilevel", "slice" to use only that solver
    * (with the same bounds). */
@@ -133,7 +134,11 @@ typedef struct psplit_partition_options {
 } psplit_partition_options;
 
 /* Throughput, solver "auto", 1 chunk, 1 replica, 10 s, gap 0, seed 1. */
-PSPLIT_API void psplit_partition_options_init(psplit_partition_options *options);
+PSPLIT_API void psplit_partition_options_defaults(psplit_partition_options *options,
+                                                  size_t struct_size);
+static inline void psplit_partition_options_init(psplit_partition_options *options) {
+  psplit_partition_options_defaults(options, sizeof *options);
+}
 
 typedef struct psplit_stage_load {
   uint32_t device;  /* index into problem->devices */

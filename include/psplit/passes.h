@@ -43,6 +43,7 @@ typedef enum psplit_tied_weights {
 } psplit_tied_weights;
 
 typedef struct psplit_planner_options {
+  size_t struct_size;            /* set by psplit_planner_options_init() */
   uint32_t n_stages;             /* >= 1 */
   const psplit_devices *devices; /* at least n_stages; NULL: n_stages times the preset "cpu" */
   const psplit_dim_value *dims;
@@ -77,7 +78,11 @@ typedef struct psplit_planner_options {
 } psplit_planner_options;
 
 /* Defaults: 1 stage, queue depth 2, 10 s of work, seed 1, everything else 0 or NULL. */
-PSPLIT_API void psplit_planner_options_init(psplit_planner_options *options);
+PSPLIT_API void psplit_planner_options_defaults(psplit_planner_options *options,
+                                                size_t struct_size);
+static inline void psplit_planner_options_init(psplit_planner_options *options) {
+  psplit_planner_options_defaults(options, sizeof *options);
+}
 
 /* The model must outlive the planner; the options' strings, devices and logger too.
  * Errors: USAGE (a dimension that the model does not have, a pin that is not PATTERN=STAGE, a

@@ -10,10 +10,17 @@ extern "C" {
 #endif
 
 typedef struct psplit_verify_options {
-  psplit_read_options read; /* for the stage files */
-  uint32_t n_threads;       /* for comparing weights; 0: as many as OpenMP gives */
-  uint64_t max_text_bytes;  /* of pipeline.json; 0: 64 MiB */
+  size_t struct_size;              /* set by psplit_verify_options_init() */
+  const psplit_read_options *read; /* for the stage files; NULL: the defaults */
+  uint32_t n_threads;              /* for comparing weights; 0: as many as OpenMP gives */
+  uint64_t max_text_bytes;         /* of pipeline.json; 0: 64 MiB */
 } psplit_verify_options;
+
+/* The defaults: everything 0 or NULL. */
+static inline void psplit_verify_options_init(psplit_verify_options *options) {
+  memset(options, 0, sizeof *options);
+  options->struct_size = sizeof *options;
+}
 
 /* What a proof covered. */
 typedef struct psplit_verify_report {

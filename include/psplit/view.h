@@ -25,12 +25,19 @@ typedef enum psplit_view_level {
 } psplit_view_level;
 
 typedef struct psplit_view_options {
+  size_t struct_size; /* set by psplit_view_options_init() */
   psplit_view_format format;
   psplit_view_level level;  /* HTML has all */
   uint32_t n_micro_batches; /* of the schedule that HTML shows; 0: 8 */
   const char *title;        /* of an HTML page; may be NULL */
   bool fold;                /* TEXT: of blocks that repeat, the first one's supernodes alone */
 } psplit_view_options;
+
+/* The defaults: everything 0 or NULL. */
+static inline void psplit_view_options_init(psplit_view_options *options) {
+  memset(options, 0, sizeof *options);
+  options->struct_size = sizeof *options;
+}
 
 /* Whether this build can make a format: HTML needs assets that the build may have been without. */
 PSPLIT_API bool psplit_view_has(psplit_view_format format);

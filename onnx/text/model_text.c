@@ -10,8 +10,11 @@ psplit_code psplit_model_parse_text(const char *text, size_t n_text,
   psplit_code code;
   psplit_i_arena arena;
   Onnx__ModelProto *model;
+  psplit_parse_text_options taken;
+  psplit_parse_text_options_init(&taken);
   psplit_i_arena_init(&arena, 0);
-  PSPLIT_TRY(psplit_i_text_parse(text, n_text, options, &arena, diag, &model));
+  PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_parse_text_options, options, &taken, diag));
+  PSPLIT_TRY(psplit_i_text_parse(text, n_text, &taken, &arena, diag, &model));
   const size_t n = onnx__model_proto__get_packed_size(model);
   uint8_t *bytes = malloc(n ? n : 1);
   if (!bytes) PSPLIT_TRY(psplit_i_nomem(diag));
@@ -31,8 +34,12 @@ psplit_code psplit_model_print_text(const psplit_model *model,
                                     const psplit_print_text_options *options, psplit_diag *diag,
                                     char **out_text, size_t *out_n) {
   psplit_i_text text = {0};
-  psplit_code code =
-    psplit_i_text_print(model->proto, options, read_payload, (void *)(uintptr_t)model, diag, &text);
+  psplit_print_text_options taken;
+  psplit_print_text_options_init(&taken);
+  psplit_code code = PSPLIT_I_TAKE_OPTIONS(psplit_print_text_options, options, &taken, diag);
+  if (code != PSPLIT_OK) return code;
+  code =
+    psplit_i_text_print(model->proto, &taken, read_payload, (void *)(uintptr_t)model, diag, &text);
   if (code != PSPLIT_OK) {
     psplit_i_text_fini(&text);
     return code;

@@ -10,15 +10,15 @@
 /* Sums of all times must stay below this, so that two of them can be added without checks. */
 static const int64_t kSumLimit = INT64_C(1) << 60;
 
-void psplit_partition_options_init(psplit_partition_options *options) {
-  memset(options, 0, sizeof *options);
-  options->solver = "auto";
-  options->chunks = 1;
-  options->max_replicas = 1;
-  options->micro_batches = 1;
-  options->time_limit_s = 10;
-  options->limit_by_work = true;
-  options->seed = 1;
+void psplit_partition_options_defaults(psplit_partition_options *options, size_t struct_size) {
+  psplit_partition_options defaults = {.solver = "auto",
+                                       .chunks = 1,
+                                       .max_replicas = 1,
+                                       .micro_batches = 1,
+                                       .time_limit_s = 10,
+                                       .limit_by_work = true,
+                                       .seed = 1};
+  psplit_i_options_defaults(options, struct_size, &defaults, sizeof defaults);
 }
 
 uint32_t psplit_problem_n_stages(const psplit_problem *problem) {

@@ -6,9 +6,16 @@
 #include "placement.h"
 #include "planner.h"
 
-void psplit_planner_options_init(psplit_planner_options *options) {
-  *options = (psplit_planner_options){
-    .n_stages = 1, .queue_depth = 2, .time_limit_s = 10, .limit_by_work = true, .seed = 1};
+static const psplit_planner_options DEFAULTS = {.struct_size = sizeof DEFAULTS,
+                                                .n_stages = 1,
+                                                .queue_depth = 2,
+                                                .time_limit_s = 10,
+                                                .limit_by_work = true,
+                                                .seed = 1};
+
+void psplit_planner_options_defaults(psplit_planner_options *options, size_t struct_size) {
+  psplit_planner_options defaults = DEFAULTS;
+  psplit_i_options_defaults(options, struct_size, &defaults, sizeof defaults);
 }
 
 /* "PATTERN=STAGE" for every matching node. The pattern may itself hold '=': the last one counts. */
@@ -149,9 +156,12 @@ static psplit_code check_enough_nodes(const psplit_planner *planner, psplit_diag
   return code;
 }
 
-psplit_code psplit_planner_create(const psplit_model *model, const psplit_planner_options *options,
+psplit_code psplit_planner_create(const psplit_model *model, const psplit_planner_options *given,
                                   psplit_diag *diag, psplit_planner **out_planner) {
-  psplit_code code = PSPLIT_OK;
+  psplit_planner_options taken = DEFAULTS;
+  const psplit_planner_options *options = &taken;
+  psplit_code code = PSPLIT_I_TAKE_OPTIONS(psplit_planner_options, given, &taken, diag);
+  if (code != PSPLIT_OK) return code;
   if (options->n_stages < 1)
     return psplit_i_fail(diag, PSPLIT_USAGE, "at least one stage is needed");
   if (options->devices && psplit_devices_count(options->devices) < options->n_stages)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base.h"
 
@@ -356,6 +357,60 @@ static void loggers_get_advice_as_they_take_it(void **state) {
   psplit_i_advise(NULL, PSPLIT_NOTE, (psplit_i_advice){0}, "nobody");
 }
 
+/* Options of this version, of an older one that ends after `a`, and of a newer one. */
+typedef struct options {
+  size_t struct_size;
+  int a, b;
+} options;
+
+static void options_know_their_size(void **state) {
+  (void)state;
+  struct {
+    options known;
+    int newer;
+  } given = {{0, 7, 8}, 0};
+  psplit_diag diag = {0};
+  options own = {sizeof own, 1, 2};
+  assert_int_equal(PSPLIT_I_TAKE_OPTIONS(options, NULL, &own, &diag), PSPLIT_OK);
+  assert_int_equal(own.a, 1);
+  assert_int_equal(PSPLIT_I_TAKE_OPTIONS(options, &given, &own, &diag), PSPLIT_USAGE);
+  assert_string_equal(diag.message, "options.struct_size is 0; options_init() sets it");
+  assert_int_equal(own.a, 1);
+  given.known.struct_size = offsetof(options, b);
+  diag = (psplit_diag){0};
+  assert_int_equal(PSPLIT_I_TAKE_OPTIONS(options, &given, &own, &diag), PSPLIT_OK);
+  assert_int_equal(own.struct_size, sizeof own);
+  assert_int_equal(own.a, 7);
+  assert_int_equal(own.b, 2); /* the default */
+  given.known.struct_size = sizeof given;
+  assert_int_equal(PSPLIT_I_TAKE_OPTIONS(options, &given, &own, &diag), PSPLIT_OK);
+  assert_int_equal(own.b, 8);
+  assert_int_equal(own.struct_size, sizeof own);
+  given.newer = 1;
+  assert_int_equal(PSPLIT_I_TAKE_OPTIONS(options, &given, &own, &diag), PSPLIT_UNSUPPORTED);
+  /* Defaults stay inside the struct that the caller has. */
+  options defaults = {0, 3, 4};
+  memset(&given, 0xff, sizeof given);
+  psplit_i_options_defaults(&given, offsetof(options, b), &defaults, sizeof defaults);
+  assert_int_equal(given.known.struct_size, offsetof(options, b));
+  assert_int_equal(given.known.a, 3);
+  assert_int_equal(given.known.b, -1);
+  psplit_i_options_defaults(&given, sizeof given, &defaults, sizeof defaults);
+  assert_int_equal(given.known.struct_size, sizeof given);
+  assert_int_equal(given.known.b, 4);
+  assert_int_equal(given.newer, 0);
+}
+
+static void files_in_memory_hold_their_bytes(void **state) {
+  (void)state;
+  char read_back[8] = "";
+  const int fd = psplit_i_memory_file("bytes", 5);
+  assert_true(fd >= 0);
+  assert_int_equal(pread(fd, read_back, sizeof read_back, 0), 5);
+  assert_string_equal(read_back, "bytes");
+  close(fd);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(arena_keeps_alignment_and_limit),
@@ -370,6 +425,8 @@ int main(void) {
     cmocka_unit_test(diag_keeps_the_first_failure_printable),
     cmocka_unit_test(hints_keep_their_arguments),
     cmocka_unit_test(loggers_get_advice_as_they_take_it),
+    cmocka_unit_test(options_know_their_size),
+    cmocka_unit_test(files_in_memory_hold_their_bytes),
     cmocka_unit_test(routes_are_short_and_pass_once),
     cmocka_unit_test(unknown_names_find_the_nearest),
   };

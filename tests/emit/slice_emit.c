@@ -134,7 +134,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "error: %s\n", diag.message);
     return cli_exit_status(code);
   }
-  psplit_emit_options options = {0};
+  psplit_emit_options options = {.struct_size = sizeof options};
   if (argc > 4) options.boundary = (psplit_boundary)position(argv[4], boundaries, 2);
   if (argc > 5) options.weights = (psplit_weights)position(argv[5], weights, 4);
   options.replace = argc > 6;

@@ -152,7 +152,7 @@ static psplit_code emit(const psplit_model *model, const test_plan *p, const cha
                         psplit_boundary boundary, psplit_weights weights, bool replace,
                         psplit_diag *diag) {
   const psplit_emit_options options = {
-    .boundary = boundary, .weights = weights, .replace = replace};
+    .struct_size = sizeof options, .boundary = boundary, .weights = weights, .replace = replace};
   *diag = (psplit_diag){0};
   return psplit_emit(model, &p->plan, directory, &options, diag);
 }
@@ -681,7 +681,7 @@ static void only_splits_are_replaced(void **state) {
     if (cases[i].says) {
       emit_refused(model, &p, "old", true, cases[i].says);
       psplit_diag diag = {0};
-      const psplit_emit_options force = {.replace = true};
+      const psplit_emit_options force = {.struct_size = sizeof force, .replace = true};
       assert_int_equal(psplit_emit_check(model, "old", &force, &diag), PSPLIT_IO);
       assert_non_null(strstr(diag.message, cases[i].says));
       assert_int_equal(system("test \"$(ls -lA old)\" = \"$(ls -lA as_it_was)\""), 0);
@@ -711,7 +711,8 @@ static void late_files_are_kept(void **state) {
   rich_plan(&p, model);
   emit_ok(model, &p, "old", PSPLIT_BOUNDARY_SENDRECV, PSPLIT_WEIGHTS_AUTO);
   assert_int_equal(system("cp -a old before && touch before/note"), 0);
-  const psplit_emit_options options = {.replace = true, .accept = put_note};
+  const psplit_emit_options options = {
+    .struct_size = sizeof options, .replace = true, .accept = put_note};
   psplit_diag diag = {0};
   assert_int_equal(psplit_emit(model, &p.plan, "old", &options, &diag), PSPLIT_IO);
   assert_non_null(strstr(diag.message, "old holds note,"));
@@ -787,7 +788,7 @@ static void interrupted(void **state) {
   test_plan p;
   rich_plan(&p, model);
   const int cancel = 1;
-  const psplit_emit_options options = {.cancel = &cancel};
+  const psplit_emit_options options = {.struct_size = sizeof options, .cancel = &cancel};
   psplit_diag diag = {0};
   assert_int_equal(psplit_emit(model, &p.plan, "out", &options, &diag), PSPLIT_IO);
   assert_string_equal(diag.message, "interrupted");

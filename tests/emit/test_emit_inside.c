@@ -82,8 +82,10 @@ static psplit_code split(const psplit_model *model, uint32_t n_stages, bool refu
                             .solver = "hand",
                             .bound = "none",
                             .cost_source = "given"};
-  const psplit_emit_options options = {
-    .weights = PSPLIT_WEIGHTS_REFERENCE, .replace = true, .accept = refused ? refuse : NULL};
+  const psplit_emit_options options = {.struct_size = sizeof options,
+                                       .weights = PSPLIT_WEIGHTS_REFERENCE,
+                                       .replace = true,
+                                       .accept = refused ? refuse : NULL};
   *diag = (psplit_diag){0};
   return psplit_emit(model, &plan, "place", &options, diag);
 }

@@ -47,7 +47,8 @@ static void every_allocation(void **state) {
                             .solver = "hand",
                             .bound = "none",
                             .cost_source = "given"};
-  const psplit_emit_options options = {.weights = PSPLIT_WEIGHTS_EXTERNAL};
+  const psplit_emit_options options = {.struct_size = sizeof options,
+                                       .weights = PSPLIT_WEIGHTS_EXTERNAL};
   psplit_code code = PSPLIT_NOMEM;
   for (long nth = 0; code != PSPLIT_OK; nth++) {
     diag = (psplit_diag){0};

@@ -75,7 +75,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   const int fd = fuzz_file(data, n);
   char path[64];
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-  const psplit_read_options options = {.max_graph_bytes = 64 << 20, .follow_symlinks = true};
+  const psplit_read_options options = {
+    .struct_size = sizeof options, .max_graph_bytes = 64 << 20, .follow_symlinks = true};
   psplit_model *model = NULL;
   if (psplit_model_open(path, &options, NULL, &model) == PSPLIT_OK) {
     const psplit_i_binding bindings[] = {{"n", 4}, {"batch", 2}, {"N", 0}};

@@ -65,6 +65,7 @@ static bool emit(const psplit_model *model, const psplit_plan *made, const char 
   static const psplit_weights weights[] = {PSPLIT_WEIGHTS_AUTO, PSPLIT_WEIGHTS_INLINE,
                                            PSPLIT_WEIGHTS_EXTERNAL};
   const psplit_emit_options options = {
+    .struct_size = sizeof options,
     .boundary = choice % 2 ? PSPLIT_BOUNDARY_IO : PSPLIT_BOUNDARY_SENDRECV,
     .weights = weights[choice / 2 % 3],
     .n_threads = 1};
@@ -91,7 +92,7 @@ static void split(const psplit_model *model, uint32_t choice) {
     char directory[PATH_BYTES + 8];
     snprintf(directory, sizeof directory, "%s/out", scratch_directory());
     if (emit(model, psplit_planner_plan(planner), directory, choice, &diag)) {
-      const psplit_verify_options verify = {.n_threads = 1};
+      const psplit_verify_options verify = {.struct_size = sizeof verify, .n_threads = 1};
       if (psplit_verify(directory, model, &verify, &diag, NULL) != PSPLIT_OK) fail("verify", &diag);
       if (nftw(directory, remove_entry, 4, FTW_DEPTH | FTW_PHYS) != 0) abort();
     }
@@ -103,7 +104,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   const int fd = fuzz_file(data, n);
   char path[64];
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-  const psplit_read_options options = {.max_graph_bytes = 64 << 20, .follow_symlinks = true};
+  const psplit_read_options options = {
+    .struct_size = sizeof options, .max_graph_bytes = 64 << 20, .follow_symlinks = true};
   psplit_model *model = NULL;
   if (psplit_model_open(path, &options, NULL, &model) == PSPLIT_OK) split(model, hash_of(data, n));
   psplit_model_close(model);

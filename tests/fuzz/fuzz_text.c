@@ -9,7 +9,8 @@
 #include "skeleton.h"
 
 static void check(const Onnx__ModelProto *model) {
-  const psplit_print_text_options options = {.max_data_bytes = UINT64_MAX};
+  const psplit_print_text_options options = {.struct_size = sizeof options,
+                                             .max_data_bytes = UINT64_MAX};
   psplit_diag diag = {0};
   psplit_i_text text = {0};
   psplit_i_arena arena;
@@ -26,7 +27,7 @@ static void check(const Onnx__ModelProto *model) {
 }
 
 static void as_text(const uint8_t *data, size_t n) {
-  const psplit_parse_text_options options = {.fill_left_out = true};
+  const psplit_parse_text_options options = {.struct_size = sizeof options, .fill_left_out = true};
   psplit_i_arena arena;
   psplit_diag diag = {0};
   Onnx__ModelProto *model = NULL;

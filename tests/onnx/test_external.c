@@ -105,7 +105,8 @@ static psplit_code open_with(const char *tensor, bool follow_symlinks, psplit_di
   in_directory(path, "m/model.onnx");
   write_file(path, bytes.bytes, bytes.n);
   psplit_i_text_fini(&bytes);
-  const psplit_read_options options = {.follow_symlinks = follow_symlinks};
+  const psplit_read_options options = {.struct_size = sizeof options,
+                                       .follow_symlinks = follow_symlinks};
   psplit_model *model = NULL;
   *diag = (psplit_diag){0};
   const psplit_code code = psplit_model_open(path, &options, diag, &model);
@@ -412,6 +413,117 @@ static void without_openat2(void **state) {
   devices_are_refused(state);
 }
 
+/* The bytes of m/model.onnx, whose tensor is in sub/w.bin, and a descriptor of it. */
+static int model_with_data(uint8_t *bytes, size_t most, size_t *out_n) {
+  char path[256];
+  psplit_diag diag;
+  psplit_i_text tensor = external_tensor("sub/w.bin", NULL, NULL, 2048);
+  assert_int_equal(open_with(tensor.bytes, false, &diag), PSPLIT_OK);
+  psplit_i_text_fini(&tensor);
+  in_directory(path, "m/model.onnx");
+  const int fd = open(path, O_RDONLY);
+  const ssize_t n = read(fd, bytes, most); /* the offset is now at the end */
+  assert_in_range(n, 1, most - 1);
+  *out_n = (size_t)n;
+  return fd;
+}
+
+/* From memory, from a descriptor, and again from what is open: external data is where the options
+ * say, nothing of the caller's is kept, and descriptors stay whose they were. */
+static void without_a_path(void **state) {
+  (void)state;
+  uint8_t bytes[1024], scribbled[1024];
+  size_t n;
+  char wanted[256], name[16];
+  const int fd = model_with_data(bytes, sizeof bytes, &n);
+  in_directory(wanted, "m/sub/w.bin");
+  for (int from_memory = 0; from_memory < 2; from_memory++) {
+    psplit_read_options options;
+    psplit_diag diag = {0};
+    psplit_model *model = NULL, *again = NULL;
+    psplit_read_options_init(&options);
+    assert_int_equal(from_memory
+                       ? psplit_model_open_memory(bytes, n, "mine", &options, &diag, &model)
+                       : psplit_model_open_fd(fd, "mine", &options, &diag, &model),
+                     PSPLIT_USAGE);
+    assert_null(model);
+    assert_int_equal(diag.hint, PSPLIT_HINT_DATA_DIRECTORY);
+    assert_memory_equal(diag.message, "mine: ", 6);
+    char data[256];
+    in_directory(data, "m");
+    options.data_directory = data;
+    strcpy(name, "mine");
+    memcpy(scribbled, bytes, n);
+    diag = (psplit_diag){0};
+    assert_int_equal(from_memory
+                       ? psplit_model_open_memory(scribbled, n, name, &options, &diag, &model)
+                       : psplit_model_open_fd(fd, name, &options, &diag, &model),
+                     PSPLIT_OK);
+    memset(scribbled, 0xff, sizeof scribbled);
+    memset(data, 'x', sizeof data - 1);
+    memset(name, 'x', sizeof name - 1);
+    assert_int_equal(psplit_model_n_files(model), 2);
+    assert_string_equal(psplit_model_file_path(model, 0), "mine");
+    assert_string_equal(psplit_model_file_path(model, 1), wanted);
+    check_model(model);
+    assert_int_equal(psplit_i_model_unchanged(model, NULL), PSPLIT_OK);
+    assert_int_equal(psplit_i_model_reopen(model, NULL, 0, 0, &diag, &again), PSPLIT_OK);
+    psplit_model_close(model);
+    assert_string_equal(psplit_model_file_path(again, 1), wanted);
+    check_model(again);
+    psplit_model_close(again);
+  }
+  assert_int_equal(close(fd), 0);
+}
+
+/* A proof opens a model that has Ifs inlined a second time: with its own data_directory. */
+static void reopened_from_its_own_options(void **state) {
+  (void)state;
+  uint8_t bytes[1024];
+  size_t n;
+  char path[256], wanted[256], *data = malloc(256);
+  close(model_with_data(bytes, sizeof bytes, &n));
+  assert_non_null(data);
+  in_directory(data, "m");
+  in_directory(path, "m/model.onnx");
+  in_directory(wanted, "m/sub/w.bin");
+  const psplit_read_options options = {.struct_size = sizeof options, .data_directory = data};
+  psplit_diag diag = {0};
+  psplit_model *model, *again;
+  assert_int_equal(psplit_model_open(path, &options, &diag, &model), PSPLIT_OK);
+  memset(data, 'x', 255);
+  free(data);
+  assert_int_equal(psplit_i_model_reopen(model, NULL, 0, 0, &diag, &again), PSPLIT_OK);
+  assert_string_equal(psplit_model_file_path(again, 1), wanted);
+  psplit_model_close(again);
+  psplit_model_close(model);
+}
+
+static void bad_memory_and_descriptors(void **state) {
+  (void)state;
+  int ends[2];
+  psplit_diag diag = {0};
+  psplit_model *model = NULL;
+  assert_int_equal(psplit_model_open_memory(NULL, 0, NULL, NULL, &diag, &model), PSPLIT_MALFORMED);
+  assert_memory_equal(diag.message, "model: ", 7);
+  diag = (psplit_diag){0};
+  assert_int_equal(psplit_model_open_memory("\xff", 1, NULL, NULL, &diag, &model),
+                   PSPLIT_MALFORMED);
+  diag = (psplit_diag){0};
+  assert_int_equal(psplit_model_open_fd(-1, NULL, NULL, &diag, &model), PSPLIT_IO);
+  assert_int_equal(pipe(ends), 0);
+  diag = (psplit_diag){0};
+  assert_int_equal(psplit_model_open_fd(ends[0], NULL, NULL, &diag, &model), PSPLIT_IO);
+  assert_non_null(strstr(diag.message, "not a regular file"));
+  assert_null(model);
+  close(ends[0]);
+  close(ends[1]);
+  diag = (psplit_diag){0};
+  assert_int_equal(psplit_model_open_fd(0, NULL, &(psplit_read_options){0}, &diag, &model),
+                   PSPLIT_USAGE);
+  assert_non_null(strstr(diag.message, "psplit_read_options_init"));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(each_form_has_its_code),
@@ -419,6 +531,9 @@ int main(void) {
     cmocka_unit_test(devices_are_refused),
     cmocka_unit_test(contradictions_are_refused),
     cmocka_unit_test(many_files),
+    cmocka_unit_test(without_a_path),
+    cmocka_unit_test(reopened_from_its_own_options),
+    cmocka_unit_test(bad_memory_and_descriptors),
     cmocka_unit_test(changed_files_are_noticed),
     cmocka_unit_test(without_openat2), /* last: it cannot be undone */
   };

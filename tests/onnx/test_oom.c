@@ -19,16 +19,28 @@ static unsigned count_files(void) {
   return n;
 }
 
+enum { OWN_FD = 100 };
+typedef enum source { FROM_PATH, FROM_FD, FROM_MEMORY, N_SOURCES } source;
+
+static psplit_code open_from(source from, const char *path, psplit_diag *diag, psplit_model **out) {
+  static uint8_t bytes[1 << 16];
+  psplit_read_options options = {.struct_size = sizeof options, .follow_symlinks = true};
+  if (from == FROM_PATH) return psplit_model_open(path, &options, diag, out);
+  options.data_directory = "/proc/self/fd";
+  if (from == FROM_FD) return psplit_model_open_fd(OWN_FD, NULL, &options, diag, out);
+  const ssize_t n = pread(OWN_FD, bytes, sizeof bytes, 0);
+  return psplit_model_open_memory(bytes, n < 0 ? 0 : (size_t)n, NULL, &options, diag, out);
+}
+
 /* Number of allocations that opening takes; -1 where something went wrong. */
-static long try_all(const char *path) {
-  const psplit_read_options options = {.follow_symlinks = true};
+static long try_all(source from, const char *path) {
   for (long i = 0; i < 100000; i++) {
     psplit_diag diag = {0};
     psplit_model *model = NULL;
     const long live_before = live_blocks();
     const unsigned files_before = count_files();
     fail_allocation_after(i);
-    const psplit_code code = psplit_model_open(path, &options, &diag, &model);
+    const psplit_code code = open_from(from, path, &diag, &model);
     const bool reached = stop_failing();
     if (model) check_model(model);
     psplit_model_close(model);
@@ -48,7 +60,6 @@ static long try_all(const char *path) {
 int main(int argc, char **argv) {
   /* With this number a model can name itself as its external data
    * (tests/fuzz/texts/tensors.onnxtxt). */
-  enum { OWN_FD = 100 };
   for (int i = 1; i < argc; i++) {
     const int fd = open(argv[i], O_RDONLY);
     if (fd < 0 || dup2(fd, OWN_FD) < 0) {
@@ -56,10 +67,12 @@ int main(int argc, char **argv) {
       return 1;
     }
     close(fd);
-    const long n = try_all("/proc/self/fd/100");
-    if (n < 0) return 1;
-    printf("%s: %ld allocations\n", argv[i], n);
-    if (n < 5) return 1; /* the wrapping does not work */
+    for (int from = FROM_PATH; from < N_SOURCES; from++) {
+      const long n = try_all((source)from, "/proc/self/fd/100");
+      if (n < 0) return 1;
+      printf("%s: %ld allocations\n", argv[i], n);
+      if (n < 5) return 1; /* the wrapping does not work */
+    }
   }
   return argc < 2;
 }

@@ -25,7 +25,7 @@ static char *read_all(FILE *in, size_t *out_n) {
 }
 
 int main(int argc, char **argv) {
-  psplit_parse_text_options options = {0};
+  psplit_parse_text_options options = {.struct_size = sizeof options};
   if (argc > 1 && strcmp(argv[1], "-e") == 0) {
     options.fill_left_out = true;
     argc--, argv++;

@@ -23,7 +23,8 @@ static psplit_code open_bytes(pb *bytes, psplit_diag *diag, psplit_model **out) 
   psplit_i_text_fini(bytes);
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
   /* Tests of speed open files that ask for more than the default grants. */
-  const psplit_read_options options = {.max_graph_bytes = UINT64_C(2) << 30};
+  const psplit_read_options options = {.struct_size = sizeof options,
+                                       .max_graph_bytes = UINT64_C(2) << 30};
   const psplit_code code = psplit_model_open(path, &options, diag, out);
   close(fd);
   return code;

@@ -15,7 +15,8 @@ int main(int argc, char **argv) {
   const size_t n = fread(bytes, 1, sizeof bytes, file);
   fclose(file);
   Onnx__ModelProto *model = onnx__model_proto__unpack(NULL, n, bytes);
-  const psplit_print_text_options options = {.max_data_bytes = UINT64_MAX};
+  const psplit_print_text_options options = {.struct_size = sizeof options,
+                                             .max_data_bytes = UINT64_MAX};
   psplit_i_text text = {0};
   psplit_diag diag = {0};
   if (!model || psplit_i_text_print(model, &options, NULL, NULL, &diag, &text) != PSPLIT_OK) {

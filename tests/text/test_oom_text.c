@@ -49,7 +49,8 @@ static psplit_code parse(void *user, psplit_diag *diag) {
 
 static psplit_code print(void *user, psplit_diag *diag) {
   const text *from = user;
-  const psplit_print_text_options options = {.max_data_bytes = UINT64_MAX};
+  const psplit_print_text_options options = {.struct_size = sizeof options,
+                                             .max_data_bytes = UINT64_MAX};
   char *out = NULL;
   size_t n;
   const psplit_code code = psplit_model_print_text(from->model, &options, diag, &out, &n);

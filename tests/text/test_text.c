@@ -24,7 +24,8 @@ static Onnx__ModelProto *parsed(const char *text, psplit_i_arena *arena) {
 }
 
 static psplit_i_text printed(const Onnx__ModelProto *model, uint64_t max_data_bytes) {
-  const psplit_print_text_options options = {.max_data_bytes = max_data_bytes};
+  const psplit_print_text_options options = {.struct_size = sizeof options,
+                                             .max_data_bytes = max_data_bytes};
   psplit_i_text out = {0};
   psplit_diag diag = {0};
   assert_int_equal(psplit_i_text_print(model, &options, NULL, NULL, &diag, &out), PSPLIT_OK);
@@ -215,7 +216,8 @@ static void errors_say_where_and_what(void **state) {
     {"() => () <float[1] w = {1} @{data_location: NOWHERE}> {}",
      "m.onnxtxt:1:45: expected a name of DataLocation, or a number, found 'NOWHERE'"},
   };
-  const psplit_parse_text_options options = {.file_name = "m.onnxtxt"};
+  const psplit_parse_text_options options = {.struct_size = sizeof options,
+                                             .file_name = "m.onnxtxt"};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     void *bytes = NULL;
     size_t n;
@@ -313,7 +315,7 @@ static void data_can_be_left_out(void **state) {
   psplit_i_arena arena, again;
   psplit_i_text out = printed(parsed(text, &arena), 8);
   assert_string_equal(out.bytes, expected);
-  const psplit_parse_text_options fill = {.fill_left_out = true};
+  const psplit_parse_text_options fill = {.struct_size = sizeof fill, .fill_left_out = true};
   Onnx__ModelProto *model;
   psplit_diag diag = {0};
   psplit_i_arena_init(&again, 0);

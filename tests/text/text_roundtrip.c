@@ -29,7 +29,8 @@ static psplit_i_text read_file(const char *path) {
 }
 
 static psplit_i_text print(const Onnx__ModelProto *model, uint64_t max_data_bytes) {
-  const psplit_print_text_options options = {.max_data_bytes = max_data_bytes};
+  const psplit_print_text_options options = {.struct_size = sizeof options,
+                                             .max_data_bytes = max_data_bytes};
   psplit_i_text out = {0};
   psplit_diag diag = {0};
   if (psplit_i_text_print(model, &options, NULL, NULL, &diag, &out) != PSPLIT_OK) {
@@ -42,7 +43,8 @@ static psplit_i_text print(const Onnx__ModelProto *model, uint64_t max_data_byte
 /* What `text` says, which has to print as the same text; NULL, with a line about it, if not. */
 static Onnx__ModelProto *parsed(const char *path, const psplit_i_text *text,
                                 uint64_t max_data_bytes, psplit_i_arena *arena) {
-  const psplit_parse_text_options options = {.file_name = path, .fill_left_out = true};
+  const psplit_parse_text_options options = {
+    .struct_size = sizeof options, .file_name = path, .fill_left_out = true};
   Onnx__ModelProto *out = NULL;
   psplit_diag diag = {0};
   if (psplit_i_text_parse(text->bytes, text->n, &options, arena, &diag, &out) != PSPLIT_OK) {
@@ -81,7 +83,8 @@ static bool check_text(const char *path, const psplit_i_text *text) {
 /* Whether the opened model, whose large weights are in the file, prints as the one in memory. */
 static bool prints_alike(const char *path, const psplit_model *opened,
                          const Onnx__ModelProto *model) {
-  const psplit_print_text_options options = {.max_data_bytes = UINT64_MAX};
+  const psplit_print_text_options options = {.struct_size = sizeof options,
+                                             .max_data_bytes = UINT64_MAX};
   psplit_diag diag = {0};
   char *text = NULL;
   size_t n = 0;

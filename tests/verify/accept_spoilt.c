@@ -30,7 +30,8 @@ int main(int argc, char **argv) {
   psplit_code code = psplit_model_open(argv[1], NULL, &diag, &model);
   if (code == PSPLIT_OK) code = psplit_planner_create(model, &options, &diag, &planner);
   if (code == PSPLIT_OK) code = psplit_planner_run(planner, NULL, &diag);
-  const psplit_emit_options emit = {.accept = spoil_and_prove, .accept_user = model};
+  const psplit_emit_options emit = {
+    .struct_size = sizeof emit, .accept = spoil_and_prove, .accept_user = model};
   if (code == PSPLIT_OK)
     code = psplit_emit(model, psplit_planner_plan(planner), argv[2], &emit, &diag);
   if (code != PSPLIT_OK) fprintf(stderr, "error: %s\n", diag.message);

@@ -91,7 +91,8 @@ static void fail_each(const fixture *f, attempt *run, int which) {
 static psplit_code show(const fixture *f, int which, psplit_diag *diag) {
   psplit_snapshot *snapshot = NULL;
   char *text = NULL;
-  const psplit_view_options options = {.format = (psplit_view_format)which,
+  const psplit_view_options options = {.struct_size = sizeof options,
+                                       .format = (psplit_view_format)which,
                                        .level = PSPLIT_VIEW_SUPERNODES};
   psplit_code code = psplit_snapshot_take(f->planner, diag, &snapshot);
   const psplit_snapshot *one = snapshot;
