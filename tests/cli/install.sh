@@ -109,4 +109,21 @@ mv "$tmp/own" "$tmp/moved"
 tree moved "$tmp/moved" "$tmp/moved/bin" "$tmp/moved/${lib#"$tmp/own/"}"
 install folders --prefix="$tmp/odd" --bindir=libexec/psplit --libdir="$tmp/beside/lib64"
 tree folders "$tmp/odd" "$tmp/odd/libexec/psplit" "$tmp/beside/lib64"
+
+# Both kinds of library, and a program that has the whole of it in itself.
+install both -Ddefault_library=both --prefix="$tmp/both" --bindir=bin --libdir=lib
+lib=$tmp/both/lib
+for compiler in clang gcc; do
+  command -v $compiler >/dev/null || continue
+  # shellcheck disable=SC2046  # one word per flag
+  { libs=$(PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --static --libs psplit) &&
+    $compiler -std=c11 $(PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --cflags psplit) \
+      "$source/samples/embed.c" -o "$tmp/embed" \
+      $(echo "$libs" | sed 's/-lpsplit/-l:libpsplit.a/') &&
+    ! readelf -d "$tmp/embed" | grep -q libpsplit &&
+    rm -rf "$tmp/stages" && "$tmp/embed" "$tmp/model.onnx" 2 "$tmp/stages" &&
+    "$tmp/both/bin/onnx-pipeline-verify" "$tmp/stages" --model "$tmp/model.onnx"; } \
+    >"$tmp/log" 2>&1
+  report $? "static: samples/embed.c is built with $compiler, has no libpsplit.so, and runs"
+done
 echo "1..$n"
