@@ -100,7 +100,8 @@ static psplit_code fill_stages(const psplit_i_solver_request *strict, int64_t li
   for (uint32_t s = 0; s < n_stages; s++) at[s + 1] += at[s];
   for (uint32_t i = 0; i < n; i++) order[at[a.trial.stage[i]]++] = i;
   PSPLIT_TRY(psplit_i_order_dp_init(&dp, &a.instance, &a.automaton));
-  PSPLIT_TRY(psplit_i_order_dp_run(&dp, order, NULL, limit, &a.trial) ? PSPLIT_OK : PSPLIT_NOMEM);
+  PSPLIT_TRY(psplit_i_order_dp_run(&dp, order, NULL, limit, NULL, &a.trial) ? PSPLIT_OK
+                                                                            : PSPLIT_NOMEM);
   if (a.trial.value > limit) goto out; /* point to point, with all receivers counted */
   *out_value = a.trial.value;
   if (take) psplit_i_result_take(result, &a.instance, &a.trial);
@@ -141,7 +142,7 @@ static psplit_code bounds(psplit_i_solver_state *a) {
   int64_t bound = a->bound;
   const uint32_t most_clusters = a->instance.n <= PSPLIT_I_LARGE ? 64 : 8;
   if (psplit_i_node_cut_bound(&a->instance, &a->automaton, a->best.value, most_clusters,
-                              &a->request->deadline, &bound) != PSPLIT_OK)
+                              a->request->budget, &bound) != PSPLIT_OK)
     return psplit_i_nomem(a->request->diag);
   psplit_i_state_raise(a, bound, "node min cut");
   return PSPLIT_OK;
@@ -245,7 +246,7 @@ static psplit_code solve(const psplit_i_solver_request *request, psplit_i_result
    * proved for both. Empty stages rarely help, so that is the usual case. */
   psplit_partition_options relaxed = *request->options;
   relaxed.require_nonempty = false;
-  const psplit_i_solver_request easier = {request->problem, &relaxed, request->deadline,
+  const psplit_i_solver_request easier = {request->problem, &relaxed, request->budget,
                                           request->arena, request->diag};
   psplit_code code = run(&easier, request, NULL, out_result, &left, &stopped);
   if (code != PSPLIT_OK || (!stopped && all_stages_used(request, out_result))) return code;

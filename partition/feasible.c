@@ -37,8 +37,13 @@ psplit_code psplit_i_state_find_any(psplit_i_solver_state *a) {
   /* A short run of the exact program often decides; then a search, then a long run. */
   psplit_code code = PSPLIT_OK;
   psplit_i_verdict verdict = PSPLIT_I_UNKNOWN;
+  psplit_i_budget *budget = a->request->budget;
+  const psplit_i_budget asked = *budget;
   const double least = psplit_i_now() + LEAST_SECONDS;
-  if (a->deadline.end >= 0 && a->deadline.end < least) a->deadline.end = least;
+  const uint64_t least_ops =
+    (uint64_t)(LEAST_SECONDS * PSPLIT_I_STEPS_PER_SECOND) * PSPLIT_I_STEP_OPS;
+  if (asked.end >= 0 && asked.end < least) budget->end = least;
+  if (psplit_i_budget_left(budget) < least_ops) budget->most = budget->spent + least_ops;
   PSPLIT_TRY(psplit_i_state_exact(a, everything, PSPLIT_I_FIRST_STEPS, &verdict));
   if (verdict == PSPLIT_I_UNKNOWN && a->best.value >= PSPLIT_I_INF)
     PSPLIT_TRY(
@@ -48,7 +53,8 @@ psplit_code psplit_i_state_find_any(psplit_i_solver_state *a) {
   if (a->best.value >= PSPLIT_I_INF)
     code = verdict == PSPLIT_I_NO ? PSPLIT_INFEASIBLE : PSPLIT_UNSUPPORTED;
 out:
-  a->deadline = a->request->deadline;
+  budget->end = asked.end;
+  budget->most = asked.most;
   return code;
 }
 
@@ -79,18 +85,17 @@ static uint32_t devices_that_do(const psplit_i_solver_request *request) {
   problem.devices = &devices;
   problem.n_devices = 1;
   problem.pin = NULL;
-  const psplit_i_deadline deadline = {request->deadline.end < 0
-                                        ? -1
-                                        : psplit_i_now() +
-                                            (request->options->time_limit_s + LEAST_SECONDS) / 4};
-  const psplit_i_solver_request inner = {&problem, &options, deadline, request->arena, &ignored};
+  options.time_limit_s = options.time_limit_s < 0 ? -1 : (options.time_limit_s + LEAST_SECONDS) / 4;
+  psplit_i_budget budget = psplit_i_budget_of(&options); /* the others found nothing with theirs */
+  options.time_limit_s = request->options->time_limit_s;
+  const psplit_i_solver_request inner = {&problem, &options, &budget, request->arena, &ignored};
   while (low < MOST_STAGES && (high == 0 || high - low > 1)) {
     devices.count =
       high == 0 ? (low * 2 < MOST_STAGES ? low * 2 : MOST_STAGES) : low + (high - low) / 2;
     ignored = (psplit_diag){0};
     if (finds_split(&inner))
       high = devices.count;
-    else if (high == 0 && (devices.count >= TRIED_STAGES || psplit_i_expired(&deadline)))
+    else if (high == 0 && (devices.count >= TRIED_STAGES || psplit_i_expired(&budget)))
       return 0;
     else
       low = devices.count;

@@ -54,10 +54,12 @@ static psplit_code contiguous_start(const psplit_i_solver_request *request,
   options.chunks = 1;
   const double limit = request->options->time_limit_s;
   options.time_limit_s = limit < 0 || limit > 4 ? 2 : limit / 2;
-  const psplit_i_deadline deadline = psplit_i_deadline_in(&options);
-  const psplit_i_solver_request inner = {request->problem, &options, deadline, request->arena,
+  psplit_i_budget budget = psplit_i_budget_inner(request->budget, &options);
+  const psplit_i_solver_request inner = {request->problem, &options, &budget, request->arena,
                                          request->diag};
-  return psplit_i_contiguous(&inner, result);
+  const psplit_code code = psplit_i_contiguous(&inner, result);
+  psplit_i_spend(request->budget, budget.spent);
+  return code;
 }
 
 /* Start for chunks: the devices, repeated, as stages of their own; labels 0 .. chunks * K - 1.
@@ -81,10 +83,11 @@ static psplit_code folded_start(const psplit_i_solver_request *request, uint32_t
   options.noncontiguous = options.require_nonempty = false;
   options.objective = PSPLIT_THROUGHPUT;
   options.time_limit_s = 1;
-  const psplit_i_deadline deadline = psplit_i_deadline_in(&options);
-  const psplit_i_solver_request inner = {&problem, &options, deadline, request->arena, &ignored};
+  psplit_i_budget budget = psplit_i_budget_inner(request->budget, &options);
+  const psplit_i_solver_request inner = {&problem, &options, &budget, request->arena, &ignored};
   psplit_code code = psplit_i_result_init(&result, &inner);
   if (code == PSPLIT_OK) code = psplit_i_contiguous(&inner, &result);
+  psplit_i_spend(request->budget, budget.spent);
   if (code == PSPLIT_OK) memcpy(stage, result.stage, problem.n_nodes * sizeof *stage);
   return code;
 }
@@ -175,7 +178,8 @@ static psplit_code latency_bounds(const psplit_i_solver_request *request,
     out->bound_name = "throughput";
   }
   const int64_t before = out->bound;
-  const psplit_code code = psplit_i_latency_chain_bound(instance, automaton, &out->bound);
+  const psplit_code code =
+    psplit_i_latency_chain_bound(instance, automaton, request->budget, &out->bound);
   if (out->bound > before) out->bound_name = "chain of stages";
   return code;
 }
@@ -191,7 +195,7 @@ static psplit_code bounds(const psplit_i_solver_request *request, const psplit_i
   const int64_t before = out->bound;
   const psplit_code code =
     psplit_i_node_cut_bound(instance, automaton, value, instance->n <= 3000 ? instance->n : 100,
-                            &request->deadline, &out->bound);
+                            request->budget, &out->bound);
   if (out->bound > before) out->bound_name = "node min cut";
   return code;
 }
@@ -227,9 +231,11 @@ static psplit_code place_first(const psplit_i_solver_request *request,
                                psplit_i_result *result) {
   psplit_diag ignored = {0};
   options.time_limit_s = options.time_limit_s < 0 ? 3 : options.time_limit_s * 0.3;
-  const psplit_i_solver_request inner = {problem, &options, request->deadline, request->arena,
-                                         &ignored};
-  return place(&inner, false, result);
+  psplit_i_budget budget = psplit_i_budget_inner(request->budget, &options);
+  const psplit_i_solver_request inner = {problem, &options, &budget, request->arena, &ignored};
+  const psplit_code code = place(&inner, false, result);
+  psplit_i_spend(request->budget, budget.spent);
+  return code;
 }
 
 /* A split into two chunks per device, as a start for free placement. */
@@ -267,7 +273,7 @@ static psplit_code adding_start(placing *p, psplit_i_placement *placement, uint3
   psplit_i_local_search_options options = {.seed = p->request->options->seed,
                                            .n_threads = p->request->options->n_threads,
                                            .n_rounds = 4,
-                                           .deadline = p->request->deadline};
+                                           .budget = p->request->budget};
   const uint64_t n_steps = ORDER_WORK / one_order / 8;
   options.n_steps = n_steps < MAX_STEPS ? (uint32_t)n_steps : MAX_STEPS;
   psplit_i_assignment assignment;
@@ -364,9 +370,10 @@ static psplit_code anneal(placing *p, psplit_i_result *result) {
   uint32_t n_idle = 0;
   for (uint64_t round = 0; round < n_rounds && n_idle < 4 && p->value > result->bound; round++) {
     const int64_t before = p->value;
-    if (psplit_i_expired(&request->deadline)) break;
+    if (psplit_i_expired(request->budget)) break;
     if (p->instance.unordered && !request->options->require_nonempty) {
-      PSPLIT_TRY(psplit_i_reduce(&p->instance, &p->automaton, p->value, p->parent, request->diag));
+      PSPLIT_TRY(psplit_i_reduce(&p->instance, &p->automaton, p->value, p->parent, request->budget,
+                                 request->diag));
       PSPLIT_TRY(bind(p));
     }
     PSPLIT_TRY(anneal_round(p, round));
@@ -382,9 +389,8 @@ out:
 static psplit_code raise_bound(placing *p, psplit_i_result *result) {
   const int64_t before = result->bound;
   if (p->request->options->objective == PSPLIT_LATENCY || p->value <= before) return PSPLIT_OK;
-  const psplit_code code =
-    psplit_i_communication_share_bound(&p->instance, &p->automaton, p->value, p->request->options,
-                                       &p->request->deadline, &result->bound);
+  const psplit_code code = psplit_i_communication_share_bound(
+    &p->instance, &p->automaton, p->value, p->request->options, p->request->budget, &result->bound);
   if (result->bound > before) result->bound_name = "shares of communication";
   return code;
 }

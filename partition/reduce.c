@@ -23,6 +23,7 @@
 
 typedef struct reduction {
   psplit_i_solver_request request;
+  psplit_i_budget budget;
   psplit_i_arena arena;
   psplit_i_instance instance;
   psplit_i_automaton automaton;
@@ -68,7 +69,8 @@ static psplit_code reduce(reduction *r) {
   for (uint32_t before = UINT32_MAX; r->instance.n < before;) {
     before = r->instance.n;
     PSPLIT_TRY(bind_automaton(r, &options));
-    PSPLIT_TRY(psplit_i_reduce(&r->instance, &r->automaton, r->limit, r->parent, r->request.diag));
+    PSPLIT_TRY(psplit_i_reduce(&r->instance, &r->automaton, r->limit, r->parent, &r->budget,
+                               r->request.diag));
   }
 out:
   return code;
@@ -92,7 +94,8 @@ psplit_code psplit_partition_reduce(const psplit_problem *problem,
       "reductions go with contiguous throughput, one chunk per device and links between "
       "all stages");
   psplit_problem merged;
-  reduction r = {.request = {&merged, options, psplit_i_deadline_in(options), &r.arena, diag},
+  reduction r = {.request = {&merged, options, &r.budget, &r.arena, diag},
+                 .budget = psplit_i_budget_of(options),
                  .limit = limit_ns};
   psplit_i_arena_init(&r.arena, 0);
   code = psplit_i_problem_validate(problem, diag);

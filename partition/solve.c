@@ -140,8 +140,8 @@ psplit_code psplit_partition_solve(const psplit_problem *problem,
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
   psplit_problem merged;
-  const psplit_i_solver_request request = {&merged, options, psplit_i_deadline_in(options), &arena,
-                                           diag};
+  psplit_i_budget budget = psplit_i_budget_of(options);
+  const psplit_i_solver_request request = {&merged, options, &budget, &arena, diag};
   psplit_i_result result;
   psplit_solution *solution = NULL;
   PSPLIT_TRY(check_options(problem, options, diag));

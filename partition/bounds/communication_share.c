@@ -26,6 +26,7 @@ enum {
   ROUNDS = 2,
   CUTS = 8, /* for a cluster and round */
   FUNCTIONS = 24,
+  BATCH = 64,    /* clusters that share what is left of the budget */
   WORK = 300000, /* clusters times pins for a second of the time limit */
 };
 static const double kSlack = 1e-9; /* far above what doubles round away */
@@ -67,14 +68,15 @@ typedef struct line {
 
 /* The least set with `cluster` for `b`; *out_least is a lower bound on its comm + b w. */
 static bool least_set(const network *net, uint32_t cluster, double b, psplit_i_flow *flow,
-                      bool *side, line *out, double *out_least) {
+                      bool *side, psplit_i_budget *budget, line *out, double *out_least) {
   const psplit_i_instance *instance = net->instance;
   int64_t value = 0;
   if (!psplit_i_flow_copy(flow, &net->whole)) return false;
+  psplit_i_spend(budget, flow->arcs.n); /* copied, and looked through for the side */
   for (uint32_t i = 0; i < instance->n; i++)
     flow->arcs.items[2 * (size_t)i].cap =
       net->w[i] >= PSPLIT_I_INF ? PSPLIT_I_INF : scaled(net, b * (double)net->w[i]);
-  if (!psplit_i_flow_run(flow, cluster, instance->n, PSPLIT_I_INF, &value) ||
+  if (!psplit_i_flow_run(flow, cluster, instance->n, PSPLIT_I_INF, budget, &value) ||
       !psplit_i_flow_side(flow, cluster, side))
     return false;
   *out_least = (double)value / net->scale;
@@ -99,10 +101,10 @@ static double ratio(const share *s, double t) {
 
 /* The best b for `cluster` when no load is above t: between a set too large and one that is not. */
 static bool find_share(const network *net, uint32_t cluster, double t, psplit_i_flow *flow,
-                       bool *side, share *best) {
+                       bool *side, psplit_i_budget *budget, share *best) {
   line small, large = {0, (double)net->total};
   double least, top = ratio(best, t);
-  if (!least_set(net, cluster, 1, flow, side, &small, &least)) return false;
+  if (!least_set(net, cluster, 1, flow, side, budget, &small, &least)) return false;
   if (least > t) {
     *best = (share){1, least};
     return true;
@@ -112,10 +114,10 @@ static bool find_share(const network *net, uint32_t cluster, double t, psplit_i_
     const double b = (small.comm - large.comm) / (large.w - small.w);
     const double met = small.comm + b * small.w;
     if (b >= 1) break;
-    if (!least_set(net, cluster, b, flow, side, &middle, &least)) return false;
+    if (!least_set(net, cluster, b, flow, side, budget, &middle, &least)) return false;
     const share s = {b, least};
     if (ratio(&s, t) > top) top = ratio(&s, t), *best = s;
-    if (least >= met * (1 - 1e-6)) break;
+    if (least >= met * (1 - 1e-6) || psplit_i_expired(budget)) break;
     if (middle.comm + middle.w > t)
       large = middle;
     else
@@ -222,19 +224,26 @@ static int compare_weights(const void *a, const void *b) {
 }
 
 static psplit_code find_shares(const network *net, double t, const weighed *list, uint32_t n_list,
-                               uint32_t n_threads, const psplit_i_deadline *deadline,
-                               share *shares) {
+                               uint32_t n_threads, psplit_i_budget *budget, share *shares) {
   const int team = n_list < 32 ? 1 : psplit_i_team_size(n_threads); /* waiting costs more */
   bool failed = false;
+  uint64_t spent[BATCH];
 #pragma omp parallel num_threads(team)
   {
     psplit_i_flow flow = {0};
     bool *side = malloc((size_t)net->whole.head.n + 1);
     bool ok = side != NULL;
+    for (uint32_t first = 0; first < n_list; first += BATCH) {
+      const uint32_t end = n_list - first < BATCH ? n_list : first + BATCH;
 #pragma omp for schedule(dynamic, 8)
-    for (uint32_t i = 0; i < n_list; i++) {
-      if (!ok || psplit_i_expired(deadline)) continue;
-      ok = find_share(net, list[i].cluster, t, &flow, side, &shares[list[i].cluster]);
+      for (uint32_t i = first; i < end; i++) {
+        psplit_i_budget own = psplit_i_budget_share(budget, BATCH);
+        if (ok && !psplit_i_expired(&own))
+          ok = find_share(net, list[i].cluster, t, &flow, side, &own, &shares[list[i].cluster]);
+        spent[i - first] = own.spent;
+      }
+#pragma omp single
+      for (uint32_t i = first; i < end; i++) psplit_i_spend(budget, spent[i - first]);
     }
     if (!ok) {
 #pragma omp atomic write
@@ -249,8 +258,7 @@ static psplit_code find_shares(const network *net, double t, const weighed *list
 psplit_code psplit_i_communication_share_bound(const psplit_i_instance *instance,
                                                const psplit_i_automaton *automaton, int64_t limit,
                                                const psplit_partition_options *options,
-                                               const psplit_i_deadline *deadline,
-                                               int64_t *inout_bound) {
+                                               psplit_i_budget *budget, int64_t *inout_bound) {
   if (instance->overlap || automaton->replicated || limit >= PSPLIT_I_INF) return PSPLIT_OK;
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
@@ -284,7 +292,7 @@ psplit_code psplit_i_communication_share_bound(const psplit_i_instance *instance
   PSPLIT_TRY(build(&net, &arena) ? PSPLIT_OK : PSPLIT_NOMEM);
   for (uint32_t round = 0; round < ROUNDS && *inout_bound < limit; round++) {
     const double t = round == 0 ? (double)limit : (double)*inout_bound;
-    PSPLIT_TRY(find_shares(&net, t, list, n_list, options->n_threads, deadline, shares));
+    PSPLIT_TRY(find_shares(&net, t, list, n_list, options->n_threads, budget, shares));
     int64_t low = *inout_bound, high = limit; /* limit is not asked about */
     while (low < high) {
       const int64_t middle = low + (high - low) / 2;

@@ -12,6 +12,6 @@
  */
 PSPLIT_MUST_USE psplit_code psplit_i_communication_share_bound(
   const psplit_i_instance *instance, const psplit_i_automaton *automaton, int64_t limit,
-  const psplit_partition_options *options, const psplit_i_deadline *deadline, int64_t *inout_bound);
+  const psplit_partition_options *options, psplit_i_budget *budget, int64_t *inout_bound);
 
 #endif

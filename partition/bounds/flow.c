@@ -43,15 +43,17 @@ bool psplit_i_flow_arc_add(psplit_i_flow *flow, uint32_t from, uint32_t to, int6
 
 /* Breadth-first levels from the source; false when the sink is out of reach. */
 static bool levels(const psplit_i_flow *flow, uint32_t source, uint32_t sink, uint32_t *level,
-                   uint32_t *queue) {
+                   uint32_t *queue, uint64_t *n_ops) {
   memset(level, 0xff, flow->head.n * sizeof *level);
   uint32_t head = 0, tail = 0;
   level[source] = 0;
   queue[tail++] = source;
+  *n_ops += flow->head.n / 16;
   while (head < tail) {
     const uint32_t v = queue[head++];
     for (uint32_t a = flow->head.items[v]; a; a = flow->arcs.items[a - 1].next) {
       const psplit_i_flow_arc *arc = &flow->arcs.items[a - 1];
+      ++*n_ops;
       if (arc->cap <= 0 || level[arc->to] != PSPLIT_NONE) continue;
       level[arc->to] = level[v] + 1;
       if (arc->to == sink) return true;
@@ -62,8 +64,8 @@ static bool levels(const psplit_i_flow *flow, uint32_t source, uint32_t sink, ui
 }
 
 static int64_t blocking_flow(psplit_i_flow *flow, uint32_t source, uint32_t sink,
-                             const uint32_t *level, uint32_t *next, uint32_t *path,
-                             int64_t enough) {
+                             const uint32_t *level, uint32_t *next, uint32_t *path, int64_t enough,
+                             psplit_i_budget *budget) {
   int64_t total = 0;
   uint32_t depth = 0, v = source;
   memcpy(next, flow->head.items, flow->head.n * sizeof *next);
@@ -79,17 +81,20 @@ static int64_t blocking_flow(psplit_i_flow *flow, uint32_t source, uint32_t sink
         if (flow->arcs.items[path[i]].cap == 0) back = i;
       }
       total += least;
+      if (!psplit_i_spend(budget, depth / 2 + 1)) return total;
       v = back < depth ? flow->arcs.items[path[back] ^ 1].to : source;
       depth = back < depth ? back : 0;
       /* Only unbounded arcs: the flow has no end. */
       if (least >= PSPLIT_I_INF) return enough;
       continue;
     }
-    uint32_t a = next[v];
+    uint32_t a = next[v], n_seen = 1;
     for (; a; a = flow->arcs.items[a - 1].next) {
       const psplit_i_flow_arc *arc = &flow->arcs.items[a - 1];
       if (arc->cap > 0 && level[arc->to] == level[v] + 1) break;
+      n_seen++;
     }
+    if (!psplit_i_spend(budget, n_seen)) return total;
     next[v] = a;
     if (a) {
       path[depth++] = a - 1;
@@ -105,13 +110,18 @@ static int64_t blocking_flow(psplit_i_flow *flow, uint32_t source, uint32_t sink
 }
 
 bool psplit_i_flow_run(psplit_i_flow *flow, uint32_t source, uint32_t sink, int64_t enough,
-                       int64_t *inout_value) {
+                       psplit_i_budget *budget, int64_t *inout_value) {
   const size_t n = flow->head.n;
   flow->scratch.n = 0;
   if (!psplit_i_vec_reserve(&flow->scratch, 3 * n)) return false;
   uint32_t *level = flow->scratch.items, *next = level + n, *path = next + n;
-  while (*inout_value < enough && levels(flow, source, sink, level, path))
-    *inout_value += blocking_flow(flow, source, sink, level, next, path, enough - *inout_value);
+  while (*inout_value < enough) {
+    uint64_t n_ops = 0;
+    const bool more = levels(flow, source, sink, level, path, &n_ops);
+    if (!psplit_i_spend(budget, n_ops) || !more) break;
+    *inout_value +=
+      blocking_flow(flow, source, sink, level, next, path, enough - *inout_value, budget);
+  }
   if (*inout_value > enough) *inout_value = enough;
   return true;
 }

@@ -3,6 +3,7 @@
 #define PSPLIT_PARTITION_FLOW_H
 
 #include "base.h"
+#include "budget.h"
 
 /* Maximum flow by Dinic's algorithm on a network that may grow between calls. */
 typedef struct psplit_i_flow_arc {
@@ -24,9 +25,10 @@ bool psplit_i_flow_copy(psplit_i_flow *to,
 uint32_t psplit_i_flow_node(psplit_i_flow *flow);
 bool psplit_i_flow_arc_add(psplit_i_flow *flow, uint32_t from, uint32_t to, int64_t cap);
 /* Pushes what still fits from `source` to `sink`; adds it to *inout_value, which stops growing at
- * `enough`. False when out of memory. */
+ * `enough`; and early, below the maximum, when the budget is spent: as a bound on the minimum cut
+ * the value still holds, but psplit_i_flow_side tells nothing then. False when out of memory. */
 bool psplit_i_flow_run(psplit_i_flow *flow, uint32_t source, uint32_t sink, int64_t enough,
-                       int64_t *inout_value);
+                       psplit_i_budget *budget, int64_t *inout_value);
 /* After a run: side[v] = reachable from `source` in what is left. */
 bool psplit_i_flow_side(psplit_i_flow *flow, uint32_t source, bool *side);
 

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "automaton.h"
+#include "budget.h"
 #include "flow.h"
 #include "instance.h"
 #include "latency_chain.h"
@@ -30,6 +31,7 @@ typedef struct chain {
   const psplit_i_automaton *automaton;
   psplit_i_arena arena;
   psplit_i_flow flow;
+  psplit_i_budget *budget;
   int64_t *send, *recv;         /* [n_nets] least over the types that pay */
   int64_t *gap_send, *gap_recv; /* [n_nets] the same, 0 for nets that do not count in gaps */
   uint32_t *link, n_links;
@@ -162,7 +164,7 @@ static bool cut_gap(chain *c, uint32_t n, uint32_t with, uint32_t without, int64
   return psplit_i_set_network(&c->flow, c->instance, c->inside, n, c->local, c->weight, c->gap_send,
                               c->gap_recv) &&
          psplit_i_flow_arc_add(&c->flow, c->local[without], n, PSPLIT_I_INF) &&
-         psplit_i_flow_run(&c->flow, c->local[with], n, PSPLIT_I_INF, out_value);
+         psplit_i_flow_run(&c->flow, c->local[with], n, PSPLIT_I_INF, c->budget, out_value);
 }
 
 /* Measures link k and the gap in front of it. False: out of memory. */
@@ -174,6 +176,8 @@ static bool measure(chain *c, uint32_t k) {
   c->bytes[k] = 0;
   for (uint32_t t = 0; t < instance->n_types; t++) c->time[(size_t)t * c->n_links + k] = 0;
   mark_between(c, first, last);
+  psplit_i_spend(c->budget, 4 * (uint64_t)(last - first + 1) + c->instance->succ_off[last + 1] -
+                              c->instance->succ_off[first]);
   for (uint32_t i = first; i <= last; i++) {
     if (!c->reached[i]) continue;
     c->local[i] = n;
@@ -362,10 +366,15 @@ static bool cover(chain *c, int64_t *out_value) {
 static void thin(chain *c) {
   const uint64_t n_moves = c->automaton->move_off[c->automaton->n_states];
   uint32_t step = 1;
-  while ((uint64_t)(c->n_links / step) * (c->n_links / step) * n_moves / 2 > MAX_WORK) step++;
+  const uint64_t left = psplit_i_budget_left(c->budget) / 4;
+  const uint64_t most = left < MAX_WORK ? left : MAX_WORK;
+  while (step < c->n_links &&
+         (uint64_t)(c->n_links / step) * (c->n_links / step) * n_moves / 2 > most)
+    step++;
   uint32_t n = 0;
   for (uint32_t k = 0; k < c->n_links; k += step) c->link[n++] = c->link[k];
   c->n_links = n;
+  psplit_i_spend(c->budget, (uint64_t)n * n * n_moves / 2);
 }
 
 static psplit_code raise_bound(chain *c, int64_t *inout_bound) {
@@ -382,15 +391,16 @@ static psplit_code raise_bound(chain *c, int64_t *inout_bound) {
 
 psplit_code psplit_i_latency_chain_bound(const psplit_i_instance *instance,
                                          const psplit_i_automaton *automaton,
-                                         int64_t *inout_bound) {
+                                         psplit_i_budget *budget, int64_t *inout_bound) {
   if (automaton->replicated) return PSPLIT_OK;
   psplit_code code = PSPLIT_NOMEM;
-  chain c = {.instance = instance, .automaton = automaton};
+  chain c = {.instance = instance, .automaton = automaton, .budget = budget};
   psplit_i_arena_init(&c.arena, 0);
   if (!init(&c)) goto out;
   psplit_i_least_costs(instance, automaton, c.send, c.recv, c.length);
   take_longest_path(&c);
   PSPLIT_TRY(raise_bound(&c, inout_bound));
+  if (psplit_i_expired(budget)) goto out;
   take_longest_path(&c);
   keep_separators(&c);
   PSPLIT_TRY(raise_bound(&c, inout_bound));

@@ -3,11 +3,14 @@
 #define PSPLIT_PARTITION_LATENCY_CHAIN_H
 
 #include "automaton.h"
+#include "budget.h"
 
 /* Raises *inout_bound to what a chain of clusters takes one after the other: a bound on the latency
- * of contiguous splits of `instance`, which has edges. Errors: NOMEM. */
+ * of contiguous splits of `instance`, which has edges. A spent
+ * budget leaves it weaker. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_latency_chain_bound(const psplit_i_instance *instance,
                                                          const psplit_i_automaton *automaton,
+                                                         psplit_i_budget *budget,
                                                          int64_t *inout_bound);
 
 #endif

@@ -100,7 +100,7 @@ bool psplit_i_least_costs(const psplit_i_instance *instance, const psplit_i_auto
 
 psplit_code psplit_i_node_cut_bound(const psplit_i_instance *instance,
                                     const psplit_i_automaton *automaton, int64_t limit,
-                                    uint32_t most_clusters, const psplit_i_deadline *deadline,
+                                    uint32_t most_clusters, psplit_i_budget *budget,
                                     int64_t *inout_bound) {
   if (instance->overlap || automaton->replicated) return PSPLIT_OK;
   psplit_i_flow flow = {0}, whole = {0};
@@ -127,15 +127,16 @@ psplit_code psplit_i_node_cut_bound(const psplit_i_instance *instance,
   bool built = false;
   for (uint32_t k = 0; k < instance->n && k < most_clusters; k++) {
     const uint32_t i = list[k].cluster;
-    if (list[k].most <= *inout_bound || *inout_bound >= limit || psplit_i_expired(deadline)) break;
+    if (list[k].most <= *inout_bound || *inout_bound >= limit || psplit_i_expired(budget)) break;
     if (!built && !psplit_i_set_network(&whole, instance, all, instance->n, all, automaton->omega,
                                         send, recv))
       goto out;
     built = true;
     if (!psplit_i_flow_copy(&flow, &whole)) goto out;
+    psplit_i_spend(budget, flow.arcs.n / 4);
     const int64_t enough = least[i] < limit ? least[i] : limit;
     int64_t value = 0;
-    if (!psplit_i_flow_run(&flow, i, instance->n, enough, &value)) goto out;
+    if (!psplit_i_flow_run(&flow, i, instance->n, enough, budget, &value)) goto out;
     if (value > *inout_bound) *inout_bound = value;
   }
   code = PSPLIT_OK;

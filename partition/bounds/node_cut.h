@@ -29,7 +29,6 @@ bool psplit_i_set_network(psplit_i_flow *flow, const psplit_i_instance *instance
 PSPLIT_MUST_USE psplit_code psplit_i_node_cut_bound(const psplit_i_instance *instance,
                                                     const psplit_i_automaton *automaton,
                                                     int64_t limit, uint32_t most_clusters,
-                                                    const psplit_i_deadline *deadline,
-                                                    int64_t *inout_bound);
+                                                    psplit_i_budget *budget, int64_t *inout_bound);
 
 #endif

@@ -47,6 +47,7 @@ static bool reaches_end(reach *r, int64_t most) {
   r->end = 1;
   r->now[0] = 0;
   for (uint32_t j = 1; j <= n_stages && r->n_reads < kMaxReads; j++) {
+    const uint64_t n_reads = r->n_reads;
     /* What is left must fit the stages that are left. */
     const double least = (double)total - (double)(n_stages - j) * (double)most * (1 + 1e-9);
     memset(r->reader.at_in + r->first, 0, r->end - r->first);
@@ -59,6 +60,7 @@ static bool reaches_end(reach *r, int64_t most) {
       end = q2 + 1;
     }
     if (first == n) return false;
+    if (!psplit_i_spend(x->budget, r->n_reads - n_reads + n / 16)) return true; /* who knows */
     if (end == n && r->next[n - 1] >= total) return true;
     int64_t *const swap = r->now;
     r->now = r->next;

@@ -51,11 +51,13 @@ static void relax(const psplit_i_weight_axis_build *x, uint32_t q1, uint32_t q2,
     }
 }
 
-static psplit_code run_program(psplit_i_weight_axis_build *x) {
+/* Unfinished tables bound nothing: then the bound is 0, and *out_done false. */
+static psplit_code run_program(psplit_i_weight_axis_build *x, bool *out_done) {
   psplit_i_weight_axis *axis = x->out;
   const psplit_i_automaton *m = x->automaton;
   const uint32_t n_buckets = axis->n_buckets, n_states = m->n_states;
   const size_t cells = (size_t)n_buckets * n_states;
+  *out_done = false;
   axis->n_states = n_states;
   axis->before = psplit_i_arena_array(&axis->arena, cells, sizeof *axis->before);
   uint32_t *states = psplit_i_arena_array(&x->arena, n_states, sizeof *states);
@@ -73,11 +75,13 @@ static psplit_code run_program(psplit_i_weight_axis_build *x) {
           (double)(m->total_omega - axis->high[q2]) <= limit * m->taken[c])
         states[n_active++] = c;
     if (n_active == 0) continue;
+    const uint64_t ops = 2 + 2 * (uint64_t)n_active * m->move_off[n_states] / n_states;
     psplit_i_weight_axis_turn(&reader, q2);
     for (uint32_t q1 = q2; q1-- > 0;) {
       const int64_t omega = axis->low[q2] - axis->high[q1];
       if (omega > x->reach) break;
       int64_t in, out;
+      if (!psplit_i_spend(x->budget, ops)) return PSPLIT_OK;
       psplit_i_weight_axis_read(&reader, q1, &in, &out);
       relax(x, q1, q2, states, n_active, (stage_bound){omega > 0 ? omega : 0, in, out});
     }
@@ -86,6 +90,7 @@ static psplit_code run_program(psplit_i_weight_axis_build *x) {
   }
   const int64_t bound = axis->before[(size_t)(n_buckets - 1) * n_states];
   axis->bound = bound > x->limit ? x->limit + 1 : bound;
+  *out_done = true;
   return PSPLIT_OK;
 }
 
@@ -101,17 +106,20 @@ static uint32_t count_cells(const psplit_i_weight_axis_build *x) {
 
 psplit_code psplit_i_weight_axis_make(const psplit_i_instance *instance,
                                       const psplit_i_automaton *automaton, int64_t limit,
-                                      uint32_t n_threads, psplit_i_weight_axis *out_axis) {
+                                      uint32_t n_threads, psplit_i_budget *budget,
+                                      psplit_i_weight_axis *out_axis) {
   memset(out_axis, 0, sizeof *out_axis);
   if (limit >= PSPLIT_I_INF || automaton->total_omega == 0) return PSPLIT_OK;
   psplit_i_arena_init(&out_axis->arena, 0);
   psplit_i_weight_axis_build x = {.instance = instance,
                                   .automaton = automaton,
                                   .out = out_axis,
+                                  .budget = budget,
                                   .limit = limit,
                                   .most_exact = MAX_CLUSTERS};
   psplit_i_arena_init(&x.arena, 0);
   psplit_code code;
+  bool done;
   uint32_t copies = 1;
   for (uint32_t k = 0; k < automaton->move_off[automaton->n_states]; k++)
     if (automaton->moves[k].replicas > copies) copies = automaton->moves[k].replicas;
@@ -120,9 +128,9 @@ psplit_code psplit_i_weight_axis_make(const psplit_i_instance *instance,
   PSPLIT_TRY(psplit_i_weight_axis_divide(&x, count_cells(&x)));
   if (out_axis->n_buckets == 0) goto out;
   PSPLIT_TRY(psplit_i_weight_axis_cut(&x, psplit_i_team_size(n_threads)));
-  PSPLIT_TRY(run_program(&x));
+  PSPLIT_TRY(run_program(&x, &done));
   if (out_axis->bound <= limit) PSPLIT_TRY(psplit_i_weight_axis_reach(&x, &out_axis->bound));
-  if (instance->n > MAX_CLUSTERS) out_axis->n_buckets = 0; /* no exact program to prune */
+  if (!done || instance->n > MAX_CLUSTERS) out_axis->n_buckets = 0; /* no exact program to prune */
 out:
   psplit_i_arena_fini(&x.arena);
   if (code != PSPLIT_OK) psplit_i_weight_axis_fini(out_axis);

@@ -3,6 +3,7 @@
 #define PSPLIT_PARTITION_WEIGHT_AXIS_H
 
 #include "automaton.h"
+#include "budget.h"
 
 /* Lower bound along the weight axis, and what it says about every place on the axis. */
 typedef struct psplit_i_weight_axis {
@@ -18,11 +19,13 @@ typedef struct psplit_i_weight_axis {
 
 /* Only stages with a load <= limit are considered: the bound is min(true bound, limit + 1).
  * Errors: NOMEM. Needs O(b^2 / 8) bytes for b clusters, at most 16,384, between clusters comparable
- * with all others. Above 16,384 clusters only the bound: n_buckets is 0. Parallel over buckets;
+ * with all others. Above 16,384 clusters only the bound: n_buckets is 0. A spent budget
+ * leaves the bound weaker, in the end 0 without windows. Parallel over buckets;
  * integer results, the same for any number of threads. */
 PSPLIT_MUST_USE psplit_code psplit_i_weight_axis_make(const psplit_i_instance *instance,
                                                       const psplit_i_automaton *automaton,
                                                       int64_t limit, uint32_t n_threads,
+                                                      psplit_i_budget *budget,
                                                       psplit_i_weight_axis *out_axis);
 void psplit_i_weight_axis_fini(psplit_i_weight_axis *axis);
 

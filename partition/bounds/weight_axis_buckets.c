@@ -51,8 +51,8 @@ static uint32_t find_blocks(const psplit_i_instance *instance, uint32_t *sinks, 
 }
 
 /* Weight of the ancestors (or descendants) of the clusters [first, end) within them, at least; by
- * sets. bits[size * words] */
-static void weigh_sets(const psplit_i_weight_axis_build *x, uint32_t first, uint32_t end, bool down,
+ * sets. False: the budget is spent. bits[size * words] */
+static bool weigh_sets(const psplit_i_weight_axis_build *x, uint32_t first, uint32_t end, bool down,
                        uint64_t *bits, int64_t *sums) {
   const psplit_i_instance *instance = x->instance;
   const uint32_t *off = down ? instance->succ_off : instance->pred_off;
@@ -69,10 +69,15 @@ static void weigh_sets(const psplit_i_weight_axis_build *x, uint32_t first, uint
       for (uint32_t j = 0; j < words; j++) row[j] |= other[j];
     }
     sums[i] = 0;
-    for (uint32_t j = 0; j < words; j++)
+    uint64_t n_ops = ((uint64_t)off[i + 1] - off[i] + 2) * words / 8;
+    for (uint32_t j = 0; j < words; j++) {
+      n_ops += (uint64_t)__builtin_popcountll(row[j]) / 4;
       for (uint64_t left = row[j]; left; left &= left - 1)
         sums[i] += x->automaton->omega[first + j * 64 + (uint32_t)__builtin_ctzll(left)];
+    }
+    if (!psplit_i_spend(x->budget, n_ops)) return false;
   }
+  return true;
 }
 
 /* The same by the heaviest path. */
@@ -115,9 +120,8 @@ psplit_code psplit_i_weight_axis_rank(psplit_i_weight_axis_build *x) {
     for (uint32_t b = 0, first = 0; b < n_blocks; first = ends[b++]) {
       int64_t inside = 0;
       for (uint32_t i = first; i < ends[b]; i++) inside += x->automaton->omega[i];
-      if (ends[b] - first <= x->most_exact)
-        weigh_sets(x, first, ends[b], down, bits, sums);
-      else
+      if (ends[b] - first > x->most_exact || psplit_i_expired(x->budget) ||
+          !weigh_sets(x, first, ends[b], down, bits, sums))
         weigh_paths(x, first, ends[b], down, sums);
       for (uint32_t i = first; i < ends[b]; i++)
         if (down) /* total less all behind the block */
@@ -128,6 +132,7 @@ psplit_code psplit_i_weight_axis_rank(psplit_i_weight_axis_build *x) {
     }
     assert(before == x->automaton->total_omega);
   }
+  psplit_i_spend(x->budget, 64 * (uint64_t)n + instance->pred_off[n]);
   qsort(x->by_in, n, sizeof *x->by_in, compare_ranks);
   qsort(x->by_out, n, sizeof *x->by_out, compare_ranks);
   int64_t sum = 0;
@@ -277,6 +282,8 @@ psplit_code psplit_i_weight_axis_divide(psplit_i_weight_axis_build *x, uint32_t 
     psplit_code code = make_buckets(x, n_cells);
     if (code == PSPLIT_OK) code = find_windows(x);
     if (code != PSPLIT_OK) return code;
+    psplit_i_spend(x->budget,
+                   2 * (uint64_t)x->instance->n + x->instance->net_off[x->instance->n_nets]);
     if (n_cells <= MIN_CELLS || count_free(x) <= MAX_FREE) return list_by_bucket(x);
   }
 }

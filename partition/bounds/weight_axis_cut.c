@@ -16,13 +16,17 @@
 
 typedef struct cutter {
   psplit_i_flow flow;
-  uint32_t *place; /* [n] flow node of a free cluster */
-  uint64_t *nets;  /* threshold << 32 | net, sorted */
-  size_t n_capacity;
+  uint32_t *place;        /* [n] flow node of a free cluster */
+  uint64_t *nets;         /* threshold << 32 | net, sorted */
+  psplit_i_budget budget; /* of the bucket */
   bool failed;
 } cutter;
 
-enum { SOURCE = 0, SINK = 1 };
+enum {
+  SOURCE = 0,
+  SINK = 1,
+  BATCH = 32 /* buckets that share what is left of the budget */
+};
 
 static int compare_u64(const void *a, const void *b) {
   const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -48,6 +52,7 @@ static void add_net(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q, 
   const uint32_t *pins = x->instance->net_pin + x->instance->net_off[e];
   const uint32_t n_pins = x->instance->net_off[e + 1] - x->instance->net_off[e];
   const uint32_t producer = place_of(x, c, q, pins[0]);
+  psplit_i_spend(&c->budget, 2 * (uint64_t)n_pins);
   if (ahead > 0 && producer != SINK) {
     const uint32_t fan = n_pins == 2 ? producer : psplit_i_flow_node(&c->flow);
     if (fan == PSPLIT_NONE) {
@@ -79,8 +84,11 @@ static void cut_bucket(const psplit_i_weight_axis_build *x, cutter *c, uint32_t 
     if ((c->place[x->free_cluster[k]] = psplit_i_flow_node(&c->flow)) == PSPLIT_NONE)
       c->failed = true;
   if (c->failed) return;
+  psplit_i_spend(&c->budget, 4 * (uint64_t)(x->free_off[q + 1] - x->free_off[q]) +
+                               8 * (uint64_t)(x->near_off[q + 1] - x->near_off[q]));
   for (uint32_t k = x->free_off[q]; k < x->free_off[q + 1]; k++) {
     const uint32_t i = x->free_cluster[k];
+    psplit_i_spend(&c->budget, 2 * (uint64_t)(instance->pred_off[i + 1] - instance->pred_off[i]));
     for (uint32_t l = instance->pred_off[i]; l < instance->pred_off[i + 1]; l++)
       arc(c, c->place[i], place_of(x, c, q, instance->pred[l]), PSPLIT_I_INF);
   }
@@ -102,7 +110,7 @@ static void cut_bucket(const psplit_i_weight_axis_build *x, cutter *c, uint32_t 
   psplit_i_crossing_step *steps = (incoming ? x->in : x->outgoing) + (size_t)q * PSPLIT_I_MAX_STEPS;
   uint8_t n_steps = 0;
   int64_t value = 0;
-  for (uint32_t k = 0; k < n_nets;) {
+  for (uint32_t k = 0; k < n_nets && !psplit_i_expired(&c->budget);) {
     uint32_t threshold = 0;
     for (uint32_t taken = 0; k < n_nets; k++) {
       const uint32_t here = (uint32_t)(c->nets[k] >> 32);
@@ -115,7 +123,8 @@ static void cut_bucket(const psplit_i_weight_axis_build *x, cutter *c, uint32_t 
                                 : x->cost_in[e]);
     }
     const int64_t before = value;
-    if (!psplit_i_flow_run(&c->flow, SOURCE, SINK, x->limit + 1, &value)) c->failed = true;
+    if (!psplit_i_flow_run(&c->flow, SOURCE, SINK, x->limit + 1, &c->budget, &value))
+      c->failed = true;
     if (value > before)
       steps[n_steps++] = (psplit_i_crossing_step){incoming ? threshold : q - threshold, value};
   }
@@ -150,16 +159,26 @@ psplit_code psplit_i_weight_axis_cut(psplit_i_weight_axis_build *x, int n_thread
   x->n_outgoing = PSPLIT_NEW(&x->arena, uint8_t, n_buckets);
   if (!x->in || !x->outgoing || !x->n_in || !x->n_outgoing) return PSPLIT_NOMEM;
   bool failed = cheapest_costs(x) != PSPLIT_OK;
+  uint64_t spent[BATCH];
 #pragma omp parallel num_threads(n_threads) reduction(|| : failed)
   {
     cutter c = {0};
     c.place = malloc((x->instance->n + 1) * sizeof *c.place);
     c.nets = malloc(((size_t)x->instance->n_nets + 1) * sizeof *c.nets);
     c.failed = !c.place || !c.nets;
-#pragma omp for schedule(dynamic, 16)
-    for (uint32_t q = 1; q < n_buckets - 1; q++) {
-      if (!c.failed) cut_bucket(x, &c, q, true);
-      if (!c.failed) cut_bucket(x, &c, q, false);
+    for (uint32_t first = 1; first + 1 < n_buckets; first += BATCH) {
+      const uint32_t end = n_buckets - 1 - first < BATCH ? n_buckets - 1 : first + BATCH;
+#pragma omp for schedule(dynamic, 4)
+      for (uint32_t q = first; q < end; q++) {
+        /* A bucket without crossings bounds less, but holds. */
+        c.budget = psplit_i_budget_share(x->budget, BATCH);
+        const bool may = !psplit_i_expired(&c.budget);
+        if (may && !c.failed) cut_bucket(x, &c, q, true);
+        if (may && !c.failed) cut_bucket(x, &c, q, false);
+        spent[q - first] = c.budget.spent;
+      }
+#pragma omp single
+      for (uint32_t q = first; q < end; q++) psplit_i_spend(x->budget, spent[q - first]);
     }
     failed = c.failed;
     psplit_i_flow_fini(&c.flow);

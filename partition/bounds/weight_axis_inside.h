@@ -5,6 +5,7 @@
 #define PSPLIT_PARTITION_WEIGHT_AXIS_INSIDE_H
 
 #include "automaton.h"
+#include "budget.h"
 #include "instance.h"
 #include "weight_axis.h"
 
@@ -26,6 +27,7 @@ typedef struct psplit_i_weight_axis_build {
   const psplit_i_automaton *automaton;
   psplit_i_arena arena;
   psplit_i_weight_axis *out;
+  psplit_i_budget *budget;
   int64_t limit, reach; /* reach: most omega of one stage */
   uint32_t most_exact;  /* clusters between separators whose ancestors are counted exactly */
   /* by_in: clusters by the largest weight of a downset without them, total omega less that of the
@@ -41,7 +43,8 @@ typedef struct psplit_i_weight_axis_build {
 } psplit_i_weight_axis_build;
 
 /* Ranks clusters by the weight of their ancestors and descendants: exact between separators
- * (clusters comparable with all others) that are close, from below by longest paths elsewhere. */
+ * (clusters comparable with all others) that are close, from below by longest paths elsewhere, and
+ * where the budget is spent. */
 PSPLIT_MUST_USE psplit_code psplit_i_weight_axis_rank(psplit_i_weight_axis_build *x);
 /* Cuts the axis into at most n_cells buckets, and lists what is free in each; halves n_cells while
  * that is too much. Leaves out->n_buckets 0 where next to nothing is forced anywhere. */

@@ -13,7 +13,7 @@
 typedef struct brute {
   psplit_i_placement placement;
   const psplit_i_solver_request *request;
-  uint64_t n_steps, max_steps;
+  uint64_t n_steps, max_steps, step_ops;
   bool stopped, same_devices;
   int64_t best;
   uint32_t *label, *types; /* the best found */
@@ -73,8 +73,7 @@ static void search(brute *b) {
     }
     const uint32_t label = b->next[depth]++;
     if (!allowed(b, depth, label)) continue;
-    if (++b->n_steps > b->max_steps ||
-        ((b->n_steps & 4095) == 0 && psplit_i_expired(&b->request->deadline))) {
+    if (++b->n_steps > b->max_steps || !psplit_i_spend(b->request->budget, b->step_ops)) {
       b->stopped = true;
       while (depth > 0) psplit_i_placement_remove(placement, --depth);
       return;
@@ -113,6 +112,7 @@ psplit_code psplit_i_branch_and_bound(const psplit_i_instance *instance, uint32_
   *out_done = false;
   brute b = {.request = request,
              .max_steps = max_steps,
+             .step_ops = 16 + 4 * (uint64_t)instance->net_off[instance->n_nets] / (instance->n + 1),
              .best = *inout_value,
              .label = label,
              .types = types};

@@ -283,6 +283,7 @@ psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_aut
                            psplit_i_assignment *out_assignment, psplit_i_verdict *out_verdict) {
   *out_verdict = PSPLIT_I_UNKNOWN;
   psplit_code code = PSPLIT_NOMEM;
+  uint64_t n_ops = 0;
   const int n_threads = psplit_i_team_size(options->n_threads);
   exact *x = calloc(1, sizeof *x);
   expander *expanders = calloc((size_t)n_threads, sizeof *expanders);
@@ -303,14 +304,21 @@ psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_aut
   const label root = {.hash = d->hash, .omega = automaton->total_omega, .parent = PSPLIT_NONE};
   psplit_i_exact_insert(d, &root);
   uint32_t found = PSPLIT_NONE;
+  x->load_ops =
+    ((uint64_t)instance->net_off[instance->n_nets] + instance->succ_off[instance->n]) / 2;
+  x->most_ops = psplit_i_budget_left(options->budget);
   for (uint32_t used = 0; used < automaton->n_stages; used++) {
     PSPLIT_TRY(run_round(x, used, expanders, n_threads));
     if (atomic_load(&x->out_of_memory)) PSPLIT_TRY(PSPLIT_NOMEM);
-    uint64_t steps = 0;
-    for (int i = 0; i < n_threads; i++) steps += expanders[i].n_steps;
+    uint64_t steps = 0, loads = 0;
+    for (int i = 0; i < n_threads; i++) {
+      steps += expanders[i].n_steps;
+      loads += expanders[i].n_loads;
+    }
     for (uint32_t i = 0; i < N_SHARDS; i++) steps += x->shards[i].labels.n * STEPS_PER_LABEL;
     if (options->out_steps) *options->out_steps = steps;
-    if (atomic_load(&x->out_of_work) || steps > options->max_steps) goto out;
+    n_ops = steps * PSPLIT_I_STEP_OPS + loads * x->load_ops;
+    if (atomic_load(&x->out_of_work) || n_ops > x->most_ops || steps > options->max_steps) goto out;
     if (!options->least_comm) found = final_label(x, used + 1);
     if (found != PSPLIT_NONE) break;
   }
@@ -318,6 +326,7 @@ psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_aut
   *out_verdict = found == PSPLIT_NONE ? PSPLIT_I_NO : PSPLIT_I_YES;
   if (found != PSPLIT_NONE) PSPLIT_TRY(trace(x, found, out_assignment));
 out:
+  psplit_i_spend(options->budget, n_ops);
   psplit_i_labels_fini(x);
   for (int i = 0; i < n_threads; i++) psplit_i_arena_fini(&expanders[i].arena);
   psplit_i_arena_fini(&x->arena);

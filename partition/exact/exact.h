@@ -30,8 +30,8 @@ typedef struct psplit_i_exact_options {
   uint64_t max_steps;
   uint64_t memory_bytes;
   uint32_t n_threads;
-  psplit_i_deadline deadline;
-  uint64_t *out_steps; /* may be NULL */
+  psplit_i_budget *budget; /* charged with what steps do not count as well; NULL: no limit */
+  uint64_t *out_steps;     /* may be NULL */
 } psplit_i_exact_options;
 
 /* Is there a contiguous split with every load <= limit? Dynamic programming over downsets, from the

@@ -75,6 +75,8 @@ typedef struct exact {
   uint64_t most_bytes; /* most memory of any device */
   char apart_before[APART];
   _Atomic uint64_t n_steps, n_bytes;
+  _Atomic uint64_t n_loads;    /* labels that were looked through */
+  uint64_t load_ops, most_ops; /* of one; of all and the steps together, as the budget allows */
   atomic_bool out_of_work, out_of_memory;
   char apart_behind[APART];
   /* The labels of the round in flight, copied: shards grow while it runs. */
@@ -117,8 +119,9 @@ typedef struct expander {
   int64_t *passed;    /* [n + 1] received for good, by depth */
   uint64_t hash, check, receivers;
   uint64_t n_steps, n_told; /* of work; of them, those added to the total */
-  recent *recent;           /* [N_RECENT] */
-  int64_t omega;            /* of what is left */
+  uint64_t n_loads, n_loads_told;
+  recent *recent; /* [N_RECENT] */
+  int64_t omega;  /* of what is left */
   const label *from;
   uint32_t from_id;
   char apart[APART];

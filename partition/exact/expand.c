@@ -85,6 +85,7 @@ void psplit_i_expander_load(expander *d, const label *from, uint32_t id, const u
                             const uint8_t *keys, const uint32_t *counts, uint32_t n_counts) {
   exact *x = d->x;
   const psplit_i_instance *instance = x->instance;
+  d->n_loads++;
   memcpy(d->left, left, x->words * sizeof *d->left);
   memset(d->tops, 0, x->words * sizeof *d->tops);
   if (x->n_key_bytes) memcpy(d->keys, keys, x->n_key_bytes);
@@ -123,9 +124,15 @@ void psplit_i_expander_load(expander *d, const label *from, uint32_t id, const u
 static bool may_go_on(expander *d) {
   exact *x = d->x;
   atomic_fetch_add_explicit(&x->n_steps, d->n_steps - d->n_told, memory_order_relaxed);
+  atomic_fetch_add_explicit(&x->n_loads, d->n_loads - d->n_loads_told, memory_order_relaxed);
   d->n_told = d->n_steps;
-  if (atomic_load_explicit(&x->n_steps, memory_order_relaxed) > x->options->max_steps ||
-      psplit_i_expired(&x->options->deadline))
+  d->n_loads_told = d->n_loads;
+  const uint64_t n_ops =
+    atomic_load_explicit(&x->n_steps, memory_order_relaxed) * PSPLIT_I_STEP_OPS +
+    atomic_load_explicit(&x->n_loads, memory_order_relaxed) * x->load_ops;
+  if (n_ops > x->most_ops ||
+      atomic_load_explicit(&x->n_steps, memory_order_relaxed) > x->options->max_steps ||
+      psplit_i_late(x->options->budget))
     atomic_store_explicit(&x->out_of_work, true, memory_order_relaxed);
   return !atomic_load_explicit(&x->out_of_work, memory_order_relaxed);
 }

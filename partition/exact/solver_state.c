@@ -32,11 +32,11 @@ void psplit_i_state_raise(psplit_i_solver_state *a, int64_t bound, const char *n
 }
 
 bool psplit_i_state_done(const psplit_i_solver_state *a) {
-  if (a->best.value >= PSPLIT_I_INF) return psplit_i_expired(&a->deadline);
+  if (a->best.value >= PSPLIT_I_INF) return psplit_i_expired(a->request->budget);
   return a->bound >= a->best.value ||
          (double)(a->best.value - a->bound) <=
            a->request->options->gap_frac * (double)a->best.value ||
-         psplit_i_expired(&a->deadline);
+         psplit_i_expired(a->request->budget);
 }
 
 void psplit_i_state_take(psplit_i_solver_state *a, const psplit_i_assignment *assignment,
@@ -66,7 +66,7 @@ psplit_code psplit_i_state_reduce(psplit_i_solver_state *a, int64_t limit, bool 
   const bool have = a->best.value < PSPLIT_I_INF;
   psplit_code code =
     psplit_i_reduce_carrying(&a->instance, &a->automaton, limit, keep_first, parent,
-                             have ? a->result->stage : NULL, a->request->diag);
+                             have ? a->result->stage : NULL, a->request->budget, a->request->diag);
   if (code != PSPLIT_OK || a->instance.n == before) return code;
   code = bind_instance(a);
   if (code == PSPLIT_OK && have)
@@ -97,7 +97,7 @@ psplit_code psplit_i_state_search(psplit_i_solver_state *a, uint32_t n_rounds, u
     .n_rounds = n_rounds,
     .n_steps = n_steps,
     .target = a->bound,
-    .deadline = a->deadline,
+    .budget = a->request->budget,
     .out_orders = &n_orders,
   };
   psplit_i_assignment_copy(&a->trial, &a->best, &a->instance);
@@ -111,8 +111,10 @@ psplit_code psplit_i_state_search(psplit_i_solver_state *a, uint32_t n_rounds, u
 psplit_code psplit_i_state_windows(psplit_i_solver_state *a) {
   psplit_i_weight_axis_fini(&a->axis);
   a->axis_limit = a->best.value;
-  const psplit_code code = psplit_i_weight_axis_make(&a->instance, &a->automaton, a->best.value,
-                                                     a->request->options->n_threads, &a->axis);
+  psplit_i_budget half = psplit_i_budget_share(a->request->budget, 2); /* the rest is for others */
+  const psplit_code code = psplit_i_weight_axis_make(
+    &a->instance, &a->automaton, a->best.value, a->request->options->n_threads, &half, &a->axis);
+  psplit_i_spend(a->request->budget, half.spent);
   if (code != PSPLIT_OK) return psplit_i_nomem(a->request->diag);
   psplit_i_state_raise(a, a->axis.bound, "weight-axis min cut");
   return PSPLIT_OK;
@@ -125,7 +127,7 @@ static psplit_code run_exact(psplit_i_solver_state *a, psplit_i_exact_options op
   const uint64_t cap = a->request->options->memory_cap_bytes;
   options.memory_bytes = cap ? cap : UINT64_C(1) << 30;
   options.n_threads = a->request->options->n_threads;
-  options.deadline = a->deadline;
+  options.budget = a->request->budget;
   options.out_steps = &steps;
   const psplit_code code =
     psplit_i_exact(&a->instance, &a->automaton, &a->axis, &options, &a->trial, out_verdict);
@@ -212,9 +214,8 @@ psplit_code psplit_i_state_init(psplit_i_solver_state *a) {
   const double seconds = a->request->options->time_limit_s;
   psplit_i_arena_init(&a->arena, 0);
   a->best.value = PSPLIT_I_INF;
-  a->deadline = a->request->deadline;
   a->budget = PSPLIT_I_FIRST_STEPS;
-  a->most = seconds < 0 ? UINT64_MAX / 2 : (uint64_t)(seconds * 4e6) + 1;
+  a->most = seconds < 0 ? UINT64_MAX / 2 : (uint64_t)(seconds * PSPLIT_I_STEPS_PER_SECOND) + 1;
   const psplit_code code =
     psplit_i_instance_init(&a->instance, a->request->problem, NULL, a->request->diag);
   return code == PSPLIT_OK ? bind_instance(a) : code;

@@ -31,8 +31,7 @@ typedef struct psplit_i_solver_state {
   psplit_i_result *result; /* best split by node: survives a new instance */
   uint64_t budget, spent, most;
   const char *solver, *bound_name;
-  psplit_i_deadline deadline; /* the request's, or later while there is no split at all */
-  bool undercounted;          /* the exact program cannot decide near the best value */
+  bool undercounted; /* the exact program cannot decide near the best value */
 } psplit_i_solver_state;
 
 /* The rest is zero; everything is freed by fini. Errors: INFEASIBLE, NOMEM. */

@@ -103,7 +103,7 @@ psplit_code psplit_i_ties_break(const psplit_i_solver_request *request, psplit_i
   psplit_i_solver_state a = {.request = request, .result = result};
   psplit_code code = PSPLIT_OK;
   if (request->problem->n_nodes > PSPLIT_I_TIE_NODES || request->problem->next_hop ||
-      request->options->max_replicas > 1 || psplit_i_expired(&request->deadline))
+      request->options->max_replicas > 1 || psplit_i_expired(request->budget))
     return code;
   PSPLIT_TRY(open_state(&a));
   PSPLIT_TRY(psplit_i_ties_descend(&a, a.automaton.all_used, MOST_TOGETHER, DESCENT_STEPS));

@@ -2,17 +2,63 @@
 
 #include <time.h>
 
+enum { LOOK_OPS = 1 << 17 }; /* about a millisecond */
+
 double psplit_i_now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-psplit_i_deadline psplit_i_deadline_in(const psplit_partition_options *options) {
-  const double seconds = options->time_limit_s;
-  return (psplit_i_deadline){seconds < 0 || options->limit_by_work ? -1 : psplit_i_now() + seconds};
+psplit_i_budget psplit_i_budget_unlimited(void) {
+  return (psplit_i_budget){.end = -1, .most = UINT64_MAX / 2};
 }
 
-bool psplit_i_expired(const psplit_i_deadline *deadline) {
-  return deadline->end >= 0 && psplit_i_now() >= deadline->end;
+psplit_i_budget psplit_i_budget_of(const psplit_partition_options *options) {
+  const double seconds = options->time_limit_s;
+  psplit_i_budget budget = psplit_i_budget_unlimited();
+  if (seconds < 0) return budget;
+  if (!options->limit_by_work)
+    budget.end = psplit_i_now() + seconds;
+  else if (seconds < 1e6)
+    budget.most = (uint64_t)(seconds * 1.1 * PSPLIT_I_STEPS_PER_SECOND * PSPLIT_I_STEP_OPS) + 1;
+  return budget;
+}
+
+uint64_t psplit_i_budget_left(const psplit_i_budget *budget) {
+  if (!budget) return UINT64_MAX / 2;
+  return budget->spent < budget->most ? budget->most - budget->spent : 0;
+}
+
+psplit_i_budget psplit_i_budget_share(const psplit_i_budget *budget, uint32_t n) {
+  if (!budget) return psplit_i_budget_unlimited();
+  return (psplit_i_budget){.end = budget->end, .most = psplit_i_budget_left(budget) / n};
+}
+
+psplit_i_budget psplit_i_budget_inner(const psplit_i_budget *budget,
+                                      const psplit_partition_options *options) {
+  psplit_i_budget inner = psplit_i_budget_of(options);
+  const uint64_t left = psplit_i_budget_left(budget);
+  if (left < inner.most) inner.most = left;
+  if (budget->end >= 0 && (inner.end < 0 || budget->end < inner.end)) inner.end = budget->end;
+  return inner;
+}
+
+bool psplit_i_expired(const psplit_i_budget *budget) {
+  if (!budget) return false;
+  return budget->spent >= budget->most || (budget->end >= 0 && psplit_i_now() >= budget->end);
+}
+
+bool psplit_i_late(const psplit_i_budget *budget) {
+  return budget && budget->end >= 0 && psplit_i_now() >= budget->end;
+}
+
+bool psplit_i_spend(psplit_i_budget *budget, uint64_t n_ops) {
+  if (!budget) return true;
+  budget->spent += n_ops;
+  if (budget->spent >= budget->most) return false;
+  if (budget->end < 0 || budget->spent < budget->look) return true;
+  if (psplit_i_now() >= budget->end) return false; /* and looks again the next time */
+  budget->look = budget->spent + LOOK_OPS;
+  return true;
 }

@@ -1,15 +1,43 @@
-/* How long a solver may take. */
+/* How long a solver may take: all of its loops charge one budget, and stop when it is spent.
+ *
+ * Work is counted in operations of about 8 ns, so the answer does not depend on the machine; where
+ * the caller gave seconds of the clock, work has no limit and the clock is looked at instead. A
+ * budget is charged by one thread at a time. What runs side by side gets a share each, of a size
+ * that does not depend on the number of threads, and the shares are charged when all have ended. */
 #ifndef PSPLIT_PARTITION_BUDGET_H
 #define PSPLIT_PARTITION_BUDGET_H
 
 #include <psplit/partition.h>
 
-typedef struct psplit_i_deadline {
-  double end; /* wall clock, seconds; < 0: none */
-} psplit_i_deadline;
+typedef struct psplit_i_budget {
+  double end;           /* wall clock, seconds; < 0: none */
+  uint64_t most, spent; /* operations */
+  uint64_t look;        /* `spent` from which on the clock is looked at again */
+} psplit_i_budget;
+
+enum {
+  PSPLIT_I_STEP_OPS = 32,             /* operations of a step of the exact program */
+  PSPLIT_I_STEPS_PER_SECOND = 4000000 /* of a time limit that counts work */
+};
+
 double psplit_i_now(void);
-bool psplit_i_expired(const psplit_i_deadline *deadline);
-/* The moment options->time_limit_s from now; none where the limit counts work. */
-psplit_i_deadline psplit_i_deadline_in(const psplit_partition_options *options);
+
+/* What the options allow, from now on: their work and a tenth, so that what is planned by steps
+ * seldom meets the end. */
+psplit_i_budget psplit_i_budget_of(const psplit_partition_options *options);
+psplit_i_budget psplit_i_budget_unlimited(void);
+/* One of n parts of what is left, for one of n tasks. */
+psplit_i_budget psplit_i_budget_share(const psplit_i_budget *budget, uint32_t n);
+/* The same for other options: no more than they allow, nor than is left. */
+psplit_i_budget psplit_i_budget_inner(const psplit_i_budget *budget,
+                                      const psplit_partition_options *options);
+
+/* Charges work; false when there is none left, or no time. NULL: no limit. */
+bool psplit_i_spend(psplit_i_budget *budget, uint64_t n_ops);
+/* Looks at the clock as well. */
+bool psplit_i_expired(const psplit_i_budget *budget);
+/* Only looks at the clock: any number of threads may, while none charges. */
+bool psplit_i_late(const psplit_i_budget *budget);
+uint64_t psplit_i_budget_left(const psplit_i_budget *budget);
 
 #endif

@@ -15,10 +15,13 @@
 #include <string.h>
 
 #include "automaton.h"
+#include "budget.h"
 #include "instance.h"
 #include "problem.h"
 #include "reductions.h"
 #include "union_find.h"
+
+enum { ROUND_OPS = 24 }; /* for a node or a pin */
 
 typedef struct reduction {
   const psplit_i_instance *instance;
@@ -256,10 +259,11 @@ static void carry(const reduction *k, uint32_t *stage) {
 psplit_code psplit_i_reduce_carrying(psplit_i_instance *instance,
                                      const psplit_i_automaton *automaton, int64_t limit,
                                      bool keep_first, uint32_t *parent, uint32_t *stage,
-                                     psplit_diag *diag) {
+                                     psplit_i_budget *budget, psplit_diag *diag) {
   const psplit_problem *problem = instance->problem;
   const bool use_m = !automaton->all_used && !instance->overlap;
   for (uint32_t round = 0; round < 64; round++) {
+    if (round > 0 && psplit_i_expired(budget)) break;
     reduction k = {.instance = instance, .automaton = automaton, .keep_first = keep_first};
     psplit_i_arena_init(&k.arena, 0);
     k.moved = PSPLIT_NEW(&k.arena, bool, instance->n);
@@ -279,7 +283,9 @@ psplit_code psplit_i_reduce_carrying(psplit_i_instance *instance,
     }
     psplit_i_arena_fini(&k.arena);
     if (code != PSPLIT_OK) return psplit_i_nomem(diag);
+    const uint64_t size = (uint64_t)problem->n_nodes + instance->net_off[instance->n_nets];
     if (!any) break;
+    psplit_i_spend(budget, ROUND_OPS * size);
     psplit_i_instance next;
     code = instance->unordered ? psplit_i_instance_init_unordered(&next, problem, parent, diag)
                                : psplit_i_instance_init(&next, problem, parent, diag);
@@ -291,6 +297,7 @@ psplit_code psplit_i_reduce_carrying(psplit_i_instance *instance,
 }
 
 psplit_code psplit_i_reduce(psplit_i_instance *instance, const psplit_i_automaton *automaton,
-                            int64_t limit, uint32_t *parent, psplit_diag *diag) {
-  return psplit_i_reduce_carrying(instance, automaton, limit, false, parent, NULL, diag);
+                            int64_t limit, uint32_t *parent, psplit_i_budget *budget,
+                            psplit_diag *diag) {
+  return psplit_i_reduce_carrying(instance, automaton, limit, false, parent, NULL, budget, diag);
 }

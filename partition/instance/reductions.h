@@ -3,6 +3,7 @@
 #define PSPLIT_PARTITION_REDUCTIONS_H
 
 #include "automaton.h"
+#include "budget.h"
 
 /* Rebuilds *instance with clusters united that share a stage in some optimal split:
  *
@@ -14,11 +15,12 @@
  *
  * `parent[n_nodes]` is union-find over nodes, in and out. Every split of the reduced instance is a
  * split of the problem with the same loads; some best split of the problem is one of the reduced
- * instance (any split <= limit, for the second rule). O(rounds * pins log nodes). Errors: NOMEM,
- * INFEASIBLE. */
+ * instance (any split <= limit, for the second rule). A spent budget ends the rounds. O(rounds *
+ * pins log nodes). Errors: NOMEM, INFEASIBLE. */
 PSPLIT_MUST_USE psplit_code psplit_i_reduce(psplit_i_instance *instance,
                                             const psplit_i_automaton *automaton, int64_t limit,
-                                            uint32_t *parent, psplit_diag *diag);
+                                            uint32_t *parent, psplit_i_budget *budget,
+                                            psplit_diag *diag);
 /* The same; stage[n_nodes] (may be NULL), a split with no load above `limit`, makes the moves as
  * well: no stage gets slower. `keep_first`: the lexicographically least of the splits up to `limit`
  * that send least (psplit_i_lexicographic) is one of the reduced instance. */
@@ -26,6 +28,6 @@ PSPLIT_MUST_USE psplit_code psplit_i_reduce_carrying(psplit_i_instance *instance
                                                      const psplit_i_automaton *automaton,
                                                      int64_t limit, bool keep_first,
                                                      uint32_t *parent, uint32_t *stage,
-                                                     psplit_diag *diag);
+                                                     psplit_i_budget *budget, psplit_diag *diag);
 
 #endif

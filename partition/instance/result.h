@@ -17,7 +17,7 @@ typedef struct psplit_i_result {
 typedef struct psplit_i_solver_request {
   const psplit_problem *problem;
   const psplit_partition_options *options;
-  psplit_i_deadline deadline;
+  psplit_i_budget *budget;
   psplit_i_arena *arena; /* owns the result */
   psplit_diag *diag;
 } psplit_i_solver_request;

@@ -39,6 +39,7 @@ typedef struct chain {
   double *part;              /* [n_stages] of the energy */
   uint32_t group[MAX_GROUP]; /* clusters of the move */
   uint32_t *seen, n_seen;    /* [n] */
+  psplit_i_budget budget;
 } chain;
 
 static uint64_t draw(chain *c) { return psplit_i_splitmix64(c->seed, c->n_drawn++); }
@@ -131,8 +132,17 @@ static double first_temperature(const chain *c, uint64_t n_steps, double heat) {
   return heat > cool ? heat : cool;
 }
 
-static void run_chain(chain *c, const psplit_i_automaton *automaton,
-                      const psplit_i_deadline *deadline, uint64_t n_steps, double heat) {
+/* Energies need two powers for every stage touched, and nets are looked at twice. */
+static uint64_t work_of_move(const chain *c, uint32_t n) {
+  const uint32_t *off = c->placement.instance->inc_off;
+  uint64_t n_ops = 8;
+  for (uint32_t i = 0; i < n; i++)
+    n_ops += 8 + 4 * (uint64_t)(off[c->group[i] + 1] - off[c->group[i]]);
+  return n_ops;
+}
+
+static void run_chain(chain *c, const psplit_i_automaton *automaton, uint64_t n_steps,
+                      double heat) {
   const double hot = first_temperature(c, n_steps, heat);
   const double cooling = pow(END_TEMPERATURE / hot, 1.0 / (double)(n_steps + 1));
   double temperature = hot;
@@ -140,9 +150,9 @@ static void run_chain(chain *c, const psplit_i_automaton *automaton,
   psplit_i_placement *b = &c->placement;
   for (uint32_t k = 0; k < b->n_devices; k++) c->part[k] = energy_of(c, k);
   for (uint64_t step = 0; step < n_steps; step++, temperature *= cooling) {
-    if ((step & 4095) == 0 && psplit_i_expired(deadline)) return;
     uint32_t to;
     const uint32_t n = propose(c, &to);
+    if (!psplit_i_spend(&c->budget, work_of_move(c, n))) return;
     if (n == 0) continue;
     const uint32_t from = b->label[c->group[0]];
     const double change = shift_group(c, n, to);
@@ -188,11 +198,15 @@ psplit_code psplit_i_anneal_boundaries(const psplit_i_instance *instance,
   for (uint32_t i = 0; i < N_CHAINS; i++)
     PSPLIT_TRY(chain_init(&chains[i], instance, request, assignment,
                           (request->options->seed + salt) * N_CHAINS + i));
-  for (uint32_t i = 0; i < N_CHAINS; i++) chains[i].n_squares = kChains[i].n_squares;
+  for (uint32_t i = 0; i < N_CHAINS; i++) {
+    chains[i].n_squares = kChains[i].n_squares;
+    chains[i].budget = psplit_i_budget_share(request->budget, N_CHAINS);
+  }
 #pragma omp parallel for schedule(dynamic, 1) \
   num_threads(n_threads < N_CHAINS ? n_threads : N_CHAINS)
   for (uint32_t i = 0; i < N_CHAINS; i++)
-    run_chain(&chains[i], automaton, &request->deadline, n_steps, kChains[i].heat);
+    run_chain(&chains[i], automaton, n_steps, kChains[i].heat);
+  for (uint32_t i = 0; i < N_CHAINS; i++) psplit_i_spend(request->budget, chains[i].budget.spent);
   for (uint32_t i = 0; i < N_CHAINS; i++) {
     if (chains[i].best < assignment->value) {
       assignment->value = chains[i].best;

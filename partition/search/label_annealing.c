@@ -190,14 +190,16 @@ static bool step_parts(chain *c, double temperature) {
   return true;
 }
 
-static void run_chain(chain *c, const psplit_i_solver_request *request,
-                      const psplit_i_cooling *cooling) {
+static void run_chain(chain *c, const psplit_i_cooling *cooling, psplit_i_budget *budget) {
   psplit_i_placement *b = &c->placement;
   int64_t value;
   const uint64_t n_steps = cooling->n_steps;
   c->n_squares = cooling->n_squares;
   c->unit = c->best > 0 ? (double)c->best : 1;
   const bool whole = b->latency || b->instance->problem->next_hop;
+  const psplit_i_instance *instance = b->instance;
+  const uint64_t n_pins = instance->net_off[instance->n_nets];
+  const uint64_t work = 16 + (whole ? (n_pins + instance->n) / 2 : 8 * n_pins / (instance->n + 1));
   if (whole) c->now = whole_energy(c, &value);
   for (uint32_t k = 0; k < b->n_devices; k++) {
     c->load[k] = psplit_i_placement_load(b, k);
@@ -208,7 +210,7 @@ static void run_chain(chain *c, const psplit_i_solver_request *request,
   const double factor = pow(cooling->cold / cooling->hot, 1.0 / (double)(n_steps + 1));
   double temperature = cooling->hot;
   for (uint64_t step = 0; step < n_steps; step++, temperature *= factor) {
-    if ((step & 1023) == 0 && psplit_i_expired(&request->deadline)) return;
+    if (!psplit_i_spend(budget, work)) return;
     if (cooling->leave && step == n_steps / 2) {
       remember(c, psplit_i_placement_settle(b, c->fresh));
       count_over(c);
@@ -225,7 +227,8 @@ static void run_chain(chain *c, const psplit_i_solver_request *request,
 psplit_code psplit_i_anneal_labels_once(const psplit_i_instance *instance, uint32_t chunks,
                                         const psplit_i_solver_request *request,
                                         const uint32_t *types, const psplit_i_cooling *cooling,
-                                        uint32_t *label, int64_t *out_value) {
+                                        psplit_i_budget *budget, uint32_t *label,
+                                        int64_t *out_value) {
   psplit_code code;
   chain c = {.seed = cooling->seed};
   psplit_i_arena_init(&c.arena, 0);
@@ -239,7 +242,8 @@ psplit_code psplit_i_anneal_labels_once(const psplit_i_instance *instance, uint3
   for (uint32_t v = 0; v < instance->n; v++) psplit_i_placement_add(&c.placement, v, label[v]);
   memcpy(c.label, label, instance->n * sizeof *label);
   c.best = psplit_i_placement_settle(&c.placement, NULL);
-  run_chain(&c, request, cooling);
+  psplit_i_spend(budget, 4 * ((uint64_t)instance->n + instance->net_off[instance->n_nets]));
+  run_chain(&c, cooling, budget);
   memcpy(label, c.label, instance->n * sizeof *label);
   *out_value = c.best;
 out:
@@ -259,6 +263,9 @@ psplit_code psplit_i_anneal_labels(const psplit_i_instance *instance, uint32_t c
   if (instance->problem->next_hop) n_steps /= 1 + instance->net_off[instance->n_nets] / 16;
   const bool latency = request->options->objective == PSPLIT_LATENCY;
   psplit_code codes[N_CHAINS] = {PSPLIT_OK};
+  psplit_i_budget budgets[N_CHAINS];
+  for (uint32_t i = 0; i < N_CHAINS; i++)
+    budgets[i] = psplit_i_budget_share(request->budget, N_CHAINS);
   int64_t values[N_CHAINS];
   uint32_t *labels = malloc((size_t)N_CHAINS * instance->n * sizeof *labels + 1);
   if (!labels) return PSPLIT_NOMEM;
@@ -272,11 +279,12 @@ psplit_code psplit_i_anneal_labels(const psplit_i_instance *instance, uint32_t c
       .cold = latency ? 1e-5 : 1e-4,
       .n_squares = 4};
     memcpy(labels + (size_t)i * instance->n, label, instance->n * sizeof *label);
-    codes[i] = psplit_i_anneal_labels_once(instance, chunks, request, types, &cooling,
+    codes[i] = psplit_i_anneal_labels_once(instance, chunks, request, types, &cooling, &budgets[i],
                                            labels + (size_t)i * instance->n, &values[i]);
   }
   psplit_code code = PSPLIT_OK;
   for (uint32_t i = 0; i < N_CHAINS; i++) {
+    psplit_i_spend(request->budget, budgets[i].spent);
     if (codes[i] != PSPLIT_OK && code == PSPLIT_OK) code = codes[i];
     if (codes[i] == PSPLIT_OK && values[i] < *inout_value) {
       *inout_value = values[i];

@@ -21,6 +21,7 @@ typedef struct psplit_i_cooling {
  * of a cluster). Errors: NOMEM, LIMIT. */
 PSPLIT_MUST_USE psplit_code psplit_i_anneal_labels_once(
   const psplit_i_instance *instance, uint32_t chunks, const psplit_i_solver_request *request,
-  const uint32_t *types, const psplit_i_cooling *cooling, uint32_t *label, int64_t *out_value);
+  const uint32_t *types, const psplit_i_cooling *cooling, psplit_i_budget *budget, uint32_t *label,
+  int64_t *out_value);
 
 #endif

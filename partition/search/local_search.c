@@ -24,6 +24,7 @@ typedef struct chain {
   uint64_t seed, n_drawn;
   bool tight;  /* an order had no split at all: memory or pins rule out more than loads do */
   bool failed; /* out of memory */
+  psplit_i_budget budget; /* of a round */
 } chain;
 
 /* Scratch of one thread. */
@@ -146,15 +147,17 @@ static void try_order(const psplit_i_instance *instance, chain *c, worker *w) {
     times_sent = w->dp.times_sent;
   }
   if (c->now.value < PSPLIT_I_INF) {
-    c->failed |= !psplit_i_order_dp_run(&w->dp, w->order, times_sent, c->now.value, &w->trial);
-  } else { /* without a limit every range is a stage, which is quadratic; a tight one often does */
+    c->failed |=
+      !psplit_i_order_dp_run(&w->dp, w->order, times_sent, c->now.value, &c->budget, &w->trial);
+  } else { /* every stage up to the largest load: quadratic. A close limit often does */
     const int64_t least = psplit_i_simple_bound(instance, w->dp.automaton);
     const int64_t most = largest_load(instance);
     w->trial.value = PSPLIT_I_INF;
     for (int64_t limit = least + least / 4 + 1; w->trial.value >= PSPLIT_I_INF; limit *= 4) {
       if (limit > most || c->tight) limit = most;
-      c->failed |= !psplit_i_order_dp_run(&w->dp, w->order, times_sent, limit, &w->trial);
-      if (c->failed || limit >= most) break;
+      c->failed |=
+        !psplit_i_order_dp_run(&w->dp, w->order, times_sent, limit, &c->budget, &w->trial);
+      if (c->failed || limit >= most || psplit_i_expired(&c->budget)) break;
     }
   }
   c->tight |= w->trial.value >= PSPLIT_I_INF;
@@ -175,17 +178,22 @@ static void run_chain(const psplit_i_instance *instance,
                       uint32_t index, bool first) {
   static const uint32_t noises[] = {KEY_UNIT / 4, KEY_UNIT, KEY_UNIT + KEY_UNIT / 2, KEY_UNIT * 3};
   /* The very first order is always tried: a time limit of 0 still gives a split. */
-  if (first && (index == 0 || !psplit_i_expired(&options->deadline))) {
+  if (first && (index == 0 || !psplit_i_expired(&c->budget))) {
+    const psplit_i_budget own = c->budget;
+    if (index == 0) c->budget = psplit_i_budget_unlimited();
     draw_order(instance, c, w, &kFirstOrders[index]);
     try_order(instance, c, w);
+    c->budget.most = own.most;
+    c->budget.end = own.end;
   }
   for (uint32_t step = 0; step < options->n_steps; step++) {
-    if (c->best.value <= options->target || psplit_i_expired(&options->deadline)) return;
+    if (c->best.value <= options->target || psplit_i_expired(&c->budget)) return;
     const uint64_t coin = draw(c);
     const bool fresh = c->now.value >= PSPLIT_I_INF;
     const drawing how = {fresh ? NULL : c->now.stage, noises[coin & 3],
                          coin >> 2 & 1 ? 1 : KEY_UNIT / 4, (coin >> 3 & 1) != 0,
                          (coin >> 4 & 1) != 0};
+    psplit_i_spend(&c->budget, 8 * (uint64_t)instance->n + instance->succ_off[instance->n]);
     draw_order(instance, c, w, &how);
     try_order(instance, c, w);
   }
@@ -218,10 +226,13 @@ psplit_code psplit_i_local_search(const psplit_i_instance *instance,
   for (uint32_t round = 0; round < options->n_rounds; round++) {
     const int64_t before = assignment->value;
     if (options->out_orders) *options->out_orders += N_CHAINS * (uint64_t)options->n_steps;
+    for (uint32_t i = 0; i < N_CHAINS; i++)
+      chains[i].budget = psplit_i_budget_share(options->budget, N_CHAINS);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(n_workers)
     for (uint32_t i = 0; i < N_CHAINS; i++)
       run_chain(instance, options, &chains[i], &workers[omp_get_thread_num()], i,
                 fresh && round == 0);
+    for (uint32_t i = 0; i < N_CHAINS; i++) psplit_i_spend(options->budget, chains[i].budget.spent);
     for (uint32_t i = 0; i < N_CHAINS; i++) PSPLIT_TRY(chains[i].failed ? PSPLIT_NOMEM : PSPLIT_OK);
     for (uint32_t i = 0; i < N_CHAINS; i++)
       if (psplit_i_assignment_better(&chains[i].best, assignment, instance))
@@ -230,7 +241,7 @@ psplit_code psplit_i_local_search(const psplit_i_instance *instance,
     for (uint32_t i = 0; i < N_CHAINS; i += 2)
       if (assignment->value < chains[i].now.value)
         psplit_i_assignment_copy(&chains[i].now, assignment, instance);
-    if (assignment->value <= options->target || psplit_i_expired(&options->deadline)) break;
+    if (assignment->value <= options->target || psplit_i_expired(options->budget)) break;
     /* A round that brings nothing is the last one. */
     if (round > 0 && assignment->value >= before && assignment->value < PSPLIT_I_INF) break;
   }

@@ -9,8 +9,8 @@ typedef struct psplit_i_local_search_options {
   uint64_t seed;
   uint32_t n_threads, n_rounds, n_steps; /* rounds of n_steps per chain */
   int64_t target;                        /* stop when value <= target */
-  psplit_i_deadline deadline;
-  uint64_t *out_orders; /* orders tried, at most; may be NULL */
+  psplit_i_budget *budget;               /* NULL: no limit */
+  uint64_t *out_orders;                  /* orders tried, at most; may be NULL */
 } psplit_i_local_search_options;
 
 /* Iterated local search over topological orders, from *assignment when it has a value. Improves

@@ -158,14 +158,19 @@ static psplit_code solve_segments(zoom *z, uint32_t n_segments, bool from_best, 
   const uint64_t one =
     ((uint64_t)coarse.net_off[coarse.n_nets] + coarse.n) * (coarse.n / instance->n_stages + 1);
   while (n_steps > 1 && one * n_steps * 8 > SEARCH_WORK) n_steps--;
+  psplit_i_budget free = psplit_i_budget_unlimited(); /* there is a split in any case */
+  const bool first = z->best->value >= PSPLIT_I_INF;
+  psplit_i_spend(z->request->budget,
+                 8 * ((uint64_t)instance->n + instance->net_off[instance->n_nets]));
   const psplit_i_local_search_options options = {
     .seed = z->request->options->seed + salt,
     .n_threads = z->request->options->n_threads,
     .n_rounds = 1,
     .n_steps = n_steps,
-    .deadline = z->best->value < PSPLIT_I_INF ? z->request->deadline : (psplit_i_deadline){-1},
+    .budget = first ? &free : z->request->budget,
   };
   PSPLIT_TRY(psplit_i_local_search(&coarse, &automaton, &options, &assignment));
+  psplit_i_spend(z->request->budget, free.spent);
   if (assignment.value >= PSPLIT_I_INF || assignment.value > z->best->value) goto out;
   if (assignment.value == z->best->value && assignment.comm >= z->best->comm) goto out;
   for (uint32_t i = 0; i < instance->n; i++) z->best->stage[i] = assignment.stage[z->aggregate[i]];
@@ -206,7 +211,7 @@ psplit_code psplit_i_multilevel(const psplit_i_instance *instance,
   if (n_segments < instance->n_stages) n_segments = instance->n_stages;
   if (n_segments > n) n_segments = n;
   for (uint32_t kind = 0; kind < N_ORDERS; kind++) {
-    if (out_assignment->value < PSPLIT_I_INF && psplit_i_expired(&request->deadline)) break;
+    if (out_assignment->value < PSPLIT_I_INF && psplit_i_expired(request->budget)) break;
     const int64_t before = out_assignment->value;
     PSPLIT_TRY(first_order(&z, kind));
     PSPLIT_TRY(solve_segments(&z, even_segments(&z, n_segments), false, kind, 1));
@@ -221,7 +226,7 @@ psplit_code psplit_i_multilevel(const psplit_i_instance *instance,
   if (out_assignment->value >= PSPLIT_I_INF) goto out;
   memcpy(z.order, keep, n * sizeof *keep);
   for (int64_t reach = z.total / n_segments * 3; reach > 0; reach = reach * 3 / FINE_PARTS) {
-    if (psplit_i_expired(&request->deadline)) break;
+    if (psplit_i_expired(request->budget)) break;
     const uint32_t n_fine = fine_segments(&z, reach);
     if (n_fine == 0) {
       code = PSPLIT_NOMEM;

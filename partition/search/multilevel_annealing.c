@@ -98,6 +98,7 @@ out:
 typedef struct cycler {
   const psplit_i_instance *fine;
   const psplit_i_solver_request *request;
+  psplit_i_budget budget;
   const uint32_t *types;
   uint32_t chunks, n_levels;
   uint64_t n_steps;
@@ -132,6 +133,8 @@ static psplit_code build_levels(cycler *c, uint32_t parts, uint64_t seed) {
                ? psplit_i_instance_init_unordered(next, instance->problem, c->parent, &ignored)
                : psplit_i_instance_init(next, instance->problem, c->parent, &ignored);
     if (code != PSPLIT_OK) return code;
+    psplit_i_spend(&c->budget, 16 * ((uint64_t)instance->problem->n_nodes +
+                                     instance->net_off[instance->n_nets]));
     c->n_levels++;
     if (next->n > instance->n - instance->n / 6) break;
     instance = next;
@@ -157,7 +160,7 @@ static psplit_code descend(cycler *c, uint64_t seed, int64_t *out_value) {
                                       .leave = true};
     labels_by_cluster(c, instance);
     const psplit_code code = psplit_i_anneal_labels_once(instance, c->chunks, c->request, c->types,
-                                                         &cooling, c->label, out_value);
+                                                         &cooling, &c->budget, c->label, out_value);
     if (code != PSPLIT_OK) return code;
     for (uint32_t v = 0; v < n_nodes; v++) c->own[v] = c->label[instance->cluster_of_node[v]];
   }
@@ -184,7 +187,7 @@ static psplit_code run(cycler *c, const uint32_t *parent, uint64_t seed) {
   static const uint32_t parts[] = {2, 4, 16};
   psplit_code code = PSPLIT_OK;
   for (uint32_t r = 0; r < CYCLES && code == PSPLIT_OK; r++) {
-    if (psplit_i_expired(&c->request->deadline)) break;
+    if (psplit_i_expired(&c->budget)) break;
     code = cycle(c, parent, psplit_i_splitmix64(seed, r), parts[r % 3]);
   }
   return code;
@@ -207,6 +210,7 @@ psplit_code psplit_i_anneal_multilevel(const psplit_i_instance *instance, uint32
     cycler *c = &chains[i];
     *c = (cycler){.fine = instance,
                   .request = request,
+                  .budget = psplit_i_budget_share(request->budget, N_CHAINS),
                   .types = types,
                   .chunks = chunks,
                   .n_steps = n_steps,
@@ -224,6 +228,7 @@ psplit_code psplit_i_anneal_multilevel(const psplit_i_instance *instance, uint32
   num_threads(n_threads < N_CHAINS ? n_threads : N_CHAINS)
   for (uint32_t i = 0; i < N_CHAINS; i++)
     chains[i].code = run(&chains[i], parent, psplit_i_splitmix64(seed, i));
+  for (uint32_t i = 0; i < N_CHAINS; i++) psplit_i_spend(request->budget, chains[i].budget.spent);
   for (uint32_t i = 0; i < N_CHAINS; i++) {
     PSPLIT_TRY(chains[i].code);
     if (chains[i].value >= *inout_value) continue;

@@ -150,7 +150,8 @@ static void trace(psplit_i_order_dp *s, const uint32_t *order, uint32_t state,
 }
 
 bool psplit_i_order_dp_run(psplit_i_order_dp *s, const uint32_t *order, const uint32_t *times_sent,
-                           int64_t limit, psplit_i_assignment *out_assignment) {
+                           int64_t limit, psplit_i_budget *budget,
+                           psplit_i_assignment *out_assignment) {
   const psplit_i_instance *instance = s->instance;
   const psplit_i_automaton *m = s->automaton;
   const uint32_t n = instance->n, n_states = m->n_states;
@@ -179,15 +180,19 @@ bool psplit_i_order_dp_run(psplit_i_order_dp *s, const uint32_t *order, const ui
         s->active[step.n_active++] = s->first[b] + (uint32_t)(k - s->row[b]);
     if (step.n_active == 0) continue;
     uint32_t a = b;
+    uint64_t n_ops = 2 + s->row[b + 1] - s->row[b];
+    const uint64_t n_relaxed = 1 + step.n_active * (uint64_t)m->move_off[n_states] / n_states;
     while (a > 0) {
       if (pins_clash(instance, s->tracker.pin, order[a - 1])) break;
       if ((double)(s->prefix[b] - s->prefix[a - 1]) > most_omega) break;
       psplit_i_load_tracker_add(&s->tracker, order[--a]);
+      n_ops += n_relaxed + instance->inc_off[order[a] + 1] - instance->inc_off[order[a]];
       if (s->tracker.weight_bytes + s->tracker.act_bytes > most_bytes) break;
       step.a = a;
       relax_all(&step);
     }
     psplit_i_load_tracker_clear(&s->tracker, order + a, b - a);
+    if (!psplit_i_spend(budget, n_ops)) return true;
   }
   int64_t value = PSPLIT_I_INF;
   uint32_t state = 0;

@@ -3,6 +3,7 @@
 #define PSPLIT_PARTITION_ORDER_DP_H
 
 #include "assignment.h"
+#include "budget.h"
 #include "load_tracker.h"
 
 /* Best bottleneck behind a position of the order in a state, and the stage in front of it. */
@@ -32,11 +33,12 @@ PSPLIT_MUST_USE psplit_code psplit_i_order_dp_init(psplit_i_order_dp *dp,
 void psplit_i_order_dp_fini(psplit_i_order_dp *dp);
 
 /* Best division of the topological order `order` into stages with every load <= limit (INF: no
- * limit), or value INF. Sends are charged times_sent[e] times (NULL: once) during the search; the
- * result is evaluated exactly. False: out of memory. O(n * clusters per stage * degree * states in
- * the window). Source: dynamic programming over one linear order, Jensen & Bokhari; windows: this
- * project. */
+ * limit), or value INF, also when the budget is spent. Sends are charged times_sent[e] times (NULL:
+ * once) during the search; the result is evaluated exactly. False: out of memory. O(n * clusters
+ * per stage * degree * states in the window). Source: dynamic programming over one linear order,
+ * Jensen & Bokhari; windows: this project. */
 bool psplit_i_order_dp_run(psplit_i_order_dp *dp, const uint32_t *order, const uint32_t *times_sent,
-                           int64_t limit, psplit_i_assignment *out_assignment);
+                           int64_t limit, psplit_i_budget *budget,
+                           psplit_i_assignment *out_assignment);
 
 #endif

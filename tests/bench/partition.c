@@ -5,7 +5,8 @@
  *
  * Without DIR and KIND: stand-ins with the structure of the published problems, which are not part
  * of the project; docs/partitioning.md says where they come from. KIND: transformer (repeated
- * blocks), layered (random layers); all tensors cost FACTOR times as much.
+ * blocks), layered (random layers), chain, wide (layers of 1,000), experts (mixtures of 128), unet,
+ * dense (blocks of 32); all tensors cost FACTOR times as much.
  *
  * `cpu s` is the processor time of all threads, `busy s` that of the busiest: on a machine that
  * others use as well, `cpu s` of one thread over `busy s` of two says what two threads gain. Exit
@@ -120,11 +121,8 @@ static void report(bench *b, const char *name, const psplit_problem *p, double r
 static void bench_generated(bench *b) {
   const psplit_device device = {.count = b->stages ? b->stages : 16};
   maker m;
-  maker_init(&m, b->nodes + 32);
-  if (strcmp(b->kind, "layered") == 0)
-    make_layered(&m, b->nodes);
-  else
-    make_transformer(&m, b->nodes);
+  maker_init(&m, b->nodes + 512);
+  made_shape_named(b->kind)->make(&m, b->nodes);
   for (uint32_t e = 0; e < m.n_nets; e++) m.send[e] *= b->comm;
   psplit_problem p = maker_problem(&m, &device, 1);
   p.comm = PSPLIT_COMM_P2P;
@@ -215,6 +213,10 @@ int main(int argc, char **argv) {
   }
   if (b.kind && !b.nodes) b.nodes = 10000;
   if (!b.kind && b.nodes) b.kind = "transformer";
+  if (b.kind && !made_shape_named(b.kind)) {
+    fprintf(stderr, "error: --kind %s: there is no such shape\n", b.kind);
+    return 2;
+  }
   printf("%-34s %8s %5s %16s %16s %8s %7s %8s %8s %8s %6s %3s %s\n", "problem", "nodes", "K",
          "value", "bound", "gap %", "read s", "solve s", "cpu s", "busy s", "MiB", "thr", "solver");
   int status = 0;

@@ -26,7 +26,8 @@ void maker_init(maker *m, uint32_t most) {
   m->send = need(malloc((size_t)most * sizeof *m->send));
   m->producer = need(malloc((size_t)most * sizeof *m->producer));
   m->off = need(calloc((size_t)most + 1, sizeof *m->off));
-  m->consumer = need(malloc((size_t)most * 8 * sizeof *m->consumer));
+  m->most_pins = (size_t)most * 8;
+  m->consumer = need(malloc(m->most_pins * sizeof *m->consumer));
   m->together = need(malloc((size_t)most * sizeof *m->together));
   m->flags = need(calloc(most, 1));
   memset(m->together, 0xff, (size_t)most * sizeof *m->together);
@@ -59,17 +60,31 @@ psplit_problem maker_problem(const maker *m, const psplit_device *devices, uint3
                           .ticks_per_unit = 1};
 }
 
-static uint32_t node(maker *m, int64_t ns) {
-  m->time[m->n] = ns + (int64_t)(draw(&m->state) % (uint64_t)(ns / 8 + 1));
+uint64_t maker_draw(maker *m) { return draw(&m->state); }
+
+uint32_t maker_node(maker *m, int64_t ns) {
+  m->time[m->n] = ns;
   return m->n++;
 }
 
-static void net(maker *m, uint32_t producer, int64_t ns, const uint32_t *to, uint32_t n) {
+static uint32_t node(maker *m, int64_t ns) {
+  return maker_node(m, ns + (int64_t)(draw(&m->state) % (uint64_t)(ns / 8 + 1)));
+}
+
+void maker_net(maker *m, uint32_t producer, int64_t ns, const uint32_t *to, uint32_t n) {
+  if (m->n_pins + n > m->most_pins) {
+    m->most_pins = 2 * m->most_pins + n;
+    m->consumer = need(realloc(m->consumer, m->most_pins * sizeof *m->consumer));
+  }
   m->producer[m->n_nets] = producer;
   m->send[m->n_nets] = ns;
   memcpy(m->consumer + m->n_pins, to, n * sizeof *to);
   m->n_pins += n;
   m->off[++m->n_nets] = m->n_pins;
+}
+
+static void net(maker *m, uint32_t producer, int64_t ns, const uint32_t *to, uint32_t n) {
+  maker_net(m, producer, ns, to, n);
 }
 
 /* Attention and feed-forward with residuals: 16 nodes a block, times in ns like a small model's. */

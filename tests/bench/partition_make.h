@@ -8,6 +8,7 @@
 /* Growing arrays of a problem. Times are ns; a net's send and receive times are equal. */
 typedef struct maker {
   uint32_t n, n_nets, n_pins, most;
+  size_t most_pins;
   int64_t *time, *send;
   uint32_t *producer, *off, *consumer, *together;
   uint8_t *flags;
@@ -21,17 +22,32 @@ typedef struct made_family {
   uint32_t n_stages;
 } made_family;
 
+typedef struct made_shape {
+  const char *name;
+  void (*make)(maker *m, uint32_t n_nodes);
+} made_shape;
+
 extern const made_family kMadeFamilies[];
 extern const uint32_t kNMadeFamilies;
+extern const made_shape kMadeShapes[]; /* of any size */
+extern const uint32_t kNMadeShapes;
 
 /* At most about `most` nodes; ends the program when out of memory. */
 void maker_init(maker *m, uint32_t most);
 void maker_fini(maker *m);
 
+uint64_t maker_draw(maker *m);
+uint32_t maker_node(maker *m, int64_t ns);
+/* The tensor of `producer`, to `n` consumers; nets come in the order of calls. */
+void maker_net(maker *m, uint32_t producer, int64_t ns, const uint32_t *to, uint32_t n);
+
 /* Repeated blocks of attention and feed-forward; random layers of 100 nodes. */
 void make_transformer(maker *m, uint32_t n_nodes);
 void make_layered(maker *m, uint32_t n_nodes);
 void make_family(const made_family *family, maker *m);
+
+/* NULL: there is none of that name. */
+const made_shape *made_shape_named(const char *name);
 
 /* The problem over the maker's arrays; devices are the caller's. */
 psplit_problem maker_problem(const maker *m, const psplit_device *devices, uint32_t n_devices);

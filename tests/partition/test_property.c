@@ -180,7 +180,7 @@ static void ask_chain_bound(const family *f, const random_problem *r,
   if (best == INT64_MAX || psplit_i_instance_init(&instance, &r->problem, NULL, NULL) != PSPLIT_OK)
     return;
   if (psplit_i_automaton_init(&automaton, &instance, o, NULL) == PSPLIT_OK) {
-    assert_int_equal(psplit_i_latency_chain_bound(&instance, &automaton, &bound), PSPLIT_OK);
+    assert_int_equal(psplit_i_latency_chain_bound(&instance, &automaton, NULL, &bound), PSPLIT_OK);
     if (bound > best)
       fail_msg("%s %s: chain bound %lld, latency %lld", f->name, what, (long long)bound,
                (long long)best);
@@ -209,7 +209,7 @@ static void ask_exact(const family *f, const random_problem *r, const psplit_par
   if (psplit_i_automaton_init(&automaton, &instance, o, NULL) != PSPLIT_OK) goto no_machine;
   assert_int_equal(psplit_i_assignment_init(&assignment, &instance, &arena), PSPLIT_OK);
   if (best < INT64_MAX)
-    assert_int_equal(psplit_i_weight_axis_make(&instance, &automaton, best, 1, &axis[1]),
+    assert_int_equal(psplit_i_weight_axis_make(&instance, &automaton, best, 1, NULL, &axis[1]),
                      PSPLIT_OK);
   for (int windows = 0; windows < 2; windows++)
     for (int64_t limit = best == INT64_MAX ? best : best - 1; limit <= best; limit++) {
@@ -218,7 +218,7 @@ static void ask_exact(const family *f, const random_problem *r, const psplit_par
         .max_steps = UINT64_MAX,
         .memory_bytes = 1 << 30,
         .n_threads = 1,
-        .deadline = {-1}};
+      };
       for (int once = 0; once < 2 && limit >= 0; once++) {
         psplit_i_verdict verdict;
         options.send_once = once;
@@ -265,9 +265,8 @@ static void ask_shares(const family *f, const random_problem *r, const psplit_pa
     const psplit_code code = psplit_i_automaton_init(&automaton, &instance, &loose, NULL);
     for (int more = 0; more < 3 && code == PSPLIT_OK; more++) {
       int64_t bound = 0;
-      const psplit_i_deadline never = {-1};
       assert_int_equal(psplit_i_communication_share_bound(
-                         &instance, &automaton, best + more * (best / 3 + 1), o, &never, &bound),
+                         &instance, &automaton, best + more * (best / 3 + 1), o, NULL, &bound),
                        PSPLIT_OK);
       n_asked++;
       n_tight += bound == best;

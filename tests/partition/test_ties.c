@@ -199,7 +199,7 @@ static bool lower_one(const random_problem *r, uint32_t n_moves_together) {
   assert_int_equal(psplit_i_assignment_init(&before, &instance, &arena), PSPLIT_OK);
   assert_int_equal(psplit_i_assignment_init(&after, &instance, &arena), PSPLIT_OK);
   for (uint32_t i = 0; i < instance.n; i++) order[i] = i; /* topological */
-  assert_true(psplit_i_order_dp_run(&dp, order, NULL, PSPLIT_I_INF, &before));
+  assert_true(psplit_i_order_dp_run(&dp, order, NULL, PSPLIT_I_INF, NULL, &before));
   bool moved = false;
   if (before.value < PSPLIT_I_INF) {
     order_of(&instance, order);

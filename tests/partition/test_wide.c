@@ -81,7 +81,7 @@ static int64_t bound_of_axis(const bed *b, int64_t limit, uint32_t n_cells, uint
 
 static int64_t bound_of_program(const bed *b, int64_t limit) {
   psplit_i_weight_axis axis;
-  assert_int_equal(psplit_i_weight_axis_make(&b->instance, &b->automaton, limit, 1, &axis),
+  assert_int_equal(psplit_i_weight_axis_make(&b->instance, &b->automaton, limit, 1, NULL, &axis),
                    PSPLIT_OK);
   const int64_t bound = axis.bound;
   psplit_i_weight_axis_fini(&axis);
@@ -128,7 +128,7 @@ static void bounds_hold_for_the_optimum(void **state) {
 
 static void search_quickly(bed *b) {
   const psplit_i_local_search_options options = {
-    .seed = 1, .n_threads = 1, .n_rounds = 1, .n_steps = 2, .deadline = {-1}};
+    .seed = 1, .n_threads = 1, .n_rounds = 1, .n_steps = 2};
   assert_int_equal(psplit_i_local_search(&b->instance, &b->automaton, &options, &b->assignment),
                    PSPLIT_OK);
 }
@@ -145,11 +145,12 @@ static void bounds_hold_for_the_exact_program(void **state) {
       if (!bed_init(&b, seed, kinds[i], n, k, seed % 2 ? 0 : WITH_OVERLAP)) continue;
       search_quickly(&b);
       psplit_i_verdict verdict;
-      psplit_i_exact_options options = {.limit = largest_bound(&b, b.assignment.value) - 1,
-                                        .max_steps = 300000,
-                                        .memory_bytes = 1 << 28,
-                                        .n_threads = 1,
-                                        .deadline = {-1}};
+      psplit_i_exact_options options = {
+        .limit = largest_bound(&b, b.assignment.value) - 1,
+        .max_steps = 300000,
+        .memory_bytes = 1 << 28,
+        .n_threads = 1,
+      };
       if (options.limit >= 0) {
         assert_int_equal(
           psplit_i_exact(&b.instance, &b.automaton, &none, &options, &b.assignment, &verdict),
@@ -218,7 +219,7 @@ static void annealed_stages_are_in_order_and_valued_right(void **state) {
         const uint32_t n = 2 + (seed * 11 + kind) % 30;
         if (!bed_init(&b, seed, kind, n, 2 + seed % 3, kFeatures[f])) continue;
         b.options.require_nonempty = b.automaton.all_used = false;
-        const psplit_i_solver_request request = {&b.r.problem, &b.options, {-1}, &b.arena, NULL};
+        const psplit_i_solver_request request = {&b.r.problem, &b.options, NULL, &b.arena, NULL};
         search_quickly(&b);
         psplit_i_assignment other;
         assert_int_equal(psplit_i_assignment_init(&other, &b.instance, &b.arena), PSPLIT_OK);

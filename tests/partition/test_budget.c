@@ -1,0 +1,253 @@
+/* Budgets: everything that takes long charges one, stops when it is spent, and is the same for any
+ * number of threads wherever it stops. What a bound loses then it may only lose downwards. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include "automaton.h"
+#include "budget.h"
+#include "communication_share.h"
+#include "flow.h"
+#include "instance.h"
+#include "latency_chain.h"
+#include "local_search.h"
+#include "node_cut.h"
+#include "problem.h"
+#include "weight_axis.h"
+
+enum { WIDTH = 60, MOST = 40000 };
+
+/* Layers of WIDTH nodes, each of which reads two of the layer in front. */
+typedef struct wide {
+  psplit_problem problem;
+  psplit_device device;
+  int64_t time[MOST], cost[MOST];
+  uint32_t producer[MOST], off[MOST + 1], consumer[2 * MOST];
+} wide;
+
+static wide *make_wide(uint32_t n, uint32_t n_stages, uint32_t width) {
+  wide *w = calloc(1, sizeof *w);
+  assert_non_null(w);
+  uint32_t n_nets = 0, n_pins = 0;
+  for (uint32_t v = 0; v < n; v++) {
+    const uint32_t first = (v / width + 1) * width;
+    const uint64_t r = psplit_i_splitmix64(5, v);
+    w->time[v] = 1000 + (int64_t)(r % 20000);
+    if (first + width > n) continue;
+    w->producer[n_nets] = v;
+    w->cost[n_nets] = 500 + (int64_t)(r >> 20) % 5000;
+    w->consumer[n_pins] = first + (uint32_t)(r >> 40) % width;
+    w->consumer[n_pins + 1] =
+      first + ((uint32_t)(r >> 40) + 1 + (uint32_t)(r >> 52) % (width - 1)) % width;
+    n_pins += 2;
+    w->off[++n_nets] = n_pins;
+  }
+  w->device = (psplit_device){.count = n_stages};
+  w->problem = (psplit_problem){.n_nodes = n,
+                                .n_classes = 1,
+                                .time_ns = w->time,
+                                .n_nets = n_nets,
+                                .net_producer = w->producer,
+                                .net_off = w->off,
+                                .net_consumer = w->consumer,
+                                .net_send_ns = w->cost,
+                                .net_recv_ns = w->cost,
+                                .n_devices = 1,
+                                .devices = &w->device,
+                                .comm = PSPLIT_COMM_P2P,
+                                .ticks_per_unit = 1};
+  return w;
+}
+
+typedef struct bench {
+  wide *w;
+  psplit_partition_options options;
+  psplit_i_instance instance;
+  psplit_i_automaton automaton;
+} bench;
+
+static void open_bench(bench *b, uint32_t n, uint32_t n_stages) {
+  psplit_diag diag = {0};
+  b->w = make_wide(n, n_stages, WIDTH);
+  psplit_partition_options_init(&b->options);
+  assert_int_equal(psplit_i_instance_init(&b->instance, &b->w->problem, NULL, &diag), PSPLIT_OK);
+  assert_int_equal(psplit_i_automaton_init(&b->automaton, &b->instance, &b->options, &diag),
+                   PSPLIT_OK);
+}
+
+static void close_bench(bench *b) {
+  psplit_i_automaton_fini(&b->automaton);
+  psplit_i_instance_fini(&b->instance);
+  free(b->w);
+}
+
+static int64_t axis_bound(const bench *b, int64_t limit, uint32_t n_threads,
+                          psplit_i_budget *budget) {
+  psplit_i_weight_axis axis;
+  assert_int_equal(
+    psplit_i_weight_axis_make(&b->instance, &b->automaton, limit, n_threads, budget, &axis),
+    PSPLIT_OK);
+  const int64_t bound = axis.bound;
+  psplit_i_weight_axis_fini(&axis);
+  return bound;
+}
+
+static int64_t cut_bound(const bench *b, int64_t limit, uint32_t n_threads,
+                         psplit_i_budget *budget) {
+  int64_t bound = 0;
+  (void)n_threads;
+  assert_int_equal(
+    psplit_i_node_cut_bound(&b->instance, &b->automaton, limit, 1000, budget, &bound), PSPLIT_OK);
+  return bound;
+}
+
+static int64_t share_bound(const bench *b, int64_t limit, uint32_t n_threads,
+                           psplit_i_budget *budget) {
+  int64_t bound = 0;
+  psplit_partition_options options = b->options;
+  options.n_threads = n_threads;
+  assert_int_equal(psplit_i_communication_share_bound(&b->instance, &b->automaton, limit, &options,
+                                                      budget, &bound),
+                   PSPLIT_OK);
+  return bound;
+}
+
+static int64_t chain_bound(const bench *b, int64_t limit, uint32_t n_threads,
+                           psplit_i_budget *budget) {
+  int64_t bound = 0;
+  (void)n_threads;
+  (void)limit;
+  assert_int_equal(psplit_i_latency_chain_bound(&b->instance, &b->automaton, budget, &bound),
+                   PSPLIT_OK);
+  return bound;
+}
+
+static int64_t (*const kBounds[])(const bench *, int64_t, uint32_t, psplit_i_budget *) = {
+  axis_bound, cut_bound, share_bound, chain_bound};
+
+/* Cut short anywhere, a bound stays below what it is without a limit, on any number of threads, and
+ * what it charges stays near what it was given. */
+static void test_bounds_stop(void **state) {
+  (void)state;
+  bench b;
+  open_bench(&b, 400, 6);
+  uint32_t n_large = 0;
+  const int64_t limit = b.automaton.total_omega / 5;
+  for (size_t k = 0; k < sizeof kBounds / sizeof *kBounds; k++) {
+    psplit_i_budget whole = psplit_i_budget_unlimited();
+    const int64_t best = kBounds[k](&b, limit, 1, &whole);
+    /* Passes over the graph that nothing stops. */
+    const uint64_t passes = 50 * ((uint64_t)b.instance.n + b.instance.net_off[b.instance.n_nets]);
+    print_message("bound %zu: %llu operations, %llu of passes\n", k,
+                  (unsigned long long)whole.spent, (unsigned long long)passes);
+    assert_true(whole.spent > 0);
+    n_large += whole.spent > passes;
+    for (uint32_t part = 0; part <= 8; part += 4) {
+      psplit_i_budget one = {.end = -1, .most = whole.spent / 8 * part}, two = one;
+      const int64_t bound = kBounds[k](&b, limit, 1, &one);
+      assert_true(bound <= best);
+      assert_true(one.spent <= one.most + one.most / 5 + passes);
+      assert_true(bound == kBounds[k](&b, limit, 3, &two));
+      assert_true(one.spent == two.spent);
+    }
+  }
+  assert_true(n_large > 0);
+  close_bench(&b);
+}
+
+/* A flow that was stopped is no larger than the maximum, and says so. */
+static void test_flow_stops(void **state) {
+  (void)state;
+  int64_t values[2] = {0, 0};
+  for (int cut = 0; cut < 2; cut++) {
+    psplit_i_flow flow = {0};
+    psplit_i_budget budget = {.end = -1, .most = cut ? 1500 : UINT64_MAX};
+    for (uint32_t v = 0; v < 402; v++) assert_int_equal(psplit_i_flow_node(&flow), v);
+    for (uint32_t v = 0; v < 400; v++)
+      for (uint32_t k = 1; k <= 5; k++)
+        assert_true(psplit_i_flow_arc_add(&flow, v,
+                                          v + k * k % 11 + 1 < 401 ? v + k * k % 11 + 1 : 401,
+                                          (int64_t)(psplit_i_splitmix64(v, k) % 50)));
+    assert_true(psplit_i_flow_run(&flow, 0, 401, PSPLIT_I_INF, &budget, &values[cut]));
+    psplit_i_flow_fini(&flow);
+  }
+  assert_true(values[0] > 0);
+  assert_true(values[1] < values[0]);
+}
+
+static double cpu_seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static double seconds_of(const wide *w, double limit, uint32_t n_threads, bool latency,
+                         psplit_solution **out) {
+  psplit_partition_options options;
+  psplit_diag diag = {0};
+  psplit_partition_options_init(&options);
+  options.time_limit_s = limit;
+  options.n_threads = n_threads;
+  if (latency) options.objective = PSPLIT_LATENCY;
+  const double start = cpu_seconds();
+  assert_int_equal(psplit_partition_solve(&w->problem, &options, &diag, out), PSPLIT_OK);
+  return cpu_seconds() - start;
+}
+
+/* The answer to a limit that strikes does not depend on threads. */
+static void test_limit_is_deterministic(void **state) {
+  (void)state;
+  wide *w = make_wide(3000, 12, WIDTH);
+  for (uint32_t k = 0; k < 3; k++) {
+    static const double limits[] = {0, 0.02, 0.2};
+    psplit_solution *one, *two;
+    seconds_of(w, limits[k], 1, false, &one);
+    seconds_of(w, limits[k], 3, false, &two);
+    assert_true(one->objective_ns == two->objective_ns);
+    assert_true(one->lower_bound_ns == two->lower_bound_ns);
+    assert_memory_equal(one->stage, two->stage, 3000 * sizeof *one->stage);
+    psplit_solution_destroy(one);
+    psplit_solution_destroy(two);
+  }
+  free(w);
+}
+
+/* Work that is counted is work that is done: a twentieth of the limit takes a fraction of the
+ * time. Sanitizers slow both alike. */
+static void test_limit_binds(void **state) {
+  (void)state;
+  static const struct {
+    uint32_t n, n_stages, width;
+    bool latency;
+  } cases[] = {{3000, 12, 60, false}, {3000, 8, 60, true}};
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    wide *w = make_wide(cases[k].n, cases[k].n_stages, cases[k].width);
+    psplit_solution *none, *some;
+    const double first = seconds_of(w, 0, 1, cases[k].latency, &none);
+    const double more = seconds_of(w, 0.4, 1, cases[k].latency, &some);
+    print_message("%u nodes, %u stages: limit 0 %.2f s, limit 0.4 %.2f s\n", cases[k].n,
+                  cases[k].n_stages, first, more);
+    assert_true(some->objective_ns <= none->objective_ns);
+    assert_true(more < first + 0.4 * 5);
+    psplit_solution_destroy(none);
+    psplit_solution_destroy(some);
+    free(w);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_bounds_stop),
+    cmocka_unit_test(test_flow_stops),
+    cmocka_unit_test(test_limit_is_deterministic),
+    cmocka_unit_test(test_limit_binds),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
