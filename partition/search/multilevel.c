@@ -158,8 +158,6 @@ static psplit_code solve_segments(zoom *z, uint32_t n_segments, bool from_best, 
   const uint64_t one =
     ((uint64_t)coarse.net_off[coarse.n_nets] + coarse.n) * (coarse.n / instance->n_stages + 1);
   while (n_steps > 1 && one * n_steps * 8 > SEARCH_WORK) n_steps--;
-  psplit_i_budget free = psplit_i_budget_unlimited(); /* there is a split in any case */
-  const bool first = z->best->value >= PSPLIT_I_INF;
   psplit_i_spend(z->request->budget,
                  8 * ((uint64_t)instance->n + instance->net_off[instance->n_nets]));
   const psplit_i_local_search_options options = {
@@ -167,10 +165,9 @@ static psplit_code solve_segments(zoom *z, uint32_t n_segments, bool from_best, 
     .n_threads = z->request->options->n_threads,
     .n_rounds = 1,
     .n_steps = n_steps,
-    .budget = first ? &free : z->request->budget,
+    .budget = z->request->budget, /* the first order is sliced in any case */
   };
   PSPLIT_TRY(psplit_i_local_search(&coarse, &automaton, &options, &assignment));
-  psplit_i_spend(z->request->budget, free.spent);
   if (assignment.value >= PSPLIT_I_INF || assignment.value > z->best->value) goto out;
   if (assignment.value == z->best->value && assignment.comm >= z->best->comm) goto out;
   for (uint32_t i = 0; i < instance->n; i++) z->best->stage[i] = assignment.stage[z->aggregate[i]];

@@ -1,17 +1,21 @@
 /* Bench of the partitioner: one line for every problem and number of threads.
  *
- *   bench_partition [--dir DIR | --kind KIND --nodes N] [--stages K] [--threads T[,T...]]
- *                   [--repeat R] [--time-limit SECONDS] [--solver NAME] [--comm FACTOR]
+ *   bench_partition [--dir DIR | --kind KIND --nodes N | --grid N] [--stages K]
+ *                   [--threads T[,T...]] [--repeat R] [--time-limit SECONDS] [--solver NAME]
+ *                   [--comm FACTOR]
  *
  * Without DIR and KIND: stand-ins with the structure of the published problems, which are not part
  * of the project; docs/partitioning.md says where they come from. KIND: transformer (repeated
  * blocks), layered (random layers), chain, wide (layers of 1,000), experts (mixtures of 128), unet,
  * dense (blocks of 32); all tensors cost FACTOR times as much.
  *
+ * --grid: all kinds, 1,000 nodes up to N, K = 2, 16, 128, 1,024, and how time grows.
+ *
  * `cpu s` is the processor time of all threads, `busy s` that of the busiest: on a machine that
  * others use as well, `cpu s` of one thread over `busy s` of two says what two threads gain. Exit
  * status 1: the answer depends on the number of threads. */
 #include <dirent.h>
+#include <math.h>
 #include <omp.h>
 #include <psplit/partition.h>
 #include <stdio.h>
@@ -32,7 +36,7 @@ typedef struct bench {
   uint32_t threads[MAX_THREAD_COUNTS];
   psplit_partition_options options;
   int64_t comm; /* tensors cost so many times as much */
-  bool differ;
+  bool grid, differ;
 } bench;
 
 static double now(clockid_t clock) {
@@ -130,6 +134,35 @@ static void bench_generated(bench *b) {
   maker_fini(&m);
 }
 
+static double children_seconds(void) {
+  struct rusage usage;
+  getrusage(RUSAGE_CHILDREN, &usage);
+  return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+         (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
+}
+
+/* All shapes, from 1,000 nodes tenfold up to b->nodes, into 2, 16, 128 and 1,024 stages; behind
+ * each series, the power of the nodes that processor time grows with from its first to its last. */
+static void bench_grid(bench *b) {
+  const uint32_t most = b->nodes ? b->nodes : 1000000;
+  for (uint32_t i = 0; i < kNMadeShapes; i++)
+    for (b->stages = 2; b->stages <= 1024; b->stages *= 8) {
+      double first = 0, last = 0;
+      uint32_t n_first = 0;
+      b->kind = kMadeShapes[i].name;
+      for (b->nodes = 1000; b->nodes <= most; b->nodes *= 10) {
+        if (b->nodes < 2 * b->stages) continue;
+        const double before = children_seconds();
+        bench_generated(b);
+        last = children_seconds() - before;
+        if (!n_first) n_first = b->nodes, first = last;
+      }
+      if (n_first && b->nodes / 10 > n_first && first > 0)
+        printf("%-34s %8s %5u time grows with nodes to the power %.2f\n", b->kind, "", b->stages,
+               log(last / first) / log((double)b->nodes / 10 / n_first));
+    }
+}
+
 /* As the published problems are: tensors over shared memory, accelerators in any order. */
 static void bench_families(bench *b) {
   for (uint32_t i = 0; i < kNMadeFamilies; i++) {
@@ -200,7 +233,9 @@ int main(int argc, char **argv) {
     const char *value = argv[i + 1];
     if (strcmp(argv[i], "--dir") == 0) b.dir = value;
     if (strcmp(argv[i], "--kind") == 0) b.kind = value;
-    if (strcmp(argv[i], "--nodes") == 0) b.nodes = (uint32_t)strtoul(value, NULL, 10);
+    if (strcmp(argv[i], "--grid") == 0) b.grid = true;
+    if (strcmp(argv[i], "--nodes") == 0 || strcmp(argv[i], "--grid") == 0)
+      b.nodes = (uint32_t)strtoul(value, NULL, 10);
     if (strcmp(argv[i], "--stages") == 0) b.stages = (uint32_t)strtoul(value, NULL, 10);
     if (strcmp(argv[i], "--threads") == 0) b.n_threads = read_threads(value, b.threads);
     if (strcmp(argv[i], "--repeat") == 0) b.repeat = (uint32_t)strtoul(value, NULL, 10);
@@ -212,7 +247,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[i], "--solver") == 0) b.options.solver = value;
   }
   if (b.kind && !b.nodes) b.nodes = 10000;
-  if (!b.kind && b.nodes) b.kind = "transformer";
+  if (!b.kind && b.nodes && !b.grid) b.kind = "transformer";
   if (b.kind && !made_shape_named(b.kind)) {
     fprintf(stderr, "error: --kind %s: there is no such shape\n", b.kind);
     return 2;
@@ -222,6 +257,8 @@ int main(int argc, char **argv) {
   int status = 0;
   if (b.dir)
     status = bench_directory(&b);
+  else if (b.grid)
+    bench_grid(&b);
   else if (b.kind)
     bench_generated(&b);
   else

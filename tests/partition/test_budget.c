@@ -145,7 +145,7 @@ static void test_bounds_stop(void **state) {
     const int64_t best = kBounds[k](&b, limit, 1, &whole);
     /* Passes over the graph that nothing stops. */
     const uint64_t passes = 50 * ((uint64_t)b.instance.n + b.instance.net_off[b.instance.n_nets]);
-    print_message("bound %zu: %llu operations, %llu of passes\n", k,
+    print_message("# bound %zu: %llu operations, %llu of passes\n", k,
                   (unsigned long long)whole.spent, (unsigned long long)passes);
     assert_true(whole.spent > 0);
     n_large += whole.spent > passes;
@@ -232,7 +232,7 @@ static void test_limit_binds(void **state) {
     psplit_solution *none, *some;
     const double first = seconds_of(w, 0, 1, cases[k].latency, &none);
     const double more = seconds_of(w, 0.4, 1, cases[k].latency, &some);
-    print_message("%u nodes, %u stages: limit 0 %.2f s, limit 0.4 %.2f s\n", cases[k].n,
+    print_message("# %u nodes, %u stages: limit 0 %.2f s, limit 0.4 %.2f s\n", cases[k].n,
                   cases[k].n_stages, first, more);
     assert_true(some->objective_ns <= none->objective_ns);
     assert_true(more < first + 0.4 * 5);
