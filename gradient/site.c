@@ -1,4 +1,4 @@
-/* A node as a rule sees it: which of its gradients arrive, which are wanted, and what a rule says. */
+/* A node as a rule sees it: which gradients arrive, which are wanted, and what a rule says. */
 #include "site.h"
 
 #include <inttypes.h>

@@ -120,7 +120,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_inline_if(const psplit_model *model,
                                                psplit_inlined *out_inlined);
 
 /* The model of another skeleton over the same file, which must not have changed since. *skeleton is
- * taken over, also on failure. max_bytes as in psplit_read_options. Errors: as psplit_model_open. */
+ * taken over, also on failure. max_bytes as in psplit_read_options. Errors: as for
+ * psplit_model_open. */
 PSPLIT_MUST_USE psplit_code psplit_i_model_rebuild(const psplit_model *before,
                                                    psplit_i_skeleton *skeleton, uint64_t max_bytes,
                                                    psplit_diag *diag, psplit_model **out_model);

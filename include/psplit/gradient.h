@@ -42,9 +42,9 @@ typedef struct psplit_training_options {
  * Errors: USAGE (an option that cannot be meant: no such value, a pattern that matches nothing),
  * UNSUPPORTED (no rule for a node on the path from the loss to a weight: the message names node,
  * operator and weight), IO, NOMEM. O(nodes). */
-PSPLIT_API PSPLIT_MUST_USE psplit_code
-psplit_gradient_create(const psplit_model *model, const psplit_training_options *options,
-                       const psplit_logger *logger, psplit_diag *diag, psplit_gradient **out_gradient);
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_gradient_create(
+  const psplit_model *model, const psplit_training_options *options, const psplit_logger *logger,
+  psplit_diag *diag, psplit_gradient **out_gradient);
 PSPLIT_API void psplit_gradient_destroy(psplit_gradient *gradient);
 
 /* A tensor whose gradient is wanted. Strings live as long as the psplit_gradient. */
