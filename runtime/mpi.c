@@ -37,6 +37,7 @@ typedef struct port_host {
   psplit_i_queue **queue_list;
   psplit_i_lane *lanes;
   uint32_t n_links;
+  psplit_i_bell *bell;
   psplit_i_driver driver;
   psplit_i_pulse *pulse;
 } port_host;
@@ -95,6 +96,7 @@ static bool meet(psplit_i_host *host) {
   port_host *h = (port_host *)host;
   pthread_mutex_lock(&h->mutex);
   const uint32_t mine = ++h->n_met;
+  psplit_i_bell_ring_here(h->bell, PSPLIT_I_BELL_STAND_IN); /* it calls MPI for us */
   while (h->n_allowed < mine && !atomic_load(&host->stopped))
     pthread_cond_wait(&h->changed, &h->mutex);
   const bool good = !atomic_load(&host->stopped);
@@ -128,12 +130,11 @@ static void keep_memory(void) {
 }
 
 /* A meeting of all ranks, where this one's stage has come to it. */
-static void step_meeting(port_host *h, MPI_Request *barrier, bool *out_moved) {
+static void step_meeting(port_host *h, MPI_Request *barrier) {
   int complete = 0;
   if (*barrier == MPI_REQUEST_NULL) MPI_Ibarrier(MPI_COMM_WORLD, barrier);
   MPI_Test(barrier, &complete, MPI_STATUS_IGNORE);
   if (!complete) return;
-  *out_moved = true;
   pthread_mutex_lock(&h->mutex);
   if (h->n_allowed++ == 0) keep_memory(); /* the first meeting is that of open sessions */
   pthread_cond_broadcast(&h->changed);
@@ -153,15 +154,6 @@ static bool is_done(port_host *h) {
   return done;
 }
 
-/* How long the main thread sleeps. Data that is under way moves only while MPI is called, and may
- * be what another rank waits for; else the stage itself looks whenever it has computed. */
-static int64_t nap_ns(const port_host *h, uint32_t n_idle, bool hurry) {
-  static const int64_t LONG_NS = 1000000, DATA_NS = 200000;
-  for (uint32_t i = 0; i < h->driver.n_lanes && !hurry; i++)
-    hurry = h->lanes[i].state == PSPLIT_I_LANE_DATA;
-  return hurry ? psplit_i_backoff_ns(n_idle, DATA_NS) : LONG_NS;
-}
-
 static psplit_code first_failure(port_host *h, psplit_diag *diag) {
   pthread_mutex_lock(&h->mutex);
   *diag = h->diag;
@@ -174,20 +166,18 @@ static psplit_code serve(port_host *h, const psplit_i_run_options *options, pspl
   psplit_code code = PSPLIT_OK;
   MPI_Request barrier = MPI_REQUEST_NULL;
   bool all_done = false;
-  for (uint32_t n_idle = 0; !all_done && code == PSPLIT_OK; n_idle++) {
+  while (!all_done && code == PSPLIT_OK) {
+    const uint32_t ticket = psplit_i_bell_ticket(h->bell);
     const bool meeting = is_meeting(h);
-    bool moved = false;
     psplit_i_driver_enter(&h->driver);
-    psplit_i_driver_look(&h->driver, &moved);
     const bool done = is_done(h);
-    if (meeting) step_meeting(h, &barrier, &moved);
+    if (meeting) step_meeting(h, &barrier);
     code = psplit_i_pulse_step(h->pulse, done, diag, &all_done);
-    if (moved) n_idle = 0;
-    const int64_t ns = nap_ns(h, n_idle, meeting || done);
     psplit_i_driver_leave(&h->driver);
     if (atomic_load(&h->host.stopped)) return first_failure(h, diag);
     if (code == PSPLIT_OK) code = psplit_i_mpi_check_interrupt(options, diag);
-    if (!all_done && code == PSPLIT_OK) nanosleep(&(struct timespec){0, ns}, NULL);
+    if (code == PSPLIT_OK && !all_done)
+      psplit_i_driver_stand_by(&h->driver, ticket, meeting || done);
   }
   return code;
 }
@@ -213,6 +203,7 @@ static psplit_code open_links(port_host *h, uint32_t rank, psplit_diag *diag) {
                          .peer = (int)(from == rank ? to : from),
                          .queue = &h->queues[k],
                          .ort = h->ends.ort,
+                         .bell = h->bell,
                          .chunk_bytes = h->ends.options->chunk_bytes};
     PSPLIT_TRY(psplit_i_lane_init(l, diag));
   }
@@ -231,7 +222,7 @@ static psplit_code make(port_host *h, uint32_t rank, psplit_i_timeline *timeline
   if (!h->queues || !h->queue_list || !h->lanes) return psplit_i_nomem(diag);
   h->ends.queues = h->queue_list;
   PSPLIT_TRY(psplit_i_workers_init(&h->workers, e, 1, diag));
-  psplit_i_driver_init(&h->driver, &h->host, h->lanes);
+  psplit_i_driver_init(&h->driver, &h->host, h->bell, h->lanes);
   PSPLIT_TRY(psplit_i_timeline_init(1, e->options->n_micro_batches, diag, timeline));
   PSPLIT_TRY(open_links(h, rank, diag));
   PSPLIT_TRY(psplit_i_pulse_create(rank, e->pipe->manifest.n_stages, e->options->timeout_s, diag,
@@ -259,6 +250,7 @@ psplit_code psplit_i_run_mpi(const psplit_i_ort *ort, const psplit_i_pipe *pipe,
   h.ends = (psplit_i_ends){.ort = ort, .pipe = pipe, .options = options, .host = &h.host};
   pthread_mutex_init(&h.mutex, NULL);
   pthread_cond_init(&h.changed, NULL);
+  PSPLIT_TRY(psplit_i_bell_create(pipe->manifest.n_stages, diag, &h.bell));
   PSPLIT_TRY(make(&h, rank, &mine, diag));
   code = psplit_i_workers_start(&h.workers, &h.stage, diag);
   if (code == PSPLIT_OK && rank == 0)
@@ -274,6 +266,7 @@ out:
   for (uint32_t i = 0; code == PSPLIT_OK && i < h.driver.n_lanes; i++)
     psplit_i_lane_fini(&h.lanes[i]);
   if (code == PSPLIT_OK) psplit_i_pulse_destroy(h.pulse);
+  if (code == PSPLIT_OK) psplit_i_bell_destroy(h.bell);
   for (uint32_t l = 0; h.queues && l < pipe->n_links; l++) psplit_i_queue_fini(&h.queues[l]);
   free(h.queue_list);
   free(h.queues);

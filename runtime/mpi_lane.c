@@ -86,6 +86,7 @@ static psplit_code begin_out(psplit_i_lane *l, psplit_diag *diag) {
     }
     if (!move(l, view.data ? view.data : l->packed[i], view.n_bytes)) return psplit_i_nomem(diag);
   }
+  psplit_i_bell_ring(l->bell, (uint32_t)l->peer, false);
   l->state = PSPLIT_I_LANE_DATA;
 out:
   return code;
@@ -180,6 +181,8 @@ static bool step_credits_out(psplit_i_lane *l) {
   l->n_credited = taken;
   MPI_Isend(&l->credits, 1, MPI_UINT64_T, l->peer, tag_of(l, PSPLIT_I_TAG_CREDITS), MPI_COMM_WORLD,
             &l->credit_request);
+  /* A stage that computes needs no credits now. */
+  psplit_i_bell_ring(l->bell, (uint32_t)l->peer, true);
   return true;
 }
 
@@ -218,6 +221,11 @@ static psplit_code step_data(psplit_i_lane *l, psplit_diag *diag, bool *out_move
   l->bundle = NULL;
   l->state = PSPLIT_I_LANE_IDLE;
   return PSPLIT_OK;
+}
+
+bool psplit_i_lane_is_busy(const psplit_i_lane *l) {
+  const bool sends_credits = !l->outward && l->credit_request != MPI_REQUEST_NULL;
+  return l->state == PSPLIT_I_LANE_DATA || sends_credits;
 }
 
 psplit_code psplit_i_lane_step(psplit_i_lane *l, psplit_diag *diag, bool *out_moved) {

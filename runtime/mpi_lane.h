@@ -11,6 +11,7 @@
 
 #include <mpi.h>
 
+#include "mpi_bell.h"
 #include "queue.h"
 
 /* Tags of messages; link l has PSPLIT_I_TAGS_EACH from TAG_LANES + l * PSPLIT_I_TAGS_EACH on. */
@@ -25,6 +26,7 @@ typedef struct psplit_i_lane {
   enum { PSPLIT_I_LANE_IDLE, PSPLIT_I_LANE_SIZES, PSPLIT_I_LANE_DATA } state;
   psplit_i_queue *queue;
   const psplit_i_ort *ort;
+  psplit_i_bell *bell; /* is rung for the peer, where it may not be looking */
   uint64_t chunk_bytes;
   psplit_i_bundle *bundle; /* on its way */
   int64_t *sizes;          /* the message of sizes */
@@ -43,6 +45,9 @@ typedef struct psplit_i_lane {
 PSPLIT_MUST_USE psplit_code psplit_i_lane_init(psplit_i_lane *lane, psplit_diag *diag);
 /* Not while messages are under way. */
 void psplit_i_lane_fini(psplit_i_lane *lane);
+
+/* Whether something is under way that moves only while MPI is called. */
+bool psplit_i_lane_is_busy(const psplit_i_lane *lane);
 
 /* One look; *out_moved is set where something happened. Errors: NOMEM, INTERNAL (a message makes no
  * sense), those of tensors. */

@@ -6,6 +6,10 @@
 
 #include "runtime.h"
 
+/* How long to sleep between looks after so long a wait: a part of it, so that what is waited for is
+ * noticed late by a part of what it took. */
+int64_t psplit_i_mpi_nap_ns(int64_t waited_ns, int64_t least_ns, int64_t most_ns);
+
 /* Errors: IO (options->interrupted is set). */
 PSPLIT_MUST_USE psplit_code psplit_i_mpi_check_interrupt(const psplit_i_run_options *options,
                                                          psplit_diag *diag);

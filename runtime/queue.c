@@ -1,6 +1,5 @@
 #include "queue.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -18,12 +17,8 @@ void psplit_i_bundle_destroy(psplit_i_bundle *bundle) {
 psplit_code psplit_i_queue_init(psplit_i_queue *queue, uint32_t depth, psplit_diag *diag) {
   *queue = (psplit_i_queue){.depth = depth, .ring = calloc(depth, sizeof *queue->ring)};
   if (!queue->ring) return psplit_i_nomem(diag);
-  pthread_condattr_t clock;
-  pthread_condattr_init(&clock);
-  pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
   pthread_mutex_init(&queue->mutex, NULL);
-  pthread_cond_init(&queue->changed, &clock);
-  pthread_condattr_destroy(&clock);
+  pthread_cond_init(&queue->changed, NULL);
   return PSPLIT_OK;
 }
 
@@ -40,42 +35,36 @@ void psplit_i_queue_fini(psplit_i_queue *queue) {
   queue->ring = NULL;
 }
 
-int64_t psplit_i_backoff_ns(uint32_t n_idle, int64_t most_ns) {
-  enum { LOOKS = 30, DOUBLINGS = 16 };
-  static const int64_t SHORTEST_NS = 20000;
-  if (n_idle < LOOKS) return 0;
-  const uint32_t doublings = n_idle - LOOKS < DOUBLINGS ? n_idle - LOOKS : DOUBLINGS;
-  const int64_t ns = SHORTEST_NS << doublings;
-  return ns < most_ns ? ns : most_ns;
-}
-
 static bool is_full(const psplit_i_queue *queue) {
   return queue->n + queue->n_away >= queue->depth;
 }
 static bool is_empty(const psplit_i_queue *queue) { return queue->n == 0; }
 
-/* Waits, with the mutex held, until the queue was closed or is not `so`. Where another process has
- * the other end nobody need wake us, so we look. */
+/* Waits, with the mutex held, until the queue was closed or is not `so`. */
 static void wait_while(psplit_i_queue *queue, bool (*so)(const psplit_i_queue *)) {
-  static const int64_t LONGEST_NS = 1000000;
-  for (uint32_t n_idle = 0; !queue->closed && so(queue); n_idle++) {
-    if (!queue->mover) {
+  psplit_i_mover *mover = queue->mover;
+  while (!queue->closed && so(queue)) {
+    if (!mover) {
       pthread_cond_wait(&queue->changed, &queue->mutex);
       continue;
     }
     pthread_mutex_unlock(&queue->mutex);
-    if (queue->mover->move(queue->mover)) n_idle = 0;
-    const int64_t ns = psplit_i_backoff_ns(n_idle, LONGEST_NS), until = psplit_i_now_ns() + ns;
-    if (!ns) sched_yield();
+    const uint32_t ticket = mover->ticket(mover);
+    mover->move(mover);
     pthread_mutex_lock(&queue->mutex);
-    if (ns && !queue->closed && so(queue))
-      pthread_cond_timedwait(&queue->changed, &queue->mutex,
-                             &(struct timespec){until / 1000000000, until % 1000000000});
+    if (queue->closed || !so(queue)) return;
+    pthread_mutex_unlock(&queue->mutex);
+    mover->sleep(mover, ticket);
+    pthread_mutex_lock(&queue->mutex);
   }
 }
 
-/* Moves on what has changed, with no lock held. */
-static void tell_mover(psplit_i_queue *queue) {
+/* With no lock held: other threads may wait for what has changed. */
+static void tell(psplit_i_queue *queue) {
+  if (queue->mover) queue->mover->wake(queue->mover);
+}
+/* The same, for changes that concern the other end of the queue. */
+static void tell_other_end(psplit_i_queue *queue) {
   if (queue->mover) queue->mover->move(queue->mover);
 }
 
@@ -93,7 +82,7 @@ bool psplit_i_queue_push(psplit_i_queue *queue, psplit_i_bundle *bundle) {
   if (open) put(queue, bundle);
   pthread_mutex_unlock(&queue->mutex);
   if (open)
-    tell_mover(queue);
+    tell_other_end(queue);
   else
     psplit_i_bundle_destroy(bundle);
   return open;
@@ -104,6 +93,7 @@ void psplit_i_queue_arrive(psplit_i_queue *queue, psplit_i_bundle *bundle) {
   const bool open = !queue->closed;
   if (open) put(queue, bundle);
   pthread_mutex_unlock(&queue->mutex);
+  tell(queue);
   if (!open) psplit_i_bundle_destroy(bundle);
 }
 
@@ -122,7 +112,7 @@ psplit_i_bundle *psplit_i_queue_pop(psplit_i_queue *queue) {
   queue->n_popped += bundle != NULL;
   pthread_cond_signal(&queue->changed);
   pthread_mutex_unlock(&queue->mutex);
-  if (bundle) tell_mover(queue);
+  if (bundle) tell_other_end(queue);
   return bundle;
 }
 
@@ -137,8 +127,8 @@ psplit_i_bundle *psplit_i_queue_send_off(psplit_i_queue *queue) {
 void psplit_i_queue_free_places(psplit_i_queue *queue, uint32_t n) {
   pthread_mutex_lock(&queue->mutex);
   queue->n_away -= n < queue->n_away ? n : queue->n_away;
-  pthread_cond_signal(&queue->changed);
   pthread_mutex_unlock(&queue->mutex);
+  tell(queue);
 }
 
 bool psplit_i_queue_has_room(psplit_i_queue *queue) {
@@ -160,6 +150,7 @@ void psplit_i_queue_close(psplit_i_queue *queue) {
   queue->closed = true;
   pthread_cond_broadcast(&queue->changed);
   pthread_mutex_unlock(&queue->mutex);
+  tell(queue);
 }
 
 int64_t psplit_i_now_ns(void) {

@@ -19,11 +19,17 @@ typedef struct psplit_i_bundle {
 psplit_i_bundle *psplit_i_bundle_create(uint32_t n);   /* NULL when out of memory */
 void psplit_i_bundle_destroy(psplit_i_bundle *bundle); /* releases the tensors; NULL is fine */
 
-/* Moves bundles between queues of different processes, as far as that goes without waiting; true
- * where something moved. Called by whoever has changed such a queue or waits for it, from any
- * thread, with no lock held. */
+/* Moves bundles between queues of different processes; any thread that uses such a queue calls it,
+ * with no lock held. */
 typedef struct psplit_i_mover {
-  bool (*move)(struct psplit_i_mover *mover);
+  /* Moves what can be moved without waiting. */
+  void (*move)(struct psplit_i_mover *mover);
+  /* Sleeps after a move in vain, until something may have come since the ticket was taken, which
+   * was before the move, or for a while. `waited_ns`: what the caller has waited so far. */
+  uint32_t (*ticket)(struct psplit_i_mover *mover);
+  void (*sleep)(struct psplit_i_mover *mover, uint32_t ticket);
+  /* Wakes who sleeps: a queue has changed. */
+  void (*wake)(struct psplit_i_mover *mover);
 } psplit_i_mover;
 
 /* A bounded queue with one producer and one consumer. Where they are in different processes, each
@@ -62,10 +68,5 @@ uint64_t psplit_i_queue_n_popped(psplit_i_queue *queue);
 void psplit_i_queue_close(psplit_i_queue *queue);
 
 int64_t psplit_i_now_ns(void); /* CLOCK_MONOTONIC */
-
-/* How long to sleep before the next look, when so many were in vain: 0 at first, then 20 us, then
- * longer and longer up to most_ns. A sleep is about as long as the wait so far, so what is waited
- * for is noticed late by a part of what it took. */
-int64_t psplit_i_backoff_ns(uint32_t n_idle, int64_t most_ns);
 
 #endif

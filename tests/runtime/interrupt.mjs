@@ -45,6 +45,13 @@ const used = (pid) => {
 async function busy(pid) {
   for (let i = 0; i < 600 && used(pid) < 1.2; i++) await sleep(50);
 }
+const hasEnded = (pid) => {
+  try {
+    return /\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+  } catch {
+    return true;
+  }
+};
 // Sends signals, 0.3 s apart, and says how long after the last the process has ended: a launcher may take longer.
 async function endBy(run, pid, signals) {
   for (const [i, signal] of signals.entries()) {
@@ -52,7 +59,7 @@ async function endBy(run, pid, signals) {
     process.kill(pid, signal);
   }
   const since = Date.now();
-  while (existsSync(`/proc/${pid}`) && Date.now() - since < 20000) await sleep(20);
+  while (!hasEnded(pid) && Date.now() - since < 20000) await sleep(20);
   const ms = Date.now() - since;
   const end = await within(10000, run.ended);
   if (!end) run.child.kill('SIGKILL');
