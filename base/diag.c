@@ -187,6 +187,8 @@ const char *psplit_hint_text(psplit_hint hint) {
     [PSPLIT_HINT_INPUT_SIZES] = "look at its dimensions and its shape",
     [PSPLIT_HINT_STREAM] = "ask for a stream",
     [PSPLIT_HINT_TIMEOUT] = "a longer timeout may help",
+    [PSPLIT_HINT_MAX_TEXT] = "the largest size of a text that is read",
+    [PSPLIT_HINT_FEWER_MICRO_BATCHES] = "fewer micro-batches",
   };
   return (unsigned)hint < PSPLIT_N_HINTS ? TEXTS[hint] : NULL;
 }

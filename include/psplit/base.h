@@ -85,16 +85,16 @@ typedef enum psplit_hint {
   PSPLIT_HINT_WEIGHTS_EXTERNAL,    /* psplit_emit_options.weights: PSPLIT_WEIGHTS_EXTERNAL */
   PSPLIT_HINT_REFERENCE_DIRECTORY, /* another directory, or PSPLIT_WEIGHTS_EXTERNAL */
   /* The rest is of running stages. */
-  PSPLIT_HINT_ONNXRUNTIME,   /* where the library of ONNX Runtime is */
-  PSPLIT_HINT_MICRO_BATCHES, /* how many micro-batches to run */
-  PSPLIT_HINT_INPUT,         /* a file or random numbers for an input: [its name] */
-  PSPLIT_HINT_INPUT_SIZE,    /* how large an input is */
-  PSPLIT_HINT_INPUT_SHAPE,   /* the same for the input [name] */
-  PSPLIT_HINT_INPUT_SIZES,   /* a look at what was given as the size of an input */
-  PSPLIT_HINT_STREAM,        /* input from a stream */
-  PSPLIT_HINT_TIMEOUT,       /* how long to wait for others */
-  PSPLIT_HINT_MAX_TEXT,      /* the largest size of a text that is read */
-  PSPLIT_HINT_FEWER_MICRO_BATCHES,
+  PSPLIT_HINT_ONNXRUNTIME,         /* where the library of ONNX Runtime is */
+  PSPLIT_HINT_MICRO_BATCHES,       /* how many micro-batches to run */
+  PSPLIT_HINT_INPUT,               /* a file or random numbers for an input: [its name] */
+  PSPLIT_HINT_INPUT_SIZE,          /* how large an input is */
+  PSPLIT_HINT_INPUT_SHAPE,         /* the same for the input [name] */
+  PSPLIT_HINT_INPUT_SIZES,         /* a look at what was given as the size of an input */
+  PSPLIT_HINT_STREAM,              /* input from a stream */
+  PSPLIT_HINT_TIMEOUT,             /* how long to wait for others */
+  PSPLIT_HINT_MAX_TEXT,            /* the largest size of a text that is read */
+  PSPLIT_HINT_FEWER_MICRO_BATCHES, /* a shorter run, whose profile is smaller */
   PSPLIT_N_HINTS
 } psplit_hint;
 
