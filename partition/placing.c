@@ -224,8 +224,8 @@ static void to_nodes(placing *p, const uint32_t *label, int64_t value) {
 static psplit_code place(const psplit_i_solver_request *request, bool with_bounds,
                          psplit_i_result *out_result);
 
-/* Another problem or other options as a start for the request: no bounds, and a part of its time.
- * */
+/* Another problem or other options as a start for the request: no bounds, and a part of its
+ * time. */
 static psplit_code place_first(const psplit_i_solver_request *request,
                                const psplit_problem *problem, psplit_partition_options options,
                                psplit_i_result *result) {

@@ -69,8 +69,8 @@ static void add(line *out, const char *text, size_t n) {
 
 static void add_text(line *out, const char *text) { add(out, text, strlen(text)); }
 
-/* NAME=BRANCH as a POSIX shell takes it for one word. */
-static void add_word(line *out, const char *name, const char *branch) {
+/* NAME=VALUE as a POSIX shell takes it for one word. */
+static void add_word(line *out, const char *name, const char *value) {
   static const char PLAIN[] =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,+@%";
   const bool quoted = name[strspn(name, PLAIN)] != '\0';
@@ -81,7 +81,7 @@ static void add_word(line *out, const char *name, const char *branch) {
     else
       add(out, c, 1);
   add_text(out, "=");
-  add_text(out, branch);
+  add_text(out, value);
   if (quoted) add_text(out, "'");
 }
 
@@ -117,9 +117,8 @@ static void add_open_sizes(line *out, const psplit_diag *diag) {
   for (uint32_t i = 0; i < diag->n_hint_arguments; i++) {
     const char *name = psplit_hint_argument(diag, i);
     const bool more = strcmp(name, "...") == 0;
-    add_text(out, more ? " " : " --dim ");
-    add_text(out, name);
-    if (!more) add_text(out, "=N");
+    add_text(out, more ? " ..." : " --dim ");
+    if (!more) add_word(out, name, "N");
   }
   add_text(out, " to cost them");
 }

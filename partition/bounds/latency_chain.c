@@ -89,8 +89,8 @@ static bool init(chain *c) {
          c->inside && c->reached;
 }
 
-/* Longest paths of least times to the clusters of [first, last] that `reached` allows (NULL: all).
- * */
+/* Longest paths of least times to the clusters of [first, last] that `reached` allows (NULL:
+ * all). */
 static void longest_paths(chain *c, uint32_t first, uint32_t last, const bool *reached) {
   const psplit_i_instance *instance = c->instance;
   for (uint32_t i = first; i <= last; i++) {

@@ -52,8 +52,8 @@ static double energy_of(const chain *c, uint32_t k) {
   return power;
 }
 
-/* Collects `cluster` and what must move with it to the next stage, or the one before; 0: too much.
- * */
+/* Collects `cluster` and what must move with it to the next stage, or the one before; 0: too
+ * much. */
 static uint32_t gather(chain *c, uint32_t cluster, bool up) {
   const psplit_i_instance *instance = c->placement.instance;
   const uint32_t *off = up ? instance->succ_off : instance->pred_off;

@@ -1,5 +1,5 @@
-/* The pass manager: establishes what a pass needs, runs it, drops what it did not keep, and checks.
- * */
+/* The pass manager: establishes what a pass needs, runs it, drops what it did not keep, and
+ * checks. */
 #include <string.h>
 
 #include "passes.h"

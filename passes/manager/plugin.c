@@ -10,8 +10,8 @@
 #include "passes.h"
 #include "pipeline.h"
 
-/* How much of each struct its first version had; a shorter one lacks what the pass manager needs.
- * */
+/* How much of each struct its first version had; a shorter one lacks what the pass manager
+ * needs. */
 static const size_t LEAST_PLUGIN = offsetof(psplit_plugin, n_passes) + sizeof(size_t);
 static const size_t LEAST_PASS = offsetof(psplit_plugin_pass, run) + sizeof(void (*)(void));
 enum { MAX_PASSES = 256 };

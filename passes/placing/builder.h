@@ -1,5 +1,5 @@
-/* A planner as a bare partition problem: supernodes and the tensors between them, weights, devices.
- * */
+/* A planner as a bare partition problem: supernodes and the tensors between them, weights,
+ * devices. */
 #ifndef PSPLIT_PASSES_PROBLEM_H
 #define PSPLIT_PASSES_PROBLEM_H
 

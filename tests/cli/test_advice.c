@@ -40,6 +40,7 @@ static void all_have_words(void **state) {
 static void arguments_take_their_places(void **state) {
   (void)state;
   says(with(PSPLIT_HINT_DIMS, 1, "batch", 6), "m; pass --dim batch=N to cost them");
+  says(with(PSPLIT_HINT_DIMS, 1, "length / 2", 11), "m; pass --dim 'length / 2=N' to cost them");
   says(with(PSPLIT_HINT_DIMS, 3, "a\0b\0...", 8), "m; pass --dim a=N --dim b=N ... to cost them");
   says(with(PSPLIT_HINT_MEASURED_DIMS, 2, "a=1\0b=2", 8),
        "m; it was measured with --dim a=1 --dim b=2");
