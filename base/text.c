@@ -1,5 +1,6 @@
 #include "text.h"
 
+#include <fnmatch.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,55 +73,8 @@ bool psplit_i_is_utf8(const char *text) {
   return true;
 }
 
-/* Matches one character against the pattern element at `p`; *next is the element after it. A '['
- * without its ']' stands for itself. */
-static bool element_matches(const char *p, unsigned char c, const char **next) {
-  if (*p == '\\' && p[1]) {
-    *next = p + 2;
-    return (unsigned char)p[1] == c;
-  }
-  if (*p == '[') {
-    const char *q = p + 1;
-    const bool negated = *q == '!' || *q == '^';
-    if (negated) q++;
-    bool inside = false;
-    for (const char *first = q; *q && (*q != ']' || q == first); q++) {
-      const unsigned char low = (unsigned char)*q;
-      unsigned char high = low;
-      if (q[1] == '-' && q[2] && q[2] != ']') {
-        high = (unsigned char)q[2];
-        q += 2;
-      }
-      if (c >= low && c <= high) inside = true;
-    }
-    if (*q == ']') {
-      *next = q + 1;
-      return inside != negated;
-    }
-  }
-  *next = p + 1;
-  return *p == '?' || (unsigned char)*p == c;
-}
-
 bool psplit_i_glob_match(const char *pattern, const char *name) {
-  const char *star = NULL, *star_name = NULL;
-  while (*name) {
-    const char *next;
-    if (*pattern == '*') {
-      star = ++pattern;
-      star_name = name;
-    } else if (*pattern && element_matches(pattern, (unsigned char)*name, &next)) {
-      pattern = next;
-      name++;
-    } else if (star) {
-      pattern = star;
-      name = ++star_name;
-    } else {
-      return false;
-    }
-  }
-  while (*pattern == '*') pattern++;
-  return !*pattern;
+  return fnmatch(pattern, name, 0) == 0;
 }
 
 bool psplit_i_parse_u64(const char *text, uint64_t *out) {

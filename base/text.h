@@ -25,7 +25,7 @@ size_t psplit_i_utf8_length(const unsigned char *s, size_t n);
 bool psplit_i_is_utf8(const char *text);
 
 /* Shell-style pattern over a whole name: `*`, `?`, `[a-z]`, `[!a-z]`, `\` quotes the next
- * character. `*` also matches '/'. O(pattern * name), no recursion. */
+ * character; fnmatch(3), where `*` also matches '/'. */
 bool psplit_i_glob_match(const char *pattern, const char *name);
 
 /* Strict decimal of an unsigned integer: digits only, whole string, no overflow. */

@@ -97,31 +97,10 @@ bool psplit_i_attr_floats(const psplit_i_node *node, const char *name, const flo
   return true;
 }
 
-bool psplit_i_attr_strings(const psplit_i_node *node, const char *name, size_t *out_n) {
-  const Onnx__AttributeProto *attribute =
-    find_attribute(node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS);
-  if (!attribute || !has_value(attribute, attribute->n_strings > 0)) return false;
-  *out_n = attribute->n_strings;
-  return true;
-}
-
 const struct Onnx__TensorProto *psplit_i_attr_tensor(const psplit_i_node *node, const char *name) {
   const Onnx__AttributeProto *attribute =
     find_attribute(node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR);
   return attribute ? attribute->t : NULL;
-}
-
-const struct Onnx__SparseTensorProto *psplit_i_attr_sparse(const psplit_i_node *node,
-                                                           const char *name) {
-  const Onnx__AttributeProto *attribute =
-    find_attribute(node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__SPARSE_TENSOR);
-  return attribute ? attribute->sparse_tensor : NULL;
-}
-
-const struct Onnx__TypeProto *psplit_i_attr_type(const psplit_i_node *node, const char *name) {
-  const Onnx__AttributeProto *attribute =
-    find_attribute(node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TYPE_PROTO);
-  return attribute ? attribute->tp : NULL;
 }
 
 const psplit_i_graph *psplit_i_attr_body(const psplit_i_node *node, const char *name) {

@@ -123,11 +123,7 @@ bool psplit_i_attr_ints(const psplit_i_node *node, const char *name, const int64
                         size_t *out_n);
 bool psplit_i_attr_floats(const psplit_i_node *node, const char *name, const float **out,
                           size_t *out_n);
-bool psplit_i_attr_strings(const psplit_i_node *node, const char *name, size_t *out_n);
 const struct Onnx__TensorProto *psplit_i_attr_tensor(const psplit_i_node *node, const char *name);
-const struct Onnx__SparseTensorProto *psplit_i_attr_sparse(const psplit_i_node *node,
-                                                           const char *name);
-const struct Onnx__TypeProto *psplit_i_attr_type(const psplit_i_node *node, const char *name);
 /* The body held by graph attribute `name` ("then_branch", "body"), or NULL. */
 const psplit_i_graph *psplit_i_attr_body(const psplit_i_node *node, const char *name);
 /* Whether the condition of an If of the main graph is a constant that no caller can override; then

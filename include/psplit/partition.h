@@ -62,7 +62,6 @@ typedef struct psplit_problem {
   const uint32_t *together;         /* [n_nodes] equal ids share a stage, NONE: free; optional */
   const uint32_t *pin;              /* [n_nodes] fixed stage, NONE: free; optional */
   const char *const *node_name;     /* [n_nodes] for messages; optional */
-  const uint32_t *device_mask;      /* reserved, NULL */
 
   /* Nets: one tensor each. Several nets may have the same producer. */
   uint32_t n_nets;
