@@ -2,8 +2,10 @@
 #ifndef PSPLIT_BASE_COMPAT_H
 #define PSPLIT_BASE_COMPAT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Opens `path`, relative to the directory `dir_fd`, for reading, refusing to leave that directory:
  * no absolute path, no "..", and no symbolic link unless `follow_symlinks`. Never blocks on a FIFO
@@ -25,6 +27,13 @@ bool psplit_i_rename_new(int dir_fd, const char *from, const char *to);
 
 /* Brings what was written to the file system of `fd` to the disk; false with errno. */
 bool psplit_i_sync_all(int fd);
+
+/* A caller's flag, a plain int that any thread or signal handler sets, as what threads may look at:
+ * gcc and clang give both the same representation. NULL stays NULL. */
+static inline const atomic_int *psplit_i_flag(const volatile int *flag) {
+  _Static_assert(sizeof(atomic_int) == sizeof(int), "an atomic int is an int");
+  return (const atomic_int *)(uintptr_t)flag;
+}
 
 /* Memory that must not be touched, told to AddressSanitizer; nothing in other builds. */
 #if defined(__SANITIZE_ADDRESS__)

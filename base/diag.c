@@ -71,6 +71,15 @@ psplit_code psplit_i_fail_as(psplit_diag *diag, const psplit_diag *from) {
   return from->code;
 }
 
+psplit_code psplit_diag_fail(psplit_diag *diag, psplit_code code, const char *format, ...) {
+  if (!diag || diag->code != PSPLIT_OK) return code;
+  va_list args;
+  va_start(args, format);
+  set(diag, code, &(psplit_i_advice){0}, format, args);
+  va_end(args);
+  return code;
+}
+
 void psplit_i_diag_context(psplit_diag *diag, const char *format, ...) {
   if (!diag || diag->code == PSPLIT_OK) return;
   char joined[PSPLIT_DIAG_BYTES];
@@ -187,8 +196,8 @@ const char *psplit_hint_text(psplit_hint hint) {
     [PSPLIT_HINT_INPUT_SIZES] = "look at its dimensions and its shape",
     [PSPLIT_HINT_STREAM] = "ask for a stream",
     [PSPLIT_HINT_TIMEOUT] = "a longer timeout may help",
-    [PSPLIT_HINT_MAX_TEXT] = "the largest size of a text that is read",
-    [PSPLIT_HINT_FEWER_MICRO_BATCHES] = "fewer micro-batches",
+    [PSPLIT_HINT_MAX_TEXT] = "max_text_bytes (max_bytes for files) raises the limit",
+    [PSPLIT_HINT_FEWER_MICRO_BATCHES] = "fewer micro-batches stay within it",
   };
   return (unsigned)hint < PSPLIT_N_HINTS ? TEXTS[hint] : NULL;
 }

@@ -1,13 +1,15 @@
-#include "compare.h"
-
+/* The whole model against the pipeline, in numbers. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "feed_check.h"
+#include "run.h"
+
 typedef struct comparison {
   const psplit_i_pipe *pipe;
-  psplit_i_tensor **whole;          /* [micro_batch * n_outputs + output] */
-  psplit_i_difference *differences; /* each output is made by one stage, so by one thread */
+  psplit_i_tensor **whole;               /* [micro_batch * n_outputs + output] */
+  psplit_output_difference *differences; /* each output is made by one stage, so by one thread */
 } comparison;
 
 static void release(psplit_i_tensor **tensors, size_t n) {
@@ -99,7 +101,7 @@ static double number(const psplit_i_tensor_view *view, uint64_t i) {
 }
 
 static void add_numbers(const psplit_i_tensor_view *whole, const psplit_i_tensor_view *part,
-                        psplit_i_difference *d) {
+                        psplit_output_difference *d) {
   const uint32_t bits = psplit_i_element_bits(whole->data_type);
   const uint64_t bytes = bits < 8 ? 1 : bits / 8, n = bits < 8 ? whole->n_bytes : whole->n_elements;
   for (uint64_t i = 0; i < n; i++) {
@@ -115,7 +117,7 @@ static void add_numbers(const psplit_i_tensor_view *whole, const psplit_i_tensor
 
 static psplit_code add_strings(const psplit_i_tensor *whole, const psplit_i_tensor *part,
                                const psplit_i_tensor_view *a, const psplit_i_tensor_view *b,
-                               psplit_diag *diag, psplit_i_difference *d) {
+                               psplit_diag *diag, psplit_output_difference *d) {
   char *x = malloc((size_t)a->n_bytes + 1), *y = malloc((size_t)b->n_bytes + 1);
   psplit_code code = x && y ? PSPLIT_OK : psplit_i_nomem(diag);
   if (code != PSPLIT_OK) goto out;
@@ -136,7 +138,7 @@ static psplit_code compare(void *user, uint32_t micro_batch, uint32_t output, ps
   comparison *c = user;
   const psplit_i_tensor *whole =
     c->whole[(size_t)micro_batch * c->pipe->manifest.n_outputs + output];
-  psplit_i_difference *d = &c->differences[output];
+  psplit_output_difference *d = &c->differences[output];
   psplit_i_tensor_view a, b;
   psplit_code code;
   PSPLIT_TRY(psplit_i_tensor_look(whole, diag, &a));
@@ -161,7 +163,7 @@ static psplit_code find_random(const psplit_i_ort *ort, const char *path, compar
   const uint32_t n_outputs = c->pipe->manifest.n_outputs;
   const size_t n = (size_t)options->n_micro_batches * n_outputs;
   psplit_i_tensor **again = calloc(n + 1, sizeof *again);
-  psplit_i_difference *own = calloc((size_t)n_outputs + 1, sizeof *own);
+  psplit_output_difference *own = calloc((size_t)n_outputs + 1, sizeof *own);
   comparison self = {c->pipe, c->whole, own};
   psplit_code code = again && own ? PSPLIT_OK : psplit_i_nomem(diag);
   if (code == PSPLIT_OK) code = run_whole(ort, path, c->pipe, options, 2, again, diag);
@@ -175,9 +177,9 @@ static psplit_code find_random(const psplit_i_ort *ort, const char *path, compar
   return code;
 }
 
-psplit_code psplit_i_compare_run(const psplit_i_ort *ort, const char *model_path,
-                                 const psplit_i_pipe *pipe, const psplit_i_run_options *options,
-                                 psplit_diag *diag, psplit_i_difference *out) {
+static psplit_code compare_run(const psplit_i_ort *ort, const char *model_path,
+                               const psplit_i_pipe *pipe, const psplit_i_run_options *options,
+                               psplit_diag *diag, psplit_output_difference *out) {
   const size_t n = (size_t)options->n_micro_batches * pipe->manifest.n_outputs;
   comparison c = {pipe, calloc(n + 1, sizeof *c.whole), out};
   psplit_i_run_options run = *options;
@@ -197,5 +199,19 @@ out:
   psplit_i_timeline_fini(&timeline);
   release(c.whole, n);
   free(c.whole);
+  return code;
+}
+
+psplit_code psplit_compare_run(const psplit_onnxruntime *ort, const char *model_path,
+                               psplit_pipeline *pipeline, const psplit_run_options *options,
+                               psplit_diag *diag, psplit_output_difference *out) {
+  psplit_i_run_setup setup = {0};
+  psplit_code code;
+  PSPLIT_TRY(psplit_i_run_setup_make(options, pipeline->pipe.manifest.n_stages, diag, &setup));
+  setup.run.stage_sessions = NULL;
+  PSPLIT_TRY(psplit_i_feed_check(&setup.run.feed.given, &pipeline->pipe, diag));
+  PSPLIT_TRY(compare_run(&ort->ort, model_path, &pipeline->pipe, &setup.run, diag, out));
+out:
+  psplit_i_run_setup_fini(&setup);
   return code;
 }

@@ -67,8 +67,8 @@ psplit_code psplit_i_tensor_fill_random(psplit_i_tensor *tensor, uint64_t seed, 
 static const char *find_dims(const psplit_i_port *port, const char *name,
                              const psplit_i_feed_options *options, psplit_i_feed *feed) {
   const char *unknown = NULL;
-  for (size_t i = 0; i < options->n_shapes; i++) {
-    const psplit_i_shape_value *shape = &options->shapes[i];
+  for (size_t i = 0; i < options->given.n_shapes; i++) {
+    const psplit_feed_shape *shape = &options->given.shapes[i];
     if (strcmp(shape->input, name) != 0) continue;
     memcpy(feed->dims, shape->dims, shape->n_dims * sizeof *feed->dims);
     feed->wanted.n_dims = shape->n_dims;
@@ -76,9 +76,9 @@ static const char *find_dims(const psplit_i_port *port, const char *name,
   }
   for (size_t d = 0; d < port->n_dims; d++) {
     feed->dims[d] = port->dims[d];
-    for (size_t i = 0; feed->dims[d] < 0 && i < options->n_dims; i++)
-      if (strcmp(options->dims[i].name, port->symbols[d]) == 0)
-        feed->dims[d] = options->dims[i].value;
+    for (size_t i = 0; feed->dims[d] < 0 && i < options->given.n_dims; i++)
+      if (strcmp(options->given.dims[i].name, port->symbols[d]) == 0)
+        feed->dims[d] = options->given.dims[i].value;
     if (feed->dims[d] < 0 && !unknown) unknown = port->symbols[d];
   }
   feed->wanted.n_dims = unknown ? PSPLIT_NONE : (uint32_t)port->n_dims;
@@ -93,8 +93,8 @@ static psplit_code make_random(psplit_i_feed *feed, const psplit_i_feed_options 
     PSPLIT_TRY(psplit_i_tensor_create(feed->ort, feed->wanted.data_type, feed->dims,
                                       feed->wanted.n_dims, diag, tensor));
     feed->n_ready++;
-    PSPLIT_TRY(
-      psplit_i_tensor_fill_random(*tensor, options->seed, feed->input, feed->n_ready - 1, diag));
+    PSPLIT_TRY(psplit_i_tensor_fill_random(*tensor, options->given.seed, feed->input,
+                                           feed->n_ready - 1, diag));
   }
 out:
   return code;
@@ -104,8 +104,8 @@ static psplit_code find_file(const psplit_i_feed_options *options, const char *n
                              psplit_diag *diag, const char **out_path) {
   psplit_code code = PSPLIT_OK;
   *out_path = NULL;
-  for (size_t i = 0; i < options->n_given && !*out_path; i++) {
-    const psplit_i_given *given = &options->given[i];
+  for (size_t i = 0; i < options->given.n_files && !*out_path; i++) {
+    const psplit_feed_file *given = &options->given.files[i];
     bool has = given->input && strcmp(given->input, name) == 0;
     if (!given->input) PSPLIT_TRY(psplit_i_npz_has(given->path, name, diag, &has));
     if (has) *out_path = given->path;
@@ -147,7 +147,10 @@ psplit_code psplit_i_feed_open(const psplit_i_ort *ort, const psplit_i_port *por
   } else if (path) {
     PSPLIT_TRY(psplit_i_array_read(ort, path, name, &feed.wanted, diag, &feed.ready[0]));
     feed.n_ready = 1;
-  } else if (!options->random) {
+  } else if (options->given.give) {
+    feed.give = options->given.give;
+    feed.give_user = options->given.give_user;
+  } else if (!options->given.random) {
     code = psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS_WITH(INPUT, name),
                                "nothing is given for input %s", name);
   } else if (unknown) {
@@ -167,10 +170,39 @@ out:
   return code;
 }
 
+/* A copy of what the caller gives. */
+static psplit_code ask(const psplit_i_feed *feed, uint32_t micro_batch, psplit_diag *diag,
+                       psplit_i_tensor **out) {
+  psplit_tensor_view given = {0};
+  psplit_i_tensor_view made;
+  uint64_t n_elements, n_bytes;
+  psplit_i_tensor *tensor = NULL;
+  psplit_code code;
+  PSPLIT_TRY(feed->give(feed->give_user, micro_batch, feed->input, diag, &given));
+  if (given.data_type != feed->wanted.data_type || given.n_dims > PSPLIT_I_MAX_RANK ||
+      !psplit_i_element_bits(given.data_type) ||
+      !psplit_i_tensor_size(given.data_type, given.dims, given.n_dims, &n_elements, &n_bytes) ||
+      n_bytes != given.n_bytes || (n_bytes && !given.data))
+    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INVALID,
+                             "input %s of micro-batch %" PRIu32 ": it takes data type %" PRId32
+                             ", and as many bytes as its shape has",
+                             feed->input, micro_batch, feed->wanted.data_type));
+  PSPLIT_TRY(
+    psplit_i_tensor_create(feed->ort, given.data_type, given.dims, given.n_dims, diag, &tensor));
+  PSPLIT_TRY(psplit_i_tensor_look(tensor, diag, &made));
+  if (n_bytes) memcpy(made.data, given.data, (size_t)n_bytes);
+  *out = tensor;
+  tensor = NULL;
+out:
+  psplit_i_tensor_release(tensor);
+  return code;
+}
+
 psplit_code psplit_i_feed_get(const psplit_i_feed *feed, uint32_t micro_batch, psplit_diag *diag,
                               psplit_i_tensor **out) {
   if (feed->records)
     return psplit_i_records_next(feed->records, feed->ort, &feed->wanted, diag, out);
+  if (feed->give) return ask(feed, micro_batch, diag, out);
   if (!feed->path) {
     *out = psplit_i_tensor_hold(feed->ready[micro_batch % feed->n_ready]);
     return PSPLIT_OK;

@@ -1,36 +1,17 @@
-/* Where the inputs of the model come from: files, or random numbers. */
+/* Where the inputs of the model come from: files, the caller, or random numbers. */
 #ifndef PSPLIT_RUNTIME_FEED_H
 #define PSPLIT_RUNTIME_FEED_H
 
+#include <psplit/run.h>
+
 #include "records.h"
 
-/* A file for an input. In the path, {} stands for the number of the micro-batch. */
-typedef struct psplit_i_given {
-  const char *input; /* NULL: an .npz with arrays named like inputs */
-  const char *path;
-} psplit_i_given;
-
-typedef struct psplit_i_dim_value {
-  const char *name;
-  int64_t value;
-} psplit_i_dim_value;
-
-typedef struct psplit_i_shape_value {
-  const char *input;
-  uint32_t n_dims;
-  int64_t dims[PSPLIT_I_MAX_RANK];
-} psplit_i_shape_value;
-
+/* psplit_feed_options, and what a run adds. */
 typedef struct psplit_i_feed_options {
-  const psplit_i_given *given;
-  const psplit_i_dim_value *dims;
-  const psplit_i_shape_value *shapes;
-  size_t n_given, n_dims, n_shapes;
+  psplit_feed_options given;
   /* For a stream: "-" and files that are no regular ones hold one tensor after another, and {}
    * counts up to the first file that is not there. */
   psplit_i_record_files *records;
-  bool random; /* for inputs that no file gives */
-  uint64_t seed;
 } psplit_i_feed_options;
 
 /* An input of the model. Random inputs repeat after PSPLIT_I_DISTINCT micro-batches: all are made
@@ -40,7 +21,9 @@ typedef struct psplit_i_feed {
   const psplit_i_ort *ort;
   const char *input, *path;  /* path: read anew for each micro-batch; else NULL */
   psplit_i_records *records; /* where tensors come one after the other */
-  bool counts;               /* the first file that is not there is the end */
+  psplit_give_input give;    /* asked for each micro-batch */
+  void *give_user;
+  bool counts; /* the first file that is not there is the end */
   psplit_i_array_wanted wanted;
   int64_t dims[PSPLIT_I_MAX_RANK];
   psplit_i_tensor *ready[PSPLIT_I_DISTINCT];

@@ -7,6 +7,7 @@
  * different links can make ranks wait for each other (see runtime.h), and silence is noticed. */
 #include <limits.h>
 #include <mpi.h>
+#include <psplit/run_mpi.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +21,8 @@
 #include "mpi_driver.h"
 #include "mpi_gather.h"
 #include "mpi_pulse.h"
-#include "mpi_transport.h"
 #include "mpi_wait.h"
+#include "run.h"
 #include "workers.h"
 
 typedef struct port_host {
@@ -42,11 +43,11 @@ typedef struct port_host {
   psplit_i_pulse *pulse;
 } port_host;
 
-bool psplit_i_mpi_launched(void) {
+bool psplit_mpi_launched(void) {
   return getenv("PMI_RANK") || getenv("PMIX_RANK") || getenv("OMPI_COMM_WORLD_RANK");
 }
 
-psplit_code psplit_i_mpi_begin(psplit_diag *diag, uint32_t *out_rank, uint32_t *out_n_ranks) {
+psplit_code psplit_mpi_begin(psplit_diag *diag, uint32_t *out_rank, uint32_t *out_n_ranks) {
   int given, rank, n_ranks;
   if (MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &given) != MPI_SUCCESS ||
       given < MPI_THREAD_SERIALIZED)
@@ -72,7 +73,7 @@ static void leave_within(unsigned seconds, int status) {
   if (left && left < seconds) alarm(left);
 }
 
-void psplit_i_mpi_end(void) {
+void psplit_mpi_end(void) {
   /* All is done and told. Some MPI hang here now and then: MPICH 4.0 with UCX over TCP. */
   enum { FINALIZE_S = 15 };
   fflush(NULL);
@@ -81,7 +82,7 @@ void psplit_i_mpi_end(void) {
   alarm(0);
 }
 
-_Noreturn void psplit_i_mpi_abort(int status) {
+void psplit_mpi_abort(int status) {
   static const long TELL_NS = 200000000;
   enum { ABORT_S = 5 };
   /* A launcher that is told to end all may drop what it has not yet passed on: our error line. */
@@ -241,9 +242,10 @@ out:
   return code;
 }
 
-psplit_code psplit_i_run_mpi(const psplit_i_ort *ort, const psplit_i_pipe *pipe,
-                             const psplit_i_run_options *options, uint32_t rank, psplit_diag *diag,
-                             psplit_i_timeline *out) {
+/* A psplit_i_transport. */
+static psplit_code over_mpi(const psplit_i_ort *ort, const psplit_i_pipe *pipe,
+                            const psplit_i_run_options *options, uint32_t rank, psplit_diag *diag,
+                            psplit_i_timeline *out) {
   port_host h = {.host = {.meet = meet, .fail = fail}, .n_links = pipe->n_links};
   psplit_i_timeline mine = {0};
   psplit_code code;
@@ -277,4 +279,28 @@ out:
   pthread_cond_destroy(&h.changed);
   pthread_mutex_destroy(&h.mutex);
   return code;
+}
+
+static uint32_t ask_size(void) {
+  int n_ranks;
+  MPI_Comm_size(MPI_COMM_WORLD, &n_ranks);
+  return (uint32_t)n_ranks;
+}
+
+psplit_code psplit_mpi_check_ranks(const psplit_pipeline *pipeline, psplit_diag *diag) {
+  const uint32_t n_ranks = ask_size(), n_stages = pipeline->pipe.manifest.n_stages;
+  if (n_ranks == n_stages) return PSPLIT_OK;
+  return psplit_i_fail(diag, PSPLIT_USAGE,
+                       "%u ranks for %u stages: mpirun -n %u, of the MPI it is built with", n_ranks,
+                       n_stages, n_stages);
+}
+
+psplit_code psplit_mpi_run(const psplit_onnxruntime *ort, psplit_pipeline *pipeline,
+                           const psplit_run_options *options, psplit_diag *diag,
+                           psplit_run **out_run) {
+  int rank;
+  const psplit_code code = psplit_mpi_check_ranks(pipeline, diag);
+  if (code != PSPLIT_OK) return code;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return psplit_i_run_over(over_mpi, "mpi", (uint32_t)rank, ort, pipeline, options, diag, out_run);
 }

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "feed_check.h"
 #include "queue.h"
 
 /* What ONNX Runtime tells of a run: some 300 bytes for each node and micro-batch. */
@@ -44,11 +45,10 @@ static void close_whole(whole *w) {
 }
 
 /* Inputs that the model does not have are a mistake. */
-static psplit_code check_feed(const psplit_i_session *session, const psplit_i_feed_options *feed,
+static psplit_code check_feed(const psplit_i_session *session, const psplit_feed_options *feed,
                               psplit_diag *diag) {
-  for (size_t i = 0; i < feed->n_given + feed->n_shapes; i++) {
-    const char *name =
-      i < feed->n_given ? feed->given[i].input : feed->shapes[i - feed->n_given].input;
+  for (size_t i = 0; i < feed->n_files + feed->n_shapes; i++) {
+    const char *name = psplit_i_feed_name(feed, i);
     if (name && !psplit_i_session_input(session, name))
       return psplit_i_fail(diag, PSPLIT_USAGE, "the model has no input %s", name);
   }
@@ -61,7 +61,7 @@ static psplit_code open_whole(const psplit_i_ort *ort, const char *path,
   psplit_code code;
   size_t n_needed;
   PSPLIT_TRY(psplit_i_session_open(ort, path, session, diag, &w->session));
-  PSPLIT_TRY(check_feed(&w->session, &options->feed, diag));
+  PSPLIT_TRY(check_feed(&w->session, &options->feed.given, diag));
   const size_t n_in = w->session.n_inputs, n_out = w->session.n_outputs;
   PSPLIT_TRY(psplit_i_ort_check(ort, ort->api.SessionGetInputCount(w->session.session, &n_needed),
                                 path, diag));

@@ -8,15 +8,15 @@ static int by_size(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-static psplit_i_stage_report stage_means(const psplit_i_sums *sums) {
+static psplit_stage_report stage_means(const psplit_i_sums *sums) {
   const int64_t n = sums->n_micro_batches ? (int64_t)sums->n_micro_batches : 1;
-  return (psplit_i_stage_report){sums->busy_ns / n, sums->wait_in_ns / n, sums->wait_out_ns / n,
-                                 sums->transfer_ns / n, sums->bytes / (uint64_t)n};
+  return (psplit_stage_report){sums->busy_ns / n, sums->wait_in_ns / n, sums->wait_out_ns / n,
+                               sums->transfer_ns / n, sums->bytes / (uint64_t)n};
 }
 
 /* Latencies of the micro-batches whose events are there. */
 static psplit_code add_latency(const psplit_i_timeline *timeline, psplit_diag *diag,
-                               psplit_i_report *out) {
+                               psplit_run_report *out) {
   const uint32_t n = psplit_i_timeline_n(timeline);
   int64_t *latency = calloc((size_t)n + 1, sizeof *latency);
   if (!latency) return psplit_i_nomem(diag);
@@ -39,17 +39,18 @@ static psplit_code add_latency(const psplit_i_timeline *timeline, psplit_diag *d
 }
 
 psplit_code psplit_i_report_make(const psplit_i_timeline *timeline, psplit_diag *diag,
-                                 psplit_i_report *out) {
+                                 psplit_run_report *out) {
   const uint32_t k = timeline->n_stages;
   const double n = (double)timeline->n_micro_batches;
-  psplit_i_report report = {.n_stages = k, .n_micro_batches = timeline->n_micro_batches};
+  psplit_run_report report = {.n_stages = k, .n_micro_batches = timeline->n_micro_batches};
   int64_t first = INT64_MAX, filled = INT64_MIN, last = INT64_MIN;
   double busy = 0;
-  report.stages = calloc(k, sizeof *report.stages);
-  if (!report.stages) return psplit_i_nomem(diag);
+  psplit_stage_report *stages = calloc(k, sizeof *stages);
+  if (!stages) return psplit_i_nomem(diag);
+  report.stages = stages;
   for (uint32_t s = 0; s < k; s++) {
     const psplit_i_sums *sums = &timeline->sums[s];
-    report.stages[s] = stage_means(sums);
+    stages[s] = stage_means(sums);
     busy += (double)sums->busy_ns;
     if (sums->first_ready_ns < first) first = sums->first_ready_ns;
     if (sums->first_sent_ns > filled) filled = sums->first_sent_ns;
@@ -70,8 +71,8 @@ psplit_code psplit_i_report_make(const psplit_i_timeline *timeline, psplit_diag 
   return PSPLIT_OK;
 }
 
-void psplit_i_report_fini(psplit_i_report *report) {
-  free(report->stages);
+void psplit_i_report_fini(psplit_run_report *report) {
+  free((void *)(uintptr_t)report->stages);
   report->stages = NULL;
 }
 
@@ -93,7 +94,7 @@ static void put_text(psplit_i_json *json, const char *key, const char *value) {
   psplit_i_json_string(json, value);
 }
 
-void psplit_i_report_json(const psplit_i_report *report, const psplit_i_pipe *pipe,
+void psplit_i_report_json(const psplit_run_report *report, const psplit_i_pipe *pipe,
                           const char *transport, const char *onnxruntime, psplit_i_text *out) {
   psplit_i_json json;
   psplit_i_json_init(&json, out);
@@ -113,7 +114,7 @@ void psplit_i_report_json(const psplit_i_report *report, const psplit_i_pipe *pi
   psplit_i_json_key(&json, "stages");
   psplit_i_json_open(&json, '[');
   for (uint32_t s = 0; s < report->n_stages; s++) {
-    const psplit_i_stage_report *stage = &report->stages[s];
+    const psplit_stage_report *stage = &report->stages[s];
     psplit_i_json_open(&json, '{');
     put_ns(&json, "index", s);
     put_text(&json, "device", pipe->manifest.stages[s].device);

@@ -4,7 +4,7 @@
  *   provider.c         execution providers of sessions
  *   tensor.c           values of ONNX Runtime that several stages hold
  *   arrays.c, npy.c, tensor_proto.c   tensors in files
- *   feed.c             inputs of the model: files, random numbers
+ *   feed.c             inputs of the model: files, the caller, random numbers
  *   records.c          files that hold one tensor after another
  *   pipeline.c         pipeline.json: who sends what to whom
  *   queue.c            bundles of tensors in bounded queues
@@ -15,6 +15,7 @@
  *   mpi.c, mpi_driver.c, mpi_lane.c, mpi_bell.c, mpi_pulse.c, mpi_wait.c, mpi_gather.c
  *                      transport: one stage per MPI rank (optional)
  *   timeline.c, report.c   what was measured, beside what was predicted
+ *   options.c, feed_check.c, run.c   what psplit/run.h declares
  *   compare.c          the whole model against the pipeline
  *   profile.c          the whole model under ONNX Runtime's profiler
  *
@@ -38,7 +39,7 @@ typedef psplit_code (*psplit_i_logger)(void *user, uint32_t micro_batch, uint32_
                                        psplit_i_tensor *tensor, psplit_diag *diag);
 
 /* As n_micro_batches: until the inputs of a stream end. */
-#define PSPLIT_I_ENDLESS UINT32_MAX
+#define PSPLIT_I_ENDLESS PSPLIT_RUN_ENDLESS
 
 typedef struct psplit_i_run_options {
   psplit_i_session_options session;

@@ -12,8 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "in_file.h"
-
 enum { MAX_OPTIONS = 64 };
 
 int cli_next(const cli *program, int argc, char **argv, const char **out_argument) {
@@ -93,6 +91,11 @@ int cli_finish(int status) {
   if (status) return status;
   fputs("error: standard output cannot be written\n", stderr);
   return cli_exit_status(PSPLIT_IO);
+}
+
+void *cli_grow(void *items, size_t n, size_t size) {
+  if (n & (n - 1)) return items; /* capacities are powers of two */
+  return reallocarray(items, n ? 2 * n : 1, size);
 }
 
 psplit_code cli_nomem(psplit_diag *diag) {

@@ -46,6 +46,10 @@ int cli_usage(const cli *program, const char *format, ...) PSPLIT_PRINTF(2, 3);
  * output did not take what was printed. */
 int cli_finish(int status);
 
+/* Room for one more item of `size` bytes behind the n of a list of malloc'd items, which may be
+ * NULL while n is 0; NULL when out of memory (the list stays). */
+void *cli_grow(void *items, size_t n, size_t size);
+
 /* Out of memory, in `diag`: NOMEM. */
 PSPLIT_MUST_USE psplit_code cli_nomem(psplit_diag *diag);
 

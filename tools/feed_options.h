@@ -3,8 +3,9 @@
 #ifndef PSPLIT_TOOLS_FEED_OPTIONS_H
 #define PSPLIT_TOOLS_FEED_OPTIONS_H
 
+#include <psplit/run.h>
+
 #include "cli.h"
-#include "runtime.h"
 
 enum { OPT_INPUT = 'i', OPT_RANDOM = 2000, OPT_SEED, OPT_DIM, OPT_SHAPE };
 
@@ -18,20 +19,15 @@ enum { OPT_INPUT = 'i', OPT_RANDOM = 2000, OPT_SEED, OPT_DIM, OPT_SHAPE };
   }
 
 typedef struct feed_settings {
-  PSPLIT_VEC(psplit_i_given) given;
-  PSPLIT_VEC(psplit_i_dim_value) dims;
-  PSPLIT_VEC(psplit_i_shape_value) shapes;
-  psplit_i_feed_options options; /* points into the lists */
+  psplit_feed_options options; /* its lists are the ones below */
+  psplit_feed_file *files;
+  psplit_dim_value *dims;
+  psplit_feed_shape *shapes;
 } feed_settings;
 
+void feed_init(feed_settings *settings);
 /* Takes one of these options; false after an error line, or where `id` is none of them. */
 bool feed_option(const cli *program, feed_settings *settings, int id, const char *argument);
 void feed_fini(feed_settings *settings);
-
-/* Inputs and dimensions that the split, or the model, does not have are a mistake: USAGE. */
-PSPLIT_MUST_USE psplit_code feed_check(const feed_settings *settings, const psplit_i_pipe *pipe,
-                                       psplit_diag *diag);
-PSPLIT_MUST_USE psplit_code feed_check_model(const feed_settings *settings,
-                                             const psplit_model *model, psplit_diag *diag);
 
 #endif

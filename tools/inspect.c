@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <psplit/emit.h>
+#include <psplit/file.h>
 #include <psplit/model.h>
 #include <psplit/model_text.h>
 #include <psplit/passes.h>
@@ -15,7 +16,6 @@
 
 #include "cli.h"
 #include "dot.h"
-#include "out_file.h"
 #include "places.h"
 #include "plan_options.h"
 
@@ -181,7 +181,7 @@ static psplit_code cannot_write(const char *path, psplit_diag *diag) {
 
 /* Text to a file, or to standard output where `path` is NULL. */
 static psplit_code write_out(const char *path, const char *text, size_t n, psplit_diag *diag) {
-  if (path) return psplit_i_out_put(path, NULL, text, n, diag);
+  if (path) return psplit_file_write(path, text, n, NULL, diag);
   const bool whole = fwrite(text, 1, n, stdout) == n && fflush(stdout) == 0;
   return whole ? PSPLIT_OK : cannot_write("standard output", diag);
 }

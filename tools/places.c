@@ -1,11 +1,11 @@
 #include "places.h"
 
+#include <psplit/file.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "diag.h"
-#include "out_file.h"
+#include "cli.h"
 
 /* Of devices and pipes there may well be two users. */
 static bool same_file(const char *a, const char *b) {
@@ -24,15 +24,15 @@ static char *holder(const char *path, const char **out_name) {
 psplit_code place_check(const char *path, const psplit_model *model, psplit_diag *diag) {
   for (uint32_t i = 0; model && i < psplit_model_n_files(model); i++)
     if (same_file(path, psplit_model_file_path(model, i)))
-      return psplit_i_fail(diag, PSPLIT_IO, "%s is a file of the model itself", path);
-  return psplit_i_out_probe(path, NULL, diag);
+      return psplit_diag_fail(diag, PSPLIT_IO, "%s is a file of the model itself", path);
+  return psplit_file_check(path, diag);
 }
 
 psplit_code place_check_unread(const char *path, const char *input, psplit_diag *diag) {
   if (!same_file(path, input)) return PSPLIT_OK;
-  return psplit_i_fail(diag, PSPLIT_IO,
-                       "%s is read, as %s, and cannot be written as well; give another one", path,
-                       input);
+  return psplit_diag_fail(diag, PSPLIT_IO,
+                          "%s is read, as %s, and cannot be written as well; give another one",
+                          path, input);
 }
 
 psplit_code place_check_apart(const char *path, const char *other, psplit_diag *diag) {
@@ -43,15 +43,16 @@ psplit_code place_check_apart(const char *path, const char *other, psplit_diag *
     known && (same_file(path, other) || (strcmp(name, other_name) == 0 && same_file(a, b)));
   free(a);
   free(b);
-  if (!known) return psplit_i_nomem(diag);
+  if (!known) return cli_nomem(diag);
   if (!same) return PSPLIT_OK;
-  return psplit_i_fail(diag, PSPLIT_USAGE, "%s and %s are one file; give another one", path, other);
+  return psplit_diag_fail(diag, PSPLIT_USAGE, "%s and %s are one file; give another one", path,
+                          other);
 }
 
 psplit_code place_check_outside(const char *path, const char *directory, psplit_diag *diag) {
   const char *name;
   char *home = holder(path, &name);
-  if (!home) return psplit_i_nomem(diag);
+  if (!home) return cli_nomem(diag);
   char *inner = realpath(home, NULL), *outer = realpath(directory, NULL);
   const size_t n = outer ? strlen(outer) : 0;
   const bool inside = inner && outer && strncmp(inner, outer, n) == 0 &&
@@ -60,7 +61,7 @@ psplit_code place_check_outside(const char *path, const char *directory, psplit_
   free(inner);
   free(home);
   if (!inside) return PSPLIT_OK;
-  return psplit_i_fail(diag, PSPLIT_USAGE,
-                       "%s lies in %s, which is replaced as a whole; give another place", path,
-                       directory);
+  return psplit_diag_fail(diag, PSPLIT_USAGE,
+                          "%s lies in %s, which is replaced as a whole; give another place", path,
+                          directory);
 }

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "diag.h"
 #include "places.h"
 
 void plan_options_init(plan_options *options) {
@@ -124,7 +123,7 @@ static psplit_code check_stdin(const plan_options *options, psplit_diag *diag) {
   size_t n = options->devices && strcmp(options->devices, "-") == 0;
   for (size_t i = 0; i < options->n_cost_files; i++) n += strcmp(options->cost_files[i], "-") == 0;
   if (n < 2) return PSPLIT_OK;
-  return psplit_i_fail(diag, PSPLIT_USAGE, "one of --devices and --costs can be standard input");
+  return psplit_diag_fail(diag, PSPLIT_USAGE, "one of --devices and --costs can be standard input");
 }
 
 psplit_code plan_load_files(plan_options *options, psplit_diag *diag) {
@@ -144,6 +143,13 @@ psplit_code plan_load_files(plan_options *options, psplit_diag *diag) {
   options->planner.costs = (const psplit_cost_table *const *)options->costs;
   options->planner.n_costs = options->n_cost_files;
   return code;
+}
+
+void plan_add_costs(plan_options *options, psplit_cost_table *table) {
+  psplit_cost_table_destroy(options->costs[options->n_cost_files]);
+  options->costs[options->n_cost_files] = table;
+  options->planner.costs = (const psplit_cost_table *const *)options->costs;
+  options->planner.n_costs = options->n_cost_files + 1;
 }
 
 psplit_code plan_check_output(const plan_options *o, const char *path, psplit_diag *diag) {
@@ -175,17 +181,26 @@ static psplit_code read_text(void *user, const char *path, psplit_diag *diag, ch
   return code;
 }
 
-psplit_code planned_make(const plan_options *options, const psplit_model *model, uint32_t n_stages,
-                         psplit_diag *diag, planned *out) {
+psplit_code planned_prepare(const plan_options *options, uint32_t n_stages, psplit_diag *diag,
+                            planned *out, psplit_planner_options *out_planner) {
   psplit_planner_options planner = options->planner;
   planner.n_stages = n_stages;
   out->max_text_bytes = options->max_text_bytes;
-  psplit_code code = cli_devices(options->devices, options->devices_text, options->n_devices_text,
-                                 &planner.n_stages, diag, &out->devices);
+  const psplit_code code =
+    cli_devices(options->devices, options->devices_text, options->n_devices_text, &planner.n_stages,
+                diag, &out->devices);
   planner.devices = out->devices;
   planner.read_text = read_text;
   planner.read_text_user = out;
   planner.plugins = options->plugins;
+  *out_planner = planner;
+  return code;
+}
+
+psplit_code planned_make(const plan_options *options, const psplit_model *model, uint32_t n_stages,
+                         psplit_diag *diag, planned *out) {
+  psplit_planner_options planner;
+  psplit_code code = planned_prepare(options, n_stages, diag, out, &planner);
   if (code == PSPLIT_OK) code = psplit_planner_create(model, &planner, diag, &out->planner);
   if (code == PSPLIT_OK) code = psplit_planner_run(out->planner, options->pipeline, diag);
   return code;

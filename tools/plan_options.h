@@ -99,6 +99,8 @@ PSPLIT_MUST_USE psplit_code plan_load_plugins(plan_options *options, psplit_diag
 /* Reads the files of --devices and --costs: once, before a plan is made. Errors: USAGE (both are
  * standard input), those of reading them. */
 PSPLIT_MUST_USE psplit_code plan_load_files(plan_options *options, psplit_diag *diag);
+/* The plan's costs, which `options` own from here on, behind those of files. */
+void plan_add_costs(plan_options *options, psplit_cost_table *table);
 /* Whether the output `path` is none of the files that these options have read. Errors: IO. */
 PSPLIT_MUST_USE psplit_code plan_check_output(const plan_options *options, const char *path,
                                               psplit_diag *diag);
@@ -114,6 +116,11 @@ typedef struct planned {
   size_t n_read;
 } planned;
 
+/* What a planner is made with; n_stages 0: one stage for each device. It borrows from both. Errors:
+ * those of the devices file. */
+PSPLIT_MUST_USE psplit_code planned_prepare(const plan_options *options, uint32_t n_stages,
+                                            psplit_diag *diag, planned *out,
+                                            psplit_planner_options *out_planner);
 /* Runs the pipeline over the model. n_stages 0: one for each device. Errors: those of the devices
  * file and of psplit_planner_run. */
 PSPLIT_MUST_USE psplit_code planned_make(const plan_options *options, const psplit_model *model,

@@ -1,5 +1,7 @@
 /* onnx-pipeline-run: run the stages of a split, all at work at once. */
 #include <inttypes.h>
+#include <psplit/file.h>
+#include <psplit/profile.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,13 +12,10 @@
 #include <getopt.h>
 
 #include "feed_options.h"
-#include "outputs.h"
+#include "ort_options.h"
 #include "places.h"
-#include "profile_model.h"
-#include "report.h"
-#include "session_options.h"
 #ifdef PSPLIT_HAS_MPI
-#include "mpi_transport.h"
+#include <psplit/run_mpi.h>
 #else
 #define PSPLIT_HAS_MPI 0
 #endif
@@ -62,7 +61,7 @@ static const cli_option OPTIONS[] = {
   {OPT_CHUNK, "chunk", "BYTES", "largest message between ranks; default: 1 GiB"},
 #endif
   {0, NULL, NULL, "How ONNX Runtime runs each stage, or STAGE:"},
-  SESSION_OPTIONS,
+  ORT_OPTIONS,
   {0, NULL, NULL, "What it tells:"},
   {OPT_JSON, "json", NULL, "print the report as JSON instead of the table"},
   {OPT_PROFILE, "profile", "FILE", "run MODEL whole and write what its nodes cost, for --costs"},
@@ -83,22 +82,20 @@ static const cli PROGRAM = {"onnx-pipeline-run", "DIR [OPTION]... | --profile FI
 enum { PROFILE_RUNS = 20 };
 
 typedef struct settings {
-  const char *directory, *onnxruntime, *output, *trace, *profile;
-  bool json, quiet, mpi, stream;
+  const char *directory, *onnxruntime, *trace, *profile;
+  bool json, quiet, mpi;
   feed_settings feed;
-  session_settings sessions;
-  psplit_i_run_options run;
+  ort_settings ort;
+  psplit_session session; /* of all stages */
+  psplit_run_options run;
 } settings;
 
-static atomic_int interrupted;
-static atomic_bool failed;
-static uint32_t ranks; /* 0: MPI was not started */
+static volatile int interrupted; /* the signal's number */
+static uint32_t ranks;           /* 0: MPI was not started */
 static void on_signal(int number) {
-  atomic_store(&interrupted, number);
+  interrupted = number;
   cli_leave_soon(number);
 }
-
-static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 
 /* -1: go on; else the exit status. */
 static int parse(int argc, char **argv, settings *s) {
@@ -108,8 +105,8 @@ static int parse(int argc, char **argv, settings *s) {
     bool good = true;
     switch (id) {
       case OPT_RANDOM: s->feed.options.random = true; break;
-      case OPT_STREAM: s->stream = true; break;
-      case 'o': s->output = argument; break;
+      case OPT_STREAM: s->run.stream = true; break;
+      case 'o': s->run.output = argument; break;
       case 'm':
         if ((good = cli_count(&PROGRAM, "micro-batches", argument, 1, 10000000, &count)))
           s->run.n_micro_batches = (uint32_t)count;
@@ -125,7 +122,7 @@ static int parse(int argc, char **argv, settings *s) {
         break;
       case OPT_PIN: s->run.pin = true; break;
       case OPT_NO_PIN: s->run.pin = false; break;
-      case OPT_ALONE: s->run.turn = &turn; break;
+      case OPT_ALONE: s->run.one_at_a_time = true; break;
 #if PSPLIT_HAS_MPI
       case OPT_TRANSPORT:
         s->mpi = strcmp(argument, "mpi") == 0;
@@ -140,9 +137,7 @@ static int parse(int argc, char **argv, settings *s) {
         break;
 #endif
       case OPT_JSON: s->json = true; break;
-      case OPT_MAX_TEXT:
-        good = cli_max_text(&PROGRAM, argument, &s->sessions.max_text_bytes);
-        break;
+      case OPT_MAX_TEXT: good = cli_max_text(&PROGRAM, argument, &s->ort.max_text_bytes); break;
       case OPT_TRACE: s->trace = argument; break;
       case OPT_PROFILE: s->profile = argument; break;
       case 'q': s->quiet = true; break;
@@ -150,25 +145,26 @@ static int parse(int argc, char **argv, settings *s) {
       case 'V': cli_print_version(&PROGRAM, stdout); return cli_finish(0);
       default:
         good = feed_option(&PROGRAM, &s->feed, id, argument) ||
-               session_option(&PROGRAM, &s->sessions, id, argument);
+               ort_option(&PROGRAM, &s->ort, id, argument);
     }
     if (!good) return 2;
   }
   if (optind + 1 != argc)
     return cli_usage(&PROGRAM, s->profile ? "one model is needed" : "one directory is needed");
-  if (s->profile && (s->output || s->trace || s->json || s->stream))
+  if (s->profile && (s->run.output || s->trace || s->json || s->run.stream))
     return cli_usage(&PROGRAM, "--profile FILE takes no --output, --stream, --trace or --json");
   if (!s->run.n_micro_batches)
-    s->run.n_micro_batches = s->profile ? PROFILE_RUNS : s->stream ? PSPLIT_I_ENDLESS : 1;
-  session_settings_all(&s->sessions, &s->run.session);
+    s->run.n_micro_batches = s->profile ? PROFILE_RUNS : s->run.stream ? PSPLIT_RUN_ENDLESS : 1;
+  ort_settings_all(&s->ort, &s->session);
+  s->run.sessions = &s->session;
+  s->run.n_sessions = 1;
+  s->run.feed = &s->feed.options;
   s->directory = argv[optind];
-  s->run.feed = s->feed.options;
-  if (s->stream) s->run.n_warmup = 0;
   return -1;
 }
 
 static int exit_status(psplit_code code) {
-  const int number = atomic_load(&interrupted);
+  const int number = interrupted;
   return code == PSPLIT_OK ? 0 : number ? 128 + number : cli_exit_status(code);
 }
 
@@ -177,7 +173,7 @@ static void give_up(void *user, const psplit_diag *diag) {
   (void)user;
   cli_fail(diag);
 #if PSPLIT_HAS_MPI
-  if (ranks) psplit_i_mpi_abort(exit_status(diag->code));
+  if (ranks) psplit_mpi_abort(exit_status(diag->code));
 #endif
   _exit(exit_status(diag->code));
 }
@@ -188,18 +184,19 @@ static const char *rate(double per_s, char *buffer) {
   return buffer;
 }
 
-static void print_table(const psplit_i_report *report, const psplit_i_pipe *pipe, FILE *out) {
+static void print_table(const psplit_run_report *report, const psplit_pipeline_info *pipeline,
+                        FILE *out) {
   char text[6][CLI_TEXT], device[CLI_NAME];
   int width = 10;
   for (uint32_t s = 0; s < report->n_stages; s++)
-    width = cli_width(width, pipe->manifest.stages[s].device);
+    width = cli_width(width, pipeline->stages[s].device);
   fprintf(out, "%-5s  %-*s %11s %11s %11s %11s %11s %11s\n", "stage", width, "device", "busy",
           "predicted", "wait in", "wait out", "transfer", "received");
   for (uint32_t s = 0; s < report->n_stages; s++) {
-    const psplit_i_stage_report *row = &report->stages[s];
-    const int64_t predicted = pipe->manifest.stages[s].compute_ns;
+    const psplit_stage_report *row = &report->stages[s];
+    const int64_t predicted = pipeline->stages[s].compute_ns;
     fprintf(out, "%5" PRIu32 "  %-*s %11s %11s %11s %11s %11s %11s\n", s, width,
-            cli_printable(pipe->manifest.stages[s].device, device, sizeof device),
+            cli_printable(pipeline->stages[s].device, device, sizeof device),
             cli_time(row->busy_ns, text[0]), predicted < 0 ? "?" : cli_time(predicted, text[1]),
             cli_time(row->wait_in_ns, text[2]), cli_time(row->wait_out_ns, text[3]),
             cli_time(row->transfer_ns, text[4]), cli_bytes(row->bytes, text[5]));
@@ -208,62 +205,59 @@ static void print_table(const psplit_i_report *report, const psplit_i_pipe *pipe
           report->seconds, rate(report->throughput, text[0]));
   if (report->steady_throughput > 0)
     fprintf(out, ", %s once filled", rate(report->steady_throughput, text[0]));
-  if (pipe->manifest.bottleneck_ns > 0)
-    fprintf(out, ", predicted %s", rate(1e9 / (double)pipe->manifest.bottleneck_ns, text[0]));
+  if (pipeline->bottleneck_ns > 0)
+    fprintf(out, ", predicted %s", rate(1e9 / (double)pipeline->bottleneck_ns, text[0]));
   fprintf(out,
           " (costs %s)\nlatency %s, at most %s\nidle %.1f %% of the stages' time; filling and "
           "draining alone is %.1f %%\n",
-          pipe->manifest.cost_source, cli_time(report->latency_median_ns, text[0]),
+          pipeline->cost_source, cli_time(report->latency_median_ns, text[0]),
           cli_time(report->latency_max_ns, text[1]), 100 * report->bubble_frac,
           100 * report->bubble_fill_frac);
 }
 
-static bool to_stdout(const settings *s) { return s->output && strcmp(s->output, "-") == 0; }
-/* Outputs go one after the other into one file, not each into one of its own. */
-static bool to_stream(const settings *s) { return s->output && psplit_i_records_are_in(s->output); }
-
-static psplit_code put_trace(const settings *s, const psplit_i_text *trace, psplit_diag *diag) {
-  const psplit_i_out_options options = {.stop = &interrupted};
-  return psplit_i_out_put(s->trace, &options, trace->bytes, trace->n, diag);
+static bool to_stdout(const settings *s) {
+  return s->run.output && strcmp(s->run.output, "-") == 0;
 }
 
-static psplit_code tell(const settings *s, const psplit_i_ort *ort, const psplit_i_pipe *pipe,
-                        const psplit_i_timeline *timeline, psplit_diag *diag) {
-  psplit_i_report report = {0};
-  psplit_i_text json = {0}, trace = {0};
-  psplit_code code;
+/* --trace: a file that appears whole. */
+static psplit_code put_trace(const settings *s, const psplit_run *run, psplit_diag *diag) {
+  char *text = NULL;
+  psplit_code code = psplit_run_trace_json(run, diag, &text);
+  if (code == PSPLIT_OK) code = psplit_file_write(s->trace, text, strlen(text), &interrupted, diag);
+  free(text);
+  return code;
+}
+
+static psplit_code put_json(const psplit_run *run, FILE *out, psplit_diag *diag) {
+  char *text = NULL;
+  const psplit_code code = psplit_run_report_json(run, diag, &text);
+  if (code == PSPLIT_OK) fputs(text, out);
+  free(text);
+  return code;
+}
+
+static psplit_code tell(const settings *s, const psplit_pipeline_info *pipeline,
+                        const psplit_run *run, psplit_diag *diag) {
   FILE *out = to_stdout(s) ? stderr : stdout; /* outputs are not to be mixed with words */
-  PSPLIT_TRY(psplit_i_report_make(timeline, diag, &report));
-  if (s->trace) {
-    psplit_i_trace_json(timeline, pipe, &trace);
-    PSPLIT_TRY(trace.failed ? psplit_i_nomem(diag) : put_trace(s, &trace, diag));
-  }
-  if (s->json) {
-    psplit_i_report_json(&report, pipe, s->mpi ? "mpi" : "threads", ort->version, &json);
-    if (json.failed)
-      code = psplit_i_nomem(diag);
-    else
-      fputs(json.bytes, out);
-  } else if (!s->quiet) {
-    print_table(&report, pipe, out);
-  }
+  psplit_code code = s->trace ? put_trace(s, run, diag) : PSPLIT_OK;
+  if (code != PSPLIT_OK) return code;
+  if (s->json)
+    code = put_json(run, out, diag);
+  else if (!s->quiet)
+    print_table(psplit_run_get_report(run), pipeline, out);
   if (fflush(out) != 0 || ferror(out))
-    code = psplit_i_fail(diag, PSPLIT_IO, "standard output cannot be written");
-out:
-  psplit_i_text_fini(&trace);
-  psplit_i_text_fini(&json);
-  psplit_i_report_fini(&report);
+    code = psplit_diag_fail(diag, PSPLIT_IO, "standard output cannot be written");
   return code;
 }
 
 /* An output may not be a file that the options name for reading. */
 static psplit_code check_unread(const settings *s, const char *path, psplit_diag *diag) {
+  const psplit_feed_options *feed = &s->feed.options;
   psplit_code code = PSPLIT_OK;
-  if (s->sessions.devices_file && cli_is_file(s->sessions.devices_file))
-    PSPLIT_TRY(place_check_unread(path, s->sessions.devices_file, diag));
-  for (size_t i = 0; i < s->feed.given.n; i++)
-    PSPLIT_TRY(place_check_unread(path, s->feed.given.items[i].path, diag));
-out:
+  if (s->ort.devices_file && cli_is_file(s->ort.devices_file))
+    code = place_check_unread(path, s->ort.devices_file, diag);
+  for (size_t i = 0; i < feed->n_files && code == PSPLIT_OK; i++)
+    code = place_check_unread(path, feed->files[i].path, diag);
   return code;
 }
 
@@ -280,12 +274,12 @@ static bool is_result_name(const char *name) {
 /* -o DIR may not hold inputs that its files would replace. */
 static psplit_code check_results(const settings *s, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
-  for (size_t i = 0; i < s->feed.given.n; i++) {
-    const char *path = s->feed.given.items[i].path, *slash = strrchr(path, '/');
+  for (size_t i = 0; i < s->feed.options.n_files; i++) {
+    const char *path = s->feed.options.files[i].path, *slash = strrchr(path, '/');
     if (!is_result_name(slash ? slash + 1 : path)) continue;
     char *directory = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-    if (!directory) return psplit_i_nomem(diag);
-    code = place_check_unread(s->output, directory, diag);
+    if (!directory) return cli_nomem(diag);
+    code = place_check_unread(s->run.output, directory, diag);
     free(directory);
     if (code != PSPLIT_OK) return code;
   }
@@ -293,114 +287,101 @@ static psplit_code check_results(const settings *s, psplit_diag *diag) {
 }
 
 /* --trace, before the run: nor one of the split. */
-static psplit_code check_trace(const settings *s, const psplit_i_pipe *pipe, psplit_diag *diag) {
-  psplit_code code;
-  psplit_i_text path = {0};
-  PSPLIT_TRY(check_unread(s, s->trace, diag));
-  for (uint32_t i = 0; i <= pipe->manifest.n_stages; i++) {
-    psplit_i_text_fini(&path);
-    psplit_i_text_addf(
-      &path, "%s/%s", s->directory,
-      i < pipe->manifest.n_stages ? pipe->manifest.stages[i].file : "pipeline.json");
-    if (path.failed) PSPLIT_TRY(psplit_i_nomem(diag));
-    PSPLIT_TRY(place_check_unread(s->trace, path.bytes, diag));
+static psplit_code check_trace(const settings *s, const psplit_pipeline_info *pipeline,
+                               psplit_diag *diag) {
+  psplit_code code = check_unread(s, s->trace, diag);
+  for (uint32_t i = 0; i <= pipeline->n_stages && code == PSPLIT_OK; i++) {
+    const char *file = i < pipeline->n_stages ? pipeline->stages[i].file : "pipeline.json";
+    char *path;
+    if (asprintf(&path, "%s/%s", s->directory, file) < 0) return cli_nomem(diag);
+    code = place_check_unread(s->trace, path, diag);
+    free(path);
   }
-  PSPLIT_TRY(place_check(s->trace, NULL, diag));
-out:
-  psplit_i_text_fini(&path);
-  return code;
+  return code == PSPLIT_OK ? place_check(s->trace, NULL, diag) : code;
 }
 
 /* --profile: what the whole model's nodes cost, to a file that appears whole. */
 static psplit_code profile(const settings *s, psplit_diag *diag) {
   char *text = NULL;
   psplit_model *model = NULL;
-  psplit_code code;
-  PSPLIT_TRY(psplit_model_open(s->directory, NULL, diag, &model));
-  PSPLIT_TRY(feed_check_model(&s->feed, model, diag));
-  PSPLIT_TRY(check_unread(s, s->profile, diag));
-  PSPLIT_TRY(place_check(s->profile, model, diag));
-  PSPLIT_TRY(profile_model(s->directory, NULL, s->onnxruntime, &s->run, &s->feed, diag, &text));
-  const psplit_i_out_options options = {.stop = &interrupted};
-  PSPLIT_TRY(psplit_i_out_put(s->profile, &options, text, strlen(text), diag));
-out:
+  psplit_onnxruntime *ort = NULL;
+  psplit_code code = psplit_model_open(s->directory, NULL, diag, &model);
+  if (code == PSPLIT_OK) code = psplit_feed_check_model(&s->feed.options, model, diag);
+  if (code == PSPLIT_OK) code = check_unread(s, s->profile, diag);
+  if (code == PSPLIT_OK) code = place_check(s->profile, model, diag);
+  if (code == PSPLIT_OK) code = psplit_onnxruntime_open(s->onnxruntime, diag, &ort);
+  if (code == PSPLIT_OK) code = psplit_profile_model(ort, s->directory, NULL, &s->run, diag, &text);
+  if (code == PSPLIT_OK)
+    code = psplit_file_write(s->profile, text, strlen(text), &interrupted, diag);
+  psplit_onnxruntime_close(ort);
   psplit_model_close(model);
   free(text);
   return code;
 }
 
-/* Runs this process's part: all stages, or that of this rank. Rank 0 reports. */
-static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank) {
-  psplit_i_pipe pipe = {0};
-  psplit_i_ort ort = {0};
-  psplit_i_timeline timeline = {0};
-  psplit_i_output_directory outputs = {s->output};
-  psplit_i_output_stream stream = {"standard output", STDOUT_FILENO, &failed};
-  psplit_code code;
-  PSPLIT_TRY(psplit_i_pipe_read(s->directory, s->sessions.max_text_bytes, diag, &pipe));
-  PSPLIT_TRY(feed_check(&s->feed, &pipe, diag));
-  if (s->trace && rank == 0) PSPLIT_TRY(check_trace(s, &pipe, diag));
-  if (s->stream || to_stream(s))
-    PSPLIT_TRY(psplit_i_pipe_open_ends(&pipe, s->stream, to_stream(s), diag));
-  PSPLIT_TRY(session_settings_apply(&s->sessions, &pipe.manifest, diag));
-  s->run.stage_sessions = s->sessions.stages;
-  if (s->mpi && ranks != pipe.manifest.n_stages) {
-    code = psplit_i_fail(diag, PSPLIT_USAGE,
-                         "%u ranks for %u stages: mpirun -n %u, of the MPI it is built with", ranks,
-                         pipe.manifest.n_stages, pipe.manifest.n_stages);
-    goto out;
-  }
-  PSPLIT_TRY(psplit_i_ort_open(s->onnxruntime, diag, &ort));
-  if (to_stream(s)) {
-    if (rank == 0 && !to_stdout(s))
-      PSPLIT_TRY(psplit_i_output_stream_open(s->output, &interrupted, diag, &stream));
-    s->run.logger = psplit_i_outputs_stream;
-    s->run.user = &stream;
-  } else if (s->output) {
-    PSPLIT_TRY(check_results(s, diag));
-    PSPLIT_TRY(psplit_i_outputs_begin(s->output, diag));
-    if (rank == 0)
-      PSPLIT_TRY(psplit_i_outputs_index(s->output, &pipe.manifest, s->run.n_micro_batches, diag));
-    s->run.logger = psplit_i_outputs_write;
-    s->run.user = &outputs;
-  }
+/* What can be found out before ONNX Runtime is opened. */
+static psplit_code check(settings *s, const psplit_pipeline *pipeline, uint32_t rank,
+                         psplit_diag *diag) {
+  const psplit_pipeline_info *info = psplit_pipeline_get_info(pipeline);
+  psplit_code code = psplit_feed_check(&s->feed.options, pipeline, diag);
+  if (code == PSPLIT_OK && s->trace && rank == 0) code = check_trace(s, info, diag);
+  if (code == PSPLIT_OK) code = ort_settings_apply(&s->ort, info, diag);
+  s->run.sessions = s->ort.stages;
+  s->run.n_sessions = info->n_stages;
 #if PSPLIT_HAS_MPI
-  if (s->mpi) PSPLIT_TRY(psplit_i_run_mpi(&ort, &pipe, &s->run, rank, diag, &timeline));
+  if (code == PSPLIT_OK && s->mpi) code = psplit_mpi_check_ranks(pipeline, diag);
 #endif
-  if (!s->mpi) PSPLIT_TRY(psplit_i_run_threads(&ort, &pipe, &s->run, diag, &timeline));
-  if (rank == 0 && s->stream && s->output && !to_stream(s))
-    PSPLIT_TRY(psplit_i_outputs_index(s->output, &pipe.manifest, timeline.n_micro_batches, diag));
-  if (s->output && !to_stream(s)) PSPLIT_TRY(psplit_i_outputs_end(s->output, diag));
-  if (rank == 0) PSPLIT_TRY(tell(s, &ort, &pipe, &timeline, diag));
-out:
-  if (stream.fd != STDOUT_FILENO) close(stream.fd);
-  psplit_i_timeline_fini(&timeline);
-  psplit_i_ort_close(&ort);
-  psplit_i_pipe_fini(&pipe);
+  return code;
+}
+
+/* Runs this process's part: all stages, or that of this rank. */
+static psplit_code take_through(const settings *s, const psplit_onnxruntime *ort,
+                                psplit_pipeline *pipeline, psplit_diag *diag, psplit_run **out) {
+#if PSPLIT_HAS_MPI
+  if (s->mpi) return psplit_mpi_run(ort, pipeline, &s->run, diag, out);
+#endif
+  return psplit_pipeline_run(ort, pipeline, &s->run, diag, out);
+}
+
+/* Rank 0 reports. */
+static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank) {
+  psplit_pipeline *pipeline = NULL;
+  psplit_onnxruntime *ort = NULL;
+  psplit_run *made = NULL;
+  psplit_pipeline_options reading;
+  psplit_pipeline_options_init(&reading);
+  reading.max_text_bytes = s->ort.max_text_bytes;
+  psplit_code code = psplit_pipeline_open(s->directory, &reading, diag, &pipeline);
+  if (code == PSPLIT_OK) code = check(s, pipeline, rank, diag);
+  if (code == PSPLIT_OK) code = psplit_onnxruntime_open(s->onnxruntime, diag, &ort);
+  if (code == PSPLIT_OK && s->run.output && !psplit_is_tensor_stream(s->run.output))
+    code = check_results(s, diag);
+  if (code == PSPLIT_OK) code = take_through(s, ort, pipeline, diag, &made);
+  if (code == PSPLIT_OK && made) code = tell(s, psplit_pipeline_get_info(pipeline), made, diag);
+  psplit_run_destroy(made);
+  psplit_onnxruntime_close(ort);
+  psplit_pipeline_close(pipeline);
   return code;
 }
 
 int main(int argc, char **argv) {
-  settings s = {.run = {.session = {.optimization = 99, .n_threads = 1},
-                        .n_warmup = 1,
-                        .depth = 2,
-                        .timeout_s = 60,
-                        .chunk_bytes = 1 << 30,
-                        .interrupted = &interrupted,
-                        .failed = &failed,
-                        .give_up = give_up},
-                .feed.options.seed = 1};
+  settings s = {.session = {.optimization = -1}};
   psplit_diag diag = {0};
   psplit_code code = PSPLIT_OK;
   uint32_t rank = 0;
+  feed_init(&s.feed);
+  psplit_run_options_init(&s.run);
+  s.run.n_micro_batches = 0; /* not given */
+  s.run.cancel = &interrupted;
+  s.run.give_up = give_up;
 #if PSPLIT_HAS_MPI
-  s.mpi = psplit_i_mpi_launched();
+  s.mpi = psplit_mpi_launched();
 #endif
   int status = parse(argc, argv, &s);
-  if (s.profile || s.run.turn) s.mpi = false;
+  if (s.profile || s.run.one_at_a_time) s.mpi = false;
   if (status < 0) {
 #if PSPLIT_HAS_MPI
-    if (s.mpi) code = psplit_i_mpi_begin(&diag, &rank, &ranks);
+    if (s.mpi) code = psplit_mpi_begin(&diag, &rank, &ranks);
 #endif
     cli_on_interrupt(on_signal);
     signal(SIGPIPE, SIG_IGN); /* a reader that has gone is an error like any other */
@@ -409,10 +390,10 @@ int main(int argc, char **argv) {
     if (code != PSPLIT_OK) cli_fail(&diag);
   }
   feed_fini(&s.feed);
-  session_settings_fini(&s.sessions);
+  ort_settings_fini(&s.ort);
 #if PSPLIT_HAS_MPI
-  if (ranks && code != PSPLIT_OK) psplit_i_mpi_abort(status);
-  if (ranks) psplit_i_mpi_end();
+  if (ranks && code != PSPLIT_OK) psplit_mpi_abort(status);
+  if (ranks) psplit_mpi_end();
 #endif
   return status;
 }

@@ -7,15 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "autotune.h"
 #include "cli.h"
 #include "depfile.h"
 #include "places.h"
 #include "plan_options.h"
 #include "print_plan.h"
-#ifdef PSPLIT_HAS_RUNTIME
-#include "feed_options.h"
-#endif
+#include "tune.h"
 
 enum {
   OPT_PRINT_PIPELINE = 256,
@@ -59,7 +56,7 @@ static const cli_option OPTIONS[] = {
   {OPT_ONNXRUNTIME, "onnxruntime", "FILE", "with --autotune: libonnxruntime.so"},
   {OPT_OPTIMIZATION, "optimization", "LEVEL",
    "with --autotune: 0, 1, 2 or 99 (default), of ONNX Runtime"},
-#ifdef PSPLIT_HAS_RUNTIME
+#if PSPLIT_HAS_RUNTIME
   {OPT_INPUT, "input", "[NAME=]FILE", "with --autotune: an input; default: random numbers"},
   {OPT_SHAPE, "shape", "NAME=N,N,...", "with --autotune: size of an input (repeatable)"},
 #endif
@@ -87,10 +84,7 @@ typedef struct request {
   uint32_t n_micro_batches;
   psplit_annotation annotation;
   plan_options plan;
-  autotune_options tune;
-#ifdef PSPLIT_HAS_RUNTIME
-  feed_settings feed;
-#endif
+  tune_settings tune;
   psplit_emit_options emit;
   bool plan_only, json, print_pipeline, help_passes, verify, done;
   const psplit_model *opened; /* MODEL */
@@ -98,13 +92,9 @@ typedef struct request {
   cli_progress progress;
 } request;
 
-static volatile int interrupted;   /* for what writes */
-static atomic_int run_interrupted; /* for what runs stages */
+static volatile int interrupted; /* the signal's number */
 
-static void on_signal(int signal_number) {
-  interrupted = 1;
-  atomic_store(&run_interrupted, signal_number);
-}
+static void on_signal(int signal_number) { interrupted = signal_number; }
 
 /* Stages that run may not stop when they are told. */
 static void on_signal_in_run(int signal_number) {
@@ -147,9 +137,9 @@ static bool parse_option(request *r, int id, char *argument) {
       return true;
     case OPT_ONNXRUNTIME: r->tune.onnxruntime = argument; return true;
     case OPT_OPTIMIZATION: return cli_level(&PROGRAM, argument, &r->tune.optimization);
-#ifdef PSPLIT_HAS_RUNTIME
+#if PSPLIT_HAS_RUNTIME
     case OPT_INPUT:
-    case OPT_SHAPE: return feed_option(&PROGRAM, &r->feed, id, argument);
+    case OPT_SHAPE: return feed_option(&PROGRAM, &r->tune.feed, id, argument);
 #endif
     case OPT_PLAN_ONLY: r->plan_only = true; return true;
     case OPT_MICRO_BATCHES:
@@ -170,7 +160,7 @@ static bool parse_option(request *r, int id, char *argument) {
 
 /* Fills the request; 0 to go on, else the exit status (plus r->done for a clean stop). */
 static int parse(request *r, int argc, char **argv) {
-  r->tune.optimization = 99;
+  tune_init(&r->tune);
   plan_options_init(&r->plan);
   psplit_emit_options_init(&r->emit);
   r->n_micro_batches = 8;
@@ -201,8 +191,8 @@ static int parse(request *r, int argc, char **argv) {
     return cli_usage(&PROGRAM, "--verify needs -o DIR");
   if (r->tune.n_rounds && (r->plan_only || !r->directory))
     return cli_usage(&PROGRAM, "--autotune needs -o DIR");
-#ifdef PSPLIT_HAS_RUNTIME
-  if (!r->tune.n_rounds && (r->feed.given.n || r->feed.shapes.n))
+#if PSPLIT_HAS_RUNTIME
+  if (!r->tune.n_rounds && (r->tune.feed.options.n_files || r->tune.feed.options.n_shapes))
     return cli_usage(&PROGRAM,
                      "--input and --shape are for --autotune; --dim fixes sizes for costs");
 #endif
@@ -260,8 +250,8 @@ static psplit_code accept(void *user, const char *directory, psplit_diag *diag) 
 static psplit_code check_names(const request *r, psplit_diag *diag) {
   psplit_code code =
     psplit_model_check_dims(r->opened, r->plan.planner.dims, r->plan.planner.n_dims, diag);
-#ifdef PSPLIT_HAS_RUNTIME
-  if (code == PSPLIT_OK) code = feed_check_model(&r->feed, r->opened, diag);
+#if PSPLIT_HAS_RUNTIME
+  if (code == PSPLIT_OK) code = psplit_feed_check_model(&r->tune.feed.options, r->opened, diag);
 #endif
   return code;
 }
@@ -347,15 +337,12 @@ static psplit_code compare(request *r, psplit_diag *diag) {
 static psplit_code tune(request *r, const psplit_model *model, psplit_diag *diag) {
   psplit_emit_options emit = r->emit;
   emit.accept = NULL;
-  r->tune.interrupted = &run_interrupted;
-#ifdef PSPLIT_HAS_RUNTIME
-  r->tune.feed = &r->feed;
-#endif
+  r->tune.interrupted = &interrupted;
   cli_on_interrupt(on_signal_in_run);
   signal(SIGPIPE, SIG_IGN); /* what is beside DIR has to go in any case */
   FILE *out = r->progress.quiet ? NULL : r->json ? stderr : stdout;
   const psplit_code code =
-    autotune(&r->tune, r->model, model, r->n_stages, &emit, r->directory, out, diag, &r->plan);
+    tune_run(&r->tune, r->model, model, r->n_stages, &emit, r->directory, out, diag, &r->plan);
   r->plan.planner.logger = NULL; /* the rounds have said it all */
   return code;
 }
@@ -442,7 +429,7 @@ static int run(request *r) {
   if (plan_load_files(&r->plan, &diag) != PSPLIT_OK) return cli_fail(&diag);
   const bool several = r->last_k > r->n_stages;
   if ((several ? compare(r, &diag) : split(r, &diag)) == PSPLIT_OK) return 0;
-  const int status = cli_fail(&diag), signal_number = atomic_load(&run_interrupted);
+  const int status = cli_fail(&diag), signal_number = interrupted;
   return signal_number ? 128 + signal_number : status;
 }
 
@@ -451,9 +438,7 @@ int main(int argc, char **argv) {
   const int status = parse(&r, argc, argv);
   if (status || r.done) return cli_finish(status);
   const int done = run(&r);
-#ifdef PSPLIT_HAS_RUNTIME
-  feed_fini(&r.feed);
-#endif
+  tune_fini(&r.tune);
   plan_options_fini(&r.plan);
   return cli_finish(done);
 }

@@ -1,12 +1,12 @@
 /* --devices cpu: this machine, measured once. */
 #include <ctype.h>
+#include <psplit/file.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "cli.h"
-#include "out_file.h"
 
 enum { PATH_BYTES = 4096 };
 
@@ -48,7 +48,7 @@ static bool cache_path(char *out, size_t bytes) {
 /* Best effort: whoever comes next measures again. Others see the whole file or none. */
 static void keep(const char *path, const char *text) {
   psplit_diag ignored = {0};
-  const psplit_code code = psplit_i_out_put(path, NULL, text, strlen(text), &ignored);
+  const psplit_code code = psplit_file_write(path, text, strlen(text), NULL, &ignored);
   (void)code;
 }
 

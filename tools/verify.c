@@ -50,7 +50,8 @@ int main(int argc, char **argv) {
   bool quiet = false;
   uint64_t count;
 #if PSPLIT_HAS_RUNTIME
-  static verify_run run = VERIFY_RUN_INIT; /* what it holds is freed at the end alone */
+  static verify_run run; /* what it holds is freed at the end alone */
+  verify_run_init(&run);
 #endif
   for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;) {
     switch (id) {
@@ -82,7 +83,8 @@ int main(int argc, char **argv) {
   if (optind + 1 != argc || !model_path)
     return cli_usage(&PROGRAM, "one directory and --model MODEL are needed");
 #if PSPLIT_HAS_RUNTIME
-  if (!run.wanted && (run.feed.given.n || run.feed.shapes.n || run.feed.dims.n))
+  if (!run.wanted &&
+      (run.feed.options.n_files || run.feed.options.n_shapes || run.feed.options.n_dims))
     return cli_usage(&PROGRAM, "--input, --dim and --shape are for --run");
 #endif
   psplit_diag diag = {0};
@@ -90,7 +92,7 @@ int main(int argc, char **argv) {
   psplit_verify_report report;
   psplit_code code = psplit_model_open(model_path, &read, &diag, &model);
 #if PSPLIT_HAS_RUNTIME
-  if (code == PSPLIT_OK) code = feed_check_model(&run.feed, model, &diag);
+  if (code == PSPLIT_OK) code = psplit_feed_check_model(&run.feed.options, model, &diag);
 #endif
   if (code == PSPLIT_OK) code = psplit_verify(argv[optind], model, &options, &diag, &report);
   psplit_model_close(model);

@@ -3,7 +3,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "compare.h"
+void verify_run_init(verify_run *run) {
+  *run = (verify_run){.n_micro_batches = 2};
+  feed_init(&run->feed);
+  run->feed.options.random = true;
+}
 
 bool verify_run_option(const cli *program, verify_run *run, int id, const char *argument) {
   uint64_t count = 0;
@@ -12,60 +16,77 @@ bool verify_run_option(const cli *program, verify_run *run, int id, const char *
     case OPT_ONNXRUNTIME: run->onnxruntime = argument; return true;
     case OPT_MICRO_BATCHES:
       if (!cli_count(program, "micro-batches", argument, 1, 1000000, &count)) return false;
-      run->options.n_micro_batches = (uint32_t)count;
+      run->n_micro_batches = (uint32_t)count;
       return true;
-    case OPT_OPTIMIZATION: return cli_level(program, argument, &run->options.session.optimization);
+    case OPT_OPTIMIZATION: return cli_level(program, argument, &run->optimization);
     default: return feed_option(program, &run->feed, id, argument);
   }
 }
 
-static psplit_code compare(const verify_run *run, const psplit_i_ort *ort,
-                           const psplit_i_pipe *pipe, const char *model_path, bool quiet,
+static void print_difference(const char *output, const psplit_output_difference *d) {
+  char name[256];
+  cli_printable(output, name, sizeof name);
+  if (!d->n_different)
+    printf("output %s: %" PRIu64 " elements, the same bits\n", name, d->n_elements);
+  else
+    printf("output %s: %" PRIu64 " of %" PRIu64
+           " elements differ, by at most %.3g, relative %.3g\n",
+           name, d->n_different, d->n_elements, d->max_abs, d->max_rel);
+}
+
+/* With optimisation off every bit has to be the same. */
+static psplit_code check_bits(const char *output, const psplit_output_difference *d,
+                              psplit_diag *diag) {
+  if (!d->n_different) return PSPLIT_OK;
+  return psplit_diag_fail(diag, PSPLIT_MISMATCH,
+                          "output %s: %" PRIu64 " of %" PRIu64 " elements differ, by at most %g%s",
+                          output, d->n_different, d->n_elements, d->max_abs,
+                          d->random ? "; the whole model differs from itself when it runs again, "
+                                      "as one that draws random numbers does"
+                                    : "");
+}
+
+static psplit_code compare(const verify_run *run, const psplit_onnxruntime *ort,
+                           psplit_pipeline *pipeline, const char *model_path, bool quiet,
                            psplit_diag *diag) {
-  psplit_i_difference *found = calloc((size_t)pipe->manifest.n_outputs + 1, sizeof *found);
-  if (!found) return psplit_i_nomem(diag);
-  psplit_code code;
-  PSPLIT_TRY(psplit_i_compare_run(ort, model_path, pipe, &run->options, diag, found));
-  for (uint32_t o = 0; o < pipe->manifest.n_outputs; o++) {
-    char name[256];
-    const psplit_i_difference *d = &found[o];
-    cli_printable(pipe->manifest.outputs[o], name, sizeof name);
-    if (d->n_different && run->options.session.optimization == 0)
-      code =
-        psplit_i_fail(diag, PSPLIT_MISMATCH,
-                      "output %s: %" PRIu64 " of %" PRIu64 " elements differ, by at most %g%s",
-                      pipe->manifest.outputs[o], d->n_different, d->n_elements, d->max_abs,
-                      d->random ? "; the whole model differs from itself when it runs again, as "
-                                  "one that draws random numbers does"
-                                : "");
-    if (quiet) continue;
-    if (!d->n_different)
-      printf("output %s: %" PRIu64 " elements, the same bits\n", name, d->n_elements);
-    else
-      printf("output %s: %" PRIu64 " of %" PRIu64
-             " elements differ, by at most %.3g, relative %.3g\n",
-             name, d->n_different, d->n_elements, d->max_abs, d->max_rel);
+  const psplit_pipeline_info *info = psplit_pipeline_get_info(pipeline);
+  const psplit_session session = {.optimization = run->optimization, .n_threads = 1};
+  psplit_run_options options;
+  psplit_output_difference *found = calloc((size_t)info->n_outputs + 1, sizeof *found);
+  if (!found) return cli_nomem(diag);
+  psplit_run_options_init(&options);
+  options.sessions = &session;
+  options.n_sessions = 1;
+  options.feed = &run->feed.options;
+  options.n_warmup = 0;
+  options.n_micro_batches = run->n_micro_batches;
+  psplit_code code = psplit_compare_run(ort, model_path, pipeline, &options, diag, found);
+  const bool ran = code == PSPLIT_OK;
+  for (uint32_t o = 0; ran && o < info->n_outputs; o++) {
+    if (run->optimization == 0 && code == PSPLIT_OK)
+      code = check_bits(info->outputs[o], &found[o], diag);
+    if (!quiet) print_difference(info->outputs[o], &found[o]);
   }
-out:
   free(found);
   return code;
 }
 
 psplit_code verify_run_finish(verify_run *run, const char *directory, const char *model_path,
                               uint64_t max_text_bytes, bool quiet, psplit_diag *diag) {
-  psplit_i_pipe pipe = {0};
-  psplit_i_ort ort = {0};
+  psplit_pipeline_options reading;
+  psplit_pipeline *pipeline = NULL;
+  psplit_onnxruntime *ort = NULL;
   psplit_code code = PSPLIT_OK;
+  psplit_pipeline_options_init(&reading);
+  reading.max_text_bytes = max_text_bytes;
   if (run->wanted) {
-    run->options.feed = run->feed.options;
-    PSPLIT_TRY(psplit_i_pipe_read(directory, max_text_bytes, diag, &pipe));
-    PSPLIT_TRY(feed_check(&run->feed, &pipe, diag));
-    PSPLIT_TRY(psplit_i_ort_open(run->onnxruntime, diag, &ort));
-    PSPLIT_TRY(compare(run, &ort, &pipe, model_path, quiet, diag));
+    code = psplit_pipeline_open(directory, &reading, diag, &pipeline);
+    if (code == PSPLIT_OK) code = psplit_feed_check(&run->feed.options, pipeline, diag);
+    if (code == PSPLIT_OK) code = psplit_onnxruntime_open(run->onnxruntime, diag, &ort);
+    if (code == PSPLIT_OK) code = compare(run, ort, pipeline, model_path, quiet, diag);
   }
-out:
-  psplit_i_ort_close(&ort);
-  psplit_i_pipe_fini(&pipe);
+  psplit_onnxruntime_close(ort);
+  psplit_pipeline_close(pipeline);
   feed_fini(&run->feed);
   return code;
 }

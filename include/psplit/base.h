@@ -113,6 +113,13 @@ typedef struct psplit_diag {
   char hint_arguments[PSPLIT_HINT_BYTES]; /* one after the other, each with its NUL */
 } psplit_diag;
 
+/* Describes a failure as the library does, in one printable line, unless `diag` (which may be NULL)
+ * holds one already; returns `code`. For callbacks, and for programs that check what they hand on.
+ */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_diag_fail(psplit_diag *diag, psplit_code code,
+                                                        const char *format, ...)
+  PSPLIT_PRINTF(3, 4);
+
 /* Short upper-case name of a code ("MALFORMED"). */
 PSPLIT_API const char *psplit_code_name(psplit_code code);
 

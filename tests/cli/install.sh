@@ -3,8 +3,8 @@
 #
 # Installs by the lines of README.md into /usr/local under DESTDIR, into a prefix of its own, which is
 # then moved, and with folders that are odd. In each tree the commands find the library from where they
-# stand and nothing names the compiler's folder, a small model is split and verified, and the program
-# of docs/manual.md is built through pkg-config and run.
+# stand and nothing names the compiler's folder, a small model is split and verified, and the programs
+# of docs/manual.md are built through pkg-config and run.
 set -u
 source=$1
 skip() {
@@ -63,6 +63,16 @@ tree() {
       $(pc --cflags --libs) -Wl,-rpath,"$(pc --variable=libdir)" && ./split4 &&
     "$bin/onnx-pipeline-verify" out --model model.onnx; } >"$tmp/log" 2>&1
   report $? "$name: the program of docs/manual.md is built and runs"
+
+  [ -e "$lib/pkgconfig/psplit-run.pc" ] || return 0 # an option of the build
+  pc() { PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --define-variable=prefix="$prefix" "$@" psplit-run; }
+  # It runs where ONNX Runtime is; that it is built, finds its libraries and a pipeline is asked here.
+  # shellcheck disable=SC2046  # one word per flag
+  { clang -std=c11 -Wall -Wextra -Wconversion -Wshadow -Werror "$source/samples/run_pipeline.c" -o run_pipeline \
+      $(pc --cflags --libs) -Wl,-rpath,"$(pc --variable=libdir)" &&
+    PSPLIT_ONNXRUNTIME=/no-such.so ./run_pipeline out 1 1; } >"$tmp/log" 2>&1
+  [ $? = 1 ] && grep -q '^error: .*/no-such\.so' "$tmp/log"
+  report $? "$name: a program that runs pipelines is built and starts"
 }
 
 # block FILE LANGUAGE PATTERN: the first block of that language that holds the pattern

@@ -1,8 +1,12 @@
 #!/bin/sh
-# TAP: the library's symbols are those of its public headers, so that a program may hold protobuf-c's
-# code for ONNX, or names like ours, itself: exports.sh SOURCE_ROOT LIBRARY
+# TAP: a library's symbols are those of its public headers, so that a program may hold protobuf-c's
+# code for ONNX, or names like ours, itself; beside them, under a version of their own, those that our
+# other libraries take, and no more: exports.sh SOURCE_ROOT LIBRARY...
+#
+# Each lends to those behind it, if they are built. What run.h and profile.h declare is libpsplit-run's, run_mpi.h's is libpsplit-run-mpi's.
 set -eu
-headers=$1/include/psplit library=$2
+headers=$1/include/psplit
+shift
 command -v nm >/dev/null || {
   echo '1..0 # SKIP there is no nm'
   exit 0
@@ -10,18 +14,42 @@ command -v nm >/dev/null || {
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 # Declarations span lines; plugin.h declares what plugins export.
-cat "$headers"/*.h | tr '\n' ' ' | grep -o 'PSPLIT_API[^;]*;' |
-  sed -n 's/^[^(]*[ *]\(psplit_[a-z0-9_]*\)(.*/\1/p' | sort -u >"$tmp/declared"
-nm -D --defined-only "$library" | awk '{ print $3 }' | grep -E '^(psplit_|onnx__)' | sort -u >"$tmp/shown"
+declared() { # HEADER...
+  cat "$@" | tr '\n' ' ' | grep -o 'PSPLIT_API[^;]*;' |
+    sed -n 's/^[^(]*[ *]\(psplit_[a-z0-9_]*\)(.*/\1/p' | sort -u
+}
+shown() { # LIBRARY: names, what is private with its version
+  nm -D --defined-only "$1" | awk '{ print $3 }' | grep -E '^(psplit_|onnx__)' |
+    sed -e 's/@@*PSPLIT[A-Z_]*_PRIVATE_.*/ private/' -e 's/@@*PSPLIT.*//' | sort -u
+}
 n=0
 check() { # TITLE LINES
   n=$((n + 1))
   [ -s "$2" ] && sed 's/^/# /' "$2" && printf 'not '
   echo "ok $n - $1"
 }
-comm -13 "$tmp/declared" "$tmp/shown" >"$tmp/more"
-comm -23 "$tmp/declared" "$tmp/shown" >"$tmp/less"
-[ "$(wc -l <"$tmp/declared")" -gt 40 ] || echo 'no declarations were found' >>"$tmp/less"
-check 'nothing is shown that no header declares' "$tmp/more"
-check 'everything that headers declare is there' "$tmp/less"
+for library; do
+  shift
+  name=$(basename "$library" | sed 's/\.so.*//')
+  case $name in
+    libpsplit-run) least=15; declared "$headers/run.h" "$headers/profile.h" ;;
+    libpsplit-run-mpi) least=4; declared "$headers/run_mpi.h" ;;
+    *) least=40
+      # shellcheck disable=SC2046  # one word per header
+      declared $(find "$headers" -name '*.h' ! -name 'run*.h' ! -name profile.h) ;;
+  esac >"$tmp/declared"
+  shown "$library" >"$tmp/all"
+  grep -v ' private$' "$tmp/all" >"$tmp/shown"
+  sed -n 's/ private$//p' "$tmp/all" >"$tmp/lent"
+  comm -13 "$tmp/declared" "$tmp/shown" >"$tmp/more"
+  comm -23 "$tmp/declared" "$tmp/shown" >"$tmp/less"
+  [ "$(wc -l <"$tmp/declared")" -ge $least ] || echo 'no declarations were found' >>"$tmp/less"
+  check "$name: nothing is shown that no header declares" "$tmp/more"
+  check "$name: everything that headers declare is there" "$tmp/less"
+  [ $# -gt 0 ] || continue # nobody in this build is lent anything
+  for user; do nm -D --undefined-only "$user"; done |
+    sed -n 's/.* \(psplit_i_[a-z0-9_]*\).*/\1/p' | sort -u >"$tmp/taken"
+  comm -23 "$tmp/lent" "$tmp/taken" >"$tmp/more"
+  check "$name: it lends our other libraries what they take, and no more" "$tmp/more"
+done
 echo "1..$n"

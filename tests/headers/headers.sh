@@ -37,7 +37,7 @@ arrows() {
   [ -z "$bad" ]
   report $? "$room/ includes what its arrows allow"
 }
-arrows base base
+arrows base base file
 arrows onnx base model devices
 arrows onnx/text base model model_text
 arrows partition base partition
@@ -45,5 +45,6 @@ arrows passes base cost_table model devices partition plan passes plugin plugins
 arrows emit base model plan emit
 arrows view base snapshot view
 arrows verify base model verify
-arrows runtime base
+arrows runtime base run run_mpi
+arrows tune profile
 echo "1..$n"

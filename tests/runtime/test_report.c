@@ -39,8 +39,8 @@ static psplit_i_timeline perfect_run(uint32_t n_micro_batches) {
   return timeline;
 }
 
-static psplit_i_report report_of(const psplit_i_timeline *timeline) {
-  psplit_i_report report;
+static psplit_run_report report_of(const psplit_i_timeline *timeline) {
+  psplit_run_report report;
   psplit_diag diag = {0};
   assert_int_equal(psplit_i_report_make(timeline, &diag, &report), PSPLIT_OK);
   return report;
@@ -50,7 +50,7 @@ static psplit_i_report report_of(const psplit_i_timeline *timeline) {
 static void bubble_is_that_of_filling(void **state) {
   (void)state;
   psplit_i_timeline timeline = perfect_run(M);
-  psplit_i_report report = report_of(&timeline);
+  psplit_run_report report = report_of(&timeline);
   const double expected = (K - 1.0) / (M + K - 1.0);
   assert_true(fabs(report.bubble_fill_frac - expected) < 1e-12);
   assert_true(fabs(report.bubble_frac - expected) < 1e-12);
@@ -65,7 +65,7 @@ static void pauses_add_to_the_bubble(void **state) {
   (void)state;
   psplit_i_timeline timeline = perfect_run(M);
   timeline.sums[K - 1].last_sent_ns += 5 * MS;
-  psplit_i_report report = report_of(&timeline);
+  psplit_run_report report = report_of(&timeline);
   assert_true(fabs(report.bubble_frac - (1 - (double)M / (M + K - 1 + 5))) < 1e-12);
   assert_true(fabs(report.bubble_fill_frac - (K - 1.0) / (M + K - 1.0)) < 1e-12);
   psplit_i_report_fini(&report);
@@ -78,14 +78,14 @@ static void steady_throughput_leaves_out_filling(void **state) {
   static const uint32_t counts[] = {2, M, 1000};
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
     psplit_i_timeline timeline = perfect_run(counts[i]);
-    psplit_i_report report = report_of(&timeline);
+    psplit_run_report report = report_of(&timeline);
     assert_true(fabs(report.steady_throughput - 1000) < 1e-6);
     assert_true(fabs(report.throughput - 1000.0 * counts[i] / (counts[i] + K - 1)) < 1e-6);
     psplit_i_report_fini(&report);
     psplit_i_timeline_fini(&timeline);
   }
   psplit_i_timeline timeline = perfect_run(1);
-  psplit_i_report report = report_of(&timeline);
+  psplit_run_report report = report_of(&timeline);
   assert_true(report.steady_throughput == 0);
   psplit_i_report_fini(&report);
   psplit_i_timeline_fini(&timeline);

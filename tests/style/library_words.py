@@ -10,7 +10,7 @@ import re
 import sys
 
 ROOMS = ["base", "onnx", "shapes", "partition", "passes", "manifest", "emit", "view", "verify",
-         "runtime", "include"]
+         "runtime", "tune", "include"]
 TOKEN = re.compile(r'/\*.*?\*/|"((?:[^"\\\n]|\\.)*)"|\'(?:[^\'\\\n]|\\.)*\'', re.S)
 OPTION = re.compile(r"(?<![\w-])--[a-z]")
 

@@ -1,4 +1,4 @@
-#include "session_options.h"
+#include "ort_options.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static uint32_t cut_stage(const char **text) {
   return stage;
 }
 
-static bool read_number(const cli *program, session_setting *setting) {
+static bool read_number(const cli *program, ort_setting *setting) {
   uint64_t count;
   int level;
   if (setting->id == OPT_LEVEL) {
@@ -26,8 +26,8 @@ static bool read_number(const cli *program, session_setting *setting) {
   return true;
 }
 
-bool session_option(const cli *program, session_settings *s, int id, const char *argument) {
-  session_setting setting = {.id = id, .value = argument};
+bool ort_option(const cli *program, ort_settings *s, int id, const char *argument) {
+  ort_setting setting = {.id = id, .value = argument};
   switch (id) {
     case OPT_DEVICES: s->devices_file = argument; return true;
     case OPT_PROVIDER:
@@ -51,14 +51,19 @@ bool session_option(const cli *program, session_settings *s, int id, const char 
     setting.value = at + 1;
     if (!setting.key) return false;
   }
-  if (psplit_i_vec_push(&s->list, setting)) return true;
-  free(setting.key);
-  return false;
+  ort_setting *grown = cli_grow(s->list, s->n_list, sizeof *grown);
+  if (!grown) {
+    free(setting.key);
+    return false;
+  }
+  s->list = grown;
+  s->list[s->n_list++] = setting;
+  return true;
 }
 
-void session_settings_all(const session_settings *s, psplit_i_session_options *out) {
-  for (size_t i = 0; i < s->list.n; i++) {
-    const session_setting *setting = &s->list.items[i];
+void ort_settings_all(const ort_settings *s, psplit_session *out) {
+  for (size_t i = 0; i < s->n_list; i++) {
+    const ort_setting *setting = &s->list[i];
     if (setting->stage != PSPLIT_NONE) continue;
     if (setting->id == OPT_THREADS) out->n_threads = setting->number;
     if (setting->id == OPT_LEVEL) out->optimization = (int)setting->number;
@@ -76,8 +81,8 @@ static void add_text(texts *to, const char *key, const char *value) {
   to->values[to->n++] = value;
 }
 
-static void take_device(const psplit_session *session, psplit_i_session_options *out,
-                        texts *provider, texts *config) {
+static void take_device(const psplit_session *session, psplit_session *out, texts *provider,
+                        texts *config) {
   if (session->n_threads) out->n_threads = session->n_threads;
   if (session->optimization >= 0) out->optimization = session->optimization;
   out->provider = session->provider;
@@ -87,11 +92,11 @@ static void take_device(const psplit_session *session, psplit_i_session_options 
     add_text(config, session->config_keys[i], session->config_values[i]);
 }
 
-static void take_option(const session_setting *setting, psplit_i_session_options *out,
-                        texts *provider, texts *config) {
+static void take_option(const ort_setting *setting, psplit_session *out, texts *provider,
+                        texts *config) {
   switch (setting->id) {
     case OPT_THREADS: out->n_threads = setting->number; break;
-    case OPT_LEVEL: out->optimization = (int)setting->number; break;
+    case OPT_LEVEL: out->optimization = (int32_t)setting->number; break;
     case OPT_PROVIDER:
       out->provider = setting->value;
       provider->n = 0; /* options are those of another provider */
@@ -101,51 +106,52 @@ static void take_option(const session_setting *setting, psplit_i_session_options
   }
 }
 
-static psplit_code find_device(const session_settings *s, const psplit_i_manifest *manifest,
+static psplit_code find_device(const ort_settings *s, const psplit_pipeline_info *pipeline,
                                uint32_t stage, psplit_diag *diag, const psplit_session **out) {
-  const char *name = manifest->stages[stage].device;
+  const char *name = pipeline->stages[stage].device;
   for (uint32_t d = 0; d < psplit_devices_count(s->devices); d++) {
     if (strcmp(psplit_devices_name(s->devices, d), name) != 0) continue;
     *out = psplit_devices_session(s->devices, d);
     return PSPLIT_OK;
   }
-  return psplit_i_fail(diag, PSPLIT_USAGE,
-                       "stage %" PRIu32 " was planned for device %s, which is not in %s", stage,
-                       name, s->devices_file);
+  return psplit_diag_fail(diag, PSPLIT_USAGE,
+                          "stage %" PRIu32 " was planned for device %s, which is not in %s", stage,
+                          name, s->devices_file);
 }
 
 /* The stage's options, written to `room`, which has the size of all settings and more. */
-static psplit_code apply_to_stage(session_settings *s, const psplit_i_manifest *manifest,
+static psplit_code apply_to_stage(ort_settings *s, const psplit_pipeline_info *pipeline,
                                   uint32_t stage, const char **room, size_t n_room,
-                                  psplit_diag *diag, psplit_i_session_options *out) {
+                                  psplit_diag *diag, psplit_session *out) {
   texts provider = {room, room + n_room, 0}, config = {room + 2 * n_room, room + 3 * n_room, 0};
-  *out = (psplit_i_session_options){.optimization = 99, .n_threads = 1};
+  *out = (psplit_session){.optimization = 99, .n_threads = 1};
   if (s->devices) {
     const psplit_session *session = NULL;
-    const psplit_code code = find_device(s, manifest, stage, diag, &session);
+    const psplit_code code = find_device(s, pipeline, stage, diag, &session);
     if (code != PSPLIT_OK) return code;
     take_device(session, out, &provider, &config);
   }
   for (int own = 0; own < 2; own++)
     for (int later = 0; later < 2; later++) /* a provider first, then its options */
-      for (size_t i = 0; i < s->list.n; i++) {
-        const session_setting *setting = &s->list.items[i];
+      for (size_t i = 0; i < s->n_list; i++) {
+        const ort_setting *setting = &s->list[i];
         if ((setting->id != OPT_PROVIDER) == later && setting->stage == (own ? stage : PSPLIT_NONE))
           take_option(setting, out, &provider, &config);
       }
   if (provider.n && !out->provider)
-    return psplit_i_fail(diag, PSPLIT_USAGE,
-                         "--provider-option for stage %" PRIu32 ", which has no --provider", stage);
-  out->n_provider_options = provider.n;
+    return psplit_diag_fail(diag, PSPLIT_USAGE,
+                            "--provider-option for stage %" PRIu32 ", which has no --provider",
+                            stage);
+  out->n_provider_options = (uint32_t)provider.n;
   out->provider_keys = provider.keys;
   out->provider_values = provider.values;
-  out->n_config = config.n;
+  out->n_config = (uint32_t)config.n;
   out->config_keys = config.keys;
   out->config_values = config.values;
   return PSPLIT_OK;
 }
 
-static psplit_code read_devices(session_settings *s, uint32_t *io_n_devices, psplit_diag *diag) {
+static psplit_code read_devices(ort_settings *s, uint32_t *io_n_devices, psplit_diag *diag) {
   char *text = NULL;
   size_t n = 0;
   psplit_code code = cli_devices_read(s->devices_file, s->max_text_bytes, false, diag, &text, &n);
@@ -155,35 +161,33 @@ static psplit_code read_devices(session_settings *s, uint32_t *io_n_devices, psp
   return code;
 }
 
-psplit_code session_settings_apply(session_settings *s, const psplit_i_manifest *manifest,
-                                   psplit_diag *diag) {
-  const uint32_t n = manifest->n_stages;
-  psplit_code code = PSPLIT_OK;
+psplit_code ort_settings_apply(ort_settings *s, const psplit_pipeline_info *pipeline,
+                               psplit_diag *diag) {
+  const uint32_t n = pipeline->n_stages;
   uint32_t n_devices = n;
-  for (size_t i = 0; i < s->list.n; i++)
-    if (s->list.items[i].stage != PSPLIT_NONE && s->list.items[i].stage >= n)
-      return psplit_i_fail(diag, PSPLIT_USAGE,
-                           "an option is for stage %" PRIu32 "; there are stages 0 to %" PRIu32,
-                           s->list.items[i].stage, n - 1);
-  PSPLIT_TRY(read_devices(s, &n_devices, diag));
-  size_t n_room = s->list.n + 1;
+  for (size_t i = 0; i < s->n_list; i++)
+    if (s->list[i].stage != PSPLIT_NONE && s->list[i].stage >= n)
+      return psplit_diag_fail(diag, PSPLIT_USAGE,
+                              "an option is for stage %" PRIu32 "; there are stages 0 to %" PRIu32,
+                              s->list[i].stage, n - 1);
+  psplit_code code = read_devices(s, &n_devices, diag);
+  if (code != PSPLIT_OK) return code;
+  size_t n_room = s->n_list + 1;
   for (uint32_t d = 0; s->devices && d < psplit_devices_count(s->devices); d++) {
     const psplit_session *session = psplit_devices_session(s->devices, d);
     n_room += session->n_provider_options + session->n_config;
   }
   s->stages = calloc(n, sizeof *s->stages);
   s->texts = calloc(4 * n_room * n, sizeof *s->texts);
-  if (!s->stages || !s->texts) return psplit_i_nomem(diag);
-  for (uint32_t i = 0; i < n; i++)
-    PSPLIT_TRY(
-      apply_to_stage(s, manifest, i, s->texts + 4 * n_room * i, n_room, diag, &s->stages[i]));
-out:
+  if (!s->stages || !s->texts) return cli_nomem(diag);
+  for (uint32_t i = 0; i < n && code == PSPLIT_OK; i++)
+    code = apply_to_stage(s, pipeline, i, s->texts + 4 * n_room * i, n_room, diag, &s->stages[i]);
   return code;
 }
 
-void session_settings_fini(session_settings *s) {
-  for (size_t i = 0; i < s->list.n; i++) free(s->list.items[i].key);
-  psplit_i_vec_fini(&s->list);
+void ort_settings_fini(ort_settings *s) {
+  for (size_t i = 0; i < s->n_list; i++) free(s->list[i].key);
+  free(s->list);
   psplit_devices_destroy(s->devices);
   free(s->stages);
   free(s->texts);

@@ -1,9 +1,10 @@
-/* The options of onnx-pipeline-run that say how the sessions of the stages are run. */
-#ifndef PSPLIT_TOOLS_SESSION_OPTIONS_H
-#define PSPLIT_TOOLS_SESSION_OPTIONS_H
+/* The options of onnx-pipeline-run that say how ONNX Runtime runs the stages: its sessions. */
+#ifndef PSPLIT_TOOLS_ORT_OPTIONS_H
+#define PSPLIT_TOOLS_ORT_OPTIONS_H
+
+#include <psplit/run.h>
 
 #include "cli.h"
-#include "runtime.h"
 
 enum {
   OPT_DEVICES = 4000,
@@ -15,7 +16,7 @@ enum {
 };
 
 /* Rows of an option table. */
-#define SESSION_OPTIONS                                                                            \
+#define ORT_OPTIONS                                                                                \
   {OPT_DEVICES, "devices", "FILE", "devices of the stages, by name: what their \"session\" says"}, \
     {OPT_PROVIDER, "provider", "[STAGE=]NAME", "execution provider; default: CPU"},                \
     {OPT_PROVIDER_OPTION, "provider-option", "[STAGE=]KEY=VALUE",                                  \
@@ -27,34 +28,35 @@ enum {
       "0, 1, 2 or 99 (default): of ONNX Runtime's graph optimiser"                                 \
   }
 
-typedef struct session_setting {
+typedef struct ort_setting {
   int id;
   uint32_t stage; /* PSPLIT_NONE: all */
   char *key;      /* of KEY=VALUE; allocated */
   const char *value;
   uint32_t number; /* of OPT_THREADS and OPT_LEVEL */
-} session_setting;
+} ort_setting;
 
-typedef struct session_settings {
+typedef struct ort_settings {
   const char *devices_file;
   uint64_t max_text_bytes; /* of it; 0: the default */
   psplit_devices *devices;
-  PSPLIT_VEC(session_setting) list;
-  psplit_i_session_options *stages; /* [n_stages], made by session_settings_apply */
-  const char **texts;               /* keys and values that they point to */
-} session_settings;
+  ort_setting *list; /* [n_list] */
+  size_t n_list;
+  psplit_session *stages; /* [n_stages], made by ort_settings_apply */
+  const char **texts;     /* keys and values that they point to */
+} ort_settings;
 
 /* Takes one of these options; false after an error line, or where `id` is none of them. */
-bool session_option(const cli *program, session_settings *s, int id, const char *argument);
+bool ort_option(const cli *program, ort_settings *s, int id, const char *argument);
 
 /* Threads and level for all stages, for what has none. */
-void session_settings_all(const session_settings *s, psplit_i_session_options *out);
+void ort_settings_all(const ort_settings *s, psplit_session *out);
 
 /* Makes s->stages. What is said for one stage goes before what is said for all, and this before the
  * devices file. Errors: USAGE (no such stage, a device that the file has not), those of reading. */
-PSPLIT_MUST_USE psplit_code session_settings_apply(session_settings *s,
-                                                   const psplit_i_manifest *manifest,
-                                                   psplit_diag *diag);
-void session_settings_fini(session_settings *s);
+PSPLIT_MUST_USE psplit_code ort_settings_apply(ort_settings *s,
+                                               const psplit_pipeline_info *pipeline,
+                                               psplit_diag *diag);
+void ort_settings_fini(ort_settings *s);
 
 #endif

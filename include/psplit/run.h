@@ -1,0 +1,243 @@
+/* Running the stages of a split with ONNX Runtime: libpsplit-run, `pkg-config psplit-run`.
+ *
+ * A pipeline is the directory of a split. A run takes micro-batches through it, every stage at work
+ * on its own, each in a thread of this process (over MPI: psplit/run_mpi.h). ONNX Runtime is a
+ * library that is opened when it is needed; nothing here has to be built with it.
+ *
+ * Structs of options begin with their size, which their _init sets: psplit/base.h. */
+#ifndef PSPLIT_RUN_H
+#define PSPLIT_RUN_H
+
+#include <psplit/devices.h>
+#include <psplit/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ONNX Runtime, opened. Threads may share it; runs, profiles and comparisons of a process should:
+ * opening it takes some 10 ms, and its threads and memory are its own. */
+typedef struct psplit_onnxruntime psplit_onnxruntime;
+
+/* Opens the shared library `path`; NULL: the file that the environment variable PSPLIT_ONNXRUNTIME
+ * names, else libonnxruntime.so.1 or libonnxruntime.so where the loader looks. The caller owns
+ * *out_ort. Errors: IO (no library; the message says how to get one), UNSUPPORTED (not ONNX
+ * Runtime, or too old), PLUGIN, NOMEM. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_onnxruntime_open(const char *path, psplit_diag *diag,
+                                                               psplit_onnxruntime **out_ort);
+PSPLIT_API void psplit_onnxruntime_close(psplit_onnxruntime *ort); /* NULL is fine */
+
+/* Its version, "1.30.0"; owned by `ort`. */
+PSPLIT_API const char *psplit_onnxruntime_version(const psplit_onnxruntime *ort);
+
+/* A split, read from its pipeline.json. One run at a time: a run changes it. */
+typedef struct psplit_pipeline psplit_pipeline;
+
+/* A stage and what was predicted of it; times in ns, -1: not known. */
+typedef struct psplit_pipeline_stage {
+  const char *file, *device; /* the file's name in the directory; the device it was planned for */
+  int64_t compute_ns, recv_ns, send_ns, load_ns;
+} psplit_pipeline_stage;
+
+/* What pipeline.json says; owned by the pipeline. */
+typedef struct psplit_pipeline_info {
+  uint32_t n_stages;
+  const psplit_pipeline_stage *stages;
+  uint32_t n_inputs, n_outputs; /* of the model, in its order, optional inputs last */
+  const char *const *inputs, *const *outputs;
+  int64_t bottleneck_ns;   /* of the slowest stage, as predicted; -1: not known */
+  const char *cost_source; /* what the prediction stands on */
+} psplit_pipeline_info;
+
+typedef struct psplit_pipeline_options {
+  size_t struct_size;
+  uint64_t max_text_bytes; /* of pipeline.json; 0: 64 MiB */
+} psplit_pipeline_options;
+
+/* All 0. */
+PSPLIT_API void psplit_pipeline_options_init(psplit_pipeline_options *options);
+
+/* Reads directory/pipeline.json; stages are opened by each run. `options` may be NULL: defaults.
+ * The caller owns *out_pipeline. Errors: IO, LIMIT, MALFORMED, INVALID (tables of two stages do not
+ * agree), UNSUPPORTED, USAGE, NOMEM. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_pipeline_open(const char *directory,
+                                                            const psplit_pipeline_options *options,
+                                                            psplit_diag *diag,
+                                                            psplit_pipeline **out_pipeline);
+PSPLIT_API void psplit_pipeline_close(psplit_pipeline *pipeline); /* NULL is fine */
+PSPLIT_API const psplit_pipeline_info *psplit_pipeline_get_info(const psplit_pipeline *pipeline);
+
+/* A dense tensor of numbers, row-major, little-endian, packed. Lent. */
+typedef struct psplit_tensor_view {
+  int32_t data_type; /* TensorProto.DataType of ONNX: 1 float, 7 int64, ... */
+  uint32_t n_dims;
+  const int64_t *dims;
+  const void *data; /* NULL for strings: such outputs can be written to files only */
+  uint64_t n_bytes;
+} psplit_tensor_view;
+
+/* A file for an input: .npy, .npz, .pb (TensorProto), else raw bytes. In the path, {} stands for
+ * the number of the micro-batch. */
+typedef struct psplit_feed_file {
+  const char *input; /* NULL: an .npz with arrays named like inputs */
+  const char *path;
+} psplit_feed_file;
+
+/* The size of an input that the model leaves open. */
+typedef struct psplit_feed_shape {
+  const char *input;
+  uint32_t n_dims; /* at most 32 */
+  const int64_t *dims;
+} psplit_feed_shape;
+
+/* Gives input `input` of a micro-batch, warm-up included: fills *out, whose memory stays as it is
+ * until the next call for the same input (it is copied). Called by the threads of stages, for
+ * different inputs at once. Anything but OK ends the run. */
+typedef psplit_code (*psplit_give_input)(void *user, uint32_t micro_batch, const char *input,
+                                         psplit_diag *diag, psplit_tensor_view *out);
+
+/* Where inputs come from: of those that apply the first of files, `give` and random numbers. */
+typedef struct psplit_feed_options {
+  size_t struct_size;
+  const psplit_feed_file *files;
+  size_t n_files;
+  const psplit_dim_value *dims; /* sizes of symbolic dimensions */
+  size_t n_dims;
+  const psplit_feed_shape *shapes;
+  size_t n_shapes;
+  bool random;            /* floats in [-1, 1), integers in 0..99, 8-bit types any value */
+  uint64_t seed;          /* of these; they depend on it, the input's name and the micro-batch */
+  psplit_give_input give; /* for inputs without a default that no file gives; may be NULL */
+  void *give_user;
+} psplit_feed_options;
+
+/* Nothing is given, seed 1. */
+PSPLIT_API void psplit_feed_options_init(psplit_feed_options *options);
+
+/* Whether the pipeline has the inputs and dimensions that `feed` names: a misspelt one would be
+ * without effect. Runs look for themselves. Errors: USAGE (with the nearest name), NOMEM. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_feed_check(const psplit_feed_options *feed,
+                                                         const psplit_pipeline *pipeline,
+                                                         psplit_diag *diag);
+/* The same for a whole model. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_feed_check_model(const psplit_feed_options *feed,
+                                                               const psplit_model *model,
+                                                               psplit_diag *diag);
+
+/* Whether tensors go one after the other through `path`: "-" (standard input or output), a pipe, a
+ * device, anything in /dev. */
+PSPLIT_API bool psplit_is_tensor_stream(const char *path);
+
+/* Takes output `output` (position in the model's outputs) of a micro-batch; called by the threads
+ * of stages, for different outputs at once, for each output in the order of micro-batches. The
+ * tensor is lent for the call. Anything but OK ends the run. */
+typedef psplit_code (*psplit_take_output)(void *user, uint32_t micro_batch, uint32_t output,
+                                          const psplit_tensor_view *tensor, psplit_diag *diag);
+
+/* As n_micro_batches of a stream: until its inputs end. */
+#define PSPLIT_RUN_ENDLESS UINT32_MAX
+
+typedef struct psplit_run_options {
+  size_t struct_size;
+  /* How ONNX Runtime runs stages: 0: one thread, all optimisations, CPU; 1: `sessions` holds what
+   * is for all; else a row for each stage. What a row does not say has its default. */
+  const psplit_session *sessions;
+  size_t n_sessions;
+  const psplit_feed_options *feed; /* NULL: the model needs no inputs */
+  uint32_t n_micro_batches;        /* measured ones, at least 1; of a stream, at most so many */
+  uint32_t n_warmup;  /* run before the clock starts; outputs dropped; none in a stream */
+  uint32_t depth;     /* micro-batches that wait between two stages, at least 1 */
+  bool stream;        /* micro-batches are taken as they come: from "-", pipes, {} that counts */
+  bool pin;           /* a core for each stage, where there are enough */
+  bool one_at_a_time; /* no two stages compute at once: what each takes by itself */
+  /* Outputs are written here: to a directory, which is made, as MICROBATCH-OUTPUT.npy (.pb where
+   * numpy has no such type) beside outputs.json; to a tensor stream as one .npy after the other.
+   * NULL: nowhere. */
+  const char *output;
+  psplit_take_output take_output; /* instead of `output`; may be NULL */
+  void *take_output_user;
+  /* Becomes non-zero, from any thread or a signal handler, to stop (IO "interrupted"); looked at
+   * every 50 ms. May be NULL. */
+  const volatile int *cancel;
+  /* Called where threads have not ended 2 s after the first failure or a cancellation, which
+   * nothing can make them, since one computes on in a node or waits for a file that nobody writes;
+   * `diag` names them. It has to end the process. NULL: they are waited for. */
+  void (*give_up)(void *user, const psplit_diag *diag);
+  void *give_up_user;
+  double timeout_s;     /* MPI: longest silence of a rank that is waited for */
+  uint64_t chunk_bytes; /* MPI: largest message, at most 2^30 */
+} psplit_run_options;
+
+/* One micro-batch after one warm-up, depth 2, timeout 60 s, messages of 1 GiB, else 0 or NULL. */
+PSPLIT_API void psplit_run_options_init(psplit_run_options *options);
+
+/* Means over the micro-batches of a stage, ns. */
+typedef struct psplit_stage_report {
+  int64_t busy_ns;     /* in ONNX Runtime */
+  int64_t wait_in_ns;  /* for inputs */
+  int64_t wait_out_ns; /* for room to hand over outputs */
+  int64_t transfer_ns; /* its inputs were on the way, while it waited or computed */
+  uint64_t bytes;      /* of inputs from other stages, over MPI */
+} psplit_stage_report;
+
+typedef struct psplit_run_report {
+  uint32_t n_stages;
+  uint64_t n_micro_batches;
+  double seconds;    /* from the first input taken to the last output given */
+  double throughput; /* micro-batches a second */
+  /* Micro-batches a second between the first output given and the last: without filling and
+   * draining. 0 where there is but one. */
+  double steady_throughput;
+  /* Of a micro-batch, from its first to its last stage. */
+  int64_t latency_median_ns, latency_max_ns;
+  double bubble_frac;                /* part of the stages' time in which they did not compute */
+  double bubble_fill_frac;           /* what filling and draining alone would cost: (K-1)/(M+K-1) */
+  const psplit_stage_report *stages; /* [n_stages] */
+} psplit_run_report;
+
+/* A finished run: what was measured. */
+typedef struct psplit_run psplit_run;
+
+/* Runs the pipeline in this process, a thread a stage, and returns when all have ended. The first
+ * failure stops all; its message names the stage, its file and the micro-batch. Memory: that of the
+ * sessions and of `depth` micro-batches before each stage. The caller owns *out_run, which `ort`
+ * and `pipeline` outlive. Errors: USAGE (options, inputs), IO (files, "interrupted"), INVALID (ONNX
+ * Runtime refuses a stage or fails), MALFORMED, UNSUPPORTED, NOMEM. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_pipeline_run(const psplit_onnxruntime *ort,
+                                                           psplit_pipeline *pipeline,
+                                                           const psplit_run_options *options,
+                                                           psplit_diag *diag, psplit_run **out_run);
+PSPLIT_API void psplit_run_destroy(psplit_run *run); /* NULL is fine */
+
+/* Owned by the run. */
+PSPLIT_API const psplit_run_report *psplit_run_get_report(const psplit_run *run);
+
+/* The report beside what was predicted, as JSON (docs/running.md); malloc'd. Errors: NOMEM. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_run_report_json(const psplit_run *run,
+                                                              psplit_diag *diag, char **out_text);
+
+/* The last 16,384 micro-batches in the trace event format of Perfetto and chrome://tracing: a
+ * process for each stage, in it a row for computing and one for waiting; malloc'd. Errors: NOMEM.
+ */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_run_trace_json(const psplit_run *run,
+                                                             psplit_diag *diag, char **out_text);
+
+/* How an output of the pipeline differs from the whole model's, over all micro-batches. */
+typedef struct psplit_output_difference {
+  uint64_t n_elements, n_different; /* by their bits */
+  double max_abs, max_rel; /* of these; rel: over the model's; infinite with NaN, strings */
+  bool random;             /* differs, and the model gives other bits itself when it runs again */
+} psplit_output_difference;
+
+/* Runs the model `model_path` whole, then the pipeline as psplit_pipeline_run does, on the same
+ * inputs and with options->sessions[0] for all stages (options->output, take_output and stream are
+ * not used). out[info->n_outputs] is the caller's. Errors: MISMATCH where types or shapes differ;
+ * those of running. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_compare_run(
+  const psplit_onnxruntime *ort, const char *model_path, psplit_pipeline *pipeline,
+  const psplit_run_options *options, psplit_diag *diag, psplit_output_difference *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,44 @@
+/* Running a pipeline over MPI, a stage a rank: libpsplit-run-mpi, `pkg-config psplit-run-mpi`.
+ * Built where MPI was found, and for that MPI. */
+#ifndef PSPLIT_RUN_MPI_H
+#define PSPLIT_RUN_MPI_H
+
+#include <psplit/run.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Whether a launcher of MPI (mpirun) started this process. */
+PSPLIT_API bool psplit_mpi_launched(void);
+
+/* Starts MPI and says which of how many ranks this is. Once in a process, from its main thread,
+ * which makes all later calls. Errors: PLUGIN. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_mpi_begin(psplit_diag *diag, uint32_t *out_rank,
+                                                        uint32_t *out_n_ranks);
+
+/* Whether there are as many ranks as stages. Errors: USAGE. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_mpi_check_ranks(const psplit_pipeline *pipeline,
+                                                              psplit_diag *diag);
+
+/* Runs this rank's stage; all ranks call it, each with its own pipeline of the same directory. On
+ * rank 0, the run holds what all ranks measured, on rank 0's clock; elsewhere *out_run is NULL. A
+ * rank whose call fails must call psplit_mpi_abort, which stops all of them; so does a rank that
+ * hears nothing for options->timeout_s. options->pin and one_at_a_time are not used. Errors: those
+ * of psplit_mpi_check_ranks and psplit_pipeline_run. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_mpi_run(const psplit_onnxruntime *ort,
+                                                      psplit_pipeline *pipeline,
+                                                      const psplit_run_options *options,
+                                                      psplit_diag *diag, psplit_run **out_run);
+
+/* Ends MPI, after all is done and told: standard streams are flushed, and where MPI hangs the
+ * process ends after 15 s. */
+PSPLIT_API void psplit_mpi_end(void);
+
+/* Ends all ranks with this exit status, within 5 s; does not return. */
+PSPLIT_API void psplit_mpi_abort(int status);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,117 @@
+#include "options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void psplit_feed_options_init(psplit_feed_options *options) {
+  *options = (psplit_feed_options){.struct_size = sizeof *options, .seed = 1};
+}
+
+void psplit_run_options_init(psplit_run_options *options) {
+  *options = (psplit_run_options){.struct_size = sizeof *options,
+                                  .n_micro_batches = 1,
+                                  .n_warmup = 1,
+                                  .depth = 2,
+                                  .timeout_s = 60,
+                                  .chunk_bytes = 1 << 30};
+}
+
+psplit_code psplit_i_take_feed(const psplit_feed_options *given, psplit_diag *diag,
+                               psplit_feed_options *out) {
+  psplit_code code = PSPLIT_OK;
+  psplit_feed_options_init(out);
+  PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_feed_options, given, out, diag));
+  for (size_t i = 0; i < out->n_shapes; i++)
+    if (out->shapes[i].n_dims > PSPLIT_I_MAX_RANK)
+      PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE, "input %s is given more than %d dimensions",
+                               out->shapes[i].input, PSPLIT_I_MAX_RANK));
+out:
+  return code;
+}
+
+psplit_i_session_options psplit_i_take_session(const psplit_session *given) {
+  psplit_i_session_options taken = {.optimization = 99, .n_threads = 1};
+  if (!given) return taken;
+  if (given->n_threads) taken.n_threads = given->n_threads;
+  if (given->optimization >= 0) taken.optimization = given->optimization;
+  taken.provider = given->provider;
+  taken.n_provider_options = given->n_provider_options;
+  taken.provider_keys = given->provider_keys;
+  taken.provider_values = given->provider_values;
+  taken.n_config = given->n_config;
+  taken.config_keys = given->config_keys;
+  taken.config_values = given->config_values;
+  return taken;
+}
+
+/* A psplit_i_logger: shows a tensor to who takes outputs. */
+static psplit_code take_output(void *user, uint32_t micro_batch, uint32_t output,
+                               psplit_i_tensor *tensor, psplit_diag *diag) {
+  const psplit_i_run_setup *setup = user;
+  psplit_i_tensor_view view;
+  const psplit_code code = psplit_i_tensor_look(tensor, diag, &view);
+  if (code != PSPLIT_OK) return code;
+  const psplit_tensor_view shown = {.data_type = view.data_type,
+                                    .n_dims = (uint32_t)view.n_dims,
+                                    .dims = view.dims,
+                                    .data = view.data,
+                                    .n_bytes = view.n_bytes};
+  return setup->given.take_output(setup->given.take_output_user, micro_batch, output, &shown, diag);
+}
+
+static psplit_code check(const psplit_run_options *o, uint32_t n_stages, psplit_diag *diag) {
+  if (!o->n_micro_batches || !o->depth)
+    return psplit_i_fail(diag, PSPLIT_USAGE, "a run has at least one micro-batch and depth 1");
+  if (o->n_micro_batches == PSPLIT_RUN_ENDLESS && !o->stream)
+    return psplit_i_fail(diag, PSPLIT_USAGE, "only a stream of micro-batches may be endless");
+  if (o->n_sessions > 1 && o->n_sessions != n_stages)
+    return psplit_i_fail(diag, PSPLIT_USAGE, "%zu sessions are given for %u stages", o->n_sessions,
+                         n_stages);
+  if (!(o->timeout_s > 0) || !o->chunk_bytes || o->chunk_bytes > (uint64_t)1 << 30)
+    return psplit_i_fail(diag, PSPLIT_USAGE,
+                         "a timeout is above 0 s, a message has from 1 to 2^30 bytes");
+  if (o->output && o->take_output)
+    return psplit_i_fail(diag, PSPLIT_USAGE, "outputs go to a path or to a function, not to both");
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_run_setup_make(const psplit_run_options *given, uint32_t n_stages,
+                                    psplit_diag *diag, psplit_i_run_setup *out) {
+  psplit_code code = PSPLIT_OK;
+  psplit_run_options *o = &out->given;
+  psplit_i_run_options *run = &out->run;
+  psplit_run_options_init(o);
+  PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_run_options, given, o, diag));
+  PSPLIT_TRY(check(o, n_stages, diag));
+  run->session = psplit_i_take_session(o->n_sessions ? o->sessions : NULL);
+  if (o->n_sessions > 1) {
+    run->stage_sessions = out->sessions = calloc(n_stages, sizeof *out->sessions);
+    if (!out->sessions) PSPLIT_TRY(psplit_i_nomem(diag));
+    for (uint32_t s = 0; s < n_stages; s++)
+      out->sessions[s] = psplit_i_take_session(&o->sessions[s]);
+  }
+  PSPLIT_TRY(psplit_i_take_feed(o->feed, diag, &run->feed.given));
+  run->n_micro_batches = o->n_micro_batches;
+  run->n_warmup = o->stream ? 0 : o->n_warmup;
+  run->depth = o->depth;
+  run->pin = o->pin;
+  if (o->one_at_a_time) run->turn = &out->turn;
+  run->timeout_s = o->timeout_s;
+  run->chunk_bytes = o->chunk_bytes;
+  run->interrupted = psplit_i_flag(o->cancel);
+  run->failed = &out->failed;
+  run->give_up = o->give_up;
+  run->give_up_user = o->give_up_user;
+  if (o->take_output) {
+    run->logger = take_output;
+    run->user = out;
+  }
+out:
+  pthread_mutex_init(&out->turn, NULL);
+  return code;
+}
+
+void psplit_i_run_setup_fini(psplit_i_run_setup *setup) {
+  pthread_mutex_destroy(&setup->turn);
+  free(setup->sessions);
+}

@@ -1,0 +1,208 @@
+#include "run.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "feed_check.h"
+#include "outputs.h"
+
+struct psplit_run {
+  const psplit_onnxruntime *ort;
+  const psplit_pipeline *pipeline;
+  const char *transport;
+  psplit_i_timeline timeline;
+  psplit_run_report report;
+};
+
+psplit_code psplit_onnxruntime_open(const char *path, psplit_diag *diag,
+                                    psplit_onnxruntime **out_ort) {
+  psplit_onnxruntime *made = calloc(1, sizeof *made);
+  if (!made) return psplit_i_nomem(diag);
+  const psplit_code code = psplit_i_ort_open(path, diag, &made->ort);
+  if (code == PSPLIT_OK)
+    *out_ort = made;
+  else
+    free(made);
+  return code;
+}
+
+void psplit_onnxruntime_close(psplit_onnxruntime *ort) {
+  if (ort) psplit_i_ort_close(&ort->ort);
+  free(ort);
+}
+
+const char *psplit_onnxruntime_version(const psplit_onnxruntime *ort) { return ort->ort.version; }
+
+bool psplit_is_tensor_stream(const char *path) { return psplit_i_records_are_in(path); }
+
+static psplit_code describe(psplit_pipeline *p, psplit_diag *diag) {
+  const psplit_i_manifest *m = &p->pipe.manifest;
+  p->stages = calloc((size_t)m->n_stages + 1, sizeof *p->stages);
+  if (!p->stages) return psplit_i_nomem(diag);
+  for (uint32_t s = 0; s < m->n_stages; s++) {
+    const psplit_i_manifest_stage *stage = &m->stages[s];
+    p->stages[s] = (psplit_pipeline_stage){stage->file,    stage->device,  stage->compute_ns,
+                                           stage->recv_ns, stage->send_ns, stage->load_ns};
+  }
+  p->info = (psplit_pipeline_info){.n_stages = m->n_stages,
+                                   .stages = p->stages,
+                                   .n_inputs = m->n_inputs,
+                                   .n_outputs = m->n_outputs,
+                                   .inputs = m->inputs,
+                                   .outputs = m->outputs,
+                                   .bottleneck_ns = m->bottleneck_ns,
+                                   .cost_source = m->cost_source};
+  return PSPLIT_OK;
+}
+
+void psplit_pipeline_options_init(psplit_pipeline_options *options) {
+  *options = (psplit_pipeline_options){.struct_size = sizeof *options};
+}
+
+psplit_code psplit_pipeline_open(const char *directory, const psplit_pipeline_options *options,
+                                 psplit_diag *diag, psplit_pipeline **out_pipeline) {
+  psplit_pipeline_options taken;
+  psplit_pipeline *made = calloc(1, sizeof *made);
+  psplit_code code;
+  psplit_pipeline_options_init(&taken);
+  PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_pipeline_options, options, &taken, diag));
+  if (!made || !(made->directory = strdup(directory))) PSPLIT_TRY(psplit_i_nomem(diag));
+  PSPLIT_TRY(psplit_i_pipe_read(made->directory, taken.max_text_bytes, diag, &made->pipe));
+  PSPLIT_TRY(describe(made, diag));
+out:
+  if (code == PSPLIT_OK)
+    *out_pipeline = made;
+  else
+    psplit_pipeline_close(made);
+  return code;
+}
+
+void psplit_pipeline_close(psplit_pipeline *pipeline) {
+  if (!pipeline) return;
+  psplit_i_pipe_fini(&pipeline->pipe);
+  free(pipeline->stages);
+  free(pipeline->directory);
+  free(pipeline);
+}
+
+const psplit_pipeline_info *psplit_pipeline_get_info(const psplit_pipeline *pipeline) {
+  return &pipeline->info;
+}
+
+/* options->output: a directory of files, or one tensor after the other. */
+typedef struct output_path {
+  const char *path; /* NULL: none */
+  bool streams;
+  psplit_i_output_directory directory;
+  psplit_i_output_stream stream;
+} output_path;
+
+static psplit_code open_output(output_path *o, psplit_i_run_setup *setup, uint32_t rank,
+                               const psplit_i_manifest *manifest, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  psplit_i_run_options *run = &setup->run;
+  if (o->streams) {
+    if (rank == 0 && strcmp(o->path, "-") != 0)
+      PSPLIT_TRY(psplit_i_output_stream_open(o->path, run->interrupted, diag, &o->stream));
+    run->logger = psplit_i_outputs_stream;
+    run->user = &o->stream;
+  } else if (o->path) {
+    PSPLIT_TRY(psplit_i_outputs_begin(o->path, diag));
+    if (rank == 0)
+      PSPLIT_TRY(psplit_i_outputs_index(o->path, manifest, run->n_micro_batches, diag));
+    run->logger = psplit_i_outputs_write;
+    run->user = &o->directory;
+  }
+out:
+  return code;
+}
+
+/* Only now it is known how many micro-batches a stream had. */
+static psplit_code finish_output(const output_path *o, const psplit_i_run_setup *setup,
+                                 uint32_t rank, const psplit_i_manifest *manifest,
+                                 const psplit_i_timeline *timeline, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  if (!o->path || o->streams) return code;
+  if (rank == 0 && setup->given.stream)
+    PSPLIT_TRY(psplit_i_outputs_index(o->path, manifest, timeline->n_micro_batches, diag));
+  PSPLIT_TRY(psplit_i_outputs_end(o->path, diag));
+out:
+  return code;
+}
+
+psplit_code psplit_i_run_over(psplit_i_transport transport, const char *name, uint32_t rank,
+                              const psplit_onnxruntime *ort, psplit_pipeline *pipeline,
+                              const psplit_run_options *options, psplit_diag *diag,
+                              psplit_run **out_run) {
+  psplit_i_pipe *pipe = &pipeline->pipe;
+  const uint32_t n_links = pipe->n_links;
+  psplit_i_run_setup setup = {0};
+  psplit_run *run = calloc(1, sizeof *run);
+  psplit_code code = run ? PSPLIT_OK : psplit_i_nomem(diag);
+  output_path output = {.stream = {"standard output", STDOUT_FILENO, &setup.failed}};
+  if (!run) return code;
+  *run = (psplit_run){.ort = ort, .pipeline = pipeline, .transport = name};
+  PSPLIT_TRY(psplit_i_run_setup_make(options, pipe->manifest.n_stages, diag, &setup));
+  output.path = output.directory.directory = setup.given.output;
+  output.streams = output.path && psplit_i_records_are_in(output.path);
+  PSPLIT_TRY(psplit_i_feed_check(&setup.run.feed.given, pipe, diag));
+  if (setup.given.stream || output.streams)
+    PSPLIT_TRY(psplit_i_pipe_open_ends(pipe, setup.given.stream, output.streams, diag));
+  PSPLIT_TRY(open_output(&output, &setup, rank, &pipe->manifest, diag));
+  PSPLIT_TRY(transport(&ort->ort, pipe, &setup.run, rank, diag, &run->timeline));
+  PSPLIT_TRY(finish_output(&output, &setup, rank, &pipe->manifest, &run->timeline, diag));
+  if (rank == 0) PSPLIT_TRY(psplit_i_report_make(&run->timeline, diag, &run->report));
+out:
+  pipe->n_links = n_links; /* the ends are those of this run */
+  if (output.stream.fd != STDOUT_FILENO) close(output.stream.fd);
+  psplit_i_run_setup_fini(&setup);
+  if (code == PSPLIT_OK) *out_run = rank == 0 ? run : NULL;
+  if (code != PSPLIT_OK || rank != 0) psplit_run_destroy(run);
+  return code;
+}
+
+static psplit_code over_threads(const psplit_i_ort *ort, const psplit_i_pipe *pipe,
+                                const psplit_i_run_options *options, uint32_t rank,
+                                psplit_diag *diag, psplit_i_timeline *out) {
+  (void)rank;
+  return psplit_i_run_threads(ort, pipe, options, diag, out);
+}
+
+psplit_code psplit_pipeline_run(const psplit_onnxruntime *ort, psplit_pipeline *pipeline,
+                                const psplit_run_options *options, psplit_diag *diag,
+                                psplit_run **out_run) {
+  return psplit_i_run_over(over_threads, "threads", 0, ort, pipeline, options, diag, out_run);
+}
+
+void psplit_run_destroy(psplit_run *run) {
+  if (!run) return;
+  psplit_i_timeline_fini(&run->timeline);
+  psplit_i_report_fini(&run->report);
+  free(run);
+}
+
+const psplit_run_report *psplit_run_get_report(const psplit_run *run) { return &run->report; }
+
+/* Hands `text` to the caller. */
+static psplit_code give_text(psplit_i_text *text, psplit_diag *diag, char **out_text) {
+  if (text->failed) {
+    psplit_i_text_fini(text);
+    return psplit_i_nomem(diag);
+  }
+  *out_text = text->bytes;
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_run_report_json(const psplit_run *run, psplit_diag *diag, char **out_text) {
+  psplit_i_text text = {0};
+  psplit_i_report_json(&run->report, &run->pipeline->pipe, run->transport, run->ort->ort.version,
+                       &text);
+  return give_text(&text, diag, out_text);
+}
+
+psplit_code psplit_run_trace_json(const psplit_run *run, psplit_diag *diag, char **out_text) {
+  psplit_i_text text = {0};
+  psplit_i_trace_json(&run->timeline, &run->pipeline->pipe, &text);
+  return give_text(&text, diag, out_text);
+}

@@ -1,0 +1,32 @@
+/* Behind psplit/run.h: what its opaque types are, and a run whatever moves the tensors. */
+#ifndef PSPLIT_RUNTIME_RUN_H
+#define PSPLIT_RUNTIME_RUN_H
+
+#include "options.h"
+#include "report.h"
+
+struct psplit_onnxruntime {
+  psplit_i_ort ort;
+};
+
+struct psplit_pipeline {
+  char *directory;
+  psplit_i_pipe pipe;
+  psplit_pipeline_info info;
+  psplit_pipeline_stage *stages;
+};
+
+/* Runs all stages, or that of `rank`; only rank 0 gets a timeline. */
+typedef psplit_code (*psplit_i_transport)(const psplit_i_ort *ort, const psplit_i_pipe *pipe,
+                                          const psplit_i_run_options *options, uint32_t rank,
+                                          psplit_diag *diag, psplit_i_timeline *out);
+
+/* psplit_pipeline_run over a transport, which reports call `name`. *out_run is NULL where `rank` is
+ * not 0. */
+PSPLIT_MUST_USE psplit_code psplit_i_run_over(psplit_i_transport transport, const char *name,
+                                              uint32_t rank, const psplit_onnxruntime *ort,
+                                              psplit_pipeline *pipeline,
+                                              const psplit_run_options *options, psplit_diag *diag,
+                                              psplit_run **out_run);
+
+#endif

@@ -1,0 +1,36 @@
+/* onnx-pipeline-split --autotune: its options, and a line for each round. */
+#ifndef PSPLIT_TOOLS_TUNE_H
+#define PSPLIT_TOOLS_TUNE_H
+
+#include <psplit/emit.h>
+#include <stdio.h>
+
+#include "plan_options.h"
+#ifdef PSPLIT_HAS_RUNTIME
+#include "feed_options.h"
+#else
+#define PSPLIT_HAS_RUNTIME 0
+#endif
+
+typedef struct tune_settings {
+  uint32_t n_rounds;       /* 0: none */
+  const char *onnxruntime; /* NULL: as onnx-pipeline-run finds it */
+  int optimization;        /* 0, 1, 2 or 99 */
+#if PSPLIT_HAS_RUNTIME
+  feed_settings feed; /* files and shapes of inputs; else random ones, sizes of --dim */
+#endif
+  const volatile int *interrupted; /* the number of a signal: stop */
+} tune_settings;
+
+void tune_init(tune_settings *settings);
+
+/* Runs psplit_autotune for a split of `model`, opened from `path`, into `directory`, and leaves the
+ * costs in `plan`. `out` gets a line for each round; NULL: none. Errors: those of psplit_autotune;
+ * UNSUPPORTED where the runner was not built. */
+PSPLIT_MUST_USE psplit_code tune_run(const tune_settings *settings, const char *path,
+                                     const psplit_model *model, uint32_t n_stages,
+                                     const psplit_emit_options *emit, const char *directory,
+                                     FILE *out, psplit_diag *diag, plan_options *plan);
+void tune_fini(tune_settings *settings);
+
+#endif

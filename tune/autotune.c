@@ -1,0 +1,335 @@
+/* Split, run, correct the costs, again. */
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "feed_check.h"
+#include "tune.h"
+
+/* How far costs follow a measurement, as an exponent: less than 1 keeps noise from swinging the
+ * cut. */
+static const double DAMPING = 0.8;
+static const double BALANCED = 0.05;
+
+typedef struct tuner {
+  psplit_autotune_options options;
+  const psplit_model *model;
+  psplit_emit_options emit;
+  char *scratch, *stages; /* a new directory, and one in it */
+  const psplit_onnxruntime *ort;
+  psplit_i_run_options run;
+  psplit_planner_options planner;        /* its costs are those below */
+  const psplit_cost_table **cost_tables; /* the caller's, then `costs` */
+  size_t n_given_costs;
+  psplit_cost_table *costs; /* of this round; NULL before the first */
+  uint32_t n_nodes, n_stages;
+  int64_t *node_ns;     /* [n_nodes] of this round, on the first device */
+  int64_t *best_ns;     /* of the best */
+  uint32_t *node_stage; /* [n_nodes] of the round before */
+  int64_t *measured_ns; /* [n_stages] */
+  int64_t best_slowest_ns;
+} tuner;
+
+static void remove_stages(const char *path) {
+  DIR *directory = path ? opendir(path) : NULL;
+  if (!directory) return;
+  for (struct dirent *each; (each = readdir(directory));)
+    if (each->d_name[0] != '.') unlinkat(dirfd(directory), each->d_name, 0);
+  closedir(directory);
+  rmdir(path);
+}
+
+/* The plan's costs become `table`, which the tuner owns from here on. */
+static void use_table(tuner *t, psplit_cost_table *table) {
+  const size_t n = t->n_given_costs;
+  psplit_cost_table_destroy(t->costs);
+  t->costs = table;
+  t->cost_tables[n] = table;
+  t->planner.costs = t->cost_tables;
+  t->planner.n_costs = n + 1;
+}
+
+static psplit_code use_times(tuner *t, const int64_t *node_ns, psplit_diag *diag) {
+  psplit_cost_table *table;
+  const psplit_code code = psplit_cost_table_of_nodes(node_ns, t->n_nodes, diag, &table);
+  if (code == PSPLIT_OK) use_table(t, table);
+  return code;
+}
+
+static psplit_code plan_with(const tuner *t, const psplit_planner_options *options,
+                             const char *pipeline, psplit_diag *diag, psplit_planner **out) {
+  psplit_code code;
+  PSPLIT_TRY(psplit_planner_create(t->model, options, diag, out));
+  PSPLIT_TRY(psplit_planner_run(*out, pipeline, diag));
+out:
+  return code;
+}
+
+/* Without costs, those of the whole model are where to begin. */
+static psplit_code measure_whole(tuner *t, const char *path, psplit_diag *diag) {
+  enum { RUNS = 10 };
+  psplit_code code;
+  char *text = NULL;
+  psplit_cost_table *table;
+  psplit_read_options read;
+  psplit_run_options run;
+  psplit_run_options_init(&run);
+  run.sessions = t->options.session;
+  run.n_sessions = t->options.session ? 1 : 0;
+  run.feed = &t->run.feed.given;
+  run.n_warmup = t->run.n_warmup;
+  run.n_micro_batches = RUNS;
+  run.cancel = t->options.cancel;
+  psplit_read_options_init(&read);
+  PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_read_options, t->options.read, &read, diag));
+  read.n_inline_ifs = 0;
+  PSPLIT_TRY(psplit_profile_model(t->ort, path, &read, &run, diag, &text));
+  PSPLIT_TRY(psplit_cost_table_parse("the profile", text, strlen(text), diag, &table));
+  use_table(t, table);
+out:
+  free(text);
+  return code;
+}
+
+/* A model in which Ifs were replaced is in no file: it is written as one stage. */
+static psplit_code measure_inlined(tuner *t, psplit_diag *diag) {
+  psplit_code code;
+  psplit_planner *made = NULL;
+  psplit_i_text path = {0};
+  psplit_planner_options one = t->planner;
+  one.n_stages = 1;
+  one.devices = NULL;
+  one.n_pins = one.n_keep_together = 0;
+  one.ignore_annotations = true;
+  one.logger = NULL;
+  PSPLIT_TRY(plan_with(t, &one, NULL, diag, &made));
+  PSPLIT_TRY(psplit_emit(t->model, psplit_planner_plan(made), t->stages, &t->emit, diag));
+  psplit_i_text_addf(&path, "%s/stage0.onnx", t->stages);
+  if (path.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  PSPLIT_TRY(measure_whole(t, path.bytes, diag));
+out:
+  remove_stages(t->stages);
+  psplit_i_text_fini(&path);
+  psplit_planner_destroy(made);
+  return code;
+}
+
+static int by_size(const void *a, const void *b) {
+  const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* What each stage took for a micro-batch: the lower quartile, since what disturbs a stage from
+ * outside only makes it slower, while the least may be of a moment when the other stages waited. */
+static psplit_code take_times(const psplit_i_timeline *timeline, psplit_diag *diag,
+                              int64_t *out_ns) {
+  const uint32_t n = psplit_i_timeline_n(timeline);
+  int64_t *ns = calloc(n, sizeof *ns);
+  if (!ns) return psplit_i_nomem(diag);
+  for (uint32_t s = 0; s < timeline->n_stages; s++) {
+    for (uint32_t m = 0; m < n; m++) {
+      const psplit_i_event *e = psplit_i_timeline_event(timeline, s, m);
+      ns[m] = e->done_ns - e->ready_ns;
+    }
+    qsort(ns, n, sizeof *ns, by_size);
+    out_ns[s] = ns[n / 4];
+  }
+  free(ns);
+  return PSPLIT_OK;
+}
+
+/* Writes the stages, runs them, and gives their times. About a second of work. */
+static psplit_code run_stages(tuner *t, const psplit_plan *plan, psplit_diag *diag) {
+  psplit_code code;
+  psplit_i_pipe pipe = {0};
+  psplit_i_timeline timeline = {0};
+  const double n = plan->bottleneck_ns > 0 ? 1e9 / (double)plan->bottleneck_ns : 100;
+  t->run.n_micro_batches = n < 10 ? 10 : n > 1000 ? 1000 : (uint32_t)n;
+  PSPLIT_TRY(psplit_emit(t->model, plan, t->stages, &t->emit, diag));
+  PSPLIT_TRY(psplit_i_pipe_read(t->stages, t->options.max_text_bytes, diag, &pipe));
+  PSPLIT_TRY(psplit_i_feed_check_inputs(&t->run.feed.given, &pipe, diag));
+  PSPLIT_TRY(psplit_i_run_threads(&t->ort->ort, &pipe, &t->run, diag, &timeline));
+  PSPLIT_TRY(take_times(&timeline, diag, t->measured_ns));
+out:
+  psplit_i_timeline_fini(&timeline);
+  psplit_i_pipe_fini(&pipe);
+  remove_stages(t->stages);
+  return code;
+}
+
+static double slowest_over_mean(const tuner *t, int64_t *out_slowest_ns) {
+  double sum = 0;
+  int64_t slowest_ns = 0;
+  for (uint32_t s = 0; s < t->n_stages; s++) {
+    sum += (double)t->measured_ns[s];
+    if (t->measured_ns[s] > slowest_ns) slowest_ns = t->measured_ns[s];
+  }
+  *out_slowest_ns = slowest_ns;
+  return sum > 0 ? (double)slowest_ns * t->n_stages / sum - 1 : 0;
+}
+
+static void tell_round(const tuner *t, uint32_t round, const psplit_plan *plan, double imbalance) {
+  const psplit_autotune_round told = {.round = round,
+                                      .imbalance_frac = imbalance,
+                                      .predicted_ns = plan->bottleneck_ns,
+                                      .n_stages = t->n_stages,
+                                      .measured_ns = t->measured_ns};
+  if (t->options.after_round) t->options.after_round(t->options.after_round_user, &told);
+}
+
+/* The nodes of a stage get dearer as it was slower than predicted. */
+static void correct(tuner *t, const psplit_plan *plan) {
+  for (uint32_t n = 0; n < t->n_nodes; n++) {
+    const uint32_t s = plan->node_stage[n];
+    const double predicted = (double)plan->stages[s].compute_ns;
+    if (predicted > 0 && t->measured_ns[s] > 0)
+      t->node_ns[n] =
+        llround((double)t->node_ns[n] * pow((double)t->measured_ns[s] / predicted, DAMPING));
+  }
+}
+
+static psplit_code make_room(tuner *t, const psplit_plan *plan, psplit_diag *diag) {
+  t->n_nodes = plan->n_nodes;
+  t->n_stages = plan->n_stages;
+  t->node_ns = calloc((size_t)t->n_nodes + 1, sizeof *t->node_ns);
+  t->best_ns = calloc((size_t)t->n_nodes + 1, sizeof *t->best_ns);
+  t->node_stage = calloc((size_t)t->n_nodes + 1, sizeof *t->node_stage);
+  t->measured_ns = calloc((size_t)t->n_stages + 1, sizeof *t->measured_ns);
+  return t->node_ns && t->best_ns && t->node_stage && t->measured_ns ? PSPLIT_OK
+                                                                     : psplit_i_nomem(diag);
+}
+
+/* One round; *out_done: another would not help. */
+static psplit_code tune_once(tuner *t, uint32_t round, psplit_diag *diag, bool *out_done) {
+  psplit_code code;
+  psplit_planner *made = NULL;
+  int64_t slowest_ns;
+  PSPLIT_TRY(plan_with(t, &t->planner, t->options.pipeline, diag, &made));
+  const psplit_plan *plan = psplit_planner_plan(made);
+  if (!plan)
+    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE, "the pipeline has no pass that partitions"));
+  if (round == 1) PSPLIT_TRY(make_room(t, plan, diag));
+  const size_t n_bytes = t->n_nodes * sizeof *t->node_stage;
+  *out_done = round > 1 && memcmp(t->node_stage, plan->node_stage, n_bytes) == 0;
+  if (*out_done) goto out;
+  memcpy(t->node_stage, plan->node_stage, n_bytes);
+  psplit_planner_node_ns(made, 0, t->node_ns);
+  PSPLIT_TRY(run_stages(t, plan, diag));
+  const double imbalance = slowest_over_mean(t, &slowest_ns);
+  tell_round(t, round, plan, imbalance);
+  if (round == 1 || slowest_ns < t->best_slowest_ns) {
+    t->best_slowest_ns = slowest_ns;
+    memcpy(t->best_ns, t->node_ns, t->n_nodes * sizeof *t->best_ns);
+  }
+  correct(t, plan);
+  *out_done = imbalance <= BALANCED;
+out:
+  psplit_planner_destroy(made);
+  return code;
+}
+
+static psplit_code tune(tuner *t, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  bool done = false;
+  for (uint32_t round = 1; round <= t->options.n_rounds && !done; round++) {
+    if (t->run.interrupted && atomic_load(t->run.interrupted))
+      PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "interrupted"));
+    PSPLIT_TRY(tune_once(t, round, diag, &done));
+    if (!done) PSPLIT_TRY(use_times(t, t->node_ns, diag));
+    t->planner.logger = NULL; /* the same warnings once */
+  }
+  code = use_times(t, t->best_ns, diag);
+out:
+  return code;
+}
+
+/* The caller ends the process, and so the threads that are left: with nothing beside the output. */
+static void give_up(void *user, const psplit_diag *diag) {
+  const tuner *t = user;
+  remove_stages(t->stages);
+  rmdir(t->scratch);
+  t->options.give_up(t->options.give_up_user, diag);
+}
+
+void psplit_autotune_options_init(psplit_autotune_options *options) {
+  *options = (psplit_autotune_options){.struct_size = sizeof *options, .n_rounds = 1};
+}
+
+static psplit_code prepare(tuner *t, const psplit_autotune_options *given, psplit_diag *diag) {
+  psplit_code code;
+  psplit_autotune_options *o = &t->options;
+  psplit_autotune_options_init(o);
+  PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_autotune_options, given, o, diag));
+  if (!o->planner || !o->beside || !o->n_rounds)
+    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE,
+                             "autotuning needs a planner's options, a path and a round"));
+  psplit_planner_options_init(&t->planner);
+  psplit_emit_options_init(&t->emit);
+  PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_planner_options, o->planner, &t->planner, diag));
+  PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_emit_options, o->emit, &t->emit, diag));
+  t->emit.accept = NULL;
+  t->cost_tables = calloc(t->planner.n_costs + 1, sizeof *t->cost_tables);
+  if (!t->cost_tables) PSPLIT_TRY(psplit_i_nomem(diag));
+  t->n_given_costs = t->planner.n_costs;
+  for (size_t i = 0; i < t->n_given_costs; i++) t->cost_tables[i] = t->planner.costs[i];
+  t->run = (psplit_i_run_options){.session = psplit_i_take_session(o->session),
+                                  .n_warmup = 2,
+                                  .depth = 2,
+                                  .interrupted = psplit_i_flag(o->cancel),
+                                  .give_up = o->give_up ? give_up : NULL,
+                                  .give_up_user = t};
+  psplit_feed_options *feed = &t->run.feed.given;
+  PSPLIT_TRY(psplit_i_take_feed(o->feed, diag, feed));
+  feed->dims = t->planner.dims;
+  feed->n_dims = t->planner.n_dims;
+  feed->random = true;
+out:
+  return code;
+}
+
+/* A new directory beside `path`, whatever else has a name like it. */
+static psplit_code make_scratch(tuner *t, const char *path, psplit_diag *diag) {
+  psplit_i_text scratch = {0}, stages = {0};
+  int n = (int)strlen(path);
+  while (n > 1 && path[n - 1] == '/') n--;
+  psplit_i_text_addf(&scratch, "%.*s.autotune-XXXXXX", n, path);
+  if (!scratch.failed && !mkdtemp(scratch.bytes)) {
+    psplit_i_text_fini(&scratch);
+    return psplit_i_fail(diag, PSPLIT_IO, "cannot make a directory beside %s: %s", path,
+                         strerror(errno));
+  }
+  t->scratch = scratch.bytes;
+  psplit_i_text_addf(&stages, "%s/stages", scratch.failed ? "" : scratch.bytes);
+  t->stages = stages.bytes;
+  return scratch.failed || stages.failed ? psplit_i_nomem(diag) : PSPLIT_OK;
+}
+
+psplit_code psplit_autotune(const psplit_onnxruntime *ort, const char *path,
+                            const psplit_model *model, const psplit_autotune_options *options,
+                            psplit_diag *diag, psplit_cost_table **out_costs) {
+  psplit_code code;
+  tuner t = {.ort = ort, .model = model};
+  PSPLIT_TRY(prepare(&t, options, diag));
+  PSPLIT_TRY(make_scratch(&t, t.options.beside, diag));
+  if (!t.planner.n_costs)
+    PSPLIT_TRY(psplit_model_n_inlined(model) ? measure_inlined(&t, diag)
+                                             : measure_whole(&t, path, diag));
+  PSPLIT_TRY(tune(&t, diag));
+  *out_costs = t.costs;
+  t.costs = NULL;
+out:
+  psplit_cost_table_destroy(t.costs);
+  if (t.scratch) rmdir(t.scratch);
+  free(t.stages);
+  free(t.scratch);
+  free(t.cost_tables);
+  free(t.measured_ns);
+  free(t.node_stage);
+  free(t.best_ns);
+  free(t.node_ns);
+  return code;
+}
