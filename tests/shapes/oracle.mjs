@@ -414,7 +414,7 @@ if (mode === 'dir' && !existsSync(rest[0])) {
       tap.skip(name, 'not in the model cache');
       continue;
     }
-    for (const [i, settings] of model.runs.entries()) {
+    for (const [i, settings] of (model.runs ?? []).entries()) {
       const lines = [];
       const counts = await check(dump, file,
         (session) => makeFeeds(session.inputMetadata, settings), (line) => lines.push(line));
