@@ -3,17 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-void psplit_feed_options_init(psplit_feed_options *options) {
-  *options = (psplit_feed_options){.struct_size = sizeof *options, .seed = 1};
+void psplit_feed_options_defaults(psplit_feed_options *options, size_t struct_size) {
+  psplit_feed_options defaults = {.seed = 1};
+  psplit_i_options_defaults(options, struct_size, &defaults, sizeof defaults);
 }
 
-void psplit_run_options_init(psplit_run_options *options) {
-  *options = (psplit_run_options){.struct_size = sizeof *options,
-                                  .n_micro_batches = 1,
-                                  .n_warmup = 1,
-                                  .depth = 2,
-                                  .timeout_s = 60,
-                                  .chunk_bytes = 1 << 30};
+void psplit_run_options_defaults(psplit_run_options *options, size_t struct_size) {
+  psplit_run_options defaults = {
+    .n_micro_batches = 1, .n_warmup = 1, .depth = 2, .timeout_s = 60, .chunk_bytes = 1 << 30};
+  psplit_i_options_defaults(options, struct_size, &defaults, sizeof defaults);
 }
 
 psplit_code psplit_i_take_feed(const psplit_feed_options *given, psplit_diag *diag,

@@ -56,10 +56,6 @@ static psplit_code describe(psplit_pipeline *p, psplit_diag *diag) {
   return PSPLIT_OK;
 }
 
-void psplit_pipeline_options_init(psplit_pipeline_options *options) {
-  *options = (psplit_pipeline_options){.struct_size = sizeof *options};
-}
-
 psplit_code psplit_pipeline_open(const char *directory, const psplit_pipeline_options *options,
                                  psplit_diag *diag, psplit_pipeline **out_pipeline) {
   psplit_pipeline_options taken;

@@ -255,8 +255,9 @@ static void give_up(void *user, const psplit_diag *diag) {
   t->options.give_up(t->options.give_up_user, diag);
 }
 
-void psplit_autotune_options_init(psplit_autotune_options *options) {
-  *options = (psplit_autotune_options){.struct_size = sizeof *options, .n_rounds = 1};
+void psplit_autotune_options_defaults(psplit_autotune_options *options, size_t struct_size) {
+  psplit_autotune_options defaults = {.n_rounds = 1};
+  psplit_i_options_defaults(options, struct_size, &defaults, sizeof defaults);
 }
 
 static psplit_code prepare(tuner *t, const psplit_autotune_options *given, psplit_diag *diag) {

@@ -55,7 +55,11 @@ typedef struct psplit_autotune_options {
 } psplit_autotune_options;
 
 /* 1 round, else 0 or NULL. */
-PSPLIT_API void psplit_autotune_options_init(psplit_autotune_options *options);
+PSPLIT_API void psplit_autotune_options_defaults(psplit_autotune_options *options,
+                                                 size_t struct_size);
+static inline void psplit_autotune_options_init(psplit_autotune_options *options) {
+  psplit_autotune_options_defaults(options, sizeof *options);
+}
 
 /* Splits `model`, opened from `path`, runs the stages at once in this process with a thread each,
  * makes the nodes of a stage dearer as it was slower than predicted, and splits again, until the

@@ -50,12 +50,14 @@ typedef struct psplit_pipeline_info {
 } psplit_pipeline_info;
 
 typedef struct psplit_pipeline_options {
-  size_t struct_size;
+  size_t struct_size;      /* set by psplit_pipeline_options_init() */
   uint64_t max_text_bytes; /* of pipeline.json; 0: 64 MiB */
 } psplit_pipeline_options;
 
-/* All 0. */
-PSPLIT_API void psplit_pipeline_options_init(psplit_pipeline_options *options);
+static inline void psplit_pipeline_options_init(psplit_pipeline_options *options) {
+  memset(options, 0, sizeof *options);
+  options->struct_size = sizeof *options;
+}
 
 /* Reads directory/pipeline.json; stages are opened by each run. `options` may be NULL: defaults.
  * The caller owns *out_pipeline. Errors: IO, LIMIT, MALFORMED, INVALID (tables of two stages do not
@@ -112,7 +114,10 @@ typedef struct psplit_feed_options {
 } psplit_feed_options;
 
 /* Nothing is given, seed 1. */
-PSPLIT_API void psplit_feed_options_init(psplit_feed_options *options);
+PSPLIT_API void psplit_feed_options_defaults(psplit_feed_options *options, size_t struct_size);
+static inline void psplit_feed_options_init(psplit_feed_options *options) {
+  psplit_feed_options_defaults(options, sizeof *options);
+}
 
 /* Whether the pipeline has the inputs and dimensions that `feed` names: a misspelt one would be
  * without effect. Runs look for themselves. Errors: USAGE (with the nearest name), NOMEM. */
@@ -169,7 +174,10 @@ typedef struct psplit_run_options {
 } psplit_run_options;
 
 /* One micro-batch after one warm-up, depth 2, timeout 60 s, messages of 1 GiB, else 0 or NULL. */
-PSPLIT_API void psplit_run_options_init(psplit_run_options *options);
+PSPLIT_API void psplit_run_options_defaults(psplit_run_options *options, size_t struct_size);
+static inline void psplit_run_options_init(psplit_run_options *options) {
+  psplit_run_options_defaults(options, sizeof *options);
+}
 
 /* Means over the micro-batches of a stage, ns. */
 typedef struct psplit_stage_report {

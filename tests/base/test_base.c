@@ -5,6 +5,7 @@
 #include <stdint.h>
 /* cmocka.h needs the four above first. */
 #include <cmocka.h>
+#include <psplit/file.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -357,6 +358,28 @@ static void loggers_get_advice_as_they_take_it(void **state) {
   psplit_i_advise(NULL, PSPLIT_NOTE, (psplit_i_advice){0}, "nobody");
 }
 
+static void files_are_read_up_to_a_size(void **state) {
+  (void)state;
+  char path[] = "/tmp/psplit-read-XXXXXX", *text = NULL;
+  size_t n = 0;
+  const int fd = mkstemp(path);
+  psplit_diag diag = {0};
+  psplit_file_read_options options;
+  assert_true(fd >= 0 && write(fd, "abc", 3) == 3 && close(fd) == 0);
+  assert_int_equal(psplit_file_read(path, NULL, &diag, &text, &n), PSPLIT_OK);
+  assert_int_equal(n, 3);
+  assert_string_equal(text, "abc");
+  free(text);
+  psplit_file_read_options_init(&options);
+  options.max_bytes = 2;
+  assert_int_equal(psplit_file_read(path, &options, &diag, &text, &n), PSPLIT_LIMIT);
+  assert_int_equal(diag.hint, PSPLIT_HINT_MAX_TEXT);
+  diag = (psplit_diag){0};
+  options.struct_size = 0;
+  assert_int_equal(psplit_file_read(path, &options, &diag, &text, &n), PSPLIT_USAGE);
+  unlink(path);
+}
+
 /* Options of this version, of an older one that ends after `a`, and of a newer one. */
 typedef struct options {
   size_t struct_size;
@@ -425,6 +448,7 @@ int main(void) {
     cmocka_unit_test(diag_keeps_the_first_failure_printable),
     cmocka_unit_test(hints_keep_their_arguments),
     cmocka_unit_test(loggers_get_advice_as_they_take_it),
+    cmocka_unit_test(files_are_read_up_to_a_size),
     cmocka_unit_test(options_know_their_size),
     cmocka_unit_test(files_in_memory_hold_their_bytes),
     cmocka_unit_test(routes_are_short_and_pass_once),

@@ -136,6 +136,9 @@ def manifests(s, tools):
     with open(manifest, "w") as file:
         file.write(text + " " * (64 << 20))
     s.each("verify: the limit lifted", OK, "", [*commands[0][1], "--max-text", "66"])
+    if run: # which then looks for ONNX Runtime
+        s.each("run: the limit lifted", FILE, "no-such.so",
+               [*commands[1][1], "--max-text", "66", "--onnxruntime", "/no-such.so"])
     write(manifest, text)
 
 

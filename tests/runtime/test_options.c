@@ -32,6 +32,19 @@ static void what_an_older_header_lacks_has_its_default(void **state) {
   assert_true(setup.run.timeout_s == 60);
 }
 
+/* The functions that set defaults are the library's, the memory is the program's. */
+static void defaults_stay_within_an_older_struct(void **state) {
+  (void)state;
+  psplit_run_options options;
+  memset(&options, 0xab, sizeof options);
+  const size_t older = offsetof(psplit_run_options, output);
+  psplit_run_options_defaults(&options, older);
+  assert_int_equal(options.struct_size, older);
+  assert_int_equal(options.depth, 2);
+  for (size_t i = older; i < sizeof options; i++)
+    assert_int_equal(((const unsigned char *)&options)[i], 0xab);
+}
+
 static void sizes_that_cannot_be_are_refused(void **state) {
   (void)state;
   psplit_run_options options;
@@ -82,6 +95,7 @@ static void values_that_cannot_be_are_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_an_older_header_lacks_has_its_default),
+    cmocka_unit_test(defaults_stay_within_an_older_struct),
     cmocka_unit_test(sizes_that_cannot_be_are_refused),
     cmocka_unit_test(values_that_cannot_be_are_refused),
   };
