@@ -61,7 +61,10 @@ static void clear_packed(psplit_i_lane *l) {
 }
 
 static psplit_code begin_out(psplit_i_lane *l, psplit_diag *diag) {
+  /* What takes as long as to wake a thread, or less, waits until the stage has computed. */
+  enum { OVERLAPPED_BYTES = 256 << 10 };
   psplit_code code = PSPLIT_OK;
+  uint64_t bytes = 0;
   psplit_i_tensor_view view;
   if (!reserve_requests(l, 1)) return psplit_i_nomem(diag);
   l->sizes[0] = l->bundle->end;
@@ -85,8 +88,9 @@ static psplit_code begin_out(psplit_i_lane *l, psplit_diag *diag) {
       PSPLIT_TRY(psplit_i_tensor_pack(tensor, &view, diag, l->packed[i]));
     }
     if (!move(l, view.data ? view.data : l->packed[i], view.n_bytes)) return psplit_i_nomem(diag);
+    bytes += view.n_bytes;
   }
-  psplit_i_bell_ring(l->bell, (uint32_t)l->peer, false);
+  psplit_i_bell_ring(l->bell, (uint32_t)l->peer, bytes < OVERLAPPED_BYTES);
   l->state = PSPLIT_I_LANE_DATA;
 out:
   return code;

@@ -37,10 +37,10 @@ function run(command, args) {
   if (result.status !== 0) throw new Error(`${command} ${args.join(' ')}\n${result.stderr}`);
   return result.stdout;
 }
-const rate = {
-  threads: (args) => JSON.parse(run(runner, [...args, '--transport', 'threads'])).steady_throughput_per_s,
-  mpi: (args) => JSON.parse(run(launcher[0], [...launcher.slice(1), k, runner, ...args])).steady_throughput_per_s,
-};
+// Both by the launcher: systems share cores among sessions of processes, and launchers begin new ones.
+const rate = Object.fromEntries([['threads', '1'], ['mpi', k]].map(([transport, ranks]) => [transport,
+  (args) => JSON.parse(run(launcher[0], [...launcher.slice(1), ranks, runner, ...args, '--transport', transport]))
+    .steady_throughput_per_s]));
 
 const row = (name, ...cells) =>
   console.log(name.padEnd(24) + cells.map((cell) => String(cell).padStart(12)).join(''));
