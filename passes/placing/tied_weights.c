@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "union_find.h"
+
 /* What looking through functions of constants may cost in all; weights behind that count as untied.
  */
 enum { MAX_STEPS = 1 << 26 };
@@ -103,21 +105,6 @@ bool psplit_i_tie_is_cut(const psplit_planner *planner, const psplit_i_tied_weig
   return false;
 }
 
-static uint32_t find(uint32_t *parent, uint32_t x) {
-  while (parent[x] != x) x = parent[x] = parent[parent[x]];
-  return x;
-}
-
-/* The smaller id stays, so that the order of joins does not show. */
-static void unite(uint32_t *parent, uint32_t a, uint32_t b) {
-  a = find(parent, a);
-  b = find(parent, b);
-  if (a < b)
-    parent[b] = a;
-  else
-    parent[a] = b;
-}
-
 bool psplit_i_tied_weights_join(const psplit_i_tied_weights *ties, const uint8_t *joined,
                                 const uint32_t *group, uint32_t n_groups, uint32_t n_classes,
                                 psplit_i_arena *scratch, uint32_t *io_together) {
@@ -130,15 +117,16 @@ bool psplit_i_tied_weights_join(const psplit_i_tied_weights *ties, const uint8_t
     if (io_together[g] == PSPLIT_NONE) continue;
     uint32_t *known = &first[io_together[g]];
     if (*known == PSPLIT_NONE) *known = g;
-    unite(parent, *known, g);
+    psplit_i_unite(parent, *known, g);
   }
   for (size_t w = 0; w < ties->weights.n; w++) {
     if (!joined[w]) continue;
     const psplit_i_tie *weight = &ties->weights.items[w];
     const uint32_t *users = ties->users.items + weight->first_user;
-    for (uint32_t k = 1; k < weight->n_users; k++) unite(parent, group[users[0]], group[users[k]]);
+    for (uint32_t k = 1; k < weight->n_users; k++)
+      psplit_i_unite(parent, group[users[0]], group[users[k]]);
   }
-  for (uint32_t g = 0; g < n_groups; g++) io_together[g] = find(parent, g);
+  for (uint32_t g = 0; g < n_groups; g++) io_together[g] = psplit_i_find(parent, g);
   return true;
 }
 

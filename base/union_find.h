@@ -1,8 +1,9 @@
 /* Disjoint sets. */
-#ifndef PSPLIT_PARTITION_UNION_FIND_H
-#define PSPLIT_PARTITION_UNION_FIND_H
+#ifndef PSPLIT_BASE_UNION_FIND_H
+#define PSPLIT_BASE_UNION_FIND_H
 
-#include "base.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 /* Union-find over dense ids: the root is always the smallest member, so results do not depend on
  * the order of unions. */
