@@ -1,0 +1,128 @@
+#!/bin/sh
+# TAP: other people's builds: build_systems.sh SOURCE BUILD
+#
+# An installed tree, used by CMake (samples/cmake, with Ninja and with make) and by the lines for make
+# and Meson of docs/manual.md: stages are made, made again when the model or the devices change, and
+# left alone otherwise.
+set -u
+source=$1 build=$2
+for each in meson ninja make python3; do
+  command -v $each >/dev/null || {
+    echo "1..0 # SKIP there is no $each"
+    exit 0
+  }
+done
+tmp=$(realpath "$(mktemp -d)")
+trap 'rm -rf "$tmp"' EXIT
+unset LD_LIBRARY_PATH DESTDIR LDFLAGS CFLAGS MAKEFLAGS
+n=0
+report() { # STATUS NAME
+  n=$((n + 1))
+  if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
+    echo "not ok $n - $2"
+    tail -20 "$tmp/log" | sed 's/^/# /'
+  fi
+}
+block() { # LANGUAGE PATTERN: the first block of the manual in that language that holds the pattern
+  awk -v start="^[\`][\`][\`]$1\$" -v pattern="$2" '
+    /^```$/ && on { if (text ~ pattern) { printf "%s", text; exit } on = 0; next }
+    $0 ~ start { on = 1; text = ""; next }
+    on { text = text $0 "\n" }' "$source/docs/manual.md"
+}
+model() { # LENGTH DIRECTORY: a chain of so many nodes as DIRECTORY/model.onnx
+  (cd "$source/tests/cli" &&
+    python3 -B -c 'import bad_input, sys
+bad_input.write(sys.argv[2], "model.onnx", bad_input.chain(int(sys.argv[1])))' "$1" "$2")
+}
+devices() { # BYTES...: a devices file, an entry of so much memory each
+  python3 -B - "$@" <<'EOF'
+import json, sys
+print(json.dumps({"devices": [{"name": f"d{i}", "preset": "cpu", "memory_bytes": int(bytes)}
+                              for i, bytes in enumerate(sys.argv[1:])]}))
+EOF
+}
+stamp() { stat -c %Y.%i "$1/pipeline.json" 2>>"$tmp/log"; }
+
+# again NAME DIRECTORY COMMAND...: the stages in DIRECTORY after each kind of change
+again() {
+  name=$1 out=$2
+  shift 2
+  before=$(stamp "$out")
+  "$@" >"$tmp/log" 2>&1 && [ "$(stamp "$out")" = "$before" ]
+  report $? "$name: nothing is made again when nothing changed"
+  sleep 1.1 # file systems and make count in seconds at worst
+  model 8 "$tmp/work"
+  "$@" >"$tmp/log" 2>&1 && [ "$(stamp "$out")" != "$before" ] &&
+    "$bin/onnx-pipeline-verify" "$out" --model "$tmp/work/model.onnx" >>"$tmp/log" 2>&1
+  report $? "$name: a changed model is split again"
+  model 6 "$tmp/work"
+}
+
+meson install -C "$build" --no-rebuild --destdir "$tmp/root" >"$tmp/log" 2>&1
+report $? "installing"
+config=$(find "$tmp/root" -name psplitConfig.cmake)
+bin=$(dirname "$(find "$tmp/root" -name onnx-pipeline-split -type f)")
+prefix=$(dirname "$bin")
+PATH=$bin:$PATH
+export PATH
+mkdir "$tmp/work"
+model 6 "$tmp/work"
+cd "$tmp/work" || exit 1
+
+for generator in Ninja 'Unix Makefiles'; do
+  if ! command -v cmake >/dev/null; then
+    n=$((n + 1))
+    echo "ok $n - CMake with $generator # SKIP there is no cmake"
+    continue
+  fi
+  rm -rf out
+  { cmake -S "$source/samples/cmake" -B out -G "$generator" -DCMAKE_PREFIX_PATH="$prefix" \
+      -DMODEL="$tmp/work/model.onnx" && cmake --build out &&
+    onnx-pipeline-verify out/stages --model model.onnx; } >"$tmp/log" 2>&1
+  report $? "CMake with $generator: a program is linked and a model split"
+  rm -rf mine
+  out/embed model.onnx 2 mine >"$tmp/log" 2>&1
+  report $? "CMake with $generator: the program finds the library and runs"
+  again "CMake with $generator" out/stages cmake --build out
+
+  devices 1000000000 1000000000 1000000000 >devices.json
+  rm -rf out
+  { cmake -S "$source/samples/cmake" -B out -G "$generator" -DCMAKE_PREFIX_PATH="$prefix" \
+      -DMODEL="$tmp/work/model.onnx" -DDEVICES="$tmp/work/devices.json" && cmake --build out &&
+    [ -e out/stages/stage2.onnx ]; } >"$tmp/log" 2>&1
+  report $? "CMake with $generator: as many stages as the file has devices"
+  sleep 1.1
+  devices 1000000000 1000000000 >devices.json
+  cmake --build out >"$tmp/log" 2>&1 && [ ! -e out/stages/stage2.onnx ]
+  report $? "CMake with $generator: devices that changed count"
+done
+if command -v cmake >/dev/null; then
+  mkdir wrong
+  printf 'cmake_minimum_required(VERSION 3.20)\nproject(p LANGUAGES C)\nfind_package(psplit REQUIRED)\npsplit_split(s MODEL m.onnx)\n' \
+    >wrong/CMakeLists.txt
+  cmake -S wrong -B wrong/out -DCMAKE_PREFIX_PATH="$prefix" >"$tmp/log" 2>&1
+  [ $? != 0 ] && grep -q 'STAGES, or DEVICES, says how many' "$tmp/log"
+  report $? "CMake: a split into nobody knows how many stages is told"
+  printf 'cmake_minimum_required(VERSION 3.20)\nproject(p LANGUAGES C)\nfind_package(psplit 9 REQUIRED)\n' \
+    >wrong/CMakeLists.txt
+  rm -rf wrong/out
+  cmake -S wrong -B wrong/out -DCMAKE_PREFIX_PATH="$prefix" >"$tmp/log" 2>&1
+  [ $? != 0 ] && grep -q 'version: 0' "$tmp/log"
+  report $? "CMake: another version is not taken"
+fi
+
+mkdir make
+block make onnx-pipeline-split | sed 's|: model.onnx|: ../model.onnx|' >make/Makefile
+make -C make >"$tmp/log" 2>&1 && [ -e make/out/stage3.onnx ]
+report $? "make: the lines of docs/manual.md split"
+again make make/out make -C make
+
+mkdir meson
+{
+  echo "project('p', 'c')"
+  block meson onnx-pipeline-split | sed "s|'model.onnx'|'../model.onnx'|; s|^custom_target('stages',|& build_by_default: true,|"
+} >meson/meson.build
+{ meson setup meson/out meson && ninja -C meson/out; } >"$tmp/log" 2>&1 && [ -e meson/out/stages/stage3.onnx ]
+report $? "Meson: the lines of docs/manual.md split"
+again Meson meson/out/stages ninja -C meson/out
+echo "1..$n"
