@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "limits.h"
 
 enum {
   OPT_CPUS = 256,
@@ -25,6 +26,7 @@ enum {
   OPT_SEED,
   OPT_MEMORY,
   OPT_JSON,
+  OPT_LIMITS,
   OPT_QUIET,
   OPT_MAX_TEXT
 };
@@ -53,6 +55,7 @@ static const cli_option OPTIONS[] = {
   CLI_MAX_TEXT(OPT_MAX_TEXT),
   {0, NULL, NULL, "Output:"},
   {OPT_JSON, "json", NULL, "print the plan as JSON"},
+  LIMITS_OPTION(OPT_LIMITS),
   {OPT_QUIET, "quiet", NULL, "no advice on stderr"},
   {'h', "help", NULL, "print this and exit"},
   {'V', "version", NULL, "print the version and exit"},
@@ -74,6 +77,7 @@ typedef struct settings {
   int64_t stages, cpus; /* -1: as the file says */
   uint64_t max_text_bytes;
   bool overlap, json, done;
+  limits_options limits;
   cli_progress progress;
 } settings;
 
@@ -123,6 +127,7 @@ static bool take_option(settings *s, int id, const char *text) {
     case OPT_MEMORY:
       return cli_count(&PROGRAM, "memory-cap", text, 1, UINT64_MAX, &o->memory_cap_bytes);
     case OPT_JSON: s->json = true; return true;
+    case OPT_LIMITS: return limits_parse(&PROGRAM, text, &s->limits);
     case OPT_MAX_TEXT: return cli_max_text(&PROGRAM, text, &s->max_text_bytes);
     case OPT_QUIET: s->progress.quiet = true; return true;
     case 'h':
@@ -153,6 +158,8 @@ static int read_arguments(int argc, char **argv, settings *s) {
   if (optind + 1 < argc)
     return cli_usage(&PROGRAM, "one problem at a time: \"%s\" and \"%s\"", argv[optind],
                      argv[optind + 1]);
+  if (s->limits.wanted && (s->options.max_replicas > 1 || s->options.noncontiguous))
+    return cli_usage(&PROGRAM, "--limits is for contiguous stages without copies");
   s->path = argv[optind];
   return 0;
 }
@@ -212,7 +219,7 @@ static void print_json(const psplit_problem *p, const settings *s, const psplit_
              plan->chunk[v]);
     printf("}");
   }
-  printf("\n}\n");
+  if (s->limits.wanted) printf(",\n  \"limits\": ");
 }
 
 static const char *name_of(const psplit_problem *p, uint32_t device) {
@@ -241,6 +248,33 @@ static void print_table(const psplit_problem *p, const psplit_solution *plan) {
          plan->gap_frac * 100, plan->proved_optimal ? "proved optimal" : "not proved",
          plan->proved_optimal && given ? " for this order of devices" : "", plan->solver,
          plan->bound, plan->seconds);
+}
+
+static psplit_code print_limits(const psplit_problem *p, const settings *s,
+                                const psplit_solution *plan, psplit_diag *diag) {
+  const uint32_t chunks = s->options.chunks;
+  const size_t n = (size_t)plan->n_stages * chunks;
+  int64_t *forward = calloc(n + 1, sizeof *forward), *backward = calloc(n + 1, sizeof *backward);
+  uint64_t *bytes = calloc(n + 1, sizeof *bytes);
+  psplit_code code = forward && backward && bytes ? PSPLIT_OK : cli_nomem(diag);
+  if (code == PSPLIT_OK) {
+    const bool trains = psplit_solution_pieces(p, plan, chunks, forward, backward, bytes);
+    const psplit_schedule_input input = {.kind = chunks > 1 ? PSPLIT_SCHEDULE_INTERLEAVED
+                                                 : trains   ? PSPLIT_SCHEDULE_1F1B
+                                                            : PSPLIT_SCHEDULE_STREAM,
+                                         .n_stages = plan->n_stages,
+                                         .n_chunks = chunks,
+                                         .n_micro_batches = s->limits.n_micro_batches,
+                                         .forward_ns = forward,
+                                         .backward_ns = trains || chunks > 1 ? backward : NULL,
+                                         .activation_bytes = bytes};
+    const limits_report report = {&s->limits, &input, p->ticks_per_unit, ""};
+    code = limits_print(&report, s->json, diag);
+  }
+  free(forward);
+  free(backward);
+  free(bytes);
+  return code;
 }
 
 static psplit_code read_problem(const settings *s, psplit_diag *diag, psplit_problem **out) {
@@ -285,6 +319,9 @@ int main(int argc, char **argv) {
       print_json(&problem, &s, plan);
     else
       print_table(&problem, plan);
+    if (s.limits.wanted && print_limits(&problem, &s, plan, &diag) != PSPLIT_OK)
+      status = cli_fail(&diag);
+    if (s.json) printf("\n}\n");
   }
   psplit_solution_destroy(plan);
   psplit_problem_destroy(file);

@@ -18,6 +18,7 @@
 #define PSPLIT_PARTITION_H
 
 #include <psplit/base.h>
+#include <psplit/schedule.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -205,6 +206,15 @@ psplit_partition_check(const psplit_problem *problem, const psplit_partition_opt
                        const uint32_t *stage, const uint32_t *chunk, const uint32_t *stage_device,
                        const uint32_t *replicas, psplit_diag *diag, psplit_solution **out_solution);
 
+/* What each (virtual) stage of a contiguous solution takes for a micro-batch, for schedules:
+ * out_forward_ns, out_backward_ns and out_activation_bytes[chunks * n_stages], by chunk, then
+ * stage. Transfers count with the direction in which the stage's first chunk computes longer.
+ * Returns whether there is a backward pass. Not for replicas. O(nodes). */
+PSPLIT_API bool psplit_solution_pieces(const psplit_problem *problem,
+                                       const psplit_solution *solution, uint32_t chunks,
+                                       int64_t *out_forward_ns, int64_t *out_backward_ns,
+                                       uint64_t *out_activation_bytes);
+
 /* Reads a problem from a JSON file: our own format or the published dnn-partitioning one
  * (docs/partitioning.md), a regular file of at most 64 MiB. `path` "-" is not special.
  * *out_problem is the caller's.
@@ -221,52 +231,6 @@ PSPLIT_API void psplit_problem_destroy(psplit_problem *problem);
 
 /* Number of stages of a problem: the sum of its devices' counts, saturating. */
 PSPLIT_API uint32_t psplit_problem_n_stages(const psplit_problem *problem);
-
-/* --- Schedules ------------------------------------------------------------------------------ */
-
-typedef enum psplit_schedule_kind {
-  PSPLIT_SCHEDULE_FILL_DRAIN,  /* all forward micro-batches, then all backward (GPipe) */
-  PSPLIT_SCHEDULE_1F1B,        /* one forward one backward after a warm-up (PipeDream-Flush) */
-  PSPLIT_SCHEDULE_INTERLEAVED, /* 1F1B over chunks (Megatron-LM) */
-  PSPLIT_SCHEDULE_STREAM       /* inference: forward only, one after the other */
-} psplit_schedule_kind;
-
-typedef struct psplit_schedule_input {
-  psplit_schedule_kind kind;
-  uint32_t n_stages; /* devices */
-  uint32_t n_chunks; /* >= 1; > 1 only for INTERLEAVED */
-  uint32_t n_micro_batches;
-  /* [n_chunks * n_stages], by virtual stage; >= 0. backward_ns is NULL for STREAM. */
-  const int64_t *forward_ns, *backward_ns;
-  /* [n_chunks * n_stages - 1] time from a virtual stage to the next one and, for backward, back;
-   * it delays the receiver and keeps neither busy. NULL: 0. */
-  const int64_t *link_ns;
-  /* [n_chunks * n_stages] bytes a micro-batch in flight holds; NULL: 0. */
-  const uint64_t *activation_bytes;
-} psplit_schedule_input;
-
-typedef struct psplit_schedule_slot {
-  uint32_t stage, chunk, micro_batch;
-  bool backward;
-  int64_t start_ns, end_ns;
-} psplit_schedule_slot;
-
-typedef struct psplit_schedule {
-  int64_t makespan_ns;
-  double bubble_frac;       /* idle share of all devices between time 0 and makespan */
-  int64_t *busy_ns;         /* [n_stages] */
-  uint32_t *peak_in_flight; /* [n_stages] micro-batches (chunks counted apart) held at once */
-  uint64_t *peak_bytes;     /* [n_stages] */
-  uint32_t n_stages;
-  size_t n_slots;
-  psplit_schedule_slot *slots; /* the Gantt chart, by stage, then by start */
-} psplit_schedule;
-
-/* O(chunks * stages * micro-batches). Errors: USAGE, LIMIT (overflow, above 2^26 slots), NOMEM. */
-PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_schedule_simulate(const psplit_schedule_input *input,
-                                                                psplit_diag *diag,
-                                                                psplit_schedule **out_schedule);
-PSPLIT_API void psplit_schedule_destroy(psplit_schedule *schedule);
 
 #ifdef __cplusplus
 }

@@ -54,6 +54,24 @@ with tempfile.TemporaryDirectory() as directory:
     check("the objective is the largest load", abs(max(plan["loads"]) - plan["objective"]) < 1e-9)
     check("the bound is the objective", plan["lower_bound"] == plan["objective"])
 
+    result = run("--json", "--limits", "16", chain)
+    limits = json.loads(result.stdout)["limits"]
+    check("limits: no schedule beats the limit", 0 < limits["step"] <= limits["simulated"], limits)
+    check("limits: speed-ups are below the stages",
+          1 <= limits["speed_up"] <= limits["speed_up_limit"] <= 4, limits)
+    twins = write("twins.json", published(24, backward=True))
+    result = run("--cpus", "0", "--limits", "16,loss=nonsmooth,dim=1e6,accuracy=0.001", twins)
+    check("limits: a training graph is run as 1F1B", "; 1F1B takes" in result.stdout, result.stdout)
+    check("limits: smoothing is judged", "random smoothing (PPRS)" in result.stdout, result.stdout)
+    for text, says in (("0", "--limits"), ("5000", "--limits"), ("8,loss=flat,dim=3", "nonsmooth"),
+                       ("8,loss=smooth", "dim=N"), ("8,dim=0.5", "limits dim"),
+                       ("8,accuracy", "has no value"), ("8,speed=3", "no key \"speed\"")):
+        result = run("--limits", text, chain)
+        check(f"limits: {text} is refused", result.returncode == 2 and says in result.stderr
+              and result.stdout == "", result.stderr)
+    result = run("--limits", "8", "--non-contiguous", chain)
+    check("limits: free placement is no pipeline", result.returncode == 2, result.stderr)
+
     def without_time(text):
         return re.sub(r'"solve_seconds": [0-9.]+', "", text)
 

@@ -1,4 +1,4 @@
-/* The partitioner's public face: the checker by hand-made numbers, files, errors, schedules, and
+/* The partitioner's public face: the checker by hand-made numbers, files, errors, and
  * the promise that threads never change an answer. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -537,78 +537,6 @@ static void published_problems_are_solved(void **state) {
   }
 }
 
-/* --- schedules --- */
-
-static psplit_schedule *simulate(psplit_schedule_kind kind, uint32_t k, uint32_t c, uint32_t m,
-                                 int64_t f, int64_t b) {
-  int64_t forward[64], backward[64];
-  for (uint32_t v = 0; v < k * c; v++) forward[v] = f, backward[v] = b;
-  const psplit_schedule_input in = {.kind = kind,
-                                    .n_stages = k,
-                                    .n_chunks = c,
-                                    .n_micro_batches = m,
-                                    .forward_ns = forward,
-                                    .backward_ns = b ? backward : NULL};
-  psplit_diag diag = {0};
-  psplit_schedule *s = NULL;
-  if (psplit_schedule_simulate(&in, &diag, &s) != PSPLIT_OK) fail_msg("%s", diag.message);
-  return s;
-}
-
-static void schedules_match_their_formulas(void **state) {
-  (void)state;
-  for (uint32_t k = 1; k <= 6; k++)
-    for (uint32_t m = 1; m <= 12; m++) {
-      psplit_schedule *s = simulate(PSPLIT_SCHEDULE_FILL_DRAIN, k, 1, m, 10, 20);
-      assert_int_equal(s->makespan_ns, (m + k - 1) * 30);
-      assert_int_equal(s->peak_in_flight[0], m);
-      psplit_schedule_destroy(s);
-      s = simulate(PSPLIT_SCHEDULE_1F1B, k, 1, m, 10, 20);
-      assert_int_equal(s->makespan_ns, (m + k - 1) * 30);
-      for (uint32_t d = 0; d < k; d++)
-        assert_int_equal(s->peak_in_flight[d], k - d < m ? k - d : m);
-      psplit_schedule_destroy(s);
-      s = simulate(PSPLIT_SCHEDULE_STREAM, k, 1, m, 10, 0);
-      assert_int_equal(s->makespan_ns, (m + k - 1) * 10);
-      assert_int_equal(s->peak_in_flight[0], 1);
-      psplit_schedule_destroy(s);
-      for (uint32_t c = 2; c <= 4; c++) {
-        s = simulate(PSPLIT_SCHEDULE_INTERLEAVED, k, c, m, 10, 20);
-        /* Whole groups: the bubble shrinks by the number of chunks. */
-        if (m % k == 0) assert_int_equal(s->makespan_ns, (m * c + k - 1) * 30);
-        assert_true(s->makespan_ns >= (int64_t)(m * c) * 30);
-        psplit_schedule_destroy(s);
-      }
-    }
-}
-
-static void uneven_schedules_keep_their_promises(void **state) {
-  (void)state;
-  static const int64_t forward[] = {5, 9, 2}, backward[] = {7, 1, 8}, link[] = {3, 4};
-  static const uint64_t bytes[] = {100, 200, 300};
-  const psplit_schedule_input in = {PSPLIT_SCHEDULE_1F1B, 3, 1, 4, forward, backward, link, bytes};
-  psplit_diag diag = {0};
-  psplit_schedule *s = NULL;
-  assert_int_equal(psplit_schedule_simulate(&in, &diag, &s), PSPLIT_OK);
-  assert_int_equal(s->n_slots, 24);
-  for (uint32_t d = 0; d < 3; d++) {
-    assert_int_equal(s->busy_ns[d], 4 * (forward[d] + backward[d]));
-    for (size_t i = d * 8 + 1; i < d * 8 + 8; i++)
-      assert_true(s->slots[i].start_ns >= s->slots[i - 1].end_ns);
-  }
-  assert_int_equal(s->peak_bytes[0], 300);
-  assert_int_equal(s->peak_bytes[2], 300);
-  /* The first micro-batch has to go all the way and come back. */
-  assert_true(s->makespan_ns >= 5 + 3 + 9 + 4 + 2 + 8 + 4 + 1 + 3 + 7);
-  psplit_schedule_destroy(s);
-  psplit_schedule_input bad = in;
-  bad.n_micro_batches = 0;
-  assert_int_equal(psplit_schedule_simulate(&bad, NULL, &s), PSPLIT_USAGE);
-  bad = in;
-  bad.n_micro_batches = UINT32_MAX;
-  assert_int_equal(psplit_schedule_simulate(&bad, NULL, &s), PSPLIT_LIMIT);
-}
-
 /* `published` as the argument: only what needs files that are not part of the project. */
 int main(int argc, char **argv) {
   if (argc > 1 && strcmp(argv[1], "published") == 0) {
@@ -632,8 +560,6 @@ int main(int argc, char **argv) {
     cmocka_unit_test(own_format_is_read),
     cmocka_unit_test(published_format_is_read),
     cmocka_unit_test(bad_files_are_refused),
-    cmocka_unit_test(schedules_match_their_formulas),
-    cmocka_unit_test(uneven_schedules_keep_their_promises),
   };
   const struct CMUnitTest published[] = {cmocka_unit_test(published_problems_are_solved)};
   const char *dir = getenv("PSPLIT_PUBLISHED_PROBLEMS");

@@ -1,0 +1,458 @@
+/* Schedules of micro-batches: the simulator by formulas, the best order against enumeration, and
+ * what no schedule beats against both. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <psplit/limits.h>
+#include <psplit/schedule.h>
+
+static psplit_schedule *simulate(psplit_schedule_kind kind, uint32_t k, uint32_t c, uint32_t m,
+                                 int64_t f, int64_t b) {
+  int64_t forward[64], backward[64];
+  for (uint32_t v = 0; v < k * c; v++) forward[v] = f, backward[v] = b;
+  const psplit_schedule_input in = {.kind = kind,
+                                    .n_stages = k,
+                                    .n_chunks = c,
+                                    .n_micro_batches = m,
+                                    .forward_ns = forward,
+                                    .backward_ns = b ? backward : NULL};
+  psplit_diag diag = {0};
+  psplit_schedule *s = NULL;
+  if (psplit_schedule_simulate(&in, &diag, &s) != PSPLIT_OK) fail_msg("%s", diag.message);
+  return s;
+}
+
+static void schedules_match_their_formulas(void **state) {
+  (void)state;
+  for (uint32_t k = 1; k <= 6; k++)
+    for (uint32_t m = 1; m <= 12; m++) {
+      psplit_schedule *s = simulate(PSPLIT_SCHEDULE_FILL_DRAIN, k, 1, m, 10, 20);
+      assert_int_equal(s->makespan_ns, (m + k - 1) * 30);
+      assert_int_equal(s->peak_in_flight[0], m);
+      psplit_schedule_destroy(s);
+      s = simulate(PSPLIT_SCHEDULE_1F1B, k, 1, m, 10, 20);
+      assert_int_equal(s->makespan_ns, (m + k - 1) * 30);
+      for (uint32_t d = 0; d < k; d++)
+        assert_int_equal(s->peak_in_flight[d], k - d < m ? k - d : m);
+      psplit_schedule_destroy(s);
+      s = simulate(PSPLIT_SCHEDULE_STREAM, k, 1, m, 10, 0);
+      assert_int_equal(s->makespan_ns, (m + k - 1) * 10);
+      assert_int_equal(s->peak_in_flight[0], 1);
+      psplit_schedule_destroy(s);
+      for (uint32_t c = 2; c <= 4; c++) {
+        s = simulate(PSPLIT_SCHEDULE_INTERLEAVED, k, c, m, 10, 20);
+        /* Whole groups: the bubble shrinks by the number of chunks. */
+        if (m % k == 0) assert_int_equal(s->makespan_ns, (m * c + k - 1) * 30);
+        assert_true(s->makespan_ns >= (int64_t)(m * c) * 30);
+        psplit_schedule_destroy(s);
+      }
+    }
+}
+
+static void uneven_schedules_keep_their_promises(void **state) {
+  (void)state;
+  static const int64_t forward[] = {5, 9, 2}, backward[] = {7, 1, 8}, link[] = {3, 4};
+  static const uint64_t bytes[] = {100, 200, 300};
+  const psplit_schedule_input in = {PSPLIT_SCHEDULE_1F1B, 3, 1, 4, forward, backward, link, bytes};
+  psplit_diag diag = {0};
+  psplit_schedule *s = NULL;
+  assert_int_equal(psplit_schedule_simulate(&in, &diag, &s), PSPLIT_OK);
+  assert_int_equal(s->n_slots, 24);
+  for (uint32_t d = 0; d < 3; d++) {
+    assert_int_equal(s->busy_ns[d], 4 * (forward[d] + backward[d]));
+    for (size_t i = d * 8 + 1; i < d * 8 + 8; i++)
+      assert_true(s->slots[i].start_ns >= s->slots[i - 1].end_ns);
+  }
+  assert_int_equal(s->peak_bytes[0], 300);
+  assert_int_equal(s->peak_bytes[2], 300);
+  /* The first micro-batch has to go all the way and come back. */
+  assert_true(s->makespan_ns >= 5 + 3 + 9 + 4 + 2 + 8 + 4 + 1 + 3 + 7);
+  psplit_schedule_destroy(s);
+  psplit_schedule_input bad = in;
+  bad.n_micro_batches = 0;
+  assert_int_equal(psplit_schedule_simulate(&bad, NULL, &s), PSPLIT_USAGE);
+  bad = in;
+  bad.n_micro_batches = UINT32_MAX;
+  assert_int_equal(psplit_schedule_simulate(&bad, NULL, &s), PSPLIT_LIMIT);
+}
+
+/* --- random pipelines --- */
+
+enum { MOST = 64 };
+
+typedef struct pipeline {
+  psplit_schedule_input in;
+  int64_t forward[MOST], backward[MOST], link[MOST];
+} pipeline;
+
+static uint64_t next_random(uint64_t *io) { /* SplitMix64 */
+  uint64_t z = *io += UINT64_C(0x9e3779b97f4a7c15);
+  z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+  z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+  return z ^ (z >> 31);
+}
+
+static uint32_t below(uint64_t *io, uint32_t n) { return (uint32_t)(next_random(io) % n); }
+
+/* Times of a few kinds: all alike, one that is much longer, some that are zero. */
+static void make(pipeline *p, uint64_t *random, psplit_schedule_kind kind, uint32_t k, uint32_t c,
+                 uint32_t m, bool links) {
+  const uint32_t n = k * c;
+  const uint32_t shape = below(random, 4);
+  for (uint32_t v = 0; v < n; v++) {
+    p->forward[v] = shape == 0 ? 7 : below(random, shape == 1 ? 3 : 20);
+    p->backward[v] = shape == 0 ? 13 : below(random, shape == 1 ? 3 : 40);
+    p->link[v] = links ? below(random, 12) : 0;
+  }
+  if (shape == 3) p->forward[below(random, n)] += 60;
+  p->in = (psplit_schedule_input){.kind = kind,
+                                  .n_stages = k,
+                                  .n_chunks = c,
+                                  .n_micro_batches = m,
+                                  .forward_ns = p->forward,
+                                  .backward_ns = p->backward,
+                                  .link_ns = links ? p->link : NULL};
+  if (kind == PSPLIT_SCHEDULE_STREAM) p->in.backward_ns = NULL;
+}
+
+static int64_t makespan(const psplit_schedule_input *in, uint32_t *peak) {
+  psplit_diag diag = {0};
+  psplit_schedule *s = NULL;
+  if (psplit_schedule_simulate(in, &diag, &s) != PSPLIT_OK) fail_msg("%s", diag.message);
+  const int64_t ns = s->makespan_ns;
+  if (peak) memcpy(peak, s->peak_in_flight, in->n_stages * sizeof *peak);
+  psplit_schedule_destroy(s);
+  return ns;
+}
+
+static void no_schedule_beats_the_limit(void **state) {
+  (void)state;
+  uint64_t random = 1;
+  for (int i = 0; i < 10000; i++) {
+    const psplit_schedule_kind kind = (psplit_schedule_kind)(i % 4);
+    const uint32_t k = 1 + below(&random, 8), m = 1 + below(&random, 24);
+    const uint32_t c = kind == PSPLIT_SCHEDULE_INTERLEAVED ? 1 + below(&random, 4) : 1;
+    pipeline p;
+    uint32_t peak[MOST];
+    psplit_step_limit limit;
+    psplit_diag diag = {0};
+    make(&p, &random, kind, k, c, m, i % 3 == 0);
+    const int64_t ns = makespan(&p.in, peak);
+    assert_int_equal(psplit_limits_step(&p.in, NULL, &diag, &limit), PSPLIT_OK);
+    if (limit.step_ns > ns)
+      fail_msg("pipeline %d: %lld ns, limit %lld", i, (long long)ns, (long long)limit.step_ns);
+    /* Those that hold all micro-batches, or one way only, wait for the slowest device alone. */
+    if (kind == PSPLIT_SCHEDULE_STREAM && !p.in.link_ns) assert_int_equal(limit.step_ns, ns);
+    if (kind == PSPLIT_SCHEDULE_INTERLEAVED || kind == PSPLIT_SCHEDULE_STREAM) continue;
+    assert_int_equal(psplit_limits_step(&p.in, peak, &diag, &limit), PSPLIT_OK);
+    if (limit.step_ns > ns)
+      fail_msg("pipeline %d: %lld ns, limit with memory %lld", i, (long long)ns,
+               (long long)limit.step_ns);
+  }
+}
+
+/* What fill-drain takes, by its formula: every stage waits for the slowest, once each way. */
+static void fill_drain_is_its_formula(void **state) {
+  (void)state;
+  uint64_t random = 2;
+  for (int i = 0; i < 2000; i++) {
+    const uint32_t k = 1 + below(&random, 8), m = 1 + below(&random, 24);
+    pipeline p;
+    int64_t sum = 0, f = 0, b = 0;
+    make(&p, &random, PSPLIT_SCHEDULE_FILL_DRAIN, k, 1, m, false);
+    for (uint32_t v = 0; v < k; v++) {
+      sum += p.forward[v] + p.backward[v];
+      if (p.forward[v] > f) f = p.forward[v];
+      if (p.backward[v] > b) b = p.backward[v];
+    }
+    assert_int_equal(makespan(&p.in, NULL), sum + (m - 1) * (f + b));
+  }
+}
+
+/* --- the best order --- */
+
+typedef struct orders {
+  const psplit_schedule_input *in;
+  const uint32_t *max_in_flight;
+  bool backward[4][12]; /* of each stage, in its order */
+  int64_t best;
+} orders;
+
+/* The makespan of the orders, by running what can run until nothing is left; INT64_MAX: stuck. */
+static int64_t run_orders(const orders *o) {
+  const uint32_t k = o->in->n_stages, m = o->in->n_micro_batches;
+  int64_t end[2][4][6], clock[4] = {0}, most = 0;
+  uint32_t done[4] = {0}, n[2][4] = {{0}};
+  memset(end, 0xff, sizeof end);
+  for (uint32_t left = 2 * k * m; left > 0;) {
+    const uint32_t before = left;
+    for (uint32_t j = 0; j < k; j++)
+      while (done[j] < 2 * m) {
+        const bool b = o->backward[j][done[j]];
+        const uint32_t i = n[b][j];
+        int64_t at = 0;
+        if (b)
+          at = j == k - 1 ? end[0][j][i] : end[1][j + 1][i];
+        else if (j > 0)
+          at = end[0][j - 1][i];
+        if (at < 0) break;
+        if (o->in->link_ns && b && j < k - 1) at += o->in->link_ns[j];
+        if (o->in->link_ns && !b && j > 0) at += o->in->link_ns[j - 1];
+        clock[j] =
+          (at > clock[j] ? at : clock[j]) + (b ? o->in->backward_ns : o->in->forward_ns)[j];
+        end[b][j][i] = clock[j];
+        if (clock[j] > most) most = clock[j];
+        n[b][j]++;
+        done[j]++;
+        left--;
+      }
+    if (left == before) return INT64_MAX;
+  }
+  return most;
+}
+
+/* Every order of every stage, in which no backward piece comes before its forward piece. */
+static void enumerate(orders *o, uint32_t stage, uint32_t n_forward, uint32_t n_backward) {
+  const uint32_t k = o->in->n_stages, m = o->in->n_micro_batches;
+  if (stage == k) {
+    const int64_t ns = run_orders(o);
+    if (ns < o->best) o->best = ns;
+    return;
+  }
+  if (n_backward == m) {
+    enumerate(o, stage + 1, 0, 0);
+    return;
+  }
+  const uint32_t held = n_forward - n_backward;
+  if (n_forward < m && (!o->max_in_flight || held < o->max_in_flight[stage])) {
+    o->backward[stage][n_forward + n_backward] = false;
+    enumerate(o, stage, n_forward + 1, n_backward);
+  }
+  if (held > 0) {
+    o->backward[stage][n_forward + n_backward] = true;
+    enumerate(o, stage, n_forward, n_backward + 1);
+  }
+}
+
+static void best_order_is_that_of_enumeration(void **state) {
+  (void)state;
+  uint64_t random = 3;
+  for (int i = 0; i < 1000; i++) {
+    const uint32_t k = 1 + below(&random, 3), m = 1 + below(&random, k == 3 ? 3 : 4);
+    uint32_t held[4];
+    pipeline p;
+    psplit_diag diag = {0};
+    psplit_step_limit limit;
+    int64_t best, bound;
+    make(&p, &random, PSPLIT_SCHEDULE_1F1B, k, 1, m, i % 2);
+    for (uint32_t j = 0; j < k; j++) held[j] = 1 + below(&random, m);
+    const uint32_t *max_in_flight = i % 3 ? held : NULL;
+    orders o = {.in = &p.in, .max_in_flight = max_in_flight, .best = INT64_MAX};
+    enumerate(&o, 0, 0, 0);
+    assert_int_equal(
+      psplit_schedule_optimum(&p.in, max_in_flight, UINT64_MAX, &diag, &best, &bound), PSPLIT_OK);
+    if (best != o.best || bound != best)
+      fail_msg("pipeline %d: %lld, bound %lld, enumerated %lld", i, (long long)best,
+               (long long)bound, (long long)o.best);
+    assert_int_equal(psplit_limits_step(&p.in, max_in_flight, &diag, &limit), PSPLIT_OK);
+    assert_true(limit.step_ns <= best);
+  }
+}
+
+static void best_orders_of_four_stages_are_proved(void **state) {
+  (void)state;
+  uint64_t random = 4;
+  uint32_t n_proved = 0, n_tight = 0;
+  for (int i = 0; i < 100; i++) {
+    uint32_t held[4];
+    pipeline p;
+    psplit_diag diag = {0};
+    psplit_step_limit limit;
+    int64_t best, bound;
+    make(&p, &random, PSPLIT_SCHEDULE_1F1B, 4, 1, 8, i % 2);
+    for (uint32_t j = 0; j < 4; j++) held[j] = 4 - j;
+    const uint32_t *max_in_flight = i % 4 < 2 ? held : NULL;
+    assert_int_equal(psplit_schedule_optimum(&p.in, max_in_flight, 2000000, &diag, &best, &bound),
+                     PSPLIT_OK);
+    assert_int_equal(psplit_limits_step(&p.in, max_in_flight, &diag, &limit), PSPLIT_OK);
+    assert_true(limit.step_ns <= bound && bound <= best);
+    assert_true(best <= makespan(&p.in, NULL));
+    n_proved += bound == best;
+    n_tight += limit.step_ns == best;
+  }
+  print_message("# %u of 100 proved, %u where no time is below the limit\n", n_proved, n_tight);
+  assert_true(n_proved >= 95);
+}
+
+/* --- numbers of micro-batches --- */
+
+static void fewer_micro_batches_are_not_enough(void **state) {
+  (void)state;
+  uint64_t random = 5;
+  for (int i = 0; i < 300; i++) {
+    pipeline p;
+    psplit_diag diag = {0};
+    psplit_step_limit limit, other;
+    uint32_t n;
+    const uint32_t k = 1 + below(&random, 6);
+    make(&p, &random, i % 2 ? PSPLIT_SCHEDULE_1F1B : PSPLIT_SCHEDULE_FILL_DRAIN, k, 1, 4, i % 3);
+    assert_int_equal(psplit_limits_step(&p.in, NULL, &diag, &limit), PSPLIT_OK);
+    const uint32_t least = limit.micro_batches_90;
+    assert_true(least >= 1);
+    for (uint32_t m = least > 3 ? least - 3 : 1; m < least + 3; m++) {
+      p.in.n_micro_batches = m;
+      assert_int_equal(psplit_limits_step(&p.in, NULL, &diag, &other), PSPLIT_OK);
+      assert_true(fabs(other.speed_up_limit - limit.speed_up_limit) < 1e-9);
+      if (m < least)
+        assert_true(other.speed_up < 0.9 * limit.speed_up_limit * (1 + 1e-9));
+      else
+        assert_true(other.speed_up > 0.9 * limit.speed_up_limit * (1 - 1e-9));
+    }
+    assert_int_equal(psplit_limits_micro_batches(&p.in, 0.9, 512, &diag, &n), PSPLIT_OK);
+    assert_true(n == 0 || n >= least);
+    if (n <= 1) continue;
+    for (uint32_t m = n - 1; m <= n; m++) {
+      p.in.n_micro_batches = m;
+      assert_int_equal(psplit_limits_step(&p.in, NULL, &diag, &other), PSPLIT_OK);
+      const double speed_up = (double)other.work_ns / (double)makespan(&p.in, NULL);
+      assert_int_equal(speed_up >= 0.9 * limit.speed_up_limit, m == n);
+    }
+  }
+  /* Even stages: n / (n + k - 1) of k, so nine tenths from 9 (k - 1) on. */
+  pipeline p;
+  psplit_diag diag = {0};
+  psplit_step_limit limit;
+  uint32_t n;
+  make(&p, &random, PSPLIT_SCHEDULE_1F1B, 8, 1, 32, false);
+  for (int v = 0; v < 8; v++) p.forward[v] = 10, p.backward[v] = 20;
+  assert_int_equal(psplit_limits_step(&p.in, NULL, &diag, &limit), PSPLIT_OK);
+  assert_int_equal(limit.step_ns, (32 + 7) * 30);
+  assert_int_equal(limit.micro_batches_90, 63);
+  assert_true(fabs(limit.speed_up - 32.0 * 8 / 39) < 1e-12);
+  assert_true(fabs(limit.bubble_frac - 7.0 / 39) < 1e-12);
+  assert_int_equal(psplit_limits_micro_batches(&p.in, 0.9, 512, &diag, &n), PSPLIT_OK);
+  assert_int_equal(n, 63);
+  /* With one micro-batch held at a time there is nothing to overlap. */
+  static const uint32_t one[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+  assert_int_equal(psplit_limits_step(&p.in, one, &diag, &limit), PSPLIT_OK);
+  assert_int_equal(limit.step_ns, 32 * 8 * 30);
+  assert_true(fabs(limit.speed_up_limit - 1) < 1e-12);
+}
+
+/* --- training --- */
+
+static psplit_training_limit training(psplit_training_input in) {
+  psplit_diag diag = {0};
+  psplit_training_limit limit;
+  if (psplit_limits_training(&in, &diag, &limit) != PSPLIT_OK) fail_msg("%s", diag.message);
+  return limit;
+}
+
+static void training_needs_what_the_theorems_say(void **state) {
+  (void)state;
+  for (int class = 0; class < 4; class ++)
+    for (double accuracy = 1; accuracy > 1e-6; accuracy /= 3) {
+      const psplit_training_limit l =
+        training((psplit_training_input){.loss = (psplit_loss_class) class,
+                                         .depth = 8,
+                                         .n_samples = 4,
+                                         .dimension = 1e6,
+                                         .accuracy = accuracy,
+                                         .condition = 100});
+      assert_true(l.least_gradients <= l.enough_gradients);
+      assert_true(l.gradient_time == 2 * (4 + 8 - 1));
+      assert_true(l.least_time <= l.enough_time);
+      assert_non_null(l.method);
+    }
+  psplit_training_limit l = training((psplit_training_input){.loss = PSPLIT_LOSS_NONSMOOTH,
+                                                             .depth = 16,
+                                                             .n_samples = 2,
+                                                             .dimension = 256,
+                                                             .accuracy = 0.01});
+  assert_true(l.least_gradients == 256); /* (50 - 1)^2, but the theorem ends at the dimension */
+  assert_true(l.enough_gradients == 10000);
+  assert_true(l.smoothed_gradients == 8000 && l.perturbations == 125);
+  assert_true(l.smoothed_time == 8000 * 2 * (2 * 125 + 15));
+  /* It pays from the first depth at which it takes less time. */
+  for (uint32_t m = 1; m < 40; m += 7) {
+    psplit_training_input in = {.loss = PSPLIT_LOSS_NONSMOOTH,
+                                .depth = 1,
+                                .n_samples = m,
+                                .dimension = 256,
+                                .accuracy = 0.001};
+    l = training(in);
+    assert_true(l.smoothing_pays_from > 1);
+    in.depth = (uint32_t)l.smoothing_pays_from;
+    l = training(in);
+    assert_true(l.smoothed_time < l.enough_time);
+    in.depth--;
+    l = training(in);
+    assert_true(l.smoothed_time >= l.enough_time);
+  }
+  l = training((psplit_training_input){.loss = PSPLIT_LOSS_NONSMOOTH,
+                                       .depth = 1000,
+                                       .n_samples = 1,
+                                       .dimension = 1e8,
+                                       .accuracy = 0.01});
+  assert_true(l.smoothing_pays_from == 0);
+}
+
+static void numbers_out_of_range_are_refused(void **state) {
+  (void)state;
+  psplit_training_limit l;
+  psplit_diag diag = {0};
+  const psplit_training_input good = {
+    .loss = PSPLIT_LOSS_SMOOTH, .depth = 1, .n_samples = 1, .dimension = 1, .accuracy = 0.5};
+  psplit_training_input bad[6];
+  for (int i = 0; i < 6; i++) bad[i] = good;
+  bad[0].depth = 0;
+  bad[1].n_samples = 0;
+  bad[2].dimension = NAN;
+  bad[3].accuracy = 0;
+  bad[4].loss = PSPLIT_LOSS_STRONGLY_CONVEX; /* no condition number */
+  bad[5].loss = (psplit_loss_class)9;
+  for (int i = 0; i < 6; i++)
+    assert_int_equal(psplit_limits_training(&bad[i], &diag, &l), PSPLIT_USAGE);
+  static const int64_t times[] = {1, 2, 3, 4};
+  psplit_schedule_input in = {.kind = PSPLIT_SCHEDULE_1F1B,
+                              .n_stages = 2,
+                              .n_chunks = 1,
+                              .n_micro_batches = 2,
+                              .forward_ns = times,
+                              .backward_ns = times};
+  static const uint32_t none[] = {1, 0};
+  psplit_step_limit limit;
+  int64_t best, bound;
+  uint32_t n;
+  assert_int_equal(psplit_limits_step(&in, none, &diag, &limit), PSPLIT_USAGE);
+  assert_int_equal(psplit_schedule_optimum(&in, none, 10, &diag, &best, &bound), PSPLIT_USAGE);
+  assert_int_equal(psplit_limits_micro_batches(&in, 2, 10, &diag, &n), PSPLIT_USAGE);
+  in.kind = PSPLIT_SCHEDULE_INTERLEAVED;
+  in.n_chunks = 2;
+  assert_int_equal(psplit_schedule_optimum(&in, NULL, 10, &diag, &best, &bound), PSPLIT_USAGE);
+  in.n_chunks = 1;
+  in.kind = PSPLIT_SCHEDULE_1F1B;
+  in.n_micro_batches = 256;
+  assert_int_equal(psplit_schedule_optimum(&in, NULL, 10, &diag, &best, &bound), PSPLIT_LIMIT);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(schedules_match_their_formulas),
+    cmocka_unit_test(uneven_schedules_keep_their_promises),
+    cmocka_unit_test(no_schedule_beats_the_limit),
+    cmocka_unit_test(fill_drain_is_its_formula),
+    cmocka_unit_test(best_order_is_that_of_enumeration),
+    cmocka_unit_test(best_orders_of_four_stages_are_proved),
+    cmocka_unit_test(fewer_micro_batches_are_not_enough),
+    cmocka_unit_test(training_needs_what_the_theorems_say),
+    cmocka_unit_test(numbers_out_of_range_are_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

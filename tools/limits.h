@@ -1,0 +1,39 @@
+/* --limits: what no schedule, and no method of training, beats; for plans of any kind. */
+#ifndef PSPLIT_TOOLS_LIMITS_H
+#define PSPLIT_TOOLS_LIMITS_H
+
+#include <psplit/limits.h>
+
+#include "cli.h"
+
+typedef struct limits_options {
+  bool wanted;
+  uint32_t n_micro_batches;
+  bool has_loss; /* of a class: the fields below count */
+  psplit_loss_class loss;
+  double dimension; /* 0: not said */
+  double accuracy, condition;
+} limits_options;
+
+/* Row of an option table. */
+/* clang-format off */
+#define LIMITS_OPTION(id) \
+  {(id), "limits", "LIST", "what no schedule beats: M[,loss=nonsmooth|smooth|strongly-convex|" \
+   "nonconvex][,dim=N][,accuracy=E][,condition=C], M micro-batches"}
+/* clang-format on */
+
+/* Takes the option's argument; false after an error line. */
+bool limits_parse(const cli *program, const char *text, limits_options *out);
+
+/* What is to be printed. */
+typedef struct limits_report {
+  const limits_options *options;
+  const psplit_schedule_input *input; /* times in ticks; the kind is what is compared */
+  double ticks_per_unit;              /* 1e9 with times in ns */
+  const char *unit;                   /* " s", or "" for the units of a problem */
+} limits_report;
+
+/* The lines, or with `json` an object, without a newline. Errors: those of psplit/limits.h. */
+PSPLIT_MUST_USE psplit_code limits_print(const limits_report *report, bool json, psplit_diag *diag);
+
+#endif
