@@ -9,13 +9,10 @@
  *
  * Budgets are counted in steps, so the answer does not depend on the computer unless the time limit
  * strikes first. docs/partitioning.md states the theorems. */
-#include <string.h>
-
 #include "contiguous.h"
 #include "exact.h"
 #include "feasible.h"
 #include "multilevel.h"
-#include "node_cut.h"
 #include "order_dp.h"
 #include "problem.h"
 #include "result.h"
@@ -26,12 +23,24 @@
 
 enum { VERY_LARGE = 1 << 14 };
 
+/* A solver's steps in the table: each may be NULL. */
+typedef struct solver_steps {
+  psplit_code (*first)(psplit_i_solver_state *);                 /* a split, before any bound */
+  psplit_code (*turn)(psplit_i_solver_state *, psplit_i_turn *); /* again and again */
+  psplit_code (*late)(psplit_i_solver_state *, psplit_i_turn *); /* when turns did not help */
+  psplit_code (*last)(psplit_i_solver_state *, psplit_i_turn *); /* when they never will */
+  uint32_t turns_alone; /* of a solver that users ask for; ALL_IN_TURN: it is with all others */
+} solver_steps;
+
+enum { ALL_IN_TURN = UINT16_MAX };
+
 /* Narrows the gap by exact runs with limits between bound and value: the middle first, then closer
  * to the bound, where fewer labels fit and the program is faster. */
-static psplit_code bisect(psplit_i_solver_state *a) {
+static psplit_code bisect(psplit_i_solver_state *a, psplit_i_turn *turn) {
   psplit_code code = PSPLIT_OK;
+  (void)turn;
   for (int64_t part = 2; part <= 16 && !psplit_i_state_done(a); part *= 2) {
-    const int64_t limit = a->bound + (a->best.value - a->bound) / part;
+    const int64_t limit = a->result->bound + (a->best.value - a->result->bound) / part;
     psplit_i_verdict verdict;
     if (limit >= a->best.value - 1) break;
     PSPLIT_TRY(psplit_i_state_exact(a, limit, a->budget, &verdict));
@@ -43,27 +52,52 @@ out:
   return code;
 }
 
-static psplit_code improve(psplit_i_solver_state *a) {
-  psplit_code code = PSPLIT_OK;
-  for (uint64_t salt = 1; !psplit_i_state_done(a) && a->spent < a->most; salt++) {
-    psplit_i_verdict verdict;
-    const int64_t before = a->best.value;
-    if (a->axis_limit != a->best.value) PSPLIT_TRY(psplit_i_state_windows(a));
-    if (psplit_i_state_done(a)) break;
-    PSPLIT_TRY(psplit_i_state_exact(a, a->best.value - 1, a->budget, &verdict));
-    if (verdict != PSPLIT_I_UNKNOWN) continue;
-    PSPLIT_TRY(
-      psplit_i_state_search(a, 8, psplit_i_state_affords(a, PSPLIT_I_SEARCH_WORK, 8, 40), salt));
-    PSPLIT_TRY(psplit_i_state_anneal(a, salt));
-    if (a->best.value < before) continue;
-    PSPLIT_TRY(bisect(a));
-    if (a->best.value < before) continue;
-    if (a->undercounted) break; /* more steps would not help */
-    a->budget *= 4;
-  }
-out:
+static psplit_code decide(psplit_i_solver_state *a, psplit_i_turn *turn) {
+  psplit_i_verdict verdict;
+  const psplit_code code = psplit_i_state_exact(a, a->best.value - 1, a->budget, &verdict);
+  turn->again = verdict != PSPLIT_I_UNKNOWN;
   return code;
 }
+
+static psplit_code search_on(psplit_i_solver_state *a, psplit_i_turn *turn) {
+  return psplit_i_state_search(a, 8, psplit_i_state_affords(a, PSPLIT_I_SEARCH_WORK, 8, 40),
+                               turn->salt);
+}
+
+static psplit_code multilevel_first(psplit_i_solver_state *a) {
+  if (a->instance.n <= PSPLIT_I_LARGE && a->asked != PSPLIT_I_SOLVER_MULTILEVEL) return PSPLIT_OK;
+  const psplit_code code = psplit_i_multilevel(&a->instance, &a->automaton, a->request, &a->trial);
+  if (code == PSPLIT_OK && a->trial.value < PSPLIT_I_INF)
+    psplit_i_state_take(a, &a->trial, PSPLIT_I_SOLVER_MULTILEVEL);
+  return code;
+}
+
+static psplit_code divide_orders(psplit_i_solver_state *a, uint32_t n_steps) {
+  if (a->instance.n > PSPLIT_I_LARGE && a->best.value < PSPLIT_I_INF) return PSPLIT_OK;
+  return psplit_i_state_search(a, 1, n_steps, 0);
+}
+
+static psplit_code slice_first(psplit_i_solver_state *a) {
+  return a->asked == PSPLIT_I_SOLVER_SLICE ? divide_orders(a, 0) : PSPLIT_OK;
+}
+
+static psplit_code search_first(psplit_i_solver_state *a) {
+  if (a->asked == PSPLIT_I_SOLVER_SLICE) return PSPLIT_OK;
+  return divide_orders(a, a->instance.n > 1000 ? 4 : 12);
+}
+
+static const solver_steps STEPS[PSPLIT_I_N_METHODS] = {
+#define STRIP(...) __VA_ARGS__
+#define PSPLIT_I_BOUND(...)
+#define PSPLIT_I_SOLVER(id, name, may_be_asked, does, stages, placement) \
+  [PSPLIT_I_SOLVER_##id] = {STRIP stages},
+#define PSPLIT_I_NAME(...)
+#include "methods.def"
+#undef PSPLIT_I_BOUND
+#undef PSPLIT_I_SOLVER
+#undef PSPLIT_I_NAME
+#undef STRIP
+};
 
 /* --- every stage holds something --- */
 
@@ -114,17 +148,9 @@ out:
 /* --- the portfolio --- */
 
 static psplit_code first_split(psplit_i_solver_state *a) {
-  const psplit_i_solver_request *request = a->request;
   psplit_code code = PSPLIT_OK;
-  if (a->instance.n > PSPLIT_I_LARGE || strcmp(request->options->solver, "multilevel") == 0) {
-    PSPLIT_TRY(psplit_i_multilevel(&a->instance, &a->automaton, request, &a->trial));
-    if (a->trial.value < PSPLIT_I_INF) psplit_i_state_take(a, &a->trial, "multilevel");
-  }
-  const uint32_t n_steps = strcmp(request->options->solver, "slice") == 0 ? 0
-                           : a->instance.n > 1000                         ? 4
-                                                                          : 12;
-  if (a->instance.n <= PSPLIT_I_LARGE || a->best.value >= PSPLIT_I_INF)
-    PSPLIT_TRY(psplit_i_state_search(a, 1, n_steps, 0));
+  for (uint32_t i = 0; i < PSPLIT_I_N_METHODS; i++)
+    if (STEPS[i].first) PSPLIT_TRY(STEPS[i].first(a));
   if (a->best.value >= PSPLIT_I_INF) PSPLIT_TRY(psplit_i_state_find_any(a));
 out:
   return code;
@@ -135,46 +161,49 @@ static psplit_code bounds(psplit_i_solver_state *a) {
   /* Very large graphs are hardly ever proved to the last bit: for a smaller gap than this, the
    * seconds that the bound takes would be lost. */
   if (a->instance.n > VERY_LARGE &&
-      (double)(a->best.value - a->bound) <= VERY_LARGE_GAP * (double)a->best.value)
+      (double)(a->best.value - a->result->bound) <= VERY_LARGE_GAP * (double)a->best.value)
     return PSPLIT_OK;
-  const psplit_code code = psplit_i_state_windows(a);
-  if (code != PSPLIT_OK || psplit_i_state_done(a)) return code;
-  int64_t bound = a->bound;
-  const uint32_t most_clusters = a->instance.n <= PSPLIT_I_LARGE ? 64 : 8;
-  if (psplit_i_node_cut_bound(&a->instance, &a->automaton, a->best.value, most_clusters,
-                              a->request->budget, &bound) != PSPLIT_OK)
-    return psplit_i_nomem(a->request->diag);
-  psplit_i_state_raise(a, bound, "node min cut");
-  return PSPLIT_OK;
+  return psplit_i_state_ask_all(a, PSPLIT_I_WITH_A_SPLIT);
+}
+
+/* All solvers in turn. */
+static psplit_code improve(psplit_i_solver_state *a) {
+  psplit_code code = PSPLIT_OK;
+  for (uint64_t salt = 1; !psplit_i_state_done(a) && a->spent < a->most; salt++) {
+    psplit_i_turn turn = {.salt = salt, .before = a->best.value};
+    if (a->axis.limit != a->best.value)
+      PSPLIT_TRY(psplit_i_state_ask(a, PSPLIT_I_BOUND_WEIGHT_AXIS));
+    if (psplit_i_state_done(a)) break;
+    for (uint32_t i = 0; i < PSPLIT_I_N_METHODS && !turn.again; i++)
+      if (STEPS[i].turn) PSPLIT_TRY(STEPS[i].turn(a, &turn));
+    if (turn.again || a->best.value < turn.before) continue;
+    for (uint32_t i = 0; i < PSPLIT_I_N_METHODS; i++)
+      if (STEPS[i].late) PSPLIT_TRY(STEPS[i].late(a, &turn));
+    if (a->best.value < turn.before) continue;
+    if (a->undercounted) break; /* more steps would not help */
+    a->budget *= 4;
+  }
+  for (uint32_t i = 0; i < PSPLIT_I_N_METHODS; i++)
+    if (STEPS[i].last) PSPLIT_TRY(STEPS[i].last(a, NULL));
+out:
+  return code;
 }
 
 /* Runs the solver that the caller asked for, or all of them in turn. */
 static psplit_code close_gap(psplit_i_solver_state *a) {
-  const char *solver = a->request->options->solver;
+  const solver_steps *asked = &STEPS[a->asked];
   psplit_code code = PSPLIT_OK;
-  if (a->axis.n_buckets == 0 && a->instance.n > PSPLIT_I_LARGE) goto out; /* no windows */
-  if (strcmp(solver, "slice") == 0 || strcmp(solver, "multilevel") == 0) goto out;
-  if (strcmp(solver, "search") == 0) {
-    const uint32_t n_steps = psplit_i_state_affords(a, PSPLIT_I_SEARCH_WORK, 8, 40);
-    for (uint64_t salt = 1; salt <= 8 && !psplit_i_state_done(a); salt++)
-      PSPLIT_TRY(psplit_i_state_search(a, 8, n_steps, salt));
-    goto out;
-  }
-  if (strcmp(solver, "anneal") == 0) {
-    for (uint64_t salt = 1; salt <= 4 && !psplit_i_state_done(a); salt++)
-      PSPLIT_TRY(psplit_i_state_anneal(a, salt));
-    goto out;
-  }
-  PSPLIT_TRY(improve(a));
-  PSPLIT_TRY(psplit_i_state_brute(a));
+  if (a->axis.n_buckets == 0 && a->instance.n > PSPLIT_I_LARGE) return code; /* no windows */
+  if (asked->turns_alone == ALL_IN_TURN) return improve(a);
+  for (uint64_t salt = 1; salt <= asked->turns_alone && !psplit_i_state_done(a); salt++)
+    PSPLIT_TRY(asked->turn(a, &(psplit_i_turn){.salt = salt, .before = a->best.value}));
 out:
   return code;
 }
 
 /* What the run that allows no empty stages takes over from the one that allowed them. */
 typedef struct carry_over {
-  int64_t value, bound;
-  const char *bound_name;
+  int64_t value;
   uint64_t spent;
 } carry_over;
 
@@ -185,10 +214,15 @@ typedef struct carry_over {
 static psplit_code run(const psplit_i_solver_request *request,
                        const psplit_i_solver_request *strict, const carry_over *from,
                        psplit_i_result *result, carry_over *out_left, bool *out_stopped) {
-  psplit_i_solver_state a = {
-    .request = request, .result = result, .solver = "search", .bound_name = "none"};
+  psplit_i_solver_state a = {.request = request, .result = result};
   psplit_code code;
   *out_stopped = false;
+  result->value = PSPLIT_I_INF;
+  result->solver = PSPLIT_I_SOLVER_SEARCH;
+  if (!from) {
+    result->bound = 0;
+    result->bound_by = PSPLIT_I_N_METHODS;
+  }
   PSPLIT_TRY(psplit_i_state_init(&a));
   uint32_t *parent = psplit_i_arena_array(&a.arena, request->problem->n_nodes, sizeof *parent);
   PSPLIT_TRY(parent ? PSPLIT_OK : psplit_i_nomem(request->diag));
@@ -197,13 +231,12 @@ static psplit_code run(const psplit_i_solver_request *request,
     a.spent = from->spent;
     if (from->value < PSPLIT_I_INF)
       psplit_i_result_give(result, &a.instance, &a.automaton, &a.best, a.scratch);
-    psplit_i_state_raise(&a, from->bound, from->bound_name);
+    result->value = a.best.value;
   } else if (!request->problem->next_hop) {
     /* Not with relays: moving a cluster to its neighbour's stage may make other stages relay. */
     PSPLIT_TRY(psplit_i_state_reduce(&a, PSPLIT_I_INF, false, parent));
   }
-  psplit_i_state_raise(&a, psplit_i_simple_bound(&a.instance, &a.automaton),
-                       "total over devices, heaviest node");
+  PSPLIT_TRY(psplit_i_state_ask_all(&a, PSPLIT_I_AT_ONCE));
   PSPLIT_TRY(first_split(&a));
   if (strict && !all_stages_used(request, result)) {
     int64_t value;
@@ -228,10 +261,7 @@ out:
     code = psplit_i_fail(request->diag, PSPLIT_INFEASIBLE,
                          "no split was found that satisfies memory limits and pins (that there is "
                          "none was not proved); allow more time or more stages");
-  result->bound = a.bound;
-  result->solver = a.solver;
-  result->bound_name = a.bound_name;
-  *out_left = (carry_over){a.best.value, a.bound, a.bound_name, a.spent};
+  *out_left = (carry_over){a.best.value, a.spent};
   psplit_i_state_fini(&a);
   return code;
 }
@@ -260,9 +290,8 @@ static psplit_code solve(const psplit_i_solver_request *request, psplit_i_result
 
 psplit_code psplit_i_contiguous(const psplit_i_solver_request *request,
                                 psplit_i_result *out_result) {
-  const char *solver = request->options->solver;
+  const psplit_i_method asked = psplit_i_solver_asked(request->options->solver);
   const psplit_code code = solve(request, out_result);
-  if (code != PSPLIT_OK || (strcmp(solver, "auto") != 0 && strcmp(solver, "exact") != 0))
-    return code;
+  if (code != PSPLIT_OK || STEPS[asked].turns_alone != ALL_IN_TURN) return code;
   return psplit_i_ties_break(request, out_result);
 }

@@ -31,7 +31,7 @@ psplit_code psplit_i_state_find_any(psplit_i_solver_state *a) {
   const int64_t everything = PSPLIT_I_INF / 2;
   if (a->instance.has_memory && overflows_memory(a)) return PSPLIT_INFEASIBLE;
   if (a->request->problem->next_hop) { /* the exact program does not see which stages have links */
-    const psplit_code found = psplit_i_state_brute(a);
+    const psplit_code found = psplit_i_state_brute(a, NULL);
     if (found != PSPLIT_OK || a->best.value < PSPLIT_I_INF) return found;
   }
   /* A short run of the exact program often decides; then a search, then a long run. */

@@ -6,16 +6,14 @@
 
 #include "assignment.h"
 #include "automaton.h"
+#include "bounds.h"
 #include "branch_and_bound.h"
 #include "budget.h"
-#include "communication_share.h"
 #include "contiguous.h"
 #include "instance.h"
 #include "label_annealing.h"
-#include "latency_chain.h"
 #include "local_search.h"
 #include "multilevel_annealing.h"
-#include "node_cut.h"
 #include "placement.h"
 #include "placing.h"
 #include "problem.h"
@@ -30,20 +28,6 @@ enum {
   MOST_STEPS = 1300000,
 };
 static const uint64_t ORDER_WORK = UINT64_C(200000000); /* pairs of positions times moves */
-
-/* No latency is below the longest path of least times. */
-static int64_t critical_path(const psplit_i_instance *instance, const psplit_i_automaton *automaton,
-                             int64_t *scratch) {
-  int64_t longest = 0;
-  for (uint32_t i = 0; i < instance->n; i++) {
-    scratch[i] = 0;
-    for (uint32_t k = instance->pred_off[i]; k < instance->pred_off[i + 1]; k++)
-      if (scratch[instance->pred[k]] > scratch[i]) scratch[i] = scratch[instance->pred[k]];
-    scratch[i] += automaton->omega[i];
-    if (scratch[i] > longest) longest = scratch[i];
-  }
-  return longest;
-}
 
 /* The best contiguous throughput split, by node: where every other search starts. */
 static psplit_code contiguous_start(const psplit_i_solver_request *request,
@@ -160,49 +144,11 @@ static void labels_of(const psplit_i_solver_request *request, const psplit_i_ins
     label[instance->cluster_of_node[v]] = slot[result->stage[v]];
 }
 
-/* Bounds on latency: the loads of stages that wait for one another add up, and the least
- * bottleneck, for a stage's load is a part of the time. */
-static psplit_code latency_bounds(const psplit_i_solver_request *request,
-                                  const psplit_i_instance *instance,
-                                  const psplit_i_automaton *automaton, int64_t throughput_bound,
-                                  psplit_i_result *out) {
-  int64_t *scratch = PSPLIT_NEW(request->arena, int64_t, instance->n);
-  if (!scratch) return PSPLIT_NOMEM;
-  const int64_t path = critical_path(instance, automaton, scratch);
-  if (path > out->bound) {
-    out->bound = path;
-    out->bound_name = "critical path";
-  }
-  if (throughput_bound > out->bound) {
-    out->bound = throughput_bound;
-    out->bound_name = "throughput";
-  }
-  const int64_t before = out->bound;
-  const psplit_code code =
-    psplit_i_latency_chain_bound(instance, automaton, request->budget, &out->bound);
-  if (out->bound > before) out->bound_name = "chain of stages";
-  return code;
-}
-
-/* throughput_bound: of contiguous splits, 0: unknown. */
-static psplit_code bounds(const psplit_i_solver_request *request, const psplit_i_instance *instance,
-                          const psplit_i_automaton *automaton, int64_t value,
-                          int64_t throughput_bound, psplit_i_result *out) {
-  out->bound = psplit_i_simple_bound(instance, automaton);
-  out->bound_name = "total over devices, heaviest node";
-  if (request->options->objective == PSPLIT_LATENCY)
-    return latency_bounds(request, instance, automaton, throughput_bound, out);
-  const int64_t before = out->bound;
-  const psplit_code code =
-    psplit_i_node_cut_bound(instance, automaton, value, instance->n <= 3000 ? instance->n : 100,
-                            request->budget, &out->bound);
-  if (out->bound > before) out->bound_name = "node min cut";
-  return code;
-}
-
 /* A placement by node, and the instance it is being improved on. */
 typedef struct placing {
   const psplit_i_solver_request *request;
+  psplit_i_result *result;  /* bound, and who found the placement */
+  int64_t contiguous_bound; /* on the throughput of contiguous stages */
   psplit_i_instance instance;
   psplit_i_automaton automaton;
   psplit_partition_options loose; /* the automaton is only asked for measures */
@@ -220,6 +166,13 @@ static void to_nodes(placing *p, const uint32_t *label, int64_t value) {
     p->node_label[v] = label[p->instance.cluster_of_node[v]];
   p->value = value;
 }
+
+/* A solver's steps in the table: each may be NULL. */
+typedef struct placement_steps {
+  psplit_code (*first)(placing *);   /* where all others start */
+  psplit_code (*improve)(placing *); /* with a placement */
+  psplit_code (*last)(placing *);
+} placement_steps;
 
 static psplit_code place(const psplit_i_solver_request *request, bool with_bounds,
                          psplit_i_result *out_result);
@@ -292,8 +245,9 @@ static psplit_code adding_start(placing *p, psplit_i_placement *placement, uint3
   return PSPLIT_OK;
 }
 
-static psplit_code start(placing *p, psplit_i_result *result) {
+static psplit_code start(placing *p) {
   const psplit_i_solver_request *request = p->request;
+  psplit_i_result *result = p->result;
   const psplit_problem *problem = request->problem;
   const uint32_t chunks = request->options->chunks;
   psplit_i_placement placement;
@@ -305,7 +259,7 @@ static psplit_code start(placing *p, psplit_i_result *result) {
   PSPLIT_TRY(
     psplit_i_placement_init(&placement, &p->instance, chunks, request->options, request->arena));
   code = contiguous_start(request, result);
-  result->solver = "contiguous";
+  p->contiguous_bound = result->bound;
   complete_types(request, result, p->types);
   if (code == PSPLIT_INFEASIBLE) { /* a freer placement may still exist */
     *request->diag = (psplit_diag){0};
@@ -362,13 +316,13 @@ static psplit_code anneal_round(placing *p, uint64_t round) {
 }
 
 /* Solves on an instance that shrinks as the limit rule is applied with better values. */
-static psplit_code anneal(placing *p, psplit_i_result *result) {
+static psplit_code anneal(placing *p) {
   const psplit_i_solver_request *request = p->request;
   const double limit = request->options->time_limit_s;
   const uint64_t n_rounds = limit < 0 || limit > 1000 ? 1000 : (uint64_t)(limit + 0.99);
   psplit_code code = PSPLIT_OK;
   uint32_t n_idle = 0;
-  for (uint64_t round = 0; round < n_rounds && n_idle < 4 && p->value > result->bound; round++) {
+  for (uint64_t round = 0; round < n_rounds && n_idle < 4 && p->value > p->result->bound; round++) {
     const int64_t before = p->value;
     if (psplit_i_expired(request->budget)) break;
     if (p->instance.unordered && !request->options->require_nonempty) {
@@ -378,25 +332,15 @@ static psplit_code anneal(placing *p, psplit_i_result *result) {
     }
     PSPLIT_TRY(anneal_round(p, round));
     n_idle = p->value < before ? 0 : n_idle + 1;
-    if (p->value < before) result->solver = "anneal";
+    psplit_i_result_improve(p->result, p->value, PSPLIT_I_SOLVER_ANNEAL);
   }
 out:
   return code;
 }
 
-/* Raises the bound by shares of communication, given the best value known and the instance that it
- * leaves. */
-static psplit_code raise_bound(placing *p, psplit_i_result *result) {
-  const int64_t before = result->bound;
-  if (p->request->options->objective == PSPLIT_LATENCY || p->value <= before) return PSPLIT_OK;
-  const psplit_code code = psplit_i_communication_share_bound(
-    &p->instance, &p->automaton, p->value, p->request->options, p->request->budget, &result->bound);
-  if (result->bound > before) result->bound_name = "shares of communication";
-  return code;
-}
-
-static psplit_code brute(placing *p, psplit_i_result *result) {
+static psplit_code brute(placing *p) {
   bool finished;
+  if (p->value <= p->result->bound) return PSPLIT_OK;
   uint32_t *label = PSPLIT_NEW(p->request->arena, uint32_t, p->instance.n);
   if (!label) return PSPLIT_NOMEM;
   int64_t value = p->value;
@@ -404,22 +348,45 @@ static psplit_code brute(placing *p, psplit_i_result *result) {
     psplit_i_branch_and_bound(&p->instance, p->request->options->chunks, p->request, p->types,
                               BRUTE_STEPS, label, &value, &finished);
   if (code != PSPLIT_OK) return code;
-  if (value < p->value) {
+  if (psplit_i_result_improve(p->result, value, PSPLIT_I_SOLVER_BRANCH_AND_BOUND))
     to_nodes(p, label, value);
-    result->solver = "branch and bound";
-  }
-  if (finished && value < PSPLIT_I_INF) {
-    result->bound = value;
-    result->bound_name = "branch and bound";
-  }
+  if (finished && value < PSPLIT_I_INF)
+    psplit_i_result_raise(p->result, value, PSPLIT_I_SOLVER_BRANCH_AND_BOUND);
   return PSPLIT_OK;
+}
+
+static const placement_steps STEPS[PSPLIT_I_N_METHODS] = {
+#define STRIP(...) __VA_ARGS__
+#define PSPLIT_I_BOUND(...)
+#define PSPLIT_I_SOLVER(id, name, may_be_asked, does, stages, placement) \
+  [PSPLIT_I_SOLVER_##id] = {STRIP placement},
+#define PSPLIT_I_NAME(...)
+#include "methods.def"
+#undef PSPLIT_I_BOUND
+#undef PSPLIT_I_SOLVER
+#undef PSPLIT_I_NAME
+#undef STRIP
+};
+
+static psplit_code ask_bounds(placing *p, psplit_i_bound_time when) {
+  const psplit_i_bound_query query = {.request = p->request,
+                                      .instance = &p->instance,
+                                      .automaton = &p->automaton,
+                                      .variant = psplit_i_variant_of(p->request->options),
+                                      .value = p->value,
+                                      .throughput_bound = p->contiguous_bound};
+  psplit_code code = PSPLIT_OK;
+  for (uint32_t i = 0; i < PSPLIT_I_N_METHODS && code == PSPLIT_OK; i++)
+    if (psplit_i_bound_is_due(i, &query, when)) code = psplit_i_bound_ask(i, &query, p->result);
+  return code;
 }
 
 static psplit_code place(const psplit_i_solver_request *request, bool with_bounds,
                          psplit_i_result *out_result) {
   const psplit_problem *problem = request->problem;
   const uint32_t n_stages = psplit_problem_n_stages(problem);
-  placing p = {.request = request, .loose = *request->options, .value = PSPLIT_I_INF};
+  placing p = {
+    .request = request, .result = out_result, .loose = *request->options, .value = PSPLIT_I_INF};
   p.loose.require_nonempty = false;
   psplit_code code;
   p.node_label = PSPLIT_NEW(request->arena, uint32_t, problem->n_nodes);
@@ -431,12 +398,19 @@ static psplit_code place(const psplit_i_solver_request *request, bool with_bound
                ? psplit_i_instance_init_unordered(&p.instance, problem, NULL, request->diag)
                : psplit_i_instance_init(&p.instance, problem, NULL, request->diag));
   PSPLIT_TRY(bind(&p));
-  PSPLIT_TRY(start(&p, out_result));
-  PSPLIT_TRY(bounds(request, &p.instance, &p.automaton, p.value, out_result->bound, out_result));
-  out_result->solver = "contiguous";
-  if (p.value < PSPLIT_I_INF) PSPLIT_TRY(anneal(&p, out_result));
-  if (with_bounds) PSPLIT_TRY(raise_bound(&p, out_result));
-  if (p.value > out_result->bound) PSPLIT_TRY(brute(&p, out_result));
+  for (uint32_t i = 0; i < PSPLIT_I_N_METHODS; i++)
+    if (STEPS[i].first) PSPLIT_TRY(STEPS[i].first(&p));
+  /* What the starts proved is of other problems. */
+  out_result->bound = 0;
+  out_result->value = p.value;
+  out_result->solver = PSPLIT_I_SOLVER_CONTIGUOUS;
+  PSPLIT_TRY(ask_bounds(&p, PSPLIT_I_AT_ONCE));
+  PSPLIT_TRY(ask_bounds(&p, PSPLIT_I_WITH_A_SPLIT));
+  for (uint32_t i = 0; i < PSPLIT_I_N_METHODS && p.value < PSPLIT_I_INF; i++)
+    if (STEPS[i].improve) PSPLIT_TRY(STEPS[i].improve(&p));
+  if (with_bounds && p.value > out_result->bound) PSPLIT_TRY(ask_bounds(&p, PSPLIT_I_AFTER_SEARCH));
+  for (uint32_t i = 0; i < PSPLIT_I_N_METHODS; i++)
+    if (STEPS[i].last) PSPLIT_TRY(STEPS[i].last(&p));
   if (p.value >= PSPLIT_I_INF) {
     code = psplit_i_fail(request->diag, PSPLIT_INFEASIBLE,
                          "no placement was found that satisfies memory limits and pins");

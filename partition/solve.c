@@ -8,21 +8,16 @@
 #include "contiguous.h"
 #include "device_merge.h"
 #include "instance.h"
+#include "methods.h"
 #include "placing.h"
 #include "problem.h"
 #include "result.h"
 
 static psplit_code check_options(const psplit_problem *p, const psplit_partition_options *o,
                                  psplit_diag *diag) {
-  static const char *const solvers[] = {"auto", "exact", "search", "anneal", "multilevel", "slice"};
-  bool known = false;
-  for (size_t i = 0; o->solver && i < sizeof solvers / sizeof *solvers; i++)
-    known |= strcmp(o->solver, solvers[i]) == 0;
-  if (!known)
-    return psplit_i_fail(
-      diag, PSPLIT_USAGE,
-      "no solver \"%s\"; there are auto, exact, search, anneal, multilevel, slice",
-      o->solver ? o->solver : "");
+  if (psplit_i_solver_asked(o->solver) == PSPLIT_I_N_METHODS)
+    return psplit_i_fail(diag, PSPLIT_USAGE, "no solver \"%s\"; there are %s",
+                         o->solver ? o->solver : "", PSPLIT_I_SOLVERS_ASKED);
   if (o->chunks == 0 || o->chunks > 1024 || o->max_replicas == 0 || o->micro_batches == 0 ||
       !(o->gap_frac >= 0) || !(o->sync_bytes_per_s >= 0) || o->time_limit_s != o->time_limit_s)
     return psplit_i_fail(diag, PSPLIT_USAGE,
@@ -117,12 +112,13 @@ psplit_code psplit_i_result_prove(const psplit_i_result *result, psplit_solution
     return psplit_i_fail(diag, PSPLIT_INTERNAL,
                          "the bound %" PRId64 " (%s) is above the value %" PRId64
                          " of a split (%s); please report the problem and the options",
-                         result->bound, result->bound_name, value, result->solver);
+                         result->bound, psplit_i_method_name(result->bound_by), value,
+                         psplit_i_method_name(result->solver));
   io_solution->lower_bound_ns = result->bound;
   io_solution->gap_frac = value > 0 ? ((double)value - (double)result->bound) / (double)value : 0;
   io_solution->proved_optimal = result->bound == value;
-  io_solution->solver = result->solver;
-  io_solution->bound = result->bound_name;
+  io_solution->solver = psplit_i_method_name(result->solver);
+  io_solution->bound = psplit_i_method_name(result->bound_by);
   return PSPLIT_OK;
 }
 
@@ -167,7 +163,8 @@ psplit_code psplit_partition_solve(const psplit_problem *problem,
                                 result.replicas, diag, &solution);
   if (code != PSPLIT_OK) {
     if (code == PSPLIT_MISMATCH) {
-      psplit_i_diag_context(diag, "solver %s: its own check fails", result.solver);
+      psplit_i_diag_context(diag, "solver %s: its own check fails",
+                            psplit_i_method_name(result.solver));
       diag->code = code = PSPLIT_INTERNAL;
     }
     goto out;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "methods.h"
 #include "pairs.h"
 #include "pass.h"
 #include "request.h"
@@ -96,8 +97,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
 }
 
 static const psplit_i_option OPTIONS[] = {
-  [OPTION_SOLVER] = {"solver", PSPLIT_I_OPTION_TEXT, "auto", 0, 0,
-                     "auto, exact, search, anneal, multilevel or slice"},
+  [OPTION_SOLVER] = {"solver", PSPLIT_I_OPTION_TEXT, "auto", 0, 0, PSPLIT_I_SOLVERS_ASKED},
   [OPTION_GAP] = {"gap", PSPLIT_I_OPTION_REAL, "0", 0, 1, "stop at this relative gap"},
   [OPTION_TIME_LIMIT] = {"time_limit", PSPLIT_I_OPTION_REAL, "-1", -1, 1e9,
                          "seconds; -1: as for the whole plan"},

@@ -40,6 +40,14 @@ int cli_next(const cli *program, int argc, char **argv, const char **out_argumen
   return id;
 }
 
+static void print_solvers(FILE *out) {
+  size_t n;
+  const psplit_method *methods = psplit_partition_methods(&n);
+  for (size_t i = 0; i < n; i++)
+    if (methods[i].kind & PSPLIT_METHOD_OPTION)
+      fprintf(out, "%32s%-12s%s\n", "", methods[i].name, methods[i].does);
+}
+
 void cli_print_help(const cli *program, FILE *out) {
   fprintf(out, "Usage: %s %s\n\n%s\n", program->program, program->synopsis, program->about);
   for (size_t i = 0; i < program->n_options; i++) {
@@ -53,8 +61,10 @@ void cli_print_help(const cli *program, FILE *out) {
       snprintf(left, sizeof left, "  %s%c%s --%s%s%s", option->id > 255 ? "  " : "-",
                option->id > 255 ? ' ' : (char)option->id, option->id > 255 ? "" : ",", option->name,
                option->argument ? " " : "", option->argument ? option->argument : "");
+    const bool solvers = strcmp(option->help, CLI_SOLVERS) == 0;
     fprintf(out, n < 30 ? "%-30s%s\n" : "%s\n                              %s\n", left,
-            option->help);
+            solvers ? "one of these (auto):" : option->help);
+    if (solvers) print_solvers(out);
   }
   fputs(
     "\nExit status: 0 ok, 1 a check does not hold, 2 usage, 3 file, 4 malformed or invalid model,\n"

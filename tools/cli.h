@@ -5,6 +5,7 @@
 
 #include <psplit/base.h>
 #include <psplit/devices.h>
+#include <psplit/partition.h>
 #include <psplit/passes.h>
 #include <stdio.h>
 
@@ -19,6 +20,9 @@ typedef struct cli_option {
   const char *argument; /* NULL where it takes none */
   const char *help;
 } cli_option;
+
+/* The help of an option that takes a solver: what psplit_partition_methods() says of each. */
+#define CLI_SOLVERS "\1"
 
 typedef struct cli {
   const char *program;

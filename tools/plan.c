@@ -45,7 +45,7 @@ static const cli_option OPTIONS[] = {
   {OPT_OVERLAP, "overlap", NULL, "transfers overlap: a load is its largest part, not the sum"},
   {OPT_NONEMPTY, "no-empty-stages", NULL, "every stage holds at least one node"},
   {0, NULL, NULL, "How:"},
-  {OPT_SOLVER, "solver", "NAME", "auto, exact, search, anneal, multilevel, slice (auto)"},
+  {OPT_SOLVER, "solver", "NAME", CLI_SOLVERS},
   {OPT_TIME, "time-limit", "SECONDS",
    "stop then, by the clock; default: work worth about 10; -1: none"},
   {OPT_GAP, "gap", "FRACTION", "stop when value and bound are this close (0)"},

@@ -50,7 +50,7 @@ enum {
   {PLAN_TIED_WEIGHTS, "tied-weights", "HOW", \
    "auto (default), duplicate in each stage, or users together"}, \
   {PLAN_OBJECTIVE, "objective", "WHAT", "throughput (default): the slowest stage; or latency"}, \
-  {PLAN_SOLVER, "solver", "NAME", "auto (default), exact, search, anneal, multilevel or slice"}, \
+  {PLAN_SOLVER, "solver", "NAME", CLI_SOLVERS}, \
   {PLAN_TIME_LIMIT, "time-limit", "SECONDS", \
    "of the partitioner, by the clock; default: work worth about 10"}, \
   {PLAN_SEED, "seed", "N", "of the search; default: 1"}, \

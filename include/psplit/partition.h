@@ -111,8 +111,8 @@ typedef enum psplit_objective { PSPLIT_THROUGHPUT, PSPLIT_LATENCY } psplit_objec
 typedef struct psplit_partition_options {
   size_t struct_size; /* set by psplit_partition_options_init() */
   psplit_objective objective;
-  /* "auto"; or one of "exact", "search", "anneal", "multilevel", "slice" to use only that solver
-   * (with the same bounds). */
+  /* "auto", or a PSPLIT_METHOD_OPTION of psplit_partition_methods() to use only that solver (with
+   * the same bounds). */
   const char *solver;
   bool noncontiguous;    /* any node on any stage; throughput only */
   bool require_nonempty; /* every stage holds at least one node that is not AUXILIARY */
@@ -183,6 +183,22 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code
 psplit_partition_solve(const psplit_problem *problem, const psplit_partition_options *options,
                        psplit_diag *diag, psplit_solution **out_solution);
 PSPLIT_API void psplit_solution_destroy(psplit_solution *solution);
+
+enum {
+  PSPLIT_METHOD_BOUND = 1, /* as psplit_solution.bound and psplit_plan.bound name it */
+  PSPLIT_METHOD_SOLVER =
+    2,                     /* as psplit_solution.solver names what found a split; some prove, too */
+  PSPLIT_METHOD_OPTION = 4 /* psplit_partition_options.solver can ask for it */
+};
+
+typedef struct psplit_method {
+  unsigned kind;    /* PSPLIT_METHOD_* */
+  const char *name; /* static text, as all here */
+  const char *does; /* one line */
+} psplit_method;
+
+/* All bounds and solvers that there are, static; *out_n of them. */
+PSPLIT_API const psplit_method *psplit_partition_methods(size_t *out_n);
 
 /* Classes of nodes that some best split keeps together: the least bottleneck over splits that keep
  * all of them together is the least of all. out_class[n_nodes] holds 0..*out_n_classes-1, numbered

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "automaton.h"
+#include "bounds.h"
 #include "budget.h"
 #include "communication_share.h"
 #include "flow.h"
@@ -307,4 +308,10 @@ out:
   psplit_i_flow_fini(&net.whole);
   psplit_i_arena_fini(&arena);
   return code;
+}
+
+psplit_code psplit_i_bound_communication_share(const psplit_i_bound_query *query,
+                                               psplit_i_budget *budget, int64_t *inout_bound) {
+  return psplit_i_communication_share_bound(query->instance, query->automaton, query->value,
+                                            query->request->options, budget, inout_bound);
 }

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "automaton.h"
+#include "bounds.h"
 #include "budget.h"
 #include "flow.h"
 #include "instance.h"
@@ -408,4 +409,9 @@ out:
   psplit_i_flow_fini(&c.flow);
   psplit_i_arena_fini(&c.arena);
   return code;
+}
+
+psplit_code psplit_i_bound_latency_chain(const psplit_i_bound_query *query, psplit_i_budget *budget,
+                                         int64_t *inout_bound) {
+  return psplit_i_latency_chain_bound(query->instance, query->automaton, budget, inout_bound);
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "automaton.h"
+#include "bounds.h"
 #include "budget.h"
 #include "flow.h"
 #include "instance.h"
@@ -145,4 +146,23 @@ out:
   psplit_i_flow_fini(&whole);
   psplit_i_arena_fini(&arena);
   return code;
+}
+
+psplit_code psplit_i_bound_total(const psplit_i_bound_query *query, psplit_i_budget *budget,
+                                 int64_t *inout_bound) {
+  (void)budget; /* as cheap as reading the instance */
+  const int64_t bound = psplit_i_simple_bound(query->instance, query->automaton);
+  if (bound > *inout_bound) *inout_bound = bound;
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_bound_node_cut(const psplit_i_bound_query *query, psplit_i_budget *budget,
+                                    int64_t *inout_bound) {
+  const uint32_t n = query->instance->n;
+  /* Stages have better bounds. */
+  const uint32_t most_clusters = query->variant == PSPLIT_I_STAGES ? (n <= PSPLIT_I_LARGE ? 64 : 8)
+                                 : n <= 3000                       ? n
+                                                                   : 100;
+  return psplit_i_node_cut_bound(query->instance, query->automaton, query->value, most_clusters,
+                                 budget, inout_bound);
 }

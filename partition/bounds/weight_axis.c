@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "automaton.h"
+#include "bounds.h"
 #include "instance.h"
 #include "problem.h"
 #include "team.h"
@@ -109,6 +110,7 @@ psplit_code psplit_i_weight_axis_make(const psplit_i_instance *instance,
                                       uint32_t n_threads, psplit_i_budget *budget,
                                       psplit_i_weight_axis *out_axis) {
   memset(out_axis, 0, sizeof *out_axis);
+  out_axis->limit = limit;
   if (limit >= PSPLIT_I_INF || automaton->total_omega == 0) return PSPLIT_OK;
   psplit_i_arena_init(&out_axis->arena, 0);
   psplit_i_weight_axis_build x = {.instance = instance,
@@ -155,4 +157,14 @@ int64_t psplit_i_weight_axis_before(const psplit_i_weight_axis *axis, int64_t om
   }
   if (low >= axis->n_buckets - 1 || axis->low[low] > omega) return PSPLIT_I_INF;
   return axis->before[(size_t)low * axis->n_states + state];
+}
+
+psplit_code psplit_i_bound_weight_axis(const psplit_i_bound_query *query, psplit_i_budget *budget,
+                                       int64_t *inout_bound) {
+  psplit_i_weight_axis_fini(query->axis);
+  const psplit_code code =
+    psplit_i_weight_axis_make(query->instance, query->automaton, query->value,
+                              query->request->options->n_threads, budget, query->axis);
+  if (code == PSPLIT_OK && query->axis->bound > *inout_bound) *inout_bound = query->axis->bound;
+  return code;
 }

@@ -7,6 +7,7 @@
 
 /* Lower bound along the weight axis, and what it says about every place on the axis. */
 typedef struct psplit_i_weight_axis {
+  int64_t limit;       /* for which it was made; 0: it was not */
   int64_t bound;       /* no contiguous split has a smaller bottleneck (if <= limit; see below) */
   uint32_t n_buckets;  /* 0: not computed; then every window is open */
   int64_t *low, *high; /* [n_buckets] omega of the downsets in a bucket; first: empty; last: all */

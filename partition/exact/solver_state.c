@@ -25,24 +25,46 @@ enum {
   ADDED_PER_STEP = 32
 };
 
-void psplit_i_state_raise(psplit_i_solver_state *a, int64_t bound, const char *name) {
-  if (bound <= a->bound) return; /* a bound above the value is a bug, which solve.c reports */
-  a->bound = bound;
-  a->bound_name = name;
+static psplit_i_bound_query query_of(psplit_i_solver_state *a) {
+  return (psplit_i_bound_query){.request = a->request,
+                                .instance = &a->instance,
+                                .automaton = &a->automaton,
+                                .variant = PSPLIT_I_STAGES,
+                                .value = a->best.value,
+                                .axis = &a->axis};
 }
+
+psplit_code psplit_i_state_ask(psplit_i_solver_state *a, psplit_i_method bound) {
+  const psplit_i_bound_query query = query_of(a);
+  if (psplit_i_bound_ask(bound, &query, a->result) != PSPLIT_OK)
+    return psplit_i_nomem(a->request->diag);
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_state_ask_all(psplit_i_solver_state *a, psplit_i_bound_time when) {
+  const psplit_i_bound_query query = query_of(a);
+  for (uint32_t i = 0; i < PSPLIT_I_N_METHODS; i++) {
+    if (!psplit_i_bound_is_due(i, &query, when)) continue;
+    const psplit_code code = psplit_i_state_ask(a, i);
+    if (code != PSPLIT_OK || psplit_i_state_done(a)) return code;
+  }
+  return PSPLIT_OK;
+}
+
+void psplit_i_state_charge(psplit_i_solver_state *a, uint64_t n_steps) { a->spent += n_steps; }
 
 bool psplit_i_state_done(const psplit_i_solver_state *a) {
   if (a->best.value >= PSPLIT_I_INF) return psplit_i_expired(a->request->budget);
-  return a->bound >= a->best.value ||
-         (double)(a->best.value - a->bound) <=
+  return a->result->bound >= a->best.value ||
+         (double)(a->best.value - a->result->bound) <=
            a->request->options->gap_frac * (double)a->best.value ||
          psplit_i_expired(a->request->budget);
 }
 
 void psplit_i_state_take(psplit_i_solver_state *a, const psplit_i_assignment *assignment,
-                         const char *solver) {
+                         psplit_i_method by) {
   if (!psplit_i_assignment_better(assignment, &a->best, &a->instance)) return;
-  if (assignment->value < a->best.value) a->solver = solver;
+  psplit_i_result_improve(a->result, assignment->value, by);
   psplit_i_assignment_copy(&a->best, assignment, &a->instance);
   psplit_i_result_take(a->result, &a->instance, assignment);
 }
@@ -96,27 +118,15 @@ psplit_code psplit_i_state_search(psplit_i_solver_state *a, uint32_t n_rounds, u
     .n_threads = a->request->options->n_threads,
     .n_rounds = n_rounds,
     .n_steps = n_steps,
-    .target = a->bound,
+    .target = a->result->bound,
     .budget = a->request->budget,
     .out_orders = &n_orders,
   };
   psplit_i_assignment_copy(&a->trial, &a->best, &a->instance);
   const psplit_code code = psplit_i_local_search(&a->instance, &a->automaton, &options, &a->trial);
   if (code != PSPLIT_OK) return psplit_i_nomem(a->request->diag);
-  a->spent += n_orders * work_of_order(&a->instance) / ADDED_PER_STEP;
-  if (a->trial.value < PSPLIT_I_INF) psplit_i_state_take(a, &a->trial, "search");
-  return PSPLIT_OK;
-}
-
-psplit_code psplit_i_state_windows(psplit_i_solver_state *a) {
-  psplit_i_weight_axis_fini(&a->axis);
-  a->axis_limit = a->best.value;
-  psplit_i_budget half = psplit_i_budget_share(a->request->budget, 2); /* the rest is for others */
-  const psplit_code code = psplit_i_weight_axis_make(
-    &a->instance, &a->automaton, a->best.value, a->request->options->n_threads, &half, &a->axis);
-  psplit_i_spend(a->request->budget, half.spent);
-  if (code != PSPLIT_OK) return psplit_i_nomem(a->request->diag);
-  psplit_i_state_raise(a, a->axis.bound, "weight-axis min cut");
+  psplit_i_state_charge(a, n_orders * work_of_order(&a->instance) / ADDED_PER_STEP);
+  if (a->trial.value < PSPLIT_I_INF) psplit_i_state_take(a, &a->trial, PSPLIT_I_SOLVER_SEARCH);
   return PSPLIT_OK;
 }
 
@@ -131,9 +141,9 @@ static psplit_code run_exact(psplit_i_solver_state *a, psplit_i_exact_options op
   options.out_steps = &steps;
   const psplit_code code =
     psplit_i_exact(&a->instance, &a->automaton, &a->axis, &options, &a->trial, out_verdict);
-  a->spent += steps;
+  psplit_i_state_charge(a, steps);
   if (code != PSPLIT_OK) return psplit_i_nomem(a->request->diag);
-  if (*out_verdict == PSPLIT_I_YES) psplit_i_state_take(a, &a->trial, "exact");
+  if (*out_verdict == PSPLIT_I_YES) psplit_i_state_take(a, &a->trial, PSPLIT_I_SOLVER_EXACT);
   return PSPLIT_OK;
 }
 
@@ -150,7 +160,8 @@ psplit_code psplit_i_state_exact(psplit_i_solver_state *a, int64_t limit, uint64
     code = run_exact(a, options, out_verdict);
   }
   if (code != PSPLIT_OK) return code;
-  if (*out_verdict == PSPLIT_I_NO) psplit_i_state_raise(a, limit + 1, "exact");
+  if (*out_verdict == PSPLIT_I_NO)
+    psplit_i_result_raise(a->result, limit + 1, PSPLIT_I_SOLVER_EXACT);
   /* Relays are counted only when a whole split is evaluated. */
   if (*out_verdict == PSPLIT_I_YES && a->trial.value > limit) {
     *out_verdict = PSPLIT_I_UNKNOWN;
@@ -170,31 +181,32 @@ psplit_code psplit_i_state_least_comm(psplit_i_solver_state *a,
                    out_verdict);
 }
 
-psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, uint64_t salt) {
+psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, psplit_i_turn *turn) {
   if (a->automaton.replicated || psplit_i_state_done(a)) return PSPLIT_OK;
   /* As much of the budget as the exact program had. */
   uint64_t share = a->budget > STEPS_PER_ANNEAL ? a->budget : STEPS_PER_ANNEAL;
   if (share > a->most) share = a->most;
-  a->spent += share;
+  psplit_i_state_charge(a, share);
   psplit_i_assignment_copy(&a->trial, &a->best, &a->instance);
   const uint64_t n_steps = share * ANNEAL_STEPS / STEPS_PER_ANNEAL + 1;
-  psplit_code code =
-    psplit_i_anneal_boundaries(&a->instance, &a->automaton, a->request, salt, n_steps, &a->trial);
+  psplit_code code = psplit_i_anneal_boundaries(&a->instance, &a->automaton, a->request, turn->salt,
+                                                n_steps, &a->trial);
   if (code == PSPLIT_LIMIT)
-    code = psplit_i_anneal_labels(&a->instance, 1, a->request, a->trial.device, salt, n_steps,
+    code = psplit_i_anneal_labels(&a->instance, 1, a->request, a->trial.device, turn->salt, n_steps,
                                   a->trial.stage, &a->trial.value);
   if (code == PSPLIT_LIMIT) return PSPLIT_OK;
   if (code != PSPLIT_OK) return code;
   if (a->trial.value >= a->best.value) return PSPLIT_OK;
   psplit_i_assignment_evaluate(&a->trial, &a->instance, &a->automaton, a->scratch);
-  psplit_i_state_take(a, &a->trial, "anneal");
+  psplit_i_state_take(a, &a->trial, PSPLIT_I_SOLVER_ANNEAL);
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_state_brute(psplit_i_solver_state *a) {
+psplit_code psplit_i_state_brute(psplit_i_solver_state *a, psplit_i_turn *turn) {
+  (void)turn;
   bool finished;
-  if (a->bound >= a->best.value || a->automaton.replicated || a->instance.n > BRUTE_CLUSTERS ||
-      psplit_i_state_done(a))
+  if (a->result->bound >= a->best.value || a->automaton.replicated ||
+      a->instance.n > BRUTE_CLUSTERS || psplit_i_state_done(a))
     return PSPLIT_OK;
   psplit_i_assignment_copy(&a->trial, &a->best, &a->instance);
   const psplit_code code =
@@ -204,9 +216,9 @@ psplit_code psplit_i_state_brute(psplit_i_solver_state *a) {
   if (code != PSPLIT_OK) return code;
   if (a->trial.value < a->best.value) {
     psplit_i_assignment_evaluate(&a->trial, &a->instance, &a->automaton, a->scratch);
-    psplit_i_state_take(a, &a->trial, "branch and bound");
+    psplit_i_state_take(a, &a->trial, PSPLIT_I_SOLVER_BRANCH_AND_BOUND);
   }
-  if (finished) psplit_i_state_raise(a, a->best.value, "branch and bound");
+  if (finished) psplit_i_result_raise(a->result, a->best.value, PSPLIT_I_SOLVER_BRANCH_AND_BOUND);
   return PSPLIT_OK;
 }
 
@@ -215,6 +227,7 @@ psplit_code psplit_i_state_init(psplit_i_solver_state *a) {
   psplit_i_arena_init(&a->arena, 0);
   a->best.value = PSPLIT_I_INF;
   a->budget = PSPLIT_I_FIRST_STEPS;
+  a->asked = psplit_i_solver_asked(a->request->options->solver);
   a->most = seconds < 0 ? UINT64_MAX / 2 : (uint64_t)(seconds * PSPLIT_I_STEPS_PER_SECOND) + 1;
   const psplit_code code =
     psplit_i_instance_init(&a->instance, a->request->problem, NULL, a->request->diag);

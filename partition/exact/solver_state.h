@@ -5,6 +5,7 @@
 
 #include "assignment.h"
 #include "automaton.h"
+#include "bounds.h"
 #include "budget.h"
 #include "exact.h"
 #include "instance.h"
@@ -12,7 +13,6 @@
 #include "weight_axis.h"
 
 enum {
-  PSPLIT_I_LARGE = 6000,            /* clusters above which orders are too long to search whole */
   PSPLIT_I_FIRST_STEPS = 1 << 21,   /* of the exact program's first run */
   PSPLIT_I_TIE_NODES = 24000,       /* above that nothing is built anew to break ties */
   PSPLIT_I_SEARCH_WORK = 100000000, /* clusters added to load trackers by one call of the search */
@@ -26,13 +26,18 @@ typedef struct psplit_i_solver_state {
   psplit_i_weight_axis axis;
   psplit_i_assignment best, trial;
   int64_t *scratch;
-  int64_t bound;
-  int64_t axis_limit;      /* value for which the windows were made */
-  psplit_i_result *result; /* best split by node: survives a new instance */
+  psplit_i_result *result; /* bound, and best split by node: survives a new instance */
   uint64_t budget, spent, most;
-  const char *solver, *bound_name;
-  bool undercounted; /* the exact program cannot decide near the best value */
+  psplit_i_method asked; /* solver of the options */
+  bool undercounted;     /* the exact program cannot decide near the best value */
 } psplit_i_solver_state;
+
+/* A solver's turn: what it is told, and what it says. */
+typedef struct psplit_i_turn {
+  uint64_t salt;  /* turns before this one, and one more */
+  int64_t before; /* best value when the solvers' turns began */
+  bool again;     /* so much has changed that they should begin anew */
+} psplit_i_turn;
 
 /* The rest is zero; everything is freed by fini. Errors: INFEASIBLE, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_state_init(psplit_i_solver_state *a);
@@ -42,10 +47,16 @@ void psplit_i_state_fini(psplit_i_solver_state *a);
 PSPLIT_MUST_USE psplit_code psplit_i_state_reduce(psplit_i_solver_state *a, int64_t limit,
                                                   bool keep_first, uint32_t *parent);
 
-void psplit_i_state_raise(psplit_i_solver_state *a, int64_t bound, const char *name);
+/* Asks a bound about the instance. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_state_ask(psplit_i_solver_state *a, psplit_i_method bound);
+/* Asks all that are due, until one is enough. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_state_ask_all(psplit_i_solver_state *a,
+                                                   psplit_i_bound_time when);
 /* A larger bottleneck is never taken; of equal ones, the one that sends less. */
 void psplit_i_state_take(psplit_i_solver_state *a, const psplit_i_assignment *assignment,
-                         const char *solver);
+                         psplit_i_method by);
+/* Adds steps to what the solvers have taken. */
+void psplit_i_state_charge(psplit_i_solver_state *a, uint64_t n_steps);
 /* Whether bound and value are close enough, or time is out. */
 bool psplit_i_state_done(const psplit_i_solver_state *a);
 
@@ -55,11 +66,10 @@ uint32_t psplit_i_state_affords(const psplit_i_solver_state *a, uint64_t work, u
 PSPLIT_MUST_USE psplit_code psplit_i_state_search(psplit_i_solver_state *a, uint32_t n_rounds,
                                                   uint32_t n_steps, uint64_t salt);
 /* Annealing of the boundaries between stages: better than orders on wide graphs. */
-PSPLIT_MUST_USE psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, uint64_t salt);
+PSPLIT_MUST_USE psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, psplit_i_turn *turn);
 /* Branch and bound, for small problems that the exact program leaves open (relays, or no steps
  * left). */
-PSPLIT_MUST_USE psplit_code psplit_i_state_brute(psplit_i_solver_state *a);
-PSPLIT_MUST_USE psplit_code psplit_i_state_windows(psplit_i_solver_state *a);
+PSPLIT_MUST_USE psplit_code psplit_i_state_brute(psplit_i_solver_state *a, psplit_i_turn *turn);
 PSPLIT_MUST_USE psplit_code psplit_i_state_exact(psplit_i_solver_state *a, int64_t limit,
                                                  uint64_t budget, psplit_i_verdict *out_verdict);
 /* Of the splits with the best value one that sends least; `lexicographic`: which of these,

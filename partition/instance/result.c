@@ -11,10 +11,24 @@ psplit_code psplit_i_result_init(psplit_i_result *result, const psplit_i_solver_
   result->chunk = PSPLIT_NEW(request->arena, uint32_t, n);
   result->device = PSPLIT_NEW(request->arena, uint32_t, n_stages);
   result->replicas = PSPLIT_NEW(request->arena, uint32_t, n_stages);
-  result->solver = result->bound_name = "none";
+  result->value = PSPLIT_I_INF;
+  result->solver = result->bound_by = PSPLIT_I_N_METHODS;
   return result->stage && result->chunk && result->device && result->replicas
            ? PSPLIT_OK
            : psplit_i_nomem(request->diag);
+}
+
+void psplit_i_result_raise(psplit_i_result *result, int64_t bound, psplit_i_method by) {
+  if (bound <= result->bound) return; /* a bound above the value is a bug, which solve.c reports */
+  result->bound = bound;
+  result->bound_by = by;
+}
+
+bool psplit_i_result_improve(psplit_i_result *result, int64_t value, psplit_i_method by) {
+  if (value >= result->value) return false;
+  result->value = value;
+  result->solver = by;
+  return true;
 }
 
 void psplit_i_result_take(psplit_i_result *result, const psplit_i_instance *instance,

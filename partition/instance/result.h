@@ -4,13 +4,14 @@
 
 #include "assignment.h"
 #include "budget.h"
+#include "methods.h"
 
 /* What a solver hands back, by node; checked and reported in solve.c. */
 typedef struct psplit_i_result {
   uint32_t *stage, *chunk;     /* [n_nodes] */
   uint32_t *device, *replicas; /* [n_stages] */
-  int64_t bound;
-  const char *solver, *bound_name;
+  int64_t value, bound; /* of the best split so far, INF: none; no split is below the bound */
+  psplit_i_method solver, bound_by; /* whose they are */
   bool ties_proved; /* if `bound` is reached, the split is the only one (tie_breaking.c) */
 } psplit_i_result;
 
@@ -24,6 +25,11 @@ typedef struct psplit_i_solver_request {
 
 PSPLIT_MUST_USE psplit_code psplit_i_result_init(psplit_i_result *result,
                                                  const psplit_i_solver_request *request);
+/* The one place that raises a bound, in the name of who proved it. */
+void psplit_i_result_raise(psplit_i_result *result, int64_t bound, psplit_i_method by);
+/* The one place that says who found the best split: takes note of a value, if it is better; whether
+ * it is. */
+bool psplit_i_result_improve(psplit_i_result *result, int64_t value, psplit_i_method by);
 /* Sets the result, by node, from an assignment of an instance of the request's problem. */
 void psplit_i_result_take(psplit_i_result *result, const psplit_i_instance *instance,
                           const psplit_i_assignment *assignment);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "methods.h"
 #include "pairs.h"
 
 #define COARSE_GAP 0.005
@@ -98,7 +99,7 @@ static psplit_code settle_pairs(psplit_i_builder *b, const psplit_i_request *r,
       (uint64_t)(STEPS_PER_SECOND * (seconds < 0 || seconds > 10 ? 10 : seconds)), b->diag,
       solution->stage));
     value_ns = psplit_i_pairs_value_ns(&pairs, solution->stage);
-    if (value_ns < before_ns) solver = "pair links";
+    if (value_ns < before_ns) solver = psplit_i_method_name(PSPLIT_I_SOLVER_PAIR_LINKS);
   }
   if (value_ns < bound_ns)
     return psplit_i_fail(b->diag, PSPLIT_INTERNAL,

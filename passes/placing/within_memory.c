@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fit.h"
+#include "methods.h"
 #include "request.h"
 
 /* First stage that needs more than its device has; n_stages where all fit. */
@@ -152,8 +153,9 @@ static psplit_code cut_to_fit(psplit_planner *planner, const psplit_i_request *r
   if (first_too_large(planner) < planner->options.n_stages) {
     if (!fitting) return too_large(planner, true, &fit, diag);
   } else if (psplit_i_plan_value_ns(planner, planner->plan) < old_ns) {
-    if (planner->solution) planner->solution->solver = "fit";
-    planner->plan->solver = "fit";
+    const char *by = psplit_i_method_name(PSPLIT_I_SOLVER_FIT);
+    if (planner->solution) planner->solution->solver = by;
+    planner->plan->solver = by;
     goto out;
   }
   PSPLIT_TRY(psplit_i_builder_number(&b));

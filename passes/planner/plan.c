@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "liveness.h"
+#include "methods.h"
 #include "planner.h"
 
 /* Nodes by stage, copies included, in topological order. */
@@ -219,14 +220,14 @@ static psplit_code set_bound(psplit_planner *planner, psplit_plan *plan, psplit_
   if (value_ns < plan->lower_bound_ns && has_copies(planner)) {
     if (planner->options.objective == PSPLIT_LATENCY) {
       PSPLIT_TRY(critical_path(planner, diag, &plan->lower_bound_ns));
-      plan->bound = "critical path";
+      plan->bound = psplit_i_method_name(PSPLIT_I_BOUND_CRITICAL_PATH);
     } else {
       plan->lower_bound_ns = share_of_work(planner);
-      plan->bound = "share of the work";
+      plan->bound = psplit_i_method_name(PSPLIT_I_BOUND_SHARE_OF_WORK);
     }
     if (planner->copies_bound_ns > plan->lower_bound_ns) {
       plan->lower_bound_ns = planner->copies_bound_ns;
-      plan->bound = "cut with free copies";
+      plan->bound = psplit_i_method_name(PSPLIT_I_BOUND_FREE_COPIES);
     }
     plan->proved_optimal = plan->lower_bound_ns >= value_ns;
   }
@@ -290,8 +291,10 @@ psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag) {
   plan->n_transfers = (uint32_t)w.transfers.n;
   plan->transfers = transfers;
   plan->objective = planner->options.objective == PSPLIT_LATENCY ? "latency" : "throughput";
-  plan->solver = planner->solution ? planner->solution->solver : "none";
-  plan->bound = planner->solution ? planner->solution->bound : "none";
+  plan->solver =
+    planner->solution ? planner->solution->solver : psplit_i_method_name(PSPLIT_I_N_METHODS);
+  plan->bound =
+    planner->solution ? planner->solution->bound : psplit_i_method_name(PSPLIT_I_N_METHODS);
   plan->cost_source = planner->cost_source;
   plan->measured_frac = planner->measured_frac;
   plan->n_unknown_nodes = psplit_i_costs_n_unknown(planner->costs);

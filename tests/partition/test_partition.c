@@ -350,18 +350,44 @@ static void no_time_still_gives_a_split_and_a_bound(void **state) {
 
 static void every_solver_answers(void **state) {
   (void)state;
-  static const char *const solvers[] = {"auto", "exact", "search", "anneal", "multilevel", "slice"};
   static random_problem r;
-  for (size_t i = 0; i < sizeof solvers / sizeof *solvers; i++) {
+  size_t n;
+  const psplit_method *methods = psplit_partition_methods(&n);
+  uint32_t n_asked = 0;
+  for (size_t i = 0; i < n; i++) {
+    if (!(methods[i].kind & PSPLIT_METHOD_OPTION)) continue;
+    n_asked++;
     make_random_problem(&r, i, LAYERED, 40, 4, 0);
     psplit_partition_options o = defaults();
-    o.solver = solvers[i];
+    o.solver = methods[i].name;
     psplit_diag diag = {0};
     psplit_solution *s = NULL;
     if (psplit_partition_solve(&r.problem, &o, &diag, &s) != PSPLIT_OK)
-      fail_msg("%s: %s", solvers[i], diag.message);
+      fail_msg("%s: %s", methods[i].name, diag.message);
     assert_true(s->lower_bound_ns <= s->objective_ns);
     psplit_solution_destroy(s);
+  }
+  assert_int_equal(n_asked, 6);
+}
+
+/* A name that is none, of the table or of a part that cannot be asked for alone, is refused with
+ * those that there are. */
+static void a_solver_that_is_none_is_refused_with_the_list(void **state) {
+  (void)state;
+  static random_problem r;
+  make_random_problem(&r, 1, CHAIN, 6, 2, 0);
+  static const char *const names[] = {"branch and bound", "node min cut", "Exact", "", NULL};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    psplit_partition_options o = defaults();
+    o.solver = names[i];
+    psplit_diag diag = {0};
+    psplit_solution *s = NULL;
+    assert_int_equal(psplit_partition_solve(&r.problem, &o, &diag, &s), PSPLIT_USAGE);
+    size_t n;
+    const psplit_method *methods = psplit_partition_methods(&n);
+    for (size_t m = 0; m < n; m++)
+      if (methods[m].kind & PSPLIT_METHOD_OPTION)
+        assert_non_null(strstr(strstr(diag.message, "there are"), methods[m].name));
   }
 }
 
@@ -556,6 +582,7 @@ int main(int argc, char **argv) {
     cmocka_unit_test(threads_never_change_the_answer),
     cmocka_unit_test(no_time_still_gives_a_split_and_a_bound),
     cmocka_unit_test(every_solver_answers),
+    cmocka_unit_test(a_solver_that_is_none_is_refused_with_the_list),
     cmocka_unit_test(free_placement_is_bounded_by_what_fits_side_by_side),
     cmocka_unit_test(own_format_is_read),
     cmocka_unit_test(published_format_is_read),

@@ -94,7 +94,8 @@ static void training_with_overlap_is_cut_at_its_optimum(void **state) {
 /* A bug in a bound ends in an error whatever the build, not in a bound of 0 or in a proof. */
 static void a_bound_above_the_value_is_an_internal_error(void **state) {
   (void)state;
-  psplit_i_result result = {.bound = 101, .solver = "search", .bound_name = "exact"};
+  psplit_i_result result = {
+    .bound = 101, .solver = PSPLIT_I_SOLVER_SEARCH, .bound_by = PSPLIT_I_SOLVER_EXACT};
   psplit_solution solution = {.objective_ns = 100, .lower_bound_ns = 7};
   psplit_diag diag = {0};
   assert_int_equal(psplit_i_result_prove(&result, &solution, &diag), PSPLIT_INTERNAL);

@@ -1,0 +1,44 @@
+/* The table of bounds at work. */
+#include "bounds.h"
+
+typedef struct row {
+  psplit_code (*run)(const psplit_i_bound_query *, psplit_i_budget *, int64_t *);
+  unsigned of; /* psplit_i_variant */
+  psplit_i_bound_time when;
+  uint32_t share;
+} row;
+
+enum { STAGES = PSPLIT_I_STAGES, PLACEMENT = PSPLIT_I_PLACEMENT, LATENCY = PSPLIT_I_LATENCY };
+
+static const row ROWS[PSPLIT_I_N_METHODS] = {
+#define PSPLIT_I_BOUND(id, name, does, of, when, share, run) \
+  [PSPLIT_I_BOUND_##id] = {psplit_i_bound_##run, of, PSPLIT_I_##when, share},
+#define PSPLIT_I_SOLVER(...)
+#define PSPLIT_I_NAME(...)
+#include "methods.def"
+#undef PSPLIT_I_BOUND
+#undef PSPLIT_I_SOLVER
+#undef PSPLIT_I_NAME
+};
+
+psplit_i_variant psplit_i_variant_of(const psplit_partition_options *options) {
+  if (options->objective == PSPLIT_LATENCY) return PSPLIT_I_LATENCY;
+  return options->chunks > 1 || options->noncontiguous ? PSPLIT_I_PLACEMENT : PSPLIT_I_STAGES;
+}
+
+bool psplit_i_bound_is_due(psplit_i_method method, const psplit_i_bound_query *query,
+                           psplit_i_bound_time when) {
+  const row *bound = &ROWS[method];
+  return bound->run && bound->when == when && (bound->of & query->variant);
+}
+
+psplit_code psplit_i_bound_ask(psplit_i_method method, const psplit_i_bound_query *query,
+                               psplit_i_result *result) {
+  const row *bound = &ROWS[method];
+  int64_t value = result->bound;
+  psplit_i_budget budget = psplit_i_budget_share(query->request->budget, bound->share);
+  const psplit_code code = bound->run(query, &budget, &value);
+  psplit_i_spend(query->request->budget, budget.spent);
+  if (code == PSPLIT_OK) psplit_i_result_raise(result, value, method);
+  return code;
+}

@@ -1,0 +1,42 @@
+#include "methods.h"
+
+#include <string.h>
+
+enum { INSIDE = PSPLIT_METHOD_SOLVER, ASKED = PSPLIT_METHOD_SOLVER | PSPLIT_METHOD_OPTION };
+
+static const psplit_method METHODS[] = {
+#define PSPLIT_I_BOUND(id, title, text, of, when, share, run) {PSPLIT_METHOD_BOUND, title, text},
+#define PSPLIT_I_SOLVER(id, title, may_be_asked, text, stages, placement) \
+  {may_be_asked, title, text},
+#define PSPLIT_I_NAME(id, what, title, text) {PSPLIT_METHOD_##what, title, text},
+#include "methods.def"
+#undef PSPLIT_I_BOUND
+#undef PSPLIT_I_SOLVER
+#undef PSPLIT_I_NAME
+};
+
+const psplit_method *psplit_partition_methods(size_t *out_n) {
+  *out_n = sizeof METHODS / sizeof *METHODS;
+  return METHODS;
+}
+
+const char *psplit_i_method_name(psplit_i_method method) {
+  return method < PSPLIT_I_N_METHODS ? METHODS[method].name : "none";
+}
+
+psplit_i_method psplit_i_solver_asked(const char *name) {
+  uint32_t i = 0;
+  while (i < PSPLIT_I_N_METHODS &&
+         (!name || !(METHODS[i].kind & PSPLIT_METHOD_OPTION) || strcmp(METHODS[i].name, name) != 0))
+    i++;
+  return (psplit_i_method)i;
+}
+
+const char psplit_i_solvers_asked[] = ""
+#define INSIDE(name)
+#define ASKED(name) ", " name
+#define PSPLIT_I_BOUND(...)
+#define PSPLIT_I_SOLVER(id, title, may_be_asked, ...) may_be_asked(title)
+#define PSPLIT_I_NAME(...)
+#include "methods.def"
+  ;
