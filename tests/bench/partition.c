@@ -1,27 +1,32 @@
 /* Bench of the partitioner: one line for every problem and number of threads.
  *
  *   bench_partition [--dir DIR | --kind KIND --nodes N | --grid N] [--stages K]
- *                   [--threads T[,T...]] [--repeat R] [--time-limit SECONDS] [--solver NAME]
- *                   [--comm FACTOR]
+ *                   [--threads T[,T...]] [--repeat R] [--solver NAME] [--comm FACTOR]
+ *                   [--work-limit SECONDS | --time-limit SECONDS]
  *
  * Without DIR and KIND: stand-ins with the structure of the published problems, which are not part
  * of the project; docs/partitioning.md says where they come from. KIND: transformer (repeated
  * blocks), layered (random layers), chain, wide (layers of 1,000), experts (mixtures of 128), unet,
  * dense (blocks of 32); all tensors cost FACTOR times as much.
  *
- * --grid: all kinds, 1,000 nodes up to N, K = 2, 16, 128, 1,024, and how time grows.
+ * --grid: all kinds, or KIND, 1,000 nodes up to N, K = 2, 16, 128, 1,024, and how time grows.
  *
  * `cpu s` is the processor time of all threads, `busy s` that of the busiest: on a machine that
- * others use as well, `cpu s` of one thread over `busy s` of two says what two threads gain. Exit
- * status 1: the answer depends on the number of threads. */
+ * others use as well, `cpu s` of one thread over `busy s` of two says what two threads gain.
+ * `of limit` says how a limit was kept: of one that counts work, `cpu s` over it; of one of the
+ * clock, the seconds beyond it and, in brackets, the processor time since it struck, which is the
+ * same on a machine that others use as well. The grid ends with the worst of it, of each row the
+ * best of R runs. Exit status 1: the answer depends on the number of threads. */
 #include <dirent.h>
 #include <math.h>
 #include <omp.h>
 #include <psplit/partition.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,6 +35,13 @@
 
 enum { MAX_THREAD_COUNTS = 8, MAX_THREADS = 256 };
 
+/* What one run says of itself. */
+typedef struct outcome {
+  uint64_t hash; /* of the answer; 0: there is none */
+  double seconds, cpu, busy;
+  double late; /* processor time since a limit of the clock struck */
+} outcome;
+
 typedef struct bench {
   const char *dir, *kind;
   uint32_t nodes, stages, n_threads, repeat;
@@ -37,6 +49,7 @@ typedef struct bench {
   psplit_partition_options options;
   int64_t comm; /* tensors cost so many times as much */
   bool grid, differ;
+  outcome least; /* of the runs of the last problem */
 } bench;
 
 static double now(clockid_t clock) {
@@ -63,62 +76,106 @@ static uint64_t hash_stages(const psplit_solution *s) {
   return hash ^ (uint64_t)s->objective_ns;
 }
 
-/* Solves and prints; the hash of the answer, 0 without one. */
-static uint64_t solve(const char *name, const psplit_problem *p,
-                      const psplit_partition_options *options, double read_seconds) {
+/* Process time when the limit struck, seconds; negative: it did not. */
+static volatile double struck;
+
+static void on_alarm(int signal) {
+  (void)signal;
+  struck = now(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+/* From now on; a limit of 0 has struck already. */
+static void set_alarm(const psplit_partition_options *options) {
+  const double limit = options->time_limit_s;
+  struck = limit == 0 ? now(CLOCK_PROCESS_CPUTIME_ID) : -1;
+  if (options->limit_by_work || !(limit > 0)) return;
+  signal(SIGALRM, on_alarm);
+  const struct itimerval once = {
+    .it_value = {.tv_sec = (time_t)limit,
+                 .tv_usec = (suseconds_t)((limit - (double)(time_t)limit) * 1e6)}};
+  setitimer(ITIMER_REAL, &once, NULL);
+}
+
+/* How the limit was kept; see above. */
+static void print_kept(const psplit_partition_options *options, const outcome *o) {
+  const double limit = options->time_limit_s;
+  if (limit < 0)
+    printf(" %14s", "");
+  else if (!options->limit_by_work)
+    printf(" %+6.3f (%.3f)", o->seconds - limit, o->late);
+  else if (limit > 0)
+    printf(" %14.3f", o->cpu / limit);
+  else
+    printf(" %14s", "-");
+}
+
+/* Solves and prints. */
+static outcome solve(const char *name, const psplit_problem *p,
+                     const psplit_partition_options *options, double read_seconds) {
   psplit_diag diag = {0};
   psplit_solution *s;
-  double busy[MAX_THREADS] = {0}, busiest = 0;
+  double busy[MAX_THREADS] = {0};
+  outcome o = {0};
   const int n_threads = options->n_threads ? (int)options->n_threads : omp_get_max_threads();
   add_thread_times(n_threads, -1, busy);
+  set_alarm(options);
   const double start = now(CLOCK_MONOTONIC), cpu = now(CLOCK_PROCESS_CPUTIME_ID);
   const psplit_code code = psplit_partition_solve(p, options, &diag, &s);
-  const double seconds = now(CLOCK_MONOTONIC) - start, used = now(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+  o.seconds = now(CLOCK_MONOTONIC) - start;
+  o.cpu = now(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+  if (struck >= 0) o.late = cpu + o.cpu - struck;
   add_thread_times(n_threads, 1, busy);
   for (int i = 0; i < n_threads; i++)
-    if (busy[i] > busiest) busiest = busy[i];
+    if (busy[i] > o.busy) o.busy = busy[i];
   if (code != PSPLIT_OK) {
     printf("%-34s %8u %5u %s: %s\n", name, p->n_nodes, psplit_problem_n_stages(p),
            psplit_code_name(code), diag.message);
-    return 0;
+    return o;
   }
-  printf("%-34s %8u %5u %16.6f %16.6f %8.4f %7.3f %8.3f %8.3f %8.3f %6.0f %3d %s\n", name,
-         p->n_nodes, psplit_problem_n_stages(p), (double)s->objective_ns / p->ticks_per_unit,
-         (double)s->lower_bound_ns / p->ticks_per_unit, s->gap_frac * 100, read_seconds, seconds,
-         used, busiest, peak_mib(), n_threads, s->solver);
-  const uint64_t hash = hash_stages(s);
+  printf("%-34s %8u %5u %16.6f %16.6f %8.4f %7.3f %8.3f %8.3f %8.3f", name, p->n_nodes,
+         psplit_problem_n_stages(p), (double)s->objective_ns / p->ticks_per_unit,
+         (double)s->lower_bound_ns / p->ticks_per_unit, s->gap_frac * 100, read_seconds, o.seconds,
+         o.cpu, o.busy);
+  print_kept(options, &o);
+  printf(" %6.0f %3d %s\n", peak_mib(), n_threads, s->solver);
+  o.hash = hash_stages(s);
   psplit_solution_destroy(s);
-  return hash;
+  return o;
 }
 
 /* Each run in a process of its own, so that its memory is its own. */
-static uint64_t solve_apart(const char *name, const psplit_problem *p,
-                            const psplit_partition_options *options, double read_seconds) {
+static outcome solve_apart(const char *name, const psplit_problem *p,
+                           const psplit_partition_options *options, double read_seconds) {
   int ends[2];
-  uint64_t hash = 0;
-  if (pipe(ends) != 0) return 0;
+  outcome o = {0};
+  if (pipe(ends) != 0) return o;
   fflush(stdout);
   const pid_t child = fork();
   if (child == 0) {
-    hash = solve(name, p, options, read_seconds);
+    o = solve(name, p, options, read_seconds);
     fflush(stdout);
-    _exit(write(ends[1], &hash, sizeof hash) == (ssize_t)sizeof hash ? 0 : 1);
+    _exit(write(ends[1], &o, sizeof o) == (ssize_t)sizeof o ? 0 : 1);
   }
   close(ends[1]);
-  if (child < 0 || read(ends[0], &hash, sizeof hash) != (ssize_t)sizeof hash) hash = 0;
+  if (child < 0 || read(ends[0], &o, sizeof o) != (ssize_t)sizeof o) o = (outcome){0};
   close(ends[0]);
   if (child > 0) waitpid(child, NULL, 0);
-  return hash;
+  return o;
 }
 
+static double less(double a, double b) { return a < b ? a : b; }
+
 static void report(bench *b, const char *name, const psplit_problem *p, double read_seconds) {
-  uint64_t first = 0;
   for (uint32_t r = 0; r < b->repeat; r++)
     for (uint32_t t = 0; t < b->n_threads; t++) {
       b->options.n_threads = b->threads[t];
-      const uint64_t hash = solve_apart(name, p, &b->options, read_seconds);
-      if (r == 0 && t == 0) first = hash;
-      if (hash != first) b->differ = true;
+      const outcome o = solve_apart(name, p, &b->options, read_seconds);
+      if (r == 0 && t == 0) b->least = o;
+      if (o.hash != b->least.hash) b->differ = true;
+      b->least.seconds = less(o.seconds, b->least.seconds);
+      b->least.cpu = less(o.cpu, b->least.cpu);
+      b->least.busy = less(o.busy, b->least.busy);
+      b->least.late = less(o.late, b->least.late);
     }
 }
 
@@ -134,33 +191,57 @@ static void bench_generated(bench *b) {
   maker_fini(&m);
 }
 
-static double children_seconds(void) {
-  struct rusage usage;
-  getrusage(RUSAGE_CHILDREN, &usage);
-  return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-         (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
+/* Least squares of log time = c + x log nodes + y log stages. */
+typedef struct growth {
+  double n, x, y, t, xx, xy, yy, xt, yt;
+} growth;
+
+static void growth_add(growth *g, double n_nodes, double n_stages, double seconds) {
+  const double x = log(n_nodes), y = log(n_stages), t = log(seconds);
+  g->n += 1;
+  g->x += x, g->y += y, g->t += t;
+  g->xx += x * x, g->xy += x * y, g->yy += y * y;
+  g->xt += x * t, g->yt += y * t;
+}
+
+static void growth_print(const growth *g, const char *name) {
+  const double xx = g->xx - g->x * g->x / g->n, yy = g->yy - g->y * g->y / g->n;
+  const double xy = g->xy - g->x * g->y / g->n;
+  const double xt = g->xt - g->x * g->t / g->n, yt = g->yt - g->y * g->t / g->n;
+  const double determinant = xx * yy - xy * xy;
+  if (g->n < 3 || determinant <= 0) return;
+  printf("%-34s time grows as nodes^%.2f K^%.2f\n", name, (xt * yy - yt * xy) / determinant,
+         (yt * xx - xt * xy) / determinant);
 }
 
 /* All shapes, from 1,000 nodes tenfold up to b->nodes, into 2, 16, 128 and 1,024 stages; behind
- * each series, the power of the nodes that processor time grows with from its first to its last. */
+ * each shape, how its processor time grows; in the end, how the limit was kept at worst. */
 static void bench_grid(bench *b) {
   const uint32_t most = b->nodes ? b->nodes : 1000000;
-  for (uint32_t i = 0; i < kNMadeShapes; i++)
-    for (b->stages = 2; b->stages <= 1024; b->stages *= 8) {
-      double first = 0, last = 0;
-      uint32_t n_first = 0;
-      b->kind = kMadeShapes[i].name;
+  const char *only = b->kind;
+  const bool by_work = b->options.limit_by_work;
+  const double limit = b->options.time_limit_s;
+  double worst = 0, worst_late = 0;
+  for (uint32_t i = 0; i < kNMadeShapes; i++) {
+    growth grows = {0};
+    b->kind = kMadeShapes[i].name;
+    if (only && strcmp(only, b->kind) != 0) continue;
+    for (b->stages = 2; b->stages <= 1024; b->stages *= 8)
       for (b->nodes = 1000; b->nodes <= most; b->nodes *= 10) {
         if (b->nodes < 2 * b->stages) continue;
-        const double before = children_seconds();
         bench_generated(b);
-        last = children_seconds() - before;
-        if (!n_first) n_first = b->nodes, first = last;
+        growth_add(&grows, b->nodes, b->stages, b->least.cpu);
+        const double kept = by_work ? b->least.cpu / limit : b->least.seconds - limit;
+        if (kept > worst) worst = kept;
+        if (b->least.late > worst_late) worst_late = b->least.late;
       }
-      if (n_first && b->nodes / 10 > n_first && first > 0)
-        printf("%-34s %8s %5u time grows with nodes to the power %.2f\n", b->kind, "", b->stages,
-               log(last / first) / log((double)b->nodes / 10 / n_first));
-    }
+    growth_print(&grows, b->kind);
+  }
+  if (by_work && limit > 0)
+    printf("at worst %.3f times the limit of work\n", worst);
+  else if (!by_work && limit >= 0)
+    printf("at worst %.3f s beyond the limit, %.3f s of processor time since then\n", worst,
+           worst_late);
 }
 
 /* As the published problems are: tensors over shared memory, accelerators in any order. */
@@ -243,6 +324,7 @@ int main(int argc, char **argv) {
       b.options.time_limit_s = strtod(value, NULL);
       b.options.limit_by_work = false;
     }
+    if (strcmp(argv[i], "--work-limit") == 0) b.options.time_limit_s = strtod(value, NULL);
     if (strcmp(argv[i], "--comm") == 0) b.comm = strtol(value, NULL, 10);
     if (strcmp(argv[i], "--solver") == 0) b.options.solver = value;
   }
@@ -252,8 +334,9 @@ int main(int argc, char **argv) {
     fprintf(stderr, "error: --kind %s: there is no such shape\n", b.kind);
     return 2;
   }
-  printf("%-34s %8s %5s %16s %16s %8s %7s %8s %8s %8s %6s %3s %s\n", "problem", "nodes", "K",
-         "value", "bound", "gap %", "read s", "solve s", "cpu s", "busy s", "MiB", "thr", "solver");
+  printf("%-34s %8s %5s %16s %16s %8s %7s %8s %8s %8s %14s %6s %3s %s\n", "problem", "nodes", "K",
+         "value", "bound", "gap %", "read s", "solve s", "cpu s", "busy s", "of limit", "MiB",
+         "thr", "solver");
   int status = 0;
   if (b.dir)
     status = bench_directory(&b);
