@@ -1,6 +1,7 @@
 /* From the caller's problem to an instance: classes of nodes become clusters, edges between them
  * the order, tensors between them nets. */
 #include "instance.h"
+#include "lists.h"
 #include "problem.h"
 #include "union_find.h"
 
@@ -17,8 +18,9 @@ typedef struct build {
   uint32_t n;
   bool *orphan; /* [n_nodes] backward, and no forward node in its keep-together class */
   size_t n_edges;
-  uint64_t *edges; /* from << 32 | to, between classes */
-  bool unordered;  /* no edge orders anything */
+  uint64_t *edges;    /* from << 32 | to, between classes, as they come */
+  uint32_t *off, *to; /* [n + 1] and the same edges, sorted and distinct */
+  bool unordered;     /* no edge orders anything */
 } build;
 
 static bool is_backward(const psplit_problem *p, uint32_t v) {
@@ -27,11 +29,6 @@ static bool is_backward(const psplit_problem *p, uint32_t v) {
 
 static int compare_u64(const void *a, const void *b) {
   const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-  return x < y ? -1 : x > y;
-}
-
-static int compare_u32(const void *a, const void *b) {
-  const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
   return x < y ? -1 : x > y;
 }
 
@@ -92,17 +89,15 @@ static psplit_code collect_edges(build *b) {
   const psplit_problem *p = b->p;
   const size_t most = (size_t)(p->n_nets ? p->net_off[p->n_nets] : 0) + p->n_order;
   b->edges = psplit_i_arena_array(&b->scratch, most, sizeof *b->edges);
-  if (!b->edges) return PSPLIT_NOMEM;
+  b->off = PSPLIT_NEW(&b->scratch, uint32_t, (size_t)b->n + 1);
+  b->to = psplit_i_arena_array(&b->scratch, most, sizeof *b->to);
+  if (!b->edges || !b->off || !b->to) return PSPLIT_NOMEM;
   b->n_edges = 0;
   for (uint32_t e = 0; e < p->n_nets; e++)
     for (uint32_t k = p->net_off[e]; k < p->net_off[e + 1]; k++)
       add_edge(b, p->net_producer[e], p->net_consumer[k]);
   for (uint32_t k = 0; k < p->n_order; k++) add_edge(b, p->order_from[k], p->order_to[k]);
-  qsort(b->edges, b->n_edges, sizeof *b->edges, compare_u64);
-  size_t kept = 0;
-  for (size_t i = 0; i < b->n_edges; i++)
-    if (i == 0 || b->edges[i] != b->edges[i - 1]) b->edges[kept++] = b->edges[i];
-  b->n_edges = kept;
+  psplit_i_lists_of_edges(b->edges, b->n_edges, b->n, b->off, b->to);
   return PSPLIT_OK;
 }
 
@@ -110,14 +105,12 @@ static psplit_code collect_edges(build *b) {
  * common cycle; *out_found tells whether there were any. */
 static psplit_code unite_cycles(build *b, bool *out_found) {
   const uint32_t n = b->n;
-  uint32_t *off = PSPLIT_NEW(&b->scratch, uint32_t, (size_t)n + 1);
+  const uint32_t *off = b->off;
   uint32_t *memory = psplit_i_arena_array(&b->scratch, n, 6 * sizeof *memory);
   bool *on_stack = PSPLIT_NEW(&b->scratch, bool, n);
-  if (!off || !memory || !on_stack) return PSPLIT_NOMEM;
+  if (!memory || !on_stack) return PSPLIT_NOMEM;
   uint32_t *index = memory, *low = index + n, *stack = low + n, *calls = stack + n;
   uint32_t *next = calls + n, *node_of = next + n;
-  for (size_t i = 0; i < b->n_edges; i++) off[(b->edges[i] >> 32) + 1]++;
-  for (uint32_t x = 0; x < n; x++) off[x + 1] += off[x];
   for (uint32_t v = b->p->n_nodes; v-- > 0;) node_of[b->class_of[v]] = v;
   memset(index, 0xff, n * sizeof *index);
   *out_found = false;
@@ -133,7 +126,7 @@ static psplit_code unite_cycles(build *b, bool *out_found) {
     while (n_calls) {
       const uint32_t x = calls[n_calls - 1];
       if (next[x] < off[x + 1]) {
-        const uint32_t y = (uint32_t)b->edges[next[x]++];
+        const uint32_t y = b->to[next[x]++];
         if (index[y] == PSPLIT_NONE) {
           calls[n_calls++] = y;
           index[y] = low[y] = counter++;
@@ -160,18 +153,18 @@ static psplit_code unite_cycles(build *b, bool *out_found) {
   return PSPLIT_OK;
 }
 
-/* Renumbers the classes topologically, the smallest ready class first. */
-static psplit_code sort_topologically(build *b) {
+/* Renumbers the classes topologically, the smallest ready class first; `succ_off` and `succ` are
+ * the edges between the new numbers. */
+static psplit_code sort_topologically(build *b, psplit_i_instance *instance) {
   const uint32_t n = b->n;
-  uint32_t *off = PSPLIT_NEW(&b->scratch, uint32_t, (size_t)n + 1);
-  uint32_t *memory = psplit_i_arena_zeroed(&b->scratch, n, 3 * sizeof *memory);
-  if (!off || !memory) return PSPLIT_NOMEM;
+  const uint32_t *off = b->off;
+  uint32_t *memory = psplit_i_arena_zeroed(&b->scratch, n, 4 * sizeof *memory);
+  instance->succ_off = PSPLIT_NEW(&instance->arena, uint32_t, (size_t)n + 1);
+  instance->succ = PSPLIT_NEW(&instance->arena, uint32_t, off[n]);
+  if (!memory || !instance->succ_off || !instance->succ) return PSPLIT_NOMEM;
   uint32_t *indegree = memory, *heap = memory + n, *number = memory + 2 * (size_t)n;
-  for (size_t i = 0; i < b->n_edges; i++) {
-    off[(b->edges[i] >> 32) + 1]++;
-    indegree[(uint32_t)b->edges[i]]++;
-  }
-  for (uint32_t x = 0; x < n; x++) off[x + 1] += off[x];
+  uint32_t *order = memory + 3 * (size_t)n;
+  for (uint32_t k = 0; k < off[n]; k++) indegree[b->to[k]]++;
   uint32_t size = 0, done = 0;
   for (uint32_t x = 0; x < n; x++)
     if (indegree[x] == 0) heap[size++] = x; /* ascending, hence a heap */
@@ -184,9 +177,10 @@ static psplit_code sort_topologically(build *b) {
       heap[at] = heap[child];
     }
     heap[at] = last;
+    order[done] = x;
     number[x] = done++;
     for (uint32_t k = off[x]; k < off[x + 1]; k++) {
-      const uint32_t y = (uint32_t)b->edges[k];
+      const uint32_t y = b->to[k];
       if (--indegree[y]) continue;
       uint32_t i = size++;
       for (; i > 0 && heap[(i - 1) / 2] > y; i = (i - 1) / 2) heap[i] = heap[(i - 1) / 2];
@@ -195,9 +189,13 @@ static psplit_code sort_topologically(build *b) {
   }
   if (done != n) return PSPLIT_INTERNAL;
   for (uint32_t v = 0; v < b->p->n_nodes; v++) b->class_of[v] = number[b->class_of[v]];
-  for (size_t i = 0; i < b->n_edges; i++)
-    b->edges[i] = (uint64_t)number[b->edges[i] >> 32] << 32 | number[(uint32_t)b->edges[i]];
-  qsort(b->edges, b->n_edges, sizeof *b->edges, compare_u64);
+  for (uint32_t i = 0, at = 0; i < n; i++) {
+    const uint32_t first = at;
+    for (uint32_t k = off[order[i]]; k < off[order[i] + 1]; k++)
+      instance->succ[at++] = number[b->to[k]];
+    psplit_i_sort_distinct(instance->succ + first, at - first);
+    instance->succ_off[i + 1] = at;
+  }
   return PSPLIT_OK;
 }
 
@@ -213,12 +211,10 @@ static psplit_code fill_clusters(psplit_i_instance *instance, build *b, psplit_d
   instance->pin = PSPLIT_NEW(arena, uint32_t, n);
   instance->cluster_of_node = PSPLIT_NEW(arena, uint32_t, p->n_nodes);
   instance->pred_off = PSPLIT_NEW(arena, uint32_t, (size_t)n + 1);
-  instance->succ_off = PSPLIT_NEW(arena, uint32_t, (size_t)n + 1);
-  instance->pred = PSPLIT_NEW(arena, uint32_t, b->n_edges);
-  instance->succ = PSPLIT_NEW(arena, uint32_t, b->n_edges);
+  instance->pred = PSPLIT_NEW(arena, uint32_t, instance->succ_off[n]);
   if (!instance->w || !instance->total_w || !instance->weight_bytes || !instance->act_bytes ||
       !instance->n_counted || !instance->pin || !instance->cluster_of_node || !instance->pred_off ||
-      !instance->succ_off || !instance->pred || !instance->succ)
+      !instance->pred)
     return psplit_i_nomem(diag);
   memset(instance->pin, 0xff, n * sizeof *instance->pin);
   bool bytes = p->n_weights > 0, limit = false;
@@ -255,21 +251,7 @@ static psplit_code fill_clusters(psplit_i_instance *instance, build *b, psplit_d
   }
   for (uint32_t t = 0; t < instance->n_types; t++) limit |= p->devices[t].memory_bytes > 0;
   instance->has_memory = bytes && limit;
-  for (size_t k = 0; k < b->n_edges; k++) {
-    instance->succ_off[(b->edges[k] >> 32) + 1]++;
-    instance->pred_off[(uint32_t)b->edges[k] + 1]++;
-  }
-  for (uint32_t i = 0; i < n; i++) {
-    instance->succ_off[i + 1] += instance->succ_off[i];
-    instance->pred_off[i + 1] += instance->pred_off[i];
-  }
-  uint32_t *fill = psplit_i_arena_array(&b->scratch, n, sizeof *fill);
-  if (!fill) return psplit_i_nomem(diag);
-  memcpy(fill, instance->pred_off, n * sizeof *fill);
-  for (size_t k = 0; k < b->n_edges; k++) { /* sorted by (from, to) */
-    instance->succ[k] = (uint32_t)b->edges[k];
-    instance->pred[fill[(uint32_t)b->edges[k]]++] = (uint32_t)(b->edges[k] >> 32);
-  }
+  psplit_i_lists_turn(n, instance->succ_off, instance->succ, n, instance->pred_off, instance->pred);
   return PSPLIT_OK;
 }
 
@@ -313,15 +295,15 @@ static psplit_code fill_nets(psplit_i_instance *instance, build *b, psplit_diag 
       pins[1 + n++] = cluster;
     }
     if (n == 0) continue;
-    qsort(pins + 1, n, sizeof *pins, compare_u32);
-    uint32_t kept = 1;
-    for (uint32_t k = 1; k <= n; k++)
-      if (k == 1 || pins[k] != pins[k - 1]) pins[kept++] = pins[k];
+    const uint32_t kept = 1 + psplit_i_sort_distinct(pins + 1, n);
     pins[0] = producer;
     keys[n_keys++] = (net_key){pins, kept, e, forward};
     pins += kept;
   }
-  qsort(keys, n_keys, sizeof *keys, compare_nets);
+  bool ascends = true; /* often: nets come in the order of their producers */
+  for (uint32_t k = 1; k < n_keys && ascends; k++)
+    ascends = compare_nets(&keys[k - 1], &keys[k]) < 0;
+  if (!ascends) qsort(keys, n_keys, sizeof *keys, compare_nets);
   uint32_t n_nets = 0;
   size_t n_kept_pins = 0;
   for (uint32_t k = 0; k < n_keys; k++)
@@ -335,9 +317,8 @@ static psplit_code fill_nets(psplit_i_instance *instance, build *b, psplit_diag 
   instance->recv = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * instance->n_types);
   instance->inc_off = PSPLIT_NEW(arena, uint32_t, (size_t)instance->n + 1);
   instance->inc = PSPLIT_NEW(arena, uint32_t, n_kept_pins);
-  uint32_t *fill = psplit_i_arena_array(&b->scratch, instance->n, sizeof *fill);
   if (!instance->net_off || !instance->net_pin || !instance->net_forward || !instance->send ||
-      !instance->recv || !instance->inc_off || !instance->inc || !fill)
+      !instance->recv || !instance->inc_off || !instance->inc)
     return psplit_i_nomem(diag);
   instance->all_forward = true;
   uint32_t net = 0, at = 0;
@@ -358,12 +339,8 @@ static psplit_code fill_nets(psplit_i_instance *instance, build *b, psplit_diag 
     }
   }
   instance->net_off[n_nets] = at;
-  for (uint32_t k = 0; k < at; k++) instance->inc_off[instance->net_pin[k] + 1]++;
-  for (uint32_t i = 0; i < instance->n; i++) instance->inc_off[i + 1] += instance->inc_off[i];
-  memcpy(fill, instance->inc_off, instance->n * sizeof *fill);
-  for (uint32_t e = 0; e < n_nets; e++)
-    for (uint32_t k = instance->net_off[e]; k < instance->net_off[e + 1]; k++)
-      instance->inc[fill[instance->net_pin[k]]++] = e * 2 + (k == instance->net_off[e]);
+  psplit_i_lists_turn_marked(n_nets, instance->net_off, instance->net_pin, instance->n,
+                             instance->inc_off, instance->inc);
   return PSPLIT_OK;
 }
 
@@ -377,31 +354,23 @@ static psplit_code fill_groups(psplit_i_instance *instance, build *b, psplit_dia
   instance->group_cluster = PSPLIT_NEW(arena, uint32_t, n_users);
   instance->own_off = PSPLIT_NEW(arena, uint32_t, (size_t)instance->n + 1);
   instance->own = PSPLIT_NEW(arena, uint32_t, n_users);
-  uint32_t *fill = psplit_i_arena_array(&b->scratch, instance->n, sizeof *fill);
   if (!instance->group_bytes || !instance->group_off || !instance->group_cluster ||
-      !instance->own_off || !instance->own || !fill)
+      !instance->own_off || !instance->own)
     return psplit_i_nomem(diag);
   uint32_t at = 0;
   for (uint32_t g = 0; g < p->n_weights; g++) {
     uint32_t *clusters = instance->group_cluster + at, n = 0;
     for (uint32_t k = p->weight_off[g]; k < p->weight_off[g + 1]; k++)
       clusters[n++] = b->class_of[p->weight_user[k]];
-    qsort(clusters, n, sizeof *clusters, compare_u32);
-    uint32_t kept = 0;
-    for (uint32_t k = 0; k < n; k++)
-      if (k == 0 || clusters[k] != clusters[k - 1]) clusters[kept++] = clusters[k];
+    const uint32_t kept = psplit_i_sort_distinct(clusters, n);
     if (kept == 1) instance->weight_bytes[clusters[0]] += p->weight_group_bytes[g];
     if (kept < 2) continue;
     instance->group_bytes[instance->n_groups] = p->weight_group_bytes[g];
     at += kept;
     instance->group_off[++instance->n_groups] = at;
   }
-  for (uint32_t k = 0; k < at; k++) instance->own_off[instance->group_cluster[k] + 1]++;
-  for (uint32_t i = 0; i < instance->n; i++) instance->own_off[i + 1] += instance->own_off[i];
-  memcpy(fill, instance->own_off, instance->n * sizeof *fill);
-  for (uint32_t g = 0; g < instance->n_groups; g++)
-    for (uint32_t k = instance->group_off[g]; k < instance->group_off[g + 1]; k++)
-      instance->own[fill[instance->group_cluster[k]]++] = g;
+  psplit_i_lists_turn(instance->n_groups, instance->group_off, instance->group_cluster, instance->n,
+                      instance->own_off, instance->own);
   return PSPLIT_OK;
 }
 
@@ -430,7 +399,7 @@ static psplit_code init(psplit_i_instance *instance, const psplit_problem *probl
     PSPLIT_TRY(collect_edges(&b));
     PSPLIT_TRY(unite_cycles(&b, &cycles));
   }
-  PSPLIT_TRY(sort_topologically(&b));
+  PSPLIT_TRY(sort_topologically(&b, instance));
   PSPLIT_TRY(fill_clusters(instance, &b, diag));
   PSPLIT_TRY(fill_nets(instance, &b, diag));
   PSPLIT_TRY(fill_groups(instance, &b, diag));

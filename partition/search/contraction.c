@@ -4,17 +4,8 @@
 
 #include "contraction.h"
 #include "instance.h"
+#include "lists.h"
 #include "problem.h"
-
-static int compare_u64(const void *a, const void *b) {
-  const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-  return x < y ? -1 : x > y;
-}
-
-static int compare_u32(const void *a, const void *b) {
-  const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-  return x < y ? -1 : x > y;
-}
 
 static psplit_code sum_clusters(const psplit_i_instance *instance, const uint32_t *aggregate,
                                 psplit_i_instance *out) {
@@ -58,29 +49,13 @@ static psplit_code map_edges(const psplit_i_instance *instance, const uint32_t *
     for (uint32_t k = instance->succ_off[i]; k < instance->succ_off[i + 1]; k++)
       if (aggregate[i] != aggregate[instance->succ[k]])
         edges[n++] = (uint64_t)aggregate[i] << 32 | aggregate[instance->succ[k]];
-  qsort(edges, n, sizeof *edges, compare_u64);
-  size_t kept = 0;
-  for (size_t k = 0; k < n; k++)
-    if (k == 0 || edges[k] != edges[k - 1]) edges[kept++] = edges[k];
   out->pred_off = PSPLIT_NEW(&out->arena, uint32_t, (size_t)out->n + 1);
   out->succ_off = PSPLIT_NEW(&out->arena, uint32_t, (size_t)out->n + 1);
-  out->pred = PSPLIT_NEW(&out->arena, uint32_t, kept);
-  out->succ = PSPLIT_NEW(&out->arena, uint32_t, kept);
-  uint32_t *fill = psplit_i_arena_array(scratch, out->n, sizeof *fill);
-  if (!out->pred_off || !out->succ_off || !out->pred || !out->succ || !fill) return PSPLIT_NOMEM;
-  for (size_t k = 0; k < kept; k++) {
-    out->succ_off[(edges[k] >> 32) + 1]++;
-    out->pred_off[(uint32_t)edges[k] + 1]++;
-  }
-  for (uint32_t c = 0; c < out->n; c++) {
-    out->succ_off[c + 1] += out->succ_off[c];
-    out->pred_off[c + 1] += out->pred_off[c];
-  }
-  memcpy(fill, out->pred_off, out->n * sizeof *fill);
-  for (size_t k = 0; k < kept; k++) {
-    out->succ[k] = (uint32_t)edges[k];
-    out->pred[fill[(uint32_t)edges[k]]++] = (uint32_t)(edges[k] >> 32);
-  }
+  out->pred = PSPLIT_NEW(&out->arena, uint32_t, n);
+  out->succ = PSPLIT_NEW(&out->arena, uint32_t, n);
+  if (!out->pred_off || !out->succ_off || !out->pred || !out->succ) return PSPLIT_NOMEM;
+  psplit_i_lists_of_edges(edges, n, out->n, out->succ_off, out->succ);
+  psplit_i_lists_turn(out->n, out->succ_off, out->succ, out->n, out->pred_off, out->pred);
   return PSPLIT_OK;
 }
 
@@ -111,11 +86,7 @@ static uint32_t map_pins(const psplit_i_instance *instance, const uint32_t *aggr
     const uint32_t c = aggregate[instance->net_pin[k]];
     if (c != pins[0]) pins[n++] = c;
   }
-  if (n > 2) qsort(pins + 1, n - 1, sizeof *pins, compare_u32);
-  uint32_t kept = 1;
-  for (uint32_t k = 1; k < n; k++)
-    if (k == 1 || pins[k] != pins[k - 1]) pins[kept++] = pins[k];
-  return kept;
+  return 1 + psplit_i_sort_distinct(pins + 1, n - 1);
 }
 
 static psplit_code map_nets(const psplit_i_instance *instance, const uint32_t *aggregate,
@@ -146,9 +117,8 @@ static psplit_code map_nets(const psplit_i_instance *instance, const uint32_t *a
   out->recv = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * instance->n_types);
   out->inc_off = PSPLIT_NEW(arena, uint32_t, (size_t)out->n + 1);
   out->inc = PSPLIT_NEW(arena, uint32_t, n_pins);
-  uint32_t *fill = psplit_i_arena_array(scratch, out->n, sizeof *fill);
   if (!out->net_off || !out->net_pin || !out->net_forward || !out->send || !out->recv ||
-      !out->inc_off || !out->inc || !fill)
+      !out->inc_off || !out->inc)
     return PSPLIT_NOMEM;
   uint32_t net = 0;
   at = 0;
@@ -167,17 +137,12 @@ static psplit_code map_nets(const psplit_i_instance *instance, const uint32_t *a
     }
   }
   out->net_off[n_nets] = at;
-  for (uint32_t k = 0; k < at; k++) out->inc_off[out->net_pin[k] + 1]++;
-  for (uint32_t c = 0; c < out->n; c++) out->inc_off[c + 1] += out->inc_off[c];
-  memcpy(fill, out->inc_off, out->n * sizeof *fill);
-  for (uint32_t e = 0; e < n_nets; e++)
-    for (uint32_t k = out->net_off[e]; k < out->net_off[e + 1]; k++)
-      out->inc[fill[out->net_pin[k]]++] = e * 2 + (k == out->net_off[e]);
+  psplit_i_lists_turn_marked(n_nets, out->net_off, out->net_pin, out->n, out->inc_off, out->inc);
   return PSPLIT_OK;
 }
 
 static psplit_code map_groups(const psplit_i_instance *instance, const uint32_t *aggregate,
-                              psplit_i_arena *scratch, psplit_i_instance *out) {
+                              psplit_i_instance *out) {
   const uint32_t n_users = instance->group_off[instance->n_groups];
   psplit_i_arena *arena = &out->arena;
   out->group_bytes = PSPLIT_NEW(arena, uint64_t, instance->n_groups);
@@ -185,18 +150,14 @@ static psplit_code map_groups(const psplit_i_instance *instance, const uint32_t 
   out->group_cluster = PSPLIT_NEW(arena, uint32_t, n_users);
   out->own_off = PSPLIT_NEW(arena, uint32_t, (size_t)out->n + 1);
   out->own = PSPLIT_NEW(arena, uint32_t, n_users);
-  uint32_t *fill = psplit_i_arena_array(scratch, out->n, sizeof *fill);
-  if (!out->group_bytes || !out->group_off || !out->group_cluster || !out->own_off || !out->own ||
-      !fill)
+  if (!out->group_bytes || !out->group_off || !out->group_cluster || !out->own_off || !out->own)
     return PSPLIT_NOMEM;
   uint32_t at = 0;
   for (uint32_t g = 0; g < instance->n_groups; g++) {
-    uint32_t *clusters = out->group_cluster + at, n = 0, kept = 0;
+    uint32_t *clusters = out->group_cluster + at, n = 0;
     for (uint32_t k = instance->group_off[g]; k < instance->group_off[g + 1]; k++)
       clusters[n++] = aggregate[instance->group_cluster[k]];
-    qsort(clusters, n, sizeof *clusters, compare_u32);
-    for (uint32_t k = 0; k < n; k++)
-      if (k == 0 || clusters[k] != clusters[k - 1]) clusters[kept++] = clusters[k];
+    const uint32_t kept = psplit_i_sort_distinct(clusters, n);
     if (kept == 1) {
       out->weight_bytes[clusters[0]] += instance->group_bytes[g];
       continue;
@@ -205,12 +166,8 @@ static psplit_code map_groups(const psplit_i_instance *instance, const uint32_t 
     at += kept;
     out->group_off[++out->n_groups] = at;
   }
-  for (uint32_t k = 0; k < at; k++) out->own_off[out->group_cluster[k] + 1]++;
-  for (uint32_t c = 0; c < out->n; c++) out->own_off[c + 1] += out->own_off[c];
-  memcpy(fill, out->own_off, out->n * sizeof *fill);
-  for (uint32_t g = 0; g < out->n_groups; g++)
-    for (uint32_t k = out->group_off[g]; k < out->group_off[g + 1]; k++)
-      out->own[fill[out->group_cluster[k]]++] = g;
+  psplit_i_lists_turn(out->n_groups, out->group_off, out->group_cluster, out->n, out->own_off,
+                      out->own);
   return PSPLIT_OK;
 }
 
@@ -227,7 +184,7 @@ psplit_code psplit_i_contract(const psplit_i_instance *instance, const uint32_t 
   PSPLIT_TRY(sum_clusters(instance, aggregate, out));
   PSPLIT_TRY(map_edges(instance, aggregate, &scratch, out));
   PSPLIT_TRY(map_nets(instance, aggregate, &scratch, out));
-  PSPLIT_TRY(map_groups(instance, aggregate, &scratch, out));
+  PSPLIT_TRY(map_groups(instance, aggregate, out));
 out:
   psplit_i_arena_fini(&scratch);
   if (code != PSPLIT_OK) psplit_i_instance_fini(out);
