@@ -34,6 +34,9 @@ typedef struct solver_steps {
 
 enum { ALL_IN_TURN = UINT16_MAX };
 
+/* For dividing the nodes of a split anew, when less is left. */
+static const double FILL_SECONDS = 0.1;
+
 /* Narrows the gap by exact runs with limits between bound and value: the middle first, then closer
  * to the bound, where fewer labels fit and the program is faster. */
 static psplit_code bisect(psplit_i_solver_state *a, psplit_i_turn *turn) {
@@ -114,12 +117,15 @@ static bool all_stages_used(const psplit_i_solver_request *request, const psplit
 }
 
 /* Divides the nodes, in the order of the result's stages, anew, with something in every stage;
- * *out_value is INF where that takes more than `limit`. `take`: the result becomes that split. */
+ * *out_value is INF where that takes more than `limit`, or longer than the budget. `take`: the
+ * result becomes that split. */
 static psplit_code fill_stages(const psplit_i_solver_request *strict, int64_t limit, bool take,
                                psplit_i_result *result, int64_t *out_value) {
   psplit_i_solver_state a = {.request = strict, .result = result};
   psplit_i_order_dp dp = {0};
+  psplit_i_budget budget = *strict->budget;
   psplit_code code;
+  psplit_i_budget_extend(&budget, FILL_SECONDS);
   *out_value = PSPLIT_I_INF;
   if (strict->problem->next_hop) return PSPLIT_OK; /* dividing an order counts no relays */
   PSPLIT_TRY(psplit_i_state_init(&a));
@@ -134,12 +140,13 @@ static psplit_code fill_stages(const psplit_i_solver_request *strict, int64_t li
   for (uint32_t s = 0; s < n_stages; s++) at[s + 1] += at[s];
   for (uint32_t i = 0; i < n; i++) order[at[a.trial.stage[i]]++] = i;
   PSPLIT_TRY(psplit_i_order_dp_init(&dp, &a.instance, &a.automaton));
-  PSPLIT_TRY(psplit_i_order_dp_run(&dp, order, NULL, limit, NULL, &a.trial) ? PSPLIT_OK
-                                                                            : PSPLIT_NOMEM);
+  PSPLIT_TRY(psplit_i_order_dp_run(&dp, order, NULL, limit, &budget, &a.trial) ? PSPLIT_OK
+                                                                               : PSPLIT_NOMEM);
   if (a.trial.value > limit) goto out; /* point to point, with all receivers counted */
   *out_value = a.trial.value;
   if (take) psplit_i_result_take(result, &a.instance, &a.trial);
 out:
+  strict->budget->spent = budget.spent;
   psplit_i_order_dp_fini(&dp);
   psplit_i_state_fini(&a);
   return code == PSPLIT_NOMEM ? psplit_i_nomem(strict->diag) : code;
@@ -244,7 +251,8 @@ static psplit_code run(const psplit_i_solver_request *request,
     *out_stopped = value >= PSPLIT_I_INF;
   }
   if (!*out_stopped) {
-    if (!from && !request->problem->next_hop)
+    const bool late = a.instance.n > PSPLIT_I_LARGE && psplit_i_expired(request->budget);
+    if (!from && !request->problem->next_hop && !late)
       PSPLIT_TRY(psplit_i_state_reduce(&a, a.best.value, false, parent));
     PSPLIT_TRY(bounds(&a));
     PSPLIT_TRY(close_gap(&a));

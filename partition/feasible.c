@@ -39,11 +39,7 @@ psplit_code psplit_i_state_find_any(psplit_i_solver_state *a) {
   psplit_i_verdict verdict = PSPLIT_I_UNKNOWN;
   psplit_i_budget *budget = a->request->budget;
   const psplit_i_budget asked = *budget;
-  const double least = psplit_i_now() + LEAST_SECONDS;
-  const uint64_t least_ops =
-    (uint64_t)(LEAST_SECONDS * PSPLIT_I_STEPS_PER_SECOND) * PSPLIT_I_STEP_OPS;
-  if (asked.end >= 0 && asked.end < least) budget->end = least;
-  if (psplit_i_budget_left(budget) < least_ops) budget->most = budget->spent + least_ops;
+  psplit_i_budget_extend(budget, LEAST_SECONDS);
   PSPLIT_TRY(psplit_i_state_exact(a, everything, PSPLIT_I_FIRST_STEPS, &verdict));
   if (verdict == PSPLIT_I_UNKNOWN && a->best.value >= PSPLIT_I_INF)
     PSPLIT_TRY(

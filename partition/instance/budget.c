@@ -44,6 +44,13 @@ psplit_i_budget psplit_i_budget_inner(const psplit_i_budget *budget,
   return inner;
 }
 
+void psplit_i_budget_extend(psplit_i_budget *budget, double seconds) {
+  const double end = psplit_i_now() + seconds;
+  const uint64_t n_ops = (uint64_t)(seconds * PSPLIT_I_STEPS_PER_SECOND * PSPLIT_I_STEP_OPS);
+  if (budget->end >= 0 && budget->end < end) budget->end = end;
+  if (psplit_i_budget_left(budget) < n_ops) budget->most = budget->spent + n_ops;
+}
+
 bool psplit_i_expired(const psplit_i_budget *budget) {
   if (!budget) return false;
   return budget->spent >= budget->most || (budget->end >= 0 && psplit_i_now() >= budget->end);

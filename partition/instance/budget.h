@@ -32,6 +32,15 @@ psplit_i_budget psplit_i_budget_share(const psplit_i_budget *budget, uint32_t n)
 psplit_i_budget psplit_i_budget_inner(const psplit_i_budget *budget,
                                       const psplit_partition_options *options);
 
+/* Lets the budget last at least so long from now on. */
+void psplit_i_budget_extend(psplit_i_budget *budget, double seconds);
+
+/* Operations that a look at tables of so many bytes, at random, stands for. They take a look each
+ * where a cache near the processor holds them, and wait for the next one where it does not. */
+static inline uint64_t psplit_i_look_ops(uint64_t bytes) {
+  return bytes < UINT64_C(1) << 21 ? 1 : 3;
+}
+
 /* Charges work; false when there is none left, or no time. NULL: no limit. */
 bool psplit_i_spend(psplit_i_budget *budget, uint64_t n_ops);
 /* Looks at the clock as well. */

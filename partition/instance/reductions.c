@@ -201,6 +201,7 @@ typedef struct shared_costs {
   int64_t *paid;      /* [n] by the other cluster */
   uint32_t *clusters; /* [n] those with a cost */
   uint32_t n_clusters;
+  uint64_t n_ops; /* not charged yet */
 } shared_costs;
 
 static void add_shared_costs(const psplit_i_instance *instance, const least_costs *least,
@@ -211,6 +212,7 @@ static void add_shared_costs(const psplit_i_instance *instance, const least_cost
     const bool sends = instance->inc[l] & 1;
     const uint32_t n_pins = instance->net_off[e + 1] - first;
     const uint32_t end = first + (sends || n_pins <= MOST_SIBLINGS ? n_pins : 1);
+    out->n_ops += 1 + (end - first) / 4;
     const int64_t either = least->send[e] < least->recv[e] ? least->send[e] : least->recv[e];
     for (uint32_t at = first; at < end; at++) {
       const uint32_t y = instance->net_pin[at];
@@ -222,8 +224,10 @@ static void add_shared_costs(const psplit_i_instance *instance, const least_cost
   }
 }
 
-/* The limit rule, for neighbours and for siblings that read the same net. */
-static psplit_code apply_limit(reduction *k, int64_t limit, uint32_t *parent, bool *out_any) {
+/* The limit rule, for neighbours and for siblings that read the same net, as far as the budget
+ * goes. */
+static psplit_code apply_limit(reduction *k, int64_t limit, uint32_t *parent,
+                               psplit_i_budget *budget, bool *out_any) {
   const psplit_i_instance *instance = k->instance;
   least_costs least;
   shared_costs shared = {0};
@@ -235,7 +239,8 @@ static psplit_code apply_limit(reduction *k, int64_t limit, uint32_t *parent, bo
   shared.paid = PSPLIT_NEW(&k->arena, int64_t, instance->n);
   shared.clusters = PSPLIT_NEW(&k->arena, uint32_t, instance->n);
   if (!shared.paid || !shared.clusters || !find_least_costs(k, &least)) return PSPLIT_NOMEM;
-  for (uint32_t x = 0; x < instance->n; x++) {
+  for (uint32_t x = 0; x < instance->n && psplit_i_spend(budget, shared.n_ops); x++) {
+    shared.n_ops = 1;
     add_shared_costs(instance, &least, x, &shared);
     for (; shared.n_clusters; shared.n_clusters--) {
       const uint32_t y = shared.clusters[shared.n_clusters - 1];
@@ -277,7 +282,7 @@ psplit_code psplit_i_reduce_carrying(psplit_i_instance *instance,
       k.symmetric = is_symmetric(instance);
       k.memory_binds = may_bind(instance);
       /* automaton->omega belongs to the instance it was made for: the limit rule needs that one. */
-      if (round == 0 && limit < PSPLIT_I_INF) code = apply_limit(&k, limit, parent, &any);
+      if (round == 0 && limit < PSPLIT_I_INF) code = apply_limit(&k, limit, parent, budget, &any);
       if (!any) any = use_m && apply_rule_m(&k, parent);
       if (stage) carry(&k, stage);
     }

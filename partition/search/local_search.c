@@ -16,7 +16,10 @@
 #include "problem.h"
 #include "team.h"
 
-enum { N_CHAINS = 8, KEY_UNIT = 1 << 10 };
+enum { N_CHAINS = 8, KEY_UNIT = 1 << 10, COARSER = 16 };
+
+/* For each attempt to divide the first order, when less is left. */
+static const double LEAST_SECONDS = 0.15;
 
 /* One chain: its current assignment and where its random stream stands. */
 typedef struct chain {
@@ -160,7 +163,7 @@ static void try_order(const psplit_i_instance *instance, chain *c, worker *w) {
       if (c->failed || limit >= most || psplit_i_expired(&c->budget)) break;
     }
   }
-  c->tight |= w->trial.value >= PSPLIT_I_INF;
+  c->tight |= w->trial.value >= PSPLIT_I_INF && !psplit_i_expired(&c->budget);
   if (w->trial.value > c->now.value || w->trial.value >= PSPLIT_I_INF) return;
   if (psplit_i_assignment_better(&w->trial, &c->best, instance))
     psplit_i_assignment_copy(&c->best, &w->trial, instance);
@@ -173,18 +176,39 @@ static const drawing kFirstOrders[N_CHAINS] = {
   {NULL, 1024, 256, true, true}, {NULL, 1024, 1, false, true},
 };
 
+/* Divides the very first order whatever is left: a time limit of 0 still gives a split. What takes
+ * too long is tried again with stages that begin at fewer places; in the end, where memory or pins
+ * allow no such split, for as long as it takes. */
+static void divide_first(const psplit_i_instance *instance, chain *c, worker *w) {
+  const psplit_i_budget own = c->budget;
+  bool cut_short = true;
+  for (; cut_short && w->dp.grain <= instance->n; w->dp.grain *= COARSER) {
+    psplit_i_budget_extend(&c->budget, LEAST_SECONDS);
+    try_order(instance, c, w);
+    cut_short = c->now.value >= PSPLIT_I_INF && psplit_i_expired(&c->budget);
+    if (c->now.value < PSPLIT_I_INF || c->failed) break;
+  }
+  const bool coarse = w->dp.grain > COARSER;
+  w->dp.grain = 1;
+  if (c->now.value >= PSPLIT_I_INF && coarse && !c->failed) {
+    c->budget = psplit_i_budget_unlimited();
+    try_order(instance, c, w);
+  }
+  c->budget.most = own.most;
+  c->budget.end = own.end;
+}
+
 static void run_chain(const psplit_i_instance *instance,
                       const psplit_i_local_search_options *options, chain *c, worker *w,
                       uint32_t index, bool first) {
   static const uint32_t noises[] = {KEY_UNIT / 4, KEY_UNIT, KEY_UNIT + KEY_UNIT / 2, KEY_UNIT * 3};
   /* The very first order is always tried: a time limit of 0 still gives a split. */
   if (first && (index == 0 || !psplit_i_expired(&c->budget))) {
-    const psplit_i_budget own = c->budget;
-    if (index == 0) c->budget = psplit_i_budget_unlimited();
     draw_order(instance, c, w, &kFirstOrders[index]);
-    try_order(instance, c, w);
-    c->budget.most = own.most;
-    c->budget.end = own.end;
+    if (index == 0)
+      divide_first(instance, c, w);
+    else
+      try_order(instance, c, w);
   }
   for (uint32_t step = 0; step < options->n_steps; step++) {
     if (c->best.value <= options->target || psplit_i_expired(&c->budget)) return;

@@ -13,6 +13,7 @@ psplit_code psplit_i_order_dp_init(psplit_i_order_dp *s, const psplit_i_instance
   memset(s, 0, sizeof *s);
   s->instance = instance;
   s->automaton = automaton;
+  s->grain = 1;
   psplit_i_arena_init(&s->arena, 0);
   s->row = psplit_i_arena_array(&s->arena, (size_t)instance->n + 2, sizeof *s->row);
   s->first = PSPLIT_NEW(&s->arena, uint32_t, (size_t)instance->n + 1);
@@ -58,7 +59,7 @@ static bool make_rows(psplit_i_order_dp *s, int64_t limit) {
     }
     s->row[at] = n_cells;
     s->first[at] = low;
-    if (high > low) n_cells += high - low;
+    if (high > low && (at == n || at % s->grain == 0)) n_cells += high - low;
   }
   s->row[n + 1] = n_cells;
   s->cells.n = 0;
@@ -149,6 +150,21 @@ static void trace(psplit_i_order_dp *s, const uint32_t *order, uint32_t state,
   psplit_i_automaton_name_devices(m, assignment->replicas, assignment->device);
 }
 
+/* Operations of adding a cluster to the tracker and taking it out again, for each of its nets. */
+static uint64_t ops_of_net(const psplit_i_instance *instance) {
+  enum { NET_BYTES = 32 }; /* what the tracker and the instance hold of a net */
+  return psplit_i_look_ops((uint64_t)instance->n_nets * NET_BYTES);
+}
+
+/* Work is charged in parts of about a millisecond: one stage may be as long as the order. */
+static bool spend_some(psplit_i_budget *budget, uint64_t *n_ops) {
+  enum { SOME = 1 << 17 };
+  if (*n_ops < SOME) return true;
+  const uint64_t done = *n_ops;
+  *n_ops = 0;
+  return psplit_i_spend(budget, done);
+}
+
 bool psplit_i_order_dp_run(psplit_i_order_dp *s, const uint32_t *order, const uint32_t *times_sent,
                            int64_t limit, psplit_i_budget *budget,
                            psplit_i_assignment *out_assignment) {
@@ -159,6 +175,7 @@ bool psplit_i_order_dp_run(psplit_i_order_dp *s, const uint32_t *order, const ui
   if (limit > PSPLIT_I_INF - 1) limit = PSPLIT_I_INF - 1;
   for (uint32_t i = 0; i < n; i++) s->prefix[i + 1] = s->prefix[i] + m->omega[order[i]];
   if (!make_rows(s, limit)) return false;
+  if (!psplit_i_spend(budget, n + s->cells.n)) return true;
   uint64_t most_bytes = 0;
   uint32_t most_copies = 1;
   for (uint32_t t = 0; t < m->n_types; t++) {
@@ -169,30 +186,36 @@ bool psplit_i_order_dp_run(psplit_i_order_dp *s, const uint32_t *order, const ui
   for (uint32_t k = 0; m->replicated && k < m->move_off[n_states]; k++)
     if (m->moves[k].replicas > most_copies) most_copies = m->moves[k].replicas;
   const double most_omega = (double)limit * most_copies;
+  const uint64_t net_ops = ops_of_net(instance);
   s->tracker.times_sent = times_sent;
   psplit_i_order_dp_cell *end = cell_at(s, n, 0);
   if (!end) return true;
   end->value = 0;
   for (uint32_t b = n; b > 0; b--) {
+    if (b < n && b % s->grain != 0) continue;
     range_step step = {s, b, b, 0, limit};
     for (size_t k = s->row[b]; k < s->row[b + 1]; k++)
       if (s->cells.items[k].value < PSPLIT_I_INF)
         s->active[step.n_active++] = s->first[b] + (uint32_t)(k - s->row[b]);
     if (step.n_active == 0) continue;
     uint32_t a = b;
-    uint64_t n_ops = 2 + s->row[b + 1] - s->row[b];
+    uint64_t n_ops = 2;
     const uint64_t n_relaxed = 1 + step.n_active * (uint64_t)m->move_off[n_states] / n_states;
-    while (a > 0) {
+    bool affords = true;
+    while (a > 0 && affords) {
       if (pins_clash(instance, s->tracker.pin, order[a - 1])) break;
       if ((double)(s->prefix[b] - s->prefix[a - 1]) > most_omega) break;
       psplit_i_load_tracker_add(&s->tracker, order[--a]);
-      n_ops += n_relaxed + instance->inc_off[order[a] + 1] - instance->inc_off[order[a]];
+      n_ops += net_ops * (instance->inc_off[order[a] + 1] - instance->inc_off[order[a]]);
       if (s->tracker.weight_bytes + s->tracker.act_bytes > most_bytes) break;
+      affords = spend_some(budget, &n_ops);
+      if (a % s->grain != 0) continue;
+      n_ops += n_relaxed;
       step.a = a;
       relax_all(&step);
     }
     psplit_i_load_tracker_clear(&s->tracker, order + a, b - a);
-    if (!psplit_i_spend(budget, n_ops)) return true;
+    if (!affords || !psplit_i_spend(budget, n_ops)) return true;
   }
   int64_t value = PSPLIT_I_INF;
   uint32_t state = 0;

@@ -25,6 +25,7 @@ typedef struct psplit_i_order_dp {
   int64_t *scratch; /* [n_stages * 5] */
   uint32_t *times_sent, *mark;
   int64_t *prefix; /* [n + 1] omega before a position */
+  uint32_t grain;  /* stages begin at multiples of it: 1, or a coarse division in less time */
 } psplit_i_order_dp;
 
 PSPLIT_MUST_USE psplit_code psplit_i_order_dp_init(psplit_i_order_dp *dp,
@@ -33,10 +34,11 @@ PSPLIT_MUST_USE psplit_code psplit_i_order_dp_init(psplit_i_order_dp *dp,
 void psplit_i_order_dp_fini(psplit_i_order_dp *dp);
 
 /* Best division of the topological order `order` into stages with every load <= limit (INF: no
- * limit), or value INF, also when the budget is spent. Sends are charged times_sent[e] times (NULL:
- * once) during the search; the result is evaluated exactly. False: out of memory. O(n * clusters
- * per stage * degree * states in the window). Source: dynamic programming over one linear order,
- * Jensen & Bokhari; windows: this project. */
+ * limit) and every stage beginning at a multiple of dp->grain, or value INF, also when the budget
+ * is spent. Sends are charged times_sent[e] times (NULL: once) during the search; the result is
+ * evaluated exactly. False: out of memory. O(n / grain * clusters per stage * (degree + states in
+ * the window / grain)). Source: dynamic programming over one linear order, Jensen & Bokhari;
+ * windows: this project. */
 bool psplit_i_order_dp_run(psplit_i_order_dp *dp, const uint32_t *order, const uint32_t *times_sent,
                            int64_t limit, psplit_i_budget *budget,
                            psplit_i_assignment *out_assignment);

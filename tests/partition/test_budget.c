@@ -73,13 +73,17 @@ typedef struct bench {
   psplit_i_automaton automaton;
 } bench;
 
-static void open_bench(bench *b, uint32_t n, uint32_t n_stages) {
+static void open_bench_on(bench *b, wide *w) {
   psplit_diag diag = {0};
-  b->w = make_wide(n, n_stages, WIDTH);
+  b->w = w;
   psplit_partition_options_init(&b->options);
   assert_int_equal(psplit_i_instance_init(&b->instance, &b->w->problem, NULL, &diag), PSPLIT_OK);
   assert_int_equal(psplit_i_automaton_init(&b->automaton, &b->instance, &b->options, &diag),
                    PSPLIT_OK);
+}
+
+static void open_bench(bench *b, uint32_t n, uint32_t n_stages) {
+  open_bench_on(b, make_wide(n, n_stages, WIDTH));
 }
 
 static void close_bench(bench *b) {
@@ -160,6 +164,35 @@ static void test_bounds_stop(void **state) {
   }
   assert_true(n_large > 0);
   close_bench(&b);
+}
+
+/* Tensors so dear that no stage is too long to be looked at: dividing one order is cubic then. With
+ * no budget at all there is a split all the same, of fewer places to cut at. */
+static void test_first_split_stops(void **state) {
+  (void)state;
+  static const uint32_t n_stages[] = {2, 64, 1024};
+  for (size_t k = 0; k < sizeof n_stages / sizeof *n_stages; k++) {
+    bench b;
+    psplit_i_arena arena;
+    psplit_i_assignment assignment;
+    psplit_i_budget none = {.end = -1, .most = 0};
+    const psplit_i_local_search_options options = {
+      .seed = 1, .n_threads = 1, .n_rounds = 1, .n_steps = 4, .budget = &none};
+    wide *w = make_wide(5000, n_stages[k], WIDTH);
+    for (uint32_t e = 0; e < w->problem.n_nets; e++) w->cost[e] *= 100;
+    open_bench_on(&b, w);
+    psplit_i_arena_init(&arena, 0);
+    assert_int_equal(psplit_i_assignment_init(&assignment, &b.instance, &arena), PSPLIT_OK);
+    assignment.value = PSPLIT_I_INF;
+    assert_int_equal(psplit_i_local_search(&b.instance, &b.automaton, &options, &assignment),
+                     PSPLIT_OK);
+    assert_true(assignment.value < PSPLIT_I_INF);
+    print_message("# %u stages: %.3f s\n", n_stages[k],
+                  (double)none.spent / PSPLIT_I_STEP_OPS / PSPLIT_I_STEPS_PER_SECOND);
+    assert_true(none.spent < (uint64_t)PSPLIT_I_STEP_OPS * PSPLIT_I_STEPS_PER_SECOND / 2);
+    psplit_i_arena_fini(&arena);
+    close_bench(&b);
+  }
 }
 
 /* A flow that was stopped is no larger than the maximum, and says so. */
@@ -244,9 +277,8 @@ static void test_limit_binds(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_bounds_stop),
-    cmocka_unit_test(test_flow_stops),
-    cmocka_unit_test(test_limit_is_deterministic),
+    cmocka_unit_test(test_bounds_stop), cmocka_unit_test(test_first_split_stops),
+    cmocka_unit_test(test_flow_stops),  cmocka_unit_test(test_limit_is_deterministic),
     cmocka_unit_test(test_limit_binds),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
