@@ -1,5 +1,5 @@
 /* base: the ground every other folder stands on. Arenas, diagnostics, checked sizes, growable
- * arrays, string interning, hashing, a streaming JSON writer, input and output files, routes over
+ * arrays, string interning, hashing, JSON read and written, input and output files, routes over
  * links. Knows no graph and no file format.
  *
  * Conventions: functions that can fail return psplit_code and describe the first failure in a
@@ -15,6 +15,7 @@
 #include "in_file.h"
 #include "intern.h"
 #include "json.h"
+#include "json_read.h"
 #include "options.h"
 #include "out_file.h"
 #include "route.h"

@@ -1,321 +1,246 @@
 #include "manifest.h"
 
-#include <inttypes.h>
-#include <jansson.h>
 #include <stdlib.h>
-#include <string.h>
 
-typedef struct reader {
-  psplit_i_arena *arena;
-  psplit_diag *diag;
-} reader;
+typedef psplit_i_json_item item;
 
-static psplit_code bad(reader *r, const char *where, const char *what) {
-  return psplit_i_fail(r->diag, PSPLIT_INVALID, "pipeline.json: %s: %s", where, what);
+/* The strings and arrays of a manifest are in the reader's arena. */
+#define NEW(object, type, n) PSPLIT_I_JSON_NEW((object)->reader, type, (n))
+
+static size_t length(const item *array) { return psplit_i_json_length(array, 0, PSPLIT_NONE - 1); }
+
+static bool failed(const item *at) { return at->reader->code != PSPLIT_OK; }
+
+static void need_text(const item *object, const char *key, const char **out) {
+  psplit_i_json_text(psplit_i_json_need(object, key), out);
 }
 
-static psplit_code read_string(reader *r, const json_t *object, const char *key, const char *where,
-                               const char **out) {
-  const json_t *value = json_object_get(object, key);
-  if (!json_is_string(value) || strlen(json_string_value(value)) != json_string_length(value))
-    return bad(r, where, key);
-  *out = psplit_i_arena_strndup(r->arena, json_string_value(value), json_string_length(value));
-  return *out ? PSPLIT_OK : psplit_i_nomem(r->diag);
-}
-
-static bool as_index(const json_t *value, uint32_t limit, uint32_t *out) {
-  if (!json_is_integer(value) || json_integer_value(value) < 0 ||
-      json_integer_value(value) >= (json_int_t)limit)
-    return false;
-  *out = (uint32_t)json_integer_value(value);
-  return true;
-}
-
-/* The array `key` of `object`; where it may be missing, NULL stands for an empty one. */
-static psplit_code get_array(reader *r, const json_t *object, const char *key, bool required,
-                             const json_t **out) {
-  *out = json_object_get(object, key);
-  if (!*out && !required) return PSPLIT_OK;
-  return json_is_array(*out) ? PSPLIT_OK : bad(r, key, "an array is needed");
+static void need_index(const item *object, const char *key, uint32_t limit, uint32_t *out) {
+  psplit_i_json_u32(psplit_i_json_need(object, key), 0, limit - 1, out);
 }
 
 /* A time of the plan; -1 where it is not known. */
-static int64_t get_ns(const json_t *object, const char *key) {
-  const json_t *value = json_object_get(object, key);
-  return json_is_integer(value) && json_integer_value(value) >= 0 ? json_integer_value(value) : -1;
+static int64_t read_ns(const item *object, const char *key) {
+  int64_t ns = -1;
+  psplit_i_json_i64(psplit_i_json_unless_null(psplit_i_json_find(object, key)), 0, INT64_MAX, &ns);
+  return ns;
 }
 
-static psplit_code read_destinations(reader *r, const json_t *row, uint32_t n_stages,
-                                     psplit_i_row *out) {
-  const json_t *to;
-  psplit_code code;
-  PSPLIT_TRY(get_array(r, row, "to", true, &to));
-  const size_t n = json_array_size(to);
-  uint32_t *stages = PSPLIT_NEW(r->arena, uint32_t, n);
-  if (!stages) return psplit_i_nomem(r->diag);
-  for (size_t i = 0; i < n; i++) {
-    const json_t *item = json_array_get(to, i);
-    if (json_is_string(item) && strcmp(json_string_value(item), "model") == 0)
-      out->to_model = true;
-    else if (as_index(item, n_stages, &stages[out->n_to]))
+/* A stage, or "model"; false: that. */
+static bool read_stage_number(item end, uint32_t n_stages, uint32_t *out) {
+  if (strcmp(psplit_i_json_borrow(end), "model") == 0) return false;
+  if (psplit_i_json_is_integer(end))
+    psplit_i_json_u32(end, 0, n_stages - 1, out);
+  else
+    psplit_i_json_must_be(&end, "a stage or \"model\"");
+  return true;
+}
+
+static void read_destinations(item to, uint32_t n_stages, psplit_i_row *out) {
+  const size_t n = length(&to);
+  uint32_t *stages = NEW(&to, uint32_t, n);
+  for (size_t i = 0; i < n && !failed(&to); i++) {
+    if (read_stage_number(psplit_i_json_element(&to, i), n_stages, &stages[out->n_to]))
       out->n_to++;
     else
-      return bad(r, "to", "neither a stage nor \"model\"");
+      out->to_model = true;
   }
   out->to = stages;
-out:
-  return code;
 }
 
-static psplit_code read_origin(reader *r, const json_t *row, uint32_t n_stages, psplit_i_row *out) {
-  const json_t *from = json_object_get(row, "from");
-  if (json_is_string(from) && strcmp(json_string_value(from), "model") == 0)
+static void read_row(item row, bool output, uint32_t n_stages, psplit_i_row *out) {
+  need_text(&row, "name", &out->name);
+  need_text(&row, "tensor", &out->tensor);
+  if (output)
+    read_destinations(psplit_i_json_need(&row, "to"), n_stages, out);
+  else if (!read_stage_number(psplit_i_json_need(&row, "from"), n_stages, &out->from))
     out->from = PSPLIT_I_FROM_MODEL;
-  else if (!as_index(from, n_stages, &out->from))
-    return bad(r, "from", "neither a stage nor \"model\"");
-  return PSPLIT_OK;
 }
 
-/* Rows of `first` and then of `second` (may be NULL). */
-static psplit_code read_rows(reader *r, const json_t *first, const json_t *second, bool outputs,
-                             uint32_t n_stages, const psplit_i_row **out, uint32_t *out_n) {
-  psplit_code code = PSPLIT_OK;
-  const size_t n_first = json_array_size(first), n = n_first + json_array_size(second);
-  psplit_i_row *rows = PSPLIT_NEW(r->arena, psplit_i_row, n);
-  if (!rows) return psplit_i_nomem(r->diag);
-  for (size_t i = 0; i < n; i++) {
-    const json_t *row =
-      i < n_first ? json_array_get(first, i) : json_array_get(second, i - n_first);
-    const char *where = outputs ? "outputs" : "inputs";
+/* Rows of `first`, and then of `second`: the optional ones. */
+static void read_rows(item first, item second, bool outputs, uint32_t n_stages,
+                      const psplit_i_row **out, uint32_t *out_n) {
+  const size_t n_first = length(&first), n = n_first + length(&second);
+  psplit_i_row *rows = NEW(&first, psplit_i_row, n);
+  for (size_t i = 0; i < n && !failed(&first); i++) {
     rows[i].optional = i >= n_first;
-    PSPLIT_TRY(read_string(r, row, "name", where, &rows[i].name));
-    PSPLIT_TRY(read_string(r, row, "tensor", where, &rows[i].tensor));
-    PSPLIT_TRY(outputs ? read_destinations(r, row, n_stages, &rows[i])
-                       : read_origin(r, row, n_stages, &rows[i]));
+    read_row(
+      i < n_first ? psplit_i_json_element(&first, i) : psplit_i_json_element(&second, i - n_first),
+      outputs, n_stages, &rows[i]);
   }
   *out = rows;
   *out_n = (uint32_t)n;
-out:
-  return code;
 }
 
-static psplit_code read_stage(reader *r, const json_t *object, uint32_t index, uint32_t n_stages,
-                              psplit_i_manifest_stage *out) {
-  psplit_code code;
-  const json_t *inputs, *optional, *outputs;
-  uint32_t stated;
-  if (!as_index(json_object_get(object, "index"), n_stages, &stated) || stated != index)
-    return bad(r, "stages", "index is not the position");
-  if (!as_index(json_object_get(object, "nodes"), UINT32_MAX, &out->n_nodes) ||
-      !as_index(json_object_get(object, "duplicated_nodes"), UINT32_MAX, &out->n_duplicated))
-    return bad(r, "stages", "nodes or duplicated_nodes");
-  PSPLIT_TRY(read_string(r, object, "file", "stages", &out->file));
-  if (!*out->file || strchr(out->file, '/') || out->file[0] == '.')
-    return psplit_i_fail(r->diag, PSPLIT_INVALID,
-                         "pipeline.json: stage %" PRIu32 ": file \"%s\" is not a plain name", index,
-                         out->file);
-  PSPLIT_TRY(read_string(r, object, "device", "stages", &out->device));
-  PSPLIT_TRY(get_array(r, object, "inputs", true, &inputs));
-  PSPLIT_TRY(get_array(r, object, "optional_inputs", false, &optional));
-  PSPLIT_TRY(get_array(r, object, "outputs", true, &outputs));
-  out->compute_ns = get_ns(object, "compute_ns");
-  out->recv_ns = get_ns(object, "recv_ns");
-  out->send_ns = get_ns(object, "send_ns");
-  out->load_ns = get_ns(object, "load_ns");
-  PSPLIT_TRY(read_rows(r, inputs, optional, false, n_stages, &out->inputs, &out->n_inputs));
-  PSPLIT_TRY(read_rows(r, outputs, NULL, true, n_stages, &out->outputs, &out->n_outputs));
-out:
-  return code;
+static void read_stage(item stage, uint32_t n_stages, psplit_i_manifest_stage *out) {
+  const item file = psplit_i_json_need(&stage, "file"), none = {.reader = stage.reader};
+  int64_t index = (int64_t)stage.index;
+  psplit_i_json_i64(psplit_i_json_need(&stage, "index"), index, index, &index);
+  need_index(&stage, "nodes", UINT32_MAX, &out->n_nodes);
+  need_index(&stage, "duplicated_nodes", UINT32_MAX, &out->n_duplicated);
+  psplit_i_json_name(file, &out->file);
+  if (out->file && (strchr(out->file, '/') || out->file[0] == '.'))
+    psplit_i_json_must_be(&file, "a plain name");
+  need_text(&stage, "device", &out->device);
+  out->compute_ns = read_ns(&stage, "compute_ns");
+  out->recv_ns = read_ns(&stage, "recv_ns");
+  out->send_ns = read_ns(&stage, "send_ns");
+  out->load_ns = read_ns(&stage, "load_ns");
+  read_rows(psplit_i_json_need(&stage, "inputs"), psplit_i_json_find(&stage, "optional_inputs"),
+            false, n_stages, &out->inputs, &out->n_inputs);
+  read_rows(psplit_i_json_need(&stage, "outputs"), none, true, n_stages, &out->outputs,
+            &out->n_outputs);
 }
 
 /* A size, a symbol, or null for each dimension; null for an unknown rank. */
-static psplit_code read_shape(reader *r, const json_t *row, const char *where,
-                              psplit_i_shape *out) {
+static void read_shape(item shape, psplit_i_shape *out) {
   enum { MOST_DIMS = 4096 };
-  const json_t *shape = json_object_get(row, "shape");
-  const size_t rank = json_array_size(shape);
+  const size_t rank = psplit_i_json_length(&shape, 0, MOST_DIMS);
   *out = (psplit_i_shape){.rank = -1};
-  if (json_is_null(shape)) return PSPLIT_OK;
-  psplit_i_manifest_dim *dims = psplit_i_arena_array(r->arena, rank, sizeof *dims);
-  if (!dims) return psplit_i_nomem(r->diag);
-  bool good = json_is_array(shape) && rank <= MOST_DIMS;
-  for (size_t a = 0; a < rank && good; a++) {
-    const json_t *dim = json_array_get(shape, a);
-    dims[a] = (psplit_i_manifest_dim){.value = -1};
-    if (json_is_integer(dim))
-      good = (dims[a].value = json_integer_value(dim)) >= 0;
-    else if (json_is_string(dim)) {
-      dims[a].param =
-        psplit_i_arena_strndup(r->arena, json_string_value(dim), json_string_length(dim));
-      if (!dims[a].param) return psplit_i_nomem(r->diag);
-    } else {
-      good = json_is_null(dim);
-    }
+  if (!psplit_i_json_given(shape)) return;
+  psplit_i_manifest_dim *dims = NEW(&shape, psplit_i_manifest_dim, rank);
+  for (size_t a = 0; a < rank && !failed(&shape); a++) {
+    const item dim = psplit_i_json_unless_null(psplit_i_json_element(&shape, a));
+    dims[a].value = -1;
+    if (psplit_i_json_is_string(dim))
+      psplit_i_json_text(dim, &dims[a].param);
+    else
+      psplit_i_json_i64(dim, 0, INT64_MAX, &dims[a].value);
   }
-  if (!good) return bad(r, where, "shape");
   *out = (psplit_i_shape){(int32_t)rank, dims};
-  return PSPLIT_OK;
 }
 
-/* Values of `first` and then of `second` (may be NULL), and their names. */
-static psplit_code read_values(reader *r, const json_t *first, const json_t *second,
-                               const psplit_i_manifest_value **out, const char *const **out_names,
-                               uint32_t *out_n) {
-  psplit_code code = PSPLIT_OK;
-  const size_t n_first = json_array_size(first), n = n_first + json_array_size(second);
-  psplit_i_manifest_value *values = PSPLIT_NEW(r->arena, psplit_i_manifest_value, n);
-  const char **names = PSPLIT_NEW(r->arena, const char *, n);
-  if (!values || !names) return psplit_i_nomem(r->diag);
-  for (size_t i = 0; i < n; i++) {
-    const json_t *row =
-      i < n_first ? json_array_get(first, i) : json_array_get(second, i - n_first);
-    PSPLIT_TRY(read_string(r, row, "name", "inputs and outputs", &values[i].name));
-    if (!json_is_null(json_object_get(row, "dtype")))
-      PSPLIT_TRY(read_string(r, row, "dtype", "inputs and outputs", &values[i].dtype));
-    PSPLIT_TRY(read_shape(r, row, "inputs and outputs", &values[i].shape));
+static item need_or_null(const item *object, const char *key) {
+  return psplit_i_json_unless_null(psplit_i_json_need(object, key));
+}
+
+/* Values of `first` and then of `second`, and their names. */
+static void read_values(item first, item second, const psplit_i_manifest_value **out,
+                        const char *const **out_names, uint32_t *out_n) {
+  const size_t n_first = length(&first), n = n_first + length(&second);
+  psplit_i_manifest_value *values = NEW(&first, psplit_i_manifest_value, n);
+  const char **names = NEW(&first, const char *, n);
+  for (size_t i = 0; i < n && !failed(&first); i++) {
+    const item row =
+      i < n_first ? psplit_i_json_element(&first, i) : psplit_i_json_element(&second, i - n_first);
+    need_text(&row, "name", &values[i].name);
+    psplit_i_json_text(need_or_null(&row, "dtype"), &values[i].dtype);
+    read_shape(need_or_null(&row, "shape"), &values[i].shape);
     names[i] = values[i].name;
   }
   *out = values;
   *out_names = names;
   *out_n = (uint32_t)n;
-out:
-  return code;
 }
 
-static psplit_code read_transfers(reader *r, const json_t *array, psplit_i_manifest *m) {
-  psplit_code code = PSPLIT_OK;
-  const size_t n = json_array_size(array);
-  psplit_i_manifest_transfer *transfers = PSPLIT_NEW(r->arena, psplit_i_manifest_transfer, n);
-  if (!transfers) return psplit_i_nomem(r->diag);
-  for (size_t i = 0; i < n; i++) {
-    const json_t *row = json_array_get(array, i);
-    const json_t *tag = json_object_get(row, "tag");
-    PSPLIT_TRY(read_string(r, row, "tensor", "transfers", &transfers[i].tensor));
-    PSPLIT_TRY(read_string(r, row, "dtype", "transfers", &transfers[i].dtype));
-    if (!json_is_integer(tag) || json_integer_value(tag) < 0 ||
-        !as_index(json_object_get(row, "from"), m->n_stages, &transfers[i].from) ||
-        !as_index(json_object_get(row, "to"), m->n_stages, &transfers[i].to))
-      return bad(r, "transfers", "tag, from or to");
-    transfers[i].tag = (uint64_t)json_integer_value(tag);
-    PSPLIT_TRY(read_shape(r, row, "transfers", &transfers[i].shape));
-    const json_t *bytes = json_object_get(row, "bytes");
-    transfers[i].bytes_known = json_is_integer(bytes) && json_integer_value(bytes) >= 0;
-    if (!transfers[i].bytes_known && !json_is_null(bytes)) return bad(r, "transfers", "bytes");
-    if (transfers[i].bytes_known) transfers[i].bytes = (uint64_t)json_integer_value(bytes);
+static void read_transfers(item list, psplit_i_manifest *m) {
+  const size_t n = length(&list);
+  psplit_i_manifest_transfer *transfers = NEW(&list, psplit_i_manifest_transfer, n);
+  for (size_t i = 0; i < n && !failed(&list); i++) {
+    psplit_i_manifest_transfer *transfer = &transfers[i];
+    const item row = psplit_i_json_element(&list, i), bytes = need_or_null(&row, "bytes");
+    need_text(&row, "tensor", &transfer->tensor);
+    need_text(&row, "dtype", &transfer->dtype);
+    psplit_i_json_u64(psplit_i_json_need(&row, "tag"), &transfer->tag);
+    need_index(&row, "from", m->n_stages, &transfer->from);
+    need_index(&row, "to", m->n_stages, &transfer->to);
+    read_shape(need_or_null(&row, "shape"), &transfer->shape);
+    transfer->bytes_known = psplit_i_json_given(bytes);
+    psplit_i_json_u64(bytes, &transfer->bytes);
   }
   m->transfers = transfers;
   m->n_transfers = (uint32_t)n;
-out:
-  return code;
 }
 
-static psplit_code read_duplicates(reader *r, const json_t *array, psplit_i_manifest *m) {
-  const size_t n = json_array_size(array);
-  psplit_i_duplicate *duplicates = PSPLIT_NEW(r->arena, psplit_i_duplicate, n);
-  if (!duplicates) return psplit_i_nomem(r->diag);
-  for (size_t i = 0; i < n; i++) {
-    const json_t *row = json_array_get(array, i);
-    const json_t *also = json_object_get(row, "also");
-    const size_t n_also = json_array_size(also);
-    uint32_t *stages = PSPLIT_NEW(r->arena, uint32_t, n_also);
-    if (!stages) return psplit_i_nomem(r->diag);
-    bool good = json_is_array(also) &&
-                as_index(json_object_get(row, "index"), UINT32_MAX, &duplicates[i].node) &&
-                as_index(json_object_get(row, "stage"), m->n_stages, &duplicates[i].stage);
-    for (size_t k = 0; k < n_also && good; k++)
-      good = as_index(json_array_get(also, k), m->n_stages, &stages[k]);
-    if (!good) return bad(r, "duplicates", "index, stage or also");
-    duplicates[i].also = stages;
-    duplicates[i].n_also = (uint32_t)n_also;
+static void read_duplicates(item list, psplit_i_manifest *m) {
+  const size_t n = length(&list);
+  psplit_i_duplicate *duplicates = NEW(&list, psplit_i_duplicate, n);
+  for (size_t i = 0; i < n && !failed(&list); i++) {
+    psplit_i_duplicate *duplicate = &duplicates[i];
+    const item row = psplit_i_json_element(&list, i), also = psplit_i_json_need(&row, "also");
+    const size_t n_also = length(&also);
+    uint32_t *stages = NEW(&list, uint32_t, n_also);
+    need_index(&row, "index", UINT32_MAX, &duplicate->node);
+    need_index(&row, "stage", m->n_stages, &duplicate->stage);
+    for (size_t k = 0; k < n_also && !failed(&list); k++)
+      psplit_i_json_u32(psplit_i_json_element(&also, k), 0, m->n_stages - 1, &stages[k]);
+    duplicate->also = stages;
+    duplicate->n_also = (uint32_t)n_also;
   }
   m->duplicates = duplicates;
   m->n_duplicates = (uint32_t)n;
-  return PSPLIT_OK;
 }
 
-static psplit_code read_inlined(reader *r, const json_t *array, psplit_i_manifest *m) {
-  psplit_code code = PSPLIT_OK;
-  const size_t n = json_array_size(array);
-  psplit_i_inlined_row *rows = PSPLIT_NEW(r->arena, psplit_i_inlined_row, n);
-  if (!rows) return psplit_i_nomem(r->diag);
-  for (size_t i = 0; i < n; i++) {
-    const json_t *row = json_array_get(array, i);
-    const json_t *assumed = json_object_get(row, "assumed");
-    const char *branch;
-    PSPLIT_TRY(read_string(r, row, "node", "inlined", &rows[i].node));
-    PSPLIT_TRY(read_string(r, row, "branch", "inlined", &branch));
-    PSPLIT_TRY(read_string(r, row, "condition", "inlined", &rows[i].condition));
-    rows[i].then_branch = strcmp(branch, "then") == 0;
-    if ((!rows[i].then_branch && strcmp(branch, "else") != 0) || !json_is_boolean(assumed))
-      return bad(r, "inlined", "branch or assumed");
-    rows[i].assumed = json_is_true(assumed);
+static void read_inlined(item list, psplit_i_manifest *m) {
+  static const char *const branches[] = {"else", "then"};
+  const size_t n = length(&list);
+  psplit_i_inlined_row *rows = NEW(&list, psplit_i_inlined_row, n);
+  for (size_t i = 0; i < n && !failed(&list); i++) {
+    const item row = psplit_i_json_element(&list, i);
+    uint32_t branch = 0;
+    need_text(&row, "node", &rows[i].node);
+    need_text(&row, "condition", &rows[i].condition);
+    psplit_i_json_choice(psplit_i_json_need(&row, "branch"), branches, 2, &branch);
+    psplit_i_json_flag(psplit_i_json_need(&row, "assumed"), &rows[i].assumed);
+    rows[i].then_branch = branch == 1;
   }
   m->inlined = rows;
   m->n_inlined = (uint32_t)n;
-out:
-  return code;
 }
 
-static psplit_code read_root(reader *r, const json_t *root, psplit_i_manifest *m) {
-  psplit_code code;
-  const char *format, *boundary;
-  const json_t *inputs, *optional, *outputs, *stages, *transfers, *duplicates, *inlined;
-  PSPLIT_TRY(read_string(r, root, "format", "the file", &format));
-  if (strcmp(format, "onnx-pipeline-split") != 0 ||
-      json_integer_value(json_object_get(root, "version")) != 1)
-    return psplit_i_fail(r->diag, PSPLIT_UNSUPPORTED,
-                         "pipeline.json is not of format onnx-pipeline-split, version 1");
-  PSPLIT_TRY(read_string(r, root, "boundary", "the file", &boundary));
-  m->sendrecv = strcmp(boundary, "sendrecv") == 0;
-  if (!m->sendrecv && strcmp(boundary, "io") != 0) return bad(r, "boundary", boundary);
-  PSPLIT_TRY(get_array(r, root, "inputs", true, &inputs));
-  PSPLIT_TRY(get_array(r, root, "optional_inputs", false, &optional));
-  PSPLIT_TRY(get_array(r, root, "outputs", true, &outputs));
-  PSPLIT_TRY(get_array(r, root, "stages", true, &stages));
-  PSPLIT_TRY(get_array(r, root, "transfers", true, &transfers));
-  PSPLIT_TRY(get_array(r, root, "duplicates", false, &duplicates));
-  PSPLIT_TRY(get_array(r, root, "inlined", false, &inlined));
-  PSPLIT_TRY(read_inlined(r, inlined, m));
-  PSPLIT_TRY(read_values(r, inputs, optional, &m->input_values, &m->inputs, &m->n_inputs));
-  PSPLIT_TRY(read_values(r, outputs, NULL, &m->output_values, &m->outputs, &m->n_outputs));
-  m->n_needed = (uint32_t)json_array_size(inputs);
-  m->n_stages = (uint32_t)json_array_size(stages);
-  if (m->n_stages == 0) return bad(r, "stages", "there are none");
-  psplit_i_manifest_stage *list = PSPLIT_NEW(r->arena, psplit_i_manifest_stage, m->n_stages);
-  if (!list) return psplit_i_nomem(r->diag);
-  for (uint32_t s = 0; s < m->n_stages; s++)
-    PSPLIT_TRY(read_stage(r, json_array_get(stages, s), s, m->n_stages, &list[s]));
+static void read_root(const item *root, psplit_i_manifest *m) {
+  static const char *const boundaries[] = {"io", "sendrecv"};
+  const item none = {.reader = root->reader}, inputs = psplit_i_json_need(root, "inputs"),
+             stages = psplit_i_json_need(root, "stages"), plan = psplit_i_json_need(root, "plan");
+  uint32_t boundary = 0;
+  psplit_i_json_choice(psplit_i_json_need(root, "boundary"), boundaries, 2, &boundary);
+  m->sendrecv = boundary == 1;
+  read_inlined(psplit_i_json_find(root, "inlined"), m);
+  read_values(inputs, psplit_i_json_find(root, "optional_inputs"), &m->input_values, &m->inputs,
+              &m->n_inputs);
+  read_values(psplit_i_json_need(root, "outputs"), none, &m->output_values, &m->outputs,
+              &m->n_outputs);
+  m->n_needed = (uint32_t)length(&inputs);
+  m->n_stages = (uint32_t)psplit_i_json_length(&stages, 1, PSPLIT_NONE - 1);
+  psplit_i_manifest_stage *list = NEW(root, psplit_i_manifest_stage, m->n_stages);
+  for (uint32_t s = 0; s < m->n_stages && !failed(root); s++)
+    read_stage(psplit_i_json_element(&stages, s), m->n_stages, &list[s]);
   m->stages = list;
-  PSPLIT_TRY(read_transfers(r, transfers, m));
-  PSPLIT_TRY(read_duplicates(r, duplicates, m));
-  const json_t *plan = json_object_get(root, "plan");
-  PSPLIT_TRY(read_string(r, plan, "cost_source", "plan", &m->cost_source));
-  m->bottleneck_ns = get_ns(plan, "bottleneck_ns");
-  m->total_compute_ns = get_ns(plan, "total_compute_ns");
-out:
-  return code;
+  read_transfers(psplit_i_json_need(root, "transfers"), m);
+  read_duplicates(psplit_i_json_find(root, "duplicates"), m);
+  need_text(&plan, "cost_source", &m->cost_source);
+  m->bottleneck_ns = read_ns(&plan, "bottleneck_ns");
+  m->total_compute_ns = read_ns(&plan, "total_compute_ns");
+}
+
+static void check_format(const item *root) {
+  const item format = psplit_i_json_need(root, "format"),
+             version = psplit_i_json_find(root, "version");
+  int64_t number = 0;
+  if (psplit_i_json_is_integer(version)) psplit_i_json_i64(version, INT64_MIN, INT64_MAX, &number);
+  if (strcmp(psplit_i_json_borrow(format), "onnx-pipeline-split") != 0 || number != 1)
+    psplit_i_json_fail(root, PSPLIT_UNSUPPORTED, "is not of format onnx-pipeline-split, version 1");
 }
 
 psplit_code psplit_i_manifest_read(const char *directory, uint64_t max_bytes, psplit_i_arena *arena,
                                    psplit_diag *diag, psplit_i_manifest *out_manifest) {
-  reader r = {.arena = arena, .diag = diag};
   psplit_i_text path = {0};
   psplit_i_text_addf(&path, "%s/pipeline.json", directory);
   if (path.failed) return psplit_i_nomem(diag);
   const psplit_i_text_options options = {.max_bytes = max_bytes, .lifted_by = PSPLIT_HINT_MAX_TEXT};
+  psplit_i_json_reader reader = {.diag = diag, .arena = arena, .file = path.bytes};
+  psplit_i_manifest manifest = {0};
   psplit_code code;
-  json_error_t error;
-  json_t *root = NULL;
+  item root = {0};
   char *text = NULL;
   size_t n;
-  psplit_i_manifest manifest = {0};
   PSPLIT_TRY(psplit_i_text_read(path.bytes, &options, diag, &text, &n));
-  root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error);
-  code = root
-           ? read_root(&r, root, &manifest)
-           : psplit_i_fail(diag, PSPLIT_MALFORMED, "%s:%d: %s", path.bytes, error.line, error.text);
+  root = psplit_i_json_load(&reader, text, n);
+  check_format(&root);
+  read_root(&root, &manifest);
+  code = reader.code;
 out:
-  json_decref(root);
+  psplit_i_json_release(&root);
   free(text);
   psplit_i_text_fini(&path);
   if (code == PSPLIT_OK) *out_manifest = manifest;

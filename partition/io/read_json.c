@@ -15,36 +15,27 @@ typedef struct owned_problem {
 
 psplit_code psplit_problem_parse_json(const char *text, size_t n_bytes, const char *name,
                                       psplit_diag *diag, psplit_problem **out_problem) {
-  json_error_t error;
-  json_t *root = json_loadb(text, n_bytes, 0, &error);
-  if (!root) {
-    if (json_error_code(&error) == json_error_out_of_memory) return psplit_i_nomem(diag);
-    return psplit_i_fail(diag, PSPLIT_MALFORMED, "%s:%d:%d: %s", name, error.line, error.column,
-                         error.text);
-  }
   owned_problem *own = calloc(1, sizeof *own);
-  psplit_code code = own ? PSPLIT_OK : psplit_i_nomem(diag);
-  if (own) {
-    psplit_i_arena_init(&own->arena, 0);
-    psplit_i_problem_reader r = {
-      .problem = &own->problem, .arena = &own->arena, .diag = diag, .file = name};
-    const json_t *format = json_object_get(root, "format");
-    if (json_is_string(format) && strcmp(json_string_value(format), "psplit-problem") == 0)
-      code = psplit_i_read_own(&r, root);
-    else if (json_object_get(root, "maxFPGAs"))
-      code = psplit_i_read_published(&r, root);
-    else
-      code = psplit_i_fail(diag, PSPLIT_INVALID,
-                           "%s: neither \"format\": \"psplit-problem\" nor a dnn-partitioning "
-                           "problem (\"maxFPGAs\")",
-                           name);
-  }
-  json_decref(root);
-  if (code == PSPLIT_OK)
+  if (!own) return psplit_i_nomem(diag);
+  psplit_i_arena_init(&own->arena, 0);
+  psplit_i_json_reader json = {.diag = diag, .arena = &own->arena, .file = name};
+  psplit_i_problem_reader r = {.problem = &own->problem, .json = &json};
+  psplit_i_json_item root = psplit_i_json_load(&json, text, n_bytes);
+  const char *format = psplit_i_json_borrow(psplit_i_json_find(&root, "format"));
+  if (strcmp(format, "psplit-problem") == 0)
+    psplit_i_read_own(&r, &root);
+  else if (psplit_i_json_given(psplit_i_json_find(&root, "maxFPGAs")))
+    psplit_i_read_published(&r, &root);
+  else
+    psplit_i_json_wrong(&root,
+                        "neither \"format\": \"psplit-problem\" nor a dnn-partitioning "
+                        "problem (\"maxFPGAs\")");
+  psplit_i_json_release(&root);
+  if (json.code == PSPLIT_OK)
     *out_problem = &own->problem;
   else
-    psplit_problem_destroy(own ? &own->problem : NULL);
-  return code;
+    psplit_problem_destroy(&own->problem);
+  return json.code;
 }
 
 psplit_code psplit_problem_read_json(const char *path, psplit_diag *diag,

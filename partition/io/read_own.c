@@ -1,268 +1,259 @@
 /* The project's own format of problems. */
 #include <math.h>
-#include <string.h>
 
 #include "problem.h"
 #include "read_json.h"
 
-static bool has_fraction(const json_t *value) {
-  if (json_is_real(value)) return true;
-  size_t i;
-  const json_t *cluster;
-  json_array_foreach(value, i, cluster) if (json_is_real(cluster)) return true;
-  return false;
+typedef psplit_i_json_item item;
+
+/* Times in a list: whether one has a fraction, and their sum, of times per class the largest. */
+typedef struct times {
+  bool fraction;
+  double total;
+} times;
+
+static size_t length(const item *list) {
+  return psplit_i_json_length(list, 0, PSPLIT_I_MOST_ELEMENTS);
 }
 
-static double largest_of(const json_t *value) {
-  double largest = psplit_i_read_number(value);
-  size_t i;
-  const json_t *cluster;
-  json_array_foreach(value, i, cluster) largest = fmax(largest, psplit_i_read_number(cluster));
-  return largest;
+static bool failed(const psplit_i_problem_reader *r) { return r->json->code != PSPLIT_OK; }
+
+static void add_time(item time, times *io_times) {
+  const bool list = psplit_i_json_is_array(time);
+  const size_t n = list ? length(&time) : 1;
+  double largest = 0;
+  for (size_t c = 0; c < n; c++) {
+    const item one = list ? psplit_i_json_element(&time, c) : time;
+    io_times->fraction |= psplit_i_json_is_number(one) && !psplit_i_json_is_integer(one);
+    largest = fmax(largest, psplit_i_json_number_or(one, 0));
+  }
+  io_times->total += largest;
 }
 
 /* Whole numbers stay what they are; otherwise times are scaled. */
-static void choose_scale(psplit_i_problem_reader *r, const json_t *nodes, const json_t *tensors) {
-  static const char *const keys[] = {"time_ns", "send_ns", "recv_ns"};
-  bool fraction = false;
-  double total = 1;
-  size_t i;
-  const json_t *cluster;
-  json_array_foreach(nodes, i, cluster) {
-    const json_t *value = json_object_get(cluster, keys[0]);
-    fraction |= has_fraction(value);
-    total += largest_of(value);
+static void choose_scale(psplit_i_problem_reader *r, const item *nodes, const item *tensors) {
+  const size_t n_nodes = length(nodes), n_tensors = length(tensors);
+  times all = {.total = 1};
+  for (size_t v = 0; v < n_nodes; v++) {
+    const item node = psplit_i_json_element(nodes, v);
+    add_time(psplit_i_json_find(&node, "time_ns"), &all);
   }
-  json_array_foreach(tensors, i, cluster) for (int k = 1; k < 3; k++) {
-    const json_t *value = json_object_get(cluster, keys[k]);
-    fraction |= has_fraction(value);
-    total += largest_of(value);
+  for (size_t e = 0; e < n_tensors; e++) {
+    const item tensor = psplit_i_json_element(tensors, e);
+    add_time(psplit_i_json_find(&tensor, "send_ns"), &all);
+    add_time(psplit_i_json_find(&tensor, "recv_ns"), &all);
   }
-  r->scale = fraction ? psplit_i_read_scale(total) : 1;
+  r->scale = all.fraction ? psplit_i_read_scale(all.total) : 1;
   r->problem->ticks_per_unit = r->scale;
 }
 
 /* A number for all classes, or an array with one per class; null: cannot run there. */
-static bool per_class(const psplit_i_problem_reader *r, const json_t *value, bool null_allowed,
+static void per_class(const psplit_i_problem_reader *r, item time, bool null_allowed,
                       int64_t *out) {
   const uint32_t n = r->problem->n_classes;
-  if (json_is_array(value) && json_array_size(value) != n) return false;
-  for (uint32_t c = 0; c < n; c++) {
-    const json_t *cluster = json_is_array(value) ? json_array_get(value, c) : value;
-    if (null_allowed && json_is_null(cluster))
+  const bool list = psplit_i_json_is_array(time);
+  if (list) (void)psplit_i_json_length(&time, n, n);
+  for (uint32_t c = 0; c < n && !failed(r); c++) {
+    const item one = list ? psplit_i_json_element(&time, c) : time;
+    if (null_allowed && !psplit_i_json_given(psplit_i_json_unless_null(one)))
       out[c] = PSPLIT_TIME_FORBIDDEN;
-    else if (!psplit_i_read_ticks(r, cluster, &out[c]))
-      return false;
+    else
+      psplit_i_read_ticks(r, one, &out[c]);
   }
-  return true;
 }
 
-static psplit_code own_devices(psplit_i_problem_reader *r, const json_t *root) {
+static void own_devices(psplit_i_problem_reader *r, const item *root) {
+  enum { MOST_DEVICES = 65535, MOST_CLASSES = 256 };
   psplit_problem *p = r->problem;
-  const json_t *list = json_object_get(root, "devices"), *links = json_object_get(root, "links");
-  const size_t n = json_array_size(list);
-  if (n == 0 || n > 65535)
-    return psplit_i_fail(r->diag, PSPLIT_INVALID, "%s: \"devices\" must be a non-empty array",
-                         r->file);
-  psplit_device *devices = PSPLIT_NEW(r->arena, psplit_device, n);
-  if (!devices) return psplit_i_nomem(r->diag);
+  const item list = psplit_i_json_need(root, "devices");
+  const size_t n = psplit_i_json_length(&list, 1, MOST_DEVICES);
+  psplit_device *devices = PSPLIT_I_JSON_NEW(r->json, psplit_device, n);
   p->n_classes = 1;
-  for (size_t d = 0; d < n; d++) {
-    const json_t *cluster = json_array_get(list, d), *name = json_object_get(cluster, "name");
-    const json_t *class_id = json_object_get(cluster, "class"),
-                 *count = json_object_get(cluster, "count");
-    devices[d].count = 1;
-    if (class_id &&
-        (!psplit_i_read_uint(class_id, &devices[d].class_id) || devices[d].class_id > 255))
-      return psplit_i_read_bad(r, "device", d, "\"class\" must be an integer from 0 to 255");
-    if (count && !psplit_i_read_uint(count, &devices[d].count))
-      return psplit_i_read_bad(r, "device", d, "\"count\" must be an integer >= 0");
-    if (!psplit_i_read_bytes(json_object_get(cluster, "memory_bytes"), &devices[d].memory_bytes))
-      return psplit_i_read_bad(r, "device", d, "\"memory_bytes\" must be a number of bytes");
-    devices[d].free_comm = psplit_i_read_truth(json_object_get(cluster, "free_comm"));
-    if (json_is_string(name))
-      devices[d].name =
-        psplit_i_arena_strndup(r->arena, json_string_value(name), json_string_length(name));
-    if (devices[d].class_id >= p->n_classes) p->n_classes = devices[d].class_id + 1;
+  for (size_t d = 0; d < n && !failed(r); d++) {
+    psplit_device *device = &devices[d];
+    const item row = psplit_i_json_element(&list, d);
+    device->count = 1;
+    psplit_i_json_u32(psplit_i_json_find(&row, "class"), 0, MOST_CLASSES - 1, &device->class_id);
+    psplit_i_json_u32(psplit_i_json_find(&row, "count"), 0, PSPLIT_NONE - 1, &device->count);
+    device->memory_bytes = psplit_i_read_bytes(psplit_i_json_find(&row, "memory_bytes"));
+    device->free_comm = psplit_i_read_truth(psplit_i_json_find(&row, "free_comm"));
+    psplit_i_json_text(psplit_i_json_unless_null(psplit_i_json_find(&row, "name")), &device->name);
+    if (device->class_id >= p->n_classes) p->n_classes = device->class_id + 1;
   }
   p->n_devices = (uint32_t)n;
   p->devices = devices;
-  if (!links) return PSPLIT_OK;
-  if (json_array_size(links) != p->n_classes)
-    return psplit_i_fail(r->diag, PSPLIT_INVALID, "%s: \"links\" needs one entry per device class",
-                         r->file);
-  psplit_link *out = PSPLIT_NEW(r->arena, psplit_link, p->n_classes);
-  if (!out) return psplit_i_nomem(r->diag);
-  for (uint32_t c = 0; c < p->n_classes; c++) {
-    const json_t *cluster = json_array_get(links, c), *ns = json_object_get(cluster, "latency_ns");
-    const double latency = json_number_value(ns);
-    out[c].bytes_per_s = json_number_value(json_object_get(cluster, "bytes_per_s"));
-    if (!(latency >= 0 && latency < 0x1p60) || !(out[c].bytes_per_s >= 0))
-      return psplit_i_read_bad(r, "link", c, "\"latency_ns\" and \"bytes_per_s\" must be >= 0");
-    out[c].latency_ns = (int64_t)ceil(latency);
-  }
-  p->links = out;
-  return PSPLIT_OK;
 }
 
-static psplit_code own_nodes(psplit_i_problem_reader *r, const json_t *nodes) {
+static void own_links(psplit_i_problem_reader *r, item list) {
+  psplit_problem *p = r->problem;
+  if (!psplit_i_json_given(list)) return;
+  const size_t n = psplit_i_json_length(&list, p->n_classes, p->n_classes);
+  psplit_link *links = PSPLIT_I_JSON_NEW(r->json, psplit_link, n);
+  for (size_t c = 0; c < n && !failed(r); c++) {
+    const item row = psplit_i_json_element(&list, c);
+    double latency = 0;
+    psplit_i_json_real(psplit_i_json_find(&row, "latency_ns"), 0, 0x1p59, &latency);
+    psplit_i_json_real(psplit_i_json_find(&row, "bytes_per_s"), 0, HUGE_VAL, &links[c].bytes_per_s);
+    links[c].latency_ns = (int64_t)ceil(latency);
+  }
+  p->links = links;
+}
+
+/* A number that is not given, or null, is NONE. */
+static uint32_t read_number(item number) {
+  uint32_t value = PSPLIT_NONE;
+  psplit_i_json_u32(psplit_i_json_unless_null(number), 0, PSPLIT_NONE - 1, &value);
+  return value;
+}
+
+static void own_nodes(psplit_i_problem_reader *r, const item *nodes) {
   psplit_problem *p = r->problem;
   const uint32_t n = p->n_nodes;
-  int64_t *time = PSPLIT_NEW(r->arena, int64_t, (size_t)n * p->n_classes);
-  uint64_t *weight = PSPLIT_NEW(r->arena, uint64_t, n), *act = PSPLIT_NEW(r->arena, uint64_t, n);
-  uint8_t *flags = PSPLIT_NEW(r->arena, uint8_t, n);
-  uint32_t *together = PSPLIT_NEW(r->arena, uint32_t, n), *pin = PSPLIT_NEW(r->arena, uint32_t, n);
-  if (!time || !weight || !act || !flags || !together || !pin) return psplit_i_nomem(r->diag);
-  for (uint32_t v = 0; v < n; v++) {
-    const json_t *node = json_array_get(nodes, v);
-    const json_t *class_id = json_object_get(node, "together"),
-                 *stage = json_object_get(node, "pin");
-    together[v] = pin[v] = PSPLIT_NONE;
-    if (!per_class(r, json_object_get(node, "time_ns"), true, time + (size_t)v * p->n_classes))
-      return psplit_i_read_bad(r, "node", v,
-                               "\"time_ns\" must be >= 0, or one such number (or null) per class");
-    if (!psplit_i_read_bytes(json_object_get(node, "weight_bytes"), &weight[v]) ||
-        !psplit_i_read_bytes(json_object_get(node, "activation_bytes"), &act[v]))
-      return psplit_i_read_bad(r, "node", v, "bytes must be a number from 0 to 2^53");
-    if (class_id && !json_is_null(class_id) && !psplit_i_read_uint(class_id, &together[v]))
-      return psplit_i_read_bad(r, "node", v, "\"together\" must be an integer >= 0");
-    if (stage && !json_is_null(stage) && !psplit_i_read_uint(stage, &pin[v]))
-      return psplit_i_read_bad(r, "node", v, "\"pin\" must be a stage number");
-    if (psplit_i_read_truth(json_object_get(node, "backward"))) flags[v] |= PSPLIT_NODE_BACKWARD;
-    if (psplit_i_read_truth(json_object_get(node, "auxiliary"))) flags[v] |= PSPLIT_NODE_AUXILIARY;
+  int64_t *time = PSPLIT_I_JSON_NEW(r->json, int64_t, (size_t)n * p->n_classes);
+  uint64_t *weight = PSPLIT_I_JSON_NEW(r->json, uint64_t, n),
+           *activation = PSPLIT_I_JSON_NEW(r->json, uint64_t, n);
+  uint8_t *flags = PSPLIT_I_JSON_NEW(r->json, uint8_t, n);
+  uint32_t *together = PSPLIT_I_JSON_NEW(r->json, uint32_t, n),
+           *pin = PSPLIT_I_JSON_NEW(r->json, uint32_t, n);
+  for (uint32_t v = 0; v < n && !failed(r); v++) {
+    const item node = psplit_i_json_element(nodes, v);
+    per_class(r, psplit_i_json_need(&node, "time_ns"), true, time + (size_t)v * p->n_classes);
+    weight[v] = psplit_i_read_bytes(psplit_i_json_find(&node, "weight_bytes"));
+    activation[v] = psplit_i_read_bytes(psplit_i_json_find(&node, "activation_bytes"));
+    together[v] = read_number(psplit_i_json_find(&node, "together"));
+    pin[v] = read_number(psplit_i_json_find(&node, "pin"));
+    if (psplit_i_read_truth(psplit_i_json_find(&node, "backward")))
+      flags[v] |= PSPLIT_NODE_BACKWARD;
+    if (psplit_i_read_truth(psplit_i_json_find(&node, "auxiliary")))
+      flags[v] |= PSPLIT_NODE_AUXILIARY;
   }
   p->time_ns = time;
   p->weight_bytes = weight;
-  p->activation_bytes = act;
+  p->activation_bytes = activation;
   p->node_flags = flags;
   p->together = together;
   p->pin = pin;
-  return PSPLIT_OK;
 }
 
-/* A list of node ids -> node indices at `out`. */
-static bool read_users(const psplit_i_problem_reader *r, const json_t *list, uint32_t *out) {
-  size_t i;
-  const json_t *cluster;
-  if (!json_is_array(list)) return false;
-  json_array_foreach(
-    list, i, cluster) if ((out[i] = psplit_i_read_node(r, cluster)) == PSPLIT_NONE) return false;
-  return true;
+/* Lists of ids of nodes, one for each element of an array: their members in `ids`, as indices;
+ * off[array's length + 1]. */
+typedef struct id_lists {
+  uint32_t *off, *ids;
+} id_lists;
+
+static id_lists allocate_lists(psplit_i_problem_reader *r, const item *array, const char *key) {
+  const size_t n = length(array);
+  size_t total = 0;
+  for (size_t i = 0; i < n && !failed(r); i++) {
+    const item element = psplit_i_json_element(array, i), list = psplit_i_json_need(&element, key);
+    total += length(&list);
+  }
+  if (total >= PSPLIT_NONE)
+    psplit_i_json_fail(array, PSPLIT_LIMIT, "%zu %s are too many", total, key);
+  return (id_lists){PSPLIT_I_JSON_NEW(r->json, uint32_t, n + 1),
+                    PSPLIT_I_JSON_NEW(r->json, uint32_t, total)};
 }
 
-static size_t count_lists(const json_t *array, const char *key) {
-  size_t total = 0, i;
-  const json_t *cluster;
-  json_array_foreach(array, i, cluster) total += json_array_size(json_object_get(cluster, key));
-  return total;
+/* The list of element i; that of the one before has been read. */
+static void read_list(const psplit_i_problem_reader *r, item list, size_t i, id_lists *io_lists) {
+  const size_t n = length(&list);
+  for (size_t k = 0; k < n && !failed(r); k++)
+    io_lists->ids[io_lists->off[i] + k] = psplit_i_read_node(r, psplit_i_json_element(&list, k));
+  io_lists->off[i + 1] = io_lists->off[i] + (uint32_t)n;
 }
 
-static psplit_code own_tensors(psplit_i_problem_reader *r, const json_t *tensors) {
+static void own_tensors(psplit_i_problem_reader *r, const item *tensors) {
   psplit_problem *p = r->problem;
-  const size_t n = json_array_size(tensors), n_pins = count_lists(tensors, "consumers");
-  if (n >= PSPLIT_NONE / 4 || n_pins >= PSPLIT_NONE)
-    return psplit_i_fail(r->diag, PSPLIT_LIMIT, "%s: too many tensors", r->file);
-  uint32_t *producer = PSPLIT_NEW(r->arena, uint32_t, n),
-           *off = PSPLIT_NEW(r->arena, uint32_t, n + 1);
-  uint32_t *consumer = PSPLIT_NEW(r->arena, uint32_t, n_pins);
-  uint64_t *bytes = PSPLIT_NEW(r->arena, uint64_t, n);
-  int64_t *send = PSPLIT_NEW(r->arena, int64_t, n * p->n_classes);
-  int64_t *recv = PSPLIT_NEW(r->arena, int64_t, n * p->n_classes);
-  uint8_t *flags = PSPLIT_NEW(r->arena, uint8_t, n);
-  if (!producer || !off || !consumer || !bytes || !send || !recv || !flags)
-    return psplit_i_nomem(r->diag);
+  const size_t n = length(tensors);
+  id_lists consumers = allocate_lists(r, tensors, "consumers");
+  uint32_t *producer = PSPLIT_I_JSON_NEW(r->json, uint32_t, n);
+  uint64_t *bytes = PSPLIT_I_JSON_NEW(r->json, uint64_t, n);
+  int64_t *send = PSPLIT_I_JSON_NEW(r->json, int64_t, n * p->n_classes);
+  int64_t *recv = PSPLIT_I_JSON_NEW(r->json, int64_t, n * p->n_classes);
+  uint8_t *flags = PSPLIT_I_JSON_NEW(r->json, uint8_t, n);
   p->n_nets = (uint32_t)n;
   p->net_bytes = bytes;
-  for (size_t e = 0; e < n; e++) {
-    const json_t *cluster = json_array_get(tensors, e),
-                 *list = json_object_get(cluster, "consumers");
-    const json_t *given[] = {json_object_get(cluster, "send_ns"),
-                             json_object_get(cluster, "recv_ns")};
-    producer[e] = psplit_i_read_node(r, json_object_get(cluster, "producer"));
-    if (producer[e] == PSPLIT_NONE || !read_users(r, list, consumer + off[e]))
-      return psplit_i_read_bad(r, "tensor", e,
-                               "\"producer\" and \"consumers\" must be ids of nodes");
-    off[e + 1] = off[e] + (uint32_t)json_array_size(list);
-    if (!psplit_i_read_bytes(json_object_get(cluster, "bytes"), &bytes[e]))
-      return psplit_i_read_bad(r, "tensor", e, "\"bytes\" must be a number from 0 to 2^53");
-    if (psplit_i_read_truth(json_object_get(cluster, "uncuttable")))
+  for (size_t e = 0; e < n && !failed(r); e++) {
+    const item row = psplit_i_json_element(tensors, e);
+    const item given[] = {psplit_i_json_find(&row, "send_ns"), psplit_i_json_find(&row, "recv_ns")};
+    producer[e] = psplit_i_read_node(r, psplit_i_json_need(&row, "producer"));
+    read_list(r, psplit_i_json_need(&row, "consumers"), e, &consumers);
+    bytes[e] = psplit_i_read_bytes(psplit_i_json_find(&row, "bytes"));
+    if (psplit_i_read_truth(psplit_i_json_find(&row, "uncuttable")))
       flags[e] = PSPLIT_NET_UNCUTTABLE;
     for (int side = 0; side < 2; side++) {
       int64_t *out = (side ? recv : send) + e * p->n_classes;
-      for (uint32_t c = 0; !given[side] && c < p->n_classes; c++)
-        out[c] = psplit_i_net_ns(p, (uint32_t)e, c, side == 0);
-      if (given[side] && !per_class(r, given[side], false, out))
-        return psplit_i_read_bad(r, "tensor", e,
-                                 "\"send_ns\" and \"recv_ns\" must be >= 0, or one per class");
+      if (psplit_i_json_given(given[side]))
+        per_class(r, given[side], false, out);
+      else
+        for (uint32_t c = 0; c < p->n_classes; c++)
+          out[c] = psplit_i_net_ns(p, (uint32_t)e, c, side == 0);
     }
   }
   p->net_producer = producer;
-  p->net_off = off;
-  p->net_consumer = consumer;
+  p->net_off = consumers.off;
+  p->net_consumer = consumers.ids;
   p->net_send_ns = send;
   p->net_recv_ns = recv;
   p->net_flags = flags;
-  return PSPLIT_OK;
 }
 
-static psplit_code own_rest(psplit_i_problem_reader *r, const json_t *root) {
+static void own_order(psplit_i_problem_reader *r, item order) {
+  const size_t n = length(&order);
+  uint32_t *from = PSPLIT_I_JSON_NEW(r->json, uint32_t, n),
+           *to = PSPLIT_I_JSON_NEW(r->json, uint32_t, n);
+  for (size_t k = 0; k < n && !failed(r); k++) {
+    const item pair = psplit_i_json_element(&order, k);
+    (void)psplit_i_json_length(&pair, 2, 2);
+    from[k] = psplit_i_read_node(r, psplit_i_json_element(&pair, 0));
+    to[k] = psplit_i_read_node(r, psplit_i_json_element(&pair, 1));
+  }
+  r->problem->n_order = (uint32_t)n;
+  r->problem->order_from = from;
+  r->problem->order_to = to;
+}
+
+static void own_weights(psplit_i_problem_reader *r, item weights) {
   psplit_problem *p = r->problem;
-  const json_t *order = json_object_get(root, "order"), *weights = json_object_get(root, "weights");
-  const size_t n_order = json_array_size(order), n_weights = json_array_size(weights);
-  const size_t n_users = count_lists(weights, "users");
-  if (n_order >= PSPLIT_NONE / 4 || n_users >= PSPLIT_NONE)
-    return psplit_i_fail(r->diag, PSPLIT_LIMIT, "%s: too many edges", r->file);
-  uint32_t *from = PSPLIT_NEW(r->arena, uint32_t, n_order),
-           *to = PSPLIT_NEW(r->arena, uint32_t, n_order);
-  uint32_t *off = PSPLIT_NEW(r->arena, uint32_t, n_weights + 1);
-  uint32_t *user = PSPLIT_NEW(r->arena, uint32_t, n_users);
-  uint64_t *bytes = PSPLIT_NEW(r->arena, uint64_t, n_weights);
-  if (!from || !to || !off || !user || !bytes) return psplit_i_nomem(r->diag);
-  for (size_t k = 0; k < n_order; k++) {
-    const json_t *pair = json_array_get(order, k);
-    from[k] = psplit_i_read_node(r, json_array_get(pair, 0));
-    to[k] = psplit_i_read_node(r, json_array_get(pair, 1));
-    if (json_array_size(pair) != 2 || from[k] == PSPLIT_NONE || to[k] == PSPLIT_NONE)
-      return psplit_i_read_bad(r, "order edge", k, "must be a pair of node ids");
+  const size_t n = length(&weights);
+  id_lists users = allocate_lists(r, &weights, "users");
+  uint64_t *bytes = PSPLIT_I_JSON_NEW(r->json, uint64_t, n);
+  for (size_t g = 0; g < n && !failed(r); g++) {
+    const item weight = psplit_i_json_element(&weights, g);
+    bytes[g] = psplit_i_read_bytes(psplit_i_json_find(&weight, "bytes"));
+    read_list(r, psplit_i_json_need(&weight, "users"), g, &users);
   }
-  for (size_t g = 0; g < n_weights; g++) {
-    const json_t *cluster = json_array_get(weights, g), *list = json_object_get(cluster, "users");
-    if (!psplit_i_read_bytes(json_object_get(cluster, "bytes"), &bytes[g]) ||
-        !read_users(r, list, user + off[g]))
-      return psplit_i_read_bad(r, "weight", g, "needs \"bytes\" and \"users\", a list of node ids");
-    off[g + 1] = off[g] + (uint32_t)json_array_size(list);
-  }
-  p->n_order = (uint32_t)n_order;
-  p->order_from = from;
-  p->order_to = to;
-  p->n_weights = (uint32_t)n_weights;
+  p->n_weights = (uint32_t)n;
   p->weight_group_bytes = bytes;
-  p->weight_off = off;
-  p->weight_user = user;
-  return PSPLIT_OK;
+  p->weight_off = users.off;
+  p->weight_user = users.ids;
 }
 
-psplit_code psplit_i_read_own(psplit_i_problem_reader *r, const json_t *root) {
+/* What it counts, and in which version. */
+static void own_head(psplit_i_problem_reader *r, const item *root) {
+  static const char *const comms[] = {"p2p", "shared"};
   psplit_problem *p = r->problem;
-  psplit_code code;
-  const json_t *version = json_object_get(root, "version"), *comm = json_object_get(root, "comm");
-  if (version && json_integer_value(version) != 1)
-    return psplit_i_fail(r->diag, PSPLIT_UNSUPPORTED, "%s: \"version\" is not 1", r->file);
-  if (comm && (!json_is_string(comm) || (strcmp(json_string_value(comm), "p2p") != 0 &&
-                                         strcmp(json_string_value(comm), "shared") != 0)))
-    return psplit_i_fail(r->diag, PSPLIT_INVALID, "%s: \"comm\" must be \"p2p\" or \"shared\"",
-                         r->file);
-  p->comm = comm && json_string_value(comm)[0] == 's' ? PSPLIT_COMM_SHARED : PSPLIT_COMM_P2P;
-  p->overlap = psplit_i_read_truth(json_object_get(root, "overlap"));
-  p->any_device_order = psplit_i_read_truth(json_object_get(root, "any_device_order"));
-  p->stash_1f1b = psplit_i_read_truth(json_object_get(root, "stash_1f1b"));
-  const json_t *nodes = json_object_get(root, "nodes"), *tensors = json_object_get(root, "tensors");
-  choose_scale(r, nodes, tensors);
-  PSPLIT_TRY(psplit_i_read_ids(r, nodes));
-  PSPLIT_TRY(own_devices(r, root));
-  PSPLIT_TRY(own_nodes(r, nodes));
-  PSPLIT_TRY(own_tensors(r, tensors));
-  PSPLIT_TRY(own_rest(r, root));
-out:
-  return code;
+  const item version = psplit_i_json_find(root, "version");
+  uint32_t comm = 0;
+  if (psplit_i_json_given(version) && psplit_i_json_number_or(version, 0) != 1)
+    psplit_i_json_fail(&version, PSPLIT_UNSUPPORTED, "is not 1");
+  psplit_i_json_choice(psplit_i_json_find(root, "comm"), comms, 2, &comm);
+  p->comm = comm ? PSPLIT_COMM_SHARED : PSPLIT_COMM_P2P;
+  p->overlap = psplit_i_read_truth(psplit_i_json_find(root, "overlap"));
+  p->any_device_order = psplit_i_read_truth(psplit_i_json_find(root, "any_device_order"));
+  p->stash_1f1b = psplit_i_read_truth(psplit_i_json_find(root, "stash_1f1b"));
+}
+
+void psplit_i_read_own(psplit_i_problem_reader *r, const psplit_i_json_item *root) {
+  own_head(r, root);
+  const item nodes = psplit_i_json_need(root, "nodes"),
+             tensors = psplit_i_json_find(root, "tensors");
+  choose_scale(r, &nodes, &tensors);
+  psplit_i_read_ids(r, &nodes);
+  own_devices(r, root);
+  own_links(r, psplit_i_json_find(root, "links"));
+  own_nodes(r, &nodes);
+  own_tensors(r, &tensors);
+  own_order(r, psplit_i_json_find(root, "order"));
+  own_weights(r, psplit_i_json_find(root, "weights"));
 }

@@ -1,6 +1,6 @@
 /* The format of msr-fiddle/dnn-partitioning: throughput inputs. */
+#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "read_json.h"
 
@@ -15,35 +15,30 @@ static int compare_edges(const void *a, const void *b) {
   return x->to < y->to ? -1 : x->to > y->to;
 }
 
-static psplit_code published_nodes(psplit_i_problem_reader *r, const json_t *nodes) {
+static void published_nodes(psplit_i_problem_reader *r, const psplit_i_json_item *nodes) {
   psplit_problem *p = r->problem;
-  int64_t *time = PSPLIT_NEW(r->arena, int64_t, (size_t)p->n_nodes * 2);
-  uint64_t *bytes = PSPLIT_NEW(r->arena, uint64_t, p->n_nodes);
-  uint8_t *flags = PSPLIT_NEW(r->arena, uint8_t, p->n_nodes);
-  uint32_t *together = PSPLIT_NEW(r->arena, uint32_t, p->n_nodes);
-  int64_t *colors = PSPLIT_NEW(r->arena, int64_t, (size_t)p->n_nodes * 2);
-  if (!time || !bytes || !flags || !together || !colors) return psplit_i_nomem(r->diag);
+  int64_t *time = PSPLIT_I_JSON_NEW(r->json, int64_t, (size_t)p->n_nodes * 2);
+  uint64_t *bytes = PSPLIT_I_JSON_NEW(r->json, uint64_t, p->n_nodes);
+  uint8_t *flags = PSPLIT_I_JSON_NEW(r->json, uint8_t, p->n_nodes);
+  uint32_t *together = PSPLIT_I_JSON_NEW(r->json, uint32_t, p->n_nodes);
+  int64_t *colors = PSPLIT_I_JSON_NEW(r->json, int64_t, (size_t)p->n_nodes * 2);
   uint32_t n_colored = 0;
-  for (uint32_t v = 0; v < p->n_nodes; v++) {
-    const json_t *node = json_array_get(nodes, v);
-    if (!psplit_i_read_ticks(r, json_object_get(node, "fpgaLatency"), &time[2 * v]))
-      return psplit_i_read_bad(r, "node", v, "\"fpgaLatency\" must be a number >= 0");
-    if (!psplit_i_read_ticks(r, json_object_get(node, "cpuLatency"), &time[2 * v + 1]))
-      return psplit_i_read_bad(r, "node", v, "\"cpuLatency\" must be a number >= 0");
-    if (!psplit_i_read_truth(json_object_get(node, "supportedOnFpga")))
+  for (uint32_t v = 0; v < p->n_nodes && r->json->code == PSPLIT_OK; v++) {
+    const psplit_i_json_item node = psplit_i_json_element(nodes, v),
+                             color = psplit_i_json_find(&node, "colorClass");
+    psplit_i_read_ticks(r, psplit_i_json_need(&node, "fpgaLatency"), &time[2 * v]);
+    psplit_i_read_ticks(r, psplit_i_json_need(&node, "cpuLatency"), &time[2 * v + 1]);
+    if (!psplit_i_read_truth(psplit_i_json_find(&node, "supportedOnFpga")))
       time[2 * v] = PSPLIT_TIME_FORBIDDEN;
-    if (!psplit_i_read_bytes(json_object_get(node, "size"), &bytes[v]))
-      return psplit_i_read_bad(r, "node", v, "\"size\" must be a number of bytes below 2^53");
-    if (psplit_i_read_truth(json_object_get(node, "isBackwardNode")))
+    bytes[v] = psplit_i_read_bytes(psplit_i_json_find(&node, "size"));
+    if (psplit_i_read_truth(psplit_i_json_find(&node, "isBackwardNode")))
       flags[v] = PSPLIT_NODE_BACKWARD;
-    const json_t *color = json_object_get(node, "colorClass");
     together[v] = PSPLIT_NONE;
-    if (!color || json_is_null(color)) continue;
-    if (!json_is_integer(color))
-      return psplit_i_read_bad(r, "node", v, "\"colorClass\" must be an integer");
-    colors[2 * n_colored] = (int64_t)json_integer_value(color);
+    if (!psplit_i_json_given(psplit_i_json_unless_null(color))) continue;
+    psplit_i_json_i64(color, INT64_MIN, INT64_MAX, &colors[2 * n_colored]);
     colors[2 * n_colored++ + 1] = v;
   }
+  if (r->json->code != PSPLIT_OK) return;
   qsort(colors, n_colored, 2 * sizeof *colors, psplit_i_read_compare_pairs);
   for (uint32_t i = 0, color = 0; i < n_colored; i++) {
     if (i > 0 && colors[2 * i] != colors[2 * i - 2]) color++;
@@ -54,30 +49,24 @@ static psplit_code published_nodes(psplit_i_problem_reader *r, const json_t *nod
   p->weight_bytes = bytes;
   p->node_flags = flags;
   p->together = together;
-  return PSPLIT_OK;
 }
 
 /* Edges of one source are one net. Their costs should be equal; the largest counts. */
-static psplit_code published_edges(psplit_i_problem_reader *r, const json_t *edges) {
+static void published_edges(psplit_i_problem_reader *r, const psplit_i_json_item *edges) {
   psplit_problem *p = r->problem;
-  const size_t n = json_array_size(edges);
-  if (!json_is_array(edges) || n >= PSPLIT_NONE / 4)
-    return psplit_i_fail(r->diag, PSPLIT_INVALID, "%s: \"edges\" must be an array", r->file);
-  edge *list = PSPLIT_NEW(r->arena, edge, n);
-  uint32_t *producer = PSPLIT_NEW(r->arena, uint32_t, n),
-           *consumer = PSPLIT_NEW(r->arena, uint32_t, n);
-  uint32_t *off = PSPLIT_NEW(r->arena, uint32_t, n + 1);
-  int64_t *cost = PSPLIT_NEW(r->arena, int64_t, 2 * n);
-  if (!list || !producer || !consumer || !off || !cost) return psplit_i_nomem(r->diag);
-  for (size_t k = 0; k < n; k++) {
-    const json_t *cluster = json_array_get(edges, k);
-    list[k].from = psplit_i_read_node(r, json_object_get(cluster, "sourceId"));
-    list[k].to = psplit_i_read_node(r, json_object_get(cluster, "destId"));
-    if (list[k].from == PSPLIT_NONE || list[k].to == PSPLIT_NONE)
-      return psplit_i_read_bad(r, "edge", k, "\"sourceId\" and \"destId\" must be ids of nodes");
-    if (!psplit_i_read_ticks(r, json_object_get(cluster, "cost"), &list[k].cost))
-      return psplit_i_read_bad(r, "edge", k, "\"cost\" must be a number >= 0");
+  const size_t n = psplit_i_json_length(edges, 0, PSPLIT_I_MOST_ELEMENTS);
+  edge *list = PSPLIT_I_JSON_NEW(r->json, edge, n);
+  uint32_t *producer = PSPLIT_I_JSON_NEW(r->json, uint32_t, n),
+           *consumer = PSPLIT_I_JSON_NEW(r->json, uint32_t, n);
+  uint32_t *off = PSPLIT_I_JSON_NEW(r->json, uint32_t, n + 1);
+  int64_t *cost = PSPLIT_I_JSON_NEW(r->json, int64_t, 2 * n);
+  for (size_t k = 0; k < n && r->json->code == PSPLIT_OK; k++) {
+    const psplit_i_json_item item = psplit_i_json_element(edges, k);
+    list[k].from = psplit_i_read_node(r, psplit_i_json_need(&item, "sourceId"));
+    list[k].to = psplit_i_read_node(r, psplit_i_json_need(&item, "destId"));
+    psplit_i_read_ticks(r, psplit_i_json_need(&item, "cost"), &list[k].cost);
   }
+  if (r->json->code != PSPLIT_OK) return;
   qsort(list, n, sizeof *list, compare_edges);
   uint32_t net = 0;
   for (size_t k = 0; k < n; k++) {
@@ -94,44 +83,44 @@ static psplit_code published_edges(psplit_i_problem_reader *r, const json_t *edg
   p->net_off = off;
   p->net_consumer = consumer;
   p->net_send_ns = p->net_recv_ns = cost;
-  return PSPLIT_OK;
 }
 
-psplit_code psplit_i_read_published(psplit_i_problem_reader *r, const json_t *root) {
-  psplit_problem *p = r->problem;
-  psplit_code code;
-  const json_t *nodes = json_object_get(root, "nodes"), *edges = json_object_get(root, "edges");
+static double published_total(const psplit_i_json_item *nodes, const psplit_i_json_item *edges) {
+  const size_t n_nodes = psplit_i_json_length(nodes, 0, SIZE_MAX),
+               n_edges = psplit_i_json_length(edges, 0, SIZE_MAX);
   double total = 1;
-  size_t i;
-  const json_t *cluster;
-  json_array_foreach(nodes, i, cluster) {
-    const double cpu = psplit_i_read_number(json_object_get(cluster, "cpuLatency"));
-    const double fpga = psplit_i_read_number(json_object_get(cluster, "fpgaLatency"));
-    total += cpu > fpga ? cpu : fpga;
+  for (size_t v = 0; v < n_nodes; v++) {
+    const psplit_i_json_item node = psplit_i_json_element(nodes, v);
+    const double cpu = psplit_i_json_number_or(psplit_i_json_find(&node, "cpuLatency"), 0),
+                 fpga = psplit_i_json_number_or(psplit_i_json_find(&node, "fpgaLatency"), 0);
+    total += fmax(0, fmax(cpu, fpga));
   }
-  json_array_foreach(edges, i, cluster) total +=
-    2 * psplit_i_read_number(json_object_get(cluster, "cost"));
-  p->ticks_per_unit = r->scale = psplit_i_read_scale(total);
-  PSPLIT_TRY(psplit_i_read_ids(r, nodes));
-  PSPLIT_TRY(published_nodes(r, nodes));
-  PSPLIT_TRY(published_edges(r, edges));
-  psplit_device *devices = PSPLIT_NEW(r->arena, psplit_device, 2);
-  if (!devices) return psplit_i_nomem(r->diag);
+  for (size_t k = 0; k < n_edges; k++) {
+    const psplit_i_json_item item = psplit_i_json_element(edges, k);
+    total += 2 * fmax(0, psplit_i_json_number_or(psplit_i_json_find(&item, "cost"), 0));
+  }
+  return total;
+}
+
+void psplit_i_read_published(psplit_i_problem_reader *r, const psplit_i_json_item *root) {
+  psplit_problem *p = r->problem;
+  const psplit_i_json_item nodes = psplit_i_json_need(root, "nodes"),
+                           edges = psplit_i_json_need(root, "edges"),
+                           memory = psplit_i_json_find(root, "maxSizePerFPGA");
+  p->ticks_per_unit = r->scale = psplit_i_read_scale(published_total(&nodes, &edges));
+  psplit_i_read_ids(r, &nodes);
+  published_nodes(r, &nodes);
+  published_edges(r, &edges);
+  psplit_device *devices = PSPLIT_I_JSON_NEW(r->json, psplit_device, 2);
+  if (!devices) return;
   devices[0] = (psplit_device){.class_id = 0, .name = "accelerator"};
   devices[1] = (psplit_device){.class_id = 1, .free_comm = true, .name = "cpu"};
-  const json_t *cpus = json_object_get(root, "maxCPUs");
-  if (!psplit_i_read_uint(json_object_get(root, "maxFPGAs"), &devices[0].count) ||
-      (cpus && !psplit_i_read_uint(cpus, &devices[1].count)))
-    return psplit_i_fail(r->diag, PSPLIT_INVALID,
-                         "%s: \"maxFPGAs\" and \"maxCPUs\" must be integers >= 0", r->file);
-  const json_t *memory = json_object_get(root, "maxSizePerFPGA");
-  if (memory && json_number_value(memory) < 0x1p53 &&
-      !psplit_i_read_bytes(memory, &devices[0].memory_bytes))
-    return psplit_i_fail(r->diag, PSPLIT_INVALID, "%s: \"maxSizePerFPGA\" must be >= 0", r->file);
+  psplit_i_json_u32(psplit_i_json_need(root, "maxFPGAs"), 0, PSPLIT_NONE - 1, &devices[0].count);
+  psplit_i_json_u32(psplit_i_json_find(root, "maxCPUs"), 0, PSPLIT_NONE - 1, &devices[1].count);
+  if (psplit_i_json_number_or(memory, 0) < 0x1p53)
+    devices[0].memory_bytes = psplit_i_read_bytes(memory);
   p->n_devices = 2;
   p->devices = devices;
   p->comm = PSPLIT_COMM_SHARED;
   p->any_device_order = true;
-out:
-  return code;
 }

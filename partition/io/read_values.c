@@ -1,50 +1,32 @@
 /* Values of JSON problems: whole numbers exactly, numbers with a fraction as fixed-point ticks. */
 #include "read_json.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-psplit_code psplit_i_read_bad(psplit_i_problem_reader *r, const char *what, size_t i,
-                              const char *why) {
-  return psplit_i_fail(r->diag, PSPLIT_INVALID, "%s: %s %zu: %s", r->file, what, i, why);
-}
-
-bool psplit_i_read_truth(const json_t *value) {
-  return json_is_true(value) || (json_is_number(value) && json_number_value(value) != 0);
+bool psplit_i_read_truth(psplit_i_json_item item) {
+  bool truth = psplit_i_json_number_or(item, 0) != 0;
+  if (!psplit_i_json_is_number(item)) psplit_i_json_flag(item, &truth);
+  return truth;
 }
 
 /* A time in the file's unit -> ticks. */
-bool psplit_i_read_ticks(const psplit_i_problem_reader *r, const json_t *value, int64_t *out) {
-  if (json_is_integer(value) && r->scale == 1) {
-    *out = (int64_t)json_integer_value(value);
-    return *out >= 0;
+void psplit_i_read_ticks(const psplit_i_problem_reader *r, psplit_i_json_item item, int64_t *out) {
+  double time = 0;
+  if (psplit_i_json_is_integer(item) && r->scale == 1) {
+    psplit_i_json_i64(item, 0, INT64_MAX, out);
+    return;
   }
-  if (!json_is_number(value)) return false;
-  const double scaled = json_number_value(value) * r->scale;
-  if (!(scaled >= 0 && scaled < 0x1p61)) return false;
-  *out = (int64_t)llround(scaled);
-  return true;
+  psplit_i_json_real(item, 0, 0x1p61 / r->scale, &time);
+  const double ticks = time * r->scale;
+  if (psplit_i_json_given(item)) *out = ticks < 0x1p61 ? llround(ticks) : INT64_C(1) << 61;
 }
 
-bool psplit_i_read_bytes(const json_t *value, uint64_t *out) {
-  *out = 0;
-  if (!value || json_is_null(value)) return true;
-  const double number = json_number_value(value);
-  if (!json_is_number(value) || !(number >= 0 && number < 0x1p53)) return false;
-  *out = json_is_integer(value) ? (uint64_t)json_integer_value(value) : (uint64_t)ceil(number);
-  return true;
-}
-
-bool psplit_i_read_uint(const json_t *value, uint32_t *out) {
-  if (!json_is_integer(value)) return false;
-  const json_int_t number = json_integer_value(value);
-  if (number < 0 || number >= PSPLIT_NONE) return false;
-  *out = (uint32_t)number;
-  return true;
+uint64_t psplit_i_read_bytes(psplit_i_json_item item) {
+  double bytes = 0;
+  psplit_i_json_real(psplit_i_json_unless_null(item), 0, 0x1p53 - 1, &bytes);
+  return (uint64_t)ceil(bytes);
 }
 
 int psplit_i_read_compare_pairs(const void *a, const void *b) {
@@ -53,9 +35,9 @@ int psplit_i_read_compare_pairs(const void *a, const void *b) {
 }
 
 /* Index of ids: pairs (id, node), sorted. */
-static psplit_code index_ids(psplit_i_problem_reader *r) {
-  int64_t *pairs = psplit_i_arena_array(r->arena, r->n_nodes, 2 * sizeof *pairs);
-  if (!pairs) return psplit_i_nomem(r->diag);
+static void index_ids(psplit_i_problem_reader *r, const psplit_i_json_item *nodes) {
+  int64_t *pairs = PSPLIT_I_JSON_NEW(r->json, int64_t, 2 * (size_t)r->n_nodes);
+  if (!pairs) return;
   for (uint32_t v = 0; v < r->n_nodes; v++) {
     pairs[2 * v] = r->ids[v];
     pairs[2 * v + 1] = v;
@@ -63,17 +45,16 @@ static psplit_code index_ids(psplit_i_problem_reader *r) {
   qsort(pairs, r->n_nodes, 2 * sizeof *pairs, psplit_i_read_compare_pairs);
   for (uint32_t v = 1; v < r->n_nodes; v++)
     if (pairs[2 * v] == pairs[2 * v - 2])
-      return psplit_i_fail(r->diag, PSPLIT_INVALID, "%s: two nodes have the id %" PRId64, r->file,
-                           pairs[2 * v]);
+      psplit_i_json_wrong(nodes, "two nodes have the id %" PRId64, pairs[2 * v]);
   r->id_index = pairs;
-  return PSPLIT_OK;
 }
 
-uint32_t psplit_i_read_node(const psplit_i_problem_reader *r, const json_t *value) {
-  if (!json_is_integer(value)) return PSPLIT_NONE;
-  const int64_t id = (int64_t)json_integer_value(value);
+uint32_t psplit_i_read_node(const psplit_i_problem_reader *r, psplit_i_json_item item) {
+  int64_t id = 0;
   const int64_t *pairs = r->id_index;
   uint32_t low = 0, high = r->n_nodes;
+  psplit_i_json_i64(item, INT64_MIN, INT64_MAX, &id);
+  if (r->json->code != PSPLIT_OK) return PSPLIT_NONE;
   while (low < high) {
     const uint32_t middle = low + (high - low) / 2;
     if (pairs[2 * (size_t)middle] < id)
@@ -81,8 +62,9 @@ uint32_t psplit_i_read_node(const psplit_i_problem_reader *r, const json_t *valu
     else
       high = middle;
   }
-  return low < r->n_nodes && pairs[2 * (size_t)low] == id ? (uint32_t)pairs[2 * (size_t)low + 1]
-                                                          : PSPLIT_NONE;
+  if (low < r->n_nodes && pairs[2 * (size_t)low] == id) return (uint32_t)pairs[2 * (size_t)low + 1];
+  psplit_i_json_must_be(&item, "the id of a node");
+  return PSPLIT_NONE;
 }
 
 double psplit_i_read_scale(double total) {
@@ -91,35 +73,18 @@ double psplit_i_read_scale(double total) {
   return scale;
 }
 
-double psplit_i_read_number(const json_t *value) {
-  const double number = json_number_value(value);
-  return number > 0 ? number : 0;
-}
-
-psplit_code psplit_i_read_ids(psplit_i_problem_reader *r, const json_t *nodes) {
-  psplit_problem *p = r->problem;
-  const size_t n = json_array_size(nodes);
-  if (!json_is_array(nodes) || n == 0)
-    return psplit_i_fail(r->diag, PSPLIT_INVALID, "%s: \"nodes\" must be a non-empty array",
-                         r->file);
-  if (n >= PSPLIT_NONE / 4)
-    return psplit_i_fail(r->diag, PSPLIT_LIMIT, "%s: %zu nodes are too many", r->file, n);
-  p->n_nodes = r->n_nodes = (uint32_t)n;
-  r->ids = psplit_i_arena_array(r->arena, n, sizeof *r->ids);
-  const char **names = PSPLIT_NEW(r->arena, const char *, n);
-  if (!r->ids || !names) return psplit_i_nomem(r->diag);
-  for (size_t v = 0; v < n; v++) {
-    const json_t *node = json_array_get(nodes, v), *id = json_object_get(node, "id");
-    if (!json_is_object(node)) return psplit_i_read_bad(r, "node", v, "not an object");
-    if (id && !json_is_integer(id))
-      return psplit_i_read_bad(r, "node", v, "\"id\" must be an integer");
-    r->ids[v] = id ? (int64_t)json_integer_value(id) : (int64_t)v;
-    const json_t *name = json_object_get(node, "name");
-    if (!json_is_string(name)) continue;
-    names[v] = psplit_i_arena_strndup(r->arena, json_string_value(name), json_string_length(name));
-    if (!names[v]) return psplit_i_nomem(r->diag);
+void psplit_i_read_ids(psplit_i_problem_reader *r, const psplit_i_json_item *nodes) {
+  const size_t n = psplit_i_json_length(nodes, 1, PSPLIT_I_MOST_ELEMENTS);
+  const char **names = PSPLIT_I_JSON_NEW(r->json, const char *, n);
+  r->ids = PSPLIT_I_JSON_NEW(r->json, int64_t, n);
+  r->problem->n_nodes = r->n_nodes = (uint32_t)n;
+  for (size_t v = 0; v < n && r->json->code == PSPLIT_OK; v++) {
+    const psplit_i_json_item node = psplit_i_json_element(nodes, v);
+    r->ids[v] = (int64_t)v;
+    psplit_i_json_i64(psplit_i_json_find(&node, "id"), INT64_MIN, INT64_MAX, &r->ids[v]);
+    psplit_i_json_text(psplit_i_json_unless_null(psplit_i_json_find(&node, "name")), &names[v]);
   }
-  p->node_name = names;
-  p->file_id = r->ids;
-  return index_ids(r);
+  r->problem->node_name = names;
+  r->problem->file_id = r->ids;
+  index_ids(r, nodes);
 }

@@ -1,7 +1,6 @@
 /* A profile of ONNX Runtime: what EnableProfiling writes, an array of events in Chrome's trace
  * format. Of these, "<node>_kernel_time" of category Node count: one for each kernel of each run.
  */
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,14 +16,14 @@ static const double MOST_US = 1e15;
 typedef struct event {
   uint32_t kernel; /* row */
   double us, begin_us;
-  json_int_t thread;
+  double thread;
 } event;
 
 typedef PSPLIT_VEC(event) events_list;
 
 typedef struct reader {
   psplit_cost_table *table;
-  psplit_diag *diag;
+  psplit_i_json_reader *json; /* what failed */
   events_list events;
   psplit_i_intern kernels; /* name and number of a node: the row */
   uint32_t n_runs;
@@ -67,59 +66,49 @@ void psplit_i_cost_profile_mend(const char *text, size_t n, psplit_i_text *out_t
   }
 }
 
-static psplit_code bad(const reader *r, size_t i, const char *why) {
-  return psplit_i_fail(r->diag, PSPLIT_INVALID, "event %zu: %s", i, why);
-}
-
 static psplit_code add_kernel(reader *r, const char *name, size_t n, const char *number,
                               const char *op, uint32_t *out) {
   psplit_i_arena *arena = &r->table->arena;
   const size_t bytes = n + strlen(number) + 2;
   char *key = psplit_i_arena_alloc(arena, bytes);
-  if (!key) return psplit_i_nomem(r->diag);
+  if (!key) return PSPLIT_NOMEM;
   snprintf(key, bytes, "%.*s\n%s", (int)n, name, number);
   const uint32_t known = r->kernels.n;
   *out = psplit_i_intern_add(&r->kernels, key);
-  if (*out == PSPLIT_NONE) return psplit_i_nomem(r->diag);
+  if (*out == PSPLIT_NONE) return PSPLIT_NOMEM;
   if (r->kernels.n == known) return PSPLIT_OK;
   psplit_i_cost_row *row = psplit_i_cost_table_add(r->table);
-  if (!row) return psplit_i_nomem(r->diag);
+  if (!row) return PSPLIT_NOMEM;
   row->label = psplit_i_arena_strndup(arena, name, n);
   row->op = psplit_i_arena_strndup(arena, op, strlen(op));
-  return row->label && row->op ? PSPLIT_OK : psplit_i_nomem(r->diag);
+  return row->label && row->op ? PSPLIT_OK : PSPLIT_NOMEM;
 }
 
-static const char *text_or_empty(const json_t *value) {
-  return json_is_string(value) ? json_string_value(value) : "";
+static const char *text_of(const psplit_i_json_item *object, const char *key) {
+  return psplit_i_json_borrow(psplit_i_json_find(object, key));
 }
 
-static psplit_code read_event(reader *r, const json_t *item, size_t i) {
-  if (!json_is_object(item)) return bad(r, i, "must be an object");
-  const char *name = text_or_empty(json_object_get(item, "name"));
+static void read_event(reader *r, psplit_i_json_item item) {
+  const char *name = text_of(&item, "name");
   if (strcmp(name, "model_run") == 0) r->n_runs++;
-  if (strcmp(text_or_empty(json_object_get(item, "cat")), "Node") != 0) return PSPLIT_OK;
+  if (strcmp(text_of(&item, "cat"), "Node") != 0) return;
   const size_t n = strlen(name), n_suffix = sizeof SUFFIX - 1;
-  if (n <= n_suffix || n > INT32_MAX || strcmp(name + n - n_suffix, SUFFIX) != 0) return PSPLIT_OK;
-  const json_t *dur = json_object_get(item, "dur"), *ts = json_object_get(item, "ts");
-  const json_t *args = json_object_get(item, "args");
-  event e = {.us = json_is_number(dur) ? json_number_value(dur) : NAN,
-             .begin_us = json_is_number(ts) ? json_number_value(ts) : NAN,
-             .thread = json_integer_value(json_object_get(item, "tid"))};
-  if (!(e.us >= 0 && e.us <= MOST_US))
-    return bad(r, i, "\"dur\" must be a number of microseconds from 0 to 1e15");
-  if (!(e.begin_us >= 0 && e.begin_us <= MOST_US))
-    return bad(r, i, "\"ts\" must be a number of microseconds from 0 to 1e15");
-  const char *op = text_or_empty(json_object_get(args, "op_name"));
+  if (n <= n_suffix || n > INT32_MAX || strcmp(name + n - n_suffix, SUFFIX) != 0) return;
+  const psplit_i_json_item args = psplit_i_json_find(&item, "args");
+  const char *op = text_of(&args, "op_name");
+  event e = {.thread = psplit_i_json_number_or(psplit_i_json_find(&item, "tid"), 0)};
+  psplit_i_json_real(psplit_i_json_need(&item, "dur"), 0, MOST_US, &e.us);
+  psplit_i_json_real(psplit_i_json_need(&item, "ts"), 0, MOST_US, &e.begin_us);
+  if (r->json->code != PSPLIT_OK) return;
   /* A kernel is logged when it ends, so what it ran stands before it. */
   while (psplit_i_kernel_has(op, PSPLIT_I_OP_RUNS_OTHERS) && r->events.n) {
     const event *last = &r->events.items[r->events.n - 1];
-    if (last->thread != e.thread || last->begin_us < e.begin_us) break;
+    if (last->thread < e.thread || last->thread > e.thread || last->begin_us < e.begin_us) break;
     r->events.n--;
   }
-  const psplit_code code = add_kernel(
-    r, name, n - n_suffix, text_or_empty(json_object_get(args, "node_index")), op, &e.kernel);
-  if (code != PSPLIT_OK) return code;
-  return psplit_i_vec_push(&r->events, e) ? PSPLIT_OK : psplit_i_nomem(r->diag);
+  if (add_kernel(r, name, n - n_suffix, text_of(&args, "node_index"), op, &e.kernel) != PSPLIT_OK ||
+      !psplit_i_vec_push(&r->events, e))
+    r->json->code = psplit_i_nomem(r->json->diag);
 }
 
 static int by_kernel_and_time(const void *a, const void *b) {
@@ -148,20 +137,17 @@ static void set_times(reader *r) {
   r->table->rows.n = kept;
 }
 
-psplit_code psplit_i_cost_profile_read(const json_t *events, psplit_cost_table *table,
-                                       psplit_diag *diag) {
-  reader r = {.table = table, .diag = diag};
-  psplit_code code = PSPLIT_OK;
+void psplit_i_cost_profile_read(const psplit_i_json_item *events, psplit_cost_table *table) {
+  reader r = {.table = table, .json = events->reader};
+  const size_t n = psplit_i_json_length(events, 0, SIZE_MAX);
   psplit_i_intern_init(&r.kernels);
-  for (size_t i = 0; i < json_array_size(events); i++)
-    PSPLIT_TRY(read_event(&r, json_array_get(events, i), i));
-  if (!r.events.n)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INVALID,
-                             "the profile has no events of kernels: run the model before the "
-                             "session ends the profile"));
-  set_times(&r);
-out:
+  for (size_t i = 0; i < n && r.json->code == PSPLIT_OK; i++)
+    read_event(&r, psplit_i_json_element(events, i));
+  if (r.json->code == PSPLIT_OK && !r.events.n)
+    r.json->code = psplit_i_fail(r.json->diag, PSPLIT_INVALID,
+                                 "the profile has no events of kernels: run the model before the "
+                                 "session ends the profile");
+  if (r.json->code == PSPLIT_OK) set_times(&r);
   psplit_i_vec_fini(&r.events);
   psplit_i_intern_fini(&r.kernels);
-  return code;
 }

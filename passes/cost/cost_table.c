@@ -1,7 +1,6 @@
 /* Tables of costs: rows, from any source. */
 #include "cost_table.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -52,10 +52,8 @@ psplit_cost_table *psplit_i_cost_table_new(psplit_i_cost_format format);
 /* Adds a row with everything unset; NULL when out of memory. Valid until the next. */
 psplit_i_cost_row *psplit_i_cost_table_add(psplit_cost_table *table);
 
-struct json_t;
-/* The array of events of a profile; appends to `table`. */
-PSPLIT_MUST_USE psplit_code psplit_i_cost_profile_read(const struct json_t *events,
-                                                       psplit_cost_table *table, psplit_diag *diag);
+/* The array of events of a profile; appends to `table`. Failures: in the reader. */
+void psplit_i_cost_profile_read(const psplit_i_json_item *events, psplit_cost_table *table);
 /* ONNX Runtime writes names of nodes as they are: one with a quote or a line break in it makes the
  * profile no JSON. *out_text gets it with these names escaped; `failed` when out of memory.
  * O(n). */
