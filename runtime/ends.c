@@ -49,6 +49,7 @@ static psplit_code open_feeder(feeder *f, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   bool ends = options->n_micro_batches != PSPLIT_I_ENDLESS, used;
   f->files.stop = &f->ends->host->stopped;
+  f->files.stall_timeout_s = options->stall_timeout_s;
   feed.records = &f->files;
   f->feeds = calloc((size_t)m->n_needed + 1, sizeof *f->feeds);
   f->tensors = calloc((size_t)m->n_needed + 1, sizeof *f->tensors);

@@ -75,7 +75,7 @@ static void leave_within(unsigned seconds, int status) {
 
 void psplit_mpi_end(void) {
   /* All is done and told. Some MPI hang here now and then: MPICH 4.0 with UCX over TCP. */
-  enum { FINALIZE_S = 15 };
+  enum { FINALIZE_S = 4 };
   fflush(NULL);
   leave_within(FINALIZE_S, 0);
   MPI_Finalize();
@@ -84,7 +84,7 @@ void psplit_mpi_end(void) {
 
 void psplit_mpi_abort(int status) {
   static const long TELL_NS = 200000000;
-  enum { ABORT_S = 5 };
+  enum { ABORT_S = 2 };
   /* A launcher that is told to end all may drop what it has not yet passed on: our error line. */
   nanosleep(&(struct timespec){0, TELL_NS}, NULL);
   /* Nor does MPI say how long it takes to abort where a host cannot be reached. */
@@ -177,10 +177,24 @@ static psplit_code serve(port_host *h, const psplit_i_run_options *options, pspl
     psplit_i_driver_leave(&h->driver);
     if (atomic_load(&h->host.stopped)) return first_failure(h, diag);
     if (code == PSPLIT_OK) code = psplit_i_mpi_check_interrupt(options, diag);
+    if (code == PSPLIT_OK) code = psplit_i_stage_check(&h->stage, diag);
     if (code == PSPLIT_OK && !all_done)
       psplit_i_driver_stand_by(&h->driver, ticket, meeting || done);
   }
   return code;
+}
+
+/* While a stage that was told to stop may still do so: others are to hear of the failure from here,
+ * not that this rank is silent. */
+static void stay_heard(port_host *h, int64_t since_ns) {
+  static const int64_t LOOK_NS = 20000000, STOP_NS = PSPLIT_I_STOP_S * (int64_t)1000000000;
+  psplit_diag ignored = {0};
+  bool all_last;
+  while (!psplit_i_workers_wait(&h->workers, LOOK_NS) && psplit_i_now_ns() - since_ns < STOP_NS) {
+    psplit_i_driver_enter(&h->driver);
+    if (psplit_i_pulse_step(h->pulse, false, &ignored, &all_last) != PSPLIT_OK) since_ns -= STOP_NS;
+    psplit_i_driver_leave(&h->driver);
+  }
 }
 
 static uint32_t rank_of(uint32_t end) { return end == PSPLIT_I_OUTSIDE ? 0 : end; }
@@ -258,8 +272,12 @@ static psplit_code over_mpi(const psplit_i_ort *ort, const psplit_i_pipe *pipe,
   if (code == PSPLIT_OK && rank == 0)
     code = psplit_i_workers_start_ends(&h.workers, &h.stage, diag);
   if (code == PSPLIT_OK) code = serve(&h, options, diag);
-  if (code != PSPLIT_OK) fail(&h.host, diag);
-  psplit_i_workers_join(&h.workers, diag);
+  const int64_t ended_ns = psplit_i_now_ns();
+  if (code != PSPLIT_OK) {
+    fail(&h.host, diag);
+    stay_heard(&h, ended_ns);
+  }
+  psplit_i_workers_join(&h.workers, ended_ns, diag);
   if (code == PSPLIT_OK)
     code = psplit_i_mpi_gather(&mine, options, rank, pipe->manifest.n_stages, diag, out);
   psplit_i_stage_fini(&h.stage);

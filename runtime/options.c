@@ -65,6 +65,8 @@ static psplit_code check(const psplit_run_options *o, uint32_t n_stages, psplit_
   if (o->n_sessions > 1 && o->n_sessions != n_stages)
     return psplit_i_fail(diag, PSPLIT_USAGE, "%zu sessions are given for %u stages", o->n_sessions,
                          n_stages);
+  if (!(o->stall_timeout_s >= 0))
+    return psplit_i_fail(diag, PSPLIT_USAGE, "a timeout of stages is 0 s or more");
   if (!(o->timeout_s > 0) || !o->chunk_bytes || o->chunk_bytes > (uint64_t)1 << 30)
     return psplit_i_fail(diag, PSPLIT_USAGE,
                          "a timeout is above 0 s, a message has from 1 to 2^30 bytes");
@@ -96,6 +98,7 @@ psplit_code psplit_i_run_setup_make(const psplit_run_options *given, uint32_t n_
   if (o->one_at_a_time) run->turn = &out->turn;
   run->timeout_s = o->timeout_s;
   run->chunk_bytes = o->chunk_bytes;
+  run->stall_timeout_s = o->stall_timeout_s;
   run->interrupted = psplit_i_flag(o->cancel);
   run->failed = &out->failed;
   run->give_up = o->give_up;

@@ -51,9 +51,12 @@ psplit_code psplit_i_ort_open(const char *path, psplit_diag *diag, psplit_i_ort 
   const char *name;
   /* Builds of ONNX Runtime that report home also leave a log in TMPDIR for each process. */
   setenv("ORT_DISABLE_TELEMETRY", "1", 0);
+  if (!(ort.alone = malloc(sizeof *ort.alone))) return psplit_i_nomem(diag);
+  pthread_mutex_init(ort.alone, NULL);
   ort.library = open_library(path, &name);
   if (!ort.library) {
     const char *why = dlerror();
+    psplit_i_ort_close(&ort);
     return psplit_i_fail_about(diag, PSPLIT_IO, PSPLIT_I_HELPS(ONNXRUNTIME),
                                "ONNX Runtime cannot be opened: %s", why ? why : name);
   }
@@ -71,6 +74,8 @@ out:
 
 void psplit_i_ort_close(psplit_i_ort *ort) {
   if (ort->env) ort->api.ReleaseEnv(ort->env);
+  if (ort->alone) pthread_mutex_destroy(ort->alone);
+  free(ort->alone);
   /* The library stays: its thread-local destructors may run later. */
   memset(ort, 0, sizeof *ort);
 }

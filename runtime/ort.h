@@ -2,6 +2,8 @@
 #ifndef PSPLIT_RUNTIME_ORT_H
 #define PSPLIT_RUNTIME_ORT_H
 
+#include <pthread.h>
+
 #include "tensor.h"
 
 /* The open library with its environment; read-only once open, shared by threads. */
@@ -11,6 +13,7 @@ struct psplit_i_ort {
   const char *version;
   OrtEnv *env;
   OrtAllocator *allocator; /* of CPU memory, the library's own */
+  pthread_mutex_t *alone;  /* held while a session of a provider of that kind is at work */
 };
 
 /* Opens `path`, else the file that PSPLIT_ONNXRUNTIME names, else libonnxruntime.so.1 or
@@ -35,6 +38,10 @@ typedef struct psplit_i_session_options {
   size_t n_config; /* configuration entries */
   const char *const *config_keys, *const *config_values;
 } psplit_i_session_options;
+
+/* Whether what sessions of this provider do at the same time, creating, running and ending, goes
+ * wrong or hangs, so that it has to be done one after the other. `provider` may be NULL. */
+bool psplit_i_provider_is_alone(const char *provider);
 
 /* Adds options->provider to `settings`, before the CPU, which takes what it cannot run. Errors:
  * UNSUPPORTED (the library has no such provider; lists what it has), INVALID (it does not start).

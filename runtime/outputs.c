@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "queue.h"
+
 psplit_code psplit_i_outputs_begin(const char *directory, psplit_diag *diag) {
   struct stat status;
   if (mkdir(directory, 0777) == 0) return PSPLIT_OK;
@@ -82,13 +84,20 @@ static psplit_code write_all(const psplit_i_output_stream *to, const char *bytes
 }
 
 psplit_code psplit_i_output_stream_open(const char *path, const atomic_int *interrupted,
-                                        psplit_diag *diag, psplit_i_output_stream *out) {
+                                        double stall_timeout_s, psplit_diag *diag,
+                                        psplit_i_output_stream *out) {
   static const long LOOK_NS = 50000000;
+  const int64_t since_ns = psplit_i_now_ns();
   int fd;
   /* ENXIO: nobody has it open for reading. */
   while ((fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)) < 0 && errno == ENXIO &&
-         !atomic_load(interrupted))
+         !(interrupted && atomic_load(interrupted))) {
+    if (stall_timeout_s > 0 && 1e-9 * (double)(psplit_i_now_ns() - since_ns) > stall_timeout_s)
+      return psplit_i_fail_about(diag, PSPLIT_IO, PSPLIT_I_HELPS(TIMEOUT),
+                                 "%s: nobody has opened it for reading for %g s", path,
+                                 stall_timeout_s);
     nanosleep(&(struct timespec){0, LOOK_NS}, NULL);
+  }
   if (fd < 0)
     return psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be opened: %s", path, strerror(errno));
   out->name = path;

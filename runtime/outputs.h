@@ -35,11 +35,12 @@ typedef struct psplit_i_output_stream {
   int fd;
   const atomic_bool *stop; /* true: give up */
 } psplit_i_output_stream;
-/* Opens a pipe or device; waits until somebody reads from it, or *interrupted is not 0; the caller
- * closes out->fd. Sets name and fd alone. Errors: IO. */
+/* Opens a pipe or device; waits until somebody reads from it, or *interrupted is not 0; not longer
+ * than stall_timeout_s, where that is not 0. The caller closes out->fd. Sets name and fd alone.
+ * Errors: IO. */
 PSPLIT_MUST_USE psplit_code psplit_i_output_stream_open(const char *path,
                                                         const atomic_int *interrupted,
-                                                        psplit_diag *diag,
+                                                        double stall_timeout_s, psplit_diag *diag,
                                                         psplit_i_output_stream *out);
 PSPLIT_MUST_USE psplit_code psplit_i_outputs_stream(void *user, uint32_t micro_batch,
                                                     uint32_t output, psplit_i_tensor *tensor,

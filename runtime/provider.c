@@ -26,6 +26,15 @@ static const char *find(char **available, int n, const char *name) {
   return NULL;
 }
 
+bool psplit_i_provider_is_alone(const char *provider) {
+  /* One device, and one encoder of commands for it, that all sessions of a process share. */
+  static const char *const ALONE[] = {"WebGpuExecutionProvider", "WebNNExecutionProvider",
+                                      "JsExecutionProvider"};
+  for (size_t i = 0; provider && i < sizeof ALONE / sizeof *ALONE; i++)
+    if (is_named(ALONE[i], provider)) return true;
+  return false;
+}
+
 static psplit_code not_there(char **available, int n, const char *name, psplit_diag *diag) {
   psplit_i_text list = {0};
   for (int i = 0; i < n; i++) {

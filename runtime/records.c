@@ -8,9 +8,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "queue.h"
+
 struct psplit_i_records {
   psplit_i_records *next;
   const atomic_bool *stop;
+  double stall_timeout_s;
+  int64_t opened_ns;
+  bool met; /* somebody has been at the other end */
   char *path;
   int fd;
   bool npy;
@@ -47,6 +52,8 @@ psplit_code psplit_i_records_open(psplit_i_record_files *files, const char *path
     return psplit_i_nomem(diag);
   }
   made->stop = files->stop;
+  made->stall_timeout_s = files->stall_timeout_s;
+  made->opened_ns = psplit_i_now_ns();
   made->npy = ends_in_npy(path);
   /* A FIFO that nobody writes to yet would let open wait, where no one can stop it. */
   made->fd = is_stdin(path) ? STDIN_FILENO : open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -69,13 +76,22 @@ void psplit_i_records_close_all(psplit_i_record_files *files) {
   }
 }
 
-/* Waits until there is something to read; false when told to stop. */
-static bool wait_for_bytes(const psplit_i_records *r) {
+/* Waits a while until there is something to read. A pipe that nobody has opened for writing yet is
+ * not at its end, though reading says so. */
+static bool wait_for_bytes(psplit_i_records *r) {
   enum { LOOK_MS = 50 };
   struct pollfd event = {.fd = r->fd, .events = POLLIN};
-  while (!atomic_load(r->stop))
-    if (poll(&event, 1, LOOK_MS) > 0) return true;
-  return false;
+  const bool is = poll(&event, 1, LOOK_MS) > 0;
+  r->met |= is;
+  return is;
+}
+
+static psplit_code check_met(const psplit_i_records *r, psplit_diag *diag) {
+  const double waited_s = 1e-9 * (double)(psplit_i_now_ns() - r->opened_ns);
+  if (r->met || !(r->stall_timeout_s > 0) || waited_s <= r->stall_timeout_s) return PSPLIT_OK;
+  return psplit_i_fail_about(diag, PSPLIT_IO, PSPLIT_I_HELPS(TIMEOUT),
+                             "%s: nobody has opened it for writing for %g s", r->path,
+                             r->stall_timeout_s);
 }
 
 static bool reserve(psplit_i_records *r, size_t more) {
@@ -94,13 +110,17 @@ static psplit_code fill(psplit_i_records *r, size_t needed, psplit_diag *diag) {
   while (r->n < needed) {
     const size_t want = needed - r->n < STEP ? needed - r->n : STEP;
     if (!reserve(r, want)) return psplit_i_nomem(diag);
-    if (!wait_for_bytes(r)) return PSPLIT_OK;
+    if (atomic_load(r->stop)) return PSPLIT_OK;
+    if (!wait_for_bytes(r) && r->met) continue;
     const ssize_t got = read(r->fd, r->bytes + r->n, want);
-    if (got == 0) return PSPLIT_OK;
+    if (got == 0 && r->met) return PSPLIT_OK;
+    r->met |= got != 0;
     if (got > 0)
       r->n += (size_t)got;
-    else if (errno != EAGAIN && errno != EINTR)
+    else if (got < 0 && errno != EAGAIN && errno != EINTR)
       return psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be read: %s", r->path, strerror(errno));
+    const psplit_code code = check_met(r, diag);
+    if (code != PSPLIT_OK) return code;
   }
   return PSPLIT_OK;
 }

@@ -100,7 +100,8 @@ static psplit_code open_output(output_path *o, psplit_i_run_setup *setup, uint32
   psplit_i_run_options *run = &setup->run;
   if (o->streams) {
     if (rank == 0 && strcmp(o->path, "-") != 0)
-      PSPLIT_TRY(psplit_i_output_stream_open(o->path, run->interrupted, diag, &o->stream));
+      PSPLIT_TRY(psplit_i_output_stream_open(o->path, run->interrupted, run->stall_timeout_s, diag,
+                                             &o->stream));
     run->logger = psplit_i_outputs_stream;
     run->user = &o->stream;
   } else if (o->path) {

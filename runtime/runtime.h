@@ -51,6 +51,7 @@ typedef struct psplit_i_run_options {
   bool pin;               /* threads: a core for each stage, where there are enough */
   pthread_mutex_t *turn;  /* threads: held by the stage that computes; NULL: all compute at once */
   double timeout_s;       /* MPI: longest silence of a rank that is waited for */
+  double stall_timeout_s; /* psplit_run_options */
   uint64_t chunk_bytes;   /* MPI: largest message, at most 2^30 */
   psplit_i_logger logger; /* may be NULL */
   void *user;

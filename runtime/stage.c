@@ -40,6 +40,47 @@ void psplit_i_stage_stop(psplit_i_stage *stage) {
   pthread_mutex_unlock(&stage->mutex);
 }
 
+static void begin(psplit_i_stage *stage, psplit_i_activity activity) {
+  atomic_store(&stage->activity, activity);
+  atomic_store(&stage->since_ns, psplit_i_now_ns());
+}
+
+static void end(psplit_i_stage *stage) { atomic_store(&stage->since_ns, 0); }
+
+psplit_code psplit_i_stage_check(psplit_i_stage *stage, psplit_diag *diag) {
+  const double most_s = stage->options->stall_timeout_s;
+  const int64_t since_ns = atomic_load(&stage->since_ns);
+  if (!(most_s > 0) || !since_ns || 1e-9 * (double)(psplit_i_now_ns() - since_ns) <= most_s)
+    return PSPLIT_OK;
+  const psplit_i_activity activity = atomic_load(&stage->activity);
+  psplit_i_text what = {0};
+  if (activity == PSPLIT_I_COMPUTES)
+    psplit_i_text_addf(&what, "has computed micro-batch %" PRIu64,
+                       atomic_load(&stage->micro_batch));
+  else
+    psplit_i_text_puts(&what, activity == PSPLIT_I_OPENS ? "has been opened" : "has been closed");
+  const psplit_code code = psplit_i_fail_about(diag, PSPLIT_IO, PSPLIT_I_HELPS(TIMEOUT),
+                                               "stage %u (%s) %s for more than %g s", stage->index,
+                                               stage->pipe->manifest.stages[stage->index].file,
+                                               what.failed ? "is at work" : what.bytes, most_s);
+  psplit_i_text_fini(&what);
+  return code;
+}
+
+/* Held while ONNX Runtime works for this stage, where it may not do so for others meanwhile. */
+static pthread_mutex_t *own_turn(const psplit_i_stage *stage) {
+  const psplit_i_session_options *session = psplit_i_stage_session(stage->options, stage->index);
+  return psplit_i_provider_is_alone(session->provider) ? stage->ort->alone : NULL;
+}
+
+static void take_turn(pthread_mutex_t *turn) {
+  if (turn) pthread_mutex_lock(turn);
+}
+
+static void leave_turn(pthread_mutex_t *turn) {
+  if (turn) pthread_mutex_unlock(turn);
+}
+
 static void set_running(psplit_i_stage *stage, psplit_i_session *session) {
   pthread_mutex_lock(&stage->mutex);
   stage->running = session;
@@ -54,11 +95,21 @@ static void release_all(psplit_i_tensor **tensors, uint32_t n) {
   }
 }
 
-static void close_work(work *w, const psplit_i_manifest_stage *table) {
+static void close_session(psplit_i_stage *stage, work *w) {
+  pthread_mutex_t *turn = own_turn(stage);
+  take_turn(turn);
+  begin(stage, PSPLIT_I_CLOSES);
+  psplit_i_session_close(&w->session);
+  end(stage);
+  leave_turn(turn);
+}
+
+static void close_work(psplit_i_stage *stage, work *w) {
+  const psplit_i_manifest_stage *table = &stage->pipe->manifest.stages[stage->index];
   for (uint32_t i = 0; w->feeds && i < table->n_inputs; i++) psplit_i_feed_close(&w->feeds[i]);
   release_all(w->inputs, table->n_inputs);
   release_all(w->outputs, table->n_outputs);
-  psplit_i_session_close(&w->session);
+  close_session(stage, w);
   free(w->feeds);
   free(w->is_fed);
   free(w->input_names);
@@ -92,8 +143,20 @@ out:
   return code;
 }
 
-static psplit_code open_work(const psplit_i_stage *stage, const psplit_i_manifest_stage *table,
-                             work *w, psplit_diag *diag) {
+static psplit_code open_session(psplit_i_stage *stage, const char *path, psplit_diag *diag,
+                                psplit_i_session *out) {
+  pthread_mutex_t *turn = own_turn(stage);
+  take_turn(turn);
+  begin(stage, PSPLIT_I_OPENS);
+  const psplit_code code = psplit_i_session_open(
+    stage->ort, path, psplit_i_stage_session(stage->options, stage->index), diag, out);
+  end(stage);
+  leave_turn(turn);
+  return code;
+}
+
+static psplit_code open_work(psplit_i_stage *stage, const psplit_i_manifest_stage *table, work *w,
+                             psplit_diag *diag) {
   const size_t n_in = (size_t)table->n_inputs + 1, n_out = (size_t)table->n_outputs + 1;
   psplit_i_text path = {0};
   psplit_code code;
@@ -110,9 +173,7 @@ static psplit_code open_work(const psplit_i_stage *stage, const psplit_i_manifes
       !w->inputs || !w->given || !w->outputs || path.failed)
     code = psplit_i_nomem(diag);
   else
-    code = psplit_i_session_open(stage->ort, path.bytes,
-                                 psplit_i_stage_session(stage->options, stage->index), diag,
-                                 &w->session);
+    code = open_session(stage, path.bytes, diag, &w->session);
   psplit_i_text_fini(&path);
   if (code != PSPLIT_OK) return code;
   for (uint32_t i = 0; i < table->n_outputs; i++) w->output_names[i] = table->outputs[i].name;
@@ -195,13 +256,15 @@ static void add_event(psplit_i_stage *stage, uint64_t micro_batch, const psplit_
 /* Computes, when it is this stage's turn; event->ready_ns is when it begins. */
 static psplit_code compute(psplit_i_stage *stage, work *w, psplit_diag *diag,
                            psplit_i_event *event) {
-  pthread_mutex_t *turn = stage->options->turn;
-  if (turn) pthread_mutex_lock(turn);
+  pthread_mutex_t *turn = stage->options->turn ? stage->options->turn : own_turn(stage);
+  take_turn(turn);
   event->ready_ns = psplit_i_now_ns();
+  begin(stage, PSPLIT_I_COMPUTES);
   const psplit_code code =
     psplit_i_session_run(&w->session, w->input_names, w->given, w->n_given, w->output_names,
                          w->outputs, stage->pipe->manifest.stages[stage->index].n_outputs, diag);
-  if (turn) pthread_mutex_unlock(turn);
+  end(stage);
+  leave_turn(turn);
   return code;
 }
 
@@ -210,6 +273,7 @@ static psplit_code run_one(psplit_i_stage *stage, work *w, uint64_t micro_batch,
                            psplit_i_event *event, psplit_diag *diag, bool *out_stopped) {
   const psplit_i_manifest_stage *table = &stage->pipe->manifest.stages[stage->index];
   psplit_code code;
+  atomic_store(&stage->micro_batch, micro_batch);
   for (uint32_t i = 0; i < w->n_given; i++) w->given[i] = w->inputs[w->input_ports[i]];
   PSPLIT_TRY(compute(stage, w, diag, event));
   release_all(w->inputs, table->n_inputs);
@@ -265,5 +329,5 @@ void psplit_i_stage_main(psplit_i_stage *stage) {
     psplit_i_diag_context(&diag, "stage %u (%s)", stage->index, table->file);
     stage->host->fail(stage->host, &diag);
   }
-  close_work(&w, table);
+  close_work(stage, &w);
 }

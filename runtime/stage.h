@@ -14,6 +14,14 @@ typedef struct psplit_i_host {
   atomic_bool stopped; /* there was a failure */
 } psplit_i_host;
 
+/* What a stage does that may never end: calls of ONNX Runtime. */
+typedef enum psplit_i_activity {
+  PSPLIT_I_WAITS,
+  PSPLIT_I_OPENS,
+  PSPLIT_I_COMPUTES,
+  PSPLIT_I_CLOSES
+} psplit_i_activity;
+
 typedef struct psplit_i_stage {
   uint32_t index;
   const psplit_i_ort *ort;
@@ -28,6 +36,9 @@ typedef struct psplit_i_stage {
   psplit_i_session *running; /* for psplit_i_stage_stop */
   bool stopped;
   bool streams, collected; /* there is a feeder, a collector */
+  _Atomic psplit_i_activity activity;
+  _Atomic uint64_t micro_batch; /* that is computed */
+  _Atomic int64_t since_ns;     /* when the activity began; 0: it waits */
 } psplit_i_stage;
 
 /* `stage` with its ort, pipe, options, host, queues, events and sums set, ready to run. */
@@ -44,5 +55,9 @@ void psplit_i_stage_main(psplit_i_stage *stage);
 
 /* Makes psplit_i_stage_main return soon. From any thread. */
 void psplit_i_stage_stop(psplit_i_stage *stage);
+
+/* Fails where ONNX Runtime has kept the stage for longer than options->stall_timeout_s. From any
+ * thread. Errors: IO. */
+PSPLIT_MUST_USE psplit_code psplit_i_stage_check(psplit_i_stage *stage, psplit_diag *diag);
 
 #endif

@@ -77,13 +77,17 @@ static void pin_to_core(pthread_t thread, uint32_t index, uint32_t n_stages) {
   }
 }
 
-/* Waits for all, and looks now and then whether someone interrupts. */
+/* Waits for all, and looks now and then whether someone interrupts, or a stage is stuck. */
 static void wait_for_all(crew *c, const atomic_int *interrupted) {
   static const int64_t LOOK_NS = 50000000;
   while (!psplit_i_workers_wait(&c->workers, LOOK_NS) && !atomic_load(&c->host.stopped)) {
-    if (!interrupted || !atomic_load(interrupted)) continue;
-    psplit_diag diag = {.code = PSPLIT_IO, .message = "interrupted"};
-    fail(&c->host, &diag);
+    psplit_diag diag = {0};
+    psplit_code code = PSPLIT_OK;
+    if (interrupted && atomic_load(interrupted))
+      code = psplit_i_fail(&diag, PSPLIT_IO, "interrupted");
+    for (uint32_t s = 0; s < c->n_stages && code == PSPLIT_OK; s++)
+      code = psplit_i_stage_check(&c->stages[s], &diag);
+    if (code != PSPLIT_OK) fail(&c->host, &diag);
   }
 }
 
@@ -156,7 +160,7 @@ psplit_code psplit_i_run_threads(const psplit_i_ort *ort, const psplit_i_pipe *p
   code = start_all(&c, diag);
   if (code != PSPLIT_OK) fail(&c.host, diag);
   wait_for_all(&c, options->interrupted);
-  psplit_i_workers_join(&c.workers, first_failure(&c));
+  psplit_i_workers_join(&c.workers, psplit_i_now_ns(), first_failure(&c));
   if (code == PSPLIT_OK && atomic_load(&c.host.stopped)) {
     *diag = c.diag;
     code = c.diag.code;

@@ -95,9 +95,10 @@ static void name_left(psplit_i_workers *w, psplit_i_text *out) {
   pthread_mutex_unlock(&w->mutex);
 }
 
-void psplit_i_workers_join(psplit_i_workers *w, const psplit_diag *diag) {
+void psplit_i_workers_join(psplit_i_workers *w, int64_t since_ns, const psplit_diag *diag) {
   const psplit_i_run_options *options = w->ends->options;
-  if (options->give_up && !psplit_i_workers_wait(w, PSPLIT_I_STOP_S * (int64_t)1000000000)) {
+  const int64_t left_ns = since_ns + PSPLIT_I_STOP_S * (int64_t)1000000000 - psplit_i_now_ns();
+  if (options->give_up && !psplit_i_workers_wait(w, left_ns)) {
     psplit_diag told = *diag;
     psplit_i_text left = {0};
     name_left(w, &left);

@@ -54,10 +54,12 @@ static const cli_option OPTIONS[] = {
   {OPT_PIN, "pin", NULL, "keep each stage on a core of its own, where nothing else needs it"},
   {OPT_NO_PIN, "no-pin", NULL, "leave that to the system; this is the default"},
   {OPT_ALONE, "one-at-a-time", NULL, "no two stages compute at once: what each takes by itself"},
+  {OPT_TIMEOUT, "timeout", "SECONDS",
+   "longest time to open a stage, or for a micro-batch of it; default: any. Longest silence of a "
+   "rank; default: 60"},
 #if PSPLIT_HAS_MPI
   {OPT_TRANSPORT, "transport", "WHAT",
    "threads, or mpi: a stage per rank; default: mpi under mpirun"},
-  {OPT_TIMEOUT, "timeout", "SECONDS", "longest silence of a rank; default: 60"},
   {OPT_CHUNK, "chunk", "BYTES", "largest message between ranks; default: 1 GiB"},
 #endif
   {0, NULL, NULL, "How ONNX Runtime runs each stage, or STAGE:"},
@@ -123,15 +125,16 @@ static int parse(int argc, char **argv, settings *s) {
       case OPT_PIN: s->run.pin = true; break;
       case OPT_NO_PIN: s->run.pin = false; break;
       case OPT_ALONE: s->run.one_at_a_time = true; break;
+      case OPT_TIMEOUT:
+        good = cli_real(&PROGRAM, "timeout", argument, 0.1, 1e9, &s->run.timeout_s);
+        s->run.stall_timeout_s = s->run.timeout_s;
+        break;
 #if PSPLIT_HAS_MPI
       case OPT_TRANSPORT:
         s->mpi = strcmp(argument, "mpi") == 0;
         if (s->mpi || strcmp(argument, "threads") == 0) break;
         cli_usage(&PROGRAM, "--transport takes threads or mpi, not \"%s\"", argument);
         return 2;
-      case OPT_TIMEOUT:
-        good = cli_real(&PROGRAM, "timeout", argument, 0.1, 1e9, &s->run.timeout_s);
-        break;
       case OPT_CHUNK:
         good = cli_count(&PROGRAM, "chunk", argument, 1, 1 << 30, &s->run.chunk_bytes);
         break;

@@ -171,6 +171,10 @@ typedef struct psplit_run_options {
   void *give_up_user;
   double timeout_s;     /* MPI: longest silence of a rank that is waited for */
   uint64_t chunk_bytes; /* MPI: largest message, at most 2^30 */
+  /* Longest time that ONNX Runtime may take to open or to close a stage or for a micro-batch of it,
+   * and that a named pipe may have nobody at its other end; 0: any. A source or a reader that is
+   * there may take its time. */
+  double stall_timeout_s;
 } psplit_run_options;
 
 /* One micro-batch after one warm-up, depth 2, timeout 60 s, messages of 1 GiB, else 0 or NULL. */

@@ -32,10 +32,10 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_mpi_run(const psplit_onnxruntime *
                                                       psplit_diag *diag, psplit_run **out_run);
 
 /* Ends MPI, after all is done and told: standard streams are flushed, and where MPI hangs the
- * process ends after 15 s. */
+ * process ends after 4 s. */
 PSPLIT_API void psplit_mpi_end(void);
 
-/* Ends all ranks with this exit status, within 5 s; does not return. */
+/* Ends all ranks with this exit status, within 3 s; does not return. */
 PSPLIT_API void psplit_mpi_abort(int status);
 
 #ifdef __cplusplus

@@ -1,0 +1,97 @@
+// What never returns does not hold a run for ever:
+//
+//   node hang.mjs RUN SPLIT ODD FINALIZE [LAUNCHER]
+//
+// ODD is an ONNX Runtime whose sessions hang where they are told to (odd_onnxruntime.c), FINALIZE an MPI_Finalize
+// that does (endless_finalize.c). A run ends within 5 s of --timeout or of a signal, and says which stage or file it
+// was; who takes its time, but is there, may.
+import { spawn, spawnSync } from 'node:child_process';
+import { createWriteStream, existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { npyBytes } from './npy.mjs';
+import { Runner, env, library, processesBelow, sleep, within } from './runner.mjs';
+
+const [runner, splitter, odd, finalize, launcher] = process.argv.slice(2);
+const each = new Runner(runner, splitter, launcher, 2);
+const { tap, tmp } = each;
+const { dir, manifest: { inputs: [{ name: input }] } } = each.split('long_node');
+const TIMEOUT_S = 1;
+const SOON_MS = 5500; // 5 s, and what the machine takes to start and to end processes
+const oddly = (what) => ({ ...env, ODD: what, ODD_LIBRARY: library, PSPLIT_ONNXRUNTIME: odd });
+
+function start(what, ...args) {
+  const [program, ...rest] = each.command([dir, '-q', ...args]);
+  const child = spawn(program, rest, { env: what ? oddly(what) : env, stdio: ['ignore', 'ignore', 'pipe'] });
+  const run = { child, stderr: '', since: Date.now() };
+  child.stderr.on('data', (data) => { run.stderr += data; });
+  run.ended = new Promise((resolve) => {
+    child.on('exit', (status) => resolve({ status, ms: Date.now() - run.since }));
+  });
+  return run;
+}
+async function ends(title, run, good, pattern, most = SOON_MS) {
+  const end = await within(30000, run.ended);
+  if (!end) run.child.kill('SIGKILL');
+  tap.ok(end && good(end.status) && end.ms < most && pattern.test(run.stderr), title,
+    `${JSON.stringify(end)}\n${run.stderr}`);
+}
+const some = ['--random', '--dim', 'n=3', '-m', '3'];
+const timed = [...some, '--timeout', `${TIMEOUT_S}`];
+const most = 1000 * TIMEOUT_S + SOON_MS;
+const fails = (status) => (launcher ? status > 0 : status === 3);
+
+// A node that computes for minutes, sessions that hang.
+await ends('a stage that computes on', start('', '--random', '--dim', 'n=4000', '--warmup', '0', '--timeout', '1'),
+  fails, /^error: stage 1 \(stage1\.onnx\) has computed micro-batch 0 for more than 1 s/m, most + 2000);
+for (const [what, pattern] of [
+  ['hang-open stage0', /^error: stage 0 \(stage0\.onnx\) has been opened for more than 1 s/m],
+  ['hang-run stage1', /^error: stage 1 \(stage1\.onnx\) has computed micro-batch 0 for more than 1 s/m],
+  ['hang-close stage0', /^error: stage 0 \(stage0\.onnx\) has been closed for more than 1 s/m],
+]) {
+  await ends(what, start(what, ...timed), fails, pattern, most);
+  // By a signal, at whatever time it comes.
+  const run = start(what, ...some);
+  await sleep(1500);
+  let pid = run.child.pid;
+  if (launcher) pid = processesBelow(pid, runner)[Number(what.includes('stage1'))];
+  run.since = Date.now();
+  process.kill(pid, 'SIGTERM');
+  await ends(`${what}: a signal`, run, (status) => (launcher ? status > 0 : status === 143),
+    launcher ? /^/ : new RegExp(`^error: interrupted; not ended within 2 s: .*stage ${what.at(-1)}`, 'm'));
+}
+const slow = each.run([dir, '-q', ...some, '--timeout', '1'], { env: oddly('slow-run stage1 400') });
+tap.ok(slow.status === 0, 'micro-batches that take long together may', slow.stderr);
+
+// Pipes with nobody at the other end; not those of a slow source.
+const fifo = join(tmp, 'fifo.npy');
+spawnSync('mkfifo', [fifo]);
+const stream = ['--stream', '-i', `${input}=${fifo}`, '--timeout', '1'];
+await ends('a stream that nobody writes', start('', ...stream), fails,
+  /^error: reading inputs: .*fifo\.npy: nobody has opened it for writing for 1 s/m, most);
+await ends('an output that nobody reads', start('', ...timed, '-o', fifo), fails,
+  /^error: .*fifo\.npy: nobody has opened it for reading for 1 s/m, most);
+{
+  const run = start('', ...stream);
+  const source = createWriteStream(fifo);
+  await sleep(2500);
+  source.end(npyBytes({ type: 'int64', dims: [3, 3], data: new BigInt64Array(9) }));
+  await ends('a source that is slow', run, (status) => status === 0, /^/, 20000);
+}
+
+// Providers whose sessions must not be at work side by side.
+const alone = [dir, '-q', '--random', '--dim', 'n=3', '-m', '20', '--provider', 'WebGPU'];
+const good = each.run(alone, { env: oddly('alone') });
+tap.ok(good.status === 0, 'sessions that cannot work side by side take turns', `${good.status}\n${good.stderr}`);
+
+if (launcher && existsSync(finalize)) {
+  const out = join(tmp, 'out');
+  const run = start('', ...some, '-o', out);
+  await run.ended;
+  const [program, ...rest] = each.command([dir, '-q', ...some, '-o', join(tmp, 'last')]);
+  const since = Date.now();
+  const last = spawnSync(program, rest, { env: { ...env, LD_PRELOAD: finalize }, timeout: 30000, killSignal: 'SIGKILL' });
+  const ms = Date.now() - since;
+  tap.ok(existsSync(join(tmp, 'last', '2-0.npy')) && last.signal === null && ms < SOON_MS + 1000,
+    'MPI that does not end', `${last.status} ${last.signal} after ${ms} ms`);
+}
+tap.done();

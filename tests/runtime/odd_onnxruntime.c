@@ -1,0 +1,144 @@
+/* ONNX Runtime that behaves as providers and models do on other machines: opens the library that
+ * ODD_LIBRARY names and hands it on, but for what ODD says, "WHAT [FILE [N]]":
+ *
+ *   hang-open, hang-run, hang-close   of sessions whose file's name has FILE in it: never returns
+ *   slow-run     runs take N ms longer
+ *   fail-run     run N, from 0, fails
+ *   alone        has WebGPU, and dies where two sessions are at work at once */
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum { CREATE_STATUS = 0, CREATE_SESSION = 7, RUN = 9, RELEASE_SESSION = 95, N_ENTRIES = 253 };
+enum { GET_PROVIDERS = 125, RELEASE_PROVIDERS = 126, APPEND_PROVIDER = 216, MOST_SESSIONS = 64 };
+typedef void entry(void);
+typedef struct base {
+  const void *(*get_api)(uint32_t);
+  const char *(*get_version)(void);
+} base;
+
+static const base *real;
+static entry *table[N_ENTRIES], *of[N_ENTRIES];
+static char what[32], file[64];
+static int number;
+static _Atomic(void *) chosen[MOST_SESSIONS];
+static atomic_int n_chosen, n_runs, n_at_work;
+
+static int is(const char *name) { return strcmp(what, name) == 0; }
+static int is_chosen(const void *session) {
+  for (int i = 0; i < n_chosen; i++)
+    if (chosen[i] == session) return 1;
+  return 0;
+}
+static void hang(void) {
+  for (;;) pause();
+}
+static void nap(int ms) { nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000L}, NULL); }
+static void enter(void) {
+  if (!is("alone")) return;
+  if (atomic_fetch_add(&n_at_work, 1)) {
+    static const char LINE[] = "two sessions at once\n";
+    if (write(STDERR_FILENO, LINE, sizeof LINE - 1) < 0) abort();
+    abort();
+  }
+  nap(2);
+}
+static void leave(void) {
+  if (is("alone")) atomic_fetch_sub(&n_at_work, 1);
+}
+
+static void *create_session(const void *env, const char *path, const void *options, void **out) {
+  const int here = *file && strstr(path, file);
+  if (here && is("hang-open")) hang();
+  enter();
+  void *status = ((void *(*)(const void *, const char *, const void *, void **))of[CREATE_SESSION])(
+    env, path, options, out);
+  leave();
+  if (here && !status && n_chosen < MOST_SESSIONS) chosen[n_chosen++] = *out;
+  return status;
+}
+
+static void *run(void *session, const void *options, const char *const *input_names,
+                 const void *const *inputs, size_t n_inputs, const char *const *output_names,
+                 size_t n_outputs, void **outputs) {
+  const int here = is_chosen(session);
+  if (here && is("hang-run")) hang();
+  if (here && is("slow-run")) nap(number);
+  if (here && is("fail-run") && atomic_fetch_add(&n_runs, 1) == number)
+    return ((void *(*)(int, const char *))of[CREATE_STATUS])(1, "it fails, as it was told");
+  enter();
+  void *status = ((void *(*)(void *, const void *, const char *const *, const void *const *, size_t,
+                             const char *const *, size_t, void **))of[RUN])(
+    session, options, input_names, inputs, n_inputs, output_names, n_outputs, outputs);
+  leave();
+  return status;
+}
+
+static void release_session(void *session) {
+  if (is_chosen(session) && is("hang-close")) hang();
+  enter();
+  ((void (*)(void *))of[RELEASE_SESSION])(session);
+  leave();
+}
+
+static void *get_providers(char ***out, int *n) {
+  static char web[] = "WebGpuExecutionProvider", cpu[] = "CPUExecutionProvider";
+  static char *names[] = {web, cpu};
+  *out = names;
+  *n = 2;
+  return NULL;
+}
+static void *release_providers(char **names, int n) {
+  (void)names;
+  (void)n;
+  return NULL;
+}
+static void *append_provider(void *options, const char *name, const char *const *keys,
+                             const char *const *values, size_t n) {
+  (void)options;
+  (void)name;
+  (void)keys;
+  (void)values;
+  (void)n;
+  return NULL;
+}
+
+static const void *get_api(uint32_t version) {
+  const void *found = real->get_api(version);
+  if (!found) return NULL;
+  memcpy(of, found, sizeof of);
+  memcpy(table, of, sizeof table);
+  table[CREATE_SESSION] = (entry *)create_session;
+  table[RUN] = (entry *)run;
+  table[RELEASE_SESSION] = (entry *)release_session;
+  if (is("alone")) {
+    table[GET_PROVIDERS] = (entry *)get_providers;
+    table[RELEASE_PROVIDERS] = (entry *)release_providers;
+    table[APPEND_PROVIDER] = (entry *)append_provider;
+  }
+  return table;
+}
+
+EXPORT const base *OrtGetApiBase(void);
+const base *OrtGetApiBase(void) {
+  static base mine;
+  const char *told = getenv("ODD"), *path = getenv("ODD_LIBRARY");
+  void *library = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+  union {
+    void *object;
+    const base *(*function)(void);
+  } get = {library ? dlsym(library, "OrtGetApiBase") : NULL};
+  if (!get.function) return NULL;
+  if (told) sscanf(told, "%31s %63s %d", what, file, &number);
+  real = get.function();
+  mine = (base){get_api, real->get_version};
+  return &mine;
+}
