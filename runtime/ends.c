@@ -70,62 +70,84 @@ out:
   return code;
 }
 
+static void release_all(psplit_i_tensor **tensors, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    psplit_i_tensor_release(tensors[i]);
+    tensors[i] = NULL;
+  }
+}
+
 static void release_tensors(feeder *f) {
-  for (uint32_t i = 0; f->tensors && i < f->ends->pipe->manifest.n_needed; i++) {
-    psplit_i_tensor_release(f->tensors[i]);
-    f->tensors[i] = NULL;
-  }
+  if (f->tensors) release_all(f->tensors, f->ends->pipe->manifest.n_needed);
 }
 
-/* Reads the inputs of a micro-batch; *out_end: there is none any more. */
-static psplit_code read_inputs(feeder *f, uint64_t micro_batch, psplit_diag *diag, bool *out_end) {
+/* How a micro-batch was read. */
+typedef struct reading {
+  bool end;            /* not at all: there is none any more */
+  bool last;           /* nothing can be read behind it */
+  psplit_diag failure; /* OK: it is good */
+} reading;
+
+/* Reads the inputs of a micro-batch. Where one is bad, the others are read all the same, so that
+ * they stay in step. */
+static void read_inputs(feeder *f, uint64_t micro_batch, reading *out) {
   const psplit_i_manifest *m = &f->ends->pipe->manifest;
-  psplit_code code = PSPLIT_OK;
-  bool begun = false;
-  for (uint32_t i = 0; i < m->n_needed; i++) {
-    PSPLIT_TRY(psplit_i_feed_get(&f->feeds[i], (uint32_t)micro_batch, diag, &f->tensors[i]));
-    const bool streams = f->feeds[i].records || f->feeds[i].counts;
-    if (!f->tensors[i]) {
-      *out_end = true;
-      if (!begun || atomic_load(&f->ends->host->stopped)) return PSPLIT_OK;
-      return psplit_i_fail(diag, PSPLIT_INVALID, "input %s has ended, and others have not",
-                           m->inputs[i]);
-    }
-    begun |= streams;
+  bool begun = false, ended = false;
+  for (uint32_t i = 0; i < m->n_needed && !ended && !out->last; i++) {
+    const psplit_i_feed *feed = &f->feeds[i];
+    const psplit_code code =
+      psplit_i_feed_get(feed, (uint32_t)micro_batch, &out->failure, &f->tensors[i]);
+    ended = code == PSPLIT_OK && !f->tensors[i];
+    out->last |= code != PSPLIT_OK && feed->records && psplit_i_records_are_lost(feed->records);
+    if (ended && begun && !atomic_load(&f->ends->host->stopped) &&
+        psplit_i_fail(&out->failure, PSPLIT_INVALID, "input %s has ended, and others have not",
+                      m->inputs[i]) != PSPLIT_OK)
+      out->last = true;
+    begun |= feed->records || feed->counts;
   }
-out:
-  return code;
+  out->end = ended && !out->last;
+  psplit_i_diag_context(&out->failure, "reading inputs: micro-batch %" PRIu64, micro_batch);
 }
 
-/* Gives each stage its part of the tensors at hand, or the end. *out_stopped tells that the run was
- * stopped meanwhile. */
-static psplit_code give_inputs(feeder *f, bool end, psplit_diag *diag, bool *out_stopped) {
+/* Gives each stage its part of the tensors at hand, or what is wrong with them, or the end.
+ * *out_stopped tells that the run was stopped meanwhile. */
+static psplit_code give_inputs(feeder *f, const reading *how, psplit_diag *diag,
+                               bool *out_stopped) {
   const psplit_i_ends *ends = f->ends;
-  for (uint32_t l = 0; l < ends->pipe->n_links; l++) {
+  const double deadline_s = ends->options->deadline_s;
+  const int64_t deadline_ns = deadline_s > 0 ? psplit_i_now_ns() + (int64_t)(1e9 * deadline_s) : 0;
+  psplit_code code = PSPLIT_OK;
+  for (uint32_t l = 0; l < ends->pipe->n_links && !*out_stopped; l++) {
     const psplit_i_pipe_link *link = &ends->pipe->links[l];
     if (link->from != PSPLIT_I_OUTSIDE) continue;
     psplit_i_bundle *bundle = psplit_i_bundle_create(link->n_tensors);
     if (!bundle) return psplit_i_nomem(diag);
-    bundle->end = end;
-    for (uint32_t i = 0; i < link->n_tensors && !end; i++)
+    bundle->end = how->end;
+    bundle->deadline_ns = deadline_ns;
+    code = psplit_i_bundle_fail(bundle, &how->failure, diag);
+    if (code != PSPLIT_OK) {
+      psplit_i_bundle_destroy(bundle);
+      return code;
+    }
+    for (uint32_t i = 0; i < link->n_tensors && !how->end && !bundle->failure; i++)
       bundle->tensors[i] = psplit_i_tensor_hold(f->tensors[link->outputs[i]]);
     *out_stopped = !psplit_i_queue_push(ends->queues[l], bundle);
-    if (*out_stopped) break;
   }
-  return PSPLIT_OK;
+  return code;
 }
 
 void psplit_i_feeder_main(const psplit_i_ends *ends) {
+  const psplit_i_run_options *options = ends->options;
   feeder f = {.ends = ends};
   psplit_diag diag = {0};
-  bool end = false, stopped = false;
+  bool end = false, last = false, stopped = false;
   psplit_code code = open_feeder(&f, &diag);
   for (uint64_t m = 0; code == PSPLIT_OK && !end && !stopped; m++) {
-    end = m == ends->options->n_micro_batches;
-    if (!end && (code = read_inputs(&f, m, &diag, &end)) != PSPLIT_OK)
-      psplit_i_diag_context(&diag, "micro-batch %" PRIu64, m);
-    else
-      code = give_inputs(&f, end, &diag, &stopped);
+    reading how = {.end = last || m == options->n_micro_batches};
+    if (!how.end) read_inputs(&f, m, &how);
+    end = how.end;
+    last = how.last || (how.failure.code != PSPLIT_OK && options->on_error == PSPLIT_ON_ERROR_STOP);
+    code = give_inputs(&f, &how, &diag, &stopped);
     release_tensors(&f);
   }
   tell(ends->host, &diag, "reading inputs");
@@ -137,8 +159,10 @@ void psplit_i_feeder_main(const psplit_i_ends *ends) {
   free(f.feeds);
 }
 
-/* Takes a bundle from each stage that makes outputs, into `tensors` by output. False at the end. */
-static bool take_outputs(const psplit_i_ends *ends, psplit_i_tensor **tensors) {
+/* Takes a bundle from each stage that ends micro-batches, into `tensors` by output; in *failure
+ * what went wrong. False at the end. */
+static bool take_outputs(const psplit_i_ends *ends, psplit_i_tensor **tensors,
+                         psplit_diag *failure) {
   for (uint32_t l = 0; l < ends->pipe->n_links; l++) {
     const psplit_i_pipe_link *link = &ends->pipe->links[l];
     if (link->to != PSPLIT_I_OUTSIDE) continue;
@@ -148,6 +172,10 @@ static bool take_outputs(const psplit_i_ends *ends, psplit_i_tensor **tensors) {
       tensors[link->inputs[i]] = bundle->tensors[i];
       bundle->tensors[i] = NULL;
     }
+    if (!end && bundle->failure && failure->code == PSPLIT_OK) *failure = *bundle->failure;
+    if (!end && failure->code == PSPLIT_OK &&
+        psplit_i_deadline_check(bundle->deadline_ns, failure) != PSPLIT_OK)
+      psplit_i_diag_context(failure, "giving outputs");
     psplit_i_bundle_destroy(bundle);
     if (end) return false;
   }
@@ -156,20 +184,26 @@ static bool take_outputs(const psplit_i_ends *ends, psplit_i_tensor **tensors) {
 
 void psplit_i_collector_main(const psplit_i_ends *ends) {
   const psplit_i_run_options *options = ends->options;
-  const uint32_t n = ends->pipe->manifest.n_outputs;
-  psplit_diag diag = {0};
+  const uint32_t n = ends->pipe->manifest.n_outputs, n_warmup = options->n_warmup;
+  psplit_diag diag = {0}, failure = {0};
   psplit_i_tensor **tensors = calloc((size_t)n + 1, sizeof *tensors);
   psplit_code code = tensors ? PSPLIT_OK : psplit_i_nomem(&diag);
-  for (uint64_t m = 0; code == PSPLIT_OK && take_outputs(ends, tensors); m++) {
-    for (uint32_t o = 0; o < n; o++) {
-      if (tensors[o] && m >= options->n_warmup && code == PSPLIT_OK)
-        code =
-          options->logger(options->user, (uint32_t)m - options->n_warmup, o, tensors[o], &diag);
-      psplit_i_tensor_release(tensors[o]);
-      tensors[o] = NULL;
+  bool stopped = false;
+  for (uint64_t m = 0; code == PSPLIT_OK && !stopped && take_outputs(ends, tensors, &failure);
+       m++) {
+    if (failure.code != PSPLIT_OK) {
+      code = psplit_i_host_pass_over(ends->host, options, m - n_warmup, m >= n_warmup, &failure,
+                                     &diag, &stopped);
+      failure = (psplit_diag){0};
+      release_all(tensors, n);
+      continue;
     }
+    for (uint32_t o = 0; o < n && code == PSPLIT_OK; o++)
+      if (tensors[o] && m >= n_warmup)
+        code = options->logger(options->user, (uint32_t)(m - n_warmup), o, tensors[o], &diag);
+    release_all(tensors, n);
   }
   tell(ends->host, &diag, "giving outputs");
-  for (uint32_t o = 0; tensors && o < n; o++) psplit_i_tensor_release(tensors[o]);
+  if (tensors) release_all(tensors, n);
   free(tensors);
 }

@@ -1,5 +1,7 @@
 #include "mpi_gather.h"
 
+#include <stdlib.h>
+
 #include "mpi_lane.h"
 #include "mpi_wait.h"
 
@@ -53,6 +55,38 @@ static void shift(psplit_i_timeline *timeline, int64_t offset_ns) {
   timeline->sums->last_sent_ns -= offset_ns;
 }
 
+/* Moves what this rank passed over to rank 0, where there is something to add to. */
+static psplit_code move_failures(uint32_t peer, bool here, const psplit_i_run_options *options,
+                                 psplit_diag *diag) {
+  enum { TAG = PSPLIT_I_TAG_FAILURES };
+  static const char WHAT[] = "collecting the report";
+  psplit_i_failures *mine = options->failures;
+  uint64_t n[2] = {mine->n, mine->n_kept};
+  psplit_i_failure *kept = mine->kept;
+  MPI_Request request;
+  psplit_code code;
+  if (here)
+    MPI_Irecv(n, 2, MPI_UINT64_T, (int)peer, TAG, MPI_COMM_WORLD, &request);
+  else
+    MPI_Isend(n, 2, MPI_UINT64_T, 0, TAG, MPI_COMM_WORLD, &request);
+  PSPLIT_TRY(psplit_i_mpi_wait(&request, options, WHAT, diag));
+  if (!n[1] || n[1] > PSPLIT_I_MOST_FAILURES) return PSPLIT_OK;
+  const int n_bytes = (int)(n[1] * sizeof *kept);
+  if (here && !(kept = malloc((size_t)n_bytes))) return psplit_i_nomem(diag);
+  if (here)
+    MPI_Irecv(kept, n_bytes, MPI_BYTE, (int)peer, TAG, MPI_COMM_WORLD, &request);
+  else
+    MPI_Isend(kept, n_bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, &request);
+  PSPLIT_TRY(psplit_i_mpi_wait(&request, options, WHAT, diag));
+  if (!here) return PSPLIT_OK;
+  free(mine->kept); /* one rank alone ends micro-batches: there is nothing to join */
+  mine->kept = kept;
+  mine->n_kept = (uint32_t)n[1];
+  mine->n = n[0];
+out:
+  return code;
+}
+
 psplit_code psplit_i_mpi_gather(psplit_i_timeline *mine, const psplit_i_run_options *options,
                                 uint32_t rank, uint32_t n_ranks, psplit_diag *diag,
                                 psplit_i_timeline *out) {
@@ -71,6 +105,8 @@ psplit_code psplit_i_mpi_gather(psplit_i_timeline *mine, const psplit_i_run_opti
   MPI_Igather(mine->sums, sums_bytes, MPI_BYTE, all.sums, sums_bytes, MPI_BYTE, 0, MPI_COMM_WORLD,
               &request);
   PSPLIT_TRY(psplit_i_mpi_wait(&request, options, "collecting the report", diag));
+  for (uint32_t peer = 1; peer < n_ranks && options->on_error == PSPLIT_ON_ERROR_SKIP; peer++)
+    if (rank == 0 || rank == peer) PSPLIT_TRY(move_failures(peer, rank == 0, options, diag));
   all.n_micro_batches = mine->sums->n_micro_batches;
   *out = all;
   return PSPLIT_OK;

@@ -3,12 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The message of sizes: whether this is the end, then for each tensor: type, bytes, rank, dims. */
+/* The message of sizes: what it is, ns to the deadline (0: none), of a failure its code and the
+ * bytes of its text, which are the data; then for each tensor: type, bytes, rank, dims. */
+enum { WHAT, DEADLINE, FAILURE_CODE, FAILURE_BYTES, N_HEAD };
+enum { IS_DATA, IS_END, IS_FAILURE };
 enum { SIZES_EACH = 3 + PSPLIT_I_MAX_RANK };
 
-static int n_sizes(const psplit_i_lane *l) { return 1 + (int)l->n_tensors * SIZES_EACH; }
+static int n_sizes(const psplit_i_lane *l) { return N_HEAD + (int)l->n_tensors * SIZES_EACH; }
 static int64_t *sizes_of(const psplit_i_lane *l, uint32_t i) {
-  return l->sizes + 1 + (size_t)i * SIZES_EACH;
+  return l->sizes + N_HEAD + (size_t)i * SIZES_EACH;
 }
 
 static int tag_of(const psplit_i_lane *l, int what) {
@@ -67,8 +70,15 @@ static psplit_code begin_out(psplit_i_lane *l, psplit_diag *diag) {
   uint64_t bytes = 0;
   psplit_i_tensor_view view;
   if (!reserve_requests(l, 1)) return psplit_i_nomem(diag);
-  l->sizes[0] = l->bundle->end;
-  const uint32_t n = l->bundle->end ? 0 : l->n_tensors;
+  const psplit_diag *failure = l->bundle->failure;
+  const int64_t deadline_ns = l->bundle->deadline_ns;
+  int64_t left_ns = deadline_ns ? deadline_ns - psplit_i_now_ns() : 0;
+  if (deadline_ns && !left_ns) left_ns = -1;
+  l->sizes[WHAT] = l->bundle->end ? IS_END : failure ? IS_FAILURE : IS_DATA;
+  l->sizes[DEADLINE] = left_ns;
+  l->sizes[FAILURE_CODE] = failure ? (int64_t)failure->code : 0;
+  l->sizes[FAILURE_BYTES] = failure ? (int64_t)strlen(failure->message) : 0;
+  const uint32_t n = l->sizes[WHAT] == IS_DATA ? l->n_tensors : 0;
   for (uint32_t i = 0; i < n; i++) {
     int64_t *sizes = sizes_of(l, i);
     PSPLIT_TRY(psplit_i_tensor_look(l->bundle->tensors[i], diag, &view));
@@ -90,10 +100,32 @@ static psplit_code begin_out(psplit_i_lane *l, psplit_diag *diag) {
     if (!move(l, view.data ? view.data : l->packed[i], view.n_bytes)) return psplit_i_nomem(diag);
     bytes += view.n_bytes;
   }
+  if (failure && !move(l, l->bundle->failure->message, (uint64_t)l->sizes[FAILURE_BYTES]))
+    return psplit_i_nomem(diag);
   psplit_i_bell_ring(l->bell, (uint32_t)l->peer, bytes < OVERLAPPED_BYTES);
   l->state = PSPLIT_I_LANE_DATA;
 out:
   return code;
+}
+
+static psplit_code no_sense(psplit_diag *diag) {
+  return psplit_i_fail(diag, PSPLIT_INTERNAL, "a message of sizes makes no sense");
+}
+
+static psplit_code begin_head_in(psplit_i_lane *l, psplit_diag *diag) {
+  psplit_i_bundle *bundle = l->bundle;
+  const int64_t *sizes = l->sizes, code = sizes[FAILURE_CODE], bytes = sizes[FAILURE_BYTES];
+  bundle->end = sizes[WHAT] == IS_END;
+  if (sizes[DEADLINE]) bundle->deadline_ns = psplit_i_now_ns() + sizes[DEADLINE];
+  if (sizes[WHAT] < IS_DATA || sizes[WHAT] > IS_FAILURE) return no_sense(diag);
+  if (sizes[WHAT] != IS_FAILURE) return PSPLIT_OK;
+  if (code <= PSPLIT_OK || code > PSPLIT_INTERNAL || bytes < 0 || bytes >= PSPLIT_DIAG_BYTES)
+    return no_sense(diag);
+  bundle->failure = calloc(1, sizeof *bundle->failure);
+  if (!bundle->failure || !move(l, bundle->failure->message, (uint64_t)bytes))
+    return psplit_i_nomem(diag);
+  bundle->failure->code = (psplit_code)code;
+  return PSPLIT_OK;
 }
 
 static psplit_code begin_data_in(psplit_i_lane *l, psplit_diag *diag) {
@@ -101,12 +133,11 @@ static psplit_code begin_data_in(psplit_i_lane *l, psplit_diag *diag) {
   l->began_ns = psplit_i_now_ns();
   l->bundle = psplit_i_bundle_create(l->n_tensors);
   if (!l->bundle) return psplit_i_nomem(diag);
-  l->bundle->end = l->sizes[0] != 0;
-  for (uint32_t i = 0; i < l->n_tensors && !l->bundle->end; i++) {
+  PSPLIT_TRY(begin_head_in(l, diag));
+  for (uint32_t i = 0; i < l->n_tensors && l->sizes[WHAT] == IS_DATA; i++) {
     const int64_t *sizes = sizes_of(l, i);
     psplit_i_tensor_view view;
-    if (sizes[2] < 0 || sizes[2] > PSPLIT_I_MAX_RANK || sizes[1] < 0)
-      return psplit_i_fail(diag, PSPLIT_INTERNAL, "a message of sizes makes no sense");
+    if (sizes[2] < 0 || sizes[2] > PSPLIT_I_MAX_RANK || sizes[1] < 0) return no_sense(diag);
     PSPLIT_TRY(psplit_i_tensor_create(l->ort, (int32_t)sizes[0], sizes + 3, (size_t)sizes[2], diag,
                                       &l->bundle->tensors[i]));
     PSPLIT_TRY(psplit_i_tensor_look(l->bundle->tensors[i], diag, &view));
@@ -114,7 +145,7 @@ static psplit_code begin_data_in(psplit_i_lane *l, psplit_diag *diag) {
       l->packed[i] = malloc((size_t)sizes[1]);
       if (!l->packed[i]) return psplit_i_nomem(diag);
     } else if (view.data && (uint64_t)sizes[1] != view.n_bytes) {
-      return psplit_i_fail(diag, PSPLIT_INTERNAL, "a message of sizes makes no sense");
+      return no_sense(diag);
     }
     if (!move(l, view.data ? view.data : l->packed[i], (uint64_t)sizes[1]))
       return psplit_i_nomem(diag);

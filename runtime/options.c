@@ -65,8 +65,10 @@ static psplit_code check(const psplit_run_options *o, uint32_t n_stages, psplit_
   if (o->n_sessions > 1 && o->n_sessions != n_stages)
     return psplit_i_fail(diag, PSPLIT_USAGE, "%zu sessions are given for %u stages", o->n_sessions,
                          n_stages);
-  if (!(o->stall_timeout_s >= 0))
-    return psplit_i_fail(diag, PSPLIT_USAGE, "a timeout of stages is 0 s or more");
+  if (!(o->stall_timeout_s >= 0) || !(o->deadline_s >= 0))
+    return psplit_i_fail(diag, PSPLIT_USAGE, "a timeout of stages and a deadline are 0 s or more");
+  if (o->on_error != PSPLIT_ON_ERROR_STOP && o->on_error != PSPLIT_ON_ERROR_SKIP)
+    return psplit_i_fail(diag, PSPLIT_USAGE, "a run stops at errors or skips them");
   if (!(o->timeout_s > 0) || !o->chunk_bytes || o->chunk_bytes > (uint64_t)1 << 30)
     return psplit_i_fail(diag, PSPLIT_USAGE,
                          "a timeout is above 0 s, a message has from 1 to 2^30 bytes");
@@ -99,6 +101,9 @@ psplit_code psplit_i_run_setup_make(const psplit_run_options *given, uint32_t n_
   run->timeout_s = o->timeout_s;
   run->chunk_bytes = o->chunk_bytes;
   run->stall_timeout_s = o->stall_timeout_s;
+  run->deadline_s = o->deadline_s;
+  run->on_error = o->on_error;
+  run->failures = &out->failures;
   run->interrupted = psplit_i_flag(o->cancel);
   run->failed = &out->failed;
   run->give_up = o->give_up;
@@ -109,10 +114,12 @@ psplit_code psplit_i_run_setup_make(const psplit_run_options *given, uint32_t n_
   }
 out:
   pthread_mutex_init(&out->turn, NULL);
+  psplit_i_failures_init(&out->failures);
   return code;
 }
 
 void psplit_i_run_setup_fini(psplit_i_run_setup *setup) {
   pthread_mutex_destroy(&setup->turn);
+  psplit_i_failures_fini(&setup->failures);
   free(setup->sessions);
 }

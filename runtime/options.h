@@ -18,6 +18,7 @@ typedef struct psplit_i_run_setup {
   psplit_i_session_options *sessions;
   pthread_mutex_t turn;
   atomic_bool failed;
+  psplit_i_failures failures;
 } psplit_i_run_setup;
 
 /* n_stages: 0 where there is but one session, of the whole model. Errors: USAGE, NOMEM. */

@@ -275,3 +275,8 @@ void psplit_i_session_stop(psplit_i_session *session) {
   OrtStatus *status = session->ort->api.RunOptionsSetTerminate(session->run_options);
   if (status) session->ort->api.ReleaseStatus(status);
 }
+
+void psplit_i_session_go_on(psplit_i_session *session) {
+  OrtStatus *status = session->ort->api.RunOptionsUnsetTerminate(session->run_options);
+  if (status) session->ort->api.ReleaseStatus(status);
+}

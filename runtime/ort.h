@@ -88,5 +88,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_session_run(psplit_i_session *session,
 
 /* Makes the run under way, if any, and all later ones fail. From any thread. */
 void psplit_i_session_stop(psplit_i_session *session);
+/* Later ones run again. */
+void psplit_i_session_go_on(psplit_i_session *session);
 
 #endif

@@ -68,6 +68,7 @@ enum {
     (const OrtSession *, size_t index, OrtAllocator *, char **))                                  \
   X(39, OrtStatus *, CreateRunOptions, (OrtRunOptions **))                                        \
   X(46, OrtStatus *, RunOptionsSetTerminate, (OrtRunOptions *))                                   \
+  X(47, OrtStatus *, RunOptionsUnsetTerminate, (OrtRunOptions *))                                 \
   X(48, OrtStatus *, CreateTensorAsOrtValue,                                                      \
     (OrtAllocator *, const int64_t *dims, size_t n_dims, int type, OrtValue **))                  \
   X(50, OrtStatus *, IsTensor, (const OrtValue *, int *))                                         \

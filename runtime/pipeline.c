@@ -169,22 +169,36 @@ static psplit_code add_feed(psplit_i_pipe *pipe, uint32_t s, psplit_diag *diag) 
   return PSPLIT_OK;
 }
 
-static psplit_code add_collect(psplit_i_pipe *pipe, uint32_t s, psplit_diag *diag) {
-  const uint32_t n_outputs = pipe->manifest.stages[s].n_outputs, *found = pipe->model_output[s];
+bool psplit_i_pipe_is_final(const psplit_i_pipe *pipe, uint32_t stage) {
+  bool gives = false;
+  for (uint32_t l = 0; l < pipe->n_links; l++)
+    gives |= pipe->links[l].from == stage && pipe->links[l].to != PSPLIT_I_OUTSIDE;
+  for (uint32_t o = 0; gives && o < pipe->manifest.stages[stage].n_outputs; o++)
+    gives = pipe->model_output[stage][o] == PSPLIT_NONE;
+  return !gives;
+}
+
+uint32_t psplit_i_pipe_n_final(const psplit_i_pipe *pipe) {
   uint32_t n = 0;
-  for (uint32_t o = 0; o < n_outputs; o++) n += found[o] != PSPLIT_NONE;
-  if (n && !add_link(pipe, s, PSPLIT_I_OUTSIDE, n)) return psplit_i_nomem(diag);
-  for (uint32_t o = 0; o < n_outputs; o++)
+  for (uint32_t s = 0; s < pipe->manifest.n_stages; s++) n += psplit_i_pipe_is_final(pipe, s);
+  return n;
+}
+
+static psplit_code add_collect(psplit_i_pipe *pipe, uint32_t s, bool outputs, psplit_diag *diag) {
+  const uint32_t n_outputs = pipe->manifest.stages[s].n_outputs, *found = pipe->model_output[s];
+  if (!psplit_i_pipe_is_final(pipe, s)) return PSPLIT_OK;
+  if (!add_link(pipe, s, PSPLIT_I_OUTSIDE, n_outputs)) return psplit_i_nomem(diag);
+  for (uint32_t o = 0; outputs && o < n_outputs; o++)
     if (found[o] != PSPLIT_NONE) add_tensor(pipe, o, found[o]);
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_pipe_open_ends(psplit_i_pipe *pipe, bool feed, bool collect,
+psplit_code psplit_i_pipe_open_ends(psplit_i_pipe *pipe, bool feed, bool collect, bool outputs,
                                     psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   for (uint32_t s = 0; s < pipe->manifest.n_stages; s++) {
     if (feed) PSPLIT_TRY(add_feed(pipe, s, diag));
-    if (collect) PSPLIT_TRY(add_collect(pipe, s, diag));
+    if (collect) PSPLIT_TRY(add_collect(pipe, s, outputs, diag));
   }
 out:
   return code;

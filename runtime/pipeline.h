@@ -32,10 +32,15 @@ PSPLIT_MUST_USE psplit_code psplit_i_pipe_read(const char *directory, uint64_t m
                                                psplit_diag *diag, psplit_i_pipe *out);
 void psplit_i_pipe_fini(psplit_i_pipe *pipe); /* a zeroed one is fine */
 
+/* Whether micro-batches end at a stage: it makes outputs of the model, or gives to nobody. The
+ * number of these. */
+bool psplit_i_pipe_is_final(const psplit_i_pipe *pipe, uint32_t stage);
+uint32_t psplit_i_pipe_n_final(const psplit_i_pipe *pipe);
+
 /* Adds links with the outside. With `feed`, for a stream, one to each stage that reads inputs of
- * the model (optional ones do not count) or receives nothing; with `collect` one from each stage
- * that makes outputs of the model. Errors: INVALID, NOMEM. */
+ * the model (optional ones do not count) or receives nothing; with `collect` one from each final
+ * stage, which without `outputs` carry nothing but whether it went well. Errors: INVALID, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_pipe_open_ends(psplit_i_pipe *pipe, bool feed, bool collect,
-                                                    psplit_diag *diag);
+                                                    bool outputs, psplit_diag *diag);
 
 #endif

@@ -9,7 +9,17 @@ psplit_i_bundle *psplit_i_bundle_create(uint32_t n) {
   return bundle;
 }
 
+psplit_code psplit_i_bundle_fail(psplit_i_bundle *bundle, const psplit_diag *failure,
+                                 psplit_diag *diag) {
+  if (failure->code == PSPLIT_OK) return PSPLIT_OK;
+  bundle->failure = malloc(sizeof *bundle->failure);
+  if (!bundle->failure) return psplit_i_nomem(diag);
+  *bundle->failure = *failure;
+  return PSPLIT_OK;
+}
+
 void psplit_i_bundle_destroy(psplit_i_bundle *bundle) {
+  if (bundle) free(bundle->failure);
   for (uint32_t i = 0; bundle && i < bundle->n; i++) psplit_i_tensor_release(bundle->tensors[i]);
   free(bundle);
 }

@@ -13,10 +13,16 @@ typedef struct psplit_i_bundle {
   uint64_t bytes;      /* of their data; filled in by who moves it */
   int64_t transfer_ns; /* time its data was on the way; 0 where it did not move */
   bool end;            /* no micro-batch: none comes behind it, and there are no tensors */
+  psplit_diag
+    *failure;          /* why the micro-batch is not computed, and there are no tensors; malloc'd */
+  int64_t deadline_ns; /* when it has to be through, on this process's clock; 0: whenever */
   psplit_i_tensor *tensors[];
 } psplit_i_bundle;
 
-psplit_i_bundle *psplit_i_bundle_create(uint32_t n);   /* NULL when out of memory */
+psplit_i_bundle *psplit_i_bundle_create(uint32_t n); /* NULL when out of memory */
+/* A copy of `failure`, unless it is none (OK). Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_bundle_fail(psplit_i_bundle *bundle,
+                                                 const psplit_diag *failure, psplit_diag *diag);
 void psplit_i_bundle_destroy(psplit_i_bundle *bundle); /* releases the tensors; NULL is fine */
 
 /* Moves bundles between queues of different processes; any thread that uses such a queue calls it,

@@ -18,7 +18,7 @@ struct psplit_i_records {
   bool met; /* somebody has been at the other end */
   char *path;
   int fd;
-  bool npy;
+  bool npy, lost;
   unsigned char *bytes;
   size_t n, capacity;
 };
@@ -64,6 +64,8 @@ psplit_code psplit_i_records_open(psplit_i_record_files *files, const char *path
            ? PSPLIT_OK
            : psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be opened: %s", path, strerror(errno));
 }
+
+bool psplit_i_records_are_lost(const psplit_i_records *records) { return records->lost; }
 
 void psplit_i_records_close_all(psplit_i_record_files *files) {
   while (files->first) {
@@ -143,31 +145,32 @@ out:
   return code;
 }
 
+/* Reads the bytes of the next tensor. */
+static psplit_code fill_next(psplit_i_records *r, const psplit_i_array_wanted *wanted,
+                             psplit_diag *diag, bool *out_whole) {
+  uint64_t elements, bytes = 0;
+  if (r->npy) return fill_npy(r, diag, out_whole);
+  if (wanted->n_dims == PSPLIT_NONE ||
+      !psplit_i_tensor_size(wanted->data_type, wanted->dims, wanted->n_dims, &elements, &bytes) ||
+      bytes == 0)
+    return psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS(INPUT_SIZE),
+                               "%s holds raw bytes: say how large the input is", r->path);
+  const psplit_code code = fill(r, (size_t)bytes, diag);
+  *out_whole = r->n == bytes;
+  return code;
+}
+
 psplit_code psplit_i_records_next(psplit_i_records *r, const psplit_i_ort *ort,
                                   const psplit_i_array_wanted *wanted, psplit_diag *diag,
                                   psplit_i_tensor **out) {
-  psplit_code code;
-  bool whole;
-  uint64_t elements, bytes = 0;
+  bool whole = false;
   *out = NULL;
   r->n = 0;
-  if (r->npy) {
-    PSPLIT_TRY(fill_npy(r, diag, &whole));
-  } else {
-    if (wanted->n_dims == PSPLIT_NONE ||
-        !psplit_i_tensor_size(wanted->data_type, wanted->dims, wanted->n_dims, &elements, &bytes) ||
-        bytes == 0)
-      return psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS(INPUT_SIZE),
-                                 "%s holds raw bytes: say how large the input is", r->path);
-    PSPLIT_TRY(fill(r, (size_t)bytes, diag));
-    whole = r->n == bytes;
-  }
-  if (!whole) {
-    if (r->n == 0 || atomic_load(r->stop)) return PSPLIT_OK;
-    return psplit_i_fail(diag, PSPLIT_MALFORMED, "%s ends within a tensor", r->path);
-  }
-  code = r->npy ? psplit_i_npy_parse(ort, r->path, r->bytes, r->n, wanted, diag, out)
+  psplit_code code = fill_next(r, wanted, diag, &whole);
+  if (code == PSPLIT_OK && !whole && r->n && !atomic_load(r->stop))
+    code = psplit_i_fail(diag, PSPLIT_MALFORMED, "%s ends within a tensor", r->path);
+  r->lost |= code != PSPLIT_OK;
+  if (code != PSPLIT_OK || !whole) return code;
+  return r->npy ? psplit_i_npy_parse(ort, r->path, r->bytes, r->n, wanted, diag, out)
                 : psplit_i_raw_parse(ort, r->path, r->bytes, r->n, wanted, diag, out);
-out:
-  return code;
 }

@@ -38,7 +38,28 @@ static psplit_code add_latency(const psplit_i_timeline *timeline, psplit_diag *d
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_report_make(const psplit_i_timeline *timeline, psplit_diag *diag,
+/* The list and its texts in one block. */
+static psplit_code add_failures(const psplit_i_failures *failures, psplit_diag *diag,
+                                psplit_run_report *out) {
+  const uint32_t n = failures->n_kept;
+  psplit_run_failure *rows =
+    malloc((size_t)n * (sizeof *rows + sizeof failures->kept->message) + 1);
+  if (!rows) return psplit_i_nomem(diag);
+  char *text = (char *)(rows + n);
+  for (uint32_t i = 0; i < n; i++) {
+    const psplit_i_failure *from = &failures->kept[i];
+    rows[i] = (psplit_run_failure){from->micro_batch, (psplit_code)from->code, text};
+    snprintf(text, sizeof from->message, "%s", from->message);
+    text += sizeof from->message;
+  }
+  out->n_failed = failures->n;
+  out->n_failures = n;
+  out->failures = rows;
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_report_make(const psplit_i_timeline *timeline,
+                                 const psplit_i_failures *failures, psplit_diag *diag,
                                  psplit_run_report *out) {
   const uint32_t k = timeline->n_stages;
   const double n = (double)timeline->n_micro_batches;
@@ -56,14 +77,17 @@ psplit_code psplit_i_report_make(const psplit_i_timeline *timeline, psplit_diag 
     if (sums->first_sent_ns > filled) filled = sums->first_sent_ns;
     if (sums->last_sent_ns > last) last = sums->last_sent_ns;
   }
-  const psplit_code code = add_latency(timeline, diag, &report);
+  psplit_code code = add_latency(timeline, diag, &report);
+  if (code == PSPLIT_OK) code = add_failures(failures, diag, &report);
   if (code != PSPLIT_OK) {
     psplit_i_report_fini(&report);
     return code;
   }
   report.seconds = 1e-9 * (double)(last - first);
-  report.throughput = last > first ? n / report.seconds : 0;
-  if (n > 1 && last > filled) report.steady_throughput = (n - 1) / (1e-9 * (double)(last - filled));
+  const double n_good = n - (double)report.n_failed;
+  report.throughput = last > first ? n_good / report.seconds : 0;
+  if (n_good > 1 && last > filled)
+    report.steady_throughput = (n_good - 1) / (1e-9 * (double)(last - filled));
   const double room = (double)(last - first) * k;
   report.bubble_frac = room > 0 ? 1 - busy / room : 0;
   report.bubble_fill_frac = n > 0 ? (k - 1.0) / (n + k - 1.0) : 0;
@@ -73,7 +97,9 @@ psplit_code psplit_i_report_make(const psplit_i_timeline *timeline, psplit_diag 
 
 void psplit_i_report_fini(psplit_run_report *report) {
   free((void *)(uintptr_t)report->stages);
+  free((void *)(uintptr_t)report->failures);
   report->stages = NULL;
+  report->failures = NULL;
 }
 
 static void put_ns(psplit_i_json *json, const char *key, int64_t ns) {
@@ -102,6 +128,17 @@ void psplit_i_report_json(const psplit_run_report *report, const psplit_i_pipe *
   put_text(&json, "transport", transport);
   put_text(&json, "onnxruntime", onnxruntime);
   put_ns(&json, "micro_batches", (int64_t)report->n_micro_batches);
+  put_ns(&json, "failed", (int64_t)report->n_failed);
+  psplit_i_json_key(&json, "failures");
+  psplit_i_json_open(&json, '[');
+  for (uint32_t i = 0; i < report->n_failures; i++) {
+    psplit_i_json_open(&json, '{');
+    put_ns(&json, "micro_batch", (int64_t)report->failures[i].micro_batch);
+    put_text(&json, "code", psplit_code_name(report->failures[i].code));
+    put_text(&json, "message", report->failures[i].message);
+    psplit_i_json_close(&json, '}');
+  }
+  psplit_i_json_close(&json, ']');
   put_double(&json, "seconds", report->seconds);
   put_double(&json, "throughput_per_s", report->throughput);
   put_double(&json, "steady_throughput_per_s", report->steady_throughput);

@@ -4,8 +4,9 @@
 
 #include "runtime.h"
 
-/* Fills the report, whose stages are malloc'd. Errors: NOMEM. */
+/* Fills the report, whose lists are malloc'd. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_report_make(const psplit_i_timeline *timeline,
+                                                 const psplit_i_failures *failures,
                                                  psplit_diag *diag, psplit_run_report *out);
 void psplit_i_report_fini(psplit_run_report *report);
 

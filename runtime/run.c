@@ -144,12 +144,14 @@ psplit_code psplit_i_run_over(psplit_i_transport transport, const char *name, ui
   output.path = output.directory.directory = setup.given.output;
   output.streams = output.path && psplit_i_records_are_in(output.path);
   PSPLIT_TRY(psplit_i_feed_check(&setup.run.feed.given, pipe, diag));
-  if (setup.given.stream || output.streams)
-    PSPLIT_TRY(psplit_i_pipe_open_ends(pipe, setup.given.stream, output.streams, diag));
   PSPLIT_TRY(open_output(&output, &setup, rank, &pipe->manifest, diag));
+  PSPLIT_TRY(psplit_i_pipe_open_ends(pipe, setup.given.stream,
+                                     output.streams || psplit_i_pipe_n_final(pipe) > 1,
+                                     setup.run.logger != NULL, diag));
   PSPLIT_TRY(transport(&ort->ort, pipe, &setup.run, rank, diag, &run->timeline));
   PSPLIT_TRY(finish_output(&output, &setup, rank, &pipe->manifest, &run->timeline, diag));
-  if (rank == 0) PSPLIT_TRY(psplit_i_report_make(&run->timeline, diag, &run->report));
+  if (rank == 0)
+    PSPLIT_TRY(psplit_i_report_make(&run->timeline, &setup.failures, diag, &run->report));
 out:
   pipe->n_links = n_links; /* the ends are those of this run */
   if (output.stream.fd != STDOUT_FILENO) close(output.stream.fd);

@@ -8,6 +8,7 @@
  *   records.c          files that hold one tensor after another
  *   pipeline.c         pipeline.json: who sends what to whom
  *   queue.c            bundles of tensors in bounded queues
+ *   failures.c         micro-batches that cannot be computed
  *   stage.c            one stage: take, run, give, for each micro-batch
  *   ends.c             before the first stage and behind the last: feeder, collector
  *   workers.c          the threads of a run
@@ -30,11 +31,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "failures.h"
 #include "feed.h"
 #include "pipeline.h"
 
 /* Receives output `output` (position in the manifest's outputs) of a micro-batch; called by the
- * thread of the stage that made it, or by the collector. The tensor is lent. */
+ * thread of the only stage that finishes micro-batches, or by the collector. The tensor is lent. */
 typedef psplit_code (*psplit_i_logger)(void *user, uint32_t micro_batch, uint32_t output,
                                        psplit_i_tensor *tensor, psplit_diag *diag);
 
@@ -46,14 +48,16 @@ typedef struct psplit_i_run_options {
   const psplit_i_session_options *stage_sessions; /* [n_stages]; NULL: `session` for all */
   psplit_i_feed_options feed;
   uint32_t n_micro_batches; /* measured ones, at least 1; of a stream, at most so many */
-  uint32_t n_warmup;      /* run before the clock starts; their outputs are dropped; 0 in streams */
-  uint32_t depth;         /* bundles that wait between two stages, at least 1 */
-  bool pin;               /* threads: a core for each stage, where there are enough */
-  pthread_mutex_t *turn;  /* threads: held by the stage that computes; NULL: all compute at once */
-  double timeout_s;       /* MPI: longest silence of a rank that is waited for */
-  double stall_timeout_s; /* psplit_run_options */
-  uint64_t chunk_bytes;   /* MPI: largest message, at most 2^30 */
-  psplit_i_logger logger; /* may be NULL */
+  uint32_t n_warmup;     /* run before the clock starts; their outputs are dropped; 0 in streams */
+  uint32_t depth;        /* bundles that wait between two stages, at least 1 */
+  bool pin;              /* threads: a core for each stage, where there are enough */
+  pthread_mutex_t *turn; /* threads: held by the stage that computes; NULL: all compute at once */
+  double timeout_s;      /* MPI: longest silence of a rank that is waited for */
+  double stall_timeout_s, deadline_s; /* psplit_run_options */
+  psplit_on_error on_error;
+  psplit_i_failures *failures; /* with PSPLIT_ON_ERROR_SKIP: gets them */
+  uint64_t chunk_bytes;        /* MPI: largest message, at most 2^30 */
+  psplit_i_logger logger;      /* may be NULL */
   void *user;
   const atomic_int *interrupted; /* looked at now and then; not 0: stop */
   atomic_bool *failed;           /* set at the first failure, for sinks that wait; may be NULL */

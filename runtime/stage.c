@@ -16,14 +16,19 @@ typedef struct work {
   psplit_i_tensor **inputs;  /* [n_inputs] by port */
   psplit_i_tensor **given;   /* [n_given], borrowed from inputs */
   psplit_i_tensor **outputs; /* [n_outputs] */
+  psplit_diag failure;       /* of the micro-batch at hand; OK: none */
+  int64_t deadline_ns;       /* of it; 0: none */
 } work;
 
 void psplit_i_stage_init(psplit_i_stage *stage) {
   pthread_mutex_init(&stage->mutex, NULL);
+  stage->begins = true;
   for (uint32_t l = 0; l < stage->pipe->n_links; l++) {
     stage->streams |= stage->pipe->links[l].from == PSPLIT_I_OUTSIDE;
     stage->collected |= stage->pipe->links[l].to == PSPLIT_I_OUTSIDE;
+    stage->begins &= stage->pipe->links[l].to != stage->index;
   }
+  stage->finishes = !stage->collected && psplit_i_pipe_is_final(stage->pipe, stage->index);
 }
 
 const psplit_i_session_options *psplit_i_stage_session(const psplit_i_run_options *options,
@@ -47,7 +52,23 @@ static void begin(psplit_i_stage *stage, psplit_i_activity activity) {
 
 static void end(psplit_i_stage *stage) { atomic_store(&stage->since_ns, 0); }
 
+static void stop_late(psplit_i_stage *stage) {
+  pthread_mutex_lock(&stage->mutex);
+  if (stage->computing && !stage->late && psplit_i_now_ns() > stage->deadline_ns) {
+    stage->late = true;
+    psplit_i_session_stop(stage->running);
+  }
+  pthread_mutex_unlock(&stage->mutex);
+}
+
+int64_t psplit_i_stage_look_ns(const psplit_i_run_options *options) {
+  static const int64_t LEAST_NS = 1000000, MOST_NS = 50000000;
+  const int64_t ns = (int64_t)(1e9 * options->deadline_s / 10);
+  return !ns || ns > MOST_NS ? MOST_NS : ns < LEAST_NS ? LEAST_NS : ns;
+}
+
 psplit_code psplit_i_stage_check(psplit_i_stage *stage, psplit_diag *diag) {
+  stop_late(stage);
   const double most_s = stage->options->stall_timeout_s;
   const int64_t since_ns = atomic_load(&stage->since_ns);
   if (!(most_s > 0) || !since_ns || 1e-9 * (double)(psplit_i_now_ns() - since_ns) <= most_s)
@@ -180,47 +201,78 @@ static psplit_code open_work(psplit_i_stage *stage, const psplit_i_manifest_stag
   return open_feeds(stage, table, w, diag);
 }
 
-/* Fills w->inputs. False if the run was stopped, or *out_end: that was all. */
-static bool take(psplit_i_stage *stage, work *w, uint64_t micro_batch, psplit_diag *diag,
-                 psplit_i_event *event, bool *out_end) {
+static void take_bundle(const psplit_i_pipe_link *link, psplit_i_bundle *bundle, work *w) {
+  for (uint32_t i = 0; !bundle->end && i < link->n_tensors; i++) {
+    w->inputs[link->inputs[i]] = bundle->tensors[i];
+    bundle->tensors[i] = NULL;
+  }
+  if (bundle->failure && w->failure.code == PSPLIT_OK) w->failure = *bundle->failure;
+  if (bundle->deadline_ns && (!w->deadline_ns || bundle->deadline_ns < w->deadline_ns))
+    w->deadline_ns = bundle->deadline_ns;
+}
+
+/* What went wrong with a micro-batch here, for all that comes behind. */
+static void name_place(const psplit_i_stage *stage, work *w, uint64_t micro_batch) {
+  psplit_i_diag_context(&w->failure, "stage %u (%s): micro-batch %" PRIu64, stage->index,
+                        stage->pipe->manifest.stages[stage->index].file, micro_batch);
+}
+
+/* The inputs of the model that this stage reads by itself. */
+static void read_feeds(psplit_i_stage *stage, work *w, uint64_t micro_batch) {
+  const uint32_t n_inputs = stage->pipe->manifest.stages[stage->index].n_inputs;
+  psplit_code code = w->failure.code;
+  for (uint32_t i = 0; i < n_inputs && code == PSPLIT_OK; i++)
+    if (w->is_fed[i])
+      code = psplit_i_feed_get(&w->feeds[i], (uint32_t)micro_batch, &w->failure, &w->inputs[i]);
+  if (code != PSPLIT_OK) name_place(stage, w, micro_batch);
+}
+
+/* Fills w->inputs, or w->failure. False if the run was stopped, or *out_end: that was all. */
+static bool take(psplit_i_stage *stage, work *w, uint64_t micro_batch, psplit_i_event *event,
+                 bool *out_end) {
   const psplit_i_pipe *pipe = stage->pipe;
+  if (w->failure.code != PSPLIT_OK) w->failure = (psplit_diag){0};
+  w->deadline_ns = 0;
   for (uint32_t l = 0; l < pipe->n_links; l++) {
-    const psplit_i_pipe_link *link = &pipe->links[l];
-    if (link->to != stage->index) continue;
+    if (pipe->links[l].to != stage->index) continue;
     psplit_i_bundle *bundle = psplit_i_queue_pop(stage->queues[l]);
     if (!bundle) return false;
     *out_end |= bundle->end; /* all come to the end at the same micro-batch */
-    for (uint32_t i = 0; !bundle->end && i < link->n_tensors; i++) {
-      w->inputs[link->inputs[i]] = bundle->tensors[i];
-      bundle->tensors[i] = NULL;
-    }
+    take_bundle(&pipe->links[l], bundle, w);
     event->transfer_ns += bundle->transfer_ns;
     event->bytes += bundle->bytes;
     psplit_i_bundle_destroy(bundle);
   }
   if (*out_end) return false;
-  const uint32_t n_inputs = pipe->manifest.stages[stage->index].n_inputs;
-  for (uint32_t i = 0; i < n_inputs; i++)
-    if (w->is_fed[i] && psplit_i_feed_get(&w->feeds[i], (uint32_t)micro_batch, diag, &w->inputs[i]))
-      return false;
+  if (stage->begins && stage->options->deadline_s > 0)
+    w->deadline_ns = psplit_i_now_ns() + (int64_t)(1e9 * stage->options->deadline_s);
+  if (w->failure.code == PSPLIT_OK) read_feeds(stage, w, micro_batch);
   return true;
 }
 
-/* Hands w->outputs to those behind this stage, or tells them the end. */
+/* Hands w->outputs, or why there are none, to those behind this stage, or tells them the end. */
 static psplit_code give(psplit_i_stage *stage, work *w, bool end, psplit_diag *diag,
                         bool *out_stopped) {
   const psplit_i_pipe *pipe = stage->pipe;
+  psplit_code code = PSPLIT_OK;
   for (uint32_t l = 0; l < pipe->n_links && !*out_stopped; l++) {
     const psplit_i_pipe_link *link = &pipe->links[l];
     if (link->from != stage->index) continue;
     psplit_i_bundle *bundle = psplit_i_bundle_create(link->n_tensors);
     if (!bundle) return psplit_i_nomem(diag);
     bundle->end = end;
-    for (uint32_t i = 0; i < link->n_tensors && !end; i++)
-      bundle->tensors[i] = psplit_i_tensor_hold(w->outputs[link->outputs[i]]);
+    bundle->deadline_ns = w->deadline_ns;
+    if (!end) code = psplit_i_bundle_fail(bundle, &w->failure, diag);
+    for (uint32_t i = 0; i < link->n_tensors && !end && !bundle->failure; i++)
+      if (code == PSPLIT_OK)
+        bundle->tensors[i] = psplit_i_tensor_hold(w->outputs[link->outputs[i]]);
+    if (code != PSPLIT_OK) {
+      psplit_i_bundle_destroy(bundle);
+      return code;
+    }
     *out_stopped = !psplit_i_queue_push(stage->queues[l], bundle);
   }
-  return PSPLIT_OK;
+  return code;
 }
 
 /* Hands outputs of the model to the logger, where no collector does. */
@@ -229,13 +281,23 @@ static psplit_code put_out(psplit_i_stage *stage, work *w, uint64_t micro_batch,
   const psplit_i_run_options *options = stage->options;
   const uint32_t n = stage->pipe->manifest.stages[stage->index].n_outputs;
   psplit_code code = PSPLIT_OK;
-  for (uint32_t i = 0; options->logger && !stage->collected && i < n; i++) {
+  for (uint32_t i = 0; options->logger && i < n; i++) {
     const uint32_t output = stage->pipe->model_output[stage->index][i];
     if (output == PSPLIT_NONE) continue;
     PSPLIT_TRY(options->logger(options->user, (uint32_t)micro_batch, output, w->outputs[i], diag));
   }
 out:
   return code;
+}
+
+/* The end of a micro-batch, where that is here. */
+static psplit_code finish(psplit_i_stage *stage, work *w, uint64_t micro_batch, bool measured,
+                          psplit_diag *diag, bool *out_stopped) {
+  if (!stage->finishes || *out_stopped) return PSPLIT_OK;
+  if (w->failure.code == PSPLIT_OK)
+    return measured ? put_out(stage, w, micro_batch, diag) : PSPLIT_OK;
+  return psplit_i_host_pass_over(stage->host, stage->options, micro_batch, measured, &w->failure,
+                                 diag, out_stopped);
 }
 
 static void add_event(psplit_i_stage *stage, uint64_t micro_batch, const psplit_i_event *e) {
@@ -253,6 +315,15 @@ static void add_event(psplit_i_stage *stage, uint64_t micro_batch, const psplit_
   sums->last_sent_ns = e->sent_ns;
 }
 
+static void set_computing(psplit_i_stage *stage, bool computing, int64_t deadline_ns) {
+  pthread_mutex_lock(&stage->mutex);
+  stage->computing = computing;
+  stage->deadline_ns = deadline_ns;
+  if (stage->late && !computing && !stage->stopped) psplit_i_session_go_on(stage->running);
+  stage->late = false;
+  pthread_mutex_unlock(&stage->mutex);
+}
+
 /* Computes, when it is this stage's turn; event->ready_ns is when it begins. */
 static psplit_code compute(psplit_i_stage *stage, work *w, psplit_diag *diag,
                            psplit_i_event *event) {
@@ -260,26 +331,48 @@ static psplit_code compute(psplit_i_stage *stage, work *w, psplit_diag *diag,
   take_turn(turn);
   event->ready_ns = psplit_i_now_ns();
   begin(stage, PSPLIT_I_COMPUTES);
+  if (w->deadline_ns) set_computing(stage, true, w->deadline_ns);
   const psplit_code code =
     psplit_i_session_run(&w->session, w->input_names, w->given, w->n_given, w->output_names,
                          w->outputs, stage->pipe->manifest.stages[stage->index].n_outputs, diag);
+  if (w->deadline_ns) set_computing(stage, false, 0);
   end(stage);
   leave_turn(turn);
   return code;
+}
+
+/* Runs what was taken, where that is not in vain. */
+static void run_or_fail(psplit_i_stage *stage, work *w, uint64_t micro_batch,
+                        psplit_i_event *event) {
+  const psplit_i_manifest_stage *table = &stage->pipe->manifest.stages[stage->index];
+  psplit_diag late = {0};
+  psplit_code code = w->failure.code;
+  event->ready_ns = psplit_i_now_ns();
+  if (code == PSPLIT_OK) {
+    atomic_store(&stage->micro_batch, micro_batch);
+    for (uint32_t i = 0; i < w->n_given; i++) w->given[i] = w->inputs[w->input_ports[i]];
+    code = psplit_i_deadline_check(w->deadline_ns, &w->failure);
+    if (code == PSPLIT_OK) code = compute(stage, w, &w->failure, event);
+    if (psplit_i_deadline_check(w->deadline_ns, &late) != PSPLIT_OK) {
+      if (code == PSPLIT_OK) release_all(w->outputs, table->n_outputs);
+      w->failure = late; /* whatever else: it may have failed because it was stopped */
+      code = late.code;
+    }
+    if (code != PSPLIT_OK) name_place(stage, w, micro_batch);
+  }
+  release_all(w->inputs, table->n_inputs);
+  event->done_ns = psplit_i_now_ns();
 }
 
 /* Runs what was taken and hands it on. */
 static psplit_code run_one(psplit_i_stage *stage, work *w, uint64_t micro_batch, bool measured,
                            psplit_i_event *event, psplit_diag *diag, bool *out_stopped) {
   const psplit_i_manifest_stage *table = &stage->pipe->manifest.stages[stage->index];
-  psplit_code code;
-  atomic_store(&stage->micro_batch, micro_batch);
-  for (uint32_t i = 0; i < w->n_given; i++) w->given[i] = w->inputs[w->input_ports[i]];
-  PSPLIT_TRY(compute(stage, w, diag, event));
-  release_all(w->inputs, table->n_inputs);
-  event->done_ns = psplit_i_now_ns();
+  psplit_code code = PSPLIT_OK;
+  run_or_fail(stage, w, micro_batch, event);
+  *out_stopped = atomic_load(&stage->host->stopped); /* what fails then fails for that */
   PSPLIT_TRY(give(stage, w, false, diag, out_stopped));
-  if (measured && !*out_stopped) PSPLIT_TRY(put_out(stage, w, micro_batch, diag));
+  PSPLIT_TRY(finish(stage, w, micro_batch, measured, diag, out_stopped));
   release_all(w->outputs, table->n_outputs);
   event->sent_ns = psplit_i_now_ns();
   if (measured) add_event(stage, micro_batch, event);
@@ -290,17 +383,26 @@ out:
 /* Runs micro-batches 0..n-1, in a stream all that come. False if the run was stopped, here (diag
  * tells) or elsewhere. */
 static bool run_all(psplit_i_stage *stage, work *w, uint32_t n, bool measured, psplit_diag *diag) {
-  bool stopped = false, end = false;
+  bool stopped = false, at_end = false;
   for (uint64_t m = 0; (m < n || stage->streams) && !stopped; m++) {
     psplit_i_event event = {.begin_ns = psplit_i_now_ns()};
-    if (take(stage, w, m, diag, &event, &end) &&
-        run_one(stage, w, m, measured, &event, diag, &stopped) == PSPLIT_OK)
-      continue;
-    if (end) return true;
-    if (diag->code != PSPLIT_OK) psplit_i_diag_context(diag, "micro-batch %" PRIu64, m);
+    if (!take(stage, w, m, &event, &at_end)) return at_end;
+    if (run_one(stage, w, m, measured, &event, diag, &stopped) == PSPLIT_OK) continue;
+    psplit_i_diag_context(diag, "micro-batch %" PRIu64, m);
     return false;
   }
   return !stopped;
+}
+
+psplit_code psplit_i_host_pass_over(psplit_i_host *host, const psplit_i_run_options *options,
+                                    uint64_t micro_batch, bool measured, const psplit_diag *failure,
+                                    psplit_diag *diag, bool *out_stopped) {
+  if (options->on_error == PSPLIT_ON_ERROR_SKIP && options->failures)
+    return measured ? psplit_i_failures_add(options->failures, micro_batch, failure, diag)
+                    : PSPLIT_OK;
+  host->fail(host, failure);
+  *out_stopped = true;
+  return PSPLIT_OK;
 }
 
 /* All from the first meeting to the word that this was all. */

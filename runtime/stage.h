@@ -22,6 +22,14 @@ typedef enum psplit_i_activity {
   PSPLIT_I_CLOSES
 } psplit_i_activity;
 
+/* By who finishes micro-batches: notes the failure of one, but in the warm-up, or stops the run
+ * with it, as options->on_error says. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_host_pass_over(psplit_i_host *host,
+                                                    const psplit_i_run_options *options,
+                                                    uint64_t micro_batch, bool measured,
+                                                    const psplit_diag *failure, psplit_diag *diag,
+                                                    bool *out_stopped);
+
 typedef struct psplit_i_stage {
   uint32_t index;
   const psplit_i_ort *ort;
@@ -36,6 +44,10 @@ typedef struct psplit_i_stage {
   psplit_i_session *running; /* for psplit_i_stage_stop */
   bool stopped;
   bool streams, collected; /* there is a feeder, a collector */
+  bool begins;             /* nobody gives it anything */
+  bool finishes;           /* micro-batches end here */
+  bool computing, late;    /* guarded by `mutex`: a run is under way; it was stopped as too late */
+  int64_t deadline_ns;     /* of what is computed; the same */
   _Atomic psplit_i_activity activity;
   _Atomic uint64_t micro_batch; /* that is computed */
   _Atomic int64_t since_ns;     /* when the activity began; 0: it waits */
@@ -56,8 +68,10 @@ void psplit_i_stage_main(psplit_i_stage *stage);
 /* Makes psplit_i_stage_main return soon. From any thread. */
 void psplit_i_stage_stop(psplit_i_stage *stage);
 
-/* Fails where ONNX Runtime has kept the stage for longer than options->stall_timeout_s. From any
- * thread. Errors: IO. */
+/* A look from outside, now and then: stops what is computed and too late, and fails where ONNX
+ * Runtime has kept the stage for longer than options->stall_timeout_s. Errors: IO. */
 PSPLIT_MUST_USE psplit_code psplit_i_stage_check(psplit_i_stage *stage, psplit_diag *diag);
+/* How often to look. */
+int64_t psplit_i_stage_look_ns(const psplit_i_run_options *options);
 
 #endif

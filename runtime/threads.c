@@ -79,8 +79,8 @@ static void pin_to_core(pthread_t thread, uint32_t index, uint32_t n_stages) {
 
 /* Waits for all, and looks now and then whether someone interrupts, or a stage is stuck. */
 static void wait_for_all(crew *c, const atomic_int *interrupted) {
-  static const int64_t LOOK_NS = 50000000;
-  while (!psplit_i_workers_wait(&c->workers, LOOK_NS) && !atomic_load(&c->host.stopped)) {
+  const int64_t look_ns = psplit_i_stage_look_ns(c->ends.options);
+  while (!psplit_i_workers_wait(&c->workers, look_ns) && !atomic_load(&c->host.stopped)) {
     psplit_diag diag = {0};
     psplit_code code = PSPLIT_OK;
     if (interrupted && atomic_load(interrupted))

@@ -35,6 +35,8 @@ enum {
   OPT_STREAM,
   OPT_PROFILE,
   OPT_MAX_TEXT,
+  OPT_ON_ERROR,
+  OPT_DEADLINE,
 };
 
 static const cli_option OPTIONS[] = {
@@ -54,6 +56,9 @@ static const cli_option OPTIONS[] = {
   {OPT_PIN, "pin", NULL, "keep each stage on a core of its own, where nothing else needs it"},
   {OPT_NO_PIN, "no-pin", NULL, "leave that to the system; this is the default"},
   {OPT_ALONE, "one-at-a-time", NULL, "no two stages compute at once: what each takes by itself"},
+  {OPT_ON_ERROR, "on-error", "stop|skip",
+   "at a micro-batch that fails, deliver those before it and stop (default), or go on without it"},
+  {OPT_DEADLINE, "deadline", "MS", "a micro-batch that takes longer fails; default: any time"},
   {OPT_TIMEOUT, "timeout", "SECONDS",
    "longest time to open a stage, or for a micro-batch of it; default: any. Longest silence of a "
    "rank; default: 60"},
@@ -81,11 +86,12 @@ static const cli PROGRAM = {"onnx-pipeline-run", "DIR [OPTION]... | --profile FI
                             "own micro-batch. Reports how fast it was beside what was predicted.",
                             OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
 
-enum { PROFILE_RUNS = 20 };
+enum { PROFILE_RUNS = 20, EXIT_SKIPPED = 1 };
 
 typedef struct settings {
   const char *directory, *onnxruntime, *trace, *profile;
   bool json, quiet, mpi;
+  bool skipped; /* some micro-batches were */
   feed_settings feed;
   ort_settings ort;
   psplit_session session; /* of all stages */
@@ -125,6 +131,17 @@ static int parse(int argc, char **argv, settings *s) {
       case OPT_PIN: s->run.pin = true; break;
       case OPT_NO_PIN: s->run.pin = false; break;
       case OPT_ALONE: s->run.one_at_a_time = true; break;
+      case OPT_ON_ERROR: {
+        static const char *const WHAT[] = {"stop", "skip", NULL};
+        int choice = 0;
+        good = cli_choice(&PROGRAM, "on-error", argument, WHAT, &choice);
+        s->run.on_error = choice ? PSPLIT_ON_ERROR_SKIP : PSPLIT_ON_ERROR_STOP;
+        break;
+      }
+      case OPT_DEADLINE:
+        good = cli_real(&PROGRAM, "deadline", argument, 0.001, 1e9, &s->run.deadline_s);
+        s->run.deadline_s *= 1e-3;
+        break;
       case OPT_TIMEOUT:
         good = cli_real(&PROGRAM, "timeout", argument, 0.1, 1e9, &s->run.timeout_s);
         s->run.stall_timeout_s = s->run.timeout_s;
@@ -239,6 +256,16 @@ static psplit_code put_json(const psplit_run *run, FILE *out, psplit_diag *diag)
   return code;
 }
 
+/* What --on-error skip passed over, on standard error. */
+static void tell_failures(const psplit_run_report *report) {
+  enum { MOST = 10 };
+  for (uint32_t i = 0; i < report->n_failures && i < MOST; i++)
+    fprintf(stderr, "warning: skipped: %s\n", report->failures[i].message);
+  if (report->n_failed)
+    fprintf(stderr, "warning: %" PRIu64 " of %" PRIu64 " micro-batches were skipped\n",
+            report->n_failed, report->n_micro_batches);
+}
+
 static psplit_code tell(const settings *s, const psplit_pipeline_info *pipeline,
                         const psplit_run *run, psplit_diag *diag) {
   FILE *out = to_stdout(s) ? stderr : stdout; /* outputs are not to be mixed with words */
@@ -248,6 +275,7 @@ static psplit_code tell(const settings *s, const psplit_pipeline_info *pipeline,
     code = put_json(run, out, diag);
   else if (!s->quiet)
     print_table(psplit_run_get_report(run), pipeline, out);
+  tell_failures(psplit_run_get_report(run));
   if (fflush(out) != 0 || ferror(out))
     code = psplit_diag_fail(diag, PSPLIT_IO, "standard output cannot be written");
   return code;
@@ -361,6 +389,7 @@ static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank) {
     code = check_results(s, diag);
   if (code == PSPLIT_OK) code = take_through(s, ort, pipeline, diag, &made);
   if (code == PSPLIT_OK && made) code = tell(s, psplit_pipeline_get_info(pipeline), made, diag);
+  s->skipped = made && psplit_run_get_report(made)->n_failed;
   psplit_run_destroy(made);
   psplit_onnxruntime_close(ort);
   psplit_pipeline_close(pipeline);
@@ -389,7 +418,7 @@ int main(int argc, char **argv) {
     cli_on_interrupt(on_signal);
     signal(SIGPIPE, SIG_IGN); /* a reader that has gone is an error like any other */
     if (code == PSPLIT_OK) code = s.profile ? profile(&s, &diag) : run(&s, &diag, rank);
-    status = exit_status(code);
+    status = code == PSPLIT_OK && s.skipped ? EXIT_SKIPPED : exit_status(code);
     if (code != PSPLIT_OK) cli_fail(&diag);
   }
   feed_fini(&s.feed);

@@ -142,6 +142,13 @@ typedef psplit_code (*psplit_take_output)(void *user, uint32_t micro_batch, uint
 /* As n_micro_batches of a stream: until its inputs end. */
 #define PSPLIT_RUN_ENDLESS UINT32_MAX
 
+/* What a run does at a micro-batch that cannot be read, fails in a stage or misses its deadline. In
+ * either case those before it are delivered. */
+typedef enum psplit_on_error {
+  PSPLIT_ON_ERROR_STOP, /* ends, with that failure */
+  PSPLIT_ON_ERROR_SKIP  /* passes over it: gives no outputs of it, and names it in the report */
+} psplit_on_error;
+
 typedef struct psplit_run_options {
   size_t struct_size;
   /* How ONNX Runtime runs stages: 0: one thread, all optimisations, CPU; 1: `sessions` holds what
@@ -175,6 +182,10 @@ typedef struct psplit_run_options {
    * and that a named pipe may have nobody at its other end; 0: any. A source or a reader that is
    * there may take its time. */
   double stall_timeout_s;
+  /* A micro-batch whose outputs are not there so long after its inputs were fails. 0: they may take
+   * any time. */
+  double deadline_s;
+  psplit_on_error on_error;
 } psplit_run_options;
 
 /* One micro-batch after one warm-up, depth 2, timeout 60 s, messages of 1 GiB, else 0 or NULL. */
@@ -182,6 +193,13 @@ PSPLIT_API void psplit_run_options_defaults(psplit_run_options *options, size_t 
 static inline void psplit_run_options_init(psplit_run_options *options) {
   psplit_run_options_defaults(options, sizeof *options);
 }
+
+/* A micro-batch that was passed over. */
+typedef struct psplit_run_failure {
+  uint64_t micro_batch;
+  psplit_code code;
+  const char *message;
+} psplit_run_failure;
 
 /* Means over the micro-batches of a stage, ns. */
 typedef struct psplit_stage_report {
@@ -205,6 +223,9 @@ typedef struct psplit_run_report {
   double bubble_frac;                /* part of the stages' time in which they did not compute */
   double bubble_fill_frac;           /* what filling and draining alone would cost: (K-1)/(M+K-1) */
   const psplit_stage_report *stages; /* [n_stages] */
+  uint64_t n_failed;                 /* of n_micro_batches: those that were passed over */
+  uint32_t n_failures;               /* the first of these, at most 256 */
+  const psplit_run_failure *failures;
 } psplit_run_report;
 
 /* A finished run: what was measured. */

@@ -92,7 +92,7 @@ for (const signal of launcher ? ['SIGTERM'] : Object.keys(STATUS)) {
 await computing('a stage that computes: the second signal', ['SIGINT', 'SIGTERM'],
   { pattern: /^error: interrupted again/m, most: AT_ONCE_MS });
 
-// Another stage fails meanwhile: its error is told, and with it who did not end.
+// Another stage fails meanwhile: what was accepted before is computed all the same, but not against a signal.
 const raw = (i, bytes) => {
   writeFileSync(join(tmp, `${i}.raw`), '');
   truncateSync(join(tmp, `${i}.raw`), bytes); // all zero, and takes no room on the disk
@@ -100,15 +100,18 @@ const raw = (i, bytes) => {
 raw(0, N * N * 8);
 raw(1, 8);
 {
-  const run = startRun(dir, '--input', `${input}=${join(tmp, '{}.raw')}`, '--dim', `n=${N}`, '-m', '2', '--warmup', '0');
+  const failing = [dir, '--input', `${input}=${join(tmp, '{}.raw')}`, '--dim', `n=${N}`, '-m', '2', '--warmup', '0'];
+  const run = startRun(...failing);
+  const early = await within(4000, run.ended);
+  const pid = launcher ? processesBelow(run.child.pid, runner).sort((a, b) => used(b) - used(a))[0] : run.child.pid;
+  tap.ok(!early, 'a failure beside a stage that computes: that is waited for', run.stderr);
+  await ends('and interrupted', run, pid ?? run.child.pid, ['SIGTERM'], { pattern: stuck });
+  const timed = startRun(...failing, '--timeout', '2');
   const since = Date.now();
-  const end = await within(30000, run.ended);
-  if (!end) run.child.kill('SIGKILL');
-  // A rank has no other stage to wait for.
-  const pattern = launcher ? /^error: stage 0 .*micro-batch 1/m
-    : /^error: stage 0 .*micro-batch 1.*not ended within 2 s: stage 1/m;
-  tap.ok(end?.status === 4 && pattern.test(run.stderr),
-    'a failure beside a stage that computes', `${JSON.stringify(end)} after ${Date.now() - since} ms\n${run.stderr}`);
+  const end = await within(30000, timed.ended);
+  if (!end) timed.child.kill('SIGKILL');
+  tap.ok(end?.status === 3 && /^error: stage 1 .*micro-batch 0.*not ended within 2 s: stage 1/m.test(timed.stderr),
+    'and not for longer than --timeout', `${JSON.stringify(end)} after ${Date.now() - since} ms\n${timed.stderr}`);
 }
 
 if (!launcher) {

@@ -4,6 +4,7 @@
  *   hang-open, hang-run, hang-close   of sessions whose file's name has FILE in it: never returns
  *   slow-run     runs take N ms longer
  *   fail-run     run N, from 0, fails
+ *   slow-once    run N, from 0, takes a second longer
  *   alone        has WebGPU, and dies where two sessions are at work at once */
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -72,6 +73,7 @@ static void *run(void *session, const void *options, const char *const *input_na
   const int here = is_chosen(session);
   if (here && is("hang-run")) hang();
   if (here && is("slow-run")) nap(number);
+  if (here && is("slow-once") && atomic_fetch_add(&n_runs, 1) == number) nap(1000);
   if (here && is("fail-run") && atomic_fetch_add(&n_runs, 1) == number)
     return ((void *(*)(int, const char *))of[CREATE_STATUS])(1, "it fails, as it was told");
   enter();

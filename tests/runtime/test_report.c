@@ -40,9 +40,10 @@ static psplit_i_timeline perfect_run(uint32_t n_micro_batches) {
 }
 
 static psplit_run_report report_of(const psplit_i_timeline *timeline) {
+  const psplit_i_failures failures = {.n = 0};
   psplit_run_report report;
   psplit_diag diag = {0};
-  assert_int_equal(psplit_i_report_make(timeline, &diag, &report), PSPLIT_OK);
+  assert_int_equal(psplit_i_report_make(timeline, &failures, &diag, &report), PSPLIT_OK);
   return report;
 }
 
