@@ -178,6 +178,7 @@ const char *psplit_hint_text(psplit_hint hint) {
       "PSPLIT_TIED_DUPLICATE in psplit_planner_options.tied_weights gives each stage its own",
     [PSPLIT_HINT_DIMS] = "psplit_planner_options.dims fixes them",
     [PSPLIT_HINT_MEASURED_DIMS] = "psplit_planner_options.dims can give the same",
+    [PSPLIT_HINT_ALLOW_INVALID] = "psplit_planner_options.allow_invalid plans it all the same",
     [PSPLIT_HINT_PASSES] = "psplit_passes_help() lists them",
     [PSPLIT_HINT_COSTS_FILE] = "docs/costs.md says what a costs file is",
     [PSPLIT_HINT_MEASURE_NODES] = "measured costs of the nodes would tell",

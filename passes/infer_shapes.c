@@ -3,6 +3,31 @@
  * Infers types and shapes of every value, with the caller's symbols fixed. */
 #include "pass.h"
 
+/* Sizes that the caller gave may be what does not fit: the model without them is what counts. */
+static psplit_code size_fault(psplit_planner *planner, psplit_diag *diag, const char **out_fault) {
+  *out_fault = psplit_i_shapes_size_fault(planner->shapes);
+  if (!*out_fault || !planner->options.n_dims) return PSPLIT_OK;
+  psplit_i_shapes *unbound;
+  const psplit_code code = psplit_i_shapes_create(planner->graph, NULL, 0, NULL, diag, &unbound);
+  if (code != PSPLIT_OK) return code;
+  if (!psplit_i_shapes_size_fault(unbound)) *out_fault = NULL;
+  psplit_i_shapes_destroy(unbound);
+  return PSPLIT_OK;
+}
+
+static psplit_code check(psplit_planner *planner, psplit_diag *diag) {
+  const char *fault = psplit_i_shapes_fault(planner->shapes);
+  const char *path = psplit_i_model_path(planner->model);
+  psplit_code code = PSPLIT_OK;
+  if (!fault) code = size_fault(planner, diag, &fault);
+  if (code != PSPLIT_OK || !fault) return code;
+  if (!planner->options.allow_invalid)
+    return psplit_i_fail_about(diag, PSPLIT_INVALID, PSPLIT_I_HELPS(ALLOW_INVALID), "%s: %s", path,
+                               fault);
+  psplit_i_say(planner->options.logger, PSPLIT_WARNING, "%s: %s", path, fault);
+  return PSPLIT_OK;
+}
+
 static psplit_code run(psplit_planner *planner, const psplit_i_option_value *values,
                        psplit_diag *diag) {
   (void)values;
@@ -15,8 +40,9 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   planner->costs = NULL;
   psplit_i_shapes_destroy(planner->shapes);
   planner->shapes = NULL;
-  return psplit_i_shapes_create(planner->graph, bindings, options->n_dims, options->logger, diag,
-                                &planner->shapes);
+  const psplit_code code = psplit_i_shapes_create(planner->graph, bindings, options->n_dims,
+                                                  options->logger, diag, &planner->shapes);
+  return code == PSPLIT_OK ? check(planner, diag) : code;
 }
 
 const psplit_i_pass psplit_i_pass_infer_shapes = {

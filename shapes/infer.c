@@ -281,6 +281,7 @@ void psplit_i_scope_run(psplit_i_shapes *s, psplit_i_scope *scope) {
     if (s->failed) break;
     psplit_i_site at = {.s = s, .dims = s->dims, .scope = scope, .id = graph->topo[i]};
     at.node = &graph->nodes[at.id];
+    psplit_i_fault_node(&at);
     if (at.node->function != PSPLIT_NONE) {
       psplit_i_infer_call(&at);
     } else {
@@ -291,9 +292,11 @@ void psplit_i_scope_run(psplit_i_shapes *s, psplit_i_scope *scope) {
         report_missing(s, at.node);
     }
     for (uint32_t o = 0; o < at.node->n_outputs; o++)
-      if (at.node->outputs[o] != PSPLIT_NONE)
+      if (at.node->outputs[o] != PSPLIT_NONE) {
+        psplit_i_fault_declared(&at, o);
         psplit_i_type_declare(s, &scope->types[at.node->outputs[o]],
                               graph->values[at.node->outputs[o]].declared_type);
+      }
   }
   if (scope->n_children > 1) {
     bool sorted = true;
@@ -442,6 +445,7 @@ psplit_code psplit_i_infer_by(const psplit_i_rule *rules, uint32_t n_rules,
   s->dims = psplit_i_dims_create();
   s->failed |= !s->dims;
   if (!s->failed) s->root = new_scope(s, graph, 0);
+  if (s->root && !s->failed) psplit_i_fault_outputs(s);
   if (s->root && !s->failed) psplit_i_scope_run(s, s->root);
   if (s->failed || !s->root || psplit_i_dims_failed(s->dims)) {
     const psplit_code code = s->code;

@@ -96,6 +96,7 @@ struct psplit_i_shapes {
   uint64_t budget_nodes;   /* nodes and values that may still be visited */
   uint64_t budget_elements;
   uint32_t n_uncovered;
+  const char *fault, *size_fault; /* what no runtime takes; NULL: nothing was found */
   bool told_budget;
   bool failed;       /* out of memory, or what `code` says */
   psplit_code code;  /* OK, or why a constant cannot be read */
@@ -199,6 +200,20 @@ void psplit_i_out_sequence(psplit_i_site *at, uint32_t output, int32_t elem, int
 
 /* Broadcast of inputs [first, first + n): dims[PSPLIT_MAX_RANK] and the rank, or -1. */
 int32_t psplit_i_broadcast(psplit_i_site *at, uint32_t first, uint32_t n, psplit_dim *dims);
+
+/* What no runtime takes; the first fault of a graph is kept (psplit_i_shapes_fault). Two sizes
+ * that a node needs to be equal and that differ; where they may: */
+void psplit_i_sizes_differ(psplit_i_site *at, psplit_dim a, psplit_dim b);
+void psplit_i_must_agree(psplit_i_site *at, psplit_dim a, psplit_dim b);
+/* Operator set, inputs and their types by inputs.def. */
+void psplit_i_fault_node(psplit_i_site *at);
+/* The inferred element type of an output against the declared one, before the latter is taken. */
+void psplit_i_fault_declared(psplit_i_site *at, uint32_t output);
+/* Outputs of the main graph. */
+void psplit_i_fault_outputs(psplit_i_shapes *s);
+/* Row of inputs.def; NULL without one. O(log rows), if they are sorted. */
+const char *psplit_i_inputs_of(const char *domain, const char *op_type, int64_t opset);
+bool psplit_i_inputs_sorted(void);
 
 /* Symbol of a name, or its binding. */
 psplit_dim psplit_i_symbol(psplit_i_shapes *s, const char *name);

@@ -88,6 +88,10 @@ static void conv(psplit_i_site *at, uint32_t weight_input, int32_t elem) {
   psplit_i_fresh_dims(at, rank, dims);
   if (data->rank == rank) dims[0] = data->dims[0];
   if (weights->rank == rank) dims[1] = weights->dims[0];
+  const int64_t group = psplit_i_int(at, "group", 1);
+  if (data->rank == rank && weights->rank == rank && small(group))
+    psplit_i_must_agree(at, data->dims[1],
+                        psplit_i_dim_mul_const(at->dims, weights->dims[1], group));
   if (data->rank == rank && read_window(at, rank - 2, weights, &w))
     for (int32_t i = 0; i < w.n; i++) dims[i + 2] = positions(at, &w, i, data->dims[i + 2]);
   psplit_i_out(at, 0, elem, rank, dims);

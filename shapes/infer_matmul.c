@@ -42,8 +42,12 @@ static void product(psplit_i_site *at, operand a, operand b, int32_t elem) {
     dims[i] = ia < 0   ? right[ib]
               : ib < 0 ? left[ia]
                        : psplit_i_dim_broadcast(at->dims, left[ia], right[ib]);
-    if (dims[i] == PSPLIT_NONE) dims[i] = psplit_i_dim_fresh(at->dims);
+    if (dims[i] == PSPLIT_NONE) {
+      psplit_i_sizes_differ(at, left[ia], right[ib]);
+      dims[i] = psplit_i_dim_fresh(at->dims);
+    }
   }
+  psplit_i_must_agree(at, left[left_rank - 1], right[right_rank > 1 ? right_rank - 2 : 0]);
   if (left_rank > 1) dims[rank++] = left[left_rank - 2];
   if (right_rank > 1) dims[rank++] = right[right_rank - 1];
   psplit_i_out(at, 0, elem, rank, dims);
@@ -71,8 +75,10 @@ void psplit_i_infer_fused_mat_mul(psplit_i_site *at) {
 }
 
 static void gemm(psplit_i_site *at, uint32_t b, int32_t elem) {
-  const psplit_dim dims[2] = {psplit_i_dim_of(at, 0, psplit_i_int(at, "transA", 0) ? 1 : 0),
-                              psplit_i_dim_of(at, b, psplit_i_int(at, "transB", 0) ? 0 : 1)};
+  const int32_t row = psplit_i_int(at, "transA", 0) ? 1 : 0;
+  const int32_t column = psplit_i_int(at, "transB", 0) ? 0 : 1;
+  const psplit_dim dims[2] = {psplit_i_dim_of(at, 0, row), psplit_i_dim_of(at, b, column)};
+  psplit_i_must_agree(at, psplit_i_dim_of(at, 0, 1 - row), psplit_i_dim_of(at, b, 1 - column));
   psplit_i_out(at, 0, elem, 2, dims);
 }
 

@@ -71,6 +71,22 @@ static void concat_elements(psplit_i_site *at, int32_t axis, const psplit_i_vtyp
   if (written == n) psplit_i_out_elements(at, 0, elements, (uint32_t)n);
 }
 
+/* All sizes but that of the axis have to be the same; runtimes pass over empty tensors. */
+static void check_concat(psplit_i_site *at, int32_t rank, int32_t axis) {
+  const psplit_i_vtype *first = NULL;
+  for (uint32_t i = 0; i < at->node->n_inputs; i++) {
+    const psplit_i_vtype *type = psplit_i_in(at, i);
+    bool empty = type->rank != rank;
+    int64_t size;
+    for (int32_t d = 0; d < rank && !empty; d++)
+      empty = psplit_i_dim_is_const(at->dims, type->dims[d], &size) && size == 0;
+    if (empty) continue;
+    if (!first) first = type;
+    for (int32_t d = 0; d < rank; d++)
+      if (d != axis) psplit_i_must_agree(at, first->dims[d], type->dims[d]);
+  }
+}
+
 void psplit_i_infer_concat(psplit_i_site *at) {
   int32_t rank = -1, axis;
   int32_t elem = 0;
@@ -93,6 +109,7 @@ void psplit_i_infer_concat(psplit_i_site *at) {
     for (int32_t d = 0; d < rank && fits; d++)
       dims[d] = dims[d] == PSPLIT_NONE ? type->dims[d] : prefer(at, dims[d], type->dims[d]);
   }
+  check_concat(at, rank, axis);
   dims[axis] = total;
   psplit_i_out(at, 0, elem, rank, dims);
   if (psplit_i_wants(at, 0)) concat_elements(at, axis, &at->scope->types[at->node->outputs[0]]);

@@ -322,7 +322,9 @@ int32_t psplit_i_broadcast(psplit_i_site *at, uint32_t first, uint32_t n, psplit
       const psplit_i_vtype *type = psplit_i_in(at, i);
       const int32_t own = axis - (rank - type->rank);
       if (own < 0 || size == PSPLIT_NONE) continue;
+      const psplit_dim so_far = size;
       size = psplit_i_dim_broadcast(at->dims, size, type->dims[own]);
+      if (size == PSPLIT_NONE) psplit_i_sizes_differ(at, so_far, type->dims[own]);
     }
     dims[axis] = size == PSPLIT_NONE ? psplit_i_dim_fresh(at->dims) : size;
   }

@@ -74,6 +74,8 @@ void psplit_i_infer_reshape(psplit_i_site *at) {
   for (int32_t i = 0; i < rank; i++)
     if (dims[i] == PSPLIT_NONE && (n_open > 1 || data->rank < 0))
       dims[i] = psplit_i_dim_fresh(at->dims);
+  if (n_open == 0 && data->rank >= 0)
+    psplit_i_must_agree(at, psplit_i_volume(at, data, 0, data->rank), others);
   if (n_open == 1 && data->rank >= 0)
     dims[open] = psplit_i_dim_floor_div(at->dims, psplit_i_volume(at, data, 0, data->rank), others);
   psplit_i_out(at, 0, data->elem, rank, dims);

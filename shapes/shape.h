@@ -47,6 +47,12 @@ void psplit_i_shapes_destroy(psplit_i_shapes *shapes);
 const psplit_i_graph *psplit_i_shapes_graph(const psplit_i_shapes *shapes);
 const psplit_i_dims *psplit_i_shapes_dims(const psplit_i_shapes *shapes);
 
+/* Why no runtime takes the graph, as a line without its file: a node that breaks a rule of its
+ * operator, or sizes that cannot be, given the bindings. NULL: none was found. Valid as long as
+ * `shapes`. */
+const char *psplit_i_shapes_fault(const psplit_i_shapes *shapes);
+const char *psplit_i_shapes_size_fault(const psplit_i_shapes *shapes);
+
 /* Type of a value of the graph that `shapes` was made for. Valid as long as `shapes`. */
 const psplit_i_vtype *psplit_i_shapes_type(const psplit_i_shapes *shapes, uint32_t value);
 

@@ -20,6 +20,7 @@ static const char *const WORDS[PSPLIT_N_HINTS] = {
   [PSPLIT_HINT_MORE_STAGES] = "; ask for $1 stages or more, or --ignore-annotations",
   [PSPLIT_HINT_TIED_DUPLICATE] = "; --tied-weights duplicate gives each stage its own",
   [PSPLIT_HINT_MEASURED_DIMS] = "; it was measured with{ --dim $*}",
+  [PSPLIT_HINT_ALLOW_INVALID] = "; --allow-invalid plans it all the same",
   [PSPLIT_HINT_PASSES] = "; see --help-passes",
   [PSPLIT_HINT_COSTS_FILE] =
     "; a costs file is what onnx-pipeline-run --profile writes (docs/costs.schema.json), a profile "

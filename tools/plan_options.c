@@ -89,6 +89,7 @@ bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
                           &o->n_plugin_files);
     case PLAN_MAX_TEXT: return cli_max_text(program, argument, &o->max_text_bytes);
     case PLAN_INLINE_IF: return inline_if(program, o, argument);
+    case PLAN_ALLOW_INVALID: o->planner.allow_invalid = true; return true;
     case PLAN_FOLLOW_SYMLINKS: o->read.follow_symlinks = true; return true;
     case PLAN_DEPTH:
     case PLAN_SEED:

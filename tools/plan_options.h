@@ -27,6 +27,7 @@ enum {
   PLAN_MAX_GRAPH_MEMORY,
   PLAN_FOLLOW_SYMLINKS,
   PLAN_INLINE_IF,
+  PLAN_ALLOW_INVALID,
   PLAN_MAX_TEXT
 };
 
@@ -64,7 +65,8 @@ enum {
   CLI_MAX_TEXT(PLAN_MAX_TEXT), \
   {PLAN_FOLLOW_SYMLINKS, "follow-symlinks", NULL, "external data may be symbolic links"}, \
   {PLAN_INLINE_IF, "inline-if", "NAME=BRANCH", \
-   "take that If for its then or its else branch (repeatable, in order)"}
+   "take that If for its then or its else branch (repeatable, in order)"}, \
+  {PLAN_ALLOW_INVALID, "allow-invalid", NULL, "plan a model that no runtime will take all the same"}
 /* clang-format on */
 
 enum { PLAN_MAX_REPEATED = 256, PLAN_MAX_COSTS = 16, PLAN_MAX_READ = 16 };

@@ -76,6 +76,7 @@ typedef enum psplit_hint {
   PSPLIT_HINT_TIED_DUPLICATE,      /* psplit_planner_options.tied_weights: PSPLIT_TIED_DUPLICATE */
   PSPLIT_HINT_DIMS,                /* psplit_planner_options.dims: [up to 6 names, "..." if more] */
   PSPLIT_HINT_MEASURED_DIMS,       /* dims: [NAME=VALUE ...] that a table of costs is of */
+  PSPLIT_HINT_ALLOW_INVALID,       /* psplit_planner_options.allow_invalid */
   PSPLIT_HINT_PASSES,              /* the list of passes and their options: psplit_passes_help() */
   PSPLIT_HINT_COSTS_FILE,          /* another file: a table of costs */
   PSPLIT_HINT_MEASURE_NODES,       /* measured costs of the nodes: docs/costs.md */

@@ -75,6 +75,7 @@ typedef struct psplit_planner_options {
   psplit_read_text read_text; /* for passes with an option that names a file; may be NULL */
   void *read_text_user;
   const psplit_plugins *plugins; /* passes besides the built-in ones; may be NULL */
+  bool allow_invalid; /* a model that no runtime loads is planned, with a warning; else INVALID */
 } psplit_planner_options;
 
 /* Defaults: 1 stage, queue depth 2, 10 s of work, seed 1, everything else 0 or NULL. */

@@ -2,8 +2,9 @@
  *   dump_shapes MODEL [--bind NAME=VALUE]... [--eval NAME=VALUE]... [--costs] [--quiet]
  * --bind fixes a symbol before inference, --eval only when expressions are evaluated. One line per
  * value, tab-separated: name, data type number, rank or -1, then each dimension as a number or "?"
- * with its expression after it: "V <name> <type> <rank> <dim>=<expression> ...". --costs prints one
- * line per node, --quiet only totals. Bytes below 33 and '%' of a name are written as %XX. */
+ * with its expression after it: "V <name> <type> <rank> <dim>=<expression> ...". "F <why>" says why
+ * no runtime takes the model. --costs prints one line per node, --quiet only totals. Bytes below 33
+ * and '%' of a name are written as %XX. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,6 +55,13 @@ static void print_values(const psplit_i_shapes *shapes, const psplit_i_costs *co
     }
     putchar('\n');
   }
+}
+
+static void print_fault(const char *fault) {
+  if (!fault) return;
+  printf("F\t");
+  print_name(fault);
+  putchar('\n');
 }
 
 static void print_costs(const psplit_i_graph *graph, const psplit_i_costs *costs) {
@@ -114,6 +122,8 @@ int main(int argc, char **argv) {
   if (code != PSPLIT_OK) goto out;
   const double costed = now();
   if (!quiet) print_values(shapes, costs);
+  print_fault(psplit_i_shapes_fault(shapes));
+  print_fault(psplit_i_shapes_size_fault(shapes));
   if (with_costs) print_costs(psplit_i_model_graph(model), costs);
   psplit_work sum = {0};
   for (uint32_t n = 0; n < psplit_i_model_graph(model)->n_nodes; n++) {

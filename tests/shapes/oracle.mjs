@@ -11,7 +11,8 @@
 //   oracle.mjs DUMP_SHAPES list [NAME...]   as `cache`, one line for each value that is not agreed on
 //
 // A value agrees if rank, type and all sizes are the same, is unknown if a part is not known and the
-// rest agrees, and contradicts otherwise. It is asked three ways: of the model as it is; of the model
+// rest agrees, and contradicts otherwise. A fault that inference finds (no runtime takes the model)
+// contradicts too: it has run. It is asked three ways: of the model as it is; of the model
 // without the types that it declares for anything but its inputs, so that the rules alone answer;
 // and the latter with symbols fixed only in the results (--eval), not before inference (--bind). The
 // backend tests are asked a fourth way, with their inputs as constants, since most rules that depend
@@ -99,6 +100,7 @@ function inferred(dump, file, option, sizes) {
   const out = execFileSync(dump, [file, ...args],
     { maxBuffer: 1 << 30, encoding: 'latin1', stdio: ['ignore', 'pipe', 'ignore'] });
   const values = new Map();
+  const faults = [];
   for (const line of out.split('\n')) {
     const [kind, name, type, elem, rank, wrong, ...dims] = line.split('\t');
     if (kind === 'V')
@@ -106,8 +108,9 @@ function inferred(dump, file, option, sizes) {
         kind: Number(type), elem: Number(elem), rank: Number(rank), wrong: wrong === '1',
         dims: dims.map((dim) => dim.split('=')[0]), text: dims.join(' '),
       });
+    else if (kind === 'F') faults.push(unescape(name));
   }
-  return values;
+  return { values, faults };
 }
 
 // Sizes that the inputs of a run give to the symbols of the model.
@@ -175,7 +178,7 @@ async function run(bytes, names, feeds) {
 
 async function check(dump, file, feeds, report) {
   const bytes = readFileSync(file);
-  const base = inferred(dump, file, '--eval', {});
+  const base = inferred(dump, file, '--eval', {}).values;
   const names = extraOutputs(bytes, base);
   let given;
   const keep = (session) => (given = feeds(session));
@@ -190,8 +193,9 @@ async function check(dump, file, feeds, report) {
   for (const way of ways) {
     if (way !== 'declared' && way !== 'later')
       writeFileSync(bare, way === 'bare' ? undeclared(bytes) : constant(undeclared(bytes), given));
-    const values = inferred(dump, way === 'declared' ? file : bare,
+    const { values, faults } = inferred(dump, way === 'declared' ? file : bare,
       way === 'later' ? '--eval' : '--bind', sizes);
+    for (const fault of faults) report(`${way} contradict: it ran, and "${fault}"`);
     const count = (counts[way] = newCount());
     for (const [name, tensor] of Object.entries(results)) {
       const mine = values.get(name);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "infer.h"
 #include "operator.h"
 
 typedef struct row {
@@ -88,6 +89,24 @@ static void test_kernels_are_found_without_a_domain(void **state) {
   assert_false(psplit_i_kernel_has("FusedConv", ~0u));
 }
 
+/* inputs.def: found by bisection, so it has to be in order, and of operators that are known. */
+static void test_inputs(void **state) {
+  (void)state;
+  static const row OF[] = {
+#define PSPLIT_INPUTS(domain, op, since, inputs) {domain, op},
+#include "inputs.def"
+#undef PSPLIT_INPUTS
+  };
+  assert_true(psplit_i_inputs_sorted());
+  for (size_t i = 0; i < sizeof OF / sizeof *OF; i++)
+    assert_int_not_equal(psplit_i_operator_row(OF[i].domain, OF[i].op_type), PSPLIT_NONE);
+  assert_null(psplit_i_inputs_of("", "Mish", 13));
+  assert_null(psplit_i_inputs_of("", "Zzz", 13));
+  assert_string_equal(psplit_i_inputs_of("", "Slice", 9), ".");
+  assert_string_equal(psplit_i_inputs_of("", "Slice", 10), ".TTT?T?");
+  assert_string_equal(psplit_i_inputs_of("", "Slice", 25), ".TTT?T?");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_every_row_is_found),
@@ -96,6 +115,7 @@ int main(void) {
     cmocka_unit_test(test_flags),
     cmocka_unit_test(test_functions_have_no_flags),
     cmocka_unit_test(test_kernels_are_found_without_a_domain),
+    cmocka_unit_test(test_inputs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
