@@ -309,28 +309,6 @@ void psplit_i_out_sequence(psplit_i_site *at, uint32_t output, int32_t elem, int
   type->inner = PSPLIT_TYPE_TENSOR;
 }
 
-int32_t psplit_i_broadcast(psplit_i_site *at, uint32_t first, uint32_t n, psplit_dim *dims) {
-  int32_t rank = 0;
-  for (uint32_t i = first; i < first + n; i++) {
-    const int32_t r = psplit_i_rank(at, i);
-    if (r < 0 || r > PSPLIT_MAX_RANK) return -1;
-    if (r > rank) rank = r;
-  }
-  for (int32_t axis = 0; axis < rank; axis++) {
-    psplit_dim size = psplit_i_dim_const(at->dims, 1);
-    for (uint32_t i = first; i < first + n; i++) {
-      const psplit_i_vtype *type = psplit_i_in(at, i);
-      const int32_t own = axis - (rank - type->rank);
-      if (own < 0 || size == PSPLIT_NONE) continue;
-      const psplit_dim so_far = size;
-      size = psplit_i_dim_broadcast(at->dims, size, type->dims[own]);
-      if (size == PSPLIT_NONE) psplit_i_sizes_differ(at, so_far, type->dims[own]);
-    }
-    dims[axis] = size == PSPLIT_NONE ? psplit_i_dim_fresh(at->dims) : size;
-  }
-  return rank;
-}
-
 void psplit_i_fresh_dims(psplit_i_site *at, int32_t rank, psplit_dim *dims) {
   for (int32_t i = 0; i < rank && i < PSPLIT_MAX_RANK; i++) dims[i] = psplit_i_dim_fresh(at->dims);
 }
