@@ -140,11 +140,8 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
                        psplit_diag *diag) {
   (void)values;
   psplit_code code;
-  const psplit_planner_options *options = &planner->options;
-  psplit_i_binding *bindings = PSPLIT_NEW(&planner->scratch, psplit_i_binding, options->n_dims);
+  psplit_i_binding *bindings = psplit_i_planner_bindings(planner);
   if (!bindings) return psplit_i_nomem(diag);
-  for (size_t i = 0; i < options->n_dims; i++)
-    bindings[i] = (psplit_i_binding){options->dims[i].name, options->dims[i].value};
   psplit_i_costs_destroy(planner->costs);
   planner->costs = NULL;
   psplit_solution_destroy(planner->solution); /* its bound is of other times */

@@ -1,12 +1,13 @@
 /* needs: nothing  keeps: everything but costs  breaks: nothing
  *
  * Infers types and shapes of every value, with the caller's symbols fixed. */
+#include "cost_table.h"
 #include "pass.h"
 
 /* Sizes that the caller gave may be what does not fit: the model without them is what counts. */
 static psplit_code size_fault(psplit_planner *planner, psplit_diag *diag, const char **out_fault) {
   *out_fault = psplit_i_shapes_size_fault(planner->shapes);
-  if (!*out_fault || !planner->options.n_dims) return PSPLIT_OK;
+  if (!*out_fault || (!planner->options.n_dims && !planner->seen_in)) return PSPLIT_OK;
   psplit_i_shapes *unbound;
   const psplit_code code = psplit_i_shapes_create(planner->graph, NULL, 0, NULL, diag, &unbound);
   if (code != PSPLIT_OK) return code;
@@ -32,16 +33,20 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
                        psplit_diag *diag) {
   (void)values;
   const psplit_planner_options *options = &planner->options;
-  psplit_i_binding *bindings = PSPLIT_NEW(&planner->scratch, psplit_i_binding, options->n_dims);
+  psplit_i_binding *bindings = psplit_i_planner_bindings(planner);
   if (!bindings) return psplit_i_nomem(diag);
-  for (size_t i = 0; i < options->n_dims; i++)
-    bindings[i] = (psplit_i_binding){options->dims[i].name, options->dims[i].value};
+  const psplit_cost_table *run_of = planner->seen_in;
+  const psplit_i_known_sizes sizes = {.bindings = bindings,
+                                      .n_bindings = options->n_dims,
+                                      .n_told = planner->n_own_dims,
+                                      .seen = run_of ? run_of->values.items : NULL,
+                                      .n_seen = run_of ? run_of->values.n : 0};
   psplit_i_costs_destroy(planner->costs);
   planner->costs = NULL;
   psplit_i_shapes_destroy(planner->shapes);
   planner->shapes = NULL;
-  const psplit_code code = psplit_i_shapes_create(planner->graph, bindings, options->n_dims,
-                                                  options->logger, diag, &planner->shapes);
+  const psplit_code code =
+    psplit_i_shapes_create_seen(planner->graph, &sizes, options->logger, diag, &planner->shapes);
   return code == PSPLIT_OK ? check(planner, diag) : code;
 }
 

@@ -172,6 +172,29 @@ static psplit_code make_directory(psplit_i_profile *profile, psplit_diag *diag) 
   return profile->optimized.failed ? psplit_i_nomem(diag) : PSPLIT_OK;
 }
 
+/* What the last run was fed. */
+static psplit_code keep_inputs(whole *w, const psplit_i_run_options *options, psplit_diag *diag,
+                               psplit_i_profile *profile) {
+  const uint32_t last = options->n_warmup + options->n_micro_batches - 1;
+  psplit_code code = PSPLIT_OK;
+  psplit_i_arena *arena = &profile->arena;
+  profile->inputs = psplit_i_arena_array(arena, w->n_given, sizeof *profile->inputs);
+  if (!profile->inputs) return psplit_i_nomem(diag);
+  for (uint32_t i = 0; i < w->n_given; i++) {
+    psplit_i_tensor_view view;
+    PSPLIT_TRY(psplit_i_feed_get(&w->feeds[i], last % PSPLIT_I_DISTINCT, diag, &w->given[i]));
+    PSPLIT_TRY(psplit_i_tensor_look(w->given[i], diag, &view));
+    int64_t *dims = psplit_i_arena_array(arena, view.n_dims, sizeof *dims);
+    const char *name = psplit_i_arena_strndup(arena, w->names[i], strlen(w->names[i]));
+    if (!dims || !name) PSPLIT_TRY(psplit_i_nomem(diag));
+    if (view.n_dims) memcpy(dims, view.dims, view.n_dims * sizeof *dims);
+    profile->inputs[profile->n_inputs++] = (psplit_run_shape){name, dims, (uint32_t)view.n_dims};
+  }
+out:
+  release_all(w->given, w->n_given);
+  return code;
+}
+
 /* Under the profiler. Its file appears when the profile is ended. */
 static psplit_code run_profiled(const psplit_i_ort *ort, const char *path,
                                 const psplit_i_run_options *options, psplit_diag *diag,
@@ -187,6 +210,7 @@ static psplit_code run_profiled(const psplit_i_ort *ort, const char *path,
   session.optimized_path = profile->optimized.bytes;
   PSPLIT_TRY(open_whole(ort, path, &session, options, diag, &w));
   PSPLIT_TRY(run_all(&w, options, diag, NULL, NULL));
+  PSPLIT_TRY(keep_inputs(&w, options, diag, profile));
   PSPLIT_TRY(psplit_i_ort_check(
     ort, ort->api.SessionEndProfiling(w.session.session, ort->allocator, &file), path, diag));
   const psplit_i_text_options most = {.max_bytes = PROFILE_BYTES,
@@ -208,6 +232,7 @@ psplit_code psplit_i_profile_run(const psplit_i_ort *ort, const char *path,
   psplit_code code;
   psplit_i_profile profile = {0};
   whole w = {0};
+  psplit_i_arena_init(&profile.arena, 0);
   PSPLIT_TRY(make_directory(&profile, diag));
   PSPLIT_TRY(run_profiled(ort, path, options, diag, &profile));
   PSPLIT_TRY(open_whole(ort, path, &options->session, options, diag, &w));
@@ -232,6 +257,7 @@ void psplit_i_profile_fini(psplit_i_profile *profile) {
     rmdir(profile->directory.bytes);
   }
   free(profile->events);
+  psplit_i_arena_fini(&profile->arena);
   psplit_i_text_fini(&profile->optimized);
   psplit_i_text_fini(&profile->directory);
   memset(profile, 0, sizeof *profile);

@@ -2,6 +2,8 @@
 #ifndef PSPLIT_RUNTIME_PROFILE_H
 #define PSPLIT_RUNTIME_PROFILE_H
 
+#include <psplit/cost_table.h>
+
 #include "runtime.h"
 
 typedef struct psplit_i_profile {
@@ -10,6 +12,9 @@ typedef struct psplit_i_profile {
   char *events;            /* ONNX Runtime's profile, n_events bytes; malloc'd */
   size_t n_events;
   int64_t least_ns, median_ns; /* of runs without the profiler */
+  psplit_run_shape *inputs;    /* [n_inputs] of the last run; in `arena` */
+  size_t n_inputs;
+  psplit_i_arena arena;
 } psplit_i_profile;
 
 /* Runs the model at options->session n_warmup + n_micro_batches times under the profiler, then as

@@ -276,6 +276,8 @@ static void report_missing(psplit_i_shapes *s, const psplit_i_node *node) {
 void psplit_i_scope_run(psplit_i_shapes *s, psplit_i_scope *scope) {
   const psplit_i_graph *graph = scope->graph;
   declare_inputs(s, scope);
+  for (uint32_t i = 0; scope == s->root && i < graph->n_inputs; i++)
+    psplit_i_type_see(s, &scope->types[graph->inputs[i]], graph->inputs[i]);
   for (uint32_t i = 0; i < graph->n_nodes; i++) {
     s->failed |= psplit_i_dims_failed(s->dims);
     if (s->failed) break;
@@ -296,6 +298,8 @@ void psplit_i_scope_run(psplit_i_shapes *s, psplit_i_scope *scope) {
         psplit_i_fault_declared(&at, o);
         psplit_i_type_declare(s, &scope->types[at.node->outputs[o]],
                               graph->values[at.node->outputs[o]].declared_type);
+        if (scope == s->root)
+          psplit_i_type_see(s, &scope->types[at.node->outputs[o]], at.node->outputs[o]);
       }
   }
   if (scope->n_children > 1) {
@@ -398,7 +402,7 @@ static uint64_t count(const psplit_i_graph *graph) {
 /* A misspelt name is an error (psplit_model_check_dims); here it is one that only nodes which never
  * run declare. */
 static void say_unmet(const psplit_i_shapes *s) {
-  for (size_t i = 0; i < s->n_bindings; i++)
+  for (size_t i = 0; i < s->n_told; i++)
     if (!s->met[i])
       psplit_i_say(s->logger, PSPLIT_WARNING,
                    "dimension %s changes nothing: nothing that runs has it", s->bindings[i].name);
@@ -418,13 +422,13 @@ const psplit_i_rule *psplit_i_rule_of(const psplit_i_shapes *s, const psplit_i_n
 }
 
 psplit_code psplit_i_infer_by(const psplit_i_rule *rules, uint32_t n_rules,
-                              const psplit_i_graph *graph, const psplit_i_binding *bindings,
-                              size_t n_bindings, const psplit_logger *logger, psplit_diag *diag,
+                              const psplit_i_graph *graph, const psplit_i_known_sizes *sizes,
+                              const psplit_logger *logger, psplit_diag *diag,
                               psplit_i_shapes **out_shapes) {
-  for (size_t i = 0; i < n_bindings; i++)
-    if (bindings[i].value < 0)
+  for (size_t i = 0; i < sizes->n_bindings; i++)
+    if (sizes->bindings[i].value < 0)
       return psplit_i_fail(diag, PSPLIT_INVALID, "dimension %s cannot be %lld: it is negative",
-                           bindings[i].name, (long long)bindings[i].value);
+                           sizes->bindings[i].name, (long long)sizes->bindings[i].value);
   psplit_i_shapes *s = calloc(1, sizeof *s);
   if (!s) return psplit_i_nomem(diag);
   psplit_i_arena_init(&s->arena, 0);
@@ -432,11 +436,12 @@ psplit_code psplit_i_infer_by(const psplit_i_rule *rules, uint32_t n_rules,
   s->rules = rules;
   s->n_rules = n_rules;
   s->graph = graph;
-  s->bindings = bindings;
-  s->n_bindings = n_bindings;
+  s->bindings = sizes->bindings;
+  s->n_bindings = sizes->n_bindings;
+  s->n_told = sizes->n_told;
   s->logger = logger;
   s->diag = diag;
-  s->met = take(s, n_bindings, sizeof *s->met);
+  s->met = take(s, s->n_bindings, sizeof *s->met);
   s->budget_elements = MAX_TOTAL_ELEMENTS;
   s->budget_nodes = count(graph);
   for (uint32_t f = 0; f < psplit_i_model_n_functions(graph->model); f++)
@@ -446,6 +451,7 @@ psplit_code psplit_i_infer_by(const psplit_i_rule *rules, uint32_t n_rules,
   s->failed |= !s->dims;
   if (!s->failed) s->root = new_scope(s, graph, 0);
   if (s->root && !s->failed) psplit_i_fault_outputs(s);
+  if (s->root && !s->failed) psplit_i_take_seen(s, sizes);
   if (s->root && !s->failed) psplit_i_scope_run(s, s->root);
   if (s->failed || !s->root || psplit_i_dims_failed(s->dims)) {
     const psplit_code code = s->code;
@@ -455,7 +461,8 @@ psplit_code psplit_i_infer_by(const psplit_i_rule *rules, uint32_t n_rules,
   s->diag = NULL;
   say_unmet(s);
   s->bindings = NULL;
-  s->n_bindings = 0;
+  s->n_bindings = s->n_told = 0;
+  s->seen = NULL;
   s->logger = NULL;
   *out_shapes = s;
   return PSPLIT_OK;
@@ -465,6 +472,7 @@ void psplit_i_shapes_destroy(psplit_i_shapes *s) {
   if (!s) return;
   psplit_i_dims_destroy(s->dims);
   psplit_i_intern_fini(&s->missing);
+  psplit_i_vec_fini(&s->learned);
   psplit_i_arena_fini(&s->arena);
   free(s);
 }

@@ -79,6 +79,12 @@ struct psplit_i_scope {
 
 typedef struct psplit_i_memo psplit_i_memo;
 
+/* The number that a symbol stood for in a run. */
+typedef struct psplit_i_learned {
+  uint32_t symbol;
+  int64_t value;
+} psplit_i_learned;
+
 struct psplit_i_shapes {
   const psplit_i_rule *rules; /* [n_rules] */
   uint32_t n_rules;
@@ -89,7 +95,10 @@ struct psplit_i_shapes {
   uint32_t n_scopes;
   const psplit_i_binding *bindings;
   size_t n_bindings;
-  bool *met; /* [n_bindings] a dimension has that name */
+  size_t n_told;
+  bool *met;                  /* [n_bindings] a dimension has that name */
+  const psplit_i_seen **seen; /* [graph->n_values] NULL: none; NULL where there are none */
+  PSPLIT_VEC(psplit_i_learned) learned;
   const psplit_logger *logger;
   psplit_i_intern missing; /* "domain:op" of operators without a rule that were reported */
   psplit_i_memo **memo;    /* function calls seen, hashed */
@@ -114,9 +123,14 @@ struct psplit_i_site {
 /* Infers a graph by a table that has the rows of rules.def; otherwise psplit_i_shapes_create. */
 PSPLIT_MUST_USE psplit_code psplit_i_infer_by(const psplit_i_rule *rules, uint32_t n_rules,
                                               const psplit_i_graph *graph,
-                                              const psplit_i_binding *bindings, size_t n_bindings,
+                                              const psplit_i_known_sizes *sizes,
                                               const psplit_logger *logger, psplit_diag *diag,
                                               psplit_i_shapes **out_shapes);
+
+/* Puts what a run has seen in the place of the sizes that are open in a value's type. */
+void psplit_i_type_see(psplit_i_shapes *s, psplit_i_vtype *type, uint32_t value);
+/* Finds the values that `sizes` speaks of. */
+void psplit_i_take_seen(psplit_i_shapes *s, const psplit_i_known_sizes *sizes);
 
 /* Rule of a node at its opset, or NULL. O(1). */
 const psplit_i_rule *psplit_i_rule_of(const psplit_i_shapes *s, const psplit_i_node *node);

@@ -19,5 +19,13 @@ enum { N_RULES = sizeof kRules / sizeof *kRules };
 psplit_code psplit_i_shapes_create(const psplit_i_graph *graph, const psplit_i_binding *bindings,
                                    size_t n_bindings, const psplit_logger *logger,
                                    psplit_diag *diag, psplit_i_shapes **out_shapes) {
-  return psplit_i_infer_by(kRules, N_RULES, graph, bindings, n_bindings, logger, diag, out_shapes);
+  const psplit_i_known_sizes sizes = {bindings, n_bindings, n_bindings, NULL, 0};
+  return psplit_i_infer_by(kRules, N_RULES, graph, &sizes, logger, diag, out_shapes);
+}
+
+psplit_code psplit_i_shapes_create_seen(const psplit_i_graph *graph,
+                                        const psplit_i_known_sizes *sizes,
+                                        const psplit_logger *logger, psplit_diag *diag,
+                                        psplit_i_shapes **out_shapes) {
+  return psplit_i_infer_by(kRules, N_RULES, graph, sizes, logger, diag, out_shapes);
 }

@@ -21,6 +21,22 @@ typedef struct psplit_i_binding {
   int64_t value; /* >= 0 */
 } psplit_i_binding;
 
+/* Sizes that a value of the graph had in a run. */
+typedef struct psplit_i_seen {
+  const char *value;
+  int32_t rank;        /* 0..PSPLIT_MAX_RANK */
+  const int64_t *dims; /* [rank], each >= 0 */
+} psplit_i_seen;
+
+/* What is known besides the model. */
+typedef struct psplit_i_known_sizes {
+  const psplit_i_binding *bindings;
+  size_t n_bindings, n_told; /* the first n_told are the caller's: one that is unmet is warned of */
+  const psplit_i_seen
+    *seen; /* [n_seen] taken where inference leaves a size open and can be right */
+  size_t n_seen;
+} psplit_i_known_sizes;
+
 typedef struct psplit_i_vtype {
   uint8_t kind;           /* psplit_i_value_kind */
   uint8_t inner;          /* kind of the element of a sequence or optional; UNKNOWN otherwise */
@@ -42,6 +58,13 @@ PSPLIT_MUST_USE psplit_code psplit_i_shapes_create(const psplit_i_graph *graph,
                                                    const psplit_i_binding *bindings,
                                                    size_t n_bindings, const psplit_logger *logger,
                                                    psplit_diag *diag, psplit_i_shapes **out_shapes);
+/* The same for the sizes of one run. A symbol of a size that was seen has that number in costs too.
+ */
+PSPLIT_MUST_USE psplit_code psplit_i_shapes_create_seen(const psplit_i_graph *graph,
+                                                        const psplit_i_known_sizes *sizes,
+                                                        const psplit_logger *logger,
+                                                        psplit_diag *diag,
+                                                        psplit_i_shapes **out_shapes);
 void psplit_i_shapes_destroy(psplit_i_shapes *shapes);
 
 const psplit_i_graph *psplit_i_shapes_graph(const psplit_i_shapes *shapes);

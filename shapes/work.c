@@ -271,6 +271,11 @@ static bool evaluate(psplit_i_costs *costs, const psplit_i_cost_options *options
         fixed[s] = told[s] = true;
       }
   }
+  for (size_t i = costs->shapes->learned.n; i-- > 0;) { /* the first that was seen counts */
+    const psplit_i_learned *learned = &costs->shapes->learned.items[i];
+    symbol_value[learned->symbol] = learned->value;
+    fixed[learned->symbol] = told[learned->symbol] = true;
+  }
   psplit_i_dims_eval(dims, symbol_value, told, costs->value, costs->known);
   for (uint32_t i = 0; i < n; i++) costs->data[i] = !costs->known[i];
   psplit_i_dims_eval(dims, symbol_value, fixed, costs->value, costs->known);

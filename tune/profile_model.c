@@ -29,7 +29,9 @@ psplit_code psplit_profile_model(const psplit_onnxruntime *ort, const char *path
                                     .n_threads = run->session.n_threads,
                                     .n_runs = run->n_micro_batches,
                                     .dims = feed->dims,
-                                    .n_dims = feed->n_dims};
+                                    .n_dims = feed->n_dims,
+                                    .inputs = profile.inputs,
+                                    .n_inputs = profile.n_inputs};
   PSPLIT_TRY(psplit_cost_table_profile(whole, optimized, &made, diag, out_text));
 out:
   psplit_model_close(optimized);

@@ -34,6 +34,13 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_cost_table_of_nodes(const int64_t 
 /* Frees; NULL is fine. */
 PSPLIT_API void psplit_cost_table_destroy(psplit_cost_table *table);
 
+/* The shape of a tensor in a run. */
+typedef struct psplit_run_shape {
+  const char *value;
+  const int64_t *dims; /* [rank] */
+  uint32_t rank;
+} psplit_run_shape;
+
 /* A profiled run of a whole model, and how it was run. */
 typedef struct psplit_profiled_run {
   const char *profile; /* ONNX Runtime's, JSON */
@@ -44,11 +51,14 @@ typedef struct psplit_profiled_run {
   uint32_t n_threads, n_runs;
   const psplit_dim_value *dims; /* [n_dims] sizes of the inputs, each name once */
   size_t n_dims;
+  const psplit_run_shape *inputs; /* [n_inputs] shapes of the model's inputs; NULL: not known */
+  size_t n_inputs;
 } psplit_profiled_run;
 
 /* Turns a profile into a costs file for `model`, malloc'd JSON. `optimized` is the model that ran,
  * as ONNX Runtime saved it: a kernel stands for the nodes of `model` between its inputs and its
- * outputs. Times add up to median_ns.
+ * outputs. Times add up to median_ns. Sizes that the model leaves open are in it as the last run
+ * had them.
  * Errors: those of psplit_cost_table_parse; INVALID where no kernel is one of the model's. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_cost_table_profile(const psplit_model *model,
                                                                  const psplit_model *optimized,

@@ -88,6 +88,44 @@ static const char *text_of(const psplit_i_json_item *object, const char *key) {
   return psplit_i_json_borrow(psplit_i_json_find(object, key));
 }
 
+/* "output_type_shape": [{"float": [1, 64]}, ...], one for each result that is a tensor. Runs may
+ * differ: the last one counts. */
+static void read_shapes(reader *r, uint32_t kernel, const psplit_i_json_item *args) {
+  const psplit_i_json_item list = psplit_i_json_find(args, "output_type_shape");
+  const size_t n = psplit_i_json_length(&list, 0, SIZE_MAX);
+  size_t n_words = 0;
+  psplit_i_json_item shape;
+  for (size_t i = 0; i < n; i++) {
+    const psplit_i_json_item result = psplit_i_json_element(&list, i);
+    for (void *at = NULL; psplit_i_json_next(&result, &at, &shape);)
+      n_words += 1 + psplit_i_json_length(&shape, 0, SIZE_MAX);
+  }
+  /* No operator has so many results. */
+  if (r->json->code != PSPLIT_OK || n_words > UINT16_MAX) return;
+  psplit_i_cost_row *row = &r->table->rows.items[kernel];
+  if (n_words > row->shape_words) {
+    row->shapes = PSPLIT_I_JSON_NEW(r->json, int64_t, n_words);
+    row->shape_words = (uint32_t)n_words;
+    row->n_shapes = 0;
+    if (!row->shapes) return;
+  }
+  int64_t *out = row->shapes;
+  row->n_shapes = (uint32_t)n;
+  for (size_t i = 0; i < n; i++) {
+    const psplit_i_json_item result = psplit_i_json_element(&list, i);
+    uint32_t n_types = 0;
+    for (void *at = NULL; psplit_i_json_next(&result, &at, &shape); n_types++) {
+      const size_t rank = psplit_i_json_length(&shape, 0, SIZE_MAX);
+      *out++ = (int64_t)rank;
+      for (size_t axis = 0; axis < rank; axis++) {
+        *out = 0;
+        psplit_i_json_i64(psplit_i_json_element(&shape, axis), INT64_MIN, INT64_MAX, out++);
+      }
+    }
+    if (n_types != 1) row->n_shapes = 0;
+  }
+}
+
 static void read_event(reader *r, psplit_i_json_item item) {
   const char *name = text_of(&item, "name");
   if (strcmp(name, "model_run") == 0) r->n_runs++;
@@ -106,9 +144,12 @@ static void read_event(reader *r, psplit_i_json_item item) {
     if (last->thread < e.thread || last->thread > e.thread || last->begin_us < e.begin_us) break;
     r->events.n--;
   }
-  if (add_kernel(r, name, n - n_suffix, text_of(&args, "node_index"), op, &e.kernel) != PSPLIT_OK ||
-      !psplit_i_vec_push(&r->events, e))
+  if (add_kernel(r, name, n - n_suffix, text_of(&args, "node_index"), op, &e.kernel) != PSPLIT_OK) {
     r->json->code = psplit_i_nomem(r->json->diag);
+    return;
+  }
+  read_shapes(r, e.kernel, &args);
+  if (!psplit_i_vec_push(&r->events, e)) r->json->code = psplit_i_nomem(r->json->diag);
 }
 
 static int by_kernel_and_time(const void *a, const void *b) {

@@ -57,16 +57,32 @@ static void read_dims(psplit_cost_table *table, psplit_i_json_item dims) {
   }
 }
 
+/* The shapes that values had. */
+static void read_values(psplit_cost_table *table, psplit_i_json_item values) {
+  psplit_i_json_reader *r = values.reader;
+  psplit_i_json_item shape;
+  for (void *at = NULL; psplit_i_json_next(&values, &at, &shape);) {
+    const size_t rank = psplit_i_json_length(&shape, 0, PSPLIT_MAX_RANK);
+    int64_t *dims = PSPLIT_I_JSON_NEW(r, int64_t, rank);
+    for (size_t axis = 0; dims && axis < rank; axis++)
+      psplit_i_json_i64(psplit_i_json_element(&shape, axis), 0, INT64_MAX, &dims[axis]);
+    const psplit_i_seen seen = {psplit_i_json_copy(r, shape.key), (int32_t)rank, dims};
+    if (r->code == PSPLIT_OK && !psplit_i_vec_push(&table->values, seen))
+      r->code = psplit_i_nomem(r->diag);
+  }
+}
+
 static void read_own(const psplit_i_json_item *root, psplit_cost_table *table) {
-  static const char *const known[] = {"format", "version",     "measured",     "complete",
-                                      "model",  "onnxruntime", "optimization", "threads",
-                                      "runs",   "dims",        "total_ns",     "costs"};
+  static const char *const known[] = {
+    "format",  "version", "measured", "complete", "model",    "onnxruntime", "optimization",
+    "threads", "runs",    "dims",     "values",   "total_ns", "costs"};
   uint32_t version = 0;
   psplit_i_json_u32(psplit_i_json_need(root, "version"), 1, 1, &version);
   PSPLIT_I_JSON_KEYS(root, known);
   psplit_i_json_flag(psplit_i_json_find(root, "measured"), &table->measured);
   psplit_i_json_flag(psplit_i_json_find(root, "complete"), &table->complete);
   read_dims(table, psplit_i_json_find(root, "dims"));
+  read_values(table, psplit_i_json_find(root, "values"));
   const psplit_i_json_item list = psplit_i_json_need(root, "costs");
   const size_t n = psplit_i_json_length(&list, 0, SIZE_MAX);
   for (size_t i = 0; i < n && root->reader->code == PSPLIT_OK; i++)

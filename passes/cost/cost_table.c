@@ -25,6 +25,7 @@ void psplit_cost_table_destroy(psplit_cost_table *table) {
   if (!table) return;
   psplit_i_vec_fini(&table->rows);
   psplit_i_vec_fini(&table->dims);
+  psplit_i_vec_fini(&table->values);
   psplit_i_arena_fini(&table->arena);
   free(table);
 }

@@ -7,6 +7,7 @@
  *   cost_kernels.c  what a kernel does besides the node its name speaks of
  *   cost_match.c    rows to nodes
  *   cost_apply.c    times of nodes from the rows, and of those that no row speaks of
+ *   cost_sizes.c    which sizes a profiled run has seen
  *   cost_write.c    a profiled run as our own JSON */
 #ifndef PSPLIT_PASSES_COST_TABLE_H
 #define PSPLIT_PASSES_COST_TABLE_H
@@ -15,6 +16,7 @@
 
 #include "base.h"
 #include "graph.h"
+#include "shape.h"
 
 typedef enum psplit_i_cost_format {
   PSPLIT_I_COSTS_OWN,
@@ -35,6 +37,10 @@ typedef struct psplit_i_cost_row {
   bool has_work; /* a time by the roofline of these */
   uint64_t flops, bytes;
   uint64_t workspace_bytes; /* what the kernel takes while it runs, besides its outputs */
+  /* Kernels: shapes of n_shapes results in the last run, one after the other, each a rank and its
+   * dimensions. */
+  int64_t *shapes;
+  uint32_t n_shapes, shape_words;
 } psplit_i_cost_row;
 
 struct psplit_cost_table {
@@ -44,6 +50,7 @@ struct psplit_cost_table {
   bool complete;                      /* what no row speaks of takes no time */
   bool measured;                      /* else: given */
   PSPLIT_VEC(psplit_dim_value) dims;  /* sizes that it was measured with; none where not said */
+  PSPLIT_VEC(psplit_i_seen) values;   /* shapes that values had in that run */
   PSPLIT_VEC(psplit_i_cost_row) rows; /* kernels: in the order they ran */
 };
 
@@ -106,6 +113,21 @@ typedef struct psplit_i_kernel_name {
 PSPLIT_MUST_USE psplit_code psplit_i_kernel_name_read(const psplit_i_cost_names *names,
                                                       const char *label, const char *op,
                                                       psplit_diag *diag, psplit_i_kernel_name *out);
+
+/* Sizes that a profiled run has seen, of those that the model leaves open under run->dims. */
+typedef struct psplit_i_run_sizes {
+  PSPLIT_VEC(psplit_dim_value) dims; /* run->dims, and the symbols that have one number only */
+  PSPLIT_VEC(psplit_i_seen) values;  /* by value */
+} psplit_i_run_sizes;
+/* `optimized`: as for psplit_i_cost_match. Strings and shapes are the model's, the run's, the
+ * table's and the arena's. Errors: NOMEM; *out is to be finished in any case. */
+PSPLIT_MUST_USE psplit_code psplit_i_run_sizes_find(const psplit_cost_table *table,
+                                                    const psplit_i_cost_names *names,
+                                                    const psplit_i_graph *optimized,
+                                                    const psplit_profiled_run *run,
+                                                    psplit_i_arena *arena, psplit_diag *diag,
+                                                    psplit_i_run_sizes *out);
+void psplit_i_run_sizes_fini(psplit_i_run_sizes *sizes);
 
 /* Nanoseconds, rounded; 0 for what is not positive, INT64_MAX for what is too large. */
 int64_t psplit_i_whole_ns(double ns);

@@ -10,6 +10,7 @@ typedef struct writer {
   const psplit_cost_table *table;
   psplit_i_cost_map map;
   psplit_i_cost_names names;
+  psplit_i_run_sizes sizes;
   double *ns; /* [rows] of all rows that share a row's nodes, at the first of them; < 0: none */
 } writer;
 
@@ -103,6 +104,30 @@ static void write_rows(const writer *w, psplit_i_json *json) {
   psplit_i_json_close(json, ']');
 }
 
+static void write_sizes(const writer *w, psplit_i_json *json) {
+  const psplit_i_run_sizes *sizes = &w->sizes;
+  if (sizes->dims.n) {
+    psplit_i_json_key(json, "dims");
+    psplit_i_json_open(json, '{');
+    for (size_t i = 0; i < sizes->dims.n; i++)
+      put_int(json, sizes->dims.items[i].name, sizes->dims.items[i].value);
+    psplit_i_json_close(json, '}');
+  }
+  if (!sizes->values.n) return;
+  psplit_i_json_key(json, "values");
+  psplit_i_json_open(json, '{');
+  for (size_t i = 0; i < sizes->values.n; i++) {
+    psplit_i_json_key(json, sizes->values.items[i].value);
+    psplit_i_json_open(json, '[');
+    json->compact = true;
+    for (int32_t axis = 0; axis < sizes->values.items[i].rank; axis++)
+      psplit_i_json_int(json, sizes->values.items[i].dims[axis]);
+    psplit_i_json_close(json, ']');
+    json->compact = false;
+  }
+  psplit_i_json_close(json, '}');
+}
+
 static void write_file(const writer *w, const psplit_profiled_run *run, const char *model,
                        psplit_i_text *out) {
   psplit_i_json json;
@@ -117,12 +142,7 @@ static void write_file(const writer *w, const psplit_profiled_run *run, const ch
   put_int(&json, "optimization", run->optimization);
   put_int(&json, "threads", run->n_threads);
   put_int(&json, "runs", run->n_runs);
-  if (run->n_dims) {
-    psplit_i_json_key(&json, "dims");
-    psplit_i_json_open(&json, '{');
-    for (size_t i = 0; i < run->n_dims; i++) put_int(&json, run->dims[i].name, run->dims[i].value);
-    psplit_i_json_close(&json, '}');
-  }
+  write_sizes(w, &json);
   put_int(&json, "total_ns", run->median_ns);
   write_rows(w, &json);
   psplit_i_json_close(&json, '}');
@@ -165,6 +185,7 @@ psplit_code psplit_cost_table_profile(const psplit_model *model, const psplit_mo
   psplit_i_cost_names_fini(&w.names);
   PSPLIT_TRY(psplit_i_cost_names_init(&w.names, w.graph, &arena, diag));
   PSPLIT_TRY(join_rows(&w, run, &arena, diag));
+  PSPLIT_TRY(psplit_i_run_sizes_find(table, &w.names, ran, run, &arena, diag, &w.sizes));
   const char *path = psplit_i_model_path(model), *slash = strrchr(path, '/');
   write_file(&w, run, slash ? slash + 1 : path, &text);
   if (text.failed) PSPLIT_TRY(psplit_i_nomem(diag));
@@ -172,6 +193,7 @@ psplit_code psplit_cost_table_profile(const psplit_model *model, const psplit_mo
   text.bytes = NULL;
 out:
   psplit_i_text_fini(&text);
+  psplit_i_run_sizes_fini(&w.sizes);
   psplit_i_cost_names_fini(&w.names);
   psplit_cost_table_destroy(table);
   psplit_i_arena_fini(&arena);

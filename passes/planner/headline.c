@@ -3,6 +3,7 @@
  * on what only a run can tell, it promises nothing and says what would have to be measured. */
 #include <inttypes.h>
 
+#include "cost_table.h"
 #include "devices_inside.h"
 #include "liveness.h"
 #include "planner.h"
@@ -161,6 +162,23 @@ static void say_bytes(uint64_t bytes, psplit_i_text *out) {
   psplit_i_text_addf(out, "%.3g %s", value, units[planner]);
 }
 
+/* Sizes that nobody gave, but the run that the costs are of. */
+static void say_measured_sizes(const psplit_planner *planner, psplit_i_text *out) {
+  enum { SHOWN = 6 };
+  const psplit_planner_options *options = &planner->options;
+  const size_t n = options->n_dims - planner->n_own_dims;
+  if (!n && !planner->seen_in) return;
+  psplit_i_text_puts(out, " of a run with ");
+  for (size_t i = 0; i < n && i < SHOWN; i++) {
+    const psplit_dim_value *dim = &options->dims[planner->n_own_dims + i];
+    psplit_i_text_addf(out, "%s%.80s = %" PRId64, i ? ", " : "", dim->name, dim->value);
+  }
+  if (n > SHOWN) psplit_i_text_puts(out, ", ...");
+  if (planner->seen_in)
+    psplit_i_text_addf(out, "%ssizes of %zu values that it has seen", n ? ", and " : "",
+                       planner->seen_in->values.n);
+}
+
 static psplit_code say(psplit_planner *planner, psplit_plan *plan, uint64_t model_bytes,
                        psplit_diag *diag) {
   psplit_i_text line = {0};
@@ -188,6 +206,7 @@ static psplit_code say(psplit_planner *planner, psplit_plan *plan, uint64_t mode
   psplit_i_text_addf(&line, "%s costs %s", told ? "," : ";", plan->cost_source);
   if (plan->measured_frac > 0 && plan->measured_frac < 1)
     psplit_i_text_addf(&line, " for %.1f %% of the time", 100 * plan->measured_frac);
+  say_measured_sizes(planner, &line);
   if (plan->assumed && !told) psplit_i_text_addf(&line, ", with %s (assumed)", plan->assumed);
   return keep_text(planner, &line, diag, &plan->headline);
 }

@@ -179,6 +179,7 @@ psplit_code psplit_planner_create(const psplit_model *model, const psplit_planne
   planner->options = *options;
   const uint32_t n_nodes = planner->graph->n_nodes;
   PSPLIT_TRY(check_enough_nodes(planner, diag));
+  PSPLIT_TRY(psplit_i_planner_take_sizes(planner, diag));
   planner->pin = psplit_i_arena_array(&planner->arena, n_nodes, sizeof *planner->pin);
   planner->together = psplit_i_arena_array(&planner->arena, n_nodes, sizeof *planner->together);
   planner->uncuttable = PSPLIT_NEW(&planner->arena, uint8_t, planner->graph->n_values);

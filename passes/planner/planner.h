@@ -35,7 +35,11 @@ struct psplit_planner {
   const psplit_model *model;
   const psplit_i_graph *graph;
   psplit_planner_options options;
-  psplit_devices *own_devices; /* where the caller gave none */
+  /* options.dims are the caller's, and behind these the sizes that tables of costs were measured
+   * with, where no size of the caller's contradicts them. */
+  size_t n_own_dims;
+  const psplit_cost_table *seen_in; /* whose shapes of values count; NULL: none does */
+  psplit_devices *own_devices;      /* where the caller gave none */
   const psplit_devices *devices;
   /* [n_stages * n_stages] where a tensor goes on its way between stages (base/route.h); NULL where
    * every two stages have a link. */
@@ -82,6 +86,11 @@ struct psplit_planner {
   int64_t copies_bound_ns;             /* bound on splits with such copies; 0: none was asked for */
   psplit_plan *plan;
 };
+
+/* Takes sizes from the tables of costs, see n_own_dims. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_planner_take_sizes(psplit_planner *planner, psplit_diag *diag);
+/* The dimensions that count, in the scratch arena; NULL when out of memory. */
+psplit_i_binding *psplit_i_planner_bindings(psplit_planner *planner);
 
 /* Whether a value's type can be sent: a tensor of known element type. */
 bool psplit_i_planner_sendable(const psplit_planner *planner, uint32_t value);
