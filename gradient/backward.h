@@ -29,12 +29,12 @@ typedef enum psplit_i_origin {
   PSPLIT_ORIGIN_CONSTANT,
   PSPLIT_ORIGIN_FORWARD, /* a value of the forward graph */
   PSPLIT_ORIGIN_SHAPE,   /* the int64 shape of a value of the forward graph */
-  PSPLIT_ORIGIN_RECEIVED /* a gradient that comes from outside: loss.grad */
+  PSPLIT_ORIGIN_RECEIVED /* a gradient that comes from outside: loss.grad, W.grad.before */
 } psplit_i_origin;
 
 typedef struct psplit_i_bvalue {
   psplit_i_origin origin;
-  uint32_t index; /* node, constant, or value of the forward graph */
+  uint32_t index; /* node, constant, or value of the forward graph (RECEIVED: one of its type) */
   int32_t elem;   /* of constants and received gradients; 0 elsewhere */
   bool alive;     /* some output needs it; set by psplit_i_backward_sweep */
   const char *name;

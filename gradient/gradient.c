@@ -112,20 +112,46 @@ out:
   return code;
 }
 
+/* "<tensor><suffix>", which no other value has. */
+static const char *name_of(psplit_i_backward *b, uint32_t value, const char *suffix) {
+  psplit_i_text text = {0};
+  psplit_i_text_addf(&text, "%s.%s", b->forward->values[value].name, suffix);
+  const char *name = psplit_i_backward_name(b, text.failed ? suffix : text.bytes);
+  psplit_i_text_fini(&text);
+  return name;
+}
+
+/* The gradient added to what it was before. */
+static void accumulate(psplit_gradient *gradient, psplit_i_trainable *t) {
+  psplit_i_backward *b = &gradient->b;
+  const int32_t elem = psplit_i_shapes_type(gradient->shapes, t->value)->elem;
+  psplit_i_text text = {0};
+  psplit_i_text_addf(&text, "%s.grad.before", b->forward->values[t->value].name);
+  const psplit_i_ref before =
+    psplit_i_backward_received(b, text.failed ? "before" : text.bytes, elem);
+  psplit_i_text_fini(&text);
+  if (before == PSPLIT_NONE) return;
+  b->values.items[before].index = t->value;
+  t->before_name = b->values.items[before].name;
+  t->gradient = psplit_i_backward_node(b, "Add", 2, (psplit_i_ref[]){before, t->gradient}, 1);
+}
+
 /* Gradients get the names of their tensors; one that is no node's result, or that of two tensors,
- * passes through an Identity. */
-static void name_gradients(psplit_gradient *gradient) {
+ * passes through an Identity. These nodes belong to the node that made the gradient. */
+static void name_gradients(psplit_gradient *gradient, bool sum) {
   psplit_i_backward *b = &gradient->b;
   for (uint32_t i = 0; i < gradient->n_trainables && !b->failed; i++) {
     psplit_i_trainable *t = &gradient->trainables[i];
     if (t->gradient == PSPLIT_NONE) continue;
     const psplit_i_bvalue *value = &b->values.items[t->gradient];
-    if (value->origin != PSPLIT_ORIGIN_NODE || value->name)
+    const bool is_result = value->origin == PSPLIT_ORIGIN_NODE;
+    b->twin =
+      is_result ? b->nodes.items[value->index].twin : b->forward->values[gradient->loss].producer;
+    if (sum && !t->is_input)
+      accumulate(gradient, t);
+    else if (!is_result || value->name)
       t->gradient = psplit_i_backward_node(b, "Identity", 1, &t->gradient, 1);
-    psplit_i_text text = {0};
-    psplit_i_text_addf(&text, "%s.grad", b->forward->values[t->value].name);
-    t->gradient_name = psplit_i_backward_name(b, text.failed ? "grad" : text.bytes);
-    psplit_i_text_fini(&text);
+    t->gradient_name = name_of(b, t->value, "grad");
     if (!b->failed) b->values.items[t->gradient].name = t->gradient_name;
   }
 }
@@ -177,8 +203,8 @@ out:
   return code;
 }
 
-static psplit_code differentiate(psplit_gradient *gradient, const psplit_logger *logger,
-                                 psplit_diag *diag) {
+static psplit_code differentiate(psplit_gradient *gradient, const psplit_training_options *options,
+                                 const psplit_logger *logger, psplit_diag *diag) {
   psplit_code code;
   const psplit_i_graph *graph = psplit_i_model_graph(gradient->model);
   const uint32_t n = gradient->n_trainables;
@@ -189,6 +215,8 @@ static psplit_code differentiate(psplit_gradient *gradient, const psplit_logger 
   PSPLIT_TRY(psplit_i_backward_init(&gradient->b, graph, diag));
   gradient->loss_gradient = psplit_i_backward_received(
     &gradient->b, "loss.grad", psplit_i_shapes_type(gradient->shapes, gradient->loss)->elem);
+  if (gradient->loss_gradient == PSPLIT_NONE) PSPLIT_TRY(psplit_i_nomem(diag));
+  gradient->b.values.items[gradient->loss_gradient].index = gradient->loss;
   PSPLIT_TRY(psplit_i_differentiate(gradient->shapes, gradient->loss, gradient->loss_gradient,
                                     values, n, &gradient->b, diag, gradients));
   uint32_t reached = 0;
@@ -204,7 +232,7 @@ static psplit_code differentiate(psplit_gradient *gradient, const psplit_logger 
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE,
                              "the loss \"%s\" depends on none of what is to be trained",
                              graph->values[gradient->loss].name));
-  name_gradients(gradient);
+  name_gradients(gradient, options->accumulate);
   PSPLIT_TRY(settle(gradient, diag));
 out:
   return code;
@@ -220,7 +248,7 @@ psplit_code psplit_gradient_create(const psplit_model *model,
   psplit_i_arena_init(&gradient->arena, 0);
   PSPLIT_TRY(open_with_loss(gradient, model, options, logger, diag));
   PSPLIT_TRY(choose(gradient, options, diag));
-  PSPLIT_TRY(differentiate(gradient, logger, diag));
+  PSPLIT_TRY(differentiate(gradient, options, logger, diag));
   *out_gradient = gradient;
   return PSPLIT_OK;
 out:
@@ -246,6 +274,7 @@ psplit_trainable psplit_gradient_trainable(const psplit_gradient *gradient, uint
   const psplit_i_trainable *t = &gradient->trainables[index];
   return (psplit_trainable){.name = gradient->b.forward->values[t->value].name,
                             .gradient = t->gradient_name,
+                            .before = t->before_name,
                             .is_input = t->is_input};
 }
 

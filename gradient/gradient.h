@@ -17,6 +17,7 @@
 #define PSPLIT_GRADIENT_GRADIENT_H
 
 #include <psplit/gradient.h>
+#include <stdio.h>
 
 #include "backward.h"
 #include "shape.h"
@@ -25,6 +26,7 @@ typedef struct psplit_i_trainable {
   uint32_t value;
   psplit_i_ref gradient; /* PSPLIT_NONE: the loss does not depend on it */
   const char *gradient_name;
+  const char *before_name; /* what it is added to; NULL: nothing */
   bool is_input;
 } psplit_i_trainable;
 
@@ -49,6 +51,39 @@ typedef enum psplit_i_source {
   PSPLIT_FROM_STASH, /* an output of the forward model */
   PSPLIT_FROM_COPY   /* a constant, which both models hold */
 } psplit_i_source;
+
+/* Writes the backward model to a file that is open. Errors: as psplit_gradient_write_backward. */
+PSPLIT_MUST_USE psplit_code psplit_i_gradient_put_backward(const psplit_gradient *gradient,
+                                                           FILE *file, const char *name,
+                                                           psplit_diag *diag);
+
+/* Appends an entry of the stash as fields of a GraphProto: an output, and a node where it is a
+ * shape. Errors: UNSUPPORTED (of unknown element type). */
+PSPLIT_MUST_USE psplit_code psplit_i_gradient_put_stashed(const psplit_gradient *gradient,
+                                                          uint32_t index, psplit_diag *diag,
+                                                          psplit_i_text *nodes,
+                                                          psplit_i_text *ports);
+
+/* A tensor that an update model keeps from step to step. */
+typedef struct psplit_i_kept {
+  uint32_t trainable;
+  const char *name, *new_name; /* its input and output */
+  bool is_state;               /* zero at first; else the weight itself */
+} psplit_i_kept;
+
+/* Inputs and outputs of an update model besides gradients. */
+typedef struct psplit_i_update_ports {
+  const char *lr, *scale, *step; /* step: NULL where the method does not count */
+  PSPLIT_VEC(psplit_i_kept) kept;
+} psplit_i_update_ports;
+
+void psplit_i_update_ports_fini(psplit_i_update_ports *ports);
+
+/* The update model of trainables[n], appended to *out. *out_ports (may be NULL; zero before, ended
+ * with fini in any case) has names in `arena`. Errors: USAGE (the optimizer's text), NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_gradient_update(
+  const psplit_gradient *gradient, const char *optimizer, const uint32_t *trainables, uint32_t n,
+  psplit_i_arena *arena, psplit_diag *diag, psplit_i_text *out, psplit_i_update_ports *out_ports);
 
 psplit_i_source psplit_i_gradient_source(const psplit_gradient *gradient, uint32_t value);
 

@@ -69,6 +69,28 @@ out:
   return code;
 }
 
+static psplit_code check(const psplit_i_pieces *pieces, const char *name, psplit_diag *diag) {
+  if (pieces->failed) return psplit_i_nomem(diag);
+  if (pieces->lost)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "a model with an If inlined is only written in stages");
+  if (pieces->bytes > INT32_MAX)
+    return psplit_i_fail(diag, PSPLIT_LIMIT, "%s would be over 2 GiB, which ONNX files cannot be",
+                         name);
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_pieces_put(const psplit_i_pieces *pieces, const psplit_model *model,
+                                FILE *file, const char *name, psplit_diag *diag) {
+  psplit_code code;
+  PSPLIT_TRY(check(pieces, name, diag));
+  PSPLIT_TRY(write_pieces(pieces, model, file, name, diag));
+  if (fflush(file) != 0)
+    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "%s: cannot write: %s", name, strerror(errno)));
+out:
+  return code;
+}
+
 psplit_code psplit_i_pieces_write(const psplit_i_pieces *pieces, const psplit_model *model,
                                   const char *path, psplit_diag *diag) {
   psplit_code code;
@@ -76,13 +98,8 @@ psplit_code psplit_i_pieces_write(const psplit_i_pieces *pieces, const psplit_mo
   FILE *file = NULL;
   bool made = false;
   psplit_i_text_addf(&part, "%s.part.%ld", path, (long)getpid());
-  if (pieces->failed || part.failed) PSPLIT_TRY(psplit_i_nomem(diag));
-  if (pieces->lost)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                             "a model with an If inlined is only written in stages"));
-  if (pieces->bytes > INT32_MAX)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_LIMIT,
-                             "%s would be over 2 GiB, which ONNX files cannot be", path));
+  if (part.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  PSPLIT_TRY(check(pieces, path, diag));
   file = fopen(part.bytes, "wbe");
   if (!file)
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "%s: cannot open: %s", path, strerror(errno)));

@@ -2,6 +2,8 @@
 #ifndef PSPLIT_GRADIENT_MODEL_PIECES_H
 #define PSPLIT_GRADIENT_MODEL_PIECES_H
 
+#include <stdio.h>
+
 #include "model.h"
 
 typedef struct psplit_i_piece {
@@ -29,5 +31,9 @@ void psplit_i_pieces_all(psplit_i_pieces *pieces, const psplit_i_pieces *others)
 PSPLIT_MUST_USE psplit_code psplit_i_pieces_write(const psplit_i_pieces *pieces,
                                                   const psplit_model *model, const char *path,
                                                   psplit_diag *diag);
+/* The same to a file that is open for writing, and stays open; `name` is for messages. */
+PSPLIT_MUST_USE psplit_code psplit_i_pieces_put(const psplit_i_pieces *pieces,
+                                                const psplit_model *model, FILE *file,
+                                                const char *name, psplit_diag *diag);
 
 #endif

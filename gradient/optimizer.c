@@ -26,6 +26,9 @@ typedef struct update {
   int32_t elem;                 /* of the weight at hand */
   const psplit_i_vtype *type;
   const char *name;
+  uint32_t trainable;
+  psplit_i_arena *arena; /* of the names in `ports` */
+  psplit_i_update_ports *ports;
 } update;
 
 /* ---- options ---- */
@@ -127,6 +130,31 @@ static psplit_i_ref state(update *u, const char *suffix) {
   return value;
 }
 
+static const char *kept_name(update *u, const char *name) {
+  const char *own = psplit_i_arena_strndup(u->arena, name, strlen(name));
+  if (!own) u->b.failed = true;
+  return own;
+}
+
+static void keep(update *u, const char *name, const char *new_name) {
+  if (!u->ports || u->b.failed) return;
+  const psplit_i_kept kept = {.trainable = u->trainable,
+                              .name = kept_name(u, name),
+                              .new_name = kept_name(u, new_name),
+                              .is_state = strcmp(name, u->name) != 0};
+  if (!psplit_i_vec_push(&u->ports->kept, kept)) u->b.failed = true;
+}
+
+/* Says which names the scalars have. */
+static void keep_scalars(update *u, psplit_i_ref step) {
+  if (!u->ports || u->b.failed) return;
+  u->ports->lr = kept_name(u, u->b.values.items[u->lr].name);
+  u->ports->scale = kept_name(u, u->b.values.items[u->scale].name);
+  u->ports->step = step == PSPLIT_NONE ? NULL : kept_name(u, u->b.values.items[step].name);
+}
+
+void psplit_i_update_ports_fini(psplit_i_update_ports *ports) { psplit_i_vec_fini(&ports->kept); }
+
 /* Makes a node's result the output "<name of `from`>.new". */
 static void result(update *u, psplit_i_ref from, psplit_i_ref value) {
   psplit_i_text text = {0};
@@ -137,6 +165,7 @@ static void result(update *u, psplit_i_ref from, psplit_i_ref value) {
   u->b.values.items[value].name = name;
   u->b.values.items[value].alive = true;
   psplit_i_put_typed_value(&u->outputs, PSPLIT_GRAPH_OUTPUT, name, u->gradient->shapes, u->type);
+  keep(u, u->b.values.items[from].name, name);
 }
 
 /* a * x + b * y */
@@ -194,8 +223,10 @@ static void adapt(update *u, psplit_i_ref w, psplit_i_ref g) {
 static void start(update *u) {
   u->lr = scalar_input(u, "lr", PSPLIT_ELEM_DOUBLE);
   u->scale = scalar_input(u, "scale", PSPLIT_ELEM_DOUBLE);
-  if (u->how.method != ADAM && u->how.method != ADAMW) return;
-  const psplit_i_ref step = scalar_input(u, "step", PSPLIT_ELEM_INT64);
+  const bool counts = u->how.method == ADAM || u->how.method == ADAMW;
+  const psplit_i_ref step = counts ? scalar_input(u, "step", PSPLIT_ELEM_INT64) : PSPLIT_NONE;
+  keep_scalars(u, step);
+  if (!counts) return;
   psplit_i_backward_attr_int(&u->b, "to", PSPLIT_ELEM_DOUBLE);
   u->step = psplit_i_backward_node(&u->b, "Cast", 1, &step, 1);
 }
@@ -227,37 +258,56 @@ static void name_values(update *u) {
   }
 }
 
-psplit_code psplit_gradient_write_update(const psplit_gradient *gradient, const char *text,
-                                         const char *path, psplit_diag *diag) {
+psplit_code psplit_i_gradient_update(const psplit_gradient *gradient, const char *optimizer,
+                                     const uint32_t *trainables, uint32_t n, psplit_i_arena *arena,
+                                     psplit_diag *diag, psplit_i_text *out,
+                                     psplit_i_update_ports *out_ports) {
   psplit_code code;
-  update u = {.gradient = gradient};
-  psplit_i_pieces whole = {0};
-  psplit_i_text graph = {0}, head = {0};
+  update u = {.gradient = gradient, .arena = arena, .ports = out_ports};
+  psplit_i_text graph = {0};
   PSPLIT_TRY(psplit_i_backward_init(&u.b, gradient->b.forward, diag));
-  PSPLIT_TRY(parse(text, &u.b.arena, diag, &u.how));
+  PSPLIT_TRY(parse(optimizer, &u.b.arena, diag, &u.how));
   start(&u);
-  for (uint32_t i = 0; i < gradient->n_trainables && !u.b.failed; i++)
-    if (gradient->trainables[i].gradient_name && !gradient->trainables[i].is_input)
-      update_weight(&u, &gradient->trainables[i]);
+  for (uint32_t i = 0; i < n && !u.b.failed; i++) {
+    u.trainable = trainables[i];
+    update_weight(&u, &gradient->trainables[trainables[i]]);
+  }
   name_values(&u);
   if (u.b.failed) PSPLIT_TRY(psplit_i_nomem(diag));
   psplit_i_put_nodes(&u.b, &graph);
   psplit_i_put_string(&graph, PSPLIT_GRAPH_NAME, "update");
   psplit_i_put_constants(&u.b, &graph);
-  psplit_i_put_model_head(&head);
-  psplit_i_wire_tag(&head, PSPLIT_MODEL_GRAPH, PSPLIT_I_WIRE_BYTES);
-  psplit_i_wire_varint(&head, graph.n + u.inputs.n + u.outputs.n);
-  psplit_i_pieces_text(&whole, &head);
-  psplit_i_pieces_text(&whole, &graph);
-  psplit_i_pieces_text(&whole, &u.inputs);
-  psplit_i_pieces_text(&whole, &u.outputs);
-  PSPLIT_TRY(psplit_i_pieces_write(&whole, gradient->model, path, diag));
+  psplit_i_text_add(&graph, u.inputs.bytes, u.inputs.n);
+  psplit_i_text_add(&graph, u.outputs.bytes, u.outputs.n);
+  psplit_i_put_model_head(out);
+  psplit_i_wire_bytes(out, PSPLIT_MODEL_GRAPH, graph.bytes, graph.n);
+  if (graph.failed || out->failed || u.inputs.failed || u.outputs.failed)
+    PSPLIT_TRY(psplit_i_nomem(diag));
 out:
-  psplit_i_pieces_fini(&whole);
   psplit_i_text_fini(&graph);
-  psplit_i_text_fini(&head);
   psplit_i_text_fini(&u.inputs);
   psplit_i_text_fini(&u.outputs);
   psplit_i_backward_fini(&u.b);
+  return code;
+}
+
+psplit_code psplit_gradient_write_update(const psplit_gradient *gradient, const char *text,
+                                         const char *path, psplit_diag *diag) {
+  psplit_code code;
+  psplit_i_pieces whole = {0};
+  psplit_i_text bytes = {0};
+  uint32_t n = 0;
+  uint32_t *trainables = malloc((gradient->n_trainables + (size_t)1) * sizeof *trainables);
+  if (!trainables) return psplit_i_nomem(diag);
+  for (uint32_t i = 0; i < gradient->n_trainables; i++)
+    if (gradient->trainables[i].gradient_name && !gradient->trainables[i].is_input)
+      trainables[n++] = i;
+  PSPLIT_TRY(psplit_i_gradient_update(gradient, text, trainables, n, NULL, diag, &bytes, NULL));
+  psplit_i_pieces_text(&whole, &bytes);
+  PSPLIT_TRY(psplit_i_pieces_write(&whole, gradient->model, path, diag));
+out:
+  psplit_i_pieces_fini(&whole);
+  psplit_i_text_fini(&bytes);
+  free(trainables);
   return code;
 }

@@ -30,23 +30,33 @@ static void put_weight_inputs(const psplit_gradient *gradient, psplit_i_text *ou
   }
 }
 
+psplit_code psplit_i_gradient_put_stashed(const psplit_gradient *gradient, uint32_t index,
+                                          psplit_diag *diag, psplit_i_text *nodes,
+                                          psplit_i_text *ports) {
+  const psplit_i_bvalue *value = &gradient->b.values.items[gradient->stashed.items[index]];
+  const char *name = gradient->b.forward->values[value->index].name;
+  const psplit_i_vtype *type = psplit_i_shapes_type(gradient->shapes, value->index);
+  if (value->origin == PSPLIT_ORIGIN_SHAPE) {
+    const char *const inputs[] = {name, NULL}, *const outputs[] = {value->name, NULL};
+    const psplit_i_emit_dim rank = {.value = type->rank};
+    psplit_i_put_node(nodes, "Shape", value->name, inputs, outputs, NULL);
+    psplit_i_put_value(ports, PSPLIT_GRAPH_OUTPUT, value->name, PSPLIT_ELEM_INT64, 1, &rank);
+    return PSPLIT_OK;
+  }
+  const psplit_code code = need_type(gradient, value->index, diag);
+  if (code == PSPLIT_OK)
+    psplit_i_put_typed_value(ports, PSPLIT_GRAPH_OUTPUT, name, gradient->shapes, type);
+  return code;
+}
+
 static psplit_code put_stash(const psplit_gradient *gradient, psplit_i_text *out,
                              psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   const psplit_i_backward *b = &gradient->b;
-  for (size_t i = 0; i < gradient->stashed.n; i++) {
+  for (uint32_t i = 0; i < gradient->stashed.n; i++) {
     const psplit_i_bvalue *value = &b->values.items[gradient->stashed.items[i]];
-    const psplit_i_value *v = &b->forward->values[value->index];
-    const psplit_i_vtype *type = psplit_i_shapes_type(gradient->shapes, value->index);
-    if (value->origin == PSPLIT_ORIGIN_SHAPE) {
-      const char *const inputs[] = {v->name, NULL}, *const outputs[] = {value->name, NULL};
-      const psplit_i_emit_dim rank = {.value = type->rank};
-      psplit_i_put_node(out, "Shape", value->name, inputs, outputs, NULL);
-      psplit_i_put_value(out, PSPLIT_GRAPH_OUTPUT, value->name, PSPLIT_ELEM_INT64, 1, &rank);
-    } else if (!v->is_output) {
-      PSPLIT_TRY(need_type(gradient, value->index, diag));
-      psplit_i_put_typed_value(out, PSPLIT_GRAPH_OUTPUT, v->name, gradient->shapes, type);
-    }
+    if (value->origin == PSPLIT_ORIGIN_SHAPE || !b->forward->values[value->index].is_output)
+      PSPLIT_TRY(psplit_i_gradient_put_stashed(gradient, i, diag, out, out));
   }
 out:
   return code;
@@ -107,7 +117,7 @@ static psplit_code put_sources(const psplit_gradient *gradient, psplit_i_text *i
     if (!value->alive) continue;
     if (value->origin == PSPLIT_ORIGIN_RECEIVED) {
       psplit_i_put_typed_value(inputs, PSPLIT_GRAPH_INPUT, value->name, gradient->shapes,
-                               psplit_i_shapes_type(gradient->shapes, gradient->loss));
+                               psplit_i_shapes_type(gradient->shapes, value->index));
     } else if (value->origin == PSPLIT_ORIGIN_SHAPE) {
       const psplit_i_emit_dim rank = {.value =
                                         psplit_i_shapes_type(gradient->shapes, value->index)->rank};
@@ -140,8 +150,9 @@ static void put_gradients(const psplit_gradient *gradient, psplit_i_text *out) {
   }
 }
 
-psplit_code psplit_gradient_write_backward(const psplit_gradient *gradient, const char *path,
-                                           psplit_diag *diag) {
+/* To `file`, or where that is NULL to `path`. */
+static psplit_code write_backward(const psplit_gradient *gradient, FILE *file, const char *path,
+                                  psplit_diag *diag) {
   psplit_code code;
   psplit_i_pieces graph = {0}, whole = {0};
   psplit_i_text inputs = {0}, nodes = {0}, head = {0};
@@ -156,7 +167,8 @@ psplit_code psplit_gradient_write_backward(const psplit_gradient *gradient, cons
   put_graph_head(&head, graph.bytes);
   psplit_i_pieces_text(&whole, &head);
   psplit_i_pieces_all(&whole, &graph);
-  PSPLIT_TRY(psplit_i_pieces_write(&whole, gradient->model, path, diag));
+  PSPLIT_TRY(file ? psplit_i_pieces_put(&whole, gradient->model, file, path, diag)
+                  : psplit_i_pieces_write(&whole, gradient->model, path, diag));
 out:
   psplit_i_text_fini(&inputs);
   psplit_i_text_fini(&nodes);
@@ -164,6 +176,16 @@ out:
   psplit_i_pieces_fini(&graph);
   psplit_i_pieces_fini(&whole);
   return code;
+}
+
+psplit_code psplit_gradient_write_backward(const psplit_gradient *gradient, const char *path,
+                                           psplit_diag *diag) {
+  return write_backward(gradient, NULL, path, diag);
+}
+
+psplit_code psplit_i_gradient_put_backward(const psplit_gradient *gradient, FILE *file,
+                                           const char *name, psplit_diag *diag) {
+  return write_backward(gradient, file, name, diag);
 }
 
 /* ---- first values ---- */

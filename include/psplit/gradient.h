@@ -35,6 +35,9 @@ typedef struct psplit_training_options {
   /* Inputs of the model whose gradient is wanted as well. */
   const char *const *gradient_of;
   size_t n_gradient_of;
+  /* The backward model adds the gradients of weights to what they were before, an input of each: so
+   * micro-batches are summed in their order. */
+  bool accumulate;
 } psplit_training_options;
 
 /* Differentiates a model. `logger` hears of weights that the loss does not depend on. The model is
@@ -51,6 +54,7 @@ PSPLIT_API void psplit_gradient_destroy(psplit_gradient *gradient);
 typedef struct psplit_trainable {
   const char *name;
   const char *gradient; /* output of the backward model; NULL: the loss does not depend on it */
+  const char *before;   /* input that it is added to; NULL without `accumulate` and of inputs */
   bool is_input;        /* from gradient_of */
 } psplit_trainable;
 
