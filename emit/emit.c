@@ -14,19 +14,13 @@ static const uint64_t MODEL_BYTES = INT32_MAX;          /* above: protobuf does 
 static const uint64_t PARALLEL_BYTES = UINT64_C(32) << 20;
 static const uint32_t PARALLEL_NODES = 100000;
 
-typedef struct emission {
-  const psplit_i_split *split;
-  const psplit_emit_options *options;
-  psplit_i_directory directory;
-  const char *const *locations; /* REFERENCE: of the model's files */
-  psplit_diag *diag;
-} emission;
+typedef psplit_i_emission emission;
 
 static psplit_code write_data(emission *e, const psplit_i_weights *weights) {
   psplit_code code;
   psplit_i_file file = {0};
   if (!weights->ranges.n) return PSPLIT_OK;
-  PSPLIT_TRY(psplit_i_directory_file(&e->directory, weights->data_name, e->split->model,
+  PSPLIT_TRY(psplit_i_directory_file(&e->directory, weights->data_name, weights->model,
                                      e->options->cancel, e->diag, &file));
   for (size_t r = 0; r < weights->ranges.n; r++) {
     const psplit_i_data_range *range = &weights->ranges.items[r];
@@ -39,13 +33,29 @@ out:
   return code;
 }
 
+/* A model's file, and that of the tensors which stand outside. */
+static psplit_code write_model(emission *e, const psplit_i_weights *weights,
+                               const psplit_i_rope *rope, const char *name) {
+  psplit_code code;
+  psplit_i_file file = {0};
+  PSPLIT_TRY(psplit_i_directory_file(&e->directory, name, weights->model, e->options->cancel,
+                                     e->diag, &file));
+  PSPLIT_TRY(psplit_i_file_rope(&file, rope, e->diag));
+  PSPLIT_TRY(psplit_i_file_close(&file, rope->bytes, e->diag));
+  PSPLIT_TRY(write_data(e, weights));
+out:
+  psplit_i_file_abandon(&file);
+  return code;
+}
+
 /* The stage's model. Where too much of it is weights, it is put together again with initializers
  * outside, and where that is not enough with those in nodes outside, too. */
-static psplit_code build_stage(emission *e, uint32_t stage, psplit_i_weights *weights,
-                               psplit_i_arena *arena, psplit_i_rope *out) {
+static psplit_code build_stage(emission *e, const psplit_i_split *split, uint32_t stage,
+                               psplit_i_weights *weights, psplit_i_arena *arena,
+                               psplit_i_rope *out) {
   psplit_code code;
   for (;;) {
-    PSPLIT_TRY(psplit_i_stage_model(e->split, stage, weights, arena, e->diag, out));
+    PSPLIT_TRY(psplit_i_stage_model(split, stage, weights, arena, e->diag, out));
     if (weights->mode == PSPLIT_WEIGHTS_INLINE || out->bytes <= INLINE_BYTES ||
         weights->move_attributes)
       break;
@@ -68,32 +78,38 @@ out:
   return code;
 }
 
-static psplit_code write_stage(emission *e, uint32_t stage) {
+/* How tensors of `model` are placed beside the file `name`. */
+static psplit_i_weights place_weights(const emission *e, const psplit_model *model,
+                                      const char *data_name) {
+  return (psplit_i_weights){.model = model,
+                            .mode = e->options->weights,
+                            .move_attributes = e->options->weights == PSPLIT_WEIGHTS_REFERENCE,
+                            .data_name = data_name,
+                            .locations = e->locations};
+}
+
+psplit_code psplit_i_emission_stage(psplit_i_emission *e, const psplit_i_split *split,
+                                    uint32_t stage, const char *name) {
   psplit_code code;
-  char name[32], data_name[40];
-  snprintf(name, sizeof name, "stage%" PRIu32 ".onnx", stage);
+  char data_name[PSPLIT_I_FILE_NAME];
   snprintf(data_name, sizeof data_name, "%s.data", name);
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
   psplit_i_rope rope = {0};
-  psplit_i_file file = {0};
-  psplit_i_weights weights = {.model = e->split->model,
-                              .mode = e->options->weights,
-                              .move_attributes = e->options->weights == PSPLIT_WEIGHTS_REFERENCE,
-                              .data_name = data_name,
-                              .locations = e->locations};
-  PSPLIT_TRY(build_stage(e, stage, &weights, &arena, &rope));
-  PSPLIT_TRY(psplit_i_directory_file(&e->directory, name, e->split->model, e->options->cancel,
-                                     e->diag, &file));
-  PSPLIT_TRY(psplit_i_file_rope(&file, &rope, e->diag));
-  PSPLIT_TRY(psplit_i_file_close(&file, rope.bytes, e->diag));
-  PSPLIT_TRY(write_data(e, &weights));
+  psplit_i_weights weights = place_weights(e, split->model, data_name);
+  PSPLIT_TRY(build_stage(e, split, stage, &weights, &arena, &rope));
+  PSPLIT_TRY(write_model(e, &weights, &rope, name));
 out:
-  psplit_i_file_abandon(&file);
   psplit_i_weights_reset(&weights);
   psplit_i_rope_fini(&rope);
   psplit_i_arena_fini(&arena);
   return code;
+}
+
+static psplit_code write_stage(emission *e, uint32_t stage) {
+  char name[PSPLIT_I_FILE_NAME];
+  snprintf(name, sizeof name, "stage%" PRIu32 ".onnx", stage);
+  return psplit_i_emission_stage(e, e->split, stage, name);
 }
 
 static void say_stage(const emission *e, uint32_t stage) {
@@ -142,31 +158,112 @@ static psplit_code write_stages(emission *e) {
   return first_diag.code;
 }
 
+psplit_code psplit_i_emission_bytes(psplit_i_emission *e, const void *bytes, size_t n,
+                                    const char *name) {
+  psplit_code code;
+  psplit_i_file file = {0};
+  PSPLIT_TRY(psplit_i_directory_file(&e->directory, name, e->split->model, e->options->cancel,
+                                     e->diag, &file));
+  PSPLIT_TRY(psplit_i_file_bytes(&file, bytes, n, e->diag));
+  PSPLIT_TRY(psplit_i_file_close(&file, n, e->diag));
+out:
+  psplit_i_file_abandon(&file);
+  return code;
+}
+
 static psplit_code write_manifest(emission *e) {
   psplit_code code = PSPLIT_OK;
   psplit_i_text text = {0};
-  psplit_i_file file = {0};
   psplit_i_manifest_write(e->split, &text);
   if (text.failed) PSPLIT_TRY(psplit_i_nomem(e->diag));
-  PSPLIT_TRY(psplit_i_directory_file(&e->directory, "pipeline.json", e->split->model,
-                                     e->options->cancel, e->diag, &file));
-  PSPLIT_TRY(psplit_i_file_bytes(&file, (const uint8_t *)text.bytes, text.n, e->diag));
-  PSPLIT_TRY(psplit_i_file_close(&file, text.n, e->diag));
+  PSPLIT_TRY(psplit_i_emission_bytes(e, text.bytes, text.n, "pipeline.json"));
 out:
-  psplit_i_file_abandon(&file);
   psplit_i_text_fini(&text);
   return code;
 }
 
+/* --- weights by themselves --- */
+
+/* Initializers as fields of a graph, their data where `weights` says. */
+static psplit_code add_weights(emission *e, psplit_i_weights *weights, const uint32_t *initializers,
+                               uint32_t n, psplit_i_arena *arena, psplit_i_rope *out) {
+  psplit_code code = PSPLIT_OK;
+  const psplit_model *model = weights->model;
+  for (uint32_t i = 0; i < n; i++) {
+    const psplit_i_span *span =
+      &model->skeleton.graph_fields.items[model->initializer_spans[initializers[i]]];
+    if ((span->has_view && !span->file_bytes) ||
+        psplit_i_weights_change_tensor(weights, model->proto->graph->initializer[initializers[i]]))
+      PSPLIT_TRY(psplit_i_rewrite_field(weights, &onnx__tensor_proto__descriptor,
+                                        model->skeleton.bytes + span->skeleton_offset,
+                                        span->skeleton_bytes, arena, e->diag, out));
+    else
+      psplit_i_rope_span(out, model, span);
+  }
+out:
+  return code;
+}
+
+psplit_code psplit_i_emission_weights(psplit_i_emission *e, const psplit_model *model,
+                                      const uint32_t *initializers, uint32_t n,
+                                      const psplit_i_text *head, const psplit_i_text *graph,
+                                      const char *name) {
+  enum { MODEL_GRAPH = 7 };
+  psplit_code code;
+  char data_name[PSPLIT_I_FILE_NAME];
+  snprintf(data_name, sizeof data_name, "%s.data", name);
+  psplit_i_arena arena;
+  psplit_i_arena_init(&arena, 0);
+  psplit_i_rope fields = {0}, whole = {0};
+  psplit_i_weights weights = place_weights(e, model, data_name);
+  for (;;) {
+    psplit_i_rope_view(&fields, graph->bytes, graph->n);
+    PSPLIT_TRY(add_weights(e, &weights, initializers, n, &arena, &fields));
+    if (weights.mode != PSPLIT_WEIGHTS_AUTO || fields.bytes <= INLINE_BYTES || weights.move_inline)
+      break;
+    weights.move_inline = true;
+    psplit_i_rope_fini(&fields);
+    fields = (psplit_i_rope){0};
+    psplit_i_weights_reset(&weights);
+  }
+  psplit_i_rope_view(&whole, head->bytes, head->n);
+  psplit_i_rope_message(&whole, &arena, MODEL_GRAPH, &fields);
+  if (fields.failed || whole.failed) PSPLIT_TRY(psplit_i_nomem(e->diag));
+  if (whole.bytes > MODEL_BYTES)
+    PSPLIT_TRY(psplit_i_fail(e->diag, PSPLIT_LIMIT,
+                             "%s takes %" PRIu64 " bytes, and protobuf reads at most %" PRIu64,
+                             name, whole.bytes, MODEL_BYTES));
+  PSPLIT_TRY(write_model(e, &weights, &whole, name));
+out:
+  psplit_i_weights_reset(&weights);
+  psplit_i_rope_fini(&fields);
+  psplit_i_rope_fini(&whole);
+  psplit_i_arena_fini(&arena);
+  return code;
+}
+
+/* The split, and what is to be said with it. */
+static psplit_code begin_split(psplit_i_split *split, const psplit_model *model,
+                               const psplit_plan *plan, const psplit_emit_options *options,
+                               const psplit_i_emit_extra *extra, psplit_diag *diag) {
+  psplit_code code;
+  PSPLIT_TRY(psplit_i_split_init(split, model, plan, options, diag));
+  split->extra = extra;
+  if (extra && extra->begin) PSPLIT_TRY(extra->begin(extra->user, split, diag));
+out:
+  return code;
+}
+
 static psplit_code emit(const psplit_model *model, const psplit_plan *plan, const char *directory,
-                        const psplit_emit_options *options, psplit_diag *diag) {
+                        const psplit_emit_options *options, const psplit_i_emit_extra *extra,
+                        psplit_diag *diag) {
   psplit_code code;
   psplit_emit_options taken = {.struct_size = sizeof taken};
   psplit_i_split split = {0};
   emission e = {
     .split = &split, .options = &taken, .directory = PSPLIT_I_DIRECTORY_NONE, .diag = diag};
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_emit_options, options, &taken, diag));
-  PSPLIT_TRY(psplit_i_split_init(&split, model, plan, e.options, diag));
+  PSPLIT_TRY(begin_split(&split, model, plan, e.options, extra, diag));
   const bool inside = e.options->weights == PSPLIT_WEIGHTS_REFERENCE;
   if (inside) {
     PSPLIT_TRY(psplit_i_reference_locations(model, directory, &split.arena, diag, &e.locations));
@@ -175,6 +272,7 @@ static psplit_code emit(const psplit_model *model, const psplit_plan *plan, cons
     PSPLIT_TRY(psplit_i_directory_begin(&e.directory, model, directory, e.options->replace, diag));
   }
   PSPLIT_TRY(write_stages(&e));
+  if (extra && extra->files) PSPLIT_TRY(extra->files(extra->user, &e));
   PSPLIT_TRY(write_manifest(&e));
   if (e.options->accept)
     PSPLIT_TRY(e.options->accept(e.options->accept_user, e.directory.temp, diag));
@@ -187,12 +285,18 @@ out:
   return code;
 }
 
-psplit_code psplit_emit(const psplit_model *model, const psplit_plan *plan, const char *directory,
-                        const psplit_emit_options *options, psplit_diag *diag) {
+psplit_code psplit_i_emit(const psplit_model *model, const psplit_plan *plan, const char *directory,
+                          const psplit_emit_options *options, const psplit_i_emit_extra *extra,
+                          psplit_diag *diag) {
   const psplit_i_held_signal held = psplit_i_hold_size_signal();
-  const psplit_code code = emit(model, plan, directory, options, diag);
+  const psplit_code code = emit(model, plan, directory, options, extra, diag);
   psplit_i_let_size_signal(&held);
   return code;
+}
+
+psplit_code psplit_emit(const psplit_model *model, const psplit_plan *plan, const char *directory,
+                        const psplit_emit_options *options, psplit_diag *diag) {
+  return psplit_i_emit(model, plan, directory, options, NULL, diag);
 }
 
 psplit_code psplit_emit_check(const psplit_model *model, const char *directory,
@@ -217,15 +321,16 @@ out:
   return code;
 }
 
-psplit_code psplit_manifest(const psplit_model *model, const psplit_plan *plan,
-                            const psplit_emit_options *options, psplit_diag *diag,
-                            char **out_text) {
+psplit_code psplit_i_manifest_text(const psplit_model *model, const psplit_plan *plan,
+                                   const psplit_emit_options *options,
+                                   const psplit_i_emit_extra *extra, psplit_diag *diag,
+                                   char **out_text) {
   psplit_code code;
   psplit_i_split split = {0};
   psplit_i_text text = {0};
   psplit_emit_options taken = {.struct_size = sizeof taken};
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_emit_options, options, &taken, diag));
-  PSPLIT_TRY(psplit_i_split_init(&split, model, plan, &taken, diag));
+  PSPLIT_TRY(begin_split(&split, model, plan, &taken, extra, diag));
   psplit_i_manifest_write(&split, &text);
   if (text.failed) {
     psplit_i_text_fini(&text);
@@ -235,4 +340,10 @@ psplit_code psplit_manifest(const psplit_model *model, const psplit_plan *plan,
 out:
   psplit_i_split_fini(&split);
   return code;
+}
+
+psplit_code psplit_manifest(const psplit_model *model, const psplit_plan *plan,
+                            const psplit_emit_options *options, psplit_diag *diag,
+                            char **out_text) {
+  return psplit_i_manifest_text(model, plan, options, NULL, diag, out_text);
 }

@@ -78,10 +78,39 @@ typedef struct psplit_i_stage {
   uint32_t n_outputs;
 } psplit_i_stage;
 
+/* What a stage's file holds besides the model's bytes. */
+typedef struct psplit_i_stage_extra {
+  psplit_i_text nodes; /* fields of the GraphProto that stand behind its nodes */
+  psplit_i_text ports; /* graph inputs and outputs, behind the stage's */
+  const uint8_t
+    *declared; /* [n_values] 1: stands in `ports`, so that no value_info does; or NULL */
+} psplit_i_stage_extra;
+
+struct psplit_i_split;
+struct psplit_i_emission;
+
+/* What a directory holds besides the stages of a plan. Functions may be NULL. */
+typedef struct psplit_i_emit_extra {
+  void *user;
+  const bool *left_out; /* [n_values] initializers that no stage holds; or NULL */
+  /* Fills *out, which is zero and ends with psplit_i_stage_extra_fini. Threads: any number at once.
+   */
+  psplit_code (*stage)(void *user, uint32_t stage, psplit_i_arena *arena, psplit_diag *diag,
+                       psplit_i_stage_extra *out);
+  /* Is told of the split once it is known to be sound. */
+  psplit_code (*begin)(void *user, const struct psplit_i_split *split, psplit_diag *diag);
+  /* Writes more files (psplit_i_emission_*). */
+  psplit_code (*files)(void *user, struct psplit_i_emission *emission);
+  void (*manifest)(void *user, psplit_i_json *json); /* more members of pipeline.json */
+} psplit_i_emit_extra;
+
+void psplit_i_stage_extra_fini(psplit_i_stage_extra *extra);
+
 typedef struct psplit_i_split {
   const psplit_model *model;
   const psplit_i_graph *graph;
   const psplit_plan *plan;
+  const psplit_i_emit_extra *extra; /* or NULL */
   psplit_boundary boundary;
   psplit_i_arena arena;
   uint32_t *info_values;                 /* value of each value_info entry, or PSPLIT_NONE */
@@ -311,9 +340,49 @@ PSPLIT_MUST_USE psplit_code psplit_i_model_file_write(const psplit_model *model,
                                                       const psplit_i_rope *rope, const char *path,
                                                       bool replace, psplit_diag *diag);
 
+/* --- a split that is being written --- */
+
+enum { PSPLIT_I_FILE_NAME = 64 }; /* room for the name of a file and its data */
+
+typedef struct psplit_i_emission {
+  const psplit_i_split *split;
+  const psplit_emit_options *options;
+  psplit_i_directory directory;
+  const char *const *locations; /* REFERENCE: of the model's files */
+  psplit_diag *diag;
+} psplit_i_emission;
+
+/* Writes stage `stage` of a split, e->split or another, as `name` and, where weights go there,
+ * `name`.data. */
+PSPLIT_MUST_USE psplit_code psplit_i_emission_stage(psplit_i_emission *e,
+                                                    const psplit_i_split *split, uint32_t stage,
+                                                    const char *name);
+/* Writes a ModelProto whose graph has the initializers initializers[n] of `model`, behind the
+ * fields of `graph`; `head` holds the fields before the graph. */
+PSPLIT_MUST_USE psplit_code psplit_i_emission_weights(psplit_i_emission *e,
+                                                      const psplit_model *model,
+                                                      const uint32_t *initializers, uint32_t n,
+                                                      const psplit_i_text *head,
+                                                      const psplit_i_text *graph, const char *name);
+PSPLIT_MUST_USE psplit_code psplit_i_emission_bytes(psplit_i_emission *e, const void *bytes,
+                                                    size_t n, const char *name);
+
+/* psplit_emit and psplit_manifest with more than the stages; `extra` may be NULL. */
+PSPLIT_MUST_USE psplit_code psplit_i_emit(const psplit_model *model, const psplit_plan *plan,
+                                          const char *directory, const psplit_emit_options *options,
+                                          const psplit_i_emit_extra *extra, psplit_diag *diag);
+PSPLIT_MUST_USE psplit_code psplit_i_manifest_text(const psplit_model *model,
+                                                   const psplit_plan *plan,
+                                                   const psplit_emit_options *options,
+                                                   const psplit_i_emit_extra *extra,
+                                                   psplit_diag *diag, char **out_text);
+
 /* --- manifest --- */
 
 /* pipeline.json as text. Check out->failed. */
 void psplit_i_manifest_write(const psplit_i_split *split, psplit_i_text *out);
+
+/* "dtype" and "shape" of what crosses, as members of an object. */
+void psplit_i_manifest_type(psplit_i_json *json, const psplit_i_boundary_type *type);
 
 #endif

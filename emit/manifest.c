@@ -82,7 +82,7 @@ static void write_declared(psplit_i_json *json, const Onnx__TypeProto *type) {
   psplit_i_json_close(json, ']');
 }
 
-static void write_type(psplit_i_json *json, const psplit_i_boundary_type *type) {
+void psplit_i_manifest_type(psplit_i_json *json, const psplit_i_boundary_type *type) {
   key_string(json, "dtype", psplit_i_dtype_name(type->elem));
   psplit_i_json_key(json, "shape");
   if (type->rank < 0) {
@@ -213,7 +213,7 @@ static void write_transfers(const psplit_i_split *split, psplit_i_json *json) {
     key_string(json, "tensor", split->graph->values[transfer->value].name);
     key_uint(json, "from", transfer->from);
     key_uint(json, "to", transfer->to);
-    write_type(json, &split->types[t]);
+    psplit_i_manifest_type(json, &split->types[t]);
     if (transfer->bytes_known) {
       key_uint(json, "bytes", transfer->bytes);
     } else {
@@ -392,5 +392,6 @@ void psplit_i_manifest_write(const psplit_i_split *split, psplit_i_text *out) {
   write_transfers(split, &json);
   if (split->plan->n_copies) write_duplicates(split, &json);
   write_plan(split, &json);
+  if (split->extra && split->extra->manifest) split->extra->manifest(split->extra->user, &json);
   psplit_i_json_close(&json, '}');
 }

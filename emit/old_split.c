@@ -41,11 +41,21 @@ void psplit_i_old_split_close(psplit_i_old_split *old) {
   *old = (psplit_i_old_split){.fd = -1};
 }
 
+/* Models that the manifest names: those of stages, and what is beside them for training. */
+static uint32_t n_models(const psplit_i_manifest *manifest) {
+  return manifest->n_stages + manifest->n_training_files;
+}
+
+static const char *model_name(const psplit_i_manifest *manifest, uint32_t index) {
+  return index < manifest->n_stages ? manifest->stages[index].file
+                                    : manifest->training_files[index - manifest->n_stages];
+}
+
 bool psplit_i_old_split_wrote(const psplit_i_old_split *old, const char *name) {
   if (!old->found) return false;
   if (strcmp(name, MANIFEST) == 0) return true;
-  for (uint32_t s = 0; s < old->manifest.n_stages; s++) {
-    const char *file = old->manifest.stages[s].file;
+  for (uint32_t i = 0; i < n_models(&old->manifest); i++) {
+    const char *file = model_name(&old->manifest, i);
     const size_t n = strlen(file);
     if (strncmp(name, file, n) == 0 && (!name[n] || strcmp(name + n, ".data") == 0)) return true;
   }
@@ -107,8 +117,8 @@ bool psplit_i_old_split_status(const psplit_i_old_split *old, const char *name, 
 void psplit_i_old_split_remove(const psplit_i_old_split *old, int fd) {
   psplit_i_text data = {0};
   unlinkat(fd, MANIFEST, 0);
-  for (uint32_t s = 0; s < old->manifest.n_stages; s++) {
-    const char *file = old->manifest.stages[s].file;
+  for (uint32_t i = 0; i < n_models(&old->manifest); i++) {
+    const char *file = model_name(&old->manifest, i);
     unlinkat(fd, file, 0);
     data.n = 0;
     psplit_i_text_addf(&data, "%s.data", file);

@@ -30,6 +30,7 @@ typedef struct assembly {
   psplit_i_weights *weights;
   psplit_i_arena *arena;
   psplit_diag *diag;
+  psplit_i_stage_extra extra;
   uint8_t *present;                        /* [n_values] */
   const psplit_i_span **inputs, **outputs; /* spans by position */
   psplit_i_rope *graph;
@@ -171,9 +172,14 @@ out:
   return code;
 }
 
+static bool is_left_out(const assembly *a, uint32_t value) {
+  return a->split->extra && a->split->extra->left_out && a->split->extra->left_out[value];
+}
+
 static psplit_code add_initializer(const assembly *a, const psplit_i_span *span, uint32_t i) {
   const psplit_i_graph *graph = a->split->graph;
-  if (!a->present[graph->initializers[i]]) return PSPLIT_OK;
+  if (!a->present[graph->initializers[i]] || is_left_out(a, graph->initializers[i]))
+    return PSPLIT_OK;
   if (is_scattered(span) ||
       psplit_i_weights_change_tensor(a->weights, graph->proto->initializer[i]))
     return add_rewritten(a, span, &onnx__tensor_proto__descriptor, a->graph);
@@ -193,7 +199,8 @@ static psplit_code add_sparse(const assembly *a, const psplit_i_span *span, uint
 
 static void add_value_info(const assembly *a, const psplit_i_span *span, uint32_t i) {
   const uint32_t v = a->split->info_values[i];
-  if (v != PSPLIT_NONE && a->present[v] == PRESENT) add_span(a, span, a->graph);
+  if (v != PSPLIT_NONE && a->present[v] == PRESENT && !(a->extra.declared && a->extra.declared[v]))
+    add_span(a, span, a->graph);
 }
 
 static void add_annotation(const assembly *a, const psplit_i_span *span, uint32_t i) {
@@ -232,6 +239,16 @@ static void add_ports(const assembly *a, const psplit_i_port *ports, uint32_t n,
     else
       psplit_i_boundary_value(a->split, &ports[i], field, a->arena, a->graph);
   }
+}
+
+void psplit_i_stage_extra_fini(psplit_i_stage_extra *extra) {
+  psplit_i_text_fini(&extra->nodes);
+  psplit_i_text_fini(&extra->ports);
+}
+
+static void add_extra(const assembly *a, const psplit_i_text *fields) {
+  if (fields->failed) a->graph->failed = true;
+  if (fields->n) psplit_i_rope_copy(a->graph, a->arena, fields->bytes, fields->n);
 }
 
 static psplit_code index_ports(assembly *a) {
@@ -280,10 +297,14 @@ psplit_code psplit_i_stage_model(const psplit_i_split *split, uint32_t stage,
   PSPLIT_TRY(index_ports(&a));
   mark_present(&a);
   mark_annotated(&a);
+  if (split->extra && split->extra->stage)
+    PSPLIT_TRY(split->extra->stage(split->extra->user, stage, arena, diag, &a.extra));
   PSPLIT_TRY(add_nodes(&a));
+  add_extra(&a, &a.extra.nodes);
   PSPLIT_TRY(add_other_fields(&a));
   add_ports(&a, a.stage->inputs, a.stage->n_inputs, GRAPH_INPUT, a.inputs);
   add_ports(&a, a.stage->outputs, a.stage->n_outputs, GRAPH_OUTPUT, a.outputs);
+  add_extra(&a, &a.extra.ports);
   const psplit_i_spans *fields = &split->model->skeleton.model_fields;
   for (size_t i = 0; i < fields->n; i++) PSPLIT_TRY(add_model_field(&a, &fields->items[i], out));
   bool sends = false, receives = false;
@@ -293,6 +314,7 @@ psplit_code psplit_i_stage_model(const psplit_i_split *split, uint32_t stage,
     PSPLIT_TRY(psplit_i_boundary_functions(split, sends, receives, arena, diag, out));
   if (graph.failed || out->failed) PSPLIT_TRY(psplit_i_nomem(diag));
 out:
+  psplit_i_stage_extra_fini(&a.extra);
   psplit_i_rope_fini(&graph);
   return code;
 }

@@ -72,15 +72,19 @@ static void read_rows(item first, item second, bool outputs, uint32_t n_stages,
   *out_n = (uint32_t)n;
 }
 
+static void read_file_name(const item *object, const char **out) {
+  const item file = psplit_i_json_need(object, "file");
+  psplit_i_json_name(file, out);
+  if (*out && (strchr(*out, '/') || **out == '.')) psplit_i_json_must_be(&file, "a plain name");
+}
+
 static void read_stage(item stage, uint32_t n_stages, psplit_i_manifest_stage *out) {
-  const item file = psplit_i_json_need(&stage, "file"), none = {.reader = stage.reader};
+  const item none = {.reader = stage.reader};
   int64_t index = (int64_t)stage.index;
   psplit_i_json_i64(psplit_i_json_need(&stage, "index"), index, index, &index);
   need_index(&stage, "nodes", UINT32_MAX, &out->n_nodes);
   need_index(&stage, "duplicated_nodes", UINT32_MAX, &out->n_duplicated);
-  psplit_i_json_name(file, &out->file);
-  if (out->file && (strchr(out->file, '/') || out->file[0] == '.'))
-    psplit_i_json_must_be(&file, "a plain name");
+  read_file_name(&stage, &out->file);
   need_text(&stage, "device", &out->device);
   out->compute_ns = read_ns(&stage, "compute_ns");
   out->recv_ns = read_ns(&stage, "recv_ns");
@@ -188,6 +192,24 @@ static void read_inlined(item list, psplit_i_manifest *m) {
   m->n_inlined = (uint32_t)n;
 }
 
+/* Of "training" the names of files: what replaces a split has to know them. */
+static void read_training(item training, psplit_i_manifest *m) {
+  static const char *const parts[] = {"first_weights", "again", "backward", "update"};
+  enum { N_PARTS = sizeof parts / sizeof *parts };
+  if (!psplit_i_json_given(training)) return;
+  const item stages = psplit_i_json_need(&training, "stages");
+  const size_t n = length(&stages);
+  const char **files = NEW(&training, const char *, n *N_PARTS);
+  for (size_t s = 0; s < n && !failed(&training); s++) {
+    const item stage = psplit_i_json_element(&stages, s);
+    for (size_t p = 0; p < N_PARTS; p++) {
+      const item part = psplit_i_json_unless_null(psplit_i_json_find(&stage, parts[p]));
+      if (psplit_i_json_given(part)) read_file_name(&part, &files[m->n_training_files++]);
+    }
+  }
+  m->training_files = files;
+}
+
 static void read_root(const item *root, psplit_i_manifest *m) {
   static const char *const boundaries[] = {"io", "sendrecv"};
   const item none = {.reader = root->reader}, inputs = psplit_i_json_need(root, "inputs"),
@@ -211,6 +233,7 @@ static void read_root(const item *root, psplit_i_manifest *m) {
   need_text(&plan, "cost_source", &m->cost_source);
   m->bottleneck_ns = read_ns(&plan, "bottleneck_ns");
   m->total_compute_ns = read_ns(&plan, "total_compute_ns");
+  read_training(psplit_i_json_find(root, "training"), m);
 }
 
 static void check_format(const item *root) {

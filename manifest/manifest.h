@@ -82,6 +82,8 @@ typedef struct psplit_i_manifest {
   const psplit_i_inlined_row *inlined;
   int64_t bottleneck_ns, total_compute_ns; /* as planned; -1: not known */
   const char *cost_source;
+  const char *const *training_files; /* of the object "training": all that it names */
+  uint32_t n_training_files;
 } psplit_i_manifest;
 
 /* Reads directory/pipeline.json, a regular file of at most `max_bytes` (0: as base/in_file.h has
