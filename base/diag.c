@@ -199,6 +199,8 @@ const char *psplit_hint_text(psplit_hint hint) {
     [PSPLIT_HINT_TIMEOUT] = "a longer timeout may help",
     [PSPLIT_HINT_MAX_TEXT] = "max_text_bytes (max_bytes for files) raises the limit",
     [PSPLIT_HINT_FEWER_MICRO_BATCHES] = "fewer micro-batches stay within it",
+    [PSPLIT_HINT_WEIGHT_INPUTS] =
+      "PSPLIT_WEIGHTS_INPUT in psplit_training_form.weights does without",
   };
   return (unsigned)hint < PSPLIT_N_HINTS ? TEXTS[hint] : NULL;
 }

@@ -12,6 +12,7 @@
 #include "places.h"
 #include "plan_options.h"
 #include "print_plan.h"
+#include "training_options.h"
 #include "tune.h"
 
 enum {
@@ -64,6 +65,8 @@ static const cli_option OPTIONS[] = {
   PLAN_CUT_OPTIONS,
   {OPT_PRINT_PIPELINE, "print-pipeline", NULL, "print the pipeline with all options, and stop"},
   {OPT_HELP_PASSES, "help-passes", NULL, "print passes and their options, and stop"},
+  {0, NULL, NULL, "Training (docs/training.md):"},
+  TRAINING_OPTIONS,
   {0, NULL, NULL, "Reading:"},
   PLAN_READ_OPTIONS,
   {0, NULL, NULL, "General:"},
@@ -85,9 +88,11 @@ typedef struct request {
   psplit_annotation annotation;
   plan_options plan;
   tune_settings tune;
+  training_options training;
   psplit_emit_options emit;
   bool plan_only, json, print_pipeline, help_passes, verify, done;
   const psplit_model *opened; /* MODEL */
+  psplit_training *trained;   /* with --training */
   const planned *made;        /* its plan */
   cli_progress progress;
 } request;
@@ -100,6 +105,13 @@ static void on_signal(int signal_number) { interrupted = signal_number; }
 static void on_signal_in_run(int signal_number) {
   on_signal(signal_number);
   cli_leave_soon(signal_number);
+}
+
+/* Options that stand in tables of their own. */
+static bool parse_shared(request *r, int id, char *argument) {
+  bool taken;
+  if (!training_option(&PROGRAM, &r->training, id, argument, &taken)) return false;
+  return taken || plan_option(&PROGRAM, &r->plan, id, argument);
 }
 
 static bool parse_option(request *r, int id, char *argument) {
@@ -154,7 +166,7 @@ static bool parse_option(request *r, int id, char *argument) {
     case OPT_JSON: r->json = true; return true;
     case OPT_DEPFILE: r->depfile = argument; return true;
     case OPT_FORCE: r->emit.replace = true; return true;
-    default: return plan_option(&PROGRAM, &r->plan, id, argument);
+    default: return parse_shared(r, id, argument);
   }
 }
 
@@ -162,6 +174,7 @@ static bool parse_option(request *r, int id, char *argument) {
 static int parse(request *r, int argc, char **argv) {
   tune_init(&r->tune);
   plan_options_init(&r->plan);
+  training_options_init(&r->training);
   psplit_emit_options_init(&r->emit);
   r->n_micro_batches = 8;
   const char *argument;
@@ -174,6 +187,9 @@ static int parse(request *r, int argc, char **argv) {
   if (r->print_pipeline || r->help_passes) return 0;
   const int status = plan_model(&PROGRAM, argc, argv, &r->model);
   if (status) return status;
+  const int trains = training_check(&PROGRAM, &r->training);
+  if (trains) return trains;
+  if (r->training.print) return 0;
   if (!r->n_stages && !r->plan.devices)
     return cli_usage(&PROGRAM, "-k N or --devices FILE is needed");
   if (!r->plan_only && !r->directory && !r->annotate)
@@ -189,6 +205,8 @@ static int parse(request *r, int argc, char **argv) {
     return cli_usage(&PROGRAM, "--annotate takes one number of stages");
   if ((r->plan_only || !r->directory) && r->verify)
     return cli_usage(&PROGRAM, "--verify needs -o DIR");
+  if (r->training.enabled && (r->annotate || r->verify || r->tune.n_rounds))
+    return cli_usage(&PROGRAM, "--training does not go with --annotate, --verify or --autotune");
   if (r->tune.n_rounds && (r->plan_only || !r->directory))
     return cli_usage(&PROGRAM, "--autotune needs -o DIR");
 #if PSPLIT_HAS_RUNTIME
@@ -302,6 +320,16 @@ static psplit_code no_plan(psplit_diag *diag) {
   return diag->code = PSPLIT_USAGE;
 }
 
+/* With --training: differentiates the model, which makes *io_subject what is planned. */
+static psplit_code begin_training(request *r, const psplit_logger *logger,
+                                  const psplit_model **io_subject, psplit_diag *diag) {
+  if (!r->training.enabled) return PSPLIT_OK;
+  const psplit_code code = psplit_training_create(*io_subject, &r->training.what, &r->training.form,
+                                                  logger, diag, &r->trained);
+  if (code == PSPLIT_OK) *io_subject = psplit_training_model(r->trained);
+  return code;
+}
+
 /* What each number of stages of the range would give; one that has no plan says why and is passed.
  * Where none has one, it is the error of the last. */
 static psplit_code compare(request *r, psplit_diag *diag) {
@@ -311,10 +339,12 @@ static psplit_code compare(request *r, psplit_diag *diag) {
   bool any = false;
   r->plan.planner.logger = &logger;
   psplit_code code = psplit_model_open(r->model, &r->plan.read, diag, &model);
+  const psplit_model *subject = model;
+  if (code == PSPLIT_OK) code = begin_training(r, &logger, &subject, diag);
   if (code == PSPLIT_OK) print_comparison_head(r->plan.planner.objective, r->n_micro_batches);
   for (uint32_t k = r->n_stages; code == PSPLIT_OK && k <= r->last_k; k++) {
     planned made = {0};
-    code = planned_make(&r->plan, model, k, diag, &made);
+    code = planned_make(&r->plan, subject, k, diag, &made);
     const psplit_plan *plan = made.planner ? psplit_planner_plan(made.planner) : NULL;
     cli_progress_end(&r->progress);
     if (code == PSPLIT_OK && !plan) code = no_plan(diag);
@@ -330,6 +360,7 @@ static psplit_code compare(request *r, psplit_diag *diag) {
     planned_fini(&made);
   }
   if (code == PSPLIT_OK) print_comparison_notes(&notes);
+  psplit_training_destroy(r->trained);
   psplit_model_close(model);
   return code;
 }
@@ -363,6 +394,17 @@ static void say_assumptions(const psplit_logger *logger, const psplit_model *mod
   }
 }
 
+static psplit_code write_directory(const request *r, const psplit_plan *plan, psplit_diag *diag) {
+  if (r->trained) return psplit_training_emit(r->trained, plan, r->directory, &r->emit, diag);
+  return psplit_emit(r->opened, plan, r->directory, &r->emit, diag);
+}
+
+static psplit_code make_manifest(const request *r, const psplit_plan *plan, psplit_diag *diag,
+                                 char **out_text) {
+  if (r->trained) return psplit_training_manifest(r->trained, plan, &r->emit, diag, out_text);
+  return psplit_manifest(r->opened, plan, &r->emit, diag, out_text);
+}
+
 /* The whole pipeline: open, pass, emit, print. */
 static psplit_code split(request *r, psplit_diag *diag) {
   const double start_s = cli_now_s();
@@ -381,27 +423,44 @@ static psplit_code split(request *r, psplit_diag *diag) {
   if (code == PSPLIT_OK) code = check_outputs(r, diag);
   if (code == PSPLIT_OK) say_assumptions(&logger, model);
   if (code == PSPLIT_OK && r->tune.n_rounds) code = tune(r, model, diag);
-  if (code == PSPLIT_OK) code = planned_make(&r->plan, model, r->n_stages, diag, &made);
+  const psplit_model *subject = model;
+  if (code == PSPLIT_OK) code = begin_training(r, &logger, &subject, diag);
+  if (code == PSPLIT_OK) code = planned_make(&r->plan, subject, r->n_stages, diag, &made);
   const psplit_plan *plan = made.planner ? psplit_planner_plan(made.planner) : NULL;
   if (code == PSPLIT_OK && !plan) code = no_plan(diag);
   /* Until here, unless it tunes, an interrupt may end the program at once: nothing was written. */
   cli_on_interrupt(on_signal);
   if (code == PSPLIT_OK) code = check_planned_outputs(r, plan->n_stages, diag);
   if (code == PSPLIT_OK)
-    code = r->directory && !r->plan_only ? psplit_emit(model, plan, r->directory, &r->emit, diag)
-                                         : write_beside(r, diag);
-  if (code == PSPLIT_OK && r->json) code = psplit_manifest(model, plan, &r->emit, diag, &manifest);
+    code = r->directory && !r->plan_only ? write_directory(r, plan, diag) : write_beside(r, diag);
+  if (code == PSPLIT_OK && r->json) code = make_manifest(r, plan, diag, &manifest);
   cli_progress_end(&r->progress);
   if (code == PSPLIT_OK && manifest)
     fputs(manifest, stdout);
   else if (code == PSPLIT_OK && !r->progress.quiet)
     print_plan(plan, cli_now_s() - start_s);
+  if (code == PSPLIT_OK && r->trained && !r->json && !r->progress.quiet)
+    training_report(r->trained, &r->training);
   if (code == PSPLIT_OK && r->verify && !r->json && !r->progress.quiet)
     puts("\nverified: the stages together are the model");
   free(manifest);
   planned_fini(&made);
+  psplit_training_destroy(r->trained);
   psplit_model_close(model);
   return code;
+}
+
+static int print_trainable(request *r) {
+  psplit_diag diag = {0};
+  psplit_logger logger = cli_sink(&r->progress);
+  psplit_model *model = NULL;
+  psplit_code code = psplit_model_open(r->model, &r->plan.read, &diag, &model);
+  const psplit_model *subject = model;
+  if (code == PSPLIT_OK) code = begin_training(r, &logger, &subject, &diag);
+  if (code == PSPLIT_OK) training_print(r->trained);
+  psplit_training_destroy(r->trained);
+  psplit_model_close(model);
+  return code == PSPLIT_OK ? 0 : cli_fail(&diag);
 }
 
 static int print_pipeline(const request *r) {
@@ -426,6 +485,7 @@ static int run(request *r) {
   if (plan_load_plugins(&r->plan, &diag) != PSPLIT_OK) return cli_fail(&diag);
   if (r->help_passes) return print_passes(r);
   if (r->print_pipeline) return print_pipeline(r);
+  if (r->training.print) return print_trainable(r);
   if (plan_load_files(&r->plan, &diag) != PSPLIT_OK) return cli_fail(&diag);
   const bool several = r->last_k > r->n_stages;
   if ((several ? compare(r, &diag) : split(r, &diag)) == PSPLIT_OK) return 0;

@@ -1,0 +1,158 @@
+// Stages train as the whole model does, bit for bit: node stages.mjs SPLIT MAKE_TRAINING [DIR [NAME...]]
+//
+// Each model of ../gradient/families.py is split for training, in one stage and in several: by the
+// default pipeline, and by random costs without groups, so that cuts go through residuals and between
+// readers of one tensor. Over two steps of two micro-batches every loss, gradient and weight has to
+// be the same bits, at optimisation level 0. One stage is held against the files of make_training.
+// The sample of a trainer runs them all, by pipeline.json alone, which is held against its schema.
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { difference, ort } from '../e2e/chain.mjs';
+import { Tap, skipAll } from '../e2e/tap.mjs';
+import { readModel } from '../e2e/wire.mjs';
+import { Stages } from '../../samples/train_stages.mjs';
+
+const Ajv = createRequire(new URL('../e2e/index.js', import.meta.url))('ajv/dist/2020.js');
+const [split, makeTraining, given, ...chosen] = process.argv.slice(2);
+const names = chosen.length ? chosen : ['gpt', 'bert', 'resnet', 'unet_bilinear', 'lstm_both', 'mlp'];
+const tap = new Tap();
+const work = mkdtempSync(join(tmpdir(), 'psplit-training-'));
+process.on('exit', () => rmSync(work, { recursive: true, force: true }));
+const families = given ?? work;
+if (!existsSync(join(families, names[0]))) {
+  const script = fileURLToPath(new URL('../gradient/families.py', import.meta.url));
+  if (spawnSync('/usr/bin/python3', ['-c', 'import torch, onnx']).status !== 0) {
+    skipAll('there is no /usr/bin/python3 with torch; Debian has python3-torch');
+  }
+  const made = spawnSync('/usr/bin/python3', [script, families, ...names], { encoding: 'utf8' });
+  if (made.status !== 0) throw new Error(made.stderr);
+}
+
+const schema = JSON.parse(readFileSync(new URL('../../docs/manifest.schema.json', import.meta.url)));
+const valid = new Ajv({ allErrors: true, strict: true, allowUnionTypes: true }).compile(schema);
+const levels = {
+  graphOptimizationLevel: 'disabled', intraOpNumThreads: 1, interOpNumThreads: 1, logSeverityLevel: 4,
+};
+const views = { float32: Float32Array, float64: Float64Array, int64: BigInt64Array };
+
+function read(blob, { dtype, dims, offset }) {
+  const View = views[dtype];
+  const n = dims.reduce((a, b) => a * b, 1);
+  return new ort.Tensor(dtype, new View(blob.buffer.slice(offset, offset + n * View.BYTES_PER_ELEMENT)), dims);
+}
+
+// The same numbers in another order, for another micro-batch.
+const turned = ({ type, data, dims }) => new ort.Tensor(type, data.slice().reverse(), dims);
+
+// Numbers in (0, 1), the same in every run.
+function random(seed) {
+  let state = seed;
+  return () => (state = (state * 48271) % 2147483647) / 2147483647;
+}
+
+function run(...args) {
+  const done = spawnSync(split, args, { encoding: 'utf8' });
+  if (done.status !== 0) throw new Error(`${args.join(' ')}: ${done.signal ?? done.stderr}`);
+}
+
+// Costs that differ a thousandfold from node to node.
+function randomCosts(model, seed) {
+  const next = random(seed);
+  const costs = readModel(readFileSync(model)).nodes.filter(({ name }) => name).map(({ name }) =>
+    ({ nodes: [name], ns: Math.round(1000 ** (1 + next())) }));
+  const file = join(work, `costs-${seed}.json`);
+  writeFileSync(file, JSON.stringify({ format: 'onnx-pipeline-split-costs', version: 1, complete: true, costs }));
+  return file;
+}
+
+// Losses, gradients and weights of a split, by name.
+async function train(dir, batches) {
+  const stages = await Stages.open(dir, ort, levels);
+  const results = {};
+  for (let step = 0; step < 2; step++) {
+    for (const [m, data] of batches.entries()) {
+      const batch = await stages.forward(data);
+      results[`loss ${step}.${m}`] = batch.outputs[stages.training.loss.tensor];
+      await stages.backward(batch, 0.5);
+      for (const [name, tensor] of Object.entries(batch.gradients)) results[`${name} ${step}.${m}`] = tensor;
+    }
+    for (const { name, before } of stages.training.weights) results[`${name}.grad ${step}`] = stages.sums[before];
+    await stages.update(0.01);
+    for (const { name } of stages.training.weights) results[`${name} ${step}`] = stages.weights[name];
+  }
+  for (const { sessions } of stages.stages) {
+    for (const session of Object.values(sessions)) await session?.release();
+  }
+  return { results, stages };
+}
+
+const compare = (whole, parts) => Object.keys(whole).flatMap((name) => {
+  const why = difference(whole[name], parts[name]);
+  return why ? [`${name}: ${why}`] : [];
+}).slice(0, 5);
+
+// What the files of make_training give for the first micro-batch.
+async function plain(model, loss, data) {
+  const dir = mkdtempSync(join(work, 'plain-'));
+  spawnSync(makeTraining, { input: `${model}\t${dir}\t${loss}\n` });
+  const all = { ...data, 'loss.grad': new ort.Tensor('float32', Float32Array.of(0.5), []) };
+  for (const part of ['weights', 'forward', 'backward']) {
+    const session = await ort.InferenceSession.create(join(dir, `${part}.onnx`), levels);
+    Object.assign(all, await session.run(Object.fromEntries(session.inputNames.map((name) => [name, all[name]]))));
+  }
+  return all;
+}
+
+async function checkWhole(name, model, loss, dir, data) {
+  const all = await plain(model, loss, data);
+  const stages = await Stages.open(dir, ort, levels);
+  await stages.backward(await stages.forward(data), 0.5);
+  const problems = stages.training.weights.flatMap(({ gradient, before }) => {
+    const sum = stages.sums[before];
+    if (!gradient) return [];
+    all[gradient].data.forEach((value, i) => (all[gradient].data[i] = value + 0)); // 0 + -0 is 0
+    const why = difference(all[gradient], sum);
+    return why ? [`${gradient}: ${why}`] : [];
+  });
+  tap.none(problems.slice(0, 5), `${name}: one stage gives the gradients of the model`);
+}
+
+async function examine(name) {
+  const folder = join(families, name), model = join(folder, 'model.onnx');
+  const expected = JSON.parse(readFileSync(join(folder, 'expected.json')));
+  const blob = Uint8Array.from(readFileSync(join(folder, 'expected.bin')));
+  const data = Object.fromEntries(Object.entries(expected.inputs).map(([k, v]) => [k, read(blob, v)]));
+  const batches = [data, Object.fromEntries(Object.entries(data).map(([k, v]) => [k, turned(v)]))];
+  const input = Object.keys(expected.inputs).find((each) => expected.inputs[each].dtype === 'float32' && each !== 'target');
+  const options = ['--force', '--quiet', '--training', '--loss', expected.loss, '--trained-weights', 'input',
+    ...(input ? ['--gradient-of', input] : [])];
+  const one = join(work, `${name}-1`);
+  run(model, '-k', '1', '-o', one, ...options);
+  await checkWhole(name, model, expected.loss, one, data);
+  const whole = (await train(one, batches)).results;
+  const cases = [[2, 'io'], [3, 'sendrecv'], [4, 'io'], ...[11, 12, 13].map((seed, i) => [2 + i, 'io', seed])];
+  for (const [k, boundary, seed] of cases) {
+    const dir = join(work, `${name}-${k}-${boundary}`);
+    const cuts = seed ? ['--costs', randomCosts(model, seed), '--passes', 'infer-shapes,cost,mark,partition'] : [];
+    run(model, '-k', String(k), '-o', dir, '--boundary', boundary, ...options, ...cuts);
+    const { results, stages } = await train(dir, batches);
+    const problems = compare(whole, results);
+    if (!valid(stages.manifest)) problems.push(...valid.errors.slice(0, 3).map((each) => `${each.instancePath} ${each.message}`));
+    tap.none(problems, `${name}: ${k} stages, ${boundary}${seed ? `, costs ${seed}` : ''}: ` +
+      `${stages.training.weights.length} weights, ${stages.manifest.transfers.length} tensors forward, ` +
+      `${stages.training.transfers.length} back`);
+  }
+}
+
+for (const name of names) {
+  try {
+    await examine(name);
+  } catch (error) {
+    tap.ok(false, name, error.stack);
+  }
+}
+tap.done();

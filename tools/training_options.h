@@ -1,0 +1,62 @@
+/* The options of onnx-pipeline-split that are about training. */
+#ifndef PSPLIT_TOOLS_TRAINING_OPTIONS_H
+#define PSPLIT_TOOLS_TRAINING_OPTIONS_H
+
+#include <psplit/training.h>
+
+#include "cli.h"
+
+enum {
+  TRAINING = 4000,
+  TRAINING_LOSS,
+  TRAINING_LOSS_OUTPUT,
+  TRAINING_TRAIN,
+  TRAINING_FREEZE,
+  TRAINING_PRINT,
+  TRAINING_GRADIENT_OF,
+  TRAINING_OPTIMIZER,
+  TRAINING_WEIGHTS
+};
+
+/* clang-format off */
+#define TRAINING_OPTIONS \
+  {TRAINING, "training", NULL, "write backward passes and updates beside the stages"}, \
+  {TRAINING_LOSS, "loss", "LOSS", \
+   "softmax-cross-entropy:logits=L,labels=Y[,ignore=N][,axis=N]; mse:prediction=P,target=T; " \
+   "bce-with-logits:logits=L,labels=Y"}, \
+  {TRAINING_LOSS_OUTPUT, "loss-output", "NAME", "a value of MODEL that is the loss already"}, \
+  {TRAINING_TRAIN, "train", "PATTERN", \
+   "train the weights whose name matches (repeatable); default: parameters of operators"}, \
+  {TRAINING_FREEZE, "freeze", "PATTERN", "do not train those whose name matches (repeatable)"}, \
+  {TRAINING_PRINT, "print-trainable", NULL, "print what would be trained, and stop"}, \
+  {TRAINING_GRADIENT_OF, "gradient-of", "INPUT", \
+   "give the gradient of an input as well (repeatable)"}, \
+  {TRAINING_OPTIMIZER, "optimizer", "METHOD", \
+   "sgd, momentum, adam or adamw (default), with :KEY=VALUE,...; none: no updates"}, \
+  {TRAINING_WEIGHTS, "trained-weights", "HOW", \
+   "default (default): inputs with their first value as default; input: plain inputs"}
+/* clang-format on */
+
+enum { TRAINING_MAX_PATTERNS = 256 };
+
+typedef struct training_options {
+  bool enabled, print;
+  psplit_training_options what; /* points into the lists */
+  psplit_training_form form;
+  const char *train[TRAINING_MAX_PATTERNS];
+  const char *freeze[TRAINING_MAX_PATTERNS];
+  const char *gradient_of[TRAINING_MAX_PATTERNS];
+} training_options;
+
+void training_options_init(training_options *options);
+/* Takes one of these options; *out_taken: whether `id` is one. False after an error line. */
+bool training_option(const cli *program, training_options *options, int id, const char *argument,
+                     bool *out_taken);
+/* Whether they go together: 0, or an exit status after an error line. */
+int training_check(const cli *program, const training_options *options);
+/* A line for each trained weight. */
+void training_print(const psplit_training *training);
+/* How many weights are trained, which are the first, and what goes with them: for the report. */
+void training_report(const psplit_training *training, const training_options *options);
+
+#endif

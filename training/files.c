@@ -1,0 +1,56 @@
+/* The files of a stage besides stageI.onnx. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "onnx_fields.h"
+#include "training.h"
+#include "write.h"
+
+/* A model without inputs whose outputs are the weights that the stage owns. */
+static psplit_code write_weights(const psplit_i_layout *layout, uint32_t s, psplit_i_emission *e) {
+  psplit_code code;
+  const psplit_gradient *gradient = layout->training->gradient;
+  const psplit_i_training_stage *stage = &layout->stages[s];
+  psplit_i_text head = {0}, graph = {0};
+  char name[PSPLIT_I_FILE_NAME];
+  uint32_t *initializers = malloc((stage->n_owned + (size_t)1) * sizeof *initializers);
+  if (!initializers) return psplit_i_nomem(e->diag);
+  psplit_i_put_model_head(&head);
+  psplit_i_put_string(&graph, PSPLIT_GRAPH_NAME, "weights");
+  for (uint32_t i = 0; i < stage->n_owned; i++) {
+    const uint32_t v = gradient->trainables[stage->owned[i]].value;
+    initializers[i] = gradient->b.forward->values[v].initializer;
+    psplit_i_put_typed_value(&graph, PSPLIT_GRAPH_OUTPUT, gradient->b.forward->values[v].name,
+                             gradient->shapes, psplit_i_shapes_type(gradient->shapes, v));
+  }
+  if (head.failed || graph.failed) PSPLIT_TRY(psplit_i_nomem(e->diag));
+  snprintf(name, sizeof name, "stage%" PRIu32 ".weights.onnx", s);
+  PSPLIT_TRY(psplit_i_emission_weights(e, gradient->model, initializers, stage->n_owned, &head,
+                                       &graph, name));
+out:
+  free(initializers);
+  psplit_i_text_fini(&head);
+  psplit_i_text_fini(&graph);
+  return code;
+}
+
+psplit_code psplit_i_training_files(const psplit_i_layout *layout, psplit_i_emission *e) {
+  psplit_code code = PSPLIT_OK;
+  char name[PSPLIT_I_FILE_NAME];
+  for (uint32_t s = 0; s < layout->forward->plan->n_stages; s++) {
+    const psplit_i_training_stage *stage = &layout->stages[s];
+    if (stage->backward != PSPLIT_NONE) {
+      snprintf(name, sizeof name, "stage%" PRIu32 ".backward.onnx", s);
+      PSPLIT_TRY(psplit_i_emission_stage(e, &layout->backward, stage->backward, name));
+    }
+    if (stage->update.n) {
+      snprintf(name, sizeof name, "stage%" PRIu32 ".update.onnx", s);
+      PSPLIT_TRY(psplit_i_emission_bytes(e, stage->update.bytes, stage->update.n, name));
+    }
+    if (layout->training->weights == PSPLIT_WEIGHTS_INPUT && stage->n_owned)
+      PSPLIT_TRY(write_weights(layout, s, e));
+  }
+out:
+  return code;
+}

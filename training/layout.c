@@ -1,0 +1,215 @@
+/* Which stage has which backward node. A node stands in the stage of its twin, except where it adds
+ * what comes from earlier stages as well: such a sum stands in the first of them, so that gradients
+ * only go from later stages to earlier ones while the order of the sums is that of the model,
+ * whatever the plan. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "training.h"
+
+/* Nodes that the backward model has for the model's constants: they stand before all others. */
+static uint32_t count_constants(const psplit_training *training) {
+  return psplit_i_model_graph(training->backward)->n_nodes -
+         psplit_gradient_n_backward_nodes(training->gradient);
+}
+
+/* Stages of the forward split for the nodes of the backward model; constants go to the last of
+ * their readers. */
+static void place_nodes(const psplit_i_layout *layout, uint32_t *stage) {
+  const psplit_gradient *gradient = layout->training->gradient;
+  const psplit_i_graph *graph = psplit_i_model_graph(layout->training->backward);
+  const psplit_plan *plan = layout->forward->plan;
+  const uint32_t n_constants = count_constants(layout->training);
+  for (uint32_t i = 0; i < graph->n_nodes; i++) {
+    const uint32_t n = graph->topo[i];
+    if (n < n_constants) continue;
+    const uint32_t twin = psplit_gradient_twin(gradient, n - n_constants);
+    stage[n] = twin == PSPLIT_NONE ? plan->n_stages - 1 : plan->node_stage[twin];
+    PSPLIT_FOR_EACH_READ(&graph->nodes[n], value) {
+      const uint32_t producer = graph->values[value].producer;
+      if (producer != PSPLIT_NONE && producer >= n_constants && stage[producer] < stage[n])
+        stage[n] = stage[producer];
+    }
+  }
+  for (uint32_t n = 0; n < n_constants; n++) {
+    const uint32_t value = graph->nodes[n].outputs[0];
+    stage[n] = 0;
+    for (uint32_t c = graph->consumer_off[value]; c < graph->consumer_off[value + 1]; c++)
+      if (stage[graph->consumers[c]] > stage[n]) stage[n] = stage[graph->consumers[c]];
+  }
+}
+
+/* Numbers the stages that have backward nodes in the order in which they run. */
+static psplit_code number_stages(psplit_i_layout *layout, uint32_t *node_stage, psplit_diag *diag,
+                                 psplit_plan_stage **out_stages) {
+  const psplit_plan *forward = layout->forward->plan;
+  psplit_plan *plan = &layout->plan;
+  psplit_plan_stage *stages = PSPLIT_NEW(&layout->arena, psplit_plan_stage, forward->n_stages);
+  layout->stage_of = psplit_i_arena_array(&layout->arena, forward->n_stages, sizeof(uint32_t));
+  if (!stages || !layout->stage_of) return psplit_i_nomem(diag);
+  for (uint32_t s = 0; s < forward->n_stages; s++) layout->stages[s].backward = PSPLIT_NONE;
+  for (uint32_t n = 0; n < plan->n_nodes; n++) layout->stages[node_stage[n]].backward = 0;
+  for (uint32_t s = forward->n_stages; s-- > 0;) {
+    if (layout->stages[s].backward == PSPLIT_NONE) continue;
+    layout->stages[s].backward = plan->n_stages;
+    layout->stage_of[plan->n_stages] = s;
+    stages[plan->n_stages++].device = forward->stages[s].device;
+  }
+  for (uint32_t n = 0; n < plan->n_nodes; n++) {
+    node_stage[n] = layout->stages[node_stage[n]].backward;
+    stages[node_stage[n]].n_nodes++;
+  }
+  plan->node_stage = node_stage;
+  plan->stages = *out_stages = stages;
+  return PSPLIT_OK;
+}
+
+/* What crosses, or is copied, from one stage to another. */
+typedef struct crossing {
+  uint32_t value, from, to;
+} crossing;
+
+typedef PSPLIT_VEC(crossing) crossings;
+
+static int compare(const void *a, const void *b) {
+  const crossing *x = a, *y = b;
+  if (x->from != y->from) return x->from < y->from ? -1 : 1;
+  if (x->value != y->value) return x->value < y->value ? -1 : 1;
+  return x->to < y->to ? -1 : x->to > y->to;
+}
+
+static bool find_crossings(const psplit_plan *plan, const psplit_i_graph *graph, crossings *out) {
+  for (uint32_t v = 0; v < graph->n_values; v++) {
+    const uint32_t producer = graph->values[v].producer;
+    if (producer == PSPLIT_NONE) continue;
+    for (uint32_t c = graph->consumer_off[v]; c < graph->consumer_off[v + 1]; c++) {
+      const crossing one = {v, plan->node_stage[producer], plan->node_stage[graph->consumers[c]]};
+      if (one.from != one.to && !psplit_i_vec_push(out, one)) return false;
+    }
+  }
+  if (out->n) qsort(out->items, out->n, sizeof *out->items, compare);
+  size_t n = 0;
+  for (size_t i = 0; i < out->n; i++)
+    if (n == 0 || compare(&out->items[n - 1], &out->items[i]) != 0) out->items[n++] = out->items[i];
+  out->n = n;
+  return true;
+}
+
+static int compare_copies(const void *a, const void *b) {
+  const psplit_plan_copy *x = a, *y = b;
+  if (x->stage != y->stage) return x->stage < y->stage ? -1 : 1;
+  return x->node < y->node ? -1 : x->node > y->node;
+}
+
+/* Constants are copied where they are read, and everything else is sent. */
+static psplit_code settle_crossings(psplit_i_layout *layout, psplit_plan_stage *stages,
+                                    psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  const psplit_i_graph *graph = psplit_i_model_graph(layout->training->backward);
+  const uint32_t n_constants = count_constants(layout->training);
+  psplit_plan *plan = &layout->plan;
+  crossings all = {0};
+  if (!find_crossings(plan, graph, &all)) PSPLIT_TRY(psplit_i_nomem(diag));
+  psplit_plan_transfer *transfers = PSPLIT_NEW(&layout->arena, psplit_plan_transfer, all.n);
+  psplit_plan_copy *copies = PSPLIT_NEW(&layout->arena, psplit_plan_copy, all.n);
+  if (!transfers || !copies) PSPLIT_TRY(psplit_i_nomem(diag));
+  for (size_t i = 0; i < all.n; i++) {
+    const crossing *one = &all.items[i];
+    if (graph->values[one->value].producer < n_constants) {
+      copies[plan->n_copies++] = (psplit_plan_copy){graph->values[one->value].producer, one->to};
+      stages[one->to].n_nodes++;
+      stages[one->to].n_duplicated++;
+    } else {
+      transfers[plan->n_transfers++] =
+        (psplit_plan_transfer){.value = one->value,
+                               .tensor = graph->values[one->value].name,
+                               .from = one->from,
+                               .to = one->to};
+    }
+  }
+  if (plan->n_copies) qsort(copies, plan->n_copies, sizeof *copies, compare_copies);
+  plan->transfers = transfers;
+  plan->copies = copies;
+out:
+  psplit_i_vec_fini(&all);
+  return code;
+}
+
+static psplit_code split_backward(psplit_i_layout *layout, psplit_diag *diag) {
+  psplit_code code;
+  const psplit_model *model = layout->training->backward;
+  psplit_emit_options options;
+  psplit_emit_options_init(&options);
+  options.boundary = PSPLIT_BOUNDARY_IO;
+  layout->plan.n_nodes = psplit_i_model_graph(model)->n_nodes;
+  uint32_t *stage = psplit_i_arena_array(&layout->arena, layout->plan.n_nodes, sizeof *stage);
+  psplit_plan_stage *stages;
+  if (!stage) return psplit_i_nomem(diag);
+  place_nodes(layout, stage);
+  PSPLIT_TRY(number_stages(layout, stage, diag, &stages));
+  PSPLIT_TRY(settle_crossings(layout, stages, diag));
+  PSPLIT_TRY(psplit_i_split_init(&layout->backward, model, &layout->plan, &options, diag));
+  layout->has_split = true;
+out:
+  return code;
+}
+
+static int compare_numbers(const void *a, const void *b) {
+  const uint32_t *x = a, *y = b;
+  return *x < *y ? -1 : *x > *y;
+}
+
+/* Each stage updates the weights whose gradients arise there. */
+static psplit_code make_updates(psplit_i_layout *layout, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  const psplit_training *training = layout->training;
+  for (uint32_t s = 0; s < layout->forward->plan->n_stages; s++) {
+    psplit_i_training_stage *stage = &layout->stages[s];
+    if (stage->backward == PSPLIT_NONE) continue;
+    const psplit_i_stage *backward = &layout->backward.stages[stage->backward];
+    uint32_t *updated = psplit_i_arena_array(&layout->arena, backward->n_outputs, sizeof *updated);
+    if (!updated) PSPLIT_TRY(psplit_i_nomem(diag));
+    for (uint32_t o = 0; o < backward->n_outputs; o++) {
+      if (!backward->outputs[o].model) continue;
+      const uint32_t t = training->output_trainable[backward->outputs[o].value];
+      if (training->gradient->trainables[t].is_input) continue;
+      updated[stage->n_updated++] = t;
+      layout->owner[t] = s;
+    }
+    if (stage->n_updated) qsort(updated, stage->n_updated, sizeof *updated, compare_numbers);
+    stage->updated = updated;
+    if (training->optimizer && stage->n_updated)
+      PSPLIT_TRY(psplit_i_gradient_update(training->gradient, training->optimizer, updated,
+                                          stage->n_updated, &layout->arena, diag, &stage->update,
+                                          &stage->update_ports));
+  }
+out:
+  return code;
+}
+
+psplit_code psplit_i_layout_init(psplit_i_layout *layout, const psplit_training *training,
+                                 const psplit_i_split *forward, psplit_diag *diag) {
+  psplit_code code;
+  *layout = (psplit_i_layout){.training = training, .forward = forward};
+  psplit_i_arena_init(&layout->arena, 0);
+  const uint32_t n_trainables = training->gradient->n_trainables;
+  layout->stages = PSPLIT_NEW(&layout->arena, psplit_i_training_stage, forward->plan->n_stages);
+  layout->owner = psplit_i_arena_array(&layout->arena, n_trainables, sizeof *layout->owner);
+  if (!layout->stages || !layout->owner) return psplit_i_nomem(diag);
+  memset(layout->owner, 0xff, n_trainables * sizeof *layout->owner);
+  PSPLIT_TRY(split_backward(layout, diag));
+  PSPLIT_TRY(make_updates(layout, diag));
+  PSPLIT_TRY(psplit_i_layout_rims(layout, diag));
+out:
+  return code;
+}
+
+void psplit_i_layout_fini(psplit_i_layout *layout) {
+  for (uint32_t s = 0; layout->stages && s < layout->forward->plan->n_stages; s++) {
+    psplit_i_text_fini(&layout->stages[s].update);
+    psplit_i_update_ports_fini(&layout->stages[s].update_ports);
+  }
+  if (layout->has_split) psplit_i_split_fini(&layout->backward);
+  psplit_i_arena_fini(&layout->arena);
+}

@@ -1,0 +1,306 @@
+/* The object "training" of pipeline.json: docs/training.md says what it means,
+ * docs/manifest.schema.json its form. */
+#include <inttypes.h>
+
+#include "training.h"
+
+static void key_string(psplit_i_json *json, const char *key, const char *value) {
+  psplit_i_json_key(json, key);
+  if (value)
+    psplit_i_json_string(json, value);
+  else
+    psplit_i_json_null(json);
+}
+
+static void key_uint(psplit_i_json *json, const char *key, uint64_t value) {
+  psplit_i_json_key(json, key);
+  psplit_i_json_uint(json, value);
+}
+
+static void open_list(psplit_i_json *json, const char *key) {
+  psplit_i_json_key(json, key);
+  psplit_i_json_open(json, '[');
+}
+
+/* One row on one line. */
+static void open_row(psplit_i_json *json) {
+  psplit_i_json_open(json, '{');
+  json->compact = true;
+}
+
+static void close_row(psplit_i_json *json) {
+  psplit_i_json_close(json, '}');
+  json->compact = false;
+}
+
+static void key_file(psplit_i_json *json, uint32_t stage, const char *what) {
+  char name[PSPLIT_I_FILE_NAME];
+  snprintf(name, sizeof name, "stage%" PRIu32 ".%s.onnx", stage, what);
+  key_string(json, "file", name);
+}
+
+/* "dtype" and "shape" by inference. */
+static void write_type(psplit_i_json *json, const psplit_i_shapes *shapes,
+                       const psplit_i_vtype *type) {
+  key_string(json, "dtype", psplit_i_dtype_name(type->elem));
+  psplit_i_json_key(json, "shape");
+  if (type->rank < 0) {
+    psplit_i_json_null(json);
+    return;
+  }
+  psplit_i_json_open(json, '[');
+  for (int32_t a = 0; a < type->rank; a++) {
+    const psplit_i_emit_dim dim = psplit_i_shapes_emit_dim(shapes, type->dims[a]);
+    if (dim.value >= 0)
+      psplit_i_json_int(json, dim.value);
+    else if (dim.symbol)
+      psplit_i_json_string(json, dim.symbol);
+    else
+      psplit_i_json_null(json);
+  }
+  psplit_i_json_close(json, ']');
+}
+
+static const char *trainable_name(const psplit_i_layout *layout, uint32_t trainable) {
+  return psplit_gradient_trainable(layout->training->gradient, trainable).name;
+}
+
+/* --- what is trained --- */
+
+static void write_loss(const psplit_i_layout *layout, psplit_i_json *json) {
+  const psplit_gradient *gradient = layout->training->gradient;
+  const psplit_plan *plan = layout->forward->plan;
+  const uint32_t producer = gradient->b.forward->values[gradient->loss].producer;
+  psplit_i_json_key(json, "loss");
+  open_row(json);
+  key_string(json, "tensor", psplit_gradient_loss(gradient));
+  key_uint(json, "stage", producer == PSPLIT_NONE ? 0 : plan->node_stage[producer]);
+  key_string(json, "gradient", psplit_gradient_loss_gradient(gradient));
+  close_row(json);
+}
+
+/* Stages that take a weight, forward or back. */
+static bool takes(const psplit_i_layout *layout, uint32_t s, uint32_t trainable) {
+  const psplit_i_training_stage *stage = &layout->stages[s];
+  for (uint32_t i = 0; i < stage->n_weights; i++)
+    if (stage->weights[i] == trainable) return true;
+  if (stage->backward == PSPLIT_NONE) return false;
+  const psplit_i_stage *backward = &layout->backward.stages[stage->backward];
+  for (uint32_t i = 0; i < backward->n_inputs; i++) {
+    const psplit_i_feeding feed = layout->training->feeds[backward->inputs[i].value];
+    if (backward->inputs[i].model && feed.kind == PSPLIT_FEED_WEIGHT && feed.index == trainable)
+      return true;
+  }
+  return false;
+}
+
+static void write_weights(const psplit_i_layout *layout, psplit_i_json *json) {
+  const psplit_gradient *gradient = layout->training->gradient;
+  open_list(json, "weights");
+  for (uint32_t t = 0; t < gradient->n_trainables; t++) {
+    const psplit_trainable one = psplit_gradient_trainable(gradient, t);
+    if (one.is_input) continue;
+    open_row(json);
+    key_string(json, "name", one.name);
+    write_type(json, gradient->shapes,
+               psplit_i_shapes_type(gradient->shapes, gradient->trainables[t].value));
+    psplit_i_json_key(json, "stages");
+    psplit_i_json_open(json, '[');
+    for (uint32_t s = 0; s < layout->forward->plan->n_stages; s++)
+      if (takes(layout, s, t)) psplit_i_json_uint(json, s);
+    psplit_i_json_close(json, ']');
+    psplit_i_json_key(json, "owner");
+    if (layout->owner[t] == PSPLIT_NONE)
+      psplit_i_json_null(json);
+    else
+      psplit_i_json_uint(json, layout->owner[t]);
+    key_string(json, "gradient", one.gradient);
+    key_string(json, "before", one.before);
+    close_row(json);
+  }
+  psplit_i_json_close(json, ']');
+}
+
+static void write_input_gradients(const psplit_i_layout *layout, psplit_i_json *json) {
+  const psplit_gradient *gradient = layout->training->gradient;
+  bool any = false;
+  for (uint32_t t = 0; t < gradient->n_trainables; t++) any |= gradient->trainables[t].is_input;
+  if (!any) return;
+  open_list(json, "input_gradients");
+  for (uint32_t t = 0; t < gradient->n_trainables; t++) {
+    const psplit_trainable one = psplit_gradient_trainable(gradient, t);
+    if (!one.is_input) continue;
+    open_row(json);
+    key_string(json, "name", one.name);
+    key_string(json, "gradient", one.gradient);
+    close_row(json);
+  }
+  psplit_i_json_close(json, ']');
+}
+
+/* --- a stage --- */
+
+static void write_stash(const psplit_i_layout *layout, const psplit_i_training_stage *stage,
+                        psplit_i_json *json) {
+  const psplit_gradient *gradient = layout->training->gradient;
+  open_list(json, "stash");
+  for (uint32_t i = 0; i < stage->n_stash; i++) {
+    const psplit_i_bvalue *value =
+      &gradient->b.values.items[gradient->stashed.items[stage->stash[i].index]];
+    open_row(json);
+    key_string(json, "name", stage->stash[i].name);
+    key_string(json, "tensor", value->name);
+    if (value->origin == PSPLIT_ORIGIN_SHAPE) {
+      key_string(json, "dtype", "int64");
+      psplit_i_json_key(json, "shape");
+      psplit_i_json_open(json, '[');
+      psplit_i_json_int(json, psplit_i_shapes_type(gradient->shapes, value->index)->rank);
+      psplit_i_json_close(json, ']');
+    } else {
+      write_type(json, gradient->shapes, psplit_i_shapes_type(gradient->shapes, value->index));
+    }
+    close_row(json);
+  }
+  psplit_i_json_close(json, ']');
+}
+
+static void write_backward_input(const psplit_i_layout *layout, const psplit_i_port *port,
+                                 psplit_i_json *json) {
+  static const char *const feeds[] = {[PSPLIT_FEED_DATA] = "model",
+                                      [PSPLIT_FEED_LOSS] = "loss",
+                                      [PSPLIT_FEED_WEIGHT] = "weights",
+                                      [PSPLIT_FEED_BEFORE] = "before",
+                                      [PSPLIT_FEED_STASH] = "stash"};
+  open_row(json);
+  key_string(json, "name", port->name);
+  if (port->model)
+    key_string(json, "from", feeds[layout->training->feeds[port->value].kind]);
+  else
+    key_uint(json, "from", layout->stage_of[layout->plan.transfers[port->transfer].from]);
+  close_row(json);
+}
+
+static void write_backward_output(const psplit_i_layout *layout, const psplit_i_port *port,
+                                  psplit_i_json *json) {
+  open_row(json);
+  key_string(json, "name", port->name);
+  psplit_i_json_key(json, "to");
+  psplit_i_json_open(json, '[');
+  for (uint32_t t = 0; t < port->n_transfers; t++)
+    psplit_i_json_uint(json, layout->stage_of[layout->plan.transfers[port->transfer + t].to]);
+  if (port->model) {
+    const uint32_t trainable = layout->training->output_trainable[port->value];
+    psplit_i_json_string(
+      json, layout->training->gradient->trainables[trainable].is_input ? "model" : "update");
+  }
+  psplit_i_json_close(json, ']');
+  close_row(json);
+}
+
+static void write_backward(const psplit_i_layout *layout, uint32_t s, psplit_i_json *json) {
+  const psplit_i_training_stage *stage = &layout->stages[s];
+  psplit_i_json_key(json, "backward");
+  if (stage->backward == PSPLIT_NONE) {
+    psplit_i_json_null(json);
+    return;
+  }
+  const psplit_i_stage *backward = &layout->backward.stages[stage->backward];
+  psplit_i_json_open(json, '{');
+  key_file(json, s, "backward");
+  key_uint(json, "nodes", backward->n_nodes);
+  open_list(json, "inputs");
+  for (uint32_t i = 0; i < backward->n_inputs; i++)
+    write_backward_input(layout, &backward->inputs[i], json);
+  psplit_i_json_close(json, ']');
+  open_list(json, "outputs");
+  for (uint32_t o = 0; o < backward->n_outputs; o++)
+    write_backward_output(layout, &backward->outputs[o], json);
+  psplit_i_json_close(json, ']');
+  psplit_i_json_close(json, '}');
+}
+
+static void write_update(const psplit_i_layout *layout, uint32_t s, psplit_i_json *json) {
+  const psplit_i_training_stage *stage = &layout->stages[s];
+  const psplit_i_update_ports *ports = &stage->update_ports;
+  psplit_i_json_key(json, "update");
+  if (!stage->update.n) {
+    psplit_i_json_null(json);
+    return;
+  }
+  psplit_i_json_open(json, '{');
+  key_file(json, s, "update");
+  key_string(json, "lr", ports->lr);
+  key_string(json, "scale", ports->scale);
+  if (ports->step) key_string(json, "step", ports->step);
+  open_list(json, "kept");
+  for (size_t i = 0; i < ports->kept.n; i++) {
+    const psplit_i_kept *kept = &ports->kept.items[i];
+    open_row(json);
+    key_string(json, "name", kept->name);
+    key_string(json, "new", kept->new_name);
+    key_string(json, "weight", trainable_name(layout, kept->trainable));
+    psplit_i_json_key(json, "state");
+    psplit_i_json_bool(json, kept->is_state);
+    close_row(json);
+  }
+  psplit_i_json_close(json, ']');
+  psplit_i_json_close(json, '}');
+}
+
+static void write_names(const psplit_i_layout *layout, const char *key, const uint32_t *trainables,
+                        uint32_t n, psplit_i_json *json) {
+  open_list(json, key);
+  for (uint32_t i = 0; i < n; i++)
+    psplit_i_json_string(json, trainable_name(layout, trainables[i]));
+  psplit_i_json_close(json, ']');
+}
+
+static void write_stage(const psplit_i_layout *layout, uint32_t s, psplit_i_json *json) {
+  const psplit_i_training_stage *stage = &layout->stages[s];
+  psplit_i_json_open(json, '{');
+  key_uint(json, "index", s);
+  write_names(layout, "weights", stage->weights, stage->n_weights, json);
+  psplit_i_json_key(json, "first_weights");
+  if (layout->training->weights == PSPLIT_WEIGHTS_INPUT && stage->n_owned) {
+    open_row(json);
+    key_file(json, s, "weights");
+    close_row(json);
+  } else {
+    psplit_i_json_null(json);
+  }
+  write_stash(layout, stage, json);
+  write_backward(layout, s, json);
+  write_update(layout, s, json);
+  psplit_i_json_close(json, '}');
+}
+
+static void write_transfers(const psplit_i_layout *layout, psplit_i_json *json) {
+  open_list(json, "transfers");
+  for (uint32_t t = 0; t < layout->plan.n_transfers; t++) {
+    const psplit_plan_transfer *transfer = &layout->plan.transfers[t];
+    open_row(json);
+    key_uint(json, "tag", t);
+    key_string(json, "tensor", transfer->tensor);
+    key_uint(json, "from", layout->stage_of[transfer->from]);
+    key_uint(json, "to", layout->stage_of[transfer->to]);
+    psplit_i_manifest_type(json, &layout->backward.types[t]);
+    close_row(json);
+  }
+  psplit_i_json_close(json, ']');
+}
+
+void psplit_i_training_json(const psplit_i_layout *layout, psplit_i_json *json) {
+  const psplit_training *training = layout->training;
+  psplit_i_json_key(json, "training");
+  psplit_i_json_open(json, '{');
+  write_loss(layout, json);
+  key_string(json, "weight_form", training->weights == PSPLIT_WEIGHTS_INPUT ? "input" : "default");
+  key_string(json, "optimizer", training->optimizer);
+  write_weights(layout, json);
+  write_input_gradients(layout, json);
+  open_list(json, "stages");
+  for (uint32_t s = 0; s < layout->forward->plan->n_stages; s++) write_stage(layout, s, json);
+  psplit_i_json_close(json, ']');
+  write_transfers(layout, json);
+  psplit_i_json_close(json, '}');
+}
