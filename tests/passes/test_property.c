@@ -118,6 +118,7 @@ static void any_passes_in_any_order(void **state) {
     psplit_planner_options options;
     psplit_planner_options_init(&options);
     options.n_stages = 1 + draw(&d, 3);
+    options.allow_invalid = true; /* operators and types are drawn apart */
     options.verify_each = true;
     options.time_limit_s = 0.05;
     options.n_threads = 1;
@@ -150,6 +151,7 @@ static int64_t best_cut(const psplit_model *model, uint32_t n_stages, const char
   psplit_planner_options options;
   psplit_planner_options_init(&options);
   options.n_stages = n_stages;
+  options.allow_invalid = true;
   options.verify_each = true;
   options.n_threads = 1;
   psplit_planner *planner;
