@@ -34,8 +34,13 @@ typedef enum psplit_i_flops {
   PSPLIT_FLOPS_NBITS, /* MatMulNBits: attributes K and N */
   PSPLIT_FLOPS_EINSUM,
   PSPLIT_FLOPS_RNN,
-  PSPLIT_FLOPS_ATTENTION,     /* ai.onnx Attention, MultiHeadAttention, GroupQueryAttention */
-  PSPLIT_FLOPS_ATTENTION_QKV, /* com.microsoft Attention: with the input projection */
+  PSPLIT_FLOPS_ATTENTION,        /* ai.onnx Attention, MultiHeadAttention, GroupQueryAttention */
+  PSPLIT_FLOPS_ATTENTION_QKV,    /* com.microsoft Attention: with the input projection */
+  PSPLIT_FLOPS_ATTENTION_PACKED, /* tokens of several sequences behind each other */
+  PSPLIT_FLOPS_ATTENTION_LINEAR, /* a state that each token changes */
+  PSPLIT_FLOPS_CAUSAL_CONV,
+  PSPLIT_FLOPS_MOE,
+  PSPLIT_FLOPS_NBITS_FUSED, /* several MatMulNBits of one input */
   PSPLIT_FLOPS_RESIZE,
   PSPLIT_FLOPS_DFT,
   PSPLIT_FLOPS_ROI,

@@ -105,11 +105,17 @@ void psplit_i_infer_group_query_attention(psplit_i_site *at) {
   }
   const psplit_dim y[3] = {psplit_i_dim_of(at, 0, 0), psplit_i_dim_of(at, 0, 1), hidden};
   psplit_i_out(at, 0, psplit_i_elem(at, 0), 3, y);
+  uint32_t n;
+  const psplit_dim *total = psplit_i_elements(at, 6, &n);
   for (uint32_t o = 1; o < 3; o++) {
-    /* The cache may be a buffer of the longest length or grow: its length is for the run to tell.
-     */
+    /* A buffer of the longest length stays as it is, a cache that grows is as long as the total. */
+    psplit_dim length = total && n == 1 ? total[0] : psplit_i_dim_fresh(d);
+    if (psplit_i_rank(at, 2 + o) == 4)
+      length = psplit_i_int(at, "sliding_window_cache", 0)
+                 ? psplit_i_dim_of(at, 2 + o, 2)
+                 : psplit_i_dim_max(d, psplit_i_dim_of(at, 2 + o, 2), length);
     const psplit_dim present[4] = {y[0], sane ? psplit_i_dim_const(d, kv) : psplit_i_dim_fresh(d),
-                                   psplit_i_dim_fresh(d), size};
+                                   length, size};
     psplit_i_out(at, o, elem_or(psplit_i_elem(at, 2 + o), psplit_i_elem(at, 0)), 4, present);
   }
 }

@@ -127,7 +127,8 @@ static uint64_t attended(psplit_i_tally *t, const psplit_i_site *at) {
   const bool standard = !*at->node->domain;
   const bool grouped = at->node->op_type[0] == 'G';
   const psplit_i_vtype *keys = psplit_i_in(at, 1);
-  const uint32_t past = standard ? 4 : grouped ? 3 : 6;
+  const char first = at->node->op_type[0];
+  const uint32_t past = standard ? 4 : grouped || first == 'S' ? 3 : first == 'D' ? 5 : 6;
   uint64_t length;
   if (keys->rank == 4)
     length = psplit_i_tally_dim(t, keys->dims[2]);
@@ -161,6 +162,67 @@ static uint64_t attention_qkv(psplit_i_tally *t, const psplit_i_site *at) {
   const int64_t heads = psplit_i_int(at, "num_heads", 1);
   const uint64_t rows = mul(mul(batch, seq), heads > 0 ? (uint64_t)heads : 1);
   return add(projection, add(mul(4, mul(out_elements(t, at), length)), mul(10, mul(rows, length))));
+}
+
+/* Of sequences packed into rows: their length is that of token_offset, [batch, seq]; where there is
+ * none, the caches tell it, which only a run can read. */
+static uint64_t attention_packed(psplit_i_tally *t, const psplit_i_site *at) {
+  const psplit_i_vtype *offset =
+    psplit_i_in(at, psplit_i_rank(at, 1) == 2 && psplit_i_in(at, 1)->is_weight ? 3 : 4);
+  if (offset->rank != 2 || psplit_i_rank(at, 0) < 2) {
+    t->unknown = true;
+    return 0;
+  }
+  const uint64_t length = psplit_i_tally_dim(t, offset->dims[1]);
+  return mul(4, mul(out_elements(t, at), length));
+}
+
+/* Each token reads and changes a state of key size by value size for each head. */
+static uint64_t attention_linear(psplit_i_tally *t, const psplit_i_site *at) {
+  const psplit_i_vtype *state = psplit_i_site_output(at, 1);
+  const psplit_i_vtype *q = psplit_i_in(at, 0);
+  uint64_t tokens = 1;
+  const int64_t heads = psplit_i_int(at, "kv_num_heads", 1);
+  if (q->rank < 3) {
+    t->unknown = true;
+    return 0;
+  }
+  const int32_t n_leading = q->rank == 3 && heads > 1 ? 2 : q->rank - 2;
+  for (int32_t i = 0; i < n_leading; i++) tokens = mul(tokens, psplit_i_tally_dim(t, q->dims[i]));
+  if (state->rank < 4) return mul(8, out_elements(t, at));
+  uint64_t per_token = 1;
+  for (int32_t i = state->rank - 3; i < state->rank; i++)
+    per_token = mul(per_token, psplit_i_tally_dim(t, state->dims[i]));
+  return mul(8, mul(tokens, per_token));
+}
+
+/* Each row goes through k experts; weights [experts, ...] at inputs 2, 4, 6, or quantised 2, 5, 8.
+ */
+static uint64_t experts(psplit_i_tally *t, const psplit_i_site *at) {
+  const bool quantised = at->node->op_type[0] == 'Q';
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
+  const int64_t k = psplit_i_int(at, "k", 1), bits = psplit_i_int(at, "expert_weight_bits", 4);
+  uint64_t rows = 1, weights = 0;
+  if (data->rank < 1) t->unknown = true;
+  for (int32_t i = 0; i + 1 < data->rank; i++)
+    rows = mul(rows, psplit_i_tally_dim(t, data->dims[i]));
+  for (uint32_t i = 2; i < (quantised ? 9u : 7u); i += quantised ? 3 : 2)
+    if (psplit_i_has(at, i)) weights = add(weights, volume_from(t, at, i, 1));
+  if (quantised && bits > 0 && bits < 8) weights = mul(weights, (uint64_t)(8 / bits));
+  return mul(2, mul(mul(rows, k > 0 ? (uint64_t)k : 1), weights));
+}
+
+/* Products with K columns each, of N (twice), or Nq and Nkv (twice). */
+static uint64_t nbits_fused(psplit_i_tally *t, const psplit_i_site *at) {
+  const psplit_i_vtype *a = psplit_i_in(at, 0);
+  const int64_t n = psplit_i_int(at, "N", 0), q = psplit_i_int(at, "Nq", 0),
+                kv = psplit_i_int(at, "Nkv", 0);
+  if (a->rank < 1 || n < 0 || q < 0 || kv < 0) {
+    t->unknown = true;
+    return 0;
+  }
+  return mul(2, mul(psplit_i_tally_elements(t, a),
+                    add(mul(2, add((uint64_t)n, (uint64_t)kv)), (uint64_t)q)));
 }
 
 static uint64_t resize(psplit_i_tally *t, const psplit_i_site *at) {
@@ -224,6 +286,11 @@ uint64_t psplit_i_count_flops(psplit_i_tally *t, const psplit_i_site *at, psplit
     case PSPLIT_FLOPS_RNN: return rnn(t, at);
     case PSPLIT_FLOPS_ATTENTION: return attention(t, at);
     case PSPLIT_FLOPS_ATTENTION_QKV: return attention_qkv(t, at);
+    case PSPLIT_FLOPS_ATTENTION_PACKED: return attention_packed(t, at);
+    case PSPLIT_FLOPS_ATTENTION_LINEAR: return attention_linear(t, at);
+    case PSPLIT_FLOPS_CAUSAL_CONV: return mul(2, mul(out_elements(t, at), in_dim(t, at, 1, -1)));
+    case PSPLIT_FLOPS_MOE: return experts(t, at);
+    case PSPLIT_FLOPS_NBITS_FUSED: return nbits_fused(t, at);
     case PSPLIT_FLOPS_RESIZE: return resize(t, at);
     case PSPLIT_FLOPS_DFT: return dft(t, at);
     case PSPLIT_FLOPS_ROI: return roi(t, at);

@@ -168,6 +168,71 @@ static const struct {
    "  y = Attention <q_num_heads = 8, kv_num_heads = 2> (q, k, v)"
    "}",
    "y", "float32[b, s, 512]"},
+  {"present of GroupQueryAttention: a cache that grows", 17,
+   "(float[b,1,32] q, float[b,1,16] k, float[b,1,16] v, float[b,2,3,8] pk, float[b,2,3,8] pv,"
+   " int32[b] lengths) => (y, w, z) <int32 total = {4}>"
+   " { y, w, z = com.microsoft.GroupQueryAttention <num_heads = 4, kv_num_heads = 2>"
+   " (q, k, v, pk, pv, lengths, total) }",
+   "w", "float32[b, 2, 4, 8]"},
+  {"present of GroupQueryAttention: a buffer that is longer", 17,
+   "(float[b,1,32] q, float[b,1,16] k, float[b,1,16] v, float[b,2,9,8] pk, float[b,2,9,8] pv,"
+   " int32[b] lengths) => (y, w, z) <int32 total = {4}>"
+   " { y, w, z = com.microsoft.GroupQueryAttention <num_heads = 4, kv_num_heads = 2>"
+   " (q, k, v, pk, pv, lengths, total) }",
+   "w", "float32[b, 2, 9, 8]"},
+  {"present of GroupQueryAttention is told by the length of a mask", 17,
+   "(float[b,s,32] q, float[b,s,16] k, float[b,s,16] v, int64[b,all] mask, int32[b] lengths)"
+   " => (y, w, z) <int64 one = {1}> { shape = Shape (mask) length = Gather (shape, one)"
+   " total = Cast <to = 6> (length)"
+   " y, w, z = com.microsoft.GroupQueryAttention <num_heads = 4, kv_num_heads = 2>"
+   " (q, k, v, \"\", \"\", lengths, total) }",
+   "w", "float32[b, 2, all, 8]"},
+  {"pairs of positions of packed tokens", 17,
+   "(float[n,32] q, float[n,32] k, float[n,48] v, int32[b,s] o, int32[m] c) => (y)"
+   " { y = com.microsoft.PackedMultiHeadAttention <num_heads = 4> (q, k, v, \"\", o, c) }",
+   "y", "float32[n, 48]"},
+  {"paged attention with all in one tensor", 17,
+   "(float16[n,64] q, float16[p,16,2,8] k, float16[p,16,2,8] v, int32[c] s, int32[b] l,"
+   " int32[b,m] t) => (y, w, z) { y, w, z = com.microsoft.PagedAttention"
+   " <num_heads = 4, kv_num_heads = 2> (q, \"\", \"\", k, v, s, l, t) }",
+   "y", "float16[n, 32]"},
+  {"padding removed", 17,
+   "(float[b,s,h] x, int32[b] n) => (y, o, c, m)"
+   " { y, o, c, m = com.microsoft.RemovePadding (x, n) }",
+   "c", "int32[b+1]"},
+  {"padding put back", 17,
+   "(float[n,h] x, int32[b,s] o) => (y) { y = com.microsoft.RestorePadding (x, o) }", "y",
+   "float32[b, s, h]"},
+  {"half of the last axis gates the other", 17,
+   "(float[n,seq,80] x, float[80] b) => (y) { y = com.microsoft.BiasSplitGelu (x, b) }", "y",
+   "float32[n, seq, 40]"},
+  {"as many experts as one", 17,
+   "(float16[n,8] x, float16[n,4] r, float16[4,16,8] a, float16[4,8,16] b) => (y)"
+   " { y = com.microsoft.MoE <k = 2> (x, r, a, \"\", b) }",
+   "y", "float16[n, 8]"},
+  {"keys of three projections", 17,
+   "(float[b,s,64] x, float[64] n, uint8[32,2,16] q, float[64] t, uint8[16,2,16] k, float[32] u,"
+   " uint8[16,2,16] v, float[32] w) => (y, z, a)"
+   " { y, z, a = com.microsoft.MatMulNBitsQkv <K = 64, Nq = 32, Nkv = 16, block_size = 32>"
+   " (x, \"\", n, q, t, \"\", k, u, \"\", v, w) }",
+   "z", "float32[b, s, 16]"},
+  {"state of linear attention", 17,
+   "(float[b,s,16] q, float[b,s,16] k, float[b,s,24] v) => (y, w)"
+   " { y, w = com.microsoft.LinearAttention <q_num_heads = 2, kv_num_heads = 2> (q, k, v) }",
+   "w", "float32[b, 2, 8, 12]"},
+  {"moments of an optimizer", 17,
+   "(float r, int64 t, float[3,n] x, float[3,n] g, float[3,n] v, float[3,n] h) => (a, b, c)"
+   " { a, b, c = ai.onnx.preview.training.Adam (r, t, x, g, v, h) }",
+   "c", "float32[3, n]"},
+  {"two tensors of an optimizer", 17,
+   "(float r, int64 t, float[3] x, float[n] y, float[3] g, float[n] h, float[3] u, float[n] v)"
+   " => (a, b, c, d) { a, b, c, d = ai.onnx.preview.training.Momentum (r, t, x, y, g, h, u, v) }",
+   "d", "float32[n]"},
+  {"words that a beam search finds", 17,
+   "(int32[b,s] x) => (y) <int32[1] most = {20}, int32[1] least = {1}, int32[1] beams = {4},"
+   " int32[1] back = {2}> { y = com.microsoft.BeamSearch <eos_token_id = 1, pad_token_id = 0,"
+   " decoder = d () => (o) { o = Identity (x) }> (x, most, least, beams, back) }",
+   "y", "int32[b, 2, 20]"},
   {"present keys of MultiHeadAttention", 17,
    "(float[b,s,64] q, float[b,s,64] k, float[b,s,64] v, float[b,4,p,16] pk, "
    "float[b,4,p,16] pv) => (nk) {"

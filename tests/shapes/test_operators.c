@@ -57,7 +57,8 @@ static void test_classes(void **state) {
   assert_int_equal(psplit_i_op_class("", "Conv"), PSPLIT_CLASS_CONV);
   assert_int_equal(psplit_i_op_class("", "Shape"), PSPLIT_CLASS_SHAPE);
   assert_int_equal(psplit_i_op_class("com.microsoft", "QGemm"), PSPLIT_CLASS_MATMUL);
-  assert_int_equal(psplit_i_op_class("com.microsoft", "BeamSearch"), PSPLIT_CLASS_OTHER);
+  assert_int_equal(psplit_i_op_class("com.microsoft", "BeamSearch"), PSPLIT_CLASS_CONTROL);
+  assert_int_equal(psplit_i_op_class("com.microsoft", "EPContext"), PSPLIT_CLASS_OTHER);
 }
 
 static void test_flags(void **state) {
