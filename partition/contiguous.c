@@ -95,10 +95,12 @@ static const solver_steps STEPS[PSPLIT_I_N_METHODS] = {
 #define PSPLIT_I_SOLVER(id, name, may_be_asked, does, stages, placement) \
   [PSPLIT_I_SOLVER_##id] = {STRIP stages},
 #define PSPLIT_I_NAME(...)
+#define PSPLIT_I_RULE(...)
 #include "methods.def"
 #undef PSPLIT_I_BOUND
 #undef PSPLIT_I_SOLVER
 #undef PSPLIT_I_NAME
+#undef PSPLIT_I_RULE
 #undef STRIP
 };
 
@@ -127,7 +129,9 @@ static psplit_code fill_stages(const psplit_i_solver_request *strict, int64_t li
   psplit_code code;
   psplit_i_budget_extend(&budget, FILL_SECONDS);
   *out_value = PSPLIT_I_INF;
-  if (strict->problem->next_hop) return PSPLIT_OK; /* dividing an order counts no relays */
+  if (!psplit_i_takes(PSPLIT_I_RULE_DIVIDE_AGAIN,
+                      psplit_i_features_of(strict->problem, strict->options)))
+    return PSPLIT_OK;
   PSPLIT_TRY(psplit_i_state_init(&a));
   const uint32_t n = a.instance.n, n_stages = a.instance.n_stages;
   if (n > PSPLIT_I_LARGE) goto out;
@@ -239,8 +243,7 @@ static psplit_code run(const psplit_i_solver_request *request,
     if (from->value < PSPLIT_I_INF)
       psplit_i_result_give(result, &a.instance, &a.automaton, &a.best, a.scratch);
     result->value = a.best.value;
-  } else if (!request->problem->next_hop) {
-    /* Not with relays: moving a cluster to its neighbour's stage may make other stages relay. */
+  } else {
     PSPLIT_TRY(psplit_i_state_reduce(&a, PSPLIT_I_INF, false, parent));
   }
   PSPLIT_TRY(psplit_i_state_ask_all(&a, PSPLIT_I_AT_ONCE));
@@ -252,8 +255,7 @@ static psplit_code run(const psplit_i_solver_request *request,
   }
   if (!*out_stopped) {
     const bool late = a.instance.n > PSPLIT_I_LARGE && psplit_i_expired(request->budget);
-    if (!from && !request->problem->next_hop && !late)
-      PSPLIT_TRY(psplit_i_state_reduce(&a, a.best.value, false, parent));
+    if (!from && !late) PSPLIT_TRY(psplit_i_state_reduce(&a, a.best.value, false, parent));
     PSPLIT_TRY(bounds(&a));
     PSPLIT_TRY(close_gap(&a));
     /* Smaller problems have ties broken from their own clusters: tie_breaking.c. */

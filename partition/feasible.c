@@ -30,7 +30,7 @@ static bool overflows_memory(const psplit_i_solver_state *a) {
 psplit_code psplit_i_state_find_any(psplit_i_solver_state *a) {
   const int64_t everything = PSPLIT_I_INF / 2;
   if (a->instance.has_memory && overflows_memory(a)) return PSPLIT_INFEASIBLE;
-  if (a->request->problem->next_hop) { /* the exact program does not see which stages have links */
+  if (!psplit_i_takes(PSPLIT_I_RULE_WHOLE_LOADS, a->automaton.features)) {
     const psplit_code found = psplit_i_state_brute(a, NULL);
     if (found != PSPLIT_OK || a->best.value < PSPLIT_I_INF) return found;
   }

@@ -148,6 +148,7 @@ static void labels_of(const psplit_i_solver_request *request, const psplit_i_ins
 typedef struct placing {
   const psplit_i_solver_request *request;
   psplit_i_result *result;  /* bound, and who found the placement */
+  bool none;                /* branch and bound has finished without any */
   int64_t contiguous_bound; /* on the throughput of contiguous stages */
   psplit_i_instance instance;
   psplit_i_automaton automaton;
@@ -350,6 +351,7 @@ static psplit_code brute(placing *p) {
   if (code != PSPLIT_OK) return code;
   if (psplit_i_result_improve(p->result, value, PSPLIT_I_SOLVER_BRANCH_AND_BOUND))
     to_nodes(p, label, value);
+  p->none = finished && value >= PSPLIT_I_INF;
   if (finished && value < PSPLIT_I_INF)
     psplit_i_result_raise(p->result, value, PSPLIT_I_SOLVER_BRANCH_AND_BOUND);
   return PSPLIT_OK;
@@ -361,10 +363,12 @@ static const placement_steps STEPS[PSPLIT_I_N_METHODS] = {
 #define PSPLIT_I_SOLVER(id, name, may_be_asked, does, stages, placement) \
   [PSPLIT_I_SOLVER_##id] = {STRIP placement},
 #define PSPLIT_I_NAME(...)
+#define PSPLIT_I_RULE(...)
 #include "methods.def"
 #undef PSPLIT_I_BOUND
 #undef PSPLIT_I_SOLVER
 #undef PSPLIT_I_NAME
+#undef PSPLIT_I_RULE
 #undef STRIP
 };
 
@@ -413,7 +417,9 @@ static psplit_code place(const psplit_i_solver_request *request, bool with_bound
     if (STEPS[i].last) PSPLIT_TRY(STEPS[i].last(&p));
   if (p.value >= PSPLIT_I_INF) {
     code = psplit_i_fail(request->diag, PSPLIT_INFEASIBLE,
-                         "no placement was found that satisfies memory limits and pins");
+                         p.none ? "no placement satisfies memory limits and pins"
+                                : "no placement was found that satisfies memory limits and pins "
+                                  "(that there is none was not proved); allow more time");
     goto out;
   }
   for (uint32_t v = 0; v < problem->n_nodes; v++) {

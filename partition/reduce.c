@@ -87,18 +87,18 @@ psplit_code psplit_partition_reduce(const psplit_problem *problem,
   psplit_partition_options_init(&taken);
   psplit_code code = PSPLIT_I_TAKE_OPTIONS(psplit_partition_options, given, &taken, diag);
   if (code != PSPLIT_OK) return code;
-  if (options->objective != PSPLIT_THROUGHPUT || options->noncontiguous || options->chunks > 1 ||
-      problem->next_hop)
-    return psplit_i_fail(
-      diag, PSPLIT_UNSUPPORTED,
-      "reductions go with contiguous throughput, one chunk per device and links between "
-      "all stages");
   psplit_problem merged;
   reduction r = {.request = {&merged, options, &r.budget, &r.arena, diag},
                  .budget = psplit_i_budget_of(options),
                  .limit = limit_ns};
   psplit_i_arena_init(&r.arena, 0);
   code = psplit_i_problem_validate(problem, diag);
+  if (code == PSPLIT_OK &&
+      !psplit_i_takes(PSPLIT_I_RULE_REDUCE, psplit_i_features_of(problem, options)))
+    code = psplit_i_fail(
+      diag, PSPLIT_UNSUPPORTED,
+      "reductions go with contiguous throughput, one chunk per device and links between "
+      "all stages");
   if (code == PSPLIT_OK) {
     uint32_t *entry = PSPLIT_NEW(&r.arena, uint32_t, problem->n_devices);
     code =

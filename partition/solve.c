@@ -17,8 +17,7 @@
  * check of the answer. */
 enum { PASS_OPS = 16 };
 
-static psplit_code check_options(const psplit_problem *p, const psplit_partition_options *o,
-                                 psplit_diag *diag) {
+static psplit_code check_options(const psplit_partition_options *o, psplit_diag *diag) {
   if (psplit_i_solver_asked(o->solver) == PSPLIT_I_N_METHODS)
     return psplit_i_fail(diag, PSPLIT_USAGE, "no solver \"%s\"; there are %s",
                          o->solver ? o->solver : "", PSPLIT_I_SOLVERS_ASKED);
@@ -29,23 +28,6 @@ static psplit_code check_options(const psplit_problem *p, const psplit_partition
                          "bandwidths at least 0");
   if (o->n_threads > 1024)
     return psplit_i_fail(diag, PSPLIT_USAGE, "%" PRIu32 " threads; at most 1024", o->n_threads);
-  const bool plain = o->chunks == 1 && !o->noncontiguous && o->objective == PSPLIT_THROUGHPUT;
-  if (o->max_replicas > 1 && (!plain || o->require_nonempty))
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                         "replicas go with contiguous throughput that may leave devices empty");
-  if (o->objective == PSPLIT_LATENCY && (o->chunks > 1 || o->noncontiguous))
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                         "latency goes with contiguous stages and one chunk per device");
-  if (p->next_hop && (o->chunks > 1 || o->noncontiguous || o->max_replicas > 1))
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                         "missing links go with contiguous stages, one chunk a device and no "
-                         "replicas");
-  if (o->chunks > 1 && o->noncontiguous)
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "chunks are contiguous by definition");
-  if (o->objective == PSPLIT_LATENCY && p->node_flags)
-    for (uint32_t v = 0; v < p->n_nodes; v++)
-      if (p->node_flags[v] & PSPLIT_NODE_BACKWARD)
-        return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "latency is defined for forward graphs");
   return PSPLIT_OK;
 }
 
@@ -71,7 +53,7 @@ static void close_gaps(const psplit_i_solver_request *request, psplit_i_result *
   const uint32_t n_stages = psplit_problem_n_stages(p);
   uint32_t n_types_used = 0;
   for (uint32_t d = 0; d < p->n_devices; d++) n_types_used += p->devices[d].count > 0;
-  if (p->pin || p->stash_1f1b || p->next_hop || request->options->chunks > 1) return;
+  if (!psplit_i_takes(PSPLIT_I_RULE_CLOSE_RANKS, psplit_i_features_of(p, request->options))) return;
   if (n_types_used > 1 && !p->any_device_order) return;
   for (uint32_t s = 0; s < n_stages; s++) number[s] = PSPLIT_NONE;
   for (uint32_t v = 0; v < p->n_nodes; v++) number[result->stage[v]] = 0;
@@ -144,8 +126,9 @@ psplit_code psplit_partition_solve(const psplit_problem *problem,
   const psplit_i_solver_request request = {&merged, options, &budget, &arena, diag};
   psplit_i_result result;
   psplit_solution *solution = NULL;
-  PSPLIT_TRY(check_options(problem, options, diag));
+  PSPLIT_TRY(check_options(options, diag));
   PSPLIT_TRY(psplit_i_problem_validate(problem, diag));
+  PSPLIT_TRY(psplit_i_features_check(psplit_i_features_of(problem, options), diag));
   const uint64_t n_pins = problem->n_nets ? problem->net_off[problem->n_nets] : 0;
   psplit_i_spend(&budget, PASS_OPS * (problem->n_nodes + n_pins));
   uint32_t *entry = PSPLIT_NEW(&arena, uint32_t, problem->n_devices);

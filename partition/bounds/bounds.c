@@ -15,10 +15,12 @@ static const row ROWS[PSPLIT_I_N_METHODS] = {
   [PSPLIT_I_BOUND_##id] = {psplit_i_bound_##run, of, PSPLIT_I_##when, share},
 #define PSPLIT_I_SOLVER(...)
 #define PSPLIT_I_NAME(...)
+#define PSPLIT_I_RULE(...)
 #include "methods.def"
 #undef PSPLIT_I_BOUND
 #undef PSPLIT_I_SOLVER
 #undef PSPLIT_I_NAME
+#undef PSPLIT_I_RULE
 };
 
 psplit_i_variant psplit_i_variant_of(const psplit_partition_options *options) {
@@ -29,7 +31,8 @@ psplit_i_variant psplit_i_variant_of(const psplit_partition_options *options) {
 bool psplit_i_bound_is_due(psplit_i_method method, const psplit_i_bound_query *query,
                            psplit_i_bound_time when) {
   const row *bound = &ROWS[method];
-  return bound->run && bound->when == when && (bound->of & query->variant);
+  return bound->run && bound->when == when && (bound->of & query->variant) &&
+         psplit_i_takes(method, query->automaton->features);
 }
 
 psplit_code psplit_i_bound_ask(psplit_i_method method, const psplit_i_bound_query *query,

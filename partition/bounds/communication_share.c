@@ -260,7 +260,9 @@ psplit_code psplit_i_communication_share_bound(const psplit_i_instance *instance
                                                const psplit_i_automaton *automaton, int64_t limit,
                                                const psplit_partition_options *options,
                                                psplit_i_budget *budget, int64_t *inout_bound) {
-  if (instance->overlap || automaton->replicated || limit >= PSPLIT_I_INF) return PSPLIT_OK;
+  if (!psplit_i_takes(PSPLIT_I_BOUND_COMMUNICATION_SHARE, automaton->features) ||
+      limit >= PSPLIT_I_INF)
+    return PSPLIT_OK;
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
   psplit_code code = PSPLIT_NOMEM;

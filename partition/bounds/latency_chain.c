@@ -393,7 +393,7 @@ static psplit_code raise_bound(chain *c, int64_t *inout_bound) {
 psplit_code psplit_i_latency_chain_bound(const psplit_i_instance *instance,
                                          const psplit_i_automaton *automaton,
                                          psplit_i_budget *budget, int64_t *inout_bound) {
-  if (automaton->replicated) return PSPLIT_OK;
+  if (!psplit_i_takes(PSPLIT_I_BOUND_LATENCY_CHAIN, automaton->features)) return PSPLIT_OK;
   psplit_code code = PSPLIT_NOMEM;
   chain c = {.instance = instance, .automaton = automaton, .budget = budget};
   psplit_i_arena_init(&c.arena, 0);

@@ -103,7 +103,7 @@ psplit_code psplit_i_node_cut_bound(const psplit_i_instance *instance,
                                     const psplit_i_automaton *automaton, int64_t limit,
                                     uint32_t most_clusters, psplit_i_budget *budget,
                                     int64_t *inout_bound) {
-  if (instance->overlap || automaton->replicated) return PSPLIT_OK;
+  if (!psplit_i_takes(PSPLIT_I_BOUND_NODE_CUT, automaton->features)) return PSPLIT_OK;
   psplit_i_flow flow = {0}, whole = {0};
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);

@@ -73,12 +73,8 @@ static bool reaches_end(reach *r, int64_t most) {
 
 static bool one_kind(const psplit_i_weight_axis_build *x) {
   uint32_t n_kinds = 0;
-  for (uint32_t t = 0; t < x->instance->n_types; t++) {
-    if (x->automaton->count[t] == 0) continue;
-    if (x->instance->problem->devices[t].free_comm) return false;
-    n_kinds++;
-  }
-  return n_kinds == 1 && !x->automaton->replicated;
+  for (uint32_t t = 0; t < x->instance->n_types; t++) n_kinds += x->automaton->count[t] > 0;
+  return n_kinds == 1 && psplit_i_takes(PSPLIT_I_RULE_REACH, x->automaton->features);
 }
 
 psplit_code psplit_i_weight_axis_reach(psplit_i_weight_axis_build *x, int64_t *inout_bound) {

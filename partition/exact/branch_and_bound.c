@@ -129,7 +129,8 @@ psplit_code psplit_i_branch_and_bound(const psplit_i_instance *instance, uint32_
     left[t] = instance->problem->devices[t].count;
     n_types_used += left[t] > 0;
   }
-  b.same_devices = n_types_used == 1 && !instance->has_pins && !instance->stash;
+  const uint32_t features = psplit_i_features_of(instance->problem, request->options);
+  b.same_devices = n_types_used == 1 && psplit_i_takes(PSPLIT_I_RULE_CLOSE_RANKS, features);
   /* The order of devices matters where stages are ordered, pinned or stash by position. */
   const bool any_order = instance->problem->any_device_order && n_types_used > 1 &&
                          (b.placement.ordered || instance->has_pins || instance->stash);

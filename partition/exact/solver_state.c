@@ -149,6 +149,11 @@ static psplit_code run_exact(psplit_i_solver_state *a, psplit_i_exact_options op
 
 psplit_code psplit_i_state_exact(psplit_i_solver_state *a, int64_t limit, uint64_t budget,
                                  psplit_i_verdict *out_verdict) {
+  *out_verdict = PSPLIT_I_UNKNOWN;
+  if (!psplit_i_takes(PSPLIT_I_SOLVER_EXACT, a->automaton.features)) {
+    a->undercounted = true;
+    return PSPLIT_OK;
+  }
   psplit_i_exact_options options = {
     .limit = limit, .max_steps = budget, .send_once = a->instance.p2p};
   psplit_code code = run_exact(a, options, out_verdict);
@@ -182,7 +187,8 @@ psplit_code psplit_i_state_least_comm(psplit_i_solver_state *a,
 }
 
 psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, psplit_i_turn *turn) {
-  if (a->automaton.replicated || psplit_i_state_done(a)) return PSPLIT_OK;
+  if (!psplit_i_takes(PSPLIT_I_SOLVER_ANNEAL, a->automaton.features) || psplit_i_state_done(a))
+    return PSPLIT_OK;
   /* As much of the budget as the exact program had. */
   uint64_t share = a->budget > STEPS_PER_ANNEAL ? a->budget : STEPS_PER_ANNEAL;
   if (share > a->most) share = a->most;
@@ -205,7 +211,8 @@ psplit_code psplit_i_state_anneal(psplit_i_solver_state *a, psplit_i_turn *turn)
 psplit_code psplit_i_state_brute(psplit_i_solver_state *a, psplit_i_turn *turn) {
   (void)turn;
   bool finished;
-  if (a->result->bound >= a->best.value || a->automaton.replicated ||
+  if (a->result->bound >= a->best.value ||
+      !psplit_i_takes(PSPLIT_I_SOLVER_BRANCH_AND_BOUND, a->automaton.features) ||
       a->instance.n > BRUTE_CLUSTERS || psplit_i_state_done(a))
     return PSPLIT_OK;
   psplit_i_assignment_copy(&a->trial, &a->best, &a->instance);

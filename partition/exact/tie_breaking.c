@@ -24,7 +24,8 @@ enum {
 static bool numbers_matter(const psplit_i_solver_state *a) {
   uint32_t n_types_used = 0;
   for (uint32_t t = 0; t < a->automaton.n_types; t++) n_types_used += a->automaton.count[t] > 0;
-  return a->instance.has_pins || a->instance.stash || (n_types_used > 1 && !a->automaton.any_order);
+  return !psplit_i_takes(PSPLIT_I_RULE_CLOSE_RANKS, a->automaton.features) ||
+         (n_types_used > 1 && !a->automaton.any_order);
 }
 
 /* Whether the exact program sees every split, and every number that a stage can have. */
@@ -102,8 +103,10 @@ out:
 psplit_code psplit_i_ties_break(const psplit_i_solver_request *request, psplit_i_result *result) {
   psplit_i_solver_state a = {.request = request, .result = result};
   psplit_code code = PSPLIT_OK;
-  if (request->problem->n_nodes > PSPLIT_I_TIE_NODES || request->problem->next_hop ||
-      request->options->max_replicas > 1 || psplit_i_expired(request->budget))
+  if (request->problem->n_nodes > PSPLIT_I_TIE_NODES ||
+      !psplit_i_takes(PSPLIT_I_RULE_TIES,
+                      psplit_i_features_of(request->problem, request->options)) ||
+      psplit_i_expired(request->budget))
     return code;
   PSPLIT_TRY(open_state(&a));
   PSPLIT_TRY(psplit_i_ties_descend(&a, a.automaton.all_used, MOST_TOGETHER, DESCENT_STEPS));

@@ -145,6 +145,7 @@ psplit_code psplit_i_automaton_init(psplit_i_automaton *m, const psplit_i_instan
   psplit_code code = PSPLIT_NOMEM;
   m->n_types = instance->n_types;
   m->n_stages = instance->n_stages;
+  m->features = psplit_i_features_of(p, options);
   m->all_used = options->require_nonempty;
   m->replicated = options->max_replicas > 1;
   if (m->replicated && options->sync_bytes_per_s > 0)

@@ -3,6 +3,7 @@
 #define PSPLIT_PARTITION_AUTOMATON_H
 
 #include "instance.h"
+#include "methods.h"
 
 /* A move of the automaton: one more stage, formed in front of those that there are. Stages are
  * formed from the last one backwards, because a sender's cost depends on its receivers, which come
@@ -31,7 +32,8 @@ typedef struct psplit_i_automaton {
   int64_t *omega; /* [instance n] least time over types */
   double *ratio;  /* [n_types] least w / omega over clusters, >= 1 */
   int64_t total_omega;
-  bool adds_up; /* the value of a split is the sum of its loads, not the largest */
+  uint32_t features; /* psplit_i_feature of the problem and the options, as bits */
+  bool adds_up;      /* the value of a split is the sum of its loads, not the largest */
   bool replicated;
   double sync_ns_per_byte; /* of replicas, before 4 (r-1) / r */
   psplit_i_arena arena;

@@ -232,10 +232,7 @@ static psplit_code apply_limit(reduction *k, int64_t limit, uint32_t *parent,
   least_costs least;
   shared_costs shared = {0};
   *out_any = false;
-  /* A device that sends or receives for nothing leaves no lower bound on nets. */
-  for (uint32_t t = 0; t < instance->n_types; t++)
-    if (instance->problem->devices[t].free_comm && k->automaton->count[t] > 0) return PSPLIT_OK;
-  if (k->automaton->replicated || instance->overlap) return PSPLIT_OK;
+  if (!psplit_i_takes(PSPLIT_I_RULE_LIMIT, k->automaton->features)) return PSPLIT_OK;
   shared.paid = PSPLIT_NEW(&k->arena, int64_t, instance->n);
   shared.clusters = PSPLIT_NEW(&k->arena, uint32_t, instance->n);
   if (!shared.paid || !shared.clusters || !find_least_costs(k, &least)) return PSPLIT_NOMEM;
@@ -266,7 +263,7 @@ psplit_code psplit_i_reduce_carrying(psplit_i_instance *instance,
                                      bool keep_first, uint32_t *parent, uint32_t *stage,
                                      psplit_i_budget *budget, psplit_diag *diag) {
   const psplit_problem *problem = instance->problem;
-  const bool use_m = !automaton->all_used && !instance->overlap;
+  const bool use_m = psplit_i_takes(PSPLIT_I_RULE_M, automaton->features);
   for (uint32_t round = 0; round < 64; round++) {
     if (round > 0 && psplit_i_expired(budget)) break;
     reduction k = {.instance = instance, .automaton = automaton, .keep_first = keep_first};

@@ -9,27 +9,31 @@ static const psplit_method METHODS[] = {
 #define PSPLIT_I_SOLVER(id, title, may_be_asked, text, stages, placement) \
   {may_be_asked, title, text},
 #define PSPLIT_I_NAME(id, what, title, text) {PSPLIT_METHOD_##what, title, text},
+#define PSPLIT_I_RULE(id)
 #include "methods.def"
 #undef PSPLIT_I_BOUND
 #undef PSPLIT_I_SOLVER
 #undef PSPLIT_I_NAME
+#undef PSPLIT_I_RULE
 };
 
+enum { N_NAMED = sizeof METHODS / sizeof *METHODS };
+
 const psplit_method *psplit_partition_methods(size_t *out_n) {
-  *out_n = sizeof METHODS / sizeof *METHODS;
+  *out_n = N_NAMED;
   return METHODS;
 }
 
 const char *psplit_i_method_name(psplit_i_method method) {
-  return method < PSPLIT_I_N_METHODS ? METHODS[method].name : "none";
+  return (uint32_t)method < N_NAMED ? METHODS[method].name : "none";
 }
 
 psplit_i_method psplit_i_solver_asked(const char *name) {
   uint32_t i = 0;
-  while (i < PSPLIT_I_N_METHODS &&
+  while (i < N_NAMED &&
          (!name || !(METHODS[i].kind & PSPLIT_METHOD_OPTION) || strcmp(METHODS[i].name, name) != 0))
     i++;
-  return (psplit_i_method)i;
+  return i < N_NAMED ? (psplit_i_method)i : PSPLIT_I_N_METHODS;
 }
 
 const char psplit_i_solvers_asked[] = ""
@@ -38,5 +42,6 @@ const char psplit_i_solvers_asked[] = ""
 #define PSPLIT_I_BOUND(...)
 #define PSPLIT_I_SOLVER(id, title, may_be_asked, ...) may_be_asked(title)
 #define PSPLIT_I_NAME(...)
+#define PSPLIT_I_RULE(...)
 #include "methods.def"
   ;

@@ -9,12 +9,34 @@ typedef enum psplit_i_method {
 #define PSPLIT_I_BOUND(id, ...) PSPLIT_I_BOUND_##id,
 #define PSPLIT_I_SOLVER(id, ...) PSPLIT_I_SOLVER_##id,
 #define PSPLIT_I_NAME(id, ...) PSPLIT_I_##id,
+#define PSPLIT_I_RULE(id) PSPLIT_I_RULE_##id,
 #include "methods.def"
 #undef PSPLIT_I_BOUND
 #undef PSPLIT_I_SOLVER
 #undef PSPLIT_I_NAME
+#undef PSPLIT_I_RULE
   PSPLIT_I_N_METHODS, /* and no method */
 } psplit_i_method;
+
+/* What a problem and its options have; sets are bits. */
+typedef enum psplit_i_feature {
+#define PSPLIT_I_FEATURE(id, name) PSPLIT_I_FEATURE_##id,
+#define PSPLIT_I_TAKES(...)
+#define PSPLIT_I_REFUSED(...)
+#include "capabilities.def"
+#undef PSPLIT_I_FEATURE
+#undef PSPLIT_I_TAKES
+#undef PSPLIT_I_REFUSED
+  PSPLIT_I_N_FEATURES,
+} psplit_i_feature;
+
+/* O(nodes). Numbered copies: replicas where a stage's number means more than an order. */
+uint32_t psplit_i_features_of(const psplit_problem *problem,
+                              const psplit_partition_options *options);
+/* Whether the method may run, and its word be taken, with all of these features. */
+bool psplit_i_takes(psplit_i_method method, uint32_t features);
+/* Features that no solver handles together. Errors: UNSUPPORTED. */
+PSPLIT_MUST_USE psplit_code psplit_i_features_check(uint32_t features, psplit_diag *diag);
 
 /* Static text; "none" where it is no method. */
 const char *psplit_i_method_name(psplit_i_method method);

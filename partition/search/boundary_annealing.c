@@ -188,8 +188,8 @@ psplit_code psplit_i_anneal_boundaries(const psplit_i_instance *instance,
                                        const psplit_i_automaton *automaton,
                                        const psplit_i_solver_request *request, uint64_t salt,
                                        uint64_t n_steps, psplit_i_assignment *assignment) {
-  if (instance->has_memory || automaton->replicated || instance->problem->next_hop ||
-      instance->n == 0 || (uint64_t)instance->n_nets * instance->n_stages > MAX_CELLS)
+  if (!psplit_i_takes(PSPLIT_I_RULE_BOUNDARIES, automaton->features) || instance->n == 0 ||
+      (uint64_t)instance->n_nets * instance->n_stages > MAX_CELLS)
     return PSPLIT_LIMIT;
   psplit_code code = PSPLIT_OK;
   const int n_threads = psplit_i_team_size(request->options->n_threads);

@@ -186,7 +186,7 @@ psplit_code psplit_i_descend_ties(const psplit_i_instance *instance,
   descent l = {
     .instance = instance, .automaton = automaton, .assignment = assignment, .options = options};
   const uint32_t n_stages = instance->n_stages;
-  if (instance->problem->next_hop || automaton->replicated) return PSPLIT_OK;
+  if (!psplit_i_takes(PSPLIT_I_RULE_TIES, automaton->features)) return PSPLIT_OK;
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
   psplit_code code = PSPLIT_NOMEM;

@@ -191,6 +191,7 @@ typedef struct enumeration {
   int64_t best, comm;
   uint32_t first[MAX_NODES]; /* stages */
   uint32_t first_device[MAX_DEVICES * 2];
+  uint64_t n_leaves, most_leaves; /* 0: judge them; else only count, up to so many */
 } enumeration;
 
 static bool is_better(const enumeration *e, const psplit_solution *solution) {
@@ -221,8 +222,10 @@ static void judge(enumeration *e) {
 }
 
 static void label_nodes(enumeration *e, uint32_t v) {
+  if (e->most_leaves && e->n_leaves >= e->most_leaves) return;
   if (v == e->p->n_nodes) {
-    judge(e);
+    e->n_leaves++;
+    if (!e->most_leaves) judge(e);
     return;
   }
   uint32_t low = 0, high = e->n_virtual - 1;
@@ -269,8 +272,10 @@ static void choose_devices(enumeration *e, uint32_t s, uint32_t *left) {
   }
 }
 
-static enumeration enumerate(const psplit_problem *p, const psplit_partition_options *o) {
-  enumeration e = {.p = p, .o = o, .best = INT64_MAX, .comm = INT64_MAX};
+static enumeration enumerate(const psplit_problem *p, const psplit_partition_options *o,
+                             uint64_t most_leaves) {
+  enumeration e = {
+    .p = p, .o = o, .best = INT64_MAX, .comm = INT64_MAX, .most_leaves = most_leaves};
   e.n_stages = psplit_problem_n_stages(p);
   e.n_virtual = e.n_stages * o->chunks;
   uint32_t left[MAX_DEVICES] = {0};
@@ -281,14 +286,19 @@ static enumeration enumerate(const psplit_problem *p, const psplit_partition_opt
 
 void first_devices_by_enumeration(const psplit_problem *p, const psplit_partition_options *o,
                                   uint32_t *out_device) {
-  const enumeration e = enumerate(p, o);
+  const enumeration e = enumerate(p, o, 0);
   memcpy(out_device, e.first_device, e.n_stages * sizeof *out_device);
 }
 
 int64_t best_by_enumeration(const psplit_problem *p, const psplit_partition_options *o,
                             int64_t *out_comm, uint32_t *out_stage) {
-  const enumeration e = enumerate(p, o);
+  const enumeration e = enumerate(p, o, 0);
   *out_comm = e.comm;
   if (out_stage) memcpy(out_stage, e.first, p->n_nodes * sizeof *out_stage);
   return e.best;
+}
+
+uint64_t count_to_enumerate(const psplit_problem *p, const psplit_partition_options *o,
+                            uint64_t most) {
+  return enumerate(p, o, most).n_leaves;
 }

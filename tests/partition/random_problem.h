@@ -19,7 +19,8 @@ enum {
   WITH_OVERLAP = 64,
   WITH_STASH = 128,
   WITH_RELAYS = 256, /* stages without links, point to point */
-  WITH_ALIKE = 512   /* and classes: devices of a class that are not listed one after the other */
+  WITH_ALIKE = 512,  /* and classes: devices of a class that are not listed one after the other */
+  N_PROBLEM_FEATURES = 10
 };
 
 typedef struct random_problem {
@@ -45,6 +46,10 @@ void make_random_problem(random_problem *out, uint64_t seed, shape kind, uint32_
  * stages among those. Every assignment is judged by psplit_partition_check. */
 int64_t best_by_enumeration(const psplit_problem *problem, const psplit_partition_options *options,
                             int64_t *out_comm, uint32_t *out_stage);
+
+/* Assignments that the function above would judge, or `most` where there are more. */
+uint64_t count_to_enumerate(const psplit_problem *problem, const psplit_partition_options *options,
+                            uint64_t most);
 
 /* The entries of devices, in stage order, that come first among the splits with the value that the
  * function above returns, its communication and its stages. */
