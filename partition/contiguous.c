@@ -212,6 +212,22 @@ out:
   return code;
 }
 
+/* What keeps value and bound apart in the end. */
+static const char *why_open(const psplit_i_solver_state *a) {
+  const uint32_t features = a->automaton.features;
+  if (STEPS[a->asked].turns_alone != ALL_IN_TURN) return "the solver asked for proves nothing";
+  if (a->axis.n_buckets == 0 && a->instance.n > PSPLIT_I_LARGE)
+    return "too large for the exact program";
+  if (!psplit_i_takes(PSPLIT_I_SOLVER_EXACT, features))
+    return "the exact program does not take these features together";
+  if (a->undercounted && !psplit_i_takes(PSPLIT_I_RULE_WHOLE_LOADS, features))
+    return "the exact program does not count what stages pass on, and branch and bound has spent "
+           "its steps or takes no more than a few nodes";
+  if (a->full) return "the exact program has no memory left";
+  if (psplit_i_expired(a->request->budget) || a->spent >= a->most) return "the time is spent";
+  return "the gap that was asked for is reached";
+}
+
 /* What the run that allows no empty stages takes over from the one that allowed them. */
 typedef struct carry_over {
   int64_t value;
@@ -271,6 +287,7 @@ out:
     code = psplit_i_fail(request->diag, PSPLIT_INFEASIBLE,
                          "no split was found that satisfies memory limits and pins (that there is "
                          "none was not proved); allow more time or more stages");
+  if (code == PSPLIT_OK) result->unproved = why_open(&a);
   *out_left = (carry_over){a.best.value, a.spent};
   psplit_i_state_fini(&a);
   return code;

@@ -415,6 +415,10 @@ static psplit_code place(const psplit_i_solver_request *request, bool with_bound
   if (with_bounds && p.value > out_result->bound) PSPLIT_TRY(ask_bounds(&p, PSPLIT_I_AFTER_SEARCH));
   for (uint32_t i = 0; i < PSPLIT_I_N_METHODS; i++)
     if (STEPS[i].last) PSPLIT_TRY(STEPS[i].last(&p));
+  out_result->unproved = psplit_i_expired(request->budget)
+                           ? "the time is spent"
+                           : "branch and bound has spent its steps; the exact program is for "
+                             "contiguous throughput";
   if (p.value >= PSPLIT_I_INF) {
     code = psplit_i_fail(request->diag, PSPLIT_INFEASIBLE,
                          p.none ? "no placement satisfies memory limits and pins"

@@ -105,6 +105,7 @@ psplit_code psplit_i_result_prove(const psplit_i_result *result, psplit_solution
   io_solution->proved_optimal = result->bound == value;
   io_solution->solver = psplit_i_method_name(result->solver);
   io_solution->bound = psplit_i_method_name(result->bound_by);
+  io_solution->unproved = io_solution->proved_optimal ? NULL : result->unproved;
   return PSPLIT_OK;
 }
 
@@ -166,6 +167,9 @@ psplit_code psplit_partition_solve(const psplit_problem *problem,
   solution->device_order = device_order(problem, options);
   solution->ties_proved = plain && solution->proved_optimal && result.ties_proved;
   solution->seconds = psplit_i_now() - start;
+  if (solution->unproved && psplit_i_solver_asked(options->solver) == PSPLIT_I_SOLVER_EXACT)
+    psplit_i_say(options->logger, PSPLIT_WARNING, "solver %s proves no optimum here: %s",
+                 options->solver, solution->unproved);
   *out_solution = solution;
 out:
   if (code == PSPLIT_NOMEM) code = psplit_i_nomem(diag);

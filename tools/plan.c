@@ -243,9 +243,10 @@ static void print_table(const psplit_problem *p, const psplit_solution *plan) {
            (double)l->recv_ns / planner, (double)l->send_ns / planner, l->memory_bytes);
   }
   const bool given = strcmp(plan->device_order, "given") == 0;
-  printf("objective %.6f, lower bound %.6f, gap %.4f %%, %s%s; solver %s, bound %s, %.3f s\n",
+  printf("objective %.6f, lower bound %.6f, gap %.4f %%, %s%s%s; solver %s, bound %s, %.3f s\n",
          (double)plan->objective_ns / planner, (double)plan->lower_bound_ns / planner,
-         plan->gap_frac * 100, plan->proved_optimal ? "proved optimal" : "not proved",
+         plan->gap_frac * 100, plan->proved_optimal ? "proved optimal" : "not proved: ",
+         plan->proved_optimal ? "" : plan->unproved,
          plan->proved_optimal && given ? " for this order of devices" : "", plan->solver,
          plan->bound, plan->seconds);
 }

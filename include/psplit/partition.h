@@ -170,6 +170,8 @@ typedef struct psplit_solution {
   const char *solver; /* the solver that found it; static text */
   const char *bound;  /* the bound that holds; static text */
   double seconds;     /* wall clock */
+  /* Why the answer is not proved, in a few words; NULL where it is. Static text. */
+  const char *unproved;
 } psplit_solution;
 
 /* Solves `problem`. *out_solution is the caller's (psplit_solution_destroy).

@@ -326,6 +326,7 @@ psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_aut
   *out_verdict = found == PSPLIT_NONE ? PSPLIT_I_NO : PSPLIT_I_YES;
   if (found != PSPLIT_NONE) PSPLIT_TRY(trace(x, found, out_assignment));
 out:
+  if (options->out_full && atomic_load(&x->full)) *options->out_full = true;
   psplit_i_spend(options->budget, n_ops);
   psplit_i_labels_fini(x);
   for (int i = 0; i < n_threads; i++) psplit_i_arena_fini(&expanders[i].arena);

@@ -32,6 +32,7 @@ typedef struct psplit_i_exact_options {
   uint32_t n_threads;
   psplit_i_budget *budget; /* charged with what steps do not count as well; NULL: no limit */
   uint64_t *out_steps;     /* may be NULL */
+  bool *out_full;          /* set where memory_bytes were too few; may be NULL */
 } psplit_i_exact_options;
 
 /* Is there a contiguous split with every load <= limit? Dynamic programming over downsets, from the

@@ -77,7 +77,7 @@ typedef struct exact {
   _Atomic uint64_t n_steps, n_bytes;
   _Atomic uint64_t n_loads;    /* labels that were looked through */
   uint64_t load_ops, most_ops; /* of one; of all and the steps together, as the budget allows */
-  atomic_bool out_of_work, out_of_memory;
+  atomic_bool out_of_work, out_of_memory, full; /* full: out of work for want of memory_bytes */
   char apart_behind[APART];
   /* The labels of the round in flight, copied: shards grow while it runs. */
   uint32_t n_round;

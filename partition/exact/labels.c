@@ -86,8 +86,10 @@ void psplit_i_exact_insert(expander *d, const label *fresh) {
   const uint64_t bytes =
     x->words * sizeof(uint64_t) + x->n_key_bytes + sizeof(label) + 12 + n_pairs * sizeof(uint32_t);
   if (atomic_fetch_add_explicit(&x->n_bytes, bytes, memory_order_relaxed) + bytes >
-      x->options->memory_bytes / 2) /* vectors grow by half, and rounds are copied */
+      x->options->memory_bytes / 2) { /* vectors grow by half, and rounds are copied */
+    atomic_store_explicit(&x->full, true, memory_order_relaxed);
     atomic_store_explicit(&x->out_of_work, true, memory_order_relaxed);
+  }
   goto out;
 fail:
   atomic_store_explicit(&x->out_of_memory, true, memory_order_relaxed);

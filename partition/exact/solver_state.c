@@ -139,6 +139,7 @@ static psplit_code run_exact(psplit_i_solver_state *a, psplit_i_exact_options op
   options.n_threads = a->request->options->n_threads;
   options.budget = a->request->budget;
   options.out_steps = &steps;
+  options.out_full = &a->full;
   const psplit_code code =
     psplit_i_exact(&a->instance, &a->automaton, &a->axis, &options, &a->trial, out_verdict);
   psplit_i_state_charge(a, steps);

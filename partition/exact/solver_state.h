@@ -30,6 +30,7 @@ typedef struct psplit_i_solver_state {
   uint64_t budget, spent, most;
   psplit_i_method asked; /* solver of the options */
   bool undercounted;     /* the exact program cannot decide near the best value */
+  bool full;             /* it has run out of the memory that it may take */
 } psplit_i_solver_state;
 
 /* A solver's turn: what it is told, and what it says. */

@@ -12,7 +12,8 @@ typedef struct psplit_i_result {
   uint32_t *device, *replicas; /* [n_stages] */
   int64_t value, bound; /* of the best split so far, INF: none; no split is below the bound */
   psplit_i_method solver, bound_by; /* whose they are */
-  bool ties_proved; /* if `bound` is reached, the split is the only one (tie_breaking.c) */
+  const char *unproved; /* what stopped the solvers before value and bound met; static text */
+  bool ties_proved;     /* if `bound` is reached, the split is the only one (tie_breaking.c) */
 } psplit_i_result;
 
 typedef struct psplit_i_solver_request {

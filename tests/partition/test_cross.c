@@ -139,6 +139,7 @@ static void compare(const draw *d, int64_t best, const psplit_solution *s) {
   if (s->proved_optimal && (s->objective_ns != best || s->lower_bound_ns != best))
     wrong(d, "optimum %" PRId64 ", proved %" PRId64 " (%s, %s)", best, s->objective_ns, s->solver,
           s->bound);
+  if (s->proved_optimal != !s->unproved) wrong(d, "does not say why it is not proved");
   n_of.proved += s->proved_optimal;
 }
 

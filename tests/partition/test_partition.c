@@ -391,6 +391,37 @@ static void a_solver_that_is_none_is_refused_with_the_list(void **state) {
   }
 }
 
+static void count_lines(void *user, psplit_severity severity, const char *line) {
+  assert_int_equal(severity, PSPLIT_WARNING);
+  assert_non_null(strstr(line, "solver exact"));
+  ++*(uint32_t *)user;
+}
+
+/* Who asks for the exact solver wants a proof, or one line that says what stopped it. */
+static void the_exact_solver_proves_or_says_why_not(void **state) {
+  (void)state;
+  static random_problem r;
+  uint32_t n_lines = 0, n_open = 0;
+  const psplit_logger logger = {.emit = count_lines, .user = &n_lines};
+  for (uint64_t seed = 0; seed < 30; seed++) {
+    const bool large = seed % 3 == 0;
+    make_random_problem(&r, seed, LAYERED, large ? 60 : 19, 2 + seed % 2, 0);
+    psplit_partition_options o = defaults();
+    o.solver = seed % 2 ? "exact" : "auto";
+    o.logger = &logger;
+    if (large) o.time_limit_s = 0;
+    psplit_solution *s;
+    const uint32_t before = n_lines;
+    assert_int_equal(psplit_partition_solve(&r.problem, &o, NULL, &s), PSPLIT_OK);
+    assert_int_equal(s->proved_optimal, s->unproved == NULL);
+    assert_true(s->proved_optimal || large);
+    assert_int_equal(n_lines - before, !s->proved_optimal && seed % 2 == 1);
+    n_open += !s->proved_optimal;
+    psplit_solution_destroy(s);
+  }
+  assert_true(n_lines > 0 && n_open > n_lines);
+}
+
 /* A chain of 25 equal layers on six devices: one of them holds five, whatever the total says. Too
  * large for branch and bound to hide what the bound alone can do. */
 static void free_placement_is_bounded_by_what_fits_side_by_side(void **state) {
@@ -582,6 +613,7 @@ int main(int argc, char **argv) {
     cmocka_unit_test(threads_never_change_the_answer),
     cmocka_unit_test(no_time_still_gives_a_split_and_a_bound),
     cmocka_unit_test(every_solver_answers),
+    cmocka_unit_test(the_exact_solver_proves_or_says_why_not),
     cmocka_unit_test(a_solver_that_is_none_is_refused_with_the_list),
     cmocka_unit_test(free_placement_is_bounded_by_what_fits_side_by_side),
     cmocka_unit_test(own_format_is_read),
