@@ -115,18 +115,25 @@ static psplit_code check_edges(check *c, const bool *twin) {
   return PSPLIT_OK;
 }
 
+/* What net e takes the stage `from` to send to stage `to`, or that to receive it. */
+static int64_t transfer_ns(const check *c, uint32_t e, uint32_t from, uint32_t to, bool send) {
+  const psplit_problem *p = c->p;
+  const uint32_t sender = c->out->stages[from].device, receiver = c->out->stages[to].device;
+  const psplit_device *who = &p->devices[send ? sender : receiver];
+  if (who->free_comm) return 0;
+  if (p->n_link_classes == 0) return psplit_i_net_ns(p, e, who->class_id, send);
+  const uint32_t link = p->device_link[(size_t)sender * p->n_devices + receiver];
+  return p->net_link_ns[(size_t)e * p->n_link_classes + link];
+}
+
 static bool has_link(const psplit_problem *p, uint32_t n_stages, uint32_t from, uint32_t to) {
   return p->next_hop[(size_t)from * n_stages + to] == to;
 }
 
 /* One hop of net e: `to` has it from now on. */
 static void hop(check *c, uint32_t e, uint32_t from, uint32_t to) {
-  const psplit_device *sender = &c->p->devices[c->out->stages[from].device];
-  const psplit_device *receiver = &c->p->devices[c->out->stages[to].device];
-  if (!sender->free_comm)
-    c->out->stages[from].send_ns += psplit_i_net_ns(c->p, e, sender->class_id, true);
-  if (!receiver->free_comm)
-    c->out->stages[to].recv_ns += psplit_i_net_ns(c->p, e, receiver->class_id, false);
+  c->out->stages[from].send_ns += transfer_ns(c, e, from, to, true);
+  c->out->stages[to].recv_ns += transfer_ns(c, e, from, to, false);
   c->mark[to] = e;
   if (c->hops) c->hops[(size_t)from * c->out->n_stages + to] = true;
 }
@@ -174,21 +181,16 @@ static void add_direct(check *c) {
   memset(c->mark, 0xff, c->out->n_stages * sizeof *c->mark);
   for (uint32_t e = 0; e < p->n_nets; e++) {
     const uint32_t home = c->stage[p->net_producer[e]];
-    uint32_t n_receivers = 0;
+    bool sent = false;
     for (uint32_t k = p->net_off[e]; k < p->net_off[e + 1]; k++) {
       const uint32_t s = c->stage[p->net_consumer[k]];
       if (s == home || c->mark[s] == e) continue;
       c->mark[s] = e;
-      n_receivers++;
-      const psplit_device *device = &p->devices[c->out->stages[s].device];
-      if (!device->free_comm)
-        c->out->stages[s].recv_ns += psplit_i_net_ns(p, e, device->class_id, false);
+      c->out->stages[s].recv_ns += transfer_ns(c, e, home, s, false);
+      if (!sent || p->comm == PSPLIT_COMM_P2P)
+        c->out->stages[home].send_ns += transfer_ns(c, e, home, s, true);
+      sent = true;
     }
-    if (n_receivers == 0) continue;
-    const psplit_device *device = &p->devices[c->out->stages[home].device];
-    if (!device->free_comm)
-      c->out->stages[home].send_ns += psplit_i_net_ns(p, e, device->class_id, true) *
-                                      (p->comm == PSPLIT_COMM_SHARED ? 1 : n_receivers);
   }
 }
 
@@ -327,6 +329,14 @@ static psplit_code check_devices(check *c) {
                            "%" PRIu64 " devices of entry %" PRIu32 " in use, there are %" PRIu32,
                            used, d, p->devices[d].count);
   }
+  for (uint32_t d = 0, s = 0; p->n_link_classes && d < p->n_devices; d++)
+    for (uint32_t k = 0; k < p->devices[d].count; k++, s++)
+      if (c->out->stages[s].device != d)
+        return psplit_i_fail(c->diag, PSPLIT_MISMATCH,
+                             "stage %" PRIu32 " is on entry %" PRIu32
+                             ", but its links are of "
+                             "entry %" PRIu32,
+                             s, c->out->stages[s].device, d);
   uint32_t last = 0;
   for (uint32_t s = 0; !p->any_device_order && s < c->out->n_stages; s++) {
     if (c->out->stages[s].n_nodes == 0) continue;

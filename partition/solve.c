@@ -132,6 +132,11 @@ psplit_code psplit_partition_solve(const psplit_problem *problem,
   PSPLIT_TRY(psplit_i_features_check(psplit_i_features_of(problem, options), diag));
   const uint64_t n_pins = problem->n_nets ? problem->net_off[problem->n_nets] : 0;
   psplit_i_spend(&budget, PASS_OPS * (problem->n_nodes + n_pins));
+  if (problem->n_link_classes) {
+    code = psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "links between pairs of devices can be checked, not yet solved");
+    goto out;
+  }
   uint32_t *entry = PSPLIT_NEW(&arena, uint32_t, problem->n_devices);
   PSPLIT_TRY(entry ? PSPLIT_OK : PSPLIT_NOMEM);
   PSPLIT_TRY(psplit_i_devices_merge(problem, options, &arena, &merged, entry));

@@ -9,6 +9,7 @@
  *   recv     once for every net with a consumer in S whose producer is not in S
  *   send     for every net with its producer in S and a consumer outside: once per stage that
  *            receives it (PSPLIT_COMM_P2P), or once (PSPLIT_COMM_SHARED)
+ *            Both take the time of the device's class, or of the link between the two devices.
  *   load     compute + recv + send, or with `overlap` the largest of the three
  * Throughput minimises the largest load. A contiguous split numbers stages so that they never
  * decrease along a forward edge.
@@ -100,6 +101,15 @@ typedef struct psplit_problem {
    * next hops, and nobody twice. Point to point, contiguous, one chunk, no replicas, devices in
    * their order. [stages * stages]; optional: all have links. */
   const uint32_t *next_hop;
+
+  /* Where the time of a tensor depends on the devices at both ends (hosts, racks): the link from a
+   * device of entry i to one of entry j is of class device_link[i * n_devices + j] (i = j: from one
+   * device of the entry to another), and tensor e takes sender and receiver
+   * net_link_ns[e * n_link_classes + class] each; net_send_ns, net_recv_ns and links are not read.
+   * Point to point, no replicas, devices in their order. n_link_classes 0: there are none. */
+  uint32_t n_link_classes;
+  const uint32_t *device_link; /* [n_devices * n_devices] < n_link_classes */
+  const int64_t *net_link_ns;  /* [n_nets * n_link_classes] >= 0 */
 
   double ticks_per_unit; /* for printing; 1 when times are plain ns */
   /* Ids of the input file, for reports; optional. */

@@ -36,15 +36,18 @@ const char *psplit_i_node_name(const psplit_problem *problem, uint32_t node, cha
   return buffer;
 }
 
+int64_t psplit_i_bytes_ns(const psplit_problem *problem, uint64_t bytes, const psplit_link *link) {
+  double ns = 0;
+  if (link->bytes_per_s > 0) ns = ceil((double)bytes / link->bytes_per_s * 1e9);
+  ns = (ns + (double)link->latency_ns) * problem->ticks_per_unit;
+  return ns < 0x1p60 ? (int64_t)ns : kSumLimit;
+}
+
 int64_t psplit_i_net_ns(const psplit_problem *problem, uint32_t net, uint32_t class_id, bool send) {
   const int64_t *given = send ? problem->net_send_ns : problem->net_recv_ns;
   if (given) return given[(size_t)net * problem->n_classes + class_id];
   if (!problem->links || !problem->net_bytes) return 0;
-  const psplit_link *link = &problem->links[class_id];
-  double ns = 0;
-  if (link->bytes_per_s > 0) ns = ceil((double)problem->net_bytes[net] / link->bytes_per_s * 1e9);
-  ns = (ns + (double)link->latency_ns) * problem->ticks_per_unit;
-  return ns < 0x1p60 ? (int64_t)ns : kSumLimit;
+  return psplit_i_bytes_ns(problem, problem->net_bytes[net], &problem->links[class_id]);
 }
 
 static psplit_code check_nodes(const psplit_problem *p, psplit_diag *diag) {
@@ -88,6 +91,24 @@ static psplit_code check_csr(const uint32_t *off, uint32_t n, const uint32_t *id
   return PSPLIT_OK;
 }
 
+/* The most that a net takes a sender and a receiver together; negative where some time is. */
+static int64_t most_of_net(const psplit_problem *p, uint32_t e) {
+  int64_t most = 0;
+  for (uint32_t c = 0; p->n_link_classes == 0 && c < p->n_classes; c++) {
+    const int64_t send = psplit_i_net_ns(p, e, c, true), recv = psplit_i_net_ns(p, e, c, false);
+    if (send < 0 || recv < 0) return -1;
+    const int64_t both = psplit_i_sat_add_i64(send, recv);
+    if (both > most) most = both;
+  }
+  for (uint32_t c = 0; c < p->n_link_classes; c++) {
+    const int64_t ns = p->net_link_ns[(size_t)e * p->n_link_classes + c];
+    if (ns < 0) return -1;
+    const int64_t both = psplit_i_sat_add_i64(ns, ns);
+    if (both > most) most = both;
+  }
+  return most;
+}
+
 static psplit_code check_nets(const psplit_problem *p, psplit_diag *diag) {
   if (p->n_nets == 0) return PSPLIT_OK;
   if (!p->net_producer || !p->net_off || (!p->net_consumer && p->net_off[p->n_nets] > 0))
@@ -101,14 +122,9 @@ static psplit_code check_nets(const psplit_problem *p, psplit_diag *diag) {
     if (p->net_producer[e] >= p->n_nodes)
       return psplit_i_fail(diag, PSPLIT_INVALID, "net %" PRIu32 ": no node %" PRIu32, e,
                            p->net_producer[e]);
-    int64_t largest = 0;
-    for (uint32_t c = 0; c < p->n_classes; c++) {
-      const int64_t send = psplit_i_net_ns(p, e, c, true), recv = psplit_i_net_ns(p, e, c, false);
-      if (send < 0 || recv < 0)
-        return psplit_i_fail(diag, PSPLIT_INVALID, "net %" PRIu32 ": negative transfer time", e);
-      const int64_t both = psplit_i_sat_add_i64(send, recv);
-      if (both > largest) largest = both;
-    }
+    const int64_t largest = most_of_net(p, e);
+    if (largest < 0)
+      return psplit_i_fail(diag, PSPLIT_INVALID, "net %" PRIu32 ": negative transfer time", e);
     const uint32_t fan = p->net_off[e + 1] - p->net_off[e];
     const uint32_t times = fan < n_stages && !p->next_hop ? fan : n_stages;
     const uint64_t paid = psplit_i_sat_mul_u64((uint64_t)largest, times);
@@ -227,6 +243,25 @@ static psplit_code check_ways(const psplit_problem *p, psplit_diag *diag) {
   return PSPLIT_OK;
 }
 
+/* Links between pairs of devices: what they go with, and that every pair has one. */
+static psplit_code check_pairs(const psplit_problem *p, psplit_diag *diag) {
+  if (!p->n_link_classes) return PSPLIT_OK;
+  if (!p->device_link || (!p->net_link_ns && p->n_nets))
+    return psplit_i_fail(diag, PSPLIT_USAGE, "link classes without device_link or net_link_ns");
+  if (p->any_device_order || p->comm != PSPLIT_COMM_P2P)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "links between pairs of devices go with sends from point to point and "
+                         "devices in their order");
+  for (uint32_t i = 0; i < p->n_devices; i++)
+    for (uint32_t j = 0; j < p->n_devices; j++)
+      if (p->device_link[(size_t)i * p->n_devices + j] >= p->n_link_classes)
+        return psplit_i_fail(diag, PSPLIT_INVALID,
+                             "device_link: entries %" PRIu32 " and %" PRIu32
+                             " have a link of class %" PRIu32 "; there are %" PRIu32,
+                             i, j, p->device_link[(size_t)i * p->n_devices + j], p->n_link_classes);
+  return PSPLIT_OK;
+}
+
 psplit_code psplit_i_problem_validate(const psplit_problem *p, psplit_diag *diag) {
   psplit_code code;
   if (p->n_nodes == 0) return psplit_i_fail(diag, PSPLIT_INVALID, "the problem has no nodes");
@@ -236,6 +271,7 @@ psplit_code psplit_i_problem_validate(const psplit_problem *p, psplit_diag *diag
     return psplit_i_fail(diag, PSPLIT_USAGE, "no device class or no node times");
   PSPLIT_TRY(check_devices(p, diag));
   PSPLIT_TRY(check_ways(p, diag));
+  PSPLIT_TRY(check_pairs(p, diag));
   PSPLIT_TRY(check_nodes(p, diag));
   PSPLIT_TRY(check_nets(p, diag));
   for (uint32_t k = 0; k < p->n_order; k++)

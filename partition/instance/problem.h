@@ -12,7 +12,9 @@
 PSPLIT_MUST_USE psplit_code psplit_i_problem_validate(const psplit_problem *problem,
                                                       psplit_diag *diag);
 
-/* Ticks to send (or receive) net e on class c. */
+/* Ticks that so many bytes take over a link. */
+int64_t psplit_i_bytes_ns(const psplit_problem *problem, uint64_t bytes, const psplit_link *link);
+/* Ticks to send (or receive) net e on class c, where links are by class. */
 int64_t psplit_i_net_ns(const psplit_problem *problem, uint32_t net, uint32_t class_id, bool send);
 
 /* Name of a node for messages, in `buffer` when it has none. */

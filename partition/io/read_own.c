@@ -4,6 +4,8 @@
 #include "problem.h"
 #include "read_json.h"
 
+enum { MOST_LINK_TIMES = 1 << 26 }; /* of all tensors over all classes of links */
+
 typedef psplit_i_json_item item;
 
 /* Times in a list: whether one has a fraction, and their sum, of times per class the largest. */
@@ -42,15 +44,15 @@ static void choose_scale(psplit_i_problem_reader *r, const item *nodes, const it
     const item tensor = psplit_i_json_element(tensors, e);
     add_time(psplit_i_json_find(&tensor, "send_ns"), &all);
     add_time(psplit_i_json_find(&tensor, "recv_ns"), &all);
+    add_time(psplit_i_json_find(&tensor, "link_ns"), &all);
   }
   r->scale = all.fraction ? psplit_i_read_scale(all.total) : 1;
   r->problem->ticks_per_unit = r->scale;
 }
 
-/* A number for all classes, or an array with one per class; null: cannot run there. */
-static void per_class(const psplit_i_problem_reader *r, item time, bool null_allowed,
+/* A number for all of n classes, or an array with one per class; null: cannot run there. */
+static void per_class(const psplit_i_problem_reader *r, item time, bool null_allowed, uint32_t n,
                       int64_t *out) {
-  const uint32_t n = r->problem->n_classes;
   const bool list = psplit_i_json_is_array(time);
   if (list) (void)psplit_i_json_length(&time, n, n);
   for (uint32_t c = 0; c < n && !failed(r); c++) {
@@ -84,19 +86,46 @@ static void own_devices(psplit_i_problem_reader *r, const item *root) {
   p->devices = devices;
 }
 
-static void own_links(psplit_i_problem_reader *r, item list) {
-  psplit_problem *p = r->problem;
-  if (!psplit_i_json_given(list)) return;
-  const size_t n = psplit_i_json_length(&list, p->n_classes, p->n_classes);
+/* Links, one for each element of an array of {"latency_ns", "bytes_per_s"}. */
+static psplit_link *read_links(const psplit_i_problem_reader *r, const item *list, size_t n) {
   psplit_link *links = PSPLIT_I_JSON_NEW(r->json, psplit_link, n);
   for (size_t c = 0; c < n && !failed(r); c++) {
-    const item row = psplit_i_json_element(&list, c);
+    const item row = psplit_i_json_element(list, c);
     double latency = 0;
     psplit_i_json_real(psplit_i_json_find(&row, "latency_ns"), 0, 0x1p59, &latency);
     psplit_i_json_real(psplit_i_json_find(&row, "bytes_per_s"), 0, HUGE_VAL, &links[c].bytes_per_s);
     links[c].latency_ns = (int64_t)ceil(latency);
   }
-  p->links = links;
+  return links;
+}
+
+static void own_links(psplit_i_problem_reader *r, item list) {
+  psplit_problem *p = r->problem;
+  if (!psplit_i_json_given(list)) return;
+  p->links = read_links(r, &list, psplit_i_json_length(&list, p->n_classes, p->n_classes));
+}
+
+/* Classes of links, and which of them joins each two entries of devices. */
+static void own_pairs(psplit_i_problem_reader *r, const item *root) {
+  enum { MOST_LINK_CLASSES = 65535 };
+  psplit_problem *p = r->problem;
+  const size_t n = p->n_devices;
+  if (!psplit_i_json_given(psplit_i_json_find(root, "link_classes")) &&
+      !psplit_i_json_given(psplit_i_json_find(root, "device_links")))
+    return;
+  const item classes = psplit_i_json_need(root, "link_classes"),
+             rows = psplit_i_json_need(root, "device_links");
+  p->n_link_classes = (uint32_t)psplit_i_json_length(&classes, 1, MOST_LINK_CLASSES);
+  r->class_link = read_links(r, &classes, p->n_link_classes);
+  (void)psplit_i_json_length(&rows, n, n);
+  uint32_t *link = PSPLIT_I_JSON_NEW(r->json, uint32_t, n * n);
+  for (size_t i = 0; i < n && !failed(r); i++) {
+    const item row = psplit_i_json_element(&rows, i);
+    (void)psplit_i_json_length(&row, n, n);
+    for (size_t j = 0; j < n && !failed(r); j++)
+      psplit_i_json_u32(psplit_i_json_element(&row, j), 0, p->n_link_classes - 1, &link[i * n + j]);
+  }
+  p->device_link = link;
 }
 
 /* A number that is not given, or null, is NONE. */
@@ -117,7 +146,8 @@ static void own_nodes(psplit_i_problem_reader *r, const item *nodes) {
            *pin = PSPLIT_I_JSON_NEW(r->json, uint32_t, n);
   for (uint32_t v = 0; v < n && !failed(r); v++) {
     const item node = psplit_i_json_element(nodes, v);
-    per_class(r, psplit_i_json_need(&node, "time_ns"), true, time + (size_t)v * p->n_classes);
+    per_class(r, psplit_i_json_need(&node, "time_ns"), true, p->n_classes,
+              time + (size_t)v * p->n_classes);
     weight[v] = psplit_i_read_bytes(psplit_i_json_find(&node, "weight_bytes"));
     activation[v] = psplit_i_read_bytes(psplit_i_json_find(&node, "activation_bytes"));
     together[v] = read_number(psplit_i_json_find(&node, "together"));
@@ -162,6 +192,20 @@ static void read_list(const psplit_i_problem_reader *r, item list, size_t i, id_
   io_lists->off[i + 1] = io_lists->off[i] + (uint32_t)n;
 }
 
+/* What a tensor takes over each class of links. */
+static void read_link_times(const psplit_i_problem_reader *r, const item *tensor, uint32_t e,
+                            int64_t *out) {
+  const psplit_problem *p = r->problem;
+  const item given = psplit_i_json_find(tensor, "link_ns");
+  if (psplit_i_json_given(given) && !p->n_link_classes)
+    psplit_i_json_wrong(&given, "is of links between pairs, and there are no \"link_classes\"");
+  else if (psplit_i_json_given(given))
+    per_class(r, given, false, p->n_link_classes, out);
+  else
+    for (uint32_t c = 0; c < p->n_link_classes; c++)
+      out[c] = psplit_i_bytes_ns(p, p->net_bytes[e], &r->class_link[c]);
+}
+
 static void own_tensors(psplit_i_problem_reader *r, const item *tensors) {
   psplit_problem *p = r->problem;
   const size_t n = length(tensors);
@@ -170,6 +214,9 @@ static void own_tensors(psplit_i_problem_reader *r, const item *tensors) {
   uint64_t *bytes = PSPLIT_I_JSON_NEW(r->json, uint64_t, n);
   int64_t *send = PSPLIT_I_JSON_NEW(r->json, int64_t, n * p->n_classes);
   int64_t *recv = PSPLIT_I_JSON_NEW(r->json, int64_t, n * p->n_classes);
+  if (n * p->n_link_classes > MOST_LINK_TIMES)
+    psplit_i_json_fail(tensors, PSPLIT_LIMIT, "has too many tensors times link classes");
+  int64_t *link = PSPLIT_I_JSON_NEW(r->json, int64_t, n * p->n_link_classes);
   uint8_t *flags = PSPLIT_I_JSON_NEW(r->json, uint8_t, n);
   p->n_nets = (uint32_t)n;
   p->net_bytes = bytes;
@@ -184,17 +231,19 @@ static void own_tensors(psplit_i_problem_reader *r, const item *tensors) {
     for (int side = 0; side < 2; side++) {
       int64_t *out = (side ? recv : send) + e * p->n_classes;
       if (psplit_i_json_given(given[side]))
-        per_class(r, given[side], false, out);
+        per_class(r, given[side], false, p->n_classes, out);
       else
         for (uint32_t c = 0; c < p->n_classes; c++)
           out[c] = psplit_i_net_ns(p, (uint32_t)e, c, side == 0);
     }
+    read_link_times(r, &row, (uint32_t)e, link + e * p->n_link_classes);
   }
   p->net_producer = producer;
   p->net_off = consumers.off;
   p->net_consumer = consumers.ids;
   p->net_send_ns = send;
   p->net_recv_ns = recv;
+  p->net_link_ns = link;
   p->net_flags = flags;
 }
 
@@ -252,6 +301,7 @@ void psplit_i_read_own(psplit_i_problem_reader *r, const psplit_i_json_item *roo
   psplit_i_read_ids(r, &nodes);
   own_devices(r, root);
   own_links(r, psplit_i_json_find(root, "links"));
+  own_pairs(r, root);
   own_nodes(r, &nodes);
   own_tensors(r, &tensors);
   own_order(r, psplit_i_json_find(root, "order"));
