@@ -21,7 +21,7 @@
 
 #define VERY_LARGE_GAP 5e-4
 
-enum { VERY_LARGE = 1 << 14 };
+enum { VERY_LARGE = 1 << 14, MOST_IDLE = 4 /* rounds of search that bring nothing */ };
 
 /* A solver's steps in the table: each may be NULL. */
 typedef struct solver_steps {
@@ -180,6 +180,7 @@ static psplit_code bounds(psplit_i_solver_state *a) {
 /* All solvers in turn. */
 static psplit_code improve(psplit_i_solver_state *a) {
   psplit_code code = PSPLIT_OK;
+  uint32_t n_idle = 0;
   for (uint64_t salt = 1; !psplit_i_state_done(a) && a->spent < a->most; salt++) {
     psplit_i_turn turn = {.salt = salt, .before = a->best.value};
     if (a->axis.limit != a->best.value)
@@ -191,7 +192,8 @@ static psplit_code improve(psplit_i_solver_state *a) {
     for (uint32_t i = 0; i < PSPLIT_I_N_METHODS; i++)
       if (STEPS[i].late) PSPLIT_TRY(STEPS[i].late(a, &turn));
     if (a->best.value < turn.before) continue;
-    if (a->undercounted) break; /* more steps would not help */
+    /* More steps would not help; over links between pairs more search may. */
+    if (a->undercounted && (!a->instance.link || ++n_idle == MOST_IDLE)) break;
     a->budget *= 4;
   }
   for (uint32_t i = 0; i < PSPLIT_I_N_METHODS; i++)
@@ -296,7 +298,9 @@ out:
 static psplit_code solve(const psplit_i_solver_request *request, psplit_i_result *out_result) {
   carry_over left;
   bool stopped;
-  if (!request->options->require_nonempty)
+  if (!request->options->require_nonempty ||
+      !psplit_i_takes(PSPLIT_I_RULE_RELAX,
+                      psplit_i_features_of(request->problem, request->options)))
     return run(request, NULL, NULL, out_result, &left, &stopped);
   /* Relaxation: without the demand the optimum is no larger, and reductions, which may empty a
    * stage, are allowed. Where that answer meets the demand, or can be made to at no cost, it is

@@ -46,6 +46,17 @@ static psplit_code contiguous_start(const psplit_i_solver_request *request,
   return code;
 }
 
+/* The links of the devices, repeated. False: out of memory. */
+static bool repeat_links(const psplit_i_solver_request *request, uint32_t chunks,
+                         psplit_problem *problem) {
+  const uint32_t n = problem->n_devices, all = n * chunks;
+  uint32_t *link = psplit_i_arena_array(request->arena, all, all * sizeof *link);
+  for (size_t i = 0; link && i < all; i++)
+    for (size_t j = 0; j < all; j++) link[i * all + j] = problem->device_link[i % n * n + j % n];
+  problem->device_link = link;
+  return link != NULL;
+}
+
 /* Start for chunks: the devices, repeated, as stages of their own; labels 0 .. chunks * K - 1.
  * Memory may not fit then, and the placement says so. */
 static psplit_code folded_start(const psplit_i_solver_request *request, uint32_t chunks,
@@ -59,6 +70,7 @@ static psplit_code folded_start(const psplit_i_solver_request *request, uint32_t
   if (!devices) return PSPLIT_NOMEM;
   for (uint32_t c = 0; c < chunks; c++)
     memcpy(devices + (size_t)c * n, problem.devices, n * sizeof *devices);
+  if (problem.n_link_classes && !repeat_links(request, chunks, &problem)) return PSPLIT_NOMEM;
   problem.devices = devices;
   problem.n_devices = n * chunks;
   problem.any_device_order = false;

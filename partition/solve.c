@@ -74,9 +74,23 @@ static void close_gaps(const psplit_i_solver_request *request, psplit_i_result *
   }
 }
 
+/* Whether two pairs of devices have different links. */
+static bool links_differ(const psplit_problem *p) {
+  uint32_t first = PSPLIT_NONE;
+  for (uint32_t i = 0; p->n_link_classes && i < p->n_devices; i++)
+    for (uint32_t j = 0; j < p->n_devices; j++) {
+      if (!p->devices[i].count || !p->devices[j].count || (i == j && p->devices[i].count == 1))
+        continue;
+      const uint32_t c = p->device_link[(size_t)i * p->n_devices + j];
+      if (first == PSPLIT_NONE) first = c;
+      if (c != first) return true;
+    }
+  return false;
+}
+
 /* Whether the order of the devices can matter, and whose it is. */
 static const char *device_order(const psplit_problem *p, const psplit_partition_options *o) {
-  if (p->next_hop) return "given";
+  if (p->next_hop || links_differ(p)) return "given";
   bool differ = false;
   uint32_t first = p->n_devices;
   for (uint32_t d = 0; d < p->n_devices; d++) {
@@ -132,11 +146,6 @@ psplit_code psplit_partition_solve(const psplit_problem *problem,
   PSPLIT_TRY(psplit_i_features_check(psplit_i_features_of(problem, options), diag));
   const uint64_t n_pins = problem->n_nets ? problem->net_off[problem->n_nets] : 0;
   psplit_i_spend(&budget, PASS_OPS * (problem->n_nodes + n_pins));
-  if (problem->n_link_classes) {
-    code = psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                         "links between pairs of devices can be checked, not yet solved");
-    goto out;
-  }
   uint32_t *entry = PSPLIT_NEW(&arena, uint32_t, problem->n_devices);
   PSPLIT_TRY(entry ? PSPLIT_OK : PSPLIT_NOMEM);
   PSPLIT_TRY(psplit_i_devices_merge(problem, options, &arena, &merged, entry));

@@ -32,6 +32,7 @@ static bool numbers_matter(const psplit_i_solver_state *a) {
 static bool is_within_reach(const psplit_i_solver_state *a) {
   const psplit_i_automaton *m = &a->automaton;
   if (a->instance.n > PSPLIT_I_LARGE || !psplit_i_exact_has_keys(&a->instance)) return false;
+  if (!psplit_i_takes(PSPLIT_I_RULE_TIES_PROVED, m->features)) return false;
   if (!numbers_matter(a) || m->all_used) return true;
   if (m->any_order && !m->stage_radix) return false;
   return (uint64_t)m->n_states * m->n_stages * m->n_types <= MOST_MOVES;

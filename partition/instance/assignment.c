@@ -67,11 +67,11 @@ static bool count_direct(psplit_i_assignment *assignment, const psplit_i_instanc
       if (s == home || mark[s] == e) continue;
       mark[s] = e;
       n++;
-      recv[s] += instance->recv[(size_t)assignment->device[s] * instance->n_nets + e];
+      recv[s] += psplit_i_recv_ns(instance, e, assignment->device[home], assignment->device[s]);
+      if (n == 1 || instance->p2p)
+        send[home] +=
+          psplit_i_send_ns(instance, e, assignment->device[home], assignment->device[s]);
     }
-    if (n > 0)
-      send[home] += instance->send[(size_t)assignment->device[home] * instance->n_nets + e] *
-                    (instance->p2p ? n : 1);
   }
   return true;
 }

@@ -4,11 +4,7 @@
 #include <string.h>
 
 #include "device_merge.h"
-
-bool psplit_i_entries_alike(const psplit_device *a, const psplit_device *b) {
-  return a->class_id == b->class_id && a->memory_bytes == b->memory_bytes &&
-         a->free_comm == b->free_comm;
-}
+#include "pair_links.h"
 
 psplit_code psplit_i_devices_merge(const psplit_problem *problem,
                                    const psplit_partition_options *options, psplit_i_arena *arena,
@@ -16,6 +12,7 @@ psplit_code psplit_i_devices_merge(const psplit_problem *problem,
   *out_problem = *problem;
   for (uint32_t d = 0; d < problem->n_devices; d++) out_merged[d] = d;
   if (options->max_replicas > 1) return PSPLIT_OK; /* copies stay within an entry */
+  if (problem->n_link_classes) return psplit_i_pairs_merge(problem, options, arena, out_problem);
   psplit_device *devices = PSPLIT_NEW(arena, psplit_device, problem->n_devices);
   if (!devices) return PSPLIT_NOMEM;
   uint32_t n = 0;
@@ -50,7 +47,9 @@ static psplit_code as_listed(const psplit_problem *problem, const uint32_t *merg
   uint32_t s = 0;
   for (uint32_t d = 0; d < problem->n_devices; d++)
     for (uint32_t k = 0; k < problem->devices[d].count; k++, s++) {
-      if (holds[s] && merged[d] != inout_device[s]) return PSPLIT_INTERNAL;
+      /* Links may make several types of one entry. */
+      if (holds[s] && !problem->n_link_classes && merged[d] != inout_device[s])
+        return PSPLIT_INTERNAL;
       inout_device[s] = d;
     }
   return PSPLIT_OK;

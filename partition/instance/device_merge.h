@@ -4,11 +4,10 @@
 
 #include "problem.h"
 
-/* Whether no solver needs to tell two entries apart. */
-bool psplit_i_entries_alike(const psplit_device *a, const psplit_device *b);
 /* *out_problem: the same with entries of devices that are alike as one, adjacent ones only where
  * the order is fixed. out_merged[problem->n_devices]: the new entry of an old one, NONE where that
- * has no devices. Without effect when stages may have copies. Errors: NOMEM. */
+ * has no devices; not filled in where pairs of devices have links of their own (pair_links.h).
+ * Without effect when stages may have copies. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_devices_merge(const psplit_problem *problem,
                                                    const psplit_partition_options *options,
                                                    psplit_i_arena *arena,

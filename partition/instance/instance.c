@@ -2,6 +2,7 @@
  * the order, tensors between them nets. */
 #include "instance.h"
 #include "lists.h"
+#include "pair_links.h"
 #include "problem.h"
 #include "union_find.h"
 
@@ -277,6 +278,48 @@ static bool same_pins(const net_key *x, const net_key *y) {
          memcmp(x->pins, y->pins, x->n_pins * sizeof *x->pins) == 0;
 }
 
+/* The least of the classes for each net. */
+static void least_link(const psplit_i_instance *instance, const uint32_t *classes, uint32_t n,
+                       int64_t *out) {
+  for (uint32_t e = 0; e < instance->n_nets; e++)
+    for (uint32_t k = 0; k < n; k++) {
+      const int64_t ns = instance->link[(size_t)classes[k] * instance->n_nets + e];
+      if (k == 0 || ns < out[e]) out[e] = ns;
+    }
+}
+
+/* With links between pairs of devices: what each type takes at least to send and to receive, over
+ * the classes that it may use. Where that is one class each way the least is exact. */
+static psplit_code fill_links(psplit_i_instance *instance, psplit_i_arena *scratch) {
+  const psplit_problem *p = instance->problem;
+  const uint32_t n_types = instance->n_types;
+  psplit_i_used_links used;
+  bool exact = true;
+  if (!p->n_link_classes) {
+    instance->link = NULL;
+    return PSPLIT_OK;
+  }
+  instance->n_link_classes = p->n_link_classes;
+  instance->device_link =
+    psplit_i_arena_array(&instance->arena, n_types, n_types * sizeof *instance->device_link);
+  if (!instance->device_link || psplit_i_pairs_used(p, scratch, &used) != PSPLIT_OK)
+    return PSPLIT_NOMEM;
+  for (size_t k = 0; k < (size_t)n_types * n_types; k++)
+    instance->device_link[k] = p->device_link[k] & ~PSPLIT_I_LINK_UNUSED;
+  for (uint32_t k = 0; k < 2 * n_types; k++) {
+    const uint32_t t = k / 2;
+    /* Who can only send, or only receive, counts as what it can: no bound may take it for free. */
+    const uint32_t from = used.off[k] < used.off[k + 1] ? k : k ^ 1;
+    const uint32_t n = used.off[k + 1] - used.off[k];
+    exact &= n <= 1;
+    if (p->devices[t].free_comm) continue;
+    least_link(instance, used.link + used.off[from], used.off[from + 1] - used.off[from],
+               (k % 2 ? instance->recv : instance->send) + (size_t)t * instance->n_nets);
+  }
+  if (exact) instance->link = NULL;
+  return PSPLIT_OK;
+}
+
 static psplit_code fill_nets(psplit_i_instance *instance, build *b, psplit_diag *diag) {
   const psplit_problem *p = b->p;
   const size_t n_pins = p->n_nets ? (size_t)p->net_off[p->n_nets] + p->n_nets : 0;
@@ -317,8 +360,9 @@ static psplit_code fill_nets(psplit_i_instance *instance, build *b, psplit_diag 
   instance->recv = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * instance->n_types);
   instance->inc_off = PSPLIT_NEW(arena, uint32_t, (size_t)instance->n + 1);
   instance->inc = PSPLIT_NEW(arena, uint32_t, n_kept_pins);
-  if (!instance->net_off || !instance->net_pin || !instance->net_forward || !instance->send ||
-      !instance->recv || !instance->inc_off || !instance->inc)
+  instance->link = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * p->n_link_classes);
+  if (!instance->link || !instance->net_off || !instance->net_pin || !instance->net_forward ||
+      !instance->send || !instance->recv || !instance->inc_off || !instance->inc)
     return psplit_i_nomem(diag);
   instance->all_forward = true;
   uint32_t net = 0, at = 0;
@@ -331,7 +375,10 @@ static psplit_code fill_nets(psplit_i_instance *instance, build *b, psplit_diag 
       at += keys[k].n_pins;
       net++;
     }
-    for (uint32_t t = 0; t < instance->n_types; t++) {
+    for (uint32_t c = 0; c < p->n_link_classes; c++)
+      instance->link[(size_t)c * n_nets + net - 1] +=
+        p->net_link_ns[(size_t)keys[k].net * p->n_link_classes + c];
+    for (uint32_t t = 0; t < instance->n_types && !p->n_link_classes; t++) {
       if (p->devices[t].free_comm) continue;
       const size_t cell = (size_t)t * n_nets + net - 1;
       instance->send[cell] += psplit_i_net_ns(p, keys[k].net, p->devices[t].class_id, true);
@@ -339,6 +386,7 @@ static psplit_code fill_nets(psplit_i_instance *instance, build *b, psplit_diag 
     }
   }
   instance->net_off[n_nets] = at;
+  if (fill_links(instance, &b->scratch) != PSPLIT_OK) return psplit_i_nomem(diag);
   psplit_i_lists_turn_marked(n_nets, instance->net_off, instance->net_pin, instance->n,
                              instance->inc_off, instance->inc);
   return PSPLIT_OK;

@@ -19,8 +19,14 @@ typedef struct psplit_i_instance {
   /* Net e has pins net_pin[net_off[e] .. net_off[e+1]): the producer first, then consumers in
    * ascending order, all distinct, at least two. */
   uint32_t *net_off, *net_pin;
-  int64_t *send, *recv; /* [n_types * n_nets] */
-  bool *net_forward;    /* [n_nets] producer comes before every consumer in any stage order */
+  int64_t *send,
+    *recv; /* [n_types * n_nets]; with `link` what any pair of devices takes at least */
+  /* Where transfers depend on both devices: class c takes link[c * n_nets + e] for net e, and
+   * device_link[from * n_types + to] is the class. NULL: `send` and `recv` are exact. */
+  uint32_t n_link_classes;
+  uint32_t *device_link;
+  int64_t *link;
+  bool *net_forward; /* [n_nets] producer comes before every consumer in any stage order */
   /* Incidences of cluster v: inc[inc_off[v] .. ): net * 2 + (v is the producer). */
   uint32_t *inc_off, *inc;
   /* Shared weights: group g counts group_bytes[g] once per stage with a cluster of it. */
@@ -54,6 +60,22 @@ PSPLIT_MUST_USE psplit_code psplit_i_instance_init_unordered(psplit_i_instance *
                                                              const uint32_t *merge,
                                                              psplit_diag *diag);
 void psplit_i_instance_fini(psplit_i_instance *instance);
+
+/* What net e takes a device of type `from` to send to one of type `to`, or that one to receive. */
+static inline int64_t psplit_i_send_ns(const psplit_i_instance *instance, uint32_t e, uint32_t from,
+                                       uint32_t to) {
+  if (!instance->link) return instance->send[(size_t)from * instance->n_nets + e];
+  if (instance->problem->devices[from].free_comm) return 0;
+  const uint32_t c = instance->device_link[(size_t)from * instance->n_types + to];
+  return instance->link[(size_t)c * instance->n_nets + e];
+}
+static inline int64_t psplit_i_recv_ns(const psplit_i_instance *instance, uint32_t e, uint32_t from,
+                                       uint32_t to) {
+  if (!instance->link) return instance->recv[(size_t)to * instance->n_nets + e];
+  if (instance->problem->devices[to].free_comm) return 0;
+  const uint32_t c = instance->device_link[(size_t)from * instance->n_types + to];
+  return instance->link[(size_t)c * instance->n_nets + e];
+}
 
 /* Load of a stage from what it computes, receives and sends. */
 static inline int64_t psplit_i_load(const psplit_i_instance *instance, int64_t w, int64_t recv,

@@ -20,6 +20,10 @@ psplit_code psplit_i_load_tracker_init(psplit_i_load_tracker *tracker,
     return PSPLIT_NOMEM;
   tracker->n_forbidden = PSPLIT_NEW(arena, uint32_t, instance->n_types);
   if (!tracker->n_forbidden) return PSPLIT_NOMEM;
+  for (uint32_t side = 0; side < 2 && instance->link; side++) {
+    tracker->near[side] = PSPLIT_NEW(arena, int64_t, instance->n_link_classes);
+    if (!tracker->near[side]) return PSPLIT_NOMEM;
+  }
   tracker->recv = tracker->w + instance->n_types;
   tracker->send = tracker->recv + instance->n_types;
   for (uint32_t t = 0; t < instance->n_types; t++)
@@ -28,9 +32,24 @@ psplit_code psplit_i_load_tracker_init(psplit_i_load_tracker *tracker,
   return PSPLIT_OK;
 }
 
-/* Adds sign * the cost of net e to recv or send of every type that pays. */
+static void charge_guess(psplit_i_load_tracker *tracker, bool recv, uint32_t e, int64_t sign) {
+  const psplit_i_link_guess *g = tracker->guess;
+  const psplit_i_instance *instance = tracker->instance;
+  tracker->far[recv] += sign * (recv ? g->far_recv : g->far_send)[e];
+  if (!(recv ? g->near_recv : g->near_send)[e]) return;
+  for (uint32_t i = 0; i < g->n_classes; i++) {
+    const uint32_t link = g->classes[i];
+    tracker->near[recv][link] += sign * instance->link[(size_t)link * instance->n_nets + e];
+  }
+}
+
+/* Adds times * the cost of net e to recv or send of every type that pays. */
 static inline void charge(psplit_i_load_tracker *tracker, int64_t *side, const int64_t *cost,
                           uint32_t e, int64_t times) {
+  if (tracker->guess) {
+    charge_guess(tracker, side == tracker->recv, e, times < 0 ? -1 : 1);
+    return;
+  }
   for (uint32_t i = 0; i < tracker->n_paid; i++) {
     const uint32_t t = tracker->paid[i];
     side[t] += times * cost[(size_t)t * tracker->instance->n_nets + e];
@@ -118,6 +137,10 @@ void psplit_i_load_tracker_clear(psplit_i_load_tracker *tracker, const uint32_t 
       tracker->n_users[instance->own[k]] = 0;
   }
   memset(tracker->w, 0, (size_t)instance->n_types * 3 * sizeof *tracker->w);
+  for (uint32_t side = 0; side < 2 && tracker->guess; side++) {
+    memset(tracker->near[side], 0, instance->n_link_classes * sizeof *tracker->near[side]);
+    tracker->far[side] = 0;
+  }
   memset(tracker->n_forbidden, 0, instance->n_types * sizeof *tracker->n_forbidden);
   tracker->weight_bytes = tracker->act_bytes = 0;
   tracker->n_counted = tracker->n_pinned = 0;
@@ -136,8 +159,12 @@ int64_t psplit_i_load_tracker_load(const psplit_i_load_tracker *tracker,
       return PSPLIT_I_INF;
   }
   if (tracker->n_forbidden[t]) return PSPLIT_I_INF;
-  int64_t load =
-    psplit_i_load(tracker->instance, tracker->w[t], tracker->recv[t], tracker->send[t]);
+  int64_t recv = tracker->recv[t], send = tracker->send[t];
+  if (tracker->guess && !tracker->instance->problem->devices[t].free_comm) {
+    send = tracker->near[0][tracker->guess->send_class[move->stage]] + tracker->far[0];
+    recv = tracker->near[1][tracker->guess->recv_class[move->stage]] + tracker->far[1];
+  }
+  int64_t load = psplit_i_load(tracker->instance, tracker->w[t], recv, send);
   if (move->replicas > 1) {
     const double r = move->replicas;
     load = (load + move->replicas - 1) / move->replicas +

@@ -4,10 +4,23 @@
 
 #include "automaton.h"
 
+/* Over which links a set sends and receives, where they differ between pairs of devices. A net goes
+ * to the next stage (near), to others (far) or both; receiving likewise, from the stage before. */
+typedef struct psplit_i_link_guess {
+  uint32_t *send_class, *recv_class; /* [n_stages] link to the next stage, from the one before */
+  uint32_t *classes, n_classes;      /* those of the two above, once each */
+  bool *near_send, *near_recv;       /* [n_nets] */
+  int64_t *far_send, *far_recv;      /* [n_nets] on any device that pays */
+} psplit_i_link_guess;
+
 /* Compute, communication and memory of a set, on each device type. A cluster more or less takes
  * O(types * degree). */
 typedef struct psplit_i_load_tracker {
   const psplit_i_instance *instance;
+  /* NULL: the least that pairs of devices take. Else w counts by type, communication by class of
+   * links, and times_sent does not count. Only an empty tracker may get another guess. */
+  const psplit_i_link_guess *guess;
+  int64_t *near[2], far[2];   /* sending, receiving; near: [n_link_classes] */
   const uint32_t *times_sent; /* [n_nets] receivers to charge the producer for; NULL: 1 */
   int64_t *w, *recv, *send;   /* [n_types] */
   uint32_t *n_forbidden;      /* [n_types] clusters inside that the type cannot run */

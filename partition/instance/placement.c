@@ -58,21 +58,25 @@ psplit_code psplit_i_placement_init(psplit_i_placement *b, const psplit_i_instan
   return PSPLIT_OK;
 }
 
-static int64_t send_cost(const psplit_i_placement *b, uint32_t e, uint32_t device) {
-  return b->instance->send[(size_t)b->type[device] * b->instance->n_nets + e];
+/* Where tensors are passed on, who sends to whom is known in the end (settle): the least counts. */
+static int64_t send_cost(const psplit_i_placement *b, uint32_t e, uint32_t from, uint32_t to) {
+  if (b->passed) return b->instance->send[(size_t)b->type[from] * b->instance->n_nets + e];
+  return psplit_i_send_ns(b->instance, e, b->type[from], b->type[to]);
 }
 
-static int64_t recv_cost(const psplit_i_placement *b, uint32_t e, uint32_t device) {
-  return b->instance->recv[(size_t)b->type[device] * b->instance->n_nets + e];
+static int64_t recv_cost(const psplit_i_placement *b, uint32_t e, uint32_t from, uint32_t to) {
+  if (b->passed) return b->instance->recv[(size_t)b->type[to] * b->instance->n_nets + e];
+  return psplit_i_recv_ns(b->instance, e, b->type[from], b->type[to]);
 }
 
 /* Device k begins (sign 1) or ceases (-1) to receive net e. */
 static void receive(psplit_i_placement *b, uint32_t e, uint32_t k, int sign) {
-  b->recv[k] += sign * recv_cost(b, e, k);
+  const uint32_t home = b->home[e];
+  b->recv[k] += sign * recv_cost(b, e, home, k);
   const uint32_t before = b->n_receivers[e];
   b->n_receivers[e] = sign > 0 ? before + 1 : before - 1;
   if (b->instance->p2p || (sign > 0 ? before == 0 : before == 1))
-    b->send[b->home[e]] += sign * send_cost(b, e, b->home[e]);
+    b->send[home] += sign * send_cost(b, e, home, k);
 }
 
 static void charge_producer(psplit_i_placement *b, uint32_t e, uint32_t k, int sign) {
@@ -150,17 +154,33 @@ void psplit_i_placement_forget_touched(psplit_i_placement *b) {
   while (b->n_touched > 0) b->is_touched[b->touched[--b->n_touched]] = false;
 }
 
-/* The producer of net e goes from one device to another; for the other receivers nothing
- * changes. */
+/* The producer of net e goes from one device to another, and all links to its receivers are new. */
+static void move_home_over_links(psplit_i_placement *b, uint32_t e, uint32_t from, uint32_t to) {
+  const uint32_t *on = b->n_on + (size_t)e * b->n_devices;
+  for (uint32_t k = 0; k < b->n_devices; k++)
+    if (on[k] > 0 && k != from) receive(b, e, k, -1);
+  b->home[e] = to;
+  for (uint32_t k = 0; k < b->n_devices; k++) {
+    if (on[k] == 0) continue;
+    touch(b, k);
+    if (k != to) receive(b, e, k, 1);
+  }
+}
+
+/* The same where links do not differ by pair: for the other receivers nothing changes. */
 static void move_home(psplit_i_placement *b, uint32_t e, uint32_t from, uint32_t to) {
+  if (b->instance->link && !b->passed) {
+    move_home_over_links(b, e, from, to);
+    return;
+  }
   const uint32_t *on = b->n_on + (size_t)e * b->n_devices;
   const uint32_t before = b->n_receivers[e];
   const uint32_t after = before + (on[from] > 0) - (on[to] > 0);
   const bool p2p = b->instance->p2p;
-  b->send[from] -= send_cost(b, e, from) * (p2p ? before : before > 0);
-  b->send[to] += send_cost(b, e, to) * (p2p ? after : after > 0);
-  if (on[from] > 0) b->recv[from] += recv_cost(b, e, from);
-  if (on[to] > 0) b->recv[to] -= recv_cost(b, e, to);
+  b->send[from] -= send_cost(b, e, from, to) * (p2p ? before : before > 0);
+  b->send[to] += send_cost(b, e, to, from) * (p2p ? after : after > 0);
+  if (on[from] > 0) b->recv[from] += recv_cost(b, e, to, from);
+  if (on[to] > 0) b->recv[to] -= recv_cost(b, e, from, to);
   b->n_receivers[e] = after;
   b->home[e] = to;
 }

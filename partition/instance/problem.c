@@ -36,6 +36,11 @@ const char *psplit_i_node_name(const psplit_problem *problem, uint32_t node, cha
   return buffer;
 }
 
+bool psplit_i_entries_alike(const psplit_device *a, const psplit_device *b) {
+  return a->class_id == b->class_id && a->memory_bytes == b->memory_bytes &&
+         a->free_comm == b->free_comm;
+}
+
 int64_t psplit_i_bytes_ns(const psplit_problem *problem, uint64_t bytes, const psplit_link *link) {
   double ns = 0;
   if (link->bytes_per_s > 0) ns = ceil((double)bytes / link->bytes_per_s * 1e9);

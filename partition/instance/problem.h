@@ -12,6 +12,9 @@
 PSPLIT_MUST_USE psplit_code psplit_i_problem_validate(const psplit_problem *problem,
                                                       psplit_diag *diag);
 
+/* Whether no solver needs to tell two entries of devices apart, but for their links. */
+bool psplit_i_entries_alike(const psplit_device *a, const psplit_device *b);
+
 /* Ticks that so many bytes take over a link. */
 int64_t psplit_i_bytes_ns(const psplit_problem *problem, uint64_t bytes, const psplit_link *link);
 /* Ticks to send (or receive) net e on class c, where links are by class. */

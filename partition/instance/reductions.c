@@ -8,6 +8,9 @@
  * numbers, so where the sum of communication does not grow either, the lexicographically least of
  * the splits that send least has v with u.
  *
+ * Over links between pairs of devices only the nets {u, v} are sure to be saved, at the least that
+ * they can take; any other net of v, but one from u, must cost nothing.
+ *
  * Limit rule (monotonicity): a stage with x and without y has a load of at least w(x) and the nets
  * that they share. Where that is above the limit, x and y share a stage in every split within
  * it. */
@@ -82,6 +85,13 @@ typedef struct balance {
   int64_t joined, left;
 } balance;
 
+/* Whether a net takes no time over any link that it could take. */
+static bool costs_nothing(const psplit_i_instance *instance, uint32_t e) {
+  for (uint32_t c = 0; c < instance->n_link_classes; c++)
+    if (instance->link[(size_t)c * instance->n_nets + e] > 0) return false;
+  return true;
+}
+
 /* The balances of v and u on type t; false where they cannot be told. They hold whichever stage
  * comes first, and in whichever direction a net runs. */
 static bool weigh(const reduction *k, uint32_t v, uint32_t u, uint32_t t, balance *out) {
@@ -96,6 +106,10 @@ static bool weigh(const reduction *k, uint32_t v, uint32_t u, uint32_t t, balanc
     const bool sends = instance->inc[l] & 1, with_u = touches(instance, e, u);
     const int64_t send = instance->send[(size_t)t * instance->n_nets + e];
     const int64_t recv = instance->recv[(size_t)t * instance->n_nets + e];
+    /* Over links between pairs a third stage would now send to u's, or receive from it. */
+    if (instance->link && size > 1 + (uint32_t)with_u && (sends || !with_u) &&
+        !costs_nothing(instance, e))
+      return false;
     if (sends) { /* u's stage sends it now, and v's old stage may receive it */
       const int64_t others = (int64_t)size - 1 - with_u;
       out->joined += send * (instance->p2p || others == 0 ? others : 1) - (with_u ? recv : 0);

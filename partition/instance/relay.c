@@ -5,7 +5,7 @@
 bool psplit_i_relay_net(const psplit_i_instance *instance, uint32_t e, const uint32_t *stage,
                         const uint32_t *device, psplit_i_relay *relay, uint32_t stamp,
                         int64_t *recv, int64_t *send, uint8_t *out_arcs) {
-  const uint32_t n = instance->n_stages, n_nets = instance->n_nets;
+  const uint32_t n = instance->n_stages;
   const uint32_t *next = instance->problem->next_hop;
   const uint32_t home = stage[instance->net_pin[instance->net_off[e]]];
   uint32_t last = home;
@@ -21,8 +21,8 @@ bool psplit_i_relay_net(const psplit_i_instance *instance, uint32_t e, const uin
     if (n_hops == 0) return false;
     for (uint32_t h = 0; h < n_hops; h++) {
       const psplit_i_hop hop = relay->hops[h];
-      send[hop.from] += instance->send[(size_t)device[hop.from] * n_nets + e];
-      recv[hop.to] += instance->recv[(size_t)device[hop.to] * n_nets + e];
+      send[hop.from] += psplit_i_send_ns(instance, e, device[hop.from], device[hop.to]);
+      recv[hop.to] += psplit_i_recv_ns(instance, e, device[hop.from], device[hop.to]);
       if (out_arcs) out_arcs[(size_t)hop.from * n + hop.to] = 1;
     }
   }

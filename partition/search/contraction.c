@@ -115,10 +115,12 @@ static psplit_code map_nets(const psplit_i_instance *instance, const uint32_t *a
   out->net_forward = PSPLIT_NEW(arena, bool, n_nets);
   out->send = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * instance->n_types);
   out->recv = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * instance->n_types);
+  if (instance->link)
+    out->link = PSPLIT_NEW(arena, int64_t, (size_t)n_nets * instance->n_link_classes);
   out->inc_off = PSPLIT_NEW(arena, uint32_t, (size_t)out->n + 1);
   out->inc = PSPLIT_NEW(arena, uint32_t, n_pins);
   if (!out->net_off || !out->net_pin || !out->net_forward || !out->send || !out->recv ||
-      !out->inc_off || !out->inc)
+      (instance->link && !out->link) || !out->inc_off || !out->inc)
     return PSPLIT_NOMEM;
   uint32_t net = 0;
   at = 0;
@@ -129,6 +131,9 @@ static psplit_code map_nets(const psplit_i_instance *instance, const uint32_t *a
       memcpy(out->net_pin + at, pool + nets[k].at, nets[k].n_pins * sizeof *pool);
       at += nets[k].n_pins;
     }
+    for (uint32_t c = 0; out->link && c < instance->n_link_classes; c++)
+      out->link[(size_t)c * n_nets + net - 1] +=
+        instance->link[(size_t)c * instance->n_nets + nets[k].net];
     for (uint32_t t = 0; t < instance->n_types; t++) {
       const size_t from = (size_t)t * instance->n_nets + nets[k].net,
                    to = (size_t)t * n_nets + net - 1;

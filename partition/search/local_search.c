@@ -10,6 +10,7 @@
 #include "automaton.h"
 #include "budget.h"
 #include "instance.h"
+#include "link_guess.h"
 #include "local_search.h"
 #include "node_cut.h"
 #include "order_dp.h"
@@ -132,6 +133,10 @@ static int64_t largest_load(const psplit_i_instance *instance) {
   for (uint32_t e = 0; e < instance->n_nets; e++) {
     const int64_t fan = instance->p2p ? instance->net_off[e + 1] - instance->net_off[e] - 1 : 1;
     int64_t most = 0;
+    for (uint32_t c = 0; instance->link && c < instance->n_link_classes; c++) {
+      const int64_t all = instance->link[(size_t)c * instance->n_nets + e] * (1 + fan);
+      if (all > most) most = all;
+    }
     for (uint32_t t = 0; t < instance->n_types; t++) {
       const size_t cell = (size_t)t * instance->n_nets + e;
       const int64_t both = instance->recv[cell] + instance->send[cell] * fan;
@@ -142,9 +147,14 @@ static int64_t largest_load(const psplit_i_instance *instance) {
   return sum < PSPLIT_I_INF / 4 ? sum : PSPLIT_I_INF / 4;
 }
 
-/* Divides w->order into stages; keeps the result in c->now when it is not worse. */
-static void try_order(const psplit_i_instance *instance, chain *c, worker *w) {
+/* Divides w->order into stages; keeps the result in c->now when it is not worse. `guess`: where
+ * links differ by pair, by the links of neighbours and of c->now, not by the least. */
+static void try_order(const psplit_i_instance *instance, chain *c, worker *w, bool guess) {
   const uint32_t *times_sent = NULL;
+  w->dp.use_guess = guess && instance->link && instance->p2p;
+  if (w->dp.use_guess)
+    psplit_i_link_guess_make(&w->dp.guess, instance, c->now.value < PSPLIT_I_INF ? &c->now : NULL,
+                             w->dp.mark);
   if (instance->p2p && c->now.value < PSPLIT_I_INF) {
     psplit_i_assignment_times_sent(&c->now, instance, w->dp.times_sent, w->dp.mark);
     times_sent = w->dp.times_sent;
@@ -184,7 +194,7 @@ static void divide_first(const psplit_i_instance *instance, chain *c, worker *w)
   bool cut_short = true;
   for (; cut_short && w->dp.grain <= instance->n; w->dp.grain *= COARSER) {
     psplit_i_budget_extend(&c->budget, LEAST_SECONDS);
-    try_order(instance, c, w);
+    try_order(instance, c, w, true);
     cut_short = c->now.value >= PSPLIT_I_INF && psplit_i_expired(&c->budget);
     if (c->now.value < PSPLIT_I_INF || c->failed) break;
   }
@@ -192,7 +202,7 @@ static void divide_first(const psplit_i_instance *instance, chain *c, worker *w)
   w->dp.grain = 1;
   if (c->now.value >= PSPLIT_I_INF && coarse && !c->failed) {
     c->budget = psplit_i_budget_unlimited();
-    try_order(instance, c, w);
+    try_order(instance, c, w, true);
   }
   c->budget.most = own.most;
   c->budget.end = own.end;
@@ -208,7 +218,7 @@ static void run_chain(const psplit_i_instance *instance,
     if (index == 0)
       divide_first(instance, c, w);
     else
-      try_order(instance, c, w);
+      try_order(instance, c, w, index % 2 == 0);
   }
   for (uint32_t step = 0; step < options->n_steps; step++) {
     if (c->best.value <= options->target || psplit_i_expired(&c->budget)) return;
@@ -219,7 +229,7 @@ static void run_chain(const psplit_i_instance *instance,
                          (coin >> 4 & 1) != 0};
     psplit_i_spend(&c->budget, 8 * (uint64_t)instance->n + instance->succ_off[instance->n]);
     draw_order(instance, c, w, &how);
-    try_order(instance, c, w);
+    try_order(instance, c, w, (coin >> 5 & 3) != 0);
   }
 }
 

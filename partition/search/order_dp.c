@@ -4,6 +4,7 @@
 #include "assignment.h"
 #include "automaton.h"
 #include "instance.h"
+#include "link_guess.h"
 #include "load_tracker.h"
 #include "order_dp.h"
 #include "problem.h"
@@ -24,6 +25,10 @@ psplit_code psplit_i_order_dp_init(psplit_i_order_dp *s, const psplit_i_instance
   s->prefix = PSPLIT_NEW(&s->arena, int64_t, (size_t)instance->n + 1);
   if (!s->row || !s->first || !s->active || !s->scratch || !s->times_sent || !s->mark ||
       !s->prefix || psplit_i_load_tracker_init(&s->tracker, instance, &s->arena) != PSPLIT_OK) {
+    psplit_i_order_dp_fini(s);
+    return PSPLIT_NOMEM;
+  }
+  if (instance->link && psplit_i_link_guess_init(&s->guess, instance, &s->arena) != PSPLIT_OK) {
     psplit_i_order_dp_fini(s);
     return PSPLIT_NOMEM;
   }
@@ -96,7 +101,7 @@ static void relax_all(const range_step *step) {
   const psplit_i_load_tracker *tracker = &s->tracker;
   if (m->all_used && tracker->n_counted == 0) return;
   /* One load per type is enough unless the stage's number or copies matter. */
-  const bool by_type = !s->instance->stash && !m->replicated;
+  const bool by_type = !s->instance->stash && !m->replicated && !s->use_guess;
   int64_t loads[16];
   if (by_type && m->n_types <= 16)
     for (uint32_t t = 0; t < m->n_types; t++)
@@ -188,6 +193,7 @@ bool psplit_i_order_dp_run(psplit_i_order_dp *s, const uint32_t *order, const ui
   const double most_omega = (double)limit * most_copies;
   const uint64_t net_ops = ops_of_net(instance);
   s->tracker.times_sent = times_sent;
+  s->tracker.guess = s->use_guess ? &s->guess : NULL;
   psplit_i_order_dp_cell *end = cell_at(s, n, 0);
   if (!end) return true;
   end->value = 0;

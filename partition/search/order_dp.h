@@ -26,6 +26,8 @@ typedef struct psplit_i_order_dp {
   uint32_t *times_sent, *mark;
   int64_t *prefix; /* [n + 1] omega before a position */
   uint32_t grain;  /* stages begin at multiples of it: 1, or a coarse division in less time */
+  psplit_i_link_guess guess; /* where links differ by pair; else empty */
+  bool use_guess;            /* else what pairs take at least; times_sent does not count with it */
 } psplit_i_order_dp;
 
 PSPLIT_MUST_USE psplit_code psplit_i_order_dp_init(psplit_i_order_dp *dp,

@@ -35,25 +35,22 @@ static void count_net(descent *l, uint32_t e, int64_t sign) {
   const psplit_i_instance *instance = l->instance;
   const psplit_i_assignment *assignment = l->assignment;
   const uint32_t home = assignment->stage[instance->net_pin[instance->net_off[e]]];
-  int64_t n = 0;
+  bool sent = false;
   l->stamp++;
   for (uint32_t k = instance->net_off[e] + 1; k < instance->net_off[e + 1]; k++) {
     const uint32_t s = assignment->stage[instance->net_pin[k]];
     if (s == home || l->mark[s] == l->stamp) continue;
     l->mark[s] = l->stamp;
-    const int64_t recv =
-      sign * instance->recv[(size_t)assignment->device[s] * instance->n_nets + e];
+    const uint32_t from = assignment->device[home], to = assignment->device[s];
+    const int64_t recv = sign * psplit_i_recv_ns(instance, e, from, to);
+    const int64_t send =
+      sent && !instance->p2p ? 0 : sign * psplit_i_send_ns(instance, e, from, to);
     l->recv[s] += recv;
-    l->comm += recv;
-    n++;
+    l->send[home] += send;
+    l->comm += recv + send;
+    sent = true;
   }
   l->n_steps += instance->net_off[e + 1] - instance->net_off[e];
-  if (n == 0) return;
-  const int64_t send = sign *
-                       instance->send[(size_t)assignment->device[home] * instance->n_nets + e] *
-                       (instance->p2p ? n : 1);
-  l->send[home] += send;
-  l->comm += send;
 }
 
 static void touch_nets(descent *l) {

@@ -12,7 +12,7 @@ FILE = "partition/methods/capabilities.def"
 TITLES = "partition/methods/methods.def"
 
 # Fields that say whether a problem has a feature. Who reads one decides by itself, or has to.
-FIELDS = r"\b(next_hop|max_replicas|replicated)\b"
+FIELDS = r"\b(next_hop|max_replicas|n_link_classes|replicated)\b"
 LOADS = "what a split costs"
 INPUT = "what a problem may be"
 ANOTHER = "another problem is made, without it"
@@ -22,10 +22,13 @@ READERS = {
     "partition/solve.c": INPUT, "partition/instance/assignment.c": LOADS,
     "partition/instance/automaton.c": LOADS, "partition/instance/automaton.h": LOADS,
     "partition/instance/device_merge.c": INPUT, "partition/instance/instance.c": LOADS,
-    "partition/instance/placement.c": LOADS, "partition/instance/problem.c": INPUT,
+    "partition/instance/pair_links.c": LOADS, "partition/instance/placement.c": LOADS, "partition/instance/problem.c": INPUT,
     "partition/instance/reductions.c": LOADS, "partition/instance/relay.c": LOADS,
     "partition/methods/capabilities.c": "the table itself", "partition/search/label_annealing.c": EFFORT,
-    "partition/search/order_dp.c": LOADS,
+    "partition/search/order_dp.c": LOADS, "partition/instance/instance.h": LOADS,
+    "partition/instance/load_tracker.c": LOADS, "partition/io/read_own.c": INPUT,
+    "partition/search/contraction.c": LOADS, "partition/search/link_guess.c": LOADS,
+    "partition/search/local_search.c": LOADS,
 }
 
 

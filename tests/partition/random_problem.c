@@ -102,6 +102,39 @@ static void add_ways(random_problem *r, uint64_t *state, uint32_t n_stages) {
   r->problem.next_hop = r->next_hop;
 }
 
+/* Every device an entry of its own. */
+static void list_one_by_one(random_problem *r) {
+  psplit_device list[MAX_DEVICES];
+  uint32_t n = 0;
+  for (uint32_t d = 0; d < r->problem.n_devices; d++)
+    for (uint32_t k = 0; k < r->devices[d].count; k++) {
+      list[n] = r->devices[d];
+      list[n++].count = 1;
+    }
+  memcpy(r->devices, list, n * sizeof *list);
+  r->problem.n_devices = n;
+}
+
+/* Hosts, or any class for any pair. */
+static void add_pairs(random_problem *r, uint64_t *state, unsigned style) {
+  psplit_problem *p = &r->problem;
+  if (below(state, 4)) list_one_by_one(r);
+  const uint32_t n = p->n_devices;
+  const bool hosts = below(state, 2);
+  uint32_t host[MAX_DEVICES];
+  p->n_link_classes = hosts ? 2 : 1 + below(state, 3);
+  for (uint32_t d = 0; d < n; d++) host[d] = below(state, 2);
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t j = 0; j < n; j++)
+      r->device_link[i * n + j] = hosts ? host[i] != host[j] : below(state, p->n_link_classes);
+  for (uint32_t k = 0; k < p->n_nets * p->n_link_classes; k++)
+    r->link_ns[k] = some_time(state, style);
+  p->device_link = r->device_link;
+  p->net_link_ns = r->link_ns;
+  p->comm = PSPLIT_COMM_P2P;
+  p->any_device_order = false;
+}
+
 void make_random_problem(random_problem *r, uint64_t seed, shape kind, uint32_t n_nodes,
                          uint32_t n_stages, unsigned features) {
   memset(r, 0, sizeof *r);
@@ -173,6 +206,7 @@ void make_random_problem(random_problem *r, uint64_t seed, shape kind, uint32_t 
     }
   }
   if (features & WITH_RELAYS) add_ways(r, state, n_stages);
+  if (features & WITH_PAIRS) add_pairs(r, state, comm_style);
   if (features & WITH_PINS) {
     p->pin = r->pin;
     r->pin[below(state, p->n_nodes)] = below(state, n_stages);

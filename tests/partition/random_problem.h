@@ -20,7 +20,8 @@ enum {
   WITH_STASH = 128,
   WITH_RELAYS = 256, /* stages without links, point to point */
   WITH_ALIKE = 512,  /* and classes: devices of a class that are not listed one after the other */
-  N_PROBLEM_FEATURES = 10
+  WITH_PAIRS = 1024, /* links between pairs of devices, point to point, devices in their order */
+  N_PROBLEM_FEATURES = 11
 };
 
 typedef struct random_problem {
@@ -34,7 +35,8 @@ typedef struct random_problem {
   uint32_t order_from[8], order_to[8];
   uint32_t weight_off[5], weight_user[16];
   psplit_device devices[MAX_DEVICES];
-  uint32_t next_hop[MAX_DEVICES * MAX_DEVICES];
+  uint32_t next_hop[MAX_DEVICES * MAX_DEVICES], device_link[MAX_DEVICES * MAX_DEVICES];
+  int64_t link_ns[MAX_EDGES * 3];
 } random_problem;
 
 /* Deterministic in (seed, shape, n_nodes, n_stages, features). */

@@ -288,7 +288,7 @@ static void one_in_lattice(uint64_t seed, uint32_t most_downsets) {
   d.o.objective = PSPLIT_THROUGHPUT;
   d.o.chunks = d.o.max_replicas = 1;
   d.o.noncontiguous = false;
-  d.features &= ~(unsigned)WITH_RELAYS;
+  d.features &= ~(unsigned)(WITH_RELAYS | WITH_PAIRS);
   d.kind = (shape)pick(&d, 2, N_SHAPES);
   d.k = 2 + pick(&d, 3, MAX_DEVICES - 1);
   const bool twins = d.features & WITH_TWINS;

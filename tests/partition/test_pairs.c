@@ -94,7 +94,7 @@ static void bad_links_in_a_file_are_named(void **state) {
     const char *text, *word;
   } cases[] = {
     {"\"link_classes\": [{}]", "device_links: is missing"},
-    {"\"link_classes\": [], \"device_links\": [[0]]", "link_classes: must be"},
+    {"\"link_classes\": [], \"device_links\": [[0]]", "link_classes: must not be empty"},
     {"\"device_links\": [[0]]", "link_classes: is missing"},
     {"\"link_classes\": [{}], \"device_links\": [[0, 0]]", "device_links[0]: must be"},
     {"\"link_classes\": [{}], \"device_links\": [[-1]]", "device_links[0][0]: must be"},
@@ -120,10 +120,125 @@ static void bad_links_in_a_file_are_named(void **state) {
   }
 }
 
+/* --- twelve nodes on four stages, by enumeration that shares nothing with the checker --- */
+
+enum { N_NODES = 12, N_STAGES = 4 };
+
+typedef struct enumeration {
+  const psplit_problem *p;
+  bool latency, nonempty;
+  uint32_t entry[N_STAGES], stage[MAX_NODES], low[MAX_NODES];
+  int64_t best;
+} enumeration;
+
+static void judge(enumeration *e) {
+  const psplit_problem *p = e->p;
+  int64_t load[N_STAGES] = {0}, ready[N_STAGES] = {0}, value = 0;
+  bool arc[N_STAGES][N_STAGES] = {{false}};
+  uint32_t used = 0;
+  for (uint32_t v = 0; v < p->n_nodes; v++) {
+    load[e->stage[v]] += p->time_ns[v];
+    if (!(p->node_flags[v] & PSPLIT_NODE_AUXILIARY)) used |= UINT32_C(1) << e->stage[v];
+  }
+  if (e->nonempty && used != (UINT32_C(1) << N_STAGES) - 1) return;
+  for (uint32_t n = 0; n < p->n_nets; n++) {
+    const uint32_t from = e->stage[p->net_producer[n]];
+    uint32_t met = UINT32_C(1) << from;
+    for (uint32_t k = p->net_off[n]; k < p->net_off[n + 1]; k++) {
+      const uint32_t to = e->stage[p->net_consumer[k]];
+      if (met >> to & 1) continue;
+      met |= UINT32_C(1) << to;
+      arc[from][to] = true;
+      const uint32_t link = p->device_link[e->entry[from] * p->n_devices + e->entry[to]];
+      load[from] += p->net_link_ns[n * p->n_link_classes + link];
+      load[to] += p->net_link_ns[n * p->n_link_classes + link];
+    }
+  }
+  for (uint32_t s = 0; s < N_STAGES; s++) {
+    const int64_t end = load[s] + (e->latency ? ready[s] : 0);
+    if (end > value) value = end;
+    for (uint32_t to = s + 1; to < N_STAGES; to++)
+      if (arc[s][to] && end > ready[to]) ready[to] = end;
+  }
+  if (value < e->best) e->best = value;
+}
+
+static void place(enumeration *e, uint32_t v) {
+  const psplit_problem *p = e->p;
+  if (v == p->n_nodes) {
+    judge(e);
+    return;
+  }
+  uint32_t low = 0; /* nodes are numbered topologically */
+  for (uint32_t n = 0; n < p->n_nets; n++)
+    for (uint32_t k = p->net_off[n]; k < p->net_off[n + 1]; k++)
+      if (p->net_consumer[k] == v && e->stage[p->net_producer[n]] > low)
+        low = e->stage[p->net_producer[n]];
+  for (e->stage[v] = low; e->stage[v] < N_STAGES; e->stage[v]++) place(e, v + 1);
+}
+
+static int64_t best_of(const psplit_problem *p, const psplit_partition_options *o) {
+  enumeration e = {.p = p,
+                   .latency = o->objective == PSPLIT_LATENCY,
+                   .nonempty = o->require_nonempty,
+                   .best = INT64_MAX};
+  for (uint32_t d = 0, s = 0; d < p->n_devices; d++)
+    for (uint32_t k = 0; k < p->devices[d].count; k++) e.entry[s++] = d;
+  place(&e, 0);
+  return e.best;
+}
+
+/* Whether the solver finds the best; its bound never is above. */
+static bool finds_best(const psplit_problem *p, psplit_partition_options o, const char *solver,
+                       int64_t best, const char *what) {
+  psplit_diag diag = {0};
+  psplit_solution *s;
+  o.solver = solver;
+  o.n_threads = 1;
+  if (psplit_partition_solve(p, &o, &diag, &s) != PSPLIT_OK) fail_msg("%s: %s", what, diag.message);
+  if (s->lower_bound_ns > best || s->objective_ns < best)
+    fail_msg("%s, %s: bound %lld (%s) <= optimum %lld <= value %lld does not hold", what, solver,
+             (long long)s->lower_bound_ns, s->bound, (long long)best, (long long)s->objective_ns);
+  const bool found = s->objective_ns == best;
+  psplit_solution_destroy(s);
+  return found;
+}
+
+static void every_solver_values_the_links_it_uses(void **state) {
+  (void)state;
+  static random_problem r;
+  uint32_t n_cases = 0, n_differ = 0, n_found[3] = {0};
+  for (uint32_t seed = 0; seed < 8; seed++)
+    for (shape kind = CHAIN; kind < LAYERED; kind++) {
+      make_random_problem(&r, 7000 + seed, kind, N_NODES, N_STAGES, WITH_PAIRS);
+      psplit_partition_options o;
+      psplit_partition_options_init(&o);
+      o.objective = seed % 4 == 3 ? PSPLIT_LATENCY : PSPLIT_THROUGHPUT;
+      o.require_nonempty = seed % 2;
+      o.time_limit_s = 0.5;
+      char what[64];
+      snprintf(what, sizeof what, "seed %u, shape %d", seed, (int)kind);
+      const int64_t best = best_of(&r.problem, &o);
+      if (best == INT64_MAX) continue;
+      n_cases++;
+      n_differ += r.problem.n_link_classes > 1;
+      if (!finds_best(&r.problem, o, "auto", best, what)) fail_msg("%s: not the best", what);
+      n_found[0] += finds_best(&r.problem, o, "search", best, what);
+      n_found[1] += finds_best(&r.problem, o, "anneal", best, what);
+      n_found[2] += finds_best(&r.problem, o, "slice", best, what);
+    }
+  print_message(
+    "# of %u optima, %u over links that differ, search finds %u, annealing %u, "
+    "slicing %u\n",
+    n_cases, n_differ, n_found[0], n_found[1], n_found[2]);
+  assert_true(n_differ > n_cases / 2 && n_found[0] > n_cases * 3 / 4);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_checker_counts_the_link_between_two_stages),
     cmocka_unit_test(what_links_between_pairs_do_not_go_with_is_refused),
+    cmocka_unit_test(every_solver_values_the_links_it_uses),
     cmocka_unit_test(bad_links_in_a_file_are_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

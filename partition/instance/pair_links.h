@@ -1,0 +1,31 @@
+/* Links between pairs of devices: which devices they tell apart, and what a transfer takes at
+ * least. */
+#ifndef PSPLIT_PARTITION_PAIR_LINKS_H
+#define PSPLIT_PARTITION_PAIR_LINKS_H
+
+#include "problem.h"
+
+/* Flag in the device_link of a merged problem: no split sends from the one entry to the other. */
+#define PSPLIT_I_LINK_UNUSED (UINT32_C(1) << 31)
+
+/* The stages of a problem with link classes as types of devices: runs of stages whose entries are
+ * alike and whose links are. Where that makes few types, those are told apart as well that can send
+ * to, or receive from, other classes of links: the last device of a host has but slow links ahead.
+ * Errors: NOMEM. O(n_devices * (n_stages + n_devices)), with missing links n_stages^2. */
+PSPLIT_MUST_USE psplit_code psplit_i_pairs_merge(const psplit_problem *problem,
+                                                 const psplit_partition_options *options,
+                                                 psplit_i_arena *arena,
+                                                 psplit_problem *out_problem);
+
+/* Classes of links that a type may send over (first) or receive over (second), each
+ * [n_types * n_link_classes] at most. */
+typedef struct psplit_i_used_links {
+  uint32_t *off;  /* [2 * n_types + 1] */
+  uint32_t *link; /* classes, by type, sending before receiving */
+} psplit_i_used_links;
+
+/* Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_pairs_used(const psplit_problem *problem,
+                                                psplit_i_arena *arena, psplit_i_used_links *out);
+
+#endif
