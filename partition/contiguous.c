@@ -181,6 +181,8 @@ static psplit_code bounds(psplit_i_solver_state *a) {
 static psplit_code improve(psplit_i_solver_state *a) {
   psplit_code code = PSPLIT_OK;
   uint32_t n_idle = 0;
+  /* Over links between pairs the exact program seldom decides, and few nodes are soon tried. */
+  if (a->instance.link) PSPLIT_TRY(psplit_i_state_brute(a, NULL));
   for (uint64_t salt = 1; !psplit_i_state_done(a) && a->spent < a->most; salt++) {
     psplit_i_turn turn = {.salt = salt, .before = a->best.value};
     if (a->axis.limit != a->best.value)

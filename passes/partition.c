@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "methods.h"
-#include "pairs.h"
 #include "pass.h"
 #include "request.h"
 

@@ -1,9 +1,14 @@
 /* The partition problem of a planner, and back: from the solver's stages to those of free nodes. */
 #include "builder.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "devices_inside.h"
+
+enum { MOST_LINK_TIMES = 1 << 26 }; /* of all tensors over all kinds of links */
 
 void *psplit_i_builder_array(psplit_i_builder *b, size_t n, size_t size) {
   return psplit_i_arena_zeroed(b->arena, n, size);
@@ -12,7 +17,7 @@ void *psplit_i_builder_array(psplit_i_builder *b, size_t n, size_t size) {
 static psplit_code build_nodes(psplit_i_builder *b) {
   const psplit_planner *planner = b->planner;
   const psplit_i_graph *graph = planner->graph;
-  const size_t n = b->n_groups, n_classes = b->links.n;
+  const size_t n = b->n_groups, n_classes = planner->n_classes;
   int64_t *time_ns = psplit_i_builder_array(b, n * n_classes, sizeof *time_ns);
   uint8_t *flags = psplit_i_builder_array(b, n, sizeof *flags);
   uint32_t *pin = psplit_i_builder_array(b, n, sizeof *pin);
@@ -34,8 +39,7 @@ static psplit_code build_nodes(psplit_i_builder *b) {
     if (planner->pin[i] != PSPLIT_NONE) pin[g] = planner->pin[i];
     for (size_t c = 0; c < n_classes; c++)
       time_ns[g * n_classes + c] =
-        psplit_i_sat_add_i64(time_ns[g * n_classes + c],
-                             planner->node_ns[(size_t)b->links.time_class[c] * graph->n_nodes + i]);
+        psplit_i_sat_add_i64(time_ns[g * n_classes + c], planner->node_ns[c * graph->n_nodes + i]);
     uint32_t class_id = planner->together[i];
     if (class_id == PSPLIT_NONE) continue;
     while (merged[class_id] != class_id) class_id = merged[class_id];
@@ -50,7 +54,7 @@ static psplit_code build_nodes(psplit_i_builder *b) {
     while (together[g] != PSPLIT_NONE && merged[together[g]] != together[g])
       together[g] = merged[together[g]];
   b->problem.n_nodes = b->n_groups;
-  b->problem.n_classes = b->links.n;
+  b->problem.n_classes = planner->n_classes;
   b->problem.time_ns = time_ns;
   b->problem.node_flags = flags;
   b->problem.pin = pin;
@@ -94,11 +98,35 @@ static bool copy_may_pay(const psplit_planner *planner, uint32_t n,
   return (double)least_ns < receive_ns;
 }
 
+/* What each net takes: over the one kind of link that there is, or over each kind. */
+static psplit_code build_times(psplit_i_builder *b, const bool *charged) {
+  psplit_problem *p = &b->problem;
+  const size_t n_kinds = b->links.n, n = n_kinds > 1 ? n_kinds : p->n_classes;
+  if (n_kinds > 1 && p->n_nets > MOST_LINK_TIMES / n_kinds)
+    return psplit_i_fail(b->diag, PSPLIT_LIMIT,
+                         "%" PRIu32 " different links and %" PRIu32
+                         " tensors are too many to plan; "
+                         "let links be equal, or fewer tensors cross between supernodes",
+                         b->links.n, p->n_nets);
+  int64_t *ns = psplit_i_builder_array(b, p->n_nets * n, sizeof *ns);
+  if (!ns) return psplit_i_nomem(b->diag);
+  for (size_t e = 0; e < p->n_nets && n_kinds; e++)
+    for (size_t c = 0; c < n && charged[e]; c++)
+      ns[e * n + c] = psplit_i_link_ns(&b->links.link[n_kinds > 1 ? c : 0], p->net_bytes[e]);
+  if (n_kinds > 1) {
+    p->n_link_classes = b->links.n;
+    p->device_link = b->links.of_pair;
+    p->net_link_ns = ns;
+  } else {
+    p->net_send_ns = p->net_recv_ns = ns;
+  }
+  return PSPLIT_OK;
+}
+
 /* One net for every value that some other group than its producer's reads. */
 static psplit_code build_nets(psplit_i_builder *b) {
   const psplit_planner *planner = b->planner;
   const psplit_i_graph *graph = planner->graph;
-  const size_t n_classes = b->links.n;
   size_t n_nets = 0, n_pins = 0;
   for (uint32_t v = 0; v < graph->n_values; v++) {
     const uint32_t p = graph->values[v].producer;
@@ -110,12 +138,11 @@ static psplit_code build_nets(psplit_i_builder *b) {
   uint32_t *off = psplit_i_builder_array(b, n_nets + 1, sizeof *off);
   uint32_t *consumer = psplit_i_builder_array(b, n_pins, sizeof *consumer);
   uint64_t *bytes = psplit_i_builder_array(b, n_nets, sizeof *bytes);
-  int64_t *send_ns = psplit_i_builder_array(b, n_nets * n_classes, sizeof *send_ns);
-  int64_t *recv_ns = psplit_i_builder_array(b, n_nets * n_classes, sizeof *recv_ns);
+  bool *charged = psplit_i_builder_array(b, n_nets, sizeof *charged);
   uint8_t *flags = psplit_i_builder_array(b, n_nets, sizeof *flags);
   /* 1 + the last value that met the group. */
   uint32_t *last = psplit_i_builder_array(b, b->n_groups, sizeof *last);
-  if (!producer || !off || !consumer || !bytes || !send_ns || !recv_ns || !flags || !last)
+  if (!producer || !off || !consumer || !bytes || !charged || !flags || !last)
     return psplit_i_nomem(b->diag);
   const psplit_device_link slowest =
     b->copies_are_free ? slowest_link(planner) : (psplit_device_link){0};
@@ -136,11 +163,7 @@ static psplit_code build_nets(psplit_i_builder *b) {
     bytes[net] = psplit_i_planner_value_bytes(planner, v, NULL);
     if (!psplit_i_planner_sendable(planner, v) || planner->uncuttable[v])
       flags[net] = PSPLIT_NET_UNCUTTABLE;
-    const bool charged = !b->copies_are_free || !copy_may_pay(planner, p, &slowest);
-    for (uint32_t c = 0; c < n_classes && charged; c++) {
-      send_ns[net * n_classes + c] = psplit_i_links_ns(&b->links, c, bytes[net], true);
-      recv_ns[net * n_classes + c] = psplit_i_links_ns(&b->links, c, bytes[net], false);
-    }
+    charged[net] = !b->copies_are_free || !copy_may_pay(planner, p, &slowest);
     off[++net] = pin;
   }
   b->problem.n_nets = net;
@@ -148,10 +171,8 @@ static psplit_code build_nets(psplit_i_builder *b) {
   b->problem.net_off = off;
   b->problem.net_consumer = consumer;
   b->problem.net_bytes = bytes;
-  b->problem.net_send_ns = send_ns;
-  b->problem.net_recv_ns = recv_ns;
   b->problem.net_flags = flags;
-  return PSPLIT_OK;
+  return build_times(b, charged);
 }
 
 /* Weights: private to a group, or shared by several and then counted once per stage. */
@@ -209,7 +230,7 @@ static psplit_code build_devices(psplit_i_builder *b, const uint64_t *memory_byt
   if (!devices) return psplit_i_nomem(b->diag);
   for (uint32_t d = 0; d < planner->options.n_stages; d++)
     devices[d] =
-      (psplit_device){.class_id = b->links.of_stage[d],
+      (psplit_device){.class_id = planner->device_class[d],
                       .count = 1,
                       .memory_bytes = memory_bytes[d] == UINT64_MAX ? 0 : memory_bytes[d],
                       .name = psplit_devices_name(planner->devices, d)};
@@ -286,7 +307,7 @@ psplit_code psplit_i_builder_number(psplit_i_builder *b) {
 
 psplit_code psplit_i_builder_build(psplit_i_builder *b, const uint64_t *memory_bytes) {
   psplit_code code;
-  PSPLIT_TRY(psplit_i_links_find(b->planner, b->choice, b->arena, b->diag, &b->links));
+  PSPLIT_TRY(psplit_i_links_find(b->planner, b->arena, b->diag, &b->links));
   PSPLIT_TRY(build_nodes(b));
   PSPLIT_TRY(build_nets(b));
   PSPLIT_TRY(build_weights(b));

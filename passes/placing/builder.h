@@ -12,9 +12,8 @@ typedef struct psplit_i_builder {
   psplit_diag *diag;
   uint32_t *group; /* [n_nodes] supernode, PSPLIT_NONE for free nodes */
   uint32_t n_groups;
-  uint32_t *together;          /* [n_groups] class, or PSPLIT_NONE */
-  psplit_i_link_choice choice; /* 0: the least, so that the solver's bounds hold */
-  psplit_i_links links;        /* as the problem tells of them */
+  uint32_t *together; /* [n_groups] class, or PSPLIT_NONE */
+  psplit_i_links links;
   bool copies_are_free; /* tensors that a copy of their node may replace are sent for nothing */
   psplit_problem problem;
 } psplit_i_builder;
