@@ -13,9 +13,8 @@
 #include "problem.h"
 #include "result.h"
 
-/* For each node and pin of passes that nothing stops: the check of the problem, its instance, the
- * check of the answer. */
-enum { PASS_OPS = 16 };
+/* Passes that nothing stops: the check of the problem, its instance, the check of the answer. */
+enum { OPS_OF_NODE = 40, OPS_OF_PIN = 8 };
 
 static psplit_code check_options(const psplit_partition_options *o, psplit_diag *diag) {
   if (psplit_i_solver_asked(o->solver) == PSPLIT_I_N_METHODS)
@@ -145,7 +144,7 @@ psplit_code psplit_partition_solve(const psplit_problem *problem,
   PSPLIT_TRY(psplit_i_problem_validate(problem, diag));
   PSPLIT_TRY(psplit_i_features_check(psplit_i_features_of(problem, options), diag));
   const uint64_t n_pins = problem->n_nets ? problem->net_off[problem->n_nets] : 0;
-  psplit_i_spend(&budget, PASS_OPS * (problem->n_nodes + n_pins));
+  psplit_i_spend(&budget, OPS_OF_NODE * (uint64_t)problem->n_nodes + OPS_OF_PIN * n_pins);
   uint32_t *entry = PSPLIT_NEW(&arena, uint32_t, problem->n_devices);
   PSPLIT_TRY(entry ? PSPLIT_OK : PSPLIT_NOMEM);
   PSPLIT_TRY(psplit_i_devices_merge(problem, options, &arena, &merged, entry));

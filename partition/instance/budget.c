@@ -44,6 +44,12 @@ psplit_i_budget psplit_i_budget_inner(const psplit_i_budget *budget,
   return inner;
 }
 
+void psplit_i_budget_halve(psplit_i_budget *budget) {
+  const double now = budget->end < 0 ? 0 : psplit_i_now();
+  budget->most = budget->spent + psplit_i_budget_left(budget) / 2;
+  if (budget->end > now) budget->end = now + (budget->end - now) / 2;
+}
+
 void psplit_i_budget_extend(psplit_i_budget *budget, double seconds) {
   const double end = psplit_i_now() + seconds;
   const uint64_t n_ops = (uint64_t)(seconds * PSPLIT_I_STEPS_PER_SECOND * PSPLIT_I_STEP_OPS);

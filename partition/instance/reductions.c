@@ -24,7 +24,7 @@
 #include "reductions.h"
 #include "union_find.h"
 
-enum { ROUND_OPS = 24 }; /* for a node or a pin */
+enum { ROUND_OPS = 12 }; /* for a node or a pin */
 
 typedef struct reduction {
   const psplit_i_instance *instance;

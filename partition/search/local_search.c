@@ -17,10 +17,10 @@
 #include "problem.h"
 #include "team.h"
 
-enum { N_CHAINS = 8, KEY_UNIT = 1 << 10, COARSER = 16 };
+enum { N_CHAINS = 8, KEY_UNIT = 1 << 10, COARSER = 4 };
 
 /* For each attempt to divide the first order, when less is left. */
-static const double LEAST_SECONDS = 0.15;
+static const double LEAST_SECONDS = 0.1;
 
 /* One chain: its current assignment and where its random stream stands. */
 typedef struct chain {
@@ -147,31 +147,53 @@ static int64_t largest_load(const psplit_i_instance *instance) {
   return sum < PSPLIT_I_INF / 4 ? sum : PSPLIT_I_INF / 4;
 }
 
+/* The value of a division of w->order with few places to cut at, `most` where there is none: an
+ * upper bound on the best one's, for much less time than a limit that is too high takes. */
+static int64_t coarse_value(chain *c, worker *w, int64_t limit, int64_t most) {
+  const uint32_t grain = w->dp.grain;
+  w->dp.grain = grain * COARSER * COARSER;
+  for (w->trial.value = PSPLIT_I_INF; w->trial.value >= PSPLIT_I_INF && limit < most;) {
+    limit = limit > most / 4 ? most : limit * 4;
+    c->failed |= !psplit_i_order_dp_run(&w->dp, w->order, NULL, limit, &c->budget, &w->trial);
+    if (c->failed || psplit_i_expired(&c->budget)) break;
+  }
+  w->dp.grain = grain;
+  return w->trial.value < most ? w->trial.value : most;
+}
+
+/* Divides w->order, of which nothing is known. Every stage up to the largest load would be
+ * quadratic; a close limit often does. Any limit that is not too low gives the same division. */
+static void divide_anew(const psplit_i_instance *instance, chain *c, worker *w) {
+  const int64_t least = psplit_i_simple_bound(instance, w->dp.automaton);
+  const int64_t largest = largest_load(instance);
+  int64_t limit = least + least / 4 + 1, most = 0;
+  if (limit > largest || c->tight) limit = most = largest;
+  for (;;) {
+    c->failed |= !psplit_i_order_dp_run(&w->dp, w->order, NULL, limit, &c->budget, &w->trial);
+    if (w->trial.value < PSPLIT_I_INF || limit == most || c->failed) return;
+    if (!most) {
+      most = coarse_value(c, w, limit, largest);
+      w->trial.value = PSPLIT_I_INF;
+    }
+    if (c->failed || psplit_i_expired(&c->budget)) return;
+    limit = limit / 2 >= most - limit ? most : limit + limit / 2;
+  }
+}
+
 /* Divides w->order into stages; keeps the result in c->now when it is not worse. `guess`: where
  * links differ by pair, by the links of neighbours and of c->now, not by the least. */
 static void try_order(const psplit_i_instance *instance, chain *c, worker *w, bool guess) {
-  const uint32_t *times_sent = NULL;
   w->dp.use_guess = guess && instance->link && instance->p2p;
   if (w->dp.use_guess)
     psplit_i_link_guess_make(&w->dp.guess, instance, c->now.value < PSPLIT_I_INF ? &c->now : NULL,
                              w->dp.mark);
-  if (instance->p2p && c->now.value < PSPLIT_I_INF) {
-    psplit_i_assignment_times_sent(&c->now, instance, w->dp.times_sent, w->dp.mark);
-    times_sent = w->dp.times_sent;
-  }
-  if (c->now.value < PSPLIT_I_INF) {
-    c->failed |=
-      !psplit_i_order_dp_run(&w->dp, w->order, times_sent, c->now.value, &c->budget, &w->trial);
-  } else { /* every stage up to the largest load: quadratic. A close limit often does */
-    const int64_t least = psplit_i_simple_bound(instance, w->dp.automaton);
-    const int64_t most = largest_load(instance);
-    w->trial.value = PSPLIT_I_INF;
-    for (int64_t limit = least + least / 4 + 1; w->trial.value >= PSPLIT_I_INF; limit *= 4) {
-      if (limit > most || c->tight) limit = most;
-      c->failed |=
-        !psplit_i_order_dp_run(&w->dp, w->order, times_sent, limit, &c->budget, &w->trial);
-      if (c->failed || limit >= most || psplit_i_expired(&c->budget)) break;
-    }
+  if (c->now.value >= PSPLIT_I_INF) {
+    divide_anew(instance, c, w);
+  } else {
+    if (instance->p2p)
+      psplit_i_assignment_times_sent(&c->now, instance, w->dp.times_sent, w->dp.mark);
+    c->failed |= !psplit_i_order_dp_run(&w->dp, w->order, instance->p2p ? w->dp.times_sent : NULL,
+                                        c->now.value, &c->budget, &w->trial);
   }
   c->tight |= w->trial.value >= PSPLIT_I_INF && !psplit_i_expired(&c->budget);
   if (w->trial.value > c->now.value || w->trial.value >= PSPLIT_I_INF) return;
@@ -187,23 +209,29 @@ static const drawing kFirstOrders[N_CHAINS] = {
 };
 
 /* Divides the very first order whatever is left: a time limit of 0 still gives a split. What takes
- * too long is tried again with stages that begin at fewer places; in the end, where memory or pins
- * allow no such split, for as long as it takes. */
+ * more than half of it is tried again with stages that begin at fewer places, then, from what that
+ * gives, at more; in the end, where memory or pins allow no such split, for as long as it takes. */
 static void divide_first(const psplit_i_instance *instance, chain *c, worker *w) {
   const psplit_i_budget own = c->budget;
   bool cut_short = true;
-  for (; cut_short && w->dp.grain <= instance->n; w->dp.grain *= COARSER) {
+  uint32_t grain = 1;
+  for (; cut_short && grain <= instance->n; grain *= COARSER) {
+    w->dp.grain = grain;
+    psplit_i_budget_halve(&c->budget);
     psplit_i_budget_extend(&c->budget, LEAST_SECONDS);
     try_order(instance, c, w, true);
-    cut_short = c->now.value >= PSPLIT_I_INF && psplit_i_expired(&c->budget);
-    if (c->now.value < PSPLIT_I_INF || c->failed) break;
+    cut_short = !c->failed && c->now.value >= PSPLIT_I_INF && psplit_i_expired(&c->budget);
+    c->budget.most = own.most;
+    c->budget.end = own.end;
   }
-  const bool coarse = w->dp.grain > COARSER;
-  w->dp.grain = 1;
-  if (c->now.value >= PSPLIT_I_INF && coarse && !c->failed) {
-    c->budget = psplit_i_budget_unlimited();
+  const bool coarse = grain > COARSER, found = c->now.value < PSPLIT_I_INF;
+  if (coarse && !found && !c->failed) c->budget.most = UINT64_MAX / 2, c->budget.end = -1;
+  for (w->dp.grain = grain / COARSER; coarse && w->dp.grain > 1 && !c->failed;) {
+    w->dp.grain = found ? w->dp.grain / COARSER : 1;
+    if (psplit_i_expired(&c->budget)) break;
     try_order(instance, c, w, true);
   }
+  w->dp.grain = 1;
   c->budget.most = own.most;
   c->budget.end = own.end;
 }
@@ -260,12 +288,14 @@ psplit_code psplit_i_local_search(const psplit_i_instance *instance,
   for (uint32_t round = 0; round < options->n_rounds; round++) {
     const int64_t before = assignment->value;
     if (options->out_orders) *options->out_orders += N_CHAINS * (uint64_t)options->n_steps;
+    const bool divides_first = fresh && round == 0; /* which the first chain gets half for */
     for (uint32_t i = 0; i < N_CHAINS; i++)
-      chains[i].budget = psplit_i_budget_share(options->budget, N_CHAINS);
+      chains[i].budget = psplit_i_budget_share(options->budget, !divides_first ? N_CHAINS
+                                                                : i == 0       ? 2
+                                                                         : 2 * (N_CHAINS - 1));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(n_workers)
     for (uint32_t i = 0; i < N_CHAINS; i++)
-      run_chain(instance, options, &chains[i], &workers[omp_get_thread_num()], i,
-                fresh && round == 0);
+      run_chain(instance, options, &chains[i], &workers[omp_get_thread_num()], i, divides_first);
     for (uint32_t i = 0; i < N_CHAINS; i++) psplit_i_spend(options->budget, chains[i].budget.spent);
     for (uint32_t i = 0; i < N_CHAINS; i++) PSPLIT_TRY(chains[i].failed ? PSPLIT_NOMEM : PSPLIT_OK);
     for (uint32_t i = 0; i < N_CHAINS; i++)
