@@ -17,7 +17,7 @@
 #include "problem.h"
 #include "team.h"
 
-enum { N_CHAINS = 8, KEY_UNIT = 1 << 10, COARSER = 4 };
+enum { N_CHAINS = 8, KEY_UNIT = 1 << 10, COARSER = 4, FEW = 256 };
 
 /* For each attempt to divide the first order, when less is left. */
 static const double LEAST_SECONDS = 0.1;
@@ -153,7 +153,7 @@ static int64_t coarse_value(chain *c, worker *w, int64_t limit, int64_t most) {
   const uint32_t grain = w->dp.grain;
   w->dp.grain = grain * COARSER * COARSER;
   for (w->trial.value = PSPLIT_I_INF; w->trial.value >= PSPLIT_I_INF && limit < most;) {
-    limit = limit > most / 4 ? most : limit * 4;
+    limit = psplit_i_sat_mul_i64(limit, 4) < most ? limit * 4 : most;
     c->failed |= !psplit_i_order_dp_run(&w->dp, w->order, NULL, limit, &c->budget, &w->trial);
     if (c->failed || psplit_i_expired(&c->budget)) break;
   }
@@ -166,17 +166,21 @@ static int64_t coarse_value(chain *c, worker *w, int64_t limit, int64_t most) {
 static void divide_anew(const psplit_i_instance *instance, chain *c, worker *w) {
   const int64_t least = psplit_i_simple_bound(instance, w->dp.automaton);
   const int64_t largest = largest_load(instance);
-  int64_t limit = least + least / 4 + 1, most = 0;
-  if (limit > largest || c->tight) limit = most = largest;
+  int64_t limit = least + least / 4 + 1, most = largest;
+  bool looked = instance->n < FEW; /* for an upper bound; few clusters are soon divided */
+  if (limit > most || c->tight) limit = most;
   for (;;) {
     c->failed |= !psplit_i_order_dp_run(&w->dp, w->order, NULL, limit, &c->budget, &w->trial);
     if (w->trial.value < PSPLIT_I_INF || limit == most || c->failed) return;
-    if (!most) {
+    if (!looked) {
       most = coarse_value(c, w, limit, largest);
       w->trial.value = PSPLIT_I_INF;
+      looked = true;
     }
     if (c->failed || psplit_i_expired(&c->budget)) return;
-    limit = limit / 2 >= most - limit ? most : limit + limit / 2;
+    /* In small steps up to what will do, in large ones where nothing is known to. */
+    const int64_t next = most < largest ? limit + limit / 2 : psplit_i_sat_mul_i64(limit, 4);
+    limit = next < most ? next : most;
   }
 }
 
