@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "automaton.h"
+#include "bisect.h"
 #include "bounds.h"
 #include "budget.h"
 #include "communication_share.h"
@@ -196,6 +197,18 @@ static bool impossible(const network *net, const devices *d, const share *shares
   return false;
 }
 
+typedef struct bottleneck_search {
+  const network *net;
+  const devices *d;
+  const share *shares;
+  portion *portions;
+} bottleneck_search;
+
+static bool may_be_possible(const void *of, int64_t t) {
+  const bottleneck_search *s = of;
+  return !impossible(s->net, s->d, s->shares, (double)t, s->portions);
+}
+
 /* Costs and times of the devices that pay, the least of all types; and of those that do not. */
 static void least_of_types(const psplit_i_instance *instance, const psplit_i_automaton *m,
                            int64_t *send, int64_t *recv, int64_t *w, devices *d) {
@@ -296,15 +309,8 @@ psplit_code psplit_i_communication_share_bound(const psplit_i_instance *instance
   for (uint32_t round = 0; round < ROUNDS && *inout_bound < limit; round++) {
     const double t = round == 0 ? (double)limit : (double)*inout_bound;
     PSPLIT_TRY(find_shares(&net, t, list, n_list, options->n_threads, budget, shares));
-    int64_t low = *inout_bound, high = limit; /* limit is not asked about */
-    while (low < high) {
-      const int64_t middle = low + (high - low) / 2;
-      if (impossible(&net, &d, shares, (double)middle, portions))
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    *inout_bound = low;
+    const bottleneck_search s = {&net, &d, shares, portions};
+    *inout_bound = psplit_i_bisect(*inout_bound, limit, may_be_possible, &s);
   }
 out:
   psplit_i_flow_fini(&net.whole);

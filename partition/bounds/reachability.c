@@ -4,6 +4,7 @@
  * do, so this is the bound of wide graphs, whose buckets are few, and of very large ones. */
 #include <string.h>
 
+#include "bisect.h"
 #include "weight_axis.h"
 #include "weight_axis_inside.h"
 
@@ -38,7 +39,8 @@ static int64_t step_to(reach *r, uint32_t q2, int64_t most) {
 }
 
 /* False: no split has every load <= most. */
-static bool reaches_end(reach *r, int64_t most) {
+static bool reaches_end(const void *of, int64_t most) {
+  reach *r = *(reach *const *)of;
   const psplit_i_weight_axis_build *x = r->reader.x;
   const psplit_i_weight_axis *axis = x->out;
   const uint32_t n = axis->n_buckets, n_stages = x->automaton->n_stages;
@@ -84,14 +86,8 @@ psplit_code psplit_i_weight_axis_reach(psplit_i_weight_axis_build *x, int64_t *i
              .now = PSPLIT_NEW(&x->arena, int64_t, n),
              .next = PSPLIT_NEW(&x->arena, int64_t, n)};
   if (!r.reader.at_in || !r.now || !r.next) return PSPLIT_NOMEM;
-  int64_t low = *inout_bound - 1, high = x->limit; /* `high` may do, `low` does not */
-  while (high - low > 1) {
-    const int64_t middle = low + (high - low) / 2;
-    if (reaches_end(&r, middle))
-      high = middle;
-    else
-      low = middle;
-  }
-  if (low + 1 > *inout_bound) *inout_bound = low + 1;
+  reach *const of = &r;
+  if (*inout_bound < x->limit)
+    *inout_bound = psplit_i_bisect(*inout_bound, x->limit, reaches_end, &of);
   return PSPLIT_OK;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "automaton.h"
+#include "bisect.h"
 #include "bounds.h"
 #include "instance.h"
 #include "problem.h"
@@ -146,17 +147,12 @@ void psplit_i_weight_axis_fini(psplit_i_weight_axis *axis) {
 
 int64_t psplit_i_weight_axis_before(const psplit_i_weight_axis *axis, int64_t omega,
                                     uint32_t state) {
-  uint32_t low = 1, high = axis->n_buckets - 1;
   if (axis->n_buckets == 0) return 0;
-  while (low < high) { /* the first bucket that ends at or after omega */
-    const uint32_t middle = low + (high - low) / 2;
-    if (axis->high[middle] < omega)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  if (low >= axis->n_buckets - 1 || axis->low[low] > omega) return PSPLIT_I_INF;
-  return axis->before[(size_t)low * axis->n_states + state];
+  if (axis->n_buckets < 3) return PSPLIT_I_INF;
+  const size_t last = axis->n_buckets - 1; /* neither the first nor the last holds anything */
+  const size_t bucket = 1 + psplit_i_first_at_least(axis->high + 1, 1, last - 1, omega);
+  if (bucket >= last || axis->low[bucket] > omega) return PSPLIT_I_INF;
+  return axis->before[bucket * axis->n_states + state];
 }
 
 psplit_code psplit_i_bound_weight_axis(const psplit_i_bound_query *query, psplit_i_budget *budget,

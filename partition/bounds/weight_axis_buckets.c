@@ -1,5 +1,6 @@
 /* Buckets of the weight axis. Which clusters a downset of weight in [low, high] must or cannot hold
  * follows from the weight of their ancestors and descendants. */
+#include "bisect.h"
 #include "instance.h"
 #include "weight_axis.h"
 #include "weight_axis_inside.h"
@@ -149,15 +150,8 @@ out:
 
 /* First rank with key >= value. */
 static uint32_t lower_rank(const psplit_i_cluster_rank *ranks, uint32_t n, int64_t value) {
-  uint32_t low = 0, high = n;
-  while (low < high) {
-    const uint32_t middle = low + (high - low) / 2;
-    if (ranks[middle].key < value)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  const size_t stride = sizeof *ranks / sizeof ranks->key;
+  return (uint32_t)psplit_i_first_at_least(&ranks->key, stride, n, value);
 }
 
 /* Shrinks [*low, *high] to weights that downsets can have, as far as forced clusters tell; false

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "automaton.h"
+#include "bisect.h"
 #include "budget.h"
 #include "instance.h"
 #include "problem.h"
@@ -66,18 +67,23 @@ static bool has_bytes(const psplit_i_instance *instance, uint32_t v) {
          instance->own_off[v + 1] > instance->own_off[v];
 }
 
+typedef struct pin_search {
+  const uint32_t *pins;
+  uint32_t cluster;
+} pin_search;
+
+static bool is_at_or_after(const void *of, int64_t k) {
+  const pin_search *s = of;
+  return s->pins[k] >= s->cluster;
+}
+
 /* Is u a pin of net e? Pins after the first are sorted. */
 static bool touches(const psplit_i_instance *instance, uint32_t e, uint32_t u) {
-  if (instance->net_pin[instance->net_off[e]] == u) return true;
-  uint32_t low = instance->net_off[e] + 1, high = instance->net_off[e + 1];
-  while (low < high) {
-    const uint32_t middle = low + (high - low) / 2;
-    if (instance->net_pin[middle] < u)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low < instance->net_off[e + 1] && instance->net_pin[low] == u;
+  const pin_search s = {instance->net_pin + instance->net_off[e], u};
+  const int64_t n = instance->net_off[e + 1] - instance->net_off[e];
+  if (s.pins[0] == u) return true;
+  const int64_t k = psplit_i_bisect(1, n, is_at_or_after, &s);
+  return k < n && s.pins[k] == u;
 }
 
 /* Balances of the two stages on type t when v joins its only neighbour u: both must be <= 0. */

@@ -1,4 +1,5 @@
 /* Values of JSON problems: whole numbers exactly, numbers with a fraction as fixed-point ticks. */
+#include "bisect.h"
 #include "read_json.h"
 
 #include <inttypes.h>
@@ -51,18 +52,10 @@ static void index_ids(psplit_i_problem_reader *r, const psplit_i_json_item *node
 
 uint32_t psplit_i_read_node(const psplit_i_problem_reader *r, psplit_i_json_item item) {
   int64_t id = 0;
-  const int64_t *pairs = r->id_index;
-  uint32_t low = 0, high = r->n_nodes;
   psplit_i_json_i64(item, INT64_MIN, INT64_MAX, &id);
   if (r->json->code != PSPLIT_OK) return PSPLIT_NONE;
-  while (low < high) {
-    const uint32_t middle = low + (high - low) / 2;
-    if (pairs[2 * (size_t)middle] < id)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  if (low < r->n_nodes && pairs[2 * (size_t)low] == id) return (uint32_t)pairs[2 * (size_t)low + 1];
+  const size_t k = psplit_i_first_at_least(r->id_index, 2, r->n_nodes, id);
+  if (k < r->n_nodes && r->id_index[2 * k] == id) return (uint32_t)r->id_index[2 * k + 1];
   psplit_i_json_must_be(&item, "the id of a node");
   return PSPLIT_NONE;
 }
