@@ -1,9 +1,8 @@
 /* Problems from JSON: our own format and the published dnn-partitioning one. docs/partitioning.md
  * describes both. */
 #include "read_json.h"
+#include "in_file.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,25 +39,12 @@ psplit_code psplit_problem_parse_json(const char *text, size_t n_bytes, const ch
 
 psplit_code psplit_problem_read_json(const char *path, psplit_diag *diag,
                                      psplit_problem **out_problem) {
-  FILE *file = fopen(path, "rb");
-  if (!file) return psplit_i_fail(diag, PSPLIT_IO, "%s: cannot open: %s", path, strerror(errno));
-  PSPLIT_VEC(char) text = {0};
-  psplit_code code = PSPLIT_OK;
-  for (;;) {
-    if (!psplit_i_vec_reserve(&text, 1 << 16)) {
-      code = psplit_i_nomem(diag);
-      break;
-    }
-    const size_t got = fread(text.items + text.n, 1, text.capacity - text.n, file);
-    if (got == 0) break;
-    text.n += got;
-  }
-  if (code == PSPLIT_OK && ferror(file))
-    code = psplit_i_fail(diag, PSPLIT_IO, "%s: cannot read: %s", path, strerror(errno));
-  fclose(file);
-  if (code == PSPLIT_OK)
-    code = psplit_problem_parse_json(text.items, text.n, path, diag, out_problem);
-  psplit_i_vec_fini(&text);
+  char *text;
+  size_t n;
+  psplit_code code = psplit_i_text_read(path, NULL, diag, &text, &n);
+  if (code != PSPLIT_OK) return code;
+  code = psplit_problem_parse_json(text, n, path, diag, out_problem);
+  free(text);
   return code;
 }
 

@@ -546,6 +546,9 @@ static void bad_files_are_refused(void **state) {
   psplit_diag diag = {0};
   psplit_problem *p = NULL;
   assert_int_equal(psplit_problem_read_json("/nonexistent/x.json", &diag, &p), PSPLIT_IO);
+  diag = (psplit_diag){0};
+  assert_int_equal(psplit_problem_read_json("/dev/null", &diag, &p),
+                   PSPLIT_IO); /* no regular file */
 }
 
 /* The published optima, by file name; the files are not part of the project. Runs only where
