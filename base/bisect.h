@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* The least x of [low, high) for which holds(of, x), `high` where there is none. What holds for x
- * must hold for all that are larger. `holds` is asked O(log(high - low)) times, not about `high`. */
+ * must hold for all that are larger. `holds` is asked O(log(high - low)) times, not of `high`. */
 static inline int64_t psplit_i_bisect(int64_t low, int64_t high,
                                       bool (*holds)(const void *of, int64_t x), const void *of) {
   while (low < high) {
