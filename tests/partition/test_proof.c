@@ -11,6 +11,34 @@
 #include "random_problem.h"
 #include "result.h"
 
+/* Nodes, with the time of each in each class of devices, and devices. */
+static psplit_problem nodes_on(uint32_t n_nodes, uint32_t n_classes, const int64_t *time,
+                               uint32_t n_devices, const psplit_device *devices) {
+  return (psplit_problem){.n_nodes = n_nodes,
+                          .n_classes = n_classes,
+                          .time_ns = time,
+                          .n_devices = n_devices,
+                          .devices = devices,
+                          .ticks_per_unit = 1};
+}
+
+/* The tensors between them. */
+typedef struct nets {
+  uint32_t n;
+  const uint32_t *producer, *off, *consumer;
+  const int64_t *send, *recv;
+} nets;
+
+static psplit_problem with_nets(psplit_problem p, nets t) {
+  p.n_nets = t.n;
+  p.net_producer = t.producer;
+  p.net_off = t.off;
+  p.net_consumer = t.consumer;
+  p.net_send_ns = t.send;
+  p.net_recv_ns = t.recv;
+  return p;
+}
+
 static psplit_solution *solve(const psplit_problem *p, const psplit_partition_options *options) {
   psplit_partition_options o;
   psplit_partition_options_init(&o);
@@ -44,21 +72,11 @@ static void a_stage_that_overlaps_receives_while_it_sends(void **state) {
   static const uint32_t producer[] = {0, 2}, off[] = {0, 1, 2}, consumer[] = {1, 3};
   static const int64_t ns[] = {5, 5};
   static const psplit_device device = {.count = 2};
-  const psplit_problem p = {.n_nodes = 4,
-                            .n_classes = 1,
-                            .time_ns = time,
-                            .node_flags = flags,
-                            .together = layer,
-                            .n_nets = 2,
-                            .net_producer = producer,
-                            .net_off = off,
-                            .net_consumer = consumer,
-                            .net_send_ns = ns,
-                            .net_recv_ns = ns,
-                            .n_devices = 1,
-                            .devices = &device,
-                            .overlap = true,
-                            .ticks_per_unit = 1};
+  psplit_problem p =
+    with_nets(nodes_on(4, 1, time, 1, &device), (nets){2, producer, off, consumer, ns, ns});
+  p.node_flags = flags;
+  p.together = layer;
+  p.overlap = true;
   is_proved(&p, 9);
 }
 
@@ -73,21 +91,11 @@ static void training_with_overlap_is_cut_at_its_optimum(void **state) {
   static const uint32_t consumer[] = {1, 2, 3, 4, 5, 5, 6, 6};
   static const int64_t send[] = {6, 8, 6, 6, 8, 8}, recv[] = {10, 1, 10, 10, 1, 1};
   static const psplit_device device = {.count = 4};
-  const psplit_problem p = {.n_nodes = 10,
-                            .n_classes = 1,
-                            .time_ns = time,
-                            .node_flags = flags,
-                            .together = layer,
-                            .n_nets = 6,
-                            .net_producer = producer,
-                            .net_off = off,
-                            .net_consumer = consumer,
-                            .net_send_ns = send,
-                            .net_recv_ns = recv,
-                            .n_devices = 1,
-                            .devices = &device,
-                            .overlap = true,
-                            .ticks_per_unit = 1};
+  psplit_problem p =
+    with_nets(nodes_on(10, 1, time, 1, &device), (nets){6, producer, off, consumer, send, recv});
+  p.node_flags = flags;
+  p.together = layer;
+  p.overlap = true;
   is_proved(&p, 16);
 }
 
@@ -121,20 +129,10 @@ static void an_empty_stage_takes_time_to_pass_a_tensor_on(void **state) {
   static const uint32_t next_hop[] = {
     PSPLIT_NONE, 1, 1, PSPLIT_NONE, PSPLIT_NONE, 2, PSPLIT_NONE, PSPLIT_NONE, PSPLIT_NONE};
   static const psplit_device device = {.count = 3};
-  const psplit_problem p = {.n_nodes = 2,
-                            .n_classes = 1,
-                            .time_ns = time,
-                            .pin = pin,
-                            .n_nets = 1,
-                            .net_producer = producer,
-                            .net_off = off,
-                            .net_consumer = consumer,
-                            .net_send_ns = send,
-                            .net_recv_ns = recv,
-                            .n_devices = 1,
-                            .devices = &device,
-                            .next_hop = next_hop,
-                            .ticks_per_unit = 1};
+  psplit_problem p =
+    with_nets(nodes_on(2, 1, time, 1, &device), (nets){1, producer, off, consumer, send, recv});
+  p.pin = pin;
+  p.next_hop = next_hop;
   psplit_partition_options o;
   psplit_partition_options_init(&o);
   o.objective = PSPLIT_LATENCY;
@@ -154,20 +152,10 @@ static void a_device_that_is_very_slow_still_counts(void **state) {
   static const uint32_t producer[] = {0}, off[] = {0, 1}, consumer[] = {1};
   static const uint32_t pin[] = {0, PSPLIT_NONE};
   static const psplit_device devices[] = {{.count = 1}, {.class_id = 1, .count = 1}};
-  const psplit_problem p = {.n_nodes = 2,
-                            .n_classes = 2,
-                            .time_ns = time,
-                            .pin = pin,
-                            .n_nets = 1,
-                            .net_producer = producer,
-                            .net_off = off,
-                            .net_consumer = consumer,
-                            .net_send_ns = send,
-                            .net_recv_ns = recv,
-                            .n_devices = 2,
-                            .devices = devices,
-                            .comm = PSPLIT_COMM_SHARED,
-                            .ticks_per_unit = 1};
+  psplit_problem p =
+    with_nets(nodes_on(2, 2, time, 2, devices), (nets){1, producer, off, consumer, send, recv});
+  p.pin = pin;
+  p.comm = PSPLIT_COMM_SHARED;
   psplit_partition_options o;
   psplit_partition_options_init(&o);
   o.require_nonempty = true;
@@ -185,13 +173,8 @@ static void a_pinned_stage_keeps_its_device(void **state) {
   static const int64_t time[] = {22};
   static const uint32_t pin[] = {1};
   static const psplit_device devices[] = {{.count = 1, .name = "one"}, {.count = 1, .name = "two"}};
-  const psplit_problem p = {.n_nodes = 1,
-                            .n_classes = 1,
-                            .time_ns = time,
-                            .pin = pin,
-                            .n_devices = 2,
-                            .devices = devices,
-                            .ticks_per_unit = 1};
+  psplit_problem p = nodes_on(1, 1, time, 2, devices);
+  p.pin = pin;
   psplit_solution *s = solve(&p, NULL);
   assert_int_equal(s->stage[0], 1);
   assert_int_equal(s->stages[0].device, 0);
@@ -205,13 +188,8 @@ static void of_equal_orders_the_first_listed_is_the_answer(void **state) {
   (void)state;
   static const int64_t time[] = {10, 10, 10, 10, 10, 10};
   static const psplit_device devices[] = {{.count = 1}, {.class_id = 1, .count = 1}, {.count = 1}};
-  const psplit_problem p = {.n_nodes = 3,
-                            .n_classes = 2,
-                            .time_ns = time,
-                            .n_devices = 3,
-                            .devices = devices,
-                            .any_device_order = true,
-                            .ticks_per_unit = 1};
+  psplit_problem p = nodes_on(3, 2, time, 3, devices);
+  p.any_device_order = true;
   psplit_solution *s = solve(&p, NULL);
   assert_int_equal(s->objective_ns, 10);
   assert_true(s->ties_proved);
