@@ -413,6 +413,7 @@ static psplit_code place(const psplit_i_solver_request *request, bool with_bound
   PSPLIT_TRY(request->options->noncontiguous
                ? psplit_i_instance_init_unordered(&p.instance, problem, NULL, request->diag)
                : psplit_i_instance_init(&p.instance, problem, NULL, request->diag));
+  psplit_i_spend_pass(request->budget, problem);
   PSPLIT_TRY(bind(&p));
   for (uint32_t i = 0; i < PSPLIT_I_N_METHODS; i++)
     if (STEPS[i].first) PSPLIT_TRY(STEPS[i].first(&p));

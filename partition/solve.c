@@ -13,9 +13,6 @@
 #include "problem.h"
 #include "result.h"
 
-/* Passes that nothing stops: the check of the problem, its instance, the check of the answer. */
-enum { OPS_OF_NODE = 40, OPS_OF_PIN = 8 };
-
 static psplit_code check_options(const psplit_partition_options *o, psplit_diag *diag) {
   if (psplit_i_solver_asked(o->solver) == PSPLIT_I_N_METHODS)
     return psplit_i_fail(diag, PSPLIT_USAGE, "no solver \"%s\"; there are %s",
@@ -143,8 +140,7 @@ psplit_code psplit_partition_solve(const psplit_problem *problem,
   PSPLIT_TRY(check_options(options, diag));
   PSPLIT_TRY(psplit_i_problem_validate(problem, diag));
   PSPLIT_TRY(psplit_i_features_check(psplit_i_features_of(problem, options), diag));
-  const uint64_t n_pins = problem->n_nets ? problem->net_off[problem->n_nets] : 0;
-  psplit_i_spend(&budget, OPS_OF_NODE * (uint64_t)problem->n_nodes + OPS_OF_PIN * n_pins);
+  psplit_i_spend_pass(&budget, problem);
   uint32_t *entry = PSPLIT_NEW(&arena, uint32_t, problem->n_devices);
   PSPLIT_TRY(entry ? PSPLIT_OK : PSPLIT_NOMEM);
   PSPLIT_TRY(psplit_i_devices_merge(problem, options, &arena, &merged, entry));

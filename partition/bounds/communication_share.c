@@ -28,6 +28,7 @@ enum {
   ROUNDS = 2,
   CUTS = 8, /* for a cluster and round */
   FUNCTIONS = 24,
+  MANY = 20000,
   BATCH = 64,    /* clusters that share what is left of the budget */
   WORK = 300000, /* clusters times pins for a second of the time limit */
 };
@@ -202,10 +203,14 @@ typedef struct bottleneck_search {
   const devices *d;
   const share *shares;
   portion *portions;
+  psplit_i_budget *budget;
 } bottleneck_search;
 
+/* Packing is charged where clusters are many; once the budget is spent, who knows. */
 static bool may_be_possible(const void *of, int64_t t) {
   const bottleneck_search *s = of;
+  const uint64_t n = s->net->instance->n;
+  if (n > MANY && !psplit_i_spend(s->budget, FUNCTIONS * n)) return true;
   return !impossible(s->net, s->d, s->shares, (double)t, s->portions);
 }
 
@@ -309,7 +314,7 @@ psplit_code psplit_i_communication_share_bound(const psplit_i_instance *instance
   for (uint32_t round = 0; round < ROUNDS && *inout_bound < limit; round++) {
     const double t = round == 0 ? (double)limit : (double)*inout_bound;
     PSPLIT_TRY(find_shares(&net, t, list, n_list, options->n_threads, budget, shares));
-    const bottleneck_search s = {&net, &d, shares, portions};
+    const bottleneck_search s = {&net, &d, shares, portions, budget};
     *inout_bound = psplit_i_bisect(*inout_bound, limit, may_be_possible, &s);
   }
 out:

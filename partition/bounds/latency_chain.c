@@ -24,7 +24,7 @@
 #include "node_cut.h"
 #include "problem.h"
 
-static const uint64_t MAX_WORK = UINT64_C(200000000); /* pairs of links times moves */
+static const uint64_t MAX_WORK = UINT64_C(200000000); /* operations of one program */
 enum { MAX_GAP = 5000 };                              /* clusters; larger gaps are not cut */
 
 typedef struct chain {
@@ -363,19 +363,23 @@ static bool cover(chain *c, int64_t *out_value) {
   return true;
 }
 
+/* Operations of the program over n links: moves for each pair of them, and for each link all that
+ * stands beside a chain behind it. */
+static uint64_t ops_of_cover(const chain *c, uint64_t n) {
+  const uint64_t n_moves = c->automaton->move_off[c->automaton->n_states];
+  return n * n * n_moves / 2 + n * c->instance->n / 2;
+}
+
 /* Leaves every r-th link, so that pairs of links are not too many: what is left is a chain. */
 static void thin(chain *c) {
-  const uint64_t n_moves = c->automaton->move_off[c->automaton->n_states];
   uint32_t step = 1;
   const uint64_t left = psplit_i_budget_left(c->budget) / 4;
   const uint64_t most = left < MAX_WORK ? left : MAX_WORK;
-  while (step < c->n_links &&
-         (uint64_t)(c->n_links / step) * (c->n_links / step) * n_moves / 2 > most)
-    step++;
+  while (step < c->n_links && ops_of_cover(c, c->n_links / step) > most) step++;
   uint32_t n = 0;
   for (uint32_t k = 0; k < c->n_links; k += step) c->link[n++] = c->link[k];
   c->n_links = n;
-  psplit_i_spend(c->budget, (uint64_t)n * n * n_moves / 2);
+  psplit_i_spend(c->budget, ops_of_cover(c, n));
 }
 
 static psplit_code raise_bound(chain *c, int64_t *inout_bound) {

@@ -134,7 +134,7 @@ psplit_code psplit_i_node_cut_bound(const psplit_i_instance *instance,
       goto out;
     built = true;
     if (!psplit_i_flow_copy(&flow, &whole)) goto out;
-    psplit_i_spend(budget, flow.arcs.n / 4);
+    psplit_i_spend(budget, flow.arcs.n);
     const int64_t enough = least[i] < limit ? least[i] : limit;
     int64_t value = 0;
     if (!psplit_i_flow_run(&flow, i, instance->n, enough, budget, &value)) goto out;

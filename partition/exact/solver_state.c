@@ -236,6 +236,7 @@ psplit_code psplit_i_state_init(psplit_i_solver_state *a) {
   a->best.value = PSPLIT_I_INF;
   a->budget = PSPLIT_I_FIRST_STEPS;
   a->asked = psplit_i_solver_asked(a->request->options->solver);
+  psplit_i_spend_pass(a->request->budget, a->request->problem);
   a->most = seconds < 0 ? UINT64_MAX / 2 : (uint64_t)(seconds * PSPLIT_I_STEPS_PER_SECOND) + 1;
   const psplit_code code =
     psplit_i_instance_init(&a->instance, a->request->problem, NULL, a->request->diag);

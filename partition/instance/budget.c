@@ -57,6 +57,12 @@ void psplit_i_budget_extend(psplit_i_budget *budget, double seconds) {
   if (psplit_i_budget_left(budget) < n_ops) budget->most = budget->spent + n_ops;
 }
 
+void psplit_i_spend_pass(psplit_i_budget *budget, const psplit_problem *problem) {
+  enum { OPS_OF_NODE = 20, OPS_OF_PIN = 4 };
+  const uint64_t n_pins = problem->n_nets ? problem->net_off[problem->n_nets] : 0;
+  psplit_i_spend(budget, OPS_OF_NODE * (uint64_t)problem->n_nodes + OPS_OF_PIN * n_pins);
+}
+
 bool psplit_i_expired(const psplit_i_budget *budget) {
   if (!budget) return false;
   return budget->spent >= budget->most || (budget->end >= 0 && psplit_i_now() >= budget->end);

@@ -43,6 +43,10 @@ static inline uint64_t psplit_i_look_ops(uint64_t bytes) {
   return bytes < UINT64_C(1) << 21 ? 1 : 3;
 }
 
+/* Charges passes over a problem that nothing stops: its check and that of an answer, or an instance
+ * of it. */
+void psplit_i_spend_pass(psplit_i_budget *budget, const psplit_problem *problem);
+
 /* Charges work; false when there is none left, or no time. NULL: no limit. */
 bool psplit_i_spend(psplit_i_budget *budget, uint64_t n_ops);
 /* Looks at the clock as well. */

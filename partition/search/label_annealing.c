@@ -190,6 +190,11 @@ static bool step_parts(chain *c, double temperature) {
   return true;
 }
 
+/* Of the tables that moves look at: a count for every net and device. */
+static uint64_t look_ops(const psplit_i_placement *b) {
+  return psplit_i_look_ops((uint64_t)b->instance->n_nets * b->n_devices * sizeof *b->n_on);
+}
+
 static void run_chain(chain *c, const psplit_i_cooling *cooling, psplit_i_budget *budget) {
   psplit_i_placement *b = &c->placement;
   int64_t value;
@@ -199,7 +204,9 @@ static void run_chain(chain *c, const psplit_i_cooling *cooling, psplit_i_budget
   const bool whole = b->latency || b->instance->problem->next_hop;
   const psplit_i_instance *instance = b->instance;
   const uint64_t n_pins = instance->net_off[instance->n_nets];
-  const uint64_t work = 16 + (whole ? (n_pins + instance->n) / 2 : 8 * n_pins / (instance->n + 1));
+  const uint64_t look = look_ops(b);
+  const uint64_t work =
+    look * (16 + (whole ? (n_pins + instance->n) / 2 : 8 * n_pins / (instance->n + 1)));
   if (whole) c->now = whole_energy(c, &value);
   for (uint32_t k = 0; k < b->n_devices; k++) {
     c->load[k] = psplit_i_placement_load(b, k);
@@ -242,7 +249,8 @@ psplit_code psplit_i_anneal_labels_once(const psplit_i_instance *instance, uint3
   for (uint32_t v = 0; v < instance->n; v++) psplit_i_placement_add(&c.placement, v, label[v]);
   memcpy(c.label, label, instance->n * sizeof *label);
   c.best = psplit_i_placement_settle(&c.placement, NULL);
-  psplit_i_spend(budget, 4 * ((uint64_t)instance->n + instance->net_off[instance->n_nets]));
+  psplit_i_spend(budget, 4 * look_ops(&c.placement) *
+                           ((uint64_t)instance->n + instance->net_off[instance->n_nets]));
   run_chain(&c, cooling, budget);
   memcpy(label, c.label, instance->n * sizeof *label);
   *out_value = c.best;

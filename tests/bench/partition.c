@@ -2,12 +2,14 @@
  *
  *   bench_partition [--dir DIR | --kind KIND --nodes N | --grid N] [--stages K]
  *                   [--threads T[,T...]] [--repeat R] [--solver NAME] [--comm FACTOR]
- *                   [--work-limit SECONDS | --time-limit SECONDS]
+ *                   [--work-limit SECONDS | --time-limit SECONDS] [--variant VARIANT]
  *
  * Without DIR and KIND: stand-ins with the structure of the published problems, which are not part
  * of the project; docs/partitioning.md says where they come from. KIND: transformer (repeated
  * blocks), layered (random layers), chain, wide (layers of 1,000), experts (mixtures of 128), unet,
  * dense (blocks of 32); all tensors cost FACTOR times as much.
+ *
+ * VARIANT: free (placement in any order), chunks (two a device), latency; default: throughput.
  *
  * --grid: all kinds, or KIND, 1,000 nodes up to N, K = 2, 16, 128, 1,024, and how time grows.
  *
@@ -325,6 +327,11 @@ int main(int argc, char **argv) {
       b.options.limit_by_work = false;
     }
     if (strcmp(argv[i], "--work-limit") == 0) b.options.time_limit_s = strtod(value, NULL);
+    if (strcmp(argv[i], "--variant") == 0) {
+      b.options.noncontiguous = strcmp(value, "free") == 0;
+      if (strcmp(value, "chunks") == 0) b.options.chunks = 2;
+      if (strcmp(value, "latency") == 0) b.options.objective = PSPLIT_LATENCY;
+    }
     if (strcmp(argv[i], "--comm") == 0) b.comm = strtol(value, NULL, 10);
     if (strcmp(argv[i], "--solver") == 0) b.options.solver = value;
   }
