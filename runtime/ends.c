@@ -47,6 +47,10 @@ static psplit_code open_feeder(feeder *f, psplit_diag *diag) {
   const psplit_i_manifest *m = &f->ends->pipe->manifest;
   psplit_i_feed_options feed = options->feed;
   psplit_code code = PSPLIT_OK;
+  if (options->source) {
+    f->tensors = calloc((size_t)m->n_needed + 1, sizeof *f->tensors);
+    return f->tensors ? PSPLIT_OK : psplit_i_nomem(diag);
+  }
   bool ends = options->n_micro_batches != PSPLIT_I_ENDLESS, used;
   f->files.stop = &f->ends->host->stopped;
   f->files.stall_timeout_s = options->stall_timeout_s;
@@ -85,6 +89,7 @@ static void release_tensors(feeder *f) {
 typedef struct reading {
   bool end;            /* not at all: there is none any more */
   bool last;           /* nothing can be read behind it */
+  int64_t deadline_ns; /* 0: none */
   psplit_diag failure; /* OK: it is good */
 } reading;
 
@@ -92,6 +97,7 @@ typedef struct reading {
  * they stay in step. */
 static void read_inputs(feeder *f, uint64_t micro_batch, reading *out) {
   const psplit_i_manifest *m = &f->ends->pipe->manifest;
+  const double deadline_s = f->ends->options->deadline_s;
   bool begun = false, ended = false;
   for (uint32_t i = 0; i < m->n_needed && !ended && !out->last; i++) {
     const psplit_i_feed *feed = &f->feeds[i];
@@ -106,6 +112,7 @@ static void read_inputs(feeder *f, uint64_t micro_batch, reading *out) {
     begun |= feed->records || feed->counts;
   }
   out->end = ended && !out->last;
+  if (deadline_s > 0) out->deadline_ns = psplit_i_now_ns() + (int64_t)(1e9 * deadline_s);
   psplit_i_diag_context(&out->failure, "reading inputs: micro-batch %" PRIu64, micro_batch);
 }
 
@@ -114,8 +121,6 @@ static void read_inputs(feeder *f, uint64_t micro_batch, reading *out) {
 static psplit_code give_inputs(feeder *f, const reading *how, psplit_diag *diag,
                                bool *out_stopped) {
   const psplit_i_ends *ends = f->ends;
-  const double deadline_s = ends->options->deadline_s;
-  const int64_t deadline_ns = deadline_s > 0 ? psplit_i_now_ns() + (int64_t)(1e9 * deadline_s) : 0;
   psplit_code code = PSPLIT_OK;
   for (uint32_t l = 0; l < ends->pipe->n_links && !*out_stopped; l++) {
     const psplit_i_pipe_link *link = &ends->pipe->links[l];
@@ -123,7 +128,7 @@ static psplit_code give_inputs(feeder *f, const reading *how, psplit_diag *diag,
     psplit_i_bundle *bundle = psplit_i_bundle_create(link->n_tensors);
     if (!bundle) return psplit_i_nomem(diag);
     bundle->end = how->end;
-    bundle->deadline_ns = deadline_ns;
+    bundle->deadline_ns = how->deadline_ns;
     code = psplit_i_bundle_fail(bundle, &how->failure, diag);
     if (code != PSPLIT_OK) {
       psplit_i_bundle_destroy(bundle);
@@ -138,13 +143,18 @@ static psplit_code give_inputs(feeder *f, const reading *how, psplit_diag *diag,
 
 void psplit_i_feeder_main(const psplit_i_ends *ends) {
   const psplit_i_run_options *options = ends->options;
+  const psplit_i_source *source = options->source;
   feeder f = {.ends = ends};
   psplit_diag diag = {0};
   bool end = false, last = false, stopped = false;
   psplit_code code = open_feeder(&f, &diag);
   for (uint64_t m = 0; code == PSPLIT_OK && !end && !stopped; m++) {
-    reading how = {.end = last || m == options->n_micro_batches};
-    if (!how.end) read_inputs(&f, m, &how);
+    reading how = {.end = last || (m == options->n_micro_batches && m != PSPLIT_I_ENDLESS)};
+    if (!how.end && source)
+      how.end = !source->next(source->user, &ends->host->stopped, f.tensors, &how.deadline_ns,
+                              &how.failure);
+    else if (!how.end)
+      read_inputs(&f, m, &how);
     end = how.end;
     last = how.last || (how.failure.code != PSPLIT_OK && options->on_error == PSPLIT_ON_ERROR_STOP);
     code = give_inputs(&f, &how, &diag, &stopped);
@@ -191,6 +201,13 @@ void psplit_i_collector_main(const psplit_i_ends *ends) {
   bool stopped = false;
   for (uint64_t m = 0; code == PSPLIT_OK && !stopped && take_outputs(ends, tensors, &failure);
        m++) {
+    if (options->source) {
+      options->source->done(options->source->user, tensors, &failure);
+      failure.code = PSPLIT_OK;
+      failure.message[0] = '\0';
+      release_all(tensors, n);
+      continue;
+    }
     if (failure.code != PSPLIT_OK) {
       code = psplit_i_host_pass_over(ends->host, options, m - n_warmup, m >= n_warmup, &failure,
                                      &diag, &stopped);

@@ -22,7 +22,7 @@
 #include "mpi_gather.h"
 #include "mpi_pulse.h"
 #include "mpi_wait.h"
-#include "run.h"
+#include "service.h"
 #include "workers.h"
 
 typedef struct port_host {
@@ -320,5 +320,34 @@ psplit_code psplit_mpi_run(const psplit_onnxruntime *ort, psplit_pipeline *pipel
   const psplit_code code = psplit_mpi_check_ranks(pipeline, diag);
   if (code != PSPLIT_OK) return code;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  return psplit_i_run_over(over_mpi, "mpi", (uint32_t)rank, ort, pipeline, options, diag, out_run);
+  return psplit_i_run_over(&(psplit_i_way){over_mpi, "mpi", (uint32_t)rank}, ort, pipeline, options,
+                           NULL, diag, out_run);
+}
+
+psplit_code psplit_mpi_service_start(const psplit_onnxruntime *ort, psplit_pipeline *pipeline,
+                                     const psplit_run_options *run,
+                                     const psplit_service_options *own, psplit_diag *diag,
+                                     psplit_service **out_service) {
+  const psplit_code code = psplit_mpi_check_ranks(pipeline, diag);
+  if (code != PSPLIT_OK) return code;
+  return psplit_i_service_start_over(&(psplit_i_way){over_mpi, "mpi", 0}, ort, pipeline, run, own,
+                                     diag, out_service);
+}
+
+psplit_code psplit_mpi_service_run(const psplit_onnxruntime *ort, psplit_pipeline *pipeline,
+                                   const psplit_run_options *run, psplit_diag *diag) {
+  static const psplit_i_source ELSEWHERE = {.user = NULL};
+  psplit_run_options options;
+  psplit_run *none = NULL;
+  int rank;
+  psplit_code code;
+  psplit_run_options_init(&options);
+  PSPLIT_TRY(psplit_mpi_check_ranks(pipeline, diag));
+  PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_run_options, run, &options, diag));
+  psplit_i_service_run_options(&options);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  code = psplit_i_run_over(&(psplit_i_way){over_mpi, "mpi", (uint32_t)rank}, ort, pipeline,
+                           &options, &ELSEWHERE, diag, &none);
+out:
+  return code;
 }

@@ -128,10 +128,11 @@ out:
   return code;
 }
 
-psplit_code psplit_i_run_over(psplit_i_transport transport, const char *name, uint32_t rank,
-                              const psplit_onnxruntime *ort, psplit_pipeline *pipeline,
-                              const psplit_run_options *options, psplit_diag *diag,
+psplit_code psplit_i_run_over(const psplit_i_way *way, const psplit_onnxruntime *ort,
+                              psplit_pipeline *pipeline, const psplit_run_options *options,
+                              const psplit_i_source *source, psplit_diag *diag,
                               psplit_run **out_run) {
+  const uint32_t rank = way->rank;
   psplit_i_pipe *pipe = &pipeline->pipe;
   const uint32_t n_links = pipe->n_links;
   psplit_i_run_setup setup = {0};
@@ -139,16 +140,17 @@ psplit_code psplit_i_run_over(psplit_i_transport transport, const char *name, ui
   psplit_code code = run ? PSPLIT_OK : psplit_i_nomem(diag);
   output_path output = {.stream = {"standard output", STDOUT_FILENO, &setup.failed}};
   if (!run) return code;
-  *run = (psplit_run){.ort = ort, .pipeline = pipeline, .transport = name};
+  *run = (psplit_run){.ort = ort, .pipeline = pipeline, .transport = way->name};
   PSPLIT_TRY(psplit_i_run_setup_make(options, pipe->manifest.n_stages, diag, &setup));
   output.path = output.directory.directory = setup.given.output;
   output.streams = output.path && psplit_i_records_are_in(output.path);
   PSPLIT_TRY(psplit_i_feed_check(&setup.run.feed.given, pipe, diag));
   PSPLIT_TRY(open_output(&output, &setup, rank, &pipe->manifest, diag));
+  setup.run.source = source;
   PSPLIT_TRY(psplit_i_pipe_open_ends(pipe, setup.given.stream,
-                                     output.streams || psplit_i_pipe_n_final(pipe) > 1,
-                                     setup.run.logger != NULL, diag));
-  PSPLIT_TRY(transport(&ort->ort, pipe, &setup.run, rank, diag, &run->timeline));
+                                     source || output.streams || psplit_i_pipe_n_final(pipe) > 1,
+                                     source || setup.run.logger, diag));
+  PSPLIT_TRY(way->transport(&ort->ort, pipe, &setup.run, rank, diag, &run->timeline));
   PSPLIT_TRY(finish_output(&output, &setup, rank, &pipe->manifest, &run->timeline, diag));
   if (rank == 0)
     PSPLIT_TRY(psplit_i_report_make(&run->timeline, &setup.failures, diag, &run->report));
@@ -168,10 +170,12 @@ static psplit_code over_threads(const psplit_i_ort *ort, const psplit_i_pipe *pi
   return psplit_i_run_threads(ort, pipe, options, diag, out);
 }
 
+const psplit_i_way PSPLIT_I_OVER_THREADS = {over_threads, "threads", 0};
+
 psplit_code psplit_pipeline_run(const psplit_onnxruntime *ort, psplit_pipeline *pipeline,
                                 const psplit_run_options *options, psplit_diag *diag,
                                 psplit_run **out_run) {
-  return psplit_i_run_over(over_threads, "threads", 0, ort, pipeline, options, diag, out_run);
+  return psplit_i_run_over(&PSPLIT_I_OVER_THREADS, ort, pipeline, options, NULL, diag, out_run);
 }
 
 void psplit_run_destroy(psplit_run *run) {

@@ -21,12 +21,21 @@ typedef psplit_code (*psplit_i_transport)(const psplit_i_ort *ort, const psplit_
                                           const psplit_i_run_options *options, uint32_t rank,
                                           psplit_diag *diag, psplit_i_timeline *out);
 
-/* psplit_pipeline_run over a transport, which reports call `name`. *out_run is NULL where `rank` is
- * not 0. */
-PSPLIT_MUST_USE psplit_code psplit_i_run_over(psplit_i_transport transport, const char *name,
-                                              uint32_t rank, const psplit_onnxruntime *ort,
+/* A transport, what reports call it, and who we are in it. */
+typedef struct psplit_i_way {
+  psplit_i_transport transport;
+  const char *name;
+  uint32_t rank;
+} psplit_i_way;
+extern const psplit_i_way PSPLIT_I_OVER_THREADS;
+
+/* psplit_pipeline_run over a transport. `source`: in place of files, NULL where there is none;
+ * ranks other than 0 have one that is not used. *out_run is NULL where the rank is not 0. */
+PSPLIT_MUST_USE psplit_code psplit_i_run_over(const psplit_i_way *way,
+                                              const psplit_onnxruntime *ort,
                                               psplit_pipeline *pipeline,
-                                              const psplit_run_options *options, psplit_diag *diag,
+                                              const psplit_run_options *options,
+                                              const psplit_i_source *source, psplit_diag *diag,
                                               psplit_run **out_run);
 
 #endif

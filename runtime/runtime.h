@@ -17,6 +17,7 @@
  *                      transport: one stage per MPI rank (optional)
  *   timeline.c, report.c   what was measured, beside what was predicted
  *   options.c, feed_check.c, run.c   what psplit/run.h declares
+ *   requests.c, request_inputs.c, answer.c, service.c   what psplit/run_service.h declares
  *   compare.c          the whole model against the pipeline
  *   profile.c          the whole model under ONNX Runtime's profiler
  *
@@ -34,6 +35,7 @@
 #include "failures.h"
 #include "feed.h"
 #include "pipeline.h"
+#include "source.h"
 
 /* Receives output `output` (position in the manifest's outputs) of a micro-batch; called by the
  * thread of the only stage that finishes micro-batches, or by the collector. The tensor is lent. */
@@ -59,6 +61,7 @@ typedef struct psplit_i_run_options {
   uint64_t chunk_bytes;        /* MPI: largest message, at most 2^30 */
   psplit_i_logger logger;      /* may be NULL */
   void *user;
+  const psplit_i_source *source; /* of a stream, in place of files and logger; NULL: none */
   const atomic_int *interrupted; /* looked at now and then; not 0: stop */
   atomic_bool *failed;           /* set at the first failure, for sinks that wait; may be NULL */
   /* Called where threads have not ended PSPLIT_I_STOP_S after the first failure or an interrupt,

@@ -313,6 +313,10 @@ static void add_event(psplit_i_stage *stage, uint64_t micro_batch, const psplit_
     sums->first_sent_ns = e->sent_ns;
   }
   sums->last_sent_ns = e->sent_ns;
+  const psplit_i_source *source = stage->options->source;
+  if (!source || !source->live) return;
+  atomic_fetch_add(&source->live[stage->index].n_micro_batches, 1);
+  atomic_fetch_add(&source->live[stage->index].busy_ns, e->done_ns - e->ready_ns);
 }
 
 static void set_computing(psplit_i_stage *stage, bool computing, int64_t deadline_ns) {
@@ -411,6 +415,8 @@ static psplit_code work_through(psplit_i_stage *stage, work *w, psplit_diag *dia
   psplit_i_host *host = stage->host;
   bool stopped = false;
   if (!host->meet(host)) return diag->code;
+  if (options->source && options->source->ready && stage->index == 0)
+    options->source->ready(options->source->ready_user);
   if (!stage->streams && !(run_all(stage, w, options->n_warmup, false, diag) && host->meet(host)))
     return diag->code;
   if (!run_all(stage, w, options->n_micro_batches, true, diag)) return diag->code;

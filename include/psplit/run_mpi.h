@@ -3,7 +3,7 @@
 #ifndef PSPLIT_RUN_MPI_H
 #define PSPLIT_RUN_MPI_H
 
-#include <psplit/run.h>
+#include <psplit/run_service.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -30,6 +30,18 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_mpi_run(const psplit_onnxruntime *
                                                       psplit_pipeline *pipeline,
                                                       const psplit_run_options *options,
                                                       psplit_diag *diag, psplit_run **out_run);
+
+/* A service (psplit/run_service.h) whose stages are ranks: rank 0 starts it, and takes and answers
+ * requests; every other rank meanwhile is in psplit_mpi_service_run, which returns when rank 0
+ * stops it. From then until it has stopped, rank 0 makes no other call here. A rank whose call
+ * fails must call psplit_mpi_abort. Errors: those of psplit_mpi_run. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_mpi_service_start(
+  const psplit_onnxruntime *ort, psplit_pipeline *pipeline, const psplit_run_options *run,
+  const psplit_service_options *own, psplit_diag *diag, psplit_service **out_service);
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_mpi_service_run(const psplit_onnxruntime *ort,
+                                                              psplit_pipeline *pipeline,
+                                                              const psplit_run_options *run,
+                                                              psplit_diag *diag);
 
 /* Ends MPI, after all is done and told: standard streams are flushed, and where MPI hangs the
  * process ends after 4 s. */

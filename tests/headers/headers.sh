@@ -45,6 +45,6 @@ arrows passes base cost_table model devices partition plan passes plugin plugins
 arrows emit base model plan emit
 arrows view base snapshot view
 arrows verify base model verify
-arrows runtime base cost_table run run_mpi
+arrows runtime base cost_table run run_mpi run_service
 arrows tune profile
 echo "1..$n"

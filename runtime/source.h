@@ -1,0 +1,30 @@
+/* In place of files: where the micro-batches of a stream come from, and where they go. */
+#ifndef PSPLIT_RUNTIME_SOURCE_H
+#define PSPLIT_RUNTIME_SOURCE_H
+
+#include <stdatomic.h>
+
+#include "tensor.h"
+
+/* What stages have done since the start, readable by any thread meanwhile. */
+typedef struct psplit_i_live {
+  _Atomic uint64_t n_micro_batches;
+  _Atomic int64_t busy_ns;
+} psplit_i_live;
+
+typedef struct psplit_i_source {
+  /* All stages are open; may be NULL. */
+  void (*ready)(void *ready_user);
+  void *ready_user;
+  void *user;
+  /* Waits for a micro-batch: inputs[n_needed] of the model, which the caller releases, or what is
+   * wrong with it, in *failure. False when there are none any more, or *stopped is true. */
+  bool (*next)(void *user, const atomic_bool *stopped, psplit_i_tensor **inputs,
+               int64_t *out_deadline_ns, psplit_diag *failure);
+  /* What became of the one that `next` gave first of those that are not done: outputs[n_outputs] of
+   * the model, lent, or a failure (OK: none). */
+  void (*done)(void *user, psplit_i_tensor *const *outputs, const psplit_diag *failure);
+  psplit_i_live *live; /* [n_stages] */
+} psplit_i_source;
+
+#endif
