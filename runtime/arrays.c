@@ -67,16 +67,18 @@ out:
 psplit_code psplit_i_array_read(const psplit_i_ort *ort, const char *path, const char *member,
                                 const psplit_i_array_wanted *wanted, psplit_diag *diag,
                                 psplit_i_tensor **out) {
-  unsigned char *data;
+  unsigned char *data, *unpacked = NULL;
   size_t n;
   psplit_code code = read_all(path, diag, &data, &n);
   if (code != PSPLIT_OK) return code;
   if (ends_with(path, ".npz")) {
+    psplit_i_npz_member found;
     const unsigned char *part;
-    size_t n_part = 0;
-    PSPLIT_TRY(psplit_i_npz_find(path, data, n, member, diag, &part, &n_part));
-    code = part ? psplit_i_npy_parse(ort, path, part, n_part, wanted, diag, out)
-                : psplit_i_fail(diag, PSPLIT_INVALID, "%s has no array %s", path, member);
+    PSPLIT_TRY(psplit_i_npz_find(path, data, n, member, diag, &found));
+    if (!found.data)
+      PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INVALID, "%s has no array %s", path, member));
+    PSPLIT_TRY(psplit_i_npz_unpack(path, &found, diag, &unpacked, &part));
+    code = psplit_i_npy_parse(ort, path, part, found.n_bytes, wanted, diag, out);
   } else if (ends_with(path, ".npy")) {
     code = psplit_i_npy_parse(ort, path, data, n, wanted, diag, out);
   } else if (ends_with(path, ".pb")) {
@@ -85,18 +87,19 @@ psplit_code psplit_i_array_read(const psplit_i_ort *ort, const char *path, const
     code = psplit_i_raw_parse(ort, path, data, n, wanted, diag, out);
   }
 out:
+  free(unpacked);
   free(data);
   return code;
 }
 
 psplit_code psplit_i_npz_has(const char *path, const char *member, psplit_diag *diag, bool *out) {
   unsigned char *data;
-  const unsigned char *part;
-  size_t n, n_part;
+  psplit_i_npz_member found;
+  size_t n;
   psplit_code code = read_all(path, diag, &data, &n);
   if (code != PSPLIT_OK) return code;
-  code = psplit_i_npz_find(path, data, n, member, diag, &part, &n_part);
-  if (code == PSPLIT_OK) *out = part != NULL;
+  code = psplit_i_npz_find(path, data, n, member, diag, &found);
+  if (code == PSPLIT_OK) *out = found.data != NULL;
   free(data);
   return code;
 }
@@ -105,9 +108,14 @@ psplit_code psplit_i_array_write(const psplit_i_tensor *tensor, const char *stem
                                  psplit_diag *diag) {
   const psplit_i_out_options options = {.is_many = true};
   psplit_i_text text = {0}, path = {0};
-  bool npy = true;
-  psplit_code code = psplit_i_npy_format(tensor, diag, &text);
-  if (code == PSPLIT_UNSUPPORTED && diag->code == PSPLIT_OK) {
+  psplit_i_value_kind kind;
+  psplit_code code = psplit_i_value_look(tensor, diag, &kind);
+  bool npy = code == PSPLIT_OK && !kind.is_sequence && !kind.is_nothing;
+  if (npy)
+    code = psplit_i_npy_format(tensor, diag, &text);
+  else if (code == PSPLIT_OK)
+    code = psplit_i_pb_format(tensor, diag, &text);
+  if (npy && code == PSPLIT_UNSUPPORTED && diag->code == PSPLIT_OK) {
     npy = false;
     code = psplit_i_pb_format(tensor, diag, &text);
   }

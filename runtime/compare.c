@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "casts.h"
 #include "feed_check.h"
 #include "run.h"
 
@@ -67,39 +68,6 @@ out:
   return code;
 }
 
-/* Element i as a number; NAN where it is none that C has. */
-static double number(const psplit_i_tensor_view *view, uint64_t i) {
-  const void *data = view->data;
-  switch (view->data_type) {
-    case 1: return ((const float *)data)[i];
-    case 2:
-    case 9: return ((const uint8_t *)data)[i];
-    case 3: return ((const int8_t *)data)[i];
-    case 4: return ((const uint16_t *)data)[i];
-    case 5: return ((const int16_t *)data)[i];
-    case 6: return ((const int32_t *)data)[i];
-    case 7: return (double)((const int64_t *)data)[i];
-    case 11: return ((const double *)data)[i];
-    case 12: return ((const uint32_t *)data)[i];
-    case 13: return (double)((const uint64_t *)data)[i];
-    case 10: { /* float16: sign, 5 bits of exponent, 10 of mantissa */
-      const uint16_t h = ((const uint16_t *)data)[i];
-      const int exponent = h >> 10 & 31, mantissa = h & 1023;
-      const double size = exponent == 31  ? (mantissa ? NAN : INFINITY)
-                          : exponent == 0 ? ldexp(mantissa, -24)
-                                          : ldexp(1024 + mantissa, exponent - 25);
-      return h >> 15 ? -size : size;
-    }
-    case 16: { /* bfloat16: the upper half of a float */
-      const uint32_t bits = (uint32_t)((const uint16_t *)data)[i] << 16;
-      float value;
-      memcpy(&value, &bits, sizeof value);
-      return value;
-    }
-    default: return NAN;
-  }
-}
-
 static void add_numbers(const psplit_i_tensor_view *whole, const psplit_i_tensor_view *part,
                         psplit_output_difference *d) {
   const uint32_t bits = psplit_i_element_bits(whole->data_type);
@@ -109,7 +77,8 @@ static void add_numbers(const psplit_i_tensor_view *whole, const psplit_i_tensor
                bytes) == 0)
       continue;
     d->n_different++;
-    const double a = number(whole, i), b = number(part, i), gap = fabs(a - b);
+    const double a = psplit_i_tensor_number(whole, i), b = psplit_i_tensor_number(part, i),
+                 gap = fabs(a - b);
     d->max_abs = isnan(gap) ? INFINITY : fmax(d->max_abs, gap);
     d->max_rel = isnan(gap) || a == 0 ? INFINITY : fmax(d->max_rel, gap / fabs(a));
   }

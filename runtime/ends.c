@@ -171,7 +171,7 @@ void psplit_i_feeder_main(const psplit_i_ends *ends) {
 
 /* Takes a bundle from each stage that ends micro-batches, into `tensors` by output; in *failure
  * what went wrong. False at the end. */
-static bool take_outputs(const psplit_i_ends *ends, psplit_i_tensor **tensors,
+static bool take_outputs(const psplit_i_ends *ends, uint64_t micro_batch, psplit_i_tensor **tensors,
                          psplit_diag *failure) {
   for (uint32_t l = 0; l < ends->pipe->n_links; l++) {
     const psplit_i_pipe_link *link = &ends->pipe->links[l];
@@ -185,7 +185,7 @@ static bool take_outputs(const psplit_i_ends *ends, psplit_i_tensor **tensors,
     if (!end && bundle->failure && failure->code == PSPLIT_OK) *failure = *bundle->failure;
     if (!end && failure->code == PSPLIT_OK &&
         psplit_i_deadline_check(bundle->deadline_ns, failure) != PSPLIT_OK)
-      psplit_i_diag_context(failure, "giving outputs");
+      psplit_i_diag_context(failure, "giving outputs: micro-batch %" PRIu64, micro_batch);
     psplit_i_bundle_destroy(bundle);
     if (end) return false;
   }
@@ -199,8 +199,8 @@ void psplit_i_collector_main(const psplit_i_ends *ends) {
   psplit_i_tensor **tensors = calloc((size_t)n + 1, sizeof *tensors);
   psplit_code code = tensors ? PSPLIT_OK : psplit_i_nomem(&diag);
   bool stopped = false;
-  for (uint64_t m = 0; code == PSPLIT_OK && !stopped && take_outputs(ends, tensors, &failure);
-       m++) {
+  for (uint64_t m = 0;
+       code == PSPLIT_OK && !stopped && take_outputs(ends, m - n_warmup, tensors, &failure); m++) {
     if (options->source) {
       options->source->done(options->source->user, tensors, &failure);
       failure.code = PSPLIT_OK;
@@ -215,9 +215,11 @@ void psplit_i_collector_main(const psplit_i_ends *ends) {
       release_all(tensors, n);
       continue;
     }
-    for (uint32_t o = 0; o < n && code == PSPLIT_OK; o++)
-      if (tensors[o] && m >= n_warmup)
-        code = options->logger(options->user, (uint32_t)(m - n_warmup), o, tensors[o], &diag);
+    for (uint32_t o = 0; o < n && m >= n_warmup && code == PSPLIT_OK; o++) {
+      if (!tensors[o]) continue;
+      code = options->logger(options->user, (uint32_t)(m - n_warmup), o, tensors[o], &diag);
+      psplit_i_diag_context(&diag, "output %s", ends->pipe->manifest.outputs[o]);
+    }
     release_all(tensors, n);
   }
   tell(ends->host, &diag, "giving outputs");

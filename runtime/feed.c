@@ -136,6 +136,7 @@ psplit_code psplit_i_feed_open(const psplit_i_ort *ort, const psplit_i_port *por
   feed.wanted.data_type = port->data_type;
   unknown = find_dims(port, name, options, &feed);
   feed.wanted.dims = feed.dims;
+  feed.wanted.safe_casts = options->given.safe_casts;
   if (path && strstr(path, "{}")) {
     feed.path = path;
     feed.counts = options->records != NULL;

@@ -1,11 +1,11 @@
-/* numpy's file formats. Source: NEP 1 and numpy.lib.format, versions 1 to 3; APPNOTE.TXT of ZIP for
- * .npz, stored members only. */
+/* numpy's .npy. Source: NEP 1 and numpy.lib.format, versions 1 to 3. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "arrays.h"
+#include "casts.h"
 
 /* Types without their byte order; `written`: how numpy itself spells the type. */
 static const struct {
@@ -123,29 +123,105 @@ static size_t put_utf8(uint32_t c, char *out) {
   return 4;
 }
 
-/* Fixed-width strings, padded with zeros: bytes ('S') or UTF-32 ('U'). */
-static psplit_code parse_strings(const char *path, const unsigned char *data, size_t n,
-                                 size_t width, bool wide, uint64_t n_elements, psplit_diag *diag,
-                                 psplit_i_tensor *tensor) {
-  const size_t unit = wide ? 4 : 1;
+/* What the data is, for who only wants its bytes. */
+typedef struct body {
+  const unsigned char *data;
+  size_t n;
+  size_t width;        /* bytes of an element */
+  size_t swapped;      /* bytes whose order is turned round; 1: none */
+  unsigned char *made; /* a copy in C order, little-endian; malloc'd */
+} body;
+
+static void turn_round(unsigned char *data, size_t n, size_t unit) {
+  for (size_t at = 0; at + unit <= n; at += unit)
+    for (size_t i = 0; i < unit / 2; i++) {
+      const unsigned char byte = data[at + i];
+      data[at + i] = data[at + unit - 1 - i];
+      data[at + unit - 1 - i] = byte;
+    }
+}
+
+/* Element by element in C order, from where the first dimension is the fastest. */
+static void from_fortran(const header *head, const body *from, unsigned char *out) {
+  int64_t index[PSPLIT_I_MAX_RANK] = {0};
+  size_t strides[PSPLIT_I_MAX_RANK], at = 0;
+  strides[0] = from->width;
+  for (size_t d = 1; d < head->n_dims; d++) strides[d] = strides[d - 1] * (size_t)head->dims[d - 1];
+  for (size_t done = 0; done < from->n; done += from->width) {
+    memcpy(out + done, from->data + at, from->width);
+    for (size_t d = head->n_dims; d-- > 0;) {
+      at += strides[d];
+      if (++index[d] < head->dims[d]) break;
+      at -= strides[d] * (size_t)head->dims[d];
+      index[d] = 0;
+    }
+  }
+}
+
+/* Brings the body of an array of n_elements to C order, little-endian. */
+static psplit_code arrange(const header *head, uint64_t n_elements, const char *path,
+                           psplit_diag *diag, body *io) {
   uint64_t all;
-  if (!psplit_i_mul_u64(n_elements, width * unit, &all) || all != n)
+  if (!psplit_i_mul_u64(n_elements, io->width, &all) || all != io->n)
     return malformed(diag, path, "the file does not have the size of its shape");
+  const bool turned = head->descr[0] == '>' && io->swapped > 1;
+  const bool fortran = head->fortran && head->n_dims > 1;
+  if ((!turned && !fortran) || !io->n) return PSPLIT_OK;
+  io->made = malloc(io->n);
+  if (!io->made) return psplit_i_nomem(diag);
+  if (fortran)
+    from_fortran(head, io, io->made);
+  else
+    memcpy(io->made, io->data, io->n);
+  if (turned) turn_round(io->made, io->n, io->swapped);
+  io->data = io->made;
+  return PSPLIT_OK;
+}
+
+/* Fixed-width strings, padded with zeros: bytes ('S') or UTF-32 ('U'). */
+static psplit_code set_strings(const body *from, bool wide, psplit_diag *diag,
+                               psplit_i_tensor *tensor) {
+  const size_t unit = wide ? 4 : 1, width = from->width / unit;
   char *text = malloc(width * 4 + 1);
   if (!text) return psplit_i_nomem(diag);
   psplit_code code = PSPLIT_OK;
-  for (uint64_t i = 0; i < n_elements && code == PSPLIT_OK; i++) {
+  for (size_t i = 0; width && i < from->n / from->width && code == PSPLIT_OK; i++) {
     size_t n_text = 0, trimmed = 0;
     for (size_t c = 0; c < width; c++) {
-      uint32_t point = data[(i * width + c) * unit];
-      if (wide) memcpy(&point, data + (i * width + c) * unit, sizeof point);
+      uint32_t point = from->data[(i * width + c) * unit];
+      if (wide) memcpy(&point, from->data + (i * width + c) * unit, sizeof point);
       n_text += wide ? put_utf8(point, text + n_text) : (text[n_text] = (char)point, (size_t)1);
       if (point) trimmed = n_text;
     }
-    code = psplit_i_tensor_set_string(tensor, (size_t)i, text, trimmed, diag);
+    code = psplit_i_tensor_set_string(tensor, i, text, trimmed, diag);
   }
   free(text);
   return code;
+}
+
+/* The type that is read of a file: that of the input, or with casts its own; 0: neither fits. */
+static int32_t type_to_read(const char *kind, const psplit_i_array_wanted *wanted) {
+  if (wanted->data_type == STRING) return *kind == 'U' || *kind == 'S' ? STRING : 0;
+  for (size_t i = 0; i < N_DESCRS; i++)
+    if (DESCRS[i].data_type == wanted->data_type && strcmp(DESCRS[i].descr, kind) == 0)
+      return wanted->data_type;
+  for (size_t i = 0; wanted->safe_casts && i < N_DESCRS; i++)
+    if (DESCRS[i].written && strcmp(DESCRS[i].descr, kind) == 0 &&
+        psplit_i_cast_is_safe(DESCRS[i].data_type, wanted->data_type))
+      return DESCRS[i].data_type;
+  return 0;
+}
+
+static psplit_code measure_elements(const char *kind, int32_t type, const char *path,
+                                    psplit_diag *diag, body *out) {
+  uint64_t width = psplit_i_element_bits(type) / 8;
+  const bool complex = type == 14 || type == 15;
+  if (type == STRING && (!psplit_i_parse_u64(kind + 1, &width) || width > SIZE_MAX / 8))
+    return malformed(diag, path, "the width of its strings");
+  if (type == STRING && *kind == 'U') width *= 4;
+  out->width = (size_t)width;
+  out->swapped = type != STRING ? out->width / (complex ? 2 : 1) : *kind == 'U' ? 4 : 1;
+  return PSPLIT_OK;
 }
 
 psplit_code psplit_i_npy_parse(const psplit_i_ort *ort, const char *path, const unsigned char *data,
@@ -157,39 +233,27 @@ psplit_code psplit_i_npy_parse(const psplit_i_ort *ort, const char *path, const 
     return malformed(diag, path, "not an .npy file of version 1 to 3");
   if (at > n) return malformed(diag, path, "the header is cut off");
   if (!read_header(data, at, &head)) return malformed(diag, path, "the header is no .npy header");
-  if (head.fortran)
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                         "%s is in Fortran order; save numpy.ascontiguousarray of it", path);
-  if (head.descr[0] == '>')
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "%s is big-endian", path);
-  const char *kind = head.descr + (strchr("<|=", head.descr[0]) != NULL);
-  bool fits = wanted->data_type == STRING && (*kind == 'U' || *kind == 'S');
-  for (size_t i = 0; i < N_DESCRS; i++)
-    fits |= DESCRS[i].data_type == wanted->data_type && strcmp(DESCRS[i].descr, kind) == 0;
-  if (!fits)
+  const char *kind = head.descr + (strchr("<|=>", head.descr[0]) != NULL);
+  const int32_t type = type_to_read(kind, wanted);
+  if (!type)
     return psplit_i_fail(diag, PSPLIT_INVALID, "%s holds %s, the input is %s", path, head.descr,
                          psplit_i_element_name(wanted->data_type));
-  psplit_i_tensor *tensor;
+  psplit_i_tensor *tensor = NULL;
   psplit_i_tensor_view view;
-  psplit_code code =
-    psplit_i_tensor_create(ort, wanted->data_type, head.dims, head.n_dims, diag, &tensor);
-  if (code != PSPLIT_OK) return code;
+  body from = {.data = data + at, .n = n - at};
+  psplit_code code;
+  PSPLIT_TRY(measure_elements(kind, type, path, diag, &from));
+  PSPLIT_TRY(psplit_i_tensor_create(ort, type, head.dims, head.n_dims, diag, &tensor));
   PSPLIT_TRY(psplit_i_tensor_look(tensor, diag, &view));
-  const unsigned char *body = data + at;
-  const size_t n_body = n - at;
-  if (wanted->data_type == STRING) {
-    uint64_t width;
-    if (!psplit_i_parse_u64(kind + 1, &width) || width > SIZE_MAX / 8)
-      code = malformed(diag, path, "the width of its strings");
-    else
-      code = parse_strings(path, body, n_body, (size_t)width, *kind == 'U', view.n_elements, diag,
-                           tensor);
-  } else if (n_body != view.n_bytes) {
-    code = malformed(diag, path, "the file does not have the size of its shape");
-  } else if (n_body) {
-    memcpy(view.data, body, n_body);
-  }
+  PSPLIT_TRY(arrange(&head, view.n_elements, path, diag, &from));
+  if (type == STRING)
+    PSPLIT_TRY(set_strings(&from, *kind == 'U', diag, tensor));
+  else if (from.n)
+    memcpy(view.data, from.data, from.n);
+  if (type != wanted->data_type)
+    PSPLIT_TRY(psplit_i_tensor_cast(ort, wanted->data_type, diag, &tensor));
 out:
+  free(from.made);
   if (code == PSPLIT_OK)
     *out = tensor;
   else
@@ -274,76 +338,4 @@ psplit_code psplit_i_npy_format(const psplit_i_tensor *tensor, psplit_diag *diag
     return PSPLIT_OK;
   }
   return PSPLIT_UNSUPPORTED;
-}
-
-static uint64_t little(const unsigned char *at, size_t n) {
-  uint64_t value = 0;
-  for (size_t i = 0; i < n; i++) value |= (uint64_t)at[i] << 8 * i;
-  return value;
-}
-
-/* An entry of the central directory; sizes of 0xffffffff stand in the extra field of ZIP64. */
-typedef struct entry {
-  uint64_t method, n_packed, n_bytes, offset;
-} entry;
-
-static void read_zip64(const unsigned char *extra, size_t n_extra, entry *e) {
-  for (size_t at = 0; at + 4 <= n_extra;) {
-    const uint64_t id = little(extra + at, 2), n = little(extra + at + 2, 2);
-    size_t field = at + 4;
-    if (n > n_extra - field) return;
-    const size_t end = field + (size_t)n;
-    uint64_t *const wide[] = {&e->n_bytes, &e->n_packed, &e->offset};
-    for (size_t w = 0; id == 1 && w < 3; w++) {
-      if (*wide[w] != 0xffffffff || end - field < 8) continue;
-      *wide[w] = little(extra + field, 8);
-      field += 8;
-    }
-    at = end;
-  }
-}
-
-psplit_code psplit_i_npz_find(const char *path, const unsigned char *data, size_t n,
-                              const char *member, psplit_diag *diag, const unsigned char **out_data,
-                              size_t *out_n) {
-  enum { END_BYTES = 22, ENTRY_BYTES = 46, LOCAL_BYTES = 30, MAX_COMMENT = 65535 };
-  *out_data = NULL;
-  size_t end = n;
-  for (size_t back = END_BYTES; back <= n && back <= END_BYTES + MAX_COMMENT; back++) {
-    if (memcmp(data + n - back, "PK\5\6", 4) != 0) continue;
-    end = n - back;
-    break;
-  }
-  if (end == n) return malformed(diag, path, "not a ZIP archive");
-  uint64_t at = little(data + end + 16, 4);
-  if (at == 0xffffffff)
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "%s: archives over 4 GiB; use .npy", path);
-  while (at <= end && end - at >= ENTRY_BYTES && memcmp(data + at, "PK\1\2", 4) == 0) {
-    const unsigned char *head = data + at;
-    entry e = {little(head + 10, 2), little(head + 20, 4), little(head + 24, 4),
-               little(head + 42, 4)};
-    const size_t n_name = (size_t)little(head + 28, 2), n_extra = (size_t)little(head + 30, 2),
-                 n_comment = (size_t)little(head + 32, 2);
-    if (n_name + n_extra + n_comment > end - at - ENTRY_BYTES) break;
-    read_zip64(head + ENTRY_BYTES + n_name, n_extra, &e);
-    at += ENTRY_BYTES + n_name + n_extra + n_comment;
-    const char *name = (const char *)head + ENTRY_BYTES;
-    const size_t n_member = strlen(member);
-    if (n_name != n_member + 4 || memcmp(name, member, n_member) != 0 ||
-        memcmp(name + n_member, ".npy", 4) != 0)
-      continue;
-    if (e.method != 0)
-      return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                           "%s is compressed; write it with numpy.savez, or as .npy", path);
-    if (e.offset > n || n - e.offset < LOCAL_BYTES || memcmp(data + e.offset, "PK\3\4", 4) != 0)
-      return malformed(diag, path, "the archive is damaged");
-    const unsigned char *local = data + e.offset;
-    const uint64_t skip = LOCAL_BYTES + little(local + 26, 2) + little(local + 28, 2);
-    if (skip > n - e.offset || e.n_bytes > n - e.offset - skip || e.n_packed != e.n_bytes)
-      return malformed(diag, path, "the archive is damaged");
-    *out_data = local + skip;
-    *out_n = (size_t)e.n_bytes;
-    return PSPLIT_OK;
-  }
-  return PSPLIT_OK;
 }

@@ -35,7 +35,8 @@ typedef struct OrtApiBase {
 enum {
   ORT_LOG_ERROR = 3,
   ORT_TYPE_TENSOR = 1, /* ONNXType */
-  ORT_STRING = 8       /* ONNXTensorElementDataType; up to 23 the numbers of TensorProto.DataType */
+  ORT_TYPE_SEQUENCE = 2,
+  ORT_STRING = 8 /* ONNXTensorElementDataType; up to 23 the numbers of TensorProto.DataType */
 };
 
 /* X(position, result, name, parameters) */
@@ -82,8 +83,11 @@ enum {
   X(62, OrtStatus *, GetDimensions, (const OrtShapeInfo *, int64_t *, size_t))                    \
   X(63, OrtStatus *, GetSymbolicDimensions, (const OrtShapeInfo *, const char **, size_t))        \
   X(65, OrtStatus *, GetTensorTypeAndShape, (const OrtValue *, OrtShapeInfo **))                  \
+  X(67, OrtStatus *, GetValueType, (const OrtValue *, int *))                                     \
   X(76, OrtStatus *, AllocatorFree, (OrtAllocator *, void *))                                     \
   X(78, OrtStatus *, GetAllocatorWithDefaultOptions, (OrtAllocator **))                           \
+  X(80, OrtStatus *, GetValue, (const OrtValue *, int index, OrtAllocator *, OrtValue **))        \
+  X(81, OrtStatus *, GetValueCount, (const OrtValue *, size_t *))                                 \
   X(92, void, ReleaseEnv, (OrtEnv *))                                                             \
   X(93, void, ReleaseStatus, (OrtStatus *))                                                       \
   X(95, void, ReleaseSession, (OrtSession *))                                                     \
@@ -102,6 +106,7 @@ enum {
   X(172, OrtStatus *, UpdateTensorRTProviderOptions,                                              \
     (void *, const char *const *keys, const char *const *values, size_t n))                       \
   X(174, void, ReleaseTensorRTProviderOptions, (void *))                                          \
+  X(192, OrtStatus *, HasValue, (const OrtValue *, int *))                                        \
   X(204, OrtStatus *, AppendExecutionProvider_CUDA, (OrtSessionOptions *, const void *))          \
   X(205, OrtStatus *, CreateCUDAProviderOptions, (void **))                                       \
   X(206, OrtStatus *, UpdateCUDAProviderOptions,                                                  \

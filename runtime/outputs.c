@@ -109,13 +109,13 @@ psplit_code psplit_i_outputs_stream(void *user, uint32_t micro_batch, uint32_t o
                                     psplit_i_tensor *tensor, psplit_diag *diag) {
   psplit_i_text text = {0};
   psplit_code code = psplit_i_npy_format(tensor, diag, &text);
+  (void)output;
   if (code == PSPLIT_UNSUPPORTED && diag->code == PSPLIT_OK)
     code = psplit_i_fail(diag, code, "numpy has no such type; -o DIR writes it as .pb");
   else if (code == PSPLIT_OK && text.failed)
     code = psplit_i_nomem(diag);
   if (code == PSPLIT_OK) code = write_all(user, text.bytes, text.n, diag);
-  if (code != PSPLIT_OK)
-    psplit_i_diag_context(diag, "micro-batch %u, output %u", micro_batch, output);
+  if (code != PSPLIT_OK) psplit_i_diag_context(diag, "micro-batch %u", micro_batch);
   psplit_i_text_fini(&text);
   return code;
 }

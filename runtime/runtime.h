@@ -3,7 +3,7 @@
  *   ort_api.h, ort.c   ONNX Runtime, opened at run time: the table of its C API, sessions
  *   provider.c         execution providers of sessions
  *   tensor.c           values of ONNX Runtime that several stages hold
- *   arrays.c, npy.c, tensor_proto.c   tensors in files
+ *   arrays.c, npy.c, npz.c, tensor_proto.c, casts.c   tensors in files
  *   feed.c             inputs of the model: files, the caller, random numbers
  *   records.c          files that hold one tensor after another
  *   pipeline.c         pipeline.json: who sends what to whom

@@ -284,9 +284,12 @@ static psplit_code put_out(psplit_i_stage *stage, work *w, uint64_t micro_batch,
   for (uint32_t i = 0; options->logger && i < n; i++) {
     const uint32_t output = stage->pipe->model_output[stage->index][i];
     if (output == PSPLIT_NONE) continue;
-    PSPLIT_TRY(options->logger(options->user, (uint32_t)micro_batch, output, w->outputs[i], diag));
+    code = options->logger(options->user, (uint32_t)micro_batch, output, w->outputs[i], diag);
+    if (code != PSPLIT_OK) {
+      psplit_i_diag_context(diag, "output %s", stage->pipe->manifest.outputs[output]);
+      break;
+    }
   }
-out:
   return code;
 }
 

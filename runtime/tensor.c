@@ -204,3 +204,39 @@ psplit_code psplit_i_tensor_set_string(psplit_i_tensor *tensor, size_t index, co
 out:
   return code;
 }
+
+psplit_code psplit_i_value_look(const psplit_i_tensor *value, psplit_diag *diag,
+                                psplit_i_value_kind *out) {
+  const OrtApi *api = &value->ort->api;
+  psplit_i_value_kind kind = {0};
+  int is = 0;
+  psplit_code code;
+  PSPLIT_TRY(psplit_i_ort_check(value->ort, api->HasValue(value->value, &is), "a value", diag));
+  kind.is_nothing = !is;
+  if (is) {
+    PSPLIT_TRY(
+      psplit_i_ort_check(value->ort, api->GetValueType(value->value, &is), "a value", diag));
+    kind.is_sequence = is == ORT_TYPE_SEQUENCE;
+  }
+  if (kind.is_sequence)
+    PSPLIT_TRY(psplit_i_ort_check(value->ort, api->GetValueCount(value->value, &kind.n),
+                                  "a sequence", diag));
+  *out = kind;
+out:
+  return code;
+}
+
+psplit_code psplit_i_value_of(const psplit_i_tensor *sequence, size_t index, psplit_diag *diag,
+                              psplit_i_tensor **out) {
+  const psplit_i_ort *ort = sequence->ort;
+  OrtValue *value = NULL;
+  psplit_code code;
+  if (index > INT32_MAX) return psplit_i_fail(diag, PSPLIT_LIMIT, "a sequence is too long");
+  PSPLIT_TRY(
+    psplit_i_ort_check(ort, ort->api.GetValue(sequence->value, (int)index, ort->allocator, &value),
+                       "a sequence", diag));
+  *out = psplit_i_tensor_wrap(ort, value);
+  if (!*out) code = psplit_i_nomem(diag);
+out:
+  return code;
+}

@@ -37,6 +37,18 @@ typedef struct psplit_i_tensor_view {
 PSPLIT_MUST_USE psplit_code psplit_i_tensor_look(const psplit_i_tensor *tensor, psplit_diag *diag,
                                                  psplit_i_tensor_view *out);
 
+/* What is no tensor: a sequence of so many values, or an optional one that is not there. */
+typedef struct psplit_i_value_kind {
+  bool is_sequence, is_nothing;
+  size_t n;
+} psplit_i_value_kind;
+/* Errors: PLUGIN. */
+PSPLIT_MUST_USE psplit_code psplit_i_value_look(const psplit_i_tensor *value, psplit_diag *diag,
+                                                psplit_i_value_kind *out);
+/* Value `index` of a sequence, which the caller releases. Errors: LIMIT, NOMEM, PLUGIN. */
+PSPLIT_MUST_USE psplit_code psplit_i_value_of(const psplit_i_tensor *sequence, size_t index,
+                                              psplit_diag *diag, psplit_i_tensor **out);
+
 /* Strings as bytes: n_elements lengths (uint64_t), then the strings. `bytes` has view->n_bytes. */
 PSPLIT_MUST_USE psplit_code psplit_i_tensor_pack(const psplit_i_tensor *tensor,
                                                  const psplit_i_tensor_view *view,

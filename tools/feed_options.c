@@ -108,6 +108,7 @@ bool feed_option(const cli *program, feed_settings *s, int id, const char *argum
     case OPT_INPUT: return add_input(program, s, argument);
     case OPT_SEED: return cli_count(program, "seed", argument, 0, UINT64_MAX, &s->options.seed);
     case OPT_DIM: return add_dim(program, s, argument);
+    case OPT_CASTS: return s->options.safe_casts = true;
     case OPT_SHAPE: return add_shape(program, s, argument);
     default: return false;
   }

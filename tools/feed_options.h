@@ -7,15 +7,16 @@
 
 #include "cli.h"
 
-enum { OPT_INPUT = 'i', OPT_RANDOM = 2000, OPT_SEED, OPT_DIM, OPT_SHAPE };
+enum { OPT_INPUT = 'i', OPT_RANDOM = 2000, OPT_SEED, OPT_DIM, OPT_SHAPE, OPT_CASTS };
 
 /* Rows of an option table. */
-#define FEED_OPTIONS                                                               \
-  {OPT_INPUT, "input", "[NAME=]FILE",                                              \
-   "an input: .npy, .pb or raw; .npz has several; {} is the micro-batch"},         \
-    {OPT_SEED, "seed", "N", "of random inputs; default: 1"},                       \
-    {OPT_DIM, "dim", "NAME=VALUE", "size of a symbolic dimension (repeatable)"}, { \
-    OPT_SHAPE, "shape", "NAME=N,N,...", "size of an input (repeatable)"            \
+#define FEED_OPTIONS                                                                              \
+  {OPT_INPUT, "input", "[NAME=]FILE",                                                             \
+   "an input: .npy, .pb or raw; .npz has several; {} is the micro-batch"},                        \
+    {OPT_SEED, "seed", "N", "of random inputs; default: 1"},                                      \
+    {OPT_DIM, "dim", "NAME=VALUE", "size of a symbolic dimension (repeatable)"},                  \
+    {OPT_SHAPE, "shape", "NAME=N,N,...", "size of an input (repeatable)"}, {                      \
+    OPT_CASTS, "safe-casts", NULL, "also take files of types whose values the input's type holds" \
   }
 
 typedef struct feed_settings {

@@ -111,6 +111,7 @@ typedef struct psplit_feed_options {
   uint64_t seed;          /* of these; they depend on it, the input's name and the micro-batch */
   psplit_give_input give; /* for inputs without a default that no file gives; may be NULL */
   void *give_user;
+  bool safe_casts; /* files may be of another type than the input, which holds all its values */
 } psplit_feed_options;
 
 /* Nothing is given, seed 1. */
