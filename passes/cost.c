@@ -152,6 +152,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   PSPLIT_TRY(classify_devices(planner, diag));
   PSPLIT_TRY(count_plenty(planner, bindings, diag));
   PSPLIT_TRY(psplit_i_cost_apply(planner, diag));
+  PSPLIT_TRY(psplit_i_planner_add_training(planner, diag));
   say_what_is_missing(planner);
   psplit_i_say_heavy_if(planner);
 out:

@@ -86,6 +86,13 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_devices_repeat(const psplit_device
                                                              uint32_t n_devices, psplit_diag *diag,
                                                              psplit_devices **out_devices);
 
+/* The same devices, between which a tensor takes as long as it and another of its size on the way
+ * back; there is no link where one of the two is missing. Borrows from `devices`. The caller owns
+ * *out_devices. Errors: NOMEM. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_devices_round_trip(const psplit_devices *devices,
+                                                                 psplit_diag *diag,
+                                                                 psplit_devices **out_devices);
+
 /* Measures this machine in about a quarter of a second with one thread: its clock and its memory
  * bandwidth; the width of its vector unit, where the machine tells it, chooses the preset that the
  * clock scales. Writes a devices file of one device "cpu" (JSON text, malloc'd, NUL-terminated) to

@@ -42,6 +42,17 @@ typedef enum psplit_tied_weights {
   PSPLIT_TIED_TOGETHER   /* its users share a stage */
 } psplit_tied_weights;
 
+/* What comes on top of computing forward where a plan is to train; arrays are the caller's and
+ * outlive the planner. Transfers are those of `devices`: a gradient that comes back doubles them
+ * (psplit_devices_round_trip). */
+typedef struct psplit_planner_training {
+  const int64_t *node_ns; /* [n_stages][nodes] more, on the stage's device: backward, recomputing */
+  /* [values] 1: a stage that makes or receives it keeps it until the micro-batch comes back, which
+   * is so for as many micro-batches as stages are from this one to the last (1F1B). */
+  const uint8_t *stashed;
+  const uint8_t *weight_copies; /* [values] of a weight: how many more of its size are kept */
+} psplit_planner_training;
+
 typedef struct psplit_planner_options {
   size_t struct_size;            /* set by psplit_planner_options_init() */
   uint32_t n_stages;             /* >= 1 */
@@ -76,6 +87,7 @@ typedef struct psplit_planner_options {
   void *read_text_user;
   const psplit_plugins *plugins; /* passes besides the built-in ones; may be NULL */
   bool allow_invalid; /* a model that no runtime loads is planned, with a warning; else INVALID */
+  const psplit_planner_training *training; /* NULL: the plan is to compute alone */
 } psplit_planner_options;
 
 /* Defaults: 1 stage, queue depth 2, 10 s of work, seed 1, everything else 0 or NULL. */

@@ -18,8 +18,9 @@ typedef struct psplit_plan_stage {
   uint64_t peak_activation_bytes; /* most bytes of live values at once, in the file's order */
   uint64_t buffer_bytes;          /* received and sent tensors of the micro-batches that wait */
   uint64_t workspace_bytes;       /* what the device's runtime keeps for itself */
-  uint64_t memory_bytes;          /* the sum of the four: held against the device's memory */
+  uint64_t memory_bytes;          /* the sum of these: held against the device's memory */
   int64_t compute_ns, recv_ns, send_ns, load_ns;
+  uint64_t stash_bytes; /* to train: kept by micro-batches in flight; `memory_bytes` counts it */
 } psplit_plan_stage;
 
 /* A tensor that crosses: sent once to each stage that receives it. */

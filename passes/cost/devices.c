@@ -110,6 +110,33 @@ psplit_code psplit_devices_repeat(const psplit_devices *devices, uint32_t n_devi
   return make_alike(&first->model, first->name, n_devices, diag, out_devices);
 }
 
+/* Both ways together. */
+static psplit_device_link round_trip(const psplit_device_link *there,
+                                     const psplit_device_link *back) {
+  const double a = there->bytes_per_second, b = back->bytes_per_second;
+  if (a <= 0 || b <= 0) return (psplit_device_link){0};
+  return (psplit_device_link){
+    .bytes_per_second = isinf(a)   ? b
+                        : isinf(b) ? a
+                                   : a * (b / (a + b)),
+    .latency_ns = psplit_i_sat_add_i64(there->latency_ns, back->latency_ns)};
+}
+
+psplit_code psplit_devices_round_trip(const psplit_devices *devices, psplit_diag *diag,
+                                      psplit_devices **out_devices) {
+  const size_t n = devices->n;
+  psplit_devices *both = psplit_i_devices_create(devices->n);
+  if (!both) return psplit_i_nomem(diag);
+  for (size_t d = 0; d < n; d++) both->devices[d] = devices->devices[d];
+  for (size_t i = 0; i < n; i++)
+    for (size_t j = 0; j < n; j++)
+      both->links[i * n + j] =
+        i == j ? devices->links[i * n + j]
+               : round_trip(&devices->links[i * n + j], &devices->links[j * n + i]);
+  *out_devices = both;
+  return PSPLIT_OK;
+}
+
 void psplit_devices_destroy(psplit_devices *devices) {
   if (!devices) return;
   psplit_i_arena_fini(&devices->arena);

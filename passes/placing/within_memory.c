@@ -50,7 +50,7 @@ static const char *amount(uint64_t bytes, char out[32]) {
 /* Says what does not fit where, and what would. `solved`: the plan is the best that was found. */
 static psplit_code too_large(psplit_planner *planner, bool solved, const psplit_i_fit *fit,
                              psplit_diag *diag) {
-  char need[32], weights[32], activations[32], buffers[32], workspace[32], limit[32];
+  char need[32], weights[32], activations[32], stash[32], buffers[32], workspace[32], limit[32];
   char advice[PSPLIT_DIAG_BYTES / 2];
   uint64_t largest = 0;
   for (uint32_t s = 0; s < planner->options.n_stages; s++)
@@ -76,11 +76,13 @@ static psplit_code too_large(psplit_planner *planner, bool solved, const psplit_
   const psplit_plan_stage *stage = &planner->plan->stages[s];
   return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
                        "memory: stage %" PRIu32
-                       " needs %s (weights %s, activations %s, buffers %s, workspace %s) and "
+                       " needs %s (weights %s, activations %s,%s%s%s buffers %s, workspace %s) and "
                        "device %s has %s; %s",
                        s, amount(stage->memory_bytes, need), amount(stage->weight_bytes, weights),
                        amount(stage->peak_activation_bytes, activations),
-                       amount(stage->buffer_bytes, buffers),
+                       planner->options.training ? " stash " : "",
+                       planner->options.training ? amount(stage->stash_bytes, stash) : "",
+                       planner->options.training ? "," : "", amount(stage->buffer_bytes, buffers),
                        amount(stage->workspace_bytes, workspace), stage->device,
                        amount(psplit_devices_memory_bytes(planner->devices, s), limit), advice);
 }

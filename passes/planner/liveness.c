@@ -24,6 +24,14 @@ static uint64_t bytes_of(const psplit_i_liveness *l, uint32_t value) {
            : psplit_i_planner_value_bytes(l->planner, value, NULL);
 }
 
+/* To train: what the value adds to the stash of a stage that has it. */
+static uint64_t stashed_bytes(const psplit_i_liveness *l, uint32_t value) {
+  const psplit_planner_training *training = l->planner->options.training;
+  return training && training->stashed[value]
+           ? psplit_i_planner_value_bytes(l->planner, value, NULL)
+           : 0;
+}
+
 /* The larger of two values, either of which may be none. */
 static uint32_t larger(const psplit_i_liveness *l, uint32_t a, uint32_t b) {
   if (a == PSPLIT_NONE || b == PSPLIT_NONE) return a == PSPLIT_NONE ? b : a;
@@ -39,6 +47,7 @@ static uint64_t find_uses(psplit_i_liveness *l, const uint32_t *nodes, uint32_t 
   for (uint32_t p = 0; p < n; p++) FOR_EACH_MADE(&graph->nodes[nodes[p]], value) {
       l->made[value] = l->stamp;
       l->last_use[value] = p;
+      add(&out->stashed_bytes, stashed_bytes(l, value));
     }
   for (uint32_t p = 0; p < n; p++) {
     const psplit_i_node *node = &graph->nodes[nodes[p]];
@@ -56,6 +65,7 @@ static uint64_t find_uses(psplit_i_liveness *l, const uint32_t *nodes, uint32_t 
         add(&live, bytes);
         if (graph->values[value].producer == PSPLIT_NONE) continue;
         add(&out->received_bytes, bytes);
+        add(&out->stashed_bytes, stashed_bytes(l, value));
         out->n_received++;
       }
     }
@@ -124,9 +134,16 @@ uint64_t psplit_i_stage_buffers(const psplit_planner *planner,
                               planner->options.queue_depth);
 }
 
+uint64_t psplit_i_stage_stash(const psplit_planner *planner, uint32_t stage,
+                              const psplit_i_stage_memory *memory) {
+  const uint32_t n_stages = planner->options.n_stages;
+  return psplit_i_sat_mul_u64(memory->stashed_bytes, stage < n_stages ? n_stages - stage : 1);
+}
+
 uint64_t psplit_i_stage_need(const psplit_planner *planner, uint32_t device,
                              const psplit_i_stage_memory *memory) {
   uint64_t need = psplit_i_sat_add_u64(memory->weight_bytes, memory->activation_bytes);
+  add(&need, psplit_i_stage_stash(planner, device, memory));
   add(&need, psplit_i_stage_buffers(planner, memory));
   add(&need, psplit_devices_workspace_bytes(planner->devices, device));
   return need;

@@ -17,6 +17,7 @@ typedef struct psplit_i_liveness {
 typedef struct psplit_i_stage_memory {
   uint64_t weight_bytes;     /* constants, each once, and what bodies hold */
   uint64_t activation_bytes; /* most bytes of live values at once */
+  uint64_t stashed_bytes;    /* to train: what each micro-batch in flight holds */
   uint64_t received_bytes;   /* values that other stages make, each once */
   uint64_t sent_bytes;       /* values that other stages read, each once */
   uint32_t n_received, n_sent;
@@ -39,8 +40,12 @@ void psplit_i_liveness_measure(psplit_i_liveness *l, const uint32_t *nodes, uint
 /* Its received and sent tensors, for every micro-batch that waits at its boundary. */
 uint64_t psplit_i_stage_buffers(const psplit_planner *planner, const psplit_i_stage_memory *memory);
 
-/* What a stage needs on its device: weights, activations, the buffers of its boundary for every
- * micro-batch that waits there, and the device's workspace. */
+/* To train: what the micro-batches hold that are in flight at a stage. */
+uint64_t psplit_i_stage_stash(const psplit_planner *planner, uint32_t stage,
+                              const psplit_i_stage_memory *memory);
+
+/* What a stage needs on its device: weights, activations, stash, the buffers of its boundary for
+ * every micro-batch that waits there, and the device's workspace. */
 uint64_t psplit_i_stage_need(const psplit_planner *planner, uint32_t device,
                              const psplit_i_stage_memory *memory);
 

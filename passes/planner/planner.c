@@ -272,10 +272,12 @@ bool psplit_i_planner_is_constant(const psplit_planner *planner, uint32_t value)
 }
 
 uint64_t psplit_i_planner_weight_bytes(const psplit_planner *planner, uint32_t value) {
+  const psplit_planner_training *training = planner->options.training;
   const psplit_i_value *v = &planner->graph->values[value];
-  if (v->producer == PSPLIT_NONE && v->initializer != PSPLIT_NONE)
-    return psplit_i_graph_initializer(planner->graph, v->initializer).data_bytes;
-  return psplit_i_planner_value_bytes(planner, value, NULL);
+  if (v->producer != PSPLIT_NONE || v->initializer == PSPLIT_NONE)
+    return psplit_i_planner_value_bytes(planner, value, NULL);
+  return psplit_i_sat_mul_u64(psplit_i_graph_initializer(planner->graph, v->initializer).data_bytes,
+                              training ? training->weight_copies[value] + UINT64_C(1) : 1);
 }
 
 static int compare_copies(const void *a, const void *b) {

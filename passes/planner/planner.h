@@ -119,6 +119,11 @@ int64_t psplit_i_planner_total_ns(const psplit_planner *planner, uint32_t device
 int64_t psplit_i_roofline_ns(const psplit_planner *planner, const psplit_i_costs *costs,
                              uint32_t device, uint32_t node);
 
+/* To train: adds the times of options.training to node_ns. Those of a node that is free, which has
+ * none, go to what reads it. Needs LIVE; node_ns as computed forward. */
+PSPLIT_MUST_USE psplit_code psplit_i_planner_add_training(psplit_planner *planner,
+                                                          psplit_diag *diag);
+
 /* Puts planner->copies in their order. */
 void psplit_i_copies_sort(psplit_planner *planner);
 
