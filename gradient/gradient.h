@@ -57,12 +57,14 @@ PSPLIT_MUST_USE psplit_code psplit_i_gradient_put_backward(const psplit_gradient
                                                            FILE *file, const char *name,
                                                            psplit_diag *diag);
 
-/* Appends an entry of the stash as fields of a GraphProto: an output, and a node where it is a
- * shape. Errors: UNSUPPORTED (of unknown element type). */
-PSPLIT_MUST_USE psplit_code psplit_i_gradient_put_stashed(const psplit_gradient *gradient,
-                                                          uint32_t index, psplit_diag *diag,
-                                                          psplit_i_text *nodes,
-                                                          psplit_i_text *ports);
+/* Appends a value of the forward model as graph input or output (PSPLIT_GRAPH_*). Errors:
+ * UNSUPPORTED (of unknown element type). */
+PSPLIT_MUST_USE psplit_code psplit_i_gradient_put_port(const psplit_gradient *gradient,
+                                                       uint32_t field, uint32_t value,
+                                                       psplit_diag *diag, psplit_i_text *ports);
+/* Appends the node that makes the shape of a value, and the output that it is. */
+void psplit_i_gradient_put_shape(const psplit_gradient *gradient, uint32_t value, const char *name,
+                                 psplit_i_text *nodes, psplit_i_text *ports);
 
 /* A tensor that an update model keeps from step to step. */
 typedef struct psplit_i_kept {

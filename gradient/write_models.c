@@ -30,23 +30,22 @@ static void put_weight_inputs(const psplit_gradient *gradient, psplit_i_text *ou
   }
 }
 
-psplit_code psplit_i_gradient_put_stashed(const psplit_gradient *gradient, uint32_t index,
-                                          psplit_diag *diag, psplit_i_text *nodes,
-                                          psplit_i_text *ports) {
-  const psplit_i_bvalue *value = &gradient->b.values.items[gradient->stashed.items[index]];
-  const char *name = gradient->b.forward->values[value->index].name;
-  const psplit_i_vtype *type = psplit_i_shapes_type(gradient->shapes, value->index);
-  if (value->origin == PSPLIT_ORIGIN_SHAPE) {
-    const char *const inputs[] = {name, NULL}, *const outputs[] = {value->name, NULL};
-    const psplit_i_emit_dim rank = {.value = type->rank};
-    psplit_i_put_node(nodes, "Shape", value->name, inputs, outputs, NULL);
-    psplit_i_put_value(ports, PSPLIT_GRAPH_OUTPUT, value->name, PSPLIT_ELEM_INT64, 1, &rank);
-    return PSPLIT_OK;
-  }
-  const psplit_code code = need_type(gradient, value->index, diag);
+psplit_code psplit_i_gradient_put_port(const psplit_gradient *gradient, uint32_t field,
+                                       uint32_t value, psplit_diag *diag, psplit_i_text *ports) {
+  const psplit_code code = need_type(gradient, value, diag);
   if (code == PSPLIT_OK)
-    psplit_i_put_typed_value(ports, PSPLIT_GRAPH_OUTPUT, name, gradient->shapes, type);
+    psplit_i_put_typed_value(ports, field, gradient->b.forward->values[value].name,
+                             gradient->shapes, psplit_i_shapes_type(gradient->shapes, value));
   return code;
+}
+
+void psplit_i_gradient_put_shape(const psplit_gradient *gradient, uint32_t value, const char *name,
+                                 psplit_i_text *nodes, psplit_i_text *ports) {
+  const char *const inputs[] = {gradient->b.forward->values[value].name, NULL};
+  const char *const outputs[] = {name, NULL};
+  const psplit_i_emit_dim rank = {.value = psplit_i_shapes_type(gradient->shapes, value)->rank};
+  psplit_i_put_node(nodes, "Shape", name, inputs, outputs, NULL);
+  psplit_i_put_value(ports, PSPLIT_GRAPH_OUTPUT, name, PSPLIT_ELEM_INT64, 1, &rank);
 }
 
 static psplit_code put_stash(const psplit_gradient *gradient, psplit_i_text *out,
@@ -55,8 +54,11 @@ static psplit_code put_stash(const psplit_gradient *gradient, psplit_i_text *out
   const psplit_i_backward *b = &gradient->b;
   for (uint32_t i = 0; i < gradient->stashed.n; i++) {
     const psplit_i_bvalue *value = &b->values.items[gradient->stashed.items[i]];
-    if (value->origin == PSPLIT_ORIGIN_SHAPE || !b->forward->values[value->index].is_output)
-      PSPLIT_TRY(psplit_i_gradient_put_stashed(gradient, i, diag, out, out));
+    if (value->origin == PSPLIT_ORIGIN_SHAPE)
+      psplit_i_gradient_put_shape(gradient, value->index, value->name, out, out);
+    else if (!b->forward->values[value->index].is_output)
+      PSPLIT_TRY(
+        psplit_i_gradient_put_port(gradient, PSPLIT_GRAPH_OUTPUT, value->index, diag, out));
   }
 out:
   return code;

@@ -46,7 +46,7 @@ static const cli_option OPTIONS[] = {
   {OPT_PLAN_ONLY, "plan-only", NULL,
    "write no files; with -k N..M a line for each number of stages"},
   {OPT_MICRO_BATCHES, "micro-batches", "N",
-   "in flight when a range of stages is compared; default: 8"},
+   "in flight when a range of stages is compared, and of a step of training; default: 8"},
   {OPT_ANNOTATE, "annotate", "FILE", "write MODEL with the stages of its nodes added"},
   {OPT_ANNOTATE_AS, "annotate-as", "FORM", "onnx (default): multi-device fields; layer_ann; olive"},
   {OPT_JSON, "json", NULL, "print the manifest instead of the table"},
@@ -330,6 +330,16 @@ static psplit_code begin_training(request *r, const psplit_logger *logger,
   return code;
 }
 
+static psplit_code make_plan(const request *r, const psplit_model *subject, uint32_t n_stages,
+                             psplit_diag *diag, planned *out) {
+  psplit_planner_options planner;
+  if (!r->trained) return planned_make(&r->plan, subject, n_stages, diag, out);
+  const psplit_code code = planned_prepare(&r->plan, n_stages, diag, out, &planner);
+  return code == PSPLIT_OK
+           ? psplit_training_plan(r->trained, &planner, r->plan.pipeline, diag, &out->planner)
+           : code;
+}
+
 /* What each number of stages of the range would give; one that has no plan says why and is passed.
  * Where none has one, it is the error of the last. */
 static psplit_code compare(request *r, psplit_diag *diag) {
@@ -344,7 +354,7 @@ static psplit_code compare(request *r, psplit_diag *diag) {
   if (code == PSPLIT_OK) print_comparison_head(r->plan.planner.objective, r->n_micro_batches);
   for (uint32_t k = r->n_stages; code == PSPLIT_OK && k <= r->last_k; k++) {
     planned made = {0};
-    code = planned_make(&r->plan, subject, k, diag, &made);
+    code = make_plan(r, subject, k, diag, &made);
     const psplit_plan *plan = made.planner ? psplit_planner_plan(made.planner) : NULL;
     cli_progress_end(&r->progress);
     if (code == PSPLIT_OK && !plan) code = no_plan(diag);
@@ -425,7 +435,7 @@ static psplit_code split(request *r, psplit_diag *diag) {
   if (code == PSPLIT_OK && r->tune.n_rounds) code = tune(r, model, diag);
   const psplit_model *subject = model;
   if (code == PSPLIT_OK) code = begin_training(r, &logger, &subject, diag);
-  if (code == PSPLIT_OK) code = planned_make(&r->plan, subject, r->n_stages, diag, &made);
+  if (code == PSPLIT_OK) code = make_plan(r, subject, r->n_stages, diag, &made);
   const psplit_plan *plan = made.planner ? psplit_planner_plan(made.planner) : NULL;
   if (code == PSPLIT_OK && !plan) code = no_plan(diag);
   /* Until here, unless it tunes, an interrupt may end the program at once: nothing was written. */
@@ -440,7 +450,7 @@ static psplit_code split(request *r, psplit_diag *diag) {
   else if (code == PSPLIT_OK && !r->progress.quiet)
     print_plan(plan, cli_now_s() - start_s);
   if (code == PSPLIT_OK && r->trained && !r->json && !r->progress.quiet)
-    training_report(r->trained, &r->training);
+    code = training_report(r->trained, &r->training, plan, r->n_micro_batches, diag);
   if (code == PSPLIT_OK && r->verify && !r->json && !r->progress.quiet)
     puts("\nverified: the stages together are the model");
   free(manifest);

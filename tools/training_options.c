@@ -1,6 +1,7 @@
 #include "training_options.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 void training_options_init(training_options *options) {
@@ -17,6 +18,14 @@ static bool weights_option(const cli *program, training_options *o, const char *
   int which;
   if (!cli_choice(program, "trained-weights", argument, forms, &which)) return false;
   o->form.weights = which ? PSPLIT_WEIGHTS_INPUT : PSPLIT_WEIGHTS_DEFAULT;
+  return true;
+}
+
+static bool recompute_option(const cli *program, training_options *o, const char *argument) {
+  static const char *const words[] = {"auto", "none", "heavy", "all", NULL};
+  int which;
+  if (!cli_choice(program, "recompute", argument, words, &which)) return false;
+  o->form.recompute = (psplit_recompute)which;
   return true;
 }
 
@@ -40,6 +49,7 @@ bool training_option(const cli *program, training_options *o, int id, const char
     case TRAINING_OPTIMIZER:
       o->form.optimizer = strcmp(argument, "none") == 0 ? NULL : argument;
       return true;
+    case TRAINING_RECOMPUTE: return recompute_option(program, o, argument);
     case TRAINING_WEIGHTS: return weights_option(program, o, argument);
     default: *out_taken = false; return true;
   }
@@ -66,14 +76,59 @@ void training_print(const psplit_training *training) {
   }
 }
 
-void training_report(const psplit_training *training, const training_options *o) {
+static psplit_code print_stages(const psplit_training *training, const psplit_plan *plan,
+                                psplit_diag *diag) {
+  static const char *const recomputes[] = {"?", "none", "heavy", "all"};
+  char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT], d[CLI_TEXT];
+  psplit_training_stage *stages = calloc(plan->n_stages, sizeof *stages);
+  if (!stages) return cli_nomem(diag);
+  const psplit_code code = psplit_training_stages(training, plan, diag, stages);
+  if (code == PSPLIT_OK)
+    printf(
+      "\ntraining, recompute %s\nstage   forward     again  backward      stash of a "
+      "micro-batch\n",
+      recomputes[psplit_training_recompute(training)]);
+  for (uint32_t s = 0; s < plan->n_stages && code == PSPLIT_OK; s++)
+    printf("%5" PRIu32 " %9s %9s %9s %10s\n", s, cli_time(stages[s].forward_ns, a),
+           cli_time(stages[s].again_ns, b), cli_time(stages[s].backward_ns, c),
+           cli_bytes(stages[s].stash_bytes, d));
+  free(stages);
+  return code;
+}
+
+static psplit_code print_schedules(const psplit_training *training, const psplit_plan *plan,
+                                   uint32_t n_micro_batches, psplit_diag *diag) {
+  static const struct {
+    psplit_schedule_kind kind;
+    const char *name;
+  } schedules[] = {{PSPLIT_SCHEDULE_1F1B, "1F1B"}, {PSPLIT_SCHEDULE_FILL_DRAIN, "fill-drain"}};
+  printf("a step of %" PRIu32 " micro-batch%s:", n_micro_batches, n_micro_batches == 1 ? "" : "es");
+  for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++) {
+    psplit_schedule *schedule;
+    char time[CLI_TEXT], bytes[CLI_TEXT];
+    uint64_t most = 0;
+    const psplit_code code =
+      psplit_training_schedule(training, plan, schedules[i].kind, n_micro_batches, diag, &schedule);
+    if (code != PSPLIT_OK) return code;
+    for (uint32_t s = 0; s < plan->n_stages; s++)
+      if (schedule->peak_bytes[s] > most) most = schedule->peak_bytes[s];
+    printf("%s %s %s, bubble %.1f %%, stash %s", i ? ";" : "", schedules[i].name,
+           cli_time(schedule->makespan_ns, time), 100 * schedule->bubble_frac,
+           cli_bytes(most, bytes));
+    psplit_schedule_destroy(schedule);
+  }
+  puts("");
+  return PSPLIT_OK;
+}
+
+static void print_weights(const psplit_training *training, const training_options *o) {
   enum { SHOWN = 6 };
   const psplit_gradient *gradient = psplit_training_gradient(training);
   char name[160];
   uint32_t n = 0, shown = 0;
   for (uint32_t i = 0; i < psplit_gradient_n_trainables(gradient); i++)
     n += !psplit_gradient_trainable(gradient, i).is_input;
-  printf("\ntrains %" PRIu32 " weight%s with %s:", n, n == 1 ? "" : "s",
+  printf("trains %" PRIu32 " weight%s with %s:", n, n == 1 ? "" : "s",
          o->form.optimizer ? o->form.optimizer : "no optimizer");
   for (uint32_t i = 0; i < psplit_gradient_n_trainables(gradient) && shown < SHOWN; i++) {
     const psplit_trainable t = psplit_gradient_trainable(gradient, i);
@@ -81,4 +136,12 @@ void training_report(const psplit_training *training, const training_options *o)
     printf("%s %s", shown++ ? "," : "", cli_printable(t.name, name, sizeof name));
   }
   printf("%s\n", n > SHOWN ? ", ... (--print-trainable lists them)" : "");
+}
+
+psplit_code training_report(const psplit_training *training, const training_options *o,
+                            const psplit_plan *plan, uint32_t n_micro_batches, psplit_diag *diag) {
+  psplit_code code = print_stages(training, plan, diag);
+  if (code == PSPLIT_OK) code = print_schedules(training, plan, n_micro_batches, diag);
+  if (code == PSPLIT_OK) print_weights(training, o);
+  return code;
 }

@@ -15,7 +15,8 @@ enum {
   TRAINING_PRINT,
   TRAINING_GRADIENT_OF,
   TRAINING_OPTIMIZER,
-  TRAINING_WEIGHTS
+  TRAINING_WEIGHTS,
+  TRAINING_RECOMPUTE
 };
 
 /* clang-format off */
@@ -34,7 +35,9 @@ enum {
   {TRAINING_OPTIMIZER, "optimizer", "METHOD", \
    "sgd, momentum, adam or adamw (default), with :KEY=VALUE,...; none: no updates"}, \
   {TRAINING_WEIGHTS, "trained-weights", "HOW", \
-   "default (default): inputs with their first value as default; input: plain inputs"}
+   "default (default): inputs with their first value as default; input: plain inputs"}, \
+  {TRAINING_RECOMPUTE, "recompute", "WHAT", \
+   "none, heavy (keep products and convolutions), all, or auto (default): what fits memory"}
 /* clang-format on */
 
 enum { TRAINING_MAX_PATTERNS = 256 };
@@ -56,7 +59,11 @@ bool training_option(const cli *program, training_options *options, int id, cons
 int training_check(const cli *program, const training_options *options);
 /* A line for each trained weight. */
 void training_print(const psplit_training *training);
-/* How many weights are trained, which are the first, and what goes with them: for the report. */
-void training_report(const psplit_training *training, const training_options *options);
+/* What training adds to the report of a plan: times and stash of stages, schedules of a step, and
+ * which weights are trained. */
+PSPLIT_MUST_USE psplit_code training_report(const psplit_training *training,
+                                            const training_options *options,
+                                            const psplit_plan *plan, uint32_t n_micro_batches,
+                                            psplit_diag *diag);
 
 #endif

@@ -44,6 +44,10 @@ psplit_code psplit_i_training_files(const psplit_i_layout *layout, psplit_i_emis
       snprintf(name, sizeof name, "stage%" PRIu32 ".backward.onnx", s);
       PSPLIT_TRY(psplit_i_emission_stage(e, &layout->backward, stage->backward, name));
     }
+    if (stage->n_again) {
+      snprintf(name, sizeof name, "stage%" PRIu32 ".again.onnx", s);
+      PSPLIT_TRY(psplit_i_emission_stage(e, &layout->again, s + 1, name));
+    }
     if (stage->update.n) {
       snprintf(name, sizeof name, "stage%" PRIu32 ".update.onnx", s);
       PSPLIT_TRY(psplit_i_emission_bytes(e, stage->update.bytes, stage->update.n, name));

@@ -8,19 +8,16 @@
 
 #include "training.h"
 
-/* Nodes that the backward model has for the model's constants: they stand before all others. */
-static uint32_t count_constants(const psplit_training *training) {
+uint32_t psplit_i_first_twin(const psplit_training *training) {
   return psplit_i_model_graph(training->backward)->n_nodes -
          psplit_gradient_n_backward_nodes(training->gradient);
 }
 
-/* Stages of the forward split for the nodes of the backward model; constants go to the last of
- * their readers. */
-static void place_nodes(const psplit_i_layout *layout, uint32_t *stage) {
-  const psplit_gradient *gradient = layout->training->gradient;
-  const psplit_i_graph *graph = psplit_i_model_graph(layout->training->backward);
-  const psplit_plan *plan = layout->forward->plan;
-  const uint32_t n_constants = count_constants(layout->training);
+void psplit_i_place_backward(const psplit_training *training, const psplit_plan *plan,
+                             uint32_t *stage) {
+  const psplit_gradient *gradient = training->gradient;
+  const psplit_i_graph *graph = psplit_i_model_graph(training->backward);
+  const uint32_t n_constants = psplit_i_first_twin(training);
   for (uint32_t i = 0; i < graph->n_nodes; i++) {
     const uint32_t n = graph->topo[i];
     if (n < n_constants) continue;
@@ -107,7 +104,7 @@ static psplit_code settle_crossings(psplit_i_layout *layout, psplit_plan_stage *
                                     psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   const psplit_i_graph *graph = psplit_i_model_graph(layout->training->backward);
-  const uint32_t n_constants = count_constants(layout->training);
+  const uint32_t n_constants = psplit_i_first_twin(layout->training);
   psplit_plan *plan = &layout->plan;
   crossings all = {0};
   if (!find_crossings(plan, graph, &all)) PSPLIT_TRY(psplit_i_nomem(diag));
@@ -146,7 +143,7 @@ static psplit_code split_backward(psplit_i_layout *layout, psplit_diag *diag) {
   uint32_t *stage = psplit_i_arena_array(&layout->arena, layout->plan.n_nodes, sizeof *stage);
   psplit_plan_stage *stages;
   if (!stage) return psplit_i_nomem(diag);
-  place_nodes(layout, stage);
+  psplit_i_place_backward(layout->training, layout->forward->plan, stage);
   PSPLIT_TRY(number_stages(layout, stage, diag, &stages));
   PSPLIT_TRY(settle_crossings(layout, stages, diag));
   PSPLIT_TRY(psplit_i_split_init(&layout->backward, model, &layout->plan, &options, diag));
@@ -188,10 +185,33 @@ out:
   return code;
 }
 
+static psplit_code add_again_rim(void *user, uint32_t stage, psplit_i_arena *arena,
+                                 psplit_diag *diag, psplit_i_stage_extra *out) {
+  return psplit_i_again_rim(user, stage - 1, arena, diag, out);
+}
+
+/* A split of the forward model without what is sent: its stages are filled in with the stash. What
+ * goes with stage 0 of a split, initializers that nothing reads, stays in an empty one. */
+static psplit_code begin_again(psplit_i_layout *layout, psplit_diag *diag) {
+  const psplit_i_split *forward = layout->forward;
+  layout->again_extra = (psplit_i_emit_extra){
+    .user = layout, .left_out = layout->training->trained, .stage = add_again_rim};
+  layout->again = (psplit_i_split){
+    .model = forward->model,
+    .graph = forward->graph,
+    .plan = forward->plan,
+    .extra = &layout->again_extra,
+    .boundary = PSPLIT_BOUNDARY_IO,
+    .info_values = forward->info_values,
+    .stages = PSPLIT_NEW(&layout->arena, psplit_i_stage, (size_t)forward->plan->n_stages + 1)};
+  return layout->again.stages ? PSPLIT_OK : psplit_i_nomem(diag);
+}
+
 psplit_code psplit_i_layout_init(psplit_i_layout *layout, const psplit_training *training,
                                  const psplit_i_split *forward, psplit_diag *diag) {
   psplit_code code;
-  *layout = (psplit_i_layout){.training = training, .forward = forward};
+  *layout = (psplit_i_layout){
+    .training = training, .forward = forward, .n_stages = forward->plan->n_stages};
   psplit_i_arena_init(&layout->arena, 0);
   const uint32_t n_trainables = training->gradient->n_trainables;
   layout->stages = PSPLIT_NEW(&layout->arena, psplit_i_training_stage, forward->plan->n_stages);
@@ -200,13 +220,14 @@ psplit_code psplit_i_layout_init(psplit_i_layout *layout, const psplit_training 
   memset(layout->owner, 0xff, n_trainables * sizeof *layout->owner);
   PSPLIT_TRY(split_backward(layout, diag));
   PSPLIT_TRY(make_updates(layout, diag));
+  PSPLIT_TRY(begin_again(layout, diag));
   PSPLIT_TRY(psplit_i_layout_rims(layout, diag));
 out:
   return code;
 }
 
 void psplit_i_layout_fini(psplit_i_layout *layout) {
-  for (uint32_t s = 0; layout->stages && s < layout->forward->plan->n_stages; s++) {
+  for (uint32_t s = 0; layout->stages && s < layout->n_stages; s++) {
     psplit_i_text_fini(&layout->stages[s].update);
     psplit_i_update_ports_fini(&layout->stages[s].update_ports);
   }

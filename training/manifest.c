@@ -1,6 +1,7 @@
 /* The object "training" of pipeline.json: docs/training.md says what it means,
  * docs/manifest.schema.json its form. */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "training.h"
 
@@ -145,36 +146,94 @@ static void write_stash(const psplit_i_layout *layout, const psplit_i_training_s
   const psplit_gradient *gradient = layout->training->gradient;
   open_list(json, "stash");
   for (uint32_t i = 0; i < stage->n_stash; i++) {
-    const psplit_i_bvalue *value =
-      &gradient->b.values.items[gradient->stashed.items[stage->stash[i].index]];
+    const psplit_i_stash *entry = &stage->stash[i];
+    const psplit_i_vtype *type = psplit_i_shapes_type(gradient->shapes, entry->value);
     open_row(json);
-    key_string(json, "name", stage->stash[i].name);
-    key_string(json, "tensor", value->name);
-    if (value->origin == PSPLIT_ORIGIN_SHAPE) {
+    key_string(json, "name", entry->name);
+    key_string(json, "tensor", entry->tensor);
+    if (entry->is_shape) {
       key_string(json, "dtype", "int64");
       psplit_i_json_key(json, "shape");
       psplit_i_json_open(json, '[');
-      psplit_i_json_int(json, psplit_i_shapes_type(gradient->shapes, value->index)->rank);
+      psplit_i_json_int(json, type->rank);
       psplit_i_json_close(json, ']');
     } else {
-      write_type(json, gradient->shapes, psplit_i_shapes_type(gradient->shapes, value->index));
+      write_type(json, gradient->shapes, type);
     }
     close_row(json);
   }
   psplit_i_json_close(json, ']');
 }
 
-static void write_backward_input(const psplit_i_layout *layout, const psplit_i_port *port,
-                                 psplit_i_json *json) {
+/* --- what is computed again --- */
+
+static void write_input(psplit_i_json *json, const char *name, const char *from) {
+  open_row(json);
+  key_string(json, "name", name);
+  key_string(json, "from", from);
+  close_row(json);
+}
+
+static void write_again(const psplit_i_layout *layout, uint32_t s, psplit_i_json *json) {
+  const psplit_i_training_stage *stage = &layout->stages[s];
+  const psplit_i_stage *again = &layout->again.stages[s + 1];
+  const psplit_i_value *values = layout->forward->graph->values;
+  psplit_i_json_key(json, "again");
+  if (!stage->n_again) {
+    psplit_i_json_null(json);
+    return;
+  }
+  psplit_i_json_open(json, '{');
+  key_file(json, s, "again");
+  key_uint(json, "nodes", again->n_nodes);
+  open_list(json, "inputs");
+  for (uint32_t i = 0; i < again->n_inputs; i++) write_input(json, again->inputs[i].name, "model");
+  for (uint32_t i = 0; i < stage->n_again_weights; i++)
+    write_input(json, trainable_name(layout, stage->again_weights[i]), "weights");
+  for (uint32_t i = 0; i < stage->n_again_stash; i++)
+    write_input(json, values[stage->again_stash[i]].name, "stash");
+  psplit_i_json_close(json, ']');
+  open_list(json, "outputs");
+  for (uint32_t i = 0; i < stage->n_again; i++) {
+    open_row(json);
+    key_string(json, "name", values[stage->again[i]].name);
+    psplit_i_json_key(json, "to");
+    psplit_i_json_open(json, '[');
+    psplit_i_json_string(json, "backward");
+    psplit_i_json_close(json, ']');
+    close_row(json);
+  }
+  psplit_i_json_close(json, ']');
+  psplit_i_json_close(json, '}');
+}
+
+static int compare_numbers(const void *a, const void *b) {
+  const uint32_t *x = a, *y = b;
+  return *x < *y ? -1 : *x > *y;
+}
+
+/* Whether an input of a stage's backward pass comes from what is computed again. */
+static bool comes_again(const psplit_i_layout *layout, uint32_t s, psplit_i_feeding feed) {
+  const psplit_gradient *gradient = layout->training->gradient;
+  const psplit_i_training_stage *stage = &layout->stages[s];
+  if (feed.kind != PSPLIT_FEED_STASH || !stage->n_again) return false;
+  const psplit_i_bvalue *value = &gradient->b.values.items[gradient->stashed.items[feed.index]];
+  return value->origin != PSPLIT_ORIGIN_SHAPE &&
+         bsearch(&value->index, stage->again, stage->n_again, sizeof value->index, compare_numbers);
+}
+
+static void write_backward_input(const psplit_i_layout *layout, uint32_t s,
+                                 const psplit_i_port *port, psplit_i_json *json) {
   static const char *const feeds[] = {[PSPLIT_FEED_DATA] = "model",
                                       [PSPLIT_FEED_LOSS] = "loss",
                                       [PSPLIT_FEED_WEIGHT] = "weights",
                                       [PSPLIT_FEED_BEFORE] = "before",
                                       [PSPLIT_FEED_STASH] = "stash"};
+  const psplit_i_feeding feed = layout->training->feeds[port->value];
   open_row(json);
   key_string(json, "name", port->name);
   if (port->model)
-    key_string(json, "from", feeds[layout->training->feeds[port->value].kind]);
+    key_string(json, "from", comes_again(layout, s, feed) ? "again" : feeds[feed.kind]);
   else
     key_uint(json, "from", layout->stage_of[layout->plan.transfers[port->transfer].from]);
   close_row(json);
@@ -210,7 +269,7 @@ static void write_backward(const psplit_i_layout *layout, uint32_t s, psplit_i_j
   key_uint(json, "nodes", backward->n_nodes);
   open_list(json, "inputs");
   for (uint32_t i = 0; i < backward->n_inputs; i++)
-    write_backward_input(layout, &backward->inputs[i], json);
+    write_backward_input(layout, s, &backward->inputs[i], json);
   psplit_i_json_close(json, ']');
   open_list(json, "outputs");
   for (uint32_t o = 0; o < backward->n_outputs; o++)
@@ -255,10 +314,23 @@ static void write_names(const psplit_i_layout *layout, const char *key, const ui
   psplit_i_json_close(json, ']');
 }
 
-static void write_stage(const psplit_i_layout *layout, uint32_t s, psplit_i_json *json) {
+static void key_int(psplit_i_json *json, const char *key, int64_t value) {
+  psplit_i_json_key(json, key);
+  psplit_i_json_int(json, value);
+}
+
+/* As planned; `times` NULL: the plan did not count them. */
+static void write_stage(const psplit_i_layout *layout, uint32_t s,
+                        const psplit_training_stage *times, psplit_i_json *json) {
   const psplit_i_training_stage *stage = &layout->stages[s];
   psplit_i_json_open(json, '{');
   key_uint(json, "index", s);
+  if (times) {
+    key_int(json, "forward_ns", times->forward_ns);
+    key_int(json, "again_ns", times->again_ns);
+    key_int(json, "backward_ns", times->backward_ns);
+    key_uint(json, "stash_bytes", times->stash_bytes);
+  }
   write_names(layout, "weights", stage->weights, stage->n_weights, json);
   psplit_i_json_key(json, "first_weights");
   if (layout->training->weights == PSPLIT_WEIGHTS_INPUT && stage->n_owned) {
@@ -269,9 +341,24 @@ static void write_stage(const psplit_i_layout *layout, uint32_t s, psplit_i_json
     psplit_i_json_null(json);
   }
   write_stash(layout, stage, json);
+  write_again(layout, s, json);
   write_backward(layout, s, json);
   write_update(layout, s, json);
   psplit_i_json_close(json, '}');
+}
+
+static void write_stages(const psplit_i_layout *layout, psplit_i_json *json) {
+  const psplit_plan *plan = layout->forward->plan;
+  psplit_diag not_counted = {0};
+  psplit_training_stage *times = calloc(plan->n_stages, sizeof *times);
+  if (!times) json->out->failed = true;
+  const bool counted =
+    times && psplit_training_stages(layout->training, plan, &not_counted, times) == PSPLIT_OK;
+  open_list(json, "stages");
+  for (uint32_t s = 0; s < plan->n_stages; s++)
+    write_stage(layout, s, counted ? &times[s] : NULL, json);
+  psplit_i_json_close(json, ']');
+  free(times);
 }
 
 static void write_transfers(const psplit_i_layout *layout, psplit_i_json *json) {
@@ -290,17 +377,20 @@ static void write_transfers(const psplit_i_layout *layout, psplit_i_json *json) 
 }
 
 void psplit_i_training_json(const psplit_i_layout *layout, psplit_i_json *json) {
+  static const char *const recomputes[] = {[PSPLIT_RECOMPUTE_AUTO] = "auto",
+                                           [PSPLIT_RECOMPUTE_NONE] = "none",
+                                           [PSPLIT_RECOMPUTE_HEAVY] = "heavy",
+                                           [PSPLIT_RECOMPUTE_ALL] = "all"};
   const psplit_training *training = layout->training;
   psplit_i_json_key(json, "training");
   psplit_i_json_open(json, '{');
   write_loss(layout, json);
   key_string(json, "weight_form", training->weights == PSPLIT_WEIGHTS_INPUT ? "input" : "default");
   key_string(json, "optimizer", training->optimizer);
+  key_string(json, "recompute", recomputes[training->recompute]);
   write_weights(layout, json);
   write_input_gradients(layout, json);
-  open_list(json, "stages");
-  for (uint32_t s = 0; s < layout->forward->plan->n_stages; s++) write_stage(layout, s, json);
-  psplit_i_json_close(json, ']');
+  write_stages(layout, json);
   write_transfers(layout, json);
   psplit_i_json_close(json, '}');
 }

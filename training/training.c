@@ -66,6 +66,9 @@ static psplit_code take_form(psplit_training *training, const psplit_training_fo
   psplit_i_text update = {0};
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_training_form, form, &taken, diag));
   training->weights = taken.weights;
+  training->asked = taken.recompute;
+  training->recompute =
+    taken.recompute == PSPLIT_RECOMPUTE_AUTO ? PSPLIT_RECOMPUTE_NONE : taken.recompute;
   if (!taken.optimizer) return PSPLIT_OK;
   training->optimizer =
     psplit_i_arena_strndup(&training->arena, taken.optimizer, strlen(taken.optimizer));
@@ -78,20 +81,17 @@ out:
   return code;
 }
 
-/* Which initializers become plain inputs. */
-static psplit_code leave_out(psplit_training *training, psplit_diag *diag) {
+static psplit_code mark_trained(psplit_training *training, psplit_diag *diag) {
   const psplit_gradient *gradient = training->gradient;
-  if (training->weights == PSPLIT_WEIGHTS_DEFAULT) {
-    if (psplit_i_model_ir_version(gradient->model) >= 4) return PSPLIT_OK;
+  if (training->weights == PSPLIT_WEIGHTS_DEFAULT && psplit_i_model_ir_version(gradient->model) < 4)
     return psplit_i_fail_about(
       diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(WEIGHT_INPUTS),
       "the model is of an IR version before 4, where runtimes take initializers as constants even "
       "if they are inputs");
-  }
-  training->left_out = PSPLIT_NEW(&training->arena, bool, gradient->b.forward->n_values);
-  if (!training->left_out) return psplit_i_nomem(diag);
+  training->trained = PSPLIT_NEW(&training->arena, bool, gradient->b.forward->n_values);
+  if (!training->trained) return psplit_i_nomem(diag);
   for (uint32_t i = 0; i < gradient->n_trainables; i++)
-    if (!gradient->trainables[i].is_input) training->left_out[gradient->trainables[i].value] = true;
+    if (!gradient->trainables[i].is_input) training->trained[gradient->trainables[i].value] = true;
   return PSPLIT_OK;
 }
 
@@ -104,10 +104,11 @@ psplit_code psplit_training_create(const psplit_model *model,
   psplit_training *training = calloc(1, sizeof *training);
   if (!training) return psplit_i_nomem(diag);
   psplit_i_arena_init(&training->arena, 0);
+  psplit_i_arena_init(&training->times.arena, 0);
   summed.accumulate = true;
   PSPLIT_TRY(psplit_gradient_create(model, &summed, logger, diag, &training->gradient));
   PSPLIT_TRY(take_form(training, form, diag));
-  PSPLIT_TRY(leave_out(training, diag));
+  PSPLIT_TRY(mark_trained(training, diag));
   PSPLIT_TRY(open_backward(training, diag));
   PSPLIT_TRY(index_ports(training, diag));
   *out_training = training;
@@ -119,6 +120,7 @@ out:
 
 void psplit_training_destroy(psplit_training *training) {
   if (!training) return;
+  psplit_i_times_fini(&training->times);
   psplit_model_close(training->backward);
   psplit_gradient_destroy(training->gradient);
   psplit_i_arena_fini(&training->arena);
@@ -131,6 +133,10 @@ const psplit_model *psplit_training_model(const psplit_training *training) {
 
 const psplit_gradient *psplit_training_gradient(const psplit_training *training) {
   return training->gradient;
+}
+
+psplit_recompute psplit_training_recompute(const psplit_training *training) {
+  return training->recompute;
 }
 
 /* --- a plan to files --- */
@@ -152,8 +158,10 @@ static psplit_code add_files(void *user, psplit_i_emission *emission) {
 static void add_members(void *user, psplit_i_json *json) { psplit_i_training_json(user, json); }
 
 static psplit_i_emit_extra extra_of(psplit_i_layout *layout) {
+  const psplit_training *training = layout->training;
+  const bool plain = training->weights == PSPLIT_WEIGHTS_INPUT;
   return (psplit_i_emit_extra){.user = layout,
-                               .left_out = layout->training->left_out,
+                               .left_out = plain ? training->trained : NULL,
                                .begin = begin,
                                .stage = add_rim,
                                .files = add_files,

@@ -1,12 +1,14 @@
 /* training/: a plan and the backward pass of its model to files that train in stages.
  *
  *   training.c  the backward pass as a model of its own, opened like any other
+ *   plan.c      plans that count the backward pass
  *   layout.c    which stage has which backward node, and where each of its inputs comes from
- *   rim.c       what a stage's forward file gives and takes besides
+ *   recompute.c what is kept, and what computed again
+ *   rim.c       what a stage's forward file gives and takes besides, and what computes again
  *   files.c     stageI.backward.onnx, stageI.update.onnx, stageI.weights.onnx
  *   manifest.c  the object "training" of pipeline.json
  * The backward pass is split like a model: its plan is the forward plan mirrored, and emit/ checks
- * and writes its stages. Sees gradient/ and emit/. */
+ * and writes its stages. Sees gradient/, emit/ and passes/. */
 #ifndef PSPLIT_TRAINING_TRAINING_H
 #define PSPLIT_TRAINING_TRAINING_H
 
@@ -29,6 +31,19 @@ typedef struct psplit_i_feeding {
   uint32_t index;
 } psplit_i_feeding;
 
+/* Of the last plan made. */
+typedef struct psplit_i_times {
+  psplit_i_arena arena;
+  uint32_t n_stages, n_forward, n_backward; /* nodes; 0 stages: there is no plan */
+  int64_t *forward_ns;                      /* [n_stages][n_forward] */
+  int64_t *backward_ns;                     /* [n_stages][n_backward] */
+  uint8_t *again;                           /* [n_forward] 1: computed again */
+  psplit_devices *own_devices, *devices;    /* `devices`: seen both ways */
+  psplit_planner_training load;
+} psplit_i_times;
+
+void psplit_i_times_fini(psplit_i_times *times);
+
 struct psplit_training {
   psplit_i_arena arena;
   psplit_gradient *gradient;
@@ -36,23 +51,33 @@ struct psplit_training {
   psplit_i_feeding *feeds;    /* [values of backward] of its inputs */
   uint32_t *output_trainable; /* [values of backward] of its outputs: the trainable */
   psplit_weight_form weights;
-  const char *optimizer; /* or NULL */
-  bool *left_out;        /* [values of the model] initializers that no stage holds; or NULL */
+  const char *optimizer;             /* or NULL */
+  psplit_recompute asked, recompute; /* recompute: not AUTO */
+  psplit_i_times times;
+  bool *trained; /* [values of the model] weights that are trained */
 };
 
 /* --- layout --- */
 
-/* A value that the backward pass of a stage reads and its forward file gives. */
+/* A value, or the shape of one, that a stage keeps for its backward pass. */
 typedef struct psplit_i_stash {
-  uint32_t index;   /* of the gradient's stash */
-  const char *name; /* input or output of stageI.onnx */
-  bool added;       /* the output is there for this alone */
+  uint32_t value;
+  bool is_shape;
+  const char *tensor; /* as what comes after calls it */
+  const char *name;   /* input or output of stageI.onnx */
+  bool added;         /* the output is there for this alone */
 } psplit_i_stash;
 
 typedef struct psplit_i_training_stage {
   uint32_t backward; /* stage of the backward split, or PSPLIT_NONE */
   const psplit_i_stash *stash;
   uint32_t n_stash;
+  const uint32_t *again;       /* values that stageI.again.onnx makes for it, ascending */
+  uint32_t n_again;            /* 0: there is no such file */
+  const uint32_t *again_stash; /* values that it reads of the stash, ascending */
+  uint32_t n_again_stash;
+  const uint32_t *again_weights; /* trainables that it reads, ascending */
+  uint32_t n_again_weights;
   const uint32_t *weights; /* trainables that stageI.onnx takes, ascending */
   uint32_t n_weights;
   const uint32_t *owned; /* trainables whose first values it holds, ascending */
@@ -65,15 +90,25 @@ typedef struct psplit_i_training_stage {
 
 typedef struct psplit_i_layout {
   const psplit_training *training;
-  const psplit_i_split *forward;
+  const psplit_i_split *forward; /* only as long as the split is written */
+  uint32_t n_stages;             /* of it */
   psplit_i_arena arena;
   psplit_plan plan; /* of the backward model, stages in the order in which they run */
   bool has_split;
   psplit_i_split backward;
+  psplit_i_split again; /* what is computed again; stage I of the forward split is its I + 1 */
+  psplit_i_emit_extra again_extra;
   uint32_t *stage_of; /* [plan.n_stages] of the backward split: its stage in the forward one */
   psplit_i_training_stage *stages; /* [forward->plan->n_stages] */
   uint32_t *owner;                 /* [n_trainables] stage, or PSPLIT_NONE: no stage reads it */
 } psplit_i_layout;
+
+/* First node of the backward model that has a twin: before it stand the model's constants. */
+uint32_t psplit_i_first_twin(const psplit_training *training);
+/* Stages of `plan` for the nodes of the backward model; constants go to the last of their readers.
+ * out_stage[nodes of the backward model]. */
+void psplit_i_place_backward(const psplit_training *training, const psplit_plan *plan,
+                             uint32_t *out_stage);
 
 /* Errors: UNSUPPORTED, NOMEM, INTERNAL (a backward node without a value that it reads). */
 PSPLIT_MUST_USE psplit_code psplit_i_layout_init(psplit_i_layout *layout,
@@ -81,10 +116,37 @@ PSPLIT_MUST_USE psplit_code psplit_i_layout_init(psplit_i_layout *layout,
                                                  const psplit_i_split *forward, psplit_diag *diag);
 void psplit_i_layout_fini(psplit_i_layout *layout);
 
+/* --- recomputation --- */
+
+typedef enum psplit_i_fate {
+  PSPLIT_FATE_NONE,  /* not needed */
+  PSPLIT_FATE_GIVEN, /* an input or a constant of the model */
+  PSPLIT_FATE_KEPT,
+  PSPLIT_FATE_AGAIN
+} psplit_i_fate;
+
+/* What becomes of values; arrays are the caller's, zero before. */
+typedef struct psplit_i_fates {
+  const psplit_i_graph *graph;
+  psplit_recompute how; /* not AUTO */
+  const bool *made;     /* [n_values] what is not made here is received; NULL: all is made */
+  uint8_t *value;       /* [n_values] psplit_i_fate */
+  uint8_t *again;       /* [n_nodes] 1: computed again */
+} psplit_i_fates;
+
+/* Decides how wanted[n] are had when the backward pass comes. O(values that are met). */
+PSPLIT_MUST_USE psplit_code psplit_i_fates_settle(psplit_i_fates *fates, const uint32_t *wanted,
+                                                  size_t n, psplit_diag *diag);
+
 /* The forward file's rim: fills layout->stages[..].stash, weights. */
 PSPLIT_MUST_USE psplit_code psplit_i_layout_rims(psplit_i_layout *layout, psplit_diag *diag);
 /* What stageI.onnx has besides the model's. */
 PSPLIT_MUST_USE psplit_code psplit_i_stage_rim(const psplit_i_layout *layout, uint32_t stage,
+                                               psplit_i_arena *arena, psplit_diag *diag,
+                                               psplit_i_stage_extra *out);
+
+/* The same for stage I + 1 of layout->again. */
+PSPLIT_MUST_USE psplit_code psplit_i_again_rim(const psplit_i_layout *layout, uint32_t stage,
                                                psplit_i_arena *arena, psplit_diag *diag,
                                                psplit_i_stage_extra *out);
 

@@ -3,15 +3,18 @@
  *
  *   psplit_training_create   a model and what is minimised (psplit/gradient.h)
  *   psplit_training_model    what is to be planned: the model with its loss
- *   psplit_training_emit     a plan of it to a directory
+ *   psplit_training_plan     a plan that counts backward passes, stash and updates; or any other
+ *   psplit_training_emit     a plan to a directory
  * Files of a stage: stageI.onnx, as psplit_emit writes it, with trained weights as inputs and the
- * stash among its outputs; stageI.backward.onnx; stageI.update.onnx; docs/training.md says how they
+ * stash among its outputs; stageI.again.onnx, what is computed again; stageI.backward.onnx;
+ * stageI.update.onnx; docs/training.md says how they
  * go together, and pipeline.json, object "training", says it of the files at hand. */
 #ifndef PSPLIT_TRAINING_H
 #define PSPLIT_TRAINING_H
 
 #include <psplit/emit.h>
 #include <psplit/gradient.h>
+#include <psplit/passes.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,13 +22,22 @@ extern "C" {
 
 typedef struct psplit_training psplit_training;
 
+/* What of the values that backward passes read is kept, and what computed again before them. */
+typedef enum psplit_recompute {
+  PSPLIT_RECOMPUTE_AUTO,  /* the first of the following that fits into the devices' memory */
+  PSPLIT_RECOMPUTE_NONE,  /* all is kept */
+  PSPLIT_RECOMPUTE_HEAVY, /* results of products, convolutions and the like are kept */
+  PSPLIT_RECOMPUTE_ALL    /* what a stage is given is kept, and what no function of it */
+} psplit_recompute;
+
 typedef struct psplit_training_form {
   size_t struct_size; /* set by psplit_training_form_init() */
   /* DEFAULT: the stages hold the first values of weights. INPUT: they do not, and each
    * stageI.weights.onnx, a model without inputs, gives those of the weights that its stage updates.
    */
   psplit_weight_form weights;
-  const char *optimizer; /* as of psplit_gradient_write_update; NULL: no stageI.update.onnx */
+  const char *optimizer;      /* as of psplit_gradient_write_update; NULL: no stageI.update.onnx */
+  psplit_recompute recompute; /* AUTO is NONE for plans that are not psplit_training_plan's */
 } psplit_training_form;
 
 /* The defaults: everything 0 or NULL. */
@@ -47,6 +59,36 @@ PSPLIT_API void psplit_training_destroy(psplit_training *training);
 PSPLIT_API const psplit_model *psplit_training_model(const psplit_training *training);
 /* What is trained, and what all gradients are multiplied by. */
 PSPLIT_API const psplit_gradient *psplit_training_gradient(const psplit_training *training);
+
+/* Makes a planner for psplit_training_model and runs the pipeline (NULL: the default one): with the
+ * times of the backward pass, by the cost pass over the backward model itself, with every tensor
+ * that crosses counted twice, and with stash, gradients and the optimizer's state in memory. Where
+ * `recompute` is AUTO it becomes the first way that fits. `training` belongs to the last plan made
+ * so, and outlives the planner, the caller's; so do the options' devices. Errors: those of
+ * psplit_planner_create and psplit_planner_run. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_training_plan(psplit_training *training,
+                                                            const psplit_planner_options *options,
+                                                            const char *pipeline, psplit_diag *diag,
+                                                            psplit_planner **out_planner);
+
+/* What a stage does for one micro-batch, ns, and what it keeps between forward and backward. */
+typedef struct psplit_training_stage {
+  int64_t forward_ns, again_ns, backward_ns;
+  uint64_t stash_bytes;
+} psplit_training_stage;
+
+/* Of a plan that psplit_training_plan's planner made: out_stages[n_stages]. Errors: USAGE, NOMEM.
+ */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_training_stages(const psplit_training *training,
+                                                              const psplit_plan *plan,
+                                                              psplit_diag *diag,
+                                                              psplit_training_stage *out_stages);
+/* A step of such a plan: FILL_DRAIN or 1F1B. Errors: those of psplit_schedule_simulate too. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_training_schedule(
+  const psplit_training *training, const psplit_plan *plan, psplit_schedule_kind kind,
+  uint32_t n_micro_batches, psplit_diag *diag, psplit_schedule **out_schedule);
+/* How it computes again: not AUTO. */
+PSPLIT_API psplit_recompute psplit_training_recompute(const psplit_training *training);
 
 /* psplit_emit and psplit_manifest with the files of training. A node of the backward pass stands in
  * the stage of the node that it was made for, and sums of gradients in the first stage that has a

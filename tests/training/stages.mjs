@@ -134,17 +134,18 @@ async function examine(name) {
   run(model, '-k', '1', '-o', one, ...options);
   await checkWhole(name, model, expected.loss, one, data);
   const whole = (await train(one, batches)).results;
-  const cases = [[2, 'io'], [3, 'sendrecv'], [4, 'io'], ...[11, 12, 13].map((seed, i) => [2 + i, 'io', seed])];
-  for (const [k, boundary, seed] of cases) {
-    const dir = join(work, `${name}-${k}-${boundary}`);
+  const cases = [[1, 'heavy'], [1, 'all'], [2, 'none', 'io'], [3, 'heavy'], [4, 'all', 'io'], [2, 'heavy', 'io', 11],
+    [3, 'all', 'sendrecv', 12], [4, 'none', 'io', 13], [4, 'heavy', 'sendrecv', 14]];
+  for (const [k, recompute, boundary = 'sendrecv', seed] of cases) {
+    const dir = join(work, `${name}-${k}`);
     const cuts = seed ? ['--costs', randomCosts(model, seed), '--passes', 'infer-shapes,cost,mark,partition'] : [];
-    run(model, '-k', String(k), '-o', dir, '--boundary', boundary, ...options, ...cuts);
+    run(model, '-k', String(k), '-o', dir, '--boundary', boundary, '--recompute', recompute, ...options, ...cuts);
     const { results, stages } = await train(dir, batches);
     const problems = compare(whole, results);
     if (!valid(stages.manifest)) problems.push(...valid.errors.slice(0, 3).map((each) => `${each.instancePath} ${each.message}`));
-    tap.none(problems, `${name}: ${k} stages, ${boundary}${seed ? `, costs ${seed}` : ''}: ` +
+    tap.none(problems, `${name}: ${k} stages, ${boundary}, recompute ${recompute}${seed ? `, costs ${seed}` : ''}: ` +
       `${stages.training.weights.length} weights, ${stages.manifest.transfers.length} tensors forward, ` +
-      `${stages.training.transfers.length} back`);
+      `${stages.training.transfers.length} back, ${stages.stages.flatMap(({ stash }) => stash).length} kept`);
   }
 }
 

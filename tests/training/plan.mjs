@@ -1,0 +1,97 @@
+// What a plan for training counts: node plan.mjs SPLIT
+//
+// Models are written here. Held: compute is forward, again and backward; weights count their gradient
+// and the optimizer's state; what crosses counts twice; memory is the sum of its parts with a stash for
+// each micro-batch in flight; less memory makes it compute again, and what does not fit says so.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Tap } from '../e2e/tap.mjs';
+import { model, node, random, tensor, value } from '../gradient/onnx.mjs';
+
+const [split] = process.argv.slice(2);
+const tap = new Tap();
+const work = mkdtempSync(join(tmpdir(), 'psplit-plan-'));
+process.on('exit', () => rmSync(work, { recursive: true, force: true }));
+
+// A chain of products, each with a bias and two functions.
+const WIDTH = 256, BATCH = 64, DEPTH = 8, FLOAT = 4;
+function chain() {
+  const next = random(5), nodes = [], initializers = {};
+  const numbers = (...dims) => tensor('float32', dims,
+    Array.from({ length: dims.reduce((a, b) => a * b, 1) }, () => next() - 0.5));
+  for (let i = 0; i < DEPTH; i++) {
+    initializers[`w${i}`] = numbers(WIDTH, WIDTH);
+    initializers[`b${i}`] = numbers(WIDTH);
+    nodes.push(node('MatMul', [i ? `y${i - 1}` : 'x', `w${i}`], [`p${i}`]),
+      node('Add', [`p${i}`, `b${i}`], [`s${i}`]), node('Sigmoid', [`s${i}`], [`t${i}`]), node('Tanh', [`t${i}`], [`y${i}`]));
+  }
+  return model({ nodes, initializers, inputs: [value('x', 'float32', [BATCH, WIDTH])],
+    outputs: [value(`y${DEPTH - 1}`, 'float32', [BATCH, WIDTH])] });
+}
+const file = join(work, 'chain.onnx');
+writeFileSync(file, chain());
+
+const link = { latency_ns: 10000, bytes_per_second: 1e9 };
+function devices(n, memory) {
+  const path = join(work, `devices-${n}-${memory}.json`);
+  writeFileSync(path, JSON.stringify({ devices: Array.from({ length: n }, (_, i) =>
+    ({ name: `d${i}`, preset: 'cpu', ...(memory ? { memory_bytes: memory } : {}) })), topology: { same_host: link } }));
+  return path;
+}
+
+function run(...args) {
+  const done = spawnSync(split, [file, '--plan-only', '--json', '--depth', '0', ...args], { encoding: 'utf8' });
+  return done.status === 0 ? JSON.parse(done.stdout) : { status: done.status ?? done.signal, error: done.stderr };
+}
+const training = ['--training', '--loss', 'mse:target=t', '--trained-weights', 'input'];
+const sum = (list) => list.reduce((a, b) => a + b, 0);
+const weightBytes = (WIDTH * WIDTH + WIDTH) * DEPTH * FLOAT;
+
+for (const [optimizer, copies] of [['none', 2], ['sgd', 2], ['momentum', 3], ['adamw', 4]]) {
+  const got = run('-k', '1', ...training, '--optimizer', optimizer).stages[0].weight_bytes;
+  const constants = run('-k', '1').stages[0].weight_bytes;
+  tap.ok(constants === weightBytes && got === copies * weightBytes, `${optimizer} holds ${copies} times the weights`,
+    `${got} bytes, ${constants} without training`);
+}
+const asDefault = run('-k', '1', ...training.slice(0, 3), '--optimizer', 'sgd').stages[0].weight_bytes;
+tap.ok(asDefault === 3 * weightBytes, 'a default is held besides', asDefault);
+
+const plain = run('-k', '4', '--devices', devices(4));
+const trained = run('-k', '4', '--devices', devices(4), ...training);
+for (const recompute of ['none', 'heavy', 'all']) {
+  const { stages, training: { stages: parts, recompute: said }, plan } = run('-k', '4', '--devices', devices(4), ...training,
+    '--recompute', recompute);
+  const problems = said === recompute ? [] : [`recompute ${said}`];
+  stages.forEach((stage, s) => {
+    const { forward_ns: f, again_ns: a, backward_ns: b, stash_bytes: stash } = parts[s];
+    if (stage.compute_ns !== f + a + b) problems.push(`stage ${s}: computes ${stage.compute_ns}, not ${f} + ${a} + ${b}`);
+    if ((recompute === 'none') !== (a === 0)) problems.push(`stage ${s}: again ${a}`);
+    if (!(b > 1.5 * f && b < 3 * f)) problems.push(`stage ${s}: forward ${f}, backward ${b}`);
+    const memory = stage.weight_bytes + stage.peak_activation_bytes + stage.buffer_bytes + stage.workspace_bytes;
+    if (stage.memory_bytes !== memory + stash * (4 - s)) problems.push(`stage ${s}: memory ${stage.memory_bytes}`);
+  });
+  if (plan.lower_bound_ns > plan.bottleneck_ns) problems.push('the bound is above the plan');
+  tap.none(problems, `recompute ${recompute}: times and memory are the sums of their parts`);
+}
+const crossing = (manifest) => sum(manifest.stages.map(({ recv_ns, send_ns }) => recv_ns + send_ns)) / manifest.transfers.length;
+const once = link.latency_ns + (BATCH * WIDTH * FLOAT) / link.bytes_per_second * 1e9;
+tap.ok(Math.abs(crossing(plain) - 2 * once) < 4 && Math.abs(crossing(trained) - 4 * once) < 8,
+  'a tensor that crosses counts on its way and on its way back', `${crossing(plain)}, ${crossing(trained)}`);
+
+const stashes = ['none', 'heavy', 'all'].map((each) => run('-k', '2', ...training, '--recompute', each).training.stages
+  .map(({ stash_bytes }) => stash_bytes));
+tap.ok(sum(stashes[0]) > sum(stashes[1]) && sum(stashes[1]) > sum(stashes[2]), 'heavy keeps less than none, all less than heavy',
+  JSON.stringify(stashes));
+
+const needs = ['none', 'heavy', 'all'].map((each) =>
+  Math.max(...run('-k', '2', ...training, '--recompute', each).stages.map(({ memory_bytes }) => memory_bytes)));
+['none', 'heavy', 'all'].forEach((expected, i) => {
+  const { training: got, stages, error } = run('-k', '2', '--devices', devices(2, needs[i]), ...training);
+  tap.ok(got?.recompute === expected && stages.every(({ memory_bytes }) => memory_bytes <= needs[i]),
+    `${needs[i]} bytes a device: recompute ${expected}`, error ?? got?.recompute);
+});
+const small = run('-k', '2', '--devices', devices(2, Math.round(needs[2] / 4)), ...training);
+tap.ok(small.status === 7 && /^error: memory: /m.test(small.error), 'what does not fit is told', small.error);
+tap.done();
