@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "batch_norm.h"
 #include "differentiate.h"
 #include "loss.h"
 #include "model.h"
@@ -47,6 +48,7 @@ static psplit_code open_with_loss(psplit_gradient *gradient, const psplit_model 
   psplit_code code;
   psplit_i_shapes *shapes = NULL;
   psplit_i_text fields = {0};
+  psplit_i_node_edits edits = {0};
   psplit_i_skeleton skeleton = {0};
   const char *loss = options->loss_output;
   if (!options->loss == !loss)
@@ -61,12 +63,16 @@ static psplit_code open_with_loss(psplit_gradient *gradient, const psplit_model 
     add_output(shapes, value, &fields);
   }
   if (fields.failed) PSPLIT_TRY(psplit_i_nomem(diag));
-  PSPLIT_TRY(psplit_i_skeleton_edit(model, NULL, 0, fields.bytes, fields.n, diag, &skeleton));
+  psplit_i_say_inference_export(psplit_i_model_graph(model), options->batch_norm, logger);
+  PSPLIT_TRY(psplit_i_batch_norm_edits(model, options->batch_norm, &gradient->arena, diag, &edits));
+  PSPLIT_TRY(
+    psplit_i_skeleton_edit(model, edits.items, edits.n, fields.bytes, fields.n, diag, &skeleton));
   PSPLIT_TRY(psplit_i_model_rebuild(model, &skeleton, 0, diag, &gradient->model));
   PSPLIT_TRY(psplit_i_shapes_create(psplit_i_model_graph(gradient->model), NULL, 0, logger, diag,
                                     &gradient->shapes));
   gradient->loss = psplit_i_graph_find_value(psplit_i_model_graph(gradient->model), loss);
 out:
+  psplit_i_vec_fini(&edits);
   psplit_i_text_fini(&fields);
   psplit_i_shapes_destroy(shapes);
   return code;

@@ -8,6 +8,7 @@
  *   backward.h        the graph under construction
  *   differentiate.h   need analysis, the walk over nodes, sums of contributions
  *   rule.h            what a rule sees and calls; rules.def and rules_*.c: one rule an operator
+ *   batch_norm.h      batch normalisation as it is to be trained
  *   loss.h            the nodes of a loss, put to the model's end
  *   weights.h         which initializers are trained
  *   write.h           graphs to files

@@ -16,7 +16,8 @@ enum {
   TRAINING_GRADIENT_OF,
   TRAINING_OPTIMIZER,
   TRAINING_WEIGHTS,
-  TRAINING_RECOMPUTE
+  TRAINING_RECOMPUTE,
+  TRAINING_BATCH_NORM
 };
 
 /* clang-format off */
@@ -30,6 +31,8 @@ enum {
    "train the weights whose name matches (repeatable); default: parameters of operators"}, \
   {TRAINING_FREEZE, "freeze", "PATTERN", "do not train those whose name matches (repeatable)"}, \
   {TRAINING_PRINT, "print-trainable", NULL, "print what would be trained, and stop"}, \
+  {TRAINING_BATCH_NORM, "batch-norm", "HOW", \
+   "train, by the batch, or frozen, by the model's statistics; default: as each node says"}, \
   {TRAINING_GRADIENT_OF, "gradient-of", "INPUT", \
    "give the gradient of an input as well (repeatable)"}, \
   {TRAINING_OPTIMIZER, "optimizer", "METHOD", \

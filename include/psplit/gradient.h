@@ -17,6 +17,13 @@ extern "C" {
 
 typedef struct psplit_gradient psplit_gradient;
 
+/* How batches are normalised (BatchNormalization). */
+typedef enum psplit_batch_norm {
+  PSPLIT_BATCH_NORM_AS_IS, /* as each node says */
+  PSPLIT_BATCH_NORM_TRAIN, /* by the statistics of the batch */
+  PSPLIT_BATCH_NORM_FROZEN /* by the statistics that the model has */
+} psplit_batch_norm;
+
 typedef struct psplit_training_options {
   /* What is minimised, one of:
    *   softmax-cross-entropy:logits=L,labels=Y[,ignore=-100][,axis=1]
@@ -38,9 +45,11 @@ typedef struct psplit_training_options {
   /* The backward model adds the gradients of weights to what they were before, an input of each: so
    * micro-batches are summed in their order. */
   bool accumulate;
+  psplit_batch_norm batch_norm;
 } psplit_training_options;
 
-/* Differentiates a model. `logger` hears of weights that the loss does not depend on. The model is
+/* Differentiates a model. `logger` hears of weights that the loss does not depend on, and of what
+ * looks like an export for inference. The model is
  * read again from its file and may be closed before *out_gradient, which the caller owns.
  * Errors: USAGE (an option that cannot be meant: no such value, a pattern that matches nothing),
  * UNSUPPORTED (no rule for a node on the path from the loss to a weight: the message names node,

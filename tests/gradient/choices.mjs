@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ort } from '../e2e/chain.mjs';
 import { Tap } from '../e2e/tap.mjs';
 import { graph, localFunction, model, node, tensor, value } from './onnx.mjs';
 
@@ -94,6 +95,34 @@ for (const [what, bytes, pattern, code, ...line] of [
   const got = make(bytes, ...line);
   tap.ok(pattern.test(got.error ?? '') && got.code === code, what, JSON.stringify(got));
 }
+
+// ---- batch normalisation by the batch or by what the model has ----
+const normal = (outputs, attributes, opset) => model({
+  opset,
+  nodes: [node('Conv', ['x', 'w'], ['a']), node('BatchNormalization', ['a', 's', 'b', 'm', 'v'], outputs, attributes)],
+  inputs: [value('x', 'float32', ['n', 2, 4])], outputs: [value('y', 'float32', ['n', 3, 4])],
+  initializers: { w: weight(3, 2, 1), s: weight(3), b: weight(3), m: weight(3), v: tensor('float32', [3], [1, 2, 3]) },
+});
+const asExported = normal(['y'], {}), asTrained = normal(['y', 'mean', 'var'], { training_mode: 1n });
+async function passes(bytes, ...options) {
+  const { error } = make(bytes, 'mse:', ...options);
+  if (error) return { error };
+  const random = (dims) => new ort.Tensor('float32', weight(...dims).data, dims);
+  const all = { x: random([5, 2, 4]), target: random([5, 3, 4]), w: random([3, 2, 1]), s: random([3]), b: random([3]),
+    'loss.grad': new ort.Tensor('float32', [1], []) };
+  for (const part of ['forward', 'backward']) {
+    const session = await ort.InferenceSession.create(join(tmp, `${part}.onnx`), { logSeverityLevel: 4 });
+    Object.assign(all, await session.run(Object.fromEntries(session.inputNames.map((name) => [name, all[name]]))));
+  }
+  return { numbers: ['loss', 'w.grad', 's.grad', 'b.grad'].map((name) => [...all[name].data]).join() };
+}
+const [exported, trainedOne, forced, trained, frozen] = [await passes(asExported), await passes(asTrained),
+  await passes(asExported, 'batch_norm=train'), await passes(asTrained, 'batch_norm=train'), await passes(asTrained, 'batch_norm=frozen')];
+tap.ok(forced.numbers === trainedOne.numbers && trained.numbers === trainedOne.numbers && forced.numbers,
+  'what is exported for inference trains by the batch', JSON.stringify([forced, trainedOne, trained]));
+tap.ok(frozen.numbers === exported.numbers && exported.numbers !== trainedOne.numbers,
+  'what is exported for training is frozen', JSON.stringify([frozen, exported]));
+tap.ok(/opset 9.*opset 14/.test((await passes(normal(['y'], {}, 9), 'batch_norm=train')).error), 'an old one cannot be told to train');
 
 // ---- the same bytes each time ----
 const files = ['forward', 'backward', 'weights', 'update'].map((name) => join(tmp, `${name}.onnx`));

@@ -1,7 +1,8 @@
 /* Writes the forward and backward model of each model that standard input names, for the tests.
  *   make_training < LIST
  * One line a model: MODEL DIR LOSS [OPTION=VALUE...], separated by tabs; LOSS is "=NAME" for an
- * output that is the loss already. Options: train, freeze, gradient_of, update (an optimizer).
+ * output that is the loss already. Options: train, freeze, gradient_of, batch_norm, update (an
+ * optimizer).
  * Writes DIR/forward.onnx, DIR/backward.onnx, DIR/weights.onnx and DIR/update.onnx; prints one line
  * of JSON for each model, {"error": ...} for one that is refused. */
 #include <psplit/gradient.h>
@@ -31,6 +32,9 @@ static void read_option(job *j, char *text) {
     j->gradient_of[j->options.n_gradient_of++] = value;
   else if (strcmp(text, "update") == 0)
     j->update = value;
+  else if (strcmp(text, "batch_norm") == 0)
+    j->options.batch_norm =
+      strcmp(value, "train") == 0 ? PSPLIT_BATCH_NORM_TRAIN : PSPLIT_BATCH_NORM_FROZEN;
 }
 
 static bool read_job(char *line, job *j) {

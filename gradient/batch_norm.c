@@ -1,0 +1,152 @@
+#include "batch_norm.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "onnx_fields.h"
+
+enum { FIRST_OPSET_WITH_MODE = 14, N_OUTPUTS = 3 };
+
+static const char MODE[] = "training_mode";
+
+/* protobuf-c's strings are not const. */
+static char *text(const char *string) {
+  union {
+    const char *in;
+    char *out;
+  } u = {string};
+  return u.out;
+}
+
+static bool is_batch_norm(const psplit_i_node *node) {
+  return psplit_i_node_is(node, "BatchNormalization");
+}
+
+static bool trains(const psplit_i_node *node) {
+  int64_t mode = 0;
+  if (node->opset < FIRST_OPSET_WITH_MODE) return node->n_outputs > 1;
+  psplit_i_attr_int(node, MODE, &mode);
+  return mode != 0;
+}
+
+static bool is_read(const psplit_i_graph *graph, uint32_t value) {
+  return value != PSPLIT_NONE && (graph->values[value].is_output ||
+                                  graph->consumer_off[value] < graph->consumer_off[value + 1]);
+}
+
+/* "<y>.<what>", or that with a number, which no value has. */
+static char *output_name(const psplit_i_graph *graph, const char *y, const char *what,
+                         psplit_i_arena *arena) {
+  psplit_i_text name = {0};
+  for (uint32_t k = 0; !name.failed; k++) {
+    name.n = 0;
+    psplit_i_text_addf(&name, "%s.%s", y, what);
+    if (k) psplit_i_text_addf(&name, "~%" PRIu32, k);
+    if (!name.failed && psplit_i_graph_find_value(graph, name.bytes) == PSPLIT_NONE) break;
+  }
+  char *own = name.failed ? NULL : psplit_i_arena_strndup(arena, name.bytes, name.n);
+  psplit_i_text_fini(&name);
+  return own;
+}
+
+/* The node with another mode, as a field of the graph. */
+static psplit_code put_edited(const psplit_i_graph *graph, uint32_t n, bool train,
+                              psplit_i_arena *arena, psplit_diag *diag, psplit_i_node_edit *out) {
+  const Onnx__NodeProto *proto = graph->nodes[n].proto;
+  Onnx__NodeProto edited = *proto;
+  Onnx__AttributeProto mode = ONNX__ATTRIBUTE_PROTO__INIT;
+  Onnx__AttributeProto **attributes =
+    PSPLIT_NEW(arena, Onnx__AttributeProto *, proto->n_attribute + 1);
+  char *outputs[N_OUTPUTS];
+  if (!attributes) return psplit_i_nomem(diag);
+  mode.name = text(MODE);
+  mode.has_type = mode.has_i = 1;
+  mode.type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT;
+  mode.i = train;
+  edited.attribute = attributes;
+  edited.n_attribute = 0;
+  for (size_t i = 0; i < proto->n_attribute; i++)
+    if (strcmp(proto->attribute[i]->name, MODE) != 0)
+      attributes[edited.n_attribute++] = proto->attribute[i];
+  attributes[edited.n_attribute++] = &mode;
+  edited.output = outputs;
+  edited.n_output = train ? N_OUTPUTS : 1;
+  outputs[0] = proto->output[0];
+  for (size_t o = 1; o < edited.n_output; o++) {
+    outputs[o] = o < proto->n_output && *proto->output[o]
+                   ? proto->output[o]
+                   : output_name(graph, outputs[0], o == 1 ? "running_mean" : "running_var", arena);
+    if (!outputs[o]) return psplit_i_nomem(diag);
+  }
+  const size_t n_bytes = onnx__node_proto__get_packed_size(&edited);
+  uint8_t *bytes = psplit_i_arena_alloc(arena, n_bytes);
+  psplit_i_text field = {0};
+  if (!bytes) return psplit_i_nomem(diag);
+  onnx__node_proto__pack(&edited, bytes);
+  psplit_i_wire_bytes(&field, PSPLIT_GRAPH_NODE, bytes, n_bytes);
+  *out = (psplit_i_node_edit){
+    .node = n,
+    .fields = field.failed ? NULL : psplit_i_arena_strndup(arena, field.bytes, field.n),
+    .bytes = field.n};
+  psplit_i_text_fini(&field);
+  return out->fields ? PSPLIT_OK : psplit_i_nomem(diag);
+}
+
+psplit_code psplit_i_batch_norm_edits(const psplit_model *model, psplit_batch_norm how,
+                                      psplit_i_arena *arena, psplit_diag *diag,
+                                      psplit_i_node_edits *out) {
+  psplit_code code = PSPLIT_OK;
+  const psplit_i_graph *graph = psplit_i_model_graph(model);
+  const bool train = how == PSPLIT_BATCH_NORM_TRAIN;
+  char label[128];
+  if (how == PSPLIT_BATCH_NORM_AS_IS) return PSPLIT_OK;
+  for (uint32_t n = 0; n < graph->n_nodes; n++) {
+    const psplit_i_node *node = &graph->nodes[n];
+    if (!is_batch_norm(node) || trains(node) == train) continue;
+    if (node->opset < FIRST_OPSET_WITH_MODE)
+      PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                               "node %s normalises batches by opset %" PRId64
+                               ", which cannot be told to train or not: convert the model to opset "
+                               "%d or later",
+                               psplit_i_node_label(graph, n, label, sizeof label), node->opset,
+                               FIRST_OPSET_WITH_MODE));
+    for (uint32_t o = 1; o < node->n_outputs && !train; o++)
+      if (is_read(graph, node->outputs[o]))
+        PSPLIT_TRY(psplit_i_fail(
+          diag, PSPLIT_UNSUPPORTED,
+          "the running statistics of node %s are read or given by the model: it cannot be frozen",
+          psplit_i_node_label(graph, n, label, sizeof label)));
+    psplit_i_node_edit edit;
+    PSPLIT_TRY(put_edited(graph, n, train, arena, diag, &edit));
+    if (!psplit_i_vec_push(out, edit)) PSPLIT_TRY(psplit_i_nomem(diag));
+  }
+out:
+  return code;
+}
+
+void psplit_i_say_inference_export(const psplit_i_graph *graph, psplit_batch_norm how,
+                                   const psplit_logger *logger) {
+  uint32_t n_convolutions = 0, n_norms = 0, n_frozen = 0, n_dropouts = 0;
+  for (uint32_t n = 0; n < graph->n_nodes; n++) {
+    const psplit_i_node *node = &graph->nodes[n];
+    n_convolutions += psplit_i_node_is(node, "Conv");
+    n_dropouts += psplit_i_node_is(node, "Dropout");
+    n_norms += is_batch_norm(node) || psplit_i_node_is(node, "InstanceNormalization") ||
+               psplit_i_node_is(node, "LayerNormalization") ||
+               psplit_i_node_is(node, "GroupNormalization");
+    n_frozen += is_batch_norm(node) && !trains(node);
+  }
+  if (n_frozen && how == PSPLIT_BATCH_NORM_AS_IS)
+    psplit_i_say(logger, PSPLIT_WARNING,
+                 "%" PRIu32 " node%s normalise%s batches by fixed statistics, as for inference",
+                 n_frozen, n_frozen == 1 ? "" : "s", n_frozen == 1 ? "s" : "");
+  if (n_convolutions > 2 && n_norms == 0)
+    psplit_i_say(logger, PSPLIT_WARNING,
+                 "the model has %" PRIu32
+                 " convolutions and no normalisation: an export for inference folds it into them, "
+                 "and the model trains without",
+                 n_convolutions);
+  if (!n_dropouts && (n_frozen || (n_convolutions > 2 && n_norms == 0)))
+    psplit_i_say(logger, PSPLIT_NOTE,
+                 "the model has no Dropout either, which exports for inference leave out");
+}
