@@ -128,6 +128,7 @@ psplit_code psplit_i_weight_axis_make(const psplit_i_instance *instance,
     if (automaton->moves[k].replicas > copies) copies = automaton->moves[k].replicas;
   x.reach = limit > PSPLIT_I_INF / copies ? PSPLIT_I_INF : limit * copies;
   PSPLIT_TRY(psplit_i_weight_axis_rank(&x));
+  if (instance->n > MAX_CLUSTERS && psplit_i_expired(budget)) goto out;
   PSPLIT_TRY(psplit_i_weight_axis_divide(&x, count_cells(&x)));
   if (out_axis->n_buckets == 0) goto out;
   PSPLIT_TRY(psplit_i_weight_axis_cut(&x, psplit_i_team_size(n_threads)));

@@ -134,6 +134,8 @@ psplit_code psplit_i_weight_axis_rank(psplit_i_weight_axis_build *x) {
     assert(before == x->automaton->total_omega);
   }
   psplit_i_spend(x->budget, 64 * (uint64_t)n + instance->pred_off[n]);
+  code = PSPLIT_OK;
+  if (n > x->most_exact && psplit_i_expired(x->budget)) goto out; /* sorted for nobody */
   qsort(x->by_in, n, sizeof *x->by_in, compare_ranks);
   qsort(x->by_out, n, sizeof *x->by_out, compare_ranks);
   int64_t sum = 0;
@@ -142,7 +144,6 @@ psplit_code psplit_i_weight_axis_rank(psplit_i_weight_axis_build *x) {
   sum = 0;
   for (uint32_t k = n; k-- > 0;)
     x->by_out[k].sum = sum += x->automaton->omega[x->by_out[k].cluster];
-  code = PSPLIT_OK;
 out:
   psplit_i_arena_fini(&scratch);
   return code;
