@@ -8,6 +8,7 @@
 #define PSPLIT_BASE_BASE_H
 
 #include "arena.h"
+#include "cancel.h"
 #include "checked.h"
 #include "compat.h"
 #include "diag.h"

@@ -81,7 +81,7 @@ psplit_code psplit_diag_fail(psplit_diag *diag, psplit_code code, const char *fo
 }
 
 void psplit_i_diag_context(psplit_diag *diag, const char *format, ...) {
-  if (!diag || diag->code == PSPLIT_OK) return;
+  if (!diag || diag->code == PSPLIT_OK || diag->code == PSPLIT_CANCELLED) return;
   char joined[PSPLIT_DIAG_BYTES];
   va_list args;
   va_start(args, format);
@@ -142,6 +142,7 @@ const char *psplit_code_name(psplit_code code) {
     case PSPLIT_USAGE: return "USAGE";
     case PSPLIT_MISMATCH: return "MISMATCH";
     case PSPLIT_INTERNAL: return "INTERNAL";
+    case PSPLIT_CANCELLED: return "CANCELLED";
   }
   return "UNKNOWN";
 }

@@ -31,7 +31,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_fail_about(psplit_diag *diag, psplit_code c
 /* The failure of another diag, with all that it says, under the same condition; its code. */
 PSPLIT_MUST_USE psplit_code psplit_i_fail_as(psplit_diag *diag, const psplit_diag *from);
 
-/* Puts "<text>: " before the recorded failure, if there is one. */
+/* Puts "<text>: " before the recorded failure, if there is one; not before a cancellation, which is
+ * of no place. */
 void psplit_i_diag_context(psplit_diag *diag, const char *format, ...) PSPLIT_PRINTF(2, 3);
 
 /* Out of memory at this place. */

@@ -1,7 +1,7 @@
 /* Files for those who embed the library: psplit/file.h. */
 #include <psplit/file.h>
 
-#include "compat.h"
+#include "cancel.h"
 #include "in_file.h"
 #include "options.h"
 #include "out_file.h"
@@ -20,7 +20,12 @@ psplit_code psplit_file_read(const char *path, const psplit_file_read_options *o
 psplit_code psplit_file_write(const char *path, const void *bytes, size_t n_bytes,
                               const volatile int *cancel, psplit_diag *diag) {
   const psplit_i_out_options options = {.stop = psplit_i_flag(cancel)};
-  return psplit_i_out_put(path, &options, bytes, n_bytes, diag);
+  psplit_diag own = {0};
+  psplit_code code = psplit_i_go_on(cancel, diag);
+  if (code != PSPLIT_OK) return code;
+  code = psplit_i_out_put(path, &options, bytes, n_bytes, &own);
+  if (code != PSPLIT_OK && psplit_i_cancelled(cancel)) return psplit_i_go_on(cancel, diag);
+  return code == PSPLIT_OK ? code : psplit_i_fail_as(diag, &own);
 }
 
 psplit_code psplit_file_check(const char *path, psplit_diag *diag) {

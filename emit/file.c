@@ -27,11 +27,6 @@ static psplit_code cannot_write(const psplit_i_file *file, int reason, psplit_di
                        file->name, strerror(reason));
 }
 
-static psplit_code check_cancel(const psplit_i_file *file, psplit_diag *diag) {
-  if (!file->cancel || !*file->cancel) return PSPLIT_OK;
-  return psplit_i_fail(diag, PSPLIT_IO, "interrupted");
-}
-
 psplit_code psplit_i_file_begin(int fd, const char *directory, const char *name,
                                 const psplit_model *model, psplit_diag *diag, psplit_i_file *out) {
   uint8_t *buffer = malloc(BUFFER_BYTES);
@@ -59,7 +54,7 @@ static psplit_code write_all(psplit_i_file *file, const uint8_t *bytes, size_t n
     bytes += done;
     n -= (size_t)done;
   }
-  return check_cancel(file, diag);
+  return psplit_i_go_on(file->cancel, diag);
 }
 
 static psplit_code flush(psplit_i_file *file, psplit_diag *diag) {
@@ -108,7 +103,7 @@ static ssize_t copy_in_kernel(psplit_i_file *file, int source, uint64_t offset, 
 static psplit_code copy_step(psplit_i_file *file, uint32_t source, int fd, uint64_t *io_offset,
                              uint64_t *io_n, psplit_diag *diag) {
   psplit_code code;
-  PSPLIT_TRY(check_cancel(file, diag));
+  PSPLIT_TRY(psplit_i_go_on(file->cancel, diag));
   const size_t step = *io_n < STEP_BYTES ? (size_t)*io_n : STEP_BYTES;
   ssize_t done = copy_in_kernel(file, fd, *io_offset, step);
   if (done < 0) return errno == EINTR ? PSPLIT_OK : cannot_write(file, errno, diag);

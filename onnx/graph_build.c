@@ -144,6 +144,7 @@ static psplit_code define_node_outputs(builder *b, scope *s, size_t n_nodes,
   if (!outputs) return psplit_i_nomem(b->diag);
   for (uint32_t i = 0; i < n_nodes; i++) {
     const Onnx__NodeProto *proto = protos[i];
+    PSPLIT_TRY(psplit_i_go_on(b->model->options.cancel, b->diag));
     for (size_t o = 0; o < proto->n_output; o++) {
       outputs[o] = PSPLIT_NONE;
       if (!*proto->output[o]) continue;
@@ -347,6 +348,7 @@ static psplit_code connect_nodes(builder *b, scope *s) {
   for (uint32_t i = 0; i < graph->n_nodes; i++) {
     psplit_i_node *node = &graph->nodes[i];
     const size_t n_inputs = node->proto->n_input;
+    PSPLIT_TRY(psplit_i_go_on(b->model->options.cancel, b->diag));
     for (size_t k = 0; k < n_inputs; k++) {
       inputs[k] = PSPLIT_NONE;
       const char *name = node->proto->input[k];
@@ -584,6 +586,7 @@ static psplit_code build_scope(builder *b, scope *s) {
   graph->n_values = (uint32_t)s->values.n;
   memset(&s->values, 0, sizeof s->values);
   PSPLIT_TRY(index_consumers(b, graph));
+  PSPLIT_TRY(psplit_i_go_on(b->model->options.cancel, b->diag));
   PSPLIT_TRY(sort_topologically(b, graph));
 out:
   return code;

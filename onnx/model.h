@@ -41,10 +41,11 @@ struct psplit_model {
 };
 
 /* The model read again from its open file, with other Ifs replaced and its other options, but for
- * max_graph_bytes where they give none. Errors: as psplit_model_open. */
+ * `cancel` and, where they give none, max_graph_bytes. Errors: as psplit_model_open. */
 PSPLIT_MUST_USE psplit_code psplit_i_model_reopen(const psplit_model *model,
                                                   const psplit_inline_if *inline_ifs,
-                                                  size_t n_inline_ifs, uint64_t max_graph_bytes,
+                                                  size_t n_inline_ifs,
+                                                  const psplit_read_options *options,
                                                   psplit_diag *diag, psplit_model **out_model);
 
 /* Where the raw bytes of a tensor are: in memory, or a range of a data file. */

@@ -15,15 +15,16 @@ static const uint64_t LEAST_GRAPH_BYTES = UINT64_C(256) << 20, MOST_GRAPH_BYTES 
 static const uint64_t GRAPH_BYTES_PER_FILE_BYTE = 32;
 enum { NEWEST_IR_VERSION = 14 };
 
-/* Where protobuf-c allocates, and whether it ever could not. */
+/* Where protobuf-c allocates, and whether it ever could not, or was not to go on. */
 typedef struct unpacker {
   psplit_i_arena *arena;
+  const volatile int *cancel;
   bool failed;
 } unpacker;
 
 static void *unpack_alloc(void *data, size_t bytes) {
   unpacker *u = data;
-  void *memory = psplit_i_arena_alloc(u->arena, bytes);
+  void *memory = psplit_i_cancelled(u->cancel) ? NULL : psplit_i_arena_alloc(u->arena, bytes);
   if (!memory) u->failed = true;
   return memory;
 }
@@ -34,11 +35,13 @@ static void unpack_free(void *data, void *memory) {
 }
 
 static psplit_code unpack(psplit_model *model, psplit_diag *diag) {
-  unpacker u = {.arena = &model->arena};
+  unpacker u = {.arena = &model->arena, .cancel = model->options.cancel};
   ProtobufCAllocator allocator = {unpack_alloc, unpack_free, &u};
   model->proto = (Onnx__ModelProto *)protobuf_c_message_unpack(
     &onnx__model_proto__descriptor, &allocator, model->skeleton.n_bytes, model->skeleton.bytes);
   if (model->proto) return PSPLIT_OK;
+  const psplit_code code = psplit_i_go_on(u.cancel, diag);
+  if (code != PSPLIT_OK) return code;
   if (u.failed) return psplit_i_nomem(diag);
   return psplit_i_fail(diag, PSPLIT_MALFORMED, "not an ONNX model: it cannot be unpacked");
 }
@@ -219,11 +222,13 @@ static psplit_code read_model(psplit_model *model, const psplit_inline_if *inlin
   if (file_bytes == 0)
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_MALFORMED, "not an ONNX model: the file is empty"));
   if (!max_bytes) max_bytes = default_limit(file_bytes);
-  PSPLIT_TRY(psplit_i_skeleton_scan(model->fd, file_bytes, max_bytes, diag, &model->skeleton));
+  PSPLIT_TRY(psplit_i_skeleton_scan(model->fd, file_bytes, max_bytes, model->options.cancel, diag,
+                                    &model->skeleton));
   PSPLIT_TRY(psplit_i_open_files_create(model, diag));
   PSPLIT_TRY(build(model, max_bytes, diag));
   for (size_t i = 0; i < n_inline_ifs; i++)
     PSPLIT_TRY(inline_one(&model, &inline_ifs[i], max_bytes, diag));
+  model->options.cancel = NULL; /* the caller's, and only for this call */
   *out_model = model;
   return PSPLIT_OK;
 out:
@@ -284,14 +289,16 @@ psplit_code psplit_model_open_fd(int fd, const char *name, const psplit_read_opt
 }
 
 psplit_code psplit_i_model_reopen(const psplit_model *model, const psplit_inline_if *inline_ifs,
-                                  size_t n_inline_ifs, uint64_t max_graph_bytes, psplit_diag *diag,
-                                  psplit_model **out_model) {
+                                  size_t n_inline_ifs, const psplit_read_options *options,
+                                  psplit_diag *diag, psplit_model **out_model) {
   psplit_model *again;
   const uint64_t own = model->options.max_graph_bytes;
   psplit_code code = new_like(model, diag, &again);
-  if (code == PSPLIT_OK)
-    code =
-      read_model(again, inline_ifs, n_inline_ifs, own ? own : max_graph_bytes, diag, out_model);
+  if (code == PSPLIT_OK) {
+    again->options.cancel = options->cancel;
+    code = read_model(again, inline_ifs, n_inline_ifs, own ? own : options->max_graph_bytes, diag,
+                      out_model);
+  }
   if (code != PSPLIT_OK) psplit_i_diag_context(diag, "%s", model->path);
   return code;
 }

@@ -449,7 +449,8 @@ out:
 }
 
 psplit_code psplit_i_skeleton_scan(int fd, uint64_t file_bytes, uint64_t max_unpacked_bytes,
-                                   psplit_diag *diag, psplit_i_skeleton *out_skeleton) {
+                                   const volatile int *cancel, psplit_diag *diag,
+                                   psplit_i_skeleton *out_skeleton) {
   psplit_code code = PSPLIT_OK;
   *out_skeleton = (psplit_i_skeleton){0};
   scanner *s = calloc(1, sizeof *s);
@@ -468,6 +469,7 @@ psplit_code psplit_i_skeleton_scan(int fd, uint64_t file_bytes, uint64_t max_unp
   const unsigned model = rule_index(s, &onnx__model_proto__descriptor);
   s->stack[s->depth++] = (frame){.rule = &s->rules[model], .file_end = file_bytes};
   while (s->depth) {
+    PSPLIT_TRY(psplit_i_go_on(cancel, diag));
     if (s->position == s->stack[s->depth - 1].file_end)
       PSPLIT_TRY(close_message(s));
     else

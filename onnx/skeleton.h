@@ -40,9 +40,10 @@ typedef struct psplit_i_skeleton {
 /* Scans the first `file_bytes` bytes of `fd` (pread; the file position is not used).
  * max_unpacked_bytes  bound on `unpacked_bytes` and `n_bytes` together.
  * On failure *out_skeleton is empty. Errors: IO, MALFORMED (with the byte offset and message type),
- * LIMIT, UNSUPPORTED, NOMEM. O(file bytes outside payloads). */
+ * LIMIT, UNSUPPORTED, NOMEM, CANCELLED. O(file bytes outside payloads). */
 PSPLIT_MUST_USE psplit_code psplit_i_skeleton_scan(int fd, uint64_t file_bytes,
-                                                   uint64_t max_unpacked_bytes, psplit_diag *diag,
+                                                   uint64_t max_unpacked_bytes,
+                                                   const volatile int *cancel, psplit_diag *diag,
                                                    psplit_i_skeleton *out_skeleton);
 
 /* The failure LIMIT for a structure that would take over `max_bytes`. */

@@ -192,9 +192,11 @@ out:
 static psplit_code check_nodes(psplit_model *model, size_t n_nodes, Onnx__NodeProto *const *nodes,
                                psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
-  for (size_t i = 0; i < n_nodes; i++)
+  for (size_t i = 0; i < n_nodes; i++) {
+    PSPLIT_TRY(psplit_i_go_on(model->options.cancel, diag));
     PSPLIT_TRY(check_attributes(model, nodes[i]->n_attribute, nodes[i]->attribute,
                                 text_or_empty(nodes[i]->name), diag));
+  }
 out:
   return code;
 }
@@ -202,8 +204,10 @@ out:
 static psplit_code check_graph(psplit_model *model, const Onnx__GraphProto *graph,
                                psplit_diag *diag) {
   psplit_code code;
-  for (size_t i = 0; i < graph->n_initializer; i++)
+  for (size_t i = 0; i < graph->n_initializer; i++) {
+    PSPLIT_TRY(psplit_i_go_on(model->options.cancel, diag));
     PSPLIT_TRY(check_named(model, graph->initializer[i], NULL, diag));
+  }
   for (size_t i = 0; i < graph->n_sparse_initializer; i++)
     PSPLIT_TRY(check_sparse(model, graph->sparse_initializer[i], NULL, diag));
   PSPLIT_TRY(check_nodes(model, graph->n_node, graph->node, diag));

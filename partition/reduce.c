@@ -106,6 +106,7 @@ psplit_code psplit_partition_reduce(const psplit_problem *problem,
     if (code == PSPLIT_NOMEM) code = psplit_i_nomem(diag);
   }
   if (code == PSPLIT_OK) code = reduce(&r);
+  if (code == PSPLIT_OK) code = psplit_i_go_on(options->cancel, diag);
   if (code == PSPLIT_OK) {
     memcpy(out_class, r.instance.cluster_of_node, problem->n_nodes * sizeof *out_class);
     *out_n_classes = r.instance.n;

@@ -119,16 +119,9 @@ psplit_code psplit_i_result_prove(const psplit_i_result *result, psplit_solution
   return PSPLIT_OK;
 }
 
-psplit_code psplit_partition_solve(const psplit_problem *problem,
-                                   const psplit_partition_options *given, psplit_diag *diag,
-                                   psplit_solution **out_solution) {
-  psplit_diag own = {0};
-  if (!diag) diag = &own;
-  psplit_partition_options taken;
-  const psplit_partition_options *options = &taken;
-  psplit_partition_options_init(&taken);
-  psplit_code code = PSPLIT_I_TAKE_OPTIONS(psplit_partition_options, given, &taken, diag);
-  if (code != PSPLIT_OK) return code;
+static psplit_code solve(const psplit_problem *problem, const psplit_partition_options *options,
+                         psplit_diag *diag, psplit_solution **out_solution) {
+  psplit_code code;
   const double start = psplit_i_now();
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
@@ -183,5 +176,27 @@ psplit_code psplit_partition_solve(const psplit_problem *problem,
 out:
   if (code == PSPLIT_NOMEM) code = psplit_i_nomem(diag);
   psplit_i_arena_fini(&arena);
+  return code;
+}
+
+psplit_code psplit_partition_solve(const psplit_problem *problem,
+                                   const psplit_partition_options *given, psplit_diag *diag,
+                                   psplit_solution **out_solution) {
+  psplit_diag own = {0};
+  if (!diag) diag = &own;
+  psplit_partition_options options;
+  psplit_solution *solution = NULL;
+  psplit_partition_options_init(&options);
+  psplit_code code = PSPLIT_I_TAKE_OPTIONS(psplit_partition_options, given, &options, diag);
+  if (code == PSPLIT_OK) code = psplit_i_go_on(options.cancel, diag);
+  if (code != PSPLIT_OK) return code;
+  code = solve(problem, &options, diag, &solution);
+  /* A search that is cut short may have found nothing, or no proof of what there is. */
+  if (psplit_i_cancelled(options.cancel)) {
+    psplit_solution_destroy(solution);
+    *diag = (psplit_diag){0};
+    return psplit_i_go_on(options.cancel, diag);
+  }
+  if (code == PSPLIT_OK) *out_solution = solution;
   return code;
 }

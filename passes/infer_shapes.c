@@ -40,7 +40,8 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
                                       .n_bindings = options->n_dims,
                                       .n_told = planner->n_own_dims,
                                       .seen = run_of ? run_of->values.items : NULL,
-                                      .n_seen = run_of ? run_of->values.n : 0};
+                                      .n_seen = run_of ? run_of->values.n : 0,
+                                      .cancel = options->cancel};
   psplit_i_costs_destroy(planner->costs);
   planner->costs = NULL;
   psplit_i_shapes_destroy(planner->shapes);

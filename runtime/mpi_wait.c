@@ -11,7 +11,7 @@ int64_t psplit_i_mpi_nap_ns(int64_t waited_ns, int64_t least_ns, int64_t most_ns
 
 psplit_code psplit_i_mpi_check_interrupt(const psplit_i_run_options *options, psplit_diag *diag) {
   if (!options->interrupted || !atomic_load(options->interrupted)) return PSPLIT_OK;
-  return psplit_i_fail(diag, PSPLIT_IO, "interrupted");
+  return psplit_i_fail(diag, PSPLIT_CANCELLED, "interrupted");
 }
 
 psplit_code psplit_i_mpi_wait(MPI_Request *request, const psplit_i_run_options *options,

@@ -139,7 +139,7 @@ static psplit_code run_watched(whole *w, const psplit_i_run_options *options, ps
   if (beside.interrupted) pthread_join(thread, NULL);
   if (!is_interrupted(options)) return code;
   *diag = (psplit_diag){0}; /* what ONNX Runtime says of it */
-  return psplit_i_fail(diag, PSPLIT_IO, "interrupted");
+  return psplit_i_fail(diag, PSPLIT_CANCELLED, "interrupted");
 }
 
 /* The least and the median time of a run; either may be NULL. */

@@ -84,7 +84,7 @@ static void wait_for_all(crew *c, const atomic_int *interrupted) {
     psplit_diag diag = {0};
     psplit_code code = PSPLIT_OK;
     if (interrupted && atomic_load(interrupted))
-      code = psplit_i_fail(&diag, PSPLIT_IO, "interrupted");
+      code = psplit_i_fail(&diag, PSPLIT_CANCELLED, "interrupted");
     for (uint32_t s = 0; s < c->n_stages && code == PSPLIT_OK; s++)
       code = psplit_i_stage_check(&c->stages[s], &diag);
     if (code != PSPLIT_OK) fail(&c->host, &diag);

@@ -280,6 +280,7 @@ void psplit_i_scope_run(psplit_i_shapes *s, psplit_i_scope *scope) {
     psplit_i_type_see(s, &scope->types[graph->inputs[i]], graph->inputs[i]);
   for (uint32_t i = 0; i < graph->n_nodes; i++) {
     s->failed |= psplit_i_dims_failed(s->dims);
+    if (!s->failed) s->failed = (s->code = psplit_i_go_on(s->cancel, s->diag)) != PSPLIT_OK;
     if (s->failed) break;
     psplit_i_site at = {.s = s, .dims = s->dims, .scope = scope, .id = graph->topo[i]};
     at.node = &graph->nodes[at.id];
@@ -440,6 +441,7 @@ psplit_code psplit_i_infer_by(const psplit_i_rule *rules, uint32_t n_rules,
   s->n_bindings = sizes->n_bindings;
   s->n_told = sizes->n_told;
   s->logger = logger;
+  s->cancel = sizes->cancel;
   s->diag = diag;
   s->met = take(s, s->n_bindings, sizeof *s->met);
   s->budget_elements = MAX_TOTAL_ELEMENTS;
@@ -459,6 +461,7 @@ psplit_code psplit_i_infer_by(const psplit_i_rule *rules, uint32_t n_rules,
     return code == PSPLIT_OK ? psplit_i_nomem(diag) : code;
   }
   s->diag = NULL;
+  s->cancel = NULL;
   say_unmet(s);
   s->bindings = NULL;
   s->n_bindings = s->n_told = 0;

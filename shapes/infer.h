@@ -105,6 +105,7 @@ struct psplit_i_shapes {
   const psplit_i_seen **seen; /* [graph->n_values] NULL: none; NULL where there are none */
   PSPLIT_VEC(psplit_i_learned) learned;
   const psplit_logger *logger;
+  const volatile int *cancel;
   psplit_i_intern missing; /* "domain:op" of operators without a rule that were reported */
   psplit_i_memo **memo;    /* function calls seen, hashed */
   uint64_t budget_nodes;   /* nodes and values that may still be visited */
@@ -113,7 +114,7 @@ struct psplit_i_shapes {
   const char *fault, *size_fault; /* what no runtime takes; NULL: nothing was found */
   bool told_budget;
   bool failed;       /* out of memory, or what `code` says */
-  psplit_code code;  /* OK, or why a constant cannot be read */
+  psplit_code code;  /* OK; or why a constant cannot be read; or CANCELLED */
   psplit_diag *diag; /* while they are made */
 };
 

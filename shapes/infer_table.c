@@ -19,7 +19,8 @@ enum { N_RULES = sizeof kRules / sizeof *kRules };
 psplit_code psplit_i_shapes_create(const psplit_i_graph *graph, const psplit_i_binding *bindings,
                                    size_t n_bindings, const psplit_logger *logger,
                                    psplit_diag *diag, psplit_i_shapes **out_shapes) {
-  const psplit_i_known_sizes sizes = {bindings, n_bindings, n_bindings, NULL, 0};
+  const psplit_i_known_sizes sizes = {
+    .bindings = bindings, .n_bindings = n_bindings, .n_told = n_bindings};
   return psplit_i_infer_by(kRules, N_RULES, graph, &sizes, logger, diag, out_shapes);
 }
 

@@ -35,6 +35,7 @@ typedef struct psplit_i_known_sizes {
   const psplit_i_seen
     *seen; /* [n_seen] taken where inference leaves a size open and can be right */
   size_t n_seen;
+  const volatile int *cancel; /* ends inference: CANCELLED; psplit/base.h */
 } psplit_i_known_sizes;
 
 typedef struct psplit_i_vtype {

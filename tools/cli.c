@@ -76,11 +76,14 @@ void cli_print_version(const cli *program, FILE *out) {
   fprintf(out, "%s %s\n", program->program, psplit_version());
 }
 
+static volatile int cancelled; /* the number of the signal that did */
+
 int cli_fail(const psplit_diag *diag) {
   char text[CLI_ADVICE_BYTES], line[CLI_ADVICE_BYTES]; /* one line, whatever names are in it */
   cli_advice(diag, text, sizeof text);
   fprintf(stderr, "error: %s\n", cli_printable(text, line, sizeof line));
-  return cli_exit_status(diag->code);
+  return cancelled && diag->code == PSPLIT_CANCELLED ? 128 + cancelled
+                                                     : cli_exit_status(diag->code);
 }
 
 int cli_usage(const cli *program, const char *format, ...) {
@@ -335,6 +338,21 @@ void cli_leave_soon(int number) {
   first_s = now_s;
   signal(SIGALRM, leave_late);
   alarm(CLI_PATIENCE_S);
+}
+
+static void on_cancel(int number) {
+  cancelled = number;
+  cli_leave_soon(number);
+}
+
+const volatile int *cli_cancel(void) {
+  cli_on_interrupt(on_cancel);
+  return &cancelled;
+}
+
+psplit_code cli_cancel_no_more(psplit_diag *diag) {
+  cli_on_interrupt(SIG_DFL);
+  return cancelled ? psplit_diag_fail(diag, PSPLIT_CANCELLED, "interrupted") : PSPLIT_OK;
 }
 
 double cli_now_s(void) {

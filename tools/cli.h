@@ -41,7 +41,7 @@ int cli_next(const cli *program, int argc, char **argv, const char **out_argumen
 void cli_print_help(const cli *program, FILE *out);
 void cli_print_version(const cli *program, FILE *out);
 
-/* "error: ..." on stderr; the exit status for its code. */
+/* "error: ..." on stderr; the exit status for its code, or for the signal that cli_cancel heard. */
 int cli_fail(const psplit_diag *diag);
 /* The same for a mistake in the command line; hints at --help. */
 int cli_usage(const cli *program, const char *format, ...) PSPLIT_PRINTF(2, 3);
@@ -139,6 +139,11 @@ void cli_on_interrupt(void (*handler)(int));
  * status 128 + `number`. */
 void cli_leave_soon(int number);
 enum { CLI_PATIENCE_S = 4 };
+/* A flag for `cancel` of the library's options: from here on such a signal sets it, and then ends
+ * the program as cli_leave_soon() says, unless the call ends before. */
+const volatile int *cli_cancel(void);
+/* Signals end the program again as if nothing had been said; CANCELLED if one came before. */
+PSPLIT_MUST_USE psplit_code cli_cancel_no_more(psplit_diag *diag);
 
 /* Seconds on a clock that only goes forward. */
 double cli_now_s(void);

@@ -18,6 +18,7 @@ static inline int cli_exit_status(psplit_code code) {
     case PSPLIT_INFEASIBLE: return 7;
     case PSPLIT_PLUGIN: return 8;
     case PSPLIT_INTERNAL: break;
+    case PSPLIT_CANCELLED: return 130; /* as by SIGINT, where no signal says otherwise */
   }
   return 70;
 }

@@ -280,6 +280,7 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
   if (!any_stages) stop_before_stages(&r->plan);
   psplit_code code = plan_load_plugins(&r->plan, diag);
   if (code == PSPLIT_OK) code = plan_load_files(&r->plan, diag);
+  r->plan.read.cancel = r->plan.planner.cancel = cli_cancel();
   if (code == PSPLIT_OK) code = psplit_model_open(r->model, &r->plan.read, diag, &model);
   if (code == PSPLIT_OK)
     code = psplit_model_check_dims(model, r->plan.planner.dims, r->plan.planner.n_dims, diag);
@@ -294,6 +295,7 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
     logger = (psplit_logger){.emit = cli_quiet}; /* the same warnings once */
   }
   cli_progress_end(&r->progress);
+  if (code == PSPLIT_OK) code = cli_cancel_no_more(diag);
   if (code == PSPLIT_OK && r->onnxtxt)
     code = show_onnxtxt(r, model, diag);
   else if (code == PSPLIT_OK && r->onnx)

@@ -299,6 +299,7 @@ int main(int argc, char **argv) {
   psplit_problem *file = NULL;
   psplit_solution *plan = NULL;
   if (read_problem(&s, &diag, &file) != PSPLIT_OK) return cli_fail(&diag);
+  s.options.cancel = cli_cancel();
   psplit_problem problem = *file;
   psplit_device *list = malloc(problem.n_devices * sizeof *list);
   if (!list) {

@@ -229,7 +229,8 @@ static psplit_code prove(const request *r, const char *directory, psplit_diag *d
   const psplit_verify_options options = {.struct_size = sizeof options,
                                          .read = &stage,
                                          .n_threads = r->emit.n_threads,
-                                         .max_text_bytes = r->plan.max_text_bytes};
+                                         .max_text_bytes = r->plan.max_text_bytes,
+                                         .cancel = &interrupted};
   psplit_model *as_is = NULL;
   stage.n_inline_ifs = 0;
   if (r->emit.weights == PSPLIT_WEIGHTS_REFERENCE) stage.data_directory = r->directory;
@@ -379,7 +380,6 @@ static psplit_code tune(request *r, const psplit_model *model, psplit_diag *diag
   psplit_emit_options emit = r->emit;
   emit.accept = NULL;
   r->tune.interrupted = &interrupted;
-  cli_on_interrupt(on_signal_in_run);
   signal(SIGPIPE, SIG_IGN); /* what is beside DIR has to go in any case */
   FILE *out = r->progress.quiet ? NULL : r->json ? stderr : stdout;
   const psplit_code code =
@@ -423,7 +423,6 @@ static psplit_code split(request *r, psplit_diag *diag) {
   psplit_model *model = NULL;
   char *manifest = NULL;
   r->plan.planner.logger = r->emit.logger = &logger;
-  r->emit.cancel = &interrupted;
   r->emit.accept = accept;
   r->emit.accept_user = r;
   psplit_code code = psplit_model_open(r->model, &r->plan.read, diag, &model);
@@ -438,7 +437,7 @@ static psplit_code split(request *r, psplit_diag *diag) {
   if (code == PSPLIT_OK) code = make_plan(r, subject, r->n_stages, diag, &made);
   const psplit_plan *plan = made.planner ? psplit_planner_plan(made.planner) : NULL;
   if (code == PSPLIT_OK && !plan) code = no_plan(diag);
-  /* Until here, unless it tunes, an interrupt may end the program at once: nothing was written. */
+  /* Until here an interrupt may end the program after a while: nothing was written. */
   cli_on_interrupt(on_signal);
   if (code == PSPLIT_OK) code = check_planned_outputs(r, plan->n_stages, diag);
   if (code == PSPLIT_OK)
@@ -497,6 +496,8 @@ static int run(request *r) {
   if (r->print_pipeline) return print_pipeline(r);
   if (r->training.print) return print_trainable(r);
   if (plan_load_files(&r->plan, &diag) != PSPLIT_OK) return cli_fail(&diag);
+  r->plan.read.cancel = r->plan.planner.cancel = r->emit.cancel = &interrupted;
+  cli_on_interrupt(on_signal_in_run);
   const bool several = r->last_k > r->n_stages;
   if ((several ? compare(r, &diag) : split(r, &diag)) == PSPLIT_OK) return 0;
   const int status = cli_fail(&diag), signal_number = interrupted;

@@ -90,12 +90,14 @@ int main(int argc, char **argv) {
   psplit_diag diag = {0};
   psplit_model *model = NULL;
   psplit_verify_report report;
+  read.cancel = options.cancel = cli_cancel();
   psplit_code code = psplit_model_open(model_path, &read, &diag, &model);
 #if PSPLIT_HAS_RUNTIME
   if (code == PSPLIT_OK) code = psplit_feed_check_model(&run.feed.options, model, &diag);
 #endif
   if (code == PSPLIT_OK) code = psplit_verify(argv[optind], model, &options, &diag, &report);
   psplit_model_close(model);
+  if (code == PSPLIT_OK) code = cli_cancel_no_more(&diag);
   if (code != PSPLIT_OK) return cli_fail(&diag);
   char bytes[CLI_TEXT];
   if (!quiet)

@@ -236,8 +236,7 @@ static psplit_code tune(tuner *t, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   bool done = false;
   for (uint32_t round = 1; round <= t->options.n_rounds && !done; round++) {
-    if (t->run.interrupted && atomic_load(t->run.interrupted))
-      PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "interrupted"));
+    PSPLIT_TRY(psplit_i_go_on(t->options.cancel, diag));
     PSPLIT_TRY(tune_once(t, round, diag, &done));
     if (!done) PSPLIT_TRY(use_times(t, t->node_ns, diag));
     t->planner.logger = NULL; /* the same warnings once */
@@ -273,6 +272,7 @@ static psplit_code prepare(tuner *t, const psplit_autotune_options *given, pspli
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_planner_options, o->planner, &t->planner, diag));
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_emit_options, o->emit, &t->emit, diag));
   t->emit.accept = NULL;
+  t->planner.cancel = t->emit.cancel = o->cancel;
   t->cost_tables = calloc(t->planner.n_costs + 1, sizeof *t->cost_tables);
   if (!t->cost_tables) PSPLIT_TRY(psplit_i_nomem(diag));
   t->n_given_costs = t->planner.n_costs;

@@ -14,6 +14,7 @@ static psplit_code compare_spans(psplit_i_proof *p, const ProtobufCMessageDescri
   psplit_code code;
   p->a.n = p->b.n = 0;
   p->payload_a.n = p->payload_b.n = 0;
+  PSPLIT_TRY(psplit_i_go_on(p->cancel, p->diag));
   PSPLIT_TRY(psplit_i_canonical_span(p->model, owner, whole, &p->a, &p->payload_a, p->diag));
   PSPLIT_TRY(psplit_i_canonical_span(p->stage, owner, part, &p->b, &p->payload_b, p->diag));
   *out_equal = p->a.n == p->b.n && memcmp(p->a.bytes, p->b.bytes, p->a.n) == 0;

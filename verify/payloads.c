@@ -31,12 +31,14 @@ static psplit_code fetch(const psplit_model *model, const psplit_i_payload *payl
 /* Compares [start, start + n) of a pair. */
 static psplit_code compare_piece(const psplit_model *whole, const psplit_model *part,
                                  uint32_t stage, const psplit_i_pair *pair, uint64_t start,
-                                 uint64_t n, uint8_t *buffers, psplit_diag *diag) {
+                                 uint64_t n, const volatile int *cancel, uint8_t *buffers,
+                                 psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   for (uint64_t at = start; at < start + n;) {
     const uint64_t left = start + n - at;
     const size_t step = left < BUFFER_BYTES ? (size_t)left : BUFFER_BYTES;
     const uint8_t *a, *b;
+    PSPLIT_TRY(psplit_i_go_on(cancel, diag));
     PSPLIT_TRY(fetch(whole, &pair->whole, at, step, buffers, &a, diag));
     PSPLIT_TRY(fetch(part, &pair->part, at, step, buffers + BUFFER_BYTES, &b, diag));
     if (memcmp(a, b, step) != 0) {
@@ -59,7 +61,7 @@ typedef struct piece {
 
 psplit_code psplit_i_pairs_compare(const psplit_model *whole, const psplit_model *part,
                                    uint32_t stage, const psplit_i_pairs *pairs, uint32_t n_threads,
-                                   psplit_diag *diag) {
+                                   const volatile int *cancel, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   PSPLIT_VEC(piece) pieces = {0};
   for (size_t p = 0; p < pairs->n; p++) {
@@ -86,7 +88,7 @@ psplit_code psplit_i_pairs_compare(const psplit_model *whole, const psplit_model
       psplit_diag here = {0};
       const psplit_code got = buffers
                                 ? compare_piece(whole, part, stage, pair, pieces.items[i].start,
-                                                pieces.items[i].n, buffers, &here)
+                                                pieces.items[i].n, cancel, buffers, &here)
                                 : psplit_i_nomem(&here);
       if (got == PSPLIT_OK) continue;
       own_bad = i;

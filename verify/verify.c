@@ -397,8 +397,7 @@ static psplit_code inline_ifs(psplit_i_proof *p, const psplit_verify_options *op
   for (uint32_t r = 0; r < n; r++)
     choices[r] =
       (psplit_inline_if){p->manifest.inlined[r].node, p->manifest.inlined[r].then_branch};
-  code =
-    psplit_i_model_reopen(p->model, choices, n, options->read->max_graph_bytes, &why, &p->inlined);
+  code = psplit_i_model_reopen(p->model, choices, n, options->read, &why, &p->inlined);
   if (code == PSPLIT_USAGE)
     return PSPLIT_I_DIFFERS(p, "what the manifest inlines cannot be: %s", why.message);
   if (code != PSPLIT_OK) return psplit_i_fail_as(p->diag, &why);
@@ -412,6 +411,7 @@ out:
 static psplit_code begin(psplit_i_proof *p) {
   psplit_code code;
   const psplit_i_graph *graph = p->graph;
+  const psplit_i_known_sizes sizes = {.cancel = p->cancel};
   p->n_seen = PSPLIT_NEW(&p->arena, uint32_t, graph->n_nodes);
   p->seen_in = PSPLIT_NEW(&p->arena, uint32_t, graph->n_nodes);
   p->declared = PSPLIT_NEW(&p->arena, uint32_t, graph->n_nodes);
@@ -429,7 +429,7 @@ static psplit_code begin(psplit_i_proof *p) {
   PSPLIT_TRY(index_annotations(p));
   PSPLIT_TRY(index_silent(p));
   if (p->manifest.n_transfers)
-    PSPLIT_TRY(psplit_i_shapes_create(graph, NULL, 0, NULL, p->diag, &p->shapes));
+    PSPLIT_TRY(psplit_i_shapes_create_seen(graph, &sizes, NULL, p->diag, &p->shapes));
   PSPLIT_TRY(psplit_i_tables_init(p));
   PSPLIT_TRY(psplit_i_check_manifest(p));
 out:
@@ -462,8 +462,8 @@ static psplit_code check_stage(psplit_i_proof *p, const char *directory,
   PSPLIT_TRY(psplit_i_check_outputs(p));
   PSPLIT_TRY(check_value_infos(p));
   PSPLIT_TRY(check_annotations(p));
-  PSPLIT_TRY(
-    psplit_i_pairs_compare(p->model, p->stage, p->at, &p->pairs, options->n_threads, p->diag));
+  PSPLIT_TRY(psplit_i_pairs_compare(p->model, p->stage, p->at, &p->pairs, options->n_threads,
+                                    p->cancel, p->diag));
 out:
   p->pairs.n = 0;
   psplit_model_close(p->stage);
@@ -497,6 +497,7 @@ psplit_code psplit_verify(const char *directory, const psplit_model *model,
   psplit_i_intern_init(&p.names);
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_verify_options, given, &options, diag));
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_read_options, options.read, &read, diag));
+  read.cancel = p.cancel = options.cancel ? options.cancel : read.cancel;
   options.read = &read;
   PSPLIT_TRY(
     psplit_i_manifest_read(directory, options.max_text_bytes, &p.arena, p.diag, &p.manifest));

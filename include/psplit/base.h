@@ -33,6 +33,10 @@ extern "C" {
  * (USAGE), and so is a field set that is newer than the library (UNSUPPORTED). NULL stands for the
  * defaults where a function says so. */
 
+/* `const volatile int *cancel` in options: becomes non-zero, from any thread or a signal handler,
+ * to end the call early (CANCELLED); outputs are untouched then, and nothing is left behind. It is
+ * looked at many times a second and has to be there until the call returns. NULL: nothing does. */
+
 /* An id that names nothing. Every dense id in this library is a uint32_t below it. */
 #define PSPLIT_NONE UINT32_MAX
 
@@ -48,7 +52,8 @@ typedef enum PSPLIT_MUST_USE_TYPE psplit_code {
   PSPLIT_PLUGIN,      /* a pass plugin was refused or failed */
   PSPLIT_USAGE,       /* an option, pipeline text or argument that cannot be meant */
   PSPLIT_MISMATCH,    /* a check that was asked for does not hold */
-  PSPLIT_INTERNAL     /* a bug in this library; please report it */
+  PSPLIT_INTERNAL,    /* a bug in this library; please report it */
+  PSPLIT_CANCELLED    /* the flag `cancel` of the options was set; "interrupted" */
 } psplit_code;
 
 /* The field of an options struct that a message is about; the message starts with its value. */

@@ -39,7 +39,7 @@ typedef struct psplit_emit_options {
   /* Stages written at a time, where there is much to write; 0: as many as OpenMP gives. Never
    * changes a byte. `logger` is called by one of the threads at a time. */
   uint32_t n_threads;
-  const volatile int *cancel;  /* becomes non-zero to stop early (IO "interrupted"); may be NULL */
+  const volatile int *cancel;  /* see base.h */
   const psplit_logger *logger; /* may be NULL */
   /* Called with the directory that holds the finished files before they are put in place; anything
    * but OK removes them and becomes the result. REFERENCE: the files point into the model's as seen

@@ -31,8 +31,8 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_file_read(const char *path,
 /* Writes n_bytes to the file `path`. A regular file is written beside its place, synced and
  * renamed: what stood there stays until the new one is complete, its mode is kept, and a failure
  * leaves nothing else. A FIFO or device is written through, after waiting for its reader; `cancel`
- * (may be NULL; set from any thread or a signal handler) ends that wait once it is not 0. Errors:
- * IO (a directory, not writable, disk full, cancelled), NOMEM. From any thread. */
+ * (base.h) ends that wait. Errors: IO (a directory, not writable, disk full), NOMEM, CANCELLED.
+ * From any thread. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_file_write(const char *path, const void *bytes,
                                                          size_t n_bytes, const volatile int *cancel,
                                                          psplit_diag *diag);

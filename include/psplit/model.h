@@ -40,6 +40,7 @@ typedef struct psplit_read_options {
   /* Of external data; copied. NULL: beside the model's file; a model that has none, since it is
    * opened from memory or a descriptor, may then have no external data. */
   const char *data_directory;
+  const volatile int *cancel; /* see base.h; may go once the model is open */
 } psplit_read_options;
 
 /* The defaults: everything 0 or NULL. */
@@ -52,8 +53,8 @@ static inline void psplit_read_options_init(psplit_read_options *options) {
  * Errors: USAGE (no such If to inline, or one whose branch cannot stand in its place; the message
  * says why), IO (cannot be read), MALFORMED (not protobuf, not a model), INVALID (breaks an ONNX
  * rule: the message names the node or tensor), UNSUPPORTED, LIMIT (depth, counts, max_graph_bytes),
- * NOMEM; *out_model is untouched then. Reads the structure once, O(its bytes); weights are skipped.
- */
+ * NOMEM, CANCELLED; *out_model is untouched then. Reads the structure once, O(its bytes);
+ * weights are skipped. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_model_open(const char *path,
                                                          const psplit_read_options *options,
                                                          psplit_diag *diag,

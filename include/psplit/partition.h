@@ -141,6 +141,7 @@ typedef struct psplit_partition_options {
   uint64_t seed;
   uint64_t memory_cap_bytes;   /* of the solver's own tables; 0: 1 GiB */
   const psplit_logger *logger; /* progress and advice; may be NULL */
+  const volatile int *cancel;  /* see base.h */
 } psplit_partition_options;
 
 /* Throughput, solver "auto", 1 chunk, 1 replica, 10 s, gap 0, seed 1. */
@@ -190,7 +191,7 @@ typedef struct psplit_solution {
  * Errors: INVALID (an id out of range, a cycle - a node on it is named -, a negative time),
  * LIMIT (sums that overflow), USAGE (option out of range), UNSUPPORTED (a combination of options
  * that no solver handles), INFEASIBLE (pins or keep-together contradict the edges; memory - the
- * message says how many stages would do), NOMEM. */
+ * message says how many stages would do), NOMEM, CANCELLED. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code
 psplit_partition_solve(const psplit_problem *problem, const psplit_partition_options *options,
                        psplit_diag *diag, psplit_solution **out_solution);

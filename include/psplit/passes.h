@@ -88,6 +88,7 @@ typedef struct psplit_planner_options {
   const psplit_plugins *plugins; /* passes besides the built-in ones; may be NULL */
   bool allow_invalid; /* a model that no runtime loads is planned, with a warning; else INVALID */
   const psplit_planner_training *training; /* NULL: the plan is to compute alone */
+  const volatile int *cancel;              /* of psplit_planner_run: see base.h */
 } psplit_planner_options;
 
 /* Defaults: 1 stage, queue depth 2, 10 s of work, seed 1, everything else 0 or NULL. */
@@ -110,7 +111,7 @@ PSPLIT_API void psplit_planner_destroy(psplit_planner *planner);
 /* Runs a pipeline text; NULL runs the default one. Facts that a pass needs and that are not there
  * are established first. A failed pass leaves the planner only to be destroyed.
  * Errors: USAGE (the text, a pass to stop at that is not in it), INFEASIBLE (no split), PLUGIN,
- * INTERNAL (a pass broke convexity; the message names it), and what the passes return. */
+ * CANCELLED, INTERNAL (a pass broke convexity; the message names it), and what passes return. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_planner_run(psplit_planner *planner,
                                                           const char *pipeline, psplit_diag *diag);
 

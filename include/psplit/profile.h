@@ -16,7 +16,7 @@ extern "C" {
  * does not give are random; its `give` is not used, nor is any option of pipelines. `read` says how
  * the model is opened to find the nodes; NULL: defaults. The optimised model, weights included, is
  * in a directory under TMPDIR meanwhile. Errors: those of opening and running the model; USAGE (an
- * input that it does not have); IO "interrupted". */
+ * input that it does not have); CANCELLED. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_profile_model(const psplit_onnxruntime *ort,
                                                             const char *path,
                                                             const psplit_read_options *read,
@@ -48,7 +48,7 @@ typedef struct psplit_autotune_options {
   /* Told after each round, from the calling thread; may be NULL. */
   void (*after_round)(void *user, const psplit_autotune_round *round);
   void *after_round_user;
-  const volatile int *cancel; /* as in psplit_run_options */
+  const volatile int *cancel; /* see base.h */
   void (*give_up)(void *user,
                   const psplit_diag *diag); /* likewise; the stages are removed before */
   void *give_up_user;
@@ -66,7 +66,7 @@ static inline void psplit_autotune_options_init(psplit_autotune_options *options
  * slowest stage is within 5 % of the mean, the cut does not change any more, or n_rounds have
  * passed. *out_costs, the caller's, holds costs of the round whose slowest stage was fastest:
  * behind the planner's own they give its split. Everything that was written is removed, also after
- * a failure or a cancellation. Errors: those of planning, writing and running; IO "interrupted". */
+ * a failure or a cancellation. Errors: those of planning, writing and running; CANCELLED. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_autotune(const psplit_onnxruntime *ort,
                                                        const char *path, const psplit_model *model,
                                                        const psplit_autotune_options *options,

@@ -169,9 +169,7 @@ typedef struct psplit_run_options {
   const char *output;
   psplit_take_output take_output; /* instead of `output`; may be NULL */
   void *take_output_user;
-  /* Becomes non-zero, from any thread or a signal handler, to stop (IO "interrupted"); looked at
-   * every 50 ms. May be NULL. */
-  const volatile int *cancel;
+  const volatile int *cancel; /* see base.h */
   /* Called where threads have not ended 2 s after the first failure or a cancellation, which
    * nothing can make them, since one computes on in a node or waits for a file that nobody writes;
    * `diag` names them. It has to end the process. NULL: they are waited for. */

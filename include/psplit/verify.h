@@ -14,6 +14,7 @@ typedef struct psplit_verify_options {
   const psplit_read_options *read; /* for the stage files; NULL: the defaults */
   uint32_t n_threads;              /* for comparing weights; 0: as many as OpenMP gives */
   uint64_t max_text_bytes;         /* of pipeline.json; 0: 64 MiB */
+  const volatile int *cancel;      /* see base.h; also for the stage files */
 } psplit_verify_options;
 
 /* The defaults: everything 0 or NULL. */
@@ -35,7 +36,7 @@ typedef struct psplit_verify_report {
  * Where Ifs were inlined, that is with `model` with these replaced, which is proved as well. Needs
  * no runtime. Shares the reader with the splitter and nothing else. `options` and out_report may be
  * NULL. Errors: MISMATCH with the first difference by name; IO, MALFORMED, ... where a file cannot
- * be read. O(nodes + bytes). */
+ * be read; CANCELLED. O(nodes + bytes). */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_verify(const char *directory,
                                                      const psplit_model *model,
                                                      const psplit_verify_options *options,

@@ -2,6 +2,8 @@
 
 #include <time.h>
 
+#include "cancel.h"
+
 enum { LOOK_OPS = 1 << 17 }; /* about a millisecond */
 
 double psplit_i_now(void) {
@@ -17,6 +19,7 @@ psplit_i_budget psplit_i_budget_unlimited(void) {
 psplit_i_budget psplit_i_budget_of(const psplit_partition_options *options) {
   const double seconds = options->time_limit_s;
   psplit_i_budget budget = psplit_i_budget_unlimited();
+  budget.cancel = options->cancel;
   if (seconds < 0) return budget;
   if (!options->limit_by_work)
     budget.end = psplit_i_now() + seconds;
@@ -32,7 +35,8 @@ uint64_t psplit_i_budget_left(const psplit_i_budget *budget) {
 
 psplit_i_budget psplit_i_budget_share(const psplit_i_budget *budget, uint32_t n) {
   if (!budget) return psplit_i_budget_unlimited();
-  return (psplit_i_budget){.end = budget->end, .most = psplit_i_budget_left(budget) / n};
+  return (psplit_i_budget){
+    .end = budget->end, .most = psplit_i_budget_left(budget) / n, .cancel = budget->cancel};
 }
 
 psplit_i_budget psplit_i_budget_inner(const psplit_i_budget *budget,
@@ -63,21 +67,21 @@ void psplit_i_spend_pass(psplit_i_budget *budget, const psplit_problem *problem)
   psplit_i_spend(budget, OPS_OF_NODE * (uint64_t)problem->n_nodes + OPS_OF_PIN * n_pins);
 }
 
-bool psplit_i_expired(const psplit_i_budget *budget) {
-  if (!budget) return false;
-  return budget->spent >= budget->most || (budget->end >= 0 && psplit_i_now() >= budget->end);
+bool psplit_i_late(const psplit_i_budget *budget) {
+  return budget && (psplit_i_cancelled(budget->cancel) ||
+                    (budget->end >= 0 && psplit_i_now() >= budget->end));
 }
 
-bool psplit_i_late(const psplit_i_budget *budget) {
-  return budget && budget->end >= 0 && psplit_i_now() >= budget->end;
+bool psplit_i_expired(const psplit_i_budget *budget) {
+  return budget && (budget->spent >= budget->most || psplit_i_late(budget));
 }
 
 bool psplit_i_spend(psplit_i_budget *budget, uint64_t n_ops) {
   if (!budget) return true;
   budget->spent += n_ops;
   if (budget->spent >= budget->most) return false;
-  if (budget->end < 0 || budget->spent < budget->look) return true;
-  if (psplit_i_now() >= budget->end) return false; /* and looks again the next time */
+  if ((budget->end < 0 && !budget->cancel) || budget->spent < budget->look) return true;
+  if (psplit_i_late(budget)) return false; /* and looks again the next time */
   budget->look = budget->spent + LOOK_OPS;
   return true;
 }

@@ -10,9 +10,10 @@
 #include <psplit/partition.h>
 
 typedef struct psplit_i_budget {
-  double end;           /* wall clock, seconds; < 0: none */
-  uint64_t most, spent; /* operations */
-  uint64_t look;        /* `spent` from which on the clock is looked at again */
+  double end;                 /* wall clock, seconds; < 0: none */
+  uint64_t most, spent;       /* operations */
+  uint64_t look;              /* `spent` from which on the clock and `cancel` are looked at again */
+  const volatile int *cancel; /* the caller's flag: no time is left once it is set; or NULL */
 } psplit_i_budget;
 
 enum {
@@ -49,9 +50,9 @@ void psplit_i_spend_pass(psplit_i_budget *budget, const psplit_problem *problem)
 
 /* Charges work; false when there is none left, or no time. NULL: no limit. */
 bool psplit_i_spend(psplit_i_budget *budget, uint64_t n_ops);
-/* Looks at the clock as well. */
+/* Looks at the clock and `cancel` as well. */
 bool psplit_i_expired(const psplit_i_budget *budget);
-/* Only looks at the clock: any number of threads may, while none charges. */
+/* Only looks at the clock and `cancel`: any number of threads may, while none charges. */
 bool psplit_i_late(const psplit_i_budget *budget);
 uint64_t psplit_i_budget_left(const psplit_i_budget *budget);
 

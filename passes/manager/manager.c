@@ -49,6 +49,19 @@ out:
   return code;
 }
 
+/* One pass, unless the caller has enough: what a pass that was cut short says is of no use. */
+static psplit_code call(psplit_planner *planner, const psplit_i_pass *pass,
+                        const psplit_i_option_value *values, psplit_diag *diag) {
+  const volatile int *cancel = planner->options.cancel;
+  psplit_diag own = {0};
+  psplit_code code = psplit_i_go_on(cancel, diag);
+  if (code != PSPLIT_OK) return code;
+  code = pass->plugin ? psplit_i_plugin_run(planner, pass, values, &own)
+                      : pass->run(planner, values, &own);
+  if (psplit_i_cancelled(cancel)) return psplit_i_go_on(cancel, diag);
+  return code == PSPLIT_OK ? code : psplit_i_fail_as(diag, &own);
+}
+
 static psplit_code run_pass(psplit_planner *planner, const psplit_i_pass *pass,
                             const psplit_i_option_value *values, unsigned depth,
                             psplit_diag *diag) {
@@ -57,8 +70,7 @@ static psplit_code run_pass(psplit_planner *planner, const psplit_i_pass *pass,
     return psplit_i_fail(diag, PSPLIT_INTERNAL, "pass %s needs what needs it", pass->name);
   PSPLIT_TRY(establish(planner, pass->needs, depth, diag));
   psplit_i_say(planner->options.logger, PSPLIT_PROGRESS, "%s", pass->name);
-  PSPLIT_TRY(pass->plugin ? psplit_i_plugin_run(planner, pass, values, diag)
-                          : pass->run(planner, values, diag));
+  PSPLIT_TRY(call(planner, pass, values, diag));
   psplit_i_arena_reset(&planner->scratch);
   planner->facts = (planner->facts & pass->keeps) | pass->makes;
   if (ALWAYS_CHECK || planner->options.verify_each) {

@@ -371,4 +371,5 @@ void psplit_i_partition_options(const psplit_planner *planner, psplit_partition_
   out->n_threads = planner->options.n_threads;
   out->seed = planner->options.seed;
   out->logger = planner->options.logger;
+  out->cancel = planner->options.cancel;
 }

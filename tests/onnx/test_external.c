@@ -467,7 +467,8 @@ static void without_a_path(void **state) {
     assert_string_equal(psplit_model_file_path(model, 1), wanted);
     check_model(model);
     assert_int_equal(psplit_i_model_unchanged(model, NULL), PSPLIT_OK);
-    assert_int_equal(psplit_i_model_reopen(model, NULL, 0, 0, &diag, &again), PSPLIT_OK);
+    assert_int_equal(
+      psplit_i_model_reopen(model, NULL, 0, &(psplit_read_options){0}, &diag, &again), PSPLIT_OK);
     psplit_model_close(model);
     assert_string_equal(psplit_model_file_path(again, 1), wanted);
     check_model(again);
@@ -493,7 +494,8 @@ static void reopened_from_its_own_options(void **state) {
   assert_int_equal(psplit_model_open(path, &options, &diag, &model), PSPLIT_OK);
   memset(data, 'x', 255);
   free(data);
-  assert_int_equal(psplit_i_model_reopen(model, NULL, 0, 0, &diag, &again), PSPLIT_OK);
+  assert_int_equal(psplit_i_model_reopen(model, NULL, 0, &(psplit_read_options){0}, &diag, &again),
+                   PSPLIT_OK);
   assert_string_equal(psplit_model_file_path(again, 1), wanted);
   psplit_model_close(again);
   psplit_model_close(model);

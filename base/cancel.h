@@ -1,0 +1,21 @@
+/* Ending a call early: the caller's flag (psplit/base.h). */
+#ifndef PSPLIT_BASE_CANCEL_H
+#define PSPLIT_BASE_CANCEL_H
+
+#include <psplit/base.h>
+
+#include "compat.h"
+#include "diag.h"
+
+/* From any thread. */
+static inline bool psplit_i_cancelled(const volatile int *cancel) {
+  return cancel && atomic_load_explicit(psplit_i_flag(cancel), memory_order_relaxed);
+}
+
+PSPLIT_MUST_USE static inline psplit_code psplit_i_go_on(const volatile int *cancel,
+                                                         psplit_diag *diag) {
+  if (!psplit_i_cancelled(cancel)) return PSPLIT_OK;
+  return psplit_i_fail(diag, PSPLIT_CANCELLED, "interrupted");
+}
+
+#endif
