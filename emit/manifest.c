@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "emit.h"
+#include "promise.h"
 
 static void key_string(psplit_i_json *json, const char *key, const char *value) {
   psplit_i_json_key(json, key);
@@ -275,28 +276,10 @@ static void key_text(psplit_i_json *json, const char *key, const char *text) {
 static void write_headline(const psplit_i_split *split, psplit_i_json *json) {
   const psplit_plan *plan = split->plan;
   const psplit_plan_data *data = &plan->data;
-  key_string(json, "device_order", plan->device_order);
-  key_text(json, "single_device", plan->single_device);
-  psplit_i_json_key(json, "single_device_ns");
-  if (plan->single_device)
-    psplit_i_json_int(json, plan->single_device_ns);
-  else
-    psplit_i_json_null(json);
-  psplit_i_json_key(json, "speed_up");
-  if (plan->speed_up >= 0)
-    psplit_i_json_double(json, plan->speed_up);
-  else
-    psplit_i_json_null(json);
-  key_text(json, "headline", plan->headline);
+  psplit_i_promise_write(json, plan);
   if (!data->matters) return;
   char label[128];
-  psplit_i_json_key(json, "data_dependent");
-  psplit_i_json_open(json, '{');
-  key_uint(json, "nodes", data->n_nodes);
-  psplit_i_json_key(json, "time_frac");
-  psplit_i_json_double(json, data->time_frac);
-  psplit_i_json_key(json, "time_frac_1000x");
-  psplit_i_json_double(json, data->plenty_frac);
+  psplit_i_promise_open_data(json, data);
   key_text(
     json, "node",
     data->n_nodes ? psplit_i_node_label(split->graph, data->heaviest, label, sizeof label) : NULL);

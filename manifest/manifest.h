@@ -1,5 +1,5 @@
 /* manifest: pipeline.json, read strictly. What verify/ checks and runtime/ follows; knows neither
- * emit/, which writes it, nor models. */
+ * emit/, which writes it, nor models. Besides, what it says as other JSON does: promise.h. */
 #ifndef PSPLIT_MANIFEST_MANIFEST_H
 #define PSPLIT_MANIFEST_MANIFEST_H
 

@@ -1,4 +1,5 @@
 /* The JSON format: docs/inspect.md names every key. Items stand one a line. */
+#include "promise.h"
 #include "view.h"
 
 static void id_or_null(psplit_i_json *json, const char *key, uint32_t id) {
@@ -237,19 +238,7 @@ void psplit_i_view_json_transfers(psplit_i_json *json, const psplit_snapshot *s)
 /* As pipeline.json has it, but for the number of the node. */
 static void put_headline(psplit_i_json *json, const psplit_plan *plan) {
   const psplit_plan_data *data = &plan->data;
-  key_string(json, "device_order", plan->device_order);
-  key_string(json, "single_device", plan->single_device);
-  psplit_i_json_key(json, "single_device_ns");
-  if (plan->single_device)
-    psplit_i_json_int(json, plan->single_device_ns);
-  else
-    psplit_i_json_null(json);
-  psplit_i_json_key(json, "speed_up");
-  if (plan->speed_up >= 0)
-    psplit_i_json_double(json, plan->speed_up);
-  else
-    psplit_i_json_null(json);
-  key_string(json, "headline", plan->headline);
+  psplit_i_promise_write(json, plan);
   if (plan->n_assumed) {
     psplit_i_json_key(json, "assumed_dims");
     psplit_i_json_open(json, '{');
@@ -258,13 +247,7 @@ static void put_headline(psplit_i_json *json, const psplit_plan *plan) {
     psplit_i_json_close(json, '}');
   }
   if (!data->matters) return;
-  psplit_i_json_key(json, "data_dependent");
-  psplit_i_json_open(json, '{');
-  key_uint(json, "nodes", data->n_nodes);
-  psplit_i_json_key(json, "time_frac");
-  psplit_i_json_double(json, data->time_frac);
-  psplit_i_json_key(json, "time_frac_1000x");
-  psplit_i_json_double(json, data->plenty_frac);
+  psplit_i_promise_open_data(json, data);
   id_or_null(json, "operator", data->heaviest);
   key_uint(json, "transfers", data->n_transfers);
   id_or_null(json, "transfer", data->largest);
