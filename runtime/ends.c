@@ -25,9 +25,9 @@ static int32_t data_type_of(const char *name) {
 }
 
 /* What pipeline.json says of an input, as a session would. */
-static void declare(const psplit_i_manifest_value *value, psplit_i_port *out) {
+static void declare(const psplit_i_manifest_value *value, psplit_i_session_port *out) {
   const psplit_i_shape *shape = &value->shape;
-  *out = (psplit_i_port){.data_type = data_type_of(value->dtype)};
+  *out = (psplit_i_session_port){.data_type = data_type_of(value->dtype)};
   out->is_tensor = out->data_type != 0;
   if (shape->rank < 0 || shape->rank > PSPLIT_I_MAX_RANK) {
     out->n_dims = 1; /* of a size that is not known */
@@ -59,7 +59,7 @@ static psplit_code open_feeder(feeder *f, psplit_diag *diag) {
   f->tensors = calloc((size_t)m->n_needed + 1, sizeof *f->tensors);
   if (!f->feeds || !f->tensors) return psplit_i_nomem(diag);
   for (uint32_t i = 0; i < m->n_needed; i++) {
-    psplit_i_port port;
+    psplit_i_session_port port;
     declare(&m->input_values[i], &port);
     PSPLIT_TRY(psplit_i_feed_open(f->ends->ort, &port, m->inputs[i], false, &feed,
                                   options->n_micro_batches, diag, &f->feeds[i], &used));

@@ -64,7 +64,7 @@ psplit_code psplit_i_tensor_fill_random(psplit_i_tensor *tensor, uint64_t seed, 
 
 /* The sizes of an input, from --shape, the file's own, or --dim. Returns the symbol of the first
  * that is not known ("" where it has none), or NULL. */
-static const char *find_dims(const psplit_i_port *port, const char *name,
+static const char *find_dims(const psplit_i_session_port *port, const char *name,
                              const psplit_i_feed_options *options, psplit_i_feed *feed) {
   const char *unknown = NULL;
   for (size_t i = 0; i < options->given.n_shapes; i++) {
@@ -114,10 +114,10 @@ out:
   return code;
 }
 
-psplit_code psplit_i_feed_open(const psplit_i_ort *ort, const psplit_i_port *port, const char *name,
-                               bool optional, const psplit_i_feed_options *options,
-                               uint32_t n_micro_batches, psplit_diag *diag, psplit_i_feed *out,
-                               bool *out_used) {
+psplit_code psplit_i_feed_open(const psplit_i_ort *ort, const psplit_i_session_port *port,
+                               const char *name, bool optional,
+                               const psplit_i_feed_options *options, uint32_t n_micro_batches,
+                               psplit_diag *diag, psplit_i_feed *out, bool *out_used) {
   psplit_i_feed feed = {.ort = ort, .input = name};
   const char *unknown, *path;
   psplit_code code;

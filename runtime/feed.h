@@ -34,9 +34,9 @@ typedef struct psplit_i_feed {
  * for at most n_micro_batches. Where the input is `optional` and no file gives it, *out_used is
  * false. Errors: USAGE (nothing given, or a size is not known), and those of psplit_i_array_read.
  */
-PSPLIT_MUST_USE psplit_code psplit_i_feed_open(const psplit_i_ort *ort, const psplit_i_port *port,
-                                               const char *name, bool optional,
-                                               const psplit_i_feed_options *options,
+PSPLIT_MUST_USE psplit_code psplit_i_feed_open(const psplit_i_ort *ort,
+                                               const psplit_i_session_port *port, const char *name,
+                                               bool optional, const psplit_i_feed_options *options,
                                                uint32_t n_micro_batches, psplit_diag *diag,
                                                psplit_i_feed *out, bool *out_used);
 /* The tensor for a micro-batch, which the caller releases; NULL at the end of a stream. */

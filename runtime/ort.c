@@ -80,8 +80,8 @@ void psplit_i_ort_close(psplit_i_ort *ort) {
   memset(ort, 0, sizeof *ort);
 }
 
-static psplit_code read_shape(const psplit_i_ort *ort, psplit_i_port *port, const char *path,
-                              psplit_diag *diag) {
+static psplit_code read_shape(const psplit_i_ort *ort, psplit_i_session_port *port,
+                              const char *path, psplit_diag *diag) {
   psplit_code code;
   const OrtShapeInfo *info = NULL;
   PSPLIT_TRY(
@@ -107,7 +107,7 @@ static psplit_code read_input(psplit_i_session *s, size_t i, size_t n_plain, con
                               psplit_diag *diag) {
   const OrtApi *api = &s->ort->api;
   OrtAllocator *allocator = s->ort->allocator;
-  psplit_i_port *port = &s->inputs[i];
+  psplit_i_session_port *port = &s->inputs[i];
   const size_t k = i - n_plain;
   psplit_code code;
   PSPLIT_TRY(psplit_i_ort_check(
@@ -213,7 +213,7 @@ out:
   return code;
 }
 
-static void free_ports(const psplit_i_ort *ort, psplit_i_port *ports, size_t n) {
+static void free_ports(const psplit_i_ort *ort, psplit_i_session_port *ports, size_t n) {
   for (size_t i = 0; ports && i < n; i++) {
     OrtStatus *status =
       ports[i].name ? ort->api.AllocatorFree(ort->allocator, ports[i].name) : NULL;
@@ -232,7 +232,8 @@ void psplit_i_session_close(psplit_i_session *session) {
   memset(session, 0, sizeof *session);
 }
 
-const psplit_i_port *psplit_i_session_input(const psplit_i_session *session, const char *name) {
+const psplit_i_session_port *psplit_i_session_input(const psplit_i_session *session,
+                                                    const char *name) {
   for (size_t i = 0; i < session->n_inputs; i++)
     if (strcmp(session->inputs[i].name, name) == 0) return &session->inputs[i];
   return NULL;

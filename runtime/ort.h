@@ -51,7 +51,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_provider_append(const psplit_i_ort *ort,
                                                      const psplit_i_session_options *options,
                                                      psplit_diag *diag);
 
-typedef struct psplit_i_port {
+typedef struct psplit_i_session_port {
   char *name;     /* allocated by ONNX Runtime */
   bool is_tensor; /* inputs only, like all below */
   int32_t data_type;
@@ -59,14 +59,14 @@ typedef struct psplit_i_port {
   int64_t dims[PSPLIT_I_MAX_RANK];        /* -1: not fixed */
   const char *symbols[PSPLIT_I_MAX_RANK]; /* "" where there is none; the session's */
   OrtTypeInfo *type;
-} psplit_i_port;
+} psplit_i_session_port;
 
 typedef struct psplit_i_session {
   const psplit_i_ort *ort;
   OrtSession *session;
   OrtRunOptions *run_options; /* for psplit_i_session_stop */
   size_t n_inputs, n_outputs; /* inputs with a default stand behind the others */
-  psplit_i_port *inputs, *outputs;
+  psplit_i_session_port *inputs, *outputs;
 } psplit_i_session;
 
 /* Errors: IO (no such file), INVALID (ONNX Runtime does not take it), NOMEM. */
@@ -75,7 +75,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_session_open(const psplit_i_ort *ort, const
                                                   psplit_diag *diag, psplit_i_session *out);
 void psplit_i_session_close(psplit_i_session *session); /* a zeroed one is fine */
 
-const psplit_i_port *psplit_i_session_input(const psplit_i_session *session, const char *name);
+const psplit_i_session_port *psplit_i_session_input(const psplit_i_session *session,
+                                                    const char *name);
 
 /* Runs it on n inputs by name. On success the caller owns the m tensors in `outputs`.
  * Errors: INVALID (ONNX Runtime reports a failure), NOMEM. */

@@ -148,7 +148,7 @@ static psplit_code open_feeds(const psplit_i_stage *stage, const psplit_i_manife
     const psplit_i_row *row = &table->inputs[i];
     bool used = true;
     if (row->from == PSPLIT_I_FROM_MODEL && (!stage->streams || row->optional)) {
-      const psplit_i_port *port = psplit_i_session_input(&w->session, row->name);
+      const psplit_i_session_port *port = psplit_i_session_input(&w->session, row->name);
       if (!port && !row->optional)
         return psplit_i_fail(diag, PSPLIT_INVALID, "%s has no input %s", table->file, row->name);
       PSPLIT_TRY(psplit_i_feed_open(stage->ort, port, row->tensor, row->optional,
