@@ -43,6 +43,7 @@ void psplit_i_arena_fini(psplit_i_arena *arena) {
 
 void psplit_i_arena_reset(psplit_i_arena *arena) {
   psplit_i_arena_block *kept = arena->blocks;
+  arena->failed = false;
   if (!kept) return;
   free_blocks(kept->next);
   kept->next = NULL;
@@ -87,7 +88,7 @@ static psplit_i_arena_block *add_block(psplit_i_arena *arena, size_t bytes) {
   return block;
 }
 
-void *psplit_i_arena_alloc(psplit_i_arena *arena, size_t bytes) {
+static void *allocate(psplit_i_arena *arena, size_t bytes) {
   if (bytes == 0) bytes = 1;
   if (bytes > SIZE_MAX - ALIGNMENT - REDZONE) return NULL;
   const size_t asked = bytes;
@@ -102,22 +103,26 @@ void *psplit_i_arena_alloc(psplit_i_arena *arena, size_t bytes) {
   return memory;
 }
 
+void *psplit_i_arena_alloc(psplit_i_arena *arena, size_t bytes) {
+  void *memory = allocate(arena, bytes);
+  arena->failed |= !memory;
+  return memory;
+}
+
 void *psplit_i_arena_array(psplit_i_arena *arena, size_t n, size_t size) {
   size_t bytes;
-  return psplit_i_mul_size(n, size, &bytes) ? psplit_i_arena_alloc(arena, bytes) : NULL;
+  if (!psplit_i_mul_size(n, size, &bytes)) bytes = SIZE_MAX; /* more than there is */
+  return psplit_i_arena_alloc(arena, bytes);
 }
 
 void *psplit_i_arena_zeroed(psplit_i_arena *arena, size_t n, size_t size) {
-  size_t bytes;
-  if (!psplit_i_mul_size(n, size, &bytes)) return NULL;
-  void *memory = psplit_i_arena_alloc(arena, bytes);
-  if (memory) memset(memory, 0, bytes);
+  void *memory = psplit_i_arena_array(arena, n, size);
+  if (memory) memset(memory, 0, n * size);
   return memory;
 }
 
 char *psplit_i_arena_strndup(psplit_i_arena *arena, const char *text, size_t bytes) {
-  if (bytes == SIZE_MAX) return NULL;
-  char *copy = psplit_i_arena_alloc(arena, bytes + 1);
+  char *copy = psplit_i_arena_alloc(arena, bytes < SIZE_MAX ? bytes + 1 : SIZE_MAX);
   if (!copy) return NULL;
   memcpy(copy, text, bytes);
   copy[bytes] = '\0';

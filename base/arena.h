@@ -1,5 +1,8 @@
 /* Region allocator: many small allocations, one release. Three lifetimes use it: the model (whole
- * run), pass scratch (reset by the pass host), thread scratch (one arena per OpenMP thread). */
+ * run), pass scratch (reset by the pass host), thread scratch (one arena per OpenMP thread).
+ *
+ * An arena remembers that it could not give what was asked for: who makes several arrays asks once,
+ * `if (arena->failed)`, before the first of them is used. */
 #ifndef PSPLIT_BASE_ARENA_H
 #define PSPLIT_BASE_ARENA_H
 
@@ -14,6 +17,7 @@ typedef struct psplit_i_arena {
   size_t used_bytes;            /* bytes taken from the system, block headers included */
   size_t limit_bytes;           /* 0: none; an allocation that would pass it fails */
   bool over_limit;              /* one did */
+  bool failed;                  /* an allocation did, since the arena was last empty */
 } psplit_i_arena;
 
 /* `limit_bytes` 0 means no limit. Allocates nothing. Not thread-safe: one arena, one thread. */

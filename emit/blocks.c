@@ -78,8 +78,7 @@ static psplit_code settle(maker *m) {
   m->inside = PSPLIT_NEW(&m->arena, bool, m->graph->n_values);
   uint32_t *count = PSPLIT_NEW(&m->arena, uint32_t, n_blocks);
   bool *read = PSPLIT_NEW(&m->arena, bool, n_blocks);
-  if (!m->home || !m->nodes || !m->off || !m->met || !m->inside || !count || !read)
-    return psplit_i_nomem(m->diag);
+  if (m->arena.failed) return psplit_i_nomem(m->diag);
   for (uint32_t n = 0; n < n_nodes; n++) {
     m->home[n] = m->blocks->node_block[n];
     if (m->home[n] == PSPLIT_NONE) continue;

@@ -256,7 +256,7 @@ static psplit_code index_ports(assembly *a) {
   a->inputs = PSPLIT_NEW(a->arena, const psplit_i_span *, graph->n_inputs);
   a->outputs = PSPLIT_NEW(a->arena, const psplit_i_span *, graph->n_outputs);
   a->present = PSPLIT_NEW(a->arena, uint8_t, graph->n_values);
-  if (!a->inputs || !a->outputs || !a->present) return psplit_i_nomem(a->diag);
+  if (a->arena->failed) return psplit_i_nomem(a->diag);
   const psplit_i_spans *fields = &a->model->skeleton.graph_fields;
   uint32_t n_inputs = 0, n_outputs = 0;
   for (size_t i = 0; i < fields->n; i++) {

@@ -97,7 +97,7 @@ psplit_code psplit_i_differentiate(const psplit_i_shapes *shapes, uint32_t loss,
   pass.origin = psplit_i_arena_array(&scratch, graph->n_values, sizeof *pass.origin);
   pass.reaches = PSPLIT_NEW(&scratch, bool, graph->n_values);
   pass.gradient = psplit_i_arena_array(&scratch, graph->n_values, sizeof *pass.gradient);
-  if (!pass.origin || !pass.reaches || !pass.gradient) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (scratch.failed) PSPLIT_TRY(psplit_i_nomem(diag));
   for (uint32_t v = 0; v < graph->n_values; v++) pass.origin[v] = pass.gradient[v] = PSPLIT_NONE;
   mark_depends(&pass);
   mark_reaches(&pass, loss);

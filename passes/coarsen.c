@@ -239,7 +239,7 @@ static psplit_code merge_down(psplit_planner *planner, uint32_t max_nodes, pspli
   uint32_t *group = psplit_i_arena_array(&planner->scratch, n_nodes, sizeof *group);
   uint32_t *rank = psplit_i_arena_array(&planner->scratch, s.n_first, sizeof *rank);
   s.label = psplit_i_arena_array(&planner->scratch, s.n_first, sizeof *s.label);
-  if (!group || !rank || !s.label) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (planner->scratch.failed) PSPLIT_TRY(psplit_i_nomem(diag));
   psplit_i_grouping_number(&planner->grouping, group);
   for (uint32_t g = 0; g < s.n_first; g++) s.label[g] = g;
   if (!psplit_i_quotient_make(planner, group, &s.arenas[0], &s.q)) PSPLIT_TRY(psplit_i_nomem(diag));

@@ -236,8 +236,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   s.received = PSPLIT_NEW(&planner->scratch, uint32_t, graph->n_values);
   s.constant = PSPLIT_NEW(&planner->scratch, uint32_t, graph->n_values);
   s.room_bytes = PSPLIT_NEW(&planner->scratch, uint64_t, plan->n_stages);
-  if (!s.load_ns || !s.held || !s.received || !s.constant || !s.room_bytes)
-    return psplit_i_nomem(diag);
+  if (planner->scratch.failed) return psplit_i_nomem(diag);
   for (uint32_t i = 0; i < plan->n_stages; i++) {
     const psplit_plan_stage *stage = &plan->stages[i];
     const uint64_t limit = psplit_devices_memory_bytes(planner->devices, i);

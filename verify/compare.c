@@ -59,7 +59,7 @@ psplit_code psplit_i_field_spans_init(const psplit_model *model, psplit_i_arena 
   out->inputs = PSPLIT_NEW(arena, const psplit_i_span *, graph->n_input);
   out->outputs = PSPLIT_NEW(arena, const psplit_i_span *, graph->n_output);
   out->annotations = PSPLIT_NEW(arena, const psplit_i_span *, graph->n_quantization_annotation);
-  if (!out->inputs || !out->outputs || !out->annotations) return psplit_i_nomem(diag);
+  if (arena->failed) return psplit_i_nomem(diag);
   size_t n_inputs = 0, n_outputs = 0, n_annotations = 0;
   for (size_t i = 0; i < model->skeleton.graph_fields.n; i++) {
     const psplit_i_span *span = &model->skeleton.graph_fields.items[i];

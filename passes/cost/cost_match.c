@@ -136,8 +136,7 @@ psplit_code psplit_i_cost_match(const psplit_cost_table *table, const psplit_i_g
   m.same_as = psplit_i_arena_array(arena, n_rows, sizeof *m.same_as);
   m.is_fused = PSPLIT_NEW(arena, uint8_t, n_rows);
   m.goes_on = PSPLIT_NEW(arena, uint8_t, n_rows);
-  if (!m.owner || !m.stack || !m.is_free || !m.anchor || !m.same_as || !m.is_fused || !m.goes_on)
-    PSPLIT_TRY(psplit_i_nomem(diag));
+  if (arena->failed) PSPLIT_TRY(psplit_i_nomem(diag));
   memset(m.owner, 0xff, n_nodes * sizeof *m.owner);
   memset(m.anchor, 0xff, n_rows * sizeof *m.anchor);
   for (uint32_t r = 0; r < n_rows; r++) m.same_as[r] = r;

@@ -25,7 +25,7 @@ static psplit_code build_nodes(psplit_i_builder *b) {
   const char **names = psplit_i_builder_array(b, n, sizeof *names);
   /* Classes that a group's members join become one: `merged` points from class to class. */
   uint32_t *merged = psplit_i_builder_array(b, planner->n_together, sizeof *merged);
-  if (!time_ns || !flags || !pin || !together || !names || !merged) return psplit_i_nomem(b->diag);
+  if (b->arena->failed) return psplit_i_nomem(b->diag);
   for (uint32_t c = 0; c < planner->n_together; c++) merged[c] = c;
   for (uint32_t g = 0; g < n; g++) {
     pin[g] = together[g] = PSPLIT_NONE;
@@ -142,8 +142,7 @@ static psplit_code build_nets(psplit_i_builder *b) {
   uint8_t *flags = psplit_i_builder_array(b, n_nets, sizeof *flags);
   /* 1 + the last value that met the group. */
   uint32_t *last = psplit_i_builder_array(b, b->n_groups, sizeof *last);
-  if (!producer || !off || !consumer || !bytes || !charged || !flags || !last)
-    return psplit_i_nomem(b->diag);
+  if (b->arena->failed) return psplit_i_nomem(b->diag);
   const psplit_device_link slowest =
     b->copies_are_free ? slowest_link(planner) : (psplit_device_link){0};
   uint32_t net = 0, pin = 0;
@@ -190,7 +189,7 @@ static psplit_code build_weights(psplit_i_builder *b) {
   uint32_t *off = psplit_i_builder_array(b, n_shared + 1, sizeof *off);
   uint32_t *user = psplit_i_builder_array(b, n_users, sizeof *user);
   uint32_t *last = psplit_i_builder_array(b, b->n_groups, sizeof *last);
-  if (!private_bytes || !shared_bytes || !off || !user || !last) return psplit_i_nomem(b->diag);
+  if (b->arena->failed) return psplit_i_nomem(b->diag);
   for (uint32_t n = 0; n < graph->n_nodes; n++) {
     const uint32_t g = b->group[n];
     if (g == PSPLIT_NONE || (!graph->nodes[n].n_bodies && graph->nodes[n].function == PSPLIT_NONE))
@@ -252,7 +251,7 @@ psplit_code psplit_i_builder_place_free(psplit_i_builder *b) {
   uint32_t *count = psplit_i_builder_array(b, graph->n_nodes, sizeof *count);
   uint32_t *met = psplit_i_builder_array(b, planner->options.n_stages, sizeof *met);
   PSPLIT_VEC(uint32_t) stages = {0};
-  if (!first || !count || !met) return psplit_i_nomem(b->diag);
+  if (b->arena->failed) return psplit_i_nomem(b->diag);
   for (uint32_t i = graph->n_nodes; i-- > 0;) {
     const uint32_t n = graph->topo[i];
     if (b->group[n] != PSPLIT_NONE) continue;

@@ -109,7 +109,7 @@ static psplit_code add_rows(psplit_planner *planner, const psplit_cost_table *ta
   double *ns = PSPLIT_NEW(&planner->scratch, double, table->rows.n); /* of rows that share nodes */
   uint8_t *timed = PSPLIT_NEW(&planner->scratch, uint8_t, table->rows.n);
   uint64_t *workspace = PSPLIT_NEW(&planner->scratch, uint64_t, table->rows.n);
-  if (!ns || !timed || !workspace) return psplit_i_nomem(diag);
+  if (planner->scratch.failed) return psplit_i_nomem(diag);
   for (uint32_t r = 0; r < table->rows.n; r++) {
     const psplit_i_cost_row *row = &table->rows.items[r];
     const uint32_t at = map.same_as[r], n = map.off[at + 1] - map.off[at];

@@ -228,8 +228,7 @@ static psplit_code prepare(fit *f, psplit_diag *diag) {
   f->list = PSPLIT_NEW(arena, uint32_t, graph->n_nodes);
   f->sent = PSPLIT_NEW(arena, uint32_t, graph->n_values);
   f->inside = PSPLIT_NEW(arena, uint32_t, graph->n_nodes);
-  if (!barred || !f->node_off || !f->node || !f->place || !f->list || !f->sent || !f->inside)
-    return psplit_i_nomem(diag);
+  if (arena->failed) return psplit_i_nomem(diag);
   sort_nodes(f);
   find_places(f, barred);
   return psplit_i_liveness_init(&f->liveness, f->planner, arena, diag);

@@ -276,7 +276,7 @@ psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag) {
   psplit_plan_copy *copies =
     psplit_i_arena_array(&planner->arena, planner->copies.n, sizeof *copies);
   uint32_t *node_stage = psplit_i_arena_array(&planner->arena, graph->n_nodes, sizeof *node_stage);
-  if (!transfers || !copies || !node_stage) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (planner->arena.failed) PSPLIT_TRY(psplit_i_nomem(diag));
   if (w.transfers.n) memcpy(transfers, w.transfers.items, w.transfers.n * sizeof *transfers);
   if (planner->copies.n) memcpy(copies, planner->copies.items, planner->copies.n * sizeof *copies);
   if (graph->n_nodes) memcpy(node_stage, planner->stage, graph->n_nodes * sizeof *node_stage);

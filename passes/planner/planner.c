@@ -188,10 +188,7 @@ psplit_code psplit_planner_create(const psplit_model *model, const psplit_planne
   planner->node_flags = PSPLIT_NEW(&planner->arena, uint8_t, n_nodes);
   planner->class_device = PSPLIT_NEW(&planner->arena, uint32_t, options->n_stages);
   planner->device_class = PSPLIT_NEW(&planner->arena, uint32_t, options->n_stages);
-  if (!planner->pin || !planner->together || !planner->uncuttable || !planner->stage ||
-      !planner->node_class || !planner->node_flags || !planner->class_device ||
-      !planner->device_class)
-    PSPLIT_TRY(psplit_i_nomem(diag));
+  if (planner->arena.failed) PSPLIT_TRY(psplit_i_nomem(diag));
   for (uint32_t n = 0; n < n_nodes; n++) planner->pin[n] = planner->together[n] = PSPLIT_NONE;
   for (size_t i = 0; i < options->n_pins; i++)
     PSPLIT_TRY(apply_pin(planner, options->pins[i], diag));

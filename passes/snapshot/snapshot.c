@@ -278,7 +278,7 @@ static psplit_code make_titles(maker *m) {
   const char **names = PSPLIT_NEW(m->scratch, const char *, m->graph->n_nodes);
   const char **titles = PSPLIT_NEW(m->scratch, const char *, n_groups);
   m->scopes = PSPLIT_NEW(m->scratch, const char *, n_groups);
-  if (!scoped || !names || !titles || !m->scopes) return psplit_i_nomem(m->diag);
+  if (m->scratch->failed) return psplit_i_nomem(m->diag);
   for (uint32_t g = 0; g < n_groups; g++) {
     const psplit_snapshot_group *group = &m->groups[g];
     const char **own = names + m->group_off[g];

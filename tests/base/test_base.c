@@ -23,8 +23,18 @@ static void arena_keeps_alignment_and_limit(void **state) {
     assert_int_equal((uintptr_t)memory % 16, 0);
     memset(memory, 0xab, bytes);
   }
+  assert_false(arena.failed);
   assert_null(psplit_i_arena_alloc(&arena, 1 << 20));
+  assert_true(arena.failed);
+  assert_non_null(psplit_i_arena_alloc(&arena, 8));
+  assert_true(arena.failed); /* whatever came after */
+  psplit_i_arena_reset(&arena);
+  assert_false(arena.failed);
   assert_null(psplit_i_arena_zeroed(&arena, SIZE_MAX / 2, 4));
+  assert_true(arena.failed);
+  psplit_i_arena_reset(&arena);
+  assert_null(psplit_i_arena_strndup(&arena, "", SIZE_MAX));
+  assert_true(arena.failed);
   psplit_i_arena_reset(&arena);
   assert_non_null(psplit_i_arena_alloc(&arena, 8));
   psplit_i_arena_fini(&arena);
