@@ -223,7 +223,8 @@ static const char *why_open(const psplit_i_solver_state *a) {
   if (a->axis.n_buckets == 0 && a->instance.n > PSPLIT_I_LARGE)
     return "too large for the exact program";
   if (!psplit_i_takes(PSPLIT_I_SOLVER_EXACT, features))
-    return "the exact program does not take these features together";
+    return "the exact program does not take replicas with pins or stashes on several kinds of "
+           "device";
   if (a->undercounted && !psplit_i_takes(PSPLIT_I_RULE_WHOLE_LOADS, features))
     return "the exact program does not count what stages pass on, and branch and bound has spent "
            "its steps or takes no more than a few nodes";

@@ -119,7 +119,8 @@ static void push_stage(expander *d) {
   if (tracker->pin != PSPLIT_NONE) {
     psplit_i_transition move;
     for (uint32_t t = 0; t < m->n_types; t++)
-      if (psplit_i_automaton_pinned(m, state, tracker->pin, t, &move)) push_move(d, &move);
+      for (uint32_t r = 1; r <= m->most_copies; r++)
+        if (psplit_i_automaton_pinned(m, state, tracker->pin, t, r, &move)) push_move(d, &move);
     return;
   }
   const psplit_i_transition *moves = m->moves + m->move_off[state];

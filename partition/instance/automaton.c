@@ -6,7 +6,10 @@
 #include "instance.h"
 #include "problem.h"
 
-enum { MAX_STATES = 1 << 16 };
+enum {
+  MAX_STATES = 1 << 16,
+  MAX_NUMBERED = 1 << 12 /* states where stages are counted besides devices of one type */
+};
 
 static psplit_code measure(psplit_i_automaton *m, const psplit_i_instance *instance,
                            psplit_diag *diag) {
@@ -101,11 +104,15 @@ static psplit_code free_order(psplit_i_automaton *m, const psplit_i_instance *in
     if (n_states > MAX_STATES) return too_many_states(diag);
   }
   /* With pins a stage's number matters, and any devices behind it may stay unused: the number of
-   * stages passed is a part of the state. */
+   * stages passed is a part of the state. So it is where copies use up devices, but no numbers, and
+   * activations count by number. */
   const uint32_t n_counts = (uint32_t)n_states;
-  if (instance->has_pins) n_states *= (uint64_t)m->n_stages + 1;
+  const bool numbered =
+    instance->has_pins || (m->features & 1u << PSPLIT_I_FEATURE_NUMBERED_COPIES);
+  if (numbered) n_states *= (uint64_t)m->n_stages + 1;
   if (n_states > MAX_STATES) return too_many_states(diag);
-  m->stage_radix = instance->has_pins ? n_counts : 0;
+  m->stage_radix = numbered ? n_counts : 0;
+  m->features &= ~(1u << PSPLIT_I_FEATURE_NUMBERED_COPIES);
   const uint32_t most = max_replicas(options);
   m->n_states = (uint32_t)n_states;
   m->used = PSPLIT_NEW(&m->arena, uint32_t, n_states);
@@ -128,9 +135,11 @@ static psplit_code free_order(psplit_i_automaton *m, const psplit_i_instance *in
     for (uint32_t t = 0; t < m->n_types; t++) {
       const uint32_t left = m->count[t] - c / m->radix[t] % (m->count[t] + 1);
       m->capacity[c] += left / m->ratio[t];
-      for (uint32_t r = 1; r <= most && r <= left && m->used[c] + r <= m->n_stages; r++)
-        m->moves[n_moves++] = (psplit_i_transition){t, c + r * (m->radix[t] + m->stage_radix), r,
-                                                    m->n_stages - m->used[c] - r};
+      for (uint32_t r = 1;
+           r <= most && r <= left && (m->stage_radix || m->used[c] + r <= m->n_stages); r++)
+        m->moves[n_moves++] =
+          (psplit_i_transition){t, c + r * m->radix[t] + m->stage_radix, r,
+                                m->n_stages - m->used[c] - (m->stage_radix ? 1 : r)};
     }
   }
   m->move_off[n_states] = n_moves;
@@ -161,7 +170,11 @@ psplit_code psplit_i_automaton_init(psplit_i_automaton *m, const psplit_i_instan
     m->count[t] = p->devices[t].count;
     n_types_used += m->count[t] > 0;
   }
+  m->most_copies = max_replicas(options);
   m->any_order = p->any_device_order && n_types_used > 1;
+  /* One type has every order; its devices and the stages are counted apart. */
+  if ((m->features & 1u << PSPLIT_I_FEATURE_NUMBERED_COPIES) && n_types_used == 1)
+    m->any_order |= ((uint64_t)m->n_stages + 1) * (m->n_stages + 1) <= MAX_NUMBERED;
   PSPLIT_TRY(measure(m, instance, diag));
   PSPLIT_TRY(m->any_order ? free_order(m, instance, options, diag)
                           : fixed_order(m, instance, options, diag));
@@ -212,17 +225,17 @@ bool psplit_i_automaton_has(const psplit_i_automaton *m, uint32_t state, uint32_
 }
 
 bool psplit_i_automaton_pinned(const psplit_i_automaton *m, uint32_t state, uint32_t pin,
-                               uint32_t type, psplit_i_transition *out_move) {
+                               uint32_t type, uint32_t copies, psplit_i_transition *out_move) {
   const uint32_t top = m->n_stages - m->used[state];
   if (pin >= top || (m->all_used && pin + 1 != top)) return false;
   uint32_t next = m->n_stages - pin;
   if (m->any_order) {
-    if (state / m->radix[type] % (m->count[type] + 1) == m->count[type]) return false;
-    next = state + m->radix[type] + (top - pin) * m->stage_radix;
-  } else if (type != m->stage_type[pin]) {
+    if (state / m->radix[type] % (m->count[type] + 1) + copies > m->count[type]) return false;
+    next = state + copies * m->radix[type] + (top - pin) * m->stage_radix;
+  } else if (type != m->stage_type[pin] || copies > 1) { /* its copies have no numbers here */
     return false;
   }
-  *out_move = (psplit_i_transition){type, next, 1, pin};
+  *out_move = (psplit_i_transition){type, next, copies, pin};
   return true;
 }
 
@@ -230,7 +243,8 @@ psplit_i_transition psplit_i_automaton_between(const psplit_i_automaton *m, uint
                                                uint32_t to, uint32_t pin) {
   psplit_i_transition move = {0};
   for (uint32_t t = 0; pin != PSPLIT_NONE && t < m->n_types; t++)
-    if (psplit_i_automaton_pinned(m, from, pin, t, &move) && move.next == to) return move;
+    for (uint32_t r = 1; r <= m->most_copies; r++)
+      if (psplit_i_automaton_pinned(m, from, pin, t, r, &move) && move.next == to) return move;
   for (uint32_t k = m->move_off[from]; k < m->move_off[from + 1]; k++)
     if (m->moves[k].next == to) move = m->moves[k];
   return move;

@@ -21,6 +21,7 @@ typedef struct psplit_i_automaton {
   bool all_used;   /* every device takes a non-empty stage: only the last state is final */
   uint32_t *radix; /* [n_types] weight of type t's count in a state, when any_order */
   uint32_t stage_radix; /* weight of the number of stages passed, used or not; 0: not counted */
+  uint32_t most_copies; /* of one stage */
   uint32_t *count;      /* [n_types] */
   uint32_t *used;       /* [n_states] devices used up */
   uint32_t *stage_type; /* [n_stages] when the order is fixed */
@@ -57,10 +58,10 @@ bool psplit_i_automaton_leq(const psplit_i_automaton *automaton, uint32_t a, uin
  * default it takes the last free device of a type. Not for replicas. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_automaton_number_freely(psplit_i_automaton *automaton);
 
-/* The move from `state` for a stage with a cluster pinned to `pin` on a device of `type`; false:
- * none. */
+/* The move from `state` for a stage with a cluster pinned to `pin` on so many devices of `type`;
+ * false: none. */
 bool psplit_i_automaton_pinned(const psplit_i_automaton *automaton, uint32_t state, uint32_t pin,
-                               uint32_t type, psplit_i_transition *out_move);
+                               uint32_t type, uint32_t copies, psplit_i_transition *out_move);
 /* The move that led from one state to another; pin: of the stage's clusters, or NONE. */
 psplit_i_transition psplit_i_automaton_between(const psplit_i_automaton *automaton, uint32_t from,
                                                uint32_t to, uint32_t pin);

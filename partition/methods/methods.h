@@ -30,7 +30,8 @@ typedef enum psplit_i_feature {
   PSPLIT_I_N_FEATURES,
 } psplit_i_feature;
 
-/* O(nodes). Numbered copies: replicas where a stage's number means more than an order. */
+/* O(nodes). Numbered copies: replicas where a stage's number means more than an order; the device
+ * automaton takes the feature away where it counts stages and devices apart. */
 uint32_t psplit_i_features_of(const psplit_problem *problem,
                               const psplit_partition_options *options);
 /* Whether the method may run, and its word be taken, with all of these features. */

@@ -112,8 +112,9 @@ static void relax_all(const range_step *step) {
     if (tracker->pin != PSPLIT_NONE) {
       psplit_i_transition move;
       for (uint32_t t = 0; t < m->n_types; t++)
-        if (psplit_i_automaton_pinned(m, state, tracker->pin, t, &move))
-          relax(step, state, &move, psplit_i_load_tracker_load(tracker, m, &move));
+        for (uint32_t r = 1; r <= m->most_copies; r++)
+          if (psplit_i_automaton_pinned(m, state, tracker->pin, t, r, &move))
+            relax(step, state, &move, psplit_i_load_tracker_load(tracker, m, &move));
       continue;
     }
     for (uint32_t k = m->move_off[state]; k < m->move_off[state + 1]; k++) {

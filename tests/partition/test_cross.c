@@ -76,7 +76,7 @@ static void draw_options(draw *d) {
   o->micro_batches = 1 + pick(d, 49, 3);
   /* What a solver leaves unfinished must be true as well. */
   const uint32_t time = pick(d, 50, 6);
-  o->time_limit_s = time == 0 ? 0 : time == 1 ? 0.001 : 1;
+  o->time_limit_s = time == 0 ? 0 : time == 1 ? 0.001 : time == 2 ? 1 : time == 3 ? 0.1 : 0.3;
   size_t n;
   const psplit_method *methods = psplit_partition_methods(&n);
   for (uint32_t tries = 0; pick(d, 51, 3) == 0 && tries < 64; tries++) {
@@ -204,12 +204,12 @@ static void ask_exact(const draw *d, int64_t best) {
   psplit_i_weight_axis axis = {0};
   psplit_i_assignment assignment;
   psplit_i_arena arena;
-  if (psplit_i_variant_of(&d->o) != PSPLIT_I_STAGES ||
-      !psplit_i_takes(PSPLIT_I_SOLVER_EXACT, psplit_i_features_of(&d->r.problem, &d->o)))
-    return;
+  if (psplit_i_variant_of(&d->o) != PSPLIT_I_STAGES) return;
   if (psplit_i_instance_init(&instance, &d->r.problem, NULL, NULL) != PSPLIT_OK) return;
   psplit_i_arena_init(&arena, 0);
-  if (psplit_i_automaton_init(&automaton, &instance, &d->o, NULL) != PSPLIT_OK) goto out;
+  if (psplit_i_automaton_init(&automaton, &instance, &d->o, NULL) != PSPLIT_OK ||
+      !psplit_i_takes(PSPLIT_I_SOLVER_EXACT, automaton.features))
+    goto out;
   assert_int_equal(psplit_i_assignment_init(&assignment, &instance, &arena), PSPLIT_OK);
   if (pick(d, 90, 2))
     assert_int_equal(psplit_i_weight_axis_make(&instance, &automaton, best, 1, NULL, &axis),
@@ -292,7 +292,7 @@ static void one_in_lattice(uint64_t seed, uint32_t most_downsets) {
   d.kind = (shape)pick(&d, 2, N_SHAPES);
   d.k = 2 + pick(&d, 3, MAX_DEVICES - 1);
   const bool twins = d.features & WITH_TWINS;
-  d.o.time_limit_s = pick(&d, 5, 4) ? 0.3 : 0;
+  d.o.time_limit_s = pick(&d, 5, 4) ? 0.1 : 0;
   bool refused;
   for (d.n = (8 + pick(&d, 4, MOST_IN_LATTICE - 7)) / (twins ? 2 : 1); d.n > 3; d.n--) {
     make(&d);
