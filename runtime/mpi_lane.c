@@ -3,15 +3,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The message of sizes: what it is, ns to the deadline (0: none), of a failure its code and the
- * bytes of its text, which are the data; then for each tensor: type, bytes, rank, dims. */
-enum { WHAT, DEADLINE, FAILURE_CODE, FAILURE_BYTES, N_HEAD };
+/* The envelope, in 64-bit words: what it is, ns to the deadline (0: none), of a failure its code
+ * and the bytes of its text, whether the data is in here; then for each tensor: type, bytes, rank,
+ * dims. Behind them the text, or the data of all tensors. */
+enum { WHAT, DEADLINE, FAILURE_CODE, FAILURE_BYTES, HAS_DATA, N_HEAD };
 enum { IS_DATA, IS_END, IS_FAILURE };
-enum { SIZES_EACH = 3 + PSPLIT_I_MAX_RANK };
+enum { TYPE, BYTES, RANK, N_ROW };
+/* So much data costs less to copy than another message does. */
+enum { INLINE_BYTES = 32 << 10 };
 
-static int n_sizes(const psplit_i_lane *l) { return N_HEAD + (int)l->n_tensors * SIZES_EACH; }
-static int64_t *sizes_of(const psplit_i_lane *l, uint32_t i) {
-  return l->sizes + N_HEAD + (size_t)i * SIZES_EACH;
+static size_t most_words(const psplit_i_lane *l) {
+  return N_HEAD + (size_t)l->n_tensors * (N_ROW + PSPLIT_I_MAX_RANK);
+}
+
+static int most_bytes(const psplit_i_lane *l) {
+  return (int)(most_words(l) * sizeof *l->envelope) + INLINE_BYTES;
 }
 
 static int tag_of(const psplit_i_lane *l, int what) {
@@ -20,13 +26,15 @@ static int tag_of(const psplit_i_lane *l, int what) {
 
 psplit_code psplit_i_lane_init(psplit_i_lane *l, psplit_diag *diag) {
   l->credit_request = MPI_REQUEST_NULL;
-  l->sizes = calloc((size_t)n_sizes(l), sizeof *l->sizes);
+  l->envelope = calloc(1, (size_t)most_bytes(l));
+  l->rows = calloc((size_t)l->n_tensors + 1, sizeof *l->rows);
   l->packed = calloc((size_t)l->n_tensors + 1, sizeof *l->packed);
-  return l->sizes && l->packed ? PSPLIT_OK : psplit_i_nomem(diag);
+  return l->envelope && l->rows && l->packed ? PSPLIT_OK : psplit_i_nomem(diag);
 }
 
 void psplit_i_lane_fini(psplit_i_lane *l) {
-  free(l->sizes);
+  free(l->envelope);
+  free(l->rows);
   free(l->packed);
   free(l->requests);
 }
@@ -63,93 +71,167 @@ static void clear_packed(psplit_i_lane *l) {
   }
 }
 
+/* The words of what goes out; *out_bytes of data. Returns how many words. */
+static psplit_code write_words(psplit_i_lane *l, psplit_diag *diag, size_t *out_n,
+                               uint64_t *out_bytes) {
+  const psplit_i_bundle *bundle = l->bundle;
+  const psplit_diag *failure = bundle->failure;
+  int64_t *words = l->envelope, left_ns = 0;
+  psplit_code code = PSPLIT_OK;
+  size_t n = N_HEAD;
+  if (bundle->deadline_ns) left_ns = bundle->deadline_ns - psplit_i_now_ns();
+  words[WHAT] = bundle->end ? IS_END : failure ? IS_FAILURE : IS_DATA;
+  words[DEADLINE] = bundle->deadline_ns && !left_ns ? -1 : left_ns;
+  words[FAILURE_CODE] = failure ? (int64_t)failure->code : 0;
+  words[FAILURE_BYTES] = failure ? (int64_t)strlen(failure->message) : 0;
+  *out_bytes = 0;
+  for (uint32_t i = 0; words[WHAT] == IS_DATA && i < l->n_tensors; i++) {
+    psplit_i_tensor_view view;
+    int64_t *row = l->rows[i] = words + n;
+    PSPLIT_TRY(psplit_i_tensor_look(bundle->tensors[i], diag, &view));
+    row[TYPE] = view.data_type;
+    row[BYTES] = (int64_t)view.n_bytes;
+    row[RANK] = (int64_t)view.n_dims;
+    memcpy(row + N_ROW, view.dims, view.n_dims * sizeof *row);
+    n += N_ROW + view.n_dims;
+    *out_bytes += view.n_bytes;
+  }
+  words[HAS_DATA] = *out_bytes <= INLINE_BYTES && *out_bytes <= l->chunk_bytes;
+  *out_n = n;
+out:
+  return code;
+}
+
+/* Sends the data behind the words, or in messages of its own. `at` is where the words end. */
+static psplit_code send_data(psplit_i_lane *l, unsigned char *at, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  for (uint32_t i = 0; i < l->n_tensors; i++) {
+    psplit_i_tensor *tensor = l->bundle->tensors[i];
+    psplit_i_tensor_view view;
+    PSPLIT_TRY(psplit_i_tensor_look(tensor, diag, &view));
+    if (!view.n_bytes) continue;
+    void *data = view.data;
+    if (!data) { /* strings */
+      data = l->packed[i] = malloc((size_t)view.n_bytes);
+      if (!data) return psplit_i_nomem(diag);
+      PSPLIT_TRY(psplit_i_tensor_pack(tensor, &view, diag, data));
+    }
+    if (l->envelope[HAS_DATA]) {
+      memcpy(at, data, (size_t)view.n_bytes);
+      at += view.n_bytes;
+    } else if (!move(l, data, view.n_bytes)) {
+      return psplit_i_nomem(diag);
+    }
+  }
+out:
+  return code;
+}
+
 static psplit_code begin_out(psplit_i_lane *l, psplit_diag *diag) {
   /* What takes as long as to wake a thread, or less, waits until the stage has computed. */
   enum { OVERLAPPED_BYTES = 256 << 10 };
-  psplit_code code = PSPLIT_OK;
-  uint64_t bytes = 0;
-  psplit_i_tensor_view view;
+  psplit_code code;
+  size_t n;
+  uint64_t bytes;
   if (!reserve_requests(l, 1)) return psplit_i_nomem(diag);
-  const psplit_diag *failure = l->bundle->failure;
-  const int64_t deadline_ns = l->bundle->deadline_ns;
-  int64_t left_ns = deadline_ns ? deadline_ns - psplit_i_now_ns() : 0;
-  if (deadline_ns && !left_ns) left_ns = -1;
-  l->sizes[WHAT] = l->bundle->end ? IS_END : failure ? IS_FAILURE : IS_DATA;
-  l->sizes[DEADLINE] = left_ns;
-  l->sizes[FAILURE_CODE] = failure ? (int64_t)failure->code : 0;
-  l->sizes[FAILURE_BYTES] = failure ? (int64_t)strlen(failure->message) : 0;
-  const uint32_t n = l->sizes[WHAT] == IS_DATA ? l->n_tensors : 0;
-  for (uint32_t i = 0; i < n; i++) {
-    int64_t *sizes = sizes_of(l, i);
-    PSPLIT_TRY(psplit_i_tensor_look(l->bundle->tensors[i], diag, &view));
-    sizes[0] = view.data_type;
-    sizes[1] = (int64_t)view.n_bytes;
-    sizes[2] = (int64_t)view.n_dims;
-    memcpy(sizes + 3, view.dims, view.n_dims * sizeof *sizes);
+  l->n_requests = 1; /* the first is that of the envelope */
+  l->requests[0] = MPI_REQUEST_NULL;
+  PSPLIT_TRY(write_words(l, diag, &n, &bytes));
+  unsigned char *behind = (unsigned char *)(l->envelope + n);
+  size_t n_behind = l->envelope[HAS_DATA] ? (size_t)bytes : 0;
+  if (l->envelope[WHAT] == IS_FAILURE) {
+    n_behind = (size_t)l->envelope[FAILURE_BYTES];
+    memcpy(behind, l->bundle->failure->message, n_behind);
+  } else if (l->envelope[WHAT] == IS_DATA) {
+    PSPLIT_TRY(send_data(l, behind, diag));
   }
-  MPI_Isend(l->sizes, n_sizes(l), MPI_INT64_T, l->peer, tag_of(l, PSPLIT_I_TAG_SIZES),
-            MPI_COMM_WORLD, &l->requests[l->n_requests++]);
-  for (uint32_t i = 0; i < n; i++) {
-    psplit_i_tensor *tensor = l->bundle->tensors[i];
-    PSPLIT_TRY(psplit_i_tensor_look(tensor, diag, &view));
-    if (!view.data && view.n_bytes) {
-      l->packed[i] = malloc((size_t)view.n_bytes);
-      if (!l->packed[i]) return psplit_i_nomem(diag);
-      PSPLIT_TRY(psplit_i_tensor_pack(tensor, &view, diag, l->packed[i]));
-    }
-    if (!move(l, view.data ? view.data : l->packed[i], view.n_bytes)) return psplit_i_nomem(diag);
-    bytes += view.n_bytes;
-  }
-  if (failure && !move(l, l->bundle->failure->message, (uint64_t)l->sizes[FAILURE_BYTES]))
-    return psplit_i_nomem(diag);
+  MPI_Isend(l->envelope, (int)(n * sizeof *l->envelope + n_behind), MPI_BYTE, l->peer,
+            tag_of(l, PSPLIT_I_TAG_ENVELOPE), MPI_COMM_WORLD, &l->requests[0]);
   psplit_i_bell_ring(l->bell, (uint32_t)l->peer, bytes < OVERLAPPED_BYTES);
   l->state = PSPLIT_I_LANE_DATA;
 out:
   return code;
 }
 
-static psplit_code no_sense(psplit_diag *diag) {
-  return psplit_i_fail(diag, PSPLIT_INTERNAL, "a message of sizes makes no sense");
+static psplit_code no_sense(const psplit_i_lane *l, psplit_diag *diag) {
+  return psplit_i_fail(diag, PSPLIT_INTERNAL, "a message of rank %d makes no sense", l->peer);
 }
 
-static psplit_code begin_head_in(psplit_i_lane *l, psplit_diag *diag) {
-  psplit_i_bundle *bundle = l->bundle;
-  const int64_t *sizes = l->sizes, code = sizes[FAILURE_CODE], bytes = sizes[FAILURE_BYTES];
-  bundle->end = sizes[WHAT] == IS_END;
-  if (sizes[DEADLINE]) bundle->deadline_ns = psplit_i_now_ns() + sizes[DEADLINE];
-  if (sizes[WHAT] < IS_DATA || sizes[WHAT] > IS_FAILURE) return no_sense(diag);
-  if (sizes[WHAT] != IS_FAILURE) return PSPLIT_OK;
-  if (code <= PSPLIT_OK || code > PSPLIT_INTERNAL || bytes < 0 || bytes >= PSPLIT_DIAG_BYTES)
-    return no_sense(diag);
-  bundle->failure = calloc(1, sizeof *bundle->failure);
-  if (!bundle->failure || !move(l, bundle->failure->message, (uint64_t)bytes))
-    return psplit_i_nomem(diag);
-  bundle->failure->code = (psplit_code)code;
+/* Finds the rows of what has come, of n_bytes; *out_n words. */
+static psplit_code read_words(psplit_i_lane *l, size_t n_bytes, psplit_diag *diag, size_t *out_n) {
+  int64_t *words = l->envelope;
+  const size_t most = n_bytes / sizeof *words;
+  size_t n = N_HEAD;
+  if (most < N_HEAD || words[WHAT] < IS_DATA || words[WHAT] > IS_FAILURE) return no_sense(l, diag);
+  for (uint32_t i = 0; words[WHAT] == IS_DATA && i < l->n_tensors; i++) {
+    int64_t *row = l->rows[i] = words + n;
+    if (most - n < N_ROW || row[RANK] < 0 || row[RANK] > PSPLIT_I_MAX_RANK || row[BYTES] < 0 ||
+        most - n - N_ROW < (size_t)row[RANK])
+      return no_sense(l, diag);
+    n += N_ROW + (size_t)row[RANK];
+  }
+  *out_n = n;
   return PSPLIT_OK;
 }
 
+static psplit_code take_failure(psplit_i_lane *l, const char *text, size_t n, psplit_diag *diag) {
+  const int64_t code = l->envelope[FAILURE_CODE];
+  if (code <= PSPLIT_OK || code > PSPLIT_INTERNAL || n >= PSPLIT_DIAG_BYTES ||
+      l->envelope[FAILURE_BYTES] != (int64_t)n)
+    return no_sense(l, diag);
+  psplit_diag *failure = l->bundle->failure = calloc(1, sizeof *failure);
+  if (!failure) return psplit_i_nomem(diag);
+  memcpy(failure->message, text, n);
+  failure->code = (psplit_code)code;
+  return PSPLIT_OK;
+}
+
+/* Makes tensor i and takes its data from the n bytes at `at`, where it is in the envelope, or
+ * starts to receive it. */
+static psplit_code take_tensor(psplit_i_lane *l, uint32_t i, const unsigned char *at, size_t n,
+                               psplit_diag *diag) {
+  const int64_t *row = l->rows[i];
+  const uint64_t bytes = (uint64_t)row[BYTES];
+  psplit_i_tensor_view view;
+  psplit_code code;
+  if (l->envelope[HAS_DATA] && bytes > n) return no_sense(l, diag);
+  PSPLIT_TRY(psplit_i_tensor_create(l->ort, (int32_t)row[TYPE], row + N_ROW, (size_t)row[RANK],
+                                    diag, &l->bundle->tensors[i]));
+  PSPLIT_TRY(psplit_i_tensor_look(l->bundle->tensors[i], diag, &view));
+  if (view.data ? bytes != view.n_bytes : bytes > SIZE_MAX / 2) return no_sense(l, diag);
+  l->bundle->bytes += bytes;
+  if (!bytes) return PSPLIT_OK;
+  void *data = view.data;
+  if (!data) {
+    data = l->packed[i] = malloc((size_t)bytes);
+    if (!data) return psplit_i_nomem(diag);
+  }
+  if (l->envelope[HAS_DATA])
+    memcpy(data, at, (size_t)bytes);
+  else if (!move(l, data, bytes))
+    return psplit_i_nomem(diag);
+out:
+  return code;
+}
+
+/* An envelope has come. */
 static psplit_code begin_data_in(psplit_i_lane *l, psplit_diag *diag) {
-  psplit_code code = PSPLIT_OK;
+  psplit_code code;
+  size_t n_words;
   l->began_ns = psplit_i_now_ns();
   l->bundle = psplit_i_bundle_create(l->n_tensors);
   if (!l->bundle) return psplit_i_nomem(diag);
-  PSPLIT_TRY(begin_head_in(l, diag));
-  for (uint32_t i = 0; i < l->n_tensors && l->sizes[WHAT] == IS_DATA; i++) {
-    const int64_t *sizes = sizes_of(l, i);
-    psplit_i_tensor_view view;
-    if (sizes[2] < 0 || sizes[2] > PSPLIT_I_MAX_RANK || sizes[1] < 0) return no_sense(diag);
-    PSPLIT_TRY(psplit_i_tensor_create(l->ort, (int32_t)sizes[0], sizes + 3, (size_t)sizes[2], diag,
-                                      &l->bundle->tensors[i]));
-    PSPLIT_TRY(psplit_i_tensor_look(l->bundle->tensors[i], diag, &view));
-    if (!view.data && sizes[1]) {
-      l->packed[i] = malloc((size_t)sizes[1]);
-      if (!l->packed[i]) return psplit_i_nomem(diag);
-    } else if (view.data && (uint64_t)sizes[1] != view.n_bytes) {
-      return no_sense(diag);
-    }
-    if (!move(l, view.data ? view.data : l->packed[i], (uint64_t)sizes[1]))
-      return psplit_i_nomem(diag);
-    l->bundle->bytes += (uint64_t)sizes[1];
+  PSPLIT_TRY(read_words(l, l->n_received, diag, &n_words));
+  const unsigned char *at = (const unsigned char *)(l->envelope + n_words);
+  size_t n = l->n_received - n_words * sizeof *l->envelope;
+  l->bundle->end = l->envelope[WHAT] == IS_END;
+  if (l->envelope[DEADLINE]) l->bundle->deadline_ns = l->began_ns + l->envelope[DEADLINE];
+  if (l->envelope[WHAT] == IS_FAILURE) PSPLIT_TRY(take_failure(l, (const char *)at, n, diag));
+  for (uint32_t i = 0; i < l->n_tensors && l->envelope[WHAT] == IS_DATA; i++) {
+    PSPLIT_TRY(take_tensor(l, i, at, n, diag));
+    if (!l->envelope[HAS_DATA]) continue;
+    at += l->rows[i][BYTES];
+    n -= (size_t)l->rows[i][BYTES];
   }
   l->state = PSPLIT_I_LANE_DATA;
 out:
@@ -164,7 +246,7 @@ static psplit_code end_data_in(psplit_i_lane *l, psplit_diag *diag) {
     psplit_i_tensor_view view;
     PSPLIT_TRY(psplit_i_tensor_look(l->bundle->tensors[i], diag, &view));
     PSPLIT_TRY(psplit_i_tensor_unpack(l->bundle->tensors[i], view.n_elements, l->packed[i],
-                                      (uint64_t)sizes_of(l, i)[1], diag));
+                                      (uint64_t)l->rows[i][BYTES], diag));
   }
   clear_packed(l);
   l->bundle->transfer_ns = psplit_i_now_ns() - l->began_ns;
@@ -182,8 +264,12 @@ out:
 static bool all_complete(psplit_i_lane *l) {
   for (; l->n_complete < l->n_requests; l->n_complete++) {
     int complete = 0;
-    MPI_Test(&l->requests[l->n_complete], &complete, MPI_STATUS_IGNORE);
+    MPI_Status status;
+    MPI_Test(&l->requests[l->n_complete], &complete, &status);
     if (!complete) return false;
+    int n_bytes = 0;
+    if (l->state == PSPLIT_I_LANE_ENVELOPE) MPI_Get_count(&status, MPI_BYTE, &n_bytes);
+    l->n_received = n_bytes > 0 ? (size_t)n_bytes : 0;
   }
   l->n_requests = l->n_complete = 0;
   return true;
@@ -200,10 +286,10 @@ static psplit_code begin(psplit_i_lane *l, psplit_diag *diag, bool *out_moved) {
   if (!psplit_i_queue_has_room(l->queue)) return PSPLIT_OK;
   *out_moved = true;
   if (!reserve_requests(l, 1)) return psplit_i_nomem(diag);
-  MPI_Irecv(l->sizes, n_sizes(l), MPI_INT64_T, l->peer, tag_of(l, PSPLIT_I_TAG_SIZES),
+  MPI_Irecv(l->envelope, most_bytes(l), MPI_BYTE, l->peer, tag_of(l, PSPLIT_I_TAG_ENVELOPE),
             MPI_COMM_WORLD, &l->requests[0]);
   l->n_requests = 1;
-  l->state = PSPLIT_I_LANE_SIZES;
+  l->state = PSPLIT_I_LANE_ENVELOPE;
   return PSPLIT_OK;
 }
 
@@ -248,7 +334,7 @@ static psplit_code step_data(psplit_i_lane *l, psplit_diag *diag, bool *out_move
   if (l->state == PSPLIT_I_LANE_IDLE) return begin(l, diag, out_moved);
   if (!all_complete(l)) return PSPLIT_OK;
   *out_moved = true;
-  if (l->state == PSPLIT_I_LANE_SIZES) return begin_data_in(l, diag);
+  if (l->state == PSPLIT_I_LANE_ENVELOPE) return begin_data_in(l, diag);
   if (!l->outward) return end_data_in(l, diag);
   clear_packed(l);
   l->data_ended = l->bundle->end;

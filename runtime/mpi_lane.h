@@ -1,6 +1,7 @@
 /* A link between two ranks: moves bundles between a queue and the other rank, one at a time, so
- * that they keep their order. A bundle is one message of sizes, then its data in chunks. Nothing
- * here waits: each step looks whether something can go on.
+ * that they keep their order. A bundle is one message, the envelope, which says what it is and
+ * holds the data of all its tensors; where that is much, it comes behind, in chunks. Nothing here
+ * waits: each step looks whether something can go on.
  *
  * MPI may take a small message long before anybody wants it, so a send that has completed says
  * nothing of the receiver. The places in the sender's queue are credits: one is spent with each
@@ -16,20 +17,22 @@
 
 /* Tags of messages; link l has PSPLIT_I_TAGS_EACH from TAG_LANES + l * PSPLIT_I_TAGS_EACH on. */
 enum { PSPLIT_I_TAG_CLOCK, PSPLIT_I_TAG_PULSE, PSPLIT_I_TAG_FAILURES, PSPLIT_I_TAG_LANES };
-enum { PSPLIT_I_TAG_SIZES, PSPLIT_I_TAG_DATA, PSPLIT_I_TAG_CREDITS, PSPLIT_I_TAGS_EACH };
+enum { PSPLIT_I_TAG_ENVELOPE, PSPLIT_I_TAG_DATA, PSPLIT_I_TAG_CREDITS, PSPLIT_I_TAGS_EACH };
 
 typedef struct psplit_i_lane {
   uint32_t link, n_tensors;
   int peer;
   bool outward;
   bool ended; /* the end of the stream has gone through, and all credits are back */
-  enum { PSPLIT_I_LANE_IDLE, PSPLIT_I_LANE_SIZES, PSPLIT_I_LANE_DATA } state;
+  enum { PSPLIT_I_LANE_IDLE, PSPLIT_I_LANE_ENVELOPE, PSPLIT_I_LANE_DATA } state;
   psplit_i_queue *queue;
   const psplit_i_ort *ort;
   psplit_i_bell *bell; /* is rung for the peer, where it may not be looking */
   uint64_t chunk_bytes;
   psplit_i_bundle *bundle; /* on its way */
-  int64_t *sizes;          /* the message of sizes */
+  int64_t *envelope;       /* a message, of words */
+  int64_t **rows;          /* [n_tensors] in it */
+  size_t n_received;       /* bytes of it */
   void **packed;           /* [n_tensors] strings as bytes */
   MPI_Request *requests;
   int n_requests, n_complete, capacity;
