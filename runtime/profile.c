@@ -188,7 +188,7 @@ static psplit_code keep_inputs(whole *w, const psplit_i_run_options *options, ps
     const char *name = psplit_i_arena_strndup(arena, w->names[i], strlen(w->names[i]));
     if (!dims || !name) PSPLIT_TRY(psplit_i_nomem(diag));
     if (view.n_dims) memcpy(dims, view.dims, view.n_dims * sizeof *dims);
-    profile->inputs[profile->n_inputs++] = (psplit_run_shape){name, dims, (uint32_t)view.n_dims};
+    profile->inputs[profile->n_inputs++] = (psplit_i_fed){name, dims, view.n_dims};
   }
 out:
   release_all(w->given, w->n_given);

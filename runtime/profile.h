@@ -2,9 +2,14 @@
 #ifndef PSPLIT_RUNTIME_PROFILE_H
 #define PSPLIT_RUNTIME_PROFILE_H
 
-#include <psplit/cost_table.h>
-
 #include "runtime.h"
+
+/* The shape of an input in a run. */
+typedef struct psplit_i_fed {
+  const char *name;
+  const int64_t *dims; /* [n_dims] */
+  size_t n_dims;
+} psplit_i_fed;
 
 typedef struct psplit_i_profile {
   psplit_i_text directory; /* temporary; holds the files below, the weights too */
@@ -12,7 +17,7 @@ typedef struct psplit_i_profile {
   char *events;            /* ONNX Runtime's profile, n_events bytes; malloc'd */
   size_t n_events;
   int64_t least_ns, median_ns; /* of runs without the profiler */
-  psplit_run_shape *inputs;    /* [n_inputs] of the last run; in `arena` */
+  psplit_i_fed *inputs;        /* [n_inputs] of the last run; in `arena` */
   size_t n_inputs;
   psplit_i_arena arena;
 } psplit_i_profile;

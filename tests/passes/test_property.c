@@ -117,6 +117,7 @@ static void any_passes_in_any_order(void **state) {
     psplit_model *model = random_model(&d, MAX_NODES);
     psplit_planner_options options;
     psplit_planner_options_init(&options);
+    options.allow_invalid = true; /* sizes are drawn too */
     options.n_stages = 1 + draw(&d, 3);
     options.allow_invalid = true; /* operators and types are drawn apart */
     options.verify_each = true;
@@ -150,6 +151,7 @@ static int64_t best_cut(const psplit_model *model, uint32_t n_stages, const char
                         uint32_t *out_n_groups) {
   psplit_planner_options options;
   psplit_planner_options_init(&options);
+  options.allow_invalid = true;
   options.n_stages = n_stages;
   options.allow_invalid = true;
   options.verify_each = true;
