@@ -242,8 +242,8 @@ out:
   psplit_i_arena_fini(&arena);
 }
 
-/* What the reductions unite shares a stage in some best split; at a limit that is that split's. Of a
- * class with a forward node the backward edges order nothing: so the united problem may be better. */
+/* What the reductions unite shares a stage in some best split; at a limit that is that split's. A
+ * class with a forward node orders no backward edges: so the united problem may be better. */
 static void ask_reductions(draw *d, int64_t best) {
   psplit_i_instance instance;
   psplit_i_automaton automaton;
