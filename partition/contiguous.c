@@ -14,6 +14,7 @@
 #include "feasible.h"
 #include "multilevel.h"
 #include "order_dp.h"
+#include "pair_links.h"
 #include "problem.h"
 #include "result.h"
 #include "solver_state.h"
@@ -77,6 +78,11 @@ static psplit_code multilevel_first(psplit_i_solver_state *a) {
 
 static psplit_code divide_orders(psplit_i_solver_state *a, uint32_t n_steps) {
   if (a->instance.n > PSPLIT_I_LARGE && a->best.value < PSPLIT_I_INF) return PSPLIT_OK;
+  /* Over links between pairs the start is of the least links: not all searches begin there. */
+  if (a->instance.link && a->best.value < PSPLIT_I_INF && !psplit_i_state_done(a)) {
+    const psplit_code code = psplit_i_state_search_anew(a, 1, n_steps, 0);
+    if (code != PSPLIT_OK) return code;
+  }
   return psplit_i_state_search(a, 1, n_steps, 0);
 }
 
@@ -264,7 +270,9 @@ static psplit_code run(const psplit_i_solver_request *request,
     if (from->value < PSPLIT_I_INF)
       psplit_i_result_give(result, &a.instance, &a.automaton, &a.best, a.scratch);
     result->value = a.best.value;
-  } else {
+  }
+  /* Over links between pairs: the rule that may empty a stage is out where none may be empty. */
+  if (!from || a.instance.link) {
     PSPLIT_TRY(psplit_i_state_reduce(&a, PSPLIT_I_INF, false, parent));
   }
   PSPLIT_TRY(psplit_i_state_ask_all(&a, PSPLIT_I_AT_ONCE));
@@ -276,7 +284,8 @@ static psplit_code run(const psplit_i_solver_request *request,
   }
   if (!*out_stopped) {
     const bool late = a.instance.n > PSPLIT_I_LARGE && psplit_i_expired(request->budget);
-    if (!from && !late) PSPLIT_TRY(psplit_i_state_reduce(&a, a.best.value, false, parent));
+    if ((!from || a.instance.link) && !late)
+      PSPLIT_TRY(psplit_i_state_reduce(&a, a.best.value, false, parent));
     PSPLIT_TRY(bounds(&a));
     PSPLIT_TRY(close_gap(&a));
     /* Smaller problems have ties broken from their own clusters: tie_breaking.c. */
@@ -301,9 +310,7 @@ out:
 static psplit_code solve(const psplit_i_solver_request *request, psplit_i_result *out_result) {
   carry_over left;
   bool stopped;
-  if (!request->options->require_nonempty ||
-      !psplit_i_takes(PSPLIT_I_RULE_RELAX,
-                      psplit_i_features_of(request->problem, request->options)))
+  if (!request->options->require_nonempty)
     return run(request, NULL, NULL, out_result, &left, &stopped);
   /* Relaxation: without the demand the optimum is no larger, and reductions, which may empty a
    * stage, are allowed. Where that answer meets the demand, or can be made to at no cost, it is
@@ -322,10 +329,32 @@ static psplit_code solve(const psplit_i_solver_request *request, psplit_i_result
   return run(request, NULL, &left, out_result, &left, &stopped);
 }
 
+/* Over links between pairs of devices the relaxation to the least links comes first, for half the
+ * budget: all reductions hold there, and the exact program decides. Its bound is a bound, and its
+ * split a start. */
+static psplit_code solve_pairs(const psplit_i_solver_request *request,
+                               psplit_i_result *out_result) {
+  psplit_problem least;
+  carry_over left = {0};
+  bool stopped;
+  psplit_code code = psplit_i_pairs_relax(request->problem, request->arena, &least);
+  if (code != PSPLIT_OK) return psplit_i_nomem(request->diag);
+  psplit_i_budget half = psplit_i_budget_share(request->budget, 2);
+  const psplit_i_solver_request relaxed = {&least, request->options, &half, request->arena,
+                                           request->diag};
+  code = solve(&relaxed, out_result);
+  psplit_i_spend(request->budget, half.spent);
+  if (code != PSPLIT_OK) return code;
+  return run(request, NULL, &left, out_result, &left, &stopped);
+}
+
 psplit_code psplit_i_contiguous(const psplit_i_solver_request *request,
                                 psplit_i_result *out_result) {
   const psplit_i_method asked = psplit_i_solver_asked(request->options->solver);
-  const psplit_code code = solve(request, out_result);
+  bool pairs;
+  psplit_code code = psplit_i_pairs_matter(request->problem, request->arena, &pairs);
+  if (code != PSPLIT_OK) return psplit_i_nomem(request->diag);
+  code = (pairs ? solve_pairs : solve)(request, out_result);
   if (code != PSPLIT_OK || STEPS[asked].turns_alone != ALL_IN_TURN) return code;
   return psplit_i_ties_break(request, out_result);
 }

@@ -110,8 +110,9 @@ uint32_t psplit_i_state_affords(const psplit_i_solver_state *a, uint64_t work, u
   return steps < 1 ? 1 : steps < most ? (uint32_t)steps : most;
 }
 
-psplit_code psplit_i_state_search(psplit_i_solver_state *a, uint32_t n_rounds, uint32_t n_steps,
-                                  uint64_t salt) {
+/* From a->trial on. */
+static psplit_code search_from_trial(psplit_i_solver_state *a, uint32_t n_rounds, uint32_t n_steps,
+                                     uint64_t salt) {
   uint64_t n_orders = 0;
   const psplit_i_local_search_options options = {
     .seed = a->request->options->seed + salt * 0x9e37,
@@ -122,12 +123,23 @@ psplit_code psplit_i_state_search(psplit_i_solver_state *a, uint32_t n_rounds, u
     .budget = a->request->budget,
     .out_orders = &n_orders,
   };
-  psplit_i_assignment_copy(&a->trial, &a->best, &a->instance);
   const psplit_code code = psplit_i_local_search(&a->instance, &a->automaton, &options, &a->trial);
   if (code != PSPLIT_OK) return psplit_i_nomem(a->request->diag);
   psplit_i_state_charge(a, n_orders * work_of_order(&a->instance) / ADDED_PER_STEP);
   if (a->trial.value < PSPLIT_I_INF) psplit_i_state_take(a, &a->trial, PSPLIT_I_SOLVER_SEARCH);
   return PSPLIT_OK;
+}
+
+psplit_code psplit_i_state_search(psplit_i_solver_state *a, uint32_t n_rounds, uint32_t n_steps,
+                                  uint64_t salt) {
+  psplit_i_assignment_copy(&a->trial, &a->best, &a->instance);
+  return search_from_trial(a, n_rounds, n_steps, salt);
+}
+
+psplit_code psplit_i_state_search_anew(psplit_i_solver_state *a, uint32_t n_rounds,
+                                       uint32_t n_steps, uint64_t salt) {
+  a->trial.value = a->trial.comm = PSPLIT_I_INF;
+  return search_from_trial(a, n_rounds, n_steps, salt);
 }
 
 /* One run of the exact program; fills in the options that are the same for all runs. */

@@ -169,3 +169,58 @@ psplit_code psplit_i_pairs_used(const psplit_problem *p, psplit_i_arena *arena,
   }
   return PSPLIT_OK;
 }
+
+psplit_code psplit_i_pairs_matter(const psplit_problem *problem, psplit_i_arena *arena,
+                                  bool *out_matter) {
+  psplit_i_used_links used;
+  *out_matter = false;
+  if (!problem->n_link_classes) return PSPLIT_OK;
+  const psplit_code code = psplit_i_pairs_used(problem, arena, &used);
+  for (uint32_t k = 0; code == PSPLIT_OK && k < 2 * problem->n_devices; k++)
+    *out_matter |= used.off[k + 1] - used.off[k] > 1;
+  return code;
+}
+
+/* The least of some classes for each net, into every n_types-th of `out`. */
+static void least_times(const psplit_problem *p, const uint32_t *classes, uint32_t n,
+                        int64_t *out) {
+  for (size_t e = 0; e < p->n_nets; e++) {
+    int64_t least = n ? INT64_MAX : 0;
+    for (uint32_t k = 0; k < n; k++) {
+      const int64_t ns = p->net_link_ns[e * p->n_link_classes + classes[k]];
+      if (ns < least) least = ns;
+    }
+    out[e * p->n_devices] = least;
+  }
+}
+
+psplit_code psplit_i_pairs_relax(const psplit_problem *p, psplit_i_arena *arena,
+                                 psplit_problem *out) {
+  const size_t n_types = p->n_devices;
+  psplit_i_used_links used;
+  psplit_device *devices = PSPLIT_NEW(arena, psplit_device, n_types);
+  int64_t *time = psplit_i_arena_array(arena, p->n_nodes, n_types * sizeof *time);
+  int64_t *send = psplit_i_arena_array(arena, p->n_nets, n_types * sizeof *send);
+  int64_t *recv = psplit_i_arena_array(arena, p->n_nets, n_types * sizeof *recv);
+  if (!devices || !time || !send || !recv || psplit_i_pairs_used(p, arena, &used) != PSPLIT_OK)
+    return PSPLIT_NOMEM;
+  for (uint32_t t = 0; t < n_types; t++) {
+    devices[t] = p->devices[t];
+    devices[t].class_id = t;
+    for (size_t v = 0; v < p->n_nodes; v++)
+      time[v * n_types + t] = p->time_ns[v * p->n_classes + p->devices[t].class_id];
+    for (uint32_t k = 2 * t; k < 2 * t + 2; k++) {
+      const uint32_t from = used.off[k] < used.off[k + 1] ? k : k ^ 1; /* as in an instance */
+      least_times(p, used.link + used.off[from], used.off[from + 1] - used.off[from],
+                  (k % 2 ? recv : send) + t);
+    }
+  }
+  *out = *p;
+  out->n_classes = p->n_devices;
+  out->devices = devices;
+  out->time_ns = time;
+  out->net_send_ns = send;
+  out->net_recv_ns = recv;
+  out->n_link_classes = 0;
+  return PSPLIT_OK;
+}

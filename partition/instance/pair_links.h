@@ -28,4 +28,15 @@ typedef struct psplit_i_used_links {
 PSPLIT_MUST_USE psplit_code psplit_i_pairs_used(const psplit_problem *problem,
                                                 psplit_i_arena *arena, psplit_i_used_links *out);
 
+/* Whether some type may send, or receive, over links of several classes; if not, the least of each
+ * type is what it takes in truth. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_pairs_matter(const psplit_problem *problem,
+                                                  psplit_i_arena *arena, bool *out_matter);
+
+/* The same problem with the least of each entry's links for all of them (relaxation: no split of
+ * the one takes more there). Every entry is a class of devices. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_pairs_relax(const psplit_problem *problem,
+                                                 psplit_i_arena *arena,
+                                                 psplit_problem *out_problem);
+
 #endif
