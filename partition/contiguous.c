@@ -9,6 +9,8 @@
  *
  * Budgets are counted in steps, so the answer does not depend on the computer unless the time limit
  * strikes first. docs/partitioning.md states the theorems. */
+#include <math.h>
+
 #include "contiguous.h"
 #include "exact.h"
 #include "feasible.h"
@@ -77,13 +79,17 @@ static psplit_code multilevel_first(psplit_i_solver_state *a) {
 }
 
 static psplit_code divide_orders(psplit_i_solver_state *a, uint32_t n_steps) {
+  psplit_code code = PSPLIT_OK;
   if (a->instance.n > PSPLIT_I_LARGE && a->best.value < PSPLIT_I_INF) return PSPLIT_OK;
   /* Over links between pairs the start is of the least links: not all searches begin there. */
-  if (a->instance.link && a->best.value < PSPLIT_I_INF && !psplit_i_state_done(a)) {
-    const psplit_code code = psplit_i_state_search_anew(a, 1, n_steps, 0);
-    if (code != PSPLIT_OK) return code;
-  }
-  return psplit_i_state_search(a, 1, n_steps, 0);
+  const bool pairs = a->instance.link && a->best.value < PSPLIT_I_INF;
+  if (pairs && !psplit_i_state_done(a)) PSPLIT_TRY(psplit_i_state_search_anew(a, 1, n_steps, 0));
+  PSPLIT_TRY(psplit_i_state_search(a, 1, n_steps, 0));
+  /* Small moves, valued truly, see skips that the division of an order can only guess. */
+  if (pairs && a->asked == PSPLIT_I_SOLVER_AUTO)
+    PSPLIT_TRY(psplit_i_state_anneal(a, &(psplit_i_turn){.before = a->best.value}));
+out:
+  return code;
 }
 
 static psplit_code slice_first(psplit_i_solver_state *a) {
@@ -329,6 +335,8 @@ static psplit_code solve(const psplit_i_solver_request *request, psplit_i_result
   return run(request, NULL, &left, out_result, &left, &stopped);
 }
 
+enum { WITHOUT_LIMIT_S = 30 }; /* for the relaxation, where nothing limits the rest */
+
 /* Over links between pairs of devices the relaxation to the least links comes first, for half the
  * budget: all reductions hold there, and the exact program decides. Its bound is a bound, and its
  * split a start. */
@@ -339,9 +347,15 @@ static psplit_code solve_pairs(const psplit_i_solver_request *request,
   bool stopped;
   psplit_code code = psplit_i_pairs_relax(request->problem, request->arena, &least);
   if (code != PSPLIT_OK) return psplit_i_nomem(request->diag);
-  psplit_i_budget half = psplit_i_budget_share(request->budget, 2);
-  const psplit_i_solver_request relaxed = {&least, request->options, &half, request->arena,
-                                           request->diag};
+  psplit_partition_options options = *request->options;
+  if (request->budget->end >= 0) options.time_limit_s = request->budget->end - psplit_i_now();
+  options.time_limit_s = options.time_limit_s < 0 && request->budget->end < 0
+                           ? WITHOUT_LIMIT_S
+                           : fmax(options.time_limit_s / 2, 0);
+  psplit_i_budget half = psplit_i_budget_inner(request->budget, &options);
+  if (half.most > psplit_i_budget_left(request->budget) / 2)
+    half.most = psplit_i_budget_left(request->budget) / 2;
+  const psplit_i_solver_request relaxed = {&least, &options, &half, request->arena, request->diag};
   code = solve(&relaxed, out_result);
   psplit_i_spend(request->budget, half.spent);
   if (code != PSPLIT_OK) return code;

@@ -254,11 +254,14 @@ static psplit_code prepare(exact *x) {
     x->zobrist[i] = psplit_i_splitmix64(0x5eed, i);
     x->zobrist2[i] = psplit_i_splitmix64(0xfeed, i);
   }
+  if (psplit_i_groups_apply(x) && !psplit_i_groups_prepare(x)) return PSPLIT_NOMEM;
   for (uint32_t e = 0; instance->p2p && !x->options->send_once && e < instance->n_nets; e++) {
     bool costs = false;
+    for (uint32_t c = 0; x->alike && c < instance->n_link_classes; c++)
+      costs |= instance->link[(size_t)c * instance->n_nets + e] > 0;
     for (uint32_t t = 0; t < instance->n_types; t++)
       costs |= instance->send[(size_t)t * instance->n_nets + e] > 0;
-    x->counted[e] = costs && instance->net_off[e + 1] - instance->net_off[e] > 2;
+    x->counted[e] = costs && (x->alike || instance->net_off[e + 1] - instance->net_off[e] > 2);
     x->mixed[e] = x->counted[e] && !instance->net_forward[e];
     x->count_receivers |= x->counted[e];
     x->receiver_budget |= x->mixed[e];

@@ -38,9 +38,10 @@ typedef struct psplit_i_exact_options {
 /* Is there a contiguous split with every load <= limit? Dynamic programming over downsets, from the
  * last stage backwards: a label is (what is left, devices used, receivers counted so far and, of
  * backward nodes' tensors, those to come), kept only inside the windows of `axis`. With YES,
- * *out_assignment is one, evaluated. Exact but for relays (next_hop): with them YES may be above
- * the limit. Source: downset programs of Tarnawski et al. (NeurIPS 2020, section 5); the decision
- * form, the windows and receiver counts are this project's. Errors: NOMEM. */
+ * *out_assignment is one, evaluated. Exact but for relays (next_hop) and links between pairs of
+ * devices: with them YES may be above the limit. Source: downset programs of Tarnawski et al.
+ * (NeurIPS 2020, section 5); the decision form, the windows and receiver counts are this
+ * project's. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_exact(const psplit_i_instance *instance,
                                            const psplit_i_automaton *automaton,
                                            const psplit_i_weight_axis *axis,

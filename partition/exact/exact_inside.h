@@ -1,13 +1,14 @@
 /* Inside the exact program: labels, the table that holds them, and expanders. From the bottom up:
  *
- *   receivers.c      counts the stages that receive a net
- *   labels.c         the table of labels
- *   stage.c          the stage that grows: clusters in and out
- *   lexicographic.c  keys, by which equal labels are told apart
- *   dominance.c      stages and labels that others make superfluous
- *   push.c           from a stage to the labels that it leads to
- *   expand.c         all stages behind a label
- *   exact.c          the rounds */
+ *   receivers.c        counts the stages that receive a net
+ *   receiver_groups.c  counts them by the links that reach them
+ *   labels.c           the table of labels
+ *   stage.c            the stage that grows: clusters in and out
+ *   lexicographic.c    keys, by which equal labels are told apart
+ *   dominance.c        stages and labels that others make superfluous
+ *   push.c             from a stage to the labels that it leads to
+ *   expand.c           all stages behind a label
+ *   exact.c            the rounds */
 #ifndef PSPLIT_PARTITION_EXACT_INSIDE_H
 #define PSPLIT_PARTITION_EXACT_INSIDE_H
 
@@ -61,6 +62,10 @@ typedef struct exact {
   uint64_t *zobrist2;   /* [n] a second, independent hash */
   uint64_t *zobrist;    /* [n] */
   bool count_receivers;
+  /* Receivers count with their links, where those differ by pair: stages r and
+   * alike[top * n_stages + r] are reached alike from all stages below `top`. NULL: all are. */
+  uint32_t *alike;
+  uint32_t *type_of_stage;          /* [n_stages] */
   int64_t *least_send, *least_recv; /* [n_nets] over types that pay; 0 with overlap */
   bool *counted;                    /* [n_nets] several consumers, sent to each */
   bool *mixed,
@@ -99,6 +104,11 @@ typedef struct receiver_budget {
   uint32_t net, count;
 } receiver_budget;
 
+/* `count` stages that are reached like stage `group` receive net `net`. */
+typedef struct receiver_group {
+  uint32_t net, group, count;
+} receiver_group;
+
 /* An expander: one thread's scratch for the stages behind one label. */
 typedef struct expander {
   exact *x;
@@ -114,6 +124,13 @@ typedef struct expander {
   uint32_t n_taken;
   receiver_budget *budgets, *next_budgets; /* [n_nets] of the label; of the one that is pushed */
   uint32_t n_budgets, n_next_budgets;
+  /* Over links between pairs, of the label and as the stages in front of this one see it: */
+  receiver_group *groups;     /* [pins] by net */
+  uint32_t *first_group;      /* [n_nets + 1] */
+  uint32_t *here;             /* [n_nets] receivers in the group of this stage */
+  uint64_t *group_hash;       /* [n_nets] of the groups */
+  int64_t *sent_ns;           /* [n_nets] what the net takes this stage if it holds the producer */
+  uint32_t stage, here_group; /* of this stage */
   uint32_t *sources, n_sources; /* [n_nets] mixed nets with their producer in the stage */
   int64_t could_send; /* least that one receiver more would cost, where one may be added */
   int64_t *passed;    /* [n + 1] received for good, by depth */
@@ -149,6 +166,9 @@ static inline uint64_t psplit_i_count_key(uint32_t net, uint32_t count) {
   return psplit_i_splitmix64(net, (UINT64_C(1) << 32) + count);
 }
 
+/* Numbers of a label's list for each net and group, or net. */
+enum { GROUP_SHIFT = 16 };
+
 static inline bool psplit_i_is_left(const expander *d, uint32_t cluster) {
   return d->left[cluster / 64] >> (cluster % 64) & 1;
 }
@@ -179,6 +199,18 @@ void psplit_i_receivers_take(expander *d, uint32_t cluster, bool add);
 bool psplit_i_receivers_open(const expander *d);
 /* Counts and receiver budgets of the label that is pushed, as pairs; returns how many numbers. */
 uint32_t psplit_i_receivers_list(const expander *d, uint32_t *pairs);
+
+/* --- receiver_groups.c: the same where links differ by pair and x->alike is there --- */
+
+/* Whether this run can count receivers so: no stage may be empty, and all nets run ahead. */
+bool psplit_i_groups_apply(const exact *x);
+/* Finds x->alike. False: out of memory. */
+bool psplit_i_groups_prepare(exact *x);
+/* Scratch of an expander, if there is x->alike. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_groups_init(expander *d);
+void psplit_i_groups_load(expander *d, const uint32_t *pairs, uint32_t n_pairs);
+void psplit_i_groups_take(expander *d, uint32_t cluster, bool add);
+uint32_t psplit_i_groups_list(const expander *d, uint32_t *pairs);
 
 /* --- lexicographic.c --- */
 

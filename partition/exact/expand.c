@@ -224,7 +224,9 @@ psplit_code psplit_i_expander_init(expander *d, exact *x) {
   if (!d->keys || !d->budgets || !d->next_budgets || !d->sources || !d->times_sent || !d->pairs ||
       !d->left || !d->tops || !d->n_succ || !d->taken || !d->passed || !d->n_placed)
     return PSPLIT_NOMEM;
+  if (psplit_i_groups_init(d) != PSPLIT_OK) return PSPLIT_NOMEM;
   const psplit_code code = psplit_i_load_tracker_init(&d->tracker, x->instance, &d->arena);
   if (x->instance->p2p) d->tracker.times_sent = d->times_sent;
+  d->tracker.sent_ns = d->sent_ns;
   return code;
 }

@@ -13,6 +13,11 @@ void psplit_i_receivers_load(expander *d, const uint32_t *pairs, uint32_t n_pair
   const exact *x = d->x;
   d->n_budgets = 0;
   d->n_sources = 0;
+  if (x->alike) {
+    d->receivers = 0; /* the groups are others now */
+    psplit_i_groups_load(d, pairs, n_pairs);
+    return;
+  }
   if (!x->instance->p2p) return;
   /* Default: one receiving stage as soon as a consumer is placed. */
   for (uint32_t e = 0; e < x->instance->n_nets; e++)
@@ -30,6 +35,10 @@ void psplit_i_receivers_load(expander *d, const uint32_t *pairs, uint32_t n_pair
 
 void psplit_i_receivers_take(expander *d, uint32_t cluster, bool add) {
   const exact *x = d->x;
+  if (x->alike) {
+    psplit_i_groups_take(d, cluster, add);
+    return;
+  }
   const psplit_i_instance *instance = x->instance;
   for (uint32_t k = instance->inc_off[cluster]; k < instance->inc_off[cluster + 1]; k++) {
     const uint32_t e = instance->inc[k] >> 1;
@@ -55,6 +64,7 @@ bool psplit_i_receivers_open(const expander *d) {
 
 uint32_t psplit_i_receivers_list(const expander *d, uint32_t *pairs) {
   const exact *x = d->x;
+  if (x->alike) return psplit_i_groups_list(d, pairs);
   uint32_t n = 0;
   for (uint32_t e = 0; e < x->instance->n_nets; e++) {
     if (!x->counted[e] || !psplit_i_is_left(d, psplit_i_net_producer(x->instance, e))) continue;

@@ -56,8 +56,15 @@ static inline void charge(psplit_i_load_tracker *tracker, int64_t *side, const i
   }
 }
 
-static inline int64_t sends(const psplit_i_load_tracker *tracker, uint32_t e) {
-  return tracker->times_sent ? tracker->times_sent[e] : 1;
+/* The producer pays for net e, or (sign -1) no more. */
+static inline void charge_send(psplit_i_load_tracker *tracker, uint32_t e, int64_t sign) {
+  if (!tracker->sent_ns) {
+    charge(tracker, tracker->send, tracker->instance->send, e,
+           sign * (tracker->times_sent ? tracker->times_sent[e] : 1));
+    return;
+  }
+  for (uint32_t i = 0; i < tracker->n_paid; i++)
+    tracker->send[tracker->paid[i]] += sign * tracker->sent_ns[e];
 }
 
 void psplit_i_load_tracker_add(psplit_i_load_tracker *tracker, uint32_t cluster) {
@@ -75,9 +82,9 @@ void psplit_i_load_tracker_add(psplit_i_load_tracker *tracker, uint32_t cluster)
     if (instance->inc[k] & 1) {
       tracker->has_source[e] = true;
       if (before > 0) charge(tracker, tracker->recv, instance->recv, e, -1);
-      if (before + 1 < size) charge(tracker, tracker->send, instance->send, e, sends(tracker, e));
+      if (before + 1 < size) charge_send(tracker, e, 1);
     } else if (tracker->has_source[e]) {
-      if (before + 1 == size) charge(tracker, tracker->send, instance->send, e, -sends(tracker, e));
+      if (before + 1 == size) charge_send(tracker, e, -1);
     } else if (before == 0) {
       charge(tracker, tracker->recv, instance->recv, e, 1);
     }
@@ -109,9 +116,9 @@ void psplit_i_load_tracker_remove(psplit_i_load_tracker *tracker, uint32_t clust
     if (instance->inc[k] & 1) {
       tracker->has_source[e] = false;
       if (after > 0) charge(tracker, tracker->recv, instance->recv, e, 1);
-      if (after + 1 < size) charge(tracker, tracker->send, instance->send, e, -sends(tracker, e));
+      if (after + 1 < size) charge_send(tracker, e, -1);
     } else if (tracker->has_source[e]) {
-      if (after + 1 == size) charge(tracker, tracker->send, instance->send, e, sends(tracker, e));
+      if (after + 1 == size) charge_send(tracker, e, 1);
     } else if (after == 0) {
       charge(tracker, tracker->recv, instance->recv, e, -1);
     }

@@ -21,7 +21,8 @@ typedef struct psplit_i_load_tracker {
    * links, and times_sent does not count. Only an empty tracker may get another guess. */
   const psplit_i_link_guess *guess;
   int64_t *near[2], far[2];   /* sending, receiving; near: [n_link_classes] */
-  const uint32_t *times_sent; /* [n_nets] receivers to charge the producer for; NULL: 1 */
+  const int64_t *sent_ns;     /* [n_nets] NULL, or what a producer that pays is charged */
+  const uint32_t *times_sent; /* [n_nets] else: receivers to charge the producer for; NULL: 1 */
   int64_t *w, *recv, *send;   /* [n_types] */
   uint32_t *n_forbidden;      /* [n_types] clusters inside that the type cannot run */
   uint64_t weight_bytes, act_bytes;

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "device_merge.h"
+#include "exact.h"
 #include "random_problem.h"
 
 /* Two hosts of two devices: 10 within a host, 100 from one to the other. The second host pays
@@ -234,11 +236,72 @@ static void every_solver_values_the_links_it_uses(void **state) {
   assert_true(n_differ > n_cases / 2 && n_found[0] > n_cases * 3 / 4);
 }
 
+/* The exact program alone, below the best value: it may say NO, and counts what is sent over the
+ * links to where it goes. Sending once for the least, it says NO less often. */
+static bool says_no(const psplit_i_instance *instance, const psplit_i_automaton *automaton,
+                    psplit_i_arena *arena, int64_t limit, bool send_once, const char *what) {
+  psplit_i_weight_axis no_windows = {0};
+  psplit_i_assignment split;
+  psplit_i_verdict verdict;
+  const psplit_i_exact_options options = {.limit = limit,
+                                          .send_once = send_once,
+                                          .max_steps = UINT64_MAX,
+                                          .memory_bytes = 1 << 30,
+                                          .n_threads = 1};
+  assert_int_equal(psplit_i_assignment_init(&split, instance, arena), PSPLIT_OK);
+  assert_int_equal(psplit_i_exact(instance, automaton, &no_windows, &options, &split, &verdict),
+                   PSPLIT_OK);
+  if (verdict == PSPLIT_I_UNKNOWN) fail_msg("%s: the exact program does not decide", what);
+  return verdict == PSPLIT_I_NO;
+}
+
+static void the_exact_program_counts_what_is_sent(void **state) {
+  (void)state;
+  static random_problem r;
+  uint32_t n_cases = 0, n_no = 0, n_no_once = 0;
+  for (uint32_t seed = 0; seed < 60; seed++)
+    for (shape kind = CHAIN; kind < LAYERED; kind++) {
+      make_random_problem(&r, 9000 + seed, kind, 8, N_STAGES, WITH_PAIRS);
+      psplit_partition_options o;
+      psplit_partition_options_init(&o);
+      o.require_nonempty = true;
+      const int64_t best = best_of(&r.problem, &o);
+      if (best == INT64_MAX || best == 0) continue;
+      char what[64];
+      snprintf(what, sizeof what, "seed %u, shape %d", seed, (int)kind);
+      psplit_problem merged;
+      psplit_i_instance instance;
+      psplit_i_automaton automaton;
+      psplit_i_arena arena;
+      uint32_t entry[MAX_DEVICES];
+      psplit_i_arena_init(&arena, 0);
+      assert_int_equal(psplit_i_devices_merge(&r.problem, &o, &arena, &merged, entry), PSPLIT_OK);
+      assert_int_equal(psplit_i_instance_init(&instance, &merged, NULL, NULL), PSPLIT_OK);
+      assert_int_equal(psplit_i_automaton_init(&automaton, &instance, &o, NULL), PSPLIT_OK);
+      for (int once = 0; once < 2; once++)
+        if (says_no(&instance, &automaton, &arena, best, once, what))
+          fail_msg("%s: NO at the optimum %lld, once %d", what, (long long)best, once);
+      if (instance.link) {
+        n_cases++;
+        n_no += says_no(&instance, &automaton, &arena, best - 1, false, what);
+        n_no_once += says_no(&instance, &automaton, &arena, best - 1, true, what);
+      }
+      psplit_i_automaton_fini(&automaton);
+      psplit_i_instance_fini(&instance);
+      psplit_i_arena_fini(&arena);
+    }
+  print_message(
+    "# of %u optima over links that differ the exact program proves %u, sending once %u\n", n_cases,
+    n_no, n_no_once);
+  assert_true(n_cases > 50 && n_no > n_no_once + n_cases / 20);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_checker_counts_the_link_between_two_stages),
     cmocka_unit_test(what_links_between_pairs_do_not_go_with_is_refused),
     cmocka_unit_test(every_solver_values_the_links_it_uses),
+    cmocka_unit_test(the_exact_program_counts_what_is_sent),
     cmocka_unit_test(bad_links_in_a_file_are_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,137 @@
+/* Receivers of nets over links between pairs of devices.
+ *
+ * What a stage pays to send a net depends on where the receivers are, so labels count receivers by
+ * group: stages that all stages in front reach alike. The fewer stages are in front, the fewer
+ * groups. What a stage receives counts at the least: who sends is not known. */
+#include "exact_inside.h"
+#include "instance.h"
+
+enum { MOST_STAGES = 128 }; /* the table of groups grows with their cube */
+
+bool psplit_i_groups_apply(const exact *x) {
+  const psplit_i_instance *instance = x->instance;
+  return instance->link && instance->p2p && instance->all_forward && x->automaton->all_used &&
+         !x->automaton->replicated && !x->options->send_once && !x->options->least_comm &&
+         instance->n_stages <= MOST_STAGES;
+}
+
+bool psplit_i_groups_prepare(exact *x) {
+  const psplit_i_instance *instance = x->instance;
+  const uint32_t n = instance->n_stages;
+  x->alike = psplit_i_arena_array(&x->arena, (size_t)n + 1, n * sizeof *x->alike);
+  x->type_of_stage = PSPLIT_NEW(&x->arena, uint32_t, n);
+  if (!x->alike || !x->type_of_stage) return false;
+  for (uint32_t t = 0, s = 0; t < instance->n_types; t++)
+    for (uint32_t k = 0; k < instance->problem->devices[t].count; k++) x->type_of_stage[s++] = t;
+  const uint32_t *type = x->type_of_stage;
+  for (uint32_t top = 0; top <= n; top++)
+    for (uint32_t r = top; r < n; r++) {
+      uint32_t like = top;
+      for (bool same = false; like < r; like += !same) {
+        same = true;
+        for (uint32_t p = 0; p < top && same; p++)
+          same = instance->device_link[(size_t)type[p] * instance->n_types + type[like]] ==
+                 instance->device_link[(size_t)type[p] * instance->n_types + type[r]];
+        if (same) break;
+      }
+      x->alike[(size_t)top * n + r] = like;
+    }
+  return true;
+}
+
+psplit_code psplit_i_groups_init(expander *d) {
+  const psplit_i_instance *instance = d->x->instance;
+  const uint32_t n_nets = instance->n_nets;
+  if (!d->x->alike) return PSPLIT_OK;
+  d->groups = PSPLIT_NEW(&d->arena, receiver_group, instance->net_off[n_nets]);
+  d->first_group = PSPLIT_NEW(&d->arena, uint32_t, (size_t)n_nets + 1);
+  d->here = PSPLIT_NEW(&d->arena, uint32_t, n_nets);
+  d->group_hash = PSPLIT_NEW(&d->arena, uint64_t, n_nets);
+  d->sent_ns = PSPLIT_NEW(&d->arena, int64_t, n_nets);
+  d->pairs = PSPLIT_NEW(&d->arena, uint32_t, 2 * (size_t)instance->net_off[n_nets]);
+  return d->groups && d->first_group && d->here && d->group_hash && d->sent_ns && d->pairs
+           ? PSPLIT_OK
+           : PSPLIT_NOMEM;
+}
+
+static uint64_t group_key(uint32_t net, uint32_t group, uint32_t count) {
+  return count ? psplit_i_count_key(net, group << GROUP_SHIFT | count) : 0;
+}
+
+/* Hash of what changes when the stage itself receives the net. */
+static uint64_t joining_key(const expander *d, uint32_t e) {
+  return group_key(e, d->here_group, d->here[e]) ^ group_key(e, d->here_group, d->here[e] + 1);
+}
+
+/* Adds receivers to the groups of the net that was listed last. */
+static void add_group(expander *d, uint32_t *n, uint32_t net, uint32_t group, uint32_t count) {
+  uint32_t k = d->first_group[net];
+  while (k < *n && d->groups[k].group != group) k++;
+  if (k == *n)
+    d->groups[(*n)++] = (receiver_group){net, group, count};
+  else
+    d->groups[k].count += count;
+}
+
+void psplit_i_groups_load(expander *d, const uint32_t *pairs, uint32_t n_pairs) {
+  const exact *x = d->x;
+  const psplit_i_instance *instance = x->instance;
+  const uint32_t n_stages = instance->n_stages;
+  d->stage = n_stages - x->automaton->used[d->from->state] - 1;
+  const uint32_t *alike = x->alike + (size_t)d->stage * n_stages;
+  d->here_group = alike[d->stage];
+  uint32_t n = 0, i = 0;
+  for (uint32_t e = 0; e < instance->n_nets; e++) {
+    d->first_group[e] = n;
+    d->here[e] = d->times_sent[e] = 0;
+    d->group_hash[e] = 0;
+    d->sent_ns[e] = 0;
+    for (; i < n_pairs && pairs[i] == e; i += 2) {
+      const uint32_t group = pairs[i + 1] >> GROUP_SHIFT;
+      const uint32_t count = pairs[i + 1] & ((UINT32_C(1) << GROUP_SHIFT) - 1);
+      d->sent_ns[e] +=
+        count * psplit_i_send_ns(instance, e, x->type_of_stage[d->stage], x->type_of_stage[group]);
+      d->times_sent[e] += count;
+      add_group(d, &n, e, alike[group], count);
+    }
+    for (uint32_t k = d->first_group[e]; k < n; k++) {
+      d->group_hash[e] ^= group_key(e, d->groups[k].group, d->groups[k].count);
+      if (d->groups[k].group == d->here_group) d->here[e] = d->groups[k].count;
+    }
+    d->receivers ^= d->group_hash[e];
+  }
+  d->first_group[instance->n_nets] = n;
+}
+
+void psplit_i_groups_take(expander *d, uint32_t cluster, bool add) {
+  const exact *x = d->x;
+  const psplit_i_instance *instance = x->instance;
+  for (uint32_t k = instance->inc_off[cluster]; k < instance->inc_off[cluster + 1]; k++) {
+    const uint32_t e = instance->inc[k] >> 1;
+    if (!x->counted[e]) continue;
+    const uint32_t others = d->tracker.n_in[e] - (add ? 1 : 0);
+    if (instance->inc[k] & 1)
+      d->receivers ^= d->group_hash[e] ^ (others > 0 ? joining_key(d, e) : 0);
+    else if (others == 0 && psplit_i_is_left(d, psplit_i_net_producer(instance, e)))
+      d->receivers ^= joining_key(d, e);
+  }
+}
+
+uint32_t psplit_i_groups_list(const expander *d, uint32_t *pairs) {
+  const exact *x = d->x;
+  uint32_t n = 0;
+  for (uint32_t e = 0; e < x->instance->n_nets; e++) {
+    if (!x->counted[e] || !psplit_i_is_left(d, psplit_i_net_producer(x->instance, e))) continue;
+    bool joins = d->tracker.n_in[e] > 0;
+    for (uint32_t k = d->first_group[e]; k < d->first_group[e + 1]; k++) {
+      const bool here = joins && d->groups[k].group == d->here_group;
+      pairs[n++] = e;
+      pairs[n++] = d->groups[k].group << GROUP_SHIFT | (d->groups[k].count + here);
+      joins &= !here;
+    }
+    if (!joins) continue;
+    pairs[n++] = e;
+    pairs[n++] = d->here_group << GROUP_SHIFT | 1;
+  }
+  return n;
+}
