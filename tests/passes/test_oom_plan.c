@@ -72,14 +72,17 @@ static void describe(const psplit_plan *plan, outcome *out) {
 typedef struct way {
   const char *name, *pipeline;
   psplit_objective objective;
+  bool hosts; /* three devices, the middle one on another host */
 } way;
 
-static psplit_code make_plan(const psplit_model *model, const way *w, outcome *out) {
+static psplit_code make_plan(const psplit_model *model, const way *w, const psplit_devices *hosts,
+                             outcome *out) {
   psplit_diag diag = {0};
   psplit_planner *planner = NULL;
   psplit_planner_options options;
   psplit_planner_options_init(&options);
-  options.n_stages = STAGES;
+  options.n_stages = w->hosts ? STAGES + 1 : STAGES;
+  options.devices = w->hosts ? hosts : NULL;
   options.n_threads = 1;
   options.objective = w->objective;
   options.time_limit_s = 0.02; /* of work: the plan is the same each time */
@@ -93,19 +96,27 @@ static psplit_code make_plan(const psplit_model *model, const way *w, outcome *o
 /* Every allocation of every way of planning. */
 static void fail_each(const psplit_model *model, const char *title) {
   static const way ways[] = {
-    {"default", NULL, PSPLIT_THROUGHPUT},
-    {"latency", NULL, PSPLIT_LATENCY},
+    {"default", NULL, PSPLIT_THROUGHPUT, false},
+    {"latency", NULL, PSPLIT_LATENCY, false},
+    {"hosts", NULL, PSPLIT_THROUGHPUT, true},
+    {"hosts, latency", NULL, PSPLIT_LATENCY, true},
     {"coarse", "infer-shapes,cost,mark,attach,fuse,coarsen:max_nodes=6,partition,replicate",
-     PSPLIT_THROUGHPUT},
+     PSPLIT_THROUGHPUT, false},
   };
+  static const char text[] =
+    "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\", \"host\": \"1\"},"
+    " {\"name\": \"b\", \"preset\": \"cpu\", \"host\": \"2\"},"
+    " {\"name\": \"c\", \"preset\": \"cpu\", \"host\": \"1\"}]}";
+  psplit_devices *hosts;
+  assert_int_equal(psplit_devices_parse(text, strlen(text), NULL, &hosts), PSPLIT_OK);
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
     static outcome wanted, found;
-    const psplit_code usual = make_plan(model, &ways[i], &wanted);
+    const psplit_code usual = make_plan(model, &ways[i], hosts, &wanted);
     long nth = 0;
     for (bool failed = true; failed; nth++) {
       const long live = live_blocks();
       fail_allocation_after(nth);
-      const psplit_code code = make_plan(model, &ways[i], &found);
+      const psplit_code code = make_plan(model, &ways[i], hosts, &found);
       failed = stop_failing();
       if (live_blocks() != live || (code != usual && (code != PSPLIT_NOMEM || !failed)))
         fail_msg("%s, %s, allocation %ld: %s, %ld blocks stay", title, ways[i].name, nth,
@@ -116,6 +127,7 @@ static void fail_each(const psplit_model *model, const char *title) {
     }
     assert_true(nth > 5); /* else the wrapping does not work */
   }
+  psplit_devices_destroy(hosts);
 }
 
 static void layers(void **state) {
