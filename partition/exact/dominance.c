@@ -4,21 +4,6 @@
  * labels, that differ in v alone, the one with v placed dominates. */
 #include "exact_inside.h"
 
-/* Over links between pairs: whether every stage in front reaches this one as it does those between,
- * so that no producer pays more for net e when its reader v comes here. */
-static bool may_take_input(const expander *d, uint32_t e, uint32_t v) {
-  const psplit_i_instance *instance = d->x->instance;
-  const uint32_t *type = d->x->type_of_stage;
-  if (psplit_i_net_producer(instance, e) == v || !d->x->counted[e] || d->tracker.n_in[e] > 0)
-    return true;
-  for (uint32_t p = 0; p < d->stage; p++)
-    for (uint32_t s = p + 1; s < d->stage; s++)
-      if (psplit_i_send_ns(instance, e, type[p], type[d->stage]) >
-          psplit_i_send_ns(instance, e, type[p], type[s]))
-        return false;
-  return true;
-}
-
 /* At most this much more a stage in front, on type t, sends and receives when cluster v leaves it
  * for the stage that grows here. False: another stage may be worse off. */
 static bool change_without(const expander *d, uint32_t v, uint32_t t, int64_t *out_send,
@@ -29,8 +14,7 @@ static bool change_without(const expander *d, uint32_t v, uint32_t t, int64_t *o
     const uint32_t e = instance->inc[k] >> 1, placed = d->n_placed[e];
     const uint32_t size = instance->net_off[e + 1] - instance->net_off[e];
     if (d->x->mixed[e]) return false;
-    if (d->x->alike && !may_take_input(d, e, v)) return false;
-    int64_t send_ns = instance->send[(size_t)t * instance->n_nets + e];
+    const int64_t send_ns = instance->send[(size_t)t * instance->n_nets + e];
     const int64_t recv_ns = instance->recv[(size_t)t * instance->n_nets + e];
     if (instance->inc[k] & 1) {
       if (d->x->counted[e]) { /* all its consumers are placed */
@@ -48,7 +32,6 @@ static bool change_without(const expander *d, uint32_t v, uint32_t t, int64_t *o
       if (placed == 0) send += send_ns;
     } else if (d->tracker.n_in[e] == 0) { /* one stage more receives */
       if (placed + 2 < size) return false;
-      if (d->x->alike) send_ns = psplit_i_send_ns(instance, e, t, d->x->type_of_stage[d->stage]);
       send += send_ns;
     }
   }
@@ -62,6 +45,7 @@ static bool none_needs(const expander *d, uint32_t v) {
   const exact *x = d->x;
   const psplit_i_instance *instance = x->instance;
   if (instance->pin[v] != PSPLIT_NONE) return false;
+  if (x->alike) return false; /* its readers would receive it over other links */
   if (x->automaton->all_used && instance->n_counted[v] > 0) return false;
   for (uint32_t t = 0; t < instance->n_types; t++) {
     const int64_t w = instance->w[(size_t)t * instance->n + v];

@@ -65,7 +65,8 @@ typedef struct exact {
   /* Receivers count with their links, where those differ by pair: stages r and
    * alike[top * n_stages + r] are reached alike from all stages below `top`. NULL: all are. */
   uint32_t *alike;
-  uint32_t *type_of_stage;          /* [n_stages] */
+  uint32_t *type_of_stage; /* [n_stages] */
+  int64_t *most_extra;     /* [n_stages] most that a net takes a receiver above the least */
   int64_t *least_send, *least_recv; /* [n_nets] over types that pay; 0 with overlap */
   bool *counted;                    /* [n_nets] several consumers, sent to each */
   bool *mixed,
@@ -109,6 +110,11 @@ typedef struct receiver_group {
   uint32_t net, group, count;
 } receiver_group;
 
+/* Stages whose bits are set in `mask` cannot send net `net`: a receiver has no time left for it. */
+typedef struct barred_net {
+  uint32_t net, mask;
+} barred_net;
+
 /* An expander: one thread's scratch for the stages behind one label. */
 typedef struct expander {
   exact *x;
@@ -131,6 +137,11 @@ typedef struct expander {
   uint64_t *group_hash;       /* [n_nets] of the groups */
   int64_t *sent_ns;           /* [n_nets] what the net takes this stage if it holds the producer */
   uint32_t stage, here_group; /* of this stage */
+  uint32_t *mask;             /* [n_nets] stages up to this one that cannot send the net */
+  uint32_t n_barred_here;     /* nets that this one holds the producer of, and cannot send */
+  barred_net *barred, *next_barred; /* [n_nets] of the label; of the one that is pushed */
+  uint32_t n_barred, n_next_barred;
+  uint32_t *seen, n_seen;       /* [n_nets] stamps */
   uint32_t *sources, n_sources; /* [n_nets] mixed nets with their producer in the stage */
   int64_t could_send; /* least that one receiver more would cost, where one may be added */
   int64_t *passed;    /* [n + 1] received for good, by depth */
@@ -211,6 +222,10 @@ PSPLIT_MUST_USE psplit_code psplit_i_groups_init(expander *d);
 void psplit_i_groups_load(expander *d, const uint32_t *pairs, uint32_t n_pairs);
 void psplit_i_groups_take(expander *d, uint32_t cluster, bool add);
 uint32_t psplit_i_groups_list(const expander *d, uint32_t *pairs);
+
+/* Finds the nets that only some stages in front can still send, now that the stage is formed by
+ * `move`; adds their hash. False: one of them no stage can send. */
+bool psplit_i_groups_bar(expander *d, const psplit_i_transition *move, uint64_t *inout_receivers);
 
 /* --- lexicographic.c --- */
 

@@ -42,7 +42,7 @@ static bool fits(const expander *d, int64_t received) {
   const exact *x = d->x;
   const psplit_i_load_tracker *tracker = &d->tracker;
   const bool sends_grow = x->instance->all_forward && !x->instance->overlap;
-  if (sends_too_much(d, received)) return false;
+  if (d->n_barred_here > 0 || sends_too_much(d, received)) return false;
   for (uint32_t t = 0; t < x->automaton->n_types; t++)
     if (x->automaton->count[t] && !tracker->n_forbidden[t] &&
         tracker->w[t] + (sends_grow ? tracker->send[t] : 0) +

@@ -104,10 +104,12 @@ static void push_receivers(expander *d, const psplit_i_transition *move) {
 
 /* Gives the stage as it has grown the device of `move`, if its load is within the limit there. */
 static void push_move(expander *d, const psplit_i_transition *move) {
+  uint64_t receivers = d->receivers;
   if (d->x->receiver_budget)
     push_receivers(d, move);
-  else if (psplit_i_load_tracker_load(&d->tracker, d->x->automaton, move) <= d->x->options->limit)
-    push_label(d, move, d->receivers, 0);
+  else if (psplit_i_load_tracker_load(&d->tracker, d->x->automaton, move) <= d->x->options->limit &&
+           (!d->x->alike || psplit_i_groups_bar(d, move, &receivers)))
+    push_label(d, move, receivers, 0);
 }
 
 static void push_stage(expander *d) {

@@ -2,11 +2,19 @@
  *
  * What a stage pays to send a net depends on where the receivers are, so labels count receivers by
  * group: stages that all stages in front reach alike. The fewer stages are in front, the fewer
- * groups. What a stage receives counts at the least: who sends is not known. */
+ * groups. What a stage receives counts at the least, since who sends is not known. But where it
+ * has no time left to receive a net over some link, the stages that have no other cannot hold the
+ * producer: labels carry a mask of them, and what any one net takes counts truly. */
 #include "exact_inside.h"
 #include "instance.h"
 
-enum { MOST_STAGES = 128 }; /* the table of groups grows with their cube */
+enum {
+  MOST_STAGES = 128, /* the table of groups grows with their cube */
+  MASK_BITS = 32     /* more stages than that have no masks */
+};
+
+/* Flag of a net in a label's list: what follows is a mask. */
+static const uint32_t kIsMask = UINT32_C(1) << 31;
 
 bool psplit_i_groups_apply(const exact *x) {
   const psplit_i_instance *instance = x->instance;
@@ -20,7 +28,8 @@ bool psplit_i_groups_prepare(exact *x) {
   const uint32_t n = instance->n_stages;
   x->alike = psplit_i_arena_array(&x->arena, (size_t)n + 1, n * sizeof *x->alike);
   x->type_of_stage = PSPLIT_NEW(&x->arena, uint32_t, n);
-  if (!x->alike || !x->type_of_stage) return false;
+  x->most_extra = PSPLIT_NEW(&x->arena, int64_t, n);
+  if (!x->alike || !x->type_of_stage || !x->most_extra) return false;
   for (uint32_t t = 0, s = 0; t < instance->n_types; t++)
     for (uint32_t k = 0; k < instance->problem->devices[t].count; k++) x->type_of_stage[s++] = t;
   const uint32_t *type = x->type_of_stage;
@@ -36,6 +45,13 @@ bool psplit_i_groups_prepare(exact *x) {
       }
       x->alike[(size_t)top * n + r] = like;
     }
+  for (uint32_t s = 0; s < n; s++)
+    for (uint32_t p = 0; p < s; p++)
+      for (uint32_t e = 0; e < instance->n_nets; e++) {
+        const int64_t extra = psplit_i_recv_ns(instance, e, type[p], type[s]) -
+                              instance->recv[(size_t)type[s] * instance->n_nets + e];
+        if (extra > x->most_extra[s]) x->most_extra[s] = extra;
+      }
   return true;
 }
 
@@ -48,7 +64,14 @@ psplit_code psplit_i_groups_init(expander *d) {
   d->here = PSPLIT_NEW(&d->arena, uint32_t, n_nets);
   d->group_hash = PSPLIT_NEW(&d->arena, uint64_t, n_nets);
   d->sent_ns = PSPLIT_NEW(&d->arena, int64_t, n_nets);
-  d->pairs = PSPLIT_NEW(&d->arena, uint32_t, 2 * (size_t)instance->net_off[n_nets]);
+  d->pairs = PSPLIT_NEW(&d->arena, uint32_t, 2 * ((size_t)instance->net_off[n_nets] + n_nets));
+  if (instance->n_stages <= MASK_BITS) {
+    d->mask = PSPLIT_NEW(&d->arena, uint32_t, n_nets);
+    d->seen = PSPLIT_NEW(&d->arena, uint32_t, n_nets);
+    d->barred = PSPLIT_NEW(&d->arena, barred_net, n_nets);
+    d->next_barred = PSPLIT_NEW(&d->arena, barred_net, n_nets);
+    if (!d->mask || !d->seen || !d->barred || !d->next_barred) return PSPLIT_NOMEM;
+  }
   return d->groups && d->first_group && d->here && d->group_hash && d->sent_ns && d->pairs
            ? PSPLIT_OK
            : PSPLIT_NOMEM;
@@ -101,6 +124,11 @@ void psplit_i_groups_load(expander *d, const uint32_t *pairs, uint32_t n_pairs) 
     d->receivers ^= d->group_hash[e];
   }
   d->first_group[instance->n_nets] = n;
+  while (d->n_barred > 0) d->mask[d->barred[--d->n_barred].net] = 0;
+  for (; i < n_pairs; i += 2) {
+    const uint32_t net = pairs[i] & ~kIsMask;
+    d->barred[d->n_barred++] = (barred_net){net, d->mask[net] = pairs[i + 1]};
+  }
 }
 
 void psplit_i_groups_take(expander *d, uint32_t cluster, bool add) {
@@ -110,11 +138,63 @@ void psplit_i_groups_take(expander *d, uint32_t cluster, bool add) {
     const uint32_t e = instance->inc[k] >> 1;
     if (!x->counted[e]) continue;
     const uint32_t others = d->tracker.n_in[e] - (add ? 1 : 0);
-    if (instance->inc[k] & 1)
+    if (instance->inc[k] & 1) {
       d->receivers ^= d->group_hash[e] ^ (others > 0 ? joining_key(d, e) : 0);
-    else if (others == 0 && psplit_i_is_left(d, psplit_i_net_producer(instance, e)))
+      if (d->barred && d->mask[e] >> d->stage & 1) d->n_barred_here += add ? 1 : UINT32_MAX;
+    } else if (others == 0 && psplit_i_is_left(d, psplit_i_net_producer(instance, e)))
       d->receivers ^= joining_key(d, e);
   }
+}
+
+/* Stages in front of this one that cannot send net e: it has no more than `slack` to spare. */
+static uint32_t without_time(const expander *d, uint32_t e, int64_t slack) {
+  const exact *x = d->x;
+  const uint32_t type = x->type_of_stage[d->stage];
+  const int64_t least = x->instance->recv[(size_t)type * x->instance->n_nets + e];
+  uint32_t mask = 0;
+  for (uint32_t p = 0; p < d->stage; p++)
+    if (psplit_i_recv_ns(x->instance, e, x->type_of_stage[p], type) - least > slack)
+      mask |= UINT32_C(1) << p;
+  return mask;
+}
+
+/* Adds net e with the mask that it has now. False: no stage in front can send it. */
+static bool add_barred(expander *d, uint32_t e, int64_t slack, uint64_t *inout_receivers) {
+  const uint32_t all = d->stage < MASK_BITS ? (UINT32_C(1) << d->stage) - 1 : UINT32_MAX;
+  if (d->seen[e] == d->n_seen || !psplit_i_is_left(d, psplit_i_net_producer(d->x->instance, e)))
+    return true;
+  d->seen[e] = d->n_seen;
+  uint32_t mask = d->mask[e] & all;
+  if (d->tracker.n_in[e] > 0) mask |= without_time(d, e, slack);
+  if (mask == all) return false;
+  if (mask == 0) return true;
+  *inout_receivers ^= psplit_i_count_key(e | kIsMask, mask);
+  d->next_barred[d->n_next_barred++] = (barred_net){e, mask};
+  return true;
+}
+
+bool psplit_i_groups_bar(expander *d, const psplit_i_transition *move, uint64_t *inout_receivers) {
+  const exact *x = d->x;
+  const psplit_i_instance *instance = x->instance;
+  d->n_next_barred = 0;
+  if (!d->barred || d->stage == 0) return true;
+  const int64_t used = instance->overlap
+                         ? d->tracker.recv[move->type]
+                         : psplit_i_load_tracker_load(&d->tracker, x->automaton, move);
+  const int64_t slack = x->options->limit - used;
+  d->n_seen++;
+  for (uint32_t k = 0; k < d->n_barred; k++)
+    if (!add_barred(d, d->barred[k].net, slack, inout_receivers)) return false;
+  if (slack >= x->most_extra[d->stage]) return true;
+  for (uint32_t i = 0; i < d->n_taken; i++) {
+    const uint32_t v = d->taken[i];
+    for (uint32_t k = instance->inc_off[v]; k < instance->inc_off[v + 1]; k++)
+      if (!(instance->inc[k] & 1) && x->counted[instance->inc[k] >> 1] &&
+          !add_barred(d, instance->inc[k] >> 1, slack, inout_receivers))
+        return false;
+  }
+  d->n_steps += d->n_taken / 4;
+  return true;
 }
 
 uint32_t psplit_i_groups_list(const expander *d, uint32_t *pairs) {
@@ -132,6 +212,10 @@ uint32_t psplit_i_groups_list(const expander *d, uint32_t *pairs) {
     if (!joins) continue;
     pairs[n++] = e;
     pairs[n++] = d->here_group << GROUP_SHIFT | 1;
+  }
+  for (uint32_t k = 0; k < d->n_next_barred; k++) {
+    pairs[n++] = d->next_barred[k].net | kIsMask;
+    pairs[n++] = d->next_barred[k].mask;
   }
   return n;
 }

@@ -236,8 +236,8 @@ static void every_solver_values_the_links_it_uses(void **state) {
   assert_true(n_differ > n_cases / 2 && n_found[0] > n_cases * 3 / 4);
 }
 
-/* The exact program alone, below the best value: it may say NO, and counts what is sent over the
- * links to where it goes. Sending once for the least, it says NO less often. */
+/* The exact program alone: never NO at the best value; below it, mostly NO, since it counts the
+ * links that tensors take. Sending once for the least, it says NO less often. */
 static bool says_no(const psplit_i_instance *instance, const psplit_i_automaton *automaton,
                     psplit_i_arena *arena, int64_t limit, bool send_once, const char *what) {
   psplit_i_weight_axis no_windows = {0};
@@ -255,7 +255,7 @@ static bool says_no(const psplit_i_instance *instance, const psplit_i_automaton 
   return verdict == PSPLIT_I_NO;
 }
 
-static void the_exact_program_counts_what_is_sent(void **state) {
+static void the_exact_program_counts_the_links_that_are_used(void **state) {
   (void)state;
   static random_problem r;
   uint32_t n_cases = 0, n_no = 0, n_no_once = 0;
@@ -293,7 +293,7 @@ static void the_exact_program_counts_what_is_sent(void **state) {
   print_message(
     "# of %u optima over links that differ the exact program proves %u, sending once %u\n", n_cases,
     n_no, n_no_once);
-  assert_true(n_cases > 50 && n_no > n_no_once + n_cases / 20);
+  assert_true(n_cases > 50 && n_no > n_cases * 19 / 20 && n_no_once < n_cases * 3 / 4);
 }
 
 int main(void) {
@@ -301,7 +301,7 @@ int main(void) {
     cmocka_unit_test(the_checker_counts_the_link_between_two_stages),
     cmocka_unit_test(what_links_between_pairs_do_not_go_with_is_refused),
     cmocka_unit_test(every_solver_values_the_links_it_uses),
-    cmocka_unit_test(the_exact_program_counts_what_is_sent),
+    cmocka_unit_test(the_exact_program_counts_the_links_that_are_used),
     cmocka_unit_test(bad_links_in_a_file_are_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
