@@ -1,6 +1,7 @@
 /* onnx-pipeline-plan: solve a bare partition problem, no ONNX involved. */
 #include <getopt.h>
 #include <inttypes.h>
+#include <psplit/file.h>
 #include <psplit/partition.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@ enum {
   OPT_MEMORY,
   OPT_JSON,
   OPT_LIMITS,
+  OPT_CERTIFICATE,
   OPT_QUIET,
   OPT_MAX_TEXT
 };
@@ -56,6 +58,7 @@ static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "Output:"},
   {OPT_JSON, "json", NULL, "print the plan as JSON"},
   LIMITS_OPTION(OPT_LIMITS),
+  {OPT_CERTIFICATE, "certificate", "FILE", "write a proof that psplit-check-certificate.py checks"},
   {OPT_QUIET, "quiet", NULL, "no advice on stderr"},
   {'h', "help", NULL, "print this and exit"},
   {'V', "version", NULL, "print the version and exit"},
@@ -72,7 +75,7 @@ static const cli PROGRAM = {
 };
 
 typedef struct settings {
-  const char *path, *comm;
+  const char *path, *comm, *certificate;
   psplit_partition_options options;
   int64_t stages, cpus; /* -1: as the file says */
   uint64_t max_text_bytes;
@@ -128,6 +131,7 @@ static bool take_option(settings *s, int id, const char *text) {
       return cli_count(&PROGRAM, "memory-cap", text, 1, UINT64_MAX, &o->memory_cap_bytes);
     case OPT_JSON: s->json = true; return true;
     case OPT_LIMITS: return limits_parse(&PROGRAM, text, &s->limits);
+    case OPT_CERTIFICATE: s->certificate = text; return true;
     case OPT_MAX_TEXT: return cli_max_text(&PROGRAM, text, &s->max_text_bytes);
     case OPT_QUIET: s->progress.quiet = true; return true;
     case 'h':
@@ -278,6 +282,23 @@ static psplit_code print_limits(const psplit_problem *p, const settings *s,
   return code;
 }
 
+/* Says what the certificate leaves out, so that nobody takes it for a proof of the whole bound. */
+static psplit_code certify(const psplit_problem *p, const settings *s, const psplit_solution *plan,
+                           psplit_diag *diag) {
+  char *text;
+  size_t n;
+  int64_t bound;
+  psplit_code code = psplit_certificate_make(p, &s->options, plan, diag, &text, &n, &bound);
+  if (code != PSPLIT_OK) return code;
+  code = psplit_file_write(s->certificate, text, n, NULL, diag);
+  free(text);
+  if (code == PSPLIT_OK && bound < plan->lower_bound_ns)
+    fprintf(stderr, "warning: not certified: the bound %.6f (%s); %s certifies %.6f\n",
+            (double)plan->lower_bound_ns / p->ticks_per_unit, plan->bound, s->certificate,
+            (double)bound / p->ticks_per_unit);
+  return code;
+}
+
 static psplit_code read_problem(const settings *s, psplit_diag *diag, psplit_problem **out) {
   char *text;
   size_t n;
@@ -313,7 +334,9 @@ int main(int argc, char **argv) {
   const char *wrong = set_devices(&s, list, problem.n_devices);
   if (wrong) {
     status = cli_usage(&PROGRAM, "%s", wrong);
-  } else if (psplit_partition_solve(&problem, &s.options, &diag, &plan) != PSPLIT_OK) {
+  } else if ((s.certificate && psplit_file_check(s.certificate, &diag) != PSPLIT_OK) ||
+             psplit_partition_solve(&problem, &s.options, &diag, &plan) != PSPLIT_OK ||
+             (s.certificate && certify(&problem, &s, plan, &diag) != PSPLIT_OK)) {
     status = cli_fail(&diag);
   } else {
     cli_progress_end(&s.progress);

@@ -244,6 +244,17 @@ PSPLIT_API bool psplit_solution_pieces(const psplit_problem *problem,
                                        int64_t *out_forward_ns, int64_t *out_backward_ns,
                                        uint64_t *out_activation_bytes);
 
+/* A certificate of `solution`, which psplit_partition_solve gave for the same problem and options:
+ * the split, and a proof of the largest lower bound up to lower_bound_ns that can be proved to a
+ * program that knows nothing of this library (psplit-check-certificate.py; docs/certificates.md).
+ * *out_text (NUL-terminated, the caller's to free()) has *out_n bytes; *out_bound_ns is the bound
+ * that it proves. Takes as much time as the options allow a solver, at most.
+ * Errors: those of psplit_partition_solve. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code
+psplit_certificate_make(const psplit_problem *problem, const psplit_partition_options *options,
+                        const psplit_solution *solution, psplit_diag *diag, char **out_text,
+                        size_t *out_n, int64_t *out_bound_ns);
+
 /* Reads a problem from a JSON file: our own format or the published dnn-partitioning one
  * (docs/partitioning.md), a regular file of at most 64 MiB. `path` "-" is not special.
  * *out_problem is the caller's.
@@ -255,7 +266,14 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_problem_parse_json(const char *tex
                                                                  const char *name,
                                                                  psplit_diag *diag,
                                                                  psplit_problem **out_problem);
-/* Only for problems made by the two functions above. */
+/* The problem as JSON of our own format, with whole ticks for times; what is read back is the same
+ * problem but for next_hop, which the format does not know, for the unit and for ids. *out_text
+ * (NUL-terminated, the caller's to free()) has *out_n bytes. Errors: those of a solver for a
+ * problem that is none, NOMEM. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_problem_format_json(const psplit_problem *problem,
+                                                                  psplit_diag *diag,
+                                                                  char **out_text, size_t *out_n);
+/* Only for problems that were read. */
 PSPLIT_API void psplit_problem_destroy(psplit_problem *problem);
 
 /* Number of stages of a problem: the sum of its devices' counts, saturating. */

@@ -1,0 +1,82 @@
+/* Cells of downsets: what a proof by cases tells apart.
+ *
+ * A contiguous split is a chain of downsets, each a stage larger than the one before it. A cell is
+ * a set of downsets of which some clusters are known to be in, some to be out, and between which
+ * two weights they lie. A tree of questions divides all downsets into cells; what a stage from a
+ * downset of one cell to one of another takes at least follows from what is known of both. Cells
+ * that leave no chain of cheap stages prove a bound, and whoever has the tree can check it:
+ * docs/certificates.md. */
+#ifndef PSPLIT_PARTITION_CELLS_H
+#define PSPLIT_PARTITION_CELLS_H
+
+#include "automaton.h"
+#include "instance.h"
+
+typedef struct psplit_i_cell {
+  uint64_t *in, *out; /* bitsets of clusters: in every downset of the cell; in none */
+  int64_t low, high;  /* weight (omega) of its downsets */
+  uint32_t n_free;    /* clusters neither in nor out; 0: one downset */
+  int64_t *most;      /* [2 * n_types] time of all clusters that are in; of all that are not out */
+  uint64_t in_bytes, most_bytes; /* memory of the same */
+  /* Nets that cross for certain: [n_ahead] with the producer in and a consumer out, [n_behind] with
+   * the producer out and a consumer in. */
+  uint32_t *ahead, *behind, n_ahead, n_behind;
+  uint32_t question; /* where it is in the tree */
+} psplit_i_cell;
+
+enum { PSPLIT_I_ASK_NOTHING, PSPLIT_I_ASK_NODE, PSPLIT_I_ASK_WEIGHT };
+
+/* A node of the tree: a cell, or a question with two answers. */
+typedef struct psplit_i_question {
+  uint32_t kind;
+  uint32_t cluster; /* ASK_NODE: is it out (no), or in (yes)? */
+  int64_t weight;   /* ASK_WEIGHT: is the downset no heavier (no), or heavier (yes)? */
+  uint32_t no, yes; /* questions; NONE: nobody */
+} psplit_i_question;
+
+typedef struct psplit_i_cells {
+  const psplit_i_instance *instance;
+  const psplit_i_automaton *automaton;
+  psplit_i_arena arena; /* owns everything, cells too */
+  uint32_t n, words;
+  uint64_t *before, *behind; /* [n * words] a cluster with all that comes before it; behind it */
+  uint64_t *forbidden;       /* [n_types * words] */
+  int64_t *scale_up, *scale_down; /* [n_types] least time over omega, as a fraction */
+  uint64_t *counted; /* clusters that make a stage non-empty; NULL: empty stages are allowed */
+  uint64_t *all;     /* every cluster */
+  uint64_t *left, *fresh_in, *fresh_out, *free_bits; /* scratch */
+  PSPLIT_VEC(psplit_i_question) tree;
+} psplit_i_cells;
+
+/* Only scale_up and scale_down, for bounds on totals. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_cells_scale(psplit_i_cells *cells,
+                                                 const psplit_i_instance *instance,
+                                                 const psplit_i_automaton *automaton);
+/* Errors: NOMEM. O(clusters^2 / 64) bytes. */
+PSPLIT_MUST_USE psplit_code psplit_i_cells_init(psplit_i_cells *cells,
+                                                const psplit_i_instance *instance,
+                                                const psplit_i_automaton *automaton,
+                                                bool no_empty_stages);
+void psplit_i_cells_fini(psplit_i_cells *cells);
+
+/* The cell of all downsets (0), of the empty one (-1), of all clusters (1). */
+PSPLIT_MUST_USE psplit_code psplit_i_cells_whole(psplit_i_cells *cells, int which,
+                                                 psplit_i_cell *out);
+/* Divides a cell in two by the question that leaves least open; adds it to the tree. *out_n is how
+ * many of the two hold anything: 0 to 2. Errors: NOMEM. O(free clusters * clusters / 64 + pins). */
+PSPLIT_MUST_USE psplit_code psplit_i_cells_divide(psplit_i_cells *cells, const psplit_i_cell *cell,
+                                                  psplit_i_cell out[2], uint32_t *out_n);
+
+/* What a stage on a device of `type` takes at least that reaches from a downset of `from` to one of
+ * `to`; INF: there is none. A tensor is sent once. */
+int64_t psplit_i_cells_load(const psplit_i_cells *cells, const psplit_i_cell *from,
+                            const psplit_i_cell *to, uint32_t type);
+/* The same with `more` time for sending. */
+int64_t psplit_i_cells_load_with(const psplit_i_cells *cells, const psplit_i_cell *from,
+                                 const psplit_i_cell *to, uint32_t type, int64_t more);
+
+static inline bool psplit_i_bit(const uint64_t *bits, uint32_t i) {
+  return bits[i / 64] >> (i % 64) & 1;
+}
+
+#endif

@@ -1,0 +1,399 @@
+/* Certificates: a split, a bound, and what proves the bound, as lines of text that a checker reads
+ * which shares nothing with this library. docs/certificates.md has the format and the theorems.
+ *
+ * A proof is looked for anew, with the bound that is known as its aim; solvers and bounds need not
+ * remember how they came to it. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "case_proof.h"
+#include "cells.h"
+#include "device_merge.h"
+#include "digest.h"
+#include "node_proof.h"
+#include "problem.h"
+#include "reductions.h"
+#include "text.h"
+
+enum {
+  MAX_NODES = 1 << 16, /* above which only totals are certified */
+  MAX_CLUSTERS = 1 << 13,
+  MAX_CELLS = 1 << 13,
+  MAX_CUTS = 64
+};
+
+typedef struct builder {
+  const psplit_problem *problem; /* as given */
+  psplit_problem merged;         /* with devices that are alike as one entry */
+  const psplit_partition_options *options;
+  psplit_i_budget *budget;
+  psplit_i_arena arena;
+  psplit_diag *diag;
+  psplit_i_text proof; /* lines of the best proof */
+  int64_t bound;       /* that it proves */
+} builder;
+
+/* The instance in which something is proved. */
+typedef struct reduced {
+  psplit_i_instance instance;
+  psplit_i_automaton automaton;
+  psplit_i_merge_log log;
+  uint32_t *parent; /* [n_nodes] */
+} reduced;
+
+static bool is_plain(const builder *b) {
+  return b->options->chunks == 1 && !b->options->noncontiguous &&
+         b->options->objective == PSPLIT_THROUGHPUT;
+}
+
+static void reduced_fini(reduced *r) {
+  psplit_i_automaton_fini(&r->automaton);
+  psplit_i_instance_fini(&r->instance);
+  psplit_i_vec_fini(&r->log.merges);
+}
+
+static psplit_code bind_automaton(builder *b, reduced *r, bool no_empty_stages) {
+  psplit_partition_options options = *b->options;
+  options.require_nonempty = no_empty_stages;
+  psplit_i_automaton_fini(&r->automaton);
+  return psplit_i_automaton_init(&r->automaton, &r->instance, &options, b->diag);
+}
+
+/* Both rules in turn, until nothing changes: the limit rule reads weights that rule M changes. */
+static psplit_code reduce(builder *b, reduced *r, int64_t limit, bool no_empty_stages) {
+  enum { MAX_TURNS = 8 };
+  psplit_code code = PSPLIT_OK;
+  for (int turn = 0; turn < MAX_TURNS && code == PSPLIT_OK; turn++) {
+    const uint32_t before = r->instance.n;
+    code = psplit_i_reduce_logged(&r->instance, &r->automaton, turn ? limit : PSPLIT_I_INF,
+                                  r->parent, &r->log, b->budget, b->diag);
+    if (code == PSPLIT_OK && r->instance.n < before) code = bind_automaton(b, r, no_empty_stages);
+    if (turn > 0 && r->instance.n == before) break;
+  }
+  return code;
+}
+
+/* limit < 0: without reductions. */
+static psplit_code reduced_init(builder *b, reduced *r, int64_t limit, bool no_empty_stages) {
+  *r = (reduced){0};
+  psplit_code code = b->options->noncontiguous
+                       ? psplit_i_instance_init_unordered(&r->instance, &b->merged, NULL, b->diag)
+                       : psplit_i_instance_init(&r->instance, &b->merged, NULL, b->diag);
+  if (code != PSPLIT_OK) return code;
+  r->parent = psplit_i_arena_array(&b->arena, b->merged.n_nodes, sizeof *r->parent);
+  if (!r->parent) return psplit_i_nomem(b->diag);
+  for (uint32_t v = 0; v < b->merged.n_nodes; v++) r->parent[v] = v;
+  code = bind_automaton(b, r, no_empty_stages);
+  return code == PSPLIT_OK && limit >= 0 ? reduce(b, r, limit, no_empty_stages) : code;
+}
+
+static uint32_t node_of(const reduced *r, uint32_t cluster) {
+  uint32_t v = 0;
+  while (r->instance.cluster_of_node[v] != cluster) v++;
+  return v;
+}
+
+static void write_merges(const reduced *r, psplit_i_text *out) {
+  uint32_t round = PSPLIT_NONE;
+  for (size_t k = 0; k < r->log.merges.n; k++) {
+    const psplit_i_merge *m = &r->log.merges.items[k];
+    if (m->round != round) psplit_i_text_puts(out, "round\n");
+    round = m->round;
+    psplit_i_text_addf(out, "%s %" PRIu32 " %" PRIu32 "\n", m->by_limit ? "limit" : "join", m->node,
+                       m->with);
+  }
+}
+
+static void take_proof(builder *b, int64_t bound, psplit_i_text *text) {
+  psplit_i_text_fini(&b->proof);
+  b->proof = *text;
+  b->bound = bound;
+  *text = (psplit_i_text){0};
+}
+
+/* --- totals --- */
+
+/* Whether loads up to `limit` leave room for all, by total and heaviest cluster. */
+static bool has_room(const reduced *r, const psplit_i_cells *scales, int64_t limit) {
+  const psplit_i_automaton *m = &r->automaton;
+  __int128 room = 0;
+  for (uint32_t t = 0; t < m->n_types; t++) {
+    const int64_t n = (int64_t)m->count[t], up = scales->scale_up[t], down = scales->scale_down[t];
+    room += (__int128)limit * down / up * n;
+  }
+  if (room < m->total_omega) return false;
+  for (uint32_t i = 0; i < r->instance.n; i++)
+    if (limit < m->omega[i]) return false;
+  return true;
+}
+
+static psplit_code prove_totals(builder *b) {
+  psplit_i_text text = {0};
+  reduced r;
+  psplit_i_cells scales = {0};
+  psplit_code code = reduced_init(b, &r, -1, false);
+  if (code != PSPLIT_OK) goto out;
+  PSPLIT_TRY(psplit_i_cells_scale(&scales, &r.instance, &r.automaton));
+  int64_t low = -1, high = r.automaton.total_omega; /* no room; room */
+  while (high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    if (has_room(&r, &scales, middle))
+      high = middle;
+    else
+      low = middle;
+  }
+  psplit_i_text_puts(&text, "proof totals\n");
+  take_proof(b, high, &text);
+out:
+  psplit_i_cells_fini(&scales);
+  reduced_fini(&r);
+  return code;
+}
+
+/* --- minimum cuts --- */
+
+/* A net of the problem that is, or is part of, net e of the instance. */
+static uint32_t problem_net(const reduced *r, const psplit_problem *p, uint32_t e, uint32_t *mark,
+                            uint32_t stamp) {
+  const psplit_i_instance *instance = &r->instance;
+  const uint32_t first = instance->net_off[e], end = instance->net_off[e + 1];
+  for (uint32_t k = first; k < end; k++) mark[instance->net_pin[k]] = stamp;
+  for (uint32_t k = 0; k < p->n_nets; k++) {
+    if (instance->cluster_of_node[p->net_producer[k]] != instance->net_pin[first]) continue;
+    uint32_t n = 0;
+    bool inside = true;
+    for (uint32_t l = p->net_off[k]; l < p->net_off[k + 1] && inside; l++) {
+      const uint32_t i = instance->cluster_of_node[p->net_consumer[l]];
+      if (i == instance->net_pin[first]) continue;
+      if (mark[i] == stamp)
+        n++, mark[i] = stamp + 1;
+      else
+        inside = mark[i] == stamp + 1;
+    }
+    for (uint32_t l = first; l < end; l++) mark[instance->net_pin[l]] = stamp;
+    if (inside && n == end - first - 1) return k;
+  }
+  return PSPLIT_NONE;
+}
+
+static psplit_code write_flows(builder *b, const reduced *r, const psplit_i_node_proof *proof,
+                               psplit_i_text *out) {
+  uint32_t *mark = PSPLIT_NEW(&b->arena, uint32_t, r->instance.n);
+  uint32_t net = PSPLIT_NONE, of = PSPLIT_NONE, stamp = 1;
+  if (!mark) return PSPLIT_NOMEM;
+  for (size_t k = 0; k < proof->flows.n; k++) {
+    const psplit_i_net_flow *f = &proof->flows.items[k];
+    if (f->net != of) net = problem_net(r, &b->merged, f->net, mark, stamp), stamp += 2;
+    of = f->net;
+    if (net == PSPLIT_NONE) return PSPLIT_INTERNAL;
+    psplit_i_text_addf(out, "%s %" PRIu32 " %" PRIu32 " %" PRId64 "\n",
+                       f->receiving ? "receive" : "send", net, node_of(r, f->consumer), f->amount);
+  }
+  return PSPLIT_OK;
+}
+
+static psplit_code prove_by_cut(builder *b, const reduced *r, int64_t target, bool *out_proved) {
+  psplit_i_text text = {0};
+  psplit_i_node_proof proof;
+  psplit_code code =
+    psplit_i_node_proof_find(&r->instance, &r->automaton, target, MAX_CUTS, b->budget, &proof);
+  if (code != PSPLIT_OK) return code;
+  *out_proved = proof.cluster != PSPLIT_NONE;
+  if (*out_proved) {
+    write_merges(r, &text);
+    psplit_i_text_addf(&text, "proof cut\nnode %" PRIu32 "\n", node_of(r, proof.cluster));
+    PSPLIT_TRY(write_flows(b, r, &proof, &text));
+    take_proof(b, target, &text);
+  }
+out:
+  psplit_i_text_fini(&text);
+  psplit_i_node_proof_fini(&proof);
+  return code;
+}
+
+/* --- cases --- */
+
+static void write_tree(const reduced *r, const psplit_i_cells *cells, uint32_t *stack,
+                       psplit_i_text *out) {
+  uint32_t size = 0;
+  for (uint32_t at = 0;;) {
+    const psplit_i_question *q = at == PSPLIT_NONE ? NULL : &cells->tree.items[at];
+    if (!q || q->kind == PSPLIT_I_ASK_NOTHING) {
+      psplit_i_text_puts(out, "cell\n");
+      if (size == 0) return;
+      at = stack[--size];
+      continue;
+    }
+    if (q->kind == PSPLIT_I_ASK_NODE)
+      psplit_i_text_addf(out, "in %" PRIu32 "\n", node_of(r, q->cluster));
+    else
+      psplit_i_text_addf(out, "above %" PRId64 "\n", q->weight);
+    stack[size++] = q->yes;
+    at = q->no;
+  }
+}
+
+/* One run of the search for cases; the proof is taken if there is one. */
+static psplit_code prove_by_cells(builder *b, const reduced *r, int64_t target,
+                                  bool no_empty_stages, bool count_receivers, bool *out_proved,
+                                  bool *out_split) {
+  psplit_i_text text = {0};
+  psplit_i_cells cells;
+  const psplit_i_case_request request = {.limit = target - 1,
+                                         .no_empty_stages = no_empty_stages,
+                                         .count_receivers = count_receivers,
+                                         .most_cells = MAX_CELLS,
+                                         .budget = b->budget};
+  uint32_t *stack = NULL;
+  psplit_code code = psplit_i_cells_init(&cells, &r->instance, &r->automaton, no_empty_stages);
+  if (code != PSPLIT_OK) goto out;
+  PSPLIT_TRY(psplit_i_case_proof(&cells, &request, out_proved, out_split));
+  if (*out_proved) {
+    stack = malloc((cells.tree.n + 1) * sizeof *stack);
+    PSPLIT_TRY(stack ? PSPLIT_OK : PSPLIT_NOMEM);
+    write_merges(r, &text);
+    psplit_i_text_addf(&text, "proof cases\nempty-stages %d\nreceivers %d\n", !no_empty_stages,
+                       count_receivers);
+    write_tree(r, &cells, stack, &text);
+    take_proof(b, target, &text);
+  }
+out:
+  free(stack);
+  psplit_i_text_fini(&text);
+  psplit_i_cells_fini(&cells);
+  return code;
+}
+
+/* With or without empty stages: a minimum cut, then cases; receivers are counted only when that is
+ * needed, since it takes more labels. */
+static psplit_code prove_contiguous(builder *b, int64_t target, bool no_empty_stages,
+                                    bool *out_proved, bool *out_split) {
+  reduced r;
+  *out_split = false;
+  psplit_code code = reduced_init(b, &r, target - 1, no_empty_stages);
+  if (code != PSPLIT_OK) goto out;
+  PSPLIT_TRY(prove_by_cut(b, &r, target, out_proved));
+  if (*out_proved || r.instance.n > MAX_CLUSTERS) goto out;
+  PSPLIT_TRY(prove_by_cells(b, &r, target, no_empty_stages, false, out_proved, out_split));
+  if (*out_split && r.instance.p2p)
+    PSPLIT_TRY(prove_by_cells(b, &r, target, no_empty_stages, true, out_proved, out_split));
+out:
+  reduced_fini(&r);
+  return code;
+}
+
+static psplit_code prove(builder *b, int64_t target, bool *out_proved) {
+  bool split = false;
+  psplit_code code = PSPLIT_OK;
+  *out_proved = false;
+  if (target <= b->bound || b->problem->n_nodes > MAX_NODES) return PSPLIT_OK;
+  if (!is_plain(b)) {
+    reduced r;
+    code = reduced_init(b, &r, -1, false);
+    if (code == PSPLIT_OK) code = prove_by_cut(b, &r, target, out_proved);
+    reduced_fini(&r);
+    return code;
+  }
+  code = prove_contiguous(b, target, false, out_proved, &split);
+  if (code == PSPLIT_OK && split && !*out_proved && b->options->require_nonempty)
+    code = prove_contiguous(b, target, true, out_proved, &split);
+  return code;
+}
+
+/* The largest bound that can be proved, up to `target`: first that, then less and less. */
+static psplit_code prove_most(builder *b, int64_t target) {
+  bool proved = false;
+  psplit_code code = prove_totals(b);
+  const int64_t least = b->bound;
+  if (code != PSPLIT_OK || least >= target) return code;
+  psplit_i_budget *const whole = b->budget;
+  for (int64_t parts = 64; parts >= 1 && code == PSPLIT_OK && !proved; parts /= 4) {
+    psplit_i_budget share = psplit_i_budget_share(whole, 2);
+    const int64_t less = parts == 64 ? 0 : (target - least) / (4 * parts);
+    b->budget = &share;
+    code = prove(b, target - less, &proved);
+    psplit_i_spend(whole, share.spent);
+  }
+  b->budget = whole;
+  return code;
+}
+
+/* --- the text --- */
+
+static void write_list(psplit_i_text *out, const char *name, const uint32_t *list, uint32_t n) {
+  psplit_i_text_puts(out, name);
+  for (uint32_t i = 0; i < n; i++) psplit_i_text_addf(out, " %" PRIu32, list[i]);
+  psplit_i_text_puts(out, "\n");
+}
+
+static void write_head(const builder *b, const psplit_solution *s, psplit_i_text *out) {
+  const psplit_problem *p = b->problem;
+  const psplit_partition_options *o = b->options;
+  psplit_i_text_puts(out, "psplit-certificate 1\n");
+  psplit_i_text_addf(out, "problem %08" PRIx32 " %" PRIu32 " %" PRIu32 "\n",
+                     psplit_i_problem_digest(p), p->n_nodes, p->n_nets);
+  psplit_i_text_addf(out, "objective %s\n",
+                     o->objective == PSPLIT_LATENCY ? "latency" : "throughput");
+  psplit_i_text_addf(out, "contiguous %d\nno-empty-stages %d\nchunks %" PRIu32 "\n",
+                     !o->noncontiguous, o->require_nonempty, o->chunks);
+  psplit_i_text_addf(out, "comm %s\noverlap %d\n",
+                     b->merged.comm == PSPLIT_COMM_P2P ? "p2p" : "shared", p->overlap);
+  psplit_i_text_puts(out, "devices");
+  for (uint32_t d = 0; d < p->n_devices; d++)
+    psplit_i_text_addf(out, " %" PRIu32, p->devices[d].count);
+  psplit_i_text_puts(out, "\n");
+  write_list(out, "stage", s->stage, s->n_nodes);
+  if (o->chunks > 1) write_list(out, "chunk", s->chunk, s->n_nodes);
+  psplit_i_text_puts(out, "device");
+  for (uint32_t k = 0; k < s->n_stages; k++)
+    psplit_i_text_addf(out, " %" PRIu32, s->stages[k].device);
+  psplit_i_text_puts(out, "\n");
+  psplit_i_text_addf(out, "value %" PRId64 "\n", s->objective_ns);
+}
+
+psplit_code psplit_certificate_make(const psplit_problem *problem,
+                                    const psplit_partition_options *given,
+                                    const psplit_solution *solution, psplit_diag *diag,
+                                    char **out_text, size_t *out_n, int64_t *out_bound_ns) {
+  psplit_diag own = {0};
+  if (!diag) diag = &own;
+  psplit_partition_options options;
+  psplit_partition_options_init(&options);
+  psplit_code code = PSPLIT_I_TAKE_OPTIONS(psplit_partition_options, given, &options, diag);
+  if (code != PSPLIT_OK) return code;
+  code = psplit_i_problem_validate(problem, diag);
+  if (code != PSPLIT_OK) return code;
+  if (options.max_replicas > 1)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "there are no certificates with replicas");
+  psplit_i_budget budget = psplit_i_budget_of(&options);
+  builder b = {.problem = problem, .options = &options, .budget = &budget, .diag = diag};
+  psplit_i_text text = {0};
+  psplit_i_arena_init(&b.arena, 0);
+  uint32_t *entry = PSPLIT_NEW(&b.arena, uint32_t, problem->n_devices);
+  PSPLIT_TRY(entry ? PSPLIT_OK : PSPLIT_NOMEM);
+  PSPLIT_TRY(psplit_i_devices_merge(problem, &options, &b.arena, &b.merged, entry));
+  const bool relays = problem->next_hop != NULL;
+  if (relays) {
+    b.merged.next_hop = NULL; /* a relaxation: what is sent counts once, and no relays */
+    b.merged.comm = PSPLIT_COMM_SHARED;
+  }
+  PSPLIT_TRY(prove_most(&b, solution->lower_bound_ns));
+  write_head(&b, solution, &text);
+  if (relays) psplit_i_text_puts(&text, "relays\n");
+  psplit_i_text_addf(&text, "claimed %" PRId64 "\nbound %" PRId64 "\n", solution->lower_bound_ns,
+                     b.bound);
+  psplit_i_text_add(&text, b.proof.bytes, b.proof.n);
+  psplit_i_text_addf(&text, "end %08" PRIx32 "\n", psplit_i_crc32(0, text.bytes, text.n));
+  PSPLIT_TRY(text.failed ? PSPLIT_NOMEM : PSPLIT_OK);
+  *out_text = text.bytes;
+  *out_n = text.n;
+  *out_bound_ns = b.bound;
+  text = (psplit_i_text){0};
+out:
+  if (code == PSPLIT_NOMEM) code = psplit_i_nomem(diag);
+  psplit_i_text_fini(&text);
+  psplit_i_text_fini(&b.proof);
+  psplit_i_arena_fini(&b.arena);
+  return code;
+}

@@ -1,0 +1,96 @@
+/* The network is that of the node min cut (bounds/node_cut.c); here its flow is kept. */
+#include "node_proof.h"
+
+#include <stdlib.h>
+
+#include "flow.h"
+#include "node_cut.h"
+
+typedef struct candidate {
+  int64_t most; /* load of the cluster alone */
+  uint32_t cluster;
+} candidate;
+
+static int compare_candidates(const void *a, const void *b) {
+  const candidate *x = a, *y = b;
+  if (x->most != y->most) return x->most > y->most ? -1 : 1;
+  return x->cluster < y->cluster ? -1 : x->cluster > y->cluster;
+}
+
+void psplit_i_node_proof_fini(psplit_i_node_proof *proof) { psplit_i_vec_fini(&proof->flows); }
+
+/* Reads the flow off the network: the arcs of a net come in the order in which nets were added,
+ * that of their producers, and lead through a node of the net's own. */
+static bool read_flow(const psplit_i_flow *flow, const psplit_i_instance *instance,
+                      const int64_t *send, const int64_t *recv, psplit_i_node_proof *out) {
+  size_t arc = 2 * (size_t)instance->n; /* behind those to the sink */
+  for (uint32_t i = 0; i < instance->n; i++)
+    for (uint32_t l = instance->inc_off[i]; l < instance->inc_off[i + 1]; l++) {
+      const uint32_t e = instance->inc[l] >> 1;
+      if (!(instance->inc[l] & 1)) continue;
+      arc += 2 * ((send[e] > 0) + (size_t)(recv[e] > 0)); /* to and from the producer */
+      for (uint32_t k = instance->net_off[e] + 1; k < instance->net_off[e + 1]; k++)
+        for (int receiving = 0; receiving < 2; receiving++) {
+          if ((receiving ? recv : send)[e] <= 0) continue;
+          const int64_t amount = flow->arcs.items[arc + 1].cap;
+          arc += 2;
+          if (amount == 0) continue;
+          const psplit_i_net_flow f = {e, instance->net_pin[k], receiving, amount};
+          if (!psplit_i_vec_push(&out->flows, f)) return false;
+        }
+    }
+  return true;
+}
+
+psplit_code psplit_i_node_proof_find(const psplit_i_instance *instance,
+                                     const psplit_i_automaton *automaton, int64_t target,
+                                     uint32_t most, psplit_i_budget *budget,
+                                     psplit_i_node_proof *out) {
+  *out = (psplit_i_node_proof){.cluster = PSPLIT_NONE};
+  if (instance->overlap || automaton->replicated) return PSPLIT_OK;
+  psplit_i_flow flow = {0}, whole = {0};
+  psplit_i_arena arena;
+  psplit_i_arena_init(&arena, 0);
+  psplit_code code = PSPLIT_NOMEM;
+  int64_t *send = PSPLIT_NEW(&arena, int64_t, instance->n_nets);
+  int64_t *recv = PSPLIT_NEW(&arena, int64_t, instance->n_nets);
+  int64_t *least = PSPLIT_NEW(&arena, int64_t, instance->n);
+  candidate *list = PSPLIT_NEW(&arena, candidate, instance->n);
+  uint32_t *all = PSPLIT_NEW(&arena, uint32_t, instance->n);
+  if (!send || !recv || !least || !list || !all) goto out;
+  code = PSPLIT_OK;
+  if (!psplit_i_least_costs(instance, automaton, send, recv, least)) goto out;
+  for (uint32_t i = 0; i < instance->n; i++) {
+    int64_t alone = automaton->omega[i];
+    all[i] = i;
+    for (uint32_t l = instance->inc_off[i]; l < instance->inc_off[i + 1]; l++)
+      alone += (instance->inc[l] & 1 ? send : recv)[instance->inc[l] >> 1];
+    list[i] = (candidate){alone < least[i] ? alone : least[i], i};
+  }
+  qsort(list, instance->n, sizeof *list, compare_candidates);
+  code = PSPLIT_NOMEM;
+  if (instance->n == 0 || list[0].most < target) {
+    code = PSPLIT_OK;
+    goto out;
+  }
+  if (!psplit_i_set_network(&whole, instance, all, instance->n, all, automaton->omega, send, recv))
+    goto out;
+  for (uint32_t k = 0; k < instance->n && k < most && list[k].most >= target; k++) {
+    const uint32_t i = list[k].cluster;
+    int64_t value = 0;
+    if (psplit_i_expired(budget)) break;
+    if (!psplit_i_flow_copy(&flow, &whole)) goto out;
+    if (!psplit_i_flow_run(&flow, i, instance->n, target, budget, &value)) goto out;
+    if (value < target) continue;
+    if (!read_flow(&flow, instance, send, recv, out)) goto out;
+    out->cluster = i;
+    break;
+  }
+  code = PSPLIT_OK;
+out:
+  if (code != PSPLIT_OK) psplit_i_node_proof_fini(out);
+  psplit_i_flow_fini(&flow);
+  psplit_i_flow_fini(&whole);
+  psplit_i_arena_fini(&arena);
+  return code;
+}

@@ -1,0 +1,339 @@
+"""Certificates from outside: made by onnx-pipeline-plan for random problems of every kind, checked,
+and then spoilt: a certificate that was altered is refused, or what it says is still true.
+
+    certificates.py PLAN CHECKER [--mutations N] [--problems N] [--seed N]
+
+True is what enumeration finds, or for larger problems a value that was proved. The long run is
+--problems 1000 --mutations 20."""
+import argparse
+import copy
+import importlib.util
+import itertools
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import zlib
+
+N, FAILED = [0], [False]
+
+
+def check(name, holds, more=""):
+    N[0] += 1
+    print(f"{'ok' if holds else 'not ok'} {N[0]} - {name}")
+    if not holds:
+        FAILED[0] = True
+        print("# " + str(more).replace("\n", "\n# "))
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location("checker", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def random_problem(rng):
+    """A small problem and options for it."""
+    n, k = rng.randint(2, 6), rng.randint(1, 3)
+    twins = rng.random() < 0.25
+    n_classes = rng.choice((1, 1, 2))
+    kinds = [{"class": c, "count": 0} for c in range(n_classes)]
+    for _ in range(k):
+        rng.choice(kinds)["count"] += 1
+    problem = {"format": "psplit-problem", "comm": rng.choice(("p2p", "shared")),
+               "overlap": rng.random() < 0.15, "any_device_order": rng.random() < 0.5,
+               "stash_1f1b": rng.random() < 0.1, "devices": kinds}
+    if n_classes == 2 and rng.random() < 0.3:
+        kinds[1]["free_comm"] = True
+    binds = rng.random() < 0.25
+    if binds:
+        kinds[0]["memory_bytes"] = rng.randint(2, 4) * n
+    dear = rng.choice((1, 4, 20))
+    nodes = []
+    for v in range(n):
+        node = {"id": v, "time_ns": [rng.randint(0, 12) for _ in range(n_classes)]}
+        if n_classes == 2 and rng.random() < 0.1:
+            node["time_ns"][rng.randrange(2)] = None
+        if binds:
+            node["weight_bytes"], node["activation_bytes"] = rng.randint(0, 4), rng.randint(0, 2)
+        if rng.random() < 0.1:
+            node["together"] = rng.randint(0, 1)
+        if rng.random() < 0.05:
+            node["pin"] = rng.randrange(k)
+        if rng.random() < 0.1:
+            node["auxiliary"] = True
+        if twins and v >= (n + 1) // 2:
+            node["backward"] = True
+            if rng.random() < 0.8:
+                node["together"] = 10 + n - 1 - v
+        elif twins:
+            node["together"] = 10 + v
+        nodes.append(node)
+    problem["nodes"] = nodes
+    tensors = []
+    for u in range(n - 1):
+        readers = [v for v in range(u + 1, n) if rng.random() < (0.8 if v == u + 1 else 0.25)]
+        if not readers:
+            continue
+        cost = [rng.randint(0, dear) for _ in range(n_classes)]
+        tensors.append({"producer": u, "consumers": readers, "send_ns": cost,
+                        "recv_ns": cost if rng.random() < 0.5 else
+                        [rng.randint(0, dear) for _ in range(n_classes)],
+                        "uncuttable": rng.random() < 0.03})
+    problem["tensors"] = tensors
+    if rng.random() < 0.2:
+        problem["weights"] = [{"bytes": rng.randint(1, n), "users": rng.sample(range(n), 2)}]
+    options = rng.choice([[]] * 6 + [["--non-contiguous"], ["--objective", "latency"],
+                                     ["--chunks", "2"]])
+    if rng.random() < 0.3:
+        options = options + ["--no-empty-stages"]
+    return problem, options
+
+
+def large_problem(rng):
+    """Blocks of branches: big enough for a tree of cases."""
+    nodes, tensors, last = [], [], None
+    def node(low, high):
+        nodes.append({"time_ns": rng.randint(low, high)})
+        return len(nodes) - 1
+    def tensor(u, readers):
+        tensors.append({"producer": u, "consumers": readers, "send_ns": rng.randint(1, 30),
+                        "recv_ns": rng.randint(1, 30)})
+    for _ in range(rng.randint(5, 12)):
+        fork = node(5, 60)
+        if last is not None:
+            tensor(last, [fork])
+        branches = [[node(1, 40) for _ in range(rng.randint(1, 3))]
+                    for _ in range(rng.randint(1, 3))]
+        last = node(1, 20)
+        tensor(fork, [branch[0] for branch in branches] + [last] * (rng.random() < 0.5))
+        for branch in branches:
+            for u, v in zip(branch, branch[1:] + [last]):
+                tensor(u, [v])
+    return {"format": "psplit-problem", "comm": rng.choice(("p2p", "shared")),
+            "overlap": rng.random() < 0.2, "devices": [{"count": rng.randint(2, 5)}],
+            "nodes": nodes, "tensors": tensors}, ["--no-empty-stages"] * (rng.random() < 0.3)
+
+
+def seal(lines):
+    """The certificate with a checksum that fits."""
+    text = "\n".join(lines) + "\n"
+    return (text + f"end {zlib.crc32(text.encode()):08x}\n").encode()
+
+
+def mutate(rng, lines):
+    lines = list(lines)
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        i, kind = rng.randrange(len(lines)), rng.random()
+        if kind < 0.25:  # the claim itself
+            i = max(k for k, line in enumerate(lines) if line.startswith("bound")) if any(
+                line.startswith("bound") for line in lines) else i
+        if kind < 0.7:
+            words = lines[i].split(" ")
+            places = [k for k, word in enumerate(words) if re.fullmatch(r"-?\d+", word)]
+            if places:
+                k = rng.choice(places)
+                value = int(words[k])
+                words[k] = str(rng.choice((value + 1, value - 1, value + rng.randint(2, 9), 0,
+                                           value * 2, rng.randint(0, 12))))
+                lines[i] = " ".join(words)
+        elif kind < 0.8:
+            del lines[i]
+        elif kind < 0.87:
+            lines.insert(i, rng.choice(lines))
+        elif kind < 0.95:
+            j = rng.randrange(len(lines))
+            lines[i], lines[j] = lines[j], lines[i]
+        else:
+            lines[i] = rng.choice(("cell", "round", "in 0", "above 5", "join 0 1", "limit 0 1",
+                                   "send 0 1 3", "proof cut", "proof totals", "proof cases",
+                                   "empty-stages 0", "receivers 1", "relays", "", "\xff"))
+        if not lines:
+            lines = ["bound 1"]
+    return lines
+
+
+def orders(problem, claim):
+    """Devices by stage, in every order that is allowed."""
+    places = [d for d, n in enumerate(claim.counts) for _ in range(n)]
+    return set(itertools.permutations(places)) if problem.any_order else {tuple(places)}
+
+
+def optimum(checker, problem, claim):
+    """The least value over all splits for what the claim is about; None: there is none."""
+    best, quiet = None, checker.Lines(seal([]))
+    c = copy.copy(claim)
+    labels = list(itertools.product(range(c.chunks), range(c.n_stages)))
+    for device in orders(problem, c):
+        c.device = list(device)
+        for split in itertools.product(labels, repeat=problem.n):
+            c.chunk, c.stage = [x for x, _ in split], [x for _, x in split]
+            try:
+                value = checker.value_of(problem, c, quiet)
+            except checker.Refused:
+                continue
+            best = value if best is None else min(best, value)
+    return best
+
+
+class Spoiler:
+    """Checks certificates in this process."""
+
+    def __init__(self, checker):
+        self.checker, self.refused, self.true, self.false, self.cache = checker, 0, 0, [], {}
+
+    def verdict(self, problem, data):
+        """None, or (line, text) of a refusal."""
+        try:
+            list(self.checker.check(problem, data))
+        except self.checker.Refused as error:
+            return error.args
+        return None
+
+    def spoil(self, rng, name, problem, lines, known=None):
+        """One altered certificate; known: the optimum for the head as it was."""
+        spoilt = mutate(rng, lines)
+        data = seal(spoilt)
+        try:
+            verdict = self.verdict(problem, data)
+        except Exception as error:  # pylint: disable=broad-except
+            self.false.append(f"{name}: {type(error).__name__}: {error}\n" + data.decode("latin-1"))
+            return
+        if verdict:
+            self.refused += 1
+            if not (isinstance(verdict[0], int) and 0 < verdict[0] <= len(spoilt) + 2):
+                self.false.append(f"{name}: refused without a line: {verdict}")
+            return
+        claim = self.checker.Claim(problem, self.checker.Lines(data))
+        about = (claim.objective, claim.contiguous, claim.no_empty, claim.chunks, claim.comm,
+                 claim.overlap, tuple(claim.counts))
+        if known is None or about != self.about(lines, problem):
+            if problem.n * (claim.n_stages * claim.chunks) > 45:
+                return  # a question that enumeration does not answer
+            key = (name, about)
+            if key not in self.cache:
+                self.cache[key] = optimum(self.checker, problem, claim)
+            known = self.cache[key]
+        if known is not None and claim.bound > known:
+            self.false.append(f"{name}: {claim.bound} > {known}\n" + data.decode("latin-1"))
+        self.true += 1
+
+    def about(self, lines, problem):
+        c = self.checker.Claim(problem, self.checker.Lines(seal(lines)))
+        return (c.objective, c.contiguous, c.no_empty, c.chunks, c.comm, c.overlap,
+                tuple(c.counts))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("plan")
+    parser.add_argument("checker")
+    parser.add_argument("--problems", type=int, default=40)
+    parser.add_argument("--mutations", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    checker, rng = load(options.checker), random.Random(options.seed)
+    spoiler = Spoiler(checker)
+    wrong, partial, kinds, n_optimal, n_made = [], 0, {}, 0, 0
+    with tempfile.TemporaryDirectory() as directory:
+        path, cert = os.path.join(directory, "p.json"), os.path.join(directory, "p.cert")
+
+        def make(content, more):
+            """(problem, certificate, plan), or None where there is no split."""
+            with open(path, "w", encoding="utf-8") as out:
+                json.dump(content, out)
+            done = subprocess.run([options.plan, "--json", "--quiet", "--certificate", cert, *more,
+                                   path], capture_output=True, text=True, timeout=120)
+            if done.returncode in (4, 5, 7):
+                return None
+            if done.returncode:
+                wrong.append(f"exit status {done.returncode}: {done.stderr}\n{content} {more}")
+                return None
+            with open(cert, "rb") as file:
+                return checker.Problem(content), file.read(), json.loads(done.stdout)
+
+        others = []
+        for i in range(options.problems):
+            small = i % 3 != 2
+            content, more = (random_problem if small else large_problem)(rng)
+            made = make(content, more)
+            if not made:
+                continue
+            problem, data, plan = made
+            n_made += 1
+            verdict = spoiler.verdict(problem, data)
+            if verdict:
+                wrong.append(f"refused: {verdict}\n{json.dumps(content)} {more}\n{data.decode()}")
+                continue
+            lines = data.decode().split("\n")[:-2]
+            claim = checker.Claim(problem, checker.Lines(data))
+            kind = next(line for line in lines if line.startswith("proof"))
+            kinds[kind] = kinds.get(kind, 0) + 1
+            partial += claim.bound < claim.claimed
+            n_optimal += claim.bound == claim.value
+            known = claim.value if plan["proved_optimal"] else None
+            if small and problem.n * claim.n_stages * claim.chunks <= 24:
+                best = optimum(checker, problem, claim)
+                if best is None or claim.bound > best or (known is not None and known != best):
+                    wrong.append(f"best {best}, bound {claim.bound}, proved {known}\n"
+                                 f"{json.dumps(content)} {more}\n{data.decode()}")
+            for _ in range(options.mutations):
+                spoiler.spoil(rng, f"problem {i}", problem, lines, known)
+            others.append((problem, data))
+        check(f"certificates of {n_made} random problems hold ({n_optimal} optimal, {partial} of "
+              f"less than the program's bound; {kinds})", not wrong, "\n".join(wrong[:3]))
+        check("most are of the whole bound", partial <= n_made // 5, partial)
+        check(f"{spoiler.refused + spoiler.true} spoilt ones: {spoiler.refused} refused with a "
+              f"line, {spoiler.true} still true", not spoiler.false, "\n".join(spoiler.false[:3]))
+        check("some of both", spoiler.refused > 0 and spoiler.true > 0)
+
+        problem, data = others[0]
+        swapped = [spoiler.verdict(problem, other) for _, other in others[1:9]]
+        check("another problem's is refused, at the line that names the problem",
+              swapped and all(v and v[0] == 2 for v in swapped), swapped)
+        cut = [spoiler.verdict(problem, data[:n]) for n in range(len(data))]
+        check("one that is cut short is refused", all(cut), [n for n, v in enumerate(cut) if not v])
+        flipped = [spoiler.verdict(problem, data[:n] + bytes([data[n] ^ 1]) + data[n + 1:])
+                   for n in range(len(data))]
+        check("one with another byte is refused", all(flipped))
+
+        def outside(*arguments):
+            return subprocess.run([sys.executable, options.checker, *arguments],
+                                  capture_output=True, text=True, timeout=120)
+
+        chain = {"format": "psplit-problem", "devices": [{"count": 2}],
+                 "nodes": [{"time_ns": 4}, {"time_ns": 5}, {"time_ns": 3}],
+                 "tensors": [{"producer": 0, "consumers": [1], "send_ns": 2, "recv_ns": 2}]}
+        make(chain, [])
+        done = outside(path, cert)
+        check("the checker says what holds", done.returncode == 0 and "bound 9 (9) holds" in
+              done.stdout and "optimal" in done.stdout, done.stdout + done.stderr)
+        with open(cert, "rb") as file:
+            lines = file.read().decode().split("\n")[:-2]
+        bound = next(i for i, line in enumerate(lines) if line.startswith("bound "))
+        lines[bound] = "bound 10"
+        with open(cert, "wb") as out:
+            out.write(seal(lines))
+        done = outside(path, cert)
+        check("a refusal names file and line", done.returncode == 1 and re.match(
+            r"refused: .*p\.cert:\d+: ", done.stderr) and done.stdout == "", done.stderr)
+        check("a missing file", outside(path, os.path.join(directory, "none")).returncode == 3)
+        check("no arguments", outside().returncode == 2)
+        done = subprocess.run([options.plan, "--certificate", os.path.join(directory, "no", "x"),
+                               path], capture_output=True, text=True, timeout=60)
+        check("a place that takes no file is refused before the work", done.returncode == 3,
+              done.stderr)
+        done = subprocess.run([options.plan, "--certificate", cert, "--replicas", "2", path],
+                              capture_output=True, text=True, timeout=60)
+        check("replicas have no certificates", done.returncode == 5 and "replicas" in done.stderr,
+              done.stderr)
+    print(f"1..{N[0]}")
+    return 1 if FAILED[0] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
