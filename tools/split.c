@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <psplit/file.h>
+
 #include "cli.h"
 #include "depfile.h"
 #include "places.h"
@@ -28,6 +30,7 @@ enum {
   OPT_MICRO_BATCHES,
   OPT_ANNOTATE,
   OPT_ANNOTATE_AS,
+  OPT_CERTIFICATE,
   OPT_AUTOTUNE,
   OPT_ONNXRUNTIME,
   OPT_OPTIMIZATION
@@ -49,6 +52,8 @@ static const cli_option OPTIONS[] = {
    "in flight when a range of stages is compared, and of a step of training; default: 8"},
   {OPT_ANNOTATE, "annotate", "FILE", "write MODEL with the stages of its nodes added"},
   {OPT_ANNOTATE_AS, "annotate-as", "FORM", "onnx (default): multi-device fields; layer_ann; olive"},
+  {OPT_CERTIFICATE, "certificate", "FILE",
+   "write a proof of the bound, and its bare problem to FILE.problem.json"},
   {OPT_JSON, "json", NULL, "print the manifest instead of the table"},
   {OPT_DEPFILE, "depfile", "FILE", "write a make rule of what DIR/pipeline.json depends on"},
   {0, NULL, NULL, "What it costs:"},
@@ -82,7 +87,8 @@ static const cli PROGRAM = {
   OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
 
 typedef struct request {
-  const char *model, *directory, *depfile, *annotate;
+  const char *model, *directory, *depfile, *annotate, *certificate;
+  char problem[4096];        /* that the certificate is of: its file */
   uint32_t n_stages, last_k; /* a range of stages to plan where they differ */
   uint32_t n_micro_batches;
   psplit_annotation annotation;
@@ -159,6 +165,10 @@ static bool parse_option(request *r, int id, char *argument) {
       r->n_micro_batches = (uint32_t)count;
       return true;
     case OPT_ANNOTATE: r->annotate = argument; return true;
+    case OPT_CERTIFICATE:
+      r->certificate = argument;
+      r->plan.planner.certify = true;
+      return true;
     case OPT_ANNOTATE_AS:
       if (!cli_choice(&PROGRAM, "annotate-as", argument, annotations, &which)) return false;
       r->annotation = (psplit_annotation)which;
@@ -194,7 +204,7 @@ static int parse(request *r, int argc, char **argv) {
     return cli_usage(&PROGRAM, "-k N or --devices FILE is needed");
   if (!r->plan_only && !r->directory && !r->annotate)
     return cli_usage(&PROGRAM, "-o DIR, --annotate FILE or --plan-only is needed");
-  const char *const outputs[] = {r->directory, r->annotate, r->depfile};
+  const char *const outputs[] = {r->directory, r->annotate, r->depfile, r->certificate};
   for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
     if (outputs[i] && strcmp(outputs[i], "-") == 0)
       return cli_usage(&PROGRAM,
@@ -203,6 +213,11 @@ static int parse(request *r, int argc, char **argv) {
     return cli_usage(&PROGRAM, "--annotate writes MODEL as it is; --inline-if is for stages alone");
   if (r->annotate && r->last_k > r->n_stages)
     return cli_usage(&PROGRAM, "--annotate takes one number of stages");
+  if (r->certificate && r->last_k > r->n_stages)
+    return cli_usage(&PROGRAM, "--certificate takes one number of stages");
+  if (r->certificate && snprintf(r->problem, sizeof r->problem, "%s.problem.json",
+                                 r->certificate) >= (int)sizeof r->problem)
+    return cli_usage(&PROGRAM, "--certificate: the name is too long");
   if ((r->plan_only || !r->directory) && r->verify)
     return cli_usage(&PROGRAM, "--verify needs -o DIR");
   if (r->training.enabled && (r->annotate || r->verify || r->tune.n_rounds))
@@ -248,12 +263,33 @@ static psplit_code prove(const request *r, const char *directory, psplit_diag *d
   return code;
 }
 
+/* Says what the certificate leaves out, so that nobody takes it for a proof of the whole bound. */
+static psplit_code certify(const request *r, psplit_diag *diag) {
+  const psplit_plan *plan = psplit_planner_plan(r->made->planner);
+  psplit_certified made;
+  psplit_code code = psplit_planner_certificate(r->made->planner, diag, &made);
+  if (code != PSPLIT_OK) return code;
+  code = psplit_file_write(r->problem, made.problem, made.n_problem, NULL, diag);
+  if (code == PSPLIT_OK)
+    code = psplit_file_write(r->certificate, made.certificate, made.n_certificate, NULL, diag);
+  if (code == PSPLIT_OK && made.bound_ns != plan->lower_bound_ns) {
+    char text[CLI_ADVICE_BYTES], most[CLI_TEXT], proved[CLI_TEXT];
+    snprintf(text, sizeof text, "not certified: the bound of %s (%s); the certificate proves %s%s",
+             cli_time(plan->lower_bound_ns, most), plan->bound, cli_time(made.bound_ns, proved),
+             made.bound_ns > plan->lower_bound_ns ? " of splits without copies of nodes" : "");
+    r->emit.logger->emit(r->emit.logger->user, PSPLIT_WARNING, text);
+  }
+  psplit_certified_fini(&made);
+  return code;
+}
+
 /* What is written beside DIR: before DIR appears, so that there is no DIR where it fails. */
 static psplit_code write_beside(const request *r, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   if (r->annotate)
     code = psplit_emit_annotated(r->opened, psplit_planner_plan(r->made->planner), r->annotation,
                                  r->annotate, r->emit.replace, diag);
+  if (code == PSPLIT_OK && r->certificate) code = certify(r, diag);
   if (code == PSPLIT_OK && r->depfile)
     code = depfile_write(r->depfile, r->directory, r->opened, &r->plan, r->made, diag);
   return code;
@@ -280,15 +316,19 @@ static psplit_code check_outputs(const request *r, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   const bool emits = r->directory && !r->plan_only;
   if (emits) code = psplit_emit_check(r->opened, r->directory, &r->emit, diag);
-  const char *const files[] = {r->annotate, r->depfile};
+  const char *const files[] = {r->annotate, r->depfile, r->certificate,
+                               r->certificate ? r->problem : NULL};
   for (size_t i = 0; i < sizeof files / sizeof *files && code == PSPLIT_OK; i++) {
     if (!files[i]) continue;
+    for (size_t k = 0; k < i && code == PSPLIT_OK; k++)
+      if (files[k]) code = place_check_apart(files[k], files[i], diag);
+    if (code != PSPLIT_OK) break;
+    if (i > 1) code = place_check(files[i], r->opened, diag);
+    if (code != PSPLIT_OK) break;
     code = plan_check_output(&r->plan, files[i], diag);
     if (code == PSPLIT_OK && emits && r->emit.weights != PSPLIT_WEIGHTS_REFERENCE)
       code = place_check_outside(files[i], r->directory, diag);
   }
-  if (code == PSPLIT_OK && r->annotate && r->depfile)
-    code = place_check_apart(r->annotate, r->depfile, diag);
   if (code == PSPLIT_OK && r->annotate)
     code = psplit_emit_file_check(r->opened, r->annotate, r->emit.replace, diag);
   if (code == PSPLIT_OK && r->depfile) code = place_check(r->depfile, r->opened, diag);
@@ -300,7 +340,8 @@ static psplit_code check_outputs(const request *r, psplit_diag *diag) {
 static psplit_code check_planned_outputs(const request *r, uint32_t n_stages, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   char stage[4096];
-  const char *const files[] = {r->annotate, r->depfile};
+  const char *const files[] = {r->annotate, r->depfile, r->certificate,
+                               r->certificate ? r->problem : NULL};
   for (size_t i = 0; i < sizeof files / sizeof *files && code == PSPLIT_OK; i++) {
     if (!files[i]) continue;
     for (size_t f = 0; f < r->made->n_read && code == PSPLIT_OK; f++)

@@ -89,6 +89,7 @@ typedef struct psplit_planner_options {
   bool allow_invalid; /* a model that no runtime loads is planned, with a warning; else INVALID */
   const psplit_planner_training *training; /* NULL: the plan is to compute alone */
   const volatile int *cancel;              /* of psplit_planner_run: see base.h */
+  bool certify; /* keep what psplit_planner_certificate needs: the problems that were solved */
 } psplit_planner_options;
 
 /* Defaults: 1 stage, queue depth 2, 10 s of work, seed 1, everything else 0 or NULL. */
@@ -129,6 +130,22 @@ PSPLIT_API char *psplit_passes_help(void);
 
 /* The plan, once a pipeline with `partition` has run; NULL before. Owned by the planner. */
 PSPLIT_API const psplit_plan *psplit_planner_plan(const psplit_planner *planner);
+
+/* The plan's lower bound for others to check (docs/certificates.md). */
+typedef struct psplit_certified {
+  char *problem; /* the bare problem that the bound is of, as JSON (psplit-problem) */
+  size_t n_problem;
+  char *certificate; /* its certificate, for psplit-check-certificate.py */
+  size_t n_certificate;
+  int64_t bound_ns; /* that it proves; at most the plan's, where that is of this problem */
+} psplit_certified;
+
+/* With options.certify, once a pipeline with `partition` has run. *out is the caller's
+ * (psplit_certified_fini). Errors: USAGE (no partition has run), NOMEM. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_planner_certificate(const psplit_planner *planner,
+                                                                  psplit_diag *diag,
+                                                                  psplit_certified *out);
+PSPLIT_API void psplit_certified_fini(psplit_certified *certified);
 
 /* Time of every node on a device, ns, as the costs have it: out_ns[nodes of the model], by their
  * position in the file. All 0 before `cost` has run. */

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "record.h"
+
 #define COARSE_GAP 0.005
 
 bool psplit_i_request_joins_any(const psplit_i_request *r) {
@@ -56,6 +58,7 @@ psplit_code psplit_i_request_solve(psplit_planner *planner, const psplit_i_reque
   PSPLIT_TRY(join_tied(&b, r));
   const psplit_partition_options options = options_of(planner, r, share);
   PSPLIT_TRY(psplit_partition_solve(&b.problem, &options, diag, &solution));
+  if (!r->quick) PSPLIT_TRY(psplit_i_record(planner, &b.problem, &options, solution, diag));
   for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
     if (b.group[n] != PSPLIT_NONE) planner->stage[n] = solution->stage[b.group[n]];
   psplit_solution_destroy(planner->solution);

@@ -215,6 +215,11 @@ void psplit_planner_destroy(psplit_planner *planner) {
   psplit_i_shapes_destroy(planner->shapes);
   psplit_solution_destroy(planner->solution);
   psplit_devices_destroy(planner->own_devices);
+  for (size_t i = 0; i < planner->solved.n; i++) {
+    free(planner->solved.items[i].problem);
+    psplit_solution_destroy(planner->solved.items[i].solution);
+  }
+  psplit_i_vec_fini(&planner->solved);
   psplit_i_vec_fini(&planner->copies);
   psplit_i_vec_fini(&planner->notes);
   psplit_i_arena_fini(&planner->scratch);

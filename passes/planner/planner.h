@@ -31,6 +31,15 @@ typedef struct psplit_i_note {
   const char *pass, *text;
 } psplit_i_note;
 
+/* A bare problem that was solved, as JSON, and the answer. */
+typedef struct psplit_i_solved {
+  char *problem;
+  size_t n;
+  bool next_hop; /* links were missing, which the JSON does not tell */
+  psplit_partition_options options;
+  psplit_solution *solution;
+} psplit_i_solved;
+
 struct psplit_planner {
   const psplit_model *model;
   const psplit_i_graph *graph;
@@ -82,6 +91,7 @@ struct psplit_planner {
 
   uint32_t *stage;                     /* [n_nodes] the stage that owns the node */
   psplit_solution *solution;           /* of the last `partition` */
+  PSPLIT_VEC(psplit_i_solved) solved;  /* with options.certify */
   PSPLIT_VEC(psplit_plan_copy) copies; /* by stage, then node */
   int64_t copies_bound_ns;             /* bound on splits with such copies; 0: none was asked for */
   psplit_plan *plan;

@@ -1,0 +1,92 @@
+/* A problem lives in a pass's scratch, so it is kept as text, as which users get it: what is read
+ * back is the problem that a certificate is of. */
+#include "record.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void *copy(const void *items, size_t bytes) {
+  void *to = malloc(bytes ? bytes : 1);
+  if (to && bytes) memcpy(to, items, bytes);
+  return to;
+}
+
+static psplit_solution *copy_solution(const psplit_solution *from) {
+  psplit_solution *to = copy(from, sizeof *from);
+  if (!to) return NULL;
+  to->stage = copy(from->stage, from->n_nodes * sizeof *from->stage);
+  to->chunk = copy(from->chunk, from->n_nodes * sizeof *from->chunk);
+  to->stages = copy(from->stages, from->n_stages * sizeof *from->stages);
+  if (to->stage && to->chunk && to->stages) return to;
+  psplit_solution_destroy(to);
+  return NULL;
+}
+
+psplit_code psplit_i_record(psplit_planner *planner, const psplit_problem *problem,
+                            const psplit_partition_options *options,
+                            const psplit_solution *solution, psplit_diag *diag) {
+  if (!planner->options.certify) return PSPLIT_OK;
+  psplit_i_solved solved = {.options = *options, .next_hop = problem->next_hop != NULL};
+  solved.options.logger = NULL;
+  solved.options.solver = "auto";
+  psplit_code code = psplit_problem_format_json(problem, diag, &solved.problem, &solved.n);
+  if (code != PSPLIT_OK) return code;
+  solved.solution = copy_solution(solution);
+  if (solved.solution && psplit_i_vec_push(&planner->solved, solved)) return PSPLIT_OK;
+  free(solved.problem);
+  psplit_solution_destroy(solved.solution);
+  return psplit_i_nomem(diag);
+}
+
+/* The problem that the plan's bound is of: the first with that bound, else the last. */
+static const psplit_i_solved *find(const psplit_planner *planner) {
+  for (size_t i = 0; i < planner->solved.n; i++)
+    if (planner->plan &&
+        planner->solved.items[i].solution->lower_bound_ns == planner->plan->lower_bound_ns)
+      return &planner->solved.items[i];
+  return &planner->solved.items[planner->solved.n - 1];
+}
+
+psplit_code psplit_planner_certificate(const psplit_planner *planner, psplit_diag *diag,
+                                       psplit_certified *out) {
+  if (!planner->solved.n)
+    return psplit_i_fail(diag, PSPLIT_USAGE,
+                         "there is no bound to certify: no pass has partitioned"
+                         ", or psplit_planner_options.certify is not set");
+  const psplit_i_solved *solved = find(planner);
+  psplit_problem *problem;
+  psplit_certified made = {0};
+  psplit_code code =
+    psplit_problem_parse_json(solved->problem, solved->n, "the bare problem", diag, &problem);
+  if (code != PSPLIT_OK) return code;
+  /* Some way for every tensor: what is certified is that relays only add. */
+  const uint32_t n = solved->next_hop ? psplit_problem_n_stages(problem) : 0;
+  uint32_t *next_hop = malloc(((size_t)n * n + 1) * sizeof *next_hop);
+  if (!next_hop) {
+    psplit_problem_destroy(problem);
+    return psplit_i_nomem(diag);
+  }
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t j = 0; j < n; j++) next_hop[(size_t)i * n + j] = j;
+  psplit_problem relayed = *problem;
+  if (n) relayed.next_hop = next_hop;
+  code = psplit_certificate_make(&relayed, &solved->options, solved->solution, diag,
+                                 &made.certificate, &made.n_certificate, &made.bound_ns);
+  free(next_hop);
+  psplit_problem_destroy(problem);
+  if (code != PSPLIT_OK) return code;
+  made.problem = copy(solved->problem, solved->n + 1);
+  made.n_problem = solved->n;
+  if (!made.problem) {
+    psplit_certified_fini(&made);
+    return psplit_i_nomem(diag);
+  }
+  *out = made;
+  return PSPLIT_OK;
+}
+
+void psplit_certified_fini(psplit_certified *certified) {
+  free(certified->problem);
+  free(certified->certificate);
+  *certified = (psplit_certified){0};
+}

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Certificates of plans of models: certified.py SPLIT CHECKER [MODEL...]
+
+The certificate and the bare problem that onnx-pipeline-split writes hold to the checker, on devices
+of every kind; of another problem they are refused. TAP. With models: a table, one line each, of
+sizes and times at 16 stages instead."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+from bad_input import OK, USAGE, Tap, chain, model
+
+CHECK = None
+
+
+def run(*command):
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
+
+
+def checked(certificate):
+    return run(sys.executable, CHECK, certificate + ".problem.json", certificate)
+
+
+def branches(n):
+    """x -> n branches of two MatMuls, read by a sum: one tensor goes to many stages."""
+    nodes, weights, ends = ["[make_s] s = Relu (x)"], [], []
+    for i in range(n):
+        nodes += ["[a%d] a%d = MatMul (s, w%d)" % (i, i, i), "[b%d] b%d = MatMul (a%d, v%d)" %
+                  (i, i, i, i)]
+        weights += ["float[64,64] w%d = random(%d)" % (i, i), "float[64,64] v%d = random(%d)" %
+                    (i, 50 + i)]
+        ends.append("b%d" % i)
+    nodes.append("[make_y] y = Sum (%s)" % ", ".join(ends))
+    return model("(float[64,64] x) => (float[64,64] y) <%s> {\n%s\n}" %
+                 (", ".join(weights), "\n".join(nodes)))
+
+
+def write(name, content):
+    with open(name, "wb" if isinstance(content, bytes) else "w") as file:
+        file.write(content if isinstance(content, bytes) else json.dumps(content))
+    return name
+
+
+def small(tap, split):
+    write("chain.onnx", chain(12, 64))
+    write("branches.onnx", branches(5))
+    place = [{"name": "a", "preset": "cpu"}, {"name": "b", "preset": "cpu", "host": "h2"},
+             {"name": "c", "preset": "cpu"}]
+    link = {"bytes_per_second": 2.5e10, "latency_ns": 1000}
+    missing = [dict(link, bytes_per_second=0, **{"from": "a", "to": "c"})]
+    hosts = write("hosts.json", {"devices": place, "topology": {
+        "same_host": link, "anywhere": dict(link, latency_ns=20000)}})
+    relays = write("relays.json", {"devices": place, "links": missing + [
+        dict(link, **{"from": x, "to": "b"}) for x in "ac"]})
+    for name, arguments in (
+            ("a chain", ("chain.onnx", "-k", "3")), ("branches", ("branches.onnx", "-k", "4")),
+            ("latency", ("branches.onnx", "-k", "3", "--objective", "latency")),
+            ("one stage", ("chain.onnx", "-k", "1")),
+            ("as many as there are nodes", ("chain.onnx", "-k", "24")),
+            ("two hosts", ("branches.onnx", "-k", "3", "--devices", hosts)),
+            ("a link that is missing", ("branches.onnx", "-k", "3", "--devices", relays))):
+        made = run(split, *arguments, "--plan-only", "--json", "--certificate", "c")
+        plan = json.loads(made.stdout)["plan"] if made.returncode == OK else {}
+        done = checked("c")
+        tap.ok(made.returncode == OK and done.returncode == 0 and "holds" in done.stdout, name,
+               made.stderr + done.stdout + done.stderr)
+        said = "not certified" in made.stderr
+        tap.ok(said or "bound %d " % plan.get("lower_bound_ns", -1) in done.stdout,
+               name + ": it is the plan's bound, or a warning says that it is less", done.stdout)
+    run(split, "chain.onnx", "-k", "3", "--plan-only", "-q", "--certificate", "d")
+    done = run(sys.executable, CHECK, "d.problem.json", "c")
+    tap.ok(done.returncode == 1 and "c:2: of another problem" in done.stderr,
+           "the certificate of another model is refused", done.stderr)
+    done = run(split, "chain.onnx", "-k", "2", "-o", "out", "-q", "--certificate", "e")
+    tap.ok(done.returncode == OK and os.path.exists("out/pipeline.json") and
+           checked("e").returncode == 0, "beside the stages", done.stderr)
+    before = open("d.problem.json", "rb").read(), open("d", "rb").read()
+    run(split, "chain.onnx", "-k", "3", "--plan-only", "-q", "--threads", "1", "--certificate", "d")
+    tap.ok(before == (open("d.problem.json", "rb").read(), open("d", "rb").read()),
+           "the same bytes with one thread")
+    for name, arguments in (("a range of stages", ("-k", "2..3", "--plan-only")),
+                            ("standard output", ("-k", "2", "--plan-only", "--certificate", "-"))):
+        done = run(split, "chain.onnx", "--certificate", "f", *arguments)
+        tap.ok(done.returncode == USAGE and done.stderr.startswith("error: ") and
+               not os.path.exists("f"), name + " is refused", done.stderr)
+
+
+def real(split, models):
+    print("%-32s %9s %9s %9s %9s  %s" % ("model", "solve s", "make s", "check s", "bytes", "what"))
+    for path in models:
+        plain = (split, path, "-k", "16", "--plan-only", "-q")
+        times = [time.monotonic()]
+        made = run(*plain)
+        times.append(time.monotonic())
+        made = run(*plain, "--certificate", "c")
+        times.append(time.monotonic())
+        done = checked("c") if made.returncode == OK else made
+        times.append(time.monotonic())
+        lines = done.stdout.splitlines()
+        print("%-32s %9.2f %9.2f %9.2f %9d  %s" % (
+            os.path.basename(path), times[1] - times[0], times[2] - times[1], times[3] - times[2],
+            os.path.getsize("c") if made.returncode == OK else 0,
+            "; ".join(lines[1:]) or done.stderr.strip().splitlines()[-1]), flush=True)
+
+
+def main():
+    global CHECK
+    split, CHECK = (os.path.abspath(name) for name in sys.argv[1:3])
+    models = [os.path.abspath(name) for name in sys.argv[3:]]
+    tap = Tap()
+    with tempfile.TemporaryDirectory() as directory:
+        os.chdir(directory)
+        if models:
+            real(split, models)
+            return 0
+        small(tap, split)
+    print("1..%d" % tap.count)
+    return 1 if tap.failed else 0
+
+
+sys.exit(main())
