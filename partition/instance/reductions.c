@@ -36,9 +36,10 @@ typedef struct reduction {
   bool keep_first;
   bool symmetric; /* shared, and every net costs sender and receiver the same */
   bool memory_binds;
-  uint32_t *joins;      /* [n] cluster whose stage this one has moved to; NONE */
-  bool *moved;          /* [n] cluster is part of a merge of this round */
-  uint32_t *first_node; /* [n] */
+  uint32_t *joins;         /* [n] cluster whose stage this one has moved to; NONE */
+  bool *moved;             /* [n] cluster is part of a merge of this round */
+  uint32_t *first_node;    /* [n] */
+  psplit_i_merge_log *log; /* may be NULL */
 } reduction;
 
 static bool is_symmetric(const psplit_i_instance *instance) {
@@ -151,10 +152,18 @@ static bool rule_m(const reduction *k, uint32_t v, uint32_t u) {
   return !k->keep_first || more + less <= 0;
 }
 
+static void log_merge(reduction *k, uint32_t v, uint32_t u, bool by_limit) {
+  psplit_i_merge_log *log = k->log;
+  if (!log) return;
+  const psplit_i_merge merge = {log->n_rounds, k->first_node[v], k->first_node[u], by_limit};
+  if (!psplit_i_vec_push(&log->merges, merge)) log->failed = true;
+}
+
 /* Cluster v moves to the stage of u. One merge per cluster and round: conditions are checked
  * against unmerged clusters. */
 static void join(reduction *k, uint32_t *parent, uint32_t v, uint32_t u) {
   psplit_i_unite(parent, k->first_node[v], k->first_node[u]);
+  log_merge(k, v, u, false);
   k->moved[v] = k->moved[u] = true;
   k->joins[v] = u;
 }
@@ -261,8 +270,11 @@ static psplit_code apply_limit(reduction *k, int64_t limit, uint32_t *parent,
     add_shared_costs(instance, &least, x, &shared);
     for (; shared.n_clusters; shared.n_clusters--) {
       const uint32_t y = shared.clusters[shared.n_clusters - 1];
-      if (psplit_i_sat_add_i64(shared.paid[y], k->automaton->omega[x]) > limit)
-        *out_any |= psplit_i_unite(parent, k->first_node[x], k->first_node[y]);
+      if (psplit_i_sat_add_i64(shared.paid[y], k->automaton->omega[x]) > limit &&
+          psplit_i_unite(parent, k->first_node[x], k->first_node[y])) {
+        log_merge(k, x, y, true);
+        *out_any = true;
+      }
       shared.paid[y] = 0;
     }
   }
@@ -278,15 +290,15 @@ static void carry(const reduction *k, uint32_t *stage) {
   }
 }
 
-psplit_code psplit_i_reduce_carrying(psplit_i_instance *instance,
-                                     const psplit_i_automaton *automaton, int64_t limit,
-                                     bool keep_first, uint32_t *parent, uint32_t *stage,
-                                     psplit_i_budget *budget, psplit_diag *diag) {
+static psplit_code reduce(psplit_i_instance *instance, const psplit_i_automaton *automaton,
+                          int64_t limit, bool keep_first, uint32_t *parent, uint32_t *stage,
+                          psplit_i_merge_log *log, psplit_i_budget *budget, psplit_diag *diag) {
   const psplit_problem *problem = instance->problem;
   const bool use_m = psplit_i_takes(PSPLIT_I_RULE_M, automaton->features);
   for (uint32_t round = 0; round < 64; round++) {
     if (round > 0 && psplit_i_expired(budget)) break;
-    reduction k = {.instance = instance, .automaton = automaton, .keep_first = keep_first};
+    reduction k = {
+      .instance = instance, .automaton = automaton, .keep_first = keep_first, .log = log};
     psplit_i_arena_init(&k.arena, 0);
     k.moved = PSPLIT_NEW(&k.arena, bool, instance->n);
     k.first_node = PSPLIT_NEW(&k.arena, uint32_t, instance->n);
@@ -307,6 +319,8 @@ psplit_code psplit_i_reduce_carrying(psplit_i_instance *instance,
     if (code != PSPLIT_OK) return psplit_i_nomem(diag);
     const uint64_t size = (uint64_t)problem->n_nodes + instance->net_off[instance->n_nets];
     if (!any) break;
+    if (log && log->failed) return psplit_i_nomem(diag);
+    if (log) log->n_rounds++;
     psplit_i_spend(budget, ROUND_OPS * size);
     psplit_i_instance next;
     code = instance->unordered ? psplit_i_instance_init_unordered(&next, problem, parent, diag)
@@ -321,5 +335,18 @@ psplit_code psplit_i_reduce_carrying(psplit_i_instance *instance,
 psplit_code psplit_i_reduce(psplit_i_instance *instance, const psplit_i_automaton *automaton,
                             int64_t limit, uint32_t *parent, psplit_i_budget *budget,
                             psplit_diag *diag) {
-  return psplit_i_reduce_carrying(instance, automaton, limit, false, parent, NULL, budget, diag);
+  return reduce(instance, automaton, limit, false, parent, NULL, NULL, budget, diag);
+}
+
+psplit_code psplit_i_reduce_carrying(psplit_i_instance *instance,
+                                     const psplit_i_automaton *automaton, int64_t limit,
+                                     bool keep_first, uint32_t *parent, uint32_t *stage,
+                                     psplit_i_budget *budget, psplit_diag *diag) {
+  return reduce(instance, automaton, limit, keep_first, parent, stage, NULL, budget, diag);
+}
+
+psplit_code psplit_i_reduce_logged(psplit_i_instance *instance, const psplit_i_automaton *automaton,
+                                   int64_t limit, uint32_t *parent, psplit_i_merge_log *log,
+                                   psplit_i_budget *budget, psplit_diag *diag) {
+  return reduce(instance, automaton, limit, false, parent, NULL, log, budget, diag);
 }

@@ -4,6 +4,20 @@
 
 #include "automaton.h"
 #include "budget.h"
+#include "vec.h"
+
+/* One use of a rule, for who wants to check it: in round `round`, the cluster of node `node` is
+ * united with that of `with`. All of a round stand on the clusters before it. */
+typedef struct psplit_i_merge {
+  uint32_t round, node, with;
+  bool by_limit; /* the limit rule; else rule M, by which `node` joins `with` */
+} psplit_i_merge;
+
+typedef struct psplit_i_merge_log {
+  PSPLIT_VEC(psplit_i_merge) merges;
+  uint32_t n_rounds;
+  bool failed; /* out of memory: merges are missing */
+} psplit_i_merge_log;
 
 /* Rebuilds *instance with clusters united that share a stage in some optimal split:
  *
@@ -21,6 +35,12 @@ PSPLIT_MUST_USE psplit_code psplit_i_reduce(psplit_i_instance *instance,
                                             const psplit_i_automaton *automaton, int64_t limit,
                                             uint32_t *parent, psplit_i_budget *budget,
                                             psplit_diag *diag);
+/* The same; what is united, and why, is added to `log`. */
+PSPLIT_MUST_USE psplit_code psplit_i_reduce_logged(psplit_i_instance *instance,
+                                                   const psplit_i_automaton *automaton,
+                                                   int64_t limit, uint32_t *parent,
+                                                   psplit_i_merge_log *log, psplit_i_budget *budget,
+                                                   psplit_diag *diag);
 /* The same; stage[n_nodes] (may be NULL), a split with no load above `limit`, makes the moves as
  * well: no stage gets slower. `keep_first`: the lexicographically least of the splits up to `limit`
  * that send least (psplit_i_lexicographic) is one of the reduced instance. */
