@@ -12,6 +12,7 @@ import functools
 import graphlib
 import json
 import math
+import operator
 import sys
 import zlib
 from fractions import Fraction
@@ -103,7 +104,6 @@ class Problem:
                        for g in root.get("weights", [])]
         self.any_order = truth(root.get("any_device_order"))
         self.stash = truth(root.get("stash_1f1b"))
-
     @staticmethod
     def find_scale(nodes, tensors):
         """Whole numbers stay what they are; else a power of ten."""
@@ -114,7 +114,6 @@ class Problem:
                 fraction |= any(isinstance(x, float) for x in values)
                 total += max([0.0] + [float(x) for x in values if x is not None])
         return scale_of(total) if fraction else 1
-
     def ticks(self, value):
         if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
             raise ValueError(f"{value!r} is no time")
@@ -122,18 +121,15 @@ class Problem:
             return value
         scaled = float(value) * self.scale
         return math.floor(scaled) + (scaled - math.floor(scaled) >= 0.5)
-
     def per_class(self, value, none_allowed):
         values = value if isinstance(value, list) else [value] * self.n_classes
         if len(values) != self.n_classes:
             raise ValueError(f"{value!r} is not one number per class")
         return [None if none_allowed and x is None else self.ticks(x) for x in values]
-
     def over(self, link, n_bytes):
         rate = float(link.get("bytes_per_s", 0))
         ns = float(math.ceil(n_bytes / rate * 1e9)) if rate > 0 else 0.0
         return int((ns + float(math.ceil(link.get("latency_ns", 0)))) * self.scale)
-
     def digest(self):
         out = [self.n, self.n_classes]
         for v in range(self.n):
@@ -150,7 +146,6 @@ class Problem:
         out += [len(self.devices)] + [int(x) for device in self.devices for x in device[:3]]
         out += [int(self.any_order), int(self.stash)]
         return f"{zlib.crc32((' '.join(map(str, out)) + ' ').encode()):08x}"
-
     def edges(self):
         """What orders stages, as pairs: the first is in no later stage than the second. Between
         backward nodes, of which one has no forward node to stay with: the other way round."""
@@ -174,7 +169,6 @@ class Lines:
         if self.lines[-1] != f"end {zlib.crc32(data[:data.rindex(b'end ')]):08x}":
             self.fail("altered: the checksum is of other lines")
         self.at = 0
-
     def fail(self, text, at=None):
         raise Refused(at or self.at, text)
     def peek(self):
@@ -183,20 +177,17 @@ class Lines:
         return self.integer(self.take(word, 1)[0], low, high)
     def integers(self, word, n, high):
         return [self.integer(x, 0, high) for x in self.take(word, n)]
-
     def take(self, word, n):
         """The n words behind `word` on the next line."""
         words = self.lines[self.at].split(" ") if self.at < len(self.lines) else [""]
         self.at += 1
-        if words[0] != word or len(words) != n + 1:
+        if words[0] != word or n not in (None, len(words) - 1):
             self.fail(f"\"{word}\" and {n} more words are expected")
         return words[1:]
-
     def integer(self, text, low=0, high=INF):
         if not (text.isascii() and text.isdigit() and len(text) < 20 and low <= int(text) <= high):
             self.fail(f"\"{text}\" is no number from {low} to {high}")
         return int(text)
-
     def choice(self, word, *choices):
         chosen = self.take(word, 1)[0]
         if chosen not in choices:
@@ -211,9 +202,9 @@ class Claim:
         if lines.take("problem", 3) != known:
             lines.fail("of another problem: this one is " + " ".join(known))
         self.objective = lines.choice("objective", "throughput", "latency")
-        self.contiguous = lines.number("contiguous", 0, 1)
-        self.no_empty = lines.number("no-empty-stages", 0, 1)
-        self.chunks = lines.number("chunks", 1, 1024)
+        self.contiguous, self.no_empty, self.chunks = (
+            lines.number(word, *limits) for word, *limits in (
+                ("contiguous", 0, 1), ("no-empty-stages", 0, 1), ("chunks", 1, 1024)))
         self.comm = lines.choice("comm", "p2p", "shared")
         self.overlap = lines.number("overlap", 0, 1)
         if self.objective == "latency" and (self.chunks > 1 or not self.contiguous):
@@ -222,16 +213,14 @@ class Claim:
         self.n_stages = sum(self.counts)
         if not 0 < self.n_stages <= 1 << 24:
             lines.fail("no such number of devices")
-        self.stage = lines.integers("stage", p.n, self.n_stages - 1)
+        self.stage, self.chunk = lines.integers("stage", p.n, self.n_stages - 1), [0] * p.n
         self.stage_line = lines.at
-        self.chunk = (lines.integers("chunk", p.n, self.chunks - 1) if self.chunks > 1
-                      else [0] * p.n)
+        if self.chunks > 1:
+            self.chunk = lines.integers("chunk", p.n, self.chunks - 1)
         self.device = lines.integers("device", self.n_stages, len(p.devices) - 1)
-        self.value = lines.number("value")
-        self.value_line = lines.at
+        self.value, self.value_line = lines.number("value"), lines.at
         self.relays = lines.peek() == "relays" and lines.take("relays", 0) == []
-        self.claimed = lines.number("claimed")
-        self.bound = lines.number("bound")
+        self.claimed, self.bound = lines.number("claimed"), lines.number("bound")
         self.plain = self.objective == "throughput" and self.contiguous and self.chunks == 1
         if self.relays and self.comm != "shared":
             lines.fail("with relays a tensor counts once")
@@ -343,7 +332,6 @@ class Instance:
                 self.succ[j].append(i)
         self.members(p, c)
         self.fill_nets(p)
-
     def members(self, p, c):
         n, of = self.n, self.types.of
         self.w, self.bytes = [[0] * n for _ in of], [0] * n
@@ -365,7 +353,6 @@ class Instance:
         self.memory_binds = any(0 < memory < total for _, memory, _ in of)
         self.omega = [min((w[i] for w in self.w if w[i] is not None), default=INF)
                       for i in range(n)]
-
     def fill_nets(self, p):
         """Nets as [producer, consumers, forward, sends and receives by type], same ones summed."""
         table, self.net_of = {}, []
@@ -387,11 +374,9 @@ class Instance:
         for e, (a, consumers, *_) in enumerate(self.nets):
             for i in (a, *consumers):
                 self.touching[i].append(e)
-
     def least(self, e, which):
         return min((self.nets[e][which][t] for t, key in enumerate(self.types.of) if not key[2]),
                    default=0)
-
     def joins(self, v, u, p2p):
         """Rule M: whether v may move to u, its only neighbour on one side."""
         if self.pred[v] != [u] and self.succ[v] != [u]:
@@ -421,7 +406,6 @@ class Instance:
             if joined > 0 or left > 0:
                 return False
         return True
-
     def cannot_part(self, x, y, limit):
         """Limit rule: a stage with x and without y has a load above the limit."""
         if any(free for _, _, free in self.types.of):
@@ -513,6 +497,7 @@ class Cell:
     """Downsets with the items of `inn`, without those of `out`, that weigh from low to high."""
     def __init__(self, *known):
         self.inn, self.out, self.low, self.high, self.line = known
+        self.paths = [], []  # of what is received behind a downset, and sent before one
 
 class Cases:
     """A proof by cases: a tree of questions, its cells, and the stages between them."""
@@ -534,21 +519,19 @@ class Cases:
         self.time = [self.tabulate([x or 0 for x in w]) for w in instance.w]
         self.forbidden = [sum(1 << i for i in range(n) if w[i] is None) for w in instance.w]
         self.scale, self.total = scales(instance), sum(instance.omega)
+        self.binds = [0 < memory < sum(instance.bytes) for _, memory, _ in types.of]
         self.nets = [(1 << a, sum(1 << i for i in consumers), forward, send, recv)
                      for a, consumers, forward, send, recv in instance.nets]
         self.mixed = not all(net[2] for net in self.nets)
         self.make_states(p.any_order)
         self.read_tree(p)
         self.check()
-
     def tabulate(self, weights):
         """Sums of weights by the value of each byte of a set."""
         return [functools.reduce(lambda table, weight: table + [weight + x for x in table],
                                  weights[at:at + 8], [0]) for at in range(0, len(weights), 8)]
-
     def sum(self, tables, mask):
         return sum([t[b] for t, b in zip(tables, mask.to_bytes(self.n_bytes, "little")) if b])
-
     def close(self, inn, out, low, high):
         """The conclusions, as (inn, out, low, high); None: nothing is in the cell."""
         while True:
@@ -569,7 +552,6 @@ class Cases:
             if (more_in, more_out) == (inn, out):
                 return inn, out, low, high
             inn, out = more_in, more_out
-
     def describe(self, cell):
         """What a stage pays at least that begins behind, or ends with, a downset of the cell."""
         inn, out = cell.inn, cell.out
@@ -582,7 +564,6 @@ class Cases:
                        [(producer, s[t]) for producer, _, _, s, _ in ahead if s[t]])
                       for t in range(self.types.n)]
         return cell
-
     def read_tree(self, p):
         """The cells: leaves of the tree in the lines from here on."""
         lines, cells, stack = self.lines, [], [(0, 0, 0, self.total)]
@@ -603,53 +584,73 @@ class Cases:
                 stack += [yes, no]
             else:
                 lines.take("cell", 0)
-                if known:
-                    cells.append(self.describe(Cell(*known, lines.at)))
+                cell = self.describe(Cell(*(known or (0, self.all, 0, 0)), lines.at))
+                self.read_paths(p, cell)
+                cells += [cell] if known else []
         cells.sort(key=lambda cell: cell.low)
         ends = Cell(0, self.all, 0, 0, None), Cell(self.all, 0, self.total, self.total, None)
         self.cells = [self.describe(ends[0]), *cells, self.describe(ends[1])]
-
+    def read_paths(self, p, cell):
+        """Paths from what is in to what is out, which share what their tensors cost."""
+        lines, used = self.lines, {}
+        while lines.peek() in ("receive", "send"):
+            sends = lines.peek() == "send"
+            words = lines.integers(lines.peek(), None, INF)
+            reach, pins = cell.inn, 0
+            for net, node in zip(words[1::2], words[2::2]):
+                e = self.instance.net_of[net] if net < len(p.nets) else None
+                item = self.instance.item[node] if node < p.n else self.instance.n
+                if e is None or not self.nets[e][0] & reach or not self.nets[e][1] >> item & 1:
+                    lines.fail("the path does not hang together")
+                producer, consumers, *_ = self.nets[e]
+                used[e, sends] = used.get((e, sends), 0) + words[0]
+                if used[e, sends] > self.instance.least(e, 3 if sends else 4) or (
+                        producer & cell.inn and consumers & cell.out):
+                    lines.fail(f"tensor {net} has no such cost left")
+                reach, pins = self.before[item], pins | producer | consumers
+            if len(words) < 3 or len(words) % 2 == 0 or not cell.out >> item & 1:
+                lines.fail("the path does not end with what is out")
+            cell.paths[sends].append((pins, words[0]))
     def load(self, start, end, t, more=0):
         """What a stage on type t takes at least from a downset of `start` to one of `end`, which
-        sends `more` besides; INF: there is no such stage."""
+        sends `more` besides; INF: there is no such stage. And the part that adds to any time."""
         inside = end.inn & start.out
-        if start.inn & end.out or inside & self.forbidden[t] or start.low > end.high:
-            return INF
         maybe = self.all & ~start.inn & ~end.out
-        if not maybe or (self.strict and not maybe & self.instance.counted):
-            return INF
+        if start.inn & end.out or inside & self.forbidden[t] or start.low > end.high or (
+                not maybe or self.strict and not maybe & self.instance.counted):
+            return INF, 0
         up, down = self.scale[t]
         w = max(0, -(-(end.low - start.high) * up // down), end.least[t] - start.most[t])
-        memory = self.types.of[t][1]
-        if memory and self.sum(self.memory, inside) > memory:
-            return INF
+        if self.binds[t] and self.sum(self.memory, inside) > self.types.of[t][1]:
+            return INF, 0
         if self.all & ~start.out & ~end.inn:
             w = max(w, self.sum(self.time[t], inside))
         if self.types.of[t][2]:
-            return w
+            return w, 0
         recv = sum([r for consumers, r in start.ahead[t][0] if consumers & inside])
+        recv += sum([amount for pins, amount in start.paths[0] if not pins & ~end.inn])
         send = more + sum([s for producer, s in end.ahead[t][1] if producer & start.out])
+        send += sum([amount for pins, amount in end.paths[1] if not pins & ~start.out])
         for _, consumers, _, _, r in end.behind:
             recv += r[t] if consumers & inside else 0
         for producer, consumers, _, s, _ in start.behind:
             send += s[t] if producer & end.inn and not consumers & end.out else 0
-        return max(w, recv, send) if self.c.overlap else w + recv + send
-
+        return (max(w, recv, send), 0) if self.c.overlap else (w + recv + send, recv + send)
     def starts(self, j, t):
-        """The cells, as bits, from which a stage to cell j fits on type t."""
-        end, limit, bits = self.cells[j], self.limit, 0
-        reach = self.reach[t]
-        least = end.least[t] - limit
-        low, out = end.low - reach, end.out
+        """The cells from which a stage to cell j fits on type t, and what that pays."""
+        if t is None:
+            return [(j, 0)]
+        end, found = self.cells[j], []
+        low, least = end.low - self.reach[t], end.least[t] - self.limit
         for i, start in enumerate(self.cells[:-1]):
-            if start.high < low or start.most[t] < least or start.inn & out:
+            if start.high < low or start.most[t] < least or start.inn & end.out:
                 continue
             if start.low > end.high:
                 break
-            if self.load(start, end, t) <= limit:
-                bits |= 1 << i
-        return bits
-
+            load, comm = self.load(start, end, t)
+            if load <= self.limit:
+                found.append((i, comm))
+        return found
     def make_states(self, any_order):
         """States: devices used by type, or the place in the order, from the last device on. What is
         left has room on the devices not used; moves are (type, next state)."""
@@ -660,8 +661,9 @@ class Cases:
         if self.by_place:
             place = types.place[::-1] + [None]
             self.room = [sum(self.reach[t] for t in place[s:-1]) for s in range(c.n_stages + 1)]
-            self.moves = [[(place[s], s + 1)] if s < c.n_stages else [] for s in range(len(place))]
-            self.smaller = [[] for _ in place]
+            skip = [] if self.strict else [None]
+            self.moves = [[(t, s + 1) for t in [place[s]] + skip] for s in range(c.n_stages)] + [[]]
+            self.below = [[s] for s in range(len(place))]
             return
         radix = [1]
         for count in types.count:
@@ -673,61 +675,59 @@ class Cases:
         self.room = [sum(n * reach for n, reach in zip(state, self.reach)) for state in left]
         self.moves = [[(t, s + radix[t]) for t in range(types.n) if state[t]]
                       for s, state in enumerate(left)]
-        self.smaller = [[s - radix[t] for t in range(types.n) if state[t] and not self.strict]
-                        for s, state in enumerate(used)]
-
+        few = len(used) <= 64 and not self.strict
+        self.below = [[q for q in range(s + 1) if all(map(operator.le, used[q], state))]
+                      if few else [s] for s, state in enumerate(used)]
     def allowed(self, s):
-        """The cells, as bits, that may be what is left in a state: by weight, and by pins."""
+        """The cells, as bits, that pins allow to be what is left in a state."""
         front = self.c.n_stages - s
         pins = [(1 << i, pin) for i, pin in enumerate(self.instance.pins)
                 if self.by_place and pin is not None]
         must = sum(bit for bit, pin in pins if pin < front)
         must_not = sum(bit for bit, pin in pins if pin >= front)
-        return sum(1 << k for k, cell in enumerate(self.cells) if cell.low <= self.room[s] and
-                   not cell.out & must and not cell.inn & must_not)
-
+        return sum(1 << k for k, cell in enumerate(self.cells)
+                   if not cell.out & must and not cell.inn & must_not)
     def check(self):
-        """Which cells may be left, state by state, with how many stages behind receive each tensor
-        (where that counts; 1 is not noted). With fewer devices used, or receivers, a cell has led
-        to all that it can. No chain may come to the end."""
-        last, known, states = len(self.cells) - 1, {}, range(len(self.room))
+        """Which cells may be left, state by state: with how much weight at least, and how many
+        stages behind receive each tensor (where that counts; 1 is not noted). With no more of all
+        that, and of devices used, a cell leads to all that it can. No chain may come to the end."""
+        last, known, labels = len(self.cells) - 1, {}, [{} for _ in self.room]
         tracked = [(e, *net) for e, net in enumerate(self.nets)
                    if self.receivers and net[2] and net[1] & (net[1] - 1)]
-        allowed = [self.allowed(s) for s in states]
-        labels, alone = [{} for _ in states], [0] * len(states)
-        if allowed[0] >> last & 1:
-            labels[0][last], alone[0] = [{}], 1 << last
-        for s in states:
-            passed = 0
-            for smaller in self.smaller[s]:
-                passed |= alone[smaller]
-            for j, counts in [(j, x) for j in sorted(labels[s]) for x in labels[s][j]]:
-                if passed >> j & 1 or j == 0:
-                    continue
-                end, moves = self.cells[j], self.moves[s]
-                if self.by_place and not self.strict and s + 1 in states:
-                    moves = moves + [(None, s + 1)]
+        allowed = [self.allowed(s) for s in range(len(labels))]
+        if allowed[0] >> last & 1 and self.total <= self.room[0]:
+            labels[0][last] = [(self.total, {})]
+        for s, here in enumerate(labels):
+            for j, left, counts in [(j, *label) for j in sorted(here) if j for label in here[j]]:
+                end = self.cells[j]
                 tensors = [net for net in tracked if not net[1] & end.out]
-                for t, after in moves:
+                for t, after in self.moves[s]:
                     if (j, t) not in known:
-                        known[j, t] = 1 << j if t is None else self.starts(j, t)
-                    for i in bits_of(known[j, t] & allowed[after] & ~alone[after]):
-                        more, next_ = 0, counts
+                        known[j, t] = self.starts(j, t)
+                    for i, comm in known[j, t]:
+                        start, next_, rest = self.cells[i], counts, left
                         if tensors and t is not None:
-                            more, next_ = self.receive(tensors, counts, self.cells[i], end, t)
-                        if more and self.load(self.cells[i], end, t, more) > self.limit:
+                            more, next_ = self.receive(tensors, counts, start, end, t)
+                            load, comm = self.load(start, end, t, more) if more else (0, comm)
+                            if load > self.limit:
+                                continue
+                        if t is not None:
+                            up, down = self.scale[t]
+                            rest = max(left - (self.limit - comm) * down // up, start.low)
+                        if rest > start.high or rest > self.room[after] or (
+                                not allowed[after] >> i & 1):
                             continue
-                        if i == 0 and (not self.strict or after == len(states) - 1):
+                        if i == 0 and (not self.strict or after == len(labels) - 1):
                             self.lines.fail("the cases leave a chain of stages within "
                                             f"{self.limit}, whose first ends here", end.line)
-                        seen = labels[after].setdefault(i, [])
-                        if any(all(next_.get(e, 1) >= n for e, n in x.items()) for x in seen):
-                            continue
-                        seen.append(next_)
-                        if not next_:
-                            alone[after] |= 1 << i
-            alone[s] |= passed
-
+                        if not any(self.no_more(x, (rest, next_)) for state in self.below[after]
+                                   for x in labels[state].get(i, ())):
+                            labels[after][i] = [x for x in labels[after].get(i, ()) if
+                                                not self.no_more((rest, next_), x)]
+                            labels[after][i].append((rest, next_))
+    @staticmethod
+    def no_more(a, b):
+        return a[0] <= b[0] and all(b[1].get(e, 1) >= n for e, n in a[1].items())
     @staticmethod
     def receive(tensors, counts, start, end, t):
         """What a stage sends beyond once each, and the counts behind it."""

@@ -17,8 +17,8 @@ enum {
   MAX_STEPS = 1 << 24,
   EMPTY = 0, /* the cells of the empty downset and of all clusters */
   WHOLE = 1,
-  OPS_PER_PAIR = 24,
-  OPS_PER_CELL = 64 /* and cluster or pin */
+  OPS_PER_PAIR = 8,
+  OPS_PER_CELL = 16 /* and cluster or pin */
 };
 
 /* In a label's counts: `count` stages, two or more, receive net `net` from what is left. */
@@ -26,10 +26,25 @@ typedef struct receivers {
   uint32_t net, count;
 } receivers;
 
+/* A downset of `cell` that weighs `left` at least may be left in `state`. */
 typedef struct label {
+  int64_t left;
   uint32_t state, cell, next; /* next: of the same state and cell */
   uint32_t counts, n_counts;
 } label;
+
+/* A stage that begins behind a downset of cell `from`, and pays `comm` at least. */
+typedef struct stage {
+  uint32_t from;
+  int64_t comm;
+} stage;
+
+/* Stages by the cell that they end in: off[cells + 1]. */
+typedef struct rows {
+  PSPLIT_VEC(stage) stages;
+  PSPLIT_VEC(size_t) off;
+  bool failed;
+} rows;
 
 typedef struct proof {
   psplit_i_cells *cells;
@@ -39,18 +54,23 @@ typedef struct proof {
   uint32_t n_states, n_types;
   uint32_t *radix, *count; /* [n_types] */
   uint32_t *type_at;       /* [n_stages] by place from the last */
+  int64_t *reach;          /* [n_types] most weight of one stage */
   int64_t *room;           /* [n_states] most weight that devices not used can take */
   PSPLIT_VEC(psplit_i_cell) list;
-  uint32_t words;  /* of a bitset of cells */
-  uint64_t **fits; /* [n_types] bits [to * words .. ): from which cells a stage fits */
-  bool *live;      /* [list.n] on a chain */
-  bool *tracked;   /* [n_nets] receivers are counted */
+  rows *fits;    /* [n_types] */
+  bool *live;    /* [list.n] on a chain */
+  bool *tracked; /* [n_nets] receivers are counted */
   PSPLIT_VEC(label) labels;
   PSPLIT_VEC(receivers) counts;
   PSPLIT_VEC(uint64_t) steps; /* label << 32 | label */
   uint32_t *first;            /* [n_states * list.n] labels */
   bool open;                  /* a chain was found */
 } proof;
+
+static void rows_fini(rows *r) {
+  psplit_i_vec_fini(&r->stages);
+  psplit_i_vec_fini(&r->off);
+}
 
 /* --- devices --- */
 
@@ -62,8 +82,9 @@ static psplit_code make_states(proof *p, bool *out_fits) {
     (p->n_types > 1 && !problem->any_device_order) || (instance->has_pins && p->n_types == 1);
   p->count = p->cells->automaton->count;
   p->radix = PSPLIT_NEW(&p->arena, uint32_t, p->n_types);
+  p->reach = PSPLIT_NEW(&p->arena, int64_t, p->n_types);
   p->type_at = PSPLIT_NEW(&p->arena, uint32_t, instance->n_stages);
-  if (!p->radix || !p->type_at) return PSPLIT_NOMEM;
+  if (!p->radix || !p->reach || !p->type_at) return PSPLIT_NOMEM;
   uint64_t n = 1;
   for (uint32_t t = 0, place = instance->n_stages; t < p->n_types; t++) {
     p->radix[t] = (uint32_t)n;
@@ -73,6 +94,11 @@ static psplit_code make_states(proof *p, bool *out_fits) {
   if (p->by_place) n = (uint64_t)instance->n_stages + 1;
   *out_fits = n <= MAX_STATES;
   if (!*out_fits) return PSPLIT_OK;
+  for (uint32_t t = 0; t < p->n_types; t++) {
+    const __int128 most =
+      (__int128)p->request->limit * p->cells->scale_down[t] / p->cells->scale_up[t];
+    p->reach[t] = most > PSPLIT_I_INF ? PSPLIT_I_INF : (int64_t)most;
+  }
   p->n_states = (uint32_t)n;
   p->room = PSPLIT_NEW(&p->arena, int64_t, n);
   if (!p->room) return PSPLIT_NOMEM;
@@ -81,9 +107,7 @@ static psplit_code make_states(proof *p, bool *out_fits) {
       uint32_t left = 0;
       for (uint32_t k = s; p->by_place && k < instance->n_stages; k++) left += p->type_at[k] == t;
       if (!p->by_place) left = p->count[t] - s / p->radix[t] % (p->count[t] + 1);
-      const __int128 one =
-        (__int128)p->request->limit * p->cells->scale_down[t] / p->cells->scale_up[t];
-      const __int128 all = p->room[s] + one * left;
+      const __int128 all = p->room[s] + (__int128)p->reach[t] * left;
       p->room[s] = all > PSPLIT_I_INF ? PSPLIT_I_INF : (int64_t)all;
     }
   return PSPLIT_OK;
@@ -97,10 +121,11 @@ static uint32_t next_state(const proof *p, uint32_t state, uint32_t type) {
                                                                         : PSPLIT_NONE;
 }
 
-/* Whether a downset of the cell may be what is left in the state: by weight, and by pins. */
-static bool may_be_left(const proof *p, uint32_t state, const psplit_i_cell *cell) {
+/* Whether a downset of the cell that weighs `left` at least may be what is left in the state: by
+ * weight, and by pins. */
+static bool may_be_left(const proof *p, uint32_t state, const psplit_i_cell *cell, int64_t left) {
   const psplit_i_instance *instance = p->cells->instance;
-  if (cell->low > p->room[state]) return false;
+  if (left > p->room[state]) return false;
   if (!p->by_place || !instance->has_pins) return true;
   for (uint32_t i = 0; i < instance->n; i++) {
     if (instance->pin[i] == PSPLIT_NONE) continue;
@@ -113,36 +138,56 @@ static bool may_be_left(const proof *p, uint32_t state, const psplit_i_cell *cel
 
 /* --- stages between cells --- */
 
-static bool stage_fits(proof *p, uint32_t from, uint32_t to, uint32_t type) {
-  return from != WHOLE && to != EMPTY && p->count[type] > 0 &&
-         psplit_i_cells_load(p->cells, &p->list.items[from], &p->list.items[to], type) <=
-           p->request->limit;
+static void add_stage(proof *p, rows *r, uint32_t from, uint32_t to, uint32_t type) {
+  const psplit_i_cell *start = &p->list.items[from], *end = &p->list.items[to];
+  int64_t comm;
+  if (from == WHOLE || to == EMPTY || p->count[type] == 0 ||
+      end->low - start->high > p->reach[type] ||
+      psplit_i_cells_load(p->cells, start, end, type, 0, &comm) > p->request->limit)
+    return;
+  r->failed |= !psplit_i_vec_push(&r->stages, ((stage){from, comm}));
 }
 
-/* Which stages fit. part_of[list.n]: the cell that a cell was or was a part of before; only what
- * fitted between those can fit. NULL: there were none before. False: out of memory. */
-static bool find_stages(proof *p, const uint32_t *part_of, const bool *is_new, uint32_t n_before) {
-  const uint32_t n = (uint32_t)p->list.n, words = (n + 63) / 64,
-                 words_before = (n_before + 63) / 64;
+/* The stages that fit, by the cell that they end in. now[n_before]: the cells of before in the list
+ * of now, NONE: divided; part_of[list.n]: the other way round, for cells that are not new. NULL:
+ * there were none before. A part is looked at even where the whole did not fit: its paths are
+ * others. */
+static psplit_code find_stages(proof *p, const uint32_t *part_of, const bool *is_new,
+                               const uint32_t *now) {
+  const uint32_t n = (uint32_t)p->list.n;
+  uint32_t *fresh = malloc((n + 1) * sizeof *fresh);
+  uint32_t n_fresh = 0;
   uint64_t n_pairs = 0;
-  for (uint32_t t = 0; t < p->n_types; t++) {
-    uint64_t *before = p->fits[t], *now = calloc((size_t)n * words, sizeof *now);
-    if (!now) return false;
-    for (uint32_t to = 0; to < n; to++)
-      for (uint32_t from = 0; from < n; from++) {
-        if (before && !psplit_i_bit(before + (size_t)part_of[to] * words_before, part_of[from]))
-          continue;
-        const bool known = before && !is_new[to] && !is_new[from];
-        n_pairs += !known;
-        if (known || stage_fits(p, from, to, t))
-          now[(size_t)to * words + from / 64] |= UINT64_C(1) << (from % 64);
+  if (!fresh) return PSPLIT_NOMEM;
+  for (uint32_t i = 0; i < n; i++)
+    if (!is_new || is_new[i]) fresh[n_fresh++] = i;
+  bool failed = false;
+  for (uint32_t t = 0; t < p->n_types && !failed; t++) {
+    rows next = {0}, *before = &p->fits[t];
+    for (uint32_t to = 0; to < n && !next.failed; to++) {
+      next.failed |= !psplit_i_vec_push(&next.off, next.stages.n);
+      if (!is_new || is_new[to]) {
+        for (uint32_t from = 0; from < n; from++) add_stage(p, &next, from, to, t);
+        n_pairs += n;
+        continue;
       }
-    free(before);
-    p->fits[t] = now;
+      const uint32_t row = part_of[to];
+      for (size_t k = before->off.items[row]; k < before->off.items[row + 1]; k++) {
+        const stage old = before->stages.items[k];
+        if (now[old.from] != PSPLIT_NONE)
+          next.failed |= !psplit_i_vec_push(&next.stages, ((stage){now[old.from], old.comm}));
+      }
+      for (uint32_t k = 0; k < n_fresh; k++) add_stage(p, &next, fresh[k], to, t);
+      n_pairs += n_fresh;
+    }
+    next.failed |= !psplit_i_vec_push(&next.off, next.stages.n);
+    failed = next.failed;
+    rows_fini(before);
+    *before = next;
   }
-  p->words = words;
-  psplit_i_spend(p->request->budget, n_pairs * OPS_PER_PAIR + (uint64_t)n * n / 8);
-  return true;
+  free(fresh);
+  psplit_i_spend(p->request->budget, n_pairs * OPS_PER_PAIR);
+  return failed ? PSPLIT_NOMEM : PSPLIT_OK;
 }
 
 /* --- the program --- */
@@ -164,31 +209,40 @@ static bool no_more(const receivers *a, uint32_t n_a, const receivers *b, uint32
   return true;
 }
 
-/* The label of the state and cell that has no more receivers than the counts from `at` on, NONE if
- * there is none. */
-static uint32_t find_label(const proof *p, uint32_t state, uint32_t cell, uint32_t at) {
+/* The label of the state and cell that has no more left, and no more receivers than the counts from
+ * `at` on; NONE if there is none. */
+static uint32_t find_label(const proof *p, uint32_t state, uint32_t cell, int64_t left,
+                           uint32_t at) {
   const uint32_t n = (uint32_t)(p->counts.n - at);
   for (uint32_t id = p->first[(size_t)state * p->list.n + cell]; id != PSPLIT_NONE;
        id = p->labels.items[id].next) {
     const label *l = &p->labels.items[id];
-    if (no_more(p->counts.items + l->counts, l->n_counts, p->counts.items + at, n)) return id;
+    if (l->left <= left &&
+        no_more(p->counts.items + l->counts, l->n_counts, p->counts.items + at, n))
+      return id;
   }
   return PSPLIT_NONE;
 }
 
 /* Adds a step to a label with the counts from `at` on, which is made unless one is as good. */
-static bool add_step(proof *p, uint32_t from, uint32_t state, uint32_t cell, uint32_t at) {
+static bool add_step(proof *p, uint32_t from, uint32_t state, uint32_t cell, int64_t left,
+                     uint32_t at) {
   enum { FEW_STATES = 64 };
-  uint32_t id = find_label(p, state, cell, at);
+  uint32_t id = find_label(p, state, cell, left, at);
   if (!p->request->no_empty_stages && !p->by_place && p->n_states <= FEW_STATES)
     for (uint32_t s = state; id == PSPLIT_NONE && s-- > 0;)
-      if (leq(p, s, state)) id = find_label(p, s, cell, at);
+      if (leq(p, s, state)) id = find_label(p, s, cell, left, at);
   if (id == PSPLIT_NONE) {
     uint32_t *first = &p->first[(size_t)state * p->list.n + cell];
-    id = (uint32_t)p->labels.n;
-    const label fresh = {state, cell, *first, at, (uint32_t)(p->counts.n - at)};
-    if (!psplit_i_vec_push(&p->labels, fresh)) return false;
-    *first = id;
+    if (*first != PSPLIT_NONE && p->counts.n == at && p->labels.items[*first].n_counts == 0) {
+      id = *first; /* not expanded yet: steps come from smaller states alone */
+      p->labels.items[id].left = left;
+    } else {
+      id = (uint32_t)p->labels.n;
+      const label fresh = {left, state, cell, *first, at, (uint32_t)(p->counts.n - at)};
+      if (!psplit_i_vec_push(&p->labels, fresh)) return false;
+      *first = id;
+    }
   } else {
     p->counts.n = at;
   }
@@ -232,37 +286,47 @@ static bool count_receivers(proof *p, const label *l, uint32_t from, uint32_t ty
   return true;
 }
 
+/* One stage behind a label: what it leaves weighs at least what was left, less what the stage can
+ * compute besides what it pays. */
+static bool take_stage(proof *p, uint32_t id, const stage *taken, uint32_t type, uint32_t next) {
+  const label l = p->labels.items[id];
+  const psplit_i_cell *start = &p->list.items[taken->from], *end = &p->list.items[l.cell];
+  const uint32_t at = (uint32_t)p->counts.n;
+  int64_t comm = taken->comm, more = 0;
+  if (p->request->count_receivers) {
+    if (!count_receivers(p, &l, taken->from, type, &more)) return false;
+    psplit_i_spend(p->request->budget, 64);
+    if (p->cells->instance->problem->devices[type].free_comm) more = 0;
+  }
+  const bool fits =
+    more == 0 || psplit_i_cells_load(p->cells, start, end, type, more, &comm) <= p->request->limit;
+  const __int128 most =
+    (__int128)(p->request->limit - comm) * p->cells->scale_down[type] / p->cells->scale_up[type];
+  int64_t left = most >= l.left ? 0 : l.left - (int64_t)most;
+  if (left < start->low) left = start->low;
+  if (!fits || left > start->high || !may_be_left(p, next, start, left)) {
+    p->counts.n = at;
+    return true;
+  }
+  return add_step(p, id, next, taken->from, left, at);
+}
+
 static bool expand(proof *p, uint32_t id) {
   const label l = p->labels.items[id];
   if (l.cell == EMPTY) return true;
   if (p->by_place && !p->request->no_empty_stages && l.state + 1 < p->n_states &&
-      may_be_left(p, l.state + 1, &p->list.items[l.cell])) {
+      may_be_left(p, l.state + 1, &p->list.items[l.cell], l.left)) {
     const uint32_t at = (uint32_t)p->counts.n;
     for (uint32_t k = 0; k < l.n_counts; k++)
       if (!psplit_i_vec_push(&p->counts, p->counts.items[l.counts + k])) return false;
-    if (!add_step(p, id, l.state + 1, l.cell, at)) return false;
+    if (!add_step(p, id, l.state + 1, l.cell, l.left, at)) return false;
   }
   for (uint32_t t = 0; t < p->n_types; t++) {
     const uint32_t next = next_state(p, l.state, t);
-    const uint64_t *row = p->fits[t] + (size_t)l.cell * p->words;
-    for (uint32_t word = 0; next != PSPLIT_NONE && word < p->words; word++)
-      for (uint64_t bits = row[word]; bits; bits &= bits - 1) {
-        const uint32_t from = word * 64 + (uint32_t)__builtin_ctzll(bits);
-        const uint32_t at = (uint32_t)p->counts.n;
-        if (!may_be_left(p, next, &p->list.items[from])) continue;
-        if (p->request->count_receivers) {
-          int64_t more;
-          if (!count_receivers(p, &l, from, t, &more)) return false;
-          psplit_i_spend(p->request->budget, 64);
-          if (more > 0 && !p->cells->instance->problem->devices[t].free_comm &&
-              psplit_i_cells_load_with(p->cells, &p->list.items[from], &p->list.items[l.cell], t,
-                                       more) > p->request->limit) {
-            p->counts.n = at;
-            continue;
-          }
-        }
-        if (!add_step(p, id, next, from, at)) return false;
-      }
+    const rows *r = &p->fits[t];
+    if (next == PSPLIT_NONE) continue;
+    for (size_t k = r->off.items[l.cell]; k < r->off.items[l.cell + 1]; k++)
+      if (!take_stage(p, id, &r->stages.items[k], t, next)) return false;
   }
   return true;
 }
@@ -292,7 +356,8 @@ static void find_live(proof *p, bool *on) {
 /* The first label: all clusters are left, no device is used. */
 static bool begin(proof *p) {
   memset(p->first, 0xff, (size_t)p->n_states * p->list.n * sizeof *p->first);
-  return !may_be_left(p, 0, &p->list.items[WHOLE]) || add_step(p, PSPLIT_NONE, 0, WHOLE, 0);
+  const psplit_i_cell *whole = &p->list.items[WHOLE];
+  return !may_be_left(p, 0, whole, whole->low) || add_step(p, PSPLIT_NONE, 0, WHOLE, whole->low, 0);
 }
 
 /* *out_done: it came to an end. */
@@ -313,7 +378,7 @@ static psplit_code run_program(proof *p, bool *out_done) {
            id = p->labels.items[id].next) {
         if (!expand(p, id)) goto out;
         if (p->labels.n > MAX_LABELS || p->steps.n > MAX_STEPS || p->counts.n > MAX_STEPS ||
-            !psplit_i_spend(p->request->budget, p->words)) {
+            !psplit_i_spend(p->request->budget, 8)) {
           code = PSPLIT_OK;
           goto out;
         }
@@ -337,7 +402,7 @@ static psplit_code divide(proof *p, bool *out_any) {
   const size_t most = 2 * (size_t)n_before;
   psplit_code code = PSPLIT_NOMEM;
   PSPLIT_VEC(psplit_i_cell) next = {0};
-  uint32_t *part_of = malloc(most * sizeof *part_of);
+  uint32_t *part_of = malloc((most + n_before) * sizeof *part_of), *now = part_of + most;
   bool *is_new = malloc(most * sizeof *is_new);
   *out_any = false;
   if (!part_of || !is_new || !psplit_i_vec_reserve(&next, most)) goto out;
@@ -351,7 +416,12 @@ static psplit_code divide(proof *p, bool *out_any) {
                      ((uint64_t)instance->n + instance->net_off[instance->n_nets]) * OPS_PER_CELL);
       *out_any = true;
     }
+    now[i] = PSPLIT_NONE;
     for (uint32_t k = 0; k < n_parts; k++) {
+      if (!split) now[i] = (uint32_t)next.n;
+      if (split)
+        PSPLIT_TRY(
+          psplit_i_cell_paths_find(p->cells, &parts[k], p->request->limit + 1, p->request->budget));
       part_of[next.n] = i;
       is_new[next.n] = split;
       next.items[next.n++] = parts[k];
@@ -363,7 +433,7 @@ static psplit_code divide(proof *p, bool *out_any) {
   p->list.capacity = next.capacity;
   next.items = NULL;
   next.capacity = next.n = 0;
-  code = find_stages(p, part_of, is_new, n_before) ? PSPLIT_OK : PSPLIT_NOMEM;
+  code = find_stages(p, part_of, is_new, now);
 out:
   psplit_i_vec_fini(&next);
   free(part_of);
@@ -375,7 +445,7 @@ static psplit_code start(proof *p, bool *out_fits) {
   psplit_code code = PSPLIT_NOMEM;
   const psplit_i_instance *instance = p->cells->instance;
   *out_fits = false;
-  p->fits = PSPLIT_NEW(&p->arena, uint64_t *, instance->n_types);
+  p->fits = PSPLIT_NEW(&p->arena, rows, instance->n_types);
   p->tracked = PSPLIT_NEW(&p->arena, bool, instance->n_nets);
   if (!p->fits || !p->tracked) goto out;
   PSPLIT_TRY(make_states(p, out_fits));
@@ -388,9 +458,22 @@ static psplit_code start(proof *p, bool *out_fits) {
     PSPLIT_TRY(psplit_i_cells_whole(p->cells, which[k], &cell));
     PSPLIT_TRY(psplit_i_vec_push(&p->list, cell) ? PSPLIT_OK : PSPLIT_NOMEM);
   }
-  code = find_stages(p, NULL, NULL, 0) ? PSPLIT_OK : PSPLIT_NOMEM;
+  code = find_stages(p, NULL, NULL, NULL);
 out:
   return code;
+}
+
+/* Hands the paths of all cells over to the tree. */
+static void keep_paths(proof *p) {
+  for (size_t i = 0; i < p->list.n; i++) {
+    const psplit_i_cell *cell = &p->list.items[i];
+    if (cell->question == PSPLIT_NONE) continue;
+    psplit_i_question *question = &p->cells->tree.items[cell->question];
+    for (int k = 0; k < 2; k++) {
+      question->paths[k] = cell->paths[k];
+      question->n_paths[k] = cell->n_paths[k];
+    }
+  }
 }
 
 psplit_code psplit_i_case_proof(psplit_i_cells *cells, const psplit_i_case_request *request,
@@ -405,13 +488,14 @@ psplit_code psplit_i_case_proof(psplit_i_cells *cells, const psplit_i_case_reque
     PSPLIT_TRY(run_program(&p, &done));
     if (!done) break;
     *out_proved = !p.open;
+    if (*out_proved) keep_paths(&p);
     if (*out_proved) break;
     PSPLIT_TRY(divide(&p, &any));
     *out_split = !any;
     if (!any) break;
   }
 out:
-  for (uint32_t t = 0; p.fits && t < p.n_types; t++) free(p.fits[t]);
+  for (uint32_t t = 0; p.fits && t < p.n_types; t++) rows_fini(&p.fits[t]);
   psplit_i_vec_fini(&p.list);
   psplit_i_vec_fini(&p.labels);
   psplit_i_vec_fini(&p.counts);

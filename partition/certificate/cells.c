@@ -2,6 +2,8 @@
  * questions, so what is known here must be no more than what it finds. */
 #include "cells.h"
 
+#include "node_cut.h"
+
 #include <string.h>
 
 static void set_bit(uint64_t *bits, uint32_t i) { bits[i / 64] |= UINT64_C(1) << (i % 64); }
@@ -70,6 +72,11 @@ psplit_code psplit_i_cells_init(psplit_i_cells *c, const psplit_i_instance *inst
       if (instance->w[(size_t)t * n + i] >= PSPLIT_I_INF)
         set_bit(c->forbidden + (size_t)t * words, i);
   }
+  c->least_send = PSPLIT_NEW(&c->arena, int64_t, instance->n_nets);
+  c->least_recv = PSPLIT_NEW(&c->arena, int64_t, instance->n_nets);
+  int64_t *unused = psplit_i_arena_array(&c->arena, n, sizeof *unused);
+  if (!c->least_send || !c->least_recv || !unused) return PSPLIT_NOMEM;
+  psplit_i_least_costs(instance, automaton, c->least_send, c->least_recv, unused);
   for (uint32_t i = n; i-- > 0;) {
     uint64_t *row = c->behind + (size_t)i * words;
     set_bit(row, i);
@@ -188,6 +195,7 @@ static psplit_code ask(psplit_i_cells *c, uint32_t *out) {
 
 static psplit_code copy_cell(psplit_i_cells *c, const psplit_i_cell *from, psplit_i_cell *out) {
   *out = *from;
+  out->n_paths[0] = out->n_paths[1] = 0; /* those of a part are others */
   out->in = psplit_i_arena_array(&c->arena, 2 * (size_t)c->words, sizeof *out->in);
   if (!out->in) return PSPLIT_NOMEM;
   out->out = out->in + c->words;
@@ -305,6 +313,12 @@ static bool read_behind(const psplit_i_cells *c, uint32_t e, const psplit_i_cell
   return false;
 }
 
+static bool within(const uint64_t *a, const uint64_t *b, uint32_t words) {
+  for (uint32_t k = 0; k < words; k++)
+    if (a[k] & ~b[k]) return false;
+  return true;
+}
+
 /* `send` is what is sent besides. */
 static int64_t communication(const psplit_i_cells *c, const psplit_i_cell *from,
                              const psplit_i_cell *to, uint32_t type, int64_t w, int64_t send) {
@@ -312,6 +326,10 @@ static int64_t communication(const psplit_i_cells *c, const psplit_i_cell *from,
   const int64_t *send_ns = instance->send + (size_t)type * instance->n_nets;
   const int64_t *recv_ns = instance->recv + (size_t)type * instance->n_nets;
   int64_t recv = 0;
+  for (uint32_t k = 0; k < from->n_paths[0]; k++)
+    if (within(from->paths[0][k].pins, to->in, c->words)) recv += from->paths[0][k].amount;
+  for (uint32_t k = 0; k < to->n_paths[1]; k++)
+    if (within(to->paths[1][k].pins, from->out, c->words)) send += to->paths[1][k].amount;
   for (uint32_t k = 0; k < from->n_ahead; k++)
     if (read_in_stage(c, from->ahead[k], from, to)) recv += recv_ns[from->ahead[k]];
   for (uint32_t k = 0; k < to->n_behind; k++)
@@ -346,11 +364,13 @@ static bool certain(const psplit_i_cells *c, const psplit_i_cell *from, const ps
   return limit == 0 || bytes <= limit;
 }
 
-int64_t psplit_i_cells_load_with(const psplit_i_cells *c, const psplit_i_cell *from,
-                                 const psplit_i_cell *to, uint32_t type, int64_t more) {
+int64_t psplit_i_cells_load(const psplit_i_cells *c, const psplit_i_cell *from,
+                            const psplit_i_cell *to, uint32_t type, int64_t more,
+                            int64_t *out_comm) {
   const psplit_device *device = &c->instance->problem->devices[type];
   const uint64_t *forbidden = c->forbidden + (size_t)type * c->words;
   bool maybe = false, uneven = false;
+  *out_comm = 0;
   for (uint32_t k = 0; k < c->words; k++) {
     if ((from->in[k] & to->out[k]) || (to->in[k] & from->out[k] & forbidden[k]))
       return PSPLIT_I_INF;
@@ -370,10 +390,8 @@ int64_t psplit_i_cells_load_with(const psplit_i_cells *c, const psplit_i_cell *f
   if (between > w) w = between;
   if (uneven || device->memory_bytes)
     if (!certain(c, from, to, type, &w)) return PSPLIT_I_INF;
-  return device->free_comm ? w : communication(c, from, to, type, w, more);
-}
-
-int64_t psplit_i_cells_load(const psplit_i_cells *c, const psplit_i_cell *from,
-                            const psplit_i_cell *to, uint32_t type) {
-  return psplit_i_cells_load_with(c, from, to, type, 0);
+  if (device->free_comm) return w;
+  const int64_t load = communication(c, from, to, type, w, more);
+  if (!c->instance->overlap) *out_comm = load - w;
+  return load;
 }

@@ -10,7 +10,18 @@
 #define PSPLIT_PARTITION_CELLS_H
 
 #include "automaton.h"
+#include "budget.h"
 #include "instance.h"
+
+/* Tensors of which one crosses whichever downset of a cell it is: the first one's producer is in,
+ * each next one's producer is the consumer of the one before or comes before it, the last consumer
+ * is out. */
+typedef struct psplit_i_path {
+  int64_t amount;  /* of what crossing takes; all paths of a cell share what a tensor takes */
+  uint32_t *steps; /* [2 * n_steps] net, consumer */
+  uint32_t n_steps;
+  uint64_t *pins; /* bitset: of all its nets */
+} psplit_i_path;
 
 typedef struct psplit_i_cell {
   uint64_t *in, *out; /* bitsets of clusters: in every downset of the cell; in none */
@@ -21,6 +32,8 @@ typedef struct psplit_i_cell {
   /* Nets that cross for certain: [n_ahead] with the producer in and a consumer out, [n_behind] with
    * the producer out and a consumer in. */
   uint32_t *ahead, *behind, n_ahead, n_behind;
+  psplit_i_path *paths[2]; /* of what is received behind a downset; sent before one */
+  uint32_t n_paths[2];
   uint32_t question; /* where it is in the tree */
 } psplit_i_cell;
 
@@ -29,9 +42,11 @@ enum { PSPLIT_I_ASK_NOTHING, PSPLIT_I_ASK_NODE, PSPLIT_I_ASK_WEIGHT };
 /* A node of the tree: a cell, or a question with two answers. */
 typedef struct psplit_i_question {
   uint32_t kind;
-  uint32_t cluster; /* ASK_NODE: is it out (no), or in (yes)? */
-  int64_t weight;   /* ASK_WEIGHT: is the downset no heavier (no), or heavier (yes)? */
-  uint32_t no, yes; /* questions; NONE: nobody */
+  uint32_t cluster;        /* ASK_NODE: is it out (no), or in (yes)? */
+  int64_t weight;          /* ASK_WEIGHT: is the downset no heavier (no), or heavier (yes)? */
+  uint32_t no, yes;        /* questions; NONE: nobody */
+  psplit_i_path *paths[2]; /* ASK_NOTHING: of the cell */
+  uint32_t n_paths[2];
 } psplit_i_question;
 
 typedef struct psplit_i_cells {
@@ -43,7 +58,8 @@ typedef struct psplit_i_cells {
   uint64_t *forbidden;       /* [n_types * words] */
   int64_t *scale_up, *scale_down; /* [n_types] least time over omega, as a fraction */
   uint64_t *counted; /* clusters that make a stage non-empty; NULL: empty stages are allowed */
-  uint64_t *all;     /* every cluster */
+  int64_t *least_send, *least_recv;                  /* [n_nets] over types that pay */
+  uint64_t *all;                                     /* every cluster */
   uint64_t *left, *fresh_in, *fresh_out, *free_bits; /* scratch */
   PSPLIT_VEC(psplit_i_question) tree;
 } psplit_i_cells;
@@ -67,13 +83,17 @@ PSPLIT_MUST_USE psplit_code psplit_i_cells_whole(psplit_i_cells *cells, int whic
 PSPLIT_MUST_USE psplit_code psplit_i_cells_divide(psplit_i_cells *cells, const psplit_i_cell *cell,
                                                   psplit_i_cell out[2], uint32_t *out_n);
 
+/* Finds the paths of a described cell, at most as much as `enough`. Without them what crosses is
+ * counted only where that is certain. Errors: NOMEM. One maximum flow each way. */
+PSPLIT_MUST_USE psplit_code psplit_i_cell_paths_find(psplit_i_cells *cells, psplit_i_cell *cell,
+                                                     int64_t enough, psplit_i_budget *budget);
+
 /* What a stage on a device of `type` takes at least that reaches from a downset of `from` to one of
- * `to`; INF: there is none. A tensor is sent once. */
+ * `to`, a tensor sent once, and `more` time for sending; INF: there is none. *out_comm is the part
+ * of it that adds to the time of any stage between the two; 0 with overlap. */
 int64_t psplit_i_cells_load(const psplit_i_cells *cells, const psplit_i_cell *from,
-                            const psplit_i_cell *to, uint32_t type);
-/* The same with `more` time for sending. */
-int64_t psplit_i_cells_load_with(const psplit_i_cells *cells, const psplit_i_cell *from,
-                                 const psplit_i_cell *to, uint32_t type, int64_t more);
+                            const psplit_i_cell *to, uint32_t type, int64_t more,
+                            int64_t *out_comm);
 
 static inline bool psplit_i_bit(const uint64_t *bits, uint32_t i) {
   return bits[i / 64] >> (i % 64) & 1;

@@ -153,42 +153,52 @@ out:
 
 /* --- minimum cuts --- */
 
-/* A net of the problem that is, or is part of, net e of the instance. */
-static uint32_t problem_net(const reduced *r, const psplit_problem *p, uint32_t e, uint32_t *mark,
-                            uint32_t stamp) {
+/* Whether net k of the problem is, or is part of, net e of the instance. */
+static bool is_part(const reduced *r, const psplit_problem *p, uint32_t k, uint32_t e) {
   const psplit_i_instance *instance = &r->instance;
-  const uint32_t first = instance->net_off[e], end = instance->net_off[e + 1];
-  for (uint32_t k = first; k < end; k++) mark[instance->net_pin[k]] = stamp;
-  for (uint32_t k = 0; k < p->n_nets; k++) {
-    if (instance->cluster_of_node[p->net_producer[k]] != instance->net_pin[first]) continue;
-    uint32_t n = 0;
-    bool inside = true;
-    for (uint32_t l = p->net_off[k]; l < p->net_off[k + 1] && inside; l++) {
-      const uint32_t i = instance->cluster_of_node[p->net_consumer[l]];
-      if (i == instance->net_pin[first]) continue;
-      if (mark[i] == stamp)
-        n++, mark[i] = stamp + 1;
-      else
-        inside = mark[i] == stamp + 1;
-    }
-    for (uint32_t l = first; l < end; l++) mark[instance->net_pin[l]] = stamp;
-    if (inside && n == end - first - 1) return k;
+  const uint32_t *pins = instance->net_pin + instance->net_off[e];
+  const uint32_t n_pins = instance->net_off[e + 1] - instance->net_off[e];
+  if (instance->cluster_of_node[p->net_producer[k]] != pins[0]) return false;
+  bool backward = p->node_flags && (p->node_flags[p->net_producer[k]] & PSPLIT_NODE_BACKWARD);
+  for (uint32_t at = 1; at < n_pins; at++) {
+    uint32_t l = p->net_off[k];
+    while (l < p->net_off[k + 1] && instance->cluster_of_node[p->net_consumer[l]] != pins[at]) l++;
+    if (l == p->net_off[k + 1]) return false;
   }
-  return PSPLIT_NONE;
+  for (uint32_t l = p->net_off[k]; l < p->net_off[k + 1]; l++) {
+    const uint32_t i = instance->cluster_of_node[p->net_consumer[l]];
+    uint32_t at = 0;
+    while (at < n_pins && pins[at] != i) at++;
+    if (at == n_pins) return false;
+    if (at > 0 && p->node_flags && (p->node_flags[p->net_consumer[l]] & PSPLIT_NODE_BACKWARD))
+      backward = true;
+  }
+  return backward != instance->net_forward[e];
+}
+
+/* The first such net; names[n_nets] remembers them, NONE: not yet. */
+static uint32_t problem_net(const reduced *r, const psplit_problem *p, uint32_t e,
+                            uint32_t *names) {
+  for (uint32_t k = 0; names[e] == PSPLIT_NONE && k < p->n_nets; k++)
+    if (is_part(r, p, k, e)) names[e] = k;
+  return names[e];
+}
+
+static uint32_t *new_names(builder *b, const reduced *r) {
+  uint32_t *names = psplit_i_arena_array(&b->arena, r->instance.n_nets, sizeof *names);
+  if (names) memset(names, 0xff, r->instance.n_nets * sizeof *names);
+  return names;
 }
 
 static psplit_code write_flows(builder *b, const reduced *r, const psplit_i_node_proof *proof,
                                psplit_i_text *out) {
-  uint32_t *mark = PSPLIT_NEW(&b->arena, uint32_t, r->instance.n);
-  uint32_t net = PSPLIT_NONE, of = PSPLIT_NONE, stamp = 1;
-  if (!mark) return PSPLIT_NOMEM;
+  uint32_t *names = new_names(b, r);
+  if (!names) return PSPLIT_NOMEM;
   for (size_t k = 0; k < proof->flows.n; k++) {
     const psplit_i_net_flow *f = &proof->flows.items[k];
-    if (f->net != of) net = problem_net(r, &b->merged, f->net, mark, stamp), stamp += 2;
-    of = f->net;
-    if (net == PSPLIT_NONE) return PSPLIT_INTERNAL;
     psplit_i_text_addf(out, "%s %" PRIu32 " %" PRIu32 " %" PRId64 "\n",
-                       f->receiving ? "receive" : "send", net, node_of(r, f->consumer), f->amount);
+                       f->receiving ? "receive" : "send", problem_net(r, &b->merged, f->net, names),
+                       node_of(r, f->consumer), f->amount);
   }
   return PSPLIT_OK;
 }
@@ -214,13 +224,28 @@ out:
 
 /* --- cases --- */
 
-static void write_tree(const reduced *r, const psplit_i_cells *cells, uint32_t *stack,
-                       psplit_i_text *out) {
+static void write_paths(const reduced *r, const psplit_problem *p, const psplit_i_question *cell,
+                        uint32_t *names, psplit_i_text *out) {
+  for (int sends = 0; sends < 2; sends++)
+    for (uint32_t k = 0; k < cell->n_paths[sends]; k++) {
+      const psplit_i_path *path = &cell->paths[sends][k];
+      psplit_i_text_addf(out, "%s %" PRId64, sends ? "send" : "receive", path->amount);
+      for (uint32_t s = 0; s < path->n_steps; s++)
+        psplit_i_text_addf(out, " %" PRIu32 " %" PRIu32,
+                           problem_net(r, p, path->steps[2 * s], names),
+                           node_of(r, path->steps[2 * s + 1]));
+      psplit_i_text_puts(out, "\n");
+    }
+}
+
+static void write_tree(const reduced *r, const psplit_problem *p, const psplit_i_cells *cells,
+                       uint32_t *stack, uint32_t *names, psplit_i_text *out) {
   uint32_t size = 0;
   for (uint32_t at = 0;;) {
     const psplit_i_question *q = at == PSPLIT_NONE ? NULL : &cells->tree.items[at];
     if (!q || q->kind == PSPLIT_I_ASK_NOTHING) {
       psplit_i_text_puts(out, "cell\n");
+      if (q) write_paths(r, p, q, names, out);
       if (size == 0) return;
       at = stack[--size];
       continue;
@@ -250,12 +275,13 @@ static psplit_code prove_by_cells(builder *b, const reduced *r, int64_t target,
   if (code != PSPLIT_OK) goto out;
   PSPLIT_TRY(psplit_i_case_proof(&cells, &request, out_proved, out_split));
   if (*out_proved) {
+    uint32_t *names = new_names(b, r);
     stack = malloc((cells.tree.n + 1) * sizeof *stack);
-    PSPLIT_TRY(stack ? PSPLIT_OK : PSPLIT_NOMEM);
+    PSPLIT_TRY(stack && names ? PSPLIT_OK : PSPLIT_NOMEM);
     write_merges(r, &text);
     psplit_i_text_addf(&text, "proof cases\nempty-stages %d\nreceivers %d\n", !no_empty_stages,
                        count_receivers);
-    write_tree(r, &cells, stack, &text);
+    write_tree(r, &b->merged, &cells, stack, names, &text);
     take_proof(b, target, &text);
   }
 out:
@@ -286,8 +312,8 @@ out:
 static psplit_code prove(builder *b, int64_t target, bool *out_proved) {
   bool split = false;
   psplit_code code = PSPLIT_OK;
-  *out_proved = false;
-  if (target <= b->bound || b->problem->n_nodes > MAX_NODES) return PSPLIT_OK;
+  *out_proved = target <= b->bound;
+  if (*out_proved || b->problem->n_nodes > MAX_NODES) return PSPLIT_OK;
   if (!is_plain(b)) {
     reduced r;
     code = reduced_init(b, &r, -1, false);
@@ -301,21 +327,24 @@ static psplit_code prove(builder *b, int64_t target, bool *out_proved) {
   return code;
 }
 
-/* The largest bound that can be proved, up to `target`: first that, then less and less. */
+/* The largest bound that can be proved, up to `target`: that one first, with a third of the budget,
+ * then smaller ones, which leave fewer splits to rule out. */
 static psplit_code prove_most(builder *b, int64_t target) {
+  static const struct {
+    int64_t sixteenths; /* of the way down to what totals prove */
+    uint32_t share;     /* one part of what is left of the budget */
+  } kAims[] = {{0, 3}, {1, 4}, {4, 3}, {8, 2}, {12, 1}};
   bool proved = false;
   psplit_code code = prove_totals(b);
   const int64_t least = b->bound;
-  if (code != PSPLIT_OK || least >= target) return code;
   psplit_i_budget *const whole = b->budget;
-  for (int64_t parts = 64; parts >= 1 && code == PSPLIT_OK && !proved; parts /= 4) {
-    psplit_i_budget share = psplit_i_budget_share(whole, 2);
-    const int64_t less = parts == 64 ? 0 : (target - least) / (4 * parts);
+  for (size_t k = 0; k < sizeof kAims / sizeof *kAims && code == PSPLIT_OK && !proved; k++) {
+    psplit_i_budget share = psplit_i_budget_share(whole, kAims[k].share);
     b->budget = &share;
-    code = prove(b, target - less, &proved);
+    code = prove(b, target - (target - least) / 16 * kAims[k].sixteenths, &proved);
+    b->budget = whole;
     psplit_i_spend(whole, share.spent);
   }
-  b->budget = whole;
   return code;
 }
 
