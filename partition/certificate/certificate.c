@@ -105,11 +105,13 @@ static void write_merges(const reduced *r, psplit_i_text *out) {
   }
 }
 
-static void take_proof(builder *b, int64_t bound, psplit_i_text *text) {
+static psplit_code take_proof(builder *b, int64_t bound, psplit_i_text *text) {
+  if (text->failed) return PSPLIT_NOMEM;
   psplit_i_text_fini(&b->proof);
   b->proof = *text;
   b->bound = bound;
   *text = (psplit_i_text){0};
+  return PSPLIT_OK;
 }
 
 /* --- totals --- */
@@ -144,8 +146,9 @@ static psplit_code prove_totals(builder *b) {
       low = middle;
   }
   psplit_i_text_puts(&text, "proof totals\n");
-  take_proof(b, high, &text);
+  PSPLIT_TRY(take_proof(b, high, &text));
 out:
+  psplit_i_text_fini(&text);
   psplit_i_cells_fini(&scales);
   reduced_fini(&r);
   return code;
@@ -214,7 +217,7 @@ static psplit_code prove_by_cut(builder *b, const reduced *r, int64_t target, bo
     write_merges(r, &text);
     psplit_i_text_addf(&text, "proof cut\nnode %" PRIu32 "\n", node_of(r, proof.cluster));
     PSPLIT_TRY(write_flows(b, r, &proof, &text));
-    take_proof(b, target, &text);
+    PSPLIT_TRY(take_proof(b, target, &text));
   }
 out:
   psplit_i_text_fini(&text);
@@ -282,7 +285,7 @@ static psplit_code prove_by_cells(builder *b, const reduced *r, int64_t target,
     psplit_i_text_addf(&text, "proof cases\nempty-stages %d\nreceivers %d\n", !no_empty_stages,
                        count_receivers);
     write_tree(r, &b->merged, &cells, stack, names, &text);
-    take_proof(b, target, &text);
+    PSPLIT_TRY(take_proof(b, target, &text));
   }
 out:
   free(stack);

@@ -73,7 +73,19 @@ typedef struct way {
   const char *name, *pipeline;
   psplit_objective objective;
   bool hosts; /* three devices, the middle one on another host */
+  bool certify;
 } way;
+
+static psplit_code add_certificate(const psplit_planner *planner, psplit_diag *diag, outcome *out) {
+  psplit_certified made;
+  const psplit_code code = psplit_planner_certificate(planner, diag, &made);
+  if (code != PSPLIT_OK) return code;
+  const size_t n = strlen(out->text);
+  assert_true(n + made.n_certificate < sizeof out->text);
+  memcpy(out->text + n, made.certificate, made.n_certificate + 1);
+  psplit_certified_fini(&made);
+  return PSPLIT_OK;
+}
 
 static psplit_code make_plan(const psplit_model *model, const way *w, const psplit_devices *hosts,
                              outcome *out) {
@@ -85,10 +97,12 @@ static psplit_code make_plan(const psplit_model *model, const way *w, const pspl
   options.devices = w->hosts ? hosts : NULL;
   options.n_threads = 1;
   options.objective = w->objective;
+  options.certify = w->certify;
   options.time_limit_s = 0.02; /* of work: the plan is the same each time */
   psplit_code code = psplit_planner_create(model, &options, &diag, &planner);
   if (code == PSPLIT_OK) code = psplit_planner_run(planner, w->pipeline, &diag);
   if (code == PSPLIT_OK) describe(psplit_planner_plan(planner), out);
+  if (code == PSPLIT_OK && w->certify) code = add_certificate(planner, &diag, out);
   psplit_planner_destroy(planner);
   return code;
 }
@@ -100,6 +114,7 @@ static void fail_each(const psplit_model *model, const char *title) {
     {"latency", NULL, PSPLIT_LATENCY, false},
     {"hosts", NULL, PSPLIT_THROUGHPUT, true},
     {"hosts, latency", NULL, PSPLIT_LATENCY, true},
+    {"certified", NULL, PSPLIT_THROUGHPUT, false, true},
     {"coarse", "infer-shapes,cost,mark,attach,fuse,coarsen:max_nodes=6,partition,replicate",
      PSPLIT_THROUGHPUT, false},
   };
