@@ -2,22 +2,7 @@
 
 #include <stdlib.h>
 
-typedef psplit_i_json_item item;
-
-/* The strings and arrays of a manifest are in the reader's arena. */
-#define NEW(object, type, n) PSPLIT_I_JSON_NEW((object)->reader, type, (n))
-
-static size_t length(const item *array) { return psplit_i_json_length(array, 0, PSPLIT_NONE - 1); }
-
-static bool failed(const item *at) { return at->reader->code != PSPLIT_OK; }
-
-static void need_text(const item *object, const char *key, const char **out) {
-  psplit_i_json_text(psplit_i_json_need(object, key), out);
-}
-
-static void need_index(const item *object, const char *key, uint32_t limit, uint32_t *out) {
-  psplit_i_json_u32(psplit_i_json_need(object, key), 0, limit - 1, out);
-}
+#include "rows.h"
 
 /* A time of the plan; -1 where it is not known. */
 static int64_t read_ns(const item *object, const char *key) {
@@ -72,19 +57,13 @@ static void read_rows(item first, item second, bool outputs, uint32_t n_stages,
   *out_n = (uint32_t)n;
 }
 
-static void read_file_name(const item *object, const char **out) {
-  const item file = psplit_i_json_need(object, "file");
-  psplit_i_json_name(file, out);
-  if (*out && (strchr(*out, '/') || **out == '.')) psplit_i_json_must_be(&file, "a plain name");
-}
-
 static void read_stage(item stage, uint32_t n_stages, psplit_i_manifest_stage *out) {
   const item none = {.reader = stage.reader};
   int64_t index = (int64_t)stage.index;
   psplit_i_json_i64(psplit_i_json_need(&stage, "index"), index, index, &index);
   need_index(&stage, "nodes", UINT32_MAX, &out->n_nodes);
   need_index(&stage, "duplicated_nodes", UINT32_MAX, &out->n_duplicated);
-  read_file_name(&stage, &out->file);
+  psplit_i_read_file_name(&stage, &out->file);
   need_text(&stage, "device", &out->device);
   out->compute_ns = read_ns(&stage, "compute_ns");
   out->recv_ns = read_ns(&stage, "recv_ns");
@@ -94,28 +73,6 @@ static void read_stage(item stage, uint32_t n_stages, psplit_i_manifest_stage *o
             false, n_stages, &out->inputs, &out->n_inputs);
   read_rows(psplit_i_json_need(&stage, "outputs"), none, true, n_stages, &out->outputs,
             &out->n_outputs);
-}
-
-/* A size, a symbol, or null for each dimension; null for an unknown rank. */
-static void read_shape(item shape, psplit_i_shape *out) {
-  enum { MOST_DIMS = 4096 };
-  const size_t rank = psplit_i_json_length(&shape, 0, MOST_DIMS);
-  *out = (psplit_i_shape){.rank = -1};
-  if (!psplit_i_json_given(shape)) return;
-  psplit_i_manifest_dim *dims = NEW(&shape, psplit_i_manifest_dim, rank);
-  for (size_t a = 0; a < rank && !failed(&shape); a++) {
-    const item dim = psplit_i_json_unless_null(psplit_i_json_element(&shape, a));
-    dims[a].value = -1;
-    if (psplit_i_json_is_string(dim))
-      psplit_i_json_text(dim, &dims[a].param);
-    else
-      psplit_i_json_i64(dim, 0, INT64_MAX, &dims[a].value);
-  }
-  *out = (psplit_i_shape){(int32_t)rank, dims};
-}
-
-static item need_or_null(const item *object, const char *key) {
-  return psplit_i_json_unless_null(psplit_i_json_need(object, key));
 }
 
 /* Values of `first` and then of `second`, and their names. */
@@ -129,50 +86,12 @@ static void read_values(item first, item second, const psplit_i_manifest_value *
       i < n_first ? psplit_i_json_element(&first, i) : psplit_i_json_element(&second, i - n_first);
     need_text(&row, "name", &values[i].name);
     psplit_i_json_text(need_or_null(&row, "dtype"), &values[i].dtype);
-    read_shape(need_or_null(&row, "shape"), &values[i].shape);
+    psplit_i_read_shape(need_or_null(&row, "shape"), &values[i].shape);
     names[i] = values[i].name;
   }
   *out = values;
   *out_names = names;
   *out_n = (uint32_t)n;
-}
-
-static void read_transfers(item list, psplit_i_manifest *m) {
-  const size_t n = length(&list);
-  psplit_i_manifest_transfer *transfers = NEW(&list, psplit_i_manifest_transfer, n);
-  for (size_t i = 0; i < n && !failed(&list); i++) {
-    psplit_i_manifest_transfer *transfer = &transfers[i];
-    const item row = psplit_i_json_element(&list, i), bytes = need_or_null(&row, "bytes");
-    need_text(&row, "tensor", &transfer->tensor);
-    need_text(&row, "dtype", &transfer->dtype);
-    psplit_i_json_u64(psplit_i_json_need(&row, "tag"), &transfer->tag);
-    need_index(&row, "from", m->n_stages, &transfer->from);
-    need_index(&row, "to", m->n_stages, &transfer->to);
-    read_shape(need_or_null(&row, "shape"), &transfer->shape);
-    transfer->bytes_known = psplit_i_json_given(bytes);
-    psplit_i_json_u64(bytes, &transfer->bytes);
-  }
-  m->transfers = transfers;
-  m->n_transfers = (uint32_t)n;
-}
-
-static void read_duplicates(item list, psplit_i_manifest *m) {
-  const size_t n = length(&list);
-  psplit_i_duplicate *duplicates = NEW(&list, psplit_i_duplicate, n);
-  for (size_t i = 0; i < n && !failed(&list); i++) {
-    psplit_i_duplicate *duplicate = &duplicates[i];
-    const item row = psplit_i_json_element(&list, i), also = psplit_i_json_need(&row, "also");
-    const size_t n_also = length(&also);
-    uint32_t *stages = NEW(&list, uint32_t, n_also);
-    need_index(&row, "index", UINT32_MAX, &duplicate->node);
-    need_index(&row, "stage", m->n_stages, &duplicate->stage);
-    for (size_t k = 0; k < n_also && !failed(&list); k++)
-      psplit_i_json_u32(psplit_i_json_element(&also, k), 0, m->n_stages - 1, &stages[k]);
-    duplicate->also = stages;
-    duplicate->n_also = (uint32_t)n_also;
-  }
-  m->duplicates = duplicates;
-  m->n_duplicates = (uint32_t)n;
 }
 
 static void read_inlined(item list, psplit_i_manifest *m) {
@@ -190,24 +109,6 @@ static void read_inlined(item list, psplit_i_manifest *m) {
   }
   m->inlined = rows;
   m->n_inlined = (uint32_t)n;
-}
-
-/* Of "training" the names of files: what replaces a split has to know them. */
-static void read_training(item training, psplit_i_manifest *m) {
-  static const char *const parts[] = {"first_weights", "again", "backward", "update"};
-  enum { N_PARTS = sizeof parts / sizeof *parts };
-  if (!psplit_i_json_given(training)) return;
-  const item stages = psplit_i_json_need(&training, "stages");
-  const size_t n = length(&stages);
-  const char **files = NEW(&training, const char *, n *N_PARTS);
-  for (size_t s = 0; s < n && !failed(&training); s++) {
-    const item stage = psplit_i_json_element(&stages, s);
-    for (size_t p = 0; p < N_PARTS; p++) {
-      const item part = psplit_i_json_unless_null(psplit_i_json_find(&stage, parts[p]));
-      if (psplit_i_json_given(part)) read_file_name(&part, &files[m->n_training_files++]);
-    }
-  }
-  m->training_files = files;
 }
 
 static void read_root(const item *root, psplit_i_manifest *m) {
@@ -228,12 +129,14 @@ static void read_root(const item *root, psplit_i_manifest *m) {
   for (uint32_t s = 0; s < m->n_stages && !failed(root); s++)
     read_stage(psplit_i_json_element(&stages, s), m->n_stages, &list[s]);
   m->stages = list;
-  read_transfers(psplit_i_json_need(root, "transfers"), m);
-  read_duplicates(psplit_i_json_find(root, "duplicates"), m);
+  psplit_i_read_transfers(psplit_i_json_need(root, "transfers"), m->n_stages, true, &m->transfers,
+                          &m->n_transfers);
+  psplit_i_read_duplicates(psplit_i_json_find(root, "duplicates"), m->n_stages, &m->duplicates,
+                           &m->n_duplicates);
   need_text(&plan, "cost_source", &m->cost_source);
   m->bottleneck_ns = read_ns(&plan, "bottleneck_ns");
   m->total_compute_ns = read_ns(&plan, "total_compute_ns");
-  read_training(psplit_i_json_find(root, "training"), m);
+  psplit_i_read_training(psplit_i_json_find(root, "training"), m);
 }
 
 static void check_format(const item *root) {

@@ -65,6 +65,98 @@ typedef struct psplit_i_inlined_row {
   bool then_branch, assumed;
 } psplit_i_inlined_row;
 
+/* --- the object "training" --- */
+
+typedef enum psplit_i_part_source {
+  PSPLIT_I_PART_STAGE, /* another stage's backward pass */
+  PSPLIT_I_PART_MODEL,
+  PSPLIT_I_PART_WEIGHTS,
+  PSPLIT_I_PART_STASH,
+  PSPLIT_I_PART_AGAIN,
+  PSPLIT_I_PART_LOSS,
+  PSPLIT_I_PART_BEFORE
+} psplit_i_part_source;
+
+typedef struct psplit_i_part_input {
+  const char *name;
+  psplit_i_part_source source;
+  uint32_t from; /* STAGE */
+} psplit_i_part_input;
+
+/* Where an output goes besides other stages' backward passes. */
+typedef enum psplit_i_part_goal {
+  PSPLIT_I_PART_NOWHERE,
+  PSPLIT_I_PART_CALLER, /* who asked for it, as for an output of the model */
+  PSPLIT_I_PART_UPDATE,
+  PSPLIT_I_PART_BACKWARD
+} psplit_i_part_goal;
+
+typedef struct psplit_i_part_output {
+  const char *name;
+  const uint32_t *to; /* stages */
+  uint32_t n_to;
+  psplit_i_part_goal goal;
+} psplit_i_part_output;
+
+/* A file of a stage besides the stage's own; `file` NULL: there is none. */
+typedef struct psplit_i_part {
+  const char *file;
+  uint32_t n_nodes, n_inputs, n_outputs;
+  const psplit_i_part_input *inputs;
+  const psplit_i_part_output *outputs;
+} psplit_i_part;
+
+typedef struct psplit_i_stash_row {
+  const char *name, *tensor;
+} psplit_i_stash_row;
+
+/* A tensor that an update keeps from step to step. */
+typedef struct psplit_i_kept_row {
+  const char *name, *new_name, *weight;
+  bool is_state;
+} psplit_i_kept_row;
+
+typedef struct psplit_i_update_part {
+  const char *file;              /* NULL: there is none */
+  const char *lr, *scale, *step; /* step: NULL where it does not count */
+  const psplit_i_kept_row *kept;
+  uint32_t n_kept;
+} psplit_i_update_part;
+
+typedef struct psplit_i_training_parts {
+  const char *const *weights; /* that the stage's file takes besides its inputs */
+  uint32_t n_weights;
+  const psplit_i_stash_row *stash;
+  uint32_t n_stash;
+  const char *first_weights; /* a file, or NULL */
+  psplit_i_part again, backward;
+  psplit_i_update_part update;
+} psplit_i_training_parts;
+
+typedef struct psplit_i_trained_weight {
+  const char *name, *gradient, *before; /* NULL: none */
+  uint32_t owner;                       /* PSPLIT_NONE: none */
+  const uint32_t *stages;               /* that take it */
+  uint32_t n_stages;
+} psplit_i_trained_weight;
+
+typedef struct psplit_i_training_table {
+  const char *loss, *loss_output; /* one of them; the other is NULL */
+  const char *loss_tensor, *loss_gradient;
+  uint32_t loss_stage;
+  uint32_t batch_norm;   /* psplit_batch_norm */
+  bool plain_weights;    /* weights are inputs without default */
+  const char *optimizer; /* or NULL */
+  uint32_t n_weights, n_input_gradients;
+  const psplit_i_trained_weight *weights;
+  const char *const *input_gradients;    /* inputs, and ... */
+  const char *const *gradient_names;     /* ... their gradients; NULL: none */
+  const psplit_i_training_parts *stages; /* as many as the manifest's */
+  uint32_t n_transfers, n_duplicates;
+  const psplit_i_manifest_transfer *transfers; /* of the backward pass; bytes are not told */
+  const psplit_i_duplicate *duplicates;
+} psplit_i_training_table;
+
 typedef struct psplit_i_manifest {
   bool sendrecv;
   uint32_t n_inputs, n_outputs; /* of the model */
@@ -84,6 +176,7 @@ typedef struct psplit_i_manifest {
   const char *cost_source;
   const char *const *training_files; /* of the object "training": all that it names */
   uint32_t n_training_files;
+  const psplit_i_training_table *training; /* NULL: none */
 } psplit_i_manifest;
 
 /* Reads directory/pipeline.json, a regular file of at most `max_bytes` (0: as base/in_file.h has

@@ -220,8 +220,8 @@ static int parse(request *r, int argc, char **argv) {
     return cli_usage(&PROGRAM, "--certificate: the name is too long");
   if ((r->plan_only || !r->directory) && r->verify)
     return cli_usage(&PROGRAM, "--verify needs -o DIR");
-  if (r->training.enabled && (r->annotate || r->verify || r->tune.n_rounds))
-    return cli_usage(&PROGRAM, "--training does not go with --annotate, --verify or --autotune");
+  if (r->training.enabled && (r->annotate || r->tune.n_rounds))
+    return cli_usage(&PROGRAM, "--training does not go with --annotate or --autotune");
   if (r->tune.n_rounds && (r->plan_only || !r->directory))
     return cli_usage(&PROGRAM, "--autotune needs -o DIR");
 #if PSPLIT_HAS_RUNTIME

@@ -2,6 +2,7 @@
  * docs/manifest.schema.json its form. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "training.h"
 
@@ -77,6 +78,19 @@ static void write_loss(const psplit_i_layout *layout, psplit_i_json *json) {
   key_string(json, "tensor", psplit_gradient_loss(gradient));
   key_uint(json, "stage", producer == PSPLIT_NONE ? 0 : plan->node_stage[producer]);
   key_string(json, "gradient", psplit_gradient_loss_gradient(gradient));
+  close_row(json);
+}
+
+/* What the model was differentiated by, besides its weights. */
+static void write_options(const psplit_training *training, psplit_i_json *json) {
+  static const char *const norms[] = {[PSPLIT_BATCH_NORM_AS_IS] = "as-is",
+                                      [PSPLIT_BATCH_NORM_TRAIN] = "train",
+                                      [PSPLIT_BATCH_NORM_FROZEN] = "frozen"};
+  psplit_i_json_key(json, "options");
+  open_row(json);
+  key_string(json, "loss", training->loss);
+  key_string(json, "loss_output", training->loss_output);
+  key_string(json, "batch_norm", norms[training->batch_norm]);
   close_row(json);
 }
 
@@ -376,6 +390,40 @@ static void write_transfers(const psplit_i_layout *layout, psplit_i_json *json) 
   psplit_i_json_close(json, ']');
 }
 
+static int compare_copies(const void *a, const void *b) {
+  const psplit_plan_copy *x = a, *y = b;
+  return x->node != y->node ? (x->node < y->node ? -1 : 1)
+                            : (x->stage > y->stage) - (x->stage < y->stage);
+}
+
+/* Constants of the backward pass that stand in several stages, as the table of the forward one. */
+static void write_duplicates(const psplit_i_layout *layout, psplit_i_json *json) {
+  const psplit_plan *plan = &layout->plan;
+  const psplit_i_graph *graph = psplit_i_model_graph(layout->training->backward);
+  psplit_plan_copy *copies = malloc((plan->n_copies + (size_t)1) * sizeof *copies);
+  if (!copies) json->out->failed = true;
+  if (!copies || !plan->n_copies) goto out;
+  memcpy(copies, plan->copies, plan->n_copies * sizeof *copies);
+  qsort(copies, plan->n_copies, sizeof *copies, compare_copies);
+  open_list(json, "duplicates");
+  for (uint32_t c = 0; c < plan->n_copies;) {
+    const uint32_t n = copies[c].node;
+    open_row(json);
+    key_uint(json, "index", n);
+    key_string(json, "node", graph->nodes[n].name);
+    key_uint(json, "stage", layout->stage_of[plan->node_stage[n]]);
+    psplit_i_json_key(json, "also");
+    psplit_i_json_open(json, '[');
+    for (; c < plan->n_copies && copies[c].node == n; c++)
+      psplit_i_json_uint(json, layout->stage_of[copies[c].stage]);
+    psplit_i_json_close(json, ']');
+    close_row(json);
+  }
+  psplit_i_json_close(json, ']');
+out:
+  free(copies);
+}
+
 void psplit_i_training_json(const psplit_i_layout *layout, psplit_i_json *json) {
   static const char *const recomputes[] = {[PSPLIT_RECOMPUTE_AUTO] = "auto",
                                            [PSPLIT_RECOMPUTE_NONE] = "none",
@@ -384,6 +432,7 @@ void psplit_i_training_json(const psplit_i_layout *layout, psplit_i_json *json) 
   const psplit_training *training = layout->training;
   psplit_i_json_key(json, "training");
   psplit_i_json_open(json, '{');
+  write_options(training, json);
   write_loss(layout, json);
   key_string(json, "weight_form", training->weights == PSPLIT_WEIGHTS_INPUT ? "input" : "default");
   key_string(json, "optimizer", training->optimizer);
@@ -392,5 +441,6 @@ void psplit_i_training_json(const psplit_i_layout *layout, psplit_i_json *json) 
   write_input_gradients(layout, json);
   write_stages(layout, json);
   write_transfers(layout, json);
+  write_duplicates(layout, json);
   psplit_i_json_close(json, '}');
 }

@@ -81,6 +81,19 @@ out:
   return code;
 }
 
+/* What a proof differentiates the model by again. */
+static psplit_code keep_options(psplit_training *training, const psplit_training_options *options,
+                                psplit_diag *diag) {
+  psplit_i_arena *arena = &training->arena;
+  training->batch_norm = options->batch_norm;
+  if (options->loss)
+    training->loss = psplit_i_arena_strndup(arena, options->loss, strlen(options->loss));
+  else
+    training->loss_output =
+      psplit_i_arena_strndup(arena, options->loss_output, strlen(options->loss_output));
+  return training->loss || training->loss_output ? PSPLIT_OK : psplit_i_nomem(diag);
+}
+
 static psplit_code mark_trained(psplit_training *training, psplit_diag *diag) {
   const psplit_gradient *gradient = training->gradient;
   if (training->weights == PSPLIT_WEIGHTS_DEFAULT && psplit_i_model_ir_version(gradient->model) < 4)
@@ -107,6 +120,7 @@ psplit_code psplit_training_create(const psplit_model *model,
   psplit_i_arena_init(&training->times.arena, 0);
   summed.accumulate = true;
   PSPLIT_TRY(psplit_gradient_create(model, &summed, logger, diag, &training->gradient));
+  PSPLIT_TRY(keep_options(training, options, diag));
   PSPLIT_TRY(take_form(training, form, diag));
   PSPLIT_TRY(mark_trained(training, diag));
   PSPLIT_TRY(open_backward(training, diag));

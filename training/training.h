@@ -51,7 +51,9 @@ struct psplit_training {
   psplit_i_feeding *feeds;    /* [values of backward] of its inputs */
   uint32_t *output_trainable; /* [values of backward] of its outputs: the trainable */
   psplit_weight_form weights;
-  const char *optimizer;             /* or NULL */
+  const char *optimizer;          /* or NULL */
+  const char *loss, *loss_output; /* as the options give them, one of them NULL */
+  psplit_batch_norm batch_norm;
   psplit_recompute asked, recompute; /* recompute: not AUTO */
   psplit_i_times times;
   bool *trained; /* [values of the model] weights that are trained */

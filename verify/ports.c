@@ -153,7 +153,8 @@ static psplit_code check_given(psplit_i_proof *p, uint32_t position, const pspli
   if (equal)
     PSPLIT_TRY(
       psplit_i_compare(p, PSPLIT_I_GRAPH_INPUT, whole->input, position, input->name, &equal));
-  if (!equal || has_default(whole) != has_default(input))
+  const bool differs = has_default(whole) != has_default(input);
+  if (!equal || (differs && !psplit_i_is_trained(p, input->name)))
     return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": input \"%s\" is not the model's", p->at,
                             input->name);
 out:
@@ -208,6 +209,11 @@ psplit_code psplit_i_check_inputs(psplit_i_proof *p) {
     const psplit_i_value *input = &p->part->values[p->part->inputs[i]];
     const uint32_t r = find3(p, &p->rows, input->name, p->at, 0);
     const psplit_i_row *row = r == PSPLIT_NONE ? NULL : &stage->inputs[r];
+    if (!row && psplit_i_is_trained(p, input->name)) {
+      PSPLIT_TRY(psplit_i_check_weight_input(p, i));
+      n_unlisted++;
+      continue;
+    }
     /* Before IR version 4 an input with an initializer cannot be overridden and needs no row. */
     if (!row && !(has_default(input) && psplit_i_model_ir_version(p->model) < 4))
       return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": the manifest does not list input \"%s\"",
@@ -248,12 +254,16 @@ out:
 psplit_code psplit_i_check_outputs(psplit_i_proof *p) {
   psplit_code code = PSPLIT_OK;
   const psplit_i_manifest_stage *stage = &p->manifest.stages[p->at];
-  if (stage->n_outputs != p->part->n_outputs)
+  if (p->rim ? stage->n_outputs > p->part->n_outputs : stage->n_outputs != p->part->n_outputs)
     return PSPLIT_I_DIFFERS(
       p, "stage %" PRIu32 ": the manifest lists %" PRIu32 " outputs, the file has %" PRIu32, p->at,
       stage->n_outputs, p->part->n_outputs);
   for (uint32_t i = 0; i < p->part->n_outputs; i++) {
     const char *name = p->part->values[p->part->outputs[i]].name;
+    if (i >= stage->n_outputs) {
+      PSPLIT_TRY(psplit_i_check_stash_output(p, i));
+      continue;
+    }
     const psplit_i_row *row = &stage->outputs[i];
     if (strcmp(row->name, name) != 0)
       return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": output %" PRIu32 " is \"%s\", not \"%s\"",

@@ -6,7 +6,10 @@
  *   lookup.c     tables over the manifest, so that no check searches
  *   types.c      types and shapes that the manifest and the ports state
  *   ports.c      boundary nodes, inputs, outputs, transfers
- *   verify.c     the proof: nodes, weights, descriptions, coverage
+ *   rim.c        what stages that train take and give besides
+ *   proof.c      the proof: nodes, weights, descriptions, coverage
+ *   training.c   what belongs to training: backward passes, updates, what is computed again
+ *   verify.c     a directory, by its manifest
  *   payloads.c   weights, byte for byte, in parallel
  * Shares the readers (onnx/, manifest/) with the rest of the project; knows nothing of passes/ and
  * emit/, so that a mistake there cannot hide here. */
@@ -68,14 +71,25 @@ typedef struct psplit_i_port_type {
   uint64_t hash[2]; /* of the whole type */
 } psplit_i_port_type;
 
+/* What the files of stages that train have besides the stages. */
+typedef struct psplit_i_rim {
+  const psplit_i_training_table *table;
+  const uint8_t *trained;        /* [n_values] weights that are trained */
+  uint8_t *first_seen;           /* [n_values] whose first values a file of their own holds */
+  const psplit_i_intern *shapes; /* names of values' shapes ... */
+  const uint32_t *shape_of;      /* ... by id, the value */
+} psplit_i_rim;
+
 typedef struct psplit_i_proof {
   const psplit_model *model; /* whose stages they are to be */
   const psplit_i_graph *graph;
+  struct psplit_gradient *gradient; /* where it is proved to train: holds `model`; or NULL */
   psplit_model *inlined;   /* where the manifest inlines Ifs: the model with that done; or NULL */
   psplit_i_shapes *shapes; /* what can be known of the model's values; NULL without transfers */
   psplit_i_manifest manifest;
-  psplit_i_arena arena;   /* as long as the proof */
-  psplit_i_arena scratch; /* as long as a stage is looked at */
+  const psplit_i_rim *rim; /* of stages that train; else NULL */
+  psplit_i_arena arena;    /* as long as the proof */
+  psplit_i_arena scratch;  /* as long as a stage is looked at */
   const volatile int *cancel;
   psplit_diag *diag;
 
@@ -116,6 +130,36 @@ typedef struct psplit_i_proof {
   psplit_i_text a, b; /* canonical forms at hand */
   psplit_i_payloads payload_a, payload_b;
 } psplit_i_proof;
+
+void psplit_i_proof_init(psplit_i_proof *p, const psplit_model *model, psplit_diag *diag);
+void psplit_i_proof_fini(psplit_i_proof *p);
+/* That the stages which p->manifest names are p->model. Errors: as psplit_verify. */
+PSPLIT_MUST_USE psplit_code psplit_i_prove(psplit_i_proof *p, const char *directory,
+                                           const psplit_verify_options *options);
+
+/* Makes a file of `directory` the stage at hand. */
+PSPLIT_MUST_USE psplit_code psplit_i_open_part(psplit_i_proof *p, const char *directory,
+                                               const char *file,
+                                               const psplit_verify_options *options);
+void psplit_i_close_part(psplit_i_proof *p);
+
+/* Whether a node may give something else when it runs again. */
+bool psplit_i_may_vary(const psplit_i_node *node);
+
+/* --- stages that train; without a rim nothing is trained, and there are no rim nodes --- */
+
+bool psplit_i_is_trained(const psplit_i_proof *p, const char *name);
+/* A node that gives the shape of a value, for the backward pass. */
+bool psplit_i_is_rim_node(const psplit_i_proof *p, const psplit_i_node *node);
+/* A trained weight that the stage holds: an input too, and only where weights have defaults. */
+PSPLIT_MUST_USE psplit_code psplit_i_check_first_value(psplit_i_proof *p,
+                                                       const psplit_i_value *part);
+/* A trained weight as an input that the model does not list. */
+PSPLIT_MUST_USE psplit_code psplit_i_check_weight_input(psplit_i_proof *p, uint32_t position);
+/* Outputs that are there for the stash, behind the others. */
+PSPLIT_MUST_USE psplit_code psplit_i_check_stash_output(psplit_i_proof *p, uint32_t position);
+/* What the manifest keeps of the stage is there, and is what it is called. */
+PSPLIT_MUST_USE psplit_code psplit_i_check_stash(psplit_i_proof *p);
 
 #define PSPLIT_I_DIFFERS(p, ...) psplit_i_fail((p)->diag, PSPLIT_MISMATCH, __VA_ARGS__)
 

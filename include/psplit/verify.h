@@ -33,10 +33,11 @@ typedef struct psplit_verify_report {
 /* Puts the stages of `directory` back together by its pipeline.json, cancels boundary nodes and
  * declared duplicates, and compares with `model`: every node with all its bytes, every edge,
  * weights byte for byte, inputs, outputs, functions, metadata, unknown fields, the order of stages.
- * Where Ifs were inlined, that is with `model` with these replaced, which is proved as well. Needs
- * no runtime. Shares the reader with the splitter and nothing else. `options` and out_report may be
- * NULL. Errors: MISMATCH with the first difference by name; IO, MALFORMED, ... where a file cannot
- * be read; CANCELLED. O(nodes + bytes). */
+ * Where Ifs were inlined, that is with `model` with these replaced, which is proved as well. Stages
+ * that train are proved to train the model, by the rules of psplit/gradient.h (docs/training.md).
+ * Needs no runtime. Shares the reader, and those rules, with the splitter and nothing else.
+ * `options` and out_report may be NULL. Errors: MISMATCH with the first difference by name; IO,
+ * MALFORMED, ... where a file cannot be read; CANCELLED. O(nodes + bytes). */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_verify(const char *directory,
                                                      const psplit_model *model,
                                                      const psplit_verify_options *options,

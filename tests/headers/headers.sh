@@ -44,7 +44,9 @@ arrows partition base partition
 arrows passes base cost_table model devices partition plan passes plugin plugins snapshot
 arrows emit base model plan emit
 arrows view base snapshot view
-arrows verify base model verify
+arrows gradient base gradient model
+arrows training emit gradient passes training base model
+arrows verify base gradient model verify
 arrows runtime base cost_table run run_mpi run_service
 arrows tune profile
 echo "1..$n"

@@ -29,9 +29,10 @@ ALLOWED = {
     ("verify/inlined.c", "Identity"): INLINED,
     ("emit/boundary.c", "Identity"): PORT,
     ("verify/compare.c", "Identity"): PORT,
-    ("verify/verify.c", "Bernoulli"): PROOF,
-    ("verify/verify.c", "Dropout"): PROOF,
-    ("verify/verify.c", "Multinomial"): PROOF,
+    ("verify/proof.c", "Bernoulli"): PROOF,
+    ("verify/proof.c", "Dropout"): PROOF,
+    ("verify/proof.c", "Multinomial"): PROOF,
+    ("verify/rim.c", "Shape"): PROOF,
 }
 ROW = re.compile(r'^PSPLIT_(?:NO_)?RULE\("([^"]*)", "(\w+)"', re.M)
 # Not asked: what is no part of the library, and what writes graphs of operators by its own table.

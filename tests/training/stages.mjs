@@ -128,7 +128,7 @@ async function examine(name) {
   const data = Object.fromEntries(Object.entries(expected.inputs).map(([k, v]) => [k, read(blob, v)]));
   const batches = [data, Object.fromEntries(Object.entries(data).map(([k, v]) => [k, turned(v)]))];
   const input = Object.keys(expected.inputs).find((each) => expected.inputs[each].dtype === 'float32' && each !== 'target');
-  const options = ['--force', '--quiet', '--training', '--loss', expected.loss, '--trained-weights', 'input',
+  const options = ['--force', '--quiet', '--verify', '--training', '--loss', expected.loss, '--trained-weights', 'input',
     ...(input ? ['--gradient-of', input] : [])];
   const one = join(work, `${name}-1`);
   run(model, '-k', '1', '-o', one, ...options);

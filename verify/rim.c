@@ -1,0 +1,125 @@
+/* What the file of a stage that trains takes and gives besides what a stage does. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "verify.h"
+
+/* The value whose shape has this name, or PSPLIT_NONE. */
+static uint32_t shape_of(const psplit_i_proof *p, const char *name) {
+  const uint32_t id = p->rim ? psplit_i_intern_find(p->rim->shapes, name) : PSPLIT_NONE;
+  return id == PSPLIT_NONE ? PSPLIT_NONE : p->rim->shape_of[id];
+}
+
+bool psplit_i_is_trained(const psplit_i_proof *p, const char *name) {
+  const uint32_t value = p->rim ? psplit_i_graph_find_value(p->graph, name) : PSPLIT_NONE;
+  return value != PSPLIT_NONE && p->rim->trained[value];
+}
+
+bool psplit_i_is_rim_node(const psplit_i_proof *p, const psplit_i_node *node) {
+  if (!p->rim || !psplit_i_node_is(node, "Shape") || node->function != PSPLIT_NONE ||
+      node->n_inputs != 1 || node->n_outputs != 1 || node->inputs[0] == PSPLIT_NONE ||
+      node->outputs[0] == PSPLIT_NONE || node->proto->n_attribute)
+    return false;
+  const uint32_t value = shape_of(p, p->part->values[node->outputs[0]].name);
+  return value != PSPLIT_NONE &&
+         strcmp(p->graph->values[value].name, p->part->values[node->inputs[0]].name) == 0;
+}
+
+psplit_code psplit_i_check_first_value(psplit_i_proof *p, const psplit_i_value *part) {
+  if (part->input == PSPLIT_NONE || p->rim->table->plain_weights)
+    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": the trained weight \"%s\" is %s", p->at,
+                            part->name,
+                            part->input == PSPLIT_NONE ? "no input" : "an initializer as well");
+  return PSPLIT_OK;
+}
+
+/* The type of a port is that of the tensor that the model holds. */
+static bool is_type_of(const psplit_i_tensor *tensor, const Onnx__TypeProto *type) {
+  bool good = psplit_i_type_kind(type) == PSPLIT_TYPE_TENSOR &&
+              psplit_i_type_elem(type) == tensor->data_type &&
+              psplit_i_type_rank(type) == (int64_t)tensor->n_dims;
+  for (uint32_t a = 0; good && a < tensor->n_dims; a++)
+    good = psplit_i_type_dim(type, a).value == tensor->dims[a];
+  return good;
+}
+
+psplit_code psplit_i_check_weight_input(psplit_i_proof *p, uint32_t position) {
+  const psplit_i_training_parts *stage = &p->rim->table->stages[p->at];
+  const psplit_i_value *input = &p->part->values[p->part->inputs[position]];
+  const uint32_t value = psplit_i_graph_find_value(p->graph, input->name);
+  const psplit_i_tensor tensor =
+    psplit_i_graph_initializer(p->graph, p->graph->values[value].initializer);
+  bool listed = false;
+  for (uint32_t w = 0; w < stage->n_weights && !listed; w++)
+    listed = strcmp(stage->weights[w], input->name) == 0;
+  if (!listed)
+    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": the manifest does not list weight \"%s\"", p->at,
+                            input->name);
+  if ((input->initializer == PSPLIT_NONE) != p->rim->table->plain_weights)
+    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": weight \"%s\" has %s first value there", p->at,
+                            input->name, input->initializer == PSPLIT_NONE ? "no" : "a");
+  if (!is_type_of(&tensor, p->stage->proto->graph->input[position]->type))
+    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": weight \"%s\" has another type", p->at,
+                            input->name);
+  return PSPLIT_OK;
+}
+
+static const psplit_i_stash_row *find_row(const psplit_i_proof *p, const char *name) {
+  const psplit_i_training_parts *stage = &p->rim->table->stages[p->at];
+  for (uint32_t i = 0; i < stage->n_stash; i++)
+    if (strcmp(stage->stash[i].name, name) == 0) return &stage->stash[i];
+  return NULL;
+}
+
+psplit_code psplit_i_check_stash_output(psplit_i_proof *p, uint32_t position) {
+  const char *name = p->part->values[p->part->outputs[position]].name;
+  const psplit_i_stash_row *row = find_row(p, name);
+  if (!row || strcmp(row->tensor, name) != 0)
+    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": output \"%s\" goes nowhere, and is not kept",
+                            p->at, name);
+  return PSPLIT_OK;
+}
+
+/* Whether a row of the stage's inputs or outputs carries the tensor through the port. */
+static bool carries(const psplit_i_row *rows, uint32_t n, const psplit_i_stash_row *kept) {
+  for (uint32_t r = 0; r < n; r++)
+    if (strcmp(rows[r].name, kept->name) == 0 && strcmp(rows[r].tensor, kept->tensor) == 0)
+      return true;
+  return false;
+}
+
+static bool is_port(const psplit_i_proof *p, uint32_t value) {
+  return value != PSPLIT_NONE &&
+         (p->part->values[value].is_output || p->part->values[value].input != PSPLIT_NONE);
+}
+
+psplit_code psplit_i_check_stash(psplit_i_proof *p) {
+  const psplit_i_training_parts *stage = &p->rim->table->stages[p->at];
+  const psplit_i_manifest_stage *ports = &p->manifest.stages[p->at];
+  for (uint32_t w = 0; w < stage->n_weights; w++) {
+    const uint32_t value = psplit_i_graph_find_value(p->part, stage->weights[w]);
+    if (value == PSPLIT_NONE || p->part->values[value].input == PSPLIT_NONE ||
+        !psplit_i_is_trained(p, stage->weights[w]))
+      return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": weight \"%s\" is no input there", p->at,
+                              stage->weights[w]);
+  }
+  for (uint32_t i = 0; i < stage->n_stash; i++) {
+    const psplit_i_stash_row *row = &stage->stash[i];
+    const uint32_t port = psplit_i_graph_find_value(p->part, row->name);
+    bool good = is_port(p, port);
+    if (good && strcmp(row->name, row->tensor) != 0) {
+      good = carries(ports->inputs, ports->n_inputs, row) ||
+             carries(ports->outputs, ports->n_outputs, row);
+    } else if (good && shape_of(p, row->tensor) != PSPLIT_NONE) {
+      const uint32_t producer = p->part->values[port].producer;
+      good = producer != PSPLIT_NONE && psplit_i_is_rim_node(p, &p->part->nodes[producer]);
+    } else if (good) {
+      /* A name of the model stands for the model's value in every stage: see proof.c. */
+      good = psplit_i_graph_find_value(p->graph, row->tensor) != PSPLIT_NONE;
+    }
+    if (!good)
+      return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": \"%s\", which is to be kept, is not \"%s\"",
+                              p->at, row->tensor, row->name);
+  }
+  return PSPLIT_OK;
+}
