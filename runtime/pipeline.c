@@ -117,6 +117,11 @@ psplit_code psplit_i_pipe_read(const char *directory, uint64_t max_bytes, psplit
   psplit_code code;
   psplit_i_arena_init(&pipe.arena, 0);
   PSPLIT_TRY(psplit_i_manifest_read(directory, max_bytes, &pipe.arena, diag, &pipe.manifest));
+  if (pipe.manifest.training && pipe.manifest.training->plain_weights)
+    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                             "the stages of %s train: their weights are inputs without first "
+                             "values, which a trainer gives",
+                             directory));
   PSPLIT_TRY(find_model_outputs(&pipe, diag));
   PSPLIT_TRY(make_links(&pipe, diag));
 out:
