@@ -2,9 +2,11 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "answer.h"
+#include "batching.h"
 #include "failures.h"
 #include "queue.h"
 #include "request_inputs.h"
@@ -13,7 +15,10 @@ typedef struct request {
   struct request *next;
   uint64_t id;
   int64_t submitted_ns, taken_ns, deadline_ns;
-  psplit_i_tensor **inputs; /* [n_needed]; NULL once they are in the pipeline */
+  psplit_i_tensor **inputs; /* [n_needed]; NULL once they are in the pipeline, unless joined */
+  int64_t n_rows;           /* that it adds to a batch; -1: it is alone */
+  uint32_t n_joined;        /* of the first in a batch: how many it has */
+  struct request *mate;     /* the next of a batch that is done */
   psplit_respond respond;
   void *user;
   bool answered;                 /* by a cancellation, while it is under way */
@@ -35,6 +40,8 @@ struct psplit_i_requests {
   list waiting, under_way;
   list answered; /* for who waits; also those that are being answered now */
   uint64_t n_accepted, n_refused, n_good, n_failed;
+  psplit_i_batching batching;
+  uint32_t n_batches; /* of several requests, under way: these may have to run again */
 };
 
 void psplit_request_defaults(psplit_request *request, size_t struct_size) {
@@ -84,6 +91,15 @@ psplit_code psplit_i_requests_create(const psplit_i_requests_options *options, p
   pthread_condattr_t clock;
   if (!rs) return psplit_i_nomem(diag);
   rs->options = *options;
+  if (options->max_batch > 1) {
+    const char *dim = options->batch_dim ? options->batch_dim : "batch";
+    const psplit_code code =
+      psplit_i_batching_init(options->ort, &options->pipe->manifest, dim, diag, &rs->batching);
+    if (code != PSPLIT_OK) {
+      free(rs);
+      return code;
+    }
+  }
   pthread_condattr_init(&clock);
   pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
   pthread_mutex_init(&rs->mutex, NULL);
@@ -96,6 +112,7 @@ psplit_code psplit_i_requests_create(const psplit_i_requests_options *options, p
 void psplit_i_requests_destroy(psplit_i_requests *rs) {
   if (!rs) return;
   while (rs->answered.first) free_request(rs, take(&rs->answered, &rs->answered.first));
+  psplit_i_batching_fini(&rs->batching);
   pthread_cond_destroy(&rs->changed);
   pthread_mutex_destroy(&rs->mutex);
   free(rs);
@@ -158,6 +175,7 @@ static psplit_code make(const psplit_i_requests *rs, const psplit_request *given
   r->respond = given->respond;
   r->user = given->user;
   PSPLIT_TRY(psplit_i_request_inputs_take(rs->options.ort, m, given, diag, r->inputs));
+  r->n_rows = rs->options.max_batch > 1 ? psplit_i_batching_rows(&rs->batching, r->inputs) : -1;
   *out = r;
   return code;
 out:
@@ -261,6 +279,7 @@ static bool answer_now(psplit_i_requests *rs, uint64_t id, const psplit_diag *wh
       away->answered = true;
       r = shadow;
       *r = *away;
+      r->inputs = NULL;
       if (!r->respond) append(&rs->answered, r);
       shadow = NULL;
     }
@@ -335,49 +354,164 @@ static request *take_late(psplit_i_requests *rs, psplit_diag *why) {
   return NULL;
 }
 
+/* With the mutex held: the first that waits goes into the pipeline, as the last of those there. */
+static request *take_off(psplit_i_requests *rs) {
+  request *r = take(&rs->waiting, &rs->waiting.first);
+  r->taken_ns = psplit_i_now_ns();
+  append(&rs->under_way, r);
+  pthread_cond_broadcast(&rs->changed);
+  return r;
+}
+
+/* With the mutex held, which it leaves while it waits: takes off those behind `first` that can be
+ * joined with it, as far as they come in time. */
+static void take_mates(psplit_i_requests *rs, request *first, const atomic_bool *stopped) {
+  const int64_t until_ns = first->submitted_ns + (int64_t)(1e9 * rs->options.batch_delay_s);
+  int64_t n_rows = first->n_rows;
+  const int64_t most = rs->options.max_batch;
+  first->n_joined = 1;
+  while (first->n_rows >= 0 && n_rows < most && !atomic_load(stopped)) {
+    request *r = rs->waiting.first;
+    if (!r) {
+      if (rs->closed || psplit_i_now_ns() >= until_ns) return;
+      wait_change(rs, until_ns);
+      continue;
+    }
+    if (r->n_rows < 0 || r->n_rows > most - n_rows ||
+        !psplit_i_batching_fits(&rs->batching, first->inputs, r->inputs))
+      return;
+    n_rows += r->n_rows;
+    first->n_joined++;
+    take_off(rs);
+  }
+}
+
+/* The inputs of those from `first` on, which are under way. */
+static void give_inputs(psplit_i_requests *rs, request *first, psplit_i_tensor **inputs,
+                        int64_t *out_deadline_ns, psplit_diag *failure) {
+  const uint32_t n_needed = rs->options.pipe->manifest.n_needed, n = first->n_joined;
+  *out_deadline_ns = first->deadline_ns;
+  if (n == 1) {
+    memcpy(inputs, first->inputs, n_needed * sizeof *inputs);
+    free(first->inputs);
+    first->inputs = NULL;
+    return;
+  }
+  psplit_i_tensor *const **all = calloc(n, sizeof *all);
+  psplit_code code = all ? PSPLIT_OK : psplit_i_nomem(failure);
+  request *r = first;
+  for (uint32_t i = 0; all && i < n; i++, r = r->next) {
+    all[i] = r->inputs;
+    /* Each has its own; the last one that matters is that of all. */
+    if (!r->deadline_ns || !*out_deadline_ns)
+      *out_deadline_ns = 0;
+    else if (r->deadline_ns > *out_deadline_ns)
+      *out_deadline_ns = r->deadline_ns;
+  }
+  if (code == PSPLIT_OK) code = psplit_i_batching_join(&rs->batching, all, n, failure, inputs);
+  for (uint32_t i = 0; code != PSPLIT_OK && i < n_needed; i++) {
+    psplit_i_tensor_release(inputs[i]);
+    inputs[i] = NULL;
+  }
+  free(all);
+}
+
 static bool next(void *user, const atomic_bool *stopped, psplit_i_tensor **inputs,
                  int64_t *out_deadline_ns, psplit_diag *failure) {
   static const int64_t LOOK_NS = 50000000;
   psplit_i_requests *rs = user;
-  (void)failure;
   for (;;) {
     psplit_diag why = {0};
     pthread_mutex_lock(&rs->mutex);
-    request *r = take_late(rs, &why);
-    const bool late = r;
-    if (!late && rs->waiting.first) {
-      r = take(&rs->waiting, &rs->waiting.first);
-      r->taken_ns = psplit_i_now_ns();
-      *out_deadline_ns = r->deadline_ns;
-      for (uint32_t i = 0; i < rs->options.pipe->manifest.n_needed; i++) inputs[i] = r->inputs[i];
-      free(r->inputs);
-      r->inputs = NULL;
-      append(&rs->under_way, r);
-    }
-    const bool over = !r && (rs->closed || atomic_load(stopped));
-    if (r)
+    request *late = take_late(rs, &why), *r = NULL;
+    if (late) {
       pthread_cond_broadcast(&rs->changed);
-    else if (!over)
-      wait_change(rs, psplit_i_now_ns() + LOOK_NS);
+    } else if (rs->waiting.first) {
+      r = take_off(rs);
+      take_mates(rs, r, stopped);
+      rs->n_batches += r->n_joined > 1;
+      give_inputs(rs, r, inputs, out_deadline_ns, failure);
+    }
+    const bool over = !r && ((rs->closed && !rs->n_batches) || atomic_load(stopped));
+    if (!late && !r && !over) wait_change(rs, psplit_i_now_ns() + LOOK_NS);
     pthread_mutex_unlock(&rs->mutex);
     if (late)
-      answer(rs, r, NULL, &why);
+      answer(rs, late, NULL, &why);
     else if (r || over)
       return r;
   }
 }
 
+/* With the mutex held: takes a batch out of the pipeline, linked by `mate`. */
+static request *take_batch(psplit_i_requests *rs) {
+  request *first = NULL, **end = &first;
+  for (uint32_t n = rs->under_way.first->n_joined; n; n--) {
+    request *r = take(&rs->under_way, &rs->under_way.first);
+    *end = r;
+    end = &r->mate;
+    *end = NULL;
+  }
+  return first;
+}
+
+/* With the mutex held: a batch that failed waits again, before all others, each by itself. */
+static void run_again(psplit_i_requests *rs, request *first) {
+  if (!first) return;
+  run_again(rs, first->mate); /* the last one first, so that they keep their order */
+  if (first->answered) {
+    free_request(rs, first);
+    return;
+  }
+  first->n_rows = -1;
+  if (!rs->waiting.first) rs->waiting.end = &first->next;
+  first->next = rs->waiting.first;
+  rs->waiting.first = first;
+  rs->waiting.n++;
+}
+
+/* Answers one of a batch with its rows, which begin at `row`. */
+static void answer_part(psplit_i_requests *rs, request *r, psplit_i_tensor *const *outputs,
+                        int64_t n_rows, int64_t row) {
+  const uint32_t n_outputs = rs->options.pipe->manifest.n_outputs;
+  psplit_diag why = {0};
+  psplit_i_tensor **own = calloc((size_t)n_outputs + 1, sizeof *own);
+  psplit_code code = own ? psplit_i_deadline_check(r->deadline_ns, &why) : psplit_i_nomem(&why);
+  if (code == PSPLIT_OK)
+    code = psplit_i_batching_split(&rs->batching, outputs, n_rows, row, r->n_rows, &why, own);
+  answer(rs, r, code == PSPLIT_OK ? own : NULL, &why);
+  for (uint32_t o = 0; own && o < n_outputs; o++) psplit_i_tensor_release(own[o]);
+  free(own);
+}
+
 static void done(void *user, psplit_i_tensor *const *outputs, const psplit_diag *failure) {
   psplit_i_requests *rs = user;
+  int64_t n_rows = 0, row = 0;
   pthread_mutex_lock(&rs->mutex);
-  const bool answered = rs->under_way.first->answered;
-  request *r = answered ? take(&rs->under_way, &rs->under_way.first)
-                        : take_to_answer(rs, &rs->under_way, &rs->under_way.first);
+  request *first = take_batch(rs);
+  const bool joined = first->mate;
+  if (joined) rs->n_batches--;
+  if (joined && failure->code != PSPLIT_OK) {
+    run_again(rs, first);
+    first = NULL;
+  }
+  for (request *r = first; r; r = r->mate) {
+    n_rows += r->n_rows;
+    if (!r->answered && !r->respond) append(&rs->answered, r);
+  }
+  pthread_cond_broadcast(&rs->changed);
   pthread_mutex_unlock(&rs->mutex);
-  if (answered)
-    free_request(rs, r);
-  else
-    answer(rs, r, failure->code == PSPLIT_OK ? outputs : NULL, failure);
+  while (first) {
+    request *r = first;
+    first = r->mate;
+    const int64_t n = r->n_rows;
+    if (r->answered)
+      free_request(rs, r);
+    else if (joined && failure->code == PSPLIT_OK)
+      answer_part(rs, r, outputs, n_rows, row);
+    else
+      answer(rs, r, failure->code == PSPLIT_OK ? outputs : NULL, failure);
+    row += n;
+  }
 }
 
 void psplit_i_requests_connect(psplit_i_requests *rs, psplit_i_source *source) {

@@ -14,10 +14,13 @@ typedef struct psplit_i_requests_options {
   const psplit_i_ort *ort;
   const psplit_i_pipe *pipe;
   uint32_t max_waiting;
-  double deadline_s; /* of requests that say none; 0: none */
+  double deadline_s;  /* of requests that say none; 0: none */
+  uint32_t max_batch; /* psplit_service_options; these three */
+  double batch_delay_s;
+  const char *batch_dim;
 } psplit_i_requests_options;
 
-/* Errors: NOMEM. */
+/* Errors: those of psplit_i_batching_init. */
 PSPLIT_MUST_USE psplit_code psplit_i_requests_create(const psplit_i_requests_options *options,
                                                      psplit_diag *diag, psplit_i_requests **out);
 void psplit_i_requests_destroy(psplit_i_requests *requests); /* all answered; NULL is fine */

@@ -17,7 +17,8 @@
  *                      transport: one stage per MPI rank (optional)
  *   timeline.c, report.c   what was measured, beside what was predicted
  *   options.c, feed_check.c, run.c   what psplit/run.h declares
- *   requests.c, request_inputs.c, answer.c, service.c   what psplit/run_service.h declares
+ *   requests.c, request_inputs.c, batching.c, answer.c, service.c
+ *                      what psplit/run_service.h declares
  *   compare.c          the whole model against the pipeline
  *   profile.c          the whole model under ONNX Runtime's profiler
  *

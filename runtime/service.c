@@ -64,10 +64,13 @@ static psplit_code make(psplit_service *s, const psplit_run_options *run,
   psplit_run_options_init(&s->run);
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_run_options, run, &s->run, diag));
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_service_options, own, &taken, diag));
+  if (!(taken.batch_delay_s >= 0))
+    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE, "requests wait for others 0 s or more"));
   if (!taken.max_waiting)
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE, "a service has room for one request at least"));
-  const psplit_i_requests_options options = {&s->ort->ort, pipe, taken.max_waiting,
-                                             s->run.deadline_s};
+  const psplit_i_requests_options options = {
+    &s->ort->ort,        pipe,           taken.max_waiting, s->run.deadline_s, taken.max_batch,
+    taken.batch_delay_s, taken.batch_dim};
   s->source.live = calloc(pipe->manifest.n_stages, sizeof *s->source.live);
   if (!s->source.live) PSPLIT_TRY(psplit_i_nomem(diag));
   PSPLIT_TRY(psplit_i_requests_create(&options, diag, &s->requests));

@@ -16,9 +16,16 @@ typedef struct psplit_service psplit_service;
 typedef struct psplit_service_options {
   size_t struct_size;   /* set by psplit_service_options_init() */
   uint32_t max_waiting; /* accepted requests that wait for the first stage; at least 1 */
+  /* Requests that wait are joined along the dimension `batch_dim`, which the model leaves open and
+   * all its outputs have, up to max_batch rows; the first of them waits at most so long for others.
+   * Only models that treat each row by itself give what they give one by one; where a joined run
+   * fails, its requests run again, each alone. 0 or 1: none are joined. */
+  uint32_t max_batch;
+  double batch_delay_s;
+  const char *batch_dim; /* NULL: "batch" */
 } psplit_service_options;
 
-/* At most 64 wait. */
+/* At most 64 wait, none are joined. */
 PSPLIT_API void psplit_service_options_defaults(psplit_service_options *options,
                                                 size_t struct_size);
 static inline void psplit_service_options_init(psplit_service_options *options) {

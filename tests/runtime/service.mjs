@@ -15,6 +15,8 @@ for (const model of ['fan_out', 'several_outputs']) {
     ['a slow stage', oddly('slow-run stage1 100'), 'slow'],
     ['stopped', oddly('slow-run stage1 100'), 'stopping'],
     ['a stage that fails', oddly('fail-run stage1 20'), 'failing'],
+    ['joined requests', env, 'batches', ...(launcher ? [] : ['no-batches'])],
+    ['joined requests that fail', oddly('fail-run stage1 16'), 'failing-batch'],
   ]) {
     const { status, stdout, stderr } = each.run([launcher ? 'mpi' : 'threads', dir, ...checks], { env: environment });
     tap.ok(status === 0 && /^1\.\.[1-9]/m.test(stdout) && !/^(not ok|Bail)/m.test(stdout), `${model}: ${what}`,
