@@ -390,6 +390,7 @@ static psplit_code index_outputs(psplit_i_proof *p) {
 static psplit_code begin(psplit_i_proof *p) {
   psplit_code code;
   const psplit_i_graph *graph = p->graph;
+  const psplit_i_known_sizes sizes = {.cancel = p->cancel};
   p->n_seen = PSPLIT_NEW(&p->arena, uint32_t, graph->n_nodes);
   p->seen_in = PSPLIT_NEW(&p->arena, uint32_t, graph->n_nodes);
   p->declared = PSPLIT_NEW(&p->arena, uint32_t, graph->n_nodes);
@@ -399,15 +400,13 @@ static psplit_code begin(psplit_i_proof *p) {
   p->sent = PSPLIT_NEW(&p->arena, uint8_t, p->manifest.n_transfers);
   p->received = PSPLIT_NEW(&p->arena, uint8_t, p->manifest.n_transfers);
   p->types = PSPLIT_NEW(&p->arena, psplit_i_port_type, p->manifest.n_transfers);
-  if (!p->n_seen || !p->seen_in || !p->declared || !p->initializer_seen || !p->output_seen ||
-      !p->function_tame || !p->sent || !p->received || !p->types)
-    PSPLIT_TRY(psplit_i_nomem(p->diag));
+  if (p->arena.failed) PSPLIT_TRY(psplit_i_nomem(p->diag));
   PSPLIT_TRY(psplit_i_field_spans_init(p->model, &p->arena, p->diag, &p->spans));
   PSPLIT_TRY(index_outputs(p));
   PSPLIT_TRY(index_annotations(p));
   PSPLIT_TRY(index_silent(p));
   if (p->manifest.n_transfers)
-    PSPLIT_TRY(psplit_i_shapes_create(graph, NULL, 0, NULL, p->diag, &p->shapes));
+    PSPLIT_TRY(psplit_i_shapes_create_seen(graph, &sizes, NULL, p->diag, &p->shapes));
   PSPLIT_TRY(psplit_i_tables_init(p));
   PSPLIT_TRY(psplit_i_check_manifest(p));
 out:

@@ -103,6 +103,7 @@ bool psplit_i_device_preset(const char *name, psplit_i_device_model *out) {
     out->memory_bytes = presets[i].memory_bytes;
     out->workspace_bytes = workspace_bytes(presets[i].family);
     out->overhead_ns = presets[i].overhead_ns;
+    out->keeps_copies = presets[i].family == CPU;
     for (int c = 0; c < PSPLIT_N_CLASSES; c++)
       out->efficiency[c] = efficiency(presets[i].family, (psplit_op_class)c);
     return true;

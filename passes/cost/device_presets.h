@@ -13,7 +13,10 @@ typedef struct psplit_i_device_model {
   uint64_t memory_bytes;                    /* UINT64_MAX: no limit */
   uint64_t workspace_bytes;                 /* of them, what the runtime keeps for itself */
   int64_t overhead_ns;                      /* per kernel started */
-  double efficiency[PSPLIT_N_CLASSES];      /* share of the peak that a class reaches, (0, 1] */
+  /* ONNX Runtime on a CPU: it holds weights in other layouts besides, and memory for activations in
+   * an arena; see psplit_i_stage_workspace. */
+  bool keeps_copies;
+  double efficiency[PSPLIT_N_CLASSES]; /* share of the peak that a class reaches, (0, 1] */
 } psplit_i_device_model;
 
 /* Fills *out from a preset; false if there is none of that name. */

@@ -46,7 +46,7 @@ bool psplit_i_devices_same(const psplit_devices *devices, uint32_t a, uint32_t b
          memcmp(x->efficiency, y->efficiency, sizeof x->efficiency) == 0 &&
          memcmp(&x->memory_bandwidth, &y->memory_bandwidth, sizeof x->memory_bandwidth) == 0 &&
          x->memory_bytes == y->memory_bytes && x->workspace_bytes == y->workspace_bytes &&
-         x->overhead_ns == y->overhead_ns;
+         x->overhead_ns == y->overhead_ns && x->keeps_copies == y->keeps_copies;
 }
 
 bool psplit_i_devices_all_same(const psplit_devices *devices) {

@@ -92,7 +92,7 @@ static void read_device(psplit_i_json_item device, psplit_i_device *out) {
   static const char *const known[] = {
     "name",         "preset",      "flops_per_second", "memory_bandwidth",
     "memory_bytes", "overhead_ns", "efficiency",       "workspace_bytes",
-    "host",         "rack",        "session"};
+    "host",         "rack",        "session",          "keeps_copies"};
   const psplit_i_json_item preset = psplit_i_json_find(&device, "preset"),
                            rates = psplit_i_json_find(&device, "flops_per_second"),
                            bandwidth = psplit_i_json_find(&device, "memory_bandwidth");
@@ -113,7 +113,9 @@ static void read_device(psplit_i_json_item device, psplit_i_device *out) {
     memset(model->flops_per_second, 0, sizeof model->flops_per_second);
     model->memory_bandwidth = 0;
     model->overhead_ns = 0;
+    model->keeps_copies = false;
   }
+  psplit_i_json_flag(psplit_i_json_find(&device, "keeps_copies"), &model->keeps_copies);
   read_rates(rates, model);
   read_efficiency(psplit_i_json_find(&device, "efficiency"), model);
   psplit_i_json_positive(bandwidth, HUGE_VAL, &model->memory_bandwidth);

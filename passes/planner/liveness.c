@@ -1,6 +1,8 @@
 /* Memory of a stage by liveness. */
 #include "liveness.h"
 
+#include "devices_inside.h"
+
 #define FOR_EACH_MADE(node, value)                                                   \
   for (uint32_t made_ = 0, value;                                                    \
        made_ < (node)->n_outputs && (value = (node)->outputs[made_], true); made_++) \
@@ -38,6 +40,43 @@ static uint32_t larger(const psplit_i_liveness *l, uint32_t a, uint32_t b) {
   return bytes_of(l, b) > bytes_of(l, a) ? b : a;
 }
 
+static uint64_t part_of(uint64_t bytes, uint64_t percent) {
+  return psplit_i_sat_mul_u64(bytes, percent) / 100;
+}
+
+static bool is_conv(const psplit_planner *planner, uint32_t node) {
+  const psplit_op_class op_class = planner->node_class[node];
+  return op_class == PSPLIT_CLASS_CONV || op_class == PSPLIT_CLASS_DEPTHWISE;
+}
+
+/* Each body has copies of its own. */
+enum { BODY_PERCENT = 350 };
+
+/* What ONNX Runtime on a CPU holds of a weight besides the weight, at the most: a copy of that in
+ * the file while it loads, then the one that its kernel reads (blocked for convolutions, packed for
+ * products). Half floats become floats first. Measured, see docs/costs.md. */
+static uint64_t copies_of(const psplit_i_liveness *l, uint32_t value, uint32_t reader) {
+  enum { FLOAT = 1, FLOAT16 = 10, DOUBLE = 11, CONV_PERCENT = 205, PERCENT = 65 };
+  const psplit_planner *planner = l->planner;
+  const uint64_t bytes = psplit_i_planner_weight_bytes(planner, value);
+  const uint32_t producer = planner->graph->values[value].producer;
+  const int32_t elem = psplit_i_shapes_type(planner->shapes, value)->elem;
+  if (planner->graph->nodes[reader].n_bodies) return part_of(bytes, BODY_PERCENT);
+  if (producer != PSPLIT_NONE && planner->node_class[producer] != PSPLIT_CLASS_CONSTANT)
+    return part_of(bytes, 15); /* computed while it loads */
+  if (elem == FLOAT16) return part_of(bytes, 410);
+  if (elem != FLOAT && elem != DOUBLE) return part_of(bytes, 30);
+  return part_of(bytes, is_conv(planner, reader) ? CONV_PERCENT : PERCENT);
+}
+
+static uint32_t count_nodes(const psplit_i_node *node) {
+  uint32_t n = 1;
+  for (uint32_t b = 0; b < node->n_bodies; b++)
+    for (uint32_t i = 0; i < node->bodies[b]->n_nodes; i++)
+      n += count_nodes(&node->bodies[b]->nodes[i]);
+  return n;
+}
+
 /* Last uses, weights, and the bytes that are live before the first node. */
 static uint64_t find_uses(psplit_i_liveness *l, const uint32_t *nodes, uint32_t n,
                           const uint32_t *sent, uint32_t n_sent, psplit_i_stage_memory *out) {
@@ -51,14 +90,22 @@ static uint64_t find_uses(psplit_i_liveness *l, const uint32_t *nodes, uint32_t 
     }
   for (uint32_t p = 0; p < n; p++) {
     const psplit_i_node *node = &graph->nodes[nodes[p]];
-    if (node->n_bodies || node->function != PSPLIT_NONE)
-      add(&out->weight_bytes, psplit_i_node_inner_bytes(graph, nodes[p]));
+    out->n_nodes += count_nodes(node);
+    if (node->n_bodies || node->function != PSPLIT_NONE) {
+      const uint64_t inner = psplit_i_node_inner_bytes(graph, nodes[p]);
+      add(&out->weight_bytes, inner);
+      add(&out->copies_bytes, part_of(inner, BODY_PERCENT));
+    }
     PSPLIT_FOR_EACH_READ(node, value) {
       l->last_use[value] = p;
       if (l->seen[value] == l->stamp) continue;
       l->seen[value] = l->stamp;
       if (psplit_i_planner_is_constant(l->planner, value)) {
-        add(&out->weight_bytes, psplit_i_planner_weight_bytes(l->planner, value));
+        const uint64_t bytes = psplit_i_planner_weight_bytes(l->planner, value);
+        add(&out->weight_bytes, bytes);
+        if (is_conv(l->planner, nodes[p]) && bytes > out->largest_kernel_bytes)
+          out->largest_kernel_bytes = bytes;
+        add(&out->copies_bytes, copies_of(l, value, nodes[p]));
         out->largest_value = larger(l, out->largest_value, value);
       } else if (l->made[value] != l->stamp) {
         const uint64_t bytes = psplit_i_planner_value_bytes(l->planner, value, NULL);
@@ -140,11 +187,23 @@ uint64_t psplit_i_stage_stash(const psplit_planner *planner, uint32_t stage,
   return psplit_i_sat_mul_u64(memory->stashed_bytes, stage < n_stages ? n_stages - stage : 1);
 }
 
+uint64_t psplit_i_stage_workspace(const psplit_planner *planner, uint32_t device,
+                                  const psplit_i_stage_memory *memory) {
+  enum { SESSION_BYTES = 900000, NODE_BYTES = 3000, ARENA_PERCENT = 200 };
+  uint64_t bytes = psplit_devices_workspace_bytes(planner->devices, device);
+  if (!planner->devices->devices[device].model.keeps_copies) return bytes;
+  add(&bytes, memory->copies_bytes);
+  add(&bytes, memory->largest_kernel_bytes); /* while it is brought into another layout */
+  add(&bytes, part_of(memory->activation_bytes, ARENA_PERCENT));
+  add(&bytes, SESSION_BYTES + (uint64_t)NODE_BYTES * memory->n_nodes);
+  return bytes;
+}
+
 uint64_t psplit_i_stage_need(const psplit_planner *planner, uint32_t device,
                              const psplit_i_stage_memory *memory) {
   uint64_t need = psplit_i_sat_add_u64(memory->weight_bytes, memory->activation_bytes);
   add(&need, psplit_i_stage_stash(planner, device, memory));
   add(&need, psplit_i_stage_buffers(planner, memory));
-  add(&need, psplit_devices_workspace_bytes(planner->devices, device));
+  add(&need, psplit_i_stage_workspace(planner, device, memory));
   return need;
 }

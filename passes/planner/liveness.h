@@ -21,7 +21,10 @@ typedef struct psplit_i_stage_memory {
   uint64_t received_bytes;   /* values that other stages make, each once */
   uint64_t sent_bytes;       /* values that other stages read, each once */
   uint32_t n_received, n_sent;
-  uint32_t peak_node;     /* where activations peak; PSPLIT_NONE without nodes */
+  uint32_t n_nodes;              /* bodies' and free ones included */
+  uint64_t largest_kernel_bytes; /* weight of a convolution */
+  uint64_t copies_bytes;         /* of weights, that a runtime makes on devices that keep copies */
+  uint32_t peak_node;            /* where activations peak; PSPLIT_NONE without nodes */
   uint32_t largest_value; /* of the constants and of what peak_node reads and makes, the largest;
                              PSPLIT_NONE where there is none */
 } psplit_i_stage_memory;
@@ -43,6 +46,11 @@ uint64_t psplit_i_stage_buffers(const psplit_planner *planner, const psplit_i_st
 /* To train: what the micro-batches hold that are in flight at a stage. */
 uint64_t psplit_i_stage_stash(const psplit_planner *planner, uint32_t stage,
                               const psplit_i_stage_memory *memory);
+
+/* What the device's runtime keeps: what the device says, and where it keeps copies, these, what its
+ * arena has more than what is live, and the session. */
+uint64_t psplit_i_stage_workspace(const psplit_planner *planner, uint32_t device,
+                                  const psplit_i_stage_memory *memory);
 
 /* What a stage needs on its device: weights, activations, stash, the buffers of its boundary for
  * every micro-batch that waits there, and the device's workspace. */

@@ -210,9 +210,9 @@ def devices(s):
     table, plan = planned([slow, slow | {"name": "slow2"}, fast], "-k", "2")
     s.ok("for this order of devices" in table and plan.get("single_device") == "fast",
              "a device that is left over counts", table)
-    table, plan = planned([slow, fast | {"memory_bytes": 80 << 10}])
+    table, plan = planned([slow, fast | {"keeps_copies": False, "memory_bytes": 80 << 10}])
     told(s, "a fast device that cannot hold the model", table, plan, "over slow, the best single")
-    table, plan = planned([d | {"memory_bytes": 150 << 10} for d in alike])
+    table, plan = planned([d | {"keeps_copies": False, "memory_bytes": 150 << 10} for d in alike])
     s.ok("no speed-up over one device" in table and "holds the whole model" in table
              and "expected" not in table and "proved optimal" in table, "a model that no device holds", table)
     s.ok(plan.get("speed_up", 0) is None and plan.get("single_device", 0) is None

@@ -89,7 +89,8 @@ def tables(s):
 def ranges(s):
     """One device of 40 KiB holds a part of the weights of 8 * 16 KiB; four hold all."""
     with open("small.json", "w") as file:
-        json.dump({"devices": [{"name": "d%d" % i, "preset": "cpu", "memory_bytes": 40 << 10}
+        json.dump({"devices": [{"name": "d%d" % i, "preset": "cpu", "keeps_copies": False,
+                                "memory_bytes": 40 << 10}
                                for i in range(8)]}, file)
     args = ("wide.onnx", "--dim", "batch=1", "--devices", "small.json", "--plan-only", "-k")
     made = s.each("a range of which the first numbers do not fit", OK, "", s.split, *args, "1..8")

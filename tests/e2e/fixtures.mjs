@@ -18,7 +18,7 @@ const devices = (links) => JSON.stringify({
 
 // The same with links between all, and a limit of memory each.
 const devicesWith = (memory) => JSON.stringify({
-  devices: memory.map((n, i) => ({ name: `d${i}`, preset: 'cpu', memory_bytes: n })),
+  devices: memory.map((n, i) => ({ name: `d${i}`, preset: 'cpu', keeps_copies: false, memory_bytes: n })),
 });
 
 const tokens = { shapes: { ids: [5] }, values: { ids: [3, 60, 0, 17, 17] } };

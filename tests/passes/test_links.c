@@ -140,7 +140,8 @@ static psplit_devices *random_devices(dice *d, uint32_t n) {
                              i ? ", " : "", i, uneven && draw(d, 2) ? "cpu-sse" : "cpu", draw(d, 3),
                              draw(d, 2));
     used += (size_t)snprintf(text + used, sizeof text - used,
-                             limited ? ", \"memory_bytes\": %u}" : "}", 70000 + draw(d, 150000));
+                             limited ? ", \"keeps_copies\": false, \"memory_bytes\": %u}" : "}",
+                             70000 + draw(d, 150000));
   }
   used += (size_t)snprintf(text + used, sizeof text - used,
                            "], \"topology\": {\"same_host\": {\"bytes_per_second\": %s, "

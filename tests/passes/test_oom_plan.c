@@ -110,13 +110,13 @@ static psplit_code make_plan(const psplit_model *model, const way *w, const pspl
 /* Every allocation of every way of planning. */
 static void fail_each(const psplit_model *model, const char *title) {
   static const way ways[] = {
-    {"default", NULL, PSPLIT_THROUGHPUT, false},
-    {"latency", NULL, PSPLIT_LATENCY, false},
-    {"hosts", NULL, PSPLIT_THROUGHPUT, true},
-    {"hosts, latency", NULL, PSPLIT_LATENCY, true},
+    {"default", NULL, PSPLIT_THROUGHPUT, false, false},
+    {"latency", NULL, PSPLIT_LATENCY, false, false},
+    {"hosts", NULL, PSPLIT_THROUGHPUT, true, false},
+    {"hosts, latency", NULL, PSPLIT_LATENCY, true, false},
     {"certified", NULL, PSPLIT_THROUGHPUT, false, true},
     {"coarse", "infer-shapes,cost,mark,attach,fuse,coarsen:max_nodes=6,partition,replicate",
-     PSPLIT_THROUGHPUT, false},
+     PSPLIT_THROUGHPUT, false, false},
   };
   static const char text[] =
     "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\", \"host\": \"1\"},"

@@ -230,7 +230,9 @@ static psplit_devices *limited(uint32_t n, uint64_t memory_bytes) {
   psplit_devices *devices;
   psplit_i_text_puts(&text, "{\"devices\": [");
   for (uint32_t d = 0; d < n; d++)
-    psplit_i_text_addf(&text, "%s{\"name\": \"d%u\", \"preset\": \"cpu\", \"memory_bytes\": %llu}",
+    psplit_i_text_addf(&text,
+                       "%s{\"name\": \"d%u\", \"preset\": \"cpu\","
+                       " \"keeps_copies\": false, \"memory_bytes\": %llu}",
                        d ? ", " : "", d, (unsigned long long)memory_bytes);
   psplit_i_text_puts(&text, "]}");
   assert_false(text.failed);
@@ -479,8 +481,9 @@ static const char SPARSE_CHAIN[] =
 static void sparse_weights_count(void **state) {
   (void)state;
   static const char devices_text[] =
-    "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\", \"memory_bytes\": 60000},"
-    " {\"name\": \"b\", \"preset\": \"cpu\", \"memory_bytes\": %d}]}";
+    "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\", \"keeps_copies\": false, "
+    "\"memory_bytes\": 60000},"
+    " {\"name\": \"b\", \"preset\": \"cpu\", \"keeps_copies\": false, \"memory_bytes\": %d}]}";
   for (int fits = 0; fits < 2; fits++) {
     char text[256];
     psplit_devices *devices = NULL;

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""What a plan says of memory is what a process takes: memory.py SPLIT RUN MAKE_MODEL LIBRARY CACHE
+
+Each model of the cache that fits is split into one stage and run; the peak of the process, less that of
+one that runs next to nothing, is held against memory_bytes: said at least 0.95 and at most 1.3 times what
+it was, but for one. Then some are split for devices with a limit, and each stage is run by itself: none
+goes over it. Peaks are counted by the kernel (ru_maxrss) and do not hang on how busy the machine is. TAP.
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+TINY = '<ir_version: 8, opset_import: ["": 17]> g (float[1,4] x) => (y) {a = Relu (x) y = Abs (a)}'
+# Name, dimensions; None where the model fixes all. Sizes are those of models.json or larger.
+MODELS = [
+    ("resnet50", {"batch": 1}), ("densenet121", {"batch": 1}), ("mobilenet_v3_small", {"batch": 1}),
+    ("vit_b_16", {"batch": 1}), ("retinaface", {}), ("ppocr_cls", "models"), ("ppocr_rec", "models"),
+    ("ppocr_det", "models"), ("moonshine_tiny_encoder", "models"),
+    ("densenet121", {"batch": 4}), ("vit_b_16", {"batch": 4}),
+    ("ppocr_rec", {"p2o.DynamicDimension.0": 4, "p2o.DynamicDimension.1": 1280}),
+]
+LIMITED = [("resnet50", {"batch": 1}, 3, 130), ("densenet121", {"batch": 1}, 2, 80),
+           ("vit_b_16", {"batch": 1}, 3, 240)]
+# Also with weights in a file of their own, which is mapped.
+EXTERNAL = [("resnet50", {"batch": 1}), ("densenet121", {"batch": 1}), ("vit_b_16", {"batch": 1})]
+LEAST, MOST = 0.95, 1.3
+
+
+class Tap:
+    def __init__(self):
+        self.count = 0
+
+    def ok(self, good, title, why=""):
+        self.count += 1
+        for line in str(why).splitlines()[:12] if not good else []:
+            print("# " + line)
+        print("%sok %d - %s" % ("" if good else "not ", self.count, title), flush=True)
+
+
+def peak(*command):
+    """Bytes that the command had in memory at most; an error where it failed."""
+    os.environ.pop("MALLOC_PERTURB_", None)  # writes to memory that nobody would touch
+    pid = os.fork()
+    if not pid:
+        null = os.open(os.devnull, os.O_RDWR)
+        for fd in (0, 1):
+            os.dup2(null, fd)
+        os.execv(command[0], command)
+    _, status, usage = os.wait4(pid, 0)
+    if status:
+        raise RuntimeError("%s: status %d" % (" ".join(command), status))
+    return usage.ru_maxrss << 10
+
+
+class Tools:
+    def __init__(self, split, run, library, directory):
+        self.split, self.run, self.library, self.directory = split, run, library, directory
+
+    def stages(self, model, n, sizes, *more):
+        """A split of the model, and the stages of its manifest."""
+        out = os.path.join(self.directory, "out")
+        shutil.rmtree(out, ignore_errors=True)
+        done = subprocess.run([self.split, model, "-k", str(n), "-o", out, "-q", "--boundary", "io",
+                               *sizes, *more], capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+        with open(os.path.join(out, "pipeline.json")) as file:
+            return out, json.load(file)["stages"]
+
+    def peak(self, directory, sizes):
+        return peak(self.run, directory, "--random", "-m", "4", "--onnxruntime", self.library, *sizes)
+
+
+def options(dims):
+    return [text for name, n in dims.items() for text in ("--dim", "%s=%d" % (name, n))]
+
+
+def main(split, run, make_model, library, cache):
+    with open(os.path.join(os.path.dirname(__file__), "../models/models.json")) as file:
+        known = json.load(file)["models"]
+    tap = Tap()
+    if not os.path.exists(library):
+        print("1..0 # SKIP onnxruntime-node has no library here")
+        return
+    with tempfile.TemporaryDirectory(prefix="psplit-memory-") as directory:
+        tools = Tools(os.path.abspath(split), os.path.abspath(run), library, directory)
+        tiny = os.path.join(directory, "tiny.onnx")
+        text = tiny + "txt"
+        with open(text, "w") as file:
+            file.write(TINY)
+        subprocess.run([make_model, tiny, text], check=True)
+        nothing = tools.peak(tools.stages(tiny, 1, [])[0], [])
+        outside, n_models = [], 0
+        for name, dims in MODELS:
+            model = os.path.join(cache, name + ".onnx")
+            if not os.path.exists(model):
+                continue
+            sizes = options(known[name].get("dims", {}) if dims == "models" else dims)
+            out, stages = tools.stages(model, 1, sizes)
+            said, true = stages[0]["memory_bytes"], tools.peak(out, sizes) - nothing
+            n_models += 1
+            line = "%s %s: said %.1f MB, was %.1f: %.2f" % (name, " ".join(sizes[1::2]), said / 1e6,
+                                                            true / 1e6, said / true)
+            print("# " + line, flush=True)
+            if not LEAST * true <= said <= MOST * true:
+                outside.append(line)
+            if (name, dims) in EXTERNAL:
+                out, _ = tools.stages(model, 1, sizes, "--weights", "external")
+                mapped = tools.peak(out, sizes) - nothing
+                tap.ok(mapped < true, "%s: %.1f MB with --weights external, %.1f without"
+                       % (name, mapped / 1e6, true / 1e6))
+        if not n_models:
+            print("ok 1 - memory of models # SKIP the model cache is empty\n1..1")
+            return
+        tap.ok(len(outside) <= 1, "of %d models, what is said of all but one is between %s and %s of what is true"
+               % (n_models, LEAST, MOST), "\n".join(outside))
+        for name, dims, n, limit in LIMITED:
+            model = os.path.join(cache, name + ".onnx")
+            if not os.path.exists(model):
+                continue
+            devices = os.path.join(directory, "devices.json")
+            with open(devices, "w") as file:
+                json.dump({"devices": [{"name": "d%d" % i, "preset": "cpu", "memory_bytes": limit * 10**6}
+                                       for i in range(n)]}, file)
+            out, stages = tools.stages(model, n, options(dims), "--devices", devices)
+            kept = os.path.join(directory, "kept")
+            shutil.rmtree(kept, ignore_errors=True)
+            os.rename(out, kept)
+            over = []
+            for stage in stages:
+                sizes = options(dims)
+                alone, _ = tools.stages(os.path.join(kept, stage["file"]), 1, sizes)
+                true = tools.peak(alone, sizes) - nothing
+                print("# %s stage %d: said %.1f MB, was %.1f" % (name, stage["index"], stage["memory_bytes"] / 1e6,
+                                                             true / 1e6), flush=True)
+                if true > limit * 10**6:
+                    over.append("stage %d: %d bytes" % (stage["index"], true))
+            tap.ok(not over, "%s in %d stages of at most %d MB: none takes more" % (name, n, limit), "\n".join(over))
+    print("1..%d" % tap.count)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
