@@ -16,7 +16,7 @@
 #include "manifest.h"
 #include "scratch.h"
 
-typedef enum kind { DEVICES, COSTS, PROBLEM, MANIFEST } kind;
+typedef enum file_kind { DEVICES, COSTS, PROBLEM, MANIFEST } file_kind;
 
 static char *with_quotes(const char *text) {
   char *json = strdup(text);
@@ -36,7 +36,7 @@ static psplit_code read_manifest(psplit_diag *diag) {
 }
 
 /* A manifest is in the file that is read. */
-static psplit_code read_as(kind kind, const char *json, psplit_diag *diag) {
+static psplit_code read_as(file_kind kind, const char *json, psplit_diag *diag) {
   const size_t n = strlen(json);
   psplit_devices *devices = NULL;
   psplit_cost_table *costs = NULL;
@@ -56,7 +56,7 @@ static psplit_code read_as(kind kind, const char *json, psplit_diag *diag) {
   return code;
 }
 
-static void put(kind kind, const char *json) {
+static void put(file_kind kind, const char *json) {
   FILE *file = kind == MANIFEST ? fopen("pipeline.json", "wb") : NULL;
   if (kind != MANIFEST) return;
   assert_non_null(file);
@@ -81,7 +81,7 @@ static void put(kind kind, const char *json) {
 #define NO_STAGE_BUT "'nodes': 1, 'duplicated_nodes': 0, 'device': 'a', 'inputs': [], 'outputs': []"
 
 static const struct {
-  kind kind;
+  file_kind kind;
   psplit_code code;
   const char *text, *line;
 } bad_files[] = {
@@ -214,7 +214,7 @@ static void every_line_names_the_place(void **state) {
 }
 
 static const struct {
-  kind kind;
+  file_kind kind;
   const char *text;
 } good_files[] = {
   {DEVICES,
