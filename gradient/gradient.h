@@ -84,9 +84,11 @@ void psplit_i_update_ports_fini(psplit_i_update_ports *ports);
 
 /* The update model of trainables[n], appended to *out. *out_ports (may be NULL; zero before, ended
  * with fini in any case) has names in `arena`. Errors: USAGE (the optimizer's text), NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_gradient_update(
-  const psplit_gradient *gradient, const char *optimizer, const uint32_t *trainables, uint32_t n,
-  psplit_i_arena *arena, psplit_diag *diag, psplit_i_text *out, psplit_i_update_ports *out_ports);
+PSPLIT_MUST_USE psplit_code psplit_i_gradient_update(const psplit_gradient *gradient,
+                                                     const char *how, const uint32_t *trainables,
+                                                     uint32_t n, psplit_i_arena *arena,
+                                                     psplit_diag *diag, psplit_i_text *out,
+                                                     psplit_i_update_ports *out_ports);
 
 psplit_i_source psplit_i_gradient_source(const psplit_gradient *gradient, uint32_t value);
 

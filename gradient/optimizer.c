@@ -258,7 +258,7 @@ static void name_values(update *u) {
   }
 }
 
-psplit_code psplit_i_gradient_update(const psplit_gradient *gradient, const char *optimizer,
+psplit_code psplit_i_gradient_update(const psplit_gradient *gradient, const char *how,
                                      const uint32_t *trainables, uint32_t n, psplit_i_arena *arena,
                                      psplit_diag *diag, psplit_i_text *out,
                                      psplit_i_update_ports *out_ports) {
@@ -266,7 +266,7 @@ psplit_code psplit_i_gradient_update(const psplit_gradient *gradient, const char
   update u = {.gradient = gradient, .arena = arena, .ports = out_ports};
   psplit_i_text graph = {0};
   PSPLIT_TRY(psplit_i_backward_init(&u.b, gradient->b.forward, diag));
-  PSPLIT_TRY(parse(optimizer, &u.b.arena, diag, &u.how));
+  PSPLIT_TRY(parse(how, &u.b.arena, diag, &u.how));
   start(&u);
   for (uint32_t i = 0; i < n && !u.b.failed; i++) {
     u.trainable = trainables[i];

@@ -143,6 +143,7 @@ static psplit_code solve(const psplit_problem *problem, const psplit_partition_o
   const bool plain =
     options->chunks == 1 && !options->noncontiguous && options->objective == PSPLIT_THROUGHPUT;
   PSPLIT_TRY(plain ? psplit_i_contiguous(&request, &result) : psplit_i_place(&request, &result));
+  PSPLIT_TRY(psplit_i_go_on(options->cancel, diag));
   uint32_t *number = PSPLIT_NEW(&arena, uint32_t, psplit_problem_n_stages(problem));
   PSPLIT_TRY(number ? PSPLIT_OK : PSPLIT_NOMEM);
   close_gaps(&request, &result, number);

@@ -23,8 +23,8 @@ typedef struct psplit_i_profile {
 } psplit_i_profile;
 
 /* Runs the model at options->session n_warmup + n_micro_batches times under the profiler, then as
- * often without. Errors: IO (no temporary directory), those of sessions and feeds; IO
- * "interrupted". */
+ * often without. Errors: IO (no temporary directory), those of sessions and feeds;
+ * CANCELLED. */
 PSPLIT_MUST_USE psplit_code psplit_i_profile_run(const psplit_i_ort *ort, const char *path,
                                                  const psplit_i_run_options *options,
                                                  psplit_diag *diag, psplit_i_profile *out);

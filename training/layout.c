@@ -141,7 +141,7 @@ static psplit_code split_backward(psplit_i_layout *layout, psplit_diag *diag) {
   options.boundary = PSPLIT_BOUNDARY_IO;
   layout->plan.n_nodes = psplit_i_model_graph(model)->n_nodes;
   uint32_t *stage = psplit_i_arena_array(&layout->arena, layout->plan.n_nodes, sizeof *stage);
-  psplit_plan_stage *stages;
+  psplit_plan_stage *stages = NULL;
   if (!stage) return psplit_i_nomem(diag);
   psplit_i_place_backward(layout->training, layout->forward->plan, stage);
   PSPLIT_TRY(number_stages(layout, stage, diag, &stages));

@@ -233,7 +233,7 @@ typedef struct psplit_run psplit_run;
 /* Runs the pipeline in this process, a thread a stage, and returns when all have ended. The first
  * failure stops all; its message names the stage, its file and the micro-batch. Memory: that of the
  * sessions and of `depth` micro-batches before each stage. The caller owns *out_run, which `ort`
- * and `pipeline` outlive. Errors: USAGE (options, inputs), IO (files, "interrupted"), INVALID (ONNX
+ * and `pipeline` outlive. Errors: USAGE (options, inputs), IO (files), CANCELLED, INVALID (ONNX
  * Runtime refuses a stage or fails), MALFORMED, UNSUPPORTED, NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_pipeline_run(const psplit_onnxruntime *ort,
                                                            psplit_pipeline *pipeline,

@@ -116,7 +116,7 @@ PSPLIT_API bool psplit_service_is_ready(psplit_service *service);
 
 /* Takes no more requests, and returns when all that were accepted have been answered, after most_s
  * (0: at once) with failures, and the stages have ended, which after 2 s more they are made to.
- * Once. Errors: that of a stage that broke down; over MPI also IO "interrupted", where ranks are
+ * Once. Errors: that of a stage that broke down; over MPI also CANCELLED, where ranks are
  * left that did not end. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_service_stop(psplit_service *service, double most_s,
                                                            psplit_diag *diag);
