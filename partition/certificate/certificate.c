@@ -398,6 +398,10 @@ psplit_code psplit_certificate_make(const psplit_problem *problem,
   if (code != PSPLIT_OK) return code;
   if (options.max_replicas > 1)
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "there are no certificates with replicas");
+  if (problem->n_link_classes)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "there are no certificates of problems whose links differ between pairs "
+                         "of devices; with the least of each device's links there are");
   psplit_i_budget budget = psplit_i_budget_of(&options);
   builder b = {.problem = problem, .options = &options, .budget = &budget, .diag = diag};
   psplit_i_text text = {0};

@@ -122,6 +122,9 @@ psplit_code psplit_problem_format_json(const psplit_problem *p, psplit_diag *dia
                                        size_t *out_n) {
   psplit_code code = psplit_i_problem_validate(p, diag);
   if (code != PSPLIT_OK) return code;
+  if (p->n_link_classes)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "links that differ between pairs of devices are not written");
   psplit_i_arena arena;
   psplit_i_text text = {0};
   psplit_i_json json;

@@ -2,6 +2,8 @@
  * back is the problem that a certificate is of. */
 #include "record.h"
 
+#include "least_links.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,20 +24,42 @@ static psplit_solution *copy_solution(const psplit_solution *from) {
   return NULL;
 }
 
+/* The same split of the problem with the least links, and the bound, which is of that. */
+static psplit_code value_of(const psplit_problem *relaxed, const psplit_partition_options *options,
+                            const psplit_solution *solution, psplit_i_arena *scratch,
+                            psplit_diag *diag, psplit_solution **out) {
+  uint32_t *device = psplit_i_arena_array(scratch, solution->n_stages, sizeof *device);
+  if (!device) return psplit_i_nomem(diag);
+  for (uint32_t s = 0; s < solution->n_stages; s++) device[s] = solution->stages[s].device;
+  const psplit_code code = psplit_partition_check(relaxed, options, solution->stage,
+                                                  solution->chunk, device, NULL, diag, out);
+  if (code == PSPLIT_OK) (*out)->lower_bound_ns = solution->lower_bound_ns;
+  return code;
+}
+
 psplit_code psplit_i_record(psplit_planner *planner, const psplit_problem *problem,
                             const psplit_partition_options *options,
                             const psplit_solution *solution, psplit_diag *diag) {
   if (!planner->options.certify) return PSPLIT_OK;
   psplit_i_solved solved = {.options = *options, .next_hop = problem->next_hop != NULL};
+  psplit_problem relaxed = *problem;
+  psplit_code code = PSPLIT_OK;
   solved.options.logger = NULL;
+  solved.options.cancel = NULL;
   solved.options.solver = "auto";
-  psplit_code code = psplit_problem_format_json(problem, diag, &solved.problem, &solved.n);
-  if (code != PSPLIT_OK) return code;
-  solved.solution = copy_solution(solution);
-  if (solved.solution && psplit_i_vec_push(&planner->solved, solved)) return PSPLIT_OK;
+  if (problem->n_link_classes) {
+    PSPLIT_TRY(psplit_i_least_links(problem, &planner->scratch, diag, &relaxed));
+    PSPLIT_TRY(value_of(&relaxed, options, solution, &planner->scratch, diag, &solved.solution));
+  } else if (!(solved.solution = copy_solution(solution))) {
+    PSPLIT_TRY(psplit_i_nomem(diag));
+  }
+  PSPLIT_TRY(psplit_problem_format_json(&relaxed, diag, &solved.problem, &solved.n));
+  PSPLIT_TRY(psplit_i_vec_push(&planner->solved, solved) ? PSPLIT_OK : psplit_i_nomem(diag));
+  return PSPLIT_OK;
+out:
   free(solved.problem);
   psplit_solution_destroy(solved.solution);
-  return psplit_i_nomem(diag);
+  return code;
 }
 
 /* The problem that the plan's bound is of: the first with that bound, else the last. */

@@ -29,6 +29,8 @@ READERS = {
     "partition/instance/load_tracker.c": LOADS, "partition/io/read_own.c": INPUT,
     "partition/search/contraction.c": LOADS, "partition/search/link_guess.c": LOADS,
     "partition/search/local_search.c": LOADS,
+    "partition/certificate/certificate.c": ANOTHER, "partition/certificate/least_links.c": ANOTHER,
+    "partition/certificate/node_proof.c": INPUT, "partition/io/write_own.c": INPUT,
 }
 
 
