@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Certificates from outside: made by onnx-pipeline-plan for random problems of every kind, checked,
 and then spoilt: a certificate that was altered is refused, or what it says is still true.
 
