@@ -82,7 +82,8 @@ psplit_code psplit_devices_calibrate(psplit_diag *diag, char **out_text) {
   psplit_i_json_key(&json, "flops_per_second");
   psplit_i_json_open(&json, '{');
   psplit_i_json_key(&json, "float32");
-  psplit_i_json_double(&json, psplit_i_device_rate(&model, 1) * hz / preset_hz);
+  psplit_i_json_double(&json,
+                       psplit_i_device_rate(&model, PSPLIT_CLASS_MATMUL, 1) * hz / preset_hz);
   psplit_i_json_close(&json, '}');
   psplit_i_json_key(&json, "memory_bandwidth");
   psplit_i_json_double(&json, (double)STREAMED * sizeof(float) / stream);

@@ -43,6 +43,8 @@ void psplit_i_devices_connect(psplit_devices *devices, const psplit_device_link 
 bool psplit_i_devices_same(const psplit_devices *devices, uint32_t a, uint32_t b) {
   const psplit_i_device_model *x = &devices->devices[a].model, *y = &devices->devices[b].model;
   return memcmp(x->flops_per_second, y->flops_per_second, sizeof x->flops_per_second) == 0 &&
+         memcmp(x->product_flops_per_second, y->product_flops_per_second,
+                sizeof x->product_flops_per_second) == 0 &&
          memcmp(x->efficiency, y->efficiency, sizeof x->efficiency) == 0 &&
          memcmp(&x->memory_bandwidth, &y->memory_bandwidth, sizeof x->memory_bandwidth) == 0 &&
          x->memory_bytes == y->memory_bytes && x->workspace_bytes == y->workspace_bytes &&
@@ -171,7 +173,8 @@ int64_t psplit_devices_work_ns(const psplit_devices *devices, uint32_t d, const 
   const psplit_i_device_model *model = &devices->devices[d].model;
   if (work->launches == 0 && work->flops == 0) return 0;
   const unsigned op_class = (unsigned)work->op_class < PSPLIT_N_CLASSES ? work->op_class : 0;
-  const double rate = psplit_i_device_rate(model, work->data_type) * model->efficiency[op_class];
+  const double rate = psplit_i_device_rate(model, (psplit_op_class)op_class, work->data_type) *
+                      model->efficiency[op_class];
   const double compute = (double)work->flops / rate;
   const double move =
     ((double)work->bytes_read + (double)work->bytes_written) / model->memory_bandwidth;

@@ -21,13 +21,19 @@ static const struct {
 };
 enum { N_RATES = sizeof rate_names / sizeof *rate_names };
 
-static void read_rates(psplit_i_json_item rates, psplit_i_device_model *model) {
+/* Peaks by data type: for all units, or for those of products alone. */
+static void read_peaks(psplit_i_json_item rates, bool products_alone,
+                       psplit_i_device_model *model) {
   const char *known[N_RATES];
   for (int i = 0; i < N_RATES; i++) known[i] = rate_names[i].name;
   PSPLIT_I_JSON_KEYS(&rates, known);
-  for (int i = 0; i < N_RATES; i++)
-    psplit_i_json_positive(psplit_i_json_find(&rates, known[i]), HUGE_VAL,
-                           &model->flops_per_second[rate_names[i].data_type]);
+  for (int i = 0; i < N_RATES; i++) {
+    double rate = 0;
+    psplit_i_json_positive(psplit_i_json_find(&rates, known[i]), HUGE_VAL, &rate);
+    if (!(rate > 0)) continue;
+    model->product_flops_per_second[rate_names[i].data_type] = rate;
+    if (!products_alone) model->flops_per_second[rate_names[i].data_type] = rate;
+  }
 }
 
 static void read_efficiency(psplit_i_json_item shares, psplit_i_device_model *model) {
@@ -88,45 +94,102 @@ static void read_session(psplit_i_json_item session, psplit_session *out) {
   out->optimization = (int32_t)level;
 }
 
-static void read_device(psplit_i_json_item device, psplit_i_device *out) {
-  static const char *const known[] = {
-    "name",         "preset",      "flops_per_second", "memory_bandwidth",
-    "memory_bytes", "overhead_ns", "efficiency",       "workspace_bytes",
-    "host",         "rack",        "session",          "keeps_copies"};
-  const psplit_i_json_item preset = psplit_i_json_find(&device, "preset"),
-                           rates = psplit_i_json_find(&device, "flops_per_second"),
-                           bandwidth = psplit_i_json_find(&device, "memory_bandwidth");
-  psplit_i_device_model *model = &out->model;
-  const char *preset_name = NULL;
+#define MODEL_KEYS                                                                              \
+  "preset", "flops_per_second", "product_flops_per_second", "memory_bandwidth", "memory_bytes", \
+    "overhead_ns", "efficiency", "workspace_bytes", "keeps_copies"
+
+/* A preset of the file. */
+typedef struct own_preset {
+  const char *name;
+  psplit_i_device_model model;
+} own_preset;
+
+typedef struct own_presets {
+  own_preset *items;
+  size_t n;
+} own_presets;
+
+/* One of the file, else one that is built in. */
+static bool find_preset(const own_presets *own, const char *name, psplit_i_device_model *out) {
+  for (size_t p = 0; p < own->n; p++)
+    if (strcmp(own->items[p].name, name) == 0) {
+      *out = own->items[p].model;
+      return true;
+    }
+  return psplit_i_device_preset(name, out);
+}
+
+static void refuse_preset(const psplit_i_json_item *preset, const char *name) {
+  enum { MOST = 64 };
+  const char *names[MOST];
+  uint32_t n = 0;
+  while (n < MOST && (names[n] = psplit_device_preset_name(n)) != NULL) n++;
+  const uint32_t near = psplit_i_nearest(name, names, n);
+  if (near < n)
+    psplit_i_json_wrong(preset, "names no preset that is known; did you mean \"%s\"?", names[near]);
+  else
+    psplit_i_json_wrong(preset, "names no preset that is known");
+}
+
+/* What a device or a preset of the file can do. */
+static void read_model(const psplit_i_json_item *object, const own_presets *own,
+                       psplit_i_device_model *model) {
+  const psplit_i_json_item preset = psplit_i_json_find(object, "preset"),
+                           rates = psplit_i_json_find(object, "flops_per_second"),
+                           bandwidth = psplit_i_json_find(object, "memory_bandwidth");
+  const char *name = NULL;
+  psplit_i_json_name(preset, &name);
+  /* Without a preset, efficiencies are those of a CPU, and nothing else has a default. */
+  psplit_i_device_preset("cpu", model);
+  if (name) {
+    if (!find_preset(own, name, model)) refuse_preset(&preset, name);
+  } else {
+    memset(model->flops_per_second, 0, sizeof model->flops_per_second);
+    memset(model->product_flops_per_second, 0, sizeof model->product_flops_per_second);
+    model->memory_bandwidth = 0;
+    model->overhead_ns = 0;
+    model->keeps_copies = false;
+  }
+  psplit_i_json_flag(psplit_i_json_find(object, "keeps_copies"), &model->keeps_copies);
+  read_peaks(rates, false, model);
+  read_peaks(psplit_i_json_find(object, "product_flops_per_second"), true, model);
+  read_efficiency(psplit_i_json_find(object, "efficiency"), model);
+  psplit_i_json_positive(bandwidth, HUGE_VAL, &model->memory_bandwidth);
+  psplit_i_json_u64(psplit_i_json_find(object, "memory_bytes"), &model->memory_bytes);
+  psplit_i_json_u64(psplit_i_json_find(object, "workspace_bytes"), &model->workspace_bytes);
+  psplit_i_json_i64(psplit_i_json_find(object, "overhead_ns"), 0, INT64_MAX, &model->overhead_ns);
+  const psplit_i_json_item rate = {.reader = object->reader, .parent = &rates, .key = "float32"};
+  if (!(psplit_i_device_rate(model, PSPLIT_CLASS_OTHER, 1) > 0))
+    psplit_i_json_wrong(&rate, "is missing, and no preset gives it");
+  if (!(model->memory_bandwidth > 0))
+    psplit_i_json_wrong(&bandwidth, "is missing, and no preset gives it");
+}
+
+/* "presets": {"name": {...}, ...}; one may start from those before it. */
+static void read_presets(psplit_i_json_item presets, own_presets *out) {
+  static const char *const known[] = {MODEL_KEYS};
+  psplit_i_json_item preset;
+  size_t n = 0;
+  for (void *at = NULL; psplit_i_json_next(&presets, &at, &preset);) n++;
+  if (!n) return;
+  out->items = PSPLIT_I_JSON_NEW(presets.reader, own_preset, n);
+  for (void *at = NULL; out->items && psplit_i_json_next(&presets, &at, &preset);) {
+    own_preset *made = &out->items[out->n];
+    PSPLIT_I_JSON_KEYS(&preset, known);
+    read_model(&preset, out, &made->model);
+    made->name = psplit_i_json_copy(presets.reader, preset.key);
+    if (made->name) out->n++;
+  }
+}
+
+static void read_device(psplit_i_json_item device, const own_presets *own, psplit_i_device *out) {
+  static const char *const known[] = {"name", "host", "rack", "session", MODEL_KEYS};
   PSPLIT_I_JSON_KEYS(&device, known);
   psplit_i_json_name(psplit_i_json_need(&device, "name"), &out->name);
   psplit_i_json_name(psplit_i_json_find(&device, "host"), &out->host);
   psplit_i_json_name(psplit_i_json_find(&device, "rack"), &out->rack);
   read_session(psplit_i_json_find(&device, "session"), &out->session);
-  psplit_i_json_name(preset, &preset_name);
-  /* Without a preset, efficiencies are those of a CPU, and nothing else has a default. */
-  psplit_i_device_preset("cpu", model);
-  if (preset_name) {
-    if (!psplit_i_device_preset(preset_name, model))
-      psplit_i_json_wrong(&preset, "names no preset that is known");
-  } else {
-    memset(model->flops_per_second, 0, sizeof model->flops_per_second);
-    model->memory_bandwidth = 0;
-    model->overhead_ns = 0;
-    model->keeps_copies = false;
-  }
-  psplit_i_json_flag(psplit_i_json_find(&device, "keeps_copies"), &model->keeps_copies);
-  read_rates(rates, model);
-  read_efficiency(psplit_i_json_find(&device, "efficiency"), model);
-  psplit_i_json_positive(bandwidth, HUGE_VAL, &model->memory_bandwidth);
-  psplit_i_json_u64(psplit_i_json_find(&device, "memory_bytes"), &model->memory_bytes);
-  psplit_i_json_u64(psplit_i_json_find(&device, "workspace_bytes"), &model->workspace_bytes);
-  psplit_i_json_i64(psplit_i_json_find(&device, "overhead_ns"), 0, INT64_MAX, &model->overhead_ns);
-  const psplit_i_json_item rate = {.reader = device.reader, .parent = &rates, .key = "float32"};
-  if (!(psplit_i_device_rate(model, 1) > 0))
-    psplit_i_json_wrong(&rate, "is missing, and no preset gives it");
-  if (!(model->memory_bandwidth > 0))
-    psplit_i_json_wrong(&bandwidth, "is missing, and no preset gives it");
+  read_model(&device, own, &out->model);
 }
 
 static void read_link(const psplit_i_json_item *link, psplit_device_link *out) {
@@ -190,7 +253,8 @@ static void check_names(const psplit_devices *devices, const psplit_i_json_item 
 
 /* *out may be set on failure too. */
 static psplit_code read_file(const psplit_i_json_item *root, psplit_devices **out) {
-  static const char *const known[] = {"format", "version", "devices", "topology", "links"};
+  static const char *const known[] = {"format",   "version", "devices",
+                                      "topology", "links",   "presets"};
   static const char *const formats[] = {"onnx-pipeline-split-devices"};
   psplit_i_json_reader *r = root->reader;
   uint32_t number = 0;
@@ -204,8 +268,10 @@ static psplit_code read_file(const psplit_i_json_item *root, psplit_devices **ou
   if (!devices) return psplit_i_nomem(r->diag);
   *out = devices;
   r->arena = &devices->arena;
+  own_presets own = {0};
+  read_presets(psplit_i_json_find(root, "presets"), &own);
   for (uint32_t d = 0; d < n && r->code == PSPLIT_OK; d++)
-    read_device(psplit_i_json_element(&list, d), &devices->devices[d]);
+    read_device(psplit_i_json_element(&list, d), &own, &devices->devices[d]);
   check_names(devices, &list);
   psplit_device_link links[PSPLIT_I_N_PLACES];
   memcpy(links, psplit_i_default_links, sizeof links);

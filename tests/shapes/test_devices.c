@@ -106,6 +106,14 @@ static void errors_name_the_place(void **state) {
     {"{\"devices\": [{" DEVICE ", \"name\": \"b\"}]}", "line 1", PSPLIT_MALFORMED},
     {"{\"devices\": [{\"name\": \"a\", \"preset\": \"no\"}]}", "devices[0].preset: names no preset",
      PSPLIT_INVALID},
+    {"{\"presets\": {\"p\": {\"name\": \"x\"}}, \"devices\": [{" DEVICE "}]}",
+     "presets.p.name: is not a key", PSPLIT_INVALID},
+    {"{\"presets\": {\"p\": {}}, \"devices\": [{" DEVICE "}]}",
+     "presets.p.flops_per_second.float32: is missing", PSPLIT_INVALID},
+    {"{\"presets\": [], \"devices\": [{" DEVICE "}]}", "presets: must be an object",
+     PSPLIT_INVALID},
+    {"{\"devices\": [{" DEVICE ", \"keeps_copies\": 1}]}", "devices[0].keeps_copies: must be",
+     PSPLIT_INVALID},
     {"{\"devices\": [{" DEVICE ", \"efficiency\": {\"conv\": 1.5}}]}",
      "devices[0].efficiency.conv: must be a number above 0 up to 1", PSPLIT_INVALID},
     {"{\"devices\": [{" DEVICE ", \"flops_per_second\": {\"float32\": 0}}]}",
@@ -129,6 +137,31 @@ static void errors_name_the_place(void **state) {
       fail_msg("%s gave %s: %s", cases[i].text, psplit_code_name(code), diag.message);
     assert_null(devices);
   }
+}
+
+/* Tensor cores do products, and nothing else; float32 ones too, where they have TF32. */
+static void products_have_peaks_of_their_own(void **state) {
+  (void)state;
+  psplit_devices *devices = parsed(
+    "{\"presets\": {\"mine\": {\"preset\": \"nvidia-a100-80gb\", \"overhead_ns\": 0},"
+    " \"next\": {\"preset\": \"mine\", \"flops_per_second\": {\"float32\": 1e12},"
+    " \"product_flops_per_second\": {\"float16\": 4e12}}},"
+    " \"devices\": [{\"name\": \"a\", \"preset\": \"mine\", \"efficiency\": {\"matmul\": 1,"
+    " \"elementwise\": 1}}, {\"name\": \"b\", \"preset\": \"next\", \"efficiency\":"
+    " {\"matmul\": 1, \"elementwise\": 1}}]}");
+  psplit_work work = {.flops = UINT64_C(312000000000),
+                      .launches = 1,
+                      .data_type = 1,
+                      .op_class = PSPLIT_CLASS_MATMUL};
+  assert_int_equal(psplit_devices_work_ns(devices, 0, &work), 2000000);   /* TF32: 156 T */
+  assert_int_equal(psplit_devices_work_ns(devices, 1, &work), 312000000); /* as the file says */
+  work.data_type = 10;
+  assert_int_equal(psplit_devices_work_ns(devices, 0, &work), 1000000);
+  assert_int_equal(psplit_devices_work_ns(devices, 1, &work), 78000000);
+  work.op_class = PSPLIT_CLASS_ELEMENTWISE;
+  assert_int_equal(psplit_devices_work_ns(devices, 0, &work), 16000000); /* 19.5 T */
+  assert_int_equal(psplit_devices_work_ns(devices, 1, &work), 312000000);
+  psplit_devices_destroy(devices);
 }
 
 static void presets_are_usable(void **state) {
@@ -176,9 +209,13 @@ static void calibration_is_a_devices_file(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(times_follow_the_roofline), cmocka_unit_test(topology_goes_by_host_and_rack),
-    cmocka_unit_test(no_bandwidth_is_no_link),   cmocka_unit_test(errors_name_the_place),
-    cmocka_unit_test(presets_are_usable),        cmocka_unit_test(calibration_is_a_devices_file),
+    cmocka_unit_test(times_follow_the_roofline),
+    cmocka_unit_test(topology_goes_by_host_and_rack),
+    cmocka_unit_test(no_bandwidth_is_no_link),
+    cmocka_unit_test(errors_name_the_place),
+    cmocka_unit_test(products_have_peaks_of_their_own),
+    cmocka_unit_test(presets_are_usable),
+    cmocka_unit_test(calibration_is_a_devices_file),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
