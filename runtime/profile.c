@@ -142,17 +142,20 @@ static psplit_code run_watched(whole *w, const psplit_i_run_options *options, ps
   return psplit_i_fail(diag, PSPLIT_CANCELLED, "interrupted");
 }
 
-/* The least and the median time of a run; either may be NULL. */
+/* Into the times of `out`, which may be NULL. */
 static psplit_code run_all(whole *w, const psplit_i_run_options *options, psplit_diag *diag,
-                           int64_t *out_least_ns, int64_t *out_median_ns) {
+                           psplit_i_profile *out) {
   const uint32_t n = options->n_micro_batches;
   psplit_code code = PSPLIT_OK;
   int64_t *ns = calloc(n, sizeof *ns);
   if (!ns) return psplit_i_nomem(diag);
   PSPLIT_TRY(run_watched(w, options, diag, ns));
   qsort(ns, n, sizeof *ns, by_size);
-  if (out_least_ns) *out_least_ns = ns[0];
-  if (out_median_ns) *out_median_ns = ns[n / 2];
+  if (out) {
+    out->least_ns = ns[0];
+    out->median_ns = ns[n / 2];
+    out->spread_frac = ns[0] > 0 ? (double)(ns[3 * (size_t)n / 4] - ns[0]) / (double)ns[0] : 0;
+  }
 out:
   free(ns);
   return code;
@@ -209,7 +212,7 @@ static psplit_code run_profiled(const psplit_i_ort *ort, const char *path,
   session.profile_prefix = prefix.bytes;
   session.optimized_path = profile->optimized.bytes;
   PSPLIT_TRY(open_whole(ort, path, &session, options, diag, &w));
-  PSPLIT_TRY(run_all(&w, options, diag, NULL, NULL));
+  PSPLIT_TRY(run_all(&w, options, diag, NULL));
   PSPLIT_TRY(keep_inputs(&w, options, diag, profile));
   PSPLIT_TRY(psplit_i_ort_check(
     ort, ort->api.SessionEndProfiling(w.session.session, ort->allocator, &file), path, diag));
@@ -236,7 +239,7 @@ psplit_code psplit_i_profile_run(const psplit_i_ort *ort, const char *path,
   PSPLIT_TRY(make_directory(&profile, diag));
   PSPLIT_TRY(run_profiled(ort, path, options, diag, &profile));
   PSPLIT_TRY(open_whole(ort, path, &options->session, options, diag, &w));
-  PSPLIT_TRY(run_all(&w, options, diag, &profile.least_ns, &profile.median_ns));
+  PSPLIT_TRY(run_all(&w, options, diag, &profile));
 out:
   close_whole(&w);
   if (code == PSPLIT_OK) {

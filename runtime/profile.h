@@ -17,6 +17,7 @@ typedef struct psplit_i_profile {
   char *events;            /* ONNX Runtime's profile, n_events bytes; malloc'd */
   size_t n_events;
   int64_t least_ns, median_ns; /* of runs without the profiler */
+  double spread_frac;          /* of these: how much longer than the least three quarters took */
   psplit_i_fed *inputs;        /* [n_inputs] of the last run; in `arena` */
   size_t n_inputs;
   psplit_i_arena arena;

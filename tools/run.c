@@ -331,6 +331,24 @@ static psplit_code check_trace(const settings *s, const psplit_pipeline_info *pi
   return code == PSPLIT_OK ? place_check(s->trace, NULL, diag) : code;
 }
 
+/* How much the runs differed, which tells whether the machine was quiet. */
+static psplit_code say_spread(const settings *s, const char *text, psplit_diag *diag) {
+  psplit_cost_table *table;
+  const psplit_code code = psplit_cost_table_parse(s->profile, text, strlen(text), diag, &table);
+  if (code != PSPLIT_OK) return code;
+  const double spread = psplit_cost_table_spread_frac(table);
+  psplit_cost_table_destroy(table);
+  if (spread > PSPLIT_MOST_SPREAD)
+    fprintf(stderr,
+            "warning: runs took up to %.0f %% longer than the fastest: this machine is too busy "
+            "for the times to be trusted\n",
+            100 * spread);
+  else if (spread >= 0 && !s->quiet)
+    printf("three quarters of the runs took at most %.1f %% longer than the fastest\n",
+           100 * spread);
+  return PSPLIT_OK;
+}
+
 /* --profile: what the whole model's nodes cost, to a file that appears whole. */
 static psplit_code profile(const settings *s, psplit_diag *diag) {
   char *text = NULL;
@@ -344,6 +362,7 @@ static psplit_code profile(const settings *s, psplit_diag *diag) {
   if (code == PSPLIT_OK) code = psplit_profile_model(ort, s->directory, NULL, &s->run, diag, &text);
   if (code == PSPLIT_OK)
     code = psplit_file_write(s->profile, text, strlen(text), &interrupted, diag);
+  if (code == PSPLIT_OK) code = say_spread(s, text, diag);
   psplit_onnxruntime_close(ort);
   psplit_model_close(model);
   free(text);

@@ -32,6 +32,7 @@ psplit_code psplit_profile_model(const psplit_onnxruntime *ort, const char *path
                                     .n_profile = profile.n_events,
                                     .least_ns = profile.least_ns,
                                     .median_ns = profile.median_ns,
+                                    .spread_frac = profile.spread_frac,
                                     .onnxruntime = ort->ort.version,
                                     .optimization = run->session.optimization,
                                     .n_threads = run->session.n_threads,

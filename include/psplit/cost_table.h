@@ -53,7 +53,13 @@ typedef struct psplit_profiled_run {
   size_t n_dims;
   const psplit_run_shape *inputs; /* [n_inputs] shapes of the model's inputs; NULL: not known */
   size_t n_inputs;
+  double spread_frac; /* how much longer than least_ns three quarters of these runs took at most */
 } psplit_profiled_run;
+
+/* Of the runs that the table was measured by; < 0: not said. Above PSPLIT_MOST_SPREAD the machine
+ * was too busy for its times to be trusted, and planners warn. */
+PSPLIT_API double psplit_cost_table_spread_frac(const psplit_cost_table *table);
+#define PSPLIT_MOST_SPREAD 0.25
 
 /* Turns a profile into a costs file for `model`, malloc'd JSON. `optimized` is the model that ran,
  * as ONNX Runtime saved it: a kernel stands for the nodes of `model` between its inputs and its

@@ -1,6 +1,7 @@
 /* Costs files: which kind one is, and our own JSON. */
 #include "cost_table.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,13 +76,14 @@ static void read_values(psplit_cost_table *table, psplit_i_json_item values) {
 static void read_own(const psplit_i_json_item *root, psplit_cost_table *table) {
   static const char *const known[] = {
     "format",  "version", "measured", "complete", "model",    "onnxruntime", "optimization",
-    "threads", "runs",    "dims",     "values",   "total_ns", "costs"};
+    "threads", "runs",    "dims",     "values",   "total_ns", "costs",       "spread_frac"};
   uint32_t version = 0;
   psplit_i_json_u32(psplit_i_json_need(root, "version"), 1, 1, &version);
   PSPLIT_I_JSON_KEYS(root, known);
   psplit_i_json_flag(psplit_i_json_find(root, "measured"), &table->measured);
   psplit_i_json_flag(psplit_i_json_find(root, "complete"), &table->complete);
   read_dims(table, psplit_i_json_find(root, "dims"));
+  psplit_i_json_real(psplit_i_json_find(root, "spread_frac"), 0, HUGE_VAL, &table->spread_frac);
   read_values(table, psplit_i_json_find(root, "values"));
   const psplit_i_json_item list = psplit_i_json_need(root, "costs");
   const size_t n = psplit_i_json_length(&list, 0, SIZE_MAX);

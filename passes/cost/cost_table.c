@@ -13,6 +13,7 @@ psplit_cost_table *psplit_i_cost_table_new(psplit_i_cost_format format) {
   table->format = format;
   table->measured = format == PSPLIT_I_COSTS_PROFILE || format == PSPLIT_I_COSTS_NODES;
   table->complete = table->measured;
+  table->spread_frac = -1;
   return table;
 }
 
@@ -20,6 +21,8 @@ psplit_i_cost_row *psplit_i_cost_table_add(psplit_cost_table *table) {
   if (!psplit_i_vec_push(&table->rows, ((psplit_i_cost_row){.ns = -1}))) return NULL;
   return &table->rows.items[table->rows.n - 1];
 }
+
+double psplit_cost_table_spread_frac(const psplit_cost_table *table) { return table->spread_frac; }
 
 void psplit_cost_table_destroy(psplit_cost_table *table) {
   if (!table) return;

@@ -49,6 +49,7 @@ struct psplit_cost_table {
   psplit_i_cost_format format;
   bool complete;                      /* what no row speaks of takes no time */
   bool measured;                      /* else: given */
+  double spread_frac;                 /* < 0: not said */
   PSPLIT_VEC(psplit_dim_value) dims;  /* sizes that it was measured with; none where not said */
   PSPLIT_VEC(psplit_i_seen) values;   /* shapes that values had in that run */
   PSPLIT_VEC(psplit_i_cost_row) rows; /* kernels: in the order they ran */

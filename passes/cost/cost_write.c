@@ -142,6 +142,10 @@ static void write_file(const writer *w, const psplit_profiled_run *run, const ch
   put_int(&json, "optimization", run->optimization);
   put_int(&json, "threads", run->n_threads);
   put_int(&json, "runs", run->n_runs);
+  if (run->n_runs > 1) {
+    psplit_i_json_key(&json, "spread_frac");
+    psplit_i_json_double(&json, round(run->spread_frac * 1000) / 1000);
+  }
   write_sizes(w, &json);
   put_int(&json, "total_ns", run->median_ns);
   write_rows(w, &json);

@@ -128,6 +128,11 @@ static psplit_code add_rows(psplit_planner *planner, const psplit_cost_table *ta
   }
   if (any) {
     say_other_sizes(planner, table);
+    if (table->spread_frac > PSPLIT_MOST_SPREAD)
+      psplit_i_say(planner->options.logger, PSPLIT_WARNING,
+                   "%s: runs took up to %.0f %% longer than the fastest: the machine was too busy "
+                   "for these times to be trusted; measure again when it is quiet",
+                   table->name, 100 * table->spread_frac);
     t->complete |= table->complete;
     t->measured = table->measured;
   }

@@ -50,6 +50,8 @@ for (const level of ['0', '99']) {
   if (!tap.ok(profile.status === 0, `${name} is profiled at level ${level}`, profile.stderr)) continue;
   const table = JSON.parse(readFileSync(costs));
   tap.ok(valid(table), 'the costs file fits its schema', JSON.stringify(valid.errors));
+  tap.ok(table.spread_frac >= 0 && /longer than the fastest/.test(profile.stdout + profile.stderr),
+    'it says how much its runs differed', profile.stdout + profile.stderr);
   const sum = table.costs.reduce((total, { ns }) => total + ns, 0);
   tap.ok(Math.abs(sum - table.total_ns) <= table.costs.length, 'its times add up to a run',
     `${sum}, not ${table.total_ns}`);
@@ -97,6 +99,13 @@ tap.ok(byProfile.cost_source === 'measured' && byProfile.measured_frac > 0.9,
   'a profile of ONNX Runtime speaks of nearly all of the time', `${byProfile.measured_frac}`);
 const byMemory = plan(statistics);
 tap.ok(byMemory.cost_source === 'analytic', 'memory statistics leave times alone');
+
+const noisy = join(tmp, 'noisy.json'), calm = join(tmp, 'calm.json');
+const measured = JSON.parse(readFileSync(join(tmp, 'level-99.json')));
+writeFileSync(noisy, JSON.stringify({ ...measured, spread_frac: 0.4 }));
+writeFileSync(calm, JSON.stringify({ ...measured, spread_frac: 0.1 }));
+tap.ok(/40 % longer than the fastest/.test(plan(noisy).stderr) && !/longer/.test(plan(calm).stderr),
+  'costs of a busy machine are warned of');
 
 writeFileSync(join(tmp, 'other.json'), JSON.stringify({
   format: 'onnx-pipeline-split-costs', version: 1, costs: [{ nodes: ['no such node'], ns: 1 }],
