@@ -102,6 +102,18 @@ with tempfile.TemporaryDirectory() as directory:
     check("that differ in memory",
           ordered("memory", [two[0], two[0] | {"memory_bytes": 9}, none]) == "given")
     check("any node on any device", ordered("free", two, "--non-contiguous") == "alike")
+    hosts = {"link_classes": [{}, {"latency_ns": 100}], "device_links": [[0, 1], [1, 0]]}
+    own["tensors"] = [{"producer": i, "consumers": [i + 1], "bytes": 8} for i in range(5)]
+    check("links between pairs, by host",
+          ordered("hosts", [{"count": 2}, {"count": 2}], "--no-empty-stages",
+                  nodes=[{"id": i, "time_ns": 4} for i in range(6)], **hosts) == "given")
+    far = json.loads(run("--json", "--no-empty-stages", os.path.join(directory, "own.json")).stdout)
+    check("one tensor crosses between hosts, and both its stages pay",
+          sorted(stage["send"] for stage in far["stages"]) == [0, 0, 0, 100]
+          and far["stages"][1]["send"] == far["stages"][2]["recv"] == 100, far)
+    same = {without_time(run("--json", "--threads", str(t), os.path.join(directory, "own.json"))
+                         .stdout) for t in (1, 3)}
+    check("threads do not change that", len(same) == 1)
     training = run("--json", write("training.json", published(24, True)))
     check("training graphs are solved", training.returncode == 0, training.stderr)
     for extra in (["--non-contiguous"], ["--chunks", "2"], ["--objective", "latency"],
@@ -135,6 +147,10 @@ with tempfile.TemporaryDirectory() as directory:
     refuses("not a number", 4, write("nan.json", '{"maxFPGAs": 2, "nodes": [{"id": NaN}]}'))
     refuses("more stages than nodes, none empty", 7, "-k", "30", "--cpus", "0",
             "--no-empty-stages", chain)
+    own |= hosts | {"devices": [{}, {}], "any_device_order": True}
+    refuses("links between pairs of devices in any order", 5, write("any.json", own))
+    own |= {"any_device_order": False, "device_links": [[0, 2], [1, 0]]}
+    refuses("a link of no class", 4, write("class.json", own))
     tight = published(12)
     tight["maxSizePerFPGA"], tight["maxCPUs"] = 25.0, 0
     refuses("memory that cannot fit", 7, write("tight.json", tight))
