@@ -217,7 +217,7 @@ out:
 /* An envelope has come. */
 static psplit_code begin_data_in(psplit_i_lane *l, psplit_diag *diag) {
   psplit_code code;
-  size_t n_words;
+  size_t n_words = 0;
   l->began_ns = psplit_i_now_ns();
   l->bundle = psplit_i_bundle_create(l->n_tensors);
   if (!l->bundle) return psplit_i_nomem(diag);

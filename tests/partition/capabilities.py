@@ -28,7 +28,8 @@ READERS = {
     "partition/search/order_dp.c": LOADS, "partition/instance/instance.h": LOADS,
     "partition/instance/load_tracker.c": LOADS, "partition/io/read_own.c": INPUT,
     "partition/search/contraction.c": LOADS, "partition/search/link_guess.c": LOADS,
-    "partition/search/local_search.c": LOADS,
+    "partition/search/local_search.c": LOADS, "partition/exact/exact.c": LOADS,
+    "partition/exact/receiver_groups.c": LOADS,
     "partition/certificate/certificate.c": ANOTHER, "partition/certificate/least_links.c": ANOTHER,
     "partition/certificate/node_proof.c": INPUT, "partition/io/write_own.c": INPUT,
 }
