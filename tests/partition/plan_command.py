@@ -147,7 +147,8 @@ with tempfile.TemporaryDirectory() as directory:
     refuses("not a number", 4, write("nan.json", '{"maxFPGAs": 2, "nodes": [{"id": NaN}]}'))
     refuses("more stages than nodes, none empty", 7, "-k", "30", "--cpus", "0",
             "--no-empty-stages", chain)
-    own |= hosts | {"devices": [{}, {}], "any_device_order": True}
+    own |= hosts | {"nodes": [{"id": i, "time_ns": 4} for i in range(6)], "devices": [{}, {}],
+                    "any_device_order": True}
     refuses("links between pairs of devices in any order", 5, write("any.json", own))
     own |= {"any_device_order": False, "device_links": [[0, 2], [1, 0]]}
     refuses("a link of no class", 4, write("class.json", own))
