@@ -72,8 +72,8 @@ class Problem:
             root, self.scale = from_published(root)
         else:
             raise ValueError("neither a psplit-problem nor a dnn-partitioning problem")
-        if root.get("version", 1) != 1:
-            raise ValueError("only version 1 is known")
+        if root.get("version", 1) != 1 or not root["nodes"]:
+            raise ValueError("only version 1 is known, and one node is needed")
         nodes, tensors, links = root["nodes"], root.get("tensors", []), root.get("links")
         self.scale = self.scale or self.find_scale(nodes, tensors)
         self.index = {}
