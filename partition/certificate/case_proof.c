@@ -447,7 +447,8 @@ static psplit_code start(proof *p, bool *out_fits) {
   *out_fits = false;
   p->fits = PSPLIT_NEW(&p->arena, rows, instance->n_types);
   p->tracked = PSPLIT_NEW(&p->arena, bool, instance->n_nets);
-  if (!p->fits || !p->tracked) goto out;
+  /* Room from the start: no counts are still somewhere. */
+  if (!p->fits || !p->tracked || !psplit_i_vec_reserve(&p->counts, 1)) goto out;
   PSPLIT_TRY(make_states(p, out_fits));
   if (!*out_fits) goto out;
   for (uint32_t e = 0; p->request->count_receivers && e < instance->n_nets; e++)
