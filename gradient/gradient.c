@@ -278,7 +278,11 @@ uint32_t psplit_gradient_n_trainables(const psplit_gradient *gradient) {
 
 psplit_trainable psplit_gradient_trainable(const psplit_gradient *gradient, uint32_t index) {
   const psplit_i_trainable *t = &gradient->trainables[index];
-  return (psplit_trainable){.name = gradient->b.forward->values[t->value].name,
+  const psplit_i_graph *graph = gradient->b.forward;
+  const uint32_t at = graph->values[t->value].initializer;
+  const int64_t n = at < PSPLIT_NONE ? psplit_i_graph_initializer(graph, at).n_elements : 0;
+  return (psplit_trainable){.name = graph->values[t->value].name,
+                            .n_elements = (uint64_t)n,
                             .gradient = t->gradient_name,
                             .before = t->before_name,
                             .is_input = t->is_input};

@@ -8,7 +8,7 @@
 static const char *const LOSSES[] = {"nonsmooth", "smooth", "strongly-convex", "nonconvex", NULL};
 static const char *const KINDS[] = {"fill-drain", "1F1B", "interleaved 1F1B", "a stream"};
 
-static bool parse_pair(const cli *program, char *pair, limits_options *out) {
+static bool parse_pair(const cli *program, char *pair, bool counts_weights, limits_options *out) {
   char *value = strchr(pair, '=');
   int loss;
   if (!value) {
@@ -22,6 +22,8 @@ static bool parse_pair(const cli *program, char *pair, limits_options *out) {
     out->has_loss = true;
     return true;
   }
+  if (strcmp(pair, "dim") == 0 && counts_weights && strcmp(value, "auto") == 0)
+    return out->automatic_dimension = true;
   if (strcmp(pair, "dim") == 0)
     return cli_real(program, "limits dim", value, 1, 1e18, &out->dimension);
   if (strcmp(pair, "accuracy") == 0)
@@ -32,7 +34,7 @@ static bool parse_pair(const cli *program, char *pair, limits_options *out) {
   return false;
 }
 
-bool limits_parse(const cli *program, const char *text, limits_options *out) {
+bool limits_parse(const cli *program, const char *text, bool counts_weights, limits_options *out) {
   char copy[256];
   uint64_t n;
   *out = (limits_options){.wanted = true, .accuracy = 0.01, .condition = 100};
@@ -48,9 +50,9 @@ bool limits_parse(const cli *program, const char *text, limits_options *out) {
     char *pair = rest;
     rest = strchr(rest, ',');
     if (rest) *rest++ = '\0';
-    if (!parse_pair(program, pair, out)) return false;
+    if (!parse_pair(program, pair, counts_weights, out)) return false;
   }
-  if (!out->has_loss || out->dimension > 0) return true;
+  if (!out->has_loss || out->dimension > 0 || out->automatic_dimension) return true;
   cli_usage(program, "--limits: loss=%s needs dim=N, the number of trainable weights",
             LOSSES[out->loss]);
   return false;
@@ -194,4 +196,41 @@ psplit_code limits_print(const limits_report *report, bool json, psplit_diag *di
   else
     print_text(report, &f);
   return PSPLIT_OK;
+}
+
+static double n_trained(const psplit_training *training) {
+  const psplit_gradient *gradient = psplit_training_gradient(training);
+  double n = 0;
+  for (uint32_t i = 0; i < psplit_gradient_n_trainables(gradient); i++)
+    n += (double)psplit_gradient_trainable(gradient, i).n_elements;
+  return n > 1 ? n : 1;
+}
+
+psplit_code limits_print_plan(const limits_options *given, const psplit_training *training,
+                              const psplit_plan *plan, psplit_diag *diag) {
+  const size_t n = plan->n_stages;
+  limits_options options = *given;
+  int64_t *forward = calloc(n, sizeof *forward), *backward = calloc(n, sizeof *backward);
+  uint64_t *bytes = calloc(n, sizeof *bytes);
+  psplit_code code = forward && backward && bytes ? PSPLIT_OK : cli_nomem(diag);
+  if (code == PSPLIT_OK && training)
+    code = psplit_training_pieces(training, plan, diag, forward, backward, bytes);
+  for (size_t s = 0; code == PSPLIT_OK && !training && s < n; s++)
+    forward[s] = plan->stages[s].load_ns;
+  if (training && options.automatic_dimension) options.dimension = n_trained(training);
+  const psplit_schedule_input input = {
+    .kind = training ? PSPLIT_SCHEDULE_1F1B : PSPLIT_SCHEDULE_STREAM,
+    .n_stages = plan->n_stages,
+    .n_chunks = 1,
+    .n_micro_batches = options.n_micro_batches,
+    .forward_ns = forward,
+    .backward_ns = training ? backward : NULL,
+    .activation_bytes = training ? bytes : NULL};
+  const limits_report report = {&options, &input, 1e9, " s"};
+  if (code == PSPLIT_OK) puts("");
+  if (code == PSPLIT_OK) code = limits_print(&report, false, diag);
+  free(forward);
+  free(backward);
+  free(bytes);
+  return code;
 }

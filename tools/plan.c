@@ -57,7 +57,7 @@ static const cli_option OPTIONS[] = {
   CLI_MAX_TEXT(OPT_MAX_TEXT),
   {0, NULL, NULL, "Output:"},
   {OPT_JSON, "json", NULL, "print the plan as JSON"},
-  LIMITS_OPTION(OPT_LIMITS),
+  LIMITS_OPTION(OPT_LIMITS, "N"),
   {OPT_CERTIFICATE, "certificate", "FILE", "write a proof that psplit-check-certificate.py checks"},
   {OPT_QUIET, "quiet", NULL, "no advice on stderr"},
   {'h', "help", NULL, "print this and exit"},
@@ -130,7 +130,7 @@ static bool take_option(settings *s, int id, const char *text) {
     case OPT_MEMORY:
       return cli_count(&PROGRAM, "memory-cap", text, 1, UINT64_MAX, &o->memory_cap_bytes);
     case OPT_JSON: s->json = true; return true;
-    case OPT_LIMITS: return limits_parse(&PROGRAM, text, &s->limits);
+    case OPT_LIMITS: return limits_parse(&PROGRAM, text, false, &s->limits);
     case OPT_CERTIFICATE: s->certificate = text; return true;
     case OPT_MAX_TEXT: return cli_max_text(&PROGRAM, text, &s->max_text_bytes);
     case OPT_QUIET: s->progress.quiet = true; return true;

@@ -11,6 +11,7 @@
 
 #include "cli.h"
 #include "depfile.h"
+#include "limits.h"
 #include "places.h"
 #include "plan_options.h"
 #include "print_plan.h"
@@ -28,6 +29,7 @@ enum {
   OPT_FORCE,
   OPT_VERIFY,
   OPT_MICRO_BATCHES,
+  OPT_LIMITS,
   OPT_ANNOTATE,
   OPT_ANNOTATE_AS,
   OPT_CERTIFICATE,
@@ -50,6 +52,7 @@ static const cli_option OPTIONS[] = {
    "write no files; with -k N..M a line for each number of stages"},
   {OPT_MICRO_BATCHES, "micro-batches", "N",
    "in flight when a range of stages is compared, and of a step of training; default: 8"},
+  LIMITS_OPTION(OPT_LIMITS, "N|auto"),
   {OPT_ANNOTATE, "annotate", "FILE", "write MODEL with the stages of its nodes added"},
   {OPT_ANNOTATE_AS, "annotate-as", "FORM", "onnx (default): multi-device fields; layer_ann; olive"},
   {OPT_CERTIFICATE, "certificate", "FILE",
@@ -87,6 +90,7 @@ static const cli PROGRAM = {
   OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
 
 typedef struct request {
+  limits_options limits;
   const char *model, *directory, *depfile, *annotate, *certificate;
   char problem[4096];        /* that the certificate is of: its file */
   uint32_t n_stages, last_k; /* a range of stages to plan where they differ */
@@ -160,6 +164,7 @@ static bool parse_option(request *r, int id, char *argument) {
     case OPT_SHAPE: return feed_option(&PROGRAM, &r->tune.feed, id, argument);
 #endif
     case OPT_PLAN_ONLY: r->plan_only = true; return true;
+    case OPT_LIMITS: return limits_parse(&PROGRAM, argument, true, &r->limits);
     case OPT_MICRO_BATCHES:
       if (!cli_count(&PROGRAM, "micro-batches", argument, 1, 10000, &count)) return false;
       r->n_micro_batches = (uint32_t)count;
@@ -231,6 +236,10 @@ static int parse(request *r, int argc, char **argv) {
 #endif
   if (r->tune.n_rounds && r->emit.weights == PSPLIT_WEIGHTS_REFERENCE)
     return cli_usage(&PROGRAM, "--autotune and --weights reference do not go together");
+  if (r->limits.wanted && (r->last_k > r->n_stages || r->json))
+    return cli_usage(&PROGRAM, "--limits is for one number of stages, without --json");
+  if (r->limits.automatic_dimension && !r->training.enabled)
+    return cli_usage(&PROGRAM, "--limits: dim=auto counts what --training trains");
   if (r->last_k > r->n_stages && (!r->plan_only || r->json))
     return cli_usage(&PROGRAM, "a range of stages is for --plan-only, without --json");
   if ((r->plan_only || !r->directory) && r->depfile)
@@ -491,6 +500,8 @@ static psplit_code split(request *r, psplit_diag *diag) {
     print_plan(plan, cli_now_s() - start_s);
   if (code == PSPLIT_OK && r->trained && !r->json && !r->progress.quiet)
     code = training_report(r->trained, &r->training, plan, r->n_micro_batches, diag);
+  if (code == PSPLIT_OK && r->limits.wanted && !r->progress.quiet)
+    code = limits_print_plan(&r->limits, r->trained, plan, diag);
   if (code == PSPLIT_OK && r->verify && !r->json && !r->progress.quiet)
     puts("\nverified: the stages together are the model");
   free(manifest);

@@ -298,24 +298,33 @@ psplit_code psplit_training_stages(const psplit_training *training, const psplit
   return PSPLIT_OK;
 }
 
+psplit_code psplit_training_pieces(const psplit_training *training, const psplit_plan *plan,
+                                   psplit_diag *diag, int64_t *out_forward_ns,
+                                   int64_t *out_backward_ns, uint64_t *out_stash_bytes) {
+  const size_t n = plan->n_stages;
+  psplit_training_stage *stages = calloc(n, sizeof *stages);
+  if (!stages) return psplit_i_nomem(diag);
+  const psplit_code code = psplit_training_stages(training, plan, diag, stages);
+  for (size_t s = 0; code == PSPLIT_OK && s < n; s++) {
+    const int64_t crossing = psplit_i_sat_add_i64(plan->stages[s].recv_ns, plan->stages[s].send_ns);
+    out_forward_ns[s] = psplit_i_sat_add_i64(stages[s].forward_ns, crossing / 2);
+    out_backward_ns[s] = psplit_i_sat_add_i64(
+      psplit_i_sat_add_i64(stages[s].again_ns, stages[s].backward_ns), crossing - crossing / 2);
+    out_stash_bytes[s] = stages[s].stash_bytes;
+  }
+  free(stages);
+  return code;
+}
+
 psplit_code psplit_training_schedule(const psplit_training *training, const psplit_plan *plan,
                                      psplit_schedule_kind kind, uint32_t n_micro_batches,
                                      psplit_diag *diag, psplit_schedule **out_schedule) {
   psplit_code code;
   const size_t n = plan->n_stages;
-  psplit_training_stage *stages = calloc(n, sizeof *stages);
   int64_t *ns = calloc(2 * n, sizeof *ns);
   uint64_t *bytes = calloc(n, sizeof *bytes);
-  if (!stages || !ns || !bytes) PSPLIT_TRY(psplit_i_nomem(diag));
-  PSPLIT_TRY(psplit_training_stages(training, plan, diag, stages));
-  for (size_t s = 0; s < n; s++) {
-    /* Half of what crosses goes with the activations, half with their gradients. */
-    const int64_t crossing = psplit_i_sat_add_i64(plan->stages[s].recv_ns, plan->stages[s].send_ns);
-    ns[s] = psplit_i_sat_add_i64(stages[s].forward_ns, crossing / 2);
-    ns[n + s] = psplit_i_sat_add_i64(
-      psplit_i_sat_add_i64(stages[s].again_ns, stages[s].backward_ns), crossing - crossing / 2);
-    bytes[s] = stages[s].stash_bytes;
-  }
+  if (!ns || !bytes) PSPLIT_TRY(psplit_i_nomem(diag));
+  PSPLIT_TRY(psplit_training_pieces(training, plan, diag, ns, ns + n, bytes));
   const psplit_schedule_input input = {.kind = kind,
                                        .n_stages = plan->n_stages,
                                        .n_chunks = 1,
@@ -325,7 +334,6 @@ psplit_code psplit_training_schedule(const psplit_training *training, const pspl
                                        .activation_bytes = bytes};
   PSPLIT_TRY(psplit_schedule_simulate(&input, diag, out_schedule));
 out:
-  free(stages);
   free(ns);
   free(bytes);
   return code;

@@ -65,6 +65,7 @@ typedef struct psplit_trainable {
   const char *gradient; /* output of the backward model; NULL: the loss does not depend on it */
   const char *before;   /* input that it is added to; NULL without `accumulate` and of inputs */
   bool is_input;        /* from gradient_of */
+  uint64_t n_elements;  /* 0 of inputs */
 } psplit_trainable;
 
 PSPLIT_API uint32_t psplit_gradient_n_trainables(const psplit_gradient *gradient);

@@ -83,6 +83,11 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_training_stages(const psplit_train
                                                               const psplit_plan *plan,
                                                               psplit_diag *diag,
                                                               psplit_training_stage *out_stages);
+/* The same as pieces of a schedule, with what crosses: half of it goes with the activations, half
+ * with their gradients. [n_stages] each; recomputation counts as backward. Errors: the same. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_training_pieces(
+  const psplit_training *training, const psplit_plan *plan, psplit_diag *diag,
+  int64_t *out_forward_ns, int64_t *out_backward_ns, uint64_t *out_stash_bytes);
 /* A step of such a plan: FILL_DRAIN or 1F1B. Errors: those of psplit_schedule_simulate too. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_training_schedule(
   const psplit_training *training, const psplit_plan *plan, psplit_schedule_kind kind,
