@@ -116,12 +116,29 @@ static psplit_code all_used(const char *option, const char *const *patterns, siz
   return PSPLIT_OK;
 }
 
+/* By their names. O(n) */
+static psplit_code choose_names(const psplit_i_graph *graph, const char *const *names, size_t n,
+                                psplit_diag *diag, bool *out_trained) {
+  for (size_t i = 0; i < n; i++) {
+    const uint32_t v = psplit_i_graph_find_value(graph, names[i]);
+    const uint32_t initializer = v == PSPLIT_NONE ? PSPLIT_NONE : graph->values[v].initializer;
+    if (initializer == PSPLIT_NONE ||
+        !is_float(psplit_i_graph_initializer(graph, initializer).data_type))
+      return psplit_i_fail(diag, PSPLIT_USAGE,
+                           "\"%s\" is no floating-point initializer of the model", names[i]);
+    out_trained[v] = true;
+  }
+  return PSPLIT_OK;
+}
+
 psplit_code psplit_i_weights_choose(const psplit_i_shapes *shapes,
                                     const psplit_training_options *options, psplit_diag *diag,
                                     bool *out_trained) {
   psplit_code code;
   const psplit_i_graph *graph = psplit_i_shapes_graph(shapes);
   psplit_i_arena scratch;
+  if (options->train_names)
+    return choose_names(graph, options->train, options->n_train, diag, out_trained);
   psplit_i_arena_init(&scratch, 0);
   bool *train_used = PSPLIT_NEW(&scratch, bool, options->n_train);
   bool *freeze_used = PSPLIT_NEW(&scratch, bool, options->n_freeze);

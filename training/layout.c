@@ -207,6 +207,26 @@ static psplit_code begin_again(psplit_i_layout *layout, psplit_diag *diag) {
   return layout->again.stages ? PSPLIT_OK : psplit_i_nomem(diag);
 }
 
+/* Which stages read which weights. */
+static psplit_code mark_takes(psplit_i_layout *layout, psplit_diag *diag) {
+  const psplit_training *training = layout->training;
+  const size_t n = training->gradient->n_trainables;
+  layout->takes = PSPLIT_NEW(&layout->arena, bool, n * layout->n_stages);
+  if (!layout->takes) return psplit_i_nomem(diag);
+  for (uint32_t s = 0; s < layout->n_stages; s++) {
+    const psplit_i_training_stage *stage = &layout->stages[s];
+    for (uint32_t i = 0; i < stage->n_weights; i++) layout->takes[s * n + stage->weights[i]] = true;
+    if (stage->backward == PSPLIT_NONE) continue;
+    const psplit_i_stage *backward = &layout->backward.stages[stage->backward];
+    for (uint32_t i = 0; i < backward->n_inputs; i++) {
+      const psplit_i_feeding feed = training->feeds[backward->inputs[i].value];
+      if (backward->inputs[i].model && feed.kind == PSPLIT_FEED_WEIGHT)
+        layout->takes[s * n + feed.index] = true;
+    }
+  }
+  return PSPLIT_OK;
+}
+
 psplit_code psplit_i_layout_init(psplit_i_layout *layout, const psplit_training *training,
                                  const psplit_i_split *forward, psplit_diag *diag) {
   psplit_code code;
@@ -222,6 +242,7 @@ psplit_code psplit_i_layout_init(psplit_i_layout *layout, const psplit_training 
   PSPLIT_TRY(make_updates(layout, diag));
   PSPLIT_TRY(begin_again(layout, diag));
   PSPLIT_TRY(psplit_i_layout_rims(layout, diag));
+  PSPLIT_TRY(mark_takes(layout, diag));
 out:
   return code;
 }

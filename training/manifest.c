@@ -94,21 +94,6 @@ static void write_options(const psplit_training *training, psplit_i_json *json) 
   close_row(json);
 }
 
-/* Stages that take a weight, forward or back. */
-static bool takes(const psplit_i_layout *layout, uint32_t s, uint32_t trainable) {
-  const psplit_i_training_stage *stage = &layout->stages[s];
-  for (uint32_t i = 0; i < stage->n_weights; i++)
-    if (stage->weights[i] == trainable) return true;
-  if (stage->backward == PSPLIT_NONE) return false;
-  const psplit_i_stage *backward = &layout->backward.stages[stage->backward];
-  for (uint32_t i = 0; i < backward->n_inputs; i++) {
-    const psplit_i_feeding feed = layout->training->feeds[backward->inputs[i].value];
-    if (backward->inputs[i].model && feed.kind == PSPLIT_FEED_WEIGHT && feed.index == trainable)
-      return true;
-  }
-  return false;
-}
-
 static void write_weights(const psplit_i_layout *layout, psplit_i_json *json) {
   const psplit_gradient *gradient = layout->training->gradient;
   open_list(json, "weights");
@@ -122,7 +107,7 @@ static void write_weights(const psplit_i_layout *layout, psplit_i_json *json) {
     psplit_i_json_key(json, "stages");
     psplit_i_json_open(json, '[');
     for (uint32_t s = 0; s < layout->forward->plan->n_stages; s++)
-      if (takes(layout, s, t)) psplit_i_json_uint(json, s);
+      if (layout->takes[s * (size_t)gradient->n_trainables + t]) psplit_i_json_uint(json, s);
     psplit_i_json_close(json, ']');
     psplit_i_json_key(json, "owner");
     if (layout->owner[t] == PSPLIT_NONE)

@@ -102,7 +102,8 @@ typedef struct psplit_i_layout {
   psplit_i_emit_extra again_extra;
   uint32_t *stage_of; /* [plan.n_stages] of the backward split: its stage in the forward one */
   psplit_i_training_stage *stages; /* [forward->plan->n_stages] */
-  uint32_t *owner;                 /* [n_trainables] stage, or PSPLIT_NONE: no stage reads it */
+  bool *takes;     /* [n_stages][n_trainables] the stage reads it, forward or back */
+  uint32_t *owner; /* [n_trainables] stage, or PSPLIT_NONE: no stage reads it */
 } psplit_i_layout;
 
 /* First node of the backward model that has a twin: before it stand the model's constants. */

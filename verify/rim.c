@@ -4,10 +4,15 @@
 
 #include "verify.h"
 
+uint32_t psplit_i_rim_find(const psplit_i_rim *rim, psplit_i_set set, const char *name,
+                           uint32_t stage) {
+  const uint32_t id = rim ? psplit_i_intern_find(rim->names, name) : PSPLIT_NONE;
+  return id == PSPLIT_NONE ? PSPLIT_NONE : psplit_i_table_find(rim->sets, id, stage, set);
+}
+
 /* The value whose shape has this name, or PSPLIT_NONE. */
 static uint32_t shape_of(const psplit_i_proof *p, const char *name) {
-  const uint32_t id = p->rim ? psplit_i_intern_find(p->rim->shapes, name) : PSPLIT_NONE;
-  return id == PSPLIT_NONE ? PSPLIT_NONE : p->rim->shape_of[id];
+  return psplit_i_rim_find(p->rim, PSPLIT_I_SET_SHAPE, name, 0);
 }
 
 bool psplit_i_is_trained(const psplit_i_proof *p, const char *name) {
@@ -44,15 +49,11 @@ static bool is_type_of(const psplit_i_tensor *tensor, const Onnx__TypeProto *typ
 }
 
 psplit_code psplit_i_check_weight_input(psplit_i_proof *p, uint32_t position) {
-  const psplit_i_training_parts *stage = &p->rim->table->stages[p->at];
   const psplit_i_value *input = &p->part->values[p->part->inputs[position]];
   const uint32_t value = psplit_i_graph_find_value(p->graph, input->name);
   const psplit_i_tensor tensor =
     psplit_i_graph_initializer(p->graph, p->graph->values[value].initializer);
-  bool listed = false;
-  for (uint32_t w = 0; w < stage->n_weights && !listed; w++)
-    listed = strcmp(stage->weights[w], input->name) == 0;
-  if (!listed)
+  if (psplit_i_rim_find(p->rim, PSPLIT_I_SET_WEIGHT, input->name, p->at) == PSPLIT_NONE)
     return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": the manifest does not list weight \"%s\"", p->at,
                             input->name);
   if ((input->initializer == PSPLIT_NONE) != p->rim->table->plain_weights)
@@ -64,28 +65,24 @@ psplit_code psplit_i_check_weight_input(psplit_i_proof *p, uint32_t position) {
   return PSPLIT_OK;
 }
 
-static const psplit_i_stash_row *find_row(const psplit_i_proof *p, const char *name) {
-  const psplit_i_training_parts *stage = &p->rim->table->stages[p->at];
-  for (uint32_t i = 0; i < stage->n_stash; i++)
-    if (strcmp(stage->stash[i].name, name) == 0) return &stage->stash[i];
-  return NULL;
-}
-
 psplit_code psplit_i_check_stash_output(psplit_i_proof *p, uint32_t position) {
   const char *name = p->part->values[p->part->outputs[position]].name;
-  const psplit_i_stash_row *row = find_row(p, name);
-  if (!row || strcmp(row->tensor, name) != 0)
+  const uint32_t row = psplit_i_rim_find(p->rim, PSPLIT_I_SET_STASH_PORT, name, p->at);
+  if (row == PSPLIT_NONE || strcmp(p->rim->table->stages[p->at].stash[row].tensor, name) != 0)
     return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": output \"%s\" goes nowhere, and is not kept",
                             p->at, name);
   return PSPLIT_OK;
 }
 
 /* Whether a row of the stage's inputs or outputs carries the tensor through the port. */
-static bool carries(const psplit_i_row *rows, uint32_t n, const psplit_i_stash_row *kept) {
-  for (uint32_t r = 0; r < n; r++)
-    if (strcmp(rows[r].name, kept->name) == 0 && strcmp(rows[r].tensor, kept->tensor) == 0)
-      return true;
-  return false;
+static bool carries(const psplit_i_proof *p, const psplit_i_stash_row *kept) {
+  const psplit_i_manifest_stage *ports = &p->manifest.stages[p->at];
+  const uint32_t id = psplit_i_intern_find(&p->names, kept->name);
+  const uint32_t in = id == PSPLIT_NONE ? PSPLIT_NONE : psplit_i_table_find(&p->rows, id, p->at, 0);
+  const uint32_t out =
+    id == PSPLIT_NONE ? PSPLIT_NONE : psplit_i_table_find(&p->rows, id, p->at, 1);
+  return (in != PSPLIT_NONE && strcmp(ports->inputs[in].tensor, kept->tensor) == 0) ||
+         (out != PSPLIT_NONE && strcmp(ports->outputs[out].tensor, kept->tensor) == 0);
 }
 
 static bool is_port(const psplit_i_proof *p, uint32_t value) {
@@ -95,7 +92,6 @@ static bool is_port(const psplit_i_proof *p, uint32_t value) {
 
 psplit_code psplit_i_check_stash(psplit_i_proof *p) {
   const psplit_i_training_parts *stage = &p->rim->table->stages[p->at];
-  const psplit_i_manifest_stage *ports = &p->manifest.stages[p->at];
   for (uint32_t w = 0; w < stage->n_weights; w++) {
     const uint32_t value = psplit_i_graph_find_value(p->part, stage->weights[w]);
     if (value == PSPLIT_NONE || p->part->values[value].input == PSPLIT_NONE ||
@@ -108,8 +104,7 @@ psplit_code psplit_i_check_stash(psplit_i_proof *p) {
     const uint32_t port = psplit_i_graph_find_value(p->part, row->name);
     bool good = is_port(p, port);
     if (good && strcmp(row->name, row->tensor) != 0) {
-      good = carries(ports->inputs, ports->n_inputs, row) ||
-             carries(ports->outputs, ports->n_outputs, row);
+      good = carries(p, row);
     } else if (good && shape_of(p, row->tensor) != PSPLIT_NONE) {
       const uint32_t producer = p->part->values[port].producer;
       good = producer != PSPLIT_NONE && psplit_i_is_rim_node(p, &p->part->nodes[producer]);

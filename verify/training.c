@@ -15,26 +15,14 @@ typedef struct context {
   const psplit_verify_options *options;
   psplit_gradient *gradient;
   psplit_model *backward;
-  psplit_i_intern shapes;
-  uint32_t *shape_of;
+  psplit_i_intern names;
+  psplit_i_table sets;
   uint8_t *trained, *first_seen;
+  uint32_t *row_of; /* [n_trainables] of a weight: its row in the table */
   psplit_i_rim rim;
 } context;
 
 /* --- differentiating --- */
-
-/* A pattern that matches a name and nothing else. */
-static const char *pattern_for(const char *name, psplit_i_arena *arena) {
-  char *pattern = psplit_i_arena_alloc(arena, 2 * strlen(name) + 1);
-  size_t n = 0;
-  if (!pattern) return NULL;
-  for (const char *c = name; *c; c++) {
-    if (strchr("*?[\\", *c)) pattern[n++] = '\\';
-    pattern[n++] = *c;
-  }
-  pattern[n] = '\0';
-  return pattern;
-}
 
 static psplit_code differentiate(context *c) {
   psplit_code code;
@@ -43,15 +31,12 @@ static psplit_code differentiate(context *c) {
   psplit_diag why = {0};
   const char **train = PSPLIT_NEW(&p->arena, const char *, (size_t)table->n_weights + 1);
   if (!train) return psplit_i_nomem(p->diag);
-  for (uint32_t w = 0; w < table->n_weights; w++)
-    if (!(train[w] = pattern_for(table->weights[w].name, &p->arena)))
-      return psplit_i_nomem(p->diag);
+  for (uint32_t w = 0; w < table->n_weights; w++) train[w] = table->weights[w].name;
   const psplit_training_options options = {.loss = table->loss,
                                            .loss_output = table->loss_output,
                                            .train = train,
                                            .n_train = table->n_weights,
-                                           .freeze = (const char *const[]){"*"},
-                                           .n_freeze = table->n_weights ? 0 : 1,
+                                           .train_names = true,
                                            .gradient_of = table->input_gradients,
                                            .n_gradient_of = table->n_input_gradients,
                                            .accumulate = true,
@@ -86,50 +71,97 @@ out:
   return code;
 }
 
-/* What is trained and which names are those of shapes, by values of the model. */
-static psplit_code mark(context *c) {
-  psplit_i_proof *p = c->p;
+static bool add_name(context *c, psplit_i_set set, const char *name, uint32_t stage,
+                     uint32_t value) {
+  const uint32_t id = psplit_i_intern_add(&c->names, name);
+  if (id != PSPLIT_NONE) psplit_i_table_add(&c->sets, id, stage, set, value);
+  return id != PSPLIT_NONE;
+}
+
+/* Names of the gradient's. */
+static bool add_gradient(context *c) {
   const psplit_gradient *gradient = c->gradient;
+  bool good = true;
+  uint32_t row = 0;
+  for (uint32_t i = 0; i < gradient->n_trainables && good; i++) {
+    const psplit_trainable t = psplit_gradient_trainable(gradient, i);
+    if (t.gradient) good = add_name(c, PSPLIT_I_SET_GRADIENT, t.gradient, 0, i);
+    if (t.before) good = good && add_name(c, PSPLIT_I_SET_BEFORE, t.before, 0, i);
+    c->row_of[i] = t.is_input ? PSPLIT_NONE : row++;
+    if (!t.is_input) c->trained[gradient->trainables[i].value] = 1;
+  }
+  for (size_t i = 0; i < gradient->stashed.n && good; i++) {
+    const psplit_i_bvalue *value = &gradient->b.values.items[gradient->stashed.items[i]];
+    if (value->origin == PSPLIT_ORIGIN_SHAPE)
+      good = add_name(c, PSPLIT_I_SET_SHAPE, value->name, 0, value->index);
+  }
+  return good;
+}
+
+/* Names of a stage in the manifest. */
+static bool add_stage(context *c, uint32_t s) {
+  const psplit_i_training_parts *stage = &c->table->stages[s];
+  bool good = true;
+  for (uint32_t w = 0; w < stage->n_weights && good; w++)
+    good = add_name(c, PSPLIT_I_SET_WEIGHT, stage->weights[w], s, 0) &&
+           add_name(c, PSPLIT_I_SET_TAKES, stage->weights[w], s, 0);
+  for (uint32_t i = 0; i < stage->n_stash && good; i++)
+    good = add_name(c, PSPLIT_I_SET_STASH_PORT, stage->stash[i].name, s, i) &&
+           add_name(c, PSPLIT_I_SET_STASH_TENSOR, stage->stash[i].tensor, s, i);
+  for (uint32_t i = 0; i < stage->backward.n_inputs && good; i++)
+    if (stage->backward.inputs[i].source == PSPLIT_I_PART_WEIGHTS)
+      good = add_name(c, PSPLIT_I_SET_TAKES, stage->backward.inputs[i].name, s, 0);
+  for (uint32_t i = 0; i < stage->again.n_inputs && good; i++)
+    good = add_name(c, PSPLIT_I_SET_AGAIN_INPUT, stage->again.inputs[i].name, s, 0);
+  for (uint32_t o = 0; o < stage->again.n_outputs && good; o++)
+    good = add_name(c, PSPLIT_I_SET_AGAIN_OUTPUT, stage->again.outputs[o].name, s, o);
+  return good;
+}
+
+static size_t count_names(const context *c) {
+  size_t n = 2 * (size_t)c->gradient->n_trainables + c->gradient->stashed.n;
+  for (uint32_t s = 0; s < c->p->manifest.n_stages; s++) {
+    const psplit_i_training_parts *stage = &c->table->stages[s];
+    n += 2 * ((size_t)stage->n_weights + stage->n_stash) + stage->backward.n_inputs +
+         (size_t)stage->again.n_inputs + stage->again.n_outputs;
+  }
+  return n;
+}
+
+/* Every question about names is answered in constant time. */
+static psplit_code index_names(context *c) {
+  psplit_i_proof *p = c->p;
   c->trained = PSPLIT_NEW(&p->arena, uint8_t, p->graph->n_values);
   c->first_seen = PSPLIT_NEW(&p->arena, uint8_t, p->graph->n_values);
-  c->shape_of = PSPLIT_NEW(&p->arena, uint32_t, gradient->stashed.n);
-  if (!c->trained || !c->first_seen || !c->shape_of) return psplit_i_nomem(p->diag);
-  for (uint32_t i = 0; i < gradient->n_trainables; i++)
-    if (!gradient->trainables[i].is_input) c->trained[gradient->trainables[i].value] = 1;
-  for (size_t i = 0; i < gradient->stashed.n; i++) {
-    const psplit_i_bvalue *value = &gradient->b.values.items[gradient->stashed.items[i]];
-    if (value->origin != PSPLIT_ORIGIN_SHAPE) continue;
-    const uint32_t id = psplit_i_intern_add(&c->shapes, value->name);
-    if (id == PSPLIT_NONE) return psplit_i_nomem(p->diag);
-    c->shape_of[id] = value->index;
-  }
+  c->row_of = PSPLIT_NEW(&p->arena, uint32_t, c->gradient->n_trainables);
+  /* The first name brings the intern table's secret key. */
+  bool good = c->trained && c->first_seen && c->row_of && psplit_i_intern_reserve(&c->names, 16) &&
+              psplit_i_table_init(&c->sets, &p->arena, count_names(c), c->names.key[0]) &&
+              add_gradient(c);
+  for (uint32_t s = 0; s < p->manifest.n_stages && good; s++) good = add_stage(c, s);
+  if (!good) return psplit_i_nomem(p->diag);
   c->rim = (psplit_i_rim){.table = c->table,
                           .trained = c->trained,
                           .first_seen = c->first_seen,
-                          .shapes = &c->shapes,
-                          .shape_of = c->shape_of};
+                          .names = &c->names,
+                          .sets = &c->sets};
   p->rim = &c->rim;
   return PSPLIT_OK;
 }
 
-static bool same(const char *a, const char *b) { return a == b || (a && b && strcmp(a, b) == 0); }
-
-/* Whether a stage takes the weight, forward or back: the files themselves are held to that. */
-static bool takes(const context *c, uint32_t s, const char *weight) {
-  const psplit_i_training_parts *stage = &c->table->stages[s];
-  for (uint32_t w = 0; w < stage->n_weights; w++)
-    if (strcmp(stage->weights[w], weight) == 0) return true;
-  for (uint32_t i = 0; stage->backward.file && i < stage->backward.n_inputs; i++)
-    if (stage->backward.inputs[i].source == PSPLIT_I_PART_WEIGHTS &&
-        strcmp(stage->backward.inputs[i].name, weight) == 0)
-      return true;
-  return false;
+static uint32_t find(const context *c, psplit_i_set set, const char *name, uint32_t stage) {
+  return psplit_i_rim_find(&c->rim, set, name, stage);
 }
 
+static bool same(const char *a, const char *b) { return a == b || (a && b && strcmp(a, b) == 0); }
+
+/* The stages that take the weight, forward or back: the files themselves are held to that. */
 static bool lists_stages(const context *c, const psplit_i_trained_weight *row) {
   uint32_t n = 0;
   for (uint32_t s = 0; s < c->p->manifest.n_stages; s++)
-    if (takes(c, s, row->name) && (n >= row->n_stages || row->stages[n++] != s)) return false;
+    if (find(c, PSPLIT_I_SET_TAKES, row->name, s) != PSPLIT_NONE &&
+        (n >= row->n_stages || row->stages[n++] != s))
+      return false;
   return n == row->n_stages;
 }
 
@@ -333,44 +365,23 @@ out:
 
 /* --- where inputs come from --- */
 
-static bool in_stash(const psplit_i_training_parts *stage, const char *tensor) {
-  for (uint32_t i = 0; i < stage->n_stash; i++)
-    if (strcmp(stage->stash[i].tensor, tensor) == 0) return true;
-  return false;
-}
-
-static bool is_output_of(const psplit_i_part *part, const char *name) {
-  for (uint32_t o = 0; part->file && o < part->n_outputs; o++)
-    if (strcmp(part->outputs[o].name, name) == 0) return true;
-  return false;
-}
-
 static bool is_input_of_model(const context *c, const char *name) {
   const uint32_t value = psplit_i_graph_find_value(c->p->graph, name);
   return value != PSPLIT_NONE && c->p->graph->values[value].input != PSPLIT_NONE &&
          !c->trained[value];
 }
 
-static bool is_before(const context *c, const char *name) {
-  for (uint32_t i = 0; i < c->gradient->n_trainables; i++) {
-    const psplit_trainable t = psplit_gradient_trainable(c->gradient, i);
-    if (t.before && strcmp(t.before, name) == 0) return true;
-  }
-  return false;
-}
-
 /* Whether what the manifest feeds to an input is what its name stands for. Names of the model, of
  * shapes and of gradients are distinct. */
-static bool is_fed(const context *c, const psplit_i_training_parts *stage,
-                   const psplit_i_part_input *in) {
+static bool is_fed(const context *c, uint32_t s, const psplit_i_part_input *in) {
   switch (in->source) {
     case PSPLIT_I_PART_MODEL: return is_input_of_model(c, in->name);
     case PSPLIT_I_PART_WEIGHTS: return psplit_i_is_trained(c->p, in->name);
-    case PSPLIT_I_PART_STASH: return in_stash(stage, in->name);
-    case PSPLIT_I_PART_AGAIN: return is_output_of(&stage->again, in->name);
+    case PSPLIT_I_PART_STASH: return find(c, PSPLIT_I_SET_STASH_TENSOR, in->name, s) != PSPLIT_NONE;
+    case PSPLIT_I_PART_AGAIN: return find(c, PSPLIT_I_SET_AGAIN_OUTPUT, in->name, s) != PSPLIT_NONE;
     case PSPLIT_I_PART_LOSS:
       return strcmp(in->name, psplit_gradient_loss_gradient(c->gradient)) == 0;
-    case PSPLIT_I_PART_BEFORE: return is_before(c, in->name);
+    case PSPLIT_I_PART_BEFORE: return find(c, PSPLIT_I_SET_BEFORE, in->name, 0) != PSPLIT_NONE;
     case PSPLIT_I_PART_STAGE: return true; /* the proof of the backward pass says so */
   }
   return false;
@@ -378,7 +389,7 @@ static bool is_fed(const context *c, const psplit_i_training_parts *stage,
 
 static psplit_code check_feeds(const context *c, uint32_t s, const psplit_i_part *part) {
   for (uint32_t i = 0; part->file && i < part->n_inputs; i++)
-    if (!is_fed(c, &c->table->stages[s], &part->inputs[i]))
+    if (!is_fed(c, s, &part->inputs[i]))
       return PSPLIT_I_DIFFERS(c->p, "%s: input \"%s\" is not what the manifest takes it from",
                               part->file, part->inputs[i].name);
   return PSPLIT_OK;
@@ -389,11 +400,9 @@ static psplit_code check_goals(const context *c, const psplit_i_part *backward) 
   for (uint32_t o = 0; backward->file && o < backward->n_outputs; o++) {
     const psplit_i_part_output *output = &backward->outputs[o];
     psplit_i_part_goal goal = PSPLIT_I_PART_NOWHERE;
-    for (uint32_t i = 0; i < c->gradient->n_trainables; i++) {
-      const psplit_trainable t = psplit_gradient_trainable(c->gradient, i);
-      if (same(t.gradient, output->name))
-        goal = t.is_input ? PSPLIT_I_PART_CALLER : PSPLIT_I_PART_UPDATE;
-    }
+    const uint32_t t = find(c, PSPLIT_I_SET_GRADIENT, output->name, 0);
+    if (t != PSPLIT_NONE)
+      goal = c->gradient->trainables[t].is_input ? PSPLIT_I_PART_CALLER : PSPLIT_I_PART_UPDATE;
     if (output->goal != goal)
       return PSPLIT_I_DIFFERS(c->p, "%s: output \"%s\" does not go where the manifest says",
                               backward->file, output->name);
@@ -438,12 +447,6 @@ out:
   return code;
 }
 
-static bool lists_input(const psplit_i_part *part, const char *name) {
-  for (uint32_t i = 0; i < part->n_inputs; i++)
-    if (strcmp(part->inputs[i].name, name) == 0) return true;
-  return false;
-}
-
 static psplit_code check_again(context *c, uint32_t s) {
   psplit_code code;
   psplit_i_proof *p = c->p;
@@ -459,9 +462,11 @@ static psplit_code check_again(context *c, uint32_t s) {
   bool good = p->part->n_inputs == again->n_inputs && p->part->n_outputs == again->n_outputs &&
               p->part->n_nodes == again->n_nodes && !p->part->n_sparse_initializers;
   for (uint32_t i = 0; good && i < p->part->n_inputs; i++)
-    good = lists_input(again, p->part->values[p->part->inputs[i]].name);
+    good =
+      find(c, PSPLIT_I_SET_AGAIN_INPUT, p->part->values[p->part->inputs[i]].name, s) != PSPLIT_NONE;
   for (uint32_t o = 0; good && o < p->part->n_outputs; o++)
-    good = is_output_of(again, p->part->values[p->part->outputs[o]].name) &&
+    good = find(c, PSPLIT_I_SET_AGAIN_OUTPUT, p->part->values[p->part->outputs[o]].name, s) !=
+             PSPLIT_NONE &&
            again->outputs[o].goal == PSPLIT_I_PART_BACKWARD && !again->outputs[o].n_to;
   if (!good)
     PSPLIT_TRY(PSPLIT_I_DIFFERS(p, "%s has other inputs, outputs or nodes than the manifest says",
@@ -509,6 +514,11 @@ static bool lists_ports(const context *c, const psplit_i_update_part *update,
   return good;
 }
 
+static int compare_numbers(const void *a, const void *b) {
+  const uint32_t *x = a, *y = b;
+  return *x < *y ? -1 : *x > *y;
+}
+
 /* The stage updates what its backward pass gives gradients of, and owns it. */
 static psplit_code check_update(context *c, uint32_t s) {
   psplit_code code = PSPLIT_OK;
@@ -516,23 +526,20 @@ static psplit_code check_update(context *c, uint32_t s) {
   const psplit_gradient *gradient = c->gradient;
   psplit_i_text expected = {0};
   psplit_i_update_ports ports = {0};
-  uint32_t *updated = malloc((gradient->n_trainables + (size_t)1) * sizeof *updated);
-  uint32_t n = 0, w = 0;
+  uint32_t *updated = malloc((stage->backward.n_outputs + (size_t)1) * sizeof *updated);
+  uint32_t n = 0;
   if (!updated) return psplit_i_nomem(c->p->diag);
-  for (uint32_t t = 0; t < gradient->n_trainables; t++) {
-    const psplit_trainable one = psplit_gradient_trainable(gradient, t);
-    if (one.is_input) continue;
-    const psplit_i_trained_weight *row = &c->table->weights[w++];
-    if (!one.gradient || !is_output_of(&stage->backward, one.gradient)) continue;
-    for (uint32_t o = 0; o < stage->backward.n_outputs; o++)
-      if (strcmp(stage->backward.outputs[o].name, one.gradient) == 0 &&
-          stage->backward.outputs[o].goal == PSPLIT_I_PART_UPDATE)
-        updated[n++] = t;
-    if (row->owner != s)
+  for (uint32_t o = 0; o < stage->backward.n_outputs; o++) {
+    const psplit_i_part_output *output = &stage->backward.outputs[o];
+    if (output->goal != PSPLIT_I_PART_UPDATE) continue;
+    const uint32_t t = find(c, PSPLIT_I_SET_GRADIENT, output->name, 0);
+    updated[n++] = t; /* check_goals has shown that it is one */
+    if (c->table->weights[c->row_of[t]].owner != s)
       PSPLIT_TRY(PSPLIT_I_DIFFERS(
-        c->p, "\"%s\" is owned by another stage than %" PRIu32 ", where its gradient arises",
-        one.name, s));
+        c->p, "\"%s\" arises in stage %" PRIu32 ", and another one is said to own its weight",
+        output->name, s));
   }
+  if (n) qsort(updated, n, sizeof *updated, compare_numbers);
   const bool updates = c->table->optimizer && n;
   if (updates != (stage->update.file != NULL))
     PSPLIT_TRY(PSPLIT_I_DIFFERS(c->p, "stage %" PRIu32 " has %s update", s, updates ? "no" : "an"));
@@ -589,7 +596,7 @@ static psplit_code prove(context *c) {
   psplit_i_proof *p = c->p;
   PSPLIT_TRY(differentiate(c));
   PSPLIT_TRY(open_backward(c));
-  PSPLIT_TRY(mark(c));
+  PSPLIT_TRY(index_names(c));
   PSPLIT_TRY(check_weights(c));
   PSPLIT_TRY(check_loss(c));
   for (uint32_t s = 0; s < p->manifest.n_stages; s++) PSPLIT_TRY(check_first_weights(c, s));
@@ -608,9 +615,9 @@ out:
 psplit_code psplit_i_prove_training(psplit_i_proof *p, const char *directory,
                                     const psplit_verify_options *options) {
   context c = {.p = p, .table = p->manifest.training, .directory = directory, .options = options};
-  psplit_i_intern_init(&c.shapes);
+  psplit_i_intern_init(&c.names);
   const psplit_code code = prove(&c);
-  psplit_i_intern_fini(&c.shapes);
+  psplit_i_intern_fini(&c.names);
   psplit_model_close(c.backward);
   p->gradient = c.gradient; /* p->model is its */
   p->rim = NULL;

@@ -74,11 +74,27 @@ typedef struct psplit_i_port_type {
 /* What the files of stages that train have besides the stages. */
 typedef struct psplit_i_rim {
   const psplit_i_training_table *table;
-  const uint8_t *trained;        /* [n_values] weights that are trained */
-  uint8_t *first_seen;           /* [n_values] whose first values a file of their own holds */
-  const psplit_i_intern *shapes; /* names of values' shapes ... */
-  const uint32_t *shape_of;      /* ... by id, the value */
+  const uint8_t *trained;       /* [n_values] weights that are trained */
+  uint8_t *first_seen;          /* [n_values] whose first values a file of their own holds */
+  const psplit_i_intern *names; /* of what follows */
+  const psplit_i_table *sets;   /* (name, stage or 0, psplit_i_set) -> as it says */
 } psplit_i_rim;
+
+typedef enum psplit_i_set {
+  PSPLIT_I_SET_SHAPE,        /* name of a value's shape -> the value */
+  PSPLIT_I_SET_GRADIENT,     /* of a gradient -> the trainable */
+  PSPLIT_I_SET_BEFORE,       /* of what it is added to -> the trainable */
+  PSPLIT_I_SET_STASH_PORT,   /* of a port of a stage that is kept -> row of the stash */
+  PSPLIT_I_SET_STASH_TENSOR, /* of what it is kept as -> row of the stash */
+  PSPLIT_I_SET_WEIGHT,       /* of a weight that a stage's file takes -> 0 */
+  PSPLIT_I_SET_TAKES,        /* of one that it takes, forward or back -> 0 */
+  PSPLIT_I_SET_AGAIN_INPUT,  /* of what is computed again: inputs -> 0, */
+  PSPLIT_I_SET_AGAIN_OUTPUT  /* outputs -> index */
+} psplit_i_set;
+
+/* PSPLIT_NONE where the name is not in the set; without a rim all are empty. */
+uint32_t psplit_i_rim_find(const psplit_i_rim *rim, psplit_i_set set, const char *name,
+                           uint32_t stage);
 
 typedef struct psplit_i_proof {
   const psplit_model *model; /* whose stages they are to be */

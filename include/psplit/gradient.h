@@ -39,6 +39,7 @@ typedef struct psplit_training_options {
   size_t n_train;
   const char *const *freeze;
   size_t n_freeze;
+  bool train_names; /* `train` holds names instead, and they alone are trained; no `freeze` then */
   /* Inputs of the model whose gradient is wanted as well. */
   const char *const *gradient_of;
   size_t n_gradient_of;
