@@ -18,6 +18,7 @@
 #include "dot.h"
 #include "places.h"
 #include "plan_options.h"
+#include "training_options.h"
 
 enum {
   OPT_FORMAT = 256,
@@ -50,6 +51,8 @@ static const cli_option OPTIONS[] = {
   {'k', "stages", "N[..M]", "number of stages (html: several); default: stop before partition"},
   PLAN_COST_OPTIONS,
   PLAN_CUT_OPTIONS,
+  {0, NULL, NULL, "Training (docs/training.md):"},
+  TRAINING_OPTIONS,
   {0, NULL, NULL, "Reading:"},
   PLAN_READ_OPTIONS,
   {0, NULL, NULL, "General:"},
@@ -74,6 +77,7 @@ typedef struct request {
   uint64_t max_data_bytes;
   psplit_view_options view;
   plan_options plan;
+  training_options training;
   cli_progress progress;
   unsigned n_dumps;
 } request;
@@ -90,6 +94,13 @@ static psplit_code parse_format(request *r, const char *text) {
                    : which > 4 ? PSPLIT_VIEW_TEXT
                                : (psplit_view_format)which;
   return PSPLIT_OK;
+}
+
+/* Options that stand in tables of their own. */
+static bool parse_shared(request *r, int id, char *argument) {
+  bool taken;
+  if (!training_option(&PROGRAM, &r->training, id, argument, &taken)) return false;
+  return taken || plan_option(&PROGRAM, &r->plan, id, argument);
 }
 
 static bool parse_option(request *r, int id, char *argument) {
@@ -128,13 +139,14 @@ static bool parse_option(request *r, int id, char *argument) {
              cli_count(&PROGRAM, "max-data", argument, 0, INT64_MAX, &r->max_data_bytes);
     case OPT_FOLD: r->view.fold = true; return true;
     case OPT_FORCE: r->force = true; return true;
-    default: return plan_option(&PROGRAM, &r->plan, id, argument);
+    default: return parse_shared(r, id, argument);
   }
 }
 
 /* Fills the request; 0 to go on, else the exit status (plus r->done for a clean stop). */
 static int parse(request *r, int argc, char **argv) {
   plan_options_init(&r->plan);
+  training_options_init(&r->training);
   psplit_view_options_init(&r->view);
   r->view.level = PSPLIT_VIEW_SUPERNODES;
   const char *argument;
@@ -145,6 +157,11 @@ static int parse(request *r, int argc, char **argv) {
   }
   const int status = plan_model(&PROGRAM, argc, argv, &r->model);
   if (status) return status;
+  const int trains = training_check(&PROGRAM, &r->training);
+  if (trains) return trains;
+  if (r->training.print) return cli_usage(&PROGRAM, "--print-trainable is for onnx-pipeline-split");
+  if (r->training.enabled && (r->onnx || r->onnxtxt))
+    return cli_usage(&PROGRAM, "--training does not go with --format onnx or onnxtxt");
   if (r->view.level == PSPLIT_VIEW_STAGES && !r->first_k && !r->plan.devices)
     return cli_usage(&PROGRAM, "--level stages needs -k N or --devices FILE");
   if (r->view.level == PSPLIT_VIEW_PATTERNS && r->view.format > PSPLIT_VIEW_JSON)
@@ -266,8 +283,22 @@ static psplit_code check_output(const request *r, const psplit_model *model, psp
                  : place_check(r->output, model, diag);
 }
 
+/* A plan for training belongs to its differentiated model, which outlives it. */
+static psplit_code make_plan(const request *r, const psplit_model *model, uint32_t n_stages,
+                             psplit_diag *diag, planned *out, psplit_training **out_training) {
+  psplit_planner_options planner;
+  if (!r->training.enabled) return planned_make(&r->plan, model, n_stages, diag, out);
+  psplit_code code = psplit_training_create(model, &r->training.what, &r->training.form,
+                                            r->plan.planner.logger, diag, out_training);
+  if (code == PSPLIT_OK) code = planned_prepare(&r->plan, n_stages, diag, out, &planner);
+  if (code == PSPLIT_OK)
+    code = psplit_training_plan(*out_training, &planner, r->plan.pipeline, diag, &out->planner);
+  return code;
+}
+
 static psplit_code inspect(request *r, psplit_diag *diag) {
   static planned plans[MAX_PLANS];
+  static psplit_training *trainings[MAX_PLANS];
   static psplit_snapshot *snapshots[MAX_PLANS];
   const psplit_observer observer = {.after_pass = dump, .user = r};
   const bool any_stages = r->first_k || r->plan.devices;
@@ -289,7 +320,7 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
     code = cannot_write(r->dump_dir, diag);
   size_t n = 0;
   for (uint32_t k = r->first_k; code == PSPLIT_OK && !r->onnxtxt && k <= r->last_k; k++, n++) {
-    code = planned_make(&r->plan, model, any_stages ? k : 1, diag, &plans[n]);
+    code = make_plan(r, model, any_stages ? k : 1, diag, &plans[n], &trainings[n]);
     if (code == PSPLIT_OK && !r->dump_after)
       code = psplit_snapshot_take(plans[n].planner, diag, &snapshots[n]);
     logger = (psplit_logger){.emit = cli_quiet}; /* the same warnings once */
@@ -305,6 +336,7 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
   for (size_t i = 0; i < MAX_PLANS; i++) {
     psplit_snapshot_destroy(snapshots[i]);
     planned_fini(&plans[i]);
+    psplit_training_destroy(trainings[i]);
   }
   psplit_model_close(model);
   plan_options_fini(&r->plan);

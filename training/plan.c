@@ -41,6 +41,7 @@ static psplit_planner_options for_costs(const psplit_planner_options *options) {
   plain.dims = options->dims;
   plain.n_dims = options->n_dims;
   plain.ignore_annotations = true;
+  plain.cancel = options->cancel;
   return plain;
 }
 

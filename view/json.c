@@ -213,6 +213,11 @@ void psplit_i_view_json_stages(psplit_i_json *json, const psplit_snapshot *s) {
     key_uint(json, "buffer_bytes", stage->buffer_bytes);
     key_uint(json, "workspace_bytes", stage->workspace_bytes);
     key_uint(json, "memory_bytes", stage->memory_bytes);
+    if (s->plan->trains) {
+      key_int(json, "forward_ns", stage->compute_ns - stage->backward_ns);
+      key_int(json, "backward_ns", stage->backward_ns);
+      key_uint(json, "stash_bytes", stage->stash_bytes);
+    }
     uint_or_null(json, "memory_limit_bytes", limit != UINT64_MAX, limit);
     close_line(json);
   }

@@ -211,6 +211,10 @@ static void put_stage(psplit_i_text *out, const psplit_snapshot *s, uint32_t id)
                      stage->recv_ns, stage->send_ns, stage->load_ns, stage->weight_bytes,
                      stage->peak_activation_bytes, stage->buffer_bytes, stage->workspace_bytes,
                      stage->memory_bytes);
+  if (s->plan->trains)
+    psplit_i_text_addf(out, " forward_ns=%" PRId64 " backward_ns=%" PRId64 " stash_bytes=%" PRIu64,
+                       stage->compute_ns - stage->backward_ns, stage->backward_ns,
+                       stage->stash_bytes);
   const uint64_t limit = s->memory_limit_bytes[id];
   put_u64(out, "memory_limit_bytes", limit != UINT64_MAX, limit);
   psplit_i_text_puts(out, "\n");

@@ -20,6 +20,7 @@ typedef struct psplit_plan_stage {
   uint64_t workspace_bytes;       /* what the device's runtime keeps for itself */
   uint64_t memory_bytes;          /* the sum of these: held against the device's memory */
   int64_t compute_ns, recv_ns, send_ns, load_ns;
+  int64_t backward_ns;  /* to train: of compute_ns, what is not forward */
   uint64_t stash_bytes; /* to train: kept by micro-batches in flight; `memory_bytes` counts it */
 } psplit_plan_stage;
 
@@ -63,6 +64,7 @@ typedef struct psplit_plan {
   uint32_t n_transfers;
   /* By sending stage, then value, then receiving stage; the position is the message tag. */
   const psplit_plan_transfer *transfers;
+  bool trains;                /* times and memory are those of training */
   const char *objective;      /* "throughput" or "latency" */
   const char *solver, *bound; /* what found the plan, what certifies it */
   const char *cost_source;    /* "analytic", "measured" or "given" */

@@ -268,6 +268,10 @@ psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag) {
     for (uint32_t p = l.off[s]; p < l.off[s + 1]; p++) {
       add_ns(&stages[s].compute_ns,
              planner->node_ns[(size_t)planner->device_class[s] * graph->n_nodes + l.node[p]]);
+      if (planner->node_more_ns)
+        add_ns(
+          &stages[s].backward_ns,
+          planner->node_more_ns[(size_t)planner->device_class[s] * graph->n_nodes + l.node[p]]);
       stages[s].n_duplicated += planner->stage[l.node[p]] != s;
     }
   }
@@ -283,6 +287,7 @@ psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag) {
   charge_transfers(planner, stages, transfers, (uint32_t)w.transfers.n);
   PSPLIT_TRY(count_supernodes(planner, plan, stages, diag));
 
+  plan->trains = planner->options.training != NULL;
   plan->n_nodes = graph->n_nodes;
   plan->node_stage = node_stage;
   plan->n_stages = n_stages;

@@ -72,6 +72,8 @@ struct psplit_planner {
   uint32_t *class_device;         /* [n_classes] a device of the class */
   uint32_t *device_class;         /* [n_stages] */
   int64_t *node_ns;               /* [n_classes][n_nodes] */
+  int64_t *node_more_ns;          /* [n_classes][n_nodes] to train: of node_ns, what is not forward;
+                                     NULL: nothing */
   uint64_t *node_workspace_bytes; /* [n_nodes] as given in costs files; NULL: none was */
   const char *cost_source;        /* "analytic", "measured" or "given" */
   double measured_frac;           /* part of all nodes' time that tables of costs speak of */

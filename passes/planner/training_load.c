@@ -18,10 +18,11 @@ psplit_code psplit_i_planner_add_training(psplit_planner *planner, psplit_diag *
   const psplit_i_graph *graph = planner->graph;
   const size_t n_nodes = graph->n_nodes;
   if (!planner->options.training) return PSPLIT_OK;
-  int64_t *more = psplit_i_arena_array(&planner->scratch, n_nodes, sizeof *more);
-  if (!more) return psplit_i_nomem(diag);
+  planner->node_more_ns =
+    psplit_i_arena_array(&planner->arena, n_nodes * planner->n_classes, sizeof(int64_t));
+  if (!planner->node_more_ns) return psplit_i_nomem(diag);
   for (uint32_t c = 0; c < planner->n_classes; c++) {
-    int64_t *ns = &planner->node_ns[c * n_nodes];
+    int64_t *ns = &planner->node_ns[c * n_nodes], *more = &planner->node_more_ns[c * n_nodes];
     const int64_t *given = &planner->options.training->node_ns[planner->class_device[c] * n_nodes];
     for (size_t n = 0; n < n_nodes; n++) more[n] = given[n];
     for (uint32_t t = 0; t < graph->n_nodes; t++) {

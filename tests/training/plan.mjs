@@ -1,4 +1,4 @@
-// What a plan for training counts: node plan.mjs SPLIT
+// What a plan for training counts: node plan.mjs SPLIT INSPECT
 //
 // Models are written here. Held: compute is forward, again and backward; weights count their gradient
 // and the optimizer's state; what crosses counts twice; memory is the sum of its parts with a stash for
@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { Tap } from '../e2e/tap.mjs';
 import { model, node, random, tensor, value } from '../gradient/onnx.mjs';
 
-const [split] = process.argv.slice(2);
+const [split, inspect] = process.argv.slice(2);
 const tap = new Tap();
 const work = mkdtempSync(join(tmpdir(), 'psplit-plan-'));
 process.on('exit', () => rmSync(work, { recursive: true, force: true }));
@@ -94,4 +94,11 @@ const needs = ['none', 'heavy', 'all'].map((each) =>
 });
 const small = run('-k', '2', '--devices', devices(2, Math.round(needs[2] / 4)), ...training);
 tap.ok(small.status === 7 && /^error: memory: /m.test(small.error), 'what does not fit is told', small.error);
+
+const seen = spawnSync(inspect, [file, '-k', '2', '--level', 'stages', '--format', 'json', ...training, '--recompute', 'all'], { encoding: 'utf8' });
+const planned = run('-k', '2', ...training, '--recompute', 'all').training.stages;
+const shown = JSON.parse(seen.stdout || '{}').stages ?? [];
+tap.none(planned.flatMap(({ forward_ns: f, again_ns: a, backward_ns: b }, s) =>
+  (shown[s]?.forward_ns === f && shown[s].backward_ns === a + b ? [] : [`stage ${s}: ${JSON.stringify(shown[s])} ${seen.stderr}`])),
+'inspect shows forward and backward of a stage beside each other');
 tap.done();
