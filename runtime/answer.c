@@ -1,5 +1,6 @@
 #include "answer.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@ typedef struct answer {
   psplit_i_tensor **held;
   void **packed; /* strings as bytes */
   uint32_t n;
+  atomic_uint n_holders;
   char message[PSPLIT_DIAG_BYTES];
 } answer;
 
@@ -62,6 +64,7 @@ const psplit_response *psplit_i_answer_make(const psplit_i_manifest *manifest,
     return spare;
   }
   a->shown = *head;
+  atomic_init(&a->n_holders, 1);
   a->shown.message = a->message;
   if (outputs && fill(a, manifest, outputs, &diag) != PSPLIT_OK) failure = &diag;
   if (!failure || failure->code == PSPLIT_OK) return &a->shown;
@@ -70,9 +73,13 @@ const psplit_response *psplit_i_answer_make(const psplit_i_manifest *manifest,
   return &a->shown;
 }
 
+void psplit_response_keep(const psplit_response *response) {
+  atomic_fetch_add(&((answer *)(uintptr_t)response)->n_holders, 1);
+}
+
 void psplit_response_release(const psplit_response *response) {
   answer *a = (answer *)(uintptr_t)response;
-  if (!a) return;
+  if (!a || atomic_fetch_sub(&a->n_holders, 1) != 1) return;
   for (uint32_t i = 0; i < a->n; i++) {
     psplit_i_tensor_release(a->held[i]);
     free(a->packed[i]);

@@ -36,6 +36,33 @@ const char *psplit_onnxruntime_version(const psplit_onnxruntime *ort) { return o
 
 bool psplit_is_tensor_stream(const char *path) { return psplit_i_records_are_in(path); }
 
+static psplit_code describe_value(psplit_pipeline *p, const psplit_i_manifest_value *from,
+                                  psplit_diag *diag, psplit_pipeline_value *out) {
+  const size_t n = from->shape.rank > 0 ? (size_t)from->shape.rank : 0;
+  int64_t *dims = PSPLIT_NEW(&p->pipe.arena, int64_t, n);
+  const char **symbols = PSPLIT_NEW(&p->pipe.arena, const char *, n);
+  if (!dims || !symbols) return psplit_i_nomem(diag);
+  for (size_t d = 0; d < n; d++) {
+    dims[d] = from->shape.dims[d].value;
+    symbols[d] = from->shape.dims[d].param;
+  }
+  *out = (psplit_pipeline_value){from->name, from->dtype, (uint32_t)n, dims, symbols};
+  return PSPLIT_OK;
+}
+
+static psplit_code describe_values(psplit_pipeline *p, psplit_diag *diag) {
+  const psplit_i_manifest *m = &p->pipe.manifest;
+  psplit_code code = PSPLIT_OK;
+  p->values = calloc((size_t)m->n_inputs + m->n_outputs + 1, sizeof *p->values);
+  if (!p->values) return psplit_i_nomem(diag);
+  for (uint32_t i = 0; i < m->n_inputs; i++)
+    PSPLIT_TRY(describe_value(p, &m->input_values[i], diag, &p->values[i]));
+  for (uint32_t o = 0; o < m->n_outputs; o++)
+    PSPLIT_TRY(describe_value(p, &m->output_values[o], diag, &p->values[m->n_inputs + o]));
+out:
+  return code;
+}
+
 static psplit_code describe(psplit_pipeline *p, psplit_diag *diag) {
   const psplit_i_manifest *m = &p->pipe.manifest;
   p->stages = calloc((size_t)m->n_stages + 1, sizeof *p->stages);
@@ -52,8 +79,12 @@ static psplit_code describe(psplit_pipeline *p, psplit_diag *diag) {
                                    .inputs = m->inputs,
                                    .outputs = m->outputs,
                                    .bottleneck_ns = m->bottleneck_ns,
-                                   .cost_source = m->cost_source};
-  return PSPLIT_OK;
+                                   .cost_source = m->cost_source,
+                                   .n_needed = m->n_needed};
+  const psplit_code code = describe_values(p, diag);
+  p->info.input_values = p->values;
+  p->info.output_values = p->values ? p->values + m->n_inputs : NULL;
+  return code;
 }
 
 psplit_code psplit_pipeline_open(const char *directory, const psplit_pipeline_options *options,
@@ -78,6 +109,7 @@ void psplit_pipeline_close(psplit_pipeline *pipeline) {
   if (!pipeline) return;
   psplit_i_pipe_fini(&pipeline->pipe);
   free(pipeline->stages);
+  free(pipeline->values);
   free(pipeline->directory);
   free(pipeline);
 }

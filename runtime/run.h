@@ -14,6 +14,7 @@ struct psplit_pipeline {
   psplit_i_pipe pipe;
   psplit_pipeline_info info;
   psplit_pipeline_stage *stages;
+  psplit_pipeline_value *values; /* of inputs, then of outputs */
 };
 
 /* Runs all stages, or that of `rank`; only rank 0 gets a timeline. */

@@ -39,6 +39,14 @@ typedef struct psplit_pipeline_stage {
   int64_t compute_ns, recv_ns, send_ns, load_ns;
 } psplit_pipeline_stage;
 
+/* An input or output of the model, as it is declared. */
+typedef struct psplit_pipeline_value {
+  const char *name, *dtype;   /* dtype: as numpy has it, "sequence(float32)", or NULL: not known */
+  uint32_t n_dims;            /* 0 also where the rank is not known */
+  const int64_t *dims;        /* -1: not fixed */
+  const char *const *symbols; /* its name then, or NULL */
+} psplit_pipeline_value;
+
 /* What pipeline.json says; owned by the pipeline. */
 typedef struct psplit_pipeline_info {
   uint32_t n_stages;
@@ -47,6 +55,8 @@ typedef struct psplit_pipeline_info {
   const char *const *inputs, *const *outputs;
   int64_t bottleneck_ns;   /* of the slowest stage, as predicted; -1: not known */
   const char *cost_source; /* what the prediction stands on */
+  uint32_t n_needed;       /* inputs that are not optional: the first ones */
+  const psplit_pipeline_value *input_values, *output_values; /* as `inputs` and `outputs` */
 } psplit_pipeline_info;
 
 typedef struct psplit_pipeline_options {

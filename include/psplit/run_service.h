@@ -90,6 +90,9 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_service_wait(psplit_service *servi
                                                            double most_s, psplit_diag *diag,
                                                            const psplit_response **out_response);
 PSPLIT_API void psplit_response_release(const psplit_response *response); /* NULL is fine */
+/* In a callback that got an answer which is OK: makes it the caller's, too, to be released later.
+ */
+PSPLIT_API void psplit_response_keep(const psplit_response *response);
 
 /* Answers a request at once, with IO "cancelled", and computes it no more where it still waits for
  * the first stage. False where it has been answered, or there is none. */

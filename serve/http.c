@@ -1,0 +1,380 @@
+#include "http.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "protocol.h"
+
+static const char JSON_TYPE[] = "application/json", BINARY_TYPE[] = "application/octet-stream",
+                  METRICS_TYPE[] = "text/plain; version=0.0.4",
+                  HEADER_LENGTH[] = "Inference-Header-Content-Length";
+
+enum { TOO_LARGE = 413 }; /* its name has changed with the library */
+
+struct serve_http {
+  serve_http_options options;
+  psplit_service *service;
+  const psplit_pipeline_info *info;
+  serve_metrics metrics;
+  struct MHD_Daemon *daemon;
+  int listener; /* that quiescing gave back; -1: none */
+  atomic_bool quiet;
+  _Atomic uint64_t memory_bytes; /* that bodies take */
+  atomic_uint n_calls;           /* requests that are not through */
+  size_t n_model;
+};
+
+/* One HTTP request. */
+typedef struct call {
+  serve_http *http;
+  struct MHD_Connection *connection;
+  enum { READS, WAITS, ANSWERED } state;
+  bool infers;
+  char *body;
+  size_t n, capacity;
+  uint64_t cost; /* of http->memory_bytes */
+  int64_t began_ns;
+  serve_request request;
+  const psplit_response *response; /* kept; NULL: `status` and `text` tell */
+  unsigned status;
+  char *text; /* malloc'd */
+} call;
+
+static int64_t now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static enum MHD_Result send_bytes(struct MHD_Connection *connection, unsigned status,
+                                  const char *type, char *bytes, size_t n, size_t n_json) {
+  struct MHD_Response *response = MHD_create_response_from_buffer(n, bytes, MHD_RESPMEM_MUST_FREE);
+  char length[32];
+  if (!response) {
+    free(bytes);
+    return MHD_NO;
+  }
+  MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+  if (status == MHD_HTTP_SERVICE_UNAVAILABLE)
+    MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+  snprintf(length, sizeof length, "%zu", n_json);
+  if (n_json) MHD_add_response_header(response, HEADER_LENGTH, length);
+  const enum MHD_Result result = MHD_queue_response(connection, status, response);
+  MHD_destroy_response(response);
+  return result;
+}
+
+static enum MHD_Result send_text(struct MHD_Connection *connection, unsigned status,
+                                 const char *type, char *text) {
+  if (!text) return MHD_NO; /* out of memory: the connection ends */
+  return send_bytes(connection, status, type, text, strlen(text), 0);
+}
+
+static enum MHD_Result send_error(struct MHD_Connection *connection, unsigned status,
+                                  const char *message) {
+  return send_text(connection, status, JSON_TYPE, serve_error_text(message));
+}
+
+static unsigned status_of(psplit_code code, bool accepted) {
+  switch (code) {
+    case PSPLIT_USAGE:
+    case PSPLIT_UNSUPPORTED: return MHD_HTTP_BAD_REQUEST;
+    case PSPLIT_INVALID: return accepted ? MHD_HTTP_INTERNAL_SERVER_ERROR : MHD_HTTP_BAD_REQUEST;
+    case PSPLIT_LIMIT: return accepted ? MHD_HTTP_GATEWAY_TIMEOUT : MHD_HTTP_SERVICE_UNAVAILABLE;
+    case PSPLIT_IO:
+    case PSPLIT_NOMEM: return MHD_HTTP_SERVICE_UNAVAILABLE;
+    default: return MHD_HTTP_INTERNAL_SERVER_ERROR;
+  }
+}
+
+static void set_failure(call *c, psplit_code code, bool accepted, const char *message) {
+  c->status = status_of(code, accepted);
+  c->text = serve_error_text(message);
+}
+
+/* A psplit_respond: hands the answer to the thread that has the connection. */
+static void respond(void *user, const psplit_response *response) {
+  call *c = user;
+  if (response->code == PSPLIT_OK) {
+    psplit_response_keep(response);
+    c->response = response;
+  } else {
+    set_failure(c, response->code, true, response->message);
+  }
+  MHD_resume_connection(c->connection);
+}
+
+/* How much of the body is JSON. False where the header is no such number. */
+static bool json_length(call *c, size_t *out) {
+  const char *text = MHD_lookup_connection_value(c->connection, MHD_HEADER_KIND, HEADER_LENGTH);
+  *out = c->n;
+  if (!text) return true;
+  char *end;
+  errno = 0;
+  const unsigned long long n = strtoull(text, &end, 10);
+  if (*text < '0' || *text > '9' || *end || errno || n > c->n) return false;
+  *out = (size_t)n;
+  return true;
+}
+
+/* Memory of bodies is one pool: what does not fit now may a little later. */
+static bool reserve(call *c, uint64_t bytes) {
+  serve_http *h = c->http;
+  if (atomic_fetch_add(&h->memory_bytes, bytes) + bytes > h->options.max_memory_bytes) {
+    atomic_fetch_sub(&h->memory_bytes, bytes);
+    return false;
+  }
+  c->cost += bytes;
+  return true;
+}
+
+static psplit_code parse(call *c, psplit_diag *diag) {
+  enum { JSON_COST = 32 }; /* a value of two bytes takes some 64 */
+  size_t n_json;
+  if (!json_length(c, &n_json))
+    return psplit_diag_fail(diag, PSPLIT_USAGE, "%s is no length within the body", HEADER_LENGTH);
+  if (!reserve(c, JSON_COST * (uint64_t)n_json))
+    return psplit_diag_fail(diag, PSPLIT_NOMEM, "too much is being read: try again");
+  return serve_request_parse(c->body, c->n, n_json, diag, &c->request);
+}
+
+/* The whole body is there. */
+static void infer(call *c) {
+  psplit_diag diag = {0};
+  psplit_request request;
+  psplit_code code = parse(c, &diag);
+  psplit_request_init(&request);
+  request.inputs = c->request.inputs;
+  request.n_inputs = c->request.n_inputs;
+  request.respond = respond;
+  request.user = c;
+  c->state = WAITS;
+  MHD_suspend_connection(c->connection); /* before an answer can come */
+  if (code == PSPLIT_OK) code = psplit_service_submit(c->http->service, &request, &diag, NULL);
+  if (code == PSPLIT_OK) return;
+  if (code != PSPLIT_LIMIT) atomic_fetch_add(&c->http->metrics.n_bad, 1);
+  set_failure(c, code, false, diag.message);
+  MHD_resume_connection(c->connection);
+}
+
+static enum MHD_Result answer(call *c) {
+  psplit_diag diag = {0};
+  serve_reply reply;
+  c->state = ANSWERED;
+  serve_metrics_add(&c->http->metrics, now_ns() - c->began_ns);
+  if (!c->response) {
+    char *text = c->text;
+    c->text = NULL;
+    return send_text(c->connection, c->status, JSON_TYPE, text);
+  }
+  const psplit_code code =
+    serve_reply_make(c->http->options.model, &c->request, c->response, &diag, &reply);
+  if (code != PSPLIT_OK) return send_error(c->connection, status_of(code, false), diag.message);
+  const bool binary = reply.n != reply.n_json;
+  return send_bytes(c->connection, MHD_HTTP_OK, binary ? BINARY_TYPE : JSON_TYPE, reply.bytes,
+                    reply.n, binary ? reply.n_json : 0);
+}
+
+/* What follows the name of the model in a path; NULL: it is not one of it. */
+static const char *behind_model(const serve_http *h, const char *url) {
+  static const char PREFIX[] = "/v2/models/", VERSION[] = "/versions/1";
+  if (strncmp(url, PREFIX, sizeof PREFIX - 1) != 0) return NULL;
+  url += sizeof PREFIX - 1;
+  if (strncmp(url, h->options.model, h->n_model) != 0) return NULL;
+  url += h->n_model;
+  if (strncmp(url, VERSION, sizeof VERSION - 1) == 0) url += sizeof VERSION - 1;
+  return *url == '/' || !*url ? url : NULL;
+}
+
+static bool is_ready(serve_http *h) {
+  return !atomic_load(&h->quiet) && psplit_service_is_ready(h->service);
+}
+
+static enum MHD_Result send_health(serve_http *h, struct MHD_Connection *connection, bool good) {
+  (void)h;
+  return send_text(connection, good ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE, JSON_TYPE,
+                   strdup(good ? "{\"ready\":true}" : "{\"ready\":false}"));
+}
+
+static enum MHD_Result get(serve_http *h, struct MHD_Connection *connection, const char *url) {
+  static const char SERVER[] =
+    "{\"name\":\"onnx-pipeline-serve\",\"version\":\"" PSPLIT_SERVE_VERSION
+    "\",\"extensions\":[\"binary_tensor_data\"]}";
+  const char *rest = behind_model(h, url);
+  if (strcmp(url, "/v2/health/live") == 0) return send_health(h, connection, true);
+  if (strcmp(url, "/v2/health/ready") == 0 || (rest && strcmp(rest, "/ready") == 0))
+    return send_health(h, connection, is_ready(h));
+  if (strcmp(url, "/v2") == 0 || strcmp(url, "/v2/") == 0)
+    return send_text(connection, MHD_HTTP_OK, JSON_TYPE, strdup(SERVER));
+  if (strcmp(url, "/metrics") == 0)
+    return send_text(connection, MHD_HTTP_OK, METRICS_TYPE,
+                     serve_metrics_text(&h->metrics, h->service, h->info));
+  if (rest && !*rest)
+    return send_text(connection, MHD_HTTP_OK, JSON_TYPE,
+                     serve_metadata_text(h->options.model, h->info));
+  return send_error(connection, MHD_HTTP_NOT_FOUND, "there is nothing of this name");
+}
+
+/* The first look at a request: 0, or the status that refuses it. */
+static unsigned look(call *c, const char *method, const char *url, const char **out_why) {
+  const serve_http *h = c->http;
+  const char *rest = behind_model(h, url);
+  const bool posts = strcmp(method, MHD_HTTP_METHOD_POST) == 0;
+  c->infers = rest && strcmp(rest, "/infer") == 0;
+  *out_why = "there is nothing of this name";
+  if (posts && !c->infers) return MHD_HTTP_NOT_FOUND;
+  *out_why = "this method does nothing here";
+  if (!posts && (c->infers || (strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
+                               strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)))
+    return MHD_HTTP_METHOD_NOT_ALLOWED;
+  const char *length =
+    MHD_lookup_connection_value(c->connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
+  *out_why = "the body is larger than the server takes";
+  return length && strtoull(length, NULL, 10) > h->options.max_body_bytes ? TOO_LARGE : 0;
+}
+
+/* Adds to the body; false where there is no room for it. */
+static bool add(call *c, const char *data, size_t n) {
+  const uint64_t most = c->http->options.max_body_bytes;
+  if (!c->infers) return true; /* a GET with a body: nobody reads it */
+  if (n > most - c->n) return false;
+  if (c->capacity - c->n < n + 1) {
+    const size_t capacity = 2 * c->capacity + n + 1;
+    if (!reserve(c, capacity - c->capacity)) return false;
+    char *grown = realloc(c->body, capacity);
+    if (!grown) return false;
+    c->body = grown;
+    c->capacity = capacity;
+  }
+  memcpy(c->body + c->n, data, n);
+  c->n += n;
+  return true;
+}
+
+static enum MHD_Result handle(void *user, struct MHD_Connection *connection, const char *url,
+                              const char *method, const char *version, const char *data,
+                              size_t *io_n, void **io_call) {
+  serve_http *h = user;
+  call *c = *io_call;
+  const char *why;
+  (void)version;
+  if (!c) {
+    c = *io_call = calloc(1, sizeof *c);
+    if (!c) return MHD_NO;
+    atomic_fetch_add(&h->n_calls, 1);
+    *c = (call){.http = h, .connection = connection, .began_ns = now_ns()};
+    const unsigned refused = look(c, method, url, &why);
+    if (refused) atomic_fetch_add(&h->metrics.n_bad, 1);
+    return refused ? send_error(connection, refused, why) : MHD_YES;
+  }
+  if (*io_n) {
+    const bool good = add(c, data, *io_n);
+    *io_n = 0;
+    return good ? MHD_YES : MHD_NO;
+  }
+  if (c->state == WAITS) return answer(c);
+  if (!c->infers) return get(h, connection, url);
+  infer(c);
+  return MHD_YES;
+}
+
+static void end_call(void *user, struct MHD_Connection *connection, void **io_call,
+                     enum MHD_RequestTerminationCode code) {
+  call *c = *io_call;
+  (void)user;
+  (void)connection;
+  (void)code;
+  if (!c) return;
+  atomic_fetch_sub(&c->http->memory_bytes, c->cost);
+  atomic_fetch_sub(&c->http->n_calls, 1);
+  serve_request_fini(&c->request);
+  psplit_response_release(c->response);
+  free(c->text);
+  free(c->body);
+  free(c);
+  *io_call = NULL;
+}
+
+/* A numeric address with its port. */
+static psplit_code resolve(const char *text, psplit_diag *diag, struct addrinfo **out) {
+  const struct addrinfo wanted = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
+                                  .ai_socktype = SOCK_STREAM};
+  const char *colon = strrchr(text, ':');
+  char host[64];
+  const size_t n = colon ? (size_t)(colon - text) : 0;
+  const bool brackets = n > 2 && text[0] == '[' && text[n - 1] == ']';
+  if (!n || n >= sizeof host)
+    return psplit_diag_fail(diag, PSPLIT_USAGE, "\"%s\" is not ADDRESS:PORT, with numbers", text);
+  snprintf(host, sizeof host, "%.*s", (int)(brackets ? n - 2 : n), text + brackets);
+  if (getaddrinfo(host, colon + 1, &wanted, out) != 0)
+    return psplit_diag_fail(diag, PSPLIT_USAGE, "\"%s\" is not ADDRESS:PORT, with numbers", text);
+  return PSPLIT_OK;
+}
+
+static void say_nothing(void *user, const char *format, va_list arguments) {
+  (void)user;
+  (void)format;
+  (void)arguments;
+}
+
+psplit_code serve_http_start(const serve_http_options *options, psplit_service *service,
+                             const psplit_pipeline_info *info, psplit_diag *diag,
+                             serve_http **out) {
+  struct addrinfo *address = NULL;
+  serve_http *h = calloc(1, sizeof *h);
+  if (!h) return psplit_diag_fail(diag, PSPLIT_NOMEM, "out of memory");
+  h->options = *options;
+  h->service = service;
+  h->info = info;
+  h->listener = -1;
+  h->n_model = strlen(options->model);
+  psplit_code code = resolve(options->listen, diag, &address);
+  if (code == PSPLIT_OK) {
+    const unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_ALLOW_SUSPEND_RESUME |
+                           MHD_USE_ERROR_LOG | MHD_USE_ITC |
+                           (address->ai_family == AF_INET6 ? MHD_USE_IPv6 : 0);
+    errno = 0;
+    h->daemon =
+      MHD_start_daemon(flags, 0, NULL, NULL, handle, h, MHD_OPTION_EXTERNAL_LOGGER, say_nothing,
+                       NULL, MHD_OPTION_SOCK_ADDR, address->ai_addr, MHD_OPTION_CONNECTION_LIMIT,
+                       options->max_connections, MHD_OPTION_CONNECTION_TIMEOUT, options->idle_s,
+                       MHD_OPTION_THREAD_POOL_SIZE, options->n_threads, MHD_OPTION_NOTIFY_COMPLETED,
+                       end_call, NULL, MHD_OPTION_LISTENING_ADDRESS_REUSE, 1U, MHD_OPTION_END);
+    if (!h->daemon)
+      code = psplit_diag_fail(diag, PSPLIT_IO, "%s cannot be listened at: %s", options->listen,
+                              errno ? strerror(errno) : "unknown reason");
+    freeaddrinfo(address);
+  }
+  if (code == PSPLIT_OK)
+    *out = h;
+  else
+    free(h);
+  return code;
+}
+
+uint16_t serve_http_port(const serve_http *h) {
+  const union MHD_DaemonInfo *info = MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_BIND_PORT);
+  return info ? info->port : 0;
+}
+
+void serve_http_quiesce(serve_http *h) {
+  atomic_store(&h->quiet, true);
+  h->listener = MHD_quiesce_daemon(h->daemon);
+}
+
+void serve_http_stop(serve_http *h, double most_s) {
+  if (!h) return;
+  const int64_t until_ns = now_ns() + (int64_t)(1e9 * most_s);
+  while (atomic_load(&h->n_calls) && now_ns() < until_ns)
+    nanosleep(&(struct timespec){0, 20000000}, NULL);
+  MHD_stop_daemon(h->daemon);
+  if (h->listener >= 0) close(h->listener);
+  free(h);
+}

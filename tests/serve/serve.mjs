@@ -1,0 +1,248 @@
+// onnx-pipeline-serve as clients see it:
+//
+//   node serve.mjs SERVE RUN SPLIT ODD [LAUNCHER]
+//
+// The Open Inference Protocol in JSON and binary gives the bits that onnx-pipeline-run gives; what is wrong is refused
+// with a status and a reason; what has no room is told to come back; all that was accepted is answered before it ends;
+// and nothing that comes over a socket makes it fall or grow. ODD: ../runtime/odd_onnxruntime.c.
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import http from 'node:http';
+import net from 'node:net';
+import { join } from 'node:path';
+import { readNpy, writeNpy } from '../runtime/npy.mjs';
+import { Runner, env, library, processesBelow, sleep, within } from '../runtime/runner.mjs';
+
+const [server, runner, splitter, odd, launcher] = process.argv.slice(2);
+const each = new Runner(runner, splitter, launcher, 2);
+const { tap, tmp } = each;
+const { dir, manifest: { inputs: [{ name: input }], outputs: [{ name: output }] } } = each.split('fan_out');
+const oddly = (what) => ({ ...env, ODD: what, ODD_LIBRARY: library, PSPLIT_ONNXRUNTIME: odd });
+const agent = new http.Agent({ keepAlive: true, maxSockets: 64 });
+
+async function serve(args = [], environment = env) {
+  const command = [server, dir, '--listen', '127.0.0.1:0', '--model-name', 'm', ...args];
+  const [program, ...rest] = launcher ? [...launcher.split(' '), '2', ...command] : command;
+  const child = spawn(program, rest, { env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
+  const run = { child, stdout: '', stderr: '' };
+  child.stdout.on('data', (data) => { run.stdout += data; });
+  child.stderr.on('data', (data) => { run.stderr += data; });
+  run.ended = new Promise((resolve) => { child.on('exit', (status) => resolve(status ?? -1)); });
+  for (let i = 0; i < 500 && !/:(\d+)\/v2/.test(run.stdout) && child.exitCode === null; i++) await sleep(20);
+  run.port = Number(/:(\d+)\/v2/.exec(run.stdout)?.[1]);
+  if (!run.port) tap.ok(false, 'it starts', run.stderr);
+  run.pid = launcher ? processesBelow(child.pid, server).find((pid) =>
+    /\0(PMI|OMPI_COMM_WORLD)_RANK=0\0/.test(readFileSync(`/proc/${pid}/environ`, 'latin1'))) : child.pid;
+  return run;
+}
+function ask(run, method, path, body, headers = {}) {
+  return new Promise((resolve) => {
+    const request = http.request({ port: run.port, host: '127.0.0.1', method, path, agent, headers }, (response) => {
+      const parts = [];
+      response.on('data', (part) => parts.push(part));
+      response.on('end', () => {
+        const bytes = Buffer.concat(parts);
+        let json;
+        try {
+          json = JSON.parse(bytes.subarray(0, Number(response.headers['inference-header-content-length'] ?? bytes.length)));
+        } catch { /* it is none */ }
+        resolve({ status: response.statusCode, headers: response.headers, bytes, json });
+      });
+      response.on('error', (error) => resolve({ status: 0, error }));
+    });
+    request.on('error', (error) => resolve({ status: 0, error }));
+    if (body) request.write(body);
+    request.end();
+  });
+}
+async function stop(run, signal = 'SIGTERM') {
+  process.kill(run.pid, signal);
+  const status = await within(20000, run.ended);
+  if (status === undefined) run.child.kill('SIGKILL');
+  return status;
+}
+const INFER = '/v2/models/m/infer';
+const values = (seed, rows) => Array.from({ length: 8 * rows }, (_, i) => Math.fround(Math.sin(seed + i)));
+const request = (seed, rows, more = {}, of = {}) => JSON.stringify({
+  id: `r${seed}`, inputs: [{ name: input, shape: [rows, 8], datatype: 'FP32', data: values(seed, rows), ...of }], ...more,
+});
+
+// What the runner gives for the same numbers.
+const KINDS = 6;
+const wanted = [];
+for (let seed = 0; seed < KINDS; seed++) {
+  writeNpy(join(tmp, `in${seed}.npy`), { type: 'float32', dims: [2, 8], data: Float32Array.from(values(seed, 2)) });
+}
+const made = each.start(runner, [dir, '-q', '-m', `${KINDS}`, '-i', `${input}=${join(tmp, 'in{}.npy')}`, '-o', join(tmp, 'out'),
+  '--transport', 'threads']);
+tap.ok(made.status === 0, 'the bits to be given', made.stderr);
+for (let seed = 0; seed < KINDS; seed++) wanted.push([...readNpy(join(tmp, 'out', `${seed}-0.npy`)).data]);
+const isRight = (data, seed) => data?.length === wanted[seed].length && wanted[seed].every((value, i) => Math.fround(data[i]) === value);
+
+{
+  const run = await serve();
+  for (const path of ['/v2/health/live', '/v2/health/ready', '/v2/models/m/ready', '/v2/models/m/versions/1/ready', '/v2']) {
+    const { status } = await ask(run, 'GET', path);
+    tap.ok(status === 200, path, `${status}`);
+  }
+  const { json: model } = await ask(run, 'GET', '/v2/models/m');
+  tap.ok(model?.name === 'm' && model.inputs[0].name === input && model.inputs[0].datatype === 'FP32' &&
+    model.inputs[0].shape.join() === '-1,8' && model.outputs[0].name === output, 'metadata', JSON.stringify(model));
+
+  const { status, json, headers } = await ask(run, 'POST', INFER, request(1, 2));
+  tap.ok(status === 200 && json.id === 'r1' && json.model_name === 'm' && json.outputs[0].datatype === 'FP32' &&
+    json.outputs[0].shape.join() === '2,8' && isRight(json.outputs[0].data, 1) && /json/.test(headers['content-type']),
+  'JSON', JSON.stringify(json));
+  const rows = JSON.stringify({ inputs: [{ name: input, shape: [2, 8], datatype: 'FP32',
+    data: [values(2, 2).slice(0, 8), values(2, 2).slice(8)] }] });
+  const nested = await ask(run, 'POST', '/v2/models/m/versions/1/infer', rows);
+  tap.ok(nested.status === 200 && isRight(nested.json.outputs[0].data, 2), 'lists within lists', JSON.stringify(nested.json));
+
+  const raw = Buffer.from(Float32Array.from(values(3, 2)).buffer);
+  const head = JSON.stringify({ parameters: { binary_data_output: true },
+    inputs: [{ name: input, shape: [2, 8], datatype: 'FP32', parameters: { binary_data_size: raw.length } }] });
+  const binary = await ask(run, 'POST', INFER, Buffer.concat([Buffer.from(head), raw]),
+    { 'Inference-Header-Content-Length': head.length });
+  const n = Number(binary.headers['inference-header-content-length']);
+  const got = binary.bytes.subarray(n);
+  tap.ok(binary.status === 200 && binary.json.outputs[0].parameters.binary_data_size === got.length &&
+    isRight(new Float32Array(Uint8Array.from(got).buffer), 3), 'binary both ways', JSON.stringify(binary.json));
+  const back = await ask(run, 'POST', INFER, request(4, 2, { outputs: [{ name: output, parameters: { binary_data: true } }] }));
+  tap.ok(back.status === 200 && back.bytes.length > Number(back.headers['inference-header-content-length']) &&
+    isRight(new Float32Array(Uint8Array.from(back.bytes.subarray(
+      Number(back.headers['inference-header-content-length']))).buffer), 4), 'binary back');
+
+  // Many at once.
+  const answers = await Promise.all(Array.from({ length: 300 }, (_, i) => ask(run, 'POST', INFER, request(i % KINDS, 2))
+    .then((answer) => (answer.status === 503 ? 'busy' : answer.status === 200 && isRight(answer.json.outputs[0].data, i % KINDS)))));
+  tap.ok(answers.every(Boolean) && answers.filter((answer) => answer === true).length > 100, 'many at once, each its own',
+    `${answers.filter((answer) => !answer).length} wrong`);
+
+  // What is wrong.
+  for (const [title, code, pattern, method, path, body, more] of [
+    ['no JSON', 400, /JSON/, 'POST', INFER, '{'], ['another object', 400, /inputs/, 'POST', INFER, '{}'],
+    ['a list', 400, /inputs/, 'POST', INFER, '[]'], ['no inputs', 400, /nothing is given for input/, 'POST', INFER, '{"inputs":[]}'],
+    ['an unknown input', 400, /no input nix/, 'POST', INFER, request(1, 2).replace(`"${input}"`, '"nix"')],
+    ['an unknown output', 400, /no output nix/, 'POST', INFER, request(1, 2, { outputs: [{ name: 'nix' }] })],
+    ['an unknown datatype', 400, /datatype/, 'POST', INFER, request(1, 2, {}, { datatype: 'FP99' })],
+    ['another datatype', 400, /float64/, 'POST', INFER, request(1, 2, {}, { datatype: 'FP64' })],
+    ['another shape', 400, /dimension 1 is 4/, 'POST', INFER, request(1, 2, {}, { shape: [4, 4] })],
+    ['too few values', 400, /as many values/, 'POST', INFER, request(1, 2, {}, { shape: [3, 8] })],
+    ['a huge shape', 400, /as many values|too large/, 'POST', INFER, request(1, 2, {}, { shape: [1e15, 8] })],
+    ['a negative shape', 400, /shape/, 'POST', INFER, request(1, 2, {}, { shape: [-2, 8] })],
+    ['texts for numbers', 400, /another type/, 'POST', INFER, request(1, 1, {}, { data: Array(8).fill('1') })],
+    ['less binary data than it says', 400, /binary_data_size/, 'POST', INFER,
+      request(1, 2, {}, { data: undefined, parameters: { binary_data_size: 64 } })],
+    ['a header beyond the body', 400, /length/, 'POST', INFER, request(1, 2), { 'Inference-Header-Content-Length': '99999' }],
+    ['a header that is no number', 400, /length/, 'POST', INFER, request(1, 2), { 'Inference-Header-Content-Length': '-5' }],
+    ['another model', 404, /nothing/, 'GET', '/v2/models/mm'], ['another path', 404, /nothing/, 'GET', '/etc/passwd'],
+    ['a POST elsewhere', 404, /nothing/, 'POST', '/v2', '{}'], ['a GET of what infers', 405, /method/, 'GET', INFER],
+    ['another method', 405, /method/, 'DELETE', '/v2/models/m'],
+  ]) {
+    const answer = await ask(run, method, path, body, more);
+    tap.ok(answer.status === code && pattern.test(answer.json?.error), title, `${answer.status} ${answer.bytes}`);
+  }
+  const { bytes: metrics } = await ask(run, 'GET', '/metrics');
+  const metric = (name) => Number(new RegExp(`^psplit_${name} (\\S+)$`, 'm').exec(`${metrics}`)?.[1]);
+  tap.ok(metric('requests_total{outcome="ok"}') >= 100 && metric('requests_total{outcome="bad"}') >= 15 &&
+    metric('request_duration_seconds_count') >= 100 && metric('stage_micro_batches_total{stage="0"}') >= 100 &&
+    metric('stage_busy_seconds_total{stage="0"}') > 0 && metric('requests_waiting') === 0, 'metrics', `${metrics}`);
+  tap.ok(await stop(run) === 0, 'SIGTERM ends it', run.stderr);
+}
+
+// A slow stage: no room, late, and what is under way when it ends.
+{
+  const run = await serve(['--max-waiting', '1', '--depth', '1'], oddly('slow-run stage1 200'));
+  const answers = await Promise.all(Array.from({ length: 24 }, (_, i) => ask(run, 'POST', INFER, request(i % KINDS, 2))));
+  const busy = answers.filter(({ status }) => status === 503);
+  tap.ok(busy.length > 0 && busy.every(({ headers }) => headers['retry-after'] === '1') &&
+    answers.every(({ status, json }, i) => status === 503 || isRight(json.outputs[0].data, i % KINDS)),
+  'what has no room is to come back', answers.map(({ status }) => status).join());
+  const under = Array.from({ length: 3 }, (_, i) => ask(run, 'POST', INFER, request(i, 2)));
+  await sleep(100);
+  const status = stop(run);
+  const last = await Promise.all(under);
+  tap.ok(last.every((answer, i) => answer.status === 503 || isRight(answer.json?.outputs[0].data, i)) &&
+    last.some((answer) => answer.status === 200) && await status === 0, 'what was accepted is answered before it ends',
+  `${last.map((answer) => answer.status)} ${await status} ${run.stderr}`);
+}
+{
+  const run = await serve(['--deadline', '100'], oddly('slow-run stage1 300'));
+  const answer = await ask(run, 'POST', INFER, request(1, 2));
+  tap.ok(answer.status === 504 && /deadline/.test(answer.json?.error), 'a deadline', `${answer.status} ${answer.bytes}`);
+  await stop(run);
+}
+{
+  const run = await serve([], oddly('fail-run stage1 1'));
+  const answers = [];
+  for (let i = 0; i < 3; i++) answers.push(await ask(run, 'POST', INFER, request(i, 2)));
+  tap.ok(answers.map(({ status }) => status).join() === '200,500,200' && /stage 1/.test(answers[1].json?.error),
+    'a stage that fails once', answers.map(({ status, bytes }) => `${status} ${bytes}`).join('\n'));
+  await stop(run);
+}
+{
+  const run = await serve(['--max-batch', '16', '--batch-delay', '100', '--batch-dim', 'n', '--max-body', '1']);
+  const answers = await Promise.all(Array.from({ length: 32 }, (_, i) => ask(run, 'POST', INFER, request(i % KINDS, 2))));
+  const near = (data, seed) => data?.length === 16 && data.every((value, i) => Math.abs(value - wanted[seed][i]) < 1e-5);
+  const { bytes: metrics } = await ask(run, 'GET', '/metrics');
+  const n = Number(/micro_batches_total\{stage="0"\} (\d+)/.exec(`${metrics}`)[1]);
+  tap.ok(answers.every(({ json }, i) => near(json?.outputs?.[0].data, i % KINDS)) && n < 32 && n >= 4, 'joined requests', `${n}`);
+  const large = await ask(run, 'POST', INFER, Buffer.alloc(2 << 20, 32));
+  tap.ok(large.status === 413 || large.status === 0, 'a body that is too large', `${large.status}`);
+  const chunked = await ask(run, 'POST', INFER, Buffer.alloc(2 << 20, 32), { 'Transfer-Encoding': 'chunked' });
+  tap.ok(chunked.status !== 200, 'one that does not say so', `${chunked.status}`);
+  const again = await ask(run, 'POST', INFER, request(1, 2));
+  tap.ok(again.status === 200, 'it goes on');
+  await stop(run);
+}
+
+// Nonsense: requests with bytes changed, cut off, twice.
+if (!launcher) {
+  const run = await serve(['--idle', '2', '--max-connections', '64']);
+  const resident = () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${run.pid}/status`))[1]);
+  const good = Buffer.from(`POST ${INFER} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: ${request(1, 2).length}\r\n\r\n${
+    request(1, 2)}`);
+  let seed = 1;
+  const random = (n) => { seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0; return Math.floor(seed / 2 ** 32 * n); };
+  const TOTAL = 10000;
+  const throwOne = () => new Promise((resolve) => {
+    const bytes = Buffer.from(good);
+    for (let i = random(8); i > 0; i--) bytes[random(bytes.length)] = random(4) ? 32 + random(95) : random(256);
+    const cut = random(4) ? bytes : bytes.subarray(0, random(bytes.length));
+    const socket = net.connect(run.port, '127.0.0.1', () => {
+      socket.end(random(16) ? cut : Buffer.concat([cut, cut]));
+      if (!random(8)) socket.destroy();
+    });
+    const timer = setTimeout(() => socket.destroy(), 1000);
+    socket.on('error', () => {});
+    socket.on('data', () => {});
+    socket.on('close', () => { clearTimeout(timer); resolve(); });
+  });
+  const many = async (n) => {
+    let left = n;
+    await Promise.all(Array.from({ length: 24 }, async () => { while (left-- > 0) await throwOne(); }));
+  };
+  await many(TOTAL / 5);
+  const before = resident();
+  await many(4 * TOTAL / 5);
+  await sleep(2500);
+  const answer = await ask(run, 'POST', INFER, request(1, 2));
+  tap.ok(answer.status === 200 && isRight(answer.json.outputs[0].data, 1), `${TOTAL} requests of nonsense: it goes on`,
+    `${answer.status} ${run.stderr}`);
+  tap.ok(resident() < before + (20 << 10), 'and has not grown', `${before} to ${resident()} KiB`);
+  tap.ok(await stop(run) === 0, 'and ends', run.stderr);
+}
+// Mistakes of who starts it.
+if (!launcher) {
+  for (const [title, status, pattern, ...args] of [
+    ['no address', 2, /ADDRESS:PORT/, dir, '--listen', 'nowhere'], ['a port that is none', 2, /ADDRESS:PORT/, dir, '--listen', '127.0.0.1:http'],
+    ['an address of another', 3, /cannot be listened at/, dir, '--listen', '192.0.2.1:0'],
+    ['no directory', 2, /directory/], ['another directory', 3, /pipeline\.json/, join(tmp, 'nix')],
+    ['a dimension that is none', 2, /no input has a dimension/, dir, '--max-batch', '2', '--listen', '127.0.0.1:0'],
+  ]) {
+    const result = each.start(server, args);
+    tap.ok(result.status === status && pattern.test(result.stderr), title, `${result.status} ${result.stderr}`);
+  }
+}
+agent.destroy();
+tap.done();
