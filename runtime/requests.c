@@ -44,9 +44,9 @@ struct psplit_i_requests {
   uint32_t n_batches; /* of several requests, under way: these may have to run again */
 };
 
-void psplit_request_defaults(psplit_request *io_request, size_t struct_size) {
+void psplit_request_defaults(psplit_request *out, size_t struct_size) {
   psplit_request defaults = {.n_inputs = 0};
-  psplit_i_options_defaults(io_request, struct_size, &defaults, sizeof defaults);
+  psplit_i_options_defaults(out, struct_size, &defaults, sizeof defaults);
 }
 
 static void append(list *l, request *r) {
