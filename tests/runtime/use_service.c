@@ -149,6 +149,7 @@ static void learn(psplit_service *service) {
       printf("Bail out! %s\n", response ? response->message : "no answer");
       exit(1);
     }
+    free(wanted[kind]); /* of another service */
     wanted[kind] = join(response, &n_wanted[kind]);
     psplit_response_release(response);
   }
