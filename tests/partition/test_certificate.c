@@ -43,8 +43,8 @@ static void what_is_written_is_the_problem(void **state) {
   const unsigned features = WITH_CLASSES | WITH_FREE_COMM | WITH_MEMORY | WITH_TWINS | WITH_PINS |
                             WITH_TOGETHER | WITH_OVERLAP | WITH_STASH | WITH_ALIKE;
   for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
-    make_random_problem(&made, seed, (shape)(seed % N_SHAPES), 2 + seed % 12, 1 + seed % 4,
-                        seed % 3 ? features : 0);
+    make_random_problem(&made, seed, (shape)(seed % N_SHAPES), (uint32_t)(2 + seed % 12),
+                        (uint32_t)(1 + seed % 4), seed % 3 ? features : 0);
     is_the_same(&made.problem);
   }
 }

@@ -37,8 +37,8 @@ def noise(name, n):
 
 
 def build(directory):
-    """A model in three parts, a, b and c; the letters say where the test pins each node. Nobody
-    runs it: w_big has the size that stays in the file, not the one that fits its neighbours."""
+    """A model in three parts, a, b and c; the letters say where the test pins each node. w_big has a
+    size that stays in a file of its own."""
     with open(os.path.join(directory, "weights.bin"), "wb") as file:
         file.write(b"\0" * 512 + noise("w_ext", 64))
     big = noise("w_big_1", 1024) + b"\x01\x00\xc0\x7f" + noise("w_big_2", 1023)
@@ -52,7 +52,7 @@ def build(directory):
   metadata_props: ["key": "value"],
   4000: "model"
 >
-main (float[n,8] x, bool flag) => (float[n,8] b3, float[n,8] y) @{
+main (float[n,8] x, bool flag) => (float[n,8] b3, float[32,n,8] y) @{
   doc_string: "about the graph",
   quantization_annotation: [{tensor_name: "b4", quant_parameter_tensor_names: ["SCALE_TENSOR": "w_in"]}],
   4000: "graph"
@@ -60,7 +60,7 @@ main (float[n,8] x, bool flag) => (float[n,8] b3, float[n,8] y) @{
   float[8,8] w_in = random(1),
   float[8,8] w_fun = random(2),
   float[8,8] w_ext = ["location": "weights.bin", "offset": "512", "length": "256"],
-  float[8,256] w_big = raw x"%s",
+  float[32,8,8] w_big = raw x"%s",
   float[n,8] a1,
   float[rows @{denotation: "DATA_BATCH"},8] a4,
   float[n,8] b1
