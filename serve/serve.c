@@ -87,7 +87,9 @@ typedef struct settings {
 } settings;
 
 static volatile int interrupted; /* the signal's number */
-static uint32_t ranks;           /* 0: MPI was not started */
+#if PSPLIT_HAS_MPI
+static uint32_t ranks; /* 0: MPI was not started */
+#endif
 static void on_signal(int number) {
   if (interrupted) _exit(128 + number);
   interrupted = number;
