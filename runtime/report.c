@@ -95,6 +95,25 @@ psplit_code psplit_i_report_make(const psplit_i_timeline *timeline,
   return PSPLIT_OK;
 }
 
+void psplit_i_report_add_drift(const psplit_i_pipe *pipe, psplit_run_report *report) {
+  double busy = 0, predicted = 0;
+  for (uint32_t s = 0; s < report->n_stages; s++) {
+    const int64_t ns = pipe->manifest.stages[s].compute_ns;
+    if (ns <= 0) return;
+    busy += (double)report->stages[s].busy_ns;
+    predicted += (double)ns;
+  }
+  if (!(busy > 0) || !(predicted > 0)) return;
+  report->drift_ratio = busy / predicted;
+  for (uint32_t s = 0; s < report->n_stages; s++) {
+    const double expected = report->drift_ratio * (double)pipe->manifest.stages[s].compute_ns;
+    const double ratio = (double)report->stages[s].busy_ns / expected;
+    if (ratio <= report->worst_drift_ratio) continue;
+    report->worst_drift_ratio = ratio;
+    report->worst_drift_stage = s;
+  }
+}
+
 void psplit_i_report_fini(psplit_run_report *report) {
   free((void *)(uintptr_t)report->stages);
   free((void *)(uintptr_t)report->failures);
@@ -148,6 +167,16 @@ void psplit_i_report_json(const psplit_run_report *report, const psplit_i_pipe *
   put_double(&json, "bubble_fill_frac", report->bubble_fill_frac);
   put_ns(&json, "predicted_bottleneck_ns", pipe->manifest.bottleneck_ns);
   put_text(&json, "cost_source", pipe->manifest.cost_source);
+  psplit_i_json_key(&json, "drift");
+  if (report->drift_ratio > 0) {
+    psplit_i_json_open(&json, '{');
+    put_double(&json, "ratio", report->drift_ratio);
+    put_double(&json, "worst_ratio", report->worst_drift_ratio);
+    put_ns(&json, "worst_stage", report->worst_drift_stage);
+    psplit_i_json_close(&json, '}');
+  } else {
+    psplit_i_json_null(&json);
+  }
   psplit_i_json_key(&json, "stages");
   psplit_i_json_open(&json, '[');
   for (uint32_t s = 0; s < report->n_stages; s++) {

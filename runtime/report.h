@@ -8,6 +8,8 @@
 PSPLIT_MUST_USE psplit_code psplit_i_report_make(const psplit_i_timeline *timeline,
                                                  const psplit_i_failures *failures,
                                                  psplit_diag *diag, psplit_run_report *out);
+/* Fills in what the plan in `pipe` says of it. */
+void psplit_i_report_add_drift(const psplit_i_pipe *pipe, psplit_run_report *report);
 void psplit_i_report_fini(psplit_run_report *report);
 
 /* The report as JSON (docs/running.md). */

@@ -186,6 +186,7 @@ psplit_code psplit_i_run_over(const psplit_i_way *way, const psplit_onnxruntime 
   PSPLIT_TRY(finish_output(&output, &setup, rank, &pipe->manifest, &run->timeline, diag));
   if (rank == 0)
     PSPLIT_TRY(psplit_i_report_make(&run->timeline, &setup.failures, diag, &run->report));
+  psplit_i_report_add_drift(pipe, &run->report);
 out:
   pipe->n_links = n_links; /* the ends are those of this run */
   if (output.stream.fd != STDOUT_FILENO) close(output.stream.fd);

@@ -235,6 +235,11 @@ static void print_table(const psplit_run_report *report, const psplit_pipeline_i
           pipeline->cost_source, cli_time(report->latency_median_ns, text[0]),
           cli_time(report->latency_max_ns, text[1]), 100 * report->bubble_frac,
           100 * report->bubble_fill_frac);
+  if (report->drift_ratio > 0)
+    fprintf(out,
+            "stages take %.2f of the times planned; stage %" PRIu32
+            " takes %.2f of its share of that\n",
+            report->drift_ratio, report->worst_drift_stage, report->worst_drift_ratio);
 }
 
 static bool to_stdout(const settings *s) {

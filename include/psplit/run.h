@@ -235,6 +235,11 @@ typedef struct psplit_run_report {
   uint64_t n_failed;                 /* of n_micro_batches: those that were passed over */
   uint32_t n_failures;               /* the first of these, at most 256 */
   const psplit_run_failure *failures;
+  /* How times drift from the plan: what all stages took over what was predicted (a faster machine:
+   * below 1), and the stage that takes most of its share of that, 1 where all keep theirs: another
+   * cut would be better where it is far above. 0: something was not predicted. */
+  double drift_ratio, worst_drift_ratio;
+  uint32_t worst_drift_stage;
 } psplit_run_report;
 
 /* A finished run: what was measured. */

@@ -92,6 +92,32 @@ static void steady_throughput_leaves_out_filling(void **state) {
   psplit_i_timeline_fini(&timeline);
 }
 
+/* Twice as slow as planned, and the last stage twice as slow as that. */
+static void drift_tells_the_machine_from_the_plan(void **state) {
+  (void)state;
+  psplit_i_timeline timeline = perfect_run(M);
+  psplit_i_manifest_stage stages[K] = {
+    {.compute_ns = MS / 2}, {.compute_ns = MS / 2}, {.compute_ns = MS / 2}};
+  psplit_i_pipe pipe = {.manifest = {.n_stages = K, .stages = stages}};
+  psplit_run_report report = report_of(&timeline);
+  psplit_i_report_add_drift(&pipe, &report);
+  assert_true(fabs(report.drift_ratio - 2) < 1e-9 && fabs(report.worst_drift_ratio - 1) < 1e-9);
+  psplit_i_report_fini(&report);
+  timeline.sums[K - 1].busy_ns *= 2;
+  report = report_of(&timeline);
+  psplit_i_report_add_drift(&pipe, &report);
+  assert_true(fabs(report.drift_ratio - 8.0 / 3) < 1e-9);
+  assert_true(fabs(report.worst_drift_ratio - 1.5) < 1e-9);
+  assert_int_equal(report.worst_drift_stage, K - 1);
+  psplit_i_report_fini(&report);
+  stages[1].compute_ns = -1; /* not known */
+  report = report_of(&timeline);
+  psplit_i_report_add_drift(&pipe, &report);
+  assert_true(report.drift_ratio == 0);
+  psplit_i_report_fini(&report);
+  psplit_i_timeline_fini(&timeline);
+}
+
 static const char *text_of(const json_t *event, const char *key) {
   const char *text = json_string_value(json_object_get(event, key));
   assert_non_null(text);
@@ -158,6 +184,7 @@ int main(void) {
     cmocka_unit_test(bubble_is_that_of_filling),
     cmocka_unit_test(pauses_add_to_the_bubble),
     cmocka_unit_test(steady_throughput_leaves_out_filling),
+    cmocka_unit_test(drift_tells_the_machine_from_the_plan),
     cmocka_unit_test(trace_has_the_shape_that_viewers_read),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,6 +82,10 @@ const told = JSON.parse(report.stdout);
 tap.ok(told.micro_batches === 5 && told.stages.length === 3 && told.throughput_per_s > 0 &&
   told.transport === (launcher ? 'mpi' : 'threads'), 'the report has what was run', report.stdout);
 tap.ok(Math.abs(told.bubble_fill_frac - 2 / 7) < 1e-9, '(K-1)/(M+K-1) is 2/7');
+const [busy, planned] = ['busy_ns', 'predicted_compute_ns'].map((key) => told.stages.map((stage) => stage[key]));
+const [all, most] = [busy, planned].map((list) => list.reduce((a, b) => a + b, 0));
+tap.ok(Math.abs(told.drift.ratio - all / most) < 1e-3 * told.drift.ratio && Math.abs(told.drift.worst_ratio -
+  Math.max(...busy.map((ns, i) => ns / planned[i])) / told.drift.ratio) < 1e-3, 'drift from the plan', report.stdout);
 const trace = JSON.parse(readFileSync(join(tmp, 'trace.json'))).traceEvents;
 tap.ok(trace.filter(({ name }) => name === 'compute').length === 15, 'the trace has 15 runs');
 
