@@ -16,7 +16,11 @@ typedef enum psplit_i_op_flag {
   PSPLIT_I_OP_KERNEL_TAIL = 1 << 3,
   PSPLIT_I_OP_RUNS_OTHERS = 1 << 4, /* its time in a profile holds that of the kernels it runs */
   PSPLIT_I_OP_LAYOUT = 1 << 5,      /* a kernel that brings a tensor into another layout or place */
-  PSPLIT_I_OP_FOR_NEXT = 1 << 6     /* such a one that serves the kernel that runs next */
+  PSPLIT_I_OP_FOR_NEXT = 1 << 6,    /* such a one that serves the kernel that runs next */
+  /* Has a kernel that works on blocks of channels, whatever it reads; where all that it reads is in
+   * blocks. */
+  PSPLIT_I_OP_BLOCKED = 1 << 7,
+  PSPLIT_I_OP_KEEPS_BLOCKS = 1 << 8
 } psplit_i_op_flag;
 
 /* Number of an operator's first row in rules.def, PSPLIT_NONE for one that has none. Rows of one

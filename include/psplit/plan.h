@@ -83,6 +83,9 @@ typedef struct psplit_plan {
   const char *single_device;
   int64_t single_device_ns;
   double speed_up; /* over it, of what the objective makes small; -1: cannot be told */
+  /* What cuts cost in the slowest stage besides loads, which the speed-up holds: tensors that are
+   * brought from one layout of the runtime into another. */
+  int64_t layout_ns;
   psplit_plan_data data;
   const char *assumed; /* "batch = 1, x[0] = 1"; NULL where nothing is */
   /* The speed-up and what it rests on, or why there is none: a line to show, names as they are in

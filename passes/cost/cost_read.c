@@ -84,6 +84,8 @@ static void read_own(const psplit_i_json_item *root, psplit_cost_table *table) {
   psplit_i_json_flag(psplit_i_json_find(root, "complete"), &table->complete);
   read_dims(table, psplit_i_json_find(root, "dims"));
   psplit_i_json_real(psplit_i_json_find(root, "spread_frac"), 0, HUGE_VAL, &table->spread_frac);
+  const psplit_i_json_item level = psplit_i_json_find(root, "optimization");
+  table->unblocked = psplit_i_json_is_integer(level) && psplit_i_json_number_or(level, 99) < 99;
   read_values(table, psplit_i_json_find(root, "values"));
   const psplit_i_json_item list = psplit_i_json_need(root, "costs");
   const size_t n = psplit_i_json_length(&list, 0, SIZE_MAX);

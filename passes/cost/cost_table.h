@@ -47,9 +47,10 @@ struct psplit_cost_table {
   psplit_i_arena arena;
   const char *name; /* of its file, for messages */
   psplit_i_cost_format format;
-  bool complete;                      /* what no row speaks of takes no time */
-  bool measured;                      /* else: given */
-  double spread_frac;                 /* < 0: not said */
+  bool complete;      /* what no row speaks of takes no time */
+  bool measured;      /* else: given */
+  double spread_frac; /* < 0: not said */
+  bool unblocked;     /* measured at a level at which ONNX Runtime has no blocked layouts */
   PSPLIT_VEC(psplit_dim_value) dims;  /* sizes that it was measured with; none where not said */
   PSPLIT_VEC(psplit_i_seen) values;   /* shapes that values had in that run */
   PSPLIT_VEC(psplit_i_cost_row) rows; /* kernels: in the order they ran */

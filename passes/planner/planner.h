@@ -166,6 +166,11 @@ PSPLIT_MUST_USE psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_d
  * otherwise. */
 PSPLIT_MUST_USE psplit_code psplit_i_plan_headline(psplit_planner *planner, psplit_plan *plan,
                                                    psplit_diag *diag);
+/* Time that a split costs besides what the plan's loads hold, in each stage, for layouts:
+ * out_ns[n_stages]. 0 on devices whose runtime has none of its own. O(nodes + values). */
+PSPLIT_MUST_USE psplit_code psplit_i_layout_costs(psplit_planner *planner,
+                                                  const uint32_t *node_stage, psplit_diag *diag,
+                                                  int64_t *out_ns);
 /* What the objective makes small. */
 int64_t psplit_i_plan_value_ns(const psplit_planner *planner, const psplit_plan *plan);
 
