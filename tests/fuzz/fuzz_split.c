@@ -56,6 +56,10 @@ static bool plan(psplit_planner *planner, psplit_diag *diag) {
     case PSPLIT_INFEASIBLE:
     case PSPLIT_UNSUPPORTED:
     case PSPLIT_LIMIT: return false;
+    case PSPLIT_INVALID: /* no runtime takes it, and allow_invalid was not set */
+      if (diag->hint == PSPLIT_HINT_ALLOW_INVALID) return false;
+      fail("plan", diag);
+      return false;
     default: fail("plan", diag); return false;
   }
 }
@@ -85,6 +89,7 @@ static void split(const psplit_model *model, uint32_t choice) {
   options.time_limit_s = 0.02;
   options.n_threads = 1;
   options.verify_each = true;
+  options.allow_invalid = choice / 128 % 4 != 0; /* mostly: what is changed at random seldom runs */
   options.ignore_annotations = choice / 32 % 4 != 0;
   psplit_planner *planner = NULL;
   if (psplit_planner_create(model, &options, &diag, &planner) == PSPLIT_OK &&
