@@ -107,7 +107,8 @@ typedef struct psplit_i_part {
 } psplit_i_part;
 
 typedef struct psplit_i_stash_row {
-  const char *name, *tensor;
+  const char *name, *tensor, *dtype;
+  psplit_i_shape shape;
 } psplit_i_stash_row;
 
 /* A tensor that an update keeps from step to step. */
@@ -134,9 +135,11 @@ typedef struct psplit_i_training_parts {
 } psplit_i_training_parts;
 
 typedef struct psplit_i_trained_weight {
-  const char *name, *gradient, *before; /* NULL: none */
-  uint32_t owner;                       /* PSPLIT_NONE: none */
-  const uint32_t *stages;               /* that take it */
+  const char *name, *dtype;
+  psplit_i_shape shape;
+  const char *gradient, *before; /* NULL: none */
+  uint32_t owner;                /* PSPLIT_NONE: none */
+  const uint32_t *stages;        /* that take it */
   uint32_t n_stages;
 } psplit_i_trained_weight;
 
@@ -145,6 +148,7 @@ typedef struct psplit_i_training_table {
   const char *loss_tensor, *loss_gradient;
   uint32_t loss_stage;
   uint32_t batch_norm;   /* psplit_batch_norm */
+  uint32_t recompute;    /* 0 none, 1 heavy, 2 all */
   bool plain_weights;    /* weights are inputs without default */
   const char *optimizer; /* or NULL */
   uint32_t n_weights, n_input_gradients;

@@ -47,8 +47,10 @@ static void read_output(item row, uint32_t n_stages, psplit_i_part_output *out) 
     const item end = psplit_i_json_element(&to, i);
     if (psplit_i_json_is_integer(end))
       psplit_i_json_u32(end, 0, n_stages - 1, &stages[out->n_to++]);
-    else
+    else if (goal == PSPLIT_I_PART_NOWHERE)
       psplit_i_json_choice(end, goals, sizeof goals / sizeof *goals, &goal);
+    else
+      psplit_i_json_must_be(&end, "a stage, after one word");
   }
   out->goal = (psplit_i_part_goal)goal;
   out->to = stages;
@@ -79,6 +81,8 @@ static void read_stash(item list, psplit_i_training_parts *out) {
     const item row = psplit_i_json_element(&list, i);
     need_text(&row, "name", &rows[i].name);
     need_text(&row, "tensor", &rows[i].tensor);
+    need_text(&row, "dtype", &rows[i].dtype);
+    psplit_i_read_shape(need_or_null(&row, "shape"), &rows[i].shape);
   }
   out->stash = rows;
 }
@@ -124,6 +128,8 @@ static void read_weights(item list, uint32_t n_stages, psplit_i_training_table *
     const item row = psplit_i_json_element(&list, i);
     weights[i].owner = PSPLIT_NONE;
     need_text(&row, "name", &weights[i].name);
+    need_text(&row, "dtype", &weights[i].dtype);
+    psplit_i_read_shape(need_or_null(&row, "shape"), &weights[i].shape);
     psplit_i_json_text(need_or_null(&row, "gradient"), &weights[i].gradient);
     psplit_i_json_text(need_or_null(&row, "before"), &weights[i].before);
     const item stages = psplit_i_json_need(&row, "stages");
@@ -161,6 +167,7 @@ static void list_files(const item *training, const psplit_i_training_table *tabl
 
 void psplit_i_read_training(item training, psplit_i_manifest *m) {
   static const char *const forms[] = {"default", "input"};
+  static const char *const recomputes[] = {"none", "heavy", "all"};
   if (!psplit_i_json_given(training)) return;
   const item stages = psplit_i_json_need(&training, "stages");
   const item gradients = psplit_i_json_find(&training, "input_gradients");
@@ -170,6 +177,8 @@ void psplit_i_read_training(item training, psplit_i_manifest *m) {
   if (failed(&training)) return;
   psplit_i_json_choice(psplit_i_json_need(&training, "weight_form"), forms, 2, &form);
   table->plain_weights = form == 1;
+  psplit_i_json_choice(psplit_i_json_need(&training, "recompute"), recomputes, 3,
+                       &table->recompute);
   psplit_i_json_text(need_or_null(&training, "optimizer"), &table->optimizer);
   read_options(psplit_i_json_need(&training, "options"), table);
   const item loss = psplit_i_json_need(&training, "loss");

@@ -419,11 +419,12 @@ psplit_code psplit_i_open_part(psplit_i_proof *p, const char *directory, const c
   psplit_read_options read = *options->read;
   read.is_stage = true;
   psplit_i_text_addf(&path, "%s/%s", directory, file);
-  const psplit_code code = path.failed ? psplit_i_nomem(p->diag)
-                                       : psplit_model_open(path.bytes, &read, p->diag, &p->stage);
+  psplit_code code = path.failed ? psplit_i_nomem(p->diag)
+                                 : psplit_model_open(path.bytes, &read, p->diag, &p->stage);
   psplit_i_text_fini(&path);
-  if (code == PSPLIT_OK) p->part = psplit_i_model_graph(p->stage);
-  return code;
+  if (code != PSPLIT_OK) return code;
+  p->part = psplit_i_model_graph(p->stage);
+  return psplit_i_field_spans_init(p->stage, &p->scratch, p->diag, &p->part_spans);
 }
 
 void psplit_i_close_part(psplit_i_proof *p) {
@@ -438,7 +439,6 @@ static psplit_code check_stage(psplit_i_proof *p, const char *directory,
                                const psplit_verify_options *options) {
   psplit_code code;
   PSPLIT_TRY(psplit_i_open_part(p, directory, p->manifest.stages[p->at].file, options));
-  PSPLIT_TRY(psplit_i_field_spans_init(p->stage, &p->scratch, p->diag, &p->part_spans));
   PSPLIT_TRY(psplit_i_compare_rest(p));
   PSPLIT_TRY(check_nodes(p));
   PSPLIT_TRY(check_initializers(p));

@@ -2,22 +2,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "declared.h"
 #include "verify.h"
-
-uint32_t psplit_i_rim_find(const psplit_i_rim *rim, psplit_i_set set, const char *name,
-                           uint32_t stage) {
-  const uint32_t id = rim ? psplit_i_intern_find(rim->names, name) : PSPLIT_NONE;
-  return id == PSPLIT_NONE ? PSPLIT_NONE : psplit_i_table_find(rim->sets, id, stage, set);
-}
 
 /* The value whose shape has this name, or PSPLIT_NONE. */
 static uint32_t shape_of(const psplit_i_proof *p, const char *name) {
   return psplit_i_rim_find(p->rim, PSPLIT_I_SET_SHAPE, name, 0);
-}
-
-bool psplit_i_is_trained(const psplit_i_proof *p, const char *name) {
-  const uint32_t value = p->rim ? psplit_i_graph_find_value(p->graph, name) : PSPLIT_NONE;
-  return value != PSPLIT_NONE && p->rim->trained[value];
 }
 
 bool psplit_i_is_rim_node(const psplit_i_proof *p, const psplit_i_node *node) {
@@ -71,7 +61,23 @@ psplit_code psplit_i_check_stash_output(psplit_i_proof *p, uint32_t position) {
   if (row == PSPLIT_NONE || strcmp(p->rim->table->stages[p->at].stash[row].tensor, name) != 0)
     return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": output \"%s\" goes nowhere, and is not kept",
                             p->at, name);
+  psplit_code code;
+  bool good = false;
+  const uint32_t shape = shape_of(p, name), value = psplit_i_graph_find_value(p->graph, name);
+  if (shape != PSPLIT_NONE) {
+    const uint32_t producer = p->part->values[p->part->outputs[position]].producer;
+    PSPLIT_TRY(psplit_i_is_declared_shape(p, position, shape, &good));
+    if (good && producer != PSPLIT_NONE)
+      PSPLIT_TRY(psplit_i_is_shape_of(p, name, producer, shape, &good));
+  } else if (value != PSPLIT_NONE) {
+    PSPLIT_TRY(psplit_i_is_declared(p, position, value, &good));
+  }
+  if (!good)
+    return PSPLIT_I_DIFFERS(
+      p, "stage %" PRIu32 ": output \"%s\", to be kept, is not as in the model", p->at, name);
   return PSPLIT_OK;
+out:
+  return code;
 }
 
 /* Whether a row of the stage's inputs or outputs carries the tensor through the port. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gradient.h"
+#include "declared.h"
 
 /* The model differentiated again, and what its values are called. */
 typedef struct context {
@@ -18,7 +18,8 @@ typedef struct context {
   psplit_i_intern names;
   psplit_i_table sets;
   uint8_t *trained, *first_seen;
-  uint32_t *row_of; /* [n_trainables] of a weight: its row in the table */
+  uint32_t *row_of;  /* [n_trainables] of a weight: its row in the table */
+  const char *twice; /* kept, or computed again */
   psplit_i_rim rim;
 } context;
 
@@ -71,10 +72,13 @@ out:
   return code;
 }
 
+/* What stands twice is remembered where it must not. */
 static bool add_name(context *c, psplit_i_set set, const char *name, uint32_t stage,
                      uint32_t value) {
   const uint32_t id = psplit_i_intern_add(&c->names, name);
-  if (id != PSPLIT_NONE) psplit_i_table_add(&c->sets, id, stage, set, value);
+  const bool once = set == PSPLIT_I_SET_STASH_TENSOR || set == PSPLIT_I_SET_AGAIN_OUTPUT;
+  if (id != PSPLIT_NONE && !psplit_i_table_add(&c->sets, id, stage, set, value) && once)
+    c->twice = name;
   return id != PSPLIT_NONE;
 }
 
@@ -140,7 +144,11 @@ static psplit_code index_names(context *c) {
               add_gradient(c);
   for (uint32_t s = 0; s < p->manifest.n_stages && good; s++) good = add_stage(c, s);
   if (!good) return psplit_i_nomem(p->diag);
-  c->rim = (psplit_i_rim){.table = c->table,
+  if (c->twice)
+    return PSPLIT_I_DIFFERS(p, "a stage keeps \"%s\" twice, by the manifest, or computes it twice",
+                            c->twice);
+  c->rim = (psplit_i_rim){.gradient = c->gradient,
+                          .table = c->table,
                           .trained = c->trained,
                           .first_seen = c->first_seen,
                           .names = &c->names,
@@ -185,6 +193,9 @@ static psplit_code check_weights(const context *c) {
                               w, t.name);
     w++;
   }
+  if (g != c->table->n_input_gradients)
+    return PSPLIT_I_DIFFERS(p, "the manifest has the gradient of input \"%s\" twice",
+                            c->table->input_gradients[g]);
   if (w != c->table->n_weights)
     return PSPLIT_I_DIFFERS(p, "the manifest trains \"%s\" twice", c->table->weights[w].name);
   return PSPLIT_OK;
@@ -349,14 +360,24 @@ out:
   return code;
 }
 
+/* Puts the file that a message means before it. */
+static void name_file(const psplit_i_proof *b) {
+  uint32_t stage;
+  char text[128];
+  const bool known = b->diag && sscanf(b->diag->message, "stage %" SCNu32, &stage) == 1 &&
+                     stage < b->manifest.n_stages;
+  snprintf(text, sizeof text, "%.60s, where stages count from the last",
+           known ? b->manifest.stages[stage].file : "backward");
+  psplit_i_diag_context(b->diag, "%s", text);
+}
+
 static psplit_code prove_backward(context *c) {
   psplit_code code;
   psplit_i_proof b;
   psplit_i_proof_init(&b, c->backward, c->p->diag);
   PSPLIT_TRY(backward_manifest(c, &b.arena, &b.manifest));
   code = psplit_i_prove(&b, c->directory, c->options);
-  if (code != PSPLIT_OK)
-    psplit_i_diag_context(c->p->diag, "backward, where stages count from the last");
+  if (code != PSPLIT_OK) name_file(&b);
 out:
   c->p->weight_bytes += b.weight_bytes;
   psplit_i_proof_fini(&b);
@@ -451,8 +472,9 @@ static psplit_code check_again(context *c, uint32_t s) {
   psplit_code code;
   psplit_i_proof *p = c->p;
   const psplit_i_part *again = &c->table->stages[s].again;
-  if (!again->file) return PSPLIT_OK;
   p->at = s;
+  PSPLIT_TRY(psplit_i_check_recompute(p, false));
+  if (!again->file) return PSPLIT_OK;
   PSPLIT_TRY(check_feeds(c, s, again));
   PSPLIT_TRY(psplit_i_open_part(p, c->directory, again->file, c->options));
   PSPLIT_TRY(psplit_i_compare_rest(p));
@@ -461,16 +483,22 @@ static psplit_code check_again(context *c, uint32_t s) {
     PSPLIT_TRY(check_again_initializer(p, again->file, i));
   bool good = p->part->n_inputs == again->n_inputs && p->part->n_outputs == again->n_outputs &&
               p->part->n_nodes == again->n_nodes && !p->part->n_sparse_initializers;
-  for (uint32_t i = 0; good && i < p->part->n_inputs; i++)
+  for (uint32_t i = 0; good && i < p->part->n_inputs; i++) {
     good =
       find(c, PSPLIT_I_SET_AGAIN_INPUT, p->part->values[p->part->inputs[i]].name, s) != PSPLIT_NONE;
-  for (uint32_t o = 0; good && o < p->part->n_outputs; o++)
-    good = find(c, PSPLIT_I_SET_AGAIN_OUTPUT, p->part->values[p->part->outputs[o]].name, s) !=
-             PSPLIT_NONE &&
+    if (good) PSPLIT_TRY(psplit_i_is_declared_input(p, i, &good));
+  }
+  for (uint32_t o = 0; good && o < p->part->n_outputs; o++) {
+    const char *name = p->part->values[p->part->outputs[o]].name;
+    const uint32_t value = psplit_i_graph_find_value(p->graph, name);
+    good = same(again->outputs[o].name, name) && value != PSPLIT_NONE &&
            again->outputs[o].goal == PSPLIT_I_PART_BACKWARD && !again->outputs[o].n_to;
+    if (good) PSPLIT_TRY(psplit_i_is_declared(p, o, value, &good));
+  }
   if (!good)
     PSPLIT_TRY(PSPLIT_I_DIFFERS(p, "%s has other inputs, outputs or nodes than the manifest says",
                                 again->file));
+  PSPLIT_TRY(psplit_i_check_recompute(p, true));
   PSPLIT_TRY(psplit_i_pairs_compare(p->model, p->stage, p->at, &p->pairs, c->options->n_threads,
                                     p->cancel, p->diag));
 out:
@@ -570,6 +598,13 @@ static psplit_code check_first_weights(context *c, uint32_t s) {
   PSPLIT_TRY(psplit_i_open_part(p, c->directory, file, c->options));
   bool good = p->part->n_nodes == 0 && p->part->n_inputs == 0 &&
               p->part->n_outputs == p->part->n_initializers && c->table->plain_weights;
+  if (good) PSPLIT_TRY(psplit_i_is_weights_file(p, &good));
+  for (uint32_t o = 0; good && o < p->part->n_outputs; o++) {
+    const uint32_t value =
+      psplit_i_graph_find_value(p->graph, p->part->values[p->part->outputs[o]].name);
+    good = value != PSPLIT_NONE;
+    if (good) PSPLIT_TRY(psplit_i_is_declared(p, o, value, &good));
+  }
   for (uint32_t i = 0; good && i < p->part->n_initializers; i++) {
     const psplit_i_value *part = &p->part->values[p->part->initializers[i]];
     const uint32_t value = psplit_i_graph_find_value(p->graph, part->name);
@@ -599,6 +634,7 @@ static psplit_code prove(context *c) {
   PSPLIT_TRY(index_names(c));
   PSPLIT_TRY(check_weights(c));
   PSPLIT_TRY(check_loss(c));
+  PSPLIT_TRY(psplit_i_check_stated(p));
   for (uint32_t s = 0; s < p->manifest.n_stages; s++) PSPLIT_TRY(check_first_weights(c, s));
   PSPLIT_TRY(psplit_i_prove(p, c->directory, c->options));
   PSPLIT_TRY(prove_backward(c));

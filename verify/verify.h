@@ -2,6 +2,7 @@
  *
  *   canonical.c  messages in a form where equal content is equal bytes, wherever tensors are stored
  *   compare.c    fields of the model against fields of a stage
+ *   declared.c   what is stated of training besides: types, and what is kept
  *   inlined.c    Ifs that were taken for one branch
  *   lookup.c     tables over the manifest, so that no check searches
  *   types.c      types and shapes that the manifest and the ports state
@@ -73,6 +74,7 @@ typedef struct psplit_i_port_type {
 
 /* What the files of stages that train have besides the stages. */
 typedef struct psplit_i_rim {
+  const struct psplit_gradient *gradient;
   const psplit_i_training_table *table;
   const uint8_t *trained;       /* [n_values] weights that are trained */
   uint8_t *first_seen;          /* [n_values] whose first values a file of their own holds */
