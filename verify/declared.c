@@ -149,6 +149,10 @@ psplit_code psplit_i_check_stated(const psplit_i_proof *p) {
       return PSPLIT_I_DIFFERS(p, "the manifest gives weight \"%s\" another type than the model",
                               row->name);
   }
+  for (uint32_t i = 0; i < table->n_transfers; i++) /* no two are alike: see lookup.c */
+    if (table->transfers[i].tag >= table->n_transfers)
+      return PSPLIT_I_DIFFERS(p, "the manifest's transfer of \"%s\" back has tag %" PRIu64,
+                              table->transfers[i].tensor, table->transfers[i].tag);
   for (uint32_t s = 0; s < p->manifest.n_stages; s++) {
     PSPLIT_TRY(check_order(p, s));
     for (uint32_t i = 0; i < table->stages[s].n_stash; i++)
