@@ -107,6 +107,11 @@ int main(int argc, char **argv) {
            report.n_assumed ? " where the conditions hold that pipeline.json assumes" : "",
            report.n_stages, report.n_nodes, report.n_duplicates, report.n_transfers,
            cli_bytes(report.weight_bytes, bytes));
+  if (!quiet && report.trains)
+    printf("and trains it: the gradients of %" PRIu32
+           " weights, and their updates, are what the rules "
+           "give\n",
+           report.n_trained);
 #if PSPLIT_HAS_RUNTIME
   code = verify_run_finish(&run, argv[optind], model_path, options.max_text_bytes, quiet, &diag);
   if (code != PSPLIT_OK) return cli_fail(&diag);

@@ -28,6 +28,8 @@ typedef struct psplit_verify_report {
   uint32_t n_stages, n_nodes, n_duplicates, n_transfers;
   uint32_t n_assumed;    /* Ifs taken for one branch under an assumption on the inputs */
   uint64_t weight_bytes; /* compared byte for byte, in each stage that holds them */
+  bool trains;           /* the stages train the model, which is proved as well */
+  uint32_t n_trained;    /* weights that they have gradients of */
 } psplit_verify_report;
 
 /* Puts the stages of `directory` back together by its pipeline.json, cancels boundary nodes and
