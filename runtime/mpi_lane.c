@@ -102,7 +102,13 @@ out:
   return code;
 }
 
-/* Sends the data behind the words, or in messages of its own. `at` is where the words end. */
+static void send_envelope(psplit_i_lane *l, size_t n_bytes) {
+  MPI_Isend(l->envelope, (int)n_bytes, MPI_BYTE, l->peer, tag_of(l, PSPLIT_I_TAG_ENVELOPE),
+            MPI_COMM_WORLD, &l->requests[0]);
+}
+
+/* Puts the data behind the words, at `at`, or where it does not go with them sends it in messages
+ * of its own. */
 static psplit_code send_data(psplit_i_lane *l, unsigned char *at, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   for (uint32_t i = 0; i < l->n_tensors; i++) {
@@ -138,15 +144,19 @@ static psplit_code begin_out(psplit_i_lane *l, psplit_diag *diag) {
   l->requests[0] = MPI_REQUEST_NULL;
   PSPLIT_TRY(write_words(l, diag, &n, &bytes));
   unsigned char *behind = (unsigned char *)(l->envelope + n);
-  size_t n_behind = l->envelope[HAS_DATA] ? (size_t)bytes : 0;
+  const size_t n_words = n * sizeof *l->envelope;
+  /* The envelope is ahead of data in messages of its own: behind these it might leave late, after
+   * the bell, and a peer that has looked in vain sleeps on. */
+  const bool ahead = l->envelope[WHAT] != IS_FAILURE && !l->envelope[HAS_DATA];
+  if (ahead) send_envelope(l, n_words);
+  if (l->envelope[WHAT] == IS_DATA) PSPLIT_TRY(send_data(l, behind, diag));
   if (l->envelope[WHAT] == IS_FAILURE) {
-    n_behind = (size_t)l->envelope[FAILURE_BYTES];
+    const size_t n_behind = (size_t)l->envelope[FAILURE_BYTES];
     memcpy(behind, l->bundle->failure->message, n_behind);
-  } else if (l->envelope[WHAT] == IS_DATA) {
-    PSPLIT_TRY(send_data(l, behind, diag));
+    send_envelope(l, n_words + n_behind);
+  } else if (!ahead) {
+    send_envelope(l, n_words + (size_t)bytes);
   }
-  MPI_Isend(l->envelope, (int)(n * sizeof *l->envelope + n_behind), MPI_BYTE, l->peer,
-            tag_of(l, PSPLIT_I_TAG_ENVELOPE), MPI_COMM_WORLD, &l->requests[0]);
   psplit_i_bell_ring(l->bell, (uint32_t)l->peer, bytes < OVERLAPPED_BYTES);
   l->state = PSPLIT_I_LANE_DATA;
 out:
