@@ -54,6 +54,22 @@ psplit_op_class psplit_i_op_class(const char *domain, const char *op_type) {
   return row == PSPLIT_NONE ? PSPLIT_CLASS_OTHER : kRows[row].op_class;
 }
 
+bool psplit_i_op_is_heavy(const char *domain, const char *op_type) {
+  switch (psplit_i_op_class(domain, op_type)) {
+    case PSPLIT_CLASS_OTHER:
+    case PSPLIT_CLASS_CONV:
+    case PSPLIT_CLASS_DEPTHWISE:
+    case PSPLIT_CLASS_MATMUL:
+    case PSPLIT_CLASS_ATTENTION:
+    case PSPLIT_CLASS_RNN:
+    case PSPLIT_CLASS_POOL:
+    case PSPLIT_CLASS_RESIZE:
+    case PSPLIT_CLASS_SEARCH:
+    case PSPLIT_CLASS_CONTROL: return true;
+    default: return false;
+  }
+}
+
 static bool has(const char *domain, const char *op_type, unsigned flags) {
   const uint32_t row = psplit_i_operator_row(domain, op_type);
   return row != PSPLIT_NONE && kRows[row].flags & flags;

@@ -29,6 +29,9 @@ uint32_t psplit_i_operator_row(const char *domain, const char *op_type);
 
 /* Class of an operator by name, without shapes; OTHER for one without a row. O(1). */
 psplit_op_class psplit_i_op_class(const char *domain, const char *op_type);
+/* Whether its results are dear to compute again, as "recompute": "heavy" means it; so are those of
+ * one without a row. O(1). */
+bool psplit_i_op_is_heavy(const char *domain, const char *op_type);
 
 /* Whether a node's operator has one of `flags`; false for one without a row, and for calls of
  * functions of the model. O(1). */

@@ -11,30 +11,15 @@ static bool is_bound(const psplit_i_node *node) {
          psplit_i_node_has(node, PSPLIT_I_OP_RANDOM);
 }
 
-static bool is_heavy(const psplit_i_node *node) {
-  switch (psplit_i_op_class(node->domain, node->op_type)) {
-    case PSPLIT_CLASS_OTHER:
-    case PSPLIT_CLASS_CONV:
-    case PSPLIT_CLASS_DEPTHWISE:
-    case PSPLIT_CLASS_MATMUL:
-    case PSPLIT_CLASS_ATTENTION:
-    case PSPLIT_CLASS_RNN:
-    case PSPLIT_CLASS_POOL:
-    case PSPLIT_CLASS_RESIZE:
-    case PSPLIT_CLASS_SEARCH:
-    case PSPLIT_CLASS_CONTROL: return true;
-    default: return false;
-  }
-}
-
 static psplit_i_fate fate_of(const psplit_i_fates *fates, uint32_t value) {
   const uint32_t producer = fates->graph->values[value].producer;
   if (producer == PSPLIT_NONE) return PSPLIT_FATE_GIVEN;
   if (fates->made && !fates->made[value]) return PSPLIT_FATE_KEPT;
   const psplit_i_node *node = &fates->graph->nodes[producer];
   if (fates->how == PSPLIT_RECOMPUTE_NONE || is_bound(node)) return PSPLIT_FATE_KEPT;
-  return fates->how == PSPLIT_RECOMPUTE_HEAVY && is_heavy(node) ? PSPLIT_FATE_KEPT
-                                                                : PSPLIT_FATE_AGAIN;
+  return fates->how == PSPLIT_RECOMPUTE_HEAVY && psplit_i_op_is_heavy(node->domain, node->op_type)
+           ? PSPLIT_FATE_KEPT
+           : PSPLIT_FATE_AGAIN;
 }
 
 typedef PSPLIT_VEC(uint32_t) values;

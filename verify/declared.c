@@ -168,28 +168,14 @@ out:
 
 /* --- what is kept --- */
 
-static bool is_heavy(const psplit_i_node *node) {
-  switch (psplit_i_op_class(node->domain, node->op_type)) {
-    case PSPLIT_CLASS_OTHER:
-    case PSPLIT_CLASS_CONV:
-    case PSPLIT_CLASS_DEPTHWISE:
-    case PSPLIT_CLASS_MATMUL:
-    case PSPLIT_CLASS_ATTENTION:
-    case PSPLIT_CLASS_RNN:
-    case PSPLIT_CLASS_POOL:
-    case PSPLIT_CLASS_RESIZE:
-    case PSPLIT_CLASS_SEARCH:
-    case PSPLIT_CLASS_CONTROL: return true;
-    default: return false;
-  }
-}
-
 enum { RECOMPUTE_NONE, RECOMPUTE_HEAVY };
 
 /* Whether a node is to be computed again, by the manifest's word. */
 static bool is_again(const psplit_i_proof *p, const psplit_i_node *node) {
   const uint32_t how = p->rim->table->recompute;
-  if (how == RECOMPUTE_NONE || (how == RECOMPUTE_HEAVY && is_heavy(node))) return false;
+  if (how == RECOMPUTE_NONE ||
+      (how == RECOMPUTE_HEAVY && psplit_i_op_is_heavy(node->domain, node->op_type)))
+    return false;
   if (node->n_bodies || node->function != PSPLIT_NONE) return false;
   return !psplit_i_node_has(node, PSPLIT_I_OP_RANDOM) &&
          (!*node->domain || strcmp(node->domain, "com.microsoft") == 0);
