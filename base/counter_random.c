@@ -79,9 +79,9 @@ uint64_t psplit_i_random_below(const psplit_i_random_stream *stream, uint64_t n,
   return multiply_high(psplit_i_random_bits(stream, n), below);
 }
 
-/* A Feistel network over the least even number of bits that holds all rows, walked until it comes back
- * into them: fewer than four times on average. Source: Black, Rogaway, "Ciphers with arbitrary finite
- * domains", CT-RSA 2002. */
+/* A Feistel network over the least even number of bits that holds all rows, walked until it comes
+ * back into them: fewer than four times on average. Source: Black, Rogaway, "Ciphers with arbitrary
+ * finite domains", CT-RSA 2002. */
 uint64_t psplit_i_random_permuted(const psplit_i_random_stream *stream, uint64_t i,
                                   uint64_t n_rows) {
   unsigned half = 1;

@@ -1,17 +1,17 @@
-/* Randomness by counter: a number is a function of a seed and of where it is used, with no state between
- * draws. What is drawn for step 7, micro-batch 3 and row 12 does not depend on what was drawn before, on
- * which thread or rank asks, or on whether it has been asked before: a pass that is computed again, and a
- * run that is resumed, draw the same.
+/* Randomness by counter: a number is a function of a seed and of where it is used, with no state
+ * between draws. What is drawn for step 7, micro-batch 3 and row 12 does not depend on what was
+ * drawn before, on which thread or rank asks, or on whether it has been asked before: a pass that
+ * is computed again, and a run that is resumed, draw the same.
  *
- * Philox 4x32 with 10 rounds. Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as
- * 1, 2, 3", SC 2011. */
+ * Philox 4x32 with 10 rounds. Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy
+ * as 1, 2, 3", SC 2011. */
 #ifndef PSPLIT_BASE_COUNTER_RANDOM_H
 #define PSPLIT_BASE_COUNTER_RANDOM_H
 
 #include <stdint.h>
 
-/* What a stream of numbers is for. Streams of one seed that are used for different things differ; the
- * numbers are part of what files and runs of one version promise, so none is given anew. */
+/* What a stream of numbers is for. Streams of one seed that are used for different things differ;
+ * the values here are part of what a run promises, so none is given anew. */
 typedef enum psplit_i_random_use {
   PSPLIT_I_RANDOM_TEST = 0,
   PSPLIT_I_RANDOM_SHUFFLE = 1,   /* the order of rows in an epoch */
@@ -38,14 +38,14 @@ uint64_t psplit_i_random_bits(const psplit_i_random_stream *stream, uint64_t n);
 double psplit_i_random_uniform(const psplit_i_random_stream *stream, uint64_t n);
 
 /* The n-th number of a stream from the standard normal distribution, within 1e-6 of its inverse
- * distribution function. Source: Wichura, "Algorithm AS 241", Applied Statistics 37, 1988 (PPND7). */
+ * distribution function. Source: Wichura, algorithm AS 241 (PPND7), Applied Statistics 37, 1988. */
 double psplit_i_random_normal(const psplit_i_random_stream *stream, uint64_t n);
 
 /* The n-th number of a stream in 0 .. below - 1; below > 0. Its bias is at most below / 2^64. */
 uint64_t psplit_i_random_below(const psplit_i_random_stream *stream, uint64_t n, uint64_t below);
 
-/* Where row `i` of `n_rows` stands in the order that the stream gives: a permutation of 0 .. n_rows - 1
- * that is computed row by row, O(1) each, without a table. n_rows > 0, i < n_rows. */
+/* Where row `i` of `n_rows` stands in the order that the stream gives: a permutation of
+ * 0 .. n_rows - 1 that is computed row by row, O(1) each, without a table. i < n_rows. */
 uint64_t psplit_i_random_permuted(const psplit_i_random_stream *stream, uint64_t i,
                                   uint64_t n_rows);
 

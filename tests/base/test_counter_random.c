@@ -63,7 +63,7 @@ static void normal_numbers_invert_the_distribution(void **state) {
   for (uint64_t n = 0; n < n_draws; n++) {
     const double p = ((double)(psplit_i_random_bits(&stream, n) >> 12) + 0.5) * 0x1p-52;
     const double x = psplit_i_random_normal(&stream, n);
-    /* The distribution function of the number is the probability it was made of, within 1e-6 of x. */
+    /* The distribution function of the number is the probability that it was made of. */
     const double density = exp(-x * x / 2) / sqrt(2 * acos(-1));
     assert_true(fabs(0.5 * erfc(-x / sqrt(2)) - p) <= 1e-6 * density + 1e-15);
     sum += x;
