@@ -1,5 +1,6 @@
 #include "casts.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -70,11 +71,12 @@ bool psplit_i_cast_is_safe(int32_t from, int32_t to) {
   return b.what == SIGNED && b.bits > a.bits;
 }
 
-/* A whole number that it holds. */
+/* Digits that it does not hold are cut off; what is nearly 0 becomes 0, what is too large the
+ * largest. */
 static uint16_t half(double value) {
   int exponent;
-  if (value == 0) return 0;
-  const double part = frexp(fabs(value), &exponent); /* 0.5 <= part < 1 */
+  if (fabs(value) < 0x1p-14) return 0;
+  const double part = frexp(fmin(fabs(value), 65504), &exponent); /* 0.5 <= part < 1 */
   return (uint16_t)((value < 0 ? 1u << 15 : 0) | (uint32_t)(exponent + 14) << 10 |
                     (uint32_t)ldexp(part - 0.5, 11));
 }
@@ -86,12 +88,29 @@ static uint16_t upper_half(double value) {
   return (uint16_t)(bits >> 16);
 }
 
-static void set(void *data, int32_t type, uint64_t i, double value) {
-  switch (type) {
+bool psplit_i_element_is_float(int32_t type) { return kind_of(type).what == FLOAT; }
+
+bool psplit_i_element_holds(int32_t type, double value) {
+  const kind to = kind_of(type);
+  switch (to.what) {
+    case NONE: return false;
+    case FLOAT: return fabs(value) <= (type == F16 ? 65504 : type == F64 ? DBL_MAX : FLT_MAX);
+    case UNSIGNED: return value == floor(value) && value >= 0 && value < ldexp(1, (int)to.bits);
+    default: {
+      const double end = ldexp(1, (int)to.bits - 1);
+      return value == floor(value) && value >= -end && value < end;
+    }
+  }
+}
+
+void psplit_i_tensor_set_number(const psplit_i_tensor_view *view, uint64_t i, double value) {
+  void *data = view->data;
+  switch (view->data_type) {
     case F32: ((float *)data)[i] = (float)value; break;
     case F64: ((double *)data)[i] = value; break;
     case F16: ((uint16_t *)data)[i] = half(value); break;
     case BF16: ((uint16_t *)data)[i] = upper_half(value); break;
+    case BOOL: ((uint8_t *)data)[i] = value != 0; break;
     case U8: ((uint8_t *)data)[i] = (uint8_t)value; break;
     case U16: ((uint16_t *)data)[i] = (uint16_t)value; break;
     case U32: ((uint32_t *)data)[i] = (uint32_t)value; break;
@@ -113,7 +132,7 @@ psplit_code psplit_i_tensor_cast(const psplit_i_ort *ort, int32_t data_type, psp
   PSPLIT_TRY(psplit_i_tensor_look(made, diag, &to));
   /* A double holds all of the types that can be cast. */
   for (uint64_t i = 0; i < from.n_elements; i++)
-    set(to.data, data_type, i, psplit_i_tensor_number(&from, i));
+    psplit_i_tensor_set_number(&to, i, psplit_i_tensor_number(&from, i));
   psplit_i_tensor_release(*io_tensor);
   *io_tensor = made;
   made = NULL;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "feed_check.h"
+
 static void tell(psplit_i_host *host, psplit_diag *diag, const char *who) {
   if (diag->code == PSPLIT_OK) return;
   psplit_i_diag_context(diag, "%s", who);
@@ -17,30 +19,6 @@ typedef struct feeder {
   psplit_i_feed *feeds;      /* [n_needed] */
   psplit_i_tensor **tensors; /* [n_needed] */
 } feeder;
-
-static int32_t data_type_of(const char *name) {
-  for (int32_t type = 1; name && psplit_i_element_name(type); type++)
-    if (strcmp(psplit_i_element_name(type), name) == 0) return type;
-  return 0;
-}
-
-/* What pipeline.json says of an input, as a session would. */
-static void declare(const psplit_i_manifest_value *value, psplit_i_session_port *out) {
-  const psplit_i_shape *shape = &value->shape;
-  *out = (psplit_i_session_port){.data_type = data_type_of(value->dtype)};
-  out->is_tensor = out->data_type != 0;
-  if (shape->rank < 0 || shape->rank > PSPLIT_I_MAX_RANK) {
-    out->n_dims = 1; /* of a size that is not known */
-    out->dims[0] = -1;
-    out->symbols[0] = "";
-    return;
-  }
-  out->n_dims = (size_t)shape->rank;
-  for (size_t d = 0; d < out->n_dims; d++) {
-    out->dims[d] = shape->dims[d].value;
-    out->symbols[d] = shape->dims[d].param ? shape->dims[d].param : "";
-  }
-}
 
 static psplit_code open_feeder(feeder *f, psplit_diag *diag) {
   const psplit_i_run_options *options = f->ends->options;
@@ -60,7 +38,7 @@ static psplit_code open_feeder(feeder *f, psplit_diag *diag) {
   if (!f->feeds || !f->tensors) return psplit_i_nomem(diag);
   for (uint32_t i = 0; i < m->n_needed; i++) {
     psplit_i_session_port port;
-    declare(&m->input_values[i], &port);
+    psplit_i_declared_port(&m->input_values[i], &port);
     PSPLIT_TRY(psplit_i_feed_open(f->ends->ort, &port, m->inputs[i], false, &feed,
                                   options->n_micro_batches, diag, &f->feeds[i], &used));
     ends |= f->feeds[i].records || f->feeds[i].counts;

@@ -7,61 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { F32 = 1, U8, I8, U16, I16, I32, I64, STRING, BOOL, F16, F64, U32, U64, C64, C128, BF16 };
-
-static double unit(uint64_t bits) { return (double)(bits >> 11) * 0x1p-53; }
-
-psplit_code psplit_i_tensor_fill_random(psplit_i_tensor *tensor, uint64_t seed, const char *name,
-                                        uint32_t micro_batch, psplit_diag *diag) {
-  psplit_i_tensor_view view;
-  psplit_code code = psplit_i_tensor_look(tensor, diag, &view);
-  if (code != PSPLIT_OK) return code;
-  const uint64_t stream =
-    psplit_i_splitmix64(psplit_i_hash_bytes(name, strlen(name), seed), micro_batch);
-  const uint32_t bits = psplit_i_element_bits(view.data_type);
-  const int32_t type = view.data_type;
-  const bool complex = type == C64 || type == C128;
-  /* What is smaller than a byte, or has no type in C, is bytes here. */
-  const uint64_t n = complex            ? 2 * view.n_elements
-                     : bits && bits < 8 ? view.n_bytes
-                                        : view.n_elements;
-  for (uint64_t i = 0; i < n && code == PSPLIT_OK; i++) {
-    const uint64_t r = psplit_i_splitmix64(stream, i), small = r % 100;
-    const uint32_t sign = (uint32_t)(r & 1) << 15;
-    switch (type) {
-      case F32:
-      case C64: ((float *)view.data)[i] = (float)((double)(r >> 40) * 0x1p-23 - 1); break;
-      case F64:
-      case C128: ((double *)view.data)[i] = 2 * unit(r) - 1; break;
-      /* Of 16-bit floats: +-[0.125, 1). */
-      case F16:
-        ((uint16_t *)view.data)[i] = (uint16_t)(sign | (0x3000 + (r >> 32) % 0x0c00));
-        break;
-      case BF16:
-        ((uint16_t *)view.data)[i] = (uint16_t)(sign | (0x3e00 + (r >> 32) % 0x0180));
-        break;
-      case BOOL: ((uint8_t *)view.data)[i] = (uint8_t)(r >> 63); break;
-      case U16:
-      case I16: ((uint16_t *)view.data)[i] = (uint16_t)small; break;
-      case U32:
-      case I32: ((uint32_t *)view.data)[i] = (uint32_t)small; break;
-      case U64:
-      case I64: ((uint64_t *)view.data)[i] = small; break;
-      case U8:
-      case I8: ((uint8_t *)view.data)[i] = (uint8_t)(r >> 56); break;
-      case STRING: {
-        char text[8];
-        const int length = snprintf(text, sizeof text, "s%d", (int)small);
-        code = psplit_i_tensor_set_string(tensor, (size_t)i, text, (size_t)length, diag);
-        break;
-      }
-      default: /* 8-bit floats stay finite with the sign and the top of the exponent clear */
-        ((uint8_t *)view.data)[i] = (uint8_t)(bits == 8 ? (r >> 56) & 0x3f : r >> 56);
-    }
-  }
-  return code;
-}
-
 /* The sizes of an input, from --shape, the file's own, or --dim. Returns the symbol of the first
  * that is not known ("" where it has none), or NULL. */
 static const char *find_dims(const psplit_i_session_port *port, const char *name,
@@ -85,16 +30,36 @@ static const char *find_dims(const psplit_i_session_port *port, const char *name
   return unknown;
 }
 
-static psplit_code make_random(psplit_i_feed *feed, const psplit_i_feed_options *options,
-                               uint32_t n_micro_batches, psplit_diag *diag) {
+void psplit_i_feed_look(psplit_i_feed_options *options, const psplit_i_session_port *port,
+                        const char *name) {
+  psplit_i_feed sized = {0};
+  (void)find_dims(port, name, options, &sized);
+  const size_t n = sized.wanted.n_dims == PSPLIT_NONE ? port->n_dims : sized.wanted.n_dims;
+  psplit_i_sequence_sizes_look(&options->sizes, name, sized.dims, n);
+}
+
+/* The range that is asked for, or how random numbers are made; false where there is neither. */
+static bool find_made(const psplit_i_feed_options *options, const char *name, psplit_i_made *out) {
+  for (size_t i = 0; i < options->given.n_ranges; i++) {
+    const psplit_feed_range *range = &options->given.ranges[i];
+    if (strcmp(range->input, name) != 0) continue;
+    *out = (psplit_i_made){PSPLIT_I_MADE_RANGE, range->low, range->high, .asked = true};
+    return true;
+  }
+  *out = psplit_i_made_by_name(name, &options->sizes);
+  return options->given.random && !options->given.give;
+}
+
+static psplit_code make(psplit_i_feed *feed, const psplit_i_feed_options *options,
+                        const psplit_i_made *made, uint32_t n_micro_batches, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   while (feed->n_ready < PSPLIT_I_DISTINCT && feed->n_ready < n_micro_batches) {
     psplit_i_tensor **tensor = &feed->ready[feed->n_ready];
     PSPLIT_TRY(psplit_i_tensor_create(feed->ort, feed->wanted.data_type, feed->dims,
                                       feed->wanted.n_dims, diag, tensor));
     feed->n_ready++;
-    PSPLIT_TRY(psplit_i_tensor_fill_random(*tensor, options->given.seed, feed->input,
-                                           feed->n_ready - 1, diag));
+    PSPLIT_TRY(
+      psplit_i_made_fill(made, *tensor, options->given.seed, feed->input, feed->n_ready - 1, diag));
   }
 out:
   return code;
@@ -120,10 +85,12 @@ psplit_code psplit_i_feed_open(const psplit_i_ort *ort, const psplit_i_session_p
                                psplit_diag *diag, psplit_i_feed *out, bool *out_used) {
   psplit_i_feed feed = {.ort = ort, .input = name};
   const char *unknown, *path;
+  psplit_i_made made;
   psplit_code code;
   *out_used = true;
   PSPLIT_TRY(find_file(options, name, diag, &path));
-  if (!path && optional) {
+  const bool is_made = find_made(options, name, &made);
+  if (!path && !made.asked && optional) {
     *out_used = false;
     return PSPLIT_OK;
   }
@@ -148,10 +115,10 @@ psplit_code psplit_i_feed_open(const psplit_i_ort *ort, const psplit_i_session_p
   } else if (path) {
     PSPLIT_TRY(psplit_i_array_read(ort, path, name, &feed.wanted, diag, &feed.ready[0]));
     feed.n_ready = 1;
-  } else if (options->given.give) {
+  } else if (options->given.give && !made.asked) {
     feed.give = options->given.give;
     feed.give_user = options->given.give_user;
-  } else if (!options->given.random) {
+  } else if (!is_made) {
     code = psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS_WITH(INPUT, name),
                                "nothing is given for input %s", name);
   } else if (unknown) {
@@ -159,7 +126,7 @@ psplit_code psplit_i_feed_open(const psplit_i_ort *ort, const psplit_i_session_p
                                "the size of %s in input %s is not known",
                                *unknown ? unknown : "an unnamed dimension", name);
   } else {
-    code = make_random(&feed, options, n_micro_batches, diag);
+    code = make(&feed, options, &made, n_micro_batches, diag);
   }
 out:
   if (code == PSPLIT_OK) {

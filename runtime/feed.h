@@ -1,9 +1,10 @@
-/* Where the inputs of the model come from: files, the caller, or random numbers. */
+/* Where the inputs of the model come from: files, the caller, or numbers that are made. */
 #ifndef PSPLIT_RUNTIME_FEED_H
 #define PSPLIT_RUNTIME_FEED_H
 
 #include <psplit/run.h>
 
+#include "made_input.h"
 #include "records.h"
 
 /* psplit_feed_options, and what a run adds. */
@@ -12,6 +13,7 @@ typedef struct psplit_i_feed_options {
   /* For a stream: "-" and files that are no regular ones hold one tensor after another, and {}
    * counts up to the first file that is not there. */
   psplit_i_record_files *records;
+  psplit_i_sequence_sizes sizes; /* of the model's inputs, for those that are made */
 } psplit_i_feed_options;
 
 /* An input of the model. Random inputs repeat after PSPLIT_I_DISTINCT micro-batches: all are made
@@ -44,10 +46,9 @@ PSPLIT_MUST_USE psplit_code psplit_i_feed_get(const psplit_i_feed *feed, uint32_
                                               psplit_diag *diag, psplit_i_tensor **out);
 void psplit_i_feed_close(psplit_i_feed *feed); /* a zeroed one is fine */
 
-/* Fills a tensor with numbers that depend on the seed, the name and the micro-batch alone: uniform
- * in [-1, 1) for floats, 0..99 for integers, all values for 8 bits and bool. */
-PSPLIT_MUST_USE psplit_code psplit_i_tensor_fill_random(psplit_i_tensor *tensor, uint64_t seed,
-                                                        const char *name, uint32_t micro_batch,
-                                                        psplit_diag *diag);
+/* Looks for what declared inputs say of sequences: options->sizes. `port` as a session or
+ * pipeline.json has it. */
+void psplit_i_feed_look(psplit_i_feed_options *options, const psplit_i_session_port *port,
+                        const char *name);
 
 #endif

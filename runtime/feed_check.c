@@ -5,8 +5,14 @@
 #include "options.h"
 #include "run.h"
 
+size_t psplit_i_feed_n_names(const psplit_feed_options *feed) {
+  return feed->n_files + feed->n_shapes + feed->n_ranges;
+}
+
 const char *psplit_i_feed_name(const psplit_feed_options *feed, size_t i) {
-  return i < feed->n_files ? feed->files[i].input : feed->shapes[i - feed->n_files].input;
+  if (i < feed->n_files) return feed->files[i].input;
+  i -= feed->n_files;
+  return i < feed->n_shapes ? feed->shapes[i].input : feed->ranges[i - feed->n_shapes].input;
 }
 
 static bool add_symbols(const psplit_i_shape *shape, psplit_i_intern *names) {
@@ -42,10 +48,32 @@ out:
   return code;
 }
 
-psplit_code psplit_i_feed_check_inputs(const psplit_feed_options *feed, const psplit_i_pipe *pipe,
-                                       psplit_diag *diag) {
-  const psplit_i_manifest *m = &pipe->manifest;
-  for (size_t i = 0; i < feed->n_files + feed->n_shapes; i++) {
+static int32_t data_type_of(const char *name) {
+  for (int32_t type = 1; name && psplit_i_element_name(type); type++)
+    if (strcmp(psplit_i_element_name(type), name) == 0) return type;
+  return 0;
+}
+
+void psplit_i_declared_port(const psplit_i_manifest_value *value, psplit_i_session_port *out) {
+  const psplit_i_shape *shape = &value->shape;
+  *out = (psplit_i_session_port){.data_type = data_type_of(value->dtype)};
+  out->is_tensor = out->data_type != 0;
+  if (shape->rank < 0 || shape->rank > PSPLIT_I_MAX_RANK) {
+    out->n_dims = 1; /* of a size that is not known */
+    out->dims[0] = -1;
+    out->symbols[0] = "";
+    return;
+  }
+  out->n_dims = (size_t)shape->rank;
+  for (size_t d = 0; d < out->n_dims; d++) {
+    out->dims[d] = shape->dims[d].value;
+    out->symbols[d] = shape->dims[d].param ? shape->dims[d].param : "";
+  }
+}
+
+static psplit_code check_inputs(const psplit_feed_options *feed, const psplit_i_manifest *m,
+                                psplit_diag *diag) {
+  for (size_t i = 0; i < psplit_i_feed_n_names(feed); i++) {
     const char *name = psplit_i_feed_name(feed, i);
     bool found = !name;
     for (uint32_t p = 0; p < m->n_inputs; p++) found |= name && strcmp(name, m->inputs[p]) == 0;
@@ -55,17 +83,30 @@ psplit_code psplit_i_feed_check_inputs(const psplit_feed_options *feed, const ps
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_feed_check(const psplit_feed_options *feed, const psplit_i_pipe *pipe,
-                                psplit_diag *diag) {
-  const psplit_code code = psplit_i_feed_check_inputs(feed, pipe, diag);
-  return code == PSPLIT_OK && feed->n_dims ? check_dims(feed, &pipe->manifest, diag) : code;
+psplit_code psplit_i_feed_meet_inputs(psplit_i_feed_options *feed, const psplit_i_pipe *pipe,
+                                      psplit_diag *diag) {
+  const psplit_i_manifest *m = &pipe->manifest;
+  const psplit_code code = check_inputs(&feed->given, m, diag);
+  for (uint32_t i = 0; i < m->n_inputs && code == PSPLIT_OK; i++) {
+    psplit_i_session_port port;
+    psplit_i_declared_port(&m->input_values[i], &port);
+    psplit_i_feed_look(feed, &port, m->inputs[i]);
+  }
+  return code;
+}
+
+psplit_code psplit_i_feed_meet(psplit_i_feed_options *feed, const psplit_i_pipe *pipe,
+                               psplit_diag *diag) {
+  const psplit_code code = psplit_i_feed_meet_inputs(feed, pipe, diag);
+  return code == PSPLIT_OK && feed->given.n_dims ? check_dims(&feed->given, &pipe->manifest, diag)
+                                                 : code;
 }
 
 psplit_code psplit_feed_check(const psplit_feed_options *feed, const psplit_pipeline *pipeline,
                               psplit_diag *diag) {
-  psplit_feed_options taken;
-  const psplit_code code = psplit_i_take_feed(feed, diag, &taken);
-  return code == PSPLIT_OK ? psplit_i_feed_check(&taken, &pipeline->pipe, diag) : code;
+  psplit_i_feed_options taken = {0};
+  const psplit_code code = psplit_i_take_feed(feed, diag, &taken.given);
+  return code == PSPLIT_OK ? psplit_i_feed_meet(&taken, &pipeline->pipe, diag) : code;
 }
 
 psplit_code psplit_feed_check_model(const psplit_feed_options *feed, const psplit_model *model,
@@ -73,7 +114,7 @@ psplit_code psplit_feed_check_model(const psplit_feed_options *feed, const pspli
   psplit_feed_options taken;
   psplit_code code;
   PSPLIT_TRY(psplit_i_take_feed(feed, diag, &taken));
-  for (size_t i = 0; i < taken.n_files + taken.n_shapes; i++) {
+  for (size_t i = 0; i < psplit_i_feed_n_names(&taken); i++) {
     const char *name = psplit_i_feed_name(&taken, i);
     if (name) PSPLIT_TRY(psplit_model_check_inputs(model, &name, 1, diag));
   }

@@ -47,7 +47,7 @@ static void close_whole(whole *w) {
 /* Inputs that the model does not have are a mistake. */
 static psplit_code check_feed(const psplit_i_session *session, const psplit_feed_options *feed,
                               psplit_diag *diag) {
-  for (size_t i = 0; i < feed->n_files + feed->n_shapes; i++) {
+  for (size_t i = 0; i < psplit_i_feed_n_names(feed); i++) {
     const char *name = psplit_i_feed_name(feed, i);
     if (name && !psplit_i_session_input(session, name))
       return psplit_i_fail(diag, PSPLIT_USAGE, "the model has no input %s", name);
@@ -72,10 +72,13 @@ static psplit_code open_whole(const psplit_i_ort *ort, const char *path,
   w->got = calloc(n_out + 1, sizeof *w->got);
   if (!w->feeds || !w->names || !w->given || !w->outputs || !w->got)
     PSPLIT_TRY(psplit_i_nomem(diag));
+  psplit_i_feed_options feed = options->feed;
+  for (size_t i = 0; i < n_in; i++)
+    psplit_i_feed_look(&feed, &w->session.inputs[i], w->session.inputs[i].name);
   for (size_t i = 0; i < n_in; i++) {
     const char *name = w->session.inputs[i].name;
     bool used;
-    PSPLIT_TRY(psplit_i_feed_open(ort, &w->session.inputs[i], name, i >= n_needed, &options->feed,
+    PSPLIT_TRY(psplit_i_feed_open(ort, &w->session.inputs[i], name, i >= n_needed, &feed,
                                   PSPLIT_I_DISTINCT, diag, &w->feeds[w->n_given], &used));
     if (used) w->names[w->n_given++] = name;
   }

@@ -176,7 +176,7 @@ psplit_code psplit_i_run_over(const psplit_i_way *way, const psplit_onnxruntime 
   PSPLIT_TRY(psplit_i_run_setup_make(options, pipe->manifest.n_stages, diag, &setup));
   output.path = output.directory.directory = setup.given.output;
   output.streams = output.path && psplit_i_records_are_in(output.path);
-  PSPLIT_TRY(psplit_i_feed_check(&setup.run.feed.given, pipe, diag));
+  PSPLIT_TRY(psplit_i_feed_meet(&setup.run.feed, pipe, diag));
   PSPLIT_TRY(open_output(&output, &setup, rank, &pipe->manifest, diag));
   setup.run.source = source;
   PSPLIT_TRY(psplit_i_pipe_open_ends(pipe, setup.given.stream,

@@ -80,22 +80,53 @@ static bool add_shape(const cli *program, feed_settings *s, const char *text) {
   return true;
 }
 
-static bool add_input(const cli *program, feed_settings *s, const char *text) {
+/* "ones", "zeros" and "LO..HI" are ranges of numbers that are made. */
+static bool read_range(const char *text, double *out_low, double *out_high) {
+  if (strcmp(text, "ones") == 0) return (*out_low = *out_high = 1) == 1;
+  if (strcmp(text, "zeros") == 0) return (*out_low = *out_high = 0) == 0;
+  /* "1..5" would be read as "1." and ".5". */
+  const char *dots = strstr(text, "..");
+  if (!dots || dots == text || (size_t)(dots - text) >= 64) return false;
+  char low[64], *end;
+  memcpy(low, text, (size_t)(dots - text));
+  low[dots - text] = 0;
+  *out_low = strtod(low, &end);
+  if (*end) return false;
+  *out_high = strtod(dots + 2, &end);
+  return end != dots + 2 && !*end;
+}
+
+static bool add_range(feed_settings *s, char *name, double low, double high) {
   psplit_feed_options *o = &s->options;
+  psplit_feed_range *grown = cli_grow(s->ranges, o->n_ranges, sizeof *grown);
+  if (!grown) return false;
+  o->ranges = s->ranges = grown;
+  s->ranges[o->n_ranges++] = (psplit_feed_range){name, low, high};
+  return true;
+}
+
+static bool add_file(feed_settings *s, char *name, const char *path) {
+  psplit_feed_options *o = &s->options;
+  psplit_feed_file *grown = cli_grow(s->files, o->n_files, sizeof *grown);
+  if (!grown) return false;
+  o->files = s->files = grown;
+  s->files[o->n_files++] = (psplit_feed_file){name, path};
+  return true;
+}
+
+static bool add_input(const cli *program, feed_settings *s, const char *text) {
   const char *at = strchr(text, '=');
   if (!at && (strlen(text) < 4 || strcmp(text + strlen(text) - 4, ".npz") != 0)) {
     cli_usage(program, "--input takes NAME=FILE, or an .npz; not \"%s\"", text);
     return false;
   }
-  psplit_feed_file *grown = cli_grow(s->files, o->n_files, sizeof *grown);
-  char *name = at ? strndup(text, (size_t)(at - text)) : NULL;
-  if (grown) o->files = s->files = grown;
-  if (!grown || (at && !name)) {
-    free(name);
-    return false;
-  }
-  s->files[o->n_files++] = (psplit_feed_file){name, at ? at + 1 : text};
-  return true;
+  if (!at) return add_file(s, NULL, text);
+  double low, high;
+  char *name = strndup(text, (size_t)(at - text));
+  const bool is_range = read_range(at + 1, &low, &high);
+  if (name && (is_range ? add_range(s, name, low, high) : add_file(s, name, at + 1))) return true;
+  free(name);
+  return false;
 }
 
 void feed_init(feed_settings *s) {
@@ -117,6 +148,7 @@ bool feed_option(const cli *program, feed_settings *s, int id, const char *argum
 void feed_fini(feed_settings *s) {
   const psplit_feed_options *o = &s->options;
   for (size_t i = 0; i < o->n_files; i++) free((char *)(uintptr_t)o->files[i].input);
+  for (size_t i = 0; i < o->n_ranges; i++) free((char *)(uintptr_t)o->ranges[i].input);
   for (size_t i = 0; i < o->n_dims; i++) free((char *)(uintptr_t)o->dims[i].name);
   for (size_t i = 0; i < o->n_shapes; i++) {
     free((char *)(uintptr_t)o->shapes[i].input);
@@ -125,4 +157,5 @@ void feed_fini(feed_settings *s) {
   free(s->files);
   free(s->dims);
   free(s->shapes);
+  free(s->ranges);
 }

@@ -11,8 +11,8 @@ enum { OPT_INPUT = 'i', OPT_RANDOM = 2000, OPT_SEED, OPT_DIM, OPT_SHAPE, OPT_CAS
 
 /* Rows of an option table. */
 #define FEED_OPTIONS                                                                              \
-  {OPT_INPUT, "input", "[NAME=]FILE",                                                             \
-   "an input: .npy, .pb or raw; .npz has several; {} is the micro-batch"},                        \
+  {OPT_INPUT, "input", "NAME=FILE|ones|zeros|LO..HI",                                             \
+   "an input: .npy, .pb or raw, {} is the micro-batch; an .npz has several; or made numbers"},    \
     {OPT_SEED, "seed", "N", "of random inputs; default: 1"},                                      \
     {OPT_DIM, "dim", "NAME=VALUE", "size of a symbolic dimension (repeatable)"},                  \
     {OPT_SHAPE, "shape", "NAME=N,N,...", "size of an input (repeatable)"}, {                      \
@@ -24,6 +24,7 @@ typedef struct feed_settings {
   psplit_feed_file *files;
   psplit_dim_value *dims;
   psplit_feed_shape *shapes;
+  psplit_feed_range *ranges;
 } feed_settings;
 
 void feed_init(feed_settings *settings);

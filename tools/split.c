@@ -66,7 +66,8 @@ static const cli_option OPTIONS[] = {
   {OPT_OPTIMIZATION, "optimization", "LEVEL",
    "with --autotune: 0, 1, 2 or 99 (default), of ONNX Runtime"},
 #if PSPLIT_HAS_RUNTIME
-  {OPT_INPUT, "input", "[NAME=]FILE", "with --autotune: an input; default: random numbers"},
+  {OPT_INPUT, "input", "NAME=FILE|ones|zeros|LO..HI",
+   "with --autotune: an input; default: random numbers"},
   {OPT_SHAPE, "shape", "NAME=N,N,...", "with --autotune: size of an input (repeatable)"},
 #endif
   {0, NULL, NULL, "How it is cut:"},
@@ -230,7 +231,8 @@ static int parse(request *r, int argc, char **argv) {
   if (r->tune.n_rounds && (r->plan_only || !r->directory))
     return cli_usage(&PROGRAM, "--autotune needs -o DIR");
 #if PSPLIT_HAS_RUNTIME
-  if (!r->tune.n_rounds && (r->tune.feed.options.n_files || r->tune.feed.options.n_shapes))
+  if (!r->tune.n_rounds && (r->tune.feed.options.n_files || r->tune.feed.options.n_ranges ||
+                            r->tune.feed.options.n_shapes))
     return cli_usage(&PROGRAM,
                      "--input and --shape are for --autotune; --dim fixes sizes for costs");
 #endif

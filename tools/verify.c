@@ -83,8 +83,8 @@ int main(int argc, char **argv) {
   if (optind + 1 != argc || !model_path)
     return cli_usage(&PROGRAM, "one directory and --model MODEL are needed");
 #if PSPLIT_HAS_RUNTIME
-  if (!run.wanted &&
-      (run.feed.options.n_files || run.feed.options.n_shapes || run.feed.options.n_dims))
+  if (!run.wanted && (run.feed.options.n_files || run.feed.options.n_ranges ||
+                      run.feed.options.n_shapes || run.feed.options.n_dims))
     return cli_usage(&PROGRAM, "--input, --dim and --shape are for --run");
 #endif
   psplit_diag diag = {0};

@@ -102,13 +102,22 @@ typedef struct psplit_feed_shape {
   const int64_t *dims;
 } psplit_feed_shape;
 
+/* An input whose numbers are made: within low..high, from the seed as random ones are; of integers
+ * whole ones, both ends included. low == high: that number. Errors of a run: USAGE (low > high, or
+ * the input's type does not hold them). */
+typedef struct psplit_feed_range {
+  const char *input;
+  double low, high;
+} psplit_feed_range;
+
 /* Gives input `input` of a micro-batch, warm-up included: fills *out, whose memory stays as it is
  * until the next call for the same input (it is copied). Called by the threads of stages, for
  * different inputs at once. Anything but OK ends the run. */
 typedef psplit_code (*psplit_give_input)(void *user, uint32_t micro_batch, const char *input,
                                          psplit_diag *diag, psplit_tensor_view *out);
 
-/* Where inputs come from: of those that apply the first of files, `give` and random numbers. */
+/* Where inputs come from: of those that apply the first of files, ranges, `give` and random
+ * numbers. */
 typedef struct psplit_feed_options {
   size_t struct_size;
   const psplit_feed_file *files;
@@ -117,11 +126,15 @@ typedef struct psplit_feed_options {
   size_t n_dims;
   const psplit_feed_shape *shapes;
   size_t n_shapes;
-  bool random;            /* floats in [-1, 1), integers in 0..99, 8-bit types any value */
+  /* Floats in [-1, 1), integers in 0..99, 8-bit types any value; masks, lengths and positions, as
+   * exporters call them, fit the other inputs. */
+  bool random;
   uint64_t seed;          /* of these; they depend on it, the input's name and the micro-batch */
   psplit_give_input give; /* for inputs without a default that no file gives; may be NULL */
   void *give_user;
   bool safe_casts; /* files may be of another type than the input, which holds all its values */
+  const psplit_feed_range *ranges;
+  size_t n_ranges;
 } psplit_feed_options;
 
 /* Nothing is given, seed 1. */

@@ -1,0 +1,89 @@
+// Inputs whose numbers are made: ranges that are asked for, and masks, lengths and positions that fit the other inputs:
+//
+//   node made_inputs.mjs RUN SPLIT VERIFY [LAUNCHER]
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { writeModel } from '../support/text_model.mjs';
+import { readNpy } from './npy.mjs';
+import { Runner, env } from './runner.mjs';
+
+const [runner, splitter, verifier, launcher] = process.argv.slice(2);
+const each = new Runner(runner, splitter, launcher, 2);
+const { tap, tmp } = each;
+
+// Inputs as decoders have them, each handed out again.
+const INPUTS = {
+  input_ids: 'int64[b,s]', attention_mask: 'int64[b,t]', position_ids: 'int64[b,s]', seqlens_k: 'int32[b]',
+  total_sequence_length: 'int32[1]', input_lengths: 'int64[b]', 'past_key_values.0.key': 'float[b,2,p,4]',
+  pixel_mask: 'bool[b,s]', text_mask: 'string[b,s]', tiny_length: 'uint8[b]', numbers: 'float16[b,s]', bytes: 'uint8[b,s]',
+};
+const model = join(tmp, 'decoder.onnx');
+writeModel(`<ir_version: 8, opset_import: [{version: 17}]>
+decoder (float[n,8] x, ${Object.entries(INPUTS).map(([name, type]) => `${type} "${name}"`).join(', ')})
+  => (float[n,8] y, ${Object.entries(INPUTS).map(([name, type]) => `${type} "${name}_out"`).join(', ')})
+<float[8,8] w0 = random(1), float[8,8] w1 = random(2)> {
+  [n_a] a0 = MatMul (x, w0)
+  [n_b] a1 = Tanh (a0)
+  [n_c] a2 = MatMul (a1, w1)
+  [n_d] y = Tanh (a2)
+  ${Object.keys(INPUTS).map((name, i) => `[o_${i}] "${name}_out" = Identity ("${name}")`).join('\n  ')}
+}`, model);
+const dir = join(tmp, 'split');
+const made = spawnSync(splitter, [model, '-k', '2', '-o', dir, '--quiet', '--dim', 'n=3'], { encoding: 'utf8' });
+tap.ok(made.status === 0, 'is split', made.stderr);
+const { outputs } = JSON.parse(readFileSync(join(dir, 'pipeline.json')));
+const SIZES = ['n=3', 'b=2', 's=5', 't=12', 'p=7'].flatMap((size) => ['--dim', size]);
+
+let runs = 0;
+function gets(args) {
+  const out = join(tmp, `out${runs++}`);
+  mkdirSync(out);
+  const ran = each.run([dir, ...SIZES, '-m', '2', '-o', out, '--quiet', ...args]);
+  if (!tap.ok(ran.status === 0, `runs with ${args.join(' ')}`, ran.stderr)) return null;
+  return (name, micro = 0) => readNpy(join(out, `${micro}-${outputs.findIndex((o) => (o.name ?? o) === `${name}_out`)}.npy`));
+}
+const all = (tensor, good) => tensor && [...tensor.data].every(good);
+const is = (title, good) => tap.ok(good, title);
+
+let got = gets(['--random', '--input', 'numbers=-0.5..0.25', '--input', 'bytes=250..255']);
+if (got) {
+  is('masks are ones', all(got('attention_mask'), (v) => v === 1n) && all(got('pixel_mask'), (v) => Number(v) === 1));
+  is('positions count from what caches hold', [...got('position_ids').data].join() === '7,8,9,10,11,7,8,9,10,11');
+  is('the last position of all', all(got('seqlens_k'), (v) => v === 11));
+  is('the positions of all', all(got('total_sequence_length'), (v) => v === 12));
+  is('lengths are those of tokens', all(got('input_lengths'), (v) => v === 5n) && all(got('tiny_length'), (v) => v === 5));
+  is('a mask of text is made as other text is', all(got('text_mask'), (v) => /^s\d+$/.test(v)));
+  is('tokens are random', new Set([...got('input_ids').data, ...got('input_ids', 1).data]).size > 5);
+  const half = (h) => (h >> 15 ? -1 : 1) * ((h >> 10 & 31) ? (1 + (h & 1023) / 1024) * 2 ** ((h >> 10 & 31) - 15) : 0);
+  const numbers = [...got('numbers').data, ...got('numbers', 1).data].map(half);
+  is('floats of a range', numbers.every((v) => v >= -0.5 && v <= 0.25) && new Set(numbers).size > 10 && Math.min(...numbers) < 0);
+  const bytes = [...got('bytes').data, ...got('bytes', 1).data];
+  is('integers of a range', bytes.every((v) => v >= 250) && new Set(bytes).size > 3);
+}
+got = gets(['--random', '--input', 'attention_mask=zeros', '--input', 'numbers=ones', '--input', 'input_ids=3..3']);
+if (got) {
+  is('zeros in place of what a name says', all(got('attention_mask'), (v) => v === 0n));
+  is('ones', all(got('numbers'), (v) => v === 0x3c00));
+  is('one number', all(got('input_ids'), (v) => v === 3n));
+}
+got = gets(Object.keys(INPUTS).filter((name) => name !== 'text_mask').concat('x').flatMap((name) => ['--input', `${name}=0..1`])
+  .concat('--random'));
+if (got) is('ranges of all types', all(got('seqlens_k'), (v) => v === 0 || v === 1) && all(got('pixel_mask'), (v) => Number(v) < 2));
+
+each.fails('a number that the type does not have', 2, /input bytes is of uint8, which does not hold 0\.\.300/,
+  [dir, ...SIZES, '--random', '--input', 'bytes=0..300']);
+each.fails('half an integer', 2, /input input_ids is of int64, which does not hold 0\.5\.\.3/,
+  [dir, ...SIZES, '--random', '--input', 'input_ids=0.5..3']);
+each.fails('a range of text', 2, /input text_mask is of string, which does not hold 0\.\.3/,
+  [dir, ...SIZES, '--random', '--input', 'text_mask=0..3']);
+each.fails('an empty range', 2, /the range of input bytes is empty/, [dir, ...SIZES, '--random', '--input', 'bytes=3..1']);
+each.fails('a range for nothing', 2, /the model has no input bite/, [dir, ...SIZES, '--random', '--input', 'bite=ones']);
+each.fails('a range without an end is a file', 3, /5\.\./, [dir, ...SIZES, '--random', '--input', 'bytes=5..']);
+if (!launcher) {
+  const verified = spawnSync(verifier, [dir, '--model', model, '--run', ...SIZES, '--input', 'numbers=0..1'], { encoding: 'utf8', env });
+  tap.ok(verified.status === 0, 'the whole model gets the same', verified.stdout + verified.stderr);
+  const profiled = each.start(runner, ['--profile', join(tmp, 'profile.json'), model, '--random', ...SIZES, '--input', 'bytes=1..2']);
+  tap.ok(profiled.status === 0, 'and when it is profiled', profiled.stderr);
+}
+tap.done();
