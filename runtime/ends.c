@@ -68,6 +68,7 @@ typedef struct reading {
   bool end;            /* not at all: there is none any more */
   bool last;           /* nothing can be read behind it */
   int64_t deadline_ns; /* 0: none */
+  psplit_i_step step;
   psplit_diag failure; /* OK: it is good */
 } reading;
 
@@ -107,6 +108,7 @@ static psplit_code give_inputs(feeder *f, const reading *how, psplit_diag *diag,
     if (!bundle) return psplit_i_nomem(diag);
     bundle->end = how->end;
     bundle->deadline_ns = how->deadline_ns;
+    bundle->step = how->step;
     code = psplit_i_bundle_fail(bundle, &how->failure, diag);
     if (code != PSPLIT_OK) {
       psplit_i_bundle_destroy(bundle);
@@ -130,7 +132,7 @@ void psplit_i_feeder_main(const psplit_i_ends *ends) {
     reading how = {.end = last || (m == options->n_micro_batches && m != PSPLIT_I_ENDLESS)};
     if (!how.end && source)
       how.end = !source->next(source->user, &ends->host->stopped, f.tensors, &how.deadline_ns,
-                              &how.failure);
+                              &how.step, &how.failure);
     else if (!how.end)
       read_inputs(&f, m, &how);
     end = how.end;

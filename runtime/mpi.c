@@ -23,6 +23,7 @@
 #include "mpi_gather.h"
 #include "mpi_pulse.h"
 #include "mpi_wait.h"
+#include "over_mpi.h"
 #include "service.h"
 #include "workers.h"
 
@@ -315,15 +316,19 @@ psplit_code psplit_mpi_check_ranks(const psplit_pipeline *pipeline, psplit_diag 
                        n_stages, n_stages);
 }
 
+psplit_i_way psplit_i_over_mpi(void) {
+  int rank;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return (psplit_i_way){over_mpi, "mpi", (uint32_t)rank};
+}
+
 psplit_code psplit_mpi_run(const psplit_onnxruntime *ort, psplit_pipeline *pipeline,
                            const psplit_run_options *options, psplit_diag *diag,
                            psplit_run **out_run) {
-  int rank;
+  const psplit_i_way way = psplit_i_over_mpi();
   const psplit_code code = psplit_mpi_check_ranks(pipeline, diag);
   if (code != PSPLIT_OK) return code;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  return psplit_i_run_over(&(psplit_i_way){over_mpi, "mpi", (uint32_t)rank}, ort, pipeline, options,
-                           NULL, diag, out_run);
+  return psplit_i_run_over(&way, ort, pipeline, options, NULL, diag, out_run);
 }
 
 psplit_code psplit_mpi_service_start(const psplit_onnxruntime *ort, psplit_pipeline *pipeline,
@@ -332,8 +337,8 @@ psplit_code psplit_mpi_service_start(const psplit_onnxruntime *ort, psplit_pipel
                                      psplit_service **out_service) {
   const psplit_code code = psplit_mpi_check_ranks(pipeline, diag);
   if (code != PSPLIT_OK) return code;
-  return psplit_i_service_start_over(&(psplit_i_way){over_mpi, "mpi", 0}, ort, pipeline, run, own,
-                                     diag, out_service);
+  const psplit_i_way way = psplit_i_over_mpi();
+  return psplit_i_service_start_over(&way, ort, pipeline, run, own, diag, out_service);
 }
 
 psplit_code psplit_mpi_service_run(const psplit_onnxruntime *ort, psplit_pipeline *pipeline,
@@ -341,15 +346,13 @@ psplit_code psplit_mpi_service_run(const psplit_onnxruntime *ort, psplit_pipelin
   static const psplit_i_source ELSEWHERE = {.user = NULL};
   psplit_run_options options;
   psplit_run *none = NULL;
-  int rank;
+  const psplit_i_way way = psplit_i_over_mpi();
   psplit_code code;
   psplit_run_options_init(&options);
   PSPLIT_TRY(psplit_mpi_check_ranks(pipeline, diag));
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_run_options, run, &options, diag));
   psplit_i_service_run_options(&options);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  code = psplit_i_run_over(&(psplit_i_way){over_mpi, "mpi", (uint32_t)rank}, ort, pipeline,
-                           &options, &ELSEWHERE, diag, &none);
+  code = psplit_i_run_over(&way, ort, pipeline, &options, &ELSEWHERE, diag, &none);
 out:
   return code;
 }

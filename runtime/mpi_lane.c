@@ -4,9 +4,9 @@
 #include <string.h>
 
 /* The envelope, in 64-bit words: what it is, ns to the deadline (0: none), of a failure its code
- * and the bytes of its text, whether the data is in here; then for each tensor: type, bytes, rank,
- * dims. Behind them the text, or the data of all tensors. */
-enum { WHAT, DEADLINE, FAILURE_CODE, FAILURE_BYTES, HAS_DATA, N_HEAD };
+ * and the bytes of its text, whether the data is in here, the step; then for each tensor: type,
+ * bytes, rank, dims. Behind them the text, or the data of all tensors. */
+enum { WHAT, DEADLINE, FAILURE_CODE, FAILURE_BYTES, HAS_DATA, SEQUENCE, POSITION, SLOT, N_HEAD };
 enum { IS_DATA, IS_END, IS_FAILURE };
 enum { TYPE, BYTES, RANK, N_ROW };
 /* So much data costs less to copy than another message does. */
@@ -82,6 +82,9 @@ static psplit_code write_words(psplit_i_lane *l, psplit_diag *diag, size_t *out_
   if (bundle->deadline_ns) left_ns = bundle->deadline_ns - psplit_i_now_ns();
   words[WHAT] = bundle->end ? IS_END : failure ? IS_FAILURE : IS_DATA;
   words[DEADLINE] = bundle->deadline_ns && !left_ns ? -1 : left_ns;
+  words[SEQUENCE] = (int64_t)bundle->step.sequence;
+  words[POSITION] = (int64_t)bundle->step.position;
+  words[SLOT] = (int64_t)bundle->step.slot;
   words[FAILURE_CODE] = failure ? (int64_t)failure->code : 0;
   words[FAILURE_BYTES] = failure ? (int64_t)strlen(failure->message) : 0;
   *out_bytes = 0;
@@ -236,6 +239,9 @@ static psplit_code begin_data_in(psplit_i_lane *l, psplit_diag *diag) {
   size_t n = l->n_received - n_words * sizeof *l->envelope;
   l->bundle->end = l->envelope[WHAT] == IS_END;
   if (l->envelope[DEADLINE]) l->bundle->deadline_ns = l->began_ns + l->envelope[DEADLINE];
+  l->bundle->step = (psplit_i_step){.sequence = (uint64_t)l->envelope[SEQUENCE],
+                                    .position = (uint64_t)l->envelope[POSITION],
+                                    .slot = (uint64_t)l->envelope[SLOT]};
   if (l->envelope[WHAT] == IS_FAILURE) PSPLIT_TRY(take_failure(l, (const char *)at, n, diag));
   for (uint32_t i = 0; i < l->n_tensors && l->envelope[WHAT] == IS_DATA; i++) {
     PSPLIT_TRY(take_tensor(l, i, at, n, diag));

@@ -155,16 +155,41 @@ static void add_tensor(psplit_i_pipe *pipe, uint32_t output, uint32_t input) {
   link->inputs[link->n_tensors++] = input;
 }
 
+psplit_code psplit_i_pipe_keep_input(psplit_i_pipe *pipe, uint32_t stage, uint32_t port,
+                                     psplit_diag *diag) {
+  const psplit_i_manifest *m = &pipe->manifest;
+  if (!pipe->kept) {
+    bool **kept = PSPLIT_NEW(&pipe->arena, bool *, m->n_stages);
+    for (uint32_t s = 0; kept && s < m->n_stages; s++)
+      if (!(kept[s] = PSPLIT_NEW(&pipe->arena, bool, (size_t)m->stages[s].n_inputs + 1)))
+        return psplit_i_nomem(diag);
+    if (!kept) return psplit_i_nomem(diag);
+    pipe->kept = kept;
+  }
+  pipe->kept[stage][port] = true;
+  return PSPLIT_OK;
+}
+
+void psplit_i_pipe_keep_output(psplit_i_pipe *pipe, uint32_t stage, uint32_t port) {
+  pipe->model_output[stage][port] = PSPLIT_NONE;
+}
+
+/* Whether who feeds the pipeline gives this input. */
+static bool is_fed(const psplit_i_pipe *pipe, uint32_t stage, uint32_t port) {
+  const psplit_i_row *row = &pipe->manifest.stages[stage].inputs[port];
+  return row->from == PSPLIT_I_FROM_MODEL && !row->optional &&
+         !(pipe->kept && pipe->kept[stage][port]);
+}
+
 static psplit_code add_feed(psplit_i_pipe *pipe, uint32_t s, psplit_diag *diag) {
   const psplit_i_manifest *m = &pipe->manifest;
   const psplit_i_manifest_stage *stage = &m->stages[s];
   bool fed = !receives(pipe, s);
-  for (uint32_t i = 0; i < stage->n_inputs; i++)
-    fed |= stage->inputs[i].from == PSPLIT_I_FROM_MODEL && !stage->inputs[i].optional;
+  for (uint32_t i = 0; i < stage->n_inputs; i++) fed |= is_fed(pipe, s, i);
   if (!fed) return PSPLIT_OK;
   if (!add_link(pipe, PSPLIT_I_OUTSIDE, s, stage->n_inputs)) return psplit_i_nomem(diag);
   for (uint32_t i = 0; i < stage->n_inputs; i++) {
-    if (stage->inputs[i].from != PSPLIT_I_FROM_MODEL || stage->inputs[i].optional) continue;
+    if (!is_fed(pipe, s, i)) continue;
     const uint32_t input = find_name(m->inputs, m->n_needed, stage->inputs[i].tensor);
     if (input == PSPLIT_NONE)
       return psplit_i_fail(diag, PSPLIT_INVALID, "pipeline.json: the model has no input %s",

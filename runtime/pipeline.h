@@ -21,6 +21,7 @@ typedef struct psplit_i_pipe {
   psplit_i_manifest manifest;
   uint32_t **model_output; /* [stage][output of the stage]: position in manifest.outputs, or
                               PSPLIT_NONE */
+  bool **kept; /* [stage][input of the stage]: stages keep it themselves; NULL: none is kept */
   uint32_t n_links;
   psplit_i_pipe_link *links; /* by from, then to; those with the outside behind all others */
 } psplit_i_pipe;
@@ -36,6 +37,12 @@ void psplit_i_pipe_fini(psplit_i_pipe *pipe); /* a zeroed one is fine */
  * number of these. */
 bool psplit_i_pipe_is_final(const psplit_i_pipe *pipe, uint32_t stage);
 uint32_t psplit_i_pipe_n_final(const psplit_i_pipe *pipe);
+
+/* Before links with the outside are added: that stages keep an input of the model, or what comes
+ * out as one, themselves, so that it is not fed, or not collected. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_pipe_keep_input(psplit_i_pipe *pipe, uint32_t stage,
+                                                     uint32_t port, psplit_diag *diag);
+void psplit_i_pipe_keep_output(psplit_i_pipe *pipe, uint32_t stage, uint32_t port);
 
 /* Adds links with the outside. With `feed`, for a stream, one to each stage that reads inputs of
  * the model (optional ones do not count) or receives nothing; with `collect` one from each final

@@ -7,6 +7,13 @@
 
 #include "tensor.h"
 
+/* Whose micro-batch it is, where stages keep something of a sequence from one to the next. */
+typedef struct psplit_i_step {
+  uint64_t sequence;
+  uint64_t position; /* so much of the sequence came before */
+  uint64_t slot;     /* where stages keep what is the sequence's, and of no other at the time */
+} psplit_i_step;
+
 /* All tensors that one stage sends to another for one micro-batch, in the order of their tags. */
 typedef struct psplit_i_bundle {
   uint32_t n;
@@ -16,6 +23,7 @@ typedef struct psplit_i_bundle {
   psplit_diag
     *failure;          /* why the micro-batch is not computed, and there are no tensors; malloc'd */
   int64_t deadline_ns; /* when it has to be through, on this process's clock; 0: whenever */
+  psplit_i_step step;
   psplit_i_tensor *tensors[];
 } psplit_i_bundle;
 

@@ -417,7 +417,8 @@ static void give_inputs(psplit_i_requests *rs, request *first, psplit_i_tensor *
 }
 
 static bool next(void *user, const atomic_bool *stopped, psplit_i_tensor **inputs,
-                 int64_t *out_deadline_ns, psplit_diag *failure) {
+                 int64_t *out_deadline_ns, psplit_i_step *out_step, psplit_diag *failure) {
+  (void)out_step; /* requests know nothing of each other */
   static const int64_t LOOK_NS = 50000000;
   psplit_i_requests *rs = user;
   for (;;) {

@@ -4,13 +4,27 @@
 
 #include <stdatomic.h>
 
-#include "tensor.h"
+#include "ort.h"
+#include "queue.h"
 
 /* What stages have done since the start, readable by any thread meanwhile. */
 typedef struct psplit_i_live {
   _Atomic uint64_t n_micro_batches;
   _Atomic int64_t busy_ns;
 } psplit_i_live;
+
+/* What stages keep of a sequence from one micro-batch to the next, in place of inputs and
+ * outputs of the pipeline. Called by the thread of a stage, of several at once. */
+typedef struct psplit_i_keeper {
+  void *user;
+  /* Sets those inputs of a stage, by port, that the pipe says are kept; the caller releases
+   * them. */
+  psplit_code (*before)(void *user, uint32_t stage, const psplit_i_session *session,
+                        const psplit_i_step *step, psplit_i_tensor **inputs, psplit_diag *diag);
+  /* Takes what it keeps of outputs, by port, and may put others in the place of some. */
+  psplit_code (*after)(void *user, uint32_t stage, const psplit_i_step *step,
+                       psplit_i_tensor **outputs, psplit_diag *diag);
+} psplit_i_keeper;
 
 typedef struct psplit_i_source {
   /* All stages are open; may be NULL. */
@@ -20,11 +34,12 @@ typedef struct psplit_i_source {
   /* Waits for a micro-batch: inputs[n_needed] of the model, which the caller releases, or what is
    * wrong with it, in *failure. False when there are none any more, or *stopped is true. */
   bool (*next)(void *user, const atomic_bool *stopped, psplit_i_tensor **inputs,
-               int64_t *out_deadline_ns, psplit_diag *failure);
+               int64_t *out_deadline_ns, psplit_i_step *out_step, psplit_diag *failure);
   /* What became of the one that `next` gave first of those that are not done: outputs[n_outputs] of
    * the model, lent, or a failure (OK: none). */
   void (*done)(void *user, psplit_i_tensor *const *outputs, const psplit_diag *failure);
-  psplit_i_live *live; /* [n_stages] */
+  psplit_i_live *live;           /* [n_stages]; may be NULL */
+  const psplit_i_keeper *keeper; /* also in ranks that have no other use for a source; NULL: none */
 } psplit_i_source;
 
 #endif

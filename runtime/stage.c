@@ -18,6 +18,7 @@ typedef struct work {
   psplit_i_tensor **outputs; /* [n_outputs] */
   psplit_diag failure;       /* of the micro-batch at hand; OK: none */
   int64_t deadline_ns;       /* of it; 0: none */
+  psplit_i_step step;        /* of it */
 } work;
 
 void psplit_i_stage_init(psplit_i_stage *stage) {
@@ -206,6 +207,7 @@ static void take_bundle(const psplit_i_pipe_link *link, psplit_i_bundle *bundle,
     w->inputs[link->inputs[i]] = bundle->tensors[i];
     bundle->tensors[i] = NULL;
   }
+  w->step = bundle->step; /* the same from all */
   if (bundle->failure && w->failure.code == PSPLIT_OK) w->failure = *bundle->failure;
   if (bundle->deadline_ns && (!w->deadline_ns || bundle->deadline_ns < w->deadline_ns))
     w->deadline_ns = bundle->deadline_ns;
@@ -262,6 +264,7 @@ static psplit_code give(psplit_i_stage *stage, work *w, bool end, psplit_diag *d
     if (!bundle) return psplit_i_nomem(diag);
     bundle->end = end;
     bundle->deadline_ns = w->deadline_ns;
+    bundle->step = w->step;
     if (!end) code = psplit_i_bundle_fail(bundle, &w->failure, diag);
     for (uint32_t i = 0; i < link->n_tensors && !end && !bundle->failure; i++)
       if (code == PSPLIT_OK)
@@ -348,6 +351,20 @@ static psplit_code compute(psplit_i_stage *stage, work *w, psplit_diag *diag,
   return code;
 }
 
+/* Computes, with what is kept from earlier micro-batches of the sequence. */
+static psplit_code compute_step(psplit_i_stage *stage, work *w, psplit_diag *diag,
+                                psplit_i_event *event) {
+  const psplit_i_keeper *keeper = stage->options->source ? stage->options->source->keeper : NULL;
+  psplit_code code = PSPLIT_OK;
+  if (keeper)
+    PSPLIT_TRY(keeper->before(keeper->user, stage->index, &w->session, &w->step, w->inputs, diag));
+  for (uint32_t i = 0; i < w->n_given; i++) w->given[i] = w->inputs[w->input_ports[i]];
+  PSPLIT_TRY(compute(stage, w, diag, event));
+  if (keeper) PSPLIT_TRY(keeper->after(keeper->user, stage->index, &w->step, w->outputs, diag));
+out:
+  return code;
+}
+
 /* Runs what was taken, where that is not in vain. */
 static void run_or_fail(psplit_i_stage *stage, work *w, uint64_t micro_batch,
                         psplit_i_event *event) {
@@ -357,9 +374,8 @@ static void run_or_fail(psplit_i_stage *stage, work *w, uint64_t micro_batch,
   event->ready_ns = psplit_i_now_ns();
   if (code == PSPLIT_OK) {
     atomic_store(&stage->micro_batch, micro_batch);
-    for (uint32_t i = 0; i < w->n_given; i++) w->given[i] = w->inputs[w->input_ports[i]];
     code = psplit_i_deadline_check(w->deadline_ns, &w->failure);
-    if (code == PSPLIT_OK) code = compute(stage, w, &w->failure, event);
+    if (code == PSPLIT_OK) code = compute_step(stage, w, &w->failure, event);
     if (psplit_i_deadline_check(w->deadline_ns, &late) != PSPLIT_OK) {
       if (code == PSPLIT_OK) release_all(w->outputs, table->n_outputs);
       w->failure = late; /* whatever else: it may have failed because it was stopped */

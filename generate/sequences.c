@@ -1,0 +1,411 @@
+#include "sequences.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "casts.h"
+#include "feed_check.h"
+
+/* A prompt and what has come of it. */
+typedef struct sequence {
+  struct sequence *next; /* in the list that it is in */
+  uint64_t id, slot;
+  int64_t *tokens; /* [n_tokens] those of the prompt first; room for `capacity` */
+  uint64_t n_prompt, n_tokens, capacity;
+  uint64_t n_past; /* tokens whose state is kept */
+  uint64_t max_new;
+  psplit_i_tensor **same; /* [n_needed] inputs that stay the same; NULL: the others */
+  int64_t asked_ns, admitted_ns, first_ns, last_ns;
+  void (*token)(void *user, uint64_t id, uint64_t index, int64_t token);
+  void (*end)(void *user, const psplit_generation *generation);
+  void *user;
+} sequence;
+
+typedef struct list {
+  sequence *first, **end; /* end: where the next one is hung */
+  uint32_t n;
+} list;
+
+struct psplit_i_sequences {
+  psplit_i_sequences_options options;
+  pthread_mutex_t mutex;
+  pthread_cond_t changed;
+  list waiting; /* for a slot */
+  list ready;   /* for their next step */
+  list under_way;
+  uint64_t *free_slots; /* [n_free] */
+  uint32_t n_free;
+  bool closed, over;
+  uint64_t n_ids;
+  psplit_i_feed *feeds; /* [n_needed]; of inputs that stay the same */
+  bool *is_fed;         /* [n_needed] */
+  psplit_generator_stats stats;
+  int64_t began_ns, ended_ns;
+};
+
+static void hang(list *l, sequence *s) {
+  s->next = NULL;
+  *l->end = s;
+  l->end = &s->next;
+  l->n++;
+}
+
+static sequence *take(list *l) {
+  sequence *s = l->first;
+  if (!s) return NULL;
+  l->first = s->next;
+  if (!l->first) l->end = &l->first;
+  l->n--;
+  return s;
+}
+
+static void sequence_destroy(sequence *s, uint32_t n_needed) {
+  if (!s) return;
+  for (uint32_t i = 0; s->same && i < n_needed; i++) psplit_i_tensor_release(s->same[i]);
+  free(s->same);
+  free(s->tokens);
+  free(s);
+}
+
+/* --- steps --- */
+
+/* A tensor of the input's type with the sizes that it takes: an open dimension is `open`, but the
+ * first of several 1. */
+static psplit_code make_input(const psplit_i_sequences *ss, uint32_t input, int64_t open,
+                              psplit_diag *diag, psplit_i_tensor **out,
+                              psplit_i_tensor_view *out_view) {
+  int64_t dims[PSPLIT_I_MAX_RANK];
+  psplit_i_session_port port;
+  psplit_i_declared_port(&ss->options.pipe->manifest.input_values[input], &port);
+  for (size_t d = 0; d < port.n_dims; d++)
+    dims[d] = port.dims[d] >= 0 ? port.dims[d] : d + 1 < port.n_dims ? 1 : open;
+  psplit_code code =
+    psplit_i_tensor_create(ss->options.ort, port.data_type, dims, port.n_dims, diag, out);
+  return code == PSPLIT_OK ? psplit_i_tensor_look(*out, diag, out_view) : code;
+}
+
+/* The number at place `at` of an input. */
+static double number_of(psplit_i_role role, const sequence *s, uint64_t at) {
+  const uint64_t total = s->n_tokens;
+  switch (role) {
+    case PSPLIT_I_ROLE_IDS: return (double)s->tokens[s->n_past + at];
+    case PSPLIT_I_ROLE_MASK: return at < total;
+    case PSPLIT_I_ROLE_POSITIONS: return (double)(s->n_past + at);
+    case PSPLIT_I_ROLE_LAST: return (double)(total - 1);
+    case PSPLIT_I_ROLE_TOTAL: return (double)total;
+    default: return s->n_past > 0;
+  }
+}
+
+static psplit_code make_step_input(const psplit_i_sequences *ss, const sequence *s, uint32_t input,
+                                   psplit_diag *diag, psplit_i_tensor **out) {
+  const psplit_i_role role = ss->options.decoder->roles[input];
+  const char *name = ss->options.pipe->manifest.inputs[input];
+  const uint64_t n_new = s->n_tokens - s->n_past;
+  const bool by_token = role == PSPLIT_I_ROLE_IDS || role == PSPLIT_I_ROLE_POSITIONS;
+  const uint64_t open = by_token ? n_new : role == PSPLIT_I_ROLE_MASK ? s->n_tokens : 1;
+  psplit_i_tensor_view view;
+  const psplit_code code = make_input(ss, input, (int64_t)open, diag, out, &view);
+  if (code != PSPLIT_OK) return code;
+  if (by_token && view.n_elements != n_new)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "input %s takes %" PRIu64 " tokens a step, not %" PRIu64, name,
+                         view.n_elements, n_new);
+  for (uint64_t i = 0; i < view.n_elements; i++) {
+    const double number = number_of(role, s, i);
+    if (!psplit_i_element_holds(view.data_type, number))
+      return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "input %s does not hold %.0f", name, number);
+    psplit_i_tensor_set_number(&view, i, number);
+  }
+  return PSPLIT_OK;
+}
+
+static psplit_code make_inputs(const psplit_i_sequences *ss, const sequence *s, psplit_diag *diag,
+                               psplit_i_tensor **inputs) {
+  const psplit_i_role *roles = ss->options.decoder->roles;
+  psplit_code code = PSPLIT_OK;
+  for (uint32_t i = 0; i < ss->options.pipe->manifest.n_needed && code == PSPLIT_OK; i++) {
+    if (roles[i] == PSPLIT_I_ROLE_STATE) continue;
+    if (roles[i] == PSPLIT_I_ROLE_OTHER)
+      inputs[i] = psplit_i_tensor_hold(s->same[i]);
+    else
+      code = make_step_input(ss, s, i, diag, &inputs[i]);
+  }
+  return code;
+}
+
+/* Reads what stays the same for a sequence, when it is admitted. */
+static psplit_code admit(psplit_i_sequences *ss, sequence *s, psplit_diag *diag) {
+  const uint32_t n = ss->options.pipe->manifest.n_needed;
+  psplit_code code = PSPLIT_OK;
+  s->admitted_ns = psplit_i_now_ns();
+  s->same = calloc((size_t)n + 1, sizeof *s->same);
+  if (!s->same) return psplit_i_nomem(diag);
+  for (uint32_t i = 0; i < n && code == PSPLIT_OK; i++)
+    if (ss->is_fed[i]) code = psplit_i_feed_get(&ss->feeds[i], (uint32_t)s->id, diag, &s->same[i]);
+  return code;
+}
+
+/* The sequence whose step is next, which is under way from here on; a new one goes before those
+ * that are at work, so that all slots are in use. NULL: none can take one now. */
+static sequence *choose(psplit_i_sequences *ss, bool *out_new) {
+  *out_new = ss->n_free && ss->waiting.first;
+  sequence *s = take(*out_new ? &ss->waiting : &ss->ready);
+  if (!s) return NULL;
+  if (*out_new) s->slot = ss->free_slots[--ss->n_free];
+  hang(&ss->under_way, s);
+  if (!ss->began_ns) ss->began_ns = psplit_i_now_ns();
+  ss->stats.n_steps++;
+  return s;
+}
+
+static bool next(void *user, const atomic_bool *stopped, psplit_i_tensor **inputs,
+                 int64_t *out_deadline_ns, psplit_i_step *out_step, psplit_diag *failure) {
+  static const long LOOK_NS = 50000000;
+  psplit_i_sequences *ss = user;
+  bool is_new = false;
+  sequence *s = NULL;
+  *out_deadline_ns = 0;
+  pthread_mutex_lock(&ss->mutex);
+  while (!atomic_load(stopped) && !(s = choose(ss, &is_new))) {
+    struct timespec until;
+    if (ss->closed && !ss->under_way.first) break;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += LOOK_NS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&ss->changed, &ss->mutex, &until);
+  }
+  if (is_new) pthread_cond_broadcast(&ss->changed); /* there is room for another that waits */
+  pthread_mutex_unlock(&ss->mutex);
+  if (!s) return false;
+  /* Only the collector touches a sequence that is under way, and only once this step is done. */
+  *out_step = (psplit_i_step){.sequence = s->id, .position = s->n_past, .slot = s->slot};
+  psplit_code code = is_new ? admit(ss, s, failure) : PSPLIT_OK;
+  if (code == PSPLIT_OK) code = make_inputs(ss, s, failure, inputs);
+  if (code != PSPLIT_OK) psplit_i_diag_context(failure, "sequence %" PRIu64, s->id);
+  return true;
+}
+
+/* --- what comes of them --- */
+
+static void tell_end(psplit_i_sequences *ss, sequence *s, psplit_generation_end end,
+                     const psplit_diag *failure) {
+  const psplit_generation told = {.id = s->id,
+                                  .end = end,
+                                  .code = failure ? failure->code : PSPLIT_OK,
+                                  .message = failure ? failure->message : "",
+                                  .n_prompt = s->n_prompt,
+                                  .n_tokens = s->n_tokens - s->n_prompt,
+                                  .tokens = s->tokens + s->n_prompt,
+                                  .waited_ns = s->admitted_ns ? s->admitted_ns - s->asked_ns : 0,
+                                  .first_ns = s->first_ns ? s->first_ns - s->admitted_ns : 0,
+                                  .total_ns = s->last_ns ? s->last_ns - s->admitted_ns : 0};
+  pthread_mutex_lock(&ss->mutex);
+  ss->stats.n_ended++;
+  ss->stats.n_failed += failure != NULL;
+  pthread_mutex_unlock(&ss->mutex);
+  if (s->end) s->end(s->user, &told);
+}
+
+/* Adds a token. True where that was the last. Errors: NOMEM, INVALID. */
+static psplit_code add_token(const psplit_i_sequences *ss, sequence *s,
+                             psplit_i_tensor *const *outputs, psplit_diag *diag, bool *out_ended,
+                             psplit_generation_end *out_end) {
+  const psplit_i_sequences_options *o = &ss->options;
+  psplit_i_tensor_view view;
+  const psplit_code code = psplit_i_tensor_look(outputs[o->decoder->logits], diag, &view);
+  if (code != PSPLIT_OK) return code;
+  if (view.data_type != 7 || view.n_elements != 1)
+    return psplit_i_fail(diag, PSPLIT_INTERNAL, "no token has come");
+  if (s->n_tokens == s->capacity) {
+    int64_t *grown = realloc(s->tokens, 2 * s->capacity * sizeof *grown);
+    if (!grown) return psplit_i_nomem(diag);
+    s->tokens = grown;
+    s->capacity *= 2;
+  }
+  const int64_t token = *(const int64_t *)view.data;
+  s->n_past = s->n_tokens;
+  s->tokens[s->n_tokens++] = token;
+  s->last_ns = psplit_i_now_ns();
+  if (!s->first_ns) s->first_ns = s->last_ns;
+  *out_ended = true;
+  *out_end = PSPLIT_GENERATION_END_TOKEN;
+  for (size_t i = 0; i < o->n_end_tokens; i++)
+    if (o->end_tokens[i] == token) return PSPLIT_OK;
+  *out_end = PSPLIT_GENERATION_LENGTH;
+  if (s->n_tokens - s->n_prompt >= s->max_new) return PSPLIT_OK;
+  *out_end = PSPLIT_GENERATION_CONTEXT;
+  *out_ended = o->context && s->n_tokens >= o->context;
+  return PSPLIT_OK;
+}
+
+static void done(void *user, psplit_i_tensor *const *outputs, const psplit_diag *failure) {
+  psplit_i_sequences *ss = user;
+  psplit_diag diag = {0};
+  psplit_generation_end end = PSPLIT_GENERATION_FAILED;
+  bool ended = true;
+  pthread_mutex_lock(&ss->mutex);
+  sequence *s = take(&ss->under_way); /* they come in the order in which they went */
+  pthread_mutex_unlock(&ss->mutex);
+  const uint64_t n_before = s->n_tokens, n_read = n_before - s->n_past;
+  const bool was_prompt = s->n_past == 0;
+  psplit_code code = failure->code;
+  if (code == PSPLIT_OK) code = add_token(ss, s, outputs, &diag, &ended, &end);
+  if (code == PSPLIT_OK && s->token)
+    s->token(s->user, s->id, s->n_tokens - s->n_prompt - 1, s->tokens[s->n_tokens - 1]);
+  if (code != PSPLIT_OK) ended = true;
+  if (ended) tell_end(ss, s, end, code == PSPLIT_OK ? NULL : failure->code ? failure : &diag);
+  pthread_mutex_lock(&ss->mutex);
+  ss->ended_ns = psplit_i_now_ns();
+  if (was_prompt) ss->stats.n_prompt_tokens += n_read;
+  ss->stats.n_tokens += s->n_tokens - n_before;
+  if (ended)
+    ss->free_slots[ss->n_free++] = s->slot;
+  else
+    hang(&ss->ready, s);
+  pthread_cond_broadcast(&ss->changed);
+  pthread_mutex_unlock(&ss->mutex);
+  if (ended) sequence_destroy(s, ss->options.pipe->manifest.n_needed);
+}
+
+/* --- in and out --- */
+
+void psplit_i_sequences_connect(psplit_i_sequences *ss, psplit_i_source *source) {
+  source->user = ss;
+  source->next = next;
+  source->done = done;
+}
+
+static psplit_code open_feeds(psplit_i_sequences *ss, psplit_diag *diag) {
+  const psplit_i_manifest *m = &ss->options.pipe->manifest;
+  psplit_code code = PSPLIT_OK;
+  for (uint32_t i = 0; i < m->n_needed && code == PSPLIT_OK; i++) {
+    psplit_i_session_port port;
+    if (ss->options.decoder->roles[i] != PSPLIT_I_ROLE_OTHER) continue;
+    psplit_i_declared_port(&m->input_values[i], &port);
+    code = psplit_i_feed_open(ss->options.ort, &port, m->inputs[i], false, ss->options.feed,
+                              UINT32_MAX, diag, &ss->feeds[i], &ss->is_fed[i]);
+  }
+  return code;
+}
+
+psplit_code psplit_i_sequences_create(const psplit_i_sequences_options *options, psplit_diag *diag,
+                                      psplit_i_sequences **out) {
+  const size_t n = (size_t)options->pipe->manifest.n_needed + 1;
+  psplit_i_sequences *ss = calloc(1, sizeof *ss);
+  psplit_code code = PSPLIT_OK;
+  if (!ss) return psplit_i_nomem(diag);
+  ss->options = *options;
+  pthread_mutex_init(&ss->mutex, NULL);
+  pthread_cond_init(&ss->changed, NULL);
+  ss->waiting.end = &ss->waiting.first;
+  ss->ready.end = &ss->ready.first;
+  ss->under_way.end = &ss->under_way.first;
+  ss->free_slots = calloc(options->n_slots, sizeof *ss->free_slots);
+  ss->feeds = calloc(n, sizeof *ss->feeds);
+  ss->is_fed = calloc(n, sizeof *ss->is_fed);
+  if (!ss->free_slots || !ss->feeds || !ss->is_fed) PSPLIT_TRY(psplit_i_nomem(diag));
+  for (uint64_t slot = options->n_slots; slot-- > 0;) ss->free_slots[ss->n_free++] = slot;
+  PSPLIT_TRY(open_feeds(ss, diag));
+out:
+  if (code == PSPLIT_OK)
+    *out = ss;
+  else
+    psplit_i_sequences_destroy(ss);
+  return code;
+}
+
+void psplit_i_sequences_destroy(psplit_i_sequences *ss) {
+  if (!ss) return;
+  for (uint32_t i = 0; ss->feeds && i < ss->options.pipe->manifest.n_needed; i++)
+    psplit_i_feed_close(&ss->feeds[i]);
+  pthread_cond_destroy(&ss->changed);
+  pthread_mutex_destroy(&ss->mutex);
+  free(ss->free_slots);
+  free(ss->feeds);
+  free(ss->is_fed);
+  free(ss);
+}
+
+static psplit_code check_prompt(const psplit_i_sequences *ss, const psplit_prompt *p,
+                                psplit_diag *diag) {
+  if (p->struct_size != sizeof *p)
+    return psplit_i_fail(diag, PSPLIT_USAGE, "a prompt is made by psplit_prompt_init");
+  if (!p->n_tokens || !p->tokens || !p->max_new_tokens)
+    return psplit_i_fail(diag, PSPLIT_USAGE,
+                         "a prompt has at least one token, and asks for at least one");
+  if (ss->options.context && p->n_tokens >= ss->options.context)
+    return psplit_i_fail(diag, PSPLIT_USAGE,
+                         "a prompt of %" PRIu64 " tokens leaves no room in a context of %" PRIu64,
+                         p->n_tokens, ss->options.context);
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_sequences_submit(psplit_i_sequences *ss, const psplit_prompt *prompt,
+                                      psplit_diag *diag, uint64_t *out_id) {
+  psplit_code code = check_prompt(ss, prompt, diag);
+  if (code != PSPLIT_OK) return code;
+  sequence *s = calloc(1, sizeof *s);
+  int64_t *tokens = malloc((prompt->n_tokens + 16) * sizeof *tokens);
+  if (!s || !tokens) {
+    free(s);
+    free(tokens);
+    return psplit_i_nomem(diag);
+  }
+  memcpy(tokens, prompt->tokens, prompt->n_tokens * sizeof *tokens);
+  *s = (sequence){.tokens = tokens,
+                  .n_prompt = prompt->n_tokens,
+                  .n_tokens = prompt->n_tokens,
+                  .capacity = prompt->n_tokens + 16,
+                  .max_new = prompt->max_new_tokens,
+                  .asked_ns = psplit_i_now_ns(),
+                  .token = prompt->token,
+                  .end = prompt->end,
+                  .user = prompt->user};
+  pthread_mutex_lock(&ss->mutex);
+  while (ss->waiting.n >= ss->options.max_waiting && !ss->closed && !ss->over)
+    pthread_cond_wait(&ss->changed, &ss->mutex);
+  const bool open = !ss->closed && !ss->over;
+  if (open) {
+    s->id = ss->n_ids++;
+    if (out_id) *out_id = s->id;
+    ss->stats.n_prompts++;
+    hang(&ss->waiting, s);
+    pthread_cond_broadcast(&ss->changed);
+  }
+  pthread_mutex_unlock(&ss->mutex);
+  if (open) return PSPLIT_OK;
+  sequence_destroy(s, 0);
+  return psplit_i_fail(diag, PSPLIT_IO, "the generator has ended");
+}
+
+void psplit_i_sequences_close(psplit_i_sequences *ss) {
+  pthread_mutex_lock(&ss->mutex);
+  ss->closed = true;
+  pthread_cond_broadcast(&ss->changed);
+  pthread_mutex_unlock(&ss->mutex);
+}
+
+void psplit_i_sequences_fail_all(psplit_i_sequences *ss, const psplit_diag *why) {
+  list *all[] = {&ss->under_way, &ss->ready, &ss->waiting};
+  pthread_mutex_lock(&ss->mutex);
+  ss->closed = ss->over = true;
+  pthread_cond_broadcast(&ss->changed);
+  pthread_mutex_unlock(&ss->mutex);
+  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+    for (sequence *s; (s = take(all[i]));) {
+      tell_end(ss, s, PSPLIT_GENERATION_FAILED, why);
+      sequence_destroy(s, ss->options.pipe->manifest.n_needed);
+    }
+  }
+}
+
+void psplit_i_sequences_get_stats(psplit_i_sequences *ss, psplit_generator_stats *out) {
+  pthread_mutex_lock(&ss->mutex);
+  *out = ss->stats;
+  out->seconds = 1e-9 * (double)(ss->ended_ns - ss->began_ns);
+  pthread_mutex_unlock(&ss->mutex);
+}

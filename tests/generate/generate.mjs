@@ -1,0 +1,121 @@
+// Tokens of a split decoder are those of the whole one, token by token:
+//
+//   node generate.mjs GENERATE SPLIT [LAUNCHER]
+//
+// Other sequences that come and go change nothing; no state crosses a link.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Tap, skipAll } from '../e2e/tap.mjs';
+import { env } from '../runtime/runner.mjs';
+import { writeModel } from '../support/text_model.mjs';
+import { decoders } from './decoder.mjs';
+
+const [generator, splitter, launcher = ''] = process.argv.slice(2);
+if (launcher.startsWith('skip ')) skipAll(launcher.slice(5));
+const ort = createRequire(new URL('../e2e/package.json', import.meta.url))('onnxruntime-node');
+const tap = new Tap();
+const tmp = mkdtempSync(join(tmpdir(), 'psplit-generate-'));
+process.on('exit', () => rmSync(tmp, { recursive: true, force: true }));
+
+const LAYERS = 3;
+const PROMPTS = [[1, 2, 3, 4, 5], [7], [9, 8, 7, 60, 1, 0, 4, 4, 4], [33, 12], [2, 2, 2], [5, 17, 44, 3]];
+const NEW = 20;
+
+// Greedy, by the whole model, one sequence at a time.
+async function whole(model, prompt, n) {
+  const session = await ort.InferenceSession.create(model, { intraOpNumThreads: 1 });
+  const tokens = [...prompt];
+  let past = 0, state = {};
+  const int64 = (numbers) => new ort.Tensor('int64', BigInt64Array.from(numbers, BigInt), [1, numbers.length]);
+  while (tokens.length < prompt.length + n) {
+    const fresh = tokens.slice(past);
+    const feeds = { ...state };
+    for (const name of session.inputNames) {
+      if (name === 'input_ids') feeds[name] = int64(fresh);
+      if (name === 'attention_mask') feeds[name] = int64(tokens.map(() => 1));
+      if (name === 'position_ids') feeds[name] = int64(fresh.map((_, i) => past + i));
+      if (name.startsWith('past') && !past) feeds[name] = new ort.Tensor('float32', new Float32Array(0), [1, 2, 0, 16]);
+    }
+    const got = await session.run(feeds);
+    state = Object.fromEntries(Object.entries(got).filter(([name]) => name.startsWith('present'))
+      .map(([name, tensor]) => [name.replace('present', 'past_key_values'), tensor]));
+    const { data, dims } = got.logits;
+    const row = data.slice(data.length - dims[2]);
+    past = tokens.length;
+    tokens.push(row.indexOf(Math.max(...row)));
+  }
+  return tokens.slice(prompt.length);
+}
+
+function run(k, args, options = {}) {
+  const command = launcher ? [...launcher.split(' '), `${k}`, generator] : [generator];
+  return spawnSync(command[0], [...command.slice(1), ...args], { encoding: 'utf8', timeout: 60000, env, ...options });
+}
+const lines = (text) => text.trim().split('\n').map((line) => line.split(' ').map(Number));
+const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+
+const dirs = {};
+for (const [name, text] of Object.entries(decoders)) {
+  const model = join(tmp, `${name}.onnx`);
+  writeModel(text(LAYERS), model);
+  const wanted = [];
+  for (const prompt of PROMPTS) wanted.push(await whole(model, prompt, NEW));
+  tap.ok(new Set(wanted.flat()).size > 8, `${name}: the whole model says various things`, JSON.stringify(wanted));
+  for (const k of launcher ? [2, 3] : [1, 2, 3]) {
+    const dir = join(tmp, `${name}${k}`);
+    const made = spawnSync(splitter, [model, '-k', `${k}`, '-o', dir, '--quiet', '--dim', 'b=1', '--dim', 's=1', '--dim', 't=33', '--dim', 'p=32'],
+      { encoding: 'utf8' });
+    if (!tap.ok(made.status === 0, `${name} in ${k} is split`, made.stderr)) continue;
+    dirs[`${name}${k}`] = { dir, wanted, k };
+    const manifest = JSON.parse(readFileSync(join(dir, 'pipeline.json')));
+    tap.ok(manifest.transfers.every(({ tensor }) => !/past|present/.test(tensor)), `${name} in ${k}: no state crosses a link`);
+    const given = PROMPTS.flatMap((prompt) => ['--prompt-ids', prompt.join()]);
+    for (const sequences of [1, 2, 5]) {
+      const got = run(k, [dir, ...given, '-n', `${NEW}`, '--sequences', `${sequences}`, '--quiet']);
+      tap.ok(got.status === 0 && same(lines(got.stdout), wanted), `${name} in ${k}, ${sequences} at once: the tokens of the whole`,
+        `${got.stderr}${got.stdout}${JSON.stringify(wanted)}`);
+    }
+  }
+}
+
+const { dir, wanted, k } = dirs.plain2;
+const fed = run(k, [dir, '--prompts', '-', '-n', `${NEW}`, '--quiet'], { input: PROMPTS.map((p, i) => (i % 2 ? JSON.stringify(p) : p.join(' '))).join('\n\n') });
+tap.ok(same(lines(fed.stdout), wanted), 'prompts on standard input', fed.stderr);
+
+const stream = run(k, [dir, '--prompt-ids', PROMPTS[0].join(), '--prompt-ids', PROMPTS[1].join(), '-n', '6', '--stream', '--quiet']);
+const streamed = [[], []];
+for (const [sequence, token] of lines(stream.stdout)) streamed[sequence].push(token);
+tap.ok(same(streamed, wanted.slice(0, 2).map((tokens) => tokens.slice(0, 6))), 'tokens as they come', stream.stderr);
+
+const ends = run(k, [dir, '--prompt-ids', PROMPTS[0].join(), '-n', `${NEW}`, '--end', `${wanted[0][4]}`, '--json']);
+const [first] = JSON.parse(ends.stdout).sequences;
+tap.ok(first.end === 'end token' && same(first.tokens, wanted[0].slice(0, wanted[0].indexOf(wanted[0][4]) + 1)), 'an end token', ends.stdout);
+const context = run(k, [dir, '--prompt-ids', PROMPTS[0].join(), '-n', `${NEW}`, '--context', '9', '--json']);
+const short = JSON.parse(context.stdout);
+tap.ok(short.sequences[0].end === 'context' && same(short.sequences[0].tokens, wanted[0].slice(0, 4)), 'the end of the context', context.stdout);
+tap.ok(short.states === LAYERS * 2 || launcher, 'all states are kept', context.stdout);
+tap.ok(short.steps === 4 && short.tokens === 4 && short.prompt_tokens === 5 && short.stages.length === k, 'the report adds up', context.stdout);
+
+const draw = (...args) => run(k, [dir, ...PROMPTS.flatMap((p) => ['--prompt-ids', p.join()]), '-n', `${NEW}`, '--temperature', '1.5', '--quiet', ...args]).stdout;
+tap.ok(draw('--seed', '3', '--sequences', '1') === draw('--seed', '3', '--sequences', '4'), 'what is drawn does not depend on other sequences');
+tap.ok(draw('--seed', '3') !== draw('--seed', '4'), 'but on the seed');
+tap.ok(same(lines(draw('--top-k', '1')), wanted), 'one of one is the most likely');
+tap.ok(same(lines(draw('--top-p', '0.0000001')), wanted), 'the fewest of next to nothing, too');
+
+function fails(title, status, pattern, args, options) {
+  const got = run(k, [dir, ...args], options);
+  const said = got.stderr.split('\n').filter((line) => line.startsWith('error:'));
+  tap.ok(got.status === status && said.some((line) => pattern.test(line)) && (launcher || said.length === 1), title, `${got.status}\n${got.stderr}`);
+}
+fails('no prompt', 2, /--prompt-ids or --prompts/, []);
+fails('a prompt of words', 2, /--prompt-ids takes numbers/, ['--prompt-ids', 'one,two']);
+fails('a prompt longer than the context', 2, /a prompt of 5 tokens leaves no room in a context of 4/, ['--prompt-ids', '1,2,3,4,5', '--context', '4']);
+fails('a line that is no prompt', 4, /line 2 is no list/, ['--prompts', '-'], { input: '1 2\n1 x\n' });
+fails('a state that is not there', 2, /the model has no output presents/, ['--prompt-ids', '1', '--state', 'presents=past_key_values.0.key']);
+fails('a state of another type', 5, /comes out as float32, and input_ids takes int64/, ['--prompt-ids', '1', '--state', 'present.0.key=input_ids']);
+fails('a state of another stage', 5, /stage \d reads the state past_key_values.2.key, and stage \d writes it as present.0.key/,
+  ['--prompt-ids', '1', '--state', 'present.0.key=past_key_values.2.key']);
+tap.done();

@@ -1,0 +1,521 @@
+/* onnx-pipeline-generate: tokens in, tokens out, on the stages of a split decoder. */
+#include <errno.h>
+#include <inttypes.h>
+#include <psplit/generate.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+#include <getopt.h>
+
+#include "feed_options.h"
+#include "ort_options.h"
+#include "prompts.h"
+#ifdef PSPLIT_HAS_MPI
+#include <psplit/generate_mpi.h>
+#else
+#define PSPLIT_HAS_MPI 0
+#endif
+
+enum {
+  OPT_PROMPT = 256,
+  OPT_PROMPTS,
+  OPT_END,
+  OPT_CONTEXT,
+  OPT_SEQUENCES,
+  OPT_STREAM,
+  OPT_TEMPERATURE,
+  OPT_TOP_K,
+  OPT_TOP_P,
+  OPT_IDS,
+  OPT_LOGITS,
+  OPT_STATE,
+  OPT_ONNXRUNTIME,
+  OPT_DEPTH,
+  OPT_TRANSPORT,
+  OPT_TIMEOUT,
+  OPT_JSON,
+  OPT_MAX_TEXT,
+};
+
+static const cli_option OPTIONS[] = {
+  {0, NULL, NULL, "Tokens:"},
+  {OPT_PROMPT, "prompt-ids", "N,N,...", "a prompt (repeatable)"},
+  {OPT_PROMPTS, "prompts", "FILE",
+   "prompts, one a line, numbers with commas or spaces; - is standard input, taken as it comes"},
+  {'n', "max-new-tokens", "N", "of each prompt; default: 128"},
+  {OPT_END, "end", "N[,N...]", "tokens that end a sequence"},
+  {OPT_CONTEXT, "context", "N", "most tokens of a sequence with its prompt; default: any"},
+  {OPT_STREAM, "stream", NULL, "print SEQUENCE TOKEN as soon as there is one"},
+  {0, NULL, NULL, "Which token is next:"},
+  {OPT_TEMPERATURE, "temperature", "T", "draw it; default: 0, the most likely one"},
+  {OPT_TOP_K, "top-k", "K", "of the K most likely ones; default: all"},
+  {OPT_TOP_P, "top-p", "P", "of the fewest that have probability P together; default: 1"},
+  {OPT_SEED, "seed", "N", "of what is drawn, and of random inputs; default: 1"},
+  {0, NULL, NULL, "The model:"},
+  {OPT_IDS, "ids", "INPUT", "takes the tokens; default: input_ids"},
+  {OPT_LOGITS, "logits", "OUTPUT", "gives the logits; default: logits, or the only one there is"},
+  {OPT_STATE, "state", "OUTPUT=INPUT",
+   "what one step gives and the next takes, besides present... and past... (repeatable)"},
+  {OPT_INPUT, "input", "NAME=FILE|ones|zeros|LO..HI",
+   "any other input, read once for each sequence; {} is its number"},
+  {OPT_RANDOM, "random", NULL, "random numbers for inputs that nothing is given for"},
+  {OPT_DIM, "dim", "NAME=VALUE", "size of a symbolic dimension of these (repeatable)"},
+  {OPT_SHAPE, "shape", "NAME=N,N,...", "size of one of these (repeatable)"},
+  {OPT_CASTS, "safe-casts", NULL, "also take files of types whose values the input's type holds"},
+  {0, NULL, NULL, "How it runs:"},
+  {OPT_SEQUENCES, "sequences", "N", "at work at once; default: one more than there are stages"},
+  {OPT_ONNXRUNTIME, "onnxruntime", "FILE",
+   "libonnxruntime.so; default: PSPLIT_ONNXRUNTIME, the loader's"},
+  {OPT_DEPTH, "depth", "N", "steps that wait between two stages; default: 2"},
+  {OPT_TIMEOUT, "timeout", "SECONDS",
+   "longest time to open a stage, or for a step of it; default: any. Longest silence of a rank; "
+   "default: 60"},
+#if PSPLIT_HAS_MPI
+  {OPT_TRANSPORT, "transport", "WHAT",
+   "threads, or mpi: a stage per rank; default: mpi under mpirun"},
+#endif
+  {0, NULL, NULL, "How ONNX Runtime runs each stage, or STAGE:"},
+  ORT_OPTIONS,
+  {0, NULL, NULL, "General:"},
+  {OPT_JSON, "json", NULL, "print one object with all sequences and times instead"},
+  CLI_MAX_TEXT(OPT_MAX_TEXT),
+  {'q', "quiet", NULL, "no summary"},
+  {'h', "help", NULL, "print this"},
+  {'V', "version", NULL, "print the version"},
+};
+
+static const cli PROGRAM = {
+  "onnx-pipeline-generate", "DIR [OPTION]...",
+  "Generates tokens with the decoder whose stages are in DIR, which onnx-pipeline-split wrote. "
+  "Each\nstage keeps the state of all sequences (KV cache); steps of several sequences are under "
+  "way at once.",
+  OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
+
+/* What became of a prompt, until it is printed. */
+typedef struct answer {
+  bool ended;
+  psplit_generation what; /* its tokens and message are ours */
+} answer;
+
+typedef struct settings {
+  const char *directory, *onnxruntime;
+  bool json, quiet, mpi, stream;
+  prompts_list given;  /* --prompt-ids */
+  const char *prompts; /* --prompts */
+  int64_t *end_tokens;
+  psplit_state_pair *states;
+  uint64_t max_new;
+  feed_settings feed;
+  ort_settings ort;
+  psplit_run_options run;
+  psplit_generator_options own;
+  /* By the generator's thread, and by main once that has ended. */
+  pthread_mutex_t mutex;
+  answer *answers; /* [n_answers] by sequence */
+  uint64_t n_answers, n_printed;
+  uint64_t n_failed;
+  bool nomem;
+} settings;
+
+static volatile int interrupted; /* the signal's number */
+#if PSPLIT_HAS_MPI
+static uint32_t ranks; /* 0: MPI was not started */
+#endif
+static void on_signal(int number) {
+  interrupted = number;
+  cli_leave_soon(number);
+}
+
+/* --- options --- */
+
+static bool add_state(settings *s, const char *text) {
+  const char *at = strrchr(text, '=');
+  if (!at || at == text || !at[1]) {
+    cli_usage(&PROGRAM, "--state takes OUTPUT=INPUT, not \"%s\"", text);
+    return false;
+  }
+  psplit_state_pair *grown = cli_grow(s->states, s->own.n_states, sizeof *grown);
+  char *name = strndup(text, (size_t)(at - text));
+  if (grown) s->own.states = s->states = grown;
+  if (!grown || !name) {
+    free(name);
+    return false;
+  }
+  s->states[s->own.n_states++] = (psplit_state_pair){name, at + 1};
+  return true;
+}
+
+static bool add_tokens(const char *option, const char *text, int64_t **out, size_t *out_n) {
+  if (prompts_parse(text, out, out_n) && *out_n) return true;
+  cli_usage(&PROGRAM, "--%s takes numbers of tokens with commas, not \"%s\"", option, text);
+  return false;
+}
+
+static bool add_prompt(settings *s, const char *text) {
+  int64_t *tokens;
+  size_t n;
+  return add_tokens("prompt-ids", text, &tokens, &n) && prompts_add(&s->given, tokens, n);
+}
+
+/* One option; false after an error line. */
+static bool take(settings *s, int id, const char *argument) {
+  psplit_generator_options *o = &s->own;
+  uint64_t count;
+  switch (id) {
+    case OPT_PROMPT: return add_prompt(s, argument);
+    case OPT_PROMPTS: s->prompts = argument; return true;
+    case 'n': return cli_count(&PROGRAM, "max-new-tokens", argument, 1, INT64_MAX, &s->max_new);
+    case OPT_END:
+      free(s->end_tokens);
+      s->end_tokens = NULL;
+      if (!add_tokens("end", argument, &s->end_tokens, &o->n_end_tokens)) return false;
+      o->end_tokens = s->end_tokens;
+      return true;
+    case OPT_CONTEXT: return cli_count(&PROGRAM, "context", argument, 2, INT64_MAX, &o->context);
+    case OPT_SEQUENCES:
+      if (!cli_count(&PROGRAM, "sequences", argument, 1, 65536, &count)) return false;
+      o->n_in_flight = (uint32_t)count;
+      return true;
+    case OPT_STREAM: return s->stream = true;
+    case OPT_TEMPERATURE:
+      return cli_real(&PROGRAM, "temperature", argument, 0, 1e6, &o->temperature);
+    case OPT_TOP_K:
+      if (!cli_count(&PROGRAM, "top-k", argument, 1, UINT32_MAX, &count)) return false;
+      o->top_k = (uint32_t)count;
+      return true;
+    case OPT_TOP_P: return cli_real(&PROGRAM, "top-p", argument, 1e-9, 1, &o->top_p);
+    case OPT_IDS: o->ids = argument; return true;
+    case OPT_LOGITS: o->logits = argument; return true;
+    case OPT_STATE: return add_state(s, argument);
+    case OPT_RANDOM: return s->feed.options.random = true;
+    case OPT_ONNXRUNTIME: s->onnxruntime = argument; return true;
+    case OPT_DEPTH:
+      if (!cli_count(&PROGRAM, "depth", argument, 1, 1000, &count)) return false;
+      s->run.depth = (uint32_t)count;
+      return true;
+    case OPT_TIMEOUT:
+      if (!cli_real(&PROGRAM, "timeout", argument, 0.1, 1e9, &s->run.timeout_s)) return false;
+      s->run.stall_timeout_s = s->run.timeout_s;
+      return true;
+#if PSPLIT_HAS_MPI
+    case OPT_TRANSPORT:
+      s->mpi = strcmp(argument, "mpi") == 0;
+      if (s->mpi || strcmp(argument, "threads") == 0) return true;
+      cli_usage(&PROGRAM, "--transport takes threads or mpi, not \"%s\"", argument);
+      return false;
+#endif
+    case OPT_JSON: return s->json = true;
+    case OPT_MAX_TEXT: return cli_max_text(&PROGRAM, argument, &s->ort.max_text_bytes);
+    case 'q': return s->quiet = true;
+    default:
+      return feed_option(&PROGRAM, &s->feed, id, argument) ||
+             ort_option(&PROGRAM, &s->ort, id, argument);
+  }
+}
+
+/* -1: go on; else the exit status. */
+static int parse(int argc, char **argv, settings *s) {
+  const char *argument;
+  for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;) {
+    if (id == 'h') cli_print_help(&PROGRAM, stdout);
+    if (id == 'V') cli_print_version(&PROGRAM, stdout);
+    if (id == 'h' || id == 'V') return cli_finish(0);
+    if (!take(s, id, argument)) return 2;
+  }
+  if (optind + 1 != argc) return cli_usage(&PROGRAM, "one directory is needed");
+  if (!s->given.n && !s->prompts)
+    return cli_usage(&PROGRAM, "nothing to go on from: --prompt-ids or --prompts");
+  if (s->json && s->stream) return cli_usage(&PROGRAM, "--json and --stream do not go together");
+  s->own.seed = s->feed.options.seed;
+  s->run.feed = &s->feed.options;
+  s->directory = argv[optind];
+  return -1;
+}
+
+static int exit_status(psplit_code code) {
+  const int number = interrupted;
+  return code == PSPLIT_OK ? 0 : number ? 128 + number : cli_exit_status(code);
+}
+
+/* Ends the process, and so the threads that are left. */
+static void give_up(void *user, const psplit_diag *diag) {
+  (void)user;
+  cli_fail(diag);
+#if PSPLIT_HAS_MPI
+  if (ranks) psplit_mpi_abort(exit_status(diag->code));
+#endif
+  _exit(exit_status(diag->code));
+}
+
+/* --- what comes out --- */
+
+static void on_token(void *user, uint64_t id, uint64_t index, int64_t token) {
+  settings *s = user;
+  (void)index;
+  if (!s->stream) return;
+  printf("%" PRIu64 " %" PRId64 "\n", id, token);
+  fflush(stdout);
+}
+
+static void print_line(const psplit_generation *g) {
+  for (uint64_t i = 0; i < g->n_tokens; i++) printf("%s%" PRId64, i ? " " : "", g->tokens[i]);
+  putchar('\n');
+}
+
+/* Keeps what has ended, and prints what is next in the order of prompts. */
+static void on_end(void *user, const psplit_generation *g) {
+  settings *s = user;
+  pthread_mutex_lock(&s->mutex);
+  while (s->n_answers <= g->id && !s->nomem) {
+    answer *grown = cli_grow(s->answers, s->n_answers, sizeof *grown);
+    s->nomem |= !grown;
+    if (!grown) break;
+    s->answers = grown;
+    s->answers[s->n_answers++] = (answer){false, {0}};
+  }
+  int64_t *tokens = malloc((g->n_tokens + 1) * sizeof *tokens);
+  char *message = strdup(g->message);
+  s->nomem |= !tokens || !message;
+  if (!s->nomem) {
+    if (g->n_tokens) memcpy(tokens, g->tokens, g->n_tokens * sizeof *tokens);
+    s->answers[g->id] = (answer){true, *g};
+    s->answers[g->id].what.tokens = tokens;
+    s->answers[g->id].what.message = message;
+    s->n_failed += g->end == PSPLIT_GENERATION_FAILED;
+  } else {
+    free(tokens);
+    free(message);
+  }
+  for (; s->n_printed < s->n_answers && s->answers[s->n_printed].ended; s->n_printed++)
+    if (!s->json && !s->stream) print_line(&s->answers[s->n_printed].what);
+  if (!s->json) fflush(stdout);
+  pthread_mutex_unlock(&s->mutex);
+}
+
+static const char *const ENDS[] = {"end token", "length", "context", "failed"};
+
+static void print_json_text(const char *text) {
+  putchar('"');
+  for (; *text; text++) {
+    if ((unsigned char)*text < 0x20)
+      printf("\\u%04x", (unsigned)*text);
+    else if (*text == '"' || *text == '\\')
+      printf("\\%c", *text);
+    else
+      putchar(*text);
+  }
+  putchar('"');
+}
+
+static void print_json(const settings *s, const psplit_generator_stats *stats,
+                       const psplit_run_report *report) {
+  printf("{\"sequences\": [");
+  for (uint64_t i = 0; i < s->n_answers; i++) {
+    const psplit_generation *g = &s->answers[i].what;
+    const uint64_t n_more = g->n_tokens > 1 ? g->n_tokens - 1 : 0;
+    printf("%s\n  {\"end\": \"%s\", \"prompt_tokens\": %" PRIu64 ", \"tokens\": [", i ? "," : "",
+           ENDS[g->end], g->n_prompt);
+    for (uint64_t t = 0; t < g->n_tokens; t++) printf("%s%" PRId64, t ? ", " : "", g->tokens[t]);
+    printf("], \"waited_ns\": %" PRId64 ", \"first_token_ns\": %" PRId64
+           ", \"between_tokens_ns\": %" PRId64,
+           g->waited_ns, g->first_ns,
+           n_more ? (g->total_ns - g->first_ns) / (int64_t)n_more : (int64_t)0);
+    if (g->code != PSPLIT_OK) {
+      printf(", \"error\": ");
+      print_json_text(g->message);
+    }
+    putchar('}');
+  }
+  printf("],\n \"prompt_tokens\": %" PRIu64 ", \"tokens\": %" PRIu64 ", \"steps\": %" PRIu64
+         ", \"seconds\": %.6f, \"tokens_per_second\": %.6g,\n \"states\": %" PRIu64
+         ", \"state_bytes\": %" PRIu64,
+         stats->n_prompt_tokens, stats->n_tokens, stats->n_steps, stats->seconds,
+         stats->seconds > 0 ? (double)stats->n_tokens / stats->seconds : 0.0, stats->n_states,
+         stats->state_bytes);
+  if (report) {
+    printf(", \"bubble_frac\": %.6f,\n \"stages\": [", report->bubble_frac);
+    for (uint32_t i = 0; i < report->n_stages; i++)
+      printf("%s{\"busy_ns\": %" PRId64 ", \"steps_per_second\": %.6g}", i ? ", " : "",
+             report->stages[i].busy_ns,
+             report->stages[i].busy_ns > 0 ? 1e9 / (double)report->stages[i].busy_ns : 0.0);
+    printf("]");
+  }
+  printf("}\n");
+}
+
+static void print_summary(const settings *s, const psplit_generator_stats *stats,
+                          const psplit_run_report *report) {
+  char text[2][CLI_TEXT];
+  fprintf(stderr,
+          "%" PRIu64 " sequences, %" PRIu64 " prompt tokens, %" PRIu64
+          " tokens in %.3g s: %.4g a second; state of at most %s, idle %.1f %%\n",
+          stats->n_ended, stats->n_prompt_tokens, stats->n_tokens, stats->seconds,
+          stats->seconds > 0 ? (double)stats->n_tokens / stats->seconds : 0.0,
+          cli_bytes(stats->state_bytes, text[0]), report ? 100 * report->bubble_frac : 0.0);
+  (void)s;
+}
+
+/* Failures, on standard error. */
+static void tell_failures(const settings *s) {
+  enum { MOST = 10 };
+  uint64_t told = 0;
+  for (uint64_t i = 0; i < s->n_answers && told < MOST; i++) {
+    const psplit_generation *g = &s->answers[i].what;
+    if (!s->answers[i].ended || g->end != PSPLIT_GENERATION_FAILED) continue;
+    fprintf(stderr, "warning: sequence %" PRIu64 ": %" PRIu64 " tokens, then: %s\n", i, g->n_tokens,
+            g->message);
+    told++;
+  }
+  if (s->n_failed)
+    fprintf(stderr, "warning: %" PRIu64 " of %" PRIu64 " sequences failed\n", s->n_failed,
+            s->n_answers);
+}
+
+/* --- work --- */
+
+static psplit_code submit(settings *s, psplit_generator *generator, const int64_t *tokens, size_t n,
+                          psplit_diag *diag) {
+  psplit_prompt prompt;
+  psplit_prompt_init(&prompt);
+  prompt.tokens = tokens;
+  prompt.n_tokens = n;
+  prompt.max_new_tokens = s->max_new;
+  prompt.token = on_token;
+  prompt.end = on_end;
+  prompt.user = s;
+  return psplit_generator_submit(generator, &prompt, diag, NULL);
+}
+
+/* Hands in all prompts: those of the command line, then those of the file, as they come. */
+static psplit_code submit_all(settings *s, psplit_generator *generator, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  for (size_t i = 0; i < s->given.n && code == PSPLIT_OK; i++)
+    code = submit(s, generator, s->given.list[i].tokens, s->given.list[i].n, diag);
+  prompts_file file = {0};
+  if (code == PSPLIT_OK && s->prompts) code = prompts_open(s->prompts, diag, &file);
+  while (code == PSPLIT_OK && file.in && !interrupted) {
+    prompt_ids next;
+    bool end;
+    code = prompts_next(&file, diag, &next, &end);
+    if (code != PSPLIT_OK || end) break;
+    code = submit(s, generator, next.tokens, next.n, diag);
+    free(next.tokens);
+  }
+  prompts_close(&file);
+  return code;
+}
+
+static psplit_code start(settings *s, const psplit_onnxruntime *ort, psplit_pipeline *pipeline,
+                         psplit_diag *diag, psplit_generator **out) {
+#if PSPLIT_HAS_MPI
+  if (s->mpi) return psplit_mpi_generator_start(ort, pipeline, &s->run, &s->own, diag, out);
+#endif
+  return psplit_generator_start(ort, pipeline, &s->run, &s->own, diag, out);
+}
+
+/* Rank 0, or all stages. */
+static psplit_code lead(settings *s, const psplit_onnxruntime *ort, psplit_pipeline *pipeline,
+                        psplit_diag *diag) {
+  psplit_generator *generator = NULL;
+  psplit_generator_stats stats = {.struct_size = sizeof stats};
+  psplit_diag later = {0};
+  psplit_code code = start(s, ort, pipeline, diag, &generator);
+  if (code != PSPLIT_OK) return code;
+  code = submit_all(s, generator, diag);
+  const psplit_code end = psplit_generator_finish(generator, &later);
+  /* What stopped the stages is why no more prompts were taken. */
+  if (end != PSPLIT_OK) {
+    *diag = later;
+    code = end;
+  }
+  const psplit_run *run = psplit_generator_get_run(generator);
+  const psplit_run_report *report = run ? psplit_run_get_report(run) : NULL;
+  psplit_generator_get_stats(generator, &stats);
+  if (s->json) print_json(s, &stats, report);
+  if (!s->json && !s->quiet) print_summary(s, &stats, report);
+  tell_failures(s);
+  if (code == PSPLIT_OK && s->nomem) code = cli_nomem(diag);
+  psplit_generator_destroy(generator);
+  return code;
+}
+
+static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank) {
+  psplit_pipeline *pipeline = NULL;
+  psplit_onnxruntime *ort = NULL;
+  psplit_pipeline_options reading;
+  psplit_pipeline_options_init(&reading);
+  reading.max_text_bytes = s->ort.max_text_bytes;
+  psplit_code code = psplit_pipeline_open(s->directory, &reading, diag, &pipeline);
+  if (code == PSPLIT_OK)
+    code = ort_settings_apply(&s->ort, psplit_pipeline_get_info(pipeline), diag);
+  if (code == PSPLIT_OK) code = psplit_onnxruntime_open(s->onnxruntime, diag, &ort);
+  if (code == PSPLIT_OK) {
+    s->run.sessions = s->ort.stages;
+    s->run.n_sessions = psplit_pipeline_get_info(pipeline)->n_stages;
+#if PSPLIT_HAS_MPI
+    if (rank) {
+      code = psplit_mpi_generator_run(ort, pipeline, &s->run, &s->own, diag);
+    } else
+#endif
+      code = lead(s, ort, pipeline, diag);
+  }
+  psplit_onnxruntime_close(ort);
+  psplit_pipeline_close(pipeline);
+  (void)rank;
+  return code;
+}
+
+static void settings_fini(settings *s) {
+  for (uint64_t i = 0; i < s->n_answers; i++) {
+    free((int64_t *)(uintptr_t)s->answers[i].what.tokens);
+    free((char *)(uintptr_t)s->answers[i].what.message);
+  }
+  free(s->answers);
+  for (size_t i = 0; i < s->own.n_states; i++) free((char *)(uintptr_t)s->states[i].output);
+  free(s->states);
+  free(s->end_tokens);
+  prompts_fini(&s->given);
+  feed_fini(&s->feed);
+  ort_settings_fini(&s->ort);
+  pthread_mutex_destroy(&s->mutex);
+}
+
+int main(int argc, char **argv) {
+  enum { EXIT_FAILED_SEQUENCES = 1, DEFAULT_NEW = 128 };
+  settings s = {.max_new = DEFAULT_NEW};
+  psplit_diag diag = {0};
+  psplit_code code = PSPLIT_OK;
+  uint32_t rank = 0;
+  pthread_mutex_init(&s.mutex, NULL);
+  feed_init(&s.feed);
+  psplit_run_options_init(&s.run);
+  psplit_generator_options_init(&s.own);
+  s.run.cancel = &interrupted;
+  s.run.give_up = give_up;
+#if PSPLIT_HAS_MPI
+  s.mpi = psplit_mpi_launched();
+#endif
+  int status = parse(argc, argv, &s);
+  if (status < 0) {
+#if PSPLIT_HAS_MPI
+    if (s.mpi) code = psplit_mpi_begin(&diag, &rank, &ranks);
+#endif
+    cli_on_interrupt(on_signal);
+    signal(SIGPIPE, SIG_IGN);
+    if (code == PSPLIT_OK) code = run(&s, &diag, rank);
+    status = code == PSPLIT_OK && s.n_failed ? EXIT_FAILED_SEQUENCES : exit_status(code);
+    if (code != PSPLIT_OK) cli_fail(&diag);
+    status = cli_finish(status);
+  }
+  settings_fini(&s);
+#if PSPLIT_HAS_MPI
+  if (ranks && code != PSPLIT_OK) psplit_mpi_abort(status);
+  if (ranks) psplit_mpi_end();
+#endif
+  return status;
+}

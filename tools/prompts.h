@@ -1,0 +1,42 @@
+/* Prompts as numbers of tokens: of the command line, of a file with one a line, of an .npy. */
+#ifndef PSPLIT_TOOLS_PROMPTS_H
+#define PSPLIT_TOOLS_PROMPTS_H
+
+#include <psplit/base.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+typedef struct prompt_ids {
+  int64_t *tokens; /* [n]; malloc'd */
+  size_t n;
+} prompt_ids;
+
+typedef struct prompts_list {
+  prompt_ids *list; /* [n] */
+  size_t n;
+} prompts_list;
+
+/* "1,2,3", "1 2 3", "[1, 2, 3]"; false where it is none such, or out of memory. */
+bool prompts_parse(const char *text, int64_t **out_tokens, size_t *out_n);
+/* Takes over `tokens`; false when out of memory. */
+bool prompts_add(prompts_list *list, int64_t *tokens, size_t n);
+void prompts_fini(prompts_list *list);
+
+/* A file that is read as it grows. */
+typedef struct prompts_file {
+  FILE *in;
+  const char *path;
+  uint64_t line;
+  char *text; /* the line at hand */
+  size_t capacity;
+} prompts_file;
+
+/* "-" is standard input. Errors: IO. */
+PSPLIT_MUST_USE psplit_code prompts_open(const char *path, psplit_diag *diag, prompts_file *out);
+/* The next line that is not empty, which the caller frees, or *out_end. Errors: IO, MALFORMED
+ * (names the line), LIMIT (a line over 64 MiB). */
+PSPLIT_MUST_USE psplit_code prompts_next(prompts_file *file, psplit_diag *diag, prompt_ids *out,
+                                         bool *out_end);
+void prompts_close(prompts_file *file); /* a zeroed one is fine */
+
+#endif
