@@ -99,7 +99,7 @@ psplit_code psplit_i_sample(const psplit_i_tensor *logits, const psplit_i_sampli
                             uint64_t sequence, uint64_t position, psplit_diag *diag,
                             int64_t *out_token) {
   psplit_i_tensor_view view;
-  uint64_t token;
+  uint64_t token = 0;
   psplit_code code = psplit_i_tensor_look(logits, diag, &view);
   if (code != PSPLIT_OK) return code;
   const uint64_t n_tokens = view.n_dims ? (uint64_t)view.dims[view.n_dims - 1] : 0;
