@@ -18,7 +18,7 @@ static void add_value(psplit_i_text *text, long node) {
 static void add_sum(psplit_i_text *text, long i, bool layered) {
   psplit_i_text_addf(text, "[\"/model/layers.%ld/Add_%ld\"] ", i / 1000, i);
   add_value(text, i);
-  psplit_i_text_puts(text, " = Add (");
+  psplit_i_text_puts(text, layered ? " = Add (" : " = Neg (");
   for (long k = 0; k < (layered ? 2 : 1); k++) {
     const uint64_t random = psplit_i_splitmix64(1, (uint64_t)(2 * i + k));
     const long above = (i / 1000 - 1) * 1000 + (long)(random % 1000);
