@@ -55,7 +55,7 @@ enum {
   {PLAN_TIME_LIMIT, "time-limit", "SECONDS", \
    "of the partitioner, by the clock; default: work worth about 10"}, \
   {PLAN_SEED, "seed", "N", "of the search; default: 1"}, \
-  {PLAN_THREADS, "threads", "N", "never changes the result; default: one a core"}, \
+  {PLAN_THREADS, "threads", "N", "never changes the result; default: one a core at most"}, \
   {PLAN_PASSES, "passes", "PIPELINE", "passes to run, in order"}, \
   {PLAN_PLUGIN, "load-pass-plugin", "FILE", \
    "passes of your own; repeatable, see docs/plugin-abi.md"}

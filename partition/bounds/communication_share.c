@@ -22,7 +22,6 @@
 #include "instance.h"
 #include "node_cut.h"
 #include "problem.h"
-#include "team.h"
 
 enum {
   ROUNDS = 2,
@@ -244,7 +243,7 @@ static int compare_weights(const void *a, const void *b) {
 
 static psplit_code find_shares(const network *net, double t, const weighed *list, uint32_t n_list,
                                uint32_t n_threads, psplit_i_budget *budget, share *shares) {
-  const int team = n_list < 32 ? 1 : psplit_i_team_size(n_threads); /* waiting costs more */
+  const int team = n_list < 32 ? 1 : psplit_i_budget_team(budget, 0, n_threads);
   bool failed = false;
   uint64_t spent[BATCH];
 #pragma omp parallel num_threads(team)

@@ -9,7 +9,6 @@
 #include "bounds.h"
 #include "instance.h"
 #include "problem.h"
-#include "team.h"
 #include "weight_axis.h"
 #include "weight_axis_inside.h"
 
@@ -131,7 +130,7 @@ psplit_code psplit_i_weight_axis_make(const psplit_i_instance *instance,
   if (instance->n > MAX_CLUSTERS && psplit_i_expired(budget)) goto out;
   PSPLIT_TRY(psplit_i_weight_axis_divide(&x, count_cells(&x)));
   if (out_axis->n_buckets == 0) goto out;
-  PSPLIT_TRY(psplit_i_weight_axis_cut(&x, psplit_i_team_size(n_threads)));
+  PSPLIT_TRY(psplit_i_weight_axis_cut(&x, psplit_i_budget_team(budget, 0, n_threads)));
   PSPLIT_TRY(run_program(&x, &done));
   if (out_axis->bound <= limit) PSPLIT_TRY(psplit_i_weight_axis_reach(&x, &out_axis->bound));
   if (!done || instance->n > MAX_CLUSTERS) out_axis->n_buckets = 0; /* no exact program to prune */

@@ -8,16 +8,28 @@
 #include "flow.h"
 #include "instance.h"
 #include "problem.h"
-#include "team.h"
 #include "weight_axis.h"
 #include "weight_axis_inside.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+/* The last crossing that a thread cut in one direction. Buckets outnumber the places where what is
+ * free changes, so the next one mostly asks for the same cut again. */
+typedef struct last_cut {
+  uint32_t run;   /* of its bucket; PSPLIT_NONE: none, or one that the budget cut short */
+  uint64_t *nets; /* [n_nets] those it counted, unsorted */
+  uint32_t n_nets;
+  uint64_t spent;
+  psplit_i_crossing_step steps[PSPLIT_I_MAX_STEPS];
+  uint8_t n_steps;
+} last_cut;
 
 typedef struct cutter {
   psplit_i_flow flow;
   uint32_t *place;        /* [n] flow node of a free cluster */
-  uint64_t *nets;         /* threshold << 32 | net, sorted */
+  uint64_t *nets;         /* rank of the threshold << 32 | net; see rank_of */
+  last_cut last[2];       /* outgoing, incoming */
   psplit_i_budget budget; /* of the bucket */
   bool failed;
 } cutter;
@@ -74,9 +86,35 @@ static void add_net(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q, 
   }
 }
 
-static void cut_bucket(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q, bool incoming) {
-  const psplit_i_instance *instance = x->instance;
+/* Where a net stands among those of a bucket: nearest partner first. The same in every bucket. */
+static uint32_t rank_of(const psplit_i_weight_axis_build *x, uint32_t e, bool incoming) {
+  return incoming ? x->net_in[e] : x->out->n_buckets - x->net_out[e];
+}
+
+/* The partner bucket from which on nets of a rank count: rank_of the other way round. */
+static uint32_t partner_of(const psplit_i_weight_axis_build *x, uint32_t rank, bool incoming) {
+  return incoming ? rank : x->out->n_buckets - rank;
+}
+
+/* Nets that count for some partner bucket within reach, unsorted. */
+static uint32_t list_nets(const psplit_i_weight_axis_build *x, uint32_t q, bool incoming,
+                          uint64_t *nets) {
   const psplit_i_weight_axis *axis = x->out;
+  uint32_t n_nets = 0;
+  for (uint32_t k = x->near_off[q]; k < x->near_off[q + 1]; k++) {
+    const uint32_t e = x->near_net[k];
+    const uint32_t partner = incoming ? x->net_in[e] : x->net_out[e];
+    const int64_t gap =
+      incoming ? axis->low[partner] - axis->high[q] : axis->low[q] - axis->high[partner];
+    if (gap > x->reach) continue;
+    nets[n_nets++] = (uint64_t)rank_of(x, e, incoming) << 32 | e;
+  }
+  return n_nets;
+}
+
+/* The network of a bucket without its nets. */
+static void build_network(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q) {
+  const psplit_i_instance *instance = x->instance;
   psplit_i_flow_reset(&c->flow);
   if (psplit_i_flow_node(&c->flow) != SOURCE || psplit_i_flow_node(&c->flow) != SINK)
     c->failed = true;
@@ -92,43 +130,93 @@ static void cut_bucket(const psplit_i_weight_axis_build *x, cutter *c, uint32_t 
     for (uint32_t l = instance->pred_off[i]; l < instance->pred_off[i + 1]; l++)
       arc(c, c->place[i], place_of(x, c, q, instance->pred[l]), PSPLIT_I_INF);
   }
-  /* Nets by the partner bucket from which on they count, nearest first. */
-  uint32_t n_nets = 0;
-  for (uint32_t k = x->near_off[q]; k < x->near_off[q + 1]; k++) {
-    const uint32_t e = x->near_net[k];
-    const uint32_t partner = incoming ? x->net_in[e] : x->net_out[e];
-    const int64_t gap =
-      incoming ? axis->low[partner] - axis->high[q] : axis->low[q] - axis->high[partner];
-    if (gap > x->reach) continue;
-    c->nets[n_nets++] = (uint64_t)(incoming ? partner : q - partner) << 32 | e;
-  }
+}
+
+/* The crossings of a bucket over the first n_nets of c->nets, which it sorts; their number. */
+static uint8_t cut_network(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q,
+                           bool incoming, uint32_t n_nets, psplit_i_crossing_step *steps) {
+  build_network(x, c, q);
+  if (c->failed) return 0;
   qsort(c->nets, n_nets, sizeof *c->nets, compare_u64);
   uint32_t n_groups = 0;
   for (uint32_t k = 0; k < n_nets; k++)
     n_groups += k == 0 || c->nets[k] >> 32 != c->nets[k - 1] >> 32;
   const uint32_t stride = n_groups / PSPLIT_I_MAX_STEPS + 1;
-  psplit_i_crossing_step *steps = (incoming ? x->in : x->outgoing) + (size_t)q * PSPLIT_I_MAX_STEPS;
   uint8_t n_steps = 0;
   int64_t value = 0;
   for (uint32_t k = 0; k < n_nets && !psplit_i_expired(&c->budget);) {
-    uint32_t threshold = 0;
+    uint32_t rank = 0;
     for (uint32_t taken = 0; k < n_nets; k++) {
       const uint32_t here = (uint32_t)(c->nets[k] >> 32);
-      if ((taken == 0 || here != threshold) && taken++ == stride) break;
-      threshold = here;
+      if ((taken == 0 || here != rank) && taken++ == stride) break;
+      rank = here;
       const uint32_t e = (uint32_t)c->nets[k];
       add_net(x, c, q, e, incoming ? x->cost_in[e] : x->cost_out[e],
-              instance->overlap ? 0
-              : incoming        ? x->cost_out[e]
-                                : x->cost_in[e]);
+              x->instance->overlap ? 0
+              : incoming           ? x->cost_out[e]
+                                   : x->cost_in[e]);
     }
     const int64_t before = value;
     if (!psplit_i_flow_run(&c->flow, SOURCE, SINK, x->limit + 1, &c->budget, &value))
       c->failed = true;
     if (value > before)
-      steps[n_steps++] = (psplit_i_crossing_step){incoming ? threshold : q - threshold, value};
+      steps[n_steps++] = (psplit_i_crossing_step){partner_of(x, rank, incoming), value};
   }
-  *(incoming ? &x->n_in[q] : &x->n_outgoing[q]) = n_steps;
+  return n_steps;
+}
+
+/* Whether the last cut is that of bucket q too, and would not have run out of this budget. */
+static bool is_last(const psplit_i_weight_axis_build *x, const cutter *c, const last_cut *last,
+                    uint32_t q, uint32_t n_nets) {
+  return last->run == x->run[q] && last->n_nets == n_nets &&
+         memcmp(last->nets, c->nets, n_nets * sizeof *c->nets) == 0 &&
+         last->spent < psplit_i_budget_left(&c->budget);
+}
+
+static void cut_bucket(const psplit_i_weight_axis_build *x, cutter *c, uint32_t q, bool incoming) {
+  last_cut *last = &c->last[incoming];
+  const uint32_t n_nets = list_nets(x, q, incoming, c->nets);
+  if (is_last(x, c, last, q, n_nets)) {
+    /* What is charged must not depend on what this thread happened to cut before. */
+    psplit_i_spend(&c->budget, last->spent);
+  } else {
+    const uint64_t before = c->budget.spent;
+    last->n_nets = n_nets;
+    memcpy(last->nets, c->nets, n_nets * sizeof *c->nets);
+    last->n_steps = cut_network(x, c, q, incoming, n_nets, last->steps);
+    if (c->failed) return;
+    last->run = psplit_i_expired(&c->budget) ? PSPLIT_NONE : x->run[q];
+    last->spent = c->budget.spent - before;
+  }
+  psplit_i_crossing_step *steps = (incoming ? x->in : x->outgoing) + (size_t)q * PSPLIT_I_MAX_STEPS;
+  memcpy(steps, last->steps, last->n_steps * sizeof *steps);
+  *(incoming ? &x->n_in[q] : &x->n_outgoing[q]) = last->n_steps;
+}
+
+/* Numbers the runs of buckets in which the same is free and the same stands on each side. */
+static psplit_code number_runs(psplit_i_weight_axis_build *x) {
+  const uint32_t n_buckets = x->out->n_buckets;
+  x->run = PSPLIT_NEW(&x->arena, uint32_t, (size_t)n_buckets + 1);
+  if (!x->run) return PSPLIT_NOMEM;
+  for (uint32_t i = 0; i < x->instance->n; i++) x->run[x->tin[i]] = x->run[x->tout[i] + 1] = 1;
+  for (uint32_t q = 1; q < n_buckets; q++) x->run[q] += x->run[q - 1];
+  return PSPLIT_OK;
+}
+
+static bool cutter_init(cutter *c, const psplit_i_instance *instance) {
+  const size_t n_nets = (size_t)instance->n_nets + 1;
+  c->place = malloc((instance->n + 1) * sizeof *c->place);
+  c->nets = malloc(3 * n_nets * sizeof *c->nets);
+  if (!c->place || !c->nets) return false;
+  for (int i = 0; i < 2; i++)
+    c->last[i] = (last_cut){.run = PSPLIT_NONE, .nets = c->nets + (size_t)(i + 1) * n_nets};
+  return true;
+}
+
+static void cutter_fini(cutter *c) {
+  psplit_i_flow_fini(&c->flow);
+  free(c->place);
+  free(c->nets);
 }
 
 static psplit_code cheapest_costs(psplit_i_weight_axis_build *x) {
@@ -158,14 +246,13 @@ psplit_code psplit_i_weight_axis_cut(psplit_i_weight_axis_build *x, int n_thread
   x->n_in = PSPLIT_NEW(&x->arena, uint8_t, n_buckets);
   x->n_outgoing = PSPLIT_NEW(&x->arena, uint8_t, n_buckets);
   if (!x->in || !x->outgoing || !x->n_in || !x->n_outgoing) return PSPLIT_NOMEM;
-  bool failed = cheapest_costs(x) != PSPLIT_OK;
+  if (cheapest_costs(x) != PSPLIT_OK || number_runs(x) != PSPLIT_OK) return PSPLIT_NOMEM;
+  bool failed = false;
   uint64_t spent[BATCH];
 #pragma omp parallel num_threads(n_threads) reduction(|| : failed)
   {
     cutter c = {0};
-    c.place = malloc((x->instance->n + 1) * sizeof *c.place);
-    c.nets = malloc(((size_t)x->instance->n_nets + 1) * sizeof *c.nets);
-    c.failed = !c.place || !c.nets;
+    c.failed = !cutter_init(&c, x->instance);
     for (uint32_t first = 1; first + 1 < n_buckets; first += BATCH) {
       const uint32_t end = n_buckets - 1 - first < BATCH ? n_buckets - 1 : first + BATCH;
 #pragma omp for schedule(dynamic, 4)
@@ -181,9 +268,7 @@ psplit_code psplit_i_weight_axis_cut(psplit_i_weight_axis_build *x, int n_thread
       for (uint32_t q = first; q < end; q++) psplit_i_spend(x->budget, spent[q - first]);
     }
     failed = c.failed;
-    psplit_i_flow_fini(&c.flow);
-    free(c.place);
-    free(c.nets);
+    cutter_fini(&c);
   }
   return failed ? PSPLIT_NOMEM : PSPLIT_OK;
 }

@@ -35,6 +35,7 @@ typedef struct psplit_i_weight_axis_build {
    * ancestors. Both count the cluster itself. */
   psplit_i_cluster_rank *by_in, *by_out;
   uint32_t *tin, *tout;        /* [n] free in bucket q iff tout < q < tin */
+  uint32_t *run;               /* [n_buckets + 1] same number: the same free in neighbours */
   uint32_t *net_in, *net_out;  /* [n_nets] largest tin, least tout of the pins */
   int64_t *cost_in, *cost_out; /* [n_nets] least recv / send over paying types */
   uint32_t *free_off, *free_cluster, *near_off, *near_net; /* by bucket */

@@ -73,12 +73,17 @@ static psplit_code gather(exact *x, uint32_t used, round_label **out_labels,
   return PSPLIT_OK;
 }
 
-static psplit_code run_round(exact *x, uint32_t used, expander *expanders, int n_threads) {
+enum { LARGE_ROUND = 1000 }; /* labels that are worth a team whatever came before */
+
+/* On `team` threads, or on n_threads where there are many labels. */
+static psplit_code run_round(exact *x, uint32_t used, expander *expanders, int team,
+                             int n_threads) {
   round_label *labels = NULL;
   uint32_t *counts = NULL;
   const psplit_code code = gather(x, used, &labels, &counts);
   if (code == PSPLIT_OK && x->n_round > 0) {
-#pragma omp parallel for schedule(dynamic, 4) num_threads(n_threads) if (x->n_round > 1)
+    if (x->n_round >= LARGE_ROUND) team = n_threads;
+#pragma omp parallel for schedule(dynamic, 4) num_threads(team) if (x->n_round > 1)
     for (uint32_t k = 0; k < x->n_round; k++) {
       if (atomic_load_explicit(&x->out_of_work, memory_order_relaxed) ||
           atomic_load_explicit(&x->out_of_memory, memory_order_relaxed))
@@ -310,8 +315,12 @@ psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_aut
   x->load_ops =
     ((uint64_t)instance->net_off[instance->n_nets] + instance->succ_off[instance->n]) / 2;
   x->most_ops = psplit_i_budget_left(options->budget);
+  psplit_i_budget so_far =
+    options->budget ? *options->budget : psplit_i_budget_unlimited(); /* charged round by round */
+  const uint64_t before = so_far.spent;
   for (uint32_t used = 0; used < automaton->n_stages; used++) {
-    PSPLIT_TRY(run_round(x, used, expanders, n_threads));
+    const int team = psplit_i_budget_team(&so_far, 0, options->n_threads);
+    PSPLIT_TRY(run_round(x, used, expanders, team, n_threads));
     if (atomic_load(&x->out_of_memory)) PSPLIT_TRY(PSPLIT_NOMEM);
     uint64_t steps = 0, loads = 0;
     for (int i = 0; i < n_threads; i++) {
@@ -321,6 +330,7 @@ psplit_code psplit_i_exact(const psplit_i_instance *instance, const psplit_i_aut
     for (uint32_t i = 0; i < N_SHARDS; i++) steps += x->shards[i].labels.n * STEPS_PER_LABEL;
     if (options->out_steps) *options->out_steps = steps;
     n_ops = steps * PSPLIT_I_STEP_OPS + loads * x->load_ops;
+    so_far.spent = before + n_ops;
     if (atomic_load(&x->out_of_work) || n_ops > x->most_ops || steps > options->max_steps) goto out;
     if (!options->least_comm) found = final_label(x, used + 1);
     if (found != PSPLIT_NONE) break;

@@ -3,8 +3,12 @@
 #include <time.h>
 
 #include "cancel.h"
+#include "team.h"
 
-enum { LOOK_OPS = 1 << 17 }; /* about a millisecond */
+enum {
+  LOOK_OPS = 1 << 17, /* about a millisecond */
+  TEAM_OPS = 10 * LOOK_OPS
+};
 
 double psplit_i_now(void) {
   struct timespec t;
@@ -84,4 +88,9 @@ bool psplit_i_spend(psplit_i_budget *budget, uint64_t n_ops) {
   if (psplit_i_late(budget)) return false; /* and looks again the next time */
   budget->look = budget->spent + LOOK_OPS;
   return true;
+}
+
+int psplit_i_budget_team(const psplit_i_budget *budget, uint64_t work, uint32_t asked) {
+  const bool is_short = budget && work < TEAM_OPS && budget->spent < TEAM_OPS - work;
+  return is_short && !asked ? 1 : psplit_i_team_size(asked);
 }

@@ -56,4 +56,10 @@ bool psplit_i_expired(const psplit_i_budget *budget);
 bool psplit_i_late(const psplit_i_budget *budget);
 uint64_t psplit_i_budget_left(const psplit_i_budget *budget);
 
+/* Threads of a parallel region that will be charged about `work`: `asked`, or for 0 one where that
+ * and what was spent before are less than ten milliseconds, else what OpenMP would take. Waking the
+ * others costs more than a small problem, and they spin between its regions. Answers never depend
+ * on it. */
+int psplit_i_budget_team(const psplit_i_budget *budget, uint64_t work, uint32_t asked);
+
 #endif

@@ -265,6 +265,15 @@ static void run_chain(const psplit_i_instance *instance,
   }
 }
 
+/* Roughly what a round will be charged for. */
+static uint64_t work_of_round(const psplit_i_instance *instance,
+                              const psplit_i_local_search_options *options) {
+  const uint64_t pins = (uint64_t)instance->net_off[instance->n_nets] + instance->n;
+  const uint64_t order =
+    psplit_i_sat_mul_u64(pins, (uint64_t)instance->n_stages * instance->n_stages);
+  return psplit_i_sat_mul_u64(order, N_CHAINS * (uint64_t)options->n_steps);
+}
+
 psplit_code psplit_i_local_search(const psplit_i_instance *instance,
                                   const psplit_i_automaton *automaton,
                                   const psplit_i_local_search_options *options,
@@ -289,6 +298,7 @@ psplit_code psplit_i_local_search(const psplit_i_instance *instance,
   }
   for (int i = 0; i < n_workers; i++) PSPLIT_TRY(worker_init(&workers[i], instance, automaton));
   const bool fresh = assignment->value >= PSPLIT_I_INF;
+  const uint64_t work = work_of_round(instance, options);
   for (uint32_t round = 0; round < options->n_rounds; round++) {
     const int64_t before = assignment->value;
     if (options->out_orders) *options->out_orders += N_CHAINS * (uint64_t)options->n_steps;
@@ -297,7 +307,8 @@ psplit_code psplit_i_local_search(const psplit_i_instance *instance,
       chains[i].budget = psplit_i_budget_share(options->budget, !divides_first ? N_CHAINS
                                                                 : i == 0       ? 2
                                                                          : 2 * (N_CHAINS - 1));
-#pragma omp parallel for schedule(dynamic, 1) num_threads(n_workers)
+    const int team = psplit_i_budget_team(options->budget, work, options->n_threads);
+#pragma omp parallel for schedule(dynamic, 1) num_threads(team < n_workers ? team : n_workers)
     for (uint32_t i = 0; i < N_CHAINS; i++)
       run_chain(instance, options, &chains[i], &workers[omp_get_thread_num()], i, divides_first);
     for (uint32_t i = 0; i < N_CHAINS; i++) psplit_i_spend(options->budget, chains[i].budget.spent);

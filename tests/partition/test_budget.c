@@ -1,5 +1,6 @@
 /* Budgets: everything that takes long charges one, stops when it is spent, and is the same for any
  * number of threads wherever it stops. What a bound loses then it may only lose downwards. */
+#include <dirent.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -234,6 +235,39 @@ static double seconds_of(const wide *w, double limit, uint32_t n_threads, bool l
   return cpu_seconds() - start;
 }
 
+/* Threads of this process. */
+static uint32_t count_threads(void) {
+  DIR *tasks = opendir("/proc/self/task");
+  assert_non_null(tasks);
+  uint32_t n = 0;
+  for (struct dirent *task; (task = readdir(tasks));) n += task->d_name[0] != '.';
+  closedir(tasks);
+  return n;
+}
+
+/* What is over before others would be awake stays on the caller's thread, unless more were asked
+ * for. First of all tests: OpenMP keeps threads once it has made them. */
+static void test_small_stays_alone(void **state) {
+  (void)state;
+  static const struct {
+    uint32_t n, n_threads;
+    bool alone;
+  } cases[] = {{24, 0, true}, {3000, 0, false}};
+  const uint32_t before = count_threads();
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    wide *w = make_wide(cases[k].n, 2, 3);
+    psplit_solution *solution;
+    seconds_of(w, 0.2, cases[k].n_threads, false, &solution);
+    psplit_solution_destroy(solution);
+    free(w);
+    assert_int_equal(count_threads() == before, cases[k].alone);
+  }
+  const psplit_i_budget fresh = psplit_i_budget_unlimited();
+  assert_int_equal(psplit_i_budget_team(&fresh, 0, 0), 1);
+  assert_int_equal(psplit_i_budget_team(&fresh, UINT64_MAX, 0), 4);
+  assert_int_equal(psplit_i_budget_team(&fresh, 0, 3), 3);
+}
+
 /* The answer to a limit that strikes does not depend on threads. */
 static void test_limit_is_deterministic(void **state) {
   (void)state;
@@ -276,10 +310,11 @@ static void test_limit_binds(void **state) {
 }
 
 int main(void) {
+  setenv("OMP_NUM_THREADS", "4", 1); /* before OpenMP looks: machines have one processor, too */
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_bounds_stop), cmocka_unit_test(test_first_split_stops),
-    cmocka_unit_test(test_flow_stops),  cmocka_unit_test(test_limit_is_deterministic),
-    cmocka_unit_test(test_limit_binds),
+    cmocka_unit_test(test_small_stays_alone),      cmocka_unit_test(test_bounds_stop),
+    cmocka_unit_test(test_first_split_stops),      cmocka_unit_test(test_flow_stops),
+    cmocka_unit_test(test_limit_is_deterministic), cmocka_unit_test(test_limit_binds),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
