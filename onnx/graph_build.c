@@ -23,8 +23,12 @@ typedef struct scope {
   const opsets *opsets; /* those of the model or function; bodies share them */
 } scope;
 
+/* Operators that were met lately, by a hash of their names. */
+enum { N_RECENT = 64 };
+
 typedef struct builder {
   psplit_model *model;
+  const char *recent[N_RECENT];
   psplit_i_intern functions; /* function_key() -> index */
   psplit_i_text key;
   psplit_diag *diag;
@@ -42,6 +46,16 @@ static const char *domain_of(const char *domain) {
 static const char *scope_kind(const scope *s) {
   if (s->graph->function) return "function";
   return s->outer ? "body" : "graph";
+}
+
+/* The name of an operator, mostly as the same string for all nodes of one: who looks operators up
+ * by name for each of a million nodes finds it in the cache. */
+static const char *same_string(builder *b, const char *text) {
+  uint32_t hash = 0;
+  for (const char *c = text; *c; c++) hash = hash * 31 + (unsigned char)*c;
+  const char **place = &b->recent[hash % N_RECENT];
+  if (!*place || strcmp(*place, text) != 0) *place = text;
+  return *place;
 }
 
 static psplit_code define(builder *b, scope *s, const char *name, psplit_i_value **out) {
@@ -156,7 +170,7 @@ static psplit_code define_node_outputs(builder *b, scope *s, size_t n_nodes,
       outputs[o] = (uint32_t)(value - s->values.items);
     }
     graph->nodes[i] = (psplit_i_node){.name = text_or_empty(proto->name),
-                                      .op_type = text_or_empty(proto->op_type),
+                                      .op_type = same_string(b, text_or_empty(proto->op_type)),
                                       .domain = domain_of(proto->domain),
                                       .overload = text_or_empty(proto->overload),
                                       .outputs = outputs,

@@ -229,6 +229,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   psplit_code code = PSPLIT_OK;
   PSPLIT_TRY(psplit_i_plan_make(planner, diag));
   const psplit_plan *plan = planner->plan;
+  const size_t n_before = planner->copies.n;
   const psplit_i_graph *graph = planner->graph;
   state s = {.planner = planner, .diag = diag};
   s.load_ns = PSPLIT_NEW(&planner->scratch, int64_t, plan->n_stages);
@@ -247,8 +248,8 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
     PSPLIT_TRY(replicate_into(&s, i, plan->bottleneck_ns));
   psplit_i_copies_sort(planner);
   PSPLIT_TRY(drop_idle(planner, diag));
+  if (n_before || planner->copies.n) PSPLIT_TRY(psplit_i_plan_make(planner, diag));
   /* The solver's bound is for splits without copies. */
-  PSPLIT_TRY(psplit_i_plan_make(planner, diag));
   if (planner->solution && planner->options.objective == PSPLIT_THROUGHPUT &&
       planner->plan->bottleneck_ns < planner->solution->lower_bound_ns)
     PSPLIT_TRY(psplit_i_bound_with_copies(planner, diag, &planner->copies_bound_ns));
