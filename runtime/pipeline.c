@@ -111,13 +111,13 @@ out:
   return code;
 }
 
-psplit_code psplit_i_pipe_read(const char *directory, uint64_t max_bytes, psplit_diag *diag,
-                               psplit_i_pipe *out) {
+psplit_code psplit_i_pipe_read(const char *directory, uint64_t max_bytes, bool gives_weights,
+                               psplit_diag *diag, psplit_i_pipe *out) {
   psplit_i_pipe pipe = {.directory = directory};
   psplit_code code;
   psplit_i_arena_init(&pipe.arena, 0);
   PSPLIT_TRY(psplit_i_manifest_read(directory, max_bytes, &pipe.arena, diag, &pipe.manifest));
-  if (pipe.manifest.training && pipe.manifest.training->plain_weights)
+  if (!gives_weights && pipe.manifest.training && pipe.manifest.training->plain_weights)
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
                              "the stages of %s train: their weights are inputs without first "
                              "values, which a trainer gives",

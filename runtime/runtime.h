@@ -21,6 +21,8 @@
  *                      what psplit/run_service.h declares
  *   compare.c          the whole model against the pipeline
  *   profile.c          the whole model under ONNX Runtime's profiler
+ *   train_pass.c       a micro-batch through the files of stages that train, forward and back
+ *   differences.c, check_gradients.c   gradients against differences of the loss
  *
  * A stage takes one bundle from each stage before it and gives one to each stage behind it, in the
  * order of micro-batches, through queues that hold at most `depth` of them. That cannot deadlock:

@@ -24,6 +24,9 @@ static const cli_option OPTIONS[] = {
   {OPT_FOLLOW_SYMLINKS, "follow-symlinks", NULL, "external data may be symbolic links"},
 #if PSPLIT_HAS_RUNTIME
   {OPT_RUN, "run", NULL, "also run MODEL and the stages in ONNX Runtime, and compare outputs"},
+  {OPT_GRADIENTS, "gradients", NULL,
+   "also check gradients of stages that train against differences of the loss"},
+  {OPT_DIRECTIONS, "directions", "N", "in which a weight is moved for that; default: 2"},
   FEED_OPTIONS,
   {OPT_MICRO_BATCHES, "micro-batches", "M", "inputs to compare; default: 2"},
   {OPT_OPTIMIZATION, "optimization", "LEVEL",
@@ -83,9 +86,10 @@ int main(int argc, char **argv) {
   if (optind + 1 != argc || !model_path)
     return cli_usage(&PROGRAM, "one directory and --model MODEL are needed");
 #if PSPLIT_HAS_RUNTIME
-  if (!run.wanted && (run.feed.options.n_files || run.feed.options.n_ranges ||
-                      run.feed.options.n_shapes || run.feed.options.n_dims))
-    return cli_usage(&PROGRAM, "--input, --dim and --shape are for --run");
+  if (!run.wanted && !run.gradients &&
+      (run.feed.options.n_files || run.feed.options.n_ranges || run.feed.options.n_shapes ||
+       run.feed.options.n_dims))
+    return cli_usage(&PROGRAM, "--input, --dim and --shape are for --run and --gradients");
 #endif
   psplit_diag diag = {0};
   psplit_model *model = NULL;
@@ -93,12 +97,16 @@ int main(int argc, char **argv) {
   read.cancel = options.cancel = cli_cancel();
   psplit_code code = psplit_model_open(model_path, &read, &diag, &model);
 #if PSPLIT_HAS_RUNTIME
-  if (code == PSPLIT_OK) code = psplit_feed_check_model(&run.feed.options, model, &diag);
+  /* Stages that train have inputs that the model has not, such as labels. */
+  if (code == PSPLIT_OK && !run.gradients)
+    code = psplit_feed_check_model(&run.feed.options, model, &diag);
 #endif
   if (code == PSPLIT_OK) code = psplit_verify(argv[optind], model, &options, &diag, &report);
-  psplit_model_close(model);
   if (code == PSPLIT_OK) code = cli_cancel_no_more(&diag);
-  if (code != PSPLIT_OK) return cli_fail(&diag);
+  if (code != PSPLIT_OK) {
+    psplit_model_close(model);
+    return cli_fail(&diag);
+  }
   char bytes[CLI_TEXT];
   if (!quiet)
     printf("%s is %s%s: %" PRIu32 " stages, %" PRIu32 " nodes (%" PRIu32 " duplicated), %" PRIu32
@@ -113,8 +121,10 @@ int main(int argc, char **argv) {
            "give\n",
            report.n_trained);
 #if PSPLIT_HAS_RUNTIME
-  code = verify_run_finish(&run, argv[optind], model_path, options.max_text_bytes, quiet, &diag);
-  if (code != PSPLIT_OK) return cli_fail(&diag);
+  code =
+    verify_run_finish(&run, argv[optind], model_path, model, options.max_text_bytes, quiet, &diag);
 #endif
+  psplit_model_close(model);
+  if (code != PSPLIT_OK) return cli_fail(&diag);
   return cli_finish(0);
 }

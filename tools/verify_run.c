@@ -1,10 +1,12 @@
 #include "verify_run.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <psplit/run_gradients.h>
 #include <stdlib.h>
 
 void verify_run_init(verify_run *run) {
-  *run = (verify_run){.n_micro_batches = 2};
+  *run = (verify_run){.n_micro_batches = 2, .n_directions = 2};
   feed_init(&run->feed);
   run->feed.options.random = true;
 }
@@ -13,6 +15,11 @@ bool verify_run_option(const cli *program, verify_run *run, int id, const char *
   uint64_t count = 0;
   switch (id) {
     case OPT_RUN: run->wanted = true; return true;
+    case OPT_GRADIENTS: run->gradients = true; return true;
+    case OPT_DIRECTIONS:
+      if (!cli_count(program, "directions", argument, 1, 1000, &count)) return false;
+      run->n_directions = (uint32_t)count;
+      return true;
     case OPT_ONNXRUNTIME: run->onnxruntime = argument; return true;
     case OPT_MICRO_BATCHES:
       if (!cli_count(program, "micro-batches", argument, 1, 1000000, &count)) return false;
@@ -71,22 +78,92 @@ static psplit_code compare(const verify_run *run, const psplit_onnxruntime *ort,
   return code;
 }
 
-psplit_code verify_run_finish(verify_run *run, const char *directory, const char *model_path,
-                              uint64_t max_text_bytes, bool quiet, psplit_diag *diag) {
+static void print_finding(const psplit_gradient_finding *f) {
+  static const char *const verdicts[] = {[PSPLIT_GRADIENT_HOLDS] = "holds",
+                                         [PSPLIT_GRADIENT_DIFFERS] = "DIFFERS",
+                                         [PSPLIT_GRADIENT_UNTOLD] = "cannot be told"};
+  char name[256];
+  cli_printable(f->name, name, sizeof name);
+  printf("gradient of %s: %s", name, verdicts[f->verdict]);
+  if (f->n_runs)
+    printf(", %.3g within %.2g (%" PRIu64 " elements, %" PRIu32 " runs)", f->scale, f->bound,
+           f->n_elements, f->n_runs);
+  putchar('\n');
+}
+
+static psplit_code judge(const psplit_gradient_check *check, bool quiet, psplit_diag *diag) {
+  uint32_t counts[3] = {0};
+  const uint32_t n = psplit_gradient_check_n_findings(check);
+  const psplit_gradient_finding *first = NULL;
+  for (uint32_t i = 0; i < n; i++) {
+    const psplit_gradient_finding *finding = psplit_gradient_check_finding(check, i);
+    if (!quiet) print_finding(finding);
+    if (finding->verdict == PSPLIT_GRADIENT_DIFFERS && !first) first = finding;
+    counts[finding->verdict]++;
+  }
+  if (!quiet)
+    printf("gradients at loss %.9g: %" PRIu32 " of %" PRIu32 " hold, %" PRIu32 " differ, %" PRIu32
+           " cannot be told, as rounding hides them\n",
+           psplit_gradient_check_loss(check), counts[PSPLIT_GRADIENT_HOLDS], n,
+           counts[PSPLIT_GRADIENT_DIFFERS], counts[PSPLIT_GRADIENT_UNTOLD]);
+  if (first)
+    return psplit_diag_fail(diag, PSPLIT_MISMATCH,
+                            "the gradient of \"%s\" is not that of the loss: along a direction it "
+                            "is %.3g, by the backward files, and by differences %.3g more or less "
+                            "(%" PRIu32 " of %" PRIu32 " differ)",
+                            first->name, first->scale, fabs(first->gap),
+                            counts[PSPLIT_GRADIENT_DIFFERS], n);
+  if (!counts[PSPLIT_GRADIENT_HOLDS])
+    return psplit_diag_fail(diag, PSPLIT_UNSUPPORTED,
+                            "differences of the loss tell nothing of these gradients: rounding "
+                            "hides them; other inputs may help");
+  return PSPLIT_OK;
+}
+
+static psplit_code check_gradients(const verify_run *run, const psplit_onnxruntime *ort,
+                                   const char *directory, const psplit_model *model,
+                                   uint64_t max_text_bytes, bool quiet, psplit_diag *diag) {
+  const psplit_session session = {.optimization = run->optimization, .n_threads = 1};
+  psplit_gradient_check_options options;
+  psplit_gradient_check *check = NULL;
+  psplit_gradient_check_options_init(&options);
+  options.session = &session;
+  options.feed = &run->feed.options;
+  options.n_directions = run->n_directions;
+  options.max_text_bytes = max_text_bytes;
+  options.cancel = cli_cancel();
+  psplit_code code = psplit_check_gradients(ort, directory, model, &options, diag, &check);
+  if (code == PSPLIT_OK) code = cli_cancel_no_more(diag);
+  if (code == PSPLIT_OK) code = judge(check, quiet, diag);
+  psplit_gradient_check_destroy(check);
+  return code;
+}
+
+static psplit_code compare_stages(const verify_run *run, const psplit_onnxruntime *ort,
+                                  const char *directory, const char *model_path,
+                                  uint64_t max_text_bytes, bool quiet, psplit_diag *diag) {
   psplit_pipeline_options reading;
   psplit_pipeline *pipeline = NULL;
-  psplit_onnxruntime *ort = NULL;
-  psplit_code code = PSPLIT_OK;
   psplit_pipeline_options_init(&reading);
   reading.max_text_bytes = max_text_bytes;
-  if (run->wanted) {
-    code = psplit_pipeline_open(directory, &reading, diag, &pipeline);
-    if (code == PSPLIT_OK) code = psplit_feed_check(&run->feed.options, pipeline, diag);
-    if (code == PSPLIT_OK) code = psplit_onnxruntime_open(run->onnxruntime, diag, &ort);
-    if (code == PSPLIT_OK) code = compare(run, ort, pipeline, model_path, quiet, diag);
-  }
-  psplit_onnxruntime_close(ort);
+  psplit_code code = psplit_pipeline_open(directory, &reading, diag, &pipeline);
+  if (code == PSPLIT_OK) code = psplit_feed_check(&run->feed.options, pipeline, diag);
+  if (code == PSPLIT_OK) code = compare(run, ort, pipeline, model_path, quiet, diag);
   psplit_pipeline_close(pipeline);
+  return code;
+}
+
+psplit_code verify_run_finish(verify_run *run, const char *directory, const char *model_path,
+                              const psplit_model *model, uint64_t max_text_bytes, bool quiet,
+                              psplit_diag *diag) {
+  psplit_onnxruntime *ort = NULL;
+  psplit_code code = PSPLIT_OK;
+  if (run->wanted || run->gradients) code = psplit_onnxruntime_open(run->onnxruntime, diag, &ort);
+  if (code == PSPLIT_OK && run->wanted)
+    code = compare_stages(run, ort, directory, model_path, max_text_bytes, quiet, diag);
+  if (code == PSPLIT_OK && run->gradients)
+    code = check_gradients(run, ort, directory, model, max_text_bytes, quiet, diag);
+  psplit_onnxruntime_close(ort);
   feed_fini(&run->feed);
   return code;
 }

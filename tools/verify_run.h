@@ -1,13 +1,21 @@
-/* onnx-pipeline-verify --run: the numbers beside the proof. Built with the runtime. */
+/* onnx-pipeline-verify --run, --gradients: the numbers beside the proof. Built with the runtime. */
 #ifndef PSPLIT_TOOLS_VERIFY_RUN_H
 #define PSPLIT_TOOLS_VERIFY_RUN_H
 
 #include "feed_options.h"
 
-enum { OPT_RUN = 3000, OPT_MICRO_BATCHES, OPT_OPTIMIZATION, OPT_ONNXRUNTIME };
+enum {
+  OPT_RUN = 3000,
+  OPT_GRADIENTS,
+  OPT_DIRECTIONS,
+  OPT_MICRO_BATCHES,
+  OPT_OPTIMIZATION,
+  OPT_ONNXRUNTIME
+};
 
 typedef struct verify_run {
-  bool wanted;
+  bool wanted, gradients;
+  uint32_t n_directions;
   const char *onnxruntime;
   feed_settings feed;
   int optimization;
@@ -20,10 +28,12 @@ void verify_run_init(verify_run *run);
 /* Takes an option; false after an error line. */
 bool verify_run_option(const cli *program, verify_run *run, int id, const char *argument);
 
-/* Compares and prints a line for each output, if --run was given; frees `run`. Errors: MISMATCH
- * where a bit differs with optimisation off. */
+/* With --run compares and prints a line for each output, with --gradients for each weight; frees
+ * `run`. Errors: MISMATCH where a bit differs with optimisation off, or a gradient by more than
+ * rounding explains. */
 PSPLIT_MUST_USE psplit_code verify_run_finish(verify_run *run, const char *directory,
-                                              const char *model_path, uint64_t max_text_bytes,
-                                              bool quiet, psplit_diag *diag);
+                                              const char *model_path, const psplit_model *model,
+                                              uint64_t max_text_bytes, bool quiet,
+                                              psplit_diag *diag);
 
 #endif

@@ -100,6 +100,25 @@ typedef struct psplit_inlined {
 PSPLIT_API uint32_t psplit_model_n_inlined(const psplit_model *model);
 PSPLIT_API const psplit_inlined *psplit_model_inlined(const psplit_model *model, uint32_t index);
 
+/* A constant tensor of the main graph. */
+typedef struct psplit_initializer {
+  int32_t data_type; /* TensorProto.DataType of ONNX: 1 float, 7 int64, ... */
+  uint32_t n_dims;
+  const int64_t *dims; /* the model's */
+  uint64_t n_bytes;    /* packed; of strings 0 */
+} psplit_initializer;
+
+/* The initializer of that name. Errors: USAGE (there is none). */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_model_initializer(const psplit_model *model,
+                                                                const char *name, psplit_diag *diag,
+                                                                psplit_initializer *out);
+/* Its elements, row-major, little-endian, packed, into out[n_bytes]: as many as it has. Errors:
+ * USAGE, IO, UNSUPPORTED (neither raw bytes nor external data nor of type float or double). */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_model_read_initializer(const psplit_model *model,
+                                                                     const char *name, void *out,
+                                                                     uint64_t n_bytes,
+                                                                     psplit_diag *diag);
+
 /* Closes and frees; NULL is fine. */
 PSPLIT_API void psplit_model_close(psplit_model *model);
 

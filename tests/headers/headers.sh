@@ -47,7 +47,7 @@ arrows view base snapshot view
 arrows gradient base gradient model
 arrows training emit gradient passes training base model
 arrows verify base gradient model verify
-arrows runtime base cost_table run run_mpi run_service
+arrows runtime base cost_table run run_gradients run_mpi run_service
 arrows tune profile
 arrows generate base run generate generate_mpi run_mpi
 echo "1..$n"
