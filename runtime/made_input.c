@@ -133,10 +133,12 @@ psplit_i_made psplit_i_made_by_name(const char *name, const psplit_i_sequence_si
 static void fill_range(const psplit_i_made *made, const psplit_i_tensor_view *view,
                        uint64_t stream) {
   const bool real = psplit_i_element_is_float(view->data_type);
-  const double width = made->high - made->low + (real ? 0 : 1);
+  const double width = made->high - made->low;
+  const uint64_t n_whole = real || width >= 0x1p63 ? 0 : (uint64_t)width + 1;
   for (uint64_t i = 0; i < view->n_elements; i++) {
-    const double at = made->low + unit(psplit_i_splitmix64(stream, i)) * width;
-    psplit_i_tensor_set_number(view, i, real ? at : fmin(floor(at), made->high));
+    const uint64_t r = psplit_i_splitmix64(stream, i);
+    const double above = n_whole ? (double)(r % n_whole) : unit(r) * width;
+    psplit_i_tensor_set_number(view, i, made->low + (real ? above : floor(above)));
   }
 }
 
