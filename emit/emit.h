@@ -256,6 +256,7 @@ typedef struct psplit_i_old_split {
   int fd; /* of its directory, or -1 */
   bool found;
   psplit_i_manifest manifest; /* where it was found */
+  char why[256]; /* else what is wrong with the pipeline.json there; "": there is none */
   psplit_i_arena arena;
 } psplit_i_old_split;
 

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,6 +31,7 @@ psplit_code psplit_i_old_split_open(const char *directory, psplit_diag *diag,
       return psplit_i_nomem(diag);
     }
     old.found = code == PSPLIT_OK;
+    if (!old.found) snprintf(old.why, sizeof old.why, "%s", why.message);
   }
   *out = old;
   return PSPLIT_OK;
@@ -99,11 +101,14 @@ psplit_code psplit_i_old_split_alone(const psplit_i_old_split *old, int fd, cons
   if (reason == ENOMEM) return psplit_i_nomem(diag);
   if (reason) return psplit_i_fail(diag, PSPLIT_IO, "%s: %s", directory, strerror(reason));
   if (!name) return PSPLIT_OK;
+  const bool unread = !old->found && old->why[0];
+  const char *none = old->found ? "" : " (no pipeline.json tells of one)";
   const psplit_code code = psplit_i_fail(
     diag, PSPLIT_IO,
-    "%s holds %s, which is not of the split there%s, and is not replaced; move it, or give "
+    "%s holds %s, which is not of the split there%s%s%s, and is not replaced; move it, or give "
     "another output directory",
-    directory, name, old->found ? "" : " (no pipeline.json tells of one)");
+    directory, name, unread ? " (this version reads none there: " : none, old->why,
+    unread ? ")" : "");
   free(name);
   return code;
 }
