@@ -118,7 +118,8 @@ static psplit_code compare_verbatim(psplit_i_proof *p, const ProtobufCMessageDes
                                known ? known->name : "unknown field", &equal));
     if (!equal)
       return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": %s field %" PRIu32 " (%s) is not the model's",
-                              p->at, owner->short_name, field, known ? known->name : "unknown");
+                              psplit_i_called(p, p->at), owner->short_name, field,
+                              known ? known->name : "unknown");
   }
 out:
   return code;
@@ -172,12 +173,14 @@ static psplit_code compare_extended(psplit_i_proof *p, uint32_t field,
     if (equal) {
       i++;
     } else if (!p->manifest.sendrecv || !is_boundary(p->stage, k)) {
-      return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": %s %zu is not the model's", p->at, what, k);
+      return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": %s %zu is not the model's",
+                              psplit_i_called(p, p->at), what, k);
     }
   }
   while (i < whole->n && whole->items[i].field != field) i++;
   if (i < whole->n)
-    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": a %s of the model is missing", p->at, what);
+    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": a %s of the model is missing",
+                            psplit_i_called(p, p->at), what);
 out:
   return code;
 }

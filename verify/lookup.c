@@ -74,11 +74,11 @@ static psplit_code add_rows(psplit_i_proof *p, uint32_t s) {
     PSPLIT_TRY(name_id(p, row->name, &port));
     PSPLIT_TRY(name_id(p, row->tensor, &tensor));
     if (!psplit_i_table_add(&p->rows, port, s, 0, i))
-      return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": the manifest lists input \"%s\" twice", s,
-                              row->name);
+      return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": the manifest lists input \"%s\" twice",
+                              psplit_i_called(p, s), row->name);
     if (!psplit_i_table_add(&p->wants, tensor, row->from, s, i))
-      return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 " takes \"%s\" twice from the same place", s,
-                              row->tensor);
+      return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 " takes \"%s\" twice from the same place",
+                              psplit_i_called(p, s), row->tensor);
   }
   for (uint32_t o = 0; o < stage->n_outputs; o++) {
     const psplit_i_row *row = &stage->outputs[o];
@@ -88,8 +88,8 @@ static psplit_code add_rows(psplit_i_proof *p, uint32_t s) {
     (void)psplit_i_table_add(&p->rows, port, s, 1, o);
     for (uint32_t t = 0; t < row->n_to; t++)
       if (!psplit_i_table_add(&p->offers, tensor, s, row->to[t], o))
-        return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 " sends \"%s\" twice to stage %" PRIu32, s,
-                                row->tensor, row->to[t]);
+        return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 " sends \"%s\" twice to stage %" PRIu32,
+                                psplit_i_called(p, s), row->tensor, psplit_i_called(p, row->to[t]));
   }
 out:
   return code;
@@ -108,7 +108,7 @@ static psplit_code add_transfers(psplit_i_proof *p) {
     if (!psplit_i_table_add(&p->transfers, tensor, transfer->from, transfer->to, t))
       return PSPLIT_I_DIFFERS(
         p, "\"%s\" from stage %" PRIu32 " to %" PRIu32 " stands twice among the transfers",
-        transfer->tensor, transfer->from, transfer->to);
+        transfer->tensor, psplit_i_called(p, transfer->from), psplit_i_called(p, transfer->to));
   }
 out:
   return code;

@@ -39,8 +39,8 @@ psplit_code psplit_i_check_boundary_node(psplit_i_proof *p, uint32_t n) {
       node->outputs[0] == PSPLIT_NONE || !psplit_i_attr_int(node, "tag", &tag) || tag < 0 ||
       !psplit_i_attr_int(node, "peer", &peer) ||
       !psplit_i_attr_string(node, "tensor", &tensor, &n_tensor))
-    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": a %s node is not of the boundary's form", p->at,
-                            node->op_type);
+    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": a %s node is not of the boundary's form",
+                            psplit_i_called(p, p->at), node->op_type);
   const psplit_i_value *inner = &p->part->values[sends ? node->inputs[0] : node->outputs[0]];
   const psplit_i_value *port = &p->part->values[sends ? node->outputs[0] : node->inputs[0]];
   if (node->function == PSPLIT_NONE || !psplit_i_function_is_boundary(p->stage, node->function))
@@ -48,7 +48,7 @@ psplit_code psplit_i_check_boundary_node(psplit_i_proof *p, uint32_t n) {
                             "stage %" PRIu32
                             ": %s of \"%s\" calls no function that hands its "
                             "input on",
-                            p->at, node->op_type, inner->name);
+                            psplit_i_called(p, p->at), node->op_type, inner->name);
   const uint32_t t =
     psplit_i_table_find(&p->tags, (uint32_t)tag, (uint32_t)((uint64_t)tag >> 32), 0);
   const psplit_i_manifest_transfer *transfer = t == PSPLIT_NONE ? NULL : &p->manifest.transfers[t];
@@ -59,14 +59,15 @@ psplit_code psplit_i_check_boundary_node(psplit_i_proof *p, uint32_t n) {
     return PSPLIT_I_DIFFERS(p,
                             "stage %" PRIu32 ": %s of \"%s\" (tag %" PRId64 ", peer %" PRId64
                             ") is no transfer of the manifest",
-                            p->at, node->op_type, inner->name, tag, peer);
+                            psplit_i_called(p, p->at), node->op_type, inner->name, tag, peer);
   if (sends ? !port->is_output : port->input == PSPLIT_NONE)
     return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": %s of \"%s\" is not joined to the file's %s",
-                            p->at, node->op_type, inner->name, sends ? "outputs" : "inputs");
+                            psplit_i_called(p, p->at), node->op_type, inner->name,
+                            sends ? "outputs" : "inputs");
   uint8_t *met = &(sends ? p->sent : p->received)[t];
   if (*met)
     return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": two %s nodes for \"%s\" with tag %" PRId64,
-                            p->at, node->op_type, inner->name, tag);
+                            psplit_i_called(p, p->at), node->op_type, inner->name, tag);
   *met = 1;
   return PSPLIT_OK;
 }
@@ -129,8 +130,8 @@ static psplit_code check_elem(psplit_i_proof *p, uint32_t t, const psplit_i_port
                              : 0;
   if (!name || strcmp(name, transfer->dtype) != 0 || (declared && declared != type->elem))
     return PSPLIT_I_DIFFERS(
-      p, "stage %" PRIu32 ": \"%s\" crosses as %s, the %s says %s", p->at, transfer->tensor,
-      name ? name : "no known type",
+      p, "stage %" PRIu32 ": \"%s\" crosses as %s, the %s says %s", psplit_i_called(p, p->at),
+      transfer->tensor, name ? name : "no known type",
       name && strcmp(name, transfer->dtype) == 0 ? "model" : "manifest",
       name && strcmp(name, transfer->dtype) == 0 ? psplit_i_dtype_name(declared) : transfer->dtype);
   return PSPLIT_OK;
@@ -155,8 +156,8 @@ static psplit_code check_given(psplit_i_proof *p, uint32_t position, const pspli
       psplit_i_compare(p, PSPLIT_I_GRAPH_INPUT, whole->input, position, input->name, &equal));
   const bool differs = has_default(whole) != has_default(input);
   if (!equal || (differs && !psplit_i_is_trained(p, input->name)))
-    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": input \"%s\" is not the model's", p->at,
-                            input->name);
+    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": input \"%s\" is not the model's",
+                            psplit_i_called(p, p->at), input->name);
 out:
   return code;
 }
@@ -164,24 +165,24 @@ out:
 static psplit_code check_received(psplit_i_proof *p, uint32_t position, const psplit_i_row *row) {
   psplit_code code;
   if (has_default(&p->part->values[p->part->inputs[position]]))
-    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": \"%s\" is received and an initializer", p->at,
-                            row->name);
+    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": \"%s\" is received and an initializer",
+                            psplit_i_called(p, p->at), row->name);
   if (row->from >= p->at)
     return PSPLIT_I_DIFFERS(
-      p, "stage %" PRIu32 " receives \"%s\" from stage %" PRIu32 ", which is not before it", p->at,
-      row->tensor, row->from);
+      p, "stage %" PRIu32 " receives \"%s\" from stage %" PRIu32 ", which is not before it",
+      psplit_i_called(p, p->at), row->tensor, psplit_i_called(p, row->from));
   if (find3(p, &p->offers, row->tensor, row->from, p->at) == PSPLIT_NONE)
     return PSPLIT_I_DIFFERS(
-      p, "stage %" PRIu32 " waits for \"%s\", which stage %" PRIu32 " does not send", p->at,
-      row->tensor, row->from);
+      p, "stage %" PRIu32 " waits for \"%s\", which stage %" PRIu32 " does not send",
+      psplit_i_called(p, p->at), row->tensor, psplit_i_called(p, row->from));
   const uint32_t t = find3(p, &p->transfers, row->tensor, row->from, p->at);
   if (t == PSPLIT_NONE)
     return PSPLIT_I_DIFFERS(
       p, "\"%s\" from stage %" PRIu32 " to %" PRIu32 " is missing among the transfers", row->tensor,
-      row->from, p->at);
+      psplit_i_called(p, row->from), psplit_i_called(p, p->at));
   if (!joined(p, row->name, row->tensor, t, true))
-    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": \"%s\" does not come out of input \"%s\"", p->at,
-                            row->tensor, row->name);
+    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": \"%s\" does not come out of input \"%s\"",
+                            psplit_i_called(p, p->at), row->tensor, row->name);
   psplit_i_port_type type;
   PSPLIT_TRY(read_type(p, p->stage->proto->graph->input[position], &type));
   PSPLIT_TRY(check_elem(p, t, &type));
@@ -196,7 +197,7 @@ static psplit_code check_received(psplit_i_proof *p, uint32_t position, const ps
       (!sender->to_model && memcmp(type.hash, sent->hash, sizeof type.hash) != 0))
     return PSPLIT_I_DIFFERS(
       p, "stage %" PRIu32 ": \"%s\" has another type than in stage %" PRIu32 ", which sends it",
-      p->at, row->tensor, row->from);
+      psplit_i_called(p, p->at), row->tensor, psplit_i_called(p, row->from));
 out:
   return code;
 }
@@ -217,15 +218,15 @@ psplit_code psplit_i_check_inputs(psplit_i_proof *p) {
     /* Before IR version 4 an input with an initializer cannot be overridden and needs no row. */
     if (!row && !(has_default(input) && psplit_i_model_ir_version(p->model) < 4))
       return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": the manifest does not list input \"%s\"",
-                              p->at, input->name);
+                              psplit_i_called(p, p->at), input->name);
     n_unlisted += !row;
     PSPLIT_TRY(row && row->from != PSPLIT_I_FROM_MODEL ? check_received(p, i, row)
                                                        : check_given(p, i, row));
   }
   if (stage->n_inputs + n_unlisted != p->part->n_inputs)
     return PSPLIT_I_DIFFERS(
-      p, "stage %" PRIu32 ": the manifest lists %" PRIu32 " inputs, the file has %" PRIu32, p->at,
-      stage->n_inputs + n_unlisted, p->part->n_inputs);
+      p, "stage %" PRIu32 ": the manifest lists %" PRIu32 " inputs, the file has %" PRIu32,
+      psplit_i_called(p, p->at), stage->n_inputs + n_unlisted, p->part->n_inputs);
 out:
   return code;
 }
@@ -245,8 +246,8 @@ static psplit_code check_model_output(psplit_i_proof *p, uint32_t position,
     if (equal) p->output_seen[o] = 1;
   }
   if (!equal || strcmp(row->tensor, row->name) != 0)
-    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": output \"%s\" is not the model's", p->at,
-                            row->name);
+    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": output \"%s\" is not the model's",
+                            psplit_i_called(p, p->at), row->name);
 out:
   return code;
 }
@@ -256,8 +257,8 @@ psplit_code psplit_i_check_outputs(psplit_i_proof *p) {
   const psplit_i_manifest_stage *stage = &p->manifest.stages[p->at];
   if (p->rim ? stage->n_outputs > p->part->n_outputs : stage->n_outputs != p->part->n_outputs)
     return PSPLIT_I_DIFFERS(
-      p, "stage %" PRIu32 ": the manifest lists %" PRIu32 " outputs, the file has %" PRIu32, p->at,
-      stage->n_outputs, p->part->n_outputs);
+      p, "stage %" PRIu32 ": the manifest lists %" PRIu32 " outputs, the file has %" PRIu32,
+      psplit_i_called(p, p->at), stage->n_outputs, p->part->n_outputs);
   for (uint32_t i = 0; i < p->part->n_outputs; i++) {
     const char *name = p->part->values[p->part->outputs[i]].name;
     if (i >= stage->n_outputs) {
@@ -267,9 +268,10 @@ psplit_code psplit_i_check_outputs(psplit_i_proof *p) {
     const psplit_i_row *row = &stage->outputs[i];
     if (strcmp(row->name, name) != 0)
       return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": output %" PRIu32 " is \"%s\", not \"%s\"",
-                              p->at, i, name, row->name);
+                              psplit_i_called(p, p->at), i, name, row->name);
     if (!row->n_to && !row->to_model)
-      return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": output \"%s\" goes nowhere", p->at, name);
+      return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": output \"%s\" goes nowhere",
+                              psplit_i_called(p, p->at), name);
     if (row->to_model) PSPLIT_TRY(check_model_output(p, i, row));
     psplit_i_port_type type;
     if (row->n_to) PSPLIT_TRY(read_type(p, p->stage->proto->graph->output[i], &type));
@@ -278,11 +280,11 @@ psplit_code psplit_i_check_outputs(psplit_i_proof *p) {
       if (t == PSPLIT_NONE)
         return PSPLIT_I_DIFFERS(
           p, "\"%s\" from stage %" PRIu32 " to %" PRIu32 " is missing among the transfers",
-          row->tensor, p->at, row->to[k]);
+          row->tensor, psplit_i_called(p, p->at), psplit_i_called(p, row->to[k]));
       if (!joined(p, name, row->tensor, t, false))
-        return PSPLIT_I_DIFFERS(p,
-                                "stage %" PRIu32 ": output \"%s\" does not send \"%s\" to %" PRIu32,
-                                p->at, name, row->tensor, row->to[k]);
+        return PSPLIT_I_DIFFERS(
+          p, "stage %" PRIu32 ": output \"%s\" does not send \"%s\" to %" PRIu32,
+          psplit_i_called(p, p->at), name, row->tensor, psplit_i_called(p, row->to[k]));
       PSPLIT_TRY(check_elem(p, t, &type));
       if (!row->to_model)
         PSPLIT_TRY(psplit_i_check_port_shape(p, t, p->stage->proto->graph->output[i]->type));
@@ -300,18 +302,19 @@ static psplit_code check_transfers(psplit_i_proof *p) {
     const psplit_i_manifest_transfer *transfer = &p->manifest.transfers[t];
     if (transfer->from >= transfer->to)
       return PSPLIT_I_DIFFERS(
-        p, "\"%s\" goes from stage %" PRIu32 " to %" PRIu32 ": stages never send back",
-        transfer->tensor, transfer->from, transfer->to);
+        p, "\"%s\" goes from stage %" PRIu32 " to %" PRIu32 ", which is not behind it",
+        transfer->tensor, psplit_i_called(p, transfer->from), psplit_i_called(p, transfer->to));
     if (psplit_i_graph_find_value(p->graph, transfer->tensor) == PSPLIT_NONE)
       return PSPLIT_I_DIFFERS(p, "transfer %" PRIu64 ": \"%s\" is no value of the model",
                               transfer->tag, transfer->tensor);
     if (find3(p, &p->offers, transfer->tensor, transfer->from, transfer->to) == PSPLIT_NONE)
       return PSPLIT_I_DIFFERS(
         p, "transfer %" PRIu64 ": stage %" PRIu32 " does not send \"%s\" to %" PRIu32,
-        transfer->tag, transfer->from, transfer->tensor, transfer->to);
+        transfer->tag, psplit_i_called(p, transfer->from), transfer->tensor,
+        psplit_i_called(p, transfer->to));
     if (find3(p, &p->wants, transfer->tensor, transfer->from, transfer->to) == PSPLIT_NONE)
       return PSPLIT_I_DIFFERS(p, "transfer %" PRIu64 ": stage %" PRIu32 " does not receive \"%s\"",
-                              transfer->tag, transfer->to, transfer->tensor);
+                              transfer->tag, psplit_i_called(p, transfer->to), transfer->tensor);
   }
   return PSPLIT_OK;
 }

@@ -88,20 +88,23 @@ static psplit_code check_node(psplit_i_proof *p, uint32_t part) {
   uint32_t n;
   PSPLIT_TRY(find_node(p, part, &n));
   if (n == PSPLIT_NONE)
-    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": node %s is not in the model", p->at, name);
+    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": node %s is not in the model",
+                            psplit_i_called(p, p->at), name);
   bool equal;
   PSPLIT_TRY(psplit_i_compare(p, PSPLIT_I_GRAPH_NODE, n, part, p->graph->nodes[n].name, &equal));
   if (!equal)
-    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": node %s is not as in the model", p->at, name);
+    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": node %s is not as in the model",
+                            psplit_i_called(p, p->at), name);
   if (p->seen_in[n] == p->at + 1)
-    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": node %s stands twice", p->at, name);
+    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": node %s stands twice", psplit_i_called(p, p->at),
+                            name);
   if (p->declared[n] ? psplit_i_table_find(&p->duplicates, n, p->at, 0) == PSPLIT_NONE
                      : p->n_seen[n] > 0)
     return PSPLIT_I_DIFFERS(p,
                             "stage %" PRIu32
                             ": node %s is in an earlier stage, and no duplicate "
                             "that the manifest declares",
-                            p->at, name);
+                            psplit_i_called(p, p->at), name);
   p->seen_in[n] = p->at + 1;
   p->n_seen[n]++;
 out:
@@ -119,8 +122,8 @@ static psplit_code check_nodes(psplit_i_proof *p) {
   }
   if (n_nodes != p->manifest.stages[p->at].n_nodes)
     return PSPLIT_I_DIFFERS(
-      p, "stage %" PRIu32 ": the manifest says %" PRIu32 " nodes, the file has %" PRIu32, p->at,
-      p->manifest.stages[p->at].n_nodes, n_nodes);
+      p, "stage %" PRIu32 ": the manifest says %" PRIu32 " nodes, the file has %" PRIu32,
+      psplit_i_called(p, p->at), p->manifest.stages[p->at].n_nodes, n_nodes);
 out:
   return code;
 }
@@ -163,17 +166,18 @@ static psplit_code check_initializer(psplit_i_proof *p, uint32_t v,
                                 index, sparse ? part->sparse_initializer : part->initializer,
                                 whole->name, &equal));
   if (!equal)
-    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": initializer \"%s\" is not the model's", p->at,
-                            part->name);
+    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": initializer \"%s\" is not the model's",
+                            psplit_i_called(p, p->at), part->name);
   if (psplit_i_is_trained(p, part->name))
     PSPLIT_TRY(psplit_i_check_first_value(p, part));
   else if ((part->input == PSPLIT_NONE) != (whole->input == PSPLIT_NONE))
-    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": \"%s\" is %s a graph input", p->at, part->name,
+    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": \"%s\" is %s a graph input",
+                            psplit_i_called(p, p->at), part->name,
                             whole->input == PSPLIT_NONE ? "now" : "no longer");
   if (!is_used(p->part, v) && is_used(p->graph, value) &&
       psplit_i_intern_find(mentioned, part->name) == PSPLIT_NONE)
-    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": nothing there reads initializer \"%s\"", p->at,
-                            part->name);
+    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": nothing there reads initializer \"%s\"",
+                            psplit_i_called(p, p->at), part->name);
   p->initializer_seen[value] = 1;
 out:
   return code;
@@ -207,11 +211,11 @@ static psplit_code check_value_infos(psplit_i_proof *p) {
         PSPLIT_TRY(psplit_i_compare(p, PSPLIT_I_GRAPH_VALUE_INFO, whole, part, here->name, &equal));
       if (!equal)
         return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": value_info of \"%s\" is not the model's",
-                                p->at, here->name);
+                                psplit_i_called(p, p->at), here->name);
     } else if (whole != PSPLIT_NONE && here->producer != PSPLIT_NONE && !here->is_output &&
                !psplit_i_is_boundary_node(p, &p->part->nodes[here->producer])) {
-      return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": value_info of \"%s\" is missing", p->at,
-                              here->name);
+      return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": value_info of \"%s\" is missing",
+                              psplit_i_called(p, p->at), here->name);
     }
   }
 out:
@@ -251,7 +255,7 @@ static psplit_code check_annotations(psplit_i_proof *p) {
                               "stage %" PRIu32
                               ": a quantization annotation of \"%s\" is not the "
                               "model's",
-                              p->at, name ? name : "");
+                              psplit_i_called(p, p->at), name ? name : "");
     /* A tensor annotated twice is not worth an index of its own: the next one is near. */
     for (k++; k < whole->n_quantization_annotation; k++) {
       const char *other = whole->quantization_annotation[k]->tensor_name;
@@ -268,7 +272,7 @@ static psplit_code check_annotations(psplit_i_proof *p) {
         next[id] != whole->n_quantization_annotation)
       return PSPLIT_I_DIFFERS(p,
                               "stage %" PRIu32 ": the quantization annotation of \"%s\" is missing",
-                              p->at, p->annotated.text[id]);
+                              psplit_i_called(p, p->at), p->annotated.text[id]);
 out:
   return code;
 }
@@ -346,7 +350,7 @@ static psplit_code cover_nodes(psplit_i_proof *p) {
     if (n_copies[s] != p->manifest.stages[s].n_duplicated)
       return PSPLIT_I_DIFFERS(
         p, "stage %" PRIu32 ": the manifest counts %" PRIu32 " duplicated nodes and lists %" PRIu32,
-        s, p->manifest.stages[s].n_duplicated, n_copies[s]);
+        psplit_i_called(p, s), p->manifest.stages[s].n_duplicated, n_copies[s]);
 out:
   return code;
 }
@@ -447,8 +451,8 @@ static psplit_code check_stage(psplit_i_proof *p, const char *directory,
   if (p->rim) PSPLIT_TRY(psplit_i_check_stash(p));
   PSPLIT_TRY(check_value_infos(p));
   PSPLIT_TRY(check_annotations(p));
-  PSPLIT_TRY(psplit_i_pairs_compare(p->model, p->stage, p->at, &p->pairs, options->n_threads,
-                                    p->cancel, p->diag));
+  PSPLIT_TRY(psplit_i_pairs_compare(p->model, p->stage, psplit_i_called(p, p->at), &p->pairs,
+                                    options->n_threads, p->cancel, p->diag));
 out:
   psplit_i_close_part(p);
   return code;

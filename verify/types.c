@@ -84,7 +84,8 @@ psplit_code psplit_i_check_port_shape(psplit_i_proof *p, uint32_t t, const Onnx_
   }
   if (!good)
     return PSPLIT_I_DIFFERS(
-      p, "stage %" PRIu32 ": \"%s\" crosses with a shape that is not the model's", p->at, tensor);
+      p, "stage %" PRIu32 ": \"%s\" crosses with a shape that is not the model's",
+      psplit_i_called(p, p->at), tensor);
   return PSPLIT_OK;
 }
 

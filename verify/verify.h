@@ -1,5 +1,7 @@
 /* verify: proves that stages are the model they were split from.
  *
+ *   again.c      of training: what is computed again, and what files are fed with
+ *   backward.c   of training: backward passes
  *   canonical.c  messages in a form where equal content is equal bytes, wherever tensors are stored
  *   compare.c    fields of the model against fields of a stage
  *   declared.c   what is stated of training besides: types, and what is kept
@@ -9,7 +11,8 @@
  *   ports.c      boundary nodes, inputs, outputs, transfers
  *   rim.c        what stages that train take and give besides
  *   proof.c      the proof: nodes, weights, descriptions, coverage
- *   training.c   what belongs to training: backward passes, updates, what is computed again
+ *   training.c   what belongs to training: the model differentiated again, weights, loss
+ *   update.c     of training: updates and first weights
  *   verify.c     a directory, by its manifest
  *   payloads.c   weights, byte for byte, in parallel
  * Shares the readers (onnx/, manifest/) with the rest of the project; knows nothing of passes/ and
@@ -105,6 +108,7 @@ typedef struct psplit_i_proof {
   psplit_model *inlined;   /* where the manifest inlines Ifs: the model with that done; or NULL */
   psplit_i_shapes *shapes; /* what can be known of the model's values; NULL without transfers */
   psplit_i_manifest manifest;
+  const uint32_t *called;  /* [n_stages] the user's numbers of stages; NULL: these */
   const psplit_i_rim *rim; /* of stages that train; else NULL */
   psplit_i_arena arena;    /* as long as the proof */
   psplit_i_arena scratch;  /* as long as a stage is looked at */
@@ -178,6 +182,11 @@ PSPLIT_MUST_USE psplit_code psplit_i_check_weight_input(psplit_i_proof *p, uint3
 PSPLIT_MUST_USE psplit_code psplit_i_check_stash_output(psplit_i_proof *p, uint32_t position);
 /* What the manifest keeps of the stage is there, and is what it is called. */
 PSPLIT_MUST_USE psplit_code psplit_i_check_stash(psplit_i_proof *p);
+
+/* What the user calls a stage of the proof. */
+static inline uint32_t psplit_i_called(const psplit_i_proof *p, uint32_t stage) {
+  return p->called ? p->called[stage] : stage;
+}
 
 #define PSPLIT_I_DIFFERS(p, ...) psplit_i_fail((p)->diag, PSPLIT_MISMATCH, __VA_ARGS__)
 

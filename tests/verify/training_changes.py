@@ -284,6 +284,9 @@ def judge(tools, path, directory, title, spoil, named):
     errors = [line for line in result.stderr.splitlines() if line.startswith("error:")]
     good = (result.returncode in STATUSES and not result.stdout and len(errors) == 1
             and len(result.stderr.splitlines()) == 1 and re.search(named, errors[0]))
+    # A stage has one number, in names of files and elsewhere, though backward passes run from the last.
+    numbers = re.search(r"stage(\d+)\.backward\.onnx[^:]*: stage (\d+)", "".join(errors))
+    good = good and (not numbers or numbers[1] == numbers[2])
     shutil.rmtree(directory)
     return bool(good), title, (f"exit status {result.returncode}; the line should name {named}\n"
                                f"{result.stdout}{result.stderr}")

@@ -1,0 +1,185 @@
+/* Backward passes of stages as a split of the backward pass, proved as the stages are. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "training_inside.h"
+
+/* Stages are numbered in the order in which they run: from the last back. */
+static uint32_t number_stages(const psplit_i_training_proof *c, uint32_t *number) {
+  uint32_t n = 0;
+  for (uint32_t s = c->p->manifest.n_stages; s-- > 0;)
+    number[s] = c->table->stages[s].backward.file ? n++ : PSPLIT_NONE;
+  return n;
+}
+
+static psplit_code wrong_stage(const psplit_i_training_proof *c, const char *what) {
+  return PSPLIT_I_DIFFERS(
+    c->p, "the manifest sends \"%s\" to or from a stage without backward pass", what);
+}
+
+static psplit_code part_stage(psplit_i_training_proof *c, psplit_i_arena *arena,
+                              const uint32_t *number, const psplit_i_part *part,
+                              psplit_i_manifest_stage *out) {
+  psplit_i_row *inputs = PSPLIT_NEW(arena, psplit_i_row, part->n_inputs);
+  psplit_i_row *outputs = PSPLIT_NEW(arena, psplit_i_row, part->n_outputs);
+  if (!inputs || !outputs) return psplit_i_nomem(c->p->diag);
+  for (uint32_t i = 0; i < part->n_inputs; i++) {
+    const psplit_i_part_input *in = &part->inputs[i];
+    const bool stage = in->source == PSPLIT_I_PART_STAGE;
+    inputs[i] = (psplit_i_row){
+      .name = in->name, .tensor = in->name, .from = stage ? number[in->from] : PSPLIT_I_FROM_MODEL};
+    if (stage && number[in->from] == PSPLIT_NONE) return wrong_stage(c, in->name);
+  }
+  for (uint32_t o = 0; o < part->n_outputs; o++) {
+    const psplit_i_part_output *result = &part->outputs[o];
+    uint32_t *to = psplit_i_arena_array(arena, result->n_to, sizeof *to);
+    if (!to) return psplit_i_nomem(c->p->diag);
+    for (uint32_t k = 0; k < result->n_to; k++)
+      if ((to[k] = number[result->to[k]]) == PSPLIT_NONE) return wrong_stage(c, result->name);
+    outputs[o] = (psplit_i_row){.name = result->name,
+                                .tensor = result->name,
+                                .to_model = result->goal != PSPLIT_I_PART_NOWHERE,
+                                .to = to,
+                                .n_to = result->n_to};
+  }
+  *out = (psplit_i_manifest_stage){.file = part->file,
+                                   .device = "",
+                                   .n_nodes = part->n_nodes,
+                                   .n_inputs = part->n_inputs,
+                                   .n_outputs = part->n_outputs,
+                                   .inputs = inputs,
+                                   .outputs = outputs};
+  return PSPLIT_OK;
+}
+
+/* Inputs or outputs of the backward model as it declares them. */
+static psplit_code list_values(psplit_i_training_proof *c, psplit_i_arena *arena,
+                               const uint32_t *values, uint32_t n,
+                               Onnx__ValueInfoProto *const *protos,
+                               const psplit_i_manifest_value **out, const char *const **out_names) {
+  const psplit_i_graph *graph = psplit_i_model_graph(c->backward);
+  psplit_i_manifest_value *list = PSPLIT_NEW(arena, psplit_i_manifest_value, n);
+  const char **names = PSPLIT_NEW(arena, const char *, n);
+  if (!list || !names) return psplit_i_nomem(c->p->diag);
+  for (uint32_t i = 0; i < n; i++) {
+    const int64_t rank = psplit_i_type_rank(protos[i]->type);
+    psplit_i_manifest_dim *dims =
+      PSPLIT_NEW(arena, psplit_i_manifest_dim, rank < 0 ? 0 : (size_t)rank);
+    if (!dims) return psplit_i_nomem(c->p->diag);
+    for (int64_t a = 0; a < rank; a++) {
+      const psplit_i_declared_dim dim = psplit_i_type_dim(protos[i]->type, (uint32_t)a);
+      dims[a] = (psplit_i_manifest_dim){dim.value, dim.value < 0 ? dim.param : NULL};
+    }
+    names[i] = graph->values[values[i]].name;
+    list[i] =
+      (psplit_i_manifest_value){.name = names[i],
+                                .dtype = psplit_i_dtype_name(psplit_i_type_elem(protos[i]->type)),
+                                .shape = {(int32_t)rank, dims}};
+  }
+  *out = list;
+  *out_names = names;
+  return PSPLIT_OK;
+}
+
+static psplit_code number_transfers(psplit_i_training_proof *c, psplit_i_arena *arena,
+                                    const uint32_t *number, psplit_i_manifest *m) {
+  psplit_i_manifest_transfer *transfers =
+    PSPLIT_NEW(arena, psplit_i_manifest_transfer, c->table->n_transfers);
+  if (!transfers) return psplit_i_nomem(c->p->diag);
+  for (uint32_t t = 0; t < c->table->n_transfers; t++) {
+    transfers[t] = c->table->transfers[t];
+    transfers[t].from = number[transfers[t].from];
+    transfers[t].to = number[transfers[t].to];
+    if (transfers[t].from == PSPLIT_NONE || transfers[t].to == PSPLIT_NONE)
+      return wrong_stage(c, transfers[t].tensor);
+  }
+  m->transfers = transfers;
+  m->n_transfers = c->table->n_transfers;
+  return PSPLIT_OK;
+}
+
+static psplit_code number_duplicates(psplit_i_training_proof *c, psplit_i_arena *arena,
+                                     const uint32_t *number, psplit_i_manifest_stage *stages,
+                                     psplit_i_manifest *m) {
+  psplit_i_duplicate *duplicates = PSPLIT_NEW(arena, psplit_i_duplicate, c->table->n_duplicates);
+  if (!duplicates) return psplit_i_nomem(c->p->diag);
+  for (uint32_t d = 0; d < c->table->n_duplicates; d++) {
+    duplicates[d] = c->table->duplicates[d];
+    uint32_t *also = psplit_i_arena_array(arena, duplicates[d].n_also, sizeof *also);
+    if (!also) return psplit_i_nomem(c->p->diag);
+    duplicates[d].stage = number[duplicates[d].stage];
+    for (uint32_t k = 0; k < duplicates[d].n_also; k++) {
+      also[k] = number[c->table->duplicates[d].also[k]];
+      if (also[k] == PSPLIT_NONE) return wrong_stage(c, "a copy");
+      stages[also[k]].n_duplicated++;
+    }
+    if (duplicates[d].stage == PSPLIT_NONE) return wrong_stage(c, "a copy");
+    duplicates[d].also = also;
+  }
+  m->duplicates = duplicates;
+  m->n_duplicates = c->table->n_duplicates;
+  return PSPLIT_OK;
+}
+
+/* The object "training" as the manifest of a split of the backward model. */
+static psplit_code backward_manifest(psplit_i_training_proof *c, psplit_i_arena *arena,
+                                     psplit_i_manifest *out) {
+  psplit_code code;
+  const psplit_i_graph *graph = psplit_i_model_graph(c->backward);
+  const Onnx__GraphProto *proto = c->backward->proto->graph;
+  psplit_i_manifest m = {.n_inputs = graph->n_inputs,
+                         .n_outputs = graph->n_outputs,
+                         .n_needed = graph->n_inputs,
+                         .cost_source = ""};
+  uint32_t *number = PSPLIT_NEW(arena, uint32_t, c->p->manifest.n_stages);
+  psplit_i_manifest_stage *stages =
+    PSPLIT_NEW(arena, psplit_i_manifest_stage, c->p->manifest.n_stages);
+  if (!number || !stages) return psplit_i_nomem(c->p->diag);
+  m.n_stages = number_stages(c, number);
+  m.stages = stages;
+  for (uint32_t s = 0; s < c->p->manifest.n_stages; s++)
+    if (number[s] != PSPLIT_NONE)
+      PSPLIT_TRY(part_stage(c, arena, number, &c->table->stages[s].backward, &stages[number[s]]));
+  PSPLIT_TRY(list_values(c, arena, graph->inputs, graph->n_inputs, proto->input, &m.input_values,
+                         &m.inputs));
+  PSPLIT_TRY(list_values(c, arena, graph->outputs, graph->n_outputs, proto->output,
+                         &m.output_values, &m.outputs));
+  PSPLIT_TRY(number_transfers(c, arena, number, &m));
+  PSPLIT_TRY(number_duplicates(c, arena, number, stages, &m));
+  *out = m;
+out:
+  return code;
+}
+
+/* Puts the file that a message means before it. */
+static void name_file(const psplit_i_training_proof *c, const psplit_i_proof *b) {
+  uint32_t stage;
+  const bool known = b->diag && sscanf(b->diag->message, "stage %" SCNu32, &stage) == 1 &&
+                     stage < c->p->manifest.n_stages && c->table->stages[stage].backward.file;
+  psplit_i_diag_context(
+    b->diag, "%s", known ? c->table->stages[stage].backward.file : "the manifest's backward pass");
+}
+
+/* The user's numbers of the backward files, in the order in which they run. */
+static psplit_code call_stages(const psplit_i_training_proof *c, psplit_i_proof *b) {
+  uint32_t n = 0, *called = PSPLIT_NEW(&b->arena, uint32_t, b->manifest.n_stages);
+  if (!called) return psplit_i_nomem(c->p->diag);
+  for (uint32_t s = c->p->manifest.n_stages; s-- > 0;)
+    if (c->table->stages[s].backward.file) called[n++] = s;
+  b->called = called;
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_prove_backward(psplit_i_training_proof *c) {
+  psplit_code code;
+  psplit_i_proof b;
+  psplit_i_proof_init(&b, c->backward, c->p->diag);
+  PSPLIT_TRY(backward_manifest(c, &b.arena, &b.manifest));
+  PSPLIT_TRY(call_stages(c, &b));
+  code = psplit_i_prove(&b, c->directory, c->options);
+  if (code != PSPLIT_OK) name_file(c, &b);
+out:
+  c->p->weight_bytes += b.weight_bytes;
+  psplit_i_proof_fini(&b);
+  return code;
+}

@@ -1,0 +1,124 @@
+/* Updates, and files of first weights. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "training_inside.h"
+
+static psplit_code differs_from(const psplit_i_training_proof *c, const char *file,
+                                const psplit_i_text *expected) {
+  psplit_i_text path = {0};
+  psplit_i_text_addf(&path, "%s/%s", c->directory, file);
+  FILE *in = path.failed ? NULL : fopen(path.bytes, "rbe");
+  psplit_i_text_fini(&path);
+  if (!in) return psplit_i_fail(c->p->diag, PSPLIT_IO, "%s: cannot open", file);
+  bool equal = true;
+  size_t at = 0, n;
+  char buffer[65536];
+  while (equal && (n = fread(buffer, 1, sizeof buffer, in)) > 0) {
+    equal = n <= expected->n - at && memcmp(buffer, expected->bytes + at, n) == 0;
+    at += n;
+  }
+  equal = equal && at == expected->n && !ferror(in);
+  fclose(in);
+  if (equal) return PSPLIT_OK;
+  return PSPLIT_I_DIFFERS(c->p, "%s is not the update by \"%s\"", file, c->table->optimizer);
+}
+
+/* What the manifest says goes in and out of an update. */
+static bool lists_ports(const psplit_i_training_proof *c, const psplit_i_update_part *update,
+                        const psplit_i_update_ports *ports) {
+  bool good = psplit_i_same(update->lr, ports->lr) && psplit_i_same(update->scale, ports->scale) &&
+              psplit_i_same(update->step, ports->step) && update->n_kept == ports->kept.n;
+  for (uint32_t i = 0; good && i < update->n_kept; i++) {
+    const psplit_i_kept *kept = &ports->kept.items[i];
+    const psplit_i_kept_row *row = &update->kept[i];
+    good =
+      psplit_i_same(row->name, kept->name) && psplit_i_same(row->new_name, kept->new_name) &&
+      psplit_i_same(row->weight, psplit_gradient_trainable(c->gradient, kept->trainable).name) &&
+      row->is_state == kept->is_state;
+  }
+  return good;
+}
+
+static int compare_numbers(const void *a, const void *b) {
+  const uint32_t *x = a, *y = b;
+  return *x < *y ? -1 : *x > *y;
+}
+
+/* The stage updates what its backward pass gives gradients of, and owns it. */
+psplit_code psplit_i_check_update(psplit_i_training_proof *c, uint32_t s) {
+  psplit_code code = PSPLIT_OK;
+  const psplit_i_training_parts *stage = &c->table->stages[s];
+  const psplit_gradient *gradient = c->gradient;
+  psplit_i_text expected = {0};
+  psplit_i_update_ports ports = {0};
+  uint32_t *updated = malloc((stage->backward.n_outputs + (size_t)1) * sizeof *updated);
+  uint32_t n = 0;
+  if (!updated) return psplit_i_nomem(c->p->diag);
+  for (uint32_t o = 0; o < stage->backward.n_outputs; o++) {
+    const psplit_i_part_output *output = &stage->backward.outputs[o];
+    if (output->goal != PSPLIT_I_PART_UPDATE) continue;
+    const uint32_t t = psplit_i_named(c, PSPLIT_I_SET_GRADIENT, output->name, 0);
+    updated[n++] = t; /* check_goals has shown that it is one */
+    if (c->table->weights[c->row_of[t]].owner != s)
+      PSPLIT_TRY(PSPLIT_I_DIFFERS(
+        c->p, "\"%s\" arises in stage %" PRIu32 ", and another one is said to own its weight",
+        output->name, s));
+  }
+  if (n) qsort(updated, n, sizeof *updated, compare_numbers);
+  const bool updates = c->table->optimizer && n;
+  if (updates != (stage->update.file != NULL))
+    PSPLIT_TRY(PSPLIT_I_DIFFERS(c->p, "stage %" PRIu32 " has %s update", s, updates ? "no" : "an"));
+  if (!updates) goto out;
+  psplit_diag why = {0};
+  code = psplit_i_gradient_update(gradient, c->table->optimizer, updated, n, &c->p->arena, &why,
+                                  &expected, &ports);
+  if (code == PSPLIT_USAGE) PSPLIT_TRY(PSPLIT_I_DIFFERS(c->p, "%s", why.message));
+  if (code != PSPLIT_OK) PSPLIT_TRY(psplit_i_fail_as(c->p->diag, &why));
+  PSPLIT_TRY(differs_from(c, stage->update.file, &expected));
+  if (!lists_ports(c, &stage->update, &ports))
+    PSPLIT_TRY(PSPLIT_I_DIFFERS(c->p, "%s has other inputs or outputs than the manifest says",
+                                stage->update.file));
+out:
+  psplit_i_update_ports_fini(&ports);
+  psplit_i_text_fini(&expected);
+  free(updated);
+  return code;
+}
+
+/* A file of weights holds the model's, which are its outputs, and nothing else. */
+psplit_code psplit_i_check_first_weights(psplit_i_training_proof *c, uint32_t s) {
+  psplit_code code;
+  psplit_i_proof *p = c->p;
+  const char *file = c->table->stages[s].first_weights;
+  if (!file) return PSPLIT_OK;
+  p->at = s;
+  PSPLIT_TRY(psplit_i_open_part(p, c->directory, file, c->options));
+  bool good = p->part->n_nodes == 0 && p->part->n_inputs == 0 &&
+              p->part->n_outputs == p->part->n_initializers && c->table->plain_weights;
+  if (good) PSPLIT_TRY(psplit_i_is_weights_file(p, &good));
+  for (uint32_t o = 0; good && o < p->part->n_outputs; o++) {
+    const uint32_t value =
+      psplit_i_graph_find_value(p->graph, p->part->values[p->part->outputs[o]].name);
+    good = value != PSPLIT_NONE;
+    if (good) PSPLIT_TRY(psplit_i_is_declared(p, o, value, &good));
+  }
+  for (uint32_t i = 0; good && i < p->part->n_initializers; i++) {
+    const psplit_i_value *part = &p->part->values[p->part->initializers[i]];
+    const uint32_t value = psplit_i_graph_find_value(p->graph, part->name);
+    good = part->is_output && psplit_i_is_trained(p, part->name) && !c->first_seen[value];
+    if (good)
+      PSPLIT_TRY(psplit_i_compare(p, PSPLIT_I_GRAPH_INITIALIZER,
+                                  p->graph->values[value].initializer, i, part->name, &good));
+    if (good) c->first_seen[value] = 1;
+  }
+  if (!good)
+    PSPLIT_TRY(
+      PSPLIT_I_DIFFERS(p, "%s does not hold first values of weights as the model does", file));
+  PSPLIT_TRY(psplit_i_pairs_compare(p->model, p->stage, p->at, &p->pairs, c->options->n_threads,
+                                    p->cancel, p->diag));
+out:
+  psplit_i_close_part(p);
+  return code;
+}
