@@ -108,7 +108,14 @@ out:
 
 /* ---- backward ---- */
 
-/* Inputs, and constants of the forward model that are copied. */
+/* An input of the forward model whose default counts where none is fed, forward as back. */
+static bool has_default(const psplit_gradient *gradient, uint32_t value) {
+  const psplit_i_value *v = &gradient->b.forward->values[value];
+  return !gradient->is_trainable[value] &&
+         (v->initializer != PSPLIT_NONE || v->sparse_initializer != PSPLIT_NONE);
+}
+
+/* Inputs with their defaults, and constants of the forward model that are copied. */
 static psplit_code put_sources(const psplit_gradient *gradient, psplit_i_text *inputs,
                                psplit_i_pieces *copies, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
@@ -130,7 +137,7 @@ static psplit_code put_sources(const psplit_gradient *gradient, psplit_i_text *i
         PSPLIT_TRY(need_type(gradient, value->index, diag));
         psplit_i_put_typed_value(inputs, PSPLIT_GRAPH_INPUT, value->name, gradient->shapes,
                                  psplit_i_shapes_type(gradient->shapes, value->index));
-        continue;
+        if (!has_default(gradient, value->index)) continue;
       }
       const uint32_t span = v->initializer != PSPLIT_NONE ? model->initializer_spans[v->initializer]
                             : v->sparse_initializer != PSPLIT_NONE

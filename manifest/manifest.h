@@ -81,6 +81,7 @@ typedef struct psplit_i_part_input {
   const char *name;
   psplit_i_part_source source;
   uint32_t from; /* STAGE */
+  bool optional; /* the file has a default for it; behind the others */
 } psplit_i_part_input;
 
 /* Where an output goes besides other stages' backward passes. */

@@ -59,15 +59,21 @@ static void read_output(item row, uint32_t n_stages, psplit_i_part_output *out) 
 static void read_part(item part, uint32_t n_stages, psplit_i_part *out) {
   if (!psplit_i_json_given(part)) return;
   const item inputs = psplit_i_json_need(&part, "inputs");
+  const item optional = psplit_i_json_find(&part, "optional_inputs");
   const item outputs = psplit_i_json_need(&part, "outputs");
-  out->n_inputs = (uint32_t)length(&inputs);
+  const uint32_t n_needed = (uint32_t)length(&inputs);
+  out->n_inputs = n_needed + (uint32_t)length(&optional);
   out->n_outputs = (uint32_t)length(&outputs);
   psplit_i_part_input *in = NEW(&part, psplit_i_part_input, out->n_inputs);
   psplit_i_part_output *results = NEW(&part, psplit_i_part_output, out->n_outputs);
   psplit_i_read_file_name(&part, &out->file);
   need_index(&part, "nodes", UINT32_MAX, &out->n_nodes);
-  for (uint32_t i = 0; i < out->n_inputs && !failed(&part); i++)
-    read_input(psplit_i_json_element(&inputs, i), n_stages, &in[i]);
+  for (uint32_t i = 0; i < out->n_inputs && !failed(&part); i++) {
+    in[i].optional = i >= n_needed;
+    read_input(in[i].optional ? psplit_i_json_element(&optional, i - n_needed)
+                              : psplit_i_json_element(&inputs, i),
+               n_stages, &in[i]);
+  }
   for (uint32_t o = 0; o < out->n_outputs && !failed(&part); o++)
     read_output(psplit_i_json_element(&outputs, o), n_stages, &results[o]);
   out->inputs = in;

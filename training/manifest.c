@@ -173,6 +173,25 @@ static void write_input(psplit_i_json *json, const char *name, const char *from)
   close_row(json);
 }
 
+static bool has_default(const psplit_i_value *value) {
+  return value->initializer != PSPLIT_NONE || value->sparse_initializer != PSPLIT_NONE;
+}
+
+/* Inputs of the model that a file has a default for; before IR version 4 none can be fed. */
+static void write_optional_again(const psplit_i_layout *layout, const psplit_i_stage *again,
+                                 psplit_i_json *json) {
+  const psplit_i_value *values = layout->forward->graph->values;
+  bool any = false;
+  if (psplit_i_model_ir_version(layout->forward->model) < 4) return;
+  for (uint32_t i = 0; i < again->n_inputs; i++) {
+    if (!has_default(&values[again->inputs[i].value])) continue;
+    if (!any) open_list(json, "optional_inputs");
+    any = true;
+    write_input(json, again->inputs[i].name, "model");
+  }
+  if (any) psplit_i_json_close(json, ']');
+}
+
 static void write_again(const psplit_i_layout *layout, uint32_t s, psplit_i_json *json) {
   const psplit_i_training_stage *stage = &layout->stages[s];
   const psplit_i_stage *again = &layout->again.stages[s + 1];
@@ -186,12 +205,15 @@ static void write_again(const psplit_i_layout *layout, uint32_t s, psplit_i_json
   key_file(json, s, "again");
   key_uint(json, "nodes", again->n_nodes);
   open_list(json, "inputs");
-  for (uint32_t i = 0; i < again->n_inputs; i++) write_input(json, again->inputs[i].name, "model");
+  for (uint32_t i = 0; i < again->n_inputs; i++)
+    if (!has_default(&values[again->inputs[i].value]))
+      write_input(json, again->inputs[i].name, "model");
   for (uint32_t i = 0; i < stage->n_again_weights; i++)
     write_input(json, trainable_name(layout, stage->again_weights[i]), "weights");
   for (uint32_t i = 0; i < stage->n_again_stash; i++)
     write_input(json, values[stage->again_stash[i]].name, "stash");
   psplit_i_json_close(json, ']');
+  write_optional_again(layout, again, json);
   open_list(json, "outputs");
   for (uint32_t i = 0; i < stage->n_again; i++) {
     open_row(json);
@@ -238,6 +260,22 @@ static void write_backward_input(const psplit_i_layout *layout, uint32_t s,
   close_row(json);
 }
 
+static bool any_default(const psplit_i_layout *layout, const psplit_i_stage *backward) {
+  const psplit_i_value *values = layout->backward.graph->values;
+  for (uint32_t i = 0; i < backward->n_inputs; i++)
+    if (has_default(&values[backward->inputs[i].value])) return true;
+  return false;
+}
+
+static void write_backward_inputs(const psplit_i_layout *layout, uint32_t s, bool optional,
+                                  psplit_i_json *json) {
+  const psplit_i_stage *backward = &layout->backward.stages[layout->stages[s].backward];
+  const psplit_i_value *values = layout->backward.graph->values;
+  for (uint32_t i = 0; i < backward->n_inputs; i++)
+    if (has_default(&values[backward->inputs[i].value]) == optional)
+      write_backward_input(layout, s, &backward->inputs[i], json);
+}
+
 static void write_backward_output(const psplit_i_layout *layout, const psplit_i_port *port,
                                   psplit_i_json *json) {
   open_row(json);
@@ -267,9 +305,13 @@ static void write_backward(const psplit_i_layout *layout, uint32_t s, psplit_i_j
   key_file(json, s, "backward");
   key_uint(json, "nodes", backward->n_nodes);
   open_list(json, "inputs");
-  for (uint32_t i = 0; i < backward->n_inputs; i++)
-    write_backward_input(layout, s, &backward->inputs[i], json);
+  write_backward_inputs(layout, s, false, json);
   psplit_i_json_close(json, ']');
+  if (any_default(layout, backward)) {
+    open_list(json, "optional_inputs");
+    write_backward_inputs(layout, s, true, json);
+    psplit_i_json_close(json, ']');
+  }
   open_list(json, "outputs");
   for (uint32_t o = 0; o < backward->n_outputs; o++)
     write_backward_output(layout, &backward->outputs[o], json);

@@ -99,13 +99,20 @@ psplit_code psplit_i_check_again(psplit_i_training_proof *c, uint32_t s) {
   for (uint32_t n = 0; n < p->part->n_nodes; n++) PSPLIT_TRY(check_again_node(p, again->file, n));
   for (uint32_t i = 0; i < p->part->n_initializers; i++)
     PSPLIT_TRY(check_again_initializer(p, again->file, i));
-  bool good = p->part->n_inputs == again->n_inputs && p->part->n_outputs == again->n_outputs &&
-              p->part->n_nodes == again->n_nodes && !p->part->n_sparse_initializers;
+  bool good = p->part->n_outputs == again->n_outputs && p->part->n_nodes == again->n_nodes &&
+              !p->part->n_sparse_initializers;
+  uint32_t n_listed = 0;
   for (uint32_t i = 0; good && i < p->part->n_inputs; i++) {
-    good = psplit_i_named(c, PSPLIT_I_SET_AGAIN_INPUT, p->part->values[p->part->inputs[i]].name,
-                          s) != PSPLIT_NONE;
+    const psplit_i_value *input = &p->part->values[p->part->inputs[i]];
+    const bool has_default = input->initializer != PSPLIT_NONE;
+    const uint32_t row = psplit_i_named(c, PSPLIT_I_SET_AGAIN_INPUT, input->name, s);
+    /* Before IR version 4 an input with a default cannot be fed and needs no row. */
+    good = row != PSPLIT_NONE ? again->inputs[row].optional == has_default
+                              : has_default && psplit_i_model_ir_version(p->model) < 4;
+    n_listed += row != PSPLIT_NONE;
     if (good) PSPLIT_TRY(psplit_i_is_declared_input(p, i, &good));
   }
+  good = good && n_listed == again->n_inputs;
   for (uint32_t o = 0; good && o < p->part->n_outputs; o++) {
     const char *name = p->part->values[p->part->outputs[o]].name;
     const uint32_t value = psplit_i_graph_find_value(p->graph, name);

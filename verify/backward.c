@@ -26,8 +26,10 @@ static psplit_code part_stage(psplit_i_training_proof *c, psplit_i_arena *arena,
   for (uint32_t i = 0; i < part->n_inputs; i++) {
     const psplit_i_part_input *in = &part->inputs[i];
     const bool stage = in->source == PSPLIT_I_PART_STAGE;
-    inputs[i] = (psplit_i_row){
-      .name = in->name, .tensor = in->name, .from = stage ? number[in->from] : PSPLIT_I_FROM_MODEL};
+    inputs[i] = (psplit_i_row){.name = in->name,
+                               .tensor = in->name,
+                               .from = stage ? number[in->from] : PSPLIT_I_FROM_MODEL,
+                               .optional = in->optional};
     if (stage && number[in->from] == PSPLIT_NONE) return wrong_stage(c, in->name);
   }
   for (uint32_t o = 0; o < part->n_outputs; o++) {
@@ -81,6 +83,28 @@ static psplit_code list_values(psplit_i_training_proof *c, psplit_i_arena *arena
   return PSPLIT_OK;
 }
 
+/* Inputs of the backward model, those with a default last, as manifests have them. */
+static psplit_code list_inputs(psplit_i_training_proof *c, psplit_i_arena *arena,
+                               psplit_i_manifest *m) {
+  const psplit_i_graph *graph = psplit_i_model_graph(c->backward);
+  Onnx__ValueInfoProto **protos = PSPLIT_NEW(arena, Onnx__ValueInfoProto *, graph->n_inputs);
+  uint32_t *values = PSPLIT_NEW(arena, uint32_t, graph->n_inputs), n = 0;
+  if (!protos || !values) return psplit_i_nomem(c->p->diag);
+  for (int optional = 0; optional < 2; optional++) {
+    for (uint32_t i = 0; i < graph->n_inputs; i++) {
+      const psplit_i_value *value = &graph->values[graph->inputs[i]];
+      const bool has_default =
+        value->initializer != PSPLIT_NONE || value->sparse_initializer != PSPLIT_NONE;
+      if (has_default != (optional == 1)) continue;
+      values[n] = graph->inputs[i];
+      protos[n++] = c->backward->proto->graph->input[i];
+    }
+    if (!optional) m->n_needed = n;
+  }
+  m->n_inputs = n;
+  return list_values(c, arena, values, n, protos, &m->input_values, &m->inputs);
+}
+
 static psplit_code number_transfers(psplit_i_training_proof *c, psplit_i_arena *arena,
                                     const uint32_t *number, psplit_i_manifest *m) {
   psplit_i_manifest_transfer *transfers =
@@ -127,10 +151,7 @@ static psplit_code backward_manifest(psplit_i_training_proof *c, psplit_i_arena 
   psplit_code code;
   const psplit_i_graph *graph = psplit_i_model_graph(c->backward);
   const Onnx__GraphProto *proto = c->backward->proto->graph;
-  psplit_i_manifest m = {.n_inputs = graph->n_inputs,
-                         .n_outputs = graph->n_outputs,
-                         .n_needed = graph->n_inputs,
-                         .cost_source = ""};
+  psplit_i_manifest m = {.n_outputs = graph->n_outputs, .cost_source = ""};
   uint32_t *number = PSPLIT_NEW(arena, uint32_t, c->p->manifest.n_stages);
   psplit_i_manifest_stage *stages =
     PSPLIT_NEW(arena, psplit_i_manifest_stage, c->p->manifest.n_stages);
@@ -140,8 +161,7 @@ static psplit_code backward_manifest(psplit_i_training_proof *c, psplit_i_arena 
   for (uint32_t s = 0; s < c->p->manifest.n_stages; s++)
     if (number[s] != PSPLIT_NONE)
       PSPLIT_TRY(part_stage(c, arena, number, &c->table->stages[s].backward, &stages[number[s]]));
-  PSPLIT_TRY(list_values(c, arena, graph->inputs, graph->n_inputs, proto->input, &m.input_values,
-                         &m.inputs));
+  PSPLIT_TRY(list_inputs(c, arena, &m));
   PSPLIT_TRY(list_values(c, arena, graph->outputs, graph->n_outputs, proto->output,
                          &m.output_values, &m.outputs));
   PSPLIT_TRY(number_transfers(c, arena, number, &m));

@@ -154,10 +154,14 @@ static psplit_code check_given(psplit_i_proof *p, uint32_t position, const pspli
   if (equal)
     PSPLIT_TRY(
       psplit_i_compare(p, PSPLIT_I_GRAPH_INPUT, whole->input, position, input->name, &equal));
-  const bool differs = has_default(whole) != has_default(input);
+  const bool differs = equal && has_default(whole) != has_default(input);
   if (!equal || (differs && !psplit_i_is_trained(p, input->name)))
     return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": input \"%s\" is not the model's",
                             psplit_i_called(p, p->at), input->name);
+  if (row && row->optional != has_default(whole))
+    return PSPLIT_I_DIFFERS(p,
+                            "stage %" PRIu32 ": the manifest says that input \"%s\" has %s default",
+                            psplit_i_called(p, p->at), input->name, row->optional ? "a" : "no");
 out:
   return code;
 }
@@ -342,6 +346,9 @@ psplit_code psplit_i_check_manifest(psplit_i_proof *p) {
       return PSPLIT_I_DIFFERS(p, "the manifest lists input \"%s\", which is %s", m->inputs[k],
                               input == PSPLIT_NONE ? "none of the model's" : "there only once");
     listed[input] = 1;
+    if ((k >= m->n_needed) != has_default(&p->graph->values[value]))
+      return PSPLIT_I_DIFFERS(p, "the manifest says that input \"%s\" has %s default", m->inputs[k],
+                              k >= m->n_needed ? "a" : "no");
     PSPLIT_TRY(
       psplit_i_check_declared(p, &m->input_values[k], p->model->proto->graph->input[input]->type));
   }

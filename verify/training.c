@@ -99,7 +99,7 @@ static bool add_stage(psplit_i_training_proof *c, uint32_t s) {
     if (stage->backward.inputs[i].source == PSPLIT_I_PART_WEIGHTS)
       good = add_name(c, PSPLIT_I_SET_TAKES, stage->backward.inputs[i].name, s, 0);
   for (uint32_t i = 0; i < stage->again.n_inputs && good; i++)
-    good = add_name(c, PSPLIT_I_SET_AGAIN_INPUT, stage->again.inputs[i].name, s, 0);
+    good = add_name(c, PSPLIT_I_SET_AGAIN_INPUT, stage->again.inputs[i].name, s, i);
   for (uint32_t o = 0; o < stage->again.n_outputs && good; o++)
     good = add_name(c, PSPLIT_I_SET_AGAIN_OUTPUT, stage->again.outputs[o].name, s, o);
   return good;

@@ -93,8 +93,8 @@ typedef enum psplit_i_set {
   PSPLIT_I_SET_STASH_TENSOR, /* of what it is kept as -> row of the stash */
   PSPLIT_I_SET_WEIGHT,       /* of a weight that a stage's file takes -> 0 */
   PSPLIT_I_SET_TAKES,        /* of one that it takes, forward or back -> 0 */
-  PSPLIT_I_SET_AGAIN_INPUT,  /* of what is computed again: inputs -> 0, */
-  PSPLIT_I_SET_AGAIN_OUTPUT  /* outputs -> index */
+  PSPLIT_I_SET_AGAIN_INPUT,  /* of what is computed again: inputs and ... */
+  PSPLIT_I_SET_AGAIN_OUTPUT  /* ... outputs -> index */
 } psplit_i_set;
 
 /* PSPLIT_NONE where the name is not in the set; without a rim all are empty. */

@@ -8,6 +8,7 @@ other, and CHECK_GRADIENTS, which asks for no proof first, has to find a weight 
 wherever the change is one that gradients show. Results as TAP.
 """
 import glob
+import json
 import os
 import platform
 import re
@@ -59,6 +60,20 @@ main (float[b,3,8,8] image) => (float[b,5] y) <
   [r2] r2 = Relu (c2)
   [f] f = Flatten (r2)
   [m3] y = Gemm (f, w3, b3)
+}
+"""
+# Frozen weights that are inputs with a default.
+DEFAULTS = """
+<ir_version: %d, opset_import: ["": 17]>
+main (float[n,8] x, float[8,8] w2 = random(3), float[8] frozen = random(4)) => (float[n,4] y) <
+  float[8,8] w1 = random(1), float[8,4] w3 = random(6)
+> {
+  [m1] p1 = MatMul (x, w1)
+  [q1] q1 = Mul (p1, frozen)
+  [t1] h1 = Tanh (q1)
+  [m2] p2 = MatMul (h1, w2)
+  [e2] h2 = Sigmoid (p2)
+  [m4] y = MatMul (h2, w3)
 }
 """
 # A move to either side changes the loss by something else: no derivative is that of differences.
@@ -211,6 +226,7 @@ def main(split_tool, verify, check):
         for (path, loss, feed), stages in ((smooth, 2), (kinks, 2)):
             split(split_tool, path, directory, stages, loss)
             spoil(tap, check, path, directory, feed, os.path.basename(path))
+        check_defaults(tap, split_tool, verify, model, directory, work)
         check_messages(tap, split_tool, verify, model, smooth, directory, work)
     finally:
         shutil.rmtree(work)
@@ -221,6 +237,38 @@ def main(split_tool, verify, check):
 def split_again(tool, case, directory):
     split(tool, case[0], directory, 2, case[1])
     return directory
+
+
+def check_defaults(tap, split_tool, verify, model, directory, work):
+    """Inputs with a default need not be fed; where they are, all files take what is fed."""
+    fed = os.path.join(work, "w2.raw")
+    save(fed, struct.pack("<64f", *((i * 37 % 64 - 32) / 40 for i in range(64))))
+    for version, recompute in ((8, "all"), (8, "none"), (3, "all"), (3, "none")):
+        title = f"inputs with a default, IR version {version}, recompute {recompute}"
+        path = model("defaults", DEFAULTS % version)
+        split(split_tool, path, directory, 2, "mse:target=t", "--freeze", "frozen", "--freeze", "w2",
+              "--recompute", recompute, "--trained-weights", "input", "--boundary", "io")
+        with open(os.path.join(directory, "pipeline.json"), encoding="utf-8") as file:
+            manifest = json.load(file)
+        parts = [part for stage in manifest["training"]["stages"] for part in (stage["again"], stage["backward"]) if part]
+        needed = {row["name"] for part in parts for row in part["inputs"] if row["from"] == "model"}
+        optional = {row["name"] for part in parts for row in part.get("optional_inputs", [])}
+        tap.ok(needed <= {"x", "t"} and optional == ({"w2", "frozen"} if version == 8 else set()),
+               f"{title}: they are optional", f"{needed} {optional}")
+        for options in ([], ["--input", f"w2={fed}"]) if version == 8 else ([],):
+            status, said, wrong = run(verify, directory, "--model", path, "--gradients", "--dim", "n=3", *options)
+            tap.ok(status == 0 and "2 of 2 hold" in said, f"{title}: gradients hold {' '.join(options[:1])}", said + wrong)
+        for part in parts:
+            if not part.get("optional_inputs"):
+                continue
+            row = part["optional_inputs"].pop()
+            part["inputs"].append(row)
+            with open(os.path.join(directory, "pipeline.json"), "w", encoding="utf-8") as file:
+                json.dump(manifest, file)
+            status, said, wrong = run(verify, directory, "--model", path)
+            tap.ok(status == 1, f"{title}: {row['name']} as an input that has to be fed is told", said + wrong)
+            part["inputs"].pop()
+            part["optional_inputs"].append(row)
 
 
 def check_messages(tap, split_tool, verify, model, smooth, directory, work):
