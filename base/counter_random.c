@@ -57,14 +57,18 @@ static double far_tail(double r) {
          ((0.012258202635 * r + 0.24197894225) * r + 1.0);
 }
 
-double psplit_i_random_normal(const psplit_i_random_stream *stream, uint64_t n) {
-  /* Half a step up: never 0 or 1, and symmetric about 1/2. */
-  const double p = ((double)(psplit_i_random_bits(stream, n) >> 12) + 0.5) * 0x1p-52;
+double psplit_i_normal_quantile(double p) {
   const double q = p - 0.5;
   if (fabs(q) <= 0.425) return q * middle(0.180625 - q * q);
   const double r = sqrt(-log(q < 0 ? p : 1 - p));
   const double size = r <= 5 ? tail(r - 1.6) : far_tail(r - 5);
   return q < 0 ? -size : size;
+}
+
+double psplit_i_random_normal(const psplit_i_random_stream *stream, uint64_t n) {
+  /* Half a step up: never 0 or 1, and symmetric about 1/2. */
+  return psplit_i_normal_quantile(((double)(psplit_i_random_bits(stream, n) >> 12) + 0.5) *
+                                  0x1p-52);
 }
 
 /* The high half of a product of 64 bits. */

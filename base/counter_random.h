@@ -41,6 +41,10 @@ double psplit_i_random_uniform(const psplit_i_random_stream *stream, uint64_t n)
  * distribution function. Source: Wichura, algorithm AS 241 (PPND7), Applied Statistics 37, 1988. */
 double psplit_i_random_normal(const psplit_i_random_stream *stream, uint64_t n);
 
+/* The number that a standard normal variable is below with probability p, 0 < p < 1; the same
+ * source and error. */
+double psplit_i_normal_quantile(double p);
+
 /* The n-th number of a stream in 0 .. below - 1; below > 0. Its bias is at most below / 2^64. */
 uint64_t psplit_i_random_below(const psplit_i_random_stream *stream, uint64_t n, uint64_t below);
 

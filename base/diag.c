@@ -202,6 +202,7 @@ const char *psplit_hint_text(psplit_hint hint) {
     [PSPLIT_HINT_FEWER_MICRO_BATCHES] = "fewer micro-batches stay within it",
     [PSPLIT_HINT_WEIGHT_INPUTS] =
       "PSPLIT_WEIGHTS_INPUT in psplit_training_form.weights does without",
+    [PSPLIT_HINT_DROPOUT] = "psplit_training_options.dropout says whether it drops",
   };
   return (unsigned)hint < PSPLIT_N_HINTS ? TEXTS[hint] : NULL;
 }

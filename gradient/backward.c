@@ -175,15 +175,23 @@ static uint16_t bfloat16_bits(double value) {
   return (uint16_t)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 
-psplit_i_ref psplit_i_backward_number(psplit_i_backward *b, int32_t elem, double value) {
+size_t psplit_i_number_bytes(int32_t elem, double value, uint8_t out[8]) {
   const float f = (float)value;
   const uint16_t half = elem == PSPLIT_ELEM_FLOAT16 ? half_bits(value) : bfloat16_bits(value);
   switch (elem) {
-    case PSPLIT_ELEM_DOUBLE: return psplit_i_backward_constant(b, elem, 0, NULL, &value, 8);
+    case PSPLIT_ELEM_DOUBLE: memcpy(out, &value, sizeof value); return sizeof value;
     case PSPLIT_ELEM_FLOAT16:
-    case PSPLIT_ELEM_BFLOAT16: return psplit_i_backward_constant(b, elem, 0, NULL, &half, 2);
-    default: return psplit_i_backward_constant(b, PSPLIT_ELEM_FLOAT, 0, NULL, &f, 4);
+    case PSPLIT_ELEM_BFLOAT16: memcpy(out, &half, sizeof half); return sizeof half;
+    default: memcpy(out, &f, sizeof f); return sizeof f;
   }
+}
+
+psplit_i_ref psplit_i_backward_number(psplit_i_backward *b, int32_t elem, double value) {
+  uint8_t bytes[8];
+  const size_t n = psplit_i_number_bytes(elem, value, bytes);
+  const bool is_float =
+    elem == PSPLIT_ELEM_DOUBLE || elem == PSPLIT_ELEM_FLOAT16 || elem == PSPLIT_ELEM_BFLOAT16;
+  return psplit_i_backward_constant(b, is_float ? elem : PSPLIT_ELEM_FLOAT, 0, NULL, bytes, n);
 }
 
 /* A NodeProto's attribute: `payload` holds the fields behind name and type. */

@@ -93,6 +93,8 @@ psplit_i_ref psplit_i_backward_constant(psplit_i_backward *b, int32_t elem, uint
                                         const int64_t *dims, const void *bytes, size_t n_bytes);
 psplit_i_ref psplit_i_backward_ints(psplit_i_backward *b, const int64_t *values, uint32_t n);
 psplit_i_ref psplit_i_backward_int(psplit_i_backward *b, int64_t value); /* a scalar */
+/* A number as raw bytes of a floating-point type, rounded to nearest even; how many they are. */
+size_t psplit_i_number_bytes(int32_t elem, double value, uint8_t out[8]);
 /* A scalar of a floating-point type. */
 psplit_i_ref psplit_i_backward_number(psplit_i_backward *b, int32_t elem, double value);
 

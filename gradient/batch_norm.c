@@ -34,30 +34,17 @@ static bool is_read(const psplit_i_graph *graph, uint32_t value) {
                                   graph->consumer_off[value] < graph->consumer_off[value + 1]);
 }
 
-/* "<y>.<what>", or that with a number, which no value has. */
-static char *output_name(const psplit_i_graph *graph, const char *y, const char *what,
-                         psplit_i_arena *arena) {
-  psplit_i_text name = {0};
-  for (uint32_t k = 0; !name.failed; k++) {
-    name.n = 0;
-    psplit_i_text_addf(&name, "%s.%s", y, what);
-    if (k) psplit_i_text_addf(&name, "~%" PRIu32, k);
-    if (!name.failed && psplit_i_graph_find_value(graph, name.bytes) == PSPLIT_NONE) break;
-  }
-  char *own = name.failed ? NULL : psplit_i_arena_strndup(arena, name.bytes, name.n);
-  psplit_i_text_fini(&name);
-  return own;
-}
-
-/* The node with another mode, as a field of the graph. */
-static psplit_code put_edited(const psplit_i_graph *graph, uint32_t n, bool train,
-                              psplit_i_arena *arena, psplit_diag *diag, psplit_i_node_edit *out) {
+/* The node with another mode. */
+static psplit_code add_edited(const psplit_i_graph *graph, uint32_t n, bool train,
+                              psplit_i_arena *arena, psplit_diag *diag, psplit_i_node_edits *out) {
+  psplit_code code;
   const Onnx__NodeProto *proto = graph->nodes[n].proto;
   Onnx__NodeProto edited = *proto;
   Onnx__AttributeProto mode = ONNX__ATTRIBUTE_PROTO__INIT;
   Onnx__AttributeProto **attributes =
     PSPLIT_NEW(arena, Onnx__AttributeProto *, proto->n_attribute + 1);
   char *outputs[N_OUTPUTS];
+  psplit_i_text field = {0};
   if (!attributes) return psplit_i_nomem(diag);
   mode.name = text(MODE);
   mode.has_type = mode.has_i = 1;
@@ -73,23 +60,17 @@ static psplit_code put_edited(const psplit_i_graph *graph, uint32_t n, bool trai
   edited.n_output = train ? N_OUTPUTS : 1;
   outputs[0] = proto->output[0];
   for (size_t o = 1; o < edited.n_output; o++) {
-    outputs[o] = o < proto->n_output && *proto->output[o]
-                   ? proto->output[o]
-                   : output_name(graph, outputs[0], o == 1 ? "running_mean" : "running_var", arena);
+    outputs[o] =
+      o < proto->n_output && *proto->output[o]
+        ? proto->output[o]
+        : psplit_i_name_beside(graph, outputs[0], o == 1 ? "running_mean" : "running_var", arena);
     if (!outputs[o]) return psplit_i_nomem(diag);
   }
-  const size_t n_bytes = onnx__node_proto__get_packed_size(&edited);
-  uint8_t *bytes = psplit_i_arena_alloc(arena, n_bytes);
-  psplit_i_text field = {0};
-  if (!bytes) return psplit_i_nomem(diag);
-  onnx__node_proto__pack(&edited, bytes);
-  psplit_i_wire_bytes(&field, PSPLIT_GRAPH_NODE, bytes, n_bytes);
-  *out = (psplit_i_node_edit){
-    .node = n,
-    .fields = field.failed ? NULL : psplit_i_arena_strndup(arena, field.bytes, field.n),
-    .bytes = field.n};
+  PSPLIT_TRY(psplit_i_pack_node(&edited, &field, diag));
+  PSPLIT_TRY(psplit_i_edits_add(out, n, &field, arena, diag));
+out:
   psplit_i_text_fini(&field);
-  return out->fields ? PSPLIT_OK : psplit_i_nomem(diag);
+  return code;
 }
 
 psplit_code psplit_i_batch_norm_edits(const psplit_model *model, psplit_batch_norm how,
@@ -116,9 +97,7 @@ psplit_code psplit_i_batch_norm_edits(const psplit_model *model, psplit_batch_no
           diag, PSPLIT_UNSUPPORTED,
           "the running statistics of node %s are read or given by the model: it cannot be frozen",
           psplit_i_node_label(graph, n, label, sizeof label)));
-    psplit_i_node_edit edit;
-    PSPLIT_TRY(put_edited(graph, n, train, arena, diag, &edit));
-    if (!psplit_i_vec_push(out, edit)) PSPLIT_TRY(psplit_i_nomem(diag));
+    PSPLIT_TRY(add_edited(graph, n, train, arena, diag, out));
   }
 out:
   return code;

@@ -4,9 +4,7 @@
 
 #include <psplit/gradient.h>
 
-#include "model.h"
-
-typedef PSPLIT_VEC(psplit_i_node_edit) psplit_i_node_edits;
+#include "node_edits.h"
 
 /* Nodes of the model's graph that compute through the statistics of a batch where they would not,
  * or the other way round, appended to *out; bytes in `arena`. Errors: UNSUPPORTED (an opset whose

@@ -65,12 +65,18 @@ static psplit_code open_with_loss(psplit_gradient *gradient, const psplit_model 
   if (fields.failed) PSPLIT_TRY(psplit_i_nomem(diag));
   psplit_i_say_inference_export(psplit_i_model_graph(model), options->batch_norm, logger);
   PSPLIT_TRY(psplit_i_batch_norm_edits(model, options->batch_norm, &gradient->arena, diag, &edits));
+  PSPLIT_TRY(psplit_i_draw_edits(shapes, options->dropout, &gradient->arena, diag, &fields, &edits,
+                                 &gradient->draws));
+  psplit_i_edits_sort(&edits);
   PSPLIT_TRY(
     psplit_i_skeleton_edit(model, edits.items, edits.n, fields.bytes, fields.n, diag, &skeleton));
   PSPLIT_TRY(psplit_i_model_rebuild(model, &skeleton, 0, diag, &gradient->model));
   PSPLIT_TRY(psplit_i_shapes_create(psplit_i_model_graph(gradient->model), NULL, 0, logger, diag,
                                     &gradient->shapes));
   gradient->loss = psplit_i_graph_find_value(psplit_i_model_graph(gradient->model), loss);
+  PSPLIT_TRY(psplit_i_refuse_draws(gradient->shapes, gradient->loss, diag));
+  if (options->dropout == PSPLIT_DROPOUT_AS_IS)
+    PSPLIT_TRY(psplit_i_say_idle_dropouts(gradient->shapes, logger, diag));
 out:
   psplit_i_vec_fini(&edits);
   psplit_i_text_fini(&fields);
@@ -266,6 +272,7 @@ void psplit_gradient_destroy(psplit_gradient *gradient) {
   if (!gradient) return;
   psplit_i_backward_fini(&gradient->b);
   psplit_i_vec_fini(&gradient->stashed);
+  psplit_i_vec_fini(&gradient->draws);
   psplit_i_shapes_destroy(gradient->shapes);
   psplit_model_close(gradient->model);
   psplit_i_arena_fini(&gradient->arena);
@@ -302,6 +309,16 @@ uint32_t psplit_gradient_n_stashed(const psplit_gradient *gradient) {
 
 const char *psplit_gradient_stashed(const psplit_gradient *gradient, uint32_t index) {
   return gradient->b.values.items[gradient->stashed.items[index]].name;
+}
+
+uint32_t psplit_gradient_n_masks(const psplit_gradient *gradient) {
+  return (uint32_t)gradient->draws.n;
+}
+
+psplit_mask psplit_gradient_mask(const psplit_gradient *gradient, uint32_t index) {
+  const psplit_i_draw *draw = &gradient->draws.items[index];
+  return (psplit_mask){
+    .name = draw->input, .node = draw->node, .kind = draw->kind, .ratio = draw->ratio};
 }
 
 uint32_t psplit_gradient_n_forward_nodes(const psplit_gradient *gradient) {

@@ -9,6 +9,7 @@
  *   differentiate.h   need analysis, the walk over nodes, sums of contributions
  *   rule.h            what a rule sees and calls; rules.def and rules_*.c: one rule an operator
  *   batch_norm.h      batch normalisation as it is to be trained
+ *   draws.h           random operators as nodes that read what was drawn
  *   loss.h            the nodes of a loss, put to the model's end
  *   weights.h         which initializers are trained
  *   write.h           graphs to files
@@ -21,6 +22,7 @@
 #include <stdio.h>
 
 #include "backward.h"
+#include "draws.h"
 #include "shape.h"
 
 typedef struct psplit_i_trainable {
@@ -41,6 +43,7 @@ struct psplit_gradient {
   psplit_i_trainable *trainables;
   uint32_t n_trainables;
   bool *is_trainable; /* [n_values] */
+  psplit_i_draws draws;
   PSPLIT_VEC(psplit_i_ref) stashed;
   uint32_t n_backward_nodes;
   uint32_t *twins; /* [n_backward_nodes] */

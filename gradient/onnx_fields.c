@@ -16,10 +16,12 @@ enum {
   ATTR_NAME = 1,
   ATTR_I = 3,
   ATTR_S = 4,
+  ATTR_T = 5,
   ATTR_INTS = 8,
   ATTR_TYPE = 20,
   ATTR_TYPE_INT = 2,
   ATTR_TYPE_STRING = 3,
+  ATTR_TYPE_TENSOR = 4,
   ATTR_TYPE_INTS = 7
 };
 
@@ -104,4 +106,13 @@ void psplit_i_put_attr_text(psplit_i_text *out, const char *name, const char *va
   psplit_i_text payload = {0};
   psplit_i_put_string(&payload, ATTR_S, value);
   put_attribute(out, name, ATTR_TYPE_STRING, &payload);
+}
+
+void psplit_i_put_attr_scalar(psplit_i_text *out, const char *name, int32_t elem, const void *bytes,
+                              size_t n) {
+  psplit_i_text tensor = {0}, payload = {0};
+  psplit_i_put_int(&tensor, PSPLIT_TENSOR_TYPE, elem);
+  psplit_i_wire_bytes(&tensor, PSPLIT_TENSOR_RAW, bytes, n);
+  put_message(&payload, ATTR_T, &tensor);
+  put_attribute(out, name, ATTR_TYPE_TENSOR, &payload);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "constants.h"
 #include "onnx.pb-c.h"
 #include "wire.h"
 
@@ -66,51 +67,13 @@ bool psplit_i_known_ints(const psplit_i_at *at, uint32_t input, int64_t *out, ui
   return true;
 }
 
-/* The tensor of a value that is a constant: an initializer that nobody may override, or the value
- * of a Constant. */
-static bool constant_tensor(const psplit_i_graph *graph, uint32_t v, psplit_i_tensor *out) {
-  const psplit_i_value *value = &graph->values[v];
-  if (value->initializer != PSPLIT_NONE) {
-    if (value->input != PSPLIT_NONE && psplit_i_model_ir_version(graph->model) >= 4) return false;
-    *out = psplit_i_graph_initializer(graph, value->initializer);
-    return true;
-  }
-  if (value->producer == PSPLIT_NONE) return false;
-  const psplit_i_node *node = &graph->nodes[value->producer];
-  if (!psplit_i_node_is(node, "Constant")) return false;
-  const struct Onnx__TensorProto *proto = psplit_i_attr_tensor(node, "value");
-  if (!proto) return false;
-  *out = psplit_i_tensor_of(proto);
-  return true;
-}
-
 bool psplit_i_known_number(const psplit_i_at *at, uint32_t input, double *out) {
+  bool known = false;
   if (!psplit_i_given(at, input)) return false;
   const uint32_t v = at->node->inputs[input];
   if (at->pass->origin[v] != PSPLIT_NONE) return false; /* training changes it */
-  const psplit_i_vtype *type = psplit_i_type_in(at, input);
-  int64_t count;
-  int64_t sizes[PSPLIT_MAX_RANK];
-  if (!psplit_i_sizes(at, type, sizes, &count) || count != 1) return false;
-  if (type->elements && type->n_elements == 1)
-    return psplit_i_dim_is_real(psplit_i_shapes_dims(at->pass->shapes), type->elements[0], out);
-  psplit_i_tensor tensor;
-  if (!constant_tensor(at->pass->graph, v, &tensor)) return false;
-  psplit_i_arena scratch;
-  psplit_i_arena_init(&scratch, 0);
-  const double *values;
-  const int64_t *whole;
-  size_t n;
-  bool known = false;
-  const psplit_model *model = at->pass->graph->model;
-  if (psplit_i_tensor_doubles(model, &tensor, 1, &scratch, NULL, &values, &n) != PSPLIT_OK ||
-      psplit_i_tensor_int64s(model, &tensor, 1, &scratch, NULL, &whole, &n) != PSPLIT_OK) {
+  if (psplit_i_constant_number(at->pass->shapes, v, NULL, &known, out) != PSPLIT_OK)
     at->b->failed = true;
-  } else if (values || whole) {
-    *out = values ? values[0] : (double)whole[0];
-    known = true;
-  }
-  psplit_i_arena_fini(&scratch);
   return known;
 }
 

@@ -2,6 +2,7 @@
  * the kink is what PyTorch takes. */
 #include <math.h>
 
+#include "draws.h"
 #include "rule.h"
 
 static ref greater(psplit_i_at *at, ref a, double b) {
@@ -183,21 +184,15 @@ void psplit_i_gradient_prelu(psplit_i_at *at) {
   give(at, 1, psplit_i_sum_like(at, part, psplit_i_type_in(at, 0), 1));
 }
 
-/* Without training, and before opset 12, Dropout hands its input on. */
+/* What drops reads a mask by now, and is no Dropout any more. */
 void psplit_i_gradient_dropout(psplit_i_at *at) {
-  int64_t training[1];
-  uint32_t n;
-  const bool old_training = at->node->opset < 7 ? !psplit_i_int_or(at, "is_test", 0) : false;
-  if (!old_training && (!psplit_i_given(at, 2) ||
-                        (psplit_i_known_ints(at, 2, training, 1, &n) && n && !training[0]))) {
+  bool keeps = false;
+  if (psplit_i_dropout_keeps(at->pass->shapes, at->node, NULL, &keeps) != PSPLIT_OK) {
+    at->b->failed = true;
+    return;
+  }
+  if (keeps)
     give(at, 0, grad(at));
-    return;
-  }
-  if (at->node->n_outputs < 2 || at->node->outputs[1] == PSPLIT_NONE || at->node->opset < 12) {
-    psplit_i_refuse(at, "it drops at random, and its mask is not an output");
-    return;
-  }
-  const ref ratio = psplit_i_given(at, 1) ? in(at, 1) : number(at, 0.5);
-  const ref scale = quotient(at, grad(at), rest(at, cast(at, ratio, at->elem)));
-  give(at, 0, choose(at, out(at, 1), scale, number(at, 0)));
+  else
+    psplit_i_refuse(at, "whether it drops is not known");
 }

@@ -144,11 +144,48 @@ typedef struct psplit_i_trained_weight {
   uint32_t n_stages;
 } psplit_i_trained_weight;
 
+/* A size as a sum of products: of one term without symbols, a number; of one symbol, that. */
+typedef struct psplit_i_size_term {
+  int64_t factor;
+  const char *const *symbols;
+  uint32_t n_symbols;
+} psplit_i_size_term;
+
+typedef struct psplit_i_mask_size {
+  const psplit_i_size_term *terms;
+  uint32_t n_terms;
+} psplit_i_mask_size;
+
+/* An input that is filled with what a random operator draws: psplit/random.h. */
+typedef struct psplit_i_mask_row {
+  const char *name;   /* of the input of a stage's files; inputs[] of the stage have it, too */
+  const char *tensor; /* the model calls it */
+  const char *node;   /* the operator */
+  const char *dtype;
+  uint32_t stage; /* of the node that reads it; a copy of that node stands with another */
+  uint32_t number;
+  uint32_t kind; /* psplit_draw_kind */
+  double ratio;  /* KEEP */
+  uint32_t rank;
+  const psplit_i_mask_size *shape;
+} psplit_i_mask_row;
+
+/* The value of a symbol; false: it is not known. */
+typedef bool (*psplit_i_symbol_fn)(void *user, const char *symbol, int64_t *out);
+
+/* Sizes of a mask, out_shape[rank], and their product. Errors: INVALID (a symbol that is not known,
+ * a size below 0 or past 2^63). */
+PSPLIT_MUST_USE psplit_code psplit_i_mask_sizes(const psplit_i_mask_row *mask,
+                                                psplit_i_symbol_fn find, void *user,
+                                                psplit_diag *diag, int64_t *out_shape,
+                                                int64_t *out_n);
+
 typedef struct psplit_i_training_table {
   const char *loss, *loss_output; /* one of them; the other is NULL */
   const char *loss_tensor, *loss_gradient;
   uint32_t loss_stage;
   uint32_t batch_norm;   /* psplit_batch_norm */
+  uint32_t dropout;      /* psplit_dropout */
   uint32_t recompute;    /* 0 none, 1 heavy, 2 all */
   bool plain_weights;    /* weights are inputs without default */
   const char *optimizer; /* or NULL */
@@ -157,6 +194,8 @@ typedef struct psplit_i_training_table {
   const char *const *input_gradients;    /* inputs, and ... */
   const char *const *gradient_names;     /* ... their gradients; NULL: none */
   const psplit_i_training_parts *stages; /* as many as the manifest's */
+  uint32_t n_masks;
+  const psplit_i_mask_row *masks; /* `number` is the position */
   uint32_t n_transfers, n_duplicates;
   const psplit_i_manifest_transfer *transfers; /* of the backward pass; bytes are not told */
   const psplit_i_duplicate *duplicates;

@@ -37,6 +37,10 @@ void psplit_i_read_transfers(item list, uint32_t n_stages, bool with_bytes,
 void psplit_i_read_duplicates(item list, uint32_t n_stages, const psplit_i_duplicate **out,
                               uint32_t *out_n);
 
+/* masks.c */
+void psplit_i_read_masks(item list, uint32_t n_stages, const psplit_i_mask_row **out,
+                         uint32_t *out_n);
+
 /* training.c: the object "training", of which the files go to m->training_files. */
 void psplit_i_read_training(item training, psplit_i_manifest *m);
 

@@ -154,6 +154,7 @@ static void read_options(item options, psplit_i_training_table *out) {
   psplit_i_json_text(need_or_null(&options, "loss"), &out->loss);
   psplit_i_json_text(need_or_null(&options, "loss_output"), &out->loss_output);
   psplit_i_json_choice(psplit_i_json_need(&options, "batch_norm"), norms, 3, &out->batch_norm);
+  psplit_i_json_choice(psplit_i_json_need(&options, "dropout"), norms, 3, &out->dropout);
 }
 
 /* What replaces a split has to know all its files. */
@@ -198,6 +199,8 @@ void psplit_i_read_training(item training, psplit_i_manifest *m) {
     for (uint32_t s = 0; s < m->n_stages && !failed(&training); s++)
       read_stage(psplit_i_json_element(&stages, s), m->n_stages, &list[s]);
   table->stages = list;
+  psplit_i_read_masks(psplit_i_json_need(&training, "masks"), m->n_stages, &table->masks,
+                      &table->n_masks);
   psplit_i_read_transfers(psplit_i_json_need(&training, "transfers"), m->n_stages, false,
                           &table->transfers, &table->n_transfers);
   psplit_i_read_duplicates(psplit_i_json_find(&training, "duplicates"), m->n_stages,

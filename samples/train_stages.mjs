@@ -1,23 +1,23 @@
 // Trains the stages of `onnx-pipeline-split MODEL -k K -o DIR --training --loss LOSS --trained-weights input`
 // in stock ONNX Runtime (npm install onnxruntime-node), by pipeline.json alone, on numbers that it makes up:
-//   node train_stages.mjs DIR [--steps 20] [--micro-batches 4] [--lr 0.001] [--below INTEGERS=N]... [SYMBOL=SIZE]...
+//   node train_stages.mjs DIR [--steps 20] [--micro-batches 4] [--lr 0.001] [--seed 0] [--below INTEGERS=N]... [SYMBOL=SIZE]...
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { drawMasks } from './draws.mjs';
 
 const views = { float32: Float32Array, float64: Float64Array, int64: BigInt64Array, int32: Int32Array };
 const count = (dims) => dims.reduce((product, size) => product * size, 1);
 const table = (list, row) => Object.fromEntries(list.map(row));
 export class Stages {
-  static async open(dir, ort, options = {}) {
+  static async open(dir, ort, options = {}, seed = 0) {
     const manifest = JSON.parse(readFileSync(join(dir, 'pipeline.json'))), { training } = manifest;
-    const self = Object.assign(new Stages(), { ort, manifest, training, weights: {}, sums: {}, steps: 0, stages: [] });
+    const self = Object.assign(new Stages(), { ort, manifest, training, weights: {}, sums: {}, steps: 0, seed, stages: [] });
     for (const stage of manifest.stages) {
       const { first_weights: first, again, backward, update, ...its } = training.stages[stage.index], sessions = {};
-      for (const [role, part] of Object.entries({ first, forward: stage, again, backward, update })) {
+      for (const [role, part] of Object.entries({ first, forward: stage, again, backward, update }))
         if (part) sessions[role] = await ort.InferenceSession.create(join(dir, part.file), options);
-      }
       if (first) Object.assign(self.weights, await sessions.first.run({}));
       self.stages.push({ ...stage, ...its, again, backward, update, sessions });
     }
@@ -30,9 +30,9 @@ export class Stages {
     const make = ({ type, dims }) => new this.ort.Tensor(type, new views[type](count(dims)), dims);
     return table(names, ([name, weight]) => [name, make(this.weights[weight])]);
   }
-  // One micro-batch forward: its outputs, and what backward() needs of it.
-  async forward(data) {
-    const batch = { data, sent: [], stash: [], outputs: {}, gradients: {} };
+  // One micro-batch forward, `at` of its step: its outputs, and what backward() needs of it.
+  async forward(given, at = 0) {
+    const data = { ...given, ...drawMasks(this.manifest, given, this.ort, this.seed, this.steps, at) }, batch = { data, sent: [], stash: [], outputs: {}, gradients: {} };
     for (const stage of this.stages) {
       const feeds = table(stage.weights, (name) => [name, this.weights[name]]);
       for (const { name, tensor, from } of stage.inputs) feeds[name] = (from === 'model' ? data : batch.sent[from])[tensor];
@@ -72,22 +72,22 @@ export class Stages {
 
 async function main() {
   const { values, positionals: [dir, ...symbols] } = parseArgs({ allowPositionals: true, options: {
-    steps: { type: 'string' }, 'micro-batches': { type: 'string' }, lr: { type: 'string' }, below: { type: 'string', multiple: true } } });
+    steps: { type: 'string' }, 'micro-batches': { type: 'string' }, lr: { type: 'string' }, seed: { type: 'string' }, below: { type: 'string', multiple: true } } });
   const [sizes, below] = [symbols, values.below ?? []].map((list) => table(list, (each) => each.split('=')));
   const ort = createRequire(join(process.cwd(), 'index.js'))('onnxruntime-node');
   // Higher levels of ONNX Runtime 1.30 fuse as if weights were constants, and may crash.
-  const stages = await Stages.open(dir, ort, { graphOptimizationLevel: 'basic' });
-  let seed = 1;
-  const random = () => (seed = (seed * 48271) % 2147483647) / 2147483647;
-  const batches = Array.from({ length: Number(values['micro-batches'] ?? 4) }, () => table(stages.manifest.inputs, ({ name, dtype, shape }) => {
+  const stages = await Stages.open(dir, ort, { graphOptimizationLevel: 'basic' }, values.seed);
+  const inputs = stages.manifest.inputs.filter(({ name }) => !stages.training.masks.some(({ tensor }) => tensor === name));
+  let state = 1;
+  const random = () => (state = (state * 48271) % 2147483647) / 2147483647;
+  const batches = Array.from({ length: Number(values['micro-batches'] ?? 4) }, () => table(inputs, ({ name, dtype, shape }) => {
     const dims = shape.map((size) => Number(sizes[size] ?? size)), whole = () => Math.floor(random() * (below[name] ?? 2));
     const draw = { int64: () => BigInt(whole()), int32: whole }[dtype] ?? (() => 2 * random() - 1);
     return [name, new ort.Tensor(dtype, views[dtype].from({ length: count(dims) }, draw), dims)];
   }));
-  for (let step = 0; step < Number(values.steps ?? 20); step++) {
-    let loss = 0;
-    for (const data of batches) {
-      const batch = await stages.forward(data);
+  for (let step = 0, loss = 0; step < Number(values.steps ?? 20); step++, loss = 0) {
+    for (const [at, data] of batches.entries()) {
+      const batch = await stages.forward(data, at);
       loss += Number(batch.outputs[stages.training.loss.tensor].data[0]) / batches.length;
       await stages.backward(batch, 1 / batches.length);
     }

@@ -286,6 +286,36 @@ void psplit_i_dim_to_poly(const psplit_i_dims *dims, psplit_dim a, psplit_i_dim_
   }
 }
 
+/* A monomial of named symbols alone. */
+static bool named_factors(const psplit_i_dims *dims, psplit_dim mono, psplit_i_dim_product *out) {
+  const psplit_i_dim_expr *e = psplit_i_dim_at(dims, mono);
+  const bool is_product = e->kind == PSPLIT_DIM_PRODUCT;
+  const uint32_t n = is_product ? e->n : 1;
+  if (n > PSPLIT_DIM_MOST_SYMBOLS) return false;
+  for (uint32_t i = 0; i < n; i++) {
+    const psplit_dim factor = is_product ? dims->operands.items[e->operand_off + i] : mono;
+    out->symbols[i] = psplit_i_dim_name(dims, factor);
+    if (!out->symbols[i]) return false;
+  }
+  out->n_symbols = n;
+  return true;
+}
+
+bool psplit_i_dim_products(const psplit_i_dims *dims, psplit_dim a,
+                           psplit_i_dim_product out[PSPLIT_DIM_MOST_TERMS], uint32_t *out_n) {
+  _Static_assert(PSPLIT_DIM_MOST_TERMS > PSPLIT_DIM_TERMS, "a constant beside all terms");
+  psplit_i_dim_poly poly;
+  psplit_i_dim_to_poly(dims, a, &poly);
+  *out_n = 0;
+  for (uint32_t i = 0; i < poly.n; i++) {
+    out[i].factor = poly.terms[i].coef;
+    if (!named_factors(dims, poly.terms[i].mono, &out[(*out_n)++])) return false;
+  }
+  if (poly.constant)
+    out[(*out_n)++] = (psplit_i_dim_product){.factor = poly.constant, .n_symbols = 0};
+  return true;
+}
+
 psplit_dim psplit_i_dim_from_poly(psplit_i_dims *dims, const psplit_i_dim_poly *poly) {
   if (poly->n == 0) return psplit_i_dim_const(dims, poly->constant);
   if (poly->n == 1 && poly->constant == 0 && poly->terms[0].coef == 1) return poly->terms[0].mono;

@@ -70,6 +70,17 @@ bool psplit_i_dim_is_anonymous(const psplit_i_dims *dims, psplit_dim a);
 uint32_t psplit_i_dim_symbol_number(const psplit_i_dims *dims, psplit_dim a);
 /* Whether an anonymous symbol is part of it. */
 bool psplit_i_dim_has_anonymous(const psplit_i_dims *dims, psplit_dim a);
+/* A sum of products: `a` as terms of a number times named symbols, a power by repetition; a
+ * constant is a term without symbols, and 0 is no term. False where it is none: a quotient, an
+ * anonymous symbol. */
+enum { PSPLIT_DIM_MOST_TERMS = 25, PSPLIT_DIM_MOST_SYMBOLS = 16 };
+typedef struct psplit_i_dim_product {
+  int64_t factor;
+  uint32_t n_symbols;
+  const char *symbols[PSPLIT_DIM_MOST_SYMBOLS];
+} psplit_i_dim_product;
+bool psplit_i_dim_products(const psplit_i_dims *dims, psplit_dim a,
+                           psplit_i_dim_product out[PSPLIT_DIM_MOST_TERMS], uint32_t *out_n);
 /* Bounds that hold for every value of the symbols; INT64_MIN / INT64_MAX where there are none. */
 int64_t psplit_i_dim_low(const psplit_i_dims *dims, psplit_dim a);
 int64_t psplit_i_dim_high(const psplit_i_dims *dims, psplit_dim a);

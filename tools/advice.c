@@ -41,6 +41,7 @@ static const char *const WORDS[PSPLIT_N_HINTS] = {
     "node_modules/onnxruntime-node/bin/napi-v6/linux/*/libonnxruntime.so.1",
   [PSPLIT_HINT_MICRO_BATCHES] = ": --micro-batches",
   [PSPLIT_HINT_MAX_TEXT] = "; the limit is lifted by --max-text MIB",
+  [PSPLIT_HINT_DROPOUT] = "; --dropout train or frozen says whether it drops",
   [PSPLIT_HINT_FEWER_MICRO_BATCHES] = "; the limit is lifted by fewer --micro-batches",
   [PSPLIT_HINT_INPUT] = ": --input $1=FILE, or --random",
   [PSPLIT_HINT_INPUT_SIZE] = ", with --dim or --shape",

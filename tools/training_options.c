@@ -37,6 +37,14 @@ static bool batch_norm_option(const cli *program, training_options *o, const cha
   return true;
 }
 
+static bool dropout_option(const cli *program, training_options *o, const char *argument) {
+  static const char *const words[] = {"train", "frozen", NULL};
+  int which;
+  if (!cli_choice(program, "dropout", argument, words, &which)) return false;
+  o->what.dropout = which ? PSPLIT_DROPOUT_FROZEN : PSPLIT_DROPOUT_TRAIN;
+  return true;
+}
+
 bool training_option(const cli *program, training_options *o, int id, const char *argument,
                      bool *out_taken) {
   *out_taken = true;
@@ -58,6 +66,7 @@ bool training_option(const cli *program, training_options *o, int id, const char
       o->form.optimizer = strcmp(argument, "none") == 0 ? NULL : argument;
       return true;
     case TRAINING_BATCH_NORM: return batch_norm_option(program, o, argument);
+    case TRAINING_DROPOUT: return dropout_option(program, o, argument);
     case TRAINING_RECOMPUTE: return recompute_option(program, o, argument);
     case TRAINING_WEIGHTS: return weights_option(program, o, argument);
     default: *out_taken = false; return true;
@@ -66,7 +75,7 @@ bool training_option(const cli *program, training_options *o, int id, const char
 
 int training_check(const cli *program, const training_options *o) {
   const bool any = o->what.loss || o->what.loss_output || o->what.n_train || o->what.n_freeze ||
-                   o->what.n_gradient_of || o->what.batch_norm || o->print;
+                   o->what.n_gradient_of || o->what.batch_norm || o->what.dropout || o->print;
   if (any && !o->enabled)
     return cli_usage(program, "losses, weights to train and gradients are for --training");
   if (o->enabled && !o->what.loss == !o->what.loss_output)

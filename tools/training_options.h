@@ -17,7 +17,8 @@ enum {
   TRAINING_OPTIMIZER,
   TRAINING_WEIGHTS,
   TRAINING_RECOMPUTE,
-  TRAINING_BATCH_NORM
+  TRAINING_BATCH_NORM,
+  TRAINING_DROPOUT
 };
 
 /* clang-format off */
@@ -33,6 +34,8 @@ enum {
   {TRAINING_PRINT, "print-trainable", NULL, "print what would be trained, and stop"}, \
   {TRAINING_BATCH_NORM, "batch-norm", "HOW", \
    "train, by the batch, or frozen, by the model's statistics; default: as each node says"}, \
+  {TRAINING_DROPOUT, "dropout", "HOW", \
+   "train, all Dropouts drop, or frozen, none does; default: as each node says"}, \
   {TRAINING_GRADIENT_OF, "gradient-of", "INPUT", \
    "give the gradient of an input as well (repeatable)"}, \
   {TRAINING_OPTIMIZER, "optimizer", "METHOD", \

@@ -83,6 +83,9 @@ static void write_loss(const psplit_i_layout *layout, psplit_i_json *json) {
 
 /* What the model was differentiated by, besides its weights. */
 static void write_options(const psplit_training *training, psplit_i_json *json) {
+  static const char *const dropouts[] = {[PSPLIT_DROPOUT_AS_IS] = "as-is",
+                                         [PSPLIT_DROPOUT_TRAIN] = "train",
+                                         [PSPLIT_DROPOUT_FROZEN] = "frozen"};
   static const char *const norms[] = {[PSPLIT_BATCH_NORM_AS_IS] = "as-is",
                                       [PSPLIT_BATCH_NORM_TRAIN] = "train",
                                       [PSPLIT_BATCH_NORM_FROZEN] = "frozen"};
@@ -91,6 +94,7 @@ static void write_options(const psplit_training *training, psplit_i_json *json) 
   key_string(json, "loss", training->loss);
   key_string(json, "loss_output", training->loss_output);
   key_string(json, "batch_norm", norms[training->batch_norm]);
+  key_string(json, "dropout", dropouts[training->dropout]);
   close_row(json);
 }
 
@@ -133,6 +137,66 @@ static void write_input_gradients(const psplit_i_layout *layout, psplit_i_json *
     open_row(json);
     key_string(json, "name", one.name);
     key_string(json, "gradient", one.gradient);
+    close_row(json);
+  }
+  psplit_i_json_close(json, ']');
+}
+
+/* --- what is drawn --- */
+
+/* A number, a symbol, or products whose sum it is: psplit_i_draw_edits has seen that it is one. */
+static void write_size(psplit_i_json *json, const psplit_i_shapes *shapes, psplit_dim size) {
+  psplit_i_dim_product terms[PSPLIT_DIM_MOST_TERMS];
+  const psplit_i_emit_dim plain = psplit_i_shapes_emit_dim(shapes, size);
+  uint32_t n;
+  if (plain.value >= 0) {
+    psplit_i_json_int(json, plain.value);
+  } else if (plain.symbol) {
+    psplit_i_json_string(json, plain.symbol);
+  } else if (psplit_i_dim_products(psplit_i_shapes_dims(shapes), size, terms, &n)) {
+    psplit_i_json_open(json, '[');
+    for (uint32_t t = 0; t < n; t++) {
+      psplit_i_json_open(json, '[');
+      psplit_i_json_int(json, terms[t].factor);
+      for (uint32_t i = 0; i < terms[t].n_symbols; i++)
+        psplit_i_json_string(json, terms[t].symbols[i]);
+      psplit_i_json_close(json, ']');
+    }
+    psplit_i_json_close(json, ']');
+  } else {
+    psplit_i_json_null(json);
+  }
+}
+
+static void write_masks(const psplit_i_layout *layout, psplit_i_json *json) {
+  static const char *const kinds[] = {[PSPLIT_DRAW_KEEP] = "keep",
+                                      [PSPLIT_DRAW_UNIFORM] = "uniform",
+                                      [PSPLIT_DRAW_NORMAL] = "normal"};
+  const psplit_gradient *gradient = layout->training->gradient;
+  const psplit_i_graph *graph = gradient->b.forward;
+  open_list(json, "masks");
+  for (uint32_t i = 0; i < gradient->draws.n; i++) {
+    const psplit_i_draw *draw = &gradient->draws.items[i];
+    const uint32_t value = psplit_i_graph_find_value(graph, draw->input);
+    const psplit_i_vtype *type =
+      psplit_i_shapes_type(gradient->shapes, psplit_i_graph_find_value(graph, draw->like));
+    open_row(json);
+    key_uint(json, "number", i);
+    key_string(json, "name", draw->input);
+    key_string(json, "tensor", draw->input);
+    key_uint(json, "stage",
+             layout->forward->plan->node_stage[graph->consumers[graph->consumer_off[value]]]);
+    key_string(json, "node", draw->node);
+    key_string(json, "kind", kinds[draw->kind]);
+    if (draw->kind == PSPLIT_DRAW_KEEP) {
+      psplit_i_json_key(json, "ratio");
+      psplit_i_json_double(json, draw->ratio);
+    }
+    key_string(json, "dtype", draw->kind == PSPLIT_DRAW_KEEP ? "bool" : "float32");
+    psplit_i_json_key(json, "shape");
+    psplit_i_json_open(json, '[');
+    for (int32_t a = 0; a < type->rank; a++) write_size(json, gradient->shapes, type->dims[a]);
+    psplit_i_json_close(json, ']');
     close_row(json);
   }
   psplit_i_json_close(json, ']');
@@ -465,6 +529,7 @@ void psplit_i_training_json(const psplit_i_layout *layout, psplit_i_json *json) 
   key_string(json, "optimizer", training->optimizer);
   key_string(json, "recompute", recomputes[training->recompute]);
   write_weights(layout, json);
+  write_masks(layout, json);
   write_input_gradients(layout, json);
   write_stages(layout, json);
   write_transfers(layout, json);

@@ -86,6 +86,7 @@ static psplit_code keep_options(psplit_training *training, const psplit_training
                                 psplit_diag *diag) {
   psplit_i_arena *arena = &training->arena;
   training->batch_norm = options->batch_norm;
+  training->dropout = options->dropout;
   if (options->loss)
     training->loss = psplit_i_arena_strndup(arena, options->loss, strlen(options->loss));
   else

@@ -54,6 +54,7 @@ struct psplit_training {
   const char *optimizer;          /* or NULL */
   const char *loss, *loss_output; /* as the options give them, one of them NULL */
   psplit_batch_norm batch_norm;
+  psplit_dropout dropout;
   psplit_recompute asked, recompute; /* recompute: not AUTO */
   psplit_i_times times;
   bool *trained; /* [values of the model] weights that are trained */

@@ -24,7 +24,8 @@ static psplit_code differentiate(psplit_i_training_proof *c) {
                                            .gradient_of = table->input_gradients,
                                            .n_gradient_of = table->n_input_gradients,
                                            .accumulate = true,
-                                           .batch_norm = (psplit_batch_norm)table->batch_norm};
+                                           .batch_norm = (psplit_batch_norm)table->batch_norm,
+                                           .dropout = (psplit_dropout)table->dropout};
   code = psplit_gradient_create(p->model, &options, NULL, &why, &c->gradient);
   if (code == PSPLIT_USAGE || code == PSPLIT_UNSUPPORTED)
     return PSPLIT_I_DIFFERS(p, "what the manifest trains cannot be: %s", why.message);

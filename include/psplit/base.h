@@ -102,6 +102,7 @@ typedef enum psplit_hint {
   PSPLIT_HINT_MAX_TEXT,            /* the largest size of a text that is read */
   PSPLIT_HINT_FEWER_MICRO_BATCHES, /* a shorter run, whose profile is smaller */
   PSPLIT_HINT_WEIGHT_INPUTS,       /* psplit_training_form.weights: PSPLIT_WEIGHTS_INPUT */
+  PSPLIT_HINT_DROPOUT,             /* psplit_training_options.dropout */
   PSPLIT_N_HINTS
 } psplit_hint;
 

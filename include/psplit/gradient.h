@@ -10,6 +10,7 @@
 #define PSPLIT_GRADIENT_H
 
 #include <psplit/model.h>
+#include <psplit/random.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -23,6 +24,13 @@ typedef enum psplit_batch_norm {
   PSPLIT_BATCH_NORM_TRAIN, /* by the statistics of the batch */
   PSPLIT_BATCH_NORM_FROZEN /* by the statistics that the model has */
 } psplit_batch_norm;
+
+/* Whether Dropout drops. */
+typedef enum psplit_dropout {
+  PSPLIT_DROPOUT_AS_IS, /* as each node says */
+  PSPLIT_DROPOUT_TRAIN, /* always */
+  PSPLIT_DROPOUT_FROZEN /* never */
+} psplit_dropout;
 
 typedef struct psplit_training_options {
   /* What is minimised, one of:
@@ -47,6 +55,7 @@ typedef struct psplit_training_options {
    * micro-batches are summed in their order. */
   bool accumulate;
   psplit_batch_norm batch_norm;
+  psplit_dropout dropout;
 } psplit_training_options;
 
 /* Differentiates a model. `logger` hears of weights that the loss does not depend on, and of what
@@ -54,7 +63,8 @@ typedef struct psplit_training_options {
  * read again from its file and may be closed before *out_gradient, which the caller owns.
  * Errors: USAGE (an option that cannot be meant: no such value, a pattern that matches nothing),
  * UNSUPPORTED (no rule for a node on the path from the loss to a weight: the message names node,
- * operator and weight), IO, NOMEM. O(nodes). */
+ * operator and weight; a node that the loss is made of draws at random by itself), IO, NOMEM.
+ * O(nodes). */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_gradient_create(
   const psplit_model *model, const psplit_training_options *options, const psplit_logger *logger,
   psplit_diag *diag, psplit_gradient **out_gradient);
@@ -82,6 +92,20 @@ PSPLIT_API const char *psplit_gradient_loss_gradient(const psplit_gradient *grad
  */
 PSPLIT_API uint32_t psplit_gradient_n_stashed(const psplit_gradient *gradient);
 PSPLIT_API const char *psplit_gradient_stashed(const psplit_gradient *gradient, uint32_t index);
+
+/* Inputs of the forward and the backward model in place of what random operators draw: Dropout in
+ * training becomes Where(mask, x / (1 - ratio), 0). Who runs the models fills them, by
+ * psplit/random.h or otherwise, for both alike. */
+typedef struct psplit_mask {
+  const char *name; /* of the input */
+  const char *node; /* the operator in the model, by name or as #POSITION (OPERATOR) */
+  psplit_draw_kind kind;
+  double ratio; /* KEEP: what is dropped of all */
+} psplit_mask;
+
+PSPLIT_API uint32_t psplit_gradient_n_masks(const psplit_gradient *gradient);
+/* Mask `index`, which is its `number` where numbers are drawn. */
+PSPLIT_API psplit_mask psplit_gradient_mask(const psplit_gradient *gradient, uint32_t index);
 
 PSPLIT_API uint32_t psplit_gradient_n_forward_nodes(const psplit_gradient *gradient);
 PSPLIT_API uint32_t psplit_gradient_n_backward_nodes(const psplit_gradient *gradient);

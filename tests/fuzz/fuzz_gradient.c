@@ -63,6 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
       psplit_i_text_addf(&loss, "mse:prediction=%s", graph->values[graph->outputs[o]].name);
       psplit_training_options training = {.loss = loss.bytes, .train = all, .n_train = 1};
       differentiate(model, &training);
+      training.dropout = PSPLIT_DROPOUT_TRAIN;
       training.loss = NULL;
       training.loss_output = graph->values[graph->outputs[o]].name;
       training.n_train = 0;

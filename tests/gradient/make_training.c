@@ -1,8 +1,8 @@
 /* Writes the forward and backward model of each model that standard input names, for the tests.
  *   make_training < LIST
  * One line a model: MODEL DIR LOSS [OPTION=VALUE...], separated by tabs; LOSS is "=NAME" for an
- * output that is the loss already. Options: train, freeze, gradient_of, batch_norm, update (an
- * optimizer).
+ * output that is the loss already. Options: train, freeze, gradient_of, batch_norm, dropout, update
+ * (an optimizer).
  * Writes DIR/forward.onnx, DIR/backward.onnx, DIR/weights.onnx and DIR/update.onnx; prints one line
  * of JSON for each model, {"error": ...} for one that is refused. */
 #include <psplit/gradient.h>
@@ -32,6 +32,8 @@ static void read_option(job *j, char *text) {
     j->gradient_of[j->options.n_gradient_of++] = value;
   else if (strcmp(text, "update") == 0)
     j->update = value;
+  else if (strcmp(text, "dropout") == 0)
+    j->options.dropout = strcmp(value, "train") == 0 ? PSPLIT_DROPOUT_TRAIN : PSPLIT_DROPOUT_FROZEN;
   else if (strcmp(text, "batch_norm") == 0)
     j->options.batch_norm =
       strcmp(value, "train") == 0 ? PSPLIT_BATCH_NORM_TRAIN : PSPLIT_BATCH_NORM_FROZEN;
@@ -78,6 +80,18 @@ static void report(const psplit_gradient *gradient, double seconds, psplit_i_jso
   for (uint32_t i = 0; i < psplit_gradient_n_stashed(gradient); i++)
     psplit_i_json_string(json, psplit_gradient_stashed(gradient, i));
   psplit_i_json_close(json, ']');
+  psplit_i_json_key(json, "masks");
+  psplit_i_json_open(json, '{');
+  for (uint32_t i = 0; i < psplit_gradient_n_masks(gradient); i++) {
+    const psplit_mask mask = psplit_gradient_mask(gradient, i);
+    psplit_i_json_key(json, mask.name);
+    psplit_i_json_open(json, '[');
+    psplit_i_json_string(json, mask.node);
+    psplit_i_json_uint(json, (uint64_t)mask.kind);
+    psplit_i_json_double(json, mask.ratio);
+    psplit_i_json_close(json, ']');
+  }
+  psplit_i_json_close(json, '}');
   psplit_i_json_key(json, "weights");
   psplit_i_json_open(json, '{');
   for (uint32_t i = 0; i < psplit_gradient_n_trainables(gradient); i++) {

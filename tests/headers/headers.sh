@@ -37,14 +37,14 @@ arrows() {
   [ -z "$bad" ]
   report $? "$room/ includes what its arrows allow"
 }
-arrows base base file
+arrows base base file random
 arrows onnx base model devices
 arrows onnx/text base model model_text
 arrows partition base partition
 arrows passes base cost_table model devices partition plan passes plugin plugins snapshot
 arrows emit base model plan emit
 arrows view base snapshot view
-arrows gradient base gradient model
+arrows gradient base gradient model random
 arrows training emit gradient passes training base model
 arrows verify base gradient model verify
 arrows runtime base cost_table run run_gradients run_mpi run_service

@@ -1,0 +1,38 @@
+/* What random operators draw while a model trains: numbers by counter, so that a micro-batch that
+ * is computed again, a run that is resumed, replicas and any number of stages draw the same.
+ * pipeline.json, `training.masks`, lists the inputs that are filled with them; docs/training.md
+ * gives the formulas, for who fills them in another language. */
+#ifndef PSPLIT_RANDOM_H
+#define PSPLIT_RANDOM_H
+
+#include <psplit/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum psplit_draw_kind {
+  PSPLIT_DRAW_KEEP,    /* bool: false with probability `ratio` */
+  PSPLIT_DRAW_UNIFORM, /* float32 in [0, 1) */
+  PSPLIT_DRAW_NORMAL   /* float32 of mean 0 and deviation 1 */
+} psplit_draw_kind;
+
+/* Where numbers are drawn: no two places draw the same. */
+typedef struct psplit_draw {
+  uint64_t seed;
+  uint32_t step;        /* from 0 */
+  uint32_t micro_batch; /* of the step, from 0, counted over all replicas */
+  uint32_t number;      /* `number` of the mask */
+} psplit_draw;
+
+/* Elements first .. first + n - 1 of a tensor of up to 2^34 in row-major order; `ratio` is in
+ * [0, 1). Pure functions of their arguments; O(n). */
+PSPLIT_API void psplit_draw_keep(const psplit_draw *draw, double ratio, uint64_t first, size_t n,
+                                 uint8_t *out_keep);
+PSPLIT_API void psplit_draw_uniform(const psplit_draw *draw, uint64_t first, size_t n, float *out);
+PSPLIT_API void psplit_draw_normal(const psplit_draw *draw, uint64_t first, size_t n, float *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
