@@ -157,7 +157,7 @@ static void write_size(psplit_i_json *json, const psplit_i_shapes *shapes, pspli
     psplit_i_json_open(json, '[');
     for (uint32_t t = 0; t < n; t++) {
       psplit_i_json_open(json, '[');
-      psplit_i_json_int(json, terms[t].factor);
+      if (terms[t].factor != 1 || !terms[t].n_symbols) psplit_i_json_int(json, terms[t].factor);
       for (uint32_t i = 0; i < terms[t].n_symbols; i++)
         psplit_i_json_string(json, terms[t].symbols[i]);
       psplit_i_json_close(json, ']');

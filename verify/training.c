@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "training_inside.h"
+#include "training_masks.h"
 
 /* --- differentiating --- */
 
@@ -30,9 +31,10 @@ static psplit_code differentiate(psplit_i_training_proof *c) {
   if (code == PSPLIT_USAGE || code == PSPLIT_UNSUPPORTED)
     return PSPLIT_I_DIFFERS(p, "what the manifest trains cannot be: %s", why.message);
   if (code != PSPLIT_OK) return psplit_i_fail_as(p->diag, &why);
+  const psplit_model *before = p->model;
   p->model = c->gradient->model;
   p->graph = psplit_i_model_graph(p->model);
-  return PSPLIT_OK;
+  return psplit_i_check_masks(p, before, c->gradient, table);
 }
 
 static psplit_code open_backward(psplit_i_training_proof *c) {

@@ -48,6 +48,34 @@ main (float[n,8] x) => (float[n,4] y) <
   [y] y = Mul (k4, frozen)
 }
 """
+# The same with what is drawn; a size of the last mask is a product.
+MASKED = """
+<ir_version: 8, opset_import: ["": 17]>
+main (float[n,m,8] x) => (float[rows,4] y) <
+  float[8,8] w1 = random(1), float[8,8] w2 = random(2), float[8,4] w3 = random(3), float[8] frozen = random(4),
+  float[8] s = random(5), float[8] b = random(6), float[8] mean = random(7), float[8] var = raw {1, 1, 1, 1, 1, 1, 1, 1},
+  float ratio = {0.25}, bool yes = {1}, int64[2] flat = {-1, 8}
+> {
+  [m1] m1 = MatMul (x, w1)
+  [d1] d1, kept = Dropout (m1, ratio, yes)
+  [c1] c1 = Cast <to = 1> (kept)
+  [r1] r1 = Mul (d1, c1)
+  [n2] n2 = RandomNormalLike <mean = 0.5, scale = 0.25> (r1)
+  [a2] a2 = Add (r1, n2)
+  [m2] m2 = MatMul (a2, w2)
+  [s2] s2 = Sigmoid (m2)
+  [k2] k2 = Bernoulli (s2)
+  [q2] q2 = Mul (m2, k2)
+  [u2] u2 = RandomUniform <low = 1.0, high = 3.0, shape = [8]> ()
+  [z2] z2 = Mul (q2, u2)
+  [f3] f3 = Reshape (z2, flat)
+  [b3] b3 = BatchNormalization (f3, s, b, mean, var)
+  [d3] d3 = Dropout (b3, ratio)
+  [z3] z3 = Mul (d3, frozen)
+  [m3] y = MatMul (z3, w3)
+}
+"""
+MASKED_PINS = ["m1=0", "d1=0", "n2=0", "m2=1", "k2=1", "u2=1", "b3=1", "d3=2", "m3=2"]
 # boundary, weights, recompute, optimizer; cuts through a residual and between readers of w2.
 SPLITS = [
     ("sendrecv", "default", "heavy", "adamw:weight_decay=0.05"),
@@ -210,6 +238,8 @@ def others(value, key, seen):
         return [not value]
     if isinstance(value, int):
         return [value + 1]
+    if isinstance(value, float):
+        return [value / 2]
     if value is None:
         return ["zz"]
     if isinstance(value, str):
@@ -331,13 +361,14 @@ def mutations(whole):
         yield "manifest", f"training/{title}", in_manifest(change), "stage|manifest|pipeline|input|weight"
 
 
-def spoil_all(tap, tools, path, tmp, counts, stride, boundary, weights, recompute, optimizer):
-    whole = os.path.join(tmp, f"{boundary}-{recompute}")
-    pins = [word for pin in PINS for word in ("--pin", pin)]
+def spoil_all(tap, tools, path, tmp, counts, stride, boundary, weights, recompute, optimizer,
+              pinned=PINS, options=()):
+    whole = os.path.join(tmp, f"{boundary}-{recompute}-{len(options)}")
+    pins = [word for pin in pinned for word in ("--pin", pin)]
     result = run(tools[0], path, "-k", "3", "-o", whole, "--boundary", boundary, "-q", *pins,
                  "--training", "--loss", "mse:target=t", "--trained-weights", weights,
                  "--recompute", recompute, "--optimizer", optimizer, "--gradient-of", "x",
-                 "--freeze", "frozen")
+                 "--freeze", "frozen", *options)
     if not tap.ok(result.returncode == 0, f"{boundary}, {recompute}: split", result.stderr):
         return
     result = run(tools[1], whole, "--model", path)
@@ -370,6 +401,11 @@ def main():
             file.write(make(MODEL))
         for each in SPLITS:
             spoil_all(tap, tools, path, tmp, counts, stride, *each)
+        path = os.path.join(tmp, "masked.onnx")
+        with open(path, "wb") as file:
+            file.write(make(MASKED))
+        spoil_all(tap, tools, path, tmp, counts, stride, "io", "input", "heavy", "adam", MASKED_PINS,
+                  ("--dropout", "train", "--batch-norm", "train"))
     total = sum(counts.values())
     tap.ok(total >= 500 and len(counts) == 6 and min(counts.values()) >= 10,
            f"{total} mutations: " + ", ".join(f"{n} of {kind}" for kind, n in sorted(counts.items())),

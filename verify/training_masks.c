@@ -1,0 +1,476 @@
+#include "training_masks.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gradient.h"
+#include "onnx.pb-c.h"
+#include "operator.h"
+
+enum {
+  GRAPH_NODE = 1,
+  MODE_INPUT = 2,
+  RATIO_INPUT = 1,
+  FLOAT = 1,
+  BOOL = 9,
+  MOST_NODES = 8 /* that one operator becomes */
+};
+
+/* Both models, read side by side. */
+typedef struct walk {
+  const psplit_i_proof *p;
+  const psplit_model *before, *after;
+  const psplit_i_graph *whole, *edited; /* their graphs */
+  const psplit_i_training_table *table;
+  uint32_t n, m; /* the next node of each */
+  uint32_t mask; /* the next row of the table */
+} walk;
+
+static psplit_code differs(const walk *w, const char *why) {
+  char label[128];
+  return PSPLIT_I_DIFFERS(w->p, "node %s of the model is trained otherwise: %s",
+                          psplit_i_node_label(w->whole, w->n, label, sizeof label), why);
+}
+
+/* ---- what an operator says ---- */
+
+/* The number in a constant of one element. */
+static psplit_code read_number(const walk *w, uint32_t value, bool *out_known, double *out) {
+  psplit_code code;
+  const psplit_i_value *v = &w->whole->values[value];
+  psplit_i_arena scratch;
+  psplit_i_tensor tensor;
+  const double *reals = NULL;
+  const int64_t *whole = NULL;
+  size_t n = 0;
+  *out_known = false;
+  if (v->initializer != PSPLIT_NONE) {
+    tensor = psplit_i_graph_initializer(w->whole, v->initializer);
+  } else if (v->producer != PSPLIT_NONE &&
+             psplit_i_node_is(&w->whole->nodes[v->producer], "Constant")) {
+    const Onnx__TensorProto *proto = psplit_i_attr_tensor(&w->whole->nodes[v->producer], "value");
+    if (!proto) return PSPLIT_OK;
+    tensor = psplit_i_tensor_of(proto);
+  } else {
+    return PSPLIT_OK;
+  }
+  psplit_i_arena_init(&scratch, 0);
+  PSPLIT_TRY(psplit_i_tensor_doubles(w->before, &tensor, 1, &scratch, w->p->diag, &reals, &n));
+  if (!reals)
+    PSPLIT_TRY(psplit_i_tensor_int64s(w->before, &tensor, 1, &scratch, w->p->diag, &whole, &n));
+  *out_known = n == 1 && (reals || whole);
+  if (*out_known) *out = reals ? *reals : (double)*whole;
+out:
+  psplit_i_arena_fini(&scratch);
+  return code;
+}
+
+static bool is_given(const psplit_i_node *node, uint32_t input) {
+  return input < node->n_inputs && node->inputs[input] != PSPLIT_NONE;
+}
+
+/* Whether a Dropout has to read a mask, and what it drops. */
+static psplit_code dropout(const walk *w, const psplit_i_node *node, bool *out_masked,
+                           double *out_ratio) {
+  psplit_code code = PSPLIT_OK;
+  float ratio = 0.5F;
+  double mode = 0;
+  int64_t is_test = 0;
+  bool known = true;
+  if (node->opset < 7) {
+    psplit_i_attr_int(node, "is_test", &is_test);
+    mode = !is_test;
+  } else if (node->opset >= 12 && is_given(node, MODE_INPUT)) {
+    PSPLIT_TRY(read_number(w, node->inputs[MODE_INPUT], &known, &mode));
+    if (!known) mode = 0;
+  }
+  if (node->opset < 12) psplit_i_attr_float(node, "ratio", &ratio);
+  *out_ratio = (double)ratio;
+  if (node->opset >= 12 && is_given(node, RATIO_INPUT))
+    PSPLIT_TRY(read_number(w, node->inputs[RATIO_INPUT], &known, out_ratio));
+  *out_masked = *out_ratio != 0 && (w->table->dropout == PSPLIT_DROPOUT_TRAIN ||
+                                    (w->table->dropout == PSPLIT_DROPOUT_AS_IS && mode != 0));
+out:
+  return code;
+}
+
+/* ---- expressions ---- */
+
+/* The nodes of the edited model that stand for one of the whole model. */
+typedef struct part {
+  const walk *w;
+  uint32_t first, n;
+  bool used[MOST_NODES];
+} part;
+
+static void put_constant(const Onnx__TensorProto *tensor, psplit_i_text *out) {
+  psplit_i_text_addf(out, "#%d:", tensor ? tensor->data_type : 0);
+  for (size_t i = 0; tensor && i < tensor->raw_data.len; i++)
+    psplit_i_text_addf(out, "%02x", tensor->raw_data.data[i]);
+}
+
+/* What a value is as an expression: the next mask is @, values of the whole model are 'NAME'. */
+static void put_value(part *at, uint32_t value, psplit_i_text *out) {
+  const psplit_i_graph *graph = at->w->edited;
+  const char *name = graph->values[value].name;
+  const uint32_t producer = graph->values[value].producer;
+  const psplit_i_training_table *table = at->w->table;
+  if (producer == PSPLIT_NONE || producer < at->first || producer >= at->first + at->n) {
+    const bool is_next = strcmp(table->masks[at->w->mask].tensor, name) == 0;
+    psplit_i_text_addf(out, is_next ? "@" : "'%s'", name);
+    return;
+  }
+  const psplit_i_node *node = &graph->nodes[producer];
+  int64_t to = 0;
+  at->used[producer - at->first] = true;
+  psplit_i_text_addf(out, "%s%s", node->domain, node->op_type);
+  const bool is_constant = psplit_i_node_is(node, "Constant");
+  const bool is_cast = psplit_i_attr_int(node, "to", &to);
+  if (is_cast) psplit_i_text_addf(out, "<%" PRId64 ">", to);
+  if (node->proto->n_attribute != (size_t)(is_cast || is_constant)) psplit_i_text_puts(out, "<?>");
+  psplit_i_text_puts(out, "(");
+  if (is_constant) put_constant(psplit_i_attr_tensor(node, "value"), out);
+  for (uint32_t i = 0; i < node->n_inputs; i++) {
+    if (i) psplit_i_text_puts(out, ",");
+    if (node->inputs[i] != PSPLIT_NONE) put_value(at, node->inputs[i], out);
+  }
+  psplit_i_text_puts(out, ")");
+}
+
+static void put_number(psplit_i_text *out, int32_t elem, double value) {
+  uint8_t bytes[8];
+  const size_t n = psplit_i_number_bytes(elem, value, bytes);
+  psplit_i_text_addf(out, "Constant(#%d:", elem);
+  for (size_t i = 0; i < n; i++) psplit_i_text_addf(out, "%02x", bytes[i]);
+  psplit_i_text_puts(out, ")");
+}
+
+/* What is drawn, of the shape of `like`. */
+static void put_drawn(psplit_i_text *out, const char *like, bool is_shaped) {
+  if (is_shaped)
+    psplit_i_text_addf(out, "Reshape(@,Shape('%s'))", like);
+  else
+    psplit_i_text_puts(out, "@");
+}
+
+/* An operator as it has to be. */
+typedef struct expected {
+  psplit_draw_kind kind;
+  double ratio;
+  int32_t elem;     /* of x, or where there is none of y */
+  int32_t y_elem;   /* of the result */
+  const char *like; /* "" where nothing is */
+  double factor, term;
+} expected;
+
+static void put_expected(const expected *e, const psplit_i_node *node, bool is_shaped,
+                         psplit_i_text *out) {
+  const bool is_bernoulli = psplit_i_node_is(node, "Bernoulli");
+  if (e->kind == PSPLIT_DRAW_KEEP) {
+    psplit_i_text_puts(out, "Where(");
+    put_drawn(out, e->like, is_shaped);
+    psplit_i_text_addf(out, ",Mul('%s',", e->like);
+    put_number(out, e->elem, 1 / (1 - e->ratio));
+    psplit_i_text_puts(out, "),");
+    put_number(out, e->elem, 0);
+    psplit_i_text_puts(out, ")");
+    return;
+  }
+  const bool is_cast = is_bernoulli || e->y_elem != FLOAT;
+  if (is_cast) psplit_i_text_addf(out, "Cast<%d>(", e->y_elem);
+  psplit_i_text_puts(out, is_bernoulli ? "Less(" : "Add(Mul(");
+  if (is_bernoulli && e->elem != FLOAT) psplit_i_text_addf(out, "Cast<%d>(", e->elem);
+  put_drawn(out, e->like, is_shaped);
+  if (is_bernoulli) {
+    psplit_i_text_addf(out, "%s,'%s')", e->elem != FLOAT ? ")" : "", e->like);
+  } else {
+    psplit_i_text_puts(out, ",");
+    put_number(out, FLOAT, e->factor);
+    psplit_i_text_puts(out, "),");
+    put_number(out, FLOAT, e->term);
+    psplit_i_text_puts(out, ")");
+  }
+  if (is_cast) psplit_i_text_puts(out, ")");
+}
+
+/* Types are those that the edited model has, which is inferred from all that both have. */
+static void expect(const walk *w, const psplit_gradient *gradient, const psplit_i_node *node,
+                   expected *out) {
+  float low = 0, high = 1, mean = 0, scale = 1;
+  const char *y = w->whole->values[node->outputs[0]].name;
+  const uint32_t in_edited = psplit_i_graph_find_value(w->edited, y);
+  const char *x = is_given(node, 0) ? w->whole->values[node->inputs[0]].name : NULL;
+  const uint32_t x_edited = x ? psplit_i_graph_find_value(w->edited, x) : in_edited;
+  out->like = x ? x : "";
+  out->y_elem = psplit_i_shapes_type(gradient->shapes, in_edited)->elem;
+  out->elem = psplit_i_shapes_type(gradient->shapes, x_edited)->elem;
+  psplit_i_attr_float(node, "low", &low);
+  psplit_i_attr_float(node, "high", &high);
+  psplit_i_attr_float(node, "mean", &mean);
+  psplit_i_attr_float(node, "scale", &scale);
+  const bool is_normal =
+    psplit_i_node_is(node, "RandomNormal") || psplit_i_node_is(node, "RandomNormalLike");
+  out->kind = psplit_i_node_is(node, "Dropout") ? PSPLIT_DRAW_KEEP
+              : is_normal                       ? PSPLIT_DRAW_NORMAL
+                                                : PSPLIT_DRAW_UNIFORM;
+  out->factor = is_normal ? (double)scale : (double)high - (double)low;
+  out->term = is_normal ? (double)mean : (double)low;
+}
+
+/* Whether the nodes are the operator's expression, and its second output the mask. */
+static bool is_expression(part *at, const expected *e, const psplit_i_node *node, bool is_shaped,
+                          psplit_i_text *scratch) {
+  const psplit_i_graph *whole = at->w->whole, *edited = at->w->edited;
+  size_t half;
+  bool good = true;
+  memset(at->used, 0, sizeof at->used);
+  scratch->n = 0;
+  put_expected(e, node, is_shaped, scratch);
+  if (node->n_outputs > 1 && node->outputs[1] != PSPLIT_NONE) {
+    psplit_i_text_puts(scratch, ";Identity(");
+    put_drawn(scratch, e->like, is_shaped);
+    psplit_i_text_puts(scratch, ")");
+  }
+  half = scratch->n;
+  for (uint32_t o = 0; o < node->n_outputs; o++) {
+    if (node->outputs[o] == PSPLIT_NONE) continue;
+    const uint32_t value = psplit_i_graph_find_value(edited, whole->values[node->outputs[o]].name);
+    if (value == PSPLIT_NONE) return false;
+    if (o) psplit_i_text_puts(scratch, ";");
+    put_value(at, value, scratch);
+  }
+  for (uint32_t i = 0; i < at->n; i++) good &= at->used[i];
+  return good && !scratch->failed && scratch->n == 2 * half &&
+         memcmp(scratch->bytes, scratch->bytes + half, half) == 0;
+}
+
+/* ---- the manifest's row ---- */
+
+static bool is_term(const psplit_i_dim_product *product, const psplit_i_size_term *term) {
+  bool good = term->factor == product->factor && term->n_symbols == product->n_symbols;
+  for (uint32_t i = 0; good && i < term->n_symbols; i++)
+    good = strcmp(term->symbols[i], product->symbols[i]) == 0;
+  return good;
+}
+
+static bool is_size(const psplit_i_dims *dims, psplit_dim dim, const psplit_i_mask_size *size) {
+  psplit_i_dim_product products[PSPLIT_DIM_MOST_TERMS];
+  uint32_t n;
+  int64_t value;
+  if (psplit_i_dim_is_const(dims, dim, &value))
+    return size->n_terms == 1 && size->terms[0].n_symbols == 0 && size->terms[0].factor == value;
+  bool good = psplit_i_dim_products(dims, dim, products, &n) && n == size->n_terms;
+  for (uint32_t t = 0; good && t < n; t++) good = is_term(&products[t], &size->terms[t]);
+  return good;
+}
+
+/* Whether the stage takes it. */
+static bool is_taken(const walk *w, const psplit_i_mask_row *row) {
+  const psplit_i_manifest_stage *stage = &w->p->manifest.stages[row->stage];
+  for (uint32_t i = 0; i < stage->n_inputs; i++)
+    if (stage->inputs[i].from == PSPLIT_I_FROM_MODEL &&
+        strcmp(stage->inputs[i].tensor, row->tensor) == 0 &&
+        strcmp(stage->inputs[i].name, row->name) == 0)
+      return true;
+  return false;
+}
+
+static psplit_code check_row(const walk *w, const psplit_gradient *gradient,
+                             const psplit_i_node *node, const expected *e) {
+  const psplit_i_mask_row *row = &w->table->masks[w->mask];
+  const psplit_i_shapes *shapes = gradient->shapes;
+  const char *like = *e->like ? e->like : w->whole->values[node->outputs[0]].name;
+  const psplit_i_vtype *type =
+    psplit_i_shapes_type(shapes, psplit_i_graph_find_value(w->edited, like));
+  const psplit_i_vtype *input =
+    psplit_i_shapes_type(shapes, psplit_i_graph_find_value(w->edited, row->tensor));
+  char label[128];
+  bool good = row->kind == (uint32_t)e->kind && row->number == w->mask &&
+              (e->kind != PSPLIT_DRAW_KEEP || row->ratio == e->ratio) &&
+              strcmp(row->node, psplit_i_node_label(w->whole, w->n, label, sizeof label)) == 0 &&
+              input->elem == (e->kind == PSPLIT_DRAW_KEEP ? BOOL : FLOAT) && type->rank >= 0 &&
+              (uint32_t)type->rank == row->rank && is_taken(w, row);
+  for (uint32_t a = 0; good && a < row->rank; a++)
+    good = is_size(psplit_i_shapes_dims(shapes), type->dims[a], &row->shape[a]);
+  if (good) return PSPLIT_OK;
+  return PSPLIT_I_DIFFERS(w->p, "the manifest's mask %" PRIu32 " is not \"%s\" as it is", w->mask,
+                          row->tensor);
+}
+
+/* ---- nodes that differ ---- */
+
+static bool same_node(const Onnx__NodeProto *a, const Onnx__NodeProto *b) {
+  const size_t n = onnx__node_proto__get_packed_size(a);
+  if (n != onnx__node_proto__get_packed_size(b)) return false;
+  uint8_t *bytes = malloc(2 * n + 1);
+  if (!bytes) return false;
+  onnx__node_proto__pack(a, bytes);
+  onnx__node_proto__pack(b, bytes + n);
+  const bool same = memcmp(bytes, bytes + n, n) == 0;
+  free(bytes);
+  return same;
+}
+
+/* The same without training_mode, which has to be `train`. */
+static bool is_normalisation(const Onnx__NodeProto *whole, const Onnx__NodeProto *edited,
+                             bool train) {
+  static const char MODE[] = "training_mode";
+  Onnx__NodeProto a = *whole, b = *edited;
+  Onnx__NodeProto *const both[] = {&a, &b};
+  bool good = edited->n_output == (train ? 3U : 1U) && whole->n_output > 0 &&
+              strcmp(whole->output[0], edited->output[0]) == 0;
+  for (size_t o = 1; good && o < whole->n_output && o < edited->n_output; o++)
+    good = !*whole->output[o] || strcmp(whole->output[o], edited->output[o]) == 0;
+  a.n_output = b.n_output = 1;
+  for (int i = 0; i < 2; i++) {
+    Onnx__AttributeProto **kept = malloc((both[i]->n_attribute + 1) * sizeof *kept);
+    size_t n = 0;
+    if (!kept) good = false;
+    for (size_t k = 0; kept && k < both[i]->n_attribute; k++) {
+      const Onnx__AttributeProto *attribute = both[i]->attribute[k];
+      if (strcmp(attribute->name, MODE) != 0)
+        kept[n++] = both[i]->attribute[k];
+      else if (i == 1)
+        good &= attribute->i == train;
+    }
+    both[i]->attribute = kept;
+    both[i]->n_attribute = kept ? n : 0;
+  }
+  good = good && same_node(&a, &b);
+  free(a.attribute);
+  free(b.attribute);
+  return good;
+}
+
+/* The same without what tells it to drop. */
+static bool is_frozen(const Onnx__NodeProto *whole, const Onnx__NodeProto *edited) {
+  Onnx__NodeProto a = *whole;
+  if (a.n_input > MODE_INPUT) a.n_input = MODE_INPUT;
+  while (a.n_input > 1 && !*a.input[a.n_input - 1]) a.n_input--;
+  return same_node(&a, edited);
+}
+
+/* How many nodes of the edited model come before that of the next one: up to the one that makes
+ * the last output. */
+static uint32_t count_part(const walk *w, const psplit_i_node *node) {
+  uint32_t n = 0;
+  for (uint32_t o = 0; o < node->n_outputs; o++) {
+    if (node->outputs[o] == PSPLIT_NONE) continue;
+    const uint32_t value =
+      psplit_i_graph_find_value(w->edited, w->whole->values[node->outputs[o]].name);
+    const uint32_t producer =
+      value == PSPLIT_NONE ? PSPLIT_NONE : w->edited->values[value].producer;
+    if (producer == PSPLIT_NONE || producer < w->m) return 0;
+    if (producer - w->m + 1 > n) n = producer - w->m + 1;
+  }
+  return n;
+}
+
+/* Whether the next row is an input that the whole model does not have. */
+static bool is_mask(const walk *w) {
+  const char *name = w->table->masks[w->mask].tensor;
+  const uint32_t value = psplit_i_graph_find_value(w->edited, name);
+  return value != PSPLIT_NONE && w->edited->values[value].input != PSPLIT_NONE &&
+         psplit_i_graph_find_value(w->whole, name) == PSPLIT_NONE;
+}
+
+static psplit_code check_masked(walk *w, const psplit_gradient *gradient, const psplit_i_node *node,
+                                double ratio) {
+  psplit_code code;
+  part at = {.w = w, .first = w->m, .n = count_part(w, node)};
+  expected e = {.ratio = ratio};
+  psplit_i_text scratch = {0};
+  if (w->mask >= w->table->n_masks) return differs(w, "the manifest lists no mask for it");
+  if (!is_mask(w)) return differs(w, "the mask that the manifest lists for it is none");
+  if (at.n == 0 || at.n > MOST_NODES) return differs(w, "it reads no mask");
+  expect(w, gradient, node, &e);
+  if (!is_expression(&at, &e, node, false, &scratch) &&
+      !is_expression(&at, &e, node, true, &scratch))
+    PSPLIT_TRY(scratch.failed ? psplit_i_nomem(w->p->diag)
+                              : differs(w, "what it computes from its mask"));
+  PSPLIT_TRY(check_row(w, gradient, node, &e));
+  w->mask++;
+  w->m += at.n;
+  w->n++;
+out:
+  psplit_i_text_fini(&scratch);
+  return code;
+}
+
+/* A node that is not the model's own. */
+static psplit_code check_edit(walk *w, const psplit_gradient *gradient) {
+  const psplit_i_node *node = &w->whole->nodes[w->n];
+  const Onnx__NodeProto *edited = w->edited->nodes[w->m].proto;
+  const uint32_t norm = w->table->batch_norm;
+  bool masked = true, good = false;
+  double ratio = 0;
+  if (psplit_i_node_is(node, "Dropout")) {
+    const psplit_code code = dropout(w, node, &masked, &ratio);
+    if (code != PSPLIT_OK) return code;
+  }
+  if (psplit_i_node_is(node, "BatchNormalization"))
+    good = norm != PSPLIT_BATCH_NORM_AS_IS &&
+           is_normalisation(node->proto, edited, norm == PSPLIT_BATCH_NORM_TRAIN);
+  else if (!masked)
+    good = w->table->dropout == PSPLIT_DROPOUT_FROZEN && is_frozen(node->proto, edited);
+  else if (psplit_i_node_has(node, PSPLIT_I_OP_RANDOM))
+    return check_masked(w, gradient, node, ratio);
+  if (!good) return differs(w, "its bytes are others");
+  w->n++;
+  w->m++;
+  return PSPLIT_OK;
+}
+
+/* A Dropout that stays has to be one that does. */
+static psplit_code check_kept(const walk *w) {
+  const psplit_i_node *node = &w->whole->nodes[w->n];
+  bool masked = false;
+  double ratio;
+  if (!psplit_i_node_is(node, "Dropout") || !is_given(node, 0)) return PSPLIT_OK;
+  const psplit_code code = dropout(w, node, &masked, &ratio);
+  return code != PSPLIT_OK ? code : masked ? differs(w, "it reads no mask") : PSPLIT_OK;
+}
+
+/* ---- both models ---- */
+
+static bool same_field(const walk *w, size_t i, size_t j) {
+  const psplit_i_skeleton *a = &w->before->skeleton, *b = &w->after->skeleton;
+  if (j >= b->graph_fields.n) return false;
+  const psplit_i_span *x = &a->graph_fields.items[i], *y = &b->graph_fields.items[j];
+  return x->field == y->field && x->skeleton_bytes == y->skeleton_bytes &&
+         memcmp(a->bytes + x->skeleton_offset, b->bytes + y->skeleton_offset, x->skeleton_bytes) ==
+           0;
+}
+
+psplit_code psplit_i_check_masks(const psplit_i_proof *p, const psplit_model *before,
+                                 const psplit_gradient *gradient,
+                                 const psplit_i_training_table *table) {
+  psplit_code code = PSPLIT_OK;
+  walk w = {.p = p,
+            .before = before,
+            .after = gradient->model,
+            .whole = psplit_i_model_graph(before),
+            .edited = psplit_i_model_graph(gradient->model),
+            .table = table};
+  const psplit_i_spans *fields = &before->skeleton.graph_fields;
+  for (size_t i = 0, j = 0; i < fields->n; i++) {
+    const bool is_node = fields->items[i].field == GRAPH_NODE;
+    const uint32_t m = w.m;
+    if (same_field(&w, i, j++)) {
+      if (is_node) PSPLIT_TRY(check_kept(&w));
+      w.n += is_node;
+      w.m += is_node;
+    } else if (is_node && w.m < w.edited->n_nodes) {
+      PSPLIT_TRY(check_edit(&w, gradient));
+      j += w.m - m - 1;
+    } else {
+      PSPLIT_TRY(PSPLIT_I_DIFFERS(p, "the model that is trained has other parts"));
+    }
+  }
+  if (w.mask != table->n_masks)
+    PSPLIT_TRY(PSPLIT_I_DIFFERS(p, "the manifest lists mask \"%s\", which nothing reads",
+                                table->masks[w.mask].tensor));
+out:
+  return code;
+}
