@@ -25,6 +25,15 @@ typedef struct psplit_i_at {
 
 typedef void (*psplit_i_gradient_fn)(psplit_i_at *at);
 
+/* What is known of initializers that an operator reads: rules.def. Bits below are inputs. */
+enum {
+  PSPLIT_WEIGHTS_OPERAND = 1 << 28,
+  PSPLIT_WEIGHTS_JOINED = 1 << 29,
+  PSPLIT_WEIGHTS_HANDED_ON = 1 << 30,
+  PSPLIT_WEIGHTS_ALL_HANDED_ON = 1 << 27,
+  PSPLIT_WEIGHTS_PARAMETERS = (1 << 27) - 1
+};
+
 typedef struct psplit_i_gradient_rule {
   const char *op_type;
   uint16_t since, until; /* opsets, both inclusive; until 0: still valid */
@@ -32,6 +41,7 @@ typedef struct psplit_i_gradient_rule {
     rule;           /* NULL: no gradient passes, the result is constant almost everywhere */
   uint32_t inputs;  /* bit i: a gradient goes to input i; bit 31: and to all beyond it */
   uint32_t outputs; /* bit o: the rule takes a gradient at output o */
+  uint32_t weights; /* PSPLIT_WEIGHTS_* */
 } psplit_i_gradient_rule;
 
 /* Rule of a node, or NULL. */
@@ -192,7 +202,7 @@ static inline ref grad(psplit_i_at *at) { return psplit_i_gradient_at(at, 0); }
 static inline bool wanted(const psplit_i_at *at, uint32_t i) { return psplit_i_wanted(at, i); }
 static inline void give(psplit_i_at *at, uint32_t i, ref g) { psplit_i_give(at, i, g); }
 
-#define PSPLIT_GRADIENT(op, since, until, fn, inputs, outputs) \
+#define PSPLIT_GRADIENT(op, since, until, fn, inputs, outputs, weights) \
   void psplit_i_gradient_##fn(psplit_i_at *at);
 #define PSPLIT_NO_GRADIENT(op)
 #include "rules.def"

@@ -4,9 +4,15 @@
 
 #include "rule.h"
 
-#define PSPLIT_GRADIENT(op, since, until, fn, inputs, outputs) \
-  {op, since, until, psplit_i_gradient_##fn, inputs, outputs},
-#define PSPLIT_NO_GRADIENT(op) {op, 1, 0, NULL, 0, 0},
+#define NOTHING 0
+#define PARAMETERS(inputs) (inputs)
+#define OPERAND PSPLIT_WEIGHTS_OPERAND
+#define JOINED PSPLIT_WEIGHTS_JOINED
+#define HANDS_ON PSPLIT_WEIGHTS_HANDED_ON
+#define HANDS_ALL_ON PSPLIT_WEIGHTS_ALL_HANDED_ON
+#define PSPLIT_GRADIENT(op, since, until, fn, inputs, outputs, weights) \
+  {op, since, until, psplit_i_gradient_##fn, inputs, outputs, weights},
+#define PSPLIT_NO_GRADIENT(op) {op, 1, 0, NULL, 0, 0, NOTHING},
 static const psplit_i_gradient_rule rules[] = {
 #include "rules.def"
 };

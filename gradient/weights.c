@@ -3,39 +3,7 @@
 
 #include <string.h>
 
-#include "backward.h"
-
-/* Where operators have parameters: bit i for input i. */
-static const struct place {
-  const char *op_type;
-  uint32_t inputs;
-} places[] = {
-  {"BatchNormalization", 0x6},
-  {"Conv", 0x6},
-  {"ConvTranspose", 0x6},
-  {"GRU", 0xe},
-  {"Gather", 0x1},
-  {"Gemm", 0x7},
-  {"GroupNormalization", 0x6},
-  {"InstanceNormalization", 0x6},
-  {"LSTM", 0xe},
-  {"LayerNormalization", 0x6},
-  {"MatMul", 0x3},
-  {"PRelu", 0x2},
-  {"RMSNormalization", 0x2},
-  {"RNN", 0xe},
-  {"SimplifiedLayerNormalization", 0x2},
-};
-
-/* Operators that hand a parameter on in another shape: input 0, or all where `all`. */
-static const struct view {
-  const char *op_type;
-  bool all;
-} views[] = {
-  {"Cast", false},      {"Concat", true},     {"Expand", false}, {"Flatten", false},
-  {"Identity", false},  {"Reshape", false},   {"Slice", false},  {"Squeeze", false},
-  {"Transpose", false}, {"Unsqueeze", false},
-};
+#include "rule.h"
 
 /* Nodes looked at for one initializer: more than any parameter needs. */
 enum { MAX_VIEWS = 8, MAX_LOOKS = 4096 };
@@ -64,23 +32,20 @@ static bool named_by_exporter(const char *name) {
 }
 
 /* Whether `node` has `value` where a parameter would be. */
-static bool is_place(const parameter *p, const psplit_i_node *node, uint32_t value) {
-  if (*node->domain) return false;
-  for (size_t k = 0; k < sizeof places / sizeof *places; k++)
-    for (uint32_t i = 0; i < 32 && strcmp(places[k].op_type, node->op_type) == 0; i++)
-      if (places[k].inputs >> i & 1 && reads(node, i, value)) return true;
-  /* A bias, the scale of a norm in parts, an embedding of positions, a token put before a sequence;
-   * but masks and tables of angles are operands of the same operators. */
-  if (psplit_i_node_is(node, "Add") || psplit_i_node_is(node, "Mul"))
-    return p->rank == 1 || !named_by_exporter(p->name);
-  return psplit_i_node_is(node, "Concat") && p->rank > 2 && !named_by_exporter(p->name);
+static bool is_place(const parameter *p, const psplit_i_node *node, uint32_t value,
+                     uint32_t weights) {
+  const uint32_t parameters = weights & PSPLIT_WEIGHTS_PARAMETERS;
+  for (uint32_t i = 0; parameters >> i; i++)
+    if (parameters >> i & 1 && reads(node, i, value)) return true;
+  if (weights & PSPLIT_WEIGHTS_OPERAND && (p->rank == 1 || !named_by_exporter(p->name)))
+    return true;
+  return weights & PSPLIT_WEIGHTS_JOINED && p->rank > 2 && !named_by_exporter(p->name);
 }
 
-static bool hands_on(const psplit_i_node *node, uint32_t value) {
-  if (*node->domain || node->n_outputs == 0 || node->outputs[0] == PSPLIT_NONE) return false;
-  for (size_t i = 0; i < sizeof views / sizeof *views; i++)
-    if (strcmp(views[i].op_type, node->op_type) == 0) return views[i].all || reads(node, 0, value);
-  return false;
+static bool hands_on(const psplit_i_node *node, uint32_t value, uint32_t weights) {
+  if (node->n_outputs == 0 || node->outputs[0] == PSPLIT_NONE) return false;
+  return weights & PSPLIT_WEIGHTS_ALL_HANDED_ON ||
+         (weights & PSPLIT_WEIGHTS_HANDED_ON && reads(node, 0, value));
 }
 
 /* Whether the value comes to a parameter's place, through at most `depth` views. */
@@ -88,9 +53,11 @@ static bool comes_to_place(parameter *p, uint32_t value, int depth) {
   const psplit_i_graph *graph = p->graph;
   for (uint32_t c = graph->consumer_off[value]; c < graph->consumer_off[value + 1]; c++) {
     const psplit_i_node *node = &graph->nodes[graph->consumers[c]];
+    const psplit_i_gradient_rule *rule = psplit_i_gradient_rule_of(node);
+    const uint32_t weights = rule ? rule->weights : 0;
     if (++p->looks > MAX_LOOKS) return false;
-    if (is_place(p, node, value) ||
-        (depth > 0 && hands_on(node, value) && comes_to_place(p, node->outputs[0], depth - 1)))
+    if (is_place(p, node, value, weights) || (depth > 0 && hands_on(node, value, weights) &&
+                                              comes_to_place(p, node->outputs[0], depth - 1)))
       return true;
   }
   return false;

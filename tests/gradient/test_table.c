@@ -37,8 +37,24 @@ static void others_are_not(void **state) {
   assert_null(psplit_i_gradient_rule_of(&early));
 }
 
+/* What is trained unless one says otherwise takes a gradient. */
+static void parameters_take_gradients(void **state) {
+  (void)state;
+  uint32_t n, n_places = 0;
+  const psplit_i_gradient_rule *rules = psplit_i_gradient_rules(&n);
+  for (uint32_t i = 0; i < n; i++) {
+    const uint32_t parameters = rules[i].weights & PSPLIT_WEIGHTS_PARAMETERS;
+    assert_int_equal(parameters & ~rules[i].inputs, 0);
+    n_places += parameters != 0;
+    if (rules[i].weights) assert_non_null(rules[i].rule);
+    if (rules[i].weights & PSPLIT_WEIGHTS_HANDED_ON) assert_true(rules[i].inputs & 1);
+  }
+  assert_true(n_places > 10);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(every_entry_is_found),
-                                     cmocka_unit_test(others_are_not)};
+                                     cmocka_unit_test(others_are_not),
+                                     cmocka_unit_test(parameters_take_gradients)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
