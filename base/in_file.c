@@ -131,3 +131,19 @@ psplit_code psplit_i_text_read(const char *path, const psplit_i_text_options *gi
 out:
   return code;
 }
+
+psplit_code psplit_i_in_read_at(const char *path, int fd, uint64_t offset, void *out, size_t n,
+                                psplit_diag *diag) {
+  unsigned char *to = out;
+  while (n) {
+    const ssize_t got = pread(fd, to, n, (off_t)offset);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0)
+      return psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be read: %s", path,
+                           got ? strerror(errno) : "it became shorter");
+    to += got;
+    offset += (uint64_t)got;
+    n -= (size_t)got;
+  }
+  return PSPLIT_OK;
+}

@@ -27,4 +27,9 @@ PSPLIT_MUST_USE psplit_code psplit_i_text_read(const char *path,
 PSPLIT_MUST_USE psplit_code psplit_i_in_open(const char *path, psplit_diag *diag, int *out_fd,
                                              uint64_t *out_bytes);
 
+/* Reads n bytes from `offset` on, which an open file has; any number of threads may at once. `path`
+ * is for messages. Errors: IO (also where the file became shorter). */
+PSPLIT_MUST_USE psplit_code psplit_i_in_read_at(const char *path, int fd, uint64_t offset,
+                                                void *out, size_t n, psplit_diag *diag);
+
 #endif

@@ -1,6 +1,5 @@
 #include "arrays.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,30 +10,28 @@ static bool ends_with(const char *text, const char *end) {
   return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-static psplit_code read_all(const char *path, psplit_diag *diag, unsigned char **out,
-                            size_t *out_n) {
-  uint64_t bytes, n = 0;
-  int fd;
-  psplit_code code = psplit_i_in_open(path, diag, &fd, &bytes);
-  if (code != PSPLIT_OK) return code;
+/* All of an open file, malloc'd. */
+static psplit_code read_all(const char *path, int fd, uint64_t bytes, psplit_diag *diag,
+                            unsigned char **out) {
   unsigned char *data = bytes < SIZE_MAX ? malloc((size_t)bytes + 1) : NULL;
-  if (!data) code = psplit_i_nomem(diag);
-  while (code == PSPLIT_OK && n < bytes) {
-    const ssize_t got = read(fd, data + n, (size_t)(bytes - n));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0)
-      code = psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be read: %s", path,
-                           got ? strerror(errno) : "it became shorter");
-    n += got > 0 ? (uint64_t)got : 0;
-  }
-  close(fd);
-  if (code == PSPLIT_OK) {
+  if (!data) return psplit_i_nomem(diag);
+  const psplit_code code = psplit_i_in_read_at(path, fd, 0, data, (size_t)bytes, diag);
+  if (code == PSPLIT_OK)
     *out = data;
-    *out_n = (size_t)bytes;
-  } else {
+  else
     free(data);
-  }
   return code;
+}
+
+/* An array of an archive, of which nothing else is read. */
+static psplit_code read_member(const char *path, int fd, uint64_t bytes, const char *member,
+                               psplit_diag *diag, unsigned char **out, uint64_t *out_n) {
+  psplit_i_npz_member found;
+  psplit_code code = psplit_i_npz_find(path, fd, bytes, member, diag, &found);
+  if (code != PSPLIT_OK) return code;
+  if (!found.found) return psplit_i_fail(diag, PSPLIT_INVALID, "%s has no array %s", path, member);
+  *out_n = found.n_bytes;
+  return psplit_i_npz_unpack(path, fd, &found, diag, out);
 }
 
 psplit_code psplit_i_raw_parse(const psplit_i_ort *ort, const char *path, const unsigned char *data,
@@ -67,40 +64,36 @@ out:
 psplit_code psplit_i_array_read(const psplit_i_ort *ort, const char *path, const char *member,
                                 const psplit_i_array_wanted *wanted, psplit_diag *diag,
                                 psplit_i_tensor **out) {
-  unsigned char *data, *unpacked = NULL;
-  size_t n;
-  psplit_code code = read_all(path, diag, &data, &n);
+  unsigned char *data = NULL;
+  uint64_t bytes;
+  int fd;
+  const bool npz = ends_with(path, ".npz");
+  psplit_code code = psplit_i_in_open(path, diag, &fd, &bytes);
   if (code != PSPLIT_OK) return code;
-  if (ends_with(path, ".npz")) {
-    psplit_i_npz_member found;
-    const unsigned char *part;
-    PSPLIT_TRY(psplit_i_npz_find(path, data, n, member, diag, &found));
-    if (!found.data)
-      PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INVALID, "%s has no array %s", path, member));
-    PSPLIT_TRY(psplit_i_npz_unpack(path, &found, diag, &unpacked, &part));
-    code = psplit_i_npy_parse(ort, path, part, found.n_bytes, wanted, diag, out);
-  } else if (ends_with(path, ".npy")) {
+  code = npz ? read_member(path, fd, bytes, member, diag, &data, &bytes)
+             : read_all(path, fd, bytes, diag, &data);
+  close(fd);
+  if (code != PSPLIT_OK) return code;
+  const size_t n = (size_t)bytes;
+  if (npz || ends_with(path, ".npy"))
     code = psplit_i_npy_parse(ort, path, data, n, wanted, diag, out);
-  } else if (ends_with(path, ".pb")) {
+  else if (ends_with(path, ".pb"))
     code = psplit_i_pb_parse(ort, path, data, n, wanted, diag, out);
-  } else {
+  else
     code = psplit_i_raw_parse(ort, path, data, n, wanted, diag, out);
-  }
-out:
-  free(unpacked);
   free(data);
   return code;
 }
 
 psplit_code psplit_i_npz_has(const char *path, const char *member, psplit_diag *diag, bool *out) {
-  unsigned char *data;
   psplit_i_npz_member found;
-  size_t n;
-  psplit_code code = read_all(path, diag, &data, &n);
+  uint64_t bytes;
+  int fd;
+  psplit_code code = psplit_i_in_open(path, diag, &fd, &bytes);
   if (code != PSPLIT_OK) return code;
-  code = psplit_i_npz_find(path, data, n, member, diag, &found);
-  if (code == PSPLIT_OK) *out = found.data != NULL;
-  free(data);
+  code = psplit_i_npz_find(path, fd, bytes, member, diag, &found);
+  if (code == PSPLIT_OK) *out = found.found;
+  close(fd);
   return code;
 }
 

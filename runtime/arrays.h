@@ -40,6 +40,27 @@ PSPLIT_MUST_USE psplit_code psplit_i_npy_parse(const psplit_i_ort *ort, const ch
 /* Bytes that a .npy which begins with these n has, as far as they tell: n or less once it is whole.
  * False where it is none. */
 bool psplit_i_npy_measure(const unsigned char *data, size_t n, uint64_t *out_needed);
+/* What the header of an .npy says of the data behind it. */
+typedef struct psplit_i_npy_layout {
+  int32_t data_type; /* that of the input, or with safe casts the file's own */
+  bool fortran;      /* the first dimension is the fastest */
+  size_t n_dims;
+  int64_t dims[PSPLIT_I_MAX_RANK];
+  size_t width;   /* bytes of an element */
+  size_t swapped; /* bytes whose order is turned round; 1: none */
+  bool wide;      /* strings are of UTF-32 */
+} psplit_i_npy_layout;
+enum { PSPLIT_I_NPY_FIRST = 12 }; /* bytes that tell how long the header is */
+/* Where the data begins: behind the header, which is at most 1 MiB. Of the first n bytes no more
+ * than PSPLIT_I_NPY_FIRST are looked at. Errors: MALFORMED (no .npy). */
+PSPLIT_MUST_USE psplit_code psplit_i_npy_find(const char *path, const unsigned char *data, size_t n,
+                                              psplit_diag *diag, size_t *out_at);
+/* The header in data[at]. Errors: MALFORMED, INVALID (a type that does not fit). */
+PSPLIT_MUST_USE psplit_code psplit_i_npy_look(const char *path, const unsigned char *data,
+                                              size_t at, const psplit_i_array_wanted *wanted,
+                                              psplit_diag *diag, psplit_i_npy_layout *out);
+/* Turns the bytes of each `unit` round, in data[n]. */
+void psplit_i_turn_round(unsigned char *data, size_t n, size_t unit);
 PSPLIT_MUST_USE psplit_code psplit_i_raw_parse(const psplit_i_ort *ort, const char *path,
                                                const unsigned char *data, size_t n,
                                                const psplit_i_array_wanted *wanted,
@@ -47,21 +68,22 @@ PSPLIT_MUST_USE psplit_code psplit_i_raw_parse(const psplit_i_ort *ort, const ch
 /* False where numpy has no such type; else sets out->failed or fills it. */
 PSPLIT_MUST_USE psplit_code psplit_i_npy_format(const psplit_i_tensor *tensor, psplit_diag *diag,
                                                 psplit_i_text *out);
-/* A member of an archive, as it stands there. */
+/* A member of an archive, as it stands there: an .npy from `offset` of the file on. */
 typedef struct psplit_i_npz_member {
-  const unsigned char *data; /* NULL: there is none */
-  size_t n_packed, n_bytes;
+  bool found, deflated;
+  uint64_t offset, n_packed, n_bytes;
   uint32_t crc;
-  bool deflated;
 } psplit_i_npz_member;
-PSPLIT_MUST_USE psplit_code psplit_i_npz_find(const char *path, const unsigned char *data, size_t n,
+/* Looks for array `member` in an open archive of n_file bytes, of which only the list of its arrays
+ * is read. Errors: IO, MALFORMED, UNSUPPORTED (encrypted, or packed otherwise), LIMIT, NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_npz_find(const char *path, int fd, uint64_t n_file,
                                               const char *member, psplit_diag *diag,
                                               psplit_i_npz_member *out);
-/* Its n_bytes, in memory of the archive or in *out_made, which the caller frees also after a
- * failure. At most some thousand times as large as the archive. */
-PSPLIT_MUST_USE psplit_code psplit_i_npz_unpack(const char *path, const psplit_i_npz_member *member,
-                                                psplit_diag *diag, unsigned char **out_made,
-                                                const unsigned char **out_data);
+/* Its n_bytes, unpacked and held against their checksum; the caller frees *out. At most some
+ * thousand times as large as the archive. Errors: IO, MALFORMED, UNSUPPORTED, NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_npz_unpack(const char *path, int fd,
+                                                const psplit_i_npz_member *member,
+                                                psplit_diag *diag, unsigned char **out);
 PSPLIT_MUST_USE psplit_code psplit_i_pb_parse(const psplit_i_ort *ort, const char *path,
                                               const unsigned char *data, size_t n,
                                               const psplit_i_array_wanted *wanted,

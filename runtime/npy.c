@@ -23,7 +23,7 @@ static const struct {
 enum {
   N_DESCRS = sizeof DESCRS / sizeof *DESCRS,
   STRING = 8,
-  FIRST_BYTES = 12,
+  FIRST_BYTES = PSPLIT_I_NPY_FIRST,
   MAX_HEADER = 1 << 20
 };
 
@@ -123,16 +123,14 @@ static size_t put_utf8(uint32_t c, char *out) {
   return 4;
 }
 
-/* What the data is, for who only wants its bytes. */
+/* The data behind the header. */
 typedef struct body {
   const unsigned char *data;
   size_t n;
-  size_t width;        /* bytes of an element */
-  size_t swapped;      /* bytes whose order is turned round; 1: none */
   unsigned char *made; /* a copy in C order, little-endian; malloc'd */
 } body;
 
-static void turn_round(unsigned char *data, size_t n, size_t unit) {
+void psplit_i_turn_round(unsigned char *data, size_t n, size_t unit) {
   for (size_t at = 0; at + unit <= n; at += unit)
     for (size_t i = 0; i < unit / 2; i++) {
       const unsigned char byte = data[at + i];
@@ -142,50 +140,50 @@ static void turn_round(unsigned char *data, size_t n, size_t unit) {
 }
 
 /* Element by element in C order, from where the first dimension is the fastest. */
-static void from_fortran(const header *head, const body *from, unsigned char *out) {
+static void from_fortran(const psplit_i_npy_layout *of, const body *from, unsigned char *out) {
   int64_t index[PSPLIT_I_MAX_RANK] = {0};
   size_t strides[PSPLIT_I_MAX_RANK], at = 0;
-  strides[0] = from->width;
-  for (size_t d = 1; d < head->n_dims; d++) strides[d] = strides[d - 1] * (size_t)head->dims[d - 1];
-  for (size_t done = 0; done < from->n; done += from->width) {
-    memcpy(out + done, from->data + at, from->width);
-    for (size_t d = head->n_dims; d-- > 0;) {
+  strides[0] = of->width;
+  for (size_t d = 1; d < of->n_dims; d++) strides[d] = strides[d - 1] * (size_t)of->dims[d - 1];
+  for (size_t done = 0; done < from->n; done += of->width) {
+    memcpy(out + done, from->data + at, of->width);
+    for (size_t d = of->n_dims; d-- > 0;) {
       at += strides[d];
-      if (++index[d] < head->dims[d]) break;
-      at -= strides[d] * (size_t)head->dims[d];
+      if (++index[d] < of->dims[d]) break;
+      at -= strides[d] * (size_t)of->dims[d];
       index[d] = 0;
     }
   }
 }
 
 /* Brings the body of an array of n_elements to C order, little-endian. */
-static psplit_code arrange(const header *head, uint64_t n_elements, const char *path,
+static psplit_code arrange(const psplit_i_npy_layout *of, uint64_t n_elements, const char *path,
                            psplit_diag *diag, body *io) {
   uint64_t all;
-  if (!psplit_i_mul_u64(n_elements, io->width, &all) || all != io->n)
+  if (!psplit_i_mul_u64(n_elements, of->width, &all) || all != io->n)
     return malformed(diag, path, "the file does not have the size of its shape");
-  const bool turned = head->descr[0] == '>' && io->swapped > 1;
-  const bool fortran = head->fortran && head->n_dims > 1;
-  if ((!turned && !fortran) || !io->n) return PSPLIT_OK;
+  const bool fortran = of->fortran && of->n_dims > 1;
+  if ((of->swapped == 1 && !fortran) || !io->n) return PSPLIT_OK;
   io->made = malloc(io->n);
   if (!io->made) return psplit_i_nomem(diag);
   if (fortran)
-    from_fortran(head, io, io->made);
+    from_fortran(of, io, io->made);
   else
     memcpy(io->made, io->data, io->n);
-  if (turned) turn_round(io->made, io->n, io->swapped);
+  if (of->swapped > 1) psplit_i_turn_round(io->made, io->n, of->swapped);
   io->data = io->made;
   return PSPLIT_OK;
 }
 
 /* Fixed-width strings, padded with zeros: bytes ('S') or UTF-32 ('U'). */
-static psplit_code set_strings(const body *from, bool wide, psplit_diag *diag,
+static psplit_code set_strings(const psplit_i_npy_layout *of, const body *from, psplit_diag *diag,
                                psplit_i_tensor *tensor) {
-  const size_t unit = wide ? 4 : 1, width = from->width / unit;
+  const bool wide = of->wide;
+  const size_t unit = wide ? 4 : 1, width = of->width / unit;
   char *text = malloc(width * 4 + 1);
   if (!text) return psplit_i_nomem(diag);
   psplit_code code = PSPLIT_OK;
-  for (size_t i = 0; width && i < from->n / from->width && code == PSPLIT_OK; i++) {
+  for (size_t i = 0; width && i < from->n / of->width && code == PSPLIT_OK; i++) {
     size_t n_text = 0, trimmed = 0;
     for (size_t c = 0; c < width; c++) {
       uint32_t point = from->data[(i * width + c) * unit];
@@ -212,45 +210,64 @@ static int32_t type_to_read(const char *kind, const psplit_i_array_wanted *wante
   return 0;
 }
 
-static psplit_code measure_elements(const char *kind, int32_t type, const char *path,
-                                    psplit_diag *diag, body *out) {
-  uint64_t width = psplit_i_element_bits(type) / 8;
-  const bool complex = type == 14 || type == 15;
-  if (type == STRING && (!psplit_i_parse_u64(kind + 1, &width) || width > SIZE_MAX / 8))
+static psplit_code measure_elements(const header *head, const char *kind, const char *path,
+                                    psplit_diag *diag, psplit_i_npy_layout *out) {
+  uint64_t width = psplit_i_element_bits(out->data_type) / 8;
+  const bool complex = out->data_type == 14 || out->data_type == 15;
+  const bool strings = out->data_type == STRING;
+  if (strings && (!psplit_i_parse_u64(kind + 1, &width) || width > SIZE_MAX / 8))
     return malformed(diag, path, "the width of its strings");
-  if (type == STRING && *kind == 'U') width *= 4;
+  out->wide = strings && *kind == 'U';
+  if (out->wide) width *= 4;
   out->width = (size_t)width;
-  out->swapped = type != STRING ? out->width / (complex ? 2 : 1) : *kind == 'U' ? 4 : 1;
+  out->swapped = strings ? out->wide ? 4 : 1 : out->width / (complex ? 2 : 1);
+  if (head->descr[0] != '>') out->swapped = 1;
   return PSPLIT_OK;
+}
+
+psplit_code psplit_i_npy_find(const char *path, const unsigned char *data, size_t n,
+                              psplit_diag *diag, size_t *out_at) {
+  if (!find_header(data, n, out_at) || *out_at > MAX_HEADER)
+    return malformed(diag, path, "not an .npy file of version 1 to 3");
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_npy_look(const char *path, const unsigned char *data, size_t at,
+                              const psplit_i_array_wanted *wanted, psplit_diag *diag,
+                              psplit_i_npy_layout *out) {
+  header head;
+  if (!read_header(data, at, &head)) return malformed(diag, path, "the header is no .npy header");
+  const char *kind = head.descr + (strchr("<|=>", head.descr[0]) != NULL);
+  *out = (psplit_i_npy_layout){
+    .data_type = type_to_read(kind, wanted), .fortran = head.fortran, .n_dims = head.n_dims};
+  memcpy(out->dims, head.dims, sizeof out->dims);
+  if (!out->data_type)
+    return psplit_i_fail(diag, PSPLIT_INVALID, "%s holds %s, the input is %s", path, head.descr,
+                         psplit_i_element_name(wanted->data_type));
+  return measure_elements(&head, kind, path, diag, out);
 }
 
 psplit_code psplit_i_npy_parse(const psplit_i_ort *ort, const char *path, const unsigned char *data,
                                size_t n, const psplit_i_array_wanted *wanted, psplit_diag *diag,
                                psplit_i_tensor **out) {
-  header head;
-  size_t at;
-  if (!find_header(data, n, &at))
-    return malformed(diag, path, "not an .npy file of version 1 to 3");
-  if (at > n) return malformed(diag, path, "the header is cut off");
-  if (!read_header(data, at, &head)) return malformed(diag, path, "the header is no .npy header");
-  const char *kind = head.descr + (strchr("<|=>", head.descr[0]) != NULL);
-  const int32_t type = type_to_read(kind, wanted);
-  if (!type)
-    return psplit_i_fail(diag, PSPLIT_INVALID, "%s holds %s, the input is %s", path, head.descr,
-                         psplit_i_element_name(wanted->data_type));
+  psplit_i_npy_layout of;
   psplit_i_tensor *tensor = NULL;
   psplit_i_tensor_view view;
-  body from = {.data = data + at, .n = n - at};
+  body from = {0};
   psplit_code code;
-  PSPLIT_TRY(measure_elements(kind, type, path, diag, &from));
-  PSPLIT_TRY(psplit_i_tensor_create(ort, type, head.dims, head.n_dims, diag, &tensor));
+  size_t at;
+  PSPLIT_TRY(psplit_i_npy_find(path, data, n, diag, &at));
+  if (at > n) PSPLIT_TRY(malformed(diag, path, "the header is cut off"));
+  PSPLIT_TRY(psplit_i_npy_look(path, data, at, wanted, diag, &of));
+  from = (body){.data = data + at, .n = n - at};
+  PSPLIT_TRY(psplit_i_tensor_create(ort, of.data_type, of.dims, of.n_dims, diag, &tensor));
   PSPLIT_TRY(psplit_i_tensor_look(tensor, diag, &view));
-  PSPLIT_TRY(arrange(&head, view.n_elements, path, diag, &from));
-  if (type == STRING)
-    PSPLIT_TRY(set_strings(&from, *kind == 'U', diag, tensor));
+  PSPLIT_TRY(arrange(&of, view.n_elements, path, diag, &from));
+  if (of.data_type == STRING)
+    PSPLIT_TRY(set_strings(&of, &from, diag, tensor));
   else if (from.n)
     memcpy(view.data, from.data, from.n);
-  if (type != wanted->data_type)
+  if (of.data_type != wanted->data_type)
     PSPLIT_TRY(psplit_i_tensor_cast(ort, wanted->data_type, diag, &tensor));
 out:
   free(from.made);

@@ -47,71 +47,119 @@ static bool is_member(const char *name, size_t n_name, const char *member) {
   return n_name == n + 4 && memcmp(name, member, n) == 0 && memcmp(name + n, ".npy", 4) == 0;
 }
 
-/* Where the data of an entry stands. */
-static psplit_code locate(const char *path, const unsigned char *data, size_t n, const entry *e,
+/* Where the data of an entry stands: behind a header of its own, whose fields differ in length from
+ * the directory's. */
+static psplit_code locate(const char *path, int fd, uint64_t n_file, const entry *e,
                           psplit_diag *diag, psplit_i_npz_member *out) {
   enum { LOCAL_BYTES = 30, STORED = 0, DEFLATED = 8, ENCRYPTED = 1 };
   /* No stream of zlib is smaller than its data by more. */
   static const uint64_t MOST_RATIO = 1032, SLACK = 64;
+  unsigned char local[LOCAL_BYTES];
   if ((e->flags & ENCRYPTED) || (e->method != STORED && e->method != DEFLATED))
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
                          "%s is encrypted, or not compressed as numpy does it", path);
-  if (e->offset > n || n - e->offset < LOCAL_BYTES || memcmp(data + e->offset, "PK\3\4", 4) != 0)
-    return damaged(diag, path);
-  const unsigned char *local = data + e->offset;
-  const uint64_t skip = LOCAL_BYTES + little(local + 26, 2) + little(local + 28, 2);
-  if (skip > n - e->offset || e->n_packed > n - e->offset - skip ||
+  if (e->offset > n_file || n_file - e->offset < LOCAL_BYTES) return damaged(diag, path);
+  const psplit_code code = psplit_i_in_read_at(path, fd, e->offset, local, LOCAL_BYTES, diag);
+  if (code != PSPLIT_OK) return code;
+  const uint64_t left = n_file - e->offset,
+                 skip = LOCAL_BYTES + little(local + 26, 2) + little(local + 28, 2);
+  if (memcmp(local, "PK\3\4", 4) != 0 || skip > left || e->n_packed > left - skip ||
       (e->method == STORED ? e->n_packed != e->n_bytes
-                           : e->n_bytes > SLACK + MOST_RATIO * e->n_packed))
+                           : e->n_bytes > SLACK && (e->n_bytes - SLACK) / MOST_RATIO > e->n_packed))
     return damaged(diag, path);
-  *out = (psplit_i_npz_member){.data = local + skip,
-                               .n_packed = (size_t)e->n_packed,
-                               .n_bytes = (size_t)e->n_bytes,
-                               .crc = (uint32_t)e->crc,
-                               .deflated = e->method == DEFLATED};
+  *out = (psplit_i_npz_member){.found = true,
+                               .deflated = e->method == DEFLATED,
+                               .offset = e->offset + skip,
+                               .n_packed = e->n_packed,
+                               .n_bytes = e->n_bytes,
+                               .crc = (uint32_t)e->crc};
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_npz_find(const char *path, const unsigned char *data, size_t n,
-                              const char *member, psplit_diag *diag, psplit_i_npz_member *out) {
-  enum { END_BYTES = 22, ENTRY_BYTES = 46, MAX_COMMENT = 65535 };
-  *out = (psplit_i_npz_member){0};
-  size_t end = n;
-  for (size_t back = END_BYTES; back <= n && back <= END_BYTES + MAX_COMMENT; back++) {
-    if (memcmp(data + n - back, "PK\5\6", 4) != 0) continue;
-    end = n - back;
-    break;
+/* The list of entries, which stands near the end of the file. */
+typedef struct directory {
+  uint64_t offset, n_bytes;
+} directory;
+
+/* What the end of the archive says of it; ZIP64 has a record before that one for what is large. */
+static psplit_code find_directory(const char *path, int fd, uint64_t n_file, psplit_diag *diag,
+                                  directory *out) {
+  enum { END_BYTES = 22, MAX_COMMENT = 65535, LOCATOR_BYTES = 20, RECORD_BYTES = 56 };
+  const size_t n = n_file < END_BYTES + MAX_COMMENT ? (size_t)n_file : END_BYTES + MAX_COMMENT;
+  unsigned char *tail = malloc(n + 1), wide[RECORD_BYTES];
+  if (!tail) return psplit_i_nomem(diag);
+  psplit_code code;
+  PSPLIT_TRY(psplit_i_in_read_at(path, fd, n_file - n, tail, n, diag));
+  size_t back = END_BYTES;
+  while (back <= n && memcmp(tail + n - back, "PK\5\6", 4) != 0) back++;
+  if (back > n) PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_MALFORMED, "%s: not a ZIP archive", path));
+  const unsigned char *end = tail + n - back;
+  *out = (directory){.offset = little(end + 16, 4), .n_bytes = little(end + 12, 4)};
+  const uint64_t end_at = n_file - back;
+  const bool is_wide = back + LOCATOR_BYTES <= n && memcmp(end - LOCATOR_BYTES, "PK\6\7", 4) == 0;
+  if (is_wide) {
+    const uint64_t at = little(end - LOCATOR_BYTES + 8, 8);
+    if (at > end_at || end_at - at < RECORD_BYTES) PSPLIT_TRY(damaged(diag, path));
+    PSPLIT_TRY(psplit_i_in_read_at(path, fd, at, wide, sizeof wide, diag));
+    if (memcmp(wide, "PK\6\6", 4) != 0) PSPLIT_TRY(damaged(diag, path));
+    *out = (directory){.offset = little(wide + 48, 8), .n_bytes = little(wide + 40, 8)};
   }
-  if (end == n) return psplit_i_fail(diag, PSPLIT_MALFORMED, "%s: not a ZIP archive", path);
-  uint64_t at = little(data + end + 16, 4);
-  if (at == 0xffffffff)
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "%s: archives over 4 GiB; use .npy", path);
-  while (at <= end && end - at >= ENTRY_BYTES && memcmp(data + at, "PK\1\2", 4) == 0) {
+  if (out->offset > end_at || out->n_bytes > end_at - out->offset) code = damaged(diag, path);
+out:
+  free(tail);
+  return code;
+}
+
+/* The entry of `member` in data[n]; false: there is none. */
+static bool find_entry(const unsigned char *data, size_t n, const char *member, entry *out) {
+  enum { ENTRY_BYTES = 46 };
+  for (size_t at = 0; n - at >= ENTRY_BYTES && memcmp(data + at, "PK\1\2", 4) == 0;) {
     const unsigned char *head = data + at;
-    entry e = {little(head + 8, 2),  little(head + 10, 2), little(head + 16, 4),
-               little(head + 20, 4), little(head + 24, 4), little(head + 42, 4)};
     const size_t n_name = (size_t)little(head + 28, 2), n_extra = (size_t)little(head + 30, 2),
                  n_comment = (size_t)little(head + 32, 2);
-    if (n_name + n_extra + n_comment > end - at - ENTRY_BYTES) break;
-    read_zip64(head + ENTRY_BYTES + n_name, n_extra, &e);
+    if (n_name + n_extra + n_comment > n - at - ENTRY_BYTES) return false;
+    *out = (entry){little(head + 8, 2),  little(head + 10, 2), little(head + 16, 4),
+                   little(head + 20, 4), little(head + 24, 4), little(head + 42, 4)};
+    read_zip64(head + ENTRY_BYTES + n_name, n_extra, out);
+    if (is_member((const char *)head + ENTRY_BYTES, n_name, member)) return true;
     at += ENTRY_BYTES + n_name + n_extra + n_comment;
-    if (is_member((const char *)head + ENTRY_BYTES, n_name, member))
-      return locate(path, data, n, &e, diag, out);
   }
-  return PSPLIT_OK;
+  return false;
+}
+
+psplit_code psplit_i_npz_find(const char *path, int fd, uint64_t n_file, const char *member,
+                              psplit_diag *diag, psplit_i_npz_member *out) {
+  static const uint64_t MOST_BYTES = UINT64_C(64) << 20;
+  unsigned char *data = NULL;
+  directory where;
+  entry e;
+  psplit_code code;
+  *out = (psplit_i_npz_member){0};
+  PSPLIT_TRY(find_directory(path, fd, n_file, diag, &where));
+  if (where.n_bytes > MOST_BYTES)
+    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_LIMIT, "%s: its list of arrays is over 64 MiB", path));
+  data = malloc((size_t)where.n_bytes + 1);
+  if (!data) PSPLIT_TRY(psplit_i_nomem(diag));
+  PSPLIT_TRY(psplit_i_in_read_at(path, fd, where.offset, data, (size_t)where.n_bytes, diag));
+  if (find_entry(data, (size_t)where.n_bytes, member, &e))
+    code = locate(path, fd, n_file, &e, diag, out);
+out:
+  free(data);
+  return code;
 }
 
 #if PSPLIT_HAS_ZLIB
-static psplit_code inflate_into(const char *path, const psplit_i_npz_member *from,
-                                psplit_diag *diag, unsigned char *out) {
+static psplit_code inflate_into(const char *path, const unsigned char *packed,
+                                const psplit_i_npz_member *from, psplit_diag *diag,
+                                unsigned char *out) {
   enum { RAW = -15 };
   z_stream stream = {0};
-  size_t in = 0, made = 0;
+  uint64_t in = 0, made = 0;
   int status = inflateInit2(&stream, RAW);
   if (status != Z_OK) return psplit_i_nomem(diag);
   while (status == Z_OK) { /* zlib counts in unsigned int */
-    const size_t in_left = from->n_packed - in, out_left = from->n_bytes - made;
-    stream.next_in = (unsigned char *)(uintptr_t)from->data + in;
+    const uint64_t in_left = from->n_packed - in, out_left = from->n_bytes - made;
+    stream.next_in = (unsigned char *)(uintptr_t)packed + in;
     stream.avail_in = in_left < UINT_MAX ? (unsigned)in_left : UINT_MAX;
     stream.next_out = out + made;
     stream.avail_out = out_left < UINT_MAX ? (unsigned)out_left : UINT_MAX;
@@ -129,8 +177,10 @@ static bool has_crc(const unsigned char *data, size_t n, uint32_t crc) {
   return (uint32_t)crc32_z(crc32_z(0, NULL, 0), data, n) == crc;
 }
 #else
-static psplit_code inflate_into(const char *path, const psplit_i_npz_member *from,
-                                psplit_diag *diag, unsigned char *out) {
+static psplit_code inflate_into(const char *path, const unsigned char *packed,
+                                const psplit_i_npz_member *from, psplit_diag *diag,
+                                unsigned char *out) {
+  (void)packed;
   (void)from;
   (void)out;
   return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
@@ -147,18 +197,22 @@ static bool has_crc(const unsigned char *data, size_t n, uint32_t crc) {
 }
 #endif
 
-psplit_code psplit_i_npz_unpack(const char *path, const psplit_i_npz_member *member,
-                                psplit_diag *diag, unsigned char **out_made,
-                                const unsigned char **out_data) {
+psplit_code psplit_i_npz_unpack(const char *path, int fd, const psplit_i_npz_member *member,
+                                psplit_diag *diag, unsigned char **out) {
   psplit_code code = PSPLIT_OK;
-  unsigned char *made = NULL;
-  if (member->deflated) {
-    made = malloc(member->n_bytes + 1);
-    code = made ? inflate_into(path, member, diag, made) : psplit_i_nomem(diag);
-  }
-  const unsigned char *data = made ? made : member->data;
-  if (code == PSPLIT_OK && !has_crc(data, member->n_bytes, member->crc)) code = damaged(diag, path);
-  *out_data = data;
-  *out_made = made;
+  const uint64_t most = member->n_packed > member->n_bytes ? member->n_packed : member->n_bytes;
+  if (most >= SIZE_MAX) return psplit_i_nomem(diag);
+  unsigned char *data = malloc((size_t)member->n_bytes + 1), *packed = data;
+  if (member->deflated) packed = malloc((size_t)member->n_packed + 1);
+  if (!data || !packed) PSPLIT_TRY(psplit_i_nomem(diag));
+  PSPLIT_TRY(psplit_i_in_read_at(path, fd, member->offset, packed, (size_t)member->n_packed, diag));
+  if (member->deflated) PSPLIT_TRY(inflate_into(path, packed, member, diag, data));
+  if (!has_crc(data, (size_t)member->n_bytes, member->crc)) code = damaged(diag, path);
+out:
+  if (member->deflated) free(packed);
+  if (code == PSPLIT_OK)
+    *out = data;
+  else
+    free(data);
   return code;
 }
