@@ -38,8 +38,9 @@ PSPLIT_MUST_USE psplit_code psplit_i_npy_parse(const psplit_i_ort *ort, const ch
                                                const psplit_i_array_wanted *wanted,
                                                psplit_diag *diag, psplit_i_tensor **out);
 /* Bytes that a .npy which begins with these n has, as far as they tell: n or less once it is whole.
- * False where it is none. */
-bool psplit_i_npy_measure(const unsigned char *data, size_t n, uint64_t *out_needed);
+ * Errors: MALFORMED (it is none), NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_npy_measure(const char *path, const unsigned char *data,
+                                                 size_t n, psplit_diag *diag, uint64_t *out_needed);
 /* What the header of an .npy says of the data behind it. */
 typedef struct psplit_i_npy_layout {
   int32_t data_type; /* that of the input, or with safe casts the file's own */

@@ -79,32 +79,41 @@ static bool find_header(const unsigned char *data, size_t n, size_t *out) {
   return true;
 }
 
-/* The header, which ends at `end`. */
-static bool read_header(const unsigned char *data, size_t end, header *out) {
+/* The header, which ends at `end`. False: it is none, or *out_nomem. */
+static bool read_header(const unsigned char *data, size_t end, header *out, bool *out_nomem) {
   const size_t begin = data[6] == 1 ? 10 : 12;
   char *text = strndup((const char *)data + begin, end - begin);
   memset(out, 0, sizeof *out);
+  *out_nomem = !text;
   const bool good = text && parse_header(text, out);
   free(text);
   return good;
 }
 
-bool psplit_i_npy_measure(const unsigned char *data, size_t n, uint64_t *out_needed) {
-  size_t at;
-  header head;
-  *out_needed = FIRST_BYTES;
-  if (n < FIRST_BYTES) return n < 6 || memcmp(data, "\x93NUMPY", 6) == 0;
-  if (!find_header(data, n, &at) || at > MAX_HEADER) return false;
-  *out_needed = at;
-  if (at > n) return true;
-  if (!read_header(data, at, &head)) return false;
-  const char *kind = head.descr + (strchr("<|=>", head.descr[0]) != NULL);
+/* Bytes of the file of such a header; false: nobody can tell. */
+static bool measure(const header *head, size_t at, uint64_t *out) {
+  const char *kind = head->descr + (strchr("<|=>", head->descr[0]) != NULL);
   uint64_t bytes;
   if (!*kind || !psplit_i_parse_u64(kind + 1, &bytes)) return false;
   if (*kind == 'U' && !psplit_i_mul_u64(bytes, 4, &bytes)) return false;
-  for (size_t d = 0; d < head.n_dims; d++)
-    if (!psplit_i_mul_u64(bytes, (uint64_t)head.dims[d], &bytes)) return false;
-  return psplit_i_add_u64(bytes, at, out_needed);
+  for (size_t d = 0; d < head->n_dims; d++)
+    if (!psplit_i_mul_u64(bytes, (uint64_t)head->dims[d], &bytes)) return false;
+  return psplit_i_add_u64(bytes, at, out);
+}
+
+psplit_code psplit_i_npy_measure(const char *path, const unsigned char *data, size_t n,
+                                 psplit_diag *diag, uint64_t *out_needed) {
+  size_t at;
+  header head;
+  bool nomem = false;
+  *out_needed = FIRST_BYTES;
+  if (n < FIRST_BYTES && (n < 6 || memcmp(data, "\x93NUMPY", 6) == 0)) return PSPLIT_OK;
+  if (find_header(data, n, &at) && at <= MAX_HEADER) {
+    *out_needed = at;
+    if (at > n || (read_header(data, at, &head, &nomem) && measure(&head, at, out_needed)))
+      return PSPLIT_OK;
+  }
+  return nomem ? psplit_i_nomem(diag) : malformed(diag, path, "no .npy comes next");
 }
 
 static size_t put_utf8(uint32_t c, char *out) {
@@ -236,7 +245,9 @@ psplit_code psplit_i_npy_look(const char *path, const unsigned char *data, size_
                               const psplit_i_array_wanted *wanted, psplit_diag *diag,
                               psplit_i_npy_layout *out) {
   header head;
-  if (!read_header(data, at, &head)) return malformed(diag, path, "the header is no .npy header");
+  bool nomem;
+  if (!read_header(data, at, &head, &nomem))
+    return nomem ? psplit_i_nomem(diag) : malformed(diag, path, "the header is no .npy header");
   const char *kind = head.descr + (strchr("<|=>", head.descr[0]) != NULL);
   *out = (psplit_i_npy_layout){
     .data_type = type_to_read(kind, wanted), .fortran = head.fortran, .n_dims = head.n_dims};

@@ -133,7 +133,8 @@ static psplit_code fill_npy(psplit_i_records *r, psplit_diag *diag, bool *out_wh
   uint64_t needed = 0;
   *out_whole = false;
   for (;;) {
-    if (!psplit_i_npy_measure(r->bytes, r->n, &needed) || needed > SIZE_MAX / 2)
+    PSPLIT_TRY(psplit_i_npy_measure(r->path, r->bytes, r->n, diag, &needed));
+    if (needed > SIZE_MAX / 2)
       return psplit_i_fail(diag, PSPLIT_MALFORMED, "%s: no .npy comes next", r->path);
     if (needed <= r->n) break;
     const size_t before = r->n;
