@@ -400,7 +400,7 @@ static psplit_code check(checker *c, const psplit_onnxruntime *ort, const char *
   if (!c->options->session) session.optimization = 0;
   if (!c->options->n_directions)
     return psplit_i_fail(diag, PSPLIT_USAGE, "gradients are checked in one direction at least");
-  PSPLIT_TRY(psplit_i_pipe_read(directory, c->options->max_text_bytes, true, diag, pipe));
+  PSPLIT_TRY(psplit_i_pipe_read(directory, c->options->max_text_bytes, diag, pipe));
   if (!pipe->manifest.training)
     return psplit_i_fail(diag, PSPLIT_USAGE, "the stages of %s do not train", directory);
   PSPLIT_TRY(list_findings(c->check, diag));

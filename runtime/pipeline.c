@@ -111,17 +111,12 @@ out:
   return code;
 }
 
-psplit_code psplit_i_pipe_read(const char *directory, uint64_t max_bytes, bool gives_weights,
-                               psplit_diag *diag, psplit_i_pipe *out) {
+psplit_code psplit_i_pipe_read(const char *directory, uint64_t max_bytes, psplit_diag *diag,
+                               psplit_i_pipe *out) {
   psplit_i_pipe pipe = {.directory = directory};
   psplit_code code;
   psplit_i_arena_init(&pipe.arena, 0);
   PSPLIT_TRY(psplit_i_manifest_read(directory, max_bytes, &pipe.arena, diag, &pipe.manifest));
-  if (!gives_weights && pipe.manifest.training && pipe.manifest.training->plain_weights)
-    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                             "the stages of %s train: their weights are inputs without first "
-                             "values, which a trainer gives",
-                             directory));
   PSPLIT_TRY(find_model_outputs(&pipe, diag));
   PSPLIT_TRY(make_links(&pipe, diag));
 out:
@@ -130,6 +125,15 @@ out:
   else
     psplit_i_pipe_fini(&pipe);
   return code;
+}
+
+psplit_code psplit_i_pipe_check_runs(const psplit_i_pipe *pipe, psplit_diag *diag) {
+  const psplit_i_training_table *training = pipe->manifest.training;
+  if (!training || !training->plain_weights) return PSPLIT_OK;
+  return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                       "the stages of %s train: their weights are inputs without first values, "
+                       "which a trainer gives",
+                       pipe->directory);
 }
 
 void psplit_i_pipe_fini(psplit_i_pipe *pipe) { psplit_i_arena_fini(&pipe->arena); }

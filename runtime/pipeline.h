@@ -28,11 +28,11 @@ typedef struct psplit_i_pipe {
 
 /* Reads directory/pipeline.json, of at most max_bytes (0: the default); `directory` outlives it.
  * Errors: those of psplit_i_manifest_read, INVALID also where the tables of two stages do not
- * agree, UNSUPPORTED (weights are inputs without first values, unless the caller `gives_weights`).
- */
+ * agree. */
 PSPLIT_MUST_USE psplit_code psplit_i_pipe_read(const char *directory, uint64_t max_bytes,
-                                               bool gives_weights, psplit_diag *diag,
-                                               psplit_i_pipe *out);
+                                               psplit_diag *diag, psplit_i_pipe *out);
+/* Whether its stages run without a trainer. Errors: UNSUPPORTED. */
+PSPLIT_MUST_USE psplit_code psplit_i_pipe_check_runs(const psplit_i_pipe *pipe, psplit_diag *diag);
 void psplit_i_pipe_fini(psplit_i_pipe *pipe); /* a zeroed one is fine */
 
 /* Whether micro-batches end at a stage: it makes outputs of the model, or gives to nobody. The

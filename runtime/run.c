@@ -95,7 +95,8 @@ psplit_code psplit_pipeline_open(const char *directory, const psplit_pipeline_op
   psplit_pipeline_options_init(&taken);
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_pipeline_options, options, &taken, diag));
   if (!made || !(made->directory = strdup(directory))) PSPLIT_TRY(psplit_i_nomem(diag));
-  PSPLIT_TRY(psplit_i_pipe_read(made->directory, taken.max_text_bytes, false, diag, &made->pipe));
+  PSPLIT_TRY(psplit_i_pipe_read(made->directory, taken.max_text_bytes, diag, &made->pipe));
+  if (!taken.for_training) PSPLIT_TRY(psplit_i_pipe_check_runs(&made->pipe, diag));
   PSPLIT_TRY(describe(made, diag));
 out:
   if (code == PSPLIT_OK)
@@ -173,6 +174,7 @@ psplit_code psplit_i_run_over(const psplit_i_way *way, const psplit_onnxruntime 
   output_path output = {.stream = {"standard output", STDOUT_FILENO, &setup.failed}};
   if (!run) return code;
   *run = (psplit_run){.ort = ort, .pipeline = pipeline, .transport = way->name};
+  PSPLIT_TRY(psplit_i_pipe_check_runs(pipe, diag));
   PSPLIT_TRY(psplit_i_run_setup_make(options, pipe->manifest.n_stages, diag, &setup));
   output.path = output.directory.directory = setup.given.output;
   output.streams = output.path && psplit_i_records_are_in(output.path);

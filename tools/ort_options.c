@@ -124,7 +124,7 @@ static psplit_code apply_to_stage(ort_settings *s, const psplit_pipeline_info *p
                                   uint32_t stage, const char **room, size_t n_room,
                                   psplit_diag *diag, psplit_session *out) {
   texts provider = {room, room + n_room, 0}, config = {room + 2 * n_room, room + 3 * n_room, 0};
-  *out = (psplit_session){.optimization = 99, .n_threads = 1};
+  *out = (psplit_session){.optimization = s->trains ? 1 : 99, .n_threads = 1};
   if (s->devices) {
     const psplit_session *session = NULL;
     const psplit_code code = find_device(s, pipeline, stage, diag, &session);

@@ -23,9 +23,13 @@ enum {
      "one of its options (repeatable)"},                                                           \
     {OPT_CONFIG, "session-config", "[STAGE=]KEY=VALUE",                                            \
      "a configuration entry of the sessions (repeatable)"},                                        \
-    {OPT_THREADS, "threads", "[STAGE=]N", "in each stage, or in this one; default: 1"}, {          \
-    OPT_LEVEL, "optimization", "[STAGE=]LEVEL",                                                    \
-      "0, 1, 2 or 99 (default): of ONNX Runtime's graph optimiser"                                 \
+  {                                                                                                \
+    OPT_THREADS, "threads", "[STAGE=]N", "in each stage, or in this one; default: 1"               \
+  }
+#define ORT_LEVEL_OPTION                                           \
+  {                                                                \
+    OPT_LEVEL, "optimization", "[STAGE=]LEVEL",                    \
+      "0, 1, 2 or 99 (default): of ONNX Runtime's graph optimiser" \
   }
 
 typedef struct ort_setting {
@@ -39,6 +43,7 @@ typedef struct ort_setting {
 typedef struct ort_settings {
   const char *devices_file;
   uint64_t max_text_bytes; /* of it; 0: the default */
+  bool trains;             /* the default level is 1 then, else 99 */
   psplit_devices *devices;
   ort_setting *list; /* [n_list] */
   size_t n_list;

@@ -69,6 +69,7 @@ static const cli_option OPTIONS[] = {
 #endif
   {0, NULL, NULL, "How ONNX Runtime runs each stage, or STAGE:"},
   ORT_OPTIONS,
+  ORT_LEVEL_OPTION,
   {0, NULL, NULL, "What it tells:"},
   {OPT_JSON, "json", NULL, "print the report as JSON instead of the table"},
   {OPT_PROFILE, "profile", "FILE", "run MODEL whole and write what its nodes cost, for --costs"},

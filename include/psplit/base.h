@@ -103,6 +103,7 @@ typedef enum psplit_hint {
   PSPLIT_HINT_FEWER_MICRO_BATCHES, /* a shorter run, whose profile is smaller */
   PSPLIT_HINT_WEIGHT_INPUTS,       /* psplit_training_form.weights: PSPLIT_WEIGHTS_INPUT */
   PSPLIT_HINT_DROPOUT,             /* psplit_training_options.dropout */
+  PSPLIT_HINT_TRAIN_DATA,          /* psplit_train_options.data: [an input's name] */
   PSPLIT_N_HINTS
 } psplit_hint;
 

@@ -62,6 +62,7 @@ typedef struct psplit_pipeline_info {
 typedef struct psplit_pipeline_options {
   size_t struct_size;      /* set by psplit_pipeline_options_init() */
   uint64_t max_text_bytes; /* of pipeline.json; 0: 64 MiB */
+  bool for_training;       /* also where only psplit_train can run the stages */
 } psplit_pipeline_options;
 
 static inline void psplit_pipeline_options_init(psplit_pipeline_options *options) {

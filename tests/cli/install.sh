@@ -39,9 +39,9 @@ tree() {
   runpath "$lib/libpsplit.so" >"$tmp/log"
   [ ! -s "$tmp/log" ] || [ -n "$foreign" ]
   report $? "$name: the library names no folder${foreign:+ # SKIP no other libomp}"
-  for tool in inspect plan split verify run; do
+  for tool in inspect plan split verify run train; do
     tool=$bin/onnx-pipeline-$tool
-    [ -e "$tool" ] || [ "$tool" != "$bin/onnx-pipeline-run" ] || continue # an option of the build
+    case $tool in *-run | *-train) [ -e "$tool" ] || continue ;; esac # an option of the build
     runpath "$tool" >"$tmp/log"
     [ "$(cat "$tmp/log")" = "$wanted" ]
     report $? "$name: ${tool##*/} looks in $wanted alone"

@@ -3,7 +3,7 @@
 # code for ONNX, or names like ours, itself; beside them, under a version of their own, those that our
 # other libraries take, and no more: exports.sh SOURCE_ROOT LIBRARY...
 #
-# Each lends to those behind it, if they are built. What run.h, run_gradients.h, run_service.h, generate.h and profile.h declare is libpsplit-run's, what run_mpi.h and generate_mpi.h do libpsplit-run-mpi's.
+# Each lends to those behind it, if they are built. What run.h, run_gradients.h, run_service.h, generate.h, profile.h and train.h declare is libpsplit-run's, what run_mpi.h and generate_mpi.h do libpsplit-run-mpi's.
 set -eu
 headers=$1/include/psplit
 shift
@@ -32,11 +32,11 @@ for library; do
   shift
   name=$(basename "$library" | sed 's/\.so.*//')
   case $name in
-    libpsplit-run) least=15; declared "$headers/run.h" "$headers/run_gradients.h" "$headers/run_service.h" "$headers/generate.h" "$headers/profile.h" ;;
+    libpsplit-run) least=15; declared "$headers/run.h" "$headers/run_gradients.h" "$headers/run_service.h" "$headers/generate.h" "$headers/profile.h" "$headers/train.h" ;;
     libpsplit-run-mpi) least=4; declared "$headers/run_mpi.h" "$headers/generate_mpi.h" ;;
     *) least=40
       # shellcheck disable=SC2046  # one word per header
-      declared $(find "$headers" -name '*.h' ! -name 'run*.h' ! -name 'generate*.h' ! -name profile.h) ;;
+      declared $(find "$headers" -name '*.h' ! -name 'run*.h' ! -name 'generate*.h' ! -name profile.h ! -name train.h) ;;
   esac >"$tmp/declared"
   shown "$library" >"$tmp/all"
   grep -v ' private$' "$tmp/all" >"$tmp/shown"

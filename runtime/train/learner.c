@@ -1,0 +1,311 @@
+#include "learner.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const psplit_i_training_table *table_of(const psplit_i_learner *l) {
+  return l->pipe->manifest.training;
+}
+
+static void release_all(psplit_i_tensor **tensors, uint32_t n) {
+  for (uint32_t i = 0; tensors && i < n; i++) {
+    psplit_i_tensor_release(tensors[i]);
+    tensors[i] = NULL;
+  }
+}
+
+static void put(psplit_i_tensor **slot, psplit_i_tensor *tensor) {
+  psplit_i_tensor_release(*slot);
+  *slot = tensor;
+}
+
+/* --- one piece --- */
+
+/* A scalar of type float32, float64 or int64. */
+static psplit_code make_scalar(const psplit_i_ort *ort, int32_t data_type, double value,
+                               psplit_diag *diag, psplit_i_tensor **out) {
+  enum { FLOAT = 1, INT64 = 7, DOUBLE = 11 };
+  psplit_i_tensor_view view;
+  psplit_code code;
+  PSPLIT_TRY(psplit_i_tensor_create(ort, data_type, NULL, 0, diag, out));
+  PSPLIT_TRY(psplit_i_tensor_look(*out, diag, &view));
+  if (data_type == FLOAT)
+    *(float *)view.data = (float)value;
+  else if (data_type == DOUBLE)
+    *(double *)view.data = value;
+  else if (data_type == INT64)
+    *(int64_t *)view.data = (int64_t)value;
+  else
+    code = psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "a scalar of type %s",
+                         psplit_i_element_name(data_type));
+out:
+  return code;
+}
+
+/* What scalars a piece is given, made for it. */
+typedef struct scalars {
+  double loss, rate, scale;
+  int64_t update;
+  psplit_i_tensor *made[4];
+  uint32_t n;
+} scalars;
+
+static psplit_code give_scalar(psplit_i_learner *l, const psplit_i_learner_file *f, uint32_t i,
+                               scalars *s, psplit_diag *diag) {
+  const psplit_i_origin origin = f->inputs[i].origin;
+  const double value = origin == PSPLIT_I_ORIGIN_LOSS    ? s->loss
+                       : origin == PSPLIT_I_ORIGIN_RATE  ? s->rate
+                       : origin == PSPLIT_I_ORIGIN_SCALE ? s->scale
+                                                         : (double)s->update;
+  const psplit_i_session_port *port = psplit_i_session_input(&f->session, f->input_names[i]);
+  if (s->n == sizeof s->made / sizeof *s->made)
+    return psplit_i_fail(diag, PSPLIT_INVALID, "%s has too many scalars", f->file);
+  const psplit_code code = make_scalar(l->ort, port->data_type, value, diag, &s->made[s->n]);
+  if (code == PSPLIT_OK) f->given[i] = s->made[s->n++];
+  return code;
+}
+
+psplit_code psplit_i_learner_zeros(const psplit_i_ort *ort, const psplit_i_tensor *like,
+                                   psplit_diag *diag, psplit_i_tensor **out) {
+  psplit_i_tensor_view view;
+  psplit_code code;
+  PSPLIT_TRY(psplit_i_tensor_look(like, diag, &view));
+  PSPLIT_TRY(psplit_i_tensor_create(ort, view.data_type, view.dims, view.n_dims, diag, out));
+  PSPLIT_TRY(psplit_i_tensor_look(*out, diag, &view));
+  if (view.n_bytes) memset(view.data, 0, (size_t)view.n_bytes);
+out:
+  return code;
+}
+
+static psplit_code give_one(psplit_i_learner *l, psplit_i_learner_file *f,
+                            const psplit_i_held *held, scalars *s, uint32_t i, psplit_diag *diag) {
+  const uint32_t k = f->inputs[i].index;
+  psplit_code code = PSPLIT_OK;
+  switch (f->inputs[i].origin) {
+    case PSPLIT_I_ORIGIN_DATA: f->given[i] = held->data[k]; break;
+    case PSPLIT_I_ORIGIN_WIRE: f->given[i] = l->received[k]; break;
+    case PSPLIT_I_ORIGIN_WEIGHT: f->given[i] = l->weights[k]; break;
+    case PSPLIT_I_ORIGIN_STASH: f->given[i] = held->stash[k]; break;
+    case PSPLIT_I_ORIGIN_AGAIN: f->given[i] = l->again.got[k]; break;
+    case PSPLIT_I_ORIGIN_STATE: f->given[i] = l->states[k]; break;
+    case PSPLIT_I_ORIGIN_GRADIENT:
+      if (!l->sums[k]) code = psplit_i_learner_zeros(l->ort, l->weights[k], diag, &l->sums[k]);
+      f->given[i] = l->sums[k];
+      break;
+    case PSPLIT_I_ORIGIN_LOSS:
+    case PSPLIT_I_ORIGIN_RATE:
+    case PSPLIT_I_ORIGIN_SCALE:
+    case PSPLIT_I_ORIGIN_STEP: return give_scalar(l, f, i, s, diag);
+  }
+  if (code == PSPLIT_OK && !f->given[i])
+    return psplit_i_fail(diag, PSPLIT_INTERNAL, "%s: nothing is there for %s", f->file,
+                         f->input_names[i]);
+  return code;
+}
+
+/* Runs a file for its first n_outputs outputs. */
+static psplit_code run_file(psplit_i_learner *l, psplit_i_learner_file *f,
+                            const psplit_i_held *held, uint32_t n_outputs, scalars *s,
+                            psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  for (uint32_t i = 0; i < f->n_inputs; i++) PSPLIT_TRY(give_one(l, f, held, s, i, diag));
+  psplit_i_watch_begin(l->watch, &f->session, f->file);
+  code = psplit_i_session_run(&f->session, f->input_names, f->given, f->n_inputs, f->output_names,
+                              f->got, n_outputs, diag);
+  psplit_i_watch_end(l->watch);
+  if (code != PSPLIT_OK) {
+    memset(f->got, 0, f->n_outputs * sizeof *f->got); /* session_run has released them */
+    psplit_i_diag_context(diag, "%s", f->file);
+  }
+out:
+  for (uint32_t i = 0; i < s->n; i++) psplit_i_tensor_release(s->made[i]);
+  s->n = 0;
+  return code;
+}
+
+static uint64_t bytes_of(const psplit_i_tensor *tensor) {
+  psplit_diag ignored = {0};
+  psplit_i_tensor_view view;
+  return tensor && psplit_i_tensor_look(tensor, &ignored, &view) == PSPLIT_OK ? view.n_bytes : 0;
+}
+
+/* What a micro-batch holds besides weights. */
+static uint64_t bytes_held(const psplit_i_learner *l, const psplit_i_held *held) {
+  uint64_t n = 0;
+  for (uint32_t i = 0; i < l->parts->n_stash; i++) n += bytes_of(held->stash[i]);
+  return n;
+}
+
+static void keep_stash(psplit_i_learner *l, psplit_i_held *held) {
+  const psplit_i_learner_file *f = &l->forward;
+  for (uint32_t i = 0; i < l->parts->n_stash; i++) {
+    psplit_i_tensor *tensor =
+      l->stash_is_input[i] ? f->given[l->stash_at[i]] : f->got[l->stash_at[i]];
+    held->stash[i] = psplit_i_tensor_hold(tensor);
+  }
+  l->n_held++;
+  l->held_bytes += bytes_held(l, held);
+}
+
+static void drop_held(psplit_i_learner *l, psplit_i_held *held) {
+  release_all(held->data, l->pipe->manifest.n_inputs);
+  release_all(held->stash, l->parts->n_stash);
+}
+
+static psplit_code read_loss(const psplit_i_tensor *loss, psplit_diag *diag, double *out_loss) {
+  enum { FLOAT = 1, DOUBLE = 11 };
+  psplit_i_tensor_view view;
+  const psplit_code code = psplit_i_tensor_look(loss, diag, &view);
+  if (code != PSPLIT_OK) return code;
+  if (view.n_elements != 1 || (view.data_type != FLOAT && view.data_type != DOUBLE))
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "the loss is not one number of type float32 or float64");
+  *out_loss = view.data_type == FLOAT ? *(const float *)view.data : *(const double *)view.data;
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_learner_feed(psplit_i_learner *l, psplit_i_feed_set set, uint64_t step,
+                                  uint32_t m, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  for (uint32_t i = 0; i < l->pipe->manifest.n_inputs && code == PSPLIT_OK; i++)
+    if (l->reads[i])
+      code = psplit_i_feeding_get(l->feeding, set, step, m, i, diag, &l->held[m].data[i]);
+  return code;
+}
+
+psplit_code psplit_i_learner_forward(psplit_i_learner *l, psplit_i_feed_set set, uint32_t m,
+                                     psplit_diag *diag, double *out_loss) {
+  const bool trains = set == PSPLIT_I_SET_TRAIN;
+  psplit_i_held *held = &l->held[m];
+  scalars none = {0};
+  psplit_code code;
+  *out_loss = 0;
+  PSPLIT_TRY(
+    run_file(l, &l->forward, held, trains ? l->forward.n_outputs : l->n_essential, &none, diag));
+  if (l->loss != PSPLIT_NONE) PSPLIT_TRY(read_loss(l->forward.got[l->loss], diag, out_loss));
+  if (trains)
+    keep_stash(l, held);
+  else
+    drop_held(l, held);
+out:
+  release_all(l->received, l->n_received);
+  return code;
+}
+
+psplit_code psplit_i_learner_backward(psplit_i_learner *l, uint32_t m, psplit_diag *diag) {
+  psplit_i_held *held = &l->held[m];
+  scalars s = {.loss = 1 / (double)l->n_micro_batches};
+  psplit_code code = PSPLIT_OK;
+  if (l->again.file) PSPLIT_TRY(run_file(l, &l->again, held, l->again.n_outputs, &s, diag));
+  if (l->backward.file)
+    PSPLIT_TRY(run_file(l, &l->backward, held, l->backward.n_outputs, &s, diag));
+  for (uint32_t w = 0; l->backward.file && w < table_of(l)->n_weights; w++)
+    if (l->gradient_at[w] != PSPLIT_NONE)
+      put(&l->sums[w], psplit_i_tensor_hold(l->backward.got[l->gradient_at[w]]));
+out:
+  release_all(l->again.got, l->again.n_outputs);
+  release_all(l->received, l->n_received);
+  l->held_bytes -= bytes_held(l, held);
+  l->n_held--;
+  drop_held(l, held);
+  return code;
+}
+
+void psplit_i_learner_drop_results(psplit_i_learner *l) {
+  release_all(l->forward.got, l->forward.n_outputs);
+  release_all(l->backward.got, l->backward.n_outputs);
+}
+
+void psplit_i_learner_take(psplit_i_learner *l, uint32_t wire, psplit_i_bundle *bundle) {
+  const psplit_i_wire *w = &l->wiring->wires[wire];
+  for (uint32_t t = 0; t < w->n_tensors; t++) {
+    if (w->kind == PSPLIT_I_WIRE_WEIGHTS)
+      put(&l->weights[l->wire_tensors[wire][t]], bundle->tensors[t]);
+    else
+      put(&l->received[l->wire_base[wire] + t], bundle->tensors[t]);
+    bundle->tensors[t] = NULL;
+  }
+}
+
+void psplit_i_learner_give(const psplit_i_learner *l, uint32_t wire, psplit_i_bundle *bundle) {
+  const psplit_i_wire *w = &l->wiring->wires[wire];
+  psplit_i_tensor **from = w->kind == PSPLIT_I_WIRE_WEIGHTS    ? l->weights
+                           : w->kind == PSPLIT_I_WIRE_BACKWARD ? l->backward.got
+                                                               : l->forward.got;
+  for (uint32_t t = 0; t < w->n_tensors; t++)
+    bundle->tensors[t] = psplit_i_tensor_hold(from[l->wire_tensors[wire][t]]);
+}
+
+/* --- the end of a step --- */
+
+/* Eight sums side by side, which a compiler can add at once; always the same eight. */
+enum { N_LANES = 8 };
+#define SUM_SQUARES(type)                                                   \
+  do {                                                                      \
+    const type *x = view->data;                                             \
+    const uint64_t whole = view->n_elements / N_LANES * N_LANES;            \
+    for (uint64_t i = 0; i < whole; i += N_LANES)                           \
+      for (int k = 0; k < N_LANES; k++)                                     \
+        sums[k] += (double)x[i + (uint64_t)k] * (double)x[i + (uint64_t)k]; \
+    for (uint64_t i = whole; i < view->n_elements; i++)                     \
+      sums[i - whole] += (double)x[i] * (double)x[i];                       \
+  } while (0)
+
+static double sum_squares(const psplit_i_tensor_view *view) {
+  enum { FLOAT = 1, DOUBLE = 11 };
+  double sums[N_LANES] = {0}, all = 0;
+  if (view->data_type == FLOAT)
+    SUM_SQUARES(float);
+  else if (view->data_type == DOUBLE)
+    SUM_SQUARES(double);
+  for (int k = 0; k < N_LANES; k++) all += sums[k];
+  return all;
+}
+
+psplit_code psplit_i_learner_squares(const psplit_i_learner *l, psplit_diag *diag, double *out) {
+  psplit_code code = PSPLIT_OK;
+  for (uint32_t w = 0; w < table_of(l)->n_weights && code == PSPLIT_OK; w++) {
+    psplit_i_tensor_view view;
+    if (!l->sums[w]) continue;
+    code = psplit_i_tensor_look(l->sums[w], diag, &view);
+    if (code == PSPLIT_OK) out[w] = sum_squares(&view);
+  }
+  return code;
+}
+
+psplit_code psplit_i_learner_update(psplit_i_learner *l, double rate, double scale, int64_t update,
+                                    psplit_diag *diag) {
+  scalars s = {.rate = rate, .scale = scale, .update = update};
+  if (!l->update.file) return PSPLIT_OK;
+  const psplit_code code = run_file(l, &l->update, NULL, l->update.n_outputs, &s, diag);
+  for (uint32_t k = 0; k < l->update.n_outputs && code == PSPLIT_OK; k++) {
+    psplit_i_tensor **to =
+      l->kept_weight[k] == PSPLIT_NONE ? &l->states[k] : &l->weights[l->kept_weight[k]];
+    put(to, l->update.got[k]);
+    l->update.got[k] = NULL;
+  }
+  return code;
+}
+
+void psplit_i_learner_drop_sums(psplit_i_learner *l) {
+  release_all(l->sums, table_of(l)->n_weights);
+}
+
+bool psplit_i_learner_owns(const psplit_i_learner *l, uint32_t weight) {
+  return table_of(l)->weights[weight].owner == l->index;
+}
+
+uint64_t psplit_i_learner_bytes(const psplit_i_learner *l) {
+  uint64_t n = 0;
+  for (uint32_t w = 0; l->weights && w < table_of(l)->n_weights; w++) n += bytes_of(l->weights[w]);
+  for (uint32_t k = 0; l->states && k < l->parts->update.n_kept; k++) n += bytes_of(l->states[k]);
+  return n;
+}
+
+uint64_t psplit_i_learner_digest(const psplit_i_learner *l, uint32_t weight) {
+  psplit_diag ignored = {0};
+  psplit_i_tensor_view view;
+  if (psplit_i_tensor_look(l->weights[weight], &ignored, &view) != PSPLIT_OK) return 0;
+  return psplit_i_hash_bytes(view.data, (size_t)view.n_bytes, weight);
+}

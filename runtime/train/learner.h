@@ -1,0 +1,127 @@
+/* One stage that learns: its sessions, its weights, and what it keeps of micro-batches that are
+ * under way. Knows nothing of order or of who else there is. */
+#ifndef PSPLIT_RUNTIME_TRAIN_LEARNER_H
+#define PSPLIT_RUNTIME_TRAIN_LEARNER_H
+
+#include "feeding.h"
+#include "queue.h"
+#include "watch.h"
+#include "wiring.h"
+
+/* Where an input of a file comes from. */
+typedef enum psplit_i_origin {
+  PSPLIT_I_ORIGIN_DATA,     /* index: input of the model */
+  PSPLIT_I_ORIGIN_WIRE,     /* index: of all tensors that come in this way */
+  PSPLIT_I_ORIGIN_WEIGHT,   /* index: trained weight */
+  PSPLIT_I_ORIGIN_STASH,    /* index: row of the stash */
+  PSPLIT_I_ORIGIN_AGAIN,    /* index: output of the file that computes again */
+  PSPLIT_I_ORIGIN_LOSS,     /* what the loss counts */
+  PSPLIT_I_ORIGIN_GRADIENT, /* index: trained weight; its gradient so far */
+  PSPLIT_I_ORIGIN_STATE,    /* index: row of what the update keeps */
+  PSPLIT_I_ORIGIN_RATE,
+  PSPLIT_I_ORIGIN_SCALE,
+  PSPLIT_I_ORIGIN_STEP
+} psplit_i_origin;
+
+typedef struct psplit_i_learner_input {
+  psplit_i_origin origin;
+  uint32_t index;
+} psplit_i_learner_input;
+
+/* A file of the stage, opened; file NULL: there is none. */
+typedef struct psplit_i_learner_file {
+  const char *file;
+  psplit_i_session session;
+  uint32_t n_inputs, n_outputs;
+  const char **input_names, **output_names;
+  psplit_i_learner_input *inputs;
+  psplit_i_tensor **given; /* [n_inputs] borrowed */
+  psplit_i_tensor **got;   /* [n_outputs] */
+} psplit_i_learner_file;
+
+/* Of a micro-batch between its forward and its backward piece. */
+typedef struct psplit_i_held {
+  psplit_i_tensor **data;  /* [inputs of the model] */
+  psplit_i_tensor **stash; /* [rows of the stash] */
+} psplit_i_held;
+
+typedef struct psplit_i_learner {
+  uint32_t index;
+  const psplit_i_ort *ort;
+  const psplit_i_pipe *pipe;
+  const psplit_i_wiring *wiring;
+  const psplit_i_session_options *session;
+  const psplit_i_feeding *feeding;
+  psplit_i_watch *watch;
+  uint32_t n_micro_batches;
+  const psplit_i_training_parts *parts; /* of the manifest */
+  psplit_i_arena arena;
+  psplit_i_learner_file forward, again, backward, update;
+  uint32_t n_essential;       /* outputs of `forward` before those for the stash alone */
+  uint32_t loss;              /* output of `forward` that is the loss, or PSPLIT_NONE */
+  psplit_i_tensor **received; /* [tensors that come in] by wire; of the piece at hand */
+  uint32_t n_received;
+  bool *reads;         /* [inputs of the model] */
+  uint32_t *wire_base; /* [wires] first of a wire's tensors in `received` */
+  /* [wires][tensors] of what goes out: outputs of `forward` or `backward`; of weights, in and out:
+   * trained weights. */
+  uint32_t **wire_tensors;
+  bool *stash_is_input;      /* [n_stash] kept as it was given, not an output */
+  uint32_t *stash_at;        /* [n_stash] position of it in `forward` */
+  uint32_t *gradient_at;     /* [weights] output of `backward`, or PSPLIT_NONE */
+  uint32_t *kept_weight;     /* [update.n_kept] trained weight, PSPLIT_NONE: a state */
+  psplit_i_tensor **weights; /* [weights of the manifest] NULL: not of this stage */
+  psplit_i_tensor **sums;    /* [the same] gradients so far; NULL: zeros */
+  psplit_i_tensor **states;  /* [n_kept] NULL for weights */
+  psplit_i_held *held;       /* [n_micro_batches] */
+  uint32_t n_held;           /* micro-batches under way */
+  uint64_t held_bytes;       /* of their stashes */
+} psplit_i_learner;
+
+/* Sets reads[manifest inputs] where a stage reads this input of the model; the rest stays. */
+void psplit_i_learner_needs(const psplit_i_pipe *pipe, uint32_t stage, bool *reads);
+
+/* With index, ort, pipe, wiring, session, watch and n_micro_batches set: opens its files, and makes
+ * its first weights, with states of zeros. */
+PSPLIT_MUST_USE psplit_code psplit_i_learner_open(psplit_i_learner *learner, psplit_diag *diag);
+void psplit_i_learner_close(psplit_i_learner *learner); /* a zeroed one is fine */
+
+/* Takes the tensors of a bundle that came by `wire`, before a piece, or as new weights. */
+void psplit_i_learner_take(psplit_i_learner *learner, uint32_t wire, psplit_i_bundle *bundle);
+/* Fills a bundle for `wire` after a piece, or with weights. */
+void psplit_i_learner_give(const psplit_i_learner *learner, uint32_t wire, psplit_i_bundle *bundle);
+
+/* Reads the data of micro-batch m of `step`; of PSPLIT_I_SET_EVAL m is 0. */
+PSPLIT_MUST_USE psplit_code psplit_i_learner_feed(psplit_i_learner *learner, psplit_i_feed_set set,
+                                                  uint64_t step, uint32_t m, psplit_diag *diag);
+/* Its forward piece; *out_loss, where the loss arises here, else 0. Of PSPLIT_I_SET_EVAL nothing is
+ * kept. psplit_i_learner_drop_results is for after what was given. */
+PSPLIT_MUST_USE psplit_code psplit_i_learner_forward(psplit_i_learner *learner,
+                                                     psplit_i_feed_set set, uint32_t m,
+                                                     psplit_diag *diag, double *out_loss);
+PSPLIT_MUST_USE psplit_code psplit_i_learner_backward(psplit_i_learner *learner, uint32_t m,
+                                                      psplit_diag *diag);
+void psplit_i_learner_drop_results(psplit_i_learner *learner);
+
+/* Sums of squares of the gradients that arise here, in float64, to out[weights]; others stay. */
+PSPLIT_MUST_USE psplit_code psplit_i_learner_squares(const psplit_i_learner *learner,
+                                                     psplit_diag *diag, double *out);
+/* Moves the weights; `update` counts from 1. The sums are to be dropped after it. */
+PSPLIT_MUST_USE psplit_code psplit_i_learner_update(psplit_i_learner *learner, double rate,
+                                                    double scale, int64_t update,
+                                                    psplit_diag *diag);
+/* The next step begins from zero. */
+void psplit_i_learner_drop_sums(psplit_i_learner *learner);
+
+/* Zeros of the type and shape of `like`. */
+PSPLIT_MUST_USE psplit_code psplit_i_learner_zeros(const psplit_i_ort *ort,
+                                                   const psplit_i_tensor *like, psplit_diag *diag,
+                                                   psplit_i_tensor **out);
+
+/* Whether a weight's first values and its updates are made here. */
+bool psplit_i_learner_owns(const psplit_i_learner *learner, uint32_t weight);
+/* Bytes of weights and states; a digest of the bits of weight `weight`. */
+uint64_t psplit_i_learner_bytes(const psplit_i_learner *learner);
+uint64_t psplit_i_learner_digest(const psplit_i_learner *learner, uint32_t weight);
+
+#endif

@@ -1,0 +1,162 @@
+#include "train.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+void psplit_train_options_defaults(psplit_train_options *options, size_t struct_size) {
+  psplit_train_options defaults = {.schedule = PSPLIT_SCHEDULE_1F1B,
+                                   .n_chunks = 1,
+                                   .n_micro_batches = 8,
+                                   .n_epochs = 1,
+                                   .seed = 1,
+                                   .learning_rate = 1e-3,
+                                   .timeout_s = 60,
+                                   .chunk_bytes = 1 << 30};
+  psplit_i_options_defaults(options, struct_size, &defaults, sizeof defaults);
+}
+
+static psplit_code check_numbers(const psplit_train_options *o, psplit_diag *diag) {
+  if (!o->n_micro_batches || (!o->n_steps && !o->n_epochs))
+    return psplit_i_fail(diag, PSPLIT_USAGE, "training takes at least one micro-batch and a step");
+  if (!(o->learning_rate >= 0) || !(o->last_learning_rate >= 0) || isinf(o->learning_rate) ||
+      isinf(o->last_learning_rate) || !(o->clip_norm >= 0))
+    return psplit_i_fail(diag, PSPLIT_USAGE, "learning rates and norms are 0 or more");
+  if (!(o->timeout_s > 0) || !(o->stall_timeout_s >= 0) || !o->chunk_bytes ||
+      o->chunk_bytes > (uint64_t)1 << 30)
+    return psplit_i_fail(diag, PSPLIT_USAGE,
+                         "a timeout is above 0 s, a message has from 1 to 2^30 bytes");
+  return PSPLIT_OK;
+}
+
+static psplit_code check(const psplit_train_options *o, uint32_t n_stages, psplit_diag *diag) {
+  if (o->schedule > PSPLIT_SCHEDULE_INTERLEAVED)
+    return psplit_i_fail(diag, PSPLIT_USAGE, "no such schedule for training");
+  if ((o->schedule == PSPLIT_SCHEDULE_INTERLEAVED) != (o->n_chunks > 1))
+    return psplit_i_fail(diag, PSPLIT_USAGE,
+                         "the interleaved schedule gives each device two stages or more, the "
+                         "others one");
+  if (o->n_sessions > 1 && o->n_sessions != n_stages)
+    return psplit_i_fail(diag, PSPLIT_USAGE, "%zu sessions are given for %u stages", o->n_sessions,
+                         n_stages);
+  if (o->rate > PSPLIT_RATE_COSINE || o->on_nan > PSPLIT_ON_NAN_SKIP)
+    return psplit_i_fail(diag, PSPLIT_USAGE, "no such learning rate, or way with NaN");
+  return check_numbers(o, diag);
+}
+
+static psplit_code check_split(const psplit_i_pipe *pipe, psplit_diag *diag) {
+  const psplit_i_training_table *t = pipe->manifest.training;
+  if (!t)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "the stages of %s were not made for training",
+                         pipe->directory);
+  if (!t->optimizer)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "the stages of %s have no updates: they were made without an optimizer",
+                         pipe->directory);
+  if (!t->plain_weights)
+    return psplit_i_fail_about(diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(WEIGHT_INPUTS),
+                               "the stages of %s hold the first values of their weights",
+                               pipe->directory);
+  return PSPLIT_OK;
+}
+
+static psplit_code take_sessions(psplit_i_train_setup *s, uint32_t n_stages, psplit_diag *diag) {
+  enum { BASIC = 1 };
+  const psplit_train_options *o = &s->given;
+  s->sessions = calloc(n_stages, sizeof *s->sessions);
+  if (!s->sessions) return psplit_i_nomem(diag);
+  for (uint32_t i = 0; i < n_stages; i++) {
+    const psplit_session *given = !o->n_sessions ? NULL : &o->sessions[o->n_sessions > 1 ? i : 0];
+    s->sessions[i] = psplit_i_take_session(given);
+    if (!given || given->optimization < 0) s->sessions[i].optimization = BASIC;
+  }
+  return PSPLIT_OK;
+}
+
+/* The order of pieces, which does not depend on times: any will do here. */
+static psplit_code make_schedule(psplit_i_train_setup *s, uint32_t n_stages, psplit_diag *diag) {
+  const psplit_train_options *o = &s->given;
+  int64_t *ones = calloc(n_stages, sizeof *ones);
+  if (!ones) return psplit_i_nomem(diag);
+  for (uint32_t i = 0; i < n_stages; i++) ones[i] = 1;
+  const psplit_schedule_input input = {.kind = o->schedule,
+                                       .n_stages = s->wiring.n_devices,
+                                       .n_chunks = o->n_chunks,
+                                       .n_micro_batches = o->n_micro_batches,
+                                       .forward_ns = ones,
+                                       .backward_ns = ones};
+  const psplit_code code = psplit_schedule_simulate(&input, diag, &s->schedule);
+  free(ones);
+  s->n_slots = 2 * o->n_chunks * o->n_micro_batches;
+  return code;
+}
+
+static psplit_code set_up(psplit_i_train_setup *s, const psplit_i_pipe *pipe,
+                          const psplit_train_options *options, psplit_diag *diag) {
+  const uint32_t n_stages = pipe->manifest.n_stages;
+  psplit_train_options *o = &s->given;
+  psplit_code code;
+  psplit_train_options_init(o);
+  PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_train_options, options, o, diag));
+  PSPLIT_TRY(check(o, n_stages, diag));
+  PSPLIT_TRY(check_split(pipe, diag));
+  PSPLIT_TRY(psplit_i_feeding_check(&pipe->manifest, o, diag));
+  PSPLIT_TRY(take_sessions(s, n_stages, diag));
+  PSPLIT_TRY(psplit_i_wiring_make(pipe, o->n_chunks, diag, &s->wiring));
+  PSPLIT_TRY(make_schedule(s, n_stages, diag));
+  s->run = (psplit_i_run_options){.stage_sessions = s->sessions,
+                                  .n_micro_batches = o->n_micro_batches,
+                                  .depth = 1,
+                                  .timeout_s = o->timeout_s,
+                                  .stall_timeout_s = o->stall_timeout_s,
+                                  .failures = &s->none,
+                                  .chunk_bytes = o->chunk_bytes,
+                                  .give_up = o->give_up,
+                                  .give_up_user = o->give_up_user};
+out:
+  return code;
+}
+
+psplit_code psplit_i_train_over(psplit_i_train_transport transport, const char *name, uint32_t rank,
+                                const psplit_onnxruntime *ort, psplit_pipeline *pipeline,
+                                const psplit_train_options *options, psplit_diag *diag,
+                                psplit_training_run **out_run) {
+  psplit_training_run *run = calloc(1, sizeof *run);
+  psplit_code code;
+  if (!run) return psplit_i_nomem(diag);
+  run->ort = ort;
+  run->pipeline = pipeline;
+  run->transport = name;
+  PSPLIT_TRY(set_up(&run->setup, &pipeline->pipe, options, diag));
+  PSPLIT_TRY(
+    transport(&ort->ort, &pipeline->pipe, &run->setup, rank, diag, &run->timeline, &run->result));
+  if (rank == 0) PSPLIT_TRY(psplit_i_train_report_make(run, diag));
+  if (run->result.interrupted)
+    code = psplit_i_fail(diag, PSPLIT_CANCELLED, "interrupted after step %" PRIu64,
+                         run->result.first_step + run->result.n_steps);
+out:
+  if (code == PSPLIT_OK) *out_run = rank == 0 ? run : NULL;
+  if (code != PSPLIT_OK || rank != 0) psplit_training_run_destroy(run);
+  return code;
+}
+
+psplit_code psplit_train(const psplit_onnxruntime *ort, psplit_pipeline *pipeline,
+                         const psplit_train_options *options, psplit_diag *diag,
+                         psplit_training_run **out_run) {
+  return psplit_i_train_over(psplit_i_train_threads, "threads", 0, ort, pipeline, options, diag,
+                             out_run);
+}
+
+void psplit_training_run_destroy(psplit_training_run *run) {
+  if (!run) return;
+  psplit_schedule_destroy(run->setup.schedule);
+  psplit_i_wiring_fini(&run->setup.wiring);
+  free(run->setup.sessions);
+  psplit_i_timeline_fini(&run->timeline);
+  psplit_i_train_result_fini(&run->result);
+  free(run);
+}
+
+const psplit_train_report *psplit_training_run_report(const psplit_training_run *run) {
+  return &run->report;
+}

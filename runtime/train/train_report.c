@@ -1,0 +1,263 @@
+/* What a run that trained showed. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "train.h"
+
+/* Whole steps that the timeline still has, without the first of a run, which warms up. */
+typedef struct kept_steps {
+  uint32_t first, n; /* pieces of a device */
+} kept_steps;
+
+static kept_steps find_kept(const psplit_training_run *run) {
+  const uint32_t n = psplit_i_timeline_n(&run->timeline);
+  const uint32_t each = psplit_i_pieces_each(&run->setup);
+  kept_steps kept = {.n = n / each};
+  kept.first = n - kept.n * each;
+  if (kept.n > 1 && run->timeline.n_micro_batches == n) {
+    kept.n--;
+    kept.first += each;
+  }
+  return kept;
+}
+
+/* Idle part of one step, whose pieces begin at `first`; adds to both sums. */
+static void add_step(const psplit_training_run *run, uint32_t first, int64_t *io_busy_ns,
+                     int64_t *io_window_ns) {
+  const uint32_t n_slots = run->setup.n_slots, n_devices = run->setup.wiring.n_devices;
+  int64_t begin_ns = INT64_MAX, end_ns = INT64_MIN;
+  for (uint32_t d = 0; d < n_devices; d++)
+    for (uint32_t i = 0; i < n_slots; i++) {
+      const psplit_i_event *e = psplit_i_timeline_event(&run->timeline, d, first + i);
+      if (e->ready_ns < begin_ns) begin_ns = e->ready_ns;
+      if (e->done_ns > end_ns) end_ns = e->done_ns;
+      *io_busy_ns += e->done_ns - e->ready_ns;
+    }
+  *io_window_ns += (end_ns - begin_ns) * n_devices;
+}
+
+static double measured_bubble(const psplit_training_run *run) {
+  const kept_steps kept = find_kept(run);
+  int64_t busy_ns = 0, window_ns = 0;
+  for (uint32_t s = 0; s < kept.n; s++)
+    add_step(run, kept.first + s * psplit_i_pieces_each(&run->setup), &busy_ns, &window_ns);
+  return window_ns > 0 ? 1 - (double)busy_ns / (double)window_ns : 0;
+}
+
+/* The simulator, of the same pieces with the times that they took. */
+static psplit_code simulate(const psplit_training_run *run, psplit_diag *diag, double *out) {
+  const psplit_train_options *o = &run->setup.given;
+  const psplit_schedule_input input = {.kind = o->schedule,
+                                       .n_stages = run->setup.wiring.n_devices,
+                                       .n_chunks = o->n_chunks,
+                                       .n_micro_batches = o->n_micro_batches,
+                                       .forward_ns = run->result.forward_ns,
+                                       .backward_ns = run->result.backward_ns};
+  psplit_schedule *schedule;
+  const psplit_code code = psplit_schedule_simulate(&input, diag, &schedule);
+  if (code != PSPLIT_OK) return code;
+  *out = schedule->bubble_frac;
+  psplit_schedule_destroy(schedule);
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_i_train_report_make(psplit_training_run *run, psplit_diag *diag) {
+  const psplit_i_train_result *r = &run->result;
+  psplit_train_report *out = &run->report;
+  *out = (psplit_train_report){.n_devices = run->setup.wiring.n_devices,
+                               .n_stages = run->pipeline->pipe.manifest.n_stages,
+                               .n_micro_batches = run->setup.given.n_micro_batches,
+                               .first_step = r->first_step,
+                               .n_steps = r->n_steps,
+                               .n_skipped = r->n_skipped,
+                               .seconds = 1e-9 * (double)(r->ended_ns - r->began_ns),
+                               .losses = r->losses,
+                               .eval_loss = r->eval_loss,
+                               .bubble_frac = measured_bubble(run),
+                               .weights_digest = r->digest,
+                               .devices = r->devices};
+  if (out->seconds > 0) out->steps_per_s = (double)r->n_steps / out->seconds;
+  return simulate(run, diag, &out->simulated_bubble_frac);
+}
+
+/* --- as JSON --- */
+
+static void put_text(psplit_i_json *json, const char *key, const char *value) {
+  psplit_i_json_key(json, key);
+  psplit_i_json_string(json, value);
+}
+
+static void put_double(psplit_i_json *json, const char *key, double value) {
+  psplit_i_json_key(json, key);
+  psplit_i_json_double(json, value);
+}
+
+static void put_uint(psplit_i_json *json, const char *key, uint64_t value) {
+  psplit_i_json_key(json, key);
+  psplit_i_json_uint(json, value);
+}
+
+static void open_list(psplit_i_json *json, const char *key) {
+  psplit_i_json_key(json, key);
+  psplit_i_json_open(json, '[');
+}
+
+static const char *schedule_name(psplit_schedule_kind kind) {
+  return kind == PSPLIT_SCHEDULE_FILL_DRAIN ? "fill-drain"
+         : kind == PSPLIT_SCHEDULE_1F1B     ? "1f1b"
+                                            : "interleaved";
+}
+
+static void put_device(psplit_i_json *json, uint32_t index, const psplit_train_device *d) {
+  psplit_i_json_open(json, '{');
+  put_uint(json, "index", index);
+  put_uint(json, "forward_ns", (uint64_t)d->forward_ns);
+  put_uint(json, "backward_ns", (uint64_t)d->backward_ns);
+  put_uint(json, "update_ns", (uint64_t)d->update_ns);
+  put_uint(json, "peak_stashes", d->peak_stashes);
+  put_uint(json, "scheduled_stashes", d->scheduled_stashes);
+  put_uint(json, "stash_bytes", d->stash_bytes);
+  put_uint(json, "weight_bytes", d->weight_bytes);
+  put_uint(json, "peak_resident_bytes", d->peak_resident_bytes);
+  psplit_i_json_close(json, '}');
+}
+
+static void put_report(const psplit_training_run *run, psplit_i_json *json) {
+  const psplit_train_report *r = &run->report;
+  char digest[32];
+  snprintf(digest, sizeof digest, "%016" PRIx64, r->weights_digest);
+  psplit_i_json_open(json, '{');
+  put_text(json, "transport", run->transport);
+  put_text(json, "onnxruntime", run->ort->ort.version);
+  put_text(json, "schedule", schedule_name(run->setup.given.schedule));
+  put_uint(json, "devices", r->n_devices);
+  put_uint(json, "stages", r->n_stages);
+  put_uint(json, "micro_batches", r->n_micro_batches);
+  put_uint(json, "first_step", r->first_step);
+  put_uint(json, "steps", r->n_steps);
+  put_uint(json, "skipped", r->n_skipped);
+  put_double(json, "seconds", r->seconds);
+  put_double(json, "steps_per_s", r->steps_per_s);
+  put_double(json, "bubble_frac", r->bubble_frac);
+  put_double(json, "simulated_bubble_frac", r->simulated_bubble_frac);
+  put_double(json, "eval_loss", r->eval_loss);
+  put_text(json, "weights_digest", digest);
+  open_list(json, "device");
+  for (uint32_t d = 0; d < r->n_devices; d++) put_device(json, d, &r->devices[d]);
+  psplit_i_json_close(json, ']');
+  open_list(json, "losses");
+  json->compact = true;
+  for (uint64_t s = 0; s < r->n_steps; s++) psplit_i_json_double(json, r->losses[s]);
+  psplit_i_json_close(json, ']');
+  json->compact = false;
+  psplit_i_json_close(json, '}');
+  psplit_i_text_puts(json->out, "\n");
+}
+
+/* --- as a trace --- */
+
+static void put_span(psplit_i_json *json, const char *name, uint32_t device, int row,
+                     int64_t begin_ns, int64_t end_ns, uint64_t step) {
+  if (end_ns <= begin_ns) return;
+  psplit_i_json_open(json, '{');
+  json->compact = true;
+  put_text(json, "name", name);
+  put_text(json, "ph", "X");
+  put_uint(json, "pid", device);
+  put_uint(json, "tid", (uint64_t)row);
+  put_double(json, "ts", 1e-3 * (double)begin_ns);
+  put_double(json, "dur", 1e-3 * (double)(end_ns - begin_ns));
+  psplit_i_json_key(json, "args");
+  psplit_i_json_open(json, '{');
+  put_uint(json, "step", step);
+  psplit_i_json_close(json, '}');
+  psplit_i_json_close(json, '}');
+  json->compact = false;
+}
+
+static void put_name(psplit_i_json *json, uint32_t device, const char *what, int row,
+                     const char *name) {
+  psplit_i_json_open(json, '{');
+  json->compact = true;
+  put_text(json, "name", what);
+  put_text(json, "ph", "M");
+  put_uint(json, "pid", device);
+  put_uint(json, "tid", (uint64_t)row);
+  psplit_i_json_key(json, "args");
+  psplit_i_json_open(json, '{');
+  put_text(json, "name", name);
+  psplit_i_json_close(json, '}');
+  psplit_i_json_close(json, '}');
+  json->compact = false;
+}
+
+/* Piece number `at` of a device, counted from the beginning of the run. */
+static void put_piece(const psplit_training_run *run, psplit_i_json *json, uint32_t device,
+                      uint64_t at, const psplit_i_event *e, int64_t zero) {
+  const uint32_t each = psplit_i_pieces_each(&run->setup);
+  const uint64_t step = run->report.first_step + at / each + 1;
+  const uint32_t i = (uint32_t)(at % each);
+  char name[64] = "update";
+  if (i < run->setup.n_slots) {
+    const psplit_schedule_slot *slot =
+      &run->setup.schedule->slots[(size_t)device * run->setup.n_slots + i];
+    const uint32_t stage = device + slot->chunk * run->report.n_devices;
+    snprintf(name, sizeof name, "%s %" PRIu32, slot->backward ? "backward" : "forward",
+             slot->micro_batch);
+    if (run->setup.given.n_chunks > 1)
+      snprintf(name, sizeof name, "%s %" PRIu32 " of stage %" PRIu32,
+               slot->backward ? "backward" : "forward", slot->micro_batch, stage);
+  }
+  put_span(json, "inputs", device, 1, e->begin_ns - zero, e->ready_ns - zero, step);
+  put_span(json, name, device, 0, e->ready_ns - zero, e->done_ns - zero, step);
+  put_span(json, "outputs", device, 1, e->done_ns - zero, e->sent_ns - zero, step);
+}
+
+static void put_trace(const psplit_training_run *run, psplit_i_json *json) {
+  const psplit_i_timeline *t = &run->timeline;
+  const uint32_t n = psplit_i_timeline_n(t);
+  int64_t zero = INT64_MAX;
+  psplit_i_json_open(json, '{');
+  put_text(json, "displayTimeUnit", "ms");
+  open_list(json, "traceEvents");
+  for (uint32_t d = 0; d < t->n_stages && n; d++) {
+    const psplit_i_event *e = psplit_i_timeline_event(t, d, 0);
+    if (e->begin_ns < zero) zero = e->begin_ns;
+  }
+  for (uint32_t d = 0; d < t->n_stages; d++) {
+    char name[64];
+    snprintf(name, sizeof name, "device %" PRIu32, d);
+    put_name(json, d, "process_name", 0, name);
+    put_name(json, d, "thread_name", 0, "compute");
+    put_name(json, d, "thread_name", 1, "wait");
+    for (uint32_t i = 0; i < n; i++)
+      put_piece(run, json, d, t->n_micro_batches - n + i, psplit_i_timeline_event(t, d, i), zero);
+  }
+  psplit_i_json_close(json, ']');
+  psplit_i_json_close(json, '}');
+  psplit_i_text_puts(json->out, "\n");
+}
+
+static psplit_code give(void (*put)(const psplit_training_run *run, psplit_i_json *json),
+                        const psplit_training_run *run, psplit_diag *diag, char **out_text) {
+  psplit_i_text text = {0};
+  psplit_i_json json;
+  psplit_i_json_init(&json, &text);
+  put(run, &json);
+  if (text.failed) {
+    psplit_i_text_fini(&text);
+    return psplit_i_nomem(diag);
+  }
+  *out_text = text.bytes;
+  return PSPLIT_OK;
+}
+
+psplit_code psplit_training_run_json(const psplit_training_run *run, psplit_diag *diag,
+                                     char **out_text) {
+  return give(put_report, run, diag, out_text);
+}
+
+psplit_code psplit_training_run_trace(const psplit_training_run *run, psplit_diag *diag,
+                                      char **out_text) {
+  return give(put_trace, run, diag, out_text);
+}

@@ -1,0 +1,121 @@
+#include "wiring.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Wires in the making: there is room for all that there can be. */
+static psplit_i_wire *add_wire(psplit_i_wiring *w, psplit_i_wire_kind kind, uint32_t from,
+                               uint32_t to, uint32_t n_tensors) {
+  const bool devices = kind == PSPLIT_I_WIRE_REPORT || kind == PSPLIT_I_WIRE_ORDER;
+  psplit_i_wire *wire = &w->wires[w->n_wires++];
+  *wire = (psplit_i_wire){.kind = kind,
+                          .from = from,
+                          .to = to,
+                          .from_device = devices ? from : from % w->n_devices,
+                          .to_device = devices ? to : to % w->n_devices,
+                          .given = PSPLIT_NEW(&w->arena, const char *, n_tensors),
+                          .taken = PSPLIT_NEW(&w->arena, const char *, n_tensors)};
+  return wire->given && wire->taken ? wire : NULL;
+}
+
+static void add_tensor(psplit_i_wire *wire, const char *given, const char *taken) {
+  wire->given[wire->n_tensors] = given;
+  wire->taken[wire->n_tensors++] = taken;
+}
+
+static bool add_forward(psplit_i_wiring *w, const psplit_i_pipe *pipe) {
+  const psplit_i_manifest_stage *stages = pipe->manifest.stages;
+  for (uint32_t l = 0; l < pipe->n_links; l++) {
+    const psplit_i_pipe_link *link = &pipe->links[l];
+    psplit_i_wire *wire = add_wire(w, PSPLIT_I_WIRE_FORWARD, link->from, link->to, link->n_tensors);
+    if (!wire) return false;
+    for (uint32_t t = 0; t < link->n_tensors; t++)
+      add_tensor(wire, stages[link->from].outputs[link->outputs[t]].name,
+                 stages[link->to].inputs[link->inputs[t]].name);
+  }
+  return true;
+}
+
+/* The wire that there is already, or a new one. Transfers come by tag, not by pair. */
+static psplit_i_wire *pair_wire(psplit_i_wiring *w, psplit_i_wire_kind kind, uint32_t from,
+                                uint32_t to, uint32_t most) {
+  for (uint32_t i = 0; i < w->n_wires; i++)
+    if (w->wires[i].kind == kind && w->wires[i].from == from && w->wires[i].to == to)
+      return &w->wires[i];
+  return add_wire(w, kind, from, to, most);
+}
+
+static psplit_code add_backward(psplit_i_wiring *w, const psplit_i_training_table *training,
+                                psplit_diag *diag) {
+  for (uint32_t t = 0; t < training->n_transfers; t++) {
+    const psplit_i_manifest_transfer *row = &training->transfers[t];
+    if (row->from <= row->to)
+      return psplit_i_fail(diag, PSPLIT_INVALID,
+                           "pipeline.json: the gradient %s does not go to an earlier stage",
+                           row->tensor);
+    psplit_i_wire *wire =
+      pair_wire(w, PSPLIT_I_WIRE_BACKWARD, row->from, row->to, training->n_transfers);
+    if (!wire) return psplit_i_nomem(diag);
+    add_tensor(wire, row->tensor, row->tensor);
+  }
+  return PSPLIT_OK;
+}
+
+static psplit_code add_weights(psplit_i_wiring *w, const psplit_i_training_table *training,
+                               psplit_diag *diag) {
+  for (uint32_t k = 0; k < training->n_weights; k++) {
+    const psplit_i_trained_weight *weight = &training->weights[k];
+    for (uint32_t i = 0; i < weight->n_stages && weight->owner != PSPLIT_NONE; i++) {
+      if (weight->stages[i] == weight->owner) continue;
+      psplit_i_wire *wire =
+        pair_wire(w, PSPLIT_I_WIRE_WEIGHTS, weight->owner, weight->stages[i], training->n_weights);
+      if (!wire) return psplit_i_nomem(diag);
+      add_tensor(wire, weight->name, weight->name);
+    }
+  }
+  return PSPLIT_OK;
+}
+
+static bool add_devices(psplit_i_wiring *w) {
+  static const psplit_i_wire_kind KINDS[] = {PSPLIT_I_WIRE_REPORT, PSPLIT_I_WIRE_ORDER};
+  for (size_t k = 0; k < 2; k++)
+    for (uint32_t d = 1; d < w->n_devices; d++) {
+      psplit_i_wire *wire = add_wire(w, KINDS[k], k ? 0 : d, k ? d : 0, 1);
+      if (!wire) return false;
+      add_tensor(wire, "", "");
+    }
+  return true;
+}
+
+psplit_code psplit_i_wiring_make(const psplit_i_pipe *pipe, uint32_t n_chunks, psplit_diag *diag,
+                                 psplit_i_wiring *out) {
+  const uint32_t n_stages = pipe->manifest.n_stages;
+  const psplit_i_training_table *training = pipe->manifest.training;
+  psplit_i_wiring w = {.n_chunks = n_chunks};
+  psplit_code code = PSPLIT_OK;
+  size_t most = pipe->n_links + (size_t)training->n_transfers + 2 * (size_t)n_stages;
+  if (!n_chunks || n_stages % n_chunks)
+    return psplit_i_fail(diag, PSPLIT_USAGE, "%" PRIu32 " stages are not %" PRIu32 " for a device",
+                         n_stages, n_chunks);
+  w.n_devices = n_stages / n_chunks;
+  for (uint32_t k = 0; k < training->n_weights; k++) most += training->weights[k].n_stages;
+  psplit_i_arena_init(&w.arena, 0);
+  w.wires = PSPLIT_NEW(&w.arena, psplit_i_wire, most);
+  if (!w.wires || !add_forward(&w, pipe)) PSPLIT_TRY(psplit_i_nomem(diag));
+  PSPLIT_TRY(add_backward(&w, training, diag));
+  PSPLIT_TRY(add_weights(&w, training, diag));
+  if (!add_devices(&w)) PSPLIT_TRY(psplit_i_nomem(diag));
+  *out = w;
+out:
+  if (code != PSPLIT_OK) psplit_i_wiring_fini(&w);
+  return code;
+}
+
+void psplit_i_wiring_fini(psplit_i_wiring *wiring) { psplit_i_arena_fini(&wiring->arena); }
+
+uint32_t psplit_i_wiring_find(const psplit_i_wiring *w, psplit_i_wire_kind kind, uint32_t from,
+                              uint32_t to) {
+  for (uint32_t i = 0; i < w->n_wires; i++)
+    if (w->wires[i].kind == kind && w->wires[i].from == from && w->wires[i].to == to) return i;
+  return PSPLIT_NONE;
+}

@@ -1,0 +1,174 @@
+// onnx-pipeline-train: node train.mjs TRAIN SPLIT [LAUNCHER]
+//
+// A small language model, written here, with a tied weight and values that skip stages, is cut into 1 to
+// 4 stages. Ten steps of AdamW give the same losses and the same bits of all weights however it is cut,
+// scheduled and recomputed, and the losses that samples/train_stages.mjs gets from onnxruntime-node. What
+// is held of micro-batches is counted; what cannot be trained on ends in one line.
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ort } from '../e2e/chain.mjs';
+import { model, node, random, tensor, value } from '../gradient/onnx.mjs';
+import { Stages } from '../../samples/train_stages.mjs';
+import { writeNpy } from './npy.mjs';
+import { Runner } from './runner.mjs';
+
+const [train, split, launcher = ''] = process.argv.slice(2);
+const r = new Runner(train, split, launcher);
+const { tap } = r;
+const path = (name) => join(r.tmp, name);
+
+const WORDS = 19, WIDTH = 8, LENGTH = 5, ROWS = 48, BATCH = 8;
+const next = random(3);
+const numbers = (...dims) => tensor('float32', dims,
+  Array.from({ length: dims.reduce((a, b) => a * b, 1) }, () => next() - 0.5));
+const layer = (i, from, to) => [node('MatMul', [from, `w${i}`], [`p${i}`]),
+  node('Add', [`p${i}`, `b${i}`], [`s${i}`]), node('Tanh', [`s${i}`], [to])];
+writeFileSync(path('words.onnx'), model({
+  nodes: [node('Gather', ['words', 'tokens'], ['x']), ...layer(1, 'x', 'h1'), ...layer(2, 'h1', 'h2'),
+    node('Add', ['h2', 'x'], ['r2']), ...layer(3, 'r2', 'h3'), node('Mul', ['h3', 'h1'], ['r3']),
+    ...layer(4, 'r3', 'h4'), node('Transpose', ['words'], ['turned'], { perm: [1n, 0n] }),
+    node('MatMul', ['h4', 'turned'], ['y'])],
+  initializers: Object.fromEntries([['words', numbers(WORDS, WIDTH)],
+    ...[1, 2, 3, 4].flatMap((i) => [[`w${i}`, numbers(WIDTH, WIDTH)], [`b${i}`, numbers(WIDTH)]])]),
+  inputs: [value('tokens', 'int64', ['n', LENGTH])], outputs: [value('y', 'float32', ['n', LENGTH, WORDS])],
+}));
+const whole = (rows, below) => tensor('int64', [rows, LENGTH], Array.from({ length: rows * LENGTH }, () => Math.floor(next() * below)));
+const tokens = whole(ROWS, WORDS);
+const target = { ...tokens, data: tokens.data.map((each) => (each * 7n + 3n) % BigInt(WORDS)) };
+writeNpy(path('tokens.npy'), tokens);
+writeNpy(path('target.npy'), target);
+
+// Stages of the model by their number and way to recompute.
+function stages(k, recompute = 'heavy', more = []) {
+  const dir = path(`${k}-${recompute}-${more.join('')}`.replaceAll(/[^\w-]/g, ''));
+  if (existsSync(dir)) return dir;
+  const made = r.start(split, [path('words.onnx'), '-k', `${k}`, '-o', dir, '--quiet', '--dim', 'n=2', '--depth', '0', '--training',
+    '--loss', 'softmax-cross-entropy:labels=target,axis=-1,ignore=-100', '--trained-weights', 'input', '--recompute', recompute,
+    ...(more.includes('--optimizer') ? [] : ['--optimizer', 'adamw']), ...more]);
+  if (made.status !== 0) throw new Error(made.stderr);
+  return dir;
+}
+const DATA = ['--data', `tokens=${path('tokens.npy')}`, '--data', `target=${path('target.npy')}`];
+const USUAL = [...DATA, '--batch', `${BATCH}`, '-m', '4', '--optimization', '0', '--lr', '0.01'];
+
+// The report; over MPI as many ranks as devices.
+function trains(devices, dir, args) {
+  r.ranks = devices;
+  const done = r.run([dir, ...args, '--json']);
+  if (done.status !== 0) return { status: done.status ?? done.signal, error: done.stderr };
+  return JSON.parse(done.stdout);
+}
+const result = (report) => JSON.stringify([report.losses, report.weights_digest, report.error]);
+
+const one = trains(1, stages(1), [...USUAL, '--steps', '10']);
+tap.ok(one.losses?.length === 10 && one.losses.at(-1) < 0.99 * one.losses[0], 'ten steps: the loss falls', JSON.stringify(one));
+const again = trains(1, stages(1), [...USUAL, '--steps', '10']);
+tap.ok(result(again) === result(one), 'again: the same bits', result(again));
+for (const [k, recompute] of [[1, 'none'], [2, 'none'], [2, 'heavy'], [2, 'all'], [3, 'heavy'], [4, 'none'], [4, 'all']]) {
+  const got = trains(k, stages(k, recompute), [...USUAL, '--steps', '10']);
+  tap.ok(result(got) === result(one), `${k} stages, recompute ${recompute}: the same bits`, result(got));
+  const held = got.device?.map(({ peak_stashes: n }) => n).join();
+  const wanted = Array.from({ length: k }, (_, s) => Math.min(4, k - s)).join();
+  tap.ok(held === wanted, `${k} stages: stage j holds K - j stashes`, held);
+}
+for (const [schedule, devices, held] of [['fill-drain', 4, '4,4,4,4'], ['interleaved', 2, '5,3'], ['interleaved:4', 1, '4']]) {
+  const got = trains(devices, stages(4, 'none'), [...USUAL, '--steps', '10', '--schedule', schedule]);
+  tap.ok(result(got) === result(one), `${schedule}: the same bits`, result(got));
+  tap.ok(got.device?.map(({ peak_stashes: n }) => n).join() === held &&
+    got.device.every((each) => each.peak_stashes === each.scheduled_stashes), `${schedule}: holds what the simulator says`, JSON.stringify(got.device));
+}
+for (const threads of ['1', '2']) {
+  const got = trains(2, stages(2), [...USUAL, '--steps', '3', '--threads', threads]);
+  tap.ok(result({ losses: got.losses }) === result({ losses: one.losses.slice(0, 3) }), `${threads} threads a stage: the same losses`, result(got));
+}
+
+// The sample, in the order of the file.
+const level = { graphOptimizationLevel: 'disabled', intraOpNumThreads: 1, interOpNumThreads: 1, logSeverityLevel: 4 };
+const sample = await Stages.open(stages(2), ort, level);
+const part = ({ type, data }, at, n) => new ort.Tensor(type, data.slice(at * LENGTH, (at + n) * LENGTH), [n, LENGTH]);
+const expected = [];
+for (let step = 0; step < 6; step++) {
+  let loss = 0;
+  for (let m = 0; m < 4; m++) {
+    const at = step * BATCH + m * 2;
+    const batch = await sample.forward({ tokens: part(tokens, at, 2), target: part(target, at, 2) });
+    loss += Number(batch.outputs.loss.data[0]);
+    await sample.backward(batch, 1 / 4);
+  }
+  await sample.update(0.01);
+  expected.push(loss / 4);
+}
+const inOrder = trains(2, stages(2), [...USUAL, '--in-order']);
+tap.ok(JSON.stringify(inOrder.losses) === JSON.stringify(expected), 'one epoch in order: the losses of onnxruntime-node, bit by bit',
+  `${inOrder.losses ?? inOrder.error}\n${expected}`);
+
+// Where gradients are scaled down, the step is that of a smaller rate.
+const sgd = stages(2, 'none', ['--optimizer', 'sgd']), wide = stages(3, 'none', ['--optimizer', 'sgd']);
+const CLIP = 0.05;
+const clipped = trains(2, sgd, [...USUAL, '--steps', '2', '--clip-norm', `${CLIP}`]);
+r.ranks = 2;
+const norm = Number(/gradient ([\d.e+-]+)/.exec(r.run([sgd, ...USUAL, '--steps', '1']).stdout)?.[1]);
+const scaled = trains(2, sgd, [...USUAL, '--steps', '2', '--lr', `${0.01 * CLIP / (norm + 1e-6)}`]);
+tap.ok(norm > CLIP && Math.abs(clipped.losses[1] - scaled.losses[1]) < 1e-6, 'clipping is torch\'s', `${norm}: ${clipped.losses} ${scaled.losses}`);
+tap.ok(result(trains(3, wide, [...USUAL, '--steps', '2', '--clip-norm', `${CLIP}`])) === result(clipped), 'and the same bits whatever the cut');
+
+// Learning rates as they are printed.
+r.ranks = 2;
+for (const [kind, last, at] of [['constant', 0, () => 1], ['linear', 0.1, (p) => 1 - 0.9 * p], ['cosine', 0, (p) => (1 + Math.cos(Math.PI * p)) / 2]]) {
+  const { stdout } = r.run([sgd, ...USUAL, '--lr', '1', '--lr-last', `${last}`, '--steps', '12', '--warmup-steps', '4', '--lr-schedule', kind, '--log-every', '1']);
+  const rates = [...stdout.matchAll(/rate ([\d.e+-]+)/g)].map(([, x]) => Number(x));
+  const wanted = Array.from({ length: 12 }, (_, s) => (s < 4 ? (s + 1) / 4 : at((s - 4) / 8)));
+  tap.ok(rates.length === 12 && rates.every((x, i) => Math.abs(x - wanted[i]) < 1e-3), `the ${kind} rate`, `${rates}\n${wanted}`);
+}
+
+// Evaluations: each sample once, also those that fill no micro-batch.
+writeNpy(path('few.npy'), { ...tokens, dims: [7, LENGTH], data: tokens.data.slice(0, 7 * LENGTH) });
+writeNpy(path('few-target.npy'), { ...target, dims: [7, LENGTH], data: target.data.slice(0, 7 * LENGTH) });
+const evaluated = ['--eval-every', '2', '--eval-data', `tokens=${path('few.npy')}`, '--eval-data', `target=${path('few-target.npy')}`];
+const seen = trains(2, stages(2), [...USUAL, ...evaluated, '--steps', '10']);
+const fresh = await Stages.open(stages(1), ort, level);
+let mean = 0;
+for (const [at, n] of [[0, 2], [2, 2], [4, 2], [6, 1]]) {
+  const { outputs } = await fresh.forward({ tokens: part(tokens, at, n), target: part(target, at, n) });
+  mean += Number(outputs.loss.data[0]) * n / 7;
+}
+tap.ok(result(seen) === result(one) && seen.eval_loss < mean, 'evaluations change nothing', result(seen));
+const first = trains(2, stages(2), [...USUAL, ...evaluated, '--lr', '0', '--steps', '2']);
+tap.ok(Math.abs(first.eval_loss - mean) < 1e-6, 'and are the mean over samples', `${first.eval_loss} ${mean}`);
+
+// A trace has all pieces.
+r.ranks = 2;
+r.run([stages(2), ...USUAL, '--steps', '2', '--trace', path('trace.json'), '--quiet']);
+const spans = JSON.parse(readFileSync(path('trace.json'))).traceEvents.filter(({ ph, tid }) => ph === 'X' && tid === 0);
+tap.ok(spans.length === 2 * 2 * (2 * 4 + 1) && spans.filter(({ name }) => name === 'update').length === 4, 'the trace has every piece', spans.length);
+
+// What cannot be trained on.
+r.ranks = 2;
+const dir = stages(2);
+const bad = (name, what) => { writeNpy(path(name), what); return path(name); };
+const broken = (label) => ({ ...target, data: target.data.map((each, i) => (i === 42 ? label : each)) });
+r.fails('a label that is no class', 4, /row 8: the label 19 is none of the 19 classes/, [dir, '--data', DATA[1], '--data', `target=${bad('l1.npy', broken(19n))}`, '-b', '8', '-m', '4']);
+r.fails('a negative one', 4, /row 8: the label -1 is none of/, [dir, '--data', DATA[1], '--data', `target=${bad('l2.npy', broken(-1n))}`, '-b', '8', '-m', '4']);
+const ignored = trains(2, dir, ['--data', DATA[1], '--data', `target=${bad('l3.npy', broken(-100n))}`, '-b', '8', '-m', '4']);
+tap.ok(ignored.losses?.length === 6, 'one that is ignored is fine', JSON.stringify(ignored));
+r.fails('another type', 4, /f\.npy holds <f4, the input is int64/, [dir, '--data', DATA[1], '--data', `target=${bad('f.npy', tensor('float32', [ROWS, LENGTH], Array(ROWS * LENGTH).fill(1)))}`]);
+r.fails('another shape', 4, /shape|dimension|\[/, [dir, '--data', DATA[1], '--data', `target=${bad('s.npy', tensor('int64', [ROWS, 3], Array(ROWS * 3).fill(1)))}`]);
+r.fails('another number of rows', 4, /rows/, [dir, '--data', DATA[1], '--data', `target=${path('few-target.npy')}`]);
+r.fails('no file for an input', 2, /nothing gives the input target: --data target=FILE/, [dir, '--data', DATA[1]]);
+r.fails('an input that there is not', 2, /the model has no input tokenz/, [dir, ...DATA, '--data', `tokenz=${path('few.npy')}`]);
+r.fails('a batch that is not so many micro-batches', 2, /micro-batch/, [dir, ...DATA, '-b', '10', '-m', '4']);
+r.fails('a schedule for other files', 2, /zero-bubble needs gradients of weights apart/, [dir, ...DATA, '--schedule', 'zero-bubble']);
+r.fails('stages that are not enough for all chunks', 2, /2 stages are not 3 for a device/, [dir, ...DATA, '--schedule', 'interleaved:3']);
+r.fails('a file that is not there', 3, /nowhere/, [dir, '--data', 'nowhere.npz']);
+const inference = path('inference');
+r.start(split, [path('words.onnx'), '-k', '2', '-o', inference, '--quiet', '--dim', 'n=2']);
+r.fails('stages that do not train', 5, /were not made for training/, [inference, ...DATA]);
+r.fails('stages without updates', 5, /no updates/, [stages(2, 'none', ['--optimizer', 'none']), ...DATA]);
+
+// Not finite: with a rate so large the weights are soon not.
+const wild = [...USUAL, '--lr', '1e38', '--steps', '8'];
+r.fails('a loss that is not finite', 4, /step \d+: the (loss|gradient) is not finite/, [dir, ...wild]);
+const skipped = trains(2, dir, [...wild, '--nan', 'skip']);
+tap.ok(skipped.skipped > 0 && skipped.losses.length === 8, '--nan skip goes on without such updates', JSON.stringify(skipped));
+tap.done();

@@ -1,0 +1,358 @@
+/* onnx-pipeline-train: train the stages of a split, each on a device of its own. */
+#include <inttypes.h>
+#include <math.h>
+#include <psplit/file.h>
+#include <psplit/train.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+#include <getopt.h>
+
+#include "ort_options.h"
+#include "places.h"
+
+enum {
+  OPT_DATA = 256,
+  OPT_EVAL_DATA,
+  OPT_STEPS,
+  OPT_EPOCHS,
+  OPT_SEED,
+  OPT_IN_ORDER,
+  OPT_SCHEDULE,
+  OPT_LR,
+  OPT_LR_SCHEDULE,
+  OPT_LR_LAST,
+  OPT_WARMUP,
+  OPT_CLIP,
+  OPT_NAN,
+  OPT_EVAL_EVERY,
+  OPT_LOG_EVERY,
+  OPT_ONNXRUNTIME,
+  OPT_TIMEOUT,
+  OPT_JSON,
+  OPT_TRACE,
+  OPT_MAX_TEXT,
+};
+
+static const cli_option OPTIONS[] = {
+  {0, NULL, NULL, "Data:"},
+  {OPT_DATA, "data", "[NAME=]FILE",
+   "samples, the first axis of a .npy, or of arrays in an .npz (repeatable)"},
+  {OPT_EVAL_DATA, "eval-data", "[NAME=]FILE", "the same, to be looked at only"},
+  {'i', "input", "[NAME=]FILE", "an input that is the same for all: .npy, .npz, .pb"},
+  {'b', "batch", "N", "samples in a step; default: all"},
+  {'m', "micro-batches", "M", "parts of a batch, which fill the pipeline; default: 8"},
+  {OPT_IN_ORDER, "in-order", NULL, "take samples in the order of the files, not shuffled"},
+  {OPT_SEED, "seed", "N", "of what is shuffled; default: 1"},
+  {0, NULL, NULL, "How it trains:"},
+  {'n', "steps", "N", "steps in all"},
+  {OPT_EPOCHS, "epochs", "N", "or so many times all data; default: 1"},
+  {OPT_SCHEDULE, "schedule", "WHAT",
+   "fill-drain, 1f1b (default), or interleaved[:CHUNKS]: so many stages a device; default: 2"},
+  {OPT_LR, "lr", "RATE", "learning rate, at its highest; default: 0.001"},
+  {OPT_LR_SCHEDULE, "lr-schedule", "WHAT", "constant (default), linear or cosine"},
+  {OPT_LR_LAST, "lr-last", "RATE", "what these fall to; default: 0"},
+  {OPT_WARMUP, "warmup-steps", "N", "in which the rate rises; default: 0"},
+  {OPT_CLIP, "clip-norm", "NORM", "scale gradients down whose norm is larger"},
+  {OPT_NAN, "nan", "stop|skip",
+   "at a loss or gradient that is not finite: stop (default), or go on without that update"},
+  {OPT_EVAL_EVERY, "eval-every", "STEPS", "loss of --eval-data so often, and at the end"},
+  {0, NULL, NULL, "How ONNX Runtime runs each stage, or STAGE:"},
+  {OPT_ONNXRUNTIME, "onnxruntime", "FILE",
+   "libonnxruntime.so; default: PSPLIT_ONNXRUNTIME, the loader's"},
+  ORT_OPTIONS,
+  {OPT_LEVEL, "optimization", "[STAGE=]LEVEL",
+   "0, 1 (default), 2 or 99: of ONNX Runtime's graph optimiser"},
+  {OPT_TIMEOUT, "timeout", "SECONDS", "longest time for a piece of a stage; default: any"},
+  {0, NULL, NULL, "What it tells:"},
+  {OPT_LOG_EVERY, "log-every", "STEPS", "a line so often; default: 20 lines in all"},
+  {OPT_JSON, "json", NULL, "print the report as JSON, and no lines"},
+  {OPT_TRACE, "trace", "FILE", "write a trace for Perfetto or chrome://tracing"},
+  {0, NULL, NULL, "General:"},
+  CLI_MAX_TEXT(OPT_MAX_TEXT),
+  {'q', "quiet", NULL, "no lines, no table"},
+  {'h', "help", NULL, "print this"},
+  {'V', "version", NULL, "print the version"},
+};
+
+static const cli PROGRAM = {
+  "onnx-pipeline-train", "DIR --data [NAME=]FILE... [OPTION]...",
+  "Trains the stages in DIR, which onnx-pipeline-split wrote for training, in ONNX Runtime: each "
+  "stage on a\ndevice of its own, micro-batches of a batch one behind the other.",
+  OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
+
+typedef struct files {
+  psplit_feed_file *list;
+  size_t n;
+} files;
+
+typedef struct settings {
+  const char *directory, *onnxruntime, *trace;
+  bool json, quiet;
+  uint64_t log_every;
+  files data, eval_data, fixed;
+  ort_settings ort;
+  psplit_train_options train;
+} settings;
+
+static volatile int interrupted; /* the signal's number */
+static void on_signal(int number) {
+  /* The first one ends the run behind its step; who cannot wait for that says it again. */
+  if (interrupted) _exit(128 + number);
+  interrupted = number;
+}
+
+/* [NAME=]FILE; the text is argv's, cut in two at the first '='. */
+static bool add_file(files *to, const char *argument) {
+  psplit_feed_file *grown = cli_grow(to->list, to->n, sizeof *grown);
+  if (!grown) return false;
+  to->list = grown;
+  char *text = (char *)(uintptr_t)argument, *at = strchr(text, '=');
+  if (at) *at = '\0';
+  to->list[to->n++] = (psplit_feed_file){at ? text : NULL, at ? at + 1 : text};
+  return true;
+}
+
+static bool take_schedule(settings *s, const char *argument) {
+  static const char *const WHAT[] = {"fill-drain", "1f1b", "interleaved", "zero-bubble", NULL};
+  static const char MANY[] = "interleaved:";
+  enum { MOST_CHUNKS = 1024 };
+  uint64_t n_chunks = 2;
+  int choice = 2;
+  if (strncmp(argument, MANY, sizeof MANY - 1) == 0) {
+    if (!cli_count(&PROGRAM, "schedule interleaved", argument + sizeof MANY - 1, 2, MOST_CHUNKS,
+                   &n_chunks))
+      return false;
+  } else if (!cli_choice(&PROGRAM, "schedule", argument, WHAT, &choice)) {
+    return false;
+  }
+  if (choice == 3) {
+    cli_usage(&PROGRAM,
+              "--schedule zero-bubble needs gradients of weights apart from those of inputs, which "
+              "stageI.backward.onnx makes at once; 1f1b is the nearest");
+    return false;
+  }
+  s->train.schedule = (psplit_schedule_kind)choice;
+  s->train.n_chunks = choice == PSPLIT_SCHEDULE_INTERLEAVED ? (uint32_t)n_chunks : 1;
+  return true;
+}
+
+static bool take_count(const char *name, const char *argument, uint64_t least, uint64_t most,
+                       uint32_t *out) {
+  uint64_t count;
+  if (!cli_count(&PROGRAM, name, argument, least, most, &count)) return false;
+  *out = (uint32_t)count;
+  return true;
+}
+
+/* An option of how it trains; false after an error line, or where `id` is none of them. */
+static bool take_training(settings *s, int id, const char *argument) {
+  static const char *const RATES[] = {"constant", "linear", "cosine", NULL};
+  static const char *const NANS[] = {"stop", "skip", NULL};
+  static const double MOST = 1e38;
+  const uint64_t most_steps = UINT64_C(1) << 50;
+  psplit_train_options *o = &s->train;
+  int choice = 0;
+  bool good;
+  switch (id) {
+    case 'n': return cli_count(&PROGRAM, "steps", argument, 1, most_steps, &o->n_steps);
+    case OPT_EPOCHS: return cli_count(&PROGRAM, "epochs", argument, 1, UINT32_MAX, &o->n_epochs);
+    case OPT_SCHEDULE: return take_schedule(s, argument);
+    case OPT_LR: return cli_real(&PROGRAM, "lr", argument, 0, MOST, &o->learning_rate);
+    case OPT_LR_SCHEDULE:
+      good = cli_choice(&PROGRAM, "lr-schedule", argument, RATES, &choice);
+      o->rate = (psplit_train_rate)choice;
+      return good;
+    case OPT_LR_LAST:
+      return cli_real(&PROGRAM, "lr-last", argument, 0, MOST, &o->last_learning_rate);
+    case OPT_WARMUP:
+      return cli_count(&PROGRAM, "warmup-steps", argument, 0, most_steps, &o->warmup_steps);
+    case OPT_CLIP: return cli_real(&PROGRAM, "clip-norm", argument, 1e-30, 1e30, &o->clip_norm);
+    case OPT_NAN:
+      good = cli_choice(&PROGRAM, "nan", argument, NANS, &choice);
+      o->on_nan = (psplit_on_nan)choice;
+      return good;
+    case OPT_EVAL_EVERY:
+      return cli_count(&PROGRAM, "eval-every", argument, 1, most_steps, &o->eval_every);
+    default: return ort_option(&PROGRAM, &s->ort, id, argument);
+  }
+}
+
+/* -1: go on; else the exit status. */
+static int parse(int argc, char **argv, settings *s) {
+  const char *argument;
+  for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;) {
+    bool good = true;
+    switch (id) {
+      case OPT_DATA: good = add_file(&s->data, argument); break;
+      case OPT_EVAL_DATA: good = add_file(&s->eval_data, argument); break;
+      case 'i': good = add_file(&s->fixed, argument); break;
+      case 'b': good = take_count("batch", argument, 1, 1 << 30, &s->train.batch); break;
+      case 'm':
+        good = take_count("micro-batches", argument, 1, 1 << 20, &s->train.n_micro_batches);
+        break;
+      case OPT_IN_ORDER: s->train.in_order = true; break;
+      case OPT_SEED:
+        good = cli_count(&PROGRAM, "seed", argument, 0, UINT64_MAX, &s->train.seed);
+        break;
+      case OPT_ONNXRUNTIME: s->onnxruntime = argument; break;
+      case OPT_TIMEOUT:
+        good = cli_real(&PROGRAM, "timeout", argument, 0.1, 1e9, &s->train.timeout_s);
+        s->train.stall_timeout_s = s->train.timeout_s;
+        break;
+      case OPT_LOG_EVERY:
+        good = cli_count(&PROGRAM, "log-every", argument, 1, UINT64_MAX, &s->log_every);
+        break;
+      case OPT_JSON: s->json = true; break;
+      case OPT_TRACE: s->trace = argument; break;
+      case OPT_MAX_TEXT: good = cli_max_text(&PROGRAM, argument, &s->ort.max_text_bytes); break;
+      case 'q': s->quiet = true; break;
+      case 'h': cli_print_help(&PROGRAM, stdout); return cli_finish(0);
+      case 'V': cli_print_version(&PROGRAM, stdout); return cli_finish(0);
+      default: good = take_training(s, id, argument);
+    }
+    if (!good) return 2;
+  }
+  if (optind + 1 != argc) return cli_usage(&PROGRAM, "one directory is needed");
+  if (!s->train.eval_every != !s->eval_data.n)
+    return cli_usage(&PROGRAM, "--eval-every and --eval-data go together");
+  s->directory = argv[optind];
+  s->train.data = s->data.list;
+  s->train.n_data = s->data.n;
+  s->train.eval_data = s->eval_data.list;
+  s->train.n_eval_data = s->eval_data.n;
+  s->train.fixed = s->fixed.list;
+  s->train.n_fixed = s->fixed.n;
+  return -1;
+}
+
+static int exit_status(psplit_code code) {
+  const int number = interrupted;
+  return code == PSPLIT_OK ? 0 : number ? 128 + number : cli_exit_status(code);
+}
+
+/* Ends the process, and so the threads that are left. */
+static void give_up(void *user, const psplit_diag *diag) {
+  (void)user;
+  cli_fail(diag);
+  _exit(exit_status(diag->code));
+}
+
+static void print_step(void *user, const psplit_train_step *t) {
+  const settings *s = user;
+  enum { LINES = 20 };
+  const uint64_t each = s->log_every ? s->log_every : (t->n_steps + LINES - 1) / LINES;
+  if (t->step % each != 0 && t->step != 1 && t->step != t->n_steps && !t->evaluated && !t->skipped)
+    return;
+  printf("step %" PRIu64 "/%" PRIu64 "  loss %.6g  gradient %.4g  rate %.4g  %.3g s", t->step,
+         t->n_steps, t->loss, t->gradient_norm, t->learning_rate, t->seconds);
+  if (t->skipped) printf("  skipped");
+  if (t->evaluated) printf("  evaluation %.6g", t->eval_loss);
+  printf("\n");
+  fflush(stdout);
+}
+
+static void print_table(const psplit_train_report *r, FILE *out) {
+  char text[6][CLI_TEXT];
+  fprintf(out, "\n%-6s %11s %11s %11s %9s %11s %11s %11s\n", "device", "forward", "backward",
+          "update", "stashes", "in them", "weights", "memory");
+  for (uint32_t d = 0; d < r->n_devices; d++) {
+    const psplit_train_device *row = &r->devices[d];
+    fprintf(out, "%6" PRIu32 " %11s %11s %11s %4" PRIu32 " of %-2" PRIu32 "%11s %11s %11s\n", d,
+            cli_time(row->forward_ns, text[0]), cli_time(row->backward_ns, text[1]),
+            cli_time(row->update_ns, text[2]), row->peak_stashes, row->scheduled_stashes,
+            cli_bytes(row->stash_bytes, text[3]), cli_bytes(row->weight_bytes, text[4]),
+            cli_bytes(row->peak_resident_bytes, text[5]));
+  }
+  fprintf(out,
+          "\n%" PRIu64
+          " steps in %.3g s: %.4g a second\nidle %.1f %% of the devices' time within "
+          "steps, simulated %.1f %%\n",
+          r->n_steps, r->seconds, r->steps_per_s, 100 * r->bubble_frac,
+          100 * r->simulated_bubble_frac);
+  if (r->n_skipped) fprintf(out, "%" PRIu64 " updates were skipped\n", r->n_skipped);
+}
+
+static psplit_code tell(const settings *s, const psplit_training_run *run, psplit_diag *diag) {
+  char *text = NULL;
+  psplit_code code = PSPLIT_OK;
+  if (s->trace) {
+    code = psplit_training_run_trace(run, diag, &text);
+    if (code == PSPLIT_OK)
+      code = psplit_file_write(s->trace, text, strlen(text), &interrupted, diag);
+    free(text);
+    text = NULL;
+  }
+  if (code == PSPLIT_OK && s->json) {
+    code = psplit_training_run_json(run, diag, &text);
+    if (code == PSPLIT_OK) fputs(text, stdout);
+    free(text);
+  } else if (code == PSPLIT_OK && !s->quiet) {
+    print_table(psplit_training_run_report(run), stdout);
+  }
+  if (fflush(stdout) != 0 || ferror(stdout))
+    code = psplit_diag_fail(diag, PSPLIT_IO, "standard output cannot be written");
+  return code;
+}
+
+/* --trace may not name a file that is read. */
+static psplit_code check_trace(const settings *s, psplit_diag *diag) {
+  const files *const all[] = {&s->data, &s->eval_data, &s->fixed};
+  psplit_code code = PSPLIT_OK;
+  for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+    for (size_t i = 0; i < all[k]->n && code == PSPLIT_OK; i++)
+      code = place_check_unread(s->trace, all[k]->list[i].path, diag);
+  return code == PSPLIT_OK ? place_check(s->trace, NULL, diag) : code;
+}
+
+static psplit_code train(settings *s, psplit_diag *diag) {
+  psplit_pipeline *pipeline = NULL;
+  psplit_onnxruntime *ort = NULL;
+  psplit_training_run *made = NULL;
+  psplit_pipeline_options reading;
+  psplit_pipeline_options_init(&reading);
+  reading.max_text_bytes = s->ort.max_text_bytes;
+  reading.for_training = true;
+  psplit_code code = psplit_pipeline_open(s->directory, &reading, diag, &pipeline);
+  if (code == PSPLIT_OK && s->trace) code = check_trace(s, diag);
+  if (code == PSPLIT_OK)
+    code = ort_settings_apply(&s->ort, psplit_pipeline_get_info(pipeline), diag);
+  s->train.sessions = s->ort.stages;
+  s->train.n_sessions = code == PSPLIT_OK ? psplit_pipeline_get_info(pipeline)->n_stages : 0;
+  if (code == PSPLIT_OK) code = psplit_onnxruntime_open(s->onnxruntime, diag, &ort);
+  if (code == PSPLIT_OK) code = psplit_train(ort, pipeline, &s->train, diag, &made);
+  if (code == PSPLIT_OK) code = tell(s, made, diag);
+  psplit_training_run_destroy(made);
+  psplit_onnxruntime_close(ort);
+  psplit_pipeline_close(pipeline);
+  return code;
+}
+
+int main(int argc, char **argv) {
+  settings s = {.ort = {.trains = true}};
+  psplit_diag diag = {0};
+  psplit_train_options_init(&s.train);
+  s.train.cancel = &interrupted;
+  s.train.give_up = give_up;
+  int status = parse(argc, argv, &s);
+  if (status < 0) {
+    if (!s.json && !s.quiet) {
+      s.train.progress = print_step;
+      s.train.progress_user = &s;
+    }
+    cli_on_interrupt(on_signal);
+    signal(SIGPIPE, SIG_IGN); /* a reader that has gone is an error like any other */
+    const psplit_code code = train(&s, &diag);
+    status = exit_status(code);
+    if (code != PSPLIT_OK) cli_fail(&diag);
+  }
+  free(s.data.list);
+  free(s.eval_data.list);
+  free(s.fixed.list);
+  ort_settings_fini(&s.ort);
+  return status;
+}
