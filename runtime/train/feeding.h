@@ -53,8 +53,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_feeding_settle(psplit_i_feeding *feeding,
                                                     psplit_diag *diag);
 
 /* Input `input` of micro-batch m of step `step`; of PSPLIT_I_SET_EVAL steps are micro-batches, and
- * m is 0. The caller releases it. From one thread at a time. Errors: IO, INVALID (a label that is no
- * class), NOMEM. */
+ * m is 0. The caller releases it. From one thread at a time. Errors: IO, INVALID (a label that is
+ * no class), NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_feeding_get(const psplit_i_feeding *feeding,
                                                  psplit_i_feed_set set, uint64_t step, uint32_t m,
                                                  uint32_t input, psplit_diag *diag,
