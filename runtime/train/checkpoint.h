@@ -69,11 +69,14 @@ PSPLIT_MUST_USE psplit_code psplit_i_checkpoint_write_stage(
   psplit_diag *diag, uint64_t *out_bytes);
 
 /* Once all have written: writes training.json, puts the directory into its place and ends the
- * writer, also on failure: then what stood there stands there still. stage_bytes[state->n_stages]:
- * the sizes that psplit_i_checkpoint_write_stage gave, against which the files are held. Errors:
- * IO, NOMEM, INTERNAL (a file has another size). */
+ * writer, also on failure: then what stood there stands there still. `state` is whole but for
+ * `digest`, which is that of `weights`; stage_bytes[state->n_stages]: the sizes that
+ * psplit_i_checkpoint_write_stage gave, against which the files are held. Errors: IO, NOMEM,
+ * INTERNAL (a file has another size). */
 PSPLIT_MUST_USE psplit_code psplit_i_checkpoint_commit(psplit_i_checkpoint_writer *writer,
                                                        const psplit_i_checkpoint_state *state,
+                                                       const psplit_i_trained_weight *weights,
+                                                       uint32_t n_weights,
                                                        const uint64_t *stage_bytes,
                                                        psplit_diag *diag);
 /* Removes what was written. NONE, and one that was committed, are fine. */
@@ -98,6 +101,10 @@ void psplit_i_checkpoint_close(psplit_i_checkpoint *checkpoint); /* NULL is fine
 /* Lives as long as the checkpoint. */
 const psplit_i_checkpoint_state *psplit_i_checkpoint_state_of(
   const psplit_i_checkpoint *checkpoint);
+/* Its trained weights, by name; of each, name, type and shape are filled. All are among the
+ * tensors. */
+const psplit_i_trained_weight *psplit_i_checkpoint_weights(const psplit_i_checkpoint *checkpoint,
+                                                           uint32_t *out_n);
 
 /* MISMATCH unless it is of these weights (which tells a name, or a shape) and, where `optimizer` is
  * given, of the same one. `optimizer` NULL: weights alone are to be read, as for a run that starts

@@ -1,0 +1,186 @@
+#include "checkpoint_place.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_NAME_PART = 200 };
+
+/* --- names --- */
+
+psplit_code psplit_i_checkpoint_place_init(const char *path, psplit_diag *diag,
+                                           psplit_i_checkpoint_place *out) {
+  psplit_i_checkpoint_place place = {0};
+  psplit_i_text prefix = {0};
+  size_t n = strlen(path);
+  while (n > 1 && path[n - 1] == '/') n--;
+  place.target = strndup(path, n);
+  if (!place.target) return psplit_i_nomem(diag);
+  const char *slash = strrchr(place.target, '/'), *name = slash ? slash + 1 : place.target;
+  if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+    free(place.target);
+    return psplit_i_fail(diag, PSPLIT_USAGE,
+                         "\"%s\": a checkpoint needs a directory of its own; give its name", path);
+  }
+  place.parent = !slash                  ? strdup(".")
+                 : slash == place.target ? strdup("/")
+                                         : strndup(place.target, (size_t)(slash - place.target));
+  psplit_i_text_addf(&prefix, ".%.*s.psplit-", MAX_NAME_PART, name);
+  place.prefix = prefix.bytes;
+  if (!place.parent || prefix.failed) {
+    psplit_i_checkpoint_place_fini(&place);
+    return psplit_i_nomem(diag);
+  }
+  *out = place;
+  return PSPLIT_OK;
+}
+
+void psplit_i_checkpoint_place_fini(psplit_i_checkpoint_place *place) {
+  free(place->target);
+  free(place->parent);
+  free(place->prefix);
+  *place = (psplit_i_checkpoint_place){0};
+}
+
+/* Digits, '-', digits: a user's own directory is not mistaken for one of ours. */
+static bool is_hidden_name(const char *name, const char *prefix) {
+  const size_t n = strlen(prefix);
+  if (strncmp(name, prefix, n) != 0) return false;
+  const size_t pid = strspn(name + n, "0123456789");
+  if (!pid || name[n + pid] != '-') return false;
+  const size_t number = strspn(name + n + pid + 1, "0123456789");
+  return number && name[n + pid + 1 + number] == '\0';
+}
+
+void psplit_i_stage_file(uint32_t stage, char out[PSPLIT_I_STAGE_FILE_BYTES]) {
+  snprintf(out, PSPLIT_I_STAGE_FILE_BYTES, "stage%" PRIu32 ".safetensors", stage);
+}
+
+static bool is_final_name(const char *name, size_t n) {
+  enum { WORD = 5 };
+  if (n == strlen(PSPLIT_I_TRAINING_JSON) && memcmp(name, PSPLIT_I_TRAINING_JSON, n) == 0)
+    return true;
+  if (n <= WORD || memcmp(name, "stage", WORD) != 0) return false;
+  const size_t digits = strspn(name + WORD, "0123456789");
+  return digits && n == WORD + digits + strlen(".safetensors") &&
+         memcmp(name + WORD + digits, ".safetensors", n - WORD - digits) == 0;
+}
+
+bool psplit_i_is_checkpoint_file(const char *name) {
+  static const char hidden[] = ".psplit-";
+  if (*name != '.') return is_final_name(name, strlen(name));
+  const char *end = strstr(name, hidden); /* of a file that was being written: base/out_file.h */
+  return end && is_final_name(name + 1, (size_t)(end - name - 1)) &&
+         end[strlen(hidden) + strspn(end + strlen(hidden), "0123456789abcdef")] == '\0';
+}
+
+/* --- removing --- */
+
+void psplit_i_checkpoint_remove(int fd, const char *path) {
+  const int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *entries = again < 0 ? NULL : fdopendir(again);
+  if (!entries) {
+    if (again >= 0) close(again);
+    return;
+  }
+  /* Without this file, what is left is not taken for a checkpoint. */
+  unlinkat(fd, PSPLIT_I_TRAINING_JSON, 0);
+  for (const struct dirent *entry; (entry = readdir(entries)) != NULL;)
+    if (psplit_i_is_checkpoint_file(entry->d_name)) unlinkat(fd, entry->d_name, 0);
+  closedir(entries);
+  rmdir(path);
+}
+
+/* --- what is hidden --- */
+
+bool psplit_i_checkpoint_step_in(int fd, uint64_t *out_step) {
+  enum { MOST_BYTES = 64 << 20 };
+  psplit_i_json_reader reader = {0};
+  struct stat status;
+  const int file =
+    openat(fd, PSPLIT_I_TRAINING_JSON, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0) return false;
+  bool good = fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0 &&
+              status.st_size <= MOST_BYTES;
+  char *text = good ? malloc((size_t)status.st_size) : NULL;
+  good = text && psplit_i_in_read_at("", file, 0, text, (size_t)status.st_size, NULL) == PSPLIT_OK;
+  close(file);
+  if (good) {
+    psplit_i_json_item root = psplit_i_json_load(&reader, text, (size_t)status.st_size);
+    psplit_i_json_u64(psplit_i_json_need(&root, "step"), out_step);
+    psplit_i_json_release(&root);
+    good = reader.code == PSPLIT_OK;
+  }
+  free(text);
+  return good;
+}
+
+/* Goes through the hidden directories of a place: the path of each and a descriptor, -1 at the end.
+ */
+static int next_hidden(const psplit_i_checkpoint_place *place, DIR *entries, psplit_i_text *path) {
+  for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
+    if (!is_hidden_name(entry->d_name, place->prefix)) continue;
+    const int fd =
+      openat(dirfd(entries), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) continue;
+    psplit_i_text_fini(path);
+    psplit_i_text_addf(path, "%s/%s", strcmp(place->parent, "/") == 0 ? "" : place->parent,
+                       entry->d_name);
+    return fd;
+  }
+  return -1;
+}
+
+psplit_code psplit_i_checkpoint_find_hidden(const psplit_i_checkpoint_place *place, bool idle,
+                                            psplit_diag *diag, char **out_path, int *out_fd) {
+  DIR *entries = opendir(place->parent);
+  psplit_i_text path = {0};
+  char *best = NULL;
+  int best_fd = -1, fd;
+  uint64_t best_step = 0;
+  bool failed = false;
+  while (entries && !failed && (fd = next_hidden(place, entries, &path)) >= 0) {
+    uint64_t step = 0;
+    failed = path.failed;
+    const bool taken = !failed && (!idle || flock(fd, LOCK_EX | LOCK_NB) == 0) &&
+                       psplit_i_checkpoint_step_in(fd, &step) && (!best || step > best_step);
+    if (!taken) {
+      close(fd);
+      continue;
+    }
+    if (best_fd >= 0) close(best_fd);
+    free(best);
+    best = path.bytes;
+    best_fd = fd;
+    best_step = step;
+    path = (psplit_i_text){0};
+  }
+  if (entries) closedir(entries);
+  psplit_i_text_fini(&path);
+  if (!idle || failed) {
+    if (best_fd >= 0) close(best_fd);
+    best_fd = -1;
+  }
+  *out_fd = best_fd;
+  *out_path = failed ? NULL : best;
+  if (!failed) return PSPLIT_OK;
+  free(best);
+  return psplit_i_nomem(diag);
+}
+
+void psplit_i_checkpoint_remove_stale(const psplit_i_checkpoint_place *place) {
+  DIR *entries = opendir(place->parent);
+  psplit_i_text path = {0};
+  for (int fd; entries && (fd = next_hidden(place, entries, &path)) >= 0; close(fd))
+    if (!path.failed && flock(fd, LOCK_EX | LOCK_NB) == 0)
+      psplit_i_checkpoint_remove(fd, path.bytes);
+  if (entries) closedir(entries);
+  psplit_i_text_fini(&path);
+}

@@ -1,0 +1,41 @@
+/* Where checkpoints stand, and what is hidden beside them; within this room. */
+#ifndef PSPLIT_RUNTIME_TRAIN_CHECKPOINT_PLACE_H
+#define PSPLIT_RUNTIME_TRAIN_CHECKPOINT_PLACE_H
+
+#include "base.h"
+
+#define PSPLIT_I_TRAINING_JSON "training.json"
+
+/* A place: `target` without slashes at its end, its directory, and what hidden names begin with. */
+typedef struct psplit_i_checkpoint_place {
+  char *target, *parent, *prefix;
+} psplit_i_checkpoint_place;
+
+/* Errors: USAGE (no name of its own: "", "/", "." or ".."), NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_checkpoint_place_init(const char *path, psplit_diag *diag,
+                                                           psplit_i_checkpoint_place *out);
+void psplit_i_checkpoint_place_fini(psplit_i_checkpoint_place *place); /* a zeroed one is fine */
+
+/* The name of a stage's file, "stage7.safetensors". */
+enum { PSPLIT_I_STAGE_FILE_BYTES = 40 };
+void psplit_i_stage_file(uint32_t stage, char out[PSPLIT_I_STAGE_FILE_BYTES]);
+/* Whether a file of this name belongs to a checkpoint, or to one that was being written. */
+bool psplit_i_is_checkpoint_file(const char *name);
+
+/* Removes the files of a checkpoint below the directory `fd`, then `path`, which it is. Where there
+ * is something else, that stays. */
+void psplit_i_checkpoint_remove(int fd, const char *path);
+
+/* The hidden directory that is complete and of the last step, if there is one; malloc'd, the
+ * caller's. What is being moved at this moment is found too, unless `idle`, which also locks what
+ * is found by *out_fd, the caller's to close. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_checkpoint_find_hidden(const psplit_i_checkpoint_place *place,
+                                                            bool idle, psplit_diag *diag,
+                                                            char **out_path, int *out_fd);
+/* Removes hidden directories that nobody locks, as far as that goes. */
+void psplit_i_checkpoint_remove_stale(const psplit_i_checkpoint_place *place);
+
+/* The step in the training.json below `fd`; false: there is none, or it is cut short. */
+bool psplit_i_checkpoint_step_in(int fd, uint64_t *out_step);
+
+#endif
