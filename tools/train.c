@@ -30,6 +30,9 @@ enum {
   OPT_CLIP,
   OPT_NAN,
   OPT_EVAL_EVERY,
+  OPT_CHECKPOINT,
+  OPT_CHECKPOINT_EVERY,
+  OPT_RESUME,
   OPT_LOG_EVERY,
   OPT_ONNXRUNTIME,
   OPT_TIMEOUT,
@@ -61,6 +64,10 @@ static const cli_option OPTIONS[] = {
   {OPT_NAN, "nan", "stop|skip",
    "at a loss or gradient that is not finite: stop (default), or go on without that update"},
   {OPT_EVAL_EVERY, "eval-every", "STEPS", "loss of --eval-data so often, and at the end"},
+  {OPT_CHECKPOINT, "checkpoint", "DIR",
+   "write one at the end and at Ctrl-C: weights and state as safetensors, training.json"},
+  {OPT_CHECKPOINT_EVERY, "checkpoint-every", "STEPS", "and so often"},
+  {OPT_RESUME, "resume", "DIR", "go on from a checkpoint, of any number of stages"},
   {0, NULL, NULL, "How ONNX Runtime runs each stage, or STAGE:"},
   {OPT_ONNXRUNTIME, "onnxruntime", "FILE",
    "libonnxruntime.so; default: PSPLIT_ONNXRUNTIME, the loader's"},
@@ -176,6 +183,10 @@ static bool take_training(settings *s, int id, const char *argument) {
       good = cli_choice(&PROGRAM, "nan", argument, NANS, &choice);
       o->on_nan = (psplit_on_nan)choice;
       return good;
+    case OPT_CHECKPOINT: o->checkpoint = argument; return true;
+    case OPT_CHECKPOINT_EVERY:
+      return cli_count(&PROGRAM, "checkpoint-every", argument, 1, most_steps, &o->checkpoint_every);
+    case OPT_RESUME: o->resume = argument; return true;
     case OPT_EVAL_EVERY:
       return cli_count(&PROGRAM, "eval-every", argument, 1, most_steps, &o->eval_every);
     default: return ort_option(&PROGRAM, &s->ort, id, argument);
@@ -220,6 +231,8 @@ static int parse(int argc, char **argv, settings *s) {
   if (optind + 1 != argc) return cli_usage(&PROGRAM, "one directory is needed");
   if (!s->train.eval_every != !s->eval_data.n)
     return cli_usage(&PROGRAM, "--eval-every and --eval-data go together");
+  if (s->train.checkpoint_every && !s->train.checkpoint)
+    return cli_usage(&PROGRAM, "--checkpoint-every needs --checkpoint DIR");
   s->directory = argv[optind];
   s->train.data = s->data.list;
   s->train.n_data = s->data.n;

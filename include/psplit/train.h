@@ -68,9 +68,15 @@ typedef struct psplit_train_options {
   double clip_norm;    /* of all gradients together, after which they are scaled; 0: none */
   uint64_t eval_every; /* steps; 0: not */
   psplit_on_nan on_nan;
+  /* A directory that a checkpoint is written to: each checkpoint_every steps (0: not), at the end,
+   * and where the run is cancelled. The old one stays until the new one is whole. NULL: none. */
+  const char *checkpoint;
+  uint64_t checkpoint_every;
+  const char *resume; /* a checkpoint to go on from, of any number of stages; NULL: none */
   double timeout_s, stall_timeout_s; /* as in psplit_run_options */
   uint64_t chunk_bytes;
-  /* Looked at between steps: the run ends after the one under way, with CANCELLED. */
+  /* Looked at between steps: the run ends after the one under way, with a checkpoint and
+   * CANCELLED. */
   const volatile int *cancel;
   void (*give_up)(void *user, const psplit_diag *diag);
   void *give_up_user;
@@ -100,11 +106,11 @@ typedef struct psplit_train_report {
   uint32_t n_devices, n_stages, n_micro_batches;
   uint64_t first_step, n_steps, n_skipped; /* steps done before this run, in it, without update */
   double seconds, steps_per_s;
-  const double *losses;               /* [n_steps] */
-  double eval_loss;                   /* the last one; NaN: none */
-  double bubble_frac;                 /* idle part of the devices' time, first forward piece to last
-                                         backward piece of a step */
-  double simulated_bubble_frac;       /* by the simulator, of the times that were measured */
+  const double *losses; /* [n_steps] */
+  double eval_loss;     /* the last one; NaN: none */
+  /* Idle part of the devices' time, from the first forward piece of a step to its last backward
+   * piece; and by the simulator, of the times that were measured. */
+  double bubble_frac, simulated_bubble_frac;
   uint64_t weights_digest;            /* of the bits of all weights */
   const psplit_train_device *devices; /* [n_devices] */
 } psplit_train_report;
@@ -114,7 +120,7 @@ typedef struct psplit_training_run psplit_training_run;
 /* Trains in this process, a thread a device, and returns when all have ended. The caller owns
  * *out_run, which `ort` and `pipeline` outlive. Errors: USAGE (options; inputs that nothing gives),
  * IO, INVALID (data of another type or shape, labels that are no classes, a loss that is not
- * finite), CANCELLED, UNSUPPORTED (the stages do not train), MALFORMED, NOMEM. */
+ * finite), MISMATCH (a checkpoint of another model or optimizer), CANCELLED, UNSUPPORTED (the stages do not train), MALFORMED, NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_train(const psplit_onnxruntime *ort,
                                                     psplit_pipeline *pipeline,
                                                     const psplit_train_options *options,

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "rate.h"
+#include "saving.h"
 #include "talk.h"
 
 typedef struct work {
@@ -19,7 +20,9 @@ typedef struct work {
   double *report;                    /* room for any */
   int64_t *forward_ns, *backward_ns; /* [n_chunks] */
   int64_t update_ns;
-  uint32_t peak_stashes; /* of all stages here at once */
+  psplit_i_checkpoint *resumed;
+  psplit_i_checkpoint_writer writer; /* of device 0 */
+  uint32_t peak_stashes;             /* of all stages here at once */
   uint64_t peak_bytes;
 } work;
 
@@ -279,6 +282,103 @@ static psplit_code evaluate(work *w, psplit_diag *diag, double *out) {
   return psplit_i_talk(w->device, &sum, 1, decide_eval, w, 1, out, diag);
 }
 
+/* --- checkpoints --- */
+
+enum { PATH_NUMBERS = 512 }; /* of a path, in place of so many numbers */
+
+/* A psplit_i_decide: where the stages are to be written. */
+static psplit_code decide_save(void *user, const double *reports, size_t n, double *answer,
+                               psplit_diag *diag) {
+  work *w = user;
+  (void)reports, (void)n;
+  const psplit_code code = psplit_i_checkpoint_begin(given(w)->checkpoint, diag, &w->writer);
+  if (code != PSPLIT_OK) return code;
+  const size_t n_path = strlen(w->writer.path) + 1;
+  if (n_path > PATH_NUMBERS * sizeof *answer)
+    return psplit_i_fail(diag, PSPLIT_LIMIT, "%s: too long a path", given(w)->checkpoint);
+  memset(answer, 0, PATH_NUMBERS * sizeof *answer);
+  memcpy(answer, w->writer.path, n_path);
+  return PSPLIT_OK;
+}
+
+static psplit_i_checkpoint_state state_of(const work *w) {
+  const psplit_i_order *order = &w->feeding.order[PSPLIT_I_SET_TRAIN];
+  const psplit_i_place place = psplit_i_order_place(order, w->step);
+  return (psplit_i_checkpoint_state){.step = w->n_updates,
+                                     .epoch = place.epoch,
+                                     .batch = place.batch,
+                                     .seed = given(w)->seed,
+                                     .optimizer = w->device->pipe->manifest.training->optimizer,
+                                     .n_rows = order->n_rows,
+                                     .batch_rows = order->batch_rows,
+                                     .n_micro_batches = order->n_micro_batches,
+                                     .n_stages = w->device->pipe->manifest.n_stages};
+}
+
+/* A psplit_i_decide: all have written, and said how much. */
+static psplit_code decide_commit(void *user, const double *reports, size_t n, double *answer,
+                                 psplit_diag *diag) {
+  work *w = user;
+  const psplit_i_manifest *m = &w->device->pipe->manifest;
+  const uint32_t n_devices = w->setup->wiring.n_devices;
+  const psplit_i_checkpoint_state state = state_of(w);
+  uint64_t *bytes = calloc((size_t)m->n_stages + 1, sizeof *bytes);
+  if (!bytes) return psplit_i_nomem(diag);
+  for (uint32_t s = 0; s < m->n_stages; s++)
+    bytes[s] = (uint64_t)reports[n * (s % n_devices) + s / n_devices];
+  const psplit_code code = psplit_i_checkpoint_commit(&w->writer, &state, m->training->weights,
+                                                      m->training->n_weights, bytes, diag);
+  free(bytes);
+  answer[0] = 0;
+  return code;
+}
+
+static psplit_code save(work *w, psplit_diag *diag) {
+  double path[PATH_NUMBERS], ignored;
+  psplit_code code;
+  w->report[0] = 0;
+  PSPLIT_TRY(psplit_i_talk(w->device, w->report, 1, decide_save, w, PATH_NUMBERS, path, diag));
+  for (uint32_t c = 0; c < w->setup->wiring.n_chunks; c++) {
+    uint64_t bytes = 0;
+    PSPLIT_TRY(psplit_i_save_stage(&w->learners[c], (const char *)path, diag, &bytes));
+    w->report[c] = (double)bytes;
+  }
+  PSPLIT_TRY(psplit_i_talk(w->device, w->report, w->setup->wiring.n_chunks, decide_commit, w, 1,
+                           &ignored, diag));
+out:
+  return code;
+}
+
+/* Weights and states of a checkpoint, in place of the first ones. */
+static psplit_code load(work *w, psplit_diag *diag) {
+  const psplit_i_training_table *t = w->device->pipe->manifest.training;
+  const char *path = given(w)->resume;
+  psplit_code code = PSPLIT_OK;
+  if (!path) return code;
+  PSPLIT_TRY(psplit_i_checkpoint_open(path, diag, &w->resumed));
+  PSPLIT_TRY(psplit_i_checkpoint_fits(w->resumed, t->weights, t->n_weights, t->optimizer, diag));
+  for (uint32_t c = 0; c < w->setup->wiring.n_chunks; c++)
+    PSPLIT_TRY(psplit_i_load_stage(&w->learners[c], w->resumed, diag));
+  w->n_updates = psplit_i_checkpoint_state_of(w->resumed)->step;
+out:
+  return code;
+}
+
+/* Where the run goes on: a number of steps means the same only for the same batches. */
+static psplit_code find_place(work *w, psplit_diag *diag) {
+  const psplit_i_order *order = &w->feeding.order[PSPLIT_I_SET_TRAIN];
+  if (!w->resumed) return PSPLIT_OK;
+  const psplit_i_checkpoint_state *s = psplit_i_checkpoint_state_of(w->resumed);
+  if (s->n_rows != order->n_rows || s->batch_rows != order->batch_rows || s->seed != order->seed)
+    return psplit_i_fail(diag, PSPLIT_USAGE,
+                         "%s is of a run with seed %" PRIu64 ", batches of %" PRIu64 " and %" PRIu64
+                         " samples, not seed %" PRIu64 ", %" PRIu64 " and %" PRIu64,
+                         given(w)->resume, s->seed, s->batch_rows, s->n_rows, order->seed,
+                         order->batch_rows, order->n_rows);
+  w->step = s->epoch * psplit_i_order_n_batches(order) + s->batch;
+  return PSPLIT_OK;
+}
+
 static psplit_code end_step(work *w, psplit_diag *diag, bool *out_stop) {
   const psplit_train_options *o = given(w);
   const size_t n = N_STEP_HEAD + (size_t)w->n_weights;
@@ -298,6 +398,9 @@ static psplit_code end_step(work *w, psplit_diag *diag, bool *out_stop) {
   end.told.evaluated =
     o->eval_every && (w->step % o->eval_every == 0 || w->step == w->n_steps || *out_stop);
   if (end.told.evaluated) PSPLIT_TRY(evaluate(w, diag, &end.told.eval_loss));
+  if (o->checkpoint && (w->step == w->n_steps || *out_stop ||
+                        (o->checkpoint_every && w->step % o->checkpoint_every == 0)))
+    PSPLIT_TRY(save(w, diag));
   if (w->device->index > 0) return code;
   psplit_i_train_result *r = w->device->result;
   if (end.told.evaluated) r->eval_loss = end.told.eval_loss;
@@ -339,7 +442,10 @@ static void digest_options(const psplit_train_options *o, double out[N_DIGEST]) 
                            o->n_epochs,
                            o->seed,
                            (uint64_t)o->in_order,
-                           o->eval_every};
+                           o->eval_every,
+                           o->checkpoint != NULL,
+                           o->checkpoint_every,
+                           o->resume != NULL};
   const uint64_t digest = psplit_i_hash_bytes(said, sizeof said, 1);
   for (int i = 0; i < N_DIGEST; i++) out[i] = (double)(digest >> 16 * i & 0xffff);
 }
@@ -379,6 +485,7 @@ static psplit_code say_hello(work *w, psplit_diag *diag) {
   PSPLIT_TRY(psplit_i_feeding_settle(&w->feeding, o, n_rows, diag));
   const uint64_t each = psplit_i_order_n_batches(&w->feeding.order[PSPLIT_I_SET_TRAIN]);
   w->n_steps = o->n_steps ? o->n_steps : psplit_i_sat_mul_u64(o->n_epochs, each);
+  code = find_place(w, diag);
 out:
   return code;
 }
@@ -419,6 +526,9 @@ static psplit_code open_all(work *w, psplit_diag *diag) {
     if (code != PSPLIT_OK) psplit_i_diag_context(diag, "stage %" PRIu32, stage);
     PSPLIT_TRY(code);
   }
+  if (given(w)->checkpoint && d->index == 0)
+    PSPLIT_TRY(psplit_i_checkpoint_probe(given(w)->checkpoint, diag));
+  code = load(w, diag);
 out:
   return code;
 }
@@ -427,6 +537,8 @@ static void close_all(work *w) {
   for (uint32_t c = 0; w->learners && c < w->setup->wiring.n_chunks; c++)
     psplit_i_learner_close(&w->learners[c]);
   psplit_i_feeding_close(&w->feeding);
+  psplit_i_checkpoint_close(w->resumed);
+  psplit_i_checkpoint_abort(&w->writer);
   free(w->learners);
   free(w->forward_ns);
   free(w->backward_ns);
@@ -550,7 +662,8 @@ void psplit_i_device_main(psplit_i_device *device) {
   psplit_diag diag = {0};
   work w = {.device = device,
             .setup = device->setup,
-            .n_weights = device->pipe->manifest.training->n_weights};
+            .n_weights = device->pipe->manifest.training->n_weights,
+            .writer = PSPLIT_I_CHECKPOINT_WRITER_NONE};
   psplit_code code = open_all(&w, &diag);
   if (code == PSPLIT_OK && !device->host->meet(device->host)) code = PSPLIT_I_STOPPED;
   if (code == PSPLIT_OK) code = work_through(&w, &diag);

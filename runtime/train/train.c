@@ -132,8 +132,10 @@ psplit_code psplit_i_train_over(psplit_i_train_transport transport, const char *
     transport(&ort->ort, &pipeline->pipe, &run->setup, rank, diag, &run->timeline, &run->result));
   if (rank == 0) PSPLIT_TRY(psplit_i_train_report_make(run, diag));
   if (run->result.interrupted)
-    code = psplit_i_fail(diag, PSPLIT_CANCELLED, "interrupted after step %" PRIu64,
-                         run->result.first_step + run->result.n_steps);
+    code = psplit_i_fail(diag, PSPLIT_CANCELLED, "interrupted after step %" PRIu64 "%s%s",
+                         run->result.first_step + run->result.n_steps,
+                         run->setup.given.checkpoint ? ", which is in " : "",
+                         run->setup.given.checkpoint ? run->setup.given.checkpoint : "");
 out:
   if (code == PSPLIT_OK) *out_run = rank == 0 ? run : NULL;
   if (code != PSPLIT_OK || rank != 0) psplit_training_run_destroy(run);

@@ -4,14 +4,15 @@
 // 4 stages. Ten steps of AdamW give the same losses and the same bits of all weights however it is cut,
 // scheduled and recomputed, and the losses that samples/train_stages.mjs gets from onnxruntime-node. What
 // is held of micro-batches is counted; what cannot be trained on ends in one line.
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, readdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ort } from '../e2e/chain.mjs';
 import { model, node, random, tensor, value } from '../gradient/onnx.mjs';
 import { Stages } from '../../samples/train_stages.mjs';
 import { writeNpy } from './npy.mjs';
-import { Runner } from './runner.mjs';
+import { Runner, env } from './runner.mjs';
 
 const [train, split, launcher = ''] = process.argv.slice(2);
 const r = new Runner(train, split, launcher);
@@ -137,6 +138,45 @@ tap.ok(result(seen) === result(one) && seen.eval_loss < mean, 'evaluations chang
 const first = trains(2, stages(2), [...USUAL, ...evaluated, '--lr', '0', '--steps', '2']);
 tap.ok(Math.abs(first.eval_loss - mean) < 1e-6, 'and are the mean over samples', `${first.eval_loss} ${mean}`);
 
+// Checkpoints: what is resumed is what runs through, with any number of stages.
+const kept = path('kept');
+trains(2, stages(2), [...USUAL, '--steps', '3', '--checkpoint', kept]);
+for (const [k, until] of [[4, 5], [1, 8], [3, 10]]) {
+  const got = trains(k, stages(k), [...USUAL, '--steps', `${until}`, '--checkpoint', kept, '--resume', kept]);
+  const before = until === 5 ? 3 : until === 8 ? 5 : 8;
+  tap.ok(got.first_step === before && result({ losses: got.losses }) === result({ losses: one.losses.slice(before, until) }),
+    `resumed by ${k} stages at step ${before}: the same losses`, result(got));
+  if (until === 10) tap.ok(got.weights_digest === one.weights_digest, 'and in the end the same bits', result(got));
+}
+const over = trains(3, stages(3), [...USUAL, '--steps', '10', '--resume', kept]);
+tap.ok(over.steps === 0 && over.first_step === 10 && over.weights_digest === one.weights_digest, 'resumed at its end: nothing is left to do', JSON.stringify(over));
+tap.ok(readdirSync(kept).sort().join() === 'stage0.safetensors,stage1.safetensors,stage2.safetensors,training.json' &&
+  !readdirSync(r.tmp).some((name) => name.startsWith('.kept')), 'it holds these stages and nothing else', readdirSync(kept));
+r.ranks = 2;
+r.fails('a checkpoint of another seed', 2, /is of a run with seed 1/, [stages(2), ...USUAL, '--resume', kept, '--seed', '2']);
+r.fails('of another optimizer', 1, /optimizer/, [stages(2, 'none', ['--optimizer', 'sgd']), ...USUAL, '--resume', kept]);
+truncateSync(join(kept, 'stage1.safetensors'), 500);
+r.fails('cut short', 4, /stage1\.safetensors/, [stages(2), ...USUAL, '--resume', kept]);
+mkdirSync(path('other'));
+writeFileSync(path('other/mine.txt'), 'mine');
+r.fails('in place of something else', 3, /other/, [stages(2), ...USUAL, '--checkpoint', path('other')]);
+tap.ok(readFileSync(path('other/mine.txt'), 'utf8') === 'mine', 'which stays');
+
+// Ctrl-C ends the run behind its step; what it leaves goes on.
+if (!launcher) {
+  const left = path('left');
+  const child = spawn(train, [stages(2), ...USUAL, '--steps', '1000000', '--checkpoint', left, '--log-every', '1'], { env });
+  let error = '';
+  child.stderr.on('data', (text) => { error += text; });
+  child.stdout.once('data', () => child.kill('SIGINT'));
+  const status = await new Promise((resolve) => { child.on('close', resolve); });
+  const at = Number(/^error: interrupted after step (\d+), which is in /.exec(error)?.[1]);
+  tap.ok(status === 130 && at > 0, 'Ctrl-C: one line, exit status 130', `${status} ${error}`);
+  const on = trains(1, stages(1), [...USUAL, '--steps', `${at + 2}`, '--resume', left]);
+  const through = trains(1, stages(1), [...USUAL, '--steps', `${at + 2}`]);
+  tap.ok(on.first_step === at && on.weights_digest === through.weights_digest, 'and a checkpoint to go on from', result(on));
+}
+
 // A trace has all pieces.
 r.ranks = 2;
 r.run([stages(2), ...USUAL, '--steps', '2', '--trace', path('trace.json'), '--quiet']);
@@ -170,5 +210,7 @@ r.fails('stages without updates', 5, /no updates/, [stages(2, 'none', ['--optimi
 const wild = [...USUAL, '--lr', '1e38', '--steps', '8'];
 r.fails('a loss that is not finite', 4, /step \d+: the (loss|gradient) is not finite/, [dir, ...wild]);
 const skipped = trains(2, dir, [...wild, '--nan', 'skip']);
+r.fails('and its checkpoint stays', 4, /is not finite/, [dir, ...wild, '--checkpoint', path('wild'), '--checkpoint-every', '1']);
+tap.ok(existsSync(path('wild', 'training.json')), 'that of the steps before');
 tap.ok(skipped.skipped > 0 && skipped.losses.length === 8, '--nan skip goes on without such updates', JSON.stringify(skipped));
 tap.done();
