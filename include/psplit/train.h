@@ -120,7 +120,8 @@ typedef struct psplit_training_run psplit_training_run;
 /* Trains in this process, a thread a device, and returns when all have ended. The caller owns
  * *out_run, which `ort` and `pipeline` outlive. Errors: USAGE (options; inputs that nothing gives),
  * IO, INVALID (data of another type or shape, labels that are no classes, a loss that is not
- * finite), MISMATCH (a checkpoint of another model or optimizer), CANCELLED, UNSUPPORTED (the stages do not train), MALFORMED, NOMEM. */
+ * finite), MISMATCH (a checkpoint of another model or optimizer), CANCELLED, UNSUPPORTED (the
+ * stages do not train), MALFORMED, NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_train(const psplit_onnxruntime *ort,
                                                     psplit_pipeline *pipeline,
                                                     const psplit_train_options *options,
