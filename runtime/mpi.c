@@ -268,7 +268,7 @@ static psplit_code over_mpi(const psplit_i_ort *ort, const psplit_i_pipe *pipe,
   h.ends = (psplit_i_ends){.ort = ort, .pipe = pipe, .options = options, .host = &h.host};
   pthread_mutex_init(&h.mutex, NULL);
   pthread_cond_init(&h.changed, NULL);
-  PSPLIT_TRY(psplit_i_mpi_agree(pipe, options, diag));
+  PSPLIT_TRY(psplit_i_mpi_agree(pipe, pipe->manifest.n_stages, options, diag));
   PSPLIT_TRY(psplit_i_bell_create(pipe->manifest.n_stages, diag, &h.bell));
   PSPLIT_TRY(make(&h, rank, &mine, diag));
   code = psplit_i_workers_start(&h.workers, &h.stage, diag);

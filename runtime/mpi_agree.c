@@ -6,7 +6,7 @@
 
 #include "mpi_wait.h"
 
-/* Of each rank: the manifest, the options, then a row for each stage. 0: it has no such file. */
+/* Of each rank: the manifest, the options, then a row for each file. 0: it has no such file. */
 enum { MANIFEST, OPTIONS, N_HEAD };
 enum { BLOCK_BYTES = 4096, MOST_BLOCKS = 1024 };
 
@@ -78,9 +78,18 @@ static uint32_t find_other(const uint64_t *all, uint32_t n_ranks, uint32_t n, ui
   return PSPLIT_NONE;
 }
 
-static psplit_code compare(const psplit_i_pipe *pipe, const uint64_t *all, uint32_t n,
-                           psplit_diag *diag) {
-  const uint32_t n_ranks = pipe->manifest.n_stages;
+/* Files of the split, besides the manifest. */
+static uint32_t count_files(const psplit_i_pipe *pipe) {
+  return pipe->manifest.n_stages + pipe->manifest.n_training_files;
+}
+
+static const char *file_at(const psplit_i_pipe *pipe, uint32_t i) {
+  const psplit_i_manifest *m = &pipe->manifest;
+  return i < m->n_stages ? m->stages[i].file : m->training_files[i - m->n_stages];
+}
+
+static psplit_code compare(const psplit_i_pipe *pipe, const uint64_t *all, uint32_t n_ranks,
+                           uint32_t n, psplit_diag *diag) {
   for (uint32_t row = 0; row < n; row++) {
     uint32_t first = 0;
     const uint32_t other = find_other(all, n_ranks, n, row, &first);
@@ -90,28 +99,27 @@ static psplit_code compare(const psplit_i_pipe *pipe, const uint64_t *all, uint3
                            "ranks %u and %u were started with different options", first, other);
     return psplit_i_fail(
       diag, PSPLIT_INVALID, "ranks %u and %u have different splits: %s/%s is not the same", first,
-      other, pipe->directory,
-      row == MANIFEST ? "pipeline.json" : pipe->manifest.stages[row - N_HEAD].file);
+      other, pipe->directory, row == MANIFEST ? "pipeline.json" : file_at(pipe, row - N_HEAD));
   }
   return PSPLIT_OK;
 }
 
-psplit_code psplit_i_mpi_agree(const psplit_i_pipe *pipe, const psplit_i_run_options *options,
-                               psplit_diag *diag) {
-  const uint32_t n_ranks = pipe->manifest.n_stages, n = N_HEAD + n_ranks;
+psplit_code psplit_i_mpi_agree(const psplit_i_pipe *pipe, uint32_t n_ranks,
+                               const psplit_i_run_options *options, psplit_diag *diag) {
+  const uint32_t n = N_HEAD + count_files(pipe);
   MPI_Request request;
   psplit_code code = PSPLIT_OK;
   uint64_t *mine = calloc(n, sizeof *mine), *all = calloc((size_t)n_ranks * n, sizeof *all);
   if (!mine || !all) PSPLIT_TRY(psplit_i_nomem(diag));
   PSPLIT_TRY(digest_of(pipe, "pipeline.json", diag, &mine[MANIFEST]));
   mine[OPTIONS] = digest_options(pipe, options);
-  for (uint32_t s = 0; s < n_ranks; s++)
-    PSPLIT_TRY(digest_of(pipe, pipe->manifest.stages[s].file, diag, &mine[N_HEAD + s]));
+  for (uint32_t i = 0; i < count_files(pipe); i++)
+    PSPLIT_TRY(digest_of(pipe, file_at(pipe, i), diag, &mine[N_HEAD + i]));
   MPI_Iallgather(mine, (int)n, MPI_UINT64_T, all, (int)n, MPI_UINT64_T, MPI_COMM_WORLD, &request);
   /* Where that fails it goes on, into memory that stays: the caller ends the process. */
   code = psplit_i_mpi_wait(&request, options, "comparing splits", diag);
   if (code != PSPLIT_OK) return code;
-  code = compare(pipe, all, n, diag);
+  code = compare(pipe, all, n_ranks, n, diag);
 out:
   free(mine);
   free(all);

@@ -8,7 +8,7 @@
  * the options decides on messages, and each stage file that several ranks have, with its weights
  * beside it: whole up to 4 MiB, of larger ones 1,024 samples. Errors: INVALID (they differ; all
  * ranks name the same one), IO (a rank is not heard of), NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_mpi_agree(const psplit_i_pipe *pipe,
+PSPLIT_MUST_USE psplit_code psplit_i_mpi_agree(const psplit_i_pipe *pipe, uint32_t n_ranks,
                                                const psplit_i_run_options *options,
                                                psplit_diag *diag);
 

@@ -14,6 +14,11 @@
 
 #include "ort_options.h"
 #include "places.h"
+#ifdef PSPLIT_HAS_MPI
+#include <psplit/run_mpi.h>
+#else
+#define PSPLIT_HAS_MPI 0
+#endif
 
 enum {
   OPT_DATA = 256,
@@ -36,6 +41,8 @@ enum {
   OPT_LOG_EVERY,
   OPT_ONNXRUNTIME,
   OPT_TIMEOUT,
+  OPT_TRANSPORT,
+  OPT_CHUNK,
   OPT_JSON,
   OPT_TRACE,
   OPT_MAX_TEXT,
@@ -74,7 +81,13 @@ static const cli_option OPTIONS[] = {
   ORT_OPTIONS,
   {OPT_LEVEL, "optimization", "[STAGE=]LEVEL",
    "0, 1 (default), 2 or 99: of ONNX Runtime's graph optimiser"},
-  {OPT_TIMEOUT, "timeout", "SECONDS", "longest time for a piece of a stage; default: any"},
+  {OPT_TIMEOUT, "timeout", "SECONDS",
+   "longest time for a piece of a stage; default: any. Longest silence of a rank; default: 60"},
+#if PSPLIT_HAS_MPI
+  {OPT_TRANSPORT, "transport", "WHAT",
+   "threads, or mpi: a device per rank; default: mpi under mpirun"},
+  {OPT_CHUNK, "chunk", "BYTES", "largest message between ranks; default: 1 GiB"},
+#endif
   {0, NULL, NULL, "What it tells:"},
   {OPT_LOG_EVERY, "log-every", "STEPS", "a line so often; default: 20 lines in all"},
   {OPT_JSON, "json", NULL, "print the report as JSON, and no lines"},
@@ -99,7 +112,7 @@ typedef struct files {
 
 typedef struct settings {
   const char *directory, *onnxruntime, *trace;
-  bool json, quiet;
+  bool json, quiet, mpi;
   uint64_t log_every;
   files data, eval_data, fixed;
   ort_settings ort;
@@ -107,6 +120,9 @@ typedef struct settings {
 } settings;
 
 static volatile int interrupted; /* the signal's number */
+#if PSPLIT_HAS_MPI
+static uint32_t ranks; /* 0: MPI was not started */
+#endif
 static void on_signal(int number) {
   /* The first one ends the run behind its step; who cannot wait for that says it again. */
   if (interrupted) _exit(128 + number);
@@ -215,6 +231,18 @@ static int parse(int argc, char **argv, settings *s) {
         good = cli_real(&PROGRAM, "timeout", argument, 0.1, 1e9, &s->train.timeout_s);
         s->train.stall_timeout_s = s->train.timeout_s;
         break;
+#if PSPLIT_HAS_MPI
+      case OPT_TRANSPORT: {
+        static const char *const WHAT[] = {"threads", "mpi", NULL};
+        int choice = 0;
+        good = cli_choice(&PROGRAM, "transport", argument, WHAT, &choice);
+        s->mpi = choice == 1;
+        break;
+      }
+      case OPT_CHUNK:
+        good = cli_count(&PROGRAM, "chunk", argument, 1, 1 << 30, &s->train.chunk_bytes);
+        break;
+#endif
       case OPT_LOG_EVERY:
         good = cli_count(&PROGRAM, "log-every", argument, 1, UINT64_MAX, &s->log_every);
         break;
@@ -252,6 +280,9 @@ static int exit_status(psplit_code code) {
 static void give_up(void *user, const psplit_diag *diag) {
   (void)user;
   cli_fail(diag);
+#if PSPLIT_HAS_MPI
+  if (ranks) psplit_mpi_abort(exit_status(diag->code));
+#endif
   _exit(exit_status(diag->code));
 }
 
@@ -322,6 +353,16 @@ static psplit_code check_trace(const settings *s, psplit_diag *diag) {
   return code == PSPLIT_OK ? place_check(s->trace, NULL, diag) : code;
 }
 
+/* Trains this process's part: all devices, or that of this rank. */
+static psplit_code take_through(const settings *s, const psplit_onnxruntime *ort,
+                                psplit_pipeline *pipeline, psplit_diag *diag,
+                                psplit_training_run **out) {
+#if PSPLIT_HAS_MPI
+  if (s->mpi) return psplit_mpi_train(ort, pipeline, &s->train, diag, out);
+#endif
+  return psplit_train(ort, pipeline, &s->train, diag, out);
+}
+
 static psplit_code train(settings *s, psplit_diag *diag) {
   psplit_pipeline *pipeline = NULL;
   psplit_onnxruntime *ort = NULL;
@@ -337,8 +378,8 @@ static psplit_code train(settings *s, psplit_diag *diag) {
   s->train.sessions = s->ort.stages;
   s->train.n_sessions = code == PSPLIT_OK ? psplit_pipeline_get_info(pipeline)->n_stages : 0;
   if (code == PSPLIT_OK) code = psplit_onnxruntime_open(s->onnxruntime, diag, &ort);
-  if (code == PSPLIT_OK) code = psplit_train(ort, pipeline, &s->train, diag, &made);
-  if (code == PSPLIT_OK) code = tell(s, made, diag);
+  if (code == PSPLIT_OK) code = take_through(s, ort, pipeline, diag, &made);
+  if (code == PSPLIT_OK && made) code = tell(s, made, diag);
   psplit_training_run_destroy(made);
   psplit_onnxruntime_close(ort);
   psplit_pipeline_close(pipeline);
@@ -348,18 +389,26 @@ static psplit_code train(settings *s, psplit_diag *diag) {
 int main(int argc, char **argv) {
   settings s = {.ort = {.trains = true}};
   psplit_diag diag = {0};
+  psplit_code code = PSPLIT_OK;
   psplit_train_options_init(&s.train);
   s.train.cancel = &interrupted;
   s.train.give_up = give_up;
+#if PSPLIT_HAS_MPI
+  s.mpi = psplit_mpi_launched();
+#endif
   int status = parse(argc, argv, &s);
   if (status < 0) {
+#if PSPLIT_HAS_MPI
+    uint32_t rank;
+    if (s.mpi) code = psplit_mpi_begin(&diag, &rank, &ranks);
+#endif
     if (!s.json && !s.quiet) {
       s.train.progress = print_step;
       s.train.progress_user = &s;
     }
     cli_on_interrupt(on_signal);
     signal(SIGPIPE, SIG_IGN); /* a reader that has gone is an error like any other */
-    const psplit_code code = train(&s, &diag);
+    if (code == PSPLIT_OK) code = train(&s, &diag);
     status = exit_status(code);
     if (code != PSPLIT_OK) cli_fail(&diag);
   }
@@ -367,5 +416,9 @@ int main(int argc, char **argv) {
   free(s.eval_data.list);
   free(s.fixed.list);
   ort_settings_fini(&s.ort);
+#if PSPLIT_HAS_MPI
+  if (ranks && code != PSPLIT_OK) psplit_mpi_abort(status);
+  if (ranks) psplit_mpi_end();
+#endif
   return status;
 }

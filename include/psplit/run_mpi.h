@@ -4,6 +4,7 @@
 #define PSPLIT_RUN_MPI_H
 
 #include <psplit/run_service.h>
+#include <psplit/train.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -30,6 +31,16 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_mpi_run(const psplit_onnxruntime *
                                                       psplit_pipeline *pipeline,
                                                       const psplit_run_options *options,
                                                       psplit_diag *diag, psplit_run **out_run);
+
+/* Trains (psplit/train.h) this rank's device; all ranks call it, each with its own pipeline of the
+ * same directory and the same options. There are as many ranks as devices. The run is rank 0's, as
+ * in psplit_mpi_run, and so are the rules for failures. Checkpoints go to a directory that all
+ * ranks see. Errors: those of psplit_train; USAGE (not so many ranks). */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_mpi_train(const psplit_onnxruntime *ort,
+                                                        psplit_pipeline *pipeline,
+                                                        const psplit_train_options *options,
+                                                        psplit_diag *diag,
+                                                        psplit_training_run **out_run);
 
 /* A service (psplit/run_service.h) whose stages are ranks: rank 0 starts it, and takes and answers
  * requests; every other rank meanwhile is in psplit_mpi_service_run, which returns when rank 0
