@@ -12,6 +12,7 @@
  *   inside.c       files that take their places among others, all or none
  *   manifest.c     pipeline.json
  *   model_file.c   one model to one file
+ *   new_values.c   the whole model with other values of some weights
  *   annotate.c     the whole model with its stages in the multi-device fields
  *   blocks.c       the whole model with groups of nodes as model-local functions
  * Decides nothing about where to cut: a plan that leaves a value missing is refused. */

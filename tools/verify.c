@@ -1,6 +1,7 @@
 /* onnx-pipeline-verify: prove that a directory of stages is the model. */
 #include <inttypes.h>
 #include <psplit/verify.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -13,10 +14,12 @@
 #define PSPLIT_HAS_RUNTIME 0
 #endif
 
-enum { OPT_THREADS = 256, OPT_MAX_GRAPH_MEMORY, OPT_FOLLOW_SYMLINKS, OPT_MAX_TEXT };
+enum { OPT_THREADS = 256, OPT_WEIGHTS_OF, OPT_MAX_GRAPH_MEMORY, OPT_FOLLOW_SYMLINKS, OPT_MAX_TEXT };
 
 static const cli_option OPTIONS[] = {
   {'m', "model", "MODEL", "the model that DIR was split from (needed)"},
+  {OPT_WEIGHTS_OF, "weights-of", "MODEL",
+   "DIR is a file: is it MODEL but for values of weights? lists these"},
   {OPT_THREADS, "threads", "N", "for comparing weights; default: one a core"},
   {OPT_MAX_GRAPH_MEMORY, "max-graph-memory", "MIB",
    "limit on a file's structure; default: 32 times the file, 256 to 2048"},
@@ -40,14 +43,45 @@ static const cli_option OPTIONS[] = {
 };
 
 static const cli PROGRAM = {
-  "onnx-pipeline-verify", "DIR --model MODEL [OPTION]...",
+  "onnx-pipeline-verify",
+  "DIR --model MODEL [OPTION]...\n       onnx-pipeline-verify FILE --weights-of MODEL",
   "Proves from the files alone that the stages in DIR together are MODEL: the same nodes, edges "
   "and\n"
   "bytes once boundary nodes and declared duplicates are taken out. Prints the first difference.",
   OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
 
+static void print_name(void *names, const char *name) { fprintf(names, "  %s\n", name); }
+
+/* --weights-of: the names come only when all else is known to be the same. */
+static int verify_weights(const char *path, const char *of, const psplit_read_options *read,
+                          bool quiet) {
+  char *names = NULL, bytes[CLI_TEXT];
+  size_t n_names = 0;
+  FILE *list = open_memstream(&names, &n_names);
+  const psplit_changed_value changed = {.tell = print_name, .user = list};
+  psplit_new_values_report report;
+  psplit_model *before = NULL, *after = NULL;
+  psplit_diag diag = {0};
+  psplit_code code = list ? psplit_model_open(of, read, &diag, &before)
+                          : psplit_diag_fail(&diag, PSPLIT_NOMEM, "out of memory");
+  if (code == PSPLIT_OK) code = psplit_model_open(path, read, &diag, &after);
+  if (code == PSPLIT_OK)
+    code = psplit_verify_new_values(before, after, &changed, read->cancel, &diag, &report);
+  psplit_model_close(before);
+  psplit_model_close(after);
+  if (list) fclose(list);
+  if (code == PSPLIT_OK) code = cli_cancel_no_more(&diag);
+  if (code == PSPLIT_OK && !quiet)
+    printf("%s is %s but for the values of %" PRIu32 " of %" PRIu32
+           " initializers, %s of data compared%s\n%s",
+           path, of, report.n_changed, report.n_initializers,
+           cli_bytes(report.compared_bytes, bytes), report.n_changed ? ":" : "", names);
+  free(names);
+  return code == PSPLIT_OK ? cli_finish(0) : cli_fail(&diag);
+}
+
 int main(int argc, char **argv) {
-  const char *model_path = NULL, *argument;
+  const char *model_path = NULL, *weights_of = NULL, *argument;
   psplit_read_options read = {.struct_size = sizeof read};
   psplit_verify_options options = {.struct_size = sizeof options, .read = &read};
   bool quiet = false;
@@ -59,6 +93,7 @@ int main(int argc, char **argv) {
   for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;) {
     switch (id) {
       case 'm': model_path = argument; break;
+      case OPT_WEIGHTS_OF: weights_of = argument; break;
       case 'q': quiet = true; break;
       case 'h': cli_print_help(&PROGRAM, stdout); return cli_finish(0);
       case 'V': cli_print_version(&PROGRAM, stdout); return cli_finish(0);
@@ -83,8 +118,10 @@ int main(int argc, char **argv) {
 #endif
     }
   }
-  if (optind + 1 != argc || !model_path)
-    return cli_usage(&PROGRAM, "one directory and --model MODEL are needed");
+  if (optind + 1 != argc || !model_path == !weights_of)
+    return cli_usage(&PROGRAM,
+                     "one directory and --model MODEL are needed, or one file and "
+                     "--weights-of MODEL");
 #if PSPLIT_HAS_RUNTIME
   if (!run.wanted && !run.gradients &&
       (run.feed.options.n_files || run.feed.options.n_ranges || run.feed.options.n_shapes ||
@@ -95,6 +132,7 @@ int main(int argc, char **argv) {
   psplit_model *model = NULL;
   psplit_verify_report report;
   read.cancel = options.cancel = cli_cancel();
+  if (weights_of) return verify_weights(argv[optind], weights_of, &read, quiet);
   psplit_code code = psplit_model_open(model_path, &read, &diag, &model);
 #if PSPLIT_HAS_RUNTIME
   /* Stages that train have inputs that the model has not, such as labels. */

@@ -14,6 +14,7 @@
  *   training.c   what belongs to training: the model differentiated again, weights, loss
  *   update.c     of training: updates and first weights
  *   verify.c     a directory, by its manifest
+ *   new_values.c a model with other values of some weights
  *   payloads.c   weights, byte for byte, in parallel
  * Shares the readers (onnx/, manifest/) with the rest of the project; knows nothing of passes/ and
  * emit/, so that a mistake there cannot hide here. */

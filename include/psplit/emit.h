@@ -126,6 +126,26 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_blocks(const psplit_model *mo
                                                           const char *path, bool replace,
                                                           psplit_diag *diag);
 
+/* A new value of an initializer of the main graph. */
+typedef struct psplit_weight_value {
+  const char *name;
+  int32_t data_type; /* TensorProto.DataType, the initializer's */
+  uint32_t n_dims;
+  const int64_t *dims; /* its shape */
+  uint64_t n_bytes;    /* packed, little-endian, as raw_data */
+  const void *data;
+} psplit_weight_value;
+
+/* Writes the model itself to the file `path` with these values in place of the initializers' own,
+ * as raw_data in the file, wherever the old data was, and nothing else changed: after training.
+ * Rules for `path`: as psplit_emit_annotated. Errors: INVALID (no such initializer, or of another
+ * type or shape), USAGE (one named twice), LIMIT (over 2 GiB), and those of psplit_emit_annotated.
+ */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_new_values(const psplit_model *model,
+                                                              const psplit_weight_value *values,
+                                                              size_t n_values, const char *path,
+                                                              bool replace, psplit_diag *diag);
+
 #ifdef __cplusplus
 }
 #endif

@@ -46,6 +46,28 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_verify(const char *directory,
                                                      psplit_diag *diag,
                                                      psplit_verify_report *out_report);
 
+/* What a comparison of two models covered. */
+typedef struct psplit_new_values_report {
+  uint32_t n_initializers, n_changed;
+  uint64_t compared_bytes; /* of tensors' data, until a difference */
+} psplit_new_values_report;
+
+/* Is told the name of each initializer whose data differs, or is stored elsewhere. */
+typedef struct psplit_changed_value {
+  void (*tell)(void *user, const char *name);
+  void *user;
+} psplit_changed_value;
+
+/* Proves that `after` is `before` but for the data of initializers of the main graph: the same
+ * nodes, types, names, attributes with their data, functions, metadata and unknown fields in the
+ * same order, and initializers of the same names, types and shapes. Which of these have other data
+ * is told one by one, in the order of the file, also before a failure. `changed`, `cancel` and
+ * out_report may be NULL. Errors: MISMATCH with the first other difference; IO; CANCELLED.
+ * O(bytes). */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_verify_new_values(
+  const psplit_model *before, const psplit_model *after, const psplit_changed_value *changed,
+  const volatile int *cancel, psplit_diag *diag, psplit_new_values_report *out_report);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,225 @@
+/* Why: after training a model is its old file with new numbers, wherever these stood, and nothing
+ * else of it has changed, which the proof tells from every other change. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above first. */
+#include <cmocka.h>
+#include <psplit/emit.h>
+#include <psplit/verify.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "scratch.h"
+#include "text_model.h"
+
+/* A weight in each place that there is: in the file, small and large, in typed fields, outside. */
+static const char MODEL[] =
+  "<ir_version: 8, opset_import: [\"\": 17], metadata_props: [\"k\": \"v\"]>"
+  "g (float[4,4] x) => (float[4,4] y) "
+  "<float[4,4] raw = random(1), float[2] typed = {1.0, 2.0}, float[20,30] large = random(3),"
+  " float[3] outside = [\"location\": \"d\", \"offset\": \"8\", \"length\": \"12\"],"
+  " double[2] real = {1.0, 2.0}, int64[1] kept = {7}, float[0] empty = {}>"
+  "{ a = MatMul (x, raw) y = Relu (a) }";
+
+enum { FLOAT = 1, DOUBLE = 11, N_VALUES = 5, MOST = 16384 };
+
+static float numbers[600];
+static const double REALS[] = {3.25, 4.5};
+static const int64_t SQUARE[] = {4, 4}, TWO[] = {2}, THREE[] = {3}, LARGE[] = {20, 30};
+
+static void all_values(psplit_weight_value out[N_VALUES]) {
+  for (int i = 0; i < 600; i++) numbers[i] = (float)(i * 0.37 - 11);
+  const psplit_weight_value values[N_VALUES] = {
+    {"raw", FLOAT, 2, SQUARE, 64, numbers},        {"typed", FLOAT, 1, TWO, 8, numbers + 16},
+    {"large", FLOAT, 2, LARGE, 2400, numbers},     {"outside", FLOAT, 1, THREE, 12, numbers + 30},
+    {"real", DOUBLE, 1, TWO, sizeof REALS, REALS},
+  };
+  memcpy(out, values, sizeof values);
+}
+
+static size_t load(const char *path, unsigned char out[MOST]) {
+  FILE *file = fopen(path, "rb");
+  assert_non_null(file);
+  const size_t n = fread(out, 1, MOST, file);
+  fclose(file);
+  assert_true(n > 0 && n < MOST);
+  return n;
+}
+
+static void save(const char *path, const void *bytes, size_t n) {
+  FILE *file = fopen(path, "wb");
+  assert_non_null(file);
+  assert_int_equal(fwrite(bytes, 1, n, file), n);
+  assert_int_equal(fclose(file), 0);
+}
+
+static psplit_model *opened(const char *path) {
+  psplit_diag diag = {0};
+  psplit_model *model;
+  if (psplit_model_open(path, NULL, &diag, &model) != PSPLIT_OK) fail_msg("%s", diag.message);
+  return model;
+}
+
+static void make_model(void) {
+  unsigned char data[40];
+  for (unsigned i = 0; i < sizeof data; i++) data[i] = (unsigned char)(i * i + 1);
+  write_model_text("m.onnx", MODEL);
+  save("d", data, sizeof data);
+}
+
+static void tell(void *user, const char *name) {
+  strcat(user, name);
+  strcat(user, " ");
+}
+
+/* Verdict of the proof that "n.onnx" is "m.onnx", and the names that it tells. */
+static psplit_code prove(char names[200], psplit_diag *diag, psplit_new_values_report *report) {
+  psplit_model *before = opened("m.onnx"), *after = NULL;
+  const psplit_changed_value changed = {tell, names};
+  *names = '\0';
+  psplit_code code = psplit_model_open("n.onnx", NULL, diag, &after);
+  if (code == PSPLIT_OK)
+    code = psplit_verify_new_values(before, after, &changed, NULL, diag, report);
+  psplit_model_close(before);
+  psplit_model_close(after);
+  return code;
+}
+
+static void must_emit(const psplit_weight_value *values, size_t n) {
+  psplit_diag diag = {0};
+  psplit_model *model = opened("m.onnx");
+  if (psplit_emit_new_values(model, values, n, "n.onnx", true, &diag) != PSPLIT_OK)
+    fail_msg("%s", diag.message);
+  psplit_model_close(model);
+}
+
+static void values_take_the_place_of_any_form(void **state) {
+  (void)state;
+  psplit_weight_value values[N_VALUES];
+  static unsigned char file[MOST];
+  psplit_new_values_report report;
+  psplit_diag diag = {0};
+  char names[200];
+  make_model();
+  all_values(values);
+  must_emit(values, N_VALUES);
+  if (prove(names, &diag, &report) != PSPLIT_OK) fail_msg("%s", diag.message);
+  assert_string_equal(names, "raw typed large outside real ");
+  assert_int_equal(report.n_initializers, 7);
+  assert_int_equal(report.n_changed, 5);
+  const size_t n = load("n.onnx", file);
+  for (int i = 0; i < N_VALUES; i++)
+    assert_non_null(memmem(file, n, values[i].data, (size_t)values[i].n_bytes));
+  must_emit(values, 0);
+  assert_int_equal(prove(names, &diag, &report), PSPLIT_OK);
+  assert_string_equal(names, "");
+  static unsigned char other[MOST];
+  assert_int_equal(load("n.onnx", file), load("m.onnx", other));
+  assert_memory_equal(file, other, n < MOST ? load("m.onnx", other) : 0);
+}
+
+/* Where the data stays in the file, all other bytes stay where they are. */
+static void no_other_byte_changes(void **state) {
+  (void)state;
+  psplit_weight_value values[N_VALUES];
+  static unsigned char before[MOST], after[MOST];
+  make_model();
+  all_values(values);
+  must_emit(values + 2, 1);
+  const size_t n = load("m.onnx", before);
+  assert_int_equal(load("n.onnx", after), n);
+  const unsigned char *at = memmem(after, n, numbers, 2400);
+  assert_non_null(at);
+  const size_t begin = (size_t)(at - after);
+  assert_memory_equal(before, after, begin);
+  assert_memory_equal(before + begin + 2400, after + begin + 2400, n - begin - 2400);
+}
+
+/* Bits of the new file turned: the proof fails, or tells of another weight, unless the bit is
+ * one of a weight that it tells of anyway. */
+static void every_other_change_is_told(void **state) {
+  (void)state;
+  psplit_weight_value values[N_VALUES];
+  static unsigned char file[MOST];
+  char names[200];
+  unsigned told = 0, listed = 0;
+  make_model();
+  all_values(values);
+  must_emit(values, 1);
+  const size_t n = load("n.onnx", file);
+  const unsigned char *raw = memmem(file, n, numbers, 64);
+  assert_non_null(raw);
+  enum { LONG = 300, STRIDE = 97 }; /* most of the file is one weight's data */
+  for (size_t at = 0; at<n; at += at> LONG && at + LONG < n ? STRIDE : 1)
+    for (int bit = 0; bit < 8; bit += 3) {
+      psplit_diag diag = {0};
+      psplit_new_values_report report;
+      const bool own = file + at >= raw && file + at < raw + 64;
+      file[at] ^= (unsigned char)(1 << bit);
+      save("n.onnx", file, n);
+      file[at] ^= (unsigned char)(1 << bit);
+      const psplit_code code = prove(names, &diag, &report);
+      if (own) assert_int_equal(code, PSPLIT_OK);
+      if (own) continue;
+      if (code == PSPLIT_OK && strcmp(names, "raw ") == 0)
+        fail_msg("byte %zu, bit %d: no difference is told", at, bit);
+      told += code == PSPLIT_MISMATCH;
+      listed += code == PSPLIT_OK;
+    }
+  assert_true(told > 100 && listed > 300);
+}
+
+static void expect_emit(const psplit_weight_value *values, size_t n, const char *path,
+                        psplit_code code, const char *says) {
+  psplit_diag diag = {0};
+  psplit_model *model = opened("m.onnx");
+  assert_int_equal(psplit_emit_new_values(model, values, n, path, false, &diag), code);
+  if (strcmp(diag.message, says) != 0) fail_msg("\"%s\" is not \"%s\"", diag.message, says);
+  psplit_model_close(model);
+}
+
+static void what_cannot_be_is_said(void **state) {
+  (void)state;
+  psplit_weight_value values[N_VALUES];
+  make_model();
+  all_values(values);
+  values[1] = values[0];
+  expect_emit(values, 2, "n.onnx", PSPLIT_USAGE, "two new values of raw");
+  values[1].name = "none";
+  expect_emit(values, 2, "n.onnx", PSPLIT_INVALID,
+              "m.onnx has no initializer none: the weights are another model's");
+  values[1].name = "typed";
+  expect_emit(values, 2, "n.onnx", PSPLIT_INVALID,
+              "the new value of typed is of another type or shape than in m.onnx");
+  values[0].data_type = DOUBLE;
+  expect_emit(values, 1, "n.onnx", PSPLIT_INVALID,
+              "the new value of raw is of another type or shape than in m.onnx");
+  values[0].data_type = FLOAT;
+  values[0].n_bytes = 60;
+  expect_emit(values, 1, "n.onnx", PSPLIT_INVALID,
+              "the new value of raw has 60 bytes, which are not those of its shape");
+  values[0].n_bytes = 64;
+  expect_emit(values, 1, "m.onnx", PSPLIT_IO, "m.onnx is a file of the model itself");
+  assert_int_equal(mkdir("there", 0777), 0);
+  expect_emit(values, 1, "there/n.onnx", PSPLIT_UNSUPPORTED,
+              "there/n.onnx: the model has external data, which it finds from its own directory "
+              "alone; write the file beside m.onnx");
+  assert_int_not_equal(access("n.onnx", F_OK), 0);
+}
+
+#define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, enter_scratch, leave_scratch)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    IN_SCRATCH(values_take_the_place_of_any_form),
+    IN_SCRATCH(no_other_byte_changes),
+    IN_SCRATCH(every_other_change_is_told),
+    IN_SCRATCH(what_cannot_be_is_said),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
