@@ -3,7 +3,7 @@
 # code for ONNX, or names like ours, itself; beside them, under a version of their own, those that our
 # other libraries take, and no more: exports.sh SOURCE_ROOT LIBRARY...
 #
-# Each lends to those behind it, if they are built. What run.h, run_gradients.h, run_service.h, generate.h, profile.h and train.h declare is libpsplit-run's, what run_mpi.h and generate_mpi.h do libpsplit-run-mpi's.
+# Each lends to those behind it, if they are built.
 set -eu
 headers=$1/include/psplit
 shift
@@ -22,7 +22,14 @@ shown() { # LIBRARY: names, what is private with its version
   nm -D --defined-only "$1" | awk '{ print $3 }' | grep -E '^(psplit_|onnx__)' |
     sed -e 's/@@*PSPLIT[A-Z_]*_PRIVATE_.*/ private/' -e 's/@@*PSPLIT.*//' | sort -u
 }
+# Headers of libraries other than libpsplit.
+of_run='checkpoint generate profile run run_gradients run_service train'
+of_run_mpi='generate_mpi run_mpi'
+in_headers() { # NAME...: paths
+  for each; do printf '%s ' "$headers/$each.h"; done
+}
 n=0
+# shellcheck disable=SC2046,SC2086  # a word for each header
 check() { # TITLE LINES
   n=$((n + 1))
   [ -s "$2" ] && sed 's/^/# /' "$2" && printf 'not '
@@ -32,11 +39,10 @@ for library; do
   shift
   name=$(basename "$library" | sed 's/\.so.*//')
   case $name in
-    libpsplit-run) least=15; declared "$headers/run.h" "$headers/run_gradients.h" "$headers/run_service.h" "$headers/generate.h" "$headers/profile.h" "$headers/train.h" ;;
-    libpsplit-run-mpi) least=4; declared "$headers/run_mpi.h" "$headers/generate_mpi.h" ;;
+    libpsplit-run) least=15; declared $(in_headers $of_run) ;;
+    libpsplit-run-mpi) least=4; declared $(in_headers $of_run_mpi) ;;
     *) least=40
-      # shellcheck disable=SC2046  # one word per header
-      declared $(find "$headers" -name '*.h' ! -name 'run*.h' ! -name 'generate*.h' ! -name profile.h ! -name train.h) ;;
+      declared $(find "$headers" -name '*.h' | grep -vxF "$(in_headers $of_run $of_run_mpi | tr ' ' '\n')") ;;
   esac >"$tmp/declared"
   shown "$library" >"$tmp/all"
   grep -v ' private$' "$tmp/all" >"$tmp/shown"

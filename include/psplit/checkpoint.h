@@ -1,0 +1,62 @@
+/* Checkpoints of training runs (docs/training.md): what is in one, and the trained model. Of
+ * libpsplit-run; no ONNX Runtime is needed. */
+#ifndef PSPLIT_CHECKPOINT_H
+#define PSPLIT_CHECKPOINT_H
+
+#include <psplit/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct psplit_checkpoint psplit_checkpoint;
+
+/* A trained weight, by its name in the model. */
+typedef struct psplit_checkpoint_weight {
+  const char *name;
+  int32_t data_type; /* TensorProto.DataType */
+  uint32_t n_dims;
+  const int64_t *dims;
+  uint64_t n_bytes;
+} psplit_checkpoint_weight;
+
+/* Owned by the checkpoint. */
+typedef struct psplit_checkpoint_info {
+  uint64_t step;         /* updates that are in the weights */
+  uint64_t seed;         /* of all that was drawn */
+  const char *optimizer; /* its text, or NULL: weights alone */
+  uint32_t n_stages;     /* of the run that wrote it */
+  uint32_t n_weights;
+  const psplit_checkpoint_weight *weights; /* by name */
+} psplit_checkpoint_info;
+
+/* Opens the checkpoint in the directory `path`, the headers of all its files; it stays what it is
+ * when another takes its place. The caller owns *out_checkpoint. Errors: IO (no checkpoint is
+ * there), MALFORMED (cut short), INVALID (files that do not fit together), UNSUPPORTED (of a later
+ * release), LIMIT, NOMEM. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_checkpoint_open(const char *path, psplit_diag *diag,
+                                                              psplit_checkpoint **out_checkpoint);
+PSPLIT_API void psplit_checkpoint_close(psplit_checkpoint *checkpoint); /* NULL is fine */
+
+PSPLIT_API const psplit_checkpoint_info *psplit_checkpoint_get_info(
+  const psplit_checkpoint *checkpoint);
+
+/* Reads info->weights[index] into out[n_bytes], packed and little-endian. Any thread may. Errors:
+ * IO, USAGE (no such index). */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_checkpoint_read(const psplit_checkpoint *checkpoint,
+                                                              uint32_t index, psplit_diag *diag,
+                                                              void *out);
+
+/* Writes `model`, the one that was split for training, to the file `path` with the trained weights
+ * in place of its own and nothing else changed: psplit_emit_new_values, whose rules for `path`
+ * hold. Memory: that of the trained weights. Errors: INVALID (of another model), those of
+ * psplit_emit_new_values and psplit_checkpoint_read. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_checkpoint_export(const psplit_checkpoint *checkpoint,
+                                                                const psplit_model *model,
+                                                                const char *path, bool replace,
+                                                                psplit_diag *diag);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
