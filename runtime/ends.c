@@ -12,6 +12,15 @@ static void tell(psplit_i_host *host, psplit_diag *diag, const char *who) {
   host->fail(host, diag);
 }
 
+uint32_t psplit_i_ends_depth(const psplit_i_ends *ends, uint32_t link) {
+  enum { USUAL = 2 };
+  const psplit_i_run_options *options = ends->options;
+  const psplit_i_pipe_link *l = &ends->pipe->links[link];
+  if (options->depth) return options->depth;
+  if (l->from == PSPLIT_I_OUTSIDE || l->to == PSPLIT_I_OUTSIDE) return USUAL;
+  return options->source || options->deadline_s > 0 ? USUAL : psplit_i_pipe_depth(ends->pipe);
+}
+
 /* The inputs of the model that a stream needs, and the tensors of the micro-batch at hand. */
 typedef struct feeder {
   const psplit_i_ends *ends;

@@ -15,6 +15,10 @@ typedef struct psplit_i_ends {
   psplit_i_queue **queues; /* [pipe->n_links] */
 } psplit_i_ends;
 
+/* Micro-batches that may wait in a link: what the options say, else 2, or what the plan allows
+ * between stages. Not for a service, nor with a deadline: what waits there gets old. */
+uint32_t psplit_i_ends_depth(const psplit_i_ends *ends, uint32_t link);
+
 /* They return when all is through or the run was stopped; failures go to the host. The collector
  * ends with the last of the streams that it takes. */
 void psplit_i_feeder_main(const psplit_i_ends *ends);

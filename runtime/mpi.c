@@ -209,7 +209,7 @@ static psplit_code open_links(port_host *h, uint32_t rank, psplit_diag *diag) {
     const psplit_i_pipe_link *link = &pipe->links[k];
     const uint32_t from = rank_of(link->from), to = rank_of(link->to);
     if (from != rank && to != rank) continue;
-    PSPLIT_TRY(psplit_i_queue_init(&h->queues[k], h->ends.options->depth, diag));
+    PSPLIT_TRY(psplit_i_queue_init(&h->queues[k], psplit_i_ends_depth(&h->ends, k), diag));
     h->queue_list[k] = &h->queues[k];
     if (from == to) continue;
     h->queues[k].mover = &h->driver.mover;

@@ -11,7 +11,7 @@ void psplit_feed_options_defaults(psplit_feed_options *options, size_t struct_si
 
 void psplit_run_options_defaults(psplit_run_options *options, size_t struct_size) {
   psplit_run_options defaults = {
-    .n_micro_batches = 1, .n_warmup = 1, .depth = 2, .timeout_s = 60, .chunk_bytes = 1 << 30};
+    .n_micro_batches = 1, .n_warmup = 1, .timeout_s = 60, .chunk_bytes = 1 << 30};
   psplit_i_options_defaults(options, struct_size, &defaults, sizeof defaults);
 }
 
@@ -64,8 +64,8 @@ static psplit_code take_output(void *user, uint32_t micro_batch, uint32_t output
 }
 
 static psplit_code check(const psplit_run_options *o, uint32_t n_stages, psplit_diag *diag) {
-  if (!o->n_micro_batches || !o->depth)
-    return psplit_i_fail(diag, PSPLIT_USAGE, "a run has at least one micro-batch and depth 1");
+  if (!o->n_micro_batches)
+    return psplit_i_fail(diag, PSPLIT_USAGE, "a run has at least one micro-batch");
   if (o->n_micro_batches == PSPLIT_RUN_ENDLESS && !o->stream)
     return psplit_i_fail(diag, PSPLIT_USAGE, "only a stream of micro-batches may be endless");
   if (o->n_sessions > 1 && o->n_sessions != n_stages)

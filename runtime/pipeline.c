@@ -237,3 +237,23 @@ psplit_code psplit_i_pipe_open_ends(psplit_i_pipe *pipe, bool feed, bool collect
 out:
   return code;
 }
+
+/* Bytes of one micro-batch between stages; UINT64_MAX where the plan does not know. */
+static uint64_t crossing_bytes(const psplit_i_manifest *m) {
+  uint64_t sum = 0;
+  for (size_t t = 0; t < m->n_transfers; t++)
+    sum =
+      psplit_i_sat_add_u64(sum, m->transfers[t].bytes_known ? m->transfers[t].bytes : UINT64_MAX);
+  return sum;
+}
+
+uint32_t psplit_i_pipe_depth(const psplit_i_pipe *pipe) {
+  enum { LEAST = 2, MOST = 32, SHORT_NS = 200000, MOST_BYTES = 1 << 20 };
+  const psplit_i_manifest *m = &pipe->manifest;
+  for (uint32_t s = 0; s < m->n_stages; s++)
+    if (m->stages[s].load_ns < 0 || m->stages[s].load_ns >= SHORT_NS) return LEAST;
+  const uint64_t bytes = crossing_bytes(m);
+  uint32_t depth = MOST;
+  while (depth > LEAST && bytes > MOST_BYTES / depth) depth /= 2;
+  return depth;
+}

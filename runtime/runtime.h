@@ -54,7 +54,7 @@ typedef struct psplit_i_run_options {
   psplit_i_feed_options feed;
   uint32_t n_micro_batches; /* measured ones, at least 1; of a stream, at most so many */
   uint32_t n_warmup;     /* run before the clock starts; their outputs are dropped; 0 in streams */
-  uint32_t depth;        /* bundles that wait between two stages, at least 1 */
+  uint32_t depth;        /* bundles that wait between two stages; 0: ends.h chooses */
   bool pin;              /* threads: a core for each stage, where there are enough */
   pthread_mutex_t *turn; /* threads: held by the stage that computes; NULL: all compute at once */
   double timeout_s;      /* MPI: longest silence of a rank that is waited for */

@@ -113,7 +113,7 @@ static psplit_code make(crew *c, const psplit_i_timeline *timeline, psplit_diag 
   c->ends.queues = c->queue_list;
   PSPLIT_TRY(psplit_i_workers_init(&c->workers, e, c->n_stages, diag));
   for (uint32_t l = 0; l < c->n_links; l++) {
-    PSPLIT_TRY(psplit_i_queue_init(&c->queues[l], e->options->depth, diag));
+    PSPLIT_TRY(psplit_i_queue_init(&c->queues[l], psplit_i_ends_depth(e, l), diag));
     c->queue_list[l] = &c->queues[l];
   }
   for (; c->n_ready < c->n_stages; c->n_ready++) {

@@ -52,7 +52,7 @@ static const cli_option OPTIONS[] = {
   {OPT_WARMUP, "warmup", "N", "run so many before the clock starts; default: 1"},
   {OPT_ONNXRUNTIME, "onnxruntime", "FILE",
    "libonnxruntime.so; default: PSPLIT_ONNXRUNTIME, the loader's"},
-  {OPT_DEPTH, "depth", "N", "micro-batches that wait between two stages; default: 2"},
+  {OPT_DEPTH, "depth", "N", "micro-batches that wait between two stages; default: 2 to 32"},
   {OPT_PIN, "pin", NULL, "keep each stage on a core of its own, where nothing else needs it"},
   {OPT_NO_PIN, "no-pin", NULL, "leave that to the system; this is the default"},
   {OPT_ALONE, "one-at-a-time", NULL, "no two stages compute at once: what each takes by itself"},

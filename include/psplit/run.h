@@ -182,8 +182,10 @@ typedef struct psplit_run_options {
   size_t n_sessions;
   const psplit_feed_options *feed; /* NULL: the model needs no inputs */
   uint32_t n_micro_batches;        /* measured ones, at least 1; of a stream, at most so many */
-  uint32_t n_warmup;  /* run before the clock starts; outputs dropped; none in a stream */
-  uint32_t depth;     /* micro-batches that wait between two stages, at least 1 */
+  uint32_t n_warmup; /* run before the clock starts; outputs dropped; none in a stream */
+  /* Micro-batches that wait between two stages; 0: 2, but up to 32 between stages where the plan
+   * has none of 200 us or more and all that waits takes 1 MiB at most, and there is no deadline. */
+  uint32_t depth;
   bool stream;        /* micro-batches are taken as they come: from "-", pipes, {} that counts */
   bool pin;           /* a core for each stage, where there are enough */
   bool one_at_a_time; /* no two stages compute at once: what each takes by itself */
@@ -211,7 +213,7 @@ typedef struct psplit_run_options {
   psplit_on_error on_error;
 } psplit_run_options;
 
-/* One micro-batch after one warm-up, depth 2, timeout 60 s, messages of 1 GiB, else 0 or NULL. */
+/* One micro-batch after one warm-up, timeout 60 s, messages of 1 GiB, else 0 or NULL. */
 PSPLIT_API void psplit_run_options_defaults(psplit_run_options *options, size_t struct_size);
 static inline void psplit_run_options_init(psplit_run_options *options) {
   psplit_run_options_defaults(options, sizeof *options);
