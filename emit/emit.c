@@ -7,8 +7,12 @@
 #include "emit.h"
 #include "team.h"
 
-static const uint64_t INLINE_BYTES = UINT64_C(1) << 30; /* above: AUTO moves weights out */
-static const uint64_t MODEL_BYTES = INT32_MAX;          /* above: protobuf does not read it */
+/* Above the first AUTO moves initializers out, above the second it moves what stands in nodes, too,
+ * and leaves no node as it was. Runtimes read a data file straight into place; weights in the model
+ * they copy first, which takes them twice the time to start. */
+static const uint64_t SMALL_BYTES = UINT64_C(64) << 20;
+static const uint64_t INLINE_BYTES = UINT64_C(1) << 30;
+static const uint64_t MODEL_BYTES = INT32_MAX; /* above: protobuf does not read it */
 
 /* Above these, several stages are written at a time: copying in the page cache takes a core. */
 static const uint64_t PARALLEL_BYTES = UINT64_C(32) << 20;
@@ -56,10 +60,11 @@ static psplit_code build_stage(emission *e, const psplit_i_split *split, uint32_
   psplit_code code;
   for (;;) {
     PSPLIT_TRY(psplit_i_stage_model(split, stage, weights, arena, e->diag, out));
-    if (weights->mode == PSPLIT_WEIGHTS_INLINE || out->bytes <= INLINE_BYTES ||
-        weights->move_attributes)
+    const bool moved = weights->move_inline || weights->mode != PSPLIT_WEIGHTS_AUTO;
+    if (weights->mode == PSPLIT_WEIGHTS_INLINE || weights->move_attributes ||
+        out->bytes <= (moved ? INLINE_BYTES : SMALL_BYTES))
       break;
-    weights->move_attributes = weights->move_inline || weights->mode != PSPLIT_WEIGHTS_AUTO;
+    weights->move_attributes = moved;
     weights->move_inline = true;
     psplit_i_rope_fini(out);
     psplit_i_weights_reset(weights);

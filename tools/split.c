@@ -200,6 +200,7 @@ static int parse(request *r, int argc, char **argv) {
     if (r->done) return 0;
   }
   r->emit.n_threads = r->plan.planner.n_threads;
+  r->plan.planner.inline_weights = r->emit.weights == PSPLIT_WEIGHTS_INLINE;
   if (r->print_pipeline || r->help_passes) return 0;
   const int status = plan_model(&PROGRAM, argc, argv, &r->model);
   if (status) return status;

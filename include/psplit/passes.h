@@ -90,6 +90,9 @@ typedef struct psplit_planner_options {
   const psplit_planner_training *training; /* NULL: the plan is to compute alone */
   const volatile int *cancel;              /* of psplit_planner_run: see base.h */
   bool certify; /* keep what psplit_planner_certificate needs: the problems that were solved */
+  /* The stages will be written with PSPLIT_WEIGHTS_INLINE, which takes runtimes more memory where a
+   * stage's weights are over 64 MiB. */
+  bool inline_weights;
 } psplit_planner_options;
 
 /* Defaults: 1 stage, queue depth 2, 10 s of work, seed 1, everything else 0 or NULL. */

@@ -53,10 +53,13 @@ static bool is_conv(const psplit_planner *planner, uint32_t node) {
 enum { BODY_PERCENT = 350 };
 
 /* What ONNX Runtime on a CPU holds of a weight besides the weight, at the most: a copy of that in
- * the file while it loads, then the one that its kernel reads (blocked for convolutions, packed for
- * products). Half floats become floats first. Measured, see docs/costs.md. */
-static uint64_t copies_of(const psplit_i_liveness *l, uint32_t value, uint32_t reader) {
+ * the file while it loads, unless it is `outside`, then the one that its kernel reads (blocked for
+ * convolutions, packed for products). Half floats become floats first. Measured, see docs/costs.md.
+ */
+static uint64_t copies_of(const psplit_i_liveness *l, uint32_t value, uint32_t reader,
+                          bool outside) {
   enum { FLOAT = 1, FLOAT16 = 10, DOUBLE = 11, CONV_PERCENT = 205, PERCENT = 65 };
+  enum { OUTSIDE_CONV_PERCENT = 75, OUTSIDE_PERCENT = 3 };
   const psplit_planner *planner = l->planner;
   const uint64_t bytes = psplit_i_planner_weight_bytes(planner, value);
   const uint32_t producer = planner->graph->values[value].producer;
@@ -66,6 +69,8 @@ static uint64_t copies_of(const psplit_i_liveness *l, uint32_t value, uint32_t r
     return part_of(bytes, 15); /* computed while it loads */
   if (elem == FLOAT16) return part_of(bytes, 410);
   if (elem != FLOAT && elem != DOUBLE) return part_of(bytes, 30);
+  if (outside && producer == PSPLIT_NONE) /* those in Constant nodes stay where they are */
+    return part_of(bytes, is_conv(planner, reader) ? OUTSIDE_CONV_PERCENT : OUTSIDE_PERCENT);
   return part_of(bytes, is_conv(planner, reader) ? CONV_PERCENT : PERCENT);
 }
 
@@ -95,6 +100,7 @@ static uint64_t find_uses(psplit_i_liveness *l, const uint32_t *nodes, uint32_t 
       const uint64_t inner = psplit_i_node_inner_bytes(graph, nodes[p]);
       add(&out->weight_bytes, inner);
       add(&out->copies_bytes, part_of(inner, BODY_PERCENT));
+      add(&out->outside_copies_bytes, part_of(inner, BODY_PERCENT));
     }
     PSPLIT_FOR_EACH_READ(node, value) {
       l->last_use[value] = p;
@@ -105,7 +111,8 @@ static uint64_t find_uses(psplit_i_liveness *l, const uint32_t *nodes, uint32_t 
         add(&out->weight_bytes, bytes);
         if (is_conv(l->planner, nodes[p]) && bytes > out->largest_kernel_bytes)
           out->largest_kernel_bytes = bytes;
-        add(&out->copies_bytes, copies_of(l, value, nodes[p]));
+        add(&out->copies_bytes, copies_of(l, value, nodes[p], false));
+        add(&out->outside_copies_bytes, copies_of(l, value, nodes[p], true));
         out->largest_value = larger(l, out->largest_value, value);
       } else if (l->made[value] != l->stamp) {
         const uint64_t bytes = psplit_i_planner_value_bytes(l->planner, value, NULL);
@@ -190,9 +197,11 @@ uint64_t psplit_i_stage_stash(const psplit_planner *planner, uint32_t stage,
 uint64_t psplit_i_stage_workspace(const psplit_planner *planner, uint32_t device,
                                   const psplit_i_stage_memory *memory) {
   enum { SESSION_BYTES = 900000, NODE_BYTES = 3000, ARENA_PERCENT = 200 };
+  enum { OUTSIDE_BYTES = 64 << 20 }; /* as emit/ has it */
   uint64_t bytes = psplit_devices_workspace_bytes(planner->devices, device);
   if (!planner->devices->devices[device].model.keeps_copies) return bytes;
-  add(&bytes, memory->copies_bytes);
+  const bool outside = memory->weight_bytes > OUTSIDE_BYTES && !planner->options.inline_weights;
+  add(&bytes, outside ? memory->outside_copies_bytes : memory->copies_bytes);
   add(&bytes, memory->largest_kernel_bytes); /* while it is brought into another layout */
   add(&bytes, part_of(memory->activation_bytes, ARENA_PERCENT));
   add(&bytes, SESSION_BYTES + (uint64_t)NODE_BYTES * memory->n_nodes);

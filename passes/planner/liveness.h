@@ -24,6 +24,7 @@ typedef struct psplit_i_stage_memory {
   uint32_t n_nodes;              /* bodies' and free ones included */
   uint64_t largest_kernel_bytes; /* weight of a convolution */
   uint64_t copies_bytes;         /* of weights, that a runtime makes on devices that keep copies */
+  uint64_t outside_copies_bytes; /* the same where initializers stand outside of the model */
   uint32_t peak_node;            /* where activations peak; PSPLIT_NONE without nodes */
   uint32_t largest_value; /* of the constants and of what peak_node reads and makes, the largest;
                              PSPLIT_NONE where there is none */

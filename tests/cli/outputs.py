@@ -135,6 +135,21 @@ def names(s):
            "2", "--annotate", "nodir/m.onnx", "-q")
 
 
+def places(s):
+    """Weights of 34 MiB a layer: only the stage of two layers is too large to be one file."""
+    with open("heavy.onnx", "wb") as file:
+        file.write(chain(3, 3000))
+    for weights, outside in (("auto", [0]), ("inline", []), ("external", [0, 1])):
+        made = s.run(s.split, "heavy.onnx", "-k", "2", "-o", "heavy", "--force", "-q", "--verify",
+                     "--weights", weights, "--pin", "make_m1=0", "--pin", "make_m2=1")
+        found = [i for i in (0, 1) if os.path.exists("heavy/stage%d.onnx.data" % i)]
+        small = [i for i in (0, 1) if os.path.exists("heavy/stage%d.onnx" % i)
+                 and os.path.getsize("heavy/stage%d.onnx" % i) < 1 << 20]
+        s.tap.ok(made.returncode == OK and found == outside and small == outside,
+                 "weights of large stages stand outside: " + weights,
+                 "%s %s %s" % (made.stderr, found, small))
+
+
 def main(argv):
     if len(argv) != 3:
         sys.exit("usage: outputs.py SPLIT INSPECT")
@@ -146,7 +161,7 @@ def main(argv):
         for name, n in (("m.onnx", 8), ("wide.onnx", 64)):
             with open(name, "wb") as file:
                 file.write(chain(8, n))
-        for test in (full_disk, make_rules, tables, ranges, words, names):
+        for test in (full_disk, make_rules, tables, ranges, words, names, places):
             test(s)
     finally:
         os.chdir(home)
