@@ -10,6 +10,8 @@
  *   rule.h            what a rule sees and calls; rules.def and rules_*.c: one rule an operator
  *   batch_norm.h      batch normalisation as it is to be trained
  *   draws.h           random operators as nodes that read what was drawn
+ *   lower.c           Gradient nodes of a model to the nodes that compute them
+ *   opsets.h          what is made here in an older operator set
  *   loss.h            the nodes of a loss, put to the model's end
  *   weights.h         which initializers are trained
  *   write.h           graphs to files

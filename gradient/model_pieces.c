@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "onnx_fields.h"
+
 enum { COPY_BYTES = 1 << 20 };
 
 void psplit_i_pieces_fini(psplit_i_pieces *pieces) { psplit_i_vec_fini(&pieces->items); }
@@ -40,6 +42,26 @@ void psplit_i_pieces_all(psplit_i_pieces *pieces, const psplit_i_pieces *others)
   for (size_t i = 0; i < others->items.n; i++) push(pieces, others->items.items[i]);
   pieces->failed |= others->failed;
   pieces->lost |= others->lost;
+}
+
+void psplit_i_pieces_model(psplit_i_pieces *pieces, const psplit_model *model,
+                           const psplit_i_text *added, psplit_i_text *head) {
+  const psplit_i_skeleton *skeleton = &model->skeleton;
+  psplit_i_pieces graph = {0};
+  for (size_t i = 0; i < skeleton->graph_fields.n; i++)
+    psplit_i_pieces_span(&graph, model, &skeleton->graph_fields.items[i]);
+  if (added) psplit_i_pieces_text(&graph, added);
+  psplit_i_wire_tag(head, PSPLIT_MODEL_GRAPH, PSPLIT_I_WIRE_BYTES);
+  psplit_i_wire_varint(head, graph.bytes);
+  for (size_t i = 0; i < skeleton->model_fields.n; i++) {
+    if (skeleton->model_fields.items[i].field == PSPLIT_MODEL_GRAPH) {
+      psplit_i_pieces_text(pieces, head);
+      psplit_i_pieces_all(pieces, &graph);
+    } else {
+      psplit_i_pieces_span(pieces, model, &skeleton->model_fields.items[i]);
+    }
+  }
+  psplit_i_pieces_fini(&graph);
 }
 
 static psplit_code write_pieces(const psplit_i_pieces *pieces, const psplit_model *model,

@@ -26,6 +26,11 @@ void psplit_i_pieces_span(psplit_i_pieces *pieces, const psplit_model *model,
                           const psplit_i_span *span);
 void psplit_i_pieces_all(psplit_i_pieces *pieces, const psplit_i_pieces *others);
 
+/* All fields of a model, with `added` (may be NULL) at the end of its graph. *head is filled, and
+ * borrowed like what is `added`. */
+void psplit_i_pieces_model(psplit_i_pieces *pieces, const psplit_model *model,
+                           const psplit_i_text *added, psplit_i_text *head);
+
 /* Writes the file, which appears complete or not at all. Errors: IO, LIMIT (over 2 GiB, which
  * protobuf cannot read), UNSUPPORTED, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_pieces_write(const psplit_i_pieces *pieces,

@@ -194,5 +194,5 @@ void psplit_i_gradient_dropout(psplit_i_at *at) {
   if (keeps)
     give(at, 0, grad(at));
   else
-    psplit_i_refuse(at, "whether it drops is not known");
+    psplit_i_refuse(at, "it drops at random, or that is not known");
 }

@@ -206,7 +206,7 @@ static int parse(request *r, int argc, char **argv) {
   if (status) return status;
   const int trains = training_check(&PROGRAM, &r->training);
   if (trains) return trains;
-  if (r->training.print) return 0;
+  if (r->training.print || r->training.lower) return 0;
   if (!r->n_stages && !r->plan.devices)
     return cli_usage(&PROGRAM, "-k N or --devices FILE is needed");
   if (!r->plan_only && !r->directory && !r->annotate)
@@ -527,6 +527,17 @@ static int print_trainable(request *r) {
   return code == PSPLIT_OK ? 0 : cli_fail(&diag);
 }
 
+static int lower_gradients(request *r) {
+  psplit_diag diag = {0};
+  psplit_model *model = NULL;
+  psplit_code code = psplit_model_open(r->model, &r->plan.read, &diag, &model);
+  if (code == PSPLIT_OK)
+    code = psplit_emit_file_check(model, r->training.lower, r->emit.replace, &diag);
+  if (code == PSPLIT_OK) code = training_lower(&r->training, model, r->progress.quiet, &diag);
+  psplit_model_close(model);
+  return code == PSPLIT_OK ? 0 : cli_fail(&diag);
+}
+
 static int print_pipeline(const request *r) {
   psplit_diag diag = {0};
   char *text;
@@ -550,6 +561,7 @@ static int run(request *r) {
   if (r->help_passes) return print_passes(r);
   if (r->print_pipeline) return print_pipeline(r);
   if (r->training.print) return print_trainable(r);
+  if (r->training.lower) return lower_gradients(r);
   if (plan_load_files(&r->plan, &diag) != PSPLIT_OK) return cli_fail(&diag);
   r->plan.read.cancel = r->plan.planner.cancel = r->emit.cancel = &interrupted;
   cli_on_interrupt(on_signal_in_run);

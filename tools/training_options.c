@@ -66,6 +66,7 @@ bool training_option(const cli *program, training_options *o, int id, const char
       o->form.optimizer = strcmp(argument, "none") == 0 ? NULL : argument;
       return true;
     case TRAINING_BATCH_NORM: return batch_norm_option(program, o, argument);
+    case TRAINING_LOWER: o->lower = argument; return true;
     case TRAINING_DROPOUT: return dropout_option(program, o, argument);
     case TRAINING_RECOMPUTE: return recompute_option(program, o, argument);
     case TRAINING_WEIGHTS: return weights_option(program, o, argument);
@@ -78,9 +79,22 @@ int training_check(const cli *program, const training_options *o) {
                    o->what.n_gradient_of || o->what.batch_norm || o->what.dropout || o->print;
   if (any && !o->enabled)
     return cli_usage(program, "losses, weights to train and gradients are for --training");
+  if (o->lower && strcmp(o->lower, "-") == 0)
+    return cli_usage(program, "models cannot go to standard output; ./- is a file's name");
+  if (o->lower && o->enabled)
+    return cli_usage(program, "--lower-gradient writes a file of its own, to be trained then");
   if (o->enabled && !o->what.loss == !o->what.loss_output)
     return cli_usage(program, "--training needs --loss or --loss-output, and one of them alone");
   return 0;
+}
+
+psplit_code training_lower(const training_options *o, const psplit_model *model, bool quiet,
+                           psplit_diag *diag) {
+  uint32_t n;
+  const psplit_code code = psplit_lower_gradients(model, o->lower, diag, &n);
+  if (code == PSPLIT_OK && !quiet)
+    printf("%s: %" PRIu32 " Gradient node%s lowered\n", o->lower, n, n == 1 ? "" : "s");
+  return code;
 }
 
 void training_print(const psplit_training *training) {

@@ -18,7 +18,8 @@ enum {
   TRAINING_WEIGHTS,
   TRAINING_RECOMPUTE,
   TRAINING_BATCH_NORM,
-  TRAINING_DROPOUT
+  TRAINING_DROPOUT,
+  TRAINING_LOWER
 };
 
 /* clang-format off */
@@ -43,13 +44,16 @@ enum {
   {TRAINING_WEIGHTS, "trained-weights", "HOW", \
    "default (default): inputs with their first value as default; input: plain inputs"}, \
   {TRAINING_RECOMPUTE, "recompute", "WHAT", \
-   "none, heavy (keep products and convolutions), all, or auto (default): what fits memory"}
+   "none, heavy (keep products and convolutions), all, or auto (default): what fits memory"}, \
+  {TRAINING_LOWER, "lower-gradient", "FILE", \
+   "write MODEL with its Gradient nodes as the nodes that compute them, and stop"}
 /* clang-format on */
 
 enum { TRAINING_MAX_PATTERNS = 256 };
 
 typedef struct training_options {
   bool enabled, print;
+  const char *lower;            /* a file to write, or NULL */
   psplit_training_options what; /* points into the lists */
   psplit_training_form form;
   const char *train[TRAINING_MAX_PATTERNS];
@@ -63,6 +67,10 @@ bool training_option(const cli *program, training_options *options, int id, cons
                      bool *out_taken);
 /* Whether they go together: 0, or an exit status after an error line. */
 int training_check(const cli *program, const training_options *options);
+/* --lower-gradient: writes the file, and says how many nodes there were. */
+PSPLIT_MUST_USE psplit_code training_lower(const training_options *options,
+                                           const psplit_model *model, bool quiet,
+                                           psplit_diag *diag);
 /* A line for each trained weight. */
 void training_print(const psplit_training *training);
 /* What training adds to the report of a plan: times and stash of stages, schedules of a step, and

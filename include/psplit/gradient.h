@@ -147,6 +147,16 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_gradient_write_update(const psplit
                                                                     const char *path,
                                                                     psplit_diag *diag);
 
+/* Writes `model` with each node Gradient of ai.onnx.preview.training in its graph replaced by the
+ * nodes that compute it, in the model's own operator set (13 or later): the gradient of the sum of
+ * `y` to each of `xs`, 0 where y does not depend on it. An input of the node has to be the tensor
+ * that xs or zs binds it to. *out_n: how many there were. External data is referred to as above.
+ * Errors: INVALID (a node that names what is not there), UNSUPPORTED (no rule, or none in the
+ * model's operator set: the message names the node), IO, LIMIT, NOMEM; nothing is left then. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_lower_gradients(const psplit_model *model,
+                                                              const char *path, psplit_diag *diag,
+                                                              uint32_t *out_n);
+
 #ifdef __cplusplus
 }
 #endif

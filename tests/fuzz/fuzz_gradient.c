@@ -45,6 +45,17 @@ static void differentiate(const psplit_model *model, const psplit_training_optio
   psplit_gradient_destroy(gradient);
 }
 
+static void lower(const psplit_model *model) {
+  psplit_diag diag = {0};
+  char path[64];
+  uint32_t n;
+  snprintf(path, sizeof path, "/tmp/fuzz-lowered-%ld.onnx", (long)getpid());
+  const psplit_code code = psplit_lower_gradients(model, path, &diag, &n);
+  REQUIRE(code == PSPLIT_OK || (diag.code != PSPLIT_INTERNAL && diag.message[0]));
+  if (code == PSPLIT_OK && n > 0) check_file(path, code);
+  if (code == PSPLIT_OK) unlink(path);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   const int fd = fuzz_file(data, n);
   char path[64];
@@ -58,6 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     for (uint32_t i = 0; i < graph->n_inputs && !input; i++)
       if (graph->values[graph->inputs[i]].initializer == PSPLIT_NONE)
         input = graph->values[graph->inputs[i]].name;
+    lower(model);
     for (uint32_t o = 0; o < graph->n_outputs && o < MAX_LOSSES; o++) {
       psplit_i_text loss = {0};
       psplit_i_text_addf(&loss, "mse:prediction=%s", graph->values[graph->outputs[o]].name);
