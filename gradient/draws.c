@@ -66,7 +66,7 @@ static const char *number(editor *e, const char *what, int32_t elem, double valu
   psplit_i_text attribute = {0};
   uint8_t bytes[8];
   const size_t n = psplit_i_number_bytes(elem, value, bytes);
-  psplit_i_put_attr_scalar(&attribute, "value", elem, bytes, n);
+  psplit_i_put_attr_tensor(&attribute, "value", elem, 0, NULL, bytes, n);
   put(e, "Constant", (const char *const[]){NULL}, name, &attribute);
   if (attribute.failed) e->fields.failed = true;
   psplit_i_text_fini(&attribute);

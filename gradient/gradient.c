@@ -41,6 +41,15 @@ static psplit_code check_loss_output(const psplit_i_shapes *shapes, const char *
   return PSPLIT_OK;
 }
 
+static uint32_t count_fields(const psplit_i_text *fields) {
+  uint32_t n = 0;
+  psplit_i_field field;
+  if (!fields->n) return 0;
+  const uint8_t *at = (const uint8_t *)fields->bytes, *end = at + fields->n;
+  while (at < end && psplit_i_next_field(&at, end, &field)) n++;
+  return n;
+}
+
 /* gradient->model: the file's model with the loss at its end, and all that is made of it. */
 static psplit_code open_with_loss(psplit_gradient *gradient, const psplit_model *model,
                                   const psplit_training_options *options,
@@ -68,6 +77,7 @@ static psplit_code open_with_loss(psplit_gradient *gradient, const psplit_model 
   PSPLIT_TRY(psplit_i_draw_edits(shapes, options->dropout, &gradient->arena, diag, &fields, &edits,
                                  &gradient->draws));
   psplit_i_edits_sort(&edits);
+  gradient->n_added = count_fields(&fields);
   PSPLIT_TRY(
     psplit_i_skeleton_edit(model, edits.items, edits.n, fields.bytes, fields.n, diag, &skeleton));
   PSPLIT_TRY(psplit_i_model_rebuild(model, &skeleton, 0, diag, &gradient->model));

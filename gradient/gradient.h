@@ -11,6 +11,7 @@
  *   batch_norm.h      batch normalisation as it is to be trained
  *   draws.h           random operators as nodes that read what was drawn
  *   lower.c           Gradient nodes of a model to the nodes that compute them
+ *   training_info.c   all in one file, as ONNX describes training
  *   opsets.h          what is made here in an older operator set
  *   loss.h            the nodes of a loss, put to the model's end
  *   weights.h         which initializers are trained
@@ -46,6 +47,7 @@ struct psplit_gradient {
   uint32_t n_trainables;
   bool *is_trainable; /* [n_values] */
   psplit_i_draws draws;
+  uint32_t n_added; /* graph fields at the model's end: of the loss, then the draws' inputs */
   PSPLIT_VEC(psplit_i_ref) stashed;
   uint32_t n_backward_nodes;
   uint32_t *twins; /* [n_backward_nodes] */
@@ -94,6 +96,13 @@ PSPLIT_MUST_USE psplit_code psplit_i_gradient_update(const psplit_gradient *grad
                                                      uint32_t n, psplit_i_arena *arena,
                                                      psplit_diag *diag, psplit_i_text *out,
                                                      psplit_i_update_ports *out_ports);
+
+/* The same as nodes and initializers of a graph that holds the backward pass and the model, too; its
+ * outputs to *out_outputs. Errors: UNSUPPORTED too (psplit_i_fit_opset). */
+PSPLIT_MUST_USE psplit_code psplit_i_gradient_update_nodes(
+  const psplit_gradient *gradient, const char *how, const uint32_t *trainables, uint32_t n,
+  int64_t opset, psplit_i_arena *arena, psplit_diag *diag, psplit_i_text *out_fields,
+  psplit_i_text *out_outputs, psplit_i_update_ports *out_ports);
 
 psplit_i_source psplit_i_gradient_source(const psplit_gradient *gradient, uint32_t value);
 

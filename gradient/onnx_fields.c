@@ -108,9 +108,10 @@ void psplit_i_put_attr_text(psplit_i_text *out, const char *name, const char *va
   put_attribute(out, name, ATTR_TYPE_STRING, &payload);
 }
 
-void psplit_i_put_attr_scalar(psplit_i_text *out, const char *name, int32_t elem, const void *bytes,
-                              size_t n) {
+void psplit_i_put_attr_tensor(psplit_i_text *out, const char *name, int32_t elem, uint32_t rank,
+                              const int64_t *dims, const void *bytes, size_t n) {
   psplit_i_text tensor = {0}, payload = {0};
+  for (uint32_t a = 0; a < rank; a++) psplit_i_put_int(&tensor, PSPLIT_TENSOR_DIMS, dims[a]);
   psplit_i_put_int(&tensor, PSPLIT_TENSOR_TYPE, elem);
   psplit_i_wire_bytes(&tensor, PSPLIT_TENSOR_RAW, bytes, n);
   put_message(&payload, ATTR_T, &tensor);

@@ -5,6 +5,7 @@
 
 #include "gradient.h"
 #include "model_pieces.h"
+#include "opsets.h"
 #include "write.h"
 
 typedef enum method { SGD, MOMENTUM, ADAM, ADAMW } method;
@@ -258,6 +259,28 @@ static void name_values(update *u) {
   }
 }
 
+/* The graph of an update; `u` is ended with fini_update in any case. */
+static psplit_code build(update *u, const char *how, const uint32_t *trainables, uint32_t n,
+                         psplit_diag *diag) {
+  psplit_code code;
+  PSPLIT_TRY(parse(how, &u->b.arena, diag, &u->how));
+  start(u);
+  for (uint32_t i = 0; i < n && !u->b.failed; i++) {
+    u->trainable = trainables[i];
+    update_weight(u, &u->gradient->trainables[trainables[i]]);
+  }
+  name_values(u);
+  if (u->b.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+out:
+  return code;
+}
+
+static void fini_update(update *u) {
+  psplit_i_text_fini(&u->inputs);
+  psplit_i_text_fini(&u->outputs);
+  psplit_i_backward_fini(&u->b);
+}
+
 psplit_code psplit_i_gradient_update(const psplit_gradient *gradient, const char *how,
                                      const uint32_t *trainables, uint32_t n, psplit_i_arena *arena,
                                      psplit_diag *diag, psplit_i_text *out,
@@ -266,14 +289,7 @@ psplit_code psplit_i_gradient_update(const psplit_gradient *gradient, const char
   update u = {.gradient = gradient, .arena = arena, .ports = out_ports};
   psplit_i_text graph = {0};
   PSPLIT_TRY(psplit_i_backward_init(&u.b, gradient->b.forward, diag));
-  PSPLIT_TRY(parse(how, &u.b.arena, diag, &u.how));
-  start(&u);
-  for (uint32_t i = 0; i < n && !u.b.failed; i++) {
-    u.trainable = trainables[i];
-    update_weight(&u, &gradient->trainables[trainables[i]]);
-  }
-  name_values(&u);
-  if (u.b.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  PSPLIT_TRY(build(&u, how, trainables, n, diag));
   psplit_i_put_nodes(&u.b, &graph);
   psplit_i_put_string(&graph, PSPLIT_GRAPH_NAME, "update");
   psplit_i_put_constants(&u.b, &graph);
@@ -285,9 +301,44 @@ psplit_code psplit_i_gradient_update(const psplit_gradient *gradient, const char
     PSPLIT_TRY(psplit_i_nomem(diag));
 out:
   psplit_i_text_fini(&graph);
-  psplit_i_text_fini(&u.inputs);
-  psplit_i_text_fini(&u.outputs);
-  psplit_i_backward_fini(&u.b);
+  fini_update(&u);
+  return code;
+}
+
+/* Names of the backward pass are taken, but for those of the gradients. */
+static bool take_names(update *u) {
+  const psplit_i_intern *names = &u->gradient->b.names;
+  psplit_i_intern gradients;
+  bool good = true;
+  psplit_i_intern_init(&gradients);
+  for (uint32_t t = 0; t < u->gradient->n_trainables && good; t++) {
+    const char *name = u->gradient->trainables[t].gradient_name;
+    good = !name || psplit_i_intern_add(&gradients, name) != PSPLIT_NONE;
+  }
+  for (uint32_t i = 0; i < names->n && good; i++)
+    good = psplit_i_intern_find(&gradients, names->text[i]) != PSPLIT_NONE ||
+           psplit_i_intern_add(&u->b.names, names->text[i]) != PSPLIT_NONE;
+  psplit_i_intern_fini(&gradients);
+  return good;
+}
+
+psplit_code psplit_i_gradient_update_nodes(const psplit_gradient *gradient, const char *how,
+                                           const uint32_t *trainables, uint32_t n, int64_t opset,
+                                           psplit_i_arena *arena, psplit_diag *diag,
+                                           psplit_i_text *out_fields, psplit_i_text *out_outputs,
+                                           psplit_i_update_ports *out_ports) {
+  psplit_code code;
+  update u = {.gradient = gradient, .arena = arena, .ports = out_ports};
+  PSPLIT_TRY(psplit_i_backward_init(&u.b, gradient->b.forward, diag));
+  if (!take_names(&u)) PSPLIT_TRY(psplit_i_nomem(diag));
+  PSPLIT_TRY(build(&u, how, trainables, n, diag));
+  PSPLIT_TRY(psplit_i_fit_opset(&u.b, opset, "the model", diag));
+  psplit_i_put_nodes(&u.b, out_fields);
+  psplit_i_put_constants(&u.b, out_fields);
+  psplit_i_text_add(out_outputs, u.outputs.bytes, u.outputs.n);
+  if (u.outputs.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+out:
+  fini_update(&u);
   return code;
 }
 

@@ -206,7 +206,7 @@ static int parse(request *r, int argc, char **argv) {
   if (status) return status;
   const int trains = training_check(&PROGRAM, &r->training);
   if (trains) return trains;
-  if (r->training.print || r->training.lower) return 0;
+  if (r->training.print || r->training.lower || r->training.info) return 0;
   if (!r->n_stages && !r->plan.devices)
     return cli_usage(&PROGRAM, "-k N or --devices FILE is needed");
   if (!r->plan_only && !r->directory && !r->annotate)
@@ -527,13 +527,18 @@ static int print_trainable(request *r) {
   return code == PSPLIT_OK ? 0 : cli_fail(&diag);
 }
 
-static int lower_gradients(request *r) {
+/* What is written of the model instead of stages. */
+static int write_model(request *r) {
   psplit_diag diag = {0};
+  psplit_logger logger = cli_sink(&r->progress);
+  const char *file = r->training.lower ? r->training.lower : r->training.info;
   psplit_model *model = NULL;
   psplit_code code = psplit_model_open(r->model, &r->plan.read, &diag, &model);
-  if (code == PSPLIT_OK)
-    code = psplit_emit_file_check(model, r->training.lower, r->emit.replace, &diag);
-  if (code == PSPLIT_OK) code = training_lower(&r->training, model, r->progress.quiet, &diag);
+  if (code == PSPLIT_OK) code = psplit_emit_file_check(model, file, r->emit.replace, &diag);
+  if (code == PSPLIT_OK && r->training.lower)
+    code = training_lower(&r->training, model, r->progress.quiet, &diag);
+  else if (code == PSPLIT_OK)
+    code = training_write_info(&r->training, model, &logger, &diag);
   psplit_model_close(model);
   return code == PSPLIT_OK ? 0 : cli_fail(&diag);
 }
@@ -561,7 +566,7 @@ static int run(request *r) {
   if (r->help_passes) return print_passes(r);
   if (r->print_pipeline) return print_pipeline(r);
   if (r->training.print) return print_trainable(r);
-  if (r->training.lower) return lower_gradients(r);
+  if (r->training.lower || r->training.info) return write_model(r);
   if (plan_load_files(&r->plan, &diag) != PSPLIT_OK) return cli_fail(&diag);
   r->plan.read.cancel = r->plan.planner.cancel = r->emit.cancel = &interrupted;
   cli_on_interrupt(on_signal_in_run);

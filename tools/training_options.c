@@ -67,6 +67,7 @@ bool training_option(const cli *program, training_options *o, int id, const char
       return true;
     case TRAINING_BATCH_NORM: return batch_norm_option(program, o, argument);
     case TRAINING_LOWER: o->lower = argument; return true;
+    case TRAINING_INFO: o->info = argument; return true;
     case TRAINING_DROPOUT: return dropout_option(program, o, argument);
     case TRAINING_RECOMPUTE: return recompute_option(program, o, argument);
     case TRAINING_WEIGHTS: return weights_option(program, o, argument);
@@ -79,8 +80,10 @@ int training_check(const cli *program, const training_options *o) {
                    o->what.n_gradient_of || o->what.batch_norm || o->what.dropout || o->print;
   if (any && !o->enabled)
     return cli_usage(program, "losses, weights to train and gradients are for --training");
-  if (o->lower && strcmp(o->lower, "-") == 0)
+  if ((o->lower && strcmp(o->lower, "-") == 0) || (o->info && strcmp(o->info, "-") == 0))
     return cli_usage(program, "models cannot go to standard output; ./- is a file's name");
+  if (o->info && (!o->enabled || !o->form.optimizer))
+    return cli_usage(program, "--training-info needs --training with an optimizer");
   if (o->lower && o->enabled)
     return cli_usage(program, "--lower-gradient writes a file of its own, to be trained then");
   if (o->enabled && !o->what.loss == !o->what.loss_output)
@@ -94,6 +97,16 @@ psplit_code training_lower(const training_options *o, const psplit_model *model,
   const psplit_code code = psplit_lower_gradients(model, o->lower, diag, &n);
   if (code == PSPLIT_OK && !quiet)
     printf("%s: %" PRIu32 " Gradient node%s lowered\n", o->lower, n, n == 1 ? "" : "s");
+  return code;
+}
+
+psplit_code training_write_info(const training_options *o, const psplit_model *model,
+                                const psplit_logger *logger, psplit_diag *diag) {
+  psplit_gradient *gradient = NULL;
+  psplit_code code = psplit_gradient_create(model, &o->what, logger, diag, &gradient);
+  if (code == PSPLIT_OK)
+    code = psplit_gradient_write_training_info(gradient, o->form.optimizer, o->info, diag);
+  psplit_gradient_destroy(gradient);
   return code;
 }
 

@@ -19,7 +19,8 @@ enum {
   TRAINING_RECOMPUTE,
   TRAINING_BATCH_NORM,
   TRAINING_DROPOUT,
-  TRAINING_LOWER
+  TRAINING_LOWER,
+  TRAINING_INFO
 };
 
 /* clang-format off */
@@ -46,14 +47,16 @@ enum {
   {TRAINING_RECOMPUTE, "recompute", "WHAT", \
    "none, heavy (keep products and convolutions), all, or auto (default): what fits memory"}, \
   {TRAINING_LOWER, "lower-gradient", "FILE", \
-   "write MODEL with its Gradient nodes as the nodes that compute them, and stop"}
+   "write MODEL with its Gradient nodes as the nodes that compute them, and stop"}, \
+  {TRAINING_INFO, "training-info", "FILE", \
+   "with --training: write MODEL with its training as ONNX's training_info, and stop"}
 /* clang-format on */
 
 enum { TRAINING_MAX_PATTERNS = 256 };
 
 typedef struct training_options {
   bool enabled, print;
-  const char *lower;            /* a file to write, or NULL */
+  const char *lower, *info;     /* a file to write, or NULL */
   psplit_training_options what; /* points into the lists */
   psplit_training_form form;
   const char *train[TRAINING_MAX_PATTERNS];
@@ -71,6 +74,10 @@ int training_check(const cli *program, const training_options *options);
 PSPLIT_MUST_USE psplit_code training_lower(const training_options *options,
                                            const psplit_model *model, bool quiet,
                                            psplit_diag *diag);
+/* --training-info: writes the file. */
+PSPLIT_MUST_USE psplit_code training_write_info(const training_options *options,
+                                                const psplit_model *model,
+                                                const psplit_logger *logger, psplit_diag *diag);
 /* A line for each trained weight. */
 void training_print(const psplit_training *training);
 /* What training adds to the report of a plan: times and stash of stages, schedules of a step, and

@@ -42,6 +42,9 @@ static void differentiate(const psplit_model *model, const psplit_training_optio
   snprintf(path, sizeof path, "/tmp/fuzz-gradient-%ld.onnx", (long)getpid());
   check_file(path, psplit_gradient_write_backward(gradient, path, NULL));
   check_file(path, psplit_gradient_write_update(gradient, "adamw", path, NULL));
+  const psplit_code code = psplit_gradient_write_training_info(gradient, "adamw", path, &diag);
+  REQUIRE(code == PSPLIT_OK || (diag.code != PSPLIT_INTERNAL && diag.message[0]));
+  check_file(path, code);
   psplit_gradient_destroy(gradient);
 }
 
