@@ -97,8 +97,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_gradient_update(const psplit_gradient *grad
                                                      psplit_diag *diag, psplit_i_text *out,
                                                      psplit_i_update_ports *out_ports);
 
-/* The same as nodes and initializers of a graph that holds the backward pass and the model, too; its
- * outputs to *out_outputs. Errors: UNSUPPORTED too (psplit_i_fit_opset). */
+/* The same as nodes and initializers of a graph that holds the backward pass and the model, too;
+ * its outputs to *out_outputs. Errors: UNSUPPORTED too (psplit_i_fit_opset). */
 PSPLIT_MUST_USE psplit_code psplit_i_gradient_update_nodes(
   const psplit_gradient *gradient, const char *how, const uint32_t *trainables, uint32_t n,
   int64_t opset, psplit_i_arena *arena, psplit_diag *diag, psplit_i_text *out_fields,

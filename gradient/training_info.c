@@ -2,8 +2,8 @@
  *
  * Its `algorithm` continues the model's graph: the loss, the backward pass and the update, in the
  * model's operator set. The optimizer's state and the number of the step are initializers of the
- * algorithm; update_binding says which output takes the place of which initializer, `initialization`
- * gives them their first values again. */
+ * algorithm; update_binding says which output takes the place of which initializer,
+ * `initialization` gives them their first values again. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

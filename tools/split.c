@@ -76,6 +76,7 @@ static const cli_option OPTIONS[] = {
   {OPT_HELP_PASSES, "help-passes", NULL, "print passes and their options, and stop"},
   {0, NULL, NULL, "Training (docs/training.md):"},
   TRAINING_OPTIONS,
+  TRAINING_FILE_OPTIONS,
   {0, NULL, NULL, "Reading:"},
   PLAN_READ_OPTIONS,
   {0, NULL, NULL, "General:"},

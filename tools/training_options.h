@@ -45,7 +45,9 @@ enum {
   {TRAINING_WEIGHTS, "trained-weights", "HOW", \
    "default (default): inputs with their first value as default; input: plain inputs"}, \
   {TRAINING_RECOMPUTE, "recompute", "WHAT", \
-   "none, heavy (keep products and convolutions), all, or auto (default): what fits memory"}, \
+   "none, heavy (keep products and convolutions), all, or auto (default): what fits memory"}
+/* Of who writes files. */
+#define TRAINING_FILE_OPTIONS \
   {TRAINING_LOWER, "lower-gradient", "FILE", \
    "write MODEL with its Gradient nodes as the nodes that compute them, and stop"}, \
   {TRAINING_INFO, "training-info", "FILE", \

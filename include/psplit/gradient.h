@@ -147,12 +147,13 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_gradient_write_update(const psplit
                                                                     const char *path,
                                                                     psplit_diag *diag);
 
-/* Writes all of training as one file, as ONNX describes it: the model with a TrainingInfoProto whose
- * `algorithm` holds the loss, the backward pass and the update, in the model's own operator set (13
- * or later); `initialization` gives the optimizer's state its first values. The learning rate is an
- * input, `lr` (float64). No runtime runs such files. For a gradient without `accumulate`. Errors:
- * USAGE (the optimizer's text), UNSUPPORTED (an operator that the model's set does not have, an IR
- * version before 7, a model that has training_info), IO, LIMIT, NOMEM; nothing is left then. */
+/* Writes all of training as one file, as ONNX describes it: the model with a TrainingInfoProto
+ * whose `algorithm` holds the loss, the backward pass and the update, in the model's own operator
+ * set (13 or later); `initialization` gives the optimizer's state its first values. The learning
+ * rate is an input, `lr` (float64). No runtime runs such files. For a gradient without
+ * `accumulate`. Errors: USAGE (the optimizer's text), UNSUPPORTED (an operator that the model's set
+ * does not have, an IR version before 7, a model that has training_info), IO, LIMIT, NOMEM; nothing
+ * is left then. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_gradient_write_training_info(
   const psplit_gradient *gradient, const char *optimizer, const char *path, psplit_diag *diag);
 
