@@ -47,6 +47,7 @@ void psplit_i_backward_fini(psplit_i_backward *b) {
   psplit_i_intern_fini(&b->constant_keys);
   psplit_i_intern_fini(&b->names);
   psplit_i_vec_fini(&b->captures);
+  psplit_i_vec_fini(&b->contributions);
   psplit_i_text_fini(&b->attributes);
   psplit_i_arena_fini(&b->arena);
 }

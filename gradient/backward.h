@@ -61,6 +61,12 @@ typedef struct psplit_i_bconstant {
   psplit_i_ref value;
 } psplit_i_bconstant;
 
+/* What a node of the forward graph gives to the gradient of a value. */
+typedef struct psplit_i_contribution {
+  uint32_t value, node;
+  psplit_i_ref gradient;
+} psplit_i_contribution;
+
 typedef struct psplit_i_backward {
   psplit_i_arena arena;
   const psplit_i_graph *forward;
@@ -74,7 +80,9 @@ typedef struct psplit_i_backward {
   psplit_i_ref *of_shape;            /* likewise */
   psplit_i_text attributes;          /* of the node to come */
   PSPLIT_VEC(psplit_i_ref) captures; /* likewise */
-  uint32_t twin;                     /* of the nodes to come */
+  const bool *apart; /* [forward->n_values] what is given to these is not summed; NULL: to none */
+  PSPLIT_VEC(psplit_i_contribution) contributions; /* to them, in their order */
+  uint32_t twin;                                   /* of the nodes to come */
   uint32_t n_named;
   bool failed;
 } psplit_i_backward;

@@ -11,6 +11,7 @@
 #include "loss.h"
 #include "model.h"
 #include "onnx_fields.h"
+#include "parts.h"
 #include "weights.h"
 
 /* The loss as an output of the graph, unless it is one. */
@@ -117,14 +118,14 @@ static psplit_code choose(psplit_gradient *gradient, const psplit_training_optio
   for (uint32_t i = 0; i < graph->n_initializers; i++)
     if (gradient->is_trainable[graph->initializers[i]])
       gradient->trainables[gradient->n_trainables++] =
-        (psplit_i_trainable){.value = graph->initializers[i], .gradient = PSPLIT_NONE};
+        (psplit_i_trainable){.value = graph->initializers[i]};
   for (size_t i = 0; i < options->n_gradient_of; i++) {
     uint32_t value;
     PSPLIT_TRY(find_input(graph, options->gradient_of[i], diag, &value));
     if (gradient->is_trainable[value]) continue;
     gradient->is_trainable[value] = true;
     gradient->trainables[gradient->n_trainables++] =
-      (psplit_i_trainable){.value = value, .gradient = PSPLIT_NONE, .is_input = true};
+      (psplit_i_trainable){.value = value, .is_input = true};
   }
   if (!gradient->n_trainables)
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE,
@@ -132,50 +133,6 @@ static psplit_code choose(psplit_gradient *gradient, const psplit_training_optio
                              "initializer in a parameter's place; name some to be trained"));
 out:
   return code;
-}
-
-/* "<tensor><suffix>", which no other value has. */
-static const char *name_of(psplit_i_backward *b, uint32_t value, const char *suffix) {
-  psplit_i_text text = {0};
-  psplit_i_text_addf(&text, "%s.%s", b->forward->values[value].name, suffix);
-  const char *name = psplit_i_backward_name(b, text.failed ? suffix : text.bytes);
-  psplit_i_text_fini(&text);
-  return name;
-}
-
-/* The gradient added to what it was before. */
-static void accumulate(psplit_gradient *gradient, psplit_i_trainable *t) {
-  psplit_i_backward *b = &gradient->b;
-  const int32_t elem = psplit_i_shapes_type(gradient->shapes, t->value)->elem;
-  psplit_i_text text = {0};
-  psplit_i_text_addf(&text, "%s.grad.before", b->forward->values[t->value].name);
-  const psplit_i_ref before =
-    psplit_i_backward_received(b, text.failed ? "before" : text.bytes, elem);
-  psplit_i_text_fini(&text);
-  if (before == PSPLIT_NONE) return;
-  b->values.items[before].index = t->value;
-  t->before_name = b->values.items[before].name;
-  t->gradient = psplit_i_backward_node(b, "Add", 2, (psplit_i_ref[]){before, t->gradient}, 1);
-}
-
-/* Gradients get the names of their tensors; one that is no node's result, or that of two tensors,
- * passes through an Identity. These nodes belong to the node that made the gradient. */
-static void name_gradients(psplit_gradient *gradient, bool sum) {
-  psplit_i_backward *b = &gradient->b;
-  for (uint32_t i = 0; i < gradient->n_trainables && !b->failed; i++) {
-    psplit_i_trainable *t = &gradient->trainables[i];
-    if (t->gradient == PSPLIT_NONE) continue;
-    const psplit_i_bvalue *value = &b->values.items[t->gradient];
-    const bool is_result = value->origin == PSPLIT_ORIGIN_NODE;
-    b->twin =
-      is_result ? b->nodes.items[value->index].twin : b->forward->values[gradient->loss].producer;
-    if (sum && !t->is_input)
-      accumulate(gradient, t);
-    else if (!is_result || value->name)
-      t->gradient = psplit_i_backward_node(b, "Identity", 1, &t->gradient, 1);
-    t->gradient_name = name_of(b, t->value, "grad");
-    if (!b->failed) b->values.items[t->gradient].name = t->gradient_name;
-  }
 }
 
 psplit_i_source psplit_i_gradient_source(const psplit_gradient *gradient, uint32_t value) {
@@ -196,12 +153,16 @@ psplit_i_source psplit_i_gradient_source(const psplit_gradient *gradient, uint32
 static psplit_code settle(psplit_gradient *gradient, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   psplit_i_backward *b = &gradient->b;
-  psplit_i_ref *outputs =
-    psplit_i_arena_array(&gradient->arena, gradient->n_trainables, sizeof *outputs);
-  if (!outputs || b->failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  size_t n_outputs = 0;
   for (uint32_t i = 0; i < gradient->n_trainables; i++)
-    outputs[i] = gradient->trainables[i].gradient;
-  psplit_i_backward_sweep(b, outputs, gradient->n_trainables);
+    n_outputs += gradient->trainables[i].n_parts;
+  psplit_i_ref *outputs = psplit_i_arena_array(&gradient->arena, n_outputs, sizeof *outputs);
+  if (!outputs || b->failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  n_outputs = 0;
+  for (uint32_t i = 0; i < gradient->n_trainables; i++)
+    for (uint32_t p = 0; p < gradient->trainables[i].n_parts; p++)
+      outputs[n_outputs++] = gradient->trainables[i].parts[p].gradient;
+  psplit_i_backward_sweep(b, outputs, n_outputs);
   for (psplit_i_ref r = 0; r < b->values.n && !b->failed; r++) {
     psplit_i_bvalue *value = &b->values.items[r];
     if (!value->alive) continue;
@@ -239,12 +200,14 @@ static psplit_code differentiate(psplit_gradient *gradient, const psplit_trainin
     &gradient->b, "loss.grad", psplit_i_shapes_type(gradient->shapes, gradient->loss)->elem);
   if (gradient->loss_gradient == PSPLIT_NONE) PSPLIT_TRY(psplit_i_nomem(diag));
   gradient->b.values.items[gradient->loss_gradient].index = gradient->loss;
+  if (options->accumulate) PSPLIT_TRY(psplit_i_parts_begin(gradient, diag));
   PSPLIT_TRY(psplit_i_differentiate(gradient->shapes, gradient->loss, gradient->loss_gradient,
                                     values, n, &gradient->b, diag, gradients));
   uint32_t reached = 0;
+  psplit_i_parts_make(gradient, gradients, options->accumulate);
+  if (gradient->b.failed) PSPLIT_TRY(psplit_i_nomem(diag));
   for (uint32_t i = 0; i < n; i++) {
-    gradient->trainables[i].gradient = gradients[i];
-    if (gradients[i] != PSPLIT_NONE)
+    if (gradient->trainables[i].n_parts)
       reached++;
     else
       psplit_i_say(logger, PSPLIT_WARNING, "the loss does not depend on \"%s\"",
@@ -254,7 +217,6 @@ static psplit_code differentiate(psplit_gradient *gradient, const psplit_trainin
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE,
                              "the loss \"%s\" depends on none of what is to be trained",
                              graph->values[gradient->loss].name));
-  name_gradients(gradient, options->accumulate);
   PSPLIT_TRY(settle(gradient, diag));
 out:
   return code;
@@ -300,9 +262,11 @@ psplit_trainable psplit_gradient_trainable(const psplit_gradient *gradient, uint
   const int64_t n = at < PSPLIT_NONE ? psplit_i_graph_initializer(graph, at).n_elements : 0;
   return (psplit_trainable){.name = graph->values[t->value].name,
                             .n_elements = (uint64_t)n,
-                            .gradient = t->gradient_name,
-                            .before = t->before_name,
-                            .is_input = t->is_input};
+                            .gradient = t->n_parts ? t->parts[0].names.gradient : NULL,
+                            .before = t->n_parts ? t->parts[0].names.before : NULL,
+                            .is_input = t->is_input,
+                            .more = t->more,
+                            .n_more = t->n_parts ? t->n_parts - 1 : 0};
 }
 
 const char *psplit_gradient_loss(const psplit_gradient *gradient) {

@@ -15,6 +15,7 @@
  *   opsets.h          what is made here in an older operator set
  *   loss.h            the nodes of a loss, put to the model's end
  *   weights.h         which initializers are trained
+ *   parts.h           the gradient of a weight that several nodes read
  *   write.h           graphs to files
  *
  * Knows neither stages nor costs. Sees shapes/, onnx/, base/. */
@@ -28,11 +29,17 @@
 #include "draws.h"
 #include "shape.h"
 
+/* What some of the nodes that read a trainable give to its gradient. */
+typedef struct psplit_i_trainable_part {
+  psplit_i_ref gradient;
+  psplit_gradient_part names; /* before: NULL: it is added to nothing */
+} psplit_i_trainable_part;
+
 typedef struct psplit_i_trainable {
   uint32_t value;
-  psplit_i_ref gradient; /* PSPLIT_NONE: the loss does not depend on it */
-  const char *gradient_name;
-  const char *before_name; /* what it is added to; NULL: nothing */
+  uint32_t n_parts; /* 0: the loss does not depend on it */
+  psplit_i_trainable_part *parts;
+  psplit_gradient_part *more; /* [n_parts - 1] names of all but the first */
   bool is_input;
 } psplit_i_trainable;
 

@@ -238,7 +238,9 @@ static void update_weight(update *u, const psplit_i_trainable *t) {
   u->name = u->b.forward->values[t->value].name;
   const psplit_i_ref w = psplit_i_backward_forward(&u->b, t->value);
   psplit_i_put_typed_value(&u->inputs, PSPLIT_GRAPH_INPUT, u->name, u->gradient->shapes, u->type);
-  const psplit_i_ref g = weight_input(u, t->gradient_name);
+  psplit_i_ref g = weight_input(u, t->parts[0].names.gradient);
+  for (uint32_t p = 1; p < t->n_parts; p++)
+    g = op(u, "Add", g, weight_input(u, t->parts[p].names.gradient));
   if (u->how.method == ADAM || u->how.method == ADAMW)
     adapt(u, w, g);
   else
@@ -351,8 +353,7 @@ psplit_code psplit_gradient_write_update(const psplit_gradient *gradient, const 
   uint32_t *trainables = malloc((gradient->n_trainables + (size_t)1) * sizeof *trainables);
   if (!trainables) return psplit_i_nomem(diag);
   for (uint32_t i = 0; i < gradient->n_trainables; i++)
-    if (gradient->trainables[i].gradient_name && !gradient->trainables[i].is_input)
-      trainables[n++] = i;
+    if (gradient->trainables[i].n_parts && !gradient->trainables[i].is_input) trainables[n++] = i;
   PSPLIT_TRY(psplit_i_gradient_update(gradient, text, trainables, n, NULL, diag, &bytes, NULL));
   psplit_i_pieces_text(&whole, &bytes);
   PSPLIT_TRY(psplit_i_pieces_write(&whole, gradient->model, path, diag));

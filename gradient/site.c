@@ -82,6 +82,12 @@ bool psplit_i_wanted(const psplit_i_at *at, uint32_t input) {
 
 void psplit_i_give(psplit_i_at *at, uint32_t input, psplit_i_ref gradient) {
   if (!wanted(at, input) || gradient == PSPLIT_NONE) return;
-  psplit_i_ref *sum = &at->pass->gradient[at->node->inputs[input]];
+  const uint32_t value = at->node->inputs[input];
+  if (at->b->apart && at->b->apart[value]) {
+    const psplit_i_contribution one = {value, at->id, gradient};
+    if (!psplit_i_vec_push(&at->b->contributions, one)) at->b->failed = true;
+    return;
+  }
+  psplit_i_ref *sum = &at->pass->gradient[value];
   *sum = *sum == PSPLIT_NONE ? gradient : add(at, *sum, gradient);
 }

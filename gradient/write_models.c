@@ -153,9 +153,9 @@ out:
 static void put_gradients(const psplit_gradient *gradient, psplit_i_text *out) {
   for (uint32_t i = 0; i < gradient->n_trainables; i++) {
     const psplit_i_trainable *t = &gradient->trainables[i];
-    if (t->gradient_name)
-      psplit_i_put_typed_value(out, PSPLIT_GRAPH_OUTPUT, t->gradient_name, gradient->shapes,
-                               psplit_i_shapes_type(gradient->shapes, t->value));
+    for (uint32_t p = 0; p < t->n_parts; p++)
+      psplit_i_put_typed_value(out, PSPLIT_GRAPH_OUTPUT, t->parts[p].names.gradient,
+                               gradient->shapes, psplit_i_shapes_type(gradient->shapes, t->value));
   }
 }
 

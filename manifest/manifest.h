@@ -135,6 +135,11 @@ typedef struct psplit_i_training_parts {
   psplit_i_update_part update;
 } psplit_i_training_parts;
 
+/* Some of the gradient of a weight, which is summed by itself. */
+typedef struct psplit_i_gradient_row {
+  const char *gradient, *before;
+} psplit_i_gradient_row;
+
 typedef struct psplit_i_trained_weight {
   const char *name, *dtype;
   psplit_i_shape shape;
@@ -142,6 +147,8 @@ typedef struct psplit_i_trained_weight {
   uint32_t owner;                /* PSPLIT_NONE: none */
   const uint32_t *stages;        /* that take it */
   uint32_t n_stages;
+  const psplit_i_gradient_row *more; /* the rest of the gradient, where it comes in parts */
+  uint32_t n_more;
 } psplit_i_trained_weight;
 
 /* A size as a sum of products: of one term without symbols, a number; of one symbol, that. */

@@ -127,6 +127,17 @@ static void read_stage(item stage, uint32_t n_stages, psplit_i_training_parts *o
   read_part(need_or_null(&stage, "backward"), n_stages, &out->backward);
 }
 
+static void read_more(item list, psplit_i_trained_weight *out) {
+  out->n_more = (uint32_t)length(&list);
+  psplit_i_gradient_row *rows = NEW(&list, psplit_i_gradient_row, out->n_more);
+  for (uint32_t i = 0; i < out->n_more && !failed(&list); i++) {
+    const item row = psplit_i_json_element(&list, i);
+    need_text(&row, "gradient", &rows[i].gradient);
+    need_text(&row, "before", &rows[i].before);
+  }
+  out->more = rows;
+}
+
 static void read_weights(item list, uint32_t n_stages, psplit_i_training_table *out) {
   out->n_weights = (uint32_t)length(&list);
   psplit_i_trained_weight *weights = NEW(&list, psplit_i_trained_weight, out->n_weights);
@@ -145,6 +156,7 @@ static void read_weights(item list, uint32_t n_stages, psplit_i_training_table *
       psplit_i_json_u32(psplit_i_json_element(&stages, k), 0, n_stages - 1, &list_of[k]);
     weights[i].stages = list_of;
     psplit_i_json_u32(need_or_null(&row, "owner"), 0, n_stages - 1, &weights[i].owner);
+    read_more(psplit_i_json_find(&row, "more"), &weights[i]);
   }
   out->weights = weights;
 }

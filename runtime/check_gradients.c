@@ -88,6 +88,8 @@ static psplit_code put_weights(checker *c, psplit_diag *diag) {
     const psplit_i_trained_weight *row = &table->weights[w];
     PSPLIT_TRY(put_weight(c, PSPLIT_I_PASS_WEIGHT, row->name, NULL, diag));
     if (row->before) PSPLIT_TRY(put_weight(c, PSPLIT_I_PASS_BEFORE, row->name, row->before, diag));
+    for (uint32_t i = 0; i < row->n_more; i++)
+      PSPLIT_TRY(put_weight(c, PSPLIT_I_PASS_BEFORE, row->name, row->more[i].before, diag));
   }
 out:
   return code;
@@ -305,9 +307,10 @@ static bool is_worse(const psplit_gradient_finding *a, const psplit_gradient_fin
   return a->bound * b->scale > b->bound * a->scale;
 }
 
-/* The tensor in the slot, its gradient under `name` (NULL: the loss does not depend on it, it is
- * said). */
-static psplit_code examine(checker *c, uint32_t index, const char *name, psplit_diag *diag,
+/* The tensor in the slot, whose gradient is under `name` (NULL: the loss does not depend on it, it
+ * is said) and, of a weight whose gradient comes in parts, under the names in `row`. */
+static psplit_code examine(checker *c, uint32_t index, const char *name,
+                           const psplit_i_trained_weight *row, psplit_diag *diag,
                            psplit_gradient_finding *io) {
   psplit_code code = PSPLIT_OK;
   variable *at = &c->at;
@@ -325,6 +328,8 @@ static psplit_code examine(checker *c, uint32_t index, const char *name, psplit_
   at->direction = calloc((size_t)io->n_elements + 1, sizeof *at->direction);
   if (!at->gradient || !at->direction) PSPLIT_TRY(psplit_i_nomem(diag));
   if (name) PSPLIT_TRY(add_gradient(c, name, diag));
+  for (uint32_t i = 0; row && i < row->n_more; i++)
+    PSPLIT_TRY(add_gradient(c, row->more[i].gradient, diag));
   uint32_t n_runs = 0;
   for (uint32_t d = 0; d < c->options->n_directions + !any && io->n_elements; d++) {
     psplit_gradient_finding finding;
@@ -356,7 +361,7 @@ static psplit_code examine_stage(checker *c, uint32_t s, psplit_diag *diag) {
     if (!row->n_stages || row->stages[0] != s) continue;
     c->at.first_stage = s;
     c->at.slot = psplit_i_train_pass_slot(&c->pass, PSPLIT_I_PASS_WEIGHT, 0, row->name);
-    PSPLIT_TRY(examine(c, w, row->gradient, diag, &c->check->findings[w]));
+    PSPLIT_TRY(examine(c, w, row->gradient, row, diag, &c->check->findings[w]));
   }
   for (uint32_t i = 0; i < table->n_input_gradients; i++) {
     const char *name = table->input_gradients[i];
@@ -365,7 +370,7 @@ static psplit_code examine_stage(checker *c, uint32_t s, psplit_diag *diag) {
     if (stage != s) continue;
     c->at.first_stage = s;
     c->at.slot = psplit_i_train_pass_slot(&c->pass, PSPLIT_I_PASS_DATA, 0, name);
-    PSPLIT_TRY(examine(c, table->n_weights + i, table->gradient_names[i], diag,
+    PSPLIT_TRY(examine(c, table->n_weights + i, table->gradient_names[i], NULL, diag,
                        &c->check->findings[table->n_weights + i]));
   }
 out:

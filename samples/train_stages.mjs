@@ -10,6 +10,7 @@ import { drawMasks } from './draws.mjs';
 const views = { float32: Float32Array, float64: Float64Array, int64: BigInt64Array, int32: Int32Array };
 const count = (dims) => dims.reduce((product, size) => product * size, 1);
 const table = (list, row) => Object.fromEntries(list.map(row));
+const partsOf = ({ name, gradient, before, more = [] }) => [{ gradient, before }, ...more].map((part) => ({ ...part, name })); // of its gradient
 export class Stages {
   static async open(dir, ort, options = {}, seed = 0) {
     const manifest = JSON.parse(readFileSync(join(dir, 'pipeline.json'))), { training } = manifest;
@@ -21,7 +22,7 @@ export class Stages {
       if (first) Object.assign(self.weights, await sessions.first.run({}));
       self.stages.push({ ...stage, ...its, again, backward, update, sessions });
     }
-    self.sums = self.zeros(training.weights.map(({ before, name }) => [before, name]));
+    self.parts = training.weights.flatMap(partsOf), self.sums = self.zeros(self.parts.map(({ before, name }) => [before, name]));
     const kept = self.stages.flatMap(({ update }) => update?.kept ?? []).filter(({ state }) => state);
     self.kept = { ...self.weights, ...self.zeros(kept.map(({ name, weight }) => [name, weight])) };
     return self;
@@ -45,28 +46,28 @@ export class Stages {
   }
   // Adds its gradients to the sums; the loss counts `scale` times: 1/M for the mean of M.
   async backward(batch, scale) {
-    const { loss, weights, input_gradients: inputs = [] } = this.training, { type, dims } = batch.outputs[loss.tensor];
-    const sent = [], lossGradient = { [loss.gradient]: new this.ort.Tensor(type, views[type].of(scale), dims) };
+    const { loss, input_gradients: inputs = [] } = this.training, { type, dims } = batch.outputs[loss.tensor];
+    const { parts } = this, sent = [], lossGradient = { [loss.gradient]: new this.ort.Tensor(type, views[type].of(scale), dims) };
     for (const stage of this.stages.filter((each) => each.backward).reverse()) {
       const from = { ...sent, stash: batch.stash[stage.index], weights: this.weights, model: batch.data, before: this.sums, loss: lossGradient };
       const run = (role) => stage.sessions[role].run(table(stage[role].inputs, ({ name, from: where }) => [name, from[where][name]]));
       if (stage.again) from.again = await run('again');
       const got = sent[stage.index] = await run('backward');
-      for (const { gradient, before } of weights) if (got[gradient]) this.sums[before] = got[gradient];
+      for (const { gradient, before } of parts) if (got[gradient]) this.sums[before] = got[gradient];
       for (const { gradient } of inputs) if (got[gradient]) batch.gradients[gradient] = got[gradient];
     }
   }
   // Moves the weights by the sums, which start again from 0.
   async update(lr, scale = 1) {
     const scalar = (type, value) => new this.ort.Tensor(type, views[type].of(value), []);
-    const gradients = table(this.training.weights, ({ gradient, before }) => [gradient, this.sums[before]]), step = BigInt(++this.steps);
+    const gradients = table(this.parts, ({ gradient, before }) => [gradient, this.sums[before]]), step = BigInt(++this.steps);
     for (const { update, sessions } of this.stages.filter((each) => each.update)) {
       const all = { ...this.kept, ...gradients, [update.lr]: scalar('float64', lr), [update.scale]: scalar('float64', scale), [update.step]: scalar('int64', step) };
       const got = await sessions.update.run(table(sessions.update.inputNames, (name) => [name, all[name]]));
       for (const kept of update.kept) this.kept[kept.name] = got[kept.new];
     }
     for (const name of Object.keys(this.weights)) this.weights[name] = this.kept[name];
-    this.sums = this.zeros(this.training.weights.map(({ before, name }) => [before, name]));
+    this.sums = this.zeros(this.parts.map(({ before, name }) => [before, name]));
   }
 }
 

@@ -152,29 +152,31 @@ out:
   return code;
 }
 
-static int compare_numbers(const void *a, const void *b) {
-  const uint32_t *x = a, *y = b;
-  return *x < *y ? -1 : *x > *y;
+/* The first stage in which some of a weight's gradient arises updates it. */
+static void choose_owners(psplit_i_layout *layout) {
+  const psplit_training *training = layout->training;
+  for (uint32_t s = layout->forward->plan->n_stages; s-- > 0;) {
+    if (layout->stages[s].backward == PSPLIT_NONE) continue;
+    const psplit_i_stage *backward = &layout->backward.stages[layout->stages[s].backward];
+    for (uint32_t o = 0; o < backward->n_outputs; o++) {
+      const uint32_t t = training->output_trainable[backward->outputs[o].value];
+      if (backward->outputs[o].model && !training->gradient->trainables[t].is_input)
+        layout->owner[t] = s;
+    }
+  }
 }
 
-/* Each stage updates the weights whose gradients arise there. */
 static psplit_code make_updates(psplit_i_layout *layout, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   const psplit_training *training = layout->training;
+  const uint32_t n = training->gradient->n_trainables;
+  choose_owners(layout);
   for (uint32_t s = 0; s < layout->forward->plan->n_stages; s++) {
     psplit_i_training_stage *stage = &layout->stages[s];
-    if (stage->backward == PSPLIT_NONE) continue;
-    const psplit_i_stage *backward = &layout->backward.stages[stage->backward];
-    uint32_t *updated = psplit_i_arena_array(&layout->arena, backward->n_outputs, sizeof *updated);
+    uint32_t *updated = psplit_i_arena_array(&layout->arena, n, sizeof *updated);
     if (!updated) PSPLIT_TRY(psplit_i_nomem(diag));
-    for (uint32_t o = 0; o < backward->n_outputs; o++) {
-      if (!backward->outputs[o].model) continue;
-      const uint32_t t = training->output_trainable[backward->outputs[o].value];
-      if (training->gradient->trainables[t].is_input) continue;
-      updated[stage->n_updated++] = t;
-      layout->owner[t] = s;
-    }
-    if (stage->n_updated) qsort(updated, stage->n_updated, sizeof *updated, compare_numbers);
+    for (uint32_t t = 0; t < n; t++)
+      if (layout->owner[t] == s) updated[stage->n_updated++] = t;
     stage->updated = updated;
     if (training->optimizer && stage->n_updated)
       PSPLIT_TRY(psplit_i_gradient_update(training->gradient, training->optimizer, updated,

@@ -98,6 +98,18 @@ static void write_options(const psplit_training *training, psplit_i_json *json) 
   close_row(json);
 }
 
+/* The rest of a gradient that comes in parts. */
+static void write_more(const psplit_trainable *weight, psplit_i_json *json) {
+  open_list(json, "more");
+  for (uint32_t i = 0; i < weight->n_more; i++) {
+    psplit_i_json_open(json, '{');
+    key_string(json, "gradient", weight->more[i].gradient);
+    key_string(json, "before", weight->more[i].before);
+    psplit_i_json_close(json, '}');
+  }
+  psplit_i_json_close(json, ']');
+}
+
 static void write_weights(const psplit_i_layout *layout, psplit_i_json *json) {
   const psplit_gradient *gradient = layout->training->gradient;
   open_list(json, "weights");
@@ -120,6 +132,7 @@ static void write_weights(const psplit_i_layout *layout, psplit_i_json *json) {
       psplit_i_json_uint(json, layout->owner[t]);
     key_string(json, "gradient", one.gradient);
     key_string(json, "before", one.before);
+    if (one.n_more) write_more(&one, json);
     close_row(json);
   }
   psplit_i_json_close(json, ']');

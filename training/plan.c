@@ -158,25 +158,39 @@ static void add_times(load *l) {
   }
 }
 
-/* Gradient, state, and with a default the session's own copy. */
+/* A weight that has a gradient, or PSPLIT_NONE. */
+static uint32_t any_trained(const psplit_gradient *gradient) {
+  uint32_t t = 0;
+  while (t < gradient->n_trainables &&
+         (gradient->trainables[t].is_input || !gradient->trainables[t].n_parts))
+    t++;
+  return t < gradient->n_trainables ? t : PSPLIT_NONE;
+}
+
+/* The parts of the gradient, all in the stage that adds them; state, and with a default the
+ * session's own copy. */
 static psplit_code count_copies(load *l, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   const psplit_training *training = l->training;
+  const psplit_gradient *gradient = training->gradient;
   psplit_i_update_ports ports = {0};
   psplit_i_text text = {0};
-  const uint32_t one = 0;
+  const uint32_t one = any_trained(gradient);
   uint32_t n_state = 0;
   psplit_i_arena scratch;
   psplit_i_arena_init(&scratch, 0);
-  if (training->optimizer) {
-    PSPLIT_TRY(psplit_i_gradient_update(training->gradient, training->optimizer, &one, 1, &scratch,
-                                        diag, &text, &ports));
+  if (training->optimizer && one != PSPLIT_NONE) {
+    PSPLIT_TRY(psplit_i_gradient_update(gradient, training->optimizer, &one, 1, &scratch, diag,
+                                        &text, &ports));
     for (size_t i = 0; i < ports.kept.n; i++) n_state += ports.kept.items[i].is_state;
   }
-  for (uint32_t v = 0; v < training->gradient->b.forward->n_values; v++)
-    if (training->trained[v])
-      l->weight_copies[v] =
-        (uint8_t)(1 + n_state + (training->weights == PSPLIT_WEIGHTS_DEFAULT ? 1 : 0));
+  for (uint32_t t = 0; t < gradient->n_trainables; t++) {
+    const psplit_i_trainable *weight = &gradient->trainables[t];
+    if (!weight->is_input)
+      l->weight_copies[weight->value] =
+        (uint8_t)((weight->n_parts > 1 ? weight->n_parts : 1) + n_state +
+                  (training->weights == PSPLIT_WEIGHTS_DEFAULT ? 1 : 0));
+  }
 out:
   psplit_i_update_ports_fini(&ports);
   psplit_i_text_fini(&text);

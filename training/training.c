@@ -40,6 +40,14 @@ static void set_feed(psplit_training *training, const char *name, psplit_i_feed 
   if (value != PSPLIT_NONE) training->feeds[value] = (psplit_i_feeding){kind, index};
 }
 
+static void set_part(psplit_training *training, psplit_gradient_part part, uint32_t index) {
+  const psplit_i_graph *graph = psplit_i_model_graph(training->backward);
+  const uint32_t output =
+    part.gradient ? psplit_i_graph_find_value(graph, part.gradient) : PSPLIT_NONE;
+  set_feed(training, part.before, PSPLIT_FEED_BEFORE, index);
+  if (output != PSPLIT_NONE) training->output_trainable[output] = index;
+}
+
 static psplit_code index_ports(psplit_training *training, psplit_diag *diag) {
   const psplit_gradient *gradient = training->gradient;
   const psplit_i_graph *graph = psplit_i_model_graph(training->backward);
@@ -50,9 +58,8 @@ static psplit_code index_ports(psplit_training *training, psplit_diag *diag) {
   for (uint32_t i = 0; i < gradient->n_trainables; i++) {
     const psplit_trainable t = psplit_gradient_trainable(gradient, i);
     if (!t.is_input) set_feed(training, t.name, PSPLIT_FEED_WEIGHT, i);
-    set_feed(training, t.before, PSPLIT_FEED_BEFORE, i);
-    const uint32_t output = t.gradient ? psplit_i_graph_find_value(graph, t.gradient) : PSPLIT_NONE;
-    if (output != PSPLIT_NONE) training->output_trainable[output] = i;
+    set_part(training, (psplit_gradient_part){t.gradient, t.before}, i);
+    for (uint32_t p = 0; p < t.n_more; p++) set_part(training, t.more[p], i);
   }
   for (uint32_t i = 0; i < psplit_gradient_n_stashed(gradient); i++)
     set_feed(training, psplit_gradient_stashed(gradient, i), PSPLIT_FEED_STASH, i);

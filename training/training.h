@@ -85,7 +85,7 @@ typedef struct psplit_i_training_stage {
   uint32_t n_weights;
   const uint32_t *owned; /* trainables whose first values it holds, ascending */
   uint32_t n_owned;
-  const uint32_t *updated; /* trainables whose gradients arise here, ascending */
+  const uint32_t *updated; /* trainables whose gradients arise here first, ascending */
   uint32_t n_updated;
   psplit_i_text update; /* stageI.update.onnx */
   psplit_i_update_ports update_ports;

@@ -77,6 +77,9 @@ static bool add_gradient(psplit_i_training_proof *c) {
     const psplit_trainable t = psplit_gradient_trainable(gradient, i);
     if (t.gradient) good = add_name(c, PSPLIT_I_SET_GRADIENT, t.gradient, 0, i);
     if (t.before) good = good && add_name(c, PSPLIT_I_SET_BEFORE, t.before, 0, i);
+    for (uint32_t k = 0; k < t.n_more && good; k++)
+      good = add_name(c, PSPLIT_I_SET_GRADIENT, t.more[k].gradient, 0, i) &&
+             add_name(c, PSPLIT_I_SET_BEFORE, t.more[k].before, 0, i);
     c->row_of[i] = t.is_input ? PSPLIT_NONE : row++;
     if (!t.is_input) c->trained[gradient->trainables[i].value] = 1;
   }
@@ -109,7 +112,9 @@ static bool add_stage(psplit_i_training_proof *c, uint32_t s) {
 }
 
 static size_t count_names(const psplit_i_training_proof *c) {
-  size_t n = 2 * (size_t)c->gradient->n_trainables + c->gradient->stashed.n;
+  size_t n = c->gradient->stashed.n;
+  for (uint32_t t = 0; t < c->gradient->n_trainables; t++)
+    n += 2 * (size_t)c->gradient->trainables[t].n_parts;
   for (uint32_t s = 0; s < c->p->manifest.n_stages; s++) {
     const psplit_i_training_parts *stage = &c->table->stages[s];
     n += 2 * ((size_t)stage->n_weights + stage->n_stash) + stage->backward.n_inputs +
@@ -118,14 +123,29 @@ static size_t count_names(const psplit_i_training_proof *c) {
   return n;
 }
 
+/* Where gradients of weights come out first, by the manifest, which the proof of the backward pass
+ * holds to the files. */
+static void find_arising(psplit_i_training_proof *c) {
+  for (uint32_t t = 0; t < c->gradient->n_trainables; t++) c->arises[t] = PSPLIT_NONE;
+  for (uint32_t s = c->p->manifest.n_stages; s-- > 0;) {
+    const psplit_i_part *backward = &c->table->stages[s].backward;
+    for (uint32_t o = 0; backward->file && o < backward->n_outputs; o++) {
+      const uint32_t t = psplit_i_named(c, PSPLIT_I_SET_GRADIENT, backward->outputs[o].name, 0);
+      if (t != PSPLIT_NONE && !c->gradient->trainables[t].is_input) c->arises[t] = s;
+    }
+  }
+}
+
 /* Every question about names is answered in constant time. */
 static psplit_code index_names(psplit_i_training_proof *c) {
   psplit_i_proof *p = c->p;
   c->trained = PSPLIT_NEW(&p->arena, uint8_t, p->graph->n_values);
   c->first_seen = PSPLIT_NEW(&p->arena, uint8_t, p->graph->n_values);
   c->row_of = PSPLIT_NEW(&p->arena, uint32_t, c->gradient->n_trainables);
+  c->arises = PSPLIT_NEW(&p->arena, uint32_t, c->gradient->n_trainables);
   /* The first name brings the intern table's secret key. */
-  bool good = c->trained && c->first_seen && c->row_of && psplit_i_intern_reserve(&c->names, 16) &&
+  bool good = c->trained && c->first_seen && c->row_of && c->arises &&
+              psplit_i_intern_reserve(&c->names, 16) &&
               psplit_i_table_init(&c->sets, &p->arena, count_names(c), c->names.key[0]) &&
               add_gradient(c);
   for (uint32_t s = 0; s < p->manifest.n_stages && good; s++) good = add_stage(c, s);
@@ -140,6 +160,7 @@ static psplit_code index_names(psplit_i_training_proof *c) {
                           .names = &c->names,
                           .sets = &c->sets};
   p->rim = &c->rim;
+  find_arising(c);
   return PSPLIT_OK;
 }
 
@@ -151,6 +172,15 @@ static bool lists_stages(const psplit_i_training_proof *c, const psplit_i_traine
         (n >= row->n_stages || row->stages[n++] != s))
       return false;
   return n == row->n_stages;
+}
+
+/* The rest of a gradient that comes in parts. */
+static bool lists_parts(const psplit_i_trained_weight *row, const psplit_trainable *t) {
+  bool good = row->n_more == t->n_more;
+  for (uint32_t i = 0; i < t->n_more && good; i++)
+    good = psplit_i_same(row->more[i].gradient, t->more[i].gradient) &&
+           psplit_i_same(row->more[i].before, t->more[i].before);
+  return good;
 }
 
 /* The manifest's weights are the trained ones, each once, with their gradients. */
@@ -169,7 +199,7 @@ static psplit_code check_weights(const psplit_i_training_proof *c) {
     }
     const psplit_i_trained_weight *row = w < c->table->n_weights ? &c->table->weights[w] : NULL;
     if (!row || !psplit_i_same(row->name, t.name) || !psplit_i_same(row->gradient, t.gradient) ||
-        !psplit_i_same(row->before, t.before) || !lists_stages(c, row))
+        !psplit_i_same(row->before, t.before) || !lists_parts(row, &t) || !lists_stages(c, row))
       return PSPLIT_I_DIFFERS(p, "the manifest's trained weight %" PRIu32 " is not \"%s\" as it is",
                               w, t.name);
     w++;

@@ -41,32 +41,32 @@ static bool lists_ports(const psplit_i_training_proof *c, const psplit_i_update_
   return good;
 }
 
-static int compare_numbers(const void *a, const void *b) {
-  const uint32_t *x = a, *y = b;
-  return *x < *y ? -1 : *x > *y;
+/* The weights that the stage updates: of whose gradients it is the first stage that gives some. */
+static psplit_code list_updated(const psplit_i_training_proof *c, uint32_t s, uint32_t *updated,
+                                uint32_t *out_n) {
+  *out_n = 0;
+  for (uint32_t t = 0; t < c->gradient->n_trainables; t++) {
+    if (c->arises[t] != s) continue;
+    updated[(*out_n)++] = t;
+    if (c->table->weights[c->row_of[t]].owner != s)
+      return PSPLIT_I_DIFFERS(c->p,
+                              "the gradient of \"%s\" arises in stage %" PRIu32
+                              ", and another one is said to own it",
+                              psplit_gradient_trainable(c->gradient, t).name, s);
+  }
+  return PSPLIT_OK;
 }
 
-/* The stage updates what its backward pass gives gradients of, and owns it. */
 psplit_code psplit_i_check_update(psplit_i_training_proof *c, uint32_t s) {
   psplit_code code = PSPLIT_OK;
   const psplit_i_training_parts *stage = &c->table->stages[s];
   const psplit_gradient *gradient = c->gradient;
   psplit_i_text expected = {0};
   psplit_i_update_ports ports = {0};
-  uint32_t *updated = malloc((stage->backward.n_outputs + (size_t)1) * sizeof *updated);
+  uint32_t *updated = malloc((gradient->n_trainables + (size_t)1) * sizeof *updated);
   uint32_t n = 0;
   if (!updated) return psplit_i_nomem(c->p->diag);
-  for (uint32_t o = 0; o < stage->backward.n_outputs; o++) {
-    const psplit_i_part_output *output = &stage->backward.outputs[o];
-    if (output->goal != PSPLIT_I_PART_UPDATE) continue;
-    const uint32_t t = psplit_i_named(c, PSPLIT_I_SET_GRADIENT, output->name, 0);
-    updated[n++] = t; /* check_goals has shown that it is one */
-    if (c->table->weights[c->row_of[t]].owner != s)
-      PSPLIT_TRY(PSPLIT_I_DIFFERS(
-        c->p, "\"%s\" arises in stage %" PRIu32 ", and another one is said to own its weight",
-        output->name, s));
-  }
-  if (n) qsort(updated, n, sizeof *updated, compare_numbers);
+  PSPLIT_TRY(list_updated(c, s, updated, &n));
   const bool updates = c->table->optimizer && n;
   if (updates != (stage->update.file != NULL))
     PSPLIT_TRY(PSPLIT_I_DIFFERS(c->p, "stage %" PRIu32 " has %s update", s, updates ? "no" : "an"));

@@ -52,7 +52,9 @@ typedef struct psplit_training_options {
   const char *const *gradient_of;
   size_t n_gradient_of;
   /* The backward model adds the gradients of weights to what they were before, an input of each: so
-   * micro-batches are summed in their order. */
+   * micro-batches are summed in their order, and what several nodes give to the gradient of one
+   * weight is summed for each by itself: so stages need not send a sum to each other for every
+   * micro-batch. */
   bool accumulate;
   psplit_batch_norm batch_norm;
   psplit_dropout dropout;
@@ -70,13 +72,24 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_gradient_create(
   psplit_diag *diag, psplit_gradient **out_gradient);
 PSPLIT_API void psplit_gradient_destroy(psplit_gradient *gradient);
 
-/* A tensor whose gradient is wanted. Strings live as long as the psplit_gradient. */
+/* What some uses of a weight give to its gradient: an output of the backward model, and the
+ * input that it is added to. */
+typedef struct psplit_gradient_part {
+  const char *gradient, *before;
+} psplit_gradient_part;
+
+/* A tensor whose gradient is wanted. Strings and lists live as long as the psplit_gradient. */
 typedef struct psplit_trainable {
   const char *name;
   const char *gradient; /* output of the backward model; NULL: the loss does not depend on it */
   const char *before;   /* input that it is added to; NULL without `accumulate` and of inputs */
   bool is_input;        /* from gradient_of */
   uint64_t n_elements;  /* 0 of inputs */
+  /* With `accumulate`, of a weight that is used in several places: the rest of its gradient, which
+   * the update adds. `gradient` is that of the last use, these follow towards the first. At most
+   * four sums are kept of a weight; where it is used more often, neighbours share one. */
+  const psplit_gradient_part *more;
+  uint32_t n_more;
 } psplit_trainable;
 
 PSPLIT_API uint32_t psplit_gradient_n_trainables(const psplit_gradient *gradient);

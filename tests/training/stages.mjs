@@ -80,7 +80,7 @@ async function train(dir, batches) {
       await stages.backward(batch, 0.5);
       for (const [name, tensor] of Object.entries(batch.gradients)) results[`${name} ${step}.${m}`] = tensor;
     }
-    for (const { name, before } of stages.training.weights) results[`${name}.grad ${step}`] = stages.sums[before];
+    for (const { gradient, before } of stages.parts) if (gradient) results[`${gradient} ${step}`] = stages.sums[before];
     await stages.update(0.01);
     for (const { name } of stages.training.weights) results[`${name} ${step}`] = stages.weights[name];
   }
@@ -111,9 +111,10 @@ async function checkWhole(name, model, loss, dir, data) {
   const all = await plain(model, loss, data);
   const stages = await Stages.open(dir, ort, levels);
   await stages.backward(await stages.forward(data), 0.5);
-  const problems = stages.training.weights.flatMap(({ gradient, before }) => {
-    const sum = stages.sums[before];
+  const problems = stages.training.weights.flatMap(({ gradient, before, more = [] }) => {
     if (!gradient) return [];
+    const sum = stages.sums[before]; // of all parts, in their order, as the update adds them
+    for (const part of more) stages.sums[part.before].data.forEach((value, i) => (sum.data[i] += value));
     all[gradient].data.forEach((value, i) => (all[gradient].data[i] = value + 0)); // 0 + -0 is 0
     const why = difference(all[gradient], sum);
     return why ? [`${gradient}: ${why}`] : [];
@@ -142,6 +143,12 @@ async function examine(name) {
     run(model, '-k', String(k), '-o', dir, '--boundary', boundary, '--recompute', recompute, ...options, ...cuts);
     const { results, stages } = await train(dir, batches);
     const problems = compare(whole, results);
+    for (const { name: weight, shape, more } of stages.training.weights.filter((each) => each.more)) {
+      if (stages.training.transfers.some((each) => `${each.shape}` === `${shape}`)) problems.push(`${weight}: its gradient is sent`);
+      if (more.length !== 1) problems.push(`${weight}: ${more.length + 1} parts`);
+    }
+    const tied = { gpt: true, lstm_both: false }[name]; // slices of one weight are one use of it
+    if (tied === !stages.training.weights.some((each) => each.more)) problems.push('other weights are tied');
     if (!valid(stages.manifest)) problems.push(...valid.errors.slice(0, 3).map((each) => `${each.instancePath} ${each.message}`));
     tap.none(problems, `${name}: ${k} stages, ${boundary}, recompute ${recompute}${seed ? `, costs ${seed}` : ''}: ` +
       `${stages.training.weights.length} weights, ${stages.manifest.transfers.length} tensors forward, ` +
