@@ -9,6 +9,8 @@
  *   pipeline.c         pipeline.json: who sends what to whom
  *   queue.c            bundles of tensors in bounded queues
  *   failures.c         micro-batches that cannot be computed
+ *   frames.c, process.c, process_task.c, process_main.c
+ *                      a stage in a process of its own, for services
  *   stage.c            one stage: take, run, give, for each micro-batch
  *   ends.c             before the first stage and behind the last: feeder, collector
  *   workers.c          the threads of a run
@@ -17,7 +19,7 @@
  *                      transport: one stage per MPI rank (optional)
  *   timeline.c, report.c   what was measured, beside what was predicted
  *   options.c, feed_check.c, run.c   what psplit/run.h declares
- *   requests.c, request_inputs.c, batching.c, answer.c, service.c
+ *   requests.c, request_inputs.c, batching.c, answer.c, service.c, resident.c
  *                      what psplit/run_service.h declares
  *   compare.c          the whole model against the pipeline
  *   profile.c          the whole model under ONNX Runtime's profiler

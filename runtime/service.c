@@ -66,6 +66,8 @@ static psplit_code make(psplit_service *s, const psplit_run_options *run,
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_service_options, own, &taken, diag));
   if (!(taken.batch_delay_s >= 0))
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE, "requests wait for others 0 s or more"));
+  if (taken.stage_command && s->way.transport != PSPLIT_I_OVER_THREADS.transport)
+    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE, "ranks are processes of their own already"));
   if (!taken.max_waiting)
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE, "a service has room for one request at least"));
   const psplit_i_requests_options options = {
@@ -75,6 +77,7 @@ static psplit_code make(psplit_service *s, const psplit_run_options *run,
   if (!s->source.live) PSPLIT_TRY(psplit_i_nomem(diag));
   PSPLIT_TRY(psplit_i_requests_create(&options, diag, &s->requests));
   psplit_i_requests_connect(s->requests, &s->source);
+  s->source.stage_command = taken.stage_command;
   s->source.ready = ready;
   s->source.ready_user = s;
   psplit_i_service_run_options(&s->run);
@@ -148,9 +151,17 @@ void psplit_service_get_stats(psplit_service *s, psplit_service_stats *out) {
 }
 
 void psplit_service_get_stage(const psplit_service *s, uint32_t stage,
-                              uint64_t *out_n_micro_batches, int64_t *out_busy_ns) {
-  *out_n_micro_batches = atomic_load(&s->source.live[stage].n_micro_batches);
-  *out_busy_ns = atomic_load(&s->source.live[stage].busy_ns);
+                              psplit_service_stage_stats *out) {
+  const psplit_i_live *live = &s->source.live[stage];
+  const int pid = atomic_load(&live->pid);
+  const unsigned n_starts = atomic_load(&live->n_starts);
+  psplit_service_stage_stats now = {
+    .struct_size = out->struct_size,
+    .n_micro_batches = atomic_load(&live->n_micro_batches),
+    .busy_ns = atomic_load(&live->busy_ns),
+    .n_restarts = n_starts ? n_starts - 1 : 0,
+    .resident_bytes = pid ? psplit_i_resident_bytes(pid) : atomic_load(&live->resident_bytes)};
+  psplit_i_options_defaults(out, out->struct_size, &now, sizeof now);
 }
 
 bool psplit_service_is_ready(psplit_service *s) { return psplit_i_requests_are_open(s->requests); }

@@ -7,11 +7,17 @@
 #include "ort.h"
 #include "queue.h"
 
-/* What stages have done since the start, readable by any thread meanwhile. */
+/* What a stage has done since the start, readable by any thread meanwhile. */
 typedef struct psplit_i_live {
   _Atomic uint64_t n_micro_batches;
   _Atomic int64_t busy_ns;
+  atomic_int pid;                  /* of a process of its own; 0: it has none now */
+  atomic_uint n_starts;            /* of such processes */
+  _Atomic uint64_t resident_bytes; /* over MPI: of its rank, as last heard; 0: not known */
 } psplit_i_live;
+
+/* Memory of a process; 0: it is not known. */
+uint64_t psplit_i_resident_bytes(int pid);
 
 /* What stages keep of a sequence from one micro-batch to the next, in place of inputs and
  * outputs of the pipeline. Called by the thread of a stage, of several at once. */
@@ -40,6 +46,7 @@ typedef struct psplit_i_source {
   void (*done)(void *user, psplit_i_tensor *const *outputs, const psplit_diag *failure);
   psplit_i_live *live;           /* [n_stages]; may be NULL */
   const psplit_i_keeper *keeper; /* also in ranks that have no other use for a source; NULL: none */
+  const char *const *stage_command; /* psplit_service_options; NULL: none */
 } psplit_i_source;
 
 #endif

@@ -43,6 +43,7 @@ void psplit_i_stage_stop(psplit_i_stage *stage) {
   pthread_mutex_lock(&stage->mutex);
   stage->stopped = true;
   if (stage->running) psplit_i_session_stop(stage->running);
+  if (stage->process) psplit_i_process_end(stage->process);
   pthread_mutex_unlock(&stage->mutex);
 }
 
@@ -57,7 +58,10 @@ static void stop_late(psplit_i_stage *stage) {
   pthread_mutex_lock(&stage->mutex);
   if (stage->computing && !stage->late && psplit_i_now_ns() > stage->deadline_ns) {
     stage->late = true;
-    psplit_i_session_stop(stage->running);
+    if (stage->process)
+      psplit_i_process_stop_run(stage->process);
+    else
+      psplit_i_session_stop(stage->running);
   }
   pthread_mutex_unlock(&stage->mutex);
 }
@@ -68,9 +72,20 @@ int64_t psplit_i_stage_look_ns(const psplit_i_run_options *options) {
   return !ns || ns > MOST_NS ? MOST_NS : ns < LEAST_NS ? LEAST_NS : ns;
 }
 
+/* A process of its own is killed where it takes too long, and started again; false: there is none.
+ */
+static bool look_after(psplit_i_stage *stage, double most_s) {
+  pthread_mutex_lock(&stage->mutex);
+  const bool has = stage->process;
+  if (has) psplit_i_process_look(stage->process, most_s);
+  pthread_mutex_unlock(&stage->mutex);
+  return has;
+}
+
 psplit_code psplit_i_stage_check(psplit_i_stage *stage, psplit_diag *diag) {
   stop_late(stage);
   const double most_s = stage->options->stall_timeout_s;
+  if (look_after(stage, most_s)) return PSPLIT_OK;
   const int64_t since_ns = atomic_load(&stage->since_ns);
   if (!(most_s > 0) || !since_ns || 1e-9 * (double)(psplit_i_now_ns() - since_ns) <= most_s)
     return PSPLIT_OK;
@@ -117,6 +132,14 @@ static void release_all(psplit_i_tensor **tensors, uint32_t n) {
   }
 }
 
+static void close_process(psplit_i_stage *stage) {
+  pthread_mutex_lock(&stage->mutex);
+  psplit_i_process *process = stage->process;
+  stage->process = NULL;
+  pthread_mutex_unlock(&stage->mutex);
+  psplit_i_process_destroy(process);
+}
+
 static void close_session(psplit_i_stage *stage, work *w) {
   pthread_mutex_t *turn = own_turn(stage);
   take_turn(turn);
@@ -131,6 +154,7 @@ static void close_work(psplit_i_stage *stage, work *w) {
   for (uint32_t i = 0; w->feeds && i < table->n_inputs; i++) psplit_i_feed_close(&w->feeds[i]);
   release_all(w->inputs, table->n_inputs);
   release_all(w->outputs, table->n_outputs);
+  close_process(stage);
   close_session(stage, w);
   free(w->feeds);
   free(w->is_fed);
@@ -177,8 +201,34 @@ static psplit_code open_session(psplit_i_stage *stage, const char *path, psplit_
   return code;
 }
 
+/* In place of a session, once it is known what it will be given. */
+static psplit_code open_process(psplit_i_stage *stage, const char *path, const work *w,
+                                psplit_diag *diag) {
+  const psplit_i_source *source = stage->options->source;
+  psplit_i_process *process = NULL;
+  const psplit_i_process_options options = {
+    .ort = stage->ort,
+    .command = source->stage_command,
+    .stage = stage->index,
+    .path = path,
+    .session = psplit_i_stage_session(stage->options, stage->index),
+    .input_names = w->input_names,
+    .output_names = w->output_names,
+    .n_inputs = w->n_given,
+    .n_outputs = stage->pipe->manifest.stages[stage->index].n_outputs,
+    .live = source->live ? &source->live[stage->index] : NULL};
+  psplit_code code = psplit_i_process_create(&options, diag, &process);
+  if (code != PSPLIT_OK) return code;
+  pthread_mutex_lock(&stage->mutex);
+  stage->process = process;
+  if (stage->stopped) psplit_i_process_end(process);
+  pthread_mutex_unlock(&stage->mutex);
+  return psplit_i_process_open(process, diag);
+}
+
 static psplit_code open_work(psplit_i_stage *stage, const psplit_i_manifest_stage *table, work *w,
                              psplit_diag *diag) {
+  const bool apart = stage->options->source && stage->options->source->stage_command;
   const size_t n_in = (size_t)table->n_inputs + 1, n_out = (size_t)table->n_outputs + 1;
   psplit_i_text path = {0};
   psplit_code code;
@@ -193,13 +243,14 @@ static psplit_code open_work(psplit_i_stage *stage, const psplit_i_manifest_stag
   psplit_i_text_addf(&path, "%s/%s", stage->pipe->directory, table->file);
   if (!w->feeds || !w->is_fed || !w->input_names || !w->input_ports || !w->output_names ||
       !w->inputs || !w->given || !w->outputs || path.failed)
-    code = psplit_i_nomem(diag);
-  else
-    code = open_session(stage, path.bytes, diag, &w->session);
-  psplit_i_text_fini(&path);
-  if (code != PSPLIT_OK) return code;
+    PSPLIT_TRY(psplit_i_nomem(diag));
   for (uint32_t i = 0; i < table->n_outputs; i++) w->output_names[i] = table->outputs[i].name;
-  return open_feeds(stage, table, w, diag);
+  if (!apart) PSPLIT_TRY(open_session(stage, path.bytes, diag, &w->session));
+  PSPLIT_TRY(open_feeds(stage, table, w, diag));
+  if (apart) PSPLIT_TRY(open_process(stage, path.bytes, w, diag));
+out:
+  psplit_i_text_fini(&path);
+  return code;
 }
 
 static void take_bundle(const psplit_i_pipe_link *link, psplit_i_bundle *bundle, work *w) {
@@ -329,7 +380,8 @@ static void set_computing(psplit_i_stage *stage, bool computing, int64_t deadlin
   pthread_mutex_lock(&stage->mutex);
   stage->computing = computing;
   stage->deadline_ns = deadline_ns;
-  if (stage->late && !computing && !stage->stopped) psplit_i_session_go_on(stage->running);
+  if (stage->late && !computing && !stage->stopped && !stage->process)
+    psplit_i_session_go_on(stage->running);
   stage->late = false;
   pthread_mutex_unlock(&stage->mutex);
 }
@@ -343,8 +395,11 @@ static psplit_code compute(psplit_i_stage *stage, work *w, psplit_diag *diag,
   begin(stage, PSPLIT_I_COMPUTES);
   if (w->deadline_ns) set_computing(stage, true, w->deadline_ns);
   const psplit_code code =
-    psplit_i_session_run(&w->session, w->input_names, w->given, w->n_given, w->output_names,
-                         w->outputs, stage->pipe->manifest.stages[stage->index].n_outputs, diag);
+    stage->process
+      ? psplit_i_process_run(stage->process, w->given, w->outputs, w->deadline_ns, diag)
+      : psplit_i_session_run(&w->session, w->input_names, w->given, w->n_given, w->output_names,
+                             w->outputs, stage->pipe->manifest.stages[stage->index].n_outputs,
+                             diag);
   if (w->deadline_ns) set_computing(stage, false, 0);
   end(stage);
   leave_turn(turn);
@@ -448,7 +503,7 @@ void psplit_i_stage_main(psplit_i_stage *stage) {
   work w = {0};
   psplit_code code = open_work(stage, table, &w, &diag);
   if (code == PSPLIT_OK) {
-    set_running(stage, &w.session);
+    if (!stage->process) set_running(stage, &w.session);
     code = work_through(stage, &w, &diag);
     set_running(stage, NULL);
   }

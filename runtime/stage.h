@@ -2,6 +2,7 @@
 #ifndef PSPLIT_RUNTIME_STAGE_H
 #define PSPLIT_RUNTIME_STAGE_H
 
+#include "process.h"
 #include "queue.h"
 #include "runtime.h"
 
@@ -40,8 +41,9 @@ typedef struct psplit_i_stage {
   psplit_i_event *events;  /* [n_events] a ring of the last micro-batches */
   uint32_t n_events;
   psplit_i_sums *sums;
-  pthread_mutex_t mutex;     /* guards `running` */
+  pthread_mutex_t mutex;     /* guards these two: */
   psplit_i_session *running; /* for psplit_i_stage_stop */
+  psplit_i_process *process; /* in place of a session; NULL: it is in this process */
   bool stopped;
   bool streams, collected; /* there is a feeder, a collector */
   bool begins;             /* nobody gives it anything */

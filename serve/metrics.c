@@ -36,31 +36,64 @@ static void put_latency(FILE *out, const serve_metrics *m) {
           n, 1e-9 * (double)atomic_load(&m->total_ns), n);
 }
 
+/* A family of samples: one for each stage that has a value. */
+static void put_family(FILE *out, psplit_service *service, const psplit_pipeline_info *info,
+                       const char *name, const char *type, const char *help,
+                       bool (*value)(const psplit_service_stage_stats *, int64_t, double *)) {
+  head(out, name, type, help);
+  for (uint32_t s = 0; s < info->n_stages; s++) {
+    psplit_service_stage_stats stage = {.struct_size = sizeof stage};
+    double number;
+    psplit_service_get_stage(service, s, &stage);
+    if (value(&stage, info->stages[s].compute_ns, &number))
+      fprintf(out, "psplit_%s{stage=\"%u\"} %.15g\n", name, s, number);
+  }
+}
+
+static bool micro_batches(const psplit_service_stage_stats *s, int64_t planned_ns, double *out) {
+  (void)planned_ns;
+  *out = (double)s->n_micro_batches;
+  return true;
+}
+static bool busy(const psplit_service_stage_stats *s, int64_t planned_ns, double *out) {
+  (void)planned_ns;
+  *out = 1e-9 * (double)s->busy_ns;
+  return true;
+}
+static bool restarts(const psplit_service_stage_stats *s, int64_t planned_ns, double *out) {
+  (void)planned_ns;
+  *out = s->n_restarts;
+  return true;
+}
+static bool resident(const psplit_service_stage_stats *s, int64_t planned_ns, double *out) {
+  (void)planned_ns;
+  *out = (double)s->resident_bytes;
+  return s->resident_bytes;
+}
+static bool predicted(const psplit_service_stage_stats *s, int64_t planned_ns, double *out) {
+  (void)s;
+  *out = 1e-9 * (double)planned_ns;
+  return planned_ns >= 0;
+}
+static bool drift(const psplit_service_stage_stats *s, int64_t planned_ns, double *out) {
+  if (!s->n_micro_batches || planned_ns <= 0) return false;
+  *out = (double)s->busy_ns / (double)s->n_micro_batches / (double)planned_ns;
+  return true;
+}
+
 static void put_stages(FILE *out, psplit_service *service, const psplit_pipeline_info *info) {
-  uint64_t n;
-  int64_t busy_ns;
-  head(out, "stage_micro_batches_total", "counter", "Micro-batches that a stage has computed.");
-  for (uint32_t s = 0; s < info->n_stages; s++) {
-    psplit_service_get_stage(service, s, &n, &busy_ns);
-    fprintf(out, "psplit_stage_micro_batches_total{stage=\"%u\"} %" PRIu64 "\n", s, n);
-  }
-  head(out, "stage_busy_seconds_total", "counter", "Time that ONNX Runtime had a stage.");
-  for (uint32_t s = 0; s < info->n_stages; s++) {
-    psplit_service_get_stage(service, s, &n, &busy_ns);
-    fprintf(out, "psplit_stage_busy_seconds_total{stage=\"%u\"} %.9f\n", s, 1e-9 * (double)busy_ns);
-  }
-  head(out, "stage_predicted_seconds", "gauge", "What the plan says of a micro-batch.");
-  for (uint32_t s = 0; s < info->n_stages; s++)
-    if (info->stages[s].compute_ns >= 0)
-      fprintf(out, "psplit_stage_predicted_seconds{stage=\"%u\"} %.9f\n", s,
-              1e-9 * (double)info->stages[s].compute_ns);
-  head(out, "stage_drift_ratio", "gauge", "Measured over predicted time, since the start.");
-  for (uint32_t s = 0; s < info->n_stages; s++) {
-    psplit_service_get_stage(service, s, &n, &busy_ns);
-    if (n && info->stages[s].compute_ns > 0)
-      fprintf(out, "psplit_stage_drift_ratio{stage=\"%u\"} %.4g\n", s,
-              (double)busy_ns / (double)n / (double)info->stages[s].compute_ns);
-  }
+  put_family(out, service, info, "stage_micro_batches_total", "counter",
+             "Micro-batches that a stage has computed.", micro_batches);
+  put_family(out, service, info, "stage_busy_seconds_total", "counter",
+             "Time that ONNX Runtime had a stage.", busy);
+  put_family(out, service, info, "stage_restarts_total", "counter",
+             "How often the process of a stage was started again.", restarts);
+  put_family(out, service, info, "stage_resident_memory_bytes", "gauge",
+             "Of the process or rank of a stage.", resident);
+  put_family(out, service, info, "stage_predicted_seconds", "gauge",
+             "What the plan says of a micro-batch.", predicted);
+  put_family(out, service, info, "stage_drift_ratio", "gauge",
+             "Measured over predicted time, since the start.", drift);
 }
 
 static void put_memory(FILE *out) {

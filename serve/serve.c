@@ -33,6 +33,7 @@ enum {
   OPT_IDLE,
   OPT_GRACE,
   OPT_MAX_TEXT,
+  OPT_ISOLATE,
 };
 
 static const cli_option OPTIONS[] = {
@@ -55,6 +56,8 @@ static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "How it runs:"},
   {OPT_ONNXRUNTIME, "onnxruntime", "FILE",
    "libonnxruntime.so; default: PSPLIT_ONNXRUNTIME, the loader's"},
+  {OPT_ISOLATE, "isolate", NULL,
+   "each stage is a process of its own; one that ends is started again, and nothing is lost"},
   {OPT_DEPTH, "depth", "N", "requests that wait between two stages; default: 2"},
   {OPT_TIMEOUT, "timeout", "SECONDS",
    "longest time that a stage may take for a request; default: any. Longest silence of a rank; "
@@ -73,6 +76,11 @@ static const cli PROGRAM = {
   "Serves the split in DIR, which onnx-pipeline-split wrote, over HTTP: the Open Inference "
   "Protocol\n(KServe v2) in JSON and binary, health, metadata, and metrics for Prometheus.",
   OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
+
+/* This program as the process of a stage: --isolate. The file that runs, whatever it is called now.
+ */
+static const char STAGE_PROCESS[] = "--stage-process";
+static const char *const STAGE_COMMAND[] = {"/proc/self/exe", STAGE_PROCESS, NULL};
 
 typedef struct settings {
   const char *directory, *onnxruntime;
@@ -126,6 +134,7 @@ static bool take(settings *s, int id, const char *argument) {
     case OPT_MAX_BODY: return mebibytes("max-body", argument, &s->http.max_body_bytes);
     case OPT_MAX_MEMORY: return mebibytes("max-memory", argument, &s->http.max_memory_bytes);
     case OPT_MAX_TEXT: return cli_max_text(&PROGRAM, argument, &s->ort.max_text_bytes);
+    case OPT_ISOLATE: s->service.stage_command = STAGE_COMMAND; return true;
     case OPT_GRACE: return cli_real(&PROGRAM, "grace", argument, 0, 1e9, &s->grace_s);
     case OPT_DEADLINE:
       if (!cli_real(&PROGRAM, "deadline", argument, 0.001, 1e9, &real)) return false;
@@ -253,6 +262,8 @@ int main(int argc, char **argv) {
   psplit_diag diag = {0};
   psplit_code code = PSPLIT_OK;
   uint32_t rank = 0;
+  if (argc > 1 && strcmp(argv[1], STAGE_PROCESS) == 0)
+    return psplit_stage_process(&diag) == PSPLIT_OK ? 0 : cli_fail(&diag);
   psplit_run_options_init(&s.run);
   psplit_service_options_init(&s.service);
   s.run.give_up = give_up;

@@ -23,6 +23,13 @@ typedef struct psplit_service_options {
   uint32_t max_batch;
   double batch_delay_s;
   const char *batch_dim; /* NULL: "batch" */
+  /* Each stage is a process of its own, which this command starts, a list that NULL ends: the path
+   * of a program, which has to call psplit_stage_process(), and its arguments; the stage's number
+   * is added. One that ends, whatever ends it, is started again, and computes again what it had:
+   * all that was accepted is answered once. A request that ends it twice fails, with PLUGIN; so
+   * does one that it is at for longer than run->stall_timeout_s twice. Each tensor is copied there
+   * and back. NULL: threads of this process. Not over MPI. */
+  const char *const *stage_command;
 } psplit_service_options;
 
 /* At most 64 wait, none are joined. */
@@ -39,6 +46,12 @@ static inline void psplit_service_options_init(psplit_service_options *options) 
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_service_start(
   const psplit_onnxruntime *ort, psplit_pipeline *pipeline, const psplit_run_options *run,
   const psplit_service_options *own, psplit_diag *diag, psplit_service **out_service);
+
+/* The program of options->stage_command calls this first, and with nothing opened or started: it
+ * serves one stage on file descriptors 3 and 4, and ends the process with the service. It returns
+ * only where no service started it. SIGINT, SIGTERM and SIGHUP are ignored: they are the service's.
+ * Errors: USAGE. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_stage_process(psplit_diag *diag);
 
 /* A tensor by its name in the model. Strings: `data` has n_elements lengths (uint64_t), then their
  * bytes one after the other. */
@@ -109,10 +122,17 @@ typedef struct psplit_service_stats {
 } psplit_service_stats;
 PSPLIT_API void psplit_service_get_stats(psplit_service *service, psplit_service_stats *out);
 
-/* Of a stage, since the start: micro-batches, and the time that ONNX Runtime had it. Over MPI that
- * of rank 0 alone is known. */
+/* What a stage has done since the start. Over MPI, what other ranks last told, each second. */
+typedef struct psplit_service_stage_stats {
+  size_t struct_size;       /* set by the caller: sizeof */
+  uint64_t n_micro_batches; /* that it has computed */
+  int64_t busy_ns;          /* that ONNX Runtime had it */
+  uint32_t n_restarts;      /* of its process */
+  /* Resident, of its process or rank; 0: it has none of its own, or it is not known. */
+  uint64_t resident_bytes;
+} psplit_service_stage_stats;
 PSPLIT_API void psplit_service_get_stage(const psplit_service *service, uint32_t stage,
-                                         uint64_t *out_n_micro_batches, int64_t *out_busy_ns);
+                                         psplit_service_stage_stats *out);
 
 /* Whether it takes requests: it has not been stopped, and no stage has broken down. */
 PSPLIT_API bool psplit_service_is_ready(psplit_service *service);

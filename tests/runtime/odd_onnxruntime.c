@@ -5,8 +5,11 @@
  *   slow-run     runs take N ms longer
  *   fail-run     run N, from 0, fails
  *   slow-once    run N, from 0, takes a second longer
+ *   die-of       a process that is given a first number of 1e30 or more is killed
+ *   die-open     a process is killed that opens a session
  *   alone        has WebGPU, and dies where two sessions are at work at once */
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,7 +21,14 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { CREATE_STATUS = 0, CREATE_SESSION = 7, RUN = 9, RELEASE_SESSION = 95, N_ENTRIES = 253 };
+enum {
+  CREATE_STATUS = 0,
+  CREATE_SESSION = 7,
+  RUN = 9,
+  GET_DATA = 51,
+  RELEASE_SESSION = 95,
+  N_ENTRIES = 253
+};
 enum { GET_PROVIDERS = 125, RELEASE_PROVIDERS = 126, APPEND_PROVIDER = 216, MOST_SESSIONS = 64 };
 typedef void entry(void);
 typedef struct base {
@@ -59,6 +69,7 @@ static void leave(void) {
 static void *create_session(const void *env, const char *path, const void *options, void **out) {
   const int here = *file && strstr(path, file);
   if (here && is("hang-open")) hang();
+  if (here && is("die-open")) raise(SIGKILL);
   enter();
   void *status = ((void *(*)(const void *, const char *, const void *, void **))of[CREATE_SESSION])(
     env, path, options, out);
@@ -67,11 +78,18 @@ static void *create_session(const void *env, const char *path, const void *optio
   return status;
 }
 
+static int is_deadly(const void *value) {
+  float *data = NULL;
+  ((void *(*)(const void *, float **))of[GET_DATA])(value, &data);
+  return data && (*data >= 1e30F || *data <= -1e30F);
+}
+
 static void *run(void *session, const void *options, const char *const *input_names,
                  const void *const *inputs, size_t n_inputs, const char *const *output_names,
                  size_t n_outputs, void **outputs) {
   const int here = is_chosen(session);
   if (here && is("hang-run")) hang();
+  if (here && is("die-of") && is_deadly(inputs[0])) raise(SIGKILL);
   if (here && is("slow-run")) nap(number);
   if (here && is("slow-once") && atomic_fetch_add(&n_runs, 1) == number) nap(1000);
   if (here && is("fail-run") && atomic_fetch_add(&n_runs, 1) == number)

@@ -1,6 +1,6 @@
 /* A program that puts requests to a pipeline: TAP.
  *
- *   use_service threads|mpi DIR CHECK...
+ *   use_service threads|processes|mpi DIR CHECK...
  *
  * DIR is a split whose model has one input of n rows of 8 floats. Each request is a number: all its
  * elements are that. What stages answer alone, one after the other, is what they have to answer
@@ -21,7 +21,8 @@ enum { N_KINDS = 16, N_THREADS = 4, N_EACH = 200, MOST_ROWS = 4 };
 
 static psplit_onnxruntime *ort;
 static psplit_pipeline *pipeline;
-static bool over_mpi;
+static bool over_mpi, over_processes;
+static const char *const STAGE_COMMAND[] = {"/proc/self/exe", "stage-process", NULL};
 static int n_checks, n_bad;
 static uint32_t max_batch; /* of services that are started */
 
@@ -107,6 +108,7 @@ static psplit_service *start(uint32_t max_waiting, uint32_t depth) {
   own.max_batch = max_batch;
   own.batch_delay_s = 0.05;
   own.batch_dim = "n";
+  if (over_processes) own.stage_command = STAGE_COMMAND;
 #ifdef HAS_MPI
   const psplit_code code = over_mpi
                              ? psplit_mpi_service_start(ort, pipeline, &run, &own, &diag, &service)
@@ -227,10 +229,10 @@ static void many(void) {
   check(stats.n_accepted == N_THREADS * N_EACH + N_KINDS && stats.n_good == stats.n_accepted &&
           !stats.n_failed && !stats.n_waiting && !stats.n_under_way,
         "and is counted");
-  uint64_t n_micro_batches;
-  int64_t busy_ns;
-  psplit_service_get_stage(service, 0, &n_micro_batches, &busy_ns);
-  check(n_micro_batches == stats.n_accepted && busy_ns > 0, "so is the work of stage 0");
+  psplit_service_stage_stats stage = {.struct_size = sizeof stage};
+  psplit_service_get_stage(service, 0, &stage);
+  check(stage.n_micro_batches == stats.n_accepted && stage.busy_ns > 0,
+        "so is the work of stage 0");
   psplit_service_destroy(service);
 }
 
@@ -415,9 +417,9 @@ static void run_together(bool fails) {
     n_rows += (int)dims[i][0];
   }
   check(n_right == N_KINDS && n_once == N_KINDS, "each gets its own rows, once");
-  uint64_t n;
-  int64_t busy_ns;
-  psplit_service_get_stage(service, 0, &n, &busy_ns);
+  psplit_service_stage_stats stage = {.struct_size = sizeof stage};
+  psplit_service_get_stage(service, 0, &stage);
+  const uint64_t n = stage.n_micro_batches;
   printf("# %d rows in %d micro-batches\n", n_rows, (int)n);
   check(fails || (n < N_KINDS && n * max_batch >= (uint64_t)n_rows),
         "they ran together, and not too many at once");
@@ -473,7 +475,10 @@ int main(int argc, char **argv) {
                 {"no-batches", no_batches, 0}};
   psplit_diag diag = {0};
   uint32_t rank = 0;
+  if (argc > 1 && strcmp(argv[1], STAGE_COMMAND[1]) == 0)
+    return psplit_stage_process(&diag) == PSPLIT_OK ? 0 : fail(&diag);
   if (argc < 4) return 2;
+  over_processes = strcmp(argv[1], "processes") == 0;
   over_mpi = strcmp(argv[1], "mpi") == 0;
 #ifdef HAS_MPI
   uint32_t n_ranks = 1;

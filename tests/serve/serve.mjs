@@ -5,79 +5,22 @@
 // The Open Inference Protocol in JSON and binary gives the bits that onnx-pipeline-run gives; what is wrong is refused
 // with a status and a reason; what has no room is told to come back; all that was accepted is answered before it ends;
 // and nothing that comes over a socket makes it fall or grow. ODD: ../runtime/odd_onnxruntime.c.
-import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import http from 'node:http';
 import net from 'node:net';
 import { join } from 'node:path';
-import { readNpy, writeNpy } from '../runtime/npy.mjs';
-import { Runner, env, library, processesBelow, sleep, within } from '../runtime/runner.mjs';
+import { sleep } from '../runtime/runner.mjs';
+import { Clients, INFER, KINDS, values } from './client.mjs';
 
 const [server, runner, splitter, odd, launcher] = process.argv.slice(2);
-const each = new Runner(runner, splitter, launcher, 2);
-const { tap, tmp } = each;
-const { dir, manifest: { inputs: [{ name: input }], outputs: [{ name: output }] } } = each.split('fan_out');
-const oddly = (what) => ({ ...env, ODD: what, ODD_LIBRARY: library, PSPLIT_ONNXRUNTIME: odd });
-const agent = new http.Agent({ keepAlive: true, maxSockets: 64 });
-
-async function serve(args = [], environment = env) {
-  const command = [server, dir, '--listen', '127.0.0.1:0', '--model-name', 'm', ...args];
-  const [program, ...rest] = launcher ? [...launcher.split(' '), '2', ...command] : command;
-  const child = spawn(program, rest, { env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
-  const run = { child, stdout: '', stderr: '' };
-  child.stdout.on('data', (data) => { run.stdout += data; });
-  child.stderr.on('data', (data) => { run.stderr += data; });
-  run.ended = new Promise((resolve) => { child.on('exit', (status) => resolve(status ?? -1)); });
-  for (let i = 0; i < 500 && !/:(\d+)\/v2/.test(run.stdout) && child.exitCode === null; i++) await sleep(20);
-  run.port = Number(/:(\d+)\/v2/.exec(run.stdout)?.[1]);
-  if (!run.port) tap.ok(false, 'it starts', run.stderr);
-  run.pid = launcher ? processesBelow(child.pid, server).find((pid) =>
-    /\0(PMI|OMPI_COMM_WORLD)_RANK=0\0/.test(readFileSync(`/proc/${pid}/environ`, 'latin1'))) : child.pid;
-  return run;
-}
-function ask(run, method, path, body, headers = {}) {
-  return new Promise((resolve) => {
-    const request = http.request({ port: run.port, host: '127.0.0.1', method, path, agent, headers }, (response) => {
-      const parts = [];
-      response.on('data', (part) => parts.push(part));
-      response.on('end', () => {
-        const bytes = Buffer.concat(parts);
-        let json;
-        try {
-          json = JSON.parse(bytes.subarray(0, Number(response.headers['inference-header-content-length'] ?? bytes.length)));
-        } catch { /* it is none */ }
-        resolve({ status: response.statusCode, headers: response.headers, bytes, json });
-      });
-      response.on('error', (error) => resolve({ status: 0, error }));
-    });
-    request.on('error', (error) => resolve({ status: 0, error }));
-    if (body) request.write(body);
-    request.end();
-  });
-}
-async function stop(run, signal = 'SIGTERM') {
-  process.kill(run.pid, signal);
-  const status = await within(20000, run.ended);
-  if (status === undefined) run.child.kill('SIGKILL');
-  return status;
-}
-const INFER = '/v2/models/m/infer';
-const values = (seed, rows) => Array.from({ length: 8 * rows }, (_, i) => Math.fround(Math.sin(seed + i)));
-const request = (seed, rows, more = {}, of = {}) => JSON.stringify({
-  id: `r${seed}`, inputs: [{ name: input, shape: [rows, 8], datatype: 'FP32', data: values(seed, rows), ...of }], ...more,
-});
-
-// What the runner gives for the same numbers.
-const KINDS = 6;
-const wanted = [];
-for (let seed = 0; seed < KINDS; seed++) {
-  writeNpy(join(tmp, `in${seed}.npy`), { type: 'float32', dims: [2, 8], data: Float32Array.from(values(seed, 2)) });
-}
-const made = each.start(runner, [dir, '-q', '-m', `${KINDS}`, '-i', `${input}=${join(tmp, 'in{}.npy')}`, '-o', join(tmp, 'out'),
-  '--transport', 'threads']);
-tap.ok(made.status === 0, 'the bits to be given', made.stderr);
-for (let seed = 0; seed < KINDS; seed++) wanted.push([...readNpy(join(tmp, 'out', `${seed}-0.npy`)).data]);
-const isRight = (data, seed) => data?.length === wanted[seed].length && wanted[seed].every((value, i) => Math.fround(data[i]) === value);
+const clients = new Clients(server, runner, splitter, odd, launcher);
+const { each, tap, tmp, dir, input, output } = clients;
+const serve = (...args) => clients.serve(...args);
+const ask = (...args) => clients.ask(...args);
+const stop = (...args) => clients.stop(...args);
+const request = (...args) => clients.request(...args);
+const oddly = (what) => clients.oddly(what);
+const isRight = (data, seed) => clients.isRight(data, seed);
+const wanted = clients.wanted;
 
 {
   const run = await serve();
@@ -244,5 +187,4 @@ if (!launcher) {
     tap.ok(result.status === status && pattern.test(result.stderr), title, `${result.status} ${result.stderr}`);
   }
 }
-agent.destroy();
-tap.done();
+clients.done();

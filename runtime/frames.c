@@ -1,0 +1,188 @@
+#include "frames.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+static const uint32_t MAGIC = 0x70736c74;
+/* Before the data of a tensor: its type, bytes and rank, then dims. */
+enum { TYPE, BYTES, RANK, N_ROW };
+
+static const char *const KINDS[PSPLIT_I_FRAME_N_KINDS] = {"nothing", "open",    "opened",
+                                                          "run",     "outputs", "failure"};
+
+static psplit_code put(int fd, const void *bytes, uint64_t n, psplit_diag *diag) {
+  const char *at = bytes;
+  while (n) {
+    const ssize_t done = send(fd, at, (size_t)n, MSG_NOSIGNAL);
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return psplit_i_fail(diag, PSPLIT_IO, "the other end is gone");
+    at += done;
+    n -= (uint64_t)done;
+  }
+  return PSPLIT_OK;
+}
+
+static psplit_code get(int fd, void *bytes, uint64_t n, psplit_diag *diag) {
+  char *at = bytes;
+  while (n) {
+    const ssize_t done = recv(fd, at, (size_t)n, 0);
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return psplit_i_fail(diag, PSPLIT_IO, "the other end is gone");
+    at += done;
+    n -= (uint64_t)done;
+  }
+  return PSPLIT_OK;
+}
+
+static psplit_code put_tensor(int fd, const psplit_i_tensor *tensor, psplit_diag *diag) {
+  psplit_i_tensor_view view;
+  int64_t row[N_ROW + PSPLIT_I_MAX_RANK];
+  void *packed = NULL;
+  psplit_code code;
+  PSPLIT_TRY(psplit_i_tensor_look(tensor, diag, &view));
+  row[TYPE] = view.data_type;
+  row[BYTES] = (int64_t)view.n_bytes;
+  row[RANK] = (int64_t)view.n_dims;
+  memcpy(row + N_ROW, view.dims, view.n_dims * sizeof *row);
+  PSPLIT_TRY(put(fd, row, (N_ROW + view.n_dims) * sizeof *row, diag));
+  if (!view.data && view.n_bytes) { /* strings */
+    packed = malloc((size_t)view.n_bytes);
+    if (!packed) return psplit_i_nomem(diag);
+    PSPLIT_TRY(psplit_i_tensor_pack(tensor, &view, diag, packed));
+  }
+  PSPLIT_TRY(put(fd, packed ? packed : view.data, view.n_bytes, diag));
+out:
+  free(packed);
+  return code;
+}
+
+psplit_code psplit_i_frame_send(int fd, const psplit_i_frame *frame, const char *text,
+                                psplit_i_tensor *const *tensors, psplit_diag *diag) {
+  psplit_i_frame head = *frame;
+  psplit_i_tensor_view view;
+  psplit_code code;
+  head.magic = MAGIC;
+  /* What cannot be sent is found before anything is. */
+  for (uint32_t i = 0; i < head.n_tensors; i++)
+    PSPLIT_TRY(psplit_i_tensor_look(tensors[i], diag, &view));
+  PSPLIT_TRY(put(fd, &head, sizeof head, diag));
+  PSPLIT_TRY(put(fd, text, head.n_text, diag));
+  for (uint32_t i = 0; i < head.n_tensors; i++) PSPLIT_TRY(put_tensor(fd, tensors[i], diag));
+out:
+  return code;
+}
+
+psplit_code psplit_i_frame_receive(int fd, psplit_i_frame_kind wanted, uint64_t number,
+                                   uint32_t n_tensors, psplit_diag *diag, psplit_i_frame *out) {
+  psplit_i_frame head;
+  psplit_code code;
+  PSPLIT_TRY(get(fd, &head, sizeof head, diag));
+  const bool answers = wanted == PSPLIT_I_FRAME_OPENED || wanted == PSPLIT_I_FRAME_OUTPUTS;
+  const bool fails = answers && head.kind == PSPLIT_I_FRAME_FAILURE;
+  if (head.magic != MAGIC || (head.kind != (uint32_t)wanted && !fails))
+    return psplit_i_fail(
+      diag, PSPLIT_INVALID, "a message makes no sense: \"%s\" has to come, not %" PRIu32 " (%s)",
+      KINDS[wanted], head.kind, head.kind < PSPLIT_I_FRAME_N_KINDS ? KINDS[head.kind] : "unknown");
+  if (number && head.number != number)
+    return psplit_i_fail(diag, PSPLIT_INVALID,
+                         "a message makes no sense: it is about run %" PRIu64 ", not %" PRIu64,
+                         head.number, number);
+  if (head.n_tensors != (fails ? 0 : n_tensors))
+    return psplit_i_fail(diag, PSPLIT_INVALID,
+                         "a message makes no sense: it has %" PRIu32 " tensors, not %" PRIu32,
+                         head.n_tensors, fails ? 0 : n_tensors);
+  if (head.n_text > (fails ? PSPLIT_DIAG_BYTES - 1 : PSPLIT_I_FRAME_TEXT_BYTES))
+    return psplit_i_fail(diag, PSPLIT_INVALID,
+                         "a message makes no sense: its text has %" PRIu64 " bytes", head.n_text);
+  if (fails && (head.code <= PSPLIT_OK || head.code > PSPLIT_CANCELLED))
+    return psplit_i_fail(diag, PSPLIT_INVALID,
+                         "a message makes no sense: a failure with code %" PRId32, head.code);
+  *out = head;
+out:
+  return code;
+}
+
+psplit_code psplit_i_frame_text(int fd, const psplit_i_frame *frame, psplit_diag *diag,
+                                char **out_text) {
+  char *text = malloc((size_t)frame->n_text + 1);
+  if (!text) return psplit_i_nomem(diag);
+  const psplit_code code = get(fd, text, frame->n_text, diag);
+  text[frame->n_text] = '\0';
+  if (code == PSPLIT_OK)
+    *out_text = text;
+  else
+    free(text);
+  return code;
+}
+
+/* What comes as bytes: n_elements lengths, then texts. */
+static psplit_code get_strings(int fd, psplit_i_tensor *tensor, uint64_t n_elements,
+                               uint64_t n_bytes, psplit_diag *diag) {
+  psplit_code code;
+  void *packed = malloc((size_t)n_bytes + 1);
+  if (!packed) return psplit_i_nomem(diag);
+  PSPLIT_TRY(get(fd, packed, n_bytes, diag));
+  PSPLIT_TRY(psplit_i_tensor_unpack(tensor, n_elements, packed, n_bytes, diag));
+out:
+  free(packed);
+  return code;
+}
+
+static psplit_code get_tensor(int fd, const psplit_i_ort *ort, psplit_diag *diag,
+                              psplit_i_tensor **out) {
+  int64_t row[N_ROW], dims[PSPLIT_I_MAX_RANK];
+  uint64_t n_elements, n_bytes;
+  psplit_i_tensor_view view;
+  psplit_i_tensor *tensor = NULL;
+  psplit_code code;
+  PSPLIT_TRY(get(fd, row, sizeof row, diag));
+  if (row[TYPE] < 0 || row[TYPE] > INT32_MAX || !psplit_i_element_name((int32_t)row[TYPE]))
+    return psplit_i_fail(diag, PSPLIT_INVALID,
+                         "a message makes no sense: a tensor of data type %" PRId64, row[TYPE]);
+  if (row[RANK] < 0 || row[RANK] > PSPLIT_I_MAX_RANK)
+    return psplit_i_fail(diag, PSPLIT_INVALID,
+                         "a message makes no sense: a tensor of rank %" PRId64, row[RANK]);
+  PSPLIT_TRY(get(fd, dims, (uint64_t)row[RANK] * sizeof *dims, diag));
+  const bool fits =
+    psplit_i_tensor_size((int32_t)row[TYPE], dims, (size_t)row[RANK], &n_elements, &n_bytes);
+  const bool strings = !psplit_i_element_bits((int32_t)row[TYPE]);
+  if (!fits || row[BYTES] < 0 || (!strings && (uint64_t)row[BYTES] != n_bytes) ||
+      (strings && (uint64_t)row[BYTES] > SIZE_MAX / 2))
+    return psplit_i_fail(diag, PSPLIT_INVALID,
+                         "a message makes no sense: a tensor of %" PRId64
+                         " bytes, which are not its shape's",
+                         row[BYTES]);
+  if (strings && n_elements > (uint64_t)row[BYTES] / sizeof(uint64_t))
+    return psplit_i_fail(diag, PSPLIT_INVALID,
+                         "a message makes no sense: %" PRIu64 " strings in %" PRId64 " bytes",
+                         n_elements, row[BYTES]);
+  PSPLIT_TRY(
+    psplit_i_tensor_create(ort, (int32_t)row[TYPE], dims, (size_t)row[RANK], diag, &tensor));
+  if (strings) {
+    PSPLIT_TRY(get_strings(fd, tensor, n_elements, (uint64_t)row[BYTES], diag));
+  } else {
+    PSPLIT_TRY(psplit_i_tensor_look(tensor, diag, &view));
+    PSPLIT_TRY(get(fd, view.data, n_bytes, diag));
+  }
+  *out = tensor;
+  tensor = NULL;
+out:
+  psplit_i_tensor_release(tensor);
+  return code;
+}
+
+psplit_code psplit_i_frame_tensors(int fd, const psplit_i_frame *frame, const psplit_i_ort *ort,
+                                   psplit_diag *diag, psplit_i_tensor **out) {
+  psplit_code code = PSPLIT_OK;
+  uint32_t n = 0;
+  for (; n < frame->n_tensors; n++) PSPLIT_TRY(get_tensor(fd, ort, diag, &out[n]));
+out:
+  for (uint32_t i = 0; code != PSPLIT_OK && i < n; i++) {
+    psplit_i_tensor_release(out[i]);
+    out[i] = NULL;
+  }
+  return code;
+}
