@@ -118,14 +118,34 @@ psplit_code psplit_i_frame_text(int fd, const psplit_i_frame *frame, psplit_diag
   return code;
 }
 
-/* What comes as bytes: n_elements lengths, then texts. */
-static psplit_code get_strings(int fd, psplit_i_tensor *tensor, uint64_t n_elements,
-                               uint64_t n_bytes, psplit_diag *diag) {
+/* Numbers go where they belong; what a tensor of so many is given has no need of memory yet. */
+static psplit_code get_numbers(int fd, const psplit_i_ort *ort, int32_t type, const int64_t *dims,
+                               size_t n_dims, psplit_diag *diag, psplit_i_tensor **out) {
+  psplit_i_tensor_view view;
   psplit_code code;
+  PSPLIT_TRY(psplit_i_tensor_create(ort, type, dims, n_dims, diag, out));
+  PSPLIT_TRY(psplit_i_tensor_look(*out, diag, &view));
+  PSPLIT_TRY(get(fd, view.data, view.n_bytes, diag));
+out:
+  return code;
+}
+
+/* Strings come as n_elements lengths, then texts. A tensor of them takes memory at once: not before
+ * as many have come. */
+static psplit_code get_strings(int fd, const psplit_i_ort *ort, const int64_t *dims, size_t n_dims,
+                               uint64_t n_elements, uint64_t n_bytes, psplit_diag *diag,
+                               psplit_i_tensor **out) {
+  enum { STRING = 8 };
+  psplit_code code;
+  if (n_elements > n_bytes / sizeof(uint64_t) || n_bytes > SIZE_MAX / 2)
+    return psplit_i_fail(diag, PSPLIT_INVALID,
+                         "a message makes no sense: %" PRIu64 " strings in %" PRIu64 " bytes",
+                         n_elements, n_bytes);
   void *packed = malloc((size_t)n_bytes + 1);
   if (!packed) return psplit_i_nomem(diag);
   PSPLIT_TRY(get(fd, packed, n_bytes, diag));
-  PSPLIT_TRY(psplit_i_tensor_unpack(tensor, n_elements, packed, n_bytes, diag));
+  PSPLIT_TRY(psplit_i_tensor_create(ort, STRING, dims, n_dims, diag, out));
+  code = psplit_i_tensor_unpack(*out, n_elements, packed, n_bytes, diag);
 out:
   free(packed);
   return code;
@@ -134,43 +154,35 @@ out:
 static psplit_code get_tensor(int fd, const psplit_i_ort *ort, psplit_diag *diag,
                               psplit_i_tensor **out) {
   int64_t row[N_ROW], dims[PSPLIT_I_MAX_RANK];
-  uint64_t n_elements, n_bytes;
-  psplit_i_tensor_view view;
+  uint64_t n_elements = 0, n_bytes = 0;
   psplit_i_tensor *tensor = NULL;
   psplit_code code;
   PSPLIT_TRY(get(fd, row, sizeof row, diag));
-  if (row[TYPE] < 0 || row[TYPE] > INT32_MAX || !psplit_i_element_name((int32_t)row[TYPE]))
+  const int32_t type = row[TYPE] > 0 && row[TYPE] <= INT32_MAX ? (int32_t)row[TYPE] : 0;
+  if (!psplit_i_element_name(type))
     return psplit_i_fail(diag, PSPLIT_INVALID,
                          "a message makes no sense: a tensor of data type %" PRId64, row[TYPE]);
   if (row[RANK] < 0 || row[RANK] > PSPLIT_I_MAX_RANK)
     return psplit_i_fail(diag, PSPLIT_INVALID,
                          "a message makes no sense: a tensor of rank %" PRId64, row[RANK]);
-  PSPLIT_TRY(get(fd, dims, (uint64_t)row[RANK] * sizeof *dims, diag));
-  const bool fits =
-    psplit_i_tensor_size((int32_t)row[TYPE], dims, (size_t)row[RANK], &n_elements, &n_bytes);
-  const bool strings = !psplit_i_element_bits((int32_t)row[TYPE]);
-  if (!fits || row[BYTES] < 0 || (!strings && (uint64_t)row[BYTES] != n_bytes) ||
-      (strings && (uint64_t)row[BYTES] > SIZE_MAX / 2))
+  const size_t n_dims = (size_t)row[RANK];
+  PSPLIT_TRY(get(fd, dims, n_dims * sizeof *dims, diag));
+  const bool strings = !psplit_i_element_bits(type);
+  if (!psplit_i_tensor_size(type, dims, n_dims, &n_elements, &n_bytes) || row[BYTES] < 0 ||
+      (!strings && (uint64_t)row[BYTES] != n_bytes))
     return psplit_i_fail(diag, PSPLIT_INVALID,
                          "a message makes no sense: a tensor of %" PRId64
                          " bytes, which are not its shape's",
                          row[BYTES]);
-  if (strings && n_elements > (uint64_t)row[BYTES] / sizeof(uint64_t))
-    return psplit_i_fail(diag, PSPLIT_INVALID,
-                         "a message makes no sense: %" PRIu64 " strings in %" PRId64 " bytes",
-                         n_elements, row[BYTES]);
-  PSPLIT_TRY(
-    psplit_i_tensor_create(ort, (int32_t)row[TYPE], dims, (size_t)row[RANK], diag, &tensor));
-  if (strings) {
-    PSPLIT_TRY(get_strings(fd, tensor, n_elements, (uint64_t)row[BYTES], diag));
-  } else {
-    PSPLIT_TRY(psplit_i_tensor_look(tensor, diag, &view));
-    PSPLIT_TRY(get(fd, view.data, n_bytes, diag));
-  }
-  *out = tensor;
-  tensor = NULL;
+  if (strings)
+    code = get_strings(fd, ort, dims, n_dims, n_elements, (uint64_t)row[BYTES], diag, &tensor);
+  else
+    code = get_numbers(fd, ort, type, dims, n_dims, diag, &tensor);
 out:
-  psplit_i_tensor_release(tensor);
+  if (code == PSPLIT_OK)
+    *out = tensor;
+  else
+    psplit_i_tensor_release(tensor);
   return code;
 }
 

@@ -213,7 +213,7 @@ static void answered(psplit_i_process *p) {
 static void lose(psplit_i_process *p, const psplit_diag *diag, char *why, size_t n_why) {
   pthread_mutex_lock(&p->mutex);
   reap(p, why, n_why);
-  if (diag->code == PSPLIT_INVALID) snprintf(why, n_why, "%.200s", diag->message);
+  if (diag->code != PSPLIT_IO) snprintf(why, n_why, "%.200s", diag->message);
   pthread_mutex_unlock(&p->mutex);
 }
 

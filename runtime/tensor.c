@@ -178,12 +178,12 @@ psplit_code psplit_i_tensor_unpack(psplit_i_tensor *tensor, uint64_t n_elements,
   psplit_code code = PSPLIT_OK;
   uint64_t at;
   if (!psplit_i_mul_u64(n_elements, sizeof(uint64_t), &at) || at > n_bytes)
-    return psplit_i_fail(diag, PSPLIT_INTERNAL, "a message of strings is too short");
+    return psplit_i_fail(diag, PSPLIT_INVALID, "a message of strings is too short");
   for (uint64_t i = 0; i < n_elements; i++) {
     uint64_t length;
     memcpy(&length, (const char *)bytes + i * sizeof length, sizeof length);
     if (length > n_bytes - at)
-      return psplit_i_fail(diag, PSPLIT_INTERNAL, "a message of strings is too short");
+      return psplit_i_fail(diag, PSPLIT_INVALID, "a message of strings is too short");
     PSPLIT_TRY(psplit_i_tensor_set_string(tensor, (size_t)i, (const char *)bytes + at,
                                           (size_t)length, diag));
     at += length;
