@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,11 +25,19 @@ extern char **environ;
 
 enum { MOST_LOSSES = 2 }; /* of the process, with one micro-batch */
 
+/* Which file it is, as far as can be told without reading it; all 0: none. */
+typedef struct identity {
+  uint64_t device, inode, bytes;
+  int64_t changed_ns;
+} identity;
+
 struct psplit_i_process {
   psplit_i_process_options options;
   psplit_i_text task;
   char **argv;
   char number_text[16];
+  char *path, *data_path; /* the stage's file, and its weights where they are beside it */
+  identity file, data;    /* as they were opened */
   /* Of the rest, who runs has what it reads of `fd` to itself; all else is guarded. */
   pthread_mutex_t mutex;
   enum { DOWN, OPENING, OPEN } state;
@@ -57,6 +66,28 @@ static const char *library_of(const psplit_i_ort *ort) {
   return dlinfo(ort->library, RTLD_DI_LINKMAP, &map) == 0 && map ? map->l_name : "";
 }
 
+static identity identify(const char *path) {
+  struct stat found;
+  if (stat(path, &found) != 0) return (identity){0};
+  return (identity){(uint64_t)found.st_dev, (uint64_t)found.st_ino, (uint64_t)found.st_size,
+                    (int64_t)found.st_mtim.tv_sec * 1000000000 + found.st_mtim.tv_nsec};
+}
+
+static bool is_same(const char *path, const identity *known) {
+  const identity now = identify(path);
+  return memcmp(&now, known, sizeof now) == 0;
+}
+
+/* Another split may have been put in the place of the one that is being run. */
+static psplit_code check_files(const psplit_i_process *p, psplit_diag *diag) {
+  if (!p->was_open || (is_same(p->path, &p->file) && is_same(p->data_path, &p->data)))
+    return PSPLIT_OK;
+  return psplit_i_fail(diag, PSPLIT_IO,
+                       "%s has changed since the stage was opened, and its process has ended: the "
+                       "split has to be loaded again",
+                       p->path);
+}
+
 psplit_code psplit_i_process_create(const psplit_i_process_options *options, psplit_diag *diag,
                                     psplit_i_process **out) {
   size_t n = 0;
@@ -67,7 +98,9 @@ psplit_code psplit_i_process_create(const psplit_i_process_options *options, psp
   p->options = *options;
   p->fd = p->control_fd = -1;
   p->argv = calloc(n + 2, sizeof *p->argv);
-  psplit_code code = p->argv ? PSPLIT_OK : psplit_i_nomem(diag);
+  p->path = strdup(options->path);
+  if (asprintf(&p->data_path, "%s.data", options->path) < 0) p->data_path = NULL;
+  psplit_code code = p->argv && p->path && p->data_path ? PSPLIT_OK : psplit_i_nomem(diag);
   if (code == PSPLIT_OK)
     code = psplit_i_process_task_write(library_of(options->ort), options, diag, &p->task);
   if (code != PSPLIT_OK) {
@@ -78,6 +111,8 @@ psplit_code psplit_i_process_create(const psplit_i_process_options *options, psp
   for (size_t i = 0; i < n; i++) p->argv[i] = (char *)(uintptr_t)options->command[i];
   snprintf(p->number_text, sizeof p->number_text, "%" PRIu32, options->stage);
   p->argv[n] = p->number_text;
+  p->file = identify(p->path);
+  p->data = identify(p->data_path);
   *out = p;
   return PSPLIT_OK;
 }
@@ -145,6 +180,8 @@ static int spawn(psplit_i_process *p, int fd, int control_fd) {
 static psplit_code start(psplit_i_process *p, psplit_diag *diag) {
   int fd = -1, control_fd = -1;
   psplit_diag ignored = {0};
+  const psplit_code changed = check_files(p, diag);
+  if (changed != PSPLIT_OK) return changed;
   if (!make_pair(&p->fd, &fd)) return psplit_i_fail(diag, PSPLIT_IO, "no socket can be had");
   if (!make_pair(&p->control_fd, &control_fd)) {
     close(fd);
@@ -382,5 +419,7 @@ void psplit_i_process_destroy(psplit_i_process *p) {
   pthread_mutex_destroy(&p->mutex);
   psplit_i_text_fini(&p->task);
   free(p->argv);
+  free(p->path);
+  free(p->data_path);
   free(p);
 }

@@ -18,13 +18,19 @@ static const char JSON_TYPE[] = "application/json", BINARY_TYPE[] = "application
 
 enum { TOO_LARGE = 413 }; /* its name has changed with the library */
 
+/* Where clients come in, or who may do more than they. */
+typedef struct entrance {
+  serve_http *http;
+  struct MHD_Daemon *daemon; /* NULL: there is none */
+  int listener;              /* that quiescing gave back; -1: none */
+  bool admin;
+} entrance;
+
 struct serve_http {
   serve_http_options options;
-  psplit_service *service;
-  const psplit_pipeline_info *info;
+  serve_current *current;
   serve_metrics metrics;
-  struct MHD_Daemon *daemon;
-  int listener; /* that quiescing gave back; -1: none */
+  entrance clients, admin;
   atomic_bool quiet;
   _Atomic uint64_t memory_bytes; /* that bodies take */
   atomic_uint n_calls;           /* requests that are not through */
@@ -36,7 +42,8 @@ typedef struct call {
   serve_http *http;
   struct MHD_Connection *connection;
   enum { READS, WAITS, ANSWERED } state;
-  bool infers;
+  bool infers, reloads;
+  serve_model *model; /* that it was handed to */
   char *body;
   size_t n, capacity;
   uint64_t cost; /* of http->memory_bytes */
@@ -105,7 +112,9 @@ static void respond(void *user, const psplit_response *response) {
   if (response->code == PSPLIT_OK) {
     psplit_response_keep(response);
     c->response = response;
+    atomic_fetch_add(&c->http->metrics.n_good, 1);
   } else {
+    atomic_fetch_add(&c->http->metrics.n_failed, 1);
     set_failure(c, response->code, true, response->message);
   }
   MHD_resume_connection(c->connection);
@@ -145,6 +154,19 @@ static psplit_code parse(call *c, psplit_diag *diag) {
   return serve_request_parse(c->body, c->n, n_json, diag, &c->request);
 }
 
+/* Hands it to the split that serves now. Where another takes its place in between, to that. */
+static psplit_code submit(call *c, const psplit_request *request, psplit_diag *diag) {
+  serve_current *current = c->http->current;
+  for (;;) {
+    c->model = serve_current_hold(current);
+    const psplit_code code =
+      psplit_service_submit(serve_model_service(c->model), request, diag, NULL);
+    if (code != PSPLIT_IO || serve_current_is(current, c->model)) return code;
+    serve_model_release(c->model);
+    *diag = (psplit_diag){0};
+  }
+}
+
 /* The whole body is there. */
 static void infer(call *c) {
   psplit_diag diag = {0};
@@ -157,10 +179,28 @@ static void infer(call *c) {
   request.user = c;
   c->state = WAITS;
   MHD_suspend_connection(c->connection); /* before an answer can come */
-  if (code == PSPLIT_OK) code = psplit_service_submit(c->http->service, &request, &diag, NULL);
+  if (code == PSPLIT_OK) code = submit(c, &request, &diag);
   if (code == PSPLIT_OK) return;
-  if (code != PSPLIT_LIMIT) atomic_fetch_add(&c->http->metrics.n_bad, 1);
+  serve_metrics *m = &c->http->metrics;
+  atomic_fetch_add(code == PSPLIT_LIMIT ? &m->n_no_room : &m->n_bad, 1);
   set_failure(c, code, false, diag.message);
+  MHD_resume_connection(c->connection);
+}
+
+/* A serve_reloaded. */
+static void reloaded(void *user, psplit_code code, const psplit_diag *diag) {
+  call *c = user;
+  c->status = code == PSPLIT_OK ? MHD_HTTP_OK : MHD_HTTP_INTERNAL_SERVER_ERROR;
+  c->text = code == PSPLIT_OK ? strdup("{}") : serve_error_text(diag->message);
+  MHD_resume_connection(c->connection);
+}
+
+static void begin_reload(call *c) {
+  c->state = WAITS;
+  MHD_suspend_connection(c->connection);
+  if (serve_current_reload(c->http->current, reloaded, c)) return;
+  c->status = MHD_HTTP_SERVICE_UNAVAILABLE;
+  c->text = serve_error_text("the server ends");
   MHD_resume_connection(c->connection);
 }
 
@@ -168,7 +208,7 @@ static enum MHD_Result answer(call *c) {
   psplit_diag diag = {0};
   serve_reply reply;
   c->state = ANSWERED;
-  serve_metrics_add(&c->http->metrics, now_ns() - c->began_ns);
+  if (c->infers) serve_metrics_add(&c->http->metrics, now_ns() - c->began_ns);
   if (!c->response) {
     char *text = c->text;
     c->text = NULL;
@@ -194,13 +234,20 @@ static const char *behind_model(const serve_http *h, const char *url) {
 }
 
 static bool is_ready(serve_http *h) {
-  return !atomic_load(&h->quiet) && psplit_service_is_ready(h->service);
+  return !atomic_load(&h->quiet) && serve_current_is_ready(h->current);
 }
 
 static enum MHD_Result send_health(serve_http *h, struct MHD_Connection *connection, bool good) {
   (void)h;
   return send_text(connection, good ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE, JSON_TYPE,
                    strdup(good ? "{\"ready\":true}" : "{\"ready\":false}"));
+}
+
+static enum MHD_Result send_metadata(serve_http *h, struct MHD_Connection *connection) {
+  serve_model *model = serve_current_hold(h->current);
+  char *text = serve_metadata_text(h->options.model, serve_model_info(model));
+  serve_model_release(model);
+  return send_text(connection, MHD_HTTP_OK, JSON_TYPE, text);
 }
 
 static enum MHD_Result get(serve_http *h, struct MHD_Connection *connection, const char *url) {
@@ -215,24 +262,33 @@ static enum MHD_Result get(serve_http *h, struct MHD_Connection *connection, con
     return send_text(connection, MHD_HTTP_OK, JSON_TYPE, strdup(SERVER));
   if (strcmp(url, "/metrics") == 0)
     return send_text(connection, MHD_HTTP_OK, METRICS_TYPE,
-                     serve_metrics_text(&h->metrics, h->service, h->info));
-  if (rest && !*rest)
-    return send_text(connection, MHD_HTTP_OK, JSON_TYPE,
-                     serve_metadata_text(h->options.model, h->info));
+                     serve_metrics_text(&h->metrics, h->current));
+  if (rest && !*rest) return send_metadata(h, connection);
   return send_error(connection, MHD_HTTP_NOT_FOUND, "there is nothing of this name");
 }
 
+/* Of the protocol's extension for repositories. */
+static bool is_load(const serve_http *h, const char *url) {
+  static const char PREFIX[] = "/v2/repository/models/";
+  const size_t n = sizeof PREFIX - 1;
+  return strncmp(url, PREFIX, n) == 0 && strncmp(url + n, h->options.model, h->n_model) == 0 &&
+         strcmp(url + n + h->n_model, "/load") == 0;
+}
+
 /* The first look at a request: 0, or the status that refuses it. */
-static unsigned look(call *c, const char *method, const char *url, const char **out_why) {
+static unsigned look(call *c, const entrance *at, const char *method, const char *url,
+                     const char **out_why) {
   const serve_http *h = c->http;
   const char *rest = behind_model(h, url);
   const bool posts = strcmp(method, MHD_HTTP_METHOD_POST) == 0;
   c->infers = rest && strcmp(rest, "/infer") == 0;
+  c->reloads = at->admin && is_load(h, url);
   *out_why = "there is nothing of this name";
-  if (posts && !c->infers) return MHD_HTTP_NOT_FOUND;
+  if (posts && !c->infers && !c->reloads) return MHD_HTTP_NOT_FOUND;
   *out_why = "this method does nothing here";
-  if (!posts && (c->infers || (strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
-                               strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)))
+  if (!posts &&
+      (c->infers || c->reloads ||
+       (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)))
     return MHD_HTTP_METHOD_NOT_ALLOWED;
   const char *length =
     MHD_lookup_connection_value(c->connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
@@ -261,7 +317,8 @@ static bool add(call *c, const char *data, size_t n) {
 static enum MHD_Result handle(void *user, struct MHD_Connection *connection, const char *url,
                               const char *method, const char *version, const char *data,
                               size_t *io_n, void **io_call) {
-  serve_http *h = user;
+  const entrance *at = user;
+  serve_http *h = at->http;
   call *c = *io_call;
   const char *why;
   (void)version;
@@ -270,7 +327,7 @@ static enum MHD_Result handle(void *user, struct MHD_Connection *connection, con
     if (!c) return MHD_NO;
     atomic_fetch_add(&h->n_calls, 1);
     *c = (call){.http = h, .connection = connection, .began_ns = now_ns()};
-    const unsigned refused = look(c, method, url, &why);
+    const unsigned refused = look(c, at, method, url, &why);
     if (refused) atomic_fetch_add(&h->metrics.n_bad, 1);
     return refused ? send_error(connection, refused, why) : MHD_YES;
   }
@@ -280,8 +337,11 @@ static enum MHD_Result handle(void *user, struct MHD_Connection *connection, con
     return good ? MHD_YES : MHD_NO;
   }
   if (c->state == WAITS) return answer(c);
-  if (!c->infers) return get(h, connection, url);
-  infer(c);
+  if (!c->infers && !c->reloads) return get(h, connection, url);
+  if (c->infers)
+    infer(c);
+  else
+    begin_reload(c);
   return MHD_YES;
 }
 
@@ -296,6 +356,7 @@ static void end_call(void *user, struct MHD_Connection *connection, void **io_ca
   atomic_fetch_sub(&c->http->n_calls, 1);
   serve_request_fini(&c->request);
   psplit_response_release(c->response);
+  serve_model_release(c->model); /* the last of a split that was replaced ends it */
   free(c->text);
   free(c->body);
   free(c);
@@ -324,49 +385,78 @@ static void say_nothing(void *user, const char *format, va_list arguments) {
   (void)arguments;
 }
 
-psplit_code serve_http_start(const serve_http_options *options, psplit_service *service,
-                             const psplit_pipeline_info *info, psplit_diag *diag,
-                             serve_http **out) {
+static bool is_loopback(const struct sockaddr *address) {
+  if (address->sa_family == AF_INET6)
+    return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
+  const struct sockaddr_in *v4 = (const void *)address;
+  return ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
+static psplit_code listen_at(entrance *at, const char *where, psplit_diag *diag) {
+  const serve_http_options *o = &at->http->options;
   struct addrinfo *address = NULL;
-  serve_http *h = calloc(1, sizeof *h);
-  if (!h) return psplit_diag_fail(diag, PSPLIT_NOMEM, "out of memory");
-  h->options = *options;
-  h->service = service;
-  h->info = info;
-  h->listener = -1;
-  h->n_model = strlen(options->model);
-  psplit_code code = resolve(options->listen, diag, &address);
-  if (code == PSPLIT_OK) {
-    const unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_ALLOW_SUSPEND_RESUME |
-                           MHD_USE_ERROR_LOG | MHD_USE_ITC |
-                           (address->ai_family == AF_INET6 ? MHD_USE_IPv6 : 0);
-    errno = 0;
-    h->daemon =
-      MHD_start_daemon(flags, 0, NULL, NULL, handle, h, MHD_OPTION_EXTERNAL_LOGGER, say_nothing,
-                       NULL, MHD_OPTION_SOCK_ADDR, address->ai_addr, MHD_OPTION_CONNECTION_LIMIT,
-                       options->max_connections, MHD_OPTION_CONNECTION_TIMEOUT, options->idle_s,
-                       MHD_OPTION_THREAD_POOL_SIZE, options->n_threads, MHD_OPTION_NOTIFY_COMPLETED,
-                       end_call, NULL, MHD_OPTION_LISTENING_ADDRESS_REUSE, 1U, MHD_OPTION_END);
-    if (!h->daemon)
-      code = psplit_diag_fail(diag, PSPLIT_IO, "%s cannot be listened at: %s", options->listen,
-                              errno ? strerror(errno) : "unknown reason");
+  psplit_code code = resolve(where, diag, &address);
+  if (code != PSPLIT_OK) return code;
+  if (at->admin && !is_loopback(address->ai_addr)) {
     freeaddrinfo(address);
+    return psplit_diag_fail(diag, PSPLIT_USAGE,
+                            "%s: who may reload comes in by an address of this host alone", where);
   }
-  if (code == PSPLIT_OK)
-    *out = h;
-  else
-    free(h);
+  const unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_ALLOW_SUSPEND_RESUME |
+                         MHD_USE_ERROR_LOG | MHD_USE_ITC |
+                         (address->ai_family == AF_INET6 ? MHD_USE_IPv6 : 0);
+  errno = 0;
+  at->daemon = MHD_start_daemon(
+    flags, 0, NULL, NULL, handle, at, MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL,
+    MHD_OPTION_SOCK_ADDR, address->ai_addr, MHD_OPTION_CONNECTION_LIMIT, o->max_connections,
+    MHD_OPTION_CONNECTION_TIMEOUT, o->idle_s, MHD_OPTION_THREAD_POOL_SIZE,
+    at->admin ? 0 : o->n_threads, MHD_OPTION_NOTIFY_COMPLETED, end_call, NULL,
+    MHD_OPTION_LISTENING_ADDRESS_REUSE, 1U, MHD_OPTION_END);
+  if (!at->daemon)
+    code = psplit_diag_fail(diag, PSPLIT_IO, "%s cannot be listened at: %s", where,
+                            errno ? strerror(errno) : "unknown reason");
+  freeaddrinfo(address);
   return code;
 }
 
-uint16_t serve_http_port(const serve_http *h) {
-  const union MHD_DaemonInfo *info = MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_BIND_PORT);
+static void leave(entrance *at) {
+  if (at->daemon) MHD_stop_daemon(at->daemon);
+  if (at->listener >= 0) close(at->listener);
+}
+
+psplit_code serve_http_start(const serve_http_options *options, serve_current *current,
+                             psplit_diag *diag, serve_http **out) {
+  serve_http *h = calloc(1, sizeof *h);
+  if (!h) return psplit_diag_fail(diag, PSPLIT_NOMEM, "out of memory");
+  h->options = *options;
+  h->current = current;
+  h->n_model = strlen(options->model);
+  h->clients = (entrance){.http = h, .listener = -1};
+  h->admin = (entrance){.http = h, .listener = -1, .admin = true};
+  psplit_code code = listen_at(&h->clients, options->listen, diag);
+  if (code == PSPLIT_OK && options->admin) code = listen_at(&h->admin, options->admin, diag);
+  if (code == PSPLIT_OK) {
+    *out = h;
+  } else {
+    leave(&h->clients);
+    free(h);
+  }
+  return code;
+}
+
+static uint16_t port_of(const entrance *at) {
+  const union MHD_DaemonInfo *info =
+    at->daemon ? MHD_get_daemon_info(at->daemon, MHD_DAEMON_INFO_BIND_PORT) : NULL;
   return info ? info->port : 0;
 }
 
+uint16_t serve_http_port(const serve_http *h) { return port_of(&h->clients); }
+uint16_t serve_http_admin_port(const serve_http *h) { return port_of(&h->admin); }
+
 void serve_http_quiesce(serve_http *h) {
   atomic_store(&h->quiet, true);
-  h->listener = MHD_quiesce_daemon(h->daemon);
+  h->clients.listener = MHD_quiesce_daemon(h->clients.daemon);
+  if (h->admin.daemon) h->admin.listener = MHD_quiesce_daemon(h->admin.daemon);
 }
 
 void serve_http_stop(serve_http *h, double most_s) {
@@ -374,7 +464,7 @@ void serve_http_stop(serve_http *h, double most_s) {
   const int64_t until_ns = now_ns() + (int64_t)(1e9 * most_s);
   while (atomic_load(&h->n_calls) && now_ns() < until_ns)
     nanosleep(&(struct timespec){0, 20000000}, NULL);
-  MHD_stop_daemon(h->daemon);
-  if (h->listener >= 0) close(h->listener);
+  leave(&h->clients);
+  leave(&h->admin);
   free(h);
 }

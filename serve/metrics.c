@@ -107,13 +107,8 @@ static void put_memory(FILE *out) {
   if (statm) fclose(statm);
 }
 
-char *serve_metrics_text(const serve_metrics *m, psplit_service *service,
-                         const psplit_pipeline_info *info) {
+static void put_requests(FILE *out, const serve_metrics *m, psplit_service *service) {
   psplit_service_stats stats = {.struct_size = sizeof stats};
-  char *text = NULL;
-  size_t n_text = 0;
-  FILE *out = open_memstream(&text, &n_text);
-  if (!out) return NULL;
   psplit_service_get_stats(service, &stats);
   head(out, "requests_total", "counter", "Requests by what became of them.");
   fprintf(out,
@@ -121,14 +116,36 @@ char *serve_metrics_text(const serve_metrics *m, psplit_service *service,
           "\npsplit_requests_total{outcome=\"failed\"} %" PRIu64
           "\npsplit_requests_total{outcome=\"no_room\"} %" PRIu64
           "\npsplit_requests_total{outcome=\"bad\"} %" PRIu64 "\n",
-          stats.n_good, stats.n_failed, stats.n_refused, atomic_load(&m->n_bad));
+          atomic_load(&m->n_good), atomic_load(&m->n_failed), atomic_load(&m->n_no_room),
+          atomic_load(&m->n_bad));
   head(out, "requests_waiting", "gauge", "Accepted requests before the first stage.");
   fprintf(out, "psplit_requests_waiting %u\n", stats.n_waiting);
   head(out, "requests_under_way", "gauge", "Requests in the stages.");
   fprintf(out, "psplit_requests_under_way %u\n", stats.n_under_way);
+}
+
+static void put_reloads(FILE *out, serve_current *current) {
+  uint64_t n_good, n_bad;
+  serve_current_count(current, &n_good, &n_bad);
+  head(out, "reloads_total", "counter", "Splits that were to take the place of another.");
+  fprintf(out,
+          "psplit_reloads_total{outcome=\"ok\"} %" PRIu64
+          "\npsplit_reloads_total{outcome=\"failed\"} %" PRIu64 "\n",
+          n_good, n_bad);
+}
+
+char *serve_metrics_text(const serve_metrics *m, serve_current *current) {
+  char *text = NULL;
+  size_t n_text = 0;
+  FILE *out = open_memstream(&text, &n_text);
+  if (!out) return NULL;
+  serve_model *model = serve_current_hold(current);
+  put_requests(out, m, serve_model_service(model));
   put_latency(out, m);
-  put_stages(out, service, info);
+  put_stages(out, serve_model_service(model), serve_model_info(model));
+  put_reloads(out, current);
   put_memory(out);
+  serve_model_release(model);
   const bool bad = ferror(out);
   if (fclose(out) == 0 && !bad) return text;
   free(text);

@@ -2,12 +2,15 @@
 #ifndef PSPLIT_SERVE_METRICS_H
 #define PSPLIT_SERVE_METRICS_H
 
-#include <psplit/run_service.h>
 #include <stdatomic.h>
+
+#include "current.h"
 
 enum { SERVE_N_BUCKETS = 14 };
 typedef struct serve_metrics {
-  _Atomic uint64_t n_by_bucket[SERVE_N_BUCKETS + 1], n_answers, n_bad; /* n_bad: not accepted */
+  _Atomic uint64_t n_by_bucket[SERVE_N_BUCKETS + 1], n_answers;
+  _Atomic uint64_t n_good, n_failed; /* of those that were accepted */
+  _Atomic uint64_t n_no_room, n_bad; /* not accepted */
   _Atomic int64_t total_ns;
 } serve_metrics;
 
@@ -15,7 +18,6 @@ typedef struct serve_metrics {
 void serve_metrics_add(serve_metrics *metrics, int64_t total_ns);
 
 /* malloc'd; NULL when out of memory. */
-char *serve_metrics_text(const serve_metrics *metrics, psplit_service *service,
-                         const psplit_pipeline_info *info);
+char *serve_metrics_text(const serve_metrics *metrics, serve_current *current);
 
 #endif

@@ -9,7 +9,6 @@
 
 #include "cli.h"
 #include "http.h"
-#include "ort_options.h"
 #ifdef PSPLIT_HAS_MPI
 #include <psplit/run_mpi.h>
 #else
@@ -34,11 +33,14 @@ enum {
   OPT_GRACE,
   OPT_MAX_TEXT,
   OPT_ISOLATE,
+  OPT_ADMIN,
 };
 
 static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "Clients:"},
   {OPT_LISTEN, "listen", "ADDRESS:PORT", "default: 127.0.0.1:8000, for this host alone"},
+  {OPT_ADMIN, "admin", "ADDRESS:PORT",
+   "where the split can be reloaded too, for this host alone; default: nowhere, by SIGHUP"},
   {OPT_NAME, "model-name", "NAME", "of the model in paths; default: that of DIR"},
   {OPT_MAX_BODY, "max-body", "MIB", "largest request; default: 64"},
   {OPT_MAX_MEMORY, "max-memory", "MIB",
@@ -83,24 +85,28 @@ static const char STAGE_PROCESS[] = "--stage-process";
 static const char *const STAGE_COMMAND[] = {"/proc/self/exe", STAGE_PROCESS, NULL};
 
 typedef struct settings {
-  const char *directory, *onnxruntime;
+  const char *onnxruntime;
   char *name;
-  bool quiet, mpi;
+  bool quiet;
   double grace_s;
   ort_settings ort;
   psplit_session session;
-  psplit_run_options run;
-  psplit_service_options service;
+  serve_model_options model;
   serve_http_options http;
 } settings;
 
-static volatile int interrupted; /* the signal's number */
+static volatile int interrupted;      /* the signal's number */
+static volatile sig_atomic_t hung_up; /* SIGHUP: a reload is asked for */
 #if PSPLIT_HAS_MPI
 static uint32_t ranks; /* 0: MPI was not started */
 #endif
 static void on_signal(int number) {
   if (interrupted) _exit(128 + number);
   interrupted = number;
+}
+static void on_hang_up(int number) {
+  (void)number;
+  hung_up = 1;
 }
 
 static bool count(const char *name, const char *text, uint64_t most, uint32_t *out) {
@@ -122,31 +128,32 @@ static bool take(settings *s, int id, const char *argument) {
   double real;
   switch (id) {
     case OPT_LISTEN: s->http.listen = argument; return true;
+    case OPT_ADMIN: s->http.admin = argument; return true;
     case OPT_NAME: return (s->name = strdup(argument)) != NULL;
     case OPT_ONNXRUNTIME: s->onnxruntime = argument; return true;
-    case OPT_BATCH_DIM: s->service.batch_dim = argument; return true;
-    case OPT_DEPTH: return count("depth", argument, 1000, &s->run.depth);
-    case OPT_WAITING: return count("max-waiting", argument, 1000000, &s->service.max_waiting);
-    case OPT_MAX_BATCH: return count("max-batch", argument, 1000000, &s->service.max_batch);
+    case OPT_BATCH_DIM: s->model.service.batch_dim = argument; return true;
+    case OPT_DEPTH: return count("depth", argument, 1000, &s->model.run.depth);
+    case OPT_WAITING: return count("max-waiting", argument, 1000000, &s->model.service.max_waiting);
+    case OPT_MAX_BATCH: return count("max-batch", argument, 1000000, &s->model.service.max_batch);
     case OPT_CONNECTIONS:
       return count("max-connections", argument, 60000, &s->http.max_connections);
     case OPT_IDLE: return count("idle", argument, 1000000, &s->http.idle_s);
     case OPT_MAX_BODY: return mebibytes("max-body", argument, &s->http.max_body_bytes);
     case OPT_MAX_MEMORY: return mebibytes("max-memory", argument, &s->http.max_memory_bytes);
     case OPT_MAX_TEXT: return cli_max_text(&PROGRAM, argument, &s->ort.max_text_bytes);
-    case OPT_ISOLATE: s->service.stage_command = STAGE_COMMAND; return true;
+    case OPT_ISOLATE: s->model.service.stage_command = STAGE_COMMAND; return true;
     case OPT_GRACE: return cli_real(&PROGRAM, "grace", argument, 0, 1e9, &s->grace_s);
     case OPT_DEADLINE:
       if (!cli_real(&PROGRAM, "deadline", argument, 0.001, 1e9, &real)) return false;
-      s->run.deadline_s = 1e-3 * real;
+      s->model.run.deadline_s = 1e-3 * real;
       return true;
     case OPT_BATCH_DELAY:
       if (!cli_real(&PROGRAM, "batch-delay", argument, 0, 1e6, &real)) return false;
-      s->service.batch_delay_s = 1e-3 * real;
+      s->model.service.batch_delay_s = 1e-3 * real;
       return true;
     case OPT_TIMEOUT:
       if (!cli_real(&PROGRAM, "timeout", argument, 0.1, 1e9, &real)) return false;
-      s->run.timeout_s = s->run.stall_timeout_s = real;
+      s->model.run.timeout_s = s->model.run.stall_timeout_s = real;
       return true;
     case 'q': s->quiet = true; return true;
     default: return ort_option(&PROGRAM, &s->ort, id, argument);
@@ -163,10 +170,10 @@ static int parse(int argc, char **argv, settings *s) {
     if (!take(s, id, argument)) return 2;
   }
   if (optind + 1 != argc) return cli_usage(&PROGRAM, "one directory is needed");
-  s->directory = argv[optind];
+  s->model.directory = argv[optind];
   ort_settings_all(&s->ort, &s->session);
-  s->run.sessions = &s->session;
-  s->run.n_sessions = 1;
+  s->model.run.sessions = &s->session;
+  s->model.run.n_sessions = 1;
   return -1;
 }
 
@@ -182,7 +189,7 @@ static void give_up(void *user, const psplit_diag *diag) {
 
 /* --model-name, or the last part of DIR. */
 static psplit_code name_model(settings *s, psplit_diag *diag) {
-  char *path = s->name ? NULL : realpath(s->directory, NULL);
+  char *path = s->name ? NULL : realpath(s->model.directory, NULL);
   const char *slash = path ? strrchr(path, '/') : NULL;
   if (!s->name) s->name = strdup(slash && slash[1] ? slash + 1 : "model");
   free(path);
@@ -190,63 +197,89 @@ static psplit_code name_model(settings *s, psplit_diag *diag) {
   return s->name ? PSPLIT_OK : cli_nomem(diag);
 }
 
-static psplit_code start(settings *s, const psplit_onnxruntime *ort, psplit_pipeline *pipeline,
-                         psplit_diag *diag, psplit_service **out) {
-#if PSPLIT_HAS_MPI
-  if (s->mpi) return psplit_mpi_service_start(ort, pipeline, &s->run, &s->service, diag, out);
-#endif
-  return psplit_service_start(ort, pipeline, &s->run, &s->service, diag, out);
+/* A serve_reloaded. */
+static void tell_reload(void *user, psplit_code code, const psplit_diag *diag) {
+  const settings *s = user;
+  if (code != PSPLIT_OK) {
+    cli_fail(diag);
+    fprintf(stderr, "note: the split that was served before still is\n");
+  } else if (!s->quiet) {
+    printf("reloaded\n");
+    fflush(stdout);
+  }
+}
+
+/* SIGHUP, now and then looked for. */
+static void look_for_reload(settings *s, serve_current *current) {
+  if (!hung_up) return;
+  hung_up = 0;
+  if (s->model.mpi)
+    fprintf(stderr, "warning: over MPI a split is not reloaded: start another server\n");
+  else if (!serve_current_reload(current, NULL, NULL))
+    fprintf(stderr, "warning: out of memory: the split is not reloaded\n");
+}
+
+/* "127.0.0.1:" of an address with its port. */
+static int host_of(const char *address) { return (int)(strrchr(address, ':') - address); }
+
+static void tell_start(const settings *s, serve_current *current, const serve_http *http) {
+  serve_model *model = serve_current_hold(current);
+  printf("model %s, %" PRIu32 " stages: http://%.*s:%u/v2/models/%s\n", s->name,
+         serve_model_info(model)->n_stages, host_of(s->http.listen), s->http.listen,
+         serve_http_port(http), s->name);
+  if (s->http.admin)
+    printf("admin: http://%.*s:%u/v2/repository/models/%s/load\n", host_of(s->http.admin),
+           s->http.admin, serve_http_admin_port(http), s->name);
+  fflush(stdout);
+  serve_model_release(model);
 }
 
 /* Until a signal comes, or a stage breaks down. */
-static psplit_code serve(settings *s, const psplit_onnxruntime *ort, psplit_pipeline *pipeline,
-                         psplit_diag *diag) {
-  const psplit_pipeline_info *info = psplit_pipeline_get_info(pipeline);
+static psplit_code serve(settings *s, psplit_diag *diag) {
   static const long LOOK_NS = 20000000;
   static const double SEND_S = 2; /* other ranks wait for us meanwhile, to end MPI */
-  psplit_service *service = NULL;
+  serve_current *current = NULL;
   serve_http *http = NULL;
   psplit_diag ignored = {0};
   psplit_code code = name_model(s, diag);
-  if (code == PSPLIT_OK) code = start(s, ort, pipeline, diag, &service);
-  if (code == PSPLIT_OK) code = serve_http_start(&s->http, service, info, diag, &http);
-  if (code == PSPLIT_OK && !s->quiet) {
-    printf("model %s, %" PRIu32 " stages: http://%.*s:%u/v2/models/%s\n", s->name, info->n_stages,
-           (int)(strrchr(s->http.listen, ':') - s->http.listen), s->http.listen,
-           serve_http_port(http), s->name);
-    fflush(stdout);
-  }
-  while (code == PSPLIT_OK && !interrupted && psplit_service_is_ready(service))
+  if (code == PSPLIT_OK)
+    code = serve_current_create(&s->model, s->grace_s, tell_reload, s, diag, &current);
+  if (code == PSPLIT_OK) code = serve_http_start(&s->http, current, diag, &http);
+  if (code == PSPLIT_OK && !s->quiet) tell_start(s, current, http);
+  while (code == PSPLIT_OK && !interrupted && serve_current_is_ready(current)) {
+    look_for_reload(s, current);
     nanosleep(&(struct timespec){0, LOOK_NS}, NULL);
+  }
   if (http) serve_http_quiesce(http);
-  const psplit_code stopped = service ? psplit_service_stop(service, interrupted ? s->grace_s : 0,
-                                                            code == PSPLIT_OK ? diag : &ignored)
+  const psplit_code stopped = current ? serve_current_stop(current, interrupted ? s->grace_s : 0,
+                                                           code == PSPLIT_OK ? diag : &ignored)
                                       : PSPLIT_OK;
+  if (code == PSPLIT_OK) code = stopped;
+  if (current && !serve_current_join(current)) {
+    fflush(stdout);
+    _exit(code == PSPLIT_OK ? 0 : cli_fail(diag));
+  }
   serve_http_stop(http, SEND_S);
-  psplit_service_destroy(service);
-  return code == PSPLIT_OK ? stopped : code;
+  serve_current_destroy(current);
+  return code;
+}
+
+/* What a rank other than the first does. */
+static psplit_code work(settings *s, psplit_diag *diag) {
+  serve_model *model = NULL;
+  psplit_code code = serve_model_open(&s->model, diag, &model);
+  if (code == PSPLIT_OK) code = serve_model_work(model, diag);
+  serve_model_release(model);
+  return code;
 }
 
 static psplit_code run(settings *s, uint32_t rank, psplit_diag *diag) {
-  psplit_pipeline_options reading;
-  psplit_pipeline *pipeline = NULL;
   psplit_onnxruntime *ort = NULL;
-  psplit_pipeline_options_init(&reading);
-  reading.max_text_bytes = s->ort.max_text_bytes;
-  psplit_code code = psplit_pipeline_open(s->directory, &reading, diag, &pipeline);
-  if (code == PSPLIT_OK) {
-    const psplit_pipeline_info *info = psplit_pipeline_get_info(pipeline);
-    code = ort_settings_apply(&s->ort, info, diag);
-    s->run.sessions = s->ort.stages;
-    s->run.n_sessions = info->n_stages;
-  }
-  if (code == PSPLIT_OK) code = psplit_onnxruntime_open(s->onnxruntime, diag, &ort);
-#if PSPLIT_HAS_MPI
-  if (code == PSPLIT_OK && rank) code = psplit_mpi_service_run(ort, pipeline, &s->run, diag);
-#endif
-  if (code == PSPLIT_OK && !rank) code = serve(s, ort, pipeline, diag);
+  psplit_code code = psplit_onnxruntime_open(s->onnxruntime, diag, &ort);
+  s->model.library = ort;
+  s->model.ort = &s->ort;
+  if (code == PSPLIT_OK) code = rank ? work(s, diag) : serve(s, diag);
   psplit_onnxruntime_close(ort);
-  psplit_pipeline_close(pipeline);
   return code;
 }
 
@@ -264,16 +297,17 @@ int main(int argc, char **argv) {
   uint32_t rank = 0;
   if (argc > 1 && strcmp(argv[1], STAGE_PROCESS) == 0)
     return psplit_stage_process(&diag) == PSPLIT_OK ? 0 : cli_fail(&diag);
-  psplit_run_options_init(&s.run);
-  psplit_service_options_init(&s.service);
-  s.run.give_up = give_up;
+  psplit_run_options_init(&s.model.run);
+  psplit_service_options_init(&s.model.service);
+  s.model.run.give_up = give_up;
   int status = parse(argc, argv, &s);
   if (status < 0) {
 #if PSPLIT_HAS_MPI
-    s.mpi = psplit_mpi_launched();
-    if (s.mpi) code = psplit_mpi_begin(&diag, &rank, &ranks);
+    s.model.mpi = psplit_mpi_launched();
+    if (s.model.mpi) code = psplit_mpi_begin(&diag, &rank, &ranks);
 #endif
     cli_on_interrupt(on_signal);
+    signal(SIGHUP, on_hang_up);
     signal(SIGPIPE, SIG_IGN);
     if (code == PSPLIT_OK) code = run(&s, rank, &diag);
     status = code == PSPLIT_OK ? 0 : cli_fail(&diag);

@@ -185,10 +185,17 @@ psplit_code ort_settings_apply(ort_settings *s, const psplit_pipeline_info *pipe
   return code;
 }
 
-void ort_settings_fini(ort_settings *s) {
-  for (size_t i = 0; i < s->n_list; i++) free(s->list[i].key);
-  free(s->list);
+void ort_settings_drop(ort_settings *s) {
   psplit_devices_destroy(s->devices);
   free(s->stages);
   free(s->texts);
+  s->devices = NULL;
+  s->stages = NULL;
+  s->texts = NULL;
+}
+
+void ort_settings_fini(ort_settings *s) {
+  for (size_t i = 0; i < s->n_list; i++) free(s->list[i].key);
+  free(s->list);
+  ort_settings_drop(s);
 }
