@@ -4,17 +4,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "feed_check.h"
 #include "queue.h"
+#include "watch.h"
 
 /* What ONNX Runtime tells of a run: some 300 bytes for each node and micro-batch. */
 static const uint64_t PROFILE_BYTES = UINT64_C(1) << 30;
 
 /* A session of the whole model with what it is fed. */
 typedef struct whole {
+  psplit_i_watch *watch;
   psplit_i_session session;
   psplit_i_feed *feeds;    /* [n_inputs] */
   const char **names;      /* [n_given] */
@@ -31,17 +32,26 @@ static void release_all(psplit_i_tensor **tensors, size_t n) {
   }
 }
 
+/* What goes wrong in closing is told no more, but it is not waited for either. */
+static void close_session(whole *w) {
+  psplit_diag ignored = {0};
+  psplit_i_watch_begin(w->watch, "has been closed", NULL);
+  psplit_i_session_close(&w->session);
+  const psplit_code late = psplit_i_watch_end(w->watch, PSPLIT_OK, &ignored);
+  (void)late;
+}
+
 static void close_whole(whole *w) {
   for (uint32_t i = 0; w->feeds && i < w->n_given; i++) psplit_i_feed_close(&w->feeds[i]);
   release_all(w->given, w->n_given);
   release_all(w->got, w->session.n_outputs);
-  psplit_i_session_close(&w->session);
+  if (w->session.ort) close_session(w);
   free(w->feeds);
   free(w->names);
   free(w->given);
   free(w->outputs);
   free(w->got);
-  memset(w, 0, sizeof *w);
+  *w = (whole){.watch = w->watch};
 }
 
 /* Inputs that the model does not have are a mistake. */
@@ -60,7 +70,9 @@ static psplit_code open_whole(const psplit_i_ort *ort, const char *path,
                               const psplit_i_run_options *options, psplit_diag *diag, whole *w) {
   psplit_code code;
   size_t n_needed;
-  PSPLIT_TRY(psplit_i_session_open(ort, path, session, diag, &w->session));
+  psplit_i_watch_begin(w->watch, "has been opened", NULL);
+  code = psplit_i_session_open(ort, path, session, diag, &w->session);
+  PSPLIT_TRY(psplit_i_watch_end(w->watch, code, diag));
   PSPLIT_TRY(check_feed(&w->session, &options->feed.given, diag));
   const size_t n_in = w->session.n_inputs, n_out = w->session.n_outputs;
   PSPLIT_TRY(psplit_i_ort_check(ort, ort->api.SessionGetInputCount(w->session.session, &n_needed),
@@ -92,8 +104,10 @@ static psplit_code run_once(whole *w, uint32_t number, psplit_diag *diag, int64_
   for (uint32_t i = 0; i < w->n_given; i++)
     PSPLIT_TRY(psplit_i_feed_get(&w->feeds[i], number % PSPLIT_I_DISTINCT, diag, &w->given[i]));
   const int64_t begin_ns = psplit_i_now_ns();
-  PSPLIT_TRY(psplit_i_session_run(&w->session, w->names, w->given, w->n_given, w->outputs, w->got,
-                                  w->session.n_outputs, diag));
+  psplit_i_watch_begin(w->watch, "has computed", &w->session);
+  code = psplit_i_session_run(&w->session, w->names, w->given, w->n_given, w->outputs, w->got,
+                              w->session.n_outputs, diag);
+  PSPLIT_TRY(psplit_i_watch_end(w->watch, code, diag));
   *out_ns = psplit_i_now_ns() - begin_ns;
 out:
   release_all(w->got, w->session.n_outputs);
@@ -106,43 +120,15 @@ static int by_size(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* A thread beside one that is in ONNX Runtime, which stops it there when somebody interrupts. */
-typedef struct watch {
-  psplit_i_session *session;
-  const atomic_int *interrupted;
-  atomic_bool done;
-} watch;
-
-static void *watch_main(void *argument) {
-  static const long LOOK_NS = 20000000;
-  watch *w = argument;
-  while (!atomic_load(&w->done) && !atomic_load(w->interrupted))
-    nanosleep(&(struct timespec){0, LOOK_NS}, NULL);
-  if (!atomic_load(&w->done)) psplit_i_session_stop(w->session);
-  return NULL;
-}
-
-static bool is_interrupted(const psplit_i_run_options *options) {
-  return options->interrupted && atomic_load(options->interrupted);
-}
-
 /* Warms up, then runs; out_ns[n_micro_batches] gets the times. */
-static psplit_code run_watched(whole *w, const psplit_i_run_options *options, psplit_diag *diag,
-                               int64_t *out_ns) {
-  watch beside = {.session = &w->session, .interrupted = options->interrupted};
+static psplit_code run_timed(whole *w, const psplit_i_run_options *options, psplit_diag *diag,
+                             int64_t *out_ns) {
   psplit_code code = PSPLIT_OK;
-  pthread_t thread;
   int64_t warm_ns;
-  if (beside.interrupted && pthread_create(&thread, NULL, watch_main, &beside))
-    return psplit_i_fail(diag, PSPLIT_NOMEM, "no thread can be started");
   const uint32_t n_warmup = options->n_warmup, n = n_warmup + options->n_micro_batches;
-  for (uint32_t i = 0; i < n && code == PSPLIT_OK && !is_interrupted(options); i++)
+  for (uint32_t i = 0; i < n && code == PSPLIT_OK; i++)
     code = run_once(w, i, diag, i < n_warmup ? &warm_ns : &out_ns[i - n_warmup]);
-  atomic_store(&beside.done, true);
-  if (beside.interrupted) pthread_join(thread, NULL);
-  if (!is_interrupted(options)) return code;
-  *diag = (psplit_diag){0}; /* what ONNX Runtime says of it */
-  return psplit_i_fail(diag, PSPLIT_CANCELLED, "interrupted");
+  return code;
 }
 
 /* Into the times of `out`, which may be NULL. */
@@ -152,7 +138,7 @@ static psplit_code run_all(whole *w, const psplit_i_run_options *options, psplit
   psplit_code code = PSPLIT_OK;
   int64_t *ns = calloc(n, sizeof *ns);
   if (!ns) return psplit_i_nomem(diag);
-  PSPLIT_TRY(run_watched(w, options, diag, ns));
+  PSPLIT_TRY(run_timed(w, options, diag, ns));
   qsort(ns, n, sizeof *ns, by_size);
   if (out) {
     out->least_ns = ns[0];
@@ -203,11 +189,11 @@ out:
 
 /* Under the profiler. Its file appears when the profile is ended. */
 static psplit_code run_profiled(const psplit_i_ort *ort, const char *path,
-                                const psplit_i_run_options *options, psplit_diag *diag,
-                                psplit_i_profile *profile) {
+                                const psplit_i_run_options *options, psplit_i_watch *watch,
+                                psplit_diag *diag, psplit_i_profile *profile) {
   psplit_code code;
   psplit_i_text prefix = {0};
-  whole w = {0};
+  whole w = {.watch = watch};
   char *file = NULL;
   psplit_i_session_options session = options->session;
   psplit_i_text_addf(&prefix, "%s/profile", profile->directory.bytes);
@@ -232,19 +218,35 @@ out:
   return code;
 }
 
+/* Also for a watch. */
+static void remove_files(void *user) {
+  const psplit_i_profile *profile = user;
+  DIR *directory = profile->directory.bytes ? opendir(profile->directory.bytes) : NULL;
+  for (struct dirent *each; directory && (each = readdir(directory));)
+    if (each->d_name[0] != '.') unlinkat(dirfd(directory), each->d_name, 0);
+  if (!directory) return;
+  closedir(directory);
+  rmdir(profile->directory.bytes);
+}
+
 psplit_code psplit_i_profile_run(const psplit_i_ort *ort, const char *path,
                                  const psplit_i_run_options *options, psplit_diag *diag,
                                  psplit_i_profile *out) {
   psplit_code code;
   psplit_i_profile profile = {0};
-  whole w = {0};
+  psplit_i_watch watch = {.options = options, .clean_up = remove_files, .user = &profile};
+  whole w = {.watch = &watch};
+  bool watched = false;
   psplit_i_arena_init(&profile.arena, 0);
   PSPLIT_TRY(make_directory(&profile, diag));
-  PSPLIT_TRY(run_profiled(ort, path, options, diag, &profile));
+  PSPLIT_TRY(psplit_i_watch_start(&watch, diag));
+  watched = true;
+  PSPLIT_TRY(run_profiled(ort, path, options, &watch, diag, &profile));
   PSPLIT_TRY(open_whole(ort, path, &options->session, options, diag, &w));
   PSPLIT_TRY(run_all(&w, options, diag, &profile));
 out:
   close_whole(&w);
+  if (watched) psplit_i_watch_stop(&watch);
   if (code == PSPLIT_OK) {
     *out = profile;
   } else {
@@ -255,13 +257,7 @@ out:
 }
 
 void psplit_i_profile_fini(psplit_i_profile *profile) {
-  DIR *directory = profile->directory.bytes ? opendir(profile->directory.bytes) : NULL;
-  for (struct dirent *each; directory && (each = readdir(directory));)
-    if (each->d_name[0] != '.') unlinkat(dirfd(directory), each->d_name, 0);
-  if (directory) {
-    closedir(directory);
-    rmdir(profile->directory.bytes);
-  }
+  remove_files(profile);
   free(profile->events);
   psplit_i_arena_fini(&profile->arena);
   psplit_i_text_fini(&profile->optimized);

@@ -6,7 +6,7 @@
 // that does (endless_finalize.c). A run ends within 5 s of --timeout or of a signal, and says which stage or file it
 // was; who takes its time, but is there, may.
 import { spawn, spawnSync } from 'node:child_process';
-import { createWriteStream, existsSync } from 'node:fs';
+import { createWriteStream, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { npyBytes } from './npy.mjs';
 import { Runner, env, library, processesBelow, sleep, within } from './runner.mjs';
@@ -14,7 +14,7 @@ import { Runner, env, library, processesBelow, sleep, within } from './runner.mj
 const [runner, splitter, odd, finalize, launcher] = process.argv.slice(2);
 const each = new Runner(runner, splitter, launcher, 2);
 const { tap, tmp } = each;
-const { dir, manifest: { inputs: [{ name: input }] } } = each.split('long_node');
+const { model, dir, manifest: { inputs: [{ name: input }] } } = each.split('long_node');
 const TIMEOUT_S = 1;
 const SOON_MS = 5500; // 5 s, and what the machine takes to start and to end processes
 const oddly = (what) => ({ ...env, ODD: what, ODD_LIBRARY: library, PSPLIT_ONNXRUNTIME: odd });
@@ -61,6 +61,37 @@ for (const [what, pattern] of [
 }
 const slow = each.run([dir, '-q', ...some, '--timeout', '1'], { env: oddly('slow-run stage1 400') });
 tap.ok(slow.status === 0, 'micro-batches that take long together may', slow.stderr);
+
+// A profile, which leaves nothing in TMPDIR either.
+if (!launcher) {
+  for (const [what, pattern, by] of [
+    ['hang-open long_node', /^error: .*the model has been opened for more than 1 s.*\(see --timeout\)/m],
+    ['hang-run long_node', /^error: .*the model has computed for more than 1 s/m],
+    ['hang-close long_node', /^error: .*the model has been closed for more than 1 s/m],
+    ['hang-run long_node', /^error: .*interrupted/m, 'SIGTERM'],
+  ]) {
+    const place = join(tmp, 'place');
+    rmSync(place, { recursive: true, force: true });
+    mkdirSync(place);
+    const child = spawn(runner, ['--profile', join(tmp, 'costs.json'), model, '--dim', 'n=3', '-m', '2', ...(by ? [] : ['--timeout', '1'])],
+      { env: { ...oddly(what), TMPDIR: place }, stdio: ['ignore', 'ignore', 'pipe'] });
+    const run = { child, stderr: '', since: Date.now() };
+    child.stderr.on('data', (data) => { run.stderr += data; });
+    run.ended = new Promise((resolve) => {
+      child.on('exit', (status) => resolve({ status, ms: Date.now() - run.since }));
+    });
+    if (by) {
+      await sleep(1000);
+      run.since = Date.now();
+      child.kill(by);
+    }
+    await ends(`--profile: ${what}${by ? `: ${by}` : ''}`, run, (status) => status === (by ? 143 : 3), pattern, most);
+    tap.ok(readdirSync(place).length === 0, 'it leaves nothing behind', readdirSync(place).join());
+  }
+  const { status, stderr } = each.start(runner, ['--profile', join(tmp, 'costs.json'), model, '--dim', 'n=3', '-m', '4', '--timeout', '1'],
+    { env: oddly('slow-run long_node 400') });
+  tap.ok(status === 0, '--profile: runs that take long together may', `${status} ${stderr}`);
+}
 
 // Pipes with nobody at the other end; not those of a slow source.
 const fifo = join(tmp, 'fifo.npy');
