@@ -178,6 +178,7 @@ psplit_code psplit_compare_run(const psplit_onnxruntime *ort, const char *model_
   psplit_code code;
   PSPLIT_TRY(psplit_i_run_setup_make(options, pipeline->pipe.manifest.n_stages, diag, &setup));
   setup.run.stage_sessions = NULL;
+  setup.run.first = setup.run.feed.first = 0;
   PSPLIT_TRY(psplit_i_feed_meet(&setup.run.feed, &pipeline->pipe, diag));
   PSPLIT_TRY(compare_run(&ort->ort, model_path, &pipeline->pipe, &setup.run, diag, out));
 out:

@@ -89,8 +89,8 @@ static void read_inputs(feeder *f, uint64_t micro_batch, reading *out) {
   bool begun = false, ended = false;
   for (uint32_t i = 0; i < m->n_needed && !ended && !out->last; i++) {
     const psplit_i_feed *feed = &f->feeds[i];
-    const psplit_code code =
-      psplit_i_feed_get(feed, (uint32_t)micro_batch, &out->failure, &f->tensors[i]);
+    const psplit_code code = psplit_i_feed_get(
+      feed, f->ends->options->first + (uint32_t)micro_batch, &out->failure, &f->tensors[i]);
     ended = code == PSPLIT_OK && !f->tensors[i];
     out->last |= code != PSPLIT_OK && feed->records && psplit_i_records_are_lost(feed->records);
     if (ended && begun && !atomic_load(&f->ends->host->stopped) &&
@@ -101,7 +101,8 @@ static void read_inputs(feeder *f, uint64_t micro_batch, reading *out) {
   }
   out->end = ended && !out->last;
   if (deadline_s > 0) out->deadline_ns = psplit_i_now_ns() + (int64_t)(1e9 * deadline_s);
-  psplit_i_diag_context(&out->failure, "reading inputs: micro-batch %" PRIu64, micro_batch);
+  psplit_i_diag_context(&out->failure, "reading inputs: micro-batch %" PRIu64,
+                        f->ends->options->first + micro_batch);
 }
 
 /* Gives each stage its part of the tensors at hand, or what is wrong with them, or the end.
@@ -174,7 +175,8 @@ static bool take_outputs(const psplit_i_ends *ends, uint64_t micro_batch, psplit
     if (!end && bundle->failure && failure->code == PSPLIT_OK) *failure = *bundle->failure;
     if (!end && failure->code == PSPLIT_OK &&
         psplit_i_deadline_check(bundle->deadline_ns, failure) != PSPLIT_OK)
-      psplit_i_diag_context(failure, "giving outputs: micro-batch %" PRIu64, micro_batch);
+      psplit_i_diag_context(failure, "giving outputs: micro-batch %" PRIu64,
+                            ends->options->first + micro_batch);
     psplit_i_bundle_destroy(bundle);
     if (end) return false;
   }
@@ -206,9 +208,12 @@ void psplit_i_collector_main(const psplit_i_ends *ends) {
     }
     for (uint32_t o = 0; o < n && m >= n_warmup && code == PSPLIT_OK; o++) {
       if (!tensors[o]) continue;
-      code = options->logger(options->user, (uint32_t)(m - n_warmup), o, tensors[o], &diag);
+      code = options->logger(options->user, options->first + (uint32_t)(m - n_warmup), o,
+                             tensors[o], &diag);
       psplit_i_diag_context(&diag, "output %s", ends->pipe->manifest.outputs[o]);
     }
+    if (code == PSPLIT_OK && m >= n_warmup)
+      psplit_i_delivered_add(options->delivered, options->first + (m - n_warmup));
     release_all(tensors, n);
   }
   tell(ends->host, &diag, "giving outputs");

@@ -108,6 +108,11 @@ psplit_code psplit_i_feed_open(const psplit_i_ort *ort, const psplit_i_session_p
     feed.path = path;
     feed.counts = options->records != NULL;
   } else if (path && options->records && psplit_i_records_are_in(path)) {
+    if (options->first)
+      return psplit_i_fail(diag, PSPLIT_USAGE,
+                           "%s, for input %s, cannot be read from micro-batch %" PRIu32
+                           " on: what comes through it has no numbers",
+                           path, name, options->first);
     PSPLIT_TRY(psplit_i_records_open(options->records, path, diag, &feed.records));
   } else if (path && strcmp(path, "-") == 0) {
     code = psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS(STREAM),
@@ -126,7 +131,9 @@ psplit_code psplit_i_feed_open(const psplit_i_ort *ort, const psplit_i_session_p
                                "the size of %s in input %s is not known",
                                *unknown ? unknown : "an unnamed dimension", name);
   } else {
-    code = make(&feed, options, &made, n_micro_batches, diag);
+    /* As many as a run from 0 on has: which one a micro-batch gets hangs on that. */
+    const uint64_t n = (uint64_t)options->first + n_micro_batches;
+    code = make(&feed, options, &made, n < UINT32_MAX ? (uint32_t)n : UINT32_MAX, diag);
   }
 out:
   if (code == PSPLIT_OK) {

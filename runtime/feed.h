@@ -14,6 +14,7 @@ typedef struct psplit_i_feed_options {
    * counts up to the first file that is not there. */
   psplit_i_record_files *records;
   psplit_i_sequence_sizes sizes; /* of the model's inputs, for those that are made */
+  uint32_t first; /* micro-batch that will be asked for */
 } psplit_i_feed_options;
 
 /* An input of the model. Random inputs repeat after PSPLIT_I_DISTINCT micro-batches: all are made
@@ -33,8 +34,8 @@ typedef struct psplit_i_feed {
 } psplit_i_feed;
 
 /* Prepares input `name` of the model, which the session has as `port` (NULL: only as a constant),
- * for at most n_micro_batches. Where the input is `optional` and no file gives it, *out_used is
- * false. Errors: USAGE (nothing given, or a size is not known), and those of psplit_i_array_read.
+ * for at most n_micro_batches from options->first on. Where the input is `optional` and no file
+ * gives it, *out_used is false. Errors: USAGE (nothing given, or a size is not known), and those of psplit_i_array_read.
  */
 PSPLIT_MUST_USE psplit_code psplit_i_feed_open(const psplit_i_ort *ort,
                                                const psplit_i_session_port *port, const char *name,

@@ -186,6 +186,13 @@ static psplit_code serve(port_host *h, const psplit_i_run_options *options, pspl
   return code;
 }
 
+/* Who gives outputs says which they were, before all ranks are ended. */
+static void tell_deliverer(port_host *h, const psplit_diag *diag) {
+  psplit_i_driver_enter(&h->driver);
+  psplit_i_pulse_tell_failure(h->pulse, psplit_i_pipe_deliverer(h->ends.pipe), diag);
+  psplit_i_driver_leave(&h->driver);
+}
+
 /* While a stage that was told to stop may still do so: others are to hear of the failure from here,
  * not that this rank is silent. */
 static void stay_heard(port_host *h, int64_t since_ns) {
@@ -242,7 +249,8 @@ static psplit_code make(port_host *h, uint32_t rank, psplit_i_timeline *timeline
   psplit_i_driver_init(&h->driver, &h->host, h->bell, h->lanes);
   PSPLIT_TRY(psplit_i_timeline_init(1, e->options->n_micro_batches, diag, timeline));
   PSPLIT_TRY(open_links(h, rank, diag));
-  PSPLIT_TRY(psplit_i_pulse_create(rank, e->pipe->manifest.n_stages, e->options->timeout_s, diag,
+  PSPLIT_TRY(psplit_i_pulse_create(rank, e->pipe->manifest.n_stages, e->options->timeout_s,
+                                   e->options->source ? e->options->source->live : NULL, diag,
                                    &h->pulse));
   h->stage = (psplit_i_stage){.index = rank,
                               .ort = e->ort,
@@ -278,11 +286,11 @@ static psplit_code over_mpi(const psplit_i_ort *ort, const psplit_i_pipe *pipe,
   const int64_t ended_ns = psplit_i_now_ns();
   if (code != PSPLIT_OK) {
     fail(&h.host, diag);
+    tell_deliverer(&h, diag);
     stay_heard(&h, ended_ns);
   }
   psplit_i_workers_join(&h.workers, ended_ns, diag);
-  if (code == PSPLIT_OK)
-    code = psplit_i_mpi_gather(&mine, options, rank, pipe->manifest.n_stages, diag, out);
+  if (code == PSPLIT_OK) code = psplit_i_mpi_gather(&mine, pipe, options, rank, diag, out);
   psplit_i_stage_fini(&h.stage);
 out:
   /* After a failure, requests are under way that still use these: the caller ends the process. */
@@ -343,7 +351,7 @@ psplit_code psplit_mpi_service_start(const psplit_onnxruntime *ort, psplit_pipel
 
 psplit_code psplit_mpi_service_run(const psplit_onnxruntime *ort, psplit_pipeline *pipeline,
                                    const psplit_run_options *run, psplit_diag *diag) {
-  static const psplit_i_source ELSEWHERE = {.user = NULL};
+  psplit_i_source elsewhere = {.user = NULL};
   psplit_run_options options;
   psplit_run *none = NULL;
   const psplit_i_way way = psplit_i_over_mpi();
@@ -352,7 +360,10 @@ psplit_code psplit_mpi_service_run(const psplit_onnxruntime *ort, psplit_pipelin
   PSPLIT_TRY(psplit_mpi_check_ranks(pipeline, diag));
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_run_options, run, &options, diag));
   psplit_i_service_run_options(&options);
-  code = psplit_i_run_over(&way, ort, pipeline, &options, &ELSEWHERE, diag, &none);
+  elsewhere.live = calloc(pipeline->pipe.manifest.n_stages, sizeof *elsewhere.live);
+  if (!elsewhere.live) PSPLIT_TRY(psplit_i_nomem(diag));
+  code = psplit_i_run_over(&way, ort, pipeline, &options, &elsewhere, diag, &none);
 out:
+  free(elsewhere.live);
   return code;
 }

@@ -53,8 +53,8 @@ static psplit_code digest_of(const psplit_i_pipe *pipe, const char *file, psplit
 
 /* What makes a rank send or expect other messages. */
 static uint64_t digest_options(const psplit_i_pipe *pipe, const psplit_i_run_options *options) {
-  const uint64_t said[] = {options->n_micro_batches, options->n_warmup, options->chunk_bytes,
-                           options->on_error, options->source != NULL};
+  const uint64_t said[] = {options->n_micro_batches, options->n_warmup,       options->chunk_bytes,
+                           options->on_error,        options->source != NULL, options->first};
   uint64_t digest = psplit_i_hash_bytes(said, sizeof said, 1);
   for (uint32_t l = 0; l < pipe->n_links; l++) {
     const psplit_i_pipe_link *link = &pipe->links[l];

@@ -87,9 +87,33 @@ out:
   return code;
 }
 
-psplit_code psplit_i_mpi_gather(psplit_i_timeline *mine, const psplit_i_run_options *options,
-                                uint32_t rank, uint32_t n_ranks, psplit_diag *diag,
-                                psplit_i_timeline *out) {
+/* Tells rank 0 what was delivered, where another gives outputs. */
+static psplit_code move_delivered(uint32_t deliverer, uint32_t rank,
+                                  const psplit_i_run_options *options, psplit_diag *diag) {
+  static const char WHAT[] = "collecting the report";
+  MPI_Request request;
+  psplit_code code;
+  psplit_i_delivered_list *list = calloc(1, sizeof *list);
+  if (!list) return psplit_i_nomem(diag);
+  if (rank == 0) {
+    MPI_Irecv(list, sizeof *list, MPI_BYTE, (int)deliverer, PSPLIT_I_TAG_FAILURES, MPI_COMM_WORLD,
+              &request);
+  } else {
+    list->n_ranges =
+      psplit_delivered_get(options->delivered, list->ranges, PSPLIT_MOST_RANGES, &list->n);
+    MPI_Isend(list, sizeof *list, MPI_BYTE, 0, PSPLIT_I_TAG_FAILURES, MPI_COMM_WORLD, &request);
+  }
+  code = psplit_i_mpi_wait(&request, options, WHAT, diag);
+  if (code != PSPLIT_OK) return code; /* the message may still be under way: the list stays */
+  if (rank == 0) psplit_i_delivered_set(options->delivered, list);
+  free(list);
+  return code;
+}
+
+psplit_code psplit_i_mpi_gather(psplit_i_timeline *mine, const psplit_i_pipe *pipe,
+                                const psplit_i_run_options *options, uint32_t rank,
+                                psplit_diag *diag, psplit_i_timeline *out) {
+  const uint32_t n_ranks = pipe->manifest.n_stages, deliverer = psplit_i_pipe_deliverer(pipe);
   psplit_code code;
   const int events_bytes = (int)(mine->capacity * sizeof *mine->events),
             sums_bytes = (int)sizeof *mine->sums;
@@ -105,6 +129,8 @@ psplit_code psplit_i_mpi_gather(psplit_i_timeline *mine, const psplit_i_run_opti
   MPI_Igather(mine->sums, sums_bytes, MPI_BYTE, all.sums, sums_bytes, MPI_BYTE, 0, MPI_COMM_WORLD,
               &request);
   PSPLIT_TRY(psplit_i_mpi_wait(&request, options, "collecting the report", diag));
+  if (deliverer && (rank == 0 || rank == deliverer))
+    PSPLIT_TRY(move_delivered(deliverer, rank, options, diag));
   for (uint32_t peer = 1; peer < n_ranks && options->on_error == PSPLIT_ON_ERROR_SKIP; peer++)
     if (rank == 0 || rank == peer) PSPLIT_TRY(move_failures(peer, rank == 0, options, diag));
   all.n_micro_batches = mine->sums->n_micro_batches;

@@ -68,6 +68,10 @@ static psplit_code check(const psplit_run_options *o, uint32_t n_stages, psplit_
     return psplit_i_fail(diag, PSPLIT_USAGE, "a run has at least one micro-batch");
   if (o->n_micro_batches == PSPLIT_RUN_ENDLESS && !o->stream)
     return psplit_i_fail(diag, PSPLIT_USAGE, "only a stream of micro-batches may be endless");
+  if (o->n_micro_batches != PSPLIT_RUN_ENDLESS &&
+      (uint64_t)o->first_micro_batch + o->n_micro_batches >= PSPLIT_RUN_ENDLESS)
+    return psplit_i_fail(diag, PSPLIT_USAGE, "micro-batches are numbered below %u",
+                         PSPLIT_RUN_ENDLESS);
   if (o->n_sessions > 1 && o->n_sessions != n_stages)
     return psplit_i_fail(diag, PSPLIT_USAGE, "%zu sessions are given for %u stages", o->n_sessions,
                          n_stages);
@@ -110,6 +114,9 @@ psplit_code psplit_i_run_setup_make(const psplit_run_options *given, uint32_t n_
   run->deadline_s = o->deadline_s;
   run->on_error = o->on_error;
   run->failures = &out->failures;
+  run->first = run->feed.first = o->first_micro_batch;
+  if (!o->delivered) PSPLIT_TRY(psplit_delivered_create(diag, &out->delivered));
+  run->delivered = o->delivered ? o->delivered : out->delivered;
   run->interrupted = psplit_i_flag(o->cancel);
   run->failed = &out->failed;
   run->give_up = o->give_up;
@@ -127,5 +134,6 @@ out:
 void psplit_i_run_setup_fini(psplit_i_run_setup *setup) {
   pthread_mutex_destroy(&setup->turn);
   psplit_i_failures_fini(&setup->failures);
+  psplit_delivered_destroy(setup->delivered);
   free(setup->sessions);
 }

@@ -19,6 +19,7 @@ typedef struct psplit_i_run_setup {
   pthread_mutex_t turn;
   atomic_bool failed;
   psplit_i_failures failures;
+  psplit_delivered *delivered; /* where the caller gives none */
 } psplit_i_run_setup;
 
 /* n_stages: 0 where there is but one session, of the whole model. Errors: USAGE, NOMEM. */

@@ -218,6 +218,14 @@ uint32_t psplit_i_pipe_n_final(const psplit_i_pipe *pipe) {
   return n;
 }
 
+uint32_t psplit_i_pipe_deliverer(const psplit_i_pipe *pipe) {
+  for (uint32_t l = 0; l < pipe->n_links; l++)
+    if (pipe->links[l].to == PSPLIT_I_OUTSIDE) return 0;
+  uint32_t s = 0;
+  while (!psplit_i_pipe_is_final(pipe, s)) s++;
+  return s;
+}
+
 static psplit_code add_collect(psplit_i_pipe *pipe, uint32_t s, bool outputs, psplit_diag *diag) {
   const uint32_t n_outputs = pipe->manifest.stages[s].n_outputs, *found = pipe->model_output[s];
   if (!psplit_i_pipe_is_final(pipe, s)) return PSPLIT_OK;

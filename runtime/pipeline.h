@@ -39,6 +39,9 @@ void psplit_i_pipe_fini(psplit_i_pipe *pipe); /* a zeroed one is fine */
  * number of these. */
 bool psplit_i_pipe_is_final(const psplit_i_pipe *pipe, uint32_t stage);
 uint32_t psplit_i_pipe_n_final(const psplit_i_pipe *pipe);
+/* The stage at which outputs are given, over MPI its rank: that of the collector, where there is
+ * one, is 0. */
+uint32_t psplit_i_pipe_deliverer(const psplit_i_pipe *pipe);
 
 /* Before links with the outside are added: that stages keep an input of the model, or what comes
  * out as one, themselves, so that it is not fed, or not collected. Errors: NOMEM. */

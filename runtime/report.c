@@ -58,12 +58,24 @@ static psplit_code add_failures(const psplit_i_failures *failures, psplit_diag *
   return PSPLIT_OK;
 }
 
+static psplit_code add_delivered(psplit_delivered *delivered, psplit_diag *diag,
+                                 psplit_run_report *out) {
+  psplit_range *ranges = calloc(PSPLIT_MOST_RANGES, sizeof *ranges);
+  if (!ranges) return psplit_i_nomem(diag);
+  out->n_ranges = psplit_delivered_get(delivered, ranges, PSPLIT_MOST_RANGES, &out->n_delivered);
+  out->delivered = ranges;
+  return PSPLIT_OK;
+}
+
 psplit_code psplit_i_report_make(const psplit_i_timeline *timeline,
-                                 const psplit_i_failures *failures, psplit_diag *diag,
+                                 const psplit_i_failures *failures, uint32_t first_micro_batch,
+                                 psplit_delivered *delivered, psplit_diag *diag,
                                  psplit_run_report *out) {
   const uint32_t k = timeline->n_stages;
   const double n = (double)timeline->n_micro_batches;
-  psplit_run_report report = {.n_stages = k, .n_micro_batches = timeline->n_micro_batches};
+  psplit_run_report report = {.n_stages = k,
+                              .n_micro_batches = timeline->n_micro_batches,
+                              .first_micro_batch = first_micro_batch};
   int64_t first = INT64_MAX, filled = INT64_MIN, last = INT64_MIN;
   double busy = 0;
   psplit_stage_report *stages = calloc(k, sizeof *stages);
@@ -79,6 +91,7 @@ psplit_code psplit_i_report_make(const psplit_i_timeline *timeline,
   }
   psplit_code code = add_latency(timeline, diag, &report);
   if (code == PSPLIT_OK) code = add_failures(failures, diag, &report);
+  if (code == PSPLIT_OK) code = add_delivered(delivered, diag, &report);
   if (code != PSPLIT_OK) {
     psplit_i_report_fini(&report);
     return code;
@@ -117,6 +130,8 @@ void psplit_i_report_add_drift(const psplit_i_pipe *pipe, psplit_run_report *rep
 void psplit_i_report_fini(psplit_run_report *report) {
   free((void *)(uintptr_t)report->stages);
   free((void *)(uintptr_t)report->failures);
+  free((void *)(uintptr_t)report->delivered);
+  report->delivered = NULL;
   report->stages = NULL;
   report->failures = NULL;
 }
@@ -139,6 +154,18 @@ static void put_text(psplit_i_json *json, const char *key, const char *value) {
   psplit_i_json_string(json, value);
 }
 
+static void put_delivered(psplit_i_json *json, const psplit_run_report *report) {
+  psplit_i_json_key(json, "delivered");
+  psplit_i_json_open(json, '[');
+  for (uint32_t i = 0; i < report->n_ranges; i++) {
+    psplit_i_json_open(json, '[');
+    psplit_i_json_uint(json, report->delivered[i].first);
+    psplit_i_json_uint(json, report->delivered[i].last);
+    psplit_i_json_close(json, ']');
+  }
+  psplit_i_json_close(json, ']');
+}
+
 void psplit_i_report_json(const psplit_run_report *report, const psplit_i_pipe *pipe,
                           const char *transport, const char *onnxruntime, psplit_i_text *out) {
   psplit_i_json json;
@@ -147,6 +174,8 @@ void psplit_i_report_json(const psplit_run_report *report, const psplit_i_pipe *
   put_text(&json, "transport", transport);
   put_text(&json, "onnxruntime", onnxruntime);
   put_ns(&json, "micro_batches", (int64_t)report->n_micro_batches);
+  put_ns(&json, "first_micro_batch", (int64_t)report->first_micro_batch);
+  put_delivered(&json, report);
   put_ns(&json, "failed", (int64_t)report->n_failed);
   psplit_i_json_key(&json, "failures");
   psplit_i_json_open(&json, '[');
@@ -238,9 +267,9 @@ static void put_name(psplit_i_json *json, uint32_t stage, const char *what, int 
 }
 
 void psplit_i_trace_json(const psplit_i_timeline *timeline, const psplit_i_pipe *pipe,
-                         psplit_i_text *out) {
+                         uint32_t first_micro_batch, psplit_i_text *out) {
   const uint32_t n = psplit_i_timeline_n(timeline);
-  const uint64_t first = timeline->n_micro_batches - n;
+  const uint64_t first = first_micro_batch + timeline->n_micro_batches - n;
   psplit_i_json json;
   psplit_i_json_init(&json, out);
   psplit_i_json_open(&json, '{');

@@ -127,6 +127,11 @@ typedef struct output_path {
   psplit_i_output_stream stream;
 } output_path;
 
+/* Of the run that this one is the end of. */
+static uint64_t total(const psplit_i_run_options *run, uint64_t n_micro_batches) {
+  return n_micro_batches == PSPLIT_I_ENDLESS ? n_micro_batches : run->first + n_micro_batches;
+}
+
 static psplit_code open_output(output_path *o, psplit_i_run_setup *setup, uint32_t rank,
                                const psplit_i_manifest *manifest, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
@@ -140,7 +145,7 @@ static psplit_code open_output(output_path *o, psplit_i_run_setup *setup, uint32
   } else if (o->path) {
     PSPLIT_TRY(psplit_i_outputs_begin(o->path, diag));
     if (rank == 0)
-      PSPLIT_TRY(psplit_i_outputs_index(o->path, manifest, run->n_micro_batches, diag));
+      PSPLIT_TRY(psplit_i_outputs_index(o->path, manifest, total(run, run->n_micro_batches), diag));
     run->logger = psplit_i_outputs_write;
     run->user = &o->directory;
   }
@@ -155,7 +160,8 @@ static psplit_code finish_output(const output_path *o, const psplit_i_run_setup 
   psplit_code code = PSPLIT_OK;
   if (!o->path || o->streams) return code;
   if (rank == 0 && setup->given.stream)
-    PSPLIT_TRY(psplit_i_outputs_index(o->path, manifest, timeline->n_micro_batches, diag));
+    PSPLIT_TRY(psplit_i_outputs_index(o->path, manifest,
+                                      total(&setup->run, timeline->n_micro_batches), diag));
   PSPLIT_TRY(psplit_i_outputs_end(o->path, diag));
 out:
   return code;
@@ -187,7 +193,8 @@ psplit_code psplit_i_run_over(const psplit_i_way *way, const psplit_onnxruntime 
   PSPLIT_TRY(way->transport(&ort->ort, pipe, &setup.run, rank, diag, &run->timeline));
   PSPLIT_TRY(finish_output(&output, &setup, rank, &pipe->manifest, &run->timeline, diag));
   if (rank == 0)
-    PSPLIT_TRY(psplit_i_report_make(&run->timeline, &setup.failures, diag, &run->report));
+    PSPLIT_TRY(psplit_i_report_make(&run->timeline, &setup.failures, setup.run.first,
+                                    setup.run.delivered, diag, &run->report));
   psplit_i_report_add_drift(pipe, &run->report);
 out:
   pipe->n_links = n_links; /* the ends are those of this run */
@@ -241,6 +248,7 @@ psplit_code psplit_run_report_json(const psplit_run *run, psplit_diag *diag, cha
 
 psplit_code psplit_run_trace_json(const psplit_run *run, psplit_diag *diag, char **out_text) {
   psplit_i_text text = {0};
-  psplit_i_trace_json(&run->timeline, &run->pipeline->pipe, &text);
+  psplit_i_trace_json(&run->timeline, &run->pipeline->pipe, (uint32_t)run->report.first_micro_batch,
+                      &text);
   return give_text(&text, diag, out_text);
 }

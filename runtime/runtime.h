@@ -8,7 +8,7 @@
  *   records.c          files that hold one tensor after another
  *   pipeline.c         pipeline.json: who sends what to whom
  *   queue.c            bundles of tensors in bounded queues
- *   failures.c         micro-batches that cannot be computed
+ *   failures.c, delivered.c   micro-batches that cannot be computed, and those that are through
  *   frames.c, process.c, process_task.c, process_main.c
  *                      a stage in a process of its own, for services
  *   stage.c            one stage: take, run, give, for each micro-batch
@@ -37,6 +37,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "delivered.h"
 #include "failures.h"
 #include "feed.h"
 #include "pipeline.h"
@@ -63,6 +64,8 @@ typedef struct psplit_i_run_options {
   double stall_timeout_s, deadline_s; /* psplit_run_options */
   psplit_on_error on_error;
   psplit_i_failures *failures; /* with PSPLIT_ON_ERROR_SKIP: gets them */
+  uint32_t first;              /* what the first micro-batch is called outside; here it is 0 */
+  psplit_delivered *delivered; /* gets those that are through, by their names outside */
   uint64_t chunk_bytes;        /* MPI: largest message, at most 2^30 */
   psplit_i_logger logger;      /* may be NULL */
   void *user;

@@ -267,7 +267,8 @@ static void take_bundle(const psplit_i_pipe_link *link, psplit_i_bundle *bundle,
 /* What went wrong with a micro-batch here, for all that comes behind. */
 static void name_place(const psplit_i_stage *stage, work *w, uint64_t micro_batch) {
   psplit_i_diag_context(&w->failure, "stage %u (%s): micro-batch %" PRIu64, stage->index,
-                        stage->pipe->manifest.stages[stage->index].file, micro_batch);
+                        stage->pipe->manifest.stages[stage->index].file,
+                        stage->options->first + micro_batch);
 }
 
 /* The inputs of the model that this stage reads by itself. */
@@ -276,7 +277,8 @@ static void read_feeds(psplit_i_stage *stage, work *w, uint64_t micro_batch) {
   psplit_code code = w->failure.code;
   for (uint32_t i = 0; i < n_inputs && code == PSPLIT_OK; i++)
     if (w->is_fed[i])
-      code = psplit_i_feed_get(&w->feeds[i], (uint32_t)micro_batch, &w->failure, &w->inputs[i]);
+      code = psplit_i_feed_get(&w->feeds[i], stage->options->first + (uint32_t)micro_batch,
+                               &w->failure, &w->inputs[i]);
   if (code != PSPLIT_OK) name_place(stage, w, micro_batch);
 }
 
@@ -338,7 +340,8 @@ static psplit_code put_out(psplit_i_stage *stage, work *w, uint64_t micro_batch,
   for (uint32_t i = 0; options->logger && i < n; i++) {
     const uint32_t output = stage->pipe->model_output[stage->index][i];
     if (output == PSPLIT_NONE) continue;
-    code = options->logger(options->user, (uint32_t)micro_batch, output, w->outputs[i], diag);
+    code = options->logger(options->user, options->first + (uint32_t)micro_batch, output,
+                           w->outputs[i], diag);
     if (code != PSPLIT_OK) {
       psplit_i_diag_context(diag, "output %s", stage->pipe->manifest.outputs[output]);
       break;
@@ -351,8 +354,12 @@ static psplit_code put_out(psplit_i_stage *stage, work *w, uint64_t micro_batch,
 static psplit_code finish(psplit_i_stage *stage, work *w, uint64_t micro_batch, bool measured,
                           psplit_diag *diag, bool *out_stopped) {
   if (!stage->finishes || *out_stopped) return PSPLIT_OK;
-  if (w->failure.code == PSPLIT_OK)
-    return measured ? put_out(stage, w, micro_batch, diag) : PSPLIT_OK;
+  if (w->failure.code == PSPLIT_OK) {
+    const psplit_code code = measured ? put_out(stage, w, micro_batch, diag) : PSPLIT_OK;
+    if (measured && code == PSPLIT_OK)
+      psplit_i_delivered_add(stage->options->delivered, stage->options->first + micro_batch);
+    return code;
+  }
   return psplit_i_host_pass_over(stage->host, stage->options, micro_batch, measured, &w->failure,
                                  diag, out_stopped);
 }
@@ -428,7 +435,7 @@ static void run_or_fail(psplit_i_stage *stage, work *w, uint64_t micro_batch,
   psplit_code code = w->failure.code;
   event->ready_ns = psplit_i_now_ns();
   if (code == PSPLIT_OK) {
-    atomic_store(&stage->micro_batch, micro_batch);
+    atomic_store(&stage->micro_batch, stage->options->first + micro_batch);
     code = psplit_i_deadline_check(w->deadline_ns, &w->failure);
     if (code == PSPLIT_OK) code = compute_step(stage, w, &w->failure, event);
     if (psplit_i_deadline_check(w->deadline_ns, &late) != PSPLIT_OK) {
@@ -466,7 +473,7 @@ static bool run_all(psplit_i_stage *stage, work *w, uint32_t n, bool measured, p
     psplit_i_event event = {.begin_ns = psplit_i_now_ns()};
     if (!take(stage, w, m, &event, &at_end)) return at_end;
     if (run_one(stage, w, m, measured, &event, diag, &stopped) == PSPLIT_OK) continue;
-    psplit_i_diag_context(diag, "micro-batch %" PRIu64, m);
+    psplit_i_diag_context(diag, "micro-batch %" PRIu64, stage->options->first + m);
     return false;
   }
   return !stopped;
@@ -476,8 +483,9 @@ psplit_code psplit_i_host_pass_over(psplit_i_host *host, const psplit_i_run_opti
                                     uint64_t micro_batch, bool measured, const psplit_diag *failure,
                                     psplit_diag *diag, bool *out_stopped) {
   if (options->on_error == PSPLIT_ON_ERROR_SKIP && options->failures)
-    return measured ? psplit_i_failures_add(options->failures, micro_batch, failure, diag)
-                    : PSPLIT_OK;
+    return measured
+             ? psplit_i_failures_add(options->failures, options->first + micro_batch, failure, diag)
+             : PSPLIT_OK;
   host->fail(host, failure);
   *out_stopped = true;
   return PSPLIT_OK;

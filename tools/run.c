@@ -14,6 +14,7 @@
 #include "feed_options.h"
 #include "ort_options.h"
 #include "places.h"
+#include "resume.h"
 #ifdef PSPLIT_HAS_MPI
 #include <psplit/run_mpi.h>
 #else
@@ -37,6 +38,7 @@ enum {
   OPT_MAX_TEXT,
   OPT_ON_ERROR,
   OPT_DEADLINE,
+  OPT_RESUME,
 };
 
 static const cli_option OPTIONS[] = {
@@ -49,6 +51,8 @@ static const cli_option OPTIONS[] = {
    "write each output of each micro-batch as .npy; a pipe, or \"-\": one after the other into it"},
   {0, NULL, NULL, "How it runs:"},
   {'m', "micro-batches", "M", "how many to run; default: 1, with --profile 20, of a stream all"},
+  {OPT_RESUME, "resume-from", "N|last",
+   "begin at micro-batch N, from 0, or behind those that -o DIR has; --micro-batches counts all"},
   {OPT_WARMUP, "warmup", "N", "run so many before the clock starts; default: 1"},
   {OPT_ONNXRUNTIME, "onnxruntime", "FILE",
    "libonnxruntime.so; default: PSPLIT_ONNXRUNTIME, the loader's"},
@@ -97,6 +101,7 @@ typedef struct settings {
   ort_settings ort;
   psplit_session session; /* of all stages */
   psplit_run_options run;
+  uint32_t resume; /* where to begin; PSPLIT_NONE: it has to be found */
 } settings;
 
 static volatile int interrupted; /* the signal's number */
@@ -122,6 +127,7 @@ static int parse(int argc, char **argv, settings *s) {
         if ((good = cli_count(&PROGRAM, "micro-batches", argument, 1, 10000000, &count)))
           s->run.n_micro_batches = (uint32_t)count;
         break;
+      case OPT_RESUME: good = resume_parse(&PROGRAM, argument, &s->resume); break;
       case OPT_WARMUP:
         if ((good = cli_count(&PROGRAM, "warmup", argument, 0, 1000000, &count)))
           s->run.n_warmup = (uint32_t)count;
@@ -176,6 +182,9 @@ static int parse(int argc, char **argv, settings *s) {
     return cli_usage(&PROGRAM, s->profile ? "one model is needed" : "one directory is needed");
   if (s->profile && (s->run.output || s->trace || s->json || s->run.stream))
     return cli_usage(&PROGRAM, "--profile FILE takes no --output, --stream, --trace or --json");
+  if (s->profile && s->resume) return cli_usage(&PROGRAM, "--profile FILE takes no --resume-from");
+  if (s->resume == PSPLIT_NONE && (!s->run.output || psplit_is_tensor_stream(s->run.output)))
+    return cli_usage(&PROGRAM, "--resume-from last looks into the directory of --output DIR");
   if (!s->run.n_micro_batches)
     s->run.n_micro_batches = s->profile ? PROFILE_RUNS : s->run.stream ? PSPLIT_RUN_ENDLESS : 1;
   ort_settings_all(&s->ort, &s->session);
@@ -191,10 +200,29 @@ static int exit_status(psplit_code code) {
   return code == PSPLIT_OK ? 0 : number ? 128 + number : cli_exit_status(code);
 }
 
+static bool to_stdout(const settings *s) {
+  return s->run.output && strcmp(s->run.output, "-") == 0;
+}
+
+/* Where the report goes: outputs are not to be mixed with words. */
+static FILE *report_to(const settings *s) { return to_stdout(s) ? stderr : stdout; }
+
+/* What a run that has failed had delivered. Over MPI the rank that gives outputs knows. */
+static void tell_delivered(const settings *s, const psplit_diag *why) {
+  uint64_t n = 0;
+  if (!s->run.delivered) return;
+  psplit_delivered_get(s->run.delivered, NULL, 0, &n);
+  resume_tell(s->run.delivered, s->run.first_micro_batch, stderr);
+  if (s->json && (n || !s->mpi))
+    resume_tell_json(s->run.delivered, s->run.first_micro_batch, why, report_to(s));
+  fflush(report_to(s));
+}
+
 /* Ends the process, and so the threads that are left. */
 static void give_up(void *user, const psplit_diag *diag) {
-  (void)user;
+  const settings *s = user;
   cli_fail(diag);
+  tell_delivered(s, diag);
 #if PSPLIT_HAS_MPI
   if (ranks) psplit_mpi_abort(exit_status(diag->code));
 #endif
@@ -236,15 +264,16 @@ static void print_table(const psplit_run_report *report, const psplit_pipeline_i
           pipeline->cost_source, cli_time(report->latency_median_ns, text[0]),
           cli_time(report->latency_max_ns, text[1]), 100 * report->bubble_frac,
           100 * report->bubble_fill_frac);
+  if (report->n_ranges != 1 || report->first_micro_batch) {
+    fprintf(out, "delivered: ");
+    resume_print_ranges(report->delivered, report->n_ranges, out);
+    fprintf(out, "\n");
+  }
   if (report->drift_ratio > 0)
     fprintf(out,
             "stages take %.2f of the times planned; stage %" PRIu32
             " takes %.2f of its share of that\n",
             report->drift_ratio, report->worst_drift_stage, report->worst_drift_ratio);
-}
-
-static bool to_stdout(const settings *s) {
-  return s->run.output && strcmp(s->run.output, "-") == 0;
 }
 
 /* --trace: a file that appears whole. */
@@ -276,7 +305,7 @@ static void tell_failures(const psplit_run_report *report) {
 
 static psplit_code tell(const settings *s, const psplit_pipeline_info *pipeline,
                         const psplit_run *run, psplit_diag *diag) {
-  FILE *out = to_stdout(s) ? stderr : stdout; /* outputs are not to be mixed with words */
+  FILE *out = report_to(s);
   psplit_code code = s->trace ? put_trace(s, run, diag) : PSPLIT_OK;
   if (code != PSPLIT_OK) return code;
   if (s->json)
@@ -392,9 +421,32 @@ static psplit_code check(settings *s, const psplit_pipeline *pipeline, uint32_t 
   return code;
 }
 
+/* --resume-from: what is left of the run. *out_over: nothing is. */
+static psplit_code resume(settings *s, const psplit_pipeline_info *info, uint32_t rank,
+                          psplit_diag *diag, bool *out_over) {
+  psplit_code code = PSPLIT_OK;
+  uint32_t first = s->resume;
+  if (first == PSPLIT_NONE)
+    code =
+      resume_find(s->run.output, info->n_outputs, rank || s->quiet ? NULL : stderr, diag, &first);
+  if (code != PSPLIT_OK || !first) return code;
+  s->run.first_micro_batch = first;
+  if (s->run.n_micro_batches == PSPLIT_RUN_ENDLESS) return code;
+  *out_over = s->resume == PSPLIT_NONE && first >= s->run.n_micro_batches;
+  if (!*out_over && first >= s->run.n_micro_batches)
+    return psplit_diag_fail(diag, PSPLIT_USAGE,
+                            "--resume-from %" PRIu32 ": there are %" PRIu32
+                            " micro-batches, from 0 (--micro-batches)",
+                            first, s->run.n_micro_batches);
+  s->run.n_micro_batches -= first;
+  return code;
+}
+
 /* Runs this process's part: all stages, or that of this rank. */
-static psplit_code take_through(const settings *s, const psplit_onnxruntime *ort,
+static psplit_code take_through(settings *s, const psplit_onnxruntime *ort,
                                 psplit_pipeline *pipeline, psplit_diag *diag, psplit_run **out) {
+  const psplit_code code = psplit_delivered_create(diag, &s->run.delivered);
+  if (code != PSPLIT_OK) return code;
 #if PSPLIT_HAS_MPI
   if (s->mpi) return psplit_mpi_run(ort, pipeline, &s->run, diag, out);
 #endif
@@ -406,6 +458,7 @@ static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank) {
   psplit_pipeline *pipeline = NULL;
   psplit_onnxruntime *ort = NULL;
   psplit_run *made = NULL;
+  bool over = false;
   psplit_pipeline_options reading;
   psplit_pipeline_options_init(&reading);
   reading.max_text_bytes = s->ort.max_text_bytes;
@@ -414,7 +467,9 @@ static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank) {
   if (code == PSPLIT_OK) code = psplit_onnxruntime_open(s->onnxruntime, diag, &ort);
   if (code == PSPLIT_OK && s->run.output && !psplit_is_tensor_stream(s->run.output))
     code = check_results(s, diag);
-  if (code == PSPLIT_OK) code = take_through(s, ort, pipeline, diag, &made);
+  if (code == PSPLIT_OK && s->resume)
+    code = resume(s, psplit_pipeline_get_info(pipeline), rank, diag, &over);
+  if (code == PSPLIT_OK && !over) code = take_through(s, ort, pipeline, diag, &made);
   if (code == PSPLIT_OK && made) code = tell(s, psplit_pipeline_get_info(pipeline), made, diag);
   s->skipped = made && psplit_run_get_report(made)->n_failed;
   psplit_run_destroy(made);
@@ -433,6 +488,7 @@ int main(int argc, char **argv) {
   s.run.n_micro_batches = 0; /* not given */
   s.run.cancel = &interrupted;
   s.run.give_up = give_up;
+  s.run.give_up_user = &s;
 #if PSPLIT_HAS_MPI
   s.mpi = psplit_mpi_launched();
 #endif
@@ -447,7 +503,9 @@ int main(int argc, char **argv) {
     if (code == PSPLIT_OK) code = s.profile ? profile(&s, &diag) : run(&s, &diag, rank);
     status = code == PSPLIT_OK && s.skipped ? EXIT_SKIPPED : exit_status(code);
     if (code != PSPLIT_OK) cli_fail(&diag);
+    if (code != PSPLIT_OK) tell_delivered(&s, &diag);
   }
+  psplit_delivered_destroy(s.run.delivered);
   feed_fini(&s.feed);
   ort_settings_fini(&s.ort);
 #if PSPLIT_HAS_MPI

@@ -174,6 +174,23 @@ typedef enum psplit_on_error {
   PSPLIT_ON_ERROR_SKIP  /* passes over it: gives no outputs of it, and names it in the report */
 } psplit_on_error;
 
+/* Which micro-batches of a run are delivered: all their outputs were written or taken, or nobody
+ * wants them. It can be asked at any time and from any thread, also once the run has failed. */
+typedef struct psplit_delivered psplit_delivered;
+typedef struct psplit_range {
+  uint64_t first, last; /* micro-batches, both included */
+} psplit_range;
+enum { PSPLIT_MOST_RANGES = 1024 };
+
+/* Nothing is delivered yet. The caller owns *out_delivered. Errors: NOMEM. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_delivered_create(psplit_diag *diag,
+                                                               psplit_delivered **out_delivered);
+PSPLIT_API void psplit_delivered_destroy(psplit_delivered *delivered); /* NULL is fine */
+/* Copies the first `most` ranges, in order, and returns how many; *out_n, which may be NULL, gets
+ * the number of micro-batches. No more than PSPLIT_MOST_RANGES ranges are kept. */
+PSPLIT_API uint32_t psplit_delivered_get(psplit_delivered *delivered, psplit_range *out_ranges,
+                                         uint32_t most, uint64_t *out_n);
+
 typedef struct psplit_run_options {
   size_t struct_size;
   /* How ONNX Runtime runs stages: 0: one thread, all optimisations, CPU; 1: `sessions` holds what
@@ -211,6 +228,12 @@ typedef struct psplit_run_options {
    * any time. */
   double deadline_s;
   psplit_on_error on_error;
+  /* The number of the first micro-batch, for all that is given to others: inputs are those from
+   * there on, outputs and reports are numbered from there, as in a run that began at 0. What comes
+   * through a pipe has no place to begin at: USAGE. */
+  uint32_t first_micro_batch;
+  psplit_delivered *delivered; /* gets what is, over MPI on the rank that gives outputs; may be NULL
+                                */
 } psplit_run_options;
 
 /* One micro-batch after one warm-up, timeout 60 s, messages of 1 GiB, else 0 or NULL. */
@@ -248,6 +271,10 @@ typedef struct psplit_run_report {
   double bubble_frac;                /* part of the stages' time in which they did not compute */
   double bubble_fill_frac;           /* what filling and draining alone would cost: (K-1)/(M+K-1) */
   const psplit_stage_report *stages; /* [n_stages] */
+  uint64_t first_micro_batch;        /* as it was asked for */
+  uint64_t n_delivered;              /* of n_micro_batches */
+  uint32_t n_ranges;                 /* of these, in order, at most PSPLIT_MOST_RANGES */
+  const psplit_range *delivered;     /* [n_ranges] */
   uint64_t n_failed;                 /* of n_micro_batches: those that were passed over */
   uint32_t n_failures;               /* the first of these, at most 256 */
   const psplit_run_failure *failures;
@@ -293,9 +320,9 @@ typedef struct psplit_output_difference {
 } psplit_output_difference;
 
 /* Runs the model `model_path` whole, then the pipeline as psplit_pipeline_run does, on the same
- * inputs and with options->sessions[0] for all stages (options->output, take_output and stream are
- * not used). out[info->n_outputs] is the caller's. Errors: MISMATCH where types or shapes differ;
- * those of running. */
+ * inputs and with options->sessions[0] for all stages (options->output, take_output, stream and
+ * first_micro_batch are not used). out[info->n_outputs] is the caller's. Errors: MISMATCH where
+ * types or shapes differ; those of running. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_compare_run(
   const psplit_onnxruntime *ort, const char *model_path, psplit_pipeline *pipeline,
   const psplit_run_options *options, psplit_diag *diag, psplit_output_difference *out);

@@ -43,7 +43,13 @@ static psplit_run_report report_of(const psplit_i_timeline *timeline) {
   const psplit_i_failures failures = {.n = 0};
   psplit_run_report report;
   psplit_diag diag = {0};
-  assert_int_equal(psplit_i_report_make(timeline, &failures, &diag, &report), PSPLIT_OK);
+  psplit_delivered *delivered = NULL;
+  assert_int_equal(psplit_delivered_create(&diag, &delivered), PSPLIT_OK);
+  for (uint64_t m = 0; m < timeline->n_micro_batches; m++)
+    if (m != 5) psplit_i_delivered_add(delivered, m);
+  assert_int_equal(psplit_i_report_make(timeline, &failures, 0, delivered, &diag, &report),
+                   PSPLIT_OK);
+  psplit_delivered_destroy(delivered);
   return report;
 }
 
@@ -149,7 +155,7 @@ static void trace_has_the_shape_that_viewers_read(void **state) {
     {.device = "cpu0"}, {.device = "a \"b\"\n"}, {.device = "c"}};
   psplit_i_pipe pipe = {.manifest = {.n_stages = K, .stages = stages}};
   psplit_i_text text = {0};
-  psplit_i_trace_json(&timeline, &pipe, &text);
+  psplit_i_trace_json(&timeline, &pipe, 0, &text);
   assert_false(text.failed);
   json_t *root = json_loadb(text.bytes, text.n, JSON_REJECT_DUPLICATES, NULL);
   assert_non_null(root);

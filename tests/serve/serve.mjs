@@ -90,6 +90,16 @@ const wanted = clients.wanted;
   tap.ok(metric('requests_total{outcome="ok"}') >= 100 && metric('requests_total{outcome="bad"}') >= 15 &&
     metric('request_duration_seconds_count') >= 100 && metric('stage_micro_batches_total{stage="0"}') >= 100 &&
     metric('stage_busy_seconds_total{stage="0"}') > 0 && metric('requests_waiting') === 0, 'metrics', `${metrics}`);
+  // Of the other stage, too: over MPI another rank tells, each second.
+  let last;
+  for (let i = 0; i < 60 && !(last >= metric('stage_micro_batches_total{stage="0"}')); i++) {
+    await sleep(100);
+    last = await clients.metric(run, 'stage_micro_batches_total{stage="1"}');
+  }
+  const busy = await clients.metric(run, 'stage_busy_seconds_total{stage="1"}');
+  const memory = await Promise.all([0, 1].map((s) => clients.metric(run, `stage_resident_memory_bytes{stage="${s}"}`)));
+  tap.ok(last >= 100 && busy > 0, 'metrics of the last stage', `${last} ${busy}`);
+  tap.ok(memory.every((bytes) => (launcher ? bytes > 1e6 : bytes === undefined)), 'memory by stage, where they are ranks', `${memory}`);
   tap.ok(await stop(run) === 0, 'SIGTERM ends it', run.stderr);
 }
 
