@@ -35,8 +35,8 @@ typedef struct psplit_i_feed {
 
 /* Prepares input `name` of the model, which the session has as `port` (NULL: only as a constant),
  * for at most n_micro_batches from options->first on. Where the input is `optional` and no file
- * gives it, *out_used is false. Errors: USAGE (nothing given, or a size is not known), and those of psplit_i_array_read.
- */
+ * gives it, *out_used is false. Errors: USAGE (nothing given, a size is not known, or what comes
+ * through a pipe is not wanted from its beginning), and those of psplit_i_array_read. */
 PSPLIT_MUST_USE psplit_code psplit_i_feed_open(const psplit_i_ort *ort,
                                                const psplit_i_session_port *port, const char *name,
                                                bool optional, const psplit_i_feed_options *options,
