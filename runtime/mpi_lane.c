@@ -237,6 +237,7 @@ static psplit_code begin_data_in(psplit_i_lane *l, psplit_diag *diag) {
   PSPLIT_TRY(read_words(l, l->n_received, diag, &n_words));
   const unsigned char *at = (const unsigned char *)(l->envelope + n_words);
   size_t n = l->n_received - n_words * sizeof *l->envelope;
+  l->n_received = 0; /* from here on, of data behind it */
   l->bundle->end = l->envelope[WHAT] == IS_END;
   if (l->envelope[DEADLINE]) l->bundle->deadline_ns = l->began_ns + l->envelope[DEADLINE];
   l->bundle->step = (psplit_i_step){.sequence = (uint64_t)l->envelope[SEQUENCE],
@@ -249,6 +250,7 @@ static psplit_code begin_data_in(psplit_i_lane *l, psplit_diag *diag) {
     at += l->rows[i][BYTES];
     n -= (size_t)l->rows[i][BYTES];
   }
+  if (n && l->envelope[WHAT] != IS_FAILURE) return no_sense(l, diag);
   l->state = PSPLIT_I_LANE_DATA;
 out:
   return code;
@@ -257,6 +259,8 @@ out:
 /* All data is there: strings are made, the bundle goes to the stage. */
 static psplit_code end_data_in(psplit_i_lane *l, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
+  if (l->envelope[WHAT] == IS_DATA && !l->envelope[HAS_DATA] && l->n_received != l->bundle->bytes)
+    return no_sense(l, diag);
   for (uint32_t i = 0; i < l->n_tensors; i++) {
     if (!l->packed[i]) continue;
     psplit_i_tensor_view view;
@@ -284,8 +288,8 @@ static bool all_complete(psplit_i_lane *l) {
     MPI_Test(&l->requests[l->n_complete], &complete, &status);
     if (!complete) return false;
     int n_bytes = 0;
-    if (l->state == PSPLIT_I_LANE_ENVELOPE) MPI_Get_count(&status, MPI_BYTE, &n_bytes);
-    l->n_received = n_bytes > 0 ? (size_t)n_bytes : 0;
+    if (!l->outward) MPI_Get_count(&status, MPI_BYTE, &n_bytes);
+    if (n_bytes > 0) l->n_received += (size_t)n_bytes;
   }
   l->n_requests = l->n_complete = 0;
   return true;
@@ -305,6 +309,7 @@ static psplit_code begin(psplit_i_lane *l, psplit_diag *diag, bool *out_moved) {
   MPI_Irecv(l->envelope, most_bytes(l), MPI_BYTE, l->peer, tag_of(l, PSPLIT_I_TAG_ENVELOPE),
             MPI_COMM_WORLD, &l->requests[0]);
   l->n_requests = 1;
+  l->n_received = 0;
   l->state = PSPLIT_I_LANE_ENVELOPE;
   return PSPLIT_OK;
 }
@@ -327,11 +332,14 @@ static bool step_credits_out(psplit_i_lane *l) {
 static psplit_code step_credits(psplit_i_lane *l, psplit_diag *diag, bool *out_moved) {
   if (l->credit_request != MPI_REQUEST_NULL) {
     int complete = 0;
-    MPI_Test(&l->credit_request, &complete, MPI_STATUS_IGNORE);
+    MPI_Status status;
+    MPI_Test(&l->credit_request, &complete, &status);
     if (!complete) return PSPLIT_OK;
     *out_moved = true;
     if (l->outward) {
-      if (l->credits > l->n_moved - l->n_credited)
+      int n_bytes = 0;
+      MPI_Get_count(&status, MPI_BYTE, &n_bytes);
+      if (n_bytes != sizeof l->credits || !l->credits || l->credits > l->n_moved - l->n_credited)
         return psplit_i_fail(diag, PSPLIT_INTERNAL, "a message of credits makes no sense");
       l->n_credited += l->credits;
       psplit_i_queue_free_places(l->queue, (uint32_t)l->credits);
@@ -350,8 +358,12 @@ static psplit_code step_data(psplit_i_lane *l, psplit_diag *diag, bool *out_move
   if (l->state == PSPLIT_I_LANE_IDLE) return begin(l, diag, out_moved);
   if (!all_complete(l)) return PSPLIT_OK;
   *out_moved = true;
-  if (l->state == PSPLIT_I_LANE_ENVELOPE) return begin_data_in(l, diag);
-  if (!l->outward) return end_data_in(l, diag);
+  if (!l->outward) {
+    const psplit_code code =
+      l->state == PSPLIT_I_LANE_ENVELOPE ? begin_data_in(l, diag) : end_data_in(l, diag);
+    if (code != PSPLIT_OK) psplit_i_diag_context(diag, "from rank %d", l->peer);
+    return code;
+  }
   clear_packed(l);
   l->data_ended = l->bundle->end;
   psplit_i_bundle_destroy(l->bundle);

@@ -32,7 +32,7 @@ typedef struct psplit_i_lane {
   psplit_i_bundle *bundle; /* on its way */
   int64_t *envelope;       /* a message, of words */
   int64_t **rows;          /* [n_tensors] in it */
-  size_t n_received;       /* bytes of it */
+  size_t n_received;       /* bytes of it, then of the data behind it */
   void **packed;           /* [n_tensors] strings as bytes */
   MPI_Request *requests;
   int n_requests, n_complete, capacity;

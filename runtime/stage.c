@@ -465,13 +465,21 @@ out:
   return code;
 }
 
+/* Whether what others say is the end can be it. */
+static bool is_end(const psplit_i_stage *stage, uint64_t micro_batch, uint32_t n,
+                   psplit_diag *diag) {
+  return stage->streams || psplit_i_fail(diag, PSPLIT_INTERNAL,
+                                         "its inputs end after %" PRIu64 " of %u micro-batches",
+                                         micro_batch, n) == PSPLIT_OK;
+}
+
 /* Runs micro-batches 0..n-1, in a stream all that come. False if the run was stopped, here (diag
  * tells) or elsewhere. */
 static bool run_all(psplit_i_stage *stage, work *w, uint32_t n, bool measured, psplit_diag *diag) {
   bool stopped = false, at_end = false;
   for (uint64_t m = 0; (m < n || stage->streams) && !stopped; m++) {
     psplit_i_event event = {.begin_ns = psplit_i_now_ns()};
-    if (!take(stage, w, m, &event, &at_end)) return at_end;
+    if (!take(stage, w, m, &event, &at_end)) return at_end && is_end(stage, m, n, diag);
     if (run_one(stage, w, m, measured, &event, diag, &stopped) == PSPLIT_OK) continue;
     psplit_i_diag_context(diag, "micro-batch %" PRIu64, stage->options->first + m);
     return false;
