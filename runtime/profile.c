@@ -7,15 +7,15 @@
 #include <unistd.h>
 
 #include "feed_check.h"
+#include "profile_watch.h"
 #include "queue.h"
-#include "watch.h"
 
 /* What ONNX Runtime tells of a run: some 300 bytes for each node and micro-batch. */
 static const uint64_t PROFILE_BYTES = UINT64_C(1) << 30;
 
 /* A session of the whole model with what it is fed. */
 typedef struct whole {
-  psplit_i_watch *watch;
+  psplit_i_profile_watch *watch;
   psplit_i_session session;
   psplit_i_feed *feeds;    /* [n_inputs] */
   const char **names;      /* [n_given] */
@@ -35,9 +35,9 @@ static void release_all(psplit_i_tensor **tensors, size_t n) {
 /* What goes wrong in closing is told no more, but it is not waited for either. */
 static void close_session(whole *w) {
   psplit_diag ignored = {0};
-  psplit_i_watch_begin(w->watch, "has been closed", NULL);
+  psplit_i_profile_watch_begin(w->watch, "has been closed", NULL);
   psplit_i_session_close(&w->session);
-  const psplit_code late = psplit_i_watch_end(w->watch, PSPLIT_OK, &ignored);
+  const psplit_code late = psplit_i_profile_watch_end(w->watch, PSPLIT_OK, &ignored);
   (void)late;
 }
 
@@ -70,9 +70,9 @@ static psplit_code open_whole(const psplit_i_ort *ort, const char *path,
                               const psplit_i_run_options *options, psplit_diag *diag, whole *w) {
   psplit_code code;
   size_t n_needed;
-  psplit_i_watch_begin(w->watch, "has been opened", NULL);
+  psplit_i_profile_watch_begin(w->watch, "has been opened", NULL);
   code = psplit_i_session_open(ort, path, session, diag, &w->session);
-  PSPLIT_TRY(psplit_i_watch_end(w->watch, code, diag));
+  PSPLIT_TRY(psplit_i_profile_watch_end(w->watch, code, diag));
   PSPLIT_TRY(check_feed(&w->session, &options->feed.given, diag));
   const size_t n_in = w->session.n_inputs, n_out = w->session.n_outputs;
   PSPLIT_TRY(psplit_i_ort_check(ort, ort->api.SessionGetInputCount(w->session.session, &n_needed),
@@ -104,10 +104,10 @@ static psplit_code run_once(whole *w, uint32_t number, psplit_diag *diag, int64_
   for (uint32_t i = 0; i < w->n_given; i++)
     PSPLIT_TRY(psplit_i_feed_get(&w->feeds[i], number % PSPLIT_I_DISTINCT, diag, &w->given[i]));
   const int64_t begin_ns = psplit_i_now_ns();
-  psplit_i_watch_begin(w->watch, "has computed", &w->session);
+  psplit_i_profile_watch_begin(w->watch, "has computed", &w->session);
   code = psplit_i_session_run(&w->session, w->names, w->given, w->n_given, w->outputs, w->got,
                               w->session.n_outputs, diag);
-  PSPLIT_TRY(psplit_i_watch_end(w->watch, code, diag));
+  PSPLIT_TRY(psplit_i_profile_watch_end(w->watch, code, diag));
   *out_ns = psplit_i_now_ns() - begin_ns;
 out:
   release_all(w->got, w->session.n_outputs);
@@ -189,7 +189,7 @@ out:
 
 /* Under the profiler. Its file appears when the profile is ended. */
 static psplit_code run_profiled(const psplit_i_ort *ort, const char *path,
-                                const psplit_i_run_options *options, psplit_i_watch *watch,
+                                const psplit_i_run_options *options, psplit_i_profile_watch *watch,
                                 psplit_diag *diag, psplit_i_profile *profile) {
   psplit_code code;
   psplit_i_text prefix = {0};
@@ -234,19 +234,19 @@ psplit_code psplit_i_profile_run(const psplit_i_ort *ort, const char *path,
                                  psplit_i_profile *out) {
   psplit_code code;
   psplit_i_profile profile = {0};
-  psplit_i_watch watch = {.options = options, .clean_up = remove_files, .user = &profile};
+  psplit_i_profile_watch watch = {.options = options, .clean_up = remove_files, .user = &profile};
   whole w = {.watch = &watch};
   bool watched = false;
   psplit_i_arena_init(&profile.arena, 0);
   PSPLIT_TRY(make_directory(&profile, diag));
-  PSPLIT_TRY(psplit_i_watch_start(&watch, diag));
+  PSPLIT_TRY(psplit_i_profile_watch_start(&watch, diag));
   watched = true;
   PSPLIT_TRY(run_profiled(ort, path, options, &watch, diag, &profile));
   PSPLIT_TRY(open_whole(ort, path, &options->session, options, diag, &w));
   PSPLIT_TRY(run_all(&w, options, diag, &profile));
 out:
   close_whole(&w);
-  if (watched) psplit_i_watch_stop(&watch);
+  if (watched) psplit_i_profile_watch_stop(&watch);
   if (code == PSPLIT_OK) {
     *out = profile;
   } else {

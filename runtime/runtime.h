@@ -22,7 +22,7 @@
  *   requests.c, request_inputs.c, batching.c, answer.c, service.c, resident.c
  *                      what psplit/run_service.h declares
  *   compare.c          the whole model against the pipeline
- *   profile.c, watch.c the whole model under ONNX Runtime's profiler, within its time
+ *   profile.c, profile_watch.c the whole model under ONNX Runtime's profiler, within its time
  *   train_pass.c       a micro-batch through the files of stages that train, forward and back
  *   differences.c, check_gradients.c   gradients against differences of the loss
  *

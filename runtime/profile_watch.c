@@ -1,4 +1,4 @@
-#include "watch.h"
+#include "profile_watch.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -6,7 +6,8 @@
 #include "queue.h"
 
 /* With the mutex held. */
-static void stop(psplit_i_watch *w, psplit_code code, psplit_hint hint, const char *message) {
+static void stop(psplit_i_profile_watch *w, psplit_code code, psplit_hint hint,
+                 const char *message) {
   w->diag.code = code;
   w->diag.hint = hint;
   snprintf(w->diag.message, sizeof w->diag.message, "%s", message);
@@ -15,7 +16,7 @@ static void stop(psplit_i_watch *w, psplit_code code, psplit_hint hint, const ch
 }
 
 /* With the mutex held. True: nothing helps. */
-static bool look(psplit_i_watch *w) {
+static bool look(psplit_i_profile_watch *w) {
   const psplit_i_run_options *o = w->options;
   const int64_t now_ns = psplit_i_now_ns();
   char late[128];
@@ -33,7 +34,7 @@ static bool look(psplit_i_watch *w) {
 
 static void *watch_main(void *argument) {
   static const long LOOK_NS = 20000000;
-  psplit_i_watch *w = argument;
+  psplit_i_profile_watch *w = argument;
   psplit_diag told;
   bool stuck = false, done = false;
   while (!stuck && !done) {
@@ -50,14 +51,15 @@ static void *watch_main(void *argument) {
   return NULL;
 }
 
-psplit_code psplit_i_watch_start(psplit_i_watch *w, psplit_diag *diag) {
+psplit_code psplit_i_profile_watch_start(psplit_i_profile_watch *w, psplit_diag *diag) {
   pthread_mutex_init(&w->mutex, NULL);
   if (!pthread_create(&w->thread, NULL, watch_main, w)) return PSPLIT_OK;
   pthread_mutex_destroy(&w->mutex);
   return psplit_i_fail(diag, PSPLIT_NOMEM, "no thread can be started");
 }
 
-void psplit_i_watch_begin(psplit_i_watch *w, const char *doing, psplit_i_session *session) {
+void psplit_i_profile_watch_begin(psplit_i_profile_watch *w, const char *doing,
+                                  psplit_i_session *session) {
   pthread_mutex_lock(&w->mutex);
   w->doing = doing;
   w->session = session;
@@ -66,7 +68,8 @@ void psplit_i_watch_begin(psplit_i_watch *w, const char *doing, psplit_i_session
   pthread_mutex_unlock(&w->mutex);
 }
 
-psplit_code psplit_i_watch_end(psplit_i_watch *w, psplit_code code, psplit_diag *diag) {
+psplit_code psplit_i_profile_watch_end(psplit_i_profile_watch *w, psplit_code code,
+                                       psplit_diag *diag) {
   pthread_mutex_lock(&w->mutex);
   w->doing = NULL;
   w->session = NULL;
@@ -78,7 +81,7 @@ psplit_code psplit_i_watch_end(psplit_i_watch *w, psplit_code code, psplit_diag 
   return code;
 }
 
-void psplit_i_watch_stop(psplit_i_watch *w) {
+void psplit_i_profile_watch_stop(psplit_i_profile_watch *w) {
   pthread_mutex_lock(&w->mutex);
   w->done = true;
   pthread_mutex_unlock(&w->mutex);

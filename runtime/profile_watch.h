@@ -1,13 +1,13 @@
 /* A thread beside one that is in ONNX Runtime by itself, for a profile: it stops a run where
  * somebody interrupts, or where a call takes longer than it may; and where even that does not end
  * it, it has the process ended. */
-#ifndef PSPLIT_RUNTIME_WATCH_H
-#define PSPLIT_RUNTIME_WATCH_H
+#ifndef PSPLIT_RUNTIME_PROFILE_WATCH_H
+#define PSPLIT_RUNTIME_PROFILE_WATCH_H
 
 #include "ort.h"
 #include "runtime.h"
 
-typedef struct psplit_i_watch {
+typedef struct psplit_i_profile_watch {
   const psplit_i_run_options *options; /* interrupted, stall_timeout_s, give_up */
   void (*clean_up)(void *user);        /* called before give_up, by the other thread */
   void *user;
@@ -19,15 +19,17 @@ typedef struct psplit_i_watch {
   int64_t since_ns, stopped_ns;
   psplit_diag diag; /* why it was stopped; OK: it was not */
   bool done;
-} psplit_i_watch;
+} psplit_i_profile_watch;
 
 /* With what it is given set. Errors: NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_watch_start(psplit_i_watch *watch, psplit_diag *diag);
+PSPLIT_MUST_USE psplit_code psplit_i_profile_watch_start(psplit_i_profile_watch *watch,
+                                                         psplit_diag *diag);
 /* Around calls. `session` may be NULL. `end` gives `code`, or what stopped the call, in place of
  * what ONNX Runtime says of that. */
-void psplit_i_watch_begin(psplit_i_watch *watch, const char *doing, psplit_i_session *session);
-PSPLIT_MUST_USE psplit_code psplit_i_watch_end(psplit_i_watch *watch, psplit_code code,
-                                               psplit_diag *diag);
-void psplit_i_watch_stop(psplit_i_watch *watch);
+void psplit_i_profile_watch_begin(psplit_i_profile_watch *watch, const char *doing,
+                                  psplit_i_session *session);
+PSPLIT_MUST_USE psplit_code psplit_i_profile_watch_end(psplit_i_profile_watch *watch,
+                                                       psplit_code code, psplit_diag *diag);
+void psplit_i_profile_watch_stop(psplit_i_profile_watch *watch);
 
 #endif
