@@ -196,6 +196,7 @@ static void write_stage(const psplit_i_split *split, uint32_t s, psplit_i_json *
   key_int(json, "recv_ns", plan->recv_ns);
   key_int(json, "send_ns", plan->send_ns);
   key_int(json, "load_ns", plan->load_ns);
+  key_int(json, "layout_ns", plan->layout_ns);
   write_inputs(split, json, "inputs", &split->stages[s], false);
   if (overridable(split) && any_optional(split->graph))
     write_inputs(split, json, "optional_inputs", &split->stages[s], true);

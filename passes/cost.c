@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cost_table.h"
+#include "devices_inside.h"
 #include "pass.h"
 
 static void fill_times(const psplit_planner *planner, const psplit_i_costs *costs, uint32_t device,
@@ -16,7 +17,16 @@ static void fill_times(const psplit_planner *planner, const psplit_i_costs *cost
     out_ns[n] = psplit_i_roofline_ns(planner, costs, device, n);
 }
 
-/* Devices with equal times and memory are one class. */
+/* Devices with equal times are one class, if their runtimes lose as much by cuts. */
+static bool same_class(const psplit_planner *planner, uint32_t a, uint32_t b) {
+  const psplit_i_device_model *x = &planner->devices->devices[a].model;
+  const psplit_i_device_model *y = &planner->devices->devices[b].model;
+  return x->keeps_copies == y->keeps_copies &&
+         (!x->keeps_copies ||
+          (x->overhead_ns == y->overhead_ns &&
+           memcmp(&x->memory_bandwidth, &y->memory_bandwidth, sizeof x->memory_bandwidth) == 0));
+}
+
 static psplit_code classify_devices(psplit_planner *planner, psplit_diag *diag) {
   const size_t n = planner->graph->n_nodes;
   planner->n_classes = 0;
@@ -33,7 +43,9 @@ static psplit_code classify_devices(psplit_planner *planner, psplit_diag *diag) 
     }
     fill_times(planner, planner->costs, d, spare);
     for (; class_id < classes.n; class_id++)
-      if (memcmp(classes.items[class_id], spare, n * sizeof *spare) == 0) break;
+      if (memcmp(classes.items[class_id], spare, n * sizeof *spare) == 0 &&
+          same_class(planner, planner->class_device[class_id], d))
+        break;
     if (class_id == classes.n) {
       if (!psplit_i_vec_push(&classes, spare)) {
         code = psplit_i_nomem(diag);

@@ -208,6 +208,7 @@ void psplit_i_view_json_stages(psplit_i_json *json, const psplit_snapshot *s) {
     key_int(json, "recv_ns", stage->recv_ns);
     key_int(json, "send_ns", stage->send_ns);
     key_int(json, "load_ns", stage->load_ns);
+    key_int(json, "layout_ns", stage->layout_ns);
     key_uint(json, "weight_bytes", stage->weight_bytes);
     key_uint(json, "activation_bytes", stage->peak_activation_bytes);
     key_uint(json, "buffer_bytes", stage->buffer_bytes);

@@ -215,6 +215,7 @@ static void put_stage(psplit_i_text *out, const psplit_snapshot *s, uint32_t id)
     psplit_i_text_addf(out, " forward_ns=%" PRId64 " backward_ns=%" PRId64 " stash_bytes=%" PRIu64,
                        stage->compute_ns - stage->backward_ns, stage->backward_ns,
                        stage->stash_bytes);
+  if (stage->layout_ns) psplit_i_text_addf(out, " layout_ns=%" PRId64, stage->layout_ns);
   const uint64_t limit = s->memory_limit_bytes[id];
   put_u64(out, "memory_limit_bytes", limit != UINT64_MAX, limit);
   psplit_i_text_puts(out, "\n");

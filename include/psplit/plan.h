@@ -22,6 +22,9 @@ typedef struct psplit_plan_stage {
   int64_t compute_ns, recv_ns, send_ns, load_ns;
   int64_t backward_ns;  /* to train: of compute_ns, what is not forward */
   uint64_t stash_bytes; /* to train: kept by micro-batches in flight; `memory_bytes` counts it */
+  /* Of compute_ns, what the stage takes because of cuts: tensors that it brings from one layout of
+   * the runtime into another, and kernels that are no longer one. */
+  int64_t layout_ns;
 } psplit_plan_stage;
 
 /* A tensor that crosses: sent once to each stage that receives it. */
@@ -83,8 +86,8 @@ typedef struct psplit_plan {
   const char *single_device;
   int64_t single_device_ns;
   double speed_up; /* over it, of what the objective makes small; -1: cannot be told */
-  /* What cuts cost in the slowest stage besides loads, which the speed-up holds: tensors that are
-   * brought from one layout of the runtime into another. */
+  /* Of what the objective makes small, the stages' layout_ns: that of the slowest one, or for
+   * latency of all. */
   int64_t layout_ns;
   psplit_plan_data data;
   const char *assumed; /* "batch = 1, x[0] = 1"; NULL where nothing is */

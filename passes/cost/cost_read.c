@@ -23,7 +23,8 @@ static void read_names(psplit_i_json_item list, const char *const **out, uint32_
 }
 
 static void read_row(psplit_cost_table *table, psplit_i_json_item item) {
-  static const char *const known[] = {"nodes", "outputs", "kernel", "ns", "workspace_bytes"};
+  static const char *const known[] = {"nodes", "outputs", "kernel",
+                                      "ns",    "blocked", "workspace_bytes"};
   psplit_i_json_reader *r = item.reader;
   psplit_i_cost_row *row = psplit_i_cost_table_add(table);
   const char *kernel;
@@ -32,6 +33,7 @@ static void read_row(psplit_cost_table *table, psplit_i_json_item item) {
     return;
   }
   const psplit_i_json_item ns = psplit_i_json_find(&item, "ns"),
+                           blocked = psplit_i_json_find(&item, "blocked"),
                            workspace = psplit_i_json_find(&item, "workspace_bytes");
   PSPLIT_I_JSON_KEYS(&item, known);
   read_names(psplit_i_json_find(&item, "nodes"), &row->nodes, &row->n_nodes);
@@ -39,6 +41,8 @@ static void read_row(psplit_cost_table *table, psplit_i_json_item item) {
   psplit_i_json_text(psplit_i_json_find(&item, "kernel"), &kernel);
   psplit_i_json_real(ns, 0, MOST_NS, &row->ns);
   psplit_i_json_u64(workspace, &row->workspace_bytes);
+  psplit_i_json_flag(blocked, &row->blocked);
+  row->tells_layout = psplit_i_json_given(blocked);
   if (!row->n_nodes && !row->n_values)
     psplit_i_json_wrong(&item, "needs \"nodes\" or \"outputs\": what the time is of");
   else

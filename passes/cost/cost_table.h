@@ -37,6 +37,8 @@ typedef struct psplit_i_cost_row {
   bool has_work; /* a time by the roofline of these */
   uint64_t flops, bytes;
   uint64_t workspace_bytes; /* what the kernel takes while it runs, besides its outputs */
+  bool tells_layout;        /* whether the kernel worked on blocks of channels is known: */
+  bool blocked;
   /* Kernels: shapes of n_shapes results in the last run, one after the other, each a rank and its
    * dimensions. */
   int64_t *shapes;

@@ -4,13 +4,17 @@
 #include <string.h>
 
 #include "cost_table.h"
+#include "operator.h"
+
+static const char BLOCKS[] = "com.microsoft.nchwc"; /* domain of kernels that work on blocks */
 
 typedef struct writer {
-  const psplit_i_graph *graph;
+  const psplit_i_graph *graph, *ran; /* the model, and as it was optimised; NULL: not at hand */
   const psplit_cost_table *table;
   psplit_i_cost_map map;
   psplit_i_cost_names names;
   psplit_i_run_sizes sizes;
+  uint8_t *blocked; /* [rows] some kernel of the row worked on blocks of channels */
   double *ns; /* [rows] of all rows that share a row's nodes, at the first of them; < 0: none */
 } writer;
 
@@ -38,6 +42,35 @@ static psplit_code join_rows(writer *w, const psplit_profiled_run *run, psplit_i
   for (uint32_t r = 0; r < n_rows; r++) {
     const uint32_t at = w->map.same_as[r];
     if (w->ns[at] >= 0) w->ns[at] += stretch * (w->table->rows.items[r].ns * factor + each_ns);
+  }
+  return PSPLIT_OK;
+}
+
+/* Whether a kernel leaves blocks: those of the domain do, but for the one that brings them back;
+ * others that follow them compute on blocks as on plain tensors, so what they read tells. */
+static bool leaves_blocks(const psplit_i_graph *ran, uint32_t n, const uint8_t *blocked) {
+  const psplit_i_node *node = &ran->nodes[n];
+  if (strcmp(node->domain, BLOCKS) == 0)
+    return !psplit_i_kernel_has(node->op_type, PSPLIT_I_OP_LAYOUT) ||
+           psplit_i_kernel_has(node->op_type, PSPLIT_I_OP_FOR_NEXT);
+  if (!psplit_i_node_has(node, PSPLIT_I_OP_KEEPS_BLOCKS)) return false;
+  PSPLIT_FOR_EACH_READ(node, value) {
+    const uint32_t maker = ran->values[value].producer;
+    if (maker != PSPLIT_NONE && blocked[maker]) return true;
+  }
+  return false;
+}
+
+static psplit_code mark_blocked(writer *w, psplit_i_arena *arena, psplit_diag *diag) {
+  const size_t n_rows = w->table->rows.n;
+  uint8_t *leaves = PSPLIT_NEW(arena, uint8_t, n_rows);
+  w->blocked = PSPLIT_NEW(arena, uint8_t, n_rows);
+  if (!leaves || !w->blocked) return psplit_i_nomem(diag);
+  for (uint32_t i = 0; w->ran && i < n_rows; i++) {
+    const uint32_t r = w->ran->topo[i];
+    leaves[r] = leaves_blocks(w->ran, r, leaves);
+    if (leaves[r] && !psplit_i_kernel_has(w->ran->nodes[r].op_type, PSPLIT_I_OP_LAYOUT))
+      w->blocked[w->map.same_as[r]] = 1;
   }
   return PSPLIT_OK;
 }
@@ -82,9 +115,9 @@ static void put_int(psplit_i_json *json, const char *key, int64_t value) {
   psplit_i_json_int(json, value);
 }
 
-static void put_flag(psplit_i_json *json, const char *key) {
+static void put_flag(psplit_i_json *json, const char *key, bool value) {
   psplit_i_json_key(json, key);
-  psplit_i_json_bool(json, true);
+  psplit_i_json_bool(json, value);
 }
 
 static void write_rows(const writer *w, psplit_i_json *json) {
@@ -98,6 +131,7 @@ static void write_rows(const writer *w, psplit_i_json *json) {
     put_nodes(w, r, false, json);
     if (*w->table->rows.items[r].op) put_text(json, "kernel", w->table->rows.items[r].op);
     put_int(json, "ns", (int64_t)llround(w->ns[r]));
+    if (w->ran) put_flag(json, "blocked", w->blocked[r]);
     psplit_i_json_close(json, '}');
     json->compact = false;
   }
@@ -135,8 +169,8 @@ static void write_file(const writer *w, const psplit_profiled_run *run, const ch
   psplit_i_json_open(&json, '{');
   put_text(&json, "format", "onnx-pipeline-split-costs");
   put_int(&json, "version", 1);
-  put_flag(&json, "measured");
-  put_flag(&json, "complete");
+  put_flag(&json, "measured", true);
+  put_flag(&json, "complete", true);
   put_text(&json, "model", model);
   if (run->onnxruntime) put_text(&json, "onnxruntime", run->onnxruntime);
   put_int(&json, "optimization", run->optimization);
@@ -181,6 +215,7 @@ psplit_code psplit_cost_table_profile(const psplit_model *model, const psplit_mo
   w.table = table;
   const psplit_i_graph *ran = optimized ? psplit_i_model_graph(optimized) : NULL;
   if (ran && !lines_up(table, ran)) ran = NULL;
+  w.ran = ran;
   PSPLIT_TRY(psplit_i_cost_match(table, w.graph, ran, &arena, diag, &w.map));
   if (!w.map.n_matched)
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INVALID,
@@ -189,6 +224,7 @@ psplit_code psplit_cost_table_profile(const psplit_model *model, const psplit_mo
   psplit_i_cost_names_fini(&w.names);
   PSPLIT_TRY(psplit_i_cost_names_init(&w.names, w.graph, &arena, diag));
   PSPLIT_TRY(join_rows(&w, run, &arena, diag));
+  PSPLIT_TRY(mark_blocked(&w, &arena, diag));
   PSPLIT_TRY(psplit_i_run_sizes_find(table, &w.names, ran, run, &arena, diag, &w.sizes));
   const char *path = psplit_i_model_path(model), *slash = strrchr(path, '/');
   write_file(&w, run, slash ? slash + 1 : path, &text);

@@ -98,80 +98,133 @@ static bool copy_may_pay(const psplit_planner *planner, uint32_t n,
   return (double)least_ns < receive_ns;
 }
 
-/* What each net takes: over the one kind of link that there is, or over each kind. */
-static psplit_code build_times(psplit_i_builder *b, const bool *charged) {
-  psplit_problem *p = &b->problem;
-  const size_t n_kinds = b->links.n, n = n_kinds > 1 ? n_kinds : p->n_classes;
-  if (n_kinds > 1 && p->n_nets > MOST_LINK_TIMES / n_kinds)
-    return psplit_i_fail(b->diag, PSPLIT_LIMIT,
-                         "%" PRIu32 " different links and %" PRIu32
-                         " tensors are too many to plan; "
-                         "let links be equal, or fewer tensors cross between supernodes",
-                         b->links.n, p->n_nets);
-  int64_t *ns = psplit_i_builder_array(b, p->n_nets * n, sizeof *ns);
-  if (!ns) return psplit_i_nomem(b->diag);
-  for (size_t e = 0; e < p->n_nets && n_kinds; e++)
-    for (size_t c = 0; c < n && charged[e]; c++)
-      ns[e * n + c] = psplit_i_link_ns(&b->links.link[n_kinds > 1 ? c : 0], p->net_bytes[e]);
-  if (n_kinds > 1) {
-    p->n_link_classes = b->links.n;
-    p->device_link = b->links.of_pair;
-    p->net_link_ns = ns;
-  } else {
-    p->net_send_ns = p->net_recv_ns = ns;
-  }
-  return PSPLIT_OK;
-}
+/* Nets under construction: tensors, then what cuts cost for layouts. */
+typedef struct net_list {
+  uint32_t *producer, *off, *consumer; /* off[n + 1] into consumer */
+  uint64_t *bytes;
+  uint8_t *flags;
+  bool *charged;   /* else it is sent for nothing */
+  uint32_t *price; /* of a layout, or PSPLIT_NONE */
+  uint32_t n;
+  uint32_t *last; /* [n_groups] the last net that met the group, from 1 */
+} net_list;
 
-/* One net for every value that some other group than its producer's reads. */
-static psplit_code build_nets(psplit_i_builder *b) {
-  const psplit_planner *planner = b->planner;
-  const psplit_i_graph *graph = planner->graph;
-  size_t n_nets = 0, n_pins = 0;
+static psplit_code make_net_list(psplit_i_builder *b, net_list *out) {
+  const psplit_i_graph *graph = b->planner->graph;
+  const psplit_i_layout_prices *prices = &b->prices;
+  size_t n_nets = prices->n, n_pins = prices->n ? prices->off[prices->n] : 0;
   for (uint32_t v = 0; v < graph->n_values; v++) {
     const uint32_t p = graph->values[v].producer;
     if (p == PSPLIT_NONE || b->group[p] == PSPLIT_NONE) continue;
     n_nets++;
     n_pins += graph->consumer_off[v + 1] - graph->consumer_off[v];
   }
-  uint32_t *producer = psplit_i_builder_array(b, n_nets, sizeof *producer);
-  uint32_t *off = psplit_i_builder_array(b, n_nets + 1, sizeof *off);
-  uint32_t *consumer = psplit_i_builder_array(b, n_pins, sizeof *consumer);
-  uint64_t *bytes = psplit_i_builder_array(b, n_nets, sizeof *bytes);
-  bool *charged = psplit_i_builder_array(b, n_nets, sizeof *charged);
-  uint8_t *flags = psplit_i_builder_array(b, n_nets, sizeof *flags);
-  /* 1 + the last value that met the group. */
-  uint32_t *last = psplit_i_builder_array(b, b->n_groups, sizeof *last);
-  if (b->arena->failed) return psplit_i_nomem(b->diag);
+  *out = (net_list){.producer = psplit_i_builder_array(b, n_nets, sizeof *out->producer),
+                    .off = psplit_i_builder_array(b, n_nets + 1, sizeof *out->off),
+                    .consumer = psplit_i_builder_array(b, n_pins, sizeof *out->consumer),
+                    .bytes = psplit_i_builder_array(b, n_nets, sizeof *out->bytes),
+                    .flags = psplit_i_builder_array(b, n_nets, sizeof *out->flags),
+                    .charged = psplit_i_builder_array(b, n_nets, sizeof *out->charged),
+                    .price = psplit_i_builder_array(b, n_nets, sizeof *out->price),
+                    .last = psplit_i_builder_array(b, b->n_groups, sizeof *out->last)};
+  return b->arena->failed ? psplit_i_nomem(b->diag) : PSPLIT_OK;
+}
+
+/* Adds what node `p` makes and `reader` read, if some other group than its own does. */
+static bool add_net(psplit_i_builder *b, net_list *nets, uint32_t p, const uint32_t *reader,
+                    uint32_t n) {
+  const uint32_t first = nets->off[nets->n], stamp = nets->n + 1;
+  uint32_t end = first;
+  if (b->group[p] == PSPLIT_NONE) return false;
+  nets->last[b->group[p]] = stamp;
+  for (uint32_t r = 0; r < n; r++) {
+    const uint32_t g = b->group[reader[r]];
+    if (g == PSPLIT_NONE || nets->last[g] == stamp) continue;
+    nets->last[g] = stamp;
+    nets->consumer[end++] = g;
+  }
+  if (end == first) {
+    nets->last[b->group[p]] = 0; /* the next one's stamp is this one's */
+    return false;
+  }
+  nets->producer[nets->n] = b->group[p];
+  nets->price[nets->n] = PSPLIT_NONE;
+  nets->off[++nets->n] = end;
+  return true;
+}
+
+/* What each net takes: over the one kind of link that there is, or over each kind. */
+static psplit_code build_times(psplit_i_builder *b, const net_list *nets) {
+  psplit_problem *p = &b->problem;
+  const size_t n_kinds = b->links.n, n_classes = p->n_classes;
+  const size_t n = n_kinds > 1 ? n_kinds : n_classes;
+  if (n_kinds > 1 && p->n_nets > MOST_LINK_TIMES / n_kinds)
+    return psplit_i_fail(b->diag, PSPLIT_LIMIT,
+                         "%" PRIu32 " different links and %" PRIu32
+                         " tensors are too many to plan; "
+                         "let links be equal, or fewer tensors cross between supernodes",
+                         b->links.n, p->n_nets);
+  int64_t *ns = psplit_i_builder_array(b, p->n_nets * n, sizeof *ns), *recv_ns = ns;
+  if (b->prices.n) recv_ns = psplit_i_builder_array(b, p->n_nets * n, sizeof *recv_ns);
+  if (!ns || !recv_ns) return psplit_i_nomem(b->diag);
+  for (size_t e = 0; e < p->n_nets && n_kinds; e++) {
+    const uint32_t price = nets->price[e];
+    for (size_t c = 0; c < n && nets->charged[e]; c++) {
+      const size_t at = price == PSPLIT_NONE ? 0 : price * n_classes + c;
+      const int64_t sent_ns =
+        psplit_i_link_ns(&b->links.link[n_kinds > 1 ? c : 0], p->net_bytes[e]);
+      ns[e * n + c] = price == PSPLIT_NONE ? sent_ns : b->prices.send_ns[at];
+      recv_ns[e * n + c] = price == PSPLIT_NONE ? sent_ns : b->prices.recv_ns[at];
+    }
+  }
+  if (n_kinds > 1) {
+    p->n_link_classes = b->links.n;
+    p->device_link = b->links.of_pair;
+    p->net_link_ns = ns;
+  } else {
+    p->net_send_ns = ns;
+    p->net_recv_ns = recv_ns;
+  }
+  return PSPLIT_OK;
+}
+
+/* One net for every value that some other group than its producer's reads, and one for every price
+ * of layouts between groups. */
+static psplit_code build_nets(psplit_i_builder *b) {
+  psplit_code code;
+  const psplit_planner *planner = b->planner;
+  const psplit_i_graph *graph = planner->graph;
+  const psplit_i_layout_prices *prices = &b->prices;
+  net_list nets;
+  PSPLIT_TRY(make_net_list(b, &nets));
   const psplit_device_link slowest =
     b->copies_are_free ? slowest_link(planner) : (psplit_device_link){0};
-  uint32_t net = 0, pin = 0;
   for (uint32_t v = 0; v < graph->n_values; v++) {
-    const uint32_t p = graph->values[v].producer;
-    if (p == PSPLIT_NONE || b->group[p] == PSPLIT_NONE) continue;
-    const uint32_t first = pin;
-    last[b->group[p]] = v + 1;
-    for (uint32_t c = graph->consumer_off[v]; c < graph->consumer_off[v + 1]; c++) {
-      const uint32_t g = b->group[graph->consumers[c]];
-      if (last[g] == v + 1) continue;
-      last[g] = v + 1;
-      consumer[pin++] = g;
-    }
-    if (pin == first) continue;
-    producer[net] = b->group[p];
-    bytes[net] = psplit_i_planner_value_bytes(planner, v, NULL);
+    const uint32_t p = graph->values[v].producer, first = graph->consumer_off[v];
+    const uint32_t e = nets.n;
+    if (p == PSPLIT_NONE ||
+        !add_net(b, &nets, p, graph->consumers + first, graph->consumer_off[v + 1] - first))
+      continue;
+    nets.bytes[e] = psplit_i_planner_value_bytes(planner, v, NULL);
     if (!psplit_i_planner_sendable(planner, v) || planner->uncuttable[v])
-      flags[net] = PSPLIT_NET_UNCUTTABLE;
-    charged[net] = !b->copies_are_free || !copy_may_pay(planner, p, &slowest);
-    off[++net] = pin;
+      nets.flags[e] = PSPLIT_NET_UNCUTTABLE;
+    nets.charged[e] = !b->copies_are_free || !copy_may_pay(planner, p, &slowest);
   }
-  b->problem.n_nets = net;
-  b->problem.net_producer = producer;
-  b->problem.net_off = off;
-  b->problem.net_consumer = consumer;
-  b->problem.net_bytes = bytes;
-  b->problem.net_flags = flags;
-  return build_times(b, charged);
+  for (uint32_t i = 0; i < prices->n; i++) {
+    const uint32_t p = prices->maker[i], first = prices->off[i], e = nets.n;
+    if (!add_net(b, &nets, p, prices->reader + first, prices->off[i + 1] - first)) continue;
+    nets.price[e] = i;
+    nets.charged[e] = !b->copies_are_free || !copy_may_pay(planner, p, &slowest);
+  }
+  b->problem.n_nets = nets.n;
+  b->problem.net_producer = nets.producer;
+  b->problem.net_off = nets.off;
+  b->problem.net_consumer = nets.consumer;
+  b->problem.net_bytes = nets.bytes;
+  b->problem.net_flags = nets.flags;
+  return build_times(b, &nets);
+out:
+  return code;
 }
 
 /* Weights: private to a group, or shared by several and then counted once per stage. */
@@ -308,6 +361,10 @@ psplit_code psplit_i_builder_build(psplit_i_builder *b, const uint64_t *memory_b
   psplit_code code;
   PSPLIT_TRY(psplit_i_links_find(b->planner, b->arena, b->diag, &b->links));
   PSPLIT_TRY(build_nodes(b));
+  /* Who passes a tensor on would pay, too, and links between pairs take both ends the same time:
+   * there the plan alone counts them, which the bound is then below. */
+  if (b->links.n == 1 && !b->planner->next_hop)
+    PSPLIT_TRY(psplit_i_layout_prices_find(b->planner, b->arena, b->diag, &b->prices));
   PSPLIT_TRY(build_nets(b));
   PSPLIT_TRY(build_weights(b));
   PSPLIT_TRY(build_devices(b, memory_bytes));

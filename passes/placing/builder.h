@@ -3,6 +3,7 @@
 #ifndef PSPLIT_PASSES_PROBLEM_H
 #define PSPLIT_PASSES_PROBLEM_H
 
+#include "layout.h"
 #include "links.h"
 
 /* A problem under construction; every array lives in the pass scratch. */
@@ -14,6 +15,7 @@ typedef struct psplit_i_builder {
   uint32_t n_groups;
   uint32_t *together; /* [n_groups] class, or PSPLIT_NONE */
   psplit_i_links links;
+  psplit_i_layout_prices prices;
   bool copies_are_free; /* tensors that a copy of their node may replace are sent for nothing */
   psplit_problem problem;
 } psplit_i_builder;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cost_table.h"
+#include "operator.h"
 #include "planner.h"
 
 /* Times of the nodes, ns; what a later table says replaces an earlier one's. */
@@ -17,9 +18,15 @@ typedef struct times {
   double *ns;       /* [n_nodes] */
   uint8_t *covered; /* [n_nodes] 1 + the table it comes from; 0: none */
   bool complete, measured;
+  double move_ns, move_roofline_ns; /* of kernels that mostly move bytes of images */
 } times;
 
 static const double MOST_NS = 9e18;
+
+/* Moving bytes over what it would take from memory: tensors of stages lie mostly in caches. */
+static const double IN_CACHES = 0.6;
+/* What is measured of that counts where it is enough to go by. */
+static const double MANY_MOVES_NS = 1e5;
 
 int64_t psplit_i_whole_ns(double ns) {
   return ns >= MOST_NS ? INT64_MAX : ns > 0 ? (int64_t)llround(ns) : 0;
@@ -59,6 +66,26 @@ static void keep_workspace(psplit_planner *planner, uint64_t bytes, const uint32
   for (uint32_t i = 0; i < n; i++)
     if (bytes > planner->node_workspace_bytes[nodes[i]])
       planner->node_workspace_bytes[nodes[i]] = bytes;
+}
+
+/* What the row tells of layouts. */
+static void note_layout(psplit_planner *planner, const psplit_i_cost_row *row, double ns,
+                        const uint32_t *nodes, uint32_t n, times *t) {
+  bool moves = n > 0;
+  double roofline_ns = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    const psplit_work work = psplit_i_costs_node(planner->costs, nodes[i]);
+    moves &= psplit_i_node_has(&planner->graph->nodes[nodes[i]], PSPLIT_I_OP_KEEPS_BLOCKS) &&
+             work.op_class != PSPLIT_CLASS_NORM &&
+             work.flops <= (work.bytes_read + work.bytes_written) / sizeof(float);
+    roofline_ns += roofline(planner, nodes[i]);
+    if (row->tells_layout)
+      planner->node_layout[nodes[i]] =
+        row->blocked ? PSPLIT_I_LAYOUT_BLOCKED : PSPLIT_I_LAYOUT_PLAIN;
+  }
+  if (!moves) return;
+  t->move_ns += ns;
+  t->move_roofline_ns += roofline_ns;
 }
 
 static psplit_code nothing_matches(const psplit_cost_table *table, const psplit_i_graph *graph,
@@ -123,7 +150,10 @@ static psplit_code add_rows(psplit_planner *planner, const psplit_cost_table *ta
   for (uint32_t r = 0; r < table->rows.n; r++) {
     const uint32_t *nodes = map.node + map.off[r], n = map.off[r + 1] - map.off[r];
     if (workspace[r]) keep_workspace(planner, workspace[r], nodes, n);
-    if (timed[r]) share(planner, ns[r], mark, nodes, n, t);
+    if (timed[r]) {
+      share(planner, ns[r], mark, nodes, n, t);
+      note_layout(planner, &table->rows.items[r], ns[r], nodes, n, t);
+    }
     any |= timed[r];
   }
   if (any) {
@@ -193,6 +223,9 @@ psplit_code psplit_i_cost_apply(psplit_planner *planner, psplit_diag *diag) {
   const uint32_t n_nodes = planner->graph->n_nodes;
   const psplit_planner_options *options = &planner->options;
   planner->measured_frac = 0;
+  planner->move_factor = IN_CACHES;
+  planner->node_layout = PSPLIT_NEW(&planner->arena, uint8_t, n_nodes);
+  if (!planner->node_layout) return psplit_i_nomem(diag);
   planner->cost_source = "analytic";
   if (!options->n_costs) return PSPLIT_OK;
   times t = {.ns = PSPLIT_NEW(&planner->scratch, double, n_nodes),
@@ -210,6 +243,7 @@ psplit_code psplit_i_cost_apply(psplit_planner *planner, psplit_diag *diag) {
   }
   bool any = false;
   for (uint32_t n = 0; n < n_nodes && !any; n++) any = t.covered[n];
+  if (t.move_roofline_ns > MANY_MOVES_NS) planner->move_factor = t.move_ns / t.move_roofline_ns;
   if (any) replace_times(planner, &t);
 out:
   return code;

@@ -214,36 +214,28 @@ static psplit_code say(psplit_planner *planner, psplit_plan *plan, uint64_t mode
   return keep_text(planner, &line, diag, &plan->headline);
 }
 
-/* The slowest stage, with what cuts cost besides loads. Of the latency, all stages'. */
-static psplit_code add_layouts(psplit_planner *planner, psplit_plan *plan, psplit_diag *diag,
-                               int64_t *io_value_ns) {
-  int64_t *ns = PSPLIT_NEW(&planner->scratch, int64_t, plan->n_stages);
-  if (!ns) return psplit_i_nomem(diag);
-  const psplit_code code = psplit_i_layout_costs(planner, plan->node_stage, diag, ns);
-  if (code != PSPLIT_OK) return code;
-  int64_t slowest_ns = plan->bottleneck_ns, all_ns = 0;
+/* What layouts take of what the objective makes small. */
+static int64_t layout_part(const psplit_planner *planner, const psplit_plan *plan) {
+  int64_t all_ns = 0, slowest_ns = 0;
   for (uint32_t s = 0; s < plan->n_stages; s++) {
-    const int64_t stage_ns = psplit_i_sat_add_i64(plan->stages[s].load_ns, ns[s]);
-    all_ns = psplit_i_sat_add_i64(all_ns, ns[s]);
-    if (stage_ns > slowest_ns) slowest_ns = stage_ns;
+    const psplit_plan_stage *stage = &plan->stages[s];
+    all_ns = psplit_i_sat_add_i64(all_ns, stage->layout_ns);
+    if (stage->load_ns == plan->bottleneck_ns && !slowest_ns) slowest_ns = stage->layout_ns;
   }
-  const bool latency = planner->options.objective == PSPLIT_LATENCY;
-  plan->layout_ns = latency ? all_ns : slowest_ns - plan->bottleneck_ns;
-  *io_value_ns = psplit_i_sat_add_i64(*io_value_ns, plan->layout_ns);
-  return PSPLIT_OK;
+  return planner->options.objective == PSPLIT_LATENCY ? all_ns : slowest_ns;
 }
 
 psplit_code psplit_i_plan_headline(psplit_planner *planner, psplit_plan *plan, psplit_diag *diag) {
   psplit_code code;
   uint64_t model_bytes;
-  int64_t value_ns = psplit_i_plan_value_ns(planner, plan);
+  const int64_t value_ns = psplit_i_plan_value_ns(planner, plan);
   plan->data = (psplit_plan_data){.heaviest = PSPLIT_NONE, .largest = PSPLIT_NONE};
   plan->device_order = psplit_i_devices_alike(planner->devices) ? "alike" : "given";
   PSPLIT_TRY(name_assumptions(planner, plan, diag));
   PSPLIT_TRY(weigh_nodes(planner, plan, diag));
   weigh_transfers(plan);
   PSPLIT_TRY(find_single(planner, plan, &model_bytes, diag));
-  PSPLIT_TRY(add_layouts(planner, plan, diag, &value_ns));
+  plan->layout_ns = layout_part(planner, plan);
   plan->proved_optimal &= !plan->data.matters;
   plan->speed_up = plan->data.matters || !plan->single_device ? -1
                    : value_ns > 0 ? (double)plan->single_device_ns / (double)value_ns

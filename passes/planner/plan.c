@@ -4,18 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "layout.h"
 #include "liveness.h"
 #include "methods.h"
 #include "planner.h"
 
 /* Nodes by stage, copies included, in topological order. */
-typedef struct layout {
+typedef struct stage_nodes {
   uint32_t *off;  /* [n_stages + 1] */
   uint32_t *node; /* [off[n_stages]] */
-} layout;
+} stage_nodes;
 
 static psplit_code lay_out(const psplit_planner *planner, psplit_i_arena *arena, psplit_diag *diag,
-                           layout *out) {
+                           stage_nodes *out) {
   const uint32_t n_stages = planner->options.n_stages;
   const uint32_t n_nodes = planner->graph->n_nodes;
   const size_t n_copies = planner->copies.n;
@@ -65,7 +66,7 @@ static psplit_code record_transfer(stage_count *w, uint32_t value, uint32_t to, 
 }
 
 /* What the stage receives. */
-static psplit_code find_transfers(stage_count *w, const layout *l, uint32_t stage,
+static psplit_code find_transfers(stage_count *w, const stage_nodes *l, uint32_t stage,
                                   psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   const psplit_i_graph *graph = w->planner->graph;
@@ -85,7 +86,7 @@ out:
 }
 
 /* Memory of every stage; the transfers are in their order. */
-static psplit_code measure_memory(stage_count *w, const layout *l, psplit_plan_stage *stages,
+static psplit_code measure_memory(stage_count *w, const stage_nodes *l, psplit_plan_stage *stages,
                                   psplit_i_arena *scratch, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   const psplit_plan_transfer *transfers = w->transfers.items;
@@ -129,6 +130,40 @@ static void charge_transfers(const psplit_planner *planner, psplit_plan_stage *s
     add_ns(&stages[transfers[t].from].send_ns, ns);
     add_ns(&stages[transfers[t].to].recv_ns, ns);
   }
+}
+
+static bool holds(const psplit_planner *planner, uint32_t stage, uint32_t node) {
+  return planner->stage[node] == stage || psplit_i_planner_is_copied(planner, node, stage);
+}
+
+static void add_layout(psplit_plan_stage *stage, int64_t ns) {
+  add_ns(&stage->layout_ns, ns);
+  add_ns(&stage->compute_ns, ns);
+}
+
+/* As nets of the bare problem are charged. Copies of readers read what copies of their makers left,
+ * or are in no run. */
+static psplit_code charge_layouts(psplit_planner *planner, psplit_plan_stage *stages,
+                                  psplit_diag *diag) {
+  psplit_code code;
+  psplit_i_layout_prices prices;
+  PSPLIT_TRY(psplit_i_layout_prices_find(planner, &planner->scratch, diag, &prices));
+  uint32_t *met = PSPLIT_NEW(&planner->scratch, uint32_t, planner->options.n_stages);
+  if (!met) return psplit_i_nomem(diag);
+  for (uint32_t p = 0; p < prices.n; p++) {
+    const int64_t *recv_ns = &prices.recv_ns[(size_t)p * planner->n_classes];
+    const int64_t *send_ns = &prices.send_ns[(size_t)p * planner->n_classes];
+    const uint32_t from = planner->stage[prices.maker[p]];
+    for (uint32_t r = prices.off[p]; r < prices.off[p + 1]; r++) {
+      const uint32_t to = planner->stage[prices.reader[r]];
+      if (met[to] == p + 1 || holds(planner, to, prices.maker[p])) continue;
+      met[to] = p + 1;
+      add_layout(&stages[to], recv_ns[planner->device_class[to]]);
+      add_layout(&stages[from], send_ns[planner->device_class[from]]);
+    }
+  }
+out:
+  return code;
 }
 
 /* Groups by owning stage; a group lies in one stage whole. */
@@ -248,7 +283,7 @@ psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag) {
   const uint32_t n_stages = planner->options.n_stages;
   psplit_i_arena *scratch = &planner->scratch;
   stage_count w = {.planner = planner};
-  layout l;
+  stage_nodes l;
   w.held = PSPLIT_NEW(scratch, uint32_t, graph->n_values);
   psplit_plan *plan = PSPLIT_NEW(&planner->arena, psplit_plan, 1);
   psplit_plan_stage *stages = PSPLIT_NEW(&planner->arena, psplit_plan_stage, n_stages);
@@ -285,6 +320,7 @@ psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag) {
   if (planner->copies.n) memcpy(copies, planner->copies.items, planner->copies.n * sizeof *copies);
   if (graph->n_nodes) memcpy(node_stage, planner->stage, graph->n_nodes * sizeof *node_stage);
   charge_transfers(planner, stages, transfers, (uint32_t)w.transfers.n);
+  PSPLIT_TRY(charge_layouts(planner, stages, diag));
   PSPLIT_TRY(count_supernodes(planner, plan, stages, diag));
 
   plan->trains = planner->options.training != NULL;

@@ -292,3 +292,17 @@ void psplit_i_copies_sort(psplit_planner *planner) {
   if (planner->copies.n)
     qsort(planner->copies.items, planner->copies.n, sizeof *planner->copies.items, compare_copies);
 }
+
+bool psplit_i_planner_is_copied(const psplit_planner *planner, uint32_t node, uint32_t stage) {
+  size_t low = 0;
+  for (size_t high = planner->copies.n; low < high;) {
+    const size_t middle = low + (high - low) / 2;
+    const psplit_plan_copy *copy = &planner->copies.items[middle];
+    if (copy->stage < stage || (copy->stage == stage && copy->node < node))
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low < planner->copies.n && planner->copies.items[low].stage == stage &&
+         planner->copies.items[low].node == node;
+}

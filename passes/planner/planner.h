@@ -25,6 +25,13 @@ typedef enum psplit_i_fact {
   PSPLIT_I_FACT_STAGES = 1 << 4
 } psplit_i_fact;
 
+/* What a profile says of the kernel that a node is part of. */
+typedef enum psplit_i_layout_seen {
+  PSPLIT_I_LAYOUT_UNKNOWN,
+  PSPLIT_I_LAYOUT_PLAIN,
+  PSPLIT_I_LAYOUT_BLOCKED
+} psplit_i_layout_seen;
+
 /* A line that a pass left with a node, or with the model (PSPLIT_NONE). */
 typedef struct psplit_i_note {
   uint32_t node;
@@ -76,8 +83,10 @@ struct psplit_planner {
                                      NULL: nothing */
   uint64_t *node_workspace_bytes; /* [n_nodes] as given in costs files; NULL: none was */
   const char *cost_source;        /* "analytic", "measured" or "given" */
-  double measured_frac;           /* part of all nodes' time that tables of costs speak of */
-  psplit_op_class *node_class;    /* [n_nodes] */
+  uint8_t *node_layout;           /* [n_nodes] psplit_i_layout_seen */
+  double move_factor;   /* how long moving bytes of images takes, over what it would from memory */
+  double measured_frac; /* part of all nodes' time that tables of costs speak of */
+  psplit_op_class *node_class; /* [n_nodes] */
   /* [n_nodes] psplit_i_data_dependence of the node's time: none where a costs file has measured
    * it. */
   uint8_t *node_data;
@@ -138,6 +147,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_planner_add_training(psplit_planner *planne
 
 /* Puts planner->copies in their order. */
 void psplit_i_copies_sort(psplit_planner *planner);
+/* Whether the stage holds a copy of a node that another stage owns. O(log copies). */
+bool psplit_i_planner_is_copied(const psplit_planner *planner, uint32_t node, uint32_t stage);
 
 /* The If of the main graph whose branches hold the most nodes, if these are more than the graph's
  * own; PSPLIT_NONE without one. O(nodes). */
@@ -166,11 +177,6 @@ PSPLIT_MUST_USE psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_d
  * otherwise. */
 PSPLIT_MUST_USE psplit_code psplit_i_plan_headline(psplit_planner *planner, psplit_plan *plan,
                                                    psplit_diag *diag);
-/* Time that a split costs besides what the plan's loads hold, in each stage, for layouts:
- * out_ns[n_stages]. 0 on devices whose runtime has none of its own. O(nodes + values). */
-PSPLIT_MUST_USE psplit_code psplit_i_layout_costs(psplit_planner *planner,
-                                                  const uint32_t *node_stage, psplit_diag *diag,
-                                                  int64_t *out_ns);
 /* What the objective makes small. */
 int64_t psplit_i_plan_value_ns(const psplit_planner *planner, const psplit_plan *plan);
 

@@ -12,20 +12,6 @@ static int compare_by_value(const void *a, const void *b) {
   return x->to < y->to ? -1 : x->to > y->to;
 }
 
-static bool is_copied_to(const psplit_planner *planner, uint32_t node, uint32_t stage) {
-  size_t low = 0;
-  for (size_t high = planner->copies.n; low < high;) {
-    const size_t middle = low + (high - low) / 2;
-    const psplit_plan_copy *copy = &planner->copies.items[middle];
-    if (copy->stage < stage || (copy->stage == stage && copy->node < node))
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low < planner->copies.n && planner->copies.items[low].stage == stage &&
-         planner->copies.items[low].node == node;
-}
-
 static psplit_code no_way(const psplit_planner *planner, uint32_t from, uint32_t to,
                           psplit_diag *diag) {
   return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
@@ -53,7 +39,8 @@ psplit_code psplit_i_relay_transfers(psplit_planner *planner, psplit_i_transfers
     if (!t || wish[-1].value != wish->value) {
       stamp++;
       for (uint32_t s = 0; s < n_stages; s++)
-        if (s == planner->stage[producer] || is_copied_to(planner, producer, s)) held[s] = stamp;
+        if (s == planner->stage[producer] || psplit_i_planner_is_copied(planner, producer, s))
+          held[s] = stamp;
     }
     const uint32_t n_hops =
       psplit_i_route(n_stages, planner->next_hop, wish->from, wish->to, held, stamp, hops);

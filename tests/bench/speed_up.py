@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Promised beside real speed-up: speed_up.py BUILD [K [ROUNDS [MODEL...]]]
 
-Each model of the cache is profiled, split in K by these costs for devices whose links take no time, and
-the whole and each stage by itself run by turns with one thread. Times are the processor's, which do not
-count what others had it for: that of a run of many micro-batches less that of a run of few, the least of
-ROUNDS. Real: the whole's time over the slowest stage's; sum: of the stages over the whole. No test.
+Each model is profiled and split in K by these costs for devices whose links take no time. The whole and
+the stages then run by turns with one thread (alternate.mjs). Real: the least time of the whole over the
+largest of the stages' least; sum: of the stages' over the whole's. A MODEL is a name in models.json, or
+FILE.onnx[:DIM=N...]. No test: nothing fails.
 """
 import json
 import os
@@ -15,25 +15,19 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MODELS = ["resnet50", "densenet121", "mobilenet_v3_small", "retinaface", "ppocr_det", "ppocr_rec",
-          "moonshine_tiny_encoder", "vit_b_16"]
+MODELS = ["resnet50", "densenet121", "mobilenet_v3_small", "retinaface", "ppocr_det", "ppocr_rec", "ppocr_cls"]
 
 
-def cpu_s(command):
-    """Seconds of processor time that a command took."""
-    pid = os.fork()
-    if not pid:
-        null = os.open(os.devnull, os.O_RDWR)
-        for fd in (0, 1, 2):
-            os.dup2(null, fd)
-        os.execv(command[0], command)
-    _, status, usage = os.wait4(pid, 0)
-    if status:
-        raise RuntimeError(" ".join(command))
-    return usage.ru_utime + usage.ru_stime
+def find(text, cache, known):
+    """Name, file and sizes of a model."""
+    if text in known:
+        dims = known[text].get("dims", {})
+        return text, os.path.join(cache, text + ".onnx"), ["%s=%d" % dim for dim in dims.items()]
+    path, *dims = text.split(":")
+    return os.path.basename(path)[:-len(".onnx")], path, dims
 
 
-def main(build, k="4", rounds="3", *wanted):
+def main(build, k="4", rounds="50", *wanted):
     tool = {name: os.path.join(os.path.abspath(build), "tools", "onnx-pipeline-" + name)
             for name in ("split", "run")}
     library = os.environ.get("PSPLIT_ONNXRUNTIME") or os.path.join(
@@ -49,61 +43,40 @@ def main(build, k="4", rounds="3", *wanted):
                    "topology": {"same_host": {"bytes_per_second": 1e15, "latency_ns": 0}}}, file)
 
     def split(model, out, n, *args):
-        subprocess.run([tool["split"], model, "-k", str(n), "-o", out, "-q", "--force", "--boundary",
-                        "io", *args], check=True, capture_output=True)
-        return out
-
-    def alone(model, out, sizes):
-        """A stage as a model of its own, and the sizes of its inputs: its dimensions are some."""
-        for given in (sizes, []):
-            try:
-                return split(model, out, 1, *given), given
-            except subprocess.CalledProcessError:
-                pass
-        raise RuntimeError(model)
-
-    def time_ns(directory, sizes, few, many):
-        seconds = [cpu_s([tool["run"], directory, "--random", "-q", "--onnxruntime", library, "-m",
-                          str(n), *sizes]) for n in (few, many)]
-        return 1e9 * (seconds[1] - seconds[0]) / (many - few)
+        subprocess.run([tool["split"], model, "-k", str(n), "-o", out, "-q", "--force", *args],
+                       check=True, capture_output=True)
+        with open(os.path.join(out, "pipeline.json")) as file:
+            return json.load(file)
 
     print("| model | whole ms | promised | without layouts | real | promised / real | sum / whole |\n"
           "|---|---|---|---|---|---|---|")
     off, off_without, sums = [], [], []
-    for name in wanted or MODELS:
-        model = os.path.join(cache, name + ".onnx")
+    for text in wanted or MODELS:
+        name, model, dims = find(text, cache, known)
+        sizes = [arg for dim in dims for arg in ("--dim", dim)]
         if not os.path.exists(model):
             continue
-        sizes = [text for dim in known[name].get("dims", {}).items()
-                 for text in ("--dim", "%s=%d" % dim)]
         subprocess.run([tool["run"], "--profile", path("costs.json"), model, "--onnxruntime", library,
-                        "-m", "20", *sizes], check=True, capture_output=True)
-        parts = split(model, path("parts"), k, "--devices", devices, "--costs", path("costs.json"), *sizes)
-        with open(os.path.join(parts, "pipeline.json")) as file:
-            manifest = json.load(file)
-        plan = manifest["plan"]
-        runs = [(split(model, path("whole"), 1, *sizes), sizes)]
-        runs += [alone(os.path.join(parts, stage["file"]), path("alone%d" % i), sizes)
-                 for i, stage in enumerate(manifest["stages"])]
-        few = 3
-        many = few + max(10, min(400, int(1e9 / max(1, plan["single_device_ns"]))))
-        least = [float("inf")] * len(runs)
-        try:
-            for _ in range(int(rounds)):
-                least = [min(ns, time_ns(*run, few, many)) for ns, run in zip(least, runs)]
-        except RuntimeError:  # a stage whose inputs have sizes that no dimension names
-            print("| %s | | | | a stage cannot be run by itself | | |" % name, flush=True)
-            continue
-        whole, stages = least[0], least[1:]
-        real, total = whole / max(stages), sum(stages) / whole
-        without = plan["single_device_ns"] / plan["bottleneck_ns"]
+                        "-m", str(4 * int(rounds)), *sizes], check=True, capture_output=True)
+        manifest = split(model, path("parts"), k, "--boundary", "io", "--devices", devices,
+                         "--costs", path("costs.json"), *sizes)
+        plan, stages = manifest["plan"], manifest["stages"]
+        whole, *times = json.loads(subprocess.run(
+            ["node", os.path.join(HERE, "alternate.mjs"), rounds, model, path("parts"), *dims],
+            check=True, capture_output=True, text=True).stdout)
+        real, total = whole / max(times), sum(times) / whole
+        without = plan["single_device_ns"] / max(s["load_ns"] - s.get("layout_ns", 0) for s in stages)
         off.append(abs(plan["speed_up"] / real - 1))
         off_without.append(abs(without / real - 1))
         sums.append(total)
         print("| %s | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f |" % (
             name, whole / 1e6, plan["speed_up"], without, real, plan["speed_up"] / real, total), flush=True)
-    print("| median | | %.0f %% off | %.0f %% off | | | %.2f |" % (
-        100 * statistics.median(off), 100 * statistics.median(off_without), statistics.median(sums)))
+        if os.environ.get("STAGES"):  # of each stage: measured and promised part of the whole
+            print("  " + " ".join("%.3f/%.3f" % (t / whole, s["load_ns"] / plan["single_device_ns"])
+                                  for t, s in zip(times, stages)), flush=True)
+    print("| median | | %.0f %% off | %.0f %% off | | worst %.0f %% | %.2f |" % (
+        100 * statistics.median(off), 100 * statistics.median(off_without), 100 * max(off),
+        statistics.median(sums)))
     shutil.rmtree(tmp)
 
 

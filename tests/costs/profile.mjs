@@ -55,6 +55,11 @@ for (const level of ['0', '99']) {
   const sum = table.costs.reduce((total, { ns }) => total + ns, 0);
   tap.ok(Math.abs(sum - table.total_ns) <= table.costs.length, 'its times add up to a run',
     `${sum}, not ${table.total_ns}`);
+  const images = ['retinaface', 'mobilenet_v3_small'].includes(name) && process.arch === 'x64';
+  const blocked = table.costs.filter((row) => row.blocked);
+  tap.ok(!images || (table.costs.every((row) => 'blocked' in row) && (blocked.length > 5) === (level === '99') &&
+    blocked.every(({ kernel }) => !kernel.startsWith('Reorder'))),
+    'it tells which kernels worked on blocks of channels', JSON.stringify(blocked.slice(0, 3)));
   const { cost_source: source, measured_frac: share, total_compute_ns: total, stderr } = plan(costs);
   tap.ok(source === 'measured' && share === 1 && Math.abs(total - sum) <= 0.01 * sum,
     'the plan says so', `${source} ${share} ${total} ${sum}`);

@@ -6,7 +6,7 @@ nothing is downloaded; opset 17; the batch axis is named `batch`. A file appears
 all.
 
 vit_h_14 is made only when named: 2.5 GB, which torch writes as external data, a file for each
-tensor, so it becomes a directory of its own.
+tensor, so it becomes a directory of its own. Models that only benchmarks take, likewise.
 """
 import os
 import shutil
@@ -14,6 +14,9 @@ import sys
 
 NAMES = ("resnet50", "densenet121", "mobilenet_v3_small", "vit_b_16")
 LARGE_NAMES = ("vit_h_14",)
+BENCH_NAMES = ("convnext_tiny", "densenet169", "efficientnet_b0", "googlenet", "mnasnet1_0", "mobilenet_v2",
+               "regnet_x_400mf", "resnet34", "shufflenet_v2_x1_0", "squeezenet1_1", "swin_t")
+OPTIONS = {"googlenet": {"aux_logits": False, "init_weights": False}}
 
 
 def build(name):
@@ -21,7 +24,7 @@ def build(name):
     import torchvision
 
     torch.manual_seed(20)
-    model = getattr(torchvision.models, name)(weights=None)
+    model = getattr(torchvision.models, name)(weights=None, **OPTIONS.get(name, {}))
     if name.startswith("vit_"):
         # Starts as zeros, which would make every output zero and every comparison vacuous.
         torch.nn.init.normal_(model.heads.head.weight, std=0.02)
@@ -73,9 +76,9 @@ def main(argv):
     out, names = argv[1], argv[2:] or NAMES
     os.makedirs(out, exist_ok=True)
     for name in names:
-        if name not in NAMES + LARGE_NAMES:
+        if name not in NAMES + LARGE_NAMES + BENCH_NAMES:
             sys.exit("export.py: unknown model %s; there are: %s"
-                     % (name, " ".join(NAMES + LARGE_NAMES)))
+                     % (name, " ".join(NAMES + LARGE_NAMES + BENCH_NAMES)))
         path = os.path.join(out, name if name in LARGE_NAMES else name + ".onnx")
         if not os.path.exists(path):
             print("exporting", path, flush=True)
