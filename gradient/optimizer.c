@@ -314,8 +314,9 @@ static bool take_names(update *u) {
   bool good = true;
   psplit_i_intern_init(&gradients);
   for (uint32_t t = 0; t < u->gradient->n_trainables && good; t++) {
-    const char *name = u->gradient->trainables[t].gradient_name;
-    good = !name || psplit_i_intern_add(&gradients, name) != PSPLIT_NONE;
+    const psplit_i_trainable *trainable = &u->gradient->trainables[t];
+    for (uint32_t p = 0; p < trainable->n_parts && good; p++)
+      good = psplit_i_intern_add(&gradients, trainable->parts[p].names.gradient) != PSPLIT_NONE;
   }
   for (uint32_t i = 0; i < names->n && good; i++)
     good = psplit_i_intern_find(&gradients, names->text[i]) != PSPLIT_NONE ||

@@ -290,7 +290,9 @@ static psplit_code over_mpi(const psplit_i_ort *ort, const psplit_i_pipe *pipe,
     stay_heard(&h, ended_ns);
   }
   psplit_i_workers_join(&h.workers, ended_ns, diag);
-  if (code == PSPLIT_OK) code = psplit_i_mpi_gather(&mine, pipe, options, rank, diag, out);
+  if (code == PSPLIT_OK) code = psplit_i_mpi_gather_delivered(pipe, options, rank, diag);
+  if (code == PSPLIT_OK)
+    code = psplit_i_mpi_gather(&mine, options, rank, pipe->manifest.n_stages, diag, out);
   psplit_i_stage_fini(&h.stage);
 out:
   /* After a failure, requests are under way that still use these: the caller ends the process. */

@@ -87,9 +87,11 @@ out:
   return code;
 }
 
-/* Tells rank 0 what was delivered, where another gives outputs. */
-static psplit_code move_delivered(uint32_t deliverer, uint32_t rank,
-                                  const psplit_i_run_options *options, psplit_diag *diag) {
+psplit_code psplit_i_mpi_gather_delivered(const psplit_i_pipe *pipe,
+                                          const psplit_i_run_options *options, uint32_t rank,
+                                          psplit_diag *diag) {
+  const uint32_t deliverer = psplit_i_pipe_deliverer(pipe);
+  if (!deliverer || (rank != 0 && rank != deliverer)) return PSPLIT_OK;
   static const char WHAT[] = "collecting the report";
   MPI_Request request;
   psplit_code code;
@@ -110,10 +112,9 @@ static psplit_code move_delivered(uint32_t deliverer, uint32_t rank,
   return code;
 }
 
-psplit_code psplit_i_mpi_gather(psplit_i_timeline *mine, const psplit_i_pipe *pipe,
-                                const psplit_i_run_options *options, uint32_t rank,
-                                psplit_diag *diag, psplit_i_timeline *out) {
-  const uint32_t n_ranks = pipe->manifest.n_stages, deliverer = psplit_i_pipe_deliverer(pipe);
+psplit_code psplit_i_mpi_gather(psplit_i_timeline *mine, const psplit_i_run_options *options,
+                                uint32_t rank, uint32_t n_ranks, psplit_diag *diag,
+                                psplit_i_timeline *out) {
   psplit_code code;
   const int events_bytes = (int)(mine->capacity * sizeof *mine->events),
             sums_bytes = (int)sizeof *mine->sums;
@@ -129,8 +130,6 @@ psplit_code psplit_i_mpi_gather(psplit_i_timeline *mine, const psplit_i_pipe *pi
   MPI_Igather(mine->sums, sums_bytes, MPI_BYTE, all.sums, sums_bytes, MPI_BYTE, 0, MPI_COMM_WORLD,
               &request);
   PSPLIT_TRY(psplit_i_mpi_wait(&request, options, "collecting the report", diag));
-  if (deliverer && (rank == 0 || rank == deliverer))
-    PSPLIT_TRY(move_delivered(deliverer, rank, options, diag));
   for (uint32_t peer = 1; peer < n_ranks && options->on_error == PSPLIT_ON_ERROR_SKIP; peer++)
     if (rank == 0 || rank == peer) PSPLIT_TRY(move_failures(peer, rank == 0, options, diag));
   all.n_micro_batches = mine->sums->n_micro_batches;

@@ -189,8 +189,8 @@ static psplit_code make(rank_host *h, const psplit_i_ort *ort, const psplit_i_pi
   psplit_i_driver_init(&h->driver, &h->host, h->bell, h->lanes);
   PSPLIT_TRY(psplit_i_timeline_init(1, psplit_i_train_n_events(setup), diag, timeline));
   PSPLIT_TRY(open_wires(h, ort, setup, rank, diag));
-  PSPLIT_TRY(
-    psplit_i_pulse_create(rank, setup->wiring.n_devices, setup->given.timeout_s, diag, &h->pulse));
+  PSPLIT_TRY(psplit_i_pulse_create(rank, setup->wiring.n_devices, setup->given.timeout_s, NULL,
+                                   diag, &h->pulse));
   h->device = (psplit_i_device){.index = rank,
                                 .ort = ort,
                                 .pipe = pipe,
