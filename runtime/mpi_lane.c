@@ -314,11 +314,13 @@ static psplit_code begin(psplit_i_lane *l, psplit_diag *diag, bool *out_moved) {
   return PSPLIT_OK;
 }
 
-/* Sends the credits of what the stage has taken. */
+/* Sends the credits of what the stage has taken, a quarter of the places together: the sender has
+ * the others, and each message may wake it. Behind the end none are kept back. */
 static bool step_credits_out(psplit_i_lane *l) {
+  const uint64_t least = l->data_ended ? 1 : l->queue->depth / 4;
   uint64_t taken = psplit_i_queue_n_popped(l->queue);
   if (taken > l->n_moved) taken = l->n_moved; /* the end was taken too */
-  if (taken == l->n_credited) return false;
+  if (taken == l->n_credited || taken - l->n_credited < least) return false;
   l->credits = taken - l->n_credited;
   l->n_credited = taken;
   MPI_Isend(&l->credits, 1, MPI_UINT64_T, l->peer, tag_of(l, PSPLIT_I_TAG_CREDITS), MPI_COMM_WORLD,

@@ -5,8 +5,8 @@
  *
  * MPI may take a small message long before anybody wants it, so a send that has completed says
  * nothing of the receiver. The places in the sender's queue are credits: one is spent with each
- * bundle and comes back, in a message of its own, when the receiving stage has taken that bundle.
- */
+ * bundle and comes back when the receiving stage has taken that bundle, in a message for as many as
+ * make a quarter of the places. */
 #ifndef PSPLIT_RUNTIME_MPI_LANE_H
 #define PSPLIT_RUNTIME_MPI_LANE_H
 

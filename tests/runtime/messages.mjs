@@ -2,8 +2,8 @@
 //
 //   node messages.mjs RUN SPLIT COUNTER LAUNCHER
 //
-// One for each link, however many small tensors go over it, and one back for the place that is free again. COUNTER is
-// count_sends.c; signs of life and the like do not depend on the number of micro-batches.
+// One for each link, however many small tensors go over it, and one back for the place that is free again, or for a
+// quarter of the places at once. COUNTER is count_sends.c; signs of life and the like do not depend on the number of micro-batches.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeModel } from '../support/text_model.mjs';
@@ -41,8 +41,13 @@ function messages(m, ...args) {
 }
 const [FEW, MANY] = [100, 1100];
 const most = 2 * links.size;
-const per = (messages(MANY) - messages(FEW)) / (MANY - FEW);
+const shallow = ['--depth', '2'];
+const per = (messages(MANY, ...shallow) - messages(FEW, ...shallow)) / (MANY - FEW);
 tap.ok(per <= most + 0.1, 'a message for each link and one back', `${per}, at most ${most}`);
-const chunks = (messages(MANY, '--chunk', '16') - messages(FEW, '--chunk', '16')) / (MANY - FEW);
+const deep = ['--depth', '32'];
+const together = (messages(MANY, ...deep) - messages(FEW, ...deep)) / (MANY - FEW);
+tap.ok(together <= links.size * (1 + 1 / 8) + 0.1, 'one back for eight where 32 may wait', `${together}`);
+const chunk = [...shallow, '--chunk', '16'];
+const chunks = (messages(MANY, ...chunk) - messages(FEW, ...chunk)) / (MANY - FEW);
 tap.ok(chunks > per + 1, 'more where messages may not be so long', `${chunks}`);
 tap.done();
