@@ -8,6 +8,8 @@
 
 static const char BLOCKS[] = "com.microsoft.nchwc"; /* domain of kernels that work on blocks */
 
+static const double MOST_START_NS = 3000; /* to start a kernel, at most */
+
 typedef struct writer {
   const psplit_i_graph *graph, *ran; /* the model, and as it was optimised; NULL: not at hand */
   const psplit_cost_table *table;
@@ -18,9 +20,10 @@ typedef struct writer {
   double *ns; /* [rows] of all rows that share a row's nodes, at the first of them; < 0: none */
 } writer;
 
-/* Rows with the same nodes become one. Kernels' times are the least that were seen, so what the
- * fastest run took besides goes to each kernel alike, and where the profiler made kernels slower
- * than they are, all are shortened. Then all are stretched to a run as runs are mostly. */
+/* Rows with the same nodes become one. Kernels' times are the least that were seen. What the
+ * fastest run took besides goes to each kernel alike, as far as starting one takes; the rest is of
+ * a machine that was busy, and of the profiler where it made kernels slower than they are: all
+ * kernels are longer or shorter by as much. Then all are stretched to a run as runs are mostly. */
 static psplit_code join_rows(writer *w, const psplit_profiled_run *run, psplit_i_arena *arena,
                              psplit_diag *diag) {
   const double total_ns = (double)run->least_ns;
@@ -37,8 +40,9 @@ static psplit_code join_rows(writer *w, const psplit_profiled_run *run, psplit_i
     sum += w->table->rows.items[r].ns;
     n_kernels++;
   }
-  const double factor = total_ns > 0 && total_ns < sum ? total_ns / sum : 1;
-  const double each_ns = total_ns > sum ? (total_ns - sum) / n_kernels : 0;
+  double each_ns = total_ns > sum ? (total_ns - sum) / n_kernels : 0;
+  if (each_ns > MOST_START_NS) each_ns = MOST_START_NS;
+  const double factor = total_ns > 0 && sum > 0 ? (total_ns - each_ns * n_kernels) / sum : 1;
   for (uint32_t r = 0; r < n_rows; r++) {
     const uint32_t at = w->map.same_as[r];
     if (w->ns[at] >= 0) w->ns[at] += stretch * (w->table->rows.items[r].ns * factor + each_ns);
