@@ -6,8 +6,10 @@
 
 enum { FLOAT = 1, BLOCK = 8, IMAGE_RANK = 4 };
 
-/* Of bits that say which sources are before a node; models with more have some that count twice. */
+/* Of bits that say which sources are before a node. Without them the first source of a run, as it
+ * is met, counts alone; and of very many only so many: less is charged then. */
 static const size_t MOST_BYTES = (size_t)1 << 27;
+enum { MOST_SOURCES = 64 };
 
 bool psplit_i_layouts_counts(const psplit_i_layouts *layouts, uint32_t node) {
   return !(layouts->planner->node_flags[node] & (PSPLIT_I_NODE_DEAD | PSPLIT_I_NODE_FREE));
@@ -159,6 +161,7 @@ static psplit_code find_ancestry(const psplit_i_layouts *l, psplit_i_arena *aren
 /* One more source of the node whose list begins at `first`; only the earliest stay. */
 static bool add_source(psplit_i_layouts *l, const ancestry *a, uint32_t first, uint32_t source) {
   size_t kept = first;
+  if (l->sources.n - first >= (a->n_words ? MOST_SOURCES : 1)) return true;
   for (size_t i = first; i < l->sources.n; i++) {
     const uint32_t other = l->sources.items[i];
     if (other == source || is_before(a, other, source)) return true; /* nothing went before */

@@ -253,6 +253,39 @@ static void a_run_may_begin_at_several_nodes(void **state) {
   stop(&b);
 }
 
+/* Lists of where runs begin stay short, whatever joins what. */
+static void wide_joins_take_no_time(void **state) {
+  (void)state;
+  enum { WIDE = 300, LONG = 300 };
+  psplit_i_text text = {0};
+  psplit_i_text_puts(&text, "(float[1,16,8,8] x) => (y) <float[16,16,1,1] w = raw {0 * 256}> {");
+  for (uint32_t i = 0; i < WIDE; i++) psplit_i_text_addf(&text, " c%u = Conv (x, w)", i);
+  for (uint32_t j = 0; j < LONG; j++) {
+    psplit_i_text_addf(&text, " j%u = Concat <axis = 1> (", j);
+    for (uint32_t i = 0; i < WIDE; i++)
+      psplit_i_text_addf(&text, "c%u%s", i, i + 1 < WIDE ? ", " : "");
+    psplit_i_text_puts(&text, ")");
+  }
+  psplit_i_text_puts(&text, " y = GlobalAveragePool (j0) }");
+  psplit_model *model = opened_text(text.bytes);
+  psplit_diag diag = {0};
+  psplit_planner *planner;
+  psplit_planner_options options;
+  psplit_i_layouts l;
+  psplit_planner_options_init(&options);
+  options.n_stages = 2;
+  if (psplit_planner_create(model, &options, &diag, &planner) != PSPLIT_OK ||
+      psplit_planner_run(planner, "infer-shapes,mark,cost", &diag) != PSPLIT_OK)
+    fail_msg("%s", diag.message);
+  assert_int_equal(psplit_i_layouts_find(planner, &planner->scratch, &diag, &l), PSPLIT_OK);
+  assert_true(l.blocked[WIDE] && l.source_end[WIDE] - l.source_begin[WIDE] <= 64);
+  assert_true(l.sources.n <= 64 * LONG);
+  psplit_i_layouts_fini(&l);
+  psplit_planner_destroy(planner);
+  psplit_model_close(model);
+  psplit_i_text_fini(&text);
+}
+
 /* x * Sigmoid(x) runs as one plain kernel, a gate for each channel is of another size: neither
  * keeps blocks, so nothing is lost behind them. */
 static void gates_are_plain(void **state) {
@@ -372,6 +405,7 @@ int main(void) {
     cmocka_unit_test(the_bare_problem_has_the_prices),
     cmocka_unit_test(it_costs_what_is_left_of_the_run),
     cmocka_unit_test(a_run_may_begin_at_several_nodes),
+    cmocka_unit_test(wide_joins_take_no_time),
     cmocka_unit_test(gates_are_plain),
     cmocka_unit_test(no_price_without_blocks),
     cmocka_unit_test(each_device_has_its_price),
