@@ -56,13 +56,17 @@ def main(build, k="4", rounds="50", *wanted):
         sizes = [arg for dim in dims for arg in ("--dim", dim)]
         if not os.path.exists(model):
             continue
-        subprocess.run([tool["run"], "--profile", path("costs.json"), model, "--onnxruntime", library,
-                        "-m", str(4 * int(rounds)), *sizes], check=True, capture_output=True)
+        turns = int(rounds)
+        for n_runs in (5, None):  # the first tells how small the model is: short ones take more turns
+            subprocess.run([tool["run"], "--profile", path("costs.json"), model, "--onnxruntime", library,
+                            "-m", str(n_runs or 4 * turns), *sizes], check=True, capture_output=True)
+            with open(path("costs.json")) as file:
+                turns = max(turns, min(1000, int(1e9 / max(1, json.load(file)["total_ns"]))))
         manifest = split(model, path("parts"), k, "--boundary", "io", "--devices", devices,
                          "--costs", path("costs.json"), *sizes)
         plan, stages = manifest["plan"], manifest["stages"]
         whole, *times = json.loads(subprocess.run(
-            ["node", os.path.join(HERE, "alternate.mjs"), rounds, model, path("parts"), *dims],
+            ["node", os.path.join(HERE, "alternate.mjs"), str(turns), model, path("parts"), *dims],
             check=True, capture_output=True, text=True).stdout)
         real, total = whole / max(times), sum(times) / whole
         without = plan["single_device_ns"] / max(s["load_ns"] - s.get("layout_ns", 0) for s in stages)

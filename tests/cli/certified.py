@@ -37,6 +37,16 @@ def branches(n):
                  (", ".join(weights), "\n".join(nodes)))
 
 
+def residual(n):
+    """n blocks of a residual run: where it is cut, layouts cost."""
+    nodes = ["[c] v0 = Conv (x, w)"]
+    for i in range(1, n + 1):
+        nodes.append("[c%d] a%d = Conv (v%d, w) [s%d] s%d = Add (a%d, v%d) [r%d] v%d = Relu (s%d)" %
+                     (i, i, i - 1, i, i, i, i - 1, i, i, i))
+    return model("(float[1,64,16,16] x) => (float[1,64,16,16] v%d)"
+                 " <float[64,64,1,1] w = random(1)> {\n%s\n}" % (n, "\n".join(nodes)))
+
+
 def write(name, content):
     with open(name, "wb" if isinstance(content, bytes) else "w") as file:
         file.write(content if isinstance(content, bytes) else json.dumps(content))
@@ -46,6 +56,7 @@ def write(name, content):
 def small(tap, split):
     write("chain.onnx", chain(12, 64))
     write("branches.onnx", branches(5))
+    write("residual.onnx", residual(6))
     place = [{"name": "a", "preset": "cpu"}, {"name": "b", "preset": "cpu", "host": "h2"},
              {"name": "c", "preset": "cpu"}]
     link = {"bytes_per_second": 2.5e10, "latency_ns": 1000}
@@ -57,6 +68,9 @@ def small(tap, split):
     for name, arguments in (
             ("a chain", ("chain.onnx", "-k", "3")), ("branches", ("branches.onnx", "-k", "4")),
             ("latency", ("branches.onnx", "-k", "3", "--objective", "latency")),
+            ("layouts", ("residual.onnx", "-k", "3")),
+            ("layouts, on two hosts", ("residual.onnx", "-k", "3", "--devices", hosts)),
+            ("layouts, latency", ("residual.onnx", "-k", "2", "--objective", "latency")),
             ("one stage", ("chain.onnx", "-k", "1")),
             ("as many as there are nodes", ("chain.onnx", "-k", "24")),
             ("two hosts", ("branches.onnx", "-k", "3", "--devices", hosts)),
@@ -66,6 +80,9 @@ def small(tap, split):
         done = checked("c")
         tap.ok(made.returncode == OK and done.returncode == 0 and "holds" in done.stdout, name,
                made.stderr + done.stdout + done.stderr)
+        if name.startswith("layouts"):
+            paid = [stage["layout_ns"] for stage in json.loads(made.stdout)["stages"]]
+            tap.ok(sum(paid) > 0, name + ": what cuts cost is in the plan", paid)
         said = "not certified" in made.stderr
         tap.ok(said or "bound %d " % plan.get("lower_bound_ns", -1) in done.stdout,
                name + ": it is the plan's bound, or a warning says that it is less", done.stdout)
