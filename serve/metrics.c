@@ -96,15 +96,19 @@ static void put_stages(FILE *out, psplit_service *service, const psplit_pipeline
              "Measured over predicted time, since the start.", drift);
 }
 
-static void put_memory(FILE *out) {
+uint64_t serve_resident_bytes(void) {
   FILE *statm = fopen("/proc/self/statm", "re");
   unsigned long all, resident = 0;
-  if (statm && fscanf(statm, "%lu %lu", &all, &resident) == 2) {
-    head(out, "resident_memory_bytes", "gauge", "Of this process.");
-    fprintf(out, "psplit_resident_memory_bytes %lu\n",
-            resident * (unsigned long)sysconf(_SC_PAGESIZE));
-  }
+  if (statm && fscanf(statm, "%lu %lu", &all, &resident) != 2) resident = 0;
   if (statm) fclose(statm);
+  return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void put_memory(FILE *out) {
+  const uint64_t bytes = serve_resident_bytes();
+  if (!bytes) return;
+  head(out, "resident_memory_bytes", "gauge", "Of this process.");
+  fprintf(out, "psplit_resident_memory_bytes %" PRIu64 "\n", bytes);
 }
 
 static void put_requests(FILE *out, const serve_metrics *m, psplit_service *service) {

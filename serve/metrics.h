@@ -17,6 +17,9 @@ typedef struct serve_metrics {
 /* Adds an answer that took so long. */
 void serve_metrics_add(serve_metrics *metrics, int64_t total_ns);
 
+/* Of this process; 0: it is not known. */
+uint64_t serve_resident_bytes(void);
+
 /* malloc'd; NULL when out of memory. */
 char *serve_metrics_text(const serve_metrics *metrics, serve_current *current);
 

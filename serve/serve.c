@@ -1,6 +1,9 @@
 /* onnx-pipeline-serve: a split behind HTTP, for many clients at once. */
 #include <getopt.h>
 #include <inttypes.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -234,9 +237,28 @@ static void tell_start(const settings *s, serve_current *current, const serve_ht
   serve_model_release(model);
 }
 
+/* What large requests took is given back to the system, once it is much: malloc keeps it, in as
+ * many places as there are threads. */
+static void give_back_memory(uint64_t *io_least_bytes) {
+#ifdef __GLIBC__
+  static const uint64_t MUCH_BYTES = 8 << 20;
+  const uint64_t bytes = serve_resident_bytes();
+  if (*io_least_bytes && bytes > *io_least_bytes + MUCH_BYTES) {
+    malloc_trim(0);
+    *io_least_bytes = serve_resident_bytes();
+  } else if (!*io_least_bytes || bytes < *io_least_bytes) {
+    *io_least_bytes = bytes;
+  }
+#else
+  (void)io_least_bytes;
+#endif
+}
+
 /* Until a signal comes, or a stage breaks down. */
 static psplit_code serve(settings *s, psplit_diag *diag) {
   static const long LOOK_NS = 20000000;
+  enum { LOOKS_A_SECOND = 50 };
+  uint64_t n_looks = 0, least_bytes = 0;
   static const double SEND_S = 2; /* other ranks wait for us meanwhile, to end MPI */
   serve_current *current = NULL;
   serve_http *http = NULL;
@@ -248,6 +270,7 @@ static psplit_code serve(settings *s, psplit_diag *diag) {
   if (code == PSPLIT_OK && !s->quiet) tell_start(s, current, http);
   while (code == PSPLIT_OK && !interrupted && serve_current_is_ready(current)) {
     look_for_reload(s, current);
+    if (++n_looks % LOOKS_A_SECOND == 0) give_back_memory(&least_bytes);
     nanosleep(&(struct timespec){0, LOOK_NS}, NULL);
   }
   if (http) serve_http_quiesce(http);

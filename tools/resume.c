@@ -78,7 +78,7 @@ psplit_code resume_find(const char *directory, uint32_t n_outputs, FILE *out, ps
                         uint32_t *out_first) {
   psplit_range ranges[PSPLIT_MOST_RANGES];
   uint64_t *keys = NULL;
-  size_t n;
+  size_t n = 0;
   const psplit_code code = list_keys(directory, diag, &keys, &n);
   const uint32_t n_ranges =
     code == PSPLIT_OK ? find_ranges(keys, n, n_outputs, ranges, PSPLIT_MOST_RANGES) : 0;

@@ -61,7 +61,7 @@ export class Clients {
 
   ask(run, method, path, body, headers = {}) {
     return new Promise((resolve) => {
-      const request = http.request({ port: run.port, host: '127.0.0.1', method, path, agent: this.agent, headers }, (response) => {
+      const request = http.request({ port: run.port, host: '127.0.0.1', method, path, agent: run.agent ?? this.agent, headers }, (response) => {
         const parts = [];
         response.on('data', (part) => parts.push(part));
         response.on('end', () => {

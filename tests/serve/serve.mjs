@@ -3,10 +3,8 @@
 //   node serve.mjs SERVE RUN SPLIT ODD [LAUNCHER]
 //
 // The Open Inference Protocol in JSON and binary gives the bits that onnx-pipeline-run gives; what is wrong is refused
-// with a status and a reason; what has no room is told to come back; all that was accepted is answered before it ends;
-// and nothing that comes over a socket makes it fall or grow. ODD: ../runtime/odd_onnxruntime.c.
-import { readFileSync } from 'node:fs';
-import net from 'node:net';
+// with a status and a reason; what has no room is told to come back; all that was accepted is answered before it ends.
+// ODD: ../runtime/odd_onnxruntime.c.
 import { join } from 'node:path';
 import { sleep } from '../runtime/runner.mjs';
 import { Clients, INFER, KINDS, values } from './client.mjs';
@@ -149,42 +147,6 @@ const wanted = clients.wanted;
   await stop(run);
 }
 
-// Nonsense: requests with bytes changed, cut off, twice.
-if (!launcher) {
-  const run = await serve(['--idle', '2', '--max-connections', '64']);
-  const resident = () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${run.pid}/status`))[1]);
-  const good = Buffer.from(`POST ${INFER} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: ${request(1, 2).length}\r\n\r\n${
-    request(1, 2)}`);
-  let seed = 1;
-  const random = (n) => { seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0; return Math.floor(seed / 2 ** 32 * n); };
-  const TOTAL = 10000;
-  const throwOne = () => new Promise((resolve) => {
-    const bytes = Buffer.from(good);
-    for (let i = random(8); i > 0; i--) bytes[random(bytes.length)] = random(4) ? 32 + random(95) : random(256);
-    const cut = random(4) ? bytes : bytes.subarray(0, random(bytes.length));
-    const socket = net.connect(run.port, '127.0.0.1', () => {
-      socket.end(random(16) ? cut : Buffer.concat([cut, cut]));
-      if (!random(8)) socket.destroy();
-    });
-    const timer = setTimeout(() => socket.destroy(), 1000);
-    socket.on('error', () => {});
-    socket.on('data', () => {});
-    socket.on('close', () => { clearTimeout(timer); resolve(); });
-  });
-  const many = async (n) => {
-    let left = n;
-    await Promise.all(Array.from({ length: 24 }, async () => { while (left-- > 0) await throwOne(); }));
-  };
-  await many(TOTAL / 5);
-  const before = resident();
-  await many(4 * TOTAL / 5);
-  await sleep(2500);
-  const answer = await ask(run, 'POST', INFER, request(1, 2));
-  tap.ok(answer.status === 200 && isRight(answer.json.outputs[0].data, 1), `${TOTAL} requests of nonsense: it goes on`,
-    `${answer.status} ${run.stderr}`);
-  tap.ok(resident() < before + (20 << 10), 'and has not grown', `${before} to ${resident()} KiB`);
-  tap.ok(await stop(run) === 0, 'and ends', run.stderr);
-}
 // Mistakes of who starts it.
 if (!launcher) {
   for (const [title, status, pattern, ...args] of [
