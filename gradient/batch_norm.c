@@ -103,6 +103,24 @@ out:
   return code;
 }
 
+uint32_t psplit_i_batch_norm_running(const psplit_i_graph *graph, uint32_t n,
+                                     psplit_i_running out[2]) {
+  enum { FIRST_INPUT = 3, FIRST_OUTPUT = 1 };
+  const psplit_i_node *node = &graph->nodes[n];
+  uint32_t n_found = 0;
+  if (!is_batch_norm(node) || node->opset < FIRST_OPSET_WITH_MODE || !trains(node)) return 0;
+  for (uint32_t k = 0; k < 2; k++) {
+    if (FIRST_INPUT + k >= node->n_inputs || FIRST_OUTPUT + k >= node->n_outputs) break;
+    const uint32_t value = node->inputs[FIRST_INPUT + k], next = node->outputs[FIRST_OUTPUT + k];
+    if (value == PSPLIT_NONE || next == PSPLIT_NONE ||
+        graph->values[value].initializer == PSPLIT_NONE || graph->values[value].is_output ||
+        graph->consumer_off[value + 1] - graph->consumer_off[value] != 1)
+      continue;
+    out[n_found++] = (psplit_i_running){value, next};
+  }
+  return n_found;
+}
+
 void psplit_i_say_inference_export(const psplit_i_graph *graph, psplit_batch_norm how,
                                    const psplit_logger *logger) {
   uint32_t n_convolutions = 0, n_norms = 0, n_frozen = 0, n_dropouts = 0;

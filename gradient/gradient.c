@@ -105,7 +105,23 @@ static psplit_code find_input(const psplit_i_graph *graph, const char *name, psp
   return PSPLIT_OK;
 }
 
-/* What gradients are wanted of: weights in the order of the file, then inputs. */
+/* What trained nodes keep from micro-batch to micro-batch. */
+static void add_states(psplit_gradient *gradient) {
+  const psplit_i_graph *graph = psplit_i_model_graph(gradient->model);
+  for (uint32_t n = 0; n < graph->n_nodes; n++) {
+    psplit_i_running found[2];
+    const uint32_t n_found = psplit_i_batch_norm_running(graph, n, found);
+    for (uint32_t i = 0; i < n_found; i++) {
+      if (gradient->is_trainable[found[i].value]) continue;
+      gradient->is_trainable[found[i].value] = true;
+      gradient->trainables[gradient->n_trainables++] =
+        (psplit_i_trainable){.value = found[i].value, .is_state = true, .next = found[i].next};
+    }
+  }
+}
+
+/* What gradients are wanted of: weights in the order of the file, then inputs; between them what is
+ * fed as weights are. */
 static psplit_code choose(psplit_gradient *gradient, const psplit_training_options *options,
                           psplit_diag *diag) {
   psplit_code code;
@@ -119,6 +135,7 @@ static psplit_code choose(psplit_gradient *gradient, const psplit_training_optio
     if (gradient->is_trainable[graph->initializers[i]])
       gradient->trainables[gradient->n_trainables++] =
         (psplit_i_trainable){.value = graph->initializers[i]};
+  add_states(gradient);
   for (size_t i = 0; i < options->n_gradient_of; i++) {
     uint32_t value;
     PSPLIT_TRY(find_input(graph, options->gradient_of[i], diag, &value));
@@ -127,7 +144,9 @@ static psplit_code choose(psplit_gradient *gradient, const psplit_training_optio
     gradient->trainables[gradient->n_trainables++] =
       (psplit_i_trainable){.value = value, .is_input = true};
   }
-  if (!gradient->n_trainables)
+  bool any = false;
+  for (uint32_t i = 0; i < gradient->n_trainables; i++) any |= !gradient->trainables[i].is_state;
+  if (!any)
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE,
                              "there is nothing to train: the model has no floating-point "
                              "initializer in a parameter's place; name some to be trained"));
@@ -191,10 +210,12 @@ static psplit_code differentiate(psplit_gradient *gradient, const psplit_trainin
   psplit_code code;
   const psplit_i_graph *graph = psplit_i_model_graph(gradient->model);
   const uint32_t n = gradient->n_trainables;
-  uint32_t *values = psplit_i_arena_array(&gradient->arena, n, sizeof *values);
+  uint32_t *values = psplit_i_arena_array(&gradient->arena, n, sizeof *values), n_wanted = 0;
   psplit_i_ref *gradients = psplit_i_arena_array(&gradient->arena, n, sizeof *gradients);
-  if (!values || !gradients) return psplit_i_nomem(diag);
-  for (uint32_t i = 0; i < n; i++) values[i] = gradient->trainables[i].value;
+  psplit_i_ref *sums = psplit_i_arena_array(&gradient->arena, n, sizeof *sums);
+  if (!values || !gradients || !sums) return psplit_i_nomem(diag);
+  for (uint32_t i = 0; i < n; i++)
+    if (!gradient->trainables[i].is_state) values[n_wanted++] = gradient->trainables[i].value;
   PSPLIT_TRY(psplit_i_backward_init(&gradient->b, graph, diag));
   gradient->loss_gradient = psplit_i_backward_received(
     &gradient->b, "loss.grad", psplit_i_shapes_type(gradient->shapes, gradient->loss)->elem);
@@ -202,16 +223,20 @@ static psplit_code differentiate(psplit_gradient *gradient, const psplit_trainin
   gradient->b.values.items[gradient->loss_gradient].index = gradient->loss;
   if (options->accumulate) PSPLIT_TRY(psplit_i_parts_begin(gradient, diag));
   PSPLIT_TRY(psplit_i_differentiate(gradient->shapes, gradient->loss, gradient->loss_gradient,
-                                    values, n, &gradient->b, diag, gradients));
+                                    values, n_wanted, &gradient->b, diag, gradients));
   uint32_t reached = 0;
-  psplit_i_parts_make(gradient, gradients, options->accumulate);
+  n_wanted = 0;
+  for (uint32_t i = 0; i < n; i++)
+    sums[i] = gradient->trainables[i].is_state ? PSPLIT_NONE : gradients[n_wanted++];
+  psplit_i_parts_make(gradient, sums, options->accumulate);
   if (gradient->b.failed) PSPLIT_TRY(psplit_i_nomem(diag));
   for (uint32_t i = 0; i < n; i++) {
+    if (gradient->trainables[i].is_state) continue;
     if (gradient->trainables[i].n_parts)
       reached++;
     else
       psplit_i_say(logger, PSPLIT_WARNING, "the loss does not depend on \"%s\"",
-                   graph->values[values[i]].name);
+                   graph->values[gradient->trainables[i].value].name);
   }
   if (!reached)
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE,
@@ -266,7 +291,8 @@ psplit_trainable psplit_gradient_trainable(const psplit_gradient *gradient, uint
                             .before = t->n_parts ? t->parts[0].names.before : NULL,
                             .is_input = t->is_input,
                             .more = t->more,
-                            .n_more = t->n_parts ? t->n_parts - 1 : 0};
+                            .n_more = t->n_parts ? t->n_parts - 1 : 0,
+                            .next = t->is_state ? graph->values[t->next].name : NULL};
 }
 
 const char *psplit_gradient_loss(const psplit_gradient *gradient) {

@@ -41,6 +41,8 @@ typedef struct psplit_i_trainable {
   psplit_i_trainable_part *parts;
   psplit_gradient_part *more; /* [n_parts - 1] names of all but the first */
   bool is_input;
+  bool is_state; /* no weight: what `next` takes the place of after each micro-batch */
+  uint32_t next; /* a value */
 } psplit_i_trainable;
 
 struct psplit_gradient {

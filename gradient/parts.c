@@ -10,7 +10,8 @@ psplit_code psplit_i_parts_begin(psplit_gradient *gradient, psplit_diag *diag) {
   bool *apart = PSPLIT_NEW(&gradient->arena, bool, gradient->b.forward->n_values);
   if (!apart) return psplit_i_nomem(diag);
   for (uint32_t i = 0; i < gradient->n_trainables; i++)
-    apart[gradient->trainables[i].value] = !gradient->trainables[i].is_input;
+    apart[gradient->trainables[i].value] =
+      !gradient->trainables[i].is_input && !gradient->trainables[i].is_state;
   gradient->b.apart = apart;
   return PSPLIT_OK;
 }

@@ -64,6 +64,19 @@ out:
   return code;
 }
 
+/* What states become, as outputs. */
+static psplit_code put_next_states(const psplit_gradient *gradient, psplit_i_text *out,
+                                   psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  for (uint32_t i = 0; i < gradient->n_trainables; i++) {
+    const psplit_i_trainable *t = &gradient->trainables[i];
+    if (t->is_state && !gradient->b.forward->values[t->next].is_output)
+      PSPLIT_TRY(psplit_i_gradient_put_port(gradient, PSPLIT_GRAPH_OUTPUT, t->next, diag, out));
+  }
+out:
+  return code;
+}
+
 /* Whether a field of the graph is the initializer of a weight that becomes a plain input. */
 static bool left_out(const psplit_gradient *gradient, psplit_weight_form weights, size_t field,
                      uint32_t *io_initializer) {
@@ -85,6 +98,7 @@ psplit_code psplit_gradient_write_forward(const psplit_gradient *gradient,
     if (!left_out(gradient, weights, i, &initializer))
       psplit_i_pieces_span(&graph, model, &model->skeleton.graph_fields.items[i]);
   put_weight_inputs(gradient, &added);
+  PSPLIT_TRY(put_next_states(gradient, &added, diag));
   PSPLIT_TRY(put_stash(gradient, &added, diag));
   psplit_i_pieces_text(&graph, &added);
   put_graph_head(&head, graph.bytes);

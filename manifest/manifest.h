@@ -147,6 +147,7 @@ typedef struct psplit_i_trained_weight {
   uint32_t owner;                /* PSPLIT_NONE: none */
   const uint32_t *stages;        /* that take it */
   uint32_t n_stages;
+  const char *next; /* of a state: an output of the owner's file; NULL: it is a weight */
   const psplit_i_gradient_row *more; /* the rest of the gradient, where it comes in parts */
   uint32_t n_more;
 } psplit_i_trained_weight;

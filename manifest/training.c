@@ -157,6 +157,7 @@ static void read_weights(item list, uint32_t n_stages, psplit_i_training_table *
     weights[i].stages = list_of;
     psplit_i_json_u32(need_or_null(&row, "owner"), 0, n_stages - 1, &weights[i].owner);
     read_more(psplit_i_json_find(&row, "more"), &weights[i]);
+    psplit_i_json_text(psplit_i_json_find(&row, "next"), &weights[i].next);
   }
   out->weights = weights;
 }

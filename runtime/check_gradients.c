@@ -358,7 +358,7 @@ static psplit_code examine_stage(checker *c, uint32_t s, psplit_diag *diag) {
   const psplit_i_training_table *table = table_of(c);
   for (uint32_t w = 0; w < table->n_weights; w++) {
     const psplit_i_trained_weight *row = &table->weights[w];
-    if (!row->n_stages || row->stages[0] != s) continue;
+    if (row->next || !row->n_stages || row->stages[0] != s) continue;
     c->at.first_stage = s;
     c->at.slot = psplit_i_train_pass_slot(&c->pass, PSPLIT_I_PASS_WEIGHT, 0, row->name);
     PSPLIT_TRY(examine(c, w, row->gradient, row, diag, &c->check->findings[w]));
@@ -391,6 +391,15 @@ static psplit_code list_findings(psplit_gradient_check *check, psplit_diag *diag
   return PSPLIT_OK;
 }
 
+/* What is fed like weights and is none has no gradient. */
+static void drop_states(psplit_gradient_check *check) {
+  const psplit_i_training_table *table = check->pipe.manifest.training;
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < check->n_findings; i++)
+    if (i >= table->n_weights || !table->weights[i].next) check->findings[n++] = check->findings[i];
+  check->n_findings = n;
+}
+
 void psplit_gradient_check_options_defaults(psplit_gradient_check_options *options,
                                             size_t struct_size) {
   psplit_gradient_check_options defaults = {.n_directions = 2};
@@ -419,6 +428,7 @@ static psplit_code check(checker *c, const psplit_onnxruntime *ort, const char *
   PSPLIT_TRY(put_data(c, diag));
   PSPLIT_TRY(run_once(c, diag));
   for (uint32_t s = pipe->manifest.n_stages; s-- > 0;) PSPLIT_TRY(examine_stage(c, s, diag));
+  drop_states(c->check);
 out:
   return code;
 }

@@ -38,6 +38,7 @@ export class Stages {
       const feeds = table(stage.weights, (name) => [name, this.weights[name]]);
       for (const { name, tensor, from } of stage.inputs) feeds[name] = (from === 'model' ? data : batch.sent[from])[tensor];
       const got = await stage.sessions.forward.run(feeds);
+      for (const { name, next } of this.training.weights) if (next && got[next]) this.weights[name] = this.kept[name] = got[next];
       batch.sent.push(table(stage.outputs, ({ name, tensor }) => [tensor, got[name]]));
       batch.stash.push(table(stage.stash, ({ name, tensor }) => [tensor, got[name] ?? feeds[name]]));
       for (const { name, tensor, to } of stage.outputs) if (to.includes('model')) batch.outputs[tensor] = got[name];

@@ -115,7 +115,7 @@ void training_print(const psplit_training *training) {
   char name[160];
   for (uint32_t i = 0; i < psplit_gradient_n_trainables(gradient); i++) {
     const psplit_trainable t = psplit_gradient_trainable(gradient, i);
-    if (t.is_input) continue;
+    if (t.is_input || t.next) continue;
     printf("%s%s\n", cli_printable(t.name, name, sizeof name),
            t.gradient ? "" : "  (the loss does not depend on it)");
   }
@@ -171,13 +171,15 @@ static void print_weights(const psplit_training *training, const training_option
   const psplit_gradient *gradient = psplit_training_gradient(training);
   char name[160];
   uint32_t n = 0, shown = 0;
-  for (uint32_t i = 0; i < psplit_gradient_n_trainables(gradient); i++)
-    n += !psplit_gradient_trainable(gradient, i).is_input;
+  for (uint32_t i = 0; i < psplit_gradient_n_trainables(gradient); i++) {
+    const psplit_trainable t = psplit_gradient_trainable(gradient, i);
+    n += !t.is_input && !t.next;
+  }
   printf("trains %" PRIu32 " weight%s with %s:", n, n == 1 ? "" : "s",
          o->form.optimizer ? o->form.optimizer : "no optimizer");
   for (uint32_t i = 0; i < psplit_gradient_n_trainables(gradient) && shown < SHOWN; i++) {
     const psplit_trainable t = psplit_gradient_trainable(gradient, i);
-    if (t.is_input) continue;
+    if (t.is_input || t.next) continue;
     printf("%s %s", shown++ ? "," : "", cli_printable(t.name, name, sizeof name));
   }
   printf("%s\n", n > SHOWN ? ", ... (--print-trainable lists them)" : "");

@@ -197,7 +197,7 @@ static psplit_code add_again_rim(void *user, uint32_t stage, psplit_i_arena *are
 static psplit_code begin_again(psplit_i_layout *layout, psplit_diag *diag) {
   const psplit_i_split *forward = layout->forward;
   layout->again_extra = (psplit_i_emit_extra){
-    .user = layout, .left_out = layout->training->trained, .stage = add_again_rim};
+    .user = layout, .left_out = layout->training->moved, .stage = add_again_rim};
   layout->again = (psplit_i_split){
     .model = forward->model,
     .graph = forward->graph,
@@ -238,7 +238,8 @@ psplit_code psplit_i_layout_init(psplit_i_layout *layout, const psplit_training 
   const uint32_t n_trainables = training->gradient->n_trainables;
   layout->stages = PSPLIT_NEW(&layout->arena, psplit_i_training_stage, forward->plan->n_stages);
   layout->owner = psplit_i_arena_array(&layout->arena, n_trainables, sizeof *layout->owner);
-  if (!layout->stages || !layout->owner) return psplit_i_nomem(diag);
+  layout->next = PSPLIT_NEW(&layout->arena, const char *, n_trainables);
+  if (!layout->stages || !layout->owner || !layout->next) return psplit_i_nomem(diag);
   memset(layout->owner, 0xff, n_trainables * sizeof *layout->owner);
   PSPLIT_TRY(split_backward(layout, diag));
   PSPLIT_TRY(make_updates(layout, diag));

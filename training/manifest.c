@@ -133,6 +133,7 @@ static void write_weights(const psplit_i_layout *layout, psplit_i_json *json) {
     key_string(json, "gradient", one.gradient);
     key_string(json, "before", one.before);
     if (one.n_more) write_more(&one, json);
+    if (layout->next[t]) key_string(json, "next", layout->next[t]);
     close_row(json);
   }
   psplit_i_json_close(json, ']');

@@ -188,7 +188,7 @@ static psplit_code count_copies(load *l, psplit_diag *diag) {
     const psplit_i_trainable *weight = &gradient->trainables[t];
     if (!weight->is_input)
       l->weight_copies[weight->value] =
-        (uint8_t)((weight->n_parts > 1 ? weight->n_parts : 1) + n_state +
+        (uint8_t)((weight->n_parts > 1 ? weight->n_parts : 1) + (weight->is_state ? 0 : n_state) +
                   (training->weights == PSPLIT_WEIGHTS_DEFAULT ? 1 : 0));
   }
 out:

@@ -123,6 +123,7 @@ static psplit_code list_again(rim *r) {
   const psplit_i_graph *graph = layout->forward->graph;
   psplit_i_training_stage *stage = &layout->stages[r->stage];
   psplit_i_stage *again = &layout->again.stages[r->stage + 1];
+  const psplit_gradient *gradient = layout->training->gradient;
   psplit_i_port *inputs = PSPLIT_NEW(&layout->arena, psplit_i_port, graph->n_inputs);
   bool *reads = PSPLIT_NEW(&layout->arena, bool, graph->n_values);
   numbers nodes = {0}, stash = {0}, weights = {0};
@@ -136,7 +137,10 @@ static psplit_code list_again(rim *r) {
   PSPLIT_TRY(keep_numbers(r, &nodes, &again->nodes, &again->n_nodes));
   for (uint32_t v = 0; v < graph->n_values; v++) {
     if (!reads[v]) continue;
-    const uint32_t trainable = r->trainable[v];
+    uint32_t trainable = r->trainable[v];
+    /* A state is not moved again: its first value does, as nothing reads the next one. */
+    if (trainable != PSPLIT_NONE && gradient->trainables[trainable].is_state)
+      trainable = PSPLIT_NONE;
     if ((r->fates.value[v] == PSPLIT_FATE_KEPT && !psplit_i_vec_push(&stash, v)) ||
         (trainable != PSPLIT_NONE && !psplit_i_vec_push(&weights, trainable)))
       PSPLIT_TRY(psplit_i_nomem(r->diag));
@@ -199,6 +203,24 @@ static psplit_code list_weights(rim *r) {
   return PSPLIT_OK;
 }
 
+/* States whose next value the stage makes; it may be an output already. */
+static psplit_code list_states(rim *r) {
+  psplit_i_layout *layout = r->layout;
+  psplit_i_training_stage *stage = &layout->stages[r->stage];
+  const psplit_gradient *gradient = layout->training->gradient;
+  uint32_t *states = psplit_i_arena_array(&layout->arena, gradient->n_trainables, sizeof *states);
+  if (!states) return psplit_i_nomem(r->diag);
+  for (uint32_t t = 0; t < gradient->n_trainables; t++) {
+    const psplit_i_trainable *one = &gradient->trainables[t];
+    if (!one->is_state || !r->made[one->next]) continue;
+    layout->next[t] =
+      r->port[one->next] ? r->port[one->next] : layout->forward->graph->values[one->next].name;
+    if (!r->port[one->next]) states[stage->n_states++] = t;
+  }
+  stage->states = states;
+  return PSPLIT_OK;
+}
+
 static psplit_code list_owned(psplit_i_layout *layout, psplit_diag *diag) {
   const uint32_t n = layout->training->gradient->n_trainables;
   for (uint32_t s = 0; s < layout->forward->plan->n_stages; s++) {
@@ -241,6 +263,7 @@ psplit_code psplit_i_layout_rims(psplit_i_layout *layout, psplit_diag *diag) {
     mark_stage(&r);
     PSPLIT_TRY(list_stash(&r));
     PSPLIT_TRY(list_weights(&r));
+    PSPLIT_TRY(list_states(&r));
   }
   PSPLIT_TRY(list_owned(layout, diag));
 out:
@@ -269,6 +292,11 @@ psplit_code psplit_i_stage_rim(const psplit_i_layout *layout, uint32_t s, psplit
   for (uint32_t i = 0; i < stage->n_weights; i++) /* unless the model lists it */
     if (graph->values[gradient->trainables[stage->weights[i]].value].input == PSPLIT_NONE)
       put_weight(gradient, stage->weights[i], declared, out);
+  for (uint32_t i = 0; i < stage->n_states; i++) {
+    const uint32_t next = gradient->trainables[stage->states[i]].next;
+    declared[next] = 1;
+    PSPLIT_TRY(psplit_i_gradient_put_port(gradient, PSPLIT_GRAPH_OUTPUT, next, diag, &out->ports));
+  }
   for (uint32_t i = 0; i < stage->n_stash; i++) {
     const psplit_i_stash *entry = &stage->stash[i];
     if (!entry->added) continue;

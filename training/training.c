@@ -110,9 +110,13 @@ static psplit_code mark_trained(psplit_training *training, psplit_diag *diag) {
       "the model is of an IR version before 4, where runtimes take initializers as constants even "
       "if they are inputs");
   training->trained = PSPLIT_NEW(&training->arena, bool, gradient->b.forward->n_values);
-  if (!training->trained) return psplit_i_nomem(diag);
-  for (uint32_t i = 0; i < gradient->n_trainables; i++)
-    if (!gradient->trainables[i].is_input) training->trained[gradient->trainables[i].value] = true;
+  training->moved = PSPLIT_NEW(&training->arena, bool, gradient->b.forward->n_values);
+  if (!training->trained || !training->moved) return psplit_i_nomem(diag);
+  for (uint32_t i = 0; i < gradient->n_trainables; i++) {
+    const psplit_i_trainable *t = &gradient->trainables[i];
+    training->trained[t->value] |= !t->is_input;
+    training->moved[t->value] |= !t->is_input && !t->is_state;
+  }
   return PSPLIT_OK;
 }
 

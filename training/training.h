@@ -57,7 +57,8 @@ struct psplit_training {
   psplit_dropout dropout;
   psplit_recompute asked, recompute; /* recompute: not AUTO */
   psplit_i_times times;
-  bool *trained; /* [values of the model] weights that are trained */
+  bool *trained; /* [values of the model] weights that are trained, and states */
+  bool *moved;   /* [values of the model] weights that are trained, without states */
 };
 
 /* --- layout --- */
@@ -83,6 +84,8 @@ typedef struct psplit_i_training_stage {
   uint32_t n_again_weights;
   const uint32_t *weights; /* trainables that stageI.onnx takes, ascending */
   uint32_t n_weights;
+  const uint32_t *states; /* trainables that are states, with an output for the next, ascending */
+  uint32_t n_states;
   const uint32_t *owned; /* trainables whose first values it holds, ascending */
   uint32_t n_owned;
   const uint32_t *updated; /* trainables whose gradients arise here first, ascending */
@@ -103,8 +106,9 @@ typedef struct psplit_i_layout {
   psplit_i_emit_extra again_extra;
   uint32_t *stage_of; /* [plan.n_stages] of the backward split: its stage in the forward one */
   psplit_i_training_stage *stages; /* [forward->plan->n_stages] */
-  bool *takes;     /* [n_stages][n_trainables] the stage reads it, forward or back */
-  uint32_t *owner; /* [n_trainables] stage, or PSPLIT_NONE: no stage reads it */
+  bool *takes;       /* [n_stages][n_trainables] the stage reads it, forward or back */
+  uint32_t *owner;   /* [n_trainables] stage, or PSPLIT_NONE: no stage reads it */
+  const char **next; /* [n_trainables] of states: the output that takes their place */
 } psplit_i_layout;
 
 /* First node of the backward model that has a twin: before it stand the model's constants. */

@@ -55,8 +55,25 @@ psplit_code psplit_i_check_weight_input(psplit_i_proof *p, uint32_t position) {
   return PSPLIT_OK;
 }
 
+/* The next value of a state: the model's own. */
+static psplit_code check_state_output(psplit_i_proof *p, uint32_t position, uint32_t state) {
+  psplit_code code;
+  const char *name = p->part->values[p->part->outputs[position]].name;
+  const uint32_t next = p->rim->gradient->trainables[state].next;
+  bool good = strcmp(p->graph->values[next].name, name) == 0;
+  if (good) PSPLIT_TRY(psplit_i_is_declared(p, position, next, &good));
+  if (!good)
+    return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": output \"%s\" is not the next \"%s\"", p->at,
+                            name, psplit_gradient_trainable(p->rim->gradient, state).name);
+  return PSPLIT_OK;
+out:
+  return code;
+}
+
 psplit_code psplit_i_check_stash_output(psplit_i_proof *p, uint32_t position) {
   const char *name = p->part->values[p->part->outputs[position]].name;
+  const uint32_t state = psplit_i_rim_find(p->rim, PSPLIT_I_SET_STATE, name, p->at);
+  if (state != PSPLIT_NONE) return check_state_output(p, position, state);
   const uint32_t row = psplit_i_rim_find(p->rim, PSPLIT_I_SET_STASH_PORT, name, p->at);
   if (row == PSPLIT_NONE || strcmp(p->rim->table->stages[p->at].stash[row].tensor, name) != 0)
     return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": output \"%s\" goes nowhere, and is not kept",
@@ -96,7 +113,32 @@ static bool is_port(const psplit_i_proof *p, uint32_t value) {
          (p->part->values[value].is_output || p->part->values[value].input != PSPLIT_NONE);
 }
 
+/* Each state of the stage goes on by an output that is its next value. */
+static psplit_code check_states(psplit_i_proof *p) {
+  const psplit_i_training_table *table = p->rim->table;
+  for (uint32_t w = 0; w < table->n_weights; w++) {
+    const psplit_i_trained_weight *row = &table->weights[w];
+    if (!row->next || row->owner != p->at) continue;
+    const uint32_t state = psplit_i_rim_find(p->rim, PSPLIT_I_SET_STATE, row->next, p->at);
+    const uint32_t port = psplit_i_graph_find_value(p->part, row->next);
+    bool good = state != PSPLIT_NONE && port != PSPLIT_NONE && p->part->values[port].is_output;
+    if (good) {
+      const char *tensor = psplit_gradient_trainable(p->rim->gradient, state).next;
+      const psplit_i_stash_row carried = {.name = row->next, .tensor = tensor};
+      good = strcmp(psplit_gradient_trainable(p->rim->gradient, state).name, row->name) == 0 &&
+             (strcmp(tensor, row->next) == 0 || carries(p, &carried));
+    }
+    if (!good)
+      return PSPLIT_I_DIFFERS(p, "stage %" PRIu32 ": \"%s\" does not go on as \"%s\"", p->at,
+                              row->name, row->next);
+  }
+  return PSPLIT_OK;
+}
+
 psplit_code psplit_i_check_stash(psplit_i_proof *p) {
+  const psplit_code code = check_states(p);
+  if (code != PSPLIT_OK) return code;
+
   const psplit_i_training_parts *stage = &p->rim->table->stages[p->at];
   for (uint32_t w = 0; w < stage->n_weights; w++) {
     const uint32_t value = psplit_i_graph_find_value(p->part, stage->weights[w]);

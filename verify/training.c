@@ -16,11 +16,13 @@ static psplit_code differentiate(psplit_i_training_proof *c) {
   psplit_diag why = {0};
   const char **train = PSPLIT_NEW(&p->arena, const char *, (size_t)table->n_weights + 1);
   if (!train) return psplit_i_nomem(p->diag);
-  for (uint32_t w = 0; w < table->n_weights; w++) train[w] = table->weights[w].name;
+  uint32_t n_train = 0;
+  for (uint32_t w = 0; w < table->n_weights; w++)
+    if (!table->weights[w].next) train[n_train++] = table->weights[w].name;
   const psplit_training_options options = {.loss = table->loss,
                                            .loss_output = table->loss_output,
                                            .train = train,
-                                           .n_train = table->n_weights,
+                                           .n_train = n_train,
                                            .train_names = true,
                                            .gradient_of = table->input_gradients,
                                            .n_gradient_of = table->n_input_gradients,
@@ -68,6 +70,14 @@ static bool add_name(psplit_i_training_proof *c, psplit_i_set set, const char *n
   return id != PSPLIT_NONE;
 }
 
+/* The output by which the manifest says that trainable i goes on, in the stage that owns it. */
+static bool add_state(psplit_i_training_proof *c, uint32_t i, uint32_t row) {
+  const psplit_i_trained_weight *weight =
+    row < c->table->n_weights ? &c->table->weights[row] : NULL;
+  if (!weight || !weight->next || weight->owner == PSPLIT_NONE) return true; /* see check_weights */
+  return add_name(c, PSPLIT_I_SET_STATE, weight->next, weight->owner, i);
+}
+
 /* Names of the gradient's. */
 static bool add_gradient(psplit_i_training_proof *c) {
   const psplit_gradient *gradient = c->gradient;
@@ -80,8 +90,9 @@ static bool add_gradient(psplit_i_training_proof *c) {
     for (uint32_t k = 0; k < t.n_more && good; k++)
       good = add_name(c, PSPLIT_I_SET_GRADIENT, t.more[k].gradient, 0, i) &&
              add_name(c, PSPLIT_I_SET_BEFORE, t.more[k].before, 0, i);
+    if (t.next) good = good && add_state(c, i, row);
     c->row_of[i] = t.is_input ? PSPLIT_NONE : row++;
-    if (!t.is_input) c->trained[gradient->trainables[i].value] = 1;
+    if (!t.is_input) c->trained[gradient->trainables[i].value] = t.next ? 2 : 1;
   }
   for (size_t i = 0; i < gradient->stashed.n && good; i++) {
     const psplit_i_bvalue *value = &gradient->b.values.items[gradient->stashed.items[i]];
@@ -114,7 +125,7 @@ static bool add_stage(psplit_i_training_proof *c, uint32_t s) {
 static size_t count_names(const psplit_i_training_proof *c) {
   size_t n = c->gradient->stashed.n;
   for (uint32_t t = 0; t < c->gradient->n_trainables; t++)
-    n += 2 * (size_t)c->gradient->trainables[t].n_parts;
+    n += 2 * (size_t)c->gradient->trainables[t].n_parts + c->gradient->trainables[t].is_state;
   for (uint32_t s = 0; s < c->p->manifest.n_stages; s++) {
     const psplit_i_training_parts *stage = &c->table->stages[s];
     n += 2 * ((size_t)stage->n_weights + stage->n_stash) + stage->backward.n_inputs +
@@ -199,7 +210,8 @@ static psplit_code check_weights(const psplit_i_training_proof *c) {
     }
     const psplit_i_trained_weight *row = w < c->table->n_weights ? &c->table->weights[w] : NULL;
     if (!row || !psplit_i_same(row->name, t.name) || !psplit_i_same(row->gradient, t.gradient) ||
-        !psplit_i_same(row->before, t.before) || !lists_parts(row, &t) || !lists_stages(c, row))
+        !psplit_i_same(row->before, t.before) || !lists_parts(row, &t) || !lists_stages(c, row) ||
+        !row->next != !t.next)
       return PSPLIT_I_DIFFERS(p, "the manifest's trained weight %" PRIu32 " is not \"%s\" as it is",
                               w, t.name);
     w++;

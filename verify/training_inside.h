@@ -16,7 +16,7 @@ typedef struct psplit_i_training_proof {
   psplit_model *backward;
   psplit_i_intern names;
   psplit_i_table sets;
-  uint8_t *trained, *first_seen;
+  uint8_t *trained, *first_seen; /* trained: as the rim has it */
   uint32_t
     *arises; /* [n_trainables] of a weight: the first stage that gives some of its gradient */
   uint32_t *row_of;  /* [n_trainables] of a weight: its row in the table */

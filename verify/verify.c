@@ -29,13 +29,20 @@ out:
   return code;
 }
 
+/* Without what is fed as weights are. */
+static uint32_t count_weights(const psplit_i_training_table *table) {
+  uint32_t n = 0;
+  for (uint32_t w = 0; w < table->n_weights; w++) n += !table->weights[w].next;
+  return n;
+}
+
 static void report(const psplit_i_proof *p, psplit_verify_report *out) {
   *out = (psplit_verify_report){.n_stages = p->manifest.n_stages,
                                 .n_nodes = p->graph->n_nodes,
                                 .n_transfers = p->manifest.n_transfers,
                                 .weight_bytes = p->weight_bytes,
                                 .trains = p->manifest.training != NULL};
-  if (out->trains) out->n_trained = p->manifest.training->n_weights;
+  if (out->trains) out->n_trained = count_weights(p->manifest.training);
   for (uint32_t n = 0; n < p->graph->n_nodes; n++) out->n_duplicates += p->n_seen[n] - 1;
   for (uint32_t r = 0; r < p->manifest.n_inlined; r++)
     out->n_assumed += p->manifest.inlined[r].assumed;

@@ -80,7 +80,7 @@ typedef struct psplit_i_port_type {
 typedef struct psplit_i_rim {
   const struct psplit_gradient *gradient;
   const psplit_i_training_table *table;
-  const uint8_t *trained;       /* [n_values] weights that are trained */
+  const uint8_t *trained;       /* [n_values] 1: weights that are trained, 2: states */
   uint8_t *first_seen;          /* [n_values] whose first values a file of their own holds */
   const psplit_i_intern *names; /* of what follows */
   const psplit_i_table *sets;   /* (name, stage or 0, psplit_i_set) -> as it says */
@@ -90,6 +90,7 @@ typedef enum psplit_i_set {
   PSPLIT_I_SET_SHAPE,        /* name of a value's shape -> the value */
   PSPLIT_I_SET_GRADIENT,     /* of a gradient -> the trainable */
   PSPLIT_I_SET_BEFORE,       /* of what it is added to -> the trainable */
+  PSPLIT_I_SET_STATE,        /* of an output that takes the place of a state -> the trainable */
   PSPLIT_I_SET_STASH_PORT,   /* of a port of a stage that is kept -> row of the stash */
   PSPLIT_I_SET_STASH_TENSOR, /* of what it is kept as -> row of the stash */
   PSPLIT_I_SET_WEIGHT,       /* of a weight that a stage's file takes -> 0 */

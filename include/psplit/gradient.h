@@ -90,6 +90,10 @@ typedef struct psplit_trainable {
    * four sums are kept of a weight; where it is used more often, neighbours share one. */
   const psplit_gradient_part *more;
   uint32_t n_more;
+  /* Not NULL: no weight, but a state that the forward model itself moves, the running mean or
+   * variance of a BatchNormalization that trains: an input, like a weight, whose place this output
+   * takes after each micro-batch. It has no gradient. */
+  const char *next;
 } psplit_trainable;
 
 PSPLIT_API uint32_t psplit_gradient_n_trainables(const psplit_gradient *gradient);

@@ -109,6 +109,7 @@ async function passes(bytes, ...options) {
   if (error) return { error };
   const random = (dims) => new ort.Tensor('float32', weight(...dims).data, dims);
   const all = { x: random([5, 2, 4]), target: random([5, 3, 4]), w: random([3, 2, 1]), s: random([3]), b: random([3]),
+    m: random([3]), v: new ort.Tensor('float32', [1, 2, 3], [3]), // inputs where running statistics go on
     'loss.grad': new ort.Tensor('float32', [1], []) };
   for (const part of ['forward', 'backward']) {
     const session = await ort.InferenceSession.create(join(tmp, `${part}.onnx`), { logSeverityLevel: 4 });

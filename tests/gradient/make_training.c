@@ -96,6 +96,7 @@ static void report(const psplit_gradient *gradient, double seconds, psplit_i_jso
   psplit_i_json_open(json, '{');
   for (uint32_t i = 0; i < psplit_gradient_n_trainables(gradient); i++) {
     const psplit_trainable t = psplit_gradient_trainable(gradient, i);
+    if (t.next) continue;
     psplit_i_json_key(json, t.name);
     if (t.gradient)
       psplit_i_json_string(json, t.gradient);

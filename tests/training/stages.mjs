@@ -107,6 +107,26 @@ async function plain(model, loss, data) {
   return all;
 }
 
+// Running statistics after two micro-batches: what the forward file gives, fed with what it gave before.
+async function checkStates(name, model, loss, dir, batches) {
+  const folder = mkdtempSync(join(work, 'states-'));
+  spawnSync(makeTraining, { input: `${model}\t${folder}\t${loss}\n` });
+  const stages = await Stages.open(dir, ort, levels), states = stages.training.weights.filter(({ next }) => next);
+  const [first, forward] = [await ort.InferenceSession.create(join(folder, 'weights.onnx'), levels),
+    await ort.InferenceSession.create(join(folder, 'forward.onnx'), levels)];
+  const all = await first.run({}), began = { ...all };
+  for (const data of batches) {
+    Object.assign(all, data);
+    const got = await forward.run(Object.fromEntries(forward.inputNames.map((each) => [each, all[each]])));
+    for (const { name: state, next } of states) all[state] = got[next];
+    await stages.forward(data);
+  }
+  const problems = states.flatMap(({ name: state }) => [difference(all[state], stages.weights[state]),
+    difference(all[state], began[state]) ? null : 'stays as it was'].filter(Boolean).map((why) => `${state}: ${why}`));
+  if (states.length !== { resnet: 14, unet_bilinear: 6 }[name]) problems.push(`${states.length} states`);
+  tap.none(problems.slice(0, 5), `${name}: ${states.length} running means and variances go on from micro-batch to micro-batch`);
+}
+
 async function checkWhole(name, model, loss, dir, data) {
   const all = await plain(model, loss, data);
   const stages = await Stages.open(dir, ort, levels);
@@ -134,6 +154,7 @@ async function examine(name) {
   const one = join(work, `${name}-1`);
   run(model, '-k', '1', '-o', one, ...options);
   await checkWhole(name, model, expected.loss, one, data);
+  if (['resnet', 'unet_bilinear'].includes(name)) await checkStates(name, model, expected.loss, one, batches);
   const whole = (await train(one, batches)).results;
   const cases = [[1, 'heavy'], [1, 'all'], [2, 'none', 'io'], [3, 'heavy'], [4, 'all', 'io'], [2, 'heavy', 'io', 11],
     [3, 'all', 'sendrecv', 12], [4, 'none', 'io', 13], [4, 'heavy', 'sendrecv', 14]];

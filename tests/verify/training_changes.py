@@ -29,7 +29,8 @@ MODEL = """
 main (float[n,8] x) => (float[n,4] y) <
   float[8,16] w1 = random(1), float[16] b1 = random(2), float[16,16] w2 = random(3),
   float[16] b2 = random(4), float[16] g = random(5), float[16] h = random(6),
-  float[16,4] w3 = random(7), float[4] c = random(8), float[4] frozen = random(9)
+  float[16,4] w3 = random(7), float[4] c = random(8), float[4] frozen = random(9),
+  float[4] g4 = random(11), float[4] h4 = random(12), float[4] mean = {0, 0, 0, 0}, float[4] variance = {1, 1, 1, 1}
 > {
   [m1] m1 = MatMul (x, w1)
   [a1] a1 = Add (m1, b1)
@@ -43,7 +44,8 @@ main (float[n,8] x) => (float[n,4] y) <
   [q3] q3 = Mul (m3, r1)
   [m4] m4 = MatMul (q3, w3)
   [k] k = Constant <value = float[4] "" = random(10)> ()
-  [z4] z4 = Mul (m4, c)
+  [n4] n4, next_mean, next_variance = BatchNormalization <training_mode = 1> (m4, g4, h4, mean, variance)
+  [z4] z4 = Mul (n4, c)
   [k4] k4 = Add (z4, k)
   [y] y = Mul (k4, frozen)
 }
