@@ -76,10 +76,11 @@ void print_plan(const psplit_plan *plan, double seconds) {
   printf("took %.2f s\n", seconds);
 }
 
-void print_comparison_head(psplit_objective objective, uint32_t n_micro_batches) {
+void print_comparison_head(psplit_objective objective, uint32_t n_micro_batches, bool trains) {
   printf("stages  %10s       bound      gap  speed-up      memory     on wire  bubble of %" PRIu32
-         "\n",
-         objective == PSPLIT_LATENCY ? "latency" : "bottleneck", n_micro_batches);
+         "%s\n",
+         objective == PSPLIT_LATENCY ? "latency" : "bottleneck", n_micro_batches,
+         trains ? " by 1F1B" : "");
 }
 
 static void note(const psplit_plan *plan, comparison_notes *notes) {
@@ -89,12 +90,9 @@ static void note(const psplit_plan *plan, comparison_notes *notes) {
     cli_printable(plan->assumed, notes->assumed, sizeof notes->assumed);
 }
 
-psplit_code print_comparison(const psplit_plan *plan, uint32_t n_micro_batches,
-                             comparison_notes *notes, psplit_diag *diag) {
+void print_comparison(const psplit_plan *plan, const psplit_schedule *schedule,
+                      comparison_notes *notes) {
   char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT], d[CLI_TEXT], speed_up[CLI_TEXT] = "-";
-  psplit_schedule *schedule;
-  const psplit_code code = psplit_plan_schedule(plan, n_micro_batches, diag, &schedule);
-  if (code != PSPLIT_OK) return code;
   uint64_t memory = 0, wire = 0;
   bool sure = true;
   for (uint32_t s = 0; s < plan->n_stages; s++)
@@ -108,9 +106,7 @@ psplit_code print_comparison(const psplit_plan *plan, uint32_t n_micro_batches,
          cli_time(value_ns(plan), a), cli_time(plan->lower_bound_ns, b), 100 * plan->gap_frac,
          speed_up, cli_bytes(memory, c), sure ? " " : "~", cli_bytes(wire, d),
          100 * schedule->bubble_frac, plan->proved_optimal ? "  optimal" : "");
-  psplit_schedule_destroy(schedule);
   note(plan, notes);
-  return PSPLIT_OK;
 }
 
 void print_comparison_notes(const comparison_notes *notes) {

@@ -17,10 +17,10 @@ typedef struct comparison_notes {
 } comparison_notes;
 
 /* A line for each number of stages: the head, one of them, and what stands below. `notes` begins
- * zeroed. Errors: those of the schedule. */
-void print_comparison_head(psplit_objective objective, uint32_t n_micro_batches);
-PSPLIT_MUST_USE psplit_code print_comparison(const psplit_plan *plan, uint32_t n_micro_batches,
-                                             comparison_notes *notes, psplit_diag *diag);
+ * zeroed. The schedule is that of the plan's micro-batches in flight, and `trains` of a step. */
+void print_comparison_head(psplit_objective objective, uint32_t n_micro_batches, bool trains);
+void print_comparison(const psplit_plan *plan, const psplit_schedule *schedule,
+                      comparison_notes *notes);
 void print_comparison_notes(const comparison_notes *notes);
 
 #endif

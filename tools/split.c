@@ -395,6 +395,14 @@ static psplit_code make_plan(const request *r, const psplit_model *subject, uint
            : code;
 }
 
+/* Of stages that train a step, else the micro-batches of a stream. */
+static psplit_code simulate(const request *r, const psplit_plan *plan, psplit_diag *diag,
+                            psplit_schedule **out) {
+  if (!r->trained) return psplit_plan_schedule(plan, r->n_micro_batches, diag, out);
+  return psplit_training_schedule(r->trained, plan, PSPLIT_SCHEDULE_1F1B, r->n_micro_batches, diag,
+                                  out);
+}
+
 /* What each number of stages of the range would give; one that has no plan says why and is passed.
  * Where none has one, it is the error of the last. */
 static psplit_code compare(request *r, psplit_diag *diag) {
@@ -406,14 +414,18 @@ static psplit_code compare(request *r, psplit_diag *diag) {
   psplit_code code = psplit_model_open(r->model, &r->plan.read, diag, &model);
   const psplit_model *subject = model;
   if (code == PSPLIT_OK) code = begin_training(r, &logger, &subject, diag);
-  if (code == PSPLIT_OK) print_comparison_head(r->plan.planner.objective, r->n_micro_batches);
+  if (code == PSPLIT_OK)
+    print_comparison_head(r->plan.planner.objective, r->n_micro_batches, r->trained != NULL);
   for (uint32_t k = r->n_stages; code == PSPLIT_OK && k <= r->last_k; k++) {
     planned made = {0};
     code = make_plan(r, subject, k, diag, &made);
     const psplit_plan *plan = made.planner ? psplit_planner_plan(made.planner) : NULL;
+    psplit_schedule *schedule = NULL;
     cli_progress_end(&r->progress);
     if (code == PSPLIT_OK && !plan) code = no_plan(diag);
-    if (code == PSPLIT_OK) code = print_comparison(plan, r->n_micro_batches, &notes, diag);
+    if (code == PSPLIT_OK) code = simulate(r, plan, diag, &schedule);
+    if (code == PSPLIT_OK) print_comparison(plan, schedule, &notes);
+    psplit_schedule_destroy(schedule);
     any |= code == PSPLIT_OK;
     if (code == PSPLIT_INFEASIBLE && (any || k < r->last_k)) {
       char line[CLI_ADVICE_BYTES];

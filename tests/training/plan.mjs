@@ -101,4 +101,9 @@ const shown = JSON.parse(seen.stdout || '{}').stages ?? [];
 tap.none(planned.flatMap(({ forward_ns: f, again_ns: a, backward_ns: b }, s) =>
   (shown[s]?.forward_ns === f && shown[s].backward_ns === a + b ? [] : [`stage ${s}: ${JSON.stringify(shown[s])} ${seen.stderr}`])),
 'inspect shows forward and backward of a stage beside each other');
+// A range of stages: the bubble is that of a step, as the report of each plan has it.
+const text = (...more) => spawnSync(split, [file, '--plan-only', '--micro-batches', '6', ...training, ...more], { encoding: 'utf8' });
+const rows = [...text('-k', '2..4').stdout.matchAll(/^ +(\d) .* ([\d.]+) %/gm)].map(([, k, bubble]) => [k, bubble]);
+const reports = [2, 3, 4].map((k) => [`${k}`, /1F1B [^,]*, bubble ([\d.]+) %/.exec(text('-k', `${k}`).stdout)?.[1]]);
+tap.ok(`${rows}` === `${reports}` && rows.length === 3, 'a range of stages tells the bubble of training', `${rows}; ${reports}`);
 tap.done();
