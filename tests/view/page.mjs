@@ -152,6 +152,26 @@ async function notes() {
   await close(title, page);
 }
 
+async function training() {
+  const title = 'training';
+  const model = join(tmp, 'model.onnx');
+  const layers = [0, 1, 2, 3].map((i) => `  m${i} = MatMul (h${i}, w${i})\n  h${i + 1} = Tanh (m${i})\n`).join('');
+  spawnSync(makeModel, [model], { input: '<ir_version: 8, opset_import: ["": 17]>\nmain (float[16,32] h0) => (float[16,32] h4) <'
+    + `${[0, 1, 2, 3].map((i) => `float[32,32] w${i} = random(${i + 1})`).join(', ')}> {\n${layers}}\n` });
+  const page = await open(title, inspect(model, '-k', '2', '--training', '--loss', 'mse:target=t', '--micro-batches', '5'));
+  if (!page) return;
+  const stages = await page.evaluate(() => window.page.data.plans[0].stages);
+  tap.ok(stages.every(({ forward_ns: f, backward_ns: b }) => f > 0 && b > f), `${title}: stages know forward and backward`, JSON.stringify(stages));
+  tap.ok(await page.locator('#stages .bar .backward').count() === 2 && await page.locator('#stages .bar .compute').count() === 2,
+    `${title}: forward and backward of a stage side by side`);
+  const [forward, back] = await Promise.all(['compute', 'backward'].map((kind) =>
+    page.locator(`#stages .bar .${kind}`).first().evaluate((each) => each.getBoundingClientRect().width)));
+  tap.ok(Math.abs(back / forward - stages[0].backward_ns / stages[0].forward_ns) < 0.1, `${title}: as long as they take`, `${forward} ${back}`);
+  tap.ok(/forward .*, backward .*stash/.test(await page.locator('#stages .stage').first().textContent()), `${title}: and in numbers`);
+  tap.ok(await page.locator('#schedule rect').count() === 20, `${title}: five micro-batches there and back`);
+  await close(title, page);
+}
+
 async function unplanned() {
   const title = 'no plan';
   const page = await open(title, small('supernodes', '--before', 'infer-shapes'));
@@ -218,6 +238,7 @@ await slider();
 await headline();
 await blocks();
 await notes();
+await training();
 await unplanned();
 await hostile();
 await large();

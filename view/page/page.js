@@ -325,6 +325,8 @@
     return made;
   }
 
+  const trains = () => plan.stages?.[0]?.backward_ns !== undefined;
+
   function drawStages() {
     const box = byId('stages');
     box.replaceChildren(element('h2', {}, 'Stages'));
@@ -333,7 +335,8 @@
       return;
     }
     const key = element('p', { class: 'key' });
-    for (const [kind, text] of [['compute', 'compute'], ['recv', 'receive'], ['send', 'send'], ['weights', 'weights'], ['activations', 'activations'], ['buffers', 'buffers'], ['workspace', 'workspace']]) {
+    const kinds = trains() ? [['compute', 'forward'], ['backward', 'backward'], ['stash', 'stash']] : [['compute', 'compute']];
+    for (const [kind, text] of [...kinds, ['recv', 'receive'], ['send', 'send'], ['weights', 'weights'], ['activations', 'activations'], ['buffers', 'buffers'], ['workspace', 'workspace']]) {
       key.append(element('span', { class: `swatch ${kind}` }), text);
     }
     box.append(key);
@@ -344,11 +347,12 @@
       const swatch = element('span', { class: 'swatch' });
       swatch.style.background = colour(s.index);
       const title = element('span', {}, swatch, `stage ${s.index}, ${s.device}`);
-      const memoryBar = bar([['weights', s.weight_bytes], ['activations', s.activation_bytes], ['buffers', s.buffer_bytes], ['workspace', s.workspace_bytes]], limit ?? fullest);
+      const memoryBar = bar([['weights', s.weight_bytes], ['activations', s.activation_bytes], ['stash', s.stash_bytes ?? 0], ['buffers', s.buffer_bytes], ['workspace', s.workspace_bytes]].filter(([kind]) => trains() || kind !== 'stash'), limit ?? fullest);
       if (limit !== null && s.memory_bytes > limit) memoryBar.classList.add('over');
       box.append(element('div', { class: 'stage' },
         element('p', {}, title, element('span', {}, `${time(s.load_ns)}${s.load_ns === slowest ? ', the slowest' : ''}`)),
-        bar([['compute', s.compute_ns], ['recv', s.recv_ns], ['send', s.send_ns]], slowest),
+        bar([...(trains() ? [['compute', s.forward_ns], ['backward', s.backward_ns]] : [['compute', s.compute_ns]]), ['recv', s.recv_ns], ['send', s.send_ns]], slowest),
+        ...(trains() ? [element('p', {}, element('span', {}, `forward ${time(s.forward_ns)}, backward ${time(s.backward_ns)}`), element('span', {}, `stash ${bytes(s.stash_bytes)}`))] : []),
         memoryBar,
         element('p', {}, element('span', {}, `${count(s.operators, 'operator')}, ${count(s.supernodes, 'supernode')}`),
           element('span', {}, `${bytes(s.memory_bytes)}${limit === null ? '' : ` of ${bytes(limit)}`}`))));
@@ -415,6 +419,17 @@
     return { slots, makespan, bubble: makespan ? 1 - busy / (makespan * loads.length) : 0 };
   }
 
+  // A step of training by fill-drain: all forward, then all back. What crosses goes both ways.
+  function step(stages, n) {
+    const crossing = (s) => (s.recv_ns + s.send_ns) / 2, last = stages.length - 1;
+    const forward = simulate(stages.map((s) => s.forward_ns + crossing(s)), n);
+    const back = simulate(stages.map((s) => s.backward_ns + crossing(s)).reverse(), n);
+    const makespan = forward.makespan + back.makespan;
+    const slots = [...forward.slots, ...back.slots.map(([stage, batch, from, to]) => [last - stage, batch, from + forward.makespan, to + forward.makespan])];
+    const busy = n * stages.reduce((sum, s) => sum + s.load_ns, 0);
+    return { slots, makespan, bubble: makespan ? 1 - busy / (makespan * stages.length) : 0 };
+  }
+
   function drawSchedule() {
     const box = byId('gantt');
     box.replaceChildren();
@@ -424,7 +439,7 @@
       return;
     }
     const n = Math.min(1000, Math.max(1, Math.floor(Number(byId('batches').value)) || 1));
-    const { slots, makespan, bubble } = simulate(plan.stages.map((s) => s.load_ns), n);
+    const { slots, makespan, bubble } = trains() ? step(plan.stages, n) : simulate(plan.stages.map((s) => s.load_ns), n);
     const W = 400, ROW = 20, rows = plan.stages.length;
     const svg = drawing('svg', { viewBox: `0 0 ${W} ${rows * ROW + 18}`, role: 'img', 'aria-label': 'which stage works on which micro-batch, over time' });
     for (const [stage, batch, from, to] of slots) {
@@ -435,7 +450,7 @@
       svg.append(rect);
       if (width > 7 * String(batch).length + 6) svg.append(drawing('text', { class: 'on', x: W * from / makespan + 3, y: stage * ROW + 14 }, batch));
     }
-    svg.append(drawing('text', { x: 0, y: rows * ROW + 14, class: 'soft' }, `${n} micro-batch${n === 1 ? '' : 'es'} in ${time(makespan)}, ${(100 * bubble).toFixed(1)} % idle`));
+    svg.append(drawing('text', { x: 0, y: rows * ROW + 14, class: 'soft' }, `${n} micro-batch${n === 1 ? '' : 'es'} in ${time(makespan)}${trains() ? ' forward, then back' : ''}, ${(100 * bubble).toFixed(1)} % idle`));
     box.append(svg);
   }
 
