@@ -27,6 +27,7 @@ typedef struct editor {
   psplit_diag *diag;
   psplit_i_text *inputs;
   psplit_i_draws *out;
+  psplit_i_intern told; /* symbols that the model's inputs tell the sizes of */
   psplit_i_text fields; /* in place of the node */
   uint32_t place;
   const psplit_i_node *node;
@@ -83,8 +84,8 @@ static void put_cast(editor *e, const char *x, int32_t elem, const char *y) {
 
 /* ---- sizes ---- */
 
-/* Whether an input of the model has this symbol for a size. */
-static bool is_told(const editor *e, const char *symbol) {
+/* The symbols that an input of the model has for a size. */
+static psplit_code list_told(editor *e) {
   const psplit_i_dims *dims = psplit_i_shapes_dims(e->shapes);
   for (uint32_t i = 0; i < e->graph->n_inputs; i++) {
     const uint32_t v = e->graph->inputs[i];
@@ -92,10 +93,11 @@ static bool is_told(const editor *e, const char *symbol) {
     if (e->graph->values[v].initializer != PSPLIT_NONE) continue;
     for (int32_t a = 0; a < type->rank; a++) {
       const char *name = psplit_i_dim_name(dims, type->dims[a]);
-      if (name && strcmp(name, symbol) == 0) return true;
+      if (name && psplit_i_intern_add(&e->told, name) == PSPLIT_NONE)
+        return psplit_i_nomem(e->diag);
     }
   }
-  return false;
+  return PSPLIT_OK;
 }
 
 static bool is_told_size(const editor *e, psplit_dim size, bool *io_plain) {
@@ -107,7 +109,7 @@ static bool is_told_size(const editor *e, psplit_dim size, bool *io_plain) {
   if (!psplit_i_dim_products(dims, size, terms, &n)) return false;
   for (uint32_t t = 0; t < n; t++)
     for (uint32_t i = 0; i < terms[t].n_symbols; i++)
-      if (!is_told(e, terms[t].symbols[i])) return false;
+      if (psplit_i_intern_find(&e->told, terms[t].symbols[i]) == PSPLIT_NONE) return false;
   if (!psplit_i_dim_name(dims, size)) *io_plain = false;
   return true;
 }
@@ -349,6 +351,8 @@ psplit_code psplit_i_draw_edits(const psplit_i_shapes *shapes, psplit_dropout ho
   const psplit_i_graph *graph = psplit_i_shapes_graph(shapes);
   editor e = {
     .shapes = shapes, .graph = graph, .arena = arena, .diag = diag, .inputs = inputs, .out = out};
+  psplit_i_intern_init(&e.told);
+  PSPLIT_TRY(list_told(&e));
   for (uint32_t n = 0; n < graph->n_nodes; n++) {
     e.place = n;
     e.node = &graph->nodes[n];
@@ -359,6 +363,7 @@ psplit_code psplit_i_draw_edits(const psplit_i_shapes *shapes, psplit_dropout ho
     if (e.fields.n) PSPLIT_TRY(psplit_i_edits_add(edits, n, &e.fields, arena, diag));
   }
 out:
+  psplit_i_intern_fini(&e.told);
   psplit_i_text_fini(&e.fields);
   return code;
 }

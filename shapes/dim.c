@@ -303,7 +303,7 @@ static bool named_factors(const psplit_i_dims *dims, psplit_dim mono, psplit_i_d
 
 bool psplit_i_dim_products(const psplit_i_dims *dims, psplit_dim a,
                            psplit_i_dim_product out[PSPLIT_DIM_MOST_TERMS], uint32_t *out_n) {
-  _Static_assert(PSPLIT_DIM_MOST_TERMS > PSPLIT_DIM_TERMS, "a constant beside all terms");
+  _Static_assert((int)PSPLIT_DIM_MOST_TERMS > (int)PSPLIT_DIM_TERMS, "a constant beside all terms");
   psplit_i_dim_poly poly;
   psplit_i_dim_to_poly(dims, a, &poly);
   *out_n = 0;
