@@ -1,6 +1,7 @@
 /* onnx-pipeline-train: train the stages of a split, each on a device of its own. */
 #include <inttypes.h>
 #include <math.h>
+#include <psplit/checkpoint.h>
 #include <psplit/file.h>
 #include <psplit/train.h>
 #include <signal.h>
@@ -38,6 +39,9 @@ enum {
   OPT_CHECKPOINT,
   OPT_CHECKPOINT_EVERY,
   OPT_RESUME,
+  OPT_EXPORT,
+  OPT_MODEL,
+  OPT_FORCE,
   OPT_LOG_EVERY,
   OPT_ONNXRUNTIME,
   OPT_TIMEOUT,
@@ -75,6 +79,11 @@ static const cli_option OPTIONS[] = {
    "write one at the end and at Ctrl-C: weights and state as safetensors, training.json"},
   {OPT_CHECKPOINT_EVERY, "checkpoint-every", "STEPS", "and so often"},
   {OPT_RESUME, "resume", "DIR", "go on from a checkpoint, of any number of stages"},
+  {OPT_EXPORT, "export", "FILE",
+   "write the model that was split with the weights of --checkpoint, at the end; without DIR, of "
+   "--resume, at once"},
+  {OPT_MODEL, "model", "FILE", "which model that is"},
+  {OPT_FORCE, "force", NULL, "replace the file that --export names"},
   {0, NULL, NULL, "How ONNX Runtime runs each stage, or STAGE:"},
   {OPT_ONNXRUNTIME, "onnxruntime", "FILE",
    "libonnxruntime.so; default: PSPLIT_ONNXRUNTIME, the loader's"},
@@ -111,8 +120,8 @@ typedef struct files {
 } files;
 
 typedef struct settings {
-  const char *directory, *onnxruntime, *trace;
-  bool json, quiet, mpi;
+  const char *directory, *onnxruntime, *trace, *export, *model;
+  bool json, quiet, mpi, force;
   uint64_t log_every;
   files data, eval_data, fixed;
   ort_settings ort;
@@ -248,6 +257,9 @@ static int parse(int argc, char **argv, settings *s) {
         break;
       case OPT_JSON: s->json = true; break;
       case OPT_TRACE: s->trace = argument; break;
+      case OPT_EXPORT: s->export = argument; break;
+      case OPT_MODEL: s->model = argument; break;
+      case OPT_FORCE: s->force = true; break;
       case OPT_MAX_TEXT: good = cli_max_text(&PROGRAM, argument, &s->ort.max_text_bytes); break;
       case 'q': s->quiet = true; break;
       case 'h': cli_print_help(&PROGRAM, stdout); return cli_finish(0);
@@ -256,7 +268,11 @@ static int parse(int argc, char **argv, settings *s) {
     }
     if (!good) return 2;
   }
+  if (!s->export != !s->model) return cli_usage(&PROGRAM, "--export and --model go together");
+  if (s->export && optind == argc && s->train.resume) return -1;
   if (optind + 1 != argc) return cli_usage(&PROGRAM, "one directory is needed");
+  if (s->export && !s->train.checkpoint)
+    return cli_usage(&PROGRAM, "--export needs --checkpoint DIR, or --resume DIR and no stages");
   if (!s->train.eval_every != !s->eval_data.n)
     return cli_usage(&PROGRAM, "--eval-every and --eval-data go together");
   if (s->train.checkpoint_every && !s->train.checkpoint)
@@ -343,6 +359,18 @@ static psplit_code tell(const settings *s, const psplit_training_run *run, pspli
   return code;
 }
 
+/* The trained model, from a checkpoint. */
+static psplit_code put_model(const settings *s, const char *checkpoint, psplit_diag *diag) {
+  psplit_checkpoint *opened = NULL;
+  psplit_model *model = NULL;
+  psplit_code code = psplit_checkpoint_open(checkpoint, diag, &opened);
+  if (code == PSPLIT_OK) code = psplit_model_open(s->model, NULL, diag, &model);
+  if (code == PSPLIT_OK) code = psplit_checkpoint_export(opened, model, s->export, s->force, diag);
+  psplit_model_close(model);
+  psplit_checkpoint_close(opened);
+  return code;
+}
+
 /* --trace may not name a file that is read. */
 static psplit_code check_trace(const settings *s, psplit_diag *diag) {
   const files *const all[] = {&s->data, &s->eval_data, &s->fixed};
@@ -380,6 +408,7 @@ static psplit_code train(settings *s, psplit_diag *diag) {
   if (code == PSPLIT_OK) code = psplit_onnxruntime_open(s->onnxruntime, diag, &ort);
   if (code == PSPLIT_OK) code = take_through(s, ort, pipeline, diag, &made);
   if (code == PSPLIT_OK && made) code = tell(s, made, diag);
+  if (code == PSPLIT_OK && made && s->export) code = put_model(s, s->train.checkpoint, diag);
   psplit_training_run_destroy(made);
   psplit_onnxruntime_close(ort);
   psplit_pipeline_close(pipeline);
@@ -390,6 +419,7 @@ int main(int argc, char **argv) {
   settings s = {.ort = {.trains = true}};
   psplit_diag diag = {0};
   psplit_code code = PSPLIT_OK;
+  uint32_t rank = 0;
   psplit_train_options_init(&s.train);
   s.train.cancel = &interrupted;
   s.train.give_up = give_up;
@@ -399,7 +429,6 @@ int main(int argc, char **argv) {
   int status = parse(argc, argv, &s);
   if (status < 0) {
 #if PSPLIT_HAS_MPI
-    uint32_t rank;
     if (s.mpi) code = psplit_mpi_begin(&diag, &rank, &ranks);
 #endif
     if (!s.json && !s.quiet) {
@@ -408,7 +437,10 @@ int main(int argc, char **argv) {
     }
     cli_on_interrupt(on_signal);
     signal(SIGPIPE, SIG_IGN); /* a reader that has gone is an error like any other */
-    if (code == PSPLIT_OK) code = train(&s, &diag);
+    if (code == PSPLIT_OK && !s.directory)
+      code = rank == 0 ? put_model(&s, s.train.resume, &diag) : PSPLIT_OK;
+    else if (code == PSPLIT_OK)
+      code = train(&s, &diag);
     status = exit_status(code);
     if (code != PSPLIT_OK) cli_fail(&diag);
   }

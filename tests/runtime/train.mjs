@@ -1,4 +1,4 @@
-// onnx-pipeline-train: node train.mjs TRAIN SPLIT [LAUNCHER]
+// onnx-pipeline-train: node train.mjs TRAIN SPLIT VERIFY [LAUNCHER]
 //
 // A small language model, written here, with a tied weight and values that skip stages, is cut into 1 to
 // 4 stages. Ten steps of AdamW give the same losses and the same bits of all weights however it is cut,
@@ -14,7 +14,7 @@ import { Stages } from '../../samples/train_stages.mjs';
 import { writeNpy } from './npy.mjs';
 import { Runner, env } from './runner.mjs';
 
-const [train, split, launcher = ''] = process.argv.slice(2);
+const [train, split, verify, launcher = ''] = process.argv.slice(2);
 const r = new Runner(train, split, launcher);
 const { tap } = r;
 const path = (name) => join(r.tmp, name);
@@ -152,6 +152,15 @@ const over = trains(3, stages(3), [...USUAL, '--steps', '10', '--resume', kept])
 tap.ok(over.steps === 0 && over.first_step === 10 && over.weights_digest === one.weights_digest, 'resumed at its end: nothing is left to do', JSON.stringify(over));
 tap.ok(readdirSync(kept).sort().join() === 'stage0.safetensors,stage1.safetensors,stage2.safetensors,training.json' &&
   !readdirSync(r.tmp).some((name) => name.startsWith('.kept')), 'it holds these stages and nothing else', readdirSync(kept));
+r.ranks = 2;
+// The trained model.
+r.ranks = 1;
+const exported = r.run(['--resume', kept, '--model', path('words.onnx'), '--export', path('trained.onnx')]);
+const proof = r.start(verify, [path('trained.onnx'), '--weights-of', path('words.onnx')]);
+tap.ok(exported.status === 0 && proof.status === 0, 'the model with the trained weights', exported.stderr + proof.stderr);
+r.fails('which replaces no file', 3, /force/, ['--resume', kept, '--model', path('words.onnx'), '--export', path('trained.onnx')]);
+const more = r.run([stages(1), ...USUAL, '--steps', '12', '--resume', kept, '--checkpoint', path('more'), '--model', path('words.onnx'), '--export', path('more.onnx'), '--quiet']);
+tap.ok(more.status === 0 && existsSync(path('more.onnx')), 'at the end of a run', more.stderr);
 r.ranks = 2;
 r.fails('a checkpoint of another seed', 2, /is of a run with seed 1/, [stages(2), ...USUAL, '--resume', kept, '--seed', '2']);
 r.fails('of another optimizer', 1, /optimizer/, [stages(2, 'none', ['--optimizer', 'sgd']), ...USUAL, '--resume', kept]);
