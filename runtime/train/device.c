@@ -454,7 +454,9 @@ static void digest_options(const psplit_train_options *o, double out[N_DIGEST]) 
 static psplit_code decide_hello(void *user, const double *reports, size_t n, double *answer,
                                 psplit_diag *diag) {
   const work *w = user;
+  const size_t n_sizes = n - N_HELLO; /* of symbols, in both sets */
   answer[TRAIN_ROWS] = answer[EVAL_ROWS] = 0;
+  for (size_t i = 0; i < n_sizes; i++) answer[PSPLIT_I_N_SETS + i] = -1;
   for (uint32_t d = 0; d < w->setup->wiring.n_devices; d++) {
     const double *row = reports + n * d;
     if (memcmp(row + 2, reports + 2, N_DIGEST * sizeof *row) != 0)
@@ -467,26 +469,38 @@ static psplit_code decide_hello(void *user, const double *reports, size_t n, dou
                              row[set], answer[set]);
       if (row[set] != 0) answer[set] = row[set];
     }
+    for (size_t i = 0; i < n_sizes; i++)
+      if (row[N_HELLO + i] >= 0) answer[PSPLIT_I_N_SETS + i] = row[N_HELLO + i];
   }
   return PSPLIT_OK;
 }
 
 static psplit_code say_hello(work *w, psplit_diag *diag) {
   const psplit_train_options *o = given(w);
-  double report[N_HELLO], answer[PSPLIT_I_N_SETS];
+  const size_t n_each = w->feeding.symbols.n, n_sizes = PSPLIT_I_N_SETS * n_each;
+  double *report = calloc(N_HELLO + n_sizes, sizeof *report);
+  double *answer = calloc(PSPLIT_I_N_SETS + n_sizes, sizeof *answer);
   uint64_t n_rows[PSPLIT_I_N_SETS];
   psplit_code code;
+  if (!report || !answer) PSPLIT_TRY(psplit_i_nomem(diag));
   report[TRAIN_ROWS] = (double)w->feeding.order[PSPLIT_I_SET_TRAIN].n_rows;
   report[EVAL_ROWS] = (double)w->feeding.order[PSPLIT_I_SET_EVAL].n_rows;
   digest_options(o, report + 2);
-  PSPLIT_TRY(
-    psplit_i_talk(w->device, report, N_HELLO, decide_hello, w, PSPLIT_I_N_SETS, answer, diag));
-  for (int set = 0; set < PSPLIT_I_N_SETS; set++) n_rows[set] = (uint64_t)answer[set];
+  for (size_t set = 0; set < PSPLIT_I_N_SETS; set++)
+    memcpy(report + N_HELLO + set * n_each, w->feeding.sizes[set], n_each * sizeof *report);
+  PSPLIT_TRY(psplit_i_talk(w->device, report, N_HELLO + n_sizes, decide_hello, w,
+                           PSPLIT_I_N_SETS + n_sizes, answer, diag));
+  for (size_t set = 0; set < PSPLIT_I_N_SETS; set++) {
+    n_rows[set] = (uint64_t)answer[set];
+    memcpy(w->feeding.sizes[set], answer + PSPLIT_I_N_SETS + set * n_each, n_each * sizeof *answer);
+  }
   PSPLIT_TRY(psplit_i_feeding_settle(&w->feeding, o, n_rows, diag));
   const uint64_t each = psplit_i_order_n_batches(&w->feeding.order[PSPLIT_I_SET_TRAIN]);
   w->n_steps = o->n_steps ? o->n_steps : psplit_i_sat_mul_u64(o->n_epochs, each);
   code = find_place(w, diag);
 out:
+  free(report);
+  free(answer);
   return code;
 }
 

@@ -90,7 +90,8 @@ static psplit_code open_input(opening *o, uint32_t i, psplit_diag *diag) {
   const psplit_train_options *options = o->options;
   psplit_i_fed_input *input = &o->feeding->inputs[i];
   const char *name = o->feeding->manifest->inputs[i], *path = NULL;
-  psplit_code code;
+  psplit_code code = PSPLIT_OK;
+  if (psplit_i_find_mask(o->feeding->manifest, i)) return PSPLIT_OK;
   PSPLIT_TRY(want(o, &o->feeding->manifest->input_values[i], diag));
   PSPLIT_TRY(find_file(options->fixed, options->n_fixed, name, diag, &path));
   if (path) {
@@ -199,13 +200,38 @@ static psplit_code check_labels(const psplit_i_feeding *f, psplit_i_feed_set set
 
 /* --- opening and reading --- */
 
+/* What the inputs that are here say of symbols. */
+static psplit_code note_sizes(psplit_i_feeding *f, psplit_diag *diag) {
+  psplit_code code;
+  PSPLIT_TRY(psplit_i_symbols_list(f->manifest, diag, &f->symbols));
+  for (int set = 0; set < PSPLIT_I_N_SETS; set++) {
+    f->sizes[set] = calloc((size_t)f->symbols.n + 1, sizeof *f->sizes[set]);
+    if (!f->sizes[set]) return psplit_i_nomem(diag);
+    for (uint32_t i = 0; i < f->symbols.n; i++) f->sizes[set][i] = -1;
+    for (uint32_t i = 0; i < f->manifest->n_inputs; i++) {
+      const psplit_i_fed_input *input = &f->inputs[i];
+      const psplit_i_manifest_value *value = &f->manifest->input_values[i];
+      psplit_i_tensor_view view;
+      if (input->fixed) {
+        PSPLIT_TRY(psplit_i_tensor_look(input->fixed, diag, &view));
+        psplit_i_symbols_note(&f->symbols, value, view.dims, view.n_dims, f->sizes[set]);
+      } else if (input->rows[set].n_rows) {
+        psplit_i_symbols_note(&f->symbols, value, input->rows[set].dims, input->rows[set].n_dims,
+                              f->sizes[set]);
+      }
+    }
+  }
+out:
+  return code;
+}
+
 psplit_code psplit_i_feeding_open(const psplit_i_ort *ort, const psplit_i_manifest *manifest,
                                   const psplit_train_options *options, const bool *needed,
                                   psplit_diag *diag, psplit_i_feeding *out) {
   static const psplit_i_rows NONE = PSPLIT_I_ROWS_NONE;
   psplit_code code = PSPLIT_OK;
   opening o = {.options = options, .feeding = out};
-  *out = (psplit_i_feeding){.ort = ort, .manifest = manifest};
+  *out = (psplit_i_feeding){.ort = ort, .manifest = manifest, .options = options};
   out->inputs = calloc((size_t)manifest->n_inputs + 1, sizeof *out->inputs);
   if (!out->inputs) return psplit_i_nomem(diag);
   for (uint32_t i = 0; i < manifest->n_inputs; i++)
@@ -217,7 +243,7 @@ psplit_code psplit_i_feeding_open(const psplit_i_ort *ort, const psplit_i_manife
     if (code == PSPLIT_OK && i == out->labels && out->inputs[i].fixed)
       code = check_labels(out, PSPLIT_I_SET_TRAIN, NULL, out->inputs[i].fixed, diag);
   }
-  return code;
+  return code == PSPLIT_OK ? note_sizes(out, diag) : code;
 }
 
 void psplit_i_feeding_close(psplit_i_feeding *feeding) {
@@ -226,6 +252,8 @@ void psplit_i_feeding_close(psplit_i_feeding *feeding) {
     for (int set = 0; set < PSPLIT_I_N_SETS; set++)
       psplit_i_rows_close(&feeding->inputs[i].rows[set]);
   }
+  for (int set = 0; set < PSPLIT_I_N_SETS; set++) free(feeding->sizes[set]);
+  psplit_i_symbols_fini(&feeding->symbols);
   free(feeding->inputs);
   feeding->inputs = NULL;
 }
@@ -269,6 +297,30 @@ out:
   return code;
 }
 
+/* Whose first axis is samples; symbols that name it have the size of a micro-batch. */
+static bool is_rows(const psplit_i_feeding *f, uint32_t i, const psplit_train_options *options) {
+  return !psplit_i_find_mask(f->manifest, i) && !is_fixed(options, f->manifest->inputs[i]) &&
+         f->manifest->input_values[i].shape.rank > 0;
+}
+
+static void note_batch(const psplit_i_feeding *f, const psplit_train_options *options, int64_t rows,
+                       double *sizes) {
+  for (uint32_t i = 0; i < f->manifest->n_needed; i++)
+    if (is_rows(f, i, options))
+      psplit_i_symbols_note(&f->symbols, &f->manifest->input_values[i], &rows, 1, sizes);
+}
+
+/* Masks of evaluations are the same each time, and none that training draws. */
+static psplit_code draw(const psplit_i_feeding *f, psplit_i_feed_set set,
+                        const psplit_i_mask_row *mask, const psplit_i_slice *slice, uint64_t step,
+                        uint32_t m, psplit_diag *diag, psplit_i_tensor **out) {
+  const bool trains = set == PSPLIT_I_SET_TRAIN;
+  const psplit_i_drawing at = {f->options->seed, trains ? (uint32_t)step : UINT32_MAX,
+                               trains ? m : (uint32_t)step, &f->symbols, f->sizes[set]};
+  note_batch(f, f->options, (int64_t)(slice->end - slice->begin), f->sizes[set]);
+  return psplit_i_draw_mask(f->ort, mask, &at, diag, out);
+}
+
 psplit_code psplit_i_feeding_get(const psplit_i_feeding *f, psplit_i_feed_set set, uint64_t step,
                                  uint32_t m, uint32_t input, psplit_diag *diag,
                                  psplit_i_tensor **out) {
@@ -279,6 +331,8 @@ psplit_code psplit_i_feeding_get(const psplit_i_feeding *f, psplit_i_feed_set se
   }
   const psplit_i_order *order = &f->order[set];
   const psplit_i_slice slice = psplit_i_order_slice(order, psplit_i_order_place(order, step), m);
+  const psplit_i_mask_row *mask = psplit_i_find_mask(f->manifest, input);
+  if (mask) return draw(f, set, mask, &slice, step, m, diag, out);
   psplit_code code = psplit_i_rows_tensor(f->ort, &fed->rows[set], order, &slice, diag, out);
   if (code != PSPLIT_OK || input != f->labels) return code;
   code = check_labels(f, set, &slice, *out, diag);

@@ -4,6 +4,7 @@
 
 #include <psplit/train.h>
 
+#include "drawing.h"
 #include "ort.h"
 #include "pipeline.h"
 #include "rows.h"
@@ -23,11 +24,14 @@ typedef struct psplit_i_fed_input {
 typedef struct psplit_i_feeding {
   const psplit_i_ort *ort;
   const psplit_i_manifest *manifest;
+  const psplit_train_options *options;
   psplit_i_fed_input *inputs; /* [manifest->n_inputs] */
   psplit_i_order order[PSPLIT_I_N_SETS];
-  uint32_t labels;   /* the input that has classes, PSPLIT_NONE: none is known */
-  int64_t n_classes; /* below which they are */
-  int64_t ignored;   /* that counts for none */
+  psplit_i_symbols symbols;
+  double *sizes[PSPLIT_I_N_SETS]; /* [symbols.n] of a micro-batch, -1: not known */
+  uint32_t labels;                /* the input that has classes, PSPLIT_NONE: none is known */
+  int64_t n_classes;              /* below which they are */
+  int64_t ignored;                /* that counts for none */
   bool ignores;
 } psplit_i_feeding;
 
@@ -46,15 +50,16 @@ PSPLIT_MUST_USE psplit_code psplit_i_feeding_open(const psplit_i_ort *ort,
                                                   psplit_i_feeding *out);
 void psplit_i_feeding_close(psplit_i_feeding *feeding); /* a zeroed one is fine */
 
-/* With the numbers of rows that all devices together know. Errors: USAGE. */
+/* With the numbers of rows that all devices together know; so are the sizes, which the caller has
+ * put together. Errors: USAGE. */
 PSPLIT_MUST_USE psplit_code psplit_i_feeding_settle(psplit_i_feeding *feeding,
                                                     const psplit_train_options *options,
                                                     const uint64_t n_rows[PSPLIT_I_N_SETS],
                                                     psplit_diag *diag);
 
 /* Input `input` of micro-batch m of step `step`; of PSPLIT_I_SET_EVAL steps are micro-batches, and
- * m is 0. The caller releases it. From one thread at a time. Errors: IO, INVALID (a label that is
- * no class), NOMEM. */
+ * m is 0. A mask is drawn. The caller releases it. From one thread at a time. Errors: IO, INVALID
+ * (a label that is no class), NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_feeding_get(const psplit_i_feeding *feeding,
                                                  psplit_i_feed_set set, uint64_t step, uint32_t m,
                                                  uint32_t input, psplit_diag *diag,

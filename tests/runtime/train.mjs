@@ -41,10 +41,10 @@ writeNpy(path('tokens.npy'), tokens);
 writeNpy(path('target.npy'), target);
 
 // Stages of the model by their number and way to recompute.
-function stages(k, recompute = 'heavy', more = []) {
-  const dir = path(`${k}-${recompute}-${more.join('')}`.replaceAll(/[^\w-]/g, ''));
+function stages(k, recompute = 'heavy', more = [], net = 'words') {
+  const dir = path(`${net}-${k}-${recompute}-${more.join('')}`.replaceAll(/[^\w-]/g, ''));
   if (existsSync(dir)) return dir;
-  const made = r.start(split, [path('words.onnx'), '-k', `${k}`, '-o', dir, '--quiet', '--dim', 'n=2', '--depth', '0', '--training',
+  const made = r.start(split, [path(`${net}.onnx`), '-k', `${k}`, '-o', dir, '--quiet', '--dim', 'n=2', '--depth', '0', '--training',
     '--loss', 'softmax-cross-entropy:labels=target,axis=-1,ignore=-100', '--trained-weights', 'input', '--recompute', recompute,
     ...(more.includes('--optimizer') ? [] : ['--optimizer', 'adamw']), ...more]);
   if (made.status !== 0) throw new Error(made.stderr);
@@ -103,6 +103,41 @@ for (let step = 0; step < 6; step++) {
 const inOrder = trains(2, stages(2), [...USUAL, '--in-order']);
 tap.ok(JSON.stringify(inOrder.losses) === JSON.stringify(expected), 'one epoch in order: the losses of onnxruntime-node, bit by bit',
   `${inOrder.losses ?? inOrder.error}\n${expected}`);
+
+// Dropout: masks are drawn by counter, also where a stage reads nothing that tells their sizes.
+const drop = (from, to) => node('Dropout', [from, 'ratio', 'yes'], [to]);
+writeFileSync(path('noisy.onnx'), model({
+  nodes: [node('Gather', ['words', 'tokens'], ['x']), drop('x', 'd0'), ...layer(1, 'd0', 'h1'), drop('h1', 'd1'), ...layer(2, 'd1', 'h2'),
+    drop('h2', 'd2'), ...layer(3, 'd2', 'h3'), ...layer(4, 'h3', 'h4'), node('MatMul', ['h4', 'out'], ['y'])],
+  initializers: { ...Object.fromEntries([1, 2, 3, 4].flatMap((i) => [[`w${i}`, numbers(WIDTH, WIDTH)], [`b${i}`, numbers(WIDTH)]])),
+    words: numbers(WORDS, WIDTH), out: numbers(WIDTH, WORDS), ratio: tensor('float32', [], [0.25]), yes: tensor('bool', [], [1]) },
+  inputs: [value('tokens', 'int64', ['n', LENGTH])], outputs: [value('y', 'float32', ['n', LENGTH, WORDS])],
+}));
+const noisy = (k, recompute = 'none') => stages(k, recompute, [], 'noisy');
+const dropped = trains(1, noisy(1), [...USUAL, '--steps', '8']);
+for (const [k, recompute] of [[2, 'all'], [3, 'none'], [4, 'heavy']]) {
+  const got = trains(k, noisy(k, recompute), [...USUAL, '--steps', '8']);
+  tap.ok(got.losses?.length === 8 && result(got) === result(dropped), `dropout in ${k} stages, recompute ${recompute}: the same bits`, result(got));
+}
+tap.ok(result(trains(1, noisy(1), [...USUAL, '--steps', '8', '--in-order'])) !== result(trains(1, noisy(1), [...USUAL, '--steps', '8', '--in-order', '--seed', '2'])),
+  'another seed drops others');
+trains(2, noisy(2), [...USUAL, '--steps', '5', '--checkpoint', path('noise')]);
+tap.ok(trains(3, noisy(3), [...USUAL, '--steps', '8', '--resume', path('noise')]).weights_digest === dropped.weights_digest, 'resumed, it drops the same');
+const drawn = await Stages.open(noisy(2), ort, level, 1);
+const heard = [];
+for (let step = 0; step < 3; step++) {
+  let loss = 0;
+  for (let m = 0; m < 4; m++) {
+    const at = step * BATCH + m * 2;
+    const batch = await drawn.forward({ tokens: part(tokens, at, 2), target: part(target, at, 2) }, m);
+    loss += Number(batch.outputs.loss.data[0]);
+    await drawn.backward(batch, 1 / 4);
+  }
+  await drawn.update(0.01);
+  heard.push(loss / 4);
+}
+const noisyLosses = trains(2, noisy(2), [...USUAL, '--in-order', '--steps', '3']).losses;
+tap.ok(JSON.stringify(noisyLosses) === JSON.stringify(heard), 'and what the sample drops', `${noisyLosses}\n${heard}`);
 
 // Where gradients are scaled down, the step is that of a smaller rate.
 const sgd = stages(2, 'none', ['--optimizer', 'sgd']), wide = stages(3, 'none', ['--optimizer', 'sgd']);

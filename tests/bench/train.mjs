@@ -1,0 +1,77 @@
+// What does a pipeline of two devices gain over one, in training?
+//
+//   node train.mjs BUILD_DIR [ROUNDS [WIDTH [STEPS]]]
+//
+// A chain of 8 layers of WIDTH, written here, is trained by AdamW in one stage and in two, 8 micro-batches a step, one
+// thread a device: 1F1B over threads and over MPI (PSPLIT_MPIRUN, "mpirun -n"), fill-drain, and two whole trainers at once
+// that share nothing. All in turn and again in each round; prints medians of steps a second, and of each round's ratios:
+//
+//   share       1F1B over the two whole trainers together, beside M / (M + K - 1), which the bubble leaves
+//   bubble      measured over simulated, each as idle part of the devices' time
+//
+// and each rank's memory beside the whole trainer's. Two quiet cores are what it is meant for; it says how busy the
+// machine was. No test: nothing fails.
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { model, node, random, tensor, value } from '../gradient/onnx.mjs';
+import { writeNpy } from '../runtime/npy.mjs';
+
+const [build, rounds = '5', width = '256', steps = '20'] = process.argv.slice(2);
+const WIDTH = Number(width), LAYERS = 8, M = 8, ROWS = 64 * M, K = 2;
+const launcher = (process.env.PSPLIT_MPIRUN ?? 'mpirun -n').split(' ');
+const tmp = mkdtempSync(join(tmpdir(), 'psplit-train-'));
+process.on('exit', () => rmSync(tmp, { recursive: true, force: true }));
+const env = {
+  ...process.env,
+  PSPLIT_ONNXRUNTIME: process.env.PSPLIT_ONNXRUNTIME || fileURLToPath(new URL(
+    `../e2e/node_modules/onnxruntime-node/bin/napi-v6/linux/${process.arch}/libonnxruntime.so.1`, import.meta.url)),
+};
+const tool = (name) => join(build, 'tools', `onnx-pipeline-${name}`);
+const next = random(1);
+const numbers = (...dims) => tensor('float32', dims,
+  Array.from({ length: dims.reduce((a, b) => a * b, 1) }, () => (next() - 0.5) / Math.sqrt(dims[0])));
+writeFileSync(join(tmp, 'chain.onnx'), model({
+  nodes: Array.from({ length: LAYERS }, (_, i) => [node('MatMul', [i ? `y${i - 1}` : 'x', `w${i}`], [`p${i}`]),
+    node('Add', [`p${i}`, `b${i}`], [`s${i}`]), node('Relu', [`s${i}`], [`y${i}`])]).flat(),
+  initializers: Object.fromEntries(Array.from({ length: LAYERS }, (_, i) => [[`w${i}`, numbers(WIDTH, WIDTH)], [`b${i}`, numbers(WIDTH)]]).flat()),
+  inputs: [value('x', 'float32', ['n', WIDTH])], outputs: [value(`y${LAYERS - 1}`, 'float32', ['n', WIDTH])] }));
+for (const name of ['x', 'goal']) writeNpy(join(tmp, `${name}.npy`), numbers(ROWS, WIDTH));
+for (const k of [1, K]) {
+  const made = spawnSync(tool('split'), [join(tmp, 'chain.onnx'), '-k', `${k}`, '-o', join(tmp, `${k}`), '--quiet', '--dim', `n=${ROWS / M}`,
+    '--training', '--loss', 'mse:target=goal', '--trained-weights', 'input'], { encoding: 'utf8' });
+  if (made.status !== 0) throw new Error(made.stderr);
+}
+
+const usual = ['--data', `x=${join(tmp, 'x.npy')}`, '--data', `goal=${join(tmp, 'goal.npy')}`, '-m', `${M}`, '-n', steps, '--json'];
+function trains(k, args = [], ranks = 0) {
+  const [program, ...rest] = [...(ranks ? [...launcher, `${ranks}`] : []), tool('train'), join(tmp, `${k}`), ...usual, ...args];
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, rest, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    let text = '';
+    child.stdout.on('data', (data) => { text += data; });
+    child.on('close', (status) => (status === 0 ? resolve(JSON.parse(text)) : reject(new Error(`${program}: ${status}`))));
+  });
+}
+const median = (list) => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)];
+const kinds = { whole: [], together: [], '1f1b': [], mpi: [], 'fill-drain': [] };
+const shares = [], bubbles = [];
+let memory = [];
+for (let round = 0; round < Number(rounds); round++) {
+  const whole = await trains(1);
+  const both = await Promise.all([trains(1), trains(1)]);
+  const pipe = await trains(K), mpi = await trains(K, [], K), drained = await trains(K, ['--schedule', 'fill-drain']);
+  const together = both[0].steps_per_s + both[1].steps_per_s;
+  for (const [kind, rate] of Object.entries({ whole: whole.steps_per_s, together, '1f1b': pipe.steps_per_s, mpi: mpi.steps_per_s,
+    'fill-drain': drained.steps_per_s })) kinds[kind].push(rate);
+  shares.push(pipe.steps_per_s / together);
+  bubbles.push(pipe.bubble_frac / pipe.simulated_bubble_frac);
+  memory = [whole.device[0].peak_resident_bytes, ...mpi.device.map((each) => each.peak_resident_bytes)];
+}
+for (const [kind, list] of Object.entries(kinds)) console.log(`${kind.padEnd(12)} ${median(list).toFixed(2).padStart(10)} steps/s`);
+console.log(`share        ${median(shares).toFixed(3).padStart(10)} of two trainers; the bubble leaves ${(M / (M + K - 1)).toFixed(3)}`);
+console.log(`bubble       ${median(bubbles).toFixed(2).padStart(10)} of the simulated one`);
+console.log(`memory       ${memory.map((bytes) => `${(bytes / 2 ** 20).toFixed(0)} MiB`).join(', ')}: whole, then each rank`);
+console.log(`load ${loadavg()[0].toFixed(1)}`);
