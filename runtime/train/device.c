@@ -80,14 +80,15 @@ static psplit_code give_all(work *w, const psplit_i_learner *l, psplit_i_wire_ki
   return code;
 }
 
-/* Weights that several stages read: from who updates them to the others. */
-static psplit_code share_weights(work *w, psplit_diag *diag) {
+/* Once a step: gradients of weights that several stages read, to who updates these; and weights
+ * from there to the others. */
+static psplit_code share(work *w, psplit_i_wire_kind kind, psplit_diag *diag) {
   psplit_i_event ignored = {0};
   psplit_code code = PSPLIT_OK;
   for (uint32_t c = 0; c < w->setup->wiring.n_chunks && code == PSPLIT_OK; c++)
-    code = give_all(w, &w->learners[c], PSPLIT_I_WIRE_WEIGHTS, diag);
+    code = give_all(w, &w->learners[c], kind, diag);
   for (uint32_t c = 0; c < w->setup->wiring.n_chunks && code == PSPLIT_OK; c++)
-    code = take_all(w, &w->learners[c], PSPLIT_I_WIRE_WEIGHTS, &ignored);
+    code = take_all(w, &w->learners[c], kind, &ignored);
   return code;
 }
 
@@ -237,7 +238,7 @@ static psplit_code move_weights(work *w, const double *answer, psplit_diag *diag
   }
   e.done_ns = psplit_i_now_ns();
   w->update_ns += e.done_ns - e.ready_ns;
-  if (code == PSPLIT_OK && answer[APPLY] != 0) code = share_weights(w, diag);
+  if (code == PSPLIT_OK && answer[APPLY] != 0) code = share(w, PSPLIT_I_WIRE_WEIGHTS, diag);
   if (code == PSPLIT_OK) add_event(w, &e);
   return code;
 }
@@ -388,6 +389,7 @@ static psplit_code end_step(work *w, psplit_diag *diag, bool *out_stop) {
   memset(w->report, 0, n * sizeof *w->report);
   w->report[LOSS] = w->loss;
   w->report[CANCEL] = psplit_i_cancelled(o->cancel);
+  PSPLIT_TRY(share(w, PSPLIT_I_WIRE_GRADIENTS, diag));
   for (uint32_t c = 0; c < w->setup->wiring.n_chunks; c++)
     PSPLIT_TRY(psplit_i_learner_squares(&w->learners[c], diag, w->report + N_STEP_HEAD));
   PSPLIT_TRY(
@@ -646,7 +648,7 @@ static psplit_code work_through(work *w, psplit_diag *diag) {
   double ignored;
   psplit_code code;
   PSPLIT_TRY(say_hello(w, diag));
-  PSPLIT_TRY(share_weights(w, diag));
+  PSPLIT_TRY(share(w, PSPLIT_I_WIRE_WEIGHTS, diag));
   if (d->index == 0) {
     d->result->first_step = w->step;
     d->result->eval_loss = NAN;

@@ -90,7 +90,8 @@ static psplit_code give_one(psplit_i_learner *l, psplit_i_learner_file *f,
     case PSPLIT_I_ORIGIN_AGAIN: f->given[i] = l->again.got[k]; break;
     case PSPLIT_I_ORIGIN_STATE: f->given[i] = l->states[k]; break;
     case PSPLIT_I_ORIGIN_GRADIENT:
-      if (!l->sums[k]) code = psplit_i_learner_zeros(l->ort, l->weights[k], diag, &l->sums[k]);
+      if (!l->sums[k])
+        code = psplit_i_learner_zeros(l->ort, l->weights[l->gradient_weight[k]], diag, &l->sums[k]);
       f->given[i] = l->sums[k];
       break;
     case PSPLIT_I_ORIGIN_LOSS:
@@ -148,6 +149,13 @@ static void keep_stash(psplit_i_learner *l, psplit_i_held *held) {
   l->held_bytes += bytes_held(l, held);
 }
 
+/* A state is what the last micro-batch made of it. */
+static void move_on(psplit_i_learner *l) {
+  for (uint32_t w = 0; w < table_of(l)->n_weights; w++)
+    if (l->next_at[w] != PSPLIT_NONE)
+      put(&l->weights[w], psplit_i_tensor_hold(l->forward.got[l->next_at[w]]));
+}
+
 static void drop_held(psplit_i_learner *l, psplit_i_held *held) {
   release_all(held->data, l->pipe->manifest.n_inputs);
   release_all(held->stash, l->parts->n_stash);
@@ -184,10 +192,12 @@ psplit_code psplit_i_learner_forward(psplit_i_learner *l, psplit_i_feed_set set,
   PSPLIT_TRY(
     run_file(l, &l->forward, held, trains ? l->forward.n_outputs : l->n_essential, &none, diag));
   if (l->loss != PSPLIT_NONE) PSPLIT_TRY(read_loss(l->forward.got[l->loss], diag, out_loss));
-  if (trains)
+  if (trains) {
     keep_stash(l, held);
-  else
+    move_on(l);
+  } else {
     drop_held(l, held);
+  }
 out:
   release_all(l->received, l->n_received);
   return code;
@@ -200,9 +210,9 @@ psplit_code psplit_i_learner_backward(psplit_i_learner *l, uint32_t m, psplit_di
   if (l->again.file) PSPLIT_TRY(run_file(l, &l->again, held, l->again.n_outputs, &s, diag));
   if (l->backward.file)
     PSPLIT_TRY(run_file(l, &l->backward, held, l->backward.n_outputs, &s, diag));
-  for (uint32_t w = 0; l->backward.file && w < table_of(l)->n_weights; w++)
-    if (l->gradient_at[w] != PSPLIT_NONE)
-      put(&l->sums[w], psplit_i_tensor_hold(l->backward.got[l->gradient_at[w]]));
+  for (uint32_t g = 0; l->backward.file && g < l->n_gradients; g++)
+    if (l->gradient_at[g] != PSPLIT_NONE)
+      put(&l->sums[g], psplit_i_tensor_hold(l->backward.got[l->gradient_at[g]]));
 out:
   release_all(l->again.got, l->again.n_outputs);
   release_all(l->received, l->n_received);
@@ -222,6 +232,8 @@ void psplit_i_learner_take(psplit_i_learner *l, uint32_t wire, psplit_i_bundle *
   for (uint32_t t = 0; t < w->n_tensors; t++) {
     if (w->kind == PSPLIT_I_WIRE_WEIGHTS)
       put(&l->weights[l->wire_tensors[wire][t]], bundle->tensors[t]);
+    else if (w->kind == PSPLIT_I_WIRE_GRADIENTS)
+      put(&l->sums[l->wire_tensors[wire][t]], bundle->tensors[t]);
     else
       put(&l->received[l->wire_base[wire] + t], bundle->tensors[t]);
     bundle->tensors[t] = NULL;
@@ -230,46 +242,69 @@ void psplit_i_learner_take(psplit_i_learner *l, uint32_t wire, psplit_i_bundle *
 
 void psplit_i_learner_give(const psplit_i_learner *l, uint32_t wire, psplit_i_bundle *bundle) {
   const psplit_i_wire *w = &l->wiring->wires[wire];
-  psplit_i_tensor **from = w->kind == PSPLIT_I_WIRE_WEIGHTS    ? l->weights
-                           : w->kind == PSPLIT_I_WIRE_BACKWARD ? l->backward.got
-                                                               : l->forward.got;
+  psplit_i_tensor **from = w->kind == PSPLIT_I_WIRE_WEIGHTS     ? l->weights
+                           : w->kind == PSPLIT_I_WIRE_GRADIENTS ? l->sums
+                           : w->kind == PSPLIT_I_WIRE_BACKWARD  ? l->backward.got
+                                                                : l->forward.got;
   for (uint32_t t = 0; t < w->n_tensors; t++)
     bundle->tensors[t] = psplit_i_tensor_hold(from[l->wire_tensors[wire][t]]);
 }
 
 /* --- the end of a step --- */
 
-/* Eight sums side by side, which a compiler can add at once; always the same eight. */
+/* Eight sums side by side, which a compiler can add at once; always the same eight. Parts of a
+ * gradient are added in the gradient's type and in their order, as the update does. */
 enum { N_LANES = 8 };
-#define SUM_SQUARES(type)                                                   \
-  do {                                                                      \
-    const type *x = view->data;                                             \
-    const uint64_t whole = view->n_elements / N_LANES * N_LANES;            \
-    for (uint64_t i = 0; i < whole; i += N_LANES)                           \
-      for (int k = 0; k < N_LANES; k++)                                     \
-        sums[k] += (double)x[i + (uint64_t)k] * (double)x[i + (uint64_t)k]; \
-    for (uint64_t i = whole; i < view->n_elements; i++)                     \
-      sums[i - whole] += (double)x[i] * (double)x[i];                       \
+#define SUM_SQUARES(type)                                                      \
+  do {                                                                         \
+    for (uint64_t i = 0; i < n; i++) {                                         \
+      type x = ((const type *)parts[0])[i];                                    \
+      for (uint32_t p = 1; p < n_parts; p++) x += ((const type *)parts[p])[i]; \
+      sums[i % N_LANES] += (double)x * (double)x;                              \
+    }                                                                          \
   } while (0)
 
-static double sum_squares(const psplit_i_tensor_view *view) {
+static double sum_squares(const void *const *parts, uint32_t n_parts, uint64_t n, int32_t type) {
   enum { FLOAT = 1, DOUBLE = 11 };
   double sums[N_LANES] = {0}, all = 0;
-  if (view->data_type == FLOAT)
+  if (type == FLOAT)
     SUM_SQUARES(float);
-  else if (view->data_type == DOUBLE)
+  else if (type == DOUBLE)
     SUM_SQUARES(double);
   for (int k = 0; k < N_LANES; k++) all += sums[k];
   return all;
 }
 
+/* Of the weight whose gradients are first .. first + n_parts - 1. */
+static psplit_code weight_squares(const psplit_i_learner *l, uint32_t first, uint32_t n_parts,
+                                  psplit_diag *diag, double *out) {
+  psplit_code code = PSPLIT_OK;
+  psplit_i_tensor_view view = {0};
+  const void **parts = malloc((n_parts + (size_t)1) * sizeof *parts);
+  uint64_t n = 0;
+  if (!parts) return psplit_i_nomem(diag);
+  for (uint32_t p = 0; p < n_parts; p++) {
+    if (!l->sums[first + p])
+      PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INTERNAL, "a gradient of %s has not come",
+                               table_of(l)->weights[l->gradient_weight[first]].name));
+    PSPLIT_TRY(psplit_i_tensor_look(l->sums[first + p], diag, &view));
+    if (p && view.n_elements != n)
+      PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INVALID, "gradients of %s differ in size",
+                               table_of(l)->weights[l->gradient_weight[first]].name));
+    parts[p] = view.data;
+    n = view.n_elements;
+  }
+  *out = sum_squares(parts, n_parts, n, view.data_type);
+out:
+  free(parts);
+  return code;
+}
+
 psplit_code psplit_i_learner_squares(const psplit_i_learner *l, psplit_diag *diag, double *out) {
   psplit_code code = PSPLIT_OK;
   for (uint32_t w = 0; w < table_of(l)->n_weights && code == PSPLIT_OK; w++) {
-    psplit_i_tensor_view view;
-    if (!l->sums[w]) continue;
-    code = psplit_i_tensor_look(l->sums[w], diag, &view);
-    if (code == PSPLIT_OK) out[w] = sum_squares(&view);
+    const uint32_t first = l->first_gradient[w], n = l->first_gradient[w + 1] - first;
+    if (n && psplit_i_learner_owns(l, w)) code = weight_squares(l, first, n, diag, &out[w]);
   }
   return code;
 }
@@ -288,9 +323,7 @@ psplit_code psplit_i_learner_update(psplit_i_learner *l, double rate, double sca
   return code;
 }
 
-void psplit_i_learner_drop_sums(psplit_i_learner *l) {
-  release_all(l->sums, table_of(l)->n_weights);
-}
+void psplit_i_learner_drop_sums(psplit_i_learner *l) { release_all(l->sums, l->n_gradients); }
 
 bool psplit_i_learner_owns(const psplit_i_learner *l, uint32_t weight) {
   return table_of(l)->weights[weight].owner == l->index;

@@ -16,7 +16,7 @@ typedef enum psplit_i_origin {
   PSPLIT_I_ORIGIN_STASH,    /* index: row of the stash */
   PSPLIT_I_ORIGIN_AGAIN,    /* index: output of the file that computes again */
   PSPLIT_I_ORIGIN_LOSS,     /* what the loss counts */
-  PSPLIT_I_ORIGIN_GRADIENT, /* index: trained weight; its gradient so far */
+  PSPLIT_I_ORIGIN_GRADIENT, /* index: gradient; what it is so far */
   PSPLIT_I_ORIGIN_STATE,    /* index: row of what the update keeps */
   PSPLIT_I_ORIGIN_RATE,
   PSPLIT_I_ORIGIN_SCALE,
@@ -63,15 +63,19 @@ typedef struct psplit_i_learner {
   uint32_t n_received;
   bool *reads;         /* [inputs of the model] */
   uint32_t *wire_base; /* [wires] first of a wire's tensors in `received` */
-  /* [wires][tensors] of what goes out: outputs of `forward` or `backward`; of weights, in and out:
-   * trained weights. */
+  /* [wires][tensors] of what goes out: outputs of `forward` or `backward`; of weights and of
+   * gradients, in and out: these. */
   uint32_t **wire_tensors;
   bool *stash_is_input;      /* [n_stash] kept as it was given, not an output */
   uint32_t *stash_at;        /* [n_stash] position of it in `forward` */
-  uint32_t *gradient_at;     /* [weights] output of `backward`, or PSPLIT_NONE */
+  uint32_t n_gradients;      /* of all weights of the manifest, one after the other */
+  uint32_t *first_gradient;  /* [weights + 1] of a weight */
+  uint32_t *gradient_weight; /* [gradients] of which weight it is */
+  uint32_t *gradient_at;     /* [gradients] output of `backward`, or PSPLIT_NONE */
+  uint32_t *next_at;         /* [weights] of a state: output of `forward`; else PSPLIT_NONE */
   uint32_t *kept_weight;     /* [update.n_kept] trained weight, PSPLIT_NONE: a state */
   psplit_i_tensor **weights; /* [weights of the manifest] NULL: not of this stage */
-  psplit_i_tensor **sums;    /* [the same] gradients so far; NULL: zeros */
+  psplit_i_tensor **sums;    /* [gradients] so far; NULL: zeros, or not of this stage */
   psplit_i_tensor **states;  /* [n_kept] NULL for weights */
   psplit_i_held *held;       /* [n_micro_batches] */
   uint32_t n_held;           /* micro-batches under way */
@@ -103,7 +107,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_learner_backward(psplit_i_learner *learner,
                                                       psplit_diag *diag);
 void psplit_i_learner_drop_results(psplit_i_learner *learner);
 
-/* Sums of squares of the gradients that arise here, in float64, to out[weights]; others stay. */
+/* Sums of squares, in float64, of the gradients of the weights that this stage updates, to
+ * out[weights]; others stay. All their parts have been taken. */
 PSPLIT_MUST_USE psplit_code psplit_i_learner_squares(const psplit_i_learner *learner,
                                                      psplit_diag *diag, double *out);
 /* Moves the weights; `update` counts from 1. The sums are to be dropped after it. */

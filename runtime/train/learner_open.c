@@ -127,7 +127,7 @@ static psplit_code open_forward(psplit_i_learner *l, psplit_diag *diag) {
   psplit_i_learner_file *f = &l->forward;
   psplit_code code;
   PSPLIT_TRY(open_file(l, row->file, row->n_inputs + l->parts->n_weights,
-                       row->n_outputs + l->parts->n_stash, diag, f));
+                       row->n_outputs + l->parts->n_stash + table_of(l)->n_weights, diag, f));
   for (uint32_t i = 0; i < row->n_inputs; i++) {
     const psplit_i_row *input = &row->inputs[i];
     if (input->optional) continue;
@@ -155,14 +155,22 @@ static psplit_code open_forward(psplit_i_learner *l, psplit_diag *diag) {
     return psplit_i_fail(diag, PSPLIT_INVALID, "pipeline.json: stage %" PRIu32 " gives no loss",
                          l->index);
   l->n_essential = f->n_outputs;
+  for (uint32_t w = 0; w < table_of(l)->n_weights; w++) {
+    const char *next = psplit_i_learner_owns(l, w) ? table_of(l)->weights[w].next : NULL;
+    l->next_at[w] = next ? add_output(f, next) : PSPLIT_NONE;
+  }
   code = open_stash(l, diag);
 out:
   return code;
 }
 
+static psplit_i_gradient_row gradient_row(const psplit_i_learner *l, uint32_t gradient) {
+  const uint32_t w = l->gradient_weight[gradient];
+  return psplit_i_gradient_of(&table_of(l)->weights[w], gradient - l->first_gradient[w]);
+}
+
 static psplit_code add_part_input(psplit_i_learner *l, psplit_i_learner_file *f,
                                   const psplit_i_part_input *row, psplit_diag *diag) {
-  const psplit_i_training_table *t = table_of(l);
   psplit_i_origin origin = PSPLIT_I_ORIGIN_LOSS;
   uint32_t index = PSPLIT_NONE;
   switch (row->source) {
@@ -190,8 +198,10 @@ static psplit_code add_part_input(psplit_i_learner *l, psplit_i_learner_file *f,
     case PSPLIT_I_PART_LOSS: index = 0; break;
     case PSPLIT_I_PART_BEFORE:
       origin = PSPLIT_I_ORIGIN_GRADIENT;
-      for (uint32_t w = 0; w < t->n_weights; w++)
-        if (t->weights[w].before && strcmp(t->weights[w].before, row->name) == 0) index = w;
+      for (uint32_t g = 0; g < l->n_gradients; g++) {
+        const char *before = gradient_row(l, g).before;
+        if (before && strcmp(before, row->name) == 0) index = g;
+      }
       break;
   }
   return add_input(l, f, row->name, origin, index, diag);
@@ -214,11 +224,10 @@ out:
 
 static psplit_code open_update(psplit_i_learner *l, psplit_diag *diag) {
   const psplit_i_update_part *part = &l->parts->update;
-  const psplit_i_training_table *t = table_of(l);
   psplit_i_learner_file *f = &l->update;
   psplit_code code;
   if (!part->file) return PSPLIT_OK;
-  PSPLIT_TRY(open_file(l, part->file, 2 * part->n_kept + 3, part->n_kept, diag, f));
+  PSPLIT_TRY(open_file(l, part->file, part->n_kept + l->n_gradients + 3, part->n_kept, diag, f));
   l->kept_weight = PSPLIT_NEW(&l->arena, uint32_t, part->n_kept);
   if (!l->kept_weight) return psplit_i_nomem(diag);
   PSPLIT_TRY(add_input(l, f, part->lr, PSPLIT_I_ORIGIN_RATE, 0, diag));
@@ -232,8 +241,8 @@ static psplit_code open_update(psplit_i_learner *l, psplit_diag *diag) {
     PSPLIT_TRY(add_input(l, f, row->name,
                          row->is_state ? PSPLIT_I_ORIGIN_STATE : PSPLIT_I_ORIGIN_WEIGHT,
                          row->is_state ? k : w, diag));
-    if (!row->is_state)
-      PSPLIT_TRY(add_input(l, f, t->weights[w].gradient, PSPLIT_I_ORIGIN_GRADIENT, w, diag));
+    for (uint32_t g = l->first_gradient[w]; g < l->first_gradient[w + 1] && !row->is_state; g++)
+      PSPLIT_TRY(add_input(l, f, gradient_row(l, g).gradient, PSPLIT_I_ORIGIN_GRADIENT, g, diag));
     add_output(f, row->new_name);
   }
 out:
@@ -292,7 +301,7 @@ static psplit_code place_received(psplit_i_learner *l, psplit_diag *diag) {
   if (l->arena.failed) return psplit_i_nomem(diag);
   for (uint32_t i = 0; i < wiring->n_wires; i++) {
     const psplit_i_wire *w = &wiring->wires[i];
-    if (w->kind >= PSPLIT_I_WIRE_WEIGHTS || w->to != l->index) continue;
+    if (w->kind > PSPLIT_I_WIRE_BACKWARD || w->to != l->index) continue;
     l->wire_base[i] = n_way[w->kind];
     n_way[w->kind] += w->n_tensors;
   }
@@ -302,15 +311,22 @@ static psplit_code place_received(psplit_i_learner *l, psplit_diag *diag) {
   return l->received ? PSPLIT_OK : psplit_i_nomem(diag);
 }
 
-/* What goes out by a wire, or is taken from one with weights. */
+static uint32_t find_gradient(const psplit_i_learner *l, const char *name) {
+  for (uint32_t g = 0; g < l->n_gradients; g++)
+    if (strcmp(gradient_row(l, g).gradient, name) == 0) return g;
+  return PSPLIT_NONE;
+}
+
+/* What goes out by a wire, or is taken from one with weights or gradients. */
 static psplit_code place_wire(psplit_i_learner *l, uint32_t i, psplit_diag *diag) {
   const psplit_i_wire *w = &l->wiring->wires[i];
   const psplit_i_learner_file *f = w->kind == PSPLIT_I_WIRE_BACKWARD ? &l->backward : &l->forward;
   uint32_t *tensors = l->wire_tensors[i] = PSPLIT_NEW(&l->arena, uint32_t, w->n_tensors);
   if (!tensors) return psplit_i_nomem(diag);
   for (uint32_t t = 0; t < w->n_tensors; t++) {
-    tensors[t] = w->kind == PSPLIT_I_WIRE_WEIGHTS
-                   ? find_weight(l, w->given[t])
+    tensors[t] = w->kind == PSPLIT_I_WIRE_WEIGHTS ? find_weight(l, w->given[t])
+                 : w->kind == PSPLIT_I_WIRE_GRADIENTS
+                   ? find_gradient(l, w->given[t])
                    : find(f->output_names, f->n_outputs, w->given[t]);
     if (tensors[t] == PSPLIT_NONE)
       return no_sense(l, f->file ? f->file : "no file", w->given[t], diag);
@@ -322,7 +338,7 @@ static psplit_code place_wires(psplit_i_learner *l, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   for (uint32_t i = 0; i < l->wiring->n_wires && code == PSPLIT_OK; i++) {
     const psplit_i_wire *w = &l->wiring->wires[i];
-    const bool in = w->kind == PSPLIT_I_WIRE_WEIGHTS && w->to == l->index;
+    const bool in = w->kind >= PSPLIT_I_WIRE_GRADIENTS && w->to == l->index;
     if (w->kind <= PSPLIT_I_WIRE_WEIGHTS && (w->from == l->index || in))
       code = place_wire(l, i, diag);
   }
@@ -330,21 +346,34 @@ static psplit_code place_wires(psplit_i_learner *l, psplit_diag *diag) {
 }
 
 static psplit_code place_gradients(psplit_i_learner *l, psplit_diag *diag) {
-  const psplit_i_training_table *t = table_of(l);
-  l->gradient_at = PSPLIT_NEW(&l->arena, uint32_t, t->n_weights);
+  l->gradient_at = PSPLIT_NEW(&l->arena, uint32_t, l->n_gradients);
   if (!l->gradient_at) return psplit_i_nomem(diag);
-  for (uint32_t w = 0; w < t->n_weights; w++) {
-    const char *name = t->weights[w].gradient;
-    l->gradient_at[w] =
-      name ? find(l->backward.output_names, l->backward.n_outputs, name) : PSPLIT_NONE;
-  }
+  for (uint32_t g = 0; g < l->n_gradients; g++)
+    l->gradient_at[g] =
+      find(l->backward.output_names, l->backward.n_outputs, gradient_row(l, g).gradient);
   return PSPLIT_OK;
+}
+
+static bool count_gradients(psplit_i_learner *l) {
+  const psplit_i_training_table *t = table_of(l);
+  l->first_gradient = PSPLIT_NEW(&l->arena, uint32_t, (size_t)t->n_weights + 1);
+  for (uint32_t w = 0; w < t->n_weights && l->first_gradient; w++)
+    l->first_gradient[w + 1] = l->first_gradient[w] + psplit_i_n_gradients(&t->weights[w]);
+  if (!l->first_gradient) return false;
+  l->n_gradients = l->first_gradient[t->n_weights];
+  l->gradient_weight = PSPLIT_NEW(&l->arena, uint32_t, l->n_gradients);
+  for (uint32_t w = 0; w < t->n_weights && l->gradient_weight; w++)
+    for (uint32_t g = l->first_gradient[w]; g < l->first_gradient[w + 1]; g++)
+      l->gradient_weight[g] = w;
+  return l->gradient_weight != NULL;
 }
 
 static psplit_code make_room(psplit_i_learner *l, psplit_diag *diag) {
   const uint32_t n_weights = table_of(l)->n_weights, n_inputs = l->pipe->manifest.n_inputs;
   l->weights = PSPLIT_NEW(&l->arena, psplit_i_tensor *, n_weights);
-  l->sums = PSPLIT_NEW(&l->arena, psplit_i_tensor *, n_weights);
+  if (!count_gradients(l)) return psplit_i_nomem(diag);
+  l->next_at = PSPLIT_NEW(&l->arena, uint32_t, n_weights);
+  l->sums = PSPLIT_NEW(&l->arena, psplit_i_tensor *, l->n_gradients);
   l->states = PSPLIT_NEW(&l->arena, psplit_i_tensor *, l->parts->update.n_kept);
   l->reads = PSPLIT_NEW(&l->arena, bool, n_inputs);
   l->held = PSPLIT_NEW(&l->arena, psplit_i_held, l->n_micro_batches);
@@ -395,7 +424,7 @@ void psplit_i_learner_close(psplit_i_learner *l) {
   }
   release_all(l->received, l->n_received);
   release_all(l->weights, table_of(l)->n_weights);
-  release_all(l->sums, table_of(l)->n_weights);
+  release_all(l->sums, l->n_gradients);
   release_all(l->states, l->parts->update.n_kept);
   psplit_i_arena_fini(&l->arena);
   l->parts = NULL;

@@ -61,6 +61,47 @@ static psplit_code add_backward(psplit_i_wiring *w, const psplit_i_training_tabl
   return PSPLIT_OK;
 }
 
+uint32_t psplit_i_n_gradients(const psplit_i_trained_weight *weight) {
+  return weight->gradient ? 1 + weight->n_more : 0;
+}
+
+psplit_i_gradient_row psplit_i_gradient_of(const psplit_i_trained_weight *weight, uint32_t part) {
+  const psplit_i_gradient_row first = {weight->gradient, weight->before};
+  return part ? weight->more[part - 1] : first;
+}
+
+/* The stage whose backward pass gives a gradient to the update. */
+static uint32_t find_maker(const psplit_i_pipe *pipe, const char *gradient) {
+  for (uint32_t s = 0; s < pipe->manifest.n_stages; s++) {
+    const psplit_i_part *part = &pipe->manifest.training->stages[s].backward;
+    for (uint32_t o = 0; o < part->n_outputs; o++)
+      if (part->outputs[o].goal == PSPLIT_I_PART_UPDATE &&
+          strcmp(part->outputs[o].name, gradient) == 0)
+        return s;
+  }
+  return PSPLIT_NONE;
+}
+
+static psplit_code add_gradients(psplit_i_wiring *w, const psplit_i_pipe *pipe,
+                                 uint32_t n_gradients, psplit_diag *diag) {
+  const psplit_i_training_table *training = pipe->manifest.training;
+  for (uint32_t k = 0; k < training->n_weights; k++) {
+    const psplit_i_trained_weight *weight = &training->weights[k];
+    for (uint32_t p = 0; p < psplit_i_n_gradients(weight) && weight->owner != PSPLIT_NONE; p++) {
+      const char *name = psplit_i_gradient_of(weight, p).gradient;
+      const uint32_t maker = find_maker(pipe, name);
+      if (maker == PSPLIT_NONE)
+        return psplit_i_fail(diag, PSPLIT_INVALID, "pipeline.json: no stage gives %s", name);
+      if (maker == weight->owner) continue;
+      psplit_i_wire *wire =
+        pair_wire(w, PSPLIT_I_WIRE_GRADIENTS, maker, weight->owner, n_gradients);
+      if (!wire) return psplit_i_nomem(diag);
+      add_tensor(wire, name, name);
+    }
+  }
+  return PSPLIT_OK;
+}
+
 static psplit_code add_weights(psplit_i_wiring *w, const psplit_i_training_table *training,
                                psplit_diag *diag) {
   for (uint32_t k = 0; k < training->n_weights; k++) {
@@ -98,11 +139,17 @@ psplit_code psplit_i_wiring_make(const psplit_i_pipe *pipe, uint32_t n_chunks, p
     return psplit_i_fail(diag, PSPLIT_USAGE, "%" PRIu32 " stages are not %" PRIu32 " for a device",
                          n_stages, n_chunks);
   w.n_devices = n_stages / n_chunks;
-  for (uint32_t k = 0; k < training->n_weights; k++) most += training->weights[k].n_stages;
+  uint32_t n_gradients = 0;
+  for (uint32_t k = 0; k < training->n_weights; k++) {
+    most += training->weights[k].n_stages;
+    n_gradients += psplit_i_n_gradients(&training->weights[k]);
+  }
+  most += n_gradients;
   psplit_i_arena_init(&w.arena, 0);
   w.wires = PSPLIT_NEW(&w.arena, psplit_i_wire, most);
   if (!w.wires || !add_forward(&w, pipe)) PSPLIT_TRY(psplit_i_nomem(diag));
   PSPLIT_TRY(add_backward(&w, training, diag));
+  PSPLIT_TRY(add_gradients(&w, pipe, n_gradients, diag));
   PSPLIT_TRY(add_weights(&w, training, diag));
   if (!add_devices(&w)) PSPLIT_TRY(psplit_i_nomem(diag));
   *out = w;

@@ -8,9 +8,11 @@
 typedef enum psplit_i_wire_kind {
   PSPLIT_I_WIRE_FORWARD,  /* between stages, a bundle for each micro-batch */
   PSPLIT_I_WIRE_BACKWARD, /* the same, the other way */
-  PSPLIT_I_WIRE_WEIGHTS,  /* from who updates weights to who reads them too, a bundle a step */
-  PSPLIT_I_WIRE_REPORT,   /* from each device to device 0: one tensor, float64 */
-  PSPLIT_I_WIRE_ORDER     /* back; the same */
+  /* From who sums some of a weight's gradient to who updates the weight, a bundle a step. */
+  PSPLIT_I_WIRE_GRADIENTS,
+  PSPLIT_I_WIRE_WEIGHTS, /* from who updates weights to who reads them too, a bundle a step */
+  PSPLIT_I_WIRE_REPORT,  /* from each device to device 0: one tensor, float64 */
+  PSPLIT_I_WIRE_ORDER    /* back; the same */
 } psplit_i_wire_kind;
 
 typedef struct psplit_i_wire {
@@ -33,6 +35,10 @@ typedef struct psplit_i_wiring {
 PSPLIT_MUST_USE psplit_code psplit_i_wiring_make(const psplit_i_pipe *pipe, uint32_t n_chunks,
                                                  psplit_diag *diag, psplit_i_wiring *out);
 void psplit_i_wiring_fini(psplit_i_wiring *wiring); /* a zeroed one is fine */
+
+/* How many gradients there are of weight `weight`, each summed by itself, and their names. */
+uint32_t psplit_i_n_gradients(const psplit_i_trained_weight *weight);
+psplit_i_gradient_row psplit_i_gradient_of(const psplit_i_trained_weight *weight, uint32_t part);
 
 /* The wire between two devices, PSPLIT_NONE: there is none. */
 uint32_t psplit_i_wiring_find(const psplit_i_wiring *wiring, psplit_i_wire_kind kind, uint32_t from,
