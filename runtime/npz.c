@@ -131,7 +131,7 @@ psplit_code psplit_i_npz_find(const char *path, int fd, uint64_t n_file, const c
                               psplit_diag *diag, psplit_i_npz_member *out) {
   static const uint64_t MOST_BYTES = UINT64_C(64) << 20;
   unsigned char *data = NULL;
-  directory where;
+  directory where = {0};
   entry e;
   psplit_code code;
   *out = (psplit_i_npz_member){0};
