@@ -130,6 +130,27 @@ out:
   return code;
 }
 
+/* n bytes that are malloc'd as they come: as many may have been promised as there is no room for. */
+static psplit_code get_all(int fd, uint64_t n, psplit_diag *diag, char **out) {
+  static const uint64_t STEP_BYTES = 1 << 20;
+  psplit_code code = PSPLIT_OK;
+  char *all = NULL;
+  uint64_t at = 0;
+  do {
+    const uint64_t step = n - at < STEP_BYTES + at ? n - at : STEP_BYTES + at;
+    char *grown = realloc(all, (size_t)(at + step) + 1);
+    if (!grown) PSPLIT_TRY(psplit_i_nomem(diag));
+    all = grown;
+    PSPLIT_TRY(get(fd, all + at, step, diag));
+    at += step;
+  } while (at < n);
+  *out = all;
+  all = NULL;
+out:
+  free(all);
+  return code;
+}
+
 /* Strings come as n_elements lengths, then texts. A tensor of them takes memory at once: not before
  * as many have come. */
 static psplit_code get_strings(int fd, const psplit_i_ort *ort, const int64_t *dims, size_t n_dims,
@@ -141,9 +162,8 @@ static psplit_code get_strings(int fd, const psplit_i_ort *ort, const int64_t *d
     return psplit_i_fail(diag, PSPLIT_INVALID,
                          "a message makes no sense: %" PRIu64 " strings in %" PRIu64 " bytes",
                          n_elements, n_bytes);
-  void *packed = malloc((size_t)n_bytes + 1);
-  if (!packed) return psplit_i_nomem(diag);
-  PSPLIT_TRY(get(fd, packed, n_bytes, diag));
+  char *packed = NULL;
+  PSPLIT_TRY(get_all(fd, n_bytes, diag, &packed));
   PSPLIT_TRY(psplit_i_tensor_create(ort, STRING, dims, n_dims, diag, out));
   code = psplit_i_tensor_unpack(*out, n_elements, packed, n_bytes, diag);
 out:

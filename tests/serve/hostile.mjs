@@ -16,7 +16,13 @@ const TOTAL = Number(total);
 const all = new Clients(server, runner, splitter, odd);
 const { tap, input } = all;
 const run = await all.serve(['--idle', '2', '--max-connections', '64', '--max-waiting', '1000']);
-const resident = () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${run.pid}/status`))[1]);
+const resident = () => {
+  try {
+    return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${run.pid}/status`))[1]);
+  } catch {
+    return 0; // it has fallen, as will be seen
+  }
+};
 let state = 1;
 const random = (n) => { state = (Math.imul(state, 1664525) + 1013904223) >>> 0; return Math.floor(state / 2 ** 32 * n); };
 const any = (...list) => list[random(list.length)];
@@ -110,6 +116,7 @@ tap.ok(answer.status === 200 && all.isRight(answer.json.outputs[0].data, 1), `${
 tap.ok(wrong.length === 0, 'good requests in between get their bits', wrong.slice(0, 5).join('\n'));
 const after = resident();
 console.log(`# ${before} KiB after a fifth, ${after} KiB at the end`);
-tap.ok(after < before + (20 << 10), 'it has not grown', `${before} to ${after} KiB`);
+// AddressSanitizer keeps what is freed.
+if (!process.env.ASAN_OPTIONS) tap.ok(after < before + (20 << 10), 'it has not grown', `${before} to ${after} KiB`);
 tap.ok(await all.stop(run) === 0, 'it ends', run.stderr);
 all.done();
