@@ -101,7 +101,7 @@ const gone = async (pids) => {
   await all.stop(run);
 }
 {
-  const run = await all.serve(['--isolate', '--timeout', '0.5'], all.oddly('hang-run stage1'));
+  const run = await all.serve(['--isolate', '--timeout', '3'], all.oddly('hang-run stage1'));
   const answer = await all.ask(run, 'POST', INFER, all.request(0, 2));
   tap.ok(answer.status === 500 && /ended twice.*too long/.test(answer.json?.error), 'a stage that computes for ever is killed',
     `${answer.status} ${answer.bytes}`);
