@@ -20,7 +20,8 @@ typedef enum psplit_i_op_flag {
   /* Has a kernel that works on blocks of channels, whatever it reads; where all that it reads is in
    * blocks. */
   PSPLIT_I_OP_BLOCKED = 1 << 7,
-  PSPLIT_I_OP_KEEPS_BLOCKS = 1 << 8
+  PSPLIT_I_OP_KEEPS_BLOCKS = 1 << 8,
+  PSPLIT_I_OP_FOLDS = 1 << 9 /* behind a convolution, with constants: becomes part of its weights */
 } psplit_i_op_flag;
 
 /* Number of an operator's first row in rules.def, PSPLIT_NONE for one that has none. Rows of one

@@ -13,6 +13,13 @@ static void *take(psplit_i_costs *costs, size_t n, size_t size) {
   return psplit_i_arena_zeroed(&costs->arena, n, size);
 }
 
+static void add_kernel(psplit_i_kernel *sum, const psplit_i_kernel *more, uint64_t times) {
+  sum->issued = psplit_i_sat_add_u64(sum->issued, psplit_i_sat_mul_u64(more->issued, times));
+  sum->steps = psplit_i_sat_add_u64(sum->steps, psplit_i_sat_mul_u64(more->steps, times));
+  sum->weight_bytes =
+    psplit_i_sat_add_u64(sum->weight_bytes, psplit_i_sat_mul_u64(more->weight_bytes, times));
+}
+
 static void add_work(psplit_work *sum, const psplit_work *more, uint64_t times) {
   sum->flops = psplit_i_sat_add_u64(sum->flops, psplit_i_sat_mul_u64(more->flops, times));
   sum->bytes_read =
@@ -23,6 +30,35 @@ static void add_work(psplit_work *sum, const psplit_work *more, uint64_t times) 
     psplit_i_sat_add_u64(sum->launches, psplit_i_sat_mul_u64(more->launches, times));
   sum->launches = launches > UINT32_MAX ? UINT32_MAX : (uint32_t)launches;
   if (!more->known) sum->known = false;
+}
+
+/* Adds one part to those of its class and type. */
+static void add_part(psplit_i_costs *costs, psplit_i_part **parts, const psplit_i_part *more,
+                     uint64_t times) {
+  psplit_i_part **at = parts;
+  while (*at && ((*at)->work.op_class != more->work.op_class ||
+                 (*at)->work.data_type != more->work.data_type))
+    at = &(*at)->next;
+  if (!*at) {
+    if (!(*at = take(costs, 1, sizeof **at))) {
+      costs->failed = true;
+      return;
+    }
+    (*at)->work = (psplit_work){
+      .op_class = more->work.op_class, .data_type = more->work.data_type, .known = true};
+  }
+  add_work(&(*at)->work, &more->work, times);
+  add_kernel(&(*at)->kernel, &more->kernel, times);
+}
+
+/* Adds what a node or a scope runs. */
+static void add_parts(psplit_i_costs *costs, psplit_i_part **parts, const psplit_i_node_cost *more,
+                      uint64_t times) {
+  if (more->kernel.inside) return;
+  if (!more->parts)
+    add_part(costs, parts, &(psplit_i_part){.work = more->work, .kernel = more->kernel}, times);
+  for (const psplit_i_part *part = more->parts; part; part = part->next)
+    add_part(costs, parts, part, times);
 }
 
 static bool is_small_integer(const psplit_i_tally *tally, const psplit_i_vtype *type) {
@@ -94,7 +130,8 @@ static bool same_work(const psplit_work *a, const psplit_work *b) {
 }
 
 /* What hangs on node `id` of a scope: calls and bodies by their trips, of branches the costlier. */
-static void count_children(psplit_i_tally *tally, const psplit_i_site *at, psplit_work *work) {
+static void count_children(psplit_i_tally *tally, const psplit_i_site *at, psplit_work *work,
+                           psplit_i_part **parts) {
   const psplit_i_scope *scope = at->scope;
   uint32_t low = 0, high = scope->n_children;
   while (low < high) {
@@ -112,7 +149,9 @@ static void count_children(psplit_i_tally *tally, const psplit_i_site *at, pspli
     work->weight_bytes = psplit_i_sat_add_u64(work->weight_bytes, cost.work.weight_bytes);
     any = true;
     if (!child->alternative) {
-      add_work(work, &cost.work, count_trips(tally, child, &cost));
+      const uint64_t trips = count_trips(tally, child, &cost);
+      add_work(work, &cost.work, trips);
+      add_parts(tally->costs, parts, &cost, trips);
       continue;
     }
     const bool more =
@@ -126,7 +165,10 @@ static void count_children(psplit_i_tally *tally, const psplit_i_site *at, pspli
     if (!any_branch || more) costlier = cost;
     any_branch = true;
   }
-  if (any_branch) add_work(work, &costlier.work, 1);
+  if (any_branch) {
+    add_work(work, &costlier.work, 1);
+    add_parts(tally->costs, parts, &costlier, 1);
+  }
   if (differ) { /* the branch that runs may be the cheaper one */
     tally->data = true;
     tally->data_heavy |= tally->heavy;
@@ -151,8 +193,19 @@ static bool is_product(psplit_op_class op_class) {
          op_class == PSPLIT_CLASS_RNN;
 }
 
-static int32_t compute_type(const psplit_i_site *at, psplit_op_class op_class) {
+/* Products with weights of 8 bits are computed in their type: whether that has a sign decides which
+ * instructions there are. */
+static int32_t compute_type(const psplit_i_site *at, psplit_op_class op_class,
+                            const psplit_i_rule *rule) {
+  enum { UINT8 = 2, INT8 = 3 };
   const int32_t in = psplit_i_elem(at, 0), out = psplit_i_site_output(at, 0)->elem;
+  if (is_product(op_class) && rule && rule->flops != PSPLIT_FLOPS_NBITS) {
+    const bool behind_scales = rule->flops == PSPLIT_FLOPS_QCONV ||
+                               rule->flops == PSPLIT_FLOPS_QMATMUL ||
+                               rule->flops == PSPLIT_FLOPS_QGEMM;
+    const int32_t weights = psplit_i_elem(at, behind_scales ? 3 : 1);
+    if (weights == UINT8 || weights == INT8) return weights;
+  }
   return is_product(op_class) && in ? in : out ? out : in;
 }
 
@@ -166,6 +219,8 @@ static psplit_i_node_cost node_cost(psplit_i_costs *costs, psplit_i_scope *scope
   const psplit_i_site at = {
     .dims = costs->shapes->dims, .scope = scope, .node = &scope->graph->nodes[id], .id = id};
   psplit_work work = {.launches = 1, .known = true};
+  psplit_i_kernel kernel = {0};
+  psplit_i_part *parts = NULL;
   const psplit_i_rule *rule =
     at.node->function != PSPLIT_NONE ? NULL : psplit_i_rule_of(costs->shapes, at.node);
   const bool control =
@@ -173,7 +228,7 @@ static psplit_i_node_cost node_cost(psplit_i_costs *costs, psplit_i_scope *scope
   if (control) {
     work.op_class = PSPLIT_CLASS_CONTROL;
     work.launches = at.node->function != PSPLIT_NONE ? 0 : 1;
-    count_children(&tally, &at, &work);
+    count_children(&tally, &at, &work, &parts);
   } else if (!rule) {
     count_bytes(&tally, &at, &work);
     tally.unknown = true;
@@ -196,13 +251,17 @@ static psplit_i_node_cost node_cost(psplit_i_costs *costs, psplit_i_scope *scope
     } else {
       count_bytes(&tally, &at, &work);
       work.flops = psplit_i_count_flops(&tally, &at, rule->flops);
+      kernel = psplit_i_kernel_of(&(psplit_i_tally){.costs = costs}, &at, rule, &work);
+      kernel.inside = psplit_i_is_inside_kernel(&at);
     }
   }
-  work.data_type = compute_type(&at, work.op_class);
+  work.data_type = compute_type(&at, work.op_class, rule);
   work.known = !tally.unknown;
   const bool data = tally.data || tally.unknown;
   const bool heavy = control ? tally.heavy : is_heavy(rule, work.op_class);
   return (psplit_i_node_cost){.work = work,
+                              .kernel = kernel,
+                              .parts = parts,
                               .assumed = tally.assumed,
                               .data = data,
                               .heavy = heavy,
@@ -217,6 +276,7 @@ static psplit_i_node_cost scope_cost(psplit_i_costs *costs, psplit_i_scope *scop
   for (uint32_t n = 0; n < scope->graph->n_nodes; n++) {
     const psplit_i_node_cost cost = node_cost(costs, scope, n);
     add_work(&sum.work, &cost.work, 1);
+    add_parts(costs, &sum.parts, &cost, 1);
     sum.assumed |= cost.assumed;
     sum.data |= cost.data;
     sum.heavy |= cost.heavy;
@@ -231,6 +291,30 @@ static psplit_i_node_cost scope_cost(psplit_i_costs *costs, psplit_i_scope *scop
   costs->scopes[scope->index] = sum;
   costs->scope_done[scope->index] = true;
   return sum;
+}
+
+/* Weights that a last cache holds from run to run are read like anything else. */
+static void keep_small_weights(psplit_i_costs *costs) {
+  enum { LAST_CACHE_BYTES = 16000000 };
+  const psplit_i_graph *graph = costs->shapes->graph;
+  psplit_i_tally tally = {.costs = costs};
+  uint64_t bytes = 0;
+  for (uint32_t v = 0; v < graph->n_values; v++) {
+    const psplit_i_vtype *type = psplit_i_shapes_type(costs->shapes, v);
+    if (type->is_weight && graph->values[v].producer == PSPLIT_NONE)
+      bytes = psplit_i_sat_add_u64(bytes, psplit_i_tally_bytes(&tally, type));
+  }
+  for (uint32_t n = 0; n < graph->n_nodes; n++) {
+    const psplit_op_class op_class = costs->nodes[n].work.op_class;
+    if (op_class == PSPLIT_CLASS_CONSTANT || op_class == PSPLIT_CLASS_CONTROL)
+      bytes = psplit_i_sat_add_u64(bytes, costs->nodes[n].work.weight_bytes);
+  }
+  if (bytes > LAST_CACHE_BYTES) return;
+  for (uint32_t n = 0; n < graph->n_nodes; n++) {
+    costs->nodes[n].kernel.weight_bytes = 0;
+    for (psplit_i_part *part = costs->nodes[n].parts; part; part = part->next)
+      part->kernel.weight_bytes = 0;
+  }
 }
 
 /* Sets out[s] for each symbol that is a size of an input; false when out of memory. */
@@ -343,6 +427,7 @@ psplit_code psplit_i_costs_create(const psplit_i_shapes *shapes,
     costs->n_assumed += costs->nodes[n].assumed;
     costs->n_data += costs->nodes[n].data;
   }
+  if (fine) keep_small_weights(costs);
   fine = fine && !costs->failed && list_missing(costs);
   if (!fine) {
     psplit_i_costs_destroy(costs);
@@ -360,6 +445,12 @@ void psplit_i_costs_destroy(psplit_i_costs *costs) {
 
 psplit_work psplit_i_costs_node(const psplit_i_costs *costs, uint32_t node) {
   return costs->nodes[node].work;
+}
+const psplit_i_part *psplit_i_costs_parts(const psplit_i_costs *costs, uint32_t node) {
+  return costs->nodes[node].parts;
+}
+psplit_i_kernel psplit_i_costs_kernel(const psplit_i_costs *costs, uint32_t node) {
+  return costs->nodes[node].kernel;
 }
 bool psplit_i_costs_node_assumed(const psplit_i_costs *costs, uint32_t node) {
   return costs->nodes[node].assumed;

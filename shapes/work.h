@@ -17,6 +17,14 @@ typedef struct psplit_i_cost_options {
   int64_t assume_data;  /* value of sizes that only a run can tell; -1: leave them unknown */
 } psplit_i_cost_options;
 
+/* How a node runs as a kernel of a CPU, beside what its operator is defined to do. Saturates. */
+typedef struct psplit_i_kernel {
+  uint64_t issued;       /* arithmetic, with that of lanes whose results nobody wants */
+  uint64_t steps;        /* what goes one by one, not by vectors; each takes about a cycle */
+  uint64_t weight_bytes; /* of the bytes read, weights, where no cache holds all of the model's */
+  bool inside;           /* the kernel of the node in front does it: arithmetic alone */
+} psplit_i_kernel;
+
 /* Whether the data decides how much work a node is: a number found (NonZero), a size read from a
  * tensor, a branch taken, or nothing known at all. Sizes of the inputs are the caller's to give. */
 typedef enum psplit_i_data_dependence {
@@ -35,6 +43,19 @@ void psplit_i_costs_destroy(psplit_i_costs *costs);
 /* Work of a node of the graph. Of a control node: what it runs. `known` is true if nothing was
  * unknown; a number that rests on an assumption counts as known here, see n_assumed below. */
 psplit_work psplit_i_costs_node(const psplit_i_costs *costs, uint32_t node);
+
+/* And how it runs; nothing for control nodes. */
+psplit_i_kernel psplit_i_costs_kernel(const psplit_i_costs *costs, uint32_t node);
+
+/* What a control node runs, all trips of it: work of one class and data type each. */
+typedef struct psplit_i_part {
+  psplit_work work;
+  psplit_i_kernel kernel;
+  struct psplit_i_part *next;
+} psplit_i_part;
+
+/* The parts of a control node, in order of first appearance; NULL for other nodes. */
+const psplit_i_part *psplit_i_costs_parts(const psplit_i_costs *costs, uint32_t node);
 
 /* Whether the node's work rests on an assumed symbol. */
 bool psplit_i_costs_node_assumed(const psplit_i_costs *costs, uint32_t node);

@@ -1,4 +1,5 @@
-/* Inside of psplit_i_costs, shared by work.c (nodes, scopes) and work_flops.c (formulas). */
+/* Inside of psplit_i_costs, shared by work.c (nodes, scopes), work_flops.c (formulas) and
+ * work_kernel.c (what kernels do besides). */
 #ifndef PSPLIT_ONNX_WORK_INSIDE_H
 #define PSPLIT_ONNX_WORK_INSIDE_H
 
@@ -7,6 +8,8 @@
 
 typedef struct psplit_i_node_cost {
   psplit_work work;
+  psplit_i_kernel kernel;
+  psplit_i_part *parts; /* of control nodes and scopes */
   bool assumed;
   bool data;       /* only a run can tell the work */
   bool heavy;      /* there is heavy work in it */
@@ -55,5 +58,13 @@ const psplit_i_vtype *psplit_i_site_output(const psplit_i_site *at, uint32_t out
 
 /* Arithmetic of one run of a node. */
 uint64_t psplit_i_count_flops(psplit_i_tally *tally, const psplit_i_site *at, psplit_i_flops how);
+
+/* How it runs as a kernel, given its work. */
+psplit_i_kernel psplit_i_kernel_of(psplit_i_tally *tally, const psplit_i_site *at,
+                                   const psplit_i_rule *rule, const psplit_work *work);
+
+/* Whether runtimes make the node part of the kernel of the convolution in front: normalisation,
+ * scale and bias by constants, then one sum, then one activation. */
+bool psplit_i_is_inside_kernel(const psplit_i_site *at);
 
 #endif

@@ -53,6 +53,10 @@ static const char *preset_of_this_machine(void) {
 psplit_code psplit_devices_calibrate(psplit_diag *diag, char **out_text) {
   /* A product takes 3 cycles and a sum 1 on the usual x86 and Arm cores of the last ten years. */
   enum { LINKS = 4 << 20, CYCLES_PER_LINK = 4, STREAMED = 16 << 20 };
+  static const struct {
+    const char *name;
+    int data_type;
+  } rates[] = {{"float32", 1}, {"uint8", 2}, {"int8", 3}};
   const char *preset = preset_of_this_machine();
   const double preset_hz = strcmp(preset, "cpu-avx512") == 0 ? 2.5e9 : 3e9;
   psplit_i_device_model model;
@@ -81,9 +85,11 @@ psplit_code psplit_devices_calibrate(psplit_diag *diag, char **out_text) {
   psplit_i_json_string(&json, preset);
   psplit_i_json_key(&json, "flops_per_second");
   psplit_i_json_open(&json, '{');
-  psplit_i_json_key(&json, "float32");
-  psplit_i_json_double(&json,
-                       psplit_i_device_rate(&model, PSPLIT_CLASS_MATMUL, 1) * hz / preset_hz);
+  for (size_t t = 0; t < sizeof rates / sizeof *rates; t++) {
+    if (!(model.flops_per_second[rates[t].data_type] > 0)) continue;
+    psplit_i_json_key(&json, rates[t].name);
+    psplit_i_json_double(&json, model.flops_per_second[rates[t].data_type] * hz / preset_hz);
+  }
   psplit_i_json_close(&json, '}');
   psplit_i_json_key(&json, "memory_bandwidth");
   psplit_i_json_double(&json, (double)STREAMED * sizeof(float) / stream);

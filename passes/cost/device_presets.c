@@ -23,16 +23,17 @@ typedef enum family { CPU, GPU, NPU } family;
 /* Numbers as presets.def has them: TFLOP/s, GB/s, GB. */
 typedef struct preset {
   const char *name, *about;
-  double vector, float16, tensor, tensor16, int8;
+  double vector, float16, tensor, tensor16, int8, uint8;
   double bandwidth, memory;
   int64_t overhead_ns;
   family family;
 } preset;
 
 static const preset presets[] = {
-#define PSPLIT_PRESET(name, family, vector, float16, tensor, tensor16, int8, bandwidth, memory, \
-                      overhead, about)                                                          \
-  {name, about, vector, float16, tensor, tensor16, int8, bandwidth, memory, overhead, family},
+#define PSPLIT_PRESET(name, family, vector, float16, tensor, tensor16, int8, uint8, bandwidth, \
+                      memory, overhead, about)                                                 \
+  {name, about, vector,    float16, tensor,   tensor16,                                        \
+   int8, uint8, bandwidth, memory,  overhead, family},
 #include "presets.def"
 #undef PSPLIT_PRESET
 };
@@ -42,17 +43,16 @@ enum { N_PRESETS = sizeof presets / sizeof *presets };
  * optimisations on. */
 static double efficiency(family kind, psplit_op_class op_class) {
   switch (op_class) {
-    case PSPLIT_CLASS_CONV: return kind == CPU ? 0.7 : 0.5;
-    case PSPLIT_CLASS_DEPTHWISE: return kind == CPU ? 0.2 : 0.05;
-    case PSPLIT_CLASS_MATMUL: return kind == CPU ? 0.75 : 0.6;
-    case PSPLIT_CLASS_ATTENTION: return kind == CPU ? 0.6 : 0.4;
+    case PSPLIT_CLASS_CONV: return kind == CPU ? 1 : 0.5;
+    case PSPLIT_CLASS_DEPTHWISE: return kind == CPU ? 0.42 : 0.05;
+    case PSPLIT_CLASS_MATMUL: return kind == CPU ? 1 : 0.6;
+    case PSPLIT_CLASS_ATTENTION: return kind == CPU ? 0.9 : 0.4;
     case PSPLIT_CLASS_RNN: return kind == CPU ? 0.4 : 0.1;
-    case PSPLIT_CLASS_ELEMENTWISE:
-    case PSPLIT_CLASS_NORM:
-    case PSPLIT_CLASS_REDUCE:
-    case PSPLIT_CLASS_POOL: return kind == CPU ? 0.15 : 0.1;
-    case PSPLIT_CLASS_RESIZE:
-    case PSPLIT_CLASS_QUANT: return kind == CPU ? 0.1 : 0.1;
+    case PSPLIT_CLASS_ELEMENTWISE: return kind == CPU ? 0.4 : 0.1;
+    case PSPLIT_CLASS_NORM: return kind == CPU ? 0.12 : 0.1;
+    case PSPLIT_CLASS_REDUCE: return kind == CPU ? 0.05 : 0.1;
+    case PSPLIT_CLASS_POOL: return kind == CPU ? 0.1 : 0.1;
+    case PSPLIT_CLASS_QUANT: return kind == CPU ? 0.15 : 0.1;
     case PSPLIT_CLASS_SEARCH: return kind == CPU ? 0.02 : 0.01;
     default: return 0.1;
   }
@@ -72,9 +72,13 @@ bool psplit_i_device_preset(const char *name, psplit_i_device_model *out) {
     out->product_flops_per_second[FLOAT] = p->tensor * TERA;
     out->product_flops_per_second[FLOAT16] = p->tensor16 * TERA;
     out->product_flops_per_second[BFLOAT16] = p->tensor16 * TERA;
-    out->product_flops_per_second[INT8] = out->product_flops_per_second[UINT8] = p->int8 * TERA;
-    if (p->family != GPU) /* the same units */
-      out->flops_per_second[INT8] = out->flops_per_second[UINT8] = p->int8 * TERA;
+    const double uint8 = p->uint8 > 0 ? p->uint8 : p->int8;
+    out->product_flops_per_second[INT8] = p->int8 * TERA;
+    out->product_flops_per_second[UINT8] = uint8 * TERA;
+    if (p->family != GPU) { /* the same units */
+      out->flops_per_second[INT8] = p->int8 * TERA;
+      out->flops_per_second[UINT8] = uint8 * TERA;
+    }
     out->memory_bandwidth = p->bandwidth * GIGA;
     out->memory_bytes = p->memory > 0 ? (uint64_t)(p->memory * 1e9 + 0.5) : UINT64_MAX;
     out->workspace_bytes = workspace_bytes(p->family);

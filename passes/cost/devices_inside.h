@@ -4,6 +4,7 @@
 
 #include "base.h"
 #include "device_presets.h"
+#include "work.h"
 
 enum { PSPLIT_I_MAX_DEVICES = 1024, PSPLIT_I_N_PLACES = 3 };
 
@@ -36,6 +37,11 @@ bool psplit_i_devices_alike(const psplit_devices *devices);
 /* Gives each pair the one of links[PSPLIT_I_N_PLACES] that their hosts and racks ask for. Devices
  * without a host stand on one host; hosts without a rack in one rack. */
 void psplit_i_devices_connect(psplit_devices *devices, const psplit_device_link *links);
+
+/* Time of a node on a device, ns: kernels of ONNX Runtime where the device runs these on a CPU
+ * (keeps_copies), else the roofline. Rounded up; not past INT64_MAX. */
+int64_t psplit_i_kernel_ns(const psplit_i_device_model *model, const psplit_work *work,
+                           const psplit_i_kernel *kernel);
 
 /* Time to move `bytes` over a link, ns: latency + bytes / bandwidth, rounded up; INT64_MAX where
  * there is none. */

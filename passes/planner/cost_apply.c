@@ -49,14 +49,18 @@ static double time_of_work(const psplit_planner *planner, const psplit_i_cost_ro
   return (double)psplit_devices_work_ns(planner->devices, planner->class_device[0], &work);
 }
 
+/* In whole ns, so that they add up to the time of the row once more. */
 static void share(const psplit_planner *planner, double ns, uint8_t mark, const uint32_t *nodes,
                   uint32_t n, times *t) {
-  double sum = 0;
+  double sum = 0, before = 0, given = 0;
   for (uint32_t i = 0; i < n; i++) sum += roofline(planner, nodes[i]);
   for (uint32_t i = 0; i < n; i++) {
     if (t->covered[nodes[i]] != mark) t->ns[nodes[i]] = 0;
     t->covered[nodes[i]] = mark;
-    t->ns[nodes[i]] += sum > 0 ? ns * (roofline(planner, nodes[i]) / sum) : ns / n;
+    before += sum > 0 ? roofline(planner, nodes[i]) / sum : 1.0 / n;
+    const double until = i + 1 < n ? floor(ns * before + 0.5) : ns;
+    t->ns[nodes[i]] += until - given;
+    given = until;
   }
 }
 

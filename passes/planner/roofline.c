@@ -1,12 +1,19 @@
 #include "cost_table.h"
+#include "devices_inside.h"
 #include "planner.h"
 
 int64_t psplit_i_roofline_ns(const psplit_planner *planner, const psplit_i_costs *costs,
                              uint32_t device, uint32_t node) {
+  const psplit_i_device_model *model = &planner->devices->devices[device].model;
   const psplit_work work = psplit_i_costs_node(costs, node);
-  return planner->node_flags[node] & (PSPLIT_I_NODE_DEAD | PSPLIT_I_NODE_FREE)
-           ? 0
-           : psplit_devices_work_ns(planner->devices, device, &work);
+  const psplit_i_kernel kernel = psplit_i_costs_kernel(costs, node);
+  const psplit_i_part *part = psplit_i_costs_parts(costs, node);
+  if (planner->node_flags[node] & (PSPLIT_I_NODE_DEAD | PSPLIT_I_NODE_FREE)) return 0;
+  if (!part) return psplit_i_kernel_ns(model, &work, &kernel);
+  int64_t ns = 0;
+  for (; part; part = part->next)
+    ns = psplit_i_sat_add_i64(ns, psplit_i_kernel_ns(model, &part->work, &part->kernel));
+  return ns;
 }
 
 int64_t psplit_i_planner_total_ns(const psplit_planner *planner, uint32_t device) {
