@@ -191,6 +191,7 @@ static void write_stage(const psplit_i_split *split, uint32_t s, psplit_i_json *
   key_uint(json, "peak_activation_bytes", plan->peak_activation_bytes);
   key_uint(json, "buffer_bytes", plan->buffer_bytes);
   key_uint(json, "workspace_bytes", plan->workspace_bytes);
+  if (plan->state_bytes) key_uint(json, "state_bytes", plan->state_bytes);
   key_uint(json, "memory_bytes", plan->memory_bytes);
   key_int(json, "compute_ns", plan->compute_ns);
   key_int(json, "recv_ns", plan->recv_ns);

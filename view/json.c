@@ -213,6 +213,7 @@ void psplit_i_view_json_stages(psplit_i_json *json, const psplit_snapshot *s) {
     key_uint(json, "activation_bytes", stage->peak_activation_bytes);
     key_uint(json, "buffer_bytes", stage->buffer_bytes);
     key_uint(json, "workspace_bytes", stage->workspace_bytes);
+    if (stage->state_bytes) key_uint(json, "state_bytes", stage->state_bytes);
     key_uint(json, "memory_bytes", stage->memory_bytes);
     if (s->plan->trains) {
       key_int(json, "forward_ns", stage->compute_ns - stage->backward_ns);

@@ -211,6 +211,7 @@ static void put_stage(psplit_i_text *out, const psplit_snapshot *s, uint32_t id)
                      stage->recv_ns, stage->send_ns, stage->load_ns, stage->weight_bytes,
                      stage->peak_activation_bytes, stage->buffer_bytes, stage->workspace_bytes,
                      stage->memory_bytes);
+  if (stage->state_bytes) psplit_i_text_addf(out, " state_bytes=%" PRIu64, stage->state_bytes);
   if (s->plan->trains)
     psplit_i_text_addf(out, " forward_ns=%" PRId64 " backward_ns=%" PRId64 " stash_bytes=%" PRIu64,
                        stage->compute_ns - stage->backward_ns, stage->backward_ns,

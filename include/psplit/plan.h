@@ -25,6 +25,9 @@ typedef struct psplit_plan_stage {
   /* Of compute_ns, what the stage takes because of cuts: tensors that it brings from one layout of
    * the runtime into another, and kernels that are no longer one. */
   int64_t layout_ns;
+  uint64_t state_bytes; /* caches of all sequences in flight; `memory_bytes` counts them */
+  uint64_t
+    mapped_bytes; /* of memory_bytes, what weights in a file of their own would save, about */
 } psplit_plan_stage;
 
 /* A tensor that crosses: sent once to each stage that receives it. */

@@ -114,7 +114,9 @@ static psplit_code find_single(psplit_planner *planner, psplit_plan *plan, uint6
   if (code != PSPLIT_OK) return code;
   psplit_i_liveness_measure(&liveness, planner->graph->topo, planner->graph->n_nodes, NULL, 0,
                             &memory);
+  memory.n_sequences = 1; /* one after the other */
   *out_bytes = psplit_i_sat_add_u64(memory.weight_bytes, memory.activation_bytes);
+  *out_bytes = psplit_i_sat_add_u64(*out_bytes, memory.state_bytes);
   const uint32_t n_devices = psplit_devices_count(planner->devices);
   for (uint32_t d = 0; d < n_devices; d++) {
     if (psplit_i_stage_need(planner, d, &memory) > psplit_devices_memory_bytes(planner->devices, d))

@@ -15,7 +15,8 @@ psplit_code psplit_i_liveness_init(psplit_i_liveness *l, const psplit_planner *p
                            .made = PSPLIT_NEW(arena, uint32_t, n_values),
                            .seen = PSPLIT_NEW(arena, uint32_t, n_values),
                            .last_use = PSPLIT_NEW(arena, uint32_t, n_values)};
-  return l->made && l->seen && l->last_use ? PSPLIT_OK : psplit_i_nomem(diag);
+  if (!l->made || !l->seen || !l->last_use) return psplit_i_nomem(diag);
+  return psplit_i_states_find(planner->graph, planner->shapes, arena, diag, &l->states);
 }
 
 static void add(uint64_t *sum, uint64_t bytes) { *sum = psplit_i_sat_add_u64(*sum, bytes); }
@@ -24,6 +25,28 @@ static uint64_t bytes_of(const psplit_i_liveness *l, uint32_t value) {
   return psplit_i_planner_is_constant(l->planner, value)
            ? psplit_i_planner_weight_bytes(l->planner, value)
            : psplit_i_planner_value_bytes(l->planner, value, NULL);
+}
+
+/* Whether the value is held between runs, and so is no activation: the input of a state, and the
+ * output where both are one buffer. */
+static bool is_held(const psplit_i_liveness *l, uint32_t value) {
+  const uint32_t pair = l->states.of[value];
+  if (!pair) return false;
+  const psplit_i_state *state = &l->states.items[pair - 1];
+  return value == state->input || state->shared;
+}
+
+static uint64_t activation_bytes(const psplit_i_liveness *l, uint32_t value) {
+  return is_held(l, value) ? 0 : psplit_i_planner_value_bytes(l->planner, value, NULL);
+}
+
+/* Of a value that the stage reads or makes, once: what it adds to the state. One buffer counts
+ * where it is read, and where it is only made. */
+static uint64_t state_bytes(const psplit_i_liveness *l, uint32_t value) {
+  if (!is_held(l, value)) return 0;
+  const psplit_i_state *state = &l->states.items[l->states.of[value] - 1];
+  const bool counted = value == state->output && l->seen[state->input] == l->stamp;
+  return counted ? 0 : psplit_i_planner_value_bytes(l->planner, value, NULL);
 }
 
 /* To train: what the value adds to the stash of a stage that has it. */
@@ -115,15 +138,19 @@ static uint64_t find_uses(psplit_i_liveness *l, const uint32_t *nodes, uint32_t 
         add(&out->outside_copies_bytes, copies_of(l, value, nodes[p], true));
         out->largest_value = larger(l, out->largest_value, value);
       } else if (l->made[value] != l->stamp) {
-        const uint64_t bytes = psplit_i_planner_value_bytes(l->planner, value, NULL);
+        const bool given = graph->values[value].producer == PSPLIT_NONE;
+        const uint64_t bytes = given ? activation_bytes(l, value) : bytes_of(l, value);
         add(&live, bytes);
-        if (graph->values[value].producer == PSPLIT_NONE) continue;
+        if (given) add(&out->state_bytes, state_bytes(l, value));
+        if (given) continue;
         add(&out->received_bytes, bytes);
         add(&out->stashed_bytes, stashed_bytes(l, value));
         out->n_received++;
       }
     }
   }
+  for (uint32_t p = 0; p < n && l->states.n; p++) FOR_EACH_MADE(&graph->nodes[nodes[p]], value)
+  add(&out->state_bytes, state_bytes(l, value));
   for (uint32_t i = 0; i < n_sent; i++) {
     if (i && sent[i] == sent[i - 1]) continue;
     const uint64_t bytes = psplit_i_planner_value_bytes(l->planner, sent[i], NULL);
@@ -151,24 +178,26 @@ static uint64_t dying(psplit_i_liveness *l, uint32_t node_id, uint32_t p) {
     l->seen[value] = l->stamp;
     if (!l->planner->graph->values[value].is_output &&
         !psplit_i_planner_is_constant(l->planner, value))
-      add(&bytes, psplit_i_planner_value_bytes(l->planner, value, NULL));
+      add(&bytes, activation_bytes(l, value));
   }
   FOR_EACH_MADE(node, value)
   if (l->last_use[value] == p && !l->planner->graph->values[value].is_output &&
       !psplit_i_planner_is_constant(l->planner, value))
-    add(&bytes, psplit_i_planner_value_bytes(l->planner, value, NULL));
+    add(&bytes, activation_bytes(l, value));
   return bytes;
 }
 
 void psplit_i_liveness_measure(psplit_i_liveness *l, const uint32_t *nodes, uint32_t n,
                                const uint32_t *sent, uint32_t n_sent, psplit_i_stage_memory *out) {
-  *out = (psplit_i_stage_memory){.peak_node = PSPLIT_NONE, .largest_value = PSPLIT_NONE};
+  const bool one = l->planner->options.objective == PSPLIT_LATENCY;
+  *out = (psplit_i_stage_memory){.n_sequences = one ? 1 : l->planner->options.n_stages,
+                                 .peak_node = PSPLIT_NONE,
+                                 .largest_value = PSPLIT_NONE};
   uint64_t live = find_uses(l, nodes, n, sent, n_sent, out);
   out->activation_bytes = live;
   for (uint32_t p = 0; p < n; p++) {
     FOR_EACH_MADE(&l->planner->graph->nodes[nodes[p]], value)
-    if (!psplit_i_planner_is_constant(l->planner, value))
-      add(&live, psplit_i_planner_value_bytes(l->planner, value, NULL));
+    if (!psplit_i_planner_is_constant(l->planner, value)) add(&live, activation_bytes(l, value));
     uint64_t running = live;
     if (l->planner->node_workspace_bytes) add(&running, l->planner->node_workspace_bytes[nodes[p]]);
     if (running > out->activation_bytes || out->peak_node == PSPLIT_NONE) out->peak_node = nodes[p];
@@ -208,9 +237,14 @@ uint64_t psplit_i_stage_workspace(const psplit_planner *planner, uint32_t device
   return bytes;
 }
 
+uint64_t psplit_i_stage_state(const psplit_i_stage_memory *memory) {
+  return psplit_i_sat_mul_u64(memory->state_bytes, memory->n_sequences);
+}
+
 uint64_t psplit_i_stage_need(const psplit_planner *planner, uint32_t device,
                              const psplit_i_stage_memory *memory) {
   uint64_t need = psplit_i_sat_add_u64(memory->weight_bytes, memory->activation_bytes);
+  add(&need, psplit_i_stage_state(memory));
   add(&need, psplit_i_stage_stash(planner, device, memory));
   add(&need, psplit_i_stage_buffers(planner, memory));
   add(&need, psplit_i_stage_workspace(planner, device, memory));

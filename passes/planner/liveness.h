@@ -3,6 +3,7 @@
 #define PSPLIT_PASSES_LIVENESS_H
 
 #include "planner.h"
+#include "state.h"
 
 /* Scratch, reused from stage to stage. */
 typedef struct psplit_i_liveness {
@@ -11,6 +12,7 @@ typedef struct psplit_i_liveness {
   uint32_t *made;     /* [n_values] stamp: made by the nodes so far */
   uint32_t *seen;     /* [n_values] stamp: counted */
   uint32_t *last_use; /* [n_values] position of the last reader; UINT32_MAX: live to the end */
+  psplit_i_states states;
 } psplit_i_liveness;
 
 /* Bytes saturate at UINT64_MAX. */
@@ -18,6 +20,8 @@ typedef struct psplit_i_stage_memory {
   uint64_t weight_bytes;     /* constants, each once, and what bodies hold */
   uint64_t activation_bytes; /* most bytes of live values at once */
   uint64_t stashed_bytes;    /* to train: what each micro-batch in flight holds */
+  uint64_t state_bytes;      /* caches of one sequence (state.h) */
+  uint32_t n_sequences;      /* that are in flight: as many as stages, if these are to have work */
   uint64_t received_bytes;   /* values that other stages make, each once */
   uint64_t sent_bytes;       /* values that other stages read, each once */
   uint32_t n_received, n_sent;
@@ -53,8 +57,11 @@ uint64_t psplit_i_stage_stash(const psplit_planner *planner, uint32_t stage,
 uint64_t psplit_i_stage_workspace(const psplit_planner *planner, uint32_t device,
                                   const psplit_i_stage_memory *memory);
 
-/* What a stage needs on its device: weights, activations, stash, the buffers of its boundary for
- * every micro-batch that waits there, and the device's workspace. */
+/* Caches of the sequences in flight. */
+uint64_t psplit_i_stage_state(const psplit_i_stage_memory *memory);
+
+/* What a stage needs on its device: weights, activations, caches, stash, the buffers of its
+ * boundary for every micro-batch that waits there, and the device's workspace. */
 uint64_t psplit_i_stage_need(const psplit_planner *planner, uint32_t device,
                              const psplit_i_stage_memory *memory);
 

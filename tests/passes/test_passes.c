@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "liveness.h"
 #include "open.h"
 #include "planner.h"
 
@@ -324,6 +325,72 @@ static bench start_products(const int64_t width[LINKS + 1], const psplit_planner
   return b;
 }
 
+/* A cache of `past` is read, and one of `present` made, by one of two stages; what it holds. */
+typedef struct cache_case {
+  const char *why, *past, *present, *sizes; /* names, and sizes of the output */
+  uint64_t state_bytes, activation_bytes;   /* of the stage with the cache */
+} cache_case;
+
+static void a_cache_is_held_once_for_each_sequence(void **state) {
+  (void)state;
+  enum { CACHE = 4 * 2 * 8, ROW = 4 * 8 }; /* bytes of float[2,8] and float[1,8] */
+  static const cache_case cases[] = {
+    {"one buffer, as long as it may get", "past_key_values.0.key", "present.0.key", "2,8",
+     2 * CACHE, 2 * ROW},
+    {"a longer one is made of it", "past_key_values.0.key", "present.0.key", "3,8", 2 * CACHE,
+     CACHE + 2 * ROW},
+    {"another exporter's names", "past_key_self_0", "present_key_self_0", "2,8", 2 * CACHE,
+     2 * ROW},
+    {"one word for all", "past_key_values.0.key", "present_key_values.0.key", "2,8", 2 * CACHE,
+     2 * ROW},
+    {"a part of a word is none", "pastor.0", "presentor.0", "2,8", 0, ROW + 2 * CACHE},
+    {"names that do not belong together", "past.0", "present.1", "2,8", 0, ROW + 2 * CACHE},
+    {"nor do types", "past.0", "present.0", "1,2,8", 0, ROW + 2 * CACHE},
+  };
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    const cache_case *at = &cases[c];
+    const bool grows = at->sizes[0] == '3', lifted = at->sizes[0] == '1';
+    psplit_i_text text = {0};
+    psplit_i_text_addf(&text,
+                       "(float[1,8] x, float[2,8] \"%s\") => (float[1,8] y, float[%s] \"%s\")",
+                       at->past, at->sizes, at->present);
+    psplit_i_text_puts(&text, " <int64[1] zero = {0}> { y = Relu (x) ");
+    psplit_i_text_addf(&text, "\"%s\" = ", at->present);
+    if (grows)
+      psplit_i_text_addf(&text, "Concat <axis = 0> (\"%s\", y) }", at->past);
+    else if (lifted)
+      psplit_i_text_addf(&text, "Unsqueeze (\"%s\", zero) }", at->past);
+    else
+      psplit_i_text_addf(&text, "Add (\"%s\", y) }", at->past);
+    psplit_planner_options options = stages(2);
+    bench b = start(text.bytes, &options);
+    psplit_i_text_fini(&text);
+    run(&b, "partition");
+    psplit_i_liveness liveness;
+    psplit_i_stage_memory memory;
+    psplit_diag diag = {0};
+    assert_int_equal(psplit_i_liveness_init(&liveness, b.planner, &b.planner->scratch, &diag),
+                     PSPLIT_OK);
+    psplit_i_liveness_measure(&liveness, b.planner->graph->topo, b.planner->graph->n_nodes, NULL, 0,
+                              &memory);
+    if (psplit_i_stage_state(&memory) != at->state_bytes ||
+        memory.activation_bytes != at->activation_bytes)
+      fail_msg("%s: state %d, not %d; activations %d, not %d", at->why,
+               (int)psplit_i_stage_state(&memory), (int)at->state_bytes,
+               (int)memory.activation_bytes, (int)at->activation_bytes);
+    uint64_t sum = 0, planned = 0;
+    for (uint32_t s = 0; s < 2; s++) {
+      const psplit_plan_stage *stage = &b.planner->plan->stages[s];
+      planned += stage->state_bytes;
+      sum += stage->memory_bytes - stage->weight_bytes - stage->peak_activation_bytes -
+             stage->buffer_bytes - stage->workspace_bytes;
+    }
+    assert_int_equal(planned, at->state_bytes);
+    assert_int_equal(sum, at->state_bytes);
+    stop(&b);
+  }
+}
+
 static void memory_is_what_a_stage_holds(void **state) {
   (void)state;
   psplit_devices *devices = limited(2, 1 << 20);
@@ -579,6 +646,7 @@ int main(void) {
     cmocka_unit_test(cuts_in_residual_runs_cost_what_is_left_of_them),
     cmocka_unit_test(what_cannot_be_met_is_refused),
     cmocka_unit_test(memory_is_what_a_stage_holds),
+    cmocka_unit_test(a_cache_is_held_once_for_each_sequence),
     cmocka_unit_test(memory_limits_a_cut_as_brute_force_says),
     cmocka_unit_test(latency_is_as_brute_force_says),
     cmocka_unit_test(memory_error_says_what_is_in_the_way),

@@ -1,0 +1,35 @@
+/* What a model hands from one run to the next: a cache of keys and values, which comes as an input
+ * and goes as an output, and between two runs is held for the sequence that it belongs to.
+ *
+ * Found by name, as exporters write them. An input and an output are a pair if the output's name is
+ * the input's with one word changed (no letter and no digit stands before it or behind it), and
+ * their element types and ranks agree:
+ *
+ *   past_key_values.0.key       present.0.key            Optimum, ONNX Runtime GenAI
+ *   past_key_values.0.value     present_key_values.0.value
+ *   past_0, past_key_self_0     present_0, present_key_self_0    ONNX Runtime's transformers */
+#ifndef PSPLIT_PASSES_STATE_H
+#define PSPLIT_PASSES_STATE_H
+
+#include "shape.h"
+
+typedef struct psplit_i_state {
+  uint32_t input, output; /* values of the graph */
+  /* Sizes agree axis by axis: what a runtime is given as input it may write into, so that there is
+   * one buffer. Otherwise the output is the longer one, and a second one while the model runs. */
+  bool shared;
+} psplit_i_state;
+
+typedef struct psplit_i_states {
+  uint32_t n;
+  psplit_i_state *items; /* in the order of the graph's inputs */
+  uint32_t *of;          /* [n_values] 1 + the pair that the value is of; 0: none */
+} psplit_i_states;
+
+/* Finds the pairs; memory is the arena's. Errors: NOMEM. O(values + inputs' names). */
+PSPLIT_MUST_USE psplit_code psplit_i_states_find(const psplit_i_graph *graph,
+                                                 const psplit_i_shapes *shapes,
+                                                 psplit_i_arena *arena, psplit_diag *diag,
+                                                 psplit_i_states *out);
+
+#endif
