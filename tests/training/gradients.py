@@ -292,7 +292,15 @@ def check_messages(tap, split_tool, verify, model, smooth, directory, work):
     split(split_tool, kink, edge, 1, "mse:target=t", "--train", "w")
     says("at a kink no gradient is that of differences: the exit status of a proof that fails", 1,
          'the gradient of "w" is not that of the loss', verify, edge, "--model", kink, "--gradients", "--dim", "n=2")
-    noise = model("noise", EDGE.replace("[y] y = Add (x, k)", "r = RandomNormal <shape = [1]> ()\n  z = Add (x, r)\n  y = Add (z, k)"))
+    drawn = "r = RandomNormal <shape = [1]> ()"
+    add = "\n  z = Add (x, r)\n  y = Add (z, k)"
+    noise = model("noise", EDGE.replace("[y] y = Add (x, k)", drawn + add))
+    split(split_tool, noise, edge, 1, "mse:target=t", "--train", "w")
+    status, said, wrong = run(verify, edge, "--model", noise, "--gradients", "--dim", "n=2")
+    tap.ok(status == 0 and "1 of 1 hold" in said, "what is drawn is an input: the gradient holds", said + wrong)
+    branches = "c = Constant <value = bool {1}> ()\n  r = If (c) <then_branch = t () => (float[1] a) { a = RandomNormal <shape = [1]> () }, " \
+        "else_branch = e () => (float[1] b) { b = RandomNormal <shape = [1]> () }>"
+    noise = model("branches", EDGE.replace("[y] y = Add (x, k)", branches + add))
     split(split_tool, noise, edge, 1, "mse:target=t", "--train", "w")
     says("a loss that is random", 4, "draws random numbers", verify, edge, "--model", noise, "--gradients", "--dim", "n=2")
 
