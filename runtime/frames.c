@@ -130,7 +130,7 @@ out:
   return code;
 }
 
-/* n bytes that are malloc'd as they come: as many may have been promised as there is no room for. */
+/* n bytes that are malloc'd as they come: more may be promised than there is room for. */
 static psplit_code get_all(int fd, uint64_t n, psplit_diag *diag, char **out) {
   static const uint64_t STEP_BYTES = 1 << 20;
   psplit_code code = PSPLIT_OK;
