@@ -4,10 +4,11 @@
 #   serve.sh BUILD_DIR DIR SECONDS DIM...
 #
 # Prints, for 1, 8 and 64 connections, answers a second and the latency that half and 99 of 100 stay below; before it the
-# rate of onnx-pipeline-run on the same split. Binary tensors both ways. No test: nothing fails.
+# rate of onnx-pipeline-run on the same split. Binary tensors both ways. PSPLIT_SERVE_OPTIONS are more options of the
+# server ("--isolate"). No test: nothing fails.
 set -eu
 [ $# -ge 4 ] || {
-  sed -n 2,7p "$0"
+  sed -n 2,8p "$0"
   exit 2
 }
 build=$1 dir=$2 seconds=$3
@@ -25,7 +26,8 @@ for dim; do
   elements=$((elements * dim))
   shape=$shape${shape:+,}$dim
 done
-"$build/serve/onnx-pipeline-serve" "$dir" --listen 127.0.0.1:0 --model-name m --max-waiting 256 >"$tmp/out" &
+# shellcheck disable=SC2086  # one word per option
+"$build/serve/onnx-pipeline-serve" "$dir" --listen 127.0.0.1:0 --model-name m --max-waiting 256 ${PSPLIT_SERVE_OPTIONS-} >"$tmp/out" &
 server=$!
 while ! grep -q /v2/ "$tmp/out"; do
   kill -0 "$server"
