@@ -262,8 +262,7 @@ static psplit_code build(info *f, const char *optimizer) {
     psplit_i_arena_array(&f->arena, gradient->n_trainables, sizeof *trainables);
   if (!trainables) return psplit_i_nomem(f->diag);
   for (uint32_t i = 0; i < gradient->n_trainables; i++)
-    if (gradient->trainables[i].n_parts && !gradient->trainables[i].is_input)
-      trainables[n++] = i;
+    if (gradient->trainables[i].n_parts && !gradient->trainables[i].is_input) trainables[n++] = i;
   psplit_i_put_string(&f->initialization, PSPLIT_GRAPH_NAME, "initialization");
   psplit_i_put_string(&f->nodes, PSPLIT_GRAPH_NAME, "algorithm");
   put_added(f);

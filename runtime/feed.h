@@ -14,7 +14,7 @@ typedef struct psplit_i_feed_options {
    * counts up to the first file that is not there. */
   psplit_i_record_files *records;
   psplit_i_sequence_sizes sizes; /* of the model's inputs, for those that are made */
-  uint32_t first; /* micro-batch that will be asked for */
+  uint32_t first;                /* micro-batch that will be asked for */
 } psplit_i_feed_options;
 
 /* An input of the model. Random inputs repeat after PSPLIT_I_DISTINCT micro-batches: all are made
