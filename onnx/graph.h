@@ -94,6 +94,8 @@ uint32_t psplit_i_model_n_functions(const psplit_model *model);
 const psplit_i_graph *psplit_i_model_function(const psplit_model *model, uint32_t index);
 
 int64_t psplit_i_model_ir_version(const psplit_model *model);
+/* Whether a tensor of the model has its data in another file. */
+bool psplit_i_model_has_external_data(const psplit_model *model);
 
 /* Path the model was opened by. */
 const char *psplit_i_model_path(const psplit_model *model);

@@ -11,6 +11,9 @@ const psplit_i_graph *psplit_i_model_function(const psplit_model *model, uint32_
   return model->functions[index];
 }
 
+bool psplit_i_model_has_external_data(const psplit_model *model) {
+  return model->has_external_data;
+}
 int64_t psplit_i_model_ir_version(const psplit_model *model) { return model->proto->ir_version; }
 
 const char *psplit_i_model_path(const psplit_model *model) { return model->path; }

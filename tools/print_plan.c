@@ -44,7 +44,20 @@ static const char *headline(const psplit_plan *plan, char *buffer) {
   return cli_printable(cli_advice(&line, text, sizeof text), buffer, PRINT_PLAN_LINE);
 }
 
-void print_plan(const psplit_plan *plan, double seconds) {
+/* From a tenth of a stage's memory on, and 32 MB: less is not worth a second file. */
+static void print_mapped(const psplit_plan *plan) {
+  enum { LEAST_BYTES = 32000000 };
+  const psplit_plan_stage *most = NULL;
+  for (uint32_t s = 0; s < plan->n_stages; s++)
+    if (!most || plan->stages[s].mapped_bytes > most->mapped_bytes) most = &plan->stages[s];
+  if (!most || most->mapped_bytes < LEAST_BYTES || most->mapped_bytes < most->memory_bytes / 10)
+    return;
+  char saved[CLI_TEXT];
+  printf("--weights external would save about %s of memory in stage %d\n",
+         cli_bytes(most->mapped_bytes, saved), (int)(most - plan->stages));
+}
+
+void print_plan(const psplit_plan *plan, bool weights_inside, double seconds) {
   char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT], d[CLI_TEXT], e[CLI_TEXT], f[CLI_TEXT];
   int width = 10;
   for (uint32_t s = 0; s < plan->n_stages; s++) width = cli_width(width, plan->stages[s].device);
@@ -73,6 +86,7 @@ void print_plan(const psplit_plan *plan, double seconds) {
          plan->solver, plan->bound);
   char line[PRINT_PLAN_LINE];
   if (headline(plan, line)) printf("%s\n", line);
+  if (weights_inside) print_mapped(plan);
   printf("took %.2f s\n", seconds);
 }
 

@@ -4,8 +4,9 @@
 
 #include "cli.h"
 
-/* The stages as a table, what crosses between them, and how good that is. */
-void print_plan(const psplit_plan *plan, double seconds);
+/* The stages as a table, what crosses between them, and how good that is; where weights stand in
+ * the stage files (`weights_inside`), what a file of their own would save, if that is much. */
+void print_plan(const psplit_plan *plan, bool weights_inside, double seconds);
 
 enum { PRINT_PLAN_LINE = 2048 };
 

@@ -513,7 +513,9 @@ static psplit_code split(request *r, psplit_diag *diag) {
   if (code == PSPLIT_OK && manifest)
     fputs(manifest, stdout);
   else if (code == PSPLIT_OK && !r->progress.quiet)
-    print_plan(plan, cli_now_s() - start_s);
+    print_plan(plan,
+               r->emit.weights == PSPLIT_WEIGHTS_AUTO || r->emit.weights == PSPLIT_WEIGHTS_INLINE,
+               cli_now_s() - start_s);
   if (code == PSPLIT_OK && r->trained && !r->json && !r->progress.quiet)
     code = training_report(r->trained, &r->training, plan, r->n_micro_batches, diag);
   if (code == PSPLIT_OK && r->limits.wanted && !r->progress.quiet)

@@ -97,6 +97,19 @@ static uint64_t copies_of(const psplit_i_liveness *l, uint32_t value, uint32_t r
   return part_of(bytes, is_conv(planner, reader) ? CONV_PERCENT : PERCENT);
 }
 
+/* Of a weight, what is not taken where its bytes are mapped: that in the file, but for what kernels
+ * read as it is. Small ones are read with the structure. Measured, see docs/costs.md. */
+static uint64_t mapped_of(const psplit_i_liveness *l, uint32_t value, uint32_t reader) {
+  enum { CONV_PERCENT = 85, PERCENT = 60, SMALL_BYTES = 1024 };
+  const psplit_planner *planner = l->planner;
+  if (planner->graph->values[value].producer != PSPLIT_NONE ||
+      psplit_i_model_has_external_data(planner->model))
+    return 0;
+  const uint64_t bytes = psplit_i_planner_weight_bytes(planner, value);
+  if (bytes <= SMALL_BYTES) return 0;
+  return part_of(bytes, is_conv(planner, reader) ? CONV_PERCENT : PERCENT);
+}
+
 static uint32_t count_nodes(const psplit_i_node *node) {
   uint32_t n = 1;
   for (uint32_t b = 0; b < node->n_bodies; b++)
@@ -136,6 +149,7 @@ static uint64_t find_uses(psplit_i_liveness *l, const uint32_t *nodes, uint32_t 
           out->largest_kernel_bytes = bytes;
         add(&out->copies_bytes, copies_of(l, value, nodes[p], false));
         add(&out->outside_copies_bytes, copies_of(l, value, nodes[p], true));
+        add(&out->mapped_bytes, mapped_of(l, value, nodes[p]));
         out->largest_value = larger(l, out->largest_value, value);
       } else if (l->made[value] != l->stamp) {
         const bool given = graph->values[value].producer == PSPLIT_NONE;
@@ -223,14 +237,18 @@ uint64_t psplit_i_stage_stash(const psplit_planner *planner, uint32_t stage,
   return psplit_i_sat_mul_u64(memory->stashed_bytes, stage < n_stages ? n_stages - stage : 1);
 }
 
+/* Whether a stage's weights stand in a file of their own unless somebody says otherwise. */
+static bool are_outside(const psplit_planner *planner, const psplit_i_stage_memory *memory) {
+  enum { OUTSIDE_BYTES = 64 << 20 }; /* as emit/ has it */
+  return memory->weight_bytes > OUTSIDE_BYTES && !planner->options.inline_weights;
+}
+
 uint64_t psplit_i_stage_workspace(const psplit_planner *planner, uint32_t device,
                                   const psplit_i_stage_memory *memory) {
-  enum { SESSION_BYTES = 900000, NODE_BYTES = 3000, ARENA_PERCENT = 200 };
-  enum { OUTSIDE_BYTES = 64 << 20 }; /* as emit/ has it */
+  enum { SESSION_BYTES = 900000, NODE_BYTES = 3000, ARENA_PERCENT = 240 };
   uint64_t bytes = psplit_devices_workspace_bytes(planner->devices, device);
   if (!planner->devices->devices[device].model.keeps_copies) return bytes;
-  const bool outside = memory->weight_bytes > OUTSIDE_BYTES && !planner->options.inline_weights;
-  add(&bytes, outside ? memory->outside_copies_bytes : memory->copies_bytes);
+  add(&bytes, are_outside(planner, memory) ? memory->outside_copies_bytes : memory->copies_bytes);
   add(&bytes, memory->largest_kernel_bytes); /* while it is brought into another layout */
   add(&bytes, part_of(memory->activation_bytes, ARENA_PERCENT));
   add(&bytes, SESSION_BYTES + (uint64_t)NODE_BYTES * memory->n_nodes);
@@ -239,6 +257,12 @@ uint64_t psplit_i_stage_workspace(const psplit_planner *planner, uint32_t device
 
 uint64_t psplit_i_stage_state(const psplit_i_stage_memory *memory) {
   return psplit_i_sat_mul_u64(memory->state_bytes, memory->n_sequences);
+}
+
+uint64_t psplit_i_stage_mapped(const psplit_planner *planner, uint32_t device,
+                               const psplit_i_stage_memory *memory) {
+  const bool copies = planner->devices->devices[device].model.keeps_copies;
+  return copies && !are_outside(planner, memory) ? memory->mapped_bytes : 0;
 }
 
 uint64_t psplit_i_stage_need(const psplit_planner *planner, uint32_t device,

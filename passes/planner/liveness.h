@@ -27,6 +27,7 @@ typedef struct psplit_i_stage_memory {
   uint32_t n_received, n_sent;
   uint32_t n_nodes;              /* bodies' and free ones included */
   uint64_t largest_kernel_bytes; /* weight of a convolution */
+  uint64_t mapped_bytes;         /* what weights in a file of their own, mapped, would save there */
   uint64_t copies_bytes;         /* of weights, that a runtime makes on devices that keep copies */
   uint64_t outside_copies_bytes; /* the same where initializers stand outside of the model */
   uint32_t peak_node;            /* where activations peak; PSPLIT_NONE without nodes */
@@ -59,6 +60,10 @@ uint64_t psplit_i_stage_workspace(const psplit_planner *planner, uint32_t device
 
 /* Caches of the sequences in flight. */
 uint64_t psplit_i_stage_state(const psplit_i_stage_memory *memory);
+
+/* What weights in a file of their own would save, where the device keeps copies. */
+uint64_t psplit_i_stage_mapped(const psplit_planner *planner, uint32_t device,
+                               const psplit_i_stage_memory *memory);
 
 /* What a stage needs on its device: weights, activations, caches, stash, the buffers of its
  * boundary for every micro-batch that waits there, and the device's workspace. */

@@ -107,6 +107,7 @@ static psplit_code measure_memory(stage_count *w, const stage_nodes *l, psplit_p
     stages[s].buffer_bytes = psplit_i_stage_buffers(w->planner, &memory);
     stages[s].workspace_bytes = psplit_i_stage_workspace(w->planner, s, &memory);
     stages[s].state_bytes = psplit_i_stage_state(&memory);
+    stages[s].mapped_bytes = psplit_i_stage_mapped(w->planner, s, &memory);
     stages[s].stash_bytes = psplit_i_stage_stash(w->planner, s, &memory);
     stages[s].memory_bytes = psplit_i_stage_need(w->planner, s, &memory);
   }
