@@ -29,6 +29,7 @@ enum {
   OPT_SEED,
   OPT_IN_ORDER,
   OPT_SCHEDULE,
+  OPT_REPLICAS,
   OPT_LR,
   OPT_LR_SCHEDULE,
   OPT_LR_LAST,
@@ -67,6 +68,8 @@ static const cli_option OPTIONS[] = {
   {OPT_EPOCHS, "epochs", "N", "or so many times all data; default: 1"},
   {OPT_SCHEDULE, "schedule", "WHAT",
    "fill-drain, 1f1b (default), or interleaved[:CHUNKS]: so many stages a device; default: 2"},
+  {OPT_REPLICAS, "replicas", "R",
+   "copies of all devices, which share the micro-batches; default: 1"},
   {OPT_LR, "lr", "RATE", "learning rate, at its highest; default: 0.001"},
   {OPT_LR_SCHEDULE, "lr-schedule", "WHAT", "constant (default), linear or cosine"},
   {OPT_LR_LAST, "lr-last", "RATE", "what these fall to; default: 0"},
@@ -193,6 +196,7 @@ static bool take_training(settings *s, int id, const char *argument) {
   switch (id) {
     case 'n': return cli_count(&PROGRAM, "steps", argument, 1, most_steps, &o->n_steps);
     case OPT_EPOCHS: return cli_count(&PROGRAM, "epochs", argument, 1, UINT32_MAX, &o->n_epochs);
+    case OPT_REPLICAS: return take_count("replicas", argument, 1, 1 << 16, &o->n_replicas);
     case OPT_SCHEDULE: return take_schedule(s, argument);
     case OPT_LR: return cli_real(&PROGRAM, "lr", argument, 0, MOST, &o->learning_rate);
     case OPT_LR_SCHEDULE:

@@ -49,6 +49,9 @@ typedef struct psplit_train_options {
   size_t n_sessions;
   psplit_schedule_kind schedule; /* not STREAM */
   uint32_t n_chunks;             /* stages of each device; above 1 only with INTERLEAVED */
+  /* Copies of all devices, which share the micro-batches of a step; gradients are added in their
+   * order. n_micro_batches is a multiple of it. */
+  uint32_t n_replicas;
   /* Arrays whose first axis is samples: .npy, or .npz with `input` NULL or as the array's name. A
    * batch has `batch` of them; the same ones of each array. */
   const psplit_feed_file *data, *eval_data;

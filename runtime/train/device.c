@@ -14,6 +14,7 @@ typedef struct work {
   const psplit_i_train_setup *setup;
   psplit_i_feeding feeding;
   psplit_i_learner *learners; /* [n_chunks] */
+  uint32_t line, replica;     /* where this device stands */
   uint32_t n_weights;
   uint64_t first_step, step, n_steps, n_updates, n_piece;
   double loss;                       /* of the step so far, where it arises here */
@@ -54,7 +55,7 @@ static psplit_code take_all(work *w, psplit_i_learner *l, psplit_i_wire_kind kin
   const psplit_i_wiring *wiring = &w->setup->wiring;
   for (uint32_t i = 0; i < wiring->n_wires; i++) {
     psplit_i_bundle *bundle;
-    if (wiring->wires[i].kind != kind || wiring->wires[i].to != l->index) continue;
+    if (!psplit_i_wire_enters(&wiring->wires[i], kind, l->index, l->replica)) continue;
     const psplit_code code = psplit_i_hear(w->device, i, &bundle);
     if (code != PSPLIT_OK) return code;
     event->transfer_ns += bundle->transfer_ns;
@@ -71,7 +72,7 @@ static psplit_code give_all(work *w, const psplit_i_learner *l, psplit_i_wire_ki
   psplit_code code = PSPLIT_OK;
   for (uint32_t i = 0; i < wiring->n_wires && code == PSPLIT_OK; i++) {
     const psplit_i_wire *wire = &wiring->wires[i];
-    if (wire->kind != kind || wire->from != l->index) continue;
+    if (!psplit_i_wire_leaves(wire, kind, l->index, l->replica)) continue;
     psplit_i_bundle *bundle = psplit_i_bundle_create(wire->n_tensors);
     if (!bundle) return psplit_i_nomem(diag);
     psplit_i_learner_give(l, i, bundle);
@@ -89,6 +90,41 @@ static psplit_code share(work *w, psplit_i_wire_kind kind, psplit_diag *diag) {
     code = give_all(w, &w->learners[c], kind, diag);
   for (uint32_t c = 0; c < w->setup->wiring.n_chunks && code == PSPLIT_OK; c++)
     code = take_all(w, &w->learners[c], kind, &ignored);
+  return code;
+}
+
+/* What this replica has of the gradients to the first one, which adds them in the order of the
+ * replicas and gives all of them the sums. */
+static psplit_code add_replicas(work *w, psplit_i_learner *l, psplit_diag *diag) {
+  const psplit_i_wiring *wiring = &w->setup->wiring;
+  psplit_code code = PSPLIT_OK;
+  for (uint32_t r = 1; r < wiring->n_replicas; r++)
+    for (uint32_t i = 0; i < wiring->n_wires && code == PSPLIT_OK; i++) {
+      psplit_i_bundle *bundle;
+      if (!psplit_i_wire_enters(&wiring->wires[i], PSPLIT_I_WIRE_GRADIENTS, l->index, 0) ||
+          wiring->wires[i].from_replica != r)
+        continue;
+      PSPLIT_TRY(psplit_i_hear(w->device, i, &bundle));
+      code = psplit_i_learner_add(l, i, bundle, diag);
+      psplit_i_bundle_destroy(bundle);
+    }
+  if (code == PSPLIT_OK) code = give_all(w, l, PSPLIT_I_WIRE_SUMS, diag);
+out:
+  return code;
+}
+
+static psplit_code reduce(work *w, psplit_diag *diag) {
+  const uint32_t n_chunks = w->setup->wiring.n_chunks;
+  psplit_i_event ignored = {0};
+  psplit_code code = PSPLIT_OK;
+  if (w->setup->wiring.n_replicas == 1) return PSPLIT_OK;
+  for (uint32_t c = 0; c < n_chunks && code == PSPLIT_OK; c++) {
+    code = psplit_i_learner_fill_sums(&w->learners[c], diag);
+    if (code == PSPLIT_OK) code = give_all(w, &w->learners[c], PSPLIT_I_WIRE_GRADIENTS, diag);
+  }
+  for (uint32_t c = 0; c < n_chunks && code == PSPLIT_OK; c++)
+    code = w->replica ? take_all(w, &w->learners[c], PSPLIT_I_WIRE_SUMS, &ignored)
+                      : add_replicas(w, &w->learners[c], diag);
   return code;
 }
 
@@ -168,7 +204,7 @@ static double gradient_norm(const work *w, const double *reports, size_t n) {
   double sum = 0;
   for (uint32_t k = 0; k < w->n_weights; k++)
     if (t->weights[k].owner != PSPLIT_NONE)
-      sum += reports[n * (t->weights[k].owner % w->setup->wiring.n_devices) + N_STEP_HEAD + k];
+      sum += reports[n * (t->weights[k].owner % w->setup->wiring.n_line) + N_STEP_HEAD + k];
   return sqrt(sum);
 }
 
@@ -274,7 +310,8 @@ out:
 /* The mean loss over the samples of the evaluation data, each once. */
 static psplit_code evaluate(work *w, psplit_diag *diag, double *out) {
   double sum = 0;
-  const uint64_t n = psplit_i_feeding_n_eval(&w->feeding);
+  /* One replica is enough for it. */
+  const uint64_t n = w->replica ? 0 : psplit_i_feeding_n_eval(&w->feeding);
   for (uint64_t m = 0; m < n; m++)
     for (uint32_t c = 0; c < w->setup->wiring.n_chunks; c++) {
       const psplit_code code = evaluate_one(w, &w->learners[c], m, diag, &sum);
@@ -321,12 +358,12 @@ static psplit_code decide_commit(void *user, const double *reports, size_t n, do
                                  psplit_diag *diag) {
   work *w = user;
   const psplit_i_manifest *m = &w->device->pipe->manifest;
-  const uint32_t n_devices = w->setup->wiring.n_devices;
+  const uint32_t n_line = w->setup->wiring.n_line;
   const psplit_i_checkpoint_state state = state_of(w);
   uint64_t *bytes = calloc((size_t)m->n_stages + 1, sizeof *bytes);
   if (!bytes) return psplit_i_nomem(diag);
   for (uint32_t s = 0; s < m->n_stages; s++)
-    bytes[s] = (uint64_t)reports[n * (s % n_devices) + s / n_devices];
+    bytes[s] = (uint64_t)reports[n * (s % n_line) + s / n_line];
   const psplit_code code = psplit_i_checkpoint_commit(&w->writer, &state, m->training->weights,
                                                       m->training->n_weights, bytes, diag);
   free(bytes);
@@ -341,7 +378,8 @@ static psplit_code save(work *w, psplit_diag *diag) {
   PSPLIT_TRY(psplit_i_talk(w->device, w->report, 1, decide_save, w, PATH_NUMBERS, path, diag));
   for (uint32_t c = 0; c < w->setup->wiring.n_chunks; c++) {
     uint64_t bytes = 0;
-    PSPLIT_TRY(psplit_i_save_stage(&w->learners[c], (const char *)path, diag, &bytes));
+    if (w->replica == 0)
+      PSPLIT_TRY(psplit_i_save_stage(&w->learners[c], (const char *)path, diag, &bytes));
     w->report[c] = (double)bytes;
   }
   PSPLIT_TRY(psplit_i_talk(w->device, w->report, w->setup->wiring.n_chunks, decide_commit, w, 1,
@@ -389,8 +427,9 @@ static psplit_code end_step(work *w, psplit_diag *diag, bool *out_stop) {
   memset(w->report, 0, n * sizeof *w->report);
   w->report[LOSS] = w->loss;
   w->report[CANCEL] = psplit_i_cancelled(o->cancel);
-  PSPLIT_TRY(share(w, PSPLIT_I_WIRE_GRADIENTS, diag));
-  for (uint32_t c = 0; c < w->setup->wiring.n_chunks; c++)
+  PSPLIT_TRY(share(w, PSPLIT_I_WIRE_PARTS, diag));
+  PSPLIT_TRY(reduce(w, diag));
+  for (uint32_t c = 0; c < w->setup->wiring.n_chunks && w->replica == 0; c++)
     PSPLIT_TRY(psplit_i_learner_squares(&w->learners[c], diag, w->report + N_STEP_HEAD));
   PSPLIT_TRY(
     psplit_i_talk(w->device, w->report, n, decide_step, &end, N_STEP_ANSWER, answer, diag));
@@ -415,8 +454,7 @@ out:
 
 static psplit_code run_step(work *w, psplit_diag *diag, bool *out_stop) {
   const psplit_i_train_setup *setup = w->setup;
-  const psplit_schedule_slot *slots =
-    setup->schedule->slots + (size_t)w->device->index * setup->n_slots;
+  const psplit_schedule_slot *slots = setup->schedule->slots + (size_t)w->line * setup->n_slots;
   psplit_code code = PSPLIT_OK;
   w->loss = 0;
   for (uint32_t i = 0; i < setup->n_slots && code == PSPLIT_OK; i++) {
@@ -436,18 +474,11 @@ enum { TRAIN_ROWS, EVAL_ROWS, N_DIGEST = 4, N_HELLO = 2 + N_DIGEST };
 
 /* What decides on messages and on what is computed, in numbers that float64 holds. */
 static void digest_options(const psplit_train_options *o, double out[N_DIGEST]) {
-  const uint64_t said[] = {(uint64_t)o->schedule,
-                           o->n_chunks,
-                           o->batch,
-                           o->n_micro_batches,
-                           o->n_steps,
-                           o->n_epochs,
-                           o->seed,
-                           (uint64_t)o->in_order,
-                           o->eval_every,
-                           o->checkpoint != NULL,
-                           o->checkpoint_every,
-                           o->resume != NULL};
+  const uint64_t said[] = {
+    (uint64_t)o->schedule, o->n_chunks,   o->n_replicas,         o->batch,
+    o->n_micro_batches,    o->n_steps,    o->n_epochs,           o->seed,
+    (uint64_t)o->in_order, o->eval_every, o->checkpoint != NULL, o->checkpoint_every,
+    o->resume != NULL};
   const uint64_t digest = psplit_i_hash_bytes(said, sizeof said, 1);
   for (int i = 0; i < N_DIGEST; i++) out[i] = (double)(digest >> 16 * i & 0xffff);
 }
@@ -511,7 +542,7 @@ static psplit_code open_data(work *w, psplit_diag *diag) {
   bool *needed = calloc((size_t)d->pipe->manifest.n_inputs + 1, sizeof *needed);
   if (!needed) return psplit_i_nomem(diag);
   for (uint32_t c = 0; c < w->setup->wiring.n_chunks; c++)
-    psplit_i_learner_needs(d->pipe, d->index + c * w->setup->wiring.n_devices, needed);
+    psplit_i_learner_needs(d->pipe, w->line + c * w->setup->wiring.n_line, needed);
   const psplit_code code =
     psplit_i_feeding_open(d->ort, &d->pipe->manifest, given(w), needed, diag, &w->feeding);
   free(needed);
@@ -529,7 +560,7 @@ static psplit_code open_all(work *w, psplit_diag *diag) {
   if (!w->learners || !w->forward_ns || !w->backward_ns || !w->report) return psplit_i_nomem(diag);
   PSPLIT_TRY(open_data(w, diag));
   for (uint32_t c = 0; c < n_chunks; c++) {
-    const uint32_t stage = d->index + c * w->setup->wiring.n_devices;
+    const uint32_t stage = w->line + c * w->setup->wiring.n_line;
     w->learners[c] = (psplit_i_learner){.index = stage,
                                         .ort = d->ort,
                                         .pipe = d->pipe,
@@ -537,7 +568,9 @@ static psplit_code open_all(work *w, psplit_diag *diag) {
                                         .session = &w->setup->sessions[stage],
                                         .feeding = &w->feeding,
                                         .watch = &d->watch,
-                                        .n_micro_batches = given(w)->n_micro_batches};
+                                        .n_micro_batches = w->setup->n_micro_batches,
+                                        .replica = w->replica,
+                                        .n_replicas = w->setup->wiring.n_replicas};
     code = psplit_i_learner_open(&w->learners[c], diag);
     if (code != PSPLIT_OK) psplit_i_diag_context(diag, "stage %" PRIu32, stage);
     PSPLIT_TRY(code);
@@ -597,11 +630,11 @@ static size_t write_end(const work *w, double *report) {
 
 static void take_digests(const work *w, const double *reports, size_t n, uint64_t *io_digest) {
   const psplit_i_training_table *t = w->device->pipe->manifest.training;
-  const uint32_t n_devices = w->setup->wiring.n_devices;
+  const uint32_t n_line = w->setup->wiring.n_line;
   const size_t skip = N_END + 2 * (size_t)w->setup->wiring.n_chunks;
   for (uint32_t k = 0; k < w->n_weights; k++) {
     if (t->weights[k].owner == PSPLIT_NONE) continue;
-    const double *row = reports + n * (t->weights[k].owner % n_devices) + skip + 2 * (size_t)k;
+    const double *row = reports + n * (t->weights[k].owner % n_line) + skip + 2 * (size_t)k;
     const uint64_t both[] = {*io_digest, (uint64_t)row[0] << 32 | (uint64_t)row[1]};
     *io_digest = psplit_i_hash_bytes(both, sizeof both, k);
   }
@@ -612,10 +645,11 @@ static psplit_code decide_end(void *user, const double *reports, size_t n, doubl
                               psplit_diag *diag) {
   const work *w = user;
   const psplit_i_wiring *wiring = &w->setup->wiring;
-  const uint32_t n_devices = wiring->n_devices, n_stages = n_devices * wiring->n_chunks;
+  const uint32_t n_devices = wiring->n_devices, n_line = wiring->n_line;
+  const uint32_t n_stages = n_line * wiring->n_chunks;
   psplit_i_train_result *r = w->device->result;
   const uint64_t steps = r->n_steps ? r->n_steps : 1;
-  const double pieces = (double)steps * given(w)->n_micro_batches;
+  const double pieces = (double)steps * w->setup->n_micro_batches;
   answer[0] = 0;
   r->devices = calloc(n_devices, sizeof *r->devices);
   r->forward_ns = calloc(n_stages, sizeof *r->forward_ns);
@@ -624,18 +658,21 @@ static psplit_code decide_end(void *user, const double *reports, size_t n, doubl
   for (uint32_t d = 0; d < n_devices; d++) {
     const double *row = reports + n * d;
     psplit_train_device *out = &r->devices[d];
-    *out = (psplit_train_device){.peak_stashes = (uint32_t)row[STASHES],
-                                 .scheduled_stashes = w->setup->schedule->peak_in_flight[d],
-                                 .stash_bytes = (uint64_t)row[STASH_BYTES],
-                                 .weight_bytes = (uint64_t)row[WEIGHT_BYTES],
-                                 .peak_resident_bytes = (uint64_t)row[RESIDENT_BYTES],
-                                 .update_ns = (int64_t)(row[UPDATE_NS] / (double)steps)};
+    *out =
+      (psplit_train_device){.peak_stashes = (uint32_t)row[STASHES],
+                            .scheduled_stashes = w->setup->schedule->peak_in_flight[d % n_line],
+                            .stash_bytes = (uint64_t)row[STASH_BYTES],
+                            .weight_bytes = (uint64_t)row[WEIGHT_BYTES],
+                            .peak_resident_bytes = (uint64_t)row[RESIDENT_BYTES],
+                            .update_ns = (int64_t)(row[UPDATE_NS] / (double)steps)};
     for (uint32_t c = 0; c < wiring->n_chunks; c++) {
-      const uint32_t stage = d + c * n_devices;
-      r->forward_ns[stage] = (int64_t)(row[N_END + 2 * c] / pieces);
-      r->backward_ns[stage] = (int64_t)(row[N_END + 2 * c + 1] / pieces);
-      out->forward_ns += r->forward_ns[stage] / wiring->n_chunks;
-      out->backward_ns += r->backward_ns[stage] / wiring->n_chunks;
+      const uint32_t stage = d % n_line + c * n_line;
+      const double forward = row[N_END + 2 * c] / pieces,
+                   backward = row[N_END + 2 * c + 1] / pieces;
+      r->forward_ns[stage] += (int64_t)(forward / wiring->n_replicas);
+      r->backward_ns[stage] += (int64_t)(backward / wiring->n_replicas);
+      out->forward_ns += (int64_t)(forward / wiring->n_chunks);
+      out->backward_ns += (int64_t)(backward / wiring->n_chunks);
     }
   }
   take_digests(w, reports, n, &r->digest);
@@ -678,6 +715,8 @@ void psplit_i_device_main(psplit_i_device *device) {
   psplit_diag diag = {0};
   work w = {.device = device,
             .setup = device->setup,
+            .line = device->index % device->setup->wiring.n_line,
+            .replica = device->index / device->setup->wiring.n_line,
             .n_weights = device->pipe->manifest.training->n_weights,
             .writer = PSPLIT_I_CHECKPOINT_WRITER_NONE};
   psplit_code code = open_all(&w, &diag);

@@ -175,10 +175,42 @@ static psplit_code read_loss(const psplit_i_tensor *loss, psplit_diag *diag, dou
 
 psplit_code psplit_i_learner_feed(psplit_i_learner *l, psplit_i_feed_set set, uint64_t step,
                                   uint32_t m, psplit_diag *diag) {
+  const uint32_t first = l->replica * l->n_micro_batches;
   psplit_code code = PSPLIT_OK;
   for (uint32_t i = 0; i < l->pipe->manifest.n_inputs && code == PSPLIT_OK; i++)
     if (l->reads[i])
-      code = psplit_i_feeding_get(l->feeding, set, step, m, i, diag, &l->held[m].data[i]);
+      code = psplit_i_feeding_get(l->feeding, set, step, first + m, i, diag, &l->held[m].data[i]);
+  return code;
+}
+
+/* Keeps, or puts back, copies of states: a kernel may write where it reads. */
+static psplit_code copy_states(psplit_i_learner *l, psplit_i_tensor **copies, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  for (uint32_t w = 0; w < table_of(l)->n_weights; w++) {
+    psplit_i_tensor_view from, to;
+    if (l->next_at[w] == PSPLIT_NONE) continue;
+    PSPLIT_TRY(psplit_i_learner_zeros(l->ort, l->weights[w], diag, &copies[w]));
+    PSPLIT_TRY(psplit_i_tensor_look(l->weights[w], diag, &from));
+    PSPLIT_TRY(psplit_i_tensor_look(copies[w], diag, &to));
+    if (from.n_bytes) memcpy(to.data, from.data, (size_t)from.n_bytes);
+  }
+out:
+  return code;
+}
+
+/* The forward piece of other data, which leaves no trace. */
+static psplit_code evaluate(psplit_i_learner *l, psplit_i_held *held, psplit_diag *diag) {
+  const uint32_t n = table_of(l)->n_weights;
+  scalars none = {0};
+  psplit_code code;
+  psplit_i_tensor **copies = calloc((size_t)n + 1, sizeof *copies);
+  if (!copies) return psplit_i_nomem(diag);
+  PSPLIT_TRY(copy_states(l, copies, diag));
+  PSPLIT_TRY(run_file(l, &l->forward, held, l->n_essential, &none, diag));
+out:
+  for (uint32_t w = 0; w < n; w++)
+    if (copies[w]) put(&l->weights[w], copies[w]);
+  free(copies);
   return code;
 }
 
@@ -189,8 +221,9 @@ psplit_code psplit_i_learner_forward(psplit_i_learner *l, psplit_i_feed_set set,
   scalars none = {0};
   psplit_code code;
   *out_loss = 0;
-  PSPLIT_TRY(
-    run_file(l, &l->forward, held, trains ? l->forward.n_outputs : l->n_essential, &none, diag));
+  code = trains ? run_file(l, &l->forward, held, l->forward.n_outputs, &none, diag)
+                : evaluate(l, held, diag);
+  if (code != PSPLIT_OK) goto out;
   if (l->loss != PSPLIT_NONE) PSPLIT_TRY(read_loss(l->forward.got[l->loss], diag, out_loss));
   if (trains) {
     keep_stash(l, held);
@@ -205,7 +238,7 @@ out:
 
 psplit_code psplit_i_learner_backward(psplit_i_learner *l, uint32_t m, psplit_diag *diag) {
   psplit_i_held *held = &l->held[m];
-  scalars s = {.loss = 1 / (double)l->n_micro_batches};
+  scalars s = {.loss = 1 / ((double)l->n_micro_batches * l->n_replicas)};
   psplit_code code = PSPLIT_OK;
   if (l->again.file) PSPLIT_TRY(run_file(l, &l->again, held, l->again.n_outputs, &s, diag));
   if (l->backward.file)
@@ -232,7 +265,7 @@ void psplit_i_learner_take(psplit_i_learner *l, uint32_t wire, psplit_i_bundle *
   for (uint32_t t = 0; t < w->n_tensors; t++) {
     if (w->kind == PSPLIT_I_WIRE_WEIGHTS)
       put(&l->weights[l->wire_tensors[wire][t]], bundle->tensors[t]);
-    else if (w->kind == PSPLIT_I_WIRE_GRADIENTS)
+    else if (w->kind == PSPLIT_I_WIRE_SUMS || w->kind == PSPLIT_I_WIRE_PARTS)
       put(&l->sums[l->wire_tensors[wire][t]], bundle->tensors[t]);
     else
       put(&l->received[l->wire_base[wire] + t], bundle->tensors[t]);
@@ -242,15 +275,53 @@ void psplit_i_learner_take(psplit_i_learner *l, uint32_t wire, psplit_i_bundle *
 
 void psplit_i_learner_give(const psplit_i_learner *l, uint32_t wire, psplit_i_bundle *bundle) {
   const psplit_i_wire *w = &l->wiring->wires[wire];
-  psplit_i_tensor **from = w->kind == PSPLIT_I_WIRE_WEIGHTS     ? l->weights
-                           : w->kind == PSPLIT_I_WIRE_GRADIENTS ? l->sums
-                           : w->kind == PSPLIT_I_WIRE_BACKWARD  ? l->backward.got
-                                                                : l->forward.got;
+  psplit_i_tensor **from = w->kind == PSPLIT_I_WIRE_FORWARD    ? l->forward.got
+                           : w->kind == PSPLIT_I_WIRE_BACKWARD ? l->backward.got
+                           : w->kind == PSPLIT_I_WIRE_WEIGHTS  ? l->weights
+                                                               : l->sums;
   for (uint32_t t = 0; t < w->n_tensors; t++)
     bundle->tensors[t] = psplit_i_tensor_hold(from[l->wire_tensors[wire][t]]);
 }
 
 /* --- the end of a step --- */
+
+psplit_code psplit_i_learner_fill_sums(psplit_i_learner *l, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  for (uint32_t g = 0; g < l->n_gradients && code == PSPLIT_OK; g++) {
+    const uint32_t w = l->gradient_weight[g];
+    if (psplit_i_learner_owns(l, w) && !l->sums[g])
+      code = psplit_i_learner_zeros(l->ort, l->weights[w], diag, &l->sums[g]);
+  }
+  return code;
+}
+
+static psplit_code add_tensor(const psplit_i_tensor *to, const psplit_i_tensor *more,
+                              psplit_diag *diag) {
+  enum { FLOAT = 1, DOUBLE = 11 };
+  psplit_i_tensor_view sum, part;
+  psplit_code code;
+  PSPLIT_TRY(psplit_i_tensor_look(to, diag, &sum));
+  PSPLIT_TRY(psplit_i_tensor_look(more, diag, &part));
+  if (sum.data_type != part.data_type || sum.n_elements != part.n_elements)
+    return psplit_i_fail(diag, PSPLIT_INVALID, "gradients of two replicas have different shapes");
+  if (sum.data_type != FLOAT && sum.data_type != DOUBLE)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "gradients of type %s in replicas",
+                         psplit_i_element_name(sum.data_type));
+  for (uint64_t i = 0; sum.data_type == FLOAT && i < sum.n_elements; i++)
+    ((float *)sum.data)[i] += ((const float *)part.data)[i];
+  for (uint64_t i = 0; sum.data_type == DOUBLE && i < sum.n_elements; i++)
+    ((double *)sum.data)[i] += ((const double *)part.data)[i];
+out:
+  return code;
+}
+
+psplit_code psplit_i_learner_add(psplit_i_learner *l, uint32_t wire, const psplit_i_bundle *bundle,
+                                 psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  for (uint32_t t = 0; t < bundle->n && code == PSPLIT_OK; t++)
+    code = add_tensor(l->sums[l->wire_tensors[wire][t]], bundle->tensors[t], diag);
+  return code;
+}
 
 /* Eight sums side by side, which a compiler can add at once; always the same eight. Parts of a
  * gradient are added in the gradient's type and in their order, as the update does. */

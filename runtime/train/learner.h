@@ -53,7 +53,8 @@ typedef struct psplit_i_learner {
   const psplit_i_session_options *session;
   const psplit_i_feeding *feeding;
   psplit_i_watch *watch;
-  uint32_t n_micro_batches;
+  uint32_t n_micro_batches; /* of this replica ... */
+  uint32_t replica, n_replicas;
   const psplit_i_training_parts *parts; /* of the manifest */
   psplit_i_arena arena;
   psplit_i_learner_file forward, again, backward, update;
@@ -106,6 +107,13 @@ PSPLIT_MUST_USE psplit_code psplit_i_learner_forward(psplit_i_learner *learner,
 PSPLIT_MUST_USE psplit_code psplit_i_learner_backward(psplit_i_learner *learner, uint32_t m,
                                                       psplit_diag *diag);
 void psplit_i_learner_drop_results(psplit_i_learner *learner);
+
+/* Of all replicas: gradients of each owned weight, made where there is none; adds to them what came
+ * by `wire` from another replica. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_learner_fill_sums(psplit_i_learner *learner,
+                                                       psplit_diag *diag);
+PSPLIT_MUST_USE psplit_code psplit_i_learner_add(psplit_i_learner *learner, uint32_t wire,
+                                                 const psplit_i_bundle *bundle, psplit_diag *diag);
 
 /* Sums of squares, in float64, of the gradients of the weights that this stage updates, to
  * out[weights]; others stay. All their parts have been taken. */

@@ -100,7 +100,7 @@ static uint32_t add_output(psplit_i_learner_file *f, const char *name) {
 /* Among the tensors that come in: the one that goes by `name` from stage `from`. */
 static uint32_t find_received(const psplit_i_learner *l, psplit_i_wire_kind kind, uint32_t from,
                               const char *name) {
-  const uint32_t wire = psplit_i_wiring_find(l->wiring, kind, from, l->index);
+  const uint32_t wire = psplit_i_wiring_find(l->wiring, kind, from, l->index, l->replica);
   if (wire == PSPLIT_NONE) return PSPLIT_NONE;
   const psplit_i_wire *w = &l->wiring->wires[wire];
   const uint32_t t = find(w->taken, w->n_tensors, name);
@@ -301,7 +301,8 @@ static psplit_code place_received(psplit_i_learner *l, psplit_diag *diag) {
   if (l->arena.failed) return psplit_i_nomem(diag);
   for (uint32_t i = 0; i < wiring->n_wires; i++) {
     const psplit_i_wire *w = &wiring->wires[i];
-    if (w->kind > PSPLIT_I_WIRE_BACKWARD || w->to != l->index) continue;
+    if (w->kind > PSPLIT_I_WIRE_BACKWARD || !psplit_i_wire_enters(w, w->kind, l->index, l->replica))
+      continue;
     l->wire_base[i] = n_way[w->kind];
     n_way[w->kind] += w->n_tensors;
   }
@@ -325,7 +326,7 @@ static psplit_code place_wire(psplit_i_learner *l, uint32_t i, psplit_diag *diag
   if (!tensors) return psplit_i_nomem(diag);
   for (uint32_t t = 0; t < w->n_tensors; t++) {
     tensors[t] = w->kind == PSPLIT_I_WIRE_WEIGHTS ? find_weight(l, w->given[t])
-                 : w->kind == PSPLIT_I_WIRE_GRADIENTS
+                 : w->kind > PSPLIT_I_WIRE_BACKWARD
                    ? find_gradient(l, w->given[t])
                    : find(f->output_names, f->n_outputs, w->given[t]);
     if (tensors[t] == PSPLIT_NONE)
@@ -338,9 +339,10 @@ static psplit_code place_wires(psplit_i_learner *l, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   for (uint32_t i = 0; i < l->wiring->n_wires && code == PSPLIT_OK; i++) {
     const psplit_i_wire *w = &l->wiring->wires[i];
-    const bool in = w->kind >= PSPLIT_I_WIRE_GRADIENTS && w->to == l->index;
-    if (w->kind <= PSPLIT_I_WIRE_WEIGHTS && (w->from == l->index || in))
-      code = place_wire(l, i, diag);
+    const bool in =
+      w->kind > PSPLIT_I_WIRE_BACKWARD && psplit_i_wire_enters(w, w->kind, l->index, l->replica);
+    const bool out = psplit_i_wire_leaves(w, w->kind, l->index, l->replica);
+    if (w->kind < PSPLIT_I_WIRE_REPORT && (in || out)) code = place_wire(l, i, diag);
   }
   return code;
 }

@@ -267,11 +267,12 @@ psplit_code psplit_mpi_train(const psplit_onnxruntime *ort, psplit_pipeline *pip
   MPI_Comm_size(MPI_COMM_WORLD, &n_ranks);
   const uint32_t n_stages = pipeline->pipe.manifest.n_stages;
   const uint32_t each = taken.n_chunks ? taken.n_chunks : 1;
-  if (n_stages % each == 0 && (uint32_t)n_ranks != n_stages / each)
+  const uint32_t wanted = n_stages / each * taken.n_replicas;
+  if (n_stages % each == 0 && (uint32_t)n_ranks != wanted)
     return psplit_i_fail(
       diag, PSPLIT_USAGE,
-      "%d ranks for %u stages, %u each: mpirun -n %u, of the MPI it is built with", n_ranks,
-      n_stages, each, n_stages / each);
+      "%d ranks for %u stages, %u each, in %u replicas: mpirun -n %u, of the MPI it is built with",
+      n_ranks, n_stages, each, taken.n_replicas, wanted);
   code =
     psplit_i_train_over(over_mpi, "mpi", (uint32_t)rank, ort, pipeline, options, diag, out_run);
 out:

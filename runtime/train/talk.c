@@ -51,21 +51,21 @@ psplit_code psplit_i_talk(const psplit_i_device *d, const double *report, size_t
   psplit_code code = PSPLIT_OK;
   if (d->index > 0) {
     PSPLIT_TRY(
-      send_row(d, psplit_i_wiring_find(w, PSPLIT_I_WIRE_REPORT, d->index, 0), report, n, diag));
-    return receive_row(d, psplit_i_wiring_find(w, PSPLIT_I_WIRE_ORDER, 0, d->index), n_answer, diag,
-                       answer);
+      send_row(d, psplit_i_wiring_find(w, PSPLIT_I_WIRE_REPORT, d->index, 0, 0), report, n, diag));
+    return receive_row(d, psplit_i_wiring_find(w, PSPLIT_I_WIRE_ORDER, 0, d->index, 0), n_answer,
+                       diag, answer);
   }
   double *all = malloc((n * w->n_devices + 1) * sizeof *all);
   if (!all) return psplit_i_nomem(diag);
   memcpy(all, report, n * sizeof *all);
   for (uint32_t other = 1; other < w->n_devices && code == PSPLIT_OK; other++)
-    code = receive_row(d, psplit_i_wiring_find(w, PSPLIT_I_WIRE_REPORT, other, 0), n, diag,
+    code = receive_row(d, psplit_i_wiring_find(w, PSPLIT_I_WIRE_REPORT, other, 0, 0), n, diag,
                        all + n * other);
   if (code == PSPLIT_OK) code = decide(user, all, n, answer, diag);
   free(all);
   for (uint32_t other = 1; other < w->n_devices && code == PSPLIT_OK; other++)
-    code =
-      send_row(d, psplit_i_wiring_find(w, PSPLIT_I_WIRE_ORDER, 0, other), answer, n_answer, diag);
+    code = send_row(d, psplit_i_wiring_find(w, PSPLIT_I_WIRE_ORDER, 0, other, 0), answer, n_answer,
+                    diag);
 out:
   return code;
 }

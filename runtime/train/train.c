@@ -7,6 +7,7 @@
 void psplit_train_options_defaults(psplit_train_options *options, size_t struct_size) {
   psplit_train_options defaults = {.schedule = PSPLIT_SCHEDULE_1F1B,
                                    .n_chunks = 1,
+                                   .n_replicas = 1,
                                    .n_micro_batches = 8,
                                    .n_epochs = 1,
                                    .seed = 1,
@@ -19,6 +20,10 @@ void psplit_train_options_defaults(psplit_train_options *options, size_t struct_
 static psplit_code check_numbers(const psplit_train_options *o, psplit_diag *diag) {
   if (!o->n_micro_batches || (!o->n_steps && !o->n_epochs))
     return psplit_i_fail(diag, PSPLIT_USAGE, "training takes at least one micro-batch and a step");
+  if (!o->n_replicas || o->n_micro_batches % o->n_replicas)
+    return psplit_i_fail(diag, PSPLIT_USAGE,
+                         "%u micro-batches are not as many for each of %u replicas",
+                         o->n_micro_batches, o->n_replicas);
   if (!(o->learning_rate >= 0) || !(o->last_learning_rate >= 0) || isinf(o->learning_rate) ||
       isinf(o->last_learning_rate) || !(o->clip_norm >= 0))
     return psplit_i_fail(diag, PSPLIT_USAGE, "learning rates and norms are 0 or more");
@@ -44,7 +49,7 @@ static psplit_code check(const psplit_train_options *o, uint32_t n_stages, pspli
   return check_numbers(o, diag);
 }
 
-static psplit_code check_split(const psplit_i_pipe *pipe, psplit_diag *diag) {
+static psplit_code check_split(const psplit_i_pipe *pipe, uint32_t n_replicas, psplit_diag *diag) {
   const psplit_i_training_table *t = pipe->manifest.training;
   if (!t)
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "the stages of %s were not made for training",
@@ -53,6 +58,12 @@ static psplit_code check_split(const psplit_i_pipe *pipe, psplit_diag *diag) {
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
                          "the stages of %s have no updates: they were made without an optimizer",
                          pipe->directory);
+  for (uint32_t w = 0; w < t->n_weights && n_replicas > 1; w++)
+    if (t->weights[w].next)
+      return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                           "%s goes from one micro-batch to the next, which replicas do not have "
+                           "in their order",
+                           t->weights[w].name);
   if (!t->plain_weights)
     return psplit_i_fail_about(diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(WEIGHT_INPUTS),
                                "the stages of %s hold the first values of their weights",
@@ -79,15 +90,16 @@ static psplit_code make_schedule(psplit_i_train_setup *s, uint32_t n_stages, psp
   int64_t *ones = calloc(n_stages, sizeof *ones);
   if (!ones) return psplit_i_nomem(diag);
   for (uint32_t i = 0; i < n_stages; i++) ones[i] = 1;
+  s->n_micro_batches = o->n_micro_batches / o->n_replicas;
   const psplit_schedule_input input = {.kind = o->schedule,
-                                       .n_stages = s->wiring.n_devices,
+                                       .n_stages = s->wiring.n_line,
                                        .n_chunks = o->n_chunks,
-                                       .n_micro_batches = o->n_micro_batches,
+                                       .n_micro_batches = s->n_micro_batches,
                                        .forward_ns = ones,
                                        .backward_ns = ones};
   const psplit_code code = psplit_schedule_simulate(&input, diag, &s->schedule);
   free(ones);
-  s->n_slots = 2 * o->n_chunks * o->n_micro_batches;
+  s->n_slots = 2 * o->n_chunks * s->n_micro_batches;
   return code;
 }
 
@@ -99,10 +111,10 @@ static psplit_code set_up(psplit_i_train_setup *s, const psplit_i_pipe *pipe,
   psplit_train_options_init(o);
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_train_options, options, o, diag));
   PSPLIT_TRY(check(o, n_stages, diag));
-  PSPLIT_TRY(check_split(pipe, diag));
+  PSPLIT_TRY(check_split(pipe, o->n_replicas, diag));
   PSPLIT_TRY(psplit_i_feeding_check(&pipe->manifest, o, diag));
   PSPLIT_TRY(take_sessions(s, n_stages, diag));
-  PSPLIT_TRY(psplit_i_wiring_make(pipe, o->n_chunks, diag, &s->wiring));
+  PSPLIT_TRY(psplit_i_wiring_make(pipe, o->n_chunks, o->n_replicas, diag, &s->wiring));
   PSPLIT_TRY(make_schedule(s, n_stages, diag));
   s->run = (psplit_i_run_options){.stage_sessions = s->sessions,
                                   .n_micro_batches = o->n_micro_batches,

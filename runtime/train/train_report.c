@@ -48,9 +48,9 @@ static double measured_bubble(const psplit_training_run *run) {
 static psplit_code simulate(const psplit_training_run *run, psplit_diag *diag, double *out) {
   const psplit_train_options *o = &run->setup.given;
   const psplit_schedule_input input = {.kind = o->schedule,
-                                       .n_stages = run->setup.wiring.n_devices,
+                                       .n_stages = run->setup.wiring.n_line,
                                        .n_chunks = o->n_chunks,
-                                       .n_micro_batches = o->n_micro_batches,
+                                       .n_micro_batches = run->setup.n_micro_batches,
                                        .forward_ns = run->result.forward_ns,
                                        .backward_ns = run->result.backward_ns};
   psplit_schedule *schedule;
@@ -132,6 +132,7 @@ static void put_report(const psplit_training_run *run, psplit_i_json *json) {
   put_text(json, "schedule", schedule_name(run->setup.given.schedule));
   put_uint(json, "devices", r->n_devices);
   put_uint(json, "stages", r->n_stages);
+  put_uint(json, "replicas", run->setup.wiring.n_replicas);
   put_uint(json, "micro_batches", r->n_micro_batches);
   put_uint(json, "first_step", r->first_step);
   put_uint(json, "steps", r->n_steps);
@@ -200,8 +201,10 @@ static void put_piece(const psplit_training_run *run, psplit_i_json *json, uint3
   char name[64] = "update";
   if (i < run->setup.n_slots) {
     const psplit_schedule_slot *slot =
-      &run->setup.schedule->slots[(size_t)device * run->setup.n_slots + i];
-    const uint32_t stage = device + slot->chunk * run->report.n_devices;
+      &run->setup.schedule
+         ->slots[(size_t)(device % run->setup.wiring.n_line) * run->setup.n_slots + i];
+    const uint32_t n_line = run->setup.wiring.n_line;
+    const uint32_t stage = device % n_line + slot->chunk * n_line;
     snprintf(name, sizeof name, "%s %" PRIu32, slot->backward ? "backward" : "forward",
              slot->micro_batch);
     if (run->setup.given.n_chunks > 1)

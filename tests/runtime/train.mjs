@@ -84,6 +84,19 @@ for (const threads of ['1', '2']) {
   tap.ok(result({ losses: got.losses }) === result({ losses: one.losses.slice(0, 3) }), `${threads} threads a stage: the same losses`, result(got));
 }
 
+// Replicas share the micro-batches; one of each has the order of sums of one alone.
+const two = trains(2, stages(1), [...USUAL, '--steps', '10', '--replicas', '2']);
+tap.ok(two.losses?.length === 10 && two.losses.every((loss, i) => Math.abs(loss - one.losses[i]) < 1e-5), 'two replicas learn what one does', result(two));
+for (const [devices, k, more] of [[4, 2, []], [4, 4, ['--schedule', 'interleaved']], [6, 3, []]]) {
+  const got = trains(devices, stages(k), [...USUAL, '--steps', '10', '--replicas', '2', ...more]);
+  tap.ok(result(got) === result(two), `in ${k} stages ${more.at(-1) ?? ''}: the same bits`, result(got));
+}
+const four = trains(8, stages(2), [...USUAL, '--steps', '10', '--replicas', '4']);
+tap.ok(result(four) === result(one) && four.device.every((each) => each.peak_stashes === 1), 'a replica for each micro-batch: the bits of one', result(four));
+const begun = path('begun');
+trains(8, stages(2), [...USUAL, '--steps', '6', '--replicas', '4', '--checkpoint', begun]);
+tap.ok(trains(1, stages(1), [...USUAL, '--steps', '10', '--resume', begun]).weights_digest === one.weights_digest, 'which goes on from their checkpoint');
+
 // The sample, in the order of the file.
 const level = { graphOptimizationLevel: 'disabled', intraOpNumThreads: 1, interOpNumThreads: 1, logSeverityLevel: 4 };
 const sample = await Stages.open(stages(2), ort, level);
@@ -119,6 +132,7 @@ for (const [k, recompute] of [[2, 'all'], [3, 'none'], [4, 'heavy']]) {
   const got = trains(k, noisy(k, recompute), [...USUAL, '--steps', '8']);
   tap.ok(got.losses?.length === 8 && result(got) === result(dropped), `dropout in ${k} stages, recompute ${recompute}: the same bits`, result(got));
 }
+tap.ok(result(trains(8, noisy(2), [...USUAL, '--steps', '8', '--replicas', '4'])) === result(dropped), 'dropout in replicas: the same bits');
 tap.ok(result(trains(1, noisy(1), [...USUAL, '--steps', '8', '--in-order'])) !== result(trains(1, noisy(1), [...USUAL, '--steps', '8', '--in-order', '--seed', '2'])),
   'another seed drops others');
 trains(2, noisy(2), [...USUAL, '--steps', '5', '--checkpoint', path('noise')]);
@@ -244,6 +258,9 @@ r.fails('an input that there is not', 2, /the model has no input tokenz/, [dir, 
 r.fails('a batch that is not so many micro-batches', 2, /micro-batch/, [dir, ...DATA, '-b', '10', '-m', '4']);
 r.fails('a schedule for other files', 2, /zero-bubble needs gradients of weights apart/, [dir, ...DATA, '--schedule', 'zero-bubble']);
 r.fails('stages that are not enough for all chunks', 2, /2 stages are not 3 for a device/, [dir, ...DATA, '--schedule', 'interleaved:3']);
+r.ranks = 6;
+r.fails('micro-batches that replicas cannot share', 2, /4 micro-batches are not as many for each of 3 replicas/, [dir, ...DATA, '-b', '8', '-m', '4', '--replicas', '3']);
+r.ranks = 2;
 r.fails('a file that is not there', 3, /nowhere/, [dir, '--data', 'nowhere.npz']);
 const inference = path('inference');
 r.start(split, [path('words.onnx'), '-k', '2', '-o', inference, '--quiet', '--dim', 'n=2']);
