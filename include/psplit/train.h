@@ -4,8 +4,8 @@
  * psplit_pipeline_open with for_training. A device is a thread of this process, or a rank over MPI
  * (psplit/run_mpi.h); it runs the pieces of micro-batches in the order that psplit/schedule.h gives
  * it. What a run computes is a function of the files, the data, the seed, the batch and the number
- * of micro-batches: not of transport, schedule or threads, and with ONNX Runtime's optimiser off
- * (level 0) not of the cut either. */
+ * of micro-batches in each replica: not of transport or schedule, and with ONNX Runtime's optimiser
+ * off (level 0) not of the cut either. */
 #ifndef PSPLIT_TRAIN_H
 #define PSPLIT_TRAIN_H
 

@@ -146,7 +146,8 @@ static const psplit_i_manifest_value *find_logits(const psplit_i_manifest *m) {
   return NULL;
 }
 
-/* ONNX Runtime takes a label that is no class for an index, and reads what is there. */
+/* ONNX Runtime 1.30 takes a negative label for a class counted from the end, and says of one that
+ * is too large neither row nor value. */
 static void find_labels(psplit_i_feeding *f) {
   static const char METHOD[] = "softmax-cross-entropy:";
   const psplit_i_manifest *m = f->manifest;
