@@ -436,8 +436,9 @@ static psplit_code end_step(work *w, psplit_diag *diag, bool *out_stop) {
   PSPLIT_TRY(move_weights(w, answer, diag));
   w->step++;
   *out_stop = answer[STOP] != 0;
+  /* Not where the run is interrupted: who does that waits. */
   end.told.evaluated =
-    o->eval_every && (w->step % o->eval_every == 0 || w->step == w->n_steps || *out_stop);
+    o->eval_every && (w->step % o->eval_every == 0 || w->step == w->n_steps) && !*out_stop;
   if (end.told.evaluated) PSPLIT_TRY(evaluate(w, diag, &end.told.eval_loss));
   if (o->checkpoint && (w->step == w->n_steps || *out_stop ||
                         (o->checkpoint_every && w->step % o->checkpoint_every == 0)))
