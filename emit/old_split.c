@@ -31,7 +31,7 @@ psplit_code psplit_i_old_split_open(const char *directory, psplit_diag *diag,
       return psplit_i_nomem(diag);
     }
     old.found = code == PSPLIT_OK;
-    if (!old.found) snprintf(old.why, sizeof old.why, "%s", why.message);
+    if (!old.found) snprintf(old.why, sizeof old.why, "%.255s", why.message);
   }
   *out = old;
   return PSPLIT_OK;
