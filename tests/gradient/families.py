@@ -2,11 +2,12 @@
 """Exports models with Debian's torch, and writes what torch says their gradients are.
 
     families.py [--steps N] OUT [NAME...]
+    families.py --clock NAME
 
 OUT/NAME/model.onnx, and OUT/NAME/expected.json with OUT/NAME/expected.bin: inputs, and for each
 parameter the gradient in float64 and in float32; for gpt and vit also the loss of each of N training
 steps with each optimizer. Weights are random from a fixed seed. Without names: the small families. A
-list of all: families.py --list.
+list of all: families.py --list. With --clock torch trains instead: ../bench/training.mjs.
 """
 import copy
 import json
@@ -249,14 +250,11 @@ COST = {
 }
 
 
-def milliseconds(run, times=12):
-    """Least CPU time of a run."""
-    best = float("inf")
-    for _ in range(times):
-        start = time.process_time()
-        run()
-        best = min(best, time.process_time() - start)
-    return best * 1e3
+def milliseconds(run):
+    """CPU time of a run."""
+    start = time.process_time()
+    run()
+    return (time.process_time() - start) * 1e3
 
 
 def targets(kind, y):
@@ -340,13 +338,6 @@ def write(name, out, steps):
     torch.onnx.export(model, tuple(inputs), os.path.join(folder, "model.onnx"), opset_version=17,
                       input_names=names, output_names=["y"], dynamic_axes=dynamic,
                       training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False)
-    took = {}
-    if name in COST:
-        def forward():
-            return loss(model(*inputs), target)
-        with torch.no_grad():
-            took["forward"] = milliseconds(forward)
-        took["both"] = milliseconds(lambda: forward().backward())
     curves = {}
     for option, (lr, make) in OPTIMIZERS.items() if name in ("gpt", "vit") else ():
         both = [curve(model, inputs, loss, target, make, lr, steps, d) for d in (torch.float32, torch.float64)]
@@ -355,7 +346,7 @@ def write(name, out, steps):
     value64, grads64 = gradients(model, inputs, loss, target, torch.float64)
     blob = Blob()
     expected = {
-        "loss": loss_option, "curves": curves, "milliseconds": took, "value": float(value64), "value32": float(value32),
+        "loss": loss_option, "curves": curves, "value": float(value64), "value32": float(value32),
         "inputs": {n: blob.add(x) for n, x in named + [("target", target)]},
         "gradients": {n: {"float64": blob.add(g), "float32": blob.add(grads32[n])}
                       for n, g in grads64.items()},
@@ -367,9 +358,25 @@ def write(name, out, steps):
         json.dump(expected, file)
 
 
+def clock(name):
+    """For each line on standard input the CPU time of a forward and backward pass, in milliseconds."""
+    build, make_inputs, kind = COST[name]
+    torch.manual_seed(7)
+    torch.set_num_threads(1)
+    model, inputs = build().train(), [x for _, x in make_inputs()]
+    with torch.no_grad():
+        target, loss, _ = targets(kind, model(*inputs))
+    for _ in sys.stdin:
+        model.zero_grad()
+        print(milliseconds(lambda: loss(model(*inputs), target).backward()), flush=True)
+
+
 def main(argv):
     arguments = argv[1:]
     steps = 10
+    if arguments[:1] == ["--clock"]:
+        clock(arguments[1])
+        return
     if arguments == ["--list"]:
         print(*SMALL, *LARGE, *COST)
         return
