@@ -7,7 +7,12 @@
 #include "checked.h"
 #include "compat.h"
 
-enum { ALIGNMENT = 16, FIRST_BLOCK_BYTES = 4096, LARGEST_BLOCK_BYTES = 4 << 20 };
+enum {
+  ALIGNMENT = 16,
+  CLOSE_ALIGNMENT = 8,
+  FIRST_BLOCK_BYTES = 4096,
+  LARGEST_BLOCK_BYTES = 4 << 20
+};
 
 /* Bytes that stay untouchable behind each allocation where AddressSanitizer watches. */
 #ifdef PSPLIT_HAS_ASAN
@@ -88,23 +93,44 @@ static psplit_i_arena_block *add_block(psplit_i_arena *arena, size_t bytes) {
   return block;
 }
 
-static void *allocate(psplit_i_arena *arena, size_t bytes) {
+/* `n` up to the next multiple of `alignment`, a power of two. */
+static size_t round_up(size_t n, size_t alignment) {
+  return (n + alignment - 1) & ~(alignment - 1);
+}
+
+/* Where the block has room for so much next, or beyond its end. */
+static size_t next_in(const psplit_i_arena_block *block, size_t bytes, size_t alignment) {
+  const size_t at = round_up(block->used, alignment);
+  return at <= block->capacity && block->capacity - at >= bytes ? at : SIZE_MAX;
+}
+
+static void *allocate(psplit_i_arena *arena, size_t bytes, size_t alignment) {
   if (bytes == 0) bytes = 1;
   if (bytes > SIZE_MAX - ALIGNMENT - REDZONE) return NULL;
   const size_t asked = bytes;
-  bytes = ((bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1)) + REDZONE;
+  bytes = round_up(bytes, alignment) + REDZONE;
   psplit_i_arena_block *block = arena->blocks;
-  if (!block || block->capacity - block->used < bytes) block = add_block(arena, bytes);
-  if (!block) return NULL;
-  void *memory = block->data + block->used;
-  block->used += bytes;
+  size_t at = block ? next_in(block, bytes, alignment) : SIZE_MAX;
+  if (at == SIZE_MAX) {
+    block = add_block(arena, bytes);
+    if (!block) return NULL;
+    at = 0;
+  }
+  void *memory = block->data + at;
+  block->used = at + bytes;
   PSPLIT_UNPOISON(memory, asked);
   (void)asked; /* only AddressSanitizer wants to know */
   return memory;
 }
 
 void *psplit_i_arena_alloc(psplit_i_arena *arena, size_t bytes) {
-  void *memory = allocate(arena, bytes);
+  void *memory = allocate(arena, bytes, ALIGNMENT);
+  arena->failed |= !memory;
+  return memory;
+}
+
+void *psplit_i_arena_alloc_close(psplit_i_arena *arena, size_t bytes) {
+  void *memory = allocate(arena, bytes, CLOSE_ALIGNMENT);
   arena->failed |= !memory;
   return memory;
 }

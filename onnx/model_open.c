@@ -24,7 +24,7 @@ typedef struct unpacker {
 
 static void *unpack_alloc(void *data, size_t bytes) {
   unpacker *u = data;
-  void *memory = psplit_i_cancelled(u->cancel) ? NULL : psplit_i_arena_alloc(u->arena, bytes);
+  void *memory = psplit_i_cancelled(u->cancel) ? NULL : psplit_i_arena_alloc_close(u->arena, bytes);
   if (!memory) u->failed = true;
   return memory;
 }
