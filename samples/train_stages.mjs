@@ -6,7 +6,6 @@ import { createRequire } from 'node:module';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { drawMasks } from './draws.mjs';
-
 const views = { float32: Float32Array, float64: Float64Array, int64: BigInt64Array, int32: Int32Array };
 const count = (dims) => dims.reduce((product, size) => product * size, 1);
 const table = (list, row) => Object.fromEntries(list.map(row));
@@ -97,5 +96,4 @@ async function main() {
     console.log(`step ${step}: loss ${loss.toFixed(6)}`);
   }
 }
-
 if (basename(process.argv[1]) === 'train_stages.mjs') await main();
