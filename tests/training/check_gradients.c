@@ -1,6 +1,5 @@
-/* check_gradients MODEL DIR [--dim NAME=N] [--shape NAME=N,..] [--input NAME=LO..HI] [--seed N]:
- * what psplit_check_gradients finds in stages that no proof was asked about: a line for each weight.
- */
+/* What psplit_check_gradients finds in stages that no proof was asked about, a line for each weight:
+ * check_gradients MODEL DIR [--dim NAME=N] [--shape NAME=N,..] [--input NAME=LO..HI] [--seed N] */
 #include <psplit/run_gradients.h>
 #include <stdio.h>
 
