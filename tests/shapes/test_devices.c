@@ -5,6 +5,8 @@
 #include <stdint.h>
 /* cmocka.h needs the four above first. */
 #include <cmocka.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -207,6 +209,40 @@ static void calibration_is_a_devices_file(void **state) {
   free(text);
 }
 
+static void *spin(void *user) {
+  atomic_bool *stop = user;
+  while (!atomic_load(stop)) {
+  }
+  return NULL;
+}
+
+/* What a machine can do does not depend on who else is at work. */
+static void calibration_does_not_mind_others(void **state) {
+  enum { N_OTHERS = 16 };
+  (void)state;
+  psplit_diag diag = {0};
+  char *text;
+  double rate[2];
+  for (int busy = 0; busy < 2; busy++) {
+    pthread_t others[N_OTHERS];
+    atomic_bool stop = false;
+    for (int i = 0; busy && i < N_OTHERS; i++)
+      assert_int_equal(pthread_create(&others[i], NULL, spin, &stop), 0);
+    const psplit_code code = psplit_devices_calibrate(&diag, &text);
+    atomic_store(&stop, true);
+    for (int i = 0; busy && i < N_OTHERS; i++) pthread_join(others[i], NULL);
+    assert_int_equal(code, PSPLIT_OK);
+    const char *at = strstr(text, "\"float32\":");
+    assert_non_null(at);
+    rate[busy] = strtod(at + strlen("\"float32\":"), NULL);
+    assert_true(rate[busy] > 0);
+    free(text);
+  }
+  /* Where cores share their units, others may take some of them. */
+  if (rate[1] < 0.6 * rate[0] || rate[1] > 1.7 * rate[0])
+    fail_msg("%g alone, %g beside others", rate[0], rate[1]);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(times_follow_the_roofline),
@@ -216,6 +252,7 @@ int main(void) {
     cmocka_unit_test(products_have_peaks_of_their_own),
     cmocka_unit_test(presets_are_usable),
     cmocka_unit_test(calibration_is_a_devices_file),
+    cmocka_unit_test(calibration_does_not_mind_others),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
