@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "feed_check.h"
+#include "state_names.h"
 
 static bool ends_with(const char *name, const char *end) {
   const size_t n = strlen(name), m = strlen(end);
@@ -29,24 +30,6 @@ static psplit_i_role role_of(const char *name) {
   for (size_t i = 0; i < sizeof ROLES / sizeof ROLES[0]; i++)
     if (ends_with(name, ROLES[i].end)) return ROLES[i].role;
   return PSPLIT_I_ROLE_OTHER;
-}
-
-/* Names of a state as it comes out and as it goes in: what begins like the first begins like the
- * second, and goes on alike. */
-static const char *const STATE_NAMES[][2] = {
-  {"present_key_values", "past_key_values"},
-  {"present", "past_key_values"},
-  {"present", "past"},
-};
-
-static bool is_state(const char *output, const char *input) {
-  for (size_t i = 0; i < sizeof STATE_NAMES / sizeof STATE_NAMES[0]; i++) {
-    const size_t n = strlen(STATE_NAMES[i][0]), m = strlen(STATE_NAMES[i][1]);
-    if (strncmp(output, STATE_NAMES[i][0], n) == 0 && strncmp(input, STATE_NAMES[i][1], m) == 0 &&
-        strcmp(output + n, input + m) == 0)
-      return true;
-  }
-  return false;
 }
 
 static uint32_t find(const char *const *names, uint32_t n, const char *name) {
@@ -100,6 +83,25 @@ static psplit_code keep(psplit_i_pipe *pipe, uint32_t output, uint32_t input, ps
   return PSPLIT_OK;
 }
 
+/* The state that an input's name tells, if it does. */
+static psplit_code find_state(psplit_i_pipe *pipe, uint32_t input, psplit_diag *diag,
+                              psplit_i_decoder *d) {
+  const psplit_i_manifest *m = &pipe->manifest;
+  psplit_i_text name = {0};
+  psplit_code code = PSPLIT_OK;
+  for (size_t way = 0; way < PSPLIT_I_STATE_WAYS; way++) {
+    if (!psplit_i_state_output(m->inputs[input], way, &name)) continue;
+    if (name.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+    const uint32_t output = find(m->outputs, m->n_outputs, name.bytes);
+    if (output == PSPLIT_NONE) continue;
+    code = keep(pipe, output, input, diag, d);
+    break;
+  }
+out:
+  psplit_i_text_fini(&name);
+  return code;
+}
+
 /* States that are named, and those whose names tell. */
 static psplit_code find_states(psplit_i_pipe *pipe, const psplit_generator_options *options,
                                psplit_diag *diag, psplit_i_decoder *d) {
@@ -119,10 +121,8 @@ static psplit_code find_states(psplit_i_pipe *pipe, const psplit_generator_optio
       return psplit_i_fail(diag, PSPLIT_USAGE, "input %s is given two states", pair->input);
     PSPLIT_TRY(keep(pipe, output, input, diag, d));
   }
-  for (uint32_t o = 0; o < m->n_outputs; o++)
-    for (uint32_t i = 0; i < m->n_needed; i++)
-      if (d->roles[i] != PSPLIT_I_ROLE_STATE && is_state(m->outputs[o], m->inputs[i]))
-        PSPLIT_TRY(keep(pipe, o, i, diag, d));
+  for (uint32_t i = 0; i < m->n_needed; i++)
+    if (d->roles[i] != PSPLIT_I_ROLE_STATE) PSPLIT_TRY(find_state(pipe, i, diag, d));
 out:
   return code;
 }

@@ -3,26 +3,7 @@
 
 #include <string.h>
 
-#include "text.h"
-
-static const struct {
-  const char *past, *present;
-} words[] = {
-  {"past_key_values", "present"},
-  {"past", "present"},
-};
-
-static bool is_word_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
-/* Where `word` stands in the name as a word of its own; NULL: nowhere. */
-static const char *find_word(const char *name, const char *word) {
-  const size_t n = strlen(word);
-  for (const char *at = strstr(name, word); at; at = strstr(at + 1, word))
-    if ((at == name || !is_word_character(at[-1])) && !is_word_character(at[n])) return at;
-  return NULL;
-}
+#include "state_names.h"
 
 static bool could_be(const psplit_i_shapes *shapes, uint32_t input, uint32_t output) {
   const psplit_i_vtype *in = psplit_i_shapes_type(shapes, input),
@@ -40,13 +21,8 @@ static bool same_sizes(const psplit_i_shapes *shapes, uint32_t input, uint32_t o
 /* The output that goes with an input; PSPLIT_NONE: none. */
 static uint32_t partner(const psplit_i_graph *graph, const psplit_i_shapes *shapes, uint32_t input,
                         psplit_i_text *name) {
-  for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
-    const char *whole = graph->values[input].name, *at = find_word(whole, words[w].past);
-    if (!at) continue;
-    name->n = 0;
-    psplit_i_text_add(name, whole, (size_t)(at - whole));
-    psplit_i_text_puts(name, words[w].present);
-    psplit_i_text_puts(name, at + strlen(words[w].past));
+  for (size_t way = 0; way < PSPLIT_I_STATE_WAYS; way++) {
+    if (!psplit_i_state_output(graph->values[input].name, way, name)) continue;
     if (name->failed) return PSPLIT_NONE;
     const uint32_t value = psplit_i_graph_find_value(graph, name->bytes);
     if (value != PSPLIT_NONE && graph->values[value].is_output && could_be(shapes, input, value))

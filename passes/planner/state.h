@@ -1,13 +1,8 @@
 /* What a model hands from one run to the next: a cache of keys and values, which comes as an input
  * and goes as an output, and between two runs is held for the sequence that it belongs to.
  *
- * Found by name, as exporters write them. An input and an output are a pair if the output's name is
- * the input's with one word changed (no letter and no digit stands before it or behind it), and
- * their element types and ranks agree:
- *
- *   past_key_values.0.key       present.0.key            Optimum, ONNX Runtime GenAI
- *   past_key_values.0.value     present_key_values.0.value
- *   past_0, past_key_self_0     present_0, present_key_self_0    ONNX Runtime's transformers */
+ * Found by name, as exporters write them (state_names.h); element types and ranks of an input and an
+ * output that are a pair agree. */
 #ifndef PSPLIT_PASSES_STATE_H
 #define PSPLIT_PASSES_STATE_H
 

@@ -1,0 +1,23 @@
+/* How exporters call a state: what a model gives as an output and takes as an input the next time,
+ * such as a cache of keys and values. The output's name is the input's with one word changed, which
+ * has no letter and no digit before it or behind it:
+ *
+ *   past_key_values.0.key       present.0.key            Optimum, ONNX Runtime GenAI
+ *   past_key_values.0.value     present_key_values.0.value
+ *   past_0, past_key_self_0     present_0, present_key_self_0    ONNX Runtime's transformers */
+#ifndef PSPLIT_BASE_STATE_NAMES_H
+#define PSPLIT_BASE_STATE_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "text.h"
+
+enum { PSPLIT_I_STATE_WAYS = 2 };
+
+/* Puts the name of the output that goes with `input` into *out, in place of what it held; `way`
+ * counts from 0 to PSPLIT_I_STATE_WAYS - 1, likelier ones first. False: it is no such name.
+ * out->failed: out of memory. */
+bool psplit_i_state_output(const char *input, size_t way, psplit_i_text *out);
+
+#endif
