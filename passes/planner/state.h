@@ -1,8 +1,8 @@
 /* What a model hands from one run to the next: a cache of keys and values, which comes as an input
  * and goes as an output, and between two runs is held for the sequence that it belongs to.
  *
- * Found by name, as exporters write them (state_names.h); element types and ranks of an input and an
- * output that are a pair agree. */
+ * Found by name, as exporters write them (state_names.h); element types and ranks of an input and
+ * an output that are a pair agree. */
 #ifndef PSPLIT_PASSES_STATE_H
 #define PSPLIT_PASSES_STATE_H
 

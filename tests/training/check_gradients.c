@@ -1,4 +1,4 @@
-/* What psplit_check_gradients finds in stages that no proof was asked about, a line for each weight:
+/* What psplit_check_gradients finds in stages that no proof was asked about, a line a weight:
  * check_gradients MODEL DIR [--dim NAME=N] [--shape NAME=N,..] [--input NAME=LO..HI] [--seed N] */
 #include <psplit/run_gradients.h>
 #include <stdio.h>
