@@ -171,7 +171,8 @@ static bool next(void *user, const atomic_bool *stopped, psplit_i_tensor **input
   pthread_mutex_lock(&ss->mutex);
   while (!atomic_load(stopped) && !(s = choose(ss, &is_new))) {
     struct timespec until;
-    if (ss->closed && !ss->under_way.first) break;
+    /* Not by the lists: one whose token is being told is in none of them. */
+    if (ss->closed && !ss->waiting.first && ss->n_free == ss->options.n_slots) break;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_nsec += LOOK_NS;
     until.tv_sec += until.tv_nsec / 1000000000;

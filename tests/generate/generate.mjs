@@ -1,6 +1,6 @@
 // Tokens of a split decoder are those of the whole one, token by token:
 //
-//   node generate.mjs GENERATE SPLIT [LAUNCHER]
+//   node generate.mjs GENERATE SPLIT USE_GENERATOR [LAUNCHER]
 //
 // Other sequences that come and go change nothing; no state crosses a link.
 import { spawnSync } from 'node:child_process';
@@ -13,7 +13,7 @@ import { env } from '../runtime/runner.mjs';
 import { writeModel } from '../support/text_model.mjs';
 import { decoders } from './decoder.mjs';
 
-const [generator, splitter, launcher = ''] = process.argv.slice(2);
+const [generator, splitter, program, launcher = ''] = process.argv.slice(2);
 if (launcher.startsWith('skip ')) skipAll(launcher.slice(5));
 const ort = createRequire(new URL('../e2e/package.json', import.meta.url))('onnxruntime-node');
 const tap = new Tap();
@@ -104,6 +104,12 @@ tap.ok(draw('--seed', '3', '--sequences', '1') === draw('--seed', '3', '--sequen
 tap.ok(draw('--seed', '3') !== draw('--seed', '4'), 'but on the seed');
 tap.ok(same(lines(draw('--top-k', '1')), wanted), 'one of one is the most likely');
 tap.ok(same(lines(draw('--top-p', '0.0000001')), wanted), 'the fewest of next to nothing, too');
+
+if (!launcher) {
+  const slow = spawnSync(program, [dir], { encoding: 'utf8', timeout: 60000, env });
+  tap.ok(slow.status === 0 && same(slow.stdout.trim().split('\n').map(Number), wanted[0].slice(0, 4)), 'who takes tokens may take its time',
+    slow.stderr + slow.stdout);
+}
 
 function fails(title, status, pattern, args, options) {
   const got = run(k, [dir, ...args], options);
