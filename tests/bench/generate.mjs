@@ -27,10 +27,10 @@ const prompts = Array.from({ length: 8 }, (_, i) => ['--prompt-ids', Array.from(
 const args = (k, sequences) => [join(tmp, `k${k}`), ...prompts, '-n', '48', '--sequences', `${sequences}`, '--json'];
 const rate = (text) => JSON.parse(text).tokens_per_second;
 const pipeline = () => rate(spawnSync(tool('generate'), args(2, 4), { encoding: 'utf8', env }).stdout);
-const one = () => rate(spawnSync(tool('generate'), args(1, 1), { encoding: 'utf8', env }).stdout);
+const one = () => rate(spawnSync(tool('generate'), args(1, 4), { encoding: 'utf8', env }).stdout);
 const copy = () => new Promise((done) => {
   let text = '';
-  const child = spawn(tool('generate'), args(1, 1), { env });
+  const child = spawn(tool('generate'), args(1, 4), { env });
   child.stdout.on('data', (data) => { text += data; });
   child.on('close', () => done(rate(text)));
 });

@@ -30,8 +30,8 @@ function plain(layers, D = 32) {
   const HEAD = D / HEADS;
   const body = [`e0 = Gather (emb, input_ids) p0 = Gather (pos, position_ids) x0 = Add (e0, p0)
   keep = Cast <to = 1> (attention_mask) drop = Sub (one, keep) far = Mul (drop, low) far4 = Unsqueeze (far, mid)
-  ms = Shape (attention_mask) tot = Gather (ms, i1) at = Range (i0, tot, i1) q3 = Unsqueeze (position_ids, last)
-  later = Greater (at, q3) laterf = Cast <to = 1> (later) lateri = Mul (laterf, low) later4 = Unsqueeze (lateri, head1)
+  ms = Shape (attention_mask) tot = Gather (ms, i1) at = Range (i0, tot, i1) asking = Unsqueeze (position_ids, last)
+  later = Greater (at, asking) laterf = Cast <to = 1> (later) lateri = Mul (laterf, low) later4 = Unsqueeze (lateri, head1)
   bias = Add (far4, later4)`];
   for (let l = 0; l < layers; l++) {
     const part = (w, out) => `${out}m = MatMul (n${l}, ${w}_${l}) ${out}r = Reshape (${out}m, split) ${out} = Transpose <perm = [0, 2, 1, 3]> (${out}r)`;
