@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "feed_check.h"
 #include "kept.h"
@@ -105,12 +106,27 @@ static void *generator_main(void *user) {
   return NULL;
 }
 
+/* What the generator makes itself is not given: it would be without effect. */
+static psplit_code check_given(const psplit_feed_options *given, const part *p, psplit_diag *diag) {
+  const psplit_i_manifest *m = &p->pipeline->pipe.manifest;
+  for (size_t n = 0; n < psplit_i_feed_n_names(given); n++) {
+    const char *name = psplit_i_feed_name(given, n);
+    for (uint32_t i = 0; name && i < m->n_needed; i++)
+      if (p->decoder.roles[i] != PSPLIT_I_ROLE_OTHER && strcmp(m->inputs[i], name) == 0)
+        return psplit_i_fail(diag, PSPLIT_USAGE,
+                             "input %s is made from the tokens and the steps before, not given",
+                             name);
+  }
+  return PSPLIT_OK;
+}
+
 static psplit_code make(psplit_generator *g, psplit_diag *diag) {
   part *p = &g->part;
   psplit_code code;
   /* The pipeline is fed by steps; files and ranges are for what stays the same. */
   PSPLIT_TRY(psplit_i_take_feed(p->run.feed, diag, &g->feed.given));
   PSPLIT_TRY(psplit_i_feed_meet(&g->feed, &p->pipeline->pipe, diag));
+  PSPLIT_TRY(check_given(&g->feed.given, p, diag));
   p->run.feed = NULL;
   const psplit_i_sequences_options options = {.ort = &p->ort->ort,
                                               .pipe = &p->pipeline->pipe,

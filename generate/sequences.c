@@ -113,6 +113,10 @@ static psplit_code make_step_input(const psplit_i_sequences *ss, const sequence 
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
                          "input %s takes %" PRIu64 " tokens a step, not %" PRIu64, name,
                          view.n_elements, n_new);
+  if (role == PSPLIT_I_ROLE_MASK && view.n_elements < s->n_tokens)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                         "input %s has room for %" PRIu64 " tokens, not %" PRIu64, name,
+                         view.n_elements, s->n_tokens);
   for (uint64_t i = 0; i < view.n_elements; i++) {
     const double number = number_of(role, s, i);
     if (!psplit_i_element_holds(view.data_type, number))
@@ -338,6 +342,10 @@ static psplit_code check_prompt(const psplit_i_sequences *ss, const psplit_promp
   if (!p->n_tokens || !p->tokens || !p->max_new_tokens)
     return psplit_i_fail(diag, PSPLIT_USAGE,
                          "a prompt has at least one token, and asks for at least one");
+  for (uint64_t i = 0; i < p->n_tokens; i++)
+    if (p->tokens[i] < 0)
+      return psplit_i_fail(diag, PSPLIT_USAGE, "token %" PRId64 " of a prompt is negative",
+                           p->tokens[i]);
   if (ss->options.context && p->n_tokens >= ss->options.context)
     return psplit_i_fail(diag, PSPLIT_USAGE,
                          "a prompt of %" PRIu64 " tokens leaves no room in a context of %" PRIu64,

@@ -116,18 +116,20 @@ typedef struct settings {
   psplit_generator_options own;
   /* By the generator's thread, and by main once that has ended. */
   pthread_mutex_t mutex;
-  answer *answers; /* [n_answers] by sequence */
-  uint64_t n_answers, n_printed;
-  uint64_t n_failed;
-  bool nomem;
+  answer *answers; /* [n_answers - n_gone] by sequence, the first ones gone */
+  size_t capacity;
+  uint64_t n_gone, n_answers, n_printed;
+  uint64_t n_failed, n_told;
+  bool nomem, unwritten; /* unwritten: standard output is full, or nobody reads it */
 } settings;
 
 static volatile int interrupted; /* the signal's number */
+static volatile int stop;        /* that, or where nobody can read what comes out */
 #if PSPLIT_HAS_MPI
 static uint32_t ranks; /* 0: MPI was not started */
 #endif
 static void on_signal(int number) {
-  interrupted = number;
+  interrupted = stop = number;
   cli_leave_soon(number);
 }
 
@@ -254,12 +256,19 @@ static void give_up(void *user, const psplit_diag *diag) {
 
 /* --- what comes out --- */
 
+/* What cannot be written ends the run: prompts may come for ever. */
+static void flush(settings *s) {
+  if (fflush(stdout) == 0 && !ferror(stdout)) return;
+  s->unwritten = true;
+  stop = 1;
+}
+
 static void on_token(void *user, uint64_t id, uint64_t index, int64_t token) {
   settings *s = user;
   (void)index;
   if (!s->stream) return;
   printf("%" PRIu64 " %" PRId64 "\n", id, token);
-  fflush(stdout);
+  flush(s);
 }
 
 static void print_line(const psplit_generation *g) {
@@ -267,33 +276,81 @@ static void print_line(const psplit_generation *g) {
   putchar('\n');
 }
 
+/* The first of them that failed, on standard error. */
+static void tell_failure(settings *s, uint64_t id, const psplit_generation *g) {
+  enum { MOST = 10 };
+  /* What ended all of them is one error line. */
+  if (g->end != PSPLIT_GENERATION_FAILED || g->code == PSPLIT_CANCELLED || s->n_told == MOST)
+    return;
+  s->n_told++;
+  fprintf(stderr, "warning: sequence %" PRIu64 ": %" PRIu64 " tokens, then: %s\n", id, g->n_tokens,
+          g->message);
+}
+
+static void free_answer(answer *a) {
+  free((int64_t *)(uintptr_t)a->what.tokens);
+  free((char *)(uintptr_t)a->what.message);
+}
+
+/* Room for answers up to that of sequence `id`. */
+static bool reach(settings *s, uint64_t id) {
+  while (s->n_answers <= id) {
+    const size_t n = (size_t)(s->n_answers - s->n_gone);
+    if (n == s->capacity) {
+      const size_t capacity = n ? 2 * n : 16;
+      answer *grown = reallocarray(s->answers, capacity, sizeof *grown);
+      if (!grown) return false;
+      s->answers = grown;
+      s->capacity = capacity;
+    }
+    s->answers[n] = (answer){false, {0}};
+    s->n_answers++;
+  }
+  return true;
+}
+
+static void keep(settings *s, const psplit_generation *g) {
+  int64_t *tokens = malloc((g->n_tokens + 1) * sizeof *tokens);
+  char *message = strdup(g->message);
+  s->nomem |= !tokens || !message || !reach(s, g->id);
+  if (s->nomem) {
+    free(tokens);
+    free(message);
+    return;
+  }
+  answer *a = &s->answers[g->id - s->n_gone];
+  if (g->n_tokens) memcpy(tokens, g->tokens, g->n_tokens * sizeof *tokens);
+  *a = (answer){true, *g};
+  a->what.tokens = tokens;
+  a->what.message = message;
+  s->n_failed += g->end == PSPLIT_GENERATION_FAILED;
+}
+
+/* Drops what has been printed, so that prompts may come for ever; each is moved once or less. */
+static void forget(settings *s) {
+  const uint64_t n = s->n_printed - s->n_gone, n_left = s->n_answers - s->n_printed;
+  if (n < 16 || n < n_left) return;
+  for (uint64_t i = 0; i < n; i++) {
+    tell_failure(s, s->n_gone + i, &s->answers[i].what);
+    free_answer(&s->answers[i]);
+  }
+  memmove(s->answers, s->answers + n, n_left * sizeof *s->answers);
+  s->n_gone = s->n_printed;
+}
+
 /* Keeps what has ended, and prints what is next in the order of prompts. */
 static void on_end(void *user, const psplit_generation *g) {
   settings *s = user;
   pthread_mutex_lock(&s->mutex);
-  while (s->n_answers <= g->id && !s->nomem) {
-    answer *grown = cli_grow(s->answers, s->n_answers, sizeof *grown);
-    s->nomem |= !grown;
-    if (!grown) break;
-    s->answers = grown;
-    s->answers[s->n_answers++] = (answer){false, {0}};
+  keep(s, g);
+  while (s->n_printed < s->n_answers && s->answers[s->n_printed - s->n_gone].ended) {
+    const psplit_generation *next = &s->answers[s->n_printed++ - s->n_gone].what;
+    if (!s->json && !s->stream) print_line(next);
   }
-  int64_t *tokens = malloc((g->n_tokens + 1) * sizeof *tokens);
-  char *message = strdup(g->message);
-  s->nomem |= !tokens || !message;
-  if (!s->nomem) {
-    if (g->n_tokens) memcpy(tokens, g->tokens, g->n_tokens * sizeof *tokens);
-    s->answers[g->id] = (answer){true, *g};
-    s->answers[g->id].what.tokens = tokens;
-    s->answers[g->id].what.message = message;
-    s->n_failed += g->end == PSPLIT_GENERATION_FAILED;
-  } else {
-    free(tokens);
-    free(message);
+  if (!s->json) {
+    flush(s);
+    forget(s);
   }
-  for (; s->n_printed < s->n_answers && s->answers[s->n_printed].ended; s->n_printed++)
-    if (!s->json && !s->stream) print_line(&s->answers[s->n_printed].what);
-  if (!s->json) fflush(stdout);
   pthread_mutex_unlock(&s->mutex);
 }
 
@@ -315,7 +372,7 @@ static void print_json_text(const char *text) {
 static void print_json(const settings *s, const psplit_generator_stats *stats,
                        const psplit_run_report *report) {
   printf("{\"sequences\": [");
-  for (uint64_t i = 0; i < s->n_answers; i++) {
+  for (uint64_t i = 0; i < s->n_answers; i++) { /* none is gone */
     const psplit_generation *g = &s->answers[i].what;
     const uint64_t n_more = g->n_tokens > 1 ? g->n_tokens - 1 : 0;
     printf("%s\n  {\"end\": \"%s\", \"prompt_tokens\": %" PRIu64 ", \"tokens\": [", i ? "," : "",
@@ -360,17 +417,10 @@ static void print_summary(const settings *s, const psplit_generator_stats *stats
   (void)s;
 }
 
-/* Failures, on standard error. */
-static void tell_failures(const settings *s) {
-  enum { MOST = 10 };
-  uint64_t told = 0;
-  for (uint64_t i = 0; i < s->n_answers && told < MOST; i++) {
-    const psplit_generation *g = &s->answers[i].what;
-    if (!s->answers[i].ended || g->end != PSPLIT_GENERATION_FAILED) continue;
-    fprintf(stderr, "warning: sequence %" PRIu64 ": %" PRIu64 " tokens, then: %s\n", i, g->n_tokens,
-            g->message);
-    told++;
-  }
+/* Failures of those that are left, on standard error. */
+static void tell_failures(settings *s) {
+  for (uint64_t i = s->n_gone; i < s->n_answers; i++)
+    tell_failure(s, i, &s->answers[i - s->n_gone].what);
   if (s->n_failed)
     fprintf(stderr, "warning: %" PRIu64 " of %" PRIu64 " sequences failed\n", s->n_failed,
             s->n_answers);
@@ -396,12 +446,12 @@ static psplit_code submit_all(settings *s, psplit_generator *generator, psplit_d
   psplit_code code = PSPLIT_OK;
   for (size_t i = 0; i < s->given.n && code == PSPLIT_OK; i++)
     code = submit(s, generator, s->given.list[i].tokens, s->given.list[i].n, diag);
-  prompts_file file = {0};
+  prompts_file file = {.fd = -1};
   if (code == PSPLIT_OK && s->prompts) code = prompts_open(s->prompts, diag, &file);
-  while (code == PSPLIT_OK && file.in && !interrupted) {
+  while (code == PSPLIT_OK && file.fd >= 0 && !stop) {
     prompt_ids next;
     bool end;
-    code = prompts_next(&file, diag, &next, &end);
+    code = prompts_next(&file, &stop, diag, &next, &end);
     if (code != PSPLIT_OK || end) break;
     code = submit(s, generator, next.tokens, next.n, diag);
     free(next.tokens);
@@ -439,6 +489,10 @@ static psplit_code lead(settings *s, const psplit_onnxruntime *ort, psplit_pipel
   if (s->json) print_json(s, &stats, report);
   if (!s->json && !s->quiet) print_summary(s, &stats, report);
   tell_failures(s);
+  if (s->unwritten && !interrupted) {
+    *diag = (psplit_diag){0}; /* that it was stopped follows from this */
+    code = psplit_diag_fail(diag, PSPLIT_IO, "standard output cannot be written");
+  }
   if (code == PSPLIT_OK && s->nomem) code = cli_nomem(diag);
   psplit_generator_destroy(generator);
   return code;
@@ -471,10 +525,7 @@ static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank) {
 }
 
 static void settings_fini(settings *s) {
-  for (uint64_t i = 0; i < s->n_answers; i++) {
-    free((int64_t *)(uintptr_t)s->answers[i].what.tokens);
-    free((char *)(uintptr_t)s->answers[i].what.message);
-  }
+  for (uint64_t i = s->n_gone; i < s->n_answers; i++) free_answer(&s->answers[i - s->n_gone]);
   free(s->answers);
   for (size_t i = 0; i < s->own.n_states; i++) free((char *)(uintptr_t)s->states[i].output);
   free(s->states);
@@ -495,7 +546,7 @@ int main(int argc, char **argv) {
   feed_init(&s.feed);
   psplit_run_options_init(&s.run);
   psplit_generator_options_init(&s.own);
-  s.run.cancel = &interrupted;
+  s.run.cancel = &stop;
   s.run.give_up = give_up;
 #if PSPLIT_HAS_MPI
   s.mpi = psplit_mpi_launched();

@@ -1,13 +1,18 @@
 #include "prompts.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 
 static bool is_between(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+
+static bool ends_number(char c) { return !c || c == ',' || c == ']' || is_between(c); }
 
 bool prompts_parse(const char *text, int64_t **out_tokens, size_t *out_n) {
   const size_t most = strlen(text) / 2 + 1;
@@ -25,7 +30,8 @@ bool prompts_parse(const char *text, int64_t **out_tokens, size_t *out_n) {
     char *end;
     errno = 0;
     const long long token = strtoll(text, &end, 10);
-    good = end != text && !errno && n < most;
+    /* Signs are refused: where a token is negative, Gather counts from the vocabulary's end. */
+    good = *text >= '0' && *text <= '9' && !errno && n < most && ends_number(*end);
     if (!good) break;
     tokens[n++] = token;
     text = end;
@@ -60,38 +66,83 @@ void prompts_fini(prompts_list *list) {
 }
 
 psplit_code prompts_open(const char *path, psplit_diag *diag, prompts_file *out) {
-  *out = (prompts_file){.path = path, .in = strcmp(path, "-") == 0 ? stdin : fopen(path, "re")};
-  return out->in ? PSPLIT_OK : psplit_diag_fail(diag, PSPLIT_IO, "%s: %s", path, strerror(errno));
+  /* Not to wait in here for a writer of a pipe: nothing would hear of signals. */
+  const int fd =
+    strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  *out = (prompts_file){.path = path, .fd = fd};
+  return fd >= 0 ? PSPLIT_OK : psplit_diag_fail(diag, PSPLIT_IO, "%s: %s", path, strerror(errno));
 }
 
-psplit_code prompts_next(prompts_file *file, psplit_diag *diag, prompt_ids *out, bool *out_end) {
-  static const size_t MOST_BYTES = (size_t)64 << 20;
-  for (*out_end = false;;) {
-    size_t n = 0;
-    for (int c;; n++) {
-      if (n + 1 >= file->capacity) {
-        const size_t capacity = file->capacity ? 2 * file->capacity : 256;
-        char *grown = capacity > MOST_BYTES ? NULL : realloc(file->text, capacity);
-        if (capacity > MOST_BYTES)
-          return psplit_diag_fail(diag, PSPLIT_LIMIT, "%s: line %" PRIu64 " is over 64 MiB",
-                                  file->path, file->line + 1);
-        if (!grown) return cli_nomem(diag);
-        file->text = grown;
-        file->capacity = capacity;
-      }
-      c = getc_unlocked(file->in);
-      if (c == EOF && ferror(file->in) && errno != EINTR)
-        return psplit_diag_fail(diag, PSPLIT_IO, "%s: %s", file->path, strerror(errno));
-      if (c == EOF && !n) {
-        *out_end = true;
-        return PSPLIT_OK;
-      }
-      if (c == EOF || c == '\n') break;
-      file->text[n] = (char)c;
+/* Room for more behind what has been read, of which the lines that are done go. */
+static psplit_code make_room(prompts_file *file, psplit_diag *diag) {
+  static const size_t MOST_BYTES = (size_t)64 << 20, FIRST_BYTES = 4096;
+  if (file->at) {
+    memmove(file->text, file->text + file->at, file->n - file->at);
+    file->n -= file->at;
+    file->at = 0;
+  }
+  if (file->n + 1 < file->capacity) return PSPLIT_OK;
+  if (file->n + 1 >= MOST_BYTES)
+    return psplit_diag_fail(diag, PSPLIT_LIMIT, "%s: line %" PRIu64 " is over 64 MiB", file->path,
+                            file->line + 1);
+  const size_t capacity = file->capacity ? 2 * file->capacity : FIRST_BYTES;
+  char *grown = realloc(file->text, capacity);
+  if (!grown) return cli_nomem(diag);
+  file->text = grown;
+  file->capacity = capacity;
+  return PSPLIT_OK;
+}
+
+/* Reads what there is, once there is something: poll looks at `stop` in between, which read would
+ * not. */
+static psplit_code read_more(prompts_file *file, const volatile int *stop, psplit_diag *diag) {
+  enum { LOOK_MS = 50 };
+  psplit_code code = make_room(file, diag);
+  if (code != PSPLIT_OK) return code;
+  for (struct pollfd event = {.fd = file->fd, .events = POLLIN}; !*stop;) {
+    const int ready = poll(&event, 1, LOOK_MS);
+    if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
+    const ssize_t n = read(file->fd, file->text + file->n, file->capacity - 1 - file->n);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (n < 0) return psplit_diag_fail(diag, PSPLIT_IO, "%s: %s", file->path, strerror(errno));
+    file->n += (size_t)n;
+    file->ended = n == 0;
+    return PSPLIT_OK;
+  }
+  return psplit_diag_fail(diag, PSPLIT_CANCELLED, "interrupted");
+}
+
+/* The next line, ended by NUL, or *out_end. */
+static psplit_code next_line(prompts_file *file, const volatile int *stop, psplit_diag *diag,
+                             char **out, size_t *out_n, bool *out_end) {
+  for (size_t seen = 0;;) {
+    char *line = file->text + file->at;
+    const size_t n = file->n - file->at;
+    char *end = n > seen ? memchr(line + seen, '\n', n - seen) : NULL;
+    *out_end = !end && file->ended && !n;
+    if (*out_end) return PSPLIT_OK;
+    if (end || file->ended) {
+      *out = line;
+      *out_n = end ? (size_t)(end - line) : n;
+      line[*out_n] = '\0';
+      file->at += *out_n + (end != NULL);
+      file->line++;
+      return PSPLIT_OK;
     }
-    file->text[n] = '\0';
-    file->line++;
-    if (strlen(file->text) != n || !prompts_parse(file->text, &out->tokens, &out->n))
+    seen = n;
+    const psplit_code code = read_more(file, stop, diag);
+    if (code != PSPLIT_OK) return code;
+  }
+}
+
+psplit_code prompts_next(prompts_file *file, const volatile int *stop, psplit_diag *diag,
+                         prompt_ids *out, bool *out_end) {
+  for (;;) {
+    char *line = NULL;
+    size_t n = 0;
+    const psplit_code code = next_line(file, stop, diag, &line, &n, out_end);
+    if (code != PSPLIT_OK || *out_end) return code;
+    if (strlen(line) != n || !prompts_parse(line, &out->tokens, &out->n))
       return psplit_diag_fail(diag, PSPLIT_MALFORMED,
                               "%s: line %" PRIu64 " is no list of numbers of tokens", file->path,
                               file->line);
@@ -101,6 +152,6 @@ psplit_code prompts_next(prompts_file *file, psplit_diag *diag, prompt_ids *out,
 }
 
 void prompts_close(prompts_file *file) {
-  if (file->in && file->in != stdin) fclose(file->in);
+  if (file->fd > STDIN_FILENO) close(file->fd);
   free(file->text);
 }

@@ -4,7 +4,6 @@
 
 #include <psplit/base.h>
 #include <stdbool.h>
-#include <stdio.h>
 
 typedef struct prompt_ids {
   int64_t *tokens; /* [n]; malloc'd */
@@ -16,7 +15,8 @@ typedef struct prompts_list {
   size_t n;
 } prompts_list;
 
-/* "1,2,3", "1 2 3", "[1, 2, 3]"; false where it is none such, or out of memory. */
+/* "1,2,3", "1 2 3", "[1, 2, 3]"; false where it is none such, a number is negative, or out of
+ * memory. */
 bool prompts_parse(const char *text, int64_t **out_tokens, size_t *out_n);
 /* Takes over `tokens`; false when out of memory. */
 bool prompts_add(prompts_list *list, int64_t *tokens, size_t n);
@@ -24,19 +24,22 @@ void prompts_fini(prompts_list *list);
 
 /* A file that is read as it grows. */
 typedef struct prompts_file {
-  FILE *in;
+  int fd; /* -1: none */
   const char *path;
   uint64_t line;
-  char *text; /* the line at hand */
-  size_t capacity;
+  char *text;             /* what has been read; the line at hand first */
+  size_t at, n, capacity; /* text[at..n) is behind that line */
+  bool ended;
 } prompts_file;
 
-/* "-" is standard input. Errors: IO. */
+/* "-" is standard input; a pipe that nobody writes to yet is waited for by prompts_next.
+ * Errors: IO. */
 PSPLIT_MUST_USE psplit_code prompts_open(const char *path, psplit_diag *diag, prompts_file *out);
-/* The next line that is not empty, which the caller frees, or *out_end. Errors: IO, MALFORMED
- * (names the line), LIMIT (a line over 64 MiB). */
-PSPLIT_MUST_USE psplit_code prompts_next(prompts_file *file, psplit_diag *diag, prompt_ids *out,
-                                         bool *out_end);
-void prompts_close(prompts_file *file); /* a zeroed one is fine */
+/* The next line that is not empty, which the caller frees, or *out_end. Where none is there, waits
+ * until there is, or *stop is not 0. Errors: IO, CANCELLED (*stop), MALFORMED (names the line),
+ * LIMIT (a line over 64 MiB). */
+PSPLIT_MUST_USE psplit_code prompts_next(prompts_file *file, const volatile int *stop,
+                                         psplit_diag *diag, prompt_ids *out, bool *out_end);
+void prompts_close(prompts_file *file);
 
 #endif

@@ -81,7 +81,7 @@ typedef struct psplit_generation {
 
 typedef struct psplit_prompt {
   size_t struct_size;    /* set by psplit_prompt_init() */
-  const int64_t *tokens; /* [n_tokens], at least one; copied */
+  const int64_t *tokens; /* [n_tokens], at least one, none negative; copied */
   uint64_t n_tokens;
   uint64_t max_new_tokens; /* at least 1 */
   /* Both by a thread of the generator, one call at a time; either may be NULL. `index` counts the

@@ -3,7 +3,7 @@
 //   node generate.mjs GENERATE SPLIT USE_GENERATOR [LAUNCHER]
 //
 // Other sequences that come and go change nothing; no state crosses a link.
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -120,8 +120,78 @@ fails('no prompt', 2, /--prompt-ids or --prompts/, []);
 fails('a prompt of words', 2, /--prompt-ids takes numbers/, ['--prompt-ids', 'one,two']);
 fails('a prompt longer than the context', 2, /a prompt of 5 tokens leaves no room in a context of 4/, ['--prompt-ids', '1,2,3,4,5', '--context', '4']);
 fails('a line that is no prompt', 4, /line 2 is no list/, ['--prompts', '-'], { input: '1 2\n1 x\n' });
+for (const negative of ['-1', '1,-2', '1-2', '+1']) fails(`the prompt ${negative}`, 2, /--prompt-ids takes numbers/, ['--prompt-ids', negative]);
+fails('a negative end', 2, /--end takes numbers/, ['--prompt-ids', '1', '--end', '-1']);
+fails('a line with a negative token', 4, /line 1 is no list/, ['--prompts', '-'], { input: '3 -1\n' });
+for (const name of ['input_ids', 'attention_mask', 'past_key_values.1.key'])
+  fails(`${name} is not given`, 2, new RegExp(`input ${name} is made from the tokens`), ['--prompt-ids', '1', '--input', `${name}=ones`]);
+fails('prompts that are a directory', 3, /directory/, ['--prompts', tmp]);
+fails('a line without an end', 6, /line 1 is over 64 MiB/, ['--prompts', '/dev/zero']);
 fails('a state that is not there', 2, /the model has no output presents/, ['--prompt-ids', '1', '--state', 'presents=past_key_values.0.key']);
 fails('a state of another type', 5, /comes out as float32, and input_ids takes int64/, ['--prompt-ids', '1', '--state', 'present.0.key=input_ids']);
 fails('a state of another stage', 5, /stage \d reads the state past_key_values.2.key, and stage \d writes it as present.0.key/,
   ['--prompt-ids', '1', '--state', 'present.0.key=past_key_values.2.key']);
+
+// A mask of a fixed size that is full: no token is left out in silence.
+{
+  const model = join(tmp, 'fixed.onnx'), fixed = join(tmp, 'fixed');
+  const text = `<ir_version: 8, opset_import: [{version: 17}]>
+counter (int64[1,s] input_ids, int64[1,8] attention_mask) => (float[1,8] logits) <float[8] w = random(1)> {
+  f = Cast <to = 1> (attention_mask) i = ReduceSum (input_ids) g = Cast <to = 1> (i) a = Mul (f, w) b = Mul (a, w) logits = Add (b, g)
+}`;
+  writeModel(text, model);
+  const made = spawnSync(splitter, [model, '-k', `${k}`, '-o', fixed, '--quiet', '--dim', 's=1'], { encoding: 'utf8' });
+  const full = run(k, [fixed, '--prompt-ids', '1,2,3,4,5', '-n', '20', '--json']);
+  const [sequence] = made.status === 0 ? JSON.parse(full.stdout).sequences : [{}];
+  tap.ok(full.status === 1 && sequence.tokens.length === 4 && /input attention_mask has room for 8 tokens, not 9/.test(sequence.error),
+    'a mask of a fixed size that is full', made.stderr + full.stderr + full.stdout);
+}
+
+// Started, and after a while a signal, or its reader closes the pipe; gives the exit status, seconds from then and standard error.
+function interrupted(args, act, input = 'pipe') {
+  const command = launcher ? [...launcher.split(' '), `${k}`, generator] : [generator];
+  const child = spawn(command[0], [...command.slice(1), ...args], { env, stdio: [input, 'pipe', 'pipe'] });
+  let stderr = '', since = 0, lines = 0;
+  child.stderr.on('data', (data) => stderr += data);
+  child.stdin?.on('error', () => {});
+  const late = setTimeout(() => child.kill('SIGKILL'), 30000);
+  child.stdout.on('data', (data) => {
+    lines += `${data}`.split('\n').length - 1;
+    if (since || !lines) return;
+    since = performance.now();
+    act(child);
+  });
+  child.stdin?.write('1 2\n');
+  return new Promise((resolve) => child.on('close', (status) => {
+    clearTimeout(late);
+    resolve({ status, stderr, seconds: since ? (performance.now() - since) / 1000 : NaN });
+  }));
+}
+const waits = await interrupted([dir, '--prompts', '-', '-n', '2'], (child) => child.kill('SIGINT'));
+tap.ok(waits.status === 130 && waits.seconds < 3 && /error: interrupted$/m.test(waits.stderr), 'Ctrl-C while it waits for a prompt', JSON.stringify(waits));
+if (!launcher) {
+  spawnSync('mkfifo', [join(tmp, 'fifo')]);
+  const unwritten = await interrupted([dir, '--prompt-ids', '1', '--prompts', join(tmp, 'fifo'), '-n', '2'], (child) => child.kill('SIGTERM'));
+  tap.ok(unwritten.status === 143 && unwritten.seconds < 3, 'SIGTERM while nobody writes to the pipe of prompts', JSON.stringify(unwritten));
+  const gone = await interrupted([dir, '--prompts', '-', '-n', '2'], (child) => {
+    child.stdout.destroy();
+    child.stdin.write('3\n'.repeat(1000)); // and its end does not come
+  });
+  tap.ok(gone.status === 3 && gone.seconds < 3 && /^error: standard output cannot be written$/m.test(gone.stderr), 'nobody reads what comes out', JSON.stringify(gone));
+
+  // What has been printed is forgotten: 1 MiB is less than 30000 answers take.
+  const many = spawn(generator, [dir, '--prompts', '-', '-n', '1', '--quiet'], { env, stdio: ['pipe', 'pipe', 'inherit'] });
+  const resident = () => Number(/VmRSS:\s*(\d+)/.exec(readFileSync(`/proc/${many.pid}/status`))[1]);
+  const at = {};
+  let answers = 0;
+  many.stdout.on('data', (data) => {
+    answers += `${data}`.split('\n').length - 1;
+    if (answers >= 4000) at.early ??= resident();
+    if (answers >= 39000) at.late ??= resident();
+    if (answers >= 40000) many.stdin.end();
+  });
+  many.stdin.write('7\n'.repeat(40000));
+  await new Promise((resolve) => many.on('close', resolve));
+  tap.ok(answers === 40000 && at.late - at.early < 1024, 'memory does not grow with the number of prompts', JSON.stringify({ answers, ...at }));
+}
 tap.done();
