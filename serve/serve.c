@@ -104,7 +104,7 @@ static volatile sig_atomic_t hung_up; /* SIGHUP: a reload is asked for */
 static uint32_t ranks; /* 0: MPI was not started */
 #endif
 static void on_signal(int number) {
-  if (interrupted) _exit(128 + number);
+  cli_leave_again(number);
   interrupted = number;
 }
 static void on_hang_up(int number) {

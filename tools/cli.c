@@ -310,6 +310,14 @@ void cli_on_interrupt(void (*handler)(int)) {
   if (signal(SIGHUP, handler) == SIG_IGN) signal(SIGHUP, SIG_IGN);
 }
 
+static bool is_again(void) {
+  static const double ONE_S = 0.05; /* shells and terminals may both tell the same */
+  static volatile double first_s;
+  const double now_s = cli_now_s();
+  if (first_s == 0) first_s = now_s;
+  return now_s - first_s > ONE_S;
+}
+
 static volatile sig_atomic_t leave_status;
 
 /* Only what a handler may call, and nothing that waits for who reads the line. */
@@ -326,16 +334,16 @@ static void leave_late(int number) {
   leave(LINE, sizeof LINE - 1);
 }
 
-void cli_leave_soon(int number) {
+void cli_leave_again(int number) {
   static const char LINE[] = "error: interrupted again; what was under way was left\n";
-  static const double ONE_S = 0.05; /* shells and terminals may both tell the same */
-  static volatile double first_s;
-  const double now_s = cli_now_s();
-  const bool first = !leave_status;
   leave_status = 128 + number;
-  if (!first && now_s - first_s > ONE_S) leave(LINE, sizeof LINE - 1);
+  if (is_again()) leave(LINE, sizeof LINE - 1);
+}
+
+void cli_leave_soon(int number) {
+  const bool first = !leave_status;
+  cli_leave_again(number);
   if (!first) return;
-  first_s = now_s;
   signal(SIGALRM, leave_late);
   alarm(CLI_PATIENCE_S);
 }

@@ -124,7 +124,7 @@ typedef struct files {
 
 typedef struct settings {
   const char *directory, *onnxruntime, *trace, *export, *model;
-  bool json, quiet, mpi, force;
+  bool json, quiet, mpi, force, leads; /* leads: rank 0 */
   uint64_t log_every;
   files data, eval_data, fixed;
   ort_settings ort;
@@ -137,7 +137,7 @@ static uint32_t ranks; /* 0: MPI was not started */
 #endif
 static void on_signal(int number) {
   /* The first one ends the run behind its step; who cannot wait for that says it again. */
-  if (interrupted) _exit(128 + number);
+  cli_leave_again(number);
   interrupted = number;
 }
 
@@ -375,14 +375,41 @@ static psplit_code put_model(const settings *s, const char *checkpoint, psplit_d
   return code;
 }
 
-/* --trace may not name a file that is read. */
-static psplit_code check_trace(const settings *s, psplit_diag *diag) {
+/* What is written may not name a file that is read. */
+static psplit_code check_unread(const settings *s, const char *path, psplit_diag *diag) {
   const files *const all[] = {&s->data, &s->eval_data, &s->fixed};
   psplit_code code = PSPLIT_OK;
   for (size_t k = 0; k < sizeof all / sizeof *all; k++)
     for (size_t i = 0; i < all[k]->n && code == PSPLIT_OK; i++)
-      code = place_check_unread(s->trace, all[k]->list[i].path, diag);
+      code = place_check_unread(path, all[k]->list[i].path, diag);
+  return code;
+}
+
+static psplit_code check_trace(const settings *s, psplit_diag *diag) {
+  const psplit_code code = check_unread(s, s->trace, diag);
   return code == PSPLIT_OK ? place_check(s->trace, NULL, diag) : code;
+}
+
+static psplit_code check_outside(const char *path, const char *checkpoint, psplit_diag *diag) {
+  psplit_diag inside = {0};
+  if (place_check_outside(path, checkpoint, &inside) != PSPLIT_USAGE) return PSPLIT_OK;
+  return psplit_diag_fail(diag, PSPLIT_USAGE,
+                          "%s lies in the checkpoint %s, which holds its own files alone; give "
+                          "another place",
+                          path, checkpoint);
+}
+
+/* Whether the trained model can be written, before the time is taken to train it. */
+static psplit_code check_export(const settings *s, const char *checkpoint, psplit_diag *diag) {
+  psplit_model *model = NULL;
+  psplit_code code = psplit_model_open(s->model, NULL, diag, &model);
+  if (code == PSPLIT_OK) code = check_outside(s->export, checkpoint, diag);
+  if (code == PSPLIT_OK && s->train.resume) code = check_outside(s->export, s->train.resume, diag);
+  if (code == PSPLIT_OK) code = place_check(s->export, model, diag);
+  if (code == PSPLIT_OK && !s->force && access(s->export, F_OK) == 0)
+    code = psplit_diag_fail(diag, PSPLIT_IO, "%s exists; --force replaces it", s->export);
+  psplit_model_close(model);
+  return code == PSPLIT_OK ? check_unread(s, s->export, diag) : code;
 }
 
 /* Trains this process's part: all devices, or that of this rank. */
@@ -395,6 +422,12 @@ static psplit_code take_through(const settings *s, const psplit_onnxruntime *ort
   return psplit_train(ort, pipeline, &s->train, diag, out);
 }
 
+/* The model of a checkpoint that there is. */
+static psplit_code put_trained(const settings *s, psplit_diag *diag) {
+  const psplit_code code = check_export(s, s->train.resume, diag);
+  return code == PSPLIT_OK ? put_model(s, s->train.resume, diag) : code;
+}
+
 static psplit_code train(settings *s, psplit_diag *diag) {
   psplit_pipeline *pipeline = NULL;
   psplit_onnxruntime *ort = NULL;
@@ -405,6 +438,7 @@ static psplit_code train(settings *s, psplit_diag *diag) {
   reading.for_training = true;
   psplit_code code = psplit_pipeline_open(s->directory, &reading, diag, &pipeline);
   if (code == PSPLIT_OK && s->trace) code = check_trace(s, diag);
+  if (code == PSPLIT_OK && s->export && s->leads) code = check_export(s, s->train.checkpoint, diag);
   if (code == PSPLIT_OK)
     code = ort_settings_apply(&s->ort, psplit_pipeline_get_info(pipeline), diag);
   s->train.sessions = s->ort.stages;
@@ -439,10 +473,11 @@ int main(int argc, char **argv) {
       s.train.progress = print_step;
       s.train.progress_user = &s;
     }
+    s.leads = rank == 0;
     cli_on_interrupt(on_signal);
     signal(SIGPIPE, SIG_IGN); /* a reader that has gone is an error like any other */
     if (code == PSPLIT_OK && !s.directory)
-      code = rank == 0 ? put_model(&s, s.train.resume, &diag) : PSPLIT_OK;
+      code = s.leads ? put_trained(&s, &diag) : PSPLIT_OK;
     else if (code == PSPLIT_OK)
       code = train(&s, &diag);
     status = exit_status(code);

@@ -208,6 +208,10 @@ const exported = r.run(['--resume', kept, '--model', path('words.onnx'), '--expo
 const proof = r.start(verify, [path('trained.onnx'), '--weights-of', path('words.onnx')]);
 tap.ok(exported.status === 0 && proof.status === 0, 'the model with the trained weights', exported.stderr + proof.stderr);
 r.fails('which replaces no file', 3, /force/, ['--resume', kept, '--model', path('words.onnx'), '--export', path('trained.onnx')]);
+r.fails('before it trains', 3, /trained\.onnx exists; --force/, [stages(1), ...USUAL, '--steps', '1000000000', '--checkpoint', path('never'), '--model', path('words.onnx'), '--export', path('trained.onnx')]);
+r.fails('nor without the model', 3, /nothing\.onnx/, [stages(1), ...USUAL, '--steps', '1000000000', '--checkpoint', path('never'), '--model', path('nothing.onnx'), '--export', path('new.onnx')]);
+r.fails('nor over data', 3, /is read, as/, [stages(1), ...USUAL, '--steps', '1000000000', '--checkpoint', path('never'), '--model', path('words.onnx'), '--export', DATA[1].replace(/^\w+=/, ''), '--force']);
+r.fails('nor into a checkpoint', 2, /kept/, ['--resume', kept, '--model', path('words.onnx'), '--export', join(kept, 'stage0.safetensors'), '--force']);
 const more = r.run([stages(1), ...USUAL, '--steps', '12', '--resume', kept, '--checkpoint', path('more'), '--model', path('words.onnx'), '--export', path('more.onnx'), '--quiet']);
 tap.ok(more.status === 0 && existsSync(path('more.onnx')), 'at the end of a run', more.stderr);
 r.ranks = 2;
@@ -232,6 +236,13 @@ if (!launcher) {
   tap.ok(status === 130 && at > 0, 'Ctrl-C: one line, exit status 130', `${status} ${error}`);
   const on = trains(1, stages(1), [...USUAL, '--steps', `${at + 2}`, '--resume', left]);
   const through = trains(1, stages(1), [...USUAL, '--steps', `${at + 2}`]);
+  // A launcher and a terminal may both tell of the same Ctrl-C; a second one later leaves.
+  const twice = spawn(train, [stages(2), ...USUAL, '--steps', '1000000', '--checkpoint', path('twice'), '--log-every', '1'], { env });
+  let said = '';
+  twice.stderr.on('data', (text) => { said += text; });
+  twice.stdout.once('data', () => [1, 2, 3].forEach(() => twice.kill('SIGINT')));
+  const ended = await new Promise((resolve) => { twice.on('close', resolve); });
+  tap.ok(ended === 130 && /^error: interrupted after step \d+, which is in /.test(said), 'one Ctrl-C that is told three times', `${ended} ${said}`);
   tap.ok(on.first_step === at && on.weights_digest === through.weights_digest, 'and a checkpoint to go on from', result(on));
 }
 
