@@ -1,12 +1,14 @@
 #include "model_pieces.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "onnx_fields.h"
+#include "out_file.h"
 
 enum { COPY_BYTES = 1 << 20 };
 
@@ -116,25 +118,26 @@ out:
 psplit_code psplit_i_pieces_write(const psplit_i_pieces *pieces, const psplit_model *model,
                                   const char *path, psplit_diag *diag) {
   psplit_code code;
-  psplit_i_text part = {0};
+  psplit_i_out_file place = {.fd = -1, .directory_fd = -1};
   FILE *file = NULL;
-  bool made = false;
-  psplit_i_text_addf(&part, "%s.part.%ld", path, (long)getpid());
-  if (part.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  const psplit_i_held_signal held = psplit_i_hold_size_signal();
   PSPLIT_TRY(check(pieces, path, diag));
-  file = fopen(part.bytes, "wbe");
-  if (!file)
+  PSPLIT_TRY(psplit_i_out_begin(path, NULL, diag, &place));
+  const int fd = fcntl(place.fd, F_DUPFD_CLOEXEC, 0);
+  file = fd < 0 ? NULL : fdopen(fd, "wb");
+  if (!file) {
+    if (fd >= 0) close(fd);
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "%s: cannot open: %s", path, strerror(errno)));
-  made = true;
+  }
   PSPLIT_TRY(write_pieces(pieces, model, file, path, diag));
   const bool closed = fclose(file) == 0;
   file = NULL;
-  if (!closed || rename(part.bytes, path) != 0)
+  if (!closed)
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "%s: cannot write: %s", path, strerror(errno)));
-  made = false;
+  PSPLIT_TRY(psplit_i_out_commit(&place, diag));
 out:
   if (file) fclose(file);
-  if (made) unlink(part.bytes);
-  psplit_i_text_fini(&part);
+  psplit_i_out_abandon(&place);
+  psplit_i_let_size_signal(&held);
   return code;
 }

@@ -31,8 +31,8 @@ void psplit_i_pieces_all(psplit_i_pieces *pieces, const psplit_i_pieces *others)
 void psplit_i_pieces_model(psplit_i_pieces *pieces, const psplit_model *model,
                            const psplit_i_text *added, psplit_i_text *head);
 
-/* Writes the file, which appears complete or not at all. Errors: IO, LIMIT (over 2 GiB, which
- * protobuf cannot read), UNSUPPORTED, NOMEM. */
+/* Writes the file, as base/out_file.h says: it appears complete or not at all. Errors: IO, LIMIT
+ * (over 2 GiB, which protobuf cannot read), UNSUPPORTED, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_pieces_write(const psplit_i_pieces *pieces,
                                                   const psplit_model *model, const char *path,
                                                   psplit_diag *diag);

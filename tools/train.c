@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <psplit/checkpoint.h>
+#include <psplit/emit.h>
 #include <psplit/file.h>
 #include <psplit/train.h>
 #include <signal.h>
@@ -405,9 +406,7 @@ static psplit_code check_export(const settings *s, const char *checkpoint, pspli
   psplit_code code = psplit_model_open(s->model, NULL, diag, &model);
   if (code == PSPLIT_OK) code = check_outside(s->export, checkpoint, diag);
   if (code == PSPLIT_OK && s->train.resume) code = check_outside(s->export, s->train.resume, diag);
-  if (code == PSPLIT_OK) code = place_check(s->export, model, diag);
-  if (code == PSPLIT_OK && !s->force && access(s->export, F_OK) == 0)
-    code = psplit_diag_fail(diag, PSPLIT_IO, "%s exists; --force replaces it", s->export);
+  if (code == PSPLIT_OK) code = psplit_emit_file_check(model, s->export, s->force, diag);
   psplit_model_close(model);
   return code == PSPLIT_OK ? check_unread(s, s->export, diag) : code;
 }

@@ -3,7 +3,9 @@
 // What the lowered model gives in ONNX Runtime is held against central differences of the value that was
 // differentiated, which the same model gives; second derivatives against differences of the first.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import {
+  chmodSync, existsSync, lstatSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ort } from '../e2e/chain.mjs';
@@ -141,4 +143,16 @@ for (const [what, pattern, ...options] of [
 }
 const again = spawnSync(split, [file, '--lower-gradient', lowered, '--force', '-q'], { encoding: 'utf8' });
 tap.ok(again.status === 0 && !again.stdout && !again.stderr, 'with --force it is replaced', again.stdout + again.stderr);
+
+// What is no regular file is written through: a pipe or a device that was replaced would be gone for all others.
+const pipe = join(work, 'pipe'), link = join(work, 'link.onnx'), behind = join(work, 'behind.onnx');
+const through = spawnSync('/bin/sh', ['-c', 'mkfifo "$1"; timeout 10 cat "$1" > "$3" & timeout 10 "$0" "$2" --lower-gradient "$1" -q; status=$?; wait; exit $status',
+  split, pipe, file, behind], { encoding: 'utf8' });
+tap.ok(through.status === 0 && statSync(pipe).isFIFO() && readFileSync(behind).equals(readFileSync(file)), 'a pipe stays one', `${through.status} ${through.stderr}`);
+symlinkSync('behind.onnx', link);
+chmodSync(behind, 0o640);
+writeFileSync(behind, '');
+const linked = spawnSync(split, [file, '--lower-gradient', link, '--force', '-q'], { encoding: 'utf8' });
+tap.ok(linked.status === 0 && lstatSync(link).isSymbolicLink() && statSync(behind).size > 0 && (statSync(behind).mode & 0o777) === 0o640,
+  'a link stays, and the mode of what it leads to', linked.stderr);
 tap.done();
