@@ -410,8 +410,7 @@ static psplit_code listen_at(entrance *at, const char *where, psplit_diag *diag)
     flags, 0, NULL, NULL, handle, at, MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL,
     MHD_OPTION_SOCK_ADDR, address->ai_addr, MHD_OPTION_CONNECTION_LIMIT, o->max_connections,
     MHD_OPTION_CONNECTION_TIMEOUT, o->idle_s, MHD_OPTION_THREAD_POOL_SIZE,
-    at->admin ? 0 : o->n_threads, MHD_OPTION_NOTIFY_COMPLETED, end_call, NULL,
-    MHD_OPTION_LISTENING_ADDRESS_REUSE, 1U, MHD_OPTION_END);
+    at->admin ? 0 : o->n_threads, MHD_OPTION_NOTIFY_COMPLETED, end_call, NULL, MHD_OPTION_END);
   if (!at->daemon)
     code = psplit_diag_fail(diag, PSPLIT_IO, "%s cannot be listened at: %s", where,
                             errno ? strerror(errno) : "unknown reason");

@@ -148,4 +148,14 @@ for (const ends of [false, true]) {
   const { status, stderr } = each.start(server, [served, '--listen', '127.0.0.1:0', '--admin', '0.0.0.0:0']);
   tap.ok(status === 2 && /this host alone/.test(stderr), 'an address that others reach is refused', `${status} ${stderr}`);
 }
+// Two at one address would each get some of the requests: of another server, or what only --admin may be asked.
+{
+  const run = await all.serve([], undefined, served);
+  const second = each.start(server, [served, '--listen', `127.0.0.1:${run.port}`], { timeout: 5000 });
+  tap.ok(second.status === 3 && /cannot be listened at: Address already in use/.test(second.stderr), 'an address that is taken is refused',
+    `${second.status} ${second.stderr}`);
+  const admin = each.start(server, [served, '--listen', '127.0.0.1:0', '--admin', `127.0.0.1:${run.port}`], { timeout: 5000 });
+  tap.ok(admin.status === 3 && /cannot be listened at: Address already in use/.test(admin.stderr), 'for --admin, too', `${admin.status} ${admin.stderr}`);
+  await all.stop(run);
+}
 all.done();
