@@ -31,6 +31,7 @@ enum {
   OPT_IN_ORDER,
   OPT_SCHEDULE,
   OPT_REPLICAS,
+  OPT_SMOOTH,
   OPT_LR,
   OPT_LR_SCHEDULE,
   OPT_LR_LAST,
@@ -63,7 +64,7 @@ static const cli_option OPTIONS[] = {
   {'b', "batch", "N", "samples in a step; default: all"},
   {'m', "micro-batches", "M", "parts of a batch, which fill the pipeline; default: 8"},
   {OPT_IN_ORDER, "in-order", NULL, "take samples in the order of the files, not shuffled"},
-  {OPT_SEED, "seed", "N", "of what is shuffled; default: 1"},
+  {OPT_SEED, "seed", "N", "of what is shuffled and drawn; default: 1"},
   {0, NULL, NULL, "How it trains:"},
   {'n', "steps", "N", "steps in all"},
   {OPT_EPOCHS, "epochs", "N", "or so many times all data; default: 1"},
@@ -71,6 +72,8 @@ static const cli_option OPTIONS[] = {
    "fill-drain, 1f1b (default), or interleaved[:CHUNKS]: so many stages a device; default: 2"},
   {OPT_REPLICAS, "replicas", "R",
    "copies of all devices, which share the micro-batches; default: 1"},
+  {OPT_SMOOTH, "smooth", "gamma=G,samples=K",
+   "run each micro-batch K times, with weights moved by G * N(0, 1) (random smoothing)"},
   {OPT_LR, "lr", "RATE", "learning rate, at its highest; default: 0.001"},
   {OPT_LR_SCHEDULE, "lr-schedule", "WHAT", "constant (default), linear or cosine"},
   {OPT_LR_LAST, "lr-last", "RATE", "what these fall to; default: 0"},
@@ -177,6 +180,34 @@ static bool take_schedule(settings *s, const char *argument) {
   return true;
 }
 
+/* gamma=G,samples=K, in any order; the text is argv's, cut in two. */
+static bool take_smooth(settings *s, const char *argument) {
+  static const char GAMMA[] = "gamma=", SAMPLES[] = "samples=";
+  char *rest = (char *)(uintptr_t)argument;
+  bool has_gamma = false, has_samples = false;
+  while (rest) {
+    char *word = rest;
+    uint64_t n = 0;
+    if ((rest = strchr(word, ','))) *rest++ = '\0';
+    if (!has_gamma && strncmp(word, GAMMA, sizeof GAMMA - 1) == 0) {
+      has_gamma = true;
+      if (!cli_real(&PROGRAM, "smooth gamma", word + sizeof GAMMA - 1, 0, 1e30,
+                    &s->train.smooth_gamma))
+        return false;
+    } else if (!has_samples && strncmp(word, SAMPLES, sizeof SAMPLES - 1) == 0) {
+      has_samples = true;
+      if (!cli_count(&PROGRAM, "smooth samples", word + sizeof SAMPLES - 1, 1, 1 << 20, &n))
+        return false;
+      s->train.smooth_samples = (uint32_t)n;
+    } else {
+      cli_usage(&PROGRAM, "--smooth takes gamma=G,samples=K, not %s", word);
+      return false;
+    }
+  }
+  if (!has_gamma || !has_samples) cli_usage(&PROGRAM, "--smooth takes both gamma=G,samples=K");
+  return has_gamma && has_samples;
+}
+
 static bool take_count(const char *name, const char *argument, uint64_t least, uint64_t most,
                        uint32_t *out) {
   uint64_t count;
@@ -198,6 +229,7 @@ static bool take_training(settings *s, int id, const char *argument) {
     case 'n': return cli_count(&PROGRAM, "steps", argument, 1, most_steps, &o->n_steps);
     case OPT_EPOCHS: return cli_count(&PROGRAM, "epochs", argument, 1, UINT32_MAX, &o->n_epochs);
     case OPT_REPLICAS: return take_count("replicas", argument, 1, 1 << 16, &o->n_replicas);
+    case OPT_SMOOTH: return take_smooth(s, argument);
     case OPT_SCHEDULE: return take_schedule(s, argument);
     case OPT_LR: return cli_real(&PROGRAM, "lr", argument, 0, MOST, &o->learning_rate);
     case OPT_LR_SCHEDULE:

@@ -85,10 +85,16 @@ typedef struct psplit_train_options {
   void *give_up_user;
   void (*progress)(void *user, const psplit_train_step *step); /* from another thread */
   void *progress_user;
+  /* Random smoothing: each micro-batch is run smooth_samples times, with weights moved each time by
+   * smooth_gamma * N(0, 1), drawn by counter; loss and gradient are means over these. Evaluations
+   * and updates are of the weights themselves. Not with states that go from one micro-batch to the
+   * next. */
+  double smooth_gamma;     /* 0: weights stay where they are */
+  uint32_t smooth_samples; /* at least 1; with n_micro_batches at most 2^20 in a step */
 } psplit_train_options;
 
-/* 1F1B of 8 micro-batches, one epoch of all samples, seed 1, constant rate 0.001, else as
- * psplit_run_options_init. */
+/* 1F1B of 8 micro-batches, one epoch of all samples, seed 1, constant rate 0.001, no smoothing,
+ * else as psplit_run_options_init. */
 PSPLIT_API void psplit_train_options_defaults(psplit_train_options *options, size_t struct_size);
 static inline void psplit_train_options_init(psplit_train_options *options) {
   psplit_train_options_defaults(options, sizeof *options);
@@ -99,7 +105,7 @@ typedef struct psplit_train_device {
   uint32_t peak_stashes;           /* micro-batches held for their backward pass at once */
   uint32_t scheduled_stashes;      /* what the schedule allows */
   uint64_t stash_bytes;            /* of all those, at their peak */
-  uint64_t weight_bytes;           /* weights and the optimizer's state */
+  uint64_t weight_bytes;           /* weights, perturbed ones too, and the optimizer's state */
   uint64_t peak_resident_bytes;    /* of its process */
   int64_t forward_ns, backward_ns; /* with what is computed again */
   int64_t update_ns;

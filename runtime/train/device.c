@@ -237,7 +237,7 @@ static psplit_code decide_step(void *user, const double *reports, size_t n, doub
     loss += reports[n * d + LOSS];
     cancel |= reports[n * d + CANCEL] != 0;
   }
-  loss /= o->n_micro_batches;
+  loss /= (double)o->n_micro_batches * o->smooth_samples;
   const double norm = gradient_norm(w, reports, n);
   const bool finite = isfinite(loss) && isfinite(norm);
   if (!finite && o->on_nan == PSPLIT_ON_NAN_STOP)
@@ -475,11 +475,13 @@ enum { TRAIN_ROWS, EVAL_ROWS, N_DIGEST = 4, N_HELLO = 2 + N_DIGEST };
 
 /* What decides on messages and on what is computed, in numbers that float64 holds. */
 static void digest_options(const psplit_train_options *o, double out[N_DIGEST]) {
+  uint64_t gamma; /* its bits */
+  memcpy(&gamma, &o->smooth_gamma, sizeof gamma);
   const uint64_t said[] = {
     (uint64_t)o->schedule, o->n_chunks,   o->n_replicas,         o->batch,
     o->n_micro_batches,    o->n_steps,    o->n_epochs,           o->seed,
     (uint64_t)o->in_order, o->eval_every, o->checkpoint != NULL, o->checkpoint_every,
-    o->resume != NULL};
+    o->resume != NULL,     gamma,         o->smooth_samples};
   const uint64_t digest = psplit_i_hash_bytes(said, sizeof said, 1);
   for (int i = 0; i < N_DIGEST; i++) out[i] = (double)(digest >> 16 * i & 0xffff);
 }
@@ -571,7 +573,10 @@ static psplit_code open_all(work *w, psplit_diag *diag) {
                                         .watch = &d->watch,
                                         .n_micro_batches = w->setup->n_micro_batches,
                                         .replica = w->replica,
-                                        .n_replicas = w->setup->wiring.n_replicas};
+                                        .n_replicas = w->setup->wiring.n_replicas,
+                                        .gamma = given(w)->smooth_gamma,
+                                        .n_samples = given(w)->smooth_samples,
+                                        .seed = given(w)->seed};
     code = psplit_i_learner_open(&w->learners[c], diag);
     if (code != PSPLIT_OK) psplit_i_diag_context(diag, "stage %" PRIu32, stage);
     PSPLIT_TRY(code);

@@ -18,7 +18,7 @@ typedef struct psplit_i_train_setup {
   psplit_i_session_options *sessions; /* [n_stages] */
   psplit_i_wiring wiring;
   psplit_schedule *schedule;
-  uint32_t n_micro_batches; /* of each replica */
+  uint32_t n_micro_batches; /* of each replica, each sample of smoothing counted */
   uint32_t n_slots;         /* of each device in a step */
   psplit_i_run_options run; /* what transports ask for */
   psplit_i_failures none;   /* that there are no failures of micro-batches */

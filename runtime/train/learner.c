@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "smoothing.h"
+
 static const psplit_i_training_table *table_of(const psplit_i_learner *l) {
   return l->pipe->manifest.training;
 }
@@ -85,7 +87,10 @@ static psplit_code give_one(psplit_i_learner *l, psplit_i_learner_file *f,
   switch (f->inputs[i].origin) {
     case PSPLIT_I_ORIGIN_DATA: f->given[i] = held->data[k]; break;
     case PSPLIT_I_ORIGIN_WIRE: f->given[i] = l->received[k]; break;
-    case PSPLIT_I_ORIGIN_WEIGHT: f->given[i] = l->weights[k]; break;
+    case PSPLIT_I_ORIGIN_WEIGHT:
+      /* The update, which is of no micro-batch, moves the weights themselves. */
+      f->given[i] = held && held->perturbed && l->perturbed[k] ? l->perturbed[k] : l->weights[k];
+      break;
     case PSPLIT_I_ORIGIN_STASH: f->given[i] = held->stash[k]; break;
     case PSPLIT_I_ORIGIN_AGAIN: f->given[i] = l->again.got[k]; break;
     case PSPLIT_I_ORIGIN_STATE: f->given[i] = l->states[k]; break;
@@ -175,11 +180,37 @@ static psplit_code read_loss(const psplit_i_tensor *loss, psplit_diag *diag, dou
 
 psplit_code psplit_i_learner_feed(psplit_i_learner *l, psplit_i_feed_set set, uint64_t step,
                                   uint32_t m, psplit_diag *diag) {
-  const uint32_t first = l->replica * l->n_micro_batches;
+  const bool trains = set == PSPLIT_I_SET_TRAIN;
+  const uint32_t sample = l->replica * l->n_micro_batches + m;
+  const uint32_t rows = trains ? sample / l->n_samples : m;
+  psplit_i_held *held = &l->held[m];
   psplit_code code = PSPLIT_OK;
+  held->perturbed = trains && l->gamma > 0;
+  held->step = (uint32_t)step;
+  held->sample = sample;
   for (uint32_t i = 0; i < l->pipe->manifest.n_inputs && code == PSPLIT_OK; i++)
     if (l->reads[i])
-      code = psplit_i_feeding_get(l->feeding, set, step, first + m, i, diag, &l->held[m].data[i]);
+      code = psplit_i_feeding_get(l->feeding, set, step, rows, i, diag, &held->data[i]);
+  return code;
+}
+
+/* Makes l->perturbed what was drawn, or is, for this micro-batch. The last piece may have been of
+ * it too. */
+static psplit_code perturb(psplit_i_learner *l, const psplit_i_held *held, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  if (!held->perturbed ||
+      (l->has_drawn && l->drawn_step == held->step && l->drawn_sample == held->sample))
+    return code;
+  l->has_drawn = false;
+  for (uint32_t w = 0; w < table_of(l)->n_weights && code == PSPLIT_OK; w++) {
+    if (!l->weights[w] || l->first_gradient[w] == l->first_gradient[w + 1]) continue;
+    const psplit_i_perturbation at = {l->gamma, l->seed, held->step, held->sample, w};
+    code = psplit_i_perturb(l->ort, l->weights[w], &at, diag, &l->perturbed[w]);
+    if (code != PSPLIT_OK) psplit_i_diag_context(diag, "%s", table_of(l)->weights[w].name);
+  }
+  l->has_drawn = code == PSPLIT_OK;
+  l->drawn_step = held->step;
+  l->drawn_sample = held->sample;
   return code;
 }
 
@@ -221,6 +252,7 @@ psplit_code psplit_i_learner_forward(psplit_i_learner *l, psplit_i_feed_set set,
   scalars none = {0};
   psplit_code code;
   *out_loss = 0;
+  PSPLIT_TRY(perturb(l, held, diag));
   code = trains ? run_file(l, &l->forward, held, l->forward.n_outputs, &none, diag)
                 : evaluate(l, held, diag);
   if (code != PSPLIT_OK) goto out;
@@ -239,7 +271,8 @@ out:
 psplit_code psplit_i_learner_backward(psplit_i_learner *l, uint32_t m, psplit_diag *diag) {
   psplit_i_held *held = &l->held[m];
   scalars s = {.loss = 1 / ((double)l->n_micro_batches * l->n_replicas)};
-  psplit_code code = PSPLIT_OK;
+  psplit_code code;
+  PSPLIT_TRY(perturb(l, held, diag));
   if (l->again.file) PSPLIT_TRY(run_file(l, &l->again, held, l->again.n_outputs, &s, diag));
   if (l->backward.file)
     PSPLIT_TRY(run_file(l, &l->backward, held, l->backward.n_outputs, &s, diag));
@@ -402,7 +435,8 @@ bool psplit_i_learner_owns(const psplit_i_learner *l, uint32_t weight) {
 
 uint64_t psplit_i_learner_bytes(const psplit_i_learner *l) {
   uint64_t n = 0;
-  for (uint32_t w = 0; l->weights && w < table_of(l)->n_weights; w++) n += bytes_of(l->weights[w]);
+  for (uint32_t w = 0; l->weights && w < table_of(l)->n_weights; w++)
+    n += bytes_of(l->weights[w]) + bytes_of(l->perturbed[w]);
   for (uint32_t k = 0; l->states && k < l->parts->update.n_kept; k++) n += bytes_of(l->states[k]);
   return n;
 }

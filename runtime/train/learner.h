@@ -43,6 +43,8 @@ typedef struct psplit_i_learner_file {
 typedef struct psplit_i_held {
   psplit_i_tensor **data;  /* [inputs of the model] */
   psplit_i_tensor **stash; /* [rows of the stash] */
+  bool perturbed;          /* weights are moved for its pieces, as drawn for ... */
+  uint32_t step, sample;   /* ... these */
 } psplit_i_held;
 
 typedef struct psplit_i_learner {
@@ -53,8 +55,11 @@ typedef struct psplit_i_learner {
   const psplit_i_session_options *session;
   const psplit_i_feeding *feeding;
   psplit_i_watch *watch;
-  uint32_t n_micro_batches; /* of this replica ... */
+  uint32_t n_micro_batches; /* of this replica, each sample of smoothing counted */
   uint32_t replica, n_replicas;
+  double gamma;       /* of smoothing, 0: weights stay where they are */
+  uint32_t n_samples; /* for which each micro-batch of data is run, one behind the other */
+  uint64_t seed;
   const psplit_i_training_parts *parts; /* of the manifest */
   psplit_i_arena arena;
   psplit_i_learner_file forward, again, backward, update;
@@ -76,18 +81,22 @@ typedef struct psplit_i_learner {
   uint32_t *next_at;         /* [weights] of a state: output of `forward`; else PSPLIT_NONE */
   uint32_t *kept_weight;     /* [update.n_kept] trained weight, PSPLIT_NONE: a state */
   psplit_i_tensor **weights; /* [weights of the manifest] NULL: not of this stage */
-  psplit_i_tensor **sums;    /* [gradients] so far; NULL: zeros, or not of this stage */
-  psplit_i_tensor **states;  /* [n_kept] NULL for weights */
-  psplit_i_held *held;       /* [n_micro_batches] */
-  uint32_t n_held;           /* micro-batches under way */
-  uint64_t held_bytes;       /* of their stashes */
+  /* [weights of the manifest] perturbed, for the piece at hand; ones without gradient NULL. */
+  psplit_i_tensor **perturbed;
+  bool has_drawn; /* they are those of ... */
+  uint32_t drawn_step, drawn_sample;
+  psplit_i_tensor **sums;   /* [gradients] so far; NULL: zeros, or not of this stage */
+  psplit_i_tensor **states; /* [n_kept] NULL for weights */
+  psplit_i_held *held;      /* [n_micro_batches] */
+  uint32_t n_held;          /* micro-batches under way */
+  uint64_t held_bytes;      /* of their stashes */
 } psplit_i_learner;
 
 /* Sets reads[manifest inputs] where a stage reads this input of the model; the rest stays. */
 void psplit_i_learner_needs(const psplit_i_pipe *pipe, uint32_t stage, bool *reads);
 
-/* With index, ort, pipe, wiring, session, watch and n_micro_batches set: opens its files, and makes
- * its first weights, with states of zeros. */
+/* With all before `parts` set: opens its files, and makes its first weights, with states of
+ * zeros. */
 PSPLIT_MUST_USE psplit_code psplit_i_learner_open(psplit_i_learner *learner, psplit_diag *diag);
 void psplit_i_learner_close(psplit_i_learner *learner); /* a zeroed one is fine */
 
@@ -133,7 +142,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_learner_zeros(const psplit_i_ort *ort,
 
 /* Whether a weight's first values and its updates are made here. */
 bool psplit_i_learner_owns(const psplit_i_learner *learner, uint32_t weight);
-/* Bytes of weights and states; a digest of the bits of weight `weight`. */
+/* Bytes of weights, perturbed ones too, and states; a digest of the bits of weight `weight`. */
 uint64_t psplit_i_learner_bytes(const psplit_i_learner *learner);
 uint64_t psplit_i_learner_digest(const psplit_i_learner *learner, uint32_t weight);
 

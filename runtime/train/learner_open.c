@@ -374,6 +374,7 @@ static psplit_code make_room(psplit_i_learner *l, psplit_diag *diag) {
   const uint32_t n_weights = table_of(l)->n_weights, n_inputs = l->pipe->manifest.n_inputs;
   l->weights = PSPLIT_NEW(&l->arena, psplit_i_tensor *, n_weights);
   if (!count_gradients(l)) return psplit_i_nomem(diag);
+  l->perturbed = PSPLIT_NEW(&l->arena, psplit_i_tensor *, n_weights);
   l->next_at = PSPLIT_NEW(&l->arena, uint32_t, n_weights);
   l->sums = PSPLIT_NEW(&l->arena, psplit_i_tensor *, l->n_gradients);
   l->states = PSPLIT_NEW(&l->arena, psplit_i_tensor *, l->parts->update.n_kept);
@@ -426,6 +427,7 @@ void psplit_i_learner_close(psplit_i_learner *l) {
   }
   release_all(l->received, l->n_received);
   release_all(l->weights, table_of(l)->n_weights);
+  release_all(l->perturbed, table_of(l)->n_weights);
   release_all(l->sums, l->n_gradients);
   release_all(l->states, l->parts->update.n_kept);
   psplit_i_arena_fini(&l->arena);

@@ -13,17 +13,25 @@ void psplit_train_options_defaults(psplit_train_options *options, size_t struct_
                                    .seed = 1,
                                    .learning_rate = 1e-3,
                                    .timeout_s = 60,
-                                   .chunk_bytes = 1 << 30};
+                                   .chunk_bytes = 1 << 30,
+                                   .smooth_samples = 1};
   psplit_i_options_defaults(options, struct_size, &defaults, sizeof defaults);
 }
 
 static psplit_code check_numbers(const psplit_train_options *o, psplit_diag *diag) {
+  enum { MOST_PIECES = 1 << 20 }; /* of a stage in a step, forward */
   if (!o->n_micro_batches || (!o->n_steps && !o->n_epochs))
     return psplit_i_fail(diag, PSPLIT_USAGE, "training takes at least one micro-batch and a step");
   if (!o->n_replicas || o->n_micro_batches % o->n_replicas)
     return psplit_i_fail(diag, PSPLIT_USAGE,
                          "%u micro-batches are not as many for each of %u replicas",
                          o->n_micro_batches, o->n_replicas);
+  if (!(o->smooth_gamma >= 0) || isinf(o->smooth_gamma) || !o->smooth_samples ||
+      (o->smooth_samples > 1 && o->smooth_samples > MOST_PIECES / o->n_micro_batches))
+    return psplit_i_fail(diag, PSPLIT_USAGE,
+                         "smoothing takes a gamma of 0 or more, and from 1 to %d samples of all "
+                         "micro-batches",
+                         MOST_PIECES);
   if (!(o->learning_rate >= 0) || !(o->last_learning_rate >= 0) || isinf(o->learning_rate) ||
       isinf(o->last_learning_rate) || !(o->clip_norm >= 0))
     return psplit_i_fail(diag, PSPLIT_USAGE, "learning rates and norms are 0 or more");
@@ -49,7 +57,28 @@ static psplit_code check(const psplit_train_options *o, uint32_t n_stages, pspli
   return check_numbers(o, diag);
 }
 
-static psplit_code check_split(const psplit_i_pipe *pipe, uint32_t n_replicas, psplit_diag *diag) {
+/* A state goes from one micro-batch to the next, whatever its weights were. */
+static psplit_code check_states(const psplit_i_training_table *t, const psplit_train_options *o,
+                                psplit_diag *diag) {
+  const bool smooths = o->smooth_gamma > 0 || o->smooth_samples > 1;
+  for (uint32_t w = 0; w < t->n_weights; w++) {
+    if (!t->weights[w].next) continue;
+    if (o->n_replicas > 1)
+      return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                           "%s goes from one micro-batch to the next, which replicas do not have "
+                           "in their order",
+                           t->weights[w].name);
+    if (smooths)
+      return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                           "%s goes from one micro-batch to the next, which smoothing would give "
+                           "the values of perturbed weights",
+                           t->weights[w].name);
+  }
+  return PSPLIT_OK;
+}
+
+static psplit_code check_split(const psplit_i_pipe *pipe, const psplit_train_options *o,
+                               psplit_diag *diag) {
   const psplit_i_training_table *t = pipe->manifest.training;
   if (!t)
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "the stages of %s were not made for training",
@@ -58,12 +87,8 @@ static psplit_code check_split(const psplit_i_pipe *pipe, uint32_t n_replicas, p
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
                          "the stages of %s have no updates: they were made without an optimizer",
                          pipe->directory);
-  for (uint32_t w = 0; w < t->n_weights && n_replicas > 1; w++)
-    if (t->weights[w].next)
-      return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                           "%s goes from one micro-batch to the next, which replicas do not have "
-                           "in their order",
-                           t->weights[w].name);
+  const psplit_code code = check_states(t, o, diag);
+  if (code != PSPLIT_OK) return code;
   if (!t->plain_weights)
     return psplit_i_fail_about(diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(WEIGHT_INPUTS),
                                "the stages of %s hold the first values of their weights",
@@ -90,7 +115,7 @@ static psplit_code make_schedule(psplit_i_train_setup *s, uint32_t n_stages, psp
   int64_t *ones = calloc(n_stages, sizeof *ones);
   if (!ones) return psplit_i_nomem(diag);
   for (uint32_t i = 0; i < n_stages; i++) ones[i] = 1;
-  s->n_micro_batches = o->n_micro_batches / o->n_replicas;
+  s->n_micro_batches = o->n_micro_batches / o->n_replicas * o->smooth_samples;
   const psplit_schedule_input input = {.kind = o->schedule,
                                        .n_stages = s->wiring.n_line,
                                        .n_chunks = o->n_chunks,
@@ -111,13 +136,13 @@ static psplit_code set_up(psplit_i_train_setup *s, const psplit_i_pipe *pipe,
   psplit_train_options_init(o);
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_train_options, options, o, diag));
   PSPLIT_TRY(check(o, n_stages, diag));
-  PSPLIT_TRY(check_split(pipe, o->n_replicas, diag));
+  PSPLIT_TRY(check_split(pipe, o, diag));
   PSPLIT_TRY(psplit_i_feeding_check(&pipe->manifest, o, diag));
   PSPLIT_TRY(take_sessions(s, n_stages, diag));
   PSPLIT_TRY(psplit_i_wiring_make(pipe, o->n_chunks, o->n_replicas, diag, &s->wiring));
   PSPLIT_TRY(make_schedule(s, n_stages, diag));
   s->run = (psplit_i_run_options){.stage_sessions = s->sessions,
-                                  .n_micro_batches = o->n_micro_batches,
+                                  .n_micro_batches = o->n_micro_batches * o->smooth_samples,
                                   .depth = 1,
                                   .timeout_s = o->timeout_s,
                                   .stall_timeout_s = o->stall_timeout_s,

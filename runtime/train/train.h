@@ -43,7 +43,7 @@ static inline uint32_t psplit_i_train_n_events(const psplit_i_train_setup *setup
 }
 /* Bundles that a queue for this wire has room for. */
 static inline uint32_t psplit_i_train_depth(const psplit_i_train_setup *setup) {
-  return setup->given.n_micro_batches + 1;
+  return setup->given.n_micro_batches * setup->given.smooth_samples + 1;
 }
 
 /* Fills in the report from what else the run has. */

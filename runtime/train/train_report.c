@@ -134,6 +134,8 @@ static void put_report(const psplit_training_run *run, psplit_i_json *json) {
   put_uint(json, "stages", r->n_stages);
   put_uint(json, "replicas", run->setup.wiring.n_replicas);
   put_uint(json, "micro_batches", r->n_micro_batches);
+  put_uint(json, "samples", run->setup.given.smooth_samples);
+  put_double(json, "gamma", run->setup.given.smooth_gamma);
   put_uint(json, "first_step", r->first_step);
   put_uint(json, "steps", r->n_steps);
   put_uint(json, "skipped", r->n_skipped);

@@ -246,6 +246,60 @@ if (!launcher) {
   tap.ok(on.first_step === at && on.weights_digest === through.weights_digest, 'and a checkpoint to go on from', result(on));
 }
 
+// Random smoothing: what is drawn depends neither on the cut nor on the order of pieces.
+const SMOOTH = [...USUAL, '--steps', '6', '--smooth', 'gamma=0.05,samples=3'];
+const smooth = trains(1, stages(1), SMOOTH);
+tap.ok(smooth.losses?.length === 6 && smooth.samples === 3 && smooth.gamma === 0.05 && smooth.losses[0] !== one.losses[0] &&
+  smooth.losses.every((loss, i) => Math.abs(loss - one.losses[i]) < 0.1), 'smoothing moves weights a little', result(smooth));
+tap.ok(smooth.device?.[0].weight_bytes * 3 === one.device[0].weight_bytes * 4, 'and holds them once more, beside two moments of AdamW', JSON.stringify(smooth.device));
+for (const [k, devices, recompute, more] of [[2, 2, 'none', []], [3, 3, 'heavy', []], [4, 4, 'all', []], [4, 2, 'none', ['--schedule', 'interleaved']],
+  [2, 2, 'all', ['--schedule', 'fill-drain']]]) {
+  const got = trains(devices, stages(k, recompute), [...SMOOTH, ...more]);
+  tap.ok(got.losses?.length === 6 && result(got) === result(smooth), `smoothed in ${k} stages, recompute ${recompute} ${more.at(-1) ?? ''}: the same bits`, result(got));
+}
+trains(2, stages(2), [...SMOOTH, '--steps', '4', '--checkpoint', path('smooth')]);
+tap.ok(trains(3, stages(3), [...SMOOTH, '--resume', path('smooth')]).weights_digest === smooth.weights_digest, 'resumed, it draws the same');
+const shared = trains(2, stages(1), [...SMOOTH, '--replicas', '2']);
+tap.ok(shared.losses?.every((loss, i) => Math.abs(loss - smooth.losses[i]) < 1e-5), 'two replicas draw what one does', result(shared));
+tap.ok(result(trains(4, stages(2), [...SMOOTH, '--replicas', '2'])) === result(shared), 'and the same bits in 2 stages');
+tap.ok(result(trains(2, stages(2), [...USUAL, '--steps', '10', '--smooth', 'samples=1,gamma=0'])) === result(one), 'gamma 0: the run without it');
+const still = trains(2, stages(2), [...USUAL, ...evaluated, '--lr', '0', '--steps', '2', '--smooth', 'gamma=0.5,samples=2']);
+tap.ok(still.eval_loss === first.eval_loss && still.losses[0] !== first.losses[0], 'evaluations are of the weights themselves', `${still.eval_loss} ${first.eval_loss}`);
+
+// Four samples of a micro-batch are four micro-batches of the same rows, which fill the pipeline.
+const alike = (all) => ({ ...all, data: all.data.map((_, i) => all.data[i % (2 * LENGTH)]) });
+writeNpy(path('alike.npy'), alike(tokens));
+writeNpy(path('alike-target.npy'), alike(target));
+const ALIKE = ['--data', `tokens=${path('alike.npy')}`, '--data', `target=${path('alike-target.npy')}`, '--in-order', '--optimization', '0',
+  '--lr', '0.01', '--steps', '3', '--smooth'];
+const many = trains(1, stages(1), [...ALIKE, 'gamma=0.05,samples=1', '-b', '8', '-m', '4']);
+const filled = trains(3, stages(3), [...ALIKE, 'gamma=0.05,samples=4', '-b', '2', '-m', '1']);
+tap.ok(filled.losses?.length === 3 && result(filled) === result(many), 'samples are micro-batches of the same rows', `${result(filled)}\n${result(many)}`);
+tap.ok(filled.device?.map(({ peak_stashes: n }) => n).join() === '3,2,1', 'that fill the pipeline', JSON.stringify(filled.device));
+tap.ok(result(trains(1, stages(1), [...ALIKE, 'gamma=0.05,samples=4', '-b', '2', '-m', '1', '--seed', '2'])) !== result(many), 'another seed draws others');
+
+// Where v and w are 0, nothing but their draws d and e is left of x + v + w - x, and of x v w with x = 1. The means of squares are 2 gamma^2 and
+// gamma^4, gradients 2 / N times the means of d + e, and of d e^2 and d^2 e, over samples. If two of these were drawn alike, or a backward
+// piece had other weights than its forward piece, that would not hold.
+const WIDE = 4096, GAMMA = 0.5, SAMPLES = 16;
+const filledWith = (x, ...dims) => tensor('float32', dims, Array(dims.reduce((a, b) => a * b)).fill(x));
+writeNpy(path('ones.npy'), filledWith(1, 2, WIDE));
+writeNpy(path('zeros.npy'), filledWith(0, 2, WIDE));
+for (const [op, at, square, variance] of [['Add', 'ones', 2 * GAMMA ** 2, 2 * GAMMA ** 2], ['Mul', 'zeros', GAMMA ** 4, 3 * GAMMA ** 6]]) {
+  const what = path(op);
+  writeFileSync(`${what}.onnx`, model({ nodes: [node(op, ['x', 'v'], ['s']), node(op, ['s', 'w'], ['y'])],
+    initializers: { v: filledWith(0, WIDE), w: filledWith(0, WIDE) }, inputs: [value('x', 'float32', ['n', WIDE])], outputs: [value('y', 'float32', ['n', WIDE])] }));
+  r.start(split, [`${what}.onnx`, '-k', '2', '-o', what, '--quiet', '--dim', 'n=1', '--training', '--loss', 'mse:target=t', '--optimizer', 'sgd', '--trained-weights', 'input']);
+  r.ranks = 2;
+  const drawing = r.run([what, '--data', `x=${path('ones.npy')}`, '--data', `t=${path(`${at}.npy`)}`, '-m', '2', '--in-order', '--lr', '0', '--steps', '2', '--log-every', '1',
+    '--smooth', `gamma=${GAMMA},samples=${SAMPLES}`]);
+  const steps = [...drawing.stdout.matchAll(/loss ([\d.e+-]+) {2}gradient ([\d.e+-]+)/g)].map(([, ...pair]) => pair.map(Number));
+  const norm = 2 * Math.sqrt(2 * variance / (WIDE * 2 * SAMPLES));
+  tap.ok(steps.length === 2 && steps.every(([loss, found]) => Math.abs(loss / square - 1) < 0.03 && Math.abs(found / norm - 1) < 0.06),
+    `${op}: draws are normal, differ by weight and sample, and are those of both passes`, `${JSON.stringify(steps)} ${square} ${norm}\n${drawing.stderr}`);
+  tap.ok(steps[0]?.[0] !== steps[1]?.[0], 'and differ by step', JSON.stringify(steps));
+}
+
 // A trace has all pieces.
 r.ranks = 2;
 r.run([stages(2), ...USUAL, '--steps', '2', '--trace', path('trace.json'), '--quiet']);
@@ -271,6 +325,21 @@ r.fails('a schedule for other files', 2, /zero-bubble needs gradients of weights
 r.fails('stages that are not enough for all chunks', 2, /2 stages are not 3 for a device/, [dir, ...DATA, '--schedule', 'interleaved:3']);
 r.ranks = 6;
 r.fails('micro-batches that replicas cannot share', 2, /4 micro-batches are not as many for each of 3 replicas/, [dir, ...DATA, '-b', '8', '-m', '4', '--replicas', '3']);
+r.ranks = 2;
+r.fails('smoothing by less than nothing', 2, /smooth gamma/, [dir, ...USUAL, '--smooth', 'gamma=-0.1,samples=2']);
+r.fails('smoothing without samples', 2, /smooth samples/, [dir, ...USUAL, '--smooth', 'gamma=0.1,samples=0']);
+for (const text of ['gamma=0.1', 'samples=2', 'gamma=0.1,gamma=0.2', 'gamma=0.1,samples=2,', 'sigma=1,samples=2', ''])
+  r.fails(`smoothing by "${text}"`, 2, /--smooth takes/, [dir, ...USUAL, '--smooth', text]);
+r.fails('more samples than a step holds', 2, /from 1 to 1048576 samples/, [dir, ...USUAL, '--smooth', 'gamma=0.1,samples=1048576']);
+writeFileSync(path('norm.onnx'), model({ nodes: [node('BatchNormalization', ['x', 'a', 'b', 'mean', 'var'], ['y', 'm', 'v'], { training_mode: 1n })],
+  initializers: Object.fromEntries(['a', 'b', 'mean', 'var'].map((name) => [name, numbers(WIDE)])),
+  inputs: [value('x', 'float32', ['n', WIDE])], outputs: [value('y', 'float32', ['n', WIDE])] }));
+const norm1 = path('norm');
+r.start(split, [path('norm.onnx'), '-k', '1', '-o', norm1, '--quiet', '--dim', 'n=2', '--training', '--loss', 'mse:target=t', '--optimizer', 'sgd', '--trained-weights', 'input']);
+r.ranks = 1;
+const normal = ['--data', `x=${path('ones.npy')}`, '--data', `t=${path('zeros.npy')}`, '-m', '1', '--smooth'];
+r.fails('smoothing of stages with states', 5, /goes from one micro-batch to the next, which smoothing/, [norm1, ...normal, 'gamma=0,samples=2']);
+tap.ok(trains(1, norm1, [...normal, 'gamma=0,samples=1']).steps === 1, 'which train without it');
 r.ranks = 2;
 r.fails('a file that is not there', 3, /nowhere/, [dir, '--data', 'nowhere.npz']);
 const inference = path('inference');
