@@ -405,16 +405,14 @@ static void print_json(const settings *s, const psplit_generator_stats *stats,
   printf("}\n");
 }
 
-static void print_summary(const settings *s, const psplit_generator_stats *stats,
-                          const psplit_run_report *report) {
-  char text[2][CLI_TEXT];
+static void print_summary(const psplit_generator_stats *stats, const psplit_run_report *report) {
+  char text[CLI_TEXT];
   fprintf(stderr,
           "%" PRIu64 " sequences, %" PRIu64 " prompt tokens, %" PRIu64
           " tokens in %.3g s: %.4g a second; state of at most %s, idle %.1f %%\n",
           stats->n_ended, stats->n_prompt_tokens, stats->n_tokens, stats->seconds,
           stats->seconds > 0 ? (double)stats->n_tokens / stats->seconds : 0.0,
-          cli_bytes(stats->state_bytes, text[0]), report ? 100 * report->bubble_frac : 0.0);
-  (void)s;
+          cli_bytes(stats->state_bytes, text), report ? 100 * report->bubble_frac : 0.0);
 }
 
 /* Failures of those that are left, on standard error. */
@@ -487,7 +485,7 @@ static psplit_code lead(settings *s, const psplit_onnxruntime *ort, psplit_pipel
   const psplit_run_report *report = run ? psplit_run_get_report(run) : NULL;
   psplit_generator_get_stats(generator, &stats);
   if (s->json) print_json(s, &stats, report);
-  if (!s->json && !s->quiet) print_summary(s, &stats, report);
+  if (!s->json && !s->quiet) print_summary(&stats, report);
   tell_failures(s);
   if (s->unwritten && !interrupted) {
     *diag = (psplit_diag){0}; /* that it was stopped follows from this */

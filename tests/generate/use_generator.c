@@ -1,5 +1,5 @@
-/* use_generator DIR: a program that takes its time with each token: no sequence is lost for that, and
- * what it gets stays the same. Prints the tokens. */
+/* use_generator DIR: a program that takes its time with each token: no sequence is lost for that,
+ * and what it gets stays the same. Prints the tokens. */
 #include <inttypes.h>
 #include <psplit/generate.h>
 #include <stdio.h>
