@@ -61,15 +61,8 @@ out:
   return code;
 }
 
-static void release_all(psplit_i_tensor **tensors, uint32_t n) {
-  for (uint32_t i = 0; i < n; i++) {
-    psplit_i_tensor_release(tensors[i]);
-    tensors[i] = NULL;
-  }
-}
-
 static void release_tensors(feeder *f) {
-  if (f->tensors) release_all(f->tensors, f->ends->pipe->manifest.n_needed);
+  if (f->tensors) psplit_i_tensors_release(f->tensors, f->ends->pipe->manifest.n_needed);
 }
 
 /* How a micro-batch was read. */
@@ -196,14 +189,14 @@ void psplit_i_collector_main(const psplit_i_ends *ends) {
       options->source->done(options->source->user, tensors, &failure);
       failure.code = PSPLIT_OK;
       failure.message[0] = '\0';
-      release_all(tensors, n);
+      psplit_i_tensors_release(tensors, n);
       continue;
     }
     if (failure.code != PSPLIT_OK) {
       code = psplit_i_host_pass_over(ends->host, options, m - n_warmup, m >= n_warmup, &failure,
                                      &diag, &stopped);
       failure = (psplit_diag){0};
-      release_all(tensors, n);
+      psplit_i_tensors_release(tensors, n);
       continue;
     }
     for (uint32_t o = 0; o < n && m >= n_warmup && code == PSPLIT_OK; o++) {
@@ -214,9 +207,9 @@ void psplit_i_collector_main(const psplit_i_ends *ends) {
     }
     if (code == PSPLIT_OK && m >= n_warmup)
       psplit_i_delivered_add(options->delivered, options->first + (m - n_warmup));
-    release_all(tensors, n);
+    psplit_i_tensors_release(tensors, n);
   }
   tell(ends->host, &diag, "giving outputs");
-  if (tensors) release_all(tensors, n);
+  if (tensors) psplit_i_tensors_release(tensors, n);
   free(tensors);
 }

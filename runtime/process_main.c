@@ -65,13 +65,6 @@ static psplit_code send_failure(uint64_t number, const psplit_diag *why, psplit_
   return psplit_i_frame_send(PSPLIT_I_PROCESS_FD, &frame, why->message, NULL, diag);
 }
 
-static void release_all(psplit_i_tensor **tensors, uint32_t n) {
-  for (uint32_t i = 0; i < n; i++) {
-    psplit_i_tensor_release(tensors[i]);
-    tensors[i] = NULL;
-  }
-}
-
 /* One micro-batch. */
 static psplit_code serve_one(holder *h, psplit_diag *diag) {
   const psplit_i_process_task *t = &h->task;
@@ -85,12 +78,12 @@ static psplit_code serve_one(holder *h, psplit_diag *diag) {
   code = psplit_i_session_run(&h->session, t->input_names, h->inputs, t->n_inputs, t->output_names,
                               h->outputs, t->n_outputs, &failure);
   set_running(h, 0);
-  release_all(h->inputs, t->n_inputs);
+  psplit_i_tensors_release(h->inputs, t->n_inputs);
   if (code == PSPLIT_OK) {
     const psplit_i_frame outputs = {
       .kind = PSPLIT_I_FRAME_OUTPUTS, .number = run.number, .n_tensors = t->n_outputs};
     code = psplit_i_frame_send(PSPLIT_I_PROCESS_FD, &outputs, NULL, h->outputs, &failure);
-    release_all(h->outputs, t->n_outputs);
+    psplit_i_tensors_release(h->outputs, t->n_outputs);
   }
   /* An IO here is that nobody reads: the next message tells. */
   code =

@@ -25,13 +25,6 @@ typedef struct whole {
   uint32_t n_given;
 } whole;
 
-static void release_all(psplit_i_tensor **tensors, size_t n) {
-  for (size_t i = 0; tensors && i < n; i++) {
-    psplit_i_tensor_release(tensors[i]);
-    tensors[i] = NULL;
-  }
-}
-
 /* What goes wrong in closing is told no more, but it is not waited for either. */
 static void close_session(whole *w) {
   psplit_diag ignored = {0};
@@ -43,8 +36,8 @@ static void close_session(whole *w) {
 
 static void close_whole(whole *w) {
   for (uint32_t i = 0; w->feeds && i < w->n_given; i++) psplit_i_feed_close(&w->feeds[i]);
-  release_all(w->given, w->n_given);
-  release_all(w->got, w->session.n_outputs);
+  psplit_i_tensors_release(w->given, w->n_given);
+  psplit_i_tensors_release(w->got, w->session.n_outputs);
   if (w->session.ort) close_session(w);
   free(w->feeds);
   free(w->names);
@@ -110,8 +103,8 @@ static psplit_code run_once(whole *w, uint32_t number, psplit_diag *diag, int64_
   PSPLIT_TRY(psplit_i_profile_watch_end(w->watch, code, diag));
   *out_ns = psplit_i_now_ns() - begin_ns;
 out:
-  release_all(w->got, w->session.n_outputs);
-  release_all(w->given, w->n_given);
+  psplit_i_tensors_release(w->got, w->session.n_outputs);
+  psplit_i_tensors_release(w->given, w->n_given);
   return code;
 }
 
@@ -183,7 +176,7 @@ static psplit_code keep_inputs(whole *w, const psplit_i_run_options *options, ps
     profile->inputs[profile->n_inputs++] = (psplit_i_fed){name, dims, view.n_dims};
   }
 out:
-  release_all(w->given, w->n_given);
+  psplit_i_tensors_release(w->given, w->n_given);
   return code;
 }
 

@@ -125,13 +125,6 @@ static void set_running(psplit_i_stage *stage, psplit_i_session *session) {
   pthread_mutex_unlock(&stage->mutex);
 }
 
-static void release_all(psplit_i_tensor **tensors, uint32_t n) {
-  for (uint32_t i = 0; tensors && i < n; i++) {
-    psplit_i_tensor_release(tensors[i]);
-    tensors[i] = NULL;
-  }
-}
-
 static void close_process(psplit_i_stage *stage) {
   pthread_mutex_lock(&stage->mutex);
   psplit_i_process *process = stage->process;
@@ -152,8 +145,8 @@ static void close_session(psplit_i_stage *stage, work *w) {
 static void close_work(psplit_i_stage *stage, work *w) {
   const psplit_i_manifest_stage *table = &stage->pipe->manifest.stages[stage->index];
   for (uint32_t i = 0; w->feeds && i < table->n_inputs; i++) psplit_i_feed_close(&w->feeds[i]);
-  release_all(w->inputs, table->n_inputs);
-  release_all(w->outputs, table->n_outputs);
+  psplit_i_tensors_release(w->inputs, table->n_inputs);
+  psplit_i_tensors_release(w->outputs, table->n_outputs);
   close_process(stage);
   close_session(stage, w);
   free(w->feeds);
@@ -439,13 +432,13 @@ static void run_or_fail(psplit_i_stage *stage, work *w, uint64_t micro_batch,
     code = psplit_i_deadline_check(w->deadline_ns, &w->failure);
     if (code == PSPLIT_OK) code = compute_step(stage, w, &w->failure, event);
     if (psplit_i_deadline_check(w->deadline_ns, &late) != PSPLIT_OK) {
-      if (code == PSPLIT_OK) release_all(w->outputs, table->n_outputs);
+      if (code == PSPLIT_OK) psplit_i_tensors_release(w->outputs, table->n_outputs);
       w->failure = late; /* whatever else: it may have failed because it was stopped */
       code = late.code;
     }
     if (code != PSPLIT_OK) name_place(stage, w, micro_batch);
   }
-  release_all(w->inputs, table->n_inputs);
+  psplit_i_tensors_release(w->inputs, table->n_inputs);
   event->done_ns = psplit_i_now_ns();
 }
 
@@ -458,7 +451,7 @@ static psplit_code run_one(psplit_i_stage *stage, work *w, uint64_t micro_batch,
   *out_stopped = atomic_load(&stage->host->stopped); /* what fails then fails for that */
   PSPLIT_TRY(give(stage, w, false, diag, out_stopped));
   PSPLIT_TRY(finish(stage, w, micro_batch, measured, diag, out_stopped));
-  release_all(w->outputs, table->n_outputs);
+  psplit_i_tensors_release(w->outputs, table->n_outputs);
   event->sent_ns = psplit_i_now_ns();
   if (measured) add_event(stage, micro_batch, event);
 out:

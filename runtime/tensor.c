@@ -106,6 +106,13 @@ void psplit_i_tensor_release(psplit_i_tensor *tensor) {
   free(tensor);
 }
 
+void psplit_i_tensors_release(psplit_i_tensor **tensors, size_t n) {
+  for (size_t i = 0; tensors && i < n; i++) {
+    psplit_i_tensor_release(tensors[i]);
+    tensors[i] = NULL;
+  }
+}
+
 OrtValue *psplit_i_tensor_value(const psplit_i_tensor *tensor) { return tensor->value; }
 
 psplit_code psplit_i_tensor_look(const psplit_i_tensor *tensor, psplit_diag *diag,

@@ -21,6 +21,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_tensor_create(const psplit_i_ort *ort, int3
                                                    psplit_diag *diag, psplit_i_tensor **out);
 psplit_i_tensor *psplit_i_tensor_hold(psplit_i_tensor *tensor);
 void psplit_i_tensor_release(psplit_i_tensor *tensor); /* NULL is fine */
+/* Releases tensors[n], of which any may be NULL, and makes them NULL; no list at all is fine. */
+void psplit_i_tensors_release(psplit_i_tensor **tensors, size_t n);
 OrtValue *psplit_i_tensor_value(const psplit_i_tensor *tensor);
 
 /* What a tensor is; `data` stays valid as long as the tensor. */

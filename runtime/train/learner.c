@@ -10,13 +10,6 @@ static const psplit_i_training_table *table_of(const psplit_i_learner *l) {
   return l->pipe->manifest.training;
 }
 
-static void release_all(psplit_i_tensor **tensors, uint32_t n) {
-  for (uint32_t i = 0; tensors && i < n; i++) {
-    psplit_i_tensor_release(tensors[i]);
-    tensors[i] = NULL;
-  }
-}
-
 static void put(psplit_i_tensor **slot, psplit_i_tensor *tensor) {
   psplit_i_tensor_release(*slot);
   *slot = tensor;
@@ -162,8 +155,8 @@ static void move_on(psplit_i_learner *l) {
 }
 
 static void drop_held(psplit_i_learner *l, psplit_i_held *held) {
-  release_all(held->data, l->pipe->manifest.n_inputs);
-  release_all(held->stash, l->parts->n_stash);
+  psplit_i_tensors_release(held->data, l->pipe->manifest.n_inputs);
+  psplit_i_tensors_release(held->stash, l->parts->n_stash);
 }
 
 static psplit_code read_loss(const psplit_i_tensor *loss, psplit_diag *diag, double *out_loss) {
@@ -264,7 +257,7 @@ psplit_code psplit_i_learner_forward(psplit_i_learner *l, psplit_i_feed_set set,
     drop_held(l, held);
   }
 out:
-  release_all(l->received, l->n_received);
+  psplit_i_tensors_release(l->received, l->n_received);
   return code;
 }
 
@@ -280,8 +273,8 @@ psplit_code psplit_i_learner_backward(psplit_i_learner *l, uint32_t m, psplit_di
     if (l->gradient_at[g] != PSPLIT_NONE)
       put(&l->sums[g], psplit_i_tensor_hold(l->backward.got[l->gradient_at[g]]));
 out:
-  release_all(l->again.got, l->again.n_outputs);
-  release_all(l->received, l->n_received);
+  psplit_i_tensors_release(l->again.got, l->again.n_outputs);
+  psplit_i_tensors_release(l->received, l->n_received);
   l->held_bytes -= bytes_held(l, held);
   l->n_held--;
   drop_held(l, held);
@@ -289,8 +282,8 @@ out:
 }
 
 void psplit_i_learner_drop_results(psplit_i_learner *l) {
-  release_all(l->forward.got, l->forward.n_outputs);
-  release_all(l->backward.got, l->backward.n_outputs);
+  psplit_i_tensors_release(l->forward.got, l->forward.n_outputs);
+  psplit_i_tensors_release(l->backward.got, l->backward.n_outputs);
 }
 
 void psplit_i_learner_take(psplit_i_learner *l, uint32_t wire, psplit_i_bundle *bundle) {
@@ -427,7 +420,9 @@ psplit_code psplit_i_learner_update(psplit_i_learner *l, double rate, double sca
   return code;
 }
 
-void psplit_i_learner_drop_sums(psplit_i_learner *l) { release_all(l->sums, l->n_gradients); }
+void psplit_i_learner_drop_sums(psplit_i_learner *l) {
+  psplit_i_tensors_release(l->sums, l->n_gradients);
+}
 
 bool psplit_i_learner_owns(const psplit_i_learner *l, uint32_t weight) {
   return table_of(l)->weights[weight].owner == l->index;

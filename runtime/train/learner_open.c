@@ -406,12 +406,8 @@ out:
   return code;
 }
 
-static void release_all(psplit_i_tensor **tensors, uint32_t n) {
-  for (uint32_t i = 0; tensors && i < n; i++) psplit_i_tensor_release(tensors[i]);
-}
-
 static void close_file(psplit_i_learner *l, psplit_i_learner_file *f) {
-  release_all(f->got, f->n_outputs);
+  psplit_i_tensors_release(f->got, f->n_outputs);
   if (f->file) psplit_i_watch_begin(l->watch, NULL, f->file);
   psplit_i_session_close(&f->session);
   if (f->file) psplit_i_watch_end(l->watch);
@@ -422,14 +418,14 @@ void psplit_i_learner_close(psplit_i_learner *l) {
   psplit_i_learner_file *const files[] = {&l->forward, &l->again, &l->backward, &l->update};
   for (size_t i = 0; i < sizeof files / sizeof *files; i++) close_file(l, files[i]);
   for (uint32_t m = 0; l->held && m < l->n_micro_batches; m++) {
-    release_all(l->held[m].data, l->pipe->manifest.n_inputs);
-    if (l->held[m].data) release_all(l->held[m].stash, l->parts->n_stash);
+    psplit_i_tensors_release(l->held[m].data, l->pipe->manifest.n_inputs);
+    if (l->held[m].data) psplit_i_tensors_release(l->held[m].stash, l->parts->n_stash);
   }
-  release_all(l->received, l->n_received);
-  release_all(l->weights, table_of(l)->n_weights);
-  release_all(l->perturbed, table_of(l)->n_weights);
-  release_all(l->sums, l->n_gradients);
-  release_all(l->states, l->parts->update.n_kept);
+  psplit_i_tensors_release(l->received, l->n_received);
+  psplit_i_tensors_release(l->weights, table_of(l)->n_weights);
+  psplit_i_tensors_release(l->perturbed, table_of(l)->n_weights);
+  psplit_i_tensors_release(l->sums, l->n_gradients);
+  psplit_i_tensors_release(l->states, l->parts->update.n_kept);
   psplit_i_arena_fini(&l->arena);
   l->parts = NULL;
 }
