@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <psplit/verify.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -17,7 +18,7 @@
 enum { OPT_THREADS = 256, OPT_WEIGHTS_OF, OPT_MAX_GRAPH_MEMORY, OPT_FOLLOW_SYMLINKS, OPT_MAX_TEXT };
 
 static const cli_option OPTIONS[] = {
-  {'m', "model", "MODEL", "the model that DIR was split from (needed)"},
+  {'m', "model", "MODEL", "the model that DIR was split from, or that the file DIR should be"},
   {OPT_WEIGHTS_OF, "weights-of", "MODEL",
    "DIR is a file: is it MODEL but for values of weights? lists these"},
   {OPT_THREADS, "threads", "N", "for comparing weights; default: one a core"},
@@ -44,11 +45,16 @@ static const cli_option OPTIONS[] = {
 
 static const cli PROGRAM = {
   "onnx-pipeline-verify",
-  "DIR --model MODEL [OPTION]...\n       onnx-pipeline-verify FILE --weights-of MODEL",
+  "DIR|FILE --model MODEL [OPTION]...\n       onnx-pipeline-verify FILE --weights-of MODEL",
   "Proves from the files alone that the stages in DIR together are MODEL: the same nodes, edges "
   "and\n"
   "bytes once boundary nodes and declared duplicates are taken out. Prints the first difference.",
   OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
+
+static bool is_file(const char *path) {
+  struct stat status;
+  return stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
 
 static void print_name(void *names, const char *name) { fprintf(names, "  %s\n", name); }
 
@@ -139,14 +145,25 @@ int main(int argc, char **argv) {
   if (code == PSPLIT_OK && !run.gradients)
     code = psplit_feed_check_model(&run.feed.options, model, &diag);
 #endif
-  if (code == PSPLIT_OK) code = psplit_verify(argv[optind], model, &options, &diag, &report);
+  const bool one_file = is_file(argv[optind]);
+#if PSPLIT_HAS_RUNTIME
+  if (code == PSPLIT_OK && one_file && (run.wanted || run.gradients))
+    code =
+      psplit_diag_fail(&diag, PSPLIT_USAGE, "--run and --gradients are for a directory of stages");
+#endif
+  if (code == PSPLIT_OK)
+    code = one_file ? psplit_verify_file(argv[optind], NULL, model, &options, &diag, &report)
+                    : psplit_verify(argv[optind], model, &options, &diag, &report);
   if (code == PSPLIT_OK) code = cli_cancel_no_more(&diag);
   if (code != PSPLIT_OK) {
     psplit_model_close(model);
     return cli_fail(&diag);
   }
   char bytes[CLI_TEXT];
-  if (!quiet)
+  if (!quiet && one_file)
+    printf("%s is %s: %" PRIu32 " nodes, %s of weights compared\n", argv[optind], model_path,
+           report.n_nodes, cli_bytes(report.weight_bytes, bytes));
+  else if (!quiet)
     printf("%s is %s%s: %" PRIu32 " stages, %" PRIu32 " nodes (%" PRIu32 " duplicated), %" PRIu32
            " transfers, %s of weights compared\n",
            argv[optind], model_path,

@@ -404,6 +404,7 @@ static psplit_code begin(psplit_i_proof *p) {
   p->sent = PSPLIT_NEW(&p->arena, uint8_t, p->manifest.n_transfers);
   p->received = PSPLIT_NEW(&p->arena, uint8_t, p->manifest.n_transfers);
   p->types = PSPLIT_NEW(&p->arena, psplit_i_port_type, p->manifest.n_transfers);
+  p->has_changed = PSPLIT_NEW(&p->arena, uint8_t, p->manifest.n_stages);
   if (p->arena.failed) PSPLIT_TRY(psplit_i_nomem(p->diag));
   PSPLIT_TRY(psplit_i_field_spans_init(p->model, &p->arena, p->diag, &p->spans));
   PSPLIT_TRY(index_outputs(p));
@@ -412,7 +413,7 @@ static psplit_code begin(psplit_i_proof *p) {
   if (p->manifest.n_transfers)
     PSPLIT_TRY(psplit_i_shapes_create_seen(graph, &sizes, NULL, p->diag, &p->shapes));
   PSPLIT_TRY(psplit_i_tables_init(p));
-  PSPLIT_TRY(psplit_i_check_manifest(p));
+  if (!p->no_manifest) PSPLIT_TRY(psplit_i_check_manifest(p));
 out:
   return code;
 }
@@ -461,10 +462,24 @@ out:
 psplit_code psplit_i_prove(psplit_i_proof *p, const char *directory,
                            const psplit_verify_options *options) {
   psplit_code code;
+  bool any_changed = false;
+  psplit_diag *const diag = p->diag;
   PSPLIT_TRY(begin(p));
-  for (p->at = 0; p->at < p->manifest.n_stages; p->at++)
-    PSPLIT_TRY(check_stage(p, directory, options));
-  PSPLIT_TRY(check_coverage(p));
+  for (p->at = 0; p->at < p->manifest.n_stages; p->at++) {
+    psplit_diag why = {0};
+    if (p->changed) p->diag = &why;
+    code = check_stage(p, directory, options);
+    p->diag = diag;
+    if (code == PSPLIT_MISMATCH && p->changed) {
+      p->has_changed[p->at] = any_changed = true;
+      p->changed->tell(p->changed->user, p->at, why.message);
+      code = PSPLIT_OK;
+    } else if (code != PSPLIT_OK) {
+      return p->changed ? psplit_i_fail_as(diag, &why) : code;
+    }
+  }
+  /* What a changed stage holds is not known: nothing is to be said of the whole. */
+  if (!any_changed) PSPLIT_TRY(check_coverage(p));
 out:
   return code;
 }

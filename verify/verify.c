@@ -48,9 +48,10 @@ static void report(const psplit_i_proof *p, psplit_verify_report *out) {
     out->n_assumed += p->manifest.inlined[r].assumed;
 }
 
-psplit_code psplit_verify(const char *directory, const psplit_model *model,
-                          const psplit_verify_options *given, psplit_diag *diag,
-                          psplit_verify_report *out_report) {
+/* The proof's model, options and manifest; then `prove`. */
+static psplit_code verify(const char *directory, const psplit_model *model,
+                          const psplit_verify_options *given, const psplit_changed_stage *changed,
+                          const char *file, psplit_diag *diag, psplit_verify_report *out_report) {
   psplit_code code;
   psplit_read_options read;
   psplit_verify_options options;
@@ -58,17 +59,43 @@ psplit_code psplit_verify(const char *directory, const psplit_model *model,
   psplit_read_options_init(&read);
   psplit_verify_options_init(&options);
   psplit_i_proof_init(&p, model, diag);
+  p.changed = changed;
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_verify_options, given, &options, diag));
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_read_options, options.read, &read, diag));
   read.cancel = p.cancel = options.cancel ? options.cancel : read.cancel;
   options.read = &read;
-  PSPLIT_TRY(
-    psplit_i_manifest_read(directory, options.max_text_bytes, &p.arena, p.diag, &p.manifest));
+  if (directory)
+    PSPLIT_TRY(
+      psplit_i_manifest_read(directory, options.max_text_bytes, &p.arena, p.diag, &p.manifest));
   PSPLIT_TRY(inline_ifs(&p, &options));
-  PSPLIT_TRY(p.manifest.training ? psplit_i_prove_training(&p, directory, &options)
-                                 : psplit_i_prove(&p, directory, &options));
+  if (p.manifest.training && (file || changed))
+    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "%s: its stages train", directory));
+  if (file)
+    PSPLIT_TRY(psplit_i_prove_file(&p, file, &options));
+  else if (p.manifest.training)
+    PSPLIT_TRY(psplit_i_prove_training(&p, directory, &options));
+  else
+    PSPLIT_TRY(psplit_i_prove(&p, directory, &options));
   if (out_report) report(&p, out_report);
 out:
   psplit_i_proof_fini(&p);
   return code;
+}
+
+psplit_code psplit_verify(const char *directory, const psplit_model *model,
+                          const psplit_verify_options *options, psplit_diag *diag,
+                          psplit_verify_report *out_report) {
+  return verify(directory, model, options, NULL, NULL, diag, out_report);
+}
+
+psplit_code psplit_verify_stages(const char *directory, const psplit_model *model,
+                                 const psplit_verify_options *options,
+                                 const psplit_changed_stage *changed, psplit_diag *diag) {
+  return verify(directory, model, options, changed, NULL, diag, NULL);
+}
+
+psplit_code psplit_verify_file(const char *path, const char *directory, const psplit_model *model,
+                               const psplit_verify_options *options, psplit_diag *diag,
+                               psplit_verify_report *out_report) {
+  return verify(directory, model, options, NULL, path, diag, out_report);
 }

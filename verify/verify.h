@@ -5,6 +5,7 @@
  *   canonical.c  messages in a form where equal content is equal bytes, wherever tensors are stored
  *   compare.c    fields of the model against fields of a stage
  *   declared.c   what is stated of training besides: types, and what is kept
+ *   file.c       one file that is to be the whole model
  *   inlined.c    Ifs that were taken for one branch
  *   lookup.c     tables over the manifest, so that no check searches
  *   types.c      types and shapes that the manifest and the ports state
@@ -112,8 +113,12 @@ typedef struct psplit_i_proof {
   psplit_i_manifest manifest;
   const uint32_t *called;  /* [n_stages] the user's numbers of stages; NULL: these */
   const psplit_i_rim *rim; /* of stages that train; else NULL */
-  psplit_i_arena arena;    /* as long as the proof */
-  psplit_i_arena scratch;  /* as long as a stage is looked at */
+  bool no_manifest;        /* one file is to be the model: what a manifest says is made up */
+  /* Where set, a stage that differs is told, and the proof goes on with the next one. */
+  const psplit_changed_stage *changed;
+  uint8_t *has_changed;   /* [n_stages] told */
+  psplit_i_arena arena;   /* as long as the proof */
+  psplit_i_arena scratch; /* as long as a stage is looked at */
   const volatile int *cancel;
   psplit_diag *diag;
 
@@ -160,6 +165,10 @@ void psplit_i_proof_fini(psplit_i_proof *p);
 /* That the stages which p->manifest names are p->model. Errors: as psplit_verify. */
 PSPLIT_MUST_USE psplit_code psplit_i_prove(psplit_i_proof *p, const char *directory,
                                            const psplit_verify_options *options);
+
+/* That the one file `path` is p->model. */
+PSPLIT_MUST_USE psplit_code psplit_i_prove_file(psplit_i_proof *p, const char *path,
+                                                const psplit_verify_options *options);
 
 /* Makes a file of `directory` the stage at hand. */
 PSPLIT_MUST_USE psplit_code psplit_i_open_part(psplit_i_proof *p, const char *directory,

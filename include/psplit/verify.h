@@ -46,6 +46,32 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_verify(const char *directory,
                                                      psplit_diag *diag,
                                                      psplit_verify_report *out_report);
 
+/* Is told of each stage that is not as it was split from the model, and the first difference. */
+typedef struct psplit_changed_stage {
+  void (*tell)(void *user, uint32_t stage, const char *difference);
+  void *user;
+} psplit_changed_stage;
+
+/* The same stage by stage, for a directory in which other tools have changed some: those that are
+ * not told hold the model's own nodes, weights and descriptions. Only where none is told, the whole
+ * is proved. Not for stages that train (UNSUPPORTED). Errors: as psplit_verify, MISMATCH where it
+ * is not about one stage. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_verify_stages(const char *directory,
+                                                            const psplit_model *model,
+                                                            const psplit_verify_options *options,
+                                                            const psplit_changed_stage *changed,
+                                                            psplit_diag *diag);
+
+/* Proves that the file `path` is `model`: the same nodes, edges, weights, inputs, outputs and
+ * descriptions, whatever their order and wherever the weights are stored. Where Ifs were inlined in
+ * the split `directory`, it is to be the model with these replaced; NULL: there is none. Errors: as
+ * psplit_verify. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_verify_file(const char *path, const char *directory,
+                                                          const psplit_model *model,
+                                                          const psplit_verify_options *options,
+                                                          psplit_diag *diag,
+                                                          psplit_verify_report *out_report);
+
 /* What a comparison of two models covered. */
 typedef struct psplit_new_values_report {
   uint32_t n_initializers, n_changed;

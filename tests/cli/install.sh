@@ -39,7 +39,7 @@ tree() {
   runpath "$lib/libpsplit.so" >"$tmp/log"
   [ ! -s "$tmp/log" ] || [ -n "$foreign" ]
   report $? "$name: the library names no folder${foreign:+ # SKIP no other libomp}"
-  for tool in inspect plan split verify run train; do
+  for tool in inspect merge plan split verify run train; do
     tool=$bin/onnx-pipeline-$tool
     case $tool in *-run | *-train) [ -e "$tool" ] || continue ;; esac # an option of the build
     runpath "$tool" >"$tmp/log"

@@ -1,0 +1,533 @@
+/* The whole model's fields, stage by stage: bytes of the stages where no name changes. What only
+ * one may say (the graph's name, metadata) the first stage says. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "canonical.h"
+#include "merge.h"
+#include "verify.h"
+
+enum {
+  MODEL_IR_VERSION = 1,
+  MODEL_GRAPH = 7,
+  MODEL_OPSETS = 8,
+  MODEL_FUNCTIONS = 25,
+  GRAPH_NODE = 1,
+  GRAPH_INITIALIZER = 5,
+  GRAPH_INPUT = 11,
+  GRAPH_OUTPUT = 12,
+  GRAPH_VALUE_INFO = 13,
+  GRAPH_ANNOTATION = 14,
+  GRAPH_SPARSE_INITIALIZER = 15
+};
+
+static const uint32_t NAME_OF_TENSOR[] = {8, 0};
+static const uint32_t NAME_OF_VALUE[] = {1, 0};
+static const uint32_t NAME_OF_SPARSE[] = {1, 8, 0};
+static const char BOUNDARY_DOMAIN[] = "psplit";
+
+psplit_i_rope *psplit_i_last_rope(psplit_i_segments *list, const psplit_model *model) {
+  const psplit_i_segment fresh = {.model = model};
+  if ((!list->n || list->items[list->n - 1].model != model) && !psplit_i_vec_push(list, fresh))
+    return NULL;
+  return &list->items[list->n - 1].rope;
+}
+
+void psplit_i_segments_fini(psplit_i_segments *list) {
+  for (size_t i = 0; i < list->n; i++) psplit_i_rope_fini(&list->items[i].rope);
+  psplit_i_vec_fini(list);
+}
+
+/* --- one field --- */
+
+/* A field of stage s with its tensors where they belong: in one data file for all stages. */
+static psplit_code rewrite(psplit_i_merger *m, uint32_t s,
+                           const ProtobufCMessageDescriptor *descriptor, const void *bytes,
+                           size_t n, psplit_i_rope *out) {
+  psplit_i_weights *weights = &m->stages[s].weights;
+  weights->data_bytes = m->data_end;
+  const psplit_code code =
+    psplit_i_rewrite_field(weights, descriptor, bytes, n, &m->arena, m->diag, out);
+  m->data_end = weights->data_bytes;
+  return code;
+}
+
+/* What m->scratch holds, with tensors where they belong. */
+static psplit_code add_scratch(psplit_i_merger *m, uint32_t s,
+                               const ProtobufCMessageDescriptor *descriptor) {
+  psplit_i_merge_stage *stage = &m->stages[s];
+  psplit_i_rope *out = psplit_i_last_rope(&m->graph, stage->model);
+  const char *copy = psplit_i_arena_strndup(&m->arena, m->scratch.bytes, m->scratch.n);
+  if (!out || !copy) return psplit_i_nomem(m->diag);
+  return rewrite(m, s, descriptor, copy, m->scratch.n, out);
+}
+
+static psplit_code add_span(psplit_i_merger *m, uint32_t s,
+                            const ProtobufCMessageDescriptor *descriptor, const psplit_i_span *span,
+                            bool tensors_move) {
+  psplit_i_merge_stage *stage = &m->stages[s];
+  psplit_i_rope *out = psplit_i_last_rope(&m->graph, stage->model);
+  if (!out) return psplit_i_nomem(m->diag);
+  if (tensors_move)
+    return rewrite(m, s, descriptor, stage->model->skeleton.bytes + span->skeleton_offset,
+                   span->skeleton_bytes, out);
+  psplit_i_rope_span(out, stage->model, span);
+  return PSPLIT_OK;
+}
+
+/* --- nodes --- */
+
+static psplit_code add_node(psplit_i_merger *m, uint32_t s, uint32_t n) {
+  psplit_code code;
+  psplit_i_merge_stage *stage = &m->stages[s];
+  const psplit_i_span *span =
+    &stage->model->skeleton.graph_fields.items[stage->model->node_spans[n]];
+  m->report.n_nodes++;
+  stage->weights.in_node = true;
+  if (psplit_i_merge_renames(m, s, n)) {
+    PSPLIT_TRY(psplit_i_merge_node(m, s, n));
+    PSPLIT_TRY(add_scratch(m, s, &onnx__node_proto__descriptor));
+  } else {
+    PSPLIT_TRY(
+      add_span(m, s, &onnx__node_proto__descriptor, span,
+               psplit_i_weights_change_node(&stage->weights, stage->graph->nodes[n].proto)));
+  }
+out:
+  stage->weights.in_node = false;
+  return code;
+}
+
+static psplit_code add_identity(psplit_i_merger *m, const psplit_i_merge_identity *identity) {
+  psplit_i_text node = {0}, field = {0};
+  const char *from = m->names[identity->value];
+  psplit_i_wire_bytes(&node, 1, from, strlen(from));
+  psplit_i_wire_bytes(&node, 2, identity->name, strlen(identity->name));
+  psplit_i_wire_bytes(&node, 4, "Identity", 8);
+  psplit_i_wire_bytes(&field, GRAPH_NODE, node.bytes, node.n);
+  psplit_i_rope *out = psplit_i_last_rope(&m->graph, m->stages[0].model);
+  const bool failed = node.failed || field.failed || !out;
+  if (!failed) psplit_i_rope_copy(out, &m->arena, field.bytes, field.n);
+  psplit_i_text_fini(&node);
+  psplit_i_text_fini(&field);
+  m->report.n_nodes++;
+  return failed ? psplit_i_nomem(m->diag) : PSPLIT_OK;
+}
+
+/* --- what describes values --- */
+
+/* The value that a declaration or tensor of stage s is about, where it is to be said of it there;
+ * PSPLIT_NONE otherwise. */
+static uint32_t about(psplit_i_merger *m, uint32_t s, const char *name) {
+  const uint32_t v = name ? psplit_i_graph_find_value(m->stages[s].graph, name) : PSPLIT_NONE;
+  return v == PSPLIT_NONE ? PSPLIT_NONE : psplit_i_merge_value(m, s, v);
+}
+
+static psplit_code add_named(psplit_i_merger *m, uint32_t s, const psplit_i_span *span,
+                             uint32_t field, const uint32_t *path, const char *was, uint32_t number,
+                             const ProtobufCMessageDescriptor *descriptor, bool tensors_move) {
+  psplit_code code;
+  if (field == span->field && strcmp(m->names[number], was) == 0)
+    return add_span(m, s, descriptor, span, tensors_move);
+  PSPLIT_TRY(psplit_i_merge_named(m, m->stages[s].model, span, field, path, m->names[number]));
+  PSPLIT_TRY(add_scratch(m, s, descriptor));
+out:
+  return code;
+}
+
+static psplit_code add_value_info(psplit_i_merger *m, uint32_t s, const psplit_i_span *span,
+                                  const char *name) {
+  const uint32_t number = about(m, s, name);
+  if (number == PSPLIT_NONE || !m->names[number] || m->declared[number]) return PSPLIT_OK;
+  m->declared[number] = 1;
+  return add_named(m, s, span, GRAPH_VALUE_INFO, NAME_OF_VALUE, name, number,
+                   &onnx__value_info_proto__descriptor, false);
+}
+
+static psplit_code add_initializer(psplit_i_merger *m, uint32_t s, const psplit_i_span *span,
+                                   const Onnx__TensorProto *tensor) {
+  psplit_i_merge_stage *stage = &m->stages[s];
+  const uint32_t number = about(m, s, tensor->name);
+  if (number == PSPLIT_NONE ||
+      number != stage->first + psplit_i_graph_find_value(stage->graph, tensor->name))
+    return PSPLIT_OK;
+  return add_named(m, s, span, GRAPH_INITIALIZER, NAME_OF_TENSOR, tensor->name, number,
+                   &onnx__tensor_proto__descriptor,
+                   psplit_i_weights_change_tensor(&stage->weights, tensor));
+}
+
+static psplit_code add_sparse(psplit_i_merger *m, uint32_t s, const psplit_i_span *span,
+                              const Onnx__SparseTensorProto *sparse) {
+  psplit_i_merge_stage *stage = &m->stages[s];
+  const char *name = sparse->values->name;
+  const uint32_t number = about(m, s, name);
+  if (number == PSPLIT_NONE ||
+      number != stage->first + psplit_i_graph_find_value(stage->graph, name))
+    return PSPLIT_OK;
+  return add_named(m, s, span, GRAPH_SPARSE_INITIALIZER, NAME_OF_SPARSE, name, number,
+                   &onnx__sparse_tensor_proto__descriptor,
+                   psplit_i_weights_change_sparse(&stage->weights, sparse));
+}
+
+/* Annotations go with their tensor, from the first stage that has it. */
+static psplit_code add_annotation(psplit_i_merger *m, uint32_t s, const psplit_i_span *span,
+                                  const Onnx__TensorAnnotation *annotation, uint32_t *seen_in) {
+  psplit_code code;
+  const uint32_t number = about(m, s, annotation->tensor_name);
+  if (number == PSPLIT_NONE || (seen_in[number] && seen_in[number] != s + 1)) return PSPLIT_OK;
+  seen_in[number] = s + 1;
+  PSPLIT_TRY(psplit_i_merge_annotation(m, s, span));
+  PSPLIT_TRY(add_scratch(m, s, &onnx__tensor_annotation__descriptor));
+out:
+  return code;
+}
+
+static psplit_code add_other_fields(psplit_i_merger *m, uint32_t s, uint32_t *annotated) {
+  psplit_code code = PSPLIT_OK;
+  const psplit_i_merge_stage *stage = &m->stages[s];
+  const Onnx__GraphProto *graph = stage->model->proto->graph;
+  const psplit_i_spans *fields = &stage->model->skeleton.graph_fields;
+  size_t n_tensors = 0, n_infos = 0, n_annotations = 0, n_sparse = 0;
+  for (size_t i = 0; i < fields->n; i++) {
+    const psplit_i_span *span = &fields->items[i];
+    switch (span->field) {
+      case GRAPH_NODE:
+      case GRAPH_INPUT:
+      case GRAPH_OUTPUT: break;
+      case GRAPH_INITIALIZER:
+        PSPLIT_TRY(add_initializer(m, s, span, graph->initializer[n_tensors++]));
+        break;
+      case GRAPH_VALUE_INFO:
+        PSPLIT_TRY(add_value_info(m, s, span, graph->value_info[n_infos++]->name));
+        break;
+      case GRAPH_ANNOTATION:
+        PSPLIT_TRY(
+          add_annotation(m, s, span, graph->quantization_annotation[n_annotations++], annotated));
+        break;
+      case GRAPH_SPARSE_INITIALIZER:
+        PSPLIT_TRY(add_sparse(m, s, span, graph->sparse_initializer[n_sparse++]));
+        break;
+      default:
+        if (s == 0) PSPLIT_TRY(add_span(m, 0, &onnx__graph_proto__descriptor, span, false));
+    }
+  }
+out:
+  return code;
+}
+
+/* The k-th field of that number of a stage's graph. */
+static const psplit_i_span *port_span(const psplit_i_merge_stage *stage, uint32_t field,
+                                      uint32_t k) {
+  const psplit_i_spans *fields = &stage->model->skeleton.graph_fields;
+  for (size_t i = 0; i < fields->n; i++)
+    if (fields->items[i].field == field && k-- == 0) return &fields->items[i];
+  return NULL; /* there are as many as the graph has */
+}
+
+static uint32_t output_position(const psplit_i_graph *graph, uint32_t value) {
+  uint32_t o = 0;
+  while (graph->outputs[o] != value) o++;
+  return o;
+}
+
+/* With plain inputs and outputs a tensor that crosses is declared as such, and nowhere else. */
+static psplit_code add_crossing(psplit_i_merger *m, uint32_t s, bool any_infos) {
+  psplit_code code = PSPLIT_OK;
+  const psplit_i_merge_stage *stage = &m->stages[s];
+  const psplit_i_manifest_stage *rows = &m->manifest.stages[s];
+  for (uint32_t o = 0; o < rows->n_outputs; o++) {
+    const psplit_i_row *row = &rows->outputs[o];
+    const uint32_t v = psplit_i_graph_find_value(stage->graph, row->name);
+    const uint32_t number = psplit_i_merge_value(m, s, v);
+    if (row->to_model || m->declared[number] || number != stage->first + v ||
+        stage->graph->values[v].input != PSPLIT_NONE)
+      continue;
+    const psplit_model *whole = m->options->model;
+    const uint32_t known =
+      whole ? psplit_i_graph_find_value(whole->graph, m->names[number]) : PSPLIT_NONE;
+    const uint32_t info =
+      known == PSPLIT_NONE ? PSPLIT_NONE : whole->graph->values[known].value_info;
+    if (info != PSPLIT_NONE) {
+      psplit_i_rope *out = psplit_i_last_rope(&m->graph, whole);
+      if (!out) return psplit_i_nomem(m->diag);
+      psplit_i_rope_span(out, whole,
+                         &whole->skeleton.graph_fields.items[whole->value_info_spans[info]]);
+    } else if (!whole && any_infos) {
+      PSPLIT_TRY(add_named(m, s, port_span(stage, GRAPH_OUTPUT, output_position(stage->graph, v)),
+                           GRAPH_VALUE_INFO, NAME_OF_VALUE, row->name, number,
+                           &onnx__value_info_proto__descriptor, false));
+    } else {
+      continue;
+    }
+    m->declared[number] = 1;
+  }
+out:
+  return code;
+}
+
+/* --- inputs and outputs --- */
+
+/* The stage that a value belongs to. */
+static uint32_t stage_of(const psplit_i_merger *m, uint32_t number) {
+  uint32_t low = 0;
+  for (uint32_t high = m->manifest.n_stages; high - low > 1;) {
+    const uint32_t middle = low + (high - low) / 2;
+    if (m->stages[middle].first <= number)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static psplit_code add_input(psplit_i_merger *m, uint32_t number) {
+  const uint32_t s = stage_of(m, number);
+  const psplit_i_value *value = &m->stages[s].graph->values[number - m->stages[s].first];
+  return add_named(m, s, port_span(&m->stages[s], GRAPH_INPUT, value->input), GRAPH_INPUT,
+                   NAME_OF_VALUE, value->name, number, &onnx__value_info_proto__descriptor, false);
+}
+
+static psplit_code add_inputs(psplit_i_merger *m) {
+  psplit_code code = PSPLIT_OK;
+  uint8_t *added = PSPLIT_NEW(&m->arena, uint8_t, m->n_values);
+  if (!added) return psplit_i_nomem(m->diag);
+  for (uint32_t i = 0; i < m->manifest.n_inputs; i++) {
+    const uint32_t number = m->given[i];
+    if (number == PSPLIT_NONE)
+      return psplit_i_fail(m->diag, PSPLIT_INVALID,
+                           "no stage takes the model's input \"%s\" any more",
+                           m->manifest.inputs[i]);
+    if (!added[number]) PSPLIT_TRY(add_input(m, number));
+    added[number] = 1;
+  }
+  /* Before IR version 4 weights are listed as inputs. */
+  for (uint32_t s = 0; s < m->manifest.n_stages; s++) {
+    const psplit_i_merge_stage *stage = &m->stages[s];
+    for (uint32_t i = 0; i < stage->graph->n_inputs; i++) {
+      const uint32_t number = stage->first + stage->graph->inputs[i];
+      if (psplit_i_merge_value(m, s, stage->graph->inputs[i]) != number || added[number]) continue;
+      PSPLIT_TRY(add_input(m, number));
+      added[number] = 1;
+    }
+  }
+out:
+  return code;
+}
+
+static psplit_code add_outputs(psplit_i_merger *m) {
+  psplit_code code = PSPLIT_OK;
+  psplit_i_intern names;
+  PSPLIT_VEC(const psplit_i_span *) spans = {0};
+  PSPLIT_VEC(uint32_t) from = {0};
+  psplit_i_intern_init(&names);
+  for (uint32_t s = 0; s < m->manifest.n_stages; s++) {
+    const psplit_i_merge_stage *stage = &m->stages[s];
+    const psplit_i_manifest_stage *rows = &m->manifest.stages[s];
+    for (uint32_t o = 0; o < rows->n_outputs; o++) {
+      if (!rows->outputs[o].to_model) continue;
+      const uint32_t before = names.n;
+      const uint32_t id = psplit_i_intern_add(&names, rows->outputs[o].tensor);
+      const uint32_t v = psplit_i_graph_find_value(stage->graph, rows->outputs[o].name);
+      if (id == PSPLIT_NONE) PSPLIT_TRY(psplit_i_nomem(m->diag));
+      if (id != before) continue;
+      const psplit_i_span *span = port_span(stage, GRAPH_OUTPUT, output_position(stage->graph, v));
+      if (!psplit_i_vec_push(&spans, span) || !psplit_i_vec_push(&from, s))
+        PSPLIT_TRY(psplit_i_nomem(m->diag));
+    }
+  }
+  for (uint32_t o = 0; o < m->manifest.n_outputs; o++) {
+    const uint32_t id = psplit_i_intern_find(&names, m->manifest.outputs[o]);
+    if (id == PSPLIT_NONE)
+      PSPLIT_TRY(psplit_i_fail(m->diag, PSPLIT_INVALID,
+                               "%s: no stage gives the model's output \"%s\"", m->directory,
+                               m->manifest.outputs[o]));
+    psplit_i_rope *out = psplit_i_last_rope(&m->graph, m->stages[from.items[id]].model);
+    if (!out) PSPLIT_TRY(psplit_i_nomem(m->diag));
+    psplit_i_rope_span(out, m->stages[from.items[id]].model, spans.items[id]);
+  }
+out:
+  psplit_i_vec_fini(&spans);
+  psplit_i_vec_fini(&from);
+  psplit_i_intern_fini(&names);
+  return code;
+}
+
+psplit_code psplit_i_merge_graph(psplit_i_merger *m) {
+  psplit_code code = PSPLIT_OK;
+  const uint32_t n_stages = m->manifest.n_stages;
+  bool any_infos = false;
+  uint32_t *annotated = PSPLIT_NEW(&m->arena, uint32_t, m->n_values);
+  if (!annotated) return psplit_i_nomem(m->diag);
+  for (uint32_t s = 0; s < n_stages; s++) {
+    for (uint32_t n = 0; n < m->stages[s].graph->n_nodes; n++)
+      if (!m->stages[s].gone[n]) PSPLIT_TRY(add_node(m, s, n));
+    any_infos |= m->stages[s].model->proto->graph->n_value_info > 0;
+  }
+  for (size_t i = 0; i < m->identities.n; i++) PSPLIT_TRY(add_identity(m, &m->identities.items[i]));
+  for (uint32_t s = 0; s < n_stages; s++) PSPLIT_TRY(add_other_fields(m, s, annotated));
+  for (uint32_t s = 0; s < n_stages && !m->manifest.sendrecv; s++)
+    PSPLIT_TRY(add_crossing(m, s, any_infos));
+  PSPLIT_TRY(add_inputs(m));
+  PSPLIT_TRY(add_outputs(m));
+out:
+  return code;
+}
+
+/* --- around the graph --- */
+
+static bool is_standard(const char *domain) { return !*domain || strcmp(domain, "ai.onnx") == 0; }
+
+static bool same_domain(const char *a, const char *b) {
+  a = a ? a : "";
+  b = b ? b : "";
+  return strcmp(a, b) == 0 || (is_standard(a) && is_standard(b));
+}
+
+/* Stage t < s that imports the domain, with its version. */
+static bool imported_before(const psplit_i_merger *m, uint32_t s, const char *domain,
+                            uint32_t *out_stage, int64_t *out_version) {
+  for (uint32_t t = 0; t < s; t++) {
+    const Onnx__ModelProto *proto = m->stages[t].model->proto;
+    for (size_t i = 0; i < proto->n_opset_import; i++) {
+      if (!same_domain(proto->opset_import[i]->domain, domain)) continue;
+      *out_stage = t;
+      *out_version = proto->opset_import[i]->version;
+      return true;
+    }
+  }
+  return false;
+}
+
+static psplit_code add_opset(const psplit_i_merger *m, uint32_t s, const psplit_i_span *span,
+                             const Onnx__OperatorSetIdProto *opset, psplit_i_segments *head) {
+  uint32_t other;
+  int64_t version;
+  const char *domain = opset->domain ? opset->domain : "";
+  if (strcmp(domain, BOUNDARY_DOMAIN) == 0) return PSPLIT_OK;
+  if (imported_before(m, s, domain, &other, &version)) {
+    if (version == opset->version) return PSPLIT_OK;
+    return psplit_i_fail(m->diag, PSPLIT_UNSUPPORTED,
+                         "stage %" PRIu32 " has version %" PRId64
+                         " of the operators \"%s\", stage "
+                         "%" PRIu32 " version %" PRId64 ": bring them to one version first",
+                         s, opset->version, is_standard(domain) ? "ai.onnx" : domain, other,
+                         version);
+  }
+  psplit_i_rope *out = psplit_i_last_rope(head, m->stages[s].model);
+  if (!out) return psplit_i_nomem(m->diag);
+  psplit_i_rope_span(out, m->stages[s].model, span);
+  return PSPLIT_OK;
+}
+
+static bool is_same_function(const Onnx__FunctionProto *a, const Onnx__FunctionProto *b) {
+  const char *over = a->overload ? a->overload : "", *other = b->overload ? b->overload : "";
+  return same_domain(a->domain, b->domain) && strcmp(a->name, b->name) == 0 &&
+         strcmp(over, other) == 0;
+}
+
+static const psplit_i_span *function_span(const psplit_model *model, size_t k) {
+  const psplit_i_spans *fields = &model->skeleton.model_fields;
+  for (size_t i = 0; i < fields->n; i++)
+    if (fields->items[i].field == MODEL_FUNCTIONS && k-- == 0) return &fields->items[i];
+  return NULL;
+}
+
+static psplit_code same_bytes(const psplit_i_merger *m, const psplit_model *a, size_t i,
+                              const psplit_model *b, size_t k, bool *out) {
+  psplit_code code;
+  psplit_i_text x = {0}, y = {0};
+  psplit_i_payloads payloads = {0};
+  const ProtobufCMessageDescriptor *owner = &onnx__model_proto__descriptor;
+  PSPLIT_TRY(psplit_i_canonical_span(a, owner, function_span(a, i), &x, &payloads, m->diag));
+  PSPLIT_TRY(psplit_i_canonical_span(b, owner, function_span(b, k), &y, &payloads, m->diag));
+  *out = x.n == y.n && memcmp(x.bytes, y.bytes, x.n) == 0;
+out:
+  psplit_i_vec_fini(&payloads);
+  psplit_i_text_fini(&x);
+  psplit_i_text_fini(&y);
+  return code;
+}
+
+static psplit_code add_function(psplit_i_merger *m, uint32_t s, const psplit_i_span *span, size_t k,
+                                psplit_i_segments *head) {
+  psplit_code code;
+  psplit_i_merge_stage *stage = &m->stages[s];
+  const Onnx__FunctionProto *function = stage->model->proto->functions[k];
+  if (psplit_i_function_is_boundary(stage->model, k)) return PSPLIT_OK;
+  for (uint32_t t = 0; t < s; t++) {
+    const psplit_model *other = m->stages[t].model;
+    for (size_t i = 0; i < other->proto->n_functions; i++) {
+      bool same = false;
+      if (!is_same_function(function, other->proto->functions[i])) continue;
+      PSPLIT_TRY(same_bytes(m, stage->model, k, other, i, &same));
+      if (same) return PSPLIT_OK;
+      return psplit_i_fail(m->diag, PSPLIT_UNSUPPORTED,
+                           "function %s of stage %" PRIu32 " is another one in stage %" PRIu32,
+                           function->name, s, t);
+    }
+  }
+  psplit_i_rope *out = psplit_i_last_rope(head, stage->model);
+  if (!out) return psplit_i_nomem(m->diag);
+  if (!stage->model->has_external_data) {
+    psplit_i_rope_span(out, stage->model, span);
+    return PSPLIT_OK;
+  }
+  stage->weights.in_node = true;
+  code = rewrite(m, s, &onnx__function_proto__descriptor,
+                 stage->model->skeleton.bytes + span->skeleton_offset, span->skeleton_bytes, out);
+  stage->weights.in_node = false;
+out:
+  return code;
+}
+
+/* The newest of all stages; the span where that is the first one's own. */
+static psplit_code add_ir_version(psplit_i_merger *m, const psplit_i_span *span,
+                                  psplit_i_segments *head) {
+  const int64_t own = psplit_i_model_ir_version(m->stages[0].model);
+  int64_t newest = own;
+  for (uint32_t s = 1; s < m->manifest.n_stages; s++) {
+    const int64_t version = psplit_i_model_ir_version(m->stages[s].model);
+    if (version > newest) newest = version;
+  }
+  psplit_i_rope *out = psplit_i_last_rope(head, m->stages[0].model);
+  if (!out) return psplit_i_nomem(m->diag);
+  if (newest == own) {
+    psplit_i_rope_span(out, m->stages[0].model, span);
+    return PSPLIT_OK;
+  }
+  psplit_i_text field = {0};
+  psplit_i_wire_tag(&field, MODEL_IR_VERSION, PSPLIT_I_WIRE_VARINT);
+  psplit_i_wire_varint(&field, (uint64_t)newest);
+  const bool failed = field.failed;
+  if (!failed) psplit_i_rope_copy(out, &m->arena, field.bytes, field.n);
+  psplit_i_text_fini(&field);
+  return failed ? psplit_i_nomem(m->diag) : PSPLIT_OK;
+}
+
+psplit_code psplit_i_merge_model(psplit_i_merger *m, psplit_i_segments *head) {
+  psplit_code code = PSPLIT_OK;
+  for (uint32_t s = 0; s < m->manifest.n_stages; s++) {
+    const psplit_model *model = m->stages[s].model;
+    size_t n_opsets = 0, n_functions = 0;
+    for (size_t i = 0; i < model->skeleton.model_fields.n; i++) {
+      const psplit_i_span *span = &model->skeleton.model_fields.items[i];
+      switch (span->field) {
+        case MODEL_GRAPH: break;
+        case MODEL_OPSETS:
+          PSPLIT_TRY(add_opset(m, s, span, model->proto->opset_import[n_opsets++], head));
+          break;
+        case MODEL_FUNCTIONS: PSPLIT_TRY(add_function(m, s, span, n_functions++, head)); break;
+        case MODEL_IR_VERSION:
+          if (s == 0) PSPLIT_TRY(add_ir_version(m, span, head));
+          break;
+        default:
+          if (s == 0) {
+            psplit_i_rope *out = psplit_i_last_rope(head, model);
+            if (!out) return psplit_i_nomem(m->diag);
+            psplit_i_rope_span(out, model, span);
+          }
+      }
+    }
+  }
+out:
+  return code;
+}

@@ -1,0 +1,237 @@
+/* The stages as pipeline.json joins them. Other tools may have changed what is inside a stage; what
+ * it takes and gives has to be there still, with the same types. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "merge.h"
+#include "verify.h"
+
+static const char BOUNDARY_DOMAIN[] = "psplit";
+
+static psplit_code open_stage(psplit_i_merger *m, uint32_t s) {
+  psplit_i_text path = {0};
+  psplit_read_options read = *m->read;
+  read.is_stage = true;
+  psplit_i_merge_stage *stage = &m->stages[s];
+  psplit_i_text_addf(&path, "%s/%s", m->directory, m->manifest.stages[s].file);
+  const psplit_code code = path.failed
+                             ? psplit_i_nomem(m->diag)
+                             : psplit_model_open(path.bytes, &read, m->diag, &stage->model);
+  psplit_i_text_fini(&path);
+  if (code != PSPLIT_OK) return code;
+  stage->graph = psplit_i_model_graph(stage->model);
+  stage->first = m->n_values;
+  stage->gone = PSPLIT_NEW(&m->arena, uint8_t, stage->graph->n_nodes);
+  if (!stage->gone) return psplit_i_nomem(m->diag);
+  if (stage->graph->n_values >= PSPLIT_NONE - m->n_values)
+    return psplit_i_fail(m->diag, PSPLIT_LIMIT, "%s: the stages have too many values",
+                         m->directory);
+  m->n_values += stage->graph->n_values;
+  return PSPLIT_OK;
+}
+
+uint32_t psplit_i_merge_value(psplit_i_merger *m, uint32_t stage, uint32_t value) {
+  uint32_t at = m->stages[stage].first + value, end = at;
+  while (m->same_as[end] != end) end = m->same_as[end];
+  while (m->same_as[at] != end) {
+    const uint32_t next = m->same_as[at];
+    m->same_as[at] = end;
+    at = next;
+  }
+  return end;
+}
+
+static bool has_default(const psplit_i_value *value) {
+  return value->initializer != PSPLIT_NONE || value->sparse_initializer != PSPLIT_NONE;
+}
+
+/* A graph input of stage s, PSPLIT_NONE where it has none of that name. */
+static uint32_t find_input(const psplit_i_merge_stage *stage, const char *name) {
+  const uint32_t v = psplit_i_graph_find_value(stage->graph, name);
+  return v != PSPLIT_NONE && stage->graph->values[v].input != PSPLIT_NONE ? v : PSPLIT_NONE;
+}
+
+static uint32_t find_output(const psplit_i_merge_stage *stage, const char *name) {
+  const uint32_t v = psplit_i_graph_find_value(stage->graph, name);
+  return v != PSPLIT_NONE && stage->graph->values[v].is_output ? v : PSPLIT_NONE;
+}
+
+static const char *elem_name(const Onnx__TypeProto *type) {
+  const char *name = psplit_i_type_kind(type) == PSPLIT_TYPE_TENSOR
+                       ? psplit_i_dtype_name(psplit_i_type_elem(type))
+                       : NULL;
+  return name ? name : "no tensor";
+}
+
+/* Whether two declarations can speak of one tensor: sizes that both know are equal. */
+static psplit_code check_types(const psplit_i_merger *m, const char *tensor, uint32_t from,
+                               const Onnx__TypeProto *sent, uint32_t to,
+                               const Onnx__TypeProto *received) {
+  if (psplit_i_type_kind(sent) == PSPLIT_TYPE_UNKNOWN ||
+      psplit_i_type_kind(received) == PSPLIT_TYPE_UNKNOWN)
+    return PSPLIT_OK;
+  if (psplit_i_type_kind(sent) != psplit_i_type_kind(received) ||
+      psplit_i_type_elem(sent) != psplit_i_type_elem(received))
+    return psplit_i_fail(m->diag, PSPLIT_INVALID,
+                         "\"%s\" is %s where stage %" PRIu32 " sends it and %s where stage %" PRIu32
+                         " takes it: a tool that changed one of them has to leave its inputs and "
+                         "outputs as they are",
+                         tensor, elem_name(sent), from, elem_name(received), to);
+  const int64_t rank = psplit_i_type_rank(sent), other = psplit_i_type_rank(received);
+  if (rank < 0 || other < 0) return PSPLIT_OK;
+  if (rank != other)
+    return psplit_i_fail(m->diag, PSPLIT_INVALID,
+                         "\"%s\" has %" PRId64 " dimensions in stage %" PRIu32 " and %" PRId64
+                         " in stage %" PRIu32,
+                         tensor, rank, from, other, to);
+  for (uint32_t d = 0; d < rank; d++) {
+    const int64_t a = psplit_i_type_dim(sent, d).value, b = psplit_i_type_dim(received, d).value;
+    if (a >= 0 && b >= 0 && a != b)
+      return psplit_i_fail(m->diag, PSPLIT_INVALID,
+                           "dimension %" PRIu32 " of \"%s\" is %" PRId64 " in stage %" PRIu32
+                           " and %" PRId64 " in stage %" PRIu32,
+                           d, tensor, a, from, b, to);
+  }
+  return PSPLIT_OK;
+}
+
+static bool sends(const psplit_i_row *row, const char *tensor, uint32_t to) {
+  for (uint32_t k = 0; k < row->n_to; k++)
+    if (row->to[k] == to) return strcmp(row->tensor, tensor) == 0;
+  return false;
+}
+
+/* Joins input v of stage s, which the manifest's row describes, to what sends it. */
+static psplit_code join_received(psplit_i_merger *m, uint32_t s, uint32_t v,
+                                 const psplit_i_row *row) {
+  psplit_code code;
+  if (row->from >= s)
+    return psplit_i_fail(m->diag, PSPLIT_INVALID,
+                         "%s: stage %" PRIu32 " receives \"%s\" from stage %" PRIu32
+                         ", which is not before it",
+                         m->directory, s, row->tensor, row->from);
+  const psplit_i_manifest_stage *sender = &m->manifest.stages[row->from];
+  const psplit_i_row *offer = NULL;
+  for (uint32_t o = 0; o < sender->n_outputs && !offer; o++)
+    if (sends(&sender->outputs[o], row->tensor, s)) offer = &sender->outputs[o];
+  if (!offer)
+    return psplit_i_fail(m->diag, PSPLIT_INVALID,
+                         "%s: stage %" PRIu32 " waits for \"%s\", which stage %" PRIu32
+                         " does not send",
+                         m->directory, s, row->tensor, row->from);
+  const psplit_i_merge_stage *from = &m->stages[row->from], *to = &m->stages[s];
+  const uint32_t sent = find_output(from, offer->name); /* it is there: check_outputs */
+  PSPLIT_TRY(check_types(m, row->tensor, row->from, from->graph->values[sent].declared_type, s,
+                         to->graph->values[v].declared_type));
+  m->same_as[to->first + v] = psplit_i_merge_value(m, row->from, sent);
+  m->report.n_transfers++;
+out:
+  return code;
+}
+
+/* `inputs` knows the model's inputs by name. */
+static psplit_code join_given(psplit_i_merger *m, uint32_t s, uint32_t v, const char *tensor,
+                              const psplit_i_intern *inputs) {
+  const uint32_t number = m->stages[s].first + v, id = psplit_i_intern_find(inputs, tensor);
+  if (id == PSPLIT_NONE)
+    return psplit_i_fail(m->diag, PSPLIT_INVALID,
+                         "%s: stage %" PRIu32
+                         " takes \"%s\" from the model, which has no such "
+                         "input",
+                         m->directory, s, tensor);
+  if (m->given[id] == PSPLIT_NONE) m->given[id] = number;
+  m->same_as[number] = m->given[id];
+  return PSPLIT_OK;
+}
+
+static psplit_code join_inputs(psplit_i_merger *m, uint32_t s, const psplit_i_intern *inputs) {
+  psplit_code code = PSPLIT_OK;
+  const psplit_i_merge_stage *stage = &m->stages[s];
+  const psplit_i_manifest_stage *wanted = &m->manifest.stages[s];
+  uint8_t *known = PSPLIT_NEW(&m->arena, uint8_t, stage->graph->n_values);
+  if (!known) return psplit_i_nomem(m->diag);
+  for (uint32_t i = 0; i < wanted->n_inputs; i++) {
+    const psplit_i_row *row = &wanted->inputs[i];
+    const uint32_t v = find_input(stage, row->name);
+    /* What nothing in the stage reads any more, a tool may have taken out. */
+    if (v == PSPLIT_NONE) continue;
+    known[v] = 1;
+    PSPLIT_TRY(row->from == PSPLIT_I_FROM_MODEL ? join_given(m, s, v, row->tensor, inputs)
+                                                : join_received(m, s, v, row));
+  }
+  for (uint32_t i = 0; i < stage->graph->n_inputs; i++) {
+    const uint32_t v = stage->graph->inputs[i];
+    const psplit_i_value *value = &stage->graph->values[v];
+    if (!known[v] && !has_default(value))
+      return psplit_i_fail(m->diag, PSPLIT_INVALID,
+                           "stage %" PRIu32
+                           " (%s) takes \"%s\", which pipeline.json does not give "
+                           "it",
+                           s, stage->model->path, value->name);
+  }
+out:
+  return code;
+}
+
+static psplit_code check_outputs(const psplit_i_merger *m, uint32_t s) {
+  const psplit_i_manifest_stage *wanted = &m->manifest.stages[s];
+  for (uint32_t o = 0; o < wanted->n_outputs; o++)
+    if (find_output(&m->stages[s], wanted->outputs[o].name) == PSPLIT_NONE)
+      return psplit_i_fail(m->diag, PSPLIT_INVALID,
+                           "stage %" PRIu32
+                           " (%s) has no output \"%s\" any more, which "
+                           "pipeline.json says it gives",
+                           s, m->stages[s].model->path, wanted->outputs[o].name);
+  return PSPLIT_OK;
+}
+
+/* Send and Recv hand on what they get. */
+static void join_boundary(psplit_i_merger *m, uint32_t s) {
+  psplit_i_merge_stage *stage = &m->stages[s];
+  for (uint32_t n = 0; n < stage->graph->n_nodes; n++) {
+    const psplit_i_node *node = &stage->graph->nodes[n];
+    if (strcmp(node->domain, BOUNDARY_DOMAIN) != 0 || node->function == PSPLIT_NONE ||
+        !psplit_i_function_is_boundary(stage->model, node->function) || node->n_inputs != 1 ||
+        node->n_outputs != 1 || node->inputs[0] == PSPLIT_NONE || node->outputs[0] == PSPLIT_NONE)
+      continue;
+    stage->gone[n] = 1;
+    m->same_as[stage->first + node->outputs[0]] = stage->first + node->inputs[0];
+  }
+}
+
+psplit_code psplit_i_merge_open(psplit_i_merger *m) {
+  psplit_code code;
+  psplit_i_intern inputs;
+  psplit_i_intern_init(&inputs);
+  PSPLIT_TRY(psplit_i_manifest_read(m->directory, m->options->max_text_bytes, &m->arena, m->diag,
+                                    &m->manifest));
+  if (m->manifest.training)
+    PSPLIT_TRY(
+      psplit_i_fail(m->diag, PSPLIT_UNSUPPORTED,
+                    "%s: its stages train; what they have learned goes back into the model "
+                    "by onnx-pipeline-train --export",
+                    m->directory));
+  m->stages = PSPLIT_NEW(&m->arena, psplit_i_merge_stage, m->manifest.n_stages);
+  if (!m->stages) PSPLIT_TRY(psplit_i_nomem(m->diag));
+  for (uint32_t s = 0; s < m->manifest.n_stages; s++) PSPLIT_TRY(open_stage(m, s));
+  m->same_as = psplit_i_arena_array(&m->arena, m->n_values, sizeof *m->same_as);
+  m->names = PSPLIT_NEW(&m->arena, const char *, m->n_values);
+  m->declared = PSPLIT_NEW(&m->arena, uint8_t, m->n_values);
+  m->given = psplit_i_arena_array(&m->arena, m->manifest.n_inputs, sizeof *m->given);
+  if (m->arena.failed) PSPLIT_TRY(psplit_i_nomem(m->diag));
+  for (uint32_t v = 0; v < m->n_values; v++) m->same_as[v] = v;
+  for (uint32_t i = 0; i < m->manifest.n_inputs; i++) {
+    m->given[i] = PSPLIT_NONE;
+    if (psplit_i_intern_add(&inputs, m->manifest.inputs[i]) == PSPLIT_NONE)
+      PSPLIT_TRY(psplit_i_nomem(m->diag));
+  }
+  for (uint32_t s = 0; s < m->manifest.n_stages; s++) {
+    PSPLIT_TRY(check_outputs(m, s));
+    join_boundary(m, s);
+    PSPLIT_TRY(join_inputs(m, s, &inputs));
+  }
+  m->report.n_stages = m->manifest.n_stages;
+out:
+  psplit_i_intern_fini(&inputs);
+  return code;
+}

@@ -1,0 +1,148 @@
+/* onnx-pipeline-merge: one model out of the stages of a split. */
+#include <inttypes.h>
+#include <psplit/merge.h>
+#include <psplit/verify.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+#include <getopt.h>
+
+enum { OPT_FORCE = 256, OPT_WEIGHTS, OPT_MAX_GRAPH_MEMORY, OPT_FOLLOW_SYMLINKS, OPT_MAX_TEXT };
+
+static const cli_option OPTIONS[] = {
+  {'o', "output", "FILE", "model to write (needed); it appears complete or not at all"},
+  {'m', "model", "MODEL",
+   "the model that was split: say which stages are still its own, and where all are prove that "
+   "FILE "
+   "is MODEL"},
+  {OPT_FORCE, "force", NULL, "replace FILE, and FILE.data where weights go there"},
+  {OPT_WEIGHTS, "weights", "WHERE",
+   "auto (default: inline up to 1 GiB), inline, or external: in FILE.data"},
+  {OPT_MAX_GRAPH_MEMORY, "max-graph-memory", "MIB",
+   "limit on a file's structure; default: 32 times the file, 256 to 2048"},
+  CLI_MAX_TEXT(OPT_MAX_TEXT),
+  {OPT_FOLLOW_SYMLINKS, "follow-symlinks", NULL, "external data may be symbolic links"},
+  {'q', "quiet", NULL, "say nothing when it is done"},
+  {'h', "help", NULL, "print this"},
+  {'V', "version", NULL, "print the version"},
+};
+
+static const cli PROGRAM = {"onnx-pipeline-merge", "DIR -o FILE [OPTION]...",
+                            "Puts the stages in DIR, which onnx-pipeline-split wrote, together "
+                            "again as one model: also after\n"
+                            "other tools have quantised, optimised or rewritten some of them.",
+                            OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
+
+/* What was found of the stages before the file was written. */
+typedef struct verdict {
+  const char *directory;
+  const psplit_model *model;
+  const psplit_verify_options *options;
+  uint32_t n_changed;
+  FILE *text; /* a line for each that is not the model's own */
+} verdict;
+
+static void tell(void *user, uint32_t stage, const char *difference) {
+  verdict *v = user;
+  v->n_changed++;
+  /* Differences begin with "stage N: ". */
+  const char *colon = strncmp(difference, "stage ", 6) == 0 ? strstr(difference, ": ") : NULL;
+  fprintf(v->text, "  stage %" PRIu32 " has changed: %s\n", stage, colon ? colon + 2 : difference);
+}
+
+/* Where no stage has changed, the file is the model before it appears. */
+static psplit_code prove(void *user, const char *path, psplit_diag *diag) {
+  const verdict *v = user;
+  psplit_verify_report report;
+  return v->n_changed ? PSPLIT_OK
+                      : psplit_verify_file(path, v->directory, v->model, v->options, diag, &report);
+}
+
+static void print_report(const char *path, const char *model, const psplit_merge_report *report,
+                         const verdict *v, const char *changes) {
+  char bytes[CLI_TEXT], data[CLI_TEXT];
+  printf("%s: %" PRIu32 " stages, %" PRIu32 " nodes", path, report->n_stages, report->n_nodes);
+  if (report->n_copies)
+    printf(", %" PRIu32 " cop%s left out", report->n_copies, report->n_copies == 1 ? "y" : "ies");
+  if (report->n_renamed)
+    printf(", %" PRIu32 " value%s renamed", report->n_renamed, report->n_renamed == 1 ? "" : "s");
+  printf(", %s", cli_bytes(report->bytes, bytes));
+  if (report->data_bytes) printf(" and %s in its .data", cli_bytes(report->data_bytes, data));
+  printf("\n");
+  if (!model) return;
+  if (!v->n_changed)
+    printf("it is %s: every stage is the model's own\n", model);
+  else if (v->n_changed == report->n_stages)
+    printf("no stage is %s's own any more\n%s", model, changes);
+  else
+    printf("%" PRIu32 " of %" PRIu32 " stages are the own of %s, proved\n%s",
+           report->n_stages - v->n_changed, report->n_stages, model, changes);
+}
+
+int main(int argc, char **argv) {
+  static const char *const WEIGHTS[] = {"auto", "inline", "external", NULL};
+  const char *model_path = NULL, *path = NULL, *argument;
+  psplit_read_options read = {.struct_size = sizeof read};
+  psplit_merge_options options = {.struct_size = sizeof options, .read = &read};
+  psplit_verify_options verify = {.struct_size = sizeof verify, .read = &read};
+  bool quiet = false;
+  int choice;
+  uint64_t count;
+  for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;) {
+    switch (id) {
+      case 'o': path = argument; break;
+      case 'm': model_path = argument; break;
+      case 'q': quiet = true; break;
+      case 'h': cli_print_help(&PROGRAM, stdout); return cli_finish(0);
+      case 'V': cli_print_version(&PROGRAM, stdout); return cli_finish(0);
+      case OPT_FORCE: options.replace = true; break;
+      case OPT_FOLLOW_SYMLINKS: read.follow_symlinks = true; break;
+      case OPT_WEIGHTS:
+        if (!cli_choice(&PROGRAM, "weights", argument, WEIGHTS, &choice)) return 2;
+        options.weights = choice == 0   ? PSPLIT_WEIGHTS_AUTO
+                          : choice == 1 ? PSPLIT_WEIGHTS_INLINE
+                                        : PSPLIT_WEIGHTS_EXTERNAL;
+        break;
+      case OPT_MAX_TEXT:
+        if (!cli_max_text(&PROGRAM, argument, &options.max_text_bytes)) return 2;
+        break;
+      case OPT_MAX_GRAPH_MEMORY:
+        if (!cli_count(&PROGRAM, "max-graph-memory", argument, 1, UINT64_MAX >> 20, &count))
+          return 2;
+        read.max_graph_bytes = count << 20;
+        break;
+      default: return 2;
+    }
+  }
+  if (optind + 1 != argc || !path)
+    return cli_usage(&PROGRAM, "one directory and -o FILE are needed");
+  psplit_diag diag = {0};
+  psplit_model *model = NULL;
+  psplit_merge_report report;
+  char *changes = NULL;
+  size_t n_changes = 0;
+  verdict found = {.directory = argv[optind], .options = &verify};
+  const psplit_changed_stage changed = {.tell = tell, .user = &found};
+  read.cancel = options.cancel = verify.cancel = cli_cancel();
+  verify.max_text_bytes = options.max_text_bytes;
+  psplit_code code = PSPLIT_OK;
+  if (model_path) code = psplit_model_open(model_path, &read, &diag, &model);
+  if (code == PSPLIT_OK && model) {
+    found.model = options.model = model;
+    options.accept = prove;
+    options.accept_user = &found;
+    found.text = open_memstream(&changes, &n_changes);
+    code = found.text ? psplit_verify_stages(argv[optind], model, &verify, &changed, &diag)
+                      : cli_nomem(&diag);
+    if (found.text && fclose(found.text) != 0 && code == PSPLIT_OK) code = cli_nomem(&diag);
+  }
+  if (code == PSPLIT_OK) code = psplit_merge(argv[optind], path, &options, &diag, &report);
+  if (code == PSPLIT_OK) code = cli_cancel_no_more(&diag);
+  if (code == PSPLIT_OK && !quiet) print_report(path, model_path, &report, &found, changes);
+  free(changes);
+  psplit_model_close(model);
+  return code == PSPLIT_OK ? cli_finish(0) : cli_fail(&diag);
+}
