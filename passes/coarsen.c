@@ -214,6 +214,12 @@ static psplit_code reduce_exactly(psplit_planner *planner, psplit_diag *diag) {
       planner->grouping.n_groups < planner->options.n_stages || memory_may_bind(planner) ||
       planner->next_hop || planner->options.tied_weights == PSPLIT_TIED_TOGETHER)
     return PSPLIT_OK;
+  if (planner->order_is_free) { /* what holds for all orders: where no link is like no other */
+    psplit_i_links links;
+    if (planner->n_candidates > planner->options.n_stages) return PSPLIT_OK;
+    PSPLIT_TRY(psplit_i_links_find(planner, true, &planner->scratch, diag, &links));
+    if (links.n != 1) goto out;
+  }
   PSPLIT_TRY(psplit_i_problem_make(planner, diag, &problem, &group));
   uint32_t *label = psplit_i_arena_array(&planner->scratch, problem.n_nodes, sizeof *label),
            n_labels;

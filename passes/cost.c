@@ -34,9 +34,12 @@ static psplit_code classify_devices(psplit_planner *planner, psplit_diag *diag) 
   PSPLIT_VEC(int64_t *) classes = {0};
   psplit_code code = PSPLIT_OK;
   int64_t *spare = NULL;
-  for (uint32_t d = 0; d < planner->options.n_stages; d++) {
+  for (uint32_t d = 0; d < planner->n_candidates; d++) {
     uint32_t class_id = 0;
-    if (d && planner->own_devices) goto known; /* one preset */
+    if (d && psplit_i_devices_same(planner->devices, d - 1, d)) {
+      class_id = planner->device_class[d - 1];
+      goto known;
+    }
     if (!spare && !(spare = psplit_i_arena_array(&planner->arena, n, sizeof *spare))) {
       code = psplit_i_nomem(diag);
       goto out;
@@ -158,6 +161,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   planner->costs = NULL;
   psplit_solution_destroy(planner->solution); /* its bound is of other times */
   planner->solution = NULL;
+  PSPLIT_TRY(psplit_i_planner_order_devices(planner, NULL, diag)); /* costs are of the first */
   PSPLIT_TRY(evaluate(planner, bindings, diag));
   for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
     planner->node_class[n] = psplit_i_costs_node(planner->costs, n).op_class;

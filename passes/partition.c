@@ -53,6 +53,7 @@ static psplit_code cut(psplit_planner *planner, const psplit_i_request *r, pspli
                                 planner->pin, &planner->arena))
       return psplit_i_nomem(diag);
     if (planner->grouping.n_groups > n_groups && planner->grouping.n_groups >= n_stages) {
+      planner->order_chosen = false; /* for all orders of the groups, not of these */
       code = psplit_i_solve_within_memory(planner, r, 0.25, diag);
       if (code == PSPLIT_OK)
         psplit_i_say(planner->options.logger, PSPLIT_NOTE,
@@ -69,17 +70,41 @@ static psplit_code cut(psplit_planner *planner, const psplit_i_request *r, pspli
   return code == PSPLIT_OK ? code : psplit_i_fail_as(diag, &first);
 }
 
+static psplit_i_request request_of(const cutter *c, const uint8_t *joined) {
+  return (psplit_i_request){.solver = c->values[OPTION_SOLVER].text,
+                            .gap_frac = c->values[OPTION_GAP].real,
+                            .time_limit_s = c->values[OPTION_TIME_LIMIT].real,
+                            .ties = c->ties,
+                            .joined = joined};
+}
+
 static psplit_code cut_joined(void *user, const uint8_t *joined, psplit_i_effort effort,
                               psplit_diag *diag) {
   cutter *c = user;
-  const psplit_i_request r = {.solver = c->values[OPTION_SOLVER].text,
-                              .gap_frac = c->values[OPTION_GAP].real,
-                              .time_limit_s = c->values[OPTION_TIME_LIMIT].real,
-                              .ties = c->ties,
-                              .joined = joined,
-                              .quick = effort == PSPLIT_I_CUT_ANY};
+  psplit_i_request r = request_of(c, joined);
+  r.quick = effort == PSPLIT_I_CUT_ANY;
   return effort == PSPLIT_I_CUT ? cut(c->planner, &r, diag)
                                 : psplit_i_solve_within_memory(c->planner, &r, 1, diag);
+}
+
+/* In the order of devices that is chosen; where its memory is too small after all, in the order
+ * that was given, whose error it is if that does not do either. */
+static psplit_code settle(cutter *c, psplit_diag *diag) {
+  psplit_code code;
+  psplit_planner *planner = c->planner;
+  uint8_t *none = psplit_i_arena_zeroed(&planner->arena, c->ties->weights.n, sizeof *none);
+  if (!none) return psplit_i_nomem(diag);
+  const psplit_i_request r = request_of(c, none);
+  PSPLIT_TRY(psplit_i_choose_devices(planner, &r, diag));
+  psplit_diag why = {0};
+  code = psplit_i_tied_weights_settle(planner, c->ties, cut_joined, c, &why);
+  if (code == PSPLIT_INFEASIBLE && planner->order_chosen) {
+    PSPLIT_TRY(psplit_i_planner_order_devices(planner, NULL, diag));
+    return psplit_i_tied_weights_settle(planner, c->ties, cut_joined, c, diag);
+  }
+  if (code != PSPLIT_OK) code = psplit_i_fail_as(diag, &why);
+out:
+  return code;
 }
 
 static psplit_code run(psplit_planner *planner, const psplit_i_option_value *values,
@@ -88,7 +113,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   cutter c = {planner, values, &ties};
   psplit_code code = psplit_i_tied_weights_find(planner, diag, &ties);
   psplit_i_arena_reset(&planner->scratch);
-  if (code == PSPLIT_OK) code = psplit_i_tied_weights_settle(planner, &ties, cut_joined, &c, diag);
+  if (code == PSPLIT_OK) code = settle(&c, diag);
   psplit_i_tied_weights_fini(&ties);
   if (code == PSPLIT_INFEASIBLE) name_unsendable(planner, diag);
   if (code == PSPLIT_INFEASIBLE) psplit_i_name_unreachable(planner, diag);

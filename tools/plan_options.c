@@ -58,6 +58,7 @@ static bool inline_if(const cli *program, plan_options *o, char *argument) {
 
 bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
   static const char *const ties[] = {"auto", "duplicate", "together", NULL};
+  static const char *const orders[] = {"chosen", "given", NULL};
   static const char *const objectives[] = {"throughput", "latency", NULL};
   int which;
   switch (id) {
@@ -75,6 +76,10 @@ bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
     case PLAN_TIED_WEIGHTS:
       if (!cli_choice(program, "tied-weights", argument, ties, &which)) return false;
       o->planner.tied_weights = (psplit_tied_weights)which;
+      return true;
+    case PLAN_DEVICE_ORDER:
+      if (!cli_choice(program, "device-order", argument, orders, &which)) return false;
+      o->planner.device_order = (psplit_device_order)which;
       return true;
     case PLAN_IGNORE_ANNOTATIONS: o->planner.ignore_annotations = true; return true;
     case PLAN_CONFIGURATION: o->planner.configuration = argument; return true;

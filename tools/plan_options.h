@@ -28,7 +28,8 @@ enum {
   PLAN_FOLLOW_SYMLINKS,
   PLAN_INLINE_IF,
   PLAN_ALLOW_INVALID,
-  PLAN_MAX_TEXT
+  PLAN_MAX_TEXT,
+  PLAN_DEVICE_ORDER
 };
 
 /* Rows of an option table, under the command's own headings. */
@@ -43,6 +44,8 @@ enum {
    "micro-batches that wait between two stages, for memory; default: 2"}
 #define PLAN_CUT_OPTIONS \
   {PLAN_PIN, "pin", "PATTERN=STAGE", "nodes whose name matches go to that stage (repeatable)"}, \
+  {PLAN_DEVICE_ORDER, "device-order", "HOW", \
+   "chosen (default): the best order; given: stage i on device i of --devices"}, \
   {PLAN_IGNORE_ANNOTATIONS, "ignore-annotations", NULL, \
    "do not pin nodes to the stages MODEL gives them"}, \
   {PLAN_CONFIGURATION, "configuration", "NAME", "whose stages count, where MODEL has several"}, \

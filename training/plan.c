@@ -295,20 +295,20 @@ psplit_code psplit_training_stages(const psplit_training *training, const psplit
       (psplit_training_stage){.stash_bytes = plan->stages[s].stash_bytes / (plan->n_stages - s)};
   for (uint32_t n = 0; n < plan->n_nodes; n++) {
     const uint32_t s = plan->node_stage[n];
-    const int64_t ns = times->forward_ns[s * (size_t)plan->n_nodes + n];
+    const int64_t ns = times->forward_ns[plan->stages[s].device_id * (size_t)plan->n_nodes + n];
     out_stages[s].forward_ns = psplit_i_sat_add_i64(out_stages[s].forward_ns, ns);
     if (times->again[n]) out_stages[s].again_ns = psplit_i_sat_add_i64(out_stages[s].again_ns, ns);
   }
   for (uint32_t c = 0; c < plan->n_copies; c++) {
     const uint32_t s = plan->copies[c].stage;
-    out_stages[s].forward_ns =
-      psplit_i_sat_add_i64(out_stages[s].forward_ns,
-                           times->forward_ns[s * (size_t)plan->n_nodes + plan->copies[c].node]);
+    out_stages[s].forward_ns = psplit_i_sat_add_i64(
+      out_stages[s].forward_ns,
+      times->forward_ns[plan->stages[s].device_id * (size_t)plan->n_nodes + plan->copies[c].node]);
   }
   for (uint32_t n = 0; n < times->n_backward; n++)
-    out_stages[stage[n]].backward_ns =
-      psplit_i_sat_add_i64(out_stages[stage[n]].backward_ns,
-                           times->backward_ns[stage[n] * (size_t)times->n_backward + n]);
+    out_stages[stage[n]].backward_ns = psplit_i_sat_add_i64(
+      out_stages[stage[n]].backward_ns,
+      times->backward_ns[plan->stages[stage[n]].device_id * (size_t)times->n_backward + n]);
   free(stage);
   return PSPLIT_OK;
 }

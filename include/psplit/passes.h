@@ -53,6 +53,14 @@ typedef struct psplit_planner_training {
   const uint8_t *weight_copies; /* [values] of a weight: how many more of its size are kept */
 } psplit_planner_training;
 
+/* Which stage runs on which device. */
+typedef enum psplit_device_order {
+  /* As is best: of the devices, n_stages in the best order. Where nodes are pinned to stages, or no
+   * order is better than another, as with GIVEN. */
+  PSPLIT_DEVICE_ORDER_CHOSEN,
+  PSPLIT_DEVICE_ORDER_GIVEN /* stage i on device i */
+} psplit_device_order;
+
 typedef struct psplit_planner_options {
   size_t struct_size;            /* set by psplit_planner_options_init() */
   uint32_t n_stages;             /* >= 1 */
@@ -93,6 +101,7 @@ typedef struct psplit_planner_options {
   /* The stages will be written with PSPLIT_WEIGHTS_INLINE, which takes runtimes more memory where a
    * stage's weights are over 64 MiB. */
   bool inline_weights;
+  psplit_device_order device_order;
 } psplit_planner_options;
 
 /* Defaults: 1 stage, queue depth 2, 10 s of work, seed 1, everything else 0 or NULL. */
@@ -151,7 +160,8 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_planner_certificate(const psplit_p
 PSPLIT_API void psplit_certified_fini(psplit_certified *certified);
 
 /* Time of every node on a device, ns, as the costs have it: out_ns[nodes of the model], by their
- * position in the file. All 0 before `cost` has run. */
+ * position in the file. `device` < n_stages is a position in the options' devices. All 0 before
+ * `cost` has run. */
 PSPLIT_API void psplit_planner_node_ns(const psplit_planner *planner, uint32_t device,
                                        int64_t *out_ns);
 

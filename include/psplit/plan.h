@@ -27,7 +27,8 @@ typedef struct psplit_plan_stage {
   int64_t layout_ns;
   uint64_t state_bytes; /* caches of all sequences in flight; `memory_bytes` counts them */
   uint64_t
-    mapped_bytes; /* of memory_bytes, what weights in a file of their own would save, about */
+    mapped_bytes;     /* of memory_bytes, what weights in a file of their own would save, about */
+  uint32_t device_id; /* position of `device` in the planner's devices */
 } psplit_plan_stage;
 
 /* A tensor that crosses: sent once to each stage that receives it. */
@@ -80,7 +81,8 @@ typedef struct psplit_plan {
   int64_t lower_bound_ns; /* these three are of the objective: of bottleneck_ns for throughput, */
   double gap_frac;        /* of latency_ns for latency */
   bool proved_optimal;    /* never where data.matters */
-  /* "given": for the devices in the order that they were given; "alike": no order of them is better
+  /* Bound and proof are "given": for the devices in the order that they were given; "chosen": for
+   * all orders, of which the plan has the best that was found; "alike": no order of them is better
    * than another. */
   const char *device_order;
   int64_t total_compute_ns; /* of the whole model on the first device */

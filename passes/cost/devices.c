@@ -57,18 +57,43 @@ bool psplit_i_devices_all_same(const psplit_devices *devices) {
   return true;
 }
 
+static bool same_link(const psplit_device_link *a, const psplit_device_link *b) {
+  return a->latency_ns == b->latency_ns &&
+         memcmp(&a->bytes_per_second, &b->bytes_per_second, sizeof a->bytes_per_second) == 0;
+}
+
 bool psplit_i_devices_alike(const psplit_devices *devices) {
   const psplit_device_link *first = devices->n > 1 ? &devices->links[1] : NULL;
   if (!psplit_i_devices_all_same(devices)) return false;
   for (uint32_t from = 0; from < devices->n; from++)
-    for (uint32_t to = 0; to < devices->n; to++) {
-      const psplit_device_link *link = &devices->links[(size_t)from * devices->n + to];
-      if (from != to && (link->latency_ns != first->latency_ns ||
-                         memcmp(&link->bytes_per_second, &first->bytes_per_second,
-                                sizeof first->bytes_per_second) != 0))
+    for (uint32_t to = 0; to < devices->n; to++)
+      if (from != to && !same_link(&devices->links[(size_t)from * devices->n + to], first))
         return false;
-    }
   return true;
+}
+
+bool psplit_i_devices_swappable(const psplit_devices *devices, uint32_t a, uint32_t b) {
+  const psplit_device_link *links = devices->links;
+  const size_t n = devices->n;
+  if (!psplit_i_devices_same(devices, a, b) || !same_link(&links[a * n + b], &links[b * n + a]))
+    return false;
+  for (size_t d = 0; d < n; d++)
+    if (d != a && d != b &&
+        (!same_link(&links[a * n + d], &links[b * n + d]) ||
+         !same_link(&links[d * n + a], &links[d * n + b])))
+      return false;
+  return true;
+}
+
+psplit_devices *psplit_i_devices_reorder(const psplit_devices *devices, const uint32_t *order) {
+  const size_t n = devices->n;
+  psplit_devices *out = psplit_i_devices_create(devices->n);
+  if (!out) return NULL;
+  for (size_t i = 0; i < n; i++) {
+    out->devices[i] = devices->devices[order[i]];
+    for (size_t j = 0; j < n; j++) out->links[i * n + j] = devices->links[order[i] * n + order[j]];
+  }
+  return out;
 }
 
 /* n_devices times `model`, named `name` with a number behind, on one host. */

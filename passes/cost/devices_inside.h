@@ -34,6 +34,13 @@ bool psplit_i_devices_all_same(const psplit_devices *devices);
 /* Whether they and all links between them are: then no order of them is better than another. */
 bool psplit_i_devices_alike(const psplit_devices *devices);
 
+/* The same devices in another order: device i is order[i]. Borrows from `devices`. NULL when out of
+ * memory. */
+psplit_devices *psplit_i_devices_reorder(const psplit_devices *devices, const uint32_t *order);
+
+/* Whether it makes no difference which of two devices stands where. O(devices). */
+bool psplit_i_devices_swappable(const psplit_devices *devices, uint32_t a, uint32_t b);
+
 /* Gives each pair the one of links[PSPLIT_I_N_PLACES] that their hosts and racks ask for. Devices
  * without a host stand on one host; hosts without a rack in one rack. */
 void psplit_i_devices_connect(psplit_devices *devices, const psplit_device_link *links);

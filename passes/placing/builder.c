@@ -153,10 +153,19 @@ static bool add_net(psplit_i_builder *b, net_list *nets, uint32_t p, const uint3
   return true;
 }
 
+static int64_t least_link_ns(const psplit_i_links *links, uint64_t bytes) {
+  int64_t least = INT64_MAX;
+  for (uint32_t k = 0; k < links->n; k++) {
+    const int64_t ns = psplit_i_link_ns(&links->link[k], bytes);
+    if (ns < least) least = ns;
+  }
+  return least;
+}
+
 /* What each net takes: over the one kind of link that there is, or over each kind. */
 static psplit_code build_times(psplit_i_builder *b, const net_list *nets) {
   psplit_problem *p = &b->problem;
-  const size_t n_kinds = b->links.n, n_classes = p->n_classes;
+  const size_t n_kinds = b->any_order && b->links.n ? 1 : b->links.n, n_classes = p->n_classes;
   const size_t n = n_kinds > 1 ? n_kinds : n_classes;
   if (n_kinds > 1 && p->n_nets > MOST_LINK_TIMES / n_kinds)
     return psplit_i_fail(b->diag, PSPLIT_LIMIT,
@@ -172,7 +181,8 @@ static psplit_code build_times(psplit_i_builder *b, const net_list *nets) {
     for (size_t c = 0; c < n && nets->charged[e]; c++) {
       const size_t at = price == PSPLIT_NONE ? 0 : price * n_classes + c;
       const int64_t sent_ns =
-        psplit_i_link_ns(&b->links.link[n_kinds > 1 ? c : 0], p->net_bytes[e]);
+        b->any_order ? least_link_ns(&b->links, p->net_bytes[e])
+                     : psplit_i_link_ns(&b->links.link[n_kinds > 1 ? c : 0], p->net_bytes[e]);
       ns[e * n + c] = price == PSPLIT_NONE ? sent_ns : b->prices.send_ns[at];
       recv_ns[e * n + c] = price == PSPLIT_NONE ? sent_ns : b->prices.recv_ns[at];
     }
@@ -289,7 +299,8 @@ static psplit_code build_devices(psplit_i_builder *b, const uint64_t *memory_byt
   b->problem.n_devices = planner->options.n_stages;
   b->problem.devices = devices;
   b->problem.comm = PSPLIT_COMM_P2P;
-  b->problem.next_hop = planner->next_hop;
+  b->problem.next_hop = b->any_order ? NULL : planner->next_hop;
+  b->problem.any_device_order = b->any_order;
   b->problem.ticks_per_unit = 1;
   return PSPLIT_OK;
 }
@@ -359,7 +370,7 @@ psplit_code psplit_i_builder_number(psplit_i_builder *b) {
 
 psplit_code psplit_i_builder_build(psplit_i_builder *b, const uint64_t *memory_bytes) {
   psplit_code code;
-  PSPLIT_TRY(psplit_i_links_find(b->planner, b->arena, b->diag, &b->links));
+  PSPLIT_TRY(psplit_i_links_find(b->planner, b->any_order, b->arena, b->diag, &b->links));
   PSPLIT_TRY(build_nodes(b));
   /* Who passes a tensor on would pay, too, and links between pairs take both ends the same time:
    * there the plan alone counts them, which the bound is then below. */
@@ -374,6 +385,7 @@ out:
 
 static psplit_code make_unlimited(psplit_i_builder *b) {
   psplit_code code;
+  b->any_order |= b->planner->order_is_free && !b->planner->order_chosen;
   const uint32_t n_stages = b->planner->options.n_stages;
   uint64_t *no_limit = psplit_i_builder_array(b, n_stages, sizeof *no_limit);
   if (!no_limit) return psplit_i_nomem(b->diag);
@@ -405,6 +417,10 @@ psplit_code psplit_i_bound_with_copies(psplit_planner *planner, psplit_diag *dia
   psplit_i_builder b = {
     .planner = planner, .arena = &planner->scratch, .diag = diag, .copies_are_free = true};
   *out_bound_ns = 0;
+  /* For all orders, as the plan's bound is; of other devices than the chosen it would say nothing.
+   */
+  b.any_order = planner->order_chosen;
+  if (b.any_order && planner->n_candidates > planner->options.n_stages) return PSPLIT_OK;
   PSPLIT_TRY(make_unlimited(&b));
   psplit_i_partition_options(planner, &options);
   options.time_limit_s *= SHARE;

@@ -17,6 +17,9 @@ typedef struct psplit_i_builder {
   psplit_i_links links;
   psplit_i_layout_prices prices;
   bool copies_are_free; /* tensors that a copy of their node may replace are sent for nothing */
+  /* The devices may stand in any order: where links differ, a tensor takes what it takes over the
+   * best of them, which no order is below. */
+  bool any_order;
   psplit_problem problem;
 } psplit_i_builder;
 
@@ -32,9 +35,9 @@ PSPLIT_MUST_USE psplit_code psplit_i_builder_build(psplit_i_builder *b,
  * least owns it, the others hold copies. */
 PSPLIT_MUST_USE psplit_code psplit_i_builder_place_free(psplit_i_builder *b);
 
-/* The planner's problem without memory limits: node i is the supernode that
- * psplit_i_grouping_number numbers i, as *out_group has it by operator. Lives in planner->scratch.
- * Needs COSTS, LIVE and GROUPS. */
+/* The planner's problem without memory limits, for any order of devices where it is free: node i is
+ * the supernode that psplit_i_grouping_number numbers i, as *out_group has it by operator. Lives in
+ * planner->scratch. Needs COSTS, LIVE and GROUPS. */
 PSPLIT_MUST_USE psplit_code psplit_i_problem_make(psplit_planner *planner, psplit_diag *diag,
                                                   psplit_problem *out_problem,
                                                   uint32_t **out_group);

@@ -42,6 +42,28 @@ static psplit_partition_options options_of(const psplit_planner *planner, const 
   return options;
 }
 
+psplit_code psplit_i_request_try(psplit_planner *planner, const psplit_i_request *r,
+                                 const uint64_t *memory_bytes, bool any_order, double share,
+                                 psplit_diag *diag, psplit_solution **out_solution) {
+  psplit_code code;
+  psplit_solution *solution = NULL;
+  psplit_i_builder b = {
+    .planner = planner, .arena = &planner->scratch, .diag = diag, .any_order = any_order};
+  PSPLIT_TRY(psplit_i_builder_number(&b));
+  PSPLIT_TRY(psplit_i_builder_build(&b, memory_bytes));
+  PSPLIT_TRY(join_tied(&b, r));
+  psplit_partition_options options = options_of(planner, r, share);
+  options.logger = NULL;
+  PSPLIT_TRY(psplit_partition_solve(&b.problem, &options, diag, &solution));
+  if (any_order) PSPLIT_TRY(psplit_i_record(planner, &b.problem, &options, solution, diag));
+  *out_solution = solution;
+  solution = NULL;
+out:
+  psplit_solution_destroy(solution);
+  psplit_i_arena_reset(&planner->scratch);
+  return code;
+}
+
 psplit_code psplit_i_request_solve(psplit_planner *planner, const psplit_i_request *r,
                                    const uint64_t *memory_bytes, double share, psplit_diag *diag) {
   psplit_code code;

@@ -24,6 +24,19 @@ PSPLIT_MUST_USE psplit_code psplit_i_request_solve(psplit_planner *planner,
                                                    const uint64_t *memory_bytes, double share,
                                                    psplit_diag *diag);
 
+/* One run of the solver, on the devices as they stand or, any_order, in any order:
+ * there tensors take what they take over the best link. *out_solution is the caller's; the
+ * planner keeps nothing but a record. Errors: those of psplit_partition_solve. */
+PSPLIT_MUST_USE psplit_code psplit_i_request_try(psplit_planner *planner, const psplit_i_request *r,
+                                                 const uint64_t *memory_bytes, bool any_order,
+                                                 double share, psplit_diag *diag,
+                                                 psplit_solution **out_solution);
+
+/* Where the order of devices is free, puts the best devices, in the best order that is found, under
+ * the stages: see psplit_device_order. Ends planner->scratch. Errors: NOMEM, CANCELLED. */
+PSPLIT_MUST_USE psplit_code psplit_i_choose_devices(psplit_planner *planner,
+                                                    const psplit_i_request *r, psplit_diag *diag);
+
 /* The solver limits weights alone; a stage's other memory is known once it is cut. While a stage
  * does not fit, its device offers the solver that much less. The bound of the first round, which
  * offered everything, holds for every split; those of later rounds do not. Makes the plan.

@@ -232,7 +232,9 @@ psplit_code psplit_i_plan_headline(psplit_planner *planner, psplit_plan *plan, p
   uint64_t model_bytes;
   const int64_t value_ns = psplit_i_plan_value_ns(planner, plan);
   plan->data = (psplit_plan_data){.heaviest = PSPLIT_NONE, .largest = PSPLIT_NONE};
-  plan->device_order = psplit_i_devices_alike(planner->devices) ? "alike" : "given";
+  plan->device_order = psplit_i_devices_alike(planner->devices) ? "alike"
+                       : planner->order_chosen                  ? "chosen"
+                                                                : "given";
   PSPLIT_TRY(name_assumptions(planner, plan, diag));
   PSPLIT_TRY(weigh_nodes(planner, plan, diag));
   weigh_transfers(plan);

@@ -21,9 +21,10 @@ static int compare_pairs(const void *a, const void *b) {
   return order ? order : x->at < y->at ? -1 : x->at > y->at;
 }
 
-psplit_code psplit_i_links_find(const psplit_planner *planner, psplit_i_arena *arena,
-                                psplit_diag *diag, psplit_i_links *out) {
-  const size_t n_stages = planner->options.n_stages, n_pairs = n_stages * (n_stages - 1) / 2;
+psplit_code psplit_i_links_find(const psplit_planner *planner, bool both_ways,
+                                psplit_i_arena *arena, psplit_diag *diag, psplit_i_links *out) {
+  const size_t n_stages = planner->options.n_stages;
+  const size_t n_pairs = n_stages * (n_stages - 1) / (both_ways ? 1 : 2);
   pair *pairs = psplit_i_arena_array(arena, n_pairs, sizeof *pairs);
   *out = (psplit_i_links){
     .link = psplit_i_arena_zeroed(arena, n_pairs, sizeof *out->link),
@@ -31,7 +32,8 @@ psplit_code psplit_i_links_find(const psplit_planner *planner, psplit_i_arena *a
   if (!pairs || !out->link || !out->of_pair) return psplit_i_nomem(diag);
   size_t n = 0;
   for (uint32_t i = 0; i < n_stages; i++)
-    for (uint32_t j = i + 1; j < n_stages; j++) {
+    for (uint32_t j = both_ways ? 0 : i + 1; j < n_stages; j++) {
+      if (i == j) continue;
       const psplit_device_link link = psplit_devices_link(planner->devices, i, j);
       if (link.bytes_per_second > 0) pairs[n++] = (pair){link, i * n_stages + j};
     }

@@ -245,6 +245,18 @@ static bool has_copies(const psplit_planner *planner) {
   return false;
 }
 
+/* What holds for all orders of devices: no order is below the first bound, and none but the chosen
+ * one, which the solver's bound is for, below the second. */
+static void for_all_orders(const psplit_planner *planner, psplit_plan *plan, int64_t value_ns) {
+  if (planner->other_orders_bound_ns < plan->lower_bound_ns)
+    plan->lower_bound_ns = planner->other_orders_bound_ns;
+  if (planner->any_order_bound_ns >= plan->lower_bound_ns) {
+    plan->lower_bound_ns = planner->any_order_bound_ns;
+    plan->bound = planner->any_order_bound;
+  }
+  plan->proved_optimal = plan->lower_bound_ns == value_ns;
+}
+
 /* The solver's bound is for splits that compute each node once. A plan whose copies get below it
  * takes the bound for splits with copies, or falls back on what holds for any split. A bound that
  * is above the plan then is a bug, and must not look like a proof. */
@@ -255,6 +267,7 @@ static psplit_code set_bound(psplit_planner *planner, psplit_plan *plan, psplit_
   plan->lower_bound_ns = planner->solution->lower_bound_ns;
   plan->proved_optimal =
     planner->solution->proved_optimal && value_ns == planner->solution->objective_ns;
+  if (planner->order_chosen) for_all_orders(planner, plan, value_ns);
   if (value_ns < plan->lower_bound_ns && has_copies(planner)) {
     if (planner->options.objective == PSPLIT_LATENCY) {
       PSPLIT_TRY(critical_path(planner, diag, &plan->lower_bound_ns));
@@ -294,6 +307,7 @@ psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag) {
 
   for (uint32_t s = 0; s < n_stages; s++) {
     stages[s].device = psplit_devices_name(planner->devices, s);
+    stages[s].device_id = planner->device_id[s];
     stages[s].n_nodes = l.off[s + 1] - l.off[s];
     PSPLIT_TRY(find_transfers(&w, &l, s, diag));
   }

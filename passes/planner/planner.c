@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "devices_inside.h"
 #include "placement.h"
 #include "planner.h"
 
@@ -101,31 +102,6 @@ out:
   return code;
 }
 
-/* Ways between stages whose devices have no link; NULL where all have one. */
-static psplit_code find_ways(psplit_planner *planner, psplit_diag *diag) {
-  enum { TYPICAL_BYTES = 1 << 20 };
-  const uint32_t n = planner->options.n_stages;
-  bool all = true;
-  for (uint32_t i = 0; i < n && all; i++)
-    for (uint32_t j = i + 1; j < n && all; j++)
-      all = psplit_devices_link(planner->devices, i, j).bytes_per_second > 0;
-  if (all) return PSPLIT_OK;
-  const size_t n_pairs = (size_t)n * n;
-  int64_t *link_ns = psplit_i_arena_array(&planner->scratch, n_pairs, sizeof *link_ns);
-  int64_t *scratch = psplit_i_arena_array(&planner->scratch, 2 * (size_t)n, sizeof *scratch);
-  planner->next_hop = psplit_i_arena_array(&planner->arena, n_pairs, sizeof *planner->next_hop);
-  if (!link_ns || !scratch || !planner->next_hop) return psplit_i_nomem(diag);
-  for (uint32_t i = 0; i < n; i++)
-    for (uint32_t j = 0; j < n; j++)
-      link_ns[(size_t)i * n + j] =
-        psplit_devices_link(planner->devices, i, j).bytes_per_second > 0
-          ? psplit_devices_transfer_ns(planner->devices, i, j, TYPICAL_BYTES)
-          : -1;
-  psplit_i_route_table(n, link_ns, scratch, planner->next_hop);
-  psplit_i_arena_reset(&planner->scratch);
-  return PSPLIT_OK;
-}
-
 /* More stages than nodes is refused before anything is sized by their number. */
 static psplit_code check_enough_nodes(const psplit_planner *planner, psplit_diag *diag) {
   const uint32_t n_stages = planner->options.n_stages;
@@ -154,6 +130,31 @@ static psplit_code check_enough_nodes(const psplit_planner *planner, psplit_diag
                : psplit_i_fail_about(diag, PSPLIT_INFEASIBLE, advice, "%s", why.bytes);
   psplit_i_text_fini(&why);
   return code;
+}
+
+static bool any_pin(const psplit_planner *planner) {
+  uint32_t n = 0;
+  while (n < planner->graph->n_nodes && planner->pin[n] == PSPLIT_NONE) n++;
+  return n < planner->graph->n_nodes;
+}
+
+/* As the devices were given; whether another order may be chosen. Pins name stages, which are
+ * devices then. */
+static psplit_code begin_order(psplit_planner *planner, psplit_diag *diag) {
+  const psplit_planner_options *options = &planner->options;
+  const uint32_t n_devices = psplit_devices_count(planner->devices);
+  planner->order_is_free = options->device_order == PSPLIT_DEVICE_ORDER_CHOSEN && n_devices > 1 &&
+                           !planner->own_devices && !any_pin(planner) &&
+                           !psplit_i_devices_alike(planner->devices);
+  /* Times to train are those of the stages' devices alone. */
+  planner->n_candidates =
+    planner->order_is_free && !options->training ? n_devices : options->n_stages;
+  planner->device_id = PSPLIT_NEW(&planner->arena, uint32_t, n_devices);
+  planner->class_device = PSPLIT_NEW(&planner->arena, uint32_t, planner->n_candidates);
+  planner->device_class = PSPLIT_NEW(&planner->arena, uint32_t, planner->n_candidates);
+  if (planner->arena.failed) return psplit_i_nomem(diag);
+  for (uint32_t d = 0; d < n_devices; d++) planner->device_id[d] = d;
+  return psplit_i_planner_find_ways(planner, diag);
 }
 
 psplit_code psplit_planner_create(const psplit_model *model, const psplit_planner_options *given,
@@ -186,8 +187,6 @@ psplit_code psplit_planner_create(const psplit_model *model, const psplit_planne
   planner->stage = PSPLIT_NEW(&planner->arena, uint32_t, n_nodes);
   planner->node_class = PSPLIT_NEW(&planner->arena, psplit_op_class, n_nodes);
   planner->node_flags = PSPLIT_NEW(&planner->arena, uint8_t, n_nodes);
-  planner->class_device = PSPLIT_NEW(&planner->arena, uint32_t, options->n_stages);
-  planner->device_class = PSPLIT_NEW(&planner->arena, uint32_t, options->n_stages);
   if (planner->arena.failed) PSPLIT_TRY(psplit_i_nomem(diag));
   for (uint32_t n = 0; n < n_nodes; n++) planner->pin[n] = planner->together[n] = PSPLIT_NONE;
   for (size_t i = 0; i < options->n_pins; i++)
@@ -201,7 +200,7 @@ psplit_code psplit_planner_create(const psplit_model *model, const psplit_planne
     PSPLIT_TRY(psplit_devices_preset("cpu", options->n_stages, diag, &planner->own_devices));
     planner->devices = planner->own_devices;
   }
-  PSPLIT_TRY(find_ways(planner, diag));
+  PSPLIT_TRY(begin_order(planner, diag));
   *out_planner = planner;
   return PSPLIT_OK;
 out:
@@ -214,6 +213,7 @@ void psplit_planner_destroy(psplit_planner *planner) {
   psplit_i_costs_destroy(planner->costs);
   psplit_i_shapes_destroy(planner->shapes);
   psplit_solution_destroy(planner->solution);
+  psplit_devices_destroy(planner->ordered);
   psplit_devices_destroy(planner->own_devices);
   for (size_t i = 0; i < planner->solved.n; i++) {
     free(planner->solved.items[i].problem);
@@ -232,10 +232,10 @@ const psplit_plan *psplit_planner_plan(const psplit_planner *planner) { return p
 void psplit_planner_node_ns(const psplit_planner *planner, uint32_t device, int64_t *out_ns) {
   const size_t n = planner->graph->n_nodes;
   if (!n) return;
-  if (planner->facts & PSPLIT_I_FACT_COSTS)
-    memcpy(out_ns, planner->node_ns + planner->device_class[device] * n, n * sizeof *out_ns);
-  else
-    memset(out_ns, 0, n * sizeof *out_ns);
+  memset(out_ns, 0, n * sizeof *out_ns);
+  for (uint32_t d = 0; planner->facts & PSPLIT_I_FACT_COSTS && d < planner->n_candidates; d++)
+    if (planner->device_id[d] == device)
+      memcpy(out_ns, planner->node_ns + planner->device_class[d] * n, n * sizeof *out_ns);
 }
 
 int64_t psplit_i_planner_transfer_ns(const psplit_planner *planner, uint32_t from, uint32_t to,

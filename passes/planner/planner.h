@@ -56,7 +56,17 @@ struct psplit_planner {
   size_t n_own_dims;
   const psplit_cost_table *seen_in; /* whose shapes of values count; NULL: none does */
   psplit_devices *own_devices;      /* where the caller gave none */
+  /* Stage i runs on device i of these: the caller's, or the same in another order, `ordered`. */
   const psplit_devices *devices;
+  psplit_devices *ordered;
+  uint32_t *device_id; /* [all devices] a device's position in the order that was given */
+  bool order_is_free;  /* `partition` may choose another */
+  /* The first of the given devices, which stages may run on: n_stages unless the order is free. */
+  uint32_t n_candidates;
+  bool
+    order_chosen; /* then bounds: of any order; of all orders but the chosen one (or INT64_MAX) */
+  int64_t any_order_bound_ns, other_orders_bound_ns;
+  const char *any_order_bound;
   /* [n_stages * n_stages] where a tensor goes on its way between stages (base/route.h); NULL where
    * every two stages have a link. */
   uint32_t *next_hop;
@@ -77,7 +87,7 @@ struct psplit_planner {
   int64_t assumed_size;           /* what a size that nothing fixes counts as */
   uint32_t n_classes;             /* devices that differ, by first appearance */
   uint32_t *class_device;         /* [n_classes] a device of the class */
-  uint32_t *device_class;         /* [n_stages] */
+  uint32_t *device_class;         /* [n_candidates] */
   int64_t *node_ns;               /* [n_classes][n_nodes] */
   int64_t *node_more_ns;          /* [n_classes][n_nodes] to train: of node_ns, what is not forward;
                                      NULL: nothing */
@@ -115,6 +125,14 @@ psplit_i_binding *psplit_i_planner_bindings(psplit_planner *planner);
 
 /* Whether a value's type can be sent: a tensor of known element type. */
 bool psplit_i_planner_sendable(const psplit_planner *planner, uint32_t value);
+
+/* Puts stage i on device order[i] of those that were given, i < n_stages; the others follow. NULL:
+ * as they were given. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_planner_order_devices(psplit_planner *planner,
+                                                           const uint32_t *order,
+                                                           psplit_diag *diag);
+/* Ways between stages whose devices have no link, as they stand now. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_planner_find_ways(psplit_planner *planner, psplit_diag *diag);
 
 /* Time to bring `bytes` from one stage to a later one, all hops together; INT64_MAX: no way. */
 int64_t psplit_i_planner_transfer_ns(const psplit_planner *planner, uint32_t from, uint32_t to,

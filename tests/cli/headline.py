@@ -195,21 +195,30 @@ def devices(s):
     s.ok("order of devices" not in table and plan.get("device_order") == "alike"
              and plan.get("proved_optimal"), "their order does not matter", table)
     table, plan = planned([slow, fast])
-    told(s, "devices that differ", table, plan, "proved optimal for this order of devices",
+    told(s, "devices that differ", table, plan, "proved optimal (", "over fast, the best single device")
+    s.ok("order of devices" not in table and plan.get("device_order") == "chosen",
+         "their order is chosen", table)
+    turned, other = planned([fast, slow])
+    s.ok(table.split("\ntook")[0] == turned.split("\ntook")[0] and plan == other,
+         "the file's order does not count", turned)
+    table, plan = planned([slow, fast], "--device-order", "given")
+    told(s, "devices as listed", table, plan, "proved optimal for this order of devices",
          "over fast, the best single device")
     s.ok(plan.get("device_order") == "given" and plan.get("single_device") == "fast"
              and plan["speed_up"] <= 2 and plan["single_device_ns"] < plan["total_compute_ns"]
              and abs(plan["speed_up"] * plan["bottleneck_ns"] - plan["single_device_ns"])
              <= 1e-9 * plan["single_device_ns"], "the speed-up is over the best of them", plan)
-    args = ("m.onnx", "--devices", "devices.json", "--dim", "batch=64")
+    args = ("m.onnx", "--devices", "devices.json", "--dim", "batch=64", "--device-order", "given")
     page = s.views(*args)
     s.ok("device_order=given" in page[0] and all('"device_order": "given"' in text
              for text in page[1:]), "every view says whose order it is", page[0])
     listed = s.run("split", *args, "-k", "1..2", "--plan-only").stdout
     s.ok("for this order of devices" in listed, "a range of stages says so", listed)
-    table, plan = planned([slow, slow | {"name": "slow2"}, fast], "-k", "2")
+    table, plan = planned([slow, slow | {"name": "slow2"}, fast], "-k", "2", "--device-order", "given")
     s.ok("for this order of devices" in table and plan.get("single_device") == "fast",
              "a device that is left over counts", table)
+    table, plan = planned([slow, slow | {"name": "slow2"}, fast], "-k", "1")
+    s.ok(re.search(r"^ *0  fast ", table, re.M), "the best of three devices takes the one stage", table)
     table, plan = planned([slow, fast | {"keeps_copies": False, "memory_bytes": 80 << 10}])
     told(s, "a fast device that cannot hold the model", table, plan, "over slow, the best single")
     table, plan = planned([d | {"keeps_copies": False, "memory_bytes": 150 << 10} for d in alike])
@@ -219,7 +228,7 @@ def devices(s):
              and plan.get("proved_optimal") is True, "and in the manifest", plan)
     table, plan = planned(alike + [alike[0] | {"name": "three"}],
                           links=[{"from": "one", "to": "two", "bytes_per_second": 1e9}])
-    s.ok(plan.get("device_order") == "given" and "over one device" in table,
+    s.ok(plan.get("device_order") == "chosen" and "over one device" in table,
          "a link that differs from the others", table)
     table, plan = planned(alike, "-k", "1")
     s.ok("order of devices" not in table, "one of two that are alike", table)

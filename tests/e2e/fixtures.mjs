@@ -324,7 +324,7 @@ export const fixtures = {
 
   unlinked: {
     why: 'no way of links leads to the last device',
-    options: ['--devices', 'FILES/apart.json'],
+    options: ['--devices', 'FILES/apart.json', '--device-order', 'given'],
     max_stages: 1,
     says: /device "d0" \(stage 0\) to "d1"/,
     files: () => ({ 'apart.json': devices([[2, 3]]) }),

@@ -91,6 +91,7 @@ static bench plan(const char *text, psplit_devices *devices, uint32_t n_stages,
   options.n_stages = n_stages;
   options.verify_each = true;
   options.devices = devices;
+  options.device_order = PSPLIT_DEVICE_ORDER_GIVEN;
   options.costs = held;
   options.n_costs = costs != NULL;
   if (psplit_planner_create(b.model, &options, &diag, &b.planner) != PSPLIT_OK ||

@@ -1,0 +1,343 @@
+/* Which devices the stages run on, and in which order.
+ *
+ * Where all links are alike the solver itself orders devices. Where links differ, which it takes in
+ * a given order alone, orders are tried one by one: all of them while they are few, else those that
+ * swaps of two devices lead to from what is best over the best links. Devices that may be swapped
+ * for each other are of one type: an order is one of types. Types are told by names, so that the
+ * answer is the same however the file lists its devices. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "devices_inside.h"
+#include "request.h"
+
+enum { MOST_TRIALS = 64 };
+
+/* Part of the time limit that may go into choosing. */
+static const double SHARE = 0.5;
+
+typedef struct choice {
+  psplit_planner *planner;
+  const psplit_i_request *request;
+  psplit_diag *diag;
+  psplit_i_arena arena;
+  uint32_t n_stages, n_types;
+  uint32_t *off, *member; /* [n_types + 1], [n_candidates] given devices of a type */
+  uint32_t *count;        /* [n_types] of the devices under trial */
+  uint32_t *order;        /* [n_stages] their types, by stage */
+  uint64_t *memory_bytes; /* [n_stages] */
+  uint32_t n_trials;      /* that share the time */
+  uint32_t *best;         /* [n_stages] types; at best_ns */
+  int64_t best_ns, best_bound_ns;
+  int64_t others_bound_ns; /* of the orders that were tried but for the best */
+  /* No order of the subset under trial is below the first, none of any subset below the second. */
+  int64_t subset_bound_ns, any_bound_ns;
+  const char *any_bound;
+  bool gave_up; /* too many types for the solver */
+} choice;
+
+typedef struct type {
+  const char *name; /* the first of its members' */
+  uint32_t first, n;
+} type;
+
+static int compare_types(const void *a, const void *b) {
+  const type *x = a, *y = b;
+  return strcmp(x->name, y->name);
+}
+
+/* Devices by type, types by name. The devices stand as they were given. */
+static psplit_code find_types(choice *c) {
+  const psplit_devices *devices = c->planner->devices;
+  const uint32_t n = c->planner->n_candidates;
+  type *types = psplit_i_arena_zeroed(&c->arena, n, sizeof *types);
+  uint32_t *of = psplit_i_arena_array(&c->arena, n, sizeof *of);
+  c->off = psplit_i_arena_zeroed(&c->arena, (size_t)n + 1, sizeof *c->off);
+  c->member = psplit_i_arena_array(&c->arena, n, sizeof *c->member);
+  c->count = psplit_i_arena_zeroed(&c->arena, n, sizeof *c->count);
+  c->order = psplit_i_arena_array(&c->arena, c->n_stages, sizeof *c->order);
+  c->best = psplit_i_arena_array(&c->arena, c->n_stages, sizeof *c->best);
+  c->memory_bytes = psplit_i_arena_array(&c->arena, c->n_stages, sizeof *c->memory_bytes);
+  if (c->arena.failed) return psplit_i_nomem(c->diag);
+  for (uint32_t d = 0; d < n; d++) {
+    uint32_t t = 0;
+    while (t < c->n_types && !psplit_i_devices_swappable(devices, types[t].first, d)) t++;
+    const char *name = psplit_devices_name(devices, d);
+    if (t == c->n_types) types[c->n_types++] = (type){name, d, 0};
+    if (strcmp(name, types[t].name) < 0) types[t].name = name;
+    types[t].n++;
+    of[d] = types[t].first;
+  }
+  qsort(types, c->n_types, sizeof *types, compare_types);
+  uint32_t at = 0;
+  for (uint32_t t = 0; t < c->n_types; t++) {
+    for (uint32_t d = 0; d < n; d++)
+      if (of[d] == types[t].first) c->member[at++] = d;
+    c->off[t + 1] = at;
+  }
+  return PSPLIT_OK;
+}
+
+static uint32_t size_of(const choice *c, uint32_t t) { return c->off[t + 1] - c->off[t]; }
+
+/* Puts devices of these types under the stages. */
+static psplit_code apply(choice *c, const uint32_t *types) {
+  uint32_t *given = psplit_i_arena_array(&c->arena, c->n_stages, sizeof *given);
+  uint32_t *next = psplit_i_arena_array(&c->arena, c->n_types, sizeof *next);
+  if (!given || !next) return psplit_i_nomem(c->diag);
+  memcpy(next, c->off, c->n_types * sizeof *next);
+  for (uint32_t s = 0; s < c->n_stages; s++) given[s] = c->member[next[types[s]]++];
+  const psplit_code code = psplit_i_planner_order_devices(c->planner, given, c->diag);
+  for (uint32_t s = 0; s < c->n_stages; s++)
+    c->memory_bytes[s] = psplit_devices_memory_bytes(c->planner->devices, s);
+  return code;
+}
+
+/* Asks the solver; *out is NULL where there is no split, or none that it can find. */
+static psplit_code ask(choice *c, bool any_order, psplit_solution **out) {
+  psplit_diag why = {0};
+  *out = NULL;
+  const psplit_code code = psplit_i_request_try(c->planner, c->request, c->memory_bytes, any_order,
+                                                SHARE / c->n_trials, &why, out);
+  if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED) return psplit_i_fail_as(c->diag, &why);
+  if (code == PSPLIT_UNSUPPORTED || code == PSPLIT_LIMIT) {
+    c->gave_up = true;
+    c->others_bound_ns = any_order ? c->others_bound_ns : 0;
+    c->any_bound_ns = any_order ? 0 : c->any_bound_ns;
+  }
+  return PSPLIT_OK;
+}
+
+/* An order of c->order's types with its value and bound. */
+static void take(choice *c, int64_t value_ns, int64_t bound_ns) {
+  if (value_ns >= c->best_ns) {
+    if (bound_ns < c->others_bound_ns) c->others_bound_ns = bound_ns;
+    return;
+  }
+  if (c->best_bound_ns < c->others_bound_ns) c->others_bound_ns = c->best_bound_ns;
+  c->best_ns = value_ns;
+  c->best_bound_ns = bound_ns;
+  memcpy(c->best, c->order, c->n_stages * sizeof *c->best);
+}
+
+/* Tries c->order as it stands. */
+static psplit_code try_order(choice *c) {
+  psplit_code code;
+  psplit_solution *solution;
+  PSPLIT_TRY(apply(c, c->order));
+  PSPLIT_TRY(ask(c, false, &solution));
+  if (!solution) return PSPLIT_OK;
+  take(c, solution->objective_ns, solution->lower_bound_ns);
+  psplit_solution_destroy(solution);
+out:
+  return code;
+}
+
+/* The types of the subset under trial in their order. */
+static void first_order(choice *c) {
+  uint32_t s = 0;
+  for (uint32_t t = 0; t < c->n_types; t++)
+    for (uint32_t k = 0; k < c->count[t]; k++) c->order[s++] = t;
+}
+
+/* The lexicographically next order; false behind the last. */
+static bool next_order(choice *c) {
+  uint32_t *o = c->order, i = c->n_stages - 1, j = i;
+  while (i > 0 && o[i - 1] >= o[i]) i--;
+  if (i == 0) return false;
+  while (o[j] <= o[i - 1]) j--;
+  const uint32_t kept = o[i - 1];
+  o[i - 1] = o[j];
+  o[j] = kept;
+  for (uint32_t a = i, b = c->n_stages - 1; a < b; a++, b--) {
+    const uint32_t left = o[a];
+    o[a] = o[b];
+    o[b] = left;
+  }
+  return true;
+}
+
+/* Distinct orders of the subset under trial, at most MOST_TRIALS + 1. */
+static uint32_t count_orders(choice *c) {
+  uint32_t n = 1, placed = 0;
+  for (uint32_t t = 0; t < c->n_types; t++)
+    for (uint32_t k = 1; k <= c->count[t]; k++) {
+      placed++;
+      /* Binomials, factor by factor, are whole; they only grow. */
+      const uint64_t product = (uint64_t)n * placed;
+      n = product / k > MOST_TRIALS ? MOST_TRIALS + 1 : (uint32_t)(product / k);
+      if (n > MOST_TRIALS) return n;
+    }
+  return n;
+}
+
+static psplit_code try_all_orders(choice *c) {
+  psplit_code code = PSPLIT_OK;
+  first_order(c);
+  do PSPLIT_TRY(try_order(c));
+  while (c->best_ns > c->subset_bound_ns && next_order(c));
+out:
+  return code;
+}
+
+/* From c->order on, swaps of two stages' devices while they pay. */
+static psplit_code try_swaps(choice *c) {
+  psplit_code code;
+  uint32_t n_tried = 1;
+  PSPLIT_TRY(try_order(c));
+  for (bool better = true; better && c->best_ns > c->subset_bound_ns;) {
+    better = false;
+    for (uint32_t i = 0; i < c->n_stages && !better; i++)
+      for (uint32_t j = i + 1; j < c->n_stages && !better && n_tried < MOST_TRIALS; j++) {
+        memcpy(c->order, c->best, c->n_stages * sizeof *c->order);
+        if (c->order[i] == c->order[j]) continue;
+        c->order[i] = c->best[j];
+        c->order[j] = c->best[i];
+        const int64_t before_ns = c->best_ns;
+        PSPLIT_TRY(try_order(c));
+        n_tried++;
+        better = c->best_ns < before_ns;
+      }
+  }
+  c->others_bound_ns = 0; /* not all were tried */
+out:
+  return code;
+}
+
+/* Whether tensors take the same between any two of the devices under trial. */
+static psplit_code alike_links(choice *c, bool *out) {
+  psplit_code code;
+  psplit_i_links links;
+  const uint32_t n = c->n_stages;
+  PSPLIT_TRY(psplit_i_links_find(c->planner, true, &c->planner->scratch, c->diag, &links));
+  *out = n == 1 || links.n == 1;
+  for (uint32_t i = 0; i < n && *out; i++)
+    for (uint32_t j = 0; j < n && *out; j++)
+      *out = psplit_devices_link(c->planner->devices, i, j).bytes_per_second > 0;
+out:
+  psplit_i_arena_reset(&c->planner->scratch);
+  return code;
+}
+
+/* Tries the orders of c->count devices of each type. */
+static psplit_code try_subset(choice *c) {
+  psplit_code code;
+  bool alike;
+  psplit_solution *solution = NULL;
+  const uint32_t n_subsets = c->n_trials;
+  first_order(c);
+  PSPLIT_TRY(apply(c, c->order));
+  PSPLIT_TRY(alike_links(c, &alike));
+  if (!alike) c->n_trials *= 2;
+  PSPLIT_TRY(ask(c, true, &solution));
+  if (!solution) goto out;
+  c->subset_bound_ns = solution->lower_bound_ns;
+  if (c->any_bound_ns > solution->lower_bound_ns) {
+    c->any_bound_ns = solution->lower_bound_ns;
+    c->any_bound = solution->bound;
+  }
+  uint32_t *types = psplit_i_arena_array(&c->arena, c->n_stages, sizeof *types);
+  if (!types) PSPLIT_TRY(psplit_i_nomem(c->diag));
+  for (uint32_t s = 0; s < c->n_stages; s++) types[s] = c->order[solution->stages[s].device];
+  memcpy(c->order, types, c->n_stages * sizeof *types);
+  if (alike) {
+    take(c, solution->objective_ns, solution->lower_bound_ns);
+    goto out;
+  }
+  const uint32_t n_orders = count_orders(c);
+  c->n_trials *= n_orders < MOST_TRIALS ? n_orders : MOST_TRIALS;
+  PSPLIT_TRY(n_orders <= MOST_TRIALS ? try_all_orders(c) : try_swaps(c));
+out:
+  c->n_trials = n_subsets;
+  psplit_solution_destroy(solution);
+  return code;
+}
+
+/* Ways to take n_stages devices of the types from `t` on; at most MOST_TRIALS + 1. */
+static uint32_t count_subsets(const choice *c, uint32_t t, uint32_t left) {
+  if (t + 1 >= c->n_types) return left <= size_of(c, t);
+  uint32_t n = 0;
+  for (uint32_t k = 0; k <= size_of(c, t) && k <= left && n <= MOST_TRIALS; k++) {
+    if (c->off[c->n_types] - c->off[t + 1] < left - k) continue; /* too few are left */
+    n += count_subsets(c, t + 1, left - k);
+  }
+  return n < MOST_TRIALS ? n : MOST_TRIALS + 1;
+}
+
+static psplit_code try_subsets(choice *c, uint32_t t, uint32_t left) {
+  psplit_code code = PSPLIT_OK;
+  if (t == c->n_types) return left ? PSPLIT_OK : try_subset(c);
+  for (uint32_t k = left < size_of(c, t) ? left : size_of(c, t);; k--) {
+    if (c->off[c->n_types] - c->off[t + 1] < left - k) break; /* too few are left */
+    c->count[t] = k;
+    PSPLIT_TRY(try_subsets(c, t + 1, left - k));
+    if (k == 0) break;
+  }
+out:
+  return code;
+}
+
+/* The devices that are fastest at the whole model, where there are too many ways to take some. */
+static void take_fastest(choice *c) {
+  memset(c->count, 0, c->n_types * sizeof *c->count);
+  for (uint32_t left = c->n_stages; left;) {
+    uint32_t best = PSPLIT_NONE;
+    int64_t best_ns = INT64_MAX;
+    for (uint32_t t = 0; t < c->n_types; t++) {
+      const int64_t ns = psplit_i_planner_total_ns(c->planner, c->member[c->off[t]]);
+      if (c->count[t] || (best != PSPLIT_NONE && ns >= best_ns)) continue;
+      best = t;
+      best_ns = ns;
+    }
+    c->count[best] = left < size_of(c, best) ? left : size_of(c, best);
+    left -= c->count[best];
+  }
+}
+
+static psplit_code choose(choice *c) {
+  psplit_code code;
+  PSPLIT_TRY(find_types(c));
+  if (c->n_types == 1) goto out; /* none is better than another */
+  c->n_trials = count_subsets(c, 0, c->n_stages);
+  if (c->n_trials <= MOST_TRIALS) {
+    PSPLIT_TRY(try_subsets(c, 0, c->n_stages));
+  } else {
+    take_fastest(c);
+    c->n_trials = 1;
+    PSPLIT_TRY(try_subset(c));
+    c->any_bound_ns = c->others_bound_ns = 0; /* others may be better */
+  }
+  if (c->best_ns == INT64_MAX) goto out;
+  PSPLIT_TRY(apply(c, c->best));
+  c->planner->order_chosen = true;
+  c->planner->any_order_bound_ns = c->any_bound_ns;
+  c->planner->other_orders_bound_ns = c->others_bound_ns;
+  c->planner->any_order_bound = c->any_bound;
+  return PSPLIT_OK;
+out:
+  if (code == PSPLIT_OK) code = psplit_i_planner_order_devices(c->planner, NULL, c->diag);
+  return code;
+}
+
+psplit_code psplit_i_choose_devices(psplit_planner *planner, const psplit_i_request *r,
+                                    psplit_diag *diag) {
+  if (!planner->order_is_free) return PSPLIT_OK;
+  psplit_code code = psplit_i_planner_order_devices(planner, NULL, diag);
+  if (code != PSPLIT_OK || planner->grouping.n_groups < planner->options.n_stages) return code;
+  choice c = {.planner = planner,
+              .request = r,
+              .diag = diag,
+              .n_stages = planner->options.n_stages,
+              .best_ns = INT64_MAX,
+              .best_bound_ns = INT64_MAX,
+              .others_bound_ns = INT64_MAX,
+              .any_bound_ns = INT64_MAX};
+  psplit_i_arena_init(&c.arena, 0);
+  code = choose(&c);
+  psplit_i_arena_fini(&c.arena);
+  if (code == PSPLIT_OK && c.gave_up && !planner->order_chosen)
+    psplit_i_say(planner->options.logger, PSPLIT_NOTE,
+                 "there are too many kinds of devices and links to choose their order: the stages "
+                 "take them as they are listed");
+  return code;
+}

@@ -1,0 +1,27 @@
+/* Random small models and devices, and the best of all their splits by enumeration. What fails ends
+ * the test. */
+#ifndef PSPLIT_TESTS_SMALL_PLANS_H
+#define PSPLIT_TESTS_SMALL_PLANS_H
+
+#include "planner.h"
+
+/* A stream of draws. */
+typedef struct dice {
+  uint64_t seed, at;
+} dice;
+
+uint32_t draw(dice *d, uint32_t below);
+psplit_devices *parsed(const char *text);
+psplit_planner *unit_of(const psplit_model *model, const psplit_planner_options *options);
+/* A plan by cutting between nodes; false where there is none. */
+bool plan_of(psplit_planner *planner);
+
+psplit_model *random_model(dice *d, uint32_t n_nodes);
+/* Hosts and racks, links of their own, some missing, some devices slower, some with little memory.
+ */
+psplit_devices *random_devices(dice *d, uint32_t n);
+/* The least value of all splits of the nodes, as their plans say it, with the devices in the order
+ * that is given; INT64_MAX: none fits. */
+int64_t best_of_all(const psplit_model *model, const psplit_planner_options *options);
+
+#endif

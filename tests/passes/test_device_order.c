@@ -1,0 +1,221 @@
+/* Which stage runs on which device: the best order, and the best devices where there are more than
+ * stages, however they are listed. Told by enumeration. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above first. */
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "devices_inside.h"
+#include "open.h"
+#include "small_plans.h"
+
+enum { MAX_DEVICES = 4, MAX_NODES = 6 };
+
+static psplit_model *products(void) {
+  return opened_text(
+    "(float[256,256] x, float[256,256] w) => (float[256,256] p4) {"
+    "  p1 = MatMul (x, w)"
+    "  p2 = MatMul (p1, w)"
+    "  p3 = MatMul (p2, w)"
+    "  p4 = MatMul (p3, w)"
+    "}");
+}
+
+/* Plans `model` as the options say; its device names by stage go to out[n_stages]. */
+static psplit_planner *planned(const psplit_model *model, const psplit_planner_options *options,
+                               const char **out) {
+  psplit_planner *planner = unit_of(model, options);
+  if (!plan_of(planner)) fail_msg("no plan");
+  const psplit_plan *plan = psplit_planner_plan(planner);
+  for (uint32_t s = 0; s < plan->n_stages; s++) {
+    out[s] = plan->stages[s].device;
+    assert_string_equal(psplit_devices_name(options->devices, plan->stages[s].device_id), out[s]);
+  }
+  return planner;
+}
+
+/* Three devices in three orders: one plan, down to the bytes that cross. */
+static void the_order_of_the_file_does_not_matter(void **state) {
+  (void)state;
+  static const char *const files[] = {
+    "{\"devices\": [{\"name\": \"pi\", \"preset\": \"raspberry-pi-5\"},"
+    " {\"name\": \"gpu\", \"preset\": \"nvidia-l4\"}, {\"name\": \"cpu\", \"preset\": \"cpu\"}]}",
+    "{\"devices\": [{\"name\": \"gpu\", \"preset\": \"nvidia-l4\"},"
+    " {\"name\": \"cpu\", \"preset\": \"cpu\"}, {\"name\": \"pi\", \"preset\": "
+    "\"raspberry-pi-5\"}]}",
+    "{\"devices\": [{\"name\": \"cpu\", \"preset\": \"cpu\"},"
+    " {\"name\": \"pi\", \"preset\": \"raspberry-pi-5\"}, {\"name\": \"gpu\", \"preset\": "
+    "\"nvidia-l4\"}]}"};
+  psplit_model *model = products();
+  char first[3][16];
+  int64_t first_ns = 0;
+  for (uint32_t n_stages = 1; n_stages <= 3; n_stages++)
+    for (size_t f = 0; f < 3; f++) {
+      const char *names[3];
+      psplit_devices *devices = parsed(files[f]);
+      psplit_planner_options options;
+      psplit_planner_options_init(&options);
+      options.n_stages = n_stages;
+      options.devices = devices;
+      psplit_planner *planner = planned(model, &options, names);
+      const psplit_plan *plan = psplit_planner_plan(planner);
+      assert_string_equal(plan->device_order, "chosen");
+      assert_string_equal(plan->single_device, "gpu");
+      assert_true(plan->proved_optimal);
+      if (f == 0) first_ns = plan->bottleneck_ns;
+      assert_int_equal(plan->bottleneck_ns, first_ns);
+      for (uint32_t s = 0; s < n_stages; s++) {
+        if (f == 0) snprintf(first[s], sizeof first[s], "%s", names[s]);
+        assert_string_equal(names[s], first[s]);
+      }
+      if (n_stages == 1) assert_string_equal(names[0], "gpu");
+      psplit_planner_destroy(planner);
+      psplit_devices_destroy(devices);
+    }
+  psplit_model_close(model);
+}
+
+/* Devices of one kind on two hosts are different where the links are. */
+static void hosts_are_kept_together(void **state) {
+  (void)state;
+  psplit_model *model = products();
+  psplit_devices *devices = parsed(
+    "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\", \"host\": \"1\"},"
+    " {\"name\": \"b\", \"preset\": \"cpu\", \"host\": \"2\"},"
+    " {\"name\": \"c\", \"preset\": \"cpu\", \"host\": \"1\"},"
+    " {\"name\": \"d\", \"preset\": \"cpu\", \"host\": \"2\"}]}");
+  const char *names[4];
+  psplit_planner_options options;
+  psplit_planner_options_init(&options);
+  options.n_stages = 4;
+  options.devices = devices;
+  psplit_planner *planner = planned(model, &options, names);
+  assert_string_equal(names[0], "a");
+  assert_string_equal(names[1], "c");
+  assert_string_equal(names[2], "b");
+  assert_string_equal(names[3], "d");
+  assert_true(psplit_planner_plan(planner)->proved_optimal);
+  psplit_planner_destroy(planner);
+  options.n_stages = 2;
+  planner = planned(model, &options, names);
+  assert_string_equal(names[0], "a");
+  assert_string_equal(names[1], "c");
+  psplit_planner_destroy(planner);
+  psplit_devices_destroy(devices);
+  psplit_model_close(model);
+}
+
+/* As listed, where that is asked for, or where a pin says what is on a stage. */
+static void an_order_can_be_given(void **state) {
+  (void)state;
+  psplit_model *model = opened_text(
+    "(float[256,256] x) => (float[256,256] y) {"
+    "  [one] a = MatMul (x, x)"
+    "  [two] y = MatMul (a, a)"
+    "}");
+  psplit_devices *devices = parsed(
+    "{\"devices\": [{\"name\": \"slow\", \"preset\": \"cpu-sse\"},"
+    " {\"name\": \"fast\", \"preset\": \"nvidia-l4\"}]}");
+  const char *const pin = "two=0";
+  for (int pinned = 0; pinned < 2; pinned++) {
+    const char *names[2];
+    psplit_planner_options options;
+    psplit_planner_options_init(&options);
+    options.n_stages = pinned ? 1 : 2;
+    options.devices = devices;
+    options.pins = &pin;
+    options.n_pins = pinned ? 1 : 0;
+    options.device_order = pinned ? PSPLIT_DEVICE_ORDER_CHOSEN : PSPLIT_DEVICE_ORDER_GIVEN;
+    psplit_planner *planner = planned(model, &options, names);
+    assert_string_equal(names[0], "slow");
+    assert_string_equal(psplit_planner_plan(planner)->device_order, "given");
+    psplit_planner_destroy(planner);
+  }
+  psplit_devices_destroy(devices);
+  psplit_model_close(model);
+}
+
+/* The least over all orders of n_stages of the devices. */
+static int64_t best_order(const psplit_model *model, const psplit_planner_options *options) {
+  uint32_t order[MAX_DEVICES], n = psplit_devices_count(options->devices);
+  int64_t best_ns = INT64_MAX;
+  uint32_t n_codes = 1;
+  for (uint32_t i = 0; i < n; i++) n_codes *= n;
+  for (uint32_t code = 0; code < n_codes; code++) {
+    uint32_t used = 0;
+    for (uint32_t i = 0, rest = code; i < n; i++, rest /= n) {
+      order[i] = rest % n;
+      used |= UINT32_C(1) << order[i];
+    }
+    if (used + 1 != UINT32_C(1) << n) continue;
+    psplit_devices *ordered = psplit_i_devices_reorder(options->devices, order);
+    psplit_planner_options given = *options;
+    given.devices = ordered;
+    given.device_order = PSPLIT_DEVICE_ORDER_GIVEN;
+    const int64_t ns = best_of_all(model, &given);
+    if (ns < best_ns) best_ns = ns;
+    psplit_devices_destroy(ordered);
+  }
+  return best_ns;
+}
+
+/* PSPLIT_PROPERTY_PERCENT: how much of the sample to run. */
+static void chosen_orders_are_the_best(void **state) {
+  (void)state;
+  const char *percent = getenv("PSPLIT_PROPERTY_PERCENT");
+  const uint64_t n_seeds = 60 * (percent ? strtoul(percent, NULL, 10) : 100) / 100;
+  uint32_t n_plans = 0, n_proved = 0, n_best = 0, n_chosen = 0;
+  for (uint64_t seed = 0; seed < n_seeds; seed++) {
+    dice d = {.seed = 1000 + seed};
+    const uint32_t n_devices = 2 + draw(&d, MAX_DEVICES - 1);
+    const uint32_t n_stages = draw(&d, 3) ? n_devices : 1 + draw(&d, n_devices);
+    psplit_model *model = random_model(&d, n_stages + draw(&d, MAX_NODES + 1 - n_stages));
+    psplit_devices *devices = random_devices(&d, n_devices);
+    psplit_planner_options options;
+    psplit_planner_options_init(&options);
+    options.n_stages = n_stages;
+    options.devices = devices;
+    options.n_threads = 1;
+    options.objective = draw(&d, 3) ? PSPLIT_THROUGHPUT : PSPLIT_LATENCY;
+    const int64_t best_ns = best_order(model, &options);
+    psplit_planner *planner = unit_of(model, &options);
+    if (plan_of(planner)) {
+      const psplit_plan *plan = psplit_planner_plan(planner);
+      const int64_t value_ns = psplit_i_plan_value_ns(planner, plan);
+      const bool chosen = strcmp(plan->device_order, "chosen") == 0;
+      n_plans++;
+      n_chosen += chosen;
+      n_proved += chosen && plan->proved_optimal;
+      n_best += chosen && value_ns == best_ns;
+      if (value_ns < best_ns || (chosen && plan->lower_bound_ns > best_ns) ||
+          (chosen && plan->proved_optimal && value_ns != best_ns))
+        fail_msg("seed %u: bound %lld (%s), value %lld, but the optimum of all orders is %lld",
+                 (unsigned)seed, (long long)plan->lower_bound_ns, plan->bound, (long long)value_ns,
+                 (long long)best_ns);
+    } else if (best_ns != INT64_MAX && psplit_devices_memory_bytes(devices, 0) == UINT64_MAX) {
+      fail_msg("seed %u: no plan, but there is one of %lld", (unsigned)seed, (long long)best_ns);
+    }
+    psplit_planner_destroy(planner);
+    psplit_devices_destroy(devices);
+    psplit_model_close(model);
+  }
+  print_message("# %u plans, of %u whose order was chosen %u are best and %u proved\n", n_plans,
+                n_chosen, n_best, n_proved);
+  assert_true(n_chosen > n_plans / 2 && n_best >= n_chosen * 9 / 10 &&
+              n_proved >= n_chosen * 3 / 4);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_order_of_the_file_does_not_matter),
+    cmocka_unit_test(hosts_are_kept_together),
+    cmocka_unit_test(an_order_can_be_given),
+    cmocka_unit_test(chosen_orders_are_the_best),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
