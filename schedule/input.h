@@ -21,4 +21,9 @@ static inline int64_t psplit_i_schedule_backward(const psplit_schedule_input *in
   return in->backward_ns ? in->backward_ns[v] : 0;
 }
 
+/* Of gradients of weights, where they are pieces of their own. */
+static inline int64_t psplit_i_schedule_weights(const psplit_schedule_input *in, uint32_t v) {
+  return in->weights_ns ? in->weights_ns[v] : 0;
+}
+
 #endif

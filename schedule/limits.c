@@ -13,6 +13,9 @@ typedef struct part {
   int64_t work;       /* of one micro-batch, over its chunks, both ways */
   int64_t round;      /* from the start of a micro-batch's first piece to the end of its last */
   int64_t head, tail; /* before its first piece can start, after its last one ends */
+  /* Where gradients of weights are pieces of their own, for which nobody waits: */
+  int64_t passed; /* work without them, and ... */
+  int64_t back;   /* ... what comes after the last piece of that */
 } part;
 
 /* One micro-batch through virtual stages first .. last and, with a backward pass, back. */
@@ -40,13 +43,20 @@ static part part_of(const psplit_schedule_input *in, uint32_t device) {
   for (uint32_t v = last + 1; !in->backward_ns && v < n_virtual; v++)
     p.tail += in->forward_ns[v] + psplit_i_schedule_link(in, v - 1);
   p.round = through(in, device, in->backward_ns ? n_virtual - 1 : last);
+  if (in->weights_ns) {
+    p.passed = p.work;
+    p.back = p.tail + in->weights_ns[0];
+    p.tail = 0;
+    p.work += in->weights_ns[device];
+    p.round += in->weights_ns[device];
+  }
   return p;
 }
 
 /* The least time of a step with n micro-batches; *out_device says whose it is. */
 static int64_t step_of(const psplit_schedule_input *in, const uint32_t *max_in_flight, uint64_t n,
                        uint32_t *out_device) {
-  int64_t most = through(in, 0, in->n_stages * in->n_chunks - 1);
+  int64_t most = through(in, 0, in->n_stages * in->n_chunks - 1) + psplit_i_schedule_weights(in, 0);
   *out_device = PSPLIT_NONE;
   for (uint32_t d = 0; d < in->n_stages; d++) {
     const part p = part_of(in, d);
@@ -55,7 +65,9 @@ static int64_t step_of(const psplit_schedule_input *in, const uint32_t *max_in_f
     const uint64_t held = max_in_flight ? max_in_flight[d] : n;
     const int64_t turns = psplit_i_sat_mul_i64(p.round, (int64_t)((n - 1) / held + 1));
     if (max_in_flight && turns > busy) busy = turns;
-    const int64_t step = psplit_i_sat_add_i64(busy, p.head + p.tail);
+    const int64_t passed = psplit_i_sat_add_i64(psplit_i_sat_mul_i64(p.passed, (int64_t)n), p.back);
+    const int64_t done = psplit_i_sat_add_i64(busy, p.tail);
+    const int64_t step = psplit_i_sat_add_i64(passed > done ? passed : done, p.head);
     if (step <= most) continue;
     most = step;
     *out_device = d;
@@ -118,7 +130,8 @@ psplit_code psplit_limits_step(const psplit_schedule_input *in, const uint32_t *
   psplit_step_limit limit = {0};
   int64_t work = 0;
   for (uint32_t v = 0; v < in->n_stages * in->n_chunks; v++)
-    work += in->forward_ns[v] + psplit_i_schedule_backward(in, v);
+    work +=
+      in->forward_ns[v] + psplit_i_schedule_backward(in, v) + psplit_i_schedule_weights(in, v);
   limit.step_ns = step_of(in, max_in_flight, in->n_micro_batches, &limit.device);
   limit.work_ns = work * (int64_t)in->n_micro_batches;
   limit.speed_up = speed_up_of(work, in->n_micro_batches, limit.step_ns);

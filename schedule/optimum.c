@@ -196,9 +196,10 @@ static psplit_code check(const psplit_schedule_input *in, const uint32_t *max_in
                          psplit_diag *diag) {
   const psplit_code code = psplit_i_schedule_check(in, diag);
   if (code != PSPLIT_OK) return code;
-  if (in->n_chunks > 1 || !in->backward_ns)
+  if (in->n_chunks > 1 || !in->backward_ns || in->weights_ns)
     return psplit_i_fail(diag, PSPLIT_USAGE,
-                         "the best order is for a backward pass and one stage a device");
+                         "the best order is for a backward pass in one piece and one stage a "
+                         "device");
   if (in->n_stages > MOST_STAGES || in->n_micro_batches > MOST_MICRO_BATCHES)
     return psplit_i_fail(diag, PSPLIT_LIMIT, "more than %d stages or %d micro-batches", MOST_STAGES,
                          MOST_MICRO_BATCHES);

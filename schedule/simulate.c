@@ -1,7 +1,8 @@
 /* What a schedule of micro-batches makes of stage times: each device runs its list of forward and
  * backward pieces in a fixed order, each piece waits for the piece that feeds it.
  * Sources: GPipe (Huang et al., NeurIPS 2019), PipeDream-Flush / 1F1B (Narayanan et al., ICML
- * 2021), interleaved 1F1B (Narayanan et al., SC 2021, section 2.2). */
+ * 2021), interleaved 1F1B (Narayanan et al., SC 2021, section 2.2), ZB-H1 (Qi et al., "Zero Bubble
+ * Pipeline Parallelism", ICLR 2024, section 2.1). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,8 +14,14 @@ typedef struct simulation {
   psplit_schedule *out;
   uint32_t n_virtual, n_units; /* units: pieces of one device one way, with those filled up */
   size_t per_device;
-  int64_t *done; /* [2 * n_virtual * n_micro_batches] end of a piece, -1: not run */
+  int64_t *done; /* [N_WAYS * n_virtual * n_micro_batches] end of a piece, -1: not run */
 } simulation;
+
+enum { FORWARD, BACKWARD, WEIGHTS, N_WAYS };
+
+static int way_of(const psplit_schedule_slot *slot) {
+  return slot->weights ? WEIGHTS : slot->backward ? BACKWARD : FORWARD;
+}
 
 /* The n-th forward (or backward) piece of a device. Interleaved: groups of n_stages micro-batches
  * go through all chunks in turn, backward in reverse. A last group that is short is filled up with
@@ -36,11 +43,31 @@ static void piece(const simulation *s, uint32_t n, bool backward, uint32_t *chun
 static uint32_t warm_up(const simulation *s, uint32_t stage) {
   const psplit_schedule_input *in = s->in;
   uint32_t n = s->n_units;
-  if (in->kind == PSPLIT_SCHEDULE_1F1B)
+  if (in->kind == PSPLIT_SCHEDULE_1F1B || in->kind == PSPLIT_SCHEDULE_ZERO_BUBBLE)
     n = in->n_stages - stage;
   else if (in->kind == PSPLIT_SCHEDULE_INTERLEAVED)
     n = (in->n_stages - stage - 1) * 2 + (in->n_chunks - 1) * in->n_stages + 1;
   return n < s->n_units ? n : s->n_units;
+}
+
+/* 1F1B's list with the gradients of weights between: those of a micro-batch behind the backward
+ * piece that comes as many places later as the device stands behind the first. So every device
+ * holds n_stages micro-batches, as 1F1B's first one does, and none begins a backward piece later
+ * than it could for the sake of weights that nobody waits for. */
+static void list_zero_bubble(const simulation *s, uint32_t stage, psplit_schedule_slot *slots) {
+  const uint32_t m = s->in->n_micro_batches, warm = warm_up(s, stage);
+  uint32_t forward = 0, back = 0, weights = 0;
+  for (size_t n = 0; n < s->per_device; n++) {
+    psplit_schedule_slot *slot = &slots[n];
+    *slot = (psplit_schedule_slot){.stage = stage};
+    if (forward < warm || (forward < m && back + warm > forward && weights + stage >= back)) {
+      slot->micro_batch = forward++;
+    } else {
+      slot->backward = true;
+      slot->weights = weights + stage < back || back == m;
+      slot->micro_batch = slot->weights ? weights++ : back++;
+    }
+  }
 }
 
 /* The list of a device's pieces, in order. */
@@ -59,8 +86,13 @@ static void list_pieces(const simulation *s, uint32_t stage, psplit_schedule_slo
   }
 }
 
-static int64_t *done_at(const simulation *s, uint32_t v, uint32_t micro, bool backward) {
-  return &s->done[((size_t)backward * s->n_virtual + v) * s->in->n_micro_batches + micro];
+static int64_t *done_at(const simulation *s, uint32_t v, uint32_t micro, int way) {
+  return &s->done[((size_t)way * s->n_virtual + v) * s->in->n_micro_batches + micro];
+}
+
+static int64_t length(const simulation *s, uint32_t v, int way) {
+  const psplit_schedule_input *in = s->in;
+  return (way == WEIGHTS ? in->weights_ns : way == BACKWARD ? in->backward_ns : in->forward_ns)[v];
 }
 
 /* When the piece's input is there; -1: not yet known. */
@@ -68,13 +100,14 @@ static int64_t ready_at(const simulation *s, const psplit_schedule_slot *slot) {
   const uint32_t v = slot->chunk * s->in->n_stages + slot->stage;
   const int64_t *link = s->in->link_ns;
   int64_t at;
+  if (slot->weights) return *done_at(s, v, slot->micro_batch, BACKWARD);
   if (!slot->backward) {
     if (v == 0) return 0;
-    at = *done_at(s, v - 1, slot->micro_batch, false);
+    at = *done_at(s, v - 1, slot->micro_batch, FORWARD);
     return at < 0 ? -1 : at + (link ? link[v - 1] : 0);
   }
-  if (v == s->n_virtual - 1) return *done_at(s, v, slot->micro_batch, false);
-  at = *done_at(s, v + 1, slot->micro_batch, true);
+  if (v == s->n_virtual - 1) return *done_at(s, v, slot->micro_batch, FORWARD);
+  at = *done_at(s, v + 1, slot->micro_batch, BACKWARD);
   return at < 0 ? -1 : at + (link ? link[v] : 0);
 }
 
@@ -91,11 +124,10 @@ static bool run(simulation *s, size_t *next, int64_t *clock) {
         if (ready < 0) break;
         const uint32_t v = slot->chunk * s->in->n_stages + d;
         slot->start_ns = ready > clock[d] ? ready : clock[d];
-        slot->end_ns =
-          slot->start_ns + (slot->backward ? s->in->backward_ns : s->in->forward_ns)[v];
+        slot->end_ns = slot->start_ns + length(s, v, way_of(slot));
         clock[d] = slot->end_ns;
         out->busy_ns[d] += slot->end_ns - slot->start_ns;
-        *done_at(s, v, slot->micro_batch, slot->backward) = slot->end_ns;
+        *done_at(s, v, slot->micro_batch, way_of(slot)) = slot->end_ns;
         if (slot->end_ns > out->makespan_ns) out->makespan_ns = slot->end_ns;
       }
     if (left == before) return false;
@@ -103,7 +135,7 @@ static bool run(simulation *s, size_t *next, int64_t *clock) {
   return true;
 }
 
-/* A forward piece holds its activations until its backward piece ends; without a backward pass
+/* A forward piece holds its activations until its last backward piece ends; without a backward pass
  * until it ends itself. */
 static void count_in_flight(simulation *s) {
   psplit_schedule *out = s->out;
@@ -120,7 +152,7 @@ static void count_in_flight(simulation *s) {
         if (held > out->peak_in_flight[d]) out->peak_in_flight[d] = held;
         if (bytes > out->peak_bytes[d]) out->peak_bytes[d] = bytes;
       }
-      if (slot->backward || !s->in->backward_ns) {
+      if (s->in->weights_ns ? slot->weights : slot->backward || !s->in->backward_ns) {
         held--;
         bytes -= one;
       }
@@ -139,8 +171,11 @@ psplit_code psplit_schedule_simulate(const psplit_schedule_input *in, psplit_dia
   s.n_virtual = k * in->n_chunks;
   s.n_units = in->n_micro_batches;
   if (in->n_chunks > 1) s.n_units = in->n_chunks * ((in->n_micro_batches + k - 1) / k * k);
-  s.per_device = (size_t)in->n_chunks * in->n_micro_batches * (in->backward_ns ? 2 : 1);
-  const size_t cells = (size_t)s.n_virtual * in->n_micro_batches * 2;
+  s.per_device = (size_t)in->n_chunks * in->n_micro_batches *
+                 (in->weights_ns    ? 3
+                  : in->backward_ns ? 2
+                                    : 1);
+  const size_t cells = (size_t)s.n_virtual * in->n_micro_batches * N_WAYS;
   s.done = psplit_i_arena_array(&arena, cells, sizeof *s.done);
   size_t *next = PSPLIT_NEW(&arena, size_t, k);
   int64_t *clock = PSPLIT_NEW(&arena, int64_t, k);
@@ -153,7 +188,8 @@ psplit_code psplit_schedule_simulate(const psplit_schedule_input *in, psplit_dia
   s.out->slots = malloc(s.out->n_slots * sizeof *s.out->slots);
   if (!s.out->busy_ns || !s.out->peak_in_flight || !s.out->peak_bytes || !s.out->slots) goto nomem;
   memset(s.done, 0xff, cells * sizeof *s.done);
-  for (uint32_t d = 0; d < k; d++) list_pieces(&s, d, s.out->slots + d * s.per_device);
+  for (uint32_t d = 0; d < k; d++)
+    (in->weights_ns ? list_zero_bubble : list_pieces)(&s, d, s.out->slots + d * s.per_device);
   if (!run(&s, next, clock)) {
     code = psplit_i_fail(diag, PSPLIT_INTERNAL, "the schedule's pieces wait for each other");
     goto out;

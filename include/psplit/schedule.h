@@ -13,7 +13,10 @@ typedef enum psplit_schedule_kind {
   PSPLIT_SCHEDULE_FILL_DRAIN,  /* all forward micro-batches, then all backward (GPipe) */
   PSPLIT_SCHEDULE_1F1B,        /* one forward one backward after a warm-up (PipeDream-Flush) */
   PSPLIT_SCHEDULE_INTERLEAVED, /* 1F1B over chunks (Megatron-LM) */
-  PSPLIT_SCHEDULE_STREAM       /* inference: forward only, one after the other */
+  PSPLIT_SCHEDULE_STREAM,      /* inference: forward only, one after the other */
+  /* 1F1B whose backward pieces make gradients of inputs alone, those of weights in pieces of their
+   * own that fill waits (ZB-H1) */
+  PSPLIT_SCHEDULE_ZERO_BUBBLE
 } psplit_schedule_kind;
 
 typedef struct psplit_schedule_input {
@@ -28,11 +31,15 @@ typedef struct psplit_schedule_input {
   const int64_t *link_ns;
   /* [n_chunks * n_stages] bytes a micro-batch in flight holds; NULL: 0. */
   const uint64_t *activation_bytes;
+  /* [n_stages] of gradients of weights, which backward_ns does not hold then; NULL but for
+   * ZERO_BUBBLE, which needs it. Nothing of another stage waits for these pieces. */
+  const int64_t *weights_ns;
 } psplit_schedule_input;
 
 typedef struct psplit_schedule_slot {
   uint32_t stage, chunk, micro_batch;
   bool backward;
+  bool weights; /* with `backward`: the gradients of weights alone */
   int64_t start_ns, end_ns;
 } psplit_schedule_slot;
 
@@ -55,11 +62,11 @@ PSPLIT_API void psplit_schedule_destroy(psplit_schedule *schedule);
 
 /* The least time of a step with forward and backward passes, over all orders in which devices may
  * work, by branch and bound. Holds for devices with one stage each, which run one piece at a time
- * without interruption, as in the simulation. max_in_flight[n_stages], each >= 1: micro-batches
+ * without interruption, as in the simulation, and both kinds of gradients in one piece. max_in_flight[n_stages], each >= 1: micro-batches
  * that a stage may hold between their forward and their backward piece; NULL: any number.
  * `max_steps` bounds the search: *out_bound_ns is what no order can be below, *out_makespan_ns what
  * some order takes; they are equal when the search ended. Meant for 4 stages and 8 micro-batches.
- * Errors: USAGE (chunks, no backward pass, a limit of 0), LIMIT (more than 16 stages or 255
+ * Errors: USAGE (chunks, no backward pass or one in two pieces, a limit of 0), LIMIT (more than 16 stages or 255
  * micro-batches), NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_schedule_optimum(
   const psplit_schedule_input *input, const uint32_t *max_in_flight, uint64_t max_steps,

@@ -59,7 +59,8 @@ static void uneven_schedules_keep_their_promises(void **state) {
   (void)state;
   static const int64_t forward[] = {5, 9, 2}, backward[] = {7, 1, 8}, link[] = {3, 4};
   static const uint64_t bytes[] = {100, 200, 300};
-  const psplit_schedule_input in = {PSPLIT_SCHEDULE_1F1B, 3, 1, 4, forward, backward, link, bytes};
+  const psplit_schedule_input in = {
+    PSPLIT_SCHEDULE_1F1B, 3, 1, 4, forward, backward, link, bytes, NULL};
   psplit_diag diag = {0};
   psplit_schedule *s = NULL;
   assert_int_equal(psplit_schedule_simulate(&in, &diag, &s), PSPLIT_OK);
@@ -88,7 +89,7 @@ enum { MOST = 64 };
 
 typedef struct pipeline {
   psplit_schedule_input in;
-  int64_t forward[MOST], backward[MOST], link[MOST];
+  int64_t forward[MOST], backward[MOST], link[MOST], weights[MOST];
 } pipeline;
 
 static uint64_t next_random(uint64_t *io) { /* SplitMix64 */
@@ -109,6 +110,7 @@ static void make(pipeline *p, uint64_t *random, psplit_schedule_kind kind, uint3
     p->forward[v] = shape == 0 ? 7 : below(random, shape == 1 ? 3 : 20);
     p->backward[v] = shape == 0 ? 13 : below(random, shape == 1 ? 3 : 40);
     p->link[v] = links ? below(random, 12) : 0;
+    p->weights[v] = shape == 0 ? 6 : below(random, shape == 1 ? 3 : 30);
   }
   if (shape == 3) p->forward[below(random, n)] += 60;
   p->in = (psplit_schedule_input){.kind = kind,
@@ -119,6 +121,7 @@ static void make(pipeline *p, uint64_t *random, psplit_schedule_kind kind, uint3
                                   .backward_ns = p->backward,
                                   .link_ns = links ? p->link : NULL};
   if (kind == PSPLIT_SCHEDULE_STREAM) p->in.backward_ns = NULL;
+  if (kind == PSPLIT_SCHEDULE_ZERO_BUBBLE) p->in.weights_ns = p->weights;
 }
 
 static int64_t makespan(const psplit_schedule_input *in, uint32_t *peak) {
@@ -135,7 +138,7 @@ static void no_schedule_beats_the_limit(void **state) {
   (void)state;
   uint64_t random = 1;
   for (int i = 0; i < 10000; i++) {
-    const psplit_schedule_kind kind = (psplit_schedule_kind)(i % 4);
+    const psplit_schedule_kind kind = (psplit_schedule_kind)(i % 5);
     const uint32_t k = 1 + below(&random, 8), m = 1 + below(&random, 24);
     const uint32_t c = kind == PSPLIT_SCHEDULE_INTERLEAVED ? 1 + below(&random, 4) : 1;
     pipeline p;
@@ -155,6 +158,67 @@ static void no_schedule_beats_the_limit(void **state) {
       fail_msg("pipeline %d: %lld ns, limit with memory %lld", i, (long long)ns,
                (long long)limit.step_ns);
   }
+}
+
+/* Even stages with backward pieces no shorter than those of weights take what Qi et al. say, a
+ * bubble of (k - 1) (f + b - w), and hold no more micro-batches than the first stage with 1F1B. */
+static void zero_bubble_is_its_formula(void **state) {
+  (void)state;
+  uint64_t random = 5;
+  for (int i = 0; i < 2000; i++) {
+    const uint32_t k = 1 + below(&random, 8), m = k + below(&random, 24);
+    const int64_t w = 1 + below(&random, 20), b = w + below(&random, 10),
+                  f = w + below(&random, 10);
+    pipeline p;
+    uint32_t peak[MOST];
+    psplit_step_limit limit;
+    psplit_diag diag = {0};
+    make(&p, &random, PSPLIT_SCHEDULE_ZERO_BUBBLE, k, 1, m, false);
+    for (uint32_t v = 0; v < k; v++) p.forward[v] = f, p.backward[v] = b, p.weights[v] = w;
+    const int64_t ns = makespan(&p.in, peak);
+    assert_int_equal(ns, m * (f + b + w) + (k - 1) * (f + b - w));
+    for (uint32_t v = 0; v < k; v++) assert_int_equal(peak[v], k);
+    assert_int_equal(psplit_limits_step(&p.in, NULL, &diag, &limit), PSPLIT_OK);
+    assert_int_equal(limit.work_ns, m * k * (f + b + w));
+  }
+}
+
+/* Each piece once, forward, backward and weights of a micro-batch in this order, and those of a
+ * kind in the order of micro-batches, however many there are. */
+static void zero_bubble_runs_each_piece_once(void **state) {
+  (void)state;
+  uint64_t random = 6;
+  for (int i = 0; i < 500; i++) {
+    const uint32_t k = 1 + below(&random, 8), m = 1 + below(&random, 20);
+    pipeline p;
+    psplit_diag diag = {0};
+    psplit_schedule *s = NULL;
+    make(&p, &random, PSPLIT_SCHEDULE_ZERO_BUBBLE, k, 1, m, i % 2);
+    assert_int_equal(psplit_schedule_simulate(&p.in, &diag, &s), PSPLIT_OK);
+    assert_int_equal(s->n_slots, 3 * k * m);
+    for (uint32_t d = 0; d < k; d++) {
+      uint32_t n[3] = {0};
+      for (size_t j = d * 3 * m; j < (d + 1) * 3 * m; j++) {
+        const psplit_schedule_slot *slot = &s->slots[j];
+        const int way = slot->weights ? 2 : slot->backward;
+        assert_true(slot->backward || !slot->weights);
+        assert_int_equal(slot->micro_batch, n[way]++);
+        assert_true(n[0] >= n[1] && n[1] >= n[2]);
+      }
+      assert_true(n[0] == m && n[1] == m && n[2] == m);
+    }
+    psplit_schedule_destroy(s);
+  }
+  pipeline p;
+  int64_t ns, bound;
+  psplit_schedule *s = NULL;
+  make(&p, &random, PSPLIT_SCHEDULE_ZERO_BUBBLE, 2, 1, 4, false);
+  assert_int_equal(psplit_schedule_optimum(&p.in, NULL, 1000, NULL, &ns, &bound), PSPLIT_USAGE);
+  p.in.weights_ns = NULL;
+  assert_int_equal(psplit_schedule_simulate(&p.in, NULL, &s), PSPLIT_USAGE);
+  make(&p, &random, PSPLIT_SCHEDULE_1F1B, 2, 1, 4, false);
+  p.in.weights_ns = p.weights;
+  assert_int_equal(psplit_schedule_simulate(&p.in, NULL, &s), PSPLIT_USAGE);
 }
 
 /* What fill-drain takes, by its formula: every stage waits for the slowest, once each way. */
@@ -448,6 +512,8 @@ int main(void) {
     cmocka_unit_test(uneven_schedules_keep_their_promises),
     cmocka_unit_test(no_schedule_beats_the_limit),
     cmocka_unit_test(fill_drain_is_its_formula),
+    cmocka_unit_test(zero_bubble_is_its_formula),
+    cmocka_unit_test(zero_bubble_runs_each_piece_once),
     cmocka_unit_test(best_order_is_that_of_enumeration),
     cmocka_unit_test(best_orders_of_four_stages_are_proved),
     cmocka_unit_test(fewer_micro_batches_are_not_enough),
