@@ -81,6 +81,7 @@ static const cli_option OPTIONS[] = {
 #endif
   {0, NULL, NULL, "How ONNX Runtime runs each stage, or STAGE:"},
   ORT_OPTIONS,
+  ORT_LEVEL_OPTION,
   {0, NULL, NULL, "General:"},
   {OPT_JSON, "json", NULL, "print one object with all sequences and times instead"},
   CLI_MAX_TEXT(OPT_MAX_TEXT),
