@@ -6,13 +6,14 @@
 
 #include "feed_check.h"
 #include "kept.h"
+#include "phases.h"
 #include "sequences.h"
 
 /* What every rank needs. */
 typedef struct part {
   psplit_i_way way;
   const psplit_onnxruntime *ort;
-  psplit_pipeline *pipeline;
+  psplit_pipeline joined; /* of the decoder, its first step and the encoder */
   psplit_run_options run;
   psplit_generator_options own;
   psplit_i_decoder decoder;
@@ -49,21 +50,43 @@ static psplit_code check(const psplit_generator_options *o, psplit_diag *diag) {
   return PSPLIT_OK;
 }
 
+/* The splits as one pipeline. */
+static psplit_code join(part *p, const psplit_pipeline *decoder, psplit_diag *diag) {
+  const psplit_pipeline *const given[] = {p->own.encoder, p->own.prompt, decoder};
+  const psplit_i_pipe *pipes[3];
+  psplit_i_decoder_phases phases = {.encode = p->own.encoder ? 0 : PSPLIT_NONE};
+  uint32_t n = 0;
+  for (size_t i = 0; i < 3; i++)
+    if (given[i]) pipes[n++] = &given[i]->pipe;
+  phases.token = n - 1;
+  phases.prompt = p->own.prompt ? n - 2 : n - 1;
+  psplit_code code;
+  PSPLIT_TRY(psplit_i_pipes_join(pipes, n, diag, &p->joined.pipe));
+  PSPLIT_TRY(psplit_i_decoder_make(&p->joined.pipe, &phases, &p->own, diag, &p->decoder));
+out:
+  return code;
+}
+
+static void part_fini(part *p) {
+  psplit_i_kept_fini(&p->kept);
+  psplit_i_pipe_fini(&p->joined.pipe);
+}
+
 static psplit_code part_make(part *p, const psplit_i_way *way, const psplit_onnxruntime *ort,
-                             psplit_pipeline *pipeline, const psplit_run_options *run,
+                             const psplit_pipeline *pipeline, const psplit_run_options *run,
                              const psplit_generator_options *own, psplit_diag *diag) {
   psplit_code code;
-  *p = (part){.way = *way, .ort = ort, .pipeline = pipeline};
+  *p = (part){.way = *way, .ort = ort};
   psplit_run_options_init(&p->run);
   psplit_generator_options_init(&p->own);
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_run_options, run, &p->run, diag));
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_generator_options, own, &p->own, diag));
   PSPLIT_TRY(check(&p->own, diag));
-  PSPLIT_TRY(psplit_i_decoder_make(&pipeline->pipe, &p->own, diag, &p->decoder));
+  PSPLIT_TRY(join(p, pipeline, diag));
   p->n_slots = p->own.n_in_flight ? p->own.n_in_flight : pipeline->pipe.manifest.n_stages + 1;
   p->kept =
     (psplit_i_kept){.ort = &ort->ort,
-                    .pipe = &pipeline->pipe,
+                    .pipe = &p->joined.pipe,
                     .decoder = &p->decoder,
                     .sampling = {p->own.temperature, p->own.top_k, p->own.top_p, p->own.seed}};
   PSPLIT_TRY(psplit_i_kept_init(&p->kept, p->n_slots, diag));
@@ -100,22 +123,29 @@ static void *generator_main(void *user) {
   psplit_generator *g = user;
   part *p = &g->part;
   g->code =
-    psplit_i_run_over(&p->way, p->ort, p->pipeline, &p->run, &p->source, &g->diag, &g->measured);
+    psplit_i_run_over(&p->way, p->ort, &p->joined, &p->run, &p->source, &g->diag, &g->measured);
   psplit_i_sequences_fail_all(g->sequences, g->code == PSPLIT_OK ? &OVER : &g->diag);
   set(g, &g->ended);
   return NULL;
 }
 
-/* What the generator makes itself is not given: it would be without effect. */
+/* What the generator makes itself is not given: it would be without effect. A name that another of
+ * the models has as well may be meant for that. */
 static psplit_code check_given(const psplit_feed_options *given, const part *p, psplit_diag *diag) {
-  const psplit_i_manifest *m = &p->pipeline->pipe.manifest;
+  const psplit_i_manifest *m = &p->joined.pipe.manifest;
   for (size_t n = 0; n < psplit_i_feed_n_names(given); n++) {
     const char *name = psplit_i_feed_name(given, n);
-    for (uint32_t i = 0; name && i < m->n_needed; i++)
-      if (p->decoder.roles[i] != PSPLIT_I_ROLE_OTHER && strcmp(m->inputs[i], name) == 0)
-        return psplit_i_fail(diag, PSPLIT_USAGE,
-                             "input %s is made from the tokens and the steps before, not given",
-                             name);
+    bool is_made = false, is_other = false;
+    for (uint32_t i = 0; name && i < m->n_inputs; i++) {
+      if (strcmp(m->inputs[i], name) != 0) continue;
+      const bool other = i >= m->n_needed || p->decoder.roles[i] == PSPLIT_I_ROLE_OTHER;
+      is_made |= !other;
+      is_other |= other;
+    }
+    if (is_made && !is_other)
+      return psplit_i_fail(diag, PSPLIT_USAGE,
+                           "input %s is made from the tokens and the steps before, not given",
+                           name);
   }
   return PSPLIT_OK;
 }
@@ -125,11 +155,11 @@ static psplit_code make(psplit_generator *g, psplit_diag *diag) {
   psplit_code code;
   /* The pipeline is fed by steps; files and ranges are for what stays the same. */
   PSPLIT_TRY(psplit_i_take_feed(p->run.feed, diag, &g->feed.given));
-  PSPLIT_TRY(psplit_i_feed_meet(&g->feed, &p->pipeline->pipe, diag));
+  PSPLIT_TRY(psplit_i_feed_meet(&g->feed, &p->joined.pipe, diag));
   PSPLIT_TRY(check_given(&g->feed.given, p, diag));
   p->run.feed = NULL;
   const psplit_i_sequences_options options = {.ort = &p->ort->ort,
-                                              .pipe = &p->pipeline->pipe,
+                                              .pipe = &p->joined.pipe,
                                               .decoder = &p->decoder,
                                               .feed = &g->feed,
                                               .n_slots = p->n_slots,
@@ -214,8 +244,8 @@ void psplit_generator_destroy(psplit_generator *g) {
   if (g->started && !g->joined && psplit_generator_finish(g, &ignored) != PSPLIT_OK)
     g->joined = true; /* its sequences were told */
   psplit_i_sequences_destroy(g->sequences);
-  psplit_i_kept_fini(&g->part.kept);
   psplit_run_destroy(g->measured);
+  part_fini(&g->part);
   pthread_cond_destroy(&g->changed);
   pthread_mutex_destroy(&g->mutex);
   free(g);
@@ -231,8 +261,8 @@ psplit_code psplit_i_generator_run_over(const psplit_i_way *way, const psplit_on
   psplit_code code;
   PSPLIT_TRY(part_make(&p, way, ort, pipeline, run, own, diag));
   p.run.feed = NULL;
-  code = psplit_i_run_over(way, ort, pipeline, &p.run, &p.source, diag, &none);
+  code = psplit_i_run_over(way, ort, &p.joined, &p.run, &p.source, diag, &none);
 out:
-  psplit_i_kept_fini(&p.kept);
+  part_fini(&p);
   return code;
 }

@@ -9,15 +9,19 @@ psplit_code psplit_i_kept_init(psplit_i_kept *kept, uint32_t n_slots, psplit_dia
   kept->n_slots = n_slots;
   kept->tensors = calloc(n, sizeof *kept->tensors);
   kept->bytes = calloc(n, sizeof *kept->bytes);
-  return kept->tensors && kept->bytes ? PSPLIT_OK : psplit_i_nomem(diag);
+  kept->same = calloc((size_t)n_slots * kept->decoder->n_same + 1, sizeof *kept->same);
+  return kept->tensors && kept->bytes && kept->same ? PSPLIT_OK : psplit_i_nomem(diag);
 }
 
 void psplit_i_kept_fini(psplit_i_kept *kept) {
-  const size_t n = kept->decoder ? (size_t)kept->n_slots * kept->decoder->n_kept : 0;
-  for (size_t i = 0; kept->tensors && i < n; i++) psplit_i_tensor_release(kept->tensors[i]);
+  const psplit_i_decoder *d = kept->decoder;
+  const size_t n_slots = d ? kept->n_slots : 0;
+  psplit_i_tensors_release(kept->tensors, d ? n_slots * d->n_kept : 0);
+  psplit_i_tensors_release(kept->same, d ? n_slots * d->n_same : 0);
   free(kept->tensors);
   free(kept->bytes);
-  kept->tensors = NULL;
+  free(kept->same);
+  kept->tensors = kept->same = NULL;
   kept->bytes = NULL;
 }
 
@@ -54,32 +58,87 @@ out:
   return code;
 }
 
-static psplit_code before(void *user, uint32_t stage, const psplit_i_session *session,
-                          const psplit_i_step *step, psplit_i_tensor **inputs, psplit_diag *diag) {
-  psplit_i_kept *kept = user;
+/* What a session says of an input of its stage. */
+static psplit_code find_port(const psplit_i_kept *kept, const psplit_i_session *session,
+                             uint32_t stage, uint32_t input, psplit_diag *diag,
+                             const psplit_i_session_port **out) {
+  const char *name = kept->pipe->manifest.stages[stage].inputs[input].name;
+  const psplit_i_session_port *port = psplit_i_session_input(session, name);
+  if (!port || !port->is_tensor)
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "state %s is no tensor", name);
+  *out = port;
+  return PSPLIT_OK;
+}
+
+/* The states that a step reads. */
+static psplit_code give_states(psplit_i_kept *kept, uint32_t stage, const psplit_i_session *session,
+                               const psplit_i_step *step, psplit_i_tensor **inputs,
+                               psplit_diag *diag) {
   const psplit_i_decoder *d = kept->decoder;
   psplit_code code = PSPLIT_OK;
-  if (step->slot >= kept->n_slots)
-    return psplit_i_fail(diag, PSPLIT_INTERNAL, "there is no slot %" PRIu64, step->slot);
   for (uint32_t k = 0; k < d->n_kept; k++) {
     if (d->kept[k].stage != stage) continue;
     const size_t at = (size_t)step->slot * d->n_kept + k;
     const uint32_t input = d->kept[k].input;
-    const char *name = kept->pipe->manifest.stages[stage].inputs[input].name;
-    const psplit_i_session_port *port = psplit_i_session_input(session, name);
-    if (!port || !port->is_tensor)
-      return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "state %s is no tensor", name);
     if (step->position == 0) {
+      const psplit_i_session_port *port;
       psplit_i_tensor *empty = NULL;
+      PSPLIT_TRY(find_port(kept, session, stage, input, diag, &port));
       PSPLIT_TRY(make_empty(kept, port, diag, &empty));
       PSPLIT_TRY(put(kept, at, empty, diag));
     }
     if (!kept->tensors[at])
-      return psplit_i_fail(diag, PSPLIT_INTERNAL, "state %s is not there", name);
+      return psplit_i_fail(diag, PSPLIT_INTERNAL, "state %s is not there",
+                           kept->pipe->manifest.stages[stage].inputs[input].name);
     inputs[input] = psplit_i_tensor_hold(kept->tensors[at]);
   }
 out:
   return code;
+}
+
+/* What takes the place of states where a prompt's own model reads them. */
+static psplit_code give_empty(const psplit_i_kept *kept, uint32_t stage,
+                              const psplit_i_session *session, psplit_i_tensor **inputs,
+                              psplit_diag *diag) {
+  const psplit_i_decoder *d = kept->decoder;
+  psplit_code code = PSPLIT_OK;
+  for (uint32_t e = 0; e < d->n_empty && code == PSPLIT_OK; e++) {
+    const psplit_i_session_port *port;
+    if (d->empty[e].stage != stage) continue;
+    code = find_port(kept, session, stage, d->empty[e].input, diag, &port);
+    if (code == PSPLIT_OK) code = make_empty(kept, port, diag, &inputs[d->empty[e].input]);
+  }
+  return code;
+}
+
+/* What stays the same, as it came with the first step. */
+static void give_same(psplit_i_kept *kept, uint32_t stage, const psplit_i_step *step,
+                      psplit_i_tensor **inputs) {
+  const psplit_i_decoder *d = kept->decoder;
+  for (uint32_t k = 0; k < d->n_same; k++) {
+    if (d->same[k].stage != stage) continue;
+    psplit_i_tensor **own = &kept->same[(size_t)step->slot * d->n_same + k];
+    psplit_i_tensor **input = &inputs[d->same[k].input];
+    if (*input) {
+      psplit_i_tensor_release(*own);
+      *own = psplit_i_tensor_hold(*input);
+    } else if (*own) {
+      *input = psplit_i_tensor_hold(*own);
+    }
+  }
+}
+
+static psplit_code before(void *user, uint32_t stage, const psplit_i_session *session,
+                          const psplit_i_step *step, psplit_i_tensor **inputs, psplit_diag *diag) {
+  psplit_i_kept *kept = user;
+  const psplit_i_decoder_phases *phases = &kept->decoder->phases;
+  if (step->slot >= kept->n_slots)
+    return psplit_i_fail(diag, PSPLIT_INTERNAL, "there is no slot %" PRIu64, step->slot);
+  if (step->phase != phases->token)
+    return step->phase == phases->prompt ? give_empty(kept, stage, session, inputs, diag)
+                                         : PSPLIT_OK;
+  give_same(kept, stage, step, inputs);
+  return give_states(kept, stage, session, step, inputs, diag);
 }
 
 static psplit_code pick_token(const psplit_i_kept *kept, const psplit_i_step *step,
@@ -105,12 +164,17 @@ static psplit_code after(void *user, uint32_t stage, const psplit_i_step *step,
                          psplit_i_tensor **outputs, psplit_diag *diag) {
   psplit_i_kept *kept = user;
   const psplit_i_decoder *d = kept->decoder;
+  const psplit_i_logits *logits = step->phase == d->phases.token ? &d->token : &d->prompt;
   psplit_code code = PSPLIT_OK;
-  for (uint32_t k = 0; k < d->n_kept; k++)
-    if (d->kept[k].stage == stage)
-      PSPLIT_TRY(put(kept, (size_t)step->slot * d->n_kept + k,
-                     psplit_i_tensor_hold(outputs[d->kept[k].output]), diag));
-  if (stage == d->logits_stage) PSPLIT_TRY(pick_token(kept, step, &outputs[d->logits_port], diag));
+  if (step->phase == d->phases.encode) return PSPLIT_OK;
+  for (uint32_t k = 0; k < d->n_kept; k++) {
+    if (d->kept[k].stage != stage) continue;
+    const uint32_t output = step->position ? d->kept[k].output : d->kept[k].first_output;
+    if (output != PSPLIT_NONE)
+      PSPLIT_TRY(
+        put(kept, (size_t)step->slot * d->n_kept + k, psplit_i_tensor_hold(outputs[output]), diag));
+  }
+  if (stage == logits->stage) PSPLIT_TRY(pick_token(kept, step, &outputs[logits->port], diag));
 out:
   return code;
 }

@@ -14,6 +14,7 @@ typedef struct psplit_i_kept {
   uint32_t n_slots;
   psplit_i_tensor **tensors; /* [n_slots * n_kept]: each is touched by the thread of one stage */
   _Atomic uint64_t *bytes;   /* [n_slots * n_kept] of these */
+  psplit_i_tensor **same;    /* [n_slots * n_same] what came with the first step */
   _Atomic uint64_t now, at_most; /* sums */
 } psplit_i_kept;
 
@@ -23,8 +24,9 @@ PSPLIT_MUST_USE psplit_code psplit_i_kept_init(psplit_i_kept *kept, uint32_t n_s
 void psplit_i_kept_fini(psplit_i_kept *kept); /* a zeroed one is fine */
 
 /* Where a sequence begins (position 0), state is empty: zeros of the shape that the stage file
- * declares, where the first dimension is 1 if it is open and all others that are open are 0. The
- * logits are replaced by the token that is drawn, int64 [1]. */
+ * declares, where the first dimension is 1 if it is open and all others that are open are 0. What
+ * stays the same is kept when it comes, and given where it does not. The logits are replaced by the
+ * token that is drawn, int64 [1]. */
 psplit_i_keeper psplit_i_kept_keeper(psplit_i_kept *kept);
 
 #endif

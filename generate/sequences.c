@@ -17,6 +17,7 @@ typedef struct sequence {
   uint64_t n_past; /* tokens whose state is kept */
   uint64_t max_new;
   psplit_i_tensor **same; /* [n_needed] inputs that stay the same; NULL: the others */
+  bool encoded;           /* there is nothing to encode, or it is done */
   int64_t asked_ns, admitted_ns, first_ns, last_ns;
   void (*token)(void *user, uint64_t id, uint64_t index, int64_t token);
   void (*end)(void *user, const psplit_generation *generation);
@@ -41,6 +42,7 @@ struct psplit_i_sequences {
   uint64_t n_ids;
   psplit_i_feed *feeds; /* [n_needed]; of inputs that stay the same */
   bool *is_fed;         /* [n_needed] */
+  uint32_t *like;       /* [n_needed] the input of another phase that gives this one, or itself */
   psplit_generator_stats stats;
   int64_t began_ns, ended_ns;
 };
@@ -126,16 +128,30 @@ static psplit_code make_step_input(const psplit_i_sequences *ss, const sequence 
   return PSPLIT_OK;
 }
 
-static psplit_code make_inputs(const psplit_i_sequences *ss, const sequence *s, psplit_diag *diag,
-                               psplit_i_tensor **inputs) {
+/* The phase of the step that is next. */
+static uint32_t phase_of(const psplit_i_sequences *ss, const sequence *s) {
+  const psplit_i_decoder_phases *phases = &ss->options.decoder->phases;
+  return !s->encoded ? phases->encode : s->n_past ? phases->token : phases->prompt;
+}
+
+/* Of the inputs that stay the same, those that a phase has not had yet. */
+static bool has_same(const psplit_i_sequences *ss, const sequence *s, uint32_t phase) {
+  const psplit_i_decoder_phases *phases = &ss->options.decoder->phases;
+  return phase != phases->token || s->n_past == (phases->prompt == phases->token ? 0 : s->n_prompt);
+}
+
+static psplit_code make_inputs(const psplit_i_sequences *ss, const sequence *s, uint32_t phase,
+                               psplit_diag *diag, psplit_i_tensor **inputs) {
   const psplit_i_role *roles = ss->options.decoder->roles;
+  const psplit_i_phase *p = &ss->options.pipe->phases[phase];
+  const bool same = has_same(ss, s, phase);
   psplit_code code = PSPLIT_OK;
-  for (uint32_t i = 0; i < ss->options.pipe->manifest.n_needed && code == PSPLIT_OK; i++) {
+  for (uint32_t i = p->first_input; i < p->first_input + p->n_needed && code == PSPLIT_OK; i++) {
     if (roles[i] == PSPLIT_I_ROLE_STATE) continue;
-    if (roles[i] == PSPLIT_I_ROLE_OTHER)
-      inputs[i] = psplit_i_tensor_hold(s->same[i]);
-    else
+    if (roles[i] != PSPLIT_I_ROLE_OTHER && roles[i] != PSPLIT_I_ROLE_ENCODED)
       code = make_step_input(ss, s, i, diag, &inputs[i]);
+    else if (same)
+      inputs[i] = psplit_i_tensor_hold(s->same[i]);
   }
   return code;
 }
@@ -147,8 +163,13 @@ static psplit_code admit(psplit_i_sequences *ss, sequence *s, psplit_diag *diag)
   s->admitted_ns = psplit_i_now_ns();
   s->same = calloc((size_t)n + 1, sizeof *s->same);
   if (!s->same) return psplit_i_nomem(diag);
-  for (uint32_t i = 0; i < n && code == PSPLIT_OK; i++)
-    if (ss->is_fed[i]) code = psplit_i_feed_get(&ss->feeds[i], (uint32_t)s->id, diag, &s->same[i]);
+  for (uint32_t i = 0; i < n && code == PSPLIT_OK; i++) {
+    if (!ss->is_fed[i]) continue;
+    if (ss->like[i] == i)
+      code = psplit_i_feed_get(&ss->feeds[i], (uint32_t)s->id, diag, &s->same[i]);
+    else
+      s->same[i] = psplit_i_tensor_hold(s->same[ss->like[i]]);
+  }
   return code;
 }
 
@@ -161,7 +182,10 @@ static sequence *choose(psplit_i_sequences *ss, bool *out_new) {
   if (*out_new) s->slot = ss->free_slots[--ss->n_free];
   hang(&ss->under_way, s);
   if (!ss->began_ns) ss->began_ns = psplit_i_now_ns();
-  ss->stats.n_steps++;
+  if (s->encoded)
+    ss->stats.n_steps++;
+  else
+    ss->stats.n_encoded++;
   return s;
 }
 
@@ -187,9 +211,10 @@ static bool next(void *user, const atomic_bool *stopped, psplit_i_tensor **input
   pthread_mutex_unlock(&ss->mutex);
   if (!s) return false;
   /* Only the collector touches a sequence that is under way, and only once this step is done. */
-  *out_step = (psplit_i_step){.sequence = s->id, .position = s->n_past, .slot = s->slot};
+  *out_step = (psplit_i_step){
+    .sequence = s->id, .position = s->n_past, .slot = s->slot, .phase = phase_of(ss, s)};
   psplit_code code = is_new ? admit(ss, s, failure) : PSPLIT_OK;
-  if (code == PSPLIT_OK) code = make_inputs(ss, s, failure, inputs);
+  if (code == PSPLIT_OK) code = make_inputs(ss, s, out_step->phase, failure, inputs);
   if (code != PSPLIT_OK) psplit_i_diag_context(failure, "sequence %" PRIu64, s->id);
   return true;
 }
@@ -215,13 +240,30 @@ static void tell_end(psplit_i_sequences *ss, sequence *s, psplit_generation_end 
   if (s->end) s->end(s->user, &told);
 }
 
+/* Keeps what the encoder gave for the phases that take it. */
+static psplit_code take_encoded(const psplit_i_sequences *ss, sequence *s,
+                                psplit_i_tensor *const *outputs, psplit_diag *diag) {
+  const psplit_i_decoder *d = ss->options.decoder;
+  for (uint32_t i = 0; i < ss->options.pipe->manifest.n_needed; i++) {
+    if (d->roles[i] != PSPLIT_I_ROLE_ENCODED) continue;
+    if (!outputs[d->encoded[i]])
+      return psplit_i_fail(diag, PSPLIT_INTERNAL, "what is encoded has not come");
+    s->same[i] = psplit_i_tensor_hold(outputs[d->encoded[i]]);
+  }
+  s->encoded = true;
+  return PSPLIT_OK;
+}
+
 /* Adds a token. True where that was the last. Errors: NOMEM, INVALID. */
 static psplit_code add_token(const psplit_i_sequences *ss, sequence *s,
                              psplit_i_tensor *const *outputs, psplit_diag *diag, bool *out_ended,
                              psplit_generation_end *out_end) {
   const psplit_i_sequences_options *o = &ss->options;
+  const psplit_i_tensor *logits =
+    outputs[s->n_past ? o->decoder->token.output : o->decoder->prompt.output];
   psplit_i_tensor_view view;
-  const psplit_code code = psplit_i_tensor_look(outputs[o->decoder->logits], diag, &view);
+  if (!logits) return psplit_i_fail(diag, PSPLIT_INTERNAL, "no token has come");
+  const psplit_code code = psplit_i_tensor_look(logits, diag, &view);
   if (code != PSPLIT_OK) return code;
   if (view.data_type != 7 || view.n_elements != 1)
     return psplit_i_fail(diag, PSPLIT_INTERNAL, "no token has come");
@@ -256,11 +298,16 @@ static void done(void *user, psplit_i_tensor *const *outputs, const psplit_diag 
   sequence *s = take(&ss->under_way); /* they come in the order in which they went */
   pthread_mutex_unlock(&ss->mutex);
   const uint64_t n_before = s->n_tokens, n_read = n_before - s->n_past;
-  const bool was_prompt = s->n_past == 0;
+  const bool was_prompt = s->encoded && s->n_past == 0;
   psplit_code code = failure->code;
-  if (code == PSPLIT_OK) code = add_token(ss, s, outputs, &diag, &ended, &end);
-  if (code == PSPLIT_OK && s->token)
-    s->token(s->user, s->id, s->n_tokens - s->n_prompt - 1, s->tokens[s->n_tokens - 1]);
+  if (code == PSPLIT_OK && !s->encoded) {
+    code = take_encoded(ss, s, outputs, &diag);
+    ended = false;
+  } else if (code == PSPLIT_OK) {
+    code = add_token(ss, s, outputs, &diag, &ended, &end);
+    if (code == PSPLIT_OK && s->token)
+      s->token(s->user, s->id, s->n_tokens - s->n_prompt - 1, s->tokens[s->n_tokens - 1]);
+  }
   if (code != PSPLIT_OK) ended = true;
   if (ended) tell_end(ss, s, end, code == PSPLIT_OK ? NULL : failure->code ? failure : &diag);
   pthread_mutex_lock(&ss->mutex);
@@ -284,12 +331,28 @@ void psplit_i_sequences_connect(psplit_i_sequences *ss, psplit_i_source *source)
   source->done = done;
 }
 
+/* An earlier input of the decoder that is the same one in another phase, or the input itself. */
+static uint32_t find_like(const psplit_i_sequences *ss, uint32_t input) {
+  const psplit_i_pipe *pipe = ss->options.pipe;
+  const psplit_i_decoder *d = ss->options.decoder;
+  if (psplit_i_decoder_phase_of(pipe, input) == d->phases.encode) return input;
+  for (uint32_t i = 0; i < input; i++)
+    if (d->roles[i] == PSPLIT_I_ROLE_OTHER &&
+        psplit_i_decoder_phase_of(pipe, i) != d->phases.encode &&
+        strcmp(pipe->manifest.inputs[i], pipe->manifest.inputs[input]) == 0)
+      return i;
+  return input;
+}
+
 static psplit_code open_feeds(psplit_i_sequences *ss, psplit_diag *diag) {
   const psplit_i_manifest *m = &ss->options.pipe->manifest;
   psplit_code code = PSPLIT_OK;
   for (uint32_t i = 0; i < m->n_needed && code == PSPLIT_OK; i++) {
     psplit_i_session_port port;
     if (ss->options.decoder->roles[i] != PSPLIT_I_ROLE_OTHER) continue;
+    ss->like[i] = find_like(ss, i);
+    ss->is_fed[i] = true;
+    if (ss->like[i] != i) continue;
     psplit_i_declared_port(&m->input_values[i], &port);
     code = psplit_i_feed_open(ss->options.ort, &port, m->inputs[i], false, ss->options.feed,
                               UINT32_MAX, diag, &ss->feeds[i], &ss->is_fed[i]);
@@ -312,7 +375,8 @@ psplit_code psplit_i_sequences_create(const psplit_i_sequences_options *options,
   ss->free_slots = calloc(options->n_slots, sizeof *ss->free_slots);
   ss->feeds = calloc(n, sizeof *ss->feeds);
   ss->is_fed = calloc(n, sizeof *ss->is_fed);
-  if (!ss->free_slots || !ss->feeds || !ss->is_fed) PSPLIT_TRY(psplit_i_nomem(diag));
+  ss->like = calloc(n, sizeof *ss->like);
+  if (!ss->free_slots || !ss->feeds || !ss->is_fed || !ss->like) PSPLIT_TRY(psplit_i_nomem(diag));
   for (uint64_t slot = options->n_slots; slot-- > 0;) ss->free_slots[ss->n_free++] = slot;
   PSPLIT_TRY(open_feeds(ss, diag));
 out:
@@ -332,6 +396,7 @@ void psplit_i_sequences_destroy(psplit_i_sequences *ss) {
   free(ss->free_slots);
   free(ss->feeds);
   free(ss->is_fed);
+  free(ss->like);
   free(ss);
 }
 
@@ -370,6 +435,7 @@ psplit_code psplit_i_sequences_submit(psplit_i_sequences *ss, const psplit_promp
                   .n_tokens = prompt->n_tokens,
                   .capacity = prompt->n_tokens + 16,
                   .max_new = prompt->max_new_tokens,
+                  .encoded = ss->options.decoder->phases.encode == PSPLIT_NONE,
                   .asked_ns = psplit_i_now_ns(),
                   .token = prompt->token,
                   .end = prompt->end,

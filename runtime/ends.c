@@ -118,7 +118,8 @@ static psplit_code give_inputs(feeder *f, const reading *how, psplit_diag *diag,
       return code;
     }
     for (uint32_t i = 0; i < link->n_tensors && !how->end && !bundle->failure; i++)
-      bundle->tensors[i] = psplit_i_tensor_hold(f->tensors[link->outputs[i]]);
+      if (f->tensors[link->outputs[i]])
+        bundle->tensors[i] = psplit_i_tensor_hold(f->tensors[link->outputs[i]]);
     *out_stopped = !psplit_i_queue_push(ends->queues[l], bundle);
   }
   return code;

@@ -6,8 +6,7 @@
 
 #include "mpi_wait.h"
 
-/* Of each rank: the manifest, the options, then a row for each file. 0: it has no such file. */
-enum { MANIFEST, OPTIONS, N_HEAD };
+/* Of each rank: a row for each file, then the options. 0: it has no such file. */
 enum { BLOCK_BYTES = 4096, MOST_BLOCKS = 1024 };
 
 static uint64_t digest_block(int fd, uint64_t at, uint64_t n, uint64_t digest) {
@@ -35,10 +34,15 @@ static uint64_t digest_file(const char *path, uint64_t digest) {
   return digest ? digest : 1;
 }
 
-static psplit_code digest_of(const psplit_i_pipe *pipe, const char *file, psplit_diag *diag,
-                             uint64_t *out) {
+/* A file of a split; `name` NULL: there is none. */
+typedef struct place {
+  const char *directory, *name;
+} place;
+
+static psplit_code digest_of(place file, psplit_diag *diag, uint64_t *out) {
   psplit_i_text path = {0};
-  psplit_i_text_addf(&path, "%s/%s", pipe->directory, file);
+  if (!file.name) return PSPLIT_OK;
+  psplit_i_text_addf(&path, "%s/%s", file.directory, file.name);
   if (!path.failed) *out = digest_file(path.bytes, 1);
   const uint64_t model = *out;
   psplit_i_text_puts(&path, ".data");
@@ -78,48 +82,50 @@ static uint32_t find_other(const uint64_t *all, uint32_t n_ranks, uint32_t n, ui
   return PSPLIT_NONE;
 }
 
-/* Files of the split, besides the manifest. */
+/* Files of all splits: of each phase the manifest and the stages, then those that train. */
 static uint32_t count_files(const psplit_i_pipe *pipe) {
-  return pipe->manifest.n_stages + pipe->manifest.n_training_files;
+  return pipe->n_phases * (1 + pipe->manifest.n_stages) + pipe->manifest.n_training_files;
 }
 
-static const char *file_at(const psplit_i_pipe *pipe, uint32_t i) {
+static place file_at(const psplit_i_pipe *pipe, uint32_t i) {
   const psplit_i_manifest *m = &pipe->manifest;
-  return i < m->n_stages ? m->stages[i].file : m->training_files[i - m->n_stages];
+  const uint32_t each = 1 + m->n_stages, n_plain = pipe->n_phases * each;
+  if (i >= n_plain) return (place){pipe->directory, m->training_files[i - n_plain]};
+  const psplit_i_phase *phase = &pipe->phases[i / each];
+  return (place){phase->directory, i % each ? phase->stages[i % each - 1].file : "pipeline.json"};
 }
 
 static psplit_code compare(const psplit_i_pipe *pipe, const uint64_t *all, uint32_t n_ranks,
-                           uint32_t n, psplit_diag *diag) {
-  for (uint32_t row = 0; row < n; row++) {
+                           uint32_t n_files, psplit_diag *diag) {
+  for (uint32_t row = 0; row <= n_files; row++) {
     uint32_t first = 0;
-    const uint32_t other = find_other(all, n_ranks, n, row, &first);
+    const uint32_t other = find_other(all, n_ranks, n_files + 1, row, &first);
     if (other == PSPLIT_NONE) continue;
-    if (row == OPTIONS)
+    if (row == n_files)
       return psplit_i_fail(diag, PSPLIT_INVALID,
                            "ranks %u and %u were started with different options", first, other);
-    return psplit_i_fail(
-      diag, PSPLIT_INVALID, "ranks %u and %u have different splits: %s/%s is not the same", first,
-      other, pipe->directory, row == MANIFEST ? "pipeline.json" : file_at(pipe, row - N_HEAD));
+    const place file = file_at(pipe, row);
+    return psplit_i_fail(diag, PSPLIT_INVALID,
+                         "ranks %u and %u have different splits: %s/%s is not the same", first,
+                         other, file.directory, file.name);
   }
   return PSPLIT_OK;
 }
 
 psplit_code psplit_i_mpi_agree(const psplit_i_pipe *pipe, uint32_t n_ranks,
                                const psplit_i_run_options *options, psplit_diag *diag) {
-  const uint32_t n = N_HEAD + count_files(pipe);
+  const uint32_t n_files = count_files(pipe), n = n_files + 1;
   MPI_Request request;
   psplit_code code = PSPLIT_OK;
   uint64_t *mine = calloc(n, sizeof *mine), *all = calloc((size_t)n_ranks * n, sizeof *all);
   if (!mine || !all) PSPLIT_TRY(psplit_i_nomem(diag));
-  PSPLIT_TRY(digest_of(pipe, "pipeline.json", diag, &mine[MANIFEST]));
-  mine[OPTIONS] = digest_options(pipe, options);
-  for (uint32_t i = 0; i < count_files(pipe); i++)
-    PSPLIT_TRY(digest_of(pipe, file_at(pipe, i), diag, &mine[N_HEAD + i]));
+  mine[n_files] = digest_options(pipe, options);
+  for (uint32_t i = 0; i < n_files; i++) PSPLIT_TRY(digest_of(file_at(pipe, i), diag, &mine[i]));
   MPI_Iallgather(mine, (int)n, MPI_UINT64_T, all, (int)n, MPI_UINT64_T, MPI_COMM_WORLD, &request);
   /* Where that fails it goes on, into memory that stays: the caller ends the process. */
   code = psplit_i_mpi_wait(&request, options, "comparing splits", diag);
   if (code != PSPLIT_OK) return code;
-  code = compare(pipe, all, n_ranks, n, diag);
+  code = compare(pipe, all, n_ranks, n_files, diag);
 out:
   free(mine);
   free(all);

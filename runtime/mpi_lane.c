@@ -4,9 +4,20 @@
 #include <string.h>
 
 /* The envelope, in 64-bit words: what it is, ns to the deadline (0: none), of a failure its code
- * and the bytes of its text, whether the data is in here, the step; then for each tensor: type,
- * bytes, rank, dims. Behind them the text, or the data of all tensors. */
-enum { WHAT, DEADLINE, FAILURE_CODE, FAILURE_BYTES, HAS_DATA, SEQUENCE, POSITION, SLOT, N_HEAD };
+ * and the bytes of its text, whether the data is in here, the step; then for each tensor: type (0:
+ * none is sent), bytes, rank, dims. Behind them the text, or the data of all tensors. */
+enum {
+  WHAT,
+  DEADLINE,
+  FAILURE_CODE,
+  FAILURE_BYTES,
+  HAS_DATA,
+  SEQUENCE,
+  POSITION,
+  SLOT,
+  PHASE,
+  N_HEAD
+};
 enum { IS_DATA, IS_END, IS_FAILURE };
 enum { TYPE, BYTES, RANK, N_ROW };
 /* So much data costs less to copy than another message does. */
@@ -85,13 +96,14 @@ static psplit_code write_words(psplit_i_lane *l, psplit_diag *diag, size_t *out_
   words[SEQUENCE] = (int64_t)bundle->step.sequence;
   words[POSITION] = (int64_t)bundle->step.position;
   words[SLOT] = (int64_t)bundle->step.slot;
+  words[PHASE] = bundle->step.phase;
   words[FAILURE_CODE] = failure ? (int64_t)failure->code : 0;
   words[FAILURE_BYTES] = failure ? (int64_t)strlen(failure->message) : 0;
   *out_bytes = 0;
   for (uint32_t i = 0; words[WHAT] == IS_DATA && i < l->n_tensors; i++) {
-    psplit_i_tensor_view view;
+    psplit_i_tensor_view view = {0};
     int64_t *row = l->rows[i] = words + n;
-    PSPLIT_TRY(psplit_i_tensor_look(bundle->tensors[i], diag, &view));
+    if (bundle->tensors[i]) PSPLIT_TRY(psplit_i_tensor_look(bundle->tensors[i], diag, &view));
     row[TYPE] = view.data_type;
     row[BYTES] = (int64_t)view.n_bytes;
     row[RANK] = (int64_t)view.n_dims;
@@ -117,6 +129,7 @@ static psplit_code send_data(psplit_i_lane *l, unsigned char *at, psplit_diag *d
   for (uint32_t i = 0; i < l->n_tensors; i++) {
     psplit_i_tensor *tensor = l->bundle->tensors[i];
     psplit_i_tensor_view view;
+    if (!tensor) continue;
     PSPLIT_TRY(psplit_i_tensor_look(tensor, diag, &view));
     if (!view.n_bytes) continue;
     void *data = view.data;
@@ -208,6 +221,7 @@ static psplit_code take_tensor(psplit_i_lane *l, uint32_t i, const unsigned char
   psplit_i_tensor_view view;
   psplit_code code;
   if (l->envelope[HAS_DATA] && bytes > n) return no_sense(l, diag);
+  if (!row[TYPE]) return bytes || row[RANK] ? no_sense(l, diag) : PSPLIT_OK;
   PSPLIT_TRY(psplit_i_tensor_create(l->ort, (int32_t)row[TYPE], row + N_ROW, (size_t)row[RANK],
                                     diag, &l->bundle->tensors[i]));
   PSPLIT_TRY(psplit_i_tensor_look(l->bundle->tensors[i], diag, &view));
@@ -227,6 +241,11 @@ out:
   return code;
 }
 
+/* What is none is told by the stage. */
+static uint32_t phase_of(int64_t word) {
+  return word >= 0 && word < PSPLIT_NONE ? (uint32_t)word : PSPLIT_NONE;
+}
+
 /* An envelope has come. */
 static psplit_code begin_data_in(psplit_i_lane *l, psplit_diag *diag) {
   psplit_code code;
@@ -242,7 +261,8 @@ static psplit_code begin_data_in(psplit_i_lane *l, psplit_diag *diag) {
   if (l->envelope[DEADLINE]) l->bundle->deadline_ns = l->began_ns + l->envelope[DEADLINE];
   l->bundle->step = (psplit_i_step){.sequence = (uint64_t)l->envelope[SEQUENCE],
                                     .position = (uint64_t)l->envelope[POSITION],
-                                    .slot = (uint64_t)l->envelope[SLOT]};
+                                    .slot = (uint64_t)l->envelope[SLOT],
+                                    .phase = phase_of(l->envelope[PHASE])};
   if (l->envelope[WHAT] == IS_FAILURE) PSPLIT_TRY(take_failure(l, (const char *)at, n, diag));
   for (uint32_t i = 0; i < l->n_tensors && l->envelope[WHAT] == IS_DATA; i++) {
     PSPLIT_TRY(take_tensor(l, i, at, n, diag));

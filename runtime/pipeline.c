@@ -15,6 +15,22 @@ static uint32_t find_name(const char *const *names, uint32_t n, const char *name
   return PSPLIT_NONE;
 }
 
+static psplit_code find_model_inputs(psplit_i_pipe *p, psplit_diag *diag) {
+  const psplit_i_manifest *m = &p->manifest;
+  p->model_input = PSPLIT_NEW(&p->arena, uint32_t *, m->n_stages);
+  if (!p->model_input) return psplit_i_nomem(diag);
+  for (uint32_t s = 0; s < m->n_stages; s++) {
+    const psplit_i_manifest_stage *stage = &m->stages[s];
+    uint32_t *found = p->model_input[s] = PSPLIT_NEW(&p->arena, uint32_t, stage->n_inputs);
+    if (!found) return psplit_i_nomem(diag);
+    for (uint32_t i = 0; i < stage->n_inputs; i++)
+      found[i] = stage->inputs[i].from == PSPLIT_I_FROM_MODEL
+                   ? find_name(m->inputs, m->n_inputs, stage->inputs[i].tensor)
+                   : PSPLIT_NONE;
+  }
+  return PSPLIT_OK;
+}
+
 static psplit_code find_model_outputs(psplit_i_pipe *p, psplit_diag *diag) {
   const psplit_i_manifest *m = &p->manifest;
   p->model_output = PSPLIT_NEW(&p->arena, uint32_t *, m->n_stages);
@@ -111,12 +127,28 @@ out:
   return code;
 }
 
+/* All of it is one phase. */
+static psplit_code make_phase(psplit_i_pipe *p, psplit_diag *diag) {
+  const psplit_i_manifest *m = &p->manifest;
+  p->phases = PSPLIT_NEW(&p->arena, psplit_i_phase, 1);
+  psplit_i_phase_stage *stages = PSPLIT_NEW(&p->arena, psplit_i_phase_stage, m->n_stages);
+  if (!p->phases || !stages) return psplit_i_nomem(diag);
+  for (uint32_t s = 0; s < m->n_stages; s++)
+    stages[s] = (psplit_i_phase_stage){m->stages[s].file, 0, m->stages[s].n_inputs, 0,
+                                       m->stages[s].n_outputs};
+  p->phases[0] = (psplit_i_phase){p->directory, 0, m->n_needed, 0, m->n_outputs, stages};
+  p->n_phases = 1;
+  return PSPLIT_OK;
+}
+
 psplit_code psplit_i_pipe_read(const char *directory, uint64_t max_bytes, psplit_diag *diag,
                                psplit_i_pipe *out) {
   psplit_i_pipe pipe = {.directory = directory};
   psplit_code code;
   psplit_i_arena_init(&pipe.arena, 0);
   PSPLIT_TRY(psplit_i_manifest_read(directory, max_bytes, &pipe.arena, diag, &pipe.manifest));
+  PSPLIT_TRY(make_phase(&pipe, diag));
+  PSPLIT_TRY(find_model_inputs(&pipe, diag));
   PSPLIT_TRY(find_model_outputs(&pipe, diag));
   PSPLIT_TRY(make_links(&pipe, diag));
 out:
@@ -194,8 +226,8 @@ static psplit_code add_feed(psplit_i_pipe *pipe, uint32_t s, psplit_diag *diag) 
   if (!add_link(pipe, PSPLIT_I_OUTSIDE, s, stage->n_inputs)) return psplit_i_nomem(diag);
   for (uint32_t i = 0; i < stage->n_inputs; i++) {
     if (!is_fed(pipe, s, i)) continue;
-    const uint32_t input = find_name(m->inputs, m->n_needed, stage->inputs[i].tensor);
-    if (input == PSPLIT_NONE)
+    const uint32_t input = pipe->model_input[s][i];
+    if (input == PSPLIT_NONE || input >= m->n_needed)
       return psplit_i_fail(diag, PSPLIT_INVALID, "pipeline.json: the model has no input %s",
                            stage->inputs[i].tensor);
     add_tensor(pipe, input, i);

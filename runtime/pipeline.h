@@ -15,10 +15,28 @@ typedef struct psplit_i_pipe_link {
   uint32_t *inputs;  /* [n_tensors] ports of `to`; outputs of the model where it is the outside */
 } psplit_i_pipe_link;
 
+/* A file of a stage: which of the stage's ports are its own. */
+typedef struct psplit_i_phase_stage {
+  const char *file; /* NULL: none, so that what comes is handed on without being run */
+  uint32_t first_input, n_inputs, first_output, n_outputs;
+} psplit_i_phase_stage;
+
+/* One of several models that stages hold parts of; a micro-batch goes through one of them. */
+typedef struct psplit_i_phase {
+  const char *directory;
+  uint32_t first_input, n_needed;   /* of manifest.inputs: those of this model that are needed */
+  uint32_t first_output, n_outputs; /* of manifest.outputs */
+  psplit_i_phase_stage *stages;     /* [n_stages] */
+} psplit_i_phase;
+
 typedef struct psplit_i_pipe {
   psplit_i_arena arena;
   const char *directory;
   psplit_i_manifest manifest;
+  uint32_t n_phases; /* 1, or more where pipes were joined (phases.h) */
+  psplit_i_phase *phases;
+  uint32_t **model_input;  /* [stage][input of the stage]: position in manifest.inputs, or
+                              PSPLIT_NONE */
   uint32_t **model_output; /* [stage][output of the stage]: position in manifest.outputs, or
                               PSPLIT_NONE */
   bool **kept; /* [stage][input of the stage]: stages keep it themselves; NULL: none is kept */

@@ -12,9 +12,11 @@ typedef struct psplit_i_step {
   uint64_t sequence;
   uint64_t position; /* so much of the sequence came before */
   uint64_t slot;     /* where stages keep what is the sequence's, and of no other at the time */
+  uint32_t phase;    /* which of the models that stages hold parts of */
 } psplit_i_step;
 
-/* All tensors that one stage sends to another for one micro-batch, in the order of their tags. */
+/* All tensors that one stage sends to another for one micro-batch, in the order of their tags; NULL
+ * are those of other phases. */
 typedef struct psplit_i_bundle {
   uint32_t n;
   uint64_t bytes;      /* of their data; filled in by who moves it */

@@ -7,6 +7,7 @@
  *   feed.c             inputs of the model: files, the caller, random numbers
  *   records.c          files that hold one tensor after another
  *   pipeline.c         pipeline.json: who sends what to whom
+ *   phases.c           several splits as one pipeline
  *   queue.c            bundles of tensors in bounded queues
  *   failures.c, delivered.c   micro-batches that cannot be computed, and those that are through
  *   frames.c, process.c, process_task.c, process_main.c

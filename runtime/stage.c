@@ -4,13 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What is given to the session of a phase, among the ports of the stage: a range of the lists of
+ * the work. Unused optional inputs are not given. */
+typedef struct given {
+  uint32_t first, n;
+} given;
+
 /* What one micro-batch needs, by position in the tables of pipeline.json. */
 typedef struct work {
-  psplit_i_session session;
-  psplit_i_feed *feeds;     /* [n_inputs] */
-  bool *is_fed;             /* [n_inputs] */
-  const char **input_names; /* [n_inputs] given to the session: unused optional inputs are not */
-  uint32_t *input_ports;
+  psplit_i_session *sessions; /* [n_phases] */
+  given *phases;              /* [n_phases] */
+  psplit_i_feed *feeds;       /* [n_inputs] */
+  bool *is_fed;               /* [n_inputs] */
+  const char **input_names;   /* [n_inputs] given to sessions, by phase */
+  uint32_t *input_ports;      /* [n_inputs] */
   uint32_t n_given;
   const char **output_names; /* [n_outputs] */
   psplit_i_tensor **inputs;  /* [n_inputs] by port */
@@ -39,10 +46,15 @@ const psplit_i_session_options *psplit_i_stage_session(const psplit_i_run_option
 
 void psplit_i_stage_fini(psplit_i_stage *stage) { pthread_mutex_destroy(&stage->mutex); }
 
+/* By who holds the mutex. */
+static void each_session(const psplit_i_stage *stage, void (*act)(psplit_i_session *session)) {
+  for (uint32_t p = 0; p < stage->pipe->n_phases; p++) act(&stage->running[p]);
+}
+
 void psplit_i_stage_stop(psplit_i_stage *stage) {
   pthread_mutex_lock(&stage->mutex);
   stage->stopped = true;
-  if (stage->running) psplit_i_session_stop(stage->running);
+  if (stage->running) each_session(stage, psplit_i_session_stop);
   if (stage->process) psplit_i_process_end(stage->process);
   pthread_mutex_unlock(&stage->mutex);
 }
@@ -61,7 +73,7 @@ static void stop_late(psplit_i_stage *stage) {
     if (stage->process)
       psplit_i_process_stop_run(stage->process);
     else
-      psplit_i_session_stop(stage->running);
+      each_session(stage, psplit_i_session_stop);
   }
   pthread_mutex_unlock(&stage->mutex);
 }
@@ -118,10 +130,10 @@ static void leave_turn(pthread_mutex_t *turn) {
   if (turn) pthread_mutex_unlock(turn);
 }
 
-static void set_running(psplit_i_stage *stage, psplit_i_session *session) {
+static void set_running(psplit_i_stage *stage, psplit_i_session *sessions) {
   pthread_mutex_lock(&stage->mutex);
-  stage->running = session;
-  if (session && stage->stopped) psplit_i_session_stop(session);
+  stage->running = sessions;
+  if (sessions && stage->stopped) each_session(stage, psplit_i_session_stop);
   pthread_mutex_unlock(&stage->mutex);
 }
 
@@ -133,11 +145,12 @@ static void close_process(psplit_i_stage *stage) {
   psplit_i_process_destroy(process);
 }
 
-static void close_session(psplit_i_stage *stage, work *w) {
+static void close_sessions(psplit_i_stage *stage, work *w) {
   pthread_mutex_t *turn = own_turn(stage);
   take_turn(turn);
   begin(stage, PSPLIT_I_CLOSES);
-  psplit_i_session_close(&w->session);
+  for (uint32_t p = 0; w->sessions && p < stage->pipe->n_phases; p++)
+    psplit_i_session_close(&w->sessions[p]);
   end(stage);
   leave_turn(turn);
 }
@@ -148,7 +161,9 @@ static void close_work(psplit_i_stage *stage, work *w) {
   psplit_i_tensors_release(w->inputs, table->n_inputs);
   psplit_i_tensors_release(w->outputs, table->n_outputs);
   close_process(stage);
-  close_session(stage, w);
+  close_sessions(stage, w);
+  free(w->sessions);
+  free(w->phases);
   free(w->feeds);
   free(w->is_fed);
   free(w->input_names);
@@ -159,26 +174,30 @@ static void close_work(psplit_i_stage *stage, work *w) {
   free(w->outputs);
 }
 
-static psplit_code open_feeds(const psplit_i_stage *stage, const psplit_i_manifest_stage *table,
-                              work *w, psplit_diag *diag) {
+/* The inputs of a phase: those that this stage reads by itself, and what its session is given. */
+static psplit_code open_feeds(const psplit_i_stage *stage, uint32_t phase, work *w,
+                              psplit_diag *diag) {
+  const psplit_i_phase_stage *own = &stage->pipe->phases[phase].stages[stage->index];
+  const psplit_i_row *rows = stage->pipe->manifest.stages[stage->index].inputs;
   psplit_code code = PSPLIT_OK;
-  for (uint32_t i = 0; i < table->n_inputs; i++) {
-    const psplit_i_row *row = &table->inputs[i];
+  w->phases[phase].first = w->n_given;
+  for (uint32_t i = own->first_input; i < own->first_input + own->n_inputs; i++) {
     bool used = true;
-    if (row->from == PSPLIT_I_FROM_MODEL && (!stage->streams || row->optional)) {
-      const psplit_i_session_port *port = psplit_i_session_input(&w->session, row->name);
-      if (!port && !row->optional)
-        return psplit_i_fail(diag, PSPLIT_INVALID, "%s has no input %s", table->file, row->name);
-      PSPLIT_TRY(psplit_i_feed_open(stage->ort, port, row->tensor, row->optional,
+    if (rows[i].from == PSPLIT_I_FROM_MODEL && (!stage->streams || rows[i].optional)) {
+      const psplit_i_session_port *port = psplit_i_session_input(&w->sessions[phase], rows[i].name);
+      if (!port && !rows[i].optional)
+        return psplit_i_fail(diag, PSPLIT_INVALID, "%s has no input %s", own->file, rows[i].name);
+      PSPLIT_TRY(psplit_i_feed_open(stage->ort, port, rows[i].tensor, rows[i].optional,
                                     &stage->options->feed, stage->options->n_micro_batches, diag,
                                     &w->feeds[i], &used));
       w->is_fed[i] = used;
     }
     if (!used) continue;
-    w->input_names[w->n_given] = row->name;
+    w->input_names[w->n_given] = rows[i].name;
     w->input_ports[w->n_given++] = i;
   }
 out:
+  w->phases[phase].n = w->n_given - w->phases[phase].first;
   return code;
 }
 
@@ -219,12 +238,31 @@ static psplit_code open_process(psplit_i_stage *stage, const char *path, const w
   return psplit_i_process_open(process, diag);
 }
 
+/* The file of a phase, where the stage has one. */
+static psplit_code open_phase(psplit_i_stage *stage, uint32_t phase, work *w, psplit_diag *diag) {
+  const bool apart = stage->options->source && stage->options->source->stage_command;
+  const psplit_i_phase *all = &stage->pipe->phases[phase];
+  const char *file = all->stages[stage->index].file;
+  psplit_i_text path = {0};
+  psplit_code code = PSPLIT_OK;
+  if (!file) return PSPLIT_OK;
+  psplit_i_text_addf(&path, "%s/%s", all->directory, file);
+  if (path.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!apart) PSPLIT_TRY(open_session(stage, path.bytes, diag, &w->sessions[phase]));
+  PSPLIT_TRY(open_feeds(stage, phase, w, diag));
+  if (apart) PSPLIT_TRY(open_process(stage, path.bytes, w, diag)); /* services have one phase */
+out:
+  psplit_i_text_fini(&path);
+  return code;
+}
+
 static psplit_code open_work(psplit_i_stage *stage, const psplit_i_manifest_stage *table, work *w,
                              psplit_diag *diag) {
-  const bool apart = stage->options->source && stage->options->source->stage_command;
   const size_t n_in = (size_t)table->n_inputs + 1, n_out = (size_t)table->n_outputs + 1;
-  psplit_i_text path = {0};
-  psplit_code code;
+  const uint32_t n_phases = stage->pipe->n_phases;
+  psplit_code code = PSPLIT_OK;
+  w->sessions = calloc(n_phases, sizeof *w->sessions);
+  w->phases = calloc(n_phases, sizeof *w->phases);
   w->feeds = calloc(n_in, sizeof *w->feeds);
   w->is_fed = calloc(n_in, sizeof *w->is_fed);
   w->input_names = calloc(n_in, sizeof *w->input_names);
@@ -233,16 +271,11 @@ static psplit_code open_work(psplit_i_stage *stage, const psplit_i_manifest_stag
   w->inputs = calloc(n_in, sizeof *w->inputs);
   w->given = calloc(n_in, sizeof *w->given);
   w->outputs = calloc(n_out, sizeof *w->outputs);
-  psplit_i_text_addf(&path, "%s/%s", stage->pipe->directory, table->file);
-  if (!w->feeds || !w->is_fed || !w->input_names || !w->input_ports || !w->output_names ||
-      !w->inputs || !w->given || !w->outputs || path.failed)
-    PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!w->sessions || !w->phases || !w->feeds || !w->is_fed || !w->input_names || !w->input_ports ||
+      !w->output_names || !w->inputs || !w->given || !w->outputs)
+    return psplit_i_nomem(diag);
   for (uint32_t i = 0; i < table->n_outputs; i++) w->output_names[i] = table->outputs[i].name;
-  if (!apart) PSPLIT_TRY(open_session(stage, path.bytes, diag, &w->session));
-  PSPLIT_TRY(open_feeds(stage, table, w, diag));
-  if (apart) PSPLIT_TRY(open_process(stage, path.bytes, w, diag));
-out:
-  psplit_i_text_fini(&path);
+  for (uint32_t p = 0; p < n_phases && code == PSPLIT_OK; p++) code = open_phase(stage, p, w, diag);
   return code;
 }
 
@@ -313,7 +346,7 @@ static psplit_code give(psplit_i_stage *stage, work *w, bool end, psplit_diag *d
     bundle->step = w->step;
     if (!end) code = psplit_i_bundle_fail(bundle, &w->failure, diag);
     for (uint32_t i = 0; i < link->n_tensors && !end && !bundle->failure; i++)
-      if (code == PSPLIT_OK)
+      if (code == PSPLIT_OK && w->outputs[link->outputs[i]])
         bundle->tensors[i] = psplit_i_tensor_hold(w->outputs[link->outputs[i]]);
     if (code != PSPLIT_OK) {
       psplit_i_bundle_destroy(bundle);
@@ -381,9 +414,20 @@ static void set_computing(psplit_i_stage *stage, bool computing, int64_t deadlin
   stage->computing = computing;
   stage->deadline_ns = deadline_ns;
   if (stage->late && !computing && !stage->stopped && !stage->process)
-    psplit_i_session_go_on(stage->running);
+    each_session(stage, psplit_i_session_go_on);
   stage->late = false;
   pthread_mutex_unlock(&stage->mutex);
+}
+
+/* Runs the session of the phase that the micro-batch is of. */
+static psplit_code run_phase(psplit_i_stage *stage, work *w, psplit_diag *diag) {
+  const psplit_i_phase_stage *own = &stage->pipe->phases[w->step.phase].stages[stage->index];
+  const given *g = &w->phases[w->step.phase];
+  if (stage->process)
+    return psplit_i_process_run(stage->process, w->given, w->outputs, w->deadline_ns, diag);
+  return psplit_i_session_run(&w->sessions[w->step.phase], w->input_names + g->first,
+                              w->given + g->first, g->n, w->output_names + own->first_output,
+                              w->outputs + own->first_output, own->n_outputs, diag);
 }
 
 /* Computes, when it is this stage's turn; event->ready_ns is when it begins. */
@@ -394,16 +438,21 @@ static psplit_code compute(psplit_i_stage *stage, work *w, psplit_diag *diag,
   event->ready_ns = psplit_i_now_ns();
   begin(stage, PSPLIT_I_COMPUTES);
   if (w->deadline_ns) set_computing(stage, true, w->deadline_ns);
-  const psplit_code code =
-    stage->process
-      ? psplit_i_process_run(stage->process, w->given, w->outputs, w->deadline_ns, diag)
-      : psplit_i_session_run(&w->session, w->input_names, w->given, w->n_given, w->output_names,
-                             w->outputs, stage->pipe->manifest.stages[stage->index].n_outputs,
-                             diag);
+  const psplit_code code = run_phase(stage, w, diag);
   if (w->deadline_ns) set_computing(stage, false, 0);
   end(stage);
   leave_turn(turn);
   return code;
+}
+
+/* What the session of the phase is given, by position. */
+static psplit_code gather(const psplit_i_stage *stage, work *w, psplit_diag *diag) {
+  const given *g = &w->phases[w->step.phase];
+  for (uint32_t i = g->first; i < g->first + g->n; i++)
+    if (!(w->given[i] = w->inputs[w->input_ports[i]]))
+      return psplit_i_fail(diag, PSPLIT_INTERNAL, "input %s of stage %u has not come",
+                           w->input_names[i], stage->index);
+  return PSPLIT_OK;
 }
 
 /* Computes, with what is kept from earlier micro-batches of the sequence. */
@@ -411,9 +460,13 @@ static psplit_code compute_step(psplit_i_stage *stage, work *w, psplit_diag *dia
                                 psplit_i_event *event) {
   const psplit_i_keeper *keeper = stage->options->source ? stage->options->source->keeper : NULL;
   psplit_code code = PSPLIT_OK;
+  if (w->step.phase >= stage->pipe->n_phases)
+    return psplit_i_fail(diag, PSPLIT_INTERNAL, "there is no phase %u", w->step.phase);
+  if (!stage->pipe->phases[w->step.phase].stages[stage->index].file) return PSPLIT_OK;
   if (keeper)
-    PSPLIT_TRY(keeper->before(keeper->user, stage->index, &w->session, &w->step, w->inputs, diag));
-  for (uint32_t i = 0; i < w->n_given; i++) w->given[i] = w->inputs[w->input_ports[i]];
+    PSPLIT_TRY(keeper->before(keeper->user, stage->index, &w->sessions[w->step.phase], &w->step,
+                              w->inputs, diag));
+  PSPLIT_TRY(gather(stage, w, diag));
   PSPLIT_TRY(compute(stage, w, diag, event));
   if (keeper) PSPLIT_TRY(keeper->after(keeper->user, stage->index, &w->step, w->outputs, diag));
 out:
@@ -512,7 +565,7 @@ void psplit_i_stage_main(psplit_i_stage *stage) {
   work w = {0};
   psplit_code code = open_work(stage, table, &w, &diag);
   if (code == PSPLIT_OK) {
-    if (!stage->process) set_running(stage, &w.session);
+    if (!stage->process) set_running(stage, w.sessions);
     code = work_through(stage, &w, &diag);
     set_running(stage, NULL);
   }

@@ -42,7 +42,7 @@ typedef struct psplit_i_stage {
   uint32_t n_events;
   psplit_i_sums *sums;
   pthread_mutex_t mutex;     /* guards these two: */
-  psplit_i_session *running; /* for psplit_i_stage_stop */
+  psplit_i_session *running; /* [pipe->n_phases] for psplit_i_stage_stop; NULL: none is open */
   psplit_i_process *process; /* in place of a session; NULL: it is in this process */
   bool stopped;
   bool streams, collected; /* there is a feeder, a collector */

@@ -34,6 +34,8 @@ enum {
   OPT_IDS,
   OPT_LOGITS,
   OPT_STATE,
+  OPT_ENCODER,
+  OPT_PROMPT_SPLIT,
   OPT_ONNXRUNTIME,
   OPT_DEPTH,
   OPT_TRANSPORT,
@@ -61,8 +63,11 @@ static const cli_option OPTIONS[] = {
   {OPT_LOGITS, "logits", "OUTPUT", "gives the logits; default: logits, or the only one there is"},
   {OPT_STATE, "state", "OUTPUT=INPUT",
    "what one step gives and the next takes, besides present... and past... (repeatable)"},
+  {OPT_PROMPT_SPLIT, "prompt-split", "DIR",
+   "split of a model for the first step alone, cut like that in DIR"},
+  {OPT_ENCODER, "encoder", "DIR", "split of the encoder, which runs once for each sequence"},
   {OPT_INPUT, "input", "NAME=FILE|ones|zeros|LO..HI",
-   "any other input, read once for each sequence; {} is its number"},
+   "any other input, of the encoder too, read once for each sequence; {} is its number"},
   {OPT_RANDOM, "random", NULL, "random numbers for inputs that nothing is given for"},
   {OPT_DIM, "dim", "NAME=VALUE", "size of a symbolic dimension of these (repeatable)"},
   {OPT_SHAPE, "shape", "NAME=N,N,...", "size of one of these (repeatable)"},
@@ -104,7 +109,7 @@ typedef struct answer {
 } answer;
 
 typedef struct settings {
-  const char *directory, *onnxruntime;
+  const char *directory, *encoder, *prompt_split, *onnxruntime;
   bool json, quiet, mpi, stream;
   prompts_list given;  /* --prompt-ids */
   const char *prompts; /* --prompts */
@@ -195,6 +200,8 @@ static bool take(settings *s, int id, const char *argument) {
     case OPT_IDS: o->ids = argument; return true;
     case OPT_LOGITS: o->logits = argument; return true;
     case OPT_STATE: return add_state(s, argument);
+    case OPT_ENCODER: s->encoder = argument; return true;
+    case OPT_PROMPT_SPLIT: s->prompt_split = argument; return true;
     case OPT_RANDOM: return s->feed.options.random = true;
     case OPT_ONNXRUNTIME: s->onnxruntime = argument; return true;
     case OPT_DEPTH:
@@ -390,9 +397,10 @@ static void print_json(const settings *s, const psplit_generator_stats *stats,
     putchar('}');
   }
   printf("],\n \"prompt_tokens\": %" PRIu64 ", \"tokens\": %" PRIu64 ", \"steps\": %" PRIu64
+         ", \"encoded\": %" PRIu64
          ", \"seconds\": %.6f, \"tokens_per_second\": %.6g,\n \"states\": %" PRIu64
          ", \"state_bytes\": %" PRIu64,
-         stats->n_prompt_tokens, stats->n_tokens, stats->n_steps, stats->seconds,
+         stats->n_prompt_tokens, stats->n_tokens, stats->n_steps, stats->n_encoded, stats->seconds,
          stats->seconds > 0 ? (double)stats->n_tokens / stats->seconds : 0.0, stats->n_states,
          stats->state_bytes);
   if (report) {
@@ -497,13 +505,21 @@ static psplit_code lead(settings *s, const psplit_onnxruntime *ort, psplit_pipel
   return code;
 }
 
-static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank) {
-  psplit_pipeline *pipeline = NULL;
-  psplit_onnxruntime *ort = NULL;
+/* A split; none where `directory` is NULL. */
+static psplit_code open_split(const settings *s, const char *directory, psplit_diag *diag,
+                              psplit_pipeline **out) {
   psplit_pipeline_options reading;
   psplit_pipeline_options_init(&reading);
   reading.max_text_bytes = s->ort.max_text_bytes;
-  psplit_code code = psplit_pipeline_open(s->directory, &reading, diag, &pipeline);
+  return directory ? psplit_pipeline_open(directory, &reading, diag, out) : PSPLIT_OK;
+}
+
+static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank) {
+  psplit_pipeline *pipeline = NULL;
+  psplit_onnxruntime *ort = NULL;
+  psplit_code code = open_split(s, s->directory, diag, &pipeline);
+  if (code == PSPLIT_OK) code = open_split(s, s->encoder, diag, &s->own.encoder);
+  if (code == PSPLIT_OK) code = open_split(s, s->prompt_split, diag, &s->own.prompt);
   if (code == PSPLIT_OK)
     code = ort_settings_apply(&s->ort, psplit_pipeline_get_info(pipeline), diag);
   if (code == PSPLIT_OK) code = psplit_onnxruntime_open(s->onnxruntime, diag, &ort);
@@ -518,6 +534,8 @@ static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank) {
       code = lead(s, ort, pipeline, diag);
   }
   psplit_onnxruntime_close(ort);
+  psplit_pipeline_close(s->own.prompt);
+  psplit_pipeline_close(s->own.encoder);
   psplit_pipeline_close(pipeline);
   (void)rank;
   return code;

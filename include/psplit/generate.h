@@ -39,6 +39,11 @@ typedef struct psplit_generator_options {
   const char *ids, *logits;
   const psplit_state_pair *states; /* besides those that are found by name */
   size_t n_states;
+  /* Splits that outlive the generator, with as many stages as the decoder's at most; NULL: none.
+   * `encoder` runs once for each sequence, and what it gives are inputs of the decoder. `prompt` is
+   * a model for the first step alone, whose stages write the state that the decoder's stages of the
+   * same numbers read. */
+  psplit_pipeline *encoder, *prompt;
 } psplit_generator_options;
 
 /* The most likely token; 64 wait, else 0 or NULL. */
@@ -49,12 +54,12 @@ static inline void psplit_generator_options_init(psplit_generator_options *optio
 }
 
 /* Opens all stages and returns when they can take prompts. Of `run` are used: sessions, depth,
- * pin, one_at_a_time, cancel, give_up, the timeouts, and `feed` for inputs of the model that are
+ * pin, one_at_a_time, cancel, give_up, the timeouts, and `feed` for inputs of the models that are
  * neither tokens nor follow from them, which are read once for each sequence: {} is its number.
- * `own` may be NULL. `ort` and `pipeline`, which serves nothing else from here on, outlive
- * *out_generator. Errors: those of psplit_pipeline_run, USAGE and UNSUPPORTED where the model is
- * no such decoder: no input that takes tokens, no logits, a state that one stage reads and
- * another writes. */
+ * `own` may be NULL. `ort` and `pipeline` outlive *out_generator. Errors: those of
+ * psplit_pipeline_run, USAGE and UNSUPPORTED where the model is no such decoder: no input that
+ * takes tokens, no logits, a state that one stage reads and another writes, also of the model for
+ * the first step. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_generator_start(
   const psplit_onnxruntime *ort, psplit_pipeline *pipeline, const psplit_run_options *run,
   const psplit_generator_options *own, psplit_diag *diag, psplit_generator **out_generator);
@@ -107,10 +112,11 @@ typedef struct psplit_generator_stats {
   size_t struct_size; /* set by the caller: sizeof */
   uint64_t n_prompts, n_ended, n_failed;
   uint64_t n_prompt_tokens, n_tokens; /* read, made */
-  uint64_t n_steps;
-  uint64_t n_states;    /* pairs that stages keep */
-  uint64_t state_bytes; /* of all sequences, in this process, at most so far */
-  double seconds;       /* from the first step to the last */
+  uint64_t n_steps;                   /* of the decoder */
+  uint64_t n_states;                  /* pairs that stages keep */
+  uint64_t state_bytes;               /* of all sequences, in this process, at most so far */
+  double seconds;                     /* from the first step to the last */
+  uint64_t n_encoded;                 /* runs of the encoder */
 } psplit_generator_stats;
 PSPLIT_API void psplit_generator_get_stats(psplit_generator *generator,
                                            psplit_generator_stats *out);

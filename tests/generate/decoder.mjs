@@ -81,4 +81,69 @@ decoder (int64[b,s] input_ids, int64[b,t] attention_mask, ${
 }`;
 }
 
+// Nodes with names of their layer, as exporters give them, so that --pin can say where a layer is to be.
+function named(layer, text) {
+  let n = 0;
+  return text.replace(/(^|\s)([\w"./]+(?:, [\w"./]+)*) = (\w+) (?=[<(])/g, (_, before, outputs, op) =>
+    `${before}["/layers.${layer}/${op}_${n++}"] ${outputs} = ${op} `);
+}
+
+// An encoder and its decoder as two models, as optimum exports them: decoder_model, which reads the prompt and makes the
+// encoder's keys and values, and decoder_with_past_model, which takes these as they are.
+export const FEATURES = 8;
+
+export function encoder(D = 32) {
+  return `<ir_version: 8, opset_import: [{version: 17}]>
+encoder (float[b,f,${FEATURES}] features) => (float[b,f,${D}] last_hidden_state, float[b,f,${D}] first_hidden_state)
+<float[${FEATURES},${D}] w0 = random(5), float[${D},${D}] w1 = random(6), float[${D},${D}] w2 = random(7)> {
+  a = MatMul (features, w0) first_hidden_state = Tanh (a) c = MatMul (first_hidden_state, w1) d = Tanh (c) e = MatMul (d, w2) last_hidden_state = Tanh (e)
+}`;
+}
+
+export function encodedDecoder(layers, first, D = 32) {
+  const HEAD = D / HEADS;
+  const part = (from, w, out) => `${w}m = MatMul (${from}, ${w}) ${w}r = Reshape (${w}m, split) ${out} = Transpose <perm = [0, 2, 1, 3]> (${w}r)`;
+  const attend = (a, l, key, value, bias) => `${a}t${l} = Transpose <perm = [0, 1, 3, 2]> ("${key}") ${a}s${l} = MatMul (${a}q${l}, ${a}t${l}) ${a}c${l} = Mul (${a}s${l}, scale)
+  ${bias ? `${a}b${l} = Add (${a}c${l}, bias) ${a}a${l} = Softmax <axis = -1> (${a}b${l})` : `${a}a${l} = Softmax <axis = -1> (${a}c${l})`}
+  ${a}v${l} = MatMul (${a}a${l}, "${value}") ${a}w${l} = Transpose <perm = [0, 2, 1, 3]> (${a}v${l}) ${a}j${l} = Reshape (${a}w${l}, join) ${a}o${l} = MatMul (${a}j${l}, ${a}wo_${l})`;
+  const body = ['x0 = Gather (emb, input_ids)'];
+  if (first) {
+    body.push(`is = Shape (input_ids) n = Gather (is, i1) at = Range (i0, n, i1) asking = Unsqueeze (at, row) later = Greater (at, asking)
+  laterf = Cast <to = 1> (later) bias = Mul (laterf, low)`);
+  }
+  for (let l = 0; l < layers; l++) {
+    const name = (kind, what) => `${first || kind === 'decoder' ? 'present' : 'past_key_values'}.${l}.${kind}.${what}`;
+    const keys = ['key', 'value'].map((what) => (first ? part(`n${l}`, `sw${what[0]}_${l}`, `"present.${l}.decoder.${what}"`)
+      : `${part(`n${l}`, `sw${what[0]}_${l}`, `s${what}${l}`)} "present.${l}.decoder.${what}" = Concat <axis = 2> ("past_key_values.${l}.decoder.${what}", s${what}${l})`));
+    const cross = first ? ['key', 'value'].map((what) => part('encoder_hidden_states', `cw${what[0]}_${l}`, `"present.${l}.encoder.${what}"`)) : [];
+    body.push(named(l, `${norm(`x${l}`, `n${l}`, `g1_${l}`)} ${part(`n${l}`, `swq_${l}`, `sq${l}`)} ${keys.join(' ')}
+  ${attend('s', l, name('decoder', 'key'), name('decoder', 'value'), first)} y${l} = Add (x${l}, so${l})
+  ${norm(`y${l}`, `m${l}`, `g3_${l}`)} ${part(`m${l}`, `cwq_${l}`, `cq${l}`)} ${cross.join(' ')}
+  ${attend('c', l, name('encoder', 'key'), name('encoder', 'value'), false)} z${l} = Add (y${l}, co${l})
+  ${mlp(l, `z${l}`, `x${l + 1}`)}`));
+  }
+  const states = (prefix, kinds, p) => Array.from({ length: layers }, (_, l) => kinds.flatMap((kind) => ['key', 'value'].map((what) =>
+    `float[b,${HEADS},${kind === 'encoder' ? 'f' : p},${HEAD}] "${prefix}.${l}.${kind}.${what}"`))).flat();
+  const list = [`float[${VOCAB},${D}] emb = random(1)`, `float[${D},${VOCAB}] head = random(2)`, 'float[1] eps = {0.00001}', 'float[1] scale = {0.25}',
+    `int64[4] split = {0, -1, ${HEADS}, ${HEAD}}`, `int64[3] join = {0, 0, ${D}}`];
+  if (first) list.push('float[1] low = {-10000}', 'int64 i0 = {0}', 'int64 i1 = {1}', 'int64[1] row = {1}');
+  for (let l = 0; l < layers; l++) {
+    let seed = 40 * l + 10;
+    for (const name of ['swq', 'swk', 'swv', 'swo', 'cwq', 'cwk', 'cwv', 'cwo']) {
+      seed++;
+      if (first || !['cwk', 'cwv'].includes(name)) list.push(`float[${D},${D}] ${name}_${l} = random(${seed})`);
+    }
+    list.push(`float[${D},${4 * D}] wu_${l} = random(${seed + 1})`, `float[${4 * D},${D}] wd_${l} = random(${seed + 2})`);
+    list.push(`float[${D}] g1_${l} = random(${seed + 3})`, `float[${D}] g2_${l} = random(${seed + 4})`, `float[${D}] g3_${l} = random(${seed + 5})`);
+  }
+  const inputs = first ? [`float[b,f,${D}] encoder_hidden_states`] : states('past_key_values', ['decoder', 'encoder'], 'p');
+  return `<ir_version: 8, opset_import: [{version: 17}]>
+decoder (int64[b,s] input_ids, ${inputs.join(', ')}) => (float[b,s,${VOCAB}] logits, ${
+    states('present', first ? ['decoder', 'encoder'] : ['decoder'], 't').join(', ')})
+<${list.join(', ')}> {
+  ${body.join('\n  ')}
+  logits = MatMul (x${layers}, head)
+}`;
+}
+
 export const decoders = { plain, gqa };

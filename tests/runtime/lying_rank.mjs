@@ -38,7 +38,7 @@ for (const rows of [SMALL, LARGE]) {
   wanted[rows] = last();
   tap.ok(status === 0, `${rows} rows: the truth`, stderr);
 }
-const words = Array.from({ length: 13 }, (_, word) => word); // eight of the head, three and two dims of the tensor
+const words = Array.from({ length: 14 }, (_, word) => word); // nine of the head, three and two dims of the tensor
 const lies = [
   ...words.flatMap((word) => [-1, 0, '9223372036854775807'].map((value) => ({ word, value }))),
   { bytes: 0 }, { bytes: 8 }, { bytes: 65 }, { bytes: 1 << 18 },
