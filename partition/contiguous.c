@@ -18,6 +18,7 @@
 #include "order_dp.h"
 #include "pair_links.h"
 #include "problem.h"
+#include "proposals.h"
 #include "result.h"
 #include "solver_state.h"
 #include "tie_breaking.h"
@@ -70,8 +71,26 @@ static psplit_code search_on(psplit_i_solver_state *a, psplit_i_turn *turn) {
                                turn->salt);
 }
 
+static bool proposals_alone(const psplit_i_solver_state *a) {
+  return a->asked == PSPLIT_I_SOLVER_DRLPP || a->asked == PSPLIT_I_SOLVER_DRLPP_SLICE;
+}
+
+/* Proposals that the checker refused leave nothing: then one order is divided, as with "slice". */
+static psplit_code drlpp_first(psplit_i_solver_state *a) {
+  if (a->asked != PSPLIT_I_SOLVER_DRLPP) return PSPLIT_OK;
+  return psplit_i_propose(a, false);
+}
+
+static psplit_code drlpp_slice_first(psplit_i_solver_state *a) {
+  if (a->asked == PSPLIT_I_SOLVER_DRLPP || a->asked == PSPLIT_I_SOLVER_SLICE ||
+      a->asked == PSPLIT_I_SOLVER_MULTILEVEL)
+    return PSPLIT_OK;
+  return psplit_i_propose(a, true);
+}
+
 static psplit_code multilevel_first(psplit_i_solver_state *a) {
   if (a->instance.n <= PSPLIT_I_LARGE && a->asked != PSPLIT_I_SOLVER_MULTILEVEL) return PSPLIT_OK;
+  if (proposals_alone(a) && a->best.value < PSPLIT_I_INF) return PSPLIT_OK;
   const psplit_code code = psplit_i_multilevel(&a->instance, &a->automaton, a->request, &a->trial);
   if (code == PSPLIT_OK && a->trial.value < PSPLIT_I_INF)
     psplit_i_state_take(a, &a->trial, PSPLIT_I_SOLVER_MULTILEVEL);
@@ -98,6 +117,7 @@ static psplit_code slice_first(psplit_i_solver_state *a) {
 
 static psplit_code search_first(psplit_i_solver_state *a) {
   if (a->asked == PSPLIT_I_SOLVER_SLICE) return PSPLIT_OK;
+  if (proposals_alone(a)) return a->best.value < PSPLIT_I_INF ? PSPLIT_OK : divide_orders(a, 0);
   return divide_orders(a, a->instance.n > 1000 ? 4 : 12);
 }
 

@@ -17,6 +17,11 @@ static psplit_code check_options(const psplit_partition_options *o, psplit_diag 
   if (psplit_i_solver_asked(o->solver) == PSPLIT_I_N_METHODS)
     return psplit_i_fail(diag, PSPLIT_USAGE, "no solver \"%s\"; there are %s",
                          o->solver ? o->solver : "", PSPLIT_I_SOLVERS_ASKED);
+  const psplit_i_method asked = psplit_i_solver_asked(o->solver);
+  if (!o->proposer && (asked == PSPLIT_I_SOLVER_DRLPP || asked == PSPLIT_I_SOLVER_DRLPP_SLICE))
+    return psplit_i_fail(diag, PSPLIT_USAGE, "solver %s needs a proposer of splits", o->solver);
+  if (o->proposer && o->proposer->n_attempts == 0)
+    return psplit_i_fail(diag, PSPLIT_USAGE, "a proposer is asked at least once, not 0 times");
   if (o->chunks == 0 || o->chunks > 1024 || o->max_replicas == 0 || o->micro_batches == 0 ||
       !(o->gap_frac >= 0) || !(o->sync_bytes_per_s >= 0) || o->time_limit_s != o->time_limit_s)
     return psplit_i_fail(diag, PSPLIT_USAGE,

@@ -19,6 +19,7 @@
 #define PSPLIT_PARTITION_H
 
 #include <psplit/base.h>
+#include <psplit/proposer.h>
 #include <psplit/schedule.h>
 
 #ifdef __cplusplus
@@ -142,6 +143,10 @@ typedef struct psplit_partition_options {
   uint64_t memory_cap_bytes;   /* of the solver's own tables; 0: 1 GiB */
   const psplit_logger *logger; /* progress and advice; may be NULL */
   const volatile int *cancel;  /* see base.h */
+  /* Splits that others propose, for contiguous throughput and all that starts from it. Solvers
+   * "drlpp" and "drlpp+slice" need it; "auto", "exact", "search" and "anneal" begin with what
+   * "drlpp+slice" finds where there is one. NULL: none. */
+  const psplit_proposer *proposer;
 } psplit_partition_options;
 
 /* Throughput, solver "auto", 1 chunk, 1 replica, 10 s, gap 0, seed 1. */

@@ -11,6 +11,7 @@
 #include "multilevel.h"
 #include "problem.h"
 #include "result.h"
+#include "segments.h"
 
 enum {
   N_ORDERS = 3,
@@ -31,53 +32,9 @@ typedef struct zoom {
   psplit_i_assignment *best;
 } zoom;
 
-/* Topological orders to begin with: by id; depth first from the sources; depth first from the
- * sinks. Roots of a depth-first order are taken when the first cluster that needs them is. */
-static psplit_code first_order(zoom *z, uint32_t kind) {
-  const psplit_i_instance *instance = z->instance;
-  const uint32_t n = instance->n;
-  if (kind == 0) {
-    for (uint32_t i = 0; i < n; i++) z->order[i] = i;
-    return PSPLIT_OK;
-  }
-  const bool reversed = kind == 2;
-  const uint32_t *in = reversed ? instance->succ_off : instance->pred_off;
-  const uint32_t *out_off = reversed ? instance->pred_off : instance->succ_off;
-  const uint32_t *out = reversed ? instance->pred : instance->succ;
-  uint32_t *left = z->scratch, *stack = z->aggregate, size = 0, at = 0;
-  for (uint32_t i = 0; i < n; i++) {
-    const uint32_t cluster = reversed ? i : n - 1 - i;
-    left[cluster] = in[cluster + 1] - in[cluster];
-    if (left[cluster] == 0) stack[size++] = cluster;
-  }
-  while (size) {
-    const uint32_t cluster = stack[--size];
-    z->order[reversed ? n - 1 - at : at] = cluster;
-    at++;
-    for (uint32_t k = out_off[cluster]; k < out_off[cluster + 1]; k++)
-      if (--left[out[k]] == 0) stack[size++] = out[k];
-  }
-  return PSPLIT_OK;
-}
-
-/* Cuts z->order into about n_segments of equal weight. */
 static uint32_t even_segments(zoom *z, uint32_t n_segments) {
-  const int64_t share = z->total / n_segments + 1;
-  uint32_t segment = 0;
-  int64_t inside = 0;
-  for (uint32_t k = 0; k < z->instance->n; k++) {
-    const uint32_t i = z->order[k];
-    /* Clusters pinned to different stages must not meet in a segment. */
-    const bool full = inside + z->weight[i] / 2 >= share;
-    if (k > 0 && (full || z->instance->pin[i] != PSPLIT_NONE ||
-                  z->instance->pin[z->order[k - 1]] != PSPLIT_NONE)) {
-      segment++;
-      inside = 0;
-    }
-    inside += z->weight[i];
-    z->aggregate[i] = segment;
-  }
-  return segment + 1;
+  return psplit_i_even_segments(z->instance, z->order, z->weight, z->total, n_segments,
+                                z->aggregate);
 }
 
 /* Sorts z->order by the stages of the best split (stable: it stays topological) and cuts it into
@@ -210,12 +167,12 @@ psplit_code psplit_i_multilevel(const psplit_i_instance *instance,
   for (uint32_t kind = 0; kind < N_ORDERS; kind++) {
     if (out_assignment->value < PSPLIT_I_INF && psplit_i_expired(request->budget)) break;
     const int64_t before = out_assignment->value;
-    PSPLIT_TRY(first_order(&z, kind));
+    psplit_i_depth_first(instance, kind, z.scratch, z.aggregate, z.order);
     PSPLIT_TRY(solve_segments(&z, even_segments(&z, n_segments), false, kind, 1));
     if (out_assignment->value < before) memcpy(keep, z.order, n * sizeof *keep);
   }
   if (out_assignment->value >= PSPLIT_I_INF) { /* memory may need finer pieces */
-    PSPLIT_TRY(first_order(&z, 0));
+    psplit_i_depth_first(instance, 0, z.scratch, z.aggregate, z.order);
     PSPLIT_TRY(
       solve_segments(&z, even_segments(&z, n_segments * 4 < n ? n_segments * 4 : n), false, 9, 4));
     memcpy(keep, z.order, n * sizeof *keep);

@@ -22,6 +22,7 @@
 #include "exact.h"
 #include "lattice.h"
 #include "random_problem.h"
+#include "random_proposer.h"
 #include "reductions.h"
 
 enum { MOST_WRONG = 20, MOST_ENUMERATED = 14, MOST_IN_LATTICE = 36 };
@@ -36,6 +37,7 @@ typedef struct draw {
   uint64_t seed;
   random_problem r;
   psplit_partition_options o;
+  psplit_proposer proposer; /* for solvers that need one */
   unsigned features;
   shape kind;
   uint32_t n, k;
@@ -84,6 +86,8 @@ static void draw_options(draw *d) {
     const psplit_method *method = &methods[pick(d, 60 + tries, (uint32_t)n)];
     if (!(method->kind & PSPLIT_METHOD_OPTION)) continue;
     o->solver = method->name;
+    d->proposer = random_proposer(1 + pick(d, 59, 3));
+    o->proposer = &d->proposer;
     break;
   }
 }

@@ -1,0 +1,20 @@
+/* Orders of clusters cut into segments: how graphs of any size become small ones. */
+#ifndef PSPLIT_PARTITION_SEGMENTS_H
+#define PSPLIT_PARTITION_SEGMENTS_H
+
+#include "instance.h"
+
+/* A topological order. kind 0: by id; 1: depth first from the sources; 2: depth first from the
+ * sinks. Roots of a depth-first order are taken when the first cluster that needs them is.
+ * out_order[n], left[n] and stack[n]: scratch. O(n + edges). */
+void psplit_i_depth_first(const psplit_i_instance *instance, uint32_t kind, uint32_t *left,
+                          uint32_t *stack, uint32_t *out_order);
+
+/* Cuts an order into about n_segments of equal weight; weight[n] >= 1 sums to `total`. A cluster
+ * with a pin is a segment of its own. out_segment[n] is the number of a cluster's segment; returns
+ * how many there are. O(n). */
+uint32_t psplit_i_even_segments(const psplit_i_instance *instance, const uint32_t *order,
+                                const int64_t *weight, int64_t total, uint32_t n_segments,
+                                uint32_t *out_segment);
+
+#endif
