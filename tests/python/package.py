@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""import psplit, as a program uses it: plans, splits, proofs, merges, errors, Ctrl-C. Results as TAP."""
+import gc
+import json
+import os
+import pathlib
+import pickle
+import signal
+import sys
+import tempfile
+import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import psplit
+from text_model import make
+
+count = failed = 0
+
+
+def ok(good, name, why=""):
+    global count, failed
+    count += 1
+    failed += not good
+    print(f"{'ok' if good else 'not ok'} {count} - {name}")
+    if not good:
+        print("\n".join(f"# {line}" for line in str(why).splitlines()[:20]))
+
+
+def raises(kind, name, call, code=None, says=""):
+    try:
+        result = call()
+    except kind as error:
+        good = (code is None or error.code == code) and says in str(error)
+        ok(good, name, repr(error))
+        return error
+    ok(False, name, f"nothing was raised: {result!r}")
+    return None
+
+
+TEXT = """(float[N, 64] x) => (float[N, 64] y) {
+  a = Exp (x)
+  b = Relu (a)
+  c = Sqrt (b)
+  d = Sin (c)
+  e = Cos (d)
+  y = Neg (e)
+}"""
+data = make(TEXT)
+LOG = []
+
+with tempfile.TemporaryDirectory() as folder:
+    root = pathlib.Path(folder)
+    path = root / "model.onnx"
+    path.write_bytes(data)
+    ok(psplit.version().count(".") == 2, "it has a version")
+    ok("cpu" in psplit.presets() and all(psplit.presets().values()), "presets are listed with what they are")
+
+    model = psplit.open(path)
+    plan = model.plan(3, dims={"N": 8}, log=lambda *line: LOG.append(line))
+    ok(len(plan.stages) == 3 and sum(stage.nodes for stage in plan.stages) == 6, "a plan has its stages", plan.stages)
+    ok(plan.proved_optimal is True and plan.lower_bound_ns == plan.bottleneck_ns, "attributes are those of the manifest")
+    ok(plan.bottleneck_ns == max(stage.load_ns for stage in plan.stages), "the slowest stage is the bottleneck")
+    ok(all(line[0] in ("note", "warning", "progress") for line in LOG), "what is said has a severity", LOG)
+    ok("headline" in dir(plan) and "3 stages" in repr(plan), "it shows itself", repr(plan))
+    raises(AttributeError, "what a plan has not is an AttributeError", lambda: plan.nonsense)
+    ok([(t.source, t.target) for t in plan.transfers] == [(0, 1), (1, 2)], "transfers join the stages", plan.transfers)
+    ok(plan.stages[1].inputs[0].other == (0,) and plan.stages[2].outputs[0].other == ("model",), "ports say where from and to")
+
+    manifest = plan.split(root / "parts")
+    ok(sorted(os.listdir(root / "parts")) == ["pipeline.json", "stage0.onnx", "stage1.onnx", "stage2.onnx"], "the stages are written")
+    ok(manifest == json.loads((root / "parts/pipeline.json").read_text()), "what is returned is what is written")
+    proof = psplit.verify(root / "parts", model)
+    ok((proof.stages, proof.nodes, proof.transfers) == (3, 6, 2), "they are proved", proof)
+    merged = psplit.merge(root / "parts", root / "again.onnx", path)
+    ok(merged.nodes == 6 and merged.renamed == 0, "they are merged", merged)
+    ok(psplit.verify(root / "again.onnx", path).nodes == 6, "and are the model again")
+    ok(psplit.verify(root / "again.onnx", psplit.open(data)).nodes == 6, "as they are of its bytes")
+
+    again = psplit.split(data, root / "io", 2, boundary="io", dims={"N": 8})
+    ok(again.transfers[0].tensor == "c" or len(again.transfers) == 1, "one call splits bytes", again.transfers)
+    devices = {"devices": [{"name": "a", "preset": "cpu"}, {"name": "b", "preset": "cpu"}]}
+    ok([s.device for s in psplit.open(data).plan(devices=devices).stages] == ["a", "b"], "devices may be a dict")
+    pinned = model.plan(2, dims={"N": 8}, solver="slice", threads=2, seed=7)
+    ok(len(pinned.stages) == 2, "solver, threads and seed are taken")
+    held = psplit.open(data).plan(2, dims={"N": 8})
+    gc.collect()
+    ok(held.split(root / "held")["stages"][0]["nodes"] > 0, "a plan keeps its model")
+
+    error = raises(psplit.Error, "a place that is taken is said", lambda: plan.split(root / "parts"), "IO", "replace=True")
+    copy = pickle.loads(pickle.dumps(error))
+    ok((copy.code, copy.message, copy.hint) == (error.code, error.message, error.hint), "errors travel between processes")
+    plan.split(root / "parts", replace=True, verify=False)
+    ok(True, "replace replaces")
+    raises(psplit.Error, "no such file", lambda: psplit.open(root / "nowhere.onnx"), "IO", "nowhere.onnx")
+    raises(psplit.Error, "no model", lambda: psplit.open(b"nonsense"), "MALFORMED")
+    raises(psplit.Error, "no such dimension", lambda: model.plan(2, dims={"M": 1}), "USAGE", "N")
+    raises(psplit.Error, "no such pattern", lambda: model.plan(2, pins={"zz*": 1}), "USAGE", "pins: zz*")
+    raises(psplit.Error, "too many stages", lambda: model.plan(2, pins={"*": 7}))
+    raises(psplit.Error, "devices that are none", lambda: model.plan(devices={"devices": []}), "INVALID")
+    raises(ValueError, "no number of stages", lambda: model.plan())
+    raises(ValueError, "no stages", lambda: model.plan(0))
+    raises(ValueError, "an unknown word", lambda: model.plan(2, objective="speed"), says="'latency'")
+    raises(TypeError, "an unknown option", lambda: model.plan(2, speed=1))
+    raises(TypeError, "a type that is wrong", lambda: model.plan("2"))
+    other = psplit.open(make(TEXT.replace("Sqrt", "Abs")))
+    raises(psplit.Error, "another model is a mismatch", lambda: psplit.verify(root / "parts", other), "MISMATCH", "node")
+    raises(FileNotFoundError, "a devices file that is not there", lambda: model.plan(devices=root / "d.json"))
+    raises(TypeError, "handles cannot be made by hand", lambda: type(model._handle)())
+
+    # Threads plan side by side; only the main thread hears Ctrl-C.
+    results = []
+    workers = [threading.Thread(target=lambda: results.append(psplit.open(data).plan(3, dims={"N": 8}).bottleneck_ns))
+               for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    ok(results == [plan.bottleneck_ns] * 4, "threads get the same plan", results)
+
+    lines = ["(float[64] x) => (float[64] y) {"]
+    names = ["x"]
+    for i in range(600):
+        lines.append(f"  v{i} = Add ({names[(i * 7919) % len(names)]}, {names[-1]})")
+        names.append(f"v{i}")
+    lines += [f"  y = Neg ({names[-1]})", "}"]
+    hard = psplit.open(make("\n".join(lines)))
+    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        for _ in range(100):
+            hard.plan(16, time_limit=1e6)
+        ok(False, "Ctrl-C ends a plan")
+    except KeyboardInterrupt:
+        ok(True, "Ctrl-C ends a plan")
+    timer.join()
+    ok(model.plan(2, dims={"N": 8}).stages, "and the next one is made")
+
+print(f"1..{count}")
+sys.exit(1 if failed else 0)
