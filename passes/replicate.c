@@ -248,11 +248,14 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
     PSPLIT_TRY(replicate_into(&s, i, plan->bottleneck_ns));
   psplit_i_copies_sort(planner);
   PSPLIT_TRY(drop_idle(planner, diag));
-  if (n_before || planner->copies.n) PSPLIT_TRY(psplit_i_plan_make(planner, diag));
+  planner->plan_holds = !n_before && !planner->copies.n;
+  if (!planner->plan_holds) PSPLIT_TRY(psplit_i_plan_make(planner, diag));
   /* The solver's bound is for splits without copies. */
   if (planner->solution && planner->options.objective == PSPLIT_THROUGHPUT &&
-      planner->plan->bottleneck_ns < planner->solution->lower_bound_ns)
+      planner->plan->bottleneck_ns < planner->solution->lower_bound_ns) {
+    planner->plan_holds = false;
     PSPLIT_TRY(psplit_i_bound_with_copies(planner, diag, &planner->copies_bound_ns));
+  }
 out:
   return code;
 }

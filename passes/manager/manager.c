@@ -70,6 +70,7 @@ static psplit_code run_pass(psplit_planner *planner, const psplit_i_pass *pass,
     return psplit_i_fail(diag, PSPLIT_INTERNAL, "pass %s needs what needs it", pass->name);
   PSPLIT_TRY(establish(planner, pass->needs, depth, diag));
   psplit_i_say(planner->options.logger, PSPLIT_PROGRESS, "%s", pass->name);
+  planner->plan_holds = false;
   PSPLIT_TRY(call(planner, pass, values, diag));
   psplit_i_arena_reset(&planner->scratch);
   planner->facts = (planner->facts & pass->keeps) | pass->makes;
@@ -110,16 +111,17 @@ psplit_code psplit_planner_run(psplit_planner *planner, const char *text, psplit
   PSPLIT_TRY(psplit_i_pipeline_parse(
     planner->options.plugins, text ? text : psplit_default_pipeline(), &arena, diag, &pipeline));
   size_t n_steps;
+  planner->plan_holds = false;
   PSPLIT_TRY(find_end(&planner->options, &pipeline, diag, &n_steps));
   for (size_t s = 0; s < n_steps; s++)
     PSPLIT_TRY(run_pass(planner, pipeline.steps[s].pass, pipeline.steps[s].values, 0, diag));
   /* The stages that leave here are checked whatever the build. */
-  planner->plan = NULL;
+  if (!planner->plan_holds) planner->plan = NULL;
   if (planner->facts & PSPLIT_I_FACT_STAGES) {
     PSPLIT_TRY(
       establish(planner, PSPLIT_I_FACT_SHAPES | PSPLIT_I_FACT_COSTS | PSPLIT_I_FACT_LIVE, 0, diag));
     PSPLIT_TRY(psplit_i_check_stages(planner, diag));
-    PSPLIT_TRY(psplit_i_plan_make(planner, diag));
+    if (!planner->plan) PSPLIT_TRY(psplit_i_plan_make(planner, diag));
   }
 out:
   psplit_i_arena_fini(&arena);

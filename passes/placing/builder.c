@@ -109,13 +109,23 @@ typedef struct net_list {
   uint32_t *last; /* [n_groups] the last net that met the group, from 1 */
 } net_list;
 
+/* Whether some group reads the value besides that of its producer `p`. */
+static bool crosses(const psplit_i_builder *b, uint32_t p, uint32_t value) {
+  const psplit_i_graph *graph = b->planner->graph;
+  for (uint32_t c = graph->consumer_off[value]; c < graph->consumer_off[value + 1]; c++) {
+    const uint32_t g = b->group[graph->consumers[c]];
+    if (g != PSPLIT_NONE && g != b->group[p]) return true;
+  }
+  return false;
+}
+
 static psplit_code make_net_list(psplit_i_builder *b, net_list *out) {
   const psplit_i_graph *graph = b->planner->graph;
   const psplit_i_layout_prices *prices = &b->prices;
   size_t n_nets = prices->n, n_pins = prices->n ? prices->off[prices->n] : 0;
   for (uint32_t v = 0; v < graph->n_values; v++) {
     const uint32_t p = graph->values[v].producer;
-    if (p == PSPLIT_NONE || b->group[p] == PSPLIT_NONE) continue;
+    if (p == PSPLIT_NONE || b->group[p] == PSPLIT_NONE || !crosses(b, p, v)) continue;
     n_nets++;
     n_pins += graph->consumer_off[v + 1] - graph->consumer_off[v];
   }

@@ -178,6 +178,13 @@ static psplit_code take_bound(psplit_planner *planner, const psplit_solution *fr
   return psplit_i_plan_make(planner, diag);
 }
 
+/* What the split is worth, by its plan. */
+static psplit_code value_of(psplit_planner *planner, psplit_diag *diag, int64_t *out) {
+  const psplit_code code = planner->plan ? PSPLIT_OK : psplit_i_plan_make(planner, diag);
+  if (code == PSPLIT_OK) *out = psplit_i_plan_value_ns(planner, planner->plan);
+  return code;
+}
+
 /* Where the split duplicates weights: is one that does not as good? */
 static psplit_code prefer_together(psplit_planner *planner, const psplit_i_tied_weights *ties,
                                    uint8_t *joined, psplit_i_cutter cut, void *user,
@@ -188,10 +195,17 @@ static psplit_code prefer_together(psplit_planner *planner, const psplit_i_tied_
   if (!any) return PSPLIT_OK;
   split apart;
   psplit_diag why_not = {0};
-  const int64_t value = psplit_i_plan_value_ns(planner, planner->plan);
+  int64_t value, together;
+  psplit_code made = value_of(planner, diag, &value);
+  if (made != PSPLIT_OK) return made;
   if (!lay_aside(planner, &apart)) return psplit_i_nomem(diag);
   const psplit_code code = cut(user, joined, PSPLIT_I_CUT_SAME, &why_not);
-  if (code == PSPLIT_OK && psplit_i_plan_value_ns(planner, planner->plan) <= value) {
+  if (code == PSPLIT_OK) made = value_of(planner, diag, &together);
+  if (made != PSPLIT_OK) {
+    psplit_solution_destroy(apart.solution);
+    return made;
+  }
+  if (code == PSPLIT_OK && together <= value) {
     const psplit_code bound_code =
       planner->solution && apart.solution ? take_bound(planner, apart.solution, diag) : PSPLIT_OK;
     psplit_solution_destroy(apart.solution);

@@ -237,6 +237,8 @@ psplit_code psplit_i_solve_within_memory(psplit_planner *planner, const psplit_i
       planner->solution->bound = bound;
       planner->solution->proved_optimal &= planner->solution->objective_ns == bound_ns;
     }
+    planner->plan = NULL; /* of other stages */
+    if (!any_memory_limit(planner)) return PSPLIT_OK;
     PSPLIT_TRY(psplit_i_plan_make(planner, diag));
     if (first_too_large(planner) == n_stages) break;
     for (uint32_t s = 0; s < n_stages; s++) {
@@ -249,8 +251,7 @@ psplit_code psplit_i_solve_within_memory(psplit_planner *planner, const psplit_i
   }
   /* As counted, whatever a run may tell. */
   const bool best = psplit_i_plan_value_ns(planner, planner->plan) <= planner->plan->lower_bound_ns;
-  if (first_too_large(planner) == n_stages && (best || !any_memory_limit(planner)))
-    return PSPLIT_OK;
+  if (first_too_large(planner) == n_stages && best) return PSPLIT_OK;
   return cut_to_fit(planner, r, true, diag);
 out:
   return code;

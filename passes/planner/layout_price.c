@@ -204,7 +204,9 @@ psplit_code psplit_i_layout_prices_find(const psplit_planner *planner, psplit_i_
   *out = (psplit_i_layout_prices){0};
   for (uint32_t c = 0; c < planner->n_classes; c++) any |= has_blocks(planner, c);
   if (!any || planner->options.n_stages < 2) return PSPLIT_OK;
-  psplit_code code = psplit_i_layouts_find(planner, arena, diag, &layouts);
+  psplit_i_arena own; /* of the layouts, which go before the prices do */
+  psplit_i_arena_init(&own, 0);
+  psplit_code code = psplit_i_layouts_find(planner, &own, diag, &layouts);
   price_list l = {.layouts = &layouts, .arena = arena};
   if (code == PSPLIT_OK) price_all(&l);
   if (code == PSPLIT_OK) code = l.failed ? psplit_i_nomem(diag) : hand_out(&l, diag, out);
@@ -214,5 +216,6 @@ psplit_code psplit_i_layout_prices_find(const psplit_planner *planner, psplit_i_
   psplit_i_vec_fini(&l.received);
   psplit_i_vec_fini(&l.sent);
   psplit_i_layouts_fini(&layouts);
+  psplit_i_arena_fini(&own);
   return code;
 }

@@ -116,6 +116,7 @@ struct psplit_planner {
   PSPLIT_VEC(psplit_plan_copy) copies; /* by stage, then node */
   int64_t copies_bound_ns;             /* bound on splits with such copies; 0: none was asked for */
   psplit_plan *plan;
+  bool plan_holds; /* the last pass made it and changed nothing since */
 };
 
 /* Takes sizes from the tables of costs, see n_own_dims. Errors: NOMEM. */
