@@ -14,6 +14,8 @@
 typedef struct build {
   const psplit_problem *p;
   psplit_i_arena scratch;
+  psplit_i_arena
+    order;            /* what only finding the order of classes needs: the arrays from `edges` on */
   uint32_t *parent;   /* [n_nodes] */
   uint32_t *class_of; /* [n_nodes] */
   uint32_t n;
@@ -89,9 +91,10 @@ static void add_edge(build *b, uint32_t from, uint32_t to) {
 static psplit_code collect_edges(build *b) {
   const psplit_problem *p = b->p;
   const size_t most = (size_t)(p->n_nets ? p->net_off[p->n_nets] : 0) + p->n_order;
-  b->edges = psplit_i_arena_array(&b->scratch, most, sizeof *b->edges);
-  b->off = PSPLIT_NEW(&b->scratch, uint32_t, (size_t)b->n + 1);
-  b->to = psplit_i_arena_array(&b->scratch, most, sizeof *b->to);
+  psplit_i_arena_fini(&b->order);
+  b->edges = psplit_i_arena_array(&b->order, most, sizeof *b->edges);
+  b->off = PSPLIT_NEW(&b->order, uint32_t, (size_t)b->n + 1);
+  b->to = psplit_i_arena_array(&b->order, most, sizeof *b->to);
   if (!b->edges || !b->off || !b->to) return PSPLIT_NOMEM;
   b->n_edges = 0;
   for (uint32_t e = 0; e < p->n_nets; e++)
@@ -107,9 +110,14 @@ static psplit_code collect_edges(build *b) {
 static psplit_code unite_cycles(build *b, bool *out_found) {
   const uint32_t n = b->n;
   const uint32_t *off = b->off;
-  uint32_t *memory = psplit_i_arena_array(&b->scratch, n, 6 * sizeof *memory);
-  bool *on_stack = PSPLIT_NEW(&b->scratch, bool, n);
-  if (!memory || !on_stack) return PSPLIT_NOMEM;
+  psplit_i_arena arena;
+  psplit_i_arena_init(&arena, 0);
+  uint32_t *memory = psplit_i_arena_array(&arena, n, 6 * sizeof *memory);
+  bool *on_stack = PSPLIT_NEW(&arena, bool, n);
+  if (!memory || !on_stack) {
+    psplit_i_arena_fini(&arena);
+    return PSPLIT_NOMEM;
+  }
   uint32_t *index = memory, *low = index + n, *stack = low + n, *calls = stack + n;
   uint32_t *next = calls + n, *node_of = next + n;
   for (uint32_t v = b->p->n_nodes; v-- > 0;) node_of[b->class_of[v]] = v;
@@ -151,6 +159,7 @@ static psplit_code unite_cycles(build *b, bool *out_found) {
       }
     }
   }
+  psplit_i_arena_fini(&arena);
   return PSPLIT_OK;
 }
 
@@ -159,7 +168,7 @@ static psplit_code unite_cycles(build *b, bool *out_found) {
 static psplit_code sort_topologically(build *b, psplit_i_instance *instance) {
   const uint32_t n = b->n;
   const uint32_t *off = b->off;
-  uint32_t *memory = psplit_i_arena_zeroed(&b->scratch, n, 4 * sizeof *memory);
+  uint32_t *memory = psplit_i_arena_zeroed(&b->order, n, 4 * sizeof *memory);
   instance->succ_off = PSPLIT_NEW(&instance->arena, uint32_t, (size_t)n + 1);
   instance->succ = PSPLIT_NEW(&instance->arena, uint32_t, off[n]);
   if (!memory || !instance->succ_off || !instance->succ) return PSPLIT_NOMEM;
@@ -438,6 +447,7 @@ static psplit_code init(psplit_i_instance *instance, const psplit_problem *probl
   instance->stash = problem->stash_1f1b;
   build b = {.p = problem, .unordered = unordered};
   psplit_i_arena_init(&b.scratch, 0);
+  psplit_i_arena_init(&b.order, 0);
   b.parent = psplit_i_arena_array(&b.scratch, problem->n_nodes, sizeof *b.parent);
   b.class_of = psplit_i_arena_array(&b.scratch, problem->n_nodes, sizeof *b.class_of);
   if (!b.parent || !b.class_of) goto out;
@@ -448,10 +458,12 @@ static psplit_code init(psplit_i_instance *instance, const psplit_problem *probl
     PSPLIT_TRY(unite_cycles(&b, &cycles));
   }
   PSPLIT_TRY(sort_topologically(&b, instance));
+  psplit_i_arena_fini(&b.order);
   PSPLIT_TRY(fill_clusters(instance, &b, diag));
   PSPLIT_TRY(fill_nets(instance, &b, diag));
   PSPLIT_TRY(fill_groups(instance, &b, diag));
 out:
+  psplit_i_arena_fini(&b.order);
   psplit_i_arena_fini(&b.scratch);
   if (code == PSPLIT_NOMEM) code = psplit_i_nomem(diag);
   if (code != PSPLIT_OK) psplit_i_instance_fini(instance);

@@ -322,12 +322,11 @@ static psplit_code reduce(psplit_i_instance *instance, const psplit_i_automaton 
     if (log && log->failed) return psplit_i_nomem(diag);
     if (log) log->n_rounds++;
     psplit_i_spend(budget, ROUND_OPS * size);
-    psplit_i_instance next;
-    code = instance->unordered ? psplit_i_instance_init_unordered(&next, problem, parent, diag)
-                               : psplit_i_instance_init(&next, problem, parent, diag);
+    const bool unordered = instance->unordered;
+    psplit_i_instance_fini(instance); /* first, since there is hardly room for two large ones */
+    code = unordered ? psplit_i_instance_init_unordered(instance, problem, parent, diag)
+                     : psplit_i_instance_init(instance, problem, parent, diag);
     if (code != PSPLIT_OK) return code;
-    psplit_i_instance_fini(instance);
-    *instance = next;
   }
   return PSPLIT_OK;
 }
