@@ -293,6 +293,47 @@ static psplit_i_node_cost scope_cost(psplit_i_costs *costs, psplit_i_scope *scop
   return sum;
 }
 
+static const psplit_i_node_cost *cost_of(const psplit_i_costs *costs, uint32_t node) {
+  return &costs->distinct.items[costs->node_cost[node]];
+}
+
+/* Costs alike that were met lately, by a hash of their bytes: most nodes of a large graph cost what
+ * another of its blocks does. */
+enum { N_RECENT = 256 };
+
+static bool is_same_cost(const psplit_i_node_cost *a, const psplit_i_node_cost *b) {
+  const psplit_work *x = &a->work, *y = &b->work;
+  const psplit_i_kernel *k = &a->kernel, *l = &b->kernel;
+  return x->flops == y->flops && x->bytes_read == y->bytes_read &&
+         x->bytes_written == y->bytes_written && x->weight_bytes == y->weight_bytes &&
+         x->launches == y->launches && x->data_type == y->data_type && x->op_class == y->op_class &&
+         x->known == y->known && k->issued == l->issued && k->steps == l->steps &&
+         k->weight_bytes == l->weight_bytes && k->inside == l->inside && !a->parts && !b->parts &&
+         a->assumed == b->assumed && a->data == b->data && a->heavy == b->heavy &&
+         a->data_heavy == b->data_heavy;
+}
+
+/* Costs of all nodes of the graph; false when out of memory. */
+static bool count_nodes(psplit_i_costs *costs) {
+  uint32_t recent[N_RECENT] = {0}; /* 1 + index */
+  for (uint32_t n = 0; n < costs->shapes->graph->n_nodes; n++) {
+    const psplit_i_node_cost cost = node_cost(costs, costs->shapes->root, n);
+    costs->n_unknown += !cost.work.known;
+    costs->n_assumed += cost.assumed;
+    costs->n_data += cost.data;
+    uint32_t *place =
+      &recent[psplit_i_mix64(cost.work.flops ^ cost.work.bytes_read << 24 ^
+                             cost.work.bytes_written << 48 ^ (uint64_t)cost.work.op_class) %
+              N_RECENT];
+    if (!*place || !is_same_cost(&costs->distinct.items[*place - 1], &cost)) {
+      if (costs->failed || !psplit_i_vec_push(&costs->distinct, cost)) return false;
+      *place = (uint32_t)costs->distinct.n;
+    }
+    costs->node_cost[n] = *place - 1;
+  }
+  return true;
+}
+
 /* Weights that a last cache holds from run to run are read like anything else. */
 static void keep_small_weights(psplit_i_costs *costs) {
   enum { LAST_CACHE_BYTES = 16000000 };
@@ -305,14 +346,14 @@ static void keep_small_weights(psplit_i_costs *costs) {
       bytes = psplit_i_sat_add_u64(bytes, psplit_i_tally_bytes(&tally, type));
   }
   for (uint32_t n = 0; n < graph->n_nodes; n++) {
-    const psplit_op_class op_class = costs->nodes[n].work.op_class;
-    if (op_class == PSPLIT_CLASS_CONSTANT || op_class == PSPLIT_CLASS_CONTROL)
-      bytes = psplit_i_sat_add_u64(bytes, costs->nodes[n].work.weight_bytes);
+    const psplit_work *work = &cost_of(costs, n)->work;
+    if (work->op_class == PSPLIT_CLASS_CONSTANT || work->op_class == PSPLIT_CLASS_CONTROL)
+      bytes = psplit_i_sat_add_u64(bytes, work->weight_bytes);
   }
   if (bytes > LAST_CACHE_BYTES) return;
-  for (uint32_t n = 0; n < graph->n_nodes; n++) {
-    costs->nodes[n].kernel.weight_bytes = 0;
-    for (psplit_i_part *part = costs->nodes[n].parts; part; part = part->next)
+  for (size_t i = 0; i < costs->distinct.n; i++) {
+    costs->distinct.items[i].kernel.weight_bytes = 0;
+    for (psplit_i_part *part = costs->distinct.items[i].parts; part; part = part->next)
       part->kernel.weight_bytes = 0;
   }
 }
@@ -415,18 +456,11 @@ psplit_code psplit_i_costs_create(const psplit_i_shapes *shapes,
   if (!costs) return psplit_i_nomem(diag);
   psplit_i_arena_init(&costs->arena, 0);
   costs->shapes = shapes;
-  const uint32_t n_nodes = shapes->graph->n_nodes;
-  costs->nodes = take(costs, n_nodes, sizeof *costs->nodes);
+  costs->node_cost = take(costs, shapes->graph->n_nodes, sizeof *costs->node_cost);
   costs->scopes = take(costs, shapes->n_scopes, sizeof *costs->scopes);
   costs->scope_done = take(costs, shapes->n_scopes, sizeof *costs->scope_done);
-  bool fine = costs->nodes && costs->scopes && costs->scope_done &&
-              evaluate(costs, options ? options : &nothing);
-  for (uint32_t n = 0; fine && n < n_nodes; n++) {
-    costs->nodes[n] = node_cost(costs, shapes->root, n);
-    costs->n_unknown += !costs->nodes[n].work.known;
-    costs->n_assumed += costs->nodes[n].assumed;
-    costs->n_data += costs->nodes[n].data;
-  }
+  bool fine = costs->node_cost && costs->scopes && costs->scope_done &&
+              evaluate(costs, options ? options : &nothing) && count_nodes(costs);
   if (fine) keep_small_weights(costs);
   fine = fine && !costs->failed && list_missing(costs);
   if (!fine) {
@@ -439,24 +473,25 @@ psplit_code psplit_i_costs_create(const psplit_i_shapes *shapes,
 
 void psplit_i_costs_destroy(psplit_i_costs *costs) {
   if (!costs) return;
+  psplit_i_vec_fini(&costs->distinct);
   psplit_i_arena_fini(&costs->arena);
   free(costs);
 }
 
 psplit_work psplit_i_costs_node(const psplit_i_costs *costs, uint32_t node) {
-  return costs->nodes[node].work;
+  return cost_of(costs, node)->work;
 }
 const psplit_i_part *psplit_i_costs_parts(const psplit_i_costs *costs, uint32_t node) {
-  return costs->nodes[node].parts;
+  return cost_of(costs, node)->parts;
 }
 psplit_i_kernel psplit_i_costs_kernel(const psplit_i_costs *costs, uint32_t node) {
-  return costs->nodes[node].kernel;
+  return cost_of(costs, node)->kernel;
 }
 bool psplit_i_costs_node_assumed(const psplit_i_costs *costs, uint32_t node) {
-  return costs->nodes[node].assumed;
+  return cost_of(costs, node)->assumed;
 }
 psplit_i_data_dependence psplit_i_costs_node_data(const psplit_i_costs *costs, uint32_t node) {
-  const psplit_i_node_cost *cost = &costs->nodes[node];
+  const psplit_i_node_cost *cost = cost_of(costs, node);
   return cost->data_heavy ? PSPLIT_I_DATA_HEAVY
          : cost->data     ? PSPLIT_I_DATA_LIGHT
                           : PSPLIT_I_DATA_NONE;

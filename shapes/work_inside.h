@@ -25,11 +25,12 @@ struct psplit_i_costs {
   const psplit_i_shapes *shapes;
   int64_t *value; /* [expressions] */
   bool *known;
-  bool *assumed;              /* known, but only by an assumption */
-  bool *data;                 /* hangs on a symbol that is no size of an input */
-  unsigned char *visited;     /* expressions whose symbols are marked */
-  bool *needed;               /* [symbols] an unknown or assumed number hangs on it */
-  psplit_i_node_cost *nodes;  /* [graph->n_nodes] */
+  bool *assumed;          /* known, but only by an assumption */
+  bool *data;             /* hangs on a symbol that is no size of an input */
+  unsigned char *visited; /* expressions whose symbols are marked */
+  bool *needed;           /* [symbols] an unknown or assumed number hangs on it */
+  uint32_t *node_cost;    /* [graph->n_nodes] index into `distinct` */
+  PSPLIT_VEC(psplit_i_node_cost) distinct;
   psplit_i_node_cost *scopes; /* [n_scopes], one run each */
   bool *scope_done;
   const char **missing;
