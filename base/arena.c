@@ -148,8 +148,11 @@ void *psplit_i_arena_zeroed(psplit_i_arena *arena, size_t n, size_t size) {
 }
 
 char *psplit_i_arena_strndup(psplit_i_arena *arena, const char *text, size_t bytes) {
-  char *copy = psplit_i_arena_alloc(arena, bytes < SIZE_MAX ? bytes + 1 : SIZE_MAX);
-  if (!copy) return NULL;
+  char *copy = allocate(arena, bytes < SIZE_MAX ? bytes + 1 : SIZE_MAX, 1);
+  if (!copy) {
+    arena->failed = true;
+    return NULL;
+  }
   memcpy(copy, text, bytes);
   copy[bytes] = '\0';
   return copy;

@@ -42,7 +42,7 @@ void *psplit_i_arena_zeroed(psplit_i_arena *arena, size_t n, size_t size);
 /* n * size bytes, uninitialised; NULL on overflow too. */
 void *psplit_i_arena_array(psplit_i_arena *arena, size_t n, size_t size);
 
-/* Copies `bytes` bytes and adds a NUL. */
+/* Copies `bytes` bytes and adds a NUL; takes no more, so texts lie one behind the other. */
 char *psplit_i_arena_strndup(psplit_i_arena *arena, const char *text, size_t bytes);
 
 /* Typed helpers: PSPLIT_NEW(arena, psplit_i_node, n_nodes). Zeroed. */

@@ -52,4 +52,11 @@ static inline const atomic_int *psplit_i_flag(const volatile int *flag) {
 #define PSPLIT_UNPOISON(memory, bytes) ((void)0)
 #endif
 
+/* Has memory fetched that is read soon; a hint. */
+#if defined(__GNUC__)
+#define PSPLIT_PREFETCH(address) __builtin_prefetch(address)
+#else
+#define PSPLIT_PREFETCH(address) ((void)(address))
+#endif
+
 #endif

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct psplit_i_arena;
+
 /* Keys are borrowed: the caller keeps every interned string alive and unchanged. */
 typedef struct psplit_i_intern {
   uint64_t *slots;   /* open addressing: hash << 32 | id + 1; 0 is empty */
@@ -27,5 +29,15 @@ uint32_t psplit_i_intern_add(psplit_i_intern *table, const char *text);
 
 /* Id of `text`, or PSPLIT_NONE if it was never added. */
 uint32_t psplit_i_intern_find(const psplit_i_intern *table, const char *text);
+
+/* The same for `n` bytes without a NUL, by their hash in this table. Who has many names hashes some
+ * in advance, so that their places in the table are fetched together. A table without room reserved
+ * has no hashes yet. */
+uint32_t psplit_i_intern_hash(const psplit_i_intern *table, const char *bytes, size_t n);
+uint32_t psplit_i_intern_find_hashed(const psplit_i_intern *table, const char *bytes, size_t n,
+                                     uint32_t hash);
+/* A new string is copied into `arena`; without one it has a NUL and is borrowed. */
+uint32_t psplit_i_intern_add_hashed(psplit_i_intern *table, const char *bytes, size_t n,
+                                    uint32_t hash, struct psplit_i_arena *arena);
 
 #endif

@@ -193,7 +193,8 @@ bool psplit_i_weights_change_tensor(const psplit_i_weights *weights,
                                     const Onnx__TensorProto *tensor);
 bool psplit_i_weights_change_sparse(const psplit_i_weights *weights,
                                     const Onnx__SparseTensorProto *sparse);
-bool psplit_i_weights_change_node(const psplit_i_weights *weights, const Onnx__NodeProto *node);
+bool psplit_i_weights_change_attributes(const psplit_i_weights *weights,
+                                        Onnx__AttributeProto *const *attributes, size_t n);
 
 /* Appends one field (tag, length, content; in skeleton form) that holds a message of type
  * `descriptor`, with the tensors inside placed anew. Errors: MALFORMED, UNSUPPORTED, NOMEM. */

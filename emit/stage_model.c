@@ -155,11 +155,12 @@ static psplit_code add_nodes(const assembly *a) {
       psplit_i_boundary_node(a->split, stage->inputs[i].transfer, false, a->arena, a->graph);
   for (uint32_t i = 0; i < stage->n_nodes; i++) {
     const uint32_t n = stage->nodes[i];
+    const psplit_i_node *node = &a->split->graph->nodes[n];
     const psplit_i_span *span = &a->model->skeleton.graph_fields.items[a->model->node_spans[n]];
     const bool may_change =
       a->model->has_external_data || (span->has_view && a->weights->move_attributes);
-    if (is_scattered(span) ||
-        (may_change && psplit_i_weights_change_node(a->weights, a->split->graph->nodes[n].proto)))
+    if (is_scattered(span) || (may_change && psplit_i_weights_change_attributes(
+                                               a->weights, node->attributes, node->n_attributes)))
       PSPLIT_TRY(add_rewritten(a, span, &onnx__node_proto__descriptor, a->graph));
     else
       add_span(a, span, a->graph);

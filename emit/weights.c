@@ -106,7 +106,9 @@ static bool changes_graph(const psplit_i_weights *weights, const Onnx__GraphProt
   for (size_t i = 0; i < graph->n_sparse_initializer; i++)
     if (psplit_i_weights_change_sparse(weights, graph->sparse_initializer[i])) return true;
   for (size_t n = 0; n < graph->n_node; n++)
-    if (psplit_i_weights_change_node(weights, graph->node[n])) return true;
+    if (psplit_i_weights_change_attributes(weights, graph->node[n]->attribute,
+                                           graph->node[n]->n_attribute))
+      return true;
   return false;
 }
 
@@ -125,8 +127,9 @@ static bool changes_attribute(const psplit_i_weights *weights,
   return false;
 }
 
-bool psplit_i_weights_change_node(const psplit_i_weights *weights, const Onnx__NodeProto *node) {
-  for (size_t a = 0; a < node->n_attribute; a++)
-    if (changes_attribute(weights, node->attribute[a])) return true;
+bool psplit_i_weights_change_attributes(const psplit_i_weights *weights,
+                                        Onnx__AttributeProto *const *attributes, size_t n) {
+  for (size_t a = 0; a < n; a++)
+    if (changes_attribute(weights, attributes[a])) return true;
   return false;
 }

@@ -37,8 +37,9 @@ static bool is_read(const psplit_i_graph *graph, uint32_t value) {
 /* The node with another mode. */
 static psplit_code add_edited(const psplit_i_graph *graph, uint32_t n, bool train,
                               psplit_i_arena *arena, psplit_diag *diag, psplit_i_node_edits *out) {
-  psplit_code code;
-  const Onnx__NodeProto *proto = graph->nodes[n].proto;
+  const Onnx__NodeProto *proto;
+  psplit_code code = psplit_i_node_unpack(graph, n, arena, diag, &proto);
+  if (code != PSPLIT_OK) return code;
   Onnx__NodeProto edited = *proto;
   Onnx__AttributeProto mode = ONNX__ATTRIBUTE_PROTO__INIT;
   Onnx__AttributeProto **attributes =

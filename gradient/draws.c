@@ -216,7 +216,9 @@ out:
 /* The same node for inference: it may keep its ratio. */
 static psplit_code freeze(editor *e) {
   psplit_code code;
-  Onnx__NodeProto edited = *e->node->proto;
+  const Onnx__NodeProto *proto;
+  PSPLIT_TRY(psplit_i_node_unpack(e->graph, e->place, e->arena, e->diag, &proto));
+  Onnx__NodeProto edited = *proto;
   if (e->node->opset < FIRST_OPSET_WITHOUT_IS_TEST)
     return refuse(e, "opset 7 and later say otherwise: convert the model");
   if (edited.n_input > MODE_INPUT) edited.n_input = MODE_INPUT;

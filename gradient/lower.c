@@ -42,8 +42,8 @@ static psplit_code refuse(const lowering *l, psplit_code code, const char *what,
 }
 
 static const Onnx__AttributeProto *attribute(const psplit_i_node *node, const char *name) {
-  for (size_t i = 0; i < node->proto->n_attribute; i++)
-    if (strcmp(node->proto->attribute[i]->name, name) == 0) return node->proto->attribute[i];
+  for (size_t i = 0; i < node->n_attributes; i++)
+    if (strcmp(node->attributes[i]->name, name) == 0) return node->attributes[i];
   return NULL;
 }
 

@@ -96,13 +96,13 @@ bool psplit_i_text_equals(const psplit_i_at *at, const char *name, const char *t
 
 void psplit_i_copy_attributes(psplit_i_at *at) {
   enum { NODE_ATTRIBUTE = 5 };
-  const Onnx__NodeProto *proto = at->node->proto;
-  for (size_t i = 0; i < proto->n_attribute; i++) {
-    const size_t n = onnx__attribute_proto__get_packed_size(proto->attribute[i]);
+  for (size_t i = 0; i < at->node->n_attributes; i++) {
+    const Onnx__AttributeProto *attribute = at->node->attributes[i];
+    const size_t n = onnx__attribute_proto__get_packed_size(attribute);
     uint8_t *bytes = malloc(n ? n : 1);
     psplit_i_text field = {0};
     if (bytes) {
-      onnx__attribute_proto__pack(proto->attribute[i], bytes);
+      onnx__attribute_proto__pack(attribute, bytes);
       psplit_i_wire_bytes(&field, NODE_ATTRIBUTE, bytes, n);
       psplit_i_backward_attr_fields(at->b, field.bytes, field.n);
     }
@@ -114,8 +114,8 @@ void psplit_i_copy_attributes(psplit_i_at *at) {
 
 bool psplit_i_texts_repeat(const psplit_i_at *at, const char *name, const char *const *texts,
                            size_t n) {
-  for (size_t i = 0; i < at->node->proto->n_attribute; i++) {
-    const Onnx__AttributeProto *attribute = at->node->proto->attribute[i];
+  for (size_t i = 0; i < at->node->n_attributes; i++) {
+    const Onnx__AttributeProto *attribute = at->node->attributes[i];
     if (!attribute->name || strcmp(attribute->name, name) != 0) continue;
     for (size_t k = 0; k < attribute->n_strings; k++)
       if (attribute->strings[k].len != strlen(texts[k % n]) ||

@@ -35,8 +35,8 @@ uint32_t psplit_i_value_resolve(const psplit_i_graph **io_graph, uint32_t value)
  * than `type` (before IR 2 none was stated). */
 static const Onnx__AttributeProto *find_attribute(const psplit_i_node *node, const char *name,
                                                   Onnx__AttributeProto__AttributeType type) {
-  for (size_t i = 0; i < node->proto->n_attribute; i++) {
-    const Onnx__AttributeProto *attribute = node->proto->attribute[i];
+  for (size_t i = 0; i < node->n_attributes; i++) {
+    const Onnx__AttributeProto *attribute = node->attributes[i];
     if (!attribute->name || strcmp(attribute->name, name) != 0) continue;
     if (attribute->ref_attr_name && *attribute->ref_attr_name) return NULL;
     const bool stated =
@@ -113,9 +113,8 @@ const psplit_i_graph *psplit_i_attr_body(const psplit_i_node *node, const char *
 }
 
 bool psplit_i_node_has_attr_ref(const psplit_i_node *node) {
-  for (size_t i = 0; i < node->proto->n_attribute; i++)
-    if (node->proto->attribute[i]->ref_attr_name && *node->proto->attribute[i]->ref_attr_name)
-      return true;
+  for (size_t i = 0; i < node->n_attributes; i++)
+    if (node->attributes[i]->ref_attr_name && *node->attributes[i]->ref_attr_name) return true;
   return false;
 }
 

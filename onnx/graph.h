@@ -17,7 +17,6 @@
 
 /* Generated protobuf-c types; complete only inside onnx/ and emit/ (onnx.pb-c.h). */
 struct Onnx__GraphProto;
-struct Onnx__NodeProto;
 struct Onnx__FunctionProto;
 struct Onnx__TensorProto;
 struct Onnx__SparseTensorProto;
@@ -53,7 +52,8 @@ typedef struct psplit_i_node {
   uint32_t n_bodies;
   psplit_i_graph *const *bodies; /* in the order of the attributes that hold them */
   uint32_t function;             /* index of the model-local function it calls, or PSPLIT_NONE */
-  const struct Onnx__NodeProto *proto;
+  uint32_t n_attributes;
+  struct Onnx__AttributeProto *const *attributes;
 } psplit_i_node;
 
 struct psplit_i_graph {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model.h"
+#include "unpack.h"
 
 /* Versions of the operator sets that a model or function imports, by domain. */
 typedef struct opsets {
@@ -23,12 +23,8 @@ typedef struct scope {
   const opsets *opsets; /* those of the model or function; bodies share them */
 } scope;
 
-/* Operators that were met lately, by a hash of their names. */
-enum { N_RECENT = 64 };
-
 typedef struct builder {
   psplit_model *model;
-  const char *recent[N_RECENT];
   psplit_i_intern functions; /* function_key() -> index */
   psplit_i_text key;
   psplit_diag *diag;
@@ -42,25 +38,17 @@ static const char *domain_of(const char *domain) {
   return !domain || strcmp(domain, "ai.onnx") == 0 ? "" : domain;
 }
 
+static bool is_main(const scope *s) { return !s->outer && !s->graph->function; }
+
 /* What to call the scope in a message. */
 static const char *scope_kind(const scope *s) {
   if (s->graph->function) return "function";
   return s->outer ? "body" : "graph";
 }
 
-/* The name of an operator, mostly as the same string for all nodes of one: who looks operators up
- * by name for each of a million nodes finds it in the cache. */
-static const char *same_string(builder *b, const char *text) {
-  uint32_t hash = 0;
-  for (const char *c = text; *c; c++) hash = hash * 31 + (unsigned char)*c;
-  const char **place = &b->recent[hash % N_RECENT];
-  if (!*place || strcmp(*place, text) != 0) *place = text;
-  return *place;
-}
-
-static psplit_code define(builder *b, scope *s, const char *name, psplit_i_value **out) {
-  const uint32_t before = s->graph->names.n;
-  const uint32_t id = psplit_i_intern_add(&s->graph->names, name);
+/* The value of name `id`, which is new where it is the one behind those that were there before. */
+static psplit_code note_value(builder *b, scope *s, uint32_t id, uint32_t before,
+                              psplit_i_value **out) {
   if (id == PSPLIT_NONE) return psplit_i_nomem(b->diag);
   if (id == before) {
     const psplit_i_value value = {.name = s->graph->names.text[id],
@@ -74,6 +62,20 @@ static psplit_code define(builder *b, scope *s, const char *name, psplit_i_value
   }
   *out = &s->values.items[id];
   return PSPLIT_OK;
+}
+
+/* A name of the scope that a node lists: those of the main graph's nodes are but bytes yet. */
+static psplit_code define_hashed(builder *b, scope *s, const char *name, size_t bytes,
+                                 uint32_t hash, psplit_i_value **out) {
+  const uint32_t before = s->graph->names.n;
+  psplit_i_arena *arena = is_main(s) ? &b->model->arena : NULL;
+  return note_value(b, s, psplit_i_intern_add_hashed(&s->graph->names, name, bytes, hash, arena),
+                    before, out);
+}
+
+static psplit_code define(builder *b, scope *s, const char *name, psplit_i_value **out) {
+  const uint32_t before = s->graph->names.n;
+  return note_value(b, s, psplit_i_intern_add(&s->graph->names, name), before, out);
 }
 
 static psplit_code defined_twice(builder *b, const scope *s, const char *name) {
@@ -144,41 +146,105 @@ out:
   return code;
 }
 
-static psplit_code define_node_outputs(builder *b, scope *s, size_t n_nodes,
-                                       Onnx__NodeProto *const *protos) {
+/* A name that a node lists, and where its id goes. */
+typedef struct mention {
+  const char *name;
+  size_t bytes;
+  uint32_t hash, node;
+  uint32_t *place;
+} mention;
+
+/* Mentions are gathered some at a time: hashing them first has their places in the table fetched
+ * together, which a million names do not fit into a cache for. */
+enum { MENTIONS = 32 };
+
+typedef struct gathering {
+  builder *b;
+  scope *s;
+  psplit_code (*take)(builder *b, scope *s, const mention *one);
+  mention items[MENTIONS];
+  unsigned n;
+} gathering;
+
+static psplit_code settle(gathering *g) {
+  psplit_code code = PSPLIT_OK;
+  for (unsigned i = 0; i < g->n; i++) PSPLIT_TRY(g->take(g->b, g->s, &g->items[i]));
+  g->n = 0;
+out:
+  return code;
+}
+
+/* The names of one node, whose ids go to places[] once they are settled; PSPLIT_NONE for one that
+ * is omitted. */
+static psplit_code gather(gathering *g, uint32_t node, psplit_i_node_names names,
+                          uint32_t *places) {
+  psplit_code code = PSPLIT_OK;
+  mention one = {.node = node, .place = places};
+  for (; psplit_i_next_name(&names, &one.name, &one.bytes); one.place++) {
+    *one.place = PSPLIT_NONE;
+    if (!one.bytes) continue;
+    one.hash = psplit_i_intern_hash(&g->s->graph->names, one.name, one.bytes);
+    g->items[g->n++] = one;
+    if (g->n == MENTIONS) PSPLIT_TRY(settle(g));
+  }
+out:
+  return code;
+}
+
+/* The nodes of the scope as they are by themselves. */
+static psplit_code take_nodes(builder *b, scope *s) {
+  psplit_i_graph *graph = s->graph;
+  if (is_main(s)) {
+    graph->nodes = b->model->nodes;
+    graph->n_nodes = b->model->n_nodes;
+  } else {
+    const size_t n = graph->proto ? graph->proto->n_node : graph->function->n_node;
+    Onnx__NodeProto *const *protos = graph->proto ? graph->proto->node : graph->function->node;
+    graph->nodes = PSPLIT_NEW(&b->model->arena, psplit_i_node, n);
+    if (!graph->nodes) return psplit_i_nomem(b->diag);
+    graph->n_nodes = (uint32_t)n;
+    for (size_t i = 0; i < n; i++)
+      graph->nodes[i] = (psplit_i_node){.name = text_or_empty(protos[i]->name),
+                                        .op_type = text_or_empty(protos[i]->op_type),
+                                        .domain = text_or_empty(protos[i]->domain),
+                                        .overload = text_or_empty(protos[i]->overload),
+                                        .n_inputs = (uint32_t)protos[i]->n_input,
+                                        .n_outputs = (uint32_t)protos[i]->n_output,
+                                        .n_attributes = (uint32_t)protos[i]->n_attribute,
+                                        .attributes = protos[i]->attribute,
+                                        .function = PSPLIT_NONE};
+  }
+  for (uint32_t i = 0; i < graph->n_nodes; i++)
+    graph->nodes[i].domain = domain_of(graph->nodes[i].domain);
+  return PSPLIT_OK;
+}
+
+static psplit_code define_output(builder *b, scope *s, const mention *one) {
+  psplit_i_value *value;
+  const psplit_code code = define_hashed(b, s, one->name, one->bytes, one->hash, &value);
+  if (code != PSPLIT_OK) return code;
+  if (value->producer != PSPLIT_NONE || value->input != PSPLIT_NONE || has_initializer(value))
+    return defined_twice(b, s, value->name);
+  value->producer = one->node;
+  *one->place = (uint32_t)(value - s->values.items);
+  return PSPLIT_OK;
+}
+
+static psplit_code define_node_outputs(builder *b, scope *s) {
   psplit_code code = PSPLIT_OK;
   psplit_i_graph *graph = s->graph;
-  psplit_i_arena *arena = &b->model->arena;
-  graph->nodes = PSPLIT_NEW(arena, psplit_i_node, n_nodes);
-  if (!graph->nodes) return psplit_i_nomem(b->diag);
-  graph->n_nodes = (uint32_t)n_nodes;
+  gathering g = {.b = b, .s = s, .take = define_output};
   size_t n_all = 0;
-  for (uint32_t i = 0; i < n_nodes; i++) n_all += protos[i]->n_output;
-  uint32_t *outputs = psplit_i_arena_array(arena, n_all, sizeof *outputs);
+  for (uint32_t i = 0; i < graph->n_nodes; i++) n_all += graph->nodes[i].n_outputs;
+  uint32_t *outputs = psplit_i_arena_array(&b->model->arena, n_all, sizeof *outputs);
   if (!outputs) return psplit_i_nomem(b->diag);
-  for (uint32_t i = 0; i < n_nodes; i++) {
-    const Onnx__NodeProto *proto = protos[i];
+  for (uint32_t i = 0; i < graph->n_nodes; i++) {
     PSPLIT_TRY(psplit_i_go_on(b->model->options.cancel, b->diag));
-    for (size_t o = 0; o < proto->n_output; o++) {
-      outputs[o] = PSPLIT_NONE;
-      if (!*proto->output[o]) continue;
-      psplit_i_value *value;
-      PSPLIT_TRY(define(b, s, proto->output[o], &value));
-      if (value->producer != PSPLIT_NONE || value->input != PSPLIT_NONE || has_initializer(value))
-        return defined_twice(b, s, value->name);
-      value->producer = i;
-      outputs[o] = (uint32_t)(value - s->values.items);
-    }
-    graph->nodes[i] = (psplit_i_node){.name = text_or_empty(proto->name),
-                                      .op_type = same_string(b, text_or_empty(proto->op_type)),
-                                      .domain = domain_of(proto->domain),
-                                      .overload = text_or_empty(proto->overload),
-                                      .outputs = outputs,
-                                      .n_outputs = (uint32_t)proto->n_output,
-                                      .function = PSPLIT_NONE,
-                                      .proto = proto};
-    outputs += proto->n_output;
+    PSPLIT_TRY(gather(&g, i, psplit_i_node_outputs(graph, i), outputs));
+    graph->nodes[i].outputs = outputs;
+    outputs += graph->nodes[i].n_outputs;
   }
+  PSPLIT_TRY(settle(&g));
 out:
   return code;
 }
@@ -245,15 +311,15 @@ static psplit_code build_bodies(builder *b, scope *s, uint32_t id) {
   psplit_i_node *node = &s->graph->nodes[id];
   psplit_i_arena *arena = &b->model->arena;
   size_t n_bodies = 0;
-  for (size_t a = 0; a < node->proto->n_attribute; a++)
-    n_bodies += (node->proto->attribute[a]->g != NULL) + node->proto->attribute[a]->n_graphs;
+  for (size_t a = 0; a < node->n_attributes; a++)
+    n_bodies += (node->attributes[a]->g != NULL) + node->attributes[a]->n_graphs;
   if (!n_bodies) return PSPLIT_OK;
   psplit_i_graph **bodies = PSPLIT_NEW(arena, psplit_i_graph *, n_bodies);
   if (!bodies) return psplit_i_nomem(b->diag);
   node->bodies = bodies;
   size_t n_captures = 0;
-  for (size_t a = 0; a < node->proto->n_attribute; a++) {
-    const Onnx__AttributeProto *attribute = node->proto->attribute[a];
+  for (size_t a = 0; a < node->n_attributes; a++) {
+    const Onnx__AttributeProto *attribute = node->attributes[a];
     for (size_t g = 0; g < attribute->n_graphs + 1; g++) {
       const Onnx__GraphProto *proto = g ? attribute->graphs[g - 1] : attribute->g;
       if (!proto) continue;
@@ -327,13 +393,13 @@ static int64_t opset_of(const scope *s, const char *domain) {
 /* An attribute given twice has no one meaning. */
 static psplit_code check_attribute_names(builder *b, const psplit_i_graph *graph, uint32_t id) {
   enum { FEW = 16 };
-  const Onnx__NodeProto *proto = graph->nodes[id].proto;
+  const psplit_i_node *node = &graph->nodes[id];
   const char *repeated = NULL;
   psplit_i_intern names;
   psplit_i_intern_init(&names);
-  for (size_t a = 0; a < proto->n_attribute && !repeated; a++) {
-    const char *name = text_or_empty(proto->attribute[a]->name);
-    if (proto->n_attribute > FEW) {
+  for (size_t a = 0; a < node->n_attributes && !repeated; a++) {
+    const char *name = text_or_empty(node->attributes[a]->name);
+    if (node->n_attributes > FEW) {
       const uint32_t known = psplit_i_intern_add(&names, name);
       if (known == PSPLIT_NONE) {
         psplit_i_intern_fini(&names);
@@ -342,7 +408,7 @@ static psplit_code check_attribute_names(builder *b, const psplit_i_graph *graph
       if (known != a) repeated = name;
     } else {
       for (size_t before = 0; before < a; before++)
-        if (strcmp(text_or_empty(proto->attribute[before]->name), name) == 0) repeated = name;
+        if (strcmp(text_or_empty(node->attributes[before]->name), name) == 0) repeated = name;
     }
   }
   psplit_i_intern_fini(&names);
@@ -352,36 +418,48 @@ static psplit_code check_attribute_names(builder *b, const psplit_i_graph *graph
                        psplit_i_node_label(graph, id, label, sizeof label), repeated);
 }
 
+static psplit_code connect_input(builder *b, scope *s, const mention *one) {
+  psplit_code code = PSPLIT_OK;
+  *one->place = psplit_i_intern_find_hashed(&s->graph->names, one->name, one->bytes, one->hash);
+  if (*one->place != PSPLIT_NONE) return PSPLIT_OK;
+  if (s->outer) PSPLIT_TRY(look_up(b, s, one->name, one->place)); /* a body's, and so with a NUL */
+  if (*one->place == PSPLIT_NONE) {
+    char label[128];
+    return psplit_i_fail(b->diag, PSPLIT_INVALID, "node %s reads \"%.*s\", which nothing defines",
+                         psplit_i_node_label(s->graph, one->node, label, sizeof label),
+                         (int)one->bytes, one->name);
+  }
+out:
+  return code;
+}
+
 static psplit_code connect_nodes(builder *b, scope *s) {
   psplit_code code = PSPLIT_OK;
   psplit_i_graph *graph = s->graph;
+  gathering g = {.b = b, .s = s, .take = connect_input};
+  const char *domain = NULL; /* of the node before */
+  int64_t opset = 0;
   size_t n_all = 0;
-  for (uint32_t i = 0; i < graph->n_nodes; i++) n_all += graph->nodes[i].proto->n_input;
+  for (uint32_t i = 0; i < graph->n_nodes; i++) n_all += graph->nodes[i].n_inputs;
   uint32_t *inputs = psplit_i_arena_array(&b->model->arena, n_all, sizeof *inputs);
   if (!inputs) return psplit_i_nomem(b->diag);
   for (uint32_t i = 0; i < graph->n_nodes; i++) {
     psplit_i_node *node = &graph->nodes[i];
-    const size_t n_inputs = node->proto->n_input;
     PSPLIT_TRY(psplit_i_go_on(b->model->options.cancel, b->diag));
-    for (size_t k = 0; k < n_inputs; k++) {
-      inputs[k] = PSPLIT_NONE;
-      const char *name = node->proto->input[k];
-      if (!*name) continue;
-      PSPLIT_TRY(look_up(b, s, name, &inputs[k]));
-      if (inputs[k] == PSPLIT_NONE) {
-        char label[128];
-        return psplit_i_fail(b->diag, PSPLIT_INVALID, "node %s reads \"%s\", which nothing defines",
-                             psplit_i_node_label(graph, i, label, sizeof label), name);
-      }
-    }
+    PSPLIT_TRY(gather(&g, i, psplit_i_node_inputs(graph, i), inputs));
     node->inputs = inputs;
-    node->n_inputs = (uint32_t)n_inputs;
-    inputs += n_inputs;
-    node->opset = opset_of(s, node->domain);
+    inputs += node->n_inputs;
+    if (node->domain != domain) opset = opset_of(s, node->domain);
+    domain = node->domain;
+    node->opset = opset;
     PSPLIT_TRY(find_function(b, node));
+    if (!node->n_attributes && !s->outer) continue;
+    /* What a body captures is numbered as it comes, and bodies look at the inputs of their node. */
+    PSPLIT_TRY(settle(&g));
     PSPLIT_TRY(check_attribute_names(b, graph, i));
     PSPLIT_TRY(build_bodies(b, s, i));
   }
+  PSPLIT_TRY(settle(&g));
 out:
   return code;
 }
@@ -576,23 +654,21 @@ static size_t count_definitions(const psplit_i_graph *graph) {
   const Onnx__FunctionProto *function = graph->function;
   size_t n =
     proto ? proto->n_input + proto->n_initializer + proto->n_sparse_initializer : function->n_input;
-  const size_t n_nodes = proto ? proto->n_node : function->n_node;
-  for (size_t i = 0; i < n_nodes; i++) n += (proto ? proto->node : function->node)[i]->n_output;
+  for (uint32_t i = 0; i < graph->n_nodes; i++) n += graph->nodes[i].n_outputs;
   return n;
 }
 
 static psplit_code build_scope(builder *b, scope *s) {
   psplit_code code;
   psplit_i_graph *graph = s->graph;
-  const Onnx__GraphProto *proto = graph->proto;
+  PSPLIT_TRY(take_nodes(b, s));
   const size_t n_definitions = count_definitions(graph);
   if (!psplit_i_vec_reserve(&s->values, n_definitions) ||
-      !psplit_i_intern_reserve(&graph->names, n_definitions))
+      !psplit_i_intern_reserve(&graph->names, n_definitions + 1))
     return psplit_i_nomem(b->diag);
   PSPLIT_TRY(define_inputs(b, s));
   PSPLIT_TRY(define_initializers(b, s));
-  PSPLIT_TRY(define_node_outputs(b, s, proto ? proto->n_node : graph->function->n_node,
-                                 proto ? proto->node : graph->function->node));
+  PSPLIT_TRY(define_node_outputs(b, s));
   PSPLIT_TRY(connect_nodes(b, s));
   PSPLIT_TRY(connect_outputs(b, s));
   attach_value_infos(s);

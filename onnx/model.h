@@ -27,7 +27,7 @@ struct psplit_model {
   int fd;                      /* of the model file, as long as the model is open */
   psplit_read_options options; /* strings are the model's own; no inline_ifs */
   psplit_i_skeleton skeleton;
-  Onnx__ModelProto *proto;
+  Onnx__ModelProto *proto; /* without the nodes of its graph */
   psplit_i_graph *graph;
   psplit_i_graph **functions; /* [proto->n_functions] */
   PSPLIT_VEC(psplit_i_data_file) files;
@@ -38,7 +38,19 @@ struct psplit_model {
   PSPLIT_VEC(psplit_inlined) inlined; /* names live in the arena */
   /* Spans of the graph's repeated messages, by position: node i is graph_fields[node_spans[i]]. */
   uint32_t *node_spans, *initializer_spans, *sparse_spans, *value_info_spans;
+  psplit_i_node *nodes; /* [n_nodes] of the main graph, which takes them over */
+  uint32_t n_nodes;
+  PSPLIT_VEC(uint32_t) placed_nodes; /* those with device configurations, ascending */
 };
+
+/* The whole message of a model, and of a node, in `arena` or where they are already. A model's own
+ * `proto` lacks the nodes of its graph, and an index has no messages of nodes.
+ * Errors: NOMEM, or MALFORMED. */
+PSPLIT_MUST_USE psplit_code psplit_i_model_unpack(const psplit_model *model, psplit_i_arena *arena,
+                                                  psplit_diag *diag, Onnx__ModelProto **out);
+PSPLIT_MUST_USE psplit_code psplit_i_node_unpack(const psplit_i_graph *graph, uint32_t node,
+                                                 psplit_i_arena *arena, psplit_diag *diag,
+                                                 const Onnx__NodeProto **out);
 
 /* The model read again from its open file, with other Ifs replaced and its other options, but for
  * `cancel` and, where they give none, max_graph_bytes. Errors: as psplit_model_open. */
@@ -155,7 +167,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_sparse_check(const psplit_model *model,
 /* Names that the bindings of training_info speak of. Errors: INVALID, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_training_check(const psplit_model *model, psplit_diag *diag);
 
-/* Builds model->graph and model->functions from model->proto. */
+/* Builds model->graph and model->functions from model->nodes and model->proto. */
 PSPLIT_MUST_USE psplit_code psplit_i_graph_build(psplit_model *model, psplit_diag *diag);
 
 #endif

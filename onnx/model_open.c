@@ -8,43 +8,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "unpack.h"
+
 /* The default limit on the structure's memory follows the file, since a graph of ordinary nodes
- * takes seven to twenty times its bytes, while a file of empty messages asks for a hundred and
+ * is estimated at seven to twenty times its bytes, a file of empty messages at a hundred and
  * fifty times. */
 static const uint64_t LEAST_GRAPH_BYTES = UINT64_C(256) << 20, MOST_GRAPH_BYTES = UINT64_C(2) << 30;
 static const uint64_t GRAPH_BYTES_PER_FILE_BYTE = 32;
-enum { NEWEST_IR_VERSION = 14 };
-
-/* Where protobuf-c allocates, and whether it ever could not, or was not to go on. */
-typedef struct unpacker {
-  psplit_i_arena *arena;
-  const volatile int *cancel;
-  bool failed;
-} unpacker;
-
-static void *unpack_alloc(void *data, size_t bytes) {
-  unpacker *u = data;
-  void *memory = psplit_i_cancelled(u->cancel) ? NULL : psplit_i_arena_alloc_close(u->arena, bytes);
-  if (!memory) u->failed = true;
-  return memory;
-}
-
-static void unpack_free(void *data, void *memory) {
-  (void)data; /* the arena goes as a whole */
-  (void)memory;
-}
-
-static psplit_code unpack(psplit_model *model, psplit_diag *diag) {
-  unpacker u = {.arena = &model->arena, .cancel = model->options.cancel};
-  ProtobufCAllocator allocator = {unpack_alloc, unpack_free, &u};
-  model->proto = (Onnx__ModelProto *)protobuf_c_message_unpack(
-    &onnx__model_proto__descriptor, &allocator, model->skeleton.n_bytes, model->skeleton.bytes);
-  if (model->proto) return PSPLIT_OK;
-  const psplit_code code = psplit_i_go_on(u.cancel, diag);
-  if (code != PSPLIT_OK) return code;
-  if (u.failed) return psplit_i_nomem(diag);
-  return psplit_i_fail(diag, PSPLIT_MALFORMED, "not an ONNX model: it cannot be unpacked");
-}
+enum { NEWEST_IR_VERSION = 14, GRAPH_NODE = 1 };
 
 /* The model file, files[0], whose descriptor is there. */
 static psplit_code look_at_file(psplit_model *model, psplit_diag *diag) {
@@ -65,15 +36,18 @@ static int duplicate(int fd) { return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0
 
 /* Positions of the graph's repeated messages among its fields, one list each. */
 static psplit_code index_spans(psplit_model *model, psplit_diag *diag) {
+  const psplit_i_spans *fields = &model->skeleton.graph_fields;
+  size_t n_nodes = 0;
+  for (size_t i = 0; i < fields->n; i++) n_nodes += fields->items[i].field == GRAPH_NODE;
+  model->n_nodes = (uint32_t)n_nodes;
   const struct {
     uint32_t field;
     size_t n;
     uint32_t **out;
-  } lists[] = {{1, model->proto->graph->n_node, &model->node_spans},
+  } lists[] = {{GRAPH_NODE, n_nodes, &model->node_spans},
                {5, model->proto->graph->n_initializer, &model->initializer_spans},
                {15, model->proto->graph->n_sparse_initializer, &model->sparse_spans},
                {13, model->proto->graph->n_value_info, &model->value_info_spans}};
-  const psplit_i_spans *fields = &model->skeleton.graph_fields;
   for (size_t l = 0; l < sizeof lists / sizeof *lists; l++) {
     *lists[l].out = PSPLIT_NEW(&model->arena, uint32_t, lists[l].n);
     if (!*lists[l].out) return psplit_i_nomem(diag);
@@ -150,9 +124,11 @@ out:
 static psplit_code build(psplit_model *model, uint64_t max_bytes, psplit_diag *diag) {
   psplit_code code;
   model->arena.limit_bytes = max_bytes < SIZE_MAX ? (size_t)max_bytes : 0;
-  PSPLIT_TRY(unpack(model, diag));
+  PSPLIT_TRY(psplit_i_unpack_without_nodes(&model->skeleton, &model->arena, model->options.cancel,
+                                           diag, &model->proto));
   PSPLIT_TRY(check_versions(model->proto, diag));
   PSPLIT_TRY(index_spans(model, diag));
+  PSPLIT_TRY(psplit_i_nodes_read(model, diag));
   PSPLIT_TRY(psplit_i_tensors_check(model, diag));
   PSPLIT_TRY(psplit_i_graph_build(model, diag));
   PSPLIT_TRY(psplit_i_training_check(model, diag));
@@ -320,6 +296,7 @@ void psplit_model_close(psplit_model *model) {
   if (model->fd >= 0) close(model->fd);
   psplit_i_vec_fini(&model->files);
   psplit_i_vec_fini(&model->inlined);
+  psplit_i_vec_fini(&model->placed_nodes);
   psplit_i_intern_fini(&model->locations);
   if (model->directory_fd >= 0) close(model->directory_fd);
   psplit_i_skeleton_fini(&model->skeleton);

@@ -17,10 +17,13 @@ static const Onnx__DeviceConfigurationProto *find_configuration(const psplit_mod
 }
 
 /* The only configuration under which nodes have stages; *out_name stays NULL where none does. */
-static psplit_code only_configuration(const psplit_i_graph *graph, psplit_diag *diag,
-                                      const char **out_name) {
-  for (uint32_t n = 0; n < graph->n_nodes; n++) {
-    const Onnx__NodeProto *node = graph->nodes[n].proto;
+static psplit_code only_configuration(const psplit_i_graph *graph, psplit_i_arena *arena,
+                                      psplit_diag *diag, const char **out_name) {
+  for (size_t p = 0; p < graph->model->placed_nodes.n; p++) {
+    const Onnx__NodeProto *node;
+    const psplit_code code =
+      psplit_i_node_unpack(graph, graph->model->placed_nodes.items[p], arena, diag, &node);
+    if (code != PSPLIT_OK) return code;
     for (size_t i = 0; i < node->n_device_configurations; i++) {
       const Onnx__NodeDeviceConfigurationProto *entry = node->device_configurations[i];
       if (!entry->has_pipeline_stage) continue;
@@ -36,10 +39,12 @@ static psplit_code only_configuration(const psplit_i_graph *graph, psplit_diag *
 }
 
 static psplit_code read_node(const psplit_i_graph *graph, uint32_t n,
-                             const Onnx__DeviceConfigurationProto *configuration, psplit_diag *diag,
-                             uint32_t *out_stage) {
-  const Onnx__NodeProto *node = graph->nodes[n].proto;
+                             const Onnx__DeviceConfigurationProto *configuration,
+                             psplit_i_arena *arena, psplit_diag *diag, uint32_t *out_stage) {
+  const Onnx__NodeProto *node;
   char label[128];
+  const psplit_code code = psplit_i_node_unpack(graph, n, arena, diag, &node);
+  if (code != PSPLIT_OK) return code;
   for (size_t i = 0; i < node->n_device_configurations; i++) {
     const Onnx__NodeDeviceConfigurationProto *entry = node->device_configurations[i];
     if (!find_configuration(graph->model, text_of(entry->configuration_id)))
@@ -98,16 +103,19 @@ psplit_code psplit_i_placement_read(const psplit_i_graph *graph, const char *nam
   psplit_code code = PSPLIT_OK;
   uint32_t *latest = NULL;
   bool any = false;
+  psplit_i_arena arena;
+  psplit_i_arena_init(&arena, 0);
   for (uint32_t n = 0; n < graph->n_nodes; n++) out_stage[n] = PSPLIT_NONE;
-  if (!name) PSPLIT_TRY(only_configuration(graph, diag, &name));
+  if (!name) PSPLIT_TRY(only_configuration(graph, &arena, diag, &name));
   if (out_any) *out_any = false;
-  if (!name) return PSPLIT_OK;
+  if (!name) goto out;
   const Onnx__DeviceConfigurationProto *configuration = find_configuration(graph->model, name);
   if (!configuration)
     PSPLIT_TRY(psplit_i_fail_about(diag, PSPLIT_INVALID, PSPLIT_I_HELPS(IGNORE_ANNOTATIONS),
                                    "the model has no configuration \"%s\"", name));
-  for (uint32_t n = 0; n < graph->n_nodes; n++) {
-    PSPLIT_TRY(read_node(graph, n, configuration, diag, &out_stage[n]));
+  for (size_t p = 0; p < graph->model->placed_nodes.n; p++) {
+    const uint32_t n = graph->model->placed_nodes.items[p];
+    PSPLIT_TRY(read_node(graph, n, configuration, &arena, diag, &out_stage[n]));
     any = any || out_stage[n] != PSPLIT_NONE;
   }
   latest = malloc(((size_t)graph->n_nodes + 1) * sizeof *latest);
@@ -116,5 +124,6 @@ psplit_code psplit_i_placement_read(const psplit_i_graph *graph, const char *nam
   if (out_any) *out_any = any;
 out:
   free(latest);
+  psplit_i_arena_fini(&arena);
   return code;
 }

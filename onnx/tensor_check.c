@@ -219,6 +219,11 @@ psplit_code psplit_i_tensors_check(psplit_model *model, psplit_diag *diag) {
   psplit_code code;
   const Onnx__ModelProto *proto = model->proto;
   PSPLIT_TRY(check_graph(model, proto->graph, diag));
+  for (uint32_t n = 0; n < model->n_nodes; n++) {
+    const psplit_i_node *node = &model->nodes[n];
+    PSPLIT_TRY(psplit_i_go_on(model->options.cancel, diag));
+    PSPLIT_TRY(check_attributes(model, node->n_attributes, node->attributes, node->name, diag));
+  }
   for (size_t f = 0; f < proto->n_functions; f++) {
     const Onnx__FunctionProto *function = proto->functions[f];
     PSPLIT_TRY(check_nodes(model, function->n_node, function->node, diag));

@@ -182,15 +182,14 @@ const Onnx__AttributeProto *psplit_i_attribute(const psplit_i_site *at, const ch
   const psplit_i_node *node = at->node;
   const psplit_i_scope *scope = at->scope;
   for (;;) {
-    const Onnx__AttributeProto *found =
-      named(node->proto->attribute, node->proto->n_attribute, name);
+    const Onnx__AttributeProto *found = named(node->attributes, node->n_attributes, name);
     if (!found || !found->ref_attr_name || !*found->ref_attr_name) return found;
     while (scope && !scope->call) scope = scope->parent;
     if (!scope) return NULL;
     name = found->ref_attr_name;
     node = scope->call;
     const Onnx__FunctionProto *function = scope->graph->function;
-    if (!named(node->proto->attribute, node->proto->n_attribute, name))
+    if (!named(node->attributes, node->n_attributes, name))
       return named(function->attribute_proto, function->n_attribute_proto, name);
     scope = scope->caller;
   }

@@ -278,13 +278,16 @@ static void expansion_fini(expansion *x) {
 psplit_code psplit_i_check_inlined(psplit_i_proof *p, const psplit_model *inlined) {
   psplit_code code;
   expansion wanted = {.p = p}, found = {.p = p};
+  Onnx__ModelProto *before, *after;
   bool rest = false;
   wanted.used = PSPLIT_NEW(&p->arena, bool, p->manifest.n_inlined);
   if (!wanted.used) return psplit_i_nomem(p->diag);
   if (!same_file(&p->model->files.items[0], &inlined->files.items[0]))
     return psplit_i_fail(p->diag, PSPLIT_IO, "%s changed while it was being read",
                          psplit_i_model_path(p->model));
-  PSPLIT_TRY(expand(&wanted, p->model->proto->graph));
+  PSPLIT_TRY(psplit_i_model_unpack(p->model, &p->arena, p->diag, &before));
+  PSPLIT_TRY(psplit_i_model_unpack(inlined, &p->arena, p->diag, &after));
+  PSPLIT_TRY(expand(&wanted, before->graph));
   for (uint32_t r = 0; r < p->manifest.n_inlined; r++) {
     const psplit_i_inlined_row *row = &p->manifest.inlined[r];
     if (!wanted.used[r])
@@ -292,8 +295,8 @@ psplit_code psplit_i_check_inlined(psplit_i_proof *p, const psplit_model *inline
         p, "the manifest inlines If \"%s\", which the model does not have", row->node));
     if (!row->assumed) PSPLIT_TRY(check_certain(p, inlined, row));
   }
-  PSPLIT_TRY(collect(&wanted, inlined->proto->graph, &found));
-  PSPLIT_TRY(same_rest(&wanted, p->model->proto, inlined->proto, &rest));
+  PSPLIT_TRY(collect(&wanted, after->graph, &found));
+  PSPLIT_TRY(same_rest(&wanted, before, after, &rest));
   if (!rest || !same(&wanted.nodes, &found.nodes) || !same(&wanted.weights, &found.weights) ||
       !same(&wanted.sparse, &found.sparse) || !same(&wanted.annotations, &found.annotations) ||
       !holds_all(&wanted.infos, &found.infos))

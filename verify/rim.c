@@ -13,7 +13,7 @@ static uint32_t shape_of(const psplit_i_proof *p, const char *name) {
 bool psplit_i_is_rim_node(const psplit_i_proof *p, const psplit_i_node *node) {
   if (!p->rim || !psplit_i_node_is(node, "Shape") || node->function != PSPLIT_NONE ||
       node->n_inputs != 1 || node->n_outputs != 1 || node->inputs[0] == PSPLIT_NONE ||
-      node->outputs[0] == PSPLIT_NONE || node->proto->n_attribute)
+      node->outputs[0] == PSPLIT_NONE || node->n_attributes)
     return false;
   const uint32_t value = shape_of(p, p->part->values[node->outputs[0]].name);
   return value != PSPLIT_NONE &&

@@ -128,7 +128,7 @@ static void put_value(part *at, uint32_t value, psplit_i_text *out) {
   const bool is_constant = psplit_i_node_is(node, "Constant");
   const bool is_cast = psplit_i_attr_int(node, "to", &to);
   if (is_cast) psplit_i_text_addf(out, "<%" PRId64 ">", to);
-  if (node->proto->n_attribute != (size_t)(is_cast || is_constant)) psplit_i_text_puts(out, "<?>");
+  if (node->n_attributes != (size_t)(is_cast || is_constant)) psplit_i_text_puts(out, "<?>");
   psplit_i_text_puts(out, "(");
   if (is_constant) put_constant(psplit_i_attr_tensor(node, "value"), out);
   for (uint32_t i = 0; i < node->n_inputs; i++) {
@@ -398,28 +398,43 @@ out:
   return code;
 }
 
+/* Whether a node is the model's own but for what tells it to train. */
+static psplit_code compare_messages(const walk *w, uint32_t norm, bool *out_same) {
+  psplit_code code;
+  const psplit_i_node *node = &w->whole->nodes[w->n];
+  const Onnx__NodeProto *whole, *edited;
+  psplit_i_arena arena;
+  psplit_i_arena_init(&arena, 0);
+  PSPLIT_TRY(psplit_i_node_unpack(w->whole, w->n, &arena, w->p->diag, &whole));
+  PSPLIT_TRY(psplit_i_node_unpack(w->edited, w->m, &arena, w->p->diag, &edited));
+  *out_same = psplit_i_node_is(node, "BatchNormalization")
+                ? is_normalisation(whole, edited, norm == PSPLIT_BATCH_NORM_TRAIN)
+                : is_frozen(whole, edited);
+out:
+  psplit_i_arena_fini(&arena);
+  return code;
+}
+
 /* A node that is not the model's own. */
 static psplit_code check_edit(walk *w, const psplit_gradient *gradient) {
+  psplit_code code = PSPLIT_OK;
   const psplit_i_node *node = &w->whole->nodes[w->n];
-  const Onnx__NodeProto *edited = w->edited->nodes[w->m].proto;
   const uint32_t norm = w->table->batch_norm;
   bool masked = true, good = false;
   double ratio = 0;
-  if (psplit_i_node_is(node, "Dropout")) {
-    const psplit_code code = dropout(w, node, &masked, &ratio);
-    if (code != PSPLIT_OK) return code;
-  }
+  if (psplit_i_node_is(node, "Dropout")) PSPLIT_TRY(dropout(w, node, &masked, &ratio));
   if (psplit_i_node_is(node, "BatchNormalization"))
-    good = norm != PSPLIT_BATCH_NORM_AS_IS &&
-           is_normalisation(node->proto, edited, norm == PSPLIT_BATCH_NORM_TRAIN);
+    good = norm != PSPLIT_BATCH_NORM_AS_IS;
   else if (!masked)
-    good = w->table->dropout == PSPLIT_DROPOUT_FROZEN && is_frozen(node->proto, edited);
+    good = w->table->dropout == PSPLIT_DROPOUT_FROZEN;
   else if (psplit_i_node_has(node, PSPLIT_I_OP_RANDOM))
     return check_masked(w, gradient, node, ratio);
+  if (good) PSPLIT_TRY(compare_messages(w, norm, &good));
   if (!good) return differs(w, "its bytes are others");
   w->n++;
   w->m++;
-  return PSPLIT_OK;
+out:
+  return code;
 }
 
 /* A Dropout that stays has to be one that does. */

@@ -38,8 +38,13 @@ psplit_code psplit_model_print_text(const psplit_model *model,
   psplit_print_text_options_init(&taken);
   psplit_code code = PSPLIT_I_TAKE_OPTIONS(psplit_print_text_options, options, &taken, diag);
   if (code != PSPLIT_OK) return code;
-  code =
-    psplit_i_text_print(model->proto, &taken, read_payload, (void *)(uintptr_t)model, diag, &text);
+  psplit_i_arena arena;
+  Onnx__ModelProto *proto;
+  psplit_i_arena_init(&arena, 0);
+  code = psplit_i_model_unpack(model, &arena, diag, &proto);
+  if (code == PSPLIT_OK)
+    code = psplit_i_text_print(proto, &taken, read_payload, (void *)(uintptr_t)model, diag, &text);
+  psplit_i_arena_fini(&arena);
   if (code != PSPLIT_OK) {
     psplit_i_text_fini(&text);
     return code;

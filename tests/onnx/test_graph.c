@@ -90,6 +90,58 @@ static void initializers_of_all_kinds(void **state) {
 
 /* A captured value is an input of every node on the way in; a name defined inside is not captured,
  * even where the definition comes after the use or repeats an outer name. */
+/* Fields in any order, in pieces, twice and unknown: a node is what protobuf libraries say it is.
+ * opened() compares with protobuf-c. */
+static void nodes_are_read_in_any_order(void **state) {
+  (void)state;
+  enum { INPUT = 1, OUTPUT = 2, NAME = 3, OP_TYPE = 4, ATTRIBUTE = 5, DOMAIN = 7, UNKNOWN = 1000 };
+  pb model = {0}, graph = {0}, node = {0}, axis = {0}, keep = {0}, input = {0}, opset = {0};
+  pb_string(&axis, 1, "axis");
+  pb_int(&axis, 3, 7);
+  pb_int(&axis, 20, 2);
+  pb_string(&keep, 1, "keepdims");
+  pb_int(&keep, 20, 2);
+  pb_message(&node, ATTRIBUTE, &axis);
+  pb_string(&node, NAME, "first");
+  pb_string(&node, OUTPUT, "y");
+  pb_string(&node, INPUT, "x");
+  pb_string(&node, OP_TYPE, "Relu");
+  pb_string(&node, UNKNOWN, "from the future");
+  pb_string(&node, INPUT, "");
+  pb_string(&node, DOMAIN, "elsewhere");
+  pb_string(&node, OP_TYPE, "ReduceSum");
+  pb_string(&node, NAME, "");
+  pb_int(&node, UNKNOWN + 1, -1);
+  pb_string(&node, OUTPUT, "z");
+  pb_message(&node, ATTRIBUTE, &keep);
+  pb_string(&node, INPUT, "x");
+  pb_string(&node, DOMAIN, "ai.onnx");
+  pb_message(&graph, 1, &node);
+  pb_string(&input, 1, "x");
+  pb_message(&graph, 11, &input);
+  pb_int(&opset, 2, 13);
+  pb_int(&model, 1, 8);
+  pb_message(&model, 7, &graph);
+  pb_message(&model, 8, &opset);
+  psplit_model *opened_model = opened(&model);
+  const psplit_i_graph *g = graph_of(opened_model);
+  const psplit_i_node *read = &g->nodes[0];
+  int64_t value = -1;
+  assert_int_equal(g->n_nodes, 1);
+  assert_string_equal(read->name, "");
+  assert_string_equal(read->op_type, "ReduceSum");
+  assert_string_equal(read->domain, "");
+  assert_int_equal(read->opset, 13);
+  assert_names(g, read->inputs, read->n_inputs, "x - x");
+  assert_names(g, read->outputs, read->n_outputs, "y z");
+  assert_int_equal(read->n_attributes, 2);
+  assert_true(psplit_i_attr_int(read, "axis", &value));
+  assert_int_equal(value, 7);
+  assert_true(psplit_i_attr_int(read, "keepdims", &value));
+  assert_int_equal(value, 0);
+  psplit_model_close(opened_model);
+}
+
 static void captures_through_nested_bodies(void **state) {
   (void)state;
   psplit_model *model = opened_text(
@@ -428,6 +480,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(optional_names_and_repeats),
     cmocka_unit_test(initializers_of_all_kinds),
+    cmocka_unit_test(nodes_are_read_in_any_order),
     cmocka_unit_test(captures_through_nested_bodies),
     cmocka_unit_test(body_inputs_shadow_and_value_infos_attach),
     cmocka_unit_test(unsorted_files_are_ordered),

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model.h"
 #include "onnx.pb-c.h"
 
 #define REQUIRE(what)                                                           \
@@ -55,18 +56,26 @@ static void check_values(const psplit_i_graph *graph) {
 
 static void check_node_io(const psplit_i_graph *graph, uint32_t id) {
   const psplit_i_node *node = &graph->nodes[id];
-  REQUIRE(node->n_inputs == node->proto->n_input && node->n_outputs == node->proto->n_output);
+  const Onnx__NodeProto *proto;
+  psplit_i_arena arena;
+  psplit_i_arena_init(&arena, 0);
+  REQUIRE(psplit_i_node_unpack(graph, id, &arena, NULL, &proto) == PSPLIT_OK);
+  REQUIRE(node->n_inputs == proto->n_input && node->n_outputs == proto->n_output);
+  REQUIRE(node->n_attributes == proto->n_attribute);
+  REQUIRE(strcmp(node->name, proto->name ? proto->name : "") == 0);
+  REQUIRE(strcmp(node->op_type, proto->op_type ? proto->op_type : "") == 0);
   for (uint32_t i = 0; i < node->n_inputs; i++) {
     const uint32_t v = node->inputs[i];
-    REQUIRE((v == PSPLIT_NONE) == !*node->proto->input[i]);
-    REQUIRE(v == PSPLIT_NONE || strcmp(graph->values[v].name, node->proto->input[i]) == 0);
+    REQUIRE((v == PSPLIT_NONE) == !*proto->input[i]);
+    REQUIRE(v == PSPLIT_NONE || strcmp(graph->values[v].name, proto->input[i]) == 0);
   }
   for (uint32_t o = 0; o < node->n_outputs; o++) {
     const uint32_t v = node->outputs[o];
-    REQUIRE((v == PSPLIT_NONE) == !*node->proto->output[o]);
-    REQUIRE(v == PSPLIT_NONE || (strcmp(graph->values[v].name, node->proto->output[o]) == 0 &&
+    REQUIRE((v == PSPLIT_NONE) == !*proto->output[o]);
+    REQUIRE(v == PSPLIT_NONE || (strcmp(graph->values[v].name, proto->output[o]) == 0 &&
                                  graph->values[v].producer == id));
   }
+  psplit_i_arena_fini(&arena);
 }
 
 /* Captures are what the bodies take from this graph, without repeats and without the inputs. */
