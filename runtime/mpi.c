@@ -41,6 +41,7 @@ typedef struct port_host {
   psplit_i_lane *lanes;
   uint32_t n_links;
   psplit_i_bell *bell;
+  psplit_i_channels *channels;
   psplit_i_driver driver;
   psplit_i_pulse *pulse;
 } port_host;
@@ -208,6 +209,24 @@ static void stay_heard(port_host *h, int64_t since_ns) {
 
 static uint32_t rank_of(uint32_t end) { return end == PSPLIT_I_OUTSIDE ? 0 : end; }
 
+/* By all ranks at once. */
+static psplit_code open_channels(port_host *h, uint32_t rank, psplit_diag *diag) {
+  const psplit_i_pipe *pipe = h->ends.pipe;
+  psplit_i_channel_row *rows = calloc((size_t)pipe->n_links + 1, sizeof *rows);
+  if (!rows) return psplit_i_nomem(diag);
+  for (uint32_t k = 0; k < pipe->n_links; k++) {
+    const psplit_i_pipe_link *link = &pipe->links[k];
+    const uint64_t n = psplit_i_pipe_link_bytes(pipe, link);
+    rows[k] = (psplit_i_channel_row){rank_of(link->from), rank_of(link->to), 0};
+    if (n)
+      rows[k].n_bytes = psplit_i_lane_bytes(link->n_tensors, n, psplit_i_ends_depth(&h->ends, k));
+  }
+  const psplit_code code = psplit_i_channels_create(rank, pipe->manifest.n_stages, rows,
+                                                    pipe->n_links, diag, &h->channels);
+  free(rows);
+  return code;
+}
+
 /* A queue for each link that this rank has to do with, and a lane where it leads to another. */
 static psplit_code open_links(port_host *h, uint32_t rank, psplit_diag *diag) {
   const psplit_i_pipe *pipe = h->ends.pipe;
@@ -221,14 +240,15 @@ static psplit_code open_links(port_host *h, uint32_t rank, psplit_diag *diag) {
     if (from == to) continue;
     h->queues[k].mover = &h->driver.mover;
     psplit_i_lane *l = &h->lanes[h->driver.n_lanes++];
-    *l = (psplit_i_lane){.link = k,
-                         .n_tensors = link->n_tensors,
-                         .outward = from == rank,
-                         .peer = (int)(from == rank ? to : from),
+    *l = (psplit_i_lane){.n_tensors = link->n_tensors,
                          .queue = &h->queues[k],
                          .ort = h->ends.ort,
-                         .bell = h->bell,
-                         .chunk_bytes = h->ends.options->chunk_bytes};
+                         .carrier = {.link = k,
+                                     .outward = from == rank,
+                                     .peer = (int)(from == rank ? to : from),
+                                     .chunk_bytes = h->ends.options->chunk_bytes,
+                                     .bell = h->bell,
+                                     .channel = psplit_i_channels_get(h->channels, k)}};
     PSPLIT_TRY(psplit_i_lane_init(l, diag));
   }
 out:
@@ -278,6 +298,7 @@ static psplit_code over_mpi(const psplit_i_ort *ort, const psplit_i_pipe *pipe,
   pthread_cond_init(&h.changed, NULL);
   PSPLIT_TRY(psplit_i_mpi_agree(pipe, pipe->manifest.n_stages, options, diag));
   PSPLIT_TRY(psplit_i_bell_create(pipe->manifest.n_stages, diag, &h.bell));
+  PSPLIT_TRY(open_channels(&h, rank, diag));
   PSPLIT_TRY(make(&h, rank, &mine, diag));
   code = psplit_i_workers_start(&h.workers, &h.stage, diag);
   if (code == PSPLIT_OK && rank == 0)
@@ -299,6 +320,7 @@ out:
   for (uint32_t i = 0; code == PSPLIT_OK && i < h.driver.n_lanes; i++)
     psplit_i_lane_fini(&h.lanes[i]);
   if (code == PSPLIT_OK) psplit_i_pulse_destroy(h.pulse);
+  if (code == PSPLIT_OK) psplit_i_channels_destroy(h.channels);
   if (code == PSPLIT_OK) psplit_i_bell_destroy(h.bell);
   for (uint32_t l = 0; h.queues && l < pipe->n_links; l++) psplit_i_queue_fini(&h.queues[l]);
   free(h.queue_list);

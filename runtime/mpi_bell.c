@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "mpi_shared.h"
+
 /* What ranks share. */
 typedef struct word {
   _Atomic uint32_t n_rings, n_idle, n_stand_in; /* threads that wait */
@@ -17,70 +19,39 @@ typedef struct word {
 
 struct psplit_i_bell {
   word *mine, own;
-  MPI_Comm host;
-  MPI_Win window; /* MPI_WIN_NULL: nothing is shared */
+  psplit_i_shared *shared;
   uint32_t n_ranks, n_reached;
   word *words[]; /* [n_ranks] NULL: another host's */
 };
-
-/* The words of the n ranks of this host, by their ranks among all; false where one cannot be had.
- */
-static bool find_words(psplit_i_bell *bell, int n) {
-  MPI_Group world, host;
-  bool good = true;
-  MPI_Comm_group(MPI_COMM_WORLD, &world);
-  MPI_Comm_group(bell->host, &host);
-  for (int i = 0; i < n && good; i++) {
-    MPI_Aint bytes;
-    int unit, rank;
-    void *base;
-    good = MPI_Group_translate_ranks(host, 1, &i, world, &rank) == MPI_SUCCESS &&
-           MPI_Win_shared_query(bell->window, i, &bytes, &unit, &base) == MPI_SUCCESS;
-    if (good) bell->words[rank] = base;
-  }
-  MPI_Group_free(&world);
-  MPI_Group_free(&host);
-  return good;
-}
-
-/* Gets memory in common with the ranks of this host; where one of them cannot, none has any. */
-static void share(psplit_i_bell *bell) {
-  void *base;
-  int n, good;
-  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &bell->host);
-  MPI_Comm_set_errhandler(bell->host, MPI_ERRORS_RETURN);
-  MPI_Comm_size(bell->host, &n);
-  if (MPI_Win_allocate_shared(sizeof(word), 1, MPI_INFO_NULL, bell->host, &base, &bell->window) !=
-      MPI_SUCCESS)
-    bell->window = MPI_WIN_NULL;
-  good = bell->window != MPI_WIN_NULL && find_words(bell, n);
-  MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, bell->host);
-  for (uint32_t r = 0; r < bell->n_ranks && !good; r++) bell->words[r] = NULL;
-}
 
 psplit_code psplit_i_bell_create(uint32_t n_ranks, psplit_diag *diag, psplit_i_bell **out) {
   psplit_i_bell *bell = calloc(1, sizeof *bell + n_ranks * sizeof *bell->words);
   int rank;
   if (!bell) return psplit_i_nomem(diag);
   bell->n_ranks = n_ranks;
-  bell->window = MPI_WIN_NULL;
-  share(bell);
+  const psplit_code code = psplit_i_shared_create(n_ranks, sizeof(word), diag, &bell->shared);
+  if (code != PSPLIT_OK) {
+    free(bell);
+    return code;
+  }
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  for (uint32_t r = 0; r < n_ranks; r++) {
+    uint64_t n_bytes;
+    bell->words[r] = psplit_i_shared_of(bell->shared, r, &n_bytes);
+  }
   if (!bell->words[rank]) bell->words[rank] = &bell->own;
   bell->mine = bell->words[rank];
   atomic_init(&bell->mine->n_rings, 0);
   atomic_init(&bell->mine->n_idle, 0);
   atomic_init(&bell->mine->n_stand_in, 0);
   for (uint32_t r = 0; r < n_ranks; r++) bell->n_reached += bell->words[r] != NULL;
-  MPI_Barrier(bell->host); /* no one rings before */
+  psplit_i_shared_meet(bell->shared); /* no one rings before */
   *out = bell;
   return PSPLIT_OK;
 }
 
 void psplit_i_bell_destroy(psplit_i_bell *bell) {
-  if (!bell) return;
-  if (bell->window != MPI_WIN_NULL) MPI_Win_free(&bell->window);
-  MPI_Comm_free(&bell->host);
+  if (bell) psplit_i_shared_destroy(bell->shared);
   free(bell);
 }
 

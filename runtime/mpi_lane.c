@@ -27,17 +27,19 @@ static size_t most_words(const psplit_i_lane *l) {
   return N_HEAD + (size_t)l->n_tensors * (N_ROW + PSPLIT_I_MAX_RANK);
 }
 
-static int most_bytes(const psplit_i_lane *l) {
-  return (int)(most_words(l) * sizeof *l->envelope) + INLINE_BYTES;
+static size_t most_bytes(const psplit_i_lane *l) {
+  return most_words(l) * sizeof *l->envelope + INLINE_BYTES;
 }
 
-static int tag_of(const psplit_i_lane *l, int what) {
-  return PSPLIT_I_TAG_LANES + PSPLIT_I_TAGS_EACH * (int)l->link + what;
+uint64_t psplit_i_lane_bytes(uint32_t n_tensors, uint64_t n_bytes, uint32_t depth) {
+  enum { USUAL_RANK = 4 };
+  const uint64_t n_words = 1 + N_HEAD + (uint64_t)n_tensors * (N_ROW + USUAL_RANK);
+  return psplit_i_sat_mul_u64(psplit_i_sat_add_u64(n_bytes, n_words * sizeof(int64_t)), depth);
 }
 
 psplit_code psplit_i_lane_init(psplit_i_lane *l, psplit_diag *diag) {
-  l->credit_request = MPI_REQUEST_NULL;
-  l->envelope = calloc(1, (size_t)most_bytes(l));
+  psplit_i_carrier_init(&l->carrier);
+  l->envelope = calloc(1, most_bytes(l));
   l->rows = calloc((size_t)l->n_tensors + 1, sizeof *l->rows);
   l->packed = calloc((size_t)l->n_tensors + 1, sizeof *l->packed);
   return l->envelope && l->rows && l->packed ? PSPLIT_OK : psplit_i_nomem(diag);
@@ -47,32 +49,7 @@ void psplit_i_lane_fini(psplit_i_lane *l) {
   free(l->envelope);
   free(l->rows);
   free(l->packed);
-  free(l->requests);
-}
-
-static bool reserve_requests(psplit_i_lane *l, uint64_t n) {
-  if (n > (uint64_t)INT32_MAX / 2) return false;
-  if ((int)n <= l->capacity) return true;
-  MPI_Request *grown = realloc(l->requests, (size_t)n * sizeof *grown);
-  if (!grown) return false;
-  l->requests = grown;
-  l->capacity = (int)n;
-  return true;
-}
-
-/* Starts moving `bytes` in messages of at most chunk_bytes each. */
-static bool move(psplit_i_lane *l, void *data, uint64_t bytes) {
-  const int tag = tag_of(l, PSPLIT_I_TAG_DATA);
-  if (!reserve_requests(l, (uint64_t)l->n_requests + bytes / l->chunk_bytes + 1)) return false;
-  for (uint64_t at = 0; at < bytes; at += l->chunk_bytes) {
-    const int n = (int)(bytes - at < l->chunk_bytes ? bytes - at : l->chunk_bytes);
-    MPI_Request *request = &l->requests[l->n_requests++];
-    if (l->outward)
-      MPI_Isend((char *)data + at, n, MPI_BYTE, l->peer, tag, MPI_COMM_WORLD, request);
-    else
-      MPI_Irecv((char *)data + at, n, MPI_BYTE, l->peer, tag, MPI_COMM_WORLD, request);
-  }
-  return true;
+  psplit_i_carrier_fini(&l->carrier);
 }
 
 static void clear_packed(psplit_i_lane *l) {
@@ -111,15 +88,11 @@ static psplit_code write_words(psplit_i_lane *l, psplit_diag *diag, size_t *out_
     n += N_ROW + view.n_dims;
     *out_bytes += view.n_bytes;
   }
-  words[HAS_DATA] = *out_bytes <= INLINE_BYTES && *out_bytes <= l->chunk_bytes;
+  words[HAS_DATA] =
+    !l->carrier.channel && *out_bytes <= INLINE_BYTES && *out_bytes <= l->carrier.chunk_bytes;
   *out_n = n;
 out:
   return code;
-}
-
-static void send_envelope(psplit_i_lane *l, size_t n_bytes) {
-  MPI_Isend(l->envelope, (int)n_bytes, MPI_BYTE, l->peer, tag_of(l, PSPLIT_I_TAG_ENVELOPE),
-            MPI_COMM_WORLD, &l->requests[0]);
 }
 
 /* Puts the data behind the words, at `at`, or where it does not go with them sends it in messages
@@ -141,8 +114,8 @@ static psplit_code send_data(psplit_i_lane *l, unsigned char *at, psplit_diag *d
     if (l->envelope[HAS_DATA]) {
       memcpy(at, data, (size_t)view.n_bytes);
       at += view.n_bytes;
-    } else if (!move(l, data, view.n_bytes)) {
-      return psplit_i_nomem(diag);
+    } else {
+      PSPLIT_TRY(psplit_i_carrier_data(&l->carrier, data, view.n_bytes, diag));
     }
   }
 out:
@@ -152,35 +125,34 @@ out:
 static psplit_code begin_out(psplit_i_lane *l, psplit_diag *diag) {
   /* What takes as long as to wake a thread, or less, waits until the stage has computed. */
   enum { OVERLAPPED_BYTES = 256 << 10 };
+  psplit_i_carrier *c = &l->carrier;
   psplit_code code;
   size_t n;
   uint64_t bytes;
-  if (!reserve_requests(l, 1)) return psplit_i_nomem(diag);
-  l->n_requests = 1; /* the first is that of the envelope */
-  l->requests[0] = MPI_REQUEST_NULL;
   PSPLIT_TRY(write_words(l, diag, &n, &bytes));
   unsigned char *behind = (unsigned char *)(l->envelope + n);
   const size_t n_words = n * sizeof *l->envelope;
   /* The envelope is ahead of data in messages of its own: behind these it might leave late, after
    * the bell, and a peer that has looked in vain sleeps on. */
   const bool ahead = l->envelope[WHAT] != IS_FAILURE && !l->envelope[HAS_DATA];
-  if (ahead) send_envelope(l, n_words);
+  if (ahead) PSPLIT_TRY(psplit_i_carrier_envelope(c, l->envelope, n_words, diag));
   if (l->envelope[WHAT] == IS_DATA) PSPLIT_TRY(send_data(l, behind, diag));
   if (l->envelope[WHAT] == IS_FAILURE) {
     const size_t n_behind = (size_t)l->envelope[FAILURE_BYTES];
     memcpy(behind, l->bundle->failure->message, n_behind);
-    send_envelope(l, n_words + n_behind);
+    PSPLIT_TRY(psplit_i_carrier_envelope(c, l->envelope, n_words + n_behind, diag));
   } else if (!ahead) {
-    send_envelope(l, n_words + (size_t)bytes);
+    PSPLIT_TRY(psplit_i_carrier_envelope(c, l->envelope, n_words + (size_t)bytes, diag));
   }
-  psplit_i_bell_ring(l->bell, (uint32_t)l->peer, bytes < OVERLAPPED_BYTES);
+  PSPLIT_TRY(psplit_i_carrier_go(c, bytes < OVERLAPPED_BYTES, diag));
   l->state = PSPLIT_I_LANE_DATA;
 out:
   return code;
 }
 
 static psplit_code no_sense(const psplit_i_lane *l, psplit_diag *diag) {
-  return psplit_i_fail(diag, PSPLIT_INTERNAL, "a message of rank %d makes no sense", l->peer);
+  return psplit_i_fail(diag, PSPLIT_INTERNAL, "a message of rank %d makes no sense",
+                       l->carrier.peer);
 }
 
 /* Finds the rows of what has come, of n_bytes; *out_n words. */
@@ -235,8 +207,8 @@ static psplit_code take_tensor(psplit_i_lane *l, uint32_t i, const unsigned char
   }
   if (l->envelope[HAS_DATA])
     memcpy(data, at, (size_t)bytes);
-  else if (!move(l, data, bytes))
-    return psplit_i_nomem(diag);
+  else
+    code = psplit_i_carrier_data(&l->carrier, data, bytes, diag);
 out:
   return code;
 }
@@ -253,10 +225,10 @@ static psplit_code begin_data_in(psplit_i_lane *l, psplit_diag *diag) {
   l->began_ns = psplit_i_now_ns();
   l->bundle = psplit_i_bundle_create(l->n_tensors);
   if (!l->bundle) return psplit_i_nomem(diag);
-  PSPLIT_TRY(read_words(l, l->n_received, diag, &n_words));
+  PSPLIT_TRY(read_words(l, (size_t)l->carrier.n_received, diag, &n_words));
   const unsigned char *at = (const unsigned char *)(l->envelope + n_words);
-  size_t n = l->n_received - n_words * sizeof *l->envelope;
-  l->n_received = 0; /* from here on, of data behind it */
+  size_t n = (size_t)l->carrier.n_received - n_words * sizeof *l->envelope;
+  l->carrier.n_received = 0; /* from here on, of data behind it */
   l->bundle->end = l->envelope[WHAT] == IS_END;
   if (l->envelope[DEADLINE]) l->bundle->deadline_ns = l->began_ns + l->envelope[DEADLINE];
   l->bundle->step = (psplit_i_step){.sequence = (uint64_t)l->envelope[SEQUENCE],
@@ -279,7 +251,8 @@ out:
 /* All data is there: strings are made, the bundle goes to the stage. */
 static psplit_code end_data_in(psplit_i_lane *l, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
-  if (l->envelope[WHAT] == IS_DATA && !l->envelope[HAS_DATA] && l->n_received != l->bundle->bytes)
+  if (l->envelope[WHAT] == IS_DATA && !l->envelope[HAS_DATA] &&
+      l->carrier.n_received != l->bundle->bytes)
     return no_sense(l, diag);
   for (uint32_t i = 0; i < l->n_tensors; i++) {
     if (!l->packed[i]) continue;
@@ -299,24 +272,8 @@ out:
   return code;
 }
 
-/* Whether all that is under way has arrived. One after the other: MPI_Testall's own declaration
- * makes gcc warn of MPI_STATUSES_IGNORE. */
-static bool all_complete(psplit_i_lane *l) {
-  for (; l->n_complete < l->n_requests; l->n_complete++) {
-    int complete = 0;
-    MPI_Status status;
-    MPI_Test(&l->requests[l->n_complete], &complete, &status);
-    if (!complete) return false;
-    int n_bytes = 0;
-    if (!l->outward) MPI_Get_count(&status, MPI_BYTE, &n_bytes);
-    if (n_bytes > 0) l->n_received += (size_t)n_bytes;
-  }
-  l->n_requests = l->n_complete = 0;
-  return true;
-}
-
 static psplit_code begin(psplit_i_lane *l, psplit_diag *diag, bool *out_moved) {
-  if (l->outward) {
+  if (l->carrier.outward) {
     l->bundle = psplit_i_queue_send_off(l->queue);
     if (!l->bundle) return PSPLIT_OK;
     l->n_moved += !l->bundle->end;
@@ -325,65 +282,47 @@ static psplit_code begin(psplit_i_lane *l, psplit_diag *diag, bool *out_moved) {
   }
   if (!psplit_i_queue_has_room(l->queue)) return PSPLIT_OK;
   *out_moved = true;
-  if (!reserve_requests(l, 1)) return psplit_i_nomem(diag);
-  MPI_Irecv(l->envelope, most_bytes(l), MPI_BYTE, l->peer, tag_of(l, PSPLIT_I_TAG_ENVELOPE),
-            MPI_COMM_WORLD, &l->requests[0]);
-  l->n_requests = 1;
-  l->n_received = 0;
   l->state = PSPLIT_I_LANE_ENVELOPE;
-  return PSPLIT_OK;
+  return psplit_i_carrier_envelope(&l->carrier, l->envelope, most_bytes(l), diag);
 }
 
-/* Sends the credits of what the stage has taken, a quarter of the places together: the sender has
- * the others, and each message may wake it. Behind the end none are kept back. */
-static bool step_credits_out(psplit_i_lane *l) {
+/* Gives credits for what the stage has taken, a quarter of the places together: the sender has the
+ * others, and each time may wake it. Behind the end none are kept back. */
+static void give_credits(psplit_i_lane *l, bool *out_moved) {
   const uint64_t least = l->data_ended ? 1 : l->queue->depth / 4;
+  if (psplit_i_carrier_is_giving(&l->carrier)) return;
   uint64_t taken = psplit_i_queue_n_popped(l->queue);
   if (taken > l->n_moved) taken = l->n_moved; /* the end was taken too */
-  if (taken == l->n_credited || taken - l->n_credited < least) return false;
-  l->credits = taken - l->n_credited;
+  if (taken == l->n_credited || taken - l->n_credited < least) return;
   l->n_credited = taken;
-  MPI_Isend(&l->credits, 1, MPI_UINT64_T, l->peer, tag_of(l, PSPLIT_I_TAG_CREDITS), MPI_COMM_WORLD,
-            &l->credit_request);
-  /* A stage that computes needs no credits now. */
-  psplit_i_bell_ring(l->bell, (uint32_t)l->peer, true);
-  return true;
+  psplit_i_carrier_give_credits(&l->carrier, taken);
+  *out_moved = true;
 }
 
-/* Credits flow against the bundles. A receive is posted only where one must come. */
-static psplit_code step_credits(psplit_i_lane *l, psplit_diag *diag, bool *out_moved) {
-  if (l->credit_request != MPI_REQUEST_NULL) {
-    int complete = 0;
-    MPI_Status status;
-    MPI_Test(&l->credit_request, &complete, &status);
-    if (!complete) return PSPLIT_OK;
-    *out_moved = true;
-    if (l->outward) {
-      int n_bytes = 0;
-      MPI_Get_count(&status, MPI_BYTE, &n_bytes);
-      if (n_bytes != sizeof l->credits || !l->credits || l->credits > l->n_moved - l->n_credited)
-        return psplit_i_fail(diag, PSPLIT_INTERNAL, "a message of credits makes no sense");
-      l->n_credited += l->credits;
-      psplit_i_queue_free_places(l->queue, (uint32_t)l->credits);
-    }
-  }
-  if (!l->outward)
-    *out_moved |= step_credits_out(l);
-  else if (l->n_moved > l->n_credited)
-    MPI_Irecv(&l->credits, 1, MPI_UINT64_T, l->peer, tag_of(l, PSPLIT_I_TAG_CREDITS),
-              MPI_COMM_WORLD, &l->credit_request);
+static psplit_code take_credits(psplit_i_lane *l, psplit_diag *diag, bool *out_moved) {
+  uint64_t n = l->n_credited;
+  const psplit_code code =
+    psplit_i_carrier_take_credits(&l->carrier, l->n_moved > l->n_credited, diag, &n);
+  if (code != PSPLIT_OK || n == l->n_credited) return code;
+  if (n < l->n_credited || n > l->n_moved)
+    return psplit_i_fail(diag, PSPLIT_INTERNAL, "a message of credits makes no sense");
+  psplit_i_queue_free_places(l->queue, (uint32_t)(n - l->n_credited));
+  l->n_credited = n;
+  *out_moved = true;
   return PSPLIT_OK;
 }
 
 static psplit_code step_data(psplit_i_lane *l, psplit_diag *diag, bool *out_moved) {
+  bool complete;
+  psplit_code code;
   if (l->data_ended) return PSPLIT_OK;
   if (l->state == PSPLIT_I_LANE_IDLE) return begin(l, diag, out_moved);
-  if (!all_complete(l)) return PSPLIT_OK;
+  PSPLIT_TRY(psplit_i_carrier_look(&l->carrier, diag, &complete));
+  if (!complete) return PSPLIT_OK;
   *out_moved = true;
-  if (!l->outward) {
-    const psplit_code code =
-      l->state == PSPLIT_I_LANE_ENVELOPE ? begin_data_in(l, diag) : end_data_in(l, diag);
-    if (code != PSPLIT_OK) psplit_i_diag_context(diag, "from rank %d", l->peer);
+  if (!l->carrier.outward) {
+    code = l->state == PSPLIT_I_LANE_ENVELOPE ? begin_data_in(l, diag) : end_data_in(l, diag);
+    if (code != PSPLIT_OK) psplit_i_diag_context(diag, "from rank %d", l->carrier.peer);
     return code;
   }
   clear_packed(l);
@@ -391,20 +330,24 @@ static psplit_code step_data(psplit_i_lane *l, psplit_diag *diag, bool *out_move
   psplit_i_bundle_destroy(l->bundle);
   l->bundle = NULL;
   l->state = PSPLIT_I_LANE_IDLE;
-  return PSPLIT_OK;
+out:
+  return code;
 }
 
 bool psplit_i_lane_is_busy(const psplit_i_lane *l) {
-  const bool sends_credits = !l->outward && l->credit_request != MPI_REQUEST_NULL;
-  return l->state == PSPLIT_I_LANE_DATA || sends_credits;
+  return psplit_i_carrier_is_busy(&l->carrier, l->state == PSPLIT_I_LANE_DATA);
 }
 
 psplit_code psplit_i_lane_step(psplit_i_lane *l, psplit_diag *diag, bool *out_moved) {
   psplit_code code = PSPLIT_OK;
   if (l->ended) return PSPLIT_OK;
-  PSPLIT_TRY(step_credits(l, diag, out_moved));
+  if (l->carrier.outward)
+    PSPLIT_TRY(take_credits(l, diag, out_moved));
+  else
+    give_credits(l, out_moved);
   PSPLIT_TRY(step_data(l, diag, out_moved));
-  l->ended = l->data_ended && l->n_credited == l->n_moved && l->credit_request == MPI_REQUEST_NULL;
+  l->ended = l->data_ended && l->n_credited == l->n_moved &&
+             (l->carrier.outward || !psplit_i_carrier_is_giving(&l->carrier));
 out:
   return code;
 }

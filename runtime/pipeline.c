@@ -287,6 +287,18 @@ static uint64_t crossing_bytes(const psplit_i_manifest *m) {
   return sum;
 }
 
+uint64_t psplit_i_pipe_link_bytes(const psplit_i_pipe *pipe, const psplit_i_pipe_link *link) {
+  const psplit_i_manifest *m = &pipe->manifest;
+  uint64_t sum = 0;
+  for (size_t t = 0; t < m->n_transfers; t++) {
+    const psplit_i_manifest_transfer *row = &m->transfers[t];
+    if (row->from != link->from || row->to != link->to) continue;
+    if (!row->bytes_known) return 0;
+    sum = psplit_i_sat_add_u64(sum, row->bytes);
+  }
+  return sum;
+}
+
 uint32_t psplit_i_pipe_depth(const psplit_i_pipe *pipe) {
   enum { LEAST = 2, MOST = 32, SHORT_NS = 200000, MOST_BYTES = 1 << 20 };
   const psplit_i_manifest *m = &pipe->manifest;

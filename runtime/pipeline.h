@@ -73,6 +73,8 @@ void psplit_i_pipe_keep_output(psplit_i_pipe *pipe, uint32_t stage, uint32_t por
 PSPLIT_MUST_USE psplit_code psplit_i_pipe_open_ends(psplit_i_pipe *pipe, bool feed, bool collect,
                                                     bool outputs, psplit_diag *diag);
 
+/* Bytes that a micro-batch takes in a link; 0: the plan does not know. */
+uint64_t psplit_i_pipe_link_bytes(const psplit_i_pipe *pipe, const psplit_i_pipe_link *link);
 /* Micro-batches that may wait between two stages where the user leaves that open: 2. More where the
  * plan's slowest stage takes less than 200 us, up to 32 and as long as all that waits takes 1 MiB
  * at most: stages that run ahead of each other are woken less often, which takes as long as they

@@ -16,7 +16,8 @@
  *   ends.c             before the first stage and behind the last: feeder, collector
  *   workers.c          the threads of a run
  *   threads.c          transport: all stages in this process
- *   mpi.c, mpi_agree.c, mpi_driver.c, mpi_lane.c, mpi_bell.c, mpi_pulse.c, mpi_wait.c, mpi_gather.c
+ *   mpi.c, mpi_agree.c, mpi_driver.c, mpi_lane.c, mpi_carrier.c, mpi_channel.c, mpi_shared.c,
+ *   mpi_bell.c, mpi_pulse.c, mpi_wait.c, mpi_gather.c
  *                      transport: one stage per MPI rank (optional)
  *   timeline.c, report.c   what was measured, beside what was predicted
  *   options.c, feed_check.c, run.c   what psplit/run.h declares

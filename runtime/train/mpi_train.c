@@ -27,6 +27,7 @@ typedef struct rank_host {
   psplit_i_lane *lanes;
   uint32_t n_queues;
   psplit_i_bell *bell;
+  psplit_i_channels *channels;
   psplit_i_driver driver;
   psplit_i_pulse *pulse;
 } rank_host;
@@ -148,6 +149,20 @@ static void stay_heard(rank_host *h) {
   }
 }
 
+/* By all ranks at once. */
+static psplit_code open_channels(rank_host *h, const psplit_i_train_setup *setup, uint32_t rank,
+                                 psplit_diag *diag) {
+  const psplit_i_wiring *w = &setup->wiring;
+  psplit_i_channel_row *rows = calloc((size_t)w->n_wires + 1, sizeof *rows);
+  if (!rows) return psplit_i_nomem(diag);
+  for (uint32_t k = 0; k < w->n_wires; k++)
+    rows[k] = (psplit_i_channel_row){w->wires[k].from_device, w->wires[k].to_device, 0};
+  const psplit_code code =
+    psplit_i_channels_create(rank, w->n_devices, rows, w->n_wires, diag, &h->channels);
+  free(rows);
+  return code;
+}
+
 /* A queue for each wire that this rank has to do with, and a lane where it leads to another. */
 static psplit_code open_wires(rank_host *h, const psplit_i_ort *ort,
                               const psplit_i_train_setup *setup, uint32_t rank, psplit_diag *diag) {
@@ -161,14 +176,15 @@ static psplit_code open_wires(rank_host *h, const psplit_i_ort *ort,
     if (from == to) continue;
     h->queues[k].mover = &h->driver.mover;
     psplit_i_lane *l = &h->lanes[h->driver.n_lanes++];
-    *l = (psplit_i_lane){.link = k,
-                         .n_tensors = wire->n_tensors,
-                         .outward = from == rank,
-                         .peer = (int)(from == rank ? to : from),
+    *l = (psplit_i_lane){.n_tensors = wire->n_tensors,
                          .queue = &h->queues[k],
                          .ort = ort,
-                         .bell = h->bell,
-                         .chunk_bytes = setup->given.chunk_bytes};
+                         .carrier = {.link = k,
+                                     .outward = from == rank,
+                                     .peer = (int)(from == rank ? to : from),
+                                     .chunk_bytes = setup->given.chunk_bytes,
+                                     .bell = h->bell,
+                                     .channel = psplit_i_channels_get(h->channels, k)}};
     PSPLIT_TRY(psplit_i_lane_init(l, diag));
   }
 out:
@@ -212,6 +228,7 @@ static void drop(rank_host *h, bool good) {
   /* After a failure, requests are under way that still use these: the caller ends the process. */
   for (uint32_t i = 0; good && i < h->driver.n_lanes; i++) psplit_i_lane_fini(&h->lanes[i]);
   if (good) psplit_i_pulse_destroy(h->pulse);
+  if (good) psplit_i_channels_destroy(h->channels);
   if (good) psplit_i_bell_destroy(h->bell);
   for (uint32_t i = 0; i < h->n_queues; i++) psplit_i_queue_fini(&h->queues[i]);
   free(h->queue_list);
@@ -240,6 +257,7 @@ static psplit_code over_mpi(const psplit_i_ort *ort, const psplit_i_pipe *pipe,
   pthread_condattr_destroy(&clock);
   PSPLIT_TRY(psplit_i_mpi_agree(pipe, n_ranks, run, diag));
   PSPLIT_TRY(psplit_i_bell_create(n_ranks, diag, &h.bell));
+  PSPLIT_TRY(open_channels(&h, setup, rank, diag));
   code = make(&h, ort, pipe, setup, rank, &mine, out_result, diag);
   if (code == PSPLIT_OK) code = serve(&h, setup, diag);
   if (code != PSPLIT_OK && h.started) {

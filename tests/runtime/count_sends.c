@@ -3,6 +3,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "few_windows.h"
+
 static atomic_long n;
 
 __attribute__((visibility("default"))) int MPI_Isend(const void *data, int count, MPI_Datatype type,

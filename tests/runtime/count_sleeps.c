@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "few_windows.h"
+
 enum { IDLE = 1 }; /* PSPLIT_I_BELL_IDLE */
 static const double LONG_S = 0.01;
 static atomic_long n_sleeps, n_long;

@@ -3,7 +3,8 @@
 //   node lying_rank.mjs RUN SPLIT LIAR LAUNCHER
 //
 // LIAR (lie_sends.c) makes each word of the message that says what comes false in turn, and its size; of tensors that go
-// with it and of such that come behind; and the messages that give places back. A run ends with a line that says so, or
+// with it and of such that come behind; and the messages that give places back. Then the same through memory that ranks
+// have in common, and what they say there of how far they are. A run ends with a line that says so, or
 // with the bits that it would have given; nothing is written past a buffer, and nobody waits for ever.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -46,13 +47,22 @@ const lies = [
 const kinds = [[SMALL, 0, 0, lies], [LARGE, 0, 0, lies.filter(({ value }) => value !== -1)],
   [LARGE, 1, 0, [{ bytes: 0 }, { bytes: 1000 }, { bytes: 1 << 18 }]],
   [SMALL, 2, 1, [-1, 0, 77].map((value) => ({ word: 0, value })).concat([{ bytes: 0 }, { bytes: 4 }, { bytes: 64 }])]];
+// [word, value]: what was put in, taken out, given back (mpi_channel.c), and where the ring is, which nobody reads any more.
+const heads = [[8, -1], [8, 0], [8, 1 << 30], [16, -2], [16, 1 << 30], [17, -1], [17, 0], [17, 77], [0, -1], [1, 0], [1, -1]]
+  .map(([word, value]) => ({ word, value }));
+const sizes = [{ word: 0, value: -1 }, { word: 0, value: 0 }, { word: 0, value: '9223372036854775807' },
+  ...[0, 8, 65, 1 << 18, 2147483647].map((bytes) => ({ bytes }))];
+for (const rows of [SMALL, LARGE]) {
+  kinds.push([rows, 3, 0, sizes], [rows, 4, 0, lies.filter(({ bytes }) => bytes === undefined)],
+    [rows, 6, 0, heads], [rows, 6, 1, heads]);
+}
 const problems = [];
 const counts = { named: 0, right: 0, ended: 0 };
 for (const [rows, kind, rank, list] of kinds) {
   for (const { word, value, bytes } of list) {
-    const title = `${rows} rows: kind ${kind}: ${bytes === undefined ? `word ${word} = ${value}` : `${bytes} bytes`}`;
+    const title = `${rows} rows: kind ${kind} of rank ${rank}: ${bytes === undefined ? `word ${word} = ${value}` : `${bytes} bytes`}`;
     const { status, signal, stderr } = run(rows, {
-      LD_PRELOAD: liar, LIE_RANK: `${rank}`, LIE_KIND: `${kind}`,
+      LD_PRELOAD: liar, FEW_WINDOWS: kind < 3 ? '0' : '2', LIE_RANK: `${rank}`, LIE_KIND: `${kind}`,
       ...(bytes === undefined ? { LIE_WORD: `${word}`, LIE_VALUE: `${value}` } : { LIE_BYTES: `${bytes}` }),
     });
     if (signal) problems.push(`${title}: it waits for ever\n${stderr}`);

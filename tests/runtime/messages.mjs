@@ -2,8 +2,9 @@
 //
 //   node messages.mjs RUN SPLIT COUNTER LAUNCHER
 //
-// One for each link, however many small tensors go over it, and one back for the place that is free again, or for a
-// quarter of the places at once. COUNTER is count_sends.c; signs of life and the like do not depend on the number of micro-batches.
+// None on one host. Elsewhere, as where ranks get no memory in common (FEW_WINDOWS), one for each link, however many small
+// tensors go over it, and one back for the place that is free again, or for a quarter of the places at once. COUNTER is
+// count_sends.c; signs of life and the like do not depend on the number of micro-batches.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeModel } from '../support/text_model.mjs';
@@ -32,9 +33,10 @@ const { transfers } = JSON.parse(readFileSync(join(dir, 'pipeline.json')));
 const links = new Set(transfers.map(({ from, to }) => `${from}-${to}`));
 tap.ok(transfers.length > links.size, 'several tensors go over a link', JSON.stringify(transfers));
 
+let windows = 0;
 function messages(m, ...args) {
   const { status, stderr } = each.run([dir, '--random', '--dim', 'n=3', '-q', '-m', `${m}`, ...args],
-    { env: { ...env, LD_PRELOAD: counter } });
+    { env: { ...env, LD_PRELOAD: counter, FEW_WINDOWS: `${windows}` } });
   const counts = [...stderr.matchAll(/^(\d+) messages$/mg)].map(([, n]) => Number(n));
   tap.ok(status === 0 && counts.length === each.ranks, `${m} micro-batches`, `${status}\n${stderr}`);
   return counts.reduce((a, b) => a + b, 0);
@@ -50,4 +52,7 @@ tap.ok(together <= links.size * (1 + 1 / 8) + 0.1, 'one back for eight where 32 
 const chunk = [...shallow, '--chunk', '16'];
 const chunks = (messages(MANY, ...chunk) - messages(FEW, ...chunk)) / (MANY - FEW);
 tap.ok(chunks > per + 1, 'more where messages may not be so long', `${chunks}`);
+windows = 2;
+const none = (messages(MANY, ...shallow) - messages(FEW, ...shallow)) / (MANY - FEW);
+tap.ok(none < 0.1, 'none through memory in common', `${none}`);
 tap.done();

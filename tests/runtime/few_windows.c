@@ -1,0 +1,1 @@
+#include "few_windows.h"
