@@ -68,7 +68,7 @@ typedef struct psplit_i_inlined_row {
 /* --- the object "training" --- */
 
 typedef enum psplit_i_part_source {
-  PSPLIT_I_PART_STAGE, /* another stage's backward pass */
+  PSPLIT_I_PART_STAGE, /* another stage's backward file, or the stage's own */
   PSPLIT_I_PART_MODEL,
   PSPLIT_I_PART_WEIGHTS,
   PSPLIT_I_PART_STASH,
@@ -131,7 +131,7 @@ typedef struct psplit_i_training_parts {
   const psplit_i_stash_row *stash;
   uint32_t n_stash;
   const char *first_weights; /* a file, or NULL */
-  psplit_i_part again, backward;
+  psplit_i_part again, backward, weight_gradients;
   psplit_i_update_part update;
 } psplit_i_training_parts;
 
@@ -188,6 +188,13 @@ PSPLIT_MUST_USE psplit_code psplit_i_mask_sizes(const psplit_i_mask_row *mask,
                                                 psplit_diag *diag, int64_t *out_shape,
                                                 int64_t *out_n);
 
+/* The backward pass comes in one file a stage or in two. */
+enum { PSPLIT_I_N_HALVES = 2 };
+static inline const psplit_i_part *psplit_i_backward_part(const psplit_i_training_parts *parts,
+                                                          int half) {
+  return half ? &parts->weight_gradients : &parts->backward;
+}
+
 typedef struct psplit_i_training_table {
   const char *loss, *loss_output; /* one of them; the other is NULL */
   const char *loss_tensor, *loss_gradient;
@@ -206,6 +213,8 @@ typedef struct psplit_i_training_table {
   const psplit_i_mask_row *masks; /* `number` is the position */
   uint32_t n_transfers, n_duplicates;
   const psplit_i_manifest_transfer *transfers; /* of the backward pass; bytes are not told */
+  /* Stages of the backward pass by their files: 2 s is stage s's backward, 2 s + 1 its
+   * weight_gradients. */
   const psplit_i_duplicate *duplicates;
 } psplit_i_training_table;
 

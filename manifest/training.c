@@ -125,6 +125,8 @@ static void read_stage(item stage, uint32_t n_stages, psplit_i_training_parts *o
   read_update(need_or_null(&stage, "update"), &out->update);
   read_part(need_or_null(&stage, "again"), n_stages, &out->again);
   read_part(need_or_null(&stage, "backward"), n_stages, &out->backward);
+  read_part(psplit_i_json_unless_null(psplit_i_json_find(&stage, "weight_gradients")), n_stages,
+            &out->weight_gradients);
 }
 
 static void read_more(item list, psplit_i_trained_weight *out) {
@@ -173,16 +175,45 @@ static void read_options(item options, psplit_i_training_table *out) {
 /* What replaces a split has to know all its files. */
 static void list_files(const item *training, const psplit_i_training_table *table,
                        psplit_i_manifest *m) {
-  enum { MOST = 4 };
+  enum { MOST = 5 };
   const char **files = NEW(training, const char *, (size_t)m->n_stages *MOST);
   for (uint32_t s = 0; s < m->n_stages && !failed(training); s++) {
     const psplit_i_training_parts *stage = &table->stages[s];
     const char *const names[MOST] = {stage->first_weights, stage->again.file, stage->backward.file,
-                                     stage->update.file};
+                                     stage->weight_gradients.file, stage->update.file};
     for (size_t i = 0; i < MOST; i++)
       if (names[i]) files[m->n_training_files++] = names[i];
   }
   m->training_files = files;
+}
+
+/* Nodes of the backward pass that stand in several of its files. */
+static void read_duplicates(item list, uint32_t n_stages, psplit_i_training_table *out) {
+  static const char *const halves[] = {"backward", "weight_gradients"};
+  static const char *const keys[] = {"also", "also_weight_gradients"};
+  const size_t n = length(&list);
+  psplit_i_duplicate *duplicates = NEW(&list, psplit_i_duplicate, n);
+  for (size_t i = 0; i < n && !failed(&list); i++) {
+    psplit_i_duplicate *one = &duplicates[i];
+    const item row = psplit_i_json_element(&list, i);
+    const item own = psplit_i_json_find(&row, "file");
+    const item also[] = {psplit_i_json_need(&row, keys[0]), psplit_i_json_find(&row, keys[1])};
+    uint32_t half = 0, *stages = NEW(&list, uint32_t, length(&also[0]) + length(&also[1]));
+    need_index(&row, "index", UINT32_MAX, &one->node);
+    need_index(&row, "stage", n_stages, &one->stage);
+    if (psplit_i_json_given(own)) psplit_i_json_choice(own, halves, 2, &half);
+    one->stage = 2 * one->stage + half;
+    for (uint32_t h = 0; h < PSPLIT_I_N_HALVES; h++)
+      for (size_t k = 0; k < length(&also[h]) && !failed(&list); k++) {
+        psplit_i_json_u32(psplit_i_json_element(&also[h], k), 0, n_stages - 1,
+                          &stages[one->n_also]);
+        stages[one->n_also] = 2 * stages[one->n_also] + h;
+        one->n_also++;
+      }
+    one->also = stages;
+  }
+  out->duplicates = duplicates;
+  out->n_duplicates = (uint32_t)n;
 }
 
 void psplit_i_read_training(item training, psplit_i_manifest *m) {
@@ -216,8 +247,7 @@ void psplit_i_read_training(item training, psplit_i_manifest *m) {
                       &table->n_masks);
   psplit_i_read_transfers(psplit_i_json_need(&training, "transfers"), m->n_stages, false,
                           &table->transfers, &table->n_transfers);
-  psplit_i_read_duplicates(psplit_i_json_find(&training, "duplicates"), m->n_stages,
-                           &table->duplicates, &table->n_duplicates);
+  read_duplicates(psplit_i_json_find(&training, "duplicates"), m->n_stages, table);
   list_files(&training, table, m);
   m->training = table;
 }

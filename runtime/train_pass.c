@@ -149,7 +149,8 @@ static size_t count_names(const psplit_i_manifest *m) {
     const psplit_i_training_parts *parts = &m->training->stages[s];
     n += (size_t)m->stages[s].n_inputs + m->stages[s].n_outputs + parts->n_weights +
          parts->n_stash + parts->again.n_inputs + parts->again.n_outputs +
-         parts->backward.n_inputs + parts->backward.n_outputs;
+         parts->backward.n_inputs + parts->backward.n_outputs + parts->weight_gradients.n_inputs +
+         parts->weight_gradients.n_outputs;
   }
   return n;
 }
@@ -168,12 +169,16 @@ psplit_code psplit_i_train_pass_open(const psplit_i_ort *ort, const psplit_i_pip
   pass.forward = PSPLIT_NEW(&pass.arena, psplit_i_pass_file, m->n_stages);
   pass.again = PSPLIT_NEW(&pass.arena, psplit_i_pass_file, m->n_stages);
   pass.backward = PSPLIT_NEW(&pass.arena, psplit_i_pass_file, m->n_stages);
-  bool good = pass.slot_of && pass.slots && pass.forward && pass.again && pass.backward;
+  pass.weight_gradients = PSPLIT_NEW(&pass.arena, psplit_i_pass_file, m->n_stages);
+  bool good = pass.slot_of && pass.slots && pass.forward && pass.again && pass.backward &&
+              pass.weight_gradients;
   for (uint32_t s = 0; good && s < m->n_stages; s++) {
     const psplit_i_training_parts *parts = &m->training->stages[s];
-    good = list_forward(&pass, s) &&
-           list_part(&pass, s, &parts->again, PSPLIT_I_PASS_AGAIN, &pass.again[s]) &&
-           list_part(&pass, s, &parts->backward, PSPLIT_I_PASS_BACK, &pass.backward[s]);
+    good =
+      list_forward(&pass, s) &&
+      list_part(&pass, s, &parts->again, PSPLIT_I_PASS_AGAIN, &pass.again[s]) &&
+      list_part(&pass, s, &parts->backward, PSPLIT_I_PASS_BACK, &pass.backward[s]) &&
+      list_part(&pass, s, &parts->weight_gradients, PSPLIT_I_PASS_BACK, &pass.weight_gradients[s]);
   }
   if (!good) PSPLIT_TRY(psplit_i_nomem(diag));
   for (uint32_t s = 0; s < m->n_stages; s++) {
@@ -183,6 +188,9 @@ psplit_code psplit_i_train_pass_open(const psplit_i_ort *ort, const psplit_i_pip
       PSPLIT_TRY(open_file(&pass, parts->again.file, options, diag, &pass.again[s]));
     if (parts->backward.file)
       PSPLIT_TRY(open_file(&pass, parts->backward.file, options, diag, &pass.backward[s]));
+    if (parts->weight_gradients.file)
+      PSPLIT_TRY(
+        open_file(&pass, parts->weight_gradients.file, options, diag, &pass.weight_gradients[s]));
   }
   *out = pass;
   return PSPLIT_OK;
@@ -198,6 +206,7 @@ void psplit_i_train_pass_close(psplit_i_train_pass *pass) {
     if (pass->forward) psplit_i_session_close(&pass->forward[s].session);
     if (pass->again) psplit_i_session_close(&pass->again[s].session);
     if (pass->backward) psplit_i_session_close(&pass->backward[s].session);
+    if (pass->weight_gradients) psplit_i_session_close(&pass->weight_gradients[s].session);
   }
   psplit_i_intern_fini(&pass->names);
   psplit_i_arena_fini(&pass->arena);
@@ -250,10 +259,13 @@ psplit_code psplit_i_train_pass_backward(psplit_i_train_pass *pass, psplit_diag 
   psplit_code code = PSPLIT_OK;
   const psplit_i_manifest *m = &pass->pipe->manifest;
   for (uint32_t s = m->n_stages; s-- > 0 && code == PSPLIT_OK;) {
-    const psplit_i_part *parts[] = {&m->training->stages[s].again,
-                                    &m->training->stages[s].backward};
-    psplit_i_pass_file *files[] = {&pass->again[s], &pass->backward[s]};
-    for (int i = 0; i < 2 && code == PSPLIT_OK; i++) {
+    enum { N_FILES = 3 };
+    const psplit_i_training_parts *stage = &m->training->stages[s];
+    const psplit_i_part *parts[N_FILES] = {&stage->again, &stage->backward,
+                                           &stage->weight_gradients};
+    psplit_i_pass_file *files[N_FILES] = {&pass->again[s], &pass->backward[s],
+                                          &pass->weight_gradients[s]};
+    for (int i = 0; i < N_FILES && code == PSPLIT_OK; i++) {
       if (parts[i]->file) code = run(pass, files[i], files[i]->n_outputs, diag);
       if (code != PSPLIT_OK) psplit_i_diag_context(diag, "%s", parts[i]->file);
     }

@@ -24,7 +24,7 @@ typedef struct psplit_i_train_pass {
   uint32_t *slot_of;     /* [names] a name's; two may share one */
   psplit_i_tensor **slots;
   uint32_t n_slots;
-  psplit_i_pass_file *forward, *again, *backward; /* [n_stages] */
+  psplit_i_pass_file *forward, *again, *backward, *weight_gradients; /* [n_stages] */
 } psplit_i_train_pass;
 
 /* What a name in a slot is. */
@@ -36,7 +36,7 @@ typedef enum psplit_i_pass_kind {
   PSPLIT_I_PASS_SENT,   /* of a stage, by its tensor */
   PSPLIT_I_PASS_STASH,  /* of a stage, by its tensor */
   PSPLIT_I_PASS_AGAIN,  /* of a stage */
-  PSPLIT_I_PASS_BACK    /* of a stage: an output of its backward pass */
+  PSPLIT_I_PASS_BACK    /* of a stage: an output of its backward pass, of either file */
 } psplit_i_pass_kind;
 
 /* Opens all files; `pipe`, which outlives the pass, has to have the object "training". Errors:

@@ -15,11 +15,11 @@ export class Stages {
     const manifest = JSON.parse(readFileSync(join(dir, 'pipeline.json'))), { training } = manifest;
     const self = Object.assign(new Stages(), { ort, manifest, training, weights: {}, sums: {}, steps: 0, seed, stages: [] });
     for (const stage of manifest.stages) {
-      const { first_weights: first, again, backward, update, ...its } = training.stages[stage.index], sessions = {};
-      for (const [role, part] of Object.entries({ first, forward: stage, again, backward, update }))
+      const { first_weights: first, again, backward, weight_gradients: rest, update, ...its } = training.stages[stage.index], sessions = {};
+      for (const [role, part] of Object.entries({ first, forward: stage, again, backward, rest, update }))
         if (part) sessions[role] = await ort.InferenceSession.create(join(dir, part.file), options);
       if (first) Object.assign(self.weights, await sessions.first.run({}));
-      self.stages.push({ ...stage, ...its, again, backward, update, sessions });
+      self.stages.push({ ...stage, ...its, again, backward, rest, update, sessions });
     }
     self.parts = training.weights.flatMap(partsOf), self.sums = self.zeros(self.parts.map(({ before, name }) => [before, name]));
     const kept = self.stages.flatMap(({ update }) => update?.kept ?? []).filter(({ state }) => state);
@@ -48,11 +48,12 @@ export class Stages {
   async backward(batch, scale) {
     const { loss, input_gradients: inputs = [] } = this.training, { type, dims } = batch.outputs[loss.tensor];
     const { parts } = this, sent = [], lossGradient = { [loss.gradient]: new this.ort.Tensor(type, views[type].of(scale), dims) };
-    for (const stage of this.stages.filter((each) => each.backward).reverse()) {
+    for (const stage of this.stages.filter((each) => each.backward ?? each.rest).reverse()) {
       const from = { ...sent, stash: batch.stash[stage.index], weights: this.weights, model: batch.data, before: this.sums, loss: lossGradient };
       const run = (role) => stage.sessions[role].run(table(stage[role].inputs, ({ name, from: where }) => [name, from[where][name]]));
       if (stage.again) from.again = await run('again');
-      const got = sent[stage.index] = await run('backward');
+      if (stage.backward) from[stage.index] = sent[stage.index] = await run('backward');
+      const got = { ...sent[stage.index], ...(stage.rest ? await run('rest') : {}) };
       for (const { gradient, before } of parts) if (got[gradient]) this.sums[before] = got[gradient];
       for (const { gradient } of inputs) if (got[gradient]) batch.gradients[gradient] = got[gradient];
     }

@@ -69,7 +69,8 @@ static const cli_option OPTIONS[] = {
   {'n', "steps", "N", "steps in all"},
   {OPT_EPOCHS, "epochs", "N", "or so many times all data; default: 1"},
   {OPT_SCHEDULE, "schedule", "WHAT",
-   "fill-drain, 1f1b (default), or interleaved[:CHUNKS]: so many stages a device; default: 2"},
+   "fill-drain, 1f1b (default), zb-h1 (of stages with --weight-gradients apart), or "
+   "interleaved[:CHUNKS]: so many stages a device; default: 2"},
   {OPT_REPLICAS, "replicas", "R",
    "copies of all devices, which share the micro-batches; default: 1"},
   {OPT_SMOOTH, "smooth", "gamma=G,samples=K",
@@ -157,7 +158,10 @@ static bool add_file(files *to, const char *argument) {
 }
 
 static bool take_schedule(settings *s, const char *argument) {
-  static const char *const WHAT[] = {"fill-drain", "1f1b", "interleaved", "zero-bubble", NULL};
+  static const char *const WHAT[] = {"fill-drain", "1f1b", "interleaved", "zb-h1", NULL};
+  static const psplit_schedule_kind KINDS[] = {PSPLIT_SCHEDULE_FILL_DRAIN, PSPLIT_SCHEDULE_1F1B,
+                                               PSPLIT_SCHEDULE_INTERLEAVED,
+                                               PSPLIT_SCHEDULE_ZERO_BUBBLE};
   static const char MANY[] = "interleaved:";
   enum { MOST_CHUNKS = 1024 };
   uint64_t n_chunks = 2;
@@ -169,14 +173,8 @@ static bool take_schedule(settings *s, const char *argument) {
   } else if (!cli_choice(&PROGRAM, "schedule", argument, WHAT, &choice)) {
     return false;
   }
-  if (choice == 3) {
-    cli_usage(&PROGRAM,
-              "--schedule zero-bubble needs gradients of weights apart from those of inputs, which "
-              "stageI.backward.onnx makes at once; 1f1b is the nearest");
-    return false;
-  }
-  s->train.schedule = (psplit_schedule_kind)choice;
-  s->train.n_chunks = choice == PSPLIT_SCHEDULE_INTERLEAVED ? (uint32_t)n_chunks : 1;
+  s->train.schedule = KINDS[choice];
+  s->train.n_chunks = s->train.schedule == PSPLIT_SCHEDULE_INTERLEAVED ? (uint32_t)n_chunks : 1;
   return true;
 }
 

@@ -29,6 +29,14 @@ static bool recompute_option(const cli *program, training_options *o, const char
   return true;
 }
 
+static bool weight_gradients_option(const cli *program, training_options *o, const char *argument) {
+  static const char *const words[] = {"together", "apart", NULL};
+  int which;
+  if (!cli_choice(program, "weight-gradients", argument, words, &which)) return false;
+  o->form.weight_gradients = (psplit_weight_gradients)which;
+  return true;
+}
+
 static bool batch_norm_option(const cli *program, training_options *o, const char *argument) {
   static const char *const words[] = {"train", "frozen", NULL};
   int which;
@@ -70,6 +78,7 @@ bool training_option(const cli *program, training_options *o, int id, const char
     case TRAINING_INFO: o->info = argument; return true;
     case TRAINING_DROPOUT: return dropout_option(program, o, argument);
     case TRAINING_RECOMPUTE: return recompute_option(program, o, argument);
+    case TRAINING_WEIGHT_GRADIENTS: return weight_gradients_option(program, o, argument);
     case TRAINING_WEIGHTS: return weights_option(program, o, argument);
     default: *out_taken = false; return true;
   }
@@ -141,14 +150,18 @@ static psplit_code print_stages(const psplit_training *training, const psplit_pl
   return code;
 }
 
-static psplit_code print_schedules(const psplit_training *training, const psplit_plan *plan,
-                                   uint32_t n_micro_batches, psplit_diag *diag) {
+static psplit_code print_schedules(const psplit_training *training, const training_options *o,
+                                   const psplit_plan *plan, uint32_t n_micro_batches,
+                                   psplit_diag *diag) {
   static const struct {
     psplit_schedule_kind kind;
     const char *name;
-  } schedules[] = {{PSPLIT_SCHEDULE_1F1B, "1F1B"}, {PSPLIT_SCHEDULE_FILL_DRAIN, "fill-drain"}};
+  } schedules[] = {{PSPLIT_SCHEDULE_1F1B, "1F1B"},
+                   {PSPLIT_SCHEDULE_FILL_DRAIN, "fill-drain"},
+                   {PSPLIT_SCHEDULE_ZERO_BUBBLE, "ZB-H1"}};
+  const size_t n_schedules = o->form.weight_gradients == PSPLIT_WEIGHT_GRADIENTS_APART ? 3 : 2;
   printf("a step of %" PRIu32 " micro-batch%s:", n_micro_batches, n_micro_batches == 1 ? "" : "es");
-  for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++) {
+  for (size_t i = 0; i < n_schedules; i++) {
     psplit_schedule *schedule;
     char time[CLI_TEXT], bytes[CLI_TEXT];
     uint64_t most = 0;
@@ -188,7 +201,7 @@ static void print_weights(const psplit_training *training, const training_option
 psplit_code training_report(const psplit_training *training, const training_options *o,
                             const psplit_plan *plan, uint32_t n_micro_batches, psplit_diag *diag) {
   psplit_code code = print_stages(training, plan, diag);
-  if (code == PSPLIT_OK) code = print_schedules(training, plan, n_micro_batches, diag);
+  if (code == PSPLIT_OK) code = print_schedules(training, o, plan, n_micro_batches, diag);
   if (code == PSPLIT_OK) print_weights(training, o);
   return code;
 }

@@ -17,6 +17,7 @@ enum {
   TRAINING_OPTIMIZER,
   TRAINING_WEIGHTS,
   TRAINING_RECOMPUTE,
+  TRAINING_WEIGHT_GRADIENTS,
   TRAINING_BATCH_NORM,
   TRAINING_DROPOUT,
   TRAINING_LOWER,
@@ -45,7 +46,9 @@ enum {
   {TRAINING_WEIGHTS, "trained-weights", "HOW", \
    "default (default): inputs with their first value as default; input: plain inputs"}, \
   {TRAINING_RECOMPUTE, "recompute", "WHAT", \
-   "none, heavy (keep products and convolutions), all, or auto (default): what fits memory"}
+   "none, heavy (keep products and convolutions), all, or auto (default): what fits memory"}, \
+  {TRAINING_WEIGHT_GRADIENTS, "weight-gradients", "WHERE", \
+   "together (default): in the backward files; apart: in files that can run later, for zb-h1"}
 /* Of who writes files. */
 #define TRAINING_FILE_OPTIONS \
   {TRAINING_LOWER, "lower-gradient", "FILE", \

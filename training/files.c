@@ -40,9 +40,10 @@ psplit_code psplit_i_training_files(const psplit_i_layout *layout, psplit_i_emis
   char name[PSPLIT_I_FILE_NAME];
   for (uint32_t s = 0; s < layout->forward->plan->n_stages; s++) {
     const psplit_i_training_stage *stage = &layout->stages[s];
-    if (stage->backward != PSPLIT_NONE) {
-      snprintf(name, sizeof name, "stage%" PRIu32 ".backward.onnx", s);
-      PSPLIT_TRY(psplit_i_emission_stage(e, &layout->backward, stage->backward, name));
+    for (int h = 0; h < PSPLIT_N_HALVES; h++) {
+      if (stage->backward[h] == PSPLIT_NONE) continue;
+      snprintf(name, sizeof name, "stage%" PRIu32 ".%s.onnx", s, psplit_i_half_names[h]);
+      PSPLIT_TRY(psplit_i_emission_stage(e, &layout->backward, stage->backward[h], name));
     }
     if (stage->n_again) {
       snprintf(name, sizeof name, "stage%" PRIu32 ".again.onnx", s);

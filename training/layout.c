@@ -1,7 +1,10 @@
 /* Which stage has which backward node. A node stands in the stage of its twin, except where it adds
  * what comes from earlier stages as well: such a sum stands in the first of them, so that gradients
  * only go from later stages to earlier ones while the order of the sums is that of the model,
- * whatever the plan. */
+ * whatever the plan.
+ *
+ * Where gradients of weights are apart, a stage's first half is what other stages need, or who
+ * asked for gradients of inputs; the second is what nothing but updates is made of. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +16,54 @@ uint32_t psplit_i_first_twin(const psplit_training *training) {
          psplit_gradient_n_backward_nodes(training->gradient);
 }
 
+/* Whether somebody waits for a value: another stage, a node that is waited for, or the caller. */
+static bool is_awaited(const psplit_training *training, const uint32_t *stage, const uint8_t *half,
+                       uint32_t value, uint32_t own_stage) {
+  const psplit_i_graph *graph = psplit_i_model_graph(training->backward);
+  if (graph->values[value].is_output &&
+      training->gradient->trainables[training->output_trainable[value]].is_input)
+    return true;
+  for (uint32_t c = graph->consumer_off[value]; c < graph->consumer_off[value + 1]; c++) {
+    const uint32_t reader = graph->consumers[c];
+    if (stage[reader] != own_stage || half[reader] == PSPLIT_HALF_BACKWARD) return true;
+  }
+  return false;
+}
+
+/* From the last node to the first, so that readers of a node are known before it. */
+static void place_halves(const psplit_training *training, const uint32_t *stage, uint8_t *half) {
+  const psplit_i_graph *graph = psplit_i_model_graph(training->backward);
+  const uint32_t n_constants = psplit_i_first_twin(training);
+  memset(half, PSPLIT_HALF_BACKWARD, graph->n_nodes * sizeof *half);
+  if (training->weight_gradients == PSPLIT_WEIGHT_GRADIENTS_TOGETHER) return;
+  for (uint32_t i = graph->n_nodes; i-- > 0;) {
+    const uint32_t n = graph->topo[i];
+    bool awaited = false;
+    if (n < n_constants) continue;
+    for (uint32_t o = 0; o < graph->nodes[n].n_outputs && !awaited; o++)
+      awaited = graph->nodes[n].outputs[o] != PSPLIT_NONE &&
+                is_awaited(training, stage, half, graph->nodes[n].outputs[o], stage[n]);
+    if (!awaited) half[n] = PSPLIT_HALF_WEIGHTS;
+  }
+}
+
+/* A constant stands with the first reader in the last stage that has one. */
+static void place_constant(const psplit_i_graph *graph, uint32_t n, uint32_t *stage,
+                           uint8_t *half) {
+  const uint32_t value = graph->nodes[n].outputs[0];
+  stage[n] = 0;
+  half[n] = PSPLIT_HALF_BACKWARD;
+  for (uint32_t c = graph->consumer_off[value]; c < graph->consumer_off[value + 1]; c++) {
+    const uint32_t reader = graph->consumers[c];
+    if (c == graph->consumer_off[value] || stage[reader] > stage[n] ||
+        (stage[reader] == stage[n] && half[reader] < half[n]))
+      half[n] = half[reader];
+    if (stage[reader] > stage[n]) stage[n] = stage[reader];
+  }
+}
+
 void psplit_i_place_backward(const psplit_training *training, const psplit_plan *plan,
-                             uint32_t *stage) {
+                             uint32_t *stage, uint8_t *half) {
   const psplit_gradient *gradient = training->gradient;
   const psplit_i_graph *graph = psplit_i_model_graph(training->backward);
   const uint32_t n_constants = psplit_i_first_twin(training);
@@ -29,32 +78,33 @@ void psplit_i_place_backward(const psplit_training *training, const psplit_plan 
         stage[n] = stage[producer];
     }
   }
-  for (uint32_t n = 0; n < n_constants; n++) {
-    const uint32_t value = graph->nodes[n].outputs[0];
-    stage[n] = 0;
-    for (uint32_t c = graph->consumer_off[value]; c < graph->consumer_off[value + 1]; c++)
-      if (stage[graph->consumers[c]] > stage[n]) stage[n] = stage[graph->consumers[c]];
-  }
+  place_halves(training, stage, half);
+  for (uint32_t n = 0; n < n_constants; n++) place_constant(graph, n, stage, half);
 }
 
-/* Numbers the stages that have backward nodes in the order in which they run. */
-static psplit_code number_stages(psplit_i_layout *layout, uint32_t *node_stage, psplit_diag *diag,
-                                 psplit_plan_stage **out_stages) {
+/* Numbers the stages that have backward nodes, half by half in the order in which they may run. */
+static psplit_code number_stages(psplit_i_layout *layout, uint32_t *node_stage, const uint8_t *half,
+                                 psplit_diag *diag, psplit_plan_stage **out_stages) {
   const psplit_plan *forward = layout->forward->plan;
   psplit_plan *plan = &layout->plan;
-  psplit_plan_stage *stages = PSPLIT_NEW(&layout->arena, psplit_plan_stage, forward->n_stages);
-  layout->stage_of = psplit_i_arena_array(&layout->arena, forward->n_stages, sizeof(uint32_t));
-  if (!stages || !layout->stage_of) return psplit_i_nomem(diag);
-  for (uint32_t s = 0; s < forward->n_stages; s++) layout->stages[s].backward = PSPLIT_NONE;
-  for (uint32_t n = 0; n < plan->n_nodes; n++) layout->stages[node_stage[n]].backward = 0;
-  for (uint32_t s = forward->n_stages; s-- > 0;) {
-    if (layout->stages[s].backward == PSPLIT_NONE) continue;
-    layout->stages[s].backward = plan->n_stages;
-    layout->stage_of[plan->n_stages] = s;
-    stages[plan->n_stages++].device = forward->stages[s].device;
-  }
+  const size_t most = (size_t)forward->n_stages * PSPLIT_N_HALVES;
+  psplit_plan_stage *stages = PSPLIT_NEW(&layout->arena, psplit_plan_stage, most);
+  layout->stage_of = psplit_i_arena_array(&layout->arena, most, sizeof(uint32_t));
+  layout->half_of = PSPLIT_NEW(&layout->arena, uint8_t, most);
+  if (!stages || !layout->stage_of || !layout->half_of) return psplit_i_nomem(diag);
+  for (uint32_t s = 0; s < forward->n_stages; s++)
+    for (int h = 0; h < PSPLIT_N_HALVES; h++) layout->stages[s].backward[h] = PSPLIT_NONE;
+  for (uint32_t n = 0; n < plan->n_nodes; n++) layout->stages[node_stage[n]].backward[half[n]] = 0;
+  for (uint32_t s = forward->n_stages; s-- > 0;)
+    for (int h = 0; h < PSPLIT_N_HALVES; h++) {
+      if (layout->stages[s].backward[h] == PSPLIT_NONE) continue;
+      layout->stages[s].backward[h] = plan->n_stages;
+      layout->stage_of[plan->n_stages] = s;
+      layout->half_of[plan->n_stages] = (uint8_t)h;
+      stages[plan->n_stages++].device = forward->stages[s].device;
+    }
   for (uint32_t n = 0; n < plan->n_nodes; n++) {
-    node_stage[n] = layout->stages[node_stage[n]].backward;
+    node_stage[n] = layout->stages[node_stage[n]].backward[half[n]];
     stages[node_stage[n]].n_nodes++;
   }
   plan->node_stage = node_stage;
@@ -141,10 +191,11 @@ static psplit_code split_backward(psplit_i_layout *layout, psplit_diag *diag) {
   options.boundary = PSPLIT_BOUNDARY_IO;
   layout->plan.n_nodes = psplit_i_model_graph(model)->n_nodes;
   uint32_t *stage = psplit_i_arena_array(&layout->arena, layout->plan.n_nodes, sizeof *stage);
+  uint8_t *half = PSPLIT_NEW(&layout->arena, uint8_t, layout->plan.n_nodes);
   psplit_plan_stage *stages = NULL;
-  if (!stage) return psplit_i_nomem(diag);
-  psplit_i_place_backward(layout->training, layout->forward->plan, stage);
-  PSPLIT_TRY(number_stages(layout, stage, diag, &stages));
+  if (!stage || !half) return psplit_i_nomem(diag);
+  psplit_i_place_backward(layout->training, layout->forward->plan, stage, half);
+  PSPLIT_TRY(number_stages(layout, stage, half, diag, &stages));
   PSPLIT_TRY(settle_crossings(layout, stages, diag));
   PSPLIT_TRY(psplit_i_split_init(&layout->backward, model, &layout->plan, &options, diag));
   layout->has_split = true;
@@ -155,13 +206,12 @@ out:
 /* The first stage in which some of a weight's gradient arises updates it. */
 static void choose_owners(psplit_i_layout *layout) {
   const psplit_training *training = layout->training;
-  for (uint32_t s = layout->forward->plan->n_stages; s-- > 0;) {
-    if (layout->stages[s].backward == PSPLIT_NONE) continue;
-    const psplit_i_stage *backward = &layout->backward.stages[layout->stages[s].backward];
+  for (uint32_t b = 0; b < layout->plan.n_stages; b++) {
+    const psplit_i_stage *backward = &layout->backward.stages[b];
     for (uint32_t o = 0; o < backward->n_outputs; o++) {
       const uint32_t t = training->output_trainable[backward->outputs[o].value];
       if (backward->outputs[o].model && !training->gradient->trainables[t].is_input)
-        layout->owner[t] = s;
+        layout->owner[t] = layout->stage_of[b];
     }
   }
 }
@@ -218,12 +268,13 @@ static psplit_code mark_takes(psplit_i_layout *layout, psplit_diag *diag) {
   for (uint32_t s = 0; s < layout->n_stages; s++) {
     const psplit_i_training_stage *stage = &layout->stages[s];
     for (uint32_t i = 0; i < stage->n_weights; i++) layout->takes[s * n + stage->weights[i]] = true;
-    if (stage->backward == PSPLIT_NONE) continue;
-    const psplit_i_stage *backward = &layout->backward.stages[stage->backward];
+  }
+  for (uint32_t b = 0; b < layout->plan.n_stages; b++) {
+    const psplit_i_stage *backward = &layout->backward.stages[b];
     for (uint32_t i = 0; i < backward->n_inputs; i++) {
       const psplit_i_feeding feed = training->feeds[backward->inputs[i].value];
       if (backward->inputs[i].model && feed.kind == PSPLIT_FEED_WEIGHT)
-        layout->takes[s * n + feed.index] = true;
+        layout->takes[layout->stage_of[b] * n + feed.index] = true;
     }
   }
   return PSPLIT_OK;

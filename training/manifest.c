@@ -345,13 +345,20 @@ static bool any_default(const psplit_i_layout *layout, const psplit_i_stage *bac
   return false;
 }
 
-static void write_backward_inputs(const psplit_i_layout *layout, uint32_t s, bool optional,
+static void write_backward_inputs(const psplit_i_layout *layout, uint32_t s,
+                                  const psplit_i_stage *backward, bool optional,
                                   psplit_i_json *json) {
-  const psplit_i_stage *backward = &layout->backward.stages[layout->stages[s].backward];
   const psplit_i_value *values = layout->backward.graph->values;
   for (uint32_t i = 0; i < backward->n_inputs; i++)
     if (has_default(&values[backward->inputs[i].value]) == optional)
       write_backward_input(layout, s, &backward->inputs[i], json);
+}
+
+/* Whether transfer t of the plan goes where the one before it does: to both halves of a stage. */
+static bool goes_along(const psplit_i_layout *layout, uint32_t t) {
+  const psplit_plan_transfer *one = &layout->plan.transfers[t];
+  return t && one[-1].value == one->value && one[-1].from == one->from &&
+         layout->stage_of[one[-1].to] == layout->stage_of[one->to];
 }
 
 static void write_backward_output(const psplit_i_layout *layout, const psplit_i_port *port,
@@ -360,8 +367,9 @@ static void write_backward_output(const psplit_i_layout *layout, const psplit_i_
   key_string(json, "name", port->name);
   psplit_i_json_key(json, "to");
   psplit_i_json_open(json, '[');
-  for (uint32_t t = 0; t < port->n_transfers; t++)
-    psplit_i_json_uint(json, layout->stage_of[layout->plan.transfers[port->transfer + t].to]);
+  for (uint32_t t = port->transfer; t < port->transfer + port->n_transfers; t++)
+    if (!goes_along(layout, t))
+      psplit_i_json_uint(json, layout->stage_of[layout->plan.transfers[t].to]);
   if (port->model) {
     const uint32_t trainable = layout->training->output_trainable[port->value];
     psplit_i_json_string(
@@ -371,23 +379,23 @@ static void write_backward_output(const psplit_i_layout *layout, const psplit_i_
   close_row(json);
 }
 
-static void write_backward(const psplit_i_layout *layout, uint32_t s, psplit_i_json *json) {
-  const psplit_i_training_stage *stage = &layout->stages[s];
-  psplit_i_json_key(json, "backward");
-  if (stage->backward == PSPLIT_NONE) {
+static void write_backward(const psplit_i_layout *layout, uint32_t s, int half,
+                           psplit_i_json *json) {
+  const psplit_i_stage *backward = psplit_i_backward_of(layout, s, half);
+  psplit_i_json_key(json, psplit_i_half_names[half]);
+  if (!backward) {
     psplit_i_json_null(json);
     return;
   }
-  const psplit_i_stage *backward = &layout->backward.stages[stage->backward];
   psplit_i_json_open(json, '{');
-  key_file(json, s, "backward");
+  key_file(json, s, psplit_i_half_names[half]);
   key_uint(json, "nodes", backward->n_nodes);
   open_list(json, "inputs");
-  write_backward_inputs(layout, s, false, json);
+  write_backward_inputs(layout, s, backward, false, json);
   psplit_i_json_close(json, ']');
   if (any_default(layout, backward)) {
     open_list(json, "optional_inputs");
-    write_backward_inputs(layout, s, true, json);
+    write_backward_inputs(layout, s, backward, true, json);
     psplit_i_json_close(json, ']');
   }
   open_list(json, "outputs");
@@ -442,12 +450,14 @@ static void key_int(psplit_i_json *json, const char *key, int64_t value) {
 static void write_stage(const psplit_i_layout *layout, uint32_t s,
                         const psplit_training_stage *times, psplit_i_json *json) {
   const psplit_i_training_stage *stage = &layout->stages[s];
+  const bool apart = layout->training->weight_gradients == PSPLIT_WEIGHT_GRADIENTS_APART;
   psplit_i_json_open(json, '{');
   key_uint(json, "index", s);
   if (times) {
     key_int(json, "forward_ns", times->forward_ns);
     key_int(json, "again_ns", times->again_ns);
     key_int(json, "backward_ns", times->backward_ns);
+    if (apart) key_int(json, "weight_gradients_ns", times->weight_gradients_ns);
     key_uint(json, "stash_bytes", times->stash_bytes);
   }
   write_names(layout, "weights", stage->weights, stage->n_weights, json);
@@ -461,7 +471,8 @@ static void write_stage(const psplit_i_layout *layout, uint32_t s,
   }
   write_stash(layout, stage, json);
   write_again(layout, s, json);
-  write_backward(layout, s, json);
+  write_backward(layout, s, PSPLIT_HALF_BACKWARD, json);
+  if (apart) write_backward(layout, s, PSPLIT_HALF_WEIGHTS, json);
   write_update(layout, s, json);
   psplit_i_json_close(json, '}');
 }
@@ -481,11 +492,13 @@ static void write_stages(const psplit_i_layout *layout, psplit_i_json *json) {
 }
 
 static void write_transfers(const psplit_i_layout *layout, psplit_i_json *json) {
+  uint32_t tag = 0;
   open_list(json, "transfers");
   for (uint32_t t = 0; t < layout->plan.n_transfers; t++) {
     const psplit_plan_transfer *transfer = &layout->plan.transfers[t];
+    if (goes_along(layout, t)) continue;
     open_row(json);
-    key_uint(json, "tag", t);
+    key_uint(json, "tag", tag++);
     key_string(json, "tensor", transfer->tensor);
     key_uint(json, "from", layout->stage_of[transfer->from]);
     key_uint(json, "to", layout->stage_of[transfer->to]);
@@ -501,9 +514,21 @@ static int compare_copies(const void *a, const void *b) {
                             : (x->stage > y->stage) - (x->stage < y->stage);
 }
 
+/* Stages that have a copy in this half. */
+static void write_also(const psplit_i_layout *layout, const psplit_plan_copy *copies, uint32_t n,
+                       int half, psplit_i_json *json) {
+  psplit_i_json_key(json, half == PSPLIT_HALF_WEIGHTS ? "also_weight_gradients" : "also");
+  psplit_i_json_open(json, '[');
+  for (uint32_t c = 0; c < n; c++)
+    if (layout->half_of[copies[c].stage] == half)
+      psplit_i_json_uint(json, layout->stage_of[copies[c].stage]);
+  psplit_i_json_close(json, ']');
+}
+
 /* Constants of the backward pass that stand in several stages, as the table of the forward one. */
 static void write_duplicates(const psplit_i_layout *layout, psplit_i_json *json) {
   const psplit_plan *plan = &layout->plan;
+  const bool apart = layout->training->weight_gradients == PSPLIT_WEIGHT_GRADIENTS_APART;
   const psplit_i_graph *graph = psplit_i_model_graph(layout->training->backward);
   psplit_plan_copy *copies = malloc((plan->n_copies + (size_t)1) * sizeof *copies);
   if (!copies) json->out->failed = true;
@@ -513,16 +538,18 @@ static void write_duplicates(const psplit_i_layout *layout, psplit_i_json *json)
   open_list(json, "duplicates");
   for (uint32_t c = 0; c < plan->n_copies;) {
     const uint32_t n = copies[c].node;
+    uint32_t end = c;
+    while (end < plan->n_copies && copies[end].node == n) end++;
     open_row(json);
     key_uint(json, "index", n);
     key_string(json, "node", graph->nodes[n].name);
     key_uint(json, "stage", layout->stage_of[plan->node_stage[n]]);
-    psplit_i_json_key(json, "also");
-    psplit_i_json_open(json, '[');
-    for (; c < plan->n_copies && copies[c].node == n; c++)
-      psplit_i_json_uint(json, layout->stage_of[copies[c].stage]);
-    psplit_i_json_close(json, ']');
+    if (layout->half_of[plan->node_stage[n]] == PSPLIT_HALF_WEIGHTS)
+      key_string(json, "file", psplit_i_half_names[PSPLIT_HALF_WEIGHTS]);
+    for (int h = 0; h < PSPLIT_N_HALVES; h++)
+      if (h == PSPLIT_HALF_BACKWARD || apart) write_also(layout, copies + c, end - c, h, json);
     close_row(json);
+    c = end;
   }
   psplit_i_json_close(json, ']');
 out:

@@ -288,8 +288,13 @@ psplit_code psplit_training_stages(const psplit_training *training, const psplit
   if (times->n_stages != plan->n_stages || times->n_forward != plan->n_nodes)
     return psplit_i_fail(diag, PSPLIT_USAGE, "the plan is none of psplit_training_plan's");
   uint32_t *stage = malloc((times->n_backward + (size_t)1) * sizeof *stage);
-  if (!stage) return psplit_i_nomem(diag);
-  psplit_i_place_backward(training, plan, stage);
+  uint8_t *half = malloc(times->n_backward + (size_t)1);
+  if (!stage || !half) {
+    free(stage);
+    free(half);
+    return psplit_i_nomem(diag);
+  }
+  psplit_i_place_backward(training, plan, stage, half);
   for (uint32_t s = 0; s < plan->n_stages; s++)
     out_stages[s] =
       (psplit_training_stage){.stash_bytes = plan->stages[s].stash_bytes / (plan->n_stages - s)};
@@ -305,11 +310,16 @@ psplit_code psplit_training_stages(const psplit_training *training, const psplit
       out_stages[s].forward_ns,
       times->forward_ns[plan->stages[s].device_id * (size_t)plan->n_nodes + plan->copies[c].node]);
   }
-  for (uint32_t n = 0; n < times->n_backward; n++)
-    out_stages[stage[n]].backward_ns = psplit_i_sat_add_i64(
-      out_stages[stage[n]].backward_ns,
-      times->backward_ns[plan->stages[stage[n]].device_id * (size_t)times->n_backward + n]);
+  for (uint32_t n = 0; n < times->n_backward; n++) {
+    psplit_training_stage *out = &out_stages[stage[n]];
+    const size_t row = plan->stages[stage[n]].device_id * (size_t)times->n_backward;
+    const int64_t ns = times->backward_ns[row + n];
+    out->backward_ns = psplit_i_sat_add_i64(out->backward_ns, ns);
+    if (half[n] == PSPLIT_HALF_WEIGHTS)
+      out->weight_gradients_ns = psplit_i_sat_add_i64(out->weight_gradients_ns, ns);
+  }
   free(stage);
+  free(half);
   return PSPLIT_OK;
 }
 
@@ -336,20 +346,32 @@ psplit_code psplit_training_schedule(const psplit_training *training, const pspl
                                      psplit_diag *diag, psplit_schedule **out_schedule) {
   psplit_code code;
   const size_t n = plan->n_stages;
-  int64_t *ns = calloc(2 * n, sizeof *ns);
+  const bool apart = kind == PSPLIT_SCHEDULE_ZERO_BUBBLE;
+  int64_t *ns = calloc(3 * n, sizeof *ns);
   uint64_t *bytes = calloc(n, sizeof *bytes);
-  if (!ns || !bytes) PSPLIT_TRY(psplit_i_nomem(diag));
+  psplit_training_stage *stages = calloc(n, sizeof *stages);
+  if (!ns || !bytes || !stages) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (apart && training->weight_gradients != PSPLIT_WEIGHT_GRADIENTS_APART)
+    PSPLIT_TRY(psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS(WEIGHT_GRADIENTS),
+                                   "backward passes make all gradients in one piece"));
   PSPLIT_TRY(psplit_training_pieces(training, plan, diag, ns, ns + n, bytes));
+  PSPLIT_TRY(psplit_training_stages(training, plan, diag, stages));
+  for (size_t s = 0; apart && s < n; s++) {
+    ns[2 * n + s] = stages[s].weight_gradients_ns;
+    ns[n + s] -= ns[2 * n + s];
+  }
   const psplit_schedule_input input = {.kind = kind,
                                        .n_stages = plan->n_stages,
                                        .n_chunks = 1,
                                        .n_micro_batches = n_micro_batches,
                                        .forward_ns = ns,
                                        .backward_ns = ns + n,
-                                       .activation_bytes = bytes};
+                                       .activation_bytes = bytes,
+                                       .weights_ns = apart ? ns + 2 * n : NULL};
   PSPLIT_TRY(psplit_schedule_simulate(&input, diag, out_schedule));
 out:
   free(ns);
   free(bytes);
+  free(stages);
   return code;
 }

@@ -14,7 +14,8 @@ typedef struct rim {
   uint32_t stage;
   bool *made;        /* [n_values] by a node of the stage */
   const char **port; /* [n_values] its name among the file's inputs, or its outputs; or NULL */
-  bool *wanted;      /* [n_values] the backward pass reads it */
+  bool *wanted;      /* [n_values] the backward pass reads it, ... */
+  bool *shaped;      /* ... or its shape */
   psplit_i_fates fates;
   uint32_t *trainable; /* [n_values] or PSPLIT_NONE; the same for all stages */
   bool *takes;         /* [n_trainables] */
@@ -38,6 +39,7 @@ static void clear(rim *r) {
   memset(r->made, 0, n_values * sizeof *r->made);
   memset(r->port, 0, n_values * sizeof *r->port);
   memset(r->wanted, 0, n_values * sizeof *r->wanted);
+  memset(r->shaped, 0, n_values * sizeof *r->shaped);
   memset(r->fates.value, 0, n_values);
   memset(r->fates.again, 0, r->layout->forward->graph->n_nodes);
   memset(r->takes, 0, r->layout->training->gradient->n_trainables * sizeof *r->takes);
@@ -66,13 +68,13 @@ static psplit_code has(const rim *r, uint32_t value) {
                        r->stage, r->layout->forward->graph->values[value].name);
 }
 
-/* What the backward pass reads, in the order of its inputs: shapes, which are kept, to the stash;
- * values to `wanted`. */
-static psplit_code list_wanted(rim *r, psplit_i_stash *stash, uint32_t *io_n, numbers *wanted) {
+/* What a half of the backward pass reads, in the order of its inputs: shapes, which are kept, to
+ * the stash; values to `wanted`. What the other half reads, too, is there once. */
+static psplit_code list_wanted(rim *r, const psplit_i_stage *backward, psplit_i_stash *stash,
+                               uint32_t *io_n, numbers *wanted) {
   psplit_code code = PSPLIT_OK;
   psplit_i_layout *layout = r->layout;
   const psplit_gradient *gradient = layout->training->gradient;
-  const psplit_i_stage *backward = &layout->backward.stages[layout->stages[r->stage].backward];
   for (uint32_t i = 0; i < backward->n_inputs; i++) {
     if (!backward->inputs[i].model) continue;
     const psplit_i_feeding feed = layout->training->feeds[backward->inputs[i].value];
@@ -80,12 +82,14 @@ static psplit_code list_wanted(rim *r, psplit_i_stash *stash, uint32_t *io_n, nu
     const psplit_i_bvalue *entry = &gradient->b.values.items[gradient->stashed.items[feed.index]];
     PSPLIT_TRY(has(r, entry->index));
     if (entry->origin == PSPLIT_ORIGIN_SHAPE) {
+      if (r->shaped[entry->index]) continue;
+      r->shaped[entry->index] = true;
       stash[(*io_n)++] = (psplit_i_stash){.value = entry->index,
                                           .is_shape = true,
                                           .tensor = entry->name,
                                           .name = entry->name,
                                           .added = true};
-    } else {
+    } else if (!r->wanted[entry->index]) {
       r->wanted[entry->index] = true;
       if (!psplit_i_vec_push(wanted, entry->index)) PSPLIT_TRY(psplit_i_nomem(r->diag));
     }
@@ -165,13 +169,15 @@ static psplit_code list_stash(rim *r) {
   psplit_code code = PSPLIT_OK;
   psplit_i_layout *layout = r->layout;
   psplit_i_training_stage *stage = &layout->stages[r->stage];
-  if (stage->backward == PSPLIT_NONE) return PSPLIT_OK;
   const size_t most = layout->forward->graph->n_values + layout->backward.graph->n_inputs;
   psplit_i_stash *stash = calloc(most + 1, sizeof *stash);
   numbers wanted = {0};
   uint32_t n = 0;
   if (!stash) return psplit_i_nomem(r->diag);
-  PSPLIT_TRY(list_wanted(r, stash, &n, &wanted));
+  for (int h = 0; h < PSPLIT_N_HALVES; h++) {
+    const psplit_i_stage *backward = psplit_i_backward_of(layout, r->stage, h);
+    if (backward) PSPLIT_TRY(list_wanted(r, backward, stash, &n, &wanted));
+  }
   PSPLIT_TRY(psplit_i_fates_settle(&r->fates, wanted.items, wanted.n, r->diag));
   PSPLIT_TRY(sort_values(r, stash, &n));
   psplit_i_stash *own = psplit_i_arena_array(&layout->arena, n, sizeof *own);
@@ -245,14 +251,15 @@ psplit_code psplit_i_layout_rims(psplit_i_layout *layout, psplit_diag *diag) {
            .made = PSPLIT_NEW(&scratch, bool, n_values),
            .port = PSPLIT_NEW(&scratch, const char *, n_values),
            .wanted = PSPLIT_NEW(&scratch, bool, n_values),
+           .shaped = PSPLIT_NEW(&scratch, bool, n_values),
            .fates = {.graph = graph,
                      .how = layout->training->recompute,
                      .value = PSPLIT_NEW(&scratch, uint8_t, n_values),
                      .again = PSPLIT_NEW(&scratch, uint8_t, graph->n_nodes)},
            .trainable = psplit_i_arena_array(&scratch, n_values, sizeof *r.trainable),
            .takes = PSPLIT_NEW(&scratch, bool, gradient->n_trainables)};
-  if (!r.made || !r.port || !r.wanted || !r.fates.value || !r.fates.again || !r.trainable ||
-      !r.takes)
+  if (!r.made || !r.port || !r.wanted || !r.shaped || !r.fates.value || !r.fates.again ||
+      !r.trainable || !r.takes)
     PSPLIT_TRY(psplit_i_nomem(diag));
   r.fates.made = r.made;
   memset(r.trainable, 0xff, n_values * sizeof *r.trainable);

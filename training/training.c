@@ -72,7 +72,10 @@ static psplit_code take_form(psplit_training *training, const psplit_training_fo
   psplit_training_form taken = {.struct_size = sizeof taken};
   psplit_i_text update = {0};
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_training_form, form, &taken, diag));
+  if (taken.weight_gradients > PSPLIT_WEIGHT_GRADIENTS_APART)
+    PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE, "no such place for gradients of weights"));
   training->weights = taken.weights;
+  training->weight_gradients = taken.weight_gradients;
   training->asked = taken.recompute;
   training->recompute =
     taken.recompute == PSPLIT_RECOMPUTE_AUTO ? PSPLIT_RECOMPUTE_NONE : taken.recompute;

@@ -5,7 +5,7 @@
  *   layout.c    which stage has which backward node, and where each of its inputs comes from
  *   recompute.c what is kept, and what computed again
  *   rim.c       what a stage's forward file gives and takes besides, and what computes again
- *   files.c     stageI.backward.onnx, stageI.update.onnx, stageI.weights.onnx
+ *   files.c     stageI.backward.onnx and what else a stage has, but for its own file
  *   manifest.c  the object "training" of pipeline.json
  * The backward pass is split like a model: its plan is the forward plan mirrored, and emit/ checks
  * and writes its stages. Sees gradient/, emit/ and passes/. */
@@ -51,6 +51,7 @@ struct psplit_training {
   psplit_i_feeding *feeds;    /* [values of backward] of its inputs */
   uint32_t *output_trainable; /* [values of backward] of its outputs: the trainable */
   psplit_weight_form weights;
+  psplit_weight_gradients weight_gradients;
   const char *optimizer;          /* or NULL */
   const char *loss, *loss_output; /* as the options give them, one of them NULL */
   psplit_batch_norm batch_norm;
@@ -72,8 +73,19 @@ typedef struct psplit_i_stash {
   bool added;         /* the output is there for this alone */
 } psplit_i_stash;
 
+/* What other stages wait for, and gradients of inputs, or all; the rest, where it is apart. */
+typedef enum psplit_i_half {
+  PSPLIT_HALF_BACKWARD,
+  PSPLIT_HALF_WEIGHTS,
+  PSPLIT_N_HALVES
+} psplit_i_half;
+
+/* In the names of files and in the manifest. */
+static const char *const psplit_i_half_names[PSPLIT_N_HALVES] = {
+  [PSPLIT_HALF_BACKWARD] = "backward", [PSPLIT_HALF_WEIGHTS] = "weight_gradients"};
+
 typedef struct psplit_i_training_stage {
-  uint32_t backward; /* stage of the backward split, or PSPLIT_NONE */
+  uint32_t backward[PSPLIT_N_HALVES]; /* stages of the backward split, or PSPLIT_NONE */
   const psplit_i_stash *stash;
   uint32_t n_stash;
   const uint32_t *again;       /* values that stageI.again.onnx makes for it, ascending */
@@ -104,7 +116,8 @@ typedef struct psplit_i_layout {
   psplit_i_split backward;
   psplit_i_split again; /* what is computed again; stage I of the forward split is its I + 1 */
   psplit_i_emit_extra again_extra;
-  uint32_t *stage_of; /* [plan.n_stages] of the backward split: its stage in the forward one */
+  uint32_t *stage_of; /* [plan.n_stages] of the backward split: its stage in the forward one, ... */
+  uint8_t *half_of;   /* ... and which half of that stage's backward pass it is */
   psplit_i_training_stage *stages; /* [forward->plan->n_stages] */
   bool *takes;       /* [n_stages][n_trainables] the stage reads it, forward or back */
   uint32_t *owner;   /* [n_trainables] stage, or PSPLIT_NONE: no stage reads it */
@@ -113,10 +126,16 @@ typedef struct psplit_i_layout {
 
 /* First node of the backward model that has a twin: before it stand the model's constants. */
 uint32_t psplit_i_first_twin(const psplit_training *training);
-/* Stages of `plan` for the nodes of the backward model; constants go to the last of their readers.
- * out_stage[nodes of the backward model]. */
+/* Stages of `plan` for the nodes of the backward model, and halves of these; constants go to the
+ * last of their readers. [nodes of the backward model] each. O(nodes + edges). */
 void psplit_i_place_backward(const psplit_training *training, const psplit_plan *plan,
-                             uint32_t *out_stage);
+                             uint32_t *out_stage, uint8_t *out_half);
+/* A half of a stage's backward pass as a stage of layout->backward; NULL: there is none. */
+static inline const psplit_i_stage *psplit_i_backward_of(const psplit_i_layout *layout,
+                                                         uint32_t stage, int half) {
+  const uint32_t at = layout->stages[stage].backward[half];
+  return at == PSPLIT_NONE ? NULL : &layout->backward.stages[at];
+}
 
 /* Errors: UNSUPPORTED, NOMEM, INTERNAL (a backward node without a value that it reads). */
 PSPLIT_MUST_USE psplit_code psplit_i_layout_init(psplit_i_layout *layout,

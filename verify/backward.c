@@ -4,11 +4,28 @@
 
 #include "training_inside.h"
 
-/* Stages are numbered in the order in which they run: from the last back. */
-static uint32_t number_stages(const psplit_i_training_proof *c, uint32_t *number) {
+/* Files are numbered in an order in which they may run: from the last stage back, and of a stage the
+ * gradients of weights behind the rest. number[2 s + half]. */
+static uint32_t number_files(const psplit_i_training_proof *c, uint32_t *number) {
   uint32_t n = 0;
   for (uint32_t s = c->p->manifest.n_stages; s-- > 0;)
-    number[s] = c->table->stages[s].backward.file ? n++ : PSPLIT_NONE;
+    for (uint32_t h = 0; h < PSPLIT_I_N_HALVES; h++)
+      number[2 * s + h] =
+        psplit_i_backward_part(&c->table->stages[s], (int)h)->file ? n++ : PSPLIT_NONE;
+  return n;
+}
+
+/* Which files of stage `to` take what stage `from` gives by this name, out[2]; the first that there
+ * is where none says so, for the proof to tell. */
+static uint32_t find_takers(const psplit_i_training_proof *c, const uint32_t *number,
+                            const char *name, uint32_t from, uint32_t to, uint32_t *out) {
+  uint32_t n = 0;
+  for (uint32_t h = 0; h < PSPLIT_I_N_HALVES; h++)
+    if (number[2 * to + h] != PSPLIT_NONE &&
+        psplit_i_named(c, PSPLIT_I_SET_BACKWARD, name, 2 * to + h) == from)
+      out[n++] = number[2 * to + h];
+  for (uint32_t h = 0; h < PSPLIT_I_N_HALVES && n == 0; h++)
+    if (number[2 * to + h] != PSPLIT_NONE) out[n++] = number[2 * to + h];
   return n;
 }
 
@@ -18,7 +35,7 @@ static psplit_code wrong_stage(const psplit_i_training_proof *c, const char *wha
 }
 
 static psplit_code part_stage(psplit_i_training_proof *c, psplit_i_arena *arena,
-                              const uint32_t *number, const psplit_i_part *part,
+                              const uint32_t *number, uint32_t s, const psplit_i_part *part,
                               psplit_i_manifest_stage *out) {
   psplit_i_row *inputs = PSPLIT_NEW(arena, psplit_i_row, part->n_inputs);
   psplit_i_row *outputs = PSPLIT_NEW(arena, psplit_i_row, part->n_outputs);
@@ -28,21 +45,24 @@ static psplit_code part_stage(psplit_i_training_proof *c, psplit_i_arena *arena,
     const bool stage = in->source == PSPLIT_I_PART_STAGE;
     inputs[i] = (psplit_i_row){.name = in->name,
                                .tensor = in->name,
-                               .from = stage ? number[in->from] : PSPLIT_I_FROM_MODEL,
+                               .from = stage ? number[2 * in->from] : PSPLIT_I_FROM_MODEL,
                                .optional = in->optional};
-    if (stage && number[in->from] == PSPLIT_NONE) return wrong_stage(c, in->name);
+    if (stage && number[2 * in->from] == PSPLIT_NONE) return wrong_stage(c, in->name);
   }
   for (uint32_t o = 0; o < part->n_outputs; o++) {
     const psplit_i_part_output *result = &part->outputs[o];
-    uint32_t *to = psplit_i_arena_array(arena, result->n_to, sizeof *to);
+    uint32_t n_to = 0, *to = psplit_i_arena_array(arena, 2 * (size_t)result->n_to, sizeof *to);
     if (!to) return psplit_i_nomem(c->p->diag);
-    for (uint32_t k = 0; k < result->n_to; k++)
-      if ((to[k] = number[result->to[k]]) == PSPLIT_NONE) return wrong_stage(c, result->name);
+    for (uint32_t k = 0; k < result->n_to; k++) {
+      const uint32_t n = find_takers(c, number, result->name, s, result->to[k], to + n_to);
+      if (n == 0) return wrong_stage(c, result->name);
+      n_to += n;
+    }
     outputs[o] = (psplit_i_row){.name = result->name,
                                 .tensor = result->name,
                                 .to_model = result->goal != PSPLIT_I_PART_NOWHERE,
                                 .to = to,
-                                .n_to = result->n_to};
+                                .n_to = n_to};
   }
   *out = (psplit_i_manifest_stage){.file = part->file,
                                    .device = "",
@@ -108,17 +128,22 @@ static psplit_code list_inputs(psplit_i_training_proof *c, psplit_i_arena *arena
 static psplit_code number_transfers(psplit_i_training_proof *c, psplit_i_arena *arena,
                                     const uint32_t *number, psplit_i_manifest *m) {
   psplit_i_manifest_transfer *transfers =
-    PSPLIT_NEW(arena, psplit_i_manifest_transfer, c->table->n_transfers);
+    PSPLIT_NEW(arena, psplit_i_manifest_transfer, 2 * (size_t)c->table->n_transfers);
   if (!transfers) return psplit_i_nomem(c->p->diag);
   for (uint32_t t = 0; t < c->table->n_transfers; t++) {
-    transfers[t] = c->table->transfers[t];
-    transfers[t].from = number[transfers[t].from];
-    transfers[t].to = number[transfers[t].to];
-    if (transfers[t].from == PSPLIT_NONE || transfers[t].to == PSPLIT_NONE)
-      return wrong_stage(c, transfers[t].tensor);
+    const psplit_i_manifest_transfer *row = &c->table->transfers[t];
+    uint32_t to[PSPLIT_I_N_HALVES];
+    const uint32_t n = find_takers(c, number, row->tensor, row->from, row->to, to);
+    if (number[2 * row->from] == PSPLIT_NONE || n == 0) return wrong_stage(c, row->tensor);
+    for (uint32_t k = 0; k < n; k++) {
+      psplit_i_manifest_transfer *one = &transfers[m->n_transfers++];
+      *one = *row;
+      one->from = number[2 * row->from];
+      one->to = to[k];
+      if (k) one->tag = ~row->tag; /* one row stands for both */
+    }
   }
   m->transfers = transfers;
-  m->n_transfers = c->table->n_transfers;
   return PSPLIT_OK;
 }
 
@@ -152,15 +177,17 @@ static psplit_code backward_manifest(psplit_i_training_proof *c, psplit_i_arena 
   const psplit_i_graph *graph = psplit_i_model_graph(c->backward);
   const Onnx__GraphProto *proto = c->backward->proto->graph;
   psplit_i_manifest m = {.n_outputs = graph->n_outputs, .cost_source = ""};
-  uint32_t *number = PSPLIT_NEW(arena, uint32_t, c->p->manifest.n_stages);
-  psplit_i_manifest_stage *stages =
-    PSPLIT_NEW(arena, psplit_i_manifest_stage, c->p->manifest.n_stages);
+  const uint32_t n_files = PSPLIT_I_N_HALVES * c->p->manifest.n_stages; /* at most */
+  uint32_t *number = PSPLIT_NEW(arena, uint32_t, n_files);
+  psplit_i_manifest_stage *stages = PSPLIT_NEW(arena, psplit_i_manifest_stage, n_files);
   if (!number || !stages) return psplit_i_nomem(c->p->diag);
-  m.n_stages = number_stages(c, number);
+  m.n_stages = number_files(c, number);
   m.stages = stages;
-  for (uint32_t s = 0; s < c->p->manifest.n_stages; s++)
-    if (number[s] != PSPLIT_NONE)
-      PSPLIT_TRY(part_stage(c, arena, number, &c->table->stages[s].backward, &stages[number[s]]));
+  for (uint32_t f = 0; f < n_files; f++)
+    if (number[f] != PSPLIT_NONE)
+      PSPLIT_TRY(part_stage(c, arena, number, f / 2,
+                            psplit_i_backward_part(&c->table->stages[f / 2], f % 2),
+                            &stages[number[f]]));
   PSPLIT_TRY(list_inputs(c, arena, &m));
   PSPLIT_TRY(list_values(c, arena, graph->outputs, graph->n_outputs, proto->output,
                          &m.output_values, &m.outputs));
@@ -173,11 +200,17 @@ out:
 
 /* Puts the file that a message means before it. */
 static void name_file(const psplit_i_training_proof *c, const psplit_i_proof *b) {
+  const char *file = "the manifest's backward pass";
   uint32_t stage;
-  const bool known = b->diag && sscanf(b->diag->message, "stage %" SCNu32, &stage) == 1 &&
-                     stage < c->p->manifest.n_stages && c->table->stages[stage].backward.file;
-  psplit_i_diag_context(
-    b->diag, "%s", known ? c->table->stages[stage].backward.file : "the manifest's backward pass");
+  if (b->diag && sscanf(b->diag->message, "stage %" SCNu32, &stage) == 1 &&
+      stage < c->p->manifest.n_stages) {
+    const psplit_i_training_parts *parts = &c->table->stages[stage];
+    if (b->part && b->at < b->manifest.n_stages && b->called[b->at] == stage)
+      file = b->manifest.stages[b->at].file;
+    else if (parts->backward.file || parts->weight_gradients.file)
+      file = psplit_i_backward_part(parts, parts->backward.file == NULL)->file;
+  }
+  psplit_i_diag_context(b->diag, "%s", file);
 }
 
 /* The user's numbers of the backward files, in the order in which they run. */
@@ -185,7 +218,8 @@ static psplit_code call_stages(const psplit_i_training_proof *c, psplit_i_proof 
   uint32_t n = 0, *called = PSPLIT_NEW(&b->arena, uint32_t, b->manifest.n_stages);
   if (!called) return psplit_i_nomem(c->p->diag);
   for (uint32_t s = c->p->manifest.n_stages; s-- > 0;)
-    if (c->table->stages[s].backward.file) called[n++] = s;
+    for (int h = 0; h < PSPLIT_I_N_HALVES; h++)
+      if (psplit_i_backward_part(&c->table->stages[s], h)->file) called[n++] = s;
   b->called = called;
   return PSPLIT_OK;
 }

@@ -112,9 +112,16 @@ static bool add_stage(psplit_i_training_proof *c, uint32_t s) {
   for (uint32_t i = 0; i < stage->n_stash && good; i++)
     good = add_name(c, PSPLIT_I_SET_STASH_PORT, stage->stash[i].name, s, i) &&
            add_name(c, PSPLIT_I_SET_STASH_TENSOR, stage->stash[i].tensor, s, i);
-  for (uint32_t i = 0; i < stage->backward.n_inputs && good; i++)
-    if (stage->backward.inputs[i].source == PSPLIT_I_PART_WEIGHTS)
-      good = add_name(c, PSPLIT_I_SET_TAKES, stage->backward.inputs[i].name, s, 0);
+  for (uint32_t h = 0; h < PSPLIT_I_N_HALVES && good; h++) {
+    const psplit_i_part *backward = psplit_i_backward_part(stage, (int)h);
+    for (uint32_t i = 0; i < backward->n_inputs && good; i++) {
+      const psplit_i_part_input *input = &backward->inputs[i];
+      if (input->source == PSPLIT_I_PART_WEIGHTS)
+        good = add_name(c, PSPLIT_I_SET_TAKES, input->name, s, 0);
+      else if (input->source == PSPLIT_I_PART_STAGE)
+        good = add_name(c, PSPLIT_I_SET_BACKWARD, input->name, 2 * s + h, input->from);
+    }
+  }
   for (uint32_t i = 0; i < stage->again.n_inputs && good; i++)
     good = add_name(c, PSPLIT_I_SET_AGAIN_INPUT, stage->again.inputs[i].name, s, i);
   for (uint32_t o = 0; o < stage->again.n_outputs && good; o++)
@@ -129,7 +136,7 @@ static size_t count_names(const psplit_i_training_proof *c) {
   for (uint32_t s = 0; s < c->p->manifest.n_stages; s++) {
     const psplit_i_training_parts *stage = &c->table->stages[s];
     n += 2 * ((size_t)stage->n_weights + stage->n_stash) + stage->backward.n_inputs +
-         (size_t)stage->again.n_inputs + stage->again.n_outputs;
+         (size_t)stage->weight_gradients.n_inputs + stage->again.n_inputs + stage->again.n_outputs;
   }
   return n;
 }
@@ -138,13 +145,14 @@ static size_t count_names(const psplit_i_training_proof *c) {
  * holds to the files. */
 static void find_arising(psplit_i_training_proof *c) {
   for (uint32_t t = 0; t < c->gradient->n_trainables; t++) c->arises[t] = PSPLIT_NONE;
-  for (uint32_t s = c->p->manifest.n_stages; s-- > 0;) {
-    const psplit_i_part *backward = &c->table->stages[s].backward;
-    for (uint32_t o = 0; backward->file && o < backward->n_outputs; o++) {
-      const uint32_t t = psplit_i_named(c, PSPLIT_I_SET_GRADIENT, backward->outputs[o].name, 0);
-      if (t != PSPLIT_NONE && !c->gradient->trainables[t].is_input) c->arises[t] = s;
+  for (uint32_t s = c->p->manifest.n_stages; s-- > 0;)
+    for (int h = 0; h < PSPLIT_I_N_HALVES; h++) {
+      const psplit_i_part *backward = psplit_i_backward_part(&c->table->stages[s], h);
+      for (uint32_t o = 0; backward->file && o < backward->n_outputs; o++) {
+        const uint32_t t = psplit_i_named(c, PSPLIT_I_SET_GRADIENT, backward->outputs[o].name, 0);
+        if (t != PSPLIT_NONE && !c->gradient->trainables[t].is_input) c->arises[t] = s;
+      }
     }
-  }
 }
 
 /* Every question about names is answered in constant time. */
@@ -255,8 +263,10 @@ static psplit_code prove(psplit_i_training_proof *c) {
   PSPLIT_TRY(psplit_i_prove(p, c->directory, c->options));
   PSPLIT_TRY(psplit_i_prove_backward(c));
   for (uint32_t s = 0; s < p->manifest.n_stages; s++) {
-    PSPLIT_TRY(psplit_i_check_feeds(c, s, &c->table->stages[s].backward));
-    PSPLIT_TRY(psplit_i_check_goals(c, &c->table->stages[s].backward));
+    for (int h = 0; h < PSPLIT_I_N_HALVES; h++) {
+      PSPLIT_TRY(psplit_i_check_feeds(c, s, psplit_i_backward_part(&c->table->stages[s], h)));
+      PSPLIT_TRY(psplit_i_check_goals(c, psplit_i_backward_part(&c->table->stages[s], h)));
+    }
     PSPLIT_TRY(psplit_i_check_again(c, s));
     PSPLIT_TRY(psplit_i_check_update(c, s));
   }

@@ -97,7 +97,8 @@ typedef enum psplit_i_set {
   PSPLIT_I_SET_WEIGHT,       /* of a weight that a stage's file takes -> 0 */
   PSPLIT_I_SET_TAKES,        /* of one that it takes, forward or back -> 0 */
   PSPLIT_I_SET_AGAIN_INPUT,  /* of what is computed again: inputs and ... */
-  PSPLIT_I_SET_AGAIN_OUTPUT  /* ... outputs -> index */
+  PSPLIT_I_SET_AGAIN_OUTPUT, /* ... outputs -> index */
+  PSPLIT_I_SET_BACKWARD      /* of an input of a backward file, 2 stage + half -> where from */
 } psplit_i_set;
 
 /* PSPLIT_NONE where the name is not in the set; without a rim all are empty. */

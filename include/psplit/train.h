@@ -47,8 +47,9 @@ typedef struct psplit_train_options {
    * Runtime 1.30 fuses as if weights were constants, and may crash. */
   const psplit_session *sessions;
   size_t n_sessions;
-  psplit_schedule_kind schedule; /* not STREAM */
-  uint32_t n_chunks;             /* stages of each device; above 1 only with INTERLEAVED */
+  /* Not STREAM; ZERO_BUBBLE for stages made with PSPLIT_WEIGHT_GRADIENTS_APART. */
+  psplit_schedule_kind schedule;
+  uint32_t n_chunks; /* stages of each device; above 1 only with INTERLEAVED */
   /* Copies of all devices, which share the micro-batches of a step; gradients are added in their
    * order. n_micro_batches is a multiple of it. */
   uint32_t n_replicas;
@@ -109,6 +110,7 @@ typedef struct psplit_train_device {
   uint64_t peak_resident_bytes;    /* of its process */
   int64_t forward_ns, backward_ns; /* with what is computed again */
   int64_t update_ns;
+  int64_t weight_gradients_ns; /* with ZERO_BUBBLE, and not in backward_ns then; else 0 */
 } psplit_train_device;
 
 typedef struct psplit_train_report {

@@ -6,9 +6,9 @@
  *   psplit_training_plan     a plan that counts backward passes, stash and updates; or any other
  *   psplit_training_emit     a plan to a directory
  * Files of a stage: stageI.onnx, as psplit_emit writes it, with trained weights as inputs and the
- * stash among its outputs; stageI.again.onnx, what is computed again; stageI.backward.onnx;
- * stageI.update.onnx; docs/training.md says how they
- * go together, and pipeline.json, object "training", says it of the files at hand. */
+ * stash among its outputs; stageI.again.onnx, what is computed again; stageI.backward.onnx, and on
+ * request stageI.weight_gradients.onnx; stageI.update.onnx; docs/training.md says how they go
+ * together, and pipeline.json, object "training", says it of the files at hand. */
 #ifndef PSPLIT_TRAINING_H
 #define PSPLIT_TRAINING_H
 
@@ -30,6 +30,14 @@ typedef enum psplit_recompute {
   PSPLIT_RECOMPUTE_ALL    /* what a stage is given is kept, and what no function of it */
 } psplit_recompute;
 
+/* In which files gradients of weights are made. */
+typedef enum psplit_weight_gradients {
+  PSPLIT_WEIGHT_GRADIENTS_TOGETHER, /* stageI.backward.onnx has all that a stage makes */
+  /* It has what other stages wait for, and gradients of inputs; stageI.weight_gradients.onnx has
+   * the rest, which can wait: for PSPLIT_SCHEDULE_ZERO_BUBBLE */
+  PSPLIT_WEIGHT_GRADIENTS_APART
+} psplit_weight_gradients;
+
 typedef struct psplit_training_form {
   size_t struct_size; /* set by psplit_training_form_init() */
   /* DEFAULT: the stages hold the first values of weights. INPUT: they do not, and each
@@ -38,6 +46,7 @@ typedef struct psplit_training_form {
   psplit_weight_form weights;
   const char *optimizer;      /* as of psplit_gradient_write_update; NULL: no stageI.update.onnx */
   psplit_recompute recompute; /* AUTO is NONE for plans that are not psplit_training_plan's */
+  psplit_weight_gradients weight_gradients;
 } psplit_training_form;
 
 /* The defaults: everything 0 or NULL. */
@@ -75,6 +84,7 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_training_plan(psplit_training *tra
 typedef struct psplit_training_stage {
   int64_t forward_ns, again_ns, backward_ns;
   uint64_t stash_bytes;
+  int64_t weight_gradients_ns; /* of backward_ns, where they are APART; else 0 */
 } psplit_training_stage;
 
 /* Of a plan that psplit_training_plan's planner made: out_stages[n_stages]. Errors: USAGE, NOMEM.
@@ -88,7 +98,8 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_training_stages(const psplit_train
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_training_pieces(
   const psplit_training *training, const psplit_plan *plan, psplit_diag *diag,
   int64_t *out_forward_ns, int64_t *out_backward_ns, uint64_t *out_stash_bytes);
-/* A step of such a plan: FILL_DRAIN or 1F1B. Errors: those of psplit_schedule_simulate too. */
+/* A step of such a plan: FILL_DRAIN, 1F1B, or with PSPLIT_WEIGHT_GRADIENTS_APART ZERO_BUBBLE.
+ * Errors: those of psplit_schedule_simulate too; USAGE. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_training_schedule(
   const psplit_training *training, const psplit_plan *plan, psplit_schedule_kind kind,
   uint32_t n_micro_batches, psplit_diag *diag, psplit_schedule **out_schedule);

@@ -17,9 +17,9 @@ typedef struct work {
   uint32_t line, replica;     /* where this device stands */
   uint32_t n_weights;
   uint64_t first_step, step, n_steps, n_updates, n_piece;
-  double loss;                       /* of the step so far, where it arises here */
-  double *report;                    /* room for any */
-  int64_t *forward_ns, *backward_ns; /* [n_chunks] */
+  double loss;                                    /* of the step so far, where it arises here */
+  double *report;                                 /* room for any */
+  int64_t *forward_ns, *backward_ns, *weights_ns; /* [n_chunks] */
   int64_t update_ns;
   psplit_i_checkpoint *resumed;
   psplit_i_checkpoint_writer writer; /* of device 0 */
@@ -38,6 +38,7 @@ void psplit_i_train_result_fini(psplit_i_train_result *result) {
   free(result->devices);
   free(result->forward_ns);
   free(result->backward_ns);
+  free(result->weights_ns);
   *result = (psplit_i_train_result){0};
 }
 
@@ -184,13 +185,35 @@ static psplit_code run_backward(work *w, const psplit_schedule_slot *slot, pspli
   PSPLIT_TRY(take_all(w, l, PSPLIT_I_WIRE_BACKWARD, &e));
   e.ready_ns = psplit_i_now_ns();
   PSPLIT_TRY(psplit_i_learner_backward(l, slot->micro_batch, diag));
+  if (given(w)->schedule != PSPLIT_SCHEDULE_ZERO_BUBBLE)
+    PSPLIT_TRY(psplit_i_learner_weight_gradients(l, slot->micro_batch, diag));
   e.done_ns = psplit_i_now_ns();
+  note_peak(w); /* of what is kept */
   w->backward_ns[slot->chunk] += e.done_ns - e.ready_ns;
   PSPLIT_TRY(give_all(w, l, PSPLIT_I_WIRE_BACKWARD, diag));
   psplit_i_learner_drop_results(l);
   add_event(w, &e);
 out:
   return code;
+}
+
+/* Of the zero-bubble schedule. */
+static psplit_code run_weights(work *w, const psplit_schedule_slot *slot, psplit_diag *diag) {
+  psplit_i_event e = {.begin_ns = psplit_i_now_ns()};
+  psplit_code code;
+  e.ready_ns = e.begin_ns;
+  PSPLIT_TRY(psplit_i_learner_weight_gradients(&w->learners[slot->chunk], slot->micro_batch, diag));
+  e.done_ns = psplit_i_now_ns();
+  w->weights_ns[slot->chunk] += e.done_ns - e.ready_ns;
+  add_event(w, &e);
+out:
+  return code;
+}
+
+static psplit_code run_slot(work *w, const psplit_schedule_slot *slot, psplit_diag *diag) {
+  return slot->weights    ? run_weights(w, slot, diag)
+         : slot->backward ? run_backward(w, slot, diag)
+                          : run_forward(w, slot, diag);
 }
 
 /* --- the end of a step --- */
@@ -460,8 +483,7 @@ static psplit_code run_step(work *w, psplit_diag *diag, bool *out_stop) {
   w->loss = 0;
   for (uint32_t i = 0; i < setup->n_slots && code == PSPLIT_OK; i++) {
     code = go_on(w);
-    if (code == PSPLIT_OK)
-      code = slots[i].backward ? run_backward(w, &slots[i], diag) : run_forward(w, &slots[i], diag);
+    if (code == PSPLIT_OK) code = run_slot(w, &slots[i], diag);
     if (code != PSPLIT_OK)
       psplit_i_diag_context(diag, "step %" PRIu64 ", micro-batch %" PRIu32 " of stage %" PRIu32,
                             w->step + 1, slots[i].micro_batch, w->learners[slots[i].chunk].index);
@@ -559,8 +581,10 @@ static psplit_code open_all(work *w, psplit_diag *diag) {
   w->learners = calloc(n_chunks, sizeof *w->learners);
   w->forward_ns = calloc(n_chunks, sizeof *w->forward_ns);
   w->backward_ns = calloc(n_chunks, sizeof *w->backward_ns);
-  w->report = calloc(32 + 2 * ((size_t)w->n_weights + n_chunks), sizeof *w->report);
-  if (!w->learners || !w->forward_ns || !w->backward_ns || !w->report) return psplit_i_nomem(diag);
+  w->weights_ns = calloc(n_chunks, sizeof *w->weights_ns);
+  w->report = calloc(32 + 3 * ((size_t)w->n_weights + n_chunks), sizeof *w->report);
+  if (!w->learners || !w->forward_ns || !w->backward_ns || !w->weights_ns || !w->report)
+    return psplit_i_nomem(diag);
   PSPLIT_TRY(open_data(w, diag));
   for (uint32_t c = 0; c < n_chunks; c++) {
     const uint32_t stage = w->line + c * w->setup->wiring.n_line;
@@ -597,15 +621,16 @@ static void close_all(work *w) {
   free(w->learners);
   free(w->forward_ns);
   free(w->backward_ns);
+  free(w->weights_ns);
   free(w->report);
 }
 
 /* --- the end --- */
 
 enum { UPDATE_NS, STASHES, STASH_BYTES, WEIGHT_BYTES, RESIDENT_BYTES, N_END };
+enum { FORWARD_NS, BACKWARD_NS, WEIGHTS_NS, N_TIMES };
 
-/* Behind the head: of each chunk its forward and backward time, then two halves of the digest of
- * each weight. */
+/* Behind the head: the times of each chunk, then two halves of the digest of each weight. */
 static size_t write_end(const work *w, double *report) {
   const uint32_t n_chunks = w->setup->wiring.n_chunks;
   struct rusage usage;
@@ -619,8 +644,10 @@ static size_t write_end(const work *w, double *report) {
   for (uint32_t c = 0; c < n_chunks; c++) {
     const psplit_i_learner *l = &w->learners[c];
     report[WEIGHT_BYTES] += (double)psplit_i_learner_bytes(l);
-    *row++ = (double)w->forward_ns[c];
-    *row++ = (double)w->backward_ns[c];
+    row[FORWARD_NS] = (double)w->forward_ns[c];
+    row[BACKWARD_NS] = (double)w->backward_ns[c];
+    row[WEIGHTS_NS] = (double)w->weights_ns[c];
+    row += N_TIMES;
   }
   for (uint32_t k = 0; k < w->n_weights; k++, row += 2) {
     row[0] = row[1] = 0;
@@ -637,7 +664,7 @@ static size_t write_end(const work *w, double *report) {
 static void take_digests(const work *w, const double *reports, size_t n, uint64_t *io_digest) {
   const psplit_i_training_table *t = w->device->pipe->manifest.training;
   const uint32_t n_line = w->setup->wiring.n_line;
-  const size_t skip = N_END + 2 * (size_t)w->setup->wiring.n_chunks;
+  const size_t skip = N_END + N_TIMES * (size_t)w->setup->wiring.n_chunks;
   for (uint32_t k = 0; k < w->n_weights; k++) {
     if (t->weights[k].owner == PSPLIT_NONE) continue;
     const double *row = reports + n * (t->weights[k].owner % n_line) + skip + 2 * (size_t)k;
@@ -660,7 +687,9 @@ static psplit_code decide_end(void *user, const double *reports, size_t n, doubl
   r->devices = calloc(n_devices, sizeof *r->devices);
   r->forward_ns = calloc(n_stages, sizeof *r->forward_ns);
   r->backward_ns = calloc(n_stages, sizeof *r->backward_ns);
-  if (!r->devices || !r->forward_ns || !r->backward_ns) return psplit_i_nomem(diag);
+  r->weights_ns = calloc(n_stages, sizeof *r->weights_ns);
+  if (!r->devices || !r->forward_ns || !r->backward_ns || !r->weights_ns)
+    return psplit_i_nomem(diag);
   for (uint32_t d = 0; d < n_devices; d++) {
     const double *row = reports + n * d;
     psplit_train_device *out = &r->devices[d];
@@ -673,12 +702,15 @@ static psplit_code decide_end(void *user, const double *reports, size_t n, doubl
                             .update_ns = (int64_t)(row[UPDATE_NS] / (double)steps)};
     for (uint32_t c = 0; c < wiring->n_chunks; c++) {
       const uint32_t stage = d % n_line + c * n_line;
-      const double forward = row[N_END + 2 * c] / pieces,
-                   backward = row[N_END + 2 * c + 1] / pieces;
-      r->forward_ns[stage] += (int64_t)(forward / wiring->n_replicas);
-      r->backward_ns[stage] += (int64_t)(backward / wiring->n_replicas);
-      out->forward_ns += (int64_t)(forward / wiring->n_chunks);
-      out->backward_ns += (int64_t)(backward / wiring->n_chunks);
+      const double *ns = row + N_END + N_TIMES * c;
+      int64_t *const means[N_TIMES] = {&r->forward_ns[stage], &r->backward_ns[stage],
+                                       &r->weights_ns[stage]};
+      int64_t *const own[N_TIMES] = {&out->forward_ns, &out->backward_ns,
+                                     &out->weight_gradients_ns};
+      for (int k = 0; k < N_TIMES; k++) {
+        *means[k] += (int64_t)(ns[k] / pieces / wiring->n_replicas);
+        *own[k] += (int64_t)(ns[k] / pieces / wiring->n_chunks);
+      }
     }
   }
   take_digests(w, reports, n, &r->digest);

@@ -31,8 +31,8 @@ typedef struct psplit_i_train_result {
   double eval_loss;
   int64_t began_ns, ended_ns;
   uint64_t digest;
-  psplit_train_device *devices;      /* [n_devices] */
-  int64_t *forward_ns, *backward_ns; /* [n_stages] means */
+  psplit_train_device *devices;                   /* [n_devices] */
+  int64_t *forward_ns, *backward_ns, *weights_ns; /* [n_stages] means, of pieces of their own */
   bool interrupted;
 } psplit_i_train_result;
 

@@ -86,6 +86,8 @@ static psplit_code give_one(psplit_i_learner *l, psplit_i_learner_file *f,
       break;
     case PSPLIT_I_ORIGIN_STASH: f->given[i] = held->stash[k]; break;
     case PSPLIT_I_ORIGIN_AGAIN: f->given[i] = l->again.got[k]; break;
+    case PSPLIT_I_ORIGIN_BACKWARD: f->given[i] = l->backward.got[k]; break;
+    case PSPLIT_I_ORIGIN_KEPT: f->given[i] = held->kept[k]; break;
     case PSPLIT_I_ORIGIN_STATE: f->given[i] = l->states[k]; break;
     case PSPLIT_I_ORIGIN_GRADIENT:
       if (!l->sums[k])
@@ -133,6 +135,7 @@ static uint64_t bytes_of(const psplit_i_tensor *tensor) {
 static uint64_t bytes_held(const psplit_i_learner *l, const psplit_i_held *held) {
   uint64_t n = 0;
   for (uint32_t i = 0; i < l->parts->n_stash; i++) n += bytes_of(held->stash[i]);
+  for (uint32_t i = 0; i < l->n_kept; i++) n += bytes_of(held->kept[i]);
   return n;
 }
 
@@ -157,6 +160,7 @@ static void move_on(psplit_i_learner *l) {
 static void drop_held(psplit_i_learner *l, psplit_i_held *held) {
   psplit_i_tensors_release(held->data, l->pipe->manifest.n_inputs);
   psplit_i_tensors_release(held->stash, l->parts->n_stash);
+  psplit_i_tensors_release(held->kept, l->n_kept);
 }
 
 static psplit_code read_loss(const psplit_i_tensor *loss, psplit_diag *diag, double *out_loss) {
@@ -261,20 +265,66 @@ out:
   return code;
 }
 
+/* A file of the backward pass, whose gradients of weights take the place of the sums so far. */
+static psplit_code run_half(psplit_i_learner *l, int half, const psplit_i_held *held,
+                            psplit_diag *diag) {
+  psplit_i_learner_file *f = half ? &l->weight_gradients : &l->backward;
+  scalars s = {.loss = 1 / ((double)l->n_micro_batches * l->n_replicas)};
+  if (!f->file) return PSPLIT_OK;
+  const psplit_code code = run_file(l, f, held, f->n_outputs, &s, diag);
+  for (uint32_t g = 0; code == PSPLIT_OK && g < l->n_gradients; g++)
+    if (l->gradient_at[half][g] != PSPLIT_NONE)
+      put(&l->sums[g], psplit_i_tensor_hold(f->got[l->gradient_at[half][g]]));
+  return code;
+}
+
+static psplit_code compute_again(psplit_i_learner *l, const psplit_i_held *held,
+                                 psplit_diag *diag) {
+  scalars none = {0};
+  return l->again.file ? run_file(l, &l->again, held, l->again.n_outputs, &none, diag) : PSPLIT_OK;
+}
+
+/* Of a micro-batch whose gradients of weights are still to come, what these need stays. */
+static void keep_for_later(psplit_i_learner *l, psplit_i_held *held) {
+  l->held_bytes -= bytes_held(l, held);
+  for (uint32_t i = 0; i < l->n_kept; i++) {
+    const psplit_i_learner_input *from = &l->kept_from[i];
+    held->kept[i] =
+      psplit_i_tensor_hold(from->origin == PSPLIT_I_ORIGIN_WIRE    ? l->received[from->index]
+                           : from->origin == PSPLIT_I_ORIGIN_AGAIN ? l->again.got[from->index]
+                                                                   : l->backward.got[from->index]);
+  }
+  for (uint32_t i = 0; i < l->parts->n_stash; i++)
+    if (!l->later_stash[i]) put(&held->stash[i], NULL);
+  for (uint32_t i = 0; i < l->pipe->manifest.n_inputs; i++)
+    if (!l->later_data[i]) put(&held->data[i], NULL);
+  l->held_bytes += bytes_held(l, held);
+}
+
 psplit_code psplit_i_learner_backward(psplit_i_learner *l, uint32_t m, psplit_diag *diag) {
   psplit_i_held *held = &l->held[m];
-  scalars s = {.loss = 1 / ((double)l->n_micro_batches * l->n_replicas)};
-  psplit_code code;
-  PSPLIT_TRY(perturb(l, held, diag));
-  if (l->again.file) PSPLIT_TRY(run_file(l, &l->again, held, l->again.n_outputs, &s, diag));
-  if (l->backward.file)
-    PSPLIT_TRY(run_file(l, &l->backward, held, l->backward.n_outputs, &s, diag));
-  for (uint32_t g = 0; l->backward.file && g < l->n_gradients; g++)
-    if (l->gradient_at[g] != PSPLIT_NONE)
-      put(&l->sums[g], psplit_i_tensor_hold(l->backward.got[l->gradient_at[g]]));
+  psplit_code code = PSPLIT_OK;
+  if (!l->again_later) {
+    PSPLIT_TRY(perturb(l, held, diag));
+    PSPLIT_TRY(compute_again(l, held, diag));
+    PSPLIT_TRY(run_half(l, 0, held, diag));
+  }
+  keep_for_later(l, held);
 out:
   psplit_i_tensors_release(l->again.got, l->again.n_outputs);
   psplit_i_tensors_release(l->received, l->n_received);
+  return code;
+}
+
+psplit_code psplit_i_learner_weight_gradients(psplit_i_learner *l, uint32_t m, psplit_diag *diag) {
+  psplit_i_held *held = &l->held[m];
+  psplit_code code = PSPLIT_OK;
+  if (l->later_needs_weights) PSPLIT_TRY(perturb(l, held, diag));
+  if (l->again_later) PSPLIT_TRY(compute_again(l, held, diag));
+  PSPLIT_TRY(run_half(l, 1, held, diag));
+out:
+  psplit_i_tensors_release(l->again.got, l->again.n_outputs);
+  psplit_i_tensors_release(l->weight_gradients.got, l->weight_gradients.n_outputs);
   l->held_bytes -= bytes_held(l, held);
   l->n_held--;
   drop_held(l, held);

@@ -15,6 +15,8 @@ typedef enum psplit_i_origin {
   PSPLIT_I_ORIGIN_WEIGHT,   /* index: trained weight */
   PSPLIT_I_ORIGIN_STASH,    /* index: row of the stash */
   PSPLIT_I_ORIGIN_AGAIN,    /* index: output of the file that computes again */
+  PSPLIT_I_ORIGIN_BACKWARD, /* index: output of the stage's own `backward` */
+  PSPLIT_I_ORIGIN_KEPT,     /* index: what the backward piece kept for gradients of weights */
   PSPLIT_I_ORIGIN_LOSS,     /* what the loss counts */
   PSPLIT_I_ORIGIN_GRADIENT, /* index: gradient; what it is so far */
   PSPLIT_I_ORIGIN_STATE,    /* index: row of what the update keeps */
@@ -39,10 +41,11 @@ typedef struct psplit_i_learner_file {
   psplit_i_tensor **got;   /* [n_outputs] */
 } psplit_i_learner_file;
 
-/* Of a micro-batch between its forward and its backward piece. */
+/* Of a micro-batch between its forward and its last backward piece. */
 typedef struct psplit_i_held {
   psplit_i_tensor **data;  /* [inputs of the model] */
   psplit_i_tensor **stash; /* [rows of the stash] */
+  psplit_i_tensor **kept;  /* [n_kept] between its two backward pieces */
   bool perturbed;          /* weights are moved for its pieces, as drawn for ... */
   uint32_t step, sample;   /* ... these */
 } psplit_i_held;
@@ -62,7 +65,7 @@ typedef struct psplit_i_learner {
   uint64_t seed;
   const psplit_i_training_parts *parts; /* of the manifest */
   psplit_i_arena arena;
-  psplit_i_learner_file forward, again, backward, update;
+  psplit_i_learner_file forward, again, backward, weight_gradients, update;
   uint32_t n_essential;       /* outputs of `forward` before those for the stash alone */
   uint32_t loss;              /* output of `forward` that is the loss, or PSPLIT_NONE */
   psplit_i_tensor **received; /* [tensors that come in] by wire; of the piece at hand */
@@ -77,10 +80,17 @@ typedef struct psplit_i_learner {
   uint32_t n_gradients;      /* of all weights of the manifest, one after the other */
   uint32_t *first_gradient;  /* [weights + 1] of a weight */
   uint32_t *gradient_weight; /* [gradients] of which weight it is */
-  uint32_t *gradient_at;     /* [gradients] output of `backward`, or PSPLIT_NONE */
-  uint32_t *next_at;         /* [weights] of a state: output of `forward`; else PSPLIT_NONE */
-  uint32_t *kept_weight;     /* [update.n_kept] trained weight, PSPLIT_NONE: a state */
-  psplit_i_tensor **weights; /* [weights of the manifest] NULL: not of this stage */
+  /* [gradients] output of `backward`, of `weight_gradients`; or PSPLIT_NONE */
+  uint32_t *gradient_at[PSPLIT_I_N_HALVES];
+  /* What `weight_gradients` takes that is there with the backward piece alone: */
+  uint32_t n_kept;
+  psplit_i_learner_input *kept_from; /* [n_kept] AGAIN, BACKWARD or WIRE */
+  bool again_later; /* what is computed again is for `weight_gradients` alone, and run with it */
+  bool later_needs_weights;       /* it, or that, reads weights */
+  bool *later_stash, *later_data; /* [n_stash], [inputs of the model] it, or that, reads */
+  uint32_t *next_at;              /* [weights] of a state: output of `forward`; else PSPLIT_NONE */
+  uint32_t *kept_weight;          /* [update.n_kept] trained weight, PSPLIT_NONE: a state */
+  psplit_i_tensor **weights;      /* [weights of the manifest] NULL: not of this stage */
   /* [weights of the manifest] perturbed, for the piece at hand; ones without gradient NULL. */
   psplit_i_tensor **perturbed;
   bool has_drawn; /* they are those of ... */
@@ -113,8 +123,12 @@ PSPLIT_MUST_USE psplit_code psplit_i_learner_feed(psplit_i_learner *learner, psp
 PSPLIT_MUST_USE psplit_code psplit_i_learner_forward(psplit_i_learner *learner,
                                                      psplit_i_feed_set set, uint32_t m,
                                                      psplit_diag *diag, double *out_loss);
+/* Its backward piece, and behind it, at once or later, that of the gradients of weights which are
+ * apart; where none are, it is empty, and to be called all the same. */
 PSPLIT_MUST_USE psplit_code psplit_i_learner_backward(psplit_i_learner *learner, uint32_t m,
                                                       psplit_diag *diag);
+PSPLIT_MUST_USE psplit_code psplit_i_learner_weight_gradients(psplit_i_learner *learner, uint32_t m,
+                                                              psplit_diag *diag);
 void psplit_i_learner_drop_results(psplit_i_learner *learner);
 
 /* Of all replicas: gradients of each owned weight, made where there is none; adds to them what came

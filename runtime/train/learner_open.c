@@ -55,6 +55,7 @@ void psplit_i_learner_needs(const psplit_i_pipe *pipe, uint32_t stage, bool *rea
   }
   note_parts(pipe, &parts->again, reads);
   note_parts(pipe, &parts->backward, reads);
+  note_parts(pipe, &parts->weight_gradients, reads);
 }
 
 /* --- files --- */
@@ -175,6 +176,11 @@ static psplit_code add_part_input(psplit_i_learner *l, psplit_i_learner_file *f,
   uint32_t index = PSPLIT_NONE;
   switch (row->source) {
     case PSPLIT_I_PART_STAGE:
+      if (row->from == l->index) {
+        origin = PSPLIT_I_ORIGIN_BACKWARD;
+        index = find(l->backward.output_names, l->backward.n_outputs, row->name);
+        break;
+      }
       origin = PSPLIT_I_ORIGIN_WIRE;
       index = find_received(l, PSPLIT_I_WIRE_BACKWARD, row->from, row->name);
       break;
@@ -218,6 +224,40 @@ static psplit_code open_part(psplit_i_learner *l, const psplit_i_part *part,
     if (part->outputs[o].n_to || part->outputs[o].goal == PSPLIT_I_PART_UPDATE ||
         part->outputs[o].goal == PSPLIT_I_PART_BACKWARD)
       add_output(f, part->outputs[o].name);
+out:
+  return code;
+}
+
+/* What the file of gradients of weights takes, and when that is there. What is computed again is
+ * kept for it, unless no other file reads that. */
+static psplit_code open_weight_gradients(psplit_i_learner *l, psplit_diag *diag) {
+  psplit_i_learner_file *f = &l->weight_gradients;
+  psplit_code code;
+  PSPLIT_TRY(open_part(l, &l->parts->weight_gradients, f, diag));
+  l->kept_from = PSPLIT_NEW(&l->arena, psplit_i_learner_input, f->n_inputs);
+  l->later_stash = PSPLIT_NEW(&l->arena, bool, l->parts->n_stash);
+  l->later_data = PSPLIT_NEW(&l->arena, bool, l->pipe->manifest.n_inputs);
+  if (l->arena.failed) return psplit_i_nomem(diag);
+  l->again_later = f->file && !l->backward.file;
+  for (uint32_t i = 0; i < f->n_inputs; i++) {
+    psplit_i_learner_input *input = &f->inputs[i];
+    if (input->origin != PSPLIT_I_ORIGIN_WIRE && input->origin != PSPLIT_I_ORIGIN_BACKWARD &&
+        (input->origin != PSPLIT_I_ORIGIN_AGAIN || l->again_later))
+      continue;
+    l->kept_from[l->n_kept] = *input;
+    *input = (psplit_i_learner_input){PSPLIT_I_ORIGIN_KEPT, l->n_kept++};
+  }
+  const psplit_i_learner_file *later[] = {f, l->again_later ? &l->again : f};
+  for (int k = 0; k < 2; k++)
+    for (uint32_t i = 0; i < later[k]->n_inputs; i++) {
+      const psplit_i_learner_input *input = &later[k]->inputs[i];
+      l->later_needs_weights |= input->origin == PSPLIT_I_ORIGIN_WEIGHT;
+      if (input->origin == PSPLIT_I_ORIGIN_STASH) l->later_stash[input->index] = true;
+      if (input->origin == PSPLIT_I_ORIGIN_DATA) l->later_data[input->index] = true;
+    }
+  for (uint32_t m = 0; m < l->n_micro_batches && !l->arena.failed; m++)
+    l->held[m].kept = PSPLIT_NEW(&l->arena, psplit_i_tensor *, l->n_kept);
+  if (l->arena.failed) return psplit_i_nomem(diag);
 out:
   return code;
 }
@@ -348,11 +388,14 @@ static psplit_code place_wires(psplit_i_learner *l, psplit_diag *diag) {
 }
 
 static psplit_code place_gradients(psplit_i_learner *l, psplit_diag *diag) {
-  l->gradient_at = PSPLIT_NEW(&l->arena, uint32_t, l->n_gradients);
-  if (!l->gradient_at) return psplit_i_nomem(diag);
-  for (uint32_t g = 0; g < l->n_gradients; g++)
-    l->gradient_at[g] =
-      find(l->backward.output_names, l->backward.n_outputs, gradient_row(l, g).gradient);
+  const psplit_i_learner_file *files[PSPLIT_I_N_HALVES] = {&l->backward, &l->weight_gradients};
+  for (int h = 0; h < PSPLIT_I_N_HALVES; h++) {
+    l->gradient_at[h] = PSPLIT_NEW(&l->arena, uint32_t, l->n_gradients);
+    if (!l->gradient_at[h]) return psplit_i_nomem(diag);
+    for (uint32_t g = 0; g < l->n_gradients; g++)
+      l->gradient_at[h][g] =
+        find(files[h]->output_names, files[h]->n_outputs, gradient_row(l, g).gradient);
+  }
   return PSPLIT_OK;
 }
 
@@ -397,6 +440,7 @@ psplit_code psplit_i_learner_open(psplit_i_learner *l, psplit_diag *diag) {
   PSPLIT_TRY(open_forward(l, diag));
   PSPLIT_TRY(open_part(l, &l->parts->again, &l->again, diag));
   PSPLIT_TRY(open_part(l, &l->parts->backward, &l->backward, diag));
+  PSPLIT_TRY(open_weight_gradients(l, diag));
   PSPLIT_TRY(open_update(l, diag));
   PSPLIT_TRY(place_wires(l, diag));
   PSPLIT_TRY(place_gradients(l, diag));
@@ -415,11 +459,13 @@ static void close_file(psplit_i_learner *l, psplit_i_learner_file *f) {
 
 void psplit_i_learner_close(psplit_i_learner *l) {
   if (!l->parts) return;
-  psplit_i_learner_file *const files[] = {&l->forward, &l->again, &l->backward, &l->update};
+  psplit_i_learner_file *const files[] = {&l->forward, &l->again, &l->backward,
+                                          &l->weight_gradients, &l->update};
   for (size_t i = 0; i < sizeof files / sizeof *files; i++) close_file(l, files[i]);
   for (uint32_t m = 0; l->held && m < l->n_micro_batches; m++) {
     psplit_i_tensors_release(l->held[m].data, l->pipe->manifest.n_inputs);
     if (l->held[m].data) psplit_i_tensors_release(l->held[m].stash, l->parts->n_stash);
+    if (l->held[m].kept) psplit_i_tensors_release(l->held[m].kept, l->n_kept);
   }
   psplit_i_tensors_release(l->received, l->n_received);
   psplit_i_tensors_release(l->weights, table_of(l)->n_weights);

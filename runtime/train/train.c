@@ -43,7 +43,7 @@ static psplit_code check_numbers(const psplit_train_options *o, psplit_diag *dia
 }
 
 static psplit_code check(const psplit_train_options *o, uint32_t n_stages, psplit_diag *diag) {
-  if (o->schedule > PSPLIT_SCHEDULE_INTERLEAVED)
+  if (o->schedule == PSPLIT_SCHEDULE_STREAM || o->schedule > PSPLIT_SCHEDULE_ZERO_BUBBLE)
     return psplit_i_fail(diag, PSPLIT_USAGE, "no such schedule for training");
   if ((o->schedule == PSPLIT_SCHEDULE_INTERLEAVED) != (o->n_chunks > 1))
     return psplit_i_fail(diag, PSPLIT_USAGE,
@@ -77,6 +77,12 @@ static psplit_code check_states(const psplit_i_training_table *t, const psplit_t
   return PSPLIT_OK;
 }
 
+static bool has_weight_gradients(const psplit_i_manifest *m) {
+  for (uint32_t s = 0; s < m->n_stages; s++)
+    if (m->training->stages[s].weight_gradients.file) return true;
+  return false;
+}
+
 static psplit_code check_split(const psplit_i_pipe *pipe, const psplit_train_options *o,
                                psplit_diag *diag) {
   const psplit_i_training_table *t = pipe->manifest.training;
@@ -89,6 +95,11 @@ static psplit_code check_split(const psplit_i_pipe *pipe, const psplit_train_opt
                          pipe->directory);
   const psplit_code code = check_states(t, o, diag);
   if (code != PSPLIT_OK) return code;
+  if (o->schedule == PSPLIT_SCHEDULE_ZERO_BUBBLE && !has_weight_gradients(&pipe->manifest))
+    return psplit_i_fail_about(diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(WEIGHT_GRADIENTS),
+                               "the backward files in %s make gradients of inputs and of weights "
+                               "at once, which the zero-bubble schedule runs apart",
+                               pipe->directory);
   if (!t->plain_weights)
     return psplit_i_fail_about(diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(WEIGHT_INPUTS),
                                "the stages of %s hold the first values of their weights",
@@ -112,6 +123,7 @@ static psplit_code take_sessions(psplit_i_train_setup *s, uint32_t n_stages, psp
 /* The order of pieces, which does not depend on times: any will do here. */
 static psplit_code make_schedule(psplit_i_train_setup *s, uint32_t n_stages, psplit_diag *diag) {
   const psplit_train_options *o = &s->given;
+  const bool apart = o->schedule == PSPLIT_SCHEDULE_ZERO_BUBBLE;
   int64_t *ones = calloc(n_stages, sizeof *ones);
   if (!ones) return psplit_i_nomem(diag);
   for (uint32_t i = 0; i < n_stages; i++) ones[i] = 1;
@@ -121,10 +133,11 @@ static psplit_code make_schedule(psplit_i_train_setup *s, uint32_t n_stages, psp
                                        .n_chunks = o->n_chunks,
                                        .n_micro_batches = s->n_micro_batches,
                                        .forward_ns = ones,
-                                       .backward_ns = ones};
+                                       .backward_ns = ones,
+                                       .weights_ns = apart ? ones : NULL};
   const psplit_code code = psplit_schedule_simulate(&input, diag, &s->schedule);
   free(ones);
-  s->n_slots = 2 * o->n_chunks * s->n_micro_batches;
+  s->n_slots = (apart ? 3 : 2) * o->n_chunks * s->n_micro_batches;
   return code;
 }
 

@@ -47,12 +47,14 @@ static double measured_bubble(const psplit_training_run *run) {
 /* The simulator, of the same pieces with the times that they took. */
 static psplit_code simulate(const psplit_training_run *run, psplit_diag *diag, double *out) {
   const psplit_train_options *o = &run->setup.given;
-  const psplit_schedule_input input = {.kind = o->schedule,
-                                       .n_stages = run->setup.wiring.n_line,
-                                       .n_chunks = o->n_chunks,
-                                       .n_micro_batches = run->setup.n_micro_batches,
-                                       .forward_ns = run->result.forward_ns,
-                                       .backward_ns = run->result.backward_ns};
+  const psplit_schedule_input input = {
+    .kind = o->schedule,
+    .n_stages = run->setup.wiring.n_line,
+    .n_chunks = o->n_chunks,
+    .n_micro_batches = run->setup.n_micro_batches,
+    .forward_ns = run->result.forward_ns,
+    .backward_ns = run->result.backward_ns,
+    .weights_ns = o->schedule == PSPLIT_SCHEDULE_ZERO_BUBBLE ? run->result.weights_ns : NULL};
   psplit_schedule *schedule;
   const psplit_code code = psplit_schedule_simulate(&input, diag, &schedule);
   if (code != PSPLIT_OK) return code;
@@ -103,9 +105,10 @@ static void open_list(psplit_i_json *json, const char *key) {
 }
 
 static const char *schedule_name(psplit_schedule_kind kind) {
-  return kind == PSPLIT_SCHEDULE_FILL_DRAIN ? "fill-drain"
-         : kind == PSPLIT_SCHEDULE_1F1B     ? "1f1b"
-                                            : "interleaved";
+  return kind == PSPLIT_SCHEDULE_FILL_DRAIN    ? "fill-drain"
+         : kind == PSPLIT_SCHEDULE_1F1B        ? "1f1b"
+         : kind == PSPLIT_SCHEDULE_ZERO_BUBBLE ? "zb-h1"
+                                               : "interleaved";
 }
 
 static void put_device(psplit_i_json *json, uint32_t index, const psplit_train_device *d) {
@@ -113,6 +116,7 @@ static void put_device(psplit_i_json *json, uint32_t index, const psplit_train_d
   put_uint(json, "index", index);
   put_uint(json, "forward_ns", (uint64_t)d->forward_ns);
   put_uint(json, "backward_ns", (uint64_t)d->backward_ns);
+  put_uint(json, "weight_gradients_ns", (uint64_t)d->weight_gradients_ns);
   put_uint(json, "update_ns", (uint64_t)d->update_ns);
   put_uint(json, "peak_stashes", d->peak_stashes);
   put_uint(json, "scheduled_stashes", d->scheduled_stashes);
@@ -207,11 +211,11 @@ static void put_piece(const psplit_training_run *run, psplit_i_json *json, uint3
          ->slots[(size_t)(device % run->setup.wiring.n_line) * run->setup.n_slots + i];
     const uint32_t n_line = run->setup.wiring.n_line;
     const uint32_t stage = device % n_line + slot->chunk * n_line;
-    snprintf(name, sizeof name, "%s %" PRIu32, slot->backward ? "backward" : "forward",
-             slot->micro_batch);
+    const char *what = slot->weights ? "weight gradients" : slot->backward ? "backward" : "forward";
+    snprintf(name, sizeof name, "%s %" PRIu32, what, slot->micro_batch);
     if (run->setup.given.n_chunks > 1)
-      snprintf(name, sizeof name, "%s %" PRIu32 " of stage %" PRIu32,
-               slot->backward ? "backward" : "forward", slot->micro_batch, stage);
+      snprintf(name, sizeof name, "%s %" PRIu32 " of stage %" PRIu32, what, slot->micro_batch,
+               stage);
   }
   put_span(json, "inputs", device, 1, e->begin_ns - zero, e->ready_ns - zero, step);
   put_span(json, name, device, 0, e->ready_ns - zero, e->done_ns - zero, step);

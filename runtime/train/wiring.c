@@ -55,6 +55,8 @@ static psplit_code add_backward(psplit_i_wiring *w, const psplit_i_training_tabl
                                 uint32_t replica, psplit_diag *diag) {
   for (uint32_t t = 0; t < training->n_transfers; t++) {
     const psplit_i_manifest_transfer *row = &training->transfers[t];
+    if (row->from == row->to && training->stages[row->to].weight_gradients.file)
+      continue; /* from one of its files to the other */
     if (row->from <= row->to)
       return psplit_i_fail(diag, PSPLIT_INVALID,
                            "pipeline.json: the gradient %s does not go to an earlier stage",
@@ -95,11 +97,13 @@ psplit_i_gradient_row psplit_i_gradient_of(const psplit_i_trained_weight *weight
 /* The stage whose backward pass gives a gradient to the update. */
 static uint32_t find_maker(const psplit_i_pipe *pipe, const char *gradient) {
   for (uint32_t s = 0; s < pipe->manifest.n_stages; s++) {
-    const psplit_i_part *part = &pipe->manifest.training->stages[s].backward;
-    for (uint32_t o = 0; o < part->n_outputs; o++)
-      if (part->outputs[o].goal == PSPLIT_I_PART_UPDATE &&
-          strcmp(part->outputs[o].name, gradient) == 0)
-        return s;
+    for (int h = 0; h < PSPLIT_I_N_HALVES; h++) {
+      const psplit_i_part *part = psplit_i_backward_part(&pipe->manifest.training->stages[s], h);
+      for (uint32_t o = 0; o < part->n_outputs; o++)
+        if (part->outputs[o].goal == PSPLIT_I_PART_UPDATE &&
+            strcmp(part->outputs[o].name, gradient) == 0)
+          return s;
+    }
   }
   return PSPLIT_NONE;
 }

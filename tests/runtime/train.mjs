@@ -79,6 +79,31 @@ for (const [schedule, devices, held] of [['fill-drain', 4, '4,4,4,4'], ['interle
   tap.ok(got.device?.map(({ peak_stashes: n }) => n).join() === held &&
     got.device.every((each) => each.peak_stashes === each.scheduled_stashes), `${schedule}: holds what the simulator says`, JSON.stringify(got.device));
 }
+
+// Gradients of weights apart from those of inputs, which zero-bubble schedules run later.
+const APART = ['--weight-gradients', 'apart'];
+for (const [k, recompute] of [[1, 'none'], [2, 'none'], [3, 'heavy'], [4, 'all']]) {
+  const dir = stages(k, recompute, APART), files = readdirSync(dir);
+  tap.ok(files.includes('stage0.weight_gradients.onnx') && !files.includes('stage0.backward.onnx') && files.includes(`stage${k - 1}.backward.onnx`) === k > 1,
+    `${k} stages: nobody waits for gradients of the first one`, files);
+  for (const schedule of ['zb-h1', '1f1b', 'fill-drain']) {
+    const got = trains(k, dir, [...USUAL, '--steps', '10', '--schedule', schedule]);
+    const held = got.device?.map(({ peak_stashes: n }) => n).join();
+    const wanted = Array.from({ length: k }, (_, s) => (schedule === '1f1b' ? k - s : schedule === 'zb-h1' ? k : 4)).join();
+    tap.ok(result(got) === result(one), `${k} stages, weights' gradients apart, recompute ${recompute}, ${schedule}: the same bits`, result(got));
+    tap.ok(held === wanted && got.device.every((each) => each.peak_stashes === each.scheduled_stashes), `which hold ${wanted}`, held);
+    tap.ok(got.device?.every((each) => each.weight_gradients_ns > 0 === (schedule === 'zb-h1')), 'and say how long these pieces take', JSON.stringify(got.device));
+  }
+}
+const keptApart = path('kept-apart');
+trains(3, stages(3, 'heavy', APART), [...USUAL, '--steps', '6', '--schedule', 'zb-h1', '--checkpoint', keptApart]);
+const onApart = trains(2, stages(2, 'none', APART), [...USUAL, '--steps', '10', '--schedule', 'zb-h1', '--resume', keptApart]);
+tap.ok(onApart.first_step === 6 && onApart.weights_digest === one.weights_digest, 'zb-h1 goes on from a checkpoint of zb-h1', result(onApart));
+r.ranks = 2;
+r.run([stages(2, 'none', APART), ...USUAL, '--steps', '2', '--schedule', 'zb-h1', '--trace', path('apart.json'), '--quiet']);
+const apartSpans = JSON.parse(readFileSync(path('apart.json'))).traceEvents.filter(({ ph, tid }) => ph === 'X' && tid === 0);
+tap.ok(apartSpans.filter(({ name }) => name.startsWith('weight gradients')).length === 2 * 2 * 4, 'the trace has its pieces', apartSpans.length);
+
 for (const threads of ['1', '2']) {
   const got = trains(2, stages(2), [...USUAL, '--steps', '3', '--threads', threads]);
   tap.ok(result({ losses: got.losses }) === result({ losses: one.losses.slice(0, 3) }), `${threads} threads a stage: the same losses`, result(got));
@@ -87,8 +112,8 @@ for (const threads of ['1', '2']) {
 // Replicas share the micro-batches; one of each has the order of sums of one alone.
 const two = trains(2, stages(1), [...USUAL, '--steps', '10', '--replicas', '2']);
 tap.ok(two.losses?.length === 10 && two.losses.every((loss, i) => Math.abs(loss - one.losses[i]) < 1e-5), 'two replicas learn what one does', result(two));
-for (const [devices, k, more] of [[4, 2, []], [4, 4, ['--schedule', 'interleaved']], [6, 3, []]]) {
-  const got = trains(devices, stages(k), [...USUAL, '--steps', '10', '--replicas', '2', ...more]);
+for (const [devices, k, more] of [[4, 2, []], [4, 4, ['--schedule', 'interleaved']], [6, 3, []], [4, 2, ['--schedule', 'zb-h1']]]) {
+  const got = trains(devices, stages(k, 'heavy', more.includes('zb-h1') ? APART : []), [...USUAL, '--steps', '10', '--replicas', '2', ...more]);
   tap.ok(result(got) === result(two), `in ${k} stages ${more.at(-1) ?? ''}: the same bits`, result(got));
 }
 const four = trains(8, stages(2), [...USUAL, '--steps', '10', '--replicas', '4']);
@@ -253,8 +278,8 @@ tap.ok(smooth.losses?.length === 6 && smooth.samples === 3 && smooth.gamma === 0
   smooth.losses.every((loss, i) => Math.abs(loss - one.losses[i]) < 0.1), 'smoothing moves weights a little', result(smooth));
 tap.ok(smooth.device?.[0].weight_bytes * 3 === one.device[0].weight_bytes * 4, 'and holds them once more, beside two moments of AdamW', JSON.stringify(smooth.device));
 for (const [k, devices, recompute, more] of [[2, 2, 'none', []], [3, 3, 'heavy', []], [4, 4, 'all', []], [4, 2, 'none', ['--schedule', 'interleaved']],
-  [2, 2, 'all', ['--schedule', 'fill-drain']]]) {
-  const got = trains(devices, stages(k, recompute), [...SMOOTH, ...more]);
+  [2, 2, 'all', ['--schedule', 'fill-drain']], [3, 3, 'all', ['--schedule', 'zb-h1']]]) {
+  const got = trains(devices, stages(k, recompute, more.includes('zb-h1') ? APART : []), [...SMOOTH, ...more]);
   tap.ok(got.losses?.length === 6 && result(got) === result(smooth), `smoothed in ${k} stages, recompute ${recompute} ${more.at(-1) ?? ''}: the same bits`, result(got));
 }
 trains(2, stages(2), [...SMOOTH, '--steps', '4', '--checkpoint', path('smooth')]);
@@ -321,7 +346,7 @@ r.fails('another number of rows', 4, /rows/, [dir, '--data', DATA[1], '--data', 
 r.fails('no file for an input', 2, /nothing gives the input target: --data target=FILE/, [dir, '--data', DATA[1]]);
 r.fails('an input that there is not', 2, /the model has no input tokenz/, [dir, ...DATA, '--data', `tokenz=${path('few.npy')}`]);
 r.fails('a batch that is not so many micro-batches', 2, /micro-batch/, [dir, ...DATA, '-b', '10', '-m', '4']);
-r.fails('a schedule for other files', 2, /zero-bubble needs gradients of weights apart/, [dir, ...DATA, '--schedule', 'zero-bubble']);
+r.fails('a schedule for other files', 5, /make gradients of inputs and of weights at once.*--weight-gradients apart/, [dir, ...USUAL, '--schedule', 'zb-h1']);
 r.fails('stages that are not enough for all chunks', 2, /2 stages are not 3 for a device/, [dir, ...DATA, '--schedule', 'interleaved:3']);
 r.ranks = 6;
 r.fails('micro-batches that replicas cannot share', 2, /4 micro-batches are not as many for each of 3 replicas/, [dir, ...DATA, '-b', '8', '-m', '4', '--replicas', '3']);

@@ -156,22 +156,22 @@ async function examine(name) {
   await checkWhole(name, model, expected.loss, one, data);
   if (['resnet', 'unet_bilinear'].includes(name)) await checkStates(name, model, expected.loss, one, batches);
   const whole = (await train(one, batches)).results;
-  const cases = [[1, 'heavy'], [1, 'all'], [2, 'none', 'io'], [3, 'heavy'], [4, 'all', 'io'], [2, 'heavy', 'io', 11],
+  const cases = [[1, 'heavy'], [1, 'all', 'io', 0, 'apart'], [3, 'none', 'sendrecv', 0, 'apart'], [4, 'heavy', 'io', 15, 'apart'], [1, 'all'], [2, 'none', 'io'], [3, 'heavy'], [4, 'all', 'io'], [2, 'heavy', 'io', 11],
     [3, 'all', 'sendrecv', 12], [4, 'none', 'io', 13], [4, 'heavy', 'sendrecv', 14]];
-  for (const [k, recompute, boundary = 'sendrecv', seed] of cases) {
+  for (const [k, recompute, boundary = 'sendrecv', seed, gradients = 'together'] of cases) {
     const dir = join(work, `${name}-${k}`);
     const cuts = seed ? ['--costs', randomCosts(model, seed), '--passes', 'infer-shapes,cost,mark,partition'] : [];
-    run(model, '-k', String(k), '-o', dir, '--boundary', boundary, '--recompute', recompute, ...options, ...cuts);
+    run(model, '-k', String(k), '-o', dir, '--boundary', boundary, '--recompute', recompute, '--weight-gradients', gradients, ...options, ...cuts);
     const { results, stages } = await train(dir, batches);
     const problems = compare(whole, results);
     for (const { name: weight, shape, more } of stages.training.weights.filter((each) => each.more)) {
-      if (stages.training.transfers.some((each) => `${each.shape}` === `${shape}`)) problems.push(`${weight}: its gradient is sent`);
+      if (stages.training.transfers.some((each) => each.from !== each.to && `${each.shape}` === `${shape}`)) problems.push(`${weight}: its gradient is sent`);
       if (more.length !== 1) problems.push(`${weight}: ${more.length + 1} parts`);
     }
     const tied = { gpt: true, lstm_both: false }[name]; // slices of one weight are one use of it
     if (tied === !stages.training.weights.some((each) => each.more)) problems.push('other weights are tied');
     if (!valid(stages.manifest)) problems.push(...valid.errors.slice(0, 3).map((each) => `${each.instancePath} ${each.message}`));
-    tap.none(problems, `${name}: ${k} stages, ${boundary}, recompute ${recompute}${seed ? `, costs ${seed}` : ''}: ` +
+    tap.none(problems, `${name}: ${k} stages, ${boundary}, recompute ${recompute}, weights' gradients ${gradients}${seed ? `, costs ${seed}` : ''}: ` +
       `${stages.training.weights.length} weights, ${stages.manifest.transfers.length} tensors forward, ` +
       `${stages.training.transfers.length} back, ${stages.stages.flatMap(({ stash }) => stash).length} kept`);
   }
