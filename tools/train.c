@@ -352,13 +352,18 @@ static void print_step(void *user, const psplit_train_step *t) {
 }
 
 static void print_table(const psplit_train_report *r, FILE *out) {
-  char text[6][CLI_TEXT];
-  fprintf(out, "\n%-6s %11s %11s %11s %9s %11s %11s %11s\n", "device", "forward", "backward",
-          "update", "stashes", "in them", "weights", "memory");
+  char text[7][CLI_TEXT];
+  bool apart = false; /* gradients of weights */
+  for (uint32_t d = 0; d < r->n_devices; d++) apart |= r->devices[d].weight_gradients_ns > 0;
+  fprintf(out, "\n%-6s %11s %11s ", "device", "forward", "backward");
+  if (apart) fprintf(out, "%11s ", "weights' g.");
+  fprintf(out, "%11s %9s %11s %11s %11s\n", "update", "stashes", "in them", "weights", "memory");
   for (uint32_t d = 0; d < r->n_devices; d++) {
     const psplit_train_device *row = &r->devices[d];
-    fprintf(out, "%6" PRIu32 " %11s %11s %11s %4" PRIu32 " of %-2" PRIu32 "%11s %11s %11s\n", d,
-            cli_time(row->forward_ns, text[0]), cli_time(row->backward_ns, text[1]),
+    fprintf(out, "%6" PRIu32 " %11s %11s ", d, cli_time(row->forward_ns, text[0]),
+            cli_time(row->backward_ns, text[1]));
+    if (apart) fprintf(out, "%11s ", cli_time(row->weight_gradients_ns, text[6]));
+    fprintf(out, "%11s %4" PRIu32 " of %-2" PRIu32 "%11s %11s %11s\n",
             cli_time(row->update_ns, text[2]), row->peak_stashes, row->scheduled_stashes,
             cli_bytes(row->stash_bytes, text[3]), cli_bytes(row->weight_bytes, text[4]),
             cli_bytes(row->peak_resident_bytes, text[5]));
@@ -372,9 +377,19 @@ static void print_table(const psplit_train_report *r, FILE *out) {
   if (r->n_skipped) fprintf(out, "%" PRIu64 " updates were skipped\n", r->n_skipped);
 }
 
+/* Who asks for no more steps than a checkpoint has is told so. */
+static void tell_nothing_left(const settings *s, const psplit_train_report *r) {
+  if (!s->train.resume || r->n_steps || r->first_step < r->all_steps) return;
+  fprintf(stderr,
+          "warning: %s is at step %" PRIu64 ", and --%s asks for %" PRIu64
+          " in all: nothing was left to do\n",
+          s->train.resume, r->first_step, s->train.n_steps ? "steps" : "epochs", r->all_steps);
+}
+
 static psplit_code tell(const settings *s, const psplit_training_run *run, psplit_diag *diag) {
   char *text = NULL;
   psplit_code code = PSPLIT_OK;
+  tell_nothing_left(s, psplit_training_run_report(run));
   if (s->trace) {
     code = psplit_training_run_trace(run, diag, &text);
     if (code == PSPLIT_OK)

@@ -4,8 +4,8 @@
 
 #include "training_inside.h"
 
-/* Files are numbered in an order in which they may run: from the last stage back, and of a stage the
- * gradients of weights behind the rest. number[2 s + half]. */
+/* Files are numbered in an order in which they may run: from the last stage back, and of a stage
+ * the gradients of weights behind the rest. number[2 s + half]. */
 static uint32_t number_files(const psplit_i_training_proof *c, uint32_t *number) {
   uint32_t n = 0;
   for (uint32_t s = c->p->manifest.n_stages; s-- > 0;)

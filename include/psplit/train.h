@@ -124,6 +124,7 @@ typedef struct psplit_train_report {
   double bubble_frac, simulated_bubble_frac;
   uint64_t weights_digest;            /* of the bits of all weights */
   const psplit_train_device *devices; /* [n_devices] */
+  uint64_t all_steps; /* that the options ask for, with first_step; at most that: none was left */
 } psplit_train_report;
 
 typedef struct psplit_training_run psplit_training_run;

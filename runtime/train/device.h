@@ -26,7 +26,7 @@ typedef struct psplit_i_train_setup {
 
 /* What device 0 knows at the end. Lists are malloc'd. */
 typedef struct psplit_i_train_result {
-  uint64_t first_step, n_steps, n_skipped;
+  uint64_t first_step, n_steps, n_skipped, all_steps;
   double *losses; /* [n_steps] */
   double eval_loss;
   int64_t began_ns, ended_ns;

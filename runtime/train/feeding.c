@@ -44,6 +44,16 @@ static psplit_code find_file(const psplit_feed_file *files, size_t n, const char
   return PSPLIT_OK;
 }
 
+const char *psplit_i_feeding_file(const psplit_train_options *o, psplit_i_feed_set set,
+                                  const char *input) {
+  const bool trains = set == PSPLIT_I_SET_TRAIN;
+  psplit_diag ignored = {0};
+  const char *path = NULL;
+  const psplit_code code = find_file(trains ? o->data : o->eval_data,
+                                     trains ? o->n_data : o->n_eval_data, input, &ignored, &path);
+  return code == PSPLIT_OK && path ? path : input;
+}
+
 static int32_t type_of(const char *dtype) {
   for (int32_t t = 1; dtype && psplit_i_element_name(t); t++)
     if (strcmp(psplit_i_element_name(t), dtype) == 0) return t;
@@ -75,7 +85,10 @@ static psplit_code open_rows(opening *o, psplit_i_feed_set set, const char *path
   psplit_i_order *order = &o->feeding->order[set];
   psplit_code code = psplit_i_rows_open(path, &o->wanted, diag, &input->rows[set]);
   if (code != PSPLIT_OK) return code;
-  if (!order->n_rows) order->n_rows = input->rows[set].n_rows;
+  if (!order->n_rows) {
+    order->n_rows = input->rows[set].n_rows;
+    o->feeding->first_fed[set] = (uint32_t)(input - o->feeding->inputs);
+  }
   for (uint32_t i = 0; i < o->feeding->manifest->n_inputs && code == PSPLIT_OK; i++) {
     const psplit_i_rows *other = &o->feeding->inputs[i].rows[set];
     if (other->n_rows)

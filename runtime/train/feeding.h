@@ -27,6 +27,7 @@ typedef struct psplit_i_feeding {
   const psplit_train_options *options;
   psplit_i_fed_input *inputs; /* [manifest->n_inputs] */
   psplit_i_order order[PSPLIT_I_N_SETS];
+  uint32_t first_fed[PSPLIT_I_N_SETS]; /* an input that has rows here, where order has them */
   psplit_i_symbols symbols;
   double *sizes[PSPLIT_I_N_SETS]; /* [symbols.n] of a micro-batch, -1: not known */
   uint32_t labels;                /* the input that has classes, PSPLIT_NONE: none is known */
@@ -48,6 +49,9 @@ PSPLIT_MUST_USE psplit_code psplit_i_feeding_open(const psplit_i_ort *ort,
                                                   const psplit_train_options *options,
                                                   const bool *needed, psplit_diag *diag,
                                                   psplit_i_feeding *out);
+/* The file that gives an input by the options, for messages; its name where that cannot be told. */
+const char *psplit_i_feeding_file(const psplit_train_options *options, psplit_i_feed_set set,
+                                  const char *input);
 void psplit_i_feeding_close(psplit_i_feeding *feeding); /* a zeroed one is fine */
 
 /* With the numbers of rows that all devices together know; so are the sizes, which the caller has

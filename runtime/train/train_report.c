@@ -77,6 +77,7 @@ psplit_code psplit_i_train_report_make(psplit_training_run *run, psplit_diag *di
                                .eval_loss = r->eval_loss,
                                .bubble_frac = measured_bubble(run),
                                .weights_digest = r->digest,
+                               .all_steps = r->all_steps,
                                .devices = r->devices};
   if (out->seconds > 0) out->steps_per_s = (double)r->n_steps / out->seconds;
   return simulate(run, diag, &out->simulated_bubble_frac);
@@ -142,6 +143,7 @@ static void put_report(const psplit_training_run *run, psplit_i_json *json) {
   put_double(json, "gamma", run->setup.given.smooth_gamma);
   put_uint(json, "first_step", r->first_step);
   put_uint(json, "steps", r->n_steps);
+  put_uint(json, "all_steps", r->all_steps);
   put_uint(json, "skipped", r->n_skipped);
   put_double(json, "seconds", r->seconds);
   put_double(json, "steps_per_s", r->steps_per_s);

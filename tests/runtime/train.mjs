@@ -224,6 +224,10 @@ for (const [k, until] of [[4, 5], [1, 8], [3, 10]]) {
 }
 const over = trains(3, stages(3), [...USUAL, '--steps', '10', '--resume', kept]);
 tap.ok(over.steps === 0 && over.first_step === 10 && over.weights_digest === one.weights_digest, 'resumed at its end: nothing is left to do', JSON.stringify(over));
+r.ranks = 2;
+const late = r.run([stages(2), ...USUAL, '--epochs', '1', '--resume', kept, '--quiet']);
+tap.ok(late.status === 0 && /^warning: \S*kept is at step 10, and --epochs asks for 6 in all: nothing was left to do$/m.test(late.stderr),
+  'behind its end it says so in one line', late.stderr);
 tap.ok(readdirSync(kept).sort().join() === 'stage0.safetensors,stage1.safetensors,stage2.safetensors,training.json' &&
   !readdirSync(r.tmp).some((name) => name.startsWith('.kept')), 'it holds these stages and nothing else', readdirSync(kept));
 r.ranks = 2;
@@ -342,7 +346,7 @@ const ignored = trains(2, dir, ['--data', DATA[1], '--data', `target=${bad('l3.n
 tap.ok(ignored.losses?.length === 6, 'one that is ignored is fine', JSON.stringify(ignored));
 r.fails('another type', 4, /f\.npy holds <f4, the input is int64/, [dir, '--data', DATA[1], '--data', `target=${bad('f.npy', tensor('float32', [ROWS, LENGTH], Array(ROWS * LENGTH).fill(1)))}`]);
 r.fails('another shape', 4, /shape|dimension|\[/, [dir, '--data', DATA[1], '--data', `target=${bad('s.npy', tensor('int64', [ROWS, 3], Array(ROWS * 3).fill(1)))}`]);
-r.fails('another number of rows', 4, /rows/, [dir, '--data', DATA[1], '--data', `target=${path('few-target.npy')}`]);
+r.fails('another number of rows', 4, /7 rows for \S*few-target\.npy and 48 for \S*tokens\.npy/, [dir, '--data', DATA[1], '--data', `target=${path('few-target.npy')}`]);
 r.fails('no file for an input', 2, /nothing gives the input target: --data target=FILE/, [dir, '--data', DATA[1]]);
 r.fails('an input that there is not', 2, /the model has no input tokenz/, [dir, ...DATA, '--data', `tokenz=${path('few.npy')}`]);
 r.fails('a batch that is not so many micro-batches', 2, /micro-batch/, [dir, ...DATA, '-b', '10', '-m', '4']);

@@ -1,0 +1,10 @@
+/* The loss of data that is only looked at. */
+#ifndef PSPLIT_RUNTIME_TRAIN_EVALUATION_H
+#define PSPLIT_RUNTIME_TRAIN_EVALUATION_H
+
+#include "work.h"
+
+/* The mean loss over the samples of the evaluation data, each once. All devices at once. */
+PSPLIT_MUST_USE psplit_code psplit_i_evaluate(psplit_i_work *work, psplit_diag *diag, double *out);
+
+#endif

@@ -1,0 +1,92 @@
+#include "pieces.h"
+
+#include "exchange.h"
+
+void psplit_i_add_event(psplit_i_work *w, psplit_i_event *e) {
+  psplit_i_sums *sums = w->device->sums;
+  e->sent_ns = psplit_i_now_ns();
+  w->device->events[w->n_piece++ % w->device->n_events] = *e;
+  sums->wait_in_ns += e->ready_ns - e->begin_ns;
+  sums->busy_ns += e->done_ns - e->ready_ns;
+  sums->wait_out_ns += e->sent_ns - e->done_ns;
+  sums->transfer_ns += e->transfer_ns;
+  sums->bytes += e->bytes;
+  if (sums->n_micro_batches++ == 0) {
+    sums->first_ready_ns = e->ready_ns;
+    sums->first_sent_ns = e->sent_ns;
+  }
+  sums->last_sent_ns = e->sent_ns;
+}
+
+static void note_peak(psplit_i_work *w) {
+  uint32_t n = 0;
+  uint64_t bytes = 0;
+  for (uint32_t c = 0; c < w->setup->wiring.n_chunks; c++) {
+    n += w->learners[c].n_held;
+    bytes += w->learners[c].held_bytes;
+  }
+  if (n > w->peak_stashes) w->peak_stashes = n;
+  if (bytes > w->peak_bytes) w->peak_bytes = bytes;
+}
+
+static psplit_code run_forward(psplit_i_work *w, const psplit_schedule_slot *slot,
+                               psplit_diag *diag) {
+  psplit_i_learner *l = &w->learners[slot->chunk];
+  psplit_i_event e = {.begin_ns = psplit_i_now_ns()};
+  double loss;
+  psplit_code code;
+  PSPLIT_TRY(psplit_i_take_all(w, l, PSPLIT_I_WIRE_FORWARD, &e));
+  PSPLIT_TRY(psplit_i_learner_feed(l, PSPLIT_I_SET_TRAIN, w->step, slot->micro_batch, diag));
+  e.ready_ns = psplit_i_now_ns();
+  PSPLIT_TRY(psplit_i_learner_forward(l, PSPLIT_I_SET_TRAIN, slot->micro_batch, diag, &loss));
+  e.done_ns = psplit_i_now_ns();
+  note_peak(w);
+  w->loss += loss;
+  w->forward_ns[slot->chunk] += e.done_ns - e.ready_ns;
+  PSPLIT_TRY(psplit_i_give_all(w, l, PSPLIT_I_WIRE_FORWARD, diag));
+  psplit_i_learner_drop_results(l);
+  psplit_i_add_event(w, &e);
+out:
+  return code;
+}
+
+static psplit_code run_backward(psplit_i_work *w, const psplit_schedule_slot *slot,
+                                psplit_diag *diag) {
+  psplit_i_learner *l = &w->learners[slot->chunk];
+  psplit_i_event e = {.begin_ns = psplit_i_now_ns()};
+  psplit_code code;
+  PSPLIT_TRY(psplit_i_take_all(w, l, PSPLIT_I_WIRE_BACKWARD, &e));
+  e.ready_ns = psplit_i_now_ns();
+  PSPLIT_TRY(psplit_i_learner_backward(l, slot->micro_batch, diag));
+  if (psplit_i_given(w)->schedule != PSPLIT_SCHEDULE_ZERO_BUBBLE)
+    PSPLIT_TRY(psplit_i_learner_weight_gradients(l, slot->micro_batch, diag));
+  e.done_ns = psplit_i_now_ns();
+  note_peak(w); /* of what is kept */
+  w->backward_ns[slot->chunk] += e.done_ns - e.ready_ns;
+  PSPLIT_TRY(psplit_i_give_all(w, l, PSPLIT_I_WIRE_BACKWARD, diag));
+  psplit_i_learner_drop_results(l);
+  psplit_i_add_event(w, &e);
+out:
+  return code;
+}
+
+/* Of the zero-bubble schedule. */
+static psplit_code run_weights(psplit_i_work *w, const psplit_schedule_slot *slot,
+                               psplit_diag *diag) {
+  psplit_i_event e = {.begin_ns = psplit_i_now_ns()};
+  psplit_code code;
+  e.ready_ns = e.begin_ns;
+  PSPLIT_TRY(psplit_i_learner_weight_gradients(&w->learners[slot->chunk], slot->micro_batch, diag));
+  e.done_ns = psplit_i_now_ns();
+  w->weights_ns[slot->chunk] += e.done_ns - e.ready_ns;
+  psplit_i_add_event(w, &e);
+out:
+  return code;
+}
+
+psplit_code psplit_i_run_slot(psplit_i_work *w, const psplit_schedule_slot *slot,
+                              psplit_diag *diag) {
+  return slot->weights    ? run_weights(w, slot, diag)
+         : slot->backward ? run_backward(w, slot, diag)
+                          : run_forward(w, slot, diag);
+}
