@@ -91,6 +91,7 @@ typedef struct psplit_i_event {
   int64_t sent_ns;     /* has handed over its outputs */
   int64_t transfer_ns; /* time its inputs were on the way */
   uint64_t bytes;      /* of inputs that other stages sent */
+  int64_t before_ns;   /* it worked so long for this piece before begin_ns */
 } psplit_i_event;
 
 /* Sums over all micro-batches of a stage. */

@@ -124,7 +124,8 @@ static bool run(simulation *s, size_t *next, int64_t *clock) {
         if (ready < 0) break;
         const uint32_t v = slot->chunk * s->in->n_stages + d;
         slot->start_ns = ready > clock[d] ? ready : clock[d];
-        slot->end_ns = slot->start_ns + length(s, v, way_of(slot));
+        slot->end_ns = slot->start_ns + (s->in->slot_ns ? s->in->slot_ns[slot - out->slots]
+                                                        : length(s, v, way_of(slot)));
         clock[d] = slot->end_ns;
         out->busy_ns[d] += slot->end_ns - slot->start_ns;
         *done_at(s, v, slot->micro_batch, way_of(slot)) = slot->end_ns;
@@ -160,6 +161,17 @@ static void count_in_flight(simulation *s) {
   }
 }
 
+/* Links count as often as pieces do at most, and psplit_i_schedule_check has bounded them. */
+static psplit_code check_slots(const psplit_schedule_input *in, size_t n, psplit_diag *diag) {
+  int64_t total = 0;
+  for (size_t i = 0; in->slot_ns && i < n; i++) {
+    if (in->slot_ns[i] < 0) return psplit_i_fail(diag, PSPLIT_USAGE, "a negative time of a piece");
+    total = psplit_i_sat_add_i64(total, in->slot_ns[i]);
+  }
+  return total > INT64_MAX / 4 ? psplit_i_fail(diag, PSPLIT_LIMIT, "the schedule's times overflow")
+                               : PSPLIT_OK;
+}
+
 psplit_code psplit_schedule_simulate(const psplit_schedule_input *in, psplit_diag *diag,
                                      psplit_schedule **out_schedule) {
   psplit_code code = psplit_i_schedule_check(in, diag);
@@ -182,6 +194,8 @@ psplit_code psplit_schedule_simulate(const psplit_schedule_input *in, psplit_dia
   if (!s.out || !s.done || !next || !clock) goto nomem;
   s.out->n_stages = k;
   s.out->n_slots = s.per_device * k;
+  code = check_slots(in, s.out->n_slots, diag);
+  if (code != PSPLIT_OK) goto out;
   s.out->busy_ns = calloc(k, sizeof *s.out->busy_ns);
   s.out->peak_in_flight = calloc(k, sizeof *s.out->peak_in_flight);
   s.out->peak_bytes = calloc(k, sizeof *s.out->peak_bytes);

@@ -34,6 +34,10 @@ typedef struct psplit_schedule_input {
   /* [n_stages] of gradients of weights, which backward_ns does not hold then; NULL but for
    * ZERO_BUBBLE, which needs it. Nothing of another stage waits for these pieces. */
   const int64_t *weights_ns;
+  /* [psplit_schedule.n_slots] time of each piece, by its place in psplit_schedule.slots, which
+   * hangs on no time; each >= 0. NULL: as the stages' times say, which are to be given all the
+   * same. Only psplit_schedule_simulate looks at it. */
+  const int64_t *slot_ns;
 } psplit_schedule_input;
 
 typedef struct psplit_schedule_slot {

@@ -120,7 +120,8 @@ typedef struct psplit_train_report {
   const double *losses; /* [n_steps] */
   double eval_loss;     /* the last one; NaN: none */
   /* Idle part of the devices' time, from the first forward piece of a step to its last backward
-   * piece; and by the simulator, of the times that were measured. */
+   * piece; and by the simulator, of the times that were measured of each piece, so that what is
+   * more than that is time between pieces. Reading data belongs to the pieces. */
   double bubble_frac, simulated_bubble_frac;
   uint64_t weights_digest;            /* of the bits of all weights */
   const psplit_train_device *devices; /* [n_devices] */

@@ -7,7 +7,7 @@ void psplit_i_add_event(psplit_i_work *w, psplit_i_event *e) {
   e->sent_ns = psplit_i_now_ns();
   w->device->events[w->n_piece++ % w->device->n_events] = *e;
   sums->wait_in_ns += e->ready_ns - e->begin_ns;
-  sums->busy_ns += e->done_ns - e->ready_ns;
+  sums->busy_ns += e->before_ns + e->done_ns - e->ready_ns;
   sums->wait_out_ns += e->sent_ns - e->done_ns;
   sums->transfer_ns += e->transfer_ns;
   sums->bytes += e->bytes;
@@ -32,17 +32,21 @@ static void note_peak(psplit_i_work *w) {
 static psplit_code run_forward(psplit_i_work *w, const psplit_schedule_slot *slot,
                                psplit_diag *diag) {
   psplit_i_learner *l = &w->learners[slot->chunk];
-  psplit_i_event e = {.begin_ns = psplit_i_now_ns()};
+  const int64_t start_ns = psplit_i_now_ns();
+  psplit_i_event e = {0};
   double loss;
   psplit_code code;
-  PSPLIT_TRY(psplit_i_take_all(w, l, PSPLIT_I_WIRE_FORWARD, &e));
+  /* Its data is read while others may still be at work for it. */
   PSPLIT_TRY(psplit_i_learner_feed(l, PSPLIT_I_SET_TRAIN, w->step, slot->micro_batch, diag));
+  e.begin_ns = psplit_i_now_ns();
+  e.before_ns = e.begin_ns - start_ns;
+  PSPLIT_TRY(psplit_i_take_all(w, l, PSPLIT_I_WIRE_FORWARD, &e));
   e.ready_ns = psplit_i_now_ns();
   PSPLIT_TRY(psplit_i_learner_forward(l, PSPLIT_I_SET_TRAIN, slot->micro_batch, diag, &loss));
   e.done_ns = psplit_i_now_ns();
   note_peak(w);
   w->loss += loss;
-  w->forward_ns[slot->chunk] += e.done_ns - e.ready_ns;
+  w->forward_ns[slot->chunk] += e.before_ns + e.done_ns - e.ready_ns;
   PSPLIT_TRY(psplit_i_give_all(w, l, PSPLIT_I_WIRE_FORWARD, diag));
   psplit_i_learner_drop_results(l);
   psplit_i_add_event(w, &e);

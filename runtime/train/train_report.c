@@ -1,6 +1,7 @@
 /* What a run that trained showed. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "train.h"
 
@@ -21,31 +22,33 @@ static kept_steps find_kept(const psplit_training_run *run) {
   return kept;
 }
 
-/* Idle part of one step, whose pieces begin at `first`; adds to both sums. */
-static void add_step(const psplit_training_run *run, uint32_t first, int64_t *io_busy_ns,
-                     int64_t *io_window_ns) {
+/* Of all steps that are kept, over all devices. */
+typedef struct step_sums {
+  int64_t busy_ns;
+  int64_t measured_ns, simulated_ns; /* from the first piece of a step to the end of its last */
+} step_sums;
+
+/* A step whose pieces begin at `first` in the timeline. slot_ns[devices * n_slots]: how long each
+ * took, the reading of its data as well. */
+static void add_step(const psplit_training_run *run, uint32_t first, int64_t *slot_ns,
+                     step_sums *io) {
   const uint32_t n_slots = run->setup.n_slots, n_devices = run->setup.wiring.n_devices;
   int64_t begin_ns = INT64_MAX, end_ns = INT64_MIN;
   for (uint32_t d = 0; d < n_devices; d++)
     for (uint32_t i = 0; i < n_slots; i++) {
       const psplit_i_event *e = psplit_i_timeline_event(&run->timeline, d, first + i);
-      if (e->ready_ns < begin_ns) begin_ns = e->ready_ns;
+      int64_t *ns = &slot_ns[(size_t)d * n_slots + i];
+      *ns = e->before_ns + e->done_ns - e->ready_ns;
+      if (e->begin_ns - e->before_ns < begin_ns) begin_ns = e->begin_ns - e->before_ns;
       if (e->done_ns > end_ns) end_ns = e->done_ns;
-      *io_busy_ns += e->done_ns - e->ready_ns;
+      io->busy_ns += *ns;
     }
-  *io_window_ns += (end_ns - begin_ns) * n_devices;
+  io->measured_ns += (end_ns - begin_ns) * n_devices;
 }
 
-static double measured_bubble(const psplit_training_run *run) {
-  const kept_steps kept = find_kept(run);
-  int64_t busy_ns = 0, window_ns = 0;
-  for (uint32_t s = 0; s < kept.n; s++)
-    add_step(run, kept.first + s * psplit_i_pieces_each(&run->setup), &busy_ns, &window_ns);
-  return window_ns > 0 ? 1 - (double)busy_ns / (double)window_ns : 0;
-}
-
-/* The simulator, of the same pieces with the times that they took. */
-static psplit_code simulate(const psplit_training_run *run, psplit_diag *diag, double *out) {
+/* How long the simulator takes for the same pieces, which nothing but each other delays. */
+static psplit_code simulate(const psplit_training_run *run, const int64_t *slot_ns,
+                            psplit_diag *diag, int64_t *out_ns) {
   const psplit_train_options *o = &run->setup.given;
   const psplit_schedule_input input = {
     .kind = o->schedule,
@@ -54,13 +57,50 @@ static psplit_code simulate(const psplit_training_run *run, psplit_diag *diag, d
     .n_micro_batches = run->setup.n_micro_batches,
     .forward_ns = run->result.forward_ns,
     .backward_ns = run->result.backward_ns,
-    .weights_ns = o->schedule == PSPLIT_SCHEDULE_ZERO_BUBBLE ? run->result.weights_ns : NULL};
+    .weights_ns = o->schedule == PSPLIT_SCHEDULE_ZERO_BUBBLE ? run->result.weights_ns : NULL,
+    .slot_ns = slot_ns};
   psplit_schedule *schedule;
   const psplit_code code = psplit_schedule_simulate(&input, diag, &schedule);
   if (code != PSPLIT_OK) return code;
-  *out = schedule->bubble_frac;
+  *out_ns = schedule->makespan_ns;
   psplit_schedule_destroy(schedule);
   return PSPLIT_OK;
+}
+
+/* Replicas meet at the end of a step alone: the slowest one says how long it is. */
+static psplit_code simulate_step(const psplit_training_run *run, const int64_t *slot_ns,
+                                 psplit_diag *diag, step_sums *io) {
+  const psplit_i_wiring *wiring = &run->setup.wiring;
+  const size_t each = (size_t)wiring->n_line * run->setup.n_slots;
+  psplit_code code = PSPLIT_OK;
+  int64_t most = 0, ns = 0;
+  for (uint32_t r = 0; r < wiring->n_replicas && code == PSPLIT_OK; r++) {
+    code = simulate(run, slot_ns + r * each, diag, &ns);
+    if (ns > most) most = ns;
+  }
+  io->simulated_ns += most * wiring->n_devices;
+  return code;
+}
+
+static double idle_part(int64_t busy_ns, int64_t all_ns) {
+  return all_ns > 0 ? 1 - (double)busy_ns / (double)all_ns : 0;
+}
+
+static psplit_code find_bubbles(psplit_training_run *run, psplit_diag *diag) {
+  const kept_steps kept = find_kept(run);
+  step_sums sums = {0};
+  psplit_code code = PSPLIT_OK;
+  int64_t *slot_ns =
+    calloc((size_t)run->setup.n_slots * run->setup.wiring.n_devices, sizeof *slot_ns);
+  if (!slot_ns) return psplit_i_nomem(diag);
+  for (uint32_t s = 0; s < kept.n && code == PSPLIT_OK; s++) {
+    add_step(run, kept.first + s * psplit_i_pieces_each(&run->setup), slot_ns, &sums);
+    code = simulate_step(run, slot_ns, diag, &sums);
+  }
+  run->report.bubble_frac = idle_part(sums.busy_ns, sums.measured_ns);
+  run->report.simulated_bubble_frac = idle_part(sums.busy_ns, sums.simulated_ns);
+  free(slot_ns);
+  return code;
 }
 
 psplit_code psplit_i_train_report_make(psplit_training_run *run, psplit_diag *diag) {
@@ -75,12 +115,11 @@ psplit_code psplit_i_train_report_make(psplit_training_run *run, psplit_diag *di
                                .seconds = 1e-9 * (double)(r->ended_ns - r->began_ns),
                                .losses = r->losses,
                                .eval_loss = r->eval_loss,
-                               .bubble_frac = measured_bubble(run),
                                .weights_digest = r->digest,
                                .all_steps = r->all_steps,
                                .devices = r->devices};
   if (out->seconds > 0) out->steps_per_s = (double)r->n_steps / out->seconds;
-  return simulate(run, diag, &out->simulated_bubble_frac);
+  return find_bubbles(run, diag);
 }
 
 /* --- as JSON --- */
@@ -219,6 +258,7 @@ static void put_piece(const psplit_training_run *run, psplit_i_json *json, uint3
       snprintf(name, sizeof name, "%s %" PRIu32 " of stage %" PRIu32, what, slot->micro_batch,
                stage);
   }
+  put_span(json, "data", device, 1, e->begin_ns - e->before_ns - zero, e->begin_ns - zero, step);
   put_span(json, "inputs", device, 1, e->begin_ns - zero, e->ready_ns - zero, step);
   put_span(json, name, device, 0, e->ready_ns - zero, e->done_ns - zero, step);
   put_span(json, "outputs", device, 1, e->done_ns - zero, e->sent_ns - zero, step);
@@ -233,7 +273,7 @@ static void put_trace(const psplit_training_run *run, psplit_i_json *json) {
   open_list(json, "traceEvents");
   for (uint32_t d = 0; d < t->n_stages && n; d++) {
     const psplit_i_event *e = psplit_i_timeline_event(t, d, 0);
-    if (e->begin_ns < zero) zero = e->begin_ns;
+    if (e->begin_ns - e->before_ns < zero) zero = e->begin_ns - e->before_ns;
   }
   for (uint32_t d = 0; d < t->n_stages; d++) {
     char name[64];

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -60,7 +61,7 @@ static void uneven_schedules_keep_their_promises(void **state) {
   static const int64_t forward[] = {5, 9, 2}, backward[] = {7, 1, 8}, link[] = {3, 4};
   static const uint64_t bytes[] = {100, 200, 300};
   const psplit_schedule_input in = {
-    PSPLIT_SCHEDULE_1F1B, 3, 1, 4, forward, backward, link, bytes, NULL};
+    PSPLIT_SCHEDULE_1F1B, 3, 1, 4, forward, backward, link, bytes, NULL, NULL};
   psplit_diag diag = {0};
   psplit_schedule *s = NULL;
   assert_int_equal(psplit_schedule_simulate(&in, &diag, &s), PSPLIT_OK);
@@ -219,6 +220,46 @@ static void zero_bubble_runs_each_piece_once(void **state) {
   make(&p, &random, PSPLIT_SCHEDULE_1F1B, 2, 1, 4, false);
   p.in.weights_ns = p.weights;
   assert_int_equal(psplit_schedule_simulate(&p.in, NULL, &s), PSPLIT_USAGE);
+}
+
+/* Times of pieces that are those of their stages change nothing; one that is longer delays what
+ * comes after it, and no more than by that. */
+static void pieces_may_have_times_of_their_own(void **state) {
+  (void)state;
+  uint64_t random = 7;
+  for (int i = 0; i < 500; i++) {
+    static const psplit_schedule_kind KINDS[] = {
+      PSPLIT_SCHEDULE_FILL_DRAIN, PSPLIT_SCHEDULE_1F1B, PSPLIT_SCHEDULE_INTERLEAVED,
+      PSPLIT_SCHEDULE_STREAM, PSPLIT_SCHEDULE_ZERO_BUBBLE};
+    const psplit_schedule_kind kind = KINDS[i % 5];
+    const uint32_t k = 1 + below(&random, 5), m = 1 + below(&random, 9);
+    const uint32_t c = kind == PSPLIT_SCHEDULE_INTERLEAVED ? 2 : 1;
+    pipeline p;
+    psplit_diag diag = {0};
+    psplit_schedule *s = NULL, *same = NULL, *longer = NULL;
+    make(&p, &random, kind, k, c, m, i % 2);
+    assert_int_equal(psplit_schedule_simulate(&p.in, &diag, &s), PSPLIT_OK);
+    int64_t *ns = calloc(s->n_slots, sizeof *ns);
+    assert_non_null(ns);
+    for (size_t j = 0; j < s->n_slots; j++) ns[j] = s->slots[j].end_ns - s->slots[j].start_ns;
+    p.in.slot_ns = ns;
+    assert_int_equal(psplit_schedule_simulate(&p.in, &diag, &same), PSPLIT_OK);
+    assert_int_equal(same->makespan_ns, s->makespan_ns);
+    assert_memory_equal(same->slots, s->slots, s->n_slots * sizeof *s->slots);
+    const size_t at = below(&random, (uint32_t)s->n_slots);
+    ns[at] += 100;
+    assert_int_equal(psplit_schedule_simulate(&p.in, &diag, &longer), PSPLIT_OK);
+    assert_true(longer->makespan_ns >= s->makespan_ns);
+    assert_true(longer->makespan_ns <= s->makespan_ns + 100);
+    assert_int_equal(longer->busy_ns[s->slots[at].stage], s->busy_ns[s->slots[at].stage] + 100);
+    ns[at] = -1;
+    psplit_schedule *none = NULL;
+    assert_int_equal(psplit_schedule_simulate(&p.in, NULL, &none), PSPLIT_USAGE);
+    psplit_schedule_destroy(longer);
+    psplit_schedule_destroy(same);
+    psplit_schedule_destroy(s);
+    free(ns);
+  }
 }
 
 /* What fill-drain takes, by its formula: every stage waits for the slowest, once each way. */
@@ -513,6 +554,7 @@ int main(void) {
     cmocka_unit_test(no_schedule_beats_the_limit),
     cmocka_unit_test(fill_drain_is_its_formula),
     cmocka_unit_test(zero_bubble_is_its_formula),
+    cmocka_unit_test(pieces_may_have_times_of_their_own),
     cmocka_unit_test(zero_bubble_runs_each_piece_once),
     cmocka_unit_test(best_order_is_that_of_enumeration),
     cmocka_unit_test(best_orders_of_four_stages_are_proved),
