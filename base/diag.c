@@ -153,6 +153,7 @@ const char *psplit_subject_name(psplit_subject subject) {
     case PSPLIT_SUBJECT_PIN: return "psplit_planner_options.pins";
     case PSPLIT_SUBJECT_KEEP_TOGETHER: return "psplit_planner_options.keep_together";
     case PSPLIT_SUBJECT_WEIGHTS: return "psplit_emit_options.weights";
+    case PSPLIT_SUBJECT_STATE: return "psplit_planner_options.states";
     case PSPLIT_SUBJECT_NONE:
     case PSPLIT_N_SUBJECTS: break;
   }

@@ -2,11 +2,21 @@
 
 #include <string.h>
 
-static const struct {
-  const char *past, *present;
-} WORDS[PSPLIT_I_STATE_WAYS] = {
-  {"past_key_values", "present"},
-  {"past", "present"},
+/* One word becomes another, or something is put before or behind the name. */
+static const struct way {
+  const char *past, *present; /* the words */
+  const char *before, *behind;
+  bool of_memory; /* only of names that speak of a cache or a state */
+} WAYS[PSPLIT_I_STATE_WAYS] = {
+  {"past_key_values", "present", "", "", false},
+  {"past", "present", "", "", false},
+  {"in", "out", "", "", true},
+  {"input", "output", "", "", true},
+  {NULL, NULL, "new_", "", true},
+  {NULL, NULL, "", "_out", true},
+  {NULL, NULL, "", "_next", true},
+  {NULL, NULL, "", "_new", true},
+  {NULL, NULL, "", "N", true},
 };
 
 static bool is_word_character(char c) {
@@ -21,12 +31,19 @@ static const char *find_word(const char *name, const char *word) {
   return NULL;
 }
 
+static bool speaks_of_memory(const char *name) {
+  return strstr(name, "cache") || strstr(name, "state");
+}
+
 bool psplit_i_state_output(const char *input, size_t way, psplit_i_text *out) {
-  const char *at = find_word(input, WORDS[way].past);
+  const struct way *w = &WAYS[way];
+  const char *at = w->past ? find_word(input, w->past) : input;
   out->n = 0;
-  if (!at) return false;
+  if (!at || (w->of_memory && !speaks_of_memory(input))) return false;
+  psplit_i_text_puts(out, w->before);
   psplit_i_text_add(out, input, (size_t)(at - input));
-  psplit_i_text_puts(out, WORDS[way].present);
-  psplit_i_text_puts(out, at + strlen(WORDS[way].past));
+  if (w->past) psplit_i_text_puts(out, w->present);
+  psplit_i_text_puts(out, at + (w->past ? strlen(w->past) : 0));
+  psplit_i_text_puts(out, w->behind);
   return true;
 }

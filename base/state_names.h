@@ -4,7 +4,15 @@
  *
  *   past_key_values.0.key       present.0.key            Optimum, ONNX Runtime GenAI
  *   past_key_values.0.value     present_key_values.0.value
- *   past_0, past_key_self_0     present_0, present_key_self_0    ONNX Runtime's transformers */
+ *   past_0, past_key_self_0     present_0, present_key_self_0    ONNX Runtime's transformers
+ *   past_conv.0, past_ssm.0     present_conv.0, present_ssm.0    convolutions, state spaces
+ *
+ * or, where the input's name speaks of a cache or a state, it is marked as the newer one:
+ *
+ *   cache_in, state_input_0     cache_out, state_output_0        streaming models
+ *   cached_key_0                new_cached_key_0                 zipformers
+ *   conv_cache                  conv_cache_out, conv_cache_next, conv_cache_new
+ *   state                       stateN                           Silero */
 #ifndef PSPLIT_BASE_STATE_NAMES_H
 #define PSPLIT_BASE_STATE_NAMES_H
 
@@ -13,7 +21,7 @@
 
 #include "text.h"
 
-enum { PSPLIT_I_STATE_WAYS = 2 };
+enum { PSPLIT_I_STATE_WAYS = 9 };
 
 /* Puts the name of the output that goes with `input` into *out, in place of what it held; `way`
  * counts from 0 to PSPLIT_I_STATE_WAYS - 1, likelier ones first. False: it is no such name.

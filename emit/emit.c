@@ -254,6 +254,8 @@ static psplit_code begin_split(psplit_i_split *split, const psplit_model *model,
   psplit_code code;
   PSPLIT_TRY(psplit_i_split_init(split, model, plan, options, diag));
   split->extra = extra;
+  split->files = options->files;
+  split->n_files = options->n_files;
   if (extra && extra->begin) PSPLIT_TRY(extra->begin(extra->user, split, diag));
 out:
   return code;
@@ -278,6 +280,10 @@ static psplit_code emit(const psplit_model *model, const psplit_plan *plan, cons
   }
   PSPLIT_TRY(write_stages(&e));
   if (extra && extra->files) PSPLIT_TRY(extra->files(extra->user, &e));
+  for (size_t f = 0; f < e.options->n_files; f++) {
+    const psplit_emit_file *file = &e.options->files[f];
+    PSPLIT_TRY(psplit_i_emission_bytes(&e, file->text, file->n, file->name));
+  }
   PSPLIT_TRY(write_manifest(&e));
   if (e.options->accept)
     PSPLIT_TRY(e.options->accept(e.options->accept_user, e.directory.temp, diag));

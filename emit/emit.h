@@ -11,6 +11,7 @@
  *   reference.c    stages that point into the model's files
  *   inside.c       files that take their places among others, all or none
  *   manifest.c     pipeline.json
+ *   genai.c        genai_config.json
  *   model_file.c   one model to one file
  *   new_values.c   the whole model with other values of some weights
  *   annotate.c     the whole model with its stages in the multi-device fields
@@ -112,6 +113,8 @@ typedef struct psplit_i_split {
   const psplit_i_graph *graph;
   const psplit_plan *plan;
   const psplit_i_emit_extra *extra; /* or NULL */
+  const psplit_emit_file *files;    /* [n_files] */
+  size_t n_files;
   psplit_boundary boundary;
   psplit_i_arena arena;
   uint32_t *info_values;                 /* value of each value_info entry, or PSPLIT_NONE */

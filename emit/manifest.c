@@ -229,6 +229,38 @@ static void write_transfers(const psplit_i_split *split, psplit_i_json *json) {
   psplit_i_json_close(json, ']');
 }
 
+static void stage_or_null(psplit_i_json *json, const char *key, uint32_t stage) {
+  psplit_i_json_key(json, key);
+  if (stage == PSPLIT_NONE)
+    psplit_i_json_null(json);
+  else
+    psplit_i_json_uint(json, stage);
+}
+
+static void write_states(const psplit_plan *plan, psplit_i_json *json) {
+  psplit_i_json_key(json, "state");
+  psplit_i_json_open(json, '[');
+  for (uint32_t i = 0; i < plan->n_states; i++) {
+    const psplit_plan_state *state = &plan->states[i];
+    psplit_i_json_open(json, '{');
+    json->compact = true;
+    key_string(json, "output", state->output);
+    key_string(json, "input", state->input);
+    stage_or_null(json, "writer", state->writer);
+    stage_or_null(json, "reader", state->reader);
+    psplit_i_json_key(json, "shared_buffer");
+    psplit_i_json_bool(json, state->shared_buffer);
+    psplit_i_json_key(json, "bytes");
+    if (state->bytes_known)
+      psplit_i_json_uint(json, state->bytes);
+    else
+      psplit_i_json_null(json);
+    psplit_i_json_close(json, '}');
+    json->compact = false;
+  }
+  psplit_i_json_close(json, ']');
+}
+
 /* One entry for a node that stands in several stages, by node. The copies are few beside the nodes,
  * and stages hold them in topological order, so a list by node is made by counting. */
 static void write_duplicates(const psplit_i_split *split, psplit_i_json *json) {
@@ -290,6 +322,30 @@ static void write_headline(const psplit_i_split *split, psplit_i_json *json) {
   psplit_i_json_close(json, '}');
 }
 
+static void write_phases(const psplit_plan *plan, psplit_i_json *json) {
+  psplit_i_json_key(json, "phases");
+  psplit_i_json_open(json, '[');
+  for (uint32_t i = 0; i < plan->n_phases; i++) {
+    const psplit_plan_phase *phase = &plan->phases[i];
+    psplit_i_json_open(json, '{');
+    json->compact = true;
+    key_string(json, "name", phase->name);
+    key_int(json, "past", phase->past);
+    key_int(json, "tokens", phase->tokens);
+    key_int(json, "batch", phase->batch);
+    psplit_i_json_key(json, "step_frac");
+    psplit_i_json_double(json, phase->step_frac);
+    key_int(json, "bottleneck_ns", phase->bottleneck_ns);
+    psplit_i_json_key(json, "load_ns");
+    psplit_i_json_open(json, '[');
+    for (uint32_t s = 0; s < plan->n_stages; s++) psplit_i_json_int(json, phase->load_ns[s]);
+    psplit_i_json_close(json, ']');
+    psplit_i_json_close(json, '}');
+    json->compact = false;
+  }
+  psplit_i_json_close(json, ']');
+}
+
 static void write_plan(const psplit_i_split *split, psplit_i_json *json) {
   const psplit_plan *plan = split->plan;
   psplit_i_json_key(json, "plan");
@@ -314,6 +370,7 @@ static void write_plan(const psplit_i_split *split, psplit_i_json *json) {
   key_uint(json, "supernodes", plan->n_supernodes);
   key_uint(json, "unknown_nodes", plan->n_unknown_nodes);
   key_uint(json, "dead_nodes", plan->n_dead_nodes);
+  if (plan->n_phases) write_phases(plan, json);
   if (plan->n_assumed) {
     psplit_i_json_key(json, "assumed_dims");
     psplit_i_json_open(json, '{');
@@ -375,8 +432,15 @@ void psplit_i_manifest_write(const psplit_i_split *split, psplit_i_text *out) {
   for (uint32_t s = 0; s < split->plan->n_stages; s++) write_stage(split, s, &json);
   psplit_i_json_close(&json, ']');
   write_transfers(split, &json);
+  if (split->plan->n_states) write_states(split->plan, &json);
   if (split->plan->n_copies) write_duplicates(split, &json);
   write_plan(split, &json);
+  if (split->n_files) {
+    psplit_i_json_key(&json, "files");
+    psplit_i_json_open(&json, '[');
+    for (size_t f = 0; f < split->n_files; f++) psplit_i_json_string(&json, split->files[f].name);
+    psplit_i_json_close(&json, ']');
+  }
   if (split->extra && split->extra->manifest) split->extra->manifest(split->extra->user, &json);
   psplit_i_json_close(&json, '}');
 }

@@ -56,6 +56,8 @@ static const char *model_name(const psplit_i_manifest *manifest, uint32_t index)
 bool psplit_i_old_split_wrote(const psplit_i_old_split *old, const char *name) {
   if (!old->found) return false;
   if (strcmp(name, MANIFEST) == 0) return true;
+  for (uint32_t i = 0; i < old->manifest.n_files; i++)
+    if (strcmp(name, old->manifest.files[i]) == 0) return true;
   for (uint32_t i = 0; i < n_models(&old->manifest); i++) {
     const char *file = model_name(&old->manifest, i);
     const size_t n = strlen(file);

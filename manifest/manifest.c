@@ -111,6 +111,18 @@ static void read_inlined(item list, psplit_i_manifest *m) {
   m->n_inlined = (uint32_t)n;
 }
 
+static void read_files(item list, psplit_i_manifest *m) {
+  const size_t n = length(&list);
+  const char **names = NEW(&list, const char *, n);
+  for (size_t i = 0; i < n && !failed(&list); i++) {
+    psplit_i_json_text(psplit_i_json_element(&list, i), &names[i]);
+    if (!failed(&list) && (!*names[i] || strchr(names[i], '/')))
+      psplit_i_json_fail(&list, PSPLIT_INVALID, "holds what is no name of a file");
+  }
+  m->files = names;
+  m->n_files = (uint32_t)n;
+}
+
 static void read_root(const item *root, psplit_i_manifest *m) {
   static const char *const boundaries[] = {"io", "sendrecv"};
   const item none = {.reader = root->reader}, inputs = psplit_i_json_need(root, "inputs"),
@@ -137,6 +149,7 @@ static void read_root(const item *root, psplit_i_manifest *m) {
   m->bottleneck_ns = read_ns(&plan, "bottleneck_ns");
   m->total_compute_ns = read_ns(&plan, "total_compute_ns");
   psplit_i_read_training(psplit_i_json_find(root, "training"), m);
+  read_files(psplit_i_json_find(root, "files"), m);
 }
 
 static void check_format(const item *root) {

@@ -238,6 +238,8 @@ typedef struct psplit_i_manifest {
   const char *const *training_files; /* of the object "training": all that it names */
   uint32_t n_training_files;
   const psplit_i_training_table *training; /* NULL: none */
+  const char *const *files;                /* besides: of the directory, no models */
+  uint32_t n_files;
 } psplit_i_manifest;
 
 /* Reads directory/pipeline.json, a regular file of at most `max_bytes` (0: as base/in_file.h has

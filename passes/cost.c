@@ -10,6 +10,7 @@
 #include "cost_table.h"
 #include "devices_inside.h"
 #include "pass.h"
+#include "working_point.h"
 
 static void fill_times(const psplit_planner *planner, const psplit_i_costs *costs, uint32_t device,
                        int64_t *out_ns) {
@@ -151,6 +152,55 @@ out:
   return code;
 }
 
+extern const psplit_i_pass psplit_i_pass_infer_shapes;
+
+static psplit_code run(psplit_planner *planner, const psplit_i_option_value *values,
+                       psplit_diag *diag);
+
+/* A planner of the same model with the sizes of a prefill, which has its costs. */
+static psplit_code plan_prefill(const psplit_planner *planner, psplit_diag *diag,
+                                psplit_planner **out) {
+  psplit_code code;
+  psplit_planner_options options = planner->options;
+  options.n_dims = planner->n_given_dims;
+  options.decode = options.prefill;
+  options.prefill = NULL;
+  options.devices = planner->devices;
+  options.logger = NULL; /* what there is to say is said once */
+  options.observer = NULL;
+  options.n_pins = options.n_keep_together = 0;
+  options.ignore_annotations = true;
+  PSPLIT_TRY(psplit_planner_create(planner->model, &options, diag, out));
+  memcpy((*out)->node_flags, planner->node_flags, planner->graph->n_nodes);
+  PSPLIT_TRY(psplit_i_pass_infer_shapes.run(*out, NULL, diag));
+  PSPLIT_TRY(run(*out, NULL, diag));
+out:
+  return code;
+}
+
+/* Two kinds of steps: times become means over both. Devices that are alike at the one may differ at
+ * the other, but not in how they do: classes are those of decode. */
+static psplit_code mix_prefill(psplit_planner *planner, psplit_diag *diag) {
+  psplit_code code;
+  const size_t n = planner->graph->n_nodes, n_all = n * planner->n_classes;
+  if (!planner->options.prefill) return PSPLIT_OK;
+  psplit_planner_destroy(planner->prefill);
+  planner->prefill = NULL;
+  PSPLIT_TRY(plan_prefill(planner, diag, &planner->prefill));
+  planner->decode_ns = psplit_i_arena_array(&planner->arena, n_all, sizeof *planner->decode_ns);
+  if (!planner->decode_ns) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (n_all) memcpy(planner->decode_ns, planner->node_ns, n_all * sizeof *planner->decode_ns);
+  for (uint32_t c = 0; c < planner->n_classes; c++) {
+    const uint32_t other = planner->prefill->device_class[planner->class_device[c]];
+    for (size_t i = 0; i < n; i++)
+      planner->node_ns[c * n + i] = psplit_i_whole_ns(
+        psplit_i_mean_over_steps(planner, (double)planner->decode_ns[c * n + i],
+                                 (double)planner->prefill->node_ns[other * n + i]));
+  }
+out:
+  return code;
+}
+
 static psplit_code run(psplit_planner *planner, const psplit_i_option_value *values,
                        psplit_diag *diag) {
   (void)values;
@@ -168,6 +218,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   PSPLIT_TRY(classify_devices(planner, diag));
   PSPLIT_TRY(count_plenty(planner, bindings, diag));
   PSPLIT_TRY(psplit_i_cost_apply(planner, diag));
+  PSPLIT_TRY(mix_prefill(planner, diag));
   PSPLIT_TRY(psplit_i_planner_add_training(planner, diag));
   say_what_is_missing(planner);
   psplit_i_say_heavy_if(planner);

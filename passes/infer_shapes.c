@@ -1,7 +1,9 @@
 /* needs: nothing  keeps: everything but costs  breaks: nothing
  *
- * Infers types and shapes of every value, with the caller's symbols fixed. */
+ * Infers types and shapes of every value, with the caller's symbols fixed, and which of them are
+ * state. */
 #include "cost_table.h"
+#include "keep_state.h"
 #include "pass.h"
 
 /* Sizes that the caller gave may be what does not fit: the model without them is what counts. */
@@ -48,7 +50,9 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   planner->shapes = NULL;
   const psplit_code code =
     psplit_i_shapes_create_seen(planner->graph, &sizes, options->logger, diag, &planner->shapes);
-  return code == PSPLIT_OK ? check(planner, diag) : code;
+  if (code != PSPLIT_OK) return code;
+  const psplit_code checked = check(planner, diag);
+  return checked == PSPLIT_OK ? psplit_i_planner_find_states(planner, diag) : checked;
 }
 
 const psplit_i_pass psplit_i_pass_infer_shapes = {

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "keep_state.h"
 #include "methods.h"
 #include "pass.h"
 #include "request.h"
@@ -87,6 +88,47 @@ static psplit_code cut_joined(void *user, const uint8_t *joined, psplit_i_effort
                                 : psplit_i_solve_within_memory(c->planner, &r, 1, diag);
 }
 
+/* Pairs of state that were named and leave no split. */
+static void name_states(const psplit_planner *planner, psplit_diag *diag) {
+  const size_t n = planner->options.n_states, used = strlen(diag->message);
+  if (!n) return;
+  snprintf(diag->message + used, sizeof diag->message - used,
+           "; what reads \"%s\" shares a stage with what makes \"%s\"",
+           planner->options.states[0].input, planner->options.states[0].output);
+}
+
+/* Groups as they were before a search let go of them. */
+static psplit_code restore_groups(psplit_planner *planner, const uint32_t *label, uint32_t n_labels,
+                                  psplit_diag *diag) {
+  if (!psplit_i_grouping_init(&planner->grouping, planner->graph, planner->node_flags, planner->pin,
+                              &planner->arena))
+    return psplit_i_nomem(diag);
+  psplit_i_grouping_assign(&planner->grouping, label, n_labels);
+  return PSPLIT_OK;
+}
+
+/* Who reads a state and who writes it share a stage, unless there is no such split: then those that
+ * were found by name need not. */
+static psplit_code settle_states(cutter *c, psplit_diag *diag) {
+  psplit_planner *planner = c->planner;
+  const uint32_t n_groups = planner->grouping.n_groups;
+  psplit_diag why = {0};
+  uint32_t *label = psplit_i_arena_array(&planner->arena, planner->graph->n_nodes, sizeof *label);
+  if (!label) return psplit_i_nomem(diag);
+  psplit_i_grouping_number(&planner->grouping, label);
+  psplit_code code = psplit_i_tied_weights_settle(planner, c->ties, cut_joined, c, &why);
+  if (code != PSPLIT_INFEASIBLE || !psplit_i_planner_part_states(planner))
+    return code == PSPLIT_OK ? code : psplit_i_fail_as(diag, &why);
+  code = restore_groups(planner, label, n_groups, diag);
+  if (code == PSPLIT_OK) code = psplit_i_tied_weights_settle(planner, c->ties, cut_joined, c, diag);
+  if (code == PSPLIT_OK)
+    psplit_i_say(planner->options.logger, PSPLIT_WARNING,
+                 "no such split keeps what reads a state with what writes it: of %" PRIu32
+                 " pairs some are apart, and would have to be sent back from step to step",
+                 planner->states.n);
+  return code;
+}
+
 /* In the order of devices that is chosen; where its memory is too small after all, in the order
  * that was given, whose error it is if that does not do either. */
 static psplit_code settle(cutter *c, psplit_diag *diag) {
@@ -97,10 +139,10 @@ static psplit_code settle(cutter *c, psplit_diag *diag) {
   const psplit_i_request r = request_of(c, none);
   PSPLIT_TRY(psplit_i_choose_devices(planner, &r, diag));
   psplit_diag why = {0};
-  code = psplit_i_tied_weights_settle(planner, c->ties, cut_joined, c, &why);
+  code = settle_states(c, &why);
   if (code == PSPLIT_INFEASIBLE && planner->order_chosen) {
     PSPLIT_TRY(psplit_i_planner_order_devices(planner, NULL, diag));
-    return psplit_i_tied_weights_settle(planner, c->ties, cut_joined, c, diag);
+    return settle_states(c, diag);
   }
   if (code != PSPLIT_OK) code = psplit_i_fail_as(diag, &why);
 out:
@@ -116,6 +158,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   if (code == PSPLIT_OK) code = settle(&c, diag);
   psplit_i_tied_weights_fini(&ties);
   if (code == PSPLIT_INFEASIBLE) name_unsendable(planner, diag);
+  if (code == PSPLIT_INFEASIBLE) name_states(planner, diag);
   if (code == PSPLIT_INFEASIBLE) psplit_i_name_unreachable(planner, diag);
   return code;
 }

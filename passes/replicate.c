@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "builder.h"
+#include "keep_state.h"
 #include "pass.h"
 #include "tied_weights.h"
 
@@ -26,7 +27,7 @@ typedef struct state {
 static int64_t send_cost(const psplit_planner *planner, uint32_t from, uint32_t to,
                          uint32_t value) {
   return psplit_i_planner_transfer_ns(planner, from, to,
-                                      psplit_i_planner_value_bytes(planner, value, NULL));
+                                      psplit_i_planner_sent_bytes(planner, value, NULL));
 }
 
 /* What it costs the stage to receive the node's results, all of them: a copy makes each local. */
@@ -157,7 +158,8 @@ static psplit_code replicate_into(state *s, uint32_t stage, int64_t bottleneck_n
   for (uint32_t i = any ? graph->n_nodes : 0; i-- > 0;) {
     const uint32_t n = graph->topo[i];
     if (s->held[n] == s->stamp || !(planner->node_flags[n] & PSPLIT_I_NODE_REPEATABLE) ||
-        graph->nodes[n].n_bodies || planner->pin[n] != PSPLIT_NONE || !received_ns(s, n, stage))
+        graph->nodes[n].n_bodies || planner->pin[n] != PSPLIT_NONE || !received_ns(s, n, stage) ||
+        psplit_i_planner_reads_state(planner, n))
       continue;
     PSPLIT_TRY(consider(s, n, stage, bottleneck_ns));
   }

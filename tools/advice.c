@@ -60,6 +60,7 @@ static const char *const OPTIONS[PSPLIT_N_SUBJECTS] = {
   [PSPLIT_SUBJECT_PIN] = "--pin ",
   [PSPLIT_SUBJECT_KEEP_TOGETHER] = "--keep-together ",
   [PSPLIT_SUBJECT_WEIGHTS] = "--weights ",
+  [PSPLIT_SUBJECT_STATE] = "--state ",
 };
 
 typedef struct line {

@@ -1,5 +1,6 @@
 #include "cli.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -12,12 +13,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_OPTIONS = 64 };
+enum { MAX_OPTIONS = 128 };
 
 int cli_next(const cli *program, int argc, char **argv, const char **out_argument) {
   struct option options[MAX_OPTIONS + 1] = {0};
   char letters[2 * MAX_OPTIONS + 2] = ":";
   size_t n_letters = 1, n = 0;
+  assert(program->n_options <= MAX_OPTIONS); /* an option beyond them would be unknown */
   for (size_t i = 0; i < program->n_options && n < MAX_OPTIONS; i++) {
     const cli_option *option = &program->options[i];
     if (!option->name) continue;

@@ -155,7 +155,7 @@ static int parse(request *r, int argc, char **argv) {
       return cli_exit_status(PSPLIT_USAGE);
     if (r->done) return 0;
   }
-  const int status = plan_model(&PROGRAM, argc, argv, &r->model);
+  const int status = plan_model(&PROGRAM, &r->plan, argc, argv, &r->model);
   if (status) return status;
   const int trains = training_check(&PROGRAM, &r->training);
   if (trains) return trains;

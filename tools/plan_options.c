@@ -1,5 +1,6 @@
 #include "plan_options.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,7 +14,49 @@ void plan_options_init(plan_options *options) {
   options->planner.dims = options->dims;
   options->planner.pins = options->pins;
   options->planner.keep_together = options->together;
+  options->planner.states = options->states;
   options->read.inline_ifs = options->inlined;
+}
+
+/* TOKENS:PART. */
+static bool prefill(const cli *program, plan_options *o, char *argument) {
+  char *colon = strchr(argument, ':');
+  uint64_t tokens;
+  if (!colon) {
+    cli_usage(program, "--prefill %s: it takes TOKENS:PART, such as 512:0.2", argument);
+    return false;
+  }
+  *colon = '\0';
+  if (!cli_count(program, "prefill", argument, 1, INT32_MAX, &tokens) ||
+      !cli_real(program, "prefill", colon + 1, 0, 1, &o->planner.prefill_frac))
+    return false;
+  if (o->planner.prefill_frac <= 0 || o->planner.prefill_frac >= 1) {
+    cli_usage(program, "--prefill: a part of the steps is above 0 and below 1");
+    return false;
+  }
+  o->prefill.tokens = (int64_t)tokens;
+  o->planner.prefill = &o->prefill;
+  return true;
+}
+
+/* Of a working point. */
+static bool point_option(const cli *program, plan_options *o, int id, char *argument) {
+  uint64_t count;
+  if (id == PLAN_PREFILL) return prefill(program, o, argument);
+  if (id == PLAN_CONTEXT) {
+    if (!cli_count(program, "context", argument, 0, INT32_MAX, &count)) return false;
+    o->decode.past = (int64_t)count;
+    o->planner.decode = &o->decode;
+    return true;
+  }
+  if (id == PLAN_BATCH) {
+    if (!cli_count(program, "batch", argument, 1, INT32_MAX, &count)) return false;
+    o->decode.batch = o->prefill.batch = (int64_t)count;
+    return true;
+  }
+  if (!cli_count(program, "sequences", argument, 1, 1000000, &count)) return false;
+  o->planner.n_sequences = (uint32_t)count;
+  return true;
 }
 
 /* Where a number is the argument; false after an error line. */
@@ -56,6 +99,22 @@ static bool inline_if(const cli *program, plan_options *o, char *argument) {
   return true;
 }
 
+/* OUTPUT=INPUT; the last '=' counts. */
+static bool add_state(const cli *program, plan_options *o, char *argument) {
+  char *equals = strrchr(argument, '=');
+  if (!equals || equals == argument || !equals[1]) {
+    cli_usage(program, "--state %s: it takes OUTPUT=INPUT", argument);
+    return false;
+  }
+  if (o->planner.n_states == PLAN_MAX_REPEATED) {
+    cli_usage(program, "--state: at most %d", PLAN_MAX_REPEATED);
+    return false;
+  }
+  *equals = '\0';
+  o->states[o->planner.n_states++] = (psplit_planner_state){argument, equals + 1};
+  return true;
+}
+
 bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
   static const char *const ties[] = {"auto", "duplicate", "together", NULL};
   static const char *const orders[] = {"chosen", "given", NULL};
@@ -81,6 +140,8 @@ bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
       if (!cli_choice(program, "device-order", argument, orders, &which)) return false;
       o->planner.device_order = (psplit_device_order)which;
       return true;
+    case PLAN_STATE: return add_state(program, o, argument);
+    case PLAN_NO_STATE: o->planner.no_states = true; return true;
     case PLAN_IGNORE_ANNOTATIONS: o->planner.ignore_annotations = true; return true;
     case PLAN_CONFIGURATION: o->planner.configuration = argument; return true;
     case PLAN_OBJECTIVE:
@@ -96,6 +157,11 @@ bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
     case PLAN_INLINE_IF: return inline_if(program, o, argument);
     case PLAN_ALLOW_INVALID: o->planner.allow_invalid = true; return true;
     case PLAN_FOLLOW_SYMLINKS: o->read.follow_symlinks = true; return true;
+    case PLAN_KEEP_BLOCKS: o->keep_blocks = true; return true;
+    case PLAN_CONTEXT:
+    case PLAN_BATCH:
+    case PLAN_PREFILL:
+    case PLAN_SEQUENCES: return point_option(program, o, id, argument);
     case PLAN_DEPTH:
     case PLAN_SEED:
     case PLAN_THREADS:
@@ -105,8 +171,25 @@ bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
   }
 }
 
-int plan_model(const cli *program, int argc, char **argv, const char **out_model) {
+/* The default passes, and before any is merged that a block would keep apart, `blocks`. */
+static const char *keeping_blocks(plan_options *o) {
+  const char *text = psplit_default_pipeline(), *behind = strstr(text, "coarsen");
+  snprintf(o->with_blocks, sizeof o->with_blocks, "%.*sblocks,%s", (int)(behind - text), text,
+           behind);
+  return o->with_blocks;
+}
+
+int plan_model(const cli *program, plan_options *options, int argc, char **argv,
+               const char **out_model) {
   if (optind == argc) return cli_usage(program, "a model is needed");
+  if ((options->prefill.tokens || options->decode.batch) && !options->planner.decode)
+    return cli_usage(program, "--batch and --prefill say more of --context N, which is missing");
+  options->decode.tokens = 1;
+  if (!options->decode.batch) options->decode.batch = options->prefill.batch = 1;
+  if (options->keep_blocks && options->pipeline)
+    return cli_usage(program,
+                     "--keep-blocks is for the default passes; --passes can name \"blocks\"");
+  if (options->keep_blocks) options->pipeline = keeping_blocks(options);
   if (optind + 1 < argc)
     return cli_usage(program, "one model at a time: \"%s\" and \"%s\"", argv[optind],
                      argv[optind + 1]);

@@ -11,12 +11,19 @@ enum {
   PLAN_DEVICES = 3000,
   PLAN_COSTS,
   PLAN_DIM,
+  PLAN_CONTEXT,
+  PLAN_BATCH,
+  PLAN_PREFILL,
+  PLAN_SEQUENCES,
   PLAN_DEPTH,
   PLAN_PIN,
   PLAN_IGNORE_ANNOTATIONS,
   PLAN_CONFIGURATION,
   PLAN_TOGETHER,
   PLAN_TIED_WEIGHTS,
+  PLAN_KEEP_BLOCKS,
+  PLAN_STATE,
+  PLAN_NO_STATE,
   PLAN_OBJECTIVE,
   PLAN_SOLVER,
   PLAN_TIME_LIMIT,
@@ -40,6 +47,13 @@ enum {
   {PLAN_COSTS, "costs", "FILE", \
    "measured or given costs (-: stdin; repeatable); default: a roofline"}, \
   {PLAN_DIM, "dim", "NAME=VALUE", "fix a symbolic dimension for costing (repeatable)"}, \
+  {PLAN_CONTEXT, "context", "N", \
+   "cost a decoder's step behind N tokens: sizes of inputs that nothing else fixes"}, \
+  {PLAN_BATCH, "batch", "N", "and of N sequences at once; default with --context: 1"}, \
+  {PLAN_PREFILL, "prefill", "TOKENS:PART", \
+   "and that PART of all steps (0..1) are prompts of so many tokens"}, \
+  {PLAN_SEQUENCES, "sequences", "N", \
+   "whose state is held at a time; default: as many as stages"}, \
   {PLAN_DEPTH, "depth", "N", \
    "micro-batches that wait between two stages, for memory; default: 2"}
 #define PLAN_CUT_OPTIONS \
@@ -53,6 +67,10 @@ enum {
    "nodes whose name matches share a stage (repeatable)"}, \
   {PLAN_TIED_WEIGHTS, "tied-weights", "HOW", \
    "auto (default), duplicate in each stage, or users together"}, \
+  {PLAN_KEEP_BLOCKS, "keep-blocks", NULL, "blocks that repeat, such as layers, stay whole"}, \
+  {PLAN_STATE, "state", "OUTPUT=INPUT", \
+   "a run's output that the next one takes, and is kept where it is used (repeatable)"}, \
+  {PLAN_NO_STATE, "no-state", NULL, "look for no state by name"}, \
   {PLAN_OBJECTIVE, "objective", "WHAT", "throughput (default): the slowest stage; or latency"}, \
   {PLAN_SOLVER, "solver", "NAME", CLI_SOLVERS}, \
   {PLAN_TIME_LIMIT, "time-limit", "SECONDS", \
@@ -85,6 +103,10 @@ typedef struct plan_options {
   psplit_inline_if inlined[PLAN_MAX_REPEATED];
   const char *pins[PLAN_MAX_REPEATED];
   const char *together[PLAN_MAX_REPEATED];
+  psplit_planner_state states[PLAN_MAX_REPEATED];
+  psplit_working_point decode, prefill;
+  bool keep_blocks;
+  char with_blocks[256]; /* the pipeline */
   const char *cost_files[PLAN_MAX_COSTS];
   psplit_cost_table *costs[PLAN_MAX_COSTS + 1]; /* those of --autotune behind the files' */
   size_t n_cost_files;
@@ -94,11 +116,13 @@ typedef struct plan_options {
 } plan_options;
 
 void plan_options_init(plan_options *options);
-/* Takes one of these options (`argument` is argv's: --dim and --inline-if are cut in two); false
- * after an error line, or where `id` is none of them. */
+/* Takes one of these options (`argument` is argv's: --dim, --inline-if, --state and --prefill are
+ * cut in two); false after an error line, or where `id` is none of them. */
 bool plan_option(const cli *program, plan_options *options, int id, char *argument);
-/* The one operand, once cli_next has come to its end: 0, or an exit status after an error line. */
-int plan_model(const cli *program, int argc, char **argv, const char **out_model);
+/* The one operand, once cli_next has come to its end, and whether these options go together: 0, or
+ * an exit status after an error line. */
+int plan_model(const cli *program, plan_options *options, int argc, char **argv,
+               const char **out_model);
 /* Loads the files of --load-pass-plugin: once, before a plan is made or the passes are listed. */
 PSPLIT_MUST_USE psplit_code plan_load_plugins(plan_options *options, psplit_diag *diag);
 /* Reads the files of --devices and --costs: once, before a plan is made. Errors: USAGE (both are

@@ -31,6 +31,57 @@ static void print_transfers(const psplit_plan *plan) {
   if (plan->n_transfers > SHOWN) printf("  ... and %" PRIu32 " more\n", plan->n_transfers - SHOWN);
 }
 
+/* What stays in each stage, for one sequence; then what does not stay. */
+static void print_states(const psplit_plan *plan) {
+  if (!plan->n_states) return;
+  printf("\nstate of a sequence\n");
+  for (uint32_t s = 0; s < plan->n_stages; s++) {
+    const psplit_plan_state *first = NULL, *last = NULL;
+    uint64_t sum = 0;
+    uint32_t n = 0;
+    bool known = true;
+    char bytes[CLI_TEXT], from[80], to[80];
+    for (uint32_t i = 0; i < plan->n_states; i++) {
+      const psplit_plan_state *state = &plan->states[i];
+      if (state->writer != s || (state->reader != s && state->reader != PSPLIT_NONE)) continue;
+      first = n++ ? first : state;
+      last = state;
+      sum += state->bytes;
+      known = known && state->bytes_known;
+    }
+    if (!n) continue;
+    printf("  %4" PRIu32 "         %s%9s  %s", s, known ? " " : "~", cli_bytes(sum, bytes),
+           cli_printable(first->input, from, sizeof from));
+    if (n > 1) printf(" ... %s (%" PRIu32 ")", cli_printable(last->input, to, sizeof to), n);
+    printf("\n");
+  }
+  for (uint32_t i = 0; i < plan->n_states; i++) {
+    const psplit_plan_state *state = &plan->states[i];
+    char bytes[CLI_TEXT], input[80];
+    if (state->writer == state->reader || state->writer == PSPLIT_NONE ||
+        state->reader == PSPLIT_NONE)
+      continue;
+    printf("  %4" PRIu32 " -> %-4" PRIu32 " %s%9s  %s, from step to step\n", state->writer,
+           state->reader, state->bytes_known ? " " : "~", cli_bytes(state->bytes, bytes),
+           cli_printable(state->input, input, sizeof input));
+  }
+}
+
+static void print_phases(const psplit_plan *plan) {
+  for (uint32_t i = 0; i < plan->n_phases; i++) {
+    const psplit_plan_phase *phase = &plan->phases[i];
+    char time[CLI_TEXT];
+    printf("%s: %" PRId64 " new token%s of %" PRId64 " behind %" PRId64
+           ", %.3g %% of steps: "
+           "bottleneck %s, stages",
+           phase->name, phase->tokens, phase->tokens == 1 ? "" : "s", phase->batch, phase->past,
+           100 * phase->step_frac, cli_time(phase->bottleneck_ns, time));
+    for (uint32_t s = 0; s < plan->n_stages; s++)
+      printf("%s %s", s ? "," : "", cli_time(phase->load_ns[s], time));
+    printf("\n");
+  }
+}
+
 static bool in_given_order(const psplit_plan *plan) {
   return strcmp(plan->device_order, "given") == 0;
 }
@@ -75,6 +126,7 @@ void print_plan(const psplit_plan *plan, bool weights_inside, double seconds) {
            cli_time(stage->load_ns, f), stage->load_ns == plan->bottleneck_ns ? "  <" : "");
   }
   print_transfers(plan);
+  print_states(plan);
   printf("\n");
   if (plan->data.matters) printf("as counted: ");
   if (is_latency(plan)) print_share("bottleneck", plan->bottleneck_ns);
@@ -84,6 +136,7 @@ void print_plan(const psplit_plan *plan, bool weights_inside, double seconds) {
          plan->proved_optimal ? ", proved optimal" : "",
          plan->proved_optimal && in_given_order(plan) ? " for this order of devices" : "",
          plan->solver, plan->bound);
+  print_phases(plan);
   char line[PRINT_PLAN_LINE];
   if (headline(plan, line)) printf("%s\n", line);
   if (weights_inside) print_mapped(plan);

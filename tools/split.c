@@ -15,6 +15,7 @@
 #include "places.h"
 #include "plan_options.h"
 #include "print_plan.h"
+#include "targets.h"
 #include "training_options.h"
 #include "tune.h"
 
@@ -30,6 +31,7 @@ enum {
   OPT_VERIFY,
   OPT_MICRO_BATCHES,
   OPT_LIMITS,
+  OPT_TARGET,
   OPT_ANNOTATE,
   OPT_ANNOTATE_AS,
   OPT_CERTIFICATE,
@@ -53,6 +55,8 @@ static const cli_option OPTIONS[] = {
   {OPT_MICRO_BATCHES, "micro-batches", "N",
    "in flight when a range of stages is compared, and of a step of training; default: 8"},
   LIMITS_OPTION(OPT_LIMITS, "N|auto"),
+  {OPT_TARGET, "target", "NAME",
+   "genai: DIR/genai_config.json; vllm, llama.cpp: print layers by stage"},
   {OPT_ANNOTATE, "annotate", "FILE", "write MODEL with the stages of its nodes added"},
   {OPT_ANNOTATE_AS, "annotate-as", "FORM", "onnx (default): multi-device fields; layer_ann; olive"},
   {OPT_CERTIFICATE, "certificate", "FILE",
@@ -98,6 +102,8 @@ typedef struct request {
   uint32_t n_stages, last_k; /* a range of stages to plan where they differ */
   uint32_t n_micro_batches;
   psplit_annotation annotation;
+  target target;
+  psplit_emit_file file; /* of the target */
   plan_options plan;
   tune_settings tune;
   training_options training;
@@ -171,6 +177,7 @@ static bool parse_option(request *r, int id, char *argument) {
       if (!cli_count(&PROGRAM, "micro-batches", argument, 1, 10000, &count)) return false;
       r->n_micro_batches = (uint32_t)count;
       return true;
+    case OPT_TARGET: return target_parse(&PROGRAM, argument, &r->target);
     case OPT_ANNOTATE: r->annotate = argument; return true;
     case OPT_CERTIFICATE:
       r->certificate = argument;
@@ -185,6 +192,20 @@ static bool parse_option(request *r, int id, char *argument) {
     case OPT_FORCE: r->emit.replace = true; return true;
     default: return parse_shared(r, id, argument);
   }
+}
+
+static int check_target(const request *r) {
+  if (!r->target) return 0;
+  if (r->last_k > r->n_stages) return cli_usage(&PROGRAM, "--target takes one number of stages");
+  if (r->training.enabled) return cli_usage(&PROGRAM, "--target does not go with --training");
+  if (target_prints(r->target) && r->json)
+    return cli_usage(&PROGRAM, "--target prints a line, --json the manifest: not both");
+  if (r->target == TARGET_GENAI && (!r->directory || r->plan_only))
+    return cli_usage(&PROGRAM, "--target genai writes a file of DIR: -o DIR is needed");
+  if (r->target == TARGET_GENAI && !r->plan.decode.past)
+    return cli_usage(&PROGRAM,
+                     "--target genai says how long sequences may get: --context N is needed");
+  return 0;
 }
 
 /* Fills the request; 0 to go on, else the exit status (plus r->done for a clean stop). */
@@ -203,15 +224,17 @@ static int parse(request *r, int argc, char **argv) {
   r->emit.n_threads = r->plan.planner.n_threads;
   r->plan.planner.inline_weights = r->emit.weights == PSPLIT_WEIGHTS_INLINE;
   if (r->print_pipeline || r->help_passes) return 0;
-  const int status = plan_model(&PROGRAM, argc, argv, &r->model);
+  const int status = plan_model(&PROGRAM, &r->plan, argc, argv, &r->model);
   if (status) return status;
   const int trains = training_check(&PROGRAM, &r->training);
   if (trains) return trains;
   if (r->training.print || r->training.lower || r->training.info) return 0;
   if (!r->n_stages && !r->plan.devices)
     return cli_usage(&PROGRAM, "-k N or --devices FILE is needed");
-  if (!r->plan_only && !r->directory && !r->annotate)
+  if (!r->plan_only && !r->directory && !r->annotate && !target_prints(r->target))
     return cli_usage(&PROGRAM, "-o DIR, --annotate FILE or --plan-only is needed");
+  const int aims = check_target(r);
+  if (aims) return aims;
   const char *const outputs[] = {r->directory, r->annotate, r->depfile, r->certificate};
   for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
     if (outputs[i] && strcmp(outputs[i], "-") == 0)
@@ -475,6 +498,16 @@ static psplit_code write_directory(const request *r, const psplit_plan *plan, ps
   return psplit_emit(r->opened, plan, r->directory, &r->emit, diag);
 }
 
+static psplit_code make_target(request *r, psplit_diag *diag, char **out_text) {
+  if (r->target != TARGET_GENAI) return PSPLIT_OK;
+  const psplit_code code = target_genai(r->opened, r->made, &r->plan, &r->emit, diag, out_text);
+  if (code != PSPLIT_OK) return code;
+  r->file = (psplit_emit_file){"genai_config.json", *out_text, strlen(*out_text)};
+  r->emit.files = &r->file;
+  r->emit.n_files = 1;
+  return PSPLIT_OK;
+}
+
 static psplit_code make_manifest(const request *r, const psplit_plan *plan, psplit_diag *diag,
                                  char **out_text) {
   if (r->trained) return psplit_training_manifest(r->trained, plan, &r->emit, diag, out_text);
@@ -487,7 +520,7 @@ static psplit_code split(request *r, psplit_diag *diag) {
   psplit_logger logger = cli_sink(&r->progress);
   planned made = {0};
   psplit_model *model = NULL;
-  char *manifest = NULL;
+  char *manifest = NULL, *file = NULL;
   r->plan.planner.logger = r->emit.logger = &logger;
   r->emit.accept = accept;
   r->emit.accept_user = r;
@@ -506,6 +539,7 @@ static psplit_code split(request *r, psplit_diag *diag) {
   /* Until here an interrupt may end the program after a while: nothing was written. */
   cli_on_interrupt(on_signal);
   if (code == PSPLIT_OK) code = check_planned_outputs(r, plan->n_stages, diag);
+  if (code == PSPLIT_OK) code = make_target(r, diag, &file);
   if (code == PSPLIT_OK)
     code = r->directory && !r->plan_only ? write_directory(r, plan, diag) : write_beside(r, diag);
   if (code == PSPLIT_OK && r->json) code = make_manifest(r, plan, diag, &manifest);
@@ -516,6 +550,8 @@ static psplit_code split(request *r, psplit_diag *diag) {
     print_plan(plan,
                r->emit.weights == PSPLIT_WEIGHTS_AUTO || r->emit.weights == PSPLIT_WEIGHTS_INLINE,
                cli_now_s() - start_s);
+  if (code == PSPLIT_OK && target_prints(r->target))
+    code = target_print(r->target, &made, &logger, diag);
   if (code == PSPLIT_OK && r->trained && !r->json && !r->progress.quiet)
     code = training_report(r->trained, &r->training, plan, r->n_micro_batches, diag);
   if (code == PSPLIT_OK && r->limits.wanted && !r->progress.quiet)
@@ -523,6 +559,7 @@ static psplit_code split(request *r, psplit_diag *diag) {
   if (code == PSPLIT_OK && r->verify && !r->json && !r->progress.quiet)
     puts("\nverified: the stages together are the model");
   free(manifest);
+  free(file);
   planned_fini(&made);
   psplit_training_destroy(r->trained);
   psplit_model_close(model);

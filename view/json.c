@@ -193,6 +193,24 @@ void psplit_i_view_json_notes(psplit_i_json *json, const psplit_snapshot *s) {
   psplit_i_json_close(json, ']');
 }
 
+static void put_states(psplit_i_json *json, const psplit_snapshot *s) {
+  psplit_i_json_open(json, '[');
+  for (uint32_t i = 0; i < s->n_states; i++) {
+    const psplit_snapshot_state *state = &s->states[i];
+    const psplit_snapshot_value *input = &s->values[state->input];
+    open_line(json);
+    key_string(json, "output", s->values[state->output].name);
+    key_string(json, "input", input->name);
+    id_or_null(json, "writer", state->writer);
+    id_or_null(json, "reader", state->reader);
+    key_bool(json, "shared_buffer", state->shared_buffer);
+    key_bool(json, "named", state->named);
+    uint_or_null(json, "bytes", input->bytes_known, input->bytes);
+    close_line(json);
+  }
+  psplit_i_json_close(json, ']');
+}
+
 void psplit_i_view_json_stages(psplit_i_json *json, const psplit_snapshot *s) {
   psplit_i_json_open(json, '[');
   for (uint32_t i = 0; i < s->n_stages; i++) {
@@ -289,6 +307,10 @@ void psplit_i_view_json(const psplit_snapshot *s, psplit_view_level level, pspli
   key_string(&json, "after", s->pass);
   psplit_i_json_key(&json, "notes");
   psplit_i_view_json_notes(&json, s);
+  if (s->n_states) {
+    psplit_i_json_key(&json, "state");
+    put_states(&json, s);
+  }
   switch (level) {
     case PSPLIT_VIEW_OPERATORS:
       psplit_i_json_key(&json, "operators");

@@ -242,6 +242,20 @@ static void put_header(psplit_i_text *out, const psplit_snapshot *s) {
   psplit_i_text_addf(out, " after=%s\n", s->pass ? s->pass : "-");
 }
 
+static void put_state(psplit_i_text *out, const psplit_snapshot *s, uint32_t id) {
+  const psplit_snapshot_state *state = &s->states[id];
+  const psplit_snapshot_value *input = &s->values[state->input];
+  psplit_i_text_addf(out, "state %" PRIu32 " ", id);
+  psplit_i_view_word(out, s->values[state->output].name);
+  psplit_i_text_puts(out, " input=");
+  psplit_i_view_word(out, input->name);
+  put_id(out, "writer", state->writer);
+  put_id(out, "reader", state->reader);
+  put_bytes(out, s, "bytes", input->bytes_known, input->bytes);
+  psplit_i_text_addf(out, " buffers=%d by=%s\n", state->shared_buffer ? 1 : 2,
+                     state->named ? "option" : "name");
+}
+
 static void put_plan(psplit_i_text *out, const psplit_plan *plan) {
   psplit_i_text_addf(out, "plan %s solver=%s bound=", plan->objective, plan->solver);
   psplit_i_view_word(out, plan->bound);
@@ -260,6 +274,7 @@ void psplit_i_view_text(const psplit_snapshot *s, const psplit_view_options *opt
                         psplit_i_text *out) {
   put_header(out, s);
   for (uint32_t n = 0; n < s->n_notes; n++) put_note(out, s, &s->notes[n]);
+  for (uint32_t i = 0; i < s->n_states; i++) put_state(out, s, i);
   switch (options->level) {
     case PSPLIT_VIEW_OPERATORS:
       for (uint32_t i = 0; i < s->n_nodes; i++) put_operator(out, s, s->topo[i]);

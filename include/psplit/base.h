@@ -63,6 +63,7 @@ typedef enum psplit_subject {
   PSPLIT_SUBJECT_PIN,           /* psplit_planner_options.pins */
   PSPLIT_SUBJECT_KEEP_TOGETHER, /* psplit_planner_options.keep_together */
   PSPLIT_SUBJECT_WEIGHTS,       /* psplit_emit_options.weights */
+  PSPLIT_SUBJECT_STATE,         /* psplit_planner_options.states */
   PSPLIT_N_SUBJECTS
 } psplit_subject;
 

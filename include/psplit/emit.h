@@ -3,6 +3,7 @@
 #define PSPLIT_EMIT_H
 
 #include <psplit/base.h>
+#include <psplit/devices.h>
 #include <psplit/model.h>
 #include <psplit/plan.h>
 
@@ -26,6 +27,13 @@ typedef enum psplit_weights {
   PSPLIT_WEIGHTS_REFERENCE
 } psplit_weights;
 
+/* A file beside the stages. */
+typedef struct psplit_emit_file {
+  const char *name; /* none that a split has, and without a slash */
+  const char *text;
+  size_t n;
+} psplit_emit_file;
+
 typedef struct psplit_emit_options {
   size_t struct_size; /* set by psplit_emit_options_init() */
   psplit_boundary boundary;
@@ -46,6 +54,9 @@ typedef struct psplit_emit_options {
    * from where they will be. May be NULL. */
   psplit_code (*accept)(void *user, const char *directory, psplit_diag *diag);
   void *accept_user;
+  /* More files of the directory, which pipeline.json names, so that they belong to the split. */
+  const psplit_emit_file *files;
+  size_t n_files;
 } psplit_emit_options;
 
 /* The defaults: everything 0 or NULL. */
@@ -70,6 +81,30 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_manifest(const psplit_model *model
                                                        const psplit_plan *plan,
                                                        const psplit_emit_options *options,
                                                        psplit_diag *diag, char **out_text);
+
+typedef struct psplit_genai_options {
+  size_t struct_size;                    /* set by psplit_genai_options_init() */
+  uint32_t context_length;               /* tokens of a sequence, prompt included; > 0 */
+  const psplit_session *const *sessions; /* [stages] how each runs; NULL: on the CPU */
+} psplit_genai_options;
+
+/* The defaults: everything 0 or NULL. */
+static inline void psplit_genai_options_init(psplit_genai_options *options) {
+  memset(options, 0, sizeof *options);
+  options->struct_size = sizeof *options;
+}
+
+/* What ONNX Runtime GenAI reads to run the stages of a decoder, genai_config.json as JSON text,
+ * malloc'd. What the model does not tell (numbers of special tokens) is left to be added. `options`
+ * are those that the stages are written with.
+ * Errors: USAGE (no context_length), UNSUPPORTED (no decoder, an input that GenAI does not give, a
+ * state that is not one or two tensors a layer or is made and read by different stages, a tensor
+ * that GenAI cannot hand on, heads or a vocabulary without a number), those of psplit_manifest. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_genai_config(const psplit_model *model,
+                                                           const psplit_plan *plan,
+                                                           const psplit_emit_options *options,
+                                                           const psplit_genai_options *genai,
+                                                           psplit_diag *diag, char **out_text);
 
 /* Whether psplit_emit could put a split in `directory` now: for the time before a plan is made.
  * Nothing is written or left behind. Errors: those of psplit_emit that concern the place. */

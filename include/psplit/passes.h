@@ -61,6 +61,16 @@ typedef enum psplit_device_order {
   PSPLIT_DEVICE_ORDER_GIVEN /* stage i on device i */
 } psplit_device_order;
 
+/* An output and the input that takes it in the next run. */
+typedef struct psplit_planner_state {
+  const char *output, *input;
+} psplit_planner_state;
+
+/* A step of a decoder: so many new tokens of each of `batch` sequences, behind `past` others. */
+typedef struct psplit_working_point {
+  int64_t past, tokens, batch; /* >= 0, >= 1, >= 1 */
+} psplit_working_point;
+
 typedef struct psplit_planner_options {
   size_t struct_size;            /* set by psplit_planner_options_init() */
   uint32_t n_stages;             /* >= 1 */
@@ -102,6 +112,20 @@ typedef struct psplit_planner_options {
    * stage's weights are over 64 MiB. */
   bool inline_weights;
   psplit_device_order device_order;
+  /* State: what a run gives and the next one takes. Besides these pairs, unless no_states, those
+   * that are found by name (docs/generating.md). Who reads a state shares a stage with who writes
+   * it: always for these pairs, where there is such a split for the others. */
+  const psplit_planner_state *states;
+  size_t n_states;
+  bool no_states;
+  /* Sizes of a decoder's inputs, where `dims` do not give them: found by the inputs' names and by
+   * what is state (docs/generating.md). NULL: there are none. With `prefill` the plan is for both
+   * kinds of steps: prefill_frac (0 < f < 1) of all steps are that, the others `decode`. Then times
+   * and transfers are means over steps, and memory is that of the larger one. */
+  const psplit_working_point *decode, *prefill;
+  double prefill_frac;
+  uint32_t
+    n_sequences; /* that hold a state at a time; 0: as many as stages, so that all have work */
 } psplit_planner_options;
 
 /* Defaults: 1 stage, queue depth 2, 10 s of work, seed 1, everything else 0 or NULL. */
@@ -112,9 +136,10 @@ static inline void psplit_planner_options_init(psplit_planner_options *options) 
 }
 
 /* The model must outlive the planner; the options' strings, devices and logger too.
- * Errors: USAGE (a dimension that the model does not have, a pin that is not PATTERN=STAGE, a
- * pattern that matches nothing, annotations with more stages or of several configurations), INVALID
- * (annotations that break a rule), NOMEM. */
+ * Errors: USAGE (a dimension or a state that the model does not have, a pin that is not
+ * PATTERN=STAGE, a pattern that matches nothing, a working point of what is no decoder, annotations
+ * with more stages or of several configurations), INVALID (annotations that break a rule), NOMEM.
+ */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_planner_create(const psplit_model *model,
                                                              const psplit_planner_options *options,
                                                              psplit_diag *diag,

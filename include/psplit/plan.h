@@ -46,6 +46,27 @@ typedef struct psplit_plan_copy {
   uint32_t node, stage;
 } psplit_plan_copy;
 
+/* A pair of an output and an input that is state: what a run gives and the next one takes. */
+typedef struct psplit_plan_state {
+  const char *output, *input;
+  /* Stages that make the one and read the other; PSPLIT_NONE: none does. Where several read it, one
+   * that does not make it. The state crosses no link where they are the same. */
+  uint32_t writer, reader;
+  bool shared_buffer; /* sizes agree: one buffer, which counts once */
+  bool named;         /* by the caller, not found by name */
+  bool bytes_known;   /* no assumption was needed */
+  uint64_t bytes;     /* of the input, for one sequence */
+} psplit_plan_state;
+
+/* A kind of step of a decoder that the plan is for. */
+typedef struct psplit_plan_phase {
+  const char *name;            /* "decode" or "prefill" */
+  int64_t past, tokens, batch; /* psplit_working_point */
+  double step_frac;            /* of all steps; the sum over phases is 1 */
+  int64_t bottleneck_ns;
+  const int64_t *load_ns; /* [n_stages] of such a step, without layouts */
+} psplit_plan_phase;
+
 /* What a plan's times and transfers hang on that only a run can tell: numbers that are found
  * (NonZero), sizes read from tensors, branches taken, operators nobody knows. */
 typedef struct psplit_plan_data {
@@ -108,6 +129,12 @@ typedef struct psplit_plan {
   const char *const *assumed_names; /* [n_assumed] */
   int64_t assumed_value;            /* what each was counted as */
   psplit_hint headline_hint;        /* what would tell a speed-up where the headline has none */
+  /* 0: no working point was given. With two, the stages' times and the bytes of transfers are means
+   * over steps. */
+  uint32_t n_phases;
+  const psplit_plan_phase *phases;
+  uint32_t n_states;
+  const psplit_plan_state *states; /* [n_states] in the order of the model's inputs */
 } psplit_plan;
 
 #ifdef __cplusplus

@@ -89,6 +89,13 @@ typedef struct psplit_snapshot_pattern {
   uint32_t n_nodes; /* of all matches; an operator that several have counts in each */
 } psplit_snapshot_pattern;
 
+/* A pair of an output and an input that is state: what a run gives and the next one takes. */
+typedef struct psplit_snapshot_state {
+  uint32_t output, input;    /* values */
+  uint32_t writer, reader;   /* stages, as psplit_plan_state has them; PSPLIT_NONE while unknown */
+  bool shared_buffer, named; /* as there */
+} psplit_snapshot_state;
+
 /* A tensor that one supernode makes and another reads. */
 typedef struct psplit_snapshot_edge {
   uint32_t from, to, value;
@@ -116,6 +123,8 @@ typedef struct psplit_snapshot {
   /* [n_patterns] in the order of their text, of the last fuse; NULL before one. */
   const psplit_snapshot_pattern *patterns;
   uint32_t n_patterns;
+  uint32_t n_states;
+  const psplit_snapshot_state *states; /* [n_states] in the order of the model's inputs */
 } psplit_snapshot;
 
 /* The unit as it is now. The snapshot borrows from the planner and its model, which outlive it;

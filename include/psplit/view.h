@@ -54,6 +54,15 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_view(const psplit_snapshot *const 
                                                    psplit_diag *diag, char **out_text,
                                                    size_t *out_n);
 
+/* Layers of a model, by stage: out_layers[snapshot->n_stages]. A layer is what state has one number
+ * in its name ("past_key_values.3.key") or, without state, a block of the longest repeat, which is
+ * that of the stage that takes longest for it. *out_torn (may be NULL): blocks that stages share.
+ * Needs a snapshot with stages. Errors: USAGE (no stages), UNSUPPORTED (no layers found), NOMEM.
+ * O(operators). */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_view_layers(const psplit_snapshot *snapshot,
+                                                          psplit_diag *diag, uint32_t *out_layers,
+                                                          uint32_t *out_torn);
+
 #ifdef __cplusplus
 }
 #endif

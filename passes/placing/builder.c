@@ -14,6 +14,22 @@ void *psplit_i_builder_array(psplit_i_builder *b, size_t n, size_t size) {
   return psplit_i_arena_zeroed(b->arena, n, size);
 }
 
+uint32_t psplit_i_builder_n_together(const psplit_planner *planner) {
+  return planner->n_together + planner->n_state_classes;
+}
+
+/* Group `g` joins a class: that of its other members becomes a part of it. */
+static void unite(uint32_t *together, uint32_t g, uint32_t *merged, uint32_t class_id) {
+  if (class_id == PSPLIT_NONE) return;
+  while (merged[class_id] != class_id) class_id = merged[class_id];
+  if (together[g] != PSPLIT_NONE) {
+    uint32_t other = together[g];
+    while (merged[other] != other) other = merged[other];
+    merged[other] = class_id;
+  }
+  together[g] = class_id;
+}
+
 static psplit_code build_nodes(psplit_i_builder *b) {
   const psplit_planner *planner = b->planner;
   const psplit_i_graph *graph = planner->graph;
@@ -24,9 +40,10 @@ static psplit_code build_nodes(psplit_i_builder *b) {
   uint32_t *together = psplit_i_builder_array(b, n, sizeof *together);
   const char **names = psplit_i_builder_array(b, n, sizeof *names);
   /* Classes that a group's members join become one: `merged` points from class to class. */
-  uint32_t *merged = psplit_i_builder_array(b, planner->n_together, sizeof *merged);
+  const uint32_t n_together = psplit_i_builder_n_together(planner);
+  uint32_t *merged = psplit_i_builder_array(b, n_together, sizeof *merged);
   if (b->arena->failed) return psplit_i_nomem(b->diag);
-  for (uint32_t c = 0; c < planner->n_together; c++) merged[c] = c;
+  for (uint32_t c = 0; c < n_together; c++) merged[c] = c;
   for (uint32_t g = 0; g < n; g++) {
     pin[g] = together[g] = PSPLIT_NONE;
     flags[g] = PSPLIT_NODE_AUXILIARY;
@@ -40,15 +57,9 @@ static psplit_code build_nodes(psplit_i_builder *b) {
     for (size_t c = 0; c < n_classes; c++)
       time_ns[g * n_classes + c] =
         psplit_i_sat_add_i64(time_ns[g * n_classes + c], planner->node_ns[c * graph->n_nodes + i]);
-    uint32_t class_id = planner->together[i];
-    if (class_id == PSPLIT_NONE) continue;
-    while (merged[class_id] != class_id) class_id = merged[class_id];
-    if (together[g] != PSPLIT_NONE) {
-      uint32_t other = together[g];
-      while (merged[other] != other) other = merged[other];
-      merged[other] = class_id;
-    }
-    together[g] = class_id;
+    const uint32_t state = planner->state_class[i];
+    unite(together, g, merged, planner->together[i]);
+    unite(together, g, merged, state == PSPLIT_NONE ? state : planner->n_together + state);
   }
   for (uint32_t g = 0; g < n; g++)
     while (together[g] != PSPLIT_NONE && merged[together[g]] != together[g])
@@ -59,7 +70,7 @@ static psplit_code build_nodes(psplit_i_builder *b) {
   b->problem.node_flags = flags;
   b->problem.pin = pin;
   b->together = together;
-  b->problem.together = planner->n_together ? together : NULL;
+  b->problem.together = n_together ? together : NULL;
   b->problem.node_name = names;
   return PSPLIT_OK;
 }
@@ -93,7 +104,7 @@ static bool copy_may_pay(const psplit_planner *planner, uint32_t n,
   for (uint32_t o = 0; o < node->n_outputs; o++)
     if (node->outputs[o] != PSPLIT_NONE)
       receive_ns += (double)slowest->latency_ns + 1 + /* times are rounded up */
-                    (double)psplit_i_planner_value_bytes(planner, node->outputs[o], NULL) /
+                    (double)psplit_i_planner_sent_bytes(planner, node->outputs[o], NULL) /
                       slowest->bytes_per_second * 1e9;
   return (double)least_ns < receive_ns;
 }
@@ -225,7 +236,7 @@ static psplit_code build_nets(psplit_i_builder *b) {
     if (p == PSPLIT_NONE ||
         !add_net(b, &nets, p, graph->consumers + first, graph->consumer_off[v + 1] - first))
       continue;
-    nets.bytes[e] = psplit_i_planner_value_bytes(planner, v, NULL);
+    nets.bytes[e] = psplit_i_planner_sent_bytes(planner, v, NULL);
     if (!psplit_i_planner_sendable(planner, v) || planner->uncuttable[v])
       nets.flags[e] = PSPLIT_NET_UNCUTTABLE;
     nets.charged[e] = !b->copies_are_free || !copy_may_pay(planner, p, &slowest);
@@ -315,6 +326,22 @@ static psplit_code build_devices(psplit_i_builder *b, const uint64_t *memory_byt
   return PSPLIT_OK;
 }
 
+/* Where a free node goes that nobody reads: to what reads the state that it writes, as a decoder
+ * does that gives a constant for a cache which only repeats; else to the first stage. */
+static uint32_t home_of_unread(const psplit_i_builder *b, uint32_t node) {
+  const psplit_planner *planner = b->planner;
+  const psplit_i_graph *graph = planner->graph;
+  for (uint32_t o = 0; o < graph->nodes[node].n_outputs; o++) {
+    const uint32_t value = graph->nodes[node].outputs[o];
+    const uint32_t pair = value == PSPLIT_NONE ? 0 : planner->states.of[value];
+    if (!pair) continue;
+    const uint32_t input = planner->states.items[pair - 1].input;
+    for (uint32_t c = graph->consumer_off[input]; c < graph->consumer_off[input + 1]; c++)
+      if (b->group[graph->consumers[c]] != PSPLIT_NONE) return planner->stage[graph->consumers[c]];
+  }
+  return 0;
+}
+
 /* In reverse topological order, so that a free node's free readers have their stages before it. */
 psplit_code psplit_i_builder_place_free(psplit_i_builder *b) {
   psplit_planner *planner = b->planner;
@@ -348,7 +375,7 @@ psplit_code psplit_i_builder_place_free(psplit_i_builder *b) {
         }
       }
     }
-    if (stages.n == first[n] && !psplit_i_vec_push(&stages, 0)) { /* read by nobody */
+    if (stages.n == first[n] && !psplit_i_vec_push(&stages, home_of_unread(b, n))) {
       code = psplit_i_nomem(b->diag);
       goto out;
     }

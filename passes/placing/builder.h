@@ -26,6 +26,9 @@ typedef struct psplit_i_builder {
 /* n zeroed items in the builder's arena; NULL when out of memory. */
 void *psplit_i_builder_array(psplit_i_builder *b, size_t n, size_t size);
 
+/* Classes of `together`: those that were asked for, and of state. */
+uint32_t psplit_i_builder_n_together(const psplit_planner *planner);
+
 /* Numbers the supernodes: the first step. */
 PSPLIT_MUST_USE psplit_code psplit_i_builder_number(psplit_i_builder *b);
 /* The problem on the devices, which have memory_bytes[n_stages]; UINT64_MAX: no limit. */

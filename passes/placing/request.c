@@ -16,8 +16,8 @@ bool psplit_i_request_joins_any(const psplit_i_request *r) {
 
 static psplit_code join_tied(psplit_i_builder *b, const psplit_i_request *r) {
   if (!psplit_i_request_joins_any(r)) return PSPLIT_OK;
-  if (!psplit_i_tied_weights_join(r->ties, r->joined, b->group, b->n_groups, b->planner->n_together,
-                                  b->arena, b->together))
+  if (!psplit_i_tied_weights_join(r->ties, r->joined, b->group, b->n_groups,
+                                  psplit_i_builder_n_together(b->planner), b->arena, b->together))
     return psplit_i_nomem(b->diag);
   b->problem.together = b->together;
   return PSPLIT_OK;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fit.h"
+#include "keep_state.h"
 #include "methods.h"
 #include "request.h"
 
@@ -132,9 +133,10 @@ static psplit_code cut_to_fit(psplit_planner *planner, const psplit_i_request *r
   psplit_i_builder b = {.planner = planner, .arena = &planner->scratch, .diag = diag};
   PSPLIT_TRY(psplit_i_builder_number(&b));
   uint32_t *group_stage = psplit_i_builder_array(&b, b.n_groups, sizeof *group_stage);
+  uint32_t *classes = psplit_i_builder_array(&b, planner->n_state_classes, sizeof *classes);
   uint32_t *old = psplit_i_arena_array(&planner->arena, n_nodes, sizeof *old);
   uint32_t *cut = psplit_i_arena_array(&planner->arena, n_nodes, sizeof *cut);
-  if (!group_stage || !old || !cut) return psplit_i_nomem(diag);
+  if (!group_stage || !classes || !old || !cut) return psplit_i_nomem(diag);
   PSPLIT_TRY(psplit_i_fit_memory(planner, b.group, b.n_groups, group_stage, &fit, &found, diag));
   if (solved && !found) {
     psplit_i_fit other;
@@ -150,6 +152,10 @@ static psplit_code cut_to_fit(psplit_planner *planner, const psplit_i_request *r
   memcpy(old, planner->stage, n_nodes * sizeof *old);
   for (uint32_t n = 0; n < n_nodes; n++)
     cut[n] = b.group[n] == PSPLIT_NONE ? 0 : group_stage[b.group[n]];
+  if (!psplit_i_states_are_kept(planner, cut, classes)) {
+    if (!fitting) return too_large(planner, solved, &fit, diag);
+    goto out;
+  }
   const int64_t old_ns = fitting ? psplit_i_plan_value_ns(planner, planner->plan) : INT64_MAX;
   PSPLIT_TRY(adopt(&b, cut));
   if (first_too_large(planner) < planner->options.n_stages) {

@@ -15,8 +15,7 @@ psplit_code psplit_i_liveness_init(psplit_i_liveness *l, const psplit_planner *p
                            .made = PSPLIT_NEW(arena, uint32_t, n_values),
                            .seen = PSPLIT_NEW(arena, uint32_t, n_values),
                            .last_use = PSPLIT_NEW(arena, uint32_t, n_values)};
-  if (!l->made || !l->seen || !l->last_use) return psplit_i_nomem(diag);
-  return psplit_i_states_find(planner->graph, planner->shapes, arena, diag, &l->states);
+  return l->made && l->seen && l->last_use ? PSPLIT_OK : psplit_i_nomem(diag);
 }
 
 static void add(uint64_t *sum, uint64_t bytes) { *sum = psplit_i_sat_add_u64(*sum, bytes); }
@@ -30,9 +29,9 @@ static uint64_t bytes_of(const psplit_i_liveness *l, uint32_t value) {
 /* Whether the value is held between runs, and so is no activation: the input of a state, and the
  * output where both are one buffer. */
 static bool is_held(const psplit_i_liveness *l, uint32_t value) {
-  const uint32_t pair = l->states.of[value];
+  const uint32_t pair = l->planner->states.of[value];
   if (!pair) return false;
-  const psplit_i_state *state = &l->states.items[pair - 1];
+  const psplit_i_state *state = &l->planner->states.items[pair - 1];
   return value == state->input || state->shared;
 }
 
@@ -44,7 +43,7 @@ static uint64_t activation_bytes(const psplit_i_liveness *l, uint32_t value) {
  * where it is read, and where it is only made. */
 static uint64_t state_bytes(const psplit_i_liveness *l, uint32_t value) {
   if (!is_held(l, value)) return 0;
-  const psplit_i_state *state = &l->states.items[l->states.of[value] - 1];
+  const psplit_i_state *state = &l->planner->states.items[l->planner->states.of[value] - 1];
   const bool counted = value == state->output && l->seen[state->input] == l->stamp;
   return counted ? 0 : psplit_i_planner_value_bytes(l->planner, value, NULL);
 }
@@ -163,7 +162,8 @@ static uint64_t find_uses(psplit_i_liveness *l, const uint32_t *nodes, uint32_t 
       }
     }
   }
-  for (uint32_t p = 0; p < n && l->states.n; p++) FOR_EACH_MADE(&graph->nodes[nodes[p]], value)
+  for (uint32_t p = 0; p < n && l->planner->states.n; p++)
+    FOR_EACH_MADE(&graph->nodes[nodes[p]], value)
   add(&out->state_bytes, state_bytes(l, value));
   for (uint32_t i = 0; i < n_sent; i++) {
     if (i && sent[i] == sent[i - 1]) continue;
@@ -203,10 +203,13 @@ static uint64_t dying(psplit_i_liveness *l, uint32_t node_id, uint32_t p) {
 
 void psplit_i_liveness_measure(psplit_i_liveness *l, const uint32_t *nodes, uint32_t n,
                                const uint32_t *sent, uint32_t n_sent, psplit_i_stage_memory *out) {
-  const bool one = l->planner->options.objective == PSPLIT_LATENCY;
-  *out = (psplit_i_stage_memory){.n_sequences = one ? 1 : l->planner->options.n_stages,
-                                 .peak_node = PSPLIT_NONE,
-                                 .largest_value = PSPLIT_NONE};
+  const psplit_planner_options *options = &l->planner->options;
+  const bool one = options->objective == PSPLIT_LATENCY;
+  const uint32_t n_sequences = one ? 1 : options->n_stages;
+  *out = (psplit_i_stage_memory){
+    .n_sequences = options->n_sequences ? options->n_sequences : n_sequences,
+    .peak_node = PSPLIT_NONE,
+    .largest_value = PSPLIT_NONE};
   uint64_t live = find_uses(l, nodes, n, sent, n_sent, out);
   out->activation_bytes = live;
   for (uint32_t p = 0; p < n; p++) {

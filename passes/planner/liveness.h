@@ -3,7 +3,6 @@
 #define PSPLIT_PASSES_LIVENESS_H
 
 #include "planner.h"
-#include "state.h"
 
 /* Scratch, reused from stage to stage. */
 typedef struct psplit_i_liveness {
@@ -12,7 +11,6 @@ typedef struct psplit_i_liveness {
   uint32_t *made;     /* [n_values] stamp: made by the nodes so far */
   uint32_t *seen;     /* [n_values] stamp: counted */
   uint32_t *last_use; /* [n_values] position of the last reader; UINT32_MAX: live to the end */
-  psplit_i_states states;
 } psplit_i_liveness;
 
 /* Bytes saturate at UINT64_MAX. */

@@ -8,6 +8,7 @@
 #include "liveness.h"
 #include "methods.h"
 #include "planner.h"
+#include "working_point.h"
 
 /* Nodes by stage, copies included, in topological order. */
 typedef struct stage_nodes {
@@ -57,7 +58,7 @@ static psplit_code record_transfer(stage_count *w, uint32_t value, uint32_t to, 
                                    .tensor = graph->values[value].name,
                                    .from = w->planner->stage[producer],
                                    .to = to};
-  transfer.bytes = psplit_i_planner_value_bytes(w->planner, value, &transfer.bytes_known);
+  transfer.bytes = psplit_i_planner_sent_bytes(w->planner, value, &transfer.bytes_known);
   transfer.data_dependent = psplit_i_planner_value_data(w->planner, value);
   if (transfer.from >= to)
     return psplit_i_fail(diag, PSPLIT_INTERNAL, "\"%s\" is needed before it is made",
@@ -85,8 +86,10 @@ out:
   return code;
 }
 
-/* Memory of every stage; the transfers are in their order. */
-static psplit_code measure_memory(stage_count *w, const stage_nodes *l, psplit_plan_stage *stages,
+/* Memory of every stage with the sizes that `planner` has, which is the split's own or that of
+ * prefill: what is larger counts. The transfers are in their order. */
+static psplit_code measure_memory(stage_count *w, const psplit_planner *planner,
+                                  const stage_nodes *l, psplit_plan_stage *stages,
                                   psplit_i_arena *scratch, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   const psplit_plan_transfer *transfers = w->transfers.items;
@@ -95,21 +98,27 @@ static psplit_code measure_memory(stage_count *w, const stage_nodes *l, psplit_p
   uint32_t *sent = psplit_i_arena_array(scratch, n_transfers, sizeof *sent);
   if (!sent) return psplit_i_nomem(diag);
   for (uint32_t t = 0; t < n_transfers; t++) sent[t] = transfers[t].value;
-  PSPLIT_TRY(psplit_i_liveness_init(&liveness, w->planner, scratch, diag));
+  PSPLIT_TRY(psplit_i_liveness_init(&liveness, planner, scratch, diag));
   for (uint32_t s = 0, t = 0; s < w->planner->options.n_stages; s++) {
     psplit_i_stage_memory memory;
     const uint32_t first = t;
     while (t < n_transfers && transfers[t].from == s) t++;
     psplit_i_liveness_measure(&liveness, &l->node[l->off[s]], l->off[s + 1] - l->off[s],
                               &sent[first], t - first, &memory);
+    /* While one sequence is in its prefill, others are far on. */
+    const uint64_t own = psplit_i_stage_state(&memory), held = stages[s].state_bytes;
+    memory.state_bytes = 0;
+    const uint64_t need =
+      psplit_i_sat_add_u64(psplit_i_stage_need(planner, s, &memory), own > held ? own : held);
+    if (planner != w->planner && need <= stages[s].memory_bytes) continue;
     stages[s].weight_bytes = memory.weight_bytes;
     stages[s].peak_activation_bytes = memory.activation_bytes;
-    stages[s].buffer_bytes = psplit_i_stage_buffers(w->planner, &memory);
-    stages[s].workspace_bytes = psplit_i_stage_workspace(w->planner, s, &memory);
-    stages[s].state_bytes = psplit_i_stage_state(&memory);
-    stages[s].mapped_bytes = psplit_i_stage_mapped(w->planner, s, &memory);
-    stages[s].stash_bytes = psplit_i_stage_stash(w->planner, s, &memory);
-    stages[s].memory_bytes = psplit_i_stage_need(w->planner, s, &memory);
+    stages[s].buffer_bytes = psplit_i_stage_buffers(planner, &memory);
+    stages[s].workspace_bytes = psplit_i_stage_workspace(planner, s, &memory);
+    stages[s].state_bytes = own > held ? own : held;
+    stages[s].mapped_bytes = psplit_i_stage_mapped(planner, s, &memory);
+    stages[s].stash_bytes = psplit_i_stage_stash(planner, s, &memory);
+    stages[s].memory_bytes = need;
   }
 out:
   return code;
@@ -292,6 +301,41 @@ out:
   return code;
 }
 
+/* A stage that reads the value; one that is not `home` before others. */
+static uint32_t reader_of(const psplit_planner *planner, uint32_t value, uint32_t home) {
+  const psplit_i_graph *graph = planner->graph;
+  uint32_t reader = PSPLIT_NONE;
+  for (uint32_t c = graph->consumer_off[value]; c < graph->consumer_off[value + 1]; c++) {
+    const uint32_t node = graph->consumers[c], stage = planner->stage[node];
+    if (reader == PSPLIT_NONE || reader == home) reader = stage;
+    for (uint32_t s = 0; s < planner->options.n_stages && reader == home; s++)
+      if (psplit_i_planner_is_copied(planner, node, s)) reader = s;
+  }
+  return reader;
+}
+
+static psplit_code list_states(psplit_planner *planner, psplit_plan *plan, psplit_diag *diag) {
+  const psplit_i_graph *graph = planner->graph;
+  const uint32_t n = planner->states.n;
+  psplit_plan_state *states = psplit_i_arena_array(&planner->arena, n, sizeof *states);
+  if (!states) return psplit_i_nomem(diag);
+  for (uint32_t i = 0; i < n; i++) {
+    const psplit_i_state *from = &planner->states.items[i];
+    const uint32_t maker = graph->values[from->output].producer;
+    psplit_plan_state *to = &states[i];
+    *to = (psplit_plan_state){.output = graph->values[from->output].name,
+                              .input = graph->values[from->input].name,
+                              .shared_buffer = from->shared,
+                              .named = from->named};
+    to->writer = maker == PSPLIT_NONE ? PSPLIT_NONE : planner->stage[maker];
+    to->reader = reader_of(planner, from->input, to->writer);
+    to->bytes = psplit_i_planner_value_bytes(planner, from->input, &to->bytes_known);
+  }
+  plan->n_states = n;
+  plan->states = states;
+  return PSPLIT_OK;
+}
+
 psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag) {
   psplit_code code;
   const psplit_i_graph *graph = planner->graph;
@@ -314,7 +358,8 @@ psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag) {
   PSPLIT_TRY(psplit_i_relay_transfers(planner, &w.transfers, diag));
   if (w.transfers.n)
     qsort(w.transfers.items, w.transfers.n, sizeof *w.transfers.items, compare_transfers);
-  PSPLIT_TRY(measure_memory(&w, &l, stages, scratch, diag));
+  PSPLIT_TRY(measure_memory(&w, planner, &l, stages, scratch, diag));
+  if (planner->prefill) PSPLIT_TRY(measure_memory(&w, planner->prefill, &l, stages, scratch, diag));
   for (uint32_t s = 0; s < n_stages; s++) {
     for (uint32_t p = l.off[s]; p < l.off[s + 1]; p++) {
       add_ns(&stages[s].compute_ns,
@@ -338,6 +383,7 @@ psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag) {
   charge_transfers(planner, stages, transfers, (uint32_t)w.transfers.n);
   PSPLIT_TRY(charge_layouts(planner, stages, diag));
   PSPLIT_TRY(count_supernodes(planner, plan, stages, diag));
+  PSPLIT_TRY(list_states(planner, plan, diag));
 
   plan->trains = planner->options.training != NULL;
   plan->n_nodes = graph->n_nodes;
@@ -368,6 +414,7 @@ psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag) {
     if (stages[s].load_ns > plan->bottleneck_ns) plan->bottleneck_ns = stages[s].load_ns;
   }
   PSPLIT_TRY(set_latency(planner, plan, diag));
+  PSPLIT_TRY(psplit_i_plan_phases(planner, plan, diag));
   PSPLIT_TRY(set_bound(planner, plan, diag));
   PSPLIT_TRY(psplit_i_plan_headline(planner, plan, diag));
   planner->plan = plan;

@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "devices_inside.h"
+#include "keep_state.h"
 #include "placement.h"
 #include "planner.h"
+#include "working_point.h"
 
 static const psplit_planner_options DEFAULTS = {.struct_size = sizeof DEFAULTS,
                                                 .n_stages = 1,
@@ -180,15 +182,20 @@ psplit_code psplit_planner_create(const psplit_model *model, const psplit_planne
   planner->options = *options;
   const uint32_t n_nodes = planner->graph->n_nodes;
   PSPLIT_TRY(check_enough_nodes(planner, diag));
+  PSPLIT_TRY(psplit_i_planner_take_states(planner, diag));
+  PSPLIT_TRY(psplit_i_planner_take_point(planner, diag));
   PSPLIT_TRY(psplit_i_planner_take_sizes(planner, diag));
   planner->pin = psplit_i_arena_array(&planner->arena, n_nodes, sizeof *planner->pin);
   planner->together = psplit_i_arena_array(&planner->arena, n_nodes, sizeof *planner->together);
+  planner->state_class =
+    psplit_i_arena_array(&planner->arena, n_nodes, sizeof *planner->state_class);
   planner->uncuttable = PSPLIT_NEW(&planner->arena, uint8_t, planner->graph->n_values);
   planner->stage = PSPLIT_NEW(&planner->arena, uint32_t, n_nodes);
   planner->node_class = PSPLIT_NEW(&planner->arena, psplit_op_class, n_nodes);
   planner->node_flags = PSPLIT_NEW(&planner->arena, uint8_t, n_nodes);
   if (planner->arena.failed) PSPLIT_TRY(psplit_i_nomem(diag));
-  for (uint32_t n = 0; n < n_nodes; n++) planner->pin[n] = planner->together[n] = PSPLIT_NONE;
+  for (uint32_t n = 0; n < n_nodes; n++)
+    planner->pin[n] = planner->together[n] = planner->state_class[n] = PSPLIT_NONE;
   for (size_t i = 0; i < options->n_pins; i++)
     PSPLIT_TRY(apply_pin(planner, options->pins[i], diag));
   PSPLIT_TRY(apply_annotations(planner, diag));
@@ -210,6 +217,7 @@ out:
 
 void psplit_planner_destroy(psplit_planner *planner) {
   if (!planner) return;
+  psplit_planner_destroy(planner->prefill);
   psplit_i_costs_destroy(planner->costs);
   psplit_i_shapes_destroy(planner->shapes);
   psplit_solution_destroy(planner->solution);
@@ -263,6 +271,15 @@ uint64_t psplit_i_planner_value_bytes(const psplit_planner *planner, uint32_t va
   const bool told = psplit_i_costs_value_bytes(planner->costs, value, &bytes, &assumed);
   if (out_known) *out_known = told && !assumed;
   return told ? bytes : 0;
+}
+
+uint64_t psplit_i_planner_sent_bytes(const psplit_planner *planner, uint32_t value,
+                                     bool *out_known) {
+  const uint64_t own = psplit_i_planner_value_bytes(planner, value, out_known);
+  if (!planner->prefill) return own;
+  const uint64_t other = psplit_i_planner_value_bytes(planner->prefill, value, NULL);
+  const double mean = psplit_i_mean_over_steps(planner, (double)own, (double)other);
+  return mean < 1e18 ? (uint64_t)(mean + 0.5) : UINT64_MAX;
 }
 
 bool psplit_i_planner_value_data(const psplit_planner *planner, uint32_t value) {

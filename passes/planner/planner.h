@@ -15,6 +15,7 @@
 #include "node_flags.h"
 #include "pattern.h"
 #include "shape.h"
+#include "state.h"
 #include "work.h"
 
 typedef enum psplit_i_fact {
@@ -54,6 +55,7 @@ struct psplit_planner {
   /* options.dims are the caller's, and behind these the sizes that tables of costs were measured
    * with, where no size of the caller's contradicts them. */
   size_t n_own_dims;
+  size_t n_given_dims;              /* without those of options.decode */
   const psplit_cost_table *seen_in; /* whose shapes of values count; NULL: none does */
   psplit_devices *own_devices;      /* where the caller gave none */
   /* Stage i runs on device i of these: the caller's, or the same in another order, `ordered`. */
@@ -80,15 +82,26 @@ struct psplit_planner {
   uint32_t *together;  /* [n_nodes] class, or PSPLIT_NONE */
   uint32_t n_together; /* classes */
   uint8_t *uncuttable; /* [n_values] 1: no cut may send it */
+
+  psplit_i_states_request named_states; /* options.states */
+  psplit_i_states states;               /* with SHAPES */
+  /* [n_nodes] class of those that read or write one state, or PSPLIT_NONE: they share a stage. */
+  uint32_t *state_class;
+  uint32_t n_state_classes;
+  bool states_parted; /* no such split: only what was named shares one */
   PSPLIT_VEC(psplit_i_note) notes;
 
   psplit_i_shapes *shapes;
   psplit_i_costs *costs;
-  int64_t assumed_size;           /* what a size that nothing fixes counts as */
-  uint32_t n_classes;             /* devices that differ, by first appearance */
-  uint32_t *class_device;         /* [n_classes] a device of the class */
-  uint32_t *device_class;         /* [n_candidates] */
-  int64_t *node_ns;               /* [n_classes][n_nodes] */
+  int64_t assumed_size;   /* what a size that nothing fixes counts as */
+  uint32_t n_classes;     /* devices that differ, by first appearance */
+  uint32_t *class_device; /* [n_classes] a device of the class */
+  uint32_t *device_class; /* [n_candidates] */
+  int64_t *node_ns;       /* [n_classes][n_nodes] */
+  /* With options.prefill node_ns are means over steps; these are of decode alone, and those of
+   * prefill are the node_ns of the other planner, which has its sizes. NULL without. */
+  int64_t *decode_ns;
+  psplit_planner *prefill;
   int64_t *node_more_ns;          /* [n_classes][n_nodes] to train: of node_ns, what is not forward;
                                      NULL: nothing */
   uint64_t *node_workspace_bytes; /* [n_nodes] as given in costs files; NULL: none was */
@@ -143,6 +156,10 @@ int64_t psplit_i_planner_transfer_ns(const psplit_planner *planner, uint32_t fro
  * hold without one. */
 uint64_t psplit_i_planner_value_bytes(const psplit_planner *planner, uint32_t value,
                                       bool *out_known);
+
+/* The same for what a transfer takes: the mean over steps where there are two kinds of them. */
+uint64_t psplit_i_planner_sent_bytes(const psplit_planner *planner, uint32_t value,
+                                     bool *out_known);
 
 bool psplit_i_planner_is_constant(const psplit_planner *planner, uint32_t value);
 

@@ -349,6 +349,24 @@ static psplit_code make_patterns(maker *m) {
   return PSPLIT_OK;
 }
 
+static psplit_code make_states(maker *m) {
+  const psplit_i_states *from = &m->planner->states;
+  const psplit_plan *plan = m->snapshot->plan;
+  psplit_snapshot_state *states = PSPLIT_NEW(m->arena, psplit_snapshot_state, from->n);
+  if (!states) return psplit_i_nomem(m->diag);
+  for (uint32_t i = 0; i < from->n; i++) {
+    states[i] =
+      (psplit_snapshot_state){from->items[i].output, from->items[i].input,  PSPLIT_NONE,
+                              PSPLIT_NONE,           from->items[i].shared, from->items[i].named};
+    if (!plan) continue;
+    states[i].writer = plan->states[i].writer;
+    states[i].reader = plan->states[i].reader;
+  }
+  m->snapshot->states = states;
+  m->snapshot->n_states = from->n;
+  return PSPLIT_OK;
+}
+
 static psplit_code make_notes(maker *m) {
   const psplit_planner *planner = m->planner;
   psplit_snapshot_note *notes = PSPLIT_NEW(m->arena, psplit_snapshot_note, planner->notes.n);
@@ -404,6 +422,7 @@ psplit_code psplit_snapshot_take(psplit_planner *planner, psplit_diag *diag,
   PSPLIT_TRY(make_titles(&m));
   PSPLIT_TRY(make_repeats(&m));
   PSPLIT_TRY(make_notes(&m));
+  PSPLIT_TRY(make_states(&m));
   PSPLIT_TRY(make_patterns(&m));
   PSPLIT_TRY(name_devices(&m));
   h->snapshot.nodes = m.nodes;
