@@ -124,7 +124,8 @@ static void *generator_main(void *user) {
   part *p = &g->part;
   g->code =
     psplit_i_run_over(&p->way, p->ort, &p->joined, &p->run, &p->source, &g->diag, &g->measured);
-  psplit_i_sequences_fail_all(g->sequences, g->code == PSPLIT_OK ? &OVER : &g->diag);
+  psplit_i_sequences_stop_all(g->sequences, g->code == PSPLIT_OK ? &OVER : &g->diag);
+  if (p->own.ended) p->own.ended(p->own.ended_user);
   set(g, &g->ended);
   return NULL;
 }

@@ -464,7 +464,7 @@ void psplit_i_sequences_close(psplit_i_sequences *ss) {
   pthread_mutex_unlock(&ss->mutex);
 }
 
-void psplit_i_sequences_fail_all(psplit_i_sequences *ss, const psplit_diag *why) {
+void psplit_i_sequences_stop_all(psplit_i_sequences *ss, const psplit_diag *why) {
   list *all[] = {&ss->under_way, &ss->ready, &ss->waiting};
   pthread_mutex_lock(&ss->mutex);
   ss->closed = ss->over = true;
@@ -472,7 +472,7 @@ void psplit_i_sequences_fail_all(psplit_i_sequences *ss, const psplit_diag *why)
   pthread_mutex_unlock(&ss->mutex);
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
     for (sequence *s; (s = take(all[i]));) {
-      tell_end(ss, s, PSPLIT_GENERATION_FAILED, why);
+      tell_end(ss, s, PSPLIT_GENERATION_STOPPED, why);
       sequence_destroy(s, ss->options.pipe->manifest.n_needed);
     }
   }

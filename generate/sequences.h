@@ -36,8 +36,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_sequences_submit(psplit_i_sequences *sequen
                                                       psplit_diag *diag, uint64_t *out_id);
 /* No more are accepted; the pipeline ends when those that were have. */
 void psplit_i_sequences_close(psplit_i_sequences *sequences);
-/* Once there is no pipeline any more: all that are left fail with `why`. */
-void psplit_i_sequences_fail_all(psplit_i_sequences *sequences, const psplit_diag *why);
+/* Once there is no pipeline any more: all that are left are stopped, `why` says by what. */
+void psplit_i_sequences_stop_all(psplit_i_sequences *sequences, const psplit_diag *why);
 void psplit_i_sequences_get_stats(psplit_i_sequences *sequences, psplit_generator_stats *out);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include <getopt.h>
 
+#include "complete.h"
 #include "feed_options.h"
 #include "ort_options.h"
 #include "prompts.h"
@@ -125,12 +126,13 @@ typedef struct settings {
   answer *answers; /* [n_answers - n_gone] by sequence, the first ones gone */
   size_t capacity;
   uint64_t n_gone, n_answers, n_printed;
-  uint64_t n_failed, n_told;
+  uint64_t n_submitted, n_failed, n_told;
+  complete_set complete;
   bool nomem, unwritten; /* unwritten: standard output is full, or nobody reads it */
 } settings;
 
 static volatile int interrupted; /* the signal's number */
-static volatile int stop;        /* that, or where nobody can read what comes out */
+static volatile int stop;        /* that, or nobody can read what comes out, or the stages ended */
 #if PSPLIT_HAS_MPI
 static uint32_t ranks; /* 0: MPI was not started */
 #endif
@@ -254,8 +256,14 @@ static int exit_status(psplit_code code) {
 
 /* Ends the process, and so the threads that are left. */
 static void give_up(void *user, const psplit_diag *diag) {
-  (void)user;
-  cli_fail(diag);
+  settings *s = user;
+  psplit_diag told = *diag;
+  if (pthread_mutex_trylock(&s->mutex) == 0) { /* else someone hangs who has it */
+    if (told.code != PSPLIT_CANCELLED && s->n_submitted)
+      complete_tell(&s->complete, s->n_submitted, &told);
+    pthread_mutex_unlock(&s->mutex);
+  }
+  cli_fail(&told);
 #if PSPLIT_HAS_MPI
   if (ranks) psplit_mpi_abort(exit_status(diag->code));
 #endif
@@ -287,9 +295,8 @@ static void print_line(const psplit_generation *g) {
 /* The first of them that failed, on standard error. */
 static void tell_failure(settings *s, uint64_t id, const psplit_generation *g) {
   enum { MOST = 10 };
-  /* What ended all of them is one error line. */
-  if (g->end != PSPLIT_GENERATION_FAILED || g->code == PSPLIT_CANCELLED || s->n_told == MOST)
-    return;
+  /* What stopped all of them is one error line. */
+  if (g->end != PSPLIT_GENERATION_FAILED || s->n_told == MOST) return;
   s->n_told++;
   fprintf(stderr, "warning: sequence %" PRIu64 ": %" PRIu64 " tokens, then: %s\n", id, g->n_tokens,
           g->message);
@@ -332,6 +339,7 @@ static void keep(settings *s, const psplit_generation *g) {
   a->what.tokens = tokens;
   a->what.message = message;
   s->n_failed += g->end == PSPLIT_GENERATION_FAILED;
+  if (g->end < PSPLIT_GENERATION_FAILED) s->nomem |= !complete_add(&s->complete, g->id);
 }
 
 /* Drops what has been printed, so that prompts may come for ever; each is moved once or less. */
@@ -362,7 +370,13 @@ static void on_end(void *user, const psplit_generation *g) {
   pthread_mutex_unlock(&s->mutex);
 }
 
-static const char *const ENDS[] = {"end token", "length", "context", "failed"};
+/* Nobody waits for prompts that nothing would take. */
+static void on_stages_ended(void *user) {
+  (void)user;
+  stop = 1;
+}
+
+static const char *const ENDS[] = {"end token", "length", "context", "failed", "stopped"};
 
 static void print_json_text(const char *text) {
   putchar('"');
@@ -445,7 +459,11 @@ static psplit_code submit(settings *s, psplit_generator *generator, const int64_
   prompt.token = on_token;
   prompt.end = on_end;
   prompt.user = s;
-  return psplit_generator_submit(generator, &prompt, diag, NULL);
+  const psplit_code code = psplit_generator_submit(generator, &prompt, diag, NULL);
+  pthread_mutex_lock(&s->mutex);
+  s->n_submitted += code == PSPLIT_OK;
+  pthread_mutex_unlock(&s->mutex);
+  return code;
 }
 
 /* Hands in all prompts: those of the command line, then those of the file, as they come. */
@@ -499,6 +517,8 @@ static psplit_code lead(settings *s, const psplit_onnxruntime *ort, psplit_pipel
   if (s->unwritten && !interrupted) {
     *diag = (psplit_diag){0}; /* that it was stopped follows from this */
     code = psplit_diag_fail(diag, PSPLIT_IO, "standard output cannot be written");
+  } else if (end != PSPLIT_OK && end != PSPLIT_CANCELLED) {
+    complete_tell(&s->complete, s->n_submitted, diag);
   }
   if (code == PSPLIT_OK && s->nomem) code = cli_nomem(diag);
   psplit_generator_destroy(generator);
@@ -548,6 +568,7 @@ static void settings_fini(settings *s) {
   free(s->states);
   free(s->end_tokens);
   prompts_fini(&s->given);
+  complete_fini(&s->complete);
   feed_fini(&s->feed);
   ort_settings_fini(&s->ort);
   pthread_mutex_destroy(&s->mutex);
@@ -565,6 +586,8 @@ int main(int argc, char **argv) {
   psplit_generator_options_init(&s.own);
   s.run.cancel = &stop;
   s.run.give_up = give_up;
+  s.run.give_up_user = &s;
+  s.own.ended = on_stages_ended;
 #if PSPLIT_HAS_MPI
   s.mpi = psplit_mpi_launched();
 #endif

@@ -44,6 +44,10 @@ typedef struct psplit_generator_options {
    * a model for the first step alone, whose stages write the state that the decoder's stages of the
    * same numbers read. */
   psplit_pipeline *encoder, *prompt;
+  /* The stages have ended, whatever ended them, and prompts are not taken any more: for who waits
+   * for the next one. By a thread of the generator, once; may be NULL. */
+  void (*ended)(void *ended_user);
+  void *ended_user;
 } psplit_generator_options;
 
 /* The most likely token; 64 wait, else 0 or NULL. */
@@ -68,7 +72,8 @@ typedef enum psplit_generation_end {
   PSPLIT_GENERATION_END_TOKEN, /* one of end_tokens */
   PSPLIT_GENERATION_LENGTH,    /* max_new_tokens */
   PSPLIT_GENERATION_CONTEXT,   /* options->context */
-  PSPLIT_GENERATION_FAILED     /* `code` and `message` say why */
+  PSPLIT_GENERATION_FAILED,    /* a step of it: `code` and `message` say why */
+  PSPLIT_GENERATION_STOPPED    /* the generator ended before it did; they say why */
 } psplit_generation_end;
 
 /* What became of a prompt; lent for the call. */

@@ -1,6 +1,6 @@
 // Tokens of a split decoder are those of the whole one, token by token:
 //
-//   node generate.mjs GENERATE SPLIT USE_GENERATOR [LAUNCHER]
+//   node generate.mjs GENERATE SPLIT USE_GENERATOR ODD [LAUNCHER]
 //
 // Other sequences that come and go change nothing; no state crosses a link.
 import { spawn, spawnSync } from 'node:child_process';
@@ -9,11 +9,11 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Tap, skipAll } from '../e2e/tap.mjs';
-import { env } from '../runtime/runner.mjs';
+import { env, library, processesBelow } from '../runtime/runner.mjs';
 import { writeModel } from '../support/text_model.mjs';
 import { decoders } from './decoder.mjs';
 
-const [generator, splitter, program, launcher = ''] = process.argv.slice(2);
+const [generator, splitter, program, odd, launcher = ''] = process.argv.slice(2);
 if (launcher.startsWith('skip ')) skipAll(launcher.slice(5));
 const ort = createRequire(new URL('../e2e/package.json', import.meta.url))('onnxruntime-node');
 const tap = new Tap();
@@ -111,6 +111,22 @@ if (!launcher) {
     slow.stderr + slow.stdout);
 }
 
+// Sequences that end at different times, and one that fails among them, change nothing for the others.
+const cut = (tokens, end) => (tokens.includes(end) ? tokens.slice(0, tokens.indexOf(end) + 1) : tokens);
+const all = PROMPTS.flatMap((prompt) => ['--prompt-ids', prompt.join()]);
+const often = wanted.flat().reduce((best, token, _, list) => {
+  const n = wanted.filter((tokens) => tokens.includes(token)).length;
+  return n < wanted.length && n > best.n ? { token, n } : best;
+}, { n: 0 }).token;
+for (const sequences of [2, 3, 6]) {
+  const retired = run(k, [dir, ...all, '-n', `${NEW}`, '--end', `${often}`, '--sequences', `${sequences}`, '--quiet']);
+  tap.ok(same(lines(retired.stdout), wanted.map((tokens) => cut(tokens, often))), `some end early, ${sequences} at once`, retired.stderr + retired.stdout);
+  const failing = run(k, [dir, ...all.slice(0, 4), '--prompt-ids', '1,999', ...all.slice(4), '-n', `${NEW}`, '--sequences', `${sequences}`, '--json']);
+  const got = failing.status === 1 ? JSON.parse(failing.stdout).sequences : [];
+  tap.ok(got.length === PROMPTS.length + 1 && got[2].end === 'failed' && !got[2].tokens.length && same(got.filter((_, i) => i !== 2).map(({ tokens }) => tokens), wanted),
+    `one fails, ${sequences} at once`, `${failing.status} ${failing.stderr}${failing.stdout}`);
+}
+
 function fails(title, status, pattern, args, options) {
   const got = run(k, [dir, ...args], options);
   const said = got.stderr.split('\n').filter((line) => line.startsWith('error:'));
@@ -167,6 +183,59 @@ function interrupted(args, act, input = 'pipe') {
     resolve({ status, stderr, seconds: since ? (performance.now() - since) / 1000 : NaN });
   }));
 }
+// Prompts that come while others are under way: each when the one before it has had so many tokens, of a stage that takes its time.
+{
+  const command = launcher ? [...launcher.split(' '), `${k}`, generator] : [generator];
+  const child = spawn(command[0], [...command.slice(1), dir, '--prompts', '-', '-n', `${NEW}`, '--sequences', '3', '--stream', '--quiet'],
+    { env: { ...env, ODD: 'slow-run stage1 10', ODD_LIBRARY: library, PSPLIT_ONNXRUNTIME: odd }, stdio: ['pipe', 'pipe', 'inherit'] });
+  const came = PROMPTS.map(() => []);
+  let rest = '', n = 0, most = 0;
+  const send = () => (n < PROMPTS.length ? child.stdin.write(`${PROMPTS[n++].join()}\n`) : child.stdin.end());
+  child.stdout.on('data', (data) => {
+    const text = (rest + data).split('\n');
+    rest = text.pop();
+    for (const line of text) {
+      const [sequence, token] = line.split(' ').map(Number);
+      came[sequence].push(token);
+      if (sequence === n - 1 && came[sequence].length === 1 + (n % 3)) send();
+      most = Math.max(most, came.filter((tokens) => tokens.length && tokens.length < NEW).length);
+    }
+  });
+  send();
+  await new Promise((resolve) => child.on('close', resolve));
+  tap.ok(same(came, wanted) && most > 1, 'prompts that come while others are under way', JSON.stringify({ most, came }));
+}
+
+// What ends the run is one line, which says which sequences were complete. A rank that falls silent is missed by rank 0; one that is
+// killed may take all others with it, as the launcher has it: what was printed until then is true.
+if (launcher) {
+  for (const [signal, pattern] of [['SIGSTOP', /^error: .*stage 1.*; of 3 sequences complete: 0-1 \(see --timeout\)$/m], ['SIGKILL', null]]) {
+    const child = spawn(launcher.split(' ')[0], [...launcher.split(' ').slice(1), `${k}`, generator, dir, '--prompts', '-', '-n', `${NEW}`, '--timeout', '3', '--quiet'],
+      { env, stdio: ['pipe', 'pipe', 'pipe'] });
+    let stdout = '', stderr = '', victim = 0;
+    child.stdin.on('error', () => {});
+    child.stderr.on('data', (data) => stderr += data);
+    child.stdout.on('data', (data) => {
+      stdout += data;
+      if (victim || stdout.split('\n').length < 3) return;
+      victim = processesBelow(child.pid, generator).at(-1);
+      process.kill(victim, signal);
+      child.stdin.write(`${PROMPTS[2].join()}\n`);
+    });
+    child.stdin.write(`${PROMPTS.slice(0, 2).map(String).join('\n')}\n`);
+    const status = await new Promise((resolve) => {
+      const late = setTimeout(() => child.kill('SIGKILL'), 40000);
+      child.on('exit', (code) => { // a rank that is stopped keeps pipes open
+        clearTimeout(late);
+        resolve(code);
+      });
+    });
+    if (victim && signal === 'SIGSTOP') try { process.kill(victim, 'SIGKILL'); } catch { /* it has gone */ }
+    tap.ok(status !== 0 && same(lines(stdout).slice(0, 2), wanted.slice(0, 2)) && (!pattern || pattern.test(stderr)), `${signal} of a rank`,
+      `${status} ${stdout}${stderr}`);
+    if (pattern) tap.ok(stderr.split('\n').filter((line) => /^(error|warning):/.test(line)).length === 1, `${signal} of a rank: one line`, stderr);
+  }
+}
 const waits = await interrupted([dir, '--prompts', '-', '-n', '2'], (child) => child.kill('SIGINT'));
 tap.ok(waits.status === 130 && waits.seconds < 3 && /error: interrupted$/m.test(waits.stderr), 'Ctrl-C while it waits for a prompt', JSON.stringify(waits));
 if (!launcher) {
@@ -179,14 +248,14 @@ if (!launcher) {
   });
   tap.ok(gone.status === 3 && gone.seconds < 3 && /^error: standard output cannot be written$/m.test(gone.stderr), 'nobody reads what comes out', JSON.stringify(gone));
 
-  // What has been printed is forgotten: 1 MiB is less than 30000 answers take.
+  // What has been printed is forgotten: 1 MiB is less than 29000 answers take.
   const many = spawn(generator, [dir, '--prompts', '-', '-n', '1', '--quiet'], { env, stdio: ['pipe', 'pipe', 'inherit'] });
   const resident = () => Number(/VmRSS:\s*(\d+)/.exec(readFileSync(`/proc/${many.pid}/status`))[1]);
   const at = {};
   let answers = 0;
   many.stdout.on('data', (data) => {
     answers += `${data}`.split('\n').length - 1;
-    if (answers >= 4000) at.early ??= resident();
+    if (answers >= 10000) at.early ??= resident();
     if (answers >= 39000) at.late ??= resident();
     if (answers >= 40000) many.stdin.end();
   });
