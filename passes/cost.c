@@ -10,6 +10,7 @@
 #include "cost_table.h"
 #include "devices_inside.h"
 #include "pass.h"
+#include "support.h"
 #include "working_point.h"
 
 static void fill_times(const psplit_planner *planner, const psplit_i_costs *costs, uint32_t device,
@@ -22,7 +23,7 @@ static void fill_times(const psplit_planner *planner, const psplit_i_costs *cost
 static bool same_class(const psplit_planner *planner, uint32_t a, uint32_t b) {
   const psplit_i_device_model *x = &planner->devices->devices[a].model;
   const psplit_i_device_model *y = &planner->devices->devices[b].model;
-  return x->keeps_copies == y->keeps_copies &&
+  return x->keeps_copies == y->keeps_copies && psplit_i_support_same(x->support, y->support) &&
          (!x->keeps_copies ||
           (x->overhead_ns == y->overhead_ns &&
            memcmp(&x->memory_bandwidth, &y->memory_bandwidth, sizeof x->memory_bandwidth) == 0));
@@ -220,6 +221,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   PSPLIT_TRY(psplit_i_cost_apply(planner, diag));
   PSPLIT_TRY(mix_prefill(planner, diag));
   PSPLIT_TRY(psplit_i_planner_add_training(planner, diag));
+  PSPLIT_TRY(psplit_i_planner_find_refusals(planner, diag));
   say_what_is_missing(planner);
   psplit_i_say_heavy_if(planner);
 out:

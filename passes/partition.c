@@ -51,7 +51,7 @@ static psplit_code cut(psplit_planner *planner, const psplit_i_request *r, pspli
     /* Groups are a wish, stages are asked for: let go of the groups before giving up. */
     const uint32_t n_groups = planner->grouping.n_groups;
     if (!psplit_i_grouping_init(&planner->grouping, planner->graph, planner->node_flags,
-                                planner->pin, &planner->arena))
+                                planner->apart, &planner->arena))
       return psplit_i_nomem(diag);
     if (planner->grouping.n_groups > n_groups && planner->grouping.n_groups >= n_stages) {
       planner->order_chosen = false; /* for all orders of the groups, not of these */
@@ -158,6 +158,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   if (code == PSPLIT_OK) code = settle(&c, diag);
   psplit_i_tied_weights_fini(&ties);
   if (code == PSPLIT_INFEASIBLE) name_unsendable(planner, diag);
+  if (code == PSPLIT_INFEASIBLE) psplit_i_name_refused(planner, diag);
   if (code == PSPLIT_INFEASIBLE) name_states(planner, diag);
   if (code == PSPLIT_INFEASIBLE) psplit_i_name_unreachable(planner, diag);
   return code;

@@ -158,7 +158,8 @@ static psplit_code replicate_into(state *s, uint32_t stage, int64_t bottleneck_n
   for (uint32_t i = any ? graph->n_nodes : 0; i-- > 0;) {
     const uint32_t n = graph->topo[i];
     if (s->held[n] == s->stamp || !(planner->node_flags[n] & PSPLIT_I_NODE_REPEATABLE) ||
-        graph->nodes[n].n_bodies || planner->pin[n] != PSPLIT_NONE || !received_ns(s, n, stage) ||
+        graph->nodes[n].n_bodies || planner->pin[n] != PSPLIT_NONE ||
+        psplit_i_planner_refuses(planner, stage, n) || !received_ns(s, n, stage) ||
         psplit_i_planner_reads_state(planner, n))
       continue;
     PSPLIT_TRY(consider(s, n, stage, bottleneck_ns));

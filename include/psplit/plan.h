@@ -107,8 +107,8 @@ typedef struct psplit_plan {
    * than another. */
   const char *device_order;
   int64_t total_compute_ns; /* of the whole model on the first device */
-  /* Of all devices that can hold the whole model, the one that is fastest at it, and its time; NULL
-   * where none can. Besides those of the stages it may be one that the plan leaves unused. */
+  /* Of all devices that hold and support the whole model, the one that is fastest at it, and its
+   * time; NULL where none can. Besides those of the stages it may be one that the plan leaves unused. */
   const char *single_device;
   int64_t single_device_ns;
   double speed_up; /* over it, of what the objective makes small; -1: cannot be told */

@@ -19,7 +19,8 @@ typedef struct psplit_i_device_model {
   /* ONNX Runtime on a CPU: it holds weights in other layouts besides, and memory for activations in
    * an arena; see psplit_i_stage_workspace. */
   bool keeps_copies;
-  double efficiency[PSPLIT_N_CLASSES]; /* share of the peak that a class reaches, (0, 1] */
+  const struct psplit_i_support *support; /* what it runs (support.h); NULL: everything */
+  double efficiency[PSPLIT_N_CLASSES];    /* share of the peak that a class reaches, (0, 1] */
 } psplit_i_device_model;
 
 /* Fills *out from a preset; false if there is none of that name. */

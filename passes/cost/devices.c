@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "devices_inside.h"
+#include "support.h"
 
 /* Shared memory, 10 GbE, 1 GbE. */
 const psplit_device_link psplit_i_default_links[PSPLIT_I_N_PLACES] = {
@@ -48,7 +49,8 @@ bool psplit_i_devices_same(const psplit_devices *devices, uint32_t a, uint32_t b
          memcmp(x->efficiency, y->efficiency, sizeof x->efficiency) == 0 &&
          memcmp(&x->memory_bandwidth, &y->memory_bandwidth, sizeof x->memory_bandwidth) == 0 &&
          x->memory_bytes == y->memory_bytes && x->workspace_bytes == y->workspace_bytes &&
-         x->overhead_ns == y->overhead_ns && x->keeps_copies == y->keeps_copies;
+         x->overhead_ns == y->overhead_ns && x->keeps_copies == y->keeps_copies &&
+         psplit_i_support_same(x->support, y->support);
 }
 
 bool psplit_i_devices_all_same(const psplit_devices *devices) {

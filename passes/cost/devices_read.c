@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "devices_inside.h"
+#include "support.h"
 
 static const char *const place_names[PSPLIT_I_N_PLACES] = {"same_host", "same_rack", "anywhere"};
 
@@ -96,7 +97,7 @@ static void read_session(psplit_i_json_item session, psplit_session *out) {
 
 #define MODEL_KEYS                                                                              \
   "preset", "flops_per_second", "product_flops_per_second", "memory_bandwidth", "memory_bytes", \
-    "overhead_ns", "efficiency", "workspace_bytes", "keeps_copies"
+    "overhead_ns", "efficiency", "workspace_bytes", "keeps_copies", "supports", "unsupported"
 
 /* A preset of the file. */
 typedef struct own_preset {
@@ -150,6 +151,7 @@ static void read_model(const psplit_i_json_item *object, const own_presets *own,
     model->overhead_ns = 0;
     model->keeps_copies = false;
   }
+  psplit_i_support_read(object, &model->support);
   psplit_i_json_flag(psplit_i_json_find(object, "keeps_copies"), &model->keeps_copies);
   read_peaks(rates, false, model);
   read_peaks(psplit_i_json_find(object, "product_flops_per_second"), true, model);

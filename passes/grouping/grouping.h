@@ -21,21 +21,22 @@ typedef struct psplit_i_grouping {
   uint32_t *size;            /* [n_nodes] members, at the leader */
   uint32_t *position;        /* [n_nodes] place in `order`, at the leader */
   uint32_t *order;           /* [n_nodes] leaders in topological order, with holes (PSPLIT_NONE) */
-  uint32_t *pin;  /* [n_nodes] stage the group is pinned to, or PSPLIT_NONE, at the leader */
+  uint32_t *pin;  /* [n_nodes] mark that keeps the group apart, or PSPLIT_NONE, at the leader */
   uint32_t *mark; /* [n_nodes] scratch: stamp of the last search that met the group */
   uint32_t stamp;
   uint64_t work; /* places that merges looked at so far */
 } psplit_i_grouping;
 
-/* One node a group, in a depth-first topological order (so that chains lie together). pin[n_nodes]
- * is copied. All arrays in `arena`. False when out of memory. */
+/* One node a group, in a depth-first topological order (so that chains lie together). pin[n_nodes],
+ * a mark by which nodes are kept apart or PSPLIT_NONE, is copied. All arrays in `arena`. False when
+ * out of memory. */
 bool psplit_i_grouping_init(psplit_i_grouping *grouping, const psplit_i_graph *graph,
                             const uint8_t *node_flags, const uint32_t *pin, psplit_i_arena *arena);
 
 /* Leader of the node's group. */
 uint32_t psplit_i_group_of(const psplit_i_grouping *grouping, uint32_t node);
 
-/* Merges the groups of `nodes` into one if that is convex, no two are pinned to different stages,
+/* Merges the groups of `nodes` into one if that is convex, no two have different pins (marks),
  * and the search stays within a bound on work; *out_merged is false, and nothing changed,
  * otherwise. Errors: NOMEM, nothing changed. */
 PSPLIT_MUST_USE psplit_code psplit_i_group_merge(psplit_i_grouping *grouping, const uint32_t *nodes,

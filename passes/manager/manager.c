@@ -30,7 +30,7 @@ static psplit_code establish(psplit_planner *planner, unsigned needs, unsigned d
   if (needs & ~planner->facts & PSPLIT_I_FACT_GROUPS) {
     PSPLIT_TRY(establish(planner, PSPLIT_I_FACT_LIVE, depth, diag));
     if (!psplit_i_grouping_init(&planner->grouping, planner->graph, planner->node_flags,
-                                planner->pin, &planner->arena))
+                                planner->apart, &planner->arena))
       return psplit_i_nomem(diag);
     planner->facts |= PSPLIT_I_FACT_GROUPS;
   }

@@ -54,9 +54,14 @@ static psplit_code build_nodes(psplit_i_builder *b) {
     if (!names[g]) names[g] = graph->nodes[i].name;
     if (!(planner->node_flags[i] & PSPLIT_I_NODE_DEAD)) flags[g] = 0;
     if (planner->pin[i] != PSPLIT_NONE) pin[g] = planner->pin[i];
-    for (size_t c = 0; c < n_classes; c++)
-      time_ns[g * n_classes + c] =
-        psplit_i_sat_add_i64(time_ns[g * n_classes + c], planner->node_ns[c * graph->n_nodes + i]);
+    for (size_t c = 0; c < n_classes; c++) {
+      const size_t at = c * graph->n_nodes + i;
+      int64_t *ns = &time_ns[g * n_classes + c];
+      if (planner->node_refused && planner->node_refused[at])
+        *ns = PSPLIT_TIME_FORBIDDEN;
+      else if (*ns != PSPLIT_TIME_FORBIDDEN)
+        *ns = psplit_i_sat_add_i64(*ns, planner->node_ns[at]);
+    }
     const uint32_t state = planner->state_class[i];
     unite(together, g, merged, planner->together[i]);
     unite(together, g, merged, state == PSPLIT_NONE ? state : planner->n_together + state);
@@ -97,8 +102,9 @@ static bool copy_may_pay(const psplit_planner *planner, uint32_t n,
   if (!(planner->node_flags[n] & PSPLIT_I_NODE_REPEATABLE) || node->n_bodies) return false;
   int64_t least_ns = INT64_MAX;
   for (uint32_t c = 0; c < planner->n_classes; c++) {
-    const int64_t ns = planner->node_ns[(size_t)c * planner->graph->n_nodes + n];
-    if (ns < least_ns) least_ns = ns;
+    const size_t at = (size_t)c * planner->graph->n_nodes + n;
+    if (planner->node_refused && planner->node_refused[at]) continue;
+    if (planner->node_ns[at] < least_ns) least_ns = planner->node_ns[at];
   }
   double receive_ns = 0;
   for (uint32_t o = 0; o < node->n_outputs; o++)

@@ -30,6 +30,11 @@ static bool any_pin(const psplit_planner *planner) {
   return false;
 }
 
+/* Whether nodes may not go where memory alone would put them. */
+static bool any_wish(const psplit_planner *planner) {
+  return planner->node_refused || any_pin(planner);
+}
+
 static const char *name_of_value(const psplit_planner *planner, uint32_t value) {
   return value == PSPLIT_NONE ? "?" : planner->graph->values[value].name;
 }
@@ -67,7 +72,8 @@ static psplit_code too_large(psplit_planner *planner, bool solved, const psplit_
     snprintf(advice, sizeof advice, "%" PRIu32 " stages would fit%s", fit->n_stages,
              any_pin(planner) ? " without pins" : "");
   else
-    snprintf(advice, sizeof advice, "without pins it would fit");
+    snprintf(advice, sizeof advice, "%s it would fit",
+             any_pin(planner) ? "without pins" : "if all devices supported all nodes");
   const uint32_t s = solved ? first_too_large(planner) : planner->options.n_stages;
   if (s == planner->options.n_stages)
     return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
@@ -146,7 +152,7 @@ static psplit_code cut_to_fit(psplit_planner *planner, const psplit_i_request *r
     if (other.n_stages && (!fit.n_stages || other.n_stages < fit.n_stages)) fit = other;
   }
   /* It knows nothing of these. */
-  found = found && !any_pin(planner) && !planner->next_hop && !psplit_i_request_joins_any(r);
+  found = found && !any_wish(planner) && !planner->next_hop && !psplit_i_request_joins_any(r);
   if (!found && !fitting) return too_large(planner, solved, &fit, diag);
   if (!found) goto out;
   memcpy(old, planner->stage, n_nodes * sizeof *old);
@@ -216,7 +222,7 @@ psplit_code psplit_i_solve_within_memory(psplit_planner *planner, const psplit_i
   planner->solution = NULL;
   for (uint32_t s = 0; s < n_stages; s++)
     offered[s] = psplit_devices_memory_bytes(planner->devices, s);
-  if (any_memory_limit(planner) && !any_pin(planner)) {
+  if (any_memory_limit(planner) && !any_wish(planner)) {
     if (weights_exceed_memory(planner)) return cut_to_fit(planner, r, false, diag);
     bool easy;
     PSPLIT_TRY(first_fit_suffices(planner, &easy, diag));
@@ -226,7 +232,7 @@ psplit_code psplit_i_solve_within_memory(psplit_planner *planner, const psplit_i
     psplit_diag why = {0};
     code = psplit_i_request_solve(planner, r, offered, round ? share / 10 : share, &why);
     if (code == PSPLIT_INFEASIBLE && round) break;
-    if (code == PSPLIT_INFEASIBLE && any_memory_limit(planner) && !any_pin(planner))
+    if (code == PSPLIT_INFEASIBLE && any_memory_limit(planner) && !any_wish(planner))
       return cut_to_fit(planner, r, false, diag);
     if (code != PSPLIT_OK) return psplit_i_fail_as(diag, &why);
     if (planner->solution) {

@@ -153,6 +153,9 @@ psplit_code psplit_i_check_stages(const psplit_planner *planner, psplit_diag *di
         !(planner->node_flags[i] & PSPLIT_I_NODE_FREE))
       return psplit_i_fail(diag, PSPLIT_INTERNAL, "node %s left the stage it is pinned to",
                            psplit_i_node_label(planner->graph, i, label, sizeof label));
+    if (psplit_i_planner_refuses(planner, planner->stage[i], i))
+      return psplit_i_fail(diag, PSPLIT_INTERNAL, "node %s is on a device that does not support it",
+                           psplit_i_node_label(planner->graph, i, label, sizeof label));
     PSPLIT_TRY(check_reads(planner, i, planner->stage[i], diag));
   }
   for (size_t c = 0; c < planner->copies.n; c++)

@@ -122,6 +122,7 @@ static psplit_code find_single(psplit_planner *planner, psplit_plan *plan, uint6
     if (psplit_i_stage_need(planner, d, &memory) > psplit_devices_memory_bytes(planner->devices, d))
       continue;
     if (d && psplit_i_devices_same(planner->devices, d - 1, d) && plan->single_device) continue;
+    if (!psplit_i_planner_runs_all(planner, d)) continue;
     const int64_t ns = psplit_i_planner_total_ns(planner, d);
     if (plan->single_device && ns >= plan->single_device_ns) continue;
     plan->single_device = psplit_devices_name(planner->devices, d);
@@ -195,7 +196,7 @@ static psplit_code say(psplit_planner *planner, psplit_plan *plan, uint64_t mode
   } else if (!plan->single_device) {
     psplit_i_text_puts(&line, "no speed-up over one device: none holds the whole model (");
     say_bytes(model_bytes, &line);
-    psplit_i_text_puts(&line, ")");
+    psplit_i_text_puts(&line, planner->node_refused ? ") and supports all of it" : ")");
   } else if (psplit_i_devices_all_same(planner->devices)) {
     psplit_i_text_addf(&line, "expected speed-up over one device %.2fx of %" PRIu32, plan->speed_up,
                        plan->n_stages);

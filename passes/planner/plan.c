@@ -208,10 +208,11 @@ static psplit_code set_latency(psplit_planner *planner, psplit_plan *plan, pspli
 
 /* Time of a node on the device that is fastest at it. */
 static int64_t least_ns(const psplit_planner *planner, size_t node) {
-  int64_t least = planner->node_ns[node];
-  for (size_t c = 1; c < planner->n_classes; c++) {
-    const int64_t ns = planner->node_ns[c * planner->graph->n_nodes + node];
-    if (ns < least) least = ns;
+  int64_t least = INT64_MAX;
+  for (size_t c = 0; c < planner->n_classes; c++) {
+    const size_t at = c * planner->graph->n_nodes + node;
+    if (planner->node_refused && planner->node_refused[at]) continue;
+    if (planner->node_ns[at] < least) least = planner->node_ns[at];
   }
   return least;
 }

@@ -199,6 +199,7 @@ psplit_code psplit_planner_create(const psplit_model *model, const psplit_planne
   for (size_t i = 0; i < options->n_pins; i++)
     PSPLIT_TRY(apply_pin(planner, options->pins[i], diag));
   PSPLIT_TRY(apply_annotations(planner, diag));
+  planner->apart = planner->pin;
   for (size_t i = 0; i < options->n_keep_together; i++)
     PSPLIT_TRY(apply_together(planner, options->keep_together[i], (uint32_t)i, diag));
   planner->n_together = (uint32_t)options->n_keep_together;

@@ -79,6 +79,7 @@ struct psplit_planner {
   const char *last_pass; /* that ran; NULL before the first */
 
   uint32_t *pin;       /* [n_nodes] stage, or PSPLIT_NONE */
+  uint32_t *apart;     /* [n_nodes] nodes of different marks are never grouped; PSPLIT_NONE: any */
   uint32_t *together;  /* [n_nodes] class, or PSPLIT_NONE */
   uint32_t n_together; /* classes */
   uint8_t *uncuttable; /* [n_values] 1: no cut may send it */
@@ -104,6 +105,7 @@ struct psplit_planner {
   psplit_planner *prefill;
   int64_t *node_more_ns;          /* [n_classes][n_nodes] to train: of node_ns, what is not forward;
                                      NULL: nothing */
+  uint8_t *node_refused;          /* [n_classes][n_nodes] 1: it cannot run there; NULL: all can */
   uint64_t *node_workspace_bytes; /* [n_nodes] as given in costs files; NULL: none was */
   const char *cost_source;        /* "analytic", "measured" or "given" */
   uint8_t *node_layout;           /* [n_nodes] psplit_i_layout_seen */
@@ -168,6 +170,23 @@ uint64_t psplit_i_planner_weight_bytes(const psplit_planner *planner, uint32_t v
 
 /* Whether only a run can tell the bytes of a value. */
 bool psplit_i_planner_value_data(const psplit_planner *planner, uint32_t value);
+
+/* Fills node_refused and `apart` from what devices support. Needs node_ns, classes and LIVE.
+ * Errors: INFEASIBLE (a node that no device supports, and why; a device that supports none), NOMEM.
+ */
+PSPLIT_MUST_USE psplit_code psplit_i_planner_find_refusals(psplit_planner *planner,
+                                                           psplit_diag *diag);
+/* Whether the device of a stage cannot run a node. */
+static inline bool psplit_i_planner_refuses(const psplit_planner *planner, uint32_t stage,
+                                            uint32_t node) {
+  return planner->node_refused &&
+         planner
+           ->node_refused[(size_t)planner->device_class[stage] * planner->graph->n_nodes + node];
+}
+/* Whether a device, used by the plan or not, supports all nodes. */
+bool psplit_i_planner_runs_all(const psplit_planner *planner, uint32_t device);
+/* Adds to what `diag` says that some nodes run on some devices alone, if so. */
+void psplit_i_name_refused(const psplit_planner *planner, psplit_diag *diag);
 
 /* Time of the whole model on a device, used by the plan or not. O(nodes). */
 int64_t psplit_i_planner_total_ns(const psplit_planner *planner, uint32_t device);

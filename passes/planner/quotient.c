@@ -96,7 +96,7 @@ bool psplit_i_quotient_make(const psplit_planner *planner, const uint32_t *group
     for (uint32_t m = off[g]; m < off[g + 1]; m++) {
       const psplit_i_node *node = &graph->nodes[members[m]];
       out->ns[g] = psplit_i_sat_add_i64(out->ns[g], planner->node_ns[members[m]]);
-      if (planner->pin[members[m]] != PSPLIT_NONE) out->pin[g] = planner->pin[members[m]];
+      if (planner->apart[members[m]] != PSPLIT_NONE) out->pin[g] = planner->apart[members[m]];
       for (uint32_t o = 0; o < node->n_outputs; o++) {
         const uint32_t value = node->outputs[o];
         if (value == PSPLIT_NONE) continue;

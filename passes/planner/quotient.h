@@ -8,7 +8,7 @@
 typedef struct psplit_i_quotient {
   uint32_t n;           /* groups */
   int64_t *ns;          /* [n] time on the first class of devices */
-  uint32_t *pin;        /* [n] stage, or PSPLIT_NONE */
+  uint32_t *pin;        /* [n] mark of nodes that are kept apart, or PSPLIT_NONE */
   uint32_t *succ_off;   /* [n + 1] */
   uint32_t *succ;       /* distinct successors */
   uint64_t *succ_bytes; /* of the tensors between the two, summed */

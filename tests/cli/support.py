@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""What devices support: support.py SPLIT VERIFY
+
+A node goes only to devices that support it, by operator, type, opset, rank, size, open sizes or
+name; what no device supports is named before anything is planned. TAP.
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from bad_input import OK, Tap, model
+
+MALFORMED, INFEASIBLE = 4, 7
+
+TEXT = """(float[batch,64] x) => (float[batch,64] y)
+  <float[64,64] w = random(1)> {
+    [p1] a = MatMul (x, w)
+    [r] b = Relu (a)
+    [s] c = Softmax (b)
+    [t] d = %s (c)
+    [p2] y = MatMul (d, w)
+  }"""
+
+
+def main(argv):
+    if len(argv) != 3:
+        sys.exit("usage: support.py SPLIT VERIFY")
+    split, verify = map(os.path.abspath, argv[1:])
+    tap, home, cwd = Tap(), os.getcwd(), tempfile.mkdtemp(prefix="psplit-support-")
+
+    def run(devices, *options, presets=None):
+        with open("devices.json", "w") as file:
+            json.dump({"devices": devices} | ({"presets": presets} if presets else {}), file)
+        return subprocess.run([split, "m.onnx", "--devices", "devices.json", "--dim", "batch=64",
+                               *options], capture_output=True, text=True, timeout=60)
+
+    def where(devices, *options, **more):
+        """The device of each node, by name; None where there is no plan."""
+        shutil.rmtree("out", ignore_errors=True)
+        made = run(devices, "-o", "out", "-q", "--verify", *options, **more)
+        if made.returncode != OK:
+            return made.stderr
+        with open("out/pipeline.json") as file:
+            manifest = json.load(file)
+        proof = subprocess.run([verify, "out", "--model", "m.onnx"], capture_output=True, timeout=60)
+        found = {}
+        for stage in manifest["stages"]:
+            with open("out/" + stage["file"], "rb") as file:
+                text = file.read()
+            for node in (b"p1", b"r", b"s", b"t", b"p2"):
+                if re.search(b"\\x1a" + bytes([len(node)]) + node + b"\\x22", text):
+                    found[node.decode()] = stage["device"]
+        return found if proof.returncode == OK else "not verified"
+
+    def refused(title, status, says, devices, *options, **more):
+        done = run(devices, "--plan-only", *options, **more)
+        lines = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+        tap.ok(done.returncode == status and len(lines) == 1 and re.search(says, lines[0]), title,
+               "%d\n%s" % (done.returncode, done.stderr))
+
+    cpu = {"name": "cpu", "preset": "cpu"}
+    npu = {"name": "npu", "preset": "cpu", "overhead_ns": 0}
+    try:
+        os.chdir(cwd)
+        with open("m.onnx", "wb") as file:
+            file.write(model(TEXT % "Tanh"))
+        for title, what in (
+                ("operators that are listed", {"supports": {"operators": ["MatMul", "Relu"]}}),
+                ("operators with their domain", {"supports": {"operators": ["ai.onnx.MatMul", "Relu"]}}),
+                ("operators that are not supported", {"unsupported": {"operators": ["Softmax"]}}),
+                ("names of nodes", {"unsupported": {"nodes": ["s*"]}}),
+                ("a type of an operator",
+                 {"unsupported": {"operators": [{"operator": "Softmax", "types": ["float32"]}]}}),
+                ("an opset of an operator",
+                 {"supports": {"operators": ["MatMul", "Relu", "Tanh",
+                                             {"operator": "Softmax", "opsets": [1, 12]}]}}),
+                ("a rank of an operator",
+                 {"supports": {"operators": ["MatMul", "Relu", "Tanh",
+                                             {"operator": "Softmax", "max_rank": 1}]}})):
+            got = where([cpu, npu | what])
+            tap.ok(isinstance(got, dict) and got.get("s") == "cpu" and "npu" in got.values(), title, str(got))
+        got = where([cpu, npu | {"preset": "mine"}],
+                    presets={"mine": {"preset": "cpu", "supports": {"operators": ["MatMul", "Relu"]}}})
+        tap.ok(isinstance(got, dict) and got.get("s") == "cpu" and "npu" in got.values(),
+               "what a preset of the file supports", str(got))
+        got = where([cpu, npu | {"supports": {"operators": ["MatMul", "Relu"]}}, cpu | {"name": "cpu2"}])
+        tap.ok(isinstance(got, dict) and got.get("s") != "npu" and got.get("t") != "npu",
+               "three devices", str(got))
+        table = run([cpu, npu | {"unsupported": {"operators": ["Softmax"]}}], "--plan-only").stdout
+        tap.ok("over cpu, the best single device" in table,
+               "a device that does not run all is no single device", table)
+        table = run([cpu | {"unsupported": {"operators": ["Relu"]}},
+                     npu | {"unsupported": {"operators": ["Softmax"]}}], "--plan-only").stdout
+        tap.ok("supports all of it" in table, "where none runs all, there is no speed-up to tell", table)
+
+        for title, limits in (("types", {"types": ["float16"]}), ("ranks", {"max_rank": 1}),
+                              ("sizes", {"max_tensor_bytes": 100}), ("opsets", {"opsets": [1, 5]})):
+            refused("no device takes such " + title, INFEASIBLE,
+                    r'no device supports node "p1" \(MatMul\)', [cpu | {"supports": limits}])
+        refused("a device that supports nothing of the model", INFEASIBLE,
+                r'device "npu" supports no node', [cpu, npu | {"supports": {"operators": ["LSTM"]}}])
+        refused("why no device does", INFEASIBLE, r"cpu: operator Softmax; npu: type float32",
+                [cpu | {"unsupported": {"operators": ["Softmax"]}},
+                 npu | {"supports": {"types": ["int8"]}}])
+        got = run([cpu, npu | {"unsupported": {"operators": ["Tanh", "Relu", "MatMul"]}}], "--plan-only",
+                  "--pin", "p1=1")
+        tap.ok(got.returncode == INFEASIBLE and "run on some devices alone" in got.stderr,
+               "a pin to a device that does not support the node", got.stderr)
+        with open("devices.json", "w") as file:
+            json.dump({"devices": [cpu | {"supports": {"static_shapes": True}}]}, file)
+        done = subprocess.run([split, "m.onnx", "--devices", "devices.json", "--plan-only"],
+                              capture_output=True, text=True, timeout=60)
+        tap.ok(done.returncode == INFEASIBLE and "open sizes of x" in done.stderr, "open sizes", done.stderr)
+        tap.ok(run([cpu | {"supports": {"static_shapes": True}}], "--plan-only").returncode == OK,
+               "sizes that --dim fixes are not open")
+
+        refused("an operator that is not known", MALFORMED,
+                r"devices\[0\]\.supports\.operators\[0\].*Sofmax", [cpu | {"supports": {"operators": ["Sofmax"]}}])
+        refused("a type that is not known", MALFORMED, r"devices\[0\]\.supports\.types\[0\]",
+                [cpu | {"supports": {"types": ["float31"]}}])
+        refused("a device that supports nothing", MALFORMED,
+                r"devices\[0\]\.supports\.operators: is empty", [cpu | {"supports": {"operators": []}}])
+        refused("a key that is not known", MALFORMED, r"devices\[0\]\.unsupported\.ops",
+                [cpu | {"unsupported": {"ops": ["Conv"]}}])
+        refused("opsets the wrong way round", MALFORMED, r"devices\[0\]\.supports\.opsets",
+                [cpu | {"supports": {"opsets": [9, 3]}}])
+    finally:
+        os.chdir(home)
+        shutil.rmtree(cwd)
+    print("1..%d" % tap.count)
+    return 1 if tap.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))
