@@ -214,6 +214,7 @@ static psplit_code reduce_exactly(psplit_planner *planner, psplit_diag *diag) {
       planner->grouping.n_groups < planner->options.n_stages || memory_may_bind(planner) ||
       planner->next_hop || planner->options.tied_weights == PSPLIT_TIED_TOGETHER)
     return PSPLIT_OK;
+  if (planner->options.max_segments > 1) return PSPLIT_OK;
   if (planner->order_is_free) { /* what holds for all orders: where no link is like no other */
     psplit_i_links links;
     if (planner->n_candidates > planner->options.n_stages) return PSPLIT_OK;

@@ -60,7 +60,7 @@ static psplit_code classify_devices(psplit_planner *planner, psplit_diag *diag) 
       spare = NULL;
     }
   known:
-    planner->device_class[d] = class_id;
+    planner->device_class[d] = planner->given_class[d] = class_id;
   }
   planner->n_classes = (uint32_t)classes.n;
   planner->node_ns = psplit_i_arena_array(&planner->arena, classes.n * n, sizeof *planner->node_ns);
@@ -212,7 +212,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   planner->costs = NULL;
   psplit_solution_destroy(planner->solution); /* its bound is of other times */
   planner->solution = NULL;
-  PSPLIT_TRY(psplit_i_planner_order_devices(planner, NULL, diag)); /* costs are of the first */
+  PSPLIT_TRY(psplit_i_planner_order_devices(planner, NULL, 0, diag)); /* costs are of the first */
   PSPLIT_TRY(evaluate(planner, bindings, diag));
   for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
     planner->node_class[n] = psplit_i_costs_node(planner->costs, n).op_class;

@@ -137,11 +137,17 @@ static psplit_code settle(cutter *c, psplit_diag *diag) {
   uint8_t *none = psplit_i_arena_zeroed(&planner->arena, c->ties->weights.n, sizeof *none);
   if (!none) return psplit_i_nomem(diag);
   const psplit_i_request r = request_of(c, none);
+  if (planner->options.max_segments > 1) {
+    if (psplit_i_planner_part_states(planner))
+      psplit_i_say(planner->options.logger, PSPLIT_WARNING,
+                   "segments do not keep what reads a state with what writes it");
+    return psplit_i_place_segments(planner, &r, diag);
+  }
   PSPLIT_TRY(psplit_i_choose_devices(planner, &r, diag));
   psplit_diag why = {0};
   code = settle_states(c, &why);
   if (code == PSPLIT_INFEASIBLE && planner->order_chosen) {
-    PSPLIT_TRY(psplit_i_planner_order_devices(planner, NULL, diag));
+    PSPLIT_TRY(psplit_i_planner_order_devices(planner, NULL, 0, diag));
     return settle_states(c, diag);
   }
   if (code != PSPLIT_OK) code = psplit_i_fail_as(diag, &why);

@@ -434,6 +434,7 @@ static psplit_code run_phase(psplit_i_stage *stage, work *w, psplit_diag *diag) 
 static psplit_code compute(psplit_i_stage *stage, work *w, psplit_diag *diag,
                            psplit_i_event *event) {
   pthread_mutex_t *turn = stage->options->turn ? stage->options->turn : own_turn(stage);
+  take_turn(stage->device_turn); /* nobody waits for a queue with one of these */
   take_turn(turn);
   event->ready_ns = psplit_i_now_ns();
   begin(stage, PSPLIT_I_COMPUTES);
@@ -442,6 +443,7 @@ static psplit_code compute(psplit_i_stage *stage, work *w, psplit_diag *diag,
   if (w->deadline_ns) set_computing(stage, false, 0);
   end(stage);
   leave_turn(turn);
+  leave_turn(stage->device_turn);
   return code;
 }
 

@@ -1,6 +1,7 @@
 /* Transport: all stages in one process. A bundle changes hands; no tensor is copied. */
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "workers.h"
 
@@ -11,6 +12,7 @@ typedef struct crew {
   uint32_t n_stages, n_here, round;
   psplit_diag diag;
   psplit_i_stage *stages;
+  pthread_mutex_t *device_turns; /* [n_stages] that of a device's first stage counts */
   psplit_i_ends ends;
   psplit_i_workers workers;
   uint32_t n_ready;       /* stages that are initialised */
@@ -103,13 +105,28 @@ out:
   return code;
 }
 
+/* A device that has several stages, which is told by its name, computes one thing at a time. NULL
+ * for one that has not. */
+static pthread_mutex_t *turn_of(crew *c, uint32_t stage) {
+  const psplit_i_manifest *manifest = &c->ends.pipe->manifest;
+  const char *device = manifest->stages[stage].device;
+  uint32_t first = PSPLIT_NONE, n = 0;
+  for (uint32_t s = 0; s < c->n_stages; s++) {
+    if (strcmp(manifest->stages[s].device, device) != 0) continue;
+    if (!n++) first = s;
+  }
+  return n > 1 ? &c->device_turns[first] : NULL;
+}
+
 static psplit_code make(crew *c, const psplit_i_timeline *timeline, psplit_diag *diag) {
   const psplit_i_ends *e = &c->ends;
   psplit_code code = PSPLIT_OK;
   c->stages = calloc(c->n_stages, sizeof *c->stages);
   c->queues = calloc((size_t)c->n_links + 1, sizeof *c->queues);
   c->queue_list = calloc((size_t)c->n_links + 1, sizeof *c->queue_list);
-  if (!c->stages || !c->queues || !c->queue_list) return psplit_i_nomem(diag);
+  c->device_turns = calloc(c->n_stages, sizeof *c->device_turns);
+  if (!c->stages || !c->queues || !c->queue_list || !c->device_turns) return psplit_i_nomem(diag);
+  for (uint32_t s = 0; s < c->n_stages; s++) pthread_mutex_init(&c->device_turns[s], NULL);
   c->ends.queues = c->queue_list;
   PSPLIT_TRY(psplit_i_workers_init(&c->workers, e, c->n_stages, diag));
   for (uint32_t l = 0; l < c->n_links; l++) {
@@ -126,6 +143,7 @@ static psplit_code make(crew *c, const psplit_i_timeline *timeline, psplit_diag 
                                     .queues = c->queue_list,
                                     .events = timeline->events + (size_t)s * timeline->capacity,
                                     .n_events = timeline->capacity,
+                                    .device_turn = turn_of(c, s),
                                     .sums = &timeline->sums[s]};
     psplit_i_stage_init(&c->stages[s]);
   }
@@ -136,6 +154,9 @@ out:
 static void drop(crew *c) {
   for (uint32_t s = 0; s < c->n_ready; s++) psplit_i_stage_fini(&c->stages[s]);
   for (uint32_t l = 0; c->queues && l < c->n_links; l++) psplit_i_queue_fini(&c->queues[l]);
+  for (uint32_t s = 0; c->device_turns && s < c->n_stages; s++)
+    pthread_mutex_destroy(&c->device_turns[s]);
+  free(c->device_turns);
   free(c->queue_list);
   free(c->queues);
   psplit_i_workers_fini(&c->workers);

@@ -68,6 +68,11 @@ static bool numbered(const cli *program, plan_options *o, int id, const char *ar
     o->planner.queue_depth = (uint32_t)count;
     return true;
   }
+  if (id == PLAN_SEGMENTS) {
+    if (!cli_count(program, "segments", argument, 1, 1000, &count)) return false;
+    o->planner.max_segments = (uint32_t)count;
+    return true;
+  }
   if (id == PLAN_THREADS) {
     if (!cli_count(program, "threads", argument, 1, 4096, &count)) return false;
     o->planner.n_threads = (uint32_t)count;
@@ -142,6 +147,7 @@ bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
       return true;
     case PLAN_STATE: return add_state(program, o, argument);
     case PLAN_NO_STATE: o->planner.no_states = true; return true;
+    case PLAN_NON_CONTIGUOUS: o->planner.max_segments = UINT32_MAX; return true;
     case PLAN_IGNORE_ANNOTATIONS: o->planner.ignore_annotations = true; return true;
     case PLAN_CONFIGURATION: o->planner.configuration = argument; return true;
     case PLAN_OBJECTIVE:
@@ -163,6 +169,7 @@ bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
     case PLAN_PREFILL:
     case PLAN_SEQUENCES: return point_option(program, o, id, argument);
     case PLAN_DEPTH:
+    case PLAN_SEGMENTS:
     case PLAN_SEED:
     case PLAN_THREADS:
     case PLAN_TIME_LIMIT:

@@ -36,7 +36,9 @@ enum {
   PLAN_INLINE_IF,
   PLAN_ALLOW_INVALID,
   PLAN_MAX_TEXT,
-  PLAN_DEVICE_ORDER
+  PLAN_DEVICE_ORDER,
+  PLAN_SEGMENTS,
+  PLAN_NON_CONTIGUOUS
 };
 
 /* Rows of an option table, under the command's own headings. */
@@ -60,6 +62,9 @@ enum {
   {PLAN_PIN, "pin", "PATTERN=STAGE", "nodes whose name matches go to that stage (repeatable)"}, \
   {PLAN_DEVICE_ORDER, "device-order", "HOW", \
    "chosen (default): the best order; given: stage i on device i of --devices"}, \
+  {PLAN_SEGMENTS, "segments", "N", \
+   "a device may run N parts of the model, back and forth; -k is a number of devices then"}, \
+  {PLAN_NON_CONTIGUOUS, "non-contiguous", NULL, "the same, as many parts as pay"}, \
   {PLAN_IGNORE_ANNOTATIONS, "ignore-annotations", NULL, \
    "do not pin nodes to the stages MODEL gives them"}, \
   {PLAN_CONFIGURATION, "configuration", "NAME", "whose stages count, where MODEL has several"}, \

@@ -108,6 +108,14 @@ static void print_mapped(const psplit_plan *plan) {
          cli_bytes(most->mapped_bytes, saved), (int)(most - plan->stages));
 }
 
+/* Of the device that the stage is on: more than the stage's where that has others. */
+static int64_t device_load_ns(const psplit_plan *plan, uint32_t stage) {
+  int64_t ns = 0;
+  for (uint32_t s = 0; s < plan->n_stages; s++)
+    if (plan->stages[s].device_id == plan->stages[stage].device_id) ns += plan->stages[s].load_ns;
+  return ns;
+}
+
 void print_plan(const psplit_plan *plan, bool weights_inside, double seconds) {
   char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT], d[CLI_TEXT], e[CLI_TEXT], f[CLI_TEXT];
   int width = 10;
@@ -123,7 +131,8 @@ void print_plan(const psplit_plan *plan, bool weights_inside, double seconds) {
            cli_printable(stage->device, device, sizeof device), stage->n_nodes, stage->n_supernodes,
            cli_bytes(stage->weight_bytes, a), cli_bytes(stage->memory_bytes, b),
            cli_time(stage->recv_ns, c), cli_time(stage->compute_ns, d), cli_time(stage->send_ns, e),
-           cli_time(stage->load_ns, f), stage->load_ns == plan->bottleneck_ns ? "  <" : "");
+           cli_time(stage->load_ns, f),
+           device_load_ns(plan, s) >= plan->bottleneck_ns ? "  <" : "");
   }
   print_transfers(plan);
   print_states(plan);

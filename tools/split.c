@@ -253,6 +253,12 @@ static int parse(request *r, int argc, char **argv) {
     return cli_usage(&PROGRAM, "--verify needs -o DIR");
   if (r->training.enabled && (r->annotate || r->tune.n_rounds))
     return cli_usage(&PROGRAM, "--training does not go with --annotate or --autotune");
+  if (r->plan.planner.max_segments > 1 &&
+      (r->training.enabled || r->tune.n_rounds || r->certificate || r->limits.wanted ||
+       r->last_k > r->n_stages))
+    return cli_usage(&PROGRAM,
+                     "--segments and --non-contiguous do not go with --training, --autotune, "
+                     "--certificate, --limits or a range of stages");
   if (r->tune.n_rounds && (r->plan_only || !r->directory))
     return cli_usage(&PROGRAM, "--autotune needs -o DIR");
 #if PSPLIT_HAS_RUNTIME

@@ -126,6 +126,10 @@ typedef struct psplit_planner_options {
   double prefill_frac;
   uint32_t
     n_sequences; /* that hold a state at a time; 0: as many as stages, so that all have work */
+  /* Segments: a device may run several parts of the model, which are stages of the plan in their
+   * order of execution; n_stages is then a number of devices, at most, in any order. At most so
+   * many for each device; 0 or 1: each device has one stage; UINT32_MAX: as many as pay. */
+  uint32_t max_segments;
 } psplit_planner_options;
 
 /* Defaults: 1 stage, queue depth 2, 10 s of work, seed 1, everything else 0 or NULL. */
@@ -148,8 +152,9 @@ PSPLIT_API void psplit_planner_destroy(psplit_planner *planner);
 
 /* Runs a pipeline text; NULL runs the default one. Facts that a pass needs and that are not there
  * are established first. A failed pass leaves the planner only to be destroyed.
- * Errors: USAGE (the text, a pass to stop at that is not in it), INFEASIBLE (no split), PLUGIN,
- * CANCELLED, INTERNAL (a pass broke convexity; the message names it), and what passes return. */
+ * Errors: USAGE (the text, a pass to stop at that is not in it), UNSUPPORTED (segments with what
+ * does not go with them), INFEASIBLE (no split), PLUGIN, CANCELLED, INTERNAL (a pass broke
+ * convexity; the message names it), and what passes return. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_planner_run(psplit_planner *planner,
                                                           const char *pipeline, psplit_diag *diag);
 

@@ -97,7 +97,7 @@ typedef struct psplit_plan {
   const char *solver, *bound; /* what found the plan, what certifies it */
   const char *cost_source;    /* "analytic", "measured" or "given" */
   double measured_frac;       /* part of total_compute_ns that costs files speak of */
-  int64_t bottleneck_ns;      /* load of the slowest stage */
+  int64_t bottleneck_ns;      /* load of the slowest stage; with segments, device */
   int64_t latency_ns;     /* of one micro-batch: a stage starts when all that send to it ended */
   int64_t lower_bound_ns; /* these three are of the objective: of bottleneck_ns for throughput, */
   double gap_frac;        /* of latency_ns for latency */
@@ -108,7 +108,7 @@ typedef struct psplit_plan {
   const char *device_order;
   int64_t total_compute_ns; /* of the whole model on the first device */
   /* Of all devices that hold and support the whole model, the one that is fastest at it, and its
-   * time; NULL where none can. Besides those of the stages it may be one that the plan leaves unused. */
+   * time; NULL where none can. It may be one that the plan leaves unused. */
   const char *single_device;
   int64_t single_device_ns;
   double speed_up; /* over it, of what the objective makes small; -1: cannot be told */
@@ -128,6 +128,7 @@ typedef struct psplit_plan {
   uint32_t n_assumed;
   const char *const *assumed_names; /* [n_assumed] */
   int64_t assumed_value;            /* what each was counted as */
+  uint32_t n_devices;               /* as stages; with segments those that do something */
   psplit_hint headline_hint;        /* what would tell a speed-up where the headline has none */
   /* 0: no working point was given. With two, the stages' times and the bytes of transfers are means
    * over steps. */

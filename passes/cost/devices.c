@@ -87,13 +87,15 @@ bool psplit_i_devices_swappable(const psplit_devices *devices, uint32_t a, uint3
   return true;
 }
 
-psplit_devices *psplit_i_devices_reorder(const psplit_devices *devices, const uint32_t *order) {
-  const size_t n = devices->n;
-  psplit_devices *out = psplit_i_devices_create(devices->n);
+psplit_devices *psplit_i_devices_pick(const psplit_devices *devices, const uint32_t *pick,
+                                      uint32_t n) {
+  const size_t n_given = devices->n;
+  psplit_devices *out = psplit_i_devices_create(n);
   if (!out) return NULL;
   for (size_t i = 0; i < n; i++) {
-    out->devices[i] = devices->devices[order[i]];
-    for (size_t j = 0; j < n; j++) out->links[i * n + j] = devices->links[order[i] * n + order[j]];
+    out->devices[i] = devices->devices[pick[i]];
+    for (size_t j = 0; j < n; j++)
+      out->links[i * n + j] = devices->links[pick[i] * n_given + pick[j]];
   }
   return out;
 }

@@ -34,9 +34,10 @@ bool psplit_i_devices_all_same(const psplit_devices *devices);
 /* Whether they and all links between them are: then no order of them is better than another. */
 bool psplit_i_devices_alike(const psplit_devices *devices);
 
-/* The same devices in another order: device i is order[i]. Borrows from `devices`. NULL when out of
- * memory. */
-psplit_devices *psplit_i_devices_reorder(const psplit_devices *devices, const uint32_t *order);
+/* n devices, of which i is pick[i] of `devices`, from which the result borrows; one may come more
+ * than once. NULL when out of memory. */
+psplit_devices *psplit_i_devices_pick(const psplit_devices *devices, const uint32_t *pick,
+                                      uint32_t n);
 
 /* Whether it makes no difference which of two devices stands where. O(devices). */
 bool psplit_i_devices_swappable(const psplit_devices *devices, uint32_t a, uint32_t b);

@@ -87,7 +87,7 @@ static psplit_code apply(choice *c, const uint32_t *types) {
   if (!given || !next) return psplit_i_nomem(c->diag);
   memcpy(next, c->off, c->n_types * sizeof *next);
   for (uint32_t s = 0; s < c->n_stages; s++) given[s] = c->member[next[types[s]]++];
-  const psplit_code code = psplit_i_planner_order_devices(c->planner, given, c->diag);
+  const psplit_code code = psplit_i_planner_order_devices(c->planner, given, c->n_stages, c->diag);
   for (uint32_t s = 0; s < c->n_stages; s++)
     c->memory_bytes[s] = psplit_devices_memory_bytes(c->planner->devices, s);
   return code;
@@ -315,14 +315,14 @@ static psplit_code choose(choice *c) {
   c->planner->any_order_bound = c->any_bound;
   return PSPLIT_OK;
 out:
-  if (code == PSPLIT_OK) code = psplit_i_planner_order_devices(c->planner, NULL, c->diag);
+  if (code == PSPLIT_OK) code = psplit_i_planner_order_devices(c->planner, NULL, 0, c->diag);
   return code;
 }
 
 psplit_code psplit_i_choose_devices(psplit_planner *planner, const psplit_i_request *r,
                                     psplit_diag *diag) {
   if (!planner->order_is_free) return PSPLIT_OK;
-  psplit_code code = psplit_i_planner_order_devices(planner, NULL, diag);
+  psplit_code code = psplit_i_planner_order_devices(planner, NULL, 0, diag);
   if (code != PSPLIT_OK || planner->grouping.n_groups < planner->options.n_stages) return code;
   choice c = {.planner = planner,
               .request = r,

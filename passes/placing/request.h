@@ -37,6 +37,15 @@ PSPLIT_MUST_USE psplit_code psplit_i_request_try(psplit_planner *planner, const 
 PSPLIT_MUST_USE psplit_code psplit_i_choose_devices(psplit_planner *planner,
                                                     const psplit_i_request *r, psplit_diag *diag);
 
+/* Gives devices several stages where that pays, options.max_segments at most: the plan is the best
+ * of what the solver finds for free placement and chunks, minimum cuts between two devices, each
+ * device alone, and every node where it is fastest, or where a device that is preferred runs it. So
+ * it is never worse than one device, or than what takes all that it can. Makes the plan. Errors:
+ * UNSUPPORTED (pins, missing links, training, tied weights together), INFEASIBLE, NOMEM, CANCELLED.
+ */
+PSPLIT_MUST_USE psplit_code psplit_i_place_segments(psplit_planner *planner,
+                                                    const psplit_i_request *r, psplit_diag *diag);
+
 /* The solver limits weights alone; a stage's other memory is known once it is cut. While a stage
  * does not fit, its device offers the solver that much less. The bound of the first round, which
  * offered everything, holds for every split; those of later rounds do not. Makes the plan.

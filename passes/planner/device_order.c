@@ -31,44 +31,45 @@ static const psplit_devices *given_devices(const psplit_planner *planner) {
   return planner->own_devices ? planner->own_devices : planner->options.devices;
 }
 
-/* Classes by device as `device_id` says; the first device of a class stands for it. */
-static psplit_code move_classes(psplit_planner *planner, const uint32_t *old_id,
-                                psplit_diag *diag) {
-  const uint32_t n = planner->n_candidates;
-  uint32_t *of_given = psplit_i_arena_array(&planner->scratch, n, sizeof *of_given);
-  if (!of_given) return psplit_i_nomem(diag);
-  for (uint32_t d = 0; d < n; d++) of_given[old_id[d]] = planner->device_class[d];
-  for (uint32_t d = n; d-- > 0;) {
-    planner->device_class[d] = of_given[planner->device_id[d]];
+/* Classes of the devices as they stand; the first device of a class stands for it. */
+static void move_classes(psplit_planner *planner, uint32_t n) {
+  planner->n_classed = 0;
+  while (planner->n_classed < n && planner->device_id[planner->n_classed] < planner->n_candidates)
+    planner->n_classed++;
+  for (uint32_t d = planner->n_classed; d-- > 0;) {
+    planner->device_class[d] = planner->given_class[planner->device_id[d]];
     planner->class_device[planner->device_class[d]] = d;
   }
-  return PSPLIT_OK;
 }
 
 psplit_code psplit_i_planner_order_devices(psplit_planner *planner, const uint32_t *order,
-                                           psplit_diag *diag) {
+                                           uint32_t n, psplit_diag *diag) {
   psplit_code code;
   const psplit_devices *given = given_devices(planner);
-  const uint32_t n = psplit_devices_count(given), n_first = order ? planner->options.n_stages : 0;
-  planner->order_chosen = false;
+  const uint32_t n_given = psplit_devices_count(given), n_first = order ? n : 0;
+  planner->order_chosen = planner->segmented = false;
   if (!order && !planner->ordered) return PSPLIT_OK;
   psplit_i_arena_reset(&planner->scratch);
-  uint32_t *old_id = psplit_i_arena_array(&planner->scratch, n, sizeof *old_id);
-  uint8_t *used = psplit_i_arena_zeroed(&planner->scratch, n, sizeof *used);
-  if (!old_id || !used) return psplit_i_nomem(diag);
+  const size_t n_most = (size_t)n_first + n_given;
+  uint8_t *used = psplit_i_arena_zeroed(&planner->scratch, n_given, sizeof *used);
+  uint32_t *device_id = psplit_i_arena_array(&planner->arena, n_most, sizeof *device_id);
+  uint32_t *device_class = psplit_i_arena_zeroed(&planner->arena, n_most, sizeof *device_class);
+  if (!used || !device_id || !device_class) return psplit_i_nomem(diag);
   uint32_t at = 0;
-  for (uint32_t d = 0; d < n; d++) old_id[d] = planner->device_id[d];
   for (; at < n_first; at++) {
-    planner->device_id[at] = order[at];
+    device_id[at] = order[at];
     used[order[at]] = 1;
   }
-  for (uint32_t d = 0; d < n; d++)
-    if (!used[d]) planner->device_id[at++] = d;
-  psplit_devices *ordered = psplit_i_devices_reorder(given, planner->device_id);
+  for (uint32_t d = 0; d < n_given; d++)
+    if (!used[d]) device_id[at++] = d;
+  psplit_devices *ordered = psplit_i_devices_pick(given, device_id, at);
   if (!ordered) return psplit_i_nomem(diag);
   psplit_devices_destroy(planner->ordered);
   planner->devices = planner->ordered = ordered;
-  PSPLIT_TRY(move_classes(planner, old_id, diag));
+  planner->device_id = device_id;
+  planner->device_class = device_class;
+  planner->options.n_stages = order ? n : planner->n_asked;
+  move_classes(planner, at);
   PSPLIT_TRY(psplit_i_planner_find_ways(planner, diag));
 out:
   psplit_i_arena_reset(&planner->scratch);

@@ -199,11 +199,11 @@ static psplit_code say(psplit_planner *planner, psplit_plan *plan, uint64_t mode
     psplit_i_text_puts(&line, planner->node_refused ? ") and supports all of it" : ")");
   } else if (psplit_i_devices_all_same(planner->devices)) {
     psplit_i_text_addf(&line, "expected speed-up over one device %.2fx of %" PRIu32, plan->speed_up,
-                       plan->n_stages);
+                       plan->n_devices);
   } else {
     psplit_i_text_addf(&line,
                        "expected speed-up over %.80s, the best single device, %.2fx of %" PRIu32,
-                       plan->single_device, plan->speed_up, plan->n_stages);
+                       plan->single_device, plan->speed_up, plan->n_devices);
   }
   if (plan->assumed && told) psplit_i_text_addf(&line, " for %s (assumed)", plan->assumed);
   if (told && plan->layout_ns > 0)
@@ -233,8 +233,9 @@ psplit_code psplit_i_plan_headline(psplit_planner *planner, psplit_plan *plan, p
   uint64_t model_bytes;
   const int64_t value_ns = psplit_i_plan_value_ns(planner, plan);
   plan->data = (psplit_plan_data){.heaviest = PSPLIT_NONE, .largest = PSPLIT_NONE};
+  const bool chosen = planner->order_chosen || planner->segmented;
   plan->device_order = psplit_i_devices_alike(planner->devices) ? "alike"
-                       : planner->order_chosen                  ? "chosen"
+                       : chosen                                 ? "chosen"
                                                                 : "given";
   PSPLIT_TRY(name_assumptions(planner, plan, diag));
   PSPLIT_TRY(weigh_nodes(planner, plan, diag));

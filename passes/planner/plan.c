@@ -86,6 +86,29 @@ out:
   return code;
 }
 
+static int compare_values(const void *a, const void *b) {
+  const psplit_plan_transfer *x = a, *y = b;
+  if (x->value != y->value) return x->value < y->value ? -1 : 1;
+  return x->to < y->to ? -1 : x->to > y->to;
+}
+
+/* A device that has several stages gets a tensor once: the first of them hands it to the others. */
+static void share_on_devices(const psplit_planner *planner, psplit_i_transfers *io) {
+  if (!planner->segmented || !io->n) return;
+  qsort(io->items, io->n, sizeof *io->items, compare_values);
+  for (size_t t = 0, first = 0; t < io->n; t++) {
+    psplit_plan_transfer *transfer = &io->items[t];
+    if (io->items[first].value != transfer->value) first = t;
+    const uint32_t device = planner->device_id[transfer->to];
+    if (planner->device_id[transfer->from] == device) continue;
+    for (size_t k = first; k < t; k++)
+      if (planner->device_id[io->items[k].to] == device) {
+        transfer->from = io->items[k].to;
+        break;
+      }
+  }
+}
+
 /* Memory of every stage with the sizes that `planner` has, which is the split's own or that of
  * prefill: what is larger counts. The transfers are in their order. */
 static psplit_code measure_memory(stage_count *w, const psplit_planner *planner,
@@ -193,12 +216,32 @@ static psplit_code count_supernodes(psplit_planner *planner, psplit_plan *plan,
   return PSPLIT_OK;
 }
 
+/* What the device with most to do does for a micro-batch. */
+static psplit_code set_bottleneck(psplit_planner *planner, psplit_plan *plan, psplit_diag *diag) {
+  const uint32_t n_devices = psplit_devices_count(planner->devices);
+  int64_t *device_ns = PSPLIT_NEW(&planner->scratch, int64_t, n_devices);
+  if (!device_ns) return psplit_i_nomem(diag);
+  for (uint32_t s = 0; s < plan->n_stages; s++) {
+    int64_t *ns = &device_ns[plan->stages[s].device_id];
+    plan->n_devices += *ns == 0 && plan->stages[s].load_ns > 0;
+    add_ns(ns, plan->stages[s].load_ns);
+    if (*ns > plan->bottleneck_ns) plan->bottleneck_ns = *ns;
+  }
+  if (!planner->segmented) plan->n_devices = plan->n_stages;
+  return PSPLIT_OK;
+}
+
 /* Transfers stand by sending stage, and go to later ones. */
 static psplit_code set_latency(psplit_planner *planner, psplit_plan *plan, psplit_diag *diag) {
+  const uint32_t n_devices = psplit_devices_count(planner->devices);
   int64_t *ready_ns = PSPLIT_NEW(&planner->scratch, int64_t, plan->n_stages);
-  if (!ready_ns) return psplit_i_nomem(diag);
+  int64_t *free_ns = PSPLIT_NEW(&planner->scratch, int64_t, n_devices);
+  if (!ready_ns || !free_ns) return psplit_i_nomem(diag);
   for (uint32_t s = 0, t = 0; s < plan->n_stages; s++) {
-    const int64_t end_ns = psplit_i_sat_add_i64(ready_ns[s], plan->stages[s].load_ns);
+    int64_t *busy_ns = &free_ns[plan->stages[s].device_id];
+    const int64_t begin_ns = *busy_ns > ready_ns[s] ? *busy_ns : ready_ns[s];
+    const int64_t end_ns = psplit_i_sat_add_i64(begin_ns, plan->stages[s].load_ns);
+    *busy_ns = end_ns;
     for (; t < plan->n_transfers && plan->transfers[t].from == s; t++)
       if (end_ns > ready_ns[plan->transfers[t].to]) ready_ns[plan->transfers[t].to] = end_ns;
     if (end_ns > plan->latency_ns) plan->latency_ns = end_ns;
@@ -255,6 +298,27 @@ static bool has_copies(const psplit_planner *planner) {
   return false;
 }
 
+/* The solver's is for nodes that stand anywhere, which no segments are below. */
+static psplit_code bound_segments(psplit_planner *planner, psplit_plan *plan, psplit_diag *diag) {
+  const int64_t value_ns = psplit_i_plan_value_ns(planner, plan);
+  plan->solver = planner->segments_solver;
+  plan->lower_bound_ns = planner->segments_bound_ns;
+  plan->bound = planner->segments_bound;
+  if (planner->options.objective == PSPLIT_LATENCY) {
+    const psplit_code code = critical_path(planner, diag, &plan->lower_bound_ns);
+    if (code != PSPLIT_OK) return code;
+    plan->bound = psplit_i_method_name(PSPLIT_I_BOUND_CRITICAL_PATH);
+  }
+  if (plan->lower_bound_ns > value_ns)
+    return psplit_i_fail(diag, PSPLIT_INTERNAL,
+                         "the bound %" PRId64 " ns (%s) is above the plan's %" PRId64
+                         " ns (%s); please report the model and the options",
+                         plan->lower_bound_ns, plan->bound, value_ns, plan->solver);
+  plan->proved_optimal = plan->lower_bound_ns == value_ns;
+  if (value_ns > 0) plan->gap_frac = (double)(value_ns - plan->lower_bound_ns) / (double)value_ns;
+  return PSPLIT_OK;
+}
+
 /* What holds for all orders of devices: no order is below the first bound, and none but the chosen
  * one, which the solver's bound is for, below the second. */
 static void for_all_orders(const psplit_planner *planner, psplit_plan *plan, int64_t value_ns) {
@@ -273,6 +337,7 @@ static void for_all_orders(const psplit_planner *planner, psplit_plan *plan, int
 static psplit_code set_bound(psplit_planner *planner, psplit_plan *plan, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   const int64_t value_ns = psplit_i_plan_value_ns(planner, plan);
+  if (planner->segmented) return bound_segments(planner, plan, diag);
   if (!planner->solution) return PSPLIT_OK;
   plan->lower_bound_ns = planner->solution->lower_bound_ns;
   plan->proved_optimal =
@@ -356,6 +421,7 @@ psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag) {
     stages[s].n_nodes = l.off[s + 1] - l.off[s];
     PSPLIT_TRY(find_transfers(&w, &l, s, diag));
   }
+  share_on_devices(planner, &w.transfers);
   PSPLIT_TRY(psplit_i_relay_transfers(planner, &w.transfers, diag));
   if (w.transfers.n)
     qsort(w.transfers.items, w.transfers.n, sizeof *w.transfers.items, compare_transfers);
@@ -412,8 +478,8 @@ psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag) {
     stages[s].load_ns = stages[s].compute_ns;
     add_ns(&stages[s].load_ns, stages[s].recv_ns);
     add_ns(&stages[s].load_ns, stages[s].send_ns);
-    if (stages[s].load_ns > plan->bottleneck_ns) plan->bottleneck_ns = stages[s].load_ns;
   }
+  PSPLIT_TRY(set_bottleneck(planner, plan, diag));
   PSPLIT_TRY(set_latency(planner, plan, diag));
   PSPLIT_TRY(psplit_i_plan_phases(planner, plan, diag));
   PSPLIT_TRY(set_bound(planner, plan, diag));

@@ -152,8 +152,11 @@ static psplit_code begin_order(psplit_planner *planner, psplit_diag *diag) {
   planner->n_candidates =
     planner->order_is_free && !options->training ? n_devices : options->n_stages;
   planner->device_id = PSPLIT_NEW(&planner->arena, uint32_t, n_devices);
+  planner->n_asked = options->n_stages;
+  planner->n_classed = planner->n_candidates;
   planner->class_device = PSPLIT_NEW(&planner->arena, uint32_t, planner->n_candidates);
   planner->device_class = PSPLIT_NEW(&planner->arena, uint32_t, planner->n_candidates);
+  planner->given_class = PSPLIT_NEW(&planner->arena, uint32_t, planner->n_candidates);
   if (planner->arena.failed) return psplit_i_nomem(diag);
   for (uint32_t d = 0; d < n_devices; d++) planner->device_id[d] = d;
   return psplit_i_planner_find_ways(planner, diag);
@@ -242,7 +245,7 @@ void psplit_planner_node_ns(const psplit_planner *planner, uint32_t device, int6
   const size_t n = planner->graph->n_nodes;
   if (!n) return;
   memset(out_ns, 0, n * sizeof *out_ns);
-  for (uint32_t d = 0; planner->facts & PSPLIT_I_FACT_COSTS && d < planner->n_candidates; d++)
+  for (uint32_t d = 0; planner->facts & PSPLIT_I_FACT_COSTS && d < planner->n_classed; d++)
     if (planner->device_id[d] == device)
       memcpy(out_ns, planner->node_ns + planner->device_class[d] * n, n * sizeof *out_ns);
 }

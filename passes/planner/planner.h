@@ -61,9 +61,13 @@ struct psplit_planner {
   /* Stage i runs on device i of these: the caller's, or the same in another order, `ordered`. */
   const psplit_devices *devices;
   psplit_devices *ordered;
-  uint32_t *device_id; /* [all devices] a device's position in the order that was given */
+  uint32_t *device_id; /* [devices] a device's position in the order that was given */
   bool order_is_free;  /* `partition` may choose another */
-  /* The first of the given devices, which stages may run on: n_stages unless the order is free. */
+  uint32_t n_asked;    /* stages that the caller asked for; with segments devices, of which */
+  bool segmented;      /* a device may have several stages; then bound and solver: */
+  int64_t segments_bound_ns;
+  const char *segments_bound, *segments_solver;
+  /* The first of the given devices, which stages may run on: n_asked unless the order is free. */
   uint32_t n_candidates;
   bool
     order_chosen; /* then bounds: of any order; of all orders but the chosen one (or INT64_MAX) */
@@ -97,7 +101,9 @@ struct psplit_planner {
   int64_t assumed_size;   /* what a size that nothing fixes counts as */
   uint32_t n_classes;     /* devices that differ, by first appearance */
   uint32_t *class_device; /* [n_classes] a device of the class */
-  uint32_t *device_class; /* [n_candidates] */
+  uint32_t *device_class; /* [n_classed] by device, as they stand now */
+  uint32_t n_classed;     /* the first devices: all that stages run on, and others */
+  uint32_t *given_class;  /* [n_candidates] by device as they were given */
   int64_t *node_ns;       /* [n_classes][n_nodes] */
   /* With options.prefill node_ns are means over steps; these are of decode alone, and those of
    * prefill are the node_ns of the other planner, which has its sizes. NULL without. */
@@ -142,10 +148,11 @@ psplit_i_binding *psplit_i_planner_bindings(psplit_planner *planner);
 /* Whether a value's type can be sent: a tensor of known element type. */
 bool psplit_i_planner_sendable(const psplit_planner *planner, uint32_t value);
 
-/* Puts stage i on device order[i] of those that were given, i < n_stages; the others follow. NULL:
- * as they were given. Errors: NOMEM. */
+/* Makes n stages, of which i runs on device order[i] of those that were given; the devices that run
+ * none follow. NULL: n_asked stages on the devices as they were given. Resets planner->scratch.
+ * Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_planner_order_devices(psplit_planner *planner,
-                                                           const uint32_t *order,
+                                                           const uint32_t *order, uint32_t n,
                                                            psplit_diag *diag);
 /* Ways between stages whose devices have no link, as they stand now. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_planner_find_ways(psplit_planner *planner, psplit_diag *diag);

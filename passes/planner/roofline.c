@@ -21,7 +21,7 @@ int64_t psplit_i_planner_total_ns(const psplit_planner *planner, uint32_t device
   int64_t total = 0;
   for (uint32_t n = 0; n < n_nodes; n++) {
     int64_t ns = planner->node_ns[n];
-    if (device < planner->n_candidates) {
+    if (device < planner->n_classed) {
       ns = planner->node_ns[planner->device_class[device] * n_nodes + n];
     } else if (ns) { /* as much longer as its roofline: see psplit_i_cost_apply */
       const int64_t first =

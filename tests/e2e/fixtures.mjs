@@ -322,6 +322,28 @@ export const fixtures = {
     files: () => ({ 'chain.json': devices([[0, 1], [1, 2], [2, 3]]) }),
   },
 
+  segments: {
+    why: 'two devices, neither of which runs everything: the model goes back and forth, and a tensor to both',
+    options: ['--devices', 'FILES/two.json', '--non-contiguous'],
+    stages: [2],
+    segments: 7,
+    hops: ['a 0-1', 'b 1-2', 'b 1-5', 'c 2-3', 'd 3-4', 'e 4-5', 'g 5-6'],
+    files: () => ({ 'two.json': JSON.stringify({ devices: [
+      { name: 'cpu', preset: 'cpu', unsupported: { operators: ['MatMul'] } },
+      { name: 'npu', preset: 'cpu', unsupported: { operators: ['Softmax'] } }] }) }),
+    runs: [{ shapes: { x: [3, 64] } }],
+  },
+
+  too_few_segments: {
+    why: 'two segments on each of two devices do not do',
+    options: ['--devices', 'FILES/two.json', '--segments', '2'],
+    stages: [2],
+    max_stages: 1,
+    says: /so few segments on each device/,
+    model: 'segments',
+    files: () => fixtures.segments.files(),
+  },
+
   unlinked: {
     why: 'no way of links leads to the last device',
     options: ['--devices', 'FILES/apart.json', '--device-order', 'given'],

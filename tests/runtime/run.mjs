@@ -99,7 +99,7 @@ for (const stages of once ? numbers.slice(-1) : numbers) {
     if (!tap.ok(split.status === 0, `${title} is split`, split.stderr)) continue;
     const out = `${dir}-out`;
     const [command, ...before] =
-      [...launcher.split(' ').filter(Boolean), ...(launcher ? [`${stages}`] : []), runner];
+      [...launcher.split(' ').filter(Boolean), ...(launcher ? [`${model.segments ?? stages}`] : []), runner];
     const result = spawnSync(command,
       [...before, dir, ...inputs, '--micro-batches', '4', '--warmup', '0', '--optimization', '0',
         '--depth', `${stages - 1}`, '--output', out, '--quiet', '--onnxruntime', library],
