@@ -19,6 +19,7 @@ typedef enum psplit_i_random_use {
   PSPLIT_I_RANDOM_SMOOTHING = 3, /* perturbed weights of randomized smoothing */
   PSPLIT_I_RANDOM_DIRECTION = 4, /* directions in which gradients are checked */
   PSPLIT_I_RANDOM_SAMPLE = 5,    /* tokens of a generated sequence */
+  PSPLIT_I_RANDOM_POLICY = 6,    /* weights of a new policy, and its decisions */
 } psplit_i_random_use;
 
 /* A stream: `seed`, what it is for, and two coordinates, such as step and micro-batch. */

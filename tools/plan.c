@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <psplit/file.h>
 #include <psplit/partition.h>
+#include <psplit/policy.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,8 @@ enum {
   OPT_OVERLAP,
   OPT_NONEMPTY,
   OPT_SOLVER,
+  OPT_POLICY,
+  OPT_PROPOSALS,
   OPT_TIME,
   OPT_GAP,
   OPT_THREADS,
@@ -48,6 +51,8 @@ static const cli_option OPTIONS[] = {
   {OPT_NONEMPTY, "no-empty-stages", NULL, "every stage holds at least one node"},
   {0, NULL, NULL, "How:"},
   {OPT_SOLVER, "solver", "NAME", CLI_SOLVERS},
+  {OPT_POLICY, "policy", "FILE", "a learned policy, whose proposals solvers begin with"},
+  {OPT_PROPOSALS, "proposals", "N", "that the policy is asked for (8)"},
   {OPT_TIME, "time-limit", "SECONDS",
    "stop then, by the clock; default: work worth about 10; -1: none"},
   {OPT_GAP, "gap", "FRACTION", "stop when value and bound are this close (0)"},
@@ -75,7 +80,8 @@ static const cli PROGRAM = {
 };
 
 typedef struct settings {
-  const char *path, *comm, *certificate;
+  const char *path, *comm, *certificate, *policy;
+  uint32_t n_proposals;
   psplit_partition_options options;
   int64_t stages, cpus; /* -1: as the file says */
   uint64_t max_text_bytes;
@@ -121,6 +127,8 @@ static bool take_option(settings *s, int id, const char *text) {
     case OPT_OVERLAP: s->overlap = true; return true;
     case OPT_NONEMPTY: o->require_nonempty = true; return true;
     case OPT_SOLVER: o->solver = text; return true;
+    case OPT_POLICY: s->policy = text; return true;
+    case OPT_PROPOSALS: return small("proposals", text, 1, 1000000, &s->n_proposals);
     case OPT_TIME:
       o->limit_by_work = false;
       return cli_real(&PROGRAM, "time-limit", text, -1, 1e9, &o->time_limit_s);
@@ -153,6 +161,7 @@ static int read_arguments(int argc, char **argv, settings *s) {
   const char *argument;
   psplit_partition_options_init(&s->options);
   s->stages = s->cpus = -1;
+  s->n_proposals = 8;
   for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;)
     if (id == CLI_BAD || !take_option(s, id, argument))
       return cli_exit_status(PSPLIT_USAGE);
@@ -164,6 +173,8 @@ static int read_arguments(int argc, char **argv, settings *s) {
                      argv[optind + 1]);
   if (s->limits.wanted && (s->options.max_replicas > 1 || s->options.noncontiguous))
     return cli_usage(&PROGRAM, "--limits is for contiguous stages without copies");
+  if (!s->policy && strncmp(s->options.solver, "drlpp", 5) == 0)
+    return cli_usage(&PROGRAM, "solver %s needs --policy FILE", s->options.solver);
   s->path = argv[optind];
   return 0;
 }
@@ -319,12 +330,27 @@ int main(int argc, char **argv) {
   psplit_diag diag = {0};
   psplit_problem *file = NULL;
   psplit_solution *plan = NULL;
-  if (read_problem(&s, &diag, &file) != PSPLIT_OK) return cli_fail(&diag);
+  psplit_policy *policy = NULL;
+  psplit_proposer *proposer = NULL;
+  if (s.policy &&
+      (psplit_policy_read(s.policy, &diag, &policy) != PSPLIT_OK ||
+       psplit_policy_proposer_create(policy, s.n_proposals, &diag, &proposer) != PSPLIT_OK)) {
+    psplit_policy_destroy(policy);
+    return cli_fail(&diag);
+  }
+  s.options.proposer = proposer;
+  if (read_problem(&s, &diag, &file) != PSPLIT_OK) {
+    psplit_policy_proposer_destroy(proposer);
+    psplit_policy_destroy(policy);
+    return cli_fail(&diag);
+  }
   s.options.cancel = cli_cancel();
   psplit_problem problem = *file;
   psplit_device *list = malloc(problem.n_devices * sizeof *list);
   if (!list) {
     psplit_problem_destroy(file);
+    psplit_policy_proposer_destroy(proposer);
+    psplit_policy_destroy(policy);
     return cli_exit_status(PSPLIT_NOMEM);
   }
   memcpy(list, problem.devices, problem.n_devices * sizeof *list);
@@ -350,6 +376,8 @@ int main(int argc, char **argv) {
   }
   psplit_solution_destroy(plan);
   psplit_problem_destroy(file);
+  psplit_policy_proposer_destroy(proposer);
+  psplit_policy_destroy(policy);
   free(list);
   return cli_finish(status);
 }

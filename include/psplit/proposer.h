@@ -14,7 +14,8 @@ extern "C" {
 
 /* A problem as solvers of contiguous stages see it: items are sets of nodes that share a stage in
  * some best split or, in large graphs, segments of an order. They are numbered topologically. Only
- * read, and valid until the next begin(), or the solver's end. Tables with a device type are type-major. */
+ * read, and valid until the next begin(), or the solver's end. Tables with a device type are
+ * type-major. */
 typedef struct psplit_items {
   uint32_t n_items, n_types, n_nets, n_groups, n_stages, n_nodes;
   const uint32_t *item_of_node;     /* [n_nodes] of the problem */

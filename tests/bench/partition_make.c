@@ -277,7 +277,7 @@ static void join_nets(maker *m) {
 }
 
 /* Mirrors every node and tensor as the backward pass; twins stay together. */
-static void make_training(maker *m) {
+void make_training(maker *m) {
   const uint32_t n = m->n, n_nets = m->n_nets;
   maker all;
   maker_init(&all, 2 * (n + m->n_pins)); /* nets are few only once joined */

@@ -41,6 +41,7 @@ arrows base base file random
 arrows onnx base model devices
 arrows onnx/text base model model_text
 arrows partition base partition proposer
+arrows policy base partition policy proposer schedule
 arrows passes base cost_table model devices partition plan passes plugin plugins snapshot
 arrows emit base model plan emit
 arrows view base snapshot view

@@ -1,4 +1,4 @@
-/* Proposers can be wrong in every way, and plans stay valid; where they are right, they are taken. */
+/* Proposers can be wrong in every way, and plans stay valid; where right, they are taken. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,0 +1,117 @@
+/* Policies: networks that propose splits of partition problems, and learn to. docs/learned.md says
+ * what they are and what they are worth: where an optimum can be proved, nothing. */
+#ifndef PSPLIT_POLICY_H
+#define PSPLIT_POLICY_H
+
+#include <psplit/partition.h>
+#include <psplit/proposer.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct psplit_policy psplit_policy;
+
+/* A policy that has learned nothing. Errors: NOMEM. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_policy_create(uint64_t seed, psplit_diag *diag,
+                                                            psplit_policy **out_policy);
+PSPLIT_API void psplit_policy_destroy(psplit_policy *policy);
+
+/* A policy's file is an ONNX model of the encoder and one decision (docs/learned.md), whose
+ * initializers are the weights. Errors of reading: those of psplit_model_open; MALFORMED (no
+ * policy). Of writing: those of psplit_file_write. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_policy_read(const char *path, psplit_diag *diag,
+                                                          psplit_policy **out_policy);
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_policy_write(const psplit_policy *policy,
+                                                           const char *path, psplit_diag *diag);
+
+PSPLIT_API uint32_t psplit_policy_n_parameters(const psplit_policy *policy);
+/* Parameter 0 .. n_parameters - 1, in the order of the tensors of its file. */
+PSPLIT_API float psplit_policy_parameter(const psplit_policy *policy, uint32_t index);
+
+/* A proposer that asks the policy `n_attempts` times (>= 1): the likeliest choices first, over
+ * three orders of the items, then draws. The policy must live as long. *out_proposer is the
+ * caller's (psplit_policy_proposer_destroy), for one thread at a time. Errors: USAGE (0 attempts),
+ * NOMEM. An attempt takes O(items (weights + candidates) + pins). */
+PSPLIT_API PSPLIT_MUST_USE psplit_code
+psplit_policy_proposer_create(const psplit_policy *policy, uint32_t n_attempts, psplit_diag *diag,
+                              psplit_proposer **out_proposer);
+PSPLIT_API void psplit_policy_proposer_destroy(psplit_proposer *proposer);
+
+/* --- learning --- */
+
+typedef enum psplit_policy_reward {
+  PSPLIT_REWARD_MODEL,   /* the bound on the slowest stage over what it takes */
+  PSPLIT_REWARD_SCHEDULE /* the same of a step of micro_batches, simulated */
+} psplit_policy_reward;
+
+typedef struct psplit_policy_learn_options {
+  size_t struct_size; /* set by psplit_policy_learn_options_init() */
+  uint64_t seed;
+  uint32_t warm_steps;               /* on splits that are known to be good, by cross-entropy */
+  uint32_t steps;                    /* behind them, by reinforcement (PPO) */
+  uint32_t graphs;                   /* of a step */
+  uint32_t rollouts;                 /* of a graph */
+  uint32_t epochs;                   /* over the rollouts of a step, at most */
+  double warm_rate, rate, last_rate; /* of Adam; from `rate` to `last_rate` linearly */
+  double entropy, last_entropy;      /* weight of entropy, likewise */
+  double clip;                       /* of ratios of chances */
+  double kl_stop;                    /* no more epochs of a step beyond it */
+  psplit_policy_reward reward;
+  uint32_t micro_batches; /* of the simulated schedule */
+  double solve_seconds;   /* work for each graph's own optimum */
+  const volatile int *cancel;
+} psplit_policy_learn_options;
+
+PSPLIT_API void psplit_policy_learn_options_defaults(psplit_policy_learn_options *options,
+                                                     size_t struct_size);
+static inline void psplit_policy_learn_options_init(psplit_policy_learn_options *options) {
+  psplit_policy_learn_options_defaults(options, sizeof *options);
+}
+
+/* One step of learning, for logs. */
+typedef struct psplit_policy_step {
+  uint32_t step; /* 1 .. warm_steps + steps */
+  bool warm;
+  double loss, entropy, kl; /* means over decisions; kl 0 while warm */
+  double ratio;             /* geometric mean of value over bound of what was drawn; 0 while warm */
+  double valid;             /* share of rollouts within memory and pins */
+  uint32_t epochs;
+} psplit_policy_step;
+
+typedef struct psplit_policy_learner psplit_policy_learner;
+
+/* Learns into `policy`, which must live as long. Errors: USAGE, UNSUPPORTED, NOMEM. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code
+psplit_policy_learner_create(psplit_policy *policy, const psplit_policy_learn_options *options,
+                             psplit_diag *diag, psplit_policy_learner **out_learner);
+PSPLIT_API void psplit_policy_learner_destroy(psplit_policy_learner *learner);
+
+/* Adds a graph, which is copied; it is solved at once, so that value and bound are known. Errors:
+ * those of psplit_partition_solve; LIMIT (more than 4,096 items). */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_policy_learner_add(psplit_policy_learner *learner,
+                                                                 const psplit_problem *problem,
+                                                                 psplit_diag *diag);
+/* The next step; *out_done once there are no more. The same seed, graphs and options give the same
+ * policy. Errors: USAGE (no graphs), CANCELLED, NOMEM. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_policy_learner_step(psplit_policy_learner *learner,
+                                                                  psplit_diag *diag,
+                                                                  psplit_policy_step *out_step,
+                                                                  bool *out_done);
+/* The geometric mean of value over bound of the likeliest choices on all graphs, and the share of
+ * them that is valid. Errors: NOMEM. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_policy_learner_evaluate(
+  psplit_policy_learner *learner, psplit_diag *diag, double *out_ratio, double *out_valid);
+
+/* Weights and moments after the last step, to go on from: the file's place is `path`. What is
+ * loaded must be of the same number of parameters. Errors: IO, MALFORMED, NOMEM. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_policy_learner_save(
+  const psplit_policy_learner *learner, const char *path, psplit_diag *diag);
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_policy_learner_load(psplit_policy_learner *learner,
+                                                                  const char *path,
+                                                                  psplit_diag *diag);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

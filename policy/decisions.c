@@ -1,0 +1,207 @@
+#include "decisions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { C = PSPLIT_I_CANDIDATE_FEATURES, M = PSPLIT_I_MEMORY, S = PSPLIT_I_SCORE };
+
+psplit_code psplit_i_decider_init(psplit_i_decider *d, const psplit_i_view *view,
+                                  psplit_i_arena *arena) {
+  d->view = view;
+  if (!psplit_i_encoding_init(&d->encoding, view->graph.n, arena)) return PSPLIT_NOMEM;
+  return psplit_i_stages_init(&d->stages, view, arena);
+}
+
+void psplit_i_rollout_fini(psplit_i_rollout *r) {
+  free(r->off);
+  free(r->x);
+  free(r->chosen);
+  free(r->chance);
+  *r = (psplit_i_rollout){0};
+}
+
+static bool reserve(psplit_i_rollout *r, uint32_t n) {
+  if (r->off) return true;
+  r->n = n;
+  r->off = calloc((size_t)n + 1, sizeof *r->off);
+  r->chosen = calloc((size_t)n + 1, sizeof *r->chosen);
+  r->chance = calloc((size_t)n + 1, sizeof *r->chance);
+  return r->off && r->chosen && r->chance;
+}
+
+static bool note(psplit_i_rollout *r, uint32_t at, const psplit_i_real *x, uint32_t n,
+                 uint32_t chosen, psplit_i_real chance) {
+  const size_t need = r->off[at] + n;
+  if (need > r->most) {
+    const size_t most = 2 * need + 64;
+    psplit_i_real *grown = realloc(r->x, most * C * sizeof *grown);
+    if (!grown) return false;
+    r->x = grown;
+    r->most = most;
+  }
+  memcpy(r->x + r->off[at] * C, x, (size_t)n * C * sizeof *x);
+  r->off[at + 1] = need;
+  r->chosen[at] = chosen;
+  r->chance[at] = chance;
+  return true;
+}
+
+/* The candidate on the stage (and, for a new one, the type) that a label says; else the one with
+ * the largest stage in front of it, else the first. */
+static uint32_t labelled(const psplit_i_decider *d, uint32_t n, uint32_t stage,
+                         const uint32_t *type) {
+  uint32_t best = 0, found = 0;
+  for (uint32_t k = 0; k < n; k++) {
+    const psplit_i_candidate *c = &d->candidate[k];
+    if (c->stage == stage && (!type || type[stage] == PSPLIT_NONE || c->type == type[stage]))
+      return k;
+    if (c->stage <= stage && c->stage + 1 > found) best = k, found = c->stage + 1;
+  }
+  return best;
+}
+
+static uint32_t drawn(const psplit_i_real *probability, uint32_t n, double at) {
+  double sum = 0;
+  for (uint32_t k = 0; k + 1 < n; k++) {
+    sum += (double)probability[k];
+    if (at < sum) return k;
+  }
+  return n - 1;
+}
+
+psplit_code psplit_i_decide(psplit_i_decider *d, const psplit_i_policy_network *network,
+                            const psplit_i_random_stream *stream, const uint32_t *label,
+                            const uint32_t *label_type, psplit_i_rollout *keep) {
+  const psplit_i_view *v = d->view;
+  const uint32_t n_items = v->graph.n;
+  psplit_i_real memory[M], after[M], gates[4 * M], logit[PSPLIT_I_MOST_CANDIDATES];
+  if (keep && !reserve(keep, n_items)) return PSPLIT_NOMEM;
+  psplit_i_stages_clear(&d->stages);
+  memcpy(memory, d->encoding.start, sizeof memory);
+  double entropy = 0, log_chance = 0;
+  bool valid = true;
+  for (uint32_t at = 0; at < n_items; at++) {
+    const uint32_t i = v->order[at];
+    const uint32_t n = psplit_i_stages_candidates(&d->stages, i, d->candidate, d->x);
+    uint32_t chosen = 0;
+    psplit_i_real chance = 1;
+    if (n > 1) {
+      psplit_i_score(network, &d->encoding, i, memory, d->x, n, d->hidden, logit);
+      for (uint32_t k = 1; k < n; k++)
+        if (logit[k] > logit[chosen]) chosen = k;
+      if (stream || keep) entropy += (double)psplit_i_softmax(logit, n);
+      if (label) chosen = labelled(d, n, label[i], label_type);
+      if (stream) chosen = drawn(logit, n, psplit_i_random_uniform(stream, at));
+      if (stream || keep) {
+        chance = logit[chosen];
+        log_chance += psplit_i_policy_log((double)chance > 1e-30 ? (double)chance : 1e-30);
+      }
+    }
+    valid &= d->candidate[chosen].fits;
+    if (keep && !note(keep, at, d->x, n, chosen, chance)) return PSPLIT_NOMEM;
+    psplit_i_remember(network, &d->encoding, i, d->x + (size_t)chosen * C, memory, gates, after);
+    memcpy(memory, after, sizeof memory);
+    psplit_i_stages_place(&d->stages, i, &d->candidate[chosen]);
+  }
+  if (keep) {
+    keep->valid = valid;
+    keep->value = d->stages.most;
+    keep->entropy = n_items ? entropy / n_items : 0;
+    keep->log_chance = log_chance;
+  }
+  return PSPLIT_OK;
+}
+
+/* --- learning --- */
+
+void psplit_i_learner_fini(psplit_i_learner *l) {
+  free(l->memory);
+  free(l->gates);
+  free(l->hidden);
+  free(l->probability);
+  *l = (psplit_i_learner){0};
+}
+
+static bool room(psplit_i_learner *l, size_t n_items, size_t n_candidates) {
+  if (n_items > l->most_items) {
+    free(l->memory);
+    free(l->gates);
+    l->memory = malloc((n_items + 1) * M * sizeof *l->memory);
+    l->gates = malloc(n_items * 4 * M * sizeof *l->gates);
+    l->most_items = l->memory && l->gates ? n_items : 0;
+  }
+  if (n_candidates > l->most_candidates) {
+    free(l->hidden);
+    free(l->probability);
+    l->hidden = malloc(n_candidates * S * sizeof *l->hidden);
+    l->probability = malloc(n_candidates * sizeof *l->probability);
+    l->most_candidates = l->hidden && l->probability ? n_candidates : 0;
+  }
+  return n_items <= l->most_items && n_candidates <= l->most_candidates;
+}
+
+/* d logit of one decision; probabilities in, gradients out. Returns the loss. */
+static double objective_back(const psplit_i_objective *o, uint32_t chosen, double old,
+                             psplit_i_real *p, uint32_t n, double share, psplit_i_learned *out) {
+  const double now = (double)p[chosen] > 1e-30 ? (double)p[chosen] : 1e-30;
+  const double log_now = psplit_i_policy_log(now);
+  double slope = o->weight, loss = -o->weight * log_now, entropy = 0;
+  old = old > 1e-30 ? old : 1e-30;
+  if (o->clip > 0) {
+    const double ratio = now / old;
+    const bool clipped = o->weight > 0 ? ratio > 1 + o->clip : ratio < 1 - o->clip;
+    slope = clipped ? 0 : o->weight * ratio;
+    loss = -o->weight * (!clipped ? ratio : o->weight > 0 ? 1 + o->clip : 1 - o->clip);
+    /* An estimate that is never negative: Schulman, "Approximating KL divergence", 2020. */
+    out->kl += share * (ratio - 1 - (log_now - psplit_i_policy_log(old)));
+  }
+  for (uint32_t k = 0; k < n; k++)
+    if (p[k] > 0) entropy -= (double)p[k] * psplit_i_policy_log((double)p[k] + 1e-30);
+  out->entropy += share * entropy;
+  for (uint32_t k = 0; k < n; k++) {
+    const double q = (double)p[k];
+    /* d entropy / d logit = -p (log p + entropy) */
+    const double d_entropy = -q * (psplit_i_policy_log(q + 1e-30) + entropy);
+    p[k] = (psplit_i_real)(share * (slope * (q - (k == chosen)) - o->entropy_weight * d_entropy));
+  }
+  return loss - o->entropy_weight * entropy;
+}
+
+psplit_code psplit_i_learn(const psplit_i_policy_network *network, const psplit_i_decider *d,
+                           const psplit_i_rollout *r, const psplit_i_objective *objective,
+                           psplit_i_learner *l, psplit_i_real *d_score, psplit_i_real *d_gru,
+                           psplit_i_real *d_start, psplit_i_policy_network *gradient,
+                           psplit_i_learned *out) {
+  const psplit_i_view *v = d->view;
+  const uint32_t n_items = r->n;
+  if (!room(l, n_items, r->off[n_items])) return PSPLIT_NOMEM;
+  const double share = 1.0 / n_items;
+  memcpy(l->memory, d->encoding.start, M * sizeof *l->memory);
+  for (uint32_t at = 0; at < n_items; at++) {
+    const uint32_t i = v->order[at], n = (uint32_t)(r->off[at + 1] - r->off[at]);
+    const psplit_i_real *x = r->x + r->off[at] * C, *memory = l->memory + (size_t)at * M;
+    psplit_i_real *p = l->probability + r->off[at];
+    if (n > 1) {
+      psplit_i_score(network, &d->encoding, i, memory, x, n, l->hidden + r->off[at] * S, p);
+      psplit_i_softmax(p, n);
+      out->loss +=
+        share * objective_back(objective, r->chosen[at], (double)r->chance[at], p, n, share, out);
+    }
+    psplit_i_remember(network, &d->encoding, i, x + (size_t)r->chosen[at] * C, memory,
+                      l->gates + (size_t)at * 4 * M, l->memory + (size_t)(at + 1) * M);
+  }
+  psplit_i_real d_memory[M] = {0}, d_before[M];
+  for (uint32_t at = n_items; at-- > 0;) {
+    const uint32_t i = v->order[at], n = (uint32_t)(r->off[at + 1] - r->off[at]);
+    const psplit_i_real *x = r->x + r->off[at] * C, *memory = l->memory + (size_t)at * M;
+    psplit_i_remember_back(network, x + (size_t)r->chosen[at] * C, memory,
+                           l->gates + (size_t)at * 4 * M, d_memory, d_before,
+                           d_gru + (size_t)i * 3 * M, gradient);
+    if (n > 1)
+      psplit_i_score_back(network, memory, x, n, l->hidden + r->off[at] * S,
+                          l->probability + r->off[at], d_before, d_score + (size_t)i * S, gradient);
+    memcpy(d_memory, d_before, sizeof d_memory);
+  }
+  for (uint32_t j = 0; j < M; j++) d_start[j] += d_memory[j];
+  return PSPLIT_OK;
+}

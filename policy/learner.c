@@ -1,0 +1,360 @@
+/* Learning: first to choose as good splits do (cross-entropy), then from what choices are worth
+ * (PPO). The value of a state is not estimated by a network: several rollouts of the same graph are
+ * drawn, and each is held against the mean of the others. Source: Schulman et al., "Proximal Policy
+ * Optimization Algorithms", arXiv 1707.06347; the mean of the others: Kool, van Hoof, Welling, "Buy
+ * 4 REINFORCE samples, get a baseline for free", 2019. */
+#include "learner.h"
+
+#include <math.h>
+#include <psplit/schedule.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cancel.h"
+#include "diag.h"
+#include "options.h"
+
+enum { M = PSPLIT_I_MEMORY, S = PSPLIT_I_SCORE, MOST_GRAPHS = 256, MOST_ROLLOUTS = 256 };
+
+/* What a rollout that breaks memory is worth: as if it were so many times slower than it is. */
+static const double kInvalid = 4;
+
+void psplit_policy_learn_options_defaults(psplit_policy_learn_options *options,
+                                          size_t struct_size) {
+  psplit_policy_learn_options defaults = {.seed = 1,
+                                          .warm_steps = 600,
+                                          .steps = 400,
+                                          .graphs = 8,
+                                          .rollouts = 12,
+                                          .epochs = 3,
+                                          .warm_rate = 2e-3,
+                                          .rate = 1e-3,
+                                          .last_rate = 1e-4,
+                                          .entropy = 0.01,
+                                          .last_entropy = 0.001,
+                                          .clip = 0.2,
+                                          .kl_stop = 0.02,
+                                          .micro_batches = 8,
+                                          .solve_seconds = 1};
+  psplit_i_options_defaults(options, struct_size, &defaults, sizeof defaults);
+}
+
+static bool positive(double x) { return x > 0 && x < 1e6; }
+
+psplit_code psplit_policy_learner_create(psplit_policy *policy,
+                                         const psplit_policy_learn_options *given,
+                                         psplit_diag *diag, psplit_policy_learner **out_learner) {
+  psplit_policy_learner *l = calloc(1, sizeof *l);
+  if (!l) return psplit_i_nomem(diag);
+  psplit_policy_learn_options_init(&l->options);
+  psplit_policy_learn_options *o = &l->options;
+  psplit_code code = PSPLIT_I_TAKE_OPTIONS(psplit_policy_learn_options, given, o, diag);
+  if (code == PSPLIT_OK && (o->graphs == 0 || o->graphs > MOST_GRAPHS || o->rollouts < 2 ||
+                            o->rollouts > MOST_ROLLOUTS || o->epochs == 0 || o->micro_batches == 0))
+    code = psplit_i_fail(diag, PSPLIT_USAGE,
+                         "a step takes 1 to %d graphs, 2 to %d rollouts of each and at least one "
+                         "epoch",
+                         (int)MOST_GRAPHS, (int)MOST_ROLLOUTS);
+  if (code == PSPLIT_OK && !(positive(o->warm_rate) && positive(o->rate) &&
+                             positive(o->last_rate) && positive(o->clip) && o->entropy >= 0 &&
+                             o->last_entropy >= 0 && o->kl_stop >= 0 && o->solve_seconds >= 0))
+    code = psplit_i_fail(diag, PSPLIT_USAGE,
+                         "learning rates and the clip of ratios must be above 0, weights of "
+                         "entropy, the limit on KL and seconds at least 0");
+  if (code != PSPLIT_OK) {
+    free(l);
+    return code;
+  }
+  l->policy = policy;
+  *out_learner = l;
+  return code;
+}
+
+void psplit_policy_learner_destroy(psplit_policy_learner *l) {
+  if (!l) return;
+  for (size_t i = 0; i < l->cases.n; i++) {
+    psplit_i_case_fini(l->cases.items[i]);
+    free(l->cases.items[i]);
+  }
+  psplit_i_vec_fini(&l->cases);
+  psplit_i_learner_fini(&l->learner);
+  free(l);
+}
+
+psplit_code psplit_policy_learner_add(psplit_policy_learner *l, const psplit_problem *problem,
+                                      psplit_diag *diag) {
+  psplit_i_case *c = malloc(sizeof *c);
+  if (!c || !psplit_i_vec_reserve(&l->cases, l->cases.n + 1)) {
+    free(c);
+    return psplit_i_nomem(diag);
+  }
+  const psplit_code code =
+    psplit_i_case_init(c, problem, l->options.solve_seconds, l->options.cancel, diag);
+  if (code == PSPLIT_OK && c->items.n_items > 0) {
+    l->cases.items[l->cases.n++] = c;
+  } else {
+    psplit_i_case_fini(c);
+    free(c);
+  }
+  return code;
+}
+
+/* One graph of a step. */
+typedef struct lesson {
+  const psplit_i_case *c;
+  psplit_i_view view;
+  psplit_i_decider *decider;
+  psplit_i_rollout *rollout; /* [rollouts] */
+  double *advantage;         /* [rollouts] */
+  psplit_i_real *d_score, *d_gru, *d_start, *scratch;
+} lesson;
+
+static psplit_code lesson_init(lesson *s, const psplit_i_case *c, uint32_t order,
+                               uint32_t n_rollouts, psplit_i_arena *arena) {
+  const uint32_t n = c->items.n_items;
+  s->c = c;
+  const psplit_code code = psplit_i_view_init(&s->view, &c->items, order, arena);
+  if (code != PSPLIT_OK) return code;
+  s->decider = PSPLIT_NEW(arena, psplit_i_decider, 1);
+  s->rollout = PSPLIT_NEW(arena, psplit_i_rollout, n_rollouts);
+  s->advantage = PSPLIT_NEW(arena, double, n_rollouts);
+  s->d_score = PSPLIT_NEW(arena, psplit_i_real, (size_t)n * S);
+  s->d_gru = PSPLIT_NEW(arena, psplit_i_real, (size_t)n * 3 * M);
+  s->d_start = PSPLIT_NEW(arena, psplit_i_real, M);
+  s->scratch = PSPLIT_NEW(arena, psplit_i_real, (size_t)n * 2 * PSPLIT_I_WIDTH);
+  if (!s->decider || !s->rollout || !s->advantage || !s->d_score || !s->d_gru || !s->d_start ||
+      !s->scratch)
+    return PSPLIT_NOMEM;
+  return psplit_i_decider_init(s->decider, &s->view, arena);
+}
+
+/* Adds the gradient of all rollouts of a lesson, each with its weight. */
+static psplit_code learn(psplit_policy_learner *l, lesson *s, uint32_t n_rollouts,
+                         psplit_i_objective objective, double share, psplit_i_learned *out) {
+  const uint32_t n = s->c->items.n_items;
+  const psplit_i_policy_network *network = &l->policy->network;
+  memset(s->d_score, 0, (size_t)n * S * sizeof *s->d_score);
+  memset(s->d_gru, 0, (size_t)n * 3 * M * sizeof *s->d_gru);
+  memset(s->d_start, 0, M * sizeof *s->d_start);
+  psplit_i_encode(network, &s->view.graph, &s->decider->encoding);
+  objective.entropy_weight *= share;
+  for (uint32_t r = 0; r < n_rollouts; r++) {
+    psplit_i_learned one = {0};
+    psplit_i_objective mine = objective;
+    mine.weight = share * (objective.clip > 0 ? s->advantage[r] : 1);
+    const psplit_code code = psplit_i_learn(network, s->decider, &s->rollout[r], &mine, &l->learner,
+                                            s->d_score, s->d_gru, s->d_start, &l->gradient, &one);
+    if (code != PSPLIT_OK) return code;
+    out->loss += one.loss;
+    out->entropy += share * one.entropy;
+    out->kl += share * one.kl;
+  }
+  psplit_i_encode_back(network, &s->view.graph, &s->decider->encoding, s->d_score, s->d_gru,
+                       s->d_start, s->scratch, &l->gradient);
+  return PSPLIT_OK;
+}
+
+/* --- what a rollout is worth --- */
+
+static psplit_code simulated(const psplit_policy_learner *l, const psplit_i_case *c,
+                             const psplit_i_stages *stages, double *out_ratio) {
+  const uint32_t k = c->items.n_stages;
+  int64_t *forward = calloc(k, sizeof *forward);
+  psplit_schedule *schedule = NULL;
+  uint32_t n = 0;
+  if (!forward) return PSPLIT_NOMEM;
+  for (uint32_t s = 0; s < k; s++) {
+    const int64_t work = stages->compute[s] + stages->recv[s] + stages->send[s];
+    if (work > 0) forward[n++] = work;
+  }
+  const psplit_schedule_input input = {.kind = PSPLIT_SCHEDULE_STREAM,
+                                       .n_stages = n ? n : 1,
+                                       .n_chunks = 1,
+                                       .n_micro_batches = l->options.micro_batches,
+                                       .forward_ns = forward};
+  psplit_code code = psplit_schedule_simulate(&input, NULL, &schedule);
+  /* No order of m micro-batches ends before the work of one, and m - 1 times the bottleneck. */
+  if (code == PSPLIT_OK) {
+    const double least =
+      (double)stages->view->total + (double)(l->options.micro_batches - 1) * (double)c->bound;
+    *out_ratio = least > 0 ? (double)schedule->makespan_ns / least : 1;
+  }
+  psplit_schedule_destroy(schedule);
+  free(forward);
+  return code;
+}
+
+static psplit_code ratio_of(const psplit_policy_learner *l, const lesson *s,
+                            const psplit_i_rollout *r, double *out) {
+  psplit_code code = PSPLIT_OK;
+  *out = s->c->bound > 0 ? (double)r->value / (double)s->c->bound : 1;
+  if (l->options.reward == PSPLIT_REWARD_SCHEDULE)
+    code = simulated(l, s->c, &s->decider->stages, out);
+  if (!(*out > 1e-6)) *out = 1;
+  if (!r->valid) *out *= kInvalid;
+  return code;
+}
+
+/* --- steps --- */
+
+static uint32_t pick(const psplit_policy_learner *l, uint32_t what, uint32_t k, uint64_t below) {
+  const psplit_i_random_stream stream = {l->options.seed, PSPLIT_I_RANDOM_POLICY, l->step, what};
+  return (uint32_t)psplit_i_random_below(&stream, k, below);
+}
+
+/* Draws rollouts of a graph; advantages are not yet divided by their spread. */
+static psplit_code roll(psplit_policy_learner *l, lesson *s, uint32_t which,
+                        psplit_policy_step *io_step) {
+  const uint32_t n = l->options.rollouts;
+  double mean = 0;
+  psplit_i_encode(&l->policy->network, &s->view.graph, &s->decider->encoding);
+  for (uint32_t r = 0; r < n; r++) {
+    const psplit_i_random_stream stream = {l->options.seed ^ 0x5eed, PSPLIT_I_RANDOM_POLICY,
+                                           l->step, which * MOST_ROLLOUTS + r};
+    psplit_code code =
+      psplit_i_decide(s->decider, &l->policy->network, &stream, NULL, NULL, &s->rollout[r]);
+    double ratio = 1;
+    if (code == PSPLIT_OK) code = ratio_of(l, s, &s->rollout[r], &ratio);
+    if (code != PSPLIT_OK) return code;
+    s->advantage[r] = -psplit_i_policy_log(ratio);
+    mean += s->advantage[r] / n;
+    io_step->ratio -= s->advantage[r] / n / l->options.graphs;
+    io_step->valid += (double)s->rollout[r].valid / n / l->options.graphs;
+  }
+  /* Against the mean of the others. */
+  for (uint32_t r = 0; r < n; r++) s->advantage[r] = (s->advantage[r] - mean) * n / (n - 1.0);
+  return PSPLIT_OK;
+}
+
+static void scale_advantages(lesson *lessons, uint32_t n_lessons, uint32_t n_rollouts) {
+  for (uint32_t g = 0; g < n_lessons; g++) {
+    double square = 0;
+    for (uint32_t r = 0; r < n_rollouts; r++)
+      square += lessons[g].advantage[r] * lessons[g].advantage[r];
+    /* By graph, as far as there is a spread: a thousandth more or less is worth learning late. */
+    const double spread = sqrt(square / n_rollouts) + 0.003;
+    for (uint32_t r = 0; r < n_rollouts; r++) lessons[g].advantage[r] /= spread;
+  }
+}
+
+static psplit_code reinforce(psplit_policy_learner *l, lesson *lessons, double done,
+                             psplit_policy_step *step) {
+  const psplit_policy_learn_options *o = &l->options;
+  psplit_code code = PSPLIT_OK;
+  const psplit_i_objective objective = {
+    .entropy_weight = o->entropy + (o->last_entropy - o->entropy) * done, .clip = o->clip};
+  for (uint32_t g = 0; g < o->graphs; g++) PSPLIT_TRY(roll(l, &lessons[g], g, step));
+  scale_advantages(lessons, o->graphs, o->rollouts);
+  for (uint32_t epoch = 0; epoch < o->epochs; epoch++) {
+    psplit_i_learned learned = {0};
+    memset(&l->gradient, 0, sizeof l->gradient);
+    for (uint32_t g = 0; g < o->graphs; g++)
+      PSPLIT_TRY(
+        learn(l, &lessons[g], o->rollouts, objective, 1.0 / o->graphs / o->rollouts, &learned));
+    step->loss = learned.loss;
+    step->entropy = learned.entropy;
+    step->kl = learned.kl;
+    if (learned.kl > o->kl_stop) break;
+    step->epochs++;
+    psplit_i_adam_step(&l->adam, o->rate + (o->last_rate - o->rate) * done, &l->gradient,
+                       &l->policy->network);
+  }
+  step->ratio = psplit_i_policy_exp(step->ratio);
+out:
+  return code;
+}
+
+/* The decisions of the best split that is known, as far as candidates allow. */
+static psplit_code imitate(psplit_policy_learner *l, lesson *lessons, psplit_policy_step *step) {
+  const psplit_i_objective objective = {.entropy_weight = 0};
+  psplit_i_learned learned = {0};
+  psplit_code code = PSPLIT_OK;
+  memset(&l->gradient, 0, sizeof l->gradient);
+  for (uint32_t g = 0; g < l->options.graphs; g++) {
+    lesson *s = &lessons[g];
+    psplit_i_encode(&l->policy->network, &s->view.graph, &s->decider->encoding);
+    PSPLIT_TRY(
+      psplit_i_decide(s->decider, &l->policy->network, NULL, s->c->label, NULL, &s->rollout[0]));
+    PSPLIT_TRY(learn(l, s, 1, objective, 1.0 / l->options.graphs, &learned));
+  }
+  step->loss = learned.loss;
+  step->entropy = learned.entropy;
+  step->valid = 1;
+  step->epochs = 1;
+  psplit_i_adam_step(&l->adam, l->options.warm_rate, &l->gradient, &l->policy->network);
+out:
+  return code;
+}
+
+/* A graph with labels, from a random one on. */
+static const psplit_i_case *draw_case(const psplit_policy_learner *l, uint32_t k, bool labelled) {
+  const uint32_t n = (uint32_t)l->cases.n, first = pick(l, 1, k, n);
+  for (uint32_t i = 0; labelled && i < n; i++)
+    if (l->cases.items[(first + i) % n]->label) return l->cases.items[(first + i) % n];
+  return l->cases.items[first];
+}
+
+psplit_code psplit_policy_learner_step(psplit_policy_learner *l, psplit_diag *diag,
+                                       psplit_policy_step *out_step, bool *out_done) {
+  const psplit_policy_learn_options *o = &l->options;
+  psplit_code code = psplit_i_go_on(o->cancel, diag);
+  if (code != PSPLIT_OK) return code;
+  *out_done = l->step >= o->warm_steps + o->steps;
+  if (*out_done) return PSPLIT_OK;
+  if (l->cases.n == 0) return psplit_i_fail(diag, PSPLIT_USAGE, "there is no graph to learn from");
+  const bool warm = l->step < o->warm_steps;
+  /* Gradients of rewards are much smaller than those of labels: old moments would drown them. */
+  if (l->step == o->warm_steps) l->adam = (psplit_i_adam){0};
+  *out_step = (psplit_policy_step){.step = l->step + 1, .warm = warm};
+  psplit_i_arena arena;
+  psplit_i_arena_init(&arena, 0);
+  lesson *lessons = PSPLIT_NEW(&arena, lesson, o->graphs);
+  const uint32_t n_rollouts = warm ? 1 : o->rollouts;
+  uint32_t n_ready = 0;
+  PSPLIT_TRY(lessons ? PSPLIT_OK : PSPLIT_NOMEM);
+  for (; n_ready < o->graphs; n_ready++) {
+    const psplit_i_case *c = draw_case(l, n_ready, warm);
+    if (warm && !c->label) continue; /* no graph has one: the step learns nothing */
+    PSPLIT_TRY(lesson_init(&lessons[n_ready], c, pick(l, 2, n_ready, PSPLIT_I_N_POLICY_ORDERS),
+                           n_rollouts, &arena));
+  }
+  if (warm)
+    code = lessons[0].c ? imitate(l, lessons, out_step) : PSPLIT_OK;
+  else
+    code = reinforce(l, lessons, (double)(l->step - o->warm_steps) / o->steps, out_step);
+  if (code == PSPLIT_OK) l->step++;
+out:
+  for (uint32_t g = 0; lessons && g < n_ready; g++)
+    for (uint32_t r = 0; lessons[g].rollout && r < n_rollouts; r++)
+      psplit_i_rollout_fini(&lessons[g].rollout[r]);
+  psplit_i_arena_fini(&arena);
+  return code == PSPLIT_NOMEM ? psplit_i_nomem(diag) : code;
+}
+
+psplit_code psplit_policy_learner_evaluate(psplit_policy_learner *l, psplit_diag *diag,
+                                           double *out_ratio, double *out_valid) {
+  psplit_code code = PSPLIT_OK;
+  double sum = 0, valid = 0;
+  for (size_t i = 0; i < l->cases.n && code == PSPLIT_OK; i++) {
+    psplit_i_arena arena;
+    lesson s;
+    double ratio = 1;
+    psplit_i_arena_init(&arena, 0);
+    code = lesson_init(&s, l->cases.items[i], 0, 1, &arena);
+    if (code == PSPLIT_OK) {
+      psplit_i_encode(&l->policy->network, &s.view.graph, &s.decider->encoding);
+      code = psplit_i_decide(s.decider, &l->policy->network, NULL, NULL, NULL, &s.rollout[0]);
+    }
+    if (code == PSPLIT_OK) code = ratio_of(l, &s, &s.rollout[0], &ratio);
+    if (code == PSPLIT_OK) {
+      sum += psplit_i_policy_log(ratio);
+      valid += s.rollout[0].valid;
+      psplit_i_rollout_fini(&s.rollout[0]);
+    }
+    psplit_i_arena_fini(&arena);
+  }
+  const double n = l->cases.n ? (double)l->cases.n : 1;
+  *out_ratio = psplit_i_policy_exp(sum / n);
+  *out_valid = valid / n;
+  return code == PSPLIT_NOMEM ? psplit_i_nomem(diag) : code;
+}

@@ -1,0 +1,28 @@
+/* What a policy reads of a problem: scale, order of decisions, and features of items, all divided
+ * by the ideal load, so that neither units nor sizes matter. */
+#ifndef PSPLIT_POLICY_VIEW_H
+#define PSPLIT_POLICY_VIEW_H
+
+#include <psplit/proposer.h>
+
+#include "network.h"
+
+typedef struct psplit_i_view {
+  const psplit_items *items;
+  int64_t *least;       /* [n] least time over the types that can run an item */
+  int64_t total;        /* of these */
+  double ideal;         /* load if all devices had the same; at least the heaviest item, >= 1 */
+  double *speed;        /* [n_types] of the least times, <= 1 */
+  uint32_t *order;      /* [n] topological: items in the order in which they are placed */
+  uint32_t *last_stage; /* [n] none behind it can hold the item and all that need it */
+  psplit_i_policy_graph graph;
+} psplit_i_view;
+
+/* Orders: depth first from the sources, from the sinks, or by id. */
+enum { PSPLIT_I_N_POLICY_ORDERS = 3 };
+
+/* Arrays are of `arena`. O((n + pins) types). Errors: NOMEM, LIMIT (sums overflow). */
+PSPLIT_MUST_USE psplit_code psplit_i_view_init(psplit_i_view *view, const psplit_items *items,
+                                               uint32_t order, psplit_i_arena *arena);
+
+#endif

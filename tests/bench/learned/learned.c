@@ -1,0 +1,460 @@
+/* Bench of learned splits beside all else that finds some: a row for each problem.
+ *
+ *   bench_learned --policy FILE [--list LIST] [--dir DIR] [--stages K[,K...]] [--proposals N]
+ *                 [--work SECONDS]
+ *
+ * LIST: lines of listed.h; DIR: *.json problems, e.g. the published ones. Values are over the best
+ * bound of the problem; `*` behind the bound's name says that it is proved to be the optimum. CPU
+ * times are ms. In the end geometric means, and wins, ties and losses against `random`, with
+ * Wilcoxon's signed-rank test. */
+#include <dirent.h>
+#include <math.h>
+#include <psplit/policy.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "listed.h"
+
+/* Ways to a split, in the order of columns. */
+typedef enum way {
+  WAY_AUTO,
+  WAY_SEARCH,
+  WAY_ANNEAL,
+  WAY_EVEN,
+  WAY_PIPEDREAM,
+  WAY_COPIES,
+  WAY_SLICE,
+  WAY_RANDOM,
+  WAY_UNTRAINED,
+  WAY_GREEDY,
+  WAY_BEST,
+  WAY_SLICED,
+  WAY_SLICED_1,
+  WAY_START,
+  N_WAYS
+} way;
+
+static const char *const kWays[N_WAYS] = {
+  "auto",       "search",    "anneal", "even", "pipedream",  "copies",       "slice",
+  "rand+slice", "untrained", "greedy", "best", "best+slice", "greedy+slice", "start+search"};
+
+enum { MOST_ROWS = 512 };
+
+typedef struct bench {
+  psplit_policy *policy, *untrained;
+  uint32_t n_proposals;
+  double work;
+  uint32_t n_rows, n_proved, n_invalid;
+  double ratio[MOST_ROWS][N_WAYS]; /* value over bound; 0: not for this problem */
+  double ms[MOST_ROWS][N_WAYS];
+} bench;
+
+static double cpu(void) { return (double)clock() * 1e3 / CLOCKS_PER_SEC; }
+
+/* --- baselines of our own --- */
+
+/* A topological order by id, among nodes that may come next; classes stay together as one. */
+typedef struct chain {
+  uint32_t n, *order, *unit; /* units in order; unit of a node */
+  int64_t *work;             /* [n] of a unit */
+} chain;
+
+static bool forward(const psplit_problem *p, uint32_t v) {
+  return !p->node_flags || !(p->node_flags[v] & PSPLIT_NODE_BACKWARD);
+}
+
+/* Nodes in topological order of the forward edges; what trains follows its twin. */
+static bool make_chain(const psplit_problem *p, chain *c) {
+  const uint32_t n = p->n_nodes;
+  uint32_t *left = calloc(n, sizeof *left), *stack = calloc(n, sizeof *stack), size = 0, at = 0;
+  c->unit = calloc(n, sizeof *c->unit);
+  c->order = calloc(n, sizeof *c->order);
+  c->work = calloc(n, sizeof *c->work);
+  uint32_t *first = calloc(n + 1, sizeof *first), n_edges = 0;
+  uint32_t *edge = calloc((size_t)p->net_off[p->n_nets] + 1, sizeof *edge);
+  for (int pass = 0; pass < 2; pass++) {
+    for (uint32_t e = 0; e < p->n_nets; e++)
+      for (uint32_t k = p->net_off[e]; k < p->net_off[e + 1]; k++) {
+        const uint32_t u = p->net_producer[e], v = p->net_consumer[k];
+        if (!forward(p, u) || !forward(p, v) || u == v) continue;
+        if (pass == 0)
+          first[u + 1]++, left[v]++;
+        else
+          edge[--first[u + 1]] = v;
+      }
+    if (pass == 0)
+      for (uint32_t v = 0; v < n; v++) n_edges = first[v + 1] += first[v];
+  }
+  /* first[u + 1] is now where u's edges begin, and they end where the next one's do. */
+  for (uint32_t v = n; v-- > 0;)
+    if (forward(p, v) && left[v] == 0) stack[size++] = v;
+  uint32_t *place = calloc(n, sizeof *place);
+  while (size) {
+    const uint32_t v = stack[--size];
+    place[v] = at;
+    c->order[at++] = v;
+    const uint32_t end = v + 1 < n ? first[v + 2] : n_edges;
+    for (uint32_t k = first[v + 1]; k < end; k++)
+      if (left[edge[k]] > 0 && --left[edge[k]] == 0) stack[size++] = edge[k];
+  }
+  c->n = at;
+  for (uint32_t v = 0; v < n; v++) {
+    c->unit[v] = forward(p, v) ? place[v] : PSPLIT_NONE;
+    if (!forward(p, v) && p->together && p->together[v] < n && forward(p, p->together[v]))
+      c->unit[v] = place[p->together[v]];
+    if (c->unit[v] == PSPLIT_NONE)
+      c->n = 0; /* no twin: not for these */
+    else if (p->time_ns[(size_t)v * p->n_classes] > 0)
+      c->work[c->unit[v]] += p->time_ns[(size_t)v * p->n_classes];
+  }
+  free(place);
+  free(left);
+  free(stack);
+  free(first);
+  free(edge);
+  return c->n > 0;
+}
+
+static void chain_fini(chain *c) {
+  free(c->unit);
+  free(c->order);
+  free(c->work);
+}
+
+static double checked(const psplit_problem *p, const chain *c, const uint32_t *cut, uint32_t k) {
+  psplit_partition_options o;
+  psplit_diag diag = {0};
+  psplit_solution *s = NULL;
+  uint32_t *stage = calloc(p->n_nodes, sizeof *stage);
+  psplit_partition_options_init(&o);
+  for (uint32_t v = 0; v < p->n_nodes; v++)
+    for (uint32_t j = 1; j < k; j++) stage[v] += c->unit[v] >= cut[j];
+  double value = 0;
+  if (psplit_partition_check(p, &o, stage, NULL, NULL, NULL, &diag, &s) == PSPLIT_OK)
+    value = (double)s->objective_ns;
+  psplit_solution_destroy(s);
+  free(stage);
+  return value;
+}
+
+/* As many stages as devices, each with an equal share of the work in the order. */
+static double even_prefix(const psplit_problem *p, const chain *c, uint32_t k) {
+  uint32_t cut[1025] = {0};
+  int64_t total = 0, before = 0;
+  for (uint32_t i = 0; i < c->n; i++) total += c->work[i];
+  for (uint32_t i = 0, j = 1; i < c->n && j < k; i++) {
+    while (j < k && before + c->work[i] / 2 >= total / k * j) cut[j++] = i;
+    before += c->work[i];
+    if (i + 1 == c->n)
+      while (j < k) cut[j++] = c->n;
+  }
+  for (uint32_t j = 1; j < k; j++)
+    if (cut[j] == 0) cut[j] = c->n;
+  return checked(p, c, cut, k);
+}
+
+/* PipeDream's programme without replicas (SOSP 2019, section 3.1): over a chain of layers, the
+ * largest of a stage's work and of what one layer hands to the next, which it counts as the tensor
+ * of the layer in front of the cut alone. */
+static double pipedream(const psplit_problem *p, const chain *c, uint32_t k) {
+  const uint32_t n = c->n;
+  if (n > 4000) return 0;
+  double *best = calloc((size_t)(k + 1) * (n + 1), sizeof *best), *sum = calloc(n + 1, sizeof *sum);
+  double *tensor = calloc(n + 1, sizeof *tensor);
+  uint32_t *from = calloc((size_t)(k + 1) * (n + 1), sizeof *from), cut[1025] = {0};
+  for (uint32_t i = 0; i < n; i++) sum[i + 1] = sum[i] + (double)c->work[i];
+  for (uint32_t e = 0; e < p->n_nets; e++) {
+    const uint32_t u = c->unit[p->net_producer[e]];
+    if (forward(p, p->net_producer[e]))
+      tensor[u] = fmax(tensor[u], 2 * (double)p->net_send_ns[(size_t)e * p->n_classes]);
+  }
+  for (uint32_t j = 1; j <= k; j++)
+    for (uint32_t i = 0; i <= n; i++) {
+      double *b = &best[(size_t)j * (n + 1) + i];
+      *b = j == 1 ? sum[i] : INFINITY;
+      for (uint32_t h = 0; j > 1 && h <= i; h++) {
+        double value = fmax(best[(size_t)(j - 1) * (n + 1) + h], sum[i] - sum[h]);
+        if (h > 0 && h < i) value = fmax(value, tensor[h - 1]);
+        if (value < *b) *b = value, from[(size_t)j * (n + 1) + i] = h;
+      }
+    }
+  for (uint32_t j = k, i = n; j > 1; j--) cut[j - 1] = i = from[(size_t)j * (n + 1) + i];
+  free(best);
+  free(sum);
+  free(tensor);
+  free(from);
+  return checked(p, c, cut, k);
+}
+
+/* Random keys, for as many orders as the policy says. */
+static psplit_code no_stages(void *user, const psplit_items *items, uint64_t seed, uint32_t attempt,
+                             uint32_t *out_stage, uint32_t *out_type, psplit_diag *diag) {
+  (void)user, (void)seed, (void)attempt, (void)out_type, (void)diag;
+  memset(out_stage, 0xff, items->n_items * sizeof *out_stage);
+  return PSPLIT_OK;
+}
+
+static psplit_code random_keys(void *user, const psplit_items *items, uint64_t seed,
+                               uint32_t attempt, uint32_t *out_key, psplit_diag *diag) {
+  uint64_t x = seed * 977 + attempt + 1;
+  (void)user, (void)diag;
+  for (uint32_t i = 0; i < items->n_items; i++) {
+    x = x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    out_key[i] = attempt == 0 ? i : (uint32_t)(x >> 33);
+  }
+  return PSPLIT_OK;
+}
+
+/* --- one problem --- */
+
+/* The value of a solver, 0 where it fails; *out_own whether the split is the proposer's. */
+static double solved(const bench *b, const psplit_problem *p, const char *solver,
+                     const psplit_proposer *proposer, double work, double *out_ms,
+                     double *out_bound, bool *out_own) {
+  psplit_partition_options o;
+  psplit_diag diag = {0};
+  psplit_solution *s = NULL;
+  psplit_partition_options_init(&o);
+  o.solver = solver;
+  o.proposer = proposer;
+  o.n_threads = 1;
+  o.time_limit_s = work > 0 ? work : b->work;
+  const double start = cpu();
+  const psplit_code code = psplit_partition_solve(p, &o, &diag, &s);
+  *out_ms = cpu() - start;
+  if (code != PSPLIT_OK) {
+    fprintf(stderr, "%s: %s\n", solver, diag.message);
+    return 0;
+  }
+  const double value = (double)s->objective_ns;
+  if (out_bound) *out_bound = (double)s->lower_bound_ns;
+  if (out_own) *out_own = strncmp(s->solver, "drlpp", 5) == 0;
+  psplit_solution_destroy(s);
+  return value;
+}
+
+static double proposed(bench *b, const psplit_problem *p, const psplit_policy *policy,
+                       uint32_t n_proposals, const char *solver, double *out_ms, bool *out_own) {
+  psplit_proposer *proposer;
+  psplit_diag diag = {0};
+  if (psplit_policy_proposer_create(policy, n_proposals, &diag, &proposer) != PSPLIT_OK) return 0;
+  const double value = solved(b, p, solver, proposer, 1000, out_ms, NULL, out_own);
+  psplit_policy_proposer_destroy(proposer);
+  return value;
+}
+
+static void row(bench *b, const char *name, const psplit_problem *p) {
+  const uint32_t k = psplit_problem_n_stages(p);
+  if (b->n_rows == MOST_ROWS) return;
+  double *ratio = b->ratio[b->n_rows], *ms = b->ms[b->n_rows], value[N_WAYS] = {0}, bound = 0;
+  bool own = false;
+  chain c = {0};
+  const psplit_proposer random = {NULL, b->n_proposals, NULL, no_stages, random_keys};
+  value[WAY_AUTO] = solved(b, p, "auto", NULL, 0, &ms[WAY_AUTO], &bound, NULL);
+  if (value[WAY_AUTO] <= 0 || bound <= 0) return; /* nothing fits */
+  const bool proved = bound == value[WAY_AUTO];
+  value[WAY_SEARCH] = solved(b, p, "search", NULL, 0, &ms[WAY_SEARCH], NULL, NULL);
+  value[WAY_ANNEAL] = solved(b, p, "anneal", NULL, 0, &ms[WAY_ANNEAL], NULL, NULL);
+  value[WAY_SLICE] = solved(b, p, "slice", NULL, 0, &ms[WAY_SLICE], NULL, NULL);
+  if (p->n_classes == 1 && k <= 1024 && make_chain(p, &c)) {
+    double start = cpu();
+    value[WAY_EVEN] = even_prefix(p, &c, k);
+    ms[WAY_EVEN] = cpu() - start;
+    start = cpu();
+    value[WAY_PIPEDREAM] = pipedream(p, &c, k);
+    ms[WAY_PIPEDREAM] = cpu() - start;
+    /* The whole model on each device: its work over their number, if it fits; weights need not be
+     * kept alike for inference, so this is the best that copies could do. */
+    int64_t total = 0;
+    for (uint32_t i = 0; i < c.n; i++) total += c.work[i];
+    value[WAY_COPIES] = p->weight_bytes && p->devices[0].memory_bytes ? 0 : (double)total / k;
+  }
+  chain_fini(&c);
+  value[WAY_RANDOM] = solved(b, p, "drlpp+slice", &random, 1000, &ms[WAY_RANDOM], NULL, NULL);
+  value[WAY_UNTRAINED] = proposed(b, p, b->untrained, 1, "drlpp", &ms[WAY_UNTRAINED], &own);
+  if (!own) value[WAY_UNTRAINED] = 0;
+  value[WAY_GREEDY] = proposed(b, p, b->policy, 1, "drlpp", &ms[WAY_GREEDY], &own);
+  b->n_invalid += !own;
+  if (!own) value[WAY_GREEDY] = 0;
+  value[WAY_BEST] = proposed(b, p, b->policy, b->n_proposals, "drlpp", &ms[WAY_BEST], &own);
+  if (!own) value[WAY_BEST] = 0;
+  value[WAY_SLICED] =
+    proposed(b, p, b->policy, b->n_proposals, "drlpp+slice", &ms[WAY_SLICED], NULL);
+  value[WAY_SLICED_1] = proposed(b, p, b->policy, 1, "drlpp+slice", &ms[WAY_SLICED_1], NULL);
+  psplit_proposer *proposer;
+  if (psplit_policy_proposer_create(b->policy, b->n_proposals, NULL, &proposer) == PSPLIT_OK) {
+    value[WAY_START] = solved(b, p, "search", proposer, 0, &ms[WAY_START], NULL, NULL);
+    psplit_policy_proposer_destroy(proposer);
+  }
+  printf("%-46.46s %6u %4u %14.0f%s", name, p->n_nodes, k, bound, proved ? "*" : " ");
+  for (uint32_t w = 0; w < N_WAYS; w++) {
+    ratio[w] = value[w] / bound;
+    if (value[w] > 0)
+      printf(" %6.3f %7.1f", ratio[w], ms[w]);
+    else
+      printf("      -       -");
+  }
+  printf("\n");
+  fflush(stdout);
+  b->n_proved += proved;
+  b->n_rows++;
+}
+
+/* --- all of them --- */
+
+static int by_size(const void *a, const void *b) {
+  const double x = fabs(*(const double *)a), y = fabs(*(const double *)b);
+  return x < y ? -1 : x > y;
+}
+
+/* Wins, ties and losses of one way against another, and the chance of so uneven ranks if neither
+ * were better: Wilcoxon's test by the normal approximation, ties of size with mean ranks. */
+static void compare(const bench *b, way a, way against) {
+  static double d[MOST_ROWS];
+  uint32_t n = 0, wins = 0, losses = 0, rows = 0;
+  double up = 0, variance = 0;
+  for (uint32_t r = 0; r < b->n_rows; r++) {
+    if (b->ratio[r][a] <= 0 || b->ratio[r][against] <= 0) continue;
+    rows++;
+    const double x = log(b->ratio[r][a] / b->ratio[r][against]);
+    if (fabs(x) < 1e-12) continue;
+    d[n++] = x;
+    wins += x < 0;
+    losses += x > 0;
+  }
+  qsort(d, n, sizeof *d, by_size);
+  for (uint32_t i = 0, j; i < n; i = j) {
+    for (j = i; j < n && fabs(d[j]) <= fabs(d[i]) * (1 + 1e-12); j++) {
+    }
+    const double rank = (i + 1 + j) / 2.0;
+    for (uint32_t k = i; k < j; k++) {
+      if (d[k] > 0) up += rank;
+      variance += rank * rank / 4;
+    }
+  }
+  const double mean = n * (n + 1.0) / 4;
+  const double z = variance > 0 ? (up - mean) / sqrt(variance) : 0;
+  printf("%-13s against %-12s: %3u wins, %3u ties, %3u losses; signed ranks z = %+.2f, p = %.2g\n",
+         kWays[a], kWays[against], wins, rows - wins - losses, losses, z, erfc(fabs(z) / sqrt(2)));
+}
+
+static void summarize(const bench *b) {
+  printf("\n%u problems, %u proved optimal; the likeliest choices broke memory or an order in %u\n",
+         b->n_rows, b->n_proved, b->n_invalid);
+  printf("%-14s %8s %8s %8s %8s %10s\n", "way", "problems", "mean", "median", "worst", "ms, mean");
+  for (uint32_t w = 0; w < N_WAYS; w++) {
+    static double sorted[MOST_ROWS];
+    double sum = 0, time = 0;
+    uint32_t n = 0;
+    for (uint32_t r = 0; r < b->n_rows; r++) {
+      if (b->ratio[r][w] <= 0) continue;
+      sorted[n++] = b->ratio[r][w];
+      sum += log(b->ratio[r][w]);
+      time += b->ms[r][w];
+    }
+    if (n == 0) continue;
+    qsort(sorted, n, sizeof *sorted, by_size);
+    printf("%-14s %8u %8.4f %8.4f %8.4f %10.1f\n", kWays[w], n, exp(sum / n), sorted[n / 2],
+           sorted[n - 1], time / n);
+  }
+  compare(b, WAY_SLICED, WAY_RANDOM);
+  compare(b, WAY_SLICED_1, WAY_SLICE);
+  compare(b, WAY_START, WAY_SEARCH);
+  compare(b, WAY_GREEDY, WAY_PIPEDREAM);
+  compare(b, WAY_GREEDY, WAY_UNTRAINED);
+  compare(b, WAY_SLICED, WAY_AUTO);
+}
+
+static int is_json(const struct dirent *entry) {
+  const size_t n = strlen(entry->d_name);
+  return n > 5 && strcmp(entry->d_name + n - 5, ".json") == 0;
+}
+
+static int run_directory(bench *b, const char *dir, const char *stages) {
+  struct dirent **entries;
+  const int n = scandir(dir, &entries, is_json, alphasort);
+  if (n < 0) {
+    fprintf(stderr, "error: %s: cannot read the directory\n", dir);
+    return 3;
+  }
+  for (int i = 0; i < n; i++) {
+    char path[4096], name[512];
+    psplit_diag diag = {0};
+    psplit_problem *p;
+    snprintf(path, sizeof path, "%s/%s", dir, entries[i]->d_name);
+    if (psplit_problem_read_json(path, &diag, &p) != PSPLIT_OK) {
+      fprintf(stderr, "error: %s\n", diag.message);
+      return 4;
+    }
+    for (const char *at = stages; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+      /* The published ones have CPUs beside accelerators: without them. */
+      psplit_device one = p->devices[0];
+      psplit_problem q = *p;
+      one.count = (uint32_t)strtoul(at, NULL, 10);
+      q.devices = &one;
+      q.n_devices = 1;
+      snprintf(name, sizeof name, "%s k%u", entries[i]->d_name, one.count);
+      row(b, name, &q);
+    }
+    psplit_problem_destroy(p);
+    free(entries[i]);
+  }
+  free(entries);
+  return 0;
+}
+
+static int run_list(bench *b, const char *path) {
+  char line[512], name[128];
+  FILE *list = fopen(path, "r");
+  if (!list) {
+    fprintf(stderr, "error: %s: cannot be read\n", path);
+    return 3;
+  }
+  while (fgets(line, sizeof line, list)) {
+    listed l;
+    if (!listed_make(line, &l)) continue;
+    listed_name(&l, name, sizeof name);
+    row(b, name, &l.problem);
+    listed_fini(&l);
+  }
+  fclose(list);
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  static bench b = {.n_proposals = 32, .work = 1};
+  const char *policy = NULL, *list = NULL, *dir = NULL, *stages = "4,8,16";
+  psplit_diag diag = {0};
+  for (int i = 1; i + 1 < argc; i += 2) {
+    if (strcmp(argv[i], "--policy") == 0) policy = argv[i + 1];
+    if (strcmp(argv[i], "--list") == 0) list = argv[i + 1];
+    if (strcmp(argv[i], "--dir") == 0) dir = argv[i + 1];
+    if (strcmp(argv[i], "--stages") == 0) stages = argv[i + 1];
+    if (strcmp(argv[i], "--proposals") == 0)
+      b.n_proposals = (uint32_t)strtoul(argv[i + 1], NULL, 10);
+    if (strcmp(argv[i], "--work") == 0) b.work = strtod(argv[i + 1], NULL);
+  }
+  if (!policy || b.n_proposals == 0) {
+    fputs(
+      "usage: bench_learned --policy FILE [--list LIST] [--dir DIR] [--stages K,...] "
+      "[--proposals N] [--work SECONDS]\n",
+      stderr);
+    return 2;
+  }
+  if (psplit_policy_read(policy, &diag, &b.policy) != PSPLIT_OK ||
+      psplit_policy_create(1, &diag, &b.untrained) != PSPLIT_OK) {
+    fprintf(stderr, "error: %s\n", diag.message);
+    return 4;
+  }
+  printf("%-46s %6s %4s %15s", "problem", "nodes", "K", "bound");
+  for (uint32_t w = 0; w < N_WAYS; w++) printf(" %14s", kWays[w]);
+  printf("\n");
+  int status = list ? run_list(&b, list) : 0;
+  if (status == 0 && dir) status = run_directory(&b, dir, stages);
+  summarize(&b);
+  psplit_policy_destroy(b.policy);
+  psplit_policy_destroy(b.untrained);
+  return status;
+}

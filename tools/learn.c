@@ -1,0 +1,241 @@
+/* onnx-pipeline-learn: a policy from partition problems. */
+#include <dirent.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <psplit/file.h>
+#include <psplit/policy.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli.h"
+
+enum {
+  OPT_STEPS = 256,
+  OPT_WARM,
+  OPT_GRAPHS,
+  OPT_ROLLOUTS,
+  OPT_EPOCHS,
+  OPT_RATE,
+  OPT_LAST_RATE,
+  OPT_REWARD,
+  OPT_MICRO,
+  OPT_SEED,
+  OPT_SOLVE,
+  OPT_STATE,
+  OPT_RESUME,
+  OPT_LOG,
+  OPT_QUIET
+};
+
+static const cli_option OPTIONS[] = {
+  {0, NULL, NULL, "What to learn:"},
+  {'o', "output", "FILE", "the policy, an ONNX model; needed"},
+  {OPT_WARM, "warm-steps", "N", "steps on splits that solvers found, by cross-entropy (600)"},
+  {OPT_STEPS, "steps", "N", "steps of reinforcement behind them (400)"},
+  {OPT_GRAPHS, "graphs", "N", "problems of a step (8)"},
+  {OPT_ROLLOUTS, "rollouts", "N", "splits drawn of a problem (12)"},
+  {OPT_EPOCHS, "epochs", "N", "over what was drawn, at most (3)"},
+  {OPT_RATE, "rate", "X", "of learning, at first (0.001)"},
+  {OPT_LAST_RATE, "last-rate", "X", "and in the end (0.0001)"},
+  {OPT_REWARD, "reward", "model|schedule", "the slowest stage, or a simulated step"},
+  {OPT_MICRO, "micro-batches", "M", "of the simulated step (8)"},
+  {OPT_SEED, "seed", "N", "of weights and draws (1)"},
+  {OPT_SOLVE, "solve", "SECONDS", "work for each problem's own best split (1)"},
+  {0, NULL, NULL, "How:"},
+  {OPT_STATE, "state", "FILE", "what --resume goes on from; written every 20 steps"},
+  {OPT_RESUME, "resume", NULL, "go on from --state; the other options as before"},
+  {OPT_LOG, "log", "FILE", "append a line of JSON a step: reward, entropy, KL, CPU time"},
+  {OPT_QUIET, "quiet", NULL, "no lines on stdout"},
+  {'h', "help", NULL, "print this and exit"},
+  {'V', "version", NULL, "print the version and exit"},
+};
+
+static const cli PROGRAM = {
+  "onnx-pipeline-learn",
+  "[OPTION]... CORPUS... -o POLICY.onnx",
+  "Learn to split: a network that proposes splits to onnx-pipeline-plan (--policy).\n"
+  "CORPUS is a partition problem (docs/partitioning.md) or a directory of them, *.json.",
+  OPTIONS,
+  sizeof OPTIONS / sizeof *OPTIONS,
+};
+
+typedef struct settings {
+  const char *output, *state, *log;
+  psplit_policy_learn_options options;
+  bool resume, quiet, done;
+} settings;
+
+static bool small(const char *name, const char *text, uint64_t low, uint64_t high, uint32_t *out) {
+  uint64_t value;
+  if (!cli_count(&PROGRAM, name, text, low, high, &value)) return false;
+  *out = (uint32_t)value;
+  return true;
+}
+
+static bool take_option(settings *s, int id, const char *text) {
+  static const char *const rewards[] = {"model", "schedule", NULL};
+  psplit_policy_learn_options *o = &s->options;
+  int reward;
+  switch (id) {
+    case 'o': s->output = text; return true;
+    case OPT_STEPS: return small("steps", text, 0, 1000000, &o->steps);
+    case OPT_WARM: return small("warm-steps", text, 0, 1000000, &o->warm_steps);
+    case OPT_GRAPHS: return small("graphs", text, 1, 256, &o->graphs);
+    case OPT_ROLLOUTS: return small("rollouts", text, 2, 256, &o->rollouts);
+    case OPT_EPOCHS: return small("epochs", text, 1, 100, &o->epochs);
+    case OPT_RATE: return cli_real(&PROGRAM, "rate", text, 1e-9, 1, &o->rate);
+    case OPT_LAST_RATE: return cli_real(&PROGRAM, "last-rate", text, 1e-9, 1, &o->last_rate);
+    case OPT_REWARD:
+      if (!cli_choice(&PROGRAM, "reward", text, rewards, &reward)) return false;
+      o->reward = reward ? PSPLIT_REWARD_SCHEDULE : PSPLIT_REWARD_MODEL;
+      return true;
+    case OPT_MICRO: return small("micro-batches", text, 1, 100000, &o->micro_batches);
+    case OPT_SEED: return cli_count(&PROGRAM, "seed", text, 0, UINT64_MAX, &o->seed);
+    case OPT_SOLVE: return cli_real(&PROGRAM, "solve", text, 0, 1e6, &o->solve_seconds);
+    case OPT_STATE: s->state = text; return true;
+    case OPT_RESUME: s->resume = true; return true;
+    case OPT_LOG: s->log = text; return true;
+    case OPT_QUIET: s->quiet = true; return true;
+    case 'h':
+    case CLI_HELP:
+      cli_print_help(&PROGRAM, stdout);
+      s->done = true;
+      return true;
+    case 'V':
+    case CLI_VERSION:
+      cli_print_version(&PROGRAM, stdout);
+      s->done = true;
+      return true;
+    default: return false;
+  }
+}
+
+/* A problem without any split teaches nothing, and is left out. */
+static psplit_code add_file(psplit_policy_learner *learner, const char *path, uint32_t *io_n,
+                            psplit_diag *diag) {
+  psplit_problem *problem = NULL;
+  psplit_code code = psplit_problem_read_json(path, diag, &problem);
+  if (code != PSPLIT_OK) return code;
+  code = psplit_policy_learner_add(learner, problem, diag);
+  psplit_problem_destroy(problem);
+  if (code == PSPLIT_INFEASIBLE) {
+    fprintf(stderr, "warning: %s is left out: %s\n", path, diag->message);
+    *diag = (psplit_diag){0};
+    return PSPLIT_OK;
+  }
+  if (code == PSPLIT_OK) ++*io_n;
+  return code;
+}
+
+static int is_json(const struct dirent *entry) {
+  const size_t n = strlen(entry->d_name);
+  return entry->d_name[0] != '.' && n > 5 && strcmp(entry->d_name + n - 5, ".json") == 0;
+}
+
+/* Files of a directory in the order of their names, or one file. */
+static psplit_code add_all(psplit_policy_learner *learner, const char *path, uint32_t *io_n,
+                           psplit_diag *diag) {
+  struct dirent **entries;
+  psplit_code code = PSPLIT_OK;
+  const int n = scandir(path, &entries, is_json, alphasort);
+  if (n < 0) {
+    return add_file(learner, path, io_n, diag);
+  }
+  for (int i = 0; i < n; i++) {
+    const size_t bytes = strlen(path) + strlen(entries[i]->d_name) + 2;
+    char *name = malloc(bytes);
+    if (!name && code == PSPLIT_OK) code = cli_nomem(diag);
+    if (code == PSPLIT_OK) {
+      snprintf(name, bytes, "%s/%s", path, entries[i]->d_name);
+      code = add_file(learner, name, io_n, diag);
+    }
+    free(name);
+    free(entries[i]);
+  }
+  free(entries);
+  return code;
+}
+
+static void log_step(FILE *log, const psplit_policy_step *s) {
+  fprintf(log,
+          "{\"step\": %" PRIu32
+          ", \"warm\": %s, \"loss\": %.6f, \"reward\": %.6f, \"ratio\": %.6f, "
+          "\"valid\": %.4f, \"entropy\": %.5f, \"kl\": %.5f, \"epochs\": %" PRIu32
+          ", \"cpu_seconds\": %.2f}\n",
+          s->step, s->warm ? "true" : "false", s->loss, s->ratio > 0 ? 1 / s->ratio : 0, s->ratio,
+          s->valid, s->entropy, s->kl, s->epochs, (double)clock() / CLOCKS_PER_SEC);
+  fflush(log);
+}
+
+static psplit_code say(psplit_policy_learner *learner, const psplit_policy_step *s,
+                       psplit_diag *diag) {
+  double ratio, valid;
+  const psplit_code code = psplit_policy_learner_evaluate(learner, diag, &ratio, &valid);
+  if (code == PSPLIT_OK)
+    printf("step %" PRIu32
+           "%s: value over bound %.4f on the corpus, %.1f %% valid, entropy %.3f, "
+           "KL %.4f, %.1f s of CPU time\n",
+           s->step, s->warm ? " (warm)" : "", ratio, 100 * valid, s->entropy, s->kl,
+           (double)clock() / CLOCKS_PER_SEC);
+  fflush(stdout);
+  return code;
+}
+
+static psplit_code learn(psplit_policy *policy, psplit_policy_learner *learner, const settings *s,
+                         FILE *log, psplit_diag *diag) {
+  enum { SAVE_EVERY = 20, SAY_EVERY = 100 };
+  psplit_code code = PSPLIT_OK;
+  psplit_policy_step step = {0};
+  if (s->resume) code = psplit_policy_learner_load(learner, s->state, diag);
+  for (bool done = false; code == PSPLIT_OK;) {
+    code = psplit_policy_learner_step(learner, diag, &step, &done);
+    if (code != PSPLIT_OK || done) break;
+    if (log) log_step(log, &step);
+    if (s->state && step.step % SAVE_EVERY == 0)
+      code = psplit_policy_learner_save(learner, s->state, diag);
+    if (code == PSPLIT_OK && !s->quiet && step.step % SAY_EVERY == 0)
+      code = say(learner, &step, diag);
+  }
+  if (code == PSPLIT_OK && s->state) code = psplit_policy_learner_save(learner, s->state, diag);
+  if (code == PSPLIT_OK && !s->quiet) code = say(learner, &step, diag);
+  return code == PSPLIT_OK ? psplit_policy_write(policy, s->output, diag) : code;
+}
+
+int main(int argc, char **argv) {
+  settings s = {0};
+  const char *argument;
+  psplit_diag diag = {0};
+  psplit_policy *policy = NULL;
+  psplit_policy_learner *learner = NULL;
+  FILE *log = NULL;
+  uint32_t n_problems = 0;
+  psplit_policy_learn_options_init(&s.options);
+  for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;)
+    if (id == CLI_BAD || !take_option(&s, id, argument))
+      return cli_finish(cli_exit_status(PSPLIT_USAGE));
+    else if (s.done)
+      return cli_finish(0);
+  if (optind == argc) return cli_usage(&PROGRAM, "a corpus is needed: problems, or a directory");
+  if (!s.output) return cli_usage(&PROGRAM, "-o FILE is needed");
+  if (s.resume && !s.state) return cli_usage(&PROGRAM, "--resume goes on from --state FILE");
+  s.options.cancel = cli_cancel();
+  psplit_code code = psplit_file_check(s.output, &diag);
+  if (code == PSPLIT_OK) code = psplit_policy_create(s.options.seed, &diag, &policy);
+  if (code == PSPLIT_OK) code = psplit_policy_learner_create(policy, &s.options, &diag, &learner);
+  for (int i = optind; i < argc && code == PSPLIT_OK; i++)
+    code = add_all(learner, argv[i], &n_problems, &diag);
+  if (code == PSPLIT_OK && !s.quiet)
+    printf("%" PRIu32 " problems, %" PRIu32 " parameters, %.1f s of CPU time to solve them\n",
+           n_problems, psplit_policy_n_parameters(policy), (double)clock() / CLOCKS_PER_SEC);
+  fflush(stdout);
+  int status = 0;
+  if (code == PSPLIT_OK && s.log && !(log = fopen(s.log, s.resume ? "a" : "w")))
+    status = cli_usage(&PROGRAM, "--log %s cannot be written", s.log);
+  else if (code == PSPLIT_OK)
+    code = learn(policy, learner, &s, log, &diag);
+  if (log) fclose(log);
+  psplit_policy_learner_destroy(learner);
+  psplit_policy_destroy(policy);
+  return cli_finish(status ? status : code == PSPLIT_OK ? 0 : cli_fail(&diag));
+}
