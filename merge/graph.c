@@ -88,9 +88,10 @@ static psplit_code add_node(psplit_i_merger *m, uint32_t s, uint32_t n) {
     PSPLIT_TRY(psplit_i_merge_node(m, s, n));
     PSPLIT_TRY(add_scratch(m, s, &onnx__node_proto__descriptor));
   } else {
-    PSPLIT_TRY(
-      add_span(m, s, &onnx__node_proto__descriptor, span,
-               psplit_i_weights_change_node(&stage->weights, stage->graph->nodes[n].proto)));
+    PSPLIT_TRY(add_span(
+      m, s, &onnx__node_proto__descriptor, span,
+      psplit_i_weights_change_attributes(&stage->weights, stage->graph->nodes[n].attributes,
+                                         stage->graph->nodes[n].n_attributes)));
   }
 out:
   stage->weights.in_node = false;
