@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* "2=X" is X for stage 2; anything else is for all stages. */
 static uint32_t cut_stage(const char **text) {
@@ -30,6 +31,7 @@ bool ort_option(const cli *program, ort_settings *s, int id, const char *argumen
   ort_setting setting = {.id = id, .value = argument};
   switch (id) {
     case OPT_DEVICES: s->devices_file = argument; return true;
+    case OPT_ASSERT_PLACEMENT: s->assert_placement = true; return true;
     case OPT_PROVIDER:
     case OPT_PROVIDER_OPTION:
     case OPT_CONFIG:
@@ -106,6 +108,10 @@ static void take_option(const ort_setting *setting, psplit_session *out, texts *
   }
 }
 
+static bool is_cpu(const char *provider) {
+  return strcasecmp(provider, "CPU") == 0 || strcasecmp(provider, "CPUExecutionProvider") == 0;
+}
+
 static psplit_code find_device(const ort_settings *s, const psplit_pipeline_info *pipeline,
                                uint32_t stage, psplit_diag *diag, const psplit_session **out) {
   const char *name = pipeline->stages[stage].device;
@@ -138,6 +144,8 @@ static psplit_code apply_to_stage(ort_settings *s, const psplit_pipeline_info *p
         if ((setting->id != OPT_PROVIDER) == later && setting->stage == (own ? stage : PSPLIT_NONE))
           take_option(setting, out, &provider, &config);
       }
+  if (s->assert_placement && out->provider && !is_cpu(out->provider))
+    add_text(&config, "session.disable_cpu_ep_fallback", "1");
   if (provider.n && !out->provider)
     return psplit_diag_fail(diag, PSPLIT_USAGE,
                             "--provider-option for stage %" PRIu32 ", which has no --provider",
@@ -172,7 +180,7 @@ psplit_code ort_settings_apply(ort_settings *s, const psplit_pipeline_info *pipe
                               s->list[i].stage, n - 1);
   psplit_code code = read_devices(s, &n_devices, diag);
   if (code != PSPLIT_OK) return code;
-  size_t n_room = s->n_list + 1;
+  size_t n_room = s->n_list + 1 + s->assert_placement;
   for (uint32_t d = 0; s->devices && d < psplit_devices_count(s->devices); d++) {
     const psplit_session *session = psplit_devices_session(s->devices, d);
     n_room += session->n_provider_options + session->n_config;

@@ -13,6 +13,7 @@ enum {
   OPT_CONFIG,
   OPT_THREADS,
   OPT_LEVEL,
+  OPT_ASSERT_PLACEMENT,
 };
 
 /* Rows of an option table. */
@@ -21,6 +22,8 @@ enum {
     {OPT_PROVIDER, "provider", "[STAGE=]NAME", "execution provider; default: CPU"},                \
     {OPT_PROVIDER_OPTION, "provider-option", "[STAGE=]KEY=VALUE",                                  \
      "one of its options (repeatable)"},                                                           \
+    {OPT_ASSERT_PLACEMENT, "assert-placement", NULL,                                               \
+     "fail where a provider leaves a node of its stage to the CPU"},                               \
     {OPT_CONFIG, "session-config", "[STAGE=]KEY=VALUE",                                            \
      "a configuration entry of the sessions (repeatable)"},                                        \
   {                                                                                                \
@@ -43,6 +46,7 @@ typedef struct ort_setting {
 typedef struct ort_settings {
   const char *devices_file;
   uint64_t max_text_bytes; /* of it; 0: the default */
+  bool assert_placement;   /* providers run all of their stages, or sessions do not open */
   bool trains;             /* the default level is 1 then, else 99 */
   psplit_devices *devices;
   ort_setting *list; /* [n_list] */

@@ -68,6 +68,8 @@ static bool numbered(const cli *program, plan_options *o, int id, const char *ar
     o->planner.queue_depth = (uint32_t)count;
     return true;
   }
+  if (id == PLAN_MAX_BYTES)
+    return cli_count(program, "max-bytes-per-stage", argument, 1, INT64_MAX, &o->max_stage_bytes);
   if (id == PLAN_SEGMENTS) {
     if (!cli_count(program, "segments", argument, 1, 1000, &count)) return false;
     o->planner.max_segments = (uint32_t)count;
@@ -170,6 +172,7 @@ bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
     case PLAN_SEQUENCES: return point_option(program, o, id, argument);
     case PLAN_DEPTH:
     case PLAN_SEGMENTS:
+    case PLAN_MAX_BYTES:
     case PLAN_SEED:
     case PLAN_THREADS:
     case PLAN_TIME_LIMIT:
@@ -282,9 +285,12 @@ psplit_code planned_prepare(const plan_options *options, uint32_t n_stages, pspl
   psplit_planner_options planner = options->planner;
   planner.n_stages = n_stages;
   out->max_text_bytes = options->max_text_bytes;
-  const psplit_code code =
-    cli_devices(options->devices, options->devices_text, options->n_devices_text, &planner.n_stages,
-                diag, &out->devices);
+  psplit_code code = cli_devices(options->devices, options->devices_text, options->n_devices_text,
+                                 &planner.n_stages, diag, &out->devices);
+  if (code == PSPLIT_OK && options->max_stage_bytes && !out->devices)
+    code = psplit_devices_preset(NULL, planner.n_stages, diag, &out->devices);
+  if (code == PSPLIT_OK && options->max_stage_bytes)
+    psplit_devices_limit_memory(out->devices, options->max_stage_bytes);
   planner.devices = out->devices;
   planner.read_text = read_text;
   planner.read_text_user = out;
@@ -299,6 +305,41 @@ psplit_code planned_make(const plan_options *options, const psplit_model *model,
   psplit_code code = planned_prepare(options, n_stages, diag, out, &planner);
   if (code == PSPLIT_OK) code = psplit_planner_create(model, &planner, diag, &out->planner);
   if (code == PSPLIT_OK) code = psplit_planner_run(out->planner, options->pipeline, diag);
+  return code;
+}
+
+/* More stages need no more memory each, or hardly: doubled until they fit, then halved. */
+psplit_code planned_make_fewest(const plan_options *options, const psplit_model *model,
+                                psplit_diag *diag, planned *out) {
+  enum { MOST_STAGES = 1024 };
+  uint32_t low = 0, high = 1; /* low do not fit, high do */
+  psplit_diag first = {0}, why = {0};
+  psplit_code code = planned_make(options, model, high, &first, out);
+  for (why = first; code == PSPLIT_INFEASIBLE && high < MOST_STAGES;) {
+    low = high;
+    high *= 2;
+    planned_fini(out);
+    why = (psplit_diag){0};
+    code = planned_make(options, model, high, &why, out);
+  }
+  if (code == PSPLIT_INFEASIBLE) why = first;
+  while (code == PSPLIT_OK && high - low > 1) {
+    const uint32_t middle = low + (high - low) / 2;
+    planned fewer = {0};
+    why = (psplit_diag){0};
+    code = planned_make(options, model, middle, &why, &fewer);
+    if (code == PSPLIT_OK) {
+      planned_fini(out);
+      *out = fewer;
+      high = middle;
+      continue;
+    }
+    planned_fini(&fewer);
+    if (code != PSPLIT_INFEASIBLE) break;
+    code = PSPLIT_OK;
+    low = middle;
+  }
+  if (code != PSPLIT_OK) *diag = why;
   return code;
 }
 

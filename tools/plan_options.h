@@ -38,7 +38,8 @@ enum {
   PLAN_MAX_TEXT,
   PLAN_DEVICE_ORDER,
   PLAN_SEGMENTS,
-  PLAN_NON_CONTIGUOUS
+  PLAN_NON_CONTIGUOUS,
+  PLAN_MAX_BYTES
 };
 
 /* Rows of an option table, under the command's own headings. */
@@ -65,6 +66,8 @@ enum {
   {PLAN_SEGMENTS, "segments", "N", \
    "a device may run N parts of the model, back and forth; -k is a number of devices then"}, \
   {PLAN_NON_CONTIGUOUS, "non-contiguous", NULL, "the same, as many parts as pay"}, \
+  {PLAN_MAX_BYTES, "max-bytes-per-stage", "BYTES", \
+   "memory that a stage may need, on any device"}, \
   {PLAN_IGNORE_ANNOTATIONS, "ignore-annotations", NULL, \
    "do not pin nodes to the stages MODEL gives them"}, \
   {PLAN_CONFIGURATION, "configuration", "NAME", "whose stages count, where MODEL has several"}, \
@@ -101,7 +104,8 @@ typedef struct plan_options {
   const char *devices, *pipeline; /* NULL: not given */
   char *devices_text;             /* where it is a file; allocated */
   size_t n_devices_text;
-  uint64_t max_text_bytes; /* 0: the default */
+  uint64_t max_text_bytes;  /* 0: the default */
+  uint64_t max_stage_bytes; /* 0: what devices have */
   psplit_read_options read;
   psplit_planner_options planner; /* points into the lists */
   psplit_dim_value dims[PLAN_MAX_REPEATED];
@@ -159,6 +163,11 @@ PSPLIT_MUST_USE psplit_code planned_prepare(const plan_options *options, uint32_
  * file and of psplit_planner_run. */
 PSPLIT_MUST_USE psplit_code planned_make(const plan_options *options, const psplit_model *model,
                                          uint32_t n_stages, psplit_diag *diag, planned *out);
+/* The same with as few stages as the memory of each allows, max_stage_bytes. Errors: those of one
+ * stage, where no number of them does. */
+PSPLIT_MUST_USE psplit_code planned_make_fewest(const plan_options *options,
+                                                const psplit_model *model, psplit_diag *diag,
+                                                planned *out);
 void planned_fini(planned *plan);
 
 #endif

@@ -229,8 +229,11 @@ static int parse(request *r, int argc, char **argv) {
   const int trains = training_check(&PROGRAM, &r->training);
   if (trains) return trains;
   if (r->training.print || r->training.lower || r->training.info) return 0;
-  if (!r->n_stages && !r->plan.devices)
-    return cli_usage(&PROGRAM, "-k N or --devices FILE is needed");
+  const bool fewest = !r->n_stages && !r->plan.devices && r->plan.max_stage_bytes;
+  if (!r->n_stages && !r->plan.devices && !fewest)
+    return cli_usage(&PROGRAM, "-k N, --devices FILE or --max-bytes-per-stage BYTES is needed");
+  if (fewest && (r->training.enabled || r->tune.n_rounds))
+    return cli_usage(&PROGRAM, "--training and --autotune need -k N or --devices FILE");
   if (!r->plan_only && !r->directory && !r->annotate && !target_prints(r->target))
     return cli_usage(&PROGRAM, "-o DIR, --annotate FILE or --plan-only is needed");
   const int aims = check_target(r);
@@ -417,6 +420,7 @@ static psplit_code begin_training(request *r, const psplit_logger *logger,
 static psplit_code make_plan(const request *r, const psplit_model *subject, uint32_t n_stages,
                              psplit_diag *diag, planned *out) {
   psplit_planner_options planner;
+  if (!n_stages && !r->plan.devices) return planned_make_fewest(&r->plan, subject, diag, out);
   if (!r->trained) return planned_make(&r->plan, subject, n_stages, diag, out);
   const psplit_code code = planned_prepare(&r->plan, n_stages, diag, out, &planner);
   return code == PSPLIT_OK

@@ -80,6 +80,9 @@ PSPLIT_API const char *psplit_device_preset_name(uint32_t index);
 /* One line about a preset: what it is and where its numbers come from; NULL past the last. */
 PSPLIT_API const char *psplit_device_preset_about(uint32_t index);
 
+/* Lets every device offer a stage at most so much memory, whatever it has. */
+PSPLIT_API void psplit_devices_limit_memory(psplit_devices *devices, uint64_t memory_bytes);
+
 /* n_devices copies of the first of `devices`, named as it is with a number behind, on one host. The
  * caller owns *out_devices. Errors: USAGE (n_devices 0 or above 1024), NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_devices_repeat(const psplit_devices *devices,

@@ -181,6 +181,11 @@ const char *psplit_devices_name(const psplit_devices *devices, uint32_t d) {
 uint64_t psplit_devices_memory_bytes(const psplit_devices *devices, uint32_t d) {
   return devices->devices[d].model.memory_bytes;
 }
+void psplit_devices_limit_memory(psplit_devices *devices, uint64_t memory_bytes) {
+  for (uint32_t d = 0; d < devices->n; d++)
+    if (devices->devices[d].model.memory_bytes > memory_bytes)
+      devices->devices[d].model.memory_bytes = memory_bytes;
+}
 uint64_t psplit_devices_workspace_bytes(const psplit_devices *devices, uint32_t d) {
   return devices->devices[d].model.workspace_bytes;
 }

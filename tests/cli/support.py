@@ -128,6 +128,26 @@ def main(argv):
                 [cpu | {"unsupported": {"ops": ["Conv"]}}])
         refused("opsets the wrong way round", MALFORMED, r"devices\[0\]\.supports\.opsets",
                 [cpu | {"supports": {"opsets": [9, 3]}}])
+        def stages(*options):
+            done = subprocess.run([split, "m.onnx", "--plan-only", "--json", "-q", "--dim", "batch=64",
+                                   *options], capture_output=True, text=True, timeout=60)
+            return json.loads(done.stdout)["stages"] if done.returncode == OK else done.stderr
+
+        with open("m.onnx", "wb") as file:
+            file.write(model("(float[batch,512] x0) => (float[batch,512] x8) <%s> {%s}" % (
+                ", ".join("float[512,512] w%d = random(%d)" % (i, i) for i in range(8)),
+                " ".join("x%d = MatMul (x%d, w%d)" % (i + 1, i, i) for i in range(8)))))
+        whole = stages("-k", "1")[0]["memory_bytes"]
+        tap.ok(len(stages("--max-bytes-per-stage", str(whole))) == 1, "one stage, where that fits")
+        limit = str(whole // 2)
+        few = stages("--max-bytes-per-stage", limit)
+        tap.ok(isinstance(few, list) and len(few) > 1
+               and all(each["memory_bytes"] <= int(limit) for each in few),
+               "several, where they fit", str(few))
+        less = stages("--max-bytes-per-stage", limit, "-k", str(len(few) - 1))
+        tap.ok(isinstance(less, str) and "memory" in less, "no fewer would", str(less))
+        few = stages("--max-bytes-per-stage", "1000")
+        tap.ok("no number of stages fits" in few, "none, where a node is too large", str(few))
     finally:
         os.chdir(home)
         shutil.rmtree(cwd)
