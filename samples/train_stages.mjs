@@ -49,11 +49,10 @@ export class Stages {
     const { loss, input_gradients: inputs = [] } = this.training, { type, dims } = batch.outputs[loss.tensor];
     const { parts } = this, sent = [], lossGradient = { [loss.gradient]: new this.ort.Tensor(type, views[type].of(scale), dims) };
     for (const stage of this.stages.filter((each) => each.backward ?? each.rest).reverse()) {
-      const from = { ...sent, stash: batch.stash[stage.index], weights: this.weights, model: batch.data, before: this.sums, loss: lossGradient };
+      const got = sent[stage.index] = {}, from = { ...sent, stash: batch.stash[stage.index], weights: this.weights, model: batch.data, before: this.sums, loss: lossGradient };
       const run = (role) => stage.sessions[role].run(table(stage[role].inputs, ({ name, from: where }) => [name, from[where][name]]));
       if (stage.again) from.again = await run('again');
-      if (stage.backward) from[stage.index] = sent[stage.index] = await run('backward');
-      const got = { ...sent[stage.index], ...(stage.rest ? await run('rest') : {}) };
+      for (const role of ['backward', 'rest']) if (stage[role]) Object.assign(got, await run(role));
       for (const { gradient, before } of parts) if (got[gradient]) this.sums[before] = got[gradient];
       for (const { gradient } of inputs) if (got[gradient]) batch.gradients[gradient] = got[gradient];
     }
