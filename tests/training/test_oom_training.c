@@ -18,6 +18,7 @@ static psplit_code begin(const psplit_model *model, psplit_diag *diag, psplit_tr
   form.weights = PSPLIT_WEIGHTS_INPUT;
   form.optimizer = "adamw";
   form.recompute = PSPLIT_RECOMPUTE_HEAVY;
+  form.weight_gradients = PSPLIT_WEIGHT_GRADIENTS_APART;
   return psplit_training_create(model, &options, &form, NULL, diag, out);
 }
 
