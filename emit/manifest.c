@@ -370,6 +370,15 @@ static void write_plan(const psplit_i_split *split, psplit_i_json *json) {
   key_uint(json, "supernodes", plan->n_supernodes);
   key_uint(json, "unknown_nodes", plan->n_unknown_nodes);
   key_uint(json, "dead_nodes", plan->n_dead_nodes);
+  if (plan->best_ns) {
+    psplit_i_json_key(json, "given_up");
+    psplit_i_json_open(json, '{');
+    key_int(json, "best_bottleneck_ns", plan->best_ns);
+    key_uint(json, "best_transfers", plan->best_transfers);
+    psplit_i_json_key(json, "best_proved");
+    psplit_i_json_bool(json, plan->best_proved);
+    psplit_i_json_close(json, '}');
+  }
   if (plan->n_phases) write_phases(plan, json);
   if (plan->n_assumed) {
     psplit_i_json_key(json, "assumed_dims");

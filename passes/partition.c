@@ -11,6 +11,7 @@
 #include "methods.h"
 #include "pass.h"
 #include "request.h"
+#include "slack.h"
 
 enum { OPTION_SOLVER, OPTION_GAP, OPTION_TIME_LIMIT };
 
@@ -162,6 +163,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
   psplit_code code = psplit_i_tied_weights_find(planner, diag, &ties);
   psplit_i_arena_reset(&planner->scratch);
   if (code == PSPLIT_OK) code = settle(&c, diag);
+  if (code == PSPLIT_OK) code = psplit_i_take_slack(planner, diag);
   psplit_i_tied_weights_fini(&ties);
   if (code == PSPLIT_INFEASIBLE) name_unsendable(planner, diag);
   if (code == PSPLIT_INFEASIBLE) psplit_i_name_refused(planner, diag);

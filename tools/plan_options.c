@@ -15,6 +15,7 @@ void plan_options_init(plan_options *options) {
   options->planner.pins = options->pins;
   options->planner.keep_together = options->together;
   options->planner.states = options->states;
+  options->planner.slack_frac = 0.02;
   options->read.inline_ifs = options->inlined;
 }
 
@@ -36,6 +37,12 @@ static bool prefill(const cli *program, plan_options *o, char *argument) {
   }
   o->prefill.tokens = (int64_t)tokens;
   o->planner.prefill = &o->prefill;
+  return true;
+}
+
+static bool slack(const cli *program, plan_options *o, const char *argument) {
+  if (!cli_real(program, "slack", argument, 0, 100, &o->planner.slack_frac)) return false;
+  o->planner.slack_frac /= 100;
   return true;
 }
 
@@ -165,6 +172,7 @@ bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
     case PLAN_INLINE_IF: return inline_if(program, o, argument);
     case PLAN_ALLOW_INVALID: o->planner.allow_invalid = true; return true;
     case PLAN_FOLLOW_SYMLINKS: o->read.follow_symlinks = true; return true;
+    case PLAN_SLACK: return slack(program, o, argument);
     case PLAN_KEEP_BLOCKS: o->keep_blocks = true; return true;
     case PLAN_CONTEXT:
     case PLAN_BATCH:

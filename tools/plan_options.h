@@ -22,6 +22,7 @@ enum {
   PLAN_TOGETHER,
   PLAN_TIED_WEIGHTS,
   PLAN_KEEP_BLOCKS,
+  PLAN_SLACK,
   PLAN_STATE,
   PLAN_NO_STATE,
   PLAN_OBJECTIVE,
@@ -76,6 +77,8 @@ enum {
   {PLAN_TIED_WEIGHTS, "tied-weights", "HOW", \
    "auto (default), duplicate in each stage, or users together"}, \
   {PLAN_KEEP_BLOCKS, "keep-blocks", NULL, "blocks that repeat, such as layers, stay whole"}, \
+  {PLAN_SLACK, "slack", "PERCENT", \
+   "give up so much of the best bottleneck for fewer crossing tensors; default: 2"}, \
   {PLAN_STATE, "state", "OUTPUT=INPUT", \
    "a run's output that the next one takes, and is kept where it is used (repeatable)"}, \
   {PLAN_NO_STATE, "no-state", NULL, "look for no state by name"}, \

@@ -82,6 +82,17 @@ static void print_phases(const psplit_plan *plan) {
   }
 }
 
+static void print_given_up(const psplit_plan *plan) {
+  char best[CLI_TEXT];
+  if (!plan->best_ns) return;
+  const double up = (double)(plan->bottleneck_ns - plan->best_ns) / (double)plan->best_ns;
+  printf("%.2f %% of the best bottleneck %s (%s) given up: %" PRIu32
+         " crossing tensors, not %" PRIu32 "\n",
+         up > 0 ? 100 * up : 0.0, cli_time(plan->best_ns, best),
+         plan->best_proved ? "proved optimal" : "not proved", plan->n_transfers,
+         plan->best_transfers);
+}
+
 static bool in_given_order(const psplit_plan *plan) {
   return strcmp(plan->device_order, "given") == 0;
 }
@@ -145,6 +156,7 @@ void print_plan(const psplit_plan *plan, bool weights_inside, double seconds) {
          plan->proved_optimal ? ", proved optimal" : "",
          plan->proved_optimal && in_given_order(plan) ? " for this order of devices" : "",
          plan->solver, plan->bound);
+  print_given_up(plan);
   print_phases(plan);
   char line[PRINT_PLAN_LINE];
   if (headline(plan, line)) printf("%s\n", line);
@@ -161,6 +173,9 @@ void print_comparison_head(psplit_objective objective, uint32_t n_micro_batches,
 
 static void note(const psplit_plan *plan, comparison_notes *notes) {
   notes->given_order |= plan->proved_optimal && in_given_order(plan);
+  if (value_ns(plan) != notes->same_ns) notes->first_same = plan->n_stages;
+  notes->same_ns = value_ns(plan);
+  notes->last_same = plan->n_stages;
   if (plan->speed_up < 0) (void)headline(plan, notes->none);
   if (plan->speed_up >= 0 && plan->assumed)
     cli_printable(plan->assumed, notes->assumed, sizeof notes->assumed);
@@ -185,7 +200,31 @@ void print_comparison(const psplit_plan *plan, const psplit_schedule *schedule,
   note(plan, notes);
 }
 
+void print_comparison_largest(const psplit_snapshot *s, comparison_notes *notes) {
+  const psplit_snapshot_group *most = NULL;
+  for (uint32_t g = 0; s->plan && g < s->n_groups; g++) {
+    const psplit_snapshot_group *group = &s->groups[g];
+    if (s->plan->stages[group->stage].load_ns == s->plan->bottleneck_ns &&
+        (!most || group->cost_ns > most->cost_ns))
+      most = group;
+  }
+  notes->largest_ns = most ? most->cost_ns : 0;
+  if (most) cli_printable(most->title, notes->largest, sizeof notes->largest);
+}
+
+static void print_same(const comparison_notes *notes) {
+  char all[CLI_TEXT], part[CLI_TEXT];
+  if (notes->first_same == notes->last_same) return;
+  printf("%" PRIu32 " to %" PRIu32 " stages have the same bottleneck, %s", notes->first_same,
+         notes->last_same, cli_time(notes->same_ns, all));
+  if (notes->largest_ns)
+    printf(", of which %s takes %s: devices beyond %" PRIu32 " do not help", notes->largest,
+           cli_time(notes->largest_ns, part), notes->first_same);
+  printf("\n");
+}
+
 void print_comparison_notes(const comparison_notes *notes) {
+  print_same(notes);
   if (notes->given_order) puts("optimal for this order of devices");
   if (*notes->assumed) printf("speed-ups are for %s (assumed)\n", notes->assumed);
   if (*notes->none) puts(notes->none);

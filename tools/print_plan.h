@@ -2,6 +2,8 @@
 #ifndef PSPLIT_TOOLS_PRINT_PLAN_H
 #define PSPLIT_TOOLS_PRINT_PLAN_H
 
+#include <psplit/snapshot.h>
+
 #include "cli.h"
 
 /* The stages as a table, what crosses between them, and how good that is; where weights stand in
@@ -14,7 +16,11 @@ enum { PRINT_PLAN_LINE = 2048 };
 typedef struct comparison_notes {
   bool given_order;
   char assumed[PRINT_PLAN_LINE];
-  char none[PRINT_PLAN_LINE]; /* why the last line without a speed-up has none */
+  char none[PRINT_PLAN_LINE];     /* why the last line without a speed-up has none */
+  uint32_t first_same, last_same; /* numbers of stages up to the last that have one value */
+  int64_t same_ns;
+  char largest[160]; /* of the last: the supernode that takes most of its slowest stage */
+  int64_t largest_ns;
 } comparison_notes;
 
 /* A line for each number of stages: the head, one of them, and what stands below. `notes` begins
@@ -22,6 +28,8 @@ typedef struct comparison_notes {
 void print_comparison_head(psplit_objective objective, uint32_t n_micro_batches, bool trains);
 void print_comparison(const psplit_plan *plan, const psplit_schedule *schedule,
                       comparison_notes *notes);
+/* Of the plan that was just printed, what its slowest stage is made of. */
+void print_comparison_largest(const psplit_snapshot *snapshot, comparison_notes *notes);
 void print_comparison_notes(const comparison_notes *notes);
 
 #endif

@@ -458,6 +458,10 @@ static psplit_code compare(request *r, psplit_diag *diag) {
     if (code == PSPLIT_OK && !plan) code = no_plan(diag);
     if (code == PSPLIT_OK) code = simulate(r, plan, diag, &schedule);
     if (code == PSPLIT_OK) print_comparison(plan, schedule, &notes);
+    psplit_snapshot *snapshot = NULL;
+    if (code == PSPLIT_OK) code = psplit_snapshot_take(made.planner, diag, &snapshot);
+    if (code == PSPLIT_OK) print_comparison_largest(snapshot, &notes);
+    psplit_snapshot_destroy(snapshot);
     psplit_schedule_destroy(schedule);
     any |= code == PSPLIT_OK;
     if (code == PSPLIT_INFEASIBLE && (any || k < r->last_k)) {

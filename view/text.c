@@ -264,6 +264,10 @@ static void put_plan(psplit_i_text *out, const psplit_plan *plan) {
                      " proved_optimal=%s device_order=%s\n",
                      plan->bottleneck_ns, plan->latency_ns, plan->lower_bound_ns,
                      plan->proved_optimal ? "yes" : "no", plan->device_order);
+  if (plan->best_ns)
+    psplit_i_text_addf(
+      out, "given_up best_bottleneck_ns=%" PRId64 " best_transfers=%" PRIu32 " best_proved=%s\n",
+      plan->best_ns, plan->best_transfers, plan->best_proved ? "yes" : "no");
   if (!plan->headline) return;
   psplit_i_text_puts(out, "headline ");
   psplit_i_view_line(out, plan->headline);

@@ -118,6 +118,11 @@ typedef struct psplit_planner_options {
   const psplit_planner_state *states;
   size_t n_states;
   bool no_states;
+  /* 0 (default) <= s <= 1: of splits whose bottleneck is at most this part above the best one's,
+   * one with fewest transfers that is found, and of these the one with the least bottleneck. For
+   * throughput over equal devices and links, without pins or training. The plan says what it gave
+   * up. */
+  double slack_frac;
   /* Sizes of a decoder's inputs, where `dims` do not give them: found by the inputs' names and by
    * what is state (docs/generating.md). NULL: there are none. With `prefill` the plan is for both
    * kinds of steps: prefill_frac (0 < f < 1) of all steps are that, the others `decode`. Then times

@@ -130,6 +130,12 @@ typedef struct psplit_plan {
   int64_t assumed_value;            /* what each was counted as */
   uint32_t n_devices;               /* as stages; with segments those that do something */
   psplit_hint headline_hint;        /* what would tell a speed-up where the headline has none */
+  /* Of the best split that was found, where this one has fewer transfers and a bottleneck within
+   * psplit_planner_options.slack_frac of its: the bottleneck, how many transfers, and whether no
+   * split is below. 0: nothing was given up. */
+  int64_t best_ns;
+  uint32_t best_transfers;
+  bool best_proved;
   /* 0: no working point was given. With two, the stages' times and the bytes of transfers are means
    * over steps. */
   uint32_t n_phases;

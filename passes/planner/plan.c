@@ -452,6 +452,9 @@ psplit_code psplit_i_plan_make(psplit_planner *planner, psplit_diag *diag) {
   PSPLIT_TRY(count_supernodes(planner, plan, stages, diag));
   PSPLIT_TRY(list_states(planner, plan, diag));
 
+  plan->best_ns = planner->best_ns;
+  plan->best_transfers = planner->best_transfers;
+  plan->best_proved = planner->best_proved;
   plan->trains = planner->options.training != NULL;
   plan->n_nodes = graph->n_nodes;
   plan->node_stage = node_stage;

@@ -170,6 +170,8 @@ psplit_code psplit_planner_create(const psplit_model *model, const psplit_planne
   if (code != PSPLIT_OK) return code;
   if (options->n_stages < 1)
     return psplit_i_fail(diag, PSPLIT_USAGE, "at least one stage is needed");
+  if (!(options->slack_frac >= 0 && options->slack_frac <= 1))
+    return psplit_i_fail(diag, PSPLIT_USAGE, "the slack is a part from 0 to 1");
   if (options->devices && psplit_devices_count(options->devices) < options->n_stages)
     return psplit_i_fail(diag, PSPLIT_USAGE,
                          "%" PRIu32 " stages need as many devices; the devices file has %" PRIu32,

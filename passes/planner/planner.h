@@ -135,7 +135,11 @@ struct psplit_planner {
   psplit_solution *solution;           /* of the last `partition` */
   PSPLIT_VEC(psplit_i_solved) solved;  /* with options.certify */
   PSPLIT_VEC(psplit_plan_copy) copies; /* by stage, then node */
-  int64_t copies_bound_ns;             /* bound on splits with such copies; 0: none was asked for */
+  /* What was given up for fewer transfers: of the best split. best_ns 0: nothing. */
+  int64_t best_ns;
+  uint32_t best_transfers;
+  bool best_proved;
+  int64_t copies_bound_ns; /* bound on splits with such copies; 0: none was asked for */
   psplit_plan *plan;
   bool plan_holds; /* the last pass made it and changed nothing since */
 };

@@ -88,14 +88,14 @@ for (const text of wanted.length ? wanted : [...defaults, ...chosenBy, ...keptOu
     return path;
   });
   const dir = join(tmp, 'stages');
-  run('split', [file, '--devices', 'cpu', '-k', k, '-o', dir, '--force', '--quiet', ...dims]);
+  run('split', [file, '--devices', 'cpu', '-k', k, '-o', dir, '--force', '--quiet', '--slack', '0', ...dims]);
   const busy = Array.from({ length: Number(k) }, () => Infinity);
   for (let round = 0; round < Number(rounds); round++) {
     const report = JSON.parse(run('run',
       [dir, '--random', '--json', '--one-at-a-time', '-m', '10', '--warmup', '3', ...dims]));
     report.stages.forEach((stage, s) => { busy[s] = Math.min(busy[s], stage.busy_ns); });
   }
-  const roofline = operators(file, ['-k', k, ...dims]);
+  const roofline = operators(file, ['-k', k, '--slack', '0', ...dims]);
   const [byCosts, again] = costs.map((path) => operators(file, ['--costs', path, ...dims]));
   const stageOf = (nodes) =>
     Object.values(sumBy(nodes.map((node, n) => ({ ...node, stage: roofline[n].stage })), 'stage'));

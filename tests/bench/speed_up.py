@@ -43,7 +43,7 @@ def main(build, k="4", rounds="50", *wanted):
                    "topology": {"same_host": {"bytes_per_second": 1e15, "latency_ns": 0}}}, file)
 
     def split(model, out, n, *args):
-        subprocess.run([tool["split"], model, "-k", str(n), "-o", out, "-q", "--force", *args],
+        subprocess.run([tool["split"], model, "-k", str(n), "-o", out, "-q", "--force", "--slack", "0", *args],
                        check=True, capture_output=True)
         with open(os.path.join(out, "pipeline.json")) as file:
             return json.load(file)

@@ -174,7 +174,8 @@ def stages_of_layers(s, *args):
 
 def check_blocks(s):
     torn = [k for k in (2, 3, 4, 5)
-            if any(len(x) > 1 for x in stages_of_layers(s, "-k", str(k)).values())]
+            if any(len(x) > 1
+                   for x in stages_of_layers(s, "-k", str(k), "--slack", "0").values())]
     s.ok(torn, "some best splits cut through layers", torn)
     for k in (2, 3, 4, 5):
         found = stages_of_layers(s, "-k", str(k), "--keep-blocks")
@@ -236,6 +237,40 @@ def check_points(s):
               "--context", "9", "-o", "out")
     s.refused("one size for two things", USAGE, ("\"past\"",), "clash.onnx", "-k", "2", "--context",
               "9", "-o", "out")
+
+
+def check_slack(s):
+    gave = 0
+    for k in (2, 3, 4, 5):
+        best, some, plain = (s.manifest("d.onnx", "-k", str(k), "--context", "64", *more)
+                             for more in (("--slack", "0"), ("--slack", "5"), ()))
+        given, plan = some["plan"].get("given_up"), some["plan"]
+        s.ok("given_up" not in best["plan"] and best["plan"]["proved_optimal"]
+             and len(some["transfers"]) <= len(plain["transfers"]) <= len(best["transfers"]),
+             "--slack 0 keeps the best split, more takes no more tensors: %d" % k)
+        s.ok(plan["lower_bound_ns"] == best["plan"]["lower_bound_ns"] <= plan["bottleneck_ns"]
+             <= 1.05 * best["plan"]["bottleneck_ns"]
+             and plan["proved_optimal"] == (plan["bottleneck_ns"] == plan["lower_bound_ns"]),
+             "the bound stays, and so does the promise: %d" % k, plan)
+        if given:
+            gave += 1
+            s.ok(given == {"best_bottleneck_ns": best["plan"]["bottleneck_ns"],
+                           "best_transfers": len(best["transfers"]), "best_proved": True}
+                 and len(some["transfers"]) < len(best["transfers"]), "what was given up is told",
+                 given)
+            table = s.run(s.split, "d.onnx", "-k", str(k), "--context", "64", "--plan-only",
+                          "--slack", "5").stdout
+            s.ok("given up: %d crossing tensors, not %d"
+                 % (len(some["transfers"]), len(best["transfers"])) in table, "and printed", table)
+    s.ok(gave, "something was given up")
+    for bad in ("-1", "101", "x", ""):
+        s.refused("--slack '%s'" % bad, USAGE, ("--slack",), "d.onnx", "-k", "2", "--slack", bad,
+                  "-o", "out")
+    done = s.run(s.split, "heavy.onnx", "-k", "2..5", "--plan-only")
+    s.ok("to 5 stages have the same bottleneck" in done.stdout and "heavy" in done.stdout,
+         "stages that do not help are told", done.stdout)
+    done = s.run(s.split, "d.onnx", "-k", "1..3", "--plan-only")
+    s.ok("same bottleneck" not in done.stdout, "and only these", done.stdout)
 
 
 # The fields that the reader of GenAI knows; an unknown one ends it. {} holds any names.
@@ -358,8 +393,10 @@ def check_lines(s):
             s.ok(done.returncode == OK and numbers == want and not done.stderr,
                  "%s, %d stages: %s" % (target, k, line), (want, done.stderr))
     torn = [k for k in (2, 3, 4, 5)
-            if any(len(x) > 1 for x in stages_of_layers(s, "-k", str(k)).values())][0]
-    done = s.run(s.split, "d.onnx", "-k", str(torn), "--context", "64", "--target", "vllm")
+            if any(len(x) > 1
+                   for x in stages_of_layers(s, "-k", str(k), "--slack", "0").values())][0]
+    done = s.run(s.split, "d.onnx", "-k", str(torn), "--context", "64", "--slack", "0", "--target",
+                 "vllm")
     s.ok(done.returncode == OK and "--keep-blocks" in done.stderr, "cut layers are told",
          done.stderr)
     s.refused("layers of a model that has none", UNSUPPORTED, ("no layers",), "plain.onnx", "-k", "2",
@@ -387,12 +424,16 @@ def main(argv):
             a = Add (x, memo) b = MatMul (a, w) c = Tanh (b) note = MatMul (c, w) }"""
         s.write("ends.onnx", model(ends))
         s.write("named_ends.onnx", model(ends.replace("memo", "past_0").replace("note", "present_0")))
+        s.write("heavy.onnx", model("""(float[64,64] x) => (float[64,900] y)
+            <float[64,900] w = random(1)> { ["a"] a = Tanh (x) ["b"] b = Sigmoid (a)
+            ["c"] c = Sin (b) ["heavy"] h = MatMul (c, w) ["d"] d = Cos (h) ["e"] y = Abs (d) }"""))
         s.write("plain.onnx", model("""(float[1,8] x) => (float[1,8] y) <float[8,8] w = random(1)> {
             a = MatMul (x, w) b = Tanh (a) c = Sigmoid (b) y = Softmax (c) }"""))
         check_state(s)
         check_named(s)
         check_blocks(s)
         check_points(s)
+        check_slack(s)
         check_genai(s)
         check_lines(s)
     finally:

@@ -1,0 +1,295 @@
+/* Fewer crossing tensors for a slightly slower slowest stage.
+ *
+ * Dynamic programming over the places of an order: the number of transfers is a sum over stages of
+ * what each receives, so that the best way to divide what is before a place needs to know no more
+ * than how many stages that took. What a stage sends is counted once a tensor, as if one stage
+ * received it: the plan that comes out is measured, and the limit comes down where it is too slow.
+ */
+#include "slack.h"
+
+#include <string.h>
+
+#include "builder.h"
+
+enum { MOST_STEPS = 1 << 27, MOST_TRIES = 4 };
+
+/* What divides an order so far. */
+typedef struct way {
+  uint32_t n_received; /* UINT32_MAX: there is none */
+  uint32_t from;       /* place where the last stage begins */
+  int64_t slowest_ns;
+} way;
+
+typedef struct divider {
+  const psplit_problem *p;
+  psplit_i_arena *arena;
+  uint32_t n, n_stages;
+  uint32_t *order, *place;    /* [n] */
+  uint32_t *made_off, *made;  /* nets by producer: [n + 1], [n_nets] */
+  uint32_t *read_off, *reads; /* nets by consumer, each once */
+  uint32_t *first, *last;     /* [n_nets] place of the producer, of the last reader */
+  uint32_t *seen;             /* [n_nets] 1 + the place that a stage begins at */
+  bool *closed;               /* [n + 1] no cut may be here */
+  way *ways;                  /* [n_stages + 1][n + 1] */
+  int64_t limit_ns;
+  uint64_t steps;
+} divider;
+
+static psplit_code list_nets(divider *d, psplit_diag *diag) {
+  const psplit_problem *p = d->p;
+  const size_t n_pins = p->n_nets ? p->net_off[p->n_nets] : 0;
+  d->made_off = psplit_i_arena_zeroed(d->arena, (size_t)d->n + 2, sizeof *d->made_off);
+  d->read_off = psplit_i_arena_zeroed(d->arena, (size_t)d->n + 2, sizeof *d->read_off);
+  d->made = psplit_i_arena_zeroed(d->arena, p->n_nets, sizeof *d->made);
+  d->reads = psplit_i_arena_zeroed(d->arena, n_pins, sizeof *d->reads);
+  if (!d->made_off || !d->read_off || !d->made || !d->reads) return psplit_i_nomem(diag);
+  for (uint32_t e = 0; e < p->n_nets; e++) {
+    d->made_off[p->net_producer[e] + 2]++;
+    for (uint32_t c = p->net_off[e]; c < p->net_off[e + 1]; c++)
+      d->read_off[p->net_consumer[c] + 2]++;
+  }
+  for (uint32_t g = 0; g < d->n; g++) {
+    d->made_off[g + 2] += d->made_off[g + 1];
+    d->read_off[g + 2] += d->read_off[g + 1];
+  }
+  for (uint32_t e = 0; e < p->n_nets; e++) {
+    d->made[d->made_off[p->net_producer[e] + 1]++] = e;
+    for (uint32_t c = p->net_off[e]; c < p->net_off[e + 1]; c++)
+      d->reads[d->read_off[p->net_consumer[c] + 1]++] = e;
+  }
+  return PSPLIT_OK;
+}
+
+static psplit_code begin(divider *d, psplit_diag *diag) {
+  const size_t n_ways = ((size_t)d->n_stages + 1) * ((size_t)d->n + 1);
+  d->order = psplit_i_arena_zeroed(d->arena, d->n, sizeof *d->order);
+  d->place = psplit_i_arena_zeroed(d->arena, d->n, sizeof *d->place);
+  d->first = psplit_i_arena_zeroed(d->arena, d->p->n_nets, sizeof *d->first);
+  d->last = psplit_i_arena_zeroed(d->arena, d->p->n_nets, sizeof *d->last);
+  d->seen = psplit_i_arena_zeroed(d->arena, d->p->n_nets, sizeof *d->seen);
+  d->closed = psplit_i_arena_zeroed(d->arena, (size_t)d->n + 1, sizeof *d->closed);
+  d->ways = psplit_i_arena_zeroed(d->arena, n_ways, sizeof *d->ways);
+  if (d->arena->failed) return psplit_i_nomem(diag);
+  return list_nets(d, diag);
+}
+
+/* No cut between the places. */
+static void close_between(divider *d, uint32_t from, uint32_t to) {
+  for (uint32_t x = from + 1; x <= to; x++) d->closed[x] = true;
+}
+
+/* What hangs on the order: places of nets, and where nothing may be cut. */
+static psplit_code take_order(divider *d, psplit_diag *diag) {
+  const psplit_problem *p = d->p;
+  for (uint32_t i = 0; i < d->n; i++) d->place[d->order[i]] = i;
+  memset(d->closed, 0, ((size_t)d->n + 1) * sizeof *d->closed);
+  memset(d->seen, 0, (size_t)p->n_nets * sizeof *d->seen);
+  for (uint32_t e = 0; e < p->n_nets; e++) {
+    d->first[e] = d->last[e] = d->place[p->net_producer[e]];
+    for (uint32_t c = p->net_off[e]; c < p->net_off[e + 1]; c++)
+      if (d->place[p->net_consumer[c]] > d->last[e]) d->last[e] = d->place[p->net_consumer[c]];
+    if (p->net_flags[e] & PSPLIT_NET_UNCUTTABLE) close_between(d, d->first[e], d->last[e]);
+  }
+  if (!p->together) return PSPLIT_OK;
+  uint32_t n_classes = 0;
+  for (uint32_t g = 0; g < d->n; g++)
+    if (p->together[g] != PSPLIT_NONE && p->together[g] >= n_classes)
+      n_classes = p->together[g] + 1;
+  uint32_t *from = psplit_i_arena_zeroed(d->arena, n_classes, sizeof *from);
+  if (!from) return psplit_i_nomem(diag);
+  for (uint32_t i = 0; i < d->n; i++) { /* 1 + where the class was met last */
+    const uint32_t c = p->together[d->order[i]];
+    if (c == PSPLIT_NONE) continue;
+    if (from[c]) close_between(d, from[c] - 1, i);
+    from[c] = i + 1;
+  }
+  return PSPLIT_OK;
+}
+
+static way *way_at(const divider *d, uint32_t stages, uint32_t place) {
+  return &d->ways[(size_t)stages * ((size_t)d->n + 1) + place];
+}
+
+static void offer(divider *d, uint32_t from, uint32_t to, uint32_t n_received, int64_t load_ns) {
+  for (uint32_t k = 0; k < d->n_stages; k++) {
+    const way *before = way_at(d, k, from);
+    way *after = way_at(d, k + 1, to);
+    if (before->n_received == UINT32_MAX) continue;
+    const uint32_t sum = before->n_received + n_received;
+    const int64_t slowest = before->slowest_ns > load_ns ? before->slowest_ns : load_ns;
+    if (sum > after->n_received || (sum == after->n_received && slowest >= after->slowest_ns))
+      continue;
+    *after = (way){sum, from, slowest};
+  }
+}
+
+/* All stages that begin at a place. */
+static void extend(divider *d, uint32_t from) {
+  const psplit_problem *p = d->p;
+  int64_t compute = 0, recv = 0, send = 0;
+  uint32_t n_received = 0, n_work = 0;
+  for (uint32_t i = from; i < d->n; i++) {
+    const uint32_t g = d->order[i];
+    compute = psplit_i_sat_add_i64(compute, p->time_ns[g]);
+    n_work += !(p->node_flags[g] & PSPLIT_NODE_AUXILIARY);
+    for (uint32_t r = d->read_off[g]; r < d->read_off[g + 1]; r++, d->steps++) {
+      const uint32_t e = d->reads[r];
+      if (d->first[e] >= from) {
+        if (d->last[e] == i && d->seen[e] == from + 1) send -= p->net_send_ns[e], d->seen[e] = 0;
+      } else if (d->seen[e] != from + 1) {
+        d->seen[e] = from + 1;
+        recv = psplit_i_sat_add_i64(recv, p->net_recv_ns[e]);
+        n_received += p->net_bytes[e] > 0;
+      }
+    }
+    for (uint32_t m = d->made_off[g]; m < d->made_off[g + 1]; m++, d->steps++) {
+      const uint32_t e = d->made[m];
+      if (d->last[e] == i) continue;
+      d->seen[e] = from + 1;
+      send = psplit_i_sat_add_i64(send, p->net_send_ns[e]);
+    }
+    const int64_t least = psplit_i_sat_add_i64(compute, recv);
+    if (least > d->limit_ns || d->steps > MOST_STEPS) return;
+    const int64_t load = psplit_i_sat_add_i64(least, send);
+    if (load <= d->limit_ns && n_work && !d->closed[i + 1]) offer(d, from, i + 1, n_received, load);
+  }
+}
+
+/* The best way to divide the order, as the stage of each supernode; false: there is none. */
+static bool divide(divider *d, uint32_t *out_stage, uint32_t *out_n_received) {
+  for (size_t i = 0; i < ((size_t)d->n_stages + 1) * ((size_t)d->n + 1); i++)
+    d->ways[i] = (way){UINT32_MAX, 0, 0};
+  *way_at(d, 0, 0) = (way){0, 0, 0};
+  for (uint32_t from = 0; from < d->n; from++) {
+    bool reached = false;
+    for (uint32_t k = 0; k < d->n_stages && !reached; k++)
+      reached = way_at(d, k, from)->n_received != UINT32_MAX;
+    if (reached && !d->closed[from]) extend(d, from);
+    if (d->steps > MOST_STEPS) return false;
+  }
+  const way *at = way_at(d, d->n_stages, d->n);
+  if (at->n_received == UINT32_MAX) return false;
+  *out_n_received = at->n_received;
+  for (uint32_t k = d->n_stages, end = d->n; k-- > 0; end = way_at(d, k + 1, end)->from)
+    for (uint32_t i = way_at(d, k + 1, end)->from; i < end; i++) out_stage[d->order[i]] = k;
+  return true;
+}
+
+static bool applies(const psplit_planner *planner) {
+  if (!planner->plan || !planner->solution || planner->options.slack_frac <= 0 ||
+      planner->options.objective != PSPLIT_THROUGHPUT || planner->options.n_stages < 2 ||
+      planner->n_classes != 1 || planner->next_hop || planner->options.training)
+    return false;
+  for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
+    if (planner->pin[n] != PSPLIT_NONE) return false;
+  return true;
+}
+
+/* Gives the nodes that are not free these stages, and makes the plan. */
+static psplit_code adopt(psplit_planner *planner, const uint32_t *node_stage, psplit_diag *diag) {
+  psplit_code code;
+  psplit_i_builder b = {.planner = planner, .arena = &planner->scratch, .diag = diag};
+  PSPLIT_TRY(psplit_i_builder_number(&b));
+  planner->copies.n = 0;
+  for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
+    if (b.group[n] != PSPLIT_NONE) planner->stage[n] = node_stage[n];
+  PSPLIT_TRY(psplit_i_builder_place_free(&b));
+  PSPLIT_TRY(psplit_i_plan_make(planner, diag));
+out:
+  return code;
+}
+
+static bool fits(const psplit_planner *planner) {
+  for (uint32_t s = 0; s < planner->options.n_stages; s++)
+    if (planner->plan->stages[s].memory_bytes > psplit_devices_memory_bytes(planner->devices, s))
+      return false;
+  return true;
+}
+
+/* The supernodes in one of two orders: by stage, or as they are numbered. */
+static void fill_order(divider *d, const uint32_t *stage, bool by_stage) {
+  uint32_t n = 0;
+  for (uint32_t s = 0; s < (by_stage ? d->n_stages : 1); s++)
+    for (uint32_t g = 0; g < d->n; g++)
+      if (!by_stage || stage[g] == s) d->order[n++] = g;
+}
+
+/* The better division of the two orders; found: *out_node_stage[n_nodes] is it. */
+static psplit_code search(psplit_planner *planner, int64_t limit_ns, uint32_t *out_node_stage,
+                          bool *out_found, psplit_diag *diag) {
+  psplit_code code;
+  psplit_problem problem;
+  uint32_t *group, least = UINT32_MAX;
+  *out_found = false;
+  PSPLIT_TRY(psplit_i_problem_make(planner, diag, &problem, &group));
+  if (problem.n_link_classes || !problem.n_nodes) goto out;
+  divider d = {.p = &problem,
+               .arena = &planner->scratch,
+               .n = problem.n_nodes,
+               .n_stages = planner->options.n_stages,
+               .limit_ns = limit_ns};
+  uint32_t *stage = psplit_i_arena_array(&planner->scratch, d.n, sizeof *stage);
+  uint32_t *cut = psplit_i_arena_array(&planner->scratch, d.n, sizeof *cut);
+  if (!stage || !cut) PSPLIT_TRY(psplit_i_nomem(diag));
+  PSPLIT_TRY(begin(&d, diag));
+  for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
+    if (group[n] != PSPLIT_NONE) stage[group[n]] = planner->stage[n];
+  for (unsigned by_stage = 0; by_stage < 2; by_stage++) {
+    uint32_t n_received;
+    fill_order(&d, stage, by_stage);
+    PSPLIT_TRY(take_order(&d, diag));
+    if (!divide(&d, cut, &n_received) || n_received >= least) continue;
+    least = n_received;
+    *out_found = true;
+    for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
+      out_node_stage[n] = group[n] == PSPLIT_NONE ? 0 : cut[group[n]];
+  }
+out:
+  psplit_i_arena_reset(&planner->scratch);
+  return code;
+}
+
+/* A split within most_ns that fits and has fewer transfers than `best`: the plan then. Until that
+ * is known no bound speaks of it: without its memory a split may be below what holds for others. */
+static psplit_code try_limits(psplit_planner *planner, const psplit_plan *best, int64_t most_ns,
+                              uint32_t *cut, bool *out_better, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  int64_t limit_ns = most_ns;
+  *out_better = false;
+  for (unsigned t = 0; t < MOST_TRIES; t++) {
+    bool found;
+    PSPLIT_TRY(search(planner, limit_ns, cut, &found, diag));
+    if (!found) break;
+    PSPLIT_TRY(adopt(planner, cut, diag));
+    const int64_t over_ns = planner->plan->bottleneck_ns - most_ns;
+    *out_better = over_ns <= 0 && fits(planner) && planner->plan->n_transfers < best->n_transfers;
+    if (over_ns <= 0 || over_ns >= limit_ns) break;
+    limit_ns -= over_ns;
+  }
+out:
+  return code;
+}
+
+psplit_code psplit_i_take_slack(psplit_planner *planner, psplit_diag *diag) {
+  psplit_code code;
+  const uint32_t n_nodes = planner->graph->n_nodes;
+  bool better = false;
+  planner->best_ns = 0;
+  if (!applies(planner)) return PSPLIT_OK;
+  const psplit_plan best = *planner->plan;
+  const double most = (double)best.bottleneck_ns * (1 + planner->options.slack_frac);
+  uint32_t *old = psplit_i_arena_array(&planner->arena, n_nodes, sizeof *old);
+  uint32_t *cut = psplit_i_arena_array(&planner->arena, n_nodes, sizeof *cut);
+  if (!old || !cut) return psplit_i_nomem(diag);
+  if (n_nodes) memcpy(old, planner->stage, n_nodes * sizeof *old);
+  psplit_solution *solution = planner->solution;
+  planner->solution = NULL;
+  code = try_limits(planner, &best, most < 9e18 ? (int64_t)most : INT64_MAX, cut, &better, diag);
+  planner->solution = solution;
+  if (code != PSPLIT_OK) return code;
+  if (!better) return adopt(planner, old, diag);
+  planner->best_ns = best.bottleneck_ns;
+  planner->best_transfers = best.n_transfers;
+  planner->best_proved = best.proved_optimal;
+  return psplit_i_plan_make(planner, diag);
+}
