@@ -86,11 +86,10 @@ static void print_given_up(const psplit_plan *plan) {
   char best[CLI_TEXT];
   if (!plan->best_ns) return;
   const double up = (double)(plan->bottleneck_ns - plan->best_ns) / (double)plan->best_ns;
-  printf("%.2f %% of the best bottleneck %s (%s) given up: %" PRIu32
+  printf("%.2f %% of the best bottleneck, %s%s, given up: %" PRIu32
          " crossing tensors, not %" PRIu32 "\n",
          up > 0 ? 100 * up : 0.0, cli_time(plan->best_ns, best),
-         plan->best_proved ? "proved optimal" : "not proved", plan->n_transfers,
-         plan->best_transfers);
+         plan->best_proved ? " (proved optimal)" : "", plan->n_transfers, plan->best_transfers);
 }
 
 static bool in_given_order(const psplit_plan *plan) {
