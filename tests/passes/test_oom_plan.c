@@ -102,6 +102,7 @@ static psplit_code make_plan(const psplit_model *model, const way *w, const pspl
   options.n_threads = 1;
   options.objective = w->objective;
   options.certify = w->certify;
+  options.slack_frac = 0.05;
   options.time_limit_s = 0.02; /* of work: the plan is the same each time */
   psplit_code code = psplit_planner_create(model, &options, &diag, &planner);
   if (code == PSPLIT_OK) code = psplit_planner_run(planner, w->pipeline, &diag);
@@ -120,6 +121,8 @@ static void fail_each(const psplit_model *model, const char *title) {
     {"hosts, latency", NULL, PSPLIT_LATENCY, true, false},
     {"certified", NULL, PSPLIT_THROUGHPUT, false, true},
     {"coarse", "infer-shapes,cost,mark,attach,fuse,coarsen:max_nodes=6,partition,replicate",
+     PSPLIT_THROUGHPUT, false, false},
+    {"blocks", "infer-shapes,cost,mark,attach,fuse,blocks,coarsen,partition,replicate",
      PSPLIT_THROUGHPUT, false, false},
   };
   static const char text[] =
