@@ -179,6 +179,16 @@ out:
   return code;
 }
 
+/* Values of a provider end before it does. */
+static void close_stage(void *user, uint32_t stage) {
+  psplit_i_kept *kept = user;
+  const psplit_i_decoder *d = kept->decoder;
+  for (size_t slot = 0; slot < kept->n_slots; slot++)
+    for (uint32_t k = 0; k < d->n_kept; k++)
+      if (d->kept[k].stage == stage)
+        psplit_i_tensors_release(&kept->tensors[slot * d->n_kept + k], 1);
+}
+
 psplit_i_keeper psplit_i_kept_keeper(psplit_i_kept *kept) {
-  return (psplit_i_keeper){.user = kept, .before = before, .after = after};
+  return (psplit_i_keeper){.user = kept, .before = before, .after = after, .close = close_stage};
 }

@@ -206,6 +206,7 @@ psplit_code psplit_i_session_open(const psplit_i_ort *ort, const char *path,
     psplit_i_ort_check(ort, api->CreateSession(ort->env, path, settings, &s.session), path, diag));
   PSPLIT_TRY(psplit_i_ort_check(ort, api->CreateRunOptions(&s.run_options), path, diag));
   PSPLIT_TRY(read_ports(&s, path, diag));
+  psplit_i_binding_open(&s, options);
   *out = s;
 out:
   if (settings) api->ReleaseSessionOptions(settings);
@@ -227,6 +228,7 @@ void psplit_i_session_close(psplit_i_session *session) {
   if (!session->ort) return;
   free_ports(session->ort, session->inputs, session->n_inputs);
   free_ports(session->ort, session->outputs, session->n_outputs);
+  psplit_i_binding_close(session);
   if (session->run_options) session->ort->api.ReleaseRunOptions(session->run_options);
   if (session->session) session->ort->api.ReleaseSession(session->session);
   memset(session, 0, sizeof *session);

@@ -43,6 +43,9 @@ typedef struct psplit_i_session_options {
  * wrong or hangs, so that it has to be done one after the other. `provider` may be NULL. */
 bool psplit_i_provider_is_alone(const char *provider);
 
+/* Whether `given`, a provider as users name it (NULL: none), is the one of that full name. */
+bool psplit_i_provider_is(const char *given, const char *name);
+
 /* Adds options->provider to `settings`, before the CPU, which takes what it cannot run. Errors:
  * UNSUPPORTED (the library has no such provider; lists what it has), INVALID (it does not start).
  */
@@ -65,6 +68,10 @@ typedef struct psplit_i_session {
   const psplit_i_ort *ort;
   OrtSession *session;
   OrtRunOptions *run_options; /* for psplit_i_session_stop */
+  /* Where the provider's outputs may stay, and what says that they do; NULL: it has no such memory,
+   * or it is the host's. */
+  OrtMemoryInfo *device, *host;
+  OrtIoBinding *binding;
   size_t n_inputs, n_outputs; /* inputs with a default stand behind the others */
   psplit_i_session_port *inputs, *outputs;
 } psplit_i_session;
@@ -86,6 +93,17 @@ PSPLIT_MUST_USE psplit_code psplit_i_session_run(psplit_i_session *session,
                                                  const char *const *output_names,
                                                  psplit_i_tensor **outputs, size_t m,
                                                  psplit_diag *diag);
+
+/* The same of a session with a binding, but those outputs that say so stay in the device's memory:
+ * they are inputs of later runs, and their data is not to be looked at. All others come to the
+ * host. */
+PSPLIT_MUST_USE psplit_code psplit_i_session_run_on_device(
+  psplit_i_session *session, const char *const *input_names, psplit_i_tensor *const *inputs,
+  size_t n, const char *const *output_names, const bool *stays, psplit_i_tensor **outputs, size_t m,
+  psplit_diag *diag);
+/* By psplit_i_session_open and _close: finds that memory. */
+void psplit_i_binding_open(psplit_i_session *session, const psplit_i_session_options *options);
+void psplit_i_binding_close(psplit_i_session *session);
 
 /* Makes the run under way, if any, and all later ones fail. From any thread. */
 void psplit_i_session_stop(psplit_i_session *session);

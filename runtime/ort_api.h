@@ -26,6 +26,8 @@ typedef struct OrtValue OrtValue;
 typedef struct OrtTypeInfo OrtTypeInfo;
 typedef struct OrtShapeInfo OrtShapeInfo; /* OrtTensorTypeAndShapeInfo */
 typedef struct OrtAllocator OrtAllocator;
+typedef struct OrtMemoryInfo OrtMemoryInfo;
+typedef struct OrtIoBinding OrtIoBinding;
 
 typedef struct OrtApiBase {
   const void *(*GetApi)(uint32_t version);
@@ -36,6 +38,8 @@ enum {
   ORT_LOG_ERROR = 3,
   ORT_TYPE_TENSOR = 1, /* ONNXType */
   ORT_TYPE_SEQUENCE = 2,
+  ORT_DEVICE_ALLOCATOR = 0, /* OrtAllocatorType */
+  ORT_MEMORY_DEFAULT = 0,   /* OrtMemType */
   ORT_STRING = 8 /* ONNXTensorElementDataType; up to 23 the numbers of TensorProto.DataType */
 };
 
@@ -84,12 +88,16 @@ enum {
   X(63, OrtStatus *, GetSymbolicDimensions, (const OrtShapeInfo *, const char **, size_t))        \
   X(65, OrtStatus *, GetTensorTypeAndShape, (const OrtValue *, OrtShapeInfo **))                  \
   X(67, OrtStatus *, GetValueType, (const OrtValue *, int *))                                     \
+  X(68, OrtStatus *, CreateMemoryInfo,                                                            \
+    (const char *name, int allocator, int id, int type, OrtMemoryInfo **))                        \
+  X(69, OrtStatus *, CreateCpuMemoryInfo, (int allocator, int type, OrtMemoryInfo **))            \
   X(76, OrtStatus *, AllocatorFree, (OrtAllocator *, void *))                                     \
   X(78, OrtStatus *, GetAllocatorWithDefaultOptions, (OrtAllocator **))                           \
   X(80, OrtStatus *, GetValue, (const OrtValue *, int index, OrtAllocator *, OrtValue **))        \
   X(81, OrtStatus *, GetValueCount, (const OrtValue *, size_t *))                                 \
   X(92, void, ReleaseEnv, (OrtEnv *))                                                             \
   X(93, void, ReleaseStatus, (OrtStatus *))                                                       \
+  X(94, void, ReleaseMemoryInfo, (OrtMemoryInfo *))                                               \
   X(95, void, ReleaseSession, (OrtSession *))                                                     \
   X(96, void, ReleaseValue, (OrtValue *))                                                         \
   X(97, void, ReleaseRunOptions, (OrtRunOptions *))                                               \
@@ -101,6 +109,17 @@ enum {
   X(126, OrtStatus *, ReleaseAvailableProviders, (char **, int n))                                \
   X(130, OrtStatus *, AddSessionConfigEntry,                                                      \
     (OrtSessionOptions *, const char *key, const char *value))                                    \
+  X(133, OrtStatus *, RunWithBinding,                                                             \
+    (OrtSession *, const OrtRunOptions *options, const OrtIoBinding *))                           \
+  X(134, OrtStatus *, CreateIoBinding, (OrtSession *, OrtIoBinding **))                           \
+  X(135, void, ReleaseIoBinding, (OrtIoBinding *))                                                \
+  X(136, OrtStatus *, BindInput, (OrtIoBinding *, const char *name, const OrtValue *))            \
+  X(138, OrtStatus *, BindOutputToDevice,                                                         \
+    (OrtIoBinding *, const char *name, const OrtMemoryInfo *))                                    \
+  X(140, OrtStatus *, GetBoundOutputValues,                                                       \
+    (const OrtIoBinding *, OrtAllocator *, OrtValue ***, size_t *n))                              \
+  X(141, void, ClearBoundInputs, (OrtIoBinding *))                                                \
+  X(142, void, ClearBoundOutputs, (OrtIoBinding *))                                               \
   X(170, OrtStatus *, AppendExecutionProvider_TensorRT, (OrtSessionOptions *, const void *))      \
   X(171, OrtStatus *, CreateTensorRTProviderOptions, (void **))                                   \
   X(172, OrtStatus *, UpdateTensorRTProviderOptions,                                              \

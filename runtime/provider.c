@@ -26,12 +26,16 @@ static const char *find(char **available, int n, const char *name) {
   return NULL;
 }
 
+bool psplit_i_provider_is(const char *given, const char *name) {
+  return given && is_named(name, given);
+}
+
 bool psplit_i_provider_is_alone(const char *provider) {
   /* One device, and one encoder of commands for it, that all sessions of a process share. */
   static const char *const ALONE[] = {"WebGpuExecutionProvider", "WebNNExecutionProvider",
                                       "JsExecutionProvider"};
-  for (size_t i = 0; provider && i < sizeof ALONE / sizeof *ALONE; i++)
-    if (is_named(ALONE[i], provider)) return true;
+  for (size_t i = 0; i < sizeof ALONE / sizeof *ALONE; i++)
+    if (psplit_i_provider_is(provider, ALONE[i])) return true;
   return false;
 }
 

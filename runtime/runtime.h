@@ -2,6 +2,7 @@
  *
  *   ort_api.h, ort.c   ONNX Runtime, opened at run time: the table of its C API, sessions
  *   provider.c         execution providers of sessions
+ *   binding.c          runs whose outputs stay in the memory of a device
  *   tensor.c           values of ONNX Runtime that several stages hold
  *   arrays.c, npy.c, npz.c, tensor_proto.c, casts.c   tensors in files
  *   feed.c             inputs of the model: files, the caller, random numbers

@@ -20,7 +20,8 @@ typedef struct psplit_i_live {
 uint64_t psplit_i_resident_bytes(int pid);
 
 /* What stages keep of a sequence from one micro-batch to the next, in place of inputs and
- * outputs of the pipeline. Called by the thread of a stage, of several at once. */
+ * outputs of the pipeline: it stays in the memory of the stage's device. Called by the thread of a
+ * stage, of several at once. */
 typedef struct psplit_i_keeper {
   void *user;
   /* Sets those inputs of a stage, by port, that the pipe says are kept; the caller releases
@@ -30,6 +31,8 @@ typedef struct psplit_i_keeper {
   /* Takes what it keeps of outputs, by port, and may put others in the place of some. */
   psplit_code (*after)(void *user, uint32_t stage, const psplit_i_step *step,
                        psplit_i_tensor **outputs, psplit_diag *diag);
+  /* The sessions of a stage are closed next: what they gave goes before them. */
+  void (*close)(void *user, uint32_t stage);
 } psplit_i_keeper;
 
 typedef struct psplit_i_source {

@@ -20,6 +20,7 @@ typedef struct work {
   uint32_t *input_ports;      /* [n_inputs] */
   uint32_t n_given;
   const char **output_names; /* [n_outputs] */
+  bool *stays;               /* [n_outputs] none but the keeper takes it, where there is one */
   psplit_i_tensor **inputs;  /* [n_inputs] by port */
   psplit_i_tensor **given;   /* [n_given], borrowed from inputs */
   psplit_i_tensor **outputs; /* [n_outputs] */
@@ -155,11 +156,17 @@ static void close_sessions(psplit_i_stage *stage, work *w) {
   leave_turn(turn);
 }
 
+static const psplit_i_keeper *keeper_of(const psplit_i_stage *stage) {
+  return stage->options->source ? stage->options->source->keeper : NULL;
+}
+
 static void close_work(psplit_i_stage *stage, work *w) {
   const psplit_i_manifest_stage *table = &stage->pipe->manifest.stages[stage->index];
   for (uint32_t i = 0; w->feeds && i < table->n_inputs; i++) psplit_i_feed_close(&w->feeds[i]);
   psplit_i_tensors_release(w->inputs, table->n_inputs);
   psplit_i_tensors_release(w->outputs, table->n_outputs);
+  const psplit_i_keeper *keeper = keeper_of(stage);
+  if (keeper) keeper->close(keeper->user, stage->index);
   close_process(stage);
   close_sessions(stage, w);
   free(w->sessions);
@@ -169,6 +176,7 @@ static void close_work(psplit_i_stage *stage, work *w) {
   free(w->input_names);
   free(w->input_ports);
   free(w->output_names);
+  free(w->stays);
   free(w->inputs);
   free(w->given);
   free(w->outputs);
@@ -268,13 +276,18 @@ static psplit_code open_work(psplit_i_stage *stage, const psplit_i_manifest_stag
   w->input_names = calloc(n_in, sizeof *w->input_names);
   w->input_ports = calloc(n_in, sizeof *w->input_ports);
   w->output_names = calloc(n_out, sizeof *w->output_names);
+  w->stays = calloc(n_out, sizeof *w->stays);
   w->inputs = calloc(n_in, sizeof *w->inputs);
   w->given = calloc(n_in, sizeof *w->given);
   w->outputs = calloc(n_out, sizeof *w->outputs);
   if (!w->sessions || !w->phases || !w->feeds || !w->is_fed || !w->input_names || !w->input_ports ||
-      !w->output_names || !w->inputs || !w->given || !w->outputs)
+      !w->output_names || !w->stays || !w->inputs || !w->given || !w->outputs)
     return psplit_i_nomem(diag);
-  for (uint32_t i = 0; i < table->n_outputs; i++) w->output_names[i] = table->outputs[i].name;
+  for (uint32_t i = 0; i < table->n_outputs; i++) {
+    w->output_names[i] = table->outputs[i].name;
+    w->stays[i] = keeper_of(stage) && !table->outputs[i].n_to &&
+                  stage->pipe->model_output[stage->index][i] == PSPLIT_NONE;
+  }
   for (uint32_t p = 0; p < n_phases && code == PSPLIT_OK; p++) code = open_phase(stage, p, w, diag);
   return code;
 }
@@ -425,9 +438,16 @@ static psplit_code run_phase(psplit_i_stage *stage, work *w, psplit_diag *diag) 
   const given *g = &w->phases[w->step.phase];
   if (stage->process)
     return psplit_i_process_run(stage->process, w->given, w->outputs, w->deadline_ns, diag);
-  return psplit_i_session_run(&w->sessions[w->step.phase], w->input_names + g->first,
-                              w->given + g->first, g->n, w->output_names + own->first_output,
-                              w->outputs + own->first_output, own->n_outputs, diag);
+  psplit_i_session *session = &w->sessions[w->step.phase];
+  const char **input_names = w->input_names + g->first;
+  const char **output_names = w->output_names + own->first_output;
+  psplit_i_tensor **outputs = w->outputs + own->first_output;
+  if (session->binding)
+    return psplit_i_session_run_on_device(session, input_names, w->given + g->first, g->n,
+                                          output_names, w->stays + own->first_output, outputs,
+                                          own->n_outputs, diag);
+  return psplit_i_session_run(session, input_names, w->given + g->first, g->n, output_names,
+                              outputs, own->n_outputs, diag);
 }
 
 /* Computes, when it is this stage's turn; event->ready_ns is when it begins. */
@@ -460,7 +480,7 @@ static psplit_code gather(const psplit_i_stage *stage, work *w, psplit_diag *dia
 /* Computes, with what is kept from earlier micro-batches of the sequence. */
 static psplit_code compute_step(psplit_i_stage *stage, work *w, psplit_diag *diag,
                                 psplit_i_event *event) {
-  const psplit_i_keeper *keeper = stage->options->source ? stage->options->source->keeper : NULL;
+  const psplit_i_keeper *keeper = keeper_of(stage);
   psplit_code code = PSPLIT_OK;
   if (w->step.phase >= stage->pipe->n_phases)
     return psplit_i_fail(diag, PSPLIT_INTERNAL, "there is no phase %u", w->step.phase);

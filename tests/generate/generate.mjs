@@ -82,6 +82,7 @@ for (const [name, text] of Object.entries(decoders)) {
 }
 
 const { dir, wanted, k } = dirs.plain2;
+const all = PROMPTS.flatMap((prompt) => ['--prompt-ids', prompt.join()]);
 const fed = run(k, [dir, '--prompts', '-', '-n', `${NEW}`, '--quiet'], { input: PROMPTS.map((p, i) => (i % 2 ? JSON.stringify(p) : p.join(' '))).join('\n\n') });
 tap.ok(same(lines(fed.stdout), wanted), 'prompts on standard input', fed.stderr);
 
@@ -111,9 +112,20 @@ if (!launcher) {
     slow.stderr + slow.stdout);
 }
 
+// Between steps no byte of state is copied: a run takes the very values that the one before it gave, which stay in the memory of the
+// provider (a CPU that says it is CUDA, with memory of its own) or of the host.
+for (const name of ['plain', 'gqa']) {
+  for (const provider of ['cpu', 'cuda']) {
+    const args = [dirs[`${name}${k}`].dir, ...all, '-n', `${NEW}`, '--quiet', '--sequences', '3', '--provider', provider];
+    const got = run(k, args, { env: { ...env, ODD: `copies ${provider}`, ODD_LIBRARY: library, PSPLIT_ONNXRUNTIME: odd } });
+    const told = [...got.stderr.matchAll(/^state: (\d+) bytes to the host, (\d+) to the device, (\d+) as it came$/mg)].map((match) => match.slice(1).map(Number));
+    tap.ok(got.status === 0 && same(lines(got.stdout), dirs[`${name}${k}`].wanted), `${name}: the tokens on ${provider}`, got.stderr + got.stdout);
+    tap.ok(told.length === (launcher ? k : 1) && told.every(([host, device, kept]) => !host && !device && kept > 0), `${name}: no state is copied on ${provider}`, got.stderr);
+  }
+}
+
 // Sequences that end at different times, and one that fails among them, change nothing for the others.
 const cut = (tokens, end) => (tokens.includes(end) ? tokens.slice(0, tokens.indexOf(end) + 1) : tokens);
-const all = PROMPTS.flatMap((prompt) => ['--prompt-ids', prompt.join()]);
 const often = wanted.flat().reduce((best, token, _, list) => {
   const n = wanted.filter((tokens) => tokens.includes(token)).length;
   return n < wanted.length && n > best.n ? { token, n } : best;

@@ -7,8 +7,12 @@
  *   slow-once    run N, from 0, takes a second longer
  *   die-of       a process that is given a first number of 1e30 or more is killed
  *   die-open     a process is killed that opens a session
- *   alone        has WebGPU, and dies where two sessions are at work at once */
+ *   alone        has WebGPU, and dies where two sessions are at work at once
+ *   copies       FILE is a provider, cpu or cuda, where cuda is the CPU with memory of its own;
+ *                says at the end how many bytes of inputs past... and outputs present... were
+ *                copied between runs, and how many were given as they had come */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -131,6 +135,143 @@ static void *append_provider(void *options, const char *name, const char *const 
   return NULL;
 }
 
+/* --- copies --- */
+
+enum {
+  SHAPE_COUNT = 64,
+  GET_SHAPE = 65,
+  CPU_MEMORY = 69,
+  MEMORY_NAME = 71,
+  RELEASE_VALUE = 96,
+  RELEASE_SHAPE = 99,
+  BIND_INPUT = 136,
+  BIND_OUTPUT = 138,
+  BOUND_OUTPUTS = 140,
+  CLEAR_OUTPUTS = 142,
+  APPEND_CUDA = 204,
+  CREATE_CUDA = 205,
+  UPDATE_CUDA = 206,
+  RELEASE_CUDA = 208,
+  MOST_STATES = 4096,
+  MOST_OUTPUTS = 256
+};
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static const void *states[MOST_STATES]; /* outputs present... that are not released yet */
+static int on_device[MOST_STATES];
+static long long to_host, to_device, as_it_came;
+/* What a thread has bound for its next run. */
+static _Thread_local int bound[MOST_OUTPUTS]; /* 1: a state, 2: on the device */
+static _Thread_local size_t n_bound;
+
+static long long bytes_of(const void *value) {
+  void *shape = NULL;
+  size_t n = 0;
+  ((void *(*)(const void *, void **))of[GET_SHAPE])(value, &shape);
+  ((void *(*)(const void *, size_t *))of[SHAPE_COUNT])(shape, &n);
+  ((void (*)(void *))of[RELEASE_SHAPE])(shape);
+  return (long long)n * 4;
+}
+static int find_state(const void *value) {
+  for (int i = 0; i < MOST_STATES; i++)
+    if (states[i] == value) return i;
+  return -1;
+}
+static void look_at_input(const char *name, const void *value, int device) {
+  if (strncmp(name, "past", 4) != 0) return;
+  const long long n = bytes_of(value);
+  pthread_mutex_lock(&mutex);
+  const int at = find_state(value);
+  if (at >= 0 && on_device[at] == device)
+    as_it_came += n;
+  else
+    to_device += n;
+  pthread_mutex_unlock(&mutex);
+}
+static void look_at_state(const void *value, int device) {
+  const long long n = bytes_of(value);
+  pthread_mutex_lock(&mutex);
+  const int at = find_state(NULL);
+  if (at >= 0) {
+    states[at] = value;
+    on_device[at] = device;
+  }
+  if (!device && strcmp(file, "cuda") == 0) to_host += n;
+  pthread_mutex_unlock(&mutex);
+}
+static void release_value(void *value) {
+  pthread_mutex_lock(&mutex);
+  const int at = value ? find_state(value) : -1;
+  if (at >= 0) states[at] = NULL;
+  pthread_mutex_unlock(&mutex);
+  ((void (*)(void *))of[RELEASE_VALUE])(value);
+}
+static void *run_counted(void *session, const void *options, const char *const *input_names,
+                         const void *const *inputs, size_t n_inputs,
+                         const char *const *output_names, size_t n_outputs, void **outputs) {
+  for (size_t i = 0; i < n_inputs; i++) look_at_input(input_names[i], inputs[i], 0);
+  void *status =
+    run(session, options, input_names, inputs, n_inputs, output_names, n_outputs, outputs);
+  for (size_t o = 0; o < n_outputs && !status; o++)
+    if (strncmp(output_names[o], "present", 7) == 0) look_at_state(outputs[o], 0);
+  return status;
+}
+static void *bind_input(void *binding, const char *name, const void *value) {
+  look_at_input(name, value, 1);
+  return ((void *(*)(void *, const char *, const void *))of[BIND_INPUT])(binding, name, value);
+}
+static void *bind_output(void *binding, const char *name, const void *memory) {
+  static void *cpu;
+  const char *where = "";
+  ((void *(*)(const void *, const char **))of[MEMORY_NAME])(memory, &where);
+  pthread_mutex_lock(&mutex);
+  if (!cpu) ((void *(*)(int, int, void **))of[CPU_MEMORY])(0, 0, &cpu);
+  pthread_mutex_unlock(&mutex);
+  if (n_bound == MOST_OUTPUTS) abort();
+  bound[n_bound++] = (strncmp(name, "present", 7) == 0) | (strcmp(where, "Cuda") == 0 ? 2 : 0);
+  return ((void *(*)(void *, const char *, const void *))of[BIND_OUTPUT])(binding, name, cpu);
+}
+static void *bound_outputs(const void *binding, void *allocator, void ***values, size_t *n) {
+  void *status = ((void *(*)(const void *, void *, void ***, size_t *))of[BOUND_OUTPUTS])(
+    binding, allocator, values, n);
+  for (size_t i = 0; i < *n && !status; i++)
+    if (bound[i] & 1) look_at_state((*values)[i], bound[i] >> 1);
+  return status;
+}
+static void clear_outputs(void *binding) {
+  n_bound = 0;
+  ((void (*)(void *))of[CLEAR_OUTPUTS])(binding);
+}
+static void *get_cuda(char ***out, int *n) {
+  static char cuda[] = "CUDAExecutionProvider", cpu[] = "CPUExecutionProvider";
+  static char *names[] = {cuda, cpu};
+  *out = names;
+  *n = 2;
+  return NULL;
+}
+static void *create_cuda(void **out) {
+  *out = &states;
+  return NULL;
+}
+static void *do_nothing(void) { return NULL; }
+static void count_copies(void) {
+  table[RUN] = (entry *)run_counted;
+  table[RELEASE_VALUE] = (entry *)release_value;
+  if (strcmp(file, "cuda") != 0) return;
+  table[BIND_INPUT] = (entry *)bind_input;
+  table[BIND_OUTPUT] = (entry *)bind_output;
+  table[BOUND_OUTPUTS] = (entry *)bound_outputs;
+  table[CLEAR_OUTPUTS] = (entry *)clear_outputs;
+  table[GET_PROVIDERS] = (entry *)get_cuda;
+  table[RELEASE_PROVIDERS] = (entry *)release_providers;
+  table[CREATE_CUDA] = (entry *)create_cuda;
+  table[UPDATE_CUDA] = table[APPEND_CUDA] = table[RELEASE_CUDA] = (entry *)do_nothing;
+}
+__attribute__((destructor)) static void tell_copies(void) {
+  if (is("copies"))
+    fprintf(stderr, "state: %lld bytes to the host, %lld to the device, %lld as it came\n", to_host,
+            to_device, as_it_came);
+}
+
 static const void *get_api(uint32_t version) {
   const void *found = real->get_api(version);
   if (!found) return NULL;
@@ -144,6 +285,7 @@ static const void *get_api(uint32_t version) {
     table[RELEASE_PROVIDERS] = (entry *)release_providers;
     table[APPEND_PROVIDER] = (entry *)append_provider;
   }
+  if (is("copies")) count_copies();
   return table;
 }
 
