@@ -146,18 +146,20 @@ static void close_process(psplit_i_stage *stage) {
   psplit_i_process_destroy(process);
 }
 
+static const psplit_i_keeper *keeper_of(const psplit_i_stage *stage) {
+  return stage->options->source ? stage->options->source->keeper : NULL;
+}
+
 static void close_sessions(psplit_i_stage *stage, work *w) {
   pthread_mutex_t *turn = own_turn(stage);
+  const psplit_i_keeper *keeper = keeper_of(stage);
   take_turn(turn);
   begin(stage, PSPLIT_I_CLOSES);
+  if (keeper) keeper->close(keeper->user, stage->index);
   for (uint32_t p = 0; w->sessions && p < stage->pipe->n_phases; p++)
     psplit_i_session_close(&w->sessions[p]);
   end(stage);
   leave_turn(turn);
-}
-
-static const psplit_i_keeper *keeper_of(const psplit_i_stage *stage) {
-  return stage->options->source ? stage->options->source->keeper : NULL;
 }
 
 static void close_work(psplit_i_stage *stage, work *w) {
@@ -165,8 +167,6 @@ static void close_work(psplit_i_stage *stage, work *w) {
   for (uint32_t i = 0; w->feeds && i < table->n_inputs; i++) psplit_i_feed_close(&w->feeds[i]);
   psplit_i_tensors_release(w->inputs, table->n_inputs);
   psplit_i_tensors_release(w->outputs, table->n_outputs);
-  const psplit_i_keeper *keeper = keeper_of(stage);
-  if (keeper) keeper->close(keeper->user, stage->index);
   close_process(stage);
   close_sessions(stage, w);
   free(w->sessions);
@@ -450,20 +450,12 @@ static psplit_code run_phase(psplit_i_stage *stage, work *w, psplit_diag *diag) 
                               outputs, own->n_outputs, diag);
 }
 
-/* Computes, when it is this stage's turn; event->ready_ns is when it begins. */
-static psplit_code compute(psplit_i_stage *stage, work *w, psplit_diag *diag,
-                           psplit_i_event *event) {
-  pthread_mutex_t *turn = stage->options->turn ? stage->options->turn : own_turn(stage);
-  take_turn(stage->device_turn); /* nobody waits for a queue with one of these */
-  take_turn(turn);
-  event->ready_ns = psplit_i_now_ns();
+static psplit_code compute(psplit_i_stage *stage, work *w, psplit_diag *diag) {
   begin(stage, PSPLIT_I_COMPUTES);
   if (w->deadline_ns) set_computing(stage, true, w->deadline_ns);
   const psplit_code code = run_phase(stage, w, diag);
   if (w->deadline_ns) set_computing(stage, false, 0);
   end(stage);
-  leave_turn(turn);
-  leave_turn(stage->device_turn);
   return code;
 }
 
@@ -477,21 +469,29 @@ static psplit_code gather(const psplit_i_stage *stage, work *w, psplit_diag *dia
   return PSPLIT_OK;
 }
 
-/* Computes, with what is kept from earlier micro-batches of the sequence. */
+/* Computes, with what is kept from earlier micro-batches of the sequence, when it is this stage's
+ * turn: what was kept before is given back to the provider, too. event->ready_ns is when it begins.
+ */
 static psplit_code compute_step(psplit_i_stage *stage, work *w, psplit_diag *diag,
                                 psplit_i_event *event) {
+  pthread_mutex_t *turn = stage->options->turn ? stage->options->turn : own_turn(stage);
   const psplit_i_keeper *keeper = keeper_of(stage);
   psplit_code code = PSPLIT_OK;
   if (w->step.phase >= stage->pipe->n_phases)
     return psplit_i_fail(diag, PSPLIT_INTERNAL, "there is no phase %u", w->step.phase);
   if (!stage->pipe->phases[w->step.phase].stages[stage->index].file) return PSPLIT_OK;
+  take_turn(stage->device_turn); /* nobody waits for a queue with one of these */
+  take_turn(turn);
+  event->ready_ns = psplit_i_now_ns();
   if (keeper)
     PSPLIT_TRY(keeper->before(keeper->user, stage->index, &w->sessions[w->step.phase], &w->step,
                               w->inputs, diag));
   PSPLIT_TRY(gather(stage, w, diag));
-  PSPLIT_TRY(compute(stage, w, diag, event));
+  PSPLIT_TRY(compute(stage, w, diag));
   if (keeper) PSPLIT_TRY(keeper->after(keeper->user, stage->index, &w->step, w->outputs, diag));
 out:
+  leave_turn(turn);
+  leave_turn(stage->device_turn);
   return code;
 }
 
