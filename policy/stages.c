@@ -38,6 +38,7 @@ void psplit_i_stages_clear(psplit_i_stages *s) {
   s->last = PSPLIT_NONE;
   s->most = 0;
   s->rest = s->view->total;
+  s->bytes_left = s->view->bytes;
   memset(s->stage, 0xff, in->n_items * sizeof *s->stage);
   memset(s->type, 0xff, k * sizeof *s->type);
   memset(s->compute, 0, k * sizeof *s->compute);
@@ -171,6 +172,37 @@ static double capacity_left(const psplit_i_stages *s, const psplit_i_candidate *
   return sum;
 }
 
+/* Whether what is not placed yet would find memory if no more of it went to stages in front of a
+ * new one: else the stages that there are should take more. */
+static bool rest_fits(const psplit_i_stages *s, const psplit_i_candidate *k) {
+  const psplit_items *in = s->view->items;
+  double room = 0;
+  if (in->stage_type) {
+    for (uint32_t q = k->stage; q < in->n_stages; q++) {
+      if (in->type_memory[in->stage_type[q]] == 0) return true;
+      room += (double)in->type_memory[in->stage_type[q]];
+    }
+  }
+  for (uint32_t t = 0; t < in->n_types && !in->stage_type; t++) {
+    if (s->n_left[t] > 0 && in->type_memory[t] == 0) return true;
+    room += (double)in->type_memory[t] * s->n_left[t];
+  }
+  return (double)s->bytes_left <= room;
+}
+
+/* Types of the stages from `stage` on, as it would be, and of the devices that are left: a set. */
+static uint32_t types_behind(const psplit_i_stages *s, uint32_t stage, uint32_t type) {
+  const psplit_items *in = s->view->items;
+  uint32_t set = 1u << type;
+  for (uint32_t q = stage; s->last != PSPLIT_NONE && q <= s->last; q++)
+    if (s->type[q] != PSPLIT_NONE) set |= 1u << s->type[q];
+  for (uint32_t t = 0; t < in->n_types && !in->stage_type; t++)
+    if (s->n_left[t] > (s->type[stage] == PSPLIT_NONE && t == type)) set |= 1u << t;
+  for (uint32_t q = stage + 1; in->stage_type && q < in->n_stages; q++)
+    set |= 1u << in->stage_type[q];
+  return set;
+}
+
 /* Features of a candidate, and whether it fits. Empties extra[] of what `c` touched. */
 static void describe(psplit_i_stages *s, uint32_t i, psplit_i_candidate *k, change *c,
                      psplit_i_real *x) {
@@ -197,6 +229,7 @@ static void describe(psplit_i_stages *s, uint32_t i, psplit_i_candidate *k, chan
   const uint64_t memory = in->type_memory[k->type];
   const double bytes = bytes_of(s, k, c);
   k->fits = memory == 0 || bytes <= (double)memory;
+  k->leaves_room = k->fits && (!opens || rest_fits(s, k));
   x[0] = part((double)after, ideal);
   x[1] = part((double)after, level);
   x[2] = (double)after > most ? part((double)after - most, ideal) : 0;
@@ -222,7 +255,9 @@ static uint32_t consider(psplit_i_stages *s, uint32_t i, uint32_t stage, uint32_
   if (n == PSPLIT_I_MOST_CANDIDATES ||
       in->time_ns[(size_t)type * in->n_items + i] >= PSPLIT_ITEM_FORBIDDEN)
     return n;
-  out[n] = (psplit_i_candidate){stage, type, true};
+  const uint64_t stuck = s->view->stuck[i];
+  if (stuck && stuck >> types_behind(s, stage, type) & 1) return n;
+  out[n] = (psplit_i_candidate){stage, type, true, true};
   change c = change_of(s, i, &out[n]);
   describe(s, i, &out[n], &c, x + (size_t)n * C);
   return n + 1;
@@ -248,10 +283,15 @@ static uint32_t consider_new(psplit_i_stages *s, uint32_t i, uint32_t first, uin
   return n;
 }
 
+/* Those that fit and leave room for the rest; if there are none, those that fit; else all. */
 static uint32_t keep_fitting(psplit_i_candidate *out, psplit_i_real *x, uint32_t n) {
-  uint32_t kept = 0;
+  uint32_t kept = 0, n_fit = 0, n_leave_room = 0;
   for (uint32_t k = 0; k < n; k++) {
-    if (!out[k].fits) continue;
+    n_fit += out[k].fits;
+    n_leave_room += out[k].leaves_room;
+  }
+  for (uint32_t k = 0; k < n && n_fit > 0; k++) {
+    if (n_leave_room > 0 ? !out[k].leaves_room : !out[k].fits) continue;
     out[kept] = out[k];
     memmove(x + (size_t)kept * C, x + (size_t)k * C, C * sizeof *x);
     kept++;
@@ -283,7 +323,7 @@ uint32_t psplit_i_stages_candidates(psplit_i_stages *s, uint32_t i, psplit_i_can
   /* Nothing is allowed: what comes out will be refused. */
   const uint32_t q = low < in->n_stages ? low : in->n_stages - 1;
   uint32_t t = s->type[q] != PSPLIT_NONE ? s->type[q] : in->stage_type ? in->stage_type[q] : 0;
-  out[0] = (psplit_i_candidate){q, t, false};
+  out[0] = (psplit_i_candidate){q, t, false, false};
   memset(x, 0, C * sizeof *x);
   return 1;
 }
@@ -306,6 +346,7 @@ void psplit_i_stages_place(psplit_i_stages *s, uint32_t i, const psplit_i_candid
   s->weights[q] += c.weights;
   s->activations[q] += c.activations;
   s->rest -= s->view->least[i];
+  s->bytes_left -= in->weight_bytes[i] + in->activation_bytes[i];
   for (uint32_t t = 0; t < c.n_touched; t++) s->extra[s->touched[t]] = 0;
   for (uint32_t at = in->own_off[i]; at < in->own_off[i + 1]; at++)
     set(s, s->holds, in->own[at], q);

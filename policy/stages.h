@@ -7,7 +7,8 @@
 /* What an item can be placed on: a stage that there is, or a new one on a device of a type. */
 typedef struct psplit_i_candidate {
   uint32_t stage, type;
-  bool fits; /* within memory */
+  bool fits;        /* within memory */
+  bool leaves_room; /* and the rest, as far as sums can tell */
 } psplit_i_candidate;
 
 typedef struct psplit_i_stages {
@@ -21,12 +22,13 @@ typedef struct psplit_i_stages {
   uint32_t *n_unplaced;                  /* [n_nets] consumers */
   uint64_t *holds;                       /* [n_groups * n_words] stages with a user */
   uint32_t n_words;
-  uint32_t *n_left;  /* [n_types] devices */
-  int64_t most;      /* largest load */
-  int64_t rest;      /* least times of items not placed */
-  int64_t *extra;    /* [n_stages] scratch */
-  uint32_t *touched; /* [n_stages] scratch */
-  bool *is_pred;     /* [n_stages] scratch */
+  uint32_t *n_left;    /* [n_types] devices */
+  int64_t most;        /* largest load */
+  int64_t rest;        /* least times of items not placed */
+  uint64_t bytes_left; /* of these */
+  int64_t *extra;      /* [n_stages] scratch */
+  uint32_t *touched;   /* [n_stages] scratch */
+  bool *is_pred;       /* [n_stages] scratch */
 } psplit_i_stages;
 
 /* Errors: NOMEM. */

@@ -88,6 +88,23 @@ static void find_last_stages(psplit_i_view *v) {
   }
 }
 
+static void find_stuck(psplit_i_view *v) {
+  const psplit_items *in = v->items;
+  enum { MOST_TYPES = 6 };
+  for (uint32_t k = in->n_items; k-- > 0;) {
+    const uint32_t i = v->order[k];
+    uint32_t runs = 0;
+    v->bytes += in->weight_bytes[i] + in->activation_bytes[i];
+    if (in->n_types > MOST_TYPES) continue;
+    for (uint32_t t = 0; t < in->n_types; t++)
+      if (in->time_ns[(size_t)t * in->n_items + i] < PSPLIT_ITEM_FORBIDDEN) runs |= 1u << t;
+    for (uint32_t set = 0; set < 1u << in->n_types; set++)
+      if (!(set & runs)) v->stuck[i] |= UINT64_C(1) << set;
+    for (uint32_t e = in->succ_off[i]; e < in->succ_off[i + 1]; e++)
+      v->stuck[i] |= v->stuck[in->succ[e]];
+  }
+}
+
 /* Least transfer time of a net over the types. */
 static int64_t least_of(const psplit_items *in, const int64_t *table, uint32_t e) {
   int64_t least = table[e];
@@ -157,16 +174,18 @@ psplit_code psplit_i_view_init(psplit_i_view *v, const psplit_items *items, uint
   if (code != PSPLIT_OK) return code;
   v->order = PSPLIT_NEW(arena, uint32_t, n);
   v->last_stage = PSPLIT_NEW(arena, uint32_t, n);
+  v->stuck = PSPLIT_NEW(arena, uint64_t, n);
   psplit_i_real *x = PSPLIT_NEW(arena, psplit_i_real, (size_t)n * X);
   double *before = PSPLIT_NEW(arena, double, n), *behind = PSPLIT_NEW(arena, double, n);
   uint32_t *left = PSPLIT_NEW(arena, uint32_t, n), *stack = PSPLIT_NEW(arena, uint32_t, n);
-  if (!v->order || !v->last_stage || !x || !before || !behind || !left || !stack)
+  if (!v->order || !v->last_stage || !v->stuck || !x || !before || !behind || !left || !stack)
     return PSPLIT_NOMEM;
   if (order == 2)
     for (uint32_t i = 0; i < n; i++) v->order[i] = i;
   else
     depth_first(items, order, left, stack, v->order);
   find_last_stages(v);
+  find_stuck(v);
   for (uint32_t k = 0; k < n; k++) {
     const uint32_t i = v->order[k];
     for (uint32_t e = items->pred_off[i]; e < items->pred_off[i + 1]; e++)

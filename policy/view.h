@@ -9,11 +9,15 @@
 
 typedef struct psplit_i_view {
   const psplit_items *items;
-  int64_t *least;       /* [n] least time over the types that can run an item */
-  int64_t total;        /* of these */
-  double ideal;         /* load if all devices had the same; at least the heaviest item, >= 1 */
-  double *speed;        /* [n_types] of the least times, <= 1 */
-  uint32_t *order;      /* [n] topological: items in the order in which they are placed */
+  int64_t *least;  /* [n] least time over the types that can run an item */
+  int64_t total;   /* of these */
+  double ideal;    /* load if all devices had the same; at least the heaviest item, >= 1 */
+  double *speed;   /* [n_types] of the least times, <= 1 */
+  uint32_t *order; /* [n] topological: items in the order in which they are placed */
+  /* [n] Bit L: not all that need the item, or itself, can run on the set L of types. Up to 6 types,
+   * else no bit is set. */
+  uint64_t *stuck;
+  uint64_t bytes;       /* of all items, without groups and stashes */
   uint32_t *last_stage; /* [n] none behind it can hold the item and all that need it */
   psplit_i_policy_graph graph;
 } psplit_i_view;

@@ -82,7 +82,7 @@ static void compare(bench *b, const char *what) {
     double largest = 0, worst = 0;
     for (uint32_t k = 0; k < n; k++) largest = fmax(largest, fabs(g[tensor->offset + k]));
     if (largest < 1e-7) fail_msg("%s: no gradient of %s", what, tensor->name);
-    for (uint32_t k = 0; k < n; k += 1 + n / 97) {
+    for (uint32_t k = 0; k < n; k += 1 + n / 23) {
       psplit_i_real *x = &w[tensor->offset + k];
       const psplit_i_real old = *x;
       *x = old + h;
@@ -100,7 +100,7 @@ static void compare(bench *b, const char *what) {
 static void test_cross_entropy(void **state) {
   (void)state;
   static bench b;
-  for (uint32_t seed = 1; seed < 4; seed++) {
+  for (uint32_t seed = 1; seed < 3; seed++) {
     set_up(&b, seed, seed * 11);
     b.objective = (psplit_i_objective){.weight = 1, .entropy_weight = 0};
     compare(&b, "cross-entropy");
@@ -113,7 +113,7 @@ static void test_cross_entropy(void **state) {
 static void test_ppo(void **state) {
   (void)state;
   static bench b;
-  for (uint32_t seed = 4; seed < 8; seed++) {
+  for (uint32_t seed = 4; seed < 6; seed++) {
     set_up(&b, seed, seed * 7);
     for (uint32_t k = 0; k < b.rollout.n; k++) b.rollout.chance[k] *= 0.7 + 0.6 * (k % 5) / 4;
     b.objective =
@@ -151,6 +151,8 @@ static void test_loads(void **state) {
     uint64_t bytes[MOST_STAGES];
     set_up(&b, seed, seed % ITEMS_FEATURES);
     const psplit_i_stages *s = &b.decider.stages;
+    /* Only memory may leave nothing: orders, and what devices can run, are looked ahead for. */
+    if (!b.rollout.valid && !(seed & ITEMS_MEMORY)) fail_msg("seed %u: no way on", seed);
     if (!b.rollout.valid && b.items.n_types > 1) { /* perhaps on a device that cannot run it */
       tear_down(&b);
       continue;

@@ -67,7 +67,7 @@ static bool forward(const psplit_problem *p, uint32_t v) {
 
 /* Nodes in topological order of the forward edges; what trains follows its twin. */
 static bool make_chain(const psplit_problem *p, chain *c) {
-  const uint32_t n = p->n_nodes;
+  const uint32_t n = p->n_nodes, class = p->devices[0].class_id;
   uint32_t *left = calloc(n, sizeof *left), *stack = calloc(n, sizeof *stack), size = 0, at = 0;
   c->unit = calloc(n, sizeof *c->unit);
   c->order = calloc(n, sizeof *c->order);
@@ -106,8 +106,8 @@ static bool make_chain(const psplit_problem *p, chain *c) {
       c->unit[v] = place[p->together[v]];
     if (c->unit[v] == PSPLIT_NONE)
       c->n = 0; /* no twin: not for these */
-    else if (p->time_ns[(size_t)v * p->n_classes] > 0)
-      c->work[c->unit[v]] += p->time_ns[(size_t)v * p->n_classes];
+    else if (p->time_ns[(size_t)v * p->n_classes + class] > 0)
+      c->work[c->unit[v]] += p->time_ns[(size_t)v * p->n_classes + class];
   }
   free(place);
   free(left);
@@ -159,7 +159,7 @@ static double even_prefix(const psplit_problem *p, const chain *c, uint32_t k) {
  * largest of a stage's work and of what one layer hands to the next, which it counts as the tensor
  * of the layer in front of the cut alone. */
 static double pipedream(const psplit_problem *p, const chain *c, uint32_t k) {
-  const uint32_t n = c->n;
+  const uint32_t n = c->n, class = p->devices[0].class_id;
   if (n > 4000) return 0;
   double *best = calloc((size_t)(k + 1) * (n + 1), sizeof *best), *sum = calloc(n + 1, sizeof *sum);
   double *tensor = calloc(n + 1, sizeof *tensor);
@@ -168,7 +168,7 @@ static double pipedream(const psplit_problem *p, const chain *c, uint32_t k) {
   for (uint32_t e = 0; e < p->n_nets; e++) {
     const uint32_t u = c->unit[p->net_producer[e]];
     if (forward(p, p->net_producer[e]))
-      tensor[u] = fmax(tensor[u], 2 * (double)p->net_send_ns[(size_t)e * p->n_classes]);
+      tensor[u] = fmax(tensor[u], 2 * (double)p->net_send_ns[(size_t)e * p->n_classes + class]);
   }
   for (uint32_t j = 1; j <= k; j++)
     for (uint32_t i = 0; i <= n; i++) {
@@ -258,7 +258,7 @@ static void row(bench *b, const char *name, const psplit_problem *p) {
   value[WAY_SEARCH] = solved(b, p, "search", NULL, 0, &ms[WAY_SEARCH], NULL, NULL);
   value[WAY_ANNEAL] = solved(b, p, "anneal", NULL, 0, &ms[WAY_ANNEAL], NULL, NULL);
   value[WAY_SLICE] = solved(b, p, "slice", NULL, 0, &ms[WAY_SLICE], NULL, NULL);
-  if (p->n_classes == 1 && k <= 1024 && make_chain(p, &c)) {
+  if (p->n_devices == 1 && k <= 1024 && make_chain(p, &c)) {
     double start = cpu();
     value[WAY_EVEN] = even_prefix(p, &c, k);
     ms[WAY_EVEN] = cpu() - start;
