@@ -64,7 +64,8 @@ static psplit_code no_home(const psplit_planner *planner, uint32_t node, psplit_
 static psplit_code check_idle(const psplit_planner *planner, psplit_diag *diag) {
   const size_t n_nodes = planner->graph->n_nodes;
   const uint32_t n_stages = planner->options.n_stages;
-  for (uint32_t d = 0; d < n_stages && planner->n_candidates == n_stages; d++) {
+  const bool may_idle = planner->n_candidates > n_stages || planner->options.max_segments > 1;
+  for (uint32_t d = 0; d < n_stages && !may_idle; d++) {
     const uint8_t *refused = &planner->node_refused[planner->device_class[d] * n_nodes];
     bool any = n_stages == 1;
     for (uint32_t n = 0; n < n_nodes && !any; n++)

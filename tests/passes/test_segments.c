@@ -1,0 +1,123 @@
+/* Several stages on a device: the best of all placements by enumeration, never worse than one
+ * device or than what takes all that it can, and bounds that hold. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above first. */
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "small_plans.h"
+
+enum { N_DEVICES = 2, MOST_NODES = 8 };
+
+/* Two devices of different speed, which may refuse an operator each. */
+static psplit_devices *two_devices(dice *d) {
+  static const char *const refused[] = {"", "\"MatMul\"", "\"Softmax\""};
+  const uint32_t first = draw(d, 3), second = first ? 0 : draw(d, 3);
+  char text[1024];
+  snprintf(text, sizeof text,
+           "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\","
+           " \"unsupported\": {\"operators\": [%s]}},"
+           " {\"name\": \"b\", \"preset\": \"%s\", \"unsupported\": {\"operators\": [%s]}}],"
+           " \"topology\": {\"same_host\": {\"bytes_per_second\": %s, \"latency_ns\": %u}}}",
+           refused[first], draw(d, 2) ? "cpu-sse" : "cpu-avx512", refused[second],
+           draw(d, 2) ? "1e9" : "1e10", draw(d, 3) * 3000);
+  return parsed(text);
+}
+
+/* Load of the device with most to do if node n is on device on >> n & 1; INT64_MAX: one refuses. A
+ * tensor is sent to the other device once. */
+static int64_t value_of(const psplit_planner *planner, const psplit_devices *devices, uint32_t on,
+                        int64_t ns[N_DEVICES][MOST_NODES]) {
+  const psplit_i_graph *graph = planner->graph;
+  int64_t load_ns[N_DEVICES] = {0};
+  for (uint32_t n = 0; n < graph->n_nodes; n++) {
+    const uint32_t d = on >> n & 1;
+    if (ns[d][n] == INT64_MAX) return INT64_MAX;
+    load_ns[d] += ns[d][n];
+  }
+  for (uint32_t v = 0; v < graph->n_values; v++) {
+    const uint32_t p = graph->values[v].producer;
+    bool crosses = false;
+    for (uint32_t c = graph->consumer_off[v]; p != PSPLIT_NONE && c < graph->consumer_off[v + 1];
+         c++)
+      crosses |= (on >> graph->consumers[c] & 1) != (on >> p & 1);
+    if (!crosses) continue;
+    const int64_t sent_ns =
+      psplit_devices_transfer_ns(devices, 0, 1, psplit_i_planner_value_bytes(planner, v, NULL));
+    load_ns[0] += sent_ns;
+    load_ns[1] += sent_ns;
+  }
+  return load_ns[0] > load_ns[1] ? load_ns[0] : load_ns[1];
+}
+
+/* Times of nodes by device, INT64_MAX where it refuses. */
+static void times_of(const psplit_planner *planner, int64_t ns[N_DEVICES][MOST_NODES]) {
+  const size_t n_nodes = planner->graph->n_nodes;
+  for (uint32_t d = 0; d < N_DEVICES; d++) {
+    psplit_planner_node_ns(planner, d, ns[d]);
+    for (size_t n = 0; planner->node_refused && n < n_nodes; n++)
+      if (planner->node_refused[planner->given_class[d] * n_nodes + n]) ns[d][n] = INT64_MAX;
+  }
+}
+
+/* A device that is preferred takes what it can, the other the rest. */
+static int64_t greedy(const psplit_planner *planner, const psplit_devices *devices,
+                      uint32_t preferred, int64_t ns[N_DEVICES][MOST_NODES]) {
+  uint32_t on = 0;
+  for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
+    on |= (ns[preferred][n] < INT64_MAX ? preferred : 1 - preferred) << n;
+  return value_of(planner, devices, on, ns);
+}
+
+/* PSPLIT_PROPERTY_PERCENT: how much of the sample to run. */
+static void segments_are_the_best(void **state) {
+  (void)state;
+  const char *percent = getenv("PSPLIT_PROPERTY_PERCENT");
+  const uint64_t n_seeds = 60 * (percent ? strtoul(percent, NULL, 10) : 100) / 100;
+  uint32_t n_plans = 0, n_best = 0, n_back = 0;
+  for (uint64_t seed = 0; seed < n_seeds; seed++) {
+    dice d = {.seed = 5000 + seed};
+    psplit_model *model = random_model(&d, 2 + draw(&d, MOST_NODES - 1));
+    psplit_devices *devices = two_devices(&d);
+    int64_t ns[N_DEVICES][MOST_NODES], best_ns = INT64_MAX;
+    psplit_planner_options options;
+    psplit_planner_options_init(&options);
+    options.n_stages = N_DEVICES;
+    options.devices = devices;
+    options.n_threads = 1;
+    options.max_segments = UINT32_MAX;
+    psplit_planner *planner = unit_of(model, &options);
+    assert_true(plan_of(planner));
+    const psplit_plan *plan = psplit_planner_plan(planner);
+    times_of(planner, ns);
+    for (uint32_t on = 0; on < UINT32_C(1) << planner->graph->n_nodes; on++) {
+      const int64_t value_ns = value_of(planner, devices, on, ns);
+      if (value_ns < best_ns) best_ns = value_ns;
+    }
+    if (plan->bottleneck_ns < best_ns || plan->lower_bound_ns > best_ns)
+      fail_msg("seed %u: bound %lld, value %lld, but the optimum is %lld", (unsigned)seed,
+               (long long)plan->lower_bound_ns, (long long)plan->bottleneck_ns, (long long)best_ns);
+    for (uint32_t p = 0; p < N_DEVICES; p++)
+      assert_true(plan->bottleneck_ns <= greedy(planner, devices, p, ns));
+    assert_true(plan->bottleneck_ns <= value_of(planner, devices, 0, ns));
+    assert_true(plan->bottleneck_ns <= value_of(planner, devices, UINT32_MAX, ns));
+    n_plans++;
+    n_best += plan->bottleneck_ns == best_ns;
+    n_back += plan->n_stages > N_DEVICES;
+    psplit_planner_destroy(planner);
+    psplit_devices_destroy(devices);
+    psplit_model_close(model);
+  }
+  print_message("# %u plans, %u go back and forth, %u are best\n", n_plans, n_back, n_best);
+  assert_true(n_back > n_plans / 10 && n_best >= n_plans * 9 / 10);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(segments_are_the_best)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
