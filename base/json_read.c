@@ -1,15 +1,39 @@
 #include "json_read.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "diag.h"
+#include "json_tree.h"
 #include "unknown.h"
 
 enum { PATH_BYTES = 400, KEY_BYTES = 100, MOST_LISTED = 12 };
+
+typedef psplit_i_json_value value;
+
+static bool is(const psplit_i_json_item *item, psplit_i_json_kind kind) {
+  return item->value && item->value->kind == kind;
+}
+
+static bool is_number(const psplit_i_json_item *item) {
+  return is(item, PSPLIT_I_JSON_INTEGER) || is(item, PSPLIT_I_JSON_REAL);
+}
+
+/* 0 where it is none. */
+static double number_of(const psplit_i_json_item *item) {
+  return is(item, PSPLIT_I_JSON_REAL)      ? item->value->real
+         : is(item, PSPLIT_I_JSON_INTEGER) ? (double)item->value->integer
+                                           : 0;
+}
+
+/* Members or elements; 0 of what has none. */
+static size_t size_of(const psplit_i_json_item *item, psplit_i_json_kind kind) {
+  return is(item, kind) ? item->value->n : 0;
+}
 
 /* Whether there is something to read. */
 static bool reads(const psplit_i_json_item *item) {
@@ -71,63 +95,86 @@ void psplit_i_json_wrong(const psplit_i_json_item *item, const char *format, ...
 }
 
 void psplit_i_json_must_be(const psplit_i_json_item *item, const char *format, ...) {
-  char must[300], is[64] = "";
+  char must[300], what[64] = "";
   va_list args;
   if (!reads(item)) return;
   va_start(args, format);
   vsnprintf(must, sizeof must, format, args);
   va_end(args);
-  switch (json_typeof(item->value)) {
-    case JSON_OBJECT: snprintf(is, sizeof is, "an object"); break;
-    case JSON_ARRAY: snprintf(is, sizeof is, "an array"); break;
-    case JSON_STRING: snprintf(is, sizeof is, "\"%.50s\"", json_string_value(item->value)); break;
-    case JSON_INTEGER:
-      snprintf(is, sizeof is, "%" JSON_INTEGER_FORMAT, json_integer_value(item->value));
+  switch (item->value->kind) {
+    case PSPLIT_I_JSON_OBJECT: snprintf(what, sizeof what, "an object"); break;
+    case PSPLIT_I_JSON_ARRAY: snprintf(what, sizeof what, "an array"); break;
+    case PSPLIT_I_JSON_STRING: snprintf(what, sizeof what, "\"%.50s\"", item->value->text); break;
+    case PSPLIT_I_JSON_INTEGER:
+      snprintf(what, sizeof what, "%" PRId64, item->value->integer);
       break;
-    case JSON_REAL: snprintf(is, sizeof is, "%g", json_real_value(item->value)); break;
-    case JSON_TRUE: snprintf(is, sizeof is, "true"); break;
-    case JSON_FALSE: snprintf(is, sizeof is, "false"); break;
-    case JSON_NULL: snprintf(is, sizeof is, "null"); break;
+    case PSPLIT_I_JSON_REAL: snprintf(what, sizeof what, "%g", item->value->real); break;
+    case PSPLIT_I_JSON_TRUE: snprintf(what, sizeof what, "true"); break;
+    case PSPLIT_I_JSON_FALSE: snprintf(what, sizeof what, "false"); break;
+    case PSPLIT_I_JSON_NULL: snprintf(what, sizeof what, "null"); break;
   }
-  psplit_i_json_wrong(item, "must be %s, not %s", must, is);
+  psplit_i_json_wrong(item, "must be %s, not %s", must, what);
 }
 
 /* --- ways to items --- */
 
-static psplit_code fail_to_load(const psplit_i_json_reader *r, const json_error_t *error) {
-  const enum json_error_code code = json_error_code(error);
-  /* Jansson says nothing where most of its own allocations fail. */
-  if (code == json_error_out_of_memory || code == json_error_unknown)
-    return psplit_i_nomem(r->diag);
+/* The tree and what it is made of. */
+typedef struct tree {
+  value root; /* first: an item of the whole text leads here */
+  psplit_i_arena arena;
+} tree;
+
+static psplit_code fail_to_load(const psplit_i_json_reader *r, psplit_code code,
+                                const psplit_i_json_place *place) {
+  if (code == PSPLIT_NOMEM) return psplit_i_nomem(r->diag);
+  if (code == PSPLIT_LIMIT)
+    return psplit_i_fail(r->diag, code, "%s: has more than 2^32 values in one",
+                         r->file ? r->file : "file");
   if (r->file)
-    return psplit_i_fail(r->diag, PSPLIT_MALFORMED, "%s:%d:%d: %s", r->file, error->line,
-                         error->column, error->text);
-  return psplit_i_fail(r->diag, PSPLIT_MALFORMED, "line %d, column %d: %s", error->line,
-                       error->column, error->text);
+    return psplit_i_fail(r->diag, code, "%s:%zu:%zu: %s", r->file, place->line, place->column,
+                         place->what);
+  return psplit_i_fail(r->diag, code, "line %zu, column %zu: %s", place->line, place->column,
+                       place->what);
 }
 
 psplit_i_json_item psplit_i_json_load(psplit_i_json_reader *reader, const char *text, size_t n) {
-  json_error_t error;
-  const psplit_i_json_item root = {.reader = reader,
-                                   .value = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error)};
-  if (!root.value) reader->code = fail_to_load(reader, &error);
+  psplit_i_json_item root = {.reader = reader};
+  psplit_i_json_place place = {0};
+  const value *parsed = NULL;
+  tree *made = malloc(sizeof *made);
+  psplit_code code = made ? PSPLIT_OK : PSPLIT_NOMEM;
+  if (made) psplit_i_arena_init(&made->arena, 0);
+  if (made) code = psplit_i_json_parse(text, n, &made->arena, &place, &parsed);
+  if (code == PSPLIT_OK) {
+    made->root = *parsed;
+    root.value = &made->root;
+    return root;
+  }
+  if (made) psplit_i_arena_fini(&made->arena);
+  free(made);
+  reader->code = fail_to_load(reader, code, &place);
   return root;
 }
 
 void psplit_i_json_release(psplit_i_json_item *root) {
-  json_decref((json_t *)(uintptr_t)root->value);
+  tree *made = (tree *)(uintptr_t)root->value;
+  if (!made) return;
+  psplit_i_arena_fini(&made->arena);
+  free(made);
   root->value = NULL;
 }
 
 static bool is_object(const psplit_i_json_item *item) {
   if (!reads(item)) return false;
-  if (!json_is_object(item->value)) psplit_i_json_must_be(item, "an object");
-  return json_is_object(item->value);
+  if (!is(item, PSPLIT_I_JSON_OBJECT)) psplit_i_json_must_be(item, "an object");
+  return is(item, PSPLIT_I_JSON_OBJECT);
 }
 
 psplit_i_json_item psplit_i_json_find(const psplit_i_json_item *object, const char *key) {
   psplit_i_json_item item = {.reader = object->reader, .parent = object, .key = key};
-  if (is_object(object)) item.value = json_object_get(object->value, key);
+  const size_t n = is_object(object) ? object->value->n : 0;
+  for (size_t i = 0; i < n && !item.value; i++)
+    if (strcmp(object->value->children[i].key, key) == 0) item.value = &object->value->children[i];
   return item;
 }
 
@@ -138,19 +185,17 @@ psplit_i_json_item psplit_i_json_need(const psplit_i_json_item *object, const ch
 }
 
 psplit_i_json_item psplit_i_json_unless_null(psplit_i_json_item item) {
-  if (json_is_null(item.value)) item.value = NULL;
+  if (is(&item, PSPLIT_I_JSON_NULL)) item.value = NULL;
   return item;
 }
 
 bool psplit_i_json_next(const psplit_i_json_item *object, void **io_at, psplit_i_json_item *out) {
   if (!is_object(object)) return false;
-  json_t *value = (json_t *)(uintptr_t)object->value;
-  *io_at = *io_at ? json_object_iter_next(value, *io_at) : json_object_iter(value);
-  if (!*io_at) return false;
-  *out = (psplit_i_json_item){.reader = object->reader,
-                              .value = json_object_iter_value(*io_at),
-                              .parent = object,
-                              .key = json_object_iter_key(*io_at)};
+  const value *at = *io_at ? (const value *)*io_at + 1 : object->value->children;
+  if (at == object->value->children + object->value->n) return false;
+  *io_at = (void *)(uintptr_t)at;
+  *out =
+    (psplit_i_json_item){.reader = object->reader, .value = at, .parent = object, .key = at->key};
   return true;
 }
 
@@ -173,14 +218,14 @@ void psplit_i_json_keys(const psplit_i_json_item *object, const char *const *kno
 }
 
 size_t psplit_i_json_length(const psplit_i_json_item *array, size_t least, size_t most) {
-  const size_t n = json_array_size(array->value);
+  const size_t n = size_of(array, PSPLIT_I_JSON_ARRAY);
   if (!reads(array)) return 0;
-  if (json_is_array(array->value) && n >= least && n <= most) return n;
-  if (json_is_array(array->value) && least == most)
+  if (is(array, PSPLIT_I_JSON_ARRAY) && n >= least && n <= most) return n;
+  if (is(array, PSPLIT_I_JSON_ARRAY) && least == most)
     psplit_i_json_wrong(array, "must be an array of %zu, not of %zu", most, n);
-  else if (json_is_array(array->value) && !n)
+  else if (is(array, PSPLIT_I_JSON_ARRAY) && !n)
     psplit_i_json_wrong(array, "must not be empty");
-  else if (json_is_array(array->value))
+  else if (is(array, PSPLIT_I_JSON_ARRAY))
     psplit_i_json_wrong(array, "must be an array of %zu to %zu, not of %zu", least, most, n);
   else
     psplit_i_json_must_be(array, least ? "an array that is not empty" : "an array");
@@ -188,25 +233,26 @@ size_t psplit_i_json_length(const psplit_i_json_item *array, size_t least, size_
 }
 
 psplit_i_json_item psplit_i_json_element(const psplit_i_json_item *array, size_t index) {
+  const bool there = index < size_of(array, PSPLIT_I_JSON_ARRAY);
   return (psplit_i_json_item){.reader = array->reader,
-                              .value = json_array_get(array->value, index),
+                              .value = there ? &array->value->children[index] : NULL,
                               .parent = array,
                               .index = index};
 }
 
 /* --- values --- */
 
-bool psplit_i_json_is_string(psplit_i_json_item item) { return json_is_string(item.value); }
-bool psplit_i_json_is_integer(psplit_i_json_item item) { return json_is_integer(item.value); }
-bool psplit_i_json_is_number(psplit_i_json_item item) { return json_is_number(item.value); }
-bool psplit_i_json_is_array(psplit_i_json_item item) { return json_is_array(item.value); }
+bool psplit_i_json_is_string(psplit_i_json_item item) { return is(&item, PSPLIT_I_JSON_STRING); }
+bool psplit_i_json_is_integer(psplit_i_json_item item) { return is(&item, PSPLIT_I_JSON_INTEGER); }
+bool psplit_i_json_is_number(psplit_i_json_item item) { return is_number(&item); }
+bool psplit_i_json_is_array(psplit_i_json_item item) { return is(&item, PSPLIT_I_JSON_ARRAY); }
 
 const char *psplit_i_json_borrow(psplit_i_json_item item) {
-  return json_is_string(item.value) ? json_string_value(item.value) : "";
+  return is(&item, PSPLIT_I_JSON_STRING) ? item.value->text : "";
 }
 
 double psplit_i_json_number_or(psplit_i_json_item item, double otherwise) {
-  return json_is_number(item.value) ? json_number_value(item.value) : otherwise;
+  return is_number(&item) ? number_of(&item) : otherwise;
 }
 
 const char *psplit_i_json_copy(psplit_i_json_reader *reader, const char *text) {
@@ -218,8 +264,8 @@ const char *psplit_i_json_copy(psplit_i_json_reader *reader, const char *text) {
 
 static void read_text(const psplit_i_json_item *item, bool may_be_empty, const char **io_value) {
   if (!reads(item)) return;
-  if (json_is_string(item->value) && (may_be_empty || json_string_length(item->value))) {
-    const char *copy = psplit_i_json_copy(item->reader, json_string_value(item->value));
+  if (is(item, PSPLIT_I_JSON_STRING) && (may_be_empty || item->value->n)) {
+    const char *copy = psplit_i_json_copy(item->reader, item->value->text);
     if (copy) *io_value = copy;
   } else {
     psplit_i_json_must_be(item, may_be_empty ? "a string" : "a string that is not empty");
@@ -237,7 +283,7 @@ void psplit_i_json_name(psplit_i_json_item item, const char **io_value) {
 void psplit_i_json_choice(psplit_i_json_item item, const char *const *choices, uint32_t n,
                           uint32_t *io_value) {
   char list[300] = "";
-  const char *text = json_string_value(item.value);
+  const char *text = is(&item, PSPLIT_I_JSON_STRING) ? item.value->text : NULL;
   if (!reads(&item)) return;
   for (uint32_t i = 0; i < n; i++) {
     if (text && strcmp(text, choices[i]) == 0) {
@@ -255,16 +301,16 @@ void psplit_i_json_choice(psplit_i_json_item item, const char *const *choices, u
 
 void psplit_i_json_flag(psplit_i_json_item item, bool *io_value) {
   if (!reads(&item)) return;
-  if (json_is_boolean(item.value))
-    *io_value = json_is_true(item.value);
+  if (is(&item, PSPLIT_I_JSON_TRUE) || is(&item, PSPLIT_I_JSON_FALSE))
+    *io_value = is(&item, PSPLIT_I_JSON_TRUE);
   else
     psplit_i_json_must_be(&item, "true or false");
 }
 
 void psplit_i_json_i64(psplit_i_json_item item, int64_t least, int64_t most, int64_t *io_value) {
-  const int64_t value = json_integer_value(item.value);
+  const int64_t value = is(&item, PSPLIT_I_JSON_INTEGER) ? item.value->integer : 0;
   if (!reads(&item)) return;
-  if (json_is_integer(item.value) && value >= least && value <= most)
+  if (is(&item, PSPLIT_I_JSON_INTEGER) && value >= least && value <= most)
     *io_value = value;
   else if (least == most)
     psplit_i_json_must_be(&item, "%" PRId64, least);
@@ -288,9 +334,9 @@ void psplit_i_json_u32(psplit_i_json_item item, uint32_t least, uint32_t most, u
 }
 
 void psplit_i_json_real(psplit_i_json_item item, double least, double most, double *io_value) {
-  const double value = json_number_value(item.value);
+  const double value = number_of(&item);
   if (!reads(&item)) return;
-  if (json_is_number(item.value) && value >= least && value <= most)
+  if (is_number(&item) && value >= least && value <= most)
     *io_value = value;
   else if (most < HUGE_VAL)
     psplit_i_json_must_be(&item, "a number from %g to %g", least, most);
@@ -299,9 +345,9 @@ void psplit_i_json_real(psplit_i_json_item item, double least, double most, doub
 }
 
 void psplit_i_json_positive(psplit_i_json_item item, double most, double *io_value) {
-  const double value = json_number_value(item.value);
+  const double value = number_of(&item);
   if (!reads(&item)) return;
-  if (json_is_number(item.value) && value > 0 && value <= most)
+  if (is_number(&item) && value > 0 && value <= most)
     *io_value = value;
   else if (most < HUGE_VAL)
     psplit_i_json_must_be(&item, "a number above 0 up to %g", most);

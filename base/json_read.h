@@ -11,7 +11,7 @@
 
 #include "arena.h"
 
-struct json_t;
+struct psplit_i_json_value;
 
 typedef struct psplit_i_json_reader {
   psplit_diag *diag;
@@ -24,14 +24,14 @@ typedef struct psplit_i_json_reader {
  * the one that it is in, which outlives it. */
 typedef struct psplit_i_json_item {
   psplit_i_json_reader *reader;
-  const struct json_t *value;              /* NULL: missing */
+  const struct psplit_i_json_value *value; /* NULL: missing */
   const struct psplit_i_json_item *parent; /* NULL: the whole text */
   const char *key;                         /* NULL: element `index` of an array */
   size_t index;
 } psplit_i_json_item;
 
-/* The whole text, to be released. No key may stand twice in an object, no string hold a NUL.
- * Errors: MALFORMED with line and column, NOMEM. */
+/* The whole text, to be released; what is accepted: base/json_tree.h. Errors: MALFORMED with line
+ * and column, LIMIT, NOMEM. */
 psplit_i_json_item psplit_i_json_load(psplit_i_json_reader *reader, const char *text, size_t n);
 void psplit_i_json_release(psplit_i_json_item *root); /* safe on one that did not load */
 

@@ -1,6 +1,5 @@
 /* Reading costs files and finding their nodes when memory runs out. The i-th allocation fails, for
- * every i until none is reached: the calls say NOMEM and leave no memory behind. Those of jansson,
- * a library of its own, never fail. */
+ * every i until none is reached: the calls say NOMEM and leave no memory behind. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -235,8 +235,7 @@ static const struct {
                      " 'branch': 'then', 'assumed': true}]")},
 };
 
-/* Allocations of ours fail one after the other; those of jansson, a library of its own, never do.
- */
+/* Allocations fail one after the other. */
 static void memory_that_runs_out_is_told(void **state) {
   (void)state;
   for (size_t f = 0; f < sizeof good_files / sizeof *good_files; f++) {
