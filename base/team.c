@@ -2,25 +2,46 @@
 
 #include <fcntl.h>
 #include <omp.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "team_share.h"
 
 /* LLVM's OpenMP runtime keeps a record of each process in shared memory, named by process id. One
  * that a dead process left is replaced, but not if that was killed while making it: without a
  * length it is read all the same, and SIGBUS ends a later process with that id when it first needs
- * the runtime; without a text it passes for a second OpenMP library in the process ("Error #15").
- * So an unfinished record of this process's id is taken away, as the library is loaded: compilers
- * call the runtime from the first line of a function with a parallel region. The name is that of
- * __kmp_reg_status_name() in libomp's kmp_runtime.cpp. */
+ * the runtime; without the three parts of a text it passes for a second OpenMP library in the
+ * process ("Error #15"). So an unfinished record of this process's id is taken away, as the library
+ * is loaded: compilers call the runtime from the first line of a function with a parallel region.
+ * Only a regular file of this user's is: what else has that name is not ours to remove, or to wait
+ * for. The name is that of __kmp_reg_status_name() in libomp's kmp_runtime.cpp. */
 __attribute__((constructor)) static void remove_unfinished_record(void) {
-  char name[64];
+  enum { MOST = 256 };
+  char name[64], text[MOST + 1];
+  struct stat status;
   snprintf(name, sizeof name, "/__KMP_REGISTERED_LIB_%ld_%ld", (long)getpid(), (long)getuid());
-  const int fd = shm_open(name, O_RDONLY, 0);
+  const int fd = shm_open(name, O_RDONLY | O_NONBLOCK, 0);
   if (fd < 0) return;
-  char first = '\0';
-  if (read(fd, &first, 1) >= 0 && first == '\0') shm_unlink(name);
+  const bool is_ours =
+    fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid();
+  const ssize_t n = is_ours ? read(fd, text, MOST) : -1;
+  text[n > 0 ? n : 0] = '\0';
+  const char *dash = strchr(text, '-');
+  if (n >= 0 && (!dash || !strchr(dash + 1, '-'))) shm_unlink(name);
   close(fd);
 }
 
 int psplit_i_team_size(uint32_t asked) { return asked ? (int)asked : omp_get_max_threads(); }
+
+void psplit_i_team_for(int n_threads, size_t begin, size_t end,
+                       void (*work)(void *with, size_t i, int thread), void *with) {
+  if (end <= begin) return;
+  if (n_threads > 1 && end - begin > 1)
+    psplit_i_team_share(n_threads, begin, end, work, with);
+  else
+    for (size_t i = begin; i < end; i++) work(with, i, 0);
+}

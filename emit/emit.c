@@ -1,5 +1,6 @@
 /* A plan to a directory: checks, the stages, the manifest, and the rename at the end. */
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,36 +132,46 @@ static bool is_large(const emission *e) {
   return model->graph->n_nodes > PARALLEL_NODES || bytes > PARALLEL_BYTES;
 }
 
+typedef struct stage_writers {
+  emission *e;
+  pthread_mutex_t lock;
+  uint32_t first_bad;
+  psplit_diag first_diag;
+} stage_writers;
+
+static void write_one(void *with, size_t i, int thread) {
+  stage_writers *w = with;
+  const uint32_t s = (uint32_t)i;
+  psplit_diag diag = {0};
+  emission own = *w->e;
+  own.diag = &diag;
+  (void)thread;
+  pthread_mutex_lock(&w->lock);
+  const bool skip = s > w->first_bad;
+  if (!skip) say_stage(w->e, s);
+  pthread_mutex_unlock(&w->lock);
+  const psplit_i_held_signal held = psplit_i_hold_size_signal();
+  const psplit_code code = skip ? PSPLIT_OK : write_stage(&own, s);
+  psplit_i_let_size_signal(&held);
+  pthread_mutex_lock(&w->lock);
+  if (code != PSPLIT_OK && s < w->first_bad) {
+    w->first_bad = s;
+    w->first_diag = diag;
+  }
+  pthread_mutex_unlock(&w->lock);
+}
+
 /* Threads take the stages in order. What fails is the first one that does, by number: no stage
  * before a failed one is left out. */
 static psplit_code write_stages(emission *e) {
   const uint32_t n_stages = e->split->plan->n_stages;
-  uint32_t first_bad = n_stages;
-  psplit_diag first_diag = {0};
-  const int team = psplit_i_team_size(e->options->n_threads);
-#pragma omp parallel for schedule(dynamic, 1) num_threads(team) if (is_large(e) && n_stages > 1)
-  for (uint32_t s = 0; s < n_stages; s++) {
-    psplit_diag diag = {0};
-    emission own = *e;
-    own.diag = &diag;
-    bool skip;
-#pragma omp critical(psplit_emit_stage)
-    {
-      skip = s > first_bad;
-      if (!skip) say_stage(e, s);
-    }
-    const psplit_i_held_signal held = psplit_i_hold_size_signal();
-    const psplit_code code = skip ? PSPLIT_OK : write_stage(&own, s);
-    psplit_i_let_size_signal(&held);
-#pragma omp critical(psplit_emit_stage)
-    if (code != PSPLIT_OK && s < first_bad) {
-      first_bad = s;
-      first_diag = diag;
-    }
-  }
-  if (first_bad == n_stages) return PSPLIT_OK;
-  if (e->diag) *e->diag = first_diag;
-  return first_diag.code;
+  stage_writers w = {.e = e, .lock = PTHREAD_MUTEX_INITIALIZER, .first_bad = n_stages};
+  const int team = is_large(e) ? psplit_i_team_size(e->options->n_threads) : 1;
+  psplit_i_team_for(team, 0, n_stages, write_one, &w);
+  pthread_mutex_destroy(&w.lock);
+  if (w.first_bad == n_stages) return PSPLIT_OK;
+  if (e->diag) *e->diag = w.first_diag;
+  return w.first_diag.code;
 }
 
 psplit_code psplit_i_emission_bytes(psplit_i_emission *e, const void *bytes, size_t n,

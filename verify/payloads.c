@@ -2,6 +2,7 @@
  * that threads take as they come. The verdict is the first difference in the order of the list,
  * whatever the number of threads. */
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,6 +60,41 @@ typedef struct piece {
   uint64_t start, n;
 } piece;
 
+typedef struct comparison {
+  const psplit_model *whole, *part;
+  uint32_t stage;
+  const psplit_i_pairs *pairs;
+  const piece *pieces;
+  const volatile int *cancel;
+  uint8_t **buffers; /* of each thread, once it needs one */
+  pthread_mutex_t lock;
+  size_t first_bad;
+  psplit_diag first_diag;
+} comparison;
+
+static void compare_one(void *with, size_t i, int thread) {
+  comparison *all = with;
+  psplit_diag here = {0};
+  pthread_mutex_lock(&all->lock);
+  const bool skip = i >= all->first_bad; /* an earlier difference is known already */
+  pthread_mutex_unlock(&all->lock);
+  if (skip) return;
+  uint8_t **buffers = &all->buffers[thread];
+  if (!*buffers) *buffers = malloc((size_t)2 * BUFFER_BYTES);
+  const piece *each = &all->pieces[i];
+  const psplit_code code =
+    *buffers ? compare_piece(all->whole, all->part, all->stage, &all->pairs->items[each->pair],
+                             each->start, each->n, all->cancel, *buffers, &here)
+             : psplit_i_nomem(&here);
+  if (code == PSPLIT_OK) return;
+  pthread_mutex_lock(&all->lock);
+  if (i < all->first_bad) {
+    all->first_bad = i;
+    all->first_diag = here;
+  }
+  pthread_mutex_unlock(&all->lock);
+}
+
 psplit_code psplit_i_pairs_compare(const psplit_model *whole, const psplit_model *part,
                                    uint32_t stage, const psplit_i_pairs *pairs, uint32_t n_threads,
                                    const volatile int *cancel, psplit_diag *diag) {
@@ -73,35 +109,22 @@ psplit_code psplit_i_pairs_compare(const psplit_model *whole, const psplit_model
       if (!psplit_i_vec_push(&pieces, next)) PSPLIT_TRY(psplit_i_nomem(diag));
     }
   }
-  size_t first_bad = SIZE_MAX;
-  psplit_diag first_diag = {0};
-  const int team = psplit_i_team_size(n_threads);
-#pragma omp parallel num_threads(team) if (pieces.n > 1)
-  {
-    uint8_t *buffers = malloc((size_t)2 * BUFFER_BYTES);
-    psplit_diag own = {0};
-    size_t own_bad = SIZE_MAX;
-#pragma omp for schedule(dynamic, 1)
-    for (size_t i = 0; i < pieces.n; i++) {
-      if (i >= own_bad) continue; /* an earlier difference is known already */
-      const psplit_i_pair *pair = &pairs->items[pieces.items[i].pair];
-      psplit_diag here = {0};
-      const psplit_code got = buffers
-                                ? compare_piece(whole, part, stage, pair, pieces.items[i].start,
-                                                pieces.items[i].n, cancel, buffers, &here)
-                                : psplit_i_nomem(&here);
-      if (got == PSPLIT_OK) continue;
-      own_bad = i;
-      own = here;
-    }
-#pragma omp critical(psplit_verify_verdict)
-    if (own_bad < first_bad) {
-      first_bad = own_bad;
-      first_diag = own;
-    }
-    free(buffers);
-  }
-  if (first_bad != SIZE_MAX) code = psplit_i_fail_as(diag, &first_diag);
+  comparison all = {.whole = whole,
+                    .part = part,
+                    .stage = stage,
+                    .pairs = pairs,
+                    .pieces = pieces.items,
+                    .cancel = cancel,
+                    .lock = PTHREAD_MUTEX_INITIALIZER,
+                    .first_bad = SIZE_MAX};
+  const int team = pieces.n > 1 ? psplit_i_team_size(n_threads) : 1;
+  all.buffers = calloc((size_t)team, sizeof *all.buffers);
+  if (!all.buffers) PSPLIT_TRY(psplit_i_nomem(diag));
+  psplit_i_team_for(team, 0, pieces.n, compare_one, &all);
+  for (int t = 0; t < team; t++) free(all.buffers[t]);
+  free(all.buffers);
+  pthread_mutex_destroy(&all.lock);
+  if (all.first_bad != SIZE_MAX) code = psplit_i_fail_as(diag, &all.first_diag);
 out:
   psplit_i_vec_fini(&pieces);
   return code;

@@ -22,6 +22,7 @@
 #include "instance.h"
 #include "node_cut.h"
 #include "problem.h"
+#include "team.h"
 
 enum {
   ROUNDS = 2,
@@ -241,35 +242,57 @@ static int compare_weights(const void *a, const void *b) {
   return x->cluster < y->cluster ? -1 : x->cluster > y->cluster;
 }
 
+/* What a thread works with. */
+typedef struct finder {
+  psplit_i_flow flow;
+  bool *side;
+  bool failed;
+} finder;
+
+typedef struct batch {
+  const network *net;
+  double t;
+  const weighed *list;
+  psplit_i_budget *budget;
+  share *shares;
+  finder *finders; /* of each thread */
+  size_t first;
+  uint64_t spent[BATCH];
+} batch;
+
+static void find_one(void *with, size_t i, int thread) {
+  batch *b = with;
+  finder *f = &b->finders[thread];
+  psplit_i_budget own = psplit_i_budget_share(b->budget, BATCH);
+  if (!f->failed && !psplit_i_expired(&own))
+    f->failed = !find_share(b->net, b->list[i].cluster, b->t, &f->flow, f->side, &own,
+                            &b->shares[b->list[i].cluster]);
+  b->spent[i - b->first] = own.spent;
+}
+
 static psplit_code find_shares(const network *net, double t, const weighed *list, uint32_t n_list,
                                uint32_t n_threads, psplit_i_budget *budget, share *shares) {
   const int team = n_list < 32 ? 1 : psplit_i_budget_team(budget, 0, n_threads);
+  batch b = {.net = net, .t = t, .list = list, .budget = budget, .shares = shares};
+  b.finders = calloc((size_t)team, sizeof *b.finders);
+  if (!b.finders) return PSPLIT_NOMEM;
   bool failed = false;
-  uint64_t spent[BATCH];
-#pragma omp parallel num_threads(team)
-  {
-    psplit_i_flow flow = {0};
-    bool *side = malloc((size_t)net->whole.head.n + 1);
-    bool ok = side != NULL;
-    for (uint32_t first = 0; first < n_list; first += BATCH) {
-      const uint32_t end = n_list - first < BATCH ? n_list : first + BATCH;
-#pragma omp for schedule(dynamic, 8)
-      for (uint32_t i = first; i < end; i++) {
-        psplit_i_budget own = psplit_i_budget_share(budget, BATCH);
-        if (ok && !psplit_i_expired(&own))
-          ok = find_share(net, list[i].cluster, t, &flow, side, &own, &shares[list[i].cluster]);
-        spent[i - first] = own.spent;
-      }
-#pragma omp single
-      for (uint32_t i = first; i < end; i++) psplit_i_spend(budget, spent[i - first]);
-    }
-    if (!ok) {
-#pragma omp atomic write
-      failed = true;
-    }
-    psplit_i_flow_fini(&flow);
-    free(side);
+  for (int i = 0; i < team; i++) {
+    b.finders[i].side = malloc((size_t)net->whole.head.n + 1);
+    failed |= !b.finders[i].side;
   }
+  for (size_t first = 0; !failed && first < n_list; first += BATCH) {
+    const size_t end = n_list - first < BATCH ? n_list : first + BATCH;
+    b.first = first;
+    psplit_i_team_for(team, first, end, find_one, &b);
+    for (size_t i = first; i < end; i++) psplit_i_spend(budget, b.spent[i - first]);
+  }
+  for (int i = 0; i < team; i++) {
+    failed |= b.finders[i].failed;
+    psplit_i_flow_fini(&b.finders[i].flow);
+    free(b.finders[i].side);
+  }
+  free(b.finders);
   return failed ? PSPLIT_NOMEM : PSPLIT_OK;
 }
 

@@ -8,6 +8,7 @@
 #include "flow.h"
 #include "instance.h"
 #include "problem.h"
+#include "team.h"
 #include "weight_axis.h"
 #include "weight_axis_inside.h"
 
@@ -238,6 +239,26 @@ static psplit_code cheapest_costs(psplit_i_weight_axis_build *x) {
   return PSPLIT_OK;
 }
 
+/* Buckets that share what is left of the budget. */
+typedef struct batch {
+  psplit_i_weight_axis_build *x;
+  cutter *cutters; /* of each thread */
+  uint32_t first;
+  uint64_t spent[BATCH];
+} batch;
+
+static void cut_one(void *with, size_t i, int thread) {
+  batch *b = with;
+  cutter *c = &b->cutters[thread];
+  const uint32_t q = (uint32_t)i;
+  /* A bucket without crossings bounds less, but holds. */
+  c->budget = psplit_i_budget_share(b->x->budget, BATCH);
+  const bool may = !psplit_i_expired(&c->budget);
+  if (may && !c->failed) cut_bucket(b->x, c, q, true);
+  if (may && !c->failed) cut_bucket(b->x, c, q, false);
+  b->spent[q - b->first] = c->budget.spent;
+}
+
 psplit_code psplit_i_weight_axis_cut(psplit_i_weight_axis_build *x, int n_threads) {
   const uint32_t n_buckets = x->out->n_buckets;
   x->in = psplit_i_arena_array(&x->arena, (size_t)n_buckets * PSPLIT_I_MAX_STEPS, sizeof *x->in);
@@ -247,28 +268,21 @@ psplit_code psplit_i_weight_axis_cut(psplit_i_weight_axis_build *x, int n_thread
   x->n_outgoing = PSPLIT_NEW(&x->arena, uint8_t, n_buckets);
   if (!x->in || !x->outgoing || !x->n_in || !x->n_outgoing) return PSPLIT_NOMEM;
   if (cheapest_costs(x) != PSPLIT_OK || number_runs(x) != PSPLIT_OK) return PSPLIT_NOMEM;
+  batch b = {.x = x, .cutters = calloc((size_t)n_threads, sizeof *b.cutters)};
+  if (!b.cutters) return PSPLIT_NOMEM;
   bool failed = false;
-  uint64_t spent[BATCH];
-#pragma omp parallel num_threads(n_threads) reduction(|| : failed)
-  {
-    cutter c = {0};
-    c.failed = !cutter_init(&c, x->instance);
-    for (uint32_t first = 1; first + 1 < n_buckets; first += BATCH) {
-      const uint32_t end = n_buckets - 1 - first < BATCH ? n_buckets - 1 : first + BATCH;
-#pragma omp for schedule(dynamic, 4)
-      for (uint32_t q = first; q < end; q++) {
-        /* A bucket without crossings bounds less, but holds. */
-        c.budget = psplit_i_budget_share(x->budget, BATCH);
-        const bool may = !psplit_i_expired(&c.budget);
-        if (may && !c.failed) cut_bucket(x, &c, q, true);
-        if (may && !c.failed) cut_bucket(x, &c, q, false);
-        spent[q - first] = c.budget.spent;
-      }
-#pragma omp single
-      for (uint32_t q = first; q < end; q++) psplit_i_spend(x->budget, spent[q - first]);
-    }
-    failed = c.failed;
-    cutter_fini(&c);
+  for (int t = 0; t < n_threads; t++)
+    if (!cutter_init(&b.cutters[t], x->instance)) failed = true;
+  for (uint32_t first = 1; !failed && first + 1 < n_buckets; first += BATCH) {
+    const uint32_t end = n_buckets - 1 - first < BATCH ? n_buckets - 1 : first + BATCH;
+    b.first = first;
+    psplit_i_team_for(n_threads, first, end, cut_one, &b);
+    for (uint32_t q = first; q < end; q++) psplit_i_spend(x->budget, b.spent[q - first]);
   }
+  for (int t = 0; t < n_threads; t++) {
+    failed |= b.cutters[t].failed;
+    cutter_fini(&b.cutters[t]);
+  }
+  free(b.cutters);
   return failed ? PSPLIT_NOMEM : PSPLIT_OK;
 }

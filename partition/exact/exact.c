@@ -75,6 +75,27 @@ static psplit_code gather(exact *x, uint32_t used, round_label **out_labels,
 
 enum { LARGE_ROUND = 1000 }; /* labels that are worth a team whatever came before */
 
+typedef struct exact_round {
+  exact *x;
+  const round_label *labels;
+  const uint32_t *counts;
+  expander *expanders; /* of each thread */
+} exact_round;
+
+static void expand_one(void *with, size_t k, int thread) {
+  const exact_round *all = with;
+  exact *x = all->x;
+  if (atomic_load_explicit(&x->out_of_work, memory_order_relaxed) ||
+      atomic_load_explicit(&x->out_of_memory, memory_order_relaxed))
+    return;
+  expander *d = &all->expanders[thread];
+  const round_label *l = &all->labels[k];
+  psplit_i_expander_load(d, &l->head, x->round_ids[k], x->round_bits + k * x->words,
+                         x->round_keys + k * x->n_key_bytes, all->counts + l->counts_from,
+                         l->counts_to - l->counts_from);
+  if (d->omega > 0 || l->head.hash != l->head.receivers) psplit_i_expander_expand(d);
+}
+
 /* On `team` threads, or on n_threads where there are many labels. */
 static psplit_code run_round(exact *x, uint32_t used, expander *expanders, int team,
                              int n_threads) {
@@ -83,18 +104,8 @@ static psplit_code run_round(exact *x, uint32_t used, expander *expanders, int t
   const psplit_code code = gather(x, used, &labels, &counts);
   if (code == PSPLIT_OK && x->n_round > 0) {
     if (x->n_round >= LARGE_ROUND) team = n_threads;
-#pragma omp parallel for schedule(dynamic, 4) num_threads(team) if (x->n_round > 1)
-    for (uint32_t k = 0; k < x->n_round; k++) {
-      if (atomic_load_explicit(&x->out_of_work, memory_order_relaxed) ||
-          atomic_load_explicit(&x->out_of_memory, memory_order_relaxed))
-        continue;
-      expander *d = &expanders[omp_get_thread_num()];
-      const round_label *l = &labels[k];
-      psplit_i_expander_load(d, &l->head, x->round_ids[k], x->round_bits + (size_t)k * x->words,
-                             x->round_keys + (size_t)k * x->n_key_bytes, counts + l->counts_from,
-                             l->counts_to - l->counts_from);
-      if (d->omega > 0 || l->head.hash != l->head.receivers) psplit_i_expander_expand(d);
-    }
+    exact_round all = {x, labels, counts, expanders};
+    psplit_i_team_for(team, 0, x->n_round, expand_one, &all);
   }
   free(labels);
   free(counts);

@@ -12,7 +12,7 @@
 #ifndef PSPLIT_PARTITION_EXACT_INSIDE_H
 #define PSPLIT_PARTITION_EXACT_INSIDE_H
 
-#include <omp.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "assignment.h"
@@ -38,7 +38,7 @@ typedef struct label {
 
 /* Labels by hash; a label's id is index * N_SHARDS + shard. */
 typedef struct shard {
-  omp_lock_t lock;
+  pthread_mutex_t lock;
   PSPLIT_VEC(label) labels;
   PSPLIT_VEC(uint64_t) bits;      /* [labels.n * words] */
   PSPLIT_VEC(uint8_t) keys;       /* [labels.n * n_key_bytes] */

@@ -53,7 +53,7 @@ static void improve(const exact *x, label *old, uint8_t *old_keys, const label *
 void psplit_i_exact_insert(expander *d, const label *fresh) {
   exact *x = d->x;
   shard *s = &x->shards[fresh->hash % N_SHARDS];
-  omp_set_lock(&s->lock);
+  pthread_mutex_lock(&s->lock);
   if (s->labels.n * 2 >= s->n_slots && !shard_grow(s)) goto fail;
   size_t slot = slot_of(s, fresh->hash, fresh->state);
   for (; s->slots[slot] != PSPLIT_NONE; slot = (slot + 1) & (s->n_slots - 1)) {
@@ -94,7 +94,7 @@ void psplit_i_exact_insert(expander *d, const label *fresh) {
 fail:
   atomic_store_explicit(&x->out_of_memory, true, memory_order_relaxed);
 out:
-  omp_unset_lock(&s->lock);
+  pthread_mutex_unlock(&s->lock);
 }
 
 /* Whether there is a label with these bits in `state`, sending no more than `most_comm`. */
@@ -124,15 +124,15 @@ bool psplit_i_exact_dominated(const exact *x, const shard *s, uint32_t index) {
 
 bool psplit_i_exact_reached(exact *x, const label *like, const uint64_t *bits) {
   shard *s = &x->shards[like->hash % N_SHARDS];
-  omp_set_lock(&s->lock);
+  pthread_mutex_lock(&s->lock);
   const bool reached = holds(x, s, like, bits, like->state, INT64_MAX);
-  omp_unset_lock(&s->lock);
+  pthread_mutex_unlock(&s->lock);
   return reached;
 }
 
 psplit_code psplit_i_labels_init(exact *x) {
   const uint32_t n_rounds = x->automaton->n_stages + 1;
-  for (uint32_t i = 0; i < N_SHARDS; i++) omp_init_lock(&x->shards[i].lock);
+  for (uint32_t i = 0; i < N_SHARDS; i++) pthread_mutex_init(&x->shards[i].lock, NULL);
   for (uint32_t i = 0; i < N_SHARDS; i++) {
     shard *s = &x->shards[i];
     s->round_head = psplit_i_arena_array(&x->arena, n_rounds, sizeof *s->round_head);
@@ -145,7 +145,7 @@ psplit_code psplit_i_labels_init(exact *x) {
 void psplit_i_labels_fini(exact *x) {
   for (uint32_t i = 0; i < N_SHARDS; i++) {
     shard *s = &x->shards[i];
-    omp_destroy_lock(&s->lock);
+    pthread_mutex_destroy(&s->lock);
     psplit_i_vec_fini(&s->labels);
     psplit_i_vec_fini(&s->bits);
     psplit_i_vec_fini(&s->keys);

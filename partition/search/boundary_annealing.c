@@ -184,6 +184,18 @@ static psplit_code chain_init(chain *c, const psplit_i_instance *instance,
   return PSPLIT_OK;
 }
 
+typedef struct boundary_chains {
+  chain *chains;
+  const psplit_i_automaton *automaton;
+  uint64_t n_steps;
+} boundary_chains;
+
+static void run_one(void *with, size_t i, int thread) {
+  const boundary_chains *all = with;
+  (void)thread;
+  run_chain(&all->chains[i], all->automaton, all->n_steps, kChains[i].heat);
+}
+
 psplit_code psplit_i_anneal_boundaries(const psplit_i_instance *instance,
                                        const psplit_i_automaton *automaton,
                                        const psplit_i_solver_request *request, uint64_t salt,
@@ -202,10 +214,8 @@ psplit_code psplit_i_anneal_boundaries(const psplit_i_instance *instance,
     chains[i].n_squares = kChains[i].n_squares;
     chains[i].budget = psplit_i_budget_share(request->budget, N_CHAINS);
   }
-#pragma omp parallel for schedule(dynamic, 1) \
-  num_threads(n_threads < N_CHAINS ? n_threads : N_CHAINS)
-  for (uint32_t i = 0; i < N_CHAINS; i++)
-    run_chain(&chains[i], automaton, n_steps, kChains[i].heat);
+  boundary_chains all = {chains, automaton, n_steps};
+  psplit_i_team_for(n_threads < N_CHAINS ? n_threads : N_CHAINS, 0, N_CHAINS, run_one, &all);
   for (uint32_t i = 0; i < N_CHAINS; i++) psplit_i_spend(request->budget, chains[i].budget.spent);
   for (uint32_t i = 0; i < N_CHAINS; i++) {
     if (chains[i].best < assignment->value) {

@@ -259,6 +259,37 @@ out:
   return code;
 }
 
+/* What the chains of psplit_i_anneal_labels share, and what each is for. */
+typedef struct label_chains {
+  const psplit_i_instance *instance;
+  uint32_t chunks;
+  const psplit_i_solver_request *request;
+  const uint32_t *types;
+  uint64_t salt, n_steps;
+  const uint32_t *label; /* where all begin */
+  uint32_t *labels;      /* [N_CHAINS][n] */
+  psplit_code *codes;
+  int64_t *values;
+  psplit_i_budget *budgets;
+} label_chains;
+
+static void anneal_one(void *with, size_t i, int thread) {
+  const label_chains *all = with;
+  const size_t n = all->instance->n;
+  const bool latency = all->request->options->objective == PSPLIT_LATENCY;
+  const psplit_i_cooling cooling = {
+    .seed = psplit_i_mix64(all->request->options->seed * 0x9e3779b1 + all->salt * N_CHAINS + i),
+    .n_steps = all->n_steps,
+    .hot = kHeat[i] * (latency ? 0.01 : 0.1),
+    .cold = latency ? 1e-5 : 1e-4,
+    .n_squares = 4};
+  (void)thread;
+  memcpy(all->labels + i * n, all->label, n * sizeof *all->label);
+  all->codes[i] =
+    psplit_i_anneal_labels_once(all->instance, all->chunks, all->request, all->types, &cooling,
+                                &all->budgets[i], all->labels + i * n, &all->values[i]);
+}
+
 psplit_code psplit_i_anneal_labels(const psplit_i_instance *instance, uint32_t chunks,
                                    const psplit_i_solver_request *request, const uint32_t *types,
                                    uint64_t salt, uint64_t max_steps, uint32_t *label,
@@ -269,7 +300,6 @@ psplit_code psplit_i_anneal_labels(const psplit_i_instance *instance, uint32_t c
   if (n_steps > max_steps) n_steps = max_steps;
   /* Relays are counted anew after every move. */
   if (instance->problem->next_hop) n_steps /= 1 + instance->net_off[instance->n_nets] / 16;
-  const bool latency = request->options->objective == PSPLIT_LATENCY;
   psplit_code codes[N_CHAINS] = {PSPLIT_OK};
   psplit_i_budget budgets[N_CHAINS];
   for (uint32_t i = 0; i < N_CHAINS; i++)
@@ -277,19 +307,9 @@ psplit_code psplit_i_anneal_labels(const psplit_i_instance *instance, uint32_t c
   int64_t values[N_CHAINS];
   uint32_t *labels = malloc((size_t)N_CHAINS * instance->n * sizeof *labels + 1);
   if (!labels) return PSPLIT_NOMEM;
-#pragma omp parallel for schedule(dynamic, 1) \
-  num_threads(n_threads < N_CHAINS ? n_threads : N_CHAINS)
-  for (uint32_t i = 0; i < N_CHAINS; i++) {
-    const psplit_i_cooling cooling = {
-      .seed = psplit_i_mix64(request->options->seed * 0x9e3779b1 + salt * N_CHAINS + i),
-      .n_steps = n_steps,
-      .hot = kHeat[i] * (latency ? 0.01 : 0.1),
-      .cold = latency ? 1e-5 : 1e-4,
-      .n_squares = 4};
-    memcpy(labels + (size_t)i * instance->n, label, instance->n * sizeof *label);
-    codes[i] = psplit_i_anneal_labels_once(instance, chunks, request, types, &cooling, &budgets[i],
-                                           labels + (size_t)i * instance->n, &values[i]);
-  }
+  label_chains all = {instance, chunks, request, types,  salt,   n_steps,
+                      label,    labels, codes,   values, budgets};
+  psplit_i_team_for(n_threads < N_CHAINS ? n_threads : N_CHAINS, 0, N_CHAINS, anneal_one, &all);
   psplit_code code = PSPLIT_OK;
   for (uint32_t i = 0; i < N_CHAINS; i++) {
     psplit_i_spend(request->budget, budgets[i].spent);

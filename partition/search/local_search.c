@@ -1,7 +1,6 @@
 /* Iterated local search over topological orders. Theorem: every contiguous split is a division of
  * some topological order into stages. So perturbing the order, and dividing it anew by dynamic
  * programming (order_dp.h), reaches all of them. */
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -274,6 +273,20 @@ static uint64_t work_of_round(const psplit_i_instance *instance,
   return psplit_i_sat_mul_u64(order, N_CHAINS * (uint64_t)options->n_steps);
 }
 
+typedef struct chains_round {
+  const psplit_i_instance *instance;
+  const psplit_i_local_search_options *options;
+  chain *chains;
+  worker *workers; /* of each thread */
+  bool divides_first;
+} chains_round;
+
+static void run_one(void *with, size_t i, int thread) {
+  const chains_round *all = with;
+  run_chain(all->instance, all->options, &all->chains[i], &all->workers[thread], (uint32_t)i,
+            all->divides_first);
+}
+
 psplit_code psplit_i_local_search(const psplit_i_instance *instance,
                                   const psplit_i_automaton *automaton,
                                   const psplit_i_local_search_options *options,
@@ -308,9 +321,8 @@ psplit_code psplit_i_local_search(const psplit_i_instance *instance,
                                                                 : i == 0       ? 2
                                                                          : 2 * (N_CHAINS - 1));
     const int team = psplit_i_budget_team(options->budget, work, options->n_threads);
-#pragma omp parallel for schedule(dynamic, 1) num_threads(team < n_workers ? team : n_workers)
-    for (uint32_t i = 0; i < N_CHAINS; i++)
-      run_chain(instance, options, &chains[i], &workers[omp_get_thread_num()], i, divides_first);
+    chains_round all = {instance, options, chains, workers, divides_first};
+    psplit_i_team_for(team < n_workers ? team : n_workers, 0, N_CHAINS, run_one, &all);
     for (uint32_t i = 0; i < N_CHAINS; i++) psplit_i_spend(options->budget, chains[i].budget.spent);
     for (uint32_t i = 0; i < N_CHAINS; i++) PSPLIT_TRY(chains[i].failed ? PSPLIT_NOMEM : PSPLIT_OK);
     for (uint32_t i = 0; i < N_CHAINS; i++)

@@ -193,6 +193,18 @@ static psplit_code run(cycler *c, const uint32_t *parent, uint64_t seed) {
   return code;
 }
 
+typedef struct cyclers {
+  cycler *chains;
+  const uint32_t *parent;
+  uint64_t seed;
+} cyclers;
+
+static void run_one(void *with, size_t i, int thread) {
+  const cyclers *all = with;
+  (void)thread;
+  all->chains[i].code = run(&all->chains[i], all->parent, psplit_i_splitmix64(all->seed, i));
+}
+
 psplit_code psplit_i_anneal_multilevel(const psplit_i_instance *instance, uint32_t chunks,
                                        const psplit_i_solver_request *request,
                                        const uint32_t *types, const uint32_t *parent, uint64_t salt,
@@ -224,10 +236,8 @@ psplit_code psplit_i_anneal_multilevel(const psplit_i_instance *instance, uint32
     memcpy(c->best, node_label, n * sizeof *node_label);
   }
   const uint64_t seed = psplit_i_mix64(request->options->seed * 0x9e3779b1 + salt);
-#pragma omp parallel for schedule(dynamic, 1) \
-  num_threads(n_threads < N_CHAINS ? n_threads : N_CHAINS)
-  for (uint32_t i = 0; i < N_CHAINS; i++)
-    chains[i].code = run(&chains[i], parent, psplit_i_splitmix64(seed, i));
+  cyclers all = {chains, parent, seed};
+  psplit_i_team_for(n_threads < N_CHAINS ? n_threads : N_CHAINS, 0, N_CHAINS, run_one, &all);
   for (uint32_t i = 0; i < N_CHAINS; i++) psplit_i_spend(request->budget, chains[i].budget.spent);
   for (uint32_t i = 0; i < N_CHAINS; i++) {
     PSPLIT_TRY(chains[i].code);
