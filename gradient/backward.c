@@ -60,6 +60,11 @@ static psplit_i_ref push_value(psplit_i_backward *b, psplit_i_bvalue value) {
   return (psplit_i_ref)(b->values.n - 1);
 }
 
+const char *psplit_i_backward_text(psplit_i_backward *b, const psplit_i_text *text) {
+  if (text->failed) b->failed = true;
+  return text->failed ? "" : text->bytes;
+}
+
 const char *psplit_i_backward_name(psplit_i_backward *b, const char *stem) {
   psplit_i_text text = {0};
   char *name = NULL;
@@ -93,7 +98,7 @@ psplit_i_ref psplit_i_backward_shape(psplit_i_backward *b, uint32_t value) {
   if (b->of_shape[value] != PSPLIT_NONE) return b->of_shape[value];
   psplit_i_text text = {0};
   psplit_i_text_addf(&text, "%s.shape", b->forward->values[value].name);
-  const char *name = psplit_i_backward_name(b, text.failed ? "shape" : text.bytes);
+  const char *name = psplit_i_backward_name(b, psplit_i_backward_text(b, &text));
   psplit_i_text_fini(&text);
   b->of_shape[value] =
     push_value(b, (psplit_i_bvalue){.origin = PSPLIT_ORIGIN_SHAPE, .index = value, .name = name});
@@ -253,7 +258,7 @@ const char *psplit_i_backward_capture(psplit_i_backward *b, psplit_i_ref value) 
   const char *name = b->values.items[value].name;
   if (!name) {
     psplit_i_text_addf(&text, "g%" PRIu32, value);
-    name = psplit_i_backward_name(b, text.failed ? "g" : text.bytes);
+    name = psplit_i_backward_name(b, psplit_i_backward_text(b, &text));
     b->values.items[value].name = name;
   }
   psplit_i_text_fini(&text);

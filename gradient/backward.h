@@ -125,6 +125,9 @@ void psplit_i_backward_attr_graph(psplit_i_backward *b, const char *name, const 
 psplit_i_ref psplit_i_backward_node(psplit_i_backward *b, const char *op_type, uint32_t n_inputs,
                                     const psplit_i_ref *inputs, uint32_t n_outputs);
 
+/* What a text says; "" where memory ran out for it, which is a failure of the pass then. */
+const char *psplit_i_backward_text(psplit_i_backward *b, const psplit_i_text *text);
+
 /* A name that no value of either graph has: `stem`, or that with a number behind it. */
 const char *psplit_i_backward_name(psplit_i_backward *b, const char *stem);
 

@@ -193,7 +193,7 @@ static psplit_code settle(psplit_gradient *gradient, psplit_diag *diag) {
     psplit_i_text text = {0};
     psplit_i_text_addf(&text, value->origin == PSPLIT_ORIGIN_CONSTANT ? "c%" PRIu32 : "g%" PRIu32,
                        r);
-    value->name = psplit_i_backward_name(b, text.failed ? "g" : text.bytes);
+    value->name = psplit_i_backward_name(b, psplit_i_backward_text(b, &text));
     psplit_i_text_fini(&text);
   }
   gradient->twins = psplit_i_arena_array(&gradient->arena, b->nodes.n, sizeof *gradient->twins);

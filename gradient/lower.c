@@ -142,7 +142,7 @@ static psplit_code name_values(lowering *l, psplit_i_ref *gradients) {
     if (!b->values.items[r].alive || b->values.items[r].name) continue;
     text.n = 0;
     psplit_i_text_addf(&text, "grad.%" PRIu32, r);
-    b->values.items[r].name = psplit_i_backward_name(b, text.failed ? "grad" : text.bytes);
+    b->values.items[r].name = psplit_i_backward_name(b, psplit_i_backward_text(b, &text));
   }
   psplit_i_text_fini(&text);
   return b->failed ? psplit_i_nomem(l->diag) : PSPLIT_OK;

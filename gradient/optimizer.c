@@ -126,7 +126,7 @@ static psplit_i_ref weight_input(update *u, const char *name) {
 static psplit_i_ref state(update *u, const char *suffix) {
   psplit_i_text text = {0};
   psplit_i_text_addf(&text, "%s.%s", u->name, suffix);
-  const psplit_i_ref value = weight_input(u, text.failed ? suffix : text.bytes);
+  const psplit_i_ref value = weight_input(u, psplit_i_backward_text(&u->b, &text));
   psplit_i_text_fini(&text);
   return value;
 }
@@ -161,7 +161,7 @@ static void result(update *u, psplit_i_ref from, psplit_i_ref value) {
   psplit_i_text text = {0};
   if (u->b.failed) return;
   psplit_i_text_addf(&text, "%s.new", u->b.values.items[from].name);
-  const char *name = psplit_i_backward_name(&u->b, text.failed ? "new" : text.bytes);
+  const char *name = psplit_i_backward_name(&u->b, psplit_i_backward_text(&u->b, &text));
   psplit_i_text_fini(&text);
   u->b.values.items[value].name = name;
   u->b.values.items[value].alive = true;
@@ -256,7 +256,7 @@ static void name_values(update *u) {
     if (value->name) continue;
     psplit_i_text text = {0};
     psplit_i_text_addf(&text, "u%zu", r);
-    value->name = psplit_i_backward_name(&u->b, text.failed ? "u" : text.bytes);
+    value->name = psplit_i_backward_name(&u->b, psplit_i_backward_text(&u->b, &text));
     psplit_i_text_fini(&text);
   }
 }

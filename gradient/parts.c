@@ -30,8 +30,7 @@ static void add_before(psplit_gradient *gradient, const psplit_i_trainable *t, u
   const int32_t elem = psplit_i_shapes_type(gradient->shapes, t->value)->elem;
   psplit_i_text text = {0};
   write_name(b, t->value, part, ".before", &text);
-  const psplit_i_ref before =
-    psplit_i_backward_received(b, text.failed ? "before" : text.bytes, elem);
+  const psplit_i_ref before = psplit_i_backward_received(b, psplit_i_backward_text(b, &text), elem);
   psplit_i_text_fini(&text);
   if (before == PSPLIT_NONE) return;
   b->values.items[before].index = t->value;
@@ -54,7 +53,7 @@ static void name_part(psplit_gradient *gradient, const psplit_i_trainable *t, ui
     out->gradient = psplit_i_backward_node(b, "Identity", 1, &out->gradient, 1);
   psplit_i_text text = {0};
   write_name(b, t->value, part, "", &text);
-  out->names.gradient = psplit_i_backward_name(b, text.failed ? "grad" : text.bytes);
+  out->names.gradient = psplit_i_backward_name(b, psplit_i_backward_text(b, &text));
   psplit_i_text_fini(&text);
   if (!b->failed) b->values.items[out->gradient].name = out->names.gradient;
 }

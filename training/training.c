@@ -16,6 +16,7 @@ static psplit_code open_backward(psplit_training *training, psplit_diag *diag) {
   FILE *file = tmpfile();
   psplit_read_options options;
   psplit_read_options_init(&options);
+  if (!file && errno == ENOMEM) PSPLIT_TRY(psplit_i_nomem(diag));
   if (!file)
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_IO, "cannot make a temporary file: %s", strerror(errno)));
   PSPLIT_TRY(psplit_i_gradient_put_backward(training->gradient, file, "the backward pass", diag));
