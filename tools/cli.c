@@ -70,7 +70,8 @@ void cli_print_help(const cli *program, FILE *out) {
   }
   fputs(
     "\nExit status: 0 ok, 1 a check does not hold, 2 usage, 3 file, 4 malformed or invalid model,\n"
-    "5 unsupported, 6 limit, 7 infeasible, 8 plugin, 70 internal error.\n",
+    "5 unsupported, 6 limit, 7 infeasible, 8 plugin, 70 internal error; 129, 130, 143 ended by a\n"
+    "signal: 128 and its number.\n",
     out);
 }
 
@@ -342,17 +343,21 @@ void cli_leave_again(int number) {
   if (is_again()) leave(LINE, sizeof LINE - 1);
 }
 
-void cli_leave_soon(int number) {
+static void leave_within(int number, unsigned seconds) {
   const bool first = !leave_status;
   cli_leave_again(number);
   if (!first) return;
   signal(SIGALRM, leave_late);
-  alarm(CLI_PATIENCE_S);
+  alarm(seconds);
 }
+
+void cli_leave_soon(int number) { leave_within(number, CLI_PATIENCE_S); }
+
+void cli_leave_now(int number) { leave_within(number, 1); }
 
 static void on_cancel(int number) {
   cancelled = number;
-  cli_leave_soon(number);
+  cli_leave_now(number);
 }
 
 const volatile int *cli_cancel(void) {

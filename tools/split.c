@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <psplit/file.h>
 
@@ -117,11 +118,21 @@ typedef struct request {
 
 static volatile int interrupted; /* the signal's number */
 
-static void on_signal(int signal_number) { interrupted = signal_number; }
+/* While files are written, which go again; at the second signal the next run removes them. */
+static void on_signal(int signal_number) {
+  interrupted = signal_number;
+  cli_leave_again(signal_number);
+}
+
+/* Reading and planning are cut off after a second. */
+static void on_signal_in_plan(int signal_number) {
+  interrupted = signal_number;
+  cli_leave_now(signal_number);
+}
 
 /* Stages that run may not stop when they are told. */
 static void on_signal_in_run(int signal_number) {
-  on_signal(signal_number);
+  interrupted = signal_number;
   cli_leave_soon(signal_number);
 }
 
@@ -552,6 +563,7 @@ static psplit_code split(request *r, psplit_diag *diag) {
   if (code == PSPLIT_OK && !plan) code = no_plan(diag);
   /* Until here an interrupt may end the program after a while: nothing was written. */
   cli_on_interrupt(on_signal);
+  alarm(0);
   if (code == PSPLIT_OK) code = check_planned_outputs(r, plan->n_stages, diag);
   if (code == PSPLIT_OK) code = make_target(r, diag, &file);
   if (code == PSPLIT_OK)
@@ -635,7 +647,7 @@ static int run(request *r) {
   if (r->training.lower || r->training.info) return write_model(r);
   if (plan_load_files(&r->plan, &diag) != PSPLIT_OK) return cli_fail(&diag);
   r->plan.read.cancel = r->plan.planner.cancel = r->emit.cancel = &interrupted;
-  cli_on_interrupt(on_signal_in_run);
+  cli_on_interrupt(r->tune.n_rounds ? on_signal_in_run : on_signal_in_plan);
   const bool several = r->last_k > r->n_stages;
   if ((several ? compare(r, &diag) : split(r, &diag)) == PSPLIT_OK) return 0;
   const int status = cli_fail(&diag), signal_number = interrupted;
