@@ -125,9 +125,14 @@ void psplit_i_random(void *out, size_t bytes) {
 }
 
 bool psplit_i_exchange(const char *a, const char *b) {
+  return psplit_i_exchange_at(AT_FDCWD, a, b);
+}
+
+bool psplit_i_exchange_at(int dir_fd, const char *a, const char *b) {
 #ifdef RENAME_EXCHANGE
-  return renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) == 0;
+  return renameat2(dir_fd, a, dir_fd, b, RENAME_EXCHANGE) == 0;
 #else
+  (void)dir_fd;
   (void)a;
   (void)b;
   return false;

@@ -21,6 +21,7 @@ void psplit_i_random(void *out, size_t bytes);
 
 /* Exchanges two directory entries atomically; false where the system cannot. */
 bool psplit_i_exchange(const char *a, const char *b);
+bool psplit_i_exchange_at(int dir_fd, const char *a, const char *b); /* in the directory dir_fd */
 
 /* Renames within the directory `dir_fd` (or AT_FDCWD) unless `to` exists: false, errno EEXIST. */
 bool psplit_i_rename_new(int dir_fd, const char *from, const char *to);

@@ -52,6 +52,12 @@ void psplit_i_let_size_signal(const psplit_i_held_signal *h) {
   pthread_sigmask(SIG_SETMASK, &h->before, NULL);
 }
 
+/* --- the disk --- */
+
+bool psplit_i_synced(int fd) {
+  return fsync(fd) == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP || errno == EBADF;
+}
+
 /* --- where a path leads --- */
 
 /* `path` cut in two: what stands before its last component, "." where nothing does, and that. */
@@ -128,29 +134,39 @@ static void hidden_prefix(const char *name, char out[NAME_PART + 32]) {
   snprintf(out, NAME_PART + 32, ".%.*s.psplit-", NAME_PART, name);
 }
 
+static const char MARK[] = ".psplit-";
+
+/* What stands behind `prefix`, or without one behind ".NAME.psplit-"; NULL: it is another name. */
+static const char *hidden_end(const char *name, const char *prefix) {
+  const size_t n = prefix ? strlen(prefix) : 0;
+  if (prefix) return strncmp(name, prefix, n) == 0 ? name + n : NULL;
+  const char *end = NULL;
+  for (const char *at = name; *name == '.' && (at = strstr(at + 1, MARK)) != NULL;) end = at;
+  return end && end > name + 1 ? end + strlen(MARK) : NULL;
+}
+
 /* Removes what killed processes left: hidden files that nobody locks. Best effort. */
-static void remove_stale(int directory_fd, const char *prefix) {
-  const size_t n = strlen(prefix);
+uint32_t psplit_i_out_clean(int directory_fd, const char *prefix) {
+  uint32_t n_removed = 0;
   const int fd = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *entries = fd < 0 ? NULL : fdopendir(fd);
   if (!entries) {
     if (fd >= 0) close(fd);
-    return;
+    return 0;
   }
   for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
     struct stat status;
-    const char *name = entry->d_name;
-    if (strncmp(name, prefix, n) != 0 || strspn(name + n, "0123456789abcdef") != HEX_DIGITS ||
-        name[n + HEX_DIGITS])
-      continue;
+    const char *name = entry->d_name, *end = hidden_end(name, prefix);
+    if (!end || strspn(end, "0123456789abcdef") != HEX_DIGITS || end[HEX_DIGITS]) continue;
     const int stale = openat(directory_fd, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
     if (stale < 0) continue;
     if (fstat(stale, &status) == 0 && S_ISREG(status.st_mode) &&
         flock(stale, LOCK_EX | LOCK_NB) == 0)
-      unlinkat(directory_fd, name, 0);
+      n_removed += unlinkat(directory_fd, name, 0) == 0;
     close(stale);
   }
   closedir(entries);
+  return n_removed;
 }
 
 /* Makes the hidden file and locks it. Another process that removes leftovers may take it between
@@ -158,7 +174,7 @@ static void remove_stale(int directory_fd, const char *prefix) {
 static psplit_code make_temp(psplit_i_out_file *file, mode_t mode, psplit_diag *diag) {
   char prefix[NAME_PART + 32];
   hidden_prefix(file->name, prefix);
-  if (!file->options.is_many) remove_stale(file->directory_fd, prefix);
+  if (!file->options.is_many) psplit_i_out_clean(file->directory_fd, prefix);
   for (unsigned attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     psplit_i_text temp = {0};
     uint64_t number;
@@ -211,6 +227,7 @@ static psplit_code begin_place(psplit_i_out_file *file, const struct stat *met, 
     return psplit_i_fail_about(diag, PSPLIT_IO, PSPLIT_I_HELPS(REPLACE), "%s exists", file->path);
   if (exists && faccessat(file->directory_fd, file->name, W_OK, AT_EACCESS) != 0)
     return cannot(file->path, errno, diag);
+  file->was_new = !exists;
   PSPLIT_TRY(make_temp(file, exists ? 0600 : 0666, diag));
   if (!exists) return PSPLIT_OK;
   if (!psplit_i_take_over(file->fd, &old)) code = cannot(file->path, errno, diag);
@@ -303,29 +320,37 @@ psplit_code psplit_i_out_write(psplit_i_out_file *file, const void *bytes, size_
   return reason ? cannot(file->path, reason, diag) : PSPLIT_OK;
 }
 
-/* Some file systems have no way to sync, which is no failure. */
-static bool synced(int fd) {
-  return fsync(fd) == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP || errno == EBADF;
+/* Renames, and syncs the directory: 0, or the reason why not, and then all is as it was. An old
+ * file changes places with the new one, so that it can come back. */
+static int put_in_place(psplit_i_out_file *file) {
+  const bool many = file->options.is_many;
+  const bool exchanged = !many && !file->options.keep &&
+                         psplit_i_exchange_at(file->directory_fd, file->temp, file->name);
+  const bool moved =
+    exchanged ||
+    (file->options.keep
+       ? psplit_i_rename_new(file->directory_fd, file->temp, file->name)
+       : renameat(file->directory_fd, file->temp, file->directory_fd, file->name) == 0);
+  if (!moved) return errno;
+  const int reason = many || psplit_i_synced(file->directory_fd) ? 0 : errno;
+  if (reason && exchanged)
+    psplit_i_exchange_at(file->directory_fd, file->temp, file->name);
+  else if (reason && file->was_new)
+    unlinkat(file->directory_fd, file->name, 0);
+  if (exchanged) return reason; /* what is under the hidden name goes in any case */
+  free(file->temp);
+  file->temp = NULL;
+  return reason;
 }
 
 psplit_code psplit_i_out_commit(psplit_i_out_file *file, psplit_diag *diag) {
   int reason = 0;
-  if (file->directory_fd >= 0 && !file->options.is_many && !synced(file->fd)) reason = errno;
+  if (file->directory_fd >= 0 && !file->options.is_many && !psplit_i_synced(file->fd))
+    reason = errno;
   /* Network file systems report a full disk here. */
   if (close(file->fd) != 0 && !reason) reason = errno;
   file->fd = -1;
-  if (!reason && file->directory_fd >= 0) {
-    const bool moved =
-      file->options.keep
-        ? psplit_i_rename_new(file->directory_fd, file->temp, file->name)
-        : renameat(file->directory_fd, file->temp, file->directory_fd, file->name) == 0;
-    if (!moved) reason = errno;
-    if (moved) {
-      free(file->temp);
-      file->temp = NULL;
-      if (!file->options.is_many && !synced(file->directory_fd)) reason = errno;
-    }
-  }
+  if (!reason && file->directory_fd >= 0) reason = put_in_place(file);
   const psplit_code code = reason ? cannot(file->path, reason, diag) : PSPLIT_OK;
   psplit_i_out_abandon(file);
   return code;

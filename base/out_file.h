@@ -26,6 +26,7 @@ typedef struct psplit_i_out_file {
   psplit_i_out_options options;
   int directory_fd; /* that holds the file; -1: it is written through */
   char *name, *temp;
+  bool was_new; /* nothing was in its place */
 } psplit_i_out_file;
 
 /* Opens the file `path` for writing; `options` may be NULL. Waits for the reader of a FIFO. Errors:
@@ -50,6 +51,14 @@ PSPLIT_MUST_USE psplit_code psplit_i_out_put(const char *path, const psplit_i_ou
 PSPLIT_MUST_USE psplit_code psplit_i_out_probe(const char *path,
                                                const psplit_i_out_options *options,
                                                psplit_diag *diag);
+
+/* Removes hidden files, .NAME.psplit-HEX, that killed processes left in a directory and nobody
+ * locks: those whose names begin with `prefix`, or for NULL all. Best effort; how many. */
+uint32_t psplit_i_out_clean(int directory_fd, const char *prefix);
+
+/* Waits until the disk has the file or directory; false with errno. File systems that cannot sync
+ * are no failure. */
+bool psplit_i_synced(int fd);
 
 /* Gives the file or directory `fd` the owner, as far as this process may, and the mode of the one
  * that it replaces. False with errno. */

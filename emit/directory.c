@@ -93,6 +93,7 @@ static psplit_code take_path(psplit_i_directory *d, const char *path, psplit_dia
   const char *name = slash ? slash + 1 : d->target;
   if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
     char *real = realpath(d->target, NULL);
+    if (!real && errno == ENOMEM) return psplit_i_nomem(diag);
     if (!real) return psplit_i_fail(diag, PSPLIT_IO, "%s: %s", d->target, strerror(errno));
     free(d->target);
     d->target = real;
@@ -111,30 +112,40 @@ static psplit_code take_path(psplit_i_directory *d, const char *path, psplit_dia
 }
 
 /* Whether `path` or a directory above it is the directory `target`. */
-static bool is_inside(const char *path, const struct stat *target) {
+static psplit_code look_inside(const char *path, const struct stat *target, psplit_diag *diag,
+                               bool *out_inside) {
   char *real = realpath(path, NULL);
-  bool inside = false;
-  while (real && *real && !inside) {
+  *out_inside = false;
+  if (!real && errno == ENOMEM) return psplit_i_nomem(diag);
+  if (!real && errno == ENOENT) return PSPLIT_OK; /* it is nowhere */
+  if (!real)
+    return psplit_i_fail(diag, PSPLIT_IO, "%s: it cannot be told where that is: %s", path,
+                         strerror(errno));
+  while (*real && !*out_inside) {
     struct stat status;
-    inside = stat(real, &status) == 0 && status.st_dev == target->st_dev &&
-             status.st_ino == target->st_ino;
+    *out_inside = stat(real, &status) == 0 && status.st_dev == target->st_dev &&
+                  status.st_ino == target->st_ino;
     *strrchr(real, '/') = '\0';
   }
   free(real);
-  return inside;
+  return PSPLIT_OK;
 }
 
 static psplit_code refuse_input_inside(const psplit_i_directory *d, const psplit_model *model,
                                        const struct stat *target, psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
   char buffer[PSPLIT_I_FD_PATH];
+  bool inside;
   for (uint32_t f = 0; f < model->files.n; f++) {
-    if (is_inside(psplit_i_model_place(model, f, buffer), target))
+    PSPLIT_TRY(look_inside(psplit_i_model_place(model, f, buffer), target, diag, &inside));
+    if (inside)
       return psplit_i_fail(diag, PSPLIT_IO,
                            "%s holds the model itself and cannot be replaced; give another "
                            "output directory",
                            d->target);
   }
-  return PSPLIT_OK;
+out:
+  return code;
 }
 
 static psplit_code check_target(psplit_i_directory *d, const psplit_model *model,
@@ -150,7 +161,9 @@ static psplit_code check_target(psplit_i_directory *d, const psplit_model *model
     return psplit_i_fail_about(diag, PSPLIT_IO, PSPLIT_I_HELPS(REPLACE), "%s exists", d->target);
   psplit_code code;
   PSPLIT_TRY(refuse_input_inside(d, model, &status, diag));
-  if (is_inside(".", &status))
+  bool inside;
+  PSPLIT_TRY(look_inside(".", &status, diag, &inside));
+  if (inside)
     return psplit_i_fail(diag, PSPLIT_IO,
                          "%s is the working directory, or holds it, and cannot be replaced",
                          d->target);
@@ -274,7 +287,17 @@ static bool is_old(const psplit_i_directory *d) {
          here.st_dev == old.st_dev && here.st_ino == old.st_ino;
 }
 
-psplit_code psplit_i_directory_commit(psplit_i_directory *d, psplit_diag *diag) {
+/* 0, or why the disk has not got the names in a directory. */
+static int sync_names(const psplit_i_directory *d, const char *path) {
+  if (!d->sync) return 0;
+  const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return errno == EACCES ? 0 : errno; /* may be written, not read */
+  const int reason = psplit_i_synced(fd) ? 0 : errno;
+  close(fd);
+  return reason;
+}
+
+static psplit_code put_in_place(psplit_i_directory *d, psplit_diag *diag) {
   struct stat old;
   if (d->old.fd >= 0 && (fstat(d->old.fd, &old) != 0 || !psplit_i_take_over(d->fd, &old)))
     return psplit_i_fail(diag, PSPLIT_IO, "cannot replace %s: %s", d->target, strerror(errno));
@@ -301,6 +324,25 @@ psplit_code psplit_i_directory_commit(psplit_i_directory *d, psplit_diag *diag) 
   return code;
 }
 
+psplit_code psplit_i_directory_commit(psplit_i_directory *d, psplit_diag *diag) {
+  if (d->sync && !psplit_i_synced(d->fd))
+    return psplit_i_fail(diag, PSPLIT_IO, "cannot write %s: %s", d->target, strerror(errno));
+  char *temp = strdup(d->temp);
+  if (!temp) return psplit_i_nomem(diag);
+  psplit_code code = put_in_place(d, diag);
+  const int reason = code == PSPLIT_OK ? sync_names(d, d->parent) : 0;
+  if (reason) {
+    code = psplit_i_fail(diag, PSPLIT_IO, "cannot write to %s: %s", d->parent, strerror(reason));
+    if (d->exchanged) d->exchanged = !psplit_i_exchange(temp, d->target);
+    if (!d->temp && psplit_i_rename_new(AT_FDCWD, d->target, temp)) {
+      d->temp = temp;
+      temp = NULL;
+    }
+  }
+  free(temp);
+  return code;
+}
+
 void psplit_i_directory_end(psplit_i_directory *d) {
   if (d->temp && d->exchanged) remove_old(d, d->temp);
   if (d->temp && !d->exchanged) remove_tree(AT_FDCWD, d->temp);
@@ -310,4 +352,39 @@ void psplit_i_directory_end(psplit_i_directory *d) {
   free(d->parent);
   free(d->target);
   *d = (psplit_i_directory)PSPLIT_I_DIRECTORY_NONE;
+}
+
+/* --- cleaning --- */
+
+/* Whether `name` is ".NAME.psplit-PID-N". */
+static bool is_any_hidden_name(const char *name) {
+  static const char MARK[] = ".psplit-";
+  const char *end = NULL;
+  for (const char *at = name; *name == '.' && (at = strstr(at + 1, MARK)) != NULL;) end = at;
+  if (!end || end == name + 1) return false;
+  char prefix[NAME_MAX + 1];
+  snprintf(prefix, sizeof prefix, "%.*s", (int)(end - name + (ptrdiff_t)strlen(MARK)), name);
+  return is_hidden_name(name, prefix);
+}
+
+psplit_code psplit_emit_clean(const char *directory, uint32_t *out_n, psplit_diag *diag) {
+  uint32_t n = 0;
+  DIR *entries = opendir(directory);
+  if (!entries && errno == ENOMEM) return psplit_i_nomem(diag);
+  if (!entries) return psplit_i_fail(diag, PSPLIT_IO, "%s: %s", directory, strerror(errno));
+  const int at = dirfd(entries);
+  for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
+    if (!is_any_hidden_name(entry->d_name)) continue;
+    const int fd = openat(at, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) continue;
+    /* A checkpoint may be the only one that is left. */
+    if (faccessat(fd, "training.json", F_OK, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT &&
+        flock(fd, LOCK_EX | LOCK_NB) == 0 && psplit_i_inside_restore(at, fd))
+      n += remove_tree(at, entry->d_name);
+    close(fd);
+  }
+  n += psplit_i_out_clean(at, NULL);
+  closedir(entries);
+  if (out_n) *out_n = n;
+  return PSPLIT_OK;
 }

@@ -289,6 +289,7 @@ static psplit_code emit(const psplit_model *model, const psplit_plan *plan, cons
   } else {
     PSPLIT_TRY(psplit_i_directory_begin(&e.directory, model, directory, e.options->replace, diag));
   }
+  e.directory.sync = !e.options->no_sync;
   PSPLIT_TRY(write_stages(&e));
   if (extra && extra->files) PSPLIT_TRY(extra->files(extra->user, &e));
   for (size_t f = 0; f < e.options->n_files; f++) {

@@ -224,6 +224,7 @@ typedef struct psplit_i_file {
   uint64_t written; /* buffered bytes included */
   bool no_copy_range, no_sendfile;
   bool through; /* `fd` is a FIFO, a device, or what others write to: its length says nothing */
+  bool sync;    /* closed once the disk has it */
   const volatile int *cancel;
   const psplit_model *model;
 } psplit_i_file;
@@ -290,6 +291,7 @@ typedef struct psplit_i_directory {
   char *temp;   /* NULL until made */
   int fd;       /* of temp; holds its lock */
   bool replace;
+  bool sync;              /* in its place once the disk has all of it */
   psplit_i_old_split old; /* what is replaced */
   bool exchanged;         /* temp is its name now */
 } psplit_i_directory;

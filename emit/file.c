@@ -171,6 +171,7 @@ psplit_code psplit_i_file_close(psplit_i_file *file, uint64_t expected, psplit_d
                          "%s has %" PRIu64 " bytes, %" PRIu64 " written, where %" PRIu64
                          " were computed",
                          file->name, (uint64_t)status.st_size, file->written, expected);
+  if (file->sync && !psplit_i_synced(file->fd)) return cannot_write(file, errno, diag);
   const int fd = file->fd;
   file->fd = -1;
   if (close(fd) != 0) return cannot_write(file, errno, diag); /* network file systems report here */
@@ -203,6 +204,7 @@ psplit_code psplit_i_directory_file(psplit_i_directory *d, const char *name,
   }
   PSPLIT_TRY(psplit_i_file_begin(fd, d->target, name, model, diag, out));
   out->cancel = cancel;
+  out->sync = d->sync;
 out:
   return code;
 }

@@ -35,7 +35,8 @@ static bool add_name(name_list *names, const char *name, size_t n) {
   return false;
 }
 
-/* Names in a directory; of `split` alone where that is not NULL. */
+/* Names in a directory; of `split` alone where that is not NULL. False, with errno, where they
+ * cannot all be read: what is not listed would be lost. */
 static bool list_names(int dir_fd, const psplit_i_old_split *split, name_list *out) {
   const int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *entries = fd < 0 ? NULL : fdopendir(fd);
@@ -44,13 +45,19 @@ static bool list_names(int dir_fd, const psplit_i_old_split *split, name_list *o
     return false;
   }
   bool ok = true;
-  for (const struct dirent *entry; ok && (entry = readdir(entries)) != NULL;) {
+  while (ok) {
+    errno = 0;
+    const struct dirent *entry = readdir(entries);
+    if (!entry) break;
     if (entry->d_name[0] == '.' || (split && !psplit_i_old_split_wrote(split, entry->d_name)))
       continue;
     ok = add_name(out, entry->d_name, strlen(entry->d_name));
+    if (!ok) errno = ENOMEM;
   }
+  const int reason = errno;
   closedir(entries);
-  return ok;
+  errno = reason;
+  return !reason;
 }
 
 static bool is_input(const psplit_model *model, const struct stat *status) {
@@ -67,7 +74,11 @@ static psplit_code check_places(const psplit_i_directory *d, int at, const pspli
                                 const name_list *names, psplit_diag *diag) {
   for (size_t i = 0; i < names->n; i++) {
     struct stat status;
-    if (fstatat(at, names->items[i], &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    if (fstatat(at, names->items[i], &status, AT_SYMLINK_NOFOLLOW) != 0) {
+      if (errno == ENOENT) continue;
+      return psplit_i_fail(diag, PSPLIT_IO, "%s/%s: %s", d->target, names->items[i],
+                           strerror(errno));
+    }
     if (is_input(model, &status))
       return psplit_i_fail(diag, PSPLIT_IO, "%s/%s is the model's own file; rename it", d->target,
                            names->items[i]);
@@ -91,9 +102,16 @@ static bool contains(const name_list *names, const char *name) {
   return false;
 }
 
+/* What cannot be looked at may be there. */
 static bool is_there(int at, const char *name) {
   struct stat status;
-  return fstatat(at, name, &status, AT_SYMLINK_NOFOLLOW) == 0;
+  return fstatat(at, name, &status, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
+}
+
+static psplit_code unlisted(const psplit_i_directory *d, psplit_diag *diag) {
+  if (errno == ENOMEM) return psplit_i_nomem(diag);
+  return psplit_i_fail(diag, PSPLIT_IO, "the files of %s cannot be listed: %s", d->target,
+                       strerror(errno));
 }
 
 /* --- the list of names --- */
@@ -185,7 +203,9 @@ static bool list_old(const psplit_i_directory *d, int at, const psplit_model *mo
   }
   for (size_t i = 0; ok && i < names->n; i++)
     if (is_there(at, names->items[i])) ok = add_name(out, names->items[i], strlen(names->items[i]));
+  const int reason = errno;
   free_names(&stages);
+  errno = reason;
   return ok;
 }
 
@@ -236,12 +256,15 @@ psplit_code psplit_i_directory_commit_inside(psplit_i_directory *d, const psplit
   name_list names = {0}, olds = {0};
   const int at = open(d->target, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (at < 0) return psplit_i_fail(diag, PSPLIT_IO, "%s: %s", d->target, strerror(errno));
-  if (!list_names(d->fd, NULL, &names)) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!list_names(d->fd, NULL, &names)) PSPLIT_TRY(unlisted(d, diag));
   PSPLIT_TRY(check_places(d, at, model, &names, diag));
-  if (!list_old(d, at, model, &names, &olds)) PSPLIT_TRY(psplit_i_nomem(diag));
+  if (!list_old(d, at, model, &names, &olds)) PSPLIT_TRY(unlisted(d, diag));
   PSPLIT_TRY(write_names(d, model, &names, diag));
+  if (d->sync && !psplit_i_synced(d->fd)) PSPLIT_TRY(cannot(d, "write", NAMES, errno, diag));
   code = move_old(d, at, &olds, diag);
   if (code == PSPLIT_OK) code = move_new(d, at, &names, diag);
+  if (code == PSPLIT_OK && d->sync && !psplit_i_synced(at))
+    code = cannot(d, "write", MANIFEST, errno, diag);
   if (code != PSPLIT_OK && !put_back(at, d->fd, &names)) {
     /* Not removed then: the next run tries again. */
     psplit_i_diag_context(diag, "%s holds what was replaced", d->temp);

@@ -1,6 +1,7 @@
 /* --weights reference: stages that point into the model's own files. Runtimes take external data
  * only at or below a model's directory, so the stages have to stand in a directory that holds the
  * model, among its files: inside.c puts them there. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,16 +29,22 @@ psplit_code psplit_i_reference_locations(const psplit_model *model, const char *
   const char **locations = PSPLIT_NEW(arena, const char *, model->files.n);
   if (!locations) return psplit_i_nomem(diag);
   char *real = realpath(directory, NULL);
+  if (!real && errno == ENOMEM) return psplit_i_nomem(diag);
+  if (!real && errno != ENOENT)
+    return psplit_i_fail(diag, PSPLIT_IO, "%s: %s", directory, strerror(errno));
   if (!real) return not_below(directory, model->path, diag);
   for (uint32_t f = 0; f < model->files.n && code == PSPLIT_OK; f++) {
     char buffer[PSPLIT_I_FD_PATH];
     char *file = realpath(psplit_i_model_place(model, f, buffer), NULL);
     const char *below = file ? path_below(real, file) : NULL;
+    const int reason = file ? 0 : errno;
     if (below) locations[f] = psplit_i_arena_strndup(arena, below, strlen(below));
-    if (!below)
-      code = not_below(directory, f ? model->files.items[f].location : model->path, diag);
-    else if (!locations[f])
+    if (reason == ENOMEM || (below && !locations[f]))
       code = psplit_i_nomem(diag);
+    else if (reason)
+      code = psplit_i_fail(diag, PSPLIT_IO, "%s: %s", buffer, strerror(reason));
+    else if (!below)
+      code = not_below(directory, f ? model->files.items[f].location : model->path, diag);
     free(file);
   }
   free(real);

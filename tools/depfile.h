@@ -4,11 +4,11 @@
 
 #include "plan_options.h"
 
-/* Writes "DIRECTORY/pipeline.json: ..." with the model, its external data, and the files that
+/* The text "DIRECTORY/pipeline.json: ..." with the model, its external data, and the files that
  * `options` names for devices, costs and plugins, and those that the passes of `made` read, escaped
- * as make reads names. Errors: IO. */
-PSPLIT_MUST_USE psplit_code depfile_write(const char *path, const char *directory,
-                                          const psplit_model *model, const plan_options *options,
-                                          const planned *made, psplit_diag *diag);
+ * as make reads names; *out_text is malloc'd, on failure too, or NULL. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code depfile_make(const char *directory, const psplit_model *model,
+                                         const plan_options *options, const planned *made,
+                                         psplit_diag *diag, char **out_text, size_t *out_n);
 
 #endif

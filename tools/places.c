@@ -1,5 +1,6 @@
 #include "places.h"
 
+#include <errno.h>
 #include <psplit/file.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,13 +54,17 @@ psplit_code place_check_outside(const char *path, const char *directory, psplit_
   const char *name;
   char *home = holder(path, &name);
   if (!home) return cli_nomem(diag);
-  char *inner = realpath(home, NULL), *outer = realpath(directory, NULL);
+  char *inner = realpath(home, NULL);
+  bool no_memory = !inner && errno == ENOMEM;
+  char *outer = realpath(directory, NULL); /* which need not be there */
+  no_memory |= !outer && errno == ENOMEM;
   const size_t n = outer ? strlen(outer) : 0;
   const bool inside = inner && outer && strncmp(inner, outer, n) == 0 &&
                       (inner[n] == '/' || inner[n] == '\0' || outer[n - 1] == '/');
   free(outer);
   free(inner);
   free(home);
+  if (no_memory) return cli_nomem(diag);
   if (!inside) return PSPLIT_OK;
   return psplit_diag_fail(diag, PSPLIT_USAGE,
                           "%s lies in %s, which is replaced as a whole; give another place", path,

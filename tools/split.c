@@ -19,6 +19,7 @@
 #include "targets.h"
 #include "training_options.h"
 #include "tune.h"
+#include "undo.h"
 
 enum {
   OPT_PRINT_PIPELINE = 256,
@@ -36,6 +37,8 @@ enum {
   OPT_ANNOTATE,
   OPT_ANNOTATE_AS,
   OPT_CERTIFICATE,
+  OPT_NO_SYNC,
+  OPT_CLEAN,
   OPT_AUTOTUNE,
   OPT_ONNXRUNTIME,
   OPT_OPTIMIZATION
@@ -62,6 +65,8 @@ static const cli_option OPTIONS[] = {
   {OPT_ANNOTATE_AS, "annotate-as", "FORM", "onnx (default): multi-device fields; layer_ann; olive"},
   {OPT_CERTIFICATE, "certificate", "FILE",
    "write a proof of the bound, and its bare problem to FILE.problem.json"},
+  {OPT_NO_SYNC, "no-sync", NULL, "do not wait until the disk has DIR: a power cut may lose it"},
+  {OPT_CLEAN, "clean", "DIR", "remove what killed runs left in DIR under hidden names, and stop"},
   {OPT_JSON, "json", NULL, "print the manifest instead of the table"},
   {OPT_DEPFILE, "depfile", "FILE", "write a make rule of what DIR/pipeline.json depends on"},
   {0, NULL, NULL, "What it costs:"},
@@ -98,7 +103,7 @@ static const cli PROGRAM = {
 
 typedef struct request {
   limits_options limits;
-  const char *model, *directory, *depfile, *annotate, *certificate;
+  const char *model, *directory, *depfile, *annotate, *certificate, *clean;
   char problem[4096];        /* that the certificate is of: its file */
   uint32_t n_stages, last_k; /* a range of stages to plan where they differ */
   uint32_t n_micro_batches;
@@ -114,6 +119,7 @@ typedef struct request {
   psplit_training *trained;   /* with --training */
   const planned *made;        /* its plan */
   cli_progress progress;
+  undo *beside; /* what was written beside DIR */
 } request;
 
 static volatile int interrupted; /* the signal's number */
@@ -201,6 +207,8 @@ static bool parse_option(request *r, int id, char *argument) {
     case OPT_JSON: r->json = true; return true;
     case OPT_DEPFILE: r->depfile = argument; return true;
     case OPT_FORCE: r->emit.replace = true; return true;
+    case OPT_NO_SYNC: r->emit.no_sync = true; return true;
+    case OPT_CLEAN: r->clean = argument; return true;
     default: return parse_shared(r, id, argument);
   }
 }
@@ -235,6 +243,9 @@ static int parse(request *r, int argc, char **argv) {
   r->emit.n_threads = r->plan.planner.n_threads;
   r->plan.planner.inline_weights = r->emit.weights == PSPLIT_WEIGHTS_INLINE;
   if (r->print_pipeline || r->help_passes) return 0;
+  if (r->clean && (optind != argc || r->directory || r->plan_only))
+    return cli_usage(&PROGRAM, "--clean DIR stands alone");
+  if (r->clean) return 0;
   const int status = plan_model(&PROGRAM, &r->plan, argc, argv, &r->model);
   if (status) return status;
   const int trains = training_check(&PROGRAM, &r->training);
@@ -319,15 +330,42 @@ static psplit_code prove(const request *r, const char *directory, psplit_diag *d
   return code;
 }
 
+/* A file beside DIR, which goes again where what follows fails. */
+static psplit_code put_beside(const request *r, const char *path, const void *bytes, size_t n,
+                              psplit_diag *diag) {
+  psplit_code code = undo_keep(r->beside, path, diag);
+  if (code == PSPLIT_OK) code = psplit_file_write(path, bytes, n, NULL, diag);
+  if (code == PSPLIT_OK) undo_written(r->beside);
+  return code;
+}
+
+static psplit_code annotate(const request *r, psplit_diag *diag) {
+  psplit_code code = undo_keep(r->beside, r->annotate, diag);
+  if (code == PSPLIT_OK)
+    code = psplit_emit_annotated(r->opened, psplit_planner_plan(r->made->planner), r->annotation,
+                                 r->annotate, r->emit.replace, diag);
+  if (code == PSPLIT_OK) undo_written(r->beside);
+  return code;
+}
+
+static psplit_code put_rule(const request *r, psplit_diag *diag) {
+  char *text = NULL;
+  size_t n = 0;
+  psplit_code code = depfile_make(r->directory, r->opened, &r->plan, r->made, diag, &text, &n);
+  if (code == PSPLIT_OK) code = put_beside(r, r->depfile, text, n, diag);
+  free(text);
+  return code;
+}
+
 /* Says what the certificate leaves out, so that nobody takes it for a proof of the whole bound. */
 static psplit_code certify(const request *r, psplit_diag *diag) {
   const psplit_plan *plan = psplit_planner_plan(r->made->planner);
   psplit_certified made;
   psplit_code code = psplit_planner_certificate(r->made->planner, diag, &made);
   if (code != PSPLIT_OK) return code;
-  code = psplit_file_write(r->problem, made.problem, made.n_problem, NULL, diag);
+  code = put_beside(r, r->problem, made.problem, made.n_problem, diag);
   if (code == PSPLIT_OK)
-    code = psplit_file_write(r->certificate, made.certificate, made.n_certificate, NULL, diag);
+    code = put_beside(r, r->certificate, made.certificate, made.n_certificate, diag);
   if (code == PSPLIT_OK && made.bound_ns != plan->lower_bound_ns) {
     char text[CLI_ADVICE_BYTES], most[CLI_TEXT], proved[CLI_TEXT];
     snprintf(text, sizeof text, "not certified: the bound of %s (%s); the certificate proves %s%s",
@@ -341,13 +379,9 @@ static psplit_code certify(const request *r, psplit_diag *diag) {
 
 /* What is written beside DIR: before DIR appears, so that there is no DIR where it fails. */
 static psplit_code write_beside(const request *r, psplit_diag *diag) {
-  psplit_code code = PSPLIT_OK;
-  if (r->annotate)
-    code = psplit_emit_annotated(r->opened, psplit_planner_plan(r->made->planner), r->annotation,
-                                 r->annotate, r->emit.replace, diag);
+  psplit_code code = r->annotate ? annotate(r, diag) : PSPLIT_OK;
   if (code == PSPLIT_OK && r->certificate) code = certify(r, diag);
-  if (code == PSPLIT_OK && r->depfile)
-    code = depfile_write(r->depfile, r->directory, r->opened, &r->plan, r->made, diag);
+  if (code == PSPLIT_OK && r->depfile) code = put_rule(r, diag);
   return code;
 }
 
@@ -546,6 +580,8 @@ static psplit_code split(request *r, psplit_diag *diag) {
   planned made = {0};
   psplit_model *model = NULL;
   char *manifest = NULL, *file = NULL;
+  undo beside = {0};
+  r->beside = &beside;
   r->plan.planner.logger = r->emit.logger = &logger;
   r->emit.accept = accept;
   r->emit.accept_user = r;
@@ -566,9 +602,13 @@ static psplit_code split(request *r, psplit_diag *diag) {
   alarm(0);
   if (code == PSPLIT_OK) code = check_planned_outputs(r, plan->n_stages, diag);
   if (code == PSPLIT_OK) code = make_target(r, diag, &file);
+  if (code == PSPLIT_OK && r->json) code = make_manifest(r, plan, diag, &manifest);
   if (code == PSPLIT_OK)
     code = r->directory && !r->plan_only ? write_directory(r, plan, diag) : write_beside(r, diag);
-  if (code == PSPLIT_OK && r->json) code = make_manifest(r, plan, diag, &manifest);
+  if (code == PSPLIT_OK)
+    undo_forget(&beside);
+  else
+    undo_all(&beside);
   cli_progress_end(&r->progress);
   if (code == PSPLIT_OK && manifest)
     fputs(manifest, stdout);
@@ -621,6 +661,14 @@ static int write_model(request *r) {
   return code == PSPLIT_OK ? 0 : cli_fail(&diag);
 }
 
+static int clean(const request *r) {
+  psplit_diag diag = {0};
+  uint32_t n;
+  if (psplit_emit_clean(r->clean, &n, &diag) != PSPLIT_OK) return cli_fail(&diag);
+  if (!r->progress.quiet) printf("removed %" PRIu32 "\n", n);
+  return 0;
+}
+
 static int print_pipeline(const request *r) {
   psplit_diag diag = {0};
   char *text;
@@ -641,6 +689,7 @@ static int print_passes(const request *r) {
 static int run(request *r) {
   psplit_diag diag = {0};
   if (plan_load_plugins(&r->plan, &diag) != PSPLIT_OK) return cli_fail(&diag);
+  if (r->clean) return clean(r);
   if (r->help_passes) return print_passes(r);
   if (r->print_pipeline) return print_pipeline(r);
   if (r->training.print) return print_trainable(r);

@@ -56,26 +56,36 @@ static bool is_file(const char *path) {
   return stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-static void print_name(void *names, const char *name) { fprintf(names, "  %s\n", name); }
+/* A stream into memory does not remember by itself that there was too little. */
+typedef struct name_list {
+  FILE *out;
+  bool failed;
+} name_list;
+
+static void print_name(void *user, const char *name) {
+  name_list *list = user;
+  list->failed |= fprintf(list->out, "  %s\n", name) < 0;
+}
 
 /* --weights-of: the names come only when all else is known to be the same. */
 static int verify_weights(const char *path, const char *of, const psplit_read_options *read,
                           bool quiet) {
   char *names = NULL, bytes[CLI_TEXT];
   size_t n_names = 0;
-  FILE *list = open_memstream(&names, &n_names);
-  const psplit_changed_value changed = {.tell = print_name, .user = list};
+  name_list list = {.out = open_memstream(&names, &n_names)};
+  const psplit_changed_value changed = {.tell = print_name, .user = &list};
   psplit_new_values_report report;
   psplit_model *before = NULL, *after = NULL;
   psplit_diag diag = {0};
-  psplit_code code = list ? psplit_model_open(of, read, &diag, &before)
-                          : psplit_diag_fail(&diag, PSPLIT_NOMEM, "out of memory");
+  psplit_code code = list.out ? psplit_model_open(of, read, &diag, &before)
+                              : psplit_diag_fail(&diag, PSPLIT_NOMEM, "out of memory");
   if (code == PSPLIT_OK) code = psplit_model_open(path, read, &diag, &after);
   if (code == PSPLIT_OK)
     code = psplit_verify_new_values(before, after, &changed, read->cancel, &diag, &report);
   psplit_model_close(before);
   psplit_model_close(after);
-  if (list) fclose(list);
+  if (list.out && fclose(list.out) != 0) list.failed = true;
+  if (code == PSPLIT_OK && list.failed) code = cli_nomem(&diag);
   if (code == PSPLIT_OK) code = cli_cancel_no_more(&diag);
   if (code == PSPLIT_OK && !quiet)
     printf("%s is %s but for the values of %" PRIu32 " of %" PRIu32

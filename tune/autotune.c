@@ -272,6 +272,7 @@ static psplit_code prepare(tuner *t, const psplit_autotune_options *given, pspli
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_planner_options, o->planner, &t->planner, diag));
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_emit_options, o->emit, &t->emit, diag));
   t->emit.accept = NULL;
+  t->emit.no_sync = true; /* rounds are thrown away */
   t->planner.cancel = t->emit.cancel = o->cancel;
   t->cost_tables = calloc(t->planner.n_costs + 1, sizeof *t->cost_tables);
   if (!t->cost_tables) PSPLIT_TRY(psplit_i_nomem(diag));

@@ -57,6 +57,8 @@ typedef struct psplit_emit_options {
   /* More files of the directory, which pipeline.json names, so that they belong to the split. */
   const psplit_emit_file *files;
   size_t n_files;
+  /* The directory is thrown away soon: OK is not waited for until the disk has it. */
+  bool no_sync;
 } psplit_emit_options;
 
 /* The defaults: everything 0 or NULL. */
@@ -67,8 +69,9 @@ static inline void psplit_emit_options_init(psplit_emit_options *options) {
 
 /* Writes stage0.onnx ..., their .data files and pipeline.json to the directory `directory`, which
  * appears complete or not at all: it is written under a hidden name beside its place and renamed;
- * what killed runs for the same directory left there is removed. The nodes are the model's own
- * bytes. `options` may be NULL. Peak memory: O(nodes), whatever the weights.
+ * what killed runs for the same directory left there is removed. After OK it is complete whatever
+ * becomes of the power, on file systems that can sync (unless no_sync). The nodes are the model's
+ * own bytes. `options` may be NULL. Peak memory: O(nodes), whatever the weights.
  * Errors: IO (exists, not writable, disk full), INVALID and INTERNAL (a plan that does not fit the
  * model), UNSUPPORTED, LIMIT, NOMEM; nothing is left behind then. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit(const psplit_model *model,
@@ -113,7 +116,14 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_check(const psplit_model *mod
                                                          const psplit_emit_options *options,
                                                          psplit_diag *diag);
 
-/* The same for the functions below that write a file. */
+/* Removes from `directory` what killed processes left of splits, models and files that they were
+ * writing there: hidden names .NAME.psplit-..., which nobody locks. Files that a killed `REFERENCE`
+ * moved go back before. Checkpoints stay, which training takes up by itself. *out_n (may be NULL):
+ * how many. Errors: IO. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_clean(const char *directory, uint32_t *out_n,
+                                                         psplit_diag *diag);
+
+/* The same as psplit_emit_check for the functions below that write a file. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_file_check(const psplit_model *model,
                                                               const char *path, bool replace,
                                                               psplit_diag *diag);

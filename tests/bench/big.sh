@@ -60,16 +60,16 @@ models() {
   for _ in 1 2 3 4 5; do
     once cp copy cp -r whole copy
     rm -rf copy
-    once split out "$split" $model -k 4 -o out -q
+    once split out "$split" $model -k 4 --no-sync -o out -q
     once verify none "$verify" out --model $model
-    once "split --verify" out "$split" $model -k 4 -o out -q --verify
+    once "split --verify" out "$split" $model -k 4 --no-sync -o out -q --verify
     rm -rf out
   done
   for _ in 1 2 3 4 5; do
     once "split --weights reference" whole/pipeline.json \
-      "$split" $model -k 4 -o whole --weights reference --force -q
+      "$split" $model -k 4 --no-sync -o whole --weights reference --force -q
     once "the same with --verify" whole/pipeline.json \
-      "$split" $model -k 4 -o whole --weights reference --force -q --verify
+      "$split" $model -k 4 --no-sync -o whole --weights reference --force -q --verify
   done
   report
   rm -rf whole
@@ -83,9 +83,9 @@ for kind in chain layered; do
   echo "a million nodes, $kind"
   "$build/tests/bench/make_big_graph" 1000000 "$kind" graph.onnx
   for _ in 1 2 3; do
-    once split out "$split" graph.onnx -k 4 -o out -q
+    once split out "$split" graph.onnx -k 4 --no-sync -o out -q
     once verify none "$verify" out --model graph.onnx
-    once "split --verify" out "$split" graph.onnx -k 4 -o out -q --verify
+    once "split --verify" out "$split" graph.onnx -k 4 --no-sync -o out -q --verify
     rm -rf out
   done
   report
