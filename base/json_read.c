@@ -13,7 +13,7 @@
 
 enum { PATH_BYTES = 400, KEY_BYTES = 100, MOST_LISTED = 12 };
 
-typedef psplit_i_json_value value;
+typedef psplit_i_json_value json_value;
 
 static bool is(const psplit_i_json_item *item, psplit_i_json_kind kind) {
   return item->value && item->value->kind == kind;
@@ -120,7 +120,7 @@ void psplit_i_json_must_be(const psplit_i_json_item *item, const char *format, .
 
 /* The tree and what it is made of. */
 typedef struct tree {
-  value root; /* first: an item of the whole text leads here */
+  json_value root; /* first: an item of the whole text leads here */
   psplit_i_arena arena;
 } tree;
 
@@ -140,7 +140,7 @@ static psplit_code fail_to_load(const psplit_i_json_reader *r, psplit_code code,
 psplit_i_json_item psplit_i_json_load(psplit_i_json_reader *reader, const char *text, size_t n) {
   psplit_i_json_item root = {.reader = reader};
   psplit_i_json_place place = {0};
-  const value *parsed = NULL;
+  const json_value *parsed = NULL;
   tree *made = malloc(sizeof *made);
   psplit_code code = made ? PSPLIT_OK : PSPLIT_NOMEM;
   if (made) psplit_i_arena_init(&made->arena, 0);
@@ -191,7 +191,7 @@ psplit_i_json_item psplit_i_json_unless_null(psplit_i_json_item item) {
 
 bool psplit_i_json_next(const psplit_i_json_item *object, void **io_at, psplit_i_json_item *out) {
   if (!is_object(object)) return false;
-  const value *at = *io_at ? (const value *)*io_at + 1 : object->value->children;
+  const json_value *at = *io_at ? (const json_value *)*io_at + 1 : object->value->children;
   if (at == object->value->children + object->value->n) return false;
   *io_at = (void *)(uintptr_t)at;
   *out =
