@@ -194,7 +194,15 @@ static psplit_code make_temp(psplit_i_directory *d, const char *prefix, psplit_d
                            strerror(reason));
     }
     d->fd = open(d->temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (d->fd < 0) continue;
+    if (d->fd < 0) { /* another run has taken it, or none can be opened: then it goes */
+      const int reason = errno;
+      rmdir(d->temp);
+      if (reason == ENOENT) continue;
+      free(d->temp);
+      d->temp = NULL;
+      return psplit_i_fail(diag, PSPLIT_IO, "cannot make a directory in %s: %s", d->parent,
+                           strerror(reason));
+    }
     /* Where there are no locks nothing is ever taken for stale. */
     const bool lost = flock(d->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     struct stat ours, there;
@@ -343,9 +351,22 @@ psplit_code psplit_i_directory_commit(psplit_i_directory *d, psplit_diag *diag) 
   return code;
 }
 
+/* By the descriptor that there is: another may not be had. */
+static void remove_temp(psplit_i_directory *d) {
+  DIR *entries = d->fd < 0 ? NULL : fdopendir(d->fd);
+  if (entries) {
+    d->fd = -1;
+    for (const struct dirent *entry; (entry = readdir(entries)) != NULL;)
+      if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+        remove_tree(dirfd(entries), entry->d_name);
+    closedir(entries);
+  }
+  remove_tree(AT_FDCWD, d->temp);
+}
+
 void psplit_i_directory_end(psplit_i_directory *d) {
   if (d->temp && d->exchanged) remove_old(d, d->temp);
-  if (d->temp && !d->exchanged) remove_tree(AT_FDCWD, d->temp);
+  if (d->temp && !d->exchanged) remove_temp(d);
   psplit_i_old_split_close(&d->old);
   if (d->fd >= 0) close(d->fd);
   free(d->temp);

@@ -218,6 +218,23 @@ def full_disks(s):
         os.rmdir("disk")
 
 
+def few_descriptors(s):
+    """Where hardly a file can be opened, nothing is left of what was begun."""
+    shutil.rmtree("out", ignore_errors=True)
+    for n in range(4, 10):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (n, n))
+        made = s.run(s.split, "m.onnx", "-k", "2", "-q", "-o", "out", "--threads", "1",
+                     preexec_fn=limit)
+        left = [name for name in os.listdir(".") if "psplit-" in name]
+        good = made.returncode == OK and os.path.isdir("out") or (
+            made.returncode == FILE and made.stderr.count("error: ") == 1
+            and not os.path.exists("out"))
+        s.tap.ok(good and not left, "%d descriptors: a split or an error, and nothing else" % n,
+                 "%d %s %d names: %s" % (made.returncode, made.stderr, len(left), left[:3]))
+        shutil.rmtree("out", ignore_errors=True)
+
+
 def planted(s):
     """Names that the commands used for what they write: links there are not followed."""
     for title, tool, args in outputs(s):
@@ -338,7 +355,8 @@ def main(argv):
     try:
         os.chdir(cwd)
         write("m.onnx", chain(8))
-        for test in (fifos, devices, links, modes, full_disks, planted, kills, read_as_well, before_work):
+        for test in (fifos, devices, links, modes, full_disks, few_descriptors, planted, kills,
+                     read_as_well, before_work):
             test(s)
     finally:
         os.chdir(home)
