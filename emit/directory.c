@@ -342,7 +342,8 @@ psplit_code psplit_i_directory_commit(psplit_i_directory *d, psplit_diag *diag) 
   if (reason) {
     code = psplit_i_fail(diag, PSPLIT_IO, "cannot write to %s: %s", d->parent, strerror(reason));
     if (d->exchanged) d->exchanged = !psplit_i_exchange(temp, d->target);
-    if (!d->temp && psplit_i_rename_new(AT_FDCWD, d->target, temp)) {
+    /* Where the old one has gone already, the new one stays. */
+    if (!d->temp && d->old.fd < 0 && psplit_i_rename_new(AT_FDCWD, d->target, temp)) {
       d->temp = temp;
       temp = NULL;
     }
