@@ -59,7 +59,8 @@ static psplit_policy_learn_options from_scratch(uint64_t seed, uint32_t steps) {
   o.steps = steps;
   o.graphs = 1;
   o.rollouts = 24;
-  o.rate = 3e-3;
+  o.rate = 1.5e-3;
+  o.entropy = 0.02;
   return o;
 }
 
