@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "random_problem.h"
+#include "random_proposer.h"
 
 static psplit_partition_options defaults(void) {
   psplit_partition_options o;
@@ -359,7 +360,9 @@ static void every_solver_answers(void **state) {
     n_asked++;
     make_random_problem(&r, i, LAYERED, 40, 4, 0);
     psplit_partition_options o = defaults();
+    const psplit_proposer proposer = random_proposer(2);
     o.solver = methods[i].name;
+    if (strncmp(o.solver, "drlpp", 5) == 0) o.proposer = &proposer;
     psplit_diag diag = {0};
     psplit_solution *s = NULL;
     if (psplit_partition_solve(&r.problem, &o, &diag, &s) != PSPLIT_OK)
@@ -367,7 +370,7 @@ static void every_solver_answers(void **state) {
     assert_true(s->lower_bound_ns <= s->objective_ns);
     psplit_solution_destroy(s);
   }
-  assert_int_equal(n_asked, 6);
+  assert_int_equal(n_asked, 8);
 }
 
 /* A name that is none, of the table or of a part that cannot be asked for alone, is refused with
