@@ -481,9 +481,10 @@ static void write_stages(const psplit_i_layout *layout, psplit_i_json *json) {
   const psplit_plan *plan = layout->forward->plan;
   psplit_diag not_counted = {0};
   psplit_training_stage *times = calloc(plan->n_stages, sizeof *times);
-  if (!times) json->out->failed = true;
-  const bool counted =
-    times && psplit_training_stages(layout->training, plan, &not_counted, times) == PSPLIT_OK;
+  const psplit_code code =
+    times ? psplit_training_stages(layout->training, plan, &not_counted, times) : PSPLIT_NOMEM;
+  const bool counted = code == PSPLIT_OK;
+  if (code == PSPLIT_NOMEM) json->out->failed = true; /* whatever else: times are left out */
   open_list(json, "stages");
   for (uint32_t s = 0; s < plan->n_stages; s++)
     write_stage(layout, s, counted ? &times[s] : NULL, json);
