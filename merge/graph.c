@@ -242,7 +242,7 @@ static psplit_code add_crossing(psplit_i_merger *m, uint32_t s, bool any_infos) 
     if (row->to_model || m->declared[number] || number != stage->first + v ||
         stage->graph->values[v].input != PSPLIT_NONE)
       continue;
-    const psplit_model *whole = m->options->model;
+    const psplit_model *whole = m->whole;
     const uint32_t known =
       whole ? psplit_i_graph_find_value(whole->graph, m->names[number]) : PSPLIT_NONE;
     const uint32_t info =

@@ -210,6 +210,7 @@ static void fini(psplit_i_merger *m) {
     psplit_i_weights_reset(&m->stages[s].weights);
     psplit_model_close(m->stages[s].model);
   }
+  psplit_model_close(m->inlined);
   psplit_i_segments_fini(&m->graph);
   psplit_i_vec_fini(&m->identities);
   psplit_i_text_fini(&m->scratch);

@@ -41,6 +41,8 @@ typedef struct psplit_i_merger {
   const char *directory;
   const psplit_merge_options *options;
   const psplit_read_options *read;
+  const psplit_model *whole; /* options->model, with the Ifs replaced that the split replaced */
+  psplit_model *inlined;     /* where there are some: that */
   psplit_i_manifest manifest;
   psplit_i_arena arena;
   psplit_i_merge_stage *stages; /* [manifest.n_stages] */

@@ -199,6 +199,22 @@ static void join_boundary(psplit_i_merger *m, uint32_t s) {
   }
 }
 
+/* The model that was split, as it was split. */
+static psplit_code open_whole(psplit_i_merger *m) {
+  const uint32_t n = m->manifest.n_inlined;
+  m->whole = m->options->model;
+  if (!m->whole || !n || m->whole->inlined.n) return PSPLIT_OK;
+  psplit_inline_if *choices = psplit_i_arena_array(&m->arena, n, sizeof *choices);
+  if (!choices) return psplit_i_nomem(m->diag);
+  for (uint32_t r = 0; r < n; r++)
+    choices[r] =
+      (psplit_inline_if){m->manifest.inlined[r].node, m->manifest.inlined[r].then_branch};
+  const psplit_code code =
+    psplit_i_model_reopen(m->whole, choices, n, m->read, m->diag, &m->inlined);
+  m->whole = m->inlined;
+  return code;
+}
+
 psplit_code psplit_i_merge_open(psplit_i_merger *m) {
   psplit_code code;
   psplit_i_intern inputs;
@@ -211,6 +227,7 @@ psplit_code psplit_i_merge_open(psplit_i_merger *m) {
                     "%s: its stages train; what they have learned goes back into the model "
                     "by onnx-pipeline-train --export",
                     m->directory));
+  PSPLIT_TRY(open_whole(m));
   m->stages = PSPLIT_NEW(&m->arena, psplit_i_merge_stage, m->manifest.n_stages);
   if (!m->stages) PSPLIT_TRY(psplit_i_nomem(m->diag));
   for (uint32_t s = 0; s < m->manifest.n_stages; s++) PSPLIT_TRY(open_stage(m, s));

@@ -342,6 +342,7 @@ export const fixtures = {
     says: /so few segments on each device/,
     model: 'segments',
     files: () => fixtures.segments.files(),
+    runs: [{ shapes: { x: [3, 64] } }],
   },
 
   unlinked: {
