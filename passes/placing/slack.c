@@ -176,7 +176,7 @@ static bool divide(divider *d, uint32_t *out_stage, uint32_t *out_n_received) {
 }
 
 static bool applies(const psplit_planner *planner) {
-  if (!planner->plan || !planner->solution || planner->options.slack_frac <= 0 ||
+  if (!planner->solution || planner->segmented || planner->options.slack_frac <= 0 ||
       planner->options.objective != PSPLIT_THROUGHPUT || planner->options.n_stages < 2 ||
       planner->n_classes != 1 || planner->next_hop || planner->options.training)
     return false;
@@ -276,6 +276,8 @@ psplit_code psplit_i_take_slack(psplit_planner *planner, psplit_diag *diag) {
   bool better = false;
   planner->best_ns = 0;
   if (!applies(planner)) return PSPLIT_OK;
+  code = planner->plan ? PSPLIT_OK : psplit_i_plan_make(planner, diag);
+  if (code != PSPLIT_OK) return code;
   const psplit_plan best = *planner->plan;
   const double most = (double)best.bottleneck_ns * (1 + planner->options.slack_frac);
   uint32_t *old = psplit_i_arena_array(&planner->arena, n_nodes, sizeof *old);
