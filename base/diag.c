@@ -6,15 +6,12 @@
 
 #include "text.h"
 
-/* What a terminal may act on becomes '?': control characters, the C1 ones of UTF-8 (U+0080 to
- * U+009F) too, and bytes that are not UTF-8, such as a character that the end of `text` cut. */
-static void make_printable(char *text) {
+void psplit_make_printable(char *text) {
   unsigned char *c = (unsigned char *)text;
   for (size_t left = strlen(text); left;) {
     const size_t length = psplit_i_utf8_length(c, left);
-    const bool control = *c < 0x20 || *c == 0x7f || (length == 2 && *c == 0xc2 && c[1] < 0xa0);
     const size_t n = length ? length : 1;
-    if (control || !length) memset(c, '?', n);
+    if (!psplit_i_printable_length(c, left)) memset(c, '?', n);
     c += n;
     left -= n;
   }
@@ -29,7 +26,7 @@ static void take_advice(psplit_diag *diag, const psplit_i_advice *advice) {
     const size_t n = strlen(advice->arguments[i]);
     if (n >= sizeof diag->hint_arguments - used) break;
     memcpy(diag->hint_arguments + used, advice->arguments[i], n + 1);
-    make_printable(diag->hint_arguments + used);
+    psplit_make_printable(diag->hint_arguments + used);
     used += n + 1;
     diag->n_hint_arguments++;
   }
@@ -42,7 +39,7 @@ static void set(psplit_diag *diag, psplit_code code, const psplit_i_advice *advi
 static void set(psplit_diag *diag, psplit_code code, const psplit_i_advice *advice,
                 const char *format, va_list args) {
   vsnprintf(diag->message, sizeof diag->message, format, args);
-  make_printable(diag->message);
+  psplit_make_printable(diag->message);
   take_advice(diag, advice);
   diag->code = code;
 }
@@ -93,7 +90,7 @@ void psplit_i_diag_context(psplit_diag *diag, const char *format, ...) {
   joined[n++] = ' ';
   for (const char *c = diag->message; *c && n < sizeof joined - 1; c++) joined[n++] = *c;
   joined[n] = '\0';
-  make_printable(joined);
+  psplit_make_printable(joined);
   memcpy(diag->message, joined, n + 1);
 }
 
@@ -108,7 +105,7 @@ void psplit_i_say(const psplit_logger *logger, psplit_severity severity, const c
   va_start(args, format);
   vsnprintf(line, sizeof line, format, args);
   va_end(args);
-  make_printable(line);
+  psplit_make_printable(line);
   logger->emit(logger->user, severity, line);
 }
 

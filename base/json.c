@@ -41,6 +41,12 @@ void psplit_i_json_close(psplit_i_json *json, char bracket) {
   if (json->depth == 0) psplit_i_text_add(json->out, "\n", 1);
 }
 
+/* The code point of a sequence of two or three bytes. */
+static unsigned code_point(const unsigned char *s, size_t length) {
+  return length == 2 ? (s[0] & 0x1fu) << 6 | (s[1] & 0x3fu)
+                     : (s[0] & 0x0fu) << 12 | (s[1] & 0x3fu) << 6 | (s[2] & 0x3fu);
+}
+
 static void quoted(psplit_i_text *out, const char *value) {
   const unsigned char *s = (const unsigned char *)value;
   size_t left = strlen(value);
@@ -48,22 +54,23 @@ static void quoted(psplit_i_text *out, const char *value) {
   while (left) {
     size_t run = 0; /* bytes that stand for themselves */
     while (run < left) {
-      const size_t length = psplit_i_utf8_length(s + run, left - run);
-      if (length == 0 || s[run] < 0x20 || s[run] == '"' || s[run] == '\\' || s[run] == 0x7f) break;
+      const size_t length = psplit_i_printable_length(s + run, left - run);
+      if (length == 0 || s[run] == '"' || s[run] == '\\') break;
       run += length;
     }
     psplit_i_text_add(out, s, run);
     s += run;
     left -= run;
     if (!left) break;
+    const size_t length = psplit_i_utf8_length(s, left), width = length ? length : 1;
     if (*s == '"' || *s == '\\')
       psplit_i_text_addf(out, "\\%c", *s);
-    else if (*s < 0x20 || *s == 0x7f)
-      psplit_i_text_addf(out, "\\u%04x", *s);
+    else if (length)
+      psplit_i_text_addf(out, "\\u%04x", length == 1 ? *s : code_point(s, length));
     else
       psplit_i_text_puts(out, "\\ufffd");
-    s++;
-    left--;
+    s += width;
+    left -= width;
   }
   psplit_i_text_add(out, "\"", 1);
 }

@@ -62,6 +62,20 @@ size_t psplit_i_utf8_length(const unsigned char *s, size_t n) {
   return length;
 }
 
+static bool reorders(const unsigned char *s, size_t length) {
+  if (length == 2) return s[0] == 0xd8 && s[1] == 0x9c;
+  if (length != 3 || s[0] != 0xe2) return false;
+  if (s[1] == 0x80) return s[2] == 0x8e || s[2] == 0x8f || (s[2] >= 0xa8 && s[2] <= 0xae);
+  return s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9;
+}
+
+size_t psplit_i_printable_length(const unsigned char *s, size_t n) {
+  const size_t length = psplit_i_utf8_length(s, n);
+  if (length == 1) return *s < 0x20 || *s == 0x7f ? 0 : 1;
+  if (length == 2 && *s == 0xc2 && s[1] < 0xa0) return 0;
+  return reorders(s, length) ? 0 : length;
+}
+
 bool psplit_i_is_utf8(const char *text) {
   const unsigned char *s = (const unsigned char *)text;
   for (size_t left = strlen(text); left;) {

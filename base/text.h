@@ -24,6 +24,11 @@ size_t psplit_i_utf8_length(const unsigned char *s, size_t n);
 
 bool psplit_i_is_utf8(const char *text);
 
+/* The same for characters that may be shown as they are: 0 for control characters as well, those of
+ * C1 too, and for what changes the order or the lines in which others are read (U+061C, U+200E,
+ * U+200F, U+2028 to U+202E, U+2066 to U+2069). */
+size_t psplit_i_printable_length(const unsigned char *s, size_t n);
+
 /* Shell-style pattern over a whole name: `*`, `?`, `[a-z]`, `[!a-z]`, `\` quotes the next
  * character; fnmatch(3), where `*` also matches '/'. */
 bool psplit_i_glob_match(const char *pattern, const char *name);

@@ -286,12 +286,8 @@ const char *cli_time(int64_t ns, char *buffer) {
 }
 
 const char *cli_printable(const char *text, char *buffer, size_t bytes) {
-  size_t n = 0;
-  for (; text[n] && n + 1 < bytes; n++) {
-    const unsigned char c = (unsigned char)text[n];
-    buffer[n] = c < 0x20 || c == 0x7f ? '?' : text[n];
-  }
-  buffer[n] = '\0';
+  snprintf(buffer, bytes, "%s", text);
+  psplit_make_printable(buffer);
   return buffer;
 }
 

@@ -99,7 +99,7 @@ enum { CLI_TEXT = 32 };
 const char *cli_bytes(uint64_t bytes, char *buffer);
 const char *cli_time(int64_t ns, char *buffer);
 
-/* A name from a model for a terminal: control bytes become '?'. Truncates to fit `bytes`. */
+/* A name from a model for a terminal, as psplit_make_printable has it. Truncates to fit `bytes`. */
 const char *cli_printable(const char *text, char *buffer, size_t bytes);
 
 /* Columns of names that are told apart by their ends, as devices often are: `width`, or what `text`

@@ -2,14 +2,6 @@
 
 #include "view.h"
 
-/* Length of the printable UTF-8 character at `s`: 0 for control characters (C1 too) and for bytes
- * that are not UTF-8. */
-static size_t printable_length(const unsigned char *s, size_t left) {
-  const size_t n = psplit_i_utf8_length(s, left);
-  if (n == 1 && (*s < 0x20 || *s == 0x7f)) return 0;
-  return n == 2 && *s == 0xc2 && s[1] < 0xa0 ? 0 : n;
-}
-
 void psplit_i_view_word(psplit_i_text *out, const char *name) {
   if (!*name)
     psplit_i_text_puts(out, "-");
@@ -22,7 +14,7 @@ void psplit_i_view_word(psplit_i_text *out, const char *name) {
 /* `special`: printable characters that are escaped all the same. */
 static void put_escaped(psplit_i_text *out, const char *text, size_t left, const char *special) {
   for (const unsigned char *s = (const unsigned char *)text; left;) {
-    const size_t n = printable_length(s, left);
+    const size_t n = psplit_i_printable_length(s, left);
     const size_t width = n ? n : 1;
     if (*s == '\\')
       psplit_i_text_puts(out, "\\\\");
@@ -47,7 +39,7 @@ void psplit_i_view_dot_string(psplit_i_text *out, const char *name) {
   const unsigned char *s = (const unsigned char *)name;
   psplit_i_text_puts(out, "\"");
   for (size_t left = strlen(name); left;) {
-    const size_t n = printable_length(s, left);
+    const size_t n = psplit_i_printable_length(s, left);
     const size_t width = n ? n : 1;
     if (*s == '"' || *s == '\\')
       psplit_i_text_addf(out, "\\%c", *s);
@@ -66,7 +58,7 @@ void psplit_i_view_dot_string(psplit_i_text *out, const char *name) {
 void psplit_i_view_html(psplit_i_text *out, const char *text) {
   const unsigned char *s = (const unsigned char *)text;
   for (size_t left = strlen(text); left;) {
-    const size_t n = printable_length(s, left);
+    const size_t n = psplit_i_printable_length(s, left);
     const size_t width = n ? n : 1;
     switch (*s) {
       case '&': psplit_i_text_puts(out, "&amp;"); break;

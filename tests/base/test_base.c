@@ -255,6 +255,36 @@ static void diag_keeps_the_first_failure_printable(void **state) {
   assert_int_equal(strlen(diag.message), PSPLIT_DIAG_BYTES - 1);
 }
 
+/* A name may not make others read what it is not: U+202E turns what follows around. */
+static void what_reorders_is_not_shown(void **state) {
+  (void)state;
+  static const char *const bad[] = {"\xd8\x9c",     "\xe2\x80\x8e", "\xe2\x80\x8f", "\xe2\x80\xa8",
+                                    "\xe2\x80\xae", "\xe2\x81\xa6", "\xe2\x81\xa9", "\xc2\x85"};
+  static const char *const codes[] = {"061c", "200e", "200f", "2028",
+                                      "202e", "2066", "2069", "0085"};
+  static const char *const good[] = {"\xe2\x80\x90",    "\xe2\x80\xaf", "\xe2\x81\xa5",
+                                     "\xe2\x81\xaa",    "\xd7\x90",     "\xc2\xa0",
+                                     "\xf0\x9f\x98\x80"};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    char name[16], wanted[16];
+    snprintf(name, sizeof name, "a%sb", bad[i]);
+    assert_int_equal(psplit_i_printable_length((const unsigned char *)bad[i], strlen(bad[i])), 0);
+    psplit_i_text text = {0};
+    psplit_i_json json;
+    psplit_i_json_init(&json, &text);
+    psplit_i_json_string(&json, name);
+    snprintf(wanted, sizeof wanted, "\"a\\u%sb\"", codes[i]);
+    assert_string_equal(text.bytes, wanted);
+    psplit_i_text_fini(&text);
+    psplit_make_printable(name);
+    snprintf(wanted, sizeof wanted, "a%.*sb", (int)strlen(bad[i]), "???");
+    assert_string_equal(name, wanted);
+  }
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+    assert_int_equal(psplit_i_printable_length((const unsigned char *)good[i], strlen(good[i])),
+                     strlen(good[i]));
+}
+
 /* 0 - 1 - 2 - 3 - 4 and a shortcut 1 - 3; 5 has no link at all. */
 static void routes_are_short_and_pass_once(void **state) {
   (void)state;
@@ -476,6 +506,7 @@ int main(void) {
     cmocka_unit_test(json_is_valid_for_any_bytes),
     cmocka_unit_test(hasher_ignores_how_the_stream_is_cut),
     cmocka_unit_test(diag_keeps_the_first_failure_printable),
+    cmocka_unit_test(what_reorders_is_not_shown),
     cmocka_unit_test(hints_keep_their_arguments),
     cmocka_unit_test(loggers_get_advice_as_they_take_it),
     cmocka_unit_test(files_are_read_up_to_a_size),

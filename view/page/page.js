@@ -2,7 +2,9 @@
 // The page: supernode graph, stages, cuts, schedule. Everything that comes from the model reaches the
 // document through textContent or as a label on the canvas, never as markup.
 (() => {
-  const data = JSON.parse(document.getElementById('data').textContent);
+  // What changes the order in which a line is read is escaped in the data, and nowhere shown.
+  const hidden = /(?<!\\)((?:\\\\)*)\\u(?:00[89][0-9a-f]|061c|200[ef]|202[89a-e]|206[6-9])/g;
+  const data = JSON.parse(document.getElementById('data').textContent.replace(hidden, '$1\\ufffd'));
   const byId = (id) => document.getElementById(id);
   const SVG = 'http://www.w3.org/2000/svg';
 
