@@ -1,0 +1,75 @@
+"""onnx-pipeline-learn and --policy of onnx-pipeline-plan from outside: learn_command.py LEARN PLAN. Results as TAP."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+learn, plan = sys.argv[1:3]
+n = 0
+
+
+def check(what, good, why=""):
+    global n
+    n += 1
+    print("%sok %d - %s" % ("" if good else "not ", n, what))
+    if not good:
+        print("# %s" % str(why)[:500].replace("\n", "\n# "))
+
+
+def run(*command):
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def problem(path, times, count, memory=0):
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"format": "psplit-problem", "version": 1,
+                   "devices": [{"class": 0, "count": count, "memory_bytes": memory}],
+                   "nodes": [{"id": i, "time_ns": t, "weight_bytes": 10} for i, t in enumerate(times)],
+                   "tensors": [{"producer": i, "consumers": [i + 1], "send_ns": 1, "recv_ns": 1}
+                               for i in range(len(times) - 1)]}, file)
+
+
+with tempfile.TemporaryDirectory() as folder:
+    at = lambda name: os.path.join(folder, name)
+    os.mkdir(at("corpus"))
+    problem(at("corpus/a.json"), [7, 3, 9, 2, 8, 4, 6], 3)
+    problem(at("corpus/b.json"), [1, 9, 1, 1, 5], 2)
+    steps = ["--warm-steps", "4", "--rollouts", "4", "--graphs", "2", "--seed", "3"]
+    whole = run(learn, at("corpus"), "-o", at("whole.onnx"), "--steps", "26", "--log", at("log"), *steps)
+    check("a directory is learned from", whole.returncode == 0, whole.stderr)
+    rows = [json.loads(line) for line in read(at("log")).decode().splitlines()]
+    check("the log has a line a step", [r["step"] for r in rows] == list(range(1, 31)), rows[-1:])
+    check("with what it says", {"reward", "entropy", "kl", "cpu_seconds"} <= set(rows[0]), rows[0])
+    again = run(learn, at("corpus/a.json"), at("corpus/b.json"), "-o", at("again.onnx"), "--steps", "26", "--quiet", *steps)
+    check("files one by one give the same bytes, without a line",
+          again.returncode == 0 and again.stdout == "" and read(at("whole.onnx")) == read(at("again.onnx")), again.stderr)
+    problem(at("corpus/c.json"), [1, 2, 3], 2, memory=12)
+    left_out = run(learn, at("corpus"), "-o", at("third.onnx"), "--steps", "26", *steps)
+    check("a problem without any split is left out, with its name",
+          left_out.returncode == 0 and "c.json is left out" in left_out.stderr and
+          read(at("whole.onnx")) == read(at("third.onnx")), left_out.stderr)
+
+    for solver in ("drlpp", "drlpp+slice", "auto"):
+        said = run(plan, "--json", "--solver", solver, "--policy", at("whole.onnx"), at("corpus/a.json"))
+        check("solver %s with a policy" % solver, said.returncode == 0 and json.loads(said.stdout)["objective"] >= 13,
+              said.stderr)
+    for what, command, status, text in (
+            ("drlpp without a policy", [plan, "--solver", "drlpp", at("corpus/a.json")], 2, "--policy"),
+            ("a policy that is none", [plan, "--policy", at("corpus/a.json"), at("corpus/a.json")], 4, "a.json"),
+            ("a policy that is not there", [plan, "--policy", at("none"), at("corpus/a.json")], 3, "none"),
+            ("no output", [learn, at("corpus")], 2, "-o"),
+            ("no corpus", [learn, "-o", at("x.onnx")], 2, "corpus"),
+            ("a corpus that is not there", [learn, at("none"), "-o", at("x.onnx")], 3, "none"),
+            ("--resume without --state", [learn, at("corpus"), "-o", at("x.onnx"), "--resume"], 2, "--state"),
+            ("a state that is none", [learn, at("corpus"), "-o", at("x.onnx"), "--resume", "--state", at("log")], 4, "log")):
+        said = run(*command)
+        lines = [line for line in said.stderr.splitlines() if line.startswith("error: ")]
+        check("%s: one line, exit status %d" % (what, status),
+              said.returncode == status and len(lines) == 1 and text in said.stderr, (said.returncode, said.stderr))
+print("1..%d" % n)
