@@ -279,6 +279,8 @@ psplit_code psplit_i_take_slack(psplit_planner *planner, psplit_diag *diag) {
   code = planner->plan ? PSPLIT_OK : psplit_i_plan_make(planner, diag);
   if (code != PSPLIT_OK) return code;
   const psplit_plan best = *planner->plan;
+  /* One tensor at each cut: fewer cross only where stages stay empty. */
+  if (best.n_transfers < best.n_stages) return PSPLIT_OK;
   const double most = (double)best.bottleneck_ns * (1 + planner->options.slack_frac);
   uint32_t *old = psplit_i_arena_array(&planner->arena, n_nodes, sizeof *old);
   uint32_t *cut = psplit_i_arena_array(&planner->arena, n_nodes, sizeof *cut);
