@@ -7,19 +7,7 @@
 #include "merge.h"
 #include "verify.h"
 
-enum {
-  MODEL_IR_VERSION = 1,
-  MODEL_GRAPH = 7,
-  MODEL_OPSETS = 8,
-  MODEL_FUNCTIONS = 25,
-  GRAPH_NODE = 1,
-  GRAPH_INITIALIZER = 5,
-  GRAPH_INPUT = 11,
-  GRAPH_OUTPUT = 12,
-  GRAPH_VALUE_INFO = 13,
-  GRAPH_ANNOTATION = 14,
-  GRAPH_SPARSE_INITIALIZER = 15
-};
+enum { MODEL_IR_VERSION = 1 }; /* the others: verify.h */
 
 static const uint32_t NAME_OF_TENSOR[] = {8, 0};
 static const uint32_t NAME_OF_VALUE[] = {1, 0};
@@ -104,7 +92,7 @@ static psplit_code add_identity(psplit_i_merger *m, const psplit_i_merge_identit
   psplit_i_wire_bytes(&node, 1, from, strlen(from));
   psplit_i_wire_bytes(&node, 2, identity->name, strlen(identity->name));
   psplit_i_wire_bytes(&node, 4, "Identity", 8);
-  psplit_i_wire_bytes(&field, GRAPH_NODE, node.bytes, node.n);
+  psplit_i_wire_bytes(&field, PSPLIT_I_GRAPH_NODE, node.bytes, node.n);
   psplit_i_rope *out = psplit_i_last_rope(&m->graph, m->stages[0].model);
   const bool failed = node.failed || field.failed || !out;
   if (!failed) psplit_i_rope_copy(out, &m->arena, field.bytes, field.n);
@@ -140,7 +128,7 @@ static psplit_code add_value_info(psplit_i_merger *m, uint32_t s, const psplit_i
   const uint32_t number = about(m, s, name);
   if (number == PSPLIT_NONE || !m->names[number] || m->declared[number]) return PSPLIT_OK;
   m->declared[number] = 1;
-  return add_named(m, s, span, GRAPH_VALUE_INFO, NAME_OF_VALUE, name, number,
+  return add_named(m, s, span, PSPLIT_I_GRAPH_VALUE_INFO, NAME_OF_VALUE, name, number,
                    &onnx__value_info_proto__descriptor, false);
 }
 
@@ -151,7 +139,7 @@ static psplit_code add_initializer(psplit_i_merger *m, uint32_t s, const psplit_
   if (number == PSPLIT_NONE ||
       number != stage->first + psplit_i_graph_find_value(stage->graph, tensor->name))
     return PSPLIT_OK;
-  return add_named(m, s, span, GRAPH_INITIALIZER, NAME_OF_TENSOR, tensor->name, number,
+  return add_named(m, s, span, PSPLIT_I_GRAPH_INITIALIZER, NAME_OF_TENSOR, tensor->name, number,
                    &onnx__tensor_proto__descriptor,
                    psplit_i_weights_change_tensor(&stage->weights, tensor));
 }
@@ -164,7 +152,7 @@ static psplit_code add_sparse(psplit_i_merger *m, uint32_t s, const psplit_i_spa
   if (number == PSPLIT_NONE ||
       number != stage->first + psplit_i_graph_find_value(stage->graph, name))
     return PSPLIT_OK;
-  return add_named(m, s, span, GRAPH_SPARSE_INITIALIZER, NAME_OF_SPARSE, name, number,
+  return add_named(m, s, span, PSPLIT_I_GRAPH_SPARSE, NAME_OF_SPARSE, name, number,
                    &onnx__sparse_tensor_proto__descriptor,
                    psplit_i_weights_change_sparse(&stage->weights, sparse));
 }
@@ -191,20 +179,20 @@ static psplit_code add_other_fields(psplit_i_merger *m, uint32_t s, uint32_t *an
   for (size_t i = 0; i < fields->n; i++) {
     const psplit_i_span *span = &fields->items[i];
     switch (span->field) {
-      case GRAPH_NODE:
-      case GRAPH_INPUT:
-      case GRAPH_OUTPUT: break;
-      case GRAPH_INITIALIZER:
+      case PSPLIT_I_GRAPH_NODE:
+      case PSPLIT_I_GRAPH_INPUT:
+      case PSPLIT_I_GRAPH_OUTPUT: break;
+      case PSPLIT_I_GRAPH_INITIALIZER:
         PSPLIT_TRY(add_initializer(m, s, span, graph->initializer[n_tensors++]));
         break;
-      case GRAPH_VALUE_INFO:
+      case PSPLIT_I_GRAPH_VALUE_INFO:
         PSPLIT_TRY(add_value_info(m, s, span, graph->value_info[n_infos++]->name));
         break;
-      case GRAPH_ANNOTATION:
+      case PSPLIT_I_GRAPH_ANNOTATION:
         PSPLIT_TRY(
           add_annotation(m, s, span, graph->quantization_annotation[n_annotations++], annotated));
         break;
-      case GRAPH_SPARSE_INITIALIZER:
+      case PSPLIT_I_GRAPH_SPARSE:
         PSPLIT_TRY(add_sparse(m, s, span, graph->sparse_initializer[n_sparse++]));
         break;
       default:
@@ -253,9 +241,10 @@ static psplit_code add_crossing(psplit_i_merger *m, uint32_t s, bool any_infos) 
       psplit_i_rope_span(out, whole,
                          &whole->skeleton.graph_fields.items[whole->value_info_spans[info]]);
     } else if (!whole && any_infos) {
-      PSPLIT_TRY(add_named(m, s, port_span(stage, GRAPH_OUTPUT, output_position(stage->graph, v)),
-                           GRAPH_VALUE_INFO, NAME_OF_VALUE, row->name, number,
-                           &onnx__value_info_proto__descriptor, false));
+      PSPLIT_TRY(
+        add_named(m, s, port_span(stage, PSPLIT_I_GRAPH_OUTPUT, output_position(stage->graph, v)),
+                  PSPLIT_I_GRAPH_VALUE_INFO, NAME_OF_VALUE, row->name, number,
+                  &onnx__value_info_proto__descriptor, false));
     } else {
       continue;
     }
@@ -283,8 +272,9 @@ static uint32_t stage_of(const psplit_i_merger *m, uint32_t number) {
 static psplit_code add_input(psplit_i_merger *m, uint32_t number) {
   const uint32_t s = stage_of(m, number);
   const psplit_i_value *value = &m->stages[s].graph->values[number - m->stages[s].first];
-  return add_named(m, s, port_span(&m->stages[s], GRAPH_INPUT, value->input), GRAPH_INPUT,
-                   NAME_OF_VALUE, value->name, number, &onnx__value_info_proto__descriptor, false);
+  return add_named(m, s, port_span(&m->stages[s], PSPLIT_I_GRAPH_INPUT, value->input),
+                   PSPLIT_I_GRAPH_INPUT, NAME_OF_VALUE, value->name, number,
+                   &onnx__value_info_proto__descriptor, false);
 }
 
 static psplit_code add_inputs(psplit_i_merger *m) {
@@ -330,7 +320,8 @@ static psplit_code add_outputs(psplit_i_merger *m) {
       const uint32_t v = psplit_i_graph_find_value(stage->graph, rows->outputs[o].name);
       if (id == PSPLIT_NONE) PSPLIT_TRY(psplit_i_nomem(m->diag));
       if (id != before) continue;
-      const psplit_i_span *span = port_span(stage, GRAPH_OUTPUT, output_position(stage->graph, v));
+      const psplit_i_span *span =
+        port_span(stage, PSPLIT_I_GRAPH_OUTPUT, output_position(stage->graph, v));
       if (!psplit_i_vec_push(&spans, span) || !psplit_i_vec_push(&from, s))
         PSPLIT_TRY(psplit_i_nomem(m->diag));
     }
@@ -428,7 +419,7 @@ static bool is_same_function(const Onnx__FunctionProto *a, const Onnx__FunctionP
 static const psplit_i_span *function_span(const psplit_model *model, size_t k) {
   const psplit_i_spans *fields = &model->skeleton.model_fields;
   for (size_t i = 0; i < fields->n; i++)
-    if (fields->items[i].field == MODEL_FUNCTIONS && k-- == 0) return &fields->items[i];
+    if (fields->items[i].field == PSPLIT_I_MODEL_FUNCTIONS && k-- == 0) return &fields->items[i];
   return NULL;
 }
 
@@ -512,11 +503,13 @@ psplit_code psplit_i_merge_model(psplit_i_merger *m, psplit_i_segments *head) {
     for (size_t i = 0; i < model->skeleton.model_fields.n; i++) {
       const psplit_i_span *span = &model->skeleton.model_fields.items[i];
       switch (span->field) {
-        case MODEL_GRAPH: break;
-        case MODEL_OPSETS:
+        case PSPLIT_I_MODEL_GRAPH: break;
+        case PSPLIT_I_MODEL_OPSETS:
           PSPLIT_TRY(add_opset(m, s, span, model->proto->opset_import[n_opsets++], head));
           break;
-        case MODEL_FUNCTIONS: PSPLIT_TRY(add_function(m, s, span, n_functions++, head)); break;
+        case PSPLIT_I_MODEL_FUNCTIONS:
+          PSPLIT_TRY(add_function(m, s, span, n_functions++, head));
+          break;
         case MODEL_IR_VERSION:
           if (s == 0) PSPLIT_TRY(add_ir_version(m, span, head));
           break;
