@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "contraction.h"
+#include "min_heap.h"
 #include "order_dp.h"
 #include "problem.h"
 #include "proposals.h"
@@ -186,38 +187,20 @@ static psplit_code ask_stages(proposals *p, uint32_t attempt) {
   return PSPLIT_OK;
 }
 
-static void heap_push(uint64_t *heap, uint32_t *size, uint64_t key) {
-  uint32_t i = (*size)++;
-  for (; i > 0 && heap[(i - 1) / 2] > key; i = (i - 1) / 2) heap[i] = heap[(i - 1) / 2];
-  heap[i] = key;
-}
-
-static uint64_t heap_pop(uint64_t *heap, uint32_t *size) {
-  const uint64_t top = heap[0], last = heap[--*size];
-  uint32_t at = 0;
-  for (uint32_t child; (child = 2 * at + 1) < *size; at = child) {
-    if (child + 1 < *size && heap[child + 1] < heap[child]) child++;
-    if (heap[child] >= last) break;
-    heap[at] = heap[child];
-  }
-  heap[at] = last;
-  return top;
-}
-
 /* Of the items that may come next, the one with the least key, then id. */
 static void order_by_keys(proposals *p) {
   const psplit_i_instance *in = p->instance;
   uint32_t size = 0;
   for (uint32_t i = 0; i < in->n; i++) {
     p->indegree[i] = in->pred_off[i + 1] - in->pred_off[i];
-    if (p->indegree[i] == 0) heap_push(p->heap, &size, (uint64_t)p->key[i] << 32 | i);
+    if (p->indegree[i] == 0) psplit_i_heap_push(p->heap, &size, (uint64_t)p->key[i] << 32 | i);
   }
   for (uint32_t at = 0; size > 0; at++) {
-    const uint32_t i = (uint32_t)heap_pop(p->heap, &size);
+    const uint32_t i = (uint32_t)psplit_i_heap_pop(p->heap, &size);
     p->order[at] = i;
     for (uint32_t k = in->succ_off[i]; k < in->succ_off[i + 1]; k++) {
       const uint32_t j = in->succ[k];
-      if (--p->indegree[j] == 0) heap_push(p->heap, &size, (uint64_t)p->key[j] << 32 | j);
+      if (--p->indegree[j] == 0) psplit_i_heap_push(p->heap, &size, (uint64_t)p->key[j] << 32 | j);
     }
   }
 }

@@ -11,6 +11,7 @@
 #include "instance.h"
 #include "link_guess.h"
 #include "local_search.h"
+#include "min_heap.h"
 #include "node_cut.h"
 #include "order_dp.h"
 #include "problem.h"
@@ -59,24 +60,6 @@ static void worker_fini(worker *w) {
   psplit_i_arena_fini(&w->arena);
 }
 
-static void heap_push(uint64_t *heap, uint32_t *size, uint64_t key) {
-  uint32_t i = (*size)++;
-  for (; i > 0 && heap[(i - 1) / 2] > key; i = (i - 1) / 2) heap[i] = heap[(i - 1) / 2];
-  heap[i] = key;
-}
-
-static uint64_t heap_pop(uint64_t *heap, uint32_t *size) {
-  const uint64_t top = heap[0], last = heap[--*size];
-  uint32_t at = 0;
-  for (uint32_t child; (child = 2 * at + 1) < *size; at = child) {
-    if (child + 1 < *size && heap[child + 1] < heap[child]) child++;
-    if (heap[child] >= last) break;
-    heap[at] = heap[child];
-  }
-  heap[at] = last;
-  return top;
-}
-
 /* How an order is drawn: from the first clusters or, reversed, from the last ones. The key of a
  * cluster is its stage in `base` (or 0) plus noise; equal keys go to the cluster that became ready
  * last (depth first) or first. */
@@ -95,7 +78,8 @@ static void make_ready(const psplit_i_instance *instance, chain *c, worker *w, c
       KEY_UNIT;
   if (how->noise) key += draw(c) % how->noise / how->grain * how->grain;
   w->ready[*n_ready] = cluster;
-  heap_push(w->heap, size, key << 32 | (how->depth_first ? UINT32_MAX - *n_ready : *n_ready));
+  psplit_i_heap_push(w->heap, size,
+                     key << 32 | (how->depth_first ? UINT32_MAX - *n_ready : *n_ready));
   ++*n_ready;
 }
 
@@ -110,7 +94,7 @@ static void draw_order(const psplit_i_instance *instance, chain *c, worker *w, c
     if (w->indegree[i] == 0) make_ready(instance, c, w, how, i, &size, &n_ready);
   }
   for (uint32_t at = 0; size > 0; at++) {
-    const uint32_t tie = (uint32_t)heap_pop(w->heap, &size);
+    const uint32_t tie = (uint32_t)psplit_i_heap_pop(w->heap, &size);
     const uint32_t cluster = w->ready[how->depth_first ? UINT32_MAX - tie : tie];
     w->order[how->reversed ? n - 1 - at : at] = cluster;
     for (uint32_t k = out_off[cluster]; k < out_off[cluster + 1]; k++)
