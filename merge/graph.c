@@ -203,15 +203,6 @@ out:
   return code;
 }
 
-/* The k-th field of that number of a stage's graph. */
-static const psplit_i_span *port_span(const psplit_i_merge_stage *stage, uint32_t field,
-                                      uint32_t k) {
-  const psplit_i_spans *fields = &stage->model->skeleton.graph_fields;
-  for (size_t i = 0; i < fields->n; i++)
-    if (fields->items[i].field == field && k-- == 0) return &fields->items[i];
-  return NULL; /* there are as many as the graph has */
-}
-
 static uint32_t output_position(const psplit_i_graph *graph, uint32_t value) {
   uint32_t o = 0;
   while (graph->outputs[o] != value) o++;
@@ -241,10 +232,9 @@ static psplit_code add_crossing(psplit_i_merger *m, uint32_t s, bool any_infos) 
       psplit_i_rope_span(out, whole,
                          &whole->skeleton.graph_fields.items[whole->value_info_spans[info]]);
     } else if (!whole && any_infos) {
-      PSPLIT_TRY(
-        add_named(m, s, port_span(stage, PSPLIT_I_GRAPH_OUTPUT, output_position(stage->graph, v)),
-                  PSPLIT_I_GRAPH_VALUE_INFO, NAME_OF_VALUE, row->name, number,
-                  &onnx__value_info_proto__descriptor, false));
+      PSPLIT_TRY(add_named(m, s, stage->ports.outputs[output_position(stage->graph, v)],
+                           PSPLIT_I_GRAPH_VALUE_INFO, NAME_OF_VALUE, row->name, number,
+                           &onnx__value_info_proto__descriptor, false));
     } else {
       continue;
     }
@@ -272,9 +262,8 @@ static uint32_t stage_of(const psplit_i_merger *m, uint32_t number) {
 static psplit_code add_input(psplit_i_merger *m, uint32_t number) {
   const uint32_t s = stage_of(m, number);
   const psplit_i_value *value = &m->stages[s].graph->values[number - m->stages[s].first];
-  return add_named(m, s, port_span(&m->stages[s], PSPLIT_I_GRAPH_INPUT, value->input),
-                   PSPLIT_I_GRAPH_INPUT, NAME_OF_VALUE, value->name, number,
-                   &onnx__value_info_proto__descriptor, false);
+  return add_named(m, s, m->stages[s].ports.inputs[value->input], PSPLIT_I_GRAPH_INPUT,
+                   NAME_OF_VALUE, value->name, number, &onnx__value_info_proto__descriptor, false);
 }
 
 static psplit_code add_inputs(psplit_i_merger *m) {
@@ -320,8 +309,7 @@ static psplit_code add_outputs(psplit_i_merger *m) {
       const uint32_t v = psplit_i_graph_find_value(stage->graph, rows->outputs[o].name);
       if (id == PSPLIT_NONE) PSPLIT_TRY(psplit_i_nomem(m->diag));
       if (id != before) continue;
-      const psplit_i_span *span =
-        port_span(stage, PSPLIT_I_GRAPH_OUTPUT, output_position(stage->graph, v));
+      const psplit_i_span *span = stage->ports.outputs[output_position(stage->graph, v)];
       if (!psplit_i_vec_push(&spans, span) || !psplit_i_vec_push(&from, s))
         PSPLIT_TRY(psplit_i_nomem(m->diag));
     }

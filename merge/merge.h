@@ -14,13 +14,15 @@
 
 #include "emit.h"
 #include "manifest.h"
+#include "verify.h"
 
 typedef struct psplit_i_merge_stage {
   psplit_model *model;
   const psplit_i_graph *graph;
-  uint32_t first;           /* number of its value 0 */
-  uint8_t *gone;            /* [n_nodes] boundary nodes, and copies of earlier stages' */
-  psplit_i_weights weights; /* where data of its tensors goes */
+  uint32_t first;             /* number of its value 0 */
+  psplit_i_field_spans ports; /* where its inputs and outputs stand */
+  uint8_t *gone;              /* [n_nodes] boundary nodes, and copies of earlier stages' */
+  psplit_i_weights weights;   /* where data of its tensors goes */
 } psplit_i_merge_stage;
 
 /* Bytes of the whole from one stage's files and memory. */

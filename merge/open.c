@@ -23,6 +23,9 @@ static psplit_code open_stage(psplit_i_merger *m, uint32_t s) {
   stage->first = m->n_values;
   stage->gone = PSPLIT_NEW(&m->arena, uint8_t, stage->graph->n_nodes);
   if (!stage->gone) return psplit_i_nomem(m->diag);
+  const psplit_code found =
+    psplit_i_field_spans_init(stage->model, &m->arena, m->diag, &stage->ports);
+  if (found != PSPLIT_OK) return found;
   if (stage->graph->n_values >= PSPLIT_NONE - m->n_values)
     return psplit_i_fail(m->diag, PSPLIT_LIMIT, "%s: the stages have too many values",
                          m->directory);
