@@ -131,9 +131,9 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_diag_fail(psplit_diag *diag, pspli
                                                         const char *format, ...)
   PSPLIT_PRINTF(3, 4);
 
-/* What a terminal or a reader may be misled by becomes '?', in place: control characters, those that
- * change the order in which others are read, and bytes that are not UTF-8, such as a character that
- * the end of `text` cut. */
+/* What a terminal or a reader may be misled by becomes '?', in place: control characters, those
+ * that change the order in which others are read, and bytes that are not UTF-8, such as a character
+ * that the end of `text` cut. */
 PSPLIT_API void psplit_make_printable(char *text);
 
 /* Short upper-case name of a code ("MALFORMED"). */
