@@ -124,6 +124,13 @@ static psplit_code run_timed(whole *w, const psplit_i_run_options *options, pspl
   return code;
 }
 
+void psplit_i_profile_take_times(int64_t *ns, uint32_t n, psplit_i_profile *profile) {
+  qsort(ns, n, sizeof *ns, by_size);
+  profile->least_ns = ns[0];
+  profile->median_ns = ns[n / 2];
+  profile->spread_frac = ns[0] > 0 ? (double)(ns[3 * (size_t)n / 4] - ns[0]) / (double)ns[0] : 0;
+}
+
 /* Into the times of `out`, which may be NULL. */
 static psplit_code run_all(whole *w, const psplit_i_run_options *options, psplit_diag *diag,
                            psplit_i_profile *out) {
@@ -132,18 +139,14 @@ static psplit_code run_all(whole *w, const psplit_i_run_options *options, psplit
   int64_t *ns = calloc(n, sizeof *ns);
   if (!ns) return psplit_i_nomem(diag);
   PSPLIT_TRY(run_timed(w, options, diag, ns));
-  qsort(ns, n, sizeof *ns, by_size);
-  if (out) {
-    out->least_ns = ns[0];
-    out->median_ns = ns[n / 2];
-    out->spread_frac = ns[0] > 0 ? (double)(ns[3 * (size_t)n / 4] - ns[0]) / (double)ns[0] : 0;
-  }
+  if (out) psplit_i_profile_take_times(ns, n, out);
 out:
   free(ns);
   return code;
 }
 
-static psplit_code make_directory(psplit_i_profile *profile, psplit_diag *diag) {
+psplit_code psplit_i_profile_make_room(psplit_i_profile *profile, psplit_diag *diag) {
+  psplit_i_arena_init(&profile->arena, 0);
   const char *where = getenv("TMPDIR");
   psplit_i_text_addf(&profile->directory, "%s/psplit-profile-XXXXXX",
                      where && *where ? where : "/tmp");
@@ -180,6 +183,13 @@ out:
   return code;
 }
 
+psplit_code psplit_i_profile_take_events(const char *file, psplit_diag *diag,
+                                         psplit_i_profile *profile) {
+  const psplit_i_text_options most = {.max_bytes = PROFILE_BYTES,
+                                      .lifted_by = PSPLIT_HINT_FEWER_MICRO_BATCHES};
+  return psplit_i_text_read(file, &most, diag, &profile->events, &profile->n_events);
+}
+
 /* Under the profiler. Its file appears when the profile is ended. */
 static psplit_code run_profiled(const psplit_i_ort *ort, const char *path,
                                 const psplit_i_run_options *options, psplit_i_profile_watch *watch,
@@ -198,9 +208,7 @@ static psplit_code run_profiled(const psplit_i_ort *ort, const char *path,
   PSPLIT_TRY(keep_inputs(&w, options, diag, profile));
   PSPLIT_TRY(psplit_i_ort_check(
     ort, ort->api.SessionEndProfiling(w.session.session, ort->allocator, &file), path, diag));
-  const psplit_i_text_options most = {.max_bytes = PROFILE_BYTES,
-                                      .lifted_by = PSPLIT_HINT_FEWER_MICRO_BATCHES};
-  PSPLIT_TRY(psplit_i_text_read(file, &most, diag, &profile->events, &profile->n_events));
+  PSPLIT_TRY(psplit_i_profile_take_events(file, diag, profile));
 out:
   if (file) {
     OrtStatus *status = ort->api.AllocatorFree(ort->allocator, file);
@@ -211,9 +219,7 @@ out:
   return code;
 }
 
-/* Also for a watch. */
-static void remove_files(void *user) {
-  const psplit_i_profile *profile = user;
+void psplit_i_profile_remove_files(const psplit_i_profile *profile) {
   DIR *directory = profile->directory.bytes ? opendir(profile->directory.bytes) : NULL;
   for (struct dirent *each; directory && (each = readdir(directory));)
     if (each->d_name[0] != '.') unlinkat(dirfd(directory), each->d_name, 0);
@@ -221,6 +227,8 @@ static void remove_files(void *user) {
   closedir(directory);
   rmdir(profile->directory.bytes);
 }
+
+static void remove_files(void *user) { psplit_i_profile_remove_files(user); }
 
 psplit_code psplit_i_profile_run(const psplit_i_ort *ort, const char *path,
                                  const psplit_i_run_options *options, psplit_diag *diag,
@@ -230,8 +238,7 @@ psplit_code psplit_i_profile_run(const psplit_i_ort *ort, const char *path,
   psplit_i_profile_watch watch = {.options = options, .clean_up = remove_files, .user = &profile};
   whole w = {.watch = &watch};
   bool watched = false;
-  psplit_i_arena_init(&profile.arena, 0);
-  PSPLIT_TRY(make_directory(&profile, diag));
+  PSPLIT_TRY(psplit_i_profile_make_room(&profile, diag));
   PSPLIT_TRY(psplit_i_profile_watch_start(&watch, diag));
   watched = true;
   PSPLIT_TRY(run_profiled(ort, path, options, &watch, diag, &profile));
@@ -250,7 +257,7 @@ out:
 }
 
 void psplit_i_profile_fini(psplit_i_profile *profile) {
-  remove_files(profile);
+  psplit_i_profile_remove_files(profile);
   free(profile->events);
   psplit_i_arena_fini(&profile->arena);
   psplit_i_text_fini(&profile->optimized);

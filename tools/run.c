@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -76,7 +77,8 @@ static const cli_option OPTIONS[] = {
   ORT_LEVEL_OPTION,
   {0, NULL, NULL, "What it tells:"},
   {OPT_JSON, "json", NULL, "print the report as JSON instead of the table"},
-  {OPT_PROFILE, "profile", "FILE", "run MODEL whole and write what its nodes cost, for --costs"},
+  {OPT_PROFILE, "profile", "FILE",
+   "run MODEL whole, or the stages in DIR one at a time, and write what nodes cost, for --costs"},
   {OPT_TRACE, "trace", "FILE", "write a trace for Perfetto or chrome://tracing"},
   {0, NULL, NULL, "General:"},
   CLI_MAX_TEXT(OPT_MAX_TEXT),
@@ -85,7 +87,7 @@ static const cli_option OPTIONS[] = {
   {'V', "version", NULL, "print the version"},
 };
 
-static const cli PROGRAM = {"onnx-pipeline-run", "DIR [OPTION]... | --profile FILE MODEL",
+static const cli PROGRAM = {"onnx-pipeline-run", "DIR [OPTION]... | --profile FILE MODEL|DIR",
                             "Runs the stages in DIR, which onnx-pipeline-split wrote, in ONNX "
                             "Runtime: all at once, each on its\n"
                             "own micro-batch. Reports how fast it was beside what was predicted.",
@@ -179,7 +181,8 @@ static int parse(int argc, char **argv, settings *s) {
     if (!good) return 2;
   }
   if (optind + 1 != argc)
-    return cli_usage(&PROGRAM, s->profile ? "one model is needed" : "one directory is needed");
+    return cli_usage(&PROGRAM,
+                     s->profile ? "one model or directory is needed" : "one directory is needed");
   if (s->profile && (s->run.output || s->trace || s->json || s->run.stream))
     return cli_usage(&PROGRAM, "--profile FILE takes no --output, --stream, --trace or --json");
   if (s->profile && s->resume) return cli_usage(&PROGRAM, "--profile FILE takes no --resume-from");
@@ -354,18 +357,18 @@ static psplit_code check_results(const settings *s, psplit_diag *diag) {
   return code;
 }
 
-/* --trace, before the run: nor one of the split. */
-static psplit_code check_trace(const settings *s, const psplit_pipeline_info *pipeline,
-                               psplit_diag *diag) {
-  psplit_code code = check_unread(s, s->trace, diag);
+/* A file that is written, before the run: nor one of the split. */
+static psplit_code check_written(const settings *s, const char *path,
+                                 const psplit_pipeline_info *pipeline, psplit_diag *diag) {
+  psplit_code code = check_unread(s, path, diag);
   for (uint32_t i = 0; i <= pipeline->n_stages && code == PSPLIT_OK; i++) {
     const char *file = i < pipeline->n_stages ? pipeline->stages[i].file : "pipeline.json";
-    char *path;
-    if (asprintf(&path, "%s/%s", s->directory, file) < 0) return cli_nomem(diag);
-    code = place_check_unread(s->trace, path, diag);
-    free(path);
+    char *read;
+    if (asprintf(&read, "%s/%s", s->directory, file) < 0) return cli_nomem(diag);
+    code = place_check_unread(path, read, diag);
+    free(read);
   }
-  return code == PSPLIT_OK ? place_check(s->trace, NULL, diag) : code;
+  return code == PSPLIT_OK ? place_check(path, NULL, diag) : code;
 }
 
 /* How much the runs differed, which tells whether the machine was quiet. */
@@ -386,9 +389,23 @@ static psplit_code say_spread(const settings *s, const char *text, psplit_diag *
   return PSPLIT_OK;
 }
 
-/* --profile: what the whole model's nodes cost, to a file that appears whole. */
-static psplit_code profile(const settings *s, psplit_diag *diag) {
-  char *text = NULL;
+/* What can be found out before ONNX Runtime is opened. */
+static psplit_code check(settings *s, const psplit_pipeline *pipeline, uint32_t rank,
+                         psplit_diag *diag) {
+  const psplit_pipeline_info *info = psplit_pipeline_get_info(pipeline);
+  psplit_code code = psplit_feed_check(&s->feed.options, pipeline, diag);
+  if (code == PSPLIT_OK && s->trace && rank == 0) code = check_written(s, s->trace, info, diag);
+  if (code == PSPLIT_OK && s->profile) code = check_written(s, s->profile, info, diag);
+  if (code == PSPLIT_OK) code = ort_settings_apply(&s->ort, info, diag);
+  s->run.sessions = s->ort.stages;
+  s->run.n_sessions = info->n_stages;
+#if PSPLIT_HAS_MPI
+  if (code == PSPLIT_OK && s->mpi) code = psplit_mpi_check_ranks(pipeline, diag);
+#endif
+  return code;
+}
+
+static psplit_code profile_model(const settings *s, psplit_diag *diag, char **out_text) {
   psplit_model *model = NULL;
   psplit_onnxruntime *ort = NULL;
   psplit_code code = psplit_model_open(s->directory, NULL, diag, &model);
@@ -396,28 +413,38 @@ static psplit_code profile(const settings *s, psplit_diag *diag) {
   if (code == PSPLIT_OK) code = check_unread(s, s->profile, diag);
   if (code == PSPLIT_OK) code = place_check(s->profile, model, diag);
   if (code == PSPLIT_OK) code = psplit_onnxruntime_open(s->onnxruntime, diag, &ort);
-  if (code == PSPLIT_OK) code = psplit_profile_model(ort, s->directory, NULL, &s->run, diag, &text);
   if (code == PSPLIT_OK)
-    code = psplit_file_write(s->profile, text, strlen(text), &interrupted, diag);
-  if (code == PSPLIT_OK) code = say_spread(s, text, diag);
+    code = psplit_profile_model(ort, s->directory, NULL, &s->run, diag, out_text);
   psplit_onnxruntime_close(ort);
   psplit_model_close(model);
-  free(text);
   return code;
 }
 
-/* What can be found out before ONNX Runtime is opened. */
-static psplit_code check(settings *s, const psplit_pipeline *pipeline, uint32_t rank,
-                         psplit_diag *diag) {
-  const psplit_pipeline_info *info = psplit_pipeline_get_info(pipeline);
-  psplit_code code = psplit_feed_check(&s->feed.options, pipeline, diag);
-  if (code == PSPLIT_OK && s->trace && rank == 0) code = check_trace(s, info, diag);
-  if (code == PSPLIT_OK) code = ort_settings_apply(&s->ort, info, diag);
-  s->run.sessions = s->ort.stages;
-  s->run.n_sessions = info->n_stages;
-#if PSPLIT_HAS_MPI
-  if (code == PSPLIT_OK && s->mpi) code = psplit_mpi_check_ranks(pipeline, diag);
-#endif
+static psplit_code profile_stages(settings *s, psplit_diag *diag, char **out_text) {
+  psplit_pipeline *pipeline = NULL;
+  psplit_onnxruntime *ort = NULL;
+  psplit_pipeline_options read;
+  psplit_pipeline_options_init(&read);
+  read.max_text_bytes = s->ort.max_text_bytes;
+  psplit_code code = psplit_pipeline_open(s->directory, &read, diag, &pipeline);
+  if (code == PSPLIT_OK) code = check(s, pipeline, 0, diag);
+  if (code == PSPLIT_OK) code = psplit_onnxruntime_open(s->onnxruntime, diag, &ort);
+  if (code == PSPLIT_OK) code = psplit_profile_stages(ort, pipeline, &s->run, diag, out_text);
+  psplit_onnxruntime_close(ort);
+  psplit_pipeline_close(pipeline);
+  return code;
+}
+
+/* --profile: what nodes cost, to a file that appears whole. */
+static psplit_code profile(settings *s, psplit_diag *diag) {
+  char *text = NULL;
+  struct stat info;
+  const bool split = stat(s->directory, &info) == 0 && S_ISDIR(info.st_mode);
+  psplit_code code = split ? profile_stages(s, diag, &text) : profile_model(s, diag, &text);
+  if (code == PSPLIT_OK)
+    code = psplit_file_write(s->profile, text, strlen(text), &interrupted, diag);
+  if (code == PSPLIT_OK) code = say_spread(s, text, diag);
+  free(text);
   return code;
 }
 

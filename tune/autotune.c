@@ -1,4 +1,9 @@
-/* Split, run, correct the costs, again. */
+/* Split, run, take the costs from the stages, again.
+ *
+ * A profile of the whole model does not know what a cut changes: a weight that two products share
+ * is dequantised for both, but where each has a stage of its own it becomes a part of either's
+ * kernel. So every round profiles its stages, and what their kernels took is what nodes cost in the
+ * next one, brought to what the stages took while all ran at once. */
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -10,9 +15,10 @@
 #include "feed_check.h"
 #include "tune.h"
 
-/* How far costs follow a measurement, as an exponent: less than 1 keeps noise from swinging the
- * cut. */
+/* How far costs follow a measurement that is not far from what was predicted, as an exponent: less
+ * than 1 keeps noise from swinging the cut. */
 static const double DAMPING = 0.8;
+static const double FAR = 1.25; /* the ratio from which on it is not noise */
 static const double BALANCED = 0.05;
 
 typedef struct tuner {
@@ -25,10 +31,10 @@ typedef struct tuner {
   psplit_planner_options planner;        /* its costs are those below */
   const psplit_cost_table **cost_tables; /* the caller's, then `costs` */
   size_t n_given_costs;
-  psplit_cost_table *costs; /* of this round; NULL before the first */
+  psplit_cost_table *costs; /* of this round; NULL: those given alone */
+  psplit_cost_table *best;  /* of the best round; the same, or its own */
   uint32_t n_nodes, n_stages;
-  int64_t *node_ns;     /* [n_nodes] of this round, on the first device */
-  int64_t *best_ns;     /* of the best */
+  int64_t *node_ns;     /* [n_nodes] of the first round, on the first device */
   uint32_t *node_stage; /* [n_nodes] of the round before */
   int64_t *measured_ns; /* [n_stages] */
   int64_t best_slowest_ns;
@@ -46,16 +52,16 @@ static void remove_stages(const char *path) {
 /* The plan's costs become `table`, which the tuner owns from here on. */
 static void use_table(tuner *t, psplit_cost_table *table) {
   const size_t n = t->n_given_costs;
-  psplit_cost_table_destroy(t->costs);
+  if (t->costs != t->best) psplit_cost_table_destroy(t->costs);
   t->costs = table;
   t->cost_tables[n] = table;
   t->planner.costs = t->cost_tables;
   t->planner.n_costs = n + 1;
 }
 
-static psplit_code use_times(tuner *t, const int64_t *node_ns, psplit_diag *diag) {
+static psplit_code use_text(tuner *t, const char *name, const char *text, psplit_diag *diag) {
   psplit_cost_table *table;
-  const psplit_code code = psplit_cost_table_of_nodes(node_ns, t->n_nodes, diag, &table);
+  const psplit_code code = psplit_cost_table_parse(name, text, strlen(text), diag, &table);
   if (code == PSPLIT_OK) use_table(t, table);
   return code;
 }
@@ -74,7 +80,6 @@ static psplit_code measure_whole(tuner *t, const char *path, psplit_diag *diag) 
   enum { RUNS = 10 };
   psplit_code code;
   char *text = NULL;
-  psplit_cost_table *table;
   psplit_read_options read;
   psplit_run_options run;
   psplit_run_options_init(&run);
@@ -88,8 +93,7 @@ static psplit_code measure_whole(tuner *t, const char *path, psplit_diag *diag) 
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_read_options, t->options.read, &read, diag));
   read.n_inline_ifs = 0;
   PSPLIT_TRY(psplit_profile_model(t->ort, path, &read, &run, diag, &text));
-  PSPLIT_TRY(psplit_cost_table_parse("the profile", text, strlen(text), diag, &table));
-  use_table(t, table);
+  PSPLIT_TRY(use_text(t, "the profile", text, diag));
 out:
   free(text);
   return code;
@@ -142,22 +146,36 @@ static psplit_code take_times(const psplit_i_timeline *timeline, psplit_diag *di
   return PSPLIT_OK;
 }
 
-/* Writes the stages, runs them, and gives their times. About a second of work. */
-static psplit_code run_stages(tuner *t, const psplit_plan *plan, psplit_diag *diag) {
+/* The sum of a stage's nodes for the next round. What the plan adds for layouts it adds again. */
+static int64_t next_ns(const tuner *t, const psplit_plan *plan, uint32_t stage) {
+  const double predicted = (double)plan->stages[stage].compute_ns;
+  const double layout = (double)plan->stages[stage].layout_ns;
+  const double measured = (double)t->measured_ns[stage];
+  if (predicted <= layout || measured <= 0) return t->measured_ns[stage];
+  const double ratio = measured / predicted;
+  const bool far = ratio > FAR || ratio < 1 / FAR;
+  return llround((predicted - layout) * (far ? ratio : pow(ratio, DAMPING)));
+}
+
+/* What the stages' kernels say becomes the costs of the next round. */
+static psplit_code take_costs(tuner *t, const psplit_i_pipe *pipe, const psplit_plan *plan,
+                              psplit_diag *diag) {
+  enum { RUNS = 10 };
   psplit_code code;
-  psplit_i_pipe pipe = {0};
-  psplit_i_timeline timeline = {0};
-  const double n = plan->bottleneck_ns > 0 ? 1e9 / (double)plan->bottleneck_ns : 100;
-  t->run.n_micro_batches = n < 10 ? 10 : n > 1000 ? 1000 : (uint32_t)n;
-  PSPLIT_TRY(psplit_emit(t->model, plan, t->stages, &t->emit, diag));
-  PSPLIT_TRY(psplit_i_pipe_read(t->stages, t->options.max_text_bytes, diag, &pipe));
-  PSPLIT_TRY(psplit_i_feed_meet_inputs(&t->run.feed, &pipe, diag));
-  PSPLIT_TRY(psplit_i_run_threads(&t->ort->ort, &pipe, &t->run, diag, &timeline));
-  PSPLIT_TRY(take_times(&timeline, diag, t->measured_ns));
+  char *text = NULL;
+  psplit_i_run_options run = t->run;
+  psplit_i_profile *profiles = calloc((size_t)t->n_stages + 1, sizeof *profiles);
+  if (!profiles) return psplit_i_nomem(diag);
+  run.n_micro_batches = RUNS;
+  PSPLIT_TRY(psplit_i_profile_stages(&t->ort->ort, pipe, &run, diag, profiles));
+  for (uint32_t s = 0; s < t->n_stages; s++)
+    profiles[s].least_ns = profiles[s].median_ns = next_ns(t, plan, s);
+  PSPLIT_TRY(psplit_i_costs_of_stages(&t->ort->ort, pipe, &run, profiles, diag, &text));
+  PSPLIT_TRY(use_text(t, "the stages' profile", text, diag));
 out:
-  psplit_i_timeline_fini(&timeline);
-  psplit_i_pipe_fini(&pipe);
-  remove_stages(t->stages);
+  for (uint32_t s = 0; s < t->n_stages; s++) psplit_i_profile_fini(&profiles[s]);
+  free(profiles);
+  free(text);
   return code;
 }
 
@@ -181,52 +199,63 @@ static void tell_round(const tuner *t, uint32_t round, const psplit_plan *plan, 
   if (t->options.after_round) t->options.after_round(t->options.after_round_user, &told);
 }
 
-/* The nodes of a stage get dearer as it was slower than predicted. */
-static void correct(tuner *t, const psplit_plan *plan) {
-  for (uint32_t n = 0; n < t->n_nodes; n++) {
-    const uint32_t s = plan->node_stage[n];
-    const double predicted = (double)plan->stages[s].compute_ns;
-    if (predicted > 0 && t->measured_ns[s] > 0)
-      t->node_ns[n] =
-        llround((double)t->node_ns[n] * pow((double)t->measured_ns[s] / predicted, DAMPING));
-  }
-}
-
 static psplit_code make_room(tuner *t, const psplit_plan *plan, psplit_diag *diag) {
   t->n_nodes = plan->n_nodes;
   t->n_stages = plan->n_stages;
   t->node_ns = calloc((size_t)t->n_nodes + 1, sizeof *t->node_ns);
-  t->best_ns = calloc((size_t)t->n_nodes + 1, sizeof *t->best_ns);
   t->node_stage = calloc((size_t)t->n_nodes + 1, sizeof *t->node_stage);
   t->measured_ns = calloc((size_t)t->n_stages + 1, sizeof *t->measured_ns);
-  return t->node_ns && t->best_ns && t->node_stage && t->measured_ns ? PSPLIT_OK
-                                                                     : psplit_i_nomem(diag);
+  return t->node_ns && t->node_stage && t->measured_ns ? PSPLIT_OK : psplit_i_nomem(diag);
+}
+
+/* Writes the stages, runs them, and gives their times; the costs of the next round follow from
+ * them, unless this was the last. About a second of work. */
+static psplit_code run_stages(tuner *t, const psplit_plan *plan, uint32_t round, psplit_diag *diag,
+                              bool *out_done) {
+  psplit_code code;
+  int64_t slowest_ns;
+  psplit_i_pipe pipe = {0};
+  psplit_i_timeline timeline = {0};
+  const double n = plan->bottleneck_ns > 0 ? 1e9 / (double)plan->bottleneck_ns : 100;
+  t->run.n_micro_batches = n < 10 ? 10 : n > 1000 ? 1000 : (uint32_t)n;
+  PSPLIT_TRY(psplit_emit(t->model, plan, t->stages, &t->emit, diag));
+  PSPLIT_TRY(psplit_i_pipe_read(t->stages, t->options.max_text_bytes, diag, &pipe));
+  PSPLIT_TRY(psplit_i_feed_meet_inputs(&t->run.feed, &pipe, diag));
+  PSPLIT_TRY(psplit_i_run_threads(&t->ort->ort, &pipe, &t->run, diag, &timeline));
+  PSPLIT_TRY(take_times(&timeline, diag, t->measured_ns));
+  const double imbalance = slowest_over_mean(t, &slowest_ns);
+  tell_round(t, round, plan, imbalance);
+  if (round == 1 || slowest_ns < t->best_slowest_ns) {
+    t->best_slowest_ns = slowest_ns;
+    if (t->best != t->costs) psplit_cost_table_destroy(t->best);
+    t->best = t->costs;
+  }
+  *out_done = imbalance <= BALANCED || round == t->options.n_rounds;
+  if (!*out_done) PSPLIT_TRY(take_costs(t, &pipe, plan, diag));
+out:
+  psplit_i_timeline_fini(&timeline);
+  psplit_i_pipe_fini(&pipe);
+  remove_stages(t->stages);
+  return code;
 }
 
 /* One round; *out_done: another would not help. */
 static psplit_code tune_once(tuner *t, uint32_t round, psplit_diag *diag, bool *out_done) {
   psplit_code code;
   psplit_planner *made = NULL;
-  int64_t slowest_ns;
   PSPLIT_TRY(plan_with(t, &t->planner, t->options.pipeline, diag, &made));
   const psplit_plan *plan = psplit_planner_plan(made);
   if (!plan)
     PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_USAGE, "the pipeline has no pass that partitions"));
-  if (round == 1) PSPLIT_TRY(make_room(t, plan, diag));
+  if (round == 1) {
+    PSPLIT_TRY(make_room(t, plan, diag));
+    psplit_planner_node_ns(made, 0, t->node_ns);
+  }
   const size_t n_bytes = t->n_nodes * sizeof *t->node_stage;
   *out_done = round > 1 && memcmp(t->node_stage, plan->node_stage, n_bytes) == 0;
   if (*out_done) goto out;
   memcpy(t->node_stage, plan->node_stage, n_bytes);
-  psplit_planner_node_ns(made, 0, t->node_ns);
-  PSPLIT_TRY(run_stages(t, plan, diag));
-  const double imbalance = slowest_over_mean(t, &slowest_ns);
-  tell_round(t, round, plan, imbalance);
-  if (round == 1 || slowest_ns < t->best_slowest_ns) {
-    t->best_slowest_ns = slowest_ns;
-    memcpy(t->best_ns, t->node_ns, t->n_nodes * sizeof *t->best_ns);
-  }
-  correct(t, plan);
-  *out_done = imbalance <= BALANCED;
+  PSPLIT_TRY(run_stages(t, plan, round, diag, out_done));
 out:
   psplit_planner_destroy(made);
   return code;
@@ -238,10 +267,10 @@ static psplit_code tune(tuner *t, psplit_diag *diag) {
   for (uint32_t round = 1; round <= t->options.n_rounds && !done; round++) {
     PSPLIT_TRY(psplit_i_go_on(t->options.cancel, diag));
     PSPLIT_TRY(tune_once(t, round, diag, &done));
-    if (!done) PSPLIT_TRY(use_times(t, t->node_ns, diag));
     t->planner.logger = NULL; /* the same warnings once */
   }
-  code = use_times(t, t->best_ns, diag);
+  /* The first round was best, and had the costs given: they are told as they were counted. */
+  if (!t->best) PSPLIT_TRY(psplit_cost_table_of_nodes(t->node_ns, t->n_nodes, diag, &t->best));
 out:
   return code;
 }
@@ -321,17 +350,16 @@ psplit_code psplit_autotune(const psplit_onnxruntime *ort, const char *path,
     PSPLIT_TRY(psplit_model_n_inlined(model) ? measure_inlined(&t, diag)
                                              : measure_whole(&t, path, diag));
   PSPLIT_TRY(tune(&t, diag));
-  *out_costs = t.costs;
-  t.costs = NULL;
+  *out_costs = t.best;
 out:
-  psplit_cost_table_destroy(t.costs);
+  if (code != PSPLIT_OK) psplit_cost_table_destroy(t.best);
+  if (t.costs != t.best) psplit_cost_table_destroy(t.costs);
   if (t.scratch) rmdir(t.scratch);
   free(t.stages);
   free(t.scratch);
   free(t.cost_tables);
   free(t.measured_ns);
   free(t.node_stage);
-  free(t.best_ns);
   free(t.node_ns);
   return code;
 }

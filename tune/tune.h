@@ -2,7 +2,8 @@
  * common; above it are the commands alone.
  *
  *   profile_model.c   a whole model, measured once: psplit_profile_model
- *   autotune.c        split, run, correct the costs, again: psplit_autotune
+ *   profile_stages.c  the stages of a split, likewise: psplit_profile_stages
+ *   autotune.c        split, run, take the costs from the stages, again: psplit_autotune
  *
  * Their interface is psplit/profile.h. */
 #ifndef PSPLIT_TUNE_TUNE_H
@@ -11,6 +12,16 @@
 #include <psplit/profile.h>
 
 #include "options.h"
+#include "profile.h"
 #include "run.h"
+#include "stage.h"
+
+/* The costs file of profiles of all stages, with their times set; malloc'd. Errors: those of
+ * opening stages; NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_costs_of_stages(const psplit_i_ort *ort,
+                                                     const psplit_i_pipe *pipe,
+                                                     const psplit_i_run_options *run,
+                                                     const psplit_i_profile *profiles,
+                                                     psplit_diag *diag, char **out_text);
 
 #endif

@@ -72,6 +72,21 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_cost_table_profile(const psplit_mo
                                                                  psplit_diag *diag,
                                                                  char **out_text);
 
+/* A stage of a split that was profiled. */
+typedef struct psplit_profiled_stage {
+  const psplit_model *model, *optimized; /* the stage, and as it ran; NULL: not at hand */
+  psplit_profiled_run run;
+} psplit_profiled_stage;
+
+/* One costs file, of what is called `name`, from the profiles of all stages that it was split into,
+ * each as psplit_cost_table_profile has it: what a cut lets the runtime fuse is in it as it ran.
+ * Nodes are named by what they make, as two stages may use a name twice. A node that several stages
+ * compute counts in the first of them. A stage without a kernel (run.n_profile is 0) takes no time.
+ * Errors: as above. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code
+psplit_cost_table_profile_stages(const char *name, const psplit_profiled_stage *stages,
+                                 uint32_t n_stages, psplit_diag *diag, char **out_text);
+
 #ifdef __cplusplus
 }
 #endif

@@ -23,6 +23,15 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_profile_model(const psplit_onnxrun
                                                             const psplit_run_options *options,
                                                             psplit_diag *diag, char **out_text);
 
+/* Likewise of the stages of a split, one at a time, on what they hand each other: a costs file of
+ * the model that was split. What a cut lets ONNX Runtime fuse, or keeps it from, is in it as it
+ * ran. options->stream, n_sessions other than 0, 1 and that of the stages, and outputs are not for
+ * it. Errors: those of opening and running the stages; USAGE; IO; CANCELLED. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_profile_stages(const psplit_onnxruntime *ort,
+                                                             const psplit_pipeline *pipeline,
+                                                             const psplit_run_options *options,
+                                                             psplit_diag *diag, char **out_text);
+
 /* A round of psplit_autotune; lent. */
 typedef struct psplit_autotune_round {
   uint32_t round;        /* from 1 */
@@ -62,11 +71,11 @@ static inline void psplit_autotune_options_init(psplit_autotune_options *options
 }
 
 /* Splits `model`, opened from `path`, runs the stages at once in this process with a thread each,
- * makes the nodes of a stage dearer as it was slower than predicted, and splits again, until the
- * slowest stage is within 5 % of the mean, the cut does not change any more, or n_rounds have
- * passed. *out_costs, the caller's, holds costs of the round whose slowest stage was fastest:
- * behind the planner's own they give its split. Everything that was written is removed, also after
- * a failure or a cancellation. Errors: those of planning, writing and running; CANCELLED. */
+ * takes from profiles of these stages what their nodes cost, and splits again, until the slowest
+ * stage is within 5 % of the mean, the cut does not change any more, or n_rounds have passed.
+ * *out_costs, the caller's, holds costs of the round whose slowest stage was fastest: behind the
+ * planner's own they give its split. Everything that was written is removed, also after a failure
+ * or a cancellation. Errors: those of planning, writing and running; CANCELLED. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_autotune(const psplit_onnxruntime *ort,
                                                        const char *path, const psplit_model *model,
                                                        const psplit_autotune_options *options,
