@@ -72,7 +72,14 @@ static psplit_code check(const psplit_run_options *o, uint32_t n_stages, psplit_
       (uint64_t)o->first_micro_batch + o->n_micro_batches >= PSPLIT_RUN_ENDLESS)
     return psplit_i_fail(diag, PSPLIT_USAGE, "micro-batches are numbered below %u",
                          PSPLIT_RUN_ENDLESS);
-  if (o->n_sessions > 1 && o->n_sessions != n_stages)
+  uint64_t n_replicas = n_stages;
+  for (uint32_t s = 0; o->n_replicas && s < n_stages; s++) {
+    if (!o->n_replicas[s] || o->n_replicas[s] > PSPLIT_MOST_REPLICAS)
+      return psplit_i_fail(diag, PSPLIT_USAGE, "stage %u has %u replicas; from 1 to %d", s,
+                           o->n_replicas[s], PSPLIT_MOST_REPLICAS);
+    n_replicas += o->n_replicas[s] - 1;
+  }
+  if (o->n_sessions > 1 && o->n_sessions != n_stages && o->n_sessions != n_replicas)
     return psplit_i_fail(diag, PSPLIT_USAGE, "%zu sessions are given for %u stages", o->n_sessions,
                          n_stages);
   if (!(o->stall_timeout_s >= 0) || !(o->deadline_s >= 0))
@@ -87,6 +94,27 @@ static psplit_code check(const psplit_run_options *o, uint32_t n_stages, psplit_
   return PSPLIT_OK;
 }
 
+/* A row for each stage, or for each replica. */
+static psplit_code take_sessions(uint32_t n_stages, psplit_diag *diag, psplit_i_run_setup *out) {
+  const psplit_run_options *o = &out->given;
+  psplit_i_run_options *run = &out->run;
+  run->stage_sessions = out->sessions = calloc(o->n_sessions, sizeof *out->sessions);
+  if (!out->sessions) return psplit_i_nomem(diag);
+  for (size_t i = 0; i < o->n_sessions; i++)
+    out->sessions[i] = psplit_i_take_session(&o->sessions[i]);
+  if (o->n_sessions == n_stages) return PSPLIT_OK;
+  out->first_sessions = calloc(n_stages, sizeof *out->first_sessions);
+  out->of_replicas = calloc(n_stages, sizeof *out->of_replicas);
+  if (!out->first_sessions || !out->of_replicas) return psplit_i_nomem(diag);
+  for (uint32_t s = 0, at = 0; s < n_stages; at += o->n_replicas[s++]) {
+    out->of_replicas[s] = &out->sessions[at];
+    out->first_sessions[s] = out->sessions[at];
+  }
+  run->stage_sessions = out->first_sessions;
+  run->replica_sessions = out->of_replicas;
+  return PSPLIT_OK;
+}
+
 psplit_code psplit_i_run_setup_make(const psplit_run_options *given, uint32_t n_stages,
                                     psplit_diag *diag, psplit_i_run_setup *out) {
   psplit_code code = PSPLIT_OK;
@@ -96,12 +124,8 @@ psplit_code psplit_i_run_setup_make(const psplit_run_options *given, uint32_t n_
   PSPLIT_TRY(PSPLIT_I_TAKE_OPTIONS(psplit_run_options, given, o, diag));
   PSPLIT_TRY(check(o, n_stages, diag));
   run->session = psplit_i_take_session(o->n_sessions ? o->sessions : NULL);
-  if (o->n_sessions > 1) {
-    run->stage_sessions = out->sessions = calloc(n_stages, sizeof *out->sessions);
-    if (!out->sessions) PSPLIT_TRY(psplit_i_nomem(diag));
-    for (uint32_t s = 0; s < n_stages; s++)
-      out->sessions[s] = psplit_i_take_session(&o->sessions[s]);
-  }
+  if (o->n_sessions > 1) PSPLIT_TRY(take_sessions(n_stages, diag, out));
+  run->n_replicas = o->n_replicas;
   PSPLIT_TRY(psplit_i_take_feed(o->feed, diag, &run->feed.given));
   run->n_micro_batches = o->n_micro_batches;
   run->n_warmup = o->stream ? 0 : o->n_warmup;
@@ -135,5 +159,7 @@ void psplit_i_run_setup_fini(psplit_i_run_setup *setup) {
   pthread_mutex_destroy(&setup->turn);
   psplit_i_failures_fini(&setup->failures);
   psplit_delivered_destroy(setup->delivered);
+  free(setup->of_replicas);
+  free(setup->first_sessions);
   free(setup->sessions);
 }

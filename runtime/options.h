@@ -14,8 +14,10 @@ psplit_i_session_options psplit_i_take_session(const psplit_session *given);
 /* What a run works with; freed after it. */
 typedef struct psplit_i_run_setup {
   psplit_run_options given;
-  psplit_i_run_options run; /* points into the rest */
-  psplit_i_session_options *sessions;
+  psplit_i_run_options run;                     /* points into the rest */
+  psplit_i_session_options *sessions;           /* of stages, or of all replicas */
+  psplit_i_session_options *first_sessions;     /* [n_stages] of first replicas; NULL: `sessions` */
+  const psplit_i_session_options **of_replicas; /* [n_stages] */
   pthread_mutex_t turn;
   atomic_bool failed;
   psplit_i_failures failures;

@@ -224,8 +224,24 @@ static void free_ports(const psplit_i_ort *ort, psplit_i_session_port *ports, si
   free(ports);
 }
 
+psplit_code psplit_i_session_share(const psplit_i_session *from, psplit_diag *diag,
+                                   psplit_i_session *out) {
+  psplit_i_session shared = *from;
+  shared.shared = true;
+  shared.run_options = NULL;
+  const psplit_code code = psplit_i_ort_check(
+    from->ort, from->ort->api.CreateRunOptions(&shared.run_options), "a replica", diag);
+  if (code == PSPLIT_OK) *out = shared;
+  return code;
+}
+
 void psplit_i_session_close(psplit_i_session *session) {
   if (!session->ort) return;
+  if (session->shared) {
+    session->ort->api.ReleaseRunOptions(session->run_options);
+    memset(session, 0, sizeof *session);
+    return;
+  }
   free_ports(session->ort, session->inputs, session->n_inputs);
   free_ports(session->ort, session->outputs, session->n_outputs);
   psplit_i_binding_close(session);

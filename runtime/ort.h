@@ -72,6 +72,7 @@ typedef struct psplit_i_session {
    * or it is the host's. */
   OrtMemoryInfo *device, *host;
   OrtIoBinding *binding;
+  bool shared;                /* `session` and ports are another's */
   size_t n_inputs, n_outputs; /* inputs with a default stand behind the others */
   psplit_i_session_port *inputs, *outputs;
 } psplit_i_session;
@@ -81,6 +82,10 @@ PSPLIT_MUST_USE psplit_code psplit_i_session_open(const psplit_i_ort *ort, const
                                                   const psplit_i_session_options *options,
                                                   psplit_diag *diag, psplit_i_session *out);
 void psplit_i_session_close(psplit_i_session *session); /* a zeroed one is fine */
+/* The same session for another thread, which runs it at the same time, with weights there once.
+ * `from` is closed after it, and has no binding. Errors: NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_session_share(const psplit_i_session *from, psplit_diag *diag,
+                                                   psplit_i_session *out);
 
 const psplit_i_session_port *psplit_i_session_input(const psplit_i_session *session,
                                                     const char *name);

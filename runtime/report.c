@@ -10,8 +10,11 @@ static int by_size(const void *a, const void *b) {
 
 static psplit_stage_report stage_means(const psplit_i_sums *sums) {
   const int64_t n = sums->n_micro_batches ? (int64_t)sums->n_micro_batches : 1;
-  return (psplit_stage_report){sums->busy_ns / n, sums->wait_in_ns / n, sums->wait_out_ns / n,
-                               sums->transfer_ns / n, sums->bytes / (uint64_t)n};
+  return (psplit_stage_report){.busy_ns = sums->busy_ns / n,
+                               .wait_in_ns = sums->wait_in_ns / n,
+                               .wait_out_ns = sums->wait_out_ns / n,
+                               .transfer_ns = sums->transfer_ns / n,
+                               .bytes = sums->bytes / (uint64_t)n};
 }
 
 /* Latencies of the micro-batches whose events are there. */
@@ -68,30 +71,31 @@ static psplit_code add_delivered(psplit_delivered *delivered, psplit_diag *diag,
 }
 
 psplit_code psplit_i_report_make(const psplit_i_timeline *timeline,
-                                 const psplit_i_failures *failures, uint32_t first_micro_batch,
-                                 psplit_delivered *delivered, psplit_diag *diag,
+                                 const psplit_i_run_options *options, psplit_diag *diag,
                                  psplit_run_report *out) {
   const uint32_t k = timeline->n_stages;
   const double n = (double)timeline->n_micro_batches;
   psplit_run_report report = {.n_stages = k,
                               .n_micro_batches = timeline->n_micro_batches,
-                              .first_micro_batch = first_micro_batch};
+                              .first_micro_batch = options->first};
   int64_t first = INT64_MAX, filled = INT64_MIN, last = INT64_MIN;
-  double busy = 0;
+  double busy = 0, n_threads = 0;
   psplit_stage_report *stages = calloc(k, sizeof *stages);
   if (!stages) return psplit_i_nomem(diag);
   report.stages = stages;
   for (uint32_t s = 0; s < k; s++) {
     const psplit_i_sums *sums = &timeline->sums[s];
     stages[s] = stage_means(sums);
+    stages[s].n_replicas = options->n_replicas ? options->n_replicas[s] : 1;
+    n_threads += stages[s].n_replicas;
     busy += (double)sums->busy_ns;
     if (sums->first_ready_ns < first) first = sums->first_ready_ns;
     if (sums->first_sent_ns > filled) filled = sums->first_sent_ns;
     if (sums->last_sent_ns > last) last = sums->last_sent_ns;
   }
   psplit_code code = add_latency(timeline, diag, &report);
-  if (code == PSPLIT_OK) code = add_failures(failures, diag, &report);
-  if (code == PSPLIT_OK) code = add_delivered(delivered, diag, &report);
+  if (code == PSPLIT_OK) code = add_failures(options->failures, diag, &report);
+  if (code == PSPLIT_OK) code = add_delivered(options->delivered, diag, &report);
   if (code != PSPLIT_OK) {
     psplit_i_report_fini(&report);
     return code;
@@ -101,7 +105,7 @@ psplit_code psplit_i_report_make(const psplit_i_timeline *timeline,
   report.throughput = last > first ? n_good / report.seconds : 0;
   if (n_good > 1 && last > filled)
     report.steady_throughput = (n_good - 1) / (1e-9 * (double)(last - filled));
-  const double room = (double)(last - first) * k;
+  const double room = (double)(last - first) * n_threads;
   report.bubble_frac = room > 0 ? 1 - busy / room : 0;
   report.bubble_fill_frac = n > 0 ? (k - 1.0) / (n + k - 1.0) : 0;
   *out = report;
@@ -213,6 +217,7 @@ void psplit_i_report_json(const psplit_run_report *report, const psplit_i_pipe *
     psplit_i_json_open(&json, '{');
     put_ns(&json, "index", s);
     put_text(&json, "device", pipe->manifest.stages[s].device);
+    put_ns(&json, "replicas", stage->n_replicas);
     put_ns(&json, "busy_ns", stage->busy_ns);
     put_ns(&json, "wait_in_ns", stage->wait_in_ns);
     put_ns(&json, "wait_out_ns", stage->wait_out_ns);

@@ -4,11 +4,10 @@
 
 #include "runtime.h"
 
-/* Fills the report, whose lists are malloc'd. Errors: NOMEM. */
+/* Fills the report of a run with `options`, whose lists are malloc'd. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_report_make(const psplit_i_timeline *timeline,
-                                                 const psplit_i_failures *failures, uint32_t first,
-                                                 psplit_delivered *delivered, psplit_diag *diag,
-                                                 psplit_run_report *out);
+                                                 const psplit_i_run_options *options,
+                                                 psplit_diag *diag, psplit_run_report *out);
 /* Fills in what the plan in `pipe` says of it. */
 void psplit_i_report_add_drift(const psplit_i_pipe *pipe, psplit_run_report *report);
 void psplit_i_report_fini(psplit_run_report *report);

@@ -6,6 +6,7 @@
 
 #include "feed_check.h"
 #include "outputs.h"
+#include "stage.h"
 
 struct psplit_run {
   const psplit_onnxruntime *ort;
@@ -167,6 +168,17 @@ out:
   return code;
 }
 
+/* What is kept of a sequence is one thread's, and so is a process. */
+static psplit_code check_replicas(const psplit_i_run_options *run, uint32_t n_stages,
+                                  const psplit_i_source *source, psplit_diag *diag) {
+  if (!source || (!source->keeper && !source->stage_command)) return PSPLIT_OK;
+  for (uint32_t s = 0; s < n_stages; s++)
+    if (psplit_i_stage_n_replicas(run, s) > 1)
+      return psplit_i_fail(diag, PSPLIT_USAGE, "stage %u has replicas, which %s has not", s,
+                           source->keeper ? "a stage that keeps state" : "a process of its own");
+  return PSPLIT_OK;
+}
+
 psplit_code psplit_i_run_over(const psplit_i_way *way, const psplit_onnxruntime *ort,
                               psplit_pipeline *pipeline, const psplit_run_options *options,
                               const psplit_i_source *source, psplit_diag *diag,
@@ -182,6 +194,7 @@ psplit_code psplit_i_run_over(const psplit_i_way *way, const psplit_onnxruntime 
   *run = (psplit_run){.ort = ort, .pipeline = pipeline, .transport = way->name};
   PSPLIT_TRY(psplit_i_pipe_check_runs(pipe, diag));
   PSPLIT_TRY(psplit_i_run_setup_make(options, pipe->manifest.n_stages, diag, &setup));
+  PSPLIT_TRY(check_replicas(&setup.run, pipe->manifest.n_stages, source, diag));
   output.path = output.directory.directory = setup.given.output;
   output.streams = output.path && psplit_i_records_are_in(output.path);
   PSPLIT_TRY(psplit_i_feed_meet(&setup.run.feed, pipe, diag));
@@ -192,9 +205,7 @@ psplit_code psplit_i_run_over(const psplit_i_way *way, const psplit_onnxruntime 
                                      source || setup.run.logger, diag));
   PSPLIT_TRY(way->transport(&ort->ort, pipe, &setup.run, rank, diag, &run->timeline));
   PSPLIT_TRY(finish_output(&output, &setup, rank, &pipe->manifest, &run->timeline, diag));
-  if (rank == 0)
-    PSPLIT_TRY(psplit_i_report_make(&run->timeline, &setup.failures, setup.run.first,
-                                    setup.run.delivered, diag, &run->report));
+  if (rank == 0) PSPLIT_TRY(psplit_i_report_make(&run->timeline, &setup.run, diag, &run->report));
   psplit_i_report_add_drift(pipe, &run->report);
 out:
   pipe->n_links = n_links; /* the ends are those of this run */

@@ -54,9 +54,14 @@ typedef psplit_code (*psplit_i_logger)(void *user, uint32_t micro_batch, uint32_
 /* As n_micro_batches: until the inputs of a stream end. */
 #define PSPLIT_I_ENDLESS PSPLIT_RUN_ENDLESS
 
+enum { PSPLIT_I_MOST_REPLICAS = PSPLIT_MOST_REPLICAS }; /* of a stage */
+
 typedef struct psplit_i_run_options {
   psplit_i_session_options session;
   const psplit_i_session_options *stage_sessions; /* [n_stages]; NULL: `session` for all */
+  const uint32_t *n_replicas; /* [n_stages] at most PSPLIT_I_MOST_REPLICAS; NULL: 1 each */
+  /* [n_stages] rows for a stage's replicas; NULL: all are as the first. */
+  const psplit_i_session_options *const *replica_sessions;
   psplit_i_feed_options feed;
   uint32_t n_micro_batches; /* measured ones, at least 1; of a stream, at most so many */
   uint32_t n_warmup;     /* run before the clock starts; their outputs are dropped; 0 in streams */

@@ -5,6 +5,7 @@
 #include "process.h"
 #include "queue.h"
 #include "runtime.h"
+#include "turns.h"
 
 /* Who runs stages: how they meet, and what happens when one fails. */
 typedef struct psplit_i_host {
@@ -31,6 +32,18 @@ PSPLIT_MUST_USE psplit_code psplit_i_host_pass_over(psplit_i_host *host,
                                                     const psplit_diag *failure, psplit_diag *diag,
                                                     bool *out_stopped);
 
+/* One of a stage's threads, which compute micro-batches side by side: the r-th of n has all m with
+ * m mod n = r. */
+typedef struct psplit_i_replica {
+  /* Guarded by the stage's mutex: */
+  psplit_i_session *running; /* [pipe->n_phases] for psplit_i_stage_stop; NULL: none is open */
+  bool computing, late;      /* a run is under way; it was stopped as too late */
+  int64_t deadline_ns;       /* of what is computed */
+  _Atomic psplit_i_activity activity;
+  _Atomic uint64_t micro_batch; /* that is computed */
+  _Atomic int64_t since_ns;     /* when the activity began; 0: it waits */
+} psplit_i_replica;
+
 typedef struct psplit_i_stage {
   uint32_t index;
   const psplit_i_ort *ort;
@@ -43,27 +56,26 @@ typedef struct psplit_i_stage {
   /* Held while it computes, where other stages run on its device in this process; NULL: none do. */
   pthread_mutex_t *device_turn;
   psplit_i_sums *sums;
-  pthread_mutex_t mutex;     /* guards these two: */
-  psplit_i_session *running; /* [pipe->n_phases] for psplit_i_stage_stop; NULL: none is open */
+  uint32_t n_replicas;
+  psplit_i_replica replicas[PSPLIT_I_MOST_REPLICAS]; /* [n_replicas] */
+  psplit_i_turns taking, giving;                     /* where there are several */
+  pthread_mutex_t mutex;                             /* guards the replicas and these two: */
   psplit_i_process *process; /* in place of a session; NULL: it is in this process */
   bool stopped;
   bool streams, collected; /* there is a feeder, a collector */
   bool begins;             /* nobody gives it anything */
   bool finishes;           /* micro-batches end here */
-  bool computing, late;    /* guarded by `mutex`: a run is under way; it was stopped as too late */
-  int64_t deadline_ns;     /* of what is computed; the same */
-  _Atomic psplit_i_activity activity;
-  _Atomic uint64_t micro_batch; /* that is computed */
-  _Atomic int64_t since_ns;     /* when the activity began; 0: it waits */
 } psplit_i_stage;
 
 /* `stage` with its ort, pipe, options, host, queues, events and sums set, ready to run. */
 void psplit_i_stage_init(psplit_i_stage *stage);
 void psplit_i_stage_fini(psplit_i_stage *stage);
 
-/* How stage `index` is run. */
+/* How stage `index` is run, the first of its replicas. */
 const psplit_i_session_options *psplit_i_stage_session(const psplit_i_run_options *options,
                                                        uint32_t index);
+/* How many replicas it has. */
+uint32_t psplit_i_stage_n_replicas(const psplit_i_run_options *options, uint32_t index);
 
 /* Opens the session, meets the others, warms up, meets again, runs all micro-batches, and tells the
  * stages behind it that this was all. Failures go to the host. */

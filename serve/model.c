@@ -30,7 +30,8 @@ psplit_code serve_model_open(const serve_model_options *options, psplit_diag *di
   if (code == PSPLIT_OK) code = ort_settings_apply(&m->ort, serve_model_info(m), diag);
   if (code == PSPLIT_OK) {
     m->options.run.sessions = m->ort.stages;
-    m->options.run.n_sessions = serve_model_info(m)->n_stages;
+    m->options.run.n_sessions = m->ort.n_sessions;
+    m->options.run.n_replicas = m->ort.n_replicas;
     *out = m;
   } else {
     serve_model_release(m);

@@ -69,6 +69,7 @@ static const cli_option OPTIONS[] = {
    "default: 60"},
   {0, NULL, NULL, "How ONNX Runtime runs each stage, or STAGE:"},
   ORT_OPTIONS,
+  ORT_REPLICAS_OPTION,
   {0, NULL, NULL, "General:"},
   CLI_MAX_TEXT(OPT_MAX_TEXT),
   {'q', "quiet", NULL, "say nothing but errors"},

@@ -5,13 +5,18 @@
 #include <string.h>
 #include <strings.h>
 
-/* "2=X" is X for stage 2; anything else is for all stages. */
-static uint32_t cut_stage(const char **text) {
-  const size_t n = strspn(*text, "0123456789");
-  if (n == 0 || n > 6 || (*text)[n] != '=') return PSPLIT_NONE;
-  const uint32_t stage = (uint32_t)strtoul(*text, NULL, 10);
-  *text += n + 1;
-  return stage;
+/* "2=X" is X for stage 2, "2.1=X" for its replica 1; anything else is for all stages. */
+static void cut_stage(ort_setting *setting) {
+  static const char DIGITS[] = "0123456789";
+  const char *text = setting->value;
+  const size_t n = strspn(text, DIGITS);
+  const size_t m = text[n] == '.' ? strspn(text + n + 1, DIGITS) : 0;
+  const char *end = m ? text + n + 1 + m : text + n;
+  setting->stage = setting->replica = PSPLIT_NONE;
+  if (n == 0 || n > 6 || m > 6 || *end != '=') return;
+  setting->stage = (uint32_t)strtoul(text, NULL, 10);
+  if (m) setting->replica = (uint32_t)strtoul(text + n + 1, NULL, 10);
+  setting->value = end + 1;
 }
 
 static bool read_number(const cli *program, ort_setting *setting) {
@@ -22,7 +27,14 @@ static bool read_number(const cli *program, ort_setting *setting) {
     setting->number = (uint32_t)level;
     return true;
   }
-  if (!cli_count(program, "threads", setting->value, 1, 4096, &count)) return false;
+  const bool replicas = setting->id == OPT_STAGE_REPLICAS;
+  if (!cli_count(program, replicas ? "replicas" : "threads", setting->value, 1,
+                 replicas ? PSPLIT_MOST_REPLICAS : 4096, &count))
+    return false;
+  if (replicas && setting->replica != PSPLIT_NONE) {
+    cli_usage(program, "--replicas takes [STAGE=]N");
+    return false;
+  }
   setting->number = (uint32_t)count;
   return true;
 }
@@ -36,16 +48,17 @@ bool ort_option(const cli *program, ort_settings *s, int id, const char *argumen
     case OPT_PROVIDER_OPTION:
     case OPT_CONFIG:
     case OPT_THREADS:
+    case OPT_STAGE_REPLICAS:
     case OPT_LEVEL: break;
     default: return false;
   }
-  setting.stage = cut_stage(&setting.value);
-  if (id == OPT_THREADS || id == OPT_LEVEL) {
+  cut_stage(&setting);
+  if (id == OPT_THREADS || id == OPT_LEVEL || id == OPT_STAGE_REPLICAS) {
     if (!read_number(program, &setting)) return false;
   } else if (id != OPT_PROVIDER) {
     const char *at = strchr(setting.value, '=');
     if (!at || at == setting.value) {
-      cli_usage(program, "--%s takes [STAGE=]KEY=VALUE, not \"%s\"",
+      cli_usage(program, "--%s takes [STAGE[.REPLICA]=]KEY=VALUE, not \"%s\"",
                 id == OPT_CONFIG ? "session-config" : "provider-option", argument);
       return false;
     }
@@ -97,6 +110,7 @@ static void take_device(const psplit_session *session, psplit_session *out, text
 static void take_option(const ort_setting *setting, psplit_session *out, texts *provider,
                         texts *config) {
   switch (setting->id) {
+    case OPT_STAGE_REPLICAS: break;
     case OPT_THREADS: out->n_threads = setting->number; break;
     case OPT_LEVEL: out->optimization = (int32_t)setting->number; break;
     case OPT_PROVIDER:
@@ -125,10 +139,19 @@ static psplit_code find_device(const ort_settings *s, const psplit_pipeline_info
                           name, s->devices_file);
 }
 
-/* The stage's options, written to `room`, which has the size of all settings and more. */
-static psplit_code apply_to_stage(ort_settings *s, const psplit_pipeline_info *pipeline,
-                                  uint32_t stage, const char **room, size_t n_room,
-                                  psplit_diag *diag, psplit_session *out) {
+/* How near a setting is to a replica of a stage: 0 for all, 1 for the stage, 2 for the replica, -1
+ * for others. */
+static int nearness(const ort_setting *setting, uint32_t stage, uint32_t replica) {
+  if (setting->stage == PSPLIT_NONE) return 0;
+  if (setting->stage != stage) return -1;
+  if (setting->replica == PSPLIT_NONE) return 1;
+  return setting->replica == replica ? 2 : -1;
+}
+
+/* The replica's options, written to `room`, which has the size of all settings and more. */
+static psplit_code apply_to_replica(ort_settings *s, const psplit_pipeline_info *pipeline,
+                                    uint32_t stage, uint32_t replica, const char **room,
+                                    size_t n_room, psplit_diag *diag, psplit_session *out) {
   texts provider = {room, room + n_room, 0}, config = {room + 2 * n_room, room + 3 * n_room, 0};
   *out = (psplit_session){.optimization = s->trains ? 1 : 99, .n_threads = 1};
   if (s->devices) {
@@ -137,11 +160,11 @@ static psplit_code apply_to_stage(ort_settings *s, const psplit_pipeline_info *p
     if (code != PSPLIT_OK) return code;
     take_device(session, out, &provider, &config);
   }
-  for (int own = 0; own < 2; own++)
+  for (int near = 0; near <= 2; near++)
     for (int later = 0; later < 2; later++) /* a provider first, then its options */
       for (size_t i = 0; i < s->n_list; i++) {
         const ort_setting *setting = &s->list[i];
-        if ((setting->id != OPT_PROVIDER) == later && setting->stage == (own ? stage : PSPLIT_NONE))
+        if ((setting->id != OPT_PROVIDER) == later && nearness(setting, stage, replica) == near)
           take_option(setting, out, &provider, &config);
       }
   if (s->assert_placement && out->provider && !is_cpu(out->provider))
@@ -169,15 +192,41 @@ static psplit_code read_devices(ort_settings *s, uint32_t *io_n_devices, psplit_
   return code;
 }
 
+/* What was said for the stage goes before what was said for all. */
+static uint32_t count_replicas(const ort_settings *s, uint32_t stage) {
+  uint32_t of_all = 1, own = 0;
+  for (size_t i = 0; i < s->n_list; i++) {
+    if (s->list[i].id != OPT_STAGE_REPLICAS) continue;
+    if (s->list[i].stage == PSPLIT_NONE) of_all = s->list[i].number;
+    if (s->list[i].stage == stage) own = s->list[i].number;
+  }
+  return own ? own : of_all;
+}
+
 psplit_code ort_settings_apply(ort_settings *s, const psplit_pipeline_info *pipeline,
                                psplit_diag *diag) {
   const uint32_t n = pipeline->n_stages;
   uint32_t n_devices = n;
+  bool apart = false;
+  size_t n_replicas = 0;
   for (size_t i = 0; i < s->n_list; i++)
     if (s->list[i].stage != PSPLIT_NONE && s->list[i].stage >= n)
       return psplit_diag_fail(diag, PSPLIT_USAGE,
                               "an option is for stage %" PRIu32 "; there are stages 0 to %" PRIu32,
                               s->list[i].stage, n - 1);
+  s->n_replicas = calloc(n, sizeof *s->n_replicas);
+  if (!s->n_replicas) return cli_nomem(diag);
+  for (uint32_t i = 0; i < n; i++) n_replicas += s->n_replicas[i] = count_replicas(s, i);
+  for (size_t i = 0; i < s->n_list; i++) {
+    const ort_setting *setting = &s->list[i];
+    if (setting->replica == PSPLIT_NONE) continue;
+    apart = true;
+    if (setting->replica >= s->n_replicas[setting->stage])
+      return psplit_diag_fail(diag, PSPLIT_USAGE,
+                              "an option is for replica %" PRIu32 " of stage %" PRIu32
+                              ", which has %" PRIu32 " (--replicas)",
+                              setting->replica, setting->stage, s->n_replicas[setting->stage]);
+  }
   psplit_code code = read_devices(s, &n_devices, diag);
   if (code != PSPLIT_OK) return code;
   size_t n_room = s->n_list + 1 + s->assert_placement;
@@ -185,18 +234,24 @@ psplit_code ort_settings_apply(ort_settings *s, const psplit_pipeline_info *pipe
     const psplit_session *session = psplit_devices_session(s->devices, d);
     n_room += session->n_provider_options + session->n_config;
   }
-  s->stages = calloc(n, sizeof *s->stages);
-  s->texts = calloc(4 * n_room * n, sizeof *s->texts);
+  s->n_sessions = apart ? n_replicas : n;
+  s->stages = calloc(s->n_sessions, sizeof *s->stages);
+  s->texts = calloc(4 * n_room * s->n_sessions, sizeof *s->texts);
   if (!s->stages || !s->texts) return cli_nomem(diag);
-  for (uint32_t i = 0; i < n && code == PSPLIT_OK; i++)
-    code = apply_to_stage(s, pipeline, i, s->texts + 4 * n_room * i, n_room, diag, &s->stages[i]);
+  size_t at = 0;
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t r = 0; r < (apart ? s->n_replicas[i] : 1) && code == PSPLIT_OK; r++, at++)
+      code = apply_to_replica(s, pipeline, i, r, s->texts + 4 * n_room * at, n_room, diag,
+                              &s->stages[at]);
   return code;
 }
 
 void ort_settings_drop(ort_settings *s) {
   psplit_devices_destroy(s->devices);
+  free(s->n_replicas);
   free(s->stages);
   free(s->texts);
+  s->n_replicas = NULL;
   s->devices = NULL;
   s->stages = NULL;
   s->texts = NULL;

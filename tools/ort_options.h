@@ -14,6 +14,7 @@ enum {
   OPT_THREADS,
   OPT_LEVEL,
   OPT_ASSERT_PLACEMENT,
+  OPT_STAGE_REPLICAS,
 };
 
 /* Rows of an option table. */
@@ -29,6 +30,11 @@ enum {
   {                                                                                                \
     OPT_THREADS, "threads", "[STAGE=]N", "in each stage, or in this one; default: 1"               \
   }
+#define ORT_REPLICAS_OPTION                                                       \
+  {                                                                               \
+    OPT_STAGE_REPLICAS, "replicas", "[STAGE=]N",                                  \
+      "threads that compute the stage, each a micro-batch of its own; default: 1" \
+  }
 #define ORT_LEVEL_OPTION                                           \
   {                                                                \
     OPT_LEVEL, "optimization", "[STAGE=]LEVEL",                    \
@@ -37,10 +43,10 @@ enum {
 
 typedef struct ort_setting {
   int id;
-  uint32_t stage; /* PSPLIT_NONE: all */
-  char *key;      /* of KEY=VALUE; allocated */
+  uint32_t stage, replica; /* PSPLIT_NONE: all */
+  char *key;               /* of KEY=VALUE; allocated */
   const char *value;
-  uint32_t number; /* of OPT_THREADS and OPT_LEVEL */
+  uint32_t number; /* of OPT_THREADS, OPT_LEVEL and OPT_STAGE_REPLICAS */
 } ort_setting;
 
 typedef struct ort_settings {
@@ -51,8 +57,11 @@ typedef struct ort_settings {
   psplit_devices *devices;
   ort_setting *list; /* [n_list] */
   size_t n_list;
-  psplit_session *stages; /* [n_stages], made by ort_settings_apply */
-  const char **texts;     /* keys and values that they point to */
+  uint32_t *n_replicas; /* [n_stages], made by ort_settings_apply, like: */
+  psplit_session
+    *stages; /* [n_sessions] of stages, or of all replicas where options tell some apart */
+  size_t n_sessions;
+  const char **texts; /* keys and values that they point to */
 } ort_settings;
 
 /* Takes one of these options; false after an error line, or where `id` is none of them. */

@@ -74,6 +74,7 @@ static const cli_option OPTIONS[] = {
 #endif
   {0, NULL, NULL, "How ONNX Runtime runs each stage, or STAGE:"},
   ORT_OPTIONS,
+  ORT_REPLICAS_OPTION,
   ORT_LEVEL_OPTION,
   {0, NULL, NULL, "What it tells:"},
   {OPT_JSON, "json", NULL, "print the report as JSON instead of the table"},
@@ -238,29 +239,52 @@ static const char *rate(double per_s, char *buffer) {
   return buffer;
 }
 
+/* "cpu1 x3" where three threads compute the stage. */
+static const char *place_of(const psplit_run_report *report, const psplit_pipeline_info *pipeline,
+                            uint32_t stage, char buffer[CLI_NAME + 16]) {
+  char name[CLI_NAME];
+  const uint32_t n = report->stages[stage].n_replicas;
+  cli_printable(pipeline->stages[stage].device, name, sizeof name);
+  snprintf(buffer, CLI_NAME + 16, n > 1 ? "%s x%" PRIu32 : "%s", name, n);
+  return buffer;
+}
+
+/* Of the slowest stage, for a micro-batch: replicas share its load. */
+static double predicted_ns(const psplit_run_report *report, const psplit_pipeline_info *pipeline) {
+  double slowest = 0;
+  bool replicas = false;
+  for (uint32_t s = 0; s < report->n_stages; s++) {
+    const uint32_t n = report->stages[s].n_replicas;
+    const double share = (double)pipeline->stages[s].load_ns / n;
+    if (share > slowest) slowest = share;
+    replicas |= n > 1;
+  }
+  return replicas ? slowest : (double)pipeline->bottleneck_ns;
+}
+
 static void print_table(const psplit_run_report *report, const psplit_pipeline_info *pipeline,
                         FILE *out) {
-  char text[6][CLI_TEXT], device[CLI_NAME];
+  char text[6][CLI_TEXT], place[CLI_NAME + 16];
   int width = 10;
   for (uint32_t s = 0; s < report->n_stages; s++)
-    width = cli_width(width, pipeline->stages[s].device);
+    width = cli_width(width, place_of(report, pipeline, s, place));
   fprintf(out, "%-5s  %-*s %11s %11s %11s %11s %11s %11s\n", "stage", width, "device", "busy",
           "predicted", "wait in", "wait out", "transfer", "received");
   for (uint32_t s = 0; s < report->n_stages; s++) {
     const psplit_stage_report *row = &report->stages[s];
     const int64_t predicted = pipeline->stages[s].compute_ns;
     fprintf(out, "%5" PRIu32 "  %-*s %11s %11s %11s %11s %11s %11s\n", s, width,
-            cli_printable(pipeline->stages[s].device, device, sizeof device),
-            cli_time(row->busy_ns, text[0]), predicted < 0 ? "?" : cli_time(predicted, text[1]),
-            cli_time(row->wait_in_ns, text[2]), cli_time(row->wait_out_ns, text[3]),
-            cli_time(row->transfer_ns, text[4]), cli_bytes(row->bytes, text[5]));
+            place_of(report, pipeline, s, place), cli_time(row->busy_ns, text[0]),
+            predicted < 0 ? "?" : cli_time(predicted, text[1]), cli_time(row->wait_in_ns, text[2]),
+            cli_time(row->wait_out_ns, text[3]), cli_time(row->transfer_ns, text[4]),
+            cli_bytes(row->bytes, text[5]));
   }
   fprintf(out, "\n%" PRIu64 " micro-batches in %.3g s: %s a second", report->n_micro_batches,
           report->seconds, rate(report->throughput, text[0]));
   if (report->steady_throughput > 0)
     fprintf(out, ", %s once filled", rate(report->steady_throughput, text[0]));
   if (pipeline->bottleneck_ns > 0)
-    fprintf(out, ", predicted %s", rate(1e9 / (double)pipeline->bottleneck_ns, text[0]));
+    fprintf(out, ", predicted %s", rate(1e9 / predicted_ns(report, pipeline), text[0]));
   fprintf(out,
           " (costs %s)\nlatency %s, at most %s\nidle %.1f %% of the stages' time; filling and "
           "draining alone is %.1f %%\n",
@@ -398,7 +422,8 @@ static psplit_code check(settings *s, const psplit_pipeline *pipeline, uint32_t 
   if (code == PSPLIT_OK && s->profile) code = check_written(s, s->profile, info, diag);
   if (code == PSPLIT_OK) code = ort_settings_apply(&s->ort, info, diag);
   s->run.sessions = s->ort.stages;
-  s->run.n_sessions = info->n_stages;
+  s->run.n_sessions = s->ort.n_sessions;
+  s->run.n_replicas = s->ort.n_replicas;
 #if PSPLIT_HAS_MPI
   if (code == PSPLIT_OK && s->mpi) code = psplit_mpi_check_ranks(pipeline, diag);
 #endif

@@ -194,7 +194,8 @@ PSPLIT_API uint32_t psplit_delivered_get(psplit_delivered *delivered, psplit_ran
 typedef struct psplit_run_options {
   size_t struct_size;
   /* How ONNX Runtime runs stages: 0: one thread, all optimisations, CPU; 1: `sessions` holds what
-   * is for all; else a row for each stage. What a row does not say has its default. */
+   * is for all; else a row for each stage, or for each replica of each, by stage. What a row does
+   * not say has its default. */
   const psplit_session *sessions;
   size_t n_sessions;
   const psplit_feed_options *feed; /* NULL: the model needs no inputs */
@@ -234,7 +235,12 @@ typedef struct psplit_run_options {
   uint32_t first_micro_batch;
   psplit_delivered *delivered; /* gets what is, over MPI on the rank that gives outputs; may be NULL
                                 */
+  /* [number of stages] threads that compute a stage, each a micro-batch of its own, in turn; what
+   * they hand on stays in order. On the CPU, without rows of their own, they share one session, and
+   * so its weights. From 1 to PSPLIT_MOST_REPLICAS; NULL: 1 each. */
+  const uint32_t *n_replicas;
 } psplit_run_options;
+enum { PSPLIT_MOST_REPLICAS = 64 };
 
 /* One micro-batch after one warm-up, timeout 60 s, messages of 1 GiB, else 0 or NULL. */
 PSPLIT_API void psplit_run_options_defaults(psplit_run_options *options, size_t struct_size);
@@ -256,6 +262,7 @@ typedef struct psplit_stage_report {
   int64_t wait_out_ns; /* for room to hand over outputs */
   int64_t transfer_ns; /* its inputs were on the way, while it waited or computed */
   uint64_t bytes;      /* of inputs from other stages, over MPI */
+  uint32_t n_replicas; /* threads that computed it */
 } psplit_stage_report;
 
 typedef struct psplit_run_report {

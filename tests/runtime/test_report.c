@@ -40,15 +40,16 @@ static psplit_i_timeline perfect_run(uint32_t n_micro_batches) {
 }
 
 static psplit_run_report report_of(const psplit_i_timeline *timeline) {
-  const psplit_i_failures failures = {.n = 0};
+  psplit_i_failures failures = {.n = 0};
+  psplit_i_run_options options = {.failures = &failures};
   psplit_run_report report;
   psplit_diag diag = {0};
   psplit_delivered *delivered = NULL;
   assert_int_equal(psplit_delivered_create(&diag, &delivered), PSPLIT_OK);
   for (uint64_t m = 0; m < timeline->n_micro_batches; m++)
     if (m != 5) psplit_i_delivered_add(delivered, m);
-  assert_int_equal(psplit_i_report_make(timeline, &failures, 0, delivered, &diag, &report),
-                   PSPLIT_OK);
+  options.delivered = delivered;
+  assert_int_equal(psplit_i_report_make(timeline, &options, &diag, &report), PSPLIT_OK);
   psplit_delivered_destroy(delivered);
   return report;
 }
