@@ -45,6 +45,9 @@ psplit_i_session_options psplit_i_take_session(const psplit_session *given) {
   taken.n_config = given->n_config;
   taken.config_keys = given->config_keys;
   taken.config_values = given->config_values;
+  taken.assert_placement = given->assert_placement;
+  taken.n_host_nodes = given->n_host_nodes;
+  taken.host_nodes = given->host_nodes;
   return taken;
 }
 

@@ -1,6 +1,7 @@
 #include "ort.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,6 +20,23 @@ static void *open_library(const char *path, const char **out_name) {
     library = dlopen(NAMES[i], RTLD_NOW | RTLD_LOCAL);
   }
   return library;
+}
+
+/* An older library, asked for a newer table, says so on standard error: its version tells before.
+ */
+static void find_placement(const OrtApiBase *base, psplit_i_ort *ort) {
+  unsigned major = 0, minor = 0;
+  if (sscanf(ort->version, "%u.%u", &major, &minor) != 2) return;
+  if (major == 1 && minor < ORT_VERSION_PLACEMENT) return;
+  void (*const *table)(void) = NULL;
+  const void *found = base->GetApi(ORT_VERSION_PLACEMENT);
+  memcpy(&table, &found, sizeof table);
+  if (!table) return;
+#define X(position, result, member, parameters) \
+  memcpy(&ort->placement.member, &table[position], sizeof ort->placement.member);
+  ORT_PLACEMENT_ENTRIES(X)
+#undef X
+  ort->has_placement = true;
 }
 
 static psplit_code find_api(psplit_i_ort *ort, const char *name, psplit_diag *diag) {
@@ -43,6 +61,7 @@ static psplit_code find_api(psplit_i_ort *ort, const char *name, psplit_diag *di
   memcpy(&ort->api.member, &table[position], sizeof ort->api.member);
   ORT_ENTRIES(X)
 #undef X
+  find_placement(base, ort);
   return PSPLIT_OK;
 }
 
@@ -187,7 +206,13 @@ static psplit_code apply(const psplit_i_ort *ort, OrtSessionOptions *settings,
       ort,
       ort->api.AddSessionConfigEntry(settings, options->config_keys[i], options->config_values[i]),
       options->config_keys[i], diag));
+  for (size_t i = 0; i < options->n_dims; i++)
+    PSPLIT_TRY(psplit_i_ort_check(ort,
+                                  ort->api.AddFreeDimensionOverrideByName(
+                                    settings, options->dims[i].name, options->dims[i].value),
+                                  options->dims[i].name, diag));
   if (options->provider) PSPLIT_TRY(psplit_i_provider_append(ort, settings, options, diag));
+  PSPLIT_TRY(psplit_i_placement_prepare(ort, settings, options, diag));
 out:
   return code;
 }
@@ -204,6 +229,7 @@ psplit_code psplit_i_session_open(const psplit_i_ort *ort, const char *path,
   PSPLIT_TRY(apply(ort, settings, options, path, diag));
   PSPLIT_TRY(
     psplit_i_ort_check(ort, api->CreateSession(ort->env, path, settings, &s.session), path, diag));
+  PSPLIT_TRY(psplit_i_placement_check(&s, options, diag));
   PSPLIT_TRY(psplit_i_ort_check(ort, api->CreateRunOptions(&s.run_options), path, diag));
   PSPLIT_TRY(read_ports(&s, path, diag));
   psplit_i_binding_open(&s, options);

@@ -4,6 +4,8 @@
 
 #include <pthread.h>
 
+#include <psplit/model.h>
+
 #include "tensor.h"
 
 /* The open library with its environment; read-only once open, shared by threads. */
@@ -11,6 +13,8 @@ struct psplit_i_ort {
   void *library;
   OrtApi api;
   const char *version;
+  bool has_placement; /* it tells which provider runs which node: 1.24 and newer */
+  OrtPlacementApi placement;
   OrtEnv *env;
   OrtAllocator *allocator; /* of CPU memory, the library's own */
   pthread_mutex_t *alone;  /* held while a session of a provider of that kind is at work */
@@ -37,6 +41,12 @@ typedef struct psplit_i_session_options {
   const char *const *provider_keys, *const *provider_values;
   size_t n_config; /* configuration entries */
   const char *const *config_keys, *const *config_values;
+  size_t n_dims; /* sizes of symbolic dimensions that are taken for fixed; others stay open */
+  const psplit_dim_value *dims;
+  bool record_placement; /* for psplit_i_session_placed */
+  bool assert_placement; /* a node on the CPU, but for host_nodes, is an error */
+  size_t n_host_nodes;   /* names, or patterns of them */
+  const char *const *host_nodes;
 } psplit_i_session_options;
 
 /* Whether what sessions of this provider do at the same time, creating, running and ending, goes
@@ -77,7 +87,9 @@ typedef struct psplit_i_session {
   psplit_i_session_port *inputs, *outputs;
 } psplit_i_session;
 
-/* Errors: IO (no such file), INVALID (ONNX Runtime does not take it), NOMEM. */
+/* Errors: IO (no such file), INVALID (ONNX Runtime does not take it; with assert_placement: the
+ * provider leaves nodes to the CPU, which it names, or, before 1.24, ONNX Runtime's words),
+ * UNSUPPORTED (record_placement, and the library is older than 1.24), NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_session_open(const psplit_i_ort *ort, const char *path,
                                                   const psplit_i_session_options *options,
                                                   psplit_diag *diag, psplit_i_session *out);
@@ -86,6 +98,29 @@ void psplit_i_session_close(psplit_i_session *session); /* a zeroed one is fine 
  * `from` is closed after it, and has no binding. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_session_share(const psplit_i_session *from, psplit_diag *diag,
                                                    psplit_i_session *out);
+
+/* A node that ONNX Runtime gave to a provider; strings are the session's. A node that its optimiser
+ * made has a name of its own, most often one that begins with that of a node it is made from. */
+typedef struct psplit_i_placed {
+  const char *provider; /* full name */
+  const char *name, *op_type;
+} psplit_i_placed;
+
+/* Which provider runs which node, of a session opened with record_placement. Bodies and inlined
+ * functions count. What the CPU runs is all there; of providers that change the layout of tensors
+ * (WebGPU), ONNX Runtime up to 1.30 tells few of the nodes that they take. The caller frees *out.
+ * Errors: INVALID, NOMEM. */
+PSPLIT_MUST_USE psplit_code psplit_i_session_placed(const psplit_i_session *session,
+                                                    psplit_diag *diag, psplit_i_placed **out,
+                                                    size_t *out_n);
+/* By psplit_i_session_open: settings before, and options->assert_placement after. */
+PSPLIT_MUST_USE psplit_code psplit_i_placement_prepare(const psplit_i_ort *ort,
+                                                       OrtSessionOptions *settings,
+                                                       const psplit_i_session_options *options,
+                                                       psplit_diag *diag);
+PSPLIT_MUST_USE psplit_code psplit_i_placement_check(const psplit_i_session *session,
+                                                     const psplit_i_session_options *options,
+                                                     psplit_diag *diag);
 
 const psplit_i_session_port *psplit_i_session_input(const psplit_i_session *session,
                                                     const char *name);

@@ -14,8 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Version 17 (ONNX Runtime 1.17, January 2024) holds all of ORT_ENTRIES. */
-enum { ORT_VERSION_NEEDED = 17 };
+/* Version 17 (ONNX Runtime 1.17, January 2024) holds all of ORT_ENTRIES, version 24 also those of
+ * ORT_PLACEMENT_ENTRIES. */
+enum { ORT_VERSION_NEEDED = 17, ORT_VERSION_PLACEMENT = 24 };
 
 typedef struct OrtStatus OrtStatus;
 typedef struct OrtEnv OrtEnv;
@@ -28,6 +29,8 @@ typedef struct OrtShapeInfo OrtShapeInfo; /* OrtTensorTypeAndShapeInfo */
 typedef struct OrtAllocator OrtAllocator;
 typedef struct OrtMemoryInfo OrtMemoryInfo;
 typedef struct OrtIoBinding OrtIoBinding;
+typedef struct OrtEpAssignedSubgraph OrtEpAssignedSubgraph;
+typedef struct OrtEpAssignedNode OrtEpAssignedNode;
 
 typedef struct OrtApiBase {
   const void *(*GetApi)(uint32_t version);
@@ -105,6 +108,8 @@ enum {
   X(99, void, ReleaseTensorTypeAndShapeInfo, (OrtShapeInfo *))                                    \
   X(100, void, ReleaseSessionOptions, (OrtSessionOptions *))                                      \
   X(110, OrtStatus *, SessionEndProfiling, (OrtSession *, OrtAllocator *, char **))               \
+  X(124, OrtStatus *, AddFreeDimensionOverrideByName,                                             \
+    (OrtSessionOptions *, const char *name, int64_t size))                                        \
   X(125, OrtStatus *, GetAvailableProviders, (char ***, int *n))                                  \
   X(126, OrtStatus *, ReleaseAvailableProviders, (char **, int n))                                \
   X(130, OrtStatus *, AddSessionConfigEntry,                                                      \
@@ -147,10 +152,24 @@ enum {
   X(252, OrtStatus *, GetResizedStringTensorElementBuffer,                                        \
     (OrtValue *, size_t index, size_t n_bytes, char **))
 
+/* What a session with "session.record_ep_graph_assignment_info" says of its nodes. All lent. */
+#define ORT_PLACEMENT_ENTRIES(X)                                                          \
+  X(407, OrtStatus *, Session_GetEpGraphAssignmentInfo,                                   \
+    (const OrtSession *, const OrtEpAssignedSubgraph *const **, size_t *n))               \
+  X(408, OrtStatus *, EpAssignedSubgraph_GetEpName,                                       \
+    (const OrtEpAssignedSubgraph *, const char **))                                       \
+  X(409, OrtStatus *, EpAssignedSubgraph_GetNodes,                                        \
+    (const OrtEpAssignedSubgraph *, const OrtEpAssignedNode *const **, size_t *n))        \
+  X(410, OrtStatus *, EpAssignedNode_GetName, (const OrtEpAssignedNode *, const char **)) \
+  X(412, OrtStatus *, EpAssignedNode_GetOperatorType, (const OrtEpAssignedNode *, const char **))
+
 #define X(position, result, name, parameters) result(*name) parameters;
 typedef struct OrtApi {
   ORT_ENTRIES(X)
 } OrtApi;
+typedef struct OrtPlacementApi {
+  ORT_PLACEMENT_ENTRIES(X)
+} OrtPlacementApi;
 #undef X
 
 #endif

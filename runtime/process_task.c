@@ -42,6 +42,8 @@ psplit_code psplit_i_process_task_write(const char *library, const psplit_i_proc
   put(out, s->provider ? s->provider : "");
   put_pairs(out, s->n_provider_options, s->provider_keys, s->provider_values);
   put_pairs(out, s->n_config, s->config_keys, s->config_values);
+  put_number(out, s->assert_placement);
+  put_names(out, (uint32_t)s->n_host_nodes, s->host_nodes);
   put_names(out, o->n_inputs, o->input_names);
   put_names(out, o->n_outputs, o->output_names);
   return out->failed ? psplit_i_nomem(diag) : PSPLIT_OK;
@@ -107,6 +109,8 @@ psplit_code psplit_i_process_task_read(const char *text, uint64_t n, psplit_diag
   if (!*s->provider) s->provider = NULL;
   s->n_provider_options = get_list(&r, 2, &s->provider_keys, &s->provider_values);
   s->n_config = get_list(&r, 2, &s->config_keys, &s->config_values);
+  s->assert_placement = get_number(&r, 1);
+  s->n_host_nodes = get_list(&r, 1, &s->host_nodes, NULL);
   task.n_inputs = (uint32_t)get_list(&r, 1, &task.input_names, NULL);
   task.n_outputs = (uint32_t)get_list(&r, 1, &task.output_names, NULL);
   if (r.bad || r.at != r.end) {

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 /* "2=X" is X for stage 2, "2.1=X" for its replica 1; anything else is for all stages. */
 static void cut_stage(ort_setting *setting) {
@@ -101,6 +100,8 @@ static void take_device(const psplit_session *session, psplit_session *out, text
   if (session->n_threads) out->n_threads = session->n_threads;
   if (session->optimization >= 0) out->optimization = session->optimization;
   out->provider = session->provider;
+  out->n_host_nodes = session->n_host_nodes;
+  out->host_nodes = session->host_nodes;
   for (uint32_t i = 0; i < session->n_provider_options; i++)
     add_text(provider, session->provider_keys[i], session->provider_values[i]);
   for (uint32_t i = 0; i < session->n_config; i++)
@@ -120,10 +121,6 @@ static void take_option(const ort_setting *setting, psplit_session *out, texts *
     case OPT_PROVIDER_OPTION: add_text(provider, setting->key, setting->value); break;
     default: add_text(config, setting->key, setting->value); break;
   }
-}
-
-static bool is_cpu(const char *provider) {
-  return strcasecmp(provider, "CPU") == 0 || strcasecmp(provider, "CPUExecutionProvider") == 0;
 }
 
 static psplit_code find_device(const ort_settings *s, const psplit_pipeline_info *pipeline,
@@ -167,8 +164,7 @@ static psplit_code apply_to_replica(ort_settings *s, const psplit_pipeline_info 
         if ((setting->id != OPT_PROVIDER) == later && nearness(setting, stage, replica) == near)
           take_option(setting, out, &provider, &config);
       }
-  if (s->assert_placement && out->provider && !is_cpu(out->provider))
-    add_text(&config, "session.disable_cpu_ep_fallback", "1");
+  out->assert_placement = s->assert_placement;
   if (provider.n && !out->provider)
     return psplit_diag_fail(diag, PSPLIT_USAGE,
                             "--provider-option for stage %" PRIu32 ", which has no --provider",
@@ -229,7 +225,7 @@ psplit_code ort_settings_apply(ort_settings *s, const psplit_pipeline_info *pipe
   }
   psplit_code code = read_devices(s, &n_devices, diag);
   if (code != PSPLIT_OK) return code;
-  size_t n_room = s->n_list + 1 + s->assert_placement;
+  size_t n_room = s->n_list + 1;
   for (uint32_t d = 0; s->devices && d < psplit_devices_count(s->devices); d++) {
     const psplit_session *session = psplit_devices_session(s->devices, d);
     n_room += session->n_provider_options + session->n_config;

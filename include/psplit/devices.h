@@ -51,6 +51,11 @@ typedef struct psplit_session {
   const char *const *config_keys, *const *config_values;
   uint32_t n_threads;   /* within an operator; 0: not said */
   int32_t optimization; /* level of the graph optimiser; -1: not said */
+  /* Where the provider leaves a node to the CPU, the session does not open, and the error names the
+   * node; but for nodes whose names one of host_nodes is, or matches as a shell-style pattern. */
+  bool assert_placement;
+  uint32_t n_host_nodes;
+  const char *const *host_nodes;
 } psplit_session;
 
 /* What the file says of sessions on `device`; lives as long as `devices`. */

@@ -112,7 +112,7 @@ await ends('an output that nobody reads', start('', ...timed, '-o', fifo), fails
 // Providers whose sessions must not be at work side by side.
 const alone = [dir, '-q', '--random', '--dim', 'n=3', '-m', '20', '--provider', 'WebGPU'];
 const left = each.run([...alone, '--assert-placement'], { env: oddly('alone') });
-tap.ok(left.status === 4 && /stage \d .*fallback to CPU EP/.test(left.stderr),
+tap.ok(left.status === 4 && /stage \d .*WebGPU leaves \d+ nodes? to the CPU: \S+ \(\w+\)/.test(left.stderr),
   'a provider that leaves nodes to the CPU is an error where that is asked for',
   `${left.status}: ${left.stderr}`);
 const good = each.run(alone, { env: oddly('alone') });

@@ -31,7 +31,7 @@ enum {
   RUN = 9,
   GET_DATA = 51,
   RELEASE_SESSION = 95,
-  N_ENTRIES = 253
+  N_ENTRIES = 413
 };
 enum { GET_PROVIDERS = 125, RELEASE_PROVIDERS = 126, APPEND_PROVIDER = 216, MOST_SESSIONS = 64 };
 typedef void entry(void);
