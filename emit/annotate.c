@@ -14,6 +14,7 @@ enum {
   MODEL_METADATA = 14,
   MODEL_CONFIGURATION = 26,
   GRAPH_NODE = 1,
+  NODE_NAME = 3,
   NODE_METADATA = 9,
   NODE_DEVICE_CONFIGURATIONS = 10
 };
@@ -59,11 +60,11 @@ static void put_stage(psplit_i_text *out, const char *configuration, uint32_t st
   psplit_i_text_fini(&entry);
 }
 
+/* The node with `field` behind its own; frees the latter. */
 static psplit_code add_node(const psplit_model *model, const psplit_i_span *span,
-                            const char *configuration, uint32_t stage, psplit_i_arena *arena,
-                            psplit_diag *diag, psplit_i_rope *graph) {
+                            psplit_i_text field, psplit_i_arena *arena, psplit_diag *diag,
+                            psplit_i_rope *graph) {
   psplit_code code = PSPLIT_OK;
-  psplit_i_text field = {0};
   psplit_i_rope node = {0};
   if (span->has_view) {
     uint64_t offset, bytes;
@@ -76,7 +77,6 @@ static psplit_code add_node(const psplit_model *model, const psplit_i_span *span
       PSPLIT_TRY(psplit_i_fail(diag, PSPLIT_INTERNAL, "a node changed since it was scanned"));
     psplit_i_rope_view(&node, whole.content, (size_t)(whole.end - whole.content));
   }
-  put_stage(&field, configuration, stage);
   if (field.failed) PSPLIT_TRY(psplit_i_nomem(diag));
   psplit_i_rope_copy(&node, arena, field.bytes, field.n);
   psplit_i_rope_message(graph, arena, GRAPH_NODE, &node);
@@ -189,6 +189,47 @@ out:
   return code;
 }
 
+/* The model with its graph's fields in place of those it has. */
+static void put_graph(const psplit_model *model, const psplit_i_rope *graph, psplit_i_arena *arena,
+                      psplit_i_rope *out) {
+  for (size_t i = 0; i < model->skeleton.model_fields.n; i++) {
+    const psplit_i_span *span = &model->skeleton.model_fields.items[i];
+    if (span->field == MODEL_GRAPH)
+      psplit_i_rope_message(out, arena, MODEL_GRAPH, graph);
+    else
+      psplit_i_rope_span(out, model, span);
+  }
+}
+
+psplit_code psplit_emit_numbered(const psplit_model *model, const char *path, bool replace,
+                                 psplit_diag *diag) {
+  psplit_code code = PSPLIT_OK;
+  psplit_i_arena arena;
+  psplit_i_rope graph = {0}, out = {0};
+  uint32_t node = 0;
+  psplit_i_arena_init(&arena, 0);
+  for (size_t i = 0; i < model->skeleton.graph_fields.n; i++) {
+    const psplit_i_span *span = &model->skeleton.graph_fields.items[i];
+    if (span->field != GRAPH_NODE) {
+      psplit_i_rope_span(&graph, model, span);
+      continue;
+    }
+    psplit_i_text field = {0};
+    char name[24];
+    snprintf(name, sizeof name, "#%" PRIu32 "#", node++);
+    psplit_i_wire_bytes(&field, NODE_NAME, name, strlen(name)); /* the last one of a field counts */
+    PSPLIT_TRY(add_node(model, span, field, &arena, diag, &graph));
+  }
+  put_graph(model, &graph, &arena, &out);
+  if (graph.failed || out.failed) PSPLIT_TRY(psplit_i_nomem(diag));
+  PSPLIT_TRY(psplit_i_model_file_write(model, &out, path, replace, diag));
+out:
+  psplit_i_rope_fini(&out);
+  psplit_i_rope_fini(&graph);
+  psplit_i_arena_fini(&arena);
+  return code;
+}
+
 psplit_code psplit_emit_annotated(const psplit_model *model, const psplit_plan *plan,
                                   psplit_annotation annotation, const char *path, bool replace,
                                   psplit_diag *diag) {
@@ -205,19 +246,15 @@ psplit_code psplit_emit_annotated(const psplit_model *model, const psplit_plan *
   uint32_t node = 0;
   for (size_t i = 0; i < model->skeleton.graph_fields.n; i++) {
     const psplit_i_span *span = &model->skeleton.graph_fields.items[i];
-    if (span->field != GRAPH_NODE || annotation == PSPLIT_ANNOTATION_OLIVE)
+    if (span->field != GRAPH_NODE || annotation == PSPLIT_ANNOTATION_OLIVE) {
       psplit_i_rope_span(&graph, model, span);
-    else
-      PSPLIT_TRY(add_node(model, span, annotation == PSPLIT_ANNOTATION_ONNX ? name : NULL,
-                          plan->node_stage[node++], &arena, diag, &graph));
+      continue;
+    }
+    psplit_i_text field = {0};
+    put_stage(&field, annotation == PSPLIT_ANNOTATION_ONNX ? name : NULL, plan->node_stage[node++]);
+    PSPLIT_TRY(add_node(model, span, field, &arena, diag, &graph));
   }
-  for (size_t i = 0; i < model->skeleton.model_fields.n; i++) {
-    const psplit_i_span *span = &model->skeleton.model_fields.items[i];
-    if (span->field == MODEL_GRAPH)
-      psplit_i_rope_message(&out, &arena, MODEL_GRAPH, &graph);
-    else
-      psplit_i_rope_span(&out, model, span);
-  }
+  put_graph(model, &graph, &arena, &out);
   if (annotation == PSPLIT_ANNOTATION_ONNX) add_configuration(plan, name, &arena, &out);
   if (annotation == PSPLIT_ANNOTATION_OLIVE) {
     PSPLIT_TRY(put_split_assignments(model, plan, &arena, diag, &metadata));

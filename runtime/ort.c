@@ -206,11 +206,6 @@ static psplit_code apply(const psplit_i_ort *ort, OrtSessionOptions *settings,
       ort,
       ort->api.AddSessionConfigEntry(settings, options->config_keys[i], options->config_values[i]),
       options->config_keys[i], diag));
-  for (size_t i = 0; i < options->n_dims; i++)
-    PSPLIT_TRY(psplit_i_ort_check(ort,
-                                  ort->api.AddFreeDimensionOverrideByName(
-                                    settings, options->dims[i].name, options->dims[i].value),
-                                  options->dims[i].name, diag));
   if (options->provider) PSPLIT_TRY(psplit_i_provider_append(ort, settings, options, diag));
   PSPLIT_TRY(psplit_i_placement_prepare(ort, settings, options, diag));
 out:

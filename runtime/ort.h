@@ -4,8 +4,6 @@
 
 #include <pthread.h>
 
-#include <psplit/model.h>
-
 #include "tensor.h"
 
 /* The open library with its environment; read-only once open, shared by threads. */
@@ -41,8 +39,6 @@ typedef struct psplit_i_session_options {
   const char *const *provider_keys, *const *provider_values;
   size_t n_config; /* configuration entries */
   const char *const *config_keys, *const *config_values;
-  size_t n_dims; /* sizes of symbolic dimensions that are taken for fixed; others stay open */
-  const psplit_dim_value *dims;
   bool record_placement; /* for psplit_i_session_placed */
   bool assert_placement; /* a node on the CPU, but for host_nodes, is an error */
   size_t n_host_nodes;   /* names, or patterns of them */

@@ -108,8 +108,6 @@ enum {
   X(99, void, ReleaseTensorTypeAndShapeInfo, (OrtShapeInfo *))                                    \
   X(100, void, ReleaseSessionOptions, (OrtSessionOptions *))                                      \
   X(110, OrtStatus *, SessionEndProfiling, (OrtSession *, OrtAllocator *, char **))               \
-  X(124, OrtStatus *, AddFreeDimensionOverrideByName,                                             \
-    (OrtSessionOptions *, const char *name, int64_t size))                                        \
   X(125, OrtStatus *, GetAvailableProviders, (char ***, int *n))                                  \
   X(126, OrtStatus *, ReleaseAvailableProviders, (char **, int n))                                \
   X(130, OrtStatus *, AddSessionConfigEntry,                                                      \

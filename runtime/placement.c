@@ -75,7 +75,10 @@ out:
   return code;
 }
 
-static bool is_host_node(const psplit_i_session_options *options, const char *name) {
+/* One that may be on the CPU: it is listed, or it hands a tensor on at a cut. */
+static bool is_host_node(const psplit_i_session_options *options, const psplit_i_placed *node) {
+  const char *name = node->name;
+  if (!*name && strcmp(node->op_type, "Identity") == 0) return true;
   for (size_t i = 0; i < options->n_host_nodes; i++)
     if (strcmp(options->host_nodes[i], name) == 0 ||
         psplit_i_glob_match(options->host_nodes[i], name))
@@ -94,7 +97,7 @@ psplit_code psplit_i_placement_check(const psplit_i_session *session,
   psplit_i_text names = {0};
   for (size_t i = 0; i < n; i++) {
     const psplit_i_placed *node = &list[i];
-    if (strcmp(node->provider, CPU) != 0 || is_host_node(options, node->name)) continue;
+    if (strcmp(node->provider, CPU) != 0 || is_host_node(options, node)) continue;
     if (n_left++ < MOST_NAMED)
       psplit_i_text_addf(&names, "%s%s (%s)", n_left > 1 ? ", " : "",
                          *node->name ? node->name : "without a name", node->op_type);

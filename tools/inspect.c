@@ -18,6 +18,7 @@
 #include "dot.h"
 #include "places.h"
 #include "plan_options.h"
+#include "probe.h"
 #include "training_options.h"
 
 enum {
@@ -315,6 +316,7 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
   if (code == PSPLIT_OK) code = psplit_model_open(r->model, &r->plan.read, diag, &model);
   if (code == PSPLIT_OK)
     code = psplit_model_check_dims(model, r->plan.planner.dims, r->plan.planner.n_dims, diag);
+  if (code == PSPLIT_OK) code = probe_load(&r->plan, r->model, model, NULL, diag);
   if (code == PSPLIT_OK && r->output) code = check_output(r, model, diag);
   if (code == PSPLIT_OK && r->dump_dir && mkdir(r->dump_dir, 0777) != 0 && errno != EEXIST)
     code = cannot_write(r->dump_dir, diag);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "probe_file.h"
+
 /* "2=X" is X for stage 2, "2.1=X" for its replica 1; anything else is for all stages. */
 static void cut_stage(ort_setting *setting) {
   static const char DIGITS[] = "0123456789";
@@ -42,6 +44,7 @@ bool ort_option(const cli *program, ort_settings *s, int id, const char *argumen
   ort_setting setting = {.id = id, .value = argument};
   switch (id) {
     case OPT_DEVICES: s->devices_file = argument; return true;
+    case OPT_PROBE: s->probe = argument; return true;
     case OPT_ASSERT_PLACEMENT: s->assert_placement = true; return true;
     case OPT_PROVIDER:
     case OPT_PROVIDER_OPTION:
@@ -178,6 +181,27 @@ static psplit_code apply_to_replica(ort_settings *s, const psplit_pipeline_info 
   return PSPLIT_OK;
 }
 
+/* --probe, once the devices are read. */
+static psplit_code read_probe(ort_settings *s, psplit_diag *diag) {
+  char *provider = NULL, *file = NULL, *text = NULL;
+  size_t n = 0;
+  bool known = false;
+  psplit_code code = probe_cut(s->probe, diag, &provider, &file);
+  for (uint32_t d = 0; s->devices && code == PSPLIT_OK && d < psplit_devices_count(s->devices); d++)
+    known |= psplit_devices_run(s->devices, d, provider);
+  if (code == PSPLIT_OK && (!file || !known))
+    code = psplit_diag_fail(diag, PSPLIT_USAGE,
+                            "--probe %s: it takes PROVIDER=FILE, with a device of that provider in "
+                            "--devices FILE",
+                            s->probe);
+  if (code == PSPLIT_OK) code = cli_read_file(file, s->max_text_bytes, false, diag, &text, &n);
+  if (code == PSPLIT_OK) code = probe_apply(s->devices, provider, file, NULL, text, n, diag);
+  free(text);
+  free(file);
+  free(provider);
+  return code;
+}
+
 static psplit_code read_devices(ort_settings *s, uint32_t *io_n_devices, psplit_diag *diag) {
   char *text = NULL;
   size_t n = 0;
@@ -224,6 +248,7 @@ psplit_code ort_settings_apply(ort_settings *s, const psplit_pipeline_info *pipe
                               setting->replica, setting->stage, s->n_replicas[setting->stage]);
   }
   psplit_code code = read_devices(s, &n_devices, diag);
+  if (code == PSPLIT_OK && s->probe) code = read_probe(s, diag);
   if (code != PSPLIT_OK) return code;
   size_t n_room = s->n_list + 1;
   for (uint32_t d = 0; s->devices && d < psplit_devices_count(s->devices); d++) {

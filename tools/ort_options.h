@@ -15,6 +15,7 @@ enum {
   OPT_LEVEL,
   OPT_ASSERT_PLACEMENT,
   OPT_STAGE_REPLICAS,
+  OPT_PROBE,
 };
 
 /* Rows of an option table. */
@@ -25,6 +26,8 @@ enum {
      "one of its options (repeatable)"},                                                           \
     {OPT_ASSERT_PLACEMENT, "assert-placement", NULL,                                               \
      "fail where a provider leaves a node of its stage to the CPU"},                               \
+    {OPT_PROBE, "probe", "PROVIDER=FILE",                                                          \
+     "as onnx-pipeline-split had it: nodes of sizes may be on the CPU"},                           \
     {OPT_CONFIG, "session-config", "[STAGE=]KEY=VALUE",                                            \
      "a configuration entry of the sessions (repeatable)"},                                        \
   {                                                                                                \
@@ -52,6 +55,7 @@ typedef struct ort_setting {
 typedef struct ort_settings {
   const char *devices_file;
   uint64_t max_text_bytes; /* of it; 0: the default */
+  const char *probe;       /* PROVIDER=FILE; NULL: not given */
   bool assert_placement;   /* providers run all of their stages, or sessions do not open */
   bool trains;             /* the default level is 1 then, else 99 */
   psplit_devices *devices;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "places.h"
+#include "probe.h"
 
 void plan_options_init(plan_options *options) {
   *options = (plan_options){0};
@@ -136,6 +137,7 @@ bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
   int which;
   switch (id) {
     case PLAN_DEVICES: o->devices = argument; return true;
+    case PLAN_PROBE: o->probe = argument; return true;
     case PLAN_COSTS:
       return cli_repeated(program, "costs", argument, o->cost_files, PLAN_MAX_COSTS,
                           &o->n_cost_files);
@@ -208,6 +210,8 @@ int plan_model(const cli *program, plan_options *options, int argc, char **argv,
     return cli_usage(program,
                      "--keep-blocks is for the default passes; --passes can name \"blocks\"");
   if (options->keep_blocks) options->pipeline = keeping_blocks(options);
+  if (options->probe && !options->devices)
+    return cli_usage(program, "--probe asks for a device of --devices FILE, which is missing");
   if (optind + 1 < argc)
     return cli_usage(program, "one model at a time: \"%s\" and \"%s\"", argv[optind],
                      argv[optind + 1]);
@@ -267,6 +271,7 @@ psplit_code plan_check_output(const plan_options *o, const char *path, psplit_di
     if (strcmp(o->cost_files[i], "-") != 0) code = place_check_unread(path, o->cost_files[i], diag);
   for (size_t i = 0; i < o->n_plugin_files && code == PSPLIT_OK; i++)
     code = place_check_unread(path, o->plugin_files[i], diag);
+  if (code == PSPLIT_OK && o->probe_file) code = place_check_apart(path, o->probe_file, diag);
   return code;
 }
 
@@ -274,6 +279,10 @@ void plan_options_fini(plan_options *options) {
   for (size_t i = 0; i <= PLAN_MAX_COSTS; i++) psplit_cost_table_destroy(options->costs[i]);
   free(options->devices_text);
   options->devices_text = NULL;
+  free(options->probe_provider);
+  free(options->probe_file);
+  free(options->probe_text);
+  options->probe_provider = options->probe_file = options->probe_text = NULL;
   psplit_plugins_destroy(options->plugins);
   options->plugins = NULL;
 }
@@ -295,6 +304,7 @@ psplit_code planned_prepare(const plan_options *options, uint32_t n_stages, pspl
   out->max_text_bytes = options->max_text_bytes;
   psplit_code code = cli_devices(options->devices, options->devices_text, options->n_devices_text,
                                  &planner.n_stages, diag, &out->devices);
+  if (code == PSPLIT_OK && options->probe_text) code = probe_restrict(options, out->devices, diag);
   if (code == PSPLIT_OK && options->max_stage_bytes && !out->devices)
     code = psplit_devices_preset(NULL, planner.n_stages, diag, &out->devices);
   if (code == PSPLIT_OK && options->max_stage_bytes)

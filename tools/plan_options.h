@@ -40,7 +40,8 @@ enum {
   PLAN_DEVICE_ORDER,
   PLAN_SEGMENTS,
   PLAN_NON_CONTIGUOUS,
-  PLAN_MAX_BYTES
+  PLAN_MAX_BYTES,
+  PLAN_PROBE
 };
 
 /* Rows of an option table, under the command's own headings. */
@@ -48,6 +49,8 @@ enum {
 #define PLAN_COST_OPTIONS \
   {PLAN_DEVICES, "devices", "FILE", \
    "devices and links as JSON (-: stdin); a preset's name; cpu: this machine, measured"}, \
+  {PLAN_PROBE, "probe", "PROVIDER[=FILE]", \
+   "nodes that ONNX Runtime's provider takes, which FILE keeps; default: MODEL.PROVIDER.json"}, \
   {PLAN_COSTS, "costs", "FILE", \
    "measured or given costs (-: stdin; repeatable); default: a roofline"}, \
   {PLAN_DIM, "dim", "NAME=VALUE", "fix a symbolic dimension for costing (repeatable)"}, \
@@ -107,6 +110,10 @@ typedef struct plan_options {
   const char *devices, *pipeline; /* NULL: not given */
   char *devices_text;             /* where it is a file; allocated */
   size_t n_devices_text;
+  const char *probe;                              /* the argument; NULL: not given */
+  char *probe_provider, *probe_file, *probe_text; /* by probe_load; allocated */
+  size_t n_probe_text;
+  const psplit_model *probed;
   uint64_t max_text_bytes;  /* 0: the default */
   uint64_t max_stage_bytes; /* 0: what devices have */
   psplit_read_options read;

@@ -10,6 +10,7 @@
 
 #include <psplit/file.h>
 
+#include "ask.h"
 #include "cli.h"
 #include "depfile.h"
 #include "limits.h"
@@ -72,7 +73,7 @@ static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "What it costs:"},
   PLAN_COST_OPTIONS,
   {OPT_AUTOTUNE, "autotune", "N", "run the stages and correct their costs, at most N times"},
-  {OPT_ONNXRUNTIME, "onnxruntime", "FILE", "with --autotune: libonnxruntime.so"},
+  {OPT_ONNXRUNTIME, "onnxruntime", "FILE", "with --autotune and --probe: libonnxruntime.so"},
   {OPT_OPTIMIZATION, "optimization", "LEVEL",
    "with --autotune: 0, 1, 2 or 99 (default), of ONNX Runtime"},
 #if PSPLIT_HAS_RUNTIME
@@ -481,6 +482,11 @@ static psplit_code simulate(const request *r, const psplit_plan *plan, psplit_di
                                   out);
 }
 
+static psplit_code probe(request *r, const psplit_model *model, psplit_diag *diag) {
+  const probe_asker asker = {ask_provider, (void *)(uintptr_t)r->tune.onnxruntime};
+  return probe_load(&r->plan, r->model, model, &asker, diag);
+}
+
 /* What each number of stages of the range would give; one that has no plan says why and is passed.
  * Where none has one, it is the error of the last. */
 static psplit_code compare(request *r, psplit_diag *diag) {
@@ -491,6 +497,7 @@ static psplit_code compare(request *r, psplit_diag *diag) {
   r->plan.planner.logger = &logger;
   psplit_code code = psplit_model_open(r->model, &r->plan.read, diag, &model);
   const psplit_model *subject = model;
+  if (code == PSPLIT_OK) code = probe(r, model, diag);
   if (code == PSPLIT_OK) code = begin_training(r, &logger, &subject, diag);
   if (code == PSPLIT_OK)
     print_comparison_head(r->plan.planner.objective, r->n_micro_batches, r->trained != NULL);
@@ -591,6 +598,7 @@ static psplit_code split(request *r, psplit_diag *diag) {
   if (code == PSPLIT_OK) code = check_names(r, diag);
   if (code == PSPLIT_OK) code = check_outputs(r, diag);
   if (code == PSPLIT_OK) say_assumptions(&logger, model);
+  if (code == PSPLIT_OK) code = probe(r, model, diag);
   if (code == PSPLIT_OK && r->tune.n_rounds) code = tune(r, model, diag);
   const psplit_model *subject = model;
   if (code == PSPLIT_OK) code = begin_training(r, &logger, &subject, diag);

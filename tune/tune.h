@@ -4,6 +4,7 @@
  *   profile_model.c   a whole model, measured once: psplit_profile_model
  *   profile_stages.c  the stages of a split, likewise: psplit_profile_stages
  *   autotune.c        split, run, take the costs from the stages, again: psplit_autotune
+ *   probe.c           what of a model a provider takes: psplit_probe_provider
  *
  * Their interface is psplit/profile.h. */
 #ifndef PSPLIT_TUNE_TUNE_H

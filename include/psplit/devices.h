@@ -9,6 +9,7 @@
 #ifndef PSPLIT_DEVICES_H
 #define PSPLIT_DEVICES_H
 
+#include <psplit/model.h>
 #include <psplit/work.h>
 
 #ifdef __cplusplus
@@ -79,6 +80,22 @@ PSPLIT_API psplit_device_link psplit_devices_link(const psplit_devices *devices,
  * INT64_MAX where there is no link. */
 PSPLIT_API int64_t psplit_devices_transfer_ns(const psplit_devices *devices, uint32_t from,
                                               uint32_t to, uint64_t bytes);
+
+/* Whether the sessions of `device` are of this execution provider, with or without
+ * "ExecutionProvider" behind its name, in letters of either case. */
+PSPLIT_API bool psplit_devices_run(const psplit_devices *devices, uint32_t device,
+                                   const char *provider);
+
+/* Lets each device that runs `provider` support what a probe of `model` found (JSON text as
+ * psplit_probe_provider gives it, docs/costs.md; users may have edited it), in place of what it
+ * says of itself. Errors: MALFORMED, INVALID (a key or a value that is none, or what was asked
+ * about another provider or, unless `model` is NULL, a model with another number of nodes), NOMEM;
+ * of `devices` some may have changed then. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_devices_restrict(psplit_devices *devices,
+                                                               const char *provider,
+                                                               const psplit_model *model,
+                                                               const char *text, size_t n_bytes,
+                                                               psplit_diag *diag);
 
 /* Names of the built-in presets; NULL past the last. */
 PSPLIT_API const char *psplit_device_preset_name(uint32_t index);

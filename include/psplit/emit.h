@@ -154,6 +154,12 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_annotated(const psplit_model 
                                                              const char *path, bool replace,
                                                              psplit_diag *diag);
 
+/* The same with each node of the main graph named by its position in the file, "#0#", "#1#", ...,
+ * for runtimes that tell of nodes by their names, which need not be there nor differ. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_emit_numbered(const psplit_model *model,
+                                                            const char *path, bool replace,
+                                                            psplit_diag *diag);
+
 /* Groups of the main graph's nodes. */
 typedef struct psplit_blocks {
   uint32_t n_nodes;

@@ -32,6 +32,31 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_profile_stages(const psplit_onnxru
                                                              const psplit_run_options *options,
                                                              psplit_diag *diag, char **out_text);
 
+/* What a provider takes of a model. */
+typedef struct psplit_probe {
+  char *text;       /* JSON for psplit_devices_restrict, malloc'd */
+  uint32_t n_nodes; /* of the main graph that are no constants and reach an output; of these ... */
+  uint32_t n_left;  /* ... the provider leaves so many to the CPU ... */
+  uint32_t n_host;  /* ... and so many more, which only compute sizes */
+  char *left;       /* the former by operator, most first: "Clip 28, Gather 2"; malloc'd */
+} psplit_probe;
+PSPLIT_API void psplit_probe_fini(psplit_probe *probe);
+
+/* Asks ONNX Runtime, 1.24 or newer, which nodes of `model`, opened from `path`, the provider of
+ * `session` takes: opens it in a session of that provider at the level of `session`, with all sizes
+ * as open as stages have them, and runs nothing. Of a node that ONNX Runtime's optimiser merged
+ * into another one before it asked the provider, that one tells. Where names of nodes are missing
+ * or not distinct, or Ifs are inlined, a copy of the model, weights included, is in a directory
+ * under TMPDIR meanwhile. Of `planner` sizes count (dims, decode), by which nodes that compute
+ * sizes are known. Errors: USAGE (no provider), UNSUPPORTED (an older ONNX Runtime; a provider that
+ * is not there or does not start), those of opening the model and of planning. */
+PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_probe_provider(const psplit_onnxruntime *ort,
+                                                             const char *path,
+                                                             const psplit_model *model,
+                                                             const psplit_session *session,
+                                                             const psplit_planner_options *planner,
+                                                             psplit_diag *diag, psplit_probe *out);
+
 /* A round of psplit_autotune; lent. */
 typedef struct psplit_autotune_round {
   uint32_t round;        /* from 1 */

@@ -185,12 +185,14 @@ static void read_presets(psplit_i_json_item presets, own_presets *out) {
 }
 
 static void read_device(psplit_i_json_item device, const own_presets *own, psplit_i_device *out) {
-  static const char *const known[] = {"name", "host", "rack", "session", MODEL_KEYS};
+  static const char *const known[] = {"name", "host", "rack", "session", "host_nodes", MODEL_KEYS};
   PSPLIT_I_JSON_KEYS(&device, known);
   psplit_i_json_name(psplit_i_json_need(&device, "name"), &out->name);
   psplit_i_json_name(psplit_i_json_find(&device, "host"), &out->host);
   psplit_i_json_name(psplit_i_json_find(&device, "rack"), &out->rack);
   read_session(psplit_i_json_find(&device, "session"), &out->session);
+  psplit_i_support_read_nodes(psplit_i_json_find(&device, "host_nodes"), &out->session.n_host_nodes,
+                              &out->session.host_nodes);
   read_model(&device, own, &out->model);
 }
 

@@ -40,6 +40,10 @@ typedef struct psplit_i_support {
  * each of the two replaces, and NULL where all runs. */
 void psplit_i_support_read(const psplit_i_json_item *object, const psplit_i_support **io);
 
+/* A list of names of nodes, or patterns of them; empty where there is none. */
+void psplit_i_support_read_nodes(psplit_i_json_item list, uint32_t *out_n,
+                                 const char *const **out_names);
+
 /* Whether two devices run the same. NULL: all. */
 bool psplit_i_support_same(const psplit_i_support *a, const psplit_i_support *b);
 

@@ -90,14 +90,15 @@ static void read_rules(psplit_i_json_item list, bool refuses, psplit_i_support_r
   }
 }
 
-static void read_nodes(psplit_i_json_item list, psplit_i_support *io) {
+void psplit_i_support_read_nodes(psplit_i_json_item list, uint32_t *out_n,
+                                 const char *const **out_names) {
   enum { MOST = 1 << 20 };
   const size_t n = psplit_i_json_given(list) ? psplit_i_json_length(&list, 0, MOST) : 0;
   const char **names = n ? PSPLIT_I_JSON_NEW(list.reader, const char *, n) : NULL;
   for (size_t i = 0; names && i < n && list.reader->code == PSPLIT_OK; i++)
     psplit_i_json_name(psplit_i_json_element(&list, i), &names[i]);
-  io->nodes = names;
-  io->n_nodes = names ? (uint32_t)n : 0;
+  *out_names = names;
+  *out_n = names ? (uint32_t)n : 0;
 }
 
 void psplit_i_support_read(const psplit_i_json_item *object, const psplit_i_support **io) {
@@ -125,7 +126,8 @@ void psplit_i_support_read(const psplit_i_json_item *object, const psplit_i_supp
     made->refused_types = 0;
     read_rules(psplit_i_json_find(&unsupported, "operators"), true, &made->refuses);
     read_types(psplit_i_json_find(&unsupported, "types"), &made->refused_types);
-    read_nodes(psplit_i_json_find(&unsupported, "nodes"), made);
+    psplit_i_support_read_nodes(psplit_i_json_find(&unsupported, "nodes"), &made->n_nodes,
+                                &made->nodes);
   }
   *io = made;
 }

@@ -49,6 +49,6 @@ arrows gradient base gradient model random
 arrows training emit gradient passes training base model
 arrows verify base gradient model verify
 arrows runtime base cost_table run run_gradients run_mpi run_service
-arrows tune profile
+arrows tune profile snapshot
 arrows generate base run generate generate_mpi run_mpi
 echo "1..$n"

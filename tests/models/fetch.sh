@@ -12,6 +12,7 @@ if [ $# -gt 0 ]; then
   exec node "$here/fetch.mjs" "$cache" "$@"
 fi
 node "$here/fetch.mjs" "$cache"
+sh "$here/swiftshader.sh" "$cache/swiftshader" || echo "fetch: no SwiftShader, so no tests of WebGPU"
 # Debian's interpreter by its path: another python3 on PATH does not see Debian's torch.
 if /usr/bin/python3 -c 'import torchvision' 2>/dev/null; then
   /usr/bin/python3 "$here/export.py" "$cache"

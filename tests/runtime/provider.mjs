@@ -1,0 +1,148 @@
+// What a provider takes of a model, asked and kept in a file (--probe), and nodes that it leaves to the CPU, named:
+//
+//   node provider.mjs RUN SPLIT INSPECT
+//
+// The provider is WebGPU on SwiftShader, which tests/models/swiftshader.sh puts into the model cache; without it the
+// tests that need one are skipped.
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Tap } from '../e2e/tap.mjs';
+import { writeModel } from '../support/text_model.mjs';
+import { env as plain } from './runner.mjs';
+
+const [runner, splitter, inspector] = process.argv.slice(2).map((program) => resolve(program));
+const tap = new Tap();
+const tmp = mkdtempSync(join(tmpdir(), 'psplit-provider-'));
+process.on('exit', () => rmSync(tmp, { recursive: true, force: true }));
+const cache = process.env.PSPLIT_MODEL_CACHE
+  ?? fileURLToPath(new URL('../../.cache/models', import.meta.url));
+const vulkan = join(cache, 'swiftshader');
+const env = {
+  ...plain,
+  LD_LIBRARY_PATH: [vulkan, plain.LD_LIBRARY_PATH].filter(Boolean).join(':'),
+  VK_DRIVER_FILES: join(vulkan, 'icd.json'),
+};
+const call = (program, args, more) =>
+  spawnSync(program, args, { encoding: 'utf8', timeout: 60000, env, cwd: tmp, ...more });
+const says = (title, status, pattern, program, ...args) => {
+  const ran = call(program, args);
+  tap.ok(ran.status === status && pattern.test(ran.stderr) && ran.stderr.trim().split('\n').length === 1,
+    title, `exit status ${ran.status}\n${ran.stderr}`);
+};
+
+const model = join(tmp, 'mixed.onnx');
+const named = (name) => (names) => (names ? `[${name}]` : '');
+// Hardmax has no kernel there; Shape to Mul compute a size.
+const text = (names) => `<ir_version: 8, opset_import: ["": 17]>
+mixed (float[n,8] x) => (float[m] y)
+<float[8,8] w = random(1), int64 zero = {0}, int64[1] at = {0}, int64[1] rest = {8}> {
+  ${named('first')(names)} a = MatMul (x, w)
+  ${named('hard')(names)} b = Hardmax (a)
+  ${named('second')(names)} c = MatMul (b, w)
+  ${named('shape')(names)} s = Shape (x)
+  ${named('gather')(names)} g = Gather (s, zero)
+  ${named('unsqueeze')(names)} u = Unsqueeze (g, at)
+  ${named('times')(names)} d = Mul (u, rest)
+  ${named('reshape')(names)} e = Reshape (c, d)
+  ${named('last')(names)} y = Tanh (e)
+}`;
+writeModel(text(true), model);
+const write = (name, what) => {
+  writeFileSync(join(tmp, name), typeof what === 'string' ? what : JSON.stringify(what));
+  return join(tmp, name);
+};
+const gpu = {
+  name: 'gpu', flops_per_second: { float32: 1e12 }, memory_bandwidth: 1e11, overhead_ns: 100,
+  session: { provider: 'WebGPU' },
+};
+const fast = { same_host: { bytes_per_second: 1e12, latency_ns: 1 } };
+const cpu = { name: 'cpu', preset: 'cpu' };
+const devices = write('devices.json', { devices: [cpu, gpu], topology: fast });
+const alone = write('alone.json', { devices: [gpu] });
+const host = write('host.json', { devices: [{ ...cpu, session: { provider: 'CPU' } }] });
+const other = (name) => write('other.json', { devices: [{ ...cpu, session: { provider: name } }] });
+
+// Files and options that do not fit, asked of nobody.
+const kept = (what) => write('kept.json', { format: 'onnx-pipeline-split-support', version: 1, provider: 'WebGPU',
+  nodes: 9, unsupported: { nodes: ['hard'] }, host_nodes: [], ...what });
+const plan = [model, '--dim', 'n=3', '--plan-only', '-q'];
+says('a device of that provider is needed', 2, /no device of .*host\.json .*"WebGPU"/, splitter, ...plan,
+  '--devices', host, '--probe', 'WebGPU');
+says('so are devices', 2, /--probe asks for a device of --devices/, splitter, ...plan, '--probe', 'WebGPU');
+says('and a provider', 2, /PROVIDER=FILE/, splitter, ...plan, '--devices', devices, '--probe', '=x.json');
+says('one that is not there', 5, /provider NoSuch is not in this ONNX Runtime, which has .*CPU/, splitter, ...plan,
+  '--devices', other('NoSuch'), '--probe', 'NoSuch');
+tap.ok(!existsSync(join(tmp, 'mixed.NoSuch.json')), 'nothing is written then');
+says('an answer about another model', 4, /kept\.json: nodes: is 8, and this model has 9 nodes/, splitter, ...plan,
+  '--devices', devices, '--probe', `WebGPU=${kept({ nodes: 8 })}`);
+says('about another provider', 4, /kept\.json: provider: is not WebGPU/, splitter, ...plan, '--devices', devices,
+  '--probe', `WebGPU=${kept({ provider: 'CUDA' })}`);
+says('a key that is none', 4, /kept\.json: .*nods/, splitter, ...plan, '--devices', devices, '--probe',
+  `WebGPU=${kept({ nods: 1 })}`);
+says('who only looks needs the file', 2, /is not there: onnx-pipeline-split --probe makes it/, inspector, model, '-k',
+  '2', '--devices', devices, '--probe', 'WebGPU=absent.json');
+call(splitter, [model, '--dim', 'n=3', '-k', '2', '-o', join(tmp, 'plain')]);
+says('the runner too takes it for a device', 2, /a device of that provider/, runner, join(tmp, 'plain'), '--random',
+  '--dim', 'n=3', '--probe', `WebGPU=${kept({})}`);
+const probed = call(splitter, [...plan, '--devices', host, '--probe', 'CPU']);
+const answer = JSON.parse(readFileSync(join(tmp, 'mixed.CPU.json')));
+tap.ok(probed.status === 0 && answer.unsupported.nodes.length === 0 && answer.nodes === 9, 'the CPU takes all',
+  probed.stderr);
+tap.ok(call(inspector, [model, '-k', '2', '--devices', devices, '--probe', `WebGPU=${kept({})}`]).status === 0,
+  'who only looks takes the file');
+
+// WebGPU.
+const absent = existsSync(join(vulkan, 'icd.json')) ? '' : 'there is no SwiftShader; tests/models/swiftshader.sh brings it';
+if (absent) {
+  tap.skip('WebGPU', absent);
+} else {
+  const file = join(tmp, 'found.json');
+  const out = join(tmp, 'out');
+  const split = [model, '--dim', 'n=3', '--non-contiguous', '--device-order', 'given', '--force', '-o', out];
+  const run = [out, '-q', '--random', '--dim', 'n=3', '--assert-placement'];
+  const stages = () => JSON.parse(readFileSync(join(out, 'pipeline.json'))).stages;
+
+  const asked = call(splitter, [...split, '--devices', devices, '--probe', `WebGPU=${file}`]);
+  const found = asked.status === 0 ? JSON.parse(readFileSync(file)) : {};
+  tap.ok(`${found.unsupported?.nodes}` === 'hard'
+    && /^note: .*found\.json: WebGPU takes \d of 9 nodes, leaves to the CPU Hardmax 1/m.test(asked.stderr),
+  'what it does not take is named', `${asked.stderr}${JSON.stringify(found)}`);
+  tap.ok(['gather', 'unsqueeze', 'times'].every((name) => found.host_nodes?.includes(name)),
+    'nodes of sizes are told apart', JSON.stringify(found));
+  const kinds = stages().map((stage) => stage.device);
+  tap.ok(`${kinds}` === 'gpu,cpu,gpu', 'the plan keeps to it', `${kinds}`);
+
+  const well = call(runner, [...run, '--devices', devices, '--probe', `WebGPU=${file}`]);
+  tap.ok(well.status === 0, 'and runs where it was planned', well.stderr);
+  const strict = call(runner, [...run, '--devices', devices]);
+  tap.ok(strict.status === 4 && /WebGPU leaves \d nodes to the CPU: .*gather \(Gather\)/.test(strict.stderr),
+    'what computes sizes is on the CPU, and named without the answer', `${strict.status}: ${strict.stderr}`);
+
+  call(splitter, [...split, '-k', '1', '--devices', alone]);
+  const elsewhere = call(runner, [...run, '--devices', alone, '--probe', `WebGPU=${file}`]);
+  tap.ok(elsewhere.status === 4
+    && /stage 0 \(stage0\.onnx\): .*WebGPU leaves 1 node to the CPU: hard \(Hardmax\)$/m.test(elsewhere.stderr),
+  'a plan that was not asked about it fails by the node', `${elsewhere.status}: ${elsewhere.stderr}`);
+
+  // The file is asked before anyone else, and users edit it.
+  writeFileSync(file, JSON.stringify({ ...found, unsupported: { nodes: ['hard', 'last'] } }));
+  const edited = call(splitter, [...split, '--devices', devices, '--probe', `WebGPU=${file}`],
+    { env: { ...env, PSPLIT_ONNXRUNTIME: '/nowhere' } });
+  const more = stages().map((stage) => stage.device);
+  tap.ok(edited.status === 0 && `${more}` === 'gpu,cpu,gpu,cpu', 'an edited answer counts, and nobody is asked',
+    `${edited.stderr}${more}`);
+
+  // Without names: asked by number, told by outputs.
+  const unnamed = join(tmp, 'unnamed.onnx');
+  writeModel(text(false), unnamed);
+  const before = readdirSync(tmp).length;
+  call(splitter, [unnamed, '--dim', 'n=3', '--plan-only', '--devices', devices, '--non-contiguous', '--probe', 'WebGPU'],
+    { env: { ...env, TMPDIR: tmp } });
+  const by = JSON.parse(readFileSync(join(tmp, 'unnamed.WebGPU.json')));
+  tap.ok(`${by.unsupported.nodes}` === 'b' && by.host_nodes.includes('g'), 'nodes without names', JSON.stringify(by));
+  tap.ok(readdirSync(tmp).length === before + 1, 'the copy that was asked about is gone', `${readdirSync(tmp)}`);
+}
+tap.done();
