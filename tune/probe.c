@@ -77,8 +77,8 @@ static void note_bodies(prober *p) {
     if (p->nodes->nodes[n].work.op_class == PSPLIT_CLASS_CONTROL) note(p, n);
 }
 
-/* Where ONNX Runtime changes the layout of a tensor whose Shape is taken, it puts the sizes in order
- * by a Gather, whose name nothing in the model has. */
+/* Where ONNX Runtime changes the layout of a tensor whose Shape is taken, it puts the sizes in
+ * order by a Gather, whose name nothing in the model has. */
 static bool is_made_name(const char *name) {
   return !*name || strcmp(name, "Gather") == 0 || strncmp(name, "Gather_token_", 13) == 0;
 }
