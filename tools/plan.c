@@ -73,8 +73,8 @@ static const cli PROGRAM = {
   "onnx-pipeline-plan",
   "[OPTION]... PROBLEM.json",
   "Cut a weighted graph into pipeline stages and prove how good the cut is.\n"
-  "PROBLEM.json is a psplit-problem or a dnn-partitioning problem (docs/partitioning.md); - is\n"
-  "standard input.",
+  "PROBLEM.json is a psplit-problem, or a problem of dnn-partitioning or of Piper\n"
+  "(docs/partitioning.md); - is standard input.",
   OPTIONS,
   sizeof OPTIONS / sizeof *OPTIONS,
 };

@@ -63,6 +63,27 @@ def from_published(root):
         {"name": "cpu", "class": 1, "count": root.get("maxCPUs", 0), "free_comm": True}
     ]}, scale_of(total)
 
+def from_piper(root):
+    """A problem of Piper in terms of the other format, and its scale."""
+    total, ways, place = 1.0, [x["TMPCs"]["1"][0] for x in root["nodes"]], {}
+    for v, x in enumerate(root["nodes"]):
+        place[x.get("id", v)] = v
+        total += max(ways[v]["timePerSample"], 0.0)
+    tensors = []
+    for x in root["edges"]:
+        u, v, n_bytes = x["sourceId"], x["destId"], x["communicationCost"]
+        ends = [2 * (n_bytes + sync.get(str(other), 0.0)) / root["bandwidth"] for sync, other in
+                ((ways[place[u]]["syncTimeBw"], v), (ways[place[v]]["syncTimeFw"], u))]
+        total += ends[0] + ends[1]
+        tensors.append({"producer": u, "consumers": [v], "send_ns": ends[0], "recv_ns": ends[1]})
+    nodes = [{"id": x.get("id", v), "time_ns": float(ways[v]["timePerSample"]),
+              "weight_bytes": ways[v].get("memoryUsageB"),
+              "activation_bytes": ways[v].get("memoryUsageA")} for v, x in enumerate(root["nodes"])]
+    memory = root["maxMemoryPerDevice"]
+    return {"format": "piper", "nodes": nodes, "tensors": tensors, "stash_1f1b": True, "devices": [
+        {"name": "accelerator", "count": root["maxDevices"],
+         "memory_bytes": memory if memory < 2**53 else 0}]}, scale_of(total)
+
 class Problem:
     """Numbers of a problem: times are integers (ticks), a time of None: cannot run there."""
     def __init__(self, root):
@@ -70,8 +91,10 @@ class Problem:
             self.scale = None
         elif "maxFPGAs" in root:
             root, self.scale = from_published(root)
+        elif "maxDevices" in root:
+            root, self.scale = from_piper(root)
         else:
-            raise ValueError("neither a psplit-problem nor a dnn-partitioning problem")
+            raise ValueError("neither a psplit-problem nor a problem of dnn-partitioning or Piper")
         if root.get("version", 1) != 1 or not root["nodes"]:
             raise ValueError("only version 1 is known, and one node is needed")
         nodes, tensors, links = root["nodes"], root.get("tensors", []), root.get("links")

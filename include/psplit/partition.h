@@ -260,7 +260,7 @@ psplit_certificate_make(const psplit_problem *problem, const psplit_partition_op
                         const psplit_solution *solution, psplit_diag *diag, char **out_text,
                         size_t *out_n, int64_t *out_bound_ns);
 
-/* Reads a problem from a JSON file: our own format or the published dnn-partitioning one
+/* Reads a problem from a JSON file: our own format or those of dnn-partitioning and of Piper
  * (docs/partitioning.md), a regular file of at most 64 MiB. `path` "-" is not special.
  * *out_problem is the caller's.
  * Errors: IO, MALFORMED, INVALID, LIMIT, NOMEM. */

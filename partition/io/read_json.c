@@ -1,5 +1,5 @@
-/* Problems from JSON: our own format and the published dnn-partitioning one. docs/partitioning.md
- * describes both. */
+/* Problems from JSON: our own format and those of dnn-partitioning and of Piper.
+ * docs/partitioning.md describes them. */
 #include "read_json.h"
 #include "in_file.h"
 
@@ -25,10 +25,12 @@ psplit_code psplit_problem_parse_json(const char *text, size_t n_bytes, const ch
     psplit_i_read_own(&r, &root);
   else if (psplit_i_json_given(psplit_i_json_find(&root, "maxFPGAs")))
     psplit_i_read_published(&r, &root);
+  else if (psplit_i_json_given(psplit_i_json_find(&root, "maxDevices")))
+    psplit_i_read_piper(&r, &root);
   else
     psplit_i_json_wrong(&root,
-                        "neither \"format\": \"psplit-problem\" nor a dnn-partitioning "
-                        "problem (\"maxFPGAs\")");
+                        "neither \"format\": \"psplit-problem\" nor a dnn-partitioning problem "
+                        "(\"maxFPGAs\") nor one of Piper (\"maxDevices\")");
   psplit_i_json_release(&root);
   if (json.code == PSPLIT_OK)
     *out_problem = &own->problem;

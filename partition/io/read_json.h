@@ -33,8 +33,9 @@ double psplit_i_read_scale(double total);
 /* Order of pairs of int64, for qsort. */
 int psplit_i_read_compare_pairs(const void *a, const void *b);
 
-/* The two formats. */
+/* The formats. */
 void psplit_i_read_own(psplit_i_problem_reader *r, const psplit_i_json_item *root);
 void psplit_i_read_published(psplit_i_problem_reader *r, const psplit_i_json_item *root);
+void psplit_i_read_piper(psplit_i_problem_reader *r, const psplit_i_json_item *root);
 
 #endif

@@ -66,6 +66,7 @@ static void put(file_kind kind, const char *json) {
 
 #define ONE "{'devices': [{'name': 'a', 'preset': 'cpu'"
 #define OWN "{'format': 'onnx-pipeline-split-costs', 'version': 1, "
+#define PIPER "{'maxDevices': 2, 'maxMemoryPerDevice': 1, 'bandwidth': 1, 'edges': [], "
 #define SPLIT "{'format': 'psplit-problem', 'devices': [{}], "
 #define NODES "'nodes': [{'id': 7, 'time_ns': 1}, {'id': 8, 'time_ns': 2}]"
 #define EDGES(list)                                           \
@@ -139,7 +140,12 @@ static const struct {
   {PROBLEM, PSPLIT_MALFORMED, "{", "problem:1:1: string or '}' expected near end of file"},
   {PROBLEM, PSPLIT_INVALID, "[]", "problem: must be an object, not an array"},
   {PROBLEM, PSPLIT_INVALID, "{}",
-   "problem: neither \"format\": \"psplit-problem\" nor a dnn-partitioning problem (\"maxFPGAs\")"},
+   "problem: neither \"format\": \"psplit-problem\" nor a dnn-partitioning problem (\"maxFPGAs\") "
+   "nor one of Piper (\"maxDevices\")"},
+  {PROBLEM, PSPLIT_INVALID, PIPER "'nodes': [{'TMPCs': {'2': []}}]}",
+   "problem: nodes[0].TMPCs.1: is missing"},
+  {PROBLEM, PSPLIT_INVALID, PIPER "'nodes': [{'TMPCs': {'1': []}}]}",
+   "problem: nodes[0].TMPCs.1: must not be empty"},
   {PROBLEM, PSPLIT_UNSUPPORTED, SPLIT "'version': 2}", "problem: version: is not 1"},
   {PROBLEM, PSPLIT_INVALID, SPLIT "'comm': 'both'}",
    "problem: comm: must be \"p2p\" or \"shared\", not \"both\""},

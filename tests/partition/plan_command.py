@@ -1,4 +1,5 @@
 """onnx-pipeline-plan from outside: exit statuses, JSON, and the same bytes for any thread count."""
+import itertools
 import json
 import os
 import re
@@ -33,6 +34,55 @@ def published(n, backward=False):
              for i in range(n) for j in (i + 1, i + 4)
              if j < n and (not backward or (i < n // 2) == (j < n // 2))]
     return {"maxFPGAs": 3, "maxCPUs": 1, "maxSizePerFPGA": 1000.0, "nodes": nodes, "edges": edges}
+
+
+def piper(n, devices, memory):
+    """A chain with skip edges in Piper's format; each node can be run in several ways."""
+    edges = [(i, j, 10.0 * (1 + i % 4)) for i in range(n) for j in (i + 1, i + 3) if j < n]
+
+    def ways(v, degree):
+        sync = {"syncTimeFw": {str(7 * a): 0.5 + a % 3 for a, b, _ in edges if b == v},
+                "syncTimeBw": {str(7 * b): 0.25 * (b % 5) for a, b, _ in edges if a == v}}
+        return [sync | {"id": name, "timePerSample": more + (3.5 + v % 5) / degree,
+                        "parameterSize": 5.0, "memoryUsageA": 4.0 / less + v % 3,
+                        "memoryUsageB": 2.0 + v % 2}
+                for name, more, less in (("vanilla", 0, 1), ("activation recomp", 1, 4))]
+
+    nodes = [{"id": 7 * v, "name": f"n{v}", "TMPCs": {str(t): ways(v, t) for t in (1, 2)}}
+             for v in range(n)]
+    return {"maxDevices": devices, "maxMemoryPerDevice": memory, "bandwidth": 16.0,
+            "mbsInBatch": 8, "nodes": nodes,
+            "edges": [{"sourceId": 7 * a, "destId": 7 * b, "communicationCost": c}
+                      for a, b, c in edges]}
+
+
+def piper_best(problem):
+    """By enumeration of contiguous stages, as Piper counts without copies: an edge costs each of
+    its ends twice its bytes and what the node there adds, and a stage holds A bytes for itself and
+    for each stage behind it. None: nothing fits. Node i only feeds later ones here."""
+    nodes, edges = problem["nodes"], problem["edges"]
+    way = [x["TMPCs"]["1"][0] for x in nodes]
+    place = {x["id"]: v for v, x in enumerate(nodes)}
+    ends = [(place[e["sourceId"]], place[e["destId"]], e["communicationCost"]) for e in edges]
+    best = None
+    for stage in itertools.product(range(problem["maxDevices"]), repeat=len(nodes)):
+        if any(stage[a] > stage[b] for a, b, _ in ends):
+            continue
+        used = sorted(set(stage))
+        slowest, fits = 0.0, True
+        for rank, s in enumerate(used):
+            load = sum(w["timePerSample"] for v, w in enumerate(way) if stage[v] == s)
+            held = sum(w["memoryUsageA"] * (len(used) - rank) + w["memoryUsageB"]
+                       for v, w in enumerate(way) if stage[v] == s)
+            for a, b, cost in ends:
+                if stage[a] == s != stage[b]:
+                    load += 2 * (cost + way[a]["syncTimeBw"][str(7 * b)]) / problem["bandwidth"]
+                if stage[b] == s != stage[a]:
+                    load += 2 * (cost + way[b]["syncTimeFw"][str(7 * a)]) / problem["bandwidth"]
+            slowest, fits = max(slowest, load), fits and held <= problem["maxMemoryPerDevice"]
+        if fits and (best is None or slowest < best):
+            best = slowest
+    return best
 
 
 with tempfile.TemporaryDirectory() as directory:
@@ -155,6 +205,16 @@ with tempfile.TemporaryDirectory() as directory:
     tight = published(12)
     tight["maxSizePerFPGA"], tight["maxCPUs"] = 25.0, 0
     refuses("memory that cannot fit", 7, write("tight.json", tight))
+    for memory in (1e18, 70.0, 44.0, 5.0):
+        foreign = piper(9, 3, memory)
+        result = run("--json", write("piper.json", foreign))
+        found = json.loads(result.stdout)["objective"] if result.returncode == 0 else None
+        best = piper_best(foreign)
+        check(f"piper: the best within {memory:g} bytes, as it counts",
+              found == best or abs(found - best) < 1e-6, f"{found} {best} {result.stderr}")
+    del foreign["nodes"][2]["TMPCs"]["1"]
+    refuses("piper: a node that one device cannot run", 4, write("piper.json", foreign))
+
     check("version", run("--version").stdout.startswith("onnx-pipeline-plan "))
     check("help", "--non-contiguous" in run("--help").stdout)
 
