@@ -36,7 +36,8 @@ enum {
 
 static const cli_option OPTIONS[] = {
   {0, NULL, NULL, "What to show:"},
-  {OPT_FORMAT, "format", "FORMAT", "text (default), json, dot, svg, html, onnx or onnxtxt"},
+  {OPT_FORMAT, "format", "FORMAT",
+   "text (default), json, dot, svg, html, onnx, onnxtxt or problem"},
   {OPT_LEVEL, "level", "LEVEL", "operators, supernodes (default), stages or patterns"},
   {OPT_FOLD, "fold", NULL, "text: of blocks that repeat, show the first one alone"},
   {OPT_MAX_DATA, "max-data", "BYTES|all",
@@ -73,7 +74,7 @@ enum { MAX_PLANS = 64 };
 typedef struct request {
   const char *model, *output, *dump_after, *dump_dir;
   uint32_t first_k, last_k; /* 0: not given */
-  bool svg, onnx, onnxtxt, force, done;
+  bool svg, onnx, onnxtxt, problem, force, done;
   bool has_max_data;
   uint64_t max_data_bytes;
   psplit_view_options view;
@@ -84,13 +85,14 @@ typedef struct request {
 } request;
 
 static psplit_code parse_format(request *r, const char *text) {
-  static const char *const names[] = {"text", "json", "dot",     "html",
-                                      "svg",  "onnx", "onnxtxt", NULL};
+  static const char *const names[] = {"text", "json",    "dot",     "html", "svg",
+                                      "onnx", "onnxtxt", "problem", NULL};
   int which;
   if (!cli_choice(&PROGRAM, "format", text, names, &which)) return PSPLIT_USAGE;
   r->svg = which == 4;
   r->onnx = which == 5;
   r->onnxtxt = which == 6;
+  r->problem = which == 7;
   r->view.format = r->svg      ? PSPLIT_VIEW_DOT
                    : which > 4 ? PSPLIT_VIEW_TEXT
                                : (psplit_view_format)which;
@@ -176,7 +178,12 @@ static int parse(request *r, int argc, char **argv) {
                      "--format onnxtxt shows the model alone: no stages, passes or levels");
   if (r->has_max_data && !r->onnxtxt)
     return cli_usage(&PROGRAM, "--max-data goes with --format onnxtxt");
-  if (r->view.fold && (r->onnx || r->onnxtxt || r->view.format != PSPLIT_VIEW_TEXT))
+  if (r->problem && (r->dump_after || r->training.enabled ||
+                     r->view.level != PSPLIT_VIEW_SUPERNODES || (!r->first_k && !r->plan.devices)))
+    return cli_usage(&PROGRAM,
+                     "--format problem is of supernodes and devices: it needs -k N or --devices "
+                     "FILE and goes without --training, --level and --dump-after");
+  if (r->view.fold && (r->onnx || r->onnxtxt || r->problem || r->view.format != PSPLIT_VIEW_TEXT))
     return cli_usage(&PROGRAM, "--fold goes with --format text");
   if (!r->dump_after != !r->dump_dir)
     return cli_usage(&PROGRAM, "--dump-after PASS and --dump-dir DIR come together");
@@ -247,6 +254,16 @@ static psplit_code show_onnxtxt(const request *r, const psplit_model *model, psp
   return code;
 }
 
+/* What the solver is asked. */
+static psplit_code show_problem(const request *r, psplit_planner *planner, psplit_diag *diag) {
+  char *text = NULL;
+  size_t n_text;
+  psplit_code code = psplit_planner_problem(planner, diag, &text, &n_text);
+  if (code == PSPLIT_OK) code = write_out(r->output, text, n_text, diag);
+  free(text);
+  return code;
+}
+
 /* DIR/03-fuse.txt, numbered in the order in which the passes ran. */
 static psplit_code dump(void *user, psplit_planner *planner, const char *pass, psplit_diag *diag) {
   static const char *const endings[] = {"txt", "json", "dot", "html"};
@@ -309,7 +326,7 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
   r->view.title = slash ? slash + 1 : r->model;
   r->plan.planner.logger = &logger;
   if (r->dump_after) r->plan.planner.observer = &observer;
-  if (!any_stages) stop_before_stages(&r->plan);
+  if (!any_stages || r->problem) stop_before_stages(&r->plan);
   psplit_code code = plan_load_plugins(&r->plan, diag);
   if (code == PSPLIT_OK) code = plan_load_files(&r->plan, diag);
   r->plan.read.cancel = r->plan.planner.cancel = cli_cancel();
@@ -323,7 +340,7 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
   size_t n = 0;
   for (uint32_t k = r->first_k; code == PSPLIT_OK && !r->onnxtxt && k <= r->last_k; k++, n++) {
     code = make_plan(r, model, any_stages ? k : 1, diag, &plans[n], &trainings[n]);
-    if (code == PSPLIT_OK && !r->dump_after)
+    if (code == PSPLIT_OK && !r->dump_after && !r->problem)
       code = psplit_snapshot_take(plans[n].planner, diag, &snapshots[n]);
     logger = (psplit_logger){.emit = cli_quiet}; /* the same warnings once */
   }
@@ -333,6 +350,8 @@ static psplit_code inspect(request *r, psplit_diag *diag) {
     code = show_onnxtxt(r, model, diag);
   else if (code == PSPLIT_OK && r->onnx)
     code = show_blocks(r, model, snapshots[0], diag);
+  else if (code == PSPLIT_OK && r->problem)
+    code = show_problem(r, plans[0].planner, diag);
   else if (code == PSPLIT_OK && !r->dump_after)
     code = show(r, (const psplit_snapshot *const *)snapshots, n, r->output, diag);
   for (size_t i = 0; i < MAX_PLANS; i++) {

@@ -48,6 +48,28 @@ static void write_devices(psplit_i_json *json, const psplit_problem *p) {
   psplit_i_json_close(json, ']');
 }
 
+/* Which class of links joins which entries; what each takes stands with the tensors. */
+static void write_links(psplit_i_json *json, const psplit_problem *p) {
+  psplit_i_json_key(json, "link_classes");
+  psplit_i_json_open(json, '[');
+  for (uint32_t c = 0; c < p->n_link_classes; c++) {
+    psplit_i_json_open(json, '{');
+    psplit_i_json_close(json, '}');
+  }
+  psplit_i_json_close(json, ']');
+  psplit_i_json_key(json, "device_links");
+  psplit_i_json_open(json, '[');
+  for (uint32_t d = 0; d < p->n_devices; d++) {
+    psplit_i_json_open(json, '[');
+    json->compact = true;
+    for (uint32_t other = 0; other < p->n_devices; other++)
+      psplit_i_json_uint(json, p->device_link[(size_t)d * p->n_devices + other]);
+    psplit_i_json_close(json, ']');
+    json->compact = false;
+  }
+  psplit_i_json_close(json, ']');
+}
+
 static void write_node(psplit_i_json *json, const psplit_problem *p, uint32_t v) {
   const uint8_t flags = p->node_flags ? p->node_flags[v] : 0;
   psplit_i_json_open(json, '{');
@@ -82,7 +104,9 @@ static void write_tensor(psplit_i_json *json, const psplit_problem *p, uint32_t 
   write_uint(json, "producer", p->net_producer[e]);
   write_ids(json, "consumers", p->net_consumer + p->net_off[e], p->net_off[e + 1] - p->net_off[e]);
   if (p->net_bytes && p->net_bytes[e]) write_uint(json, "bytes", p->net_bytes[e]);
-  for (int send = 1; send >= 0; send--) {
+  if (p->n_link_classes)
+    write_times(json, "link_ns", p->net_link_ns + (size_t)e * p->n_link_classes, p->n_link_classes);
+  for (int send = 1; send >= 0 && !p->n_link_classes; send--) {
     for (uint32_t c = 0; c < p->n_classes; c++) ticks[c] = psplit_i_net_ns(p, e, c, send);
     write_times(json, send ? "send_ns" : "recv_ns", ticks, p->n_classes);
   }
@@ -122,9 +146,6 @@ psplit_code psplit_problem_format_json(const psplit_problem *p, psplit_diag *dia
                                        size_t *out_n) {
   psplit_code code = psplit_i_problem_validate(p, diag);
   if (code != PSPLIT_OK) return code;
-  if (p->n_link_classes)
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                         "links that differ between pairs of devices are not written");
   psplit_i_arena arena;
   psplit_i_text text = {0};
   psplit_i_json json;
@@ -141,6 +162,7 @@ psplit_code psplit_problem_format_json(const psplit_problem *p, psplit_diag *dia
   write_flag(&json, "any_device_order", p->any_device_order);
   write_flag(&json, "stash_1f1b", p->stash_1f1b);
   write_devices(&json, p);
+  if (p->n_link_classes) write_links(&json, p);
   psplit_i_json_key(&json, "nodes");
   psplit_i_json_open(&json, '[');
   for (uint32_t v = 0; v < p->n_nodes; v++) write_node(&json, p, v);
