@@ -1,15 +1,22 @@
 /* Bench of the partitioner: one line for every problem and number of threads.
  *
- *   bench_partition [--dir DIR | --kind KIND --nodes N | --grid N] [--stages K]
+ *   bench_partition [--dir DIR | --kind KIND --nodes N | --grid N | --regal N] [--stages K]
+ *                   [--baselines]
  *                   [--threads T[,T...]] [--repeat R] [--solver NAME] [--comm FACTOR]
  *                   [--work-limit SECONDS | --time-limit SECONDS] [--variant VARIANT]
  *
  * Without DIR and KIND: stand-ins with the structure of the published problems, which are not part
  * of the project; docs/partitioning.md says where they come from. KIND: transformer (repeated
  * blocks), layered (random layers), chain, wide (layers of 1,000), experts (mixtures of 128), unet,
- * dense (blocks of 32); all tensors cost FACTOR times as much.
+ * dense (blocks of 32), or a model of random graphs (erdos-renyi, barabasi-albert, watts-strogatz,
+ * stochastic-block); all tensors cost FACTOR times as much.
  *
  * VARIANT: free (placement in any order), chunks (two a device), latency; default: throughput.
+ *
+ * --regal: N random graphs of 50 to 200 nodes, of those models in turn (random_graphs.c).
+ *
+ * --baselines: beside the solver what others do (baselines.h), in one row; on the accelerators alone
+ * where there are CPUs.
  *
  * --grid: all kinds, or KIND, 1,000 nodes up to N, K = 2, 16, 128, 1,024, and how time grows.
  *
@@ -34,6 +41,7 @@
 #include <unistd.h>
 
 #include "partition_make.h"
+#include "side_by_side.h"
 
 enum { MAX_THREAD_COUNTS = 8, MAX_THREADS = 256 };
 
@@ -50,7 +58,10 @@ typedef struct bench {
   uint32_t threads[MAX_THREAD_COUNTS];
   psplit_partition_options options;
   int64_t comm; /* tensors cost so many times as much */
-  bool grid, differ;
+  bool grid, differ, baselines;
+  uint32_t n_random; /* random graphs */
+  uint64_t seed;     /* of a generated problem; 0: its own */
+  side_by_side table;
   outcome least; /* of the runs of the last problem */
 } bench;
 
@@ -168,6 +179,10 @@ static outcome solve_apart(const char *name, const psplit_problem *p,
 static double less(double a, double b) { return a < b ? a : b; }
 
 static void report(bench *b, const char *name, const psplit_problem *p, double read_seconds) {
+  if (b->baselines) {
+    side_by_side_row(&b->table, name, p, &b->options);
+    return;
+  }
   for (uint32_t r = 0; r < b->repeat; r++)
     for (uint32_t t = 0; t < b->n_threads; t++) {
       b->options.n_threads = b->threads[t];
@@ -185,12 +200,24 @@ static void bench_generated(bench *b) {
   const psplit_device device = {.count = b->stages ? b->stages : 16};
   maker m;
   maker_init(&m, b->nodes + 512);
+  if (b->seed) m.state = b->seed;
   made_shape_named(b->kind)->make(&m, b->nodes);
   for (uint32_t e = 0; e < m.n_nets; e++) m.send[e] *= b->comm;
   psplit_problem p = maker_problem(&m, &device, 1);
   p.comm = PSPLIT_COMM_P2P;
   report(b, b->kind, &p, 0);
   maker_fini(&m);
+}
+
+/* As REGAL's synthetic set, on two devices unless --stages says otherwise. */
+static void bench_random(bench *b) {
+  if (!b->stages) b->stages = 2;
+  for (uint32_t i = 0; i < b->n_random; i++) {
+    b->kind = kMadeRandom[i % kNMadeRandom].name;
+    b->seed = i + 1;
+    b->nodes = 50 + i * 37 % 151;
+    bench_generated(b);
+  }
 }
 
 /* Least squares of log time = c + x log nodes + y log stages. */
@@ -312,8 +339,15 @@ static uint32_t read_threads(const char *list, uint32_t *threads) {
 int main(int argc, char **argv) {
   bench b = {.repeat = 1, .n_threads = 1, .comm = 1};
   psplit_partition_options_init(&b.options);
-  for (int i = 1; i + 1 < argc; i += 2) {
+  for (int i = 1; i < argc; i += 2) {
+    if (strcmp(argv[i], "--baselines") == 0) {
+      b.baselines = true;
+      i--;
+      continue;
+    }
+    if (i + 1 == argc) break;
     const char *value = argv[i + 1];
+    if (strcmp(argv[i], "--regal") == 0) b.n_random = (uint32_t)strtoul(value, NULL, 10);
     if (strcmp(argv[i], "--dir") == 0) b.dir = value;
     if (strcmp(argv[i], "--kind") == 0) b.kind = value;
     if (strcmp(argv[i], "--grid") == 0) b.grid = true;
@@ -341,18 +375,24 @@ int main(int argc, char **argv) {
     fprintf(stderr, "error: --kind %s: there is no such shape\n", b.kind);
     return 2;
   }
-  printf("%-34s %8s %5s %16s %16s %8s %7s %8s %8s %8s %14s %6s %3s %s\n", "problem", "nodes", "K",
-         "value", "bound", "gap %", "read s", "solve s", "cpu s", "busy s", "of limit", "MiB",
-         "thr", "solver");
+  if (b.baselines)
+    side_by_side_begin(&b.table);
+  else
+    printf("%-34s %8s %5s %16s %16s %8s %7s %8s %8s %8s %14s %6s %3s %s\n", "problem", "nodes", "K",
+           "value", "bound", "gap %", "read s", "solve s", "cpu s", "busy s", "of limit", "MiB",
+           "thr", "solver");
   int status = 0;
   if (b.dir)
     status = bench_directory(&b);
   else if (b.grid)
     bench_grid(&b);
+  else if (b.n_random)
+    bench_random(&b);
   else if (b.kind)
     bench_generated(&b);
   else
     bench_families(&b);
+  if (b.baselines) side_by_side_end(&b.table);
   if (b.differ) fputs("error: the answer depends on the number of threads\n", stderr);
   return status ? status : b.differ;
 }

@@ -31,6 +31,8 @@ extern const made_family kMadeFamilies[];
 extern const uint32_t kNMadeFamilies;
 extern const made_shape kMadeShapes[]; /* of any size */
 extern const uint32_t kNMadeShapes;
+extern const made_shape kMadeRandom[]; /* models of random graphs; O(nodes^2) */
+extern const uint32_t kNMadeRandom;
 
 /* At most about `most` nodes; ends the program when out of memory. */
 void maker_init(maker *m, uint32_t most);
@@ -48,7 +50,7 @@ void make_layered(maker *m, uint32_t n_nodes);
 void make_training(maker *m);
 void make_family(const made_family *family, maker *m);
 
-/* NULL: there is none of that name. */
+/* Of either table; NULL: there is none of that name. */
 const made_shape *made_shape_named(const char *name);
 
 /* The problem over the maker's arrays; devices are the caller's. */

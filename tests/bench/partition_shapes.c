@@ -96,5 +96,7 @@ const uint32_t kNMadeShapes = sizeof kMadeShapes / sizeof *kMadeShapes;
 const made_shape *made_shape_named(const char *name) {
   for (uint32_t i = 0; i < kNMadeShapes; i++)
     if (strcmp(kMadeShapes[i].name, name) == 0) return &kMadeShapes[i];
+  for (uint32_t i = 0; i < kNMadeRandom; i++)
+    if (strcmp(kMadeRandom[i].name, name) == 0) return &kMadeRandom[i];
   return NULL;
 }

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "baselines.h"
 #include "listed.h"
 
 /* Ways to a split, in the order of columns. */
@@ -24,6 +25,7 @@ typedef enum way {
   WAY_ANNEAL,
   WAY_EVEN,
   WAY_PIPEDREAM,
+  WAY_ISLANDS,
   WAY_COPIES,
   WAY_SLICE,
   WAY_RANDOM,
@@ -37,7 +39,7 @@ typedef enum way {
 } way;
 
 static const char *const kWays[N_WAYS] = {
-  "auto",       "search",    "anneal", "even", "pipedream",  "copies",       "slice",
+  "auto",       "search",    "anneal", "even", "pipedream",  "islands",      "copies",      "slice",
   "rand+slice", "untrained", "greedy", "best", "best+slice", "greedy+slice", "start+search"};
 
 enum { MOST_ROWS = 512 };
@@ -52,141 +54,6 @@ typedef struct bench {
 } bench;
 
 static double cpu(void) { return (double)clock() * 1e3 / CLOCKS_PER_SEC; }
-
-/* --- baselines of our own --- */
-
-/* A topological order by id, among nodes that may come next; classes stay together as one. */
-typedef struct chain {
-  uint32_t n, *order, *unit; /* units in order; unit of a node */
-  int64_t *work;             /* [n] of a unit */
-} chain;
-
-static bool forward(const psplit_problem *p, uint32_t v) {
-  return !p->node_flags || !(p->node_flags[v] & PSPLIT_NODE_BACKWARD);
-}
-
-/* Nodes in topological order of the forward edges; what trains follows its twin. */
-static bool make_chain(const psplit_problem *p, chain *c) {
-  const uint32_t n = p->n_nodes, class = p->devices[0].class_id;
-  uint32_t *left = calloc(n, sizeof *left), *stack = calloc(n, sizeof *stack), size = 0, at = 0;
-  c->unit = calloc(n, sizeof *c->unit);
-  c->order = calloc(n, sizeof *c->order);
-  c->work = calloc(n, sizeof *c->work);
-  uint32_t *first = calloc(n + 1, sizeof *first), n_edges = 0;
-  uint32_t *edge = calloc((size_t)p->net_off[p->n_nets] + 1, sizeof *edge);
-  for (int pass = 0; pass < 2; pass++) {
-    for (uint32_t e = 0; e < p->n_nets; e++)
-      for (uint32_t k = p->net_off[e]; k < p->net_off[e + 1]; k++) {
-        const uint32_t u = p->net_producer[e], v = p->net_consumer[k];
-        if (!forward(p, u) || !forward(p, v) || u == v) continue;
-        if (pass == 0)
-          first[u + 1]++, left[v]++;
-        else
-          edge[--first[u + 1]] = v;
-      }
-    if (pass == 0)
-      for (uint32_t v = 0; v < n; v++) n_edges = first[v + 1] += first[v];
-  }
-  /* first[u + 1] is now where u's edges begin, and they end where the next one's do. */
-  for (uint32_t v = n; v-- > 0;)
-    if (forward(p, v) && left[v] == 0) stack[size++] = v;
-  uint32_t *place = calloc(n, sizeof *place);
-  while (size) {
-    const uint32_t v = stack[--size];
-    place[v] = at;
-    c->order[at++] = v;
-    const uint32_t end = v + 1 < n ? first[v + 2] : n_edges;
-    for (uint32_t k = first[v + 1]; k < end; k++)
-      if (left[edge[k]] > 0 && --left[edge[k]] == 0) stack[size++] = edge[k];
-  }
-  c->n = at;
-  for (uint32_t v = 0; v < n; v++) {
-    c->unit[v] = forward(p, v) ? place[v] : PSPLIT_NONE;
-    if (!forward(p, v) && p->together && p->together[v] < n && forward(p, p->together[v]))
-      c->unit[v] = place[p->together[v]];
-    if (c->unit[v] == PSPLIT_NONE)
-      c->n = 0; /* no twin: not for these */
-    else if (p->time_ns[(size_t)v * p->n_classes + class] > 0)
-      c->work[c->unit[v]] += p->time_ns[(size_t)v * p->n_classes + class];
-  }
-  free(place);
-  free(left);
-  free(stack);
-  free(first);
-  free(edge);
-  return c->n > 0;
-}
-
-static void chain_fini(chain *c) {
-  free(c->unit);
-  free(c->order);
-  free(c->work);
-}
-
-static double checked(const psplit_problem *p, const chain *c, const uint32_t *cut, uint32_t k) {
-  psplit_partition_options o;
-  psplit_diag diag = {0};
-  psplit_solution *s = NULL;
-  uint32_t *stage = calloc(p->n_nodes, sizeof *stage);
-  psplit_partition_options_init(&o);
-  for (uint32_t v = 0; v < p->n_nodes; v++)
-    for (uint32_t j = 1; j < k; j++) stage[v] += c->unit[v] >= cut[j];
-  double value = 0;
-  if (psplit_partition_check(p, &o, stage, NULL, NULL, NULL, &diag, &s) == PSPLIT_OK)
-    value = (double)s->objective_ns;
-  psplit_solution_destroy(s);
-  free(stage);
-  return value;
-}
-
-/* As many stages as devices, each with an equal share of the work in the order. */
-static double even_prefix(const psplit_problem *p, const chain *c, uint32_t k) {
-  uint32_t cut[1025] = {0};
-  int64_t total = 0, before = 0;
-  for (uint32_t i = 0; i < c->n; i++) total += c->work[i];
-  for (uint32_t i = 0, j = 1; i < c->n && j < k; i++) {
-    while (j < k && before + c->work[i] / 2 >= total / k * j) cut[j++] = i;
-    before += c->work[i];
-    if (i + 1 == c->n)
-      while (j < k) cut[j++] = c->n;
-  }
-  for (uint32_t j = 1; j < k; j++)
-    if (cut[j] == 0) cut[j] = c->n;
-  return checked(p, c, cut, k);
-}
-
-/* PipeDream's programme without replicas (SOSP 2019, section 3.1): over a chain of layers, the
- * largest of a stage's work and of what one layer hands to the next, which it counts as the tensor
- * of the layer in front of the cut alone. */
-static double pipedream(const psplit_problem *p, const chain *c, uint32_t k) {
-  const uint32_t n = c->n, class = p->devices[0].class_id;
-  if (n > 4000) return 0;
-  double *best = calloc((size_t)(k + 1) * (n + 1), sizeof *best), *sum = calloc(n + 1, sizeof *sum);
-  double *tensor = calloc(n + 1, sizeof *tensor);
-  uint32_t *from = calloc((size_t)(k + 1) * (n + 1), sizeof *from), cut[1025] = {0};
-  for (uint32_t i = 0; i < n; i++) sum[i + 1] = sum[i] + (double)c->work[i];
-  for (uint32_t e = 0; e < p->n_nets; e++) {
-    const uint32_t u = c->unit[p->net_producer[e]];
-    if (forward(p, p->net_producer[e]))
-      tensor[u] = fmax(tensor[u], 2 * (double)p->net_send_ns[(size_t)e * p->n_classes + class]);
-  }
-  for (uint32_t j = 1; j <= k; j++)
-    for (uint32_t i = 0; i <= n; i++) {
-      double *b = &best[(size_t)j * (n + 1) + i];
-      *b = j == 1 ? sum[i] : INFINITY;
-      for (uint32_t h = 0; j > 1 && h <= i; h++) {
-        double value = fmax(best[(size_t)(j - 1) * (n + 1) + h], sum[i] - sum[h]);
-        if (h > 0 && h < i) value = fmax(value, tensor[h - 1]);
-        if (value < *b) *b = value, from[(size_t)j * (n + 1) + i] = h;
-      }
-    }
-  for (uint32_t j = k, i = n; j > 1; j--) cut[j - 1] = i = from[(size_t)j * (n + 1) + i];
-  free(best);
-  free(sum);
-  free(tensor);
-  free(from);
-  return checked(p, c, cut, k);
-}
 
 /* Random keys, for as many orders as the policy says. */
 static psplit_code no_stages(void *user, const psplit_items *items, uint64_t seed, uint32_t attempt,
@@ -245,12 +112,19 @@ static double proposed(bench *b, const psplit_problem *p, const psplit_policy *p
   return value;
 }
 
+static const struct {
+  way way;
+  baseline of;
+} kOthers[] = {{WAY_EVEN, BASELINE_EVEN},
+               {WAY_PIPEDREAM, BASELINE_PIPEDREAM},
+               {WAY_ISLANDS, BASELINE_ISLANDS},
+               {WAY_COPIES, BASELINE_COPIES}};
+
 static void row(bench *b, const char *name, const psplit_problem *p) {
   const uint32_t k = psplit_problem_n_stages(p);
   if (b->n_rows == MOST_ROWS) return;
   double *ratio = b->ratio[b->n_rows], *ms = b->ms[b->n_rows], value[N_WAYS] = {0}, bound = 0;
   bool own = false;
-  chain c = {0};
   const psplit_proposer random = {NULL, b->n_proposals, NULL, no_stages, random_keys};
   value[WAY_AUTO] = solved(b, p, "auto", NULL, 0, &ms[WAY_AUTO], &bound, NULL);
   if (value[WAY_AUTO] <= 0 || bound <= 0) return; /* nothing fits */
@@ -258,20 +132,12 @@ static void row(bench *b, const char *name, const psplit_problem *p) {
   value[WAY_SEARCH] = solved(b, p, "search", NULL, 0, &ms[WAY_SEARCH], NULL, NULL);
   value[WAY_ANNEAL] = solved(b, p, "anneal", NULL, 0, &ms[WAY_ANNEAL], NULL, NULL);
   value[WAY_SLICE] = solved(b, p, "slice", NULL, 0, &ms[WAY_SLICE], NULL, NULL);
-  if (p->n_devices == 1 && k <= 1024 && make_chain(p, &c)) {
-    double start = cpu();
-    value[WAY_EVEN] = even_prefix(p, &c, k);
-    ms[WAY_EVEN] = cpu() - start;
-    start = cpu();
-    value[WAY_PIPEDREAM] = pipedream(p, &c, k);
-    ms[WAY_PIPEDREAM] = cpu() - start;
-    /* The whole model on each device: its work over their number, if it fits; weights need not be
-     * kept alike for inference, so this is the best that copies could do. */
-    int64_t total = 0;
-    for (uint32_t i = 0; i < c.n; i++) total += c.work[i];
-    value[WAY_COPIES] = p->weight_bytes && p->devices[0].memory_bytes ? 0 : (double)total / k;
+  double others[N_BASELINES], others_ms[N_BASELINES];
+  baselines_run(p, others, others_ms);
+  for (uint32_t i = 0; i < sizeof kOthers / sizeof *kOthers; i++) {
+    value[kOthers[i].way] = others[kOthers[i].of];
+    ms[kOthers[i].way] = others_ms[kOthers[i].of];
   }
-  chain_fini(&c);
   value[WAY_RANDOM] = solved(b, p, "drlpp+slice", &random, 1000, &ms[WAY_RANDOM], NULL, NULL);
   value[WAY_UNTRAINED] = proposed(b, p, b->untrained, 1, "drlpp", &ms[WAY_UNTRAINED], &own);
   if (!own) value[WAY_UNTRAINED] = 0;
