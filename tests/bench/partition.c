@@ -15,8 +15,8 @@
  *
  * --regal: N random graphs of 50 to 200 nodes, of those models in turn (random_graphs.c).
  *
- * --baselines: beside the solver what others do (baselines.h), in one row; on the accelerators alone
- * where there are CPUs.
+ * --baselines: beside the solver what others do (baselines.h), in one row; without CPUs where there
+ * are some.
  *
  * --grid: all kinds, or KIND, 1,000 nodes up to N, K = 2, 16, 128, 1,024, and how time grows.
  *

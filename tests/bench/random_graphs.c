@@ -52,7 +52,7 @@ static void barabasi_albert(sketch *s) {
     }
 }
 
-/* A ring in which each is joined with the two on either side; of the edges 3 in 10 lead anywhere. */
+/* A ring in which each is joined with the two on either side; 3 edges in 10 lead anywhere. */
 static void watts_strogatz(sketch *s) {
   for (uint32_t v = 0; v < s->n; v++)
     for (uint32_t k = 1; k <= 2; k++)
