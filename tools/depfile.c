@@ -44,6 +44,7 @@ psplit_code depfile_make(const char *directory, const psplit_model *model,
     if (strcmp(options->cost_files[i], "-") != 0) put_prerequisite(&r, options->cost_files[i]);
   for (size_t i = 0; i < options->n_plugin_files; i++)
     put_prerequisite(&r, options->plugin_files[i]);
+  if (options->policy_file) put_prerequisite(&r, options->policy_file);
   for (size_t i = 0; i < made->n_read; i++) put_prerequisite(&r, made->read[i]);
   put(&r, '\n');
   return fclose(r.out) == 0 && !r.failed ? PSPLIT_OK : cli_nomem(diag);

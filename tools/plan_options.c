@@ -83,6 +83,11 @@ static bool numbered(const cli *program, plan_options *o, int id, const char *ar
     o->planner.max_segments = (uint32_t)count;
     return true;
   }
+  if (id == PLAN_PROPOSALS) {
+    if (!cli_count(program, "proposals", argument, 1, 1000000, &count)) return false;
+    o->n_proposals = (uint32_t)count;
+    return true;
+  }
   if (id == PLAN_THREADS) {
     if (!cli_count(program, "threads", argument, 1, 4096, &count)) return false;
     o->planner.n_threads = (uint32_t)count;
@@ -166,6 +171,7 @@ bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
       o->planner.objective = which ? PSPLIT_LATENCY : PSPLIT_THROUGHPUT;
       return true;
     case PLAN_SOLVER: o->planner.solver = argument; return true;
+    case PLAN_POLICY: o->policy_file = argument; return true;
     case PLAN_PASSES: o->pipeline = argument; return true;
     case PLAN_PLUGIN:
       return cli_repeated(program, "load-pass-plugin", argument, o->plugin_files, PLAN_MAX_REPEATED,
@@ -181,6 +187,7 @@ bool plan_option(const cli *program, plan_options *o, int id, char *argument) {
     case PLAN_PREFILL:
     case PLAN_SEQUENCES: return point_option(program, o, id, argument);
     case PLAN_DEPTH:
+    case PLAN_PROPOSALS:
     case PLAN_SEGMENTS:
     case PLAN_MAX_BYTES:
     case PLAN_SEED:
@@ -206,6 +213,12 @@ int plan_model(const cli *program, plan_options *options, int argc, char **argv,
     return cli_usage(program, "--batch and --prefill say more of --context N, which is missing");
   options->decode.tokens = 1;
   if (!options->decode.batch) options->decode.batch = options->prefill.batch = 1;
+  if (!options->policy_file && options->n_proposals)
+    return cli_usage(program,
+                     "--proposals says how often --policy FILE is asked, which is missing");
+  if (!options->policy_file && options->planner.solver &&
+      strncmp(options->planner.solver, "drlpp", 5) == 0)
+    return cli_usage(program, "solver %s needs --policy FILE", options->planner.solver);
   if (options->keep_blocks && options->pipeline)
     return cli_usage(program,
                      "--keep-blocks is for the default passes; --passes can name \"blocks\"");
@@ -237,6 +250,15 @@ static psplit_code check_stdin(const plan_options *options, psplit_diag *diag) {
   return psplit_diag_fail(diag, PSPLIT_USAGE, "one of --devices and --costs can be standard input");
 }
 
+static psplit_code load_policy(plan_options *o, psplit_diag *diag) {
+  psplit_code code = psplit_policy_read(o->policy_file, diag, &o->policy);
+  if (code == PSPLIT_OK)
+    code = psplit_policy_proposer_create(o->policy, o->n_proposals ? o->n_proposals : 8, diag,
+                                         &o->proposer);
+  o->planner.proposer = o->proposer;
+  return code;
+}
+
 psplit_code plan_load_files(plan_options *options, psplit_diag *diag) {
   psplit_code code = check_stdin(options, diag);
   if (code == PSPLIT_OK)
@@ -253,6 +275,7 @@ psplit_code plan_load_files(plan_options *options, psplit_diag *diag) {
   }
   options->planner.costs = (const psplit_cost_table *const *)options->costs;
   options->planner.n_costs = options->n_cost_files;
+  if (code == PSPLIT_OK && options->policy_file) code = load_policy(options, diag);
   return code;
 }
 
@@ -272,6 +295,7 @@ psplit_code plan_check_output(const plan_options *o, const char *path, psplit_di
   for (size_t i = 0; i < o->n_plugin_files && code == PSPLIT_OK; i++)
     code = place_check_unread(path, o->plugin_files[i], diag);
   if (code == PSPLIT_OK && o->probe_file) code = place_check_apart(path, o->probe_file, diag);
+  if (o->policy_file && code == PSPLIT_OK) code = place_check_unread(path, o->policy_file, diag);
   return code;
 }
 
@@ -285,6 +309,10 @@ void plan_options_fini(plan_options *options) {
   options->probe_provider = options->probe_file = options->probe_text = NULL;
   psplit_plugins_destroy(options->plugins);
   options->plugins = NULL;
+  psplit_policy_proposer_destroy(options->proposer);
+  psplit_policy_destroy(options->policy);
+  options->proposer = NULL;
+  options->policy = NULL;
 }
 
 static psplit_code read_text(void *user, const char *path, psplit_diag *diag, char **out_text,

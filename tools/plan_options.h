@@ -4,6 +4,7 @@
 #define PSPLIT_TOOLS_PLAN_OPTIONS_H
 
 #include <psplit/plugins.h>
+#include <psplit/policy.h>
 
 #include "cli.h"
 
@@ -41,7 +42,9 @@ enum {
   PLAN_SEGMENTS,
   PLAN_NON_CONTIGUOUS,
   PLAN_MAX_BYTES,
-  PLAN_PROBE
+  PLAN_PROBE,
+  PLAN_POLICY,
+  PLAN_PROPOSALS
 };
 
 /* Rows of an option table, under the command's own headings. */
@@ -87,6 +90,8 @@ enum {
   {PLAN_NO_STATE, "no-state", NULL, "look for no state by name"}, \
   {PLAN_OBJECTIVE, "objective", "WHAT", "throughput (default): the slowest stage; or latency"}, \
   {PLAN_SOLVER, "solver", "NAME", CLI_SOLVERS}, \
+  {PLAN_POLICY, "policy", "FILE", "a learned policy, whose proposals solvers begin with"}, \
+  {PLAN_PROPOSALS, "proposals", "N", "that the policy is asked for; default: 8"}, \
   {PLAN_TIME_LIMIT, "time-limit", "SECONDS", \
    "of the partitioner, by the clock; default: work worth about 10"}, \
   {PLAN_SEED, "seed", "N", "of the search; default: 1"}, \
@@ -132,6 +137,10 @@ typedef struct plan_options {
   const char *plugin_files[PLAN_MAX_REPEATED];
   size_t n_plugin_files;
   psplit_plugins *plugins;
+  const char *policy_file; /* NULL: none */
+  uint32_t n_proposals;    /* 0: the default */
+  psplit_policy *policy;
+  psplit_proposer *proposer;
 } plan_options;
 
 void plan_options_init(plan_options *options);

@@ -135,6 +135,10 @@ typedef struct psplit_planner_options {
    * order of execution; n_stages is then a number of devices, at most, in any order. At most so
    * many for each device; 0 or 1: each device has one stage; UINT32_MAX: as many as pay. */
   uint32_t max_segments;
+  /* Splits that others propose, which solvers begin with and which the solvers "drlpp" and
+   * "drlpp+slice" need (proposer.h; a learned policy is one); NULL: nobody does. Only where each
+   * device has one stage. It must outlive the planner. */
+  const psplit_proposer *proposer;
 } psplit_planner_options;
 
 /* Defaults: 1 stage, queue depth 2, 10 s of work, seed 1, everything else 0 or NULL. */

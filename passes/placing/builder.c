@@ -487,4 +487,5 @@ void psplit_i_partition_options(const psplit_planner *planner, psplit_partition_
   out->seed = planner->options.seed;
   out->logger = planner->options.logger;
   out->cancel = planner->options.cancel;
+  out->proposer = planner->options.proposer;
 }

@@ -1,4 +1,5 @@
-"""onnx-pipeline-learn and --policy of onnx-pipeline-plan from outside: learn_command.py LEARN PLAN. Results as TAP."""
+"""onnx-pipeline-learn and --policy of onnx-pipeline-plan and onnx-pipeline-split from outside: learn_command.py LEARN PLAN
+[SPLIT]. Results as TAP."""
 import json
 import os
 import subprocess
@@ -6,6 +7,7 @@ import sys
 import tempfile
 
 learn, plan = sys.argv[1:3]
+split = sys.argv[3] if len(sys.argv) > 3 else None
 n = 0
 
 
@@ -24,6 +26,27 @@ def run(*command):
 def read(path):
     with open(path, "rb") as file:
         return file.read()
+
+
+def split_with_policy(model, policy, folder):
+    """A policy is a model: it splits itself."""
+    call = [split, model, "-k", "2", "--quiet", "--dim", "items=40", "--dim", "edges=60", "--dim", "candidates=4"]
+    for solver in ("drlpp", "drlpp+slice"):
+        said = [run(*call, "--plan-only", "--json", "--policy", policy, "--solver", solver, "--threads", k) for k in "12"]
+        by = json.loads(said[0].stdout)["plan"]["solver"] if said[0].returncode == 0 else said[0].stderr
+        check("a model's plan by %s, with any number of threads" % solver,
+              by.startswith("drlpp") and said[0].stdout == said[1].stdout, by)
+    made = run(*call, "-o", os.path.join(folder, "out"), "--policy", policy, "--verify", "--depfile", os.path.join(folder, "d"))
+    check("a model is split with a policy, which its rule names",
+          made.returncode == 0 and policy in read(os.path.join(folder, "d")).decode(), made.stderr)
+    for what, more, status, text in (
+            ("--solver drlpp without a policy", ["--solver", "drlpp"], 2, "--policy"),
+            ("--proposals without a policy", ["--proposals", "3"], 2, "--policy"),
+            ("a policy that is no number of times asked", ["--policy", policy, "--proposals", "0"], 2, "--proposals"),
+            ("a policy that is another model", ["--policy", os.path.join(folder, "out", "stage0.onnx")], 4, "policy")):
+        said = run(*call, "--plan-only", *more)
+        check("split: %s" % what, said.returncode == status and text in said.stderr and said.stderr.count("error: ") == 1,
+              (said.returncode, said.stderr))
 
 
 def problem(path, times, count, memory=0):
@@ -72,4 +95,6 @@ with tempfile.TemporaryDirectory() as folder:
         lines = [line for line in said.stderr.splitlines() if line.startswith("error: ")]
         check("%s: one line, exit status %d" % (what, status),
               said.returncode == status and len(lines) == 1 and text in said.stderr, (said.returncode, said.stderr))
+    if split:
+        split_with_policy(at("again.onnx"), at("whole.onnx"), folder)
 print("1..%d" % n)
